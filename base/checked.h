@@ -1,0 +1,46 @@
+/* checked.h — arithmetic on sizes that come from outside. Each returns false on overflow. */
+#ifndef LNT_BASE_CHECKED_H
+#define LNT_BASE_CHECKED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+static inline bool lnt_mul_size(size_t a, size_t b, size_t *out)
+{
+    return !__builtin_mul_overflow(a, b, out);
+}
+
+static inline bool lnt_add_size(size_t a, size_t b, size_t *out)
+{
+    return !__builtin_add_overflow(a, b, out);
+}
+
+static inline bool lnt_mul_i64(int64_t a, int64_t b, int64_t *out)
+{
+    return !__builtin_mul_overflow(a, b, out);
+}
+
+static inline bool lnt_add_i64(int64_t a, int64_t b, int64_t *out)
+{
+    return !__builtin_add_overflow(a, b, out);
+}
+
+/* Rounds n up to a multiple of step, a power of two. The caller knows that n + step does not overflow. */
+static inline size_t lnt_round_up(size_t n, size_t step)
+{
+    return (n + step - 1) & ~(step - 1);
+}
+
+/* Product of dims[0..rank), each >= 0; false on overflow or a negative extent. */
+static inline bool lnt_count(const int64_t *dims, unsigned rank, int64_t *out)
+{
+    int64_t n = 1;
+    for (unsigned i = 0; i < rank; i++)
+        if (dims[i] < 0 || !lnt_mul_i64(n, dims[i], &n))
+            return false;
+    *out = n;
+    return true;
+}
+
+#endif

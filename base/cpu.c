@@ -1,0 +1,83 @@
+#include "base/cpu.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+
+static unsigned long long xgetbv0(void)
+{
+    unsigned low, high;
+    __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+    return ((unsigned long long)high << 32) | low;
+}
+
+lnt_level lnt_cpu_best_level(void)
+{
+    enum { FMA = 1 << 12, OSXSAVE = 1 << 27, AVX = 1 << 28, F16C = 1 << 29, AVX2 = 1 << 5 };
+    enum { YMM_STATE = 6 };
+    unsigned a, b, c, d;
+    if (!__get_cpuid(1, &a, &b, &c, &d))
+        return LNT_LEVEL_SCALAR;
+    const unsigned needed = FMA | OSXSAVE | AVX | F16C;
+    if ((c & needed) != needed || (xgetbv0() & YMM_STATE) != YMM_STATE)
+        return LNT_LEVEL_SCALAR;
+    if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || !(b & AVX2))
+        return LNT_LEVEL_SCALAR;
+    return LNT_LEVEL_AVX2;
+}
+
+#elif defined(__aarch64__)
+
+lnt_level lnt_cpu_best_level(void)
+{
+    return LNT_LEVEL_NEON; /* part of the base architecture */
+}
+
+#elif defined(__ARM_NEON) || defined(LNT_ARMV7)
+#include <sys/auxv.h>
+
+lnt_level lnt_cpu_best_level(void)
+{
+    enum { HWCAP_NEON_BIT = 1 << 12, HWCAP_VFPV4_BIT = 1 << 16 };
+    const unsigned long needed = HWCAP_NEON_BIT | HWCAP_VFPV4_BIT;
+    return (getauxval(AT_HWCAP) & needed) == needed ? LNT_LEVEL_NEON : LNT_LEVEL_SCALAR;
+}
+
+#else
+
+lnt_level lnt_cpu_best_level(void)
+{
+    return LNT_LEVEL_SCALAR;
+}
+
+#endif
+
+static const char *const level_text[LNT_LEVEL_COUNT] = {
+#define X(name, text) text,
+    LNT_LEVEL_LIST(X)
+#undef X
+};
+
+const char *lnt_level_text(lnt_level level)
+{
+    return level_text[level];
+}
+
+bool lnt_level_from_text(const char *name, lnt_level *out)
+{
+    for (int i = 0; i < LNT_LEVEL_COUNT; i++)
+        if (strcmp(name, level_text[i]) == 0) {
+            *out = (lnt_level)i;
+            return true;
+        }
+    return false;
+}
+
+lnt_level lnt_cpu_level(void)
+{
+    lnt_level best = lnt_cpu_best_level(), asked;
+    const char *name = getenv("LINNET_LEVEL");
+    return name && lnt_level_from_text(name, &asked) && asked < best ? asked : best;
+}

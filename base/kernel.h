@@ -1,0 +1,78 @@
+/* kernel.h — what a kernel is given when it runs.
+ *
+ * A plan is a list of steps; running it is `for each step: step->run(kernel, step)`. Everything a kernel
+ * needs was settled at bind: its step holds parameters and operands, the lnt_kernel holds what belongs to
+ * this run: memory, threads, the cancel flag, the error sink. Kernels do not allocate. */
+#ifndef LNT_BASE_KERNEL_H
+#define LNT_BASE_KERNEL_H
+
+#include "base/error.h"
+#include "base/operand.h"
+
+#include <stdatomic.h>
+
+typedef struct lnt_kernel lnt_kernel;
+typedef struct lnt_step lnt_step;
+
+typedef lnt_status (*lnt_run_fn)(lnt_kernel *k, const lnt_step *s);
+
+struct lnt_step {
+    lnt_run_fn run;
+    const void *params; /* made by the operator's bind function, read-only in run */
+    lnt_operand *const *in;  /* [n_in], NULL where an optional operand is skipped */
+    lnt_operand *const *out; /* [n_out], NULL where an output is not wanted */
+    uint16_t n_in, n_out;
+    uint32_t node;         /* index of its lnt_node: names it in errors, keys its random numbers */
+    uint32_t scratch_slot; /* slot of its scratch memory, LNT_NO_STORAGE if none */
+    size_t scratch_bytes;  /* of all threads together */
+};
+
+/* A slice of parallel work: items [begin, end), run by worker thread (0 <= thread < k->threads). */
+typedef lnt_status (*lnt_task_fn)(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread);
+
+struct lnt_kernel {
+    void *const *slot; /* storage number -> memory */
+    unsigned threads;  /* workers that lnt_parallel may use, the caller included */
+    uint64_t seed;     /* of random operators in this run */
+    lnt_error *err;
+    /* Set from other threads; kernels see it through lnt_parallel and lnt_cancelled. */
+    const _Atomic(uint32_t) *stop; /* 0, or the lnt_status to end with */
+    lnt_status (*parallel)(lnt_kernel *k, int64_t items, int64_t grain, lnt_task_fn task, void *arg);
+    void *runtime; /* the runtime's own (control flow finds its session here) */
+};
+
+/* Memory of operand i, NULL for a skipped one. */
+static inline const void *lnt_in(const lnt_kernel *k, const lnt_step *s, unsigned i)
+{
+    const lnt_operand *o = i < s->n_in ? s->in[i] : NULL;
+    return o ? (const char *)k->slot[o->storage] + o->offset : NULL;
+}
+
+static inline void *lnt_out(const lnt_kernel *k, const lnt_step *s, unsigned i)
+{
+    const lnt_operand *o = i < s->n_out ? s->out[i] : NULL;
+    return o ? (char *)k->slot[o->storage] + o->offset : NULL;
+}
+
+/* The step's scratch memory, as asked for with lnt_bind_scratch; aligned to 64 bytes. */
+static inline void *lnt_scratch(const lnt_kernel *k, const lnt_step *s)
+{
+    return s->scratch_slot == LNT_NO_STORAGE ? NULL : k->slot[s->scratch_slot];
+}
+
+/* Runs task over [0, items) in slices of at least grain items, on as many threads as the work deserves.
+ * Slicing never changes results: a task's items must not depend on each other. Between slices the cancel
+ * flag is read: choose grain so that one slice takes well under a millisecond. Returns the first failure. */
+static inline lnt_status lnt_parallel(lnt_kernel *k, int64_t items, int64_t grain, lnt_task_fn task,
+                                      void *arg)
+{
+    return k->parallel(k, items, grain, task, arg);
+}
+
+/* For long loops outside lnt_parallel: OK, or the reason to stop. */
+static inline lnt_status lnt_cancelled(const lnt_kernel *k)
+{
+    return (lnt_status)atomic_load_explicit(k->stop, memory_order_relaxed);
+}
+
+#endif

@@ -1,0 +1,97 @@
+/* linnet_types.h — the words every part of Linnet shares: status codes, element types, tensors.
+ *
+ * Public: linnet.h includes it, both are installed. */
+#ifndef LINNET_TYPES_H
+#define LINNET_TYPES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define LNT_API __attribute__((visibility("default")))
+#define LNT_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
+#else
+#define LNT_API
+#define LNT_PRINTF(fmt, args)
+#endif
+
+/* X(identifier, number, text). Numbers are part of the ABI and are never reused. */
+#define LNT_STATUS_LIST(X)                                                                 \
+    X(OK, 0, "ok")                                                                         \
+    X(E_ARGUMENT, 1, "invalid argument")                                                   \
+    X(E_FILE, 2, "damaged or foreign .lnt file")                                           \
+    X(E_MODEL, 3, "malformed ONNX model")                                                  \
+    X(E_UNSUPPORTED, 4, "not supported")                                                   \
+    X(E_SHAPE, 5, "shapes do not fit")                                                     \
+    X(E_TYPE, 6, "element types do not fit")                                               \
+    X(E_VALUE, 7, "a value in the data is out of range")                                   \
+    X(E_MEMORY, 8, "out of memory")                                                        \
+    X(E_LIMIT, 9, "over a stated limit")                                                   \
+    X(E_BUSY, 10, "session is running in another thread")                                  \
+    X(E_CANCELLED, 11, "cancelled")                                                        \
+    X(E_DEADLINE, 12, "deadline passed")                                                   \
+    X(E_IO, 13, "input/output error")                                                      \
+    X(E_NOT_FOUND, 14, "no such name")                                                     \
+    X(E_INTERNAL, 15, "internal error: please report it")
+
+typedef enum lnt_status {
+#define X(name, number, text) LNT_##name = number,
+    LNT_STATUS_LIST(X)
+#undef X
+} lnt_status;
+
+/* Where a failed call explains itself. Filled by the first failure, never printed by the library. */
+typedef struct lnt_error {
+    lnt_status code;
+    char message[508]; /* names node, operator, type and, where there is one, the way out */
+} lnt_error;
+
+/* Element types carry ONNX's TensorProto.DataType numbers. X(identifier, number, bits, text) */
+#define LNT_DTYPE_LIST(X)            \
+    X(FLOAT, 1, 32, "float")         \
+    X(UINT8, 2, 8, "uint8")          \
+    X(INT8, 3, 8, "int8")            \
+    X(UINT16, 4, 16, "uint16")       \
+    X(INT16, 5, 16, "int16")         \
+    X(INT32, 6, 32, "int32")         \
+    X(INT64, 7, 64, "int64")         \
+    X(STRING, 8, 0, "string")        \
+    X(BOOL, 9, 8, "bool")            \
+    X(FLOAT16, 10, 16, "float16")    \
+    X(DOUBLE, 11, 64, "double")      \
+    X(UINT32, 12, 32, "uint32")      \
+    X(UINT64, 13, 64, "uint64")      \
+    X(BFLOAT16, 16, 16, "bfloat16")
+
+typedef enum lnt_dtype {
+    LNT_UNDEFINED = 0,
+#define X(name, number, bits, text) LNT_##name = number,
+    LNT_DTYPE_LIST(X)
+#undef X
+} lnt_dtype;
+
+#define LNT_MAX_RANK 8
+
+/* A dense tensor in ONNX order (last dimension fastest). The memory is the caller's. */
+typedef struct lnt_tensor {
+    lnt_dtype dtype;
+    uint32_t rank;              /* 0 is a scalar */
+    int64_t dims[LNT_MAX_RANK]; /* elements along each axis; entries past rank are ignored */
+    void *data;
+    size_t bytes; /* size of data */
+} lnt_tensor;
+
+/* Text of a status or element type; never NULL. */
+LNT_API const char *lnt_status_text(lnt_status status);
+LNT_API const char *lnt_dtype_text(lnt_dtype dtype);
+/* Bytes of one element; 0 for strings and unknown numbers. */
+LNT_API size_t lnt_dtype_size(lnt_dtype dtype);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

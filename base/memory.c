@@ -1,0 +1,141 @@
+#include "base/memory.h"
+
+#include "base/checked.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void *malloc_allocate(void *host, size_t bytes)
+{
+    (void)host;
+    void *block = NULL;
+    return posix_memalign(&block, LNT_ALIGN, bytes ? bytes : LNT_ALIGN) == 0 ? block : NULL;
+}
+
+static void malloc_release(void *host, void *block)
+{
+    (void)host;
+    free(block);
+}
+
+const lnt_allocator lnt_malloc_allocator = {malloc_allocate, malloc_release, NULL};
+
+void *lnt_alloc(const lnt_allocator *a, size_t bytes, lnt_error *err)
+{
+    void *block = bytes <= PTRDIFF_MAX ? a->allocate(a->host, bytes) : NULL;
+    if (!block)
+        lnt_fail(err, LNT_E_MEMORY, "no memory for %zu bytes", bytes);
+    return block;
+}
+
+void *lnt_alloc_zero(const lnt_allocator *a, size_t count, size_t size, lnt_error *err)
+{
+    size_t bytes;
+    if (!lnt_mul_size(count, size, &bytes)) {
+        lnt_fail(err, LNT_E_MEMORY, "%zu blocks of %zu bytes overflow the address space", count, size);
+        return NULL;
+    }
+    void *block = lnt_alloc(a, bytes, err);
+    if (block)
+        memset(block, 0, bytes);
+    return block;
+}
+
+void lnt_free(const lnt_allocator *a, void *block)
+{
+    if (block)
+        a->release(a->host, block);
+}
+
+struct lnt_bump_chunk {
+    lnt_bump_chunk *next;
+    size_t size; /* bytes after the header, which fills LNT_ALIGN */
+};
+
+enum { BUMP_CHUNK = 16 * 1024 };
+
+_Static_assert(sizeof(lnt_bump_chunk) <= LNT_ALIGN, "a chunk's data starts aligned");
+
+void lnt_bump_init(lnt_bump *b, const lnt_allocator *a)
+{
+    *b = (lnt_bump){.allocator = a};
+}
+
+static lnt_bump_chunk *bump_chunk_with(lnt_bump *b, size_t bytes, lnt_error *err)
+{
+    lnt_bump_chunk **link = b->current ? &b->current->next : &b->first;
+    while (*link && (*link)->size < bytes)
+        link = &(*link)->next;
+    if (!*link) {
+        size_t size = bytes > BUMP_CHUNK ? bytes : BUMP_CHUNK, total;
+        if (!lnt_add_size(size, LNT_ALIGN, &total)) {
+            lnt_fail(err, LNT_E_MEMORY, "no memory for %zu bytes", bytes);
+            return NULL;
+        }
+        lnt_bump_chunk *chunk = lnt_alloc(b->allocator, total, err);
+        if (!chunk)
+            return NULL;
+        *chunk = (lnt_bump_chunk){.next = NULL, .size = size};
+        *link = chunk;
+    }
+    b->used = 0;
+    return b->current = *link;
+}
+
+void *lnt_bump_alloc(lnt_bump *b, size_t bytes, lnt_error *err)
+{
+    if (bytes > PTRDIFF_MAX) {
+        lnt_fail(err, LNT_E_MEMORY, "no memory for %zu bytes", bytes);
+        return NULL;
+    }
+    bytes = lnt_round_up(bytes ? bytes : 1, LNT_ALIGN);
+    lnt_bump_chunk *chunk = b->current;
+    if (!chunk || chunk->size - b->used < bytes) {
+        chunk = bump_chunk_with(b, bytes, err);
+        if (!chunk)
+            return NULL;
+    }
+    char *block = (char *)chunk + LNT_ALIGN + b->used;
+    b->used += bytes;
+    return memset(block, 0, bytes);
+}
+
+char *lnt_bump_string(lnt_bump *b, const char *text, size_t length, lnt_error *err)
+{
+    char *copy = lnt_bump_alloc(b, length + 1, err);
+    return copy && length ? memcpy(copy, text, length) : copy;
+}
+
+void lnt_bump_reset(lnt_bump *b)
+{
+    b->current = NULL;
+    b->used = 0;
+}
+
+void lnt_bump_free(lnt_bump *b)
+{
+    for (lnt_bump_chunk *chunk = b->first, *next; chunk; chunk = next) {
+        next = chunk->next;
+        lnt_free(b->allocator, chunk);
+    }
+    lnt_bump_init(b, b->allocator);
+}
+
+lnt_status lnt_grow(const lnt_allocator *a, void **array, size_t *capacity, size_t count, size_t size,
+                    lnt_error *err)
+{
+    if (count < *capacity)
+        return LNT_OK;
+    size_t wanted = *capacity ? *capacity * 2 : 16, bytes;
+    if (wanted <= *capacity || !lnt_mul_size(wanted, size, &bytes))
+        return lnt_fail(err, LNT_E_MEMORY, "an array of %zu elements overflows the address space", count);
+    void *grown = lnt_alloc(a, bytes, err);
+    if (!grown)
+        return LNT_E_MEMORY;
+    if (*array)
+        memcpy(grown, *array, count * size);
+    lnt_free(a, *array);
+    *array = grown;
+    *capacity = wanted;
+    return LNT_OK;
+}

@@ -1,0 +1,66 @@
+/* operand.h — a value as an operator sees it: type, extents, storage order and, once known, its place. */
+#ifndef LNT_BASE_OPERAND_H
+#define LNT_BASE_OPERAND_H
+
+#include "base/linnet_types.h"
+
+#include <stdbool.h>
+
+/* Extents: >= 0 is known; below 0 is unknown until bind or run. -1 is anonymous, -2 and below name a
+ * symbol, so that equal negative extents other than -1 are equal extents. */
+#define LNT_DIM_UNKNOWN (-1)
+#define LNT_RANK_UNKNOWN 255
+#define LNT_NO_STORAGE UINT32_MAX
+
+/* How the elements lie in memory. dims are always in ONNX order, whatever the storage order. */
+typedef enum lnt_order {
+    LNT_ORDER_PLAIN = 0,        /* ONNX order, last axis fastest */
+    LNT_ORDER_CHANNELS_LAST = 1 /* axis 1 moved to the end: N C H W lies as N H W C; rank >= 3 */
+} lnt_order;
+
+typedef struct lnt_packed lnt_packed; /* formats/packed.h */
+
+typedef struct lnt_operand {
+    uint8_t dtype; /* lnt_dtype */
+    uint8_t rank;  /* 0..LNT_MAX_RANK or LNT_RANK_UNKNOWN */
+    uint8_t order; /* lnt_order */
+    bool constant; /* part of the model: data holds for ever */
+    int64_t dims[LNT_MAX_RANK];
+    /* Contents where they are known while shapes are being worked out (constants, evaluated values), else
+     * NULL. For a packed constant: the packed bytes. */
+    const void *data;
+    const lnt_packed *packed; /* layout of a packed constant, else NULL */
+    uint32_t storage;         /* index into lnt_kernel.slot */
+    size_t offset;            /* bytes from the start of that slot */
+} lnt_operand;
+
+/* Elements; -1 if an extent or the rank is unknown, or on overflow. */
+static inline int64_t lnt_operand_count(const lnt_operand *o)
+{
+    int64_t n = 1;
+    if (o->rank > LNT_MAX_RANK)
+        return -1;
+    for (unsigned i = 0; i < o->rank; i++)
+        if (o->dims[i] < 0 || __builtin_mul_overflow(n, o->dims[i], &n))
+            return -1;
+    return n;
+}
+
+/* Elements between neighbours along each logical axis, in the operand's storage order. */
+static inline void lnt_operand_strides(const lnt_operand *o, int64_t strides[LNT_MAX_RANK])
+{
+    int64_t step = 1;
+    unsigned last = o->rank;
+    if (o->order == LNT_ORDER_CHANNELS_LAST) {
+        strides[1] = 1;
+        step = o->dims[1];
+    }
+    while (last-- > 0) {
+        if (o->order == LNT_ORDER_CHANNELS_LAST && last == 1)
+            continue;
+        strides[last] = step;
+        step *= o->dims[last];
+    }
+}
+
+#endif

@@ -1,0 +1,59 @@
+/* convert.h — from an ONNX model to the bytes of a .lnt file. */
+#ifndef LNT_CONVERT_CONVERT_H
+#define LNT_CONVERT_CONVERT_H
+
+#include "convert/report.h"
+
+typedef struct lnt_named_int {
+    const char *name;
+    int64_t value;
+} lnt_named_int;
+
+typedef struct lnt_named_text {
+    const char *name, *text;
+} lnt_named_text;
+
+typedef struct lnt_named_tensor {
+    const char *name;
+    const lnt_tensor *tensor;
+} lnt_named_tensor;
+
+typedef struct lnt_convert_options {
+    lnt_opt opt;
+    const lnt_named_int *dim; /* --dim: fixes an input's extent (dim_param or INPUT:AXIS) or bounds a symbol */
+    size_t n_dims;
+    const lnt_named_text *state; /* --state OUT=IN */
+    size_t n_states;
+    const char *const *keep; /* value names */
+    size_t n_keep;
+    bool keep_all;
+    const char *const *overridable; /* initializers that stay inputs */
+    size_t n_overridable;
+    const char *const *custom; /* DOMAIN.OP the host will register */
+    size_t n_custom;
+    const lnt_named_text *meta;
+    size_t n_meta;
+    const char *const *golden; /* case folders */
+    size_t n_golden;
+    /* Baking of suite cases: graph inputs that become initializers (verify --bake). */
+    const lnt_named_tensor *bake;
+    size_t n_bake;
+} lnt_convert_options;
+
+/* Reads path (and external data inside its folder) and converts. On success *image, freed with lnt_free and
+ * lnt_malloc_allocator, holds the file. E_UNSUPPORTED: report lists every node at fault and there is no image. */
+lnt_status lnt_convert_file(const char *path, const lnt_convert_options *options, lnt_report *report, void **image,
+                            size_t *size, lnt_error *err);
+/* The same for a model in memory; folder (may be NULL) is where external data may lie. */
+lnt_status lnt_convert_memory(const void *onnx, size_t onnx_size, const char *folder,
+                              const lnt_convert_options *options, lnt_report *report, void **image, size_t *size,
+                              lnt_error *err);
+
+/* The parts, in order (import.c, passes/, golden.c, emit.c). */
+lnt_status lnt_import(lnt_graph *g, const void *onnx, size_t size, const char *folder,
+                      const lnt_convert_options *options, lnt_report *report);
+lnt_status lnt_run_passes(lnt_graph *g, lnt_opt opt, lnt_report *report);
+lnt_status lnt_emit(lnt_graph *g, lnt_report *report, const void *golden, size_t golden_bytes, void **image,
+                    size_t *size);
+
+#endif

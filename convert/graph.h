@@ -1,0 +1,144 @@
+/* graph.h — the model while it is being converted.
+ *
+ * All memory belongs to the graph's bump and dies with it. Values live in one table for the whole model:
+ * a subgraph reads outer values by their numbers. Nodes of a subgraph stand in an order that can run.
+ * A pass is a function in convert/passes/ that changes the graph and counts what it did; passes never leave
+ * the graph in a state that could not be emitted. */
+#ifndef LNT_CONVERT_GRAPH_H
+#define LNT_CONVERT_GRAPH_H
+
+#include "base/memory.h"
+#include "formats/packed.h"
+#include "ops/op.h"
+#include "ops/program.h"
+
+typedef struct lnt_gnode lnt_gnode;
+
+typedef struct lnt_gvalue {
+    const char *name; /* unique in the model */
+    lnt_operand info; /* type and extents; a constant's contents in info.data, its record in info.packed */
+    size_t bytes;     /* of info.data */
+    lnt_gnode *producer; /* NULL for constants, graph inputs and subgraph inputs */
+    bool constant;
+    bool keep;        /* --keep: no pass may remove it */
+    bool feeds_shape; /* small integers that extents hang on (marked by passes/mark_shapes.c) */
+} lnt_gvalue;
+
+struct lnt_gnode {
+    const lnt_op *op;
+    const char *name;
+    uint32_t *in, *out; /* value numbers, LNT_NONE where skipped */
+    uint16_t n_in, n_out, n_program_in, n_attr;
+    lnt_attr *attr;
+    lnt_program *program;
+    uint32_t subgraph; /* where it stands */
+    bool dead;         /* to be dropped by lnt_graph_sweep */
+    bool evaluate_early;
+};
+
+typedef struct lnt_gsubgraph {
+    const char *name;
+    lnt_gnode **node;
+    size_t n_nodes, node_capacity;
+    uint32_t *in, *out; /* inputs that are fed (no constants); outputs */
+    uint32_t n_in, n_out;
+} lnt_gsubgraph;
+
+typedef struct lnt_gsymbol { /* becomes lnt_rec_symbol */
+    const char *name;
+    uint32_t kind, value, axis;
+    int64_t bound;
+} lnt_gsymbol;
+
+typedef struct lnt_gstate {
+    uint32_t output, input; /* positions among the main graph's outputs and inputs */
+} lnt_gstate;
+
+typedef struct lnt_gmeta {
+    const char *key, *text;
+} lnt_gmeta;
+
+typedef struct lnt_graph {
+    lnt_bump memory;
+    lnt_gvalue *value;
+    size_t n_values, value_capacity;
+    lnt_gsubgraph *sub; /* 0 is the model */
+    size_t n_subs, sub_capacity;
+    lnt_gsymbol *symbol;
+    size_t n_symbols, symbol_capacity;
+    lnt_gstate *state;
+    size_t n_states, state_capacity;
+    lnt_gmeta *meta;
+    size_t n_meta, meta_capacity;
+    lnt_error *err;
+} lnt_graph;
+
+void lnt_graph_init(lnt_graph *g, lnt_error *err);
+void lnt_graph_free(lnt_graph *g);
+
+/* Each returns LNT_NONE, NULL or a failure when memory is short, with g->err set. Names are copied; a name
+ * already taken gets a suffix. */
+uint32_t lnt_graph_add_value(lnt_graph *g, const char *name);
+/* A constant; data (ONNX order) is copied. */
+uint32_t lnt_graph_add_constant(lnt_graph *g, const char *name, lnt_dtype dtype, unsigned rank,
+                                const int64_t *dims, const void *data, size_t bytes);
+/* A node appended to (or put before `before` in) subgraph sub; operand arrays are copied and the outputs'
+ * producer is set. */
+lnt_gnode *lnt_graph_add_node(lnt_graph *g, uint32_t sub, const lnt_gnode *before, const lnt_op *op,
+                              const char *name, const uint32_t *in, unsigned n_in, const uint32_t *out,
+                              unsigned n_out);
+lnt_status lnt_gnode_set_attr(lnt_graph *g, lnt_gnode *n, const lnt_attr *attr); /* copies; replaces */
+lnt_status lnt_gnode_set_int(lnt_graph *g, lnt_gnode *n, const char *name, int64_t value);
+
+/* All uses of value `from` (operands of every node, subgraph outputs) become uses of `to`. */
+void lnt_graph_replace(lnt_graph *g, uint32_t from, uint32_t to);
+/* Number of uses: operands of live nodes, plus one for each subgraph output it is. */
+unsigned lnt_graph_uses(const lnt_graph *g, uint32_t value);
+/* The only node that reads the value; NULL if there are none or several, or it is a graph output or kept. */
+lnt_gnode *lnt_graph_only_user(const lnt_graph *g, uint32_t value);
+/* uses of every value at once, for passes over large graphs: array of n_values, in the bump */
+unsigned *lnt_graph_count_uses(lnt_graph *g);
+bool lnt_graph_is_output(const lnt_graph *g, uint32_t value);
+/* Drops dead nodes from the node lists. */
+void lnt_graph_sweep(lnt_graph *g);
+/* Works out types and extents of every value anew from inputs and constants (some stay unknown). */
+lnt_status lnt_graph_infer(lnt_graph *g);
+/* View of a node as the operators' functions want it. */
+void lnt_gnode_view(const lnt_gnode *n, lnt_node *view);
+
+static inline const lnt_operand *lnt_ginfo(const lnt_graph *g, uint32_t value)
+{
+    return value == LNT_NONE ? NULL : &g->value[value].info;
+}
+
+/* ---- passes ---- */
+
+typedef struct lnt_pass_count { /* a line of the report */
+    const char *pass;
+    const char *what; /* "Conv+BN folded", ... */
+    unsigned count;
+} lnt_pass_count;
+
+typedef struct lnt_report lnt_report; /* convert/report.h */
+
+typedef enum lnt_opt { LNT_OPT_NONE, LNT_OPT_BASIC, LNT_OPT_ALL } lnt_opt;
+
+/* X(name): runs lnt_pass_NAME(g, report) in this order; the second column is the least --opt that wants it. */
+#define LNT_PASS_LIST(X)                \
+    X(fold_constants, BASIC)            \
+    X(identities, BASIC)                \
+    X(common_subexpressions, BASIC)     \
+    X(dead_nodes, BASIC)                \
+    X(fuse_batchnorm, ALL)              \
+    X(fuse_patterns, ALL)               \
+    X(fuse_epilogue, ALL)               \
+    X(fuse_elementwise, ALL)            \
+    X(storage_order, ALL)               \
+    X(pack_weights, ALL)                \
+    X(mark_shapes, NONE)
+
+#define X(name, level) lnt_status lnt_pass_##name(lnt_graph *g, lnt_report *report);
+LNT_PASS_LIST(X)
+#undef X
+
+#endif

@@ -1,0 +1,70 @@
+/* lnt_file.h — reading, checking and writing .lnt files.
+ *
+ * lnt_file_check is the one verifier: after it returns OK, every offset, count, number and graph edge in the
+ * view may be trusted without a further test (operator ids and operand counts per operator are checked by
+ * runtime/load.c, which knows the operators). */
+#ifndef LNT_FORMATS_LNT_FILE_H
+#define LNT_FORMATS_LNT_FILE_H
+
+#include "base/memory.h"
+#include "formats/lnt_format.h"
+#include "formats/packed.h"
+
+typedef struct lnt_file {
+    const uint8_t *bytes;
+    size_t size;
+    const char *strings;
+    const lnt_rec_value *values;
+    const lnt_rec_constant *constants;
+    const lnt_packed *packed;
+    const lnt_rec_node *nodes;
+    const uint32_t *operands;
+    const lnt_rec_attr *attrs;
+    const uint8_t *attr_data;
+    const lnt_rec_program *programs;
+    const uint8_t *instrs; /* 16 bytes each */
+    const lnt_rec_subgraph *subgraphs;
+    const lnt_rec_symbol *symbols;
+    const lnt_rec_state *states;
+    const lnt_rec_metadata *metadata;
+    const lnt_rec_golden *golden;
+    const uint8_t *tensors;
+    uint32_t strings_bytes, n_values, n_constants, n_packed, n_nodes, n_operands, n_attrs, n_programs, n_instrs,
+        n_subgraphs, n_symbols, n_states, n_metadata, n_golden;
+    uint64_t attr_data_bytes, tensors_bytes;
+} lnt_file;
+
+/* Checks all structure and all hashes but those of tensor data; with full, those and all padding too.
+ * bytes must be aligned to 64 and outlive the view. Failures are E_FILE and name the section. */
+lnt_status lnt_file_check(const void *bytes, size_t size, bool full, lnt_file *out, lnt_error *err);
+
+/* A file in memory: mapped, or read into allocated memory. */
+typedef struct lnt_blob {
+    const void *bytes;
+    size_t size;
+    const lnt_allocator *allocator; /* NULL: mapped */
+} lnt_blob;
+
+/* Maps path read-only, or with copy reads it into memory. */
+lnt_status lnt_blob_open(const char *path, bool copy, const lnt_allocator *a, lnt_blob *out, lnt_error *err);
+void lnt_blob_close(lnt_blob *blob);
+
+/* ---- writing ---- */
+
+/* A section to be written: its records or bytes. */
+typedef struct lnt_section_data {
+    lnt_section kind;
+    const void *bytes;
+    size_t size;
+} lnt_section_data;
+
+/* Lays out header, table and sections, fills all hashes (constants' too: the constants section must come with
+ * offsets set; its hash fields are filled in the image) and returns the image in *image, freed with lnt_free. */
+lnt_status lnt_file_build(const lnt_section_data *sections, unsigned n, const lnt_allocator *a, void **image,
+                          size_t *size, lnt_error *err);
+/* Recomputes every hash of an image whose structure is sound (tests and fuzzers: tampering with repaired hashes). */
+lnt_status lnt_file_rehash(void *image, size_t size, lnt_error *err);
+/* Writes bytes to a temporary file beside path, fsyncs, renames: path is whole or untouched. */
+lnt_status lnt_write_atomic(const char *path, const void *bytes, size_t size, lnt_error *err);
+
+#endif

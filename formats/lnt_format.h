@@ -1,0 +1,161 @@
+/* lnt_format.h — the .lnt file as C structs. FORMAT.md is the specification; this header follows it.
+ *
+ *   +--------+---------------+---------+--------+-----+-------------+
+ *   | header | section table | strings | values | ... | tensor data |     every section 64-byte aligned,
+ *   +--------+---------------+---------+--------+-----+-------------+     zero padding, little-endian
+ *
+ * Records have a fixed size; a section's record count is its bytes / record size. Offsets, never pointers.
+ * Strings are byte offsets into the strings section (NUL-terminated UTF-8; offset 0 is ""). */
+#ifndef LNT_FORMATS_LNT_FORMAT_H
+#define LNT_FORMATS_LNT_FORMAT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define LNT_FILE_MAGIC "\x89LNT\r\n\x1a\n"
+enum { LNT_FILE_VERSION = 0, LNT_FILE_ALIGN = 64 };
+#define LNT_FILE_NONE UINT32_MAX
+
+typedef struct lnt_rec_header { /* 64 bytes at offset 0 */
+    uint8_t magic[8];
+    uint32_t version;
+    uint32_t n_sections;
+    uint64_t file_bytes;
+    uint64_t root_hash; /* XXH3-64 of header (this field 0) and section table */
+    uint64_t reserved[4];
+} lnt_rec_header;
+
+typedef struct lnt_rec_section { /* 32 bytes, n_sections of them behind the header */
+    uint32_t kind;  /* lnt_section */
+    uint32_t flags; /* bit 0: a reader that does not know the kind must refuse the file */
+    uint64_t offset;
+    uint64_t bytes; /* without padding */
+    uint64_t hash;  /* XXH3-64 of the bytes; of tensor data: of its tensors' hashes in order */
+} lnt_rec_section;
+
+typedef enum lnt_section {
+    LNT_SECTION_STRINGS = 1,
+    LNT_SECTION_VALUES = 2,
+    LNT_SECTION_CONSTANTS = 3,
+    LNT_SECTION_PACKED = 4,    /* lnt_packed records (packed.h) */
+    LNT_SECTION_NODES = 5,     /* the instruction stream, subgraph by subgraph */
+    LNT_SECTION_OPERANDS = 6,  /* uint32 value numbers */
+    LNT_SECTION_ATTRS = 7,
+    LNT_SECTION_ATTR_DATA = 8, /* int64, float and uint32 pools, 8-byte aligned runs */
+    LNT_SECTION_PROGRAMS = 9,
+    LNT_SECTION_INSTRS = 10,   /* lnt_instr records, 16 bytes (ops/program.h) */
+    LNT_SECTION_SUBGRAPHS = 11, /* number 0 is the model itself */
+    LNT_SECTION_SYMBOLS = 12,
+    LNT_SECTION_STATES = 13,
+    LNT_SECTION_METADATA = 14,
+    LNT_SECTION_GOLDEN = 15,
+    LNT_SECTION_TENSORS = 16   /* tensor data in order of first use */
+} lnt_section;
+
+typedef struct lnt_rec_value { /* 80 bytes */
+    uint32_t name;
+    uint8_t dtype;
+    uint8_t rank;  /* 255 unknown */
+    uint8_t order; /* lnt_order */
+    uint8_t flags; /* bit 0: feeds shapes */
+    uint32_t constant; /* record in constants, or NONE */
+    uint32_t reserved;
+    int64_t dims[8]; /* >= 0 known, -1 unknown, -2-k: symbol k */
+} lnt_rec_value;
+
+typedef struct lnt_rec_constant { /* 32 bytes */
+    uint32_t value;
+    uint32_t packed; /* record in packed, or NONE for ONNX order */
+    uint64_t offset; /* from the start of the tensors section, 64-byte aligned */
+    uint64_t bytes;
+    uint64_t hash; /* XXH3-64 of the bytes */
+} lnt_rec_constant;
+
+typedef struct lnt_rec_node { /* 40 bytes */
+    uint16_t op, op_version;
+    uint32_t name;
+    uint32_t first_operand; /* n_in inputs, then n_out outputs; NONE where skipped */
+    uint16_t n_in, n_out;
+    uint16_t n_program_in; /* of n_in: the last ones feed the program */
+    uint16_t n_attrs;
+    uint32_t first_attr;
+    uint32_t program; /* or NONE */
+    uint32_t flags;   /* bit 0: evaluate early */
+    uint32_t reserved[2];
+} lnt_rec_node;
+
+typedef struct lnt_rec_attr { /* 24 bytes */
+    uint32_t name;
+    uint32_t type;  /* lnt_attr_type */
+    uint32_t count; /* values; length of a string; 1 for int, float, tensor, graph */
+    uint32_t reserved;
+    uint64_t data; /* int(s), float(s), strings (uint32 each): byte offset in attribute data;
+                      string: string offset; tensor: value number; graph: subgraph number */
+} lnt_rec_attr;
+
+typedef struct lnt_rec_program { /* 32 bytes */
+    uint32_t first_instr;
+    uint16_t n_instr;
+    uint8_t n_in, n_out, n_regs;
+    uint8_t epilogue; /* 0 or 1 */
+    uint8_t out[4];
+    uint8_t reserved[18];
+} lnt_rec_program;
+
+typedef struct lnt_rec_subgraph { /* 32 bytes */
+    uint32_t name;
+    uint32_t first_node, n_nodes;
+    uint32_t first_operand; /* n_in inputs, then n_out outputs */
+    uint32_t n_in, n_out;
+    uint32_t reserved[2];
+} lnt_rec_subgraph;
+
+/* An extent, or a value that extents hang on, unknown until bind or run. 32 bytes. */
+typedef struct lnt_rec_symbol {
+    uint32_t name; /* of the ONNX dim_param, or VALUE:AXIS, or the value's name */
+    uint32_t kind; /* 0 extent of an input; 1 data-dependent extent; 2 data-dependent value */
+    uint32_t value;
+    uint32_t axis; /* of kinds 0 and 1 */
+    int64_t bound; /* largest extent or value; -1 none */
+    uint64_t reserved;
+} lnt_rec_symbol;
+
+typedef struct lnt_rec_state { /* 16 bytes: output number feeds input number of the next run */
+    uint32_t output, input;
+    uint32_t reserved[2];
+} lnt_rec_state;
+
+typedef struct lnt_rec_metadata { /* 8 bytes */
+    uint32_t key, text;
+} lnt_rec_metadata;
+
+typedef struct lnt_rec_golden { /* 112 bytes: one tensor of a recorded case */
+    uint32_t test;      /* number of the case, rising */
+    uint32_t origin;    /* 0 recorded case, 1 unoptimised reference run */
+    uint16_t role;      /* 0 input, 1 output */
+    uint16_t encoding;  /* 0 raw bytes, 1 seeded rule (inputs), 2 sampled elements (outputs) */
+    uint32_t index;     /* number of the model's input or output */
+    uint32_t dtype, rank;
+    int64_t dims[8];
+    uint64_t data;      /* raw, sampled: byte offset in attribute data; seeded: the seed */
+    uint32_t count;     /* elements stored */
+    float tolerance;    /* relative to the largest magnitude */
+    uint64_t stride;    /* sampled: element i * stride is stored at i */
+} lnt_rec_golden;
+
+_Static_assert(sizeof(lnt_rec_header) == 64, "FORMAT.md");
+_Static_assert(sizeof(lnt_rec_section) == 32, "FORMAT.md");
+_Static_assert(sizeof(lnt_rec_value) == 80, "FORMAT.md");
+_Static_assert(sizeof(lnt_rec_constant) == 32, "FORMAT.md");
+_Static_assert(sizeof(lnt_rec_node) == 40, "FORMAT.md");
+_Static_assert(sizeof(lnt_rec_attr) == 24, "FORMAT.md");
+_Static_assert(sizeof(lnt_rec_program) == 32, "FORMAT.md");
+_Static_assert(sizeof(lnt_rec_subgraph) == 32, "FORMAT.md");
+_Static_assert(sizeof(lnt_rec_symbol) == 32, "FORMAT.md");
+_Static_assert(sizeof(lnt_rec_state) == 16, "FORMAT.md");
+_Static_assert(sizeof(lnt_rec_metadata) == 8, "FORMAT.md");
+_Static_assert(sizeof(lnt_rec_golden) == 112, "FORMAT.md");
+_Static_assert(offsetof(lnt_rec_value, dims) == 16, "FORMAT.md");
+_Static_assert(offsetof(lnt_rec_constant, offset) == 8, "FORMAT.md");
+
+#endif

@@ -1,0 +1,21 @@
+/* kernels.c — which table serves which level. A family without a version of its own at a level is served by
+ * the next lower one: never an empty slot. */
+#include "ops/kernels.h"
+
+#include "ops/gemm.h"
+#include "ops/program_kernels.h"
+#include "ops/row.h"
+
+static const lnt_kernels tables[LNT_LEVEL_COUNT] = {
+    [LNT_LEVEL_SCALAR] = {&lnt_gemm_scalar, &lnt_program_scalar, &lnt_row_scalar},
+#if defined(__x86_64__)
+    [LNT_LEVEL_AVX2] = {&lnt_gemm_avx2, &lnt_program_avx2, &lnt_row_avx2},
+#elif defined(__aarch64__) || defined(__ARM_NEON) || defined(LNT_ARMV7)
+    [LNT_LEVEL_NEON] = {&lnt_gemm_neon, &lnt_program_neon, &lnt_row_neon},
+#endif
+};
+
+const lnt_kernels *lnt_kernels_of(lnt_level level)
+{
+    return &tables[level];
+}

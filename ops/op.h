@@ -1,0 +1,218 @@
+/* op.h — what an operator is: a row, a shape rule, a bind function, kernels.
+ *
+ * An operator's row stands in ops/list.h. Its shape rule gives the outputs' extents, at conversion with some
+ * extents still unknown (negative) and at bind with all known. Its bind function, called once all extents are
+ * known, checks types, chooses the kernel and prepares parameters; it may ask for scratch memory, declare
+ * an output to be a view of an input, or allow the output to take an input's memory. The kernel runs. */
+#ifndef LNT_OPS_OP_H
+#define LNT_OPS_OP_H
+
+#include "base/cpu.h"
+#include "base/kernel.h"
+#include "base/memory.h"
+
+typedef struct lnt_op lnt_op;
+typedef struct lnt_site lnt_site;
+typedef struct lnt_program lnt_program; /* ops/program.h */
+typedef struct lnt_kernels lnt_kernels; /* ops/kernels.h */
+
+typedef enum lnt_attr_type {
+    LNT_ATTR_INT = 1,
+    LNT_ATTR_FLOAT = 2,
+    LNT_ATTR_STRING = 3, /* one string; s is NUL-terminated, count its length */
+    LNT_ATTR_INTS = 4,
+    LNT_ATTR_FLOATS = 5,
+    LNT_ATTR_STRINGS = 6, /* count strings */
+    LNT_ATTR_TENSOR = 7,  /* a constant operand */
+    LNT_ATTR_GRAPH = 8    /* a subgraph: index in *i */
+} lnt_attr_type;
+
+typedef struct lnt_attr {
+    const char *name;
+    lnt_attr_type type;
+    uint32_t count; /* of ints, floats or strings; length of a string; 1 otherwise */
+    union {
+        const int64_t *i;
+        const float *f;
+        const char *s;
+        const char *const *strings;
+        const lnt_operand *tensor;
+    };
+} lnt_attr;
+
+#define LNT_NONE UINT32_MAX /* a skipped operand in lnt_node.in/out */
+
+/* One operator instance of a model. Immutable, shared by sessions. */
+typedef struct lnt_node {
+    const lnt_op *op;
+    const char *name;         /* of the ONNX node; never NULL */
+    const uint32_t *in, *out; /* value numbers, LNT_NONE where skipped */
+    uint16_t n_in, n_out;
+    uint16_t n_program_in; /* the last n_program_in inputs are operands of program */
+    uint16_t n_attr;
+    const lnt_attr *attr;
+    const lnt_program *program; /* a fused operator's whole work, or the epilogue of a GEMM-like one; or NULL */
+    uint32_t index;             /* position in the model */
+    bool evaluate_early;        /* feeds shapes: computed at bind as soon as its inputs are known */
+} lnt_node;
+
+/* One operator where shapes are worked out: at conversion, at bind, or in the middle of a run. */
+struct lnt_site {
+    const lnt_node *node;
+    lnt_operand *const *in;  /* [n_in], NULL where skipped */
+    lnt_operand *const *out; /* [n_out], NULL where not wanted */
+    unsigned n_in, n_out;
+    lnt_error *err;
+
+    /* The rest is set for the bind function only. */
+    lnt_step *step;
+    lnt_bump *memory; /* for parameters; dies with the binding */
+    lnt_level level;
+    const lnt_kernels *kernels; /* of that level */
+    unsigned threads;
+    /* Answers of the bind function, read by the planner. */
+    int16_t view_of[4];     /* per output: input it is a view of, or -1 */
+    size_t view_offset[4];  /* bytes into that input */
+    uint32_t in_place[4];   /* per output: bit i set where it may take input i's memory */
+};
+
+/* What a shape rule returns when extents hang on a value not known yet. Not a failure. */
+#define LNT_UNKNOWN ((lnt_status)-1)
+
+typedef lnt_status (*lnt_shape_fn)(lnt_site *site);
+typedef lnt_status (*lnt_bind_fn)(lnt_site *site);
+
+/* How output types follow; the shape rule may set them itself for LNT_TYPE_RULE. */
+typedef enum lnt_type_rule {
+    LNT_TYPE_IN0,   /* all outputs as input 0 */
+    LNT_TYPE_IN1,   /* as input 1 */
+    LNT_TYPE_IN2,
+    LNT_TYPE_BOOL,
+    LNT_TYPE_INT64,
+    LNT_TYPE_FLOAT,
+    LNT_TYPE_INDEX, /* output 0 as input 0, output 1 int64 (MaxPool, TopK) */
+    LNT_TYPE_RULE   /* set by the shape rule, which is called even if ranks are unknown */
+} lnt_type_rule;
+
+/* Row flags. */
+enum {
+    LNT_OP_CL = 1 << 0,          /* takes operand 0 channels-last and gives output 0 channels-last */
+    LNT_OP_ELEMENTWISE = 1 << 1, /* a program instruction: any order, fuses (ops/program_list.h) */
+    LNT_OP_EPILOGUE = 1 << 2,    /* can carry a program on its output */
+    LNT_OP_ANY_RANK = 1 << 3,    /* shape rule also works on inputs of unknown rank */
+    LNT_OP_CONTROL = 1 << 4,     /* If, Loop, Scan: bound by the runtime */
+    LNT_OP_RANDOM = 1 << 5,      /* draws random numbers: never folded, never merged */
+    LNT_OP_VIEW = 1 << 6         /* usually moves no data */
+};
+
+struct lnt_op {
+    uint16_t id;      /* in files; never reused */
+    uint16_t version; /* of its meaning: raised when the meaning changes */
+    const char *domain, *name;
+    uint8_t in_min, in_max, out_min, out_max; /* max 255: any number */
+    uint8_t type_rule;
+    uint32_t flags;
+    uint32_t value_inputs; /* bit i: the shape rule reads the contents of input i */
+    lnt_shape_fn shape;
+    lnt_bind_fn bind;
+};
+
+/* Operators by number: LNT_ID_Conv, ... */
+enum {
+#define OP(id, version, ident, ...) LNT_ID_##ident = id,
+#include "ops/list.h"
+#undef OP
+    LNT_ID_END
+};
+
+/* The whole list, ordered as ops/list.h. */
+extern const lnt_op lnt_ops[];
+extern const unsigned lnt_op_count;
+
+/* NULL if there is none. domain "" is ai.onnx. */
+const lnt_op *lnt_op_by_name(const char *domain, const char *name);
+const lnt_op *lnt_op_by_id(unsigned id);
+
+/* ---- attributes: the value, or the default where the node has none ---- */
+const lnt_attr *lnt_attr_find(const lnt_node *node, const char *name);
+int64_t lnt_attr_i(const lnt_node *node, const char *name, int64_t otherwise);
+float lnt_attr_f(const lnt_node *node, const char *name, float otherwise);
+const char *lnt_attr_s(const lnt_node *node, const char *name, const char *otherwise);
+/* Fills out[0..n) from an INTS attribute of exactly n values, or with otherwise where there is none. */
+lnt_status lnt_attr_ints(const lnt_site *site, const char *name, int64_t *out, unsigned n, int64_t otherwise);
+
+/* ---- for shape rules and bind functions ---- */
+
+/* Works out the output types by the row's rule, then calls its shape rule. Outputs that stay unknown have
+ * rank LNT_RANK_UNKNOWN. Returns LNT_UNKNOWN when values are missing, or a failure that names the node. */
+lnt_status lnt_site_shape(lnt_site *site);
+
+/* Sets output i's rank and extents (nothing if the output is not wanted). */
+void lnt_set_dims(lnt_site *site, unsigned i, unsigned rank, const int64_t *dims);
+void lnt_set_dims_like(lnt_site *site, unsigned i, const lnt_operand *like);
+void lnt_set_type(lnt_site *site, unsigned i, lnt_dtype dtype);
+
+static inline const lnt_operand *lnt_input(const lnt_site *site, unsigned i)
+{
+    return i < site->n_in ? site->in[i] : NULL;
+}
+
+static inline lnt_operand *lnt_output(const lnt_site *site, unsigned i)
+{
+    return i < site->n_out ? site->out[i] : NULL;
+}
+
+/* Reads input i, an integer tensor, into out[0..*n); LNT_UNKNOWN if its contents are not known yet.
+ * *n is in: capacity, out: number of elements. A skipped input gives *n = 0 and sets *given (may be NULL) false. */
+lnt_status lnt_value_ints(const lnt_site *site, unsigned i, int64_t *out, unsigned *n, bool *given);
+/* The same for floating-point inputs (float, double, float16, bfloat16). */
+lnt_status lnt_value_floats(const lnt_site *site, unsigned i, double *out, unsigned *n, bool *given);
+
+/* Brings axis into [0, rank); fails naming the node. */
+lnt_status lnt_axis(const lnt_site *site, int64_t axis, unsigned rank, unsigned *out);
+/* Extents of the ONNX multidirectional broadcast of a and b into out; *rank is in/out of out. */
+lnt_status lnt_broadcast_dims(const lnt_site *site, unsigned *rank, int64_t *out, const lnt_operand *b);
+
+/* Arithmetic on extents that keeps "unknown". */
+static inline int64_t lnt_dim_add(int64_t a, int64_t b)
+{
+    int64_t r;
+    return a < 0 || __builtin_add_overflow(a, b, &r) ? LNT_DIM_UNKNOWN : r;
+}
+
+static inline int64_t lnt_dim_mul(int64_t a, int64_t b)
+{
+    int64_t r;
+    if (b == 1)
+        return a;
+    if (a == 1)
+        return b;
+    return a < 0 || b < 0 || __builtin_mul_overflow(a, b, &r) ? LNT_DIM_UNKNOWN : r;
+}
+
+/* ---- for bind functions ---- */
+#define LNT_SITE_FAIL(site, code, ...) lnt_fail((site)->err, (code), __VA_ARGS__)
+
+/* Zeroed parameters that live as long as the binding; NULL with the error set. */
+void *lnt_bind_params(lnt_site *site, size_t bytes);
+/* Scratch memory of bytes for the step (all threads together; per-thread needs are multiplied by the caller
+ * with lnt_round_up(per_thread, 64) * site->threads). */
+void lnt_bind_scratch(lnt_site *site, size_t bytes);
+/* Output out is input in, seen with other extents, starting offset bytes in: no step runs if all outputs are. */
+void lnt_bind_view(lnt_site *site, unsigned out, unsigned in, size_t offset);
+/* Output out may be computed in the memory of input in, if that dies here and has the same size. */
+void lnt_bind_in_place(lnt_site *site, unsigned out, unsigned in);
+/* "not for int8": fails with E_UNSUPPORTED naming operator and type. */
+lnt_status lnt_bind_unsupported_type(lnt_site *site, lnt_dtype dtype);
+
+/* A whole operator on the spot, as constant folding and early evaluation need it: operands in[] hold their
+ * contents in data, outputs have types and extents, out_data[i] receives output i. One thread.
+ * Not for control flow. */
+lnt_status lnt_evaluate(const lnt_node *node, lnt_operand *const *in, lnt_operand *const *out,
+                        void *const *out_data, lnt_level level, uint64_t seed, lnt_error *err);
+
+/* Shape rules several operators share. */
+lnt_status lnt_shape_same(lnt_site *site);      /* every output like input 0 */
+lnt_status lnt_shape_broadcast(lnt_site *site); /* output 0: all inputs broadcast */
+
+#endif

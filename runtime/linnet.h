@@ -1,0 +1,167 @@
+/* linnet.h — the public C API of Linnet.
+ *
+ *     lnt_model *model; lnt_session *session; lnt_error err = {0};
+ *     lnt_model_open("vad.lnt", NULL, &model, &err);
+ *     lnt_session_create(model, NULL, &session, &err);
+ *     lnt_set_input(session, 0, &(lnt_tensor){LNT_FLOAT, 2, {1, 576}, samples, sizeof samples}, &err);
+ *     lnt_run(session, &err);
+ *     lnt_tensor probability;
+ *     lnt_get_output(session, 0, &probability, &err);
+ *
+ * A model is immutable and may be shared by any number of sessions; a session belongs to one thread at a time.
+ * Every function that can fail returns an lnt_status and explains itself in *err (which may be NULL).
+ * The library never prints, aborts or exits. */
+#ifndef LINNET_H
+#define LINNET_H
+
+#include "linnet_types.h"
+
+#include <stdbool.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define LNT_VERSION "0.1.0"
+LNT_API const char *lnt_version(void);
+
+typedef struct lnt_model lnt_model;
+typedef struct lnt_session lnt_session;
+typedef struct lnt_pool lnt_pool;
+
+/* ---- models ---- */
+
+enum {
+    LNT_LOAD_FULL = 1 << 0, /* also check tensor data and padding against their hashes */
+    LNT_LOAD_COPY = 1 << 1  /* read into memory instead of mapping */
+};
+
+typedef struct lnt_model_options {
+    size_t struct_bytes; /* sizeof(lnt_model_options): tells which fields the caller knows */
+    uint32_t flags;
+    const struct lnt_host *host; /* memory and log of the host; NULL: malloc, silence */
+} lnt_model_options;
+
+/* The host's memory and log. Must outlive everything made with it. */
+typedef struct lnt_host {
+    size_t struct_bytes;
+    void *(*allocate)(void *user, size_t bytes); /* aligned to 64 bytes, NULL on failure */
+    void (*release)(void *user, void *block);
+    void (*log)(void *user, int severity, const char *message); /* may be NULL; 0 verbose .. 3 error */
+    void *user;
+} lnt_host;
+
+LNT_API lnt_status lnt_model_open(const char *path, const lnt_model_options *options, lnt_model **model,
+                                  lnt_error *err);
+/* bytes must stay as they are until the model is closed; any alignment (unaligned bytes are copied). */
+LNT_API lnt_status lnt_model_from_memory(const void *bytes, size_t size, const lnt_model_options *options,
+                                         lnt_model **model, lnt_error *err);
+/* Accepts NULL and pointers to NULL; sets *model to NULL. Sessions must be destroyed first. */
+LNT_API void lnt_model_close(lnt_model **model);
+
+typedef struct lnt_value_info {
+    const char *name;
+    lnt_dtype dtype;
+    uint32_t rank;                          /* 255: not known before bind */
+    int64_t dims[LNT_MAX_RANK];             /* -1 where dim_names or a run decides */
+    const char *dim_names[LNT_MAX_RANK];    /* "batch"; INPUT:AXIS for a nameless one; NULL if fixed */
+    bool is_state;                          /* fed by the session (inputs), kept by it (outputs) */
+} lnt_value_info;
+
+LNT_API uint32_t lnt_model_input_count(const lnt_model *model);
+LNT_API uint32_t lnt_model_output_count(const lnt_model *model);
+LNT_API lnt_status lnt_model_input(const lnt_model *model, uint32_t i, lnt_value_info *info);
+LNT_API lnt_status lnt_model_output(const lnt_model *model, uint32_t i, lnt_value_info *info);
+/* Number of the input or output called name; -1 if there is none. */
+LNT_API int lnt_model_find_input(const lnt_model *model, const char *name);
+LNT_API int lnt_model_find_output(const lnt_model *model, const char *name);
+LNT_API uint32_t lnt_model_metadata_count(const lnt_model *model);
+LNT_API lnt_status lnt_model_metadata(const lnt_model *model, uint32_t i, const char **key, const char **text);
+
+/* ---- thread pools ---- */
+
+/* threads counts the calling thread; 0: as many as the process may use (affinity, cgroup quota). */
+LNT_API lnt_status lnt_pool_create(uint32_t threads, lnt_pool **pool, lnt_error *err);
+LNT_API void lnt_pool_destroy(lnt_pool **pool);
+LNT_API uint32_t lnt_default_threads(void);
+
+/* ---- sessions ---- */
+
+typedef struct lnt_session_options {
+    size_t struct_bytes;
+    uint32_t threads;  /* 0: default; ignored if pool is given */
+    lnt_pool *pool;    /* shared; NULL: one of the session's own */
+    const char *level; /* "scalar", "avx2", ...; NULL: best */
+    uint64_t seed;     /* of random operators: same seed, same bits */
+    void *arena;       /* the caller's memory for intermediate values, aligned to 64; NULL: the session's own */
+    size_t arena_bytes;
+    uint64_t memory_limit; /* refuse to need more bytes; 0: what the machine has to give */
+    bool trace;            /* time every step */
+} lnt_session_options;
+
+LNT_API lnt_status lnt_session_create(lnt_model *model, const lnt_session_options *options, lnt_session **session,
+                                      lnt_error *err);
+LNT_API void lnt_session_destroy(lnt_session **session);
+
+/* An upper bound for a named extent or data-dependent value ("T", "durations:0"). With bounds for all of them
+ * the arena is exact at bind and a run that needs more fails. Takes effect at the next bind. */
+LNT_API lnt_status lnt_set_bound(lnt_session *s, const char *name, int64_t bound, lnt_error *err);
+/* Keeps the named value so that lnt_get_value can fetch it; takes effect at the next bind. */
+LNT_API lnt_status lnt_fetch(lnt_session *s, const char *name, lnt_error *err);
+
+/* Gives input i its shape and memory. The memory is read during lnt_run, never written; any alignment. */
+LNT_API lnt_status lnt_set_input(lnt_session *s, uint32_t i, const lnt_tensor *tensor, lnt_error *err);
+/* Has output i written to data, which holds bytes; NULL: the session's own memory. */
+LNT_API lnt_status lnt_set_output(lnt_session *s, uint32_t i, void *data, size_t bytes, lnt_error *err);
+
+/* Works out all shapes, chooses kernels, lays out memory. lnt_run does it when shapes have changed. */
+LNT_API lnt_status lnt_bind(lnt_session *s, lnt_error *err);
+LNT_API lnt_status lnt_run(lnt_session *s, lnt_error *err);
+
+/* Output i of the last run, or after bind its shape (data NULL). data is valid until the next bind or run. */
+LNT_API lnt_status lnt_get_output(lnt_session *s, uint32_t i, lnt_tensor *tensor, lnt_error *err);
+/* A value asked for with lnt_fetch. */
+LNT_API lnt_status lnt_get_value(lnt_session *s, const char *name, lnt_tensor *tensor, lnt_error *err);
+
+/* States: outputs that are inputs of the next run, swapped without a copy after each successful run. */
+LNT_API lnt_status lnt_state_reset(lnt_session *s, lnt_error *err); /* all to zeros */
+/* Sets or reads state k (numbered as the model's states): a copy in the tensor's memory. */
+LNT_API uint32_t lnt_state_count(const lnt_session *s);
+LNT_API lnt_status lnt_state_set(lnt_session *s, uint32_t k, const lnt_tensor *tensor, lnt_error *err);
+LNT_API lnt_status lnt_state_get(lnt_session *s, uint32_t k, lnt_tensor *tensor, lnt_error *err);
+
+/* From any thread: the current run, or the next, ends with E_CANCELLED within milliseconds. */
+LNT_API void lnt_cancel(lnt_session *s);
+/* The next runs end with E_DEADLINE after microseconds; 0: none. */
+LNT_API void lnt_set_deadline(lnt_session *s, uint64_t microseconds);
+LNT_API void lnt_set_seed(lnt_session *s, uint64_t seed);
+
+typedef struct lnt_session_info {
+    size_t struct_bytes;
+    uint64_t arena_bytes;   /* of the present binding */
+    uint64_t constant_bytes;
+    uint32_t n_steps;       /* run each time */
+    uint32_t n_evaluated;   /* operators computed at bind */
+    uint32_t threads;
+    const char *level;
+    const char *unbounded;  /* first data-dependent extent without a bound; NULL: the arena is exact */
+} lnt_session_info;
+
+LNT_API lnt_status lnt_session_get_info(const lnt_session *s, lnt_session_info *info, lnt_error *err);
+/* Gives back memory beyond what the model itself needs; the next run binds anew. */
+LNT_API lnt_status lnt_session_trim(lnt_session *s, lnt_error *err);
+
+typedef struct lnt_trace_step {
+    const char *node, *op; /* op: ONNX operator name */
+    uint64_t start_ns, duration_ns; /* of the last run */
+    uint64_t out_bytes;
+} lnt_trace_step;
+
+/* Steps of the last run, if options.trace. */
+LNT_API uint32_t lnt_trace_count(const lnt_session *s);
+LNT_API lnt_status lnt_trace_get(const lnt_session *s, uint32_t i, lnt_trace_step *step);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
