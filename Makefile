@@ -54,10 +54,12 @@ CPPFLAGS += -DLNT_AUDIO
 AUDIO_LIBS := -lsndfile -lsamplerate
 endif
 
-.PHONY: all help check test test-long demo deps clean install
+.PHONY: all objects help check test test-long demo deps clean install
 .DEFAULT_GOAL := all
 
 all: $(BUILD)/linnet $(BUILD)/liblinnet.so $(BUILD)/liblinnet.a  ## library and program
+
+objects: $(LIB_OBJ) $(CONVERT_OBJ) $(CLI_OBJ)
 
 $(BUILD)/liblinnet.a: $(LIB_OBJ)
 	@echo "  AR      $@"
