@@ -42,7 +42,7 @@ sources = $(filter-out $(foreach l,$(filter-out $(ARCH_LEVELS),$(ALL_LEVELS)),%_
 objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 
 LIB_OBJ := $(call objects,$(call sources,base formats ops runtime))
-CONVERT_OBJ := $(if $(CONVERTER),$(call objects,$(call sources,convert convert/passes)) $(BUILD)/obj/convert/onnx.pb-c.o)
+CONVERT_OBJ := $(if $(CONVERTER),$(call objects,$(call sources,convert convert/passes)) $(patsubst %.proto,$(BUILD)/obj/%.pb-c.o,$(wildcard convert/onnx.proto)))
 CLI_OBJ := $(call objects,$(call sources,cli ops/check))
 
 ifneq ($(CONVERTER),)
@@ -89,7 +89,7 @@ $(BUILD)/obj/convert/onnx.pb-c.o: $(BUILD)/gen/convert/onnx.pb-c.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(filter-out $(WARN),$(CFLAGS)) -MMD -MP -c -o $@ $<
 
-$(CONVERT_OBJ) $(CLI_OBJ): | $(if $(CONVERTER),$(BUILD)/gen/convert/onnx.pb-c.c)
+$(CONVERT_OBJ) $(CLI_OBJ): | $(if $(CONVERTER),$(patsubst %.proto,$(BUILD)/gen/%.pb-c.c,$(wildcard convert/onnx.proto)))
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed 's/:.*## /\t/' | expand -t 16
