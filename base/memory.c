@@ -112,6 +112,17 @@ void lnt_bump_reset(lnt_bump *b)
     b->used = 0;
 }
 
+lnt_bump_mark lnt_bump_here(const lnt_bump *b)
+{
+    return (lnt_bump_mark){b->current, b->used};
+}
+
+void lnt_bump_rewind(lnt_bump *b, lnt_bump_mark mark)
+{
+    b->current = mark.current;
+    b->used = mark.used;
+}
+
 void lnt_bump_free(lnt_bump *b)
 {
     for (lnt_bump_chunk *chunk = b->first, *next; chunk; chunk = next) {

@@ -43,6 +43,13 @@ void *lnt_bump_alloc(lnt_bump *b, size_t bytes, lnt_error *err);
 /* A NUL-terminated copy of text[0..length). */
 char *lnt_bump_string(lnt_bump *b, const char *text, size_t length, lnt_error *err);
 void lnt_bump_reset(lnt_bump *b);
+/* A place to come back to: lnt_bump_rewind gives up all that was allocated after the mark was taken. */
+typedef struct lnt_bump_mark {
+    lnt_bump_chunk *current;
+    size_t used;
+} lnt_bump_mark;
+lnt_bump_mark lnt_bump_here(const lnt_bump *b);
+void lnt_bump_rewind(lnt_bump *b, lnt_bump_mark mark);
 void lnt_bump_free(lnt_bump *b);
 
 /* Makes room for one more element after count in a malloc-grown array; *array moves. */

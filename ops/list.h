@@ -25,6 +25,9 @@
 /* 600: quantisation */
 
 /* 700: control flow: bound by the runtime */
+OP(700, 1, If, ONNX, "If", 1, 1, 1, 255, RULE, control, control, V(0), CONTROL)
+OP(701, 1, Loop, ONNX, "Loop", 2, 255, 1, 255, RULE, control, control, V(0) | V(1), CONTROL)
+OP(702, 1, Scan, ONNX, "Scan", 1, 255, 1, 255, RULE, control, control, 0, CONTROL)
 
 /* 900: Linnet's own, written by the converter */
 

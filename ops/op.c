@@ -256,6 +256,18 @@ lnt_status lnt_broadcast_dims(const lnt_site *site, unsigned *rank, int64_t *out
     return LNT_OK;
 }
 
+/* Control flow has no shape of its own: converter and runtime look into its subgraphs. */
+lnt_status lnt_shape_control(lnt_site *site)
+{
+    (void)site;
+    return LNT_UNKNOWN;
+}
+
+lnt_status lnt_bind_control(lnt_site *site)
+{
+    return LNT_SITE_FAIL(site, LNT_E_INTERNAL, "control flow is bound by the runtime");
+}
+
 lnt_status lnt_shape_same(lnt_site *site)
 {
     for (unsigned i = 0; i < site->n_out; i++)

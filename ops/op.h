@@ -211,6 +211,14 @@ lnt_status lnt_bind_unsupported_type(lnt_site *site, lnt_dtype dtype);
 lnt_status lnt_evaluate(const lnt_node *node, lnt_operand *const *in, lnt_operand *const *out,
                         void *const *out_data, lnt_level level, uint64_t seed, lnt_error *err);
 
+/* The same with parameters and scratch memory from a bump of the caller's. */
+lnt_status lnt_evaluate_in(lnt_bump *memory, const lnt_node *node, lnt_operand *const *in,
+                           lnt_operand *const *out, void *const *out_data, lnt_level level, uint64_t seed,
+                           lnt_error *err);
+
+/* Prepares site for the bind function: a step with the node's operands, no views, nothing in place. */
+void lnt_site_begin_bind(lnt_site *site, lnt_step *step, lnt_bump *memory, lnt_level level, unsigned threads);
+
 /* Shape rules several operators share. */
 lnt_status lnt_shape_same(lnt_site *site);      /* every output like input 0 */
 lnt_status lnt_shape_broadcast(lnt_site *site); /* output 0: all inputs broadcast */

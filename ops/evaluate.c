@@ -1,0 +1,109 @@
+/* evaluate.c — one operator on the spot, for constant folding and for values that shapes hang on. */
+#include "ops/op.h"
+
+#include "ops/kernels.h"
+
+#include <string.h>
+
+void lnt_site_begin_bind(lnt_site *site, lnt_step *step, lnt_bump *memory, lnt_level level, unsigned threads)
+{
+    *step = (lnt_step){.in = site->in,
+                       .out = site->out,
+                       .n_in = (uint16_t)site->n_in,
+                       .n_out = (uint16_t)site->n_out,
+                       .node = site->node->index,
+                       .scratch_slot = LNT_NO_STORAGE};
+    site->step = step;
+    site->memory = memory;
+    site->level = level;
+    site->kernels = lnt_kernels_of(level);
+    site->threads = threads;
+    for (unsigned i = 0; i < sizeof site->view_of / sizeof site->view_of[0]; i++) {
+        site->view_of[i] = -1;
+        site->view_offset[i] = 0;
+        site->in_place[i] = 0;
+    }
+}
+
+static lnt_status whole_range(lnt_kernel *k, int64_t items, int64_t grain, lnt_task_fn task, void *arg)
+{
+    (void)grain;
+    return items > 0 ? task(k, arg, 0, items, 0) : LNT_OK;
+}
+
+/* Copies of operands with storage numbers 0.. of their own; NULL stays NULL. */
+static lnt_operand **number_operands(lnt_bump *memory, lnt_operand *const *from, unsigned n, uint32_t first,
+                                     lnt_error *err)
+{
+    lnt_operand **copy = lnt_bump_alloc(memory, (n + 1) * sizeof *copy, err);
+    lnt_operand *body = copy ? lnt_bump_alloc(memory, (n + 1) * sizeof *body, err) : NULL;
+    if (!body)
+        return NULL;
+    for (unsigned i = 0; i < n; i++) {
+        if (!from[i])
+            continue;
+        copy[i] = &body[i];
+        *copy[i] = *from[i];
+        copy[i]->storage = first + i;
+        copy[i]->offset = 0;
+    }
+    return copy;
+}
+
+static lnt_status run_step(lnt_site *site, void **slot, void *const *out_data, uint64_t seed)
+{
+    static const _Atomic(uint32_t) never = 0;
+    const unsigned n_in = site->n_in, n_out = site->n_out;
+    lnt_step *step = site->step;
+    if (step->scratch_bytes) {
+        step->scratch_slot = n_in + n_out;
+        slot[n_in + n_out] = lnt_bump_alloc(site->memory, step->scratch_bytes, site->err);
+        if (!slot[n_in + n_out])
+            return LNT_E_MEMORY;
+    }
+    lnt_kernel k = {.slot = slot, .threads = 1, .seed = seed, .err = site->err, .stop = &never,
+                    .parallel = whole_range};
+    if (step->run)
+        LNT_TRY(step->run(&k, step));
+    for (unsigned i = 0; i < n_out; i++) {
+        if (!site->out[i] || i >= 4 || site->view_of[i] < 0)
+            continue;
+        const char *from = slot[site->view_of[i]];
+        const size_t bytes =
+            (size_t)lnt_operand_count(site->out[i]) * lnt_dtype_size((lnt_dtype)site->out[i]->dtype);
+        if (bytes)
+            memcpy(out_data[i], from + site->view_offset[i], bytes);
+    }
+    return LNT_OK;
+}
+
+lnt_status lnt_evaluate_in(lnt_bump *memory, const lnt_node *node, lnt_operand *const *in,
+                           lnt_operand *const *out, void *const *out_data, lnt_level level, uint64_t seed,
+                           lnt_error *err)
+{
+    const unsigned n_in = node->n_in, n_out = node->n_out;
+    void **slot = lnt_bump_alloc(memory, (n_in + n_out + 1) * sizeof *slot, err);
+    lnt_operand **inputs = number_operands(memory, in, n_in, 0, err);
+    lnt_operand **outputs = number_operands(memory, out, n_out, n_in, err);
+    if (!slot || !inputs || !outputs)
+        return LNT_E_MEMORY;
+    for (unsigned i = 0; i < n_in; i++)
+        slot[i] = in[i] ? (void *)(uintptr_t)in[i]->data : NULL;
+    for (unsigned i = 0; i < n_out; i++)
+        slot[n_in + i] = out[i] ? out_data[i] : NULL;
+    lnt_step step;
+    lnt_site site = {.node = node, .in = inputs, .out = outputs, .n_in = n_in, .n_out = n_out, .err = err};
+    lnt_site_begin_bind(&site, &step, memory, level, 1);
+    LNT_TRY(node->op->bind(&site));
+    return run_step(&site, slot, out_data, seed);
+}
+
+lnt_status lnt_evaluate(const lnt_node *node, lnt_operand *const *in, lnt_operand *const *out,
+                        void *const *out_data, lnt_level level, uint64_t seed, lnt_error *err)
+{
+    lnt_bump memory;
+    lnt_bump_init(&memory, &lnt_malloc_allocator);
+    const lnt_status status = lnt_evaluate_in(&memory, node, in, out, out_data, level, seed, err);
+    lnt_bump_free(&memory);
+    return status;
+}
