@@ -18,7 +18,7 @@ void lnt_site_begin_bind(lnt_site *site, lnt_step *step, lnt_bump *memory, lnt_l
     site->level = level;
     site->kernels = lnt_kernels_of(level);
     site->threads = threads;
-    for (unsigned i = 0; i < sizeof site->view_of / sizeof site->view_of[0]; i++) {
+    for (unsigned i = 0; i < site->n_out && i < LNT_MAX_VIEWS; i++) {
         site->view_of[i] = -1;
         site->view_offset[i] = 0;
         site->in_place[i] = 0;
@@ -66,7 +66,7 @@ static lnt_status run_step(lnt_site *site, void **slot, void *const *out_data, u
     if (step->run)
         LNT_TRY(step->run(&k, step));
     for (unsigned i = 0; i < n_out; i++) {
-        if (!site->out[i] || i >= 4 || site->view_of[i] < 0)
+        if (!site->out[i] || i >= LNT_MAX_VIEWS || site->view_of[i] < 0)
             continue;
         const char *from = slot[site->view_of[i]];
         const size_t bytes =

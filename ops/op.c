@@ -300,15 +300,18 @@ void lnt_bind_scratch(lnt_site *site, size_t bytes)
     site->step->scratch_bytes = bytes;
 }
 
-void lnt_bind_view(lnt_site *site, unsigned out, unsigned in, size_t offset)
+bool lnt_bind_view(lnt_site *site, unsigned out, unsigned in, size_t offset)
 {
+    if (out >= LNT_MAX_VIEWS || in > INT16_MAX || site->in[in]->packed)
+        return false;
     site->view_of[out] = (int16_t)in;
     site->view_offset[out] = offset;
+    return true;
 }
 
 void lnt_bind_in_place(lnt_site *site, unsigned out, unsigned in)
 {
-    if (in < 32)
+    if (in < 32 && out < LNT_MAX_VIEWS)
         site->in_place[out] |= 1u << in;
 }
 
