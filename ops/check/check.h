@@ -1,0 +1,47 @@
+/* check.h — the kernel checker: every kernel of a level against the scalar reference and a judge in double.
+ *
+ * One function per kernel family. `linnet doctor` and the tests call lnt_check_all; a failure names the
+ * kernel, the shape, the first differing element and the seed that brings it back. */
+#ifndef LNT_OPS_CHECK_H
+#define LNT_OPS_CHECK_H
+
+#include "base/cpu.h"
+#include "base/error.h"
+
+typedef struct lnt_check_report {
+    uint64_t cases, failures;
+    double worst;    /* largest error seen, in units of the case's tolerance */
+    char first[256]; /* the first failure; empty if there is none */
+} lnt_check_report;
+
+/* X(family): lnt_status lnt_check_FAMILY(level, seed, report). */
+#define LNT_CHECK_LIST(X) X(gemm)
+
+/* Each adds to *r, which the caller zeroes, and returns E_INTERNAL if a kernel of the level is wrong,
+ * E_MEMORY if there is too little to test with. A level the CPU lacks must not be asked for. */
+#define X(family) lnt_status lnt_check_##family(lnt_level level, uint64_t seed, lnt_check_report *r);
+LNT_CHECK_LIST(X)
+#undef X
+
+/* Notes a failure; the first one's text is kept. */
+void lnt_check_fail(lnt_check_report *r, const char *format, ...) LNT_PRINTF(2, 3);
+
+/* xorshift64*: a small generator for test data; *state must not be 0. */
+static inline uint64_t lnt_check_random(uint64_t *state)
+{
+    *state ^= *state >> 12;
+    *state ^= *state << 25;
+    *state ^= *state >> 27;
+    return *state * 0x2545f4914f6cdd1dull;
+}
+
+/* Uniform in [-1, 1). */
+static inline float lnt_check_float(uint64_t *state)
+{
+    return (float)(int32_t)(lnt_check_random(state) >> 32) * 0x1p-31f;
+}
+
+/* Peak single-precision multiply-add rate of one core at this level, in GFLOP/s, over about `seconds`. */
+double lnt_check_peak(lnt_level level, double seconds);
+
+#endif

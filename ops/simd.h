@@ -1,0 +1,291 @@
+/* simd.h — the vector primitives kernels are written with, over GCC/Clang vector extensions.
+ *
+ * A kernel is written once, in a file `stem_*.inc.h` or in functions of this header's vocabulary, and
+ * compiled per level: the level's file says which before including this header.
+ *
+ *     #define LNT_SIMD_AVX2        // or LNT_SIMD_NEON, or nothing for the scalar level
+ *     #include "ops/simd.h"        // vf is now 8 floats, vi 8 int32
+ *     #include "ops/stem.inc.h"
+ *     const lnt_stem_kernels LNT_SIMD_NAME(lnt_stem) = {...};   // lnt_stem_avx2
+ *
+ * +, -, *, /, comparisons (giving a vi of 0 or -1), &, |, ^, ~, << and >> work on vectors as in C. Casting
+ * between vf and vi keeps the bits. Loads and stores take any element-aligned address. The scalar level has
+ * vectors too (4 lanes, whatever the compiler makes of them), but no fused multiply-add. */
+#ifndef LNT_OPS_SIMD_H
+#define LNT_OPS_SIMD_H
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+#if defined(LNT_SIMD_AVX2)
+#include <immintrin.h>
+#define LNT_VL 8
+#define LNT_SIMD_SUFFIX avx2
+#elif defined(LNT_SIMD_NEON)
+#include <arm_neon.h>
+#define LNT_VL 4
+#define LNT_SIMD_SUFFIX neon
+#else
+#define LNT_VL 4
+#define LNT_SIMD_SUFFIX scalar
+#endif
+
+#define LNT_SIMD_PASTE2(a, b) a##_##b
+#define LNT_SIMD_PASTE(a, b) LNT_SIMD_PASTE2(a, b)
+#define LNT_SIMD_NAME(stem) LNT_SIMD_PASTE(stem, LNT_SIMD_SUFFIX)
+
+#define LNT_INLINE static inline __attribute__((always_inline, unused))
+
+typedef float vf __attribute__((vector_size(LNT_VL * 4)));
+typedef int32_t vi __attribute__((vector_size(LNT_VL * 4)));
+typedef float vf_unaligned __attribute__((vector_size(LNT_VL * 4), aligned(4), may_alias));
+typedef int32_t vi_unaligned __attribute__((vector_size(LNT_VL * 4), aligned(4), may_alias));
+
+/* ---- making, loading, storing ---- */
+
+LNT_INLINE vf v_splat(float x)
+{
+#if LNT_VL == 8
+    return (vf){x, x, x, x, x, x, x, x};
+#else
+    return (vf){x, x, x, x};
+#endif
+}
+
+LNT_INLINE vi vi_splat(int32_t x)
+{
+#if LNT_VL == 8
+    return (vi){x, x, x, x, x, x, x, x};
+#else
+    return (vi){x, x, x, x};
+#endif
+}
+
+LNT_INLINE vf v_load(const float *p)
+{
+    return *(const vf_unaligned *)p;
+}
+
+LNT_INLINE void v_store(float *p, vf x)
+{
+    *(vf_unaligned *)p = x;
+}
+
+LNT_INLINE vi vi_load(const int32_t *p)
+{
+    return *(const vi_unaligned *)p;
+}
+
+LNT_INLINE void vi_store(int32_t *p, vi x)
+{
+    *(vi_unaligned *)p = x;
+}
+
+/* The first n lanes only, 0 <= n <= LNT_VL; memory past them is not touched. Other lanes load as 0. */
+#if defined(LNT_SIMD_AVX2)
+LNT_INLINE __m256i v_lane_mask(unsigned n)
+{
+    static const int32_t ones_then_zeros[16] = {-1, -1, -1, -1, -1, -1, -1, -1};
+    return _mm256_loadu_si256((const __m256i *)(ones_then_zeros + 8 - n));
+}
+
+LNT_INLINE vf v_load_n(const float *p, unsigned n)
+{
+    return (vf)_mm256_maskload_ps(p, v_lane_mask(n));
+}
+
+LNT_INLINE void v_store_n(float *p, vf x, unsigned n)
+{
+    _mm256_maskstore_ps(p, v_lane_mask(n), (__m256)x);
+}
+#else
+LNT_INLINE vf v_load_n(const float *p, unsigned n)
+{
+    vf x = v_splat(0);
+    for (unsigned i = 0; i < LNT_VL; i++)
+        if (i < n)
+            x[i] = p[i];
+    return x;
+}
+
+LNT_INLINE void v_store_n(float *p, vf x, unsigned n)
+{
+    for (unsigned i = 0; i < LNT_VL; i++)
+        if (i < n)
+            p[i] = x[i];
+}
+#endif
+
+/* ---- arithmetic ---- */
+
+/* a * b + c, rounded once where the level has fused multiply-add. */
+LNT_INLINE vf v_fma(vf a, vf b, vf c)
+{
+#if defined(LNT_SIMD_AVX2)
+    return (vf)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
+#elif defined(LNT_SIMD_NEON)
+    return (vf)vfmaq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b);
+#else
+    return a * b + c;
+#endif
+}
+
+/* c - a * b */
+LNT_INLINE vf v_fnma(vf a, vf b, vf c)
+{
+    return v_fma(-a, b, c);
+}
+
+/* mask ? a : b, lane by lane; mask lanes are 0 or -1. */
+LNT_INLINE vf v_select(vi mask, vf a, vf b)
+{
+    return (vf)(((vi)a & mask) | ((vi)b & ~mask));
+}
+
+LNT_INLINE vi vi_select(vi mask, vi a, vi b)
+{
+    return (a & mask) | (b & ~mask);
+}
+
+/* The smaller or larger. NaN if b is NaN; if only a is NaN the result is a or b, by level. So
+ * v_max(v_splat(0), x) keeps x's NaN. */
+LNT_INLINE vf v_min(vf a, vf b)
+{
+#if defined(LNT_SIMD_AVX2)
+    return (vf)_mm256_min_ps((__m256)a, (__m256)b);
+#elif defined(LNT_SIMD_NEON)
+    return (vf)vminq_f32((float32x4_t)a, (float32x4_t)b);
+#else
+    return v_select(a < b, a, b);
+#endif
+}
+
+LNT_INLINE vf v_max(vf a, vf b)
+{
+#if defined(LNT_SIMD_AVX2)
+    return (vf)_mm256_max_ps((__m256)a, (__m256)b);
+#elif defined(LNT_SIMD_NEON)
+    return (vf)vmaxq_f32((float32x4_t)a, (float32x4_t)b);
+#else
+    return v_select(a > b, a, b);
+#endif
+}
+
+LNT_INLINE vf v_abs(vf x)
+{
+    return (vf)((vi)x & vi_splat(0x7fffffff));
+}
+
+LNT_INLINE vi v_is_nan(vf x)
+{
+    return x != x;
+}
+
+LNT_INLINE vf v_sqrt(vf x)
+{
+#if defined(LNT_SIMD_AVX2)
+    return (vf)_mm256_sqrt_ps((__m256)x);
+#elif defined(__aarch64__) && defined(LNT_SIMD_NEON)
+    return (vf)vsqrtq_f32((float32x4_t)x);
+#else
+    for (unsigned i = 0; i < LNT_VL; i++)
+        x[i] = sqrtf(x[i]);
+    return x;
+#endif
+}
+
+/* ---- rounding and conversion ---- */
+
+/* Towards zero; the value must fit an int32. */
+LNT_INLINE vi v_trunc_int(vf x)
+{
+    return __builtin_convertvector(x, vi);
+}
+
+LNT_INLINE vf vi_float(vi x)
+{
+    return __builtin_convertvector(x, vf);
+}
+
+/* To the nearest integer, ties to even. Any magnitude; keeps NaN, infinity and the sign of zero. */
+LNT_INLINE vf v_round(vf x)
+{
+#if defined(LNT_SIMD_AVX2)
+    return (vf)_mm256_round_ps((__m256)x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+#elif defined(__aarch64__) && defined(LNT_SIMD_NEON)
+    return (vf)vrndnq_f32((float32x4_t)x);
+#else
+    const vi sign = (vi)x & vi_splat(INT32_MIN);
+    const vf magic = v_splat(0x1p23f), magnitude = v_abs(x);
+    const vf rounded = (vf)((vi)((magnitude + magic) - magic) | sign);
+    return v_select(magnitude < magic, rounded, x);
+#endif
+}
+
+/* To the nearest integer, ties to even; the value must fit an int32. */
+LNT_INLINE vi v_round_int(vf x)
+{
+#if defined(LNT_SIMD_AVX2)
+    return (vi)_mm256_cvtps_epi32((__m256)x);
+#else
+    return v_trunc_int(v_round(x));
+#endif
+}
+
+LNT_INLINE vf v_floor(vf x)
+{
+    const vf r = v_round(x);
+    return v_select(r > x, r - v_splat(1), r);
+}
+
+LNT_INLINE vf v_ceil(vf x)
+{
+    const vf r = v_round(x), up = r + v_splat(1);
+    return v_select(r < x, (vf)((vi)up | ((vi)x & vi_splat(INT32_MIN))), r);
+}
+
+/* ---- across lanes: pairwise, in the same order at every level of the same width ---- */
+
+LNT_INLINE float v_sum(vf x)
+{
+#if LNT_VL == 8
+    return ((x[0] + x[4]) + (x[2] + x[6])) + ((x[1] + x[5]) + (x[3] + x[7]));
+#else
+    return (x[0] + x[2]) + (x[1] + x[3]);
+#endif
+}
+
+/* Largest or smallest lane; unspecified if a lane is NaN. */
+LNT_INLINE float v_max_lane(vf x)
+{
+    float m = x[0];
+    for (unsigned i = 1; i < LNT_VL; i++)
+        m = x[i] > m ? x[i] : m;
+    return m;
+}
+
+LNT_INLINE float v_min_lane(vf x)
+{
+    float m = x[0];
+    for (unsigned i = 1; i < LNT_VL; i++)
+        m = x[i] < m ? x[i] : m;
+    return m;
+}
+
+/* True if any lane of a comparison's result is set. */
+LNT_INLINE int vi_any(vi mask)
+{
+#if defined(LNT_SIMD_AVX2)
+    return _mm256_movemask_ps((__m256)mask) != 0;
+#else
+    return (mask[0] | mask[1] | mask[2] | mask[3]) != 0;
+#endif
+}
+
+LNT_INLINE void v_prefetch(const void *p)
+{
+    __builtin_prefetch(p, 0, 3);
+}
+
+#endif
