@@ -34,14 +34,32 @@ typedef enum lnt_instr_op {
 struct lnt_program {
     const lnt_instr *instr;
     uint16_t n_instr;
-    uint8_t n_in;                     /* operands (without the tile of an epilogue) */
-    uint8_t n_out;                    /* 1 for an epilogue */
+    uint8_t n_in;  /* operands (without the tile of an epilogue) */
+    uint8_t n_out; /* 1 for an epilogue */
     uint8_t n_regs;
     bool epilogue;
     uint8_t out[LNT_PROGRAM_MAX_OUT]; /* register that gives output i */
 };
 
-/* NULL, or what is wrong with it: every register written before it is read, numbers in range. */
+/* NULL, or what is wrong with it: every register written before it is read and read as what it is, numbers in
+ * range. Operands' kinds are found from their use: a register is what its first reader takes it for. */
 const char *lnt_program_check(const lnt_program *p);
+/* The kind of result i of a checked program: 'f' or 'm' (stored as bool). */
+char lnt_program_result_kind(const lnt_program *p, unsigned i);
+
+/* One ONNX node as instructions. In these, register numbers below LNT_NODE_TEMP are the node's input numbers,
+ * LNT_NODE_TEMP + t is temporary t; the last instruction's dst is the result. Constant scalar inputs have
+ * become immediates and are not read. */
+enum { LNT_NODE_TEMP = 128, LNT_NODE_MAX_INSTR = 32 };
+typedef struct lnt_node_instrs {
+    lnt_instr instr[LNT_NODE_MAX_INSTR];
+    unsigned n;
+    unsigned temps;
+} lnt_node_instrs;
+/* False if the node is no elementwise work on float, float16, bfloat16 or (as a mask) bool registers, or too
+ * long. in[] need types, and data where they are constant; out is output 0. half results come with the
+ * instruction that rounds to them. */
+bool lnt_node_instrs_of(const lnt_node *node, const lnt_operand *const *in, const lnt_operand *out,
+                        lnt_node_instrs *result);
 
 #endif
