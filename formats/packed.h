@@ -11,44 +11,61 @@
 
 enum { LNT_PANEL = 16 }; /* columns in a panel, at every level */
 
+/* A panel is [K][16]: 16 columns side by side for each k; columns past N are zero. */
 typedef enum lnt_layout {
-    LNT_LAYOUT_PANEL_F32 = 1,      /* [groups][phases][N/16][K][16], K = taps x channels, zero-padded columns */
-    LNT_LAYOUT_DEPTHWISE_F32 = 2,  /* [taps][C padded to 16] */
-    LNT_LAYOUT_GATES_F32 = 3       /* [direction][H/16][gate][K][16], recurrent weights */
+    LNT_LAYOUT_PANEL_F32 = 1,     /* [groups][phases][N/16][K of the phase][16] */
+    LNT_LAYOUT_DEPTHWISE_F32 = 2, /* [taps][groups * N padded to 16]: one input channel per group */
+    LNT_LAYOUT_GATES_F32 = 3      /* [directions][N/16][gates][K][16], recurrent weights */
 } lnt_layout;
 
-/* Which ONNX operand the bytes came from: how (k, n) map to its extents. */
+/* Which ONNX operand the bytes came from: how (k, n) map to its extents.
+ *
+ * The inner index k of a convolution runs [tap][channel], taps in row-major order of the kernel. A transposed
+ * convolution falls apart into phases, one for each remainder r of (output + pad) modulo the stride, in
+ * row-major order of r; phase r has the taps t with t * dilation = r modulo stride along every axis, so that
+ * its K is its taps x channels, and the phases of one group have K = all taps x channels together. */
 typedef enum lnt_source {
-    LNT_SOURCE_KN = 1,     /* MatMul B, Gemm B: [..., K, N]; leading axes are groups */
-    LNT_SOURCE_NK = 2,     /* Gemm B with transB: [N, K] */
-    LNT_SOURCE_CONV = 3,   /* Conv W: [M, C/group, kernel...], k runs [tap][c] */
-    LNT_SOURCE_CONVT = 4,  /* ConvTranspose W: [C, M/group, kernel...], one panel set per phase */
-    LNT_SOURCE_GATES = 5   /* LSTM/GRU/RNN W or R: [directions, gates*hidden, K] */
+    LNT_SOURCE_KN = 1,    /* MatMul B, Gemm B: [..., K, N]; leading axes are groups */
+    LNT_SOURCE_NK = 2,    /* the same transposed: [..., N, K] */
+    LNT_SOURCE_CONV = 3,  /* Conv W: [groups * N, channels, kernel...] */
+    LNT_SOURCE_CONVT = 4, /* ConvTranspose W: [groups * channels, N, kernel...] */
+    LNT_SOURCE_GATES = 5  /* LSTM, GRU, RNN W or R: [directions, gates * N, K] */
 } lnt_source;
 
-struct lnt_packed { /* 64 bytes, stored as it is, little-endian */
-    uint16_t layout;   /* lnt_layout */
-    uint16_t source;   /* lnt_source */
-    uint32_t groups;   /* independent products: convolution groups, batch of a MatMul B, directions */
-    uint32_t phases;   /* of a transposed convolution, else 1 */
-    uint32_t taps;     /* kernel positions, else 1 */
-    uint32_t K;        /* inner length of one product, taps included */
-    uint32_t N;        /* columns of one product (for gates: hidden size) */
-    uint32_t gates;    /* 4 LSTM, 3 GRU, 1 RNN, else 1 */
-    uint32_t kernel[3];  /* extents of the kernel, 1 where there is no such axis */
-    uint32_t stride[3];  /* of a transposed convolution, else 1 */
-    uint32_t dilation[3];
+struct lnt_packed {       /* 64 bytes, stored as it is, little-endian */
+    uint16_t layout;      /* lnt_layout */
+    uint16_t source;      /* lnt_source */
+    uint32_t groups;      /* independent products: convolution groups, batch of a MatMul B, directions */
+    uint32_t phases;      /* of a transposed convolution: product of stride; else 1 */
+    uint32_t taps;        /* product of kernel */
+    uint32_t K;           /* inner length of one product: taps x channels, all phases together */
+    uint32_t N;           /* columns of one product (for gates: hidden size) */
+    uint32_t gates;       /* 4 LSTM, 3 GRU, 1 RNN, else 1 */
+    uint32_t kernel[3];   /* extents of the kernel, filled from the front; 1 where there is no such axis */
+    uint32_t stride[3];   /* of a transposed convolution, else 1 */
+    uint32_t dilation[3]; /* of a transposed convolution, else 1 */
 };
 
 _Static_assert(sizeof(lnt_packed) == 64, "stored as it is");
+
+/* A record of one product [K][N] per group, no taps, no phases: the caller changes what differs. */
+lnt_packed lnt_packed_panels(lnt_source source, uint32_t groups, uint32_t K, uint32_t N);
 
 /* Bytes of the packed data; false if the record is nonsense or overflows. */
 bool lnt_packed_bytes(const lnt_packed *p, size_t *bytes);
 /* NULL if p fits a constant of these ONNX extents, else what is wrong. */
 const char *lnt_packed_check(const lnt_packed *p, unsigned rank, const int64_t *dims);
+
 /* Packs ONNX-ordered floats; dst has lnt_packed_bytes, aligned to 64. */
 void lnt_pack(const lnt_packed *p, const float *src, float *dst);
 /* Gives back ONNX order. */
 void lnt_unpack(const lnt_packed *p, const float *src, float *dst);
+
+/* The same for panels [begin, end) of all lnt_packed_panel_count, for packing on several threads. */
+size_t lnt_packed_panel_count(const lnt_packed *p);
+void lnt_pack_panels(const lnt_packed *p, const float *src, float *dst, size_t begin, size_t end);
+
+/* Taps of one phase, in the order of its K: their numbers in tap[0 .. returned), unless tap is NULL. */
+unsigned lnt_packed_phase_taps(const lnt_packed *p, unsigned phase, uint32_t *tap);
 
 #endif

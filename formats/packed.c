@@ -1,0 +1,276 @@
+/* packed.c — sizes, packing and unpacking of weights, for every layout.
+ *
+ * All layouts but the depthwise one are rows of panels that differ in where element (k, n) comes from. That
+ * is an affine map: n, tap and channel each have a stride in the ONNX operand. */
+#include "formats/packed.h"
+
+#include "base/checked.h"
+
+#include <string.h>
+
+lnt_packed lnt_packed_panels(lnt_source source, uint32_t groups, uint32_t K, uint32_t N)
+{
+    return (lnt_packed){.layout = LNT_LAYOUT_PANEL_F32,
+                        .source = (uint16_t)source,
+                        .groups = groups,
+                        .phases = 1,
+                        .taps = 1,
+                        .K = K,
+                        .N = N,
+                        .gates = 1,
+                        .kernel = {1, 1, 1},
+                        .stride = {1, 1, 1},
+                        .dilation = {1, 1, 1}};
+}
+
+/* ---- size and sanity ---- */
+
+/* True if a * b * c is product. */
+static bool is_product(const uint32_t f[3], uint32_t product)
+{
+    uint64_t ab = (uint64_t)f[0] * f[1], abc;
+    return !__builtin_mul_overflow(ab, f[2], &abc) && abc == product && product > 0;
+}
+
+static bool all_ones(const uint32_t f[3])
+{
+    return f[0] == 1 && f[1] == 1 && f[2] == 1;
+}
+
+static bool fields_agree(const lnt_packed *p)
+{
+    if (!is_product(p->kernel, p->taps) || !is_product(p->stride, p->phases) || p->K % p->taps)
+        return false;
+    if (!p->dilation[0] || !p->dilation[1] || !p->dilation[2])
+        return false;
+    const bool phased = p->source == LNT_SOURCE_CONVT, conv = phased || p->source == LNT_SOURCE_CONV;
+    if (!phased && (p->phases != 1 || !all_ones(p->dilation)))
+        return false;
+    if (!conv && p->taps != 1)
+        return false;
+    switch (p->layout) {
+    case LNT_LAYOUT_PANEL_F32:
+        return p->source >= LNT_SOURCE_KN && p->source <= LNT_SOURCE_CONVT && p->gates == 1;
+    case LNT_LAYOUT_DEPTHWISE_F32: return p->source == LNT_SOURCE_CONV && p->gates == 1 && p->K == p->taps;
+    case LNT_LAYOUT_GATES_F32: return p->source == LNT_SOURCE_GATES && p->gates >= 1 && p->gates <= 4;
+    default: return false;
+    }
+}
+
+bool lnt_packed_bytes(const lnt_packed *p, size_t *bytes)
+{
+    if (!fields_agree(p) || p->N > UINT32_MAX - LNT_PANEL)
+        return false;
+    size_t columns, n;
+    if (p->layout == LNT_LAYOUT_DEPTHWISE_F32) {
+        if (!lnt_mul_size(p->groups, p->N, &columns) || columns > SIZE_MAX - LNT_PANEL)
+            return false;
+        n = lnt_round_up(columns, LNT_PANEL);
+    } else if (!lnt_mul_size(lnt_round_up(p->N, LNT_PANEL), p->gates, &columns) ||
+               !lnt_mul_size(columns, p->groups, &n)) {
+        return false;
+    }
+    return lnt_mul_size(n, p->K, &n) && lnt_mul_size(n, sizeof(float), bytes);
+}
+
+/* Extents of the ONNX operand after its leading axes of `groups`, as the record has them. */
+static const char *check_matrix(const lnt_packed *p, unsigned rank, const int64_t *dims)
+{
+    const bool gates = p->source == LNT_SOURCE_GATES;
+    int64_t groups;
+    if (rank < 2 || !lnt_count(dims, rank - 2, &groups) || groups != p->groups)
+        return "groups of the packed record do not fit the constant";
+    const int64_t rows = p->source == LNT_SOURCE_KN ? p->K : (int64_t)p->N * p->gates;
+    const int64_t columns = p->source == LNT_SOURCE_KN ? p->N : p->K;
+    if ((gates && rank != 3) || dims[rank - 2] != rows || dims[rank - 1] != columns)
+        return "K and N of the packed record do not fit the constant";
+    return NULL;
+}
+
+static const char *check_kernel(const lnt_packed *p, unsigned rank, const int64_t *dims)
+{
+    if (rank < 3 || rank > 5)
+        return "packed convolution weights must have rank 3 to 5";
+    for (unsigned i = 0; i < 3; i++)
+        if (p->kernel[i] != (i + 2 < rank ? dims[i + 2] : 1))
+            return "the kernel of the packed record does not fit the constant";
+    const int64_t channels = p->K / p->taps;
+    const bool transposed = p->source == LNT_SOURCE_CONVT;
+    if (dims[0] != (int64_t)p->groups * (transposed ? channels : p->N) ||
+        dims[1] != (transposed ? p->N : channels))
+        return "channels of the packed record do not fit the constant";
+    return NULL;
+}
+
+const char *lnt_packed_check(const lnt_packed *p, unsigned rank, const int64_t *dims)
+{
+    size_t bytes;
+    if (!lnt_packed_bytes(p, &bytes))
+        return "the packed record contradicts itself";
+    return p->source == LNT_SOURCE_CONV || p->source == LNT_SOURCE_CONVT ? check_kernel(p, rank, dims)
+                                                                         : check_matrix(p, rank, dims);
+}
+
+/* ---- panels ---- */
+
+/* Does tap t of the kernel belong to phase r? Both count in row-major order. */
+static bool in_phase(const lnt_packed *p, uint32_t t, uint32_t r)
+{
+    for (unsigned i = 3; i-- > 0; t /= p->kernel[i], r /= p->stride[i])
+        if ((uint64_t)(t % p->kernel[i]) * p->dilation[i] % p->stride[i] != r % p->stride[i])
+            return false;
+    return true;
+}
+
+unsigned lnt_packed_phase_taps(const lnt_packed *p, unsigned phase, uint32_t *tap)
+{
+    unsigned n = 0;
+    for (uint32_t t = 0; t < p->taps; t++)
+        if (in_phase(p, t, phase)) {
+            if (tap)
+                tap[n] = t;
+            n++;
+        }
+    return n;
+}
+
+/* Where the columns of a panel lie in the ONNX operand: element (tap, channel, column) is at
+ * base + tap * per_tap + channel * per_channel + column * per_column. */
+typedef struct panel_source {
+    size_t base, per_tap, per_channel, per_column;
+    unsigned columns; /* of 16 that exist */
+    uint32_t phase;
+} panel_source;
+
+static size_t panels_across(const lnt_packed *p)
+{
+    return lnt_round_up(p->N, LNT_PANEL) / LNT_PANEL;
+}
+
+size_t lnt_packed_panel_count(const lnt_packed *p)
+{
+    if (p->layout == LNT_LAYOUT_DEPTHWISE_F32)
+        return lnt_round_up((size_t)p->groups * p->N, LNT_PANEL) / LNT_PANEL;
+    return p->groups * (size_t)p->phases * panels_across(p) * p->gates;
+}
+
+static panel_source source_of(const lnt_packed *p, size_t panel)
+{
+    const size_t N = p->N, K = p->K, taps = p->taps;
+    const size_t gate = panel % p->gates, across = panel / p->gates % panels_across(p);
+    const size_t phase = panel / p->gates / panels_across(p) % p->phases;
+    const size_t group = panel / p->gates / panels_across(p) / p->phases;
+    const size_t first = across * LNT_PANEL;
+    panel_source s = {.per_tap = 1, .phase = (uint32_t)phase};
+    s.columns = (unsigned)(N - first < LNT_PANEL ? N - first : LNT_PANEL);
+    switch (p->source) {
+    case LNT_SOURCE_KN: s.per_column = 1, s.per_channel = N; break;
+    case LNT_SOURCE_CONV: s.per_column = K, s.per_channel = taps; break;
+    case LNT_SOURCE_CONVT: s.per_column = taps, s.per_channel = N * taps; break;
+    default: s.per_column = K, s.per_channel = 1; break;
+    }
+    s.base = (group * p->gates + gate) * N * K + first * s.per_column;
+    return s;
+}
+
+/* Floats before the panel. */
+static size_t panel_start(const lnt_packed *p, size_t panel)
+{
+    if (p->phases == 1)
+        return panel * p->K * LNT_PANEL;
+    const size_t across = panels_across(p), in_group = panel % (p->phases * across);
+    const size_t phase = in_group / across, channels = p->K / p->taps;
+    size_t taps = 0;
+    for (uint32_t t = 0; t < p->taps; t++)
+        for (uint32_t r = 0; r < phase; r++)
+            taps += in_phase(p, t, r);
+    const size_t own = lnt_packed_phase_taps(p, (unsigned)phase, NULL);
+    const size_t rows = panel / (p->phases * across) * across * p->K + taps * channels * across +
+                        in_group % across * own * channels;
+    return rows * LNT_PANEL;
+}
+
+static void pack_rows(const float *src, const panel_source *s, size_t channels, float *dst)
+{
+    if (s->per_column == 1 && s->columns == LNT_PANEL) {
+        for (size_t c = 0; c < channels; c++)
+            memcpy(dst + c * LNT_PANEL, src + c * s->per_channel, LNT_PANEL * sizeof *dst);
+        return;
+    }
+    for (size_t c = 0; c < channels; c++, dst += LNT_PANEL) {
+        const float *row = src + c * s->per_channel;
+        unsigned n = 0;
+        for (; n < s->columns; n++)
+            dst[n] = row[n * s->per_column];
+        for (; n < LNT_PANEL; n++)
+            dst[n] = 0.0f;
+    }
+}
+
+static void unpack_rows(const float *src, const panel_source *s, size_t channels, float *dst)
+{
+    for (size_t c = 0; c < channels; c++, src += LNT_PANEL)
+        for (unsigned n = 0; n < s->columns; n++)
+            dst[c * s->per_channel + n * s->per_column] = src[n];
+}
+
+/* ---- depthwise: taps x channels, transposed ---- */
+
+static void pack_depthwise(const lnt_packed *p, const float *src, float *dst, size_t first, size_t last)
+{
+    const size_t channels = (size_t)p->groups * p->N, padded = lnt_round_up(channels, LNT_PANEL);
+    for (size_t t = 0; t < p->taps; t++)
+        for (size_t c = first * LNT_PANEL; c < last * LNT_PANEL; c++)
+            dst[t * padded + c] = c < channels ? src[c * p->taps + t] : 0.0f;
+}
+
+static void unpack_depthwise(const lnt_packed *p, const float *src, float *dst)
+{
+    const size_t channels = (size_t)p->groups * p->N, padded = lnt_round_up(channels, LNT_PANEL);
+    for (size_t t = 0; t < p->taps; t++)
+        for (size_t c = 0; c < channels; c++)
+            dst[c * p->taps + t] = src[t * padded + c];
+}
+
+/* ---- whole constants ---- */
+
+void lnt_pack_panels(const lnt_packed *p, const float *src, float *dst, size_t begin, size_t end)
+{
+    if (p->layout == LNT_LAYOUT_DEPTHWISE_F32) {
+        pack_depthwise(p, src, dst, begin, end);
+        return;
+    }
+    const size_t channels = p->K / p->taps;
+    for (size_t panel = begin; panel < end; panel++) {
+        const panel_source s = source_of(p, panel);
+        float *to = dst + panel_start(p, panel);
+        for (uint32_t t = 0; t < p->taps; t++)
+            if (in_phase(p, t, s.phase)) {
+                pack_rows(src + s.base + t * s.per_tap, &s, channels, to);
+                to += channels * LNT_PANEL;
+            }
+    }
+}
+
+void lnt_pack(const lnt_packed *p, const float *src, float *dst)
+{
+    lnt_pack_panels(p, src, dst, 0, lnt_packed_panel_count(p));
+}
+
+void lnt_unpack(const lnt_packed *p, const float *src, float *dst)
+{
+    if (p->layout == LNT_LAYOUT_DEPTHWISE_F32) {
+        unpack_depthwise(p, src, dst);
+        return;
+    }
+    const size_t channels = p->K / p->taps, panels = lnt_packed_panel_count(p);
+    for (size_t panel = 0; panel < panels; panel++) {
+        const panel_source s = source_of(p, panel);
+        const float *from = src + panel_start(p, panel);
+        for (uint32_t t = 0; t < p->taps; t++)
+            if (in_phase(p, t, s.phase)) {
+                unpack_rows(from, &s, channels, dst + s.base + t * s.per_tap);
+                from += channels * LNT_PANEL;
+            }
+    }
+}
