@@ -1,0 +1,333 @@
+/* copy.c — strided copies: see copy.h. */
+#include "ops/copy.h"
+
+#include <string.h>
+
+enum {
+    PIECE_BYTES = 16 * 1024, /* of one item of work */
+    SLICE_BYTES = 64 * 1024, /* least work of a thread */
+    TILE = 16                /* side of the squares a transpose is made of: a cache line of floats */
+};
+
+typedef struct unit16 {
+    uint64_t half[2];
+} unit16;
+
+/* The same loops for each unit size. Memory is aligned to the tensor's elements, which may be smaller than
+ * the unit, hence memcpy: it becomes one load or store. */
+#define STRIDED_LOOPS(T)                                                                         \
+    static void fill_##T(char *dst, int64_t step, const char *value, int64_t n)                  \
+    {                                                                                            \
+        T x;                                                                                     \
+        memcpy(&x, value, sizeof x);                                                             \
+        if (step == (int64_t)sizeof x)                                                           \
+            for (int64_t i = 0; i < n; i++)                                                      \
+                memcpy(dst + i * (int64_t)sizeof x, &x, sizeof x);                               \
+        else                                                                                     \
+            for (int64_t i = 0; i < n; i++)                                                      \
+                memcpy(dst + i * step, &x, sizeof x);                                            \
+    }                                                                                            \
+    static void line_##T(char *dst, int64_t dst_step, const char *src, int64_t src_step, int64_t n) \
+    {                                                                                            \
+        for (int64_t i = 0; i < n; i++) {                                                        \
+            T x;                                                                                 \
+            memcpy(&x, src + i * src_step, sizeof x);                                            \
+            memcpy(dst + i * dst_step, &x, sizeof x);                                            \
+        }                                                                                        \
+    }                                                                                            \
+    /* dst[r][c] = src[c][r]: rows dst_step apart, columns src_step apart. */                    \
+    static void turn_##T(char *dst, int64_t dst_step, const char *src, int64_t src_step,         \
+                         int64_t rows, int64_t columns)                                          \
+    {                                                                                            \
+        for (int64_t r = 0; r < rows; r++)                                                       \
+            for (int64_t c = 0; c < columns; c++)                                                \
+                memcpy(dst + r * dst_step + c * (int64_t)sizeof(T),                              \
+                       src + c * src_step + r * (int64_t)sizeof(T), sizeof(T));                  \
+    }
+
+STRIDED_LOOPS(uint8_t)
+STRIDED_LOOPS(uint16_t)
+STRIDED_LOOPS(uint32_t)
+STRIDED_LOOPS(uint64_t)
+STRIDED_LOOPS(unit16)
+
+static bool is_unit(int64_t bytes)
+{
+    return bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8 || bytes == 16;
+}
+
+/* Calls the loop of c's unit. */
+#define BY_UNIT(unit, loop, ...)                      \
+    do {                                              \
+        switch (unit) {                               \
+        case 1: loop##_uint8_t(__VA_ARGS__); break;   \
+        case 2: loop##_uint16_t(__VA_ARGS__); break;  \
+        case 4: loop##_uint32_t(__VA_ARGS__); break;  \
+        case 8: loop##_uint64_t(__VA_ARGS__); break;  \
+        default: loop##_unit16(__VA_ARGS__); break;   \
+        }                                             \
+    } while (0)
+
+void lnt_fill(void *dst, int64_t n, const void *value, size_t unit)
+{
+    BY_UNIT(unit, fill, dst, (int64_t)unit, value, n);
+}
+
+/* ---- at bind ---- */
+
+void lnt_copy_begin(lnt_copy *c, size_t element)
+{
+    *c = (lnt_copy){.unit = (int64_t)element};
+}
+
+void lnt_copy_axis(lnt_copy *c, int64_t n, int64_t dst_step, int64_t src_step)
+{
+    c->n[c->rank] = n;
+    c->dst[c->rank] = dst_step;
+    c->src[c->rank] = src_step;
+    c->rank++;
+}
+
+void lnt_copy_box(lnt_copy *c, size_t element, unsigned rank, const int64_t *dims, const int64_t *dst_strides,
+                  const int64_t *src_strides)
+{
+    lnt_copy_begin(c, element);
+    for (unsigned i = 0; i < rank; i++)
+        lnt_copy_axis(c, dims[i], dst_strides[i] * (int64_t)element, src_strides[i] * (int64_t)element);
+    lnt_copy_settle(c);
+}
+
+static void set_axis(lnt_copy *c, unsigned i, int64_t n, int64_t dst, int64_t src)
+{
+    c->n[i] = n;
+    c->dst[i] = dst;
+    c->src[i] = src;
+}
+
+static void move_axis(lnt_copy *c, unsigned from, unsigned to)
+{
+    const int64_t n = c->n[from], dst = c->dst[from], src = c->src[from];
+    for (; from > to; from--)
+        set_axis(c, from, c->n[from - 1], c->dst[from - 1], c->src[from - 1]);
+    for (; from < to; from++)
+        set_axis(c, from, c->n[from + 1], c->dst[from + 1], c->src[from + 1]);
+    set_axis(c, to, n, dst, src);
+}
+
+/* Drops axes of one element and puts the others in the order of dst, outermost first. */
+static void order_axes(lnt_copy *c)
+{
+    unsigned rank = 0;
+    for (unsigned i = 0; i < c->rank; i++)
+        if (c->n[i] != 1)
+            set_axis(c, rank++, c->n[i], c->dst[i], c->src[i]);
+    c->rank = rank;
+    for (unsigned i = 1; i < rank; i++) {
+        unsigned to = i;
+        while (to > 0 && c->dst[to - 1] < c->dst[i])
+            to--;
+        move_axis(c, i, to);
+    }
+}
+
+/* Joins axes that are one axis on both sides, and a dense last axis with the unit. */
+static void merge_axes(lnt_copy *c)
+{
+    unsigned rank = 0;
+    for (unsigned i = 0; i < c->rank; i++) {
+        const int64_t n = c->n[i], dst = c->dst[i], src = c->src[i];
+        if (rank > 0 && c->dst[rank - 1] == dst * n && c->src[rank - 1] == src * n)
+            set_axis(c, rank - 1, c->n[rank - 1] * n, dst, src);
+        else
+            set_axis(c, rank++, n, dst, src);
+    }
+    if (rank > 0 && c->dst[rank - 1] == c->unit && c->src[rank - 1] == c->unit)
+        c->unit *= c->n[--rank];
+    c->rank = rank;
+}
+
+/* Moves the axis that is dense in src beside the last, which is dense in dst; false if there is no such pair. */
+static bool find_turn(lnt_copy *c)
+{
+    if (c->rank < 2 || c->dst[c->rank - 1] != c->unit || c->n[c->rank - 1] < 4)
+        return false;
+    for (unsigned i = 0; i + 1 < c->rank; i++)
+        if (c->src[i] == c->unit && c->n[i] >= 4) {
+            move_axis(c, i, c->rank - 2);
+            return true;
+        }
+    return false;
+}
+
+/* A line of few elements costs more to start than to copy: the axis before it makes a longer one. */
+static void lengthen_line(lnt_copy *c)
+{
+    const unsigned last = c->rank - 1;
+    if (c->rank >= 2 && c->n[last] < 8 && c->n[last - 1] > c->n[last])
+        move_axis(c, last - 1, last);
+}
+
+static void cut_into_items(lnt_copy *c)
+{
+    const unsigned last = c->rank - 1;
+    const int64_t rows = c->kind == LNT_COPY_TURN ? TILE : 1;
+    c->piece = PIECE_BYTES / (c->unit * rows);
+    if (c->piece > c->n[last])
+        c->piece = c->n[last];
+    c->pieces = (c->n[last] + c->piece - 1) / c->piece;
+    c->item_bytes = c->piece * c->unit * rows;
+    c->items = c->pieces;
+    for (unsigned i = 0; i < last; i++)
+        c->items *= c->kind == LNT_COPY_TURN && i == last - 1 ? (c->n[i] + TILE - 1) / TILE : c->n[i];
+}
+
+void lnt_copy_settle(lnt_copy *c)
+{
+    c->kind = LNT_COPY_NOTHING;
+    for (unsigned i = 0; i < c->rank; i++)
+        if (c->n[i] == 0)
+            return;
+    order_axes(c);
+    merge_axes(c);
+    if (c->rank == 0 || !is_unit(c->unit)) {
+        c->kind = LNT_COPY_BYTES;
+        set_axis(c, c->rank++, c->unit, 1, 1);
+        c->unit = 1;
+    } else {
+        c->kind = find_turn(c) ? LNT_COPY_TURN : LNT_COPY_LINE;
+        if (c->kind == LNT_COPY_LINE)
+            lengthen_line(c);
+    }
+    cut_into_items(c);
+}
+
+bool lnt_copy_is_plain(const lnt_copy *c)
+{
+    return c->kind == LNT_COPY_NOTHING || (c->kind == LNT_COPY_BYTES && c->rank == 1);
+}
+
+/* ---- at run ---- */
+
+typedef struct copy_job {
+    const lnt_copy *c;
+    char *dst;
+    const char *src;
+} copy_job;
+
+/* Where a walk over the items stands: piece of the last axis, index along the others. */
+typedef struct cursor {
+    int64_t at[LNT_COPY_AXES];
+    int64_t piece;
+    char *dst;
+    const char *src;
+} cursor;
+
+/* Elements of axis i that one item covers. */
+static int64_t span(const lnt_copy *c, unsigned i)
+{
+    return c->kind == LNT_COPY_TURN && i + 2 == c->rank ? TILE : 1;
+}
+
+static void seek(const copy_job *job, int64_t item, cursor *w)
+{
+    const lnt_copy *c = job->c;
+    w->dst = job->dst;
+    w->src = job->src;
+    w->piece = item % c->pieces;
+    item /= c->pieces;
+    for (unsigned i = c->rank - 1; i-- > 0;) {
+        const int64_t step = span(c, i), n = (c->n[i] + step - 1) / step;
+        w->at[i] = item % n * step;
+        item /= n;
+        w->dst += w->at[i] * c->dst[i];
+        w->src += w->at[i] * c->src[i];
+    }
+}
+
+static void advance(const lnt_copy *c, cursor *w)
+{
+    if (++w->piece < c->pieces)
+        return;
+    w->piece = 0;
+    for (unsigned i = c->rank - 1; i-- > 0;) {
+        const int64_t step = span(c, i);
+        w->at[i] += step;
+        w->dst += step * c->dst[i];
+        w->src += step * c->src[i];
+        if (w->at[i] < c->n[i])
+            return;
+        w->dst -= w->at[i] * c->dst[i];
+        w->src -= w->at[i] * c->src[i];
+        w->at[i] = 0;
+    }
+}
+
+static void copy_line(const lnt_copy *c, char *dst, const char *src, int64_t n)
+{
+    const int64_t dst_step = c->dst[c->rank - 1], src_step = c->src[c->rank - 1];
+    if (c->kind == LNT_COPY_BYTES)
+        memcpy(dst, src, (size_t)n);
+    else if (src_step == 0)
+        BY_UNIT(c->unit, fill, dst, dst_step, src, n);
+    else
+        BY_UNIT(c->unit, line, dst, dst_step, src, src_step, n);
+}
+
+static void turn_tiles(const lnt_copy *c, const cursor *w, char *dst, const char *src, int64_t columns)
+{
+    const unsigned turned = c->rank - 2;
+    const int64_t left = c->n[turned] - w->at[turned], rows = left < TILE ? left : TILE;
+    const int64_t row_step = c->dst[turned], column_step = c->src[turned + 1];
+    for (int64_t begin = 0; begin < columns; begin += TILE) {
+        const int64_t width = columns - begin < TILE ? columns - begin : TILE;
+        char *to = dst + begin * c->unit;
+        const char *from = src + begin * column_step;
+        if (rows == TILE && width == TILE)
+            BY_UNIT(c->unit, turn, to, row_step, from, column_step, TILE, TILE);
+        else
+            BY_UNIT(c->unit, turn, to, row_step, from, column_step, rows, width);
+    }
+}
+
+static lnt_status copy_items(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+{
+    (void)k;
+    (void)thread;
+    const copy_job *job = arg;
+    const lnt_copy *c = job->c;
+    const unsigned last = c->rank - 1;
+    cursor w;
+    seek(job, begin, &w);
+    for (int64_t item = begin; item < end; item++) {
+        const int64_t first = w.piece * c->piece, left = c->n[last] - first;
+        const int64_t n = left < c->piece ? left : c->piece;
+        char *dst = w.dst + first * c->dst[last];
+        const char *src = w.src + first * c->src[last];
+        if (c->kind == LNT_COPY_TURN)
+            turn_tiles(c, &w, dst, src, n);
+        else
+            copy_line(c, dst, src, n);
+        advance(c, &w);
+    }
+    return LNT_OK;
+}
+
+lnt_status lnt_copy_run(lnt_kernel *k, const lnt_copy *c, void *dst, const void *src)
+{
+    if (c->kind == LNT_COPY_NOTHING)
+        return LNT_OK;
+    copy_job job = {c, dst, src};
+    const int64_t grain = SLICE_BYTES / c->item_bytes;
+    return lnt_parallel(k, c->items, grain ? grain : 1, copy_items, &job);
+}
+
+lnt_status lnt_copy_bytes(lnt_kernel *k, void *dst, const void *src, int64_t bytes)
+{
+    if (dst == src || bytes == 0)
+        return LNT_OK;
+    lnt_copy c;
+    lnt_copy_begin(&c, 1);
+    lnt_copy_axis(&c, bytes, 1, 1);
+    lnt_copy_settle(&c);
+    return lnt_copy_run(k, &c, dst, src);
+}

@@ -1,0 +1,53 @@
+/* copy.h — moving the elements of a box between two strided places.
+ *
+ * Slice, Transpose, Concat, Expand, Tile, DepthToSpace and their kind differ only in strides:
+ *
+ *     lnt_copy_begin(&c, element size);
+ *     lnt_copy_axis(&c, n, dst_step, src_step);   // for each axis, in any order
+ *     lnt_copy_settle(&c);                        // at bind: merges axes, chooses the inner loop
+ *     lnt_copy_run(k, &c, dst, src);              // at run: parallel where it is worth it
+ *
+ * Steps are in bytes. A source step of 0 repeats, a negative one reverses; destinations never overlap. */
+#ifndef LNT_OPS_COPY_H
+#define LNT_OPS_COPY_H
+
+#include "base/kernel.h"
+
+enum { LNT_COPY_AXES = 2 * LNT_MAX_RANK + 1 };
+
+typedef enum lnt_copy_kind {
+    LNT_COPY_NOTHING, /* an extent is 0 */
+    LNT_COPY_BYTES,   /* the last axis is a run of bytes, next to each other on both sides */
+    LNT_COPY_LINE,    /* the last axis is a strided line of units of 1, 2, 4, 8 or 16 bytes */
+    LNT_COPY_TURN     /* a 2-D transpose: the last axis is dense in dst, the one before it in src */
+} lnt_copy_kind;
+
+typedef struct lnt_copy {
+    lnt_copy_kind kind;
+    unsigned rank;
+    int64_t unit; /* bytes of an element */
+    int64_t n[LNT_COPY_AXES], dst[LNT_COPY_AXES], src[LNT_COPY_AXES];
+    int64_t pieces, piece; /* the last axis is cut into pieces of so many elements, each an item of work */
+    int64_t items, item_bytes;
+} lnt_copy;
+
+void lnt_copy_begin(lnt_copy *c, size_t element);
+void lnt_copy_axis(lnt_copy *c, int64_t n, int64_t dst_step, int64_t src_step);
+void lnt_copy_settle(lnt_copy *c);
+
+/* A whole box: dims in ONNX order, strides in elements as lnt_operand_strides gives them. */
+void lnt_copy_box(lnt_copy *c, size_t element, unsigned rank, const int64_t *dims, const int64_t *dst_strides,
+                  const int64_t *src_strides);
+
+/* Whether the copy moves nothing: source and destination would lie in the same order. */
+bool lnt_copy_is_plain(const lnt_copy *c);
+
+lnt_status lnt_copy_run(lnt_kernel *k, const lnt_copy *c, void *dst, const void *src);
+
+/* bytes bytes from src to dst, on several threads if they are many; nothing if the two are the same place. */
+lnt_status lnt_copy_bytes(lnt_kernel *k, void *dst, const void *src, int64_t bytes);
+
+/* Sets n units of 1, 2, 4, 8 or 16 bytes to the one at value. */
+void lnt_fill(void *dst, int64_t n, const void *value, size_t unit);
+
+#endif
