@@ -19,6 +19,19 @@
 /* 300: reductions, normalisation, softmax, pooling, resize */
 
 /* 400: moving data */
+OP(400, 1, Reshape, ONNX, "Reshape", 2, 2, 1, 1, IN0, reshape, reshape, V(1), ANY_RANK | VIEW)
+OP(401, 1, Flatten, ONNX, "Flatten", 1, 1, 1, 1, IN0, flatten, reshape, 0, VIEW)
+OP(402, 1, Squeeze, ONNX, "Squeeze", 1, 2, 1, 1, IN0, squeeze, reshape, V(1), VIEW)
+OP(403, 1, Unsqueeze, ONNX, "Unsqueeze", 2, 2, 1, 1, IN0, unsqueeze, reshape, V(1), VIEW)
+OP(404, 1, BitCast, ONNX, "BitCast", 1, 1, 1, 1, RULE, bit_cast, bit_cast, 0, VIEW)
+OP(405, 1, Expand, ONNX, "Expand", 2, 2, 1, 1, IN0, expand, expand, V(1), 0)
+OP(406, 1, Tile, ONNX, "Tile", 2, 2, 1, 1, IN0, tile, tile, V(1), 0)
+OP(407, 1, Transpose, ONNX, "Transpose", 1, 1, 1, 1, IN0, transpose, transpose, 0, 0)
+OP(408, 1, DepthToSpace, ONNX, "DepthToSpace", 1, 1, 1, 1, IN0, depth_to_space, depth_to_space, 0, CL)
+OP(409, 1, SpaceToDepth, ONNX, "SpaceToDepth", 1, 1, 1, 1, IN0, space_to_depth, space_to_depth, 0, CL)
+OP(410, 1, Slice, ONNX, "Slice", 3, 5, 1, 1, IN0, slice, slice, V(1) | V(2) | V(3) | V(4), CL)
+OP(411, 1, Split, ONNX, "Split", 1, 2, 1, 255, IN0, split, split, V(1), CL)
+OP(412, 1, Concat, ONNX, "Concat", 1, 255, 1, 1, IN0, concat, concat, 0, CL)
 
 /* 500: shapes, constants, ranges, random, selection */
 

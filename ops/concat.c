@@ -1,0 +1,86 @@
+/* concat.c — Concat: tensors laid side by side along an axis. */
+#include "ops/copy.h"
+#include "ops/data.h"
+
+lnt_status lnt_shape_concat(lnt_site *site)
+{
+    const lnt_operand *first = site->in[0];
+    int64_t dims[LNT_MAX_RANK];
+    unsigned axis;
+    LNT_TRY(lnt_axis(site, lnt_attr_i(site->node, "axis", 0), first->rank, &axis));
+    for (unsigned d = 0; d < first->rank; d++)
+        dims[d] = first->dims[d];
+    for (unsigned i = 1; i < site->n_in; i++) {
+        const lnt_operand *in = site->in[i];
+        if (!in || in->rank != first->rank)
+            return LNT_SITE_FAIL(site, LNT_E_SHAPE, "input %u has rank %u, input 0 rank %u", i, in ? in->rank : 0,
+                                 first->rank);
+        if (in->dtype != first->dtype)
+            return LNT_SITE_FAIL(site, LNT_E_TYPE, "input %u is %s, input 0 %s", i,
+                                 lnt_dtype_text((lnt_dtype)in->dtype), lnt_dtype_text((lnt_dtype)first->dtype));
+        for (unsigned d = 0; d < first->rank; d++) {
+            if (d == axis)
+                dims[d] = lnt_dim_add(dims[d], in->dims[d] < 0 ? LNT_DIM_UNKNOWN : in->dims[d]);
+            else if (dims[d] >= 0 && in->dims[d] >= 0 && dims[d] != in->dims[d])
+                return LNT_SITE_FAIL(site, LNT_E_SHAPE, "axis %u of input %u has extent %lld, not %lld", d, i,
+                                     (long long)in->dims[d], (long long)dims[d]);
+            else if (in->dims[d] >= 0 || dims[d] == LNT_DIM_UNKNOWN)
+                dims[d] = in->dims[d];
+        }
+    }
+    lnt_set_dims(site, 0, first->rank, dims);
+    return LNT_OK;
+}
+
+typedef struct concat_part {
+    lnt_copy copy;
+    int64_t offset; /* bytes to its first element in the output */
+} concat_part;
+
+static lnt_status run_concat(lnt_kernel *k, const lnt_step *s)
+{
+    const concat_part *p = s->params;
+    char *dst = lnt_out(k, s, 0);
+    for (unsigned i = 0; i < s->n_in; i++)
+        LNT_TRY(lnt_copy_run(k, &p[i].copy, dst + p[i].offset, lnt_in(k, s, i)));
+    return LNT_OK;
+}
+
+/* The only input that has elements, if it lies as the output does; else -1. */
+static int only_input(const lnt_site *site, const concat_part *p)
+{
+    int found = -1;
+    for (unsigned i = 0; i < site->n_in; i++) {
+        if (p[i].copy.kind == LNT_COPY_NOTHING)
+            continue;
+        if (found >= 0 || !lnt_copy_is_plain(&p[i].copy))
+            return -1;
+        found = (int)i;
+    }
+    return found;
+}
+
+lnt_status lnt_bind_concat(lnt_site *site)
+{
+    const lnt_operand *out = site->out[0];
+    const size_t size = lnt_element_size(out);
+    unsigned axis;
+    LNT_TRY(lnt_axis(site, lnt_attr_i(site->node, "axis", 0), out->rank, &axis));
+    concat_part *p = lnt_bind_params(site, site->n_in * sizeof *p);
+    if (!p)
+        return LNT_E_MEMORY;
+    int64_t src[LNT_MAX_RANK], dst[LNT_MAX_RANK], first = 0;
+    lnt_operand_strides(out, dst);
+    for (unsigned i = 0; i < site->n_in; i++) {
+        const lnt_operand *in = site->in[i];
+        lnt_operand_strides(in, src);
+        lnt_copy_box(&p[i].copy, size, in->rank, in->dims, dst, src);
+        p[i].offset = first * dst[axis] * (int64_t)size;
+        first += in->dims[axis];
+    }
+    const int only = only_input(site, p);
+    if (only >= 0 && lnt_bind_view(site, 0, (unsigned)only, 0))
+        return LNT_OK;
+    site->step->run = run_concat;
+    return LNT_OK;
+}
