@@ -13,11 +13,12 @@ lnt_status lnt_shape_concat(lnt_site *site)
     for (unsigned i = 1; i < site->n_in; i++) {
         const lnt_operand *in = site->in[i];
         if (!in || in->rank != first->rank)
-            return LNT_SITE_FAIL(site, LNT_E_SHAPE, "input %u has rank %u, input 0 rank %u", i, in ? in->rank : 0,
-                                 first->rank);
+            return LNT_SITE_FAIL(site, LNT_E_SHAPE, "input %u has rank %u, input 0 rank %u", i,
+                                 in ? in->rank : 0, first->rank);
         if (in->dtype != first->dtype)
             return LNT_SITE_FAIL(site, LNT_E_TYPE, "input %u is %s, input 0 %s", i,
-                                 lnt_dtype_text((lnt_dtype)in->dtype), lnt_dtype_text((lnt_dtype)first->dtype));
+                                 lnt_dtype_text((lnt_dtype)in->dtype),
+                                 lnt_dtype_text((lnt_dtype)first->dtype));
         for (unsigned d = 0; d < first->rank; d++) {
             if (d == axis)
                 dims[d] = lnt_dim_add(dims[d], in->dims[d] < 0 ? LNT_DIM_UNKNOWN : in->dims[d]);

@@ -15,34 +15,34 @@ typedef struct unit16 {
 
 /* The same loops for each unit size. Memory is aligned to the tensor's elements, which may be smaller than
  * the unit, hence memcpy: it becomes one load or store. */
-#define STRIDED_LOOPS(T)                                                                         \
-    static void fill_##T(char *dst, int64_t step, const char *value, int64_t n)                  \
-    {                                                                                            \
-        T x;                                                                                     \
-        memcpy(&x, value, sizeof x);                                                             \
-        if (step == (int64_t)sizeof x)                                                           \
-            for (int64_t i = 0; i < n; i++)                                                      \
-                memcpy(dst + i * (int64_t)sizeof x, &x, sizeof x);                               \
-        else                                                                                     \
-            for (int64_t i = 0; i < n; i++)                                                      \
-                memcpy(dst + i * step, &x, sizeof x);                                            \
-    }                                                                                            \
-    static void line_##T(char *dst, int64_t dst_step, const char *src, int64_t src_step, int64_t n) \
-    {                                                                                            \
-        for (int64_t i = 0; i < n; i++) {                                                        \
-            T x;                                                                                 \
-            memcpy(&x, src + i * src_step, sizeof x);                                            \
-            memcpy(dst + i * dst_step, &x, sizeof x);                                            \
-        }                                                                                        \
-    }                                                                                            \
-    /* dst[r][c] = src[c][r]: rows dst_step apart, columns src_step apart. */                    \
-    static void turn_##T(char *dst, int64_t dst_step, const char *src, int64_t src_step,         \
-                         int64_t rows, int64_t columns)                                          \
-    {                                                                                            \
-        for (int64_t r = 0; r < rows; r++)                                                       \
-            for (int64_t c = 0; c < columns; c++)                                                \
-                memcpy(dst + r * dst_step + c * (int64_t)sizeof(T),                              \
-                       src + c * src_step + r * (int64_t)sizeof(T), sizeof(T));                  \
+#define STRIDED_LOOPS(T)                                                                                     \
+    static void fill_##T(char *dst, int64_t step, const char *value, int64_t n)                              \
+    {                                                                                                        \
+        T x;                                                                                                 \
+        memcpy(&x, value, sizeof x);                                                                         \
+        if (step == (int64_t)sizeof x)                                                                       \
+            for (int64_t i = 0; i < n; i++)                                                                  \
+                memcpy(dst + i * (int64_t)sizeof x, &x, sizeof x);                                           \
+        else                                                                                                 \
+            for (int64_t i = 0; i < n; i++)                                                                  \
+                memcpy(dst + i * step, &x, sizeof x);                                                        \
+    }                                                                                                        \
+    static void line_##T(char *dst, int64_t dst_step, const char *src, int64_t src_step, int64_t n)          \
+    {                                                                                                        \
+        for (int64_t i = 0; i < n; i++) {                                                                    \
+            T x;                                                                                             \
+            memcpy(&x, src + i * src_step, sizeof x);                                                        \
+            memcpy(dst + i * dst_step, &x, sizeof x);                                                        \
+        }                                                                                                    \
+    }                                                                                                        \
+    /* dst[r][c] = src[c][r]: rows dst_step apart, columns src_step apart. */                                \
+    static void turn_##T(char *dst, int64_t dst_step, const char *src, int64_t src_step, int64_t rows,       \
+                         int64_t columns)                                                                    \
+    {                                                                                                        \
+        for (int64_t r = 0; r < rows; r++)                                                                   \
+            for (int64_t c = 0; c < columns; c++)                                                            \
+                memcpy(dst + r * dst_step + c * (int64_t)sizeof(T),                                          \
+                       src + c * src_step + r * (int64_t)sizeof(T), sizeof(T));                              \
     }
 
 STRIDED_LOOPS(uint8_t)
@@ -57,15 +57,15 @@ static bool is_unit(int64_t bytes)
 }
 
 /* Calls the loop of c's unit. */
-#define BY_UNIT(unit, loop, ...)                      \
-    do {                                              \
-        switch (unit) {                               \
-        case 1: loop##_uint8_t(__VA_ARGS__); break;   \
-        case 2: loop##_uint16_t(__VA_ARGS__); break;  \
-        case 4: loop##_uint32_t(__VA_ARGS__); break;  \
-        case 8: loop##_uint64_t(__VA_ARGS__); break;  \
-        default: loop##_unit16(__VA_ARGS__); break;   \
-        }                                             \
+#define BY_UNIT(unit, loop, ...)                                                                             \
+    do {                                                                                                     \
+        switch (unit) {                                                                                      \
+        case 1: loop##_uint8_t(__VA_ARGS__); break;                                                          \
+        case 2: loop##_uint16_t(__VA_ARGS__); break;                                                         \
+        case 4: loop##_uint32_t(__VA_ARGS__); break;                                                         \
+        case 8: loop##_uint64_t(__VA_ARGS__); break;                                                         \
+        default: loop##_unit16(__VA_ARGS__); break;                                                          \
+        }                                                                                                    \
     } while (0)
 
 void lnt_fill(void *dst, int64_t n, const void *value, size_t unit)
@@ -146,7 +146,8 @@ static void merge_axes(lnt_copy *c)
     c->rank = rank;
 }
 
-/* Moves the axis that is dense in src beside the last, which is dense in dst; false if there is no such pair. */
+/* Moves the axis that is dense in src beside the last, which is dense in dst; false if there is no such pair.
+ */
 static bool find_turn(lnt_copy *c)
 {
     if (c->rank < 2 || c->dst[c->rank - 1] != c->unit || c->n[c->rank - 1] < 4)

@@ -10,12 +10,6 @@
 #define MICROSOFT "com.microsoft"
 #define LINNET "linnet"
 
-#define OP(id, version, ident, domain, name, imin, imax, omin, omax, types, shape, bind, values, flags) \
-    lnt_status lnt_shape_##shape(lnt_site *site);                                                       \
-    lnt_status lnt_bind_##bind(lnt_site *site);
-#include "ops/list.h"
-#undef OP
-
 /* Row flags by their short names. */
 enum {
     CL = LNT_OP_CL,

@@ -127,6 +127,13 @@ enum {
     LNT_ID_END
 };
 
+/* Their shape rules and bind functions; several rows may share one. */
+#define OP(id, version, ident, domain, name, imin, imax, omin, omax, types, shape, bind, values, flags) \
+    lnt_status lnt_shape_##shape(lnt_site *site);                                                       \
+    lnt_status lnt_bind_##bind(lnt_site *site);
+#include "ops/list.h"
+#undef OP
+
 /* The whole list, ordered as ops/list.h. */
 extern const lnt_op lnt_ops[];
 extern const unsigned lnt_op_count;

@@ -3,9 +3,10 @@
 
 /* ---- Reshape ---- */
 
-/* The extent that -1 stands for. Axes below `copied`'s bits were taken over from the input one by one and cancel;
- * what is left must be all known, or one extent alone. */
-static lnt_status infer_extent(lnt_site *site, const int64_t *dims, unsigned rank, uint32_t copied, int64_t *out)
+/* The extent that -1 stands for. Axes below `copied`'s bits were taken over from the input one by one and
+ * cancel; what is left must be all known, or one extent alone. */
+static lnt_status infer_extent(lnt_site *site, const int64_t *dims, unsigned rank, uint32_t copied,
+                               int64_t *out)
 {
     const lnt_operand *in = site->in[0];
     int64_t total = 1, rest = 1, unknown = 0;
@@ -30,7 +31,8 @@ static lnt_status infer_extent(lnt_site *site, const int64_t *dims, unsigned ran
         *out = unknown;
     if (n_unknown > 0)
         return LNT_OK;
-    /* An extent of 0 taken over from the input leaves nothing to divide: -1 is then what makes both sides fit. */
+    /* An extent of 0 taken over from the input leaves nothing to divide: -1 is then what makes both sides
+     * fit. */
     if (rest == 0 || total % rest != 0)
         return LNT_SITE_FAIL(site, LNT_E_SHAPE, "%lld elements cannot be divided by extents of product %lld",
                              (long long)total, (long long)rest);
@@ -53,7 +55,8 @@ lnt_status lnt_shape_reshape(lnt_site *site)
         if (dims[i] == -1 && infer == LNT_MAX_RANK) {
             infer = i;
         } else if (dims[i] < 0) {
-            return LNT_SITE_FAIL(site, LNT_E_VALUE, "extent %lld of axis %u in the shape", (long long)dims[i], i);
+            return LNT_SITE_FAIL(site, LNT_E_VALUE, "extent %lld of axis %u in the shape", (long long)dims[i],
+                                 i);
         } else if (dims[i] == 0 && !allow_zero) {
             if (lnt_rank_known(in) && i >= in->rank)
                 return LNT_SITE_FAIL(site, LNT_E_SHAPE, "0 for axis %u, which the input does not have", i);

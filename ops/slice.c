@@ -149,8 +149,8 @@ static lnt_status check_parts(const lnt_site *site, const lnt_operand *parts, in
             return LNT_SITE_FAIL(site, LNT_E_VALUE, "part %u has extent %lld", i, (long long)part);
     }
     if (extent >= 0 && sum != extent)
-        return LNT_SITE_FAIL(site, LNT_E_SHAPE, "parts of %lld in all do not fill the extent %lld", (long long)sum,
-                             (long long)extent);
+        return LNT_SITE_FAIL(site, LNT_E_SHAPE, "parts of %lld in all do not fill the extent %lld",
+                             (long long)sum, (long long)extent);
     return LNT_OK;
 }
 
@@ -172,8 +172,8 @@ lnt_status lnt_shape_split(lnt_site *site)
         if (!parts)
             dims[axis] = even_part(in->dims[axis], site->n_out, i);
         else
-            dims[axis] = parts->data ? lnt_index_at(parts->data, parts->dtype == LNT_INT64, i)
-                                     : LNT_DIM_UNKNOWN;
+            dims[axis] =
+                parts->data ? lnt_index_at(parts->data, parts->dtype == LNT_INT64, i) : LNT_DIM_UNKNOWN;
         lnt_set_dims(site, i, in->rank, dims);
     }
     return parts && !parts->data ? LNT_UNKNOWN : LNT_OK;

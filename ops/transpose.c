@@ -121,7 +121,8 @@ static void block_steps(const lnt_operand *deep, const lnt_operand *wide, int64_
                         int64_t n[6], int64_t deep_step[6], int64_t wide_step[6])
 {
     int64_t d[LNT_MAX_RANK], w[LNT_MAX_RANK];
-    const int64_t channels = wide->dims[1], block = blocks_first ? channels : 1, channel = blocks_first ? 1 : b * b;
+    const int64_t channels = wide->dims[1], block = blocks_first ? channels : 1,
+                  channel = blocks_first ? 1 : b * b;
     lnt_operand_strides(deep, d);
     lnt_operand_strides(wide, w);
     memcpy(n, (int64_t[]){deep->dims[0], channels, deep->dims[2], b, deep->dims[3], b}, 6 * sizeof *n);
