@@ -20,7 +20,8 @@ typedef struct lnt_named_tensor {
 
 typedef struct lnt_convert_options {
     lnt_opt opt;
-    const lnt_named_int *dim; /* --dim: fixes an input's extent (dim_param or INPUT:AXIS) or bounds a symbol */
+    const lnt_named_int
+        *dim; /* --dim: fixes an input's extent (dim_param or INPUT:AXIS) or bounds a symbol */
     size_t n_dims;
     const lnt_named_text *state; /* --state OUT=IN */
     size_t n_states;
@@ -41,13 +42,14 @@ typedef struct lnt_convert_options {
 } lnt_convert_options;
 
 /* Reads path (and external data inside its folder) and converts. On success *image, freed with lnt_free and
- * lnt_malloc_allocator, holds the file. E_UNSUPPORTED: report lists every node at fault and there is no image. */
-lnt_status lnt_convert_file(const char *path, const lnt_convert_options *options, lnt_report *report, void **image,
-                            size_t *size, lnt_error *err);
+ * lnt_malloc_allocator, holds the file. E_UNSUPPORTED: report lists every node at fault and there is no
+ * image. */
+lnt_status lnt_convert_file(const char *path, const lnt_convert_options *options, lnt_report *report,
+                            void **image, size_t *size, lnt_error *err);
 /* The same for a model in memory; folder (may be NULL) is where external data may lie. */
 lnt_status lnt_convert_memory(const void *onnx, size_t onnx_size, const char *folder,
-                              const lnt_convert_options *options, lnt_report *report, void **image, size_t *size,
-                              lnt_error *err);
+                              const lnt_convert_options *options, lnt_report *report, void **image,
+                              size_t *size, lnt_error *err);
 
 /* The parts, in order (import.c, passes/, golden.c, emit.c). */
 lnt_status lnt_import(lnt_graph *g, const void *onnx, size_t size, const char *folder,

@@ -8,6 +8,7 @@
 #define LNT_CONVERT_GRAPH_H
 
 #include "base/memory.h"
+#include "convert/names.h"
 #include "formats/packed.h"
 #include "ops/op.h"
 #include "ops/program.h"
@@ -15,9 +16,9 @@
 typedef struct lnt_gnode lnt_gnode;
 
 typedef struct lnt_gvalue {
-    const char *name; /* unique in the model */
-    lnt_operand info; /* type and extents; a constant's contents in info.data, its record in info.packed */
-    size_t bytes;     /* of info.data */
+    const char *name;    /* unique in the model */
+    lnt_operand info;    /* type and extents; a constant's contents in info.data, its record in info.packed */
+    size_t bytes;        /* of info.data */
     lnt_gnode *producer; /* NULL for constants, graph inputs and subgraph inputs */
     bool constant;
     bool keep;        /* --keep: no pass may remove it */
@@ -70,6 +71,7 @@ typedef struct lnt_graph {
     size_t n_states, state_capacity;
     lnt_gmeta *meta;
     size_t n_meta, meta_capacity;
+    lnt_names names; /* of values */
     lnt_error *err;
 } lnt_graph;
 
@@ -103,6 +105,12 @@ bool lnt_graph_is_output(const lnt_graph *g, uint32_t value);
 void lnt_graph_sweep(lnt_graph *g);
 /* Works out types and extents of every value anew from inputs and constants (some stay unknown). */
 lnt_status lnt_graph_infer(lnt_graph *g);
+/* The same for the outputs of one node, its subgraphs included. */
+lnt_status lnt_graph_infer_node(lnt_graph *g, const lnt_gnode *n);
+/* A new, empty subgraph; LNT_NONE if memory is short. The name is copied. */
+uint32_t lnt_graph_add_sub(lnt_graph *g, const char *name);
+/* The subgraph that attribute `name` of n holds; LNT_NONE if there is none. */
+uint32_t lnt_gnode_sub(const lnt_gnode *n, const char *name);
 /* View of a node as the operators' functions want it. */
 void lnt_gnode_view(const lnt_gnode *n, lnt_node *view);
 
@@ -123,18 +131,19 @@ typedef struct lnt_report lnt_report; /* convert/report.h */
 
 typedef enum lnt_opt { LNT_OPT_NONE, LNT_OPT_BASIC, LNT_OPT_ALL } lnt_opt;
 
-/* X(name): runs lnt_pass_NAME(g, report) in this order; the second column is the least --opt that wants it. */
-#define LNT_PASS_LIST(X)                \
-    X(fold_constants, BASIC)            \
-    X(identities, BASIC)                \
-    X(common_subexpressions, BASIC)     \
-    X(dead_nodes, BASIC)                \
-    X(fuse_batchnorm, ALL)              \
-    X(fuse_patterns, ALL)               \
-    X(fuse_epilogue, ALL)               \
-    X(fuse_elementwise, ALL)            \
-    X(storage_order, ALL)               \
-    X(pack_weights, ALL)                \
+/* X(name): runs lnt_pass_NAME(g, report) in this order; the second column is the least --opt that wants it.
+ */
+#define LNT_PASS_LIST(X)                                                                                     \
+    X(fold_constants, BASIC)                                                                                 \
+    X(identities, BASIC)                                                                                     \
+    X(common_subexpressions, BASIC)                                                                          \
+    X(dead_nodes, BASIC)                                                                                     \
+    X(fuse_batchnorm, ALL)                                                                                   \
+    X(fuse_patterns, ALL)                                                                                    \
+    X(fuse_epilogue, ALL)                                                                                    \
+    X(fuse_elementwise, ALL)                                                                                 \
+    X(storage_order, ALL)                                                                                    \
+    X(pack_weights, ALL)                                                                                     \
     X(mark_shapes, NONE)
 
 #define X(name, level) lnt_status lnt_pass_##name(lnt_graph *g, lnt_report *report);

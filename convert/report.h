@@ -28,4 +28,8 @@ lnt_status lnt_report_unsupported(lnt_report *r, const lnt_unsupported *u);
 /* Text in the bump of the report. */
 const char *lnt_report_text(lnt_report *r, const char *format, ...) LNT_PRINTF(2, 3);
 
+/* The whole report, in the bump of the report; NULL if memory is short. */
+const char *lnt_report_as_text(lnt_report *r);
+const char *lnt_report_as_json(lnt_report *r);
+
 #endif
