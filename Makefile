@@ -54,7 +54,7 @@ CPPFLAGS += -DLNT_AUDIO
 AUDIO_LIBS := -lsndfile -lsamplerate
 endif
 
-.PHONY: all objects help check test test-long demo deps clean install
+.PHONY: all objects unit help check test test-long demo deps clean install
 .DEFAULT_GOAL := all
 
 all: $(BUILD)/linnet $(BUILD)/liblinnet.so $(BUILD)/liblinnet.a  ## library and program
@@ -72,6 +72,21 @@ $(BUILD)/liblinnet.so: $(LIB_OBJ)
 $(BUILD)/linnet: $(CLI_OBJ) $(CONVERT_OBJ) $(LIB_OBJ)
 	@echo "  LINK    $@"
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(CONVERT_LIBS) $(AUDIO_LIBS) $(LDLIBS)
+
+# Unit tests: every tests/c/test_*.c is a program of its own.
+TEST_BIN := $(patsubst tests/c/%.c,$(BUILD)/tests/%,$(wildcard tests/c/test_*.c))
+
+$(BUILD)/libconvert.a: $(CONVERT_OBJ)
+	$(Q)rm -f $@ && $(AR) rcs $@ $^
+
+.SECONDARY: $(call objects,$(wildcard tests/c/*.c))
+$(BUILD)/tests/test_%: $(BUILD)/obj/tests/c/test_%.o $(BUILD)/libconvert.a $(BUILD)/liblinnet.a
+	@echo "  LINK    $@"
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(CONVERT_LIBS) -lcmocka $(LDLIBS)
+
+unit: $(TEST_BIN)  ## build and run the unit tests (TEST_BIN=build/tests/test_x for one)
+	$(Q)for t in $(TEST_BIN); do echo "== $$t"; $(RUN_ENV) $$t || exit 1; done
 
 # Compiling: the level in the file's name adds its flags.
 level_of = $(strip $(foreach l,$(ALL_LEVELS),$(if $(filter %_$(l).c,$(1)),$(l))))

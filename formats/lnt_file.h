@@ -10,6 +10,10 @@
 #include "formats/lnt_format.h"
 #include "formats/packed.h"
 
+/* "values", "tensors", ...; "unknown" for a kind this version does not know. */
+const char *lnt_section_text(uint32_t kind);
+
+/* A checked file, seen section by section: records and how many there are, bytes and how long they are. */
 typedef struct lnt_file {
     const uint8_t *bytes;
     size_t size;
@@ -29,8 +33,8 @@ typedef struct lnt_file {
     const lnt_rec_metadata *metadata;
     const lnt_rec_golden *golden;
     const uint8_t *tensors;
-    uint32_t strings_bytes, n_values, n_constants, n_packed, n_nodes, n_operands, n_attrs, n_programs, n_instrs,
-        n_subgraphs, n_symbols, n_states, n_metadata, n_golden;
+    uint32_t strings_bytes, n_values, n_constants, n_packed, n_nodes, n_operands, n_attrs, n_programs,
+        n_instrs, n_subgraphs, n_symbols, n_states, n_metadata, n_golden;
     uint64_t attr_data_bytes, tensors_bytes;
 } lnt_file;
 
@@ -59,10 +63,12 @@ typedef struct lnt_section_data {
 } lnt_section_data;
 
 /* Lays out header, table and sections, fills all hashes (constants' too: the constants section must come with
- * offsets set; its hash fields are filled in the image) and returns the image in *image, freed with lnt_free. */
+ * offsets set; its hash fields are filled in the image) and returns the image in *image, freed with lnt_free.
+ */
 lnt_status lnt_file_build(const lnt_section_data *sections, unsigned n, const lnt_allocator *a, void **image,
                           size_t *size, lnt_error *err);
-/* Recomputes every hash of an image whose structure is sound (tests and fuzzers: tampering with repaired hashes). */
+/* Recomputes every hash of an image whose structure is sound (tests and fuzzers: tampering with repaired
+ * hashes). */
 lnt_status lnt_file_rehash(void *image, size_t size, lnt_error *err);
 /* Writes bytes to a temporary file beside path, fsyncs, renames: path is whole or untouched. */
 lnt_status lnt_write_atomic(const char *path, const void *bytes, size_t size, lnt_error *err);

@@ -16,6 +16,12 @@
 enum { LNT_FILE_VERSION = 0, LNT_FILE_ALIGN = 64 };
 #define LNT_FILE_NONE UINT32_MAX
 
+/* Limits, so that readers need neither deep recursion nor unbounded tables. */
+enum {
+    LNT_FILE_MAX_SECTIONS = 64,
+    LNT_FILE_MAX_NESTING = 64 /* subgraphs within subgraphs, the model included */
+};
+
 typedef struct lnt_rec_header { /* 64 bytes at offset 0 */
     uint8_t magic[8];
     uint32_t version;
@@ -26,38 +32,47 @@ typedef struct lnt_rec_header { /* 64 bytes at offset 0 */
 } lnt_rec_header;
 
 typedef struct lnt_rec_section { /* 32 bytes, n_sections of them behind the header */
-    uint32_t kind;  /* lnt_section */
-    uint32_t flags; /* bit 0: a reader that does not know the kind must refuse the file */
+    uint32_t kind;               /* lnt_section */
+    uint32_t flags;              /* LNT_SECTION_REQUIRED or 0 */
     uint64_t offset;
     uint64_t bytes; /* without padding */
     uint64_t hash;  /* XXH3-64 of the bytes; of tensor data: of its tensors' hashes in order */
 } lnt_rec_section;
 
+/* X(identifier, number, text). Numbers are never reused. Records are described below; strings, attribute data
+ * and tensors are bytes. Every kind occurs at most once; an empty section may be left out. */
+#define LNT_SECTION_LIST(X)                                                                                  \
+    X(STRINGS, 1, "strings")                                                                                 \
+    X(VALUES, 2, "values")                                                                                   \
+    X(CONSTANTS, 3, "constants") /* in order of offset, which is first use */                                \
+    X(PACKED, 4, "packed")       /* lnt_packed records (packed.h) */                                         \
+    X(NODES, 5, "nodes")         /* the instruction stream */                                                \
+    X(OPERANDS, 6, "operands")   /* uint32 value numbers, NONE for skipped */                                \
+    X(ATTRS, 7, "attributes")                                                                                \
+    X(ATTR_DATA, 8, "attribute data") /* int64, float, uint32: 8-byte aligned */                             \
+    X(PROGRAMS, 9, "programs")                                                                               \
+    X(INSTRS, 10, "instructions") /* lnt_instr records, 16 bytes */                                          \
+    X(SUBGRAPHS, 11, "subgraphs") /* number 0 is the model itself */                                         \
+    X(SYMBOLS, 12, "symbols")                                                                                \
+    X(STATES, 13, "states")                                                                                  \
+    X(METADATA, 14, "metadata")                                                                              \
+    X(GOLDEN, 15, "golden vectors")                                                                          \
+    X(TENSORS, 16, "tensors") /* data of constants */
+
 typedef enum lnt_section {
-    LNT_SECTION_STRINGS = 1,
-    LNT_SECTION_VALUES = 2,
-    LNT_SECTION_CONSTANTS = 3,
-    LNT_SECTION_PACKED = 4,    /* lnt_packed records (packed.h) */
-    LNT_SECTION_NODES = 5,     /* the instruction stream, subgraph by subgraph */
-    LNT_SECTION_OPERANDS = 6,  /* uint32 value numbers */
-    LNT_SECTION_ATTRS = 7,
-    LNT_SECTION_ATTR_DATA = 8, /* int64, float and uint32 pools, 8-byte aligned runs */
-    LNT_SECTION_PROGRAMS = 9,
-    LNT_SECTION_INSTRS = 10,   /* lnt_instr records, 16 bytes (ops/program.h) */
-    LNT_SECTION_SUBGRAPHS = 11, /* number 0 is the model itself */
-    LNT_SECTION_SYMBOLS = 12,
-    LNT_SECTION_STATES = 13,
-    LNT_SECTION_METADATA = 14,
-    LNT_SECTION_GOLDEN = 15,
-    LNT_SECTION_TENSORS = 16   /* tensor data in order of first use */
+#define X(name, number, text) LNT_SECTION_##name = number,
+    LNT_SECTION_LIST(X)
+#undef X
 } lnt_section;
+
+enum { LNT_SECTION_REQUIRED = 1 }; /* lnt_rec_section.flags: who does not know the kind refuses the file */
 
 typedef struct lnt_rec_value { /* 80 bytes */
     uint32_t name;
     uint8_t dtype;
-    uint8_t rank;  /* 255 unknown */
-    uint8_t order; /* lnt_order */
-    uint8_t flags; /* bit 0: feeds shapes */
+    uint8_t rank;      /* 255 unknown */
+    uint8_t order;     /* lnt_order */
+    uint8_t flags;     /* bit 0: feeds shapes */
     uint32_t constant; /* record in constants, or NONE */
     uint32_t reserved;
     int64_t dims[8]; /* >= 0 known, -1 unknown, -2-k: symbol k */
@@ -130,17 +145,17 @@ typedef struct lnt_rec_metadata { /* 8 bytes */
 } lnt_rec_metadata;
 
 typedef struct lnt_rec_golden { /* 112 bytes: one tensor of a recorded case */
-    uint32_t test;      /* number of the case, rising */
-    uint32_t origin;    /* 0 recorded case, 1 unoptimised reference run */
-    uint16_t role;      /* 0 input, 1 output */
-    uint16_t encoding;  /* 0 raw bytes, 1 seeded rule (inputs), 2 sampled elements (outputs) */
-    uint32_t index;     /* number of the model's input or output */
+    uint32_t test;              /* number of the case, rising */
+    uint32_t origin;            /* 0 recorded case, 1 unoptimised reference run */
+    uint16_t role;              /* 0 input, 1 output */
+    uint16_t encoding;          /* 0 raw bytes, 1 seeded rule (inputs), 2 sampled elements (outputs) */
+    uint32_t index;             /* number of the model's input or output */
     uint32_t dtype, rank;
     int64_t dims[8];
-    uint64_t data;      /* raw, sampled: byte offset in attribute data; seeded: the seed */
-    uint32_t count;     /* elements stored */
-    float tolerance;    /* relative to the largest magnitude */
-    uint64_t stride;    /* sampled: element i * stride is stored at i */
+    uint64_t data;   /* raw, sampled: byte offset in attribute data; seeded: the seed */
+    uint32_t count;  /* elements stored */
+    float tolerance; /* relative to the largest magnitude */
+    uint64_t stride; /* sampled: element i * stride is stored at i */
 } lnt_rec_golden;
 
 _Static_assert(sizeof(lnt_rec_header) == 64, "FORMAT.md");
