@@ -41,23 +41,25 @@ typedef struct lnt_rec_section { /* 32 bytes, n_sections of them behind the head
 
 /* X(identifier, number, text). Numbers are never reused. Records are described below; strings, attribute data
  * and tensors are bytes. Every kind occurs at most once; an empty section may be left out. */
-#define LNT_SECTION_LIST(X)                                                                                  \
-    X(STRINGS, 1, "strings")                                                                                 \
-    X(VALUES, 2, "values")                                                                                   \
-    X(CONSTANTS, 3, "constants") /* in order of offset, which is first use */                                \
-    X(PACKED, 4, "packed")       /* lnt_packed records (packed.h) */                                         \
-    X(NODES, 5, "nodes")         /* the instruction stream */                                                \
-    X(OPERANDS, 6, "operands")   /* uint32 value numbers, NONE for skipped */                                \
-    X(ATTRS, 7, "attributes")                                                                                \
-    X(ATTR_DATA, 8, "attribute data") /* int64, float, uint32: 8-byte aligned */                             \
-    X(PROGRAMS, 9, "programs")                                                                               \
-    X(INSTRS, 10, "instructions") /* lnt_instr records, 16 bytes */                                          \
-    X(SUBGRAPHS, 11, "subgraphs") /* number 0 is the model itself */                                         \
-    X(SYMBOLS, 12, "symbols")                                                                                \
-    X(STATES, 13, "states")                                                                                  \
-    X(METADATA, 14, "metadata")                                                                              \
-    X(GOLDEN, 15, "golden vectors")                                                                          \
-    X(TENSORS, 16, "tensors") /* data of constants */
+/* clang-format off */
+#define LNT_SECTION_LIST(X)                                                        \
+    X(STRINGS, 1, "strings")                                                       \
+    X(VALUES, 2, "values")                                                         \
+    X(CONSTANTS, 3, "constants")      /* in order of offset, which is first use */ \
+    X(PACKED, 4, "packed")            /* lnt_packed records (packed.h) */          \
+    X(NODES, 5, "nodes")              /* the instruction stream */                 \
+    X(OPERANDS, 6, "operands")        /* uint32 value numbers, NONE for skipped */ \
+    X(ATTRS, 7, "attributes")                                                      \
+    X(ATTR_DATA, 8, "attribute data") /* int64, float, uint32: 8-byte aligned */   \
+    X(PROGRAMS, 9, "programs")                                                     \
+    X(INSTRS, 10, "instructions")     /* lnt_instr records, 16 bytes */            \
+    X(SUBGRAPHS, 11, "subgraphs")     /* number 0 is the model itself */           \
+    X(SYMBOLS, 12, "symbols")                                                      \
+    X(STATES, 13, "states")                                                        \
+    X(METADATA, 14, "metadata")                                                    \
+    X(GOLDEN, 15, "golden vectors")                                                \
+    X(TENSORS, 16, "tensors")         /* data of constants */
+/* clang-format on */
 
 typedef enum lnt_section {
 #define X(name, number, text) LNT_SECTION_##name = number,

@@ -2,6 +2,7 @@
 #include "formats/verify.h"
 
 #include "base/checked.h"
+#include "formats/golden.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -365,24 +366,30 @@ static lnt_status check_metadata(const lnt_file *f, lnt_error *err)
     return LNT_OK;
 }
 
-/* Elements that the record stores, given how many the tensor has. */
+static bool has_seeded_rule(uint32_t dtype)
+{
+    return dtype == LNT_FLOAT || dtype == LNT_DOUBLE || dtype == LNT_FLOAT16 || dtype == LNT_BFLOAT16;
+}
+
+/* What the record stores of a tensor of so many elements. */
 static lnt_status check_golden_data(const lnt_file *f, uint32_t i, uint64_t elements, lnt_error *err)
 {
-    enum { RAW, SEEDED, SAMPLED, INPUT = 0, OUTPUT = 1 };
     const lnt_rec_golden *g = &f->golden[i];
-    if (g->encoding == SEEDED) {
-        LNT_CHECK_RECORD(g->role == INPUT && g->count == 0 && g->stride == 0, err, "golden vectors", i,
-                         "a seeded tensor is an input and stores nothing");
+    uint64_t stored = elements;
+    if (g->encoding == LNT_GOLDEN_SEEDED) {
+        LNT_CHECK_RECORD(g->role == LNT_GOLDEN_INPUT && g->count == 0 && has_seeded_rule(g->dtype), err,
+                         "golden vectors", i, "a seeded tensor is a floating-point input and stores nothing");
         return LNT_OK;
     }
-    LNT_CHECK_RECORD(g->encoding == RAW || g->encoding == SAMPLED, err, "golden vectors", i,
-                     "encoding %d is unknown", g->encoding);
-    const uint64_t stride = g->encoding == RAW ? 1 : g->stride;
-    LNT_CHECK_RECORD(g->encoding == RAW ? g->stride == 0 : g->role == OUTPUT && stride > 0, err,
-                     "golden vectors", i, "stride %" PRIu64 " does not go with encoding %d", g->stride,
+    if (g->encoding == LNT_GOLDEN_SAMPLED) {
+        LNT_CHECK_RECORD(g->role == LNT_GOLDEN_OUTPUT && g->stride > 0, err, "golden vectors", i,
+                         "a sampled tensor is an output and has a stride");
+        stored = elements / g->stride + (elements % g->stride != 0);
+    }
+    LNT_CHECK_RECORD(g->encoding <= LNT_GOLDEN_SAMPLED, err, "golden vectors", i, "encoding %d is unknown",
                      g->encoding);
-    LNT_CHECK_RECORD(g->count == elements / stride + (elements % stride != 0), err, "golden vectors", i,
-                     "stores %" PRIu32 " of %" PRIu64 " elements", g->count, elements);
+    LNT_CHECK_RECORD(g->count == stored, err, "golden vectors", i,
+                     "stores %" PRIu32 " elements where there are %" PRIu64, g->count, stored);
     LNT_CHECK_RECORD(attr_data_valid(f, g->data, g->count, lnt_dtype_size((lnt_dtype)g->dtype)), err,
                      "golden vectors", i, "its elements lie outside of the attribute data");
     return LNT_OK;

@@ -66,7 +66,7 @@ static void copy_sections(uint8_t *image, const lnt_section_data *sections, unsi
 lnt_status lnt_file_build(const lnt_section_data *sections, unsigned n, const lnt_allocator *a, void **image,
                           size_t *size, lnt_error *err)
 {
-    size_t bytes;
+    size_t bytes = 0;
     LNT_TRY(image_bytes(sections, n, &bytes, err));
     uint8_t *built = lnt_alloc_zero(a, bytes, 1, err);
     if (!built)
