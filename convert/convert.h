@@ -13,10 +13,11 @@ typedef struct lnt_named_text {
     const char *name, *text;
 } lnt_named_text;
 
-typedef struct lnt_named_tensor {
-    const char *name;
+/* A graph input that becomes an initializer: by its position among the inputs that have no initializer. */
+typedef struct lnt_baked {
+    uint32_t input;
     const lnt_tensor *tensor;
-} lnt_named_tensor;
+} lnt_baked;
 
 typedef struct lnt_convert_options {
     lnt_opt opt;
@@ -37,7 +38,7 @@ typedef struct lnt_convert_options {
     const char *const *golden; /* case folders */
     size_t n_golden;
     /* Baking of suite cases: graph inputs that become initializers (verify --bake). */
-    const lnt_named_tensor *bake;
+    const lnt_baked *bake;
     size_t n_bake;
 } lnt_convert_options;
 
