@@ -32,6 +32,11 @@ OP(409, 1, SpaceToDepth, ONNX, "SpaceToDepth", 1, 1, 1, 1, IN0, space_to_depth, 
 OP(410, 1, Slice, ONNX, "Slice", 3, 5, 1, 1, IN0, slice, slice, V(1) | V(2) | V(3) | V(4), CL)
 OP(411, 1, Split, ONNX, "Split", 1, 2, 1, 255, IN0, split, split, V(1), CL)
 OP(412, 1, Concat, ONNX, "Concat", 1, 255, 1, 1, IN0, concat, concat, 0, CL)
+OP(413, 1, Pad, ONNX, "Pad", 2, 4, 1, 1, IN0, pad, pad, V(1) | V(3), CL)
+OP(414, 1, CenterCropPad, ONNX, "CenterCropPad", 2, 2, 1, 1, IN0, center_crop_pad, center_crop_pad, V(1), 0)
+OP(415, 1, Gather, ONNX, "Gather", 2, 2, 1, 1, IN0, gather, gather, 0, 0)
+OP(416, 1, GatherElements, ONNX, "GatherElements", 2, 2, 1, 1, IN0, gather_elements, gather_elements, 0, 0)
+OP(417, 1, GatherND, ONNX, "GatherND", 2, 2, 1, 1, IN0, gather_nd, gather_nd, 0, 0)
 
 /* 500: shapes, constants, ranges, random, selection */
 

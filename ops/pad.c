@@ -1,0 +1,310 @@
+/* pad.c — Pad and CenterCropPad: a box surrounded by a constant, or by elements of its own. */
+#include "ops/copy.h"
+#include "ops/data.h"
+
+#include <string.h>
+
+/* ---- geometry ---- */
+
+typedef enum pad_mode { PAD_CONSTANT, PAD_REFLECT, PAD_EDGE, PAD_WRAP } pad_mode;
+
+typedef struct border {
+    int64_t begin, end; /* elements added on each side; negative: taken away */
+} border;
+
+/* Source index of each index of a padded axis is begin-shifted and folded back by the mode; -1: the constant.
+ */
+static int64_t fold_index(pad_mode mode, int64_t i, int64_t n)
+{
+    if (i >= 0 && i < n)
+        return i;
+    switch (mode) {
+    case PAD_EDGE: return i < 0 ? 0 : n - 1;
+    case PAD_WRAP: return i % n < 0 ? i % n + n : i % n;
+    case PAD_REFLECT: {
+        const int64_t period = n > 1 ? 2 * (n - 1) : 1,
+                      rest = i % period < 0 ? i % period + period : i % period;
+        return rest < n ? rest : period - rest;
+    }
+    default: return -1;
+    }
+}
+
+static lnt_status read_mode(const lnt_site *site, pad_mode *out)
+{
+    static const char *const names[] = {"constant", "reflect", "edge", "wrap"};
+    const char *mode = lnt_attr_s(site->node, "mode", "constant");
+    for (unsigned i = 0; i < 4; i++)
+        if (strcmp(mode, names[i]) == 0) {
+            *out = (pad_mode)i;
+            return LNT_OK;
+        }
+    return LNT_SITE_FAIL(site, LNT_E_UNSUPPORTED, "mode %s", mode);
+}
+
+/* Borders of every axis from pads (input 1) and axes (input 3). */
+static lnt_status read_borders(lnt_site *site, border borders[LNT_MAX_RANK])
+{
+    const unsigned rank = site->in[0]->rank;
+    int64_t pads[2 * LNT_MAX_RANK], axes[LNT_MAX_RANK];
+    unsigned n_pads = 2 * LNT_MAX_RANK, n_axes = LNT_MAX_RANK;
+    bool given;
+    memset(borders, 0, LNT_MAX_RANK * sizeof *borders);
+    LNT_TRY(lnt_value_ints(site, 3, axes, &n_axes, &given));
+    LNT_TRY(lnt_value_ints(site, 1, pads, &n_pads, NULL));
+    if (!given)
+        n_axes = rank;
+    if (n_pads != 2 * n_axes)
+        return LNT_SITE_FAIL(site, LNT_E_SHAPE, "%u pads for %u axes", n_pads, n_axes);
+    for (unsigned i = 0; i < n_axes; i++) {
+        unsigned axis;
+        LNT_TRY(lnt_axis(site, given ? axes[i] : i, rank, &axis));
+        borders[axis] = (border){pads[i], pads[i + n_axes]};
+    }
+    return LNT_OK;
+}
+
+lnt_status lnt_shape_pad(lnt_site *site)
+{
+    const lnt_operand *in = site->in[0];
+    border borders[LNT_MAX_RANK];
+    int64_t dims[LNT_MAX_RANK];
+    const lnt_status status = read_borders(site, borders);
+    if (status == LNT_UNKNOWN)
+        return lnt_shape_of_rank(site, in->rank);
+    LNT_TRY(status);
+    for (unsigned i = 0; i < in->rank; i++) {
+        const border b = borders[i];
+        const bool grows = b.begin != 0 || b.end != 0;
+        dims[i] = in->dims[i];
+        if (!grows || dims[i] < 0) {
+            dims[i] = grows ? LNT_DIM_UNKNOWN : dims[i];
+        } else if (__builtin_add_overflow(dims[i], b.begin, &dims[i]) ||
+                   __builtin_add_overflow(dims[i], b.end, &dims[i]) || dims[i] < 0) {
+            return LNT_SITE_FAIL(site, LNT_E_SHAPE, "pads %lld and %lld do not fit extent %lld of axis %u",
+                                 (long long)b.begin, (long long)b.end, (long long)in->dims[i], i);
+        }
+    }
+    lnt_set_dims(site, 0, in->rank, dims);
+    return LNT_OK;
+}
+
+/* ---- the plan ---- */
+
+/* Axes in the output's storage order; those behind the last padded one have become part of the unit. */
+typedef struct pad_params {
+    unsigned rank;
+    int64_t unit, rows;      /* bytes moved as one; rows of the last axis */
+    int64_t n[LNT_MAX_RANK]; /* extents of the output */
+    const int64_t
+        *at[LNT_MAX_RANK]; /* byte offset in the source of each index along the axis; -1: constant */
+    int64_t first, middle; /* along the last axis [first, first + middle) is dense in the source */
+    size_t element;
+} pad_params;
+
+/* The axes of o from outermost to innermost as they lie in memory. */
+static void storage_order(const lnt_operand *o, unsigned order[LNT_MAX_RANK])
+{
+    for (unsigned i = 0; i < o->rank; i++)
+        order[i] = i;
+    if (o->order == LNT_ORDER_CHANNELS_LAST) {
+        for (unsigned i = 1; i + 1 < o->rank; i++)
+            order[i] = i + 1;
+        order[o->rank - 1] = 1;
+    }
+}
+
+/* Offsets along one axis: its border first cuts what is negative, then adds. */
+static lnt_status map_axis(lnt_site *site, pad_mode mode, int64_t extent, border b, int64_t step, int64_t n,
+                           const int64_t **out)
+{
+    const int64_t low = b.begin < 0 ? -b.begin : 0, high = b.end < 0 ? extent + b.end : extent;
+    const int64_t added = b.begin > 0 ? b.begin : 0;
+    if (mode != PAD_CONSTANT && n > 0 && high <= low)
+        return LNT_SITE_FAIL(site, LNT_E_SHAPE, "an empty axis has no elements to pad with");
+    int64_t *at = lnt_bump_alloc(site->memory, (size_t)n * sizeof *at, site->err);
+    if (!at)
+        return LNT_E_MEMORY;
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t from = fold_index(mode, i - added, high - low);
+        at[i] = from < 0 ? -1 : (from + low) * step;
+    }
+    *out = at;
+    return LNT_OK;
+}
+
+static lnt_status plan_axes(lnt_site *site, pad_mode mode, const border *borders, pad_params *p)
+{
+    const lnt_operand *in = site->in[0], *out = site->out[0];
+    unsigned order[LNT_MAX_RANK];
+    int64_t src[LNT_MAX_RANK], dst[LNT_MAX_RANK];
+    const int64_t size = (int64_t)lnt_element_size(in);
+    lnt_operand_strides(in, src);
+    lnt_operand_strides(out, dst);
+    storage_order(out, order);
+    p->rank = out->rank;
+    p->element = (size_t)size;
+    p->unit = size;
+    while (p->rank > 0) {
+        const unsigned a = order[p->rank - 1];
+        if (borders[a].begin || borders[a].end || src[a] * size != p->unit)
+            break;
+        p->unit *= out->dims[a];
+        p->rank--;
+    }
+    p->rows = 1;
+    for (unsigned i = 0; i < p->rank; i++) {
+        const unsigned a = order[i];
+        p->n[i] = out->dims[a];
+        if (i + 1 < p->rank)
+            p->rows *= p->n[i];
+        LNT_TRY(map_axis(site, mode, in->dims[a], borders[a], src[a] * size, p->n[i], &p->at[i]));
+    }
+    if (p->rank > 0) {
+        const border b = borders[order[p->rank - 1]];
+        const int64_t kept =
+            in->dims[order[p->rank - 1]] + (b.begin < 0 ? b.begin : 0) + (b.end < 0 ? b.end : 0);
+        p->first = b.begin > 0 ? b.begin : 0;
+        if (src[order[p->rank - 1]] * size == p->unit && kept > 0)
+            p->middle = kept;
+    }
+    return LNT_OK;
+}
+
+/* ---- at run ---- */
+
+typedef struct pad_job {
+    const pad_params *p;
+    char *dst;
+    const char *src, *value;
+} pad_job;
+
+static void fill_units(const pad_job *job, char *dst, int64_t n)
+{
+    lnt_fill(dst, n * job->p->unit / (int64_t)job->p->element, job->value, job->p->element);
+}
+
+/* Indices [begin, end) of the last axis, one by one. */
+static void pad_border(const pad_job *job, char *row, const char *src, int64_t begin, int64_t end)
+{
+    const pad_params *p = job->p;
+    const int64_t *at = p->at[p->rank - 1];
+    for (int64_t i = begin; i < end; i++) {
+        if (at[i] < 0)
+            fill_units(job, row + i * p->unit, 1);
+        else
+            memcpy(row + i * p->unit, src + at[i], (size_t)p->unit);
+    }
+}
+
+static lnt_status pad_rows(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+{
+    (void)k;
+    (void)thread;
+    const pad_job *job = arg;
+    const pad_params *p = job->p;
+    const int64_t n = p->n[p->rank - 1], tail = p->first + p->middle;
+    for (int64_t r = begin; r < end; r++) {
+        char *row = job->dst + r * n * p->unit;
+        int64_t rest = r, offset = 0;
+        bool constant = false;
+        for (unsigned i = p->rank - 1; i-- > 0; rest /= p->n[i]) {
+            const int64_t at = p->at[i][rest % p->n[i]];
+            constant = constant || at < 0;
+            offset += at;
+        }
+        if (constant) {
+            fill_units(job, row, n);
+            continue;
+        }
+        const char *src = job->src + offset;
+        pad_border(job, row, src, 0, p->first);
+        if (p->middle > 0)
+            memcpy(row + p->first * p->unit, src + p->at[p->rank - 1][p->first],
+                   (size_t)(p->middle * p->unit));
+        pad_border(job, row, src, tail, n);
+    }
+    return LNT_OK;
+}
+
+static lnt_status run_pad(lnt_kernel *k, const lnt_step *s)
+{
+    static const char zero[8] = {0};
+    const pad_params *p = s->params;
+    const char *value = lnt_in(k, s, 2);
+    pad_job job = {p, lnt_out(k, s, 0), lnt_in(k, s, 0), value ? value : zero};
+    if (p->unit == 0 || p->n[p->rank - 1] == 0)
+        return LNT_OK;
+    return lnt_parallel(k, p->rows, lnt_grain(p->n[p->rank - 1] * p->unit), pad_rows, &job);
+}
+
+static lnt_status bind_borders(lnt_site *site, pad_mode mode, const border *borders)
+{
+    pad_params *p = lnt_bind_params(site, sizeof *p);
+    if (!p)
+        return LNT_E_MEMORY;
+    LNT_TRY(plan_axes(site, mode, borders, p));
+    if (p->rank == 0)
+        return lnt_bind_as_view(site);
+    site->step->run = run_pad;
+    return LNT_OK;
+}
+
+lnt_status lnt_bind_pad(lnt_site *site)
+{
+    border borders[LNT_MAX_RANK];
+    pad_mode mode = PAD_CONSTANT;
+    LNT_TRY(read_mode(site, &mode));
+    LNT_TRY(read_borders(site, borders));
+    const lnt_operand *value = lnt_input(site, 2);
+    if (value && (lnt_operand_count(value) != 1 || value->dtype != site->in[0]->dtype))
+        return LNT_SITE_FAIL(site, LNT_E_TYPE, "constant_value must be one %s",
+                             lnt_dtype_text((lnt_dtype)site->in[0]->dtype));
+    return bind_borders(site, mode, borders);
+}
+
+/* ---- CenterCropPad ---- */
+
+/* Wanted extent of each axis; axes that are not named keep theirs. */
+static lnt_status read_target(lnt_site *site, int64_t target[LNT_MAX_RANK])
+{
+    const lnt_operand *in = site->in[0];
+    const lnt_attr *axes = lnt_attr_find(site->node, "axes");
+    int64_t shape[LNT_MAX_RANK];
+    unsigned n = LNT_MAX_RANK;
+    memcpy(target, in->dims, LNT_MAX_RANK * sizeof *target);
+    LNT_TRY(lnt_value_ints(site, 1, shape, &n, NULL));
+    if (n != (axes ? axes->count : in->rank))
+        return LNT_SITE_FAIL(site, LNT_E_SHAPE, "shape holds %u extents, not one per axis", n);
+    for (unsigned i = 0; i < n; i++) {
+        unsigned axis;
+        LNT_TRY(lnt_axis(site, axes ? axes->i[i] : i, in->rank, &axis));
+        if (shape[i] < 0)
+            return LNT_SITE_FAIL(site, LNT_E_VALUE, "extent %lld in the shape", (long long)shape[i]);
+        target[axis] = shape[i];
+    }
+    return LNT_OK;
+}
+
+lnt_status lnt_shape_center_crop_pad(lnt_site *site)
+{
+    int64_t target[LNT_MAX_RANK];
+    const lnt_status status = read_target(site, target);
+    if (status == LNT_UNKNOWN)
+        return lnt_shape_of_rank(site, site->in[0]->rank);
+    LNT_TRY(status);
+    lnt_set_dims(site, 0, site->in[0]->rank, target);
+    return LNT_OK;
+}
+
+lnt_status lnt_bind_center_crop_pad(lnt_site *site)
+{
+    const lnt_operand *in = site->in[0], *out = site->out[0];
+    border borders[LNT_MAX_RANK];
+    for (unsigned i = 0; i < in->rank; i++) {
+        const int64_t change = out->dims[i] - in->dims[i];
+        borders[i].begin = change / 2; /* rounds towards 0: an odd one goes to the end */
+        borders[i].end = change - borders[i].begin;
+    }
+    return bind_borders(site, PAD_CONSTANT, borders);
+}
