@@ -1,0 +1,183 @@
+/* args.c — the option parser all verbs share. */
+#include "cli/args.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void *lnt_cli_alloc(size_t bytes)
+{
+    void *p = calloc(1, bytes ? bytes : 1);
+    if (!p) {
+        fputs("linnet: out of memory\n", stderr);
+        exit(LNT_EXIT_RESOURCE);
+    }
+    return p;
+}
+
+char *lnt_cli_text(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    const int length = vsnprintf(NULL, 0, format, args);
+    va_end(args);
+    char *text = lnt_cli_alloc((size_t)length + 1);
+    va_start(args, format);
+    vsnprintf(text, (size_t)length + 1, format, args);
+    va_end(args);
+    return text;
+}
+
+void lnt_texts_add(lnt_texts *list, const char *text)
+{
+    if (list->n == list->capacity) {
+        const size_t capacity = list->capacity ? 2 * list->capacity : 8;
+        const char **item = lnt_cli_alloc(capacity * sizeof *item);
+        if (list->n)
+            memcpy(item, list->item, list->n * sizeof *item);
+        free(list->item);
+        list->item = item;
+        list->capacity = capacity;
+    }
+    list->item[list->n++] = text;
+}
+
+bool lnt_split_pair(const char *text, bool last, const char **name, const char **rest)
+{
+    const char *at = last ? strrchr(text, '=') : strchr(text, '=');
+    if (!at || at == text)
+        return false;
+    *name = lnt_cli_text("%.*s", (int)(at - text), text);
+    *rest = at + 1;
+    return true;
+}
+
+int lnt_usage_error(const lnt_verb *verb, const char *format, ...)
+{
+    va_list args;
+    fprintf(stderr, "linnet %s: ", verb->name);
+    va_start(args, format);
+    vfprintf(stderr, format, args);
+    va_end(args);
+    fprintf(stderr, " (see: linnet %s --help)\n", verb->name);
+    return LNT_EXIT_USAGE;
+}
+
+/* Prints each line of text indented. */
+static void print_indented(const char *text)
+{
+    while (*text) {
+        const size_t length = strcspn(text, "\n");
+        printf("  %.*s\n", (int)length, text);
+        text += length + (text[length] != '\0');
+    }
+}
+
+void lnt_verb_help(const lnt_verb *verb)
+{
+    int width = (int)strlen("--help");
+    for (size_t i = 0; i < verb->n_options; i++) {
+        const lnt_option *o = &verb->options[i];
+        const int w = (int)(strlen(o->name) + (o->value ? 1 + strlen(o->value) : 0));
+        width = w > width ? w : width;
+    }
+    printf("linnet %s %s\n\n", verb->name, verb->usage);
+    print_indented(verb->text);
+    printf("\nOptions:\n");
+    for (size_t i = 0; i < verb->n_options; i++) {
+        const lnt_option *o = &verb->options[i];
+        const int used = printf("  %s%s%s", o->name, o->value ? " " : "", o->value ? o->value : "");
+        const char *line = o->help;
+        for (int pad = width + 4 - used;; pad = width + 4) {
+            const size_t length = strcspn(line, "\n");
+            printf("%*s%.*s\n", pad, "", (int)length, line);
+            if (!line[length])
+                break;
+            line += length + 1;
+        }
+    }
+    printf("  %-*s  this text\n\nExamples:\n", width, "--help");
+    print_indented(verb->examples);
+}
+
+static bool parse_choice(const char *words, const char *given, int *to)
+{
+    const size_t length = strlen(given);
+    for (int i = 0; *words; i++) {
+        const size_t n = strcspn(words, "|");
+        if (n == length && memcmp(words, given, n) == 0) {
+            *to = i;
+            return true;
+        }
+        words += n + (words[n] == '|');
+    }
+    return false;
+}
+
+static bool store(const lnt_option *o, const char *value)
+{
+    char *end = NULL;
+    switch (o->kind) {
+    case LNT_OPTION_FLAG: *(bool *)o->to = true; return true;
+    case LNT_OPTION_TEXT: *(const char **)o->to = value; return true;
+    case LNT_OPTION_TEXTS: lnt_texts_add(o->to, value); return true;
+    case LNT_OPTION_COUNT:
+        *(int64_t *)o->to = strtoll(value, &end, 0);
+        return *value && !*end && *(int64_t *)o->to >= 0;
+    case LNT_OPTION_NUMBER:
+        *(double *)o->to = strtod(value, &end);
+        return *value && !*end && *(double *)o->to >= 0;
+    case LNT_OPTION_CHOICE: return parse_choice(o->value, value, o->to);
+    }
+    return false;
+}
+
+/* The option called by word, which may be "--name=value": then *value points behind the '='. */
+static const lnt_option *find(const lnt_verb *verb, const char *word, const char **value)
+{
+    const char *equals = strchr(word, '=');
+    const size_t length = equals ? (size_t)(equals - word) : strlen(word);
+    *value = equals ? equals + 1 : NULL;
+    for (size_t i = 0; i < verb->n_options; i++)
+        if (strlen(verb->options[i].name) == length && memcmp(verb->options[i].name, word, length) == 0)
+            return &verb->options[i];
+    return NULL;
+}
+
+bool lnt_args_parse(const lnt_verb *verb, int argc, char **argv, lnt_texts *words, int *exit_code)
+{
+    bool options = true;
+    *exit_code = LNT_EXIT_OK;
+    for (int i = 0; i < argc; i++) {
+        const char *word = argv[i], *value;
+        if (!options || word[0] != '-' || !word[1]) {
+            lnt_texts_add(words, word);
+            continue;
+        }
+        if (strcmp(word, "--") == 0) {
+            options = false;
+            continue;
+        }
+        if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
+            lnt_verb_help(verb);
+            return false;
+        }
+        const lnt_option *o = find(verb, word, &value);
+        if (!o) {
+            *exit_code = lnt_usage_error(verb, "unknown option %s", word);
+            return false;
+        }
+        if (o->kind == LNT_OPTION_FLAG ? value != NULL : !value && ++i == argc) {
+            *exit_code = lnt_usage_error(verb, value ? "%s takes no value" : "%s needs a value", o->name);
+            return false;
+        }
+        if (o->kind != LNT_OPTION_FLAG && !value)
+            value = argv[i];
+        if (!store(o, value)) {
+            *exit_code = lnt_usage_error(verb, "%s %s, not '%s'", o->name, o->value, value);
+            return false;
+        }
+    }
+    return true;
+}

@@ -1,0 +1,157 @@
+/* cases.c — inputs and expected outputs: ONNX case folders and golden vectors. */
+#include "cli/cases.h"
+
+#include "formats/golden.h"
+#include "formats/tensor_file.h"
+
+#include <dirent.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const lnt_allocator *const memory = &lnt_malloc_allocator;
+
+static int by_number(const void *a, const void *b)
+{
+    const char *x = *(const char *const *)a, *y = *(const char *const *)b;
+    const long i = strtol(strrchr(x, '_') + 1, NULL, 10), j = strtol(strrchr(y, '_') + 1, NULL, 10);
+    return i != j ? (i > j) - (i < j) : strcmp(x, y);
+}
+
+void lnt_case_folders(const char *folder, lnt_texts *folders)
+{
+    DIR *d = opendir(folder);
+    const size_t first = folders->n;
+    const struct dirent *e;
+    if (!d)
+        return;
+    while ((e = readdir(d)))
+        if (strncmp(e->d_name, "test_data_set_", 14) == 0)
+            lnt_texts_add(folders, lnt_cli_text("%s/%s", folder, e->d_name));
+    closedir(d);
+    if (folders->n > first)
+        qsort(folders->item + first, folders->n - first, sizeof *folders->item, by_number);
+}
+
+/* One more than the largest K of KIND_K.pb in folder. */
+static uint32_t count_files(const char *folder, const char *kind)
+{
+    DIR *d = opendir(folder);
+    const struct dirent *e;
+    uint32_t n = 0;
+    if (!d)
+        return 0;
+    while ((e = readdir(d))) {
+        char format[32], tail[4] = "";
+        unsigned k;
+        snprintf(format, sizeof format, "%s_%%5u.%%3s", kind);
+        if (sscanf(e->d_name, format, &k, tail) == 2 && strcmp(tail, "pb") == 0 && k + 1 > n)
+            n = k + 1;
+    }
+    closedir(d);
+    return n;
+}
+
+static lnt_status read_one(const char *folder, const char *kind, uint32_t k, lnt_tensor *t, lnt_error *err)
+{
+    char *path = lnt_cli_text("%s/%s_%" PRIu32 ".pb", folder, kind, k);
+    const lnt_status status = lnt_tensor_read(path, memory, t, err);
+    free(path);
+    return status;
+}
+
+lnt_status lnt_case_read(const char *folder, lnt_case *c, lnt_error *err)
+{
+    const char *slash = strrchr(folder, '/');
+    *c = (lnt_case){.name = slash && slash[1] ? slash + 1 : folder};
+    c->n_in = count_files(folder, "input");
+    c->n_out = count_files(folder, "output");
+    LNT_REQUIRE(c->n_in + c->n_out > 0, err, LNT_E_NOT_FOUND, "%s: no input_K.pb or output_K.pb", folder);
+    c->in = lnt_cli_alloc(c->n_in * sizeof *c->in);
+    c->out = lnt_cli_alloc(c->n_out * sizeof *c->out);
+    for (uint32_t i = 0; i < c->n_in; i++)
+        LNT_TRY(read_one(folder, "input", i, &c->in[i], err));
+    for (uint32_t i = 0; i < c->n_out; i++)
+        LNT_TRY(read_one(folder, "output", i, &c->out[i].tensor, err));
+    return LNT_OK;
+}
+
+lnt_status lnt_cases_read(const lnt_texts *folders, lnt_cases *cases, lnt_error *err)
+{
+    cases->item = lnt_cli_alloc(folders->n * sizeof *cases->item);
+    for (; cases->n < folders->n; cases->n++)
+        LNT_TRY(lnt_case_read(folders->item[cases->n], &cases->item[cases->n], err));
+    return LNT_OK;
+}
+
+/* Room for the records of one case: as many tensors as its largest indices ask for. */
+static void size_golden(const lnt_rec_golden *first, uint32_t n, lnt_case *c)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t *count = first[i].role == LNT_GOLDEN_INPUT ? &c->n_in : &c->n_out;
+        if (first[i].index >= *count)
+            *count = first[i].index + 1;
+    }
+    c->in = lnt_cli_alloc(c->n_in * sizeof *c->in);
+    c->out = lnt_cli_alloc(c->n_out * sizeof *c->out);
+    c->name = lnt_cli_text("golden %" PRIu32, first->test);
+}
+
+static lnt_status read_golden(const lnt_opened *o, const lnt_rec_golden *r, lnt_case *c, lnt_error *err)
+{
+    if (r->role == LNT_GOLDEN_INPUT)
+        return lnt_golden_tensor(&o->file, r, memory, &c->in[r->index], err);
+    lnt_case_output *out = &c->out[r->index];
+    out->tolerance = r->tolerance;
+    out->stride = r->encoding == LNT_GOLDEN_SAMPLED ? r->stride : 0;
+    out->rank = r->rank;
+    memcpy(out->dims, r->dims, sizeof out->dims);
+    return lnt_golden_tensor(&o->file, r, memory, &out->tensor, err);
+}
+
+lnt_status lnt_cases_golden(const lnt_opened *o, lnt_cases *cases, lnt_error *err)
+{
+    const lnt_rec_golden *record = o->file.golden;
+    const uint32_t n = o->file.n_golden;
+    cases->item = lnt_cli_alloc(n * sizeof *cases->item);
+    for (uint32_t first = 0, end; first < n; first = end) {
+        lnt_case *c = &cases->item[cases->n++];
+        for (end = first; end < n && record[end].test == record[first].test; end++)
+            ;
+        size_golden(record + first, end - first, c);
+        for (uint32_t i = first; i < end; i++)
+            LNT_TRY(read_golden(o, &record[i], c, err));
+    }
+    return LNT_OK;
+}
+
+void lnt_cases_free(lnt_cases *cases)
+{
+    for (size_t i = 0; i < cases->n; i++) {
+        lnt_case *c = &cases->item[i];
+        for (uint32_t k = 0; k < c->n_in && c->in; k++)
+            lnt_tensor_free(memory, &c->in[k]);
+        for (uint32_t k = 0; k < c->n_out && c->out; k++)
+            lnt_tensor_free(memory, &c->out[k].tensor);
+        free(c->in);
+        free(c->out);
+    }
+    free(cases->item);
+    *cases = (lnt_cases){0};
+}
+
+lnt_status lnt_case_feed(const lnt_opened *o, lnt_session *s, const lnt_case *c, lnt_error *err)
+{
+    for (uint32_t i = 0; i < lnt_model_input_count(o->model); i++) {
+        lnt_value_info info;
+        const int state = lnt_state_of_input(o, i);
+        LNT_TRY(lnt_model_input(o->model, i, &info));
+        if (i < c->n_in && c->in[i].data)
+            LNT_TRY(state < 0 ? lnt_set_input(s, i, &c->in[i], err)
+                              : lnt_state_set(s, (uint32_t)state, &c->in[i], err));
+        else
+            LNT_REQUIRE(state >= 0, err, LNT_E_NOT_FOUND, "%s: no tensor for input %s", c->name, info.name);
+    }
+    return LNT_OK;
+}

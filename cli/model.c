@@ -1,0 +1,150 @@
+/* model.c — opening the model a verb was given, and what statuses mean to the shell. */
+#include "cli/model.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+double lnt_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+bool lnt_ends_with(const char *text, const char *end)
+{
+    const size_t a = strlen(text), b = strlen(end);
+    return a >= b && strcmp(text + a - b, end) == 0;
+}
+
+int lnt_exit_code(lnt_status status)
+{
+    switch (status) {
+    case LNT_OK: return LNT_EXIT_OK;
+    case LNT_E_INTERNAL: return LNT_EXIT_MISMATCH;
+    case LNT_E_ARGUMENT:
+    case LNT_E_NOT_FOUND:
+    case LNT_E_SHAPE:
+    case LNT_E_TYPE:
+    case LNT_E_VALUE: return LNT_EXIT_USAGE;
+    case LNT_E_FILE:
+    case LNT_E_MODEL:
+    case LNT_E_IO: return LNT_EXIT_FILE;
+    case LNT_E_UNSUPPORTED: return LNT_EXIT_UNSUPPORTED;
+    case LNT_E_MEMORY:
+    case LNT_E_LIMIT:
+    case LNT_E_BUSY:
+    case LNT_E_CANCELLED:
+    case LNT_E_DEADLINE: return LNT_EXIT_RESOURCE;
+    }
+    return LNT_EXIT_MISMATCH;
+}
+
+int lnt_failed(const lnt_verb *verb, const lnt_error *err)
+{
+    fprintf(stderr, "linnet %s: %s: %s\n", verb->name, lnt_status_text(err->code), err->message);
+    return lnt_exit_code(err->code);
+}
+
+void lnt_unsupported_text(const lnt_report *report, char *buffer, size_t bytes)
+{
+    size_t used = 0;
+    buffer[0] = '\0';
+    for (size_t i = 0; i < report->n_unsupported && used < bytes; i++) {
+        const lnt_unsupported *u = &report->unsupported[i];
+        const int n = snprintf(buffer + used, bytes - used, "%s%s%s%s: %s", i ? "; " : "", u->domain,
+                               *u->domain ? "." : "", u->op, u->reason);
+        used += n > 0 ? (size_t)n : 0;
+    }
+}
+
+lnt_status lnt_opened_image(void *image, size_t bytes, lnt_opened *o, lnt_error *err)
+{
+    const lnt_model_options options = {.struct_bytes = sizeof options, .flags = LNT_LOAD_FULL};
+    const double start = lnt_now();
+    *o = (lnt_opened){.image = image, .image_bytes = bytes};
+    const lnt_status status = lnt_model_from_memory(image, bytes, &options, &o->model, err);
+    o->load_seconds = lnt_now() - start;
+    if (status != LNT_OK)
+        lnt_opened_close(o);
+    return status;
+}
+
+#ifdef LNT_CONVERTER
+static lnt_status convert_and_open(const char *path, const lnt_convert_options *options, lnt_opened *o,
+                                   lnt_error *err)
+{
+    static const lnt_convert_options defaults = {.opt = LNT_OPT_ALL};
+    lnt_report report;
+    void *image = NULL;
+    size_t bytes = 0;
+
+    lnt_report_init(&report);
+    const lnt_status status =
+        lnt_convert_file(path, options ? options : &defaults, &report, &image, &bytes, err);
+    if (status == LNT_E_UNSUPPORTED && report.n_unsupported && err)
+        lnt_unsupported_text(&report, err->message, sizeof err->message);
+    lnt_report_free(&report);
+    return status == LNT_OK ? lnt_opened_image(image, bytes, o, err) : status;
+}
+#else
+static lnt_status convert_and_open(const char *path, const lnt_convert_options *options, lnt_opened *o,
+                                   lnt_error *err)
+{
+    (void)options;
+    (void)o;
+    return lnt_fail(err, LNT_E_UNSUPPORTED, "%s: this build has no converter; convert it on a workstation",
+                    path);
+}
+#endif
+
+lnt_status lnt_opened_open(const char *path, const lnt_convert_options *options, uint32_t flags,
+                           lnt_opened *o, lnt_error *err)
+{
+    const lnt_model_options how = {.struct_bytes = sizeof how, .flags = flags};
+    if (lnt_ends_with(path, ".onnx"))
+        return convert_and_open(path, options, o, err);
+    const double start = lnt_now();
+    *o = (lnt_opened){.path = path};
+    LNT_TRY(lnt_model_open(path, &how, &o->model, err));
+    o->load_seconds = lnt_now() - start;
+    return LNT_OK;
+}
+
+lnt_status lnt_opened_file(lnt_opened *o, lnt_error *err)
+{
+    if (o->have_file)
+        return LNT_OK;
+    if (!o->image)
+        LNT_TRY(lnt_blob_open(o->path, false, &lnt_malloc_allocator, &o->blob, err));
+    LNT_TRY(lnt_file_check(o->image ? o->image : o->blob.bytes, o->image ? o->image_bytes : o->blob.size,
+                           false, &o->file, err));
+    o->have_file = true;
+    return LNT_OK;
+}
+
+void lnt_opened_close(lnt_opened *o)
+{
+    lnt_model_close(&o->model);
+    lnt_free(&lnt_malloc_allocator, o->image);
+    if (o->blob.bytes)
+        lnt_blob_close(&o->blob);
+    *o = (lnt_opened){0};
+}
+
+int lnt_state_of_input(const lnt_opened *o, uint32_t i)
+{
+    for (uint32_t k = 0; k < o->file.n_states; k++)
+        if (o->file.states[k].input == i)
+            return (int)k;
+    return -1;
+}
+
+int lnt_state_of_output(const lnt_opened *o, uint32_t i)
+{
+    for (uint32_t k = 0; k < o->file.n_states; k++)
+        if (o->file.states[k].output == i)
+            return (int)k;
+    return -1;
+}

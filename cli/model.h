@@ -1,0 +1,46 @@
+/* model.h — opening the model a verb was given: an .lnt, or an .onnx that is converted in memory. */
+#ifndef LNT_CLI_MODEL_H
+#define LNT_CLI_MODEL_H
+
+#include "cli/args.h"
+#include "convert/convert.h"
+#include "formats/lnt_file.h"
+#include "runtime/linnet.h"
+
+/* An opened model, and behind lnt_opened_file what its file says beyond the public API. */
+typedef struct lnt_opened {
+    lnt_model *model;
+    void *image; /* of a model converted in memory, else NULL */
+    size_t image_bytes;
+    const char *path;
+    lnt_blob blob;
+    lnt_file file;
+    bool have_file;
+    double load_seconds;
+} lnt_opened;
+
+/* flags: LNT_LOAD_*. options are those of the conversion, NULL for all defaults. */
+lnt_status lnt_opened_open(const char *path, const lnt_convert_options *options, uint32_t flags,
+                           lnt_opened *o, lnt_error *err);
+/* Loads an image that lnt_convert_* made; the opened model owns it. */
+lnt_status lnt_opened_image(void *image, size_t bytes, lnt_opened *o, lnt_error *err);
+/* Fills o->file. */
+lnt_status lnt_opened_file(lnt_opened *o, lnt_error *err);
+void lnt_opened_close(lnt_opened *o);
+
+/* Number of the state that input or output i (of the model) is; -1 if it is none. Needs o->file. */
+int lnt_state_of_input(const lnt_opened *o, uint32_t i);
+int lnt_state_of_output(const lnt_opened *o, uint32_t i);
+
+/* The one place where a status becomes an exit code. */
+int lnt_exit_code(lnt_status status);
+/* Prints the failure to stderr and gives its exit code. */
+int lnt_failed(const lnt_verb *verb, const lnt_error *err);
+bool lnt_ends_with(const char *text, const char *end);
+/* Seconds of a clock that only goes forward. */
+double lnt_now(void);
+
+/* What unsupported nodes a report lists, in one line. */
+void lnt_unsupported_text(const lnt_report *report, char *buffer, size_t bytes);
+
+#endif

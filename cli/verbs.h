@@ -1,0 +1,14 @@
+/* verbs.h — what `linnet` can do; one file each. */
+#ifndef LNT_CLI_VERBS_H
+#define LNT_CLI_VERBS_H
+
+#include "cli/args.h"
+
+/* X(verb), in the order of the help. */
+#define LNT_VERB_LIST(X) X(verify)
+
+#define X(name) extern const lnt_verb lnt_verb_##name;
+LNT_VERB_LIST(X)
+#undef X
+
+#endif
