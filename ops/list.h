@@ -17,6 +17,26 @@
 /* 200: matrix products, convolution, recurrent (gemm.c, conv.c, ...) */
 
 /* 300: reductions, normalisation, softmax, pooling, resize */
+OP(300, 1, ReduceSum, ONNX, "ReduceSum", 1, 2, 1, 1, IN0, reduce, reduce, V(1), 0)
+OP(301, 1, ReduceMean, ONNX, "ReduceMean", 1, 2, 1, 1, IN0, reduce, reduce, V(1), 0)
+OP(302, 1, ReduceMax, ONNX, "ReduceMax", 1, 2, 1, 1, IN0, reduce, reduce, V(1), 0)
+OP(303, 1, ReduceMin, ONNX, "ReduceMin", 1, 2, 1, 1, IN0, reduce, reduce, V(1), 0)
+OP(304, 1, ReduceProd, ONNX, "ReduceProd", 1, 2, 1, 1, IN0, reduce, reduce, V(1), 0)
+OP(305, 1, ReduceL1, ONNX, "ReduceL1", 1, 2, 1, 1, IN0, reduce, reduce, V(1), 0)
+OP(306, 1, ReduceL2, ONNX, "ReduceL2", 1, 2, 1, 1, IN0, reduce, reduce, V(1), 0)
+OP(307, 1, ReduceLogSum, ONNX, "ReduceLogSum", 1, 2, 1, 1, IN0, reduce, reduce, V(1), 0)
+OP(308, 1, ReduceLogSumExp, ONNX, "ReduceLogSumExp", 1, 2, 1, 1, IN0, reduce, reduce, V(1), 0)
+OP(309, 1, ReduceSumSquare, ONNX, "ReduceSumSquare", 1, 2, 1, 1, IN0, reduce, reduce, V(1), 0)
+OP(310, 1, ArgMax, ONNX, "ArgMax", 1, 1, 1, 1, INT64, argmax, argmax, 0, 0)
+OP(311, 1, ArgMin, ONNX, "ArgMin", 1, 1, 1, 1, INT64, argmax, argmax, 0, 0)
+OP(312, 1, Softmax, ONNX, "Softmax", 1, 1, 1, 1, IN0, same, softmax, 0, 0)
+OP(313, 1, LogSoftmax, ONNX, "LogSoftmax", 1, 1, 1, 1, IN0, same, softmax, 0, 0)
+OP(314, 1, Hardmax, ONNX, "Hardmax", 1, 1, 1, 1, IN0, same, softmax, 0, 0)
+OP(315, 1, LayerNormalization, ONNX, "LayerNormalization", 2, 3, 1, 3, RULE, layernorm, layernorm, 0, 0)
+OP(316, 1, RMSNormalization, ONNX, "RMSNormalization", 2, 2, 1, 1, RULE, layernorm, layernorm, 0, 0)
+OP(317, 1, SimplifiedLayerNormalization, ONNX, "SimplifiedLayerNormalization", 2, 2, 1, 2, RULE, layernorm, layernorm, 0, 0)
+OP(318, 1, SkipLayerNormalization, MICROSOFT, "SkipLayerNormalization", 3, 5, 1, 4, RULE, layernorm, layernorm, 0, 0)
+OP(319, 1, SkipSimplifiedLayerNormalization, MICROSOFT, "SkipSimplifiedLayerNormalization", 3, 4, 1, 4, RULE, layernorm, layernorm, 0, 0)
 
 /* 400: moving data */
 OP(400, 1, Reshape, ONNX, "Reshape", 2, 2, 1, 1, IN0, reshape, reshape, V(1), ANY_RANK | VIEW)

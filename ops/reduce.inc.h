@@ -1,0 +1,162 @@
+/* reduce.inc.h — reductions computed in one type, R; included once per type by reduce.c, which defines
+ *
+ *     R          float, double or int64_t
+ *     NATIVE     its lnt_dtype: tensors of it are read where they lie
+ *     NAME(x)    x with the type's suffix
+ *     LOAD       lnt_elements_to_...
+ *     STORE      lnt_elements_from_...
+ *     ROW(p)     the table of row kernels for parameters p
+ *     START_MAX, START_MIN   maximum and minimum over nothing */
+
+/* The result of reducing nothing. */
+static R NAME(start)(const reduce *p, unsigned kind)
+{
+    (void)p;
+    switch (kind) {
+    case PRODUCT: return 1;
+    case MAX: return START_MAX(p);
+    case MIN: return START_MIN(p);
+    default: return 0;
+    }
+}
+
+static R NAME(along)(const reduce *p, unsigned kind, const R *x, int64_t n, R minus)
+{
+    switch (kind) {
+    case SUM_SQUARES: return ROW(p)->sum_squares(x, n);
+    case SUM_ABS: return ROW(p)->sum_abs(x, n);
+    case PRODUCT: return ROW(p)->product(x, n);
+    case MAX: return ROW(p)->max(x, n);
+    case MIN: return ROW(p)->min(x, n);
+    case SUM_EXP: return ROW(p)->sum_exp(x, n, minus);
+    default: return ROW(p)->sum(x, n);
+    }
+}
+
+/* acc[j] = acc[j] (+) f(x[j]) */
+static void NAME(across)(const reduce *p, unsigned kind, R *acc, const R *x, const R *minus, int64_t n)
+{
+    switch (kind) {
+    case SUM_SQUARES: ROW(p)->add_squares(acc, x, n); return;
+    case SUM_ABS: ROW(p)->add_abs(acc, x, n); return;
+    case PRODUCT: ROW(p)->multiply(acc, x, n); return;
+    case MAX: ROW(p)->max_to(acc, x, n); return;
+    case MIN: ROW(p)->min_to(acc, x, n); return;
+    case SUM_EXP: ROW(p)->exp_minus(acc, x, minus, NULL, n); return;
+    default: ROW(p)->add(acc, x, n); return;
+    }
+}
+
+/* Joins partial results: acc[j] = acc[j] (+) part[j]. */
+static void NAME(join)(const reduce *p, unsigned kind, R *acc, const R *part, int64_t n)
+{
+    NAME(across)(p, kind == PRODUCT || kind == MAX || kind == MIN ? kind : SUM, acc, part, NULL, n);
+}
+
+/* n elements from element `at` on: where they lie, or converted into buffer. */
+static const R *NAME(fetch)(const reduce *p, const void *x, int64_t at, int64_t n, unsigned kind, R *buffer)
+{
+    if (p->dtype == NATIVE)
+        return (const R *)x + at;
+    LOAD(p->dtype, lnt_element_at(x, p->dtype, at), buffer, n);
+    if (p->flip && (kind == MAX || kind == MIN))
+        for (int64_t i = 0; i < n; i++)
+            buffer[i] = (R)FLIP(buffer[i]);
+    return buffer;
+}
+
+static R NAME(finish)(const reduce *p, R acc)
+{
+    switch (p->finish) {
+    case FINISH_MEAN: return acc / (R)p->count;
+    case FINISH_SQRT: return (R)sqrt((double)acc);
+    case FINISH_LOG: return (R)log((double)acc);
+    case FINISH_FLIP: return (R)FLIP(acc);
+    default: return acc;
+    }
+}
+
+/* LogSumExp subtracts the largest element first, 0 if that is infinite. */
+static R NAME(shift)(R largest)
+{
+    return largest - largest == 0 ? largest : 0;
+}
+
+/* Everything that falls into the output whose first element is `base`; the innermost axis is reduced. */
+static R NAME(reduce_rows)(const reduce *p, const void *x, int64_t base, unsigned kind, R minus)
+{
+    R buffer[BLOCK], acc = NAME(start)(p, kind);
+    const int64_t step = p->dtype == NATIVE ? p->inner : BLOCK;
+    for (int64_t r = 0; r < p->n_outer_reduced; r++) {
+        const int64_t row = base + offset_of(&p->reduced, r);
+        for (int64_t i = 0; i < p->inner; i += step) {
+            const int64_t n = p->inner - i < step ? p->inner - i : step;
+            const R part = NAME(along)(p, kind, NAME(fetch)(p, x, row + i, n, kind, buffer), n, minus);
+            NAME(join)(p, kind, &acc, &part, 1);
+        }
+    }
+    return acc;
+}
+
+static lnt_status NAME(task_along)(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+{
+    const reduce_job *j = arg;
+    const reduce *p = j->p;
+    (void)k, (void)thread;
+    for (int64_t o = begin; o < end; o++) {
+        const int64_t base = offset_of(&p->kept, o);
+        R minus = 0, acc;
+        if (p->kind == SUM_EXP)
+            minus = NAME(shift)(NAME(reduce_rows)(p, j->x, base, MAX, 0));
+        acc = NAME(finish)(p, NAME(reduce_rows)(p, j->x, base, p->kind, minus));
+        if (p->kind == SUM_EXP)
+            acc += minus;
+        STORE(p->out_dtype, &acc, lnt_element_at(j->y, p->out_dtype, o), 1);
+    }
+    return LNT_OK;
+}
+
+/* Columns [base, base + n) of all rows into acc[0..n); the innermost axis is kept. Where rows are short, several
+ * (p->fold) are taken as one and joined at the end: acc has room for n * fold. */
+static void NAME(reduce_columns)(const reduce *p, const void *x, int64_t base, int64_t n, unsigned kind, R *acc,
+                                 const R *minus)
+{
+    R buffer[BLOCK];
+    const int64_t fold = p->fold, rows = p->rows;
+    for (int64_t i = 0; i < n * fold; i++)
+        acc[i] = NAME(start)(p, kind);
+    for (int64_t r = 0; r < p->n_outer_reduced; r++) {
+        const int64_t first = base + offset_of(&p->reduced, r);
+        for (int64_t i = 0; i < rows; i += fold) {
+            const int64_t width = n * (rows - i < fold ? rows - i : fold);
+            const R *row = NAME(fetch)(p, x, first + i * p->inner, width, kind, buffer);
+            NAME(across)(p, kind, acc, row, minus, width);
+        }
+    }
+    for (int64_t i = 1; i < fold; i++)
+        NAME(join)(p, kind, acc, acc + i * n, n);
+}
+
+static lnt_status NAME(task_across)(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+{
+    const reduce_job *j = arg;
+    const reduce *p = j->p;
+    const int64_t blocks = (p->inner + BLOCK - 1) / BLOCK;
+    (void)k, (void)thread;
+    for (int64_t item = begin; item < end; item++) {
+        const int64_t o = item / blocks, column = item % blocks * BLOCK;
+        const int64_t n = p->inner - column < BLOCK ? p->inner - column : BLOCK;
+        const int64_t base = offset_of(&p->kept, o) + column;
+        R acc[BLOCK], minus[BLOCK];
+        if (p->kind == SUM_EXP) {
+            NAME(reduce_columns)(p, j->x, base, n, MAX, minus, NULL);
+            for (int64_t i = 0; i < n * p->fold; i++)
+                minus[i] = NAME(shift)(minus[i % n]);
+        }
+        NAME(reduce_columns)(p, j->x, base, n, p->kind, acc, minus);
+        for (int64_t i = 0; i < n; i++)
+            acc[i] = NAME(finish)(p, acc[i]) + (p->kind == SUM_EXP ? minus[i] : 0);
+        STORE(p->out_dtype, acc, lnt_element_at(j->y, p->out_dtype, o * p->inner + column), n);
+    }
+    return LNT_OK;
+}

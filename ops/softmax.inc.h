@@ -1,0 +1,77 @@
+/* softmax.inc.h — Softmax, LogSoftmax and Hardmax in one type, R; included by softmax.c with R, NAME and ROW. */
+
+static void NAME(hard_row)(const softmax *p, const R *x, R *y)
+{
+    const int64_t at = ROW(p)->argmax(x, p->n, false);
+    for (int64_t i = 0; i < p->n; i++)
+        y[i] = i == at;
+}
+
+static lnt_status NAME(rows)(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+{
+    const softmax_job *j = arg;
+    const softmax *p = j->p;
+    (void)k, (void)thread;
+    for (int64_t o = begin; o < end; o++) {
+        const R *x = (const R *)j->x + o * p->n;
+        R *y = (R *)j->y + o * p->n;
+        if (p->kind == SOFTMAX)
+            ROW(p)->softmax(x, y, p->n);
+        else if (p->kind == LOG_SOFTMAX)
+            ROW(p)->log_softmax(x, y, p->n);
+        else
+            NAME(hard_row)(p, x, y);
+    }
+    return LNT_OK;
+}
+
+/* w columns of n rows, which lie p->inner elements apart. */
+static void NAME(soft_columns)(const softmax *p, const R *x, R *y, int64_t w)
+{
+    R largest[BLOCK], total[BLOCK];
+    memcpy(largest, x, (size_t)w * sizeof *x);
+    memset(total, 0, (size_t)w * sizeof *total);
+    for (int64_t i = 1; i < p->n; i++)
+        ROW(p)->max_to(largest, x + i * p->inner, w);
+    for (int64_t i = 0; i < p->n; i++)
+        ROW(p)->exp_minus(total, x + i * p->inner, largest, p->kind == SOFTMAX ? y + i * p->inner : NULL, w);
+    for (int64_t c = 0; c < w; c++)
+        total[c] = p->kind == SOFTMAX ? 1 / total[c] : (R)log((double)total[c]);
+    for (int64_t i = 0; i < p->n; i++) {
+        R *row = y + i * p->inner;
+        if (p->kind == SOFTMAX) {
+            ROW(p)->multiply(row, total, w);
+            continue;
+        }
+        ROW(p)->subtract(x + i * p->inner, largest, row, w);
+        ROW(p)->subtract(row, total, row, w);
+    }
+}
+
+static void NAME(hard_columns)(const softmax *p, const R *x, R *y, int64_t w)
+{
+    for (int64_t c = 0; c < w; c++) {
+        int64_t at = 0;
+        for (int64_t i = 1; i < p->n; i++) {
+            const R best = x[at * p->inner + c], v = x[i * p->inner + c];
+            if (best == best && (v > best || v != v))
+                at = i;
+        }
+        for (int64_t i = 0; i < p->n; i++)
+            y[i * p->inner + c] = i == at;
+    }
+}
+
+static lnt_status NAME(columns)(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+{
+    const softmax_job *j = arg;
+    const softmax *p = j->p;
+    const int64_t blocks = (p->inner + BLOCK - 1) / BLOCK;
+    (void)k, (void)thread;
+    for (int64_t item = begin; item < end; item++) {
+        const int64_t column = item % blocks * BLOCK, at = item / blocks * p->n * p->inner + column;
+        const int64_t w = p->inner - column < BLOCK ? p->inner - column : BLOCK;
+        (p->kind == HARDMAX ? NAME(hard_columns) : NAME(soft_columns))(p, (const R *)j->x + at, (R *)j->y + at, w);
+    }
+    return LNT_OK;
+}
