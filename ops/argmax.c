@@ -21,18 +21,18 @@ typedef struct argmax_job {
 } argmax_job;
 
 /* One row [columns] against the best so far. wins: a beats b; ties: a is as good. */
-#define SEARCH(R, name)                                                                            \
-    static void name(const argmax *p, const R *x, int64_t index, int64_t columns, R *best, int64_t *at) \
-    {                                                                                              \
-        for (int64_t j = 0; j < columns; j++) {                                                    \
-            const R a = x[j], b = best[j];                                                         \
-            const bool same = a == b || (a != a && b != b);                                        \
-            const bool beyond = b == b && (a != a || (p->least ? a < b : a > b));                  \
-            if (index > 0 && !beyond && !(same && p->last))                                        \
-                continue;                                                                          \
-            best[j] = a;                                                                           \
-            at[j] = index;                                                                         \
-        }                                                                                          \
+#define SEARCH(R, name)                                                                                      \
+    static void name(const argmax *p, const R *x, int64_t index, int64_t columns, R *best, int64_t *at)      \
+    {                                                                                                        \
+        for (int64_t j = 0; j < columns; j++) {                                                              \
+            const R a = x[j], b = best[j];                                                                   \
+            const bool same = a == b || (a != a && b != b);                                                  \
+            const bool beyond = b == b && (a != a || (p->least ? a < b : a > b));                            \
+            if (index > 0 && !beyond && !(same && p->last))                                                  \
+                continue;                                                                                    \
+            best[j] = a;                                                                                     \
+            at[j] = index;                                                                                   \
+        }                                                                                                    \
     }
 
 SEARCH(double, search_double)
@@ -115,7 +115,12 @@ lnt_status lnt_bind_argmax(lnt_site *site)
     if (!lnt_is_floating(x->dtype) && !lnt_is_integer(x->dtype))
         return lnt_bind_unsupported_type(site, x->dtype);
     LNT_TRY(lnt_axis(site, lnt_attr_i(site->node, "axis", 0), x->rank, &axis));
-    *p = (argmax){site->kernels->row, x->dtype, 1, x->dims[axis], 1, site->node->op->id == LNT_ID_ArgMin,
+    *p = (argmax){site->kernels->row,
+                  x->dtype,
+                  1,
+                  x->dims[axis],
+                  1,
+                  site->node->op->id == LNT_ID_ArgMin,
                   lnt_attr_i(site->node, "select_last_index", 0) != 0};
     for (unsigned d = 0; d < x->rank; d++) {
         if (d != axis)

@@ -6,42 +6,43 @@
 #include <string.h>
 
 /* X(type number, C type): stored types that C converts by itself. */
-#define INTEGERS(X)        \
-    X(UINT8, uint8_t)      \
-    X(INT8, int8_t)        \
-    X(UINT16, uint16_t)    \
-    X(INT16, int16_t)      \
-    X(INT32, int32_t)      \
-    X(UINT32, uint32_t)    \
-    X(INT64, int64_t)      \
+#define INTEGERS(X)                                                                                          \
+    X(UINT8, uint8_t)                                                                                        \
+    X(INT8, int8_t)                                                                                          \
+    X(UINT16, uint16_t)                                                                                      \
+    X(INT16, int16_t)                                                                                        \
+    X(INT32, int32_t)                                                                                        \
+    X(UINT32, uint32_t)                                                                                      \
+    X(INT64, int64_t)                                                                                        \
     X(UINT64, uint64_t)
 
-#define EACH(from_type, to_type, expression)              \
-    {                                                     \
-        const from_type *from_ = src;                     \
-        to_type *to_ = dst;                               \
-        for (int64_t i = 0; i < n; i++) {                 \
-            const from_type x = from_[i];                 \
-            to_[i] = (to_type)(expression);               \
-        }                                                 \
-        break;                                            \
+#define EACH(from_type, to_type, expression)                                                                 \
+    {                                                                                                        \
+        const from_type *from_ = src;                                                                        \
+        to_type *to_ = dst;                                                                                  \
+        for (int64_t i = 0; i < n; i++) {                                                                    \
+            const from_type x = from_[i];                                                                    \
+            to_[i] = (to_type)(expression);                                                                  \
+        }                                                                                                    \
+        break;                                                                                               \
     }
 
-#define READ_INTEGER(name, type) \
-    case LNT_##name: EACH(type, TO, x)
+#define READ_INTEGER(name, type)                                                                             \
+    case LNT_##name:                                                                                         \
+        EACH(type, TO, x)
 
-#define DEFINE_READ(name)                                                           \
-    void lnt_elements_to_##name(lnt_dtype from, const void *src, TO *dst, int64_t n) \
-    {                                                                               \
-        switch (from) {                                                             \
-            INTEGERS(READ_INTEGER)                                                  \
-        case LNT_FLOAT: EACH(float, TO, x)                                          \
-        case LNT_DOUBLE: EACH(double, TO, x)                                        \
-        case LNT_FLOAT16: EACH(uint16_t, TO, lnt_f16_to_float(x))                   \
-        case LNT_BFLOAT16: EACH(uint16_t, TO, lnt_bf16_to_float(x))                 \
-        case LNT_BOOL: EACH(uint8_t, TO, x != 0)                                    \
-        default: break;                                                             \
-        }                                                                           \
+#define DEFINE_READ(name)                                                                                    \
+    void lnt_elements_to_##name(lnt_dtype from, const void *src, TO *dst, int64_t n)                         \
+    {                                                                                                        \
+        switch (from) {                                                                                      \
+            INTEGERS(READ_INTEGER)                                                                           \
+        case LNT_FLOAT: EACH(float, TO, x)                                                                   \
+        case LNT_DOUBLE: EACH(double, TO, x)                                                                 \
+        case LNT_FLOAT16: EACH(uint16_t, TO, lnt_f16_to_float(x))                                            \
+        case LNT_BFLOAT16: EACH(uint16_t, TO, lnt_bf16_to_float(x))                                          \
+        case LNT_BOOL: EACH(uint8_t, TO, x != 0)                                                             \
+        default: break;                                                                                      \
+        }                                                                                                    \
     }
 
 #define TO float
@@ -66,20 +67,20 @@ static inline uint64_t saturate_unsigned(double x, uint64_t high)
     return !(x > 0) ? 0 : x >= (double)high ? high : (uint64_t)x;
 }
 
-#define WRITE_REAL(FROM)                                                                  \
-    case LNT_UINT8: EACH(FROM, uint8_t, saturate_unsigned((double)x, UINT8_MAX))          \
-    case LNT_INT8: EACH(FROM, int8_t, saturate_signed((double)x, INT8_MIN, INT8_MAX))     \
-    case LNT_UINT16: EACH(FROM, uint16_t, saturate_unsigned((double)x, UINT16_MAX))       \
-    case LNT_INT16: EACH(FROM, int16_t, saturate_signed((double)x, INT16_MIN, INT16_MAX)) \
-    case LNT_INT32: EACH(FROM, int32_t, saturate_signed((double)x, INT32_MIN, INT32_MAX)) \
-    case LNT_UINT32: EACH(FROM, uint32_t, saturate_unsigned((double)x, UINT32_MAX))       \
-    case LNT_INT64: EACH(FROM, int64_t, saturate_signed((double)x, INT64_MIN, INT64_MAX)) \
-    case LNT_UINT64: EACH(FROM, uint64_t, saturate_unsigned((double)x, UINT64_MAX))       \
-    case LNT_FLOAT: EACH(FROM, float, x)                                                  \
-    case LNT_DOUBLE: EACH(FROM, double, x)                                                \
-    case LNT_FLOAT16: EACH(FROM, uint16_t, lnt_float_to_f16((float)x))                    \
-    case LNT_BFLOAT16: EACH(FROM, uint16_t, lnt_float_to_bf16((float)x))                  \
-    case LNT_BOOL: EACH(FROM, uint8_t, x != 0)                                            \
+#define WRITE_REAL(FROM)                                                                                     \
+    case LNT_UINT8: EACH(FROM, uint8_t, saturate_unsigned((double)x, UINT8_MAX))                             \
+    case LNT_INT8: EACH(FROM, int8_t, saturate_signed((double)x, INT8_MIN, INT8_MAX))                        \
+    case LNT_UINT16: EACH(FROM, uint16_t, saturate_unsigned((double)x, UINT16_MAX))                          \
+    case LNT_INT16: EACH(FROM, int16_t, saturate_signed((double)x, INT16_MIN, INT16_MAX))                    \
+    case LNT_INT32: EACH(FROM, int32_t, saturate_signed((double)x, INT32_MIN, INT32_MAX))                    \
+    case LNT_UINT32: EACH(FROM, uint32_t, saturate_unsigned((double)x, UINT32_MAX))                          \
+    case LNT_INT64: EACH(FROM, int64_t, saturate_signed((double)x, INT64_MIN, INT64_MAX))                    \
+    case LNT_UINT64: EACH(FROM, uint64_t, saturate_unsigned((double)x, UINT64_MAX))                          \
+    case LNT_FLOAT: EACH(FROM, float, x)                                                                     \
+    case LNT_DOUBLE: EACH(FROM, double, x)                                                                   \
+    case LNT_FLOAT16: EACH(FROM, uint16_t, lnt_float_to_f16((float)x))                                       \
+    case LNT_BFLOAT16: EACH(FROM, uint16_t, lnt_float_to_bf16((float)x))                                     \
+    case LNT_BOOL: EACH(FROM, uint8_t, x != 0)                                                               \
     default: break;
 
 void lnt_elements_from_float(lnt_dtype to, const float *src, void *dst, int64_t n)
@@ -96,7 +97,7 @@ void lnt_elements_from_double(lnt_dtype to, const double *src, void *dst, int64_
     }
 }
 
-#define WRITE_INTEGER(name, type) \
+#define WRITE_INTEGER(name, type)                                                                            \
     case LNT_##name: EACH(int64_t, type, x)
 
 void lnt_elements_from_int64(lnt_dtype to, const int64_t *src, void *dst, int64_t n)

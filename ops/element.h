@@ -31,8 +31,9 @@ static inline bool lnt_is_integer(lnt_dtype t)
 /* float, or double where float cannot hold every value of t. */
 static inline lnt_dtype lnt_real_type(lnt_dtype t)
 {
-    return t == LNT_DOUBLE || t == LNT_INT32 || t == LNT_UINT32 || t == LNT_INT64 || t == LNT_UINT64 ? LNT_DOUBLE
-                                                                                                    : LNT_FLOAT;
+    return t == LNT_DOUBLE || t == LNT_INT32 || t == LNT_UINT32 || t == LNT_INT64 || t == LNT_UINT64
+               ? LNT_DOUBLE
+               : LNT_FLOAT;
 }
 
 /* Where element i of data lies. */

@@ -1,5 +1,5 @@
-/* layernorm.c — LayerNormalization, RMSNormalization and their com.microsoft relatives: each row is brought to
- * mean 0 (not for RMS) and mean square 1, then scaled and shifted element by element. */
+/* layernorm.c — LayerNormalization, RMSNormalization and their com.microsoft relatives: each row is brought
+ * to mean 0 (not for RMS) and mean square 1, then scaled and shifted element by element. */
 #include "ops/op.h"
 
 #include "base/checked.h"
@@ -61,7 +61,7 @@ typedef struct norm_job {
 
 #define R double
 #define NAME(x) x##_double
-#define ROW(p) (&lnt_row_double)
+#define ROW(p) ((void)(p), &lnt_row_double)
 #include "ops/layernorm.inc.h"
 
 static lnt_status run_norm(lnt_kernel *k, const lnt_step *s)
@@ -79,8 +79,8 @@ static lnt_status run_norm(lnt_kernel *k, const lnt_step *s)
                     lnt_out(k, s, o->factor),
                     lnt_out(k, s, o->sum),
                     lnt_scratch(k, s)};
-    return lnt_parallel(k, p->rows, 1 + 8192 / (p->n + 1), s->in[0]->dtype == LNT_DOUBLE ? rows_double : rows_float,
-                        &job);
+    return lnt_parallel(k, p->rows, 1 + 8192 / (p->n + 1),
+                        s->in[0]->dtype == LNT_DOUBLE ? rows_double : rows_float, &job);
 }
 
 static const operands *operands_of(const lnt_site *site)
@@ -141,7 +141,8 @@ static lnt_status bind_cast(const lnt_site *site, const lnt_operand *c, unsigned
 
 static lnt_status bind_skip(lnt_site *site, norm *p)
 {
-    const lnt_operand *skip = lnt_input(site, p->operands->skip), *bias = lnt_input(site, p->operands->skip_bias);
+    const lnt_operand *skip = lnt_input(site, p->operands->skip),
+                      *bias = lnt_input(site, p->operands->skip_bias);
     p->skip_rows = 1;
     if (!skip)
         return LNT_OK;
@@ -153,8 +154,8 @@ static lnt_status bind_skip(lnt_site *site, norm *p)
                 "skip does not broadcast to the input");
     if (p->skip_rows == 0)
         p->skip_rows = 1;
-    LNT_REQUIRE(!bias || lnt_operand_count(bias) == p->n, site->err, LNT_E_SHAPE, "bias must hold %lld elements",
-                (long long)p->n);
+    LNT_REQUIRE(!bias || lnt_operand_count(bias) == p->n, site->err, LNT_E_SHAPE,
+                "bias must hold %lld elements", (long long)p->n);
     return LNT_OK;
 }
 

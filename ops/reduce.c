@@ -33,14 +33,14 @@ typedef struct reduce {
     lnt_dtype dtype, out_dtype;
     unsigned kind, finish;
     bool flip;
-    axes kept, reduced;       /* without the innermost axis (and, where that is kept, the reduced one before it) */
-    bool along;               /* the innermost axis is reduced */
-    int64_t inner;            /* its extent */
-    int64_t rows, fold;       /* where it is kept: extent of the reduced axis before it, rows taken together */
-    int64_t n_outer_reduced;  /* items of reduced */
-    int64_t n_kept;           /* items of kept */
-    int64_t count;            /* elements reduced to one */
-    int64_t least, largest;   /* of an integer type: maximum and minimum over nothing */
+    axes kept, reduced; /* without the innermost axis (and, where that is kept, the reduced one before it) */
+    bool along;         /* the innermost axis is reduced */
+    int64_t inner;      /* its extent */
+    int64_t rows, fold; /* where it is kept: extent of the reduced axis before it, rows taken together */
+    int64_t n_outer_reduced; /* items of reduced */
+    int64_t n_kept;          /* items of kept */
+    int64_t count;           /* elements reduced to one */
+    int64_t least, largest;  /* of an integer type: maximum and minimum over nothing */
     lnt_task_fn task;
 } reduce;
 
@@ -63,20 +63,20 @@ static inline int64_t offset_of(const axes *a, int64_t item)
 #define WRAP(a, op, b) ((int64_t)((uint64_t)(a)op(uint64_t)(b)))
 #define FLIP(x) ((uint64_t)(x) ^ (UINT64_C(1) << 63))
 
-#define INT_ROW(along_name, across_name, start, expression)                           \
-    static int64_t along_name(const int64_t *x, int64_t n)                            \
-    {                                                                                 \
-        int64_t a = (start);                                                          \
-        for (int64_t i = 0; i < n; i++)                                               \
-            a = (expression);                                                         \
-        return a;                                                                     \
-    }                                                                                 \
-    static void across_name(int64_t *acc, const int64_t *x, int64_t n)                \
-    {                                                                                 \
-        for (int64_t i = 0; i < n; i++) {                                             \
-            const int64_t a = acc[i];                                                 \
-            acc[i] = (expression);                                                    \
-        }                                                                             \
+#define INT_ROW(along_name, across_name, start, expression)                                                  \
+    static int64_t along_name(const int64_t *x, int64_t n)                                                   \
+    {                                                                                                        \
+        int64_t a = (start);                                                                                 \
+        for (int64_t i = 0; i < n; i++)                                                                      \
+            a = (expression);                                                                                \
+        return a;                                                                                            \
+    }                                                                                                        \
+    static void across_name(int64_t *acc, const int64_t *x, int64_t n)                                       \
+    {                                                                                                        \
+        for (int64_t i = 0; i < n; i++) {                                                                    \
+            const int64_t a = acc[i];                                                                        \
+            acc[i] = (expression);                                                                           \
+        }                                                                                                    \
     }
 
 INT_ROW(sum, add, 0, WRAP(a, +, x[i]))
@@ -98,10 +98,20 @@ static void no_exp_minus(int64_t *acc, const int64_t *x, const int64_t *minus, i
     (void)acc, (void)x, (void)minus, (void)y, (void)n;
 }
 
-static const row_int_kernels row_int = {
-    .sum = sum, .sum_squares = sum_squares, .sum_abs = sum_abs, .product = product, .max = max, .min = min,
-    .sum_exp = no_sum_exp, .add = add, .add_squares = add_squares, .add_abs = add_abs, .multiply = multiply,
-    .max_to = max_to, .min_to = min_to, .exp_minus = no_exp_minus};
+static const row_int_kernels row_int = {.sum = sum,
+                                        .sum_squares = sum_squares,
+                                        .sum_abs = sum_abs,
+                                        .product = product,
+                                        .max = max,
+                                        .min = min,
+                                        .sum_exp = no_sum_exp,
+                                        .add = add,
+                                        .add_squares = add_squares,
+                                        .add_abs = add_abs,
+                                        .multiply = multiply,
+                                        .max_to = max_to,
+                                        .min_to = min_to,
+                                        .exp_minus = no_exp_minus};
 
 #define R float
 #define START_MAX(p) (-INFINITY)
@@ -124,7 +134,7 @@ static const row_int_kernels row_int = {
 #define NAME(x) x##_double
 #define LOAD lnt_elements_to_double
 #define STORE lnt_elements_from_double
-#define ROW(p) (&lnt_row_double)
+#define ROW(p) ((void)(p), &lnt_row_double)
 #include "ops/reduce.inc.h"
 #undef R
 #undef NATIVE
@@ -142,7 +152,7 @@ static const row_int_kernels row_int = {
 #define NAME(x) x##_int
 #define LOAD lnt_elements_to_int64
 #define STORE lnt_elements_from_int64
-#define ROW(p) (&row_int)
+#define ROW(p) ((void)(p), &row_int)
 #include "ops/reduce.inc.h"
 
 static lnt_status run_reduce(lnt_kernel *k, const lnt_step *s)
@@ -300,11 +310,12 @@ lnt_status lnt_bind_reduce(lnt_site *site)
     static const struct {
         uint16_t id;
         uint8_t kind, finish;
-    } table[] = {{LNT_ID_ReduceSum, SUM, FINISH_NONE},          {LNT_ID_ReduceMean, SUM, FINISH_MEAN},
-                 {LNT_ID_ReduceMax, MAX, FINISH_NONE},          {LNT_ID_ReduceMin, MIN, FINISH_NONE},
-                 {LNT_ID_ReduceProd, PRODUCT, FINISH_NONE},     {LNT_ID_ReduceL1, SUM_ABS, FINISH_NONE},
-                 {LNT_ID_ReduceL2, SUM_SQUARES, FINISH_SQRT},   {LNT_ID_ReduceLogSum, SUM, FINISH_LOG},
-                 {LNT_ID_ReduceLogSumExp, SUM_EXP, FINISH_LOG}, {LNT_ID_ReduceSumSquare, SUM_SQUARES, FINISH_NONE}};
+    } table[] = {
+        {LNT_ID_ReduceSum, SUM, FINISH_NONE},          {LNT_ID_ReduceMean, SUM, FINISH_MEAN},
+        {LNT_ID_ReduceMax, MAX, FINISH_NONE},          {LNT_ID_ReduceMin, MIN, FINISH_NONE},
+        {LNT_ID_ReduceProd, PRODUCT, FINISH_NONE},     {LNT_ID_ReduceL1, SUM_ABS, FINISH_NONE},
+        {LNT_ID_ReduceL2, SUM_SQUARES, FINISH_SQRT},   {LNT_ID_ReduceLogSum, SUM, FINISH_LOG},
+        {LNT_ID_ReduceLogSumExp, SUM_EXP, FINISH_LOG}, {LNT_ID_ReduceSumSquare, SUM_SQUARES, FINISH_NONE}};
     const lnt_operand *x = site->in[0];
     uint32_t mask;
     reduce *p = lnt_bind_params(site, sizeof *p);
@@ -331,4 +342,3 @@ lnt_status lnt_bind_reduce(lnt_site *site)
     site->step->run = run_reduce;
     return LNT_OK;
 }
-

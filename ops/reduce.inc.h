@@ -116,10 +116,10 @@ static lnt_status NAME(task_along)(lnt_kernel *k, void *arg, int64_t begin, int6
     return LNT_OK;
 }
 
-/* Columns [base, base + n) of all rows into acc[0..n); the innermost axis is kept. Where rows are short, several
- * (p->fold) are taken as one and joined at the end: acc has room for n * fold. */
-static void NAME(reduce_columns)(const reduce *p, const void *x, int64_t base, int64_t n, unsigned kind, R *acc,
-                                 const R *minus)
+/* Columns [base, base + n) of all rows into acc[0..n); the innermost axis is kept. Where rows are short,
+ * several (p->fold) are taken as one and joined at the end: acc has room for n * fold. */
+static void NAME(reduce_columns)(const reduce *p, const void *x, int64_t base, int64_t n, unsigned kind,
+                                 R *acc, const R *minus)
 {
     R buffer[BLOCK];
     const int64_t fold = p->fold, rows = p->rows;

@@ -12,38 +12,38 @@
 #include <stdint.h>
 
 /* max and min are NaN if an element is; of an empty row -inf and +inf. */
-#define LNT_ROW_FIELDS(R)                                                                        \
-    /* along a row */                                                                            \
-    R (*sum)(const R *x, int64_t n);                                                             \
-    R (*sum_squares)(const R *x, int64_t n);                                                     \
-    R (*sum_abs)(const R *x, int64_t n);                                                         \
-    R (*product)(const R *x, int64_t n);                                                         \
-    R (*max)(const R *x, int64_t n);                                                             \
-    R (*min)(const R *x, int64_t n);                                                             \
-    R (*sum_exp)(const R *x, int64_t n, R minus); /* of e ** (x - minus) */                      \
-    R (*dot)(const R *a, const R *b, int64_t n);                                                 \
-    /* index of the first or last extreme element; NaN is more extreme than any number; n > 0 */ \
-    int64_t (*argmax)(const R *x, int64_t n, bool last);                                         \
-    int64_t (*argmin)(const R *x, int64_t n, bool last);                                         \
-    /* mean and mean squared distance from it; n > 0 */                                          \
-    void (*moments)(const R *x, int64_t n, R *mean, R *variance);                                \
-    void (*softmax)(const R *x, R *y, int64_t n);                                                \
-    void (*log_softmax)(const R *x, R *y, int64_t n);                                            \
-    /* y = (x - mean) * factor * scale + bias; scale and bias may be NULL */                     \
-    void (*normalize)(const R *x, R *y, int64_t n, R mean, R factor, const R *scale, const R *bias); \
-    /* y = (x - minus) * factor + plus, with one set of numbers for the row or one per element */ \
-    void (*shift_scale)(const R *x, R *y, int64_t n, R minus, R factor, R plus);                 \
-    void (*shift_scale_each)(const R *x, R *y, int64_t n, const R *minus, const R *factor, const R *plus); \
-    /* element by element into an accumulator row */                                             \
-    void (*add)(R *acc, const R *x, int64_t n);                                                  \
-    void (*add_squares)(R *acc, const R *x, int64_t n);                                          \
-    void (*add_abs)(R *acc, const R *x, int64_t n);                                              \
-    void (*multiply)(R *acc, const R *x, int64_t n);                                             \
-    void (*max_to)(R *acc, const R *x, int64_t n);                                               \
-    void (*min_to)(R *acc, const R *x, int64_t n);                                               \
-    void (*add_scaled)(R *acc, const R *x, R factor, int64_t n); /* acc += factor * x */         \
-    /* y = e ** (x - minus), acc += y; y may be NULL */                                          \
-    void (*exp_minus)(R *acc, const R *x, const R *minus, R *y, int64_t n);                      \
+#define LNT_ROW_FIELDS(R)                                                                                    \
+    /* along a row */                                                                                        \
+    R (*sum)(const R *x, int64_t n);                                                                         \
+    R (*sum_squares)(const R *x, int64_t n);                                                                 \
+    R (*sum_abs)(const R *x, int64_t n);                                                                     \
+    R (*product)(const R *x, int64_t n);                                                                     \
+    R (*max)(const R *x, int64_t n);                                                                         \
+    R (*min)(const R *x, int64_t n);                                                                         \
+    R (*sum_exp)(const R *x, int64_t n, R minus); /* of e ** (x - minus) */                                  \
+    R (*dot)(const R *a, const R *b, int64_t n);                                                             \
+    /* index of the first or last extreme element; NaN is more extreme than any number; n > 0 */             \
+    int64_t (*argmax)(const R *x, int64_t n, bool last);                                                     \
+    int64_t (*argmin)(const R *x, int64_t n, bool last);                                                     \
+    /* mean and mean squared distance from it; n > 0 */                                                      \
+    void (*moments)(const R *x, int64_t n, R *mean, R *variance);                                            \
+    void (*softmax)(const R *x, R *y, int64_t n);                                                            \
+    void (*log_softmax)(const R *x, R *y, int64_t n);                                                        \
+    /* y = (x - mean) * factor * scale + bias; scale and bias may be NULL */                                 \
+    void (*normalize)(const R *x, R *y, int64_t n, R mean, R factor, const R *scale, const R *bias);         \
+    /* y = (x - minus) * factor + plus, with one set of numbers for the row or one per element */            \
+    void (*shift_scale)(const R *x, R *y, int64_t n, R minus, R factor, R plus);                             \
+    void (*shift_scale_each)(const R *x, R *y, int64_t n, const R *minus, const R *factor, const R *plus);   \
+    /* element by element into an accumulator row */                                                         \
+    void (*add)(R * acc, const R *x, int64_t n);                                                             \
+    void (*add_squares)(R * acc, const R *x, int64_t n);                                                     \
+    void (*add_abs)(R * acc, const R *x, int64_t n);                                                         \
+    void (*multiply)(R * acc, const R *x, int64_t n);                                                        \
+    void (*max_to)(R * acc, const R *x, int64_t n);                                                          \
+    void (*min_to)(R * acc, const R *x, int64_t n);                                                          \
+    void (*add_scaled)(R * acc, const R *x, R factor, int64_t n); /* acc += factor * x */                    \
+    /* y = e ** (x - minus), acc += y; y may be NULL */                                                      \
+    void (*exp_minus)(R * acc, const R *x, const R *minus, R *y, int64_t n);                                 \
     void (*subtract)(const R *x, const R *minus, R *y, int64_t n); /* y = x - minus */
 
 typedef struct lnt_row_kernels {
@@ -58,14 +58,14 @@ extern const lnt_row_kernels lnt_row_scalar, lnt_row_avx2, lnt_row_neon;
 extern const lnt_row_double_kernels lnt_row_double;
 
 /* The initialiser of a table whose functions have the fields' names. */
-#define LNT_ROW_TABLE                                                                                       \
-    {                                                                                                       \
-        .sum = sum, .sum_squares = sum_squares, .sum_abs = sum_abs, .product = product, .max = max,         \
-        .min = min, .sum_exp = sum_exp, .dot = dot, .argmax = argmax, .argmin = argmin, .moments = moments, \
-        .softmax = softmax, .log_softmax = log_softmax, .normalize = normalize, .shift_scale = shift_scale, \
-        .shift_scale_each = shift_scale_each, .add = add, .add_squares = add_squares, .add_abs = add_abs,   \
-        .multiply = multiply, .max_to = max_to, .min_to = min_to, .add_scaled = add_scaled,                 \
-        .exp_minus = exp_minus, .subtract = subtract                                                        \
+#define LNT_ROW_TABLE                                                                                        \
+    {                                                                                                        \
+        .sum = sum, .sum_squares = sum_squares, .sum_abs = sum_abs, .product = product, .max = max,          \
+        .min = min, .sum_exp = sum_exp, .dot = dot, .argmax = argmax, .argmin = argmin, .moments = moments,  \
+        .softmax = softmax, .log_softmax = log_softmax, .normalize = normalize, .shift_scale = shift_scale,  \
+        .shift_scale_each = shift_scale_each, .add = add, .add_squares = add_squares, .add_abs = add_abs,    \
+        .multiply = multiply, .max_to = max_to, .min_to = min_to, .add_scaled = add_scaled,                  \
+        .exp_minus = exp_minus, .subtract = subtract                                                         \
     }
 
 #endif

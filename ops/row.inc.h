@@ -4,22 +4,22 @@
 
 enum { VL = LNT_VL };
 
-#define ALONG_SUM(name, step)                                    \
-    static float name(const float *x, int64_t n)                 \
-    {                                                            \
-        vf acc[4] = {{0}, {0}, {0}, {0}};                        \
-        int64_t i = 0;                                           \
-        for (; i + 4 * VL <= n; i += 4 * VL)                     \
-            for (int j = 0; j < 4; j++) {                        \
-                const vf v = v_load(x + i + j * VL), a = acc[j]; \
-                acc[j] = (step);                                 \
-            }                                                    \
-        for (; i < n; i += VL) {                                 \
-            const unsigned left = n - i < VL ? (unsigned)(n - i) : VL; \
-            const vf v = v_load_n(x + i, left), a = acc[0];      \
-            acc[0] = (step);                                     \
-        }                                                        \
-        return v_sum((acc[0] + acc[1]) + (acc[2] + acc[3]));     \
+#define ALONG_SUM(name, step)                                                                                \
+    static float name(const float *x, int64_t n)                                                             \
+    {                                                                                                        \
+        vf acc[4] = {{0}, {0}, {0}, {0}};                                                                    \
+        int64_t i = 0;                                                                                       \
+        for (; i + 4 * VL <= n; i += 4 * VL)                                                                 \
+            for (int j = 0; j < 4; j++) {                                                                    \
+                const vf v = v_load(x + i + j * VL), a = acc[j];                                             \
+                acc[j] = (step);                                                                             \
+            }                                                                                                \
+        for (; i < n; i += VL) {                                                                             \
+            const unsigned left = n - i < VL ? (unsigned)(n - i) : VL;                                       \
+            const vf v = v_load_n(x + i, left), a = acc[0];                                                  \
+            acc[0] = (step);                                                                                 \
+        }                                                                                                    \
+        return v_sum((acc[0] + acc[1]) + (acc[2] + acc[3]));                                                 \
     }
 
 ALONG_SUM(sum, a + v)
@@ -85,24 +85,24 @@ LNT_INLINE vf smaller(vf acc, vf x)
     return v_select((x < acc) | (x != x), x, acc);
 }
 
-#define ALONG_EXTREME(name, start, pick, is_beyond)                     \
-    static float name(const float *x, int64_t n)                        \
-    {                                                                   \
-        vf acc[2] = {v_splat(start), v_splat(start)};                   \
-        float result = (start);                                         \
-        int64_t i = 0;                                                  \
-        for (; i + 2 * VL <= n; i += 2 * VL) {                          \
-            acc[0] = pick(acc[0], v_load(x + i));                       \
-            acc[1] = pick(acc[1], v_load(x + i + VL));                  \
-        }                                                               \
-        for (; i < n; i++)                                              \
-            if (x[i] is_beyond result || x[i] != x[i])                  \
-                result = x[i];                                          \
-        acc[0] = pick(acc[0], acc[1]);                                  \
-        for (int j = 0; j < VL; j++)                                    \
-            if (acc[0][j] is_beyond result || acc[0][j] != acc[0][j])   \
-                result = acc[0][j];                                     \
-        return result;                                                  \
+#define ALONG_EXTREME(name, start, pick, is_beyond)                                                          \
+    static float name(const float *x, int64_t n)                                                             \
+    {                                                                                                        \
+        vf acc[2] = {v_splat(start), v_splat(start)};                                                        \
+        float result = (start);                                                                              \
+        int64_t i = 0;                                                                                       \
+        for (; i + 2 * VL <= n; i += 2 * VL) {                                                               \
+            acc[0] = pick(acc[0], v_load(x + i));                                                            \
+            acc[1] = pick(acc[1], v_load(x + i + VL));                                                       \
+        }                                                                                                    \
+        for (; i < n; i++)                                                                                   \
+            if (x[i] is_beyond result || x[i] != x[i])                                                       \
+                result = x[i];                                                                               \
+        acc[0] = pick(acc[0], acc[1]);                                                                       \
+        for (int j = 0; j < VL; j++)                                                                         \
+            if (acc[0][j] is_beyond result || acc[0][j] != acc[0][j])                                        \
+                result = acc[0][j];                                                                          \
+        return result;                                                                                       \
     }
 
 ALONG_EXTREME(max, -INFINITY, larger, >)
@@ -159,17 +159,17 @@ static void moments(const float *x, int64_t n, float *mean, float *variance)
 }
 
 /* Runs body with i, left (elements of this vector) over a row; loads and stores past the end are masked. */
-#define FOR_VECTORS(body)                                       \
-    do {                                                        \
-        int64_t i = 0;                                          \
-        for (; i + VL <= n; i += VL) {                          \
-            const unsigned left = VL;                           \
-            body                                                \
-        }                                                       \
-        if (i < n) {                                            \
-            const unsigned left = (unsigned)(n - i);            \
-            body                                                \
-        }                                                       \
+#define FOR_VECTORS(...)                                                                                     \
+    do {                                                                                                     \
+        int64_t i = 0;                                                                                       \
+        for (; i + VL <= n; i += VL) {                                                                       \
+            const unsigned left = VL;                                                                        \
+            __VA_ARGS__                                                                                      \
+        }                                                                                                    \
+        if (i < n) {                                                                                         \
+            const unsigned left = (unsigned)(n - i);                                                         \
+            __VA_ARGS__                                                                                      \
+        }                                                                                                    \
     } while (0)
 
 /* A compile-time constant left == VL makes these plain loads and stores. */
@@ -255,19 +255,19 @@ static void shift_scale_each(const float *x, float *y, int64_t n, const float *m
     });
 }
 
-#define ACROSS(name, expression)                             \
-    static void name(float *acc, const float *x, int64_t n)  \
-    {                                                        \
-        FOR_VECTORS({                                        \
-            const vf a = load(acc + i, left), v = load(x + i, left); \
-            store(acc + i, (expression), left);              \
-        });                                                  \
+#define ACROSS(name, expression)                                                                             \
+    static void name(float *acc, const float *x, int64_t n)                                                  \
+    {                                                                                                        \
+        FOR_VECTORS({                                                                                        \
+            const vf a = load(acc + i, left), v = load(x + i, left);                                         \
+            store(acc + i, (expression), left);                                                              \
+        });                                                                                                  \
     }
 
 ACROSS(add, a + v)
 ACROSS(add_squares, v_fma(v, v, a))
 ACROSS(add_abs, a + v_abs(v))
-ACROSS(multiply, a * v)
+ACROSS(multiply, a *v)
 ACROSS(max_to, larger(a, v))
 ACROSS(min_to, smaller(a, v))
 

@@ -4,13 +4,13 @@
 
 #include <math.h>
 
-#define ALONG(name, start, expression)             \
-    static double name(const double *x, int64_t n) \
-    {                                              \
-        double acc = (start);                      \
-        for (int64_t i = 0; i < n; i++)            \
-            acc = (expression);                    \
-        return acc;                                \
+#define ALONG(name, start, expression)                                                                       \
+    static double name(const double *x, int64_t n)                                                           \
+    {                                                                                                        \
+        double acc = (start);                                                                                \
+        for (int64_t i = 0; i < n; i++)                                                                      \
+            acc = (expression);                                                                              \
+        return acc;                                                                                          \
     }
 
 #define LARGER(a, b) ((b) > (a) || (b) != (b) ? (b) : (a))
@@ -19,15 +19,15 @@
 ALONG(sum, 0, acc + x[i])
 ALONG(sum_squares, 0, acc + x[i] * x[i])
 ALONG(sum_abs, 0, acc + fabs(x[i]))
-ALONG(product, 1, acc * x[i])
+ALONG(product, 1, acc *x[i])
 ALONG(max, -INFINITY, LARGER(acc, x[i]))
 ALONG(min, INFINITY, SMALLER(acc, x[i]))
 
-#define ACROSS(name, expression)                            \
-    static void name(double *acc, const double *x, int64_t n) \
-    {                                                       \
-        for (int64_t i = 0; i < n; i++)                     \
-            acc[i] = (expression);                          \
+#define ACROSS(name, expression)                                                                             \
+    static void name(double *acc, const double *x, int64_t n)                                                \
+    {                                                                                                        \
+        for (int64_t i = 0; i < n; i++)                                                                      \
+            acc[i] = (expression);                                                                           \
     }
 
 ACROSS(add, acc[i] + x[i])

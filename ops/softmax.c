@@ -32,7 +32,7 @@ typedef struct softmax_job {
 
 #define R double
 #define NAME(x) x##_double
-#define ROW(p) (&lnt_row_double)
+#define ROW(p) ((void)(p), &lnt_row_double)
 #include "ops/softmax.inc.h"
 
 static lnt_status run_softmax(lnt_kernel *k, const lnt_step *s)
@@ -44,8 +44,8 @@ static lnt_status run_softmax(lnt_kernel *k, const lnt_step *s)
     const int64_t work = p->n * (p->inner < BLOCK ? p->inner : BLOCK);
     if (p->n == 0)
         return LNT_OK;
-    return lnt_parallel(k, p->outer * blocks, 1 + 4096 / work, tasks[s->in[0]->dtype == LNT_DOUBLE][p->inner != 1],
-                        &job);
+    return lnt_parallel(k, p->outer * blocks, 1 + 4096 / work,
+                        tasks[s->in[0]->dtype == LNT_DOUBLE][p->inner != 1], &job);
 }
 
 lnt_status lnt_bind_softmax(lnt_site *site)

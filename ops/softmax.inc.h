@@ -1,4 +1,5 @@
-/* softmax.inc.h — Softmax, LogSoftmax and Hardmax in one type, R; included by softmax.c with R, NAME and ROW. */
+/* softmax.inc.h — Softmax, LogSoftmax and Hardmax in one type, R; included by softmax.c with R, NAME and ROW.
+ */
 
 static void NAME(hard_row)(const softmax *p, const R *x, R *y)
 {
@@ -71,7 +72,8 @@ static lnt_status NAME(columns)(lnt_kernel *k, void *arg, int64_t begin, int64_t
     for (int64_t item = begin; item < end; item++) {
         const int64_t column = item % blocks * BLOCK, at = item / blocks * p->n * p->inner + column;
         const int64_t w = p->inner - column < BLOCK ? p->inner - column : BLOCK;
-        (p->kind == HARDMAX ? NAME(hard_columns) : NAME(soft_columns))(p, (const R *)j->x + at, (R *)j->y + at, w);
+        (p->kind == HARDMAX ? NAME(hard_columns) : NAME(soft_columns))(p, (const R *)j->x + at,
+                                                                       (R *)j->y + at, w);
     }
     return LNT_OK;
 }

@@ -44,7 +44,8 @@ static lnt_status convert_out(lnt_kernel *k, void *arg, int64_t begin, int64_t e
     return LNT_OK;
 }
 
-static void place_in_scratch(lnt_operand *o, lnt_operand *copy, const lnt_step *s, const widened *p, size_t at)
+static void place_in_scratch(lnt_operand *o, lnt_operand *copy, const lnt_step *s, const widened *p,
+                             size_t at)
 {
     *copy = *o;
     copy->dtype = (uint8_t)p->type;
