@@ -174,23 +174,6 @@ static lnt_status check_node(const lnt_file *f, uint32_t i, lnt_error *err)
     return LNT_OK;
 }
 
-/* Nodes and subgraphs do not share operands, nor nodes attributes: together they have no more than there are.
- * (This keeps the work of every later stage linear in the file's size.) */
-static lnt_status check_nodes(const lnt_file *f, lnt_error *err)
-{
-    uint64_t operands = 0, attrs = 0;
-    for (uint32_t i = 0; i < f->n_nodes; i++) {
-        LNT_TRY(check_node(f, i, err));
-        operands += (uint64_t)f->nodes[i].n_in + f->nodes[i].n_out;
-        attrs += f->nodes[i].n_attrs;
-    }
-    for (uint32_t i = 0; i < f->n_subgraphs; i++)
-        operands += (uint64_t)f->subgraphs[i].n_in + f->subgraphs[i].n_out;
-    LNT_CHECK(operands <= f->n_operands, err, "operands section: nodes and subgraphs share operands");
-    LNT_CHECK(attrs <= f->n_attrs, err, "attributes section: nodes share attributes");
-    return LNT_OK;
-}
-
 /* count elements of element_bytes in the attribute data, aligned to 8? */
 static bool attr_data_valid(const lnt_file *f, uint64_t offset, uint64_t count, size_t element_bytes)
 {
@@ -272,17 +255,38 @@ static lnt_status check_programs(const lnt_file *f, lnt_error *err)
     return LNT_OK;
 }
 
-static lnt_status check_subgraphs(const lnt_file *f, lnt_error *err)
+static lnt_status check_subgraph(const lnt_file *f, uint32_t i, lnt_error *err)
+{
+    const lnt_rec_subgraph *g = &f->subgraphs[i];
+    LNT_CHECK_RECORD(string_valid(f, g->name), err, "subgraphs", i, "its name lies outside of the strings");
+    LNT_CHECK_RECORD(range_valid(g->first_node, g->n_nodes, f->n_nodes), err, "subgraphs", i,
+                     "its nodes lie outside of their section");
+    LNT_CHECK_RECORD(range_valid(g->first_operand, (uint64_t)g->n_in + g->n_out, f->n_operands), err,
+                     "subgraphs", i, "its inputs and outputs lie outside of the operands");
+    LNT_CHECK_RECORD(all_zero_u32(g->reserved, 2), err, "subgraphs", i, "a reserved field is not 0");
+    return LNT_OK;
+}
+
+/* Nodes and subgraphs do not share operands, nor nodes attributes: together they have no more than there are.
+ * This keeps the work of every later stage linear in the file's size. */
+static lnt_status check_sharing(const lnt_file *f, lnt_error *err)
+{
+    uint64_t operands = 0, attrs = 0;
+    for (uint32_t i = 0; i < f->n_nodes; i++) {
+        operands += (uint64_t)f->nodes[i].n_in + f->nodes[i].n_out;
+        attrs += f->nodes[i].n_attrs;
+    }
+    for (uint32_t i = 0; i < f->n_subgraphs; i++)
+        operands += (uint64_t)f->subgraphs[i].n_in + f->subgraphs[i].n_out;
+    LNT_CHECK(operands <= f->n_operands, err, "operands section: nodes and subgraphs share operands");
+    LNT_CHECK(attrs <= f->n_attrs, err, "attributes section: nodes share attributes");
+    return LNT_OK;
+}
+
+static lnt_status check_subgraph_operands(const lnt_file *f, lnt_error *err)
 {
     for (uint32_t i = 0; i < f->n_subgraphs; i++) {
         const lnt_rec_subgraph *g = &f->subgraphs[i];
-        LNT_CHECK_RECORD(string_valid(f, g->name), err, "subgraphs", i,
-                         "its name lies outside of the strings");
-        LNT_CHECK_RECORD(range_valid(g->first_node, g->n_nodes, f->n_nodes), err, "subgraphs", i,
-                         "its nodes lie outside of their section");
-        LNT_CHECK_RECORD(range_valid(g->first_operand, (uint64_t)g->n_in + g->n_out, f->n_operands), err,
-                         "subgraphs", i, "its inputs and outputs lie outside of the operands");
-        LNT_CHECK_RECORD(all_zero_u32(g->reserved, 2), err, "subgraphs", i, "a reserved field is not 0");
         for (uint32_t k = 0; k < g->n_in + g->n_out; k++)
             LNT_CHECK_RECORD(f->operands[g->first_operand + k] != LNT_FILE_NONE, err, "subgraphs", i,
                              "an input or output is skipped");
@@ -429,9 +433,13 @@ lnt_status lnt_verify_records(const lnt_file *f, lnt_error *err)
     LNT_TRY(check_constants(f, err));
     LNT_TRY(check_operands(f, err));
     LNT_TRY(check_programs(f, err));
-    LNT_TRY(check_nodes(f, err));
+    for (uint32_t i = 0; i < f->n_nodes; i++)
+        LNT_TRY(check_node(f, i, err));
+    for (uint32_t i = 0; i < f->n_subgraphs; i++)
+        LNT_TRY(check_subgraph(f, i, err));
+    LNT_TRY(check_sharing(f, err));
     LNT_TRY(check_attrs(f, err));
-    LNT_TRY(check_subgraphs(f, err));
+    LNT_TRY(check_subgraph_operands(f, err));
     LNT_TRY(check_model_operands(f, err));
     LNT_TRY(check_symbols(f, err));
     LNT_TRY(check_states(f, err));

@@ -1,0 +1,559 @@
+/* test_formats.c — the .lnt file: writing, reading, and refusing what is damaged or hostile. */
+#include "sample_file.h"
+
+#include "formats/hash.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+typedef struct image {
+    uint8_t *bytes;
+    size_t size;
+} image;
+
+static image build_from(const sample *s)
+{
+    image file = {0};
+    lnt_error err = {0};
+    file.bytes = sample_build(s, &file.size, &err);
+    if (!file.bytes)
+        fail_msg("%s", err.message);
+    return file;
+}
+
+static image build_sample(void)
+{
+    sample s;
+    sample_fill(&s);
+    return build_from(&s);
+}
+
+static void release(image *file)
+{
+    lnt_free(&lnt_malloc_allocator, file->bytes);
+}
+
+/* A copy in a block of exactly size bytes, so that a sanitizer sees any read past it. */
+static image copy_of(const image *file, size_t size)
+{
+    image copy = {lnt_alloc(&lnt_malloc_allocator, size, NULL), size};
+    assert_non_null(copy.bytes);
+    memcpy(copy.bytes, file->bytes, size);
+    return copy;
+}
+
+static lnt_rec_section *section_of(const image *file, lnt_section kind)
+{
+    const lnt_rec_header *h = (const lnt_rec_header *)file->bytes;
+    lnt_rec_section *table = (lnt_rec_section *)(file->bytes + sizeof *h);
+    for (uint32_t i = 0; i < h->n_sections; i++)
+        if (table[i].kind == (uint32_t)kind)
+            return &table[i];
+    fail_msg("no section %d", kind);
+    return NULL;
+}
+
+/* Does the message say where the fault is? */
+static bool names_a_place(const char *message)
+{
+#define X(name, number, text)                                                                                \
+    if (strstr(message, text " section"))                                                                    \
+        return true;
+    LNT_SECTION_LIST(X)
+#undef X
+    return strstr(message, "header") || strstr(message, "section table") || strstr(message, "padding");
+}
+
+static void expect_refused(const image *file, const char *what)
+{
+    lnt_error err = {0};
+    lnt_file f;
+    const lnt_status status = lnt_file_check(file->bytes, file->size, true, &f, &err);
+    if (status != LNT_E_FILE || err.code != LNT_E_FILE || !names_a_place(err.message))
+        fail_msg("%s: status %d, message \"%s\"", what, status, err.message);
+}
+
+static uint64_t sum_bytes(const void *bytes, size_t n)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += ((const uint8_t *)bytes)[i];
+    return sum;
+}
+
+static uint64_t touch_attrs(const lnt_file *f)
+{
+    enum { INT = 1, FLOAT, STRING, INTS, FLOATS, STRINGS, TENSOR, GRAPH };
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < f->n_attrs; i++) {
+        const lnt_rec_attr *a = &f->attrs[i];
+        const uint32_t *list = (const uint32_t *)(f->attr_data + a->data);
+        sum += strlen(f->strings + a->name);
+        if (a->type == INT || a->type == INTS)
+            sum += sum_bytes(f->attr_data + a->data, a->count * sizeof(int64_t));
+        if (a->type == FLOAT || a->type == FLOATS)
+            sum += sum_bytes(f->attr_data + a->data, a->count * sizeof(float));
+        if (a->type == STRING)
+            sum += sum_bytes(f->strings + a->data, a->count + 1);
+        for (uint32_t k = 0; a->type == STRINGS && k < a->count; k++)
+            sum += strlen(f->strings + list[k]);
+        if (a->type == TENSOR)
+            sum += f->constants[f->values[a->data].constant].bytes;
+        if (a->type == GRAPH)
+            sum += f->subgraphs[a->data].n_nodes;
+    }
+    return sum;
+}
+
+static uint64_t touch_operands(const lnt_file *f, uint32_t first, uint64_t n)
+{
+    uint64_t sum = 0;
+    for (uint64_t k = 0; k < n; k++)
+        if (f->operands[first + k] != LNT_FILE_NONE)
+            sum += f->values[f->operands[first + k]].rank;
+    return sum;
+}
+
+static uint64_t touch_graph(const lnt_file *f)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < f->n_nodes; i++) {
+        const lnt_rec_node *n = &f->nodes[i];
+        sum += strlen(f->strings + n->name);
+        sum += touch_operands(f, n->first_operand, (uint64_t)n->n_in + n->n_out);
+        sum += n->program == LNT_FILE_NONE ? 0 : f->programs[n->program].n_regs;
+        for (uint32_t k = 0; k < n->n_attrs; k++)
+            sum += f->attrs[n->first_attr + k].type;
+    }
+    for (uint32_t i = 0; i < f->n_subgraphs; i++)
+        sum += touch_operands(f, f->subgraphs[i].first_operand,
+                              (uint64_t)f->subgraphs[i].n_in + f->subgraphs[i].n_out);
+    for (uint32_t i = 0; i < f->n_programs; i++)
+        sum += sum_bytes(f->instrs + 16 * (size_t)f->programs[i].first_instr, 16u * f->programs[i].n_instr);
+    return sum;
+}
+
+/* Reads everything that a checked file says is there, the way the runtime does. */
+static uint64_t touch_everything(const lnt_file *f)
+{
+    uint64_t sum = touch_attrs(f) + touch_graph(f);
+    for (uint32_t i = 0; i < f->n_values; i++) {
+        const lnt_rec_value *v = &f->values[i];
+        sum += strlen(f->strings + v->name);
+        for (unsigned k = 0; k < v->rank && v->rank <= LNT_MAX_RANK; k++)
+            if (v->dims[k] < -1)
+                sum += strlen(f->strings + f->symbols[-(v->dims[k] + 2)].name);
+    }
+    for (uint32_t i = 0; i < f->n_constants; i++) {
+        const lnt_rec_constant *c = &f->constants[i];
+        sum += sum_bytes(f->tensors + c->offset, c->bytes) + f->values[c->value].rank;
+    }
+    for (uint32_t i = 0; i < f->n_golden; i++) {
+        const lnt_rec_golden *g = &f->golden[i];
+        if (g->encoding != LNT_GOLDEN_SEEDED)
+            sum += sum_bytes(f->attr_data + g->data, g->count * lnt_dtype_size((lnt_dtype)g->dtype));
+    }
+    for (uint32_t i = 0; i < f->n_metadata; i++)
+        sum += strlen(f->strings + f->metadata[i].key) + strlen(f->strings + f->metadata[i].text);
+    return sum;
+}
+
+/* Repairs the hashes and checks; what passes is read as a whole. Returns whether it passed. */
+static bool check_repaired(image *file)
+{
+    lnt_error err = {0};
+    lnt_file f;
+    if (lnt_file_rehash(file->bytes, file->size, &err) != LNT_OK)
+        return false;
+    if (lnt_file_check(file->bytes, file->size, true, &f, &err) != LNT_OK) {
+        if (err.code != LNT_E_FILE || !names_a_place(err.message))
+            fail_msg("message \"%s\"", err.message);
+        return false;
+    }
+    (void)touch_everything(&f);
+    return true;
+}
+
+/* ---- tests ---- */
+
+static void round_trip(void **state)
+{
+    (void)state;
+    sample s;
+    sample_fill(&s);
+    image file = build_from(&s);
+    lnt_file f;
+    lnt_error err = {0};
+    if (lnt_file_check(file.bytes, file.size, true, &f, &err) != LNT_OK)
+        fail_msg("%s", err.message);
+    assert_int_equal(file.size % LNT_FILE_ALIGN, 0);
+    assert_int_equal(f.n_values, 9);
+    assert_int_equal(f.n_nodes, 5);
+    assert_int_equal(f.n_instrs, 2);
+    assert_int_equal(f.tensors_bytes, 321);
+    assert_memory_equal(f.values, s.values, sizeof s.values);
+    assert_memory_equal(f.attrs, s.attrs, sizeof s.attrs);
+    assert_memory_equal(f.golden, s.golden, sizeof s.golden);
+    assert_memory_equal(f.tensors, s.tensors, 321);
+    assert_int_equal((uintptr_t)f.tensors % LNT_FILE_ALIGN, 0);
+    assert_int_equal(f.constants[1].hash, lnt_hash(s.tensors + 256, 12));
+    assert_true(touch_everything(&f) > 0);
+    release(&file);
+}
+
+static void every_bit_flip_is_refused(void **state)
+{
+    (void)state;
+    image file = build_sample();
+    for (size_t i = 0; i < file.size; i++)
+        for (unsigned bit = 0; bit < 8; bit++) {
+            char what[64];
+            snprintf(what, sizeof what, "bit %u of byte %zu flipped", bit, i);
+            file.bytes[i] ^= (uint8_t)(1u << bit);
+            expect_refused(&file, what);
+            file.bytes[i] ^= (uint8_t)(1u << bit);
+        }
+    release(&file);
+}
+
+static void every_truncation_is_refused(void **state)
+{
+    (void)state;
+    image file = build_sample();
+    for (size_t size = 0; size < file.size; size++) {
+        image shorter = copy_of(&file, size);
+        char what[64];
+        snprintf(what, sizeof what, "cut to %zu bytes", size);
+        expect_refused(&shorter, what);
+        if (size >= sizeof(lnt_rec_header)) {
+            ((lnt_rec_header *)shorter.bytes)->file_bytes = size;
+            check_repaired(&shorter);
+        }
+        release(&shorter);
+    }
+    release(&file);
+}
+
+static void tampered_files_with_good_hashes_are_safe(void **state)
+{
+    (void)state;
+    image file = build_sample();
+    const uint8_t values[] = {0x00, 0x01, 0x7f, 0x80, 0xff};
+    unsigned passed = 0, refused = 0;
+    for (size_t i = 0; i < file.size; i++)
+        for (unsigned k = 0; k < sizeof values; k++) {
+            image copy = copy_of(&file, file.size);
+            copy.bytes[i] = values[k];
+            *(check_repaired(&copy) ? &passed : &refused) += 1;
+            release(&copy);
+        }
+    assert_true(passed > 100 && refused > 100);
+    release(&file);
+}
+
+static uint32_t next_random(uint32_t *seed)
+{
+    return (*seed = *seed * 1664525u + 1013904223u) >> 8;
+}
+
+static void randomly_tampered_files_are_safe(void **state)
+{
+    (void)state;
+    enum { TRIES = 20000 };
+    const uint32_t words[] = {0, 1, 2, 3, 4, 7, 0x7fffffff, 0x80000000, 0xfffffffe, 0xffffffff, 64, 0x100};
+    image file = build_sample();
+    uint32_t seed = 1;
+    print_message("seed %u\n", (unsigned)seed);
+    for (unsigned t = 0; t < TRIES; t++) {
+        image copy = copy_of(&file, file.size);
+        for (unsigned n = 1 + next_random(&seed) % 3; n > 0; n--) {
+            const size_t at = next_random(&seed) % (uint32_t)(file.size / 4) * 4;
+            memcpy(copy.bytes + at, &words[next_random(&seed) % (sizeof words / sizeof *words)], 4);
+        }
+        check_repaired(&copy);
+        release(&copy);
+    }
+    release(&file);
+}
+
+/* The file of a sample with one change must be refused with a message that holds expected. */
+static void expect_fault(const sample *s, const char *change, const char *expected)
+{
+    image file = build_from(s);
+    lnt_error err = {0};
+    lnt_file f;
+    const lnt_status status = lnt_file_check(file.bytes, file.size, false, &f, &err);
+    if (status != LNT_E_FILE || !strstr(err.message, expected))
+        fail_msg("%s: status %d, \"%s\" lacks \"%s\"", change, status, err.message, expected);
+    release(&file);
+}
+
+#define HOSTILE(change, expected)                                                                            \
+    do {                                                                                                     \
+        sample_fill(&s);                                                                                     \
+        change;                                                                                              \
+        expect_fault(&s, #change, expected);                                                                 \
+    } while (0)
+
+static void hostile_values_and_constants(void **state)
+{
+    (void)state;
+    sample s;
+    HOSTILE(s.values[0].name = 128, "values section, record 0: its name");
+    HOSTILE(s.values[0].dtype = 12 + 2, "element type 14");
+    HOSTILE(s.values[0].rank = 9, "rank 9");
+    HOSTILE(s.values[0].dims[0] = -3, "symbol");
+    HOSTILE(s.values[0].dims[0] = INT64_MIN, "symbol");
+    HOSTILE(s.values[0].dims[2] = 1, "past the rank");
+    HOSTILE(s.values[5].dims[1] = INT64_MAX, "overflow");
+    HOSTILE((s.values[1].dims[0] = 0, s.values[1].rank = 3,
+             s.values[1].dims[1] = s.values[1].dims[2] = 1ll << 40),
+            "overflow");
+    HOSTILE(s.values[0].order = 1, "storage order");
+    HOSTILE(s.values[0].flags = 2, "reserved");
+    HOSTILE(s.values[0].constant = 0, "not its own");
+    HOSTILE(s.values[SAMPLE_W].constant = LNT_FILE_NONE, "constants section, record 0");
+    HOSTILE(s.values[SAMPLE_W].dims[0] = -1, "constants section, record 0: an extent is not known");
+    HOSTILE(s.values[SAMPLE_W].dims[0] = 5, "packed section, record 0");
+    HOSTILE(s.values[SAMPLE_BIAS].dims[0] = 4, "constants section, record 1: has 12 bytes");
+    HOSTILE(s.values[SAMPLE_C].dtype = LNT_STRING, "of type string");
+    HOSTILE(s.constants[1].offset = 192, "overlaps");
+    HOSTILE(s.constants[1].offset = 260, "multiple of 64");
+    HOSTILE(s.constants[2].offset = 384, "outside of the tensors");
+    HOSTILE(s.constants[2].bytes = UINT64_MAX, "outside of the tensors");
+    HOSTILE(s.constants[0].packed = 1, "packed record 1");
+    HOSTILE(s.packed[0].layout = 99, "packed section, record 0");
+    HOSTILE(s.packed[0].N = UINT32_MAX, "packed section, record 0");
+}
+
+static void hostile_nodes_and_attributes(void **state)
+{
+    (void)state;
+    sample s;
+    HOSTILE(s.operands[0] = 9, "operands section, record 0");
+    HOSTILE(s.nodes[0].first_operand = 18, "nodes section, record 0: its operands");
+    HOSTILE(s.nodes[0].first_operand = UINT32_MAX, "nodes section, record 0: its operands");
+    HOSTILE(s.nodes[0].n_in = UINT16_MAX, "nodes section, record 0: its operands");
+    HOSTILE((s.nodes[4].n_in = 2, s.nodes[4].first_operand = 0), "share operands");
+    HOSTILE(s.nodes[2].n_attrs = 9, "nodes section, record 2: its attributes");
+    HOSTILE((s.nodes[3].n_attrs = 1, s.nodes[3].first_attr = 3), "share attributes");
+    HOSTILE(s.nodes[0].n_program_in = 4, "feed its program");
+    HOSTILE(s.nodes[0].program = 1, "program 1 is not there");
+    HOSTILE(s.nodes[0].program = LNT_FILE_NONE, "no program");
+    HOSTILE(s.nodes[0].flags = 2, "reserved");
+    HOSTILE(s.attrs[3].type = 9, "type 9");
+    HOSTILE(s.attrs[3].count = 2, "2 values where there is one");
+    HOSTILE(s.attrs[3].data = 4, "its data lies outside");
+    HOSTILE(s.attrs[3].data = 96, "its data lies outside");
+    HOSTILE(s.attrs[6].count = UINT32_MAX, "its data lies outside");
+    HOSTILE(s.attrs[6].data = UINT64_MAX - 7, "its data lies outside");
+    HOSTILE(s.attrs[5].count = 3, "its data lies outside");
+    HOSTILE((memset(s.attr_data + 48, 0xff, 4)), "string 0 lies outside");
+    HOSTILE(s.attrs[9].data = SAMPLE_X, "its data lies outside");
+    HOSTILE(s.attrs[0].data = 4, "its data lies outside");
+    HOSTILE(s.programs[0].n_instr = 3, "programs section, record 0: its instructions");
+    HOSTILE(s.programs[0].n_out = 5, "5 outputs");
+    HOSTILE(s.programs[0].out[0] = 2, "register 2 of 2");
+    HOSTILE(s.programs[0].epilogue = 2, "epilogue is 2");
+    HOSTILE(s.strings[127] = 'x', "no end");
+    HOSTILE(s.strings[0] = 'x', "empty string");
+}
+
+static void hostile_graphs(void **state)
+{
+    (void)state;
+    sample s;
+    HOSTILE(s.subgraphs[1].n_nodes = 3, "its nodes lie outside");
+    HOSTILE(s.subgraphs[1].n_nodes = 0, "hold 4 nodes");
+    HOSTILE((s.subgraphs[1].first_node = 0), "shares node 0");
+    HOSTILE(s.subgraphs[1].n_out = UINT32_MAX, "inputs and outputs lie outside");
+    HOSTILE(s.operands[s.subgraphs[0].first_operand] = LNT_FILE_NONE, "skipped");
+    HOSTILE(s.operands[s.subgraphs[0].first_operand] = SAMPLE_BIAS, "is a constant or made before");
+    HOSTILE(s.operands[s.subgraphs[0].first_operand + 1] = SAMPLE_X, "is a constant or made before");
+    HOSTILE(s.operands[s.nodes[0].first_operand + 3] = SAMPLE_W, "is a constant or made before");
+    HOSTILE(s.operands[s.nodes[0].first_operand] = SAMPLE_M, "nodes section, record 0: uses value 5 (m)");
+    HOSTILE(s.operands[s.nodes[2].first_operand] = SAMPLE_THEN, "uses value 7 (then)");
+    HOSTILE(s.operands[s.nodes[3].first_operand] = SAMPLE_Y, "nodes section, record 3: uses value 6 (y)");
+    HOSTILE(s.operands[s.subgraphs[2].first_operand] = SAMPLE_THEN,
+            "subgraphs section, record 2: uses value 7");
+    HOSTILE(s.attrs[1].data = 1, "part of two nodes");
+    HOSTILE(s.attrs[2].data = 2, "part of two nodes or of itself");
+    HOSTILE(s.attrs[2].data = 0, "part of two nodes or of itself");
+    HOSTILE(s.attrs[2].type = LNT_FILE_NONE, "attributes section");
+    HOSTILE((s.attrs[2] = s.attrs[10]), "subgraphs section, record 3: belongs to no node");
+    HOSTILE(s.values[SAMPLE_X].dtype = LNT_UNDEFINED, "input x has no element type");
+}
+
+static void hostile_rest(void **state)
+{
+    (void)state;
+    sample s;
+    HOSTILE(s.symbols[0].kind = 3, "kind 3");
+    HOSTILE(s.symbols[0].value = 9, "value 9");
+    HOSTILE(s.symbols[0].axis = 2, "axis 2 of rank 2");
+    HOSTILE(s.symbols[0].value = SAMPLE_THEN, "of rank 255");
+    HOSTILE(s.symbols[0].bound = -2, "below -1");
+    HOSTILE(s.states[0].input = 2, "input 2");
+    HOSTILE((s.states[0].input = 0, s.values[0].dtype = LNT_INT32), "differ in type");
+    HOSTILE(s.metadata[0].text = 128, "metadata section, record 0");
+    HOSTILE(s.golden[0].role = 1, "seeded");
+    HOSTILE(s.golden[0].dtype = LNT_INT8, "seeded");
+    HOSTILE(s.golden[0].encoding = 3, "encoding 3");
+    HOSTILE(s.golden[1].count = 2, "stores 2 elements where there are 3");
+    HOSTILE(s.golden[1].data = 88, "outside of the attribute data");
+    HOSTILE(s.golden[1].index = 2, "input or output 2");
+    HOSTILE(s.golden[1].dims[0] = -1, "not known");
+    HOSTILE(s.golden[1].test = 1, "not in order");
+    HOSTILE(s.golden[2].stride = 0, "stride");
+    HOSTILE((memset(&s.golden[2].tolerance, 0xff, 4)), "tolerance");
+}
+
+static void hostile_tables(void **state)
+{
+    (void)state;
+    image file = build_sample();
+    const struct {
+        lnt_section at;
+        uint32_t kind, flags;
+        int64_t offset, bytes; /* added */
+        const char *message;
+    } cases[] = {
+        {LNT_SECTION_GOLDEN, LNT_SECTION_METADATA, 0, 0, 0, "two sections of kind 14"},
+        {LNT_SECTION_METADATA, 77, LNT_SECTION_REQUIRED, 0, 0, "kind 77 is required and unknown"},
+        {LNT_SECTION_METADATA, LNT_SECTION_METADATA, 2, 0, 0, "flags 0x2"},
+        {LNT_SECTION_NODES, LNT_SECTION_NODES, 1, 64, -64, "nodes section: starts at"},
+        {LNT_SECTION_NODES, LNT_SECTION_NODES, 1, 1, 0, "nodes section: starts at"},
+        {LNT_SECTION_NODES, LNT_SECTION_NODES, 1, -64, 0, "nodes section: starts at"},
+        {LNT_SECTION_NODES, LNT_SECTION_NODES, 1, 0, 1, "no multiple"},
+        {LNT_SECTION_TENSORS, LNT_SECTION_TENSORS, 1, 0, 1 << 20, "past the end"},
+    };
+    for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++) {
+        image copy = copy_of(&file, file.size);
+        lnt_rec_section *s = section_of(&copy, cases[i].at);
+        s->kind = cases[i].kind;
+        s->flags = cases[i].flags;
+        s->offset += (uint64_t)cases[i].offset;
+        s->bytes += (uint64_t)cases[i].bytes;
+        ((lnt_rec_header *)copy.bytes)->root_hash =
+            lnt_hash_root(copy.bytes, ((lnt_rec_header *)copy.bytes)->n_sections);
+        lnt_error err = {0};
+        lnt_file f;
+        assert_int_equal(lnt_file_check(copy.bytes, copy.size, false, &f, &err), LNT_E_FILE);
+        if (!strstr(err.message, cases[i].message))
+            fail_msg("case %u: \"%s\" lacks \"%s\"", i, err.message, cases[i].message);
+        release(&copy);
+    }
+    release(&file);
+}
+
+static void unknown_optional_sections_are_skipped(void **state)
+{
+    (void)state;
+    image file = build_sample();
+    section_of(&file, LNT_SECTION_METADATA)->kind = 77;
+    assert_true(check_repaired(&file));
+    release(&file);
+}
+
+static void nesting_is_limited(void **state)
+{
+    (void)state;
+    enum { DEPTH = LNT_FILE_MAX_NESTING + 1 };
+    lnt_rec_subgraph subgraphs[DEPTH] = {0};
+    lnt_rec_node nodes[DEPTH - 1] = {0};
+    lnt_rec_attr attrs[DEPTH - 1] = {0};
+    for (uint32_t i = 0; i < DEPTH - 1; i++) {
+        subgraphs[i] = (lnt_rec_subgraph){.first_node = i, .n_nodes = 1};
+        nodes[i] = (lnt_rec_node){.op = 1, .n_attrs = 1, .first_attr = i, .program = LNT_FILE_NONE};
+        attrs[i] = (lnt_rec_attr){.type = 8, .count = 1, .data = i + 1};
+    }
+    subgraphs[DEPTH - 1].first_node = DEPTH - 1;
+    for (unsigned levels = DEPTH - 1; levels <= DEPTH; levels++) {
+        const lnt_section_data sections[] = {
+            {LNT_SECTION_STRINGS, "", 1},
+            {LNT_SECTION_NODES, nodes, (levels - 1) * sizeof *nodes},
+            {LNT_SECTION_ATTRS, attrs, (levels - 1) * sizeof *attrs},
+            {LNT_SECTION_SUBGRAPHS, subgraphs, levels * sizeof *subgraphs},
+        };
+        if (levels == DEPTH - 1)
+            subgraphs[levels - 1].n_nodes = 0;
+        else
+            subgraphs[levels - 2].n_nodes = 1;
+        void *bytes = NULL;
+        size_t size;
+        lnt_error err = {0};
+        lnt_file f;
+        assert_int_equal(lnt_file_build(sections, 4, &lnt_malloc_allocator, &bytes, &size, &err), LNT_OK);
+        const lnt_status status = lnt_file_check(bytes, size, true, &f, &err);
+        assert_int_equal(status, levels == DEPTH ? LNT_E_FILE : LNT_OK);
+        lnt_free(&lnt_malloc_allocator, bytes);
+    }
+}
+
+static void unaligned_bytes_are_refused(void **state)
+{
+    (void)state;
+    lnt_file f;
+    lnt_error err = {0};
+    _Alignas(64) const uint8_t bytes[128] = {0};
+    assert_int_equal(lnt_file_check(bytes + 8, 64, false, &f, &err), LNT_E_ARGUMENT);
+}
+
+static void files_on_disk(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/lnt-test-XXXXXX", path[64];
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/a.lnt", folder);
+    image file = build_sample();
+    lnt_error err = {0};
+    assert_int_equal(lnt_write_atomic(path, "old", 3, &err), LNT_OK);
+    assert_int_equal(lnt_write_atomic(path, file.bytes, file.size, &err), LNT_OK);
+    for (int copy = 0; copy < 2; copy++) {
+        lnt_blob blob;
+        lnt_file f;
+        assert_int_equal(lnt_blob_open(path, copy, &lnt_malloc_allocator, &blob, &err), LNT_OK);
+        assert_int_equal(blob.size, file.size);
+        assert_int_equal(lnt_file_check(blob.bytes, blob.size, true, &f, &err), LNT_OK);
+        lnt_blob_close(&blob);
+        lnt_blob_close(&blob);
+    }
+    lnt_blob blob;
+    assert_int_equal(lnt_write_atomic(path, "", 0, &err), LNT_OK);
+    assert_int_equal(lnt_blob_open(path, false, &lnt_malloc_allocator, &blob, &err), LNT_E_FILE);
+    assert_non_null(strstr(err.message, "empty"));
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(rmdir(folder), 0); /* nothing else was left behind */
+    err = (lnt_error){0};
+    assert_int_equal(lnt_blob_open(path, false, &lnt_malloc_allocator, &blob, &err), LNT_E_IO);
+    assert_int_equal(lnt_blob_open("/tmp", false, &lnt_malloc_allocator, &blob, NULL), LNT_E_IO);
+    assert_int_equal(lnt_write_atomic(path, "x", 1, NULL), LNT_E_IO);
+    assert_int_equal(lnt_write_atomic("/dev/null", "x", 1, NULL), LNT_OK);
+    release(&file);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(round_trip),
+        cmocka_unit_test(every_bit_flip_is_refused),
+        cmocka_unit_test(every_truncation_is_refused),
+        cmocka_unit_test(tampered_files_with_good_hashes_are_safe),
+        cmocka_unit_test(randomly_tampered_files_are_safe),
+        cmocka_unit_test(hostile_values_and_constants),
+        cmocka_unit_test(hostile_nodes_and_attributes),
+        cmocka_unit_test(hostile_graphs),
+        cmocka_unit_test(hostile_rest),
+        cmocka_unit_test(hostile_tables),
+        cmocka_unit_test(unknown_optional_sections_are_skipped),
+        cmocka_unit_test(nesting_is_limited),
+        cmocka_unit_test(unaligned_bytes_are_refused),
+        cmocka_unit_test(files_on_disk),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
