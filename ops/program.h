@@ -46,6 +46,8 @@ struct lnt_program {
 const char *lnt_program_check(const lnt_program *p);
 /* The kind of result i of a checked program: 'f' or 'm' (stored as bool). */
 char lnt_program_result_kind(const lnt_program *p, unsigned i);
+/* The kind operand i is read as. */
+char lnt_program_operand_kind(const lnt_program *p, unsigned i);
 
 /* One ONNX node as instructions. In these, register numbers below LNT_NODE_TEMP are the node's input numbers,
  * LNT_NODE_TEMP + t is temporary t; the last instruction's dst is the result. Constant scalar inputs have

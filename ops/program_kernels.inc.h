@@ -1,0 +1,188 @@
+/* program_kernels.inc.h — the instruction loops and the way between memory and registers, for the level whose
+ * file includes this. */
+#include "base/half.h"
+#include "ops/program_kernels.h"
+#include "ops/vmath.h"
+
+/* ---- instructions: A, B, C are the sources' lanes, P and Q the immediates ---- */
+
+#define LOOP(name, result, ...)                                                                              \
+    static void instr_##name(const lnt_instr_args *a)                                                        \
+    {                                                                                                        \
+        const int64_t n = a->n, step0 = a->step[0], step1 = a->step[1], step2 = a->step[2];                  \
+        const float *const s0 = a->src[0], *const s1 = a->src[1], *const s2 = a->src[2];                     \
+        float *const dst = a->dst;                                                                           \
+        const vf P = v_splat(a->imm[0]), Q = v_splat(a->imm[1]);                                             \
+        (void)step1, (void)step2, (void)s1, (void)s2, (void)P, (void)Q;                                      \
+        for (int64_t i = 0; i < n; i += LNT_VL) {                                                            \
+            const vf A = v_load(s0 + i * step0);                                                             \
+            __VA_ARGS__                                                                                      \
+            v_store(dst + i, (vf)(result));                                                                  \
+        }                                                                                                    \
+    }
+#define WITH_B const vf B = v_load(s1 + i * step1);
+#define WITH_C const vf C = v_load(s2 + i * step2);
+#define UNARY(name, result) LOOP(name, result, )
+#define BINARY(name, result) LOOP(name, result, WITH_B)
+#define TERNARY(name, result) LOOP(name, result, WITH_B WITH_C)
+
+LNT_INLINE vf lesser(vf a, vf b)
+{
+    return v_select(v_is_nan(a), a, v_min(a, b));
+}
+
+LNT_INLINE vf greater(vf a, vf b)
+{
+    return v_select(v_is_nan(a), a, v_max(a, b));
+}
+
+LNT_INLINE vf clip(vf x, vf low, vf high)
+{
+    return v_min(high, v_max(low, x));
+}
+
+LNT_INLINE vf lanewise_fmod(vf a, vf b)
+{
+    for (unsigned i = 0; i < LNT_VL; i++)
+        a[i] = fmodf(a[i], b[i]);
+    return a;
+}
+
+LNT_INLINE vf sign(vf x)
+{
+    const vf zero = v_splat(0), one = v_splat(1);
+    return v_select(x > zero, one, v_select(x < zero, -one, x));
+}
+
+BINARY(ADD, A + B)
+BINARY(SUB, A - B)
+BINARY(MUL, A *B)
+BINARY(DIV, A / B)
+BINARY(MIN, lesser(A, B))
+BINARY(MAX, greater(A, B))
+BINARY(POW, v_pow(A, B))
+BINARY(MOD, lanewise_fmod(A, B))
+BINARY(PRELU, v_select(A < v_splat(0), A *B, A))
+UNARY(ABS, v_abs(A))
+UNARY(NEG, -A)
+UNARY(SQRT, v_sqrt(A))
+UNARY(RECIPROCAL, v_splat(1) / A)
+UNARY(FLOOR, v_floor(A))
+UNARY(CEIL, v_ceil(A))
+UNARY(ROUND, v_round(A))
+UNARY(SIGN, sign(A))
+UNARY(EXP, v_exp(A))
+UNARY(LOG, v_log(A))
+UNARY(SIN, v_sin(A))
+UNARY(COS, v_cos(A))
+UNARY(TANH, v_tanh(A))
+UNARY(SIGMOID, v_sigmoid(A))
+UNARY(ERF, v_erf(A))
+UNARY(SOFTPLUS, v_softplus(A))
+UNARY(RELU, v_max(v_splat(0), A))
+UNARY(CLIP, clip(A, P, Q))
+UNARY(LEAKY_RELU, v_select(A < v_splat(0), P *A, A))
+UNARY(ELU, v_elu(A, P, Q))
+UNARY(HARD_SIGMOID, clip(P *A + Q, v_splat(0), v_splat(1)))
+UNARY(HARD_SWISH, A *clip(A *v_splat(1.0f / 6) + v_splat(0.5f), v_splat(0), v_splat(1)))
+UNARY(GELU, v_gelu(A))
+UNARY(GELU_TANH, v_gelu_tanh(A))
+UNARY(SILU, v_gate(A, P *A))
+UNARY(MISH, v_mish(A))
+BINARY(EQUAL, A == B)
+BINARY(LESS, A < B)
+BINARY(LESS_EQUAL, A <= B)
+BINARY(GREATER, A > B)
+BINARY(GREATER_EQUAL, A >= B)
+BINARY(AND, (vi)A &(vi)B)
+BINARY(OR, (vi)A | (vi)B)
+BINARY(XOR, (vi)A ^ (vi)B)
+UNARY(NOT, ~(vi)A)
+TERNARY(WHERE, v_select((vi)A, B, C))
+UNARY(IS_NAN, v_is_nan(A))
+UNARY(SQUARE, A *A)
+UNARY(TO_FLOAT, (vi)A &(vi)v_splat(1))
+UNARY(TO_F16, v_from_f16(v_to_f16(A)))
+UNARY(TO_BF16, v_from_bf16(v_to_bf16(A)))
+TERNARY(MUL_ADD, A *B + C)
+BINARY(ADD_CLIP, clip(A + B, P, Q))
+BINARY(MUL_CLIP, clip(A *B, P, Q))
+TERNARY(MUL_ADD_CLIP, clip(A *B + C, P, Q))
+
+/* ---- memory to registers and back ---- */
+
+typedef uint16_t halves __attribute__((vector_size(LNT_VL * 2)));
+typedef uint8_t bytes __attribute__((vector_size(LNT_VL)));
+
+#define NARROW_IO(type, packed)                                                                              \
+    LNT_INLINE vi read_##packed(const type *p)                                                               \
+    {                                                                                                        \
+        packed x;                                                                                            \
+        memcpy(&x, p, sizeof x);                                                                             \
+        return __builtin_convertvector(x, vi);                                                               \
+    }                                                                                                        \
+    LNT_INLINE void write_##packed(type *p, vi x)                                                            \
+    {                                                                                                        \
+        const packed y = __builtin_convertvector(x, packed);                                                 \
+        memcpy(p, &y, sizeof y);                                                                             \
+    }
+NARROW_IO(uint16_t, halves)
+NARROW_IO(uint8_t, bytes)
+
+/* LOADER: vector is a vf of the elements at p, lane the float of the element e. STORER: the reverse, from the
+ * vector v to p, and the element of the lane f. */
+#define LOADER(cell, type, vector, lane)                                                                     \
+    static void load_##cell(float *reg, const void *memory, int64_t stride, int64_t n)                       \
+    {                                                                                                        \
+        const type *p = memory;                                                                              \
+        int64_t i = 0;                                                                                       \
+        if (stride == 1)                                                                                     \
+            for (; i + LNT_VL <= n; i += LNT_VL, p += LNT_VL)                                                \
+                v_store(reg + i, (vf)(vector));                                                              \
+        for (; i < n; i++, p += stride) {                                                                    \
+            const type e = *p;                                                                               \
+            reg[i] = lane;                                                                                   \
+        }                                                                                                    \
+    }
+#define STORER(cell, type, vector, lane)                                                                     \
+    static void store_##cell(const float *reg, void *memory, int64_t stride, int64_t n)                      \
+    {                                                                                                        \
+        type *p = memory;                                                                                    \
+        int64_t i = 0;                                                                                       \
+        if (stride == 1)                                                                                     \
+            for (; i + LNT_VL <= n; i += LNT_VL, p += LNT_VL) {                                              \
+                const vf v = v_load(reg + i);                                                                \
+                vector;                                                                                      \
+            }                                                                                                \
+        for (; i < n; i++, p += stride) {                                                                    \
+            const float f = reg[i];                                                                          \
+            *p = (type)(lane);                                                                               \
+        }                                                                                                    \
+    }
+
+LOADER(F32, float, v_load(p), e)
+STORER(F32, float, v_store(p, v), f)
+LOADER(F16, uint16_t, v_from_f16(read_halves(p)), lnt_f16_to_float(e))
+STORER(F16, uint16_t, write_halves(p, v_to_f16(v)), lnt_float_to_f16(f))
+LOADER(BF16, uint16_t, v_from_bf16(read_halves(p)), lnt_bf16_to_float(e))
+STORER(BF16, uint16_t, write_halves(p, v_to_bf16(v)), lnt_float_to_bf16(f))
+LOADER(BOOL, uint8_t, read_bytes(p) != vi_splat(0), lnt_bits_float(e ? UINT32_MAX : 0))
+STORER(BOOL, uint8_t, write_bytes(p, (vi)v &vi_splat(1)), lnt_float_bits(f) & 1)
+
+const lnt_program_kernels LNT_SIMD_NAME(lnt_program) = {
+    .width = LNT_VL,
+    .instr =
+        {
+#define INSTR(number, name, sources, result, text) [number] = instr_##name,
+#define instr_CONST NULL
+#include "ops/program_list.h"
+#undef instr_CONST
+#undef INSTR
+            [LNT_C_MUL_ADD] = instr_MUL_ADD,
+            [LNT_C_ADD_CLIP] = instr_ADD_CLIP,
+            [LNT_C_MUL_CLIP] = instr_MUL_CLIP,
+            [LNT_C_MUL_ADD_CLIP] = instr_MUL_ADD_CLIP,
+        },
+    .load = {load_F32, load_F16, load_BF16, load_BOOL},
+    .store = {store_F32, store_F16, store_BF16, store_BOOL},
+};

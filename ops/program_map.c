@@ -1,0 +1,230 @@
+/* program_map.c — programs over tensors: broadcasting in any mix of storage orders, epilogues. */
+#include "ops/program_run.h"
+
+#include "ops/epilogue.h"
+
+#include <string.h>
+
+/* ---- making a map ---- */
+
+/* Axes of out in the order they lie in memory. */
+static void storage_axes(const lnt_operand *out, unsigned axes[LNT_MAX_RANK])
+{
+    unsigned n = 0;
+    for (unsigned a = 0; a < out->rank; a++)
+        if (out->order != LNT_ORDER_CHANNELS_LAST || a != 1)
+            axes[n++] = a;
+    if (out->order == LNT_ORDER_CHANNELS_LAST)
+        axes[n] = 1;
+}
+
+/* Strides of o along the axes of out; 0 where it is repeated. */
+static void broadcast_strides(const lnt_operand *o, const lnt_operand *out, const unsigned *axes,
+                              int64_t stride[LNT_MAX_RANK])
+{
+    int64_t own[LNT_MAX_RANK];
+    lnt_operand_strides(o, own);
+    for (unsigned d = 0; d < out->rank; d++) {
+        const int a = (int)axes[d] - (int)(out->rank - o->rank);
+        stride[d] = a < 0 || o->dims[a] == 1 ? 0 : own[a];
+    }
+}
+
+static lnt_status choose_cell(lnt_site *site, const lnt_operand *o, char kind, lnt_map_operand *m)
+{
+    static const uint8_t cells[] = {[LNT_FLOAT] = LNT_CELL_F32,
+                                    [LNT_FLOAT16] = LNT_CELL_F16,
+                                    [LNT_BFLOAT16] = LNT_CELL_BF16,
+                                    [LNT_BOOL] = LNT_CELL_BOOL};
+    const bool real = o->dtype == LNT_FLOAT || o->dtype == LNT_FLOAT16 || o->dtype == LNT_BFLOAT16;
+    if (kind == 'm' ? o->dtype != LNT_BOOL : !real)
+        return LNT_SITE_FAIL(site, LNT_E_TYPE, "an operand of an elementwise program is %s, not %s",
+                             lnt_dtype_text(o->dtype), kind == 'm' ? "bool" : "floating-point");
+    m->cell = cells[o->dtype];
+    m->size = (uint8_t)lnt_dtype_size(o->dtype);
+    return LNT_OK;
+}
+
+static bool may_merge(const lnt_map *m, unsigned operands, unsigned outer, unsigned inner)
+{
+    for (unsigned i = 0; i < operands; i++) {
+        const int64_t *s = m->operand[i].stride;
+        if (s[outer] != s[inner] * m->dims[inner])
+            return false;
+    }
+    return true;
+}
+
+static void move_axis(lnt_map *m, unsigned operands, unsigned to, unsigned from)
+{
+    m->dims[to] = m->dims[from];
+    for (unsigned i = 0; i < operands; i++)
+        m->operand[i].stride[to] = m->operand[i].stride[from];
+}
+
+/* Drops axes of extent 1 and merges neighbours that every operand walks as one. The last axis of a matrix
+ * (columns of an epilogue) stays itself. */
+static void collapse(lnt_map *m, unsigned operands, bool keep_columns)
+{
+    unsigned n = 0;
+    for (unsigned d = 0; d < m->rank; d++) {
+        const bool fixed = keep_columns && d + 1 == m->rank;
+        if (m->dims[d] == 1 && !fixed)
+            continue;
+        if (n > 0 && !fixed && may_merge(m, operands, n - 1, d)) {
+            const int64_t extent = m->dims[n - 1] * m->dims[d];
+            move_axis(m, operands, n - 1, d);
+            m->dims[n - 1] = extent;
+        } else {
+            move_axis(m, operands, n++, d);
+        }
+    }
+    m->rank = n;
+}
+
+/* Puts axes of extent 1 before the others until there are two. */
+static void pad_rank(lnt_map *m, unsigned operands)
+{
+    while (m->rank < 2) {
+        if (m->rank == 1)
+            move_axis(m, operands, 1, 0);
+        m->dims[0] = 1;
+        for (unsigned i = 0; i < operands; i++)
+            m->operand[i].stride[0] = 0;
+        m->rank++;
+    }
+}
+
+/* Short rows are gathered into blocks along one axis only: the longest shall be the one next to the columns.
+ */
+static void order_rows(lnt_map *m, unsigned operands)
+{
+    enum { SHORT_ROW = 16, FEW_ROWS = 16 };
+    const unsigned inner = m->rank - 2;
+    unsigned longest = inner;
+    for (unsigned d = 0; d < inner; d++)
+        if (m->dims[d] > m->dims[longest])
+            longest = d;
+    if (m->dims[m->rank - 1] >= SHORT_ROW || m->dims[inner] >= FEW_ROWS || longest == inner)
+        return;
+    const int64_t extent = m->dims[inner];
+    m->dims[inner] = m->dims[longest];
+    m->dims[longest] = extent;
+    for (unsigned i = 0; i < operands; i++) {
+        int64_t *s = m->operand[i].stride, stride = s[inner];
+        s[inner] = s[longest];
+        s[longest] = stride;
+    }
+}
+
+lnt_status lnt_map_make(lnt_site *site, const lnt_program *p, const lnt_operand *const *in,
+                        const lnt_operand *const *out, lnt_map *m)
+{
+    unsigned axes[LNT_MAX_RANK];
+    const unsigned tile = p->epilogue ? 1 : 0;
+    memset(m, 0, sizeof *m);
+    m->tile = p->epilogue;
+    m->n_in = p->n_in + tile;
+    m->n_out = p->n_out;
+    m->rank = out[0]->rank;
+    storage_axes(out[0], axes);
+    for (unsigned d = 0; d < m->rank; d++)
+        m->dims[d] = out[0]->dims[axes[d]];
+    const unsigned operands = m->n_in + m->n_out;
+    for (unsigned i = 0; i < operands; i++) {
+        const bool result = i >= m->n_in;
+        const lnt_operand *o = result ? out[i - m->n_in] : i < tile ? out[0] : in[i - tile];
+        const char kind = result     ? lnt_program_result_kind(p, i - m->n_in)
+                          : i < tile ? 'f'
+                                     : lnt_program_operand_kind(p, i - tile);
+        LNT_TRY(choose_cell(site, o, kind, &m->operand[i]));
+        broadcast_strides(o, out[0], axes, m->operand[i].stride);
+    }
+    collapse(m, operands, p->epilogue);
+    pad_rank(m, operands);
+    if (!p->epilogue)
+        order_rows(m, operands);
+    m->cols = m->dims[m->rank - 1];
+    m->rows = 1;
+    for (unsigned d = 0; d + 1 < m->rank; d++)
+        m->rows *= m->dims[d];
+    m->code = lnt_code_make(site, p);
+    return m->code ? LNT_OK : site->err->code;
+}
+
+/* ---- running ---- */
+
+static bool is_tile(const lnt_map *m, unsigned i)
+{
+    return m->tile && (i == 0 || i == m->n_in);
+}
+
+/* View of operand i from row (spread over index[]) and column on. */
+static lnt_view view_of(const lnt_map *m, unsigned i, char *base, const int64_t *index, int64_t col)
+{
+    const lnt_map_operand *o = &m->operand[i];
+    int64_t offset = col * o->stride[m->rank - 1];
+    for (unsigned d = 0; d + 1 < m->rank; d++)
+        offset += index[d] * o->stride[d];
+    return (lnt_view){base + offset * o->size, o->stride[m->rank - 2], o->stride[m->rank - 1], o->cell};
+}
+
+static void split_row(const lnt_map *m, int64_t row, int64_t *index)
+{
+    for (unsigned d = m->rank - 1; d-- > 0;) {
+        index[d] = row % m->dims[d];
+        row /= m->dims[d];
+    }
+}
+
+void lnt_map_run(const lnt_map *m, char *const *base, int64_t ld, int64_t row, int64_t rows, int64_t col,
+                 int64_t cols)
+{
+    int64_t index[LNT_MAX_RANK];
+    lnt_view view[LNT_VIEW_MAX];
+    const unsigned inner = m->rank - 2;
+    int64_t n;
+    for (int64_t done = 0; done < rows && cols > 0; done += n) {
+        split_row(m, row + done, index);
+        n = m->dims[inner] - index[inner];
+        n = n < rows - done ? n : rows - done;
+        for (unsigned i = 0; i < m->n_in + m->n_out; i++)
+            view[i] = is_tile(m, i)
+                          ? (lnt_view){base[i] + done * ld * (int64_t)sizeof(float), ld, 1, LNT_CELL_F32}
+                          : view_of(m, i, base[i], index, col);
+        lnt_code_run(m->code, view, n, cols);
+    }
+}
+
+/* ---- epilogues ---- */
+
+struct lnt_epilogue {
+    lnt_map map;
+    unsigned first_in; /* input of the step that is operand 1 of the map */
+};
+
+lnt_status lnt_bind_epilogue(lnt_site *site, const lnt_epilogue **out)
+{
+    const lnt_node *node = site->node;
+    *out = NULL;
+    if (!node->program)
+        return LNT_OK;
+    lnt_epilogue *e = lnt_bump_alloc(site->memory, sizeof *e, site->err);
+    if (!e)
+        return site->err->code;
+    e->first_in = site->n_in - node->n_program_in;
+    LNT_TRY(lnt_map_make(site, node->program, (const lnt_operand *const *)site->in + e->first_in,
+                         (const lnt_operand *const *)site->out, &e->map));
+    *out = e;
+    return LNT_OK;
+}
+
+void lnt_epilogue_run(const lnt_epilogue *e, const lnt_kernel *k, const lnt_step *s, float *tile, int64_t ld,
+                      int64_t row, int64_t rows, int64_t col, int64_t cols)
+{
+    char *base[LNT_VIEW_MAX];
+    base[0] = base[e->map.n_in] = (char *)tile;
+    for (unsigned i = 1; i < e->map.n_in; i++)
+        base[i] = (char *)(uintptr_t)lnt_in(k, s, e->first_in + i - 1);
+    lnt_map_run(&e->map, base, ld, row, rows, col, cols);
+}

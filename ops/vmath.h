@@ -1,0 +1,398 @@
+/* vmath.h — exp, log, tanh, erf, sin, pow and their kin over the vectors of ops/simd.h.
+ *
+ * The same polynomials at every level (levels with fused multiply-add round less often). Coefficients are
+ * weighted least squares iterated to the minimax of the relative error. Largest errors over all floats, in
+ * units in the last place: exp 1, log 1, sin and cos 2, tanh 4, sigmoid 3, erf 4, softplus 3, pow 1
+ * (`linnet doctor` measures samples of them). NaN stays NaN; infinities give the limits. */
+#ifndef LNT_OPS_VMATH_H
+#define LNT_OPS_VMATH_H
+
+#include "ops/simd.h"
+
+#define LNT_NOINLINE static __attribute__((noinline, unused))
+
+/* c[0] + c[1] x + ... */
+#define LNT_POLY(x, ...)                                                                                     \
+    v_poly((x), (const float[]){__VA_ARGS__}, sizeof((const float[]){__VA_ARGS__}) / sizeof(float))
+LNT_INLINE vf v_poly(vf x, const float *c, unsigned n)
+{
+    vf y = v_splat(c[n - 1]);
+#pragma GCC unroll 16
+    for (unsigned i = n - 1; i-- > 0;)
+        y = v_fma(y, x, v_splat(c[i]));
+    return y;
+}
+
+/* ---- exponentials ---- */
+
+/* x = n ln 2 + r with |r| <= ln(2) / 2: gives e**r - 1, and n in the low bits of *n. |x| <= 104. */
+LNT_INLINE vf v_exp_reduced(vf x, vi *n)
+{
+    const vf magic = v_splat(0x1.8p23f); /* adding it rounds to an integer */
+    const vf shifted = v_fma(x, v_splat(0x1.715476p0f), magic);
+    const vf whole = shifted - magic;
+    /* The first part of ln 2 has nine bits: its product is exact. */
+    vf r = v_fnma(whole, v_splat(0.693359375f), x);
+    r = v_fnma(whole, v_splat(-2.12194440e-4f), r);
+    const vf q = LNT_POLY(r, 0x1.fffffcp-2f, 0x1.555490p-3f, 0x1.5558f6p-5f, 0x1.123a6ap-7f, 0x1.6a22eep-10f);
+    *n = (vi)shifted;
+    return v_fma(r * r, q, r);
+}
+
+/* 2**n for the low bits of n, -126 <= n <= 127. */
+LNT_INLINE vf v_exp2_int(vi n)
+{
+    return (vf)((n << 23) + vi_splat(0x3f800000));
+}
+
+/* Any x: scales in two steps, through overflow and denormals. */
+LNT_NOINLINE vf v_exp_wide(vf x)
+{
+    vi n;
+    const vf y = v_exp_reduced(v_max(v_splat(-104), v_min(v_splat(89), x)), &n);
+    n -= (vi)v_splat(0x1.8p23f);
+    const vi half = n >> 1;
+    const vf scale = v_exp2_int(half);
+    return v_fma(y, scale, scale) * v_exp2_int(n - half);
+}
+
+/* Inside |x| < 87 one step does, without a look at the range. */
+LNT_INLINE vf v_exp_narrow(vf x)
+{
+    vi n;
+    const vf y = v_exp_reduced(x, &n), scale = v_exp2_int(n);
+    return v_fma(y, scale, scale);
+}
+
+LNT_INLINE vf v_exp(vf x)
+{
+    if (__builtin_expect(vi_any(~(v_abs(x) < v_splat(87))), 0))
+        return v_exp_wide(x);
+    return v_exp_narrow(x);
+}
+
+/* e**x - 1 for x <= 0, exact near 0. */
+LNT_INLINE vf v_expm1_negative(vf x)
+{
+    vi n;
+    const vf y = v_exp_reduced(v_max(v_splat(-30), x), &n), scale = v_exp2_int(n);
+    return v_fma(y, scale, scale - v_splat(1));
+}
+
+LNT_INLINE vf v_sigmoid(vf x)
+{
+    const vf one = v_splat(1), z = v_exp(-v_abs(x));
+    return v_select(x >= v_splat(0), one, z) / (one + z);
+}
+
+/* x * sigmoid(t) */
+LNT_INLINE vf v_gate(vf x, vf t)
+{
+    return x / (v_splat(1) + v_exp(-t));
+}
+
+/* a < 0 ? alpha * (e**(rate * a) - 1) : a */
+LNT_INLINE vf v_elu(vf a, vf alpha, vf rate)
+{
+    return v_select(a < v_splat(0), alpha * v_expm1_negative(rate * a), a);
+}
+
+/* With w = e**x: tanh(log(1 + w)) = n / (n + 2), n = w (w + 2). From x = 20 on it is 1. */
+LNT_INLINE vf v_mish(vf x)
+{
+    const vf two = v_splat(2), w = v_exp(v_min(v_splat(20), x)), n = w * (w + two);
+    return x * (n / (n + two));
+}
+
+/* ---- logarithms ---- */
+
+/* Positive, normal, finite x. f = m - 1 for the mantissa m in [sqrt(1/2), sqrt(2)). */
+LNT_INLINE vf v_log_narrow(vf x)
+{
+    const vi sqrt_half = vi_splat(0x3f3504f3);
+    const vi exponent = ((vi)x - sqrt_half) >> 23;
+    const vf f = (vf)((vi)x - (exponent << 23)) - v_splat(1), e = vi_float(exponent), u = f * f;
+    const vf p = LNT_POLY(f, 0x1.555554p-2f, -0x1.000226p-2f, 0x1.99a008p-3f, -0x1.547244p-3f, 0x1.22da1cp-3f,
+                          -0x1.0d8542p-3f, 0x1.055b6cp-3f, -0x1.38b586p-4f);
+    vf y = v_fma(e, v_splat(-2.12194440e-4f), u * f * p);
+    y = v_fma(v_splat(-0.5f), u, y);
+    return v_fma(e, v_splat(0.693359375f), f + y);
+}
+
+LNT_NOINLINE vf v_log_wide(vf x)
+{
+    const vf inf = v_splat(INFINITY), zero = v_splat(0);
+    const vi denormal = x < v_splat(0x1p-126f);
+    vf y = v_log_narrow(v_select(denormal, x * v_splat(0x1p23f), x));
+    y = v_select(denormal, y - v_splat(0x1.fe2804p3f), y); /* 23 ln 2 */
+    y = v_select(x == zero, -inf, y);
+    y = v_select(x < zero, v_splat(NAN), y);
+    return v_select((x == inf) | v_is_nan(x), x, y);
+}
+
+LNT_INLINE vf v_log(vf x)
+{
+    if (__builtin_expect(vi_any(~((x >= v_splat(0x1p-126f)) & (x < v_splat(INFINITY)))), 0))
+        return v_log_wide(x);
+    return v_log_narrow(x);
+}
+
+/* log(1 + z) for 0 <= z <= 1; what 1 + z lost is put back to first order. */
+LNT_INLINE vf v_log1p_unit(vf z)
+{
+    const vf one = v_splat(1), u = one + z, lost = z - (u - one);
+    return v_fma(lost, v_fnma(v_splat(0.5f), z, one), v_log_narrow(u));
+}
+
+LNT_INLINE vf v_softplus(vf x)
+{
+    return v_max(v_splat(0), x) + v_log1p_unit(v_exp(-v_abs(x)));
+}
+
+/* ---- rational functions ---- */
+
+/* x P(x**2) / Q(x**2); beyond 9.02 the float is 1. All coefficients are positive: no cancellation. */
+LNT_INLINE vf v_tanh(vf x)
+{
+    x = v_max(v_splat(-9.02f), v_min(v_splat(9.02f), x));
+    const vf u = x * x;
+    const vf p = LNT_POLY(u, 1, 0.13785360424769488f, 0.0040085044225675204f, 3.158896508309212e-05f,
+                          5.076188386762276e-08f);
+    const vf q = LNT_POLY(u, 1, 0.4711869282883237f, 0.027737495663025236f, 0.00042073993389233906f,
+                          1.6174779390848931e-06f, 7.374367023122781e-10f);
+    return x * p / q;
+}
+
+LNT_INLINE vf v_erf(vf x)
+{
+    x = v_max(v_splat(-3.93f), v_min(v_splat(3.93f), x));
+    const vf u = x * x;
+    const vf p = LNT_POLY(u, 1.1283791453574832f, 0.19078442995298012f, 0.052790315655436494f,
+                          0.003779622394442665f, 0.00028480677307371087f, 2.041937920944468e-06f);
+    const vf q = LNT_POLY(u, 1, 0.5024110183846425f, 0.11425772536003793f, 0.014997464019788615f,
+                          0.0011652120168381152f, 3.80036391825025e-05f);
+    return x * p / q;
+}
+
+LNT_INLINE vf v_gelu(vf x)
+{
+    const vf half = v_splat(0.5f) * x;
+    return v_fma(half, v_erf(x * v_splat(0.70710678f)), half);
+}
+
+/* a / 2 (1 + tanh(t)) is a sigmoid(2 t). */
+LNT_INLINE vf v_gelu_tanh(vf x)
+{
+    const vf cubic = v_fma(x * x * x, v_splat(0.044715f), x);
+    return v_gate(x, v_splat(1.5957691f) * cubic); /* 2 sqrt(2 / pi) */
+}
+
+/* ---- in double: half a vector at a time ---- */
+
+typedef double vd __attribute__((vector_size(LNT_VL * 4)));
+typedef int64_t vl __attribute__((vector_size(LNT_VL * 4)));
+typedef float vf_half __attribute__((vector_size(LNT_VL * 2)));
+
+LNT_INLINE vd vd_splat(double x)
+{
+#if LNT_VL == 8
+    return (vd){x, x, x, x};
+#else
+    return (vd){x, x};
+#endif
+}
+
+LNT_INLINE vd vd_select(vl mask, vd a, vd b)
+{
+    return (vd)(((vl)a & mask) | ((vl)b & ~mask));
+}
+
+LNT_INLINE void v_widen(vf x, vd out[2])
+{
+    vf_half half[2];
+    memcpy(half, &x, sizeof x);
+    out[0] = __builtin_convertvector(half[0], vd);
+    out[1] = __builtin_convertvector(half[1], vd);
+}
+
+LNT_INLINE vf v_narrow(const vd x[2])
+{
+    const vf_half half[2] = {__builtin_convertvector(x[0], vf_half), __builtin_convertvector(x[1], vf_half)};
+    vf y;
+    memcpy(&y, half, sizeof y);
+    return y;
+}
+
+LNT_INLINE vd vd_poly(vd x, const double *c, unsigned n)
+{
+    vd y = vd_splat(c[n - 1]);
+#pragma GCC unroll 16
+    for (unsigned i = n - 1; i-- > 0;)
+        y = y * x + vd_splat(c[i]);
+    return y;
+}
+
+LNT_INLINE vd vd_round(vd x)
+{
+    const vd magic = vd_splat(0x1.8p52);
+    return (x + magic) - magic;
+}
+
+/* x - n pi/2 with n in *quadrant; |x| <= 2**17. pi/2 in two doubles of which the first has 25 bits, so that
+ * its product with n is exact and r is good to a float's last place even next to a multiple of pi/2. */
+LNT_INLINE vf v_trig_reduced(vf x, vi *quadrant)
+{
+    vd d[2], n[2];
+    v_widen(x, d);
+#pragma GCC unroll 2
+    for (int i = 0; i < 2; i++) {
+        n[i] = vd_round(d[i] * vd_splat(0x1.45f306dc9c883p-1));
+        d[i] = d[i] - n[i] * vd_splat(0x1.921fb5p0);
+        d[i] = d[i] - n[i] * vd_splat(0x1.110b4611a6263p-26);
+    }
+    *quadrant = v_trunc_int(v_narrow(n));
+    return v_narrow(d);
+}
+
+/* sin of x + shift pi/2 inside the reduced range. */
+LNT_INLINE vf v_sin_narrow(vf x, int shift)
+{
+    vi n;
+    const vf r = v_trig_reduced(x, &n), u = r * r;
+    const vf sine = v_fma(r * u, LNT_POLY(u, -0x1.555546p-3f, 0x1.110730p-7f, -0x1.994062p-13f), r);
+    const vf c = LNT_POLY(u, 0x1.55554ap-5f, -0x1.6c0c28p-10f, 0x1.99e86cp-16f);
+    const vf cosine = v_fma(u * u, c, v_fnma(v_splat(0.5f), u, v_splat(1)));
+    n += vi_splat(shift);
+    const vf y = v_select((n & vi_splat(1)) == vi_splat(1), cosine, sine);
+    return (vf)((vi)y ^ ((n & vi_splat(2)) << 30));
+}
+
+/* Some lane is beyond 2**17: those are libm's. */
+LNT_NOINLINE vf v_sin_wide(vf x, int shift)
+{
+    const vi wide = ~(v_abs(x) <= v_splat(0x1p17f));
+    vf y = v_sin_narrow(v_select(wide, v_splat(0), x), shift);
+    for (unsigned i = 0; i < LNT_VL; i++)
+        if (wide[i])
+            y[i] = shift ? cosf(x[i]) : sinf(x[i]);
+    return y;
+}
+
+LNT_INLINE vf v_sin_shifted(vf x, int shift)
+{
+    if (__builtin_expect(vi_any(~(v_abs(x) <= v_splat(0x1p17f))), 0))
+        return v_sin_wide(x, shift);
+    return v_sin_narrow(x, shift);
+}
+
+LNT_INLINE vf v_sin(vf x)
+{
+    return v_sin_shifted(x, 0);
+}
+
+LNT_INLINE vf v_cos(vf x)
+{
+    return v_sin_shifted(x, 1);
+}
+
+/* log2 of positive normal doubles: exponent + (2 / ln 2) atanh(s), s = (m - 1) / (m + 1). */
+LNT_INLINE vd vd_log2(vd x)
+{
+    static const double c[] = {2.88539008179014, 0.9617966732670413, 0.5770836002073128, 0.4116717533579793,
+                               0.34074883706128};
+    vl bits, exponent_bits;
+    memcpy(&bits, &x, sizeof x);
+    const int64_t sqrt_half = 0x3fe6a09e667f3bcd;
+    /* Signed right shift of 64-bit lanes is slow before AVX-512: the exponent is biased to be positive. */
+    exponent_bits = (vl)(bits - sqrt_half + (INT64_C(1024) << 52));
+    typedef uint64_t vul __attribute__((vector_size(LNT_VL * 4)));
+    const vul biased = (vul)exponent_bits >> 52;
+    const vd m = (vd)(bits - (vl)((biased - 1024) << 52));
+    /* 0x1p52 + k holds k in its low bits. */
+    const vd e = (vd)(biased | (vul)(vl)vd_splat(0x1p52)) - vd_splat(0x1p52 + 1024);
+    const vd s = (m - vd_splat(1)) / (m + vd_splat(1));
+    return e + s * vd_poly(s * s, c, 5);
+}
+
+/* 2**x, |x| <= 1000. */
+LNT_INLINE vd vd_exp2(vd x)
+{
+    static const double c[] = {1.0000000005551593,    0.6931472057720648,   0.24022646885650514,
+                               0.05550328700948156,   0.009618489248856284, 0.001339996206192973,
+                               0.00015345799118804328};
+    const vd magic = vd_splat(0x1.8p52), shifted = x + magic, r = x - (shifted - magic);
+    const vl scale = ((vl)shifted << 52) + INT64_C(0x3ff0000000000000);
+    return vd_poly(r, c, 7) * (vd)scale;
+}
+
+/* Positive finite a, finite b. */
+LNT_INLINE vf v_pow_narrow(vf a, vf b)
+{
+    vd x[2], y[2];
+    v_widen(a, x);
+    v_widen(b, y);
+#pragma GCC unroll 2
+    for (int i = 0; i < 2; i++) {
+        vd t = y[i] * vd_log2(x[i]);
+        const vd limit = vd_splat(200); /* far outside float on both sides */
+        t = vd_select((vl)(t > limit), limit, t);
+        t = vd_select((vl)(t < -limit), -limit, t);
+        x[i] = vd_exp2(t);
+    }
+    return v_narrow(x);
+}
+
+LNT_NOINLINE vf v_pow_wide(vf a, vf b)
+{
+    vf y;
+    for (unsigned i = 0; i < LNT_VL; i++)
+        y[i] = powf(a[i], b[i]);
+    return y;
+}
+
+LNT_INLINE vf v_pow(vf a, vf b)
+{
+    const vf inf = v_splat(INFINITY);
+    if (__builtin_expect(vi_any(~((a > v_splat(0)) & (a < inf) & (v_abs(b) < inf))), 0))
+        return v_pow_wide(a, b);
+    return v_pow_narrow(a, b);
+}
+
+/* ---- float16 and bfloat16: bits in the low half of each lane ---- */
+
+LNT_INLINE vf v_from_bf16(vi h)
+{
+    return (vf)(h << 16);
+}
+
+LNT_INLINE vi v_to_bf16(vf x)
+{
+    const vi u = (vi)x, odd = (u >> 16) & vi_splat(1);
+    const vi rounded = ((u + vi_splat(0x7fff) + odd) >> 16) & vi_splat(0xffff);
+    return vi_select(v_is_nan(x), ((u >> 16) & vi_splat(0xffff)) | vi_splat(0x40), rounded);
+}
+
+LNT_INLINE vf v_from_f16(vi h)
+{
+    const vi sign = (h & vi_splat(0x8000)) << 16, rest = h & vi_splat(0x7fff);
+    const vi normal = (rest << 13) + vi_splat(0x38000000);
+    const vi special = vi_splat(0x7f800000) | (rest << 13);
+    const vi subnormal = (vi)(vi_float(rest) * v_splat(0x1p-24f));
+    vi y = vi_select(rest >= vi_splat(0x400), normal, subnormal);
+    y = vi_select(rest >= vi_splat(0x7c00), special, y);
+    return (vf)(y | sign);
+}
+
+LNT_INLINE vi v_to_f16(vf x)
+{
+    const vi magnitude = (vi)x & vi_splat(0x7fffffff), sign = ((vi)x >> 16) & vi_splat(0x8000);
+    const vi rounded = magnitude + vi_splat(0xfff) + ((magnitude >> 13) & vi_splat(1));
+    /* Below 2**-14 a multiple of 2**-24, rounded by the addition. */
+    const vi subnormal = (vi)((vf)magnitude + v_splat(0.5f)) - vi_splat(0x3f000000);
+    vi y = vi_select(magnitude < vi_splat(0x38800000), subnormal, (rounded - vi_splat(0x38000000)) >> 13);
+    y = vi_select(magnitude >= vi_splat(0x477ff000), vi_splat(0x7c00), y);
+    y = vi_select(magnitude > vi_splat(0x7f800000), vi_splat(0x7e00), y);
+    return y | sign;
+}
+
+#endif
