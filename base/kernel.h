@@ -23,6 +23,7 @@ struct lnt_step {
     lnt_operand *const *out; /* [n_out], NULL where an output is not wanted */
     uint16_t n_in, n_out;
     uint32_t node;         /* index of its lnt_node: names it in errors, keys its random numbers */
+    uint32_t in_place;     /* bit i: output 0 may take the memory of input i */
     uint32_t scratch_slot; /* slot of its scratch memory, LNT_NO_STORAGE if none */
     size_t scratch_bytes;  /* of all threads together */
 };

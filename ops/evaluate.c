@@ -21,7 +21,6 @@ void lnt_site_begin_bind(lnt_site *site, lnt_step *step, lnt_bump *memory, lnt_l
     for (unsigned i = 0; i < site->n_out && i < LNT_MAX_VIEWS; i++) {
         site->view_of[i] = -1;
         site->view_offset[i] = 0;
-        site->in_place[i] = 0;
     }
 }
 

@@ -305,8 +305,8 @@ bool lnt_bind_view(lnt_site *site, unsigned out, unsigned in, size_t offset)
 
 void lnt_bind_in_place(lnt_site *site, unsigned out, unsigned in)
 {
-    if (in < 32 && out < LNT_MAX_VIEWS)
-        site->in_place[out] |= 1u << in;
+    if (in < 32 && out == 0)
+        site->step->in_place |= 1u << in;
 }
 
 lnt_status lnt_bind_unsupported_type(lnt_site *site, lnt_dtype dtype)

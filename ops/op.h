@@ -56,7 +56,7 @@ typedef struct lnt_node {
     bool evaluate_early;        /* feeds shapes: computed at bind as soon as its inputs are known */
 } lnt_node;
 
-#define LNT_MAX_VIEWS 64 /* outputs of a node that may be views or in place; later ones have memory of their own */
+#define LNT_MAX_VIEWS 64 /* outputs of a node that may be views; later ones have memory of their own */
 
 /* One operator where shapes are worked out: at conversion, at bind, or in the middle of a run. */
 struct lnt_site {
@@ -75,7 +75,6 @@ struct lnt_site {
     /* Answers of the bind function, read by the planner. */
     int16_t view_of[LNT_MAX_VIEWS];    /* per output: input it is a view of, or -1 */
     size_t view_offset[LNT_MAX_VIEWS]; /* bytes into that input */
-    uint32_t in_place[LNT_MAX_VIEWS];  /* per output: bit i set where it may take input i's memory */
 };
 
 /* What a shape rule returns when extents hang on a value not known yet. Not a failure. */
@@ -210,7 +209,7 @@ void lnt_bind_scratch(lnt_site *site, size_t bytes);
 /* Output out is input in, seen with other extents, starting offset bytes in: no step runs if all outputs are.
  * False where that cannot be (out >= LNT_MAX_VIEWS, a packed input): then the kernel has to copy. */
 bool lnt_bind_view(lnt_site *site, unsigned out, unsigned in, size_t offset);
-/* Output out may be computed in the memory of input in, if that dies here and has the same size. */
+/* Output out (only 0 is taken up) may be computed in the memory of input in, if that dies here. */
 void lnt_bind_in_place(lnt_site *site, unsigned out, unsigned in);
 /* "not for int8": fails with E_UNSUPPORTED naming operator and type. */
 lnt_status lnt_bind_unsupported_type(lnt_site *site, lnt_dtype dtype);

@@ -1,0 +1,545 @@
+/* bind.c — shapes become known, operators become steps.
+ *
+ * Nodes are bound in order. A node that only feeds shapes is evaluated on the spot. An If whose condition is
+ * known has its branch bound in its place. A node whose extents hang on data not there yet stops the frame:
+ * run carries out the steps so far and calls again, now with the data at hand. Where the user gave bounds,
+ * binding first goes on as if the data were at their bounds, so that the arena is laid out once and for all. */
+#include "runtime/internal.h"
+
+#include "base/checked.h"
+
+#include <string.h>
+
+uint32_t lnt_storage_root(lnt_session *s, uint32_t storage)
+{
+    while (s->storage[storage].parent != storage)
+        storage = s->storage[storage].parent;
+    return storage;
+}
+
+lnt_status lnt_node_fail(const lnt_session *s, const lnt_node *n, lnt_status status, lnt_error *err)
+{
+    (void)s;
+    if (err && err->code == LNT_OK)
+        lnt_fail(err, status, "%s", lnt_status_text(status));
+    lnt_error_prefix(err, "%s (%s): ", n->name, n->op->name);
+    return status;
+}
+
+void lnt_place_value(lnt_session *s, uint32_t value, lnt_place place, void *data, bool known)
+{
+    lnt_operand *v = &s->value[value];
+    v->storage = value;
+    v->offset = 0;
+    v->data = known ? data : NULL;
+    s->slot[value] = data;
+    s->storage[value] = (lnt_storage){.parent = value, .place = (uint8_t)place};
+}
+
+/* ---- what is known ---- */
+
+/* True once the contents of an operand are in memory. */
+static bool is_computed(lnt_session *s, const lnt_frame *f, uint32_t value)
+{
+    const lnt_storage *storage = &s->storage[lnt_storage_root(s, s->value[value].storage)];
+    switch ((lnt_place)storage->place) {
+    case LNT_PLACE_NONE: return false;
+    case LNT_PLACE_CONSTANT:
+    case LNT_PLACE_KNOWN: return true;
+    case LNT_PLACE_INPUT: return s->running;
+    case LNT_PLACE_OWNED: return true;
+    case LNT_PLACE_ARENA:
+    case LNT_PLACE_OUTPUT: return s->running && (s->home[value] != f || s->born[value] < f->next);
+    }
+    return false;
+}
+
+/* Gives a value's contents to the shape rules; false if they are not there yet. */
+static bool reveal(lnt_session *s, const lnt_frame *f, uint32_t value)
+{
+    lnt_operand *v = &s->value[value];
+    if (v->data)
+        return true;
+    if (!is_computed(s, f, value))
+        return false;
+    const char *slot = s->slot[lnt_storage_root(s, v->storage)];
+    v->data = slot ? slot + v->offset : NULL;
+    s->lent[value] = true;
+    return v->data != NULL;
+}
+
+static bool reveal_inputs(lnt_session *s, const lnt_frame *f, const lnt_node *n)
+{
+    bool all = true;
+    for (unsigned i = 0; i < n->n_in; i++)
+        if (n->in[i] != LNT_NONE && (n->evaluate_early || (i < 32 && n->op->value_inputs >> i & 1)))
+            all &= reveal(s, f, n->in[i]);
+    return all;
+}
+
+static lnt_status check_bound(lnt_session *s, const lnt_rec_symbol *r, int64_t bound, int64_t value, lnt_error *err)
+{
+    LNT_REQUIRE(bound < 0 || value <= bound, err, LNT_E_LIMIT, "%s is %lld, over its bound of %lld",
+                s->model->file.strings + r->name, (long long)value, (long long)bound);
+    return LNT_OK;
+}
+
+/* Checks revealed data-dependent values against their bounds. */
+static lnt_status check_value_bounds(lnt_session *s, const lnt_site *site, lnt_error *err)
+{
+    for (unsigned i = 0; i < site->n_in; i++) {
+        const uint32_t value = site->node->in[i];
+        if (value == LNT_NONE || s->model->symbol_of[value] == LNT_NONE || !s->value[value].data)
+            continue;
+        const uint32_t symbol = s->model->symbol_of[value];
+        const int64_t count = lnt_operand_count(&s->value[value]);
+        for (int64_t e = 0; e < count && s->running && s->bound[symbol] >= 0; e++) {
+            const int64_t x = s->value[value].dtype == LNT_INT64 ? ((const int64_t *)s->value[value].data)[e]
+                              : s->value[value].dtype == LNT_INT32
+                                  ? ((const int32_t *)s->value[value].data)[e]
+                                  : 0;
+            LNT_TRY(check_bound(s, &s->model->file.symbols[symbol], s->bound[symbol], x, err));
+        }
+    }
+    return LNT_OK;
+}
+
+/* ---- bounds in place of data ---- */
+
+/* Fills an integer value with its symbol's bound, as if it had been computed. */
+static bool pretend_value(lnt_session *s, uint32_t value, lnt_error *err)
+{
+    lnt_operand *v = &s->value[value];
+    const uint32_t symbol = s->model->symbol_of[value];
+    const int64_t count = lnt_operand_count(v);
+    if (symbol == LNT_NONE || s->bound[symbol] < 0 || count < 0 || v->data ||
+        (v->dtype != LNT_INT64 && v->dtype != LNT_INT32))
+        return false;
+    void *data = lnt_bump_alloc(&s->known, lnt_operand_bytes(v), err);
+    for (int64_t i = 0; data && i < count; i++) {
+        if (v->dtype == LNT_INT64)
+            ((int64_t *)data)[i] = s->bound[symbol];
+        else
+            ((int32_t *)data)[i] = (int32_t)s->bound[symbol];
+    }
+    v->data = data;
+    s->lent[value] = data != NULL;
+    return data != NULL;
+}
+
+static const lnt_rec_symbol *extent_symbol(const lnt_session *s, uint32_t value, unsigned axis, uint32_t *number)
+{
+    const lnt_file *f = &s->model->file;
+    for (uint32_t i = 0; i < f->n_symbols; i++)
+        if (f->symbols[i].kind == 1 && f->symbols[i].value == value && f->symbols[i].axis == axis) {
+            *number = i;
+            return &f->symbols[i];
+        }
+    return NULL;
+}
+
+/* Extents that a shape rule left open take their bounds; false if one has none. */
+static bool pretend_extents(lnt_session *s, const lnt_site *site)
+{
+    for (unsigned o = 0; o < site->n_out; o++) {
+        lnt_operand *v = site->out[o];
+        if (!v)
+            continue;
+        if (v->rank == LNT_RANK_UNKNOWN)
+            return false;
+        for (unsigned d = 0; d < v->rank; d++) {
+            uint32_t symbol;
+            if (v->dims[d] >= 0)
+                continue;
+            if (!extent_symbol(s, site->node->out[o], d, &symbol) || s->bound[symbol] < 0)
+                return false;
+            v->dims[d] = s->bound[symbol];
+        }
+    }
+    return true;
+}
+
+/* Before a run: lets binding pass a node that waits for data, if bounds stand in for it. */
+static bool pretend(lnt_session *s, const lnt_site *site, lnt_error *err)
+{
+    bool any = false;
+    for (unsigned i = 0; i < site->n_in; i++)
+        if (site->node->in[i] != LNT_NONE)
+            any |= pretend_value(s, site->node->in[i], err);
+    return any || pretend_extents(s, site);
+}
+
+static const char *name_of_unknown(const lnt_session *s, const lnt_site *site)
+{
+    const lnt_file *f = &s->model->file;
+    for (unsigned i = 0; i < site->n_in; i++)
+        if (site->node->in[i] != LNT_NONE && s->model->symbol_of[site->node->in[i]] != LNT_NONE)
+            return f->strings + f->symbols[s->model->symbol_of[site->node->in[i]]].name;
+    for (unsigned o = 0; o < site->n_out; o++)
+        for (unsigned d = 0; d < LNT_MAX_RANK; d++) {
+            uint32_t symbol;
+            if (site->node->out[o] != LNT_NONE && extent_symbol(s, site->node->out[o], d, &symbol))
+                return f->strings + f->symbols[symbol].name;
+        }
+    return site->node->name;
+}
+
+/* ---- one node ---- */
+
+static lnt_site site_of(lnt_session *s, const lnt_node *n, lnt_error *err)
+{
+    const size_t first = (size_t)(n->in - s->model->file.operands);
+    return (lnt_site){.node = n,
+                      .in = s->operand + first,
+                      .out = s->operand + first + n->n_in,
+                      .n_in = n->n_in,
+                      .n_out = n->n_out,
+                      .err = err};
+}
+
+static bool extents_known(const lnt_site *site)
+{
+    for (unsigned o = 0; o < site->n_out; o++) {
+        const lnt_operand *v = site->out[o];
+        if (v && v->rank == LNT_RANK_UNKNOWN)
+            return false;
+        for (unsigned d = 0; v && d < v->rank; d++)
+            if (v->dims[d] < 0)
+                return false;
+    }
+    return true;
+}
+
+static lnt_status check_sizes(const lnt_site *site)
+{
+    for (unsigned o = 0; o < site->n_out; o++) {
+        const lnt_operand *v = site->out[o];
+        int64_t bytes;
+        if (!v)
+            continue;
+        const int64_t count = lnt_operand_count(v);
+        LNT_REQUIRE(count >= 0 && lnt_mul_i64(count, (int64_t)lnt_dtype_size((lnt_dtype)v->dtype), &bytes) &&
+                        bytes <= PTRDIFF_MAX / 2,
+                    site->err, LNT_E_LIMIT, "output %u is larger than the address space", o);
+        LNT_REQUIRE(lnt_dtype_size((lnt_dtype)v->dtype), site->err, LNT_E_TYPE, "output %u has type %s", o,
+                    lnt_dtype_text((lnt_dtype)v->dtype));
+    }
+    return LNT_OK;
+}
+
+static void define_outputs(lnt_session *s, lnt_frame *f, const lnt_node *n, lnt_place place)
+{
+    for (unsigned o = 0; o < n->n_out; o++) {
+        if (n->out[o] == LNT_NONE)
+            continue;
+        lnt_place_value(s, n->out[o], place, NULL, false);
+        s->born[n->out[o]] = f->n_steps;
+        s->home[n->out[o]] = f;
+        s->storage[n->out[o]].bytes = lnt_operand_bytes(&s->value[n->out[o]]);
+    }
+}
+
+/* Computes a node of known inputs now; its outputs live with the binding. */
+static lnt_status evaluate_node(lnt_session *s, lnt_frame *f, lnt_site *site)
+{
+    const lnt_node *n = site->node;
+    void **data = lnt_bump_alloc(&s->known, n->n_out * sizeof *data, site->err);
+    if (!data)
+        return LNT_E_MEMORY;
+    define_outputs(s, f, n, LNT_PLACE_KNOWN);
+    for (unsigned o = 0; o < n->n_out; o++)
+        if (site->out[o] && !(data[o] = lnt_bump_alloc(&s->known, lnt_operand_bytes(site->out[o]), site->err)))
+            return LNT_E_MEMORY;
+    LNT_TRY(lnt_evaluate_in(&s->params, n, site->in, site->out, data, s->level, s->seed, site->err));
+    for (unsigned o = 0; o < n->n_out; o++)
+        if (site->out[o])
+            lnt_place_value(s, n->out[o], LNT_PLACE_KNOWN, data[o], true);
+    s->n_evaluated++;
+    return LNT_OK;
+}
+
+/* Views declared by the bind function take their input's storage. Returns true if no output needs a step. */
+static bool take_views(lnt_session *s, const lnt_site *site)
+{
+    bool all = true;
+    for (unsigned o = 0; o < site->n_out; o++) {
+        lnt_operand *v = site->out[o];
+        if (!v)
+            continue;
+        if (o >= LNT_MAX_VIEWS || site->view_of[o] < 0) {
+            all = false;
+            continue;
+        }
+        const lnt_operand *in = site->in[site->view_of[o]];
+        v->storage = in->storage;
+        v->offset = in->offset + site->view_offset[o];
+        v->data = in->data ? (const char *)in->data + site->view_offset[o] : NULL;
+        s->born[site->node->out[o]] = s->born[site->node->in[site->view_of[o]]];
+        s->home[site->node->out[o]] = s->home[site->node->in[site->view_of[o]]];
+    }
+    return all;
+}
+
+static lnt_status bind_step(lnt_session *s, lnt_frame *f, lnt_site *site)
+{
+    const lnt_node *n = site->node;
+    lnt_step *step = &s->step[n->index];
+    define_outputs(s, f, n, LNT_PLACE_ARENA);
+    lnt_site_begin_bind(site, step, &s->params, s->level, s->kernel.threads);
+    LNT_TRY(n->op->bind(site));
+    if (take_views(s, site))
+        return LNT_OK;
+    step->scratch_slot = step->scratch_bytes ? s->model->n_values + n->index : LNT_NO_STORAGE;
+    f->list[f->n_steps++] = step;
+    return LNT_OK;
+}
+
+/* Binds an operator, or returns LNT_UNKNOWN when it has to wait for data. */
+static lnt_status bind_operator(lnt_session *s, lnt_frame *f, const lnt_node *n, lnt_error *err)
+{
+    lnt_site site = site_of(s, n, err);
+    const bool inputs_known = reveal_inputs(s, f, n);
+    LNT_TRY(check_value_bounds(s, &site, err));
+    lnt_status status = lnt_site_shape(&site);
+    if (status == LNT_OK && !extents_known(&site))
+        status = LNT_UNKNOWN;
+    if (status == LNT_UNKNOWN && !s->running && pretend(s, &site, err)) {
+        if (!f->has_stop)
+            return LNT_UNKNOWN; /* first note where the data is waited for, then come back */
+        status = extents_known(&site) ? LNT_OK : lnt_site_shape(&site);
+    }
+    LNT_TRY(status);
+    LNT_TRY(check_sizes(&site));
+    return n->evaluate_early && inputs_known ? evaluate_node(s, f, &site) : bind_step(s, f, &site);
+}
+
+/* ---- If ---- */
+
+/* Enters the branch an If takes; LNT_UNKNOWN while its condition is not there. */
+static lnt_status enter_branch(lnt_session *s, lnt_frame *f, const lnt_node *n, lnt_error *err)
+{
+    lnt_operand *condition = &s->value[n->in[0]];
+    if (!reveal(s, f, n->in[0]))
+        return LNT_UNKNOWN;
+    LNT_REQUIRE(condition->dtype == LNT_BOOL && lnt_operand_count(condition) == 1, err, LNT_E_TYPE,
+                "the condition must be one bool");
+    const bool taken = *(const uint8_t *)condition->data;
+    const lnt_attr *branch = lnt_attr_find(n, taken ? "then_branch" : "else_branch");
+    f->stack[f->depth++] = (lnt_cursor){.sub = (uint32_t)*branch->i, .next = 0, .owner = n->index};
+    return LNT_OK;
+}
+
+/* The outputs of an If are those of its branch, seen under other names. */
+static void leave_branch(lnt_session *s, const lnt_cursor *branch)
+{
+    const lnt_node *n = lnt_session_node(s, branch->owner);
+    const lnt_rec_subgraph *sub = &s->model->sub[branch->sub];
+    const uint32_t *from = s->model->file.operands + sub->first_operand + sub->n_in;
+    for (unsigned o = 0; o < n->n_out; o++) {
+        if (n->out[o] == LNT_NONE)
+            continue;
+        s->value[n->out[o]] = s->value[from[o]];
+        s->born[n->out[o]] = s->born[from[o]];
+        s->home[n->out[o]] = s->home[from[o]];
+    }
+}
+
+/* ---- frames ---- */
+
+void lnt_frame_begin(lnt_frame *f)
+{
+    f->has_stop = f->complete = f->planned_ahead = false;
+    f->n_steps = f->next = 0;
+    f->depth = 1;
+    f->stack[0] = (lnt_cursor){.sub = f->sub, .next = 0, .owner = LNT_NONE};
+}
+
+static void take_stop(lnt_session *s, lnt_frame *f)
+{
+    f->has_stop = true;
+    f->stop.depth = f->depth;
+    f->stop.n_steps = f->n_steps;
+    f->stop.params = lnt_bump_here(&s->params);
+    f->stop.known = lnt_bump_here(&s->known);
+    memcpy(f->stop.stack, f->stack, f->depth * sizeof *f->stack);
+}
+
+void lnt_frame_rewind(lnt_session *s, lnt_frame *f)
+{
+    f->next = 0;
+    if (!f->has_stop)
+        return;
+    f->depth = f->stop.depth;
+    f->n_steps = f->stop.n_steps;
+    f->complete = false;
+    memcpy(f->stack, f->stop.stack, f->depth * sizeof *f->stack);
+    lnt_bump_rewind(&s->params, f->stop.params);
+    lnt_bump_rewind(&s->known, f->stop.known);
+    for (uint32_t v = 0; v < s->model->n_values; v++)
+        if (s->lent[v]) {
+            s->lent[v] = false;
+            s->value[v].data = NULL;
+        }
+}
+
+static lnt_status bind_node(lnt_session *s, lnt_frame *f, const lnt_node *n, lnt_error *err)
+{
+    if (n->op->id == LNT_ID_If)
+        return enter_branch(s, f, n, err);
+    if (!(n->op->flags & LNT_OP_CONTROL))
+        return bind_operator(s, f, n, err);
+    if (!s->running || f->next < f->n_steps)
+        return LNT_UNKNOWN; /* a loop runs when everything before it has */
+    return lnt_run_control(s, f, n, err);
+}
+
+lnt_status lnt_bind_frame(lnt_session *s, lnt_frame *f, lnt_error *err)
+{
+    const uint32_t before = f->n_steps;
+    while (f->depth) {
+        lnt_cursor *top = &f->stack[f->depth - 1];
+        const lnt_rec_subgraph *sub = &s->model->sub[top->sub];
+        if (top->next == sub->n_nodes) {
+            if (top->owner != LNT_NONE)
+                leave_branch(s, top);
+            f->depth--;
+            continue;
+        }
+        const lnt_node *n = lnt_session_node(s, sub->first_node + top->next);
+        const lnt_status status = bind_node(s, f, n, err);
+        if (status == LNT_UNKNOWN) {
+            if (f->has_stop)
+                break;
+            take_stop(s, f);
+            if (s->running)
+                break;
+            continue; /* again, now with bounds for data */
+        }
+        if (status != LNT_OK)
+            return lnt_node_fail(s, n, status, err);
+        top->next++;
+    }
+    f->complete = f->depth == 0;
+    if (s->running && f->n_steps == before && !f->complete) {
+        const lnt_cursor *top = &f->stack[f->depth - 1];
+        const lnt_node *n = lnt_session_node(s, s->model->sub[top->sub].first_node + top->next);
+        return lnt_node_fail(s, n, lnt_fail(err, LNT_E_SHAPE, "its extents cannot be worked out from its inputs"), err);
+    }
+    return lnt_plan_frame(s, f, before, err);
+}
+
+/* ---- the session ---- */
+
+/* Extent of an input by the symbol it shares with one that is given; 0 for a state's that grows from nothing. */
+static int64_t extent_by_symbol(const lnt_session *s, int64_t symbol)
+{
+    const lnt_model *m = s->model;
+    for (uint32_t i = 0; i < m->n_in && symbol <= -2; i++)
+        for (unsigned d = 0; s->input[i].given && d < s->input[i].tensor.rank; d++)
+            if (m->value[m->in[i]].rank != LNT_RANK_UNKNOWN && m->value[m->in[i]].dims[d] == symbol)
+                return s->input[i].tensor.dims[d];
+    return 0;
+}
+
+/* A state not set yet starts with zeros. */
+static lnt_status start_state(lnt_session *s, lnt_state_slot *state, lnt_error *err)
+{
+    lnt_input_slot *in = &s->input[state->input];
+    if (in->given)
+        return LNT_OK;
+    const lnt_operand *v = &s->model->value[s->model->in[state->input]];
+    LNT_REQUIRE(v->rank != LNT_RANK_UNKNOWN, err, LNT_E_SHAPE, "a state of unknown rank must be set before the run");
+    lnt_tensor t = {.dtype = (lnt_dtype)v->dtype, .rank = v->rank};
+    int64_t count = 1;
+    for (unsigned d = 0; d < v->rank; d++) {
+        t.dims[d] = v->dims[d] >= 0 ? v->dims[d] : extent_by_symbol(s, v->dims[d]);
+        LNT_REQUIRE(lnt_mul_i64(count, t.dims[d], &count), err, LNT_E_LIMIT, "a state is too large");
+    }
+    LNT_REQUIRE(lnt_mul_size((size_t)count, lnt_dtype_size(t.dtype), &t.bytes), err, LNT_E_LIMIT,
+                "a state is too large");
+    LNT_TRY(lnt_buffer_reserve(s, &state->now, t.bytes, err));
+    memset(state->now.data, 0, t.bytes);
+    t.data = state->now.data;
+    in->tensor = t;
+    in->given = true;
+    return LNT_OK;
+}
+
+/* Contents of an input that feeds shapes, kept to notice when they change. */
+static lnt_status note_contents(lnt_session *s, uint32_t i, lnt_error *err)
+{
+    lnt_input_slot *in = &s->input[i];
+    if (!(s->model->file.values[s->model->in[i]].flags & 1) || !in->tensor.data)
+        return LNT_OK;
+    LNT_TRY(lnt_buffer_reserve(s, &in->seen, in->tensor.bytes, err));
+    memcpy(in->seen.data, in->tensor.data, in->tensor.bytes);
+    s->value[s->model->in[i]].data = in->seen.data;
+    return LNT_OK;
+}
+
+static lnt_status place_inputs(lnt_session *s, lnt_error *err)
+{
+    const lnt_model *m = s->model;
+    for (uint32_t k = 0; k < s->n_states; k++)
+        LNT_TRY(start_state(s, &s->state[k], err));
+    for (uint32_t i = 0; i < m->n_in; i++) {
+        const lnt_input_slot *in = &s->input[i];
+        lnt_operand *v = &s->value[m->in[i]];
+        LNT_REQUIRE(in->given, err, LNT_E_ARGUMENT, "input %s is not set",
+                    m->file.strings + m->file.values[m->in[i]].name);
+        v->rank = (uint8_t)in->tensor.rank;
+        memcpy(v->dims, in->tensor.dims, sizeof v->dims);
+        lnt_place_value(s, m->in[i], LNT_PLACE_INPUT, NULL, false);
+        LNT_TRY(note_contents(s, i, err));
+    }
+    return LNT_OK;
+}
+
+static void reset_values(lnt_session *s)
+{
+    const lnt_model *m = s->model;
+    memcpy(s->value, m->value, m->n_values * sizeof *s->value);
+    memset(s->lent, 0, m->n_values * sizeof *s->lent);
+    for (uint32_t i = 0; i < s->n_storages; i++)
+        s->storage[i] = (lnt_storage){.parent = i};
+    for (uint32_t i = 0; i < m->n_out; i++)
+        s->output[i].direct = LNT_NONE;
+    for (uint32_t i = 0; i < m->n_values; i++)
+        if (m->value[i].constant) {
+            s->storage[i].place = LNT_PLACE_CONSTANT;
+            s->slot[i] = (void *)(uintptr_t)m->value[i].data;
+        }
+}
+
+static lnt_status bind_all(lnt_session *s, lnt_error *err)
+{
+    lnt_frame *f = &s->root;
+    lnt_bump_reset(&s->params);
+    lnt_bump_reset(&s->known);
+    reset_values(s);
+    s->n_evaluated = 0;
+    s->unbounded = NULL;
+    LNT_TRY(place_inputs(s, err));
+    lnt_frame_begin(f);
+    LNT_TRY(lnt_bind_frame(s, f, err));
+    if (f->has_stop) {
+        if (!f->complete) {
+            const lnt_cursor *top = &f->stack[f->depth - 1];
+            const lnt_site site =
+                site_of(s, lnt_session_node(s, s->model->sub[top->sub].first_node + top->next), err);
+            s->unbounded = name_of_unknown(s, &site);
+        }
+        f->planned_ahead = f->complete;
+        lnt_frame_rewind(s, f);
+    }
+    return LNT_OK;
+}
+
+lnt_status lnt_bind_session(lnt_session *s, lnt_error *err)
+{
+    s->bound_now = false;
+    LNT_TRY(bind_all(s, err));
+    s->bound_now = true;
+    s->rebind = false;
+    return LNT_OK;
+}

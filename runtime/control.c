@@ -1,0 +1,391 @@
+/* control.c — Loop and Scan: a body bound once per change of shapes and run once per turn.
+ *
+ * A loop is carried out as a whole when every step before it has run. Its body is a frame with an arena of its
+ * own. Carried values and stacked outputs live in buffers of the session, which grow and stay, so that a
+ * second loop of at most the same size allocates nothing. */
+#include "runtime/internal.h"
+
+#include "base/checked.h"
+
+#include <string.h>
+
+typedef struct lnt_turns {
+    lnt_session *s;
+    const lnt_node *n;
+    lnt_frame *f;              /* of the body */
+    const uint32_t *in, *out;  /* the body's inputs and outputs: value numbers */
+    lnt_operand *carried;      /* the values to be carried over, as they were when the turn ended */
+    const void **from;         /* and their contents */
+    lnt_bump_mark params, known;
+    bool bound;
+    lnt_error *err;
+} lnt_turns;
+
+static lnt_status begin_turns(lnt_turns *t, lnt_session *s, const lnt_node *n, lnt_error *err)
+{
+    lnt_frame *f = s->body[n->index];
+    const lnt_rec_subgraph *sub = &s->model->sub[f->sub];
+    *t = (lnt_turns){.s = s, .n = n, .f = f, .in = s->model->file.operands + sub->first_operand, .err = err};
+    t->out = t->in + sub->n_in;
+    t->carried = lnt_bump_alloc(&s->params, n->n_in * sizeof *t->carried, err);
+    t->from = lnt_bump_alloc(&s->params, n->n_in * sizeof *t->from, err);
+    t->params = lnt_bump_here(&s->params);
+    t->known = lnt_bump_here(&s->known);
+    for (uint32_t i = 0; i < sub->n_in; i++) /* forget what a former loop left */
+        s->storage[t->in[i]].place = LNT_PLACE_NONE;
+    return t->carried && t->from ? LNT_OK : LNT_E_MEMORY;
+}
+
+/* Forgets the body's binding: its parameters and evaluated values give back their memory. */
+static void unbind(lnt_turns *t)
+{
+    lnt_bump_rewind(&t->s->params, t->params);
+    lnt_bump_rewind(&t->s->known, t->known);
+    t->bound = false;
+}
+
+/* Memory of a value's contents; the value is computed. */
+static const void *contents(lnt_session *s, uint32_t value)
+{
+    const lnt_operand *v = &s->value[value];
+    return (const char *)s->slot[lnt_storage_root(s, v->storage)] + v->offset;
+}
+
+static bool same_extents(const lnt_operand *a, const lnt_operand *b)
+{
+    return a->rank == b->rank && memcmp(a->dims, b->dims, a->rank * sizeof *a->dims) == 0;
+}
+
+/* Gives a body input the extents of like (NULL: a scalar) and bytes of its own; the body is bound anew if the
+ * extents differ from the last turn's. */
+static lnt_status feed(lnt_turns *t, uint32_t value, const lnt_operand *like, const void *data, size_t bytes)
+{
+    lnt_session *s = t->s;
+    lnt_operand *v = &s->value[value];
+    lnt_operand shape = {.rank = 0};
+    shape = like ? *like : shape;
+    if (!same_extents(v, &shape) || s->storage[value].place != LNT_PLACE_OWNED)
+        unbind(t);
+    LNT_TRY(lnt_buffer_reserve(s, &s->owned[value], bytes, t->err));
+    if (bytes && data != s->owned[value].data)
+        memmove(s->owned[value].data, data, bytes);
+    if (!t->bound || s->slot[value] != s->owned[value].data) {
+        v->rank = shape.rank;
+        memcpy(v->dims, shape.dims, sizeof v->dims);
+        lnt_place_value(s, value, LNT_PLACE_OWNED, s->owned[value].data, false);
+        s->home[value] = t->f;
+    }
+    v->data = NULL; /* changes every turn */
+    return LNT_OK;
+}
+
+/* Feeds n values into the body's inputs to[0..n). A value that is itself an input of the body (passed through,
+ * perhaps in another place) is copied aside first. */
+static lnt_status carry(lnt_turns *t, const uint32_t *to, const uint32_t *from, unsigned n)
+{
+    lnt_session *s = t->s;
+    size_t aside = 0;
+    for (unsigned i = 0; i < n; i++) {
+        t->carried[i] = s->value[from[i]];
+        t->from[i] = contents(s, from[i]);
+        LNT_REQUIRE(t->carried[i].dtype == s->value[to[i]].dtype, t->err, LNT_E_TYPE,
+                    "a carried value changes its type from %s to %s",
+                    lnt_dtype_text((lnt_dtype)s->value[to[i]].dtype), lnt_dtype_text((lnt_dtype)t->carried[i].dtype));
+        if (s->storage[lnt_storage_root(s, t->carried[i].storage)].place == LNT_PLACE_OWNED)
+            aside += lnt_round_up(lnt_operand_bytes(&t->carried[i]), LNT_ALIGN);
+    }
+    LNT_TRY(lnt_buffer_reserve(s, &s->aside, aside, t->err));
+    char *place = s->aside.data;
+    for (unsigned i = 0; i < n; i++) {
+        const size_t bytes = lnt_operand_bytes(&t->carried[i]);
+        if (!bytes || s->storage[lnt_storage_root(s, t->carried[i].storage)].place != LNT_PLACE_OWNED)
+            continue;
+        t->from[i] = memcpy(place, t->from[i], bytes);
+        place += lnt_round_up(bytes, LNT_ALIGN);
+    }
+    for (unsigned i = 0; i < n; i++)
+        LNT_TRY(feed(t, to[i], &t->carried[i], t->from[i], lnt_operand_bytes(&t->carried[i])));
+    return LNT_OK;
+}
+
+static lnt_status run_body(lnt_turns *t)
+{
+    if (!t->bound) {
+        lnt_frame_begin(t->f);
+        LNT_TRY(lnt_bind_frame(t->s, t->f, t->err));
+        t->bound = true;
+    } else {
+        lnt_frame_rewind(t->s, t->f);
+    }
+    LNT_TRY(lnt_run_frame(t->s, t->f, t->err));
+    lnt_poll_deadline(&t->s->kernel);
+    return lnt_cancelled(&t->s->kernel);
+}
+
+/* An output of the loop, in a buffer of its own. */
+static lnt_status give(lnt_turns *t, uint32_t value, const lnt_operand *like, const void *data)
+{
+    lnt_session *s = t->s;
+    lnt_operand *v = &s->value[value];
+    const size_t bytes = lnt_operand_bytes(like);
+    LNT_TRY(lnt_buffer_reserve(s, &s->owned[value], bytes, t->err));
+    if (bytes && data)
+        memcpy(s->owned[value].data, data, bytes);
+    v->dtype = like->dtype;
+    v->rank = like->rank;
+    memcpy(v->dims, like->dims, sizeof v->dims);
+    lnt_place_value(s, value, LNT_PLACE_OWNED, s->owned[value].data, false);
+    return LNT_OK;
+}
+
+/* ---- stacked outputs ---- */
+
+/* Appends the body's output as slice number turn of a stacked output, growing its buffer by doubling. */
+static lnt_status stack_slice(lnt_turns *t, uint32_t value, uint32_t slice, int64_t turn)
+{
+    lnt_session *s = t->s;
+    const lnt_operand *from = &s->value[slice];
+    lnt_operand *v = &s->value[value];
+    lnt_buffer *b = &s->owned[value];
+    const size_t bytes = lnt_operand_bytes(from);
+    LNT_REQUIRE(from->rank < LNT_MAX_RANK, t->err, LNT_E_LIMIT, "a stacked output has more than %d axes",
+                LNT_MAX_RANK);
+    LNT_REQUIRE(turn == 0 || (v->rank == from->rank + 1 &&
+                              memcmp(v->dims + 1, from->dims, from->rank * sizeof *from->dims) == 0),
+                t->err, LNT_E_SHAPE, "a stacked output changes its extents in turn %lld", (long long)turn);
+    size_t needed;
+    LNT_REQUIRE(lnt_mul_size((size_t)turn + 1, bytes, &needed), t->err, LNT_E_LIMIT, "a stacked output is too large");
+    if (needed > b->capacity) {
+        lnt_buffer grown = {NULL, 0};
+        LNT_TRY(lnt_buffer_reserve(s, &grown, needed + needed / 2, t->err));
+        if (turn)
+            memcpy(grown.data, b->data, bytes * (size_t)turn);
+        lnt_free(&s->allocator, b->data);
+        *b = grown;
+    }
+    if (bytes)
+        memcpy((char *)b->data + bytes * (size_t)turn, contents(s, slice), bytes);
+    v->dtype = from->dtype;
+    v->rank = (uint8_t)(from->rank + 1);
+    memcpy(v->dims + 1, from->dims, from->rank * sizeof *from->dims);
+    v->dims[0] = turn + 1;
+    return LNT_OK;
+}
+
+/* A stacked output of a loop that never turned: no slices of the extents the model declares, or of none. */
+static lnt_status empty_stack(lnt_turns *t, uint32_t value, uint32_t slice)
+{
+    const lnt_operand *declared = &t->s->model->value[slice];
+    lnt_operand v = {.dtype = declared->dtype, .rank = 1};
+    for (unsigned d = 0; declared->rank < LNT_MAX_RANK && d < declared->rank; d++) {
+        v.rank = (uint8_t)(declared->rank + 1);
+        v.dims[d + 1] = declared->dims[d] < 0 ? 0 : declared->dims[d];
+    }
+    return give(t, value, &v, NULL);
+}
+
+static lnt_status finish_stack(lnt_turns *t, uint32_t value, uint32_t slice, int64_t turns)
+{
+    lnt_session *s = t->s;
+    if (turns == 0)
+        return empty_stack(t, value, slice);
+    const lnt_operand v = s->value[value];
+    LNT_TRY(lnt_buffer_reserve(s, &s->owned[value], lnt_operand_bytes(&v), t->err));
+    lnt_place_value(s, value, LNT_PLACE_OWNED, s->owned[value].data, false);
+    return LNT_OK;
+}
+
+/* ---- Loop ---- */
+
+static lnt_status read_trip_count(const lnt_turns *t, int64_t *trips)
+{
+    lnt_session *s = t->s;
+    *trips = INT64_MAX;
+    if (t->n->in[0] == LNT_NONE)
+        return LNT_OK;
+    LNT_REQUIRE(s->value[t->n->in[0]].dtype == LNT_INT64 && lnt_operand_count(&s->value[t->n->in[0]]) == 1, t->err,
+                LNT_E_TYPE, "the trip count must be one int64");
+    memcpy(trips, contents(s, t->n->in[0]), sizeof *trips);
+    return LNT_OK;
+}
+
+static lnt_status read_condition(const lnt_turns *t, uint32_t value, bool *go)
+{
+    const lnt_operand *v = &t->s->value[value];
+    LNT_REQUIRE(v->dtype == LNT_BOOL && lnt_operand_count(v) == 1, t->err, LNT_E_TYPE,
+                "the condition must be one bool");
+    *go = *(const uint8_t *)contents(t->s, value);
+    return LNT_OK;
+}
+
+static lnt_status run_loop(lnt_turns *t)
+{
+    const lnt_node *n = t->n;
+    const unsigned carried = n->n_in - 2u;
+    int64_t trips, turn = 0;
+    bool go = true;
+    LNT_TRY(read_trip_count(t, &trips));
+    if (n->in[1] != LNT_NONE)
+        LNT_TRY(read_condition(t, n->in[1], &go));
+    LNT_TRY(carry(t, t->in + 2, n->in + 2, carried));
+    for (; go && turn < trips; turn++) {
+        const uint8_t condition = go;
+        LNT_TRY(feed(t, t->in[0], NULL, &turn, sizeof turn));
+        LNT_TRY(feed(t, t->in[1], NULL, &condition, sizeof condition));
+        LNT_TRY(run_body(t));
+        LNT_TRY(read_condition(t, t->out[0], &go));
+        for (unsigned o = carried; o < n->n_out; o++)
+            if (n->out[o] != LNT_NONE)
+                LNT_TRY(stack_slice(t, n->out[o], t->out[1 + o], turn));
+        LNT_TRY(carry(t, t->in + 2, t->out + 1, carried));
+    }
+    for (unsigned i = 0; i < carried; i++)
+        if (n->out[i] != LNT_NONE)
+            LNT_TRY(give(t, n->out[i], &t->s->value[t->in[2 + i]], contents(t->s, t->in[2 + i])));
+    for (unsigned o = carried; o < n->n_out; o++)
+        if (n->out[o] != LNT_NONE)
+            LNT_TRY(finish_stack(t, n->out[o], t->out[1 + o], turn));
+    return LNT_OK;
+}
+
+/* ---- Scan ---- */
+
+/* One slice of a tensor along an axis: outer runs of inner bytes, stride bytes apart. */
+typedef struct slice_walk {
+    size_t outer, inner, stride;
+} slice_walk;
+
+static slice_walk walk_along(const lnt_operand *v, unsigned axis)
+{
+    slice_walk w = {1, lnt_dtype_size((lnt_dtype)v->dtype), 0};
+    for (unsigned d = 0; d < axis; d++)
+        w.outer *= (size_t)v->dims[d];
+    for (unsigned d = axis + 1; d < v->rank; d++)
+        w.inner *= (size_t)v->dims[d];
+    w.stride = w.inner * (size_t)v->dims[axis];
+    return w;
+}
+
+static lnt_status scan_attr(const lnt_turns *t, const char *name, unsigned i, int64_t *out)
+{
+    const lnt_attr *a = lnt_attr_find(t->n, name);
+    LNT_REQUIRE(!a || (a->type == LNT_ATTR_INTS && i < a->count), t->err, LNT_E_ARGUMENT,
+                "attribute %s is too short", name);
+    *out = a ? a->i[i] : 0;
+    return LNT_OK;
+}
+
+/* Axis of scan input or output i, within rank. */
+static lnt_status scan_axis(const lnt_turns *t, const char *name, unsigned i, unsigned rank, unsigned *axis)
+{
+    int64_t a;
+    LNT_TRY(scan_attr(t, name, i, &a));
+    LNT_REQUIRE(a >= -(int64_t)rank && a < (int64_t)rank, t->err, LNT_E_ARGUMENT, "%s names axis %lld of rank %u",
+                name, (long long)a, rank);
+    *axis = (unsigned)(a < 0 ? a + rank : a);
+    return LNT_OK;
+}
+
+/* Feeds slice number turn of scan input i to the body. */
+static lnt_status feed_slice(lnt_turns *t, unsigned i, unsigned first, int64_t turn)
+{
+    lnt_session *s = t->s;
+    const lnt_operand *v = &s->value[t->n->in[first + i]];
+    unsigned axis;
+    int64_t backwards;
+    LNT_TRY(scan_axis(t, "scan_input_axes", i, v->rank, &axis));
+    LNT_TRY(scan_attr(t, "scan_input_directions", i, &backwards));
+    const slice_walk w = walk_along(v, axis);
+    const size_t index = (size_t)(backwards ? v->dims[axis] - 1 - turn : turn);
+    lnt_operand shape = *v;
+    shape.rank--;
+    for (unsigned d = axis; d < shape.rank; d++)
+        shape.dims[d] = v->dims[d + 1];
+    lnt_buffer *b = &s->owned[t->in[first + i]];
+    LNT_TRY(lnt_buffer_reserve(s, b, w.outer * w.inner, t->err));
+    const char *from = (const char *)contents(s, t->n->in[first + i]) + index * w.inner;
+    for (size_t o = 0; w.inner && o < w.outer; o++)
+        memcpy((char *)b->data + o * w.inner, from + o * w.stride, w.inner);
+    return feed(t, t->in[first + i], &shape, b->data, w.outer * w.inner);
+}
+
+/* Puts the body's output into its place in scan output o, which is made in the first turn. */
+static lnt_status place_slice(lnt_turns *t, unsigned o, unsigned states, int64_t turn, int64_t turns)
+{
+    lnt_session *s = t->s;
+    const uint32_t value = t->n->out[states + o], slice = t->out[states + o];
+    const lnt_operand *from = &s->value[slice];
+    unsigned axis;
+    int64_t backwards;
+    LNT_REQUIRE(from->rank < LNT_MAX_RANK, t->err, LNT_E_LIMIT, "a scan output has more than %d axes", LNT_MAX_RANK);
+    LNT_TRY(scan_axis(t, "scan_output_axes", o, from->rank + 1u, &axis));
+    LNT_TRY(scan_attr(t, "scan_output_directions", o, &backwards));
+    lnt_operand shape = *from;
+    shape.rank++;
+    shape.dims[axis] = turns;
+    for (unsigned d = axis; d < from->rank; d++)
+        shape.dims[d + 1] = from->dims[d];
+    LNT_REQUIRE(lnt_operand_count(&shape) >= 0, t->err, LNT_E_LIMIT, "a scan output is too large");
+    if (turn == 0)
+        LNT_TRY(give(t, value, &shape, NULL));
+    LNT_REQUIRE(same_extents(&shape, &s->value[value]), t->err, LNT_E_SHAPE,
+                "a scan output changes its extents in turn %lld", (long long)turn);
+    const slice_walk w = walk_along(&shape, axis);
+    char *to = (char *)s->owned[value].data + (size_t)(backwards ? turns - 1 - turn : turn) * w.inner;
+    for (size_t k = 0; w.inner && k < w.outer; k++)
+        memcpy(to + k * w.stride, (const char *)contents(s, slice) + k * w.inner, w.inner);
+    return LNT_OK;
+}
+
+static lnt_status count_turns(const lnt_turns *t, unsigned states, unsigned scans, int64_t *turns)
+{
+    for (unsigned i = 0; i < scans; i++) {
+        const lnt_operand *v = &t->s->value[t->n->in[states + i]];
+        unsigned axis;
+        LNT_REQUIRE(v->rank >= 1, t->err, LNT_E_SHAPE, "scan input %u is a scalar", i);
+        LNT_TRY(scan_axis(t, "scan_input_axes", i, v->rank, &axis));
+        LNT_REQUIRE(i == 0 || v->dims[axis] == *turns, t->err, LNT_E_SHAPE,
+                    "scan inputs of %lld and %lld slices", (long long)*turns, (long long)v->dims[axis]);
+        *turns = v->dims[axis];
+    }
+    return LNT_OK;
+}
+
+static lnt_status run_scan(lnt_turns *t)
+{
+    const lnt_node *n = t->n;
+    const unsigned scans = (unsigned)lnt_attr_i(n, "num_scan_inputs", 0), states = n->n_in - scans;
+    int64_t turns = 0;
+    LNT_TRY(count_turns(t, states, scans, &turns));
+    LNT_TRY(carry(t, t->in, n->in, states));
+    for (int64_t turn = 0; turn < turns; turn++) {
+        for (unsigned i = 0; i < scans; i++)
+            LNT_TRY(feed_slice(t, i, states, turn));
+        LNT_TRY(run_body(t));
+        for (unsigned o = 0; o + states < n->n_out; o++)
+            if (n->out[states + o] != LNT_NONE)
+                LNT_TRY(place_slice(t, o, states, turn, turns));
+        LNT_TRY(carry(t, t->in, t->out, states));
+    }
+    for (unsigned i = 0; i < states; i++)
+        if (n->out[i] != LNT_NONE)
+            LNT_TRY(give(t, n->out[i], &t->s->value[t->in[i]], contents(t->s, t->in[i])));
+    for (unsigned o = 0; turns == 0 && o + states < n->n_out; o++)
+        if (n->out[states + o] != LNT_NONE)
+            LNT_TRY(empty_stack(t, n->out[states + o], t->out[states + o]));
+    return LNT_OK;
+}
+
+lnt_status lnt_run_control(lnt_session *s, lnt_frame *f, const lnt_node *n, lnt_error *err)
+{
+    lnt_turns t;
+    LNT_TRY(begin_turns(&t, s, n, err));
+    LNT_TRY(n->op->id == LNT_ID_Loop ? run_loop(&t) : run_scan(&t));
+    for (unsigned o = 0; o < n->n_out; o++)
+        if (n->out[o] != LNT_NONE) {
+            s->born[n->out[o]] = f->n_steps;
+            s->home[n->out[o]] = f;
+        }
+    unbind(&t);
+    return LNT_OK;
+}

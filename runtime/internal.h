@@ -1,0 +1,216 @@
+/* internal.h — the runtime's own data structures, in the order a model comes to life.
+ *
+ *     lnt_model     the file made walkable: nodes with resolved operators, values. Immutable, shared.
+ *     lnt_session   one user of a model: operands with present extents, slots, steps, memory.
+ *     lnt_frame     a subgraph being run: how far it is bound, its steps, its arena.
+ *
+ * Storage. Every value starts with a storage of its own, numbered as the value. A view takes the storage of
+ * what it looks at; an output computed in place takes its input's. Scratch memory of node n is storage
+ * n_values + n. A slot holds the memory of a storage: changing an input is one store.
+ *
+ *     value ──storage──▶ lnt_storage ──slot──▶ memory (arena, caller's, file, evaluated, state) */
+#ifndef LNT_RUNTIME_INTERNAL_H
+#define LNT_RUNTIME_INTERNAL_H
+
+#include "formats/lnt_file.h"
+#include "ops/op.h"
+#include "ops/program.h"
+#include "runtime/linnet.h"
+
+struct lnt_model {
+    lnt_allocator allocator;
+    lnt_blob blob;
+    lnt_file file;
+    lnt_bump memory; /* of everything below */
+    lnt_node *node;
+    lnt_operand *value; /* templates: extents may be unknown */
+    uint32_t n_values, n_nodes;
+    const lnt_rec_subgraph *sub; /* 0 is the model */
+    const uint32_t *in, *out;    /* value numbers of the model's inputs and outputs */
+    uint32_t n_in, n_out;
+    uint32_t *symbol_of; /* value -> symbol of kind 2 (data-dependent value), or NONE */
+    const char **dim_name; /* of inputs without a symbol: n_in x LNT_MAX_RANK, INPUT:AXIS */
+};
+
+typedef enum lnt_place {
+    LNT_PLACE_NONE,     /* not defined yet */
+    LNT_PLACE_ARENA,    /* laid out by plan.c */
+    LNT_PLACE_CONSTANT, /* in the file */
+    LNT_PLACE_INPUT,    /* the caller's, read-only */
+    LNT_PLACE_KNOWN,    /* evaluated at bind */
+    LNT_PLACE_OUTPUT,   /* the caller's, or a state's next buffer */
+    LNT_PLACE_OWNED     /* a buffer of the session: loop-carried values, copies */
+} lnt_place;
+
+typedef struct lnt_storage {
+    uint32_t parent;      /* itself, or the storage it was merged into */
+    uint32_t first, last; /* steps of the frame between which it is alive; last LNT_NONE: beyond the frame */
+    uint8_t place;        /* lnt_place */
+    bool pinned;          /* fetched, or a graph output: never reused, never computed in place */
+    bool laid;            /* has its offset */
+    size_t bytes, offset; /* offset in the arena */
+} lnt_storage;
+
+/* Where binding stands in a subgraph; an If's branch is bound into its parent's steps. */
+typedef struct lnt_cursor {
+    uint32_t sub;
+    uint32_t next;  /* node of sub to bind next */
+    uint32_t owner; /* the If node whose branch this is, or LNT_NONE */
+} lnt_cursor;
+
+/* A point to which binding can be taken back. */
+typedef struct lnt_bind_point {
+    lnt_cursor *stack;
+    uint32_t depth, n_steps;
+    lnt_bump_mark params, known;
+} lnt_bind_point;
+
+typedef struct lnt_frame {
+    uint32_t sub;
+    lnt_cursor *stack; /* [nesting of If] */
+    uint32_t depth;
+    lnt_step **list; /* steps in running order */
+    uint32_t n_steps, next;
+    uint32_t capacity;     /* of list */
+    bool complete;         /* every node is bound */
+    bool has_stop;         /* binding had to wait for data: */
+    lnt_bind_point stop;   /* there */
+    void *arena;
+    size_t arena_bytes;    /* needed by the present plan */
+    size_t arena_capacity; /* of arena; 0 if there is none yet */
+    bool arena_is_callers;
+    bool planned_ahead;    /* arena_bytes covers everything, by bounds */
+    uint32_t *order;       /* of the planner: storages to place, */
+    uint32_t *laid;        /* and those laid out, by offset */
+} lnt_frame;
+
+/* A block of the session's that grows and stays. */
+typedef struct lnt_buffer {
+    void *data;
+    size_t capacity;
+} lnt_buffer;
+
+typedef struct lnt_input_slot {
+    lnt_tensor tensor; /* as the caller gave it */
+    bool given;
+    lnt_buffer staging; /* for memory not aligned to its elements */
+    lnt_buffer seen;    /* contents at bind, of inputs that feed shapes */
+} lnt_input_slot;
+
+typedef struct lnt_output_slot {
+    void *data; /* the caller's, NULL: the session's own */
+    size_t bytes;
+    uint32_t direct;    /* storage that was given this output's memory, or LNT_NONE */
+    lnt_operand target; /* where a value that lives elsewhere is copied to by a last step */
+    lnt_step copy;
+    lnt_operand *copy_in[1], *copy_out[1];
+} lnt_output_slot;
+
+typedef struct lnt_state_slot {
+    uint32_t input, output;
+    lnt_operand shape; /* present extents */
+    lnt_buffer now, next;
+} lnt_state_slot;
+
+struct lnt_session {
+    lnt_model *model;
+    lnt_allocator allocator;
+    lnt_bump memory; /* of the arrays below */
+    lnt_operand *value;
+    lnt_operand **operand; /* per operand record of the file: &value[...] or NULL */
+    lnt_storage *storage;  /* n_storages */
+    void **slot;
+    uint32_t n_storages;
+    uint32_t *born;   /* value -> step of its home frame that makes it */
+    lnt_frame **home; /* value -> frame */
+    lnt_step *step; /* per node */
+    lnt_frame root;
+    lnt_frame **body; /* per node: frame of a Loop's or Scan's body, else NULL */
+    lnt_buffer *owned; /* per value, for LNT_PLACE_OWNED */
+    lnt_input_slot *input;
+    lnt_output_slot *output;
+    lnt_state_slot *state;
+    uint32_t n_states;
+    int64_t *bound; /* per symbol, -1 none */
+    bool *fetched;  /* per value */
+    bool *lent; /* per value: its known contents hold for this run only (or are a bound in place of data) */
+    lnt_buffer fetch_copy; /* a fetched value in ONNX order */
+    lnt_buffer aside;      /* carried values on their way from one turn of a loop to the next */
+
+    lnt_bump params, known; /* of the binding */
+    bool bindable;          /* input shapes are all given */
+    bool bound_now, rebind; /* a binding exists; it is out of date */
+    bool running;
+    uint32_t n_evaluated;
+    const char *unbounded;
+    uint64_t memory_limit;
+
+    lnt_level level;
+    lnt_pool *pool;
+    bool own_pool;
+    uint64_t seed;
+    lnt_kernel kernel;
+    _Atomic(uint32_t) stop_flag;
+    _Atomic(uint32_t) busy;
+    uint64_t deadline_us, deadline_at_ns;
+    bool trace;
+    lnt_trace_step *trace_step;
+    uint32_t n_trace, trace_capacity;
+    uint64_t trace_origin_ns;
+};
+
+static inline size_t lnt_operand_bytes(const lnt_operand *o)
+{
+    return (size_t)lnt_operand_count(o) * lnt_dtype_size((lnt_dtype)o->dtype);
+}
+
+/* ---- session.c ---- */
+lnt_status lnt_buffer_reserve(lnt_session *s, lnt_buffer *b, size_t bytes, lnt_error *err);
+const lnt_node *lnt_session_node(const lnt_session *s, uint32_t node);
+
+/* ---- bind.c ---- */
+/* Binds the session's model for the present inputs. */
+lnt_status lnt_bind_session(lnt_session *s, lnt_error *err);
+/* Binds as far as data allows; running frames call it again when their steps are done. */
+lnt_status lnt_bind_frame(lnt_session *s, lnt_frame *f, lnt_error *err);
+void lnt_frame_rewind(lnt_session *s, lnt_frame *f);
+uint32_t lnt_storage_root(lnt_session *s, uint32_t storage);
+/* Starts binding of a frame from its first node. */
+void lnt_frame_begin(lnt_frame *f);
+/* Makes a value live in given memory with its present extents. */
+void lnt_place_value(lnt_session *s, uint32_t value, lnt_place place, void *data, bool known);
+lnt_status lnt_node_fail(const lnt_session *s, const lnt_node *n, lnt_status status, lnt_error *err);
+
+/* ---- plan.c ---- */
+/* Lays out the storages of steps [from, n_steps) beside those that are still alive. */
+lnt_status lnt_plan_frame(lnt_session *s, lnt_frame *f, uint32_t from, lnt_error *err);
+
+/* Points the slots of outputs to the caller's memory and the states' next buffers. */
+void lnt_point_outputs(lnt_session *s);
+
+/* ---- run.c ---- */
+lnt_status lnt_run_frame(lnt_session *s, lnt_frame *f, lnt_error *err);
+
+/* ---- control.c ---- */
+/* Runs a Loop or Scan whole and defines its outputs. Every step before it has run. */
+lnt_status lnt_run_control(lnt_session *s, lnt_frame *f, const lnt_node *n, lnt_error *err);
+
+/* ---- pool.c ---- */
+/* lnt_kernel.parallel: slices on the session's pool. */
+lnt_status lnt_pool_parallel(lnt_kernel *k, int64_t items, int64_t grain, lnt_task_fn task, void *arg);
+uint32_t lnt_pool_threads(const lnt_pool *pool);
+/* Floating-point environment of a thread for the length of a run: nearest, denormals kept. */
+typedef struct lnt_float_env {
+    uint64_t control;
+} lnt_float_env;
+lnt_float_env lnt_float_enter(void);
+void lnt_float_leave(lnt_float_env saved);
+/* Takes note of a passed deadline. */
+void lnt_poll_deadline(lnt_kernel *k);
+
+/* ---- resources.c ---- */
+uint64_t lnt_now_ns(void);
+/* Bytes this process may still take: free memory, cgroup, rlimit. */
+uint64_t lnt_available_memory(void);
+
+#endif

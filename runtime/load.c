@@ -1,0 +1,364 @@
+/* load.c — a checked file becomes a model: operators looked up, pointers resolved, nothing copied. */
+#include "runtime/internal.h"
+
+#include "ops/program.h"
+
+#include <stdio.h>
+#include <string.h>
+
+const char *lnt_version(void)
+{
+    return LNT_VERSION;
+}
+
+static const char *text_at(const lnt_model *m, uint32_t offset)
+{
+    return m->file.strings + offset;
+}
+
+static void *model_array(lnt_model *m, size_t count, size_t size, lnt_error *err)
+{
+    size_t bytes;
+    if (__builtin_mul_overflow(count, size, &bytes)) {
+        lnt_fail(err, LNT_E_FILE, "%zu records overflow the address space", count);
+        return NULL;
+    }
+    return lnt_bump_alloc(&m->memory, bytes, err);
+}
+
+static lnt_status load_values(lnt_model *m, lnt_error *err)
+{
+    const lnt_file *f = &m->file;
+    m->value = model_array(m, f->n_values, sizeof *m->value, err);
+    m->symbol_of = model_array(m, f->n_values, sizeof *m->symbol_of, err);
+    if (!m->value || !m->symbol_of)
+        return LNT_E_MEMORY;
+    for (uint32_t i = 0; i < f->n_values; i++) {
+        const lnt_rec_value *r = &f->values[i];
+        lnt_operand *v = &m->value[i];
+        *v = (lnt_operand){.dtype = r->dtype, .rank = r->rank, .order = r->order, .storage = i};
+        memcpy(v->dims, r->dims, sizeof v->dims);
+        m->symbol_of[i] = LNT_NONE;
+        if (r->constant == LNT_FILE_NONE)
+            continue;
+        const lnt_rec_constant *c = &f->constants[r->constant];
+        v->constant = true;
+        v->data = f->tensors + c->offset;
+        v->packed = c->packed == LNT_FILE_NONE ? NULL : &f->packed[c->packed];
+    }
+    for (uint32_t i = 0; i < f->n_symbols; i++)
+        if (f->symbols[i].kind == 2)
+            m->symbol_of[f->symbols[i].value] = i;
+    return LNT_OK;
+}
+
+static lnt_status load_strings(lnt_model *m, const lnt_rec_attr *r, lnt_attr *a, lnt_error *err)
+{
+    const uint32_t *offset = (const uint32_t *)(const void *)(m->file.attr_data + r->data);
+    const char **strings = model_array(m, r->count, sizeof *strings, err);
+    if (!strings)
+        return LNT_E_MEMORY;
+    for (uint32_t i = 0; i < r->count; i++)
+        strings[i] = text_at(m, offset[i]);
+    a->strings = strings;
+    return LNT_OK;
+}
+
+static lnt_status load_attr(lnt_model *m, const lnt_rec_attr *r, lnt_attr *a, lnt_error *err)
+{
+    const void *pool = m->file.attr_data + r->data;
+    *a = (lnt_attr){.name = text_at(m, r->name), .type = (lnt_attr_type)r->type, .count = r->count};
+    switch (a->type) {
+    case LNT_ATTR_INT:
+    case LNT_ATTR_INTS: a->i = pool; return LNT_OK;
+    case LNT_ATTR_FLOAT:
+    case LNT_ATTR_FLOATS: a->f = pool; return LNT_OK;
+    case LNT_ATTR_STRING: a->s = text_at(m, (uint32_t)r->data); return LNT_OK;
+    case LNT_ATTR_STRINGS: return load_strings(m, r, a, err);
+    case LNT_ATTR_TENSOR: a->tensor = &m->value[r->data]; return LNT_OK;
+    case LNT_ATTR_GRAPH: {
+        int64_t *number = model_array(m, 1, sizeof *number, err);
+        if (!number)
+            return LNT_E_MEMORY;
+        *number = (int64_t)r->data;
+        a->i = number;
+        return LNT_OK;
+    }
+    }
+    return lnt_fail(err, LNT_E_FILE, "attribute %s has the unknown type %u", a->name, r->type);
+}
+
+static lnt_status load_program(lnt_model *m, const lnt_rec_node *r, lnt_node *n, lnt_error *err)
+{
+    if (r->program == LNT_FILE_NONE)
+        return LNT_OK;
+    const lnt_rec_program *p = &m->file.programs[r->program];
+    lnt_program *program = model_array(m, 1, sizeof *program, err);
+    if (!program)
+        return LNT_E_MEMORY;
+    *program = (lnt_program){.instr = (const lnt_instr *)(const void *)m->file.instrs + p->first_instr,
+                             .n_instr = p->n_instr,
+                             .n_in = p->n_in,
+                             .n_out = p->n_out,
+                             .n_regs = p->n_regs,
+                             .epilogue = p->epilogue != 0};
+    memcpy(program->out, p->out, sizeof program->out);
+    const char *fault = lnt_program_check(program);
+    LNT_REQUIRE(!fault, err, LNT_E_FILE, "node %s: its elementwise program is damaged: %s", n->name, fault);
+    LNT_REQUIRE(program->n_in == n->n_program_in, err, LNT_E_FILE,
+                "node %s: its elementwise program reads %u operands, the node has %u", n->name, program->n_in,
+                n->n_program_in);
+    n->program = program;
+    return LNT_OK;
+}
+
+static lnt_status check_counts(const lnt_node *n, lnt_error *err)
+{
+    const lnt_op *op = n->op;
+    const unsigned in = n->n_in - n->n_program_in;
+    LNT_REQUIRE(n->n_program_in <= n->n_in && in >= op->in_min && (op->in_max == 255 || in <= op->in_max), err,
+                LNT_E_FILE, "node %s: %s with %u inputs", n->name, op->name, in);
+    LNT_REQUIRE(n->n_out >= op->out_min && (op->out_max == 255 || n->n_out <= op->out_max), err, LNT_E_FILE,
+                "node %s: %s with %u outputs", n->name, op->name, n->n_out);
+    LNT_REQUIRE(!n->n_program_in || n->program, err, LNT_E_FILE,
+                "node %s: operands of an elementwise program, but no program", n->name);
+    LNT_REQUIRE(!n->program || op->flags & (LNT_OP_EPILOGUE | LNT_OP_ELEMENTWISE), err, LNT_E_FILE,
+                "node %s: %s cannot carry an elementwise program", n->name, op->name);
+    for (unsigned i = 0; i < op->in_min; i++)
+        LNT_REQUIRE(n->in[i] != LNT_NONE, err, LNT_E_FILE, "node %s: %s lacks input %u", n->name, op->name, i);
+    return LNT_OK;
+}
+
+static lnt_status load_node(lnt_model *m, uint32_t i, lnt_error *err)
+{
+    const lnt_rec_node *r = &m->file.nodes[i];
+    lnt_node *n = &m->node[i];
+    *n = (lnt_node){.op = lnt_op_by_id(r->op),
+                    .name = text_at(m, r->name),
+                    .in = m->file.operands + r->first_operand,
+                    .out = m->file.operands + r->first_operand + r->n_in,
+                    .n_in = r->n_in,
+                    .n_out = r->n_out,
+                    .n_program_in = r->n_program_in,
+                    .n_attr = r->n_attrs,
+                    .index = i,
+                    .evaluate_early = r->flags & 1};
+    LNT_REQUIRE(n->op, err, LNT_E_UNSUPPORTED,
+                "node %s: operator number %u is not in this build; convert the model for this version of Linnet",
+                n->name, r->op);
+    LNT_REQUIRE(n->op->version == r->op_version, err, LNT_E_UNSUPPORTED,
+                "node %s: %s in meaning %u, this build has %u; convert the model anew", n->name, n->op->name,
+                r->op_version, n->op->version);
+    LNT_TRY(load_program(m, r, n, err));
+    lnt_attr *attr = model_array(m, r->n_attrs, sizeof *attr, err);
+    if (!attr)
+        return LNT_E_MEMORY;
+    for (uint32_t a = 0; a < r->n_attrs; a++)
+        LNT_TRY(load_attr(m, &m->file.attrs[r->first_attr + a], &attr[a], err));
+    n->attr = attr;
+    return check_counts(n, err);
+}
+
+/* Subgraphs that a control-flow node must have, with the number of inputs and outputs it will be given. */
+static lnt_status check_subgraph(const lnt_model *m, const lnt_node *n, const char *name, uint32_t n_in,
+                                 uint32_t min_out, uint32_t max_out, lnt_error *err)
+{
+    const lnt_attr *a = lnt_attr_find(n, name);
+    LNT_REQUIRE(a && a->type == LNT_ATTR_GRAPH, err, LNT_E_FILE, "node %s: %s lacks its %s", n->name, n->op->name,
+                name);
+    const lnt_rec_subgraph *sub = &m->file.subgraphs[*a->i];
+    LNT_REQUIRE(sub->n_in == n_in && sub->n_out >= min_out && sub->n_out <= max_out, err, LNT_E_FILE,
+                "node %s: its %s has %u inputs and %u outputs, which do not fit", n->name, name, sub->n_in,
+                sub->n_out);
+    for (uint32_t i = 0; i < sub->n_in + sub->n_out; i++)
+        LNT_REQUIRE(m->file.operands[sub->first_operand + i] != LNT_NONE, err, LNT_E_FILE,
+                    "node %s: its %s skips an input or output", n->name, name);
+    return LNT_OK;
+}
+
+static lnt_status check_control(const lnt_model *m, const lnt_node *n, lnt_error *err)
+{
+    switch (n->op->id) {
+    case LNT_ID_If:
+        LNT_TRY(check_subgraph(m, n, "then_branch", 0, n->n_out, n->n_out, err));
+        return check_subgraph(m, n, "else_branch", 0, n->n_out, n->n_out, err);
+    case LNT_ID_Loop: {
+        LNT_REQUIRE(n->n_out + 2u >= n->n_in, err, LNT_E_FILE, "node %s: Loop carries %u values and has %u outputs",
+                    n->name, n->n_in - 2u, n->n_out);
+        for (unsigned i = 2; i < n->n_in; i++)
+            LNT_REQUIRE(n->in[i] != LNT_NONE, err, LNT_E_FILE, "node %s: a carried value is skipped", n->name);
+        return check_subgraph(m, n, "body", n->n_in, n->n_out + 1u, n->n_out + 1u, err);
+    }
+    case LNT_ID_Scan: {
+        const int64_t scans = lnt_attr_i(n, "num_scan_inputs", 0);
+        LNT_REQUIRE(scans >= 1 && scans <= n->n_in && n->n_in - scans <= n->n_out, err, LNT_E_FILE,
+                    "node %s: Scan over %lld of %u inputs", n->name, (long long)scans, n->n_in);
+        for (unsigned i = 0; i < n->n_in; i++)
+            LNT_REQUIRE(n->in[i] != LNT_NONE, err, LNT_E_FILE, "node %s: an input is skipped", n->name);
+        return check_subgraph(m, n, "body", n->n_in, n->n_out, n->n_out, err);
+    }
+    default:
+        for (unsigned a = 0; a < n->n_attr; a++)
+            LNT_REQUIRE(n->attr[a].type != LNT_ATTR_GRAPH, err, LNT_E_FILE, "node %s: %s has a subgraph", n->name,
+                        n->op->name);
+        return LNT_OK;
+    }
+}
+
+/* What the user gives and takes lies in ONNX order. */
+static lnt_status check_ends(const lnt_model *m, lnt_error *err)
+{
+    for (uint32_t i = 0; i < m->n_in + m->n_out; i++) {
+        LNT_REQUIRE(m->in[i] != LNT_NONE, err, LNT_E_FILE, "an input or output of the model is skipped");
+        const lnt_operand *v = &m->value[m->in[i]];
+        const char *name = text_at(m, m->file.values[m->in[i]].name);
+        LNT_REQUIRE(v->order == LNT_ORDER_PLAIN && !v->packed, err, LNT_E_FILE,
+                    "%s, an input or output of the model, is not in ONNX order", name);
+        LNT_REQUIRE(i >= m->n_in || !v->constant, err, LNT_E_FILE, "input %s is a constant", name);
+        LNT_REQUIRE(lnt_dtype_size((lnt_dtype)v->dtype), err, LNT_E_UNSUPPORTED, "%s has type %s", name,
+                    lnt_dtype_text((lnt_dtype)v->dtype));
+    }
+    for (uint32_t k = 0; k < m->file.n_states; k++) {
+        const lnt_rec_state *r = &m->file.states[k];
+        LNT_REQUIRE(r->input < m->n_in && r->output < m->n_out &&
+                        m->value[m->in[r->input]].dtype == m->value[m->out[r->output]].dtype,
+                    err, LNT_E_FILE, "state %u joins an output and an input that do not fit", k);
+    }
+    return LNT_OK;
+}
+
+/* INPUT:AXIS for the inputs' extents without a name. */
+static lnt_status name_dims(lnt_model *m, lnt_error *err)
+{
+    m->dim_name = model_array(m, (size_t)m->n_in * LNT_MAX_RANK, sizeof *m->dim_name, err);
+    if (!m->dim_name)
+        return LNT_E_MEMORY;
+    for (uint32_t i = 0; i < m->n_in; i++) {
+        const lnt_operand *v = &m->value[m->in[i]];
+        for (unsigned d = 0; v->rank <= LNT_MAX_RANK && d < v->rank; d++) {
+            char text[300];
+            if (v->dims[d] >= 0)
+                continue;
+            if (v->dims[d] <= -2) {
+                m->dim_name[i * LNT_MAX_RANK + d] = text_at(m, m->file.symbols[-2 - v->dims[d]].name);
+                continue;
+            }
+            const int length = snprintf(text, sizeof text, "%.250s:%u", text_at(m, m->file.values[m->in[i]].name), d);
+            m->dim_name[i * LNT_MAX_RANK + d] = lnt_bump_string(&m->memory, text, (size_t)length, err);
+            if (!m->dim_name[i * LNT_MAX_RANK + d])
+                return LNT_E_MEMORY;
+        }
+    }
+    return LNT_OK;
+}
+
+static lnt_status load_model(lnt_model *m, uint32_t flags, lnt_error *err)
+{
+    LNT_TRY(lnt_file_check(m->blob.bytes, m->blob.size, flags & LNT_LOAD_FULL, &m->file, err));
+    const lnt_file *f = &m->file;
+    m->n_values = f->n_values;
+    m->n_nodes = f->n_nodes;
+    m->sub = f->subgraphs;
+    m->in = f->operands + m->sub[0].first_operand;
+    m->out = m->in + m->sub[0].n_in;
+    m->n_in = m->sub[0].n_in;
+    m->n_out = m->sub[0].n_out;
+    LNT_TRY(load_values(m, err));
+    m->node = model_array(m, f->n_nodes, sizeof *m->node, err);
+    if (!m->node)
+        return LNT_E_MEMORY;
+    for (uint32_t i = 0; i < f->n_nodes; i++)
+        LNT_TRY(load_node(m, i, err));
+    for (uint32_t i = 0; i < f->n_nodes; i++)
+        LNT_TRY(check_control(m, &m->node[i], err));
+    LNT_TRY(check_ends(m, err));
+    return name_dims(m, err);
+}
+
+/* ---- the public way in ---- */
+
+static lnt_allocator allocator_of(const lnt_model_options *options)
+{
+    if (!options || !options->host || !options->host->allocate)
+        return lnt_malloc_allocator;
+    return (lnt_allocator){options->host->allocate, options->host->release, options->host->user};
+}
+
+static lnt_status model_from_blob(lnt_blob blob, const lnt_allocator *a, uint32_t flags, lnt_model **model,
+                                  lnt_error *err)
+{
+    lnt_model *m = lnt_alloc_zero(a, 1, sizeof *m, err);
+    if (!m) {
+        lnt_blob_close(&blob);
+        return LNT_E_MEMORY;
+    }
+    m->allocator = *a;
+    m->blob = blob;
+    if (m->blob.allocator == a) /* the caller's copy of the allocator does not outlive this call */
+        m->blob.allocator = &m->allocator;
+    lnt_bump_init(&m->memory, &m->allocator);
+    const lnt_status status = load_model(m, flags, err);
+    *model = m;
+    if (status != LNT_OK)
+        lnt_model_close(model);
+    return status;
+}
+
+lnt_status lnt_model_open(const char *path, const lnt_model_options *options, lnt_model **model, lnt_error *err)
+{
+    lnt_error_clear(err);
+    LNT_REQUIRE(path && model, err, LNT_E_ARGUMENT, "path and model must be given");
+    *model = NULL;
+    const lnt_allocator a = allocator_of(options);
+    const uint32_t flags = options ? options->flags : 0;
+    lnt_blob blob;
+    LNT_TRY(lnt_blob_open(path, flags & LNT_LOAD_COPY, &a, &blob, err));
+    const lnt_status status = model_from_blob(blob, &a, flags, model, err);
+    if (status != LNT_OK)
+        lnt_error_prefix(err, "%s: ", path);
+    return status;
+}
+
+static void *no_allocation(void *host, size_t bytes)
+{
+    (void)host;
+    (void)bytes;
+    return NULL;
+}
+
+static void no_release(void *host, void *block)
+{
+    (void)host;
+    (void)block;
+}
+
+lnt_status lnt_model_from_memory(const void *bytes, size_t size, const lnt_model_options *options, lnt_model **model,
+                                 lnt_error *err)
+{
+    /* The caller's memory as a blob that is never released. */
+    static const lnt_allocator callers = {no_allocation, no_release, NULL};
+    lnt_error_clear(err);
+    LNT_REQUIRE(bytes && model, err, LNT_E_ARGUMENT, "bytes and model must be given");
+    *model = NULL;
+    const lnt_allocator a = allocator_of(options);
+    const uint32_t flags = options ? options->flags : 0;
+    if ((uintptr_t)bytes % LNT_FILE_ALIGN == 0 && !(flags & LNT_LOAD_COPY))
+        return model_from_blob((lnt_blob){bytes, size, &callers}, &a, flags, model, err);
+    void *copy = lnt_alloc(&a, size, err);
+    if (!copy)
+        return LNT_E_MEMORY;
+    memcpy(copy, bytes, size);
+    return model_from_blob((lnt_blob){copy, size, &a}, &a, flags, model, err);
+}
+
+void lnt_model_close(lnt_model **model)
+{
+    if (!model || !*model)
+        return;
+    lnt_model *m = *model;
+    const lnt_allocator a = m->allocator;
+    lnt_bump_free(&m->memory);
+    lnt_blob_close(&m->blob);
+    lnt_free(&a, m);
+    *model = NULL;
+}

@@ -1,0 +1,84 @@
+/* model_info.c — questions to a model that need no session. */
+#include "runtime/internal.h"
+
+#include <string.h>
+
+uint32_t lnt_model_input_count(const lnt_model *model)
+{
+    return model->n_in;
+}
+
+uint32_t lnt_model_output_count(const lnt_model *model)
+{
+    return model->n_out;
+}
+
+static const char *value_name(const lnt_model *m, uint32_t value)
+{
+    return m->file.strings + m->file.values[value].name;
+}
+
+static void describe(const lnt_model *m, uint32_t value, lnt_value_info *info)
+{
+    const lnt_operand *v = &m->value[value];
+    *info = (lnt_value_info){.name = value_name(m, value), .dtype = (lnt_dtype)v->dtype, .rank = v->rank};
+    for (unsigned d = 0; v->rank <= LNT_MAX_RANK && d < v->rank; d++) {
+        info->dims[d] = v->dims[d] < 0 ? -1 : v->dims[d];
+        if (v->dims[d] <= -2)
+            info->dim_names[d] = m->file.strings + m->file.symbols[-2 - v->dims[d]].name;
+    }
+}
+
+lnt_status lnt_model_input(const lnt_model *model, uint32_t i, lnt_value_info *info)
+{
+    if (i >= model->n_in)
+        return LNT_E_ARGUMENT;
+    describe(model, model->in[i], info);
+    for (unsigned d = 0; info->rank <= LNT_MAX_RANK && d < info->rank; d++)
+        info->dim_names[d] = model->dim_name[i * LNT_MAX_RANK + d];
+    for (uint32_t k = 0; k < model->file.n_states; k++)
+        info->is_state |= model->file.states[k].input == i;
+    return LNT_OK;
+}
+
+lnt_status lnt_model_output(const lnt_model *model, uint32_t i, lnt_value_info *info)
+{
+    if (i >= model->n_out)
+        return LNT_E_ARGUMENT;
+    describe(model, model->out[i], info);
+    for (uint32_t k = 0; k < model->file.n_states; k++)
+        info->is_state |= model->file.states[k].output == i;
+    return LNT_OK;
+}
+
+static int find(const lnt_model *m, const uint32_t *values, uint32_t n, const char *name)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (strcmp(value_name(m, values[i]), name) == 0)
+            return (int)i;
+    return -1;
+}
+
+int lnt_model_find_input(const lnt_model *model, const char *name)
+{
+    return find(model, model->in, model->n_in, name);
+}
+
+int lnt_model_find_output(const lnt_model *model, const char *name)
+{
+    return find(model, model->out, model->n_out, name);
+}
+
+uint32_t lnt_model_metadata_count(const lnt_model *model)
+{
+    return model->file.n_metadata;
+}
+
+lnt_status lnt_model_metadata(const lnt_model *model, uint32_t i, const char **key, const char **text)
+{
+    if (i >= model->file.n_metadata)
+        return LNT_E_ARGUMENT;
+    *key = model->file.strings + model->file.metadata[i].key;
+    *text = model->file.strings + model->file.metadata[i].text;
+    return LNT_OK;
+}

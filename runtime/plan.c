@@ -1,0 +1,444 @@
+/* plan.c — where every intermediate value lies.
+ *
+ * Lifetimes first: a storage lives from the step that makes it to the last that reads it; what nodes still to
+ * be bound read lives on. Then outputs move into the memory of inputs that die with them, where the operator
+ * allows. Then offsets: the largest first, each at the lowest place that is free for all of its life.
+ *
+ *     arena   |  a  |    b     |  c  | d |        a, b, c, d: storages alive at one step
+ *             0                          arena_bytes
+ */
+#include "runtime/internal.h"
+
+#include "base/checked.h"
+
+#include <string.h>
+
+/* ---- lifetimes ---- */
+
+static lnt_storage *storage_of(lnt_session *s, const lnt_operand *o)
+{
+    return &s->storage[lnt_storage_root(s, o->storage)];
+}
+
+static void use_until(lnt_storage *storage, uint32_t step)
+{
+    if (storage->last != LNT_NONE && (step == LNT_NONE || step > storage->last))
+        storage->last = step;
+}
+
+/* Forgets the lifetimes of the frame's storages, to be found anew. */
+static void clear_lifetimes(lnt_session *s, const lnt_frame *f, uint32_t from)
+{
+    for (uint32_t i = 0; i < f->n_steps; i++) {
+        const lnt_step *step = f->list[i];
+        for (unsigned o = 0; o < step->n_out; o++)
+            if (step->out[o]) {
+                lnt_storage *storage = storage_of(s, step->out[o]);
+                storage->last = 0;
+                storage->pinned = false;
+                if (i >= from && step->out[o]->storage == storage->parent)
+                    storage->first = i;
+            }
+    }
+}
+
+static void note_scratch(lnt_session *s, lnt_step *step, uint32_t i)
+{
+    if (step->scratch_slot == LNT_NO_STORAGE)
+        return;
+    lnt_storage *scratch = &s->storage[step->scratch_slot];
+    const bool laid = scratch->laid && scratch->bytes == step->scratch_bytes;
+    *scratch = (lnt_storage){.parent = step->scratch_slot,
+                             .first = i,
+                             .last = i,
+                             .place = LNT_PLACE_ARENA,
+                             .bytes = step->scratch_bytes,
+                             .laid = laid,
+                             .offset = scratch->offset};
+}
+
+static void note_steps(lnt_session *s, lnt_frame *f, uint32_t from)
+{
+    for (uint32_t i = 0; i < f->n_steps; i++) {
+        lnt_step *step = f->list[i];
+        for (unsigned n = 0; n < step->n_in; n++)
+            if (step->in[n])
+                use_until(storage_of(s, step->in[n]), i);
+        for (unsigned n = 0; n < step->n_out; n++)
+            if (step->out[n])
+                use_until(storage_of(s, step->out[n]), i);
+        if (i >= from)
+            note_scratch(s, step, i);
+    }
+}
+
+static void keep_value(lnt_session *s, uint32_t value, bool pin)
+{
+    if (value == LNT_NONE)
+        return;
+    lnt_storage *storage = storage_of(s, &s->value[value]);
+    storage->last = LNT_NONE;
+    storage->pinned |= pin;
+}
+
+static void keep_subgraph(lnt_session *s, uint32_t sub, uint32_t first);
+
+/* What a node that is not bound yet will read. */
+static void keep_inputs(lnt_session *s, const lnt_node *n)
+{
+    for (unsigned i = 0; i < n->n_in; i++)
+        keep_value(s, n->in[i], false);
+    if (n->op->flags & LNT_OP_CONTROL)
+        for (unsigned a = 0; a < n->n_attr; a++)
+            if (n->attr[a].type == LNT_ATTR_GRAPH)
+                keep_subgraph(s, (uint32_t)*n->attr[a].i, 0);
+}
+
+/* The verifier bounds the nesting of subgraphs and with it this recursion. */
+static void keep_subgraph(lnt_session *s, uint32_t sub, uint32_t first)
+{
+    const lnt_rec_subgraph *r = &s->model->sub[sub];
+    for (uint32_t i = first; i < r->n_nodes; i++)
+        keep_inputs(s, lnt_session_node(s, r->first_node + i));
+    for (uint32_t o = 0; o < r->n_out; o++)
+        keep_value(s, s->model->file.operands[r->first_operand + r->n_in + o], false);
+}
+
+static void keep_results(lnt_session *s, const lnt_frame *f)
+{
+    for (uint32_t d = 0; d < f->depth; d++)
+        keep_subgraph(s, f->stack[d].sub, f->stack[d].next);
+    const lnt_rec_subgraph *r = &s->model->sub[f->sub];
+    for (uint32_t o = 0; o < r->n_out; o++)
+        keep_value(s, s->model->file.operands[r->first_operand + r->n_in + o], true);
+    for (uint32_t v = 0; v < s->model->n_values; v++)
+        if (s->fetched[v])
+            keep_value(s, v, true);
+}
+
+/* ---- outputs in memory given from outside ---- */
+
+static lnt_status run_copy(lnt_kernel *k, const lnt_step *step)
+{
+    const size_t bytes = lnt_operand_bytes(step->out[0]);
+    if (bytes)
+        memcpy(lnt_out(k, step, 0), lnt_in(k, step, 0), bytes);
+    return LNT_OK;
+}
+
+/* Memory that output i must end in: NULL if the session may choose. */
+static lnt_status output_target(lnt_session *s, const lnt_frame *f, uint32_t i, void **target, lnt_error *err)
+{
+    const size_t bytes = lnt_operand_bytes(&s->value[s->model->out[i]]);
+    *target = NULL;
+    for (uint32_t k = 0; k < s->n_states; k++) {
+        lnt_state_slot *state = &s->state[k];
+        if (state->output != i)
+            continue;
+        if (!state->next.data || state->next.capacity < bytes)
+            LNT_TRY(lnt_buffer_reserve(s, &state->next, bytes + bytes / 2, err));
+        *target = state->next.data;
+        return LNT_OK;
+    }
+    if (!s->output[i].data)
+        return LNT_OK;
+    const bool by_bounds = f->has_stop && !s->running; /* data will tell what is really needed */
+    LNT_REQUIRE(by_bounds || bytes <= s->output[i].bytes, err, LNT_E_LIMIT, "output %s needs %zu bytes, %zu are given",
+                s->model->file.strings + s->model->file.values[s->model->out[i]].name, bytes, s->output[i].bytes);
+    *target = s->output[i].data;
+    return LNT_OK;
+}
+
+static uint32_t copy_slot(const lnt_session *s, uint32_t i)
+{
+    return s->model->n_values + s->model->n_nodes + i;
+}
+
+static void append_copy(lnt_session *s, lnt_frame *f, uint32_t i, void *target)
+{
+    lnt_output_slot *out = &s->output[i];
+    out->target = s->value[s->model->out[i]];
+    out->target.storage = copy_slot(s, i);
+    out->target.offset = 0;
+    out->copy_in[0] = &s->value[s->model->out[i]];
+    out->copy_out[0] = &out->target;
+    out->copy = (lnt_step){.run = run_copy, .in = out->copy_in, .out = out->copy_out, .n_in = 1, .n_out = 1,
+                           .node = LNT_NONE, .scratch_slot = LNT_NO_STORAGE};
+    s->storage[copy_slot(s, i)] = (lnt_storage){.parent = copy_slot(s, i), .place = LNT_PLACE_OUTPUT};
+    s->slot[copy_slot(s, i)] = target;
+    f->list[f->n_steps++] = &out->copy;
+}
+
+/* Lets the values of outputs be computed right in their targets, or adds a copy at the end. */
+static lnt_status direct_outputs(lnt_session *s, lnt_frame *f, lnt_error *err)
+{
+    for (uint32_t i = 0; i < s->model->n_out && f == &s->root; i++) {
+        const uint32_t value = s->model->out[i];
+        const lnt_operand *v = &s->value[value];
+        lnt_storage *storage = storage_of(s, v);
+        void *target;
+        if (lnt_operand_count(v) < 0 || storage->place == LNT_PLACE_NONE)
+            continue;
+        LNT_TRY(output_target(s, f, i, &target, err));
+        if (!target)
+            continue;
+        if (storage->place == LNT_PLACE_OUTPUT && s->output[i].direct == storage->parent) {
+            s->slot[storage->parent] = target;
+        } else if (storage->place == LNT_PLACE_ARENA && !storage->laid && v->offset == 0 &&
+            storage->bytes == lnt_operand_bytes(v)) {
+            storage->place = LNT_PLACE_OUTPUT;
+            s->slot[storage->parent] = target;
+            s->output[i].direct = storage->parent;
+        } else if (f->complete) {
+            append_copy(s, f, i, target);
+        }
+    }
+    return LNT_OK;
+}
+
+void lnt_point_outputs(lnt_session *s)
+{
+    for (uint32_t i = 0; i < s->model->n_out; i++) {
+        const uint32_t root = lnt_storage_root(s, s->value[s->model->out[i]].storage);
+        void *target = s->output[i].data;
+        for (uint32_t k = 0; k < s->n_states; k++)
+            if (s->state[k].output == i)
+                target = s->state[k].next.data;
+        if (!target)
+            continue;
+        s->slot[copy_slot(s, i)] = target;
+        if (s->output[i].direct == root)
+            s->slot[root] = target;
+    }
+}
+
+/* ---- in place ---- */
+
+/* May the step's output take the memory of input i? */
+static bool can_take(lnt_session *s, const lnt_frame *f, const lnt_step *step, uint32_t at, unsigned i)
+{
+    const lnt_operand *in = step->in[i], *out = step->out[0];
+    if (!in || !(step->in_place >> i & 1))
+        return false;
+    const lnt_storage *from = storage_of(s, in), *to = storage_of(s, out);
+    if (from->place != LNT_PLACE_ARENA || to->place != LNT_PLACE_ARENA || from == to || from->pinned ||
+        from->last != at || in->offset || from->bytes < to->bytes || from->parent >= s->model->n_values ||
+        s->home[from->parent] != f)
+        return false;
+    for (unsigned j = 0; j < step->n_in; j++)
+        if (j != i && step->in[j] && storage_of(s, step->in[j]) == from &&
+            (!(step->in_place >> j & 1) || step->in[j]->offset || step->in[j]->rank != in->rank ||
+             memcmp(step->in[j]->dims, in->dims, in->rank * sizeof *in->dims) != 0))
+            return false;
+    return true;
+}
+
+static void merge_in_place(lnt_session *s, const lnt_frame *f, uint32_t from)
+{
+    for (uint32_t i = from; i < f->n_steps; i++) {
+        const lnt_step *step = f->list[i];
+        if (!step->in_place || !step->out[0] || step->out[0]->offset)
+            continue;
+        for (unsigned n = 0; n < step->n_in && n < 32; n++) {
+            if (!can_take(s, f, step, i, n))
+                continue;
+            lnt_storage *in = storage_of(s, step->in[n]), *out = storage_of(s, step->out[0]);
+            in->last = out->last;
+            in->pinned |= out->pinned;
+            out->parent = in->parent;
+            break;
+        }
+    }
+}
+
+/* ---- offsets ---- */
+
+static bool before_in_size(const lnt_session *s, uint32_t a, uint32_t b)
+{
+    const lnt_storage *x = &s->storage[a], *y = &s->storage[b];
+    return x->bytes != y->bytes ? x->bytes > y->bytes : a < b;
+}
+
+static void sift_down(const lnt_session *s, uint32_t *heap, size_t root, size_t n)
+{
+    for (size_t child; (child = 2 * root + 1) < n; root = child) {
+        if (child + 1 < n && before_in_size(s, heap[child], heap[child + 1]))
+            child++;
+        if (!before_in_size(s, heap[root], heap[child]))
+            return;
+        const uint32_t swap = heap[root];
+        heap[root] = heap[child];
+        heap[child] = swap;
+    }
+}
+
+/* Heapsort, largest first: qsort may allocate. */
+static void sort_by_size(const lnt_session *s, uint32_t *order, size_t n)
+{
+    for (size_t i = n / 2; i-- > 0;)
+        sift_down(s, order, i, n);
+    for (size_t end = n; end-- > 1;) {
+        const uint32_t swap = order[0];
+        order[0] = order[end];
+        order[end] = swap;
+        sift_down(s, order, 0, end);
+    }
+}
+
+static bool overlap(const lnt_storage *a, const lnt_storage *b)
+{
+    return a->first <= b->last && b->first <= a->last;
+}
+
+static size_t extent_of(const lnt_storage *storage)
+{
+    return lnt_round_up(storage->bytes ? storage->bytes : 1, LNT_ALIGN);
+}
+
+/* Puts a storage into the list of laid ones, which is kept in the order of offsets. */
+static void insert_laid(const lnt_session *s, uint32_t *laid, size_t n, uint32_t storage)
+{
+    size_t i = n;
+    for (; i > 0 && s->storage[laid[i - 1]].offset > s->storage[storage].offset; i--)
+        laid[i] = laid[i - 1];
+    laid[i] = storage;
+}
+
+static size_t lowest_gap(const lnt_session *s, const uint32_t *laid, size_t n, const lnt_storage *storage)
+{
+    size_t offset = 0;
+    for (size_t i = 0; i < n; i++) {
+        const lnt_storage *other = &s->storage[laid[i]];
+        if (!overlap(storage, other))
+            continue;
+        if (other->offset >= offset && other->offset - offset >= extent_of(storage))
+            break;
+        const size_t end = other->offset + extent_of(other);
+        offset = end > offset ? end : offset;
+    }
+    return offset;
+}
+
+/* Collects the frame's arena storages: those to lay out into order, those laid and still alive into laid. */
+static void collect(lnt_session *s, lnt_frame *f, uint32_t from, size_t *n_order, size_t *n_laid)
+{
+    *n_order = *n_laid = 0;
+    for (uint32_t i = 0; i < f->n_steps; i++) {
+        const lnt_step *step = f->list[i];
+        for (unsigned o = 0; o <= step->n_out; o++) {
+            const uint32_t number = o < step->n_out
+                                        ? (step->out[o] ? lnt_storage_root(s, step->out[o]->storage) : LNT_NONE)
+                                        : step->scratch_slot;
+            if (number == LNT_NONE || s->storage[number].place != LNT_PLACE_ARENA || s->storage[number].first != i)
+                continue;
+            if (s->storage[number].laid && i < from) {
+                if (s->storage[number].last >= from)
+                    insert_laid(s, f->laid, (*n_laid)++, number);
+            } else {
+                s->storage[number].laid = false;
+                f->order[(*n_order)++] = number;
+            }
+        }
+    }
+}
+
+static lnt_status lay_out(lnt_session *s, lnt_frame *f, uint32_t from, size_t *bytes, lnt_error *err)
+{
+    size_t n_order, n_laid, total = 0;
+    collect(s, f, from, &n_order, &n_laid);
+    sort_by_size(s, f->order, n_order);
+    for (size_t i = 0; i < n_order; i++) {
+        lnt_storage *storage = &s->storage[f->order[i]];
+        LNT_REQUIRE(storage->bytes <= PTRDIFF_MAX / 4, err, LNT_E_LIMIT, "a value of %zu bytes is too large",
+                    storage->bytes);
+        storage->offset = lowest_gap(s, f->laid, n_laid, storage);
+        storage->laid = true;
+        insert_laid(s, f->laid, n_laid++, f->order[i]);
+    }
+    for (size_t i = 0; i < n_laid; i++) {
+        const lnt_storage *storage = &s->storage[f->laid[i]];
+        size_t end;
+        LNT_REQUIRE(lnt_add_size(storage->offset, extent_of(storage), &end), err, LNT_E_LIMIT,
+                    "the arena overflows the address space");
+        total = end > total ? end : total;
+    }
+    *bytes = total;
+    return LNT_OK;
+}
+
+/* ---- memory ---- */
+
+static lnt_status check_limit(const lnt_session *s, size_t bytes, lnt_error *err)
+{
+    const uint64_t limit = s->memory_limit ? s->memory_limit : lnt_available_memory();
+    LNT_REQUIRE(bytes <= limit, err, LNT_E_LIMIT, "the model needs %zu bytes for these shapes, %llu are %s", bytes,
+                (unsigned long long)limit, s->memory_limit ? "allowed" : "free on this machine");
+    return LNT_OK;
+}
+
+static lnt_status grow_arena(lnt_session *s, lnt_frame *f, size_t bytes, lnt_error *err)
+{
+    if (bytes <= f->arena_capacity)
+        return LNT_OK;
+    LNT_REQUIRE(!f->arena_is_callers, err, LNT_E_LIMIT, "the model needs an arena of %zu bytes, %zu are given", bytes,
+                f->arena_capacity);
+    LNT_TRY(check_limit(s, bytes, err));
+    void *grown = lnt_alloc(&s->allocator, bytes, err);
+    if (!grown)
+        return LNT_E_MEMORY;
+    if (f->arena && f->next)
+        memcpy(grown, f->arena, f->arena_capacity);
+    lnt_free(&s->allocator, f->arena);
+    f->arena = grown;
+    f->arena_capacity = bytes;
+    return LNT_OK;
+}
+
+/* Points the slots of all laid storages into the arena and operands at the storages they were merged into. */
+static void resolve(lnt_session *s, lnt_frame *f)
+{
+    char *arena = f->arena ? f->arena : (char *)s->slot; /* with nothing laid out any address will do */
+    for (uint32_t i = 0; i < f->n_steps; i++) {
+        const lnt_step *step = f->list[i];
+        for (unsigned n = 0; n < step->n_in; n++)
+            if (step->in[n])
+                step->in[n]->storage = lnt_storage_root(s, step->in[n]->storage);
+        for (unsigned n = 0; n < step->n_out; n++)
+            if (step->out[n]) {
+                const uint32_t root = step->out[n]->storage = lnt_storage_root(s, step->out[n]->storage);
+                if (s->storage[root].place == LNT_PLACE_ARENA)
+                    s->slot[root] = arena + s->storage[root].offset;
+            }
+        if (step->scratch_slot != LNT_NO_STORAGE)
+            s->slot[step->scratch_slot] = arena + s->storage[step->scratch_slot].offset;
+    }
+}
+
+/* Known contents that lie in the arena, after it moved. */
+static void refresh_lent(lnt_session *s)
+{
+    for (uint32_t v = 0; v < s->model->n_values; v++) {
+        lnt_operand *o = &s->value[v];
+        const uint32_t root = lnt_storage_root(s, o->storage);
+        if (s->lent[v] && o->data && s->storage[root].place == LNT_PLACE_ARENA && s->running)
+            o->data = (char *)s->slot[root] + o->offset;
+    }
+}
+
+lnt_status lnt_plan_frame(lnt_session *s, lnt_frame *f, uint32_t from, lnt_error *err)
+{
+    const void *arena = f->arena;
+    size_t bytes = 0;
+    LNT_TRY(direct_outputs(s, f, err));
+    clear_lifetimes(s, f, from);
+    note_steps(s, f, from);
+    keep_results(s, f);
+    merge_in_place(s, f, from);
+    LNT_TRY(lay_out(s, f, from, &bytes, err));
+    LNT_TRY(grow_arena(s, f, bytes, err));
+    f->arena_bytes = from && f->arena_bytes > bytes ? f->arena_bytes : bytes;
+    resolve(s, f);
+    if (f->arena != arena)
+        refresh_lent(s);
+    return LNT_OK;
+}

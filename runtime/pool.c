@@ -1,0 +1,306 @@
+/* pool.c — worker threads that take slices of a kernel's work.
+ *
+ * One job at a time. The caller opens a gate, takes slices like everybody else, closes the gate when none are
+ * left and waits for the workers that came through it: a worker that sleeps late is not waited for. Workers
+ * spin for a few microseconds after a job, then sleep on a condition variable. A pool that is busy with
+ * another session's job is not waited for: the caller runs its work alone.
+ *
+ *     gate:  | job number : 32 | open : 1 | workers inside : 31 | */
+#include "runtime/internal.h"
+
+#include <pthread.h>
+#include <string.h>
+
+enum {
+    MAX_THREADS = 64,
+    SERIAL_SLICES = 64,  /* of one call on one thread: bounds the time to notice a cancellation */
+    SLICES_PER_THREAD = 8,
+    SPIN_NS = 50 * 1000
+};
+
+#define GATE_OPEN ((uint64_t)1 << 31)
+
+struct lnt_pool {
+    uint32_t threads; /* workers + the caller */
+    pthread_t worker[MAX_THREADS];
+    pthread_mutex_t owner; /* held by the session whose job runs */
+    pthread_mutex_t lock;  /* of sleeping */
+    pthread_cond_t wake;
+    _Atomic(uint64_t) gate;
+    _Atomic(bool) quit;
+    _Atomic(uint32_t) sleepers;
+
+    lnt_kernel *k;
+    lnt_task_fn task;
+    void *arg;
+    int64_t items, slice;
+    _Atomic(int64_t) next;
+    _Atomic(uint32_t) status; /* first failure */
+};
+
+typedef struct worker_start {
+    lnt_pool *pool;
+    uint32_t index;
+} worker_start;
+
+/* ---- floating-point environment ---- */
+
+#if defined(__x86_64__)
+lnt_float_env lnt_float_enter(void)
+{
+    enum { MXCSR_DEFAULT = 0x1f80 };
+    const lnt_float_env saved = {__builtin_ia32_stmxcsr()};
+    if (saved.control != MXCSR_DEFAULT)
+        __builtin_ia32_ldmxcsr(MXCSR_DEFAULT);
+    return saved;
+}
+
+void lnt_float_leave(lnt_float_env saved)
+{
+    __builtin_ia32_ldmxcsr((unsigned)saved.control);
+}
+#elif defined(__aarch64__)
+lnt_float_env lnt_float_enter(void)
+{
+    lnt_float_env saved;
+    __asm__ volatile("mrs %0, fpcr" : "=r"(saved.control));
+    __asm__ volatile("msr fpcr, %0" : : "r"((uint64_t)0));
+    return saved;
+}
+
+void lnt_float_leave(lnt_float_env saved)
+{
+    __asm__ volatile("msr fpcr, %0" : : "r"(saved.control));
+}
+#else
+#include <fenv.h>
+lnt_float_env lnt_float_enter(void)
+{
+    const lnt_float_env saved = {(uint64_t)fegetround()};
+    fesetround(FE_TONEAREST);
+    return saved;
+}
+
+void lnt_float_leave(lnt_float_env saved)
+{
+    fesetround((int)saved.control);
+}
+#endif
+
+/* ---- slices ---- */
+
+void lnt_poll_deadline(lnt_kernel *k)
+{
+    lnt_session *s = k->runtime;
+    if (s && s->deadline_at_ns && lnt_now_ns() >= s->deadline_at_ns) {
+        uint32_t none = 0;
+        atomic_compare_exchange_strong(&s->stop_flag, &none, LNT_E_DEADLINE);
+    }
+}
+
+static lnt_status run_alone(lnt_kernel *k, int64_t items, int64_t grain, lnt_task_fn task, void *arg)
+{
+    int64_t slice = (items + SERIAL_SLICES - 1) / SERIAL_SLICES;
+    slice = slice < grain ? grain : slice;
+    for (int64_t begin = 0; begin < items; begin += slice) {
+        const int64_t end = items - begin < slice ? items : begin + slice;
+        LNT_TRY(task(k, arg, begin, end, 0));
+        lnt_poll_deadline(k);
+        LNT_TRY(lnt_cancelled(k));
+    }
+    return LNT_OK;
+}
+
+static void take_slices(lnt_pool *p, uint32_t thread)
+{
+    for (;;) {
+        const int64_t begin = atomic_fetch_add_explicit(&p->next, p->slice, memory_order_relaxed);
+        if (begin >= p->items)
+            return;
+        const int64_t end = p->items - begin < p->slice ? p->items : begin + p->slice;
+        lnt_status status = p->task(p->k, p->arg, begin, end, thread);
+        if (thread == 0)
+            lnt_poll_deadline(p->k);
+        if (status == LNT_OK)
+            status = lnt_cancelled(p->k);
+        if (status != LNT_OK) {
+            uint32_t none = LNT_OK;
+            atomic_compare_exchange_strong(&p->status, &none, status);
+            atomic_store(&p->next, p->items);
+        }
+    }
+}
+
+static void cpu_relax(void)
+{
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#else
+    atomic_signal_fence(memory_order_seq_cst);
+#endif
+}
+
+static uint32_t gate_job(uint64_t gate)
+{
+    return (uint32_t)(gate >> 32);
+}
+
+/* Waits until a job other than seen is open or the pool ends. */
+static void await_job(lnt_pool *p, uint32_t seen)
+{
+    const uint64_t until = lnt_now_ns() + SPIN_NS;
+    do {
+        for (int i = 0; i < 64; i++) {
+            if (gate_job(atomic_load_explicit(&p->gate, memory_order_acquire)) != seen || atomic_load(&p->quit))
+                return;
+            cpu_relax();
+        }
+    } while (lnt_now_ns() < until);
+    pthread_mutex_lock(&p->lock);
+    atomic_fetch_add(&p->sleepers, 1);
+    while (gate_job(atomic_load(&p->gate)) == seen && !atomic_load(&p->quit))
+        pthread_cond_wait(&p->wake, &p->lock);
+    atomic_fetch_sub(&p->sleepers, 1);
+    pthread_mutex_unlock(&p->lock);
+}
+
+/* Goes through the gate if it is open; *seen becomes the job's number either way. */
+static bool enter_job(lnt_pool *p, uint32_t *seen)
+{
+    uint64_t gate = atomic_load_explicit(&p->gate, memory_order_acquire);
+    do {
+        *seen = gate_job(gate);
+        if (!(gate & GATE_OPEN))
+            return false;
+    } while (!atomic_compare_exchange_weak_explicit(&p->gate, &gate, gate + 1, memory_order_acq_rel,
+                                                    memory_order_acquire));
+    return true;
+}
+
+static void *worker_main(void *arg)
+{
+    const worker_start start = *(worker_start *)arg;
+    lnt_pool *p = start.pool;
+    lnt_free(&lnt_malloc_allocator, arg);
+    lnt_float_enter();
+    uint32_t seen = 0;
+    for (;;) {
+        await_job(p, seen);
+        if (atomic_load(&p->quit))
+            return NULL;
+        if (enter_job(p, &seen)) {
+            take_slices(p, start.index);
+            atomic_fetch_sub_explicit(&p->gate, 1, memory_order_release);
+        }
+    }
+}
+
+static void open_gate(lnt_pool *p)
+{
+    atomic_store(&p->next, 0);
+    atomic_store(&p->status, LNT_OK);
+    const uint64_t job = (uint64_t)gate_job(atomic_load(&p->gate)) + 1;
+    atomic_store(&p->gate, (job << 32) | GATE_OPEN);
+    if (atomic_load(&p->sleepers)) {
+        pthread_mutex_lock(&p->lock);
+        pthread_cond_broadcast(&p->wake);
+        pthread_mutex_unlock(&p->lock);
+    }
+}
+
+static void close_gate(lnt_pool *p)
+{
+    atomic_fetch_and(&p->gate, ~GATE_OPEN);
+    while (atomic_load_explicit(&p->gate, memory_order_acquire) & (GATE_OPEN - 1))
+        cpu_relax();
+}
+
+lnt_status lnt_pool_parallel(lnt_kernel *k, int64_t items, int64_t grain, lnt_task_fn task, void *arg)
+{
+    const lnt_session *s = k->runtime;
+    lnt_pool *p = s->pool;
+    grain = grain < 1 ? 1 : grain;
+    if (!p || k->threads == 1 || items <= grain || pthread_mutex_trylock(&p->owner) != 0)
+        return run_alone(k, items, grain, task, arg);
+    const int64_t wanted = items / (k->threads * SLICES_PER_THREAD);
+    p->slice = wanted > grain ? wanted : grain;
+    p->items = items;
+    p->k = k;
+    p->task = task;
+    p->arg = arg;
+    open_gate(p);
+    take_slices(p, 0);
+    close_gate(p);
+    const lnt_status status = (lnt_status)atomic_load(&p->status);
+    pthread_mutex_unlock(&p->owner);
+    return status;
+}
+
+/* ---- life ---- */
+
+uint32_t lnt_pool_threads(const lnt_pool *pool)
+{
+    return pool ? pool->threads : 1;
+}
+
+static lnt_status start_worker(lnt_pool *p, uint32_t index, lnt_error *err)
+{
+    worker_start *start = lnt_alloc(&lnt_malloc_allocator, sizeof *start, err);
+    if (!start)
+        return LNT_E_MEMORY;
+    *start = (worker_start){p, index};
+    if (pthread_create(&p->worker[index], NULL, worker_main, start) != 0) {
+        lnt_free(&lnt_malloc_allocator, start);
+        return lnt_fail(err, LNT_E_LIMIT, "cannot start thread %u of %u", index, p->threads);
+    }
+    return LNT_OK;
+}
+
+static void stop_workers(lnt_pool *p, uint32_t n)
+{
+    pthread_mutex_lock(&p->lock);
+    atomic_store(&p->quit, true);
+    pthread_cond_broadcast(&p->wake);
+    pthread_mutex_unlock(&p->lock);
+    for (uint32_t i = 1; i < n; i++)
+        pthread_join(p->worker[i], NULL);
+    pthread_mutex_destroy(&p->owner);
+    pthread_mutex_destroy(&p->lock);
+    pthread_cond_destroy(&p->wake);
+    lnt_free(&lnt_malloc_allocator, p);
+}
+
+lnt_status lnt_pool_create(uint32_t threads, lnt_pool **pool, lnt_error *err)
+{
+    lnt_error_clear(err);
+    LNT_REQUIRE(pool, err, LNT_E_ARGUMENT, "pool must be given");
+    *pool = NULL;
+    threads = threads ? threads : lnt_default_threads();
+    threads = threads < MAX_THREADS ? threads : MAX_THREADS;
+    lnt_pool *p = lnt_alloc_zero(&lnt_malloc_allocator, 1, sizeof *p, err);
+    if (!p)
+        return LNT_E_MEMORY;
+    p->threads = threads;
+    pthread_mutex_init(&p->owner, NULL);
+    pthread_mutex_init(&p->lock, NULL);
+    pthread_cond_init(&p->wake, NULL);
+    for (uint32_t i = 1; i < threads; i++) {
+        const lnt_status status = start_worker(p, i, err);
+        if (status != LNT_OK) {
+            stop_workers(p, i);
+            return status;
+        }
+    }
+    *pool = p;
+    return LNT_OK;
+}
+
+void lnt_pool_destroy(lnt_pool **pool)
+{
+    if (!pool || !*pool)
+        return;
+    stop_workers(*pool, (*pool)->threads);
+    *pool = NULL;
+}

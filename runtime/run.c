@@ -1,0 +1,164 @@
+/* run.c — the run loop, and what stands around it. */
+#include "runtime/internal.h"
+
+#include <string.h>
+
+/* ---- trace ---- */
+
+static lnt_status note_step(lnt_session *s, const lnt_step *step, uint64_t start, lnt_error *err)
+{
+    if (s->n_trace == s->trace_capacity) {
+        size_t capacity = s->trace_capacity;
+        LNT_TRY(LNT_GROW(&s->allocator, s->trace_step, capacity, s->n_trace, err));
+        s->trace_capacity = (uint32_t)capacity;
+    }
+    const lnt_node *n = step->node == LNT_NONE ? NULL : lnt_session_node(s, step->node);
+    lnt_trace_step *t = &s->trace_step[s->n_trace++];
+    *t = (lnt_trace_step){.node = n ? n->name : "output",
+                          .op = n ? n->op->name : "Copy",
+                          .start_ns = start - s->trace_origin_ns,
+                          .duration_ns = lnt_now_ns() - start};
+    for (unsigned o = 0; o < step->n_out; o++)
+        if (step->out[o])
+            t->out_bytes += lnt_operand_bytes(step->out[o]);
+    return LNT_OK;
+}
+
+/* ---- the loop ---- */
+
+static lnt_status fail_step(lnt_session *s, const lnt_step *step, lnt_status status, lnt_error *err)
+{
+    if (step->node == LNT_NONE)
+        return lnt_fail(err, status, "%s", lnt_status_text(status));
+    return lnt_node_fail(s, lnt_session_node(s, step->node), status, err);
+}
+
+static lnt_status run_step(lnt_session *s, const lnt_step *step, lnt_error *err)
+{
+    const uint64_t start = s->trace ? lnt_now_ns() : 0;
+    lnt_status status = lnt_cancelled(&s->kernel);
+    if (status == LNT_OK)
+        status = step->run(&s->kernel, step);
+    if (status != LNT_OK)
+        return fail_step(s, step, status, err);
+    return s->trace ? note_step(s, step, start, err) : LNT_OK;
+}
+
+lnt_status lnt_run_frame(lnt_session *s, lnt_frame *f, lnt_error *err)
+{
+    for (;;) {
+        for (; f->next < f->n_steps; f->next++)
+            LNT_TRY(run_step(s, f->list[f->next], err));
+        if (f->complete)
+            return LNT_OK;
+        LNT_TRY(lnt_bind_frame(s, f, err)); /* extents that hang on the data just computed */
+    }
+}
+
+/* ---- a run of the session ---- */
+
+/* True if an input that feeds shapes holds other numbers than at bind. */
+static bool contents_changed(const lnt_session *s)
+{
+    const lnt_model *m = s->model;
+    for (uint32_t i = 0; i < m->n_in; i++) {
+        const lnt_input_slot *in = &s->input[i];
+        if (m->file.values[m->in[i]].flags & 1 && in->tensor.data &&
+            (!in->seen.data || memcmp(in->seen.data, in->tensor.data, in->tensor.bytes) != 0))
+            return true;
+    }
+    return false;
+}
+
+static lnt_status point_inputs(lnt_session *s, lnt_error *err)
+{
+    const lnt_model *m = s->model;
+    for (uint32_t i = 0; i < m->n_in; i++) {
+        lnt_input_slot *in = &s->input[i];
+        void *data = in->tensor.data;
+        LNT_REQUIRE(data || !in->tensor.bytes, err, LNT_E_ARGUMENT, "input %s has a shape but no data",
+                    m->file.strings + m->file.values[m->in[i]].name);
+        if ((uintptr_t)data % lnt_dtype_size(in->tensor.dtype))
+            data = memcpy(in->staging.data, data, in->tensor.bytes);
+        s->slot[m->in[i]] = data ? data : (void *)s->slot;
+    }
+    return LNT_OK;
+}
+
+/* What the outputs computed becomes the input of the next run. */
+static void swap_states(lnt_session *s)
+{
+    for (uint32_t k = 0; k < s->n_states; k++) {
+        lnt_state_slot *state = &s->state[k];
+        lnt_tensor *t = &s->input[state->input].tensor;
+        const lnt_operand *v = &s->value[s->model->out[state->output]];
+        const lnt_buffer now = state->now;
+        state->now = state->next;
+        state->next = now;
+        if (t->rank != v->rank || memcmp(t->dims, v->dims, v->rank * sizeof *v->dims) != 0)
+            s->rebind = true;
+        t->rank = v->rank;
+        memcpy(t->dims, v->dims, sizeof t->dims);
+        t->data = state->now.data;
+        t->bytes = lnt_operand_bytes(v);
+        if (state->next.capacity < t->bytes)
+            s->rebind = true;
+    }
+}
+
+static lnt_status run_session(lnt_session *s, lnt_error *err)
+{
+    if (s->rebind || !s->bound_now || contents_changed(s))
+        LNT_TRY(lnt_bind_session(s, err));
+    LNT_TRY(point_inputs(s, err));
+    lnt_point_outputs(s);
+    s->n_trace = 0;
+    s->trace_origin_ns = s->trace ? lnt_now_ns() : 0;
+    s->deadline_at_ns = s->deadline_us ? lnt_now_ns() + s->deadline_us * 1000 : 0;
+    s->kernel.seed = s->seed;
+    s->kernel.err = err;
+    s->running = true;
+    lnt_frame_rewind(s, &s->root);
+    const lnt_status status = lnt_run_frame(s, &s->root, err);
+    s->running = false;
+    if (status == LNT_OK)
+        swap_states(s);
+    return status;
+}
+
+/* One thread at a time: a second one is told so. */
+static lnt_status enter(lnt_session *s, lnt_error *err)
+{
+    uint32_t idle = 0;
+    LNT_REQUIRE(s, err, LNT_E_ARGUMENT, "session must be given");
+    LNT_REQUIRE(atomic_compare_exchange_strong(&s->busy, &idle, 1), err, LNT_E_BUSY,
+                "the session is running in another thread; give each thread a session of its own");
+    return LNT_OK;
+}
+
+lnt_status lnt_run(lnt_session *s, lnt_error *err)
+{
+    lnt_error own = {0};
+    err = err ? err : &own;
+    lnt_error_clear(err);
+    LNT_TRY(enter(s, err));
+    const lnt_float_env saved = lnt_float_enter();
+    const lnt_status status = run_session(s, err);
+    lnt_float_leave(saved);
+    atomic_store(&s->stop_flag, 0);
+    atomic_store(&s->busy, 0);
+    return status;
+}
+
+lnt_status lnt_bind(lnt_session *s, lnt_error *err)
+{
+    lnt_error own = {0};
+    err = err ? err : &own;
+    lnt_error_clear(err);
+    LNT_TRY(enter(s, err));
+    const lnt_float_env saved = lnt_float_enter();
+    const lnt_status status = lnt_bind_session(s, err);
+    lnt_float_leave(saved);
+    atomic_store(&s->busy, 0);
+    return status;
+}

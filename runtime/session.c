@@ -1,0 +1,502 @@
+/* session.c — the life of a session and what its user gives and takes. */
+#include "runtime/internal.h"
+
+#include "base/checked.h"
+
+#include <string.h>
+
+const lnt_node *lnt_session_node(const lnt_session *s, uint32_t node)
+{
+    return &s->model->node[node];
+}
+
+lnt_status lnt_buffer_reserve(lnt_session *s, lnt_buffer *b, size_t bytes, lnt_error *err)
+{
+    if (b->data && bytes <= b->capacity)
+        return LNT_OK;
+    void *grown = lnt_alloc(&s->allocator, bytes, err);
+    if (!grown)
+        return LNT_E_MEMORY;
+    lnt_free(&s->allocator, b->data);
+    *b = (lnt_buffer){grown, bytes};
+    return LNT_OK;
+}
+
+static void buffer_free(lnt_session *s, lnt_buffer *b)
+{
+    lnt_free(&s->allocator, b->data);
+    *b = (lnt_buffer){NULL, 0};
+}
+
+/* ---- creation ---- */
+
+static lnt_status make_frame(lnt_session *s, lnt_frame *f, uint32_t sub, lnt_error *err)
+{
+    const lnt_model *m = s->model;
+    f->sub = sub;
+    f->capacity = m->n_nodes + m->n_out;
+    f->stack = lnt_bump_alloc(&s->memory, m->file.n_subgraphs * sizeof *f->stack, err);
+    f->stop.stack = lnt_bump_alloc(&s->memory, m->file.n_subgraphs * sizeof *f->stack, err);
+    f->list = lnt_bump_alloc(&s->memory, f->capacity * sizeof *f->list, err);
+    f->order = lnt_bump_alloc(&s->memory, s->n_storages * sizeof *f->order, err);
+    f->laid = lnt_bump_alloc(&s->memory, s->n_storages * sizeof *f->laid, err);
+    return f->stack && f->stop.stack && f->list && f->order && f->laid ? LNT_OK : LNT_E_MEMORY;
+}
+
+static lnt_status make_bodies(lnt_session *s, lnt_error *err)
+{
+    const lnt_model *m = s->model;
+    s->body = lnt_bump_alloc(&s->memory, m->n_nodes * sizeof *s->body, err);
+    if (!s->body)
+        return LNT_E_MEMORY;
+    for (uint32_t i = 0; i < m->n_nodes; i++) {
+        const unsigned id = m->node[i].op->id;
+        if (id != LNT_ID_Loop && id != LNT_ID_Scan)
+            continue;
+        s->body[i] = lnt_bump_alloc(&s->memory, sizeof **s->body, err);
+        if (!s->body[i])
+            return LNT_E_MEMORY;
+        LNT_TRY(make_frame(s, s->body[i], (uint32_t)*lnt_attr_find(&m->node[i], "body")->i, err));
+    }
+    return LNT_OK;
+}
+
+static lnt_status make_tables(lnt_session *s, lnt_error *err)
+{
+    const lnt_model *m = s->model;
+    const lnt_file *f = &m->file;
+    lnt_bump *b = &s->memory;
+    s->n_storages = m->n_values + m->n_nodes + m->n_out;
+    s->n_states = f->n_states;
+    if (!(s->value = lnt_bump_alloc(b, m->n_values * sizeof *s->value, err)) ||
+        !(s->operand = lnt_bump_alloc(b, f->n_operands * sizeof *s->operand, err)) ||
+        !(s->storage = lnt_bump_alloc(b, s->n_storages * sizeof *s->storage, err)) ||
+        !(s->slot = lnt_bump_alloc(b, s->n_storages * sizeof *s->slot, err)) ||
+        !(s->born = lnt_bump_alloc(b, m->n_values * sizeof *s->born, err)) ||
+        !(s->step = lnt_bump_alloc(b, m->n_nodes * sizeof *s->step, err)) ||
+        !(s->owned = lnt_bump_alloc(b, m->n_values * sizeof *s->owned, err)) ||
+        !(s->input = lnt_bump_alloc(b, m->n_in * sizeof *s->input, err)) ||
+        !(s->output = lnt_bump_alloc(b, m->n_out * sizeof *s->output, err)) ||
+        !(s->state = lnt_bump_alloc(b, f->n_states * sizeof *s->state, err)) ||
+        !(s->bound = lnt_bump_alloc(b, f->n_symbols * sizeof *s->bound, err)) ||
+        !(s->fetched = lnt_bump_alloc(b, m->n_values * sizeof *s->fetched, err)) ||
+        !(s->home = lnt_bump_alloc(b, m->n_values * sizeof *s->home, err)) ||
+        !(s->lent = lnt_bump_alloc(b, m->n_values * sizeof *s->lent, err)))
+        return LNT_E_MEMORY;
+    for (uint32_t i = 0; i < f->n_operands; i++)
+        s->operand[i] = f->operands[i] == LNT_NONE ? NULL : &s->value[f->operands[i]];
+    for (uint32_t i = 0; i < f->n_symbols; i++)
+        s->bound[i] = f->symbols[i].bound;
+    for (uint32_t i = 0; i < f->n_states; i++) {
+        s->state[i].input = f->states[i].input;
+        s->state[i].output = f->states[i].output;
+    }
+    memcpy(s->value, m->value, m->n_values * sizeof *s->value);
+    LNT_TRY(make_frame(s, &s->root, 0, err));
+    return make_bodies(s, err);
+}
+
+static lnt_status take_options(lnt_session *s, const lnt_session_options *o, lnt_error *err)
+{
+    lnt_session_options options = {0};
+    if (o)
+        memcpy(&options, o, o->struct_bytes < sizeof options ? o->struct_bytes : sizeof options);
+    s->level = lnt_cpu_level();
+    if (options.level) {
+        lnt_level level;
+        LNT_REQUIRE(lnt_level_from_text(options.level, &level), err, LNT_E_ARGUMENT,
+                    "this build has no level %s; linnet doctor lists them", options.level);
+        LNT_REQUIRE(level <= lnt_cpu_best_level(), err, LNT_E_ARGUMENT, "this CPU cannot run level %s",
+                    options.level);
+        s->level = level;
+    }
+    LNT_REQUIRE((uintptr_t)options.arena % LNT_ALIGN == 0, err, LNT_E_ARGUMENT,
+                "the arena must be aligned to %d bytes", LNT_ALIGN);
+    s->root.arena = options.arena;
+    s->root.arena_capacity = options.arena ? options.arena_bytes : 0;
+    s->root.arena_is_callers = options.arena != NULL;
+    s->memory_limit = options.memory_limit;
+    s->seed = options.seed;
+    s->trace = options.trace;
+    s->pool = options.pool;
+    const uint32_t threads = options.threads ? options.threads : lnt_default_threads();
+    if (!s->pool && threads > 1) {
+        LNT_TRY(lnt_pool_create(threads, &s->pool, err));
+        s->own_pool = true;
+    }
+    return LNT_OK;
+}
+
+lnt_status lnt_session_create(lnt_model *model, const lnt_session_options *options, lnt_session **session,
+                              lnt_error *err)
+{
+    lnt_error_clear(err);
+    LNT_REQUIRE(model && session, err, LNT_E_ARGUMENT, "model and session must be given");
+    *session = NULL;
+    lnt_session *s = lnt_alloc_zero(&model->allocator, 1, sizeof *s, err);
+    if (!s)
+        return LNT_E_MEMORY;
+    s->model = model;
+    s->allocator = model->allocator;
+    lnt_bump_init(&s->memory, &s->allocator);
+    lnt_bump_init(&s->params, &s->allocator);
+    lnt_bump_init(&s->known, &s->allocator);
+    lnt_status status = take_options(s, options, err);
+    if (status == LNT_OK)
+        status = make_tables(s, err);
+    s->kernel = (lnt_kernel){.slot = s->slot,
+                             .threads = lnt_pool_threads(s->pool),
+                             .stop = &s->stop_flag,
+                             .parallel = lnt_pool_parallel,
+                             .runtime = s};
+    *session = s;
+    if (status != LNT_OK)
+        lnt_session_destroy(session);
+    return status;
+}
+
+static void free_arena(lnt_session *s, lnt_frame *f)
+{
+    if (f && !f->arena_is_callers) {
+        lnt_free(&s->allocator, f->arena);
+        f->arena = NULL;
+        f->arena_capacity = 0;
+    }
+}
+
+/* Frees all that can be made again. */
+static void free_working_memory(lnt_session *s)
+{
+    const lnt_model *m = s->model;
+    free_arena(s, &s->root);
+    for (uint32_t i = 0; s->body && i < m->n_nodes; i++)
+        free_arena(s, s->body[i]);
+    for (uint32_t i = 0; s->owned && i < m->n_values; i++)
+        buffer_free(s, &s->owned[i]);
+    for (uint32_t i = 0; s->input && i < m->n_in; i++) {
+        buffer_free(s, &s->input[i].staging);
+        buffer_free(s, &s->input[i].seen);
+    }
+    buffer_free(s, &s->fetch_copy);
+    buffer_free(s, &s->aside);
+    lnt_bump_free(&s->params);
+    lnt_bump_free(&s->known);
+    s->bound_now = false;
+}
+
+void lnt_session_destroy(lnt_session **session)
+{
+    if (!session || !*session)
+        return;
+    lnt_session *s = *session;
+    free_working_memory(s);
+    for (uint32_t i = 0; s->state && i < s->n_states; i++) {
+        buffer_free(s, &s->state[i].now);
+        buffer_free(s, &s->state[i].next);
+    }
+    if (s->own_pool)
+        lnt_pool_destroy(&s->pool);
+    lnt_free(&s->allocator, s->trace_step);
+    lnt_bump_free(&s->memory);
+    const lnt_allocator a = s->allocator;
+    lnt_free(&a, s);
+    *session = NULL;
+}
+
+lnt_status lnt_session_trim(lnt_session *s, lnt_error *err)
+{
+    lnt_error_clear(err);
+    LNT_REQUIRE(!atomic_load(&s->busy), err, LNT_E_BUSY, "the session is running");
+    for (uint32_t i = 0; i < s->model->n_in; i++)
+        if (s->input[i].staging.data)
+            s->input[i].given = false;
+    free_working_memory(s);
+    return LNT_OK;
+}
+
+/* ---- inputs and outputs ---- */
+
+static const char *input_name(const lnt_session *s, uint32_t i)
+{
+    return s->model->file.strings + s->model->file.values[s->model->in[i]].name;
+}
+
+/* Fits a tensor to what the model says of its input, naming the input in the error. */
+static lnt_status check_input(const lnt_session *s, uint32_t i, const lnt_tensor *t, size_t *bytes, lnt_error *err)
+{
+    const lnt_operand *v = &s->model->value[s->model->in[i]];
+    const char *name = input_name(s, i);
+    LNT_REQUIRE(t->dtype == v->dtype, err, LNT_E_TYPE, "input %s takes %s, not %s", name,
+                lnt_dtype_text((lnt_dtype)v->dtype), lnt_dtype_text(t->dtype));
+    LNT_REQUIRE(t->rank <= LNT_MAX_RANK && (v->rank == LNT_RANK_UNKNOWN || t->rank == v->rank), err, LNT_E_SHAPE,
+                "input %s has rank %u, not %u", name, v->rank, t->rank);
+    for (unsigned d = 0; d < t->rank; d++) {
+        LNT_REQUIRE(t->dims[d] >= 0, err, LNT_E_SHAPE, "input %s: extent %lld on axis %u", name,
+                    (long long)t->dims[d], d);
+        LNT_REQUIRE(v->rank == LNT_RANK_UNKNOWN || v->dims[d] < 0 || v->dims[d] == t->dims[d], err, LNT_E_SHAPE,
+                    "input %s has %lld along axis %u, not %lld", name, (long long)v->dims[d], d,
+                    (long long)t->dims[d]);
+        const int64_t bound = v->rank != LNT_RANK_UNKNOWN && v->dims[d] <= -2 ? s->bound[-2 - v->dims[d]] : -1;
+        LNT_REQUIRE(bound < 0 || t->dims[d] <= bound, err, LNT_E_LIMIT,
+                    "input %s: %lld along axis %u is over its bound of %lld", name, (long long)t->dims[d], d,
+                    (long long)bound);
+    }
+    int64_t count;
+    LNT_REQUIRE(lnt_count(t->dims, t->rank, &count) &&
+                    lnt_mul_size((size_t)count, lnt_dtype_size(t->dtype), bytes) && *bytes <= PTRDIFF_MAX,
+                err, LNT_E_SHAPE, "input %s is larger than the address space", name);
+    LNT_REQUIRE(!t->data || t->bytes >= *bytes, err, LNT_E_SHAPE, "input %s needs %zu bytes, %zu are given", name,
+                *bytes, t->bytes);
+    return LNT_OK;
+}
+
+static bool same_shape(const lnt_tensor *a, const lnt_tensor *b)
+{
+    return a->rank == b->rank && memcmp(a->dims, b->dims, a->rank * sizeof *a->dims) == 0;
+}
+
+static int state_of_input(const lnt_session *s, uint32_t i)
+{
+    for (uint32_t k = 0; k < s->n_states; k++)
+        if (s->state[k].input == i)
+            return (int)k;
+    return -1;
+}
+
+lnt_status lnt_set_input(lnt_session *s, uint32_t i, const lnt_tensor *t, lnt_error *err)
+{
+    lnt_error_clear(err);
+    LNT_REQUIRE(s && t && i < s->model->n_in, err, LNT_E_ARGUMENT, "there is no input %u", i);
+    const int state = state_of_input(s, i);
+    if (state >= 0)
+        return lnt_state_set(s, (uint32_t)state, t, err);
+    size_t bytes;
+    LNT_TRY(check_input(s, i, t, &bytes, err));
+    lnt_input_slot *in = &s->input[i];
+    if (!in->given || !same_shape(&in->tensor, t))
+        s->rebind = true;
+    if (t->data && (uintptr_t)t->data % lnt_dtype_size(t->dtype))
+        LNT_TRY(lnt_buffer_reserve(s, &in->staging, bytes, err));
+    in->tensor = *t;
+    in->tensor.bytes = bytes;
+    in->given = true;
+    return LNT_OK;
+}
+
+lnt_status lnt_set_output(lnt_session *s, uint32_t i, void *data, size_t bytes, lnt_error *err)
+{
+    lnt_error_clear(err);
+    LNT_REQUIRE(s && i < s->model->n_out, err, LNT_E_ARGUMENT, "there is no output %u", i);
+    lnt_output_slot *out = &s->output[i];
+    for (uint32_t k = 0; k < s->n_states; k++)
+        LNT_REQUIRE(s->state[k].output != i, err, LNT_E_ARGUMENT, "output %u is a state; read it with lnt_state_get",
+                    i);
+    const size_t align = lnt_dtype_size((lnt_dtype)s->model->value[s->model->out[i]].dtype);
+    LNT_REQUIRE(!align || (uintptr_t)data % align == 0, err, LNT_E_ARGUMENT,
+                "output memory must be aligned to its elements of %zu bytes", align);
+    if (!out->data != !data || bytes < out->bytes)
+        s->rebind = true;
+    out->data = data;
+    out->bytes = data ? bytes : 0;
+    return LNT_OK;
+}
+
+static void fill_tensor(lnt_tensor *t, const lnt_operand *v, const void *data)
+{
+    *t = (lnt_tensor){.dtype = (lnt_dtype)v->dtype, .rank = v->rank, .data = (void *)(uintptr_t)data};
+    memcpy(t->dims, v->dims, sizeof t->dims);
+    t->bytes = lnt_operand_count(v) < 0 ? 0 : lnt_operand_bytes(v);
+}
+
+static const void *value_memory(lnt_session *s, const lnt_operand *v)
+{
+    const char *slot = s->slot[lnt_storage_root(s, v->storage)];
+    return slot ? slot + v->offset : NULL;
+}
+
+lnt_status lnt_get_output(lnt_session *s, uint32_t i, lnt_tensor *t, lnt_error *err)
+{
+    lnt_error_clear(err);
+    LNT_REQUIRE(s && t && i < s->model->n_out, err, LNT_E_ARGUMENT, "there is no output %u", i);
+    LNT_REQUIRE(s->bound_now && !s->rebind, err, LNT_E_ARGUMENT, "bind or run the session before reading outputs");
+    for (uint32_t k = 0; k < s->n_states; k++)
+        if (s->state[k].output == i)
+            return lnt_state_get(s, k, t, err);
+    const lnt_operand *v = &s->value[s->model->out[i]];
+    LNT_REQUIRE(v->rank != LNT_RANK_UNKNOWN, err, LNT_E_ARGUMENT,
+                "output %u is known after a run: its shape depends on data", i);
+    fill_tensor(t, v, s->output[i].data ? s->output[i].data : value_memory(s, v));
+    return LNT_OK;
+}
+
+/* ---- bounds, fetching ---- */
+
+lnt_status lnt_set_bound(lnt_session *s, const char *name, int64_t bound, lnt_error *err)
+{
+    lnt_error_clear(err);
+    const lnt_file *f = &s->model->file;
+    bool found = false;
+    for (uint32_t i = 0; i < f->n_symbols; i++)
+        if (strcmp(f->strings + f->symbols[i].name, name) == 0) {
+            s->bound[i] = bound;
+            found = s->rebind = true;
+        }
+    LNT_REQUIRE(found, err, LNT_E_NOT_FOUND, "the model has no variable extent called %s; linnet info lists them",
+                name);
+    return LNT_OK;
+}
+
+static lnt_status find_value(const lnt_session *s, const char *name, uint32_t *value, lnt_error *err)
+{
+    const lnt_model *m = s->model;
+    for (uint32_t i = 0; i < m->n_values; i++)
+        if (strcmp(m->file.strings + m->file.values[i].name, name) == 0) {
+            *value = i;
+            return LNT_OK;
+        }
+    return lnt_fail(err, LNT_E_NOT_FOUND,
+                    "there is no value %s in the file: if the ONNX model has it, a fusion removed it; convert with "
+                    "--keep %s or --opt none",
+                    name, name);
+}
+
+lnt_status lnt_fetch(lnt_session *s, const char *name, lnt_error *err)
+{
+    lnt_error_clear(err);
+    uint32_t value;
+    LNT_TRY(find_value(s, name, &value, err));
+    s->rebind |= !s->fetched[value];
+    s->fetched[value] = true;
+    return LNT_OK;
+}
+
+/* A value in ONNX order, in memory of the session's if it lies otherwise. */
+static lnt_status plain_copy(lnt_session *s, const lnt_operand *v, const void *data, const void **out,
+                             lnt_error *err)
+{
+    *out = data;
+    if (v->order == LNT_ORDER_PLAIN && !v->packed)
+        return LNT_OK;
+    LNT_TRY(lnt_buffer_reserve(s, &s->fetch_copy, lnt_operand_bytes(v), err));
+    *out = s->fetch_copy.data;
+    if (v->packed) {
+        lnt_unpack(v->packed, data, s->fetch_copy.data);
+        return LNT_OK;
+    }
+    const size_t size = lnt_dtype_size((lnt_dtype)v->dtype);
+    const int64_t n = v->dims[0], c = v->dims[1], positions = n && c ? lnt_operand_count(v) / (n * c) : 0;
+    char *to = s->fetch_copy.data;
+    for (int64_t i = 0; i < n * c; i++)
+        for (int64_t p = 0; p < positions; p++, to += size)
+            memcpy(to, (const char *)data + (size_t)(((i / c) * positions + p) * c + i % c) * size, size);
+    return LNT_OK;
+}
+
+lnt_status lnt_get_value(lnt_session *s, const char *name, lnt_tensor *t, lnt_error *err)
+{
+    lnt_error_clear(err);
+    uint32_t value;
+    LNT_TRY(find_value(s, name, &value, err));
+    const lnt_operand *v = &s->value[value];
+    LNT_REQUIRE(s->fetched[value] || v->constant, err, LNT_E_ARGUMENT, "ask for %s with lnt_fetch before the run",
+                name);
+    LNT_REQUIRE(s->bound_now && !s->rebind && v->rank != LNT_RANK_UNKNOWN && value_memory(s, v), err, LNT_E_ARGUMENT,
+                "%s was not computed: run the session first (a branch not taken has no values)", name);
+    const void *data;
+    LNT_TRY(plain_copy(s, v, value_memory(s, v), &data, err));
+    fill_tensor(t, v, data);
+    return LNT_OK;
+}
+
+/* ---- states ---- */
+
+uint32_t lnt_state_count(const lnt_session *s)
+{
+    return s->n_states;
+}
+
+lnt_status lnt_state_reset(lnt_session *s, lnt_error *err)
+{
+    lnt_error_clear(err);
+    LNT_REQUIRE(!atomic_load(&s->busy), err, LNT_E_BUSY, "the session is running");
+    for (uint32_t k = 0; k < s->n_states; k++)
+        s->input[s->state[k].input].given = false;
+    s->rebind = true;
+    return LNT_OK;
+}
+
+lnt_status lnt_state_set(lnt_session *s, uint32_t k, const lnt_tensor *t, lnt_error *err)
+{
+    lnt_error_clear(err);
+    LNT_REQUIRE(k < s->n_states && t, err, LNT_E_ARGUMENT, "there is no state %u", k);
+    LNT_REQUIRE(t->data, err, LNT_E_ARGUMENT, "state %u needs data", k);
+    lnt_state_slot *state = &s->state[k];
+    lnt_input_slot *in = &s->input[state->input];
+    size_t bytes;
+    LNT_TRY(check_input(s, state->input, t, &bytes, err));
+    LNT_TRY(lnt_buffer_reserve(s, &state->now, bytes, err));
+    memcpy(state->now.data, t->data, bytes);
+    s->rebind |= !in->given || !same_shape(&in->tensor, t);
+    in->tensor = *t;
+    in->tensor.data = state->now.data;
+    in->tensor.bytes = bytes;
+    in->given = true;
+    return LNT_OK;
+}
+
+lnt_status lnt_state_get(lnt_session *s, uint32_t k, lnt_tensor *t, lnt_error *err)
+{
+    lnt_error_clear(err);
+    LNT_REQUIRE(k < s->n_states && t, err, LNT_E_ARGUMENT, "there is no state %u", k);
+    const lnt_input_slot *in = &s->input[s->state[k].input];
+    LNT_REQUIRE(in->given, err, LNT_E_ARGUMENT, "state %u has no contents before bind", k);
+    *t = in->tensor;
+    return LNT_OK;
+}
+
+/* ---- control from outside, and information ---- */
+
+void lnt_cancel(lnt_session *s)
+{
+    uint32_t none = 0;
+    atomic_compare_exchange_strong(&s->stop_flag, &none, LNT_E_CANCELLED);
+}
+
+void lnt_set_deadline(lnt_session *s, uint64_t microseconds)
+{
+    s->deadline_us = microseconds;
+}
+
+void lnt_set_seed(lnt_session *s, uint64_t seed)
+{
+    s->seed = seed;
+}
+
+lnt_status lnt_session_get_info(const lnt_session *s, lnt_session_info *info, lnt_error *err)
+{
+    lnt_error_clear(err);
+    const size_t wanted = info->struct_bytes;
+    lnt_session_info full = {.struct_bytes = wanted,
+                             .arena_bytes = s->root.arena_bytes,
+                             .constant_bytes = s->model->file.tensors_bytes,
+                             .n_steps = s->root.n_steps,
+                             .n_evaluated = s->n_evaluated,
+                             .threads = s->kernel.threads,
+                             .level = lnt_level_text(s->level),
+                             .unbounded = s->unbounded};
+    memcpy(info, &full, wanted < sizeof full ? wanted : sizeof full);
+    return LNT_OK;
+}
+
+uint32_t lnt_trace_count(const lnt_session *s)
+{
+    return s->n_trace;
+}
+
+lnt_status lnt_trace_get(const lnt_session *s, uint32_t i, lnt_trace_step *step)
+{
+    if (i >= s->n_trace)
+        return LNT_E_ARGUMENT;
+    *step = s->trace_step[i];
+    return LNT_OK;
+}
