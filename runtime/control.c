@@ -278,7 +278,7 @@ static lnt_status scan_attr(const lnt_turns *t, const char *name, unsigned i, in
 /* Axis of scan input or output i, within rank. */
 static lnt_status scan_axis(const lnt_turns *t, const char *name, unsigned i, unsigned rank, unsigned *axis)
 {
-    int64_t a;
+    int64_t a = 0;
     LNT_TRY(scan_attr(t, name, i, &a));
     LNT_REQUIRE(a >= -(int64_t)rank && a < (int64_t)rank, t->err, LNT_E_ARGUMENT, "%s names axis %lld of rank %u",
                 name, (long long)a, rank);
@@ -291,8 +291,8 @@ static lnt_status feed_slice(lnt_turns *t, unsigned i, unsigned first, int64_t t
 {
     lnt_session *s = t->s;
     const lnt_operand *v = &s->value[t->n->in[first + i]];
-    unsigned axis;
-    int64_t backwards;
+    unsigned axis = 0;
+    int64_t backwards = 0;
     LNT_TRY(scan_axis(t, "scan_input_axes", i, v->rank, &axis));
     LNT_TRY(scan_attr(t, "scan_input_directions", i, &backwards));
     const slice_walk w = walk_along(v, axis);
@@ -315,8 +315,8 @@ static lnt_status place_slice(lnt_turns *t, unsigned o, unsigned states, int64_t
     lnt_session *s = t->s;
     const uint32_t value = t->n->out[states + o], slice = t->out[states + o];
     const lnt_operand *from = &s->value[slice];
-    unsigned axis;
-    int64_t backwards;
+    unsigned axis = 0;
+    int64_t backwards = 0;
     LNT_REQUIRE(from->rank < LNT_MAX_RANK, t->err, LNT_E_LIMIT, "a scan output has more than %d axes", LNT_MAX_RANK);
     LNT_TRY(scan_axis(t, "scan_output_axes", o, from->rank + 1u, &axis));
     LNT_TRY(scan_attr(t, "scan_output_directions", o, &backwards));
@@ -341,7 +341,7 @@ static lnt_status count_turns(const lnt_turns *t, unsigned states, unsigned scan
 {
     for (unsigned i = 0; i < scans; i++) {
         const lnt_operand *v = &t->s->value[t->n->in[states + i]];
-        unsigned axis;
+        unsigned axis = 0;
         LNT_REQUIRE(v->rank >= 1, t->err, LNT_E_SHAPE, "scan input %u is a scalar", i);
         LNT_TRY(scan_axis(t, "scan_input_axes", i, v->rank, &axis));
         LNT_REQUIRE(i == 0 || v->dims[axis] == *turns, t->err, LNT_E_SHAPE,
