@@ -102,18 +102,18 @@ LNT_INLINE void v_store_n(float *p, vf x, unsigned n)
 #else
 LNT_INLINE vf v_load_n(const float *p, unsigned n)
 {
-    vf x = v_splat(0);
-    for (unsigned i = 0; i < LNT_VL; i++)
-        if (i < n)
-            x[i] = p[i];
-    return x;
+    float lanes[LNT_VL] = {0};
+    for (unsigned i = 0; i < n; i++)
+        lanes[i] = p[i];
+    return v_load(lanes);
 }
 
 LNT_INLINE void v_store_n(float *p, vf x, unsigned n)
 {
-    for (unsigned i = 0; i < LNT_VL; i++)
-        if (i < n)
-            p[i] = x[i];
+    float lanes[LNT_VL];
+    v_store(lanes, x);
+    for (unsigned i = 0; i < n; i++)
+        p[i] = lanes[i];
 }
 #endif
 

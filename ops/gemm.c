@@ -1,0 +1,5 @@
+/* gemm.c — tile kernels of the scalar level: what every compiler makes of four-lane vectors. */
+#define TILE_ROWS 4
+#define TILE_VECTORS 2
+#define DEPTH_BLOCK 256
+#include "ops/gemm_tile.inc.h"

@@ -1,0 +1,243 @@
+/* gemm_driver.c — a product cut into blocks of rows and columns, each computed by one thread.
+ *
+ *   block of C (row_block x column_block)
+ *     for each block of K                  partial sums wait in C
+ *       for a few panels of B              stay in the first-level cache
+ *         for each tile of rows            6 rows or fewer, evenly cut
+ *           tile kernel
+ *     epilogue over the block, still in cache */
+#include "ops/gemm_driver.h"
+
+#include "base/checked.h"
+
+#include <math.h>
+
+enum {
+    BLOCK_TILES = 16,          /* tiles in a block of rows */
+    PANEL_BYTES = 24 * 1024,   /* of panels used at once: they share a first-level cache with a tile's rows */
+    ITEM_WORK_MIN = 32 * 1024, /* multiply-adds worth a thread's while */
+    ITEM_WORK_MAX = 4096 * 1024, /* as many take well under a millisecond */
+    ITEMS_WANTED = 32,
+    GATHER_COLUMNS = 128 /* columns that pay for gathering rows */
+};
+
+static int64_t at_least(int64_t x, int64_t low)
+{
+    return x < low ? low : x;
+}
+
+static int64_t at_most(int64_t x, int64_t high)
+{
+    return x > high ? high : x;
+}
+
+static int64_t divide_up(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+/* Where part i of n begins when total is cut evenly. */
+static int64_t cut(int64_t total, int64_t n, int64_t i)
+{
+    return total / n * i + at_most(total % n, i);
+}
+
+static void plan_depth(lnt_gemm_plan *p)
+{
+    const int64_t tile = p->kernels->tile_rows, block = p->kernels->depth_block;
+    const int64_t depth = (int64_t)p->depth, taps = (int64_t)p->taps;
+    p->depth_parts = p->tap_blocks = 1;
+    if (p->rows <= tile || depth * taps <= block + block / 2)
+        return; /* nothing would be used again, or everything stays anyway */
+    if (depth > block)
+        p->depth_parts = (size_t)divide_up(depth, block);
+    p->tap_blocks = (size_t)(depth > block ? taps : divide_up(taps, at_least(block / at_least(depth, 1), 1)));
+}
+
+void lnt_gemm_plan_blocks(lnt_gemm_plan *p)
+{
+    const int64_t tile = p->kernels->tile_rows, K = (int64_t)(p->taps * p->depth);
+    plan_depth(p);
+    const int64_t part = divide_up(K, (int64_t)(p->tap_blocks * p->depth_parts));
+    p->panels_at_once = (size_t)at_least(PANEL_BYTES / (at_least(part, 1) * LNT_PANEL * 4), 1);
+
+    p->row_blocks = at_least(divide_up(p->rows, tile * BLOCK_TILES), 1);
+    const double rows = fmax((double)p->rows / (double)p->row_blocks, 1);
+    const double column_work = (double)at_least(K, 1) * rows;
+    const double total = column_work * (double)p->columns * (double)p->row_blocks * (double)p->products;
+    const double work = fmin(fmax(total / ITEMS_WANTED, ITEM_WORK_MIN), ITEM_WORK_MAX);
+    int64_t columns = (int64_t)fmin(ceil(work / column_work), (double)p->columns);
+    columns = at_least(columns, p->gathers ? GATHER_COLUMNS : LNT_PANEL);
+    const int64_t panels = at_least(divide_up((int64_t)p->columns, LNT_PANEL), 1);
+    const int64_t panels_in_block = divide_up(columns, LNT_PANEL);
+    p->column_blocks = (size_t)divide_up(panels, panels_in_block);
+    p->column_block = (size_t)(divide_up(panels, (int64_t)p->column_blocks) * LNT_PANEL);
+    p->column_blocks = (size_t)divide_up(panels * LNT_PANEL, (int64_t)p->column_block);
+
+    const double item_work = column_work * fmin((double)p->column_block, (double)p->columns);
+    p->grain = item_work >= 2 * ITEM_WORK_MIN ? 1 : (int64_t)ceil(2 * ITEM_WORK_MIN / item_work);
+    const size_t block_rows = (size_t)at_most(p->rows, tile * BLOCK_TILES);
+    p->gather_bytes = p->gathers ? lnt_round_up(block_rows * (size_t)(part + (int64_t)p->depth) * 4, 64) : 0;
+}
+
+/* One block of C while it is being computed. */
+typedef struct block {
+    const lnt_gemm_call *call;
+    int64_t product, row;
+    unsigned tiles, rows;
+    size_t column, columns;
+    lnt_row_set set[BLOCK_TILES];
+} block;
+
+static unsigned tile_begin(const block *b, unsigned tile)
+{
+    return (unsigned)cut(b->rows, b->tiles, tile);
+}
+
+/* Elements [k_begin, k_end) of K: one tap's part, or whole taps. */
+typedef struct depth_range {
+    size_t tap, taps, first, depth;
+    bool begins, ends; /* with the first, the last element of K */
+} depth_range;
+
+static depth_range depth_block(const lnt_gemm_plan *p, size_t tap_block, size_t part)
+{
+    depth_range r;
+    r.tap = (size_t)cut((int64_t)p->taps, (int64_t)p->tap_blocks, (int64_t)tap_block);
+    r.taps = (size_t)cut((int64_t)p->taps, (int64_t)p->tap_blocks, (int64_t)tap_block + 1) - r.tap;
+    r.first = (size_t)cut((int64_t)p->depth, (int64_t)p->depth_parts, (int64_t)part);
+    r.depth = (size_t)cut((int64_t)p->depth, (int64_t)p->depth_parts, (int64_t)part + 1) - r.first;
+    r.begins = tap_block == 0 && part == 0;
+    r.ends = tap_block + 1 == p->tap_blocks && part + 1 == p->depth_parts;
+    return r;
+}
+
+static void find_rows(block *b, const depth_range *r, float *gather)
+{
+    const lnt_gemm_call *call = b->call;
+    const size_t begin = r->tap * call->plan->depth + r->first;
+    const size_t end = r->taps > 1 ? begin + r->taps * r->depth : begin + r->depth;
+    for (unsigned t = 0; t < b->tiles; t++) {
+        const unsigned first = tile_begin(b, t), n = tile_begin(b, t + 1) - first;
+        call->plan->rows_of(call, b->product, b->row + first, n, begin, end, gather, &b->set[t]);
+        if (b->set[t].gathered)
+            gather += n * (end - begin);
+    }
+}
+
+/* One tile of rows times panels [column, column + columns) over one range of K. */
+static void run_tile(const block *b, unsigned t, const depth_range *r, size_t column, size_t columns)
+{
+    static const ptrdiff_t no_offset = 0;
+    const lnt_gemm_call *call = b->call;
+    const lnt_gemm_plan *p = call->plan;
+    const lnt_row_set *set = &b->set[t];
+    const unsigned n = tile_begin(b, t + 1) - tile_begin(b, t);
+    const float *a[LNT_TILE_ROWS_MAX], *residual[LNT_TILE_ROWS_MAX];
+    float *c[LNT_TILE_ROWS_MAX];
+    for (unsigned i = 0; i < n; i++) {
+        a[i] = set->gathered ? set->a[i] : set->a[i] + r->first;
+        c[i] = call->c + set->out[i] + column;
+        residual[i] = call->residual ? call->residual + set->out[i] + column : NULL;
+    }
+    const size_t k = r->tap * p->depth + r->first;
+    const lnt_tile tile = {
+        .a = a,
+        .c = c,
+        .residual = call->residual && r->ends ? residual : NULL,
+        .tap_offset = set->gathered ? &no_offset : p->tap_offset + r->tap,
+        .taps = set->gathered ? 1 : r->taps,
+        .depth = set->gathered ? r->taps * r->depth : r->depth,
+        .b = call->b + call->b_offset[b->product] + column / LNT_PANEL * p->b_panel + k * p->b_row,
+        .b_row = p->b_row,
+        .b_panel = p->b_panel,
+        .columns = columns,
+        .bias = call->bias && r->ends ? call->bias + (size_t)b->product * call->bias_product + column : NULL,
+        .scale = r->ends ? p->scale : 1.0f,
+        .low = r->ends ? p->low : -INFINITY,
+        .high = r->ends ? p->high : INFINITY,
+        .accumulate = !r->begins,
+    };
+    p->kernels->tile[n](&tile);
+}
+
+static void run_block(block *b, float *gather)
+{
+    const lnt_gemm_plan *p = b->call->plan;
+    const size_t at_once = p->panels_at_once * LNT_PANEL;
+    for (size_t tap_block = 0; tap_block < p->tap_blocks; tap_block++)
+        for (size_t part = 0; part < p->depth_parts; part++) {
+            const depth_range r = depth_block(p, tap_block, part);
+            find_rows(b, &r, gather);
+            for (size_t n = 0; n < b->columns; n += at_once)
+                for (unsigned t = 0; t < b->tiles; t++)
+                    run_tile(b, t, &r, b->column + n, b->columns - n < at_once ? b->columns - n : at_once);
+        }
+}
+
+static void run_epilogue(lnt_kernel *k, const block *b)
+{
+    const lnt_gemm_call *call = b->call;
+    const lnt_gemm_plan *p = call->plan;
+    const int64_t row = b->product * p->epilogue_rows + b->row;
+    const int64_t column = b->product * p->epilogue_columns + (int64_t)b->column;
+    lnt_epilogue_run(p->epilogue, k, call->step, call->c + row * p->ld + column, p->ld, row, b->rows, column,
+                     (int64_t)b->columns);
+}
+
+static lnt_status run_items(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+{
+    const lnt_gemm_call *call = arg;
+    const lnt_gemm_plan *p = call->plan;
+    float *gather = (float *)(void *)(call->gather + thread * p->gather_bytes);
+    block b = {.call = call};
+    for (int64_t item = begin; item < end; item++) {
+        const int64_t columns_at = item % (int64_t)p->column_blocks, rest = item / (int64_t)p->column_blocks;
+        const int64_t rows_at = rest % p->row_blocks;
+        b.product = rest / p->row_blocks;
+        b.row = cut(p->rows, p->row_blocks, rows_at);
+        b.rows = (unsigned)(cut(p->rows, p->row_blocks, rows_at + 1) - b.row);
+        b.tiles = (unsigned)divide_up(b.rows, p->kernels->tile_rows);
+        b.column = (size_t)columns_at * p->column_block;
+        b.columns = (size_t)at_most((int64_t)(p->columns - b.column), (int64_t)p->column_block);
+        run_block(&b, gather);
+        if (p->epilogue)
+            run_epilogue(k, &b);
+    }
+    return LNT_OK;
+}
+
+lnt_status lnt_gemm_run(lnt_kernel *k, const lnt_gemm_call *call)
+{
+    const lnt_gemm_plan *p = call->plan;
+    const int64_t items = p->products * p->row_blocks * (int64_t)p->column_blocks;
+    if (p->rows == 0 || p->columns == 0 || items == 0)
+        return LNT_OK;
+    if (items == 1)
+        return run_items(k, (void *)call, 0, 1, 0);
+    return lnt_parallel(k, items, p->grain, run_items, (void *)call);
+}
+
+/* ---- packing at run time ---- */
+
+typedef struct pack_call {
+    const lnt_packed *p;
+    const float *src;
+    float *dst;
+} pack_call;
+
+static lnt_status pack_task(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+{
+    (void)k, (void)thread;
+    const pack_call *c = arg;
+    lnt_pack_panels(c->p, c->src, c->dst, (size_t)begin, (size_t)end);
+    return LNT_OK;
+}
+
+lnt_status lnt_gemm_pack(lnt_kernel *k, const lnt_packed *p, const float *src, float *dst)
+{
+    pack_call c = {p, src, dst};
+    const int64_t panel = (int64_t)p->K * LNT_PANEL;
+    return lnt_parallel(k, (int64_t)lnt_packed_panel_count(p), ITEM_WORK_MIN / at_least(panel, 1) + 1,
+                        pack_task, &c);
+}

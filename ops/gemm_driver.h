@@ -1,0 +1,75 @@
+/* gemm_driver.h — blocking and threads around the tile kernels: how a whole product is computed.
+ *
+ * A product C = A * B may be one of several of the same extents (a batch, the groups of a convolution). Where
+ * the rows of A and C lie is said by a callback, so that convolutions need no matrix of their neighbourhoods.
+ * Blocking follows from the extents and the level alone, never from the number of threads. */
+#ifndef LNT_OPS_GEMM_DRIVER_H
+#define LNT_OPS_GEMM_DRIVER_H
+
+#include "base/kernel.h"
+#include "ops/epilogue.h"
+#include "ops/gemm.h"
+
+typedef struct lnt_gemm_plan lnt_gemm_plan;
+typedef struct lnt_gemm_call lnt_gemm_call;
+
+/* Rows of one tile. */
+typedef struct lnt_row_set {
+    const float *a[LNT_TILE_ROWS_MAX];
+    int64_t out[LNT_TILE_ROWS_MAX]; /* floats from the start of output and residual to the row */
+    bool gathered; /* a[] are the elements [k_begin, k_end) themselves, one after the other */
+} lnt_row_set;
+
+/* Describes rows [row, row + n) of a product for elements [k_begin, k_end) of K; gather has room for n times
+ * as many floats. k_begin and k_end fall between taps or lie within one. */
+typedef void (*lnt_rows_fn)(const lnt_gemm_call *call, int64_t product, int64_t row, unsigned n,
+                            size_t k_begin, size_t k_end, float *gather, lnt_row_set *set);
+
+struct lnt_gemm_plan {
+    const lnt_gemm_kernels *kernels;
+    lnt_rows_fn rows_of;
+    const void *rows_arg;
+    int64_t products, rows;
+    size_t columns, taps, depth;
+    const ptrdiff_t *tap_offset; /* [taps] */
+    size_t b_row, b_panel;       /* as in lnt_tile */
+    float scale, low, high;
+    const lnt_epilogue *epilogue; /* NULL, or a program for every block after it is computed */
+    int64_t epilogue_rows;        /* row of output 0 where product p starts: p * this */
+    int64_t epilogue_columns;     /* column where product p starts: p * this */
+    int64_t ld;                   /* floats from row to row of the output; needed with an epilogue */
+    bool gathers;                 /* rows_of may gather: room is kept for it */
+
+    /* Set by lnt_gemm_plan_blocks. */
+    int64_t row_blocks;
+    size_t column_block, column_blocks;
+    size_t depth_parts; /* blocks of K within one tap, or 1 */
+    size_t tap_blocks;  /* blocks of whole taps; depth_parts or tap_blocks is 1 */
+    size_t panels_at_once;
+    int64_t grain;
+    size_t gather_bytes; /* scratch of one thread */
+};
+
+/* What differs from run to run. */
+struct lnt_gemm_call {
+    const lnt_gemm_plan *plan;
+    const lnt_step *step;
+    const float *a;
+    const float *b;
+    const size_t *b_offset; /* [products] floats from b to the product's panels */
+    float *c;
+    const float *residual; /* lies as c does, or NULL */
+    const float *bias;     /* [columns] of each product one after the other, or NULL */
+    size_t bias_product;   /* floats from product to product of bias */
+    char *gather;          /* threads * gather_bytes */
+};
+
+/* Completes a plan whose other fields are filled in. */
+void lnt_gemm_plan_blocks(lnt_gemm_plan *p);
+
+lnt_status lnt_gemm_run(lnt_kernel *k, const lnt_gemm_call *call);
+
+/* Packs p->groups products of B from ONNX order on all threads. */
+lnt_status lnt_gemm_pack(lnt_kernel *k, const lnt_packed *p, const float *src, float *dst);
+
+#endif

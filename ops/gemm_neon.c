@@ -1,0 +1,16 @@
+/* gemm_neon.c — tile kernels for NEON: 6 x 16 with the 32 registers of AArch64, 4 x 8 with the 16 of ARMv7.
+ */
+#define LNT_SIMD_NEON
+#if defined(__aarch64__)
+#define TILE_ROWS 6
+#define TILE_VECTORS 4
+#else
+#define TILE_ROWS 4
+#define TILE_VECTORS 2
+#endif
+#define DEPTH_BLOCK 256
+/* GCC 12 otherwise lifts all loads of an inner step to its top and then has to spill accumulators. */
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("no-schedule-insns")
+#endif
+#include "ops/gemm_tile.inc.h"
