@@ -14,26 +14,26 @@
 /* ---- extents ---- */
 
 /* The product as three matrices per batch entry. Extents may be unknown (negative) in shape rules. */
-typedef struct product {
+typedef struct matrices {
     int64_t M, K, N;
     bool trans_a, trans_b;
     bool vector_a, vector_b; /* rank 1: its axis of length 1 does not show in the output */
     float alpha, beta;
-} product;
+} matrices;
 
 static bool flag(const lnt_node *node, const char *name)
 {
     return lnt_attr_i(node, name, 0) != 0;
 }
 
-static product product_of(const lnt_node *node, const lnt_operand *a, const lnt_operand *b)
+static matrices matrices_of(const lnt_node *node, const lnt_operand *a, const lnt_operand *b)
 {
-    product p = {.trans_a = flag(node, "transA") && a->rank > 1,
-                 .trans_b = flag(node, "transB") && b->rank > 1,
-                 .vector_a = a->rank == 1,
-                 .vector_b = b->rank == 1,
-                 .alpha = lnt_attr_f(node, "alpha", 1.0f),
-                 .beta = lnt_attr_f(node, "beta", 1.0f)};
+    matrices p = {.trans_a = flag(node, "transA") && a->rank > 1,
+                  .trans_b = flag(node, "transB") && b->rank > 1,
+                  .vector_a = a->rank == 1,
+                  .vector_b = b->rank == 1,
+                  .alpha = lnt_attr_f(node, "alpha", 1.0f),
+                  .beta = lnt_attr_f(node, "beta", 1.0f)};
     const unsigned ra = a->rank, rb = b->rank;
     p.M = p.vector_a ? 1 : a->dims[p.trans_a ? ra - 1 : ra - 2];
     p.K = a->dims[p.vector_a || !p.trans_a ? ra - 1 : ra - 2];
@@ -42,7 +42,7 @@ static product product_of(const lnt_node *node, const lnt_operand *a, const lnt_
 }
 
 /* Extent of B that must equal K. */
-static int64_t inner_of_b(const product *p, const lnt_operand *b)
+static int64_t inner_of_b(const matrices *p, const lnt_operand *b)
 {
     return p->vector_b ? b->dims[0] : b->dims[p->trans_b ? b->rank - 1 : b->rank - 2];
 }
@@ -55,7 +55,7 @@ static lnt_operand batch_of(const lnt_operand *o)
     return batch;
 }
 
-static lnt_status check_inner(const lnt_site *site, const product *p, const lnt_operand *b)
+static lnt_status check_inner(const lnt_site *site, const matrices *p, const lnt_operand *b)
 {
     const int64_t inner = inner_of_b(p, b);
     if (p->K >= 0 && inner >= 0 && p->K != inner)
@@ -69,7 +69,7 @@ lnt_status lnt_shape_matmul(lnt_site *site)
     const lnt_operand *a = site->in[0], *b = site->in[1];
     if (a->rank == 0 || b->rank == 0)
         return LNT_SITE_FAIL(site, LNT_E_SHAPE, "operands must not be scalars");
-    const product p = product_of(site->node, a, b);
+    const matrices p = matrices_of(site->node, a, b);
     LNT_TRY(check_inner(site, &p, b));
     const lnt_operand batch_a = batch_of(a), batch_b = batch_of(b);
     int64_t dims[LNT_MAX_RANK];
@@ -89,7 +89,7 @@ lnt_status lnt_shape_gemm(lnt_site *site)
     const lnt_operand *a = site->in[0], *b = site->in[1], *c = lnt_own_input(site, 2);
     if (a->rank != 2 || b->rank != 2)
         return LNT_SITE_FAIL(site, LNT_E_SHAPE, "A and B must be matrices");
-    const product p = product_of(site->node, a, b);
+    const matrices p = matrices_of(site->node, a, b);
     LNT_TRY(check_inner(site, &p, b));
     const int64_t dims[2] = {p.M, p.N};
     if (c) {
@@ -107,7 +107,7 @@ lnt_status lnt_shape_gemm(lnt_site *site)
 /* ---- what a bound product knows ---- */
 
 typedef struct matmul {
-    product p;
+    matrices p;
     int64_t batch;          /* products to compute, after merging */
     const size_t *offset_a; /* [batch] elements from A to its matrix */
     size_t *offset_b;
@@ -250,8 +250,8 @@ static lnt_status run_matmul_f32(lnt_kernel *k, const lnt_step *s)
     if (m->transpose_a) {
         float *rows = (float *)(void *)(scratch + m->scratch_a);
         transpose_call t = {a, rows, m->p.M, m->p.K};
-        const int64_t matrices = lnt_operand_count(s->in[0]) / (m->p.M * m->p.K ? m->p.M * m->p.K : 1);
-        LNT_TRY(lnt_parallel(k, matrices * m->p.M, 16384 / (m->p.K + 1) + 1, transpose_task, &t));
+        const int64_t count = lnt_operand_count(s->in[0]) / (m->p.M * m->p.K);
+        LNT_TRY(lnt_parallel(k, count * m->p.M, 16384 / (m->p.K + 1) + 1, transpose_task, &t));
         a = rows;
     }
     if (m->expand_c) {
@@ -449,7 +449,7 @@ static lnt_status bind_product(lnt_site *site)
     matmul *m = lnt_bind_params(site, sizeof *m);
     if (!m)
         return LNT_E_MEMORY;
-    m->p = product_of(site->node, a, b);
+    m->p = matrices_of(site->node, a, b);
     LNT_TRY(bind_batch(site, m));
     find_c(site, m);
     return a->dtype == LNT_FLOAT ? bind_f32(site, m) : bind_reference(site, m);

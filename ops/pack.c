@@ -3,8 +3,6 @@
 
 #include "base/checked.h"
 
-#include <string.h>
-
 static bool fits_u32(const lnt_operand *o)
 {
     for (unsigned i = 0; i < o->rank; i++)
@@ -23,18 +21,6 @@ static bool pack_matrix(const lnt_node *node, const lnt_operand *b, lnt_packed *
     const bool transposed = lnt_attr_i(node, "transB", 0) != 0;
     *record = transposed ? lnt_packed_panels(LNT_SOURCE_NK, (uint32_t)groups, columns, rows)
                          : lnt_packed_panels(LNT_SOURCE_KN, (uint32_t)groups, rows, columns);
-    return true;
-}
-
-/* W or R of a recurrent layer: [directions, gates * hidden, K]. */
-static bool pack_gates(unsigned gates, const lnt_operand *w, lnt_packed *record)
-{
-    if (w->rank != 3 || w->dims[1] % gates)
-        return false;
-    *record = lnt_packed_panels(LNT_SOURCE_GATES, (uint32_t)w->dims[0], (uint32_t)w->dims[2],
-                                (uint32_t)w->dims[1] / gates);
-    record->layout = LNT_LAYOUT_GATES_F32;
-    record->gates = gates;
     return true;
 }
 
