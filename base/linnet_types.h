@@ -23,7 +23,7 @@ extern "C" {
 #define LNT_STATUS_LIST(X)                                                                 \
     X(OK, 0, "ok")                                                                         \
     X(E_ARGUMENT, 1, "invalid argument")                                                   \
-    X(E_FILE, 2, "damaged or foreign .lnt file")                                           \
+    X(E_FILE, 2, "damaged or foreign file")                                           \
     X(E_MODEL, 3, "malformed ONNX model")                                                  \
     X(E_UNSUPPORTED, 4, "not supported")                                                   \
     X(E_SHAPE, 5, "shapes do not fit")                                                     \

@@ -7,6 +7,10 @@
 
 #include "base/memory.h"
 
+/* Memory for a tensor of these extents, uninitialised; extents and their product are checked. */
+lnt_status lnt_tensor_alloc(const lnt_allocator *a, lnt_dtype dtype, unsigned rank, const int64_t *dims,
+                            lnt_tensor *out, lnt_error *err);
+
 /* Reads a TensorProto from bytes (a small wire reader of our own; no protobuf). name (may be NULL) receives
  * the tensor's name, cut to name_bytes. */
 lnt_status lnt_tensor_parse_pb(const void *bytes, size_t size, const lnt_allocator *a, lnt_tensor *out,

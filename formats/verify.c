@@ -2,13 +2,11 @@
 #include "formats/verify.h"
 
 #include "base/checked.h"
+#include "formats/byte_order.h"
 #include "formats/hash.h"
 
 #include <inttypes.h>
 #include <string.h>
-
-/* Layout of the bytes is that of the structs, so the host must be little-endian. */
-static const bool host_is_big_endian = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
 
 const char *lnt_section_text(uint32_t kind)
 {
@@ -188,7 +186,7 @@ static lnt_status check_padding(const lnt_file *f, uint32_t n, lnt_error *err)
 
 lnt_status lnt_file_check(const void *bytes, size_t size, bool full, lnt_file *out, lnt_error *err)
 {
-    LNT_REQUIRE(!host_is_big_endian, err, LNT_E_UNSUPPORTED,
+    LNT_REQUIRE(!lnt_host_big_endian, err, LNT_E_UNSUPPORTED,
                 "this machine is big-endian; .lnt files are used in place and need a little-endian one");
     LNT_REQUIRE((uintptr_t)bytes % LNT_FILE_ALIGN == 0, err, LNT_E_ARGUMENT,
                 "the file's bytes must lie at a multiple of %d", LNT_FILE_ALIGN);

@@ -1,0 +1,276 @@
+/* tensor_pb.c — ONNX TensorProto from its wire format.
+ *
+ * A message is a row of fields, each a tag (number << 3 | wire type) and a value. Repeated numbers come one
+ * field each or packed, many in one field; fields come in any order. */
+#include "formats/tensor_file.h"
+
+#include "base/checked.h"
+#include "formats/byte_order.h"
+#include "formats/tensor_parts.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+typedef enum wire_type { VARINT = 0, FIXED64 = 1, BYTES = 2, FIXED32 = 5 } wire_type;
+
+/* Fields of TensorProto. */
+enum {
+    DIMS = 1,
+    DATA_TYPE = 2,
+    SEGMENT = 3, /* where SequenceProto and OptionalProto have their tensors */
+    FLOAT_DATA = 4,
+    INT32_DATA = 5,
+    INT64_DATA = 7,
+    NAME = 8,
+    RAW_DATA = 9,
+    DOUBLE_DATA = 10,
+    UINT64_DATA = 11,
+    EXTERNAL_DATA = 13,
+    DATA_LOCATION = 14
+};
+
+typedef struct wire {
+    const uint8_t *at, *end;
+} wire;
+
+typedef struct field {
+    uint64_t number;
+    wire_type type;
+    uint64_t value; /* of a varint or a fixed number */
+    wire bytes;
+} field;
+
+typedef struct proto {
+    int64_t dims[LNT_MAX_RANK];
+    uint64_t rank; /* as found: may be too large */
+    uint64_t dtype;
+    bool has_raw, elsewhere, not_a_tensor;
+    wire raw, name;
+} proto;
+
+static bool read_varint(wire *w, uint64_t *out)
+{
+    uint64_t value = 0;
+    for (unsigned shift = 0; shift < 64 && w->at < w->end; shift += 7) {
+        const uint8_t byte = *w->at++;
+        value |= (uint64_t)(byte & 0x7f) << shift;
+        if (byte < 0x80) {
+            *out = value;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool read_fixed(wire *w, unsigned n, uint64_t *out)
+{
+    if ((size_t)(w->end - w->at) < n)
+        return false;
+    *out = lnt_load_le(w->at, n);
+    w->at += n;
+    return true;
+}
+
+static bool read_scalar(wire *w, wire_type type, uint64_t *out)
+{
+    switch (type) {
+    case VARINT: return read_varint(w, out);
+    case FIXED64: return read_fixed(w, 8, out);
+    case FIXED32: return read_fixed(w, 4, out);
+    case BYTES: break;
+    }
+    return false;
+}
+
+/* The next field; false if the message is malformed. */
+static bool read_field(wire *w, field *f)
+{
+    uint64_t tag, size;
+    *f = (field){.number = 0};
+    if (!read_varint(w, &tag))
+        return false;
+    f->number = tag >> 3;
+    f->type = (wire_type)(tag & 7);
+    if (f->type != BYTES)
+        return read_scalar(w, f->type, &f->value);
+    if (!read_varint(w, &size) || size > (uint64_t)(w->end - w->at))
+        return false;
+    f->bytes = (wire){w->at, w->at + size};
+    w->at += size;
+    return true;
+}
+
+/* Takes the next element, sent as `type`, out of a repeated field: packed, or the field's one value. */
+static bool next_element(field *f, wire_type type, uint64_t *out)
+{
+    if (f->type == BYTES)
+        return read_scalar(&f->bytes, type, out);
+    *out = f->value;
+    f->bytes.at = f->bytes.end = NULL;
+    return f->type == type;
+}
+
+static bool has_more(const field *f, bool first)
+{
+    return f->type == BYTES ? f->bytes.at < f->bytes.end : first;
+}
+
+static bool add_dims(proto *p, field f)
+{
+    uint64_t value;
+    for (bool first = true; has_more(&f, first); first = false) {
+        if (!next_element(&f, VARINT, &value))
+            return false;
+        if (p->rank < LNT_MAX_RANK)
+            p->dims[p->rank] = (int64_t)value;
+        p->rank++;
+    }
+    return true;
+}
+
+/* All fields but the typed data. False if the message is malformed. */
+static bool scan(wire w, proto *p)
+{
+    field f;
+    while (w.at < w.end) {
+        if (!read_field(&w, &f))
+            return false;
+        switch (f.number) {
+        case DIMS:
+            if (!add_dims(p, f))
+                return false;
+            break;
+        case DATA_TYPE: p->dtype = f.value; break;
+        case SEGMENT: p->not_a_tensor = true; break;
+        case NAME: p->name = f.bytes; break;
+        case RAW_DATA:
+            p->raw = f.bytes;
+            p->has_raw = true;
+            break;
+        case EXTERNAL_DATA: p->elsewhere = true; break;
+        case DATA_LOCATION: p->elsewhere |= f.value != 0; break;
+        }
+    }
+    return true;
+}
+
+static unsigned data_field(lnt_dtype dtype)
+{
+    switch (dtype) {
+    case LNT_FLOAT: return FLOAT_DATA;
+    case LNT_DOUBLE: return DOUBLE_DATA;
+    case LNT_INT64: return INT64_DATA;
+    case LNT_UINT32:
+    case LNT_UINT64: return UINT64_DATA;
+    default: return INT32_DATA;
+    }
+}
+
+static wire_type data_wire_type(unsigned number)
+{
+    return number == FLOAT_DATA ? FIXED32 : number == DOUBLE_DATA ? FIXED64 : VARINT;
+}
+
+/* Does the number, sign-extended to 64 bits or not, fit into bytes? */
+static bool fits(uint64_t value, size_t bytes)
+{
+    if (bytes == sizeof value)
+        return true;
+    const uint64_t range = UINT64_C(1) << (8 * bytes);
+    return value < range || value >= (uint64_t)0 - range / 2;
+}
+
+static void store(void *dst, size_t i, size_t bytes, uint64_t value)
+{
+    uint8_t *at = (uint8_t *)dst + i * bytes;
+    for (size_t b = 0; b < bytes; b++)
+        at[lnt_host_big_endian ? bytes - 1 - b : b] = (uint8_t)(value >> (8 * b));
+}
+
+/* Counts the elements of the typed data into *count and stores those below capacity. */
+static lnt_status read_typed(wire w, lnt_dtype dtype, void *dst, size_t capacity, size_t *count,
+                             lnt_error *err)
+{
+    const unsigned number = data_field(dtype);
+    const size_t bytes = lnt_dtype_size(dtype);
+    field f;
+    *count = 0;
+    while (w.at < w.end) {
+        uint64_t value;
+        if (!read_field(&w, &f))
+            return lnt_fail(err, LNT_E_FILE, "malformed TensorProto");
+        if (f.number != number)
+            continue;
+        for (bool first = true; has_more(&f, first); first = false) {
+            LNT_REQUIRE(next_element(&f, data_wire_type(number), &value), err, LNT_E_FILE,
+                        "malformed data in TensorProto");
+            LNT_REQUIRE(fits(value, bytes), err, LNT_E_VALUE, "element %zu does not fit into %s", *count,
+                        lnt_dtype_text(dtype));
+            if (*count < capacity)
+                store(dst, *count, bytes, value);
+            ++*count;
+        }
+    }
+    return LNT_OK;
+}
+
+static lnt_status check_proto(const proto *p, lnt_error *err)
+{
+    LNT_REQUIRE(!p->not_a_tensor, err, LNT_E_UNSUPPORTED,
+                "holds a sequence or an optional; only plain tensors can be read");
+    LNT_REQUIRE(!p->elsewhere, err, LNT_E_UNSUPPORTED,
+                "its data lies in another file (external data); save the tensor with its data inside");
+    LNT_REQUIRE(p->rank <= LNT_MAX_RANK, err, LNT_E_LIMIT, "rank %" PRIu64 ", at most %d supported", p->rank,
+                LNT_MAX_RANK);
+    LNT_REQUIRE(p->dtype <= INT32_MAX && lnt_dtype_size((lnt_dtype)p->dtype) > 0, err, LNT_E_UNSUPPORTED,
+                "element type %" PRIu64 " (%s) is not supported", p->dtype,
+                lnt_dtype_text((lnt_dtype)p->dtype));
+    return LNT_OK;
+}
+
+/* Elements that the message stores. */
+static lnt_status stored_elements(wire message, const proto *p, size_t *count, lnt_error *err)
+{
+    const size_t size = lnt_dtype_size((lnt_dtype)p->dtype), raw_bytes = (size_t)(p->raw.end - p->raw.at);
+    if (!p->has_raw)
+        return read_typed(message, (lnt_dtype)p->dtype, NULL, 0, count, err);
+    LNT_REQUIRE(raw_bytes % size == 0, err, LNT_E_FILE, "%zu bytes of raw data are no multiple of %zu",
+                raw_bytes, size);
+    *count = raw_bytes / size;
+    return LNT_OK;
+}
+
+static void copy_name(wire from, char *name, size_t name_bytes)
+{
+    size_t n = (size_t)(from.end - from.at);
+    if (!name || name_bytes == 0)
+        return;
+    if (n > name_bytes - 1)
+        n = name_bytes - 1;
+    if (n > 0)
+        memcpy(name, from.at, n);
+    name[n] = '\0';
+}
+
+lnt_status lnt_tensor_parse_pb(const void *bytes, size_t size, const lnt_allocator *a, lnt_tensor *out,
+                               char *name, size_t name_bytes, lnt_error *err)
+{
+    const wire message = {bytes, (const uint8_t *)bytes + size};
+    proto p = {.rank = 0};
+    size_t stored = 0;
+    int64_t needed = 0;
+    LNT_REQUIRE(scan(message, &p), err, LNT_E_FILE, "malformed TensorProto");
+    LNT_TRY(check_proto(&p, err));
+    LNT_TRY(stored_elements(message, &p, &stored, err));
+    LNT_REQUIRE(lnt_count(p.dims, (unsigned)p.rank, &needed) && (uint64_t)needed == stored, err, LNT_E_FILE,
+                "TensorProto holds %zu elements, not what its extents say", stored);
+    const lnt_dtype dtype = (lnt_dtype)p.dtype;
+    LNT_TRY(lnt_tensor_alloc(a, dtype, (unsigned)p.rank, p.dims, out, err));
+    if (p.has_raw)
+        lnt_copy_elements(out->data, p.raw.at, stored, lnt_dtype_size(dtype), lnt_host_big_endian);
+    else
+        LNT_TRY(read_typed(message, dtype, out->data, stored, &stored, err));
+    lnt_tensor_clean_bools(out);
+    copy_name(p.name, name, name_bytes);
+    return LNT_OK;
+}
