@@ -60,8 +60,20 @@ OP(414, 1, CenterCropPad, ONNX, "CenterCropPad", 2, 2, 1, 1, IN0, center_crop_pa
 OP(415, 1, Gather, ONNX, "Gather", 2, 2, 1, 1, IN0, gather, gather, 0, 0)
 OP(416, 1, GatherElements, ONNX, "GatherElements", 2, 2, 1, 1, IN0, gather_elements, gather_elements, 0, 0)
 OP(417, 1, GatherND, ONNX, "GatherND", 2, 2, 1, 1, IN0, gather_nd, gather_nd, 0, 0)
+OP(418, 1, ScatterElements, ONNX, "ScatterElements", 3, 3, 1, 1, IN0, scatter_elements, scatter_elements, 0, 0)
+OP(419, 1, Scatter, ONNX, "Scatter", 3, 3, 1, 1, IN0, scatter_elements, scatter_elements, 0, 0)
+OP(420, 1, ScatterND, ONNX, "ScatterND", 3, 3, 1, 1, IN0, scatter_nd, scatter_nd, 0, 0)
+OP(421, 1, TensorScatter, ONNX, "TensorScatter", 2, 3, 1, 1, IN0, tensor_scatter, tensor_scatter, 0, 0)
 
 /* 500: shapes, constants, ranges, random, selection */
+OP(500, 1, Shape, ONNX, "Shape", 1, 1, 1, 1, INT64, shape, shape, 0, 0)
+OP(501, 1, Size, ONNX, "Size", 1, 1, 1, 1, INT64, size, size, 0, ANY_RANK)
+OP(502, 1, ConstantOfShape, ONNX, "ConstantOfShape", 1, 1, 1, 1, RULE, constant_of_shape, constant_of_shape, V(0), 0)
+OP(503, 1, Range, ONNX, "Range", 3, 3, 1, 1, IN0, range, range, V(0) | V(1) | V(2), 0)
+OP(504, 1, EyeLike, ONNX, "EyeLike", 1, 1, 1, 1, RULE, eye_like, eye_like, 0, 0)
+OP(505, 1, CumSum, ONNX, "CumSum", 2, 2, 1, 1, IN0, same, cum_sum, 0, 0)
+OP(506, 1, CumProd, ONNX, "CumProd", 2, 2, 1, 1, IN0, same, cum_prod, 0, 0)
+OP(507, 1, TopK, ONNX, "TopK", 2, 2, 1, 2, INDEX, top_k, top_k, V(1), 0)
 
 /* 600: quantisation */
 

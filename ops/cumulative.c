@@ -1,0 +1,123 @@
+/* cumulative.c — CumSum and CumProd: running sums and products along an axis. */
+#include "ops/data.h"
+#include "ops/number.h"
+
+enum { COLUMNS = 64 }; /* neighbouring columns that run along the axis together */
+
+typedef struct walk {
+    int64_t n, step; /* elements along the axis; distance between them, negative for reverse */
+    int64_t columns; /* neighbours, at most COLUMNS */
+    bool exclusive;
+} walk;
+
+typedef void (*cumulate_fn)(const walk *w, const void *src, void *dst);
+
+#define CUMULATE(NAME, DT, T, C, load, store, start, OP)                                                     \
+    static void NAME##_##DT(const walk *w, const void *src, void *dst)                                       \
+    {                                                                                                        \
+        C sum[COLUMNS];                                                                                      \
+        const T *x = src;                                                                                    \
+        T *y = dst;                                                                                          \
+        for (int64_t c = 0; c < w->columns; c++)                                                             \
+            sum[c] = start;                                                                                  \
+        for (int64_t i = 0; i < w->n; i++, x += w->step, y += w->step)                                       \
+            for (int64_t c = 0; c < w->columns; c++) {                                                       \
+                const C before = sum[c];                                                                     \
+                sum[c] = before OP load(x[c]);                                                               \
+                y[c] = store(w->exclusive ? before : sum[c]);                                                \
+            }                                                                                                \
+    }
+#define X(DT, T, C, load, store, comparable)                                                                 \
+    CUMULATE(sum, DT, T, C, load, store, 0, +)                                                               \
+    CUMULATE(product, DT, T, C, load, store, 1, *)
+LNT_NUMBER_LIST(X)
+#undef X
+
+typedef struct cumulative_params {
+    cumulate_fn run;
+    bool exclusive, reverse;
+} cumulative_params;
+
+typedef struct cumulative_job {
+    const cumulative_params *p;
+    const char *src;
+    char *dst;
+    int64_t n, inner, blocks, size; /* extent, elements behind the axis, blocks of columns, bytes */
+} cumulative_job;
+
+static lnt_status cumulate_blocks(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+{
+    (void)k;
+    (void)thread;
+    const cumulative_job *job = arg;
+    for (int64_t item = begin; item < end; item++) {
+        const int64_t column = item % job->blocks * COLUMNS, left = job->inner - column;
+        int64_t first = item / job->blocks * job->n * job->inner + column;
+        walk w = {job->n, job->inner, left < COLUMNS ? left : COLUMNS, job->p->exclusive};
+        if (job->p->reverse) {
+            first += (job->n - 1) * job->inner;
+            w.step = -w.step;
+        }
+        job->p->run(&w, job->src + first * job->size, job->dst + first * job->size);
+    }
+    return LNT_OK;
+}
+
+static lnt_status run_cumulative(lnt_kernel *k, const lnt_step *s)
+{
+    const lnt_operand *in = s->in[0];
+    int64_t axis = lnt_index_at(lnt_in(k, s, 1), s->in[1]->dtype == LNT_INT64, 0);
+    if (!lnt_wrap_index(&axis, in->rank))
+        return lnt_fail(k->err, LNT_E_VALUE, "axis %lld is outside a tensor of rank %u", (long long)axis,
+                        in->rank);
+    if (lnt_operand_count(in) == 0)
+        return LNT_OK;
+    cumulative_job job = {.p = s->params, .src = lnt_in(k, s, 0), .dst = lnt_out(k, s, 0)};
+    job.n = in->dims[axis];
+    job.inner = lnt_extent(in, (unsigned)axis + 1, in->rank);
+    job.blocks = (job.inner + COLUMNS - 1) / COLUMNS;
+    job.size = (int64_t)lnt_element_size(in);
+    const int64_t width = job.inner < COLUMNS ? job.inner : COLUMNS;
+    return lnt_parallel(k, lnt_extent(in, 0, (unsigned)axis) * job.blocks,
+                        lnt_grain(job.n * width * job.size), cumulate_blocks, &job);
+}
+
+static lnt_status bind_cumulative(lnt_site *site, cumulate_fn run)
+{
+    const lnt_operand *axis = site->in[1];
+    if (!run)
+        return lnt_bind_unsupported_type(site, (lnt_dtype)site->in[0]->dtype);
+    if (!lnt_is_index_type(axis) || lnt_operand_count(axis) != 1)
+        return LNT_SITE_FAIL(site, LNT_E_TYPE, "axis must be one int32 or int64");
+    cumulative_params *p = lnt_bind_params(site, sizeof *p);
+    if (!p)
+        return LNT_E_MEMORY;
+    p->run = run;
+    p->exclusive = lnt_attr_i(site->node, "exclusive", 0) != 0;
+    p->reverse = lnt_attr_i(site->node, "reverse", 0) != 0;
+    lnt_bind_in_place(site, 0, 0);
+    site->step->run = run_cumulative;
+    return LNT_OK;
+}
+
+lnt_status lnt_bind_cum_sum(lnt_site *site)
+{
+    switch (site->in[0]->dtype) {
+#define X(DT, T, C, load, store, comparable)                                                                 \
+    case LNT_##DT: return bind_cumulative(site, sum_##DT);
+        LNT_NUMBER_LIST(X)
+#undef X
+    default: return bind_cumulative(site, NULL);
+    }
+}
+
+lnt_status lnt_bind_cum_prod(lnt_site *site)
+{
+    switch (site->in[0]->dtype) {
+#define X(DT, T, C, load, store, comparable)                                                                 \
+    case LNT_##DT: return bind_cumulative(site, product_##DT);
+        LNT_NUMBER_LIST(X)
+#undef X
+    default: return bind_cumulative(site, NULL);
+    }
+}
