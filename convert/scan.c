@@ -4,7 +4,7 @@
  * fields that convert/onnx.proto knows as messages are entered; protobuf-c takes all others as bytes. */
 #include "convert/scan.h"
 
-static bool read_varint(lnt_wire *w, uint64_t *value)
+bool lnt_wire_varint(lnt_wire *w, uint64_t *value)
 {
     uint64_t v = 0;
     for (unsigned shift = 0; shift < 64 && w->at < w->end; shift += 7) {
@@ -22,17 +22,17 @@ bool lnt_wire_next(lnt_wire *w, lnt_wire_field *field)
 {
     lnt_wire rest = *w;
     uint64_t key, length = 0;
-    if (!read_varint(&rest, &key) || key >> 3 == 0 || key >> 3 > UINT32_MAX)
+    if (!lnt_wire_varint(&rest, &key) || key >> 3 == 0 || key >> 3 > UINT32_MAX)
         return false;
     *field = (lnt_wire_field){.number = (uint32_t)(key >> 3), .type = key & 7};
     switch (field->type) {
     case 0:
-        if (!read_varint(&rest, &field->value))
+        if (!lnt_wire_varint(&rest, &field->value))
             return false;
         break;
     case 1: length = 8; break;
     case 2:
-        if (!read_varint(&rest, &length))
+        if (!lnt_wire_varint(&rest, &length))
             return false;
         break;
     case 5: length = 4; break;

@@ -25,6 +25,9 @@ static inline lnt_wire lnt_wire_of(const void *bytes, size_t size)
 /* Reads the next field; false at the end of the message or where it is malformed: then w->at != w->end. */
 bool lnt_wire_next(lnt_wire *w, lnt_wire_field *field);
 
+/* Reads one varint, as of a packed field; false at the end or where it is malformed. */
+bool lnt_wire_varint(lnt_wire *w, uint64_t *value);
+
 enum {
     LNT_ONNX_MAX_DEPTH = 200,        /* messages inside messages: about 60 nested subgraphs */
     LNT_ONNX_MAX_MESSAGES = 20000000 /* of all kinds */

@@ -1,0 +1,239 @@
+/* import_tensor.c — tensors of the model, inside it or in files beside it.
+ *
+ * External data may lie in the model's folder only: a location that is absolute, climbs with "..", or leads
+ * out through a symbolic link is refused. */
+#include "convert/import.h"
+
+#include "base/checked.h"
+#include "convert/scan.h"
+#include "formats/tensor_file.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Field numbers of TensorProto and StringStringEntryProto. */
+enum { FIELD_DIMS = 1, FIELD_TYPE = 2, FIELD_NAME = 8, FIELD_EXTERNAL = 13, FIELD_LOCATION = 14 };
+enum { FIELD_KEY = 1, FIELD_VALUE = 2, LOCATION_EXTERNAL = 1 };
+
+static size_t length_of(const lnt_wire *w)
+{
+    return (size_t)(w->end - w->at);
+}
+
+static char *text_of(lnt_importer *im, const lnt_wire *w)
+{
+    return lnt_bump_string(&im->g->memory, (const char *)w->at, length_of(w), im->err);
+}
+
+lnt_status lnt_import_tensor_name(lnt_importer *im, const ProtobufCBinaryData *proto, const char **name)
+{
+    lnt_wire w = lnt_wire_of(proto->data, proto->len);
+    lnt_wire_field f;
+    *name = "";
+    while (lnt_wire_next(&w, &f))
+        if (f.number == FIELD_NAME && f.type == 2 && !(*name = text_of(im, &f.body)))
+            return LNT_E_MEMORY;
+    return LNT_OK;
+}
+
+/* ---- external data ---- */
+
+typedef struct place {
+    const char *location;
+    int64_t offset, length; /* -1: to the end of the file */
+} place;
+
+static lnt_status read_number(lnt_importer *im, const char *text, const char *key, int64_t *out)
+{
+    char *end;
+    *out = strtoll(text, &end, 10);
+    LNT_REQUIRE(*text && !*end && *out >= 0, im->err, LNT_E_MODEL, "external data: %s '%s' is no size", key, text);
+    return LNT_OK;
+}
+
+static lnt_status read_entry(lnt_importer *im, lnt_wire w, place *p)
+{
+    const char *key = "", *value = "";
+    lnt_wire_field f;
+    while (lnt_wire_next(&w, &f)) {
+        if (f.type != 2)
+            continue;
+        const char *text = text_of(im, &f.body);
+        if (!text)
+            return LNT_E_MEMORY;
+        if (f.number == FIELD_KEY)
+            key = text;
+        else if (f.number == FIELD_VALUE)
+            value = text;
+    }
+    if (strcmp(key, "location") == 0)
+        p->location = value;
+    else if (strcmp(key, "offset") == 0)
+        return read_number(im, value, key, &p->offset);
+    else if (strcmp(key, "length") == 0)
+        return read_number(im, value, key, &p->length);
+    return LNT_OK;
+}
+
+/* Type and extents from the wire, varints packed or not; *external tells where the contents are. */
+static lnt_status read_header(lnt_importer *im, const ProtobufCBinaryData *proto, lnt_operand *t, place *p,
+                              bool *external)
+{
+    lnt_wire w = lnt_wire_of(proto->data, proto->len);
+    lnt_wire_field f;
+    uint64_t type = 0, rank = 0;
+    *external = false;
+    while (lnt_wire_next(&w, &f)) {
+        if (f.number == FIELD_TYPE && f.type == 0)
+            type = f.value;
+        else if (f.number == FIELD_LOCATION && f.type == 0)
+            *external = f.value == LOCATION_EXTERNAL;
+        else if (f.number == FIELD_EXTERNAL && f.type == 2)
+            LNT_TRY(read_entry(im, f.body, p));
+        else if (f.number == FIELD_DIMS && f.type == 0) {
+            LNT_REQUIRE(rank < LNT_MAX_RANK && (int64_t)f.value >= 0, im->err, LNT_E_UNSUPPORTED,
+                        "a tensor has a negative extent or more than %d", LNT_MAX_RANK);
+            t->dims[rank++] = (int64_t)f.value;
+        } else if (f.number == FIELD_DIMS && f.type == 2) {
+            uint64_t value;
+            while (lnt_wire_varint(&f.body, &value)) {
+                LNT_REQUIRE(rank < LNT_MAX_RANK && (int64_t)value >= 0, im->err, LNT_E_UNSUPPORTED,
+                            "a tensor has a negative extent or more than %d", LNT_MAX_RANK);
+                t->dims[rank++] = (int64_t)value;
+            }
+        }
+    }
+    t->rank = (uint8_t)rank;
+    t->dtype = type <= LNT_BFLOAT16 ? (uint8_t)type : 0;
+    return LNT_OK;
+}
+
+static bool climbs(const char *location)
+{
+    for (const char *part = location; part; part = strchr(part, '/')) {
+        part += *part == '/';
+        if (strncmp(part, "..", 2) == 0 && (part[2] == '/' || !part[2]))
+            return true;
+    }
+    return false;
+}
+
+/* Opens the file of location; it must lie, links resolved, in the model's folder. */
+static lnt_status open_inside(lnt_importer *im, const char *location, int *fd)
+{
+    LNT_REQUIRE(im->folder, im->err, LNT_E_MODEL,
+                "the model keeps tensors in '%s': convert it from a file, not from memory", location);
+    LNT_REQUIRE(location[0] && location[0] != '/' && !strchr(location, '\\') && !climbs(location), im->err,
+                LNT_E_MODEL, "external data at '%s': must be a path inside the model's folder", location);
+    const char *path = lnt_import_text(im, "%s/%s", im->folder[0] ? im->folder : ".", location);
+    if (!path)
+        return LNT_E_MEMORY;
+    char *folder = realpath(im->folder[0] ? im->folder : ".", NULL), *file = realpath(path, NULL);
+    const size_t n = folder ? strlen(folder) : 0;
+    const bool inside = file && folder && strncmp(file, folder, n) == 0 && (file[n] == '/' || folder[n - 1] == '/');
+    const bool found = file != NULL;
+    *fd = inside ? open(file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW) : -1;
+    free(folder);
+    free(file);
+    LNT_REQUIRE(found, im->err, LNT_E_IO, "external data: there is no file '%s' beside the model", location);
+    LNT_REQUIRE(inside, im->err, LNT_E_MODEL, "external data at '%s': a link leads out of the model's folder",
+                location);
+    LNT_REQUIRE(*fd >= 0, im->err, LNT_E_IO, "external data: '%s' cannot be read", location);
+    return LNT_OK;
+}
+
+static lnt_status read_all(lnt_importer *im, int fd, const place *p, uint8_t *to, size_t bytes)
+{
+    for (size_t done = 0; done < bytes;) {
+        const ssize_t got = pread(fd, to + done, bytes - done, (off_t)((size_t)p->offset + done));
+        LNT_REQUIRE(got > 0, im->err, LNT_E_IO, "external data: reading '%s' failed", p->location);
+        done += (size_t)got;
+    }
+    return LNT_OK;
+}
+
+static lnt_status read_from(lnt_importer *im, int fd, const place *p, lnt_operand *t, size_t bytes)
+{
+    struct stat st;
+    LNT_REQUIRE(fstat(fd, &st) == 0 && S_ISREG(st.st_mode), im->err, LNT_E_IO,
+                "external data: '%s' is no regular file", p->location);
+    LNT_REQUIRE(p->length < 0 || (uint64_t)p->length == bytes, im->err, LNT_E_MODEL,
+                "external data in '%s': length %lld, but the tensor has %zu bytes", p->location,
+                (long long)p->length, bytes);
+    LNT_REQUIRE(p->offset <= st.st_size && bytes <= (uint64_t)(st.st_size - p->offset), im->err, LNT_E_MODEL,
+                "external data: %zu bytes at %lld are not inside '%s' (%lld bytes)", bytes, (long long)p->offset,
+                p->location, (long long)st.st_size);
+    uint8_t *data = lnt_bump_alloc(&im->g->memory, bytes, im->err);
+    t->data = data;
+    return data ? read_all(im, fd, p, data, bytes) : LNT_E_MEMORY;
+}
+
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+static void to_host_order(uint8_t *data, size_t bytes, size_t size)
+{
+    for (size_t i = 0; i + size <= bytes; i += size)
+        for (size_t a = 0, b = size - 1; a < b; a++, b--) {
+            const uint8_t held = data[i + a];
+            data[i + a] = data[i + b];
+            data[i + b] = held;
+        }
+}
+#endif
+
+static lnt_status read_external(lnt_importer *im, const place *p, lnt_operand *t, size_t *bytes)
+{
+    const size_t size = lnt_dtype_size((lnt_dtype)t->dtype);
+    LNT_REQUIRE(size > 0, im->err, LNT_E_UNSUPPORTED, "a tensor's element type is not supported");
+    LNT_REQUIRE(p->location, im->err, LNT_E_MODEL, "external data without a location");
+    const int64_t count = lnt_operand_count(t);
+    LNT_REQUIRE(count >= 0 && lnt_mul_size((size_t)count, size, bytes), im->err, LNT_E_MODEL,
+                "external data in '%s': the tensor is too large", p->location);
+    int fd;
+    LNT_TRY(open_inside(im, p->location, &fd));
+    const lnt_status status = read_from(im, fd, p, t, *bytes);
+    close(fd);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    if (status == LNT_OK)
+        to_host_order((uint8_t *)(uintptr_t)t->data, *bytes, size);
+#endif
+    return status;
+}
+
+/* ---- both kinds ---- */
+
+static void *bump_allocate(void *im, size_t bytes)
+{
+    return lnt_bump_alloc(&((lnt_importer *)im)->g->memory, bytes, NULL);
+}
+
+static void bump_release(void *im, void *block)
+{
+    (void)im;
+    (void)block;
+}
+
+lnt_status lnt_import_tensor(lnt_importer *im, const ProtobufCBinaryData *proto, lnt_operand *tensor,
+                             size_t *bytes, const char **name)
+{
+    place p = {.length = -1};
+    bool external;
+    if (name)
+        LNT_TRY(lnt_import_tensor_name(im, proto, name));
+    *tensor = (lnt_operand){.constant = true};
+    LNT_TRY(read_header(im, proto, tensor, &p, &external));
+    if (external)
+        return read_external(im, &p, tensor, bytes);
+    const lnt_allocator graph_memory = {bump_allocate, bump_release, im};
+    lnt_tensor t;
+    LNT_TRY(lnt_tensor_parse_pb(proto->data, proto->len, &graph_memory, &t, NULL, 0, im->err));
+    tensor->dtype = (uint8_t)t.dtype;
+    tensor->rank = (uint8_t)t.rank;
+    memcpy(tensor->dims, t.dims, sizeof tensor->dims);
+    tensor->data = t.data;
+    *bytes = t.bytes;
+    return LNT_OK;
+}
