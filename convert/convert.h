@@ -3,6 +3,7 @@
 #define LNT_CONVERT_CONVERT_H
 
 #include "convert/report.h"
+#include "formats/lnt_format.h"
 
 typedef struct lnt_named_int {
     const char *name;
@@ -56,7 +57,16 @@ lnt_status lnt_convert_memory(const void *onnx, size_t onnx_size, const char *fo
 lnt_status lnt_import(lnt_graph *g, const void *onnx, size_t size, const char *folder,
                       const lnt_convert_options *options, lnt_report *report);
 lnt_status lnt_run_passes(lnt_graph *g, lnt_opt opt, lnt_report *report);
-lnt_status lnt_emit(lnt_graph *g, lnt_report *report, const void *golden, size_t golden_bytes, void **image,
+/* Records of golden vectors; their data fields count from the start of `data`. */
+typedef struct lnt_golden_set {
+    lnt_rec_golden *record;
+    size_t n, capacity;
+    uint8_t *data;
+    size_t data_bytes, data_capacity;
+} lnt_golden_set;
+
+/* golden may be NULL. The image is freed with lnt_free and lnt_malloc_allocator. */
+lnt_status lnt_emit(lnt_graph *g, lnt_report *report, const lnt_golden_set *golden, void **image,
                     size_t *size);
 
 #endif

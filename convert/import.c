@@ -61,13 +61,14 @@ static lnt_status declared_type(lnt_importer *im, const LntOnnx__ValueInfo *v, l
 {
     const LntOnnx__TensorType *t = v->type ? v->type->tensor_type : NULL;
     LNT_REQUIRE(!v->type || t, im->err, LNT_E_UNSUPPORTED,
-                "'%s' is no tensor (sequences, maps, optionals and sparse tensors are not supported)", v->name);
+                "'%s' is no tensor (sequences, maps, optionals and sparse tensors are not supported)",
+                v->name);
     if (!t)
         return LNT_OK;
     if (t->has_elem_type && t->elem_type != LNT_UNDEFINED) {
         LNT_REQUIRE(lnt_dtype_size((lnt_dtype)t->elem_type) > 0, im->err, LNT_E_UNSUPPORTED,
-                    "'%s' has element type number %d (%s), which is not supported", v->name, (int)t->elem_type,
-                    lnt_dtype_text((lnt_dtype)t->elem_type));
+                    "'%s' has element type number %d (%s), which is not supported", v->name,
+                    (int)t->elem_type, lnt_dtype_text((lnt_dtype)t->elem_type));
         info->dtype = (uint8_t)t->elem_type;
     }
     if (t->shape) {
@@ -80,7 +81,8 @@ static lnt_status declared_type(lnt_importer *im, const LntOnnx__ValueInfo *v, l
     return LNT_OK;
 }
 
-/* What a body's input i surely has in common with what it is first fed with: used where nothing is declared. */
+/* What a body's input i surely has in common with what it is first fed with: used where nothing is declared.
+ */
 static lnt_operand fed_type(const lnt_importer *im, const lnt_inode *owner, unsigned i)
 {
     lnt_operand info = {.rank = LNT_RANK_UNKNOWN};
@@ -120,9 +122,9 @@ static lnt_status add_input(lnt_importer *im, const LntOnnx__ValueInfo *v, lnt_o
 static lnt_status add_constant(lnt_importer *im, const char *name, const lnt_operand *t, size_t bytes)
 {
     const char *unique = value_name(im, name);
-    const uint32_t v = unique ? lnt_graph_add_constant(im->g, unique, (lnt_dtype)t->dtype, t->rank, t->dims,
-                                                       t->data, bytes)
-                              : LNT_NONE;
+    const uint32_t v =
+        unique ? lnt_graph_add_constant(im->g, unique, (lnt_dtype)t->dtype, t->rank, t->dims, t->data, bytes)
+               : LNT_NONE;
     return v == LNT_NONE ? LNT_E_MEMORY : lnt_import_bind(im, name, v);
 }
 
@@ -133,7 +135,7 @@ static lnt_status add_initializer(lnt_importer *im, const ProtobufCBinaryData *p
     const char *name;
     LNT_TRY(lnt_import_tensor_name(im, proto, &name));
     LNT_REQUIRE(name[0], im->err, LNT_E_MODEL, "an initializer has no name");
-    if (!im->scope->outer && (lnt_import_overridable(im, name) || lnt_import_baked(im, name)))
+    if (!im->scope->outer && lnt_import_overridable(im, name))
         return LNT_OK;
     const lnt_inode place = {.name = name, .domain = "", .op = "initializer"};
     const lnt_status status = lnt_import_tensor(im, proto, &tensor, &bytes, NULL);
@@ -147,8 +149,10 @@ static lnt_status add_initializer(lnt_importer *im, const ProtobufCBinaryData *p
 static lnt_status add_initializers(lnt_importer *im, const LntOnnx__Graph *graph)
 {
     for (size_t i = 0; i < graph->n_sparse_initializer; i++) {
-        const lnt_inode place = {.name = graph->name ? graph->name : "", .domain = "", .op = "sparse_initializer"};
-        LNT_TRY(lnt_import_unsupported(im, &place, "sparse initializers are not supported: store them dense"));
+        const lnt_inode place = {
+            .name = graph->name ? graph->name : "", .domain = "", .op = "sparse_initializer"};
+        LNT_TRY(
+            lnt_import_unsupported(im, &place, "sparse initializers are not supported: store them dense"));
     }
     for (size_t i = 0; i < graph->n_initializer; i++)
         LNT_TRY(add_initializer(im, &graph->initializer[i]));
@@ -217,6 +221,9 @@ static lnt_status fill_subgraph(lnt_importer *im, const LntOnnx__Graph *graph, c
 lnt_status lnt_import_subgraph(lnt_importer *im, const LntOnnx__Graph *graph, const lnt_inode *owner,
                                uint32_t *sub)
 {
+    LNT_REQUIRE(im->nesting + 1 < LNT_FILE_MAX_NESTING, im->err, LNT_E_LIMIT,
+                "node '%s' (%s): subgraphs are nested deeper than %d", owner->name, owner->op,
+                LNT_FILE_MAX_NESTING);
     *sub = lnt_graph_add_sub(im->g, graph->name ? graph->name : "");
     if (*sub == LNT_NONE)
         return LNT_E_MEMORY;
@@ -224,9 +231,11 @@ lnt_status lnt_import_subgraph(lnt_importer *im, const LntOnnx__Graph *graph, co
     lnt_scope inner = {.outer = im->scope};
     im->scope = &inner;
     im->sub = *sub;
+    im->nesting++;
     const lnt_status status = fill_subgraph(im, graph, owner, *sub);
     im->scope = inner.outer;
     im->sub = outer_sub;
+    im->nesting--;
     lnt_names_free(&inner.names);
     return status;
 }
@@ -235,8 +244,8 @@ static lnt_status bake(lnt_importer *im, const LntOnnx__ValueInfo *v, const lnt_
 {
     lnt_operand info = {.dtype = (uint8_t)t->dtype};
     LNT_TRY(declared_type(im, v, &info));
-    LNT_REQUIRE(info.dtype == t->dtype, im->err, LNT_E_TYPE, "input '%s' is %s, the tensor to bake %s", v->name,
-                lnt_dtype_text((lnt_dtype)info.dtype), lnt_dtype_text(t->dtype));
+    LNT_REQUIRE(info.dtype == t->dtype, im->err, LNT_E_TYPE, "input '%s' is %s, the tensor to bake %s",
+                v->name, lnt_dtype_text((lnt_dtype)info.dtype), lnt_dtype_text(t->dtype));
     info.rank = (uint8_t)t->rank;
     memcpy(info.dims, t->dims, sizeof info.dims);
     info.data = t->data;
@@ -250,23 +259,28 @@ static lnt_status bake(lnt_importer *im, const LntOnnx__ValueInfo *v, const lnt_
 static lnt_status add_model_inputs(lnt_importer *im, const LntOnnx__Graph *graph)
 {
     lnt_graph *g = im->g;
-    uint32_t *in = lnt_bump_alloc(&g->memory, graph->n_input * sizeof *in, im->err), n = 0;
+    uint32_t *in = lnt_bump_alloc(&g->memory, graph->n_input * sizeof *in, im->err), n = 0, position = 0;
     if (!in)
         return LNT_E_MEMORY;
     for (size_t i = 0; i < graph->n_input; i++) {
         const LntOnnx__ValueInfo *v = graph->input[i];
         LNT_REQUIRE(v->name && v->name[0], im->err, LNT_E_MODEL, "input %zu of the model has no name", i);
-        const lnt_tensor *baked = lnt_import_baked(im, v->name);
+        if (lnt_names_find(&im->scope->names, v->name) != LNT_NAMES_NONE)
+            continue;
+        const lnt_tensor *baked = lnt_import_baked(im, position++);
         if (baked) {
             LNT_TRY(bake(im, v, baked));
-        } else if (lnt_names_find(&im->scope->names, v->name) == LNT_NAMES_NONE) {
-            LNT_TRY(add_input(im, v, (lnt_operand){.rank = LNT_RANK_UNKNOWN}, &in[n]));
-            const LntOnnx__TensorType *t = v->type ? v->type->tensor_type : NULL;
-            if (t && t->shape && g->value[in[n]].info.rank == t->shape->n_dim)
-                LNT_TRY(lnt_import_input_dims(im, t->shape, in[n]));
-            n++;
+            continue;
         }
+        LNT_TRY(add_input(im, v, (lnt_operand){.rank = LNT_RANK_UNKNOWN}, &in[n]));
+        const LntOnnx__TensorType *t = v->type ? v->type->tensor_type : NULL;
+        if (t && t->shape && g->value[in[n]].info.rank == t->shape->n_dim)
+            LNT_TRY(lnt_import_input_dims(im, t->shape, in[n]));
+        n++;
     }
+    for (size_t i = 0; i < im->options->n_bake; i++)
+        LNT_REQUIRE(im->options->bake[i].input < position, im->err, LNT_E_NOT_FOUND,
+                    "the model has no input number %u to bake", im->options->bake[i].input);
     g->sub[0].in = in;
     g->sub[0].n_in = n;
     return LNT_OK;

@@ -49,7 +49,8 @@ typedef struct lnt_importer {
     const lnt_call *call; /* NULL outside of functions */
     LntOnnx__OperatorSet *const *opset;
     size_t n_opsets;
-    uint32_t sub; /* where nodes go */
+    uint32_t sub;     /* where nodes go */
+    unsigned nesting; /* subgraphs around them */
     size_t n_nodes;
     lnt_error *err;
 } lnt_importer;
@@ -108,7 +109,8 @@ lnt_status lnt_import_call(lnt_importer *im, const LntOnnx__Function *function, 
 
 /* ---- import_tensor.c ---- */
 
-/* A TensorProto; contents in the graph's memory. *name may be NULL. E_UNSUPPORTED for types we do not have. */
+/* A TensorProto; contents in the graph's memory. *name may be NULL. E_UNSUPPORTED for types we do not have.
+ */
 lnt_status lnt_import_tensor(lnt_importer *im, const ProtobufCBinaryData *proto, lnt_operand *tensor,
                              size_t *bytes, const char **name);
 /* The tensor's name alone, in the graph's memory. */
@@ -116,7 +118,8 @@ lnt_status lnt_import_tensor_name(lnt_importer *im, const ProtobufCBinaryData *p
 
 /* ---- import_options.c ---- */
 
-const lnt_tensor *lnt_import_baked(const lnt_importer *im, const char *input);
+/* The tensor to bake into input number `input`, counted as lnt_baked does; NULL if there is none. */
+const lnt_tensor *lnt_import_baked(const lnt_importer *im, uint32_t input);
 bool lnt_import_overridable(const lnt_importer *im, const char *initializer);
 /* Names the unknown extents of graph input v, fixed where --dim says so. */
 lnt_status lnt_import_input_dims(lnt_importer *im, const LntOnnx__Shape *shape, uint32_t value);
@@ -132,11 +135,11 @@ lnt_status lnt_make(lnt_importer *im, const lnt_inode *n, const char *op, const 
 lnt_status lnt_make_into(lnt_importer *im, const lnt_inode *n, const char *op, const uint32_t *in,
                          unsigned n_in, const lnt_attr *attr, unsigned n_attr, uint32_t out);
 /* An int64 constant: rank 1, or a scalar. */
-lnt_status lnt_make_ints(lnt_importer *im, const lnt_inode *n, const char *what, const int64_t *v, size_t count,
-                         uint32_t *out);
+lnt_status lnt_make_ints(lnt_importer *im, const lnt_inode *n, const char *what, const int64_t *v,
+                         size_t count, uint32_t *out);
 lnt_status lnt_make_int(lnt_importer *im, const lnt_inode *n, const char *what, int64_t v, uint32_t *out);
-lnt_status lnt_make_floats(lnt_importer *im, const lnt_inode *n, const char *what, const float *v, size_t count,
-                           uint32_t *out);
+lnt_status lnt_make_floats(lnt_importer *im, const lnt_inode *n, const char *what, const float *v,
+                           size_t count, uint32_t *out);
 /* A scalar of the given floating-point or integer type; v is exact in it or rounded. */
 lnt_status lnt_make_scalar(lnt_importer *im, const lnt_inode *n, const char *what, lnt_dtype dtype, double v,
                            uint32_t *out);

@@ -94,8 +94,8 @@ static lnt_status check_call(lnt_importer *im, const LntOnnx__Function *f, const
     LNT_REQUIRE(!im->call || im->call->depth < LNT_IMPORT_MAX_CALLS, im->err, LNT_E_LIMIT,
                 "functions are nested deeper than %d", LNT_IMPORT_MAX_CALLS);
     LNT_REQUIRE(n->n_in <= f->n_input && n->n_out <= f->n_output, im->err, LNT_E_MODEL,
-                "node '%s' has %u inputs and %u outputs, function '%s' %zu and %zu", n->name, n->n_in, n->n_out,
-                n->op, f->n_input, f->n_output);
+                "node '%s' has %u inputs and %u outputs, function '%s' %zu and %zu", n->name, n->n_in,
+                n->n_out, n->op, f->n_input, f->n_output);
     return LNT_OK;
 }
 
@@ -104,10 +104,8 @@ lnt_status lnt_import_call(lnt_importer *im, const LntOnnx__Function *f, const l
     LNT_TRY(check_call(im, f, n));
     LNT_REQUIRE(++im->n_nodes <= LNT_IMPORT_MAX_NODES, im->err, LNT_E_LIMIT,
                 "the model has more than %d nodes once its functions are inlined", LNT_IMPORT_MAX_NODES);
-    lnt_call call = {.outer = im->call,
-                     .function = f,
-                     .depth = im->call ? im->call->depth + 1 : 1,
-                     .prefix = n->name};
+    lnt_call call = {
+        .outer = im->call, .function = f, .depth = im->call ? im->call->depth + 1 : 1, .prefix = n->name};
     LNT_TRY(call_attrs(im, f, n, &call));
     const lnt_importer caller = *im;
     lnt_scope scope = {0};

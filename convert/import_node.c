@@ -114,7 +114,8 @@ static lnt_status read_tensor(lnt_importer *im, const LntOnnx__Attribute *p, lnt
     return tensor ? lnt_import_tensor(im, &p->t, tensor, &bytes, NULL) : LNT_E_MEMORY;
 }
 
-static lnt_status read_graph(lnt_importer *im, const LntOnnx__Attribute *p, const lnt_inode *owner, lnt_attr *a)
+static lnt_status read_graph(lnt_importer *im, const LntOnnx__Attribute *p, const lnt_inode *owner,
+                             lnt_attr *a)
 {
     LNT_REQUIRE(p->g, im->err, LNT_E_MODEL, "node '%s' (%s): attribute %s holds no graph", owner->name,
                 owner->op, a->name);
@@ -124,7 +125,8 @@ static lnt_status read_graph(lnt_importer *im, const LntOnnx__Attribute *p, cons
     return keep(im, &number, 1, sizeof number, (const void **)&a->i);
 }
 
-static lnt_status read_attr(lnt_importer *im, const LntOnnx__Attribute *p, const lnt_inode *owner, lnt_attr *a)
+static lnt_status read_attr(lnt_importer *im, const LntOnnx__Attribute *p, const lnt_inode *owner,
+                            lnt_attr *a)
 {
     const int type = type_of(p);
     const size_t counts[] = {[PROTO_STRING] = p->s.len,
@@ -154,8 +156,8 @@ static lnt_status read_attr(lnt_importer *im, const LntOnnx__Attribute *p, const
     case PROTO_TENSOR: a->type = LNT_ATTR_TENSOR; return read_tensor(im, p, a);
     case PROTO_GRAPH: a->type = LNT_ATTR_GRAPH; return read_graph(im, p, owner, a);
     default:
-        return lnt_fail(im->err, LNT_E_UNSUPPORTED, "attribute %s has a type that is not supported (number %d)",
-                        a->name, type);
+        return lnt_fail(im->err, LNT_E_UNSUPPORTED,
+                        "attribute %s has a type that is not supported (number %d)", a->name, type);
     }
 }
 
@@ -177,7 +179,8 @@ lnt_status lnt_import_attrs(lnt_importer *im, LntOnnx__Attribute *const *proto, 
         return LNT_E_MEMORY;
     for (size_t i = 0; i < n_proto; i++) {
         const LntOnnx__Attribute *p = proto[i];
-        LNT_REQUIRE(p->name, im->err, LNT_E_MODEL, "node '%s' (%s): an attribute has no name", n->name, n->op);
+        LNT_REQUIRE(p->name, im->err, LNT_E_MODEL, "node '%s' (%s): an attribute has no name", n->name,
+                    n->op);
         lnt_attr a = {.name = lnt_import_text(im, "%s", p->name)};
         if (!a.name)
             return LNT_E_MEMORY;
@@ -297,7 +300,8 @@ static lnt_status check_counts(lnt_importer *im, const lnt_inode *n, const lnt_o
     if (n->n_in < op->in_min || (op->in_max != 255 && n->n_in > op->in_max))
         return lnt_import_unsupported(im, n, "has %u inputs, not %u to %u", n->n_in, op->in_min, op->in_max);
     if (n->n_out < op->out_min || (op->out_max != 255 && n->n_out > op->out_max))
-        return lnt_import_unsupported(im, n, "has %u outputs, not %u to %u", n->n_out, op->out_min, op->out_max);
+        return lnt_import_unsupported(im, n, "has %u outputs, not %u to %u", n->n_out, op->out_min,
+                                      op->out_max);
     for (unsigned i = 0; i < op->in_min; i++)
         if (n->in[i] == LNT_NONE)
             return lnt_import_unsupported(im, n, "input %u is required", i);

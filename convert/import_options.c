@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
-const lnt_tensor *lnt_import_baked(const lnt_importer *im, const char *input)
+const lnt_tensor *lnt_import_baked(const lnt_importer *im, uint32_t input)
 {
     for (size_t i = 0; i < im->options->n_bake; i++)
-        if (strcmp(im->options->bake[i].name, input) == 0)
+        if (im->options->bake[i].input == input)
             return im->options->bake[i].tensor;
     return NULL;
 }
@@ -44,7 +44,8 @@ static lnt_status symbol_dim(lnt_importer *im, const char *name, uint32_t value,
     const char *copy = lnt_import_text(im, "%s", name);
     if (!copy)
         return LNT_E_MEMORY;
-    g->symbol[g->n_symbols++] = (lnt_gsymbol){.name = copy, .kind = 0, .value = value, .axis = axis, .bound = -1};
+    g->symbol[g->n_symbols++] =
+        (lnt_gsymbol){.name = copy, .kind = 0, .value = value, .axis = axis, .bound = -1};
     return LNT_OK;
 }
 
@@ -98,9 +99,9 @@ static lnt_status add_state(lnt_importer *im, const char *output, const char *in
     LNT_REQUIRE(out->dtype == in->dtype || !out->dtype, im->err, LNT_E_TYPE,
                 "--state %s=%s: the output is %s, the input %s", output, input,
                 lnt_dtype_text((lnt_dtype)out->dtype), lnt_dtype_text((lnt_dtype)in->dtype));
-    LNT_REQUIRE(out->rank == in->rank || out->rank == LNT_RANK_UNKNOWN || in->rank == LNT_RANK_UNKNOWN, im->err,
-                LNT_E_SHAPE, "--state %s=%s: the output has rank %u, the input %u", output, input, out->rank,
-                in->rank);
+    LNT_REQUIRE(out->rank == in->rank || out->rank == LNT_RANK_UNKNOWN || in->rank == LNT_RANK_UNKNOWN,
+                im->err, LNT_E_SHAPE, "--state %s=%s: the output has rank %u, the input %u", output, input,
+                out->rank, in->rank);
     for (size_t i = 0; i < g->n_states; i++)
         LNT_REQUIRE(g->state[i].input != s.input && g->state[i].output != s.output, im->err, LNT_E_ARGUMENT,
                     "--state %s=%s: one of them is a state already", output, input);
@@ -155,9 +156,6 @@ lnt_status lnt_import_apply_options(lnt_importer *im)
     for (size_t i = 0; i < o->n_overridable; i++)
         LNT_REQUIRE(is_input(im, o->overridable[i]), im->err, LNT_E_NOT_FOUND,
                     "--overridable: the model has no input '%s'", o->overridable[i]);
-    for (size_t i = 0; i < o->n_bake; i++)
-        LNT_REQUIRE(is_input(im, o->bake[i].name), im->err, LNT_E_NOT_FOUND, "--bake: the model has no input '%s'",
-                    o->bake[i].name);
     for (size_t i = 0; i < o->n_states; i++)
         LNT_TRY(add_state(im, o->state[i].name, o->state[i].text));
     for (size_t i = 0; i < o->n_meta; i++)

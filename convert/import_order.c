@@ -26,7 +26,7 @@ typedef struct edges {
     lnt_names maker; /* name -> node that computes it */
     struct edge {
         uint32_t reader, next; /* next edge of the same maker */
-    } *edge;
+    } * edge;
     size_t n_edges, capacity;
     uint32_t *first;   /* per node: its first edge, LNT_NONE */
     uint32_t *waiting; /* per node: edges into it from nodes that are not placed */
@@ -69,7 +69,8 @@ static lnt_status collect(edges *e, LntOnnx__Node *const *node, size_t n)
 }
 
 /* Places nodes as soon as all they read is placed. Where that comes to no end (a cycle, or a name of a
- * subgraph taken for one out here) the file's order stands, and the node that reads too early is named later. */
+ * subgraph taken for one out here) the file's order stands, and the node that reads too early is named later.
+ */
 static void sort(edges *e, size_t n, uint32_t *order)
 {
     size_t placed = 0;

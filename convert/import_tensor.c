@@ -51,7 +51,8 @@ static lnt_status read_number(lnt_importer *im, const char *text, const char *ke
 {
     char *end;
     *out = strtoll(text, &end, 10);
-    LNT_REQUIRE(*text && !*end && *out >= 0, im->err, LNT_E_MODEL, "external data: %s '%s' is no size", key, text);
+    LNT_REQUIRE(*text && !*end && *out >= 0, im->err, LNT_E_MODEL, "external data: %s '%s' is no size", key,
+                text);
     return LNT_OK;
 }
 
@@ -134,7 +135,8 @@ static lnt_status open_inside(lnt_importer *im, const char *location, int *fd)
         return LNT_E_MEMORY;
     char *folder = realpath(im->folder[0] ? im->folder : ".", NULL), *file = realpath(path, NULL);
     const size_t n = folder ? strlen(folder) : 0;
-    const bool inside = file && folder && strncmp(file, folder, n) == 0 && (file[n] == '/' || folder[n - 1] == '/');
+    const bool inside =
+        file && folder && strncmp(file, folder, n) == 0 && (file[n] == '/' || folder[n - 1] == '/');
     const bool found = file != NULL;
     *fd = inside ? open(file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW) : -1;
     free(folder);
@@ -165,8 +167,8 @@ static lnt_status read_from(lnt_importer *im, int fd, const place *p, lnt_operan
                 "external data in '%s': length %lld, but the tensor has %zu bytes", p->location,
                 (long long)p->length, bytes);
     LNT_REQUIRE(p->offset <= st.st_size && bytes <= (uint64_t)(st.st_size - p->offset), im->err, LNT_E_MODEL,
-                "external data: %zu bytes at %lld are not inside '%s' (%lld bytes)", bytes, (long long)p->offset,
-                p->location, (long long)st.st_size);
+                "external data: %zu bytes at %lld are not inside '%s' (%lld bytes)", bytes,
+                (long long)p->offset, p->location, (long long)st.st_size);
     uint8_t *data = lnt_bump_alloc(&im->g->memory, bytes, im->err);
     t->data = data;
     return data ? read_all(im, fd, p, data, bytes) : LNT_E_MEMORY;
@@ -192,7 +194,7 @@ static lnt_status read_external(lnt_importer *im, const place *p, lnt_operand *t
     const int64_t count = lnt_operand_count(t);
     LNT_REQUIRE(count >= 0 && lnt_mul_size((size_t)count, size, bytes), im->err, LNT_E_MODEL,
                 "external data in '%s': the tensor is too large", p->location);
-    int fd;
+    int fd = -1;
     LNT_TRY(open_inside(im, p->location, &fd));
     const lnt_status status = read_from(im, fd, p, t, *bytes);
     close(fd);

@@ -1,0 +1,74 @@
+/* convert.c — the whole way from an ONNX model to an image. */
+#include "convert/convert.h"
+
+#include "formats/lnt_file.h"
+
+#include <string.h>
+
+lnt_status lnt_run_passes(lnt_graph *g, lnt_opt opt, lnt_report *report)
+{
+    static const struct {
+        lnt_opt least;
+        lnt_status (*run)(lnt_graph *, lnt_report *);
+    } pass[] = {
+#define X(name, level) {LNT_OPT_##level, lnt_pass_##name},
+        LNT_PASS_LIST(X)
+#undef X
+    };
+    for (size_t i = 0; i < sizeof pass / sizeof pass[0]; i++) {
+        if (opt < pass[i].least)
+            continue;
+        LNT_TRY(pass[i].run(g, report));
+        lnt_graph_sweep(g);
+        LNT_TRY(lnt_graph_infer(g));
+    }
+    return LNT_OK;
+}
+
+/* --dim for extents that are not the inputs' own: an upper bound of a data-dependent symbol. */
+static lnt_status bound_symbols(lnt_graph *g, const lnt_convert_options *options)
+{
+    for (size_t i = 0; i < options->n_dims; i++)
+        for (size_t k = 0; k < g->n_symbols; k++)
+            if (strcmp(g->symbol[k].name, options->dim[i].name) == 0)
+                g->symbol[k].bound = options->dim[i].value;
+    return LNT_OK;
+}
+
+static lnt_status convert(lnt_graph *g, const void *onnx, size_t onnx_size, const char *folder,
+                          const lnt_convert_options *options, lnt_report *report, void **image, size_t *size)
+{
+    LNT_TRY(lnt_import(g, onnx, onnx_size, folder, options, report));
+    LNT_TRY(lnt_run_passes(g, options->opt, report));
+    LNT_TRY(bound_symbols(g, options));
+    return lnt_emit(g, report, NULL, image, size);
+}
+
+lnt_status lnt_convert_memory(const void *onnx, size_t onnx_size, const char *folder,
+                              const lnt_convert_options *options, lnt_report *report, void **image,
+                              size_t *size, lnt_error *err)
+{
+    lnt_error own = {0};
+    lnt_graph g;
+    lnt_graph_init(&g, err ? err : &own);
+    const lnt_status status = convert(&g, onnx, onnx_size, folder, options, report, image, size);
+    lnt_graph_free(&g);
+    return status;
+}
+
+lnt_status lnt_convert_file(const char *path, const lnt_convert_options *options, lnt_report *report,
+                            void **image, size_t *size, lnt_error *err)
+{
+    lnt_blob onnx;
+    LNT_TRY(lnt_blob_open(path, false, &lnt_malloc_allocator, &onnx, err));
+    const char *slash = strrchr(path, '/');
+    char *folder = lnt_alloc_zero(&lnt_malloc_allocator, strlen(path) + 2, 1, err);
+    if (folder)
+        memcpy(folder, slash ? path : ".", slash ? (size_t)(slash - path) + 1 : 1);
+    const lnt_status status =
+        folder ? lnt_convert_memory(onnx.bytes, onnx.size, folder, options, report, image, size, err)
+               : LNT_E_MEMORY;
+    lnt_free(&lnt_malloc_allocator, folder);
+    lnt_blob_close(&onnx);
+    return status;
+}

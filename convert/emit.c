@@ -1,0 +1,430 @@
+/* emit.c — the graph as sections of a .lnt file.
+ *
+ * Subgraphs are numbered as a run would meet them, values and constants in order of first use. What nothing
+ * uses is left out; equal texts and equal constants are stored once. */
+#include "convert/convert.h"
+
+#include "base/checked.h"
+#include "formats/hash.h"
+#include "formats/lnt_file.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { SECTIONS = LNT_SECTION_TENSORS + 1, KEY_BYTES = 256 };
+
+typedef struct buffer {
+    uint8_t *data;
+    size_t n, capacity;
+} buffer;
+
+typedef struct emitter {
+    lnt_graph *g;
+    lnt_report *report;
+    buffer section[SECTIONS]; /* by lnt_section; TENSORS only has its size until all constants are known */
+    lnt_names strings;        /* text -> offset */
+    lnt_names contents;       /* constants by type, extents and hash -> value in the file */
+    uint32_t *value;          /* graph value -> value in the file, LNT_NONE */
+    uint32_t *sub;            /* graph subgraph -> subgraph in the file, LNT_NONE */
+    uint32_t *sub_order;      /* the other way round */
+    uint32_t n_subs;
+    const lnt_operand **constant; /* by constant record: where its bytes are */
+    size_t n_constants, constant_capacity;
+    lnt_error *err;
+} emitter;
+
+/* ---- bytes and texts ---- */
+
+/* Appends bytes; their offset in *at (may be NULL). */
+static lnt_status put(emitter *e, lnt_section section, const void *bytes, size_t n, uint64_t *at)
+{
+    buffer *b = &e->section[section];
+    if (at)
+        *at = b->n;
+    size_t needed;
+    LNT_REQUIRE(lnt_add_size(b->n, n, &needed), e->err, LNT_E_LIMIT, "the file is too large");
+    if (needed > b->capacity) {
+        const size_t capacity = needed > 2 * b->capacity ? needed + 4096 : 2 * b->capacity;
+        uint8_t *wider = lnt_alloc(&lnt_malloc_allocator, capacity, e->err);
+        if (!wider)
+            return LNT_E_MEMORY;
+        if (b->n)
+            memcpy(wider, b->data, b->n);
+        lnt_free(&lnt_malloc_allocator, b->data);
+        b->data = wider;
+        b->capacity = capacity;
+    }
+    if (n)
+        memcpy(b->data + b->n, bytes, n);
+    b->n = needed;
+    return LNT_OK;
+}
+
+/* The number the next record of the section will have. */
+static uint32_t count(const emitter *e, lnt_section section, size_t record)
+{
+    return (uint32_t)(e->section[section].n / record);
+}
+
+/* Attribute data: runs are aligned to 8 bytes. */
+static lnt_status put_data(emitter *e, const void *bytes, size_t n, uint64_t *at)
+{
+    static const uint8_t zero[8] = {0};
+    const size_t used = e->section[LNT_SECTION_ATTR_DATA].n;
+    LNT_TRY(put(e, LNT_SECTION_ATTR_DATA, zero, lnt_round_up(used, 8) - used, NULL));
+    return put(e, LNT_SECTION_ATTR_DATA, bytes, n, at);
+}
+
+static lnt_status put_text(emitter *e, const char *text, uint32_t *at)
+{
+    *at = lnt_names_find(&e->strings, text);
+    if (*at != LNT_NAMES_NONE)
+        return LNT_OK;
+    uint64_t offset;
+    LNT_TRY(put(e, LNT_SECTION_STRINGS, text, strlen(text) + 1, &offset));
+    LNT_REQUIRE(offset < UINT32_MAX, e->err, LNT_E_LIMIT, "the model's names have more than 4 GB");
+    *at = (uint32_t)offset;
+    return lnt_names_set(&e->strings, text, *at, e->err);
+}
+
+/* ---- values ---- */
+
+static lnt_status put_value(emitter *e, const char *name, const lnt_operand *info, bool feeds_shape,
+                            uint32_t constant, uint32_t *number)
+{
+    lnt_rec_value v = {.dtype = info->dtype,
+                       .rank = info->rank,
+                       .order = info->order,
+                       .flags = feeds_shape,
+                       .constant = constant};
+    if (v.rank != LNT_RANK_UNKNOWN)
+        for (unsigned i = 0; i < v.rank; i++)
+            v.dims[i] = info->dims[i];
+    LNT_TRY(put_text(e, name, &v.name));
+    *number = count(e, LNT_SECTION_VALUES, sizeof v);
+    return put(e, LNT_SECTION_VALUES, &v, sizeof v, NULL);
+}
+
+static lnt_status put_packed(emitter *e, const lnt_operand *info, size_t bytes, uint32_t *record)
+{
+    *record = LNT_FILE_NONE;
+    if (!info->packed)
+        return LNT_OK;
+    e->report->packed_bytes += bytes;
+    *record = count(e, LNT_SECTION_PACKED, sizeof *info->packed);
+    return put(e, LNT_SECTION_PACKED, info->packed, sizeof *info->packed, NULL);
+}
+
+/* A constant not stored yet. Its bytes are copied once all are known. */
+static lnt_status put_constant(emitter *e, const char *name, const lnt_operand *info, size_t bytes,
+                               bool feeds_shape, uint32_t *number)
+{
+    size_t *tensors = &e->section[LNT_SECTION_TENSORS].n;
+    lnt_rec_constant c = {.offset = *tensors, .bytes = bytes};
+    LNT_REQUIRE(bytes <= PTRDIFF_MAX / 2 && *tensors <= PTRDIFF_MAX / 2, e->err, LNT_E_LIMIT,
+                "the model's constants overflow the address space");
+    *tensors += lnt_round_up(bytes, LNT_FILE_ALIGN);
+    e->report->constant_bytes += bytes;
+    LNT_TRY(put_packed(e, info, bytes, &c.packed));
+    const uint32_t record = count(e, LNT_SECTION_CONSTANTS, sizeof c);
+    LNT_TRY(put_value(e, name, info, feeds_shape, record, number));
+    c.value = *number;
+    LNT_TRY(LNT_GROW(&lnt_malloc_allocator, e->constant, e->constant_capacity, e->n_constants, e->err));
+    e->constant[e->n_constants++] = info;
+    return put(e, LNT_SECTION_CONSTANTS, &c, sizeof c, NULL);
+}
+
+/* Text that equal constants share, and by the hash nearly only they. */
+static const char *contents_key(emitter *e, const lnt_operand *info, size_t bytes)
+{
+    char *key = lnt_bump_alloc(&e->g->memory, KEY_BYTES, e->err);
+    if (!key)
+        return NULL;
+    int n = snprintf(key, KEY_BYTES, "%llx %llx %d %d", (unsigned long long)lnt_hash(info->data, bytes),
+                     (unsigned long long)(info->packed ? lnt_hash(info->packed, sizeof *info->packed) : 0),
+                     info->dtype, info->order);
+    for (unsigned i = 0; i < info->rank; i++)
+        n += snprintf(key + n, KEY_BYTES - (size_t)n, " %llx", (unsigned long long)info->dims[i]);
+    return key;
+}
+
+static bool is_model_operand(const emitter *e, uint32_t value)
+{
+    const lnt_gsubgraph *s = &e->g->sub[0];
+    for (uint32_t i = 0; i < s->n_out; i++)
+        if (s->out[i] == value)
+            return true;
+    return false;
+}
+
+/* The constant in the file that value may share, stored now if there is none. Outputs of the model and kept
+ * values have a name to defend: they are not shared. */
+static lnt_status share_constant(emitter *e, uint32_t value, uint32_t *number)
+{
+    const lnt_gvalue *v = &e->g->value[value];
+    if (v->keep || is_model_operand(e, value))
+        return put_constant(e, v->name, &v->info, v->bytes, v->feeds_shape, number);
+    const char *key = contents_key(e, &v->info, v->bytes);
+    if (!key)
+        return LNT_E_MEMORY;
+    const uint32_t known = lnt_names_find(&e->contents, key);
+    if (known != LNT_NAMES_NONE) {
+        const lnt_rec_value *values = (const lnt_rec_value *)e->section[LNT_SECTION_VALUES].data;
+        const lnt_operand *other = e->constant[values[known].constant];
+        if (values[known].flags == v->feeds_shape && memcmp(other->data, v->info.data, v->bytes) == 0) {
+            *number = known;
+            return LNT_OK;
+        }
+    }
+    LNT_TRY(put_constant(e, v->name, &v->info, v->bytes, v->feeds_shape, number));
+    return lnt_names_set(&e->contents, key, *number, e->err);
+}
+
+/* The file's number of a graph value, its record written at first use. */
+static lnt_status use_value(emitter *e, uint32_t value, uint32_t *number)
+{
+    if (value == LNT_NONE) {
+        *number = LNT_FILE_NONE;
+        return LNT_OK;
+    }
+    const lnt_gvalue *v = &e->g->value[value];
+    if (e->value[value] == LNT_NONE)
+        LNT_TRY(v->constant
+                    ? share_constant(e, value, &e->value[value])
+                    : put_value(e, v->name, &v->info, v->feeds_shape, LNT_FILE_NONE, &e->value[value]));
+    *number = e->value[value];
+    return LNT_OK;
+}
+
+static lnt_status put_operands(emitter *e, const uint32_t *value, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++) {
+        uint32_t number;
+        LNT_TRY(use_value(e, value[i], &number));
+        LNT_TRY(put(e, LNT_SECTION_OPERANDS, &number, sizeof number, NULL));
+    }
+    return LNT_OK;
+}
+
+/* ---- nodes ---- */
+
+static lnt_status put_string(emitter *e, const char *s, size_t length, uint64_t *at)
+{
+    uint32_t offset;
+    if (strlen(s) != length) /* holds a NUL: stored apart from the texts */
+        return put(e, LNT_SECTION_STRINGS, s, length + 1, at);
+    LNT_TRY(put_text(e, s, &offset));
+    *at = offset;
+    return LNT_OK;
+}
+
+static lnt_status put_strings(emitter *e, const lnt_attr *a, uint64_t *at)
+{
+    uint32_t *offset = lnt_bump_alloc(&e->g->memory, a->count * sizeof *offset, e->err);
+    if (!offset)
+        return LNT_E_MEMORY;
+    for (uint32_t i = 0; i < a->count; i++)
+        LNT_TRY(put_text(e, a->strings[i], &offset[i]));
+    return put_data(e, offset, a->count * sizeof *offset, at);
+}
+
+static lnt_status put_attr(emitter *e, const lnt_gnode *n, const lnt_attr *a)
+{
+    lnt_rec_attr r = {.type = a->type, .count = a->count};
+    uint32_t number;
+    LNT_TRY(put_text(e, a->name, &r.name));
+    switch (a->type) {
+    case LNT_ATTR_INT:
+    case LNT_ATTR_INTS: LNT_TRY(put_data(e, a->i, a->count * sizeof *a->i, &r.data)); break;
+    case LNT_ATTR_FLOAT:
+    case LNT_ATTR_FLOATS: LNT_TRY(put_data(e, a->f, a->count * sizeof *a->f, &r.data)); break;
+    case LNT_ATTR_STRING: LNT_TRY(put_string(e, a->s, a->count, &r.data)); break;
+    case LNT_ATTR_STRINGS: LNT_TRY(put_strings(e, a, &r.data)); break;
+    case LNT_ATTR_TENSOR:
+        LNT_TRY(
+            put_constant(e, n->name, a->tensor,
+                         (size_t)lnt_operand_count(a->tensor) * lnt_dtype_size((lnt_dtype)a->tensor->dtype),
+                         false, &number));
+        r.data = number;
+        break;
+    case LNT_ATTR_GRAPH: r.data = e->sub[*a->i]; break;
+    }
+    return put(e, LNT_SECTION_ATTRS, &r, sizeof r, NULL);
+}
+
+static lnt_status put_program(emitter *e, const lnt_program *p, uint32_t *number)
+{
+    *number = LNT_FILE_NONE;
+    if (!p)
+        return LNT_OK;
+    lnt_rec_program r = {.first_instr = count(e, LNT_SECTION_INSTRS, sizeof *p->instr),
+                         .n_instr = p->n_instr,
+                         .n_in = p->n_in,
+                         .n_out = p->n_out,
+                         .n_regs = p->n_regs,
+                         .epilogue = p->epilogue};
+    memcpy(r.out, p->out, p->n_out);
+    LNT_TRY(put(e, LNT_SECTION_INSTRS, p->instr, p->n_instr * sizeof *p->instr, NULL));
+    *number = count(e, LNT_SECTION_PROGRAMS, sizeof r);
+    return put(e, LNT_SECTION_PROGRAMS, &r, sizeof r, NULL);
+}
+
+static lnt_status put_node(emitter *e, const lnt_gnode *n)
+{
+    enum { EVALUATE_EARLY = 1 };
+    lnt_rec_node r = {.op = n->op->id,
+                      .op_version = n->op->version,
+                      .first_operand = count(e, LNT_SECTION_OPERANDS, sizeof(uint32_t)),
+                      .n_in = n->n_in,
+                      .n_out = n->n_out,
+                      .n_program_in = n->n_program_in,
+                      .n_attrs = n->n_attr,
+                      .first_attr = count(e, LNT_SECTION_ATTRS, sizeof(lnt_rec_attr)),
+                      .flags = n->evaluate_early ? EVALUATE_EARLY : 0};
+    LNT_TRY(put_text(e, n->name, &r.name));
+    LNT_TRY(put_operands(e, n->in, n->n_in));
+    LNT_TRY(put_operands(e, n->out, n->n_out));
+    for (unsigned i = 0; i < n->n_attr; i++)
+        LNT_TRY(put_attr(e, n, &n->attr[i]));
+    LNT_TRY(put_program(e, n->program, &r.program));
+    return put(e, LNT_SECTION_NODES, &r, sizeof r, NULL);
+}
+
+/* ---- subgraphs ---- */
+
+/* Numbers the subgraphs that the model reaches, outer ones first. */
+static void number_subgraphs(emitter *e, uint32_t sub)
+{
+    e->sub[sub] = e->n_subs;
+    e->sub_order[e->n_subs++] = sub;
+    const lnt_gsubgraph *s = &e->g->sub[sub];
+    for (size_t i = 0; i < s->n_nodes; i++)
+        for (unsigned k = 0; !s->node[i]->dead && k < s->node[i]->n_attr; k++)
+            if (s->node[i]->attr[k].type == LNT_ATTR_GRAPH)
+                number_subgraphs(e, (uint32_t)*s->node[i]->attr[k].i);
+}
+
+static lnt_status put_subgraph(emitter *e, const lnt_gsubgraph *s)
+{
+    lnt_rec_subgraph r = {.first_node = count(e, LNT_SECTION_NODES, sizeof(lnt_rec_node)),
+                          .first_operand = count(e, LNT_SECTION_OPERANDS, sizeof(uint32_t)),
+                          .n_in = s->n_in,
+                          .n_out = s->n_out};
+    LNT_TRY(put_text(e, s->name, &r.name));
+    LNT_TRY(put_operands(e, s->in, s->n_in));
+    LNT_TRY(put_operands(e, s->out, s->n_out));
+    for (size_t i = 0; i < s->n_nodes; i++)
+        if (!s->node[i]->dead)
+            LNT_TRY(put_node(e, s->node[i]));
+    r.n_nodes = count(e, LNT_SECTION_NODES, sizeof(lnt_rec_node)) - r.first_node;
+    return put(e, LNT_SECTION_SUBGRAPHS, &r, sizeof r, NULL);
+}
+
+/* ---- the rest ---- */
+
+static lnt_status put_symbols(emitter *e)
+{
+    for (size_t i = 0; i < e->g->n_symbols; i++) {
+        const lnt_gsymbol *s = &e->g->symbol[i];
+        lnt_rec_symbol r = {.kind = s->kind, .axis = s->axis, .bound = s->bound};
+        LNT_TRY(put_text(e, s->name, &r.name));
+        LNT_TRY(use_value(e, s->value, &r.value));
+        LNT_TRY(put(e, LNT_SECTION_SYMBOLS, &r, sizeof r, NULL));
+    }
+    return LNT_OK;
+}
+
+static lnt_status put_states_and_metadata(emitter *e)
+{
+    for (size_t i = 0; i < e->g->n_states; i++) {
+        const lnt_rec_state r = {.output = e->g->state[i].output, .input = e->g->state[i].input};
+        LNT_TRY(put(e, LNT_SECTION_STATES, &r, sizeof r, NULL));
+    }
+    for (size_t i = 0; i < e->g->n_meta; i++) {
+        lnt_rec_metadata r;
+        LNT_TRY(put_text(e, e->g->meta[i].key, &r.key));
+        LNT_TRY(put_text(e, e->g->meta[i].text, &r.text));
+        LNT_TRY(put(e, LNT_SECTION_METADATA, &r, sizeof r, NULL));
+    }
+    return LNT_OK;
+}
+
+static lnt_status put_golden(emitter *e, const lnt_golden_set *golden)
+{
+    uint64_t base = 0;
+    if (!golden)
+        return LNT_OK;
+    LNT_TRY(put_data(e, golden->data, golden->data_bytes, &base));
+    for (size_t i = 0; i < golden->n; i++) {
+        lnt_rec_golden r = golden->record[i];
+        if (r.count)
+            r.data += base;
+        LNT_TRY(put(e, LNT_SECTION_GOLDEN, &r, sizeof r, NULL));
+    }
+    return LNT_OK;
+}
+
+static lnt_status put_tensors(emitter *e)
+{
+    buffer *b = &e->section[LNT_SECTION_TENSORS];
+    b->data = lnt_alloc_zero(&lnt_malloc_allocator, b->n, 1, e->err);
+    if (!b->data)
+        return LNT_E_MEMORY;
+    const lnt_rec_constant *c = (const lnt_rec_constant *)e->section[LNT_SECTION_CONSTANTS].data;
+    for (size_t i = 0; i < e->n_constants; i++)
+        if (c[i].bytes)
+            memcpy(b->data + c[i].offset, e->constant[i]->data, c[i].bytes);
+    return LNT_OK;
+}
+
+static lnt_status put_all(emitter *e, const lnt_golden_set *golden)
+{
+    uint32_t empty;
+    LNT_TRY(put_text(e, "", &empty));
+    number_subgraphs(e, 0);
+    for (uint32_t i = 0; i < e->n_subs; i++)
+        LNT_TRY(put_subgraph(e, &e->g->sub[e->sub_order[i]]));
+    LNT_TRY(put_symbols(e));
+    LNT_TRY(put_states_and_metadata(e));
+    LNT_TRY(put_golden(e, golden));
+    return put_tensors(e);
+}
+
+static lnt_status build(emitter *e, void **image, size_t *size)
+{
+    lnt_section_data data[SECTIONS];
+    unsigned n = 0;
+    for (unsigned i = 1; i < SECTIONS; i++)
+        data[n++] = (lnt_section_data){(lnt_section)i, e->section[i].data, e->section[i].n};
+    LNT_TRY(lnt_file_build(data, n, &lnt_malloc_allocator, image, size, e->err));
+    e->report->lnt_bytes = *size;
+    e->report->nodes_after = count(e, LNT_SECTION_NODES, sizeof(lnt_rec_node));
+    return LNT_OK;
+}
+
+static uint32_t *numbers(lnt_graph *g, size_t n)
+{
+    uint32_t *list = lnt_bump_alloc(&g->memory, n * sizeof *list, g->err);
+    for (size_t i = 0; list && i < n; i++)
+        list[i] = LNT_NONE;
+    return list;
+}
+
+lnt_status lnt_emit(lnt_graph *g, lnt_report *report, const lnt_golden_set *golden, void **image,
+                    size_t *size)
+{
+    emitter e = {.g = g, .report = report, .err = g->err};
+    e.value = numbers(g, g->n_values);
+    e.sub = numbers(g, g->n_subs);
+    e.sub_order = numbers(g, g->n_subs);
+    report->constant_bytes = report->packed_bytes = 0;
+    lnt_status status = e.value && e.sub && e.sub_order ? put_all(&e, golden) : LNT_E_MEMORY;
+    if (status == LNT_OK)
+        status = build(&e, image, size);
+    for (unsigned i = 0; i < SECTIONS; i++)
+        lnt_free(&lnt_malloc_allocator, e.section[i].data);
+    lnt_free(&lnt_malloc_allocator, e.constant);
+    lnt_names_free(&e.strings);
+    lnt_names_free(&e.contents);
+    return status;
+}
