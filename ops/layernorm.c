@@ -51,17 +51,9 @@ typedef struct norm_job {
     void *y, *mean, *factor, *sum, *scratch;
 } norm_job;
 
-#define R float
-#define NAME(x) x##_float
-#define ROW(p) (p)->row
+#include "ops/real_float.h"
 #include "ops/layernorm.inc.h"
-#undef R
-#undef NAME
-#undef ROW
-
-#define R double
-#define NAME(x) x##_double
-#define ROW(p) ((void)(p), &lnt_row_double)
+#include "ops/real_double.h"
 #include "ops/layernorm.inc.h"
 
 static lnt_status run_norm(lnt_kernel *k, const lnt_step *s)

@@ -40,6 +40,12 @@ OP(316, 1, RMSNormalization, ONNX, "RMSNormalization", 2, 2, 1, 1, RULE, layerno
 OP(317, 1, SimplifiedLayerNormalization, ONNX, "SimplifiedLayerNormalization", 2, 2, 1, 2, RULE, layernorm, layernorm, 0, 0)
 OP(318, 1, SkipLayerNormalization, MICROSOFT, "SkipLayerNormalization", 3, 5, 1, 4, RULE, layernorm, layernorm, 0, 0)
 OP(319, 1, SkipSimplifiedLayerNormalization, MICROSOFT, "SkipSimplifiedLayerNormalization", 3, 4, 1, 4, RULE, layernorm, layernorm, 0, 0)
+OP(320, 1, BatchNormalization, ONNX, "BatchNormalization", 5, 5, 1, 3, RULE, batchnorm, batchnorm, 0, CL)
+OP(321, 1, InstanceNormalization, ONNX, "InstanceNormalization", 3, 3, 1, 1, IN0, same, groupnorm, 0, CL)
+OP(322, 1, GroupNormalization, ONNX, "GroupNormalization", 3, 3, 1, 1, IN0, same, groupnorm, 0, CL)
+OP(323, 1, LpNormalization, ONNX, "LpNormalization", 1, 1, 1, 1, IN0, same, lpnorm, 0, 0)
+OP(324, 1, MeanVarianceNormalization, ONNX, "MeanVarianceNormalization", 1, 1, 1, 1, IN0, same, mvn, 0, 0)
+OP(325, 1, LRN, ONNX, "LRN", 1, 1, 1, 1, IN0, same, lrn, 0, 0)
 
 /* 400: moving data */
 OP(400, 1, Reshape, ONNX, "Reshape", 2, 2, 1, 1, IN0, reshape, reshape, V(1), ANY_RANK | VIEW)

@@ -5,6 +5,7 @@
  * into a block of columns. Either way memory is read once, in order. */
 #include "ops/op.h"
 
+#include "ops/axes.h"
 #include "ops/element.h"
 #include "ops/row.h"
 
@@ -17,12 +18,6 @@ enum { SUM, SUM_SQUARES, SUM_ABS, PRODUCT, MAX, MIN, SUM_EXP, KINDS };
 /* What is done to a result. FLIP: uint64 is compared as int64 with the sign bit flipped. */
 enum { FINISH_NONE, FINISH_MEAN, FINISH_SQRT, FINISH_LOG, FINISH_FLIP };
 
-/* Axes to walk: item i lies offset_of(axes, i) elements from the start. */
-typedef struct axes {
-    unsigned n;
-    int64_t extent[LNT_MAX_RANK], stride[LNT_MAX_RANK];
-} axes;
-
 /* int64_t has a table of its own, which holds what reductions need. */
 typedef struct row_int_kernels {
     LNT_ROW_FIELDS(int64_t)
@@ -33,7 +28,7 @@ typedef struct reduce {
     lnt_dtype dtype, out_dtype;
     unsigned kind, finish;
     bool flip;
-    axes kept, reduced; /* without the innermost axis (and, where that is kept, the reduced one before it) */
+    lnt_axes kept, reduced; /* without the innermost axis (and, where that is kept, the reduced one before it) */
     bool along;         /* the innermost axis is reduced */
     int64_t inner;      /* its extent */
     int64_t rows, fold; /* where it is kept: extent of the reduced axis before it, rows taken together */
@@ -49,14 +44,6 @@ typedef struct reduce_job {
     const void *x;
     void *y;
 } reduce_job;
-
-static inline int64_t offset_of(const axes *a, int64_t item)
-{
-    int64_t at = 0;
-    for (unsigned i = a->n; i-- > 0; item /= a->extent[i])
-        at += item % a->extent[i] * a->stride[i];
-    return at;
-}
 
 /* ---- int64 row kernels: sums wrap ---- */
 
@@ -113,34 +100,27 @@ static const row_int_kernels row_int = {.sum = sum,
                                         .min_to = min_to,
                                         .exp_minus = no_exp_minus};
 
-#define R float
+#include "ops/real_float.h"
 #define START_MAX(p) (-INFINITY)
 #define START_MIN(p) INFINITY
 #define NATIVE LNT_FLOAT
-#define NAME(x) x##_float
 #define LOAD lnt_elements_to_float
 #define STORE lnt_elements_from_float
-#define ROW(p) (p)->row
 #include "ops/reduce.inc.h"
-#undef R
 #undef NATIVE
-#undef NAME
 #undef LOAD
 #undef STORE
-#undef ROW
 
-#define R double
+#include "ops/real_double.h"
 #define NATIVE LNT_DOUBLE
-#define NAME(x) x##_double
 #define LOAD lnt_elements_to_double
 #define STORE lnt_elements_from_double
-#define ROW(p) ((void)(p), &lnt_row_double)
 #include "ops/reduce.inc.h"
-#undef R
 #undef NATIVE
-#undef NAME
 #undef LOAD
 #undef STORE
+#undef R
+#undef NAME
 #undef ROW
 
 #undef START_MAX
@@ -166,24 +146,10 @@ static lnt_status run_reduce(lnt_kernel *k, const lnt_step *s)
 
 /* ---- bind ---- */
 
-static void push(axes *a, int64_t extent, int64_t stride)
-{
-    a->extent[a->n] = extent;
-    a->stride[a->n++] = stride;
-}
-
-static int64_t items(const axes *a)
-{
-    int64_t n = 1;
-    for (unsigned i = 0; i < a->n; i++)
-        n *= a->extent[i];
-    return n;
-}
-
 /* Splits the input's extents into p's axes; mask: bit d set where axis d is reduced. */
 static void set_axes(reduce *p, const lnt_operand *x, uint32_t mask)
 {
-    axes joined = {0};
+    lnt_axes joined = {0};
     bool kind[LNT_MAX_RANK] = {0};
     p->count = 1;
     for (unsigned d = 0; d < x->rank; d++) {
@@ -196,7 +162,7 @@ static void set_axes(reduce *p, const lnt_operand *x, uint32_t mask)
             joined.extent[joined.n - 1] *= x->dims[d];
         } else {
             kind[joined.n] = reduced;
-            push(&joined, x->dims[d], 0);
+            lnt_axes_push(&joined, x->dims[d], 0);
         }
     }
     int64_t stride = 1;
@@ -214,9 +180,9 @@ static void set_axes(reduce *p, const lnt_operand *x, uint32_t mask)
     if (!p->along && p->inner > 0 && p->inner <= BLOCK / 4)
         p->fold = BLOCK / p->inner < p->rows ? BLOCK / p->inner : p->rows > 0 ? p->rows : 1;
     for (unsigned i = 0; i < left; i++)
-        push(kind[i] ? &p->reduced : &p->kept, joined.extent[i], joined.stride[i]);
-    p->n_outer_reduced = items(&p->reduced);
-    p->n_kept = items(&p->kept);
+        lnt_axes_push(kind[i] ? &p->reduced : &p->kept, joined.extent[i], joined.stride[i]);
+    p->n_outer_reduced = lnt_axes_items(&p->reduced);
+    p->n_kept = lnt_axes_items(&p->kept);
 }
 
 /* What a maximum or minimum over nothing gives. uint64 is seen with its sign bit flipped. */

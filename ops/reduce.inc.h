@@ -88,7 +88,7 @@ static R NAME(reduce_rows)(const reduce *p, const void *x, int64_t base, unsigne
     R buffer[BLOCK], acc = NAME(start)(p, kind);
     const int64_t step = p->dtype == NATIVE ? p->inner : BLOCK;
     for (int64_t r = 0; r < p->n_outer_reduced; r++) {
-        const int64_t row = base + offset_of(&p->reduced, r);
+        const int64_t row = base + lnt_axes_offset(&p->reduced, r);
         for (int64_t i = 0; i < p->inner; i += step) {
             const int64_t n = p->inner - i < step ? p->inner - i : step;
             const R part = NAME(along)(p, kind, NAME(fetch)(p, x, row + i, n, kind, buffer), n, minus);
@@ -104,7 +104,7 @@ static lnt_status NAME(task_along)(lnt_kernel *k, void *arg, int64_t begin, int6
     const reduce *p = j->p;
     (void)k, (void)thread;
     for (int64_t o = begin; o < end; o++) {
-        const int64_t base = offset_of(&p->kept, o);
+        const int64_t base = lnt_axes_offset(&p->kept, o);
         R minus = 0, acc;
         if (p->kind == SUM_EXP)
             minus = NAME(shift)(NAME(reduce_rows)(p, j->x, base, MAX, 0));
@@ -126,7 +126,7 @@ static void NAME(reduce_columns)(const reduce *p, const void *x, int64_t base, i
     for (int64_t i = 0; i < n * fold; i++)
         acc[i] = NAME(start)(p, kind);
     for (int64_t r = 0; r < p->n_outer_reduced; r++) {
-        const int64_t first = base + offset_of(&p->reduced, r);
+        const int64_t first = base + lnt_axes_offset(&p->reduced, r);
         for (int64_t i = 0; i < rows; i += fold) {
             const int64_t width = n * (rows - i < fold ? rows - i : fold);
             const R *row = NAME(fetch)(p, x, first + i * p->inner, width, kind, buffer);
@@ -146,7 +146,7 @@ static lnt_status NAME(task_across)(lnt_kernel *k, void *arg, int64_t begin, int
     for (int64_t item = begin; item < end; item++) {
         const int64_t o = item / blocks, column = item % blocks * BLOCK;
         const int64_t n = p->inner - column < BLOCK ? p->inner - column : BLOCK;
-        const int64_t base = offset_of(&p->kept, o) + column;
+        const int64_t base = lnt_axes_offset(&p->kept, o) + column;
         R acc[BLOCK], minus[BLOCK];
         if (p->kind == SUM_EXP) {
             NAME(reduce_columns)(p, j->x, base, n, MAX, minus, NULL);

@@ -22,17 +22,9 @@ typedef struct softmax_job {
     void *y;
 } softmax_job;
 
-#define R float
-#define NAME(x) x##_float
-#define ROW(p) (p)->row
+#include "ops/real_float.h"
 #include "ops/softmax.inc.h"
-#undef R
-#undef NAME
-#undef ROW
-
-#define R double
-#define NAME(x) x##_double
-#define ROW(p) ((void)(p), &lnt_row_double)
+#include "ops/real_double.h"
 #include "ops/softmax.inc.h"
 
 static lnt_status run_softmax(lnt_kernel *k, const lnt_step *s)

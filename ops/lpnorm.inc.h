@@ -1,0 +1,94 @@
+/* lpnorm.inc.h — LpNormalization, MeanVarianceNormalization and LRN in one type, R; included by lpnorm.c with R,
+ * NAME and ROW. */
+
+/* Columns [column, column + w) of one slice [n][inner]: divided by their norms; 0 where the norm is 0. */
+static void NAME(lp_columns)(const lpnorm *p, const R *x, R *y, int64_t w)
+{
+    R norm[BLOCK] = {0};
+    for (int64_t i = 0; i < p->n; i++)
+        (p->order == 1 ? ROW(p)->add_abs : ROW(p)->add_squares)(norm, x + i * p->inner, w);
+    for (int64_t c = 0; c < w; c++) {
+        const R length = p->order == 1 ? norm[c] : (R)sqrt((double)norm[c]);
+        norm[c] = length == 0 ? 0 : 1 / length;
+    }
+    for (int64_t i = 0; i < p->n; i++) {
+        if (y != x)
+            memcpy(y + i * p->inner, x + i * p->inner, (size_t)w * sizeof *x);
+        ROW(p)->multiply(y + i * p->inner, norm, w);
+    }
+}
+
+static void NAME(lp_row)(const lpnorm *p, const R *x, R *y)
+{
+    const R total = p->order == 1 ? ROW(p)->sum_abs(x, p->n) : ROW(p)->sum_squares(x, p->n);
+    const R length = p->order == 1 ? total : (R)sqrt((double)total);
+    ROW(p)->shift_scale(x, y, p->n, 0, length == 0 ? 0 : 1 / length, 0);
+}
+
+static lnt_status NAME(lp)(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+{
+    const lpnorm_job *j = arg;
+    const lpnorm *p = j->p;
+    const int64_t blocks = (p->inner + BLOCK - 1) / BLOCK;
+    (void)k, (void)thread;
+    for (int64_t item = begin; item < end; item++) {
+        const int64_t column = item % blocks * BLOCK, at = item / blocks * p->n * p->inner + column;
+        const int64_t w = p->inner - column < BLOCK ? p->inner - column : BLOCK;
+        if (p->inner == 1)
+            NAME(lp_row)(p, (const R *)j->x + at, (R *)j->y + at);
+        else
+            NAME(lp_columns)(p, (const R *)j->x + at, (R *)j->y + at, w);
+    }
+    return LNT_OK;
+}
+
+/* LRN of one image: x / (bias + alpha / size * sum of squares over size neighbouring channels) ** beta. The
+ * sum is taken anew for each channel, in double, so that nothing is left over from subtracting. */
+static lnt_status NAME(lrn)(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+{
+    const lpnorm_job *j = arg;
+    const lpnorm *p = j->p;
+    const int64_t before = (p->size - 1) / 2, after = p->size - 1 - before;
+    (void)k, (void)thread;
+    for (int64_t item = begin; item < end; item++) {
+        const int64_t c = item % p->n, first = item / p->n * p->n * p->inner;
+        const int64_t low = c < before ? 0 : c - before, high = c + after < p->n ? c + after : p->n - 1;
+        for (int64_t column = 0; column < p->inner; column += BLOCK) {
+            const int64_t w = p->inner - column < BLOCK ? p->inner - column : BLOCK;
+            const R *x = (const R *)j->x + first + column;
+            R *y = (R *)j->y + first + column + c * p->inner, total[BLOCK] = {0};
+            for (int64_t i = low; i <= high; i++)
+                ROW(p)->add_squares(total, x + i * p->inner, w);
+            for (int64_t i = 0; i < w; i++)
+                y[i] = (R)((double)x[c * p->inner + i] /
+                           pow(p->bias + p->alpha / (double)p->size * (double)total[i], p->beta));
+        }
+    }
+    return LNT_OK;
+}
+
+/* One set of elements that share mean and variance; item = position along the kept axes. */
+static lnt_status NAME(mvn)(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+{
+    const lpnorm_job *j = arg;
+    const lpnorm *p = j->p;
+    (void)k, (void)thread;
+    for (int64_t item = begin; item < end; item++) {
+        const R *x = (const R *)j->x + lnt_axes_offset(&p->kept, item);
+        R *y = (R *)j->y + lnt_axes_offset(&p->kept, item);
+        double mean = 0, spread = 0;
+        for (int64_t i = 0; i < p->n; i++)
+            mean += (double)x[lnt_axes_offset(&p->reduced, i)];
+        mean /= (double)p->n;
+        for (int64_t i = 0; i < p->n; i++) {
+            const double d = (double)x[lnt_axes_offset(&p->reduced, i)] - mean;
+            spread += d * d;
+        }
+        const double factor = 1 / (sqrt(spread / (double)p->n) + 1e-9);
+        for (int64_t i = 0; i < p->n; i++) {
+            const int64_t at = lnt_axes_offset(&p->reduced, i);
+            y[at] = (R)(((double)x[at] - mean) * factor);
+        }
+    }
+    return LNT_OK;
+}
