@@ -74,8 +74,8 @@ static lnt_status NAME(run)(lnt_kernel *k, const batchnorm *p, batchnorm_job *j)
         j->variance = j->batch_variance;
     }
     for (int64_t c = 0; c < p->channels; c++)
-        ((R *)j->factor)[c] = (R)((double)((const R *)j->scale)[c] /
-                                  sqrt((double)((const R *)j->variance)[c] + p->epsilon));
+        ((R *)j->factor)[c] =
+            (R)((double)((const R *)j->scale)[c] / sqrt((double)((const R *)j->variance)[c] + p->epsilon));
     const int64_t n = p->channels_last ? p->channels : p->positions;
     const int64_t rows = p->batch * (p->channels_last ? p->positions : p->channels);
     return lnt_parallel(k, rows, 1 + 16384 / (n + 1), NAME(rows), j);

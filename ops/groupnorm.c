@@ -1,5 +1,6 @@
-/* groupnorm.c — GroupNormalization, and InstanceNormalization as its case of one channel per group: each group
- * of channels of each image is brought to mean 0 and variance 1, then each channel is scaled and shifted. */
+/* groupnorm.c — GroupNormalization, and InstanceNormalization as its case of one channel per group: each
+ * group of channels of each image is brought to mean 0 and variance 1, then each channel is scaled and
+ * shifted. */
 #include "ops/op.h"
 
 #include "base/checked.h"
@@ -32,7 +33,8 @@ static lnt_status run_groupnorm(lnt_kernel *k, const lnt_step *s)
 {
     static const lnt_task_fn tasks[2][2] = {{groups_float, images_float}, {groups_double, images_double}};
     const groupnorm *p = s->params;
-    groupnorm_job job = {p, lnt_in(k, s, 0), lnt_in(k, s, 1), lnt_in(k, s, 2), lnt_out(k, s, 0), lnt_scratch(k, s)};
+    groupnorm_job job = {
+        p, lnt_in(k, s, 0), lnt_in(k, s, 1), lnt_in(k, s, 2), lnt_out(k, s, 0), lnt_scratch(k, s)};
     const int64_t items = p->channels_last ? p->batch : p->batch * p->groups;
     if (p->channels * p->positions == 0)
         return LNT_OK;
@@ -52,8 +54,9 @@ lnt_status lnt_bind_groupnorm(lnt_site *site)
     p->groups = lnt_attr_i(site->node, "num_groups", p->channels);
     p->epsilon = (double)lnt_attr_f(site->node, "epsilon", 1e-5f);
     p->channels_last = x->order == LNT_ORDER_CHANNELS_LAST;
-    LNT_REQUIRE(p->channels == 0 || (p->groups > 0 && p->channels % p->groups == 0), site->err, LNT_E_ARGUMENT,
-                "%lld channels cannot be split into %lld groups", (long long)p->channels, (long long)p->groups);
+    LNT_REQUIRE(p->channels == 0 || (p->groups > 0 && p->channels % p->groups == 0), site->err,
+                LNT_E_ARGUMENT, "%lld channels cannot be split into %lld groups", (long long)p->channels,
+                (long long)p->groups);
     for (unsigned i = 1; i < 3; i++)
         LNT_REQUIRE(lnt_operand_count(site->in[i]) == p->channels, site->err, LNT_E_SHAPE,
                     "input %u must hold one number per channel, %lld", i, (long long)p->channels);

@@ -46,6 +46,12 @@ OP(322, 1, GroupNormalization, ONNX, "GroupNormalization", 3, 3, 1, 1, IN0, same
 OP(323, 1, LpNormalization, ONNX, "LpNormalization", 1, 1, 1, 1, IN0, same, lpnorm, 0, 0)
 OP(324, 1, MeanVarianceNormalization, ONNX, "MeanVarianceNormalization", 1, 1, 1, 1, IN0, same, mvn, 0, 0)
 OP(325, 1, LRN, ONNX, "LRN", 1, 1, 1, 1, IN0, same, lrn, 0, 0)
+OP(326, 1, MaxPool, ONNX, "MaxPool", 1, 1, 1, 2, INDEX, pool, pool, 0, CL)
+OP(327, 1, AveragePool, ONNX, "AveragePool", 1, 1, 1, 1, IN0, pool, pool, 0, CL)
+OP(328, 1, LpPool, ONNX, "LpPool", 1, 1, 1, 1, IN0, pool, pool, 0, CL)
+OP(329, 1, GlobalAveragePool, ONNX, "GlobalAveragePool", 1, 1, 1, 1, IN0, global_pool, global_pool, 0, CL)
+OP(330, 1, GlobalMaxPool, ONNX, "GlobalMaxPool", 1, 1, 1, 1, IN0, global_pool, global_pool, 0, CL)
+OP(331, 1, GlobalLpPool, ONNX, "GlobalLpPool", 1, 1, 1, 1, IN0, global_pool, global_pool, 0, CL)
 
 /* 400: moving data */
 OP(400, 1, Reshape, ONNX, "Reshape", 2, 2, 1, 1, IN0, reshape, reshape, V(1), ANY_RANK | VIEW)

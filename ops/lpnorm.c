@@ -16,7 +16,7 @@ typedef struct lpnorm {
     int64_t order;            /* 1 or 2, of the norm */
     int64_t size;             /* LRN: channels that count */
     double alpha, beta, bias; /* LRN */
-    lnt_axes kept, reduced;       /* MeanVarianceNormalization, n elements reduced */
+    lnt_axes kept, reduced;   /* MeanVarianceNormalization, n elements reduced */
 } lpnorm;
 
 typedef struct lpnorm_job {

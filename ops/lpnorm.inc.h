@@ -1,5 +1,5 @@
-/* lpnorm.inc.h — LpNormalization, MeanVarianceNormalization and LRN in one type, R; included by lpnorm.c with R,
- * NAME and ROW. */
+/* lpnorm.inc.h — LpNormalization, MeanVarianceNormalization and LRN in one type, R; included by lpnorm.c with
+ * R, NAME and ROW. */
 
 /* Columns [column, column + w) of one slice [n][inner]: divided by their norms; 0 where the norm is 0. */
 static void NAME(lp_columns)(const lpnorm *p, const R *x, R *y, int64_t w)

@@ -28,7 +28,8 @@ typedef struct reduce {
     lnt_dtype dtype, out_dtype;
     unsigned kind, finish;
     bool flip;
-    lnt_axes kept, reduced; /* without the innermost axis (and, where that is kept, the reduced one before it) */
+    lnt_axes kept,
+        reduced;        /* without the innermost axis (and, where that is kept, the reduced one before it) */
     bool along;         /* the innermost axis is reduced */
     int64_t inner;      /* its extent */
     int64_t rows, fold; /* where it is kept: extent of the reduced axis before it, rows taken together */

@@ -1,0 +1,136 @@
+/* pool.c — MaxPool, AveragePool, LpPool and their global forms. */
+#include "ops/op.h"
+
+#include "base/checked.h"
+#include "ops/row.h"
+#include "ops/widen.h"
+#include "ops/window.h"
+
+#include <math.h>
+
+enum { MAX, AVERAGE, LP };
+
+typedef struct pool {
+    const lnt_row_kernels *row;
+    unsigned kind;
+    double order; /* of the Lp norm */
+    lnt_window w;
+    int64_t batch, channels, positions;
+    bool channels_last, count_pad, column_major;
+    size_t thread_bytes; /* scratch: one row of the input */
+} pool;
+
+typedef struct pool_job {
+    const pool *p;
+    const void *x;
+    void *y, *scratch;
+    int64_t *indices;
+} pool_job;
+
+/* Position `at` of a plane, counted with the first spatial axis running fastest. */
+static int64_t column_major(const lnt_window *w, int64_t at)
+{
+    const int64_t x = at % w->in[2], y = at / w->in[2] % w->in[1], z = at / (w->in[2] * w->in[1]);
+    return z + w->in[0] * (y + w->in[1] * x);
+}
+
+#include "ops/real_float.h"
+#include "ops/pool.inc.h"
+#include "ops/real_double.h"
+#include "ops/pool.inc.h"
+
+static lnt_status run_pool(lnt_kernel *k, const lnt_step *s)
+{
+    static const lnt_task_fn tasks[2][3] = {{plain_rows_float, deep_rows_float, indexed_planes_float},
+                                            {plain_rows_double, deep_rows_double, indexed_planes_double}};
+    const pool *p = s->params;
+    const lnt_window *w = &p->w;
+    pool_job job = {p, lnt_in(k, s, 0), lnt_out(k, s, 0), lnt_scratch(k, s), lnt_out(k, s, 1)};
+    const unsigned how = job.indices ? 2 : p->channels_last;
+    const int64_t rows = w->out[0] * w->out[1], taps = w->kernel[0] * w->kernel[1] * w->kernel[2];
+    const int64_t items[3] = {p->batch * p->channels * rows, p->batch * rows * w->out[2],
+                              p->batch * p->channels * rows * w->out[2]};
+    const int64_t work[3] = {w->in[2] * w->kernel[1], p->channels * taps, taps};
+    return lnt_parallel(k, items[how], 1 + 32768 / (work[how] + 1), tasks[s->in[0]->dtype == LNT_DOUBLE][how],
+                        &job);
+}
+
+static lnt_status run_global_pool(lnt_kernel *k, const lnt_step *s)
+{
+    static const lnt_task_fn tasks[2][2] = {{plain_images_float, deep_images_float},
+                                            {plain_images_double, deep_images_double}};
+    const pool *p = s->params;
+    pool_job job = {p, lnt_in(k, s, 0), lnt_out(k, s, 0), NULL, NULL};
+    const int64_t items = p->batch * (p->channels_last ? 1 : p->channels);
+    const int64_t work = p->positions * (p->channels_last ? p->channels : 1);
+    return lnt_parallel(k, items, 1 + 32768 / (work + 1),
+                        tasks[s->in[0]->dtype == LNT_DOUBLE][p->channels_last], &job);
+}
+
+lnt_status lnt_shape_pool(lnt_site *site)
+{
+    const lnt_operand *x = site->in[0];
+    lnt_window w;
+    int64_t dims[LNT_MAX_RANK] = {x->dims[0], x->dims[1]};
+    LNT_TRY(lnt_window_of(site, &w));
+    for (unsigned d = 2; d < x->rank; d++)
+        dims[d] = w.out[LNT_WINDOW_AXES + d - x->rank];
+    lnt_set_dims(site, 0, x->rank, dims);
+    lnt_set_dims(site, 1, x->rank, dims);
+    return LNT_OK;
+}
+
+lnt_status lnt_shape_global_pool(lnt_site *site)
+{
+    const lnt_operand *x = site->in[0];
+    int64_t dims[LNT_MAX_RANK];
+    LNT_REQUIRE(x->rank >= 2, site->err, LNT_E_SHAPE, "the input must have a batch and a channel axis");
+    for (unsigned d = 0; d < x->rank; d++)
+        dims[d] = d < 2 ? x->dims[d] : 1;
+    lnt_set_dims(site, 0, x->rank, dims);
+    return LNT_OK;
+}
+
+/* What all pooling operators share. */
+static pool *bind_common(lnt_site *site)
+{
+    const lnt_operand *x = site->in[0];
+    const unsigned id = site->node->op->id;
+    pool *p = lnt_bind_params(site, sizeof *p);
+    if (!p)
+        return NULL;
+    p->row = site->kernels->row;
+    p->kind = id == LNT_ID_MaxPool || id == LNT_ID_GlobalMaxPool           ? MAX
+              : id == LNT_ID_AveragePool || id == LNT_ID_GlobalAveragePool ? AVERAGE
+                                                                           : LP;
+    p->order = (double)lnt_attr_i(site->node, "p", 2);
+    p->batch = x->dims[0];
+    p->channels = x->dims[1];
+    p->positions = 1;
+    for (unsigned d = 2; d < x->rank; d++)
+        p->positions *= x->dims[d];
+    p->channels_last = x->order == LNT_ORDER_CHANNELS_LAST;
+    return p;
+}
+
+lnt_status lnt_bind_pool(lnt_site *site)
+{
+    pool *p = bind_common(site);
+    if (!p)
+        return LNT_E_MEMORY;
+    LNT_TRY(lnt_window_of(site, &p->w));
+    p->count_pad = lnt_attr_i(site->node, "count_include_pad", 0) != 0;
+    p->column_major = lnt_attr_i(site->node, "storage_order", 0) != 0;
+    p->thread_bytes = lnt_round_up((size_t)p->w.in[2] * sizeof(double), LNT_ALIGN);
+    lnt_bind_scratch(site, p->thread_bytes * site->threads);
+    site->step->run = run_pool;
+    return lnt_bind_widened(site, 1, 1);
+}
+
+lnt_status lnt_bind_global_pool(lnt_site *site)
+{
+    if (!bind_common(site))
+        return LNT_E_MEMORY;
+    site->step->run = run_global_pool;
+    return lnt_bind_widened(site, 1, 1);
+}

@@ -1,0 +1,215 @@
+/* pool.inc.h — pooling in one type, R; included by pool.c with R, NAME and ROW.
+ *
+ * Maxima and sums are taken axis by axis. Plain images: the rows a window covers are joined into one row,
+ * then that row's neighbours into outputs. Channels-last images: the pixels a window covers are joined, all
+ * channels at once. */
+
+/* acc += |x| ** order */
+static void NAME(add_powers)(const pool *p, R *acc, const R *x, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        acc[i] += (R)pow(fabs((double)x[i]), p->order);
+}
+
+/* Takes n elements of the input into the accumulators. */
+static void NAME(take)(const pool *p, R *acc, const R *x, int64_t n)
+{
+    if (p->kind == MAX)
+        ROW(p)->max_to(acc, x, n);
+    else if (p->kind == AVERAGE)
+        ROW(p)->add(acc, x, n);
+    else if (p->order == 1)
+        ROW(p)->add_abs(acc, x, n);
+    else if (p->order == 2)
+        ROW(p)->add_squares(acc, x, n);
+    else
+        NAME(add_powers)(p, acc, x, n);
+}
+
+static void NAME(start)(const pool *p, R *acc, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        acc[i] = p->kind == MAX ? (R)-INFINITY : 0;
+}
+
+/* Turns sums into results: count elements went into each. */
+static void NAME(finish)(const pool *p, R *y, int64_t n, int64_t count)
+{
+    if (p->kind == AVERAGE) {
+        ROW(p)->shift_scale(y, y, n, 0, count ? 1 / (R)count : 0, 0);
+        return;
+    }
+    if (p->kind == LP && p->order != 1)
+        for (int64_t i = 0; i < n; i++)
+            y[i] = (R)(p->order == 2 ? sqrt((double)y[i]) : pow((double)y[i], 1 / p->order));
+}
+
+/* What a window at o holds along axis a: taps inside the input, and how many count for the average. */
+static inline int64_t NAME(span)(const pool *p, unsigned a, int64_t o, int64_t *first, int64_t *end)
+{
+    lnt_window_taps(&p->w, a, o, first, end);
+    return p->count_pad ? lnt_window_padded_taps(&p->w, a, o) : *end - *first;
+}
+
+/* Joins the accumulated row acc [in] into a row of outputs [out], tap by tap. */
+static void NAME(join_row)(const pool *p, const R *acc, R *y)
+{
+    const lnt_window *w = &p->w;
+    const int64_t stride = w->stride[2];
+    NAME(start)(p, y, w->out[2]);
+    for (int64_t t = 0; t < w->kernel[2]; t++) {
+        const int64_t shift = t * w->dilation[2] - w->before[2]; /* of the input against stride * output */
+        const int64_t low = shift < 0 ? (-shift + stride - 1) / stride : 0, room = w->in[2] - shift;
+        const int64_t high = room <= 0 ? 0 : (room + stride - 1) / stride,
+                      end = high < w->out[2] ? high : w->out[2];
+        if (stride == 1 && low < end) {
+            (p->kind == MAX ? ROW(p)->max_to : ROW(p)->add)(y + low, acc + low + shift, end - low);
+            continue;
+        }
+        for (int64_t o = low; o < end; o++) {
+            const R v = acc[o * stride + shift];
+            y[o] = p->kind != MAX ? y[o] + v : v > y[o] || v != v ? v : y[o];
+        }
+    }
+}
+
+/* Rows of outputs of plain images. */
+static lnt_status NAME(plain_rows)(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+{
+    const pool_job *j = arg;
+    const pool *p = j->p;
+    const lnt_window *w = &p->w;
+    R *acc = (R *)((char *)j->scratch + thread * p->thread_bytes);
+    (void)k;
+    for (int64_t item = begin; item < end; item++) {
+        const int64_t oy = item % w->out[1], oz = item / w->out[1] % w->out[0],
+                      image = item / (w->out[1] * w->out[0]);
+        const R *x = (const R *)j->x + image * w->in[0] * w->in[1] * w->in[2];
+        R *y = (R *)j->y + item * w->out[2];
+        int64_t z0, z1, y0, y1, x0, x1;
+        const int64_t count = NAME(span)(p, 0, oz, &z0, &z1) * NAME(span)(p, 1, oy, &y0, &y1);
+        NAME(start)(p, acc, w->in[2]);
+        for (int64_t tz = z0; tz < z1; tz++)
+            for (int64_t ty = y0; ty < y1; ty++) {
+                const int64_t iz = oz * w->stride[0] - w->before[0] + tz * w->dilation[0];
+                const int64_t iy = oy * w->stride[1] - w->before[1] + ty * w->dilation[1];
+                NAME(take)(p, acc, x + (iz * w->in[1] + iy) * w->in[2], w->in[2]);
+            }
+        NAME(join_row)(p, acc, y);
+        if (p->kind == LP)
+            NAME(finish)(p, y, w->out[2], count);
+        else if (p->kind == AVERAGE)
+            for (int64_t ox = 0; ox < w->out[2]; ox++)
+                NAME(finish)(p, y + ox, 1, count * NAME(span)(p, 2, ox, &x0, &x1));
+    }
+    return LNT_OK;
+}
+
+/* Rows of outputs of channels-last images. */
+static lnt_status NAME(deep_rows)(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+{
+    const pool_job *j = arg;
+    const pool *p = j->p;
+    const lnt_window *w = &p->w;
+    const int64_t C = p->channels;
+    (void)k, (void)thread;
+    for (int64_t item = begin; item < end; item++) {
+        const int64_t ox = item % w->out[2], row = item / w->out[2];
+        const int64_t oy = row % w->out[1], oz = row / w->out[1] % w->out[0],
+                      image = row / (w->out[1] * w->out[0]);
+        const R *x = (const R *)j->x + image * w->in[0] * w->in[1] * w->in[2] * C;
+        R *y = (R *)j->y + item * C;
+        int64_t z0, z1, y0, y1, x0, x1;
+        const int64_t count =
+            NAME(span)(p, 0, oz, &z0, &z1) * NAME(span)(p, 1, oy, &y0, &y1) * NAME(span)(p, 2, ox, &x0, &x1);
+        NAME(start)(p, y, C);
+        for (int64_t tz = z0; tz < z1; tz++)
+            for (int64_t ty = y0; ty < y1; ty++)
+                for (int64_t tx = x0; tx < x1; tx++) {
+                    const int64_t iz = oz * w->stride[0] - w->before[0] + tz * w->dilation[0];
+                    const int64_t iy = oy * w->stride[1] - w->before[1] + ty * w->dilation[1];
+                    const int64_t ix = ox * w->stride[2] - w->before[2] + tx * w->dilation[2];
+                    NAME(take)(p, y, x + ((iz * w->in[1] + iy) * w->in[2] + ix) * C, C);
+                }
+        NAME(finish)(p, y, C, count);
+    }
+    return LNT_OK;
+}
+
+/* Whole plain images to one number each. */
+static lnt_status NAME(plain_images)(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+{
+    const pool_job *j = arg;
+    const pool *p = j->p;
+    const int64_t n = p->positions;
+    (void)k, (void)thread;
+    for (int64_t i = begin; i < end; i++) {
+        const R *x = (const R *)j->x + i * n;
+        R *y = (R *)j->y + i;
+        if (p->kind == MAX)
+            *y = ROW(p)->max(x, n);
+        else if (p->kind == AVERAGE)
+            *y = ROW(p)->sum(x, n) / (R)n;
+        else {
+            *y = 0;
+            for (int64_t e = 0; e < n; e++)
+                NAME(take)(p, y, x + e, 1);
+            NAME(finish)(p, y, 1, n);
+        }
+    }
+    return LNT_OK;
+}
+
+/* Whole channels-last images to one row of channels each. */
+static lnt_status NAME(deep_images)(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+{
+    const pool_job *j = arg;
+    const pool *p = j->p;
+    const int64_t C = p->channels;
+    (void)k, (void)thread;
+    for (int64_t i = begin; i < end; i++) {
+        const R *x = (const R *)j->x + i * p->positions * C;
+        R *y = (R *)j->y + i * C;
+        NAME(start)(p, y, C);
+        for (int64_t e = 0; e < p->positions; e++)
+            NAME(take)(p, y, x + e * C, C);
+        NAME(finish)(p, y, C, p->positions);
+    }
+    return LNT_OK;
+}
+
+/* MaxPool with indices: element by element, any storage order. */
+static lnt_status NAME(indexed_planes)(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+{
+    const pool_job *j = arg;
+    const pool *p = j->p;
+    const lnt_window *w = &p->w;
+    const int64_t size = w->in[0] * w->in[1] * w->in[2], n_out = w->out[0] * w->out[1] * w->out[2];
+    const int64_t step = p->channels_last ? p->channels : 1; /* elements between neighbours of one plane */
+    (void)k, (void)thread;
+    for (int64_t item = begin; item < end; item++) {
+        const int64_t plane = item / n_out, o = item % n_out, image = plane / p->channels,
+                      c = plane % p->channels;
+        const R *x = (const R *)j->x + (p->channels_last ? image * p->channels * size + c : plane * size);
+        const int64_t oz = o / (w->out[1] * w->out[2]), oy = o / w->out[2] % w->out[1], ox = o % w->out[2];
+        int64_t z0, z1, y0, y1, x0, x1, best = -1;
+        lnt_window_taps(w, 0, oz, &z0, &z1);
+        lnt_window_taps(w, 1, oy, &y0, &y1);
+        lnt_window_taps(w, 2, ox, &x0, &x1);
+        for (int64_t tz = z0; tz < z1; tz++)
+            for (int64_t ty = y0; ty < y1; ty++)
+                for (int64_t tx = x0; tx < x1; tx++) {
+                    const int64_t iz = oz * w->stride[0] - w->before[0] + tz * w->dilation[0];
+                    const int64_t iy = oy * w->stride[1] - w->before[1] + ty * w->dilation[1];
+                    const int64_t ix = ox * w->stride[2] - w->before[2] + tx * w->dilation[2];
+                    const int64_t at = (iz * w->in[1] + iy) * w->in[2] + ix;
+                    if (best < 0 || x[at * step] > x[best * step] ||
+                        (x[at * step] != x[at * step] && x[best * step] == x[best * step]))
+                        best = at;
+                }
+        const int64_t y_at = p->channels_last ? (image * n_out + o) * p->channels + c : item;
+        ((R *)j->y)[y_at] = best < 0 ? (R)-INFINITY : x[best * step];
+        j->indices[item] = best < 0 ? -1 : plane * size + (p->column_major ? column_major(w, best) : best);
+    }
+    return LNT_OK;
+}

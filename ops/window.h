@@ -1,0 +1,42 @@
+/* window.h — the geometry of a window that slides over up to three spatial axes. */
+#ifndef LNT_OPS_WINDOW_H
+#define LNT_OPS_WINDOW_H
+
+#include "ops/op.h"
+
+enum { LNT_WINDOW_AXES = 3 };
+
+/* Axes are numbered from the left and padded with extents of 1 on the left: a 1-D window has axis 2 only. */
+typedef struct lnt_window {
+    int64_t in[LNT_WINDOW_AXES], out[LNT_WINDOW_AXES];
+    int64_t kernel[LNT_WINDOW_AXES], stride[LNT_WINDOW_AXES], dilation[LNT_WINDOW_AXES];
+    int64_t before[LNT_WINDOW_AXES], after[LNT_WINDOW_AXES]; /* padding */
+} lnt_window;
+
+/* Fills *w from the node's kernel_shape, strides, dilations, pads, auto_pad and ceil_mode and from input 0's
+ * spatial extents; unknown extents (negative) give unknown output extents. */
+lnt_status lnt_window_of(const lnt_site *site, lnt_window *w);
+
+/* Taps of axis a that lie inside the input when the window stands at output position o: taps [*first, *end).
+ */
+static inline void lnt_window_taps(const lnt_window *w, unsigned a, int64_t o, int64_t *first, int64_t *end)
+{
+    const int64_t start = o * w->stride[a] - w->before[a], d = w->dilation[a];
+    const int64_t room = w->in[a] - start; /* taps at start + t * d < in */
+    *first = start < 0 ? (-start + d - 1) / d : 0;
+    *end = room <= 0 ? 0 : (room + d - 1) / d;
+    if (*end > w->kernel[a])
+        *end = w->kernel[a];
+    if (*first > *end)
+        *first = *end;
+}
+
+/* Taps of axis a that lie inside the padded input. */
+static inline int64_t lnt_window_padded_taps(const lnt_window *w, unsigned a, int64_t o)
+{
+    const int64_t room = w->in[a] + w->after[a] - (o * w->stride[a] - w->before[a]);
+    const int64_t taps = room <= 0 ? 0 : (room + w->dilation[a] - 1) / w->dilation[a];
+    return taps < w->kernel[a] ? taps : w->kernel[a];
+}
+
+#endif
