@@ -53,6 +53,16 @@ bool lnt_split_pair(const char *text, bool last, const char **name, const char *
     return true;
 }
 
+bool lnt_split_count(const char *text, const char **name, int64_t *value)
+{
+    const char *rest;
+    char *end;
+    if (!lnt_split_pair(text, true, name, &rest))
+        return false;
+    *value = strtoll(rest, &end, 10);
+    return *rest && !*end && *value >= 0;
+}
+
 int lnt_usage_error(const lnt_verb *verb, const char *format, ...)
 {
     va_list args;

@@ -65,5 +65,7 @@ char *lnt_cli_text(const char *format, ...) __attribute__((format(printf, 1, 2))
 void lnt_texts_add(lnt_texts *list, const char *text);
 /* Splits "NAME=REST" at the last or first '='; false if there is none or NAME is empty. */
 bool lnt_split_pair(const char *text, bool last, const char **name, const char **rest);
+/* "NAME=N" with N >= 0; NAME may hold '='. */
+bool lnt_split_count(const char *text, const char **name, int64_t *value);
 
 #endif

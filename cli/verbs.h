@@ -5,7 +5,11 @@
 #include "cli/args.h"
 
 /* X(verb), in the order of the help. */
-#define LNT_VERB_LIST(X) X(verify)
+#ifdef LNT_CONVERTER
+#define LNT_VERB_LIST(X) X(convert) X(info) X(run) X(verify) X(bench) X(doctor)
+#else
+#define LNT_VERB_LIST(X) X(info) X(run) X(verify) X(bench) X(doctor)
+#endif
 
 #define X(name) extern const lnt_verb lnt_verb_##name;
 LNT_VERB_LIST(X)

@@ -1,0 +1,287 @@
+/* bench.c — `linnet bench`: how fast is a model here? */
+#include "cli/feed.h"
+#include "cli/json.h"
+#include "cli/judge.h"
+#include "cli/table.h"
+#include "cli/verbs.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+static struct {
+    lnt_texts dims, inputs;
+    const char *data, *level;
+    int64_t threads, runs, warmup, seed;
+    bool trust, trace, json;
+} given = {.threads = 1, .runs = 100, .warmup = 10};
+
+static const lnt_option options[] = {
+    {"--data", "CASE_DIR", LNT_OPTION_TEXT, &given.data, "inputs (and expected outputs) of this case folder"},
+    {"--input", "NAME=FILE", LNT_OPTION_TEXTS, &given.inputs, "an input from a file, as in `run`"},
+    {"--dim", "NAME=N", LNT_OPTION_TEXTS, &given.dims, "an open extent; floats are random then"},
+    {"--threads", "N", LNT_OPTION_COUNT, &given.threads, "threads (1); 0: as many as the machine gives"},
+    {"--level", "L", LNT_OPTION_TEXT, &given.level, "kernels of this level (best)"},
+    {"--runs", "N", LNT_OPTION_COUNT, &given.runs, "timed runs (100)"},
+    {"--warmup", "N", LNT_OPTION_COUNT, &given.warmup, "runs before that (10)"},
+    {"--seed", "S", LNT_OPTION_COUNT, &given.seed, "of random inputs (0)"},
+    {"--trust", NULL, LNT_OPTION_FLAG, &given.trust,
+     "do not compare the first run with the recorded outputs"},
+    {"--trace", NULL, LNT_OPTION_FLAG, &given.trace, "print the operators that took longest in the last run"},
+    {"--json", NULL, LNT_OPTION_FLAG, &given.json, "print one flat JSON object"},
+};
+
+typedef struct figures {
+    double load, bind, first, min, p50, p95, mean, std; /* seconds */
+    uint64_t rss_kib;
+    lnt_session_info session;
+} figures;
+
+static int by_value(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* q in [0, 1]; the nearest rank of sorted times. */
+static double quantile(const double *sorted, size_t n, double q)
+{
+    return sorted[(size_t)(q * (double)(n - 1) + 0.5)];
+}
+
+static void summarise(double *times, size_t n, figures *f)
+{
+    double sum = 0, squares = 0;
+    qsort(times, n, sizeof *times, by_value);
+    for (size_t i = 0; i < n; i++)
+        sum += times[i];
+    f->mean = sum / (double)n;
+    for (size_t i = 0; i < n; i++)
+        squares += (times[i] - f->mean) * (times[i] - f->mean);
+    f->std = n > 1 ? sqrt(squares / (double)(n - 1)) : 0;
+    f->min = times[0];
+    f->p50 = quantile(times, n, 0.5);
+    f->p95 = quantile(times, n, 0.95);
+}
+
+static uint64_t peak_rss_kib(void)
+{
+    struct rusage usage;
+    return getrusage(RUSAGE_SELF, &usage) == 0 ? (uint64_t)usage.ru_maxrss : 0;
+}
+
+/* Where the inputs come from: a case (a folder's or the first golden one), or a feed. */
+typedef struct source {
+    lnt_cases cases;
+    lnt_feed feed;
+    lnt_feed_options how;
+} source;
+
+static lnt_status find_inputs(lnt_opened *o, source *from, lnt_error *err)
+{
+    lnt_texts folder = {0};
+    LNT_TRY(lnt_opened_file(o, err));
+    if (given.data) {
+        lnt_texts_add(&folder, given.data);
+        return lnt_cases_read(&folder, &from->cases, err);
+    }
+    if (!given.inputs.n && !given.dims.n && o->file.n_golden) {
+        LNT_TRY(lnt_cases_golden(o, &from->cases, err));
+        return LNT_OK;
+    }
+    from->how = (lnt_feed_options){
+        .dims = &given.dims, .files = &given.inputs, .rest = LNT_FEED_RANDOM, .seed = (uint64_t)given.seed};
+    return lnt_feed_make(o, &from->how, &from->feed, err);
+}
+
+static lnt_status feed(const lnt_opened *o, const source *from, lnt_session *s, lnt_error *err)
+{
+    return from->cases.n ? lnt_case_feed(o, s, &from->cases.item[0], err)
+                         : lnt_feed_session(o, &from->how, &from->feed, s, err);
+}
+
+/* The case's outputs must come out right before their speed means anything. */
+static lnt_status check_case(lnt_opened *o, const source *from, lnt_error *err)
+{
+    /* Golden vectors carry a tolerance of their own. */
+    const lnt_judge judge = {.rule = {.rtol = 1e-3, .atol = 1e-7, .max_rel = given.data ? 1e-3 : 0},
+                             .threads = (uint32_t)given.threads,
+                             .level = given.level};
+    const lnt_cases one = {.item = from->cases.item, .n = from->cases.n ? 1 : 0};
+    lnt_verdict verdict = LNT_VERDICT_PASS;
+    char reason[256];
+    LNT_TRY(lnt_judge_cases(&judge, o, &one, &verdict, reason, err));
+    LNT_REQUIRE(verdict == LNT_VERDICT_PASS, err, LNT_E_INTERNAL, "wrong result: %s", reason);
+    return LNT_OK;
+}
+
+static lnt_status measure(lnt_opened *o, const source *from, lnt_session *s, figures *f, lnt_error *err)
+{
+    const bool progress = isatty(STDERR_FILENO);
+    double *times = lnt_cli_alloc((size_t)given.runs * sizeof *times), start = lnt_now();
+    lnt_status status = feed(o, from, s, err);
+    if (status == LNT_OK)
+        status = lnt_bind(s, err);
+    f->bind = lnt_now() - start;
+    start = lnt_now();
+    if (status == LNT_OK)
+        status = lnt_run(s, err);
+    f->first = lnt_now() - start;
+    for (int64_t i = -given.warmup; i < given.runs && status == LNT_OK; i++) {
+        start = lnt_now();
+        status = lnt_run(s, err);
+        if (i >= 0)
+            times[i] = lnt_now() - start;
+        if (progress && i % 16 == 0)
+            fprintf(stderr, "\r%" PRId64 " of %" PRId64, i < 0 ? 0 : i, given.runs);
+    }
+    if (progress)
+        fputs("\r\x1b[K", stderr);
+    if (status == LNT_OK)
+        summarise(times, (size_t)given.runs, f);
+    free(times);
+    f->rss_kib = peak_rss_kib();
+    f->session.struct_bytes = sizeof f->session;
+    return status == LNT_OK ? lnt_session_get_info(s, &f->session, err) : status;
+}
+
+static void print_json(const figures *f)
+{
+    lnt_json j = {.out = stdout};
+    lnt_json_begin(&j, NULL, '{');
+    lnt_json_number(&j, "load_us", f->load * 1e6);
+    lnt_json_number(&j, "bind_us", f->bind * 1e6);
+    lnt_json_number(&j, "first_us", f->first * 1e6);
+    lnt_json_number(&j, "min_us", f->min * 1e6);
+    lnt_json_number(&j, "p50_us", f->p50 * 1e6);
+    lnt_json_number(&j, "p95_us", f->p95 * 1e6);
+    lnt_json_number(&j, "mean_us", f->mean * 1e6);
+    lnt_json_number(&j, "std_us", f->std * 1e6);
+    lnt_json_int(&j, "rss_kib", (int64_t)f->rss_kib);
+    lnt_json_int(&j, "arena_bytes", (int64_t)f->session.arena_bytes);
+    lnt_json_int(&j, "threads", f->session.threads);
+    lnt_json_text(&j, "level", f->session.level);
+    lnt_json_end(&j, '}');
+}
+
+static void print_table(const figures *f)
+{
+    const struct {
+        const char *what;
+        double seconds;
+    } row[] = {{"load", f->load},  {"bind", f->bind}, {"first run", f->first}, {"fastest", f->min},
+               {"median", f->p50}, {"95 %", f->p95},  {"mean", f->mean},       {"deviation", f->std}};
+    char text[24];
+    lnt_table t;
+    lnt_table_begin(&t, "lr", NULL);
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        lnt_table_cell(&t, "%s", row[i].what);
+        lnt_table_cell(&t, "%s", lnt_time_text(row[i].seconds, text));
+    }
+    lnt_table_cell(&t, "peak memory");
+    lnt_table_cell(&t, "%s", lnt_size_text(f->rss_kib * 1024, text));
+    lnt_table_cell(&t, "arena");
+    lnt_table_cell(&t, "%s", lnt_size_text(f->session.arena_bytes, text));
+    lnt_table_cell(&t, "threads");
+    lnt_table_cell(&t, "%" PRIu32, f->session.threads);
+    lnt_table_cell(&t, "level");
+    lnt_table_cell(&t, "%s", f->session.level);
+    lnt_table_print(&t, stdout);
+}
+
+static int by_duration(const void *a, const void *b)
+{
+    const lnt_trace_step *x = a, *y = b;
+    return (x->duration_ns < y->duration_ns) - (x->duration_ns > y->duration_ns);
+}
+
+static void print_trace(const lnt_session *s)
+{
+    static const char *const heads[] = {"node", "operator", "time", "share", "output"};
+    enum { MOST = 25 };
+    const uint32_t n = lnt_trace_count(s);
+    lnt_trace_step *step = lnt_cli_alloc(n * sizeof *step);
+    uint64_t total = 0;
+    lnt_table t;
+    for (uint32_t i = 0; i < n; i++)
+        if (lnt_trace_get(s, i, &step[i]) == LNT_OK)
+            total += step[i].duration_ns;
+    if (n)
+        qsort(step, n, sizeof *step, by_duration);
+    lnt_table_begin(&t, "llrrr", heads);
+    for (uint32_t i = 0; i < n && i < MOST; i++) {
+        char text[24];
+        lnt_table_cell(&t, "%s", step[i].node);
+        lnt_table_cell(&t, "%s", step[i].op);
+        lnt_table_cell(&t, "%s", lnt_time_text(1e-9 * (double)step[i].duration_ns, text));
+        lnt_table_cell(&t, "%.1f %%", total ? 100. * (double)step[i].duration_ns / (double)total : 0.);
+        lnt_table_cell(&t, "%s", lnt_size_text(step[i].out_bytes, text));
+    }
+    fputc('\n', stdout);
+    lnt_table_print(&t, stdout);
+    free(step);
+}
+
+static lnt_status bench(lnt_opened *o, source *from, figures *f, lnt_error *err)
+{
+    const lnt_session_options how = {.struct_bytes = sizeof how,
+                                     .threads = (uint32_t)given.threads,
+                                     .level = given.level,
+                                     .trace = given.trace};
+    lnt_session *s = NULL;
+    LNT_TRY(find_inputs(o, from, err));
+    if (!given.trust)
+        LNT_TRY(check_case(o, from, err));
+    LNT_TRY(lnt_session_create(o->model, &how, &s, err));
+    const lnt_status status = measure(o, from, s, f, err);
+    if (status == LNT_OK) {
+        given.json ? print_json(f) : print_table(f);
+        if (given.trace && !given.json)
+            print_trace(s);
+    }
+    lnt_session_destroy(&s);
+    return status;
+}
+
+static int run(const lnt_texts *words)
+{
+    lnt_opened o = {0};
+    source from = {0};
+    figures f = {0};
+    lnt_error err = {0};
+
+    if (words->n != 1)
+        return lnt_usage_error(&lnt_verb_bench, words->n ? "one model at a time" : "which model?");
+    if (given.runs < 1)
+        return lnt_usage_error(&lnt_verb_bench, "--runs must be at least 1");
+    lnt_status status = lnt_opened_open(words->item[0], NULL, 0, &o, &err);
+    f.load = o.load_seconds;
+    if (status == LNT_OK)
+        status = bench(&o, &from, &f, &err);
+    lnt_cases_free(&from.cases);
+    lnt_feed_free(&from.feed);
+    lnt_opened_close(&o);
+    return status == LNT_OK ? LNT_EXIT_OK : lnt_failed(&lnt_verb_bench, &err);
+}
+
+const lnt_verb lnt_verb_bench = {
+    .name = "bench",
+    .summary = "how fast is a model here?",
+    .usage = "M.lnt [options]",
+    .text = "Loads, binds and runs a model and prints how long each took, and the memory it needed.\n"
+            "Inputs are those of the golden vectors in the file, or of a case folder, or files; with --dim "
+            "floats\n"
+            "are seeded random numbers and all other inputs have to be given. Where expected outputs are "
+            "known the\n"
+            "first run is compared with them, for a fast wrong answer is none (--trust leaves that out).",
+    .examples = "linnet bench model.lnt\n"
+                "linnet bench model.lnt --threads 2 --runs 1000 --json\n"
+                "linnet bench model.lnt --dim T=200 --trace\n"
+                "linnet bench model.lnt --data test_data_set_0 --level scalar",
+    .options = options,
+    .n_options = sizeof options / sizeof *options,
+    .run = run,
+};

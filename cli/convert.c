@@ -1,0 +1,234 @@
+/* convert.c — `linnet convert`: an ONNX model becomes an .lnt. */
+#include "cli/json.h"
+#include "cli/model.h"
+#include "cli/table.h"
+#include "cli/verbs.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct {
+    const char *output, *report;
+    int opt;
+    lnt_texts dims, states, keep, overridable, custom, golden, meta;
+    bool json;
+} given = {.opt = LNT_OPT_ALL};
+
+static const lnt_option options[] = {
+    {"-o", "M.lnt", LNT_OPTION_TEXT, &given.output, "file to write (the model's name with .lnt)"},
+    {"--opt", "none|basic|all", LNT_OPTION_CHOICE, &given.opt, "how much to optimise (all)"},
+    {"--dim", "NAME=N", LNT_OPTION_TEXTS, &given.dims,
+     "fix an extent, or bound a data-dependent one; INPUT:AXIS=N where it\nhas no name"},
+    {"--state", "OUT=IN", LNT_OPTION_TEXTS, &given.states,
+     "output OUT is input IN of the next run; the runtime carries it over"},
+    {"--keep", "NAME|all", LNT_OPTION_TEXTS, &given.keep, "keep a value, so that `run --fetch` can print it"},
+    {"--overridable", "NAME", LNT_OPTION_TEXTS, &given.overridable, "an initializer that stays an input"},
+    {"--custom", "DOMAIN.OP", LNT_OPTION_TEXTS, &given.custom, "an operator that the host program brings"},
+    {"--golden", "CASE_DIR", LNT_OPTION_TEXTS, &given.golden,
+     "record this case (input_K.pb, output_K.pb) in the file; otherwise the\nunoptimised model is run on "
+     "seeded inputs"},
+    {"--meta", "K=V", LNT_OPTION_TEXTS, &given.meta, "metadata"},
+    {"--report", "F.json", LNT_OPTION_TEXT, &given.report, "write the report as JSON, too"},
+    {"--json", NULL, LNT_OPTION_FLAG, &given.json, "print the report as JSON"},
+};
+
+/* NAME=N pairs; false after printing what is wrong. */
+static bool take_dims(lnt_convert_options *o)
+{
+    lnt_named_int *dim = lnt_cli_alloc(given.dims.n * sizeof *dim);
+    for (size_t i = 0; i < given.dims.n; i++)
+        if (!lnt_split_count(given.dims.item[i], &dim[i].name, &dim[i].value)) {
+            lnt_usage_error(&lnt_verb_convert, "--dim NAME=N, not '%s'", given.dims.item[i]);
+            return false;
+        }
+    o->dim = dim;
+    o->n_dims = given.dims.n;
+    return true;
+}
+
+static bool take_pairs(const lnt_texts *texts, const char *option, const lnt_named_text **pairs, size_t *n)
+{
+    lnt_named_text *pair = lnt_cli_alloc(texts->n * sizeof *pair);
+    for (size_t i = 0; i < texts->n; i++)
+        if (!lnt_split_pair(texts->item[i], false, &pair[i].name, &pair[i].text)) {
+            lnt_usage_error(&lnt_verb_convert, "%s, not '%s'", option, texts->item[i]);
+            return false;
+        }
+    *pairs = pair;
+    *n = texts->n;
+    return true;
+}
+
+static bool take_options(lnt_convert_options *o)
+{
+    *o = (lnt_convert_options){.opt = (lnt_opt)given.opt,
+                               .overridable = given.overridable.item,
+                               .n_overridable = given.overridable.n,
+                               .custom = given.custom.item,
+                               .n_custom = given.custom.n,
+                               .golden = given.golden.item,
+                               .n_golden = given.golden.n};
+    const char **keep = lnt_cli_alloc(given.keep.n * sizeof *keep);
+    for (size_t i = 0; i < given.keep.n; i++)
+        if (strcmp(given.keep.item[i], "all") == 0)
+            o->keep_all = true;
+        else
+            keep[o->n_keep++] = given.keep.item[i];
+    o->keep = keep;
+    return take_dims(o) && take_pairs(&given.states, "--state OUT=IN", &o->state, &o->n_states) &&
+           take_pairs(&given.meta, "--meta K=V", &o->meta, &o->n_meta);
+}
+
+static void report_json(const lnt_report *r, FILE *out)
+{
+    lnt_json j = {.out = out};
+    lnt_json_begin(&j, NULL, '{');
+    lnt_json_int(&j, "onnx_bytes", (int64_t)r->onnx_bytes);
+    lnt_json_int(&j, "lnt_bytes", (int64_t)r->lnt_bytes);
+    lnt_json_int(&j, "constant_bytes", (int64_t)r->constant_bytes);
+    lnt_json_int(&j, "packed_bytes", (int64_t)r->packed_bytes);
+    lnt_json_int(&j, "duplicated_bytes", (int64_t)r->duplicated_bytes);
+    lnt_json_int(&j, "nodes_before", r->nodes_before);
+    lnt_json_int(&j, "nodes_after", r->nodes_after);
+    lnt_json_int(&j, "relayouts", r->relayouts);
+    lnt_json_begin(&j, "passes", '[');
+    for (size_t i = 0; i < r->n_passes; i++) {
+        lnt_json_begin(&j, NULL, '{');
+        lnt_json_text(&j, "pass", r->pass[i].pass);
+        lnt_json_text(&j, "what", r->pass[i].what);
+        lnt_json_int(&j, "count", r->pass[i].count);
+        lnt_json_end(&j, '}');
+    }
+    lnt_json_end(&j, ']');
+    lnt_json_begin(&j, "unsupported", '[');
+    for (size_t i = 0; i < r->n_unsupported; i++) {
+        const lnt_unsupported *u = &r->unsupported[i];
+        lnt_json_begin(&j, NULL, '{');
+        lnt_json_text(&j, "node", u->node);
+        lnt_json_text(&j, "domain", u->domain);
+        lnt_json_text(&j, "op", u->op);
+        lnt_json_int(&j, "opset", u->opset);
+        lnt_json_text(&j, "reason", u->reason);
+        lnt_json_end(&j, '}');
+    }
+    lnt_json_end(&j, ']');
+    lnt_json_end(&j, '}');
+}
+
+static void print_unsupported(const lnt_report *r)
+{
+    static const char *const heads[] = {"node", "operator", "opset", "reason"};
+    lnt_table t;
+    lnt_table_begin(&t, "llrl", heads);
+    for (size_t i = 0; i < r->n_unsupported; i++) {
+        const lnt_unsupported *u = &r->unsupported[i];
+        lnt_table_cell(&t, "%s", u->node);
+        lnt_table_cell(&t, "%s%s%s", u->domain, *u->domain ? "." : "", u->op);
+        lnt_table_cell(&t, "%" PRId64, u->opset);
+        lnt_table_cell(&t, "%s", u->reason);
+    }
+    fprintf(stderr, "%zu node%s not supported:\n", r->n_unsupported, r->n_unsupported == 1 ? " is" : "s are");
+    lnt_table_print(&t, stderr);
+}
+
+static void print_report(const lnt_report *r, const char *path)
+{
+    char a[24], b[24];
+    lnt_table t;
+    printf("%s: %s, from %s of ONNX; %" PRIu32 " operators, from %" PRIu32 "\n", path,
+           lnt_size_text(r->lnt_bytes, a), lnt_size_text(r->onnx_bytes, b), r->nodes_after, r->nodes_before);
+    printf("constants %s, packed %s", lnt_size_text(r->constant_bytes, a), lnt_size_text(r->packed_bytes, b));
+    if (r->duplicated_bytes)
+        printf(", stored twice %s", lnt_size_text(r->duplicated_bytes, a));
+    printf("; relayouts %" PRIu32 "\n", r->relayouts);
+    if (!r->n_passes)
+        return;
+    static const char *const heads[] = {"pass", "what", "count"};
+    putchar('\n');
+    lnt_table_begin(&t, "llr", heads);
+    for (size_t i = 0; i < r->n_passes; i++) {
+        lnt_table_cell(&t, "%s", r->pass[i].pass);
+        lnt_table_cell(&t, "%s", r->pass[i].what);
+        lnt_table_cell(&t, "%u", r->pass[i].count);
+    }
+    lnt_table_print(&t, stdout);
+}
+
+static lnt_status write_report(const lnt_report *r, lnt_error *err)
+{
+    FILE *f = fopen(given.report, "w");
+    LNT_REQUIRE(f, err, LNT_E_IO, "cannot write %s", given.report);
+    report_json(r, f);
+    LNT_REQUIRE(fclose(f) == 0, err, LNT_E_IO, "cannot write %s", given.report);
+    return LNT_OK;
+}
+
+static int finish(lnt_report *report, lnt_status status, const char *output, lnt_error *err)
+{
+    lnt_error late = {0};
+    const bool tell = status == LNT_OK || report->n_unsupported;
+    if (tell && given.report && write_report(report, &late) != LNT_OK && status == LNT_OK) {
+        *err = late;
+        status = late.code;
+    }
+    if (tell && given.json)
+        report_json(report, stdout);
+    else if (status == LNT_OK)
+        print_report(report, output);
+    if (status == LNT_OK)
+        return LNT_EXIT_OK;
+    if (report->n_unsupported && !given.json)
+        print_unsupported(report);
+    return lnt_failed(&lnt_verb_convert, err);
+}
+
+/* "dir/model.onnx" gives "dir/model.lnt". */
+static const char *default_output(const char *input)
+{
+    const size_t length = strlen(input) - (lnt_ends_with(input, ".onnx") ? 5 : 0);
+    return lnt_cli_text("%.*s.lnt", (int)length, input);
+}
+
+static int run(const lnt_texts *words)
+{
+    lnt_convert_options how;
+    lnt_report report;
+    lnt_error err = {0};
+    void *image = NULL;
+    size_t size = 0;
+
+    if (words->n != 1)
+        return lnt_usage_error(&lnt_verb_convert, words->n ? "one model at a time" : "which model?");
+    if (!take_options(&how))
+        return LNT_EXIT_USAGE;
+    const char *output = given.output ? given.output : default_output(words->item[0]);
+    lnt_report_init(&report);
+    lnt_status status = lnt_convert_file(words->item[0], &how, &report, &image, &size, &err);
+    if (status == LNT_OK)
+        status = lnt_write_atomic(output, image, size, &err);
+    lnt_free(&lnt_malloc_allocator, image);
+    const int code = finish(&report, status, output, &err);
+    lnt_report_free(&report);
+    return code;
+}
+
+const lnt_verb lnt_verb_convert = {
+    .name = "convert",
+    .summary = "turn an ONNX model into an .lnt",
+    .usage = "M.onnx [-o M.lnt] [options]",
+    .text =
+        "Reads an ONNX model, optimises it, packs its weights for the kernels and writes one file that any\n"
+        "CPU Linnet runs on can map and run. All decisions that need only the model are taken here.\n"
+        "Extents without a number stay open: fix them with --dim where you know them, for smaller memory "
+        "and\n"
+        "faster binding. An unsupported operator is an error that lists all of them; no file is written "
+        "then.",
+    .examples = "linnet convert model.onnx -o model.lnt\n"
+                "linnet convert voice.onnx --dim T=512 --meta language=en\n"
+                "linnet convert vad.onnx -o vad.lnt --state stateN=state --dim input:0=1 --dim input:1=576\n"
+                "linnet convert model.onnx --golden test_data_set_0 --report report.json",
+    .options = options,
+    .n_options = sizeof options / sizeof *options,
+    .run = run,
+};

@@ -1,0 +1,177 @@
+/* doctor.c — `linnet doctor`: what this machine has, and whether every kernel computes right on it. */
+#include "cli/json.h"
+#include "cli/model.h"
+#include "cli/table.h"
+#include "cli/verbs.h"
+#include "ops/check/check.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static struct {
+    int64_t seed;
+    bool quick, json;
+} given = {.seed = 1};
+
+static const lnt_option options[] = {
+    {"--seed", "S", LNT_OPTION_COUNT, &given.seed, "of the test data (1)"},
+    {"--quick", NULL, LNT_OPTION_FLAG, &given.quick, "what the machine is, without testing kernels"},
+    {"--json", NULL, LNT_OPTION_FLAG, &given.json, "print JSON"},
+};
+
+static const struct {
+    const char *name;
+    lnt_status (*check)(lnt_level level, uint64_t seed, lnt_check_report *r);
+} checks[] = {
+#define X(family) {#family, lnt_check_##family},
+    LNT_CHECK_LIST(X)
+#undef X
+};
+
+/* The value of the first "key : value" line in /proc/cpuinfo whose key is one of those, "" if there is none.
+ */
+static void cpu_field(const char *const *keys, char *text, size_t bytes)
+{
+    FILE *f = fopen("/proc/cpuinfo", "r");
+    char line[4096];
+    text[0] = '\0';
+    while (f && !text[0] && fgets(line, sizeof line, f)) {
+        const char *colon = strchr(line, ':');
+        for (size_t i = 0; keys[i] && colon; i++)
+            if (strncmp(line, keys[i], strlen(keys[i])) == 0)
+                snprintf(text, bytes, "%.*s", (int)strcspn(colon + 1, "\n"), colon + 1 + (colon[1] == ' '));
+    }
+    if (f)
+        fclose(f);
+}
+
+static const char *byte_order(void)
+{
+    const uint16_t one = 1;
+    return *(const uint8_t *)&one ? "little-endian" : "big-endian";
+}
+
+typedef struct machine {
+    char cpu[128];
+    long page;
+    uint32_t threads;
+    lnt_level best, chosen;
+} machine;
+
+static machine look(void)
+{
+    static const char *const names[] = {"model name", "Model", "Hardware", "vendor_id", NULL};
+    machine m = {.page = sysconf(_SC_PAGESIZE),
+                 .threads = lnt_default_threads(),
+                 .best = lnt_cpu_best_level(),
+                 .chosen = lnt_cpu_level()};
+    cpu_field(names, m.cpu, sizeof m.cpu);
+    return m;
+}
+
+static void describe(const machine *m, lnt_json *j)
+{
+    if (!given.json) {
+        printf("linnet %s\ncpu      %s\nthreads  %" PRIu32 "\npages    %ld bytes, %s\nlevels   ",
+               lnt_version(), m->cpu[0] ? m->cpu : "unknown", m->threads, m->page, byte_order());
+        for (unsigned i = 0; i < LNT_LEVEL_COUNT; i++)
+            printf("%s%s", lnt_level_text((lnt_level)i), i <= m->best ? " " : " (not on this CPU) ");
+        printf("\nchosen   %s%s\n", lnt_level_text(m->chosen),
+               getenv("LINNET_LEVEL") ? " (LINNET_LEVEL is set)" : "");
+        return;
+    }
+    lnt_json_text(j, "version", lnt_version());
+    lnt_json_text(j, "cpu", m->cpu);
+    lnt_json_int(j, "threads", m->threads);
+    lnt_json_int(j, "page_bytes", m->page);
+    lnt_json_text(j, "byte_order", byte_order());
+    lnt_json_begin(j, "levels", '[');
+    for (unsigned i = 0; i <= m->best; i++)
+        lnt_json_text(j, NULL, lnt_level_text((lnt_level)i));
+    lnt_json_end(j, ']');
+    lnt_json_text(j, "chosen", lnt_level_text(m->chosen));
+}
+
+static void check_row(lnt_table *t, lnt_json *j, const char *kernels, lnt_level level,
+                      const lnt_check_report *r, lnt_status status)
+{
+    const char *verdict = status == LNT_OK ? "pass" : r->first[0] ? r->first : lnt_status_text(status);
+    if (!given.json) {
+        lnt_table_cell(t, "%s", kernels);
+        lnt_table_cell(t, "%s", lnt_level_text(level));
+        lnt_table_cell(t, "%" PRIu64, r->cases);
+        lnt_table_cell(t, "%.3f", r->worst);
+        lnt_table_cell(t, "%s%s", status == LNT_OK ? "" : "FAIL: ", verdict);
+        return;
+    }
+    lnt_json_begin(j, NULL, '{');
+    lnt_json_text(j, "kernels", kernels);
+    lnt_json_text(j, "level", lnt_level_text(level));
+    lnt_json_int(j, "cases", (int64_t)r->cases);
+    lnt_json_int(j, "failures", (int64_t)r->failures);
+    lnt_json_number(j, "worst", r->worst);
+    lnt_json_bool(j, "pass", status == LNT_OK);
+    lnt_json_text(j, "first_failure", r->first[0] ? r->first : NULL);
+    lnt_json_end(j, '}');
+}
+
+/* Every kernel family at every level the CPU has; the worst exit code of all. */
+static int check_kernels(const machine *m, lnt_json *j)
+{
+    static const char *const heads[] = {"kernels", "level", "cases", "worst/allowed", "verdict"};
+    int code = LNT_EXIT_OK;
+    lnt_table t;
+    lnt_table_begin(&t, "llrrl", heads);
+    for (size_t i = 0; i < sizeof checks / sizeof *checks; i++)
+        for (unsigned level = 0; level <= m->best; level++) {
+            lnt_check_report r = {0};
+            const lnt_status status = checks[i].check((lnt_level)level, (uint64_t)given.seed, &r);
+            check_row(&t, j, checks[i].name, (lnt_level)level, &r, status);
+            if (status != LNT_OK)
+                code = status == LNT_E_MEMORY ? LNT_EXIT_RESOURCE : LNT_EXIT_MISMATCH;
+        }
+    if (!given.json)
+        putchar('\n');
+    lnt_table_print(&t, given.json ? stderr : stdout);
+    return code;
+}
+
+static int run(const lnt_texts *words)
+{
+    const machine m = look();
+    lnt_json j = {.out = stdout};
+    int code = LNT_EXIT_OK;
+    if (words->n)
+        return lnt_usage_error(&lnt_verb_doctor, "takes no words, only options");
+    if (given.json)
+        lnt_json_begin(&j, NULL, '{');
+    describe(&m, &j);
+    if (given.json)
+        lnt_json_begin(&j, "checks", '[');
+    if (!given.quick)
+        code = check_kernels(&m, &j);
+    if (given.json) {
+        lnt_json_end(&j, ']');
+        lnt_json_bool(&j, "pass", code == LNT_EXIT_OK);
+        lnt_json_end(&j, '}');
+    }
+    return code;
+}
+
+const lnt_verb lnt_verb_doctor = {
+    .name = "doctor",
+    .summary = "what this machine has, and do all kernels compute right on it?",
+    .usage = "[options]",
+    .text =
+        "Prints the CPU, the instruction-set levels this build holds and the one it would choose, then runs\n"
+        "every kernel of every level the CPU has against the scalar reference. The environment variable\n"
+        "LINNET_LEVEL lowers the level chosen; nothing raises it past what the CPU has.",
+    .examples = "linnet doctor\n"
+                "linnet doctor --quick\n"
+                "LINNET_LEVEL=scalar linnet doctor --json",
+    .options = options,
+    .n_options = sizeof options / sizeof *options,
+    .run = run,
+};

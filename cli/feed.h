@@ -1,0 +1,40 @@
+/* feed.h — where a session's inputs come from when nobody recorded them: files, extents given by name, zeros
+ * or seeded random numbers. */
+#ifndef LNT_CLI_FEED_H
+#define LNT_CLI_FEED_H
+
+#include "cli/cases.h"
+
+typedef struct lnt_feed {
+    lnt_tensor *tensor; /* per input; data NULL where none was given */
+    uint32_t n;
+    uint32_t rate; /* Hz of the audio files read; 0 if there were none */
+} lnt_feed;
+
+typedef enum lnt_feed_rest {                    /* inputs without a file */
+                             LNT_FEED_REQUIRED, /* are an error; states are not */
+                             LNT_FEED_ZERO,
+                             LNT_FEED_RANDOM /* seeded, floats only: anything else is an error */
+} lnt_feed_rest;
+
+typedef struct lnt_feed_options {
+    const lnt_texts *dims;  /* --dim NAME=N */
+    const lnt_texts *files; /* --input NAME=FILE */
+    lnt_feed_rest rest;
+    uint64_t seed;
+    uint32_t rate; /* audio is brought to this rate; 0: as it is in the file */
+} lnt_feed_options;
+
+/* Reads the files and makes up the inputs that have none: extents come from the model, else from --dim. */
+lnt_status lnt_feed_make(lnt_opened *o, const lnt_feed_options *how, lnt_feed *feed, lnt_error *err);
+/* Gives the session all inputs, states included; --dim names that are no input's extent become bounds. */
+lnt_status lnt_feed_session(const lnt_opened *o, const lnt_feed_options *how, const lnt_feed *feed,
+                            lnt_session *s, lnt_error *err);
+void lnt_feed_free(lnt_feed *feed);
+
+/* The tensor in a file: .npy .npz .pb .wav .flac .ogg, anything else raw. like gives type and extents
+ * (unknown ones negative); *rate receives the rate of audio. */
+lnt_status lnt_feed_file(const char *path, const lnt_value_info *like, uint32_t want_rate, lnt_tensor *out,
+                         uint32_t *rate, lnt_error *err);
+
+#endif
