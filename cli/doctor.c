@@ -30,21 +30,21 @@ static const struct {
 #undef X
 };
 
-/* The value of the first "key : value" line in /proc/cpuinfo whose key is one of those, "" if there is none.
- */
-static void cpu_field(const char *const *keys, char *text, size_t bytes)
+/* The value of the first "key : value" line of /proc/cpuinfo; false if there is none. */
+static bool cpu_field(const char *key, char *text, size_t bytes)
 {
     FILE *f = fopen("/proc/cpuinfo", "r");
     char line[4096];
-    text[0] = '\0';
-    while (f && !text[0] && fgets(line, sizeof line, f)) {
+    bool found = false;
+    while (f && !found && fgets(line, sizeof line, f)) {
         const char *colon = strchr(line, ':');
-        for (size_t i = 0; keys[i] && colon; i++)
-            if (strncmp(line, keys[i], strlen(keys[i])) == 0)
-                snprintf(text, bytes, "%.*s", (int)strcspn(colon + 1, "\n"), colon + 1 + (colon[1] == ' '));
+        found = colon && strncmp(line, key, strlen(key)) == 0;
+        if (found)
+            snprintf(text, bytes, "%.*s", (int)strcspn(colon + 1, "\n"), colon + 1 + (colon[1] == ' '));
     }
     if (f)
         fclose(f);
+    return found;
 }
 
 static const char *byte_order(void)
@@ -62,12 +62,13 @@ typedef struct machine {
 
 static machine look(void)
 {
-    static const char *const names[] = {"model name", "Model", "Hardware", "vendor_id", NULL};
     machine m = {.page = sysconf(_SC_PAGESIZE),
                  .threads = lnt_default_threads(),
                  .best = lnt_cpu_best_level(),
                  .chosen = lnt_cpu_level()};
-    cpu_field(names, m.cpu, sizeof m.cpu);
+    if (!cpu_field("model name", m.cpu, sizeof m.cpu) && !cpu_field("Model", m.cpu, sizeof m.cpu) &&
+        !cpu_field("Hardware", m.cpu, sizeof m.cpu))
+        snprintf(m.cpu, sizeof m.cpu, "unknown");
     return m;
 }
 
@@ -75,7 +76,7 @@ static void describe(const machine *m, lnt_json *j)
 {
     if (!given.json) {
         printf("linnet %s\ncpu      %s\nthreads  %" PRIu32 "\npages    %ld bytes, %s\nlevels   ",
-               lnt_version(), m->cpu[0] ? m->cpu : "unknown", m->threads, m->page, byte_order());
+               lnt_version(), m->cpu, m->threads, m->page, byte_order());
         for (unsigned i = 0; i < LNT_LEVEL_COUNT; i++)
             printf("%s%s", lnt_level_text((lnt_level)i), i <= m->best ? " " : " (not on this CPU) ");
         printf("\nchosen   %s%s\n", lnt_level_text(m->chosen),

@@ -47,15 +47,29 @@ int lnt_failed(const lnt_verb *verb, const lnt_error *err)
     return lnt_exit_code(err->code);
 }
 
+static bool same_fault(const lnt_unsupported *a, const lnt_unsupported *b)
+{
+    return strcmp(a->op, b->op) == 0 && strcmp(a->domain, b->domain) == 0 &&
+           strcmp(a->reason, b->reason) == 0;
+}
+
 void lnt_unsupported_text(const lnt_report *report, char *buffer, size_t bytes)
 {
     size_t used = 0;
     buffer[0] = '\0';
     for (size_t i = 0; i < report->n_unsupported && used < bytes; i++) {
         const lnt_unsupported *u = &report->unsupported[i];
+        size_t times = 0, first = i;
+        for (size_t k = report->n_unsupported; k-- > 0;)
+            if (same_fault(u, &report->unsupported[k]))
+                times++, first = k;
+        if (first < i)
+            continue;
         const int n = snprintf(buffer + used, bytes - used, "%s%s%s%s: %s", i ? "; " : "", u->domain,
                                *u->domain ? "." : "", u->op, u->reason);
         used += n > 0 ? (size_t)n : 0;
+        if (times > 1 && used < bytes)
+            used += (size_t)snprintf(buffer + used, bytes - used, " (%zu nodes)", times);
     }
 }
 

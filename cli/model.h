@@ -40,7 +40,7 @@ bool lnt_ends_with(const char *text, const char *end);
 /* Seconds of a clock that only goes forward. */
 double lnt_now(void);
 
-/* What unsupported nodes a report lists, in one line. */
+/* What a report lists as unsupported, in one line, each fault once. */
 void lnt_unsupported_text(const lnt_report *report, char *buffer, size_t bytes);
 
 #endif

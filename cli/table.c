@@ -23,7 +23,7 @@ static void add(lnt_table *t, char *text)
 
 void lnt_table_begin(lnt_table *t, const char *align, const char *const *heads)
 {
-    *t = (lnt_table){.columns = (unsigned)strlen(align), .align = align};
+    *t = (lnt_table){.columns = (unsigned)strlen(align), .align = align, .heads = heads != NULL};
     for (unsigned i = 0; heads && i < t->columns; i++)
         add(t, lnt_cli_text("%s", heads[i]));
 }
@@ -59,8 +59,9 @@ void lnt_table_print(lnt_table *t, FILE *out)
         const unsigned column = (unsigned)(i % t->columns);
         const int pad = width[column] - width_of(t->cell[i]);
         const bool last = column + 1 == t->columns, right = t->align[column] == 'r';
-        fprintf(out, "%s%*s%s%*s%s", column ? "  " : "", right ? pad : 0, "", t->cell[i],
-                right || last ? 0 : pad, "", last ? "\n" : "");
+        if (!t->heads || t->n > t->columns)
+            fprintf(out, "%s%*s%s%*s%s", column ? "  " : "", right ? pad : 0, "", t->cell[i],
+                    right || last ? 0 : pad, "", last ? "\n" : "");
         free(t->cell[i]);
     }
     free(t->cell);

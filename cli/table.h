@@ -3,6 +3,7 @@
 #ifndef LNT_CLI_TABLE_H
 #define LNT_CLI_TABLE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -14,13 +15,14 @@ typedef struct lnt_table {
     const char *align; /* one letter a column: 'l' or 'r' */
     char **cell;
     size_t n, capacity;
+    bool heads;
 } lnt_table;
 
 /* heads: columns names, NULL for a table without them. */
 void lnt_table_begin(lnt_table *t, const char *align, const char *const *heads);
 /* The next cell, row by row. */
 void lnt_table_cell(lnt_table *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
-void lnt_table_print(lnt_table *t, FILE *out); /* and frees it */
+void lnt_table_print(lnt_table *t, FILE *out); /* and frees it; heads without rows are not printed */
 
 /* "1.4 MB", "312 bytes". */
 const char *lnt_size_text(uint64_t bytes, char buffer[24]);
