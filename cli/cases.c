@@ -145,13 +145,12 @@ lnt_status lnt_case_feed(const lnt_opened *o, lnt_session *s, const lnt_case *c,
 {
     for (uint32_t i = 0; i < lnt_model_input_count(o->model); i++) {
         lnt_value_info info;
-        const int state = lnt_state_of_input(o, i);
         LNT_TRY(lnt_model_input(o->model, i, &info));
         if (i < c->n_in && c->in[i].data)
-            LNT_TRY(state < 0 ? lnt_set_input(s, i, &c->in[i], err)
-                              : lnt_state_set(s, (uint32_t)state, &c->in[i], err));
+            LNT_TRY(lnt_set_input(s, i, &c->in[i], err));
         else
-            LNT_REQUIRE(state >= 0, err, LNT_E_NOT_FOUND, "%s: no tensor for input %s", c->name, info.name);
+            LNT_REQUIRE(info.is_state, err, LNT_E_NOT_FOUND, "%s: no tensor for input %s", c->name,
+                        info.name);
     }
     return LNT_OK;
 }

@@ -33,7 +33,7 @@ lnt_status lnt_cases_read(const lnt_texts *folders, lnt_cases *cases, lnt_error 
 lnt_status lnt_cases_golden(const lnt_opened *o, lnt_cases *cases, lnt_error *err);
 void lnt_cases_free(lnt_cases *cases);
 
-/* Gives the session the case's inputs, states included. Needs o->file. */
+/* Gives the session the case's inputs; states that the case has none of begin as they are. */
 lnt_status lnt_case_feed(const lnt_opened *o, lnt_session *s, const lnt_case *c, lnt_error *err);
 
 #endif

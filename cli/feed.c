@@ -195,13 +195,9 @@ lnt_status lnt_feed_session(const lnt_opened *o, const lnt_feed_options *how, co
         if (lnt_split_count(how->dims->item[i], &name, &value) && !names_an_extent(o, name))
             LNT_TRY(lnt_set_bound(s, name, value, err));
     }
-    for (uint32_t i = 0; i < feed->n; i++) {
-        const int state = lnt_state_of_input(o, i);
-        if (!feed->tensor[i].data)
-            continue;
-        LNT_TRY(state < 0 ? lnt_set_input(s, i, &feed->tensor[i], err)
-                          : lnt_state_set(s, (uint32_t)state, &feed->tensor[i], err));
-    }
+    for (uint32_t i = 0; i < feed->n; i++)
+        if (feed->tensor[i].data)
+            LNT_TRY(lnt_set_input(s, i, &feed->tensor[i], err));
     return LNT_OK;
 }
 

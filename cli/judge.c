@@ -6,26 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const lnt_allocator *const memory = &lnt_malloc_allocator;
-
-/* A state's new value lies behind lnt_state_get, any other output behind lnt_get_output. data of *got is the
- * caller's to free if *owned is set. */
-static lnt_status take_output(const lnt_opened *o, lnt_session *s, uint32_t i, lnt_tensor *got, void **owned,
-                              lnt_error *err)
-{
-    const int state = lnt_state_of_output(o, i);
-    *owned = NULL;
-    if (state < 0)
-        return lnt_get_output(s, i, got, err);
-    *got = (lnt_tensor){0};
-    LNT_TRY(lnt_state_get(s, (uint32_t)state, got, err)); /* no memory: tells type, extents and bytes */
-    *owned = lnt_alloc(memory, got->bytes, err);
-    if (!*owned)
-        return LNT_E_MEMORY;
-    got->data = *owned;
-    return lnt_state_get(s, (uint32_t)state, got, err);
-}
-
 /* Picks the elements of got that a sampled expectation holds, into memory the caller frees; false if got has
  * other extents. */
 static bool sample(const lnt_tensor *got, const lnt_case_output *want, lnt_tensor *picked)
@@ -70,22 +50,18 @@ static lnt_status judge_outputs(const lnt_judge *j, const lnt_opened *o, lnt_ses
         lnt_value_info info;
         lnt_tensor got;
         lnt_comparison result;
-        void *owned;
         LNT_TRY(lnt_model_output(o->model, i, &info));
         LNT_REQUIRE(c->out[i].tensor.data, err, LNT_E_NOT_FOUND, "%s: no expected output %s", c->name,
                     info.name);
-        lnt_status status = take_output(o, s, i, &got, &owned, err);
-        if (status == LNT_OK) {
-            compare_output(j, &got, &c->out[i], &result);
-            if (j->report)
-                j->report(j->arg, c, info.name, &got, &result);
-            if (!result.pass && *verdict == LNT_VERDICT_PASS)
-                snprintf(reason, 256, "%.40s: %.40s %s", c->name, info.name, result.reason);
-            if (!result.pass)
-                *verdict = LNT_VERDICT_MISMATCH;
-        }
-        lnt_free(memory, owned);
-        LNT_TRY(status);
+        LNT_TRY(lnt_get_output(s, i, &got, err));
+        compare_output(j, &got, &c->out[i], &result);
+        if (j->report)
+            j->report(j->arg, c, info.name, &got, &result);
+        if (result.pass)
+            continue;
+        if (*verdict == LNT_VERDICT_PASS)
+            snprintf(reason, 256, "%.40s: %.40s %s", c->name, info.name, result.reason);
+        *verdict = LNT_VERDICT_MISMATCH;
     }
     return LNT_OK;
 }
@@ -96,7 +72,6 @@ lnt_status lnt_judge_cases(const lnt_judge *j, lnt_opened *o, const lnt_cases *c
     const lnt_session_options options = {
         .struct_bytes = sizeof options, .threads = j->threads, .level = j->level};
     lnt_session *session = NULL;
-    LNT_TRY(lnt_opened_file(o, err));
     LNT_TRY(lnt_session_create(o->model, &options, &session, err));
     lnt_status status = LNT_OK;
     for (size_t i = 0; i < cases->n && status == LNT_OK; i++) {

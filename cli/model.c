@@ -146,19 +146,3 @@ void lnt_opened_close(lnt_opened *o)
         lnt_blob_close(&o->blob);
     *o = (lnt_opened){0};
 }
-
-int lnt_state_of_input(const lnt_opened *o, uint32_t i)
-{
-    for (uint32_t k = 0; k < o->file.n_states; k++)
-        if (o->file.states[k].input == i)
-            return (int)k;
-    return -1;
-}
-
-int lnt_state_of_output(const lnt_opened *o, uint32_t i)
-{
-    for (uint32_t k = 0; k < o->file.n_states; k++)
-        if (o->file.states[k].output == i)
-            return (int)k;
-    return -1;
-}

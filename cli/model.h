@@ -28,10 +28,6 @@ lnt_status lnt_opened_image(void *image, size_t bytes, lnt_opened *o, lnt_error 
 lnt_status lnt_opened_file(lnt_opened *o, lnt_error *err);
 void lnt_opened_close(lnt_opened *o);
 
-/* Number of the state that input or output i (of the model) is; -1 if it is none. Needs o->file. */
-int lnt_state_of_input(const lnt_opened *o, uint32_t i);
-int lnt_state_of_output(const lnt_opened *o, uint32_t i);
-
 /* The one place where a status becomes an exit code. */
 int lnt_exit_code(lnt_status status);
 /* Prints the failure to stderr and gives its exit code. */

@@ -117,11 +117,11 @@ static message judge_folder(const lnt_judge *judge, const char *folder)
     lnt_status status = lnt_cases_read(&folders, &cases, &err);
     /* Strings, sequences and optionals in the data: the conversion tells what is not supported. */
     const bool readable = status == LNT_OK;
-    if (readable || judge->bake == LNT_BAKE_NONE) {
-        lnt_error_clear(&err);
-        status = lnt_judge_onnx(judge, lnt_cli_text("%s/model.onnx", folder),
-                                readable ? &cases : &(lnt_cases){0}, &verdict, reason, &err);
-    }
+    lnt_judge plain = *judge;
+    plain.bake = LNT_BAKE_NONE;
+    lnt_error_clear(&err);
+    status = lnt_judge_onnx(readable ? judge : &plain, lnt_cli_text("%s/model.onnx", folder),
+                            readable ? &cases : &(lnt_cases){0}, &verdict, reason, &err);
     if (status == LNT_OK && !readable)
         status = lnt_fail(&err, LNT_E_UNSUPPORTED, "case data cannot be read");
     if (status == LNT_OK) {
