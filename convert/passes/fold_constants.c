@@ -1,0 +1,265 @@
+/* fold_constants.c — computes at conversion what does not depend on inputs.
+ *
+ * A node all of whose inputs are constants is run by the runtime's own kernels; a shape whose extents are known
+ * becomes a constant; an If whose condition is constant gives way to its branch. */
+#include "convert/passes/pass.h"
+
+#include <string.h>
+
+enum {
+    FOLD_GROWTH = 64 * 1024, /* bytes by which a result may exceed the inputs it was computed from */
+    MAX_OPERANDS = 64
+};
+
+/* ---- is it worth it, is it allowed ---- */
+
+/* Does the node read the value as weights, so that having them at conversion pays (packing, folding)? */
+static bool reads_weights(const lnt_gnode *user, uint32_t value)
+{
+    const bool weighted = lnt_is(user, Conv) || lnt_is(user, ConvTranspose) || lnt_is(user, Gemm) ||
+                          lnt_is(user, MatMul) || lnt_is(user, LSTM) || lnt_is(user, GRU) || lnt_is(user, RNN);
+    return weighted && user->in[0] != value;
+}
+
+static bool result_fits(lnt_edit *e, const lnt_gnode *n, size_t in_bytes, size_t out_bytes)
+{
+    return out_bytes <= in_bytes + FOLD_GROWTH ||
+           (n->n_out == 1 && reads_weights(lnt_edit_follower(e, n), n->out[0]));
+}
+
+static bool foldable_kind(const lnt_gnode *n)
+{
+    return !n->dead && !(n->op->flags & (LNT_OP_CONTROL | LNT_OP_RANDOM)) && n->n_in <= MAX_OPERANDS &&
+           n->n_out <= MAX_OPERANDS && !n->program;
+}
+
+/* All inputs constant; *bytes of all. */
+static bool inputs_constant(const lnt_graph *g, const lnt_gnode *n, size_t *bytes)
+{
+    *bytes = 0;
+    for (unsigned i = 0; i < n->n_in; i++) {
+        if (n->in[i] == LNT_NONE)
+            continue;
+        if (!lnt_is_constant(g, n->in[i]))
+            return false;
+        *bytes += g->value[n->in[i]].bytes;
+    }
+    return true;
+}
+
+/* Outputs of known type and extents, none of which must stay an operator's result; *bytes of all. */
+static bool outputs_known(lnt_edit *e, const lnt_gnode *n, size_t *bytes)
+{
+    *bytes = 0;
+    for (unsigned i = 0; i < n->n_out; i++) {
+        if (n->out[i] == LNT_NONE)
+            continue;
+        const lnt_operand *o = &e->g->value[n->out[i]].info;
+        const int64_t count = lnt_operand_count(o);
+        const size_t size = lnt_dtype_size(o->dtype);
+        size_t more;
+        if (count < 0 || size == 0 || lnt_edit_pinned(e, n->out[i]) ||
+            __builtin_mul_overflow((size_t)count, size, &more) || __builtin_add_overflow(*bytes, more, bytes))
+            return false;
+    }
+    return true;
+}
+
+/* ---- folding one node ---- */
+
+static void become_constant(lnt_graph *g, uint32_t value, void *data)
+{
+    lnt_gvalue *v = &g->value[value];
+    v->constant = v->info.constant = true;
+    v->producer = NULL;
+    v->info.data = data;
+    v->bytes = (size_t)lnt_operand_count(&v->info) * lnt_dtype_size(v->info.dtype);
+}
+
+/* Runs the node; *folded says whether that worked: a node that fails here is left to fail, or not, at run. */
+static lnt_status evaluate(lnt_edit *e, lnt_gnode *n, bool *folded)
+{
+    lnt_graph *g = e->g;
+    lnt_operand *in[MAX_OPERANDS], *out[MAX_OPERANDS];
+    void *data[MAX_OPERANDS] = {NULL};
+    for (unsigned i = 0; i < n->n_in; i++)
+        in[i] = n->in[i] == LNT_NONE ? NULL : &g->value[n->in[i]].info;
+    for (unsigned i = 0; i < n->n_out; i++) {
+        out[i] = n->out[i] == LNT_NONE ? NULL : &g->value[n->out[i]].info;
+        if (!out[i])
+            continue;
+        data[i] = lnt_bump_alloc(&g->memory, (size_t)lnt_operand_count(out[i]) * lnt_dtype_size(out[i]->dtype),
+                                 g->err);
+        if (!data[i])
+            return LNT_E_MEMORY;
+    }
+    lnt_node view;
+    lnt_gnode_view(n, &view);
+    lnt_error err = {.code = LNT_OK};
+    *folded = lnt_evaluate(&view, in, out, data, LNT_LEVEL_SCALAR, 0, &err) == LNT_OK;
+    for (unsigned i = 0; *folded && i < n->n_out; i++)
+        if (out[i])
+            become_constant(g, n->out[i], data[i]);
+    return LNT_OK;
+}
+
+static lnt_status fold_node(lnt_edit *e, lnt_gnode *n)
+{
+    size_t in_bytes, out_bytes;
+    if (!inputs_constant(e->g, n, &in_bytes) || !outputs_known(e, n, &out_bytes) ||
+        !result_fits(e, n, in_bytes, out_bytes))
+        return LNT_OK;
+    bool folded;
+    LNT_TRY(evaluate(e, n, &folded));
+    if (!folded)
+        return LNT_OK;
+    n->dead = true;
+    return lnt_edit_count(e, "nodes computed");
+}
+
+/* ---- shapes ---- */
+
+/* Makes the node's output 0 a constant of int64 elements. */
+static lnt_status become_ints(lnt_edit *e, lnt_gnode *n, const int64_t *data, unsigned count)
+{
+    lnt_graph *g = e->g;
+    const lnt_operand *info = &g->value[n->out[0]].info;
+    if (lnt_operand_count(info) != count || info->dtype != LNT_INT64 || lnt_edit_pinned(e, n->out[0]))
+        return LNT_OK;
+    int64_t *copy = lnt_bump_alloc(&g->memory, count * sizeof *copy, g->err);
+    if (!copy)
+        return LNT_E_MEMORY;
+    memcpy(copy, data, count * sizeof *copy);
+    become_constant(g, n->out[0], copy);
+    n->dead = true;
+    return lnt_edit_count(e, "shapes known");
+}
+
+/* The slice of extents a Shape gives; false if the rank is unknown. */
+static bool shape_slice(const lnt_graph *g, const lnt_gnode *n, const int64_t **dims, unsigned *count)
+{
+    const lnt_operand *x = &g->value[n->in[0]].info;
+    if (x->rank == LNT_RANK_UNKNOWN)
+        return false;
+    int64_t start = lnt_gnode_int(n, "start", 0), end = lnt_gnode_int(n, "end", x->rank);
+    start = start < 0 ? start + x->rank : start;
+    end = end < 0 ? end + x->rank : end;
+    start = start < 0 ? 0 : start > x->rank ? x->rank : start;
+    end = end > x->rank ? x->rank : end;
+    *dims = x->dims + start;
+    *count = end > start ? (unsigned)(end - start) : 0;
+    return true;
+}
+
+static bool all_known(const int64_t *dims, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++)
+        if (dims[i] < 0)
+            return false;
+    return true;
+}
+
+static lnt_status fold_shape(lnt_edit *e, lnt_gnode *n)
+{
+    const int64_t *dims;
+    unsigned count;
+    if (!shape_slice(e->g, n, &dims, &count) || !all_known(dims, count))
+        return LNT_OK;
+    return become_ints(e, n, dims, count);
+}
+
+static lnt_status fold_size(lnt_edit *e, lnt_gnode *n)
+{
+    const int64_t count = lnt_operand_count(&e->g->value[n->in[0]].info);
+    return count < 0 ? LNT_OK : become_ints(e, n, &count, 1);
+}
+
+/* Gather of known extents out of a shape that is not known as a whole. */
+static lnt_status fold_gathered_shape(lnt_edit *e, lnt_gnode *n)
+{
+    const lnt_gnode *shape = lnt_producer(e->g, n, 0);
+    const int64_t *dims;
+    int64_t index[LNT_MAX_RANK], picked[LNT_MAX_RANK];
+    unsigned count, n_index = LNT_MAX_RANK;
+    if (!lnt_is(shape, Shape) || !shape_slice(e->g, shape, &dims, &count) ||
+        !lnt_constant_ints(e->g, n->in[1], index, &n_index))
+        return LNT_OK;
+    for (unsigned i = 0; i < n_index; i++) {
+        const int64_t at = index[i] < 0 ? index[i] + count : index[i];
+        if (at < 0 || at >= count)
+            return LNT_OK;
+        picked[i] = dims[at];
+    }
+    return all_known(picked, n_index) ? become_ints(e, n, picked, n_index) : LNT_OK;
+}
+
+/* ---- If ---- */
+
+/* Lets the If's output o be the branch's value b. */
+static lnt_status connect_branch(lnt_edit *e, const lnt_gnode *at, uint32_t b, uint32_t o)
+{
+    lnt_graph *g = e->g;
+    if (!lnt_edit_pinned(e, o)) {
+        lnt_graph_replace(g, o, b);
+        lnt_edit_changed(e);
+        return LNT_OK;
+    }
+    /* A pinned name keeps a producer of its own; the identities pass drops it where it can. */
+    return lnt_edit_insert(e, at, lnt_op_by_name("", "Identity"), &b, 1, o, NULL) ? LNT_OK : LNT_E_MEMORY;
+}
+
+static lnt_status inline_branch(lnt_edit *e, lnt_gnode *n, uint32_t sub)
+{
+    lnt_graph *g = e->g;
+    lnt_gsubgraph *branch = &g->sub[sub];
+    for (size_t i = 0; i < branch->n_nodes; i++) {
+        lnt_gnode *from = branch->node[i];
+        lnt_gnode *copy = lnt_graph_add_node(g, n->subgraph, n, from->op, from->name, from->in, from->n_in,
+                                             from->out, from->n_out);
+        if (!copy)
+            return LNT_E_MEMORY;
+        copy->n_program_in = from->n_program_in;
+        copy->program = from->program;
+        copy->attr = from->attr;
+        copy->n_attr = from->n_attr;
+    }
+    const uint32_t n_out = branch->n_out;
+    uint32_t *out = branch->out;
+    branch->n_nodes = branch->n_in = branch->n_out = 0;
+    lnt_edit_changed(e);
+    for (unsigned i = 0; i < n->n_out && i < n_out; i++)
+        if (n->out[i] != LNT_NONE)
+            LNT_TRY(connect_branch(e, n, out[i], n->out[i]));
+    n->dead = true;
+    return lnt_edit_count(e, "If inlined");
+}
+
+static lnt_status fold_if(lnt_edit *e, lnt_gnode *n)
+{
+    double condition;
+    if (!lnt_constant_scalar(e->g, n->in[0], &condition))
+        return LNT_OK;
+    const lnt_attr *branch = lnt_gnode_attr(n, condition != 0 ? "then_branch" : "else_branch");
+    return branch ? inline_branch(e, n, (uint32_t)*branch->i) : LNT_OK;
+}
+
+lnt_status lnt_pass_fold_constants(lnt_graph *g, lnt_report *report)
+{
+    lnt_edit e;
+    LNT_TRY(lnt_edit_begin(&e, g, report, "fold_constants"));
+    for (size_t s = 0; s < g->n_subs; s++)
+        for (size_t i = 0; i < g->sub[s].n_nodes; i++) {
+            lnt_gnode *n = g->sub[s].node[i];
+            if (lnt_is(n, If))
+                LNT_TRY(fold_if(&e, n));
+            if (lnt_is(n, Shape))
+                LNT_TRY(fold_shape(&e, n));
+            if (lnt_is(n, Size))
+                LNT_TRY(fold_size(&e, n));
+            if (lnt_is(n, Gather))
+                LNT_TRY(fold_gathered_shape(&e, n));
+            if (foldable_kind(n))
+                LNT_TRY(fold_node(&e, n));
+        }
+    return LNT_OK;
+}
