@@ -3,7 +3,7 @@
 
 typedef struct liveness {
     lnt_edit *e;
-    bool *needed; /* per value */
+    bool *needed;  /* per value */
     bool *reached; /* per subgraph */
 } liveness;
 

@@ -1,7 +1,7 @@
 /* fold_constants.c — computes at conversion what does not depend on inputs.
  *
- * A node all of whose inputs are constants is run by the runtime's own kernels; a shape whose extents are known
- * becomes a constant; an If whose condition is constant gives way to its branch. */
+ * A node all of whose inputs are constants is run by the runtime's own kernels; a shape whose extents are
+ * known becomes a constant; an If whose condition is constant gives way to its branch. */
 #include "convert/passes/pass.h"
 
 #include <string.h>
@@ -17,7 +17,8 @@ enum {
 static bool reads_weights(const lnt_gnode *user, uint32_t value)
 {
     const bool weighted = lnt_is(user, Conv) || lnt_is(user, ConvTranspose) || lnt_is(user, Gemm) ||
-                          lnt_is(user, MatMul) || lnt_is(user, LSTM) || lnt_is(user, GRU) || lnt_is(user, RNN);
+                          lnt_is(user, MatMul) || lnt_is(user, LSTM) || lnt_is(user, GRU) ||
+                          lnt_is(user, RNN);
     return weighted && user->in[0] != value;
 }
 
@@ -88,8 +89,8 @@ static lnt_status evaluate(lnt_edit *e, lnt_gnode *n, bool *folded)
         out[i] = n->out[i] == LNT_NONE ? NULL : &g->value[n->out[i]].info;
         if (!out[i])
             continue;
-        data[i] = lnt_bump_alloc(&g->memory, (size_t)lnt_operand_count(out[i]) * lnt_dtype_size(out[i]->dtype),
-                                 g->err);
+        data[i] = lnt_bump_alloc(&g->memory,
+                                 (size_t)lnt_operand_count(out[i]) * lnt_dtype_size(out[i]->dtype), g->err);
         if (!data[i])
             return LNT_E_MEMORY;
     }

@@ -11,7 +11,7 @@
 typedef struct product {
     lnt_gnode *node;
     lnt_operand weight;  /* constant input 1 */
-    unsigned rank, axis;       /* of the output; channels lie along axis */
+    unsigned rank, axis; /* of the output; channels lie along axis */
     int64_t channels;
     double *scale, *shift; /* [channels] */
     bool scaled;
@@ -142,8 +142,10 @@ static double old_bias(const float *bias, int64_t count, double beta, int64_t c)
     return bias ? beta * bias[count == 1 ? 0 : c] : 0;
 }
 
-/* Input 2 of Conv, ConvTranspose and Gemm: its values, NULL if there is none; false if it cannot be folded. */
-static bool bias_of(const lnt_graph *g, const lnt_gnode *n, int64_t channels, const float **bias, int64_t *count)
+/* Input 2 of Conv, ConvTranspose and Gemm: its values, NULL if there is none; false if it cannot be folded.
+ */
+static bool bias_of(const lnt_graph *g, const lnt_gnode *n, int64_t channels, const float **bias,
+                    int64_t *count)
 {
     const uint32_t value = lnt_in_value(n, 2);
     *bias = NULL;
@@ -196,8 +198,9 @@ static lnt_status write_add(lnt_edit *e, product *p, lnt_gnode *last)
 static bool product_of(const lnt_graph *g, lnt_gnode *n, product *p)
 {
     int64_t count;
-    if (n->dead || n->program || !(lnt_is(n, Conv) || lnt_is(n, ConvTranspose) || lnt_is(n, Gemm) ||
-                                   lnt_is(n, MatMul)) || !lnt_constant_floats(g, n->in[1], &count) || count == 0)
+    if (n->dead || n->program ||
+        !(lnt_is(n, Conv) || lnt_is(n, ConvTranspose) || lnt_is(n, Gemm) || lnt_is(n, MatMul)) ||
+        !lnt_constant_floats(g, n->in[1], &count) || count == 0)
         return false;
     *p = (product){.node = n, .weight = *info(g, n->in[1]), .rank = info(g, n->out[0])->rank, .axis = 1};
     const lnt_operand *w = &p->weight;
@@ -221,7 +224,8 @@ static bool product_of(const lnt_graph *g, lnt_gnode *n, product *p)
 
 static lnt_status count_folded(lnt_edit *e, const lnt_gnode *n)
 {
-    return lnt_edit_count(e, lnt_is(n, BatchNormalization) ? "BatchNormalization folded" : "scale or shift folded");
+    return lnt_edit_count(e, lnt_is(n, BatchNormalization) ? "BatchNormalization folded"
+                                                           : "scale or shift folded");
 }
 
 static lnt_status fold_followers(lnt_edit *e, product *p)
@@ -287,7 +291,8 @@ static lnt_status split_norm(lnt_edit *e, lnt_gnode *n)
     const uint32_t shift = lnt_add_floats(g, n->name, rank, dims, k + channels);
     uint32_t scaled;
     if (scale == LNT_NONE || shift == LNT_NONE ||
-        !lnt_edit_insert(e, n, lnt_op_by_name("", "Mul"), (uint32_t[]){n->in[0], scale}, 2, LNT_NONE, &scaled) ||
+        !lnt_edit_insert(e, n, lnt_op_by_name("", "Mul"), (uint32_t[]){n->in[0], scale}, 2, LNT_NONE,
+                         &scaled) ||
         !lnt_edit_substitute(e, n, lnt_op_by_name("", "Add"), (uint32_t[]){scaled, shift}, 2))
         return LNT_E_MEMORY;
     return lnt_edit_count(e, "BatchNormalization as Mul and Add");

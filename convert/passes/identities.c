@@ -99,8 +99,8 @@ static bool keeps_elements(const lnt_gnode *n)
 
 static bool variadic_of_one(const lnt_gnode *n)
 {
-    return n->n_in == 1 && (lnt_is(n, Concat) || lnt_is(n, Sum) || lnt_is(n, Max) || lnt_is(n, Min) ||
-                            lnt_is(n, Mean));
+    return n->n_in == 1 &&
+           (lnt_is(n, Concat) || lnt_is(n, Sum) || lnt_is(n, Max) || lnt_is(n, Min) || lnt_is(n, Mean));
 }
 
 /* Is output 0 the same as input *pass? */
@@ -161,8 +161,8 @@ static bool absolute_reshape(const lnt_graph *g, const lnt_gnode *n)
 static bool merge_reshapes(lnt_edit *e, lnt_gnode *n)
 {
     const lnt_gnode *first = lnt_producer(e->g, n, 0);
-    const bool elements_in_order = lnt_is(first, Reshape) || lnt_is(first, Flatten) || lnt_is(first, Squeeze) ||
-                                   lnt_is(first, Unsqueeze);
+    const bool elements_in_order = lnt_is(first, Reshape) || lnt_is(first, Flatten) ||
+                                   lnt_is(first, Squeeze) || lnt_is(first, Unsqueeze);
     if (!elements_in_order || !absolute_reshape(e->g, n))
         return false;
     n->in[0] = first->in[0];

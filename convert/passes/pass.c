@@ -10,7 +10,8 @@
 lnt_status lnt_edit_begin(lnt_edit *e, lnt_graph *g, lnt_report *report, const char *pass)
 {
     *e = (lnt_edit){.g = g, .report = report, .pass = pass, .stale = true};
-    /* A pass adds few values: room for twice as many lasts it; lnt_edit_uses falls back to the graph's count. */
+    /* A pass adds few values: room for twice as many lasts it; lnt_edit_uses falls back to the graph's count.
+     */
     e->capacity = 2 * g->n_values + 64;
     e->uses = lnt_bump_alloc(&g->memory, e->capacity * sizeof *e->uses, g->err);
     e->user = lnt_bump_alloc(&g->memory, e->capacity * sizeof(lnt_gnode *), g->err);
@@ -71,8 +72,7 @@ unsigned lnt_edit_uses(lnt_edit *e, uint32_t value)
 
 bool lnt_edit_pinned(lnt_edit *e, uint32_t value)
 {
-    return indexed(e, value) ? e->pinned[value]
-                             : e->g->value[value].keep || lnt_graph_is_output(e->g, value);
+    return indexed(e, value) ? e->pinned[value] : e->g->value[value].keep || lnt_graph_is_output(e->g, value);
 }
 
 lnt_gnode *lnt_edit_follower(lnt_edit *e, const lnt_gnode *n)
@@ -119,8 +119,8 @@ bool lnt_edit_bypass(lnt_edit *e, lnt_gnode *n, uint32_t to)
     return true;
 }
 
-lnt_gnode *lnt_edit_insert(lnt_edit *e, const lnt_gnode *at, const lnt_op *op, const uint32_t *in, unsigned n_in,
-                           uint32_t out, uint32_t *made)
+lnt_gnode *lnt_edit_insert(lnt_edit *e, const lnt_gnode *at, const lnt_op *op, const uint32_t *in,
+                           unsigned n_in, uint32_t out, uint32_t *made)
 {
     if (out == LNT_NONE)
         out = lnt_graph_add_value(e->g, at->name);
@@ -132,7 +132,8 @@ lnt_gnode *lnt_edit_insert(lnt_edit *e, const lnt_gnode *at, const lnt_op *op, c
     return lnt_graph_add_node(e->g, at->subgraph, at, op, at->name, in, n_in, &out, 1);
 }
 
-lnt_gnode *lnt_edit_substitute(lnt_edit *e, lnt_gnode *at, const lnt_op *op, const uint32_t *in, unsigned n_in)
+lnt_gnode *lnt_edit_substitute(lnt_edit *e, lnt_gnode *at, const lnt_op *op, const uint32_t *in,
+                               unsigned n_in)
 {
     lnt_gnode *n = lnt_edit_insert(e, at, op, in, n_in, at->out[0], NULL);
     if (n)
@@ -203,7 +204,8 @@ const lnt_attr *lnt_gnode_attr(const lnt_gnode *n, const char *attr)
 
 lnt_status lnt_gnode_set_float(lnt_graph *g, lnt_gnode *n, const char *name, float value)
 {
-    return lnt_gnode_set_attr(g, n, &(lnt_attr){.name = name, .type = LNT_ATTR_FLOAT, .count = 1, .f = &value});
+    return lnt_gnode_set_attr(g, n,
+                              &(lnt_attr){.name = name, .type = LNT_ATTR_FLOAT, .count = 1, .f = &value});
 }
 
 bool lnt_scalar_operand(const lnt_graph *g, const lnt_gnode *n, double *scalar, unsigned *other)

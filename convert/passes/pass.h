@@ -31,11 +31,14 @@ lnt_gnode *lnt_edit_follower(lnt_edit *e, const lnt_gnode *n);
 /* Makes value `to` take the place of n's output 0 and drops n. A pinned output keeps its name: then the
  * producer of `to` writes it from now on, where it may. False (and nothing changed) where that cannot be. */
 bool lnt_edit_bypass(lnt_edit *e, lnt_gnode *n, uint32_t to);
-/* A node that stands before `at`, in its subgraph. out LNT_NONE: makes a new value, in *made (may be NULL). */
-lnt_gnode *lnt_edit_insert(lnt_edit *e, const lnt_gnode *at, const lnt_op *op, const uint32_t *in, unsigned n_in,
-                           uint32_t out, uint32_t *made);
-/* Puts a node with op and operands in in the place of `at`: takes over its name and its output 0; at is dropped. */
-lnt_gnode *lnt_edit_substitute(lnt_edit *e, lnt_gnode *at, const lnt_op *op, const uint32_t *in, unsigned n_in);
+/* A node that stands before `at`, in its subgraph. out LNT_NONE: makes a new value, in *made (may be NULL).
+ */
+lnt_gnode *lnt_edit_insert(lnt_edit *e, const lnt_gnode *at, const lnt_op *op, const uint32_t *in,
+                           unsigned n_in, uint32_t out, uint32_t *made);
+/* Puts a node with op and operands in in the place of `at`: takes over its name and its output 0; at is
+ * dropped. */
+lnt_gnode *lnt_edit_substitute(lnt_edit *e, lnt_gnode *at, const lnt_op *op, const uint32_t *in,
+                               unsigned n_in);
 
 /* ---- nodes ---- */
 
@@ -65,7 +68,8 @@ bool lnt_constant_scalar(const lnt_graph *g, uint32_t value, double *out);
 bool lnt_constant_ints(const lnt_graph *g, uint32_t value, int64_t *out, unsigned *n);
 /* Elements of a float constant; *n their number. NULL if it is none. */
 const float *lnt_constant_floats(const lnt_graph *g, uint32_t value, int64_t *n);
-uint32_t lnt_add_floats(lnt_graph *g, const char *name, unsigned rank, const int64_t *dims, const float *data);
+uint32_t lnt_add_floats(lnt_graph *g, const char *name, unsigned rank, const int64_t *dims,
+                        const float *data);
 uint32_t lnt_add_ints(lnt_graph *g, const char *name, unsigned n, const int64_t *data);
 /* Ranks and extents are the same for certain: known, or the same symbols. */
 bool lnt_same_dims(const lnt_operand *a, const lnt_operand *b);

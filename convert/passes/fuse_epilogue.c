@@ -1,0 +1,134 @@
+/* fuse_epilogue.c — lets convolutions and matrix products do the elementwise work behind them on each tile
+ * before it is stored: bias, activation, residual sum, and whatever follows of that kind.
+ *
+ * Other operands are scalars, one value per channel, or as large as the result. Only where the product has no
+ * other reader, so that nothing is computed twice. The product moves to where the last absorbed node stood:
+ * there its new operands exist. */
+#include "convert/passes/pass.h"
+#include "convert/passes/program_builder.h"
+
+#include <string.h>
+
+/* Axis of the result along which a product's columns lie. */
+static unsigned channel_axis(const lnt_gnode *n, unsigned rank)
+{
+    return lnt_is(n, Conv) || lnt_is(n, ConvTranspose) ? 1 : rank - 1;
+}
+
+/* Is x, seen from its last axis, of the result's extents, or 1 everywhere but along axis (and there too if
+ * axis is the rank)? */
+static bool fits_along(const lnt_operand *x, const lnt_operand *result, bool full, unsigned axis)
+{
+    if (x->rank > result->rank)
+        return false;
+    for (unsigned i = 0; i < result->rank; i++) {
+        const unsigned missing = result->rank - x->rank;
+        const int64_t extent = i < missing ? 1 : x->dims[i - missing];
+        const int64_t wanted = full || i == axis ? result->dims[i] : 1;
+        if (extent != wanted || extent == LNT_DIM_UNKNOWN)
+            return false;
+    }
+    return true;
+}
+
+static bool operand_fits(const lnt_operand *x, const lnt_operand *result, unsigned axis)
+{
+    return lnt_operand_count(x) == 1 || fits_along(x, result, true, 0) || fits_along(x, result, false, axis);
+}
+
+/* Can n, the reader of the running value, be done on the tile? */
+static bool absorbable(const lnt_graph *g, const lnt_gnode *carrier, const lnt_gnode *n, uint32_t running)
+{
+    const lnt_operand *result = lnt_ginfo(g, carrier->out[0]), *out = lnt_ginfo(g, n->out[0]);
+    if (!(n->op->flags & LNT_OP_ELEMENTWISE) || n->program || n->n_out != 1 || out->dtype != LNT_FLOAT)
+        return false;
+    bool unary = true;
+    for (unsigned i = 0; i < n->n_in; i++) {
+        if (n->in[i] == running || n->in[i] == LNT_NONE)
+            continue;
+        const lnt_operand *x = lnt_ginfo(g, n->in[i]);
+        if (result->rank > LNT_MAX_RANK || x->rank > result->rank ||
+            !operand_fits(x, result, channel_axis(carrier, result->rank)))
+            return false;
+        unary &= lnt_operand_count(x) == 1;
+    }
+    return unary || lnt_same_dims(result, out);
+}
+
+/* Takes the carrier out of its place and puts it where `at` stands. */
+static void move_to(lnt_graph *g, lnt_gnode *carrier, const lnt_gnode *at)
+{
+    const lnt_gsubgraph *s = &g->sub[carrier->subgraph];
+    size_t from = 0, to;
+    while (s->node[from] != carrier)
+        from++;
+    for (to = from; s->node[to] != at; to++)
+        s->node[to] = s->node[to + 1];
+    s->node[to] = carrier;
+}
+
+static lnt_status write_program(lnt_edit *e, lnt_gnode *n, const lnt_builder *b, lnt_program *program,
+                                lnt_gnode *last)
+{
+    lnt_graph *g = e->g;
+    const unsigned n_in = n->n_in + b->n_operands;
+    uint32_t *in = lnt_bump_alloc(&g->memory, n_in * sizeof *in, g->err);
+    if (!in)
+        return LNT_E_MEMORY;
+    memcpy(in, n->in, n->n_in * sizeof *in);
+    memcpy(in + n->n_in, b->operand, b->n_operands * sizeof *in);
+    n->in = in;
+    n->n_in = (uint16_t)n_in;
+    n->n_program_in = (uint16_t)b->n_operands;
+    n->program = program;
+    n->out[0] = last->out[0];
+    g->value[n->out[0]].producer = n;
+    last->dead = true;
+    move_to(g, n, last);
+    lnt_edit_changed(e);
+    return LNT_OK;
+}
+
+static lnt_status fuse_behind(lnt_edit *e, lnt_gnode *n)
+{
+    lnt_builder b, longer;
+    lnt_gnode *last = n;
+    lnt_builder_begin(&b, n->out[0]);
+    for (lnt_gnode *next; (next = lnt_edit_follower(e, last)) != NULL; last = next) {
+        longer = b;
+        if (!absorbable(e->g, n, next, last->out[0]) || !lnt_builder_add(&longer, e->g, next))
+            break;
+        b = longer;
+    }
+    if (last == n)
+        return LNT_OK;
+    lnt_program *program = lnt_builder_finish(&b, e->g, &last->out[0], 1);
+    if (!program)
+        return e->g->err->code;
+    for (lnt_gnode *next = lnt_edit_follower(e, n); next;
+         next = next == last ? NULL : lnt_edit_follower(e, next)) {
+        LNT_TRY(lnt_report_count(e->report, e->pass,
+                                 lnt_report_text(e->report, "%s into %s", next->op->name, n->op->name), 1));
+        next->dead = next != last;
+    }
+    return write_program(e, n, &b, program, last);
+}
+
+lnt_status lnt_pass_fuse_epilogue(lnt_graph *g, lnt_report *report)
+{
+    lnt_edit e;
+    LNT_TRY(lnt_edit_begin(&e, g, report, "fuse_epilogue"));
+    for (size_t s = 0; s < g->n_subs; s++)
+        for (size_t i = 0; i < g->sub[s].n_nodes; i++) {
+            lnt_gnode *n = g->sub[s].node[i];
+            while (!n->dead && !n->program && (n->op->flags & LNT_OP_EPILOGUE) && n->n_out == 1 &&
+                   lnt_ginfo(g, n->out[0])->dtype == LNT_FLOAT) {
+                LNT_TRY(fuse_behind(&e, n));
+                /* A carrier moves away: what stands in its place now has its turn. */
+                if (g->sub[s].node[i] == n)
+                    break;
+                n = g->sub[s].node[i];
+            }
+        }
+    return LNT_OK;
+}

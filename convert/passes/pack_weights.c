@@ -1,0 +1,110 @@
+/* pack_weights.c — stores weights as the kernels walk them.
+ *
+ * A constant all of whose readers want the same layout is packed in its place. Where readers differ there is
+ * a packed copy per layout beside the ONNX one, and the report names the constant. */
+#include "convert/passes/pass.h"
+
+#include "ops/pack.h"
+
+#include <string.h>
+
+typedef struct copy { /* a packed constant and what it was made from */
+    uint32_t from, to;
+    struct copy *next;
+} copy;
+
+/* The record node n wants for its constant input i; false if it takes it as it is. */
+static bool wanted(lnt_graph *g, const lnt_gnode *n, unsigned i, lnt_packed *record)
+{
+    const lnt_operand *in[64];
+    if (n->dead || n->n_in > 64 || i + n->n_program_in >= n->n_in || !lnt_is_constant(g, n->in[i]) ||
+        lnt_ginfo(g, n->in[i])->dtype != LNT_FLOAT)
+        return false;
+    lnt_node view;
+    lnt_gnode_view(n, &view);
+    for (unsigned k = 0; k < n->n_in; k++)
+        in[k] = lnt_ginfo(g, n->in[k]);
+    memset(record, 0, sizeof *record);
+    return lnt_pack_wanted(&view, in, i, record);
+}
+
+/* Does every reader of the value want this very record? */
+static bool all_agree(lnt_graph *g, uint32_t value, const lnt_packed *record)
+{
+    if (lnt_graph_is_output(g, value))
+        return false;
+    for (size_t s = 0; s < g->n_subs; s++)
+        for (size_t i = 0; i < g->sub[s].n_nodes; i++) {
+            const lnt_gnode *n = g->sub[s].node[i];
+            lnt_packed other;
+            for (unsigned k = 0; k < n->n_in && !n->dead; k++)
+                if (n->in[k] == value &&
+                    (!wanted(g, n, k, &other) || memcmp(&other, record, sizeof other) != 0))
+                    return false;
+        }
+    return true;
+}
+
+/* Packs the contents of `from` into value `to`. */
+static lnt_status pack_into(lnt_graph *g, uint32_t from, uint32_t to, const lnt_packed *record)
+{
+    size_t bytes;
+    LNT_REQUIRE(lnt_packed_bytes(record, &bytes), g->err, LNT_E_INTERNAL, "'%s' cannot be packed",
+                g->value[from].name);
+    lnt_packed *kept = lnt_bump_alloc(&g->memory, sizeof *kept, g->err);
+    float *data = lnt_bump_alloc(&g->memory, bytes, g->err);
+    if (!kept || !data)
+        return LNT_E_MEMORY;
+    *kept = *record;
+    lnt_pack(record, g->value[from].info.data, data);
+    lnt_gvalue *v = &g->value[to];
+    v->info = g->value[from].info;
+    v->info.data = data;
+    v->info.packed = kept;
+    v->bytes = bytes;
+    v->constant = true;
+    return LNT_OK;
+}
+
+static lnt_status pack_copy(lnt_edit *e, lnt_gnode *n, unsigned i, const lnt_packed *record, copy **copies)
+{
+    lnt_graph *g = e->g;
+    const uint32_t from = n->in[i];
+    for (const copy *c = *copies; c; c = c->next)
+        if (c->from == from && memcmp(g->value[c->to].info.packed, record, sizeof *record) == 0) {
+            n->in[i] = c->to;
+            return LNT_OK;
+        }
+    copy *c = lnt_bump_alloc(&g->memory, sizeof *c, g->err);
+    const uint32_t to = c ? lnt_graph_add_value(g, g->value[from].name) : LNT_NONE;
+    if (to == LNT_NONE)
+        return LNT_E_MEMORY;
+    *c = (copy){from, to, *copies};
+    *copies = c;
+    LNT_TRY(pack_into(g, from, to, record));
+    n->in[i] = to;
+    e->report->duplicated_bytes += g->value[to].bytes;
+    const char *what =
+        lnt_report_text(e->report, "'%s' stored in another layout as well", g->value[from].name);
+    return what ? lnt_edit_count(e, what) : LNT_E_MEMORY;
+}
+
+lnt_status lnt_pass_pack_weights(lnt_graph *g, lnt_report *report)
+{
+    lnt_edit e = {.g = g, .report = report, .pass = "pack_weights"};
+    copy *copies = NULL;
+    lnt_packed record;
+    for (size_t s = 0; s < g->n_subs; s++)
+        for (size_t i = 0; i < g->sub[s].n_nodes; i++) {
+            lnt_gnode *n = g->sub[s].node[i];
+            for (unsigned k = 0; k < n->n_in; k++) {
+                if (!wanted(g, n, k, &record))
+                    continue;
+                if (all_agree(g, n->in[k], &record))
+                    LNT_TRY(pack_into(g, n->in[k], n->in[k], &record));
+                else
+                    LNT_TRY(pack_copy(&e, n, k, &record, &copies));
+            }
+        }
+    return LNT_OK;
+}
