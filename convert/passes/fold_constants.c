@@ -251,6 +251,9 @@ lnt_status lnt_pass_fold_constants(lnt_graph *g, lnt_report *report)
     for (size_t s = 0; s < g->n_subs; s++)
         for (size_t i = 0; i < g->sub[s].n_nodes; i++) {
             lnt_gnode *n = g->sub[s].node[i];
+            if (n->dead)
+                continue;
+            LNT_TRY(lnt_graph_infer_node(g, n)); /* what was folded before it may tell more */
             if (lnt_is(n, If))
                 LNT_TRY(fold_if(&e, n));
             if (lnt_is(n, Shape))

@@ -1,0 +1,22 @@
+/* fuse_patterns.c — finds groups of nodes that are one operator (patterns.h) and puts that in their place. */
+#include "convert/passes/patterns.h"
+
+lnt_status lnt_pass_fuse_patterns(lnt_graph *g, lnt_report *report)
+{
+    static lnt_status (*const patterns[])(lnt_edit *, lnt_gnode *) = {
+        lnt_fuse_normalization, lnt_fuse_softmax, lnt_fuse_activation, lnt_fuse_pad, lnt_fuse_transpose};
+    lnt_edit e;
+    LNT_TRY(lnt_edit_begin(&e, g, report, "fuse_patterns"));
+    for (unsigned p = 0; p < sizeof patterns / sizeof patterns[0]; p++) {
+        for (size_t s = 0; s < g->n_subs; s++)
+            for (size_t i = 0; i < g->sub[s].n_nodes; i++)
+                if (!g->sub[s].node[i]->dead)
+                    LNT_TRY(patterns[p](&e, g->sub[s].node[i]));
+        /* What a pattern left behind must not count as a reader for the next. */
+        LNT_TRY(lnt_pass_dead_nodes(g, report));
+        lnt_graph_sweep(g);
+        lnt_edit_changed(&e);
+        LNT_TRY(lnt_graph_infer(g));
+    }
+    return LNT_OK;
+}

@@ -1,0 +1,15 @@
+/* patterns.h — groups of nodes that are one operator. Each function is given every node as a candidate for
+ * the node a pattern is known by, and does nothing where it does not apply. Nodes left without readers are
+ * dropped by the caller. */
+#ifndef LNT_CONVERT_PASSES_PATTERNS_H
+#define LNT_CONVERT_PASSES_PATTERNS_H
+
+#include "convert/passes/pass.h"
+
+lnt_status lnt_fuse_normalization(lnt_edit *e, lnt_gnode *n); /* LayerNormalization, RMSNormalization */
+lnt_status lnt_fuse_softmax(lnt_edit *e, lnt_gnode *n);
+lnt_status lnt_fuse_activation(lnt_edit *e, lnt_gnode *n); /* Gelu, Swish, HardSwish, Mish, HardSigmoid */
+lnt_status lnt_fuse_pad(lnt_edit *e, lnt_gnode *n);        /* Pad into Conv */
+lnt_status lnt_fuse_transpose(lnt_edit *e, lnt_gnode *n);  /* Transpose into MatMul */
+
+#endif

@@ -1,0 +1,428 @@
+/* storage_order.c — chooses for each value of rank 3 and more whether it lies in ONNX order or channels-last,
+ * and puts linnet.Relayout nodes where a reader wants the other one.
+ *
+ * Convolutions work channels-last. Nodes that can do either are labelled so that as few elements as possible
+ * are moved: first whole webs of such neighbours, then node by node until nothing gets better. Inputs and
+ * outputs of the model and of subgraphs, and kept values, lie in ONNX order. */
+#include "convert/passes/pass.h"
+
+#include <string.h>
+
+enum { NOWHERE = UINT32_MAX, UNKNOWN_EXTENT = 64 };
+
+/* What an operand's storage order has to do with its node. */
+typedef enum role {
+    ANY,  /* nothing: read or written by strides, or the same bytes in both orders */
+    OWN,  /* it is the node's label */
+    PLAIN /* must be ONNX order */
+} role;
+
+typedef struct reader {
+    uint32_t node, next;
+    unsigned operand;
+} reader;
+
+typedef struct layouts {
+    lnt_edit e;
+    lnt_gnode **node; /* of all subgraphs */
+    uint32_t n;
+    uint8_t *label; /* lnt_order of each node */
+    bool *fixed;
+    bool *visited;
+    uint32_t *producer;     /* per value: node, or NOWHERE */
+    uint32_t *first_reader; /* per value: into reader, or NOWHERE */
+    reader *reader;
+    uint32_t *web; /* nodes of the web in hand */
+    uint32_t n_values;
+} layouts;
+
+/* ---- what nodes ask for ---- */
+
+/* Convolutions are bound to channels-last; the others flagged CL or elementwise may choose. */
+static bool bound_to_channels_last(const lnt_gnode *n)
+{
+    return lnt_is(n, Conv) || lnt_is(n, ConvTranspose);
+}
+
+/* Reads and writes by strides: input and output may differ in order. */
+static bool moves_axes(const lnt_gnode *n)
+{
+    return lnt_is(n, Transpose) || lnt_is(n, DepthToSpace) || lnt_is(n, SpaceToDepth);
+}
+
+static bool is_elementwise(const lnt_gnode *n)
+{
+    return (n->op->flags & LNT_OP_ELEMENTWISE) || lnt_is(n, Elementwise);
+}
+
+static bool has_channels(const lnt_operand *o)
+{
+    return o->rank >= 3 && o->rank <= LNT_MAX_RANK;
+}
+
+/* The same bytes in both orders. */
+static bool order_free(const lnt_operand *o)
+{
+    int64_t positions = 1;
+    for (unsigned i = 2; i < o->rank; i++)
+        positions = lnt_dim_mul(positions, o->dims[i]);
+    return o->dims[1] == 1 || positions == 1;
+}
+
+/* A node that may have a label other than ONNX order. */
+static bool orders_known(const lnt_graph *g, const lnt_gnode *n)
+{
+    if (n->n_out == 0 || n->out[0] == LNT_NONE || !has_channels(lnt_ginfo(g, n->out[0])))
+        return false;
+    if (is_elementwise(n) || moves_axes(n))
+        return true;
+    /* A second output such as MaxPool's indices counts positions in ONNX order. */
+    return (n->op->flags & LNT_OP_CL) && has_channels(lnt_ginfo(g, n->in[0])) &&
+           (n->n_out == 1 || lnt_is(n, Split));
+}
+
+/* An operand that broadcasts against the result of an elementwise node or program. */
+static role operand_role(const lnt_graph *g, const lnt_gnode *n, uint32_t value)
+{
+    const lnt_operand *x = lnt_ginfo(g, value), *result = lnt_ginfo(g, n->out[0]);
+    if (!has_channels(x) || g->value[value].constant)
+        return ANY;
+    if (x->rank != result->rank)
+        return PLAIN;
+    return order_free(x) ? ANY : OWN;
+}
+
+static role in_role(const lnt_graph *g, const lnt_gnode *n, unsigned i)
+{
+    if (!orders_known(g, n))
+        return PLAIN;
+    if (is_elementwise(n) || i + n->n_program_in >= n->n_in)
+        return operand_role(g, n, n->in[i]);
+    if (moves_axes(n))
+        return ANY;
+    return i == 0 || lnt_is(n, Concat) ? OWN : PLAIN;
+}
+
+static role out_role(const lnt_graph *g, const lnt_gnode *n)
+{
+    return orders_known(g, n) ? OWN : PLAIN;
+}
+
+/* ---- the web of values and nodes ---- */
+
+static bool needs_order(const layouts *l, uint32_t value)
+{
+    return value != LNT_NONE && value < l->n_values && has_channels(lnt_ginfo(l->e.g, value)) &&
+           !l->e.g->value[value].constant;
+}
+
+static lnt_status collect(layouts *l)
+{
+    lnt_graph *g = l->e.g;
+    size_t nodes = 0, operands = 0;
+    for (size_t s = 0; s < g->n_subs; s++)
+        for (size_t i = 0; i < g->sub[s].n_nodes; i++, nodes++)
+            operands += g->sub[s].node[i]->n_in;
+    l->n_values = (uint32_t)g->n_values;
+    l->node = lnt_bump_alloc(&g->memory, nodes * sizeof(lnt_gnode *), g->err);
+    l->label = lnt_bump_alloc(&g->memory, nodes * sizeof *l->label, g->err);
+    l->fixed = lnt_bump_alloc(&g->memory, nodes * sizeof *l->fixed, g->err);
+    l->visited = lnt_bump_alloc(&g->memory, nodes * sizeof *l->visited, g->err);
+    l->web = lnt_bump_alloc(&g->memory, nodes * sizeof *l->web, g->err);
+    l->producer = lnt_bump_alloc(&g->memory, l->n_values * sizeof *l->producer, g->err);
+    l->first_reader = lnt_bump_alloc(&g->memory, l->n_values * sizeof *l->first_reader, g->err);
+    l->reader = lnt_bump_alloc(&g->memory, operands * sizeof *l->reader, g->err);
+    if (!l->node || !l->label || !l->fixed || !l->visited || !l->web || !l->producer || !l->first_reader ||
+        !l->reader)
+        return LNT_E_MEMORY;
+    memset(l->producer, 0xff, l->n_values * sizeof *l->producer);
+    memset(l->first_reader, 0xff, l->n_values * sizeof *l->first_reader);
+    return LNT_OK;
+}
+
+static void connect(layouts *l)
+{
+    const lnt_graph *g = l->e.g;
+    uint32_t used = 0;
+    for (size_t s = 0; s < g->n_subs; s++)
+        for (size_t i = 0; i < g->sub[s].n_nodes; i++) {
+            lnt_gnode *n = g->sub[s].node[i];
+            const uint32_t at = l->n++;
+            l->node[at] = n;
+            l->fixed[at] = !orders_known(g, n) || bound_to_channels_last(n);
+            l->label[at] = orders_known(g, n) ? LNT_ORDER_CHANNELS_LAST : LNT_ORDER_PLAIN;
+            for (unsigned k = 0; k < n->n_out; k++)
+                if (needs_order(l, n->out[k]))
+                    l->producer[n->out[k]] = at;
+            for (unsigned k = 0; k < n->n_in; k++)
+                if (needs_order(l, n->in[k])) {
+                    l->reader[used] = (reader){at, l->first_reader[n->in[k]], k};
+                    l->first_reader[n->in[k]] = used++;
+                }
+        }
+}
+
+/* ---- cost ---- */
+
+static double elements(const lnt_operand *o)
+{
+    double n = 1;
+    for (unsigned i = 0; i < o->rank; i++)
+        n *= o->dims[i] < 0 ? UNKNOWN_EXTENT : (double)o->dims[i];
+    return n;
+}
+
+/* The order the value is written in. */
+static unsigned written_order(const layouts *l, uint32_t value)
+{
+    const uint32_t p = l->producer[value];
+    return p == NOWHERE || out_role(l->e.g, l->node[p]) != OWN ? LNT_ORDER_PLAIN : l->label[p];
+}
+
+/* The order reader r wants, or -1. */
+static int wanted_order(const layouts *l, uint32_t value, const reader *r)
+{
+    const lnt_gnode *n = l->node[r->node];
+    const uint32_t p = l->producer[value];
+    if (p != NOWHERE && l->node[p]->subgraph != n->subgraph)
+        return LNT_ORDER_PLAIN;
+    switch (in_role(l->e.g, n, r->operand)) {
+    case ANY: return -1;
+    case OWN: return l->label[r->node];
+    default: return LNT_ORDER_PLAIN;
+    }
+}
+
+/* Elements moved because the value is wanted in another order than it is written in. */
+static double value_cost(layouts *l, uint32_t value)
+{
+    const unsigned order = written_order(l, value);
+    bool moved = order != LNT_ORDER_PLAIN && lnt_edit_pinned(&l->e, value);
+    for (uint32_t r = l->first_reader[value]; r != NOWHERE && !moved; r = l->reader[r].next) {
+        const int wanted = wanted_order(l, value, &l->reader[r]);
+        moved = wanted >= 0 && (unsigned)wanted != order;
+    }
+    const lnt_operand *o = lnt_ginfo(l->e.g, value);
+    return moved && !order_free(o) ? elements(o) : 0;
+}
+
+/* Cost of all values at node i; a small extra charge makes ONNX order the dearer one where windows slide. */
+static double node_cost(layouts *l, uint32_t i)
+{
+    const lnt_gnode *n = l->node[i];
+    double cost = 0;
+    for (unsigned k = 0; k < n->n_out; k++)
+        if (needs_order(l, n->out[k]))
+            cost += value_cost(l, n->out[k]);
+    for (unsigned k = 0; k < n->n_in; k++)
+        if (needs_order(l, n->in[k]))
+            cost += value_cost(l, n->in[k]);
+    const bool slides = !is_elementwise(n) && !moves_axes(n) && !lnt_is(n, Concat) && !lnt_is(n, Split);
+    if (slides && l->label[i] == LNT_ORDER_PLAIN && !l->fixed[i])
+        cost += elements(lnt_ginfo(l->e.g, n->out[0]));
+    return cost;
+}
+
+/* ---- labelling ---- */
+
+/* Adds the unvisited, free neighbours over one value to the web. */
+static uint32_t spread(layouts *l, uint32_t value, uint32_t count)
+{
+    uint32_t at = needs_order(l, value) ? l->producer[value] : NOWHERE;
+    uint32_t r = needs_order(l, value) ? l->first_reader[value] : NOWHERE;
+    while (at != NOWHERE || r != NOWHERE) {
+        if (at != NOWHERE && !l->visited[at] && !l->fixed[at]) {
+            l->visited[at] = true;
+            l->web[count++] = at;
+        }
+        at = r == NOWHERE ? NOWHERE : l->reader[r].node;
+        r = r == NOWHERE ? NOWHERE : l->reader[r].next;
+    }
+    return count;
+}
+
+static uint32_t gather_web(layouts *l, uint32_t from)
+{
+    uint32_t count = 1;
+    l->web[0] = from;
+    l->visited[from] = true;
+    for (uint32_t done = 0; done < count; done++) {
+        const lnt_gnode *n = l->node[l->web[done]];
+        for (unsigned k = 0; k < n->n_out; k++)
+            count = spread(l, n->out[k], count);
+        for (unsigned k = 0; k < n->n_in; k++)
+            count = spread(l, n->in[k], count);
+    }
+    return count;
+}
+
+static double label_web(layouts *l, uint32_t count, uint8_t label)
+{
+    double cost = 0;
+    for (uint32_t i = 0; i < count; i++)
+        l->label[l->web[i]] = label;
+    for (uint32_t i = 0; i < count; i++)
+        cost += node_cost(l, l->web[i]);
+    return cost;
+}
+
+/* Flips single nodes while that saves something. */
+static void refine(layouts *l)
+{
+    bool better = true;
+    for (unsigned round = 0; better && round < 64; round++) {
+        better = false;
+        for (uint32_t i = 0; i < l->n; i++) {
+            if (l->fixed[i])
+                continue;
+            const double before = node_cost(l, i);
+            l->label[i] ^= 1;
+            if (node_cost(l, i) < before)
+                better = true;
+            else
+                l->label[i] ^= 1;
+        }
+    }
+}
+
+static void choose(layouts *l)
+{
+    for (uint32_t i = 0; i < l->n; i++) {
+        if (l->fixed[i] || l->visited[i])
+            continue;
+        const uint32_t count = gather_web(l, i);
+        const double plain = label_web(l, count, LNT_ORDER_PLAIN);
+        if (label_web(l, count, LNT_ORDER_CHANNELS_LAST) >= plain)
+            label_web(l, count, LNT_ORDER_PLAIN);
+    }
+    refine(l);
+}
+
+/* ---- writing ---- */
+
+static lnt_status count_relayout(layouts *l, uint32_t value)
+{
+    if (order_free(lnt_ginfo(l->e.g, value)))
+        return lnt_edit_count(&l->e, "relayouts that move nothing");
+    l->e.report->relayouts++;
+    return lnt_edit_count(&l->e, "relayouts");
+}
+
+/* A value like `value`, in that order. */
+static uint32_t value_like(lnt_graph *g, uint32_t value, unsigned order)
+{
+    const uint32_t twin = lnt_graph_add_value(g, g->value[value].name);
+    if (twin != LNT_NONE) {
+        g->value[twin].info = g->value[value].info;
+        g->value[twin].info.order = (uint8_t)order;
+        g->value[twin].info.data = NULL;
+    }
+    return twin;
+}
+
+/* The first node of subgraph sub that reads the value; NULL if there is none. */
+static const lnt_gnode *first_user(const lnt_graph *g, uint32_t sub, uint32_t value)
+{
+    for (size_t i = 0; i < g->sub[sub].n_nodes; i++)
+        for (unsigned k = 0; k < g->sub[sub].node[i]->n_in; k++)
+            if (g->sub[sub].node[i]->in[k] == value)
+                return g->sub[sub].node[i];
+    return NULL;
+}
+
+static lnt_status insert_relayout(layouts *l, uint32_t sub, const lnt_gnode *before, uint32_t from,
+                                  uint32_t to)
+{
+    const lnt_op *op = lnt_op_by_name("linnet", "Relayout");
+    if (!lnt_graph_add_node(l->e.g, sub, before, op, l->e.g->value[from].name, &from, 1, &to, 1))
+        return LNT_E_MEMORY;
+    return count_relayout(l, from);
+}
+
+/* The node that stands behind n in its subgraph; NULL at the end. */
+static const lnt_gnode *behind(const lnt_graph *g, const lnt_gnode *n)
+{
+    const lnt_gsubgraph *s = &g->sub[n->subgraph];
+    size_t i = 0;
+    while (s->node[i] != n)
+        i++;
+    return i + 1 < s->n_nodes ? s->node[i + 1] : NULL;
+}
+
+/* Points the readers that want `order` to twin. */
+static void serve(layouts *l, uint32_t value, unsigned order, uint32_t twin)
+{
+    for (uint32_t r = l->first_reader[value]; r != NOWHERE; r = l->reader[r].next)
+        if (wanted_order(l, value, &l->reader[r]) == (int)order)
+            l->node[l->reader[r].node]->in[l->reader[r].operand] = twin;
+}
+
+static bool wanted_in(const layouts *l, uint32_t value, unsigned order)
+{
+    for (uint32_t r = l->first_reader[value]; r != NOWHERE; r = l->reader[r].next)
+        if (wanted_order(l, value, &l->reader[r]) == (int)order)
+            return true;
+    return false;
+}
+
+/* A pinned value written channels-last: the producer writes a twin, from which the value is made. */
+static lnt_status settle_pinned(layouts *l, uint32_t value)
+{
+    lnt_graph *g = l->e.g;
+    lnt_gnode *p = l->node[l->producer[value]];
+    const uint32_t twin = value_like(g, value, LNT_ORDER_CHANNELS_LAST);
+    if (twin == LNT_NONE)
+        return LNT_E_MEMORY;
+    for (unsigned k = 0; k < p->n_out; k++)
+        if (p->out[k] == value)
+            p->out[k] = twin;
+    g->value[twin].producer = p;
+    serve(l, value, LNT_ORDER_CHANNELS_LAST, twin);
+    return insert_relayout(l, p->subgraph, behind(g, p), twin, value);
+}
+
+/* The subgraph in which the value is made or fed. */
+static uint32_t home_of(const layouts *l, uint32_t value)
+{
+    const lnt_graph *g = l->e.g;
+    if (l->producer[value] != NOWHERE)
+        return l->node[l->producer[value]]->subgraph;
+    for (uint32_t s = 1; s < g->n_subs; s++)
+        for (uint32_t i = 0; i < g->sub[s].n_in; i++)
+            if (g->sub[s].in[i] == value)
+                return s;
+    return 0;
+}
+
+static lnt_status settle(layouts *l, uint32_t value)
+{
+    lnt_graph *g = l->e.g;
+    const unsigned order = written_order(l, value), other = order ^ 1u;
+    if (order == LNT_ORDER_CHANNELS_LAST && lnt_edit_pinned(&l->e, value))
+        return settle_pinned(l, value);
+    g->value[value].info.order = (uint8_t)order;
+    if (!wanted_in(l, value, other))
+        return LNT_OK;
+    const uint32_t twin = value_like(g, value, other);
+    if (twin == LNT_NONE)
+        return LNT_E_MEMORY;
+    const uint32_t sub = home_of(l, value);
+    serve(l, value, other, twin);
+    const lnt_gnode *before = first_user(g, sub, twin);
+    return insert_relayout(l, sub, before ? before : g->sub[sub].node[0], value, twin);
+}
+
+lnt_status lnt_pass_storage_order(lnt_graph *g, lnt_report *report)
+{
+    layouts l = {.n = 0};
+    if (!lnt_op_by_name("linnet", "Relayout"))
+        return LNT_OK;
+    LNT_TRY(lnt_edit_begin(&l.e, g, report, "storage_order"));
+    LNT_TRY(collect(&l));
+    connect(&l);
+    choose(&l);
+    for (uint32_t v = 0; v < l.n_values; v++)
+        if (needs_order(&l, v) && (l.producer[v] != NOWHERE || l.first_reader[v] != NOWHERE))
+            LNT_TRY(settle(&l, v));
+    return LNT_OK;
+}
