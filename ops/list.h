@@ -52,6 +52,8 @@ OP(328, 1, LpPool, ONNX, "LpPool", 1, 1, 1, 1, IN0, pool, pool, 0, CL)
 OP(329, 1, GlobalAveragePool, ONNX, "GlobalAveragePool", 1, 1, 1, 1, IN0, global_pool, global_pool, 0, CL)
 OP(330, 1, GlobalMaxPool, ONNX, "GlobalMaxPool", 1, 1, 1, 1, IN0, global_pool, global_pool, 0, CL)
 OP(331, 1, GlobalLpPool, ONNX, "GlobalLpPool", 1, 1, 1, 1, IN0, global_pool, global_pool, 0, CL)
+OP(332, 1, Resize, ONNX, "Resize", 1, 4, 1, 1, IN0, resize, resize, V(1) | V(2) | V(3), CL)
+OP(333, 1, Upsample, ONNX, "Upsample", 2, 2, 1, 1, IN0, resize, resize, V(1), CL)
 
 /* 400: moving data */
 OP(400, 1, Reshape, ONNX, "Reshape", 2, 2, 1, 1, IN0, reshape, reshape, V(1), ANY_RANK | VIEW)

@@ -1,6 +1,7 @@
 /* row.inc.h — the float row kernels over simd.h, compiled once per level. Sums run in four vectors, the tail
  * in a fifth, and are added pairwise. */
 #include "ops/row.h"
+#include "ops/vmath.h"
 
 enum { VL = LNT_VL };
 
@@ -53,25 +54,6 @@ static float dot(const float *a, const float *b, int64_t n)
         acc[0] = v_fma(v_load_n(a + i, left), v_load_n(b + i, left), acc[0]);
     }
     return v_sum(acc[0] + acc[1]);
-}
-
-/* e ** x, within 2 ULP; subnormal results are 0. Cephes' polynomial on [-ln 2 / 2, ln 2 / 2]. */
-LNT_INLINE vf v_exp(vf x)
-{
-    const vf clamped = v_min(v_splat(88.8f), v_max(v_splat(-88.0f), x));
-    const vf n = v_round(clamped * v_splat(1.44269504f));
-    vf r = v_fma(n, v_splat(-0.693359375f), clamped);
-    r = v_fma(n, v_splat(2.12194440e-4f), r);
-    vf p = v_splat(1.9875691500e-4f);
-    p = v_fma(p, r, v_splat(1.3981999507e-3f));
-    p = v_fma(p, r, v_splat(8.3334519073e-3f));
-    p = v_fma(p, r, v_splat(4.1665795894e-2f));
-    p = v_fma(p, r, v_splat(1.6666665459e-1f));
-    p = v_fma(p, r, v_splat(5.0000001201e-1f));
-    p = v_fma(p, r * r, r + v_splat(1));
-    const vf scaled = p * (vf)((v_trunc_int(n) + 127) << 23);
-    const vf y = v_select(x < v_splat(-88.0f), v_splat(0), scaled);
-    return v_select(x != x, x, v_select(x > v_splat(88.72283f), v_splat(INFINITY), y));
 }
 
 /* The larger of acc and x, once NaN always NaN. */

@@ -4,6 +4,8 @@
 #include "base/checked.h"
 #include "ops/element.h"
 
+#include <math.h>
+
 typedef struct widened {
     lnt_run_fn run;     /* the kernel within */
     const void *params; /* its parameters */
@@ -32,11 +34,24 @@ static lnt_status convert_in(lnt_kernel *k, void *arg, int64_t begin, int64_t en
     return LNT_OK;
 }
 
+/* Integers are rounded half to even, not truncated. */
+static void round_all(const conversion *c, int64_t begin, int64_t end)
+{
+    if (c->real == LNT_FLOAT)
+        for (int64_t i = begin; i < end; i++)
+            ((float *)c->wide)[i] = rintf(((float *)c->wide)[i]);
+    else
+        for (int64_t i = begin; i < end; i++)
+            ((double *)c->wide)[i] = rint(((double *)c->wide)[i]);
+}
+
 static lnt_status convert_out(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
 {
     const conversion *c = arg;
     (void)k, (void)thread;
     void *dst = lnt_element_at(c->plain, c->stored, begin);
+    if (lnt_is_integer(c->stored))
+        round_all(c, begin, end);
     if (c->real == LNT_FLOAT)
         lnt_elements_from_float(c->stored, (const float *)c->wide + begin, dst, end - begin);
     else
