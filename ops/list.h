@@ -78,6 +78,8 @@ OP(418, 1, ScatterElements, ONNX, "ScatterElements", 3, 3, 1, 1, IN0, scatter_el
 OP(419, 1, Scatter, ONNX, "Scatter", 3, 3, 1, 1, IN0, scatter_elements, scatter_elements, 0, 0)
 OP(420, 1, ScatterND, ONNX, "ScatterND", 3, 3, 1, 1, IN0, scatter_nd, scatter_nd, 0, 0)
 OP(421, 1, TensorScatter, ONNX, "TensorScatter", 2, 3, 1, 1, IN0, tensor_scatter, tensor_scatter, 0, 0)
+OP(422, 1, Trilu, ONNX, "Trilu", 1, 2, 1, 1, IN0, trilu, trilu, 0, 0)
+OP(423, 1, ReverseSequence, ONNX, "ReverseSequence", 2, 2, 1, 1, IN0, reverse_sequence, reverse_sequence, 0, 0)
 
 /* 500: shapes, constants, ranges, random, selection */
 OP(500, 1, Shape, ONNX, "Shape", 1, 1, 1, 1, INT64, shape, shape, 0, 0)
@@ -88,6 +90,10 @@ OP(504, 1, EyeLike, ONNX, "EyeLike", 1, 1, 1, 1, RULE, eye_like, eye_like, 0, 0)
 OP(505, 1, CumSum, ONNX, "CumSum", 2, 2, 1, 1, IN0, same, cum_sum, 0, 0)
 OP(506, 1, CumProd, ONNX, "CumProd", 2, 2, 1, 1, IN0, same, cum_prod, 0, 0)
 OP(507, 1, TopK, ONNX, "TopK", 2, 2, 1, 2, INDEX, top_k, top_k, V(1), 0)
+OP(508, 1, NonZero, ONNX, "NonZero", 1, 1, 1, 1, INT64, non_zero, non_zero, V(0), 0)
+OP(509, 1, Compress, ONNX, "Compress", 2, 2, 1, 1, IN0, compress, compress, V(1), 0)
+OP(510, 1, OneHot, ONNX, "OneHot", 3, 3, 1, 1, IN2, one_hot, one_hot, V(1), 0)
+OP(511, 1, Unique, ONNX, "Unique", 1, 1, 1, 4, IN0, unique, unique, V(0), 0)
 
 /* 600: quantisation */
 
