@@ -1,4 +1,4 @@
-/* report.h — what a conversion did, for people (text) and programs (JSON). */
+/* report.h — what a conversion did; cli/convert.c prints it. */
 #ifndef LNT_CONVERT_REPORT_H
 #define LNT_CONVERT_REPORT_H
 
@@ -27,9 +27,5 @@ lnt_status lnt_report_count(lnt_report *r, const char *pass, const char *what, u
 lnt_status lnt_report_unsupported(lnt_report *r, const lnt_unsupported *u);
 /* Text in the bump of the report. */
 const char *lnt_report_text(lnt_report *r, const char *format, ...) LNT_PRINTF(2, 3);
-
-/* The whole report, in the bump of the report; NULL if memory is short. */
-const char *lnt_report_as_text(lnt_report *r);
-const char *lnt_report_as_json(lnt_report *r);
 
 #endif

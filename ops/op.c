@@ -180,9 +180,9 @@ static lnt_status value_of(const lnt_site *site, unsigned i, unsigned capacity, 
         *given = o != NULL;
     if (!o)
         return LNT_OK;
-    if (!o->data || o->packed)
-        return LNT_UNKNOWN;
     const int64_t count = lnt_operand_count(o);
+    if (o->packed || (!o->data && count != 0))
+        return LNT_UNKNOWN;
     if (count < 0 || count > capacity)
         return LNT_SITE_FAIL(site, LNT_E_SHAPE, "input %u has %lld elements, at most %u are expected", i,
                              (long long)count, capacity);
