@@ -5,26 +5,6 @@
 
 #include <string.h>
 
-lnt_status lnt_run_passes(lnt_graph *g, lnt_opt opt, lnt_report *report)
-{
-    static const struct {
-        lnt_opt least;
-        lnt_status (*run)(lnt_graph *, lnt_report *);
-    } pass[] = {
-#define X(name, level) {LNT_OPT_##level, lnt_pass_##name},
-        LNT_PASS_LIST(X)
-#undef X
-    };
-    for (size_t i = 0; i < sizeof pass / sizeof pass[0]; i++) {
-        if (opt < pass[i].least)
-            continue;
-        LNT_TRY(pass[i].run(g, report));
-        lnt_graph_sweep(g);
-        LNT_TRY(lnt_graph_infer(g));
-    }
-    return LNT_OK;
-}
-
 /* --dim for extents that are not the inputs' own: an upper bound of a data-dependent symbol. */
 static lnt_status bound_symbols(lnt_graph *g, const lnt_convert_options *options)
 {
