@@ -6,6 +6,7 @@
 
 #include "base/checked.h"
 #include "convert/scan.h"
+#include "formats/byte_order.h"
 #include "formats/tensor_file.h"
 
 #include <fcntl.h>
@@ -169,22 +170,19 @@ static lnt_status read_from(lnt_importer *im, int fd, const place *p, lnt_operan
     LNT_REQUIRE(p->offset <= st.st_size && bytes <= (uint64_t)(st.st_size - p->offset), im->err, LNT_E_MODEL,
                 "external data: %zu bytes at %lld are not inside '%s' (%lld bytes)", bytes,
                 (long long)p->offset, p->location, (long long)st.st_size);
-    uint8_t *data = lnt_bump_alloc(&im->g->memory, bytes, im->err);
+    uint8_t *data = lnt_bump_alloc(&im->g->memory, bytes, im->err), *file = data;
+    if (lnt_host_big_endian)
+        file = lnt_bump_alloc(&im->g->memory, bytes, im->err);
+    if (!data || !file)
+        return LNT_E_MEMORY;
+    LNT_TRY(read_all(im, fd, p, file, bytes));
+    const size_t size = lnt_dtype_size((lnt_dtype)t->dtype);
+    if (lnt_host_big_endian)
+        lnt_copy_elements(data, file, bytes / size, size, true);
     t->data = data;
-    return data ? read_all(im, fd, p, data, bytes) : LNT_E_MEMORY;
+    return LNT_OK;
 }
 
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-static void to_host_order(uint8_t *data, size_t bytes, size_t size)
-{
-    for (size_t i = 0; i + size <= bytes; i += size)
-        for (size_t a = 0, b = size - 1; a < b; a++, b--) {
-            const uint8_t held = data[i + a];
-            data[i + a] = data[i + b];
-            data[i + b] = held;
-        }
-}
-#endif
 
 static lnt_status read_external(lnt_importer *im, const place *p, lnt_operand *t, size_t *bytes)
 {
@@ -198,10 +196,6 @@ static lnt_status read_external(lnt_importer *im, const place *p, lnt_operand *t
     LNT_TRY(open_inside(im, p->location, &fd));
     const lnt_status status = read_from(im, fd, p, t, *bytes);
     close(fd);
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-    if (status == LNT_OK)
-        to_host_order((uint8_t *)(uintptr_t)t->data, *bytes, size);
-#endif
     return status;
 }
 
