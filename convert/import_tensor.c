@@ -183,7 +183,6 @@ static lnt_status read_from(lnt_importer *im, int fd, const place *p, lnt_operan
     return LNT_OK;
 }
 
-
 static lnt_status read_external(lnt_importer *im, const place *p, lnt_operand *t, size_t *bytes)
 {
     const size_t size = lnt_dtype_size((lnt_dtype)t->dtype);
