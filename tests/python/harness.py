@@ -1,0 +1,61 @@
+"""What the Python tests share: the program under test, ONNX models as case folders, onnxruntime as the judge."""
+
+import os
+import pathlib
+import subprocess
+
+import numpy as np
+import onnx
+from onnx import numpy_helper
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SHARED = pathlib.Path(os.environ.get("LINNET_SHARED", ROOT.parent / "shared"))
+LINNET = os.environ.get("LINNET", str(ROOT / "build" / "linnet"))
+
+
+def linnet(*args, timeout=300):
+    """Runs the program; returns the finished process with its text output."""
+    return subprocess.run([LINNET, *map(str, args)], capture_output=True, text=True, timeout=timeout)
+
+
+def reference(model, inputs, optimise=False):
+    """Outputs of the model (ModelProto, bytes or path) under onnxruntime, as a list in graph order."""
+    import onnxruntime as ort
+
+    options = ort.SessionOptions()
+    options.log_severity_level = 3
+    if not optimise:
+        options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+    source = model.SerializeToString() if isinstance(model, onnx.ModelProto) else str(model)
+    session = ort.InferenceSession(source, options, providers=["CPUExecutionProvider"])
+    return session.run(None, inputs)
+
+
+def fed_inputs(model):
+    """Names of the graph inputs that have no initializer, in order."""
+    constants = {t.name for t in model.graph.initializer}
+    return [i.name for i in model.graph.input if i.name not in constants]
+
+
+def write_case(folder, model, inputs, outputs):
+    """A case folder as the ONNX backend suite has them: model.onnx and test_data_set_0/{input,output}_K.pb."""
+    folder = pathlib.Path(folder)
+    data = folder / "test_data_set_0"
+    data.mkdir(parents=True, exist_ok=True)
+    onnx.save(model, folder / "model.onnx")
+    names = [o.name for o in model.graph.output]
+    for k, name in enumerate(fed_inputs(model)):
+        tensor = numpy_helper.from_array(np.asarray(inputs[name]), name)
+        (data / f"input_{k}.pb").write_bytes(tensor.SerializeToString())
+    for k, (name, value) in enumerate(zip(names, outputs)):
+        tensor = numpy_helper.from_array(np.asarray(value), name)
+        (data / f"output_{k}.pb").write_bytes(tensor.SerializeToString())
+    return folder
+
+
+def check_against_reference(folder, model, inputs, *options, ways=(("--opt", "none"), ("--opt", "all"))):
+    """Fails unless the program agrees with onnxruntime on this model and these inputs, in every way given."""
+    case = write_case(folder, model, inputs, reference(model, inputs))
+    for way in ways:
+        done = linnet("verify", case / "model.onnx", *way, *options)
+        assert done.returncode == 0, f"verify {' '.join(way)}: exit {done.returncode}\n{done.stdout}{done.stderr}"
