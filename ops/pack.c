@@ -2,6 +2,7 @@
 #include "ops/pack.h"
 
 #include "base/checked.h"
+#include "ops/conv.h"
 
 static bool fits_u32(const lnt_operand *o)
 {
@@ -24,6 +25,22 @@ static bool pack_matrix(const lnt_node *node, const lnt_operand *b, lnt_packed *
     return true;
 }
 
+/* W of Conv: [groups * features, channels, kernel...]. */
+static bool pack_conv(const lnt_node *node, const lnt_operand *w, lnt_packed *record)
+{
+    const int64_t groups = lnt_attr_i(node, "group", 1);
+    if (w->rank < 3 || w->rank > 2 + LNT_WINDOW_AXES || groups < 1 || w->dims[0] % groups)
+        return false;
+    lnt_conv c = {
+        .groups = groups, .channels = w->dims[1], .features = w->dims[0] / groups, .axes = w->rank - 2u};
+    for (unsigned a = 0; a < LNT_WINDOW_AXES; a++)
+        c.w.kernel[a] = c.w.stride[a] = c.w.dilation[a] = 1;
+    for (unsigned i = 0; i < c.axes; i++)
+        c.w.kernel[LNT_WINDOW_AXES - c.axes + i] = w->dims[2 + i];
+    *record = lnt_conv_record(&c);
+    return true;
+}
+
 bool lnt_pack_wanted(const lnt_node *node, const lnt_operand *const *in, unsigned input, lnt_packed *record)
 {
     const unsigned own = node->n_in - node->n_program_in;
@@ -36,6 +53,7 @@ bool lnt_pack_wanted(const lnt_node *node, const lnt_operand *const *in, unsigne
     case LNT_ID_MatMul:
     case LNT_ID_Gemm:
     case LNT_ID_FusedMatMul: wanted = input == 1 && pack_matrix(node, o, record); break;
+    case LNT_ID_Conv: wanted = input == 1 && pack_conv(node, o, record); break;
     default: break;
     }
     return wanted && lnt_packed_bytes(record, &bytes);

@@ -7,8 +7,10 @@
 static int64_t out_extent(lnt_window *w, unsigned a, const char *auto_pad, bool ceil_mode)
 {
     const int64_t reach = (w->kernel[a] - 1) * w->dilation[a] + 1, stride = w->stride[a], in = w->in[a];
-    if (in < 0)
-        return LNT_DIM_UNKNOWN;
+    if (in < 0 || w->kernel[a] < 0) {
+        const bool keeps = strncmp(auto_pad, "SAME", 4) == 0 || w->before[a] + w->after[a] == reach - 1;
+        return stride == 1 && w->kernel[a] > 0 && keeps ? in : LNT_DIM_UNKNOWN;
+    }
     if (strncmp(auto_pad, "SAME", 4) == 0) {
         const int64_t out = (in + stride - 1) / stride, missing = (out - 1) * stride + reach - in;
         const int64_t total = missing > 0 ? missing : 0;
@@ -28,15 +30,24 @@ static int64_t out_extent(lnt_window *w, unsigned a, const char *auto_pad, bool 
 
 lnt_status lnt_window_of(const lnt_site *site, lnt_window *w)
 {
+    const unsigned rank = site->in[0]->rank;
+    int64_t kernel[LNT_MAX_RANK];
+    LNT_TRY(lnt_attr_ints(site, "kernel_shape", kernel, rank < 3 ? 0 : rank - 2, 0));
+    for (unsigned i = 0; i + 2 < rank; i++)
+        LNT_REQUIRE(kernel[i] > 0, site->err, LNT_E_ARGUMENT, "kernel_shape is missing or below 1");
+    return lnt_window_with(site, kernel, w);
+}
+
+lnt_status lnt_window_with(const lnt_site *site, const int64_t *kernel, lnt_window *w)
+{
     const lnt_operand *x = site->in[0];
     const unsigned n = x->rank < 3 ? 0 : x->rank - 2u, first = LNT_WINDOW_AXES - n;
-    int64_t kernel[LNT_MAX_RANK], stride[LNT_MAX_RANK], dilation[LNT_MAX_RANK], pads[2 * LNT_MAX_RANK];
+    int64_t stride[LNT_MAX_RANK], dilation[LNT_MAX_RANK], pads[2 * LNT_MAX_RANK];
     const char *auto_pad = lnt_attr_s(site->node, "auto_pad", "NOTSET");
     const bool padded = strcmp(auto_pad, "NOTSET") == 0;
     LNT_REQUIRE(n >= 1 && n <= LNT_WINDOW_AXES, site->err, LNT_E_UNSUPPORTED,
                 "%s is implemented for 1 to 3 spatial axes, the input has rank %u", site->node->op->name,
                 x->rank);
-    LNT_TRY(lnt_attr_ints(site, "kernel_shape", kernel, n, 0));
     LNT_TRY(lnt_attr_ints(site, "strides", stride, n, 1));
     LNT_TRY(lnt_attr_ints(site, "dilations", dilation, n, 1));
     LNT_TRY(lnt_attr_ints(site, "pads", pads, 2 * n, 0));
@@ -47,11 +58,11 @@ lnt_status lnt_window_of(const lnt_site *site, lnt_window *w)
     for (unsigned i = 0; i < n; i++) {
         const unsigned a = first + i;
         const int64_t limit = INT32_MAX;
-        LNT_REQUIRE(kernel[i] > 0 && kernel[i] <= limit && stride[i] > 0 && stride[i] <= limit &&
+        LNT_REQUIRE(kernel[i] != 0 && kernel[i] <= limit && stride[i] > 0 && stride[i] <= limit &&
                         dilation[i] > 0 && dilation[i] <= limit && pads[i] >= 0 && pads[i] <= limit &&
                         pads[n + i] >= 0 && pads[n + i] <= limit,
                     site->err, LNT_E_ARGUMENT,
-                    "kernel_shape, strides or dilations below 1, or negative pads");
+                    "kernel_shape, strides or dilations out of range, or negative pads");
         w->in[a] = x->dims[2 + i];
         w->kernel[a] = kernel[i];
         w->stride[a] = stride[i];

@@ -16,6 +16,8 @@ typedef struct lnt_window {
 /* Fills *w from the node's kernel_shape, strides, dilations, pads, auto_pad and ceil_mode and from input 0's
  * spatial extents; unknown extents (negative) give unknown output extents. */
 lnt_status lnt_window_of(const lnt_site *site, lnt_window *w);
+/* The same where the kernel's extents [rank - 2] are known otherwise; negative if they are not yet known. */
+lnt_status lnt_window_with(const lnt_site *site, const int64_t *kernel, lnt_window *w);
 
 /* Taps of axis a that lie inside the input when the window stands at output position o: taps [*first, *end).
  */

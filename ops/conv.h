@@ -1,0 +1,73 @@
+/* conv.h — what Conv and ConvTranspose share: geometry, storage orders, the loop for double. */
+#ifndef LNT_OPS_CONV_H
+#define LNT_OPS_CONV_H
+
+#include "formats/packed.h"
+#include "ops/copy.h"
+#include "ops/gemm_store.h"
+#include "ops/window.h"
+
+typedef struct lnt_conv {
+    lnt_window w; /* of a transposed convolution: in is the small side, before what is cut off the result */
+    int64_t batch, groups;
+    int64_t channels, features; /* of one group: input and output channels */
+    unsigned axes;              /* spatial ones */
+    bool transposed;
+} lnt_conv;
+
+/* Geometry of a bound Conv or ConvTranspose; fails where operands do not fit each other. */
+lnt_status lnt_conv_of(const lnt_site *site, lnt_conv *c);
+lnt_status lnt_conv_transpose_of(const lnt_site *site, lnt_conv *c);
+
+static inline int64_t lnt_volume(const int64_t e[LNT_WINDOW_AXES])
+{
+    return e[0] * e[1] * e[2];
+}
+
+/* The record of float weights w for this geometry; depthwise ones have their own layout. */
+lnt_packed lnt_conv_record(const lnt_conv *c);
+
+/* Channels-last images for the kernels, whatever the order of input and output: the ones that lie plain are
+ * turned into and out of scratch memory. */
+typedef struct lnt_conv_images {
+    bool turn_in, turn_out;
+    lnt_copy in, out;
+    size_t in_at, out_at; /* bytes into scratch memory */
+} lnt_conv_images;
+
+void lnt_conv_bind_images(const lnt_site *site, lnt_conv_images *images, size_t *scratch);
+/* True if output 0 can be written as channels-last where it lies. */
+bool lnt_conv_writes_output(const lnt_site *site);
+lnt_status lnt_conv_input(lnt_kernel *k, const lnt_step *s, const lnt_conv_images *images, const float **x);
+float *lnt_conv_output(lnt_kernel *k, const lnt_step *s, const lnt_conv_images *images);
+/* After the kernels: puts the output in its place, then runs program over all of it, unless NULL. */
+lnt_status lnt_conv_finish(lnt_kernel *k, const lnt_step *s, const lnt_conv_images *images,
+                           const lnt_epilogue *program);
+
+/* Weights that are no packed constant: packed into scratch memory by each run. */
+typedef struct lnt_conv_weights {
+    bool pack;
+    lnt_packed record;
+    size_t at;
+} lnt_conv_weights;
+
+lnt_status lnt_conv_bind_weights(lnt_site *site, const lnt_conv *c, lnt_conv_weights *w, size_t *scratch);
+lnt_status lnt_conv_packed_weights(lnt_kernel *k, const lnt_step *s, const lnt_conv_weights *w,
+                                   const float **b);
+
+/* float16, bfloat16 and double: bind_float is the float kernel's bind function. */
+lnt_status lnt_conv_bind_types(lnt_site *site, const lnt_conv *c, lnt_status (*bind_float)(lnt_site *site));
+
+enum { LNT_DEPTHWISE_TAPS = 256 };
+
+/* One input and one output channel per group. */
+static inline bool lnt_conv_is_depthwise(const lnt_conv *c)
+{
+    return !c->transposed && c->channels == 1 && c->features == 1 && c->groups > 1 &&
+           lnt_volume(c->w.kernel) <= LNT_DEPTHWISE_TAPS;
+}
+
+/* For bind functions. */
+lnt_status lnt_conv_bind_depthwise(lnt_site *site, const lnt_conv *c);
+
+#endif
