@@ -30,7 +30,7 @@ static void broadcast_strides(const lnt_operand *o, const lnt_operand *out, cons
     }
 }
 
-static lnt_status choose_cell(lnt_site *site, const lnt_operand *o, char kind, lnt_map_operand *m)
+static lnt_status choose_cell(lnt_site *site, const lnt_operand *o, char kind, lnt_cell *cell)
 {
     static const uint8_t cells[] = {[LNT_FLOAT] = LNT_CELL_F32,
                                     [LNT_FLOAT16] = LNT_CELL_F16,
@@ -40,9 +40,17 @@ static lnt_status choose_cell(lnt_site *site, const lnt_operand *o, char kind, l
     if (kind == 'm' ? o->dtype != LNT_BOOL : !real)
         return LNT_SITE_FAIL(site, LNT_E_TYPE, "an operand of an elementwise program is %s, not %s",
                              lnt_dtype_text(o->dtype), kind == 'm' ? "bool" : "floating-point");
-    m->cell = cells[o->dtype];
-    m->size = (uint8_t)lnt_dtype_size(o->dtype);
+    *cell = cells[o->dtype];
     return LNT_OK;
+}
+
+/* Operand i of the map: the tile has the extents of the result. */
+static const lnt_operand *operand_of(const lnt_map *m, unsigned i, const lnt_operand *const *in,
+                                         const lnt_operand *const *out)
+{
+    if (i >= m->n_in)
+        return out[i - m->n_in];
+    return m->tile ? (i == 0 ? out[0] : in[i - 1]) : in[i];
 }
 
 static bool may_merge(const lnt_map *m, unsigned operands, unsigned outer, unsigned inner)
@@ -117,37 +125,45 @@ static void order_rows(lnt_map *m, unsigned operands)
     }
 }
 
-lnt_status lnt_map_make(lnt_site *site, const lnt_program *p, const lnt_operand *const *in,
-                        const lnt_operand *const *out, lnt_map *m)
+void lnt_map_extents(lnt_map *m, const lnt_operand *const *in, unsigned n_in, const lnt_operand *const *out,
+                     unsigned n_out, bool tile)
 {
     unsigned axes[LNT_MAX_RANK];
-    const unsigned tile = p->epilogue ? 1 : 0;
     memset(m, 0, sizeof *m);
-    m->tile = p->epilogue;
-    m->n_in = p->n_in + tile;
-    m->n_out = p->n_out;
+    m->tile = tile;
+    m->n_in = n_in + (tile ? 1 : 0);
+    m->n_out = n_out;
     m->rank = out[0]->rank;
     storage_axes(out[0], axes);
     for (unsigned d = 0; d < m->rank; d++)
         m->dims[d] = out[0]->dims[axes[d]];
-    const unsigned operands = m->n_in + m->n_out;
+    const unsigned operands = m->n_in + n_out;
     for (unsigned i = 0; i < operands; i++) {
-        const bool result = i >= m->n_in;
-        const lnt_operand *o = result ? out[i - m->n_in] : i < tile ? out[0] : in[i - tile];
-        const char kind = result     ? lnt_program_result_kind(p, i - m->n_in)
-                          : i < tile ? 'f'
-                                     : lnt_program_operand_kind(p, i - tile);
-        LNT_TRY(choose_cell(site, o, kind, &m->operand[i]));
+        const lnt_operand *o = operand_of(m, i, in, out);
         broadcast_strides(o, out[0], axes, m->operand[i].stride);
+        m->operand[i].size = (uint8_t)lnt_dtype_size(o->dtype);
     }
-    collapse(m, operands, p->epilogue);
+    collapse(m, operands, tile);
     pad_rank(m, operands);
-    if (!p->epilogue)
+    if (!tile)
         order_rows(m, operands);
     m->cols = m->dims[m->rank - 1];
     m->rows = 1;
     for (unsigned d = 0; d + 1 < m->rank; d++)
         m->rows *= m->dims[d];
+}
+
+lnt_status lnt_map_make(lnt_site *site, const lnt_program *p, const lnt_operand *const *in,
+                        const lnt_operand *const *out, lnt_map *m)
+{
+    const unsigned tile = p->epilogue ? 1 : 0;
+    lnt_map_extents(m, in, p->n_in, out, p->n_out, p->epilogue);
+    for (unsigned i = 0; i < m->n_in + m->n_out; i++) {
+        const char kind = i >= m->n_in ? lnt_program_result_kind(p, i - m->n_in)
+                          : i < tile   ? 'f'
+                                       : lnt_program_operand_kind(p, i - tile);
+        LNT_TRY(choose_cell(site, operand_of(m, i, in, out), kind, &m->operand[i].cell));
+    }
     m->code = lnt_code_make(site, p);
     return m->code ? LNT_OK : site->err->code;
 }
@@ -169,7 +185,7 @@ static lnt_view view_of(const lnt_map *m, unsigned i, char *base, const int64_t 
     return (lnt_view){base + offset * o->size, o->stride[m->rank - 2], o->stride[m->rank - 1], o->cell};
 }
 
-static void split_row(const lnt_map *m, int64_t row, int64_t *index)
+void lnt_map_split_row(const lnt_map *m, int64_t row, int64_t *index)
 {
     for (unsigned d = m->rank - 1; d-- > 0;) {
         index[d] = row % m->dims[d];
@@ -185,7 +201,7 @@ void lnt_map_run(const lnt_map *m, char *const *base, int64_t ld, int64_t row, i
     const unsigned inner = m->rank - 2;
     int64_t n;
     for (int64_t done = 0; done < rows && cols > 0; done += n) {
-        split_row(m, row + done, index);
+        lnt_map_split_row(m, row + done, index);
         n = m->dims[inner] - index[inner];
         n = n < rows - done ? n : rows - done;
         for (unsigned i = 0; i < m->n_in + m->n_out; i++)

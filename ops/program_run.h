@@ -46,6 +46,12 @@ typedef struct lnt_map {
     lnt_map_operand operand[LNT_VIEW_MAX]; /* operands, then results */
 } lnt_map;
 
+/* Extents and strides alone: for loops without a program. n_in + n_out is at most LNT_VIEW_MAX. */
+void lnt_map_extents(lnt_map *m, const lnt_operand *const *in, unsigned n_in, const lnt_operand *const *out,
+                     unsigned n_out, bool tile);
+/* Position of a row along the axes before the last one. */
+void lnt_map_split_row(const lnt_map *m, int64_t row, int64_t *index);
+
 /* Fills the map of a program over operands in[] (none skipped) that broadcast to the results out[]. As an
  * epilogue operand 0 of the map and its result are tiles handed to lnt_map_run, and out[0] only tells the
  * extents. Fails on operand types that registers cannot take. */
