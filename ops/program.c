@@ -15,6 +15,11 @@ static const struct {
 #undef INSTR
 };
 
+unsigned lnt_instr_sources(unsigned op)
+{
+    return op < LNT_I_END && forms[op].sources ? (unsigned)strlen(forms[op].sources) : 0;
+}
+
 static unsigned operand_count(const lnt_program *p)
 {
     return p->n_in + (p->epilogue ? 1u : 0u);
@@ -145,7 +150,7 @@ static void append(work *w, const lnt_instr *in, const uint8_t *value_of)
     w->instr[i].op = in->op;
     w->instr[i].value = (uint8_t)(FIRST_RESULT + i);
     memcpy(w->instr[i].imm, in->imm, sizeof in->imm);
-    w->instr[i].n_src = (uint8_t)strlen(forms[in->op].sources);
+    w->instr[i].n_src = (uint8_t)lnt_instr_sources(in->op);
     for (unsigned j = 0; j < w->instr[i].n_src; j++)
         w->uses[w->instr[i].src[j] = value_of[in->src[j]]]++;
 }

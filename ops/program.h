@@ -44,6 +44,8 @@ struct lnt_program {
 /* NULL, or what is wrong with it: every register written before it is read and read as what it is, numbers in
  * range. Operands' kinds are found from their use: a register is what its first reader takes it for. */
 const char *lnt_program_check(const lnt_program *p);
+/* Registers an instruction reads; 0 for numbers that are none. */
+unsigned lnt_instr_sources(unsigned op);
 /* The kind of result i of a checked program: 'f' or 'm' (stored as bool). */
 char lnt_program_result_kind(const lnt_program *p, unsigned i);
 /* The kind operand i is read as. */
