@@ -156,6 +156,8 @@ OP(420, 1, ScatterND, ONNX, "ScatterND", 3, 3, 1, 1, IN0, scatter_nd, scatter_nd
 OP(421, 1, TensorScatter, ONNX, "TensorScatter", 2, 3, 1, 1, IN0, tensor_scatter, tensor_scatter, 0, 0)
 OP(422, 1, Trilu, ONNX, "Trilu", 1, 2, 1, 1, IN0, trilu, trilu, 0, 0)
 OP(423, 1, ReverseSequence, ONNX, "ReverseSequence", 2, 2, 1, 1, IN0, reverse_sequence, reverse_sequence, 0, 0)
+OP(424, 1, Col2Im, ONNX, "Col2Im", 3, 3, 1, 1, IN0, col2im, col2im, V(1) | V(2), 0)
+OP(425, 1, RotaryEmbedding, ONNX, "RotaryEmbedding", 3, 4, 1, 1, IN0, rotary, rotary, 0, 0)
 
 /* 500: shapes, constants, ranges, random, selection */
 OP(500, 1, Shape, ONNX, "Shape", 1, 1, 1, 1, INT64, shape, shape, 0, 0)
@@ -170,6 +172,19 @@ OP(508, 1, NonZero, ONNX, "NonZero", 1, 1, 1, 1, INT64, non_zero, non_zero, V(0)
 OP(509, 1, Compress, ONNX, "Compress", 2, 2, 1, 1, IN0, compress, compress, V(1), 0)
 OP(510, 1, OneHot, ONNX, "OneHot", 3, 3, 1, 1, IN2, one_hot, one_hot, V(1), 0)
 OP(511, 1, Unique, ONNX, "Unique", 1, 1, 1, 4, IN0, unique, unique, V(0), 0)
+OP(512, 1, RandomNormal, ONNX, "RandomNormal", 0, 0, 1, 1, RULE, random, random_normal, 0, RANDOM)
+OP(513, 1, RandomNormalLike, ONNX, "RandomNormalLike", 1, 1, 1, 1, RULE, random_like, random_normal, 0, RANDOM)
+OP(514, 1, RandomUniform, ONNX, "RandomUniform", 0, 0, 1, 1, RULE, random, random_uniform, 0, RANDOM)
+OP(515, 1, RandomUniformLike, ONNX, "RandomUniformLike", 1, 1, 1, 1, RULE, random_like, random_uniform, 0, RANDOM)
+OP(516, 1, Bernoulli, ONNX, "Bernoulli", 1, 1, 1, 1, RULE, random_like, bernoulli, 0, RANDOM)
+OP(517, 1, Multinomial, ONNX, "Multinomial", 1, 1, 1, 1, RULE, multinomial, multinomial, 0, RANDOM)
+OP(518, 1, HannWindow, ONNX, "HannWindow", 1, 1, 1, 1, RULE, window, hann_window, V(0), 0)
+OP(519, 1, HammingWindow, ONNX, "HammingWindow", 1, 1, 1, 1, RULE, window, hamming_window, V(0), 0)
+OP(520, 1, BlackmanWindow, ONNX, "BlackmanWindow", 1, 1, 1, 1, RULE, window, blackman_window, V(0), 0)
+OP(521, 1, NonMaxSuppression, ONNX, "NonMaxSuppression", 2, 5, 1, 1, INT64, non_max_suppression, non_max_suppression, V(0) | V(1) | V(2) | V(3) | V(4), 0)
+OP(522, 1, MaxUnpool, ONNX, "MaxUnpool", 2, 3, 1, 1, IN0, max_unpool, max_unpool, V(2), 0)
+OP(523, 1, Det, ONNX, "Det", 1, 1, 1, 1, IN0, det, det, 0, 0)
+OP(524, 1, Einsum, ONNX, "Einsum", 1, 255, 1, 1, IN0, einsum, einsum, 0, 0)
 
 /* 600: quantisation */
 
