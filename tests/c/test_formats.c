@@ -1,4 +1,5 @@
-/* test_formats.c — the .lnt file: writing, reading, and refusing what is damaged or hostile. */
+/* test_formats.c — the .lnt file: writing, reading, and refusing what is damaged or hostile. Run from the top
+ * of the tree. */
 #include "sample_file.h"
 
 #include "formats/hash.h"
@@ -329,6 +330,10 @@ static void hostile_values_and_constants(void **state)
     HOSTILE(s.constants[0].packed = 1, "packed record 1");
     HOSTILE(s.packed[0].layout = 99, "packed section, record 0");
     HOSTILE(s.packed[0].N = UINT32_MAX, "packed section, record 0");
+    HOSTILE((s.packed[0].taps = s.packed[0].K = s.packed[0].kernel[0] = 1 << 20, s.packed[0].N = 0,
+             s.packed[0].source = LNT_SOURCE_CONV),
+            "packed section, record 0");
+    HOSTILE(s.operands[s.subgraphs[1].first_operand] = SAMPLE_W, "a packed constant is its output");
 }
 
 static void hostile_nodes_and_attributes(void **state)
@@ -360,6 +365,7 @@ static void hostile_nodes_and_attributes(void **state)
     HOSTILE(s.programs[0].n_out = 5, "5 outputs");
     HOSTILE(s.programs[0].out[0] = 2, "register 2 of 2");
     HOSTILE(s.programs[0].epilogue = 2, "epilogue is 2");
+    HOSTILE(s.instrs[16 + 7] = 1, "instructions section, record 1");
     HOSTILE(s.strings[127] = 'x', "no end");
     HOSTILE(s.strings[0] = 'x', "empty string");
 }
@@ -504,6 +510,70 @@ static void unaligned_bytes_are_refused(void **state)
     assert_int_equal(lnt_file_check(bytes + 8, 64, false, &f, &err), LNT_E_ARGUMENT);
 }
 
+/* Parses the bytes of the ```hex block in FORMAT.md. */
+static size_t read_hex_block(const char *path, uint8_t *bytes, size_t capacity)
+{
+    char line[512];
+    size_t n = 0;
+    bool inside = false;
+    FILE *in = fopen(path, "r");
+    assert_non_null(in);
+    while (fgets(line, sizeof line, in)) {
+        if (strncmp(line, "```", 3) == 0) {
+            if (inside)
+                break;
+            inside = strcmp(line, "```hex\n") == 0;
+            continue;
+        }
+        if (!inside)
+            continue;
+        assert_int_equal(strtoul(line, NULL, 16), n);
+        unsigned byte;
+        int used;
+        for (const char *at = line + 8; sscanf(at, "%2x%n", &byte, &used) == 1; at += used) {
+            assert_true(n < capacity);
+            bytes[n++] = (uint8_t)byte;
+        }
+    }
+    fclose(in);
+    return n;
+}
+
+/* FORMAT.md's example is what the writer writes for y = Relu(x). */
+static void the_documented_example_is_true(void **state)
+{
+    (void)state;
+    enum { X, Y, RELU = 126, X_NAME = 1, Y_NAME = 3 };
+    const lnt_rec_value values[] = {
+        {.name = X_NAME, .dtype = LNT_FLOAT, .rank = 1, .constant = LNT_FILE_NONE, .dims = {2}},
+        {.name = Y_NAME, .dtype = LNT_FLOAT, .rank = 1, .constant = LNT_FILE_NONE, .dims = {2}}};
+    const uint32_t operands[] = {X, Y, X, Y};
+    const lnt_rec_node node = {.op = RELU,
+                               .op_version = 1,
+                               .name = Y_NAME,
+                               .first_operand = 2,
+                               .n_in = 1,
+                               .n_out = 1,
+                               .program = LNT_FILE_NONE};
+    const lnt_rec_subgraph model = {.n_nodes = 1, .n_in = 1, .n_out = 1};
+    const lnt_section_data sections[] = {{LNT_SECTION_STRINGS, "\0x\0y", 5},
+                                         {LNT_SECTION_VALUES, values, sizeof values},
+                                         {LNT_SECTION_NODES, &node, sizeof node},
+                                         {LNT_SECTION_OPERANDS, operands, sizeof operands},
+                                         {LNT_SECTION_SUBGRAPHS, &model, sizeof model}};
+    _Alignas(LNT_FILE_ALIGN) uint8_t documented[1024];
+    const size_t n = read_hex_block("formats/FORMAT.md", documented, sizeof documented);
+    image file = {0};
+    lnt_file f;
+    lnt_error err = {0};
+    assert_int_equal(
+        lnt_file_build(sections, 5, &lnt_malloc_allocator, (void **)&file.bytes, &file.size, &err), LNT_OK);
+    assert_int_equal(n, file.size);
+    assert_memory_equal(documented, file.bytes, n);
+    assert_int_equal(lnt_file_check(documented, n, true, &f, &err), LNT_OK);
+    release(&file);
+}
+
 static void files_on_disk(void **state)
 {
     (void)state;
@@ -553,6 +623,7 @@ int main(void)
         cmocka_unit_test(unknown_optional_sections_are_skipped),
         cmocka_unit_test(nesting_is_limited),
         cmocka_unit_test(unaligned_bytes_are_refused),
+        cmocka_unit_test(the_documented_example_is_true),
         cmocka_unit_test(files_on_disk),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
