@@ -39,11 +39,6 @@ typedef struct op_count {
     uint32_t n;
 } op_count;
 
-static const char *const section_names[] = {
-    "",         "strings",    "values",         "constants", "packed",       "nodes",
-    "operands", "attributes", "attribute data", "programs",  "instructions", "subgraphs",
-    "symbols",  "states",     "metadata",       "golden",    "tensors"};
-
 static const char *op_name(const lnt_rec_node *n)
 {
     const lnt_op *op = lnt_op_by_id(n->op);
@@ -159,11 +154,6 @@ static const lnt_rec_section *sections_of(const lnt_file *f, uint32_t *n)
     return (const lnt_rec_section *)(const void *)(f->bytes + sizeof(lnt_rec_header));
 }
 
-static const char *section_name(uint32_t kind)
-{
-    return kind < sizeof section_names / sizeof *section_names ? section_names[kind] : "unknown";
-}
-
 static uint32_t golden_cases(const lnt_file *f)
 {
     uint32_t n = 0;
@@ -203,7 +193,7 @@ static void print_text(const lnt_opened *o, const binding *b)
            lnt_size_text(f->size, x), lnt_size_text(plain, y), lnt_size_text(packed, z), golden_cases(f),
            golden_cases(f) == 1 ? "" : "s");
     for (uint32_t i = 0; i < n_sections; i++)
-        printf("%s%s %s", i ? ", " : "sections: ", section_name(section[i].kind),
+        printf("%s%s %s", i ? ", " : "sections: ", lnt_section_text(section[i].kind),
                lnt_size_text(section[i].bytes, x));
     printf("\noperators: %" PRIu32 " in %" PRIu32 " subgraph%s:", f->n_nodes, f->n_subgraphs,
            f->n_subgraphs == 1 ? "" : "s");
@@ -259,7 +249,7 @@ static void json_sections(lnt_json *j, const lnt_file *f)
         snprintf(hash, sizeof hash, "%016" PRIx64, section[i].hash);
         lnt_json_begin(j, NULL, '{');
         lnt_json_int(j, "kind", section[i].kind);
-        lnt_json_text(j, "name", section_name(section[i].kind));
+        lnt_json_text(j, "name", lnt_section_text(section[i].kind));
         lnt_json_int(j, "offset", (int64_t)section[i].offset);
         lnt_json_int(j, "bytes", (int64_t)section[i].bytes);
         lnt_json_text(j, "hash", hash);
