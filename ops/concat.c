@@ -1,5 +1,4 @@
 /* concat.c — Concat: tensors laid side by side along an axis. */
-#include "ops/copy.h"
 #include "ops/data.h"
 
 lnt_status lnt_shape_concat(lnt_site *site)

@@ -2,6 +2,7 @@
 #ifndef LNT_OPS_DATA_H
 #define LNT_OPS_DATA_H
 
+#include "ops/copy.h"
 #include "ops/op.h"
 
 /* Output out is all of input 0: no data moves. */
@@ -16,6 +17,20 @@ lnt_status lnt_value_length(const lnt_site *site, unsigned i, unsigned *n);
 
 /* A scalar or one-element integer input: its value, or LNT_UNKNOWN; otherwise, if it is skipped. */
 lnt_status lnt_value_int(const lnt_site *site, unsigned i, int64_t otherwise, int64_t *out);
+
+/* The whole work of a bind function: output 0 is *c of input 0 from byte offset on, a view where that moves
+ * nothing. */
+lnt_status lnt_bind_copy(lnt_site *site, const lnt_copy *c, int64_t offset);
+
+/* Fails naming the first of n indices outside [-extent, extent). */
+lnt_status lnt_check_indices(lnt_kernel *k, const void *indices, bool wide, int64_t n, int64_t extent);
+/* Element `element` of indices is out of range. */
+lnt_status lnt_index_error(lnt_kernel *k, int64_t element, int64_t index, int64_t extent);
+
+static inline bool lnt_is_floating(unsigned dtype)
+{
+    return dtype == LNT_FLOAT || dtype == LNT_DOUBLE || dtype == LNT_FLOAT16 || dtype == LNT_BFLOAT16;
+}
 
 static inline size_t lnt_element_size(const lnt_operand *o)
 {

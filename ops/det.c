@@ -66,24 +66,14 @@ static size_t scratch_of_thread(int64_t n)
     return lnt_round_up((size_t)(n * n) * sizeof(double), LNT_ALIGN);
 }
 
-static void load_matrix(lnt_dtype dtype, const void *in, int64_t first, int64_t count, double *out)
-{
-    for (int64_t i = 0; i < count; i++)
-        switch (dtype) {
-        case LNT_DOUBLE: out[i] = ((const double *)in)[first + i]; break;
-        case LNT_FLOAT16: out[i] = lnt_f16_to_float(((const uint16_t *)in)[first + i]); break;
-        case LNT_BFLOAT16: out[i] = lnt_bf16_to_float(((const uint16_t *)in)[first + i]); break;
-        default: out[i] = ((const float *)in)[first + i]; break;
-        }
-}
-
 static lnt_status det_matrices(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
 {
     (void)k;
     const det_job *job = arg;
     double *m = (double *)(void *)(job->scratch + thread * scratch_of_thread(job->n));
     for (int64_t i = begin; i < end; i++) {
-        load_matrix(job->dtype, job->in, i * job->n * job->n, job->n * job->n, m);
+        for (int64_t e = 0; e < job->n * job->n; e++)
+            m[e] = lnt_load_number(job->dtype, job->in, i * job->n * job->n + e);
         lnt_store_number(job->dtype, job->out, i, determinant(m, job->n));
     }
     return LNT_OK;
@@ -101,13 +91,8 @@ static lnt_status run_det(lnt_kernel *k, const lnt_step *s)
 lnt_status lnt_bind_det(lnt_site *site)
 {
     const lnt_operand *in = site->in[0];
-    switch (in->dtype) {
-    case LNT_FLOAT:
-    case LNT_DOUBLE:
-    case LNT_FLOAT16:
-    case LNT_BFLOAT16: break;
-    default: return lnt_bind_unsupported_type(site, (lnt_dtype)in->dtype);
-    }
+    if (!lnt_is_floating(in->dtype))
+        return lnt_bind_unsupported_type(site, (lnt_dtype)in->dtype);
     lnt_bind_scratch(site, scratch_of_thread(in->dims[in->rank - 1]) * site->threads);
     site->step->run = run_det;
     return LNT_OK;

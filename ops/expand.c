@@ -1,11 +1,5 @@
 /* expand.c — Expand and Tile: elements repeated along axes. */
-#include "ops/copy.h"
 #include "ops/data.h"
-
-static lnt_status run_copy(lnt_kernel *k, const lnt_step *s)
-{
-    return lnt_copy_run(k, s->params, lnt_out(k, s, 0), lnt_in(k, s, 0));
-}
 
 /* ---- Expand ---- */
 
@@ -41,17 +35,14 @@ lnt_status lnt_bind_expand(lnt_site *site)
     if (lnt_operand_count(in) == lnt_operand_count(out))
         return lnt_bind_as_view(site);
     int64_t from[LNT_MAX_RANK], src[LNT_MAX_RANK] = {0}, dst[LNT_MAX_RANK];
-    lnt_copy *c = lnt_bind_params(site, sizeof *c);
-    if (!c)
-        return LNT_E_MEMORY;
+    lnt_copy c;
     lnt_operand_strides(in, from);
     lnt_operand_strides(out, dst);
     const unsigned added = out->rank - in->rank;
     for (unsigned i = 0; i < in->rank; i++)
         src[i + added] = in->dims[i] == 1 ? 0 : from[i];
-    lnt_copy_box(c, lnt_element_size(in), out->rank, out->dims, dst, src);
-    site->step->run = run_copy;
-    return LNT_OK;
+    lnt_copy_box(&c, lnt_element_size(in), out->rank, out->dims, dst, src);
+    return lnt_bind_copy(site, &c, 0);
 }
 
 /* ---- Tile ---- */
@@ -83,18 +74,15 @@ lnt_status lnt_bind_tile(lnt_site *site)
         return lnt_bind_as_view(site);
     const int64_t size = (int64_t)lnt_element_size(in);
     int64_t src[LNT_MAX_RANK], dst[LNT_MAX_RANK];
-    lnt_copy *c = lnt_bind_params(site, sizeof *c);
-    if (!c)
-        return LNT_E_MEMORY;
+    lnt_copy c;
     lnt_operand_strides(in, src);
     lnt_operand_strides(out, dst);
-    lnt_copy_begin(c, (size_t)size);
+    lnt_copy_begin(&c, (size_t)size);
     for (unsigned i = 0; i < in->rank; i++) {
         const int64_t repeats = in->dims[i] ? out->dims[i] / in->dims[i] : 0;
-        lnt_copy_axis(c, repeats, in->dims[i] * dst[i] * size, 0);
-        lnt_copy_axis(c, in->dims[i], dst[i] * size, src[i] * size);
+        lnt_copy_axis(&c, repeats, in->dims[i] * dst[i] * size, 0);
+        lnt_copy_axis(&c, in->dims[i], dst[i] * size, src[i] * size);
     }
-    lnt_copy_settle(c);
-    site->step->run = run_copy;
-    return LNT_OK;
+    lnt_copy_settle(&c);
+    return lnt_bind_copy(site, &c, 0);
 }

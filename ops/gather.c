@@ -14,23 +14,6 @@ static void note_bad(bad_flag *bad)
     atomic_store_explicit(bad, 1, memory_order_relaxed);
 }
 
-static lnt_status index_error(lnt_kernel *k, int64_t element, int64_t index, int64_t extent)
-{
-    return lnt_fail(k->err, LNT_E_VALUE, "element %lld of indices is %lld, outside an axis of extent %lld",
-                    (long long)element, (long long)index, (long long)extent);
-}
-
-/* Reports the first of n indices outside [-extent, extent). */
-static lnt_status first_bad_index(lnt_kernel *k, const void *indices, bool wide, int64_t n, int64_t extent)
-{
-    for (int64_t i = 0; i < n; i++) {
-        int64_t index = lnt_index_at(indices, wide, i);
-        if (!lnt_wrap_index(&index, extent))
-            return index_error(k, i, lnt_index_at(indices, wide, i), extent);
-    }
-    return LNT_OK;
-}
-
 static lnt_status check_index_type(lnt_site *site)
 {
     if (!lnt_is_index_type(site->in[1]))
@@ -132,7 +115,7 @@ static lnt_status run_gather(lnt_kernel *k, const lnt_step *s)
     if (p->slice == 0 || p->n == 0 || p->outer == 0)
         return LNT_OK;
     LNT_TRY(lnt_parallel(k, p->outer * p->n, lnt_grain(p->slice), gather_slices, &job));
-    return job.bad ? first_bad_index(k, job.indices, p->wide, p->n, p->extent) : LNT_OK;
+    return job.bad ? lnt_check_indices(k, job.indices, p->wide, p->n, p->extent) : LNT_OK;
 }
 
 lnt_status lnt_bind_gather(lnt_site *site)
@@ -223,7 +206,7 @@ static lnt_status run_gather_elements(lnt_kernel *k, const lnt_step *s)
     if (n == 0)
         return LNT_OK;
     LNT_TRY(lnt_parallel(k, n / p->row, lnt_grain(p->row * p->size), gather_rows, &job));
-    return job.bad ? first_bad_index(k, job.indices, p->wide, n, p->extent) : LNT_OK;
+    return job.bad ? lnt_check_indices(k, job.indices, p->wide, n, p->extent) : LNT_OK;
 }
 
 lnt_status lnt_bind_gather_elements(lnt_site *site)
@@ -334,7 +317,7 @@ static lnt_status run_gather_nd(lnt_kernel *k, const lnt_step *s)
     for (int64_t i = 0; job.bad && i < p->tuples * p->depth; i++) {
         int64_t index = job.indices[i];
         if (!lnt_wrap_index(&index, p->extent[i % p->depth]))
-            return index_error(k, i, job.indices[i], p->extent[i % p->depth]);
+            return lnt_index_error(k, i, job.indices[i], p->extent[i % p->depth]);
     }
     return LNT_OK;
 }

@@ -33,6 +33,19 @@ static inline double lnt_as_double(double x)
     return x;
 }
 
+/* Element i as a double; 0 for other types. */
+static inline double lnt_load_number(lnt_dtype dtype, const void *data, int64_t i)
+{
+    switch (dtype) {
+#define X(DT, T, C, load, store, comparable)                                                                 \
+    case LNT_##DT: return (double)comparable(((const T *)data)[i]);
+        LNT_NUMBER_LIST(X)
+#undef X
+    case LNT_BOOL: return ((const uint8_t *)data)[i] != 0;
+    default: return 0;
+    }
+}
+
 /* Writes value to element i of a tensor of any numeric type or bool; integers truncate. False for others. */
 static inline bool lnt_store_number(lnt_dtype dtype, void *data, int64_t i, double value)
 {

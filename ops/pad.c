@@ -1,5 +1,4 @@
 /* pad.c — Pad and CenterCropPad: a box surrounded by a constant, or by elements of its own. */
-#include "ops/copy.h"
 #include "ops/data.h"
 
 #include <string.h>

@@ -165,15 +165,10 @@ static lnt_status run_random(lnt_kernel *k, const lnt_step *s)
     return lnt_parallel(k, (job.n + 1) / 2, 2048, fill_random, &job);
 }
 
-static bool is_floating(lnt_dtype dtype)
-{
-    return dtype == LNT_FLOAT || dtype == LNT_DOUBLE || dtype == LNT_FLOAT16 || dtype == LNT_BFLOAT16;
-}
-
 static lnt_status bind_drawn(lnt_site *site, bool normal, double base, double scale)
 {
     const lnt_dtype dtype = (lnt_dtype)site->out[0]->dtype;
-    if (!is_floating(dtype))
+    if (!lnt_is_floating(dtype))
         return lnt_bind_unsupported_type(site, dtype);
     random_params *p = bind_random(site, run_random);
     if (!p)
@@ -224,16 +219,6 @@ lnt_status lnt_shape_random_like(lnt_site *site)
 
 /* ---- Bernoulli ---- */
 
-static double load_floating(lnt_dtype dtype, const void *data, int64_t i)
-{
-    switch (dtype) {
-    case LNT_DOUBLE: return ((const double *)data)[i];
-    case LNT_FLOAT16: return lnt_f16_to_float(((const uint16_t *)data)[i]);
-    case LNT_BFLOAT16: return lnt_bf16_to_float(((const uint16_t *)data)[i]);
-    default: return ((const float *)data)[i];
-    }
-}
-
 static lnt_status draw_bernoulli(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
 {
     (void)k;
@@ -244,7 +229,7 @@ static lnt_status draw_bernoulli(lnt_kernel *k, void *arg, int64_t begin, int64_
         double u[2];
         draw_open(job->key, (uint64_t)block, u);
         for (int64_t i = 2 * block; i < 2 * block + 2 && i < job->n; i++)
-            lnt_store_number(p->dtype, job->out, i, u[i & 1] < load_floating(p->in_dtype, job->in, i));
+            lnt_store_number(p->dtype, job->out, i, u[i & 1] < lnt_load_number(p->in_dtype, job->in, i));
     }
     return LNT_OK;
 }
@@ -257,7 +242,7 @@ static lnt_status run_bernoulli(lnt_kernel *k, const lnt_step *s)
 
 lnt_status lnt_bind_bernoulli(lnt_site *site)
 {
-    if (!is_floating((lnt_dtype)site->in[0]->dtype))
+    if (!lnt_is_floating(site->in[0]->dtype))
         return lnt_bind_unsupported_type(site, (lnt_dtype)site->in[0]->dtype);
     if (lnt_element_size(site->out[0]) == 0)
         return lnt_bind_unsupported_type(site, (lnt_dtype)site->out[0]->dtype);
@@ -295,7 +280,7 @@ static lnt_status draw_samples(lnt_kernel *k, void *arg, int64_t begin, int64_t 
         for (int64_t c = 0; c < classes; c++) {
             double u[2];
             draw_open(job->key, (uint64_t)(s * classes + c), u);
-            const double x = load_floating(p->in_dtype, job->in, s / samples * classes + c);
+            const double x = lnt_load_number(p->in_dtype, job->in, s / samples * classes + c);
             const double score = x - natural_log(-natural_log(u[0]));
             if (score > highest) {
                 highest = score;
@@ -318,7 +303,7 @@ static lnt_status run_multinomial(lnt_kernel *k, const lnt_step *s)
 lnt_status lnt_bind_multinomial(lnt_site *site)
 {
     const lnt_dtype to = (lnt_dtype)site->out[0]->dtype;
-    if (!is_floating((lnt_dtype)site->in[0]->dtype))
+    if (!lnt_is_floating(site->in[0]->dtype))
         return lnt_bind_unsupported_type(site, (lnt_dtype)site->in[0]->dtype);
     if (to != LNT_INT32 && to != LNT_INT64)
         return lnt_bind_unsupported_type(site, to);

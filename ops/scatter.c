@@ -1,6 +1,5 @@
 /* scatter.c — ScatterElements, ScatterND, TensorScatter: updates written into a copy of the data, in order,
  * so that of several updates of one element the last wins. */
-#include "ops/copy.h"
 #include "ops/data.h"
 #include "ops/number.h"
 
@@ -72,12 +71,6 @@ static lnt_status read_reduction(lnt_site *site, combine_fn *combine)
     return LNT_SITE_FAIL(site, LNT_E_UNSUPPORTED, "reduction %s", name);
 }
 
-static lnt_status index_error(lnt_kernel *k, int64_t element, int64_t index, int64_t extent)
-{
-    return lnt_fail(k->err, LNT_E_VALUE, "element %lld of indices is %lld, outside an axis of extent %lld",
-                    (long long)element, (long long)index, (long long)extent);
-}
-
 static void put(combine_fn combine, char *dst, const char *src, int64_t elements, int64_t size)
 {
     if (combine)
@@ -118,18 +111,6 @@ typedef struct elements_params {
     bool wide;
 } elements_params;
 
-/* The first element of indices that is out of range, or OK: nothing is written before all are known to be
- * good. */
-static lnt_status check_indices(lnt_kernel *k, const void *indices, bool wide, int64_t n, int64_t extent)
-{
-    for (int64_t i = 0; i < n; i++) {
-        int64_t index = lnt_index_at(indices, wide, i);
-        if (!lnt_wrap_index(&index, extent))
-            return index_error(k, i, lnt_index_at(indices, wide, i), extent);
-    }
-    return LNT_OK;
-}
-
 static void scatter_row(const elements_params *p, char *dst, const char *updates, const void *indices,
                         int64_t r)
 {
@@ -150,7 +131,8 @@ static lnt_status run_scatter_elements(lnt_kernel *k, const lnt_step *s)
     const elements_params *p = s->params;
     const void *indices = lnt_in(k, s, 1);
     char *dst = lnt_out(k, s, 0);
-    LNT_TRY(check_indices(k, indices, p->wide, p->count, p->extent));
+    /* Nothing is written before all indices are known to be good. */
+    LNT_TRY(lnt_check_indices(k, indices, p->wide, p->count, p->extent));
     LNT_TRY(lnt_copy_bytes(k, dst, lnt_in(k, s, 0), p->bytes));
     if (p->count == 0)
         return LNT_OK;
@@ -223,7 +205,7 @@ static lnt_status check_tuples(lnt_kernel *k, const nd_params *p, const int64_t 
     for (int64_t i = 0; i < p->tuples * p->depth; i++) {
         int64_t index = indices[i];
         if (!lnt_wrap_index(&index, p->extent[i % p->depth]))
-            return index_error(k, i, indices[i], p->extent[i % p->depth]);
+            return lnt_index_error(k, i, indices[i], p->extent[i % p->depth]);
     }
     return LNT_OK;
 }

@@ -1,5 +1,4 @@
 /* select.c — NonZero, Compress, OneHot: positions become data, data becomes positions. */
-#include "ops/copy.h"
 #include "ops/data.h"
 #include "ops/number.h"
 
@@ -165,16 +164,11 @@ static lnt_status one_hot_axis(const lnt_site *site, unsigned *axis)
     return lnt_axis(site, lnt_attr_i(site->node, "axis", -1), site->in[0]->rank + 1u, axis);
 }
 
-static bool is_floating(const lnt_operand *o)
-{
-    return o->dtype == LNT_FLOAT || o->dtype == LNT_DOUBLE || o->dtype == LNT_FLOAT16;
-}
-
 /* Depth, which may be any number; LNT_UNKNOWN with *depth unknown. */
 static lnt_status read_depth(const lnt_site *site, int64_t *depth)
 {
     *depth = LNT_DIM_UNKNOWN;
-    if (!is_floating(site->in[1]))
+    if (!lnt_is_floating(site->in[1]->dtype))
         return lnt_value_int(site, 1, LNT_DIM_UNKNOWN, depth);
     double value;
     unsigned n = 1;
@@ -205,22 +199,12 @@ lnt_status lnt_shape_one_hot(lnt_site *site)
 /* Index of element i; -1 for what lies outside [-depth, depth) or is no whole number. */
 static int64_t hot_index(lnt_dtype dtype, const void *indices, int64_t i, int64_t depth)
 {
-    int64_t index;
-    switch (dtype) {
-#define X(DT, T, C, load, store, comparable)                                                                 \
-    case LNT_##DT: {                                                                                         \
-        const T x = ((const T *)indices)[i];                                                                 \
-        if (!(comparable(x) < (double)depth) || !((double)comparable(x) >= -(double)depth))                  \
-            return -1;                                                                                       \
-        index = (int64_t)comparable(x);                                                                      \
-        if ((double)index != (double)comparable(x))                                                          \
-            return -1;                                                                                       \
-        break;                                                                                               \
-    }
-        LNT_NUMBER_LIST(X)
-#undef X
-    default: return -1;
-    }
+    const double x = lnt_load_number(dtype, indices, i);
+    if (!(x >= -(double)depth && x < (double)depth))
+        return -1;
+    const int64_t index = (int64_t)x;
+    if ((double)index != x)
+        return -1;
     return index < 0 ? index + depth : index;
 }
 

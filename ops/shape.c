@@ -1,5 +1,4 @@
 /* shape.c — Shape, Size, ConstantOfShape, Range, EyeLike: tensors made of extents and few numbers. */
-#include "ops/copy.h"
 #include "ops/data.h"
 #include "ops/number.h"
 
@@ -158,14 +157,9 @@ static lnt_status count_floats(const lnt_site *site, double start, double limit,
     return LNT_OK;
 }
 
-static bool is_floating(unsigned dtype)
-{
-    return dtype == LNT_FLOAT || dtype == LNT_DOUBLE || dtype == LNT_FLOAT16 || dtype == LNT_BFLOAT16;
-}
-
 lnt_status lnt_shape_range(lnt_site *site)
 {
-    const bool floating = is_floating(site->in[0]->dtype);
+    const bool floating = lnt_is_floating(site->in[0]->dtype);
     int64_t i[3], n;
     double f[3];
     lnt_set_dims(site, 0, 1, &(int64_t){LNT_DIM_UNKNOWN});
@@ -192,7 +186,7 @@ static lnt_status run_range(lnt_kernel *k, const lnt_step *s)
     const range_params *p = s->params;
     void *out = lnt_out(k, s, 0);
     const int64_t n = s->out[0]->dims[0];
-    const bool floating = is_floating(p->dtype);
+    const bool floating = lnt_is_floating(p->dtype);
     for (int64_t i = 0; i < n; i++) {
         const uint64_t integer = (uint64_t)p->start + (uint64_t)i * (uint64_t)p->delta;
         if (floating)
@@ -214,7 +208,7 @@ lnt_status lnt_bind_range(lnt_site *site)
     if (!p)
         return LNT_E_MEMORY;
     p->dtype = (lnt_dtype)site->in[0]->dtype;
-    if (is_floating(p->dtype)) {
+    if (lnt_is_floating(p->dtype)) {
         LNT_TRY(lnt_value_floats(site, 0, &p->first, &one, NULL));
         LNT_TRY(lnt_value_floats(site, 2, &p->step, &one, NULL));
     } else if (p->dtype == LNT_INT64 || p->dtype == LNT_INT32 || p->dtype == LNT_INT16) {

@@ -1,5 +1,4 @@
 /* slice.c — Slice and Split: boxes cut out of a tensor. */
-#include "ops/copy.h"
 #include "ops/data.h"
 
 /* ---- Slice ---- */
@@ -90,17 +89,6 @@ lnt_status lnt_shape_slice(lnt_site *site)
     return status;
 }
 
-typedef struct slice_params {
-    lnt_copy copy;
-    int64_t offset; /* bytes to the first element in the source */
-} slice_params;
-
-static lnt_status run_slice(lnt_kernel *k, const lnt_step *s)
-{
-    const slice_params *p = s->params;
-    return lnt_copy_run(k, &p->copy, lnt_out(k, s, 0), (const char *)lnt_in(k, s, 0) + p->offset);
-}
-
 lnt_status lnt_bind_slice(lnt_site *site)
 {
     const lnt_operand *in = site->in[0], *out = site->out[0];
@@ -114,18 +102,9 @@ lnt_status lnt_bind_slice(lnt_site *site)
             first += cuts[i].start * src[i];
         src[i] = cuts[i].n > 1 ? src[i] * cuts[i].step : 0;
     }
-    slice_params p = {.offset = first * (int64_t)lnt_element_size(in)};
-    lnt_copy_box(&p.copy, lnt_element_size(in), in->rank, out->dims, dst, src);
-    if (p.copy.kind == LNT_COPY_NOTHING)
-        p.offset = 0;
-    if (lnt_copy_is_plain(&p.copy) && lnt_bind_view(site, 0, 0, (size_t)p.offset))
-        return LNT_OK;
-    slice_params *params = lnt_bind_params(site, sizeof *params);
-    if (!params)
-        return LNT_E_MEMORY;
-    *params = p;
-    site->step->run = run_slice;
-    return LNT_OK;
+    lnt_copy c;
+    lnt_copy_box(&c, lnt_element_size(in), in->rank, out->dims, dst, src);
+    return lnt_bind_copy(site, &c, first * (int64_t)lnt_element_size(in));
 }
 
 /* ---- Split ---- */
@@ -179,9 +158,14 @@ lnt_status lnt_shape_split(lnt_site *site)
     return parts && !parts->data ? LNT_UNKNOWN : LNT_OK;
 }
 
+typedef struct split_part {
+    lnt_copy copy;
+    int64_t offset; /* bytes to its first element in the source */
+} split_part;
+
 static lnt_status run_split(lnt_kernel *k, const lnt_step *s)
 {
-    const slice_params *p = s->params;
+    const split_part *p = s->params;
     const char *src = lnt_in(k, s, 0);
     for (unsigned i = 0; i < s->n_out; i++)
         if (s->out[i])
@@ -195,7 +179,7 @@ lnt_status lnt_bind_split(lnt_site *site)
     const size_t size = lnt_element_size(in);
     unsigned axis;
     LNT_TRY(lnt_axis(site, lnt_attr_i(site->node, "axis", 0), in->rank, &axis));
-    slice_params *p = lnt_bind_params(site, site->n_out * sizeof *p);
+    split_part *p = lnt_bind_params(site, site->n_out * sizeof *p);
     if (!p)
         return LNT_E_MEMORY;
     int64_t src[LNT_MAX_RANK], dst[LNT_MAX_RANK], first = 0;

@@ -1,26 +1,7 @@
 /* transpose.c — Transpose, DepthToSpace, SpaceToDepth: axes change places. */
-#include "ops/copy.h"
 #include "ops/data.h"
 
 #include <string.h>
-
-static lnt_status run_copy(lnt_kernel *k, const lnt_step *s)
-{
-    return lnt_copy_run(k, s->params, lnt_out(k, s, 0), lnt_in(k, s, 0));
-}
-
-/* Ends a bind function whose whole work is *c: a view if that moves nothing. */
-static lnt_status bind_copy(lnt_site *site, const lnt_copy *c)
-{
-    if (lnt_copy_is_plain(c) && lnt_bind_view(site, 0, 0, 0))
-        return LNT_OK;
-    lnt_copy *params = lnt_bind_params(site, sizeof *params);
-    if (!params)
-        return LNT_E_MEMORY;
-    *params = *c;
-    site->step->run = run_copy;
-    return LNT_OK;
-}
 
 /* ---- Transpose ---- */
 
@@ -64,7 +45,7 @@ lnt_status lnt_bind_transpose(lnt_site *site)
         src[i] = from[perm[i]];
     lnt_copy c;
     lnt_copy_box(&c, lnt_element_size(in), out->rank, out->dims, dst, src);
-    return bind_copy(site, &c);
+    return lnt_bind_copy(site, &c, 0);
 }
 
 /* ---- DepthToSpace, SpaceToDepth ---- */
@@ -141,7 +122,7 @@ lnt_status lnt_bind_depth_to_space(lnt_site *site)
     block_steps(site->in[0], site->out[0], b, mode[0] == 'D', n, src, dst);
     lnt_copy c;
     lnt_copy_box(&c, lnt_element_size(site->in[0]), 6, n, dst, src);
-    return bind_copy(site, &c);
+    return lnt_bind_copy(site, &c, 0);
 }
 
 lnt_status lnt_bind_space_to_depth(lnt_site *site)
@@ -151,5 +132,5 @@ lnt_status lnt_bind_space_to_depth(lnt_site *site)
     block_steps(site->out[0], site->in[0], b, true, n, dst, src);
     lnt_copy c;
     lnt_copy_box(&c, lnt_element_size(site->in[0]), 6, n, dst, src);
-    return bind_copy(site, &c);
+    return lnt_bind_copy(site, &c, 0);
 }
