@@ -193,7 +193,7 @@ OP(700, 1, If, ONNX, "If", 1, 1, 1, 255, RULE, control, control, V(0), CONTROL)
 OP(701, 1, Loop, ONNX, "Loop", 2, 255, 1, 255, RULE, control, control, V(0) | V(1), CONTROL)
 OP(702, 1, Scan, ONNX, "Scan", 1, 255, 1, 255, RULE, control, control, 0, CONTROL)
 
-/* 900: Linnet's own, written by the converter */
+/* 900: Linnet's own, written by the converter; inputs of an Elementwise are operands of its program */
 OP(900, 1, Elementwise, LINNET, "Elementwise", 0, 0, 1, 4, RULE, program, program, 0, ELEMENTWISE)
 OP(901, 1, Relayout, LINNET, "Relayout", 1, 1, 1, 1, IN0, same, relayout, 0, 0)
 

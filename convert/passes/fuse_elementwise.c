@@ -95,13 +95,27 @@ static bool build(const fuser *f, const group *p, lnt_builder *b)
     return rank == lnt_ginfo(g, p->member[0]->out[0])->rank;
 }
 
+/* Masks aside, all results of a program have one type. */
+static bool one_type(const lnt_graph *g, const uint32_t *out, unsigned n_out, lnt_dtype *type)
+{
+    *type = LNT_BOOL;
+    for (unsigned i = 0; i < n_out; i++) {
+        const lnt_dtype t = (lnt_dtype)lnt_ginfo(g, out[i])->dtype;
+        if (t != LNT_BOOL && *type != LNT_BOOL && t != *type)
+            return false;
+        *type = t == LNT_BOOL ? *type : t;
+    }
+    return true;
+}
+
 static bool possible(fuser *f, const group *p)
 {
     lnt_builder b;
     uint32_t out[LNT_PROGRAM_MAX_OUT];
     unsigned n_out;
+    lnt_dtype type;
     outputs_of(f, p, out, &n_out);
-    return n_out <= LNT_PROGRAM_MAX_OUT && build(f, p, &b);
+    return n_out <= LNT_PROGRAM_MAX_OUT && one_type(f->e.g, out, n_out, &type) && build(f, p, &b);
 }
 
 static bool append(group *p, lnt_gnode *const *nodes, unsigned n)
@@ -184,8 +198,9 @@ static lnt_status write_group(fuser *f, const lnt_op *op, const group *p)
     lnt_builder b;
     uint32_t out[LNT_PROGRAM_MAX_OUT];
     unsigned n_out;
+    lnt_dtype type;
     outputs_of(f, p, out, &n_out);
-    if (p->n < 2 || n_out == 0 || !build(f, p, &b))
+    if (p->n < 2 || n_out == 0 || !one_type(g, out, n_out, &type) || !build(f, p, &b))
         return LNT_OK;
     lnt_program *program = lnt_builder_finish(&b, g, out, n_out);
     if (!program)
@@ -197,6 +212,8 @@ static lnt_status write_group(fuser *f, const lnt_op *op, const group *p)
         return LNT_E_MEMORY;
     n->program = program;
     n->n_program_in = n->n_in;
+    if (type != LNT_FLOAT && type != LNT_BOOL)
+        LNT_TRY(lnt_gnode_set_int(g, n, "to", type));
     for (unsigned i = 0; i < p->n; i++)
         p->member[i]->dead = true;
     LNT_TRY(lnt_report_count(f->e.report, f->e.pass, "programs", 1));

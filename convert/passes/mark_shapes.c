@@ -137,7 +137,8 @@ static bool early(marker *m, uint32_t value)
     if (m->verdict[value] != UNSEEN)
         return m->verdict[value] == EARLY;
     m->verdict[value] = BUSY;
-    bool yes = small(&v->info) && (!p || cheap(p));
+    /* Floats that are fed are data, unless a shape rule itself asks for them (Resize's scales). */
+    bool yes = small(&v->info) && (p ? cheap(p) : !is_float(v->info.dtype));
     for (unsigned i = 0; yes && p && !reads_extents_only(p) && i < p->n_in; i++)
         yes = p->in[i] == LNT_NONE || early(m, p->in[i]);
     m->verdict[value] = yes ? EARLY : LATE;
