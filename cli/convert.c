@@ -68,6 +68,7 @@ static bool take_options(lnt_convert_options *o)
                                .custom = given.custom.item,
                                .n_custom = given.custom.n,
                                .golden = given.golden.item,
+                               .reference_golden = true,
                                .n_golden = given.golden.n};
     const char **keep = lnt_cli_alloc(given.keep.n * sizeof *keep);
     for (size_t i = 0; i < given.keep.n; i++)

@@ -15,13 +15,32 @@ static lnt_status bound_symbols(lnt_graph *g, const lnt_convert_options *options
     return LNT_OK;
 }
 
+/* The graph's image, with golden vectors if they are asked for: of 64 KB or 1 % of the file. */
+static lnt_status emit(lnt_graph *g, const void *onnx, size_t onnx_size, const char *folder,
+                       const lnt_convert_options *options, lnt_report *report, void **image, size_t *size)
+{
+    enum { LEAST = 64 << 10, SHARE = 100 };
+    LNT_TRY(lnt_emit(g, report, NULL, image, size));
+    if (!options->n_golden && !options->reference_golden)
+        return LNT_OK;
+    const size_t budget = *size / SHARE > LEAST ? *size / SHARE : LEAST;
+    lnt_free(&lnt_malloc_allocator, *image);
+    *image = NULL;
+    lnt_golden_set golden = {0};
+    lnt_status status = lnt_record_golden(onnx, onnx_size, folder, options, budget, report, &golden, g->err);
+    if (status == LNT_OK)
+        status = lnt_emit(g, report, &golden, image, size);
+    lnt_golden_set_free(&golden);
+    return status;
+}
+
 static lnt_status convert(lnt_graph *g, const void *onnx, size_t onnx_size, const char *folder,
                           const lnt_convert_options *options, lnt_report *report, void **image, size_t *size)
 {
     LNT_TRY(lnt_import(g, onnx, onnx_size, folder, options, report));
     LNT_TRY(lnt_run_passes(g, options->opt, report));
     LNT_TRY(bound_symbols(g, options));
-    return lnt_emit(g, report, NULL, image, size);
+    return emit(g, onnx, onnx_size, folder, options, report, image, size);
 }
 
 lnt_status lnt_convert_memory(const void *onnx, size_t onnx_size, const char *folder,

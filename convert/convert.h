@@ -36,8 +36,9 @@ typedef struct lnt_convert_options {
     size_t n_custom;
     const lnt_named_text *meta;
     size_t n_meta;
-    const char *const *golden; /* case folders */
+    const char *const *golden; /* case folders (input_K.pb, output_K.pb) to carry along */
     size_t n_golden;
+    bool reference_golden; /* without case folders: carry a run of the unoptimised model on seeded inputs */
     /* Baking of suite cases: graph inputs that become initializers (verify --bake). */
     const lnt_baked *bake;
     size_t n_bake;
@@ -64,6 +65,12 @@ typedef struct lnt_golden_set {
     uint8_t *data;
     size_t data_bytes, data_capacity;
 } lnt_golden_set;
+
+/* Records the cases of the options, or the reference run (golden.c), in at most `budget` bytes. */
+lnt_status lnt_record_golden(const void *onnx, size_t onnx_size, const char *folder,
+                             const lnt_convert_options *options, size_t budget, lnt_report *report,
+                             lnt_golden_set *set, lnt_error *err);
+void lnt_golden_set_free(lnt_golden_set *set);
 
 /* golden may be NULL. The image is freed with lnt_free and lnt_malloc_allocator. */
 lnt_status lnt_emit(lnt_graph *g, lnt_report *report, const lnt_golden_set *golden, void **image,

@@ -1,0 +1,354 @@
+/* golden.c — golden vectors: cases that a file carries so that `verify` can prove it on a device.
+ *
+ * Recorded cases come from folders of the ONNX suite's form. Without any, the model is converted again
+ * without optimisation, loaded as a user would load it, and run on seeded inputs. */
+#include "convert/convert.h"
+#include "formats/golden.h"
+#include "formats/tensor_file.h"
+#include "runtime/linnet.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { ORIGIN_RECORDED, ORIGIN_REFERENCE };
+
+static const lnt_allocator *const heap = &lnt_malloc_allocator;
+
+void lnt_golden_set_free(lnt_golden_set *set)
+{
+    lnt_free(heap, set->record);
+    lnt_free(heap, set->data);
+    *set = (lnt_golden_set){0};
+}
+
+/* Errors between CPU levels and orders of summation, relative to the largest magnitude. */
+static float tolerance_of(lnt_dtype dtype)
+{
+    switch (dtype) {
+    case LNT_FLOAT:
+    case LNT_DOUBLE: return 1e-3f;
+    case LNT_FLOAT16:
+    case LNT_BFLOAT16: return 2e-2f;
+    default: return 0;
+    }
+}
+
+/* ---- records ---- */
+
+static lnt_rec_golden record_of(const lnt_tensor *t, uint32_t test, uint32_t origin, uint16_t role,
+                                uint32_t index)
+{
+    lnt_rec_golden r = {.test = test,
+                        .origin = origin,
+                        .role = role,
+                        .index = index,
+                        .dtype = t->dtype,
+                        .rank = t->rank,
+                        .tolerance = role == LNT_GOLDEN_OUTPUT ? tolerance_of(t->dtype) : 0,
+                        .stride = 1};
+    for (unsigned i = 0; i < t->rank; i++)
+        r.dims[i] = t->dims[i];
+    return r;
+}
+
+static lnt_status add_record(lnt_golden_set *set, const lnt_rec_golden *r, lnt_error *err)
+{
+    LNT_TRY(LNT_GROW(heap, set->record, set->capacity, set->n, err));
+    set->record[set->n++] = *r;
+    return LNT_OK;
+}
+
+/* Appends every stride-th element, the run aligned to 8 bytes. */
+static lnt_status add_elements(lnt_golden_set *set, const lnt_tensor *t, lnt_rec_golden *r, lnt_error *err)
+{
+    const size_t size = lnt_dtype_size(t->dtype), total = t->bytes / size;
+    r->data = (set->data_bytes + 7) / 8 * 8;
+    r->count = (uint32_t)((total + r->stride - 1) / r->stride);
+    const size_t end = r->data + r->count * size;
+    if (end > set->data_capacity) {
+        uint8_t *wider = lnt_alloc_zero(heap, end + 4096, 2, err);
+        if (!wider)
+            return LNT_E_MEMORY;
+        if (set->data_bytes)
+            memcpy(wider, set->data, set->data_bytes);
+        lnt_free(heap, set->data);
+        set->data = wider;
+        set->data_capacity = (end + 4096) * 2;
+    }
+    for (size_t i = 0; i < r->count; i++)
+        memcpy(set->data + r->data + i * size, (const char *)t->data + i * r->stride * size, size);
+    set->data_bytes = end;
+    return LNT_OK;
+}
+
+/* Output `index`, sampled so that it takes at most `share` bytes. */
+static lnt_status add_output(lnt_golden_set *set, const lnt_tensor *t, uint32_t test, uint32_t origin,
+                             uint32_t index, size_t share, lnt_error *err)
+{
+    lnt_rec_golden r = record_of(t, test, origin, LNT_GOLDEN_OUTPUT, index);
+    if (t->bytes > share) {
+        r.encoding = LNT_GOLDEN_SAMPLED;
+        r.stride = (t->bytes + share - 1) / share | 1; /* odd: it visits all places of a row */
+    }
+    LNT_TRY(add_elements(set, t, &r, err));
+    return add_record(set, &r, err);
+}
+
+static lnt_status add_raw_input(lnt_golden_set *set, const lnt_tensor *t, uint32_t test, uint32_t origin,
+                                uint32_t index, lnt_error *err)
+{
+    lnt_rec_golden r = record_of(t, test, origin, LNT_GOLDEN_INPUT, index);
+    LNT_TRY(add_elements(set, t, &r, err));
+    return add_record(set, &r, err);
+}
+
+/* ---- recorded cases ---- */
+
+/* FOLDER/KIND_K.pb, freed with lnt_free; NULL if memory is short. */
+static char *file_name(const char *folder, const char *kind, uint32_t k, lnt_error *err)
+{
+    const size_t room = strlen(folder) + 32;
+    char *path = lnt_alloc(heap, room, err);
+    if (path)
+        snprintf(path, room, "%s/%s_%u.pb", folder, kind, k);
+    return path;
+}
+
+/* Files of that kind in folder, numbered from 0. */
+static lnt_status count_files(const char *folder, const char *kind, uint32_t *n, lnt_error *err)
+{
+    for (*n = 0;; ++*n) {
+        char *path = file_name(folder, kind, *n, err);
+        if (!path)
+            return LNT_E_MEMORY;
+        const bool there = access(path, R_OK) == 0;
+        lnt_free(heap, path);
+        if (!there)
+            return LNT_OK;
+    }
+}
+
+static lnt_status read_file(const char *folder, const char *kind, uint32_t k, lnt_tensor *t, lnt_error *err)
+{
+    char *path = file_name(folder, kind, k, err);
+    const lnt_status status = path ? lnt_tensor_read(path, heap, t, err) : LNT_E_MEMORY;
+    lnt_free(heap, path);
+    return status;
+}
+
+static lnt_status record_inputs(const char *folder, uint32_t test, lnt_golden_set *set, lnt_error *err)
+{
+    uint32_t n;
+    LNT_TRY(count_files(folder, "input", &n, err));
+    for (uint32_t i = 0; i < n; i++) {
+        lnt_tensor t;
+        LNT_TRY(read_file(folder, "input", i, &t, err));
+        const lnt_status status = add_raw_input(set, &t, test, ORIGIN_RECORDED, i, err);
+        lnt_tensor_free(heap, &t);
+        LNT_TRY(status);
+    }
+    return LNT_OK;
+}
+
+static lnt_status record_outputs(const char *folder, uint32_t test, size_t budget, lnt_golden_set *set,
+                                 lnt_error *err)
+{
+    uint32_t n;
+    LNT_TRY(count_files(folder, "output", &n, err));
+    LNT_REQUIRE(n > 0, err, LNT_E_NOT_FOUND, "--golden %s: there is no output_0.pb", folder);
+    for (uint32_t i = 0; i < n; i++) {
+        lnt_tensor t;
+        LNT_TRY(read_file(folder, "output", i, &t, err));
+        const lnt_status status = add_output(set, &t, test, ORIGIN_RECORDED, i, budget / n | 8, err);
+        lnt_tensor_free(heap, &t);
+        LNT_TRY(status);
+    }
+    return LNT_OK;
+}
+
+static lnt_status record_cases(const lnt_convert_options *o, size_t budget, lnt_golden_set *set,
+                               lnt_error *err)
+{
+    const size_t per_case = budget / o->n_golden;
+    for (size_t i = 0; i < o->n_golden; i++) {
+        const size_t before = set->data_bytes;
+        LNT_TRY(record_inputs(o->golden[i], (uint32_t)i, set, err));
+        const size_t used = set->data_bytes - before;
+        LNT_REQUIRE(
+            used <= per_case / 2, err, LNT_E_LIMIT,
+            "--golden %s: its inputs have %zu bytes, more than the %zu a file of this size may spend; "
+            "without --golden, vectors of seeded inputs are recorded",
+            o->golden[i], used, per_case / 2);
+        LNT_TRY(record_outputs(o->golden[i], (uint32_t)i, per_case - used, set, err));
+    }
+    return LNT_OK;
+}
+
+/* ---- the reference run ---- */
+
+/* Integers are ones: valid as an index, a length, a mask. */
+static void fill_input(lnt_tensor *t, uint64_t seed)
+{
+    const size_t size = lnt_dtype_size(t->dtype), count = t->bytes / size;
+    if (lnt_golden_fill(seed, t->dtype, count, t->data))
+        return;
+    memset(t->data, 0, t->bytes);
+    for (size_t i = 0; i < count; i++) {
+        uint8_t *element = (uint8_t *)t->data + i * size;
+        element[__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? size - 1 : 0] = 1;
+    }
+}
+
+/* Unknown extents: the first axis is taken for a batch. */
+static lnt_status make_input(const lnt_value_info *info, int64_t extent, uint64_t seed, lnt_tensor *t,
+                             lnt_error *err)
+{
+    LNT_REQUIRE(info->rank <= LNT_MAX_RANK, err, LNT_E_SHAPE, "input '%s' has no rank", info->name);
+    int64_t dims[LNT_MAX_RANK];
+    for (unsigned i = 0; i < info->rank; i++)
+        dims[i] = info->dims[i] >= 0 ? info->dims[i] : i == 0 && info->rank > 1 ? 1 : extent;
+    LNT_TRY(lnt_tensor_alloc(heap, info->dtype, info->rank, dims, t, err));
+    fill_input(t, seed);
+    return LNT_OK;
+}
+
+static lnt_status feed(lnt_model *m, lnt_session *s, int64_t extent, lnt_tensor *in, lnt_golden_set *set,
+                       lnt_error *err)
+{
+    for (uint32_t i = 0; i < lnt_model_input_count(m); i++) {
+        lnt_value_info info;
+        LNT_TRY(lnt_model_input(m, i, &info));
+        LNT_TRY(make_input(&info, extent, i + 1, &in[i], err));
+        LNT_TRY(lnt_set_input(s, i, &in[i], err));
+        lnt_rec_golden r = record_of(&in[i], 0, ORIGIN_REFERENCE, LNT_GOLDEN_INPUT, i);
+        if (tolerance_of(in[i].dtype) > 0) {
+            r.encoding = LNT_GOLDEN_SEEDED;
+            r.data = i + 1;
+            LNT_TRY(add_record(set, &r, err));
+        } else {
+            LNT_TRY(add_raw_input(set, &in[i], 0, ORIGIN_REFERENCE, i, err));
+        }
+    }
+    return LNT_OK;
+}
+
+static lnt_status collect(lnt_model *m, lnt_session *s, size_t budget, lnt_golden_set *set, lnt_error *err)
+{
+    const uint32_t n = lnt_model_output_count(m);
+    LNT_REQUIRE(set->data_bytes <= budget / 2, err, LNT_E_LIMIT,
+                "integer inputs are too large to be recorded");
+    const size_t share = n ? (budget - set->data_bytes) / n : 0;
+    LNT_REQUIRE(!n || share >= 64, err, LNT_E_LIMIT, "%u outputs are too many to be recorded", n);
+    for (uint32_t i = 0; i < n; i++) {
+        lnt_tensor out;
+        LNT_TRY(lnt_get_output(s, i, &out, err));
+        LNT_TRY(add_output(set, &out, 0, ORIGIN_REFERENCE, i, share, err));
+    }
+    return LNT_OK;
+}
+
+static lnt_status run_once(lnt_model *m, int64_t extent, size_t budget, lnt_golden_set *set, lnt_error *err)
+{
+    enum { SECONDS = 20 };
+    const lnt_session_options options = {.struct_bytes = sizeof options, .threads = 1};
+    const uint32_t n = lnt_model_input_count(m);
+    lnt_tensor *in = lnt_alloc_zero(heap, n, sizeof *in, err);
+    lnt_session *s = NULL;
+    lnt_status status = in ? lnt_session_create(m, &options, &s, err) : LNT_E_MEMORY;
+    if (status == LNT_OK) {
+        lnt_set_deadline(s, SECONDS * 1000000);
+        status = feed(m, s, extent, in, set, err);
+    }
+    if (status == LNT_OK)
+        status = lnt_run(s, err);
+    if (status == LNT_OK)
+        status = collect(m, s, budget, set, err);
+    lnt_session_destroy(&s);
+    for (uint32_t i = 0; in && i < n; i++)
+        lnt_tensor_free(heap, &in[i]);
+    lnt_free(heap, in);
+    return status;
+}
+
+/* Which free extents a model can take is not known beforehand: the first of these that runs. */
+static lnt_status run_reference(const void *image, size_t size, size_t budget, lnt_golden_set *set,
+                                lnt_error *err)
+{
+    static const int64_t extents[] = {16, 128, 1024, 1};
+    lnt_model *m = NULL;
+    lnt_status status = lnt_model_from_memory(image, size, NULL, &m, err);
+    for (unsigned i = 0; m && i < sizeof extents / sizeof extents[0]; i++) {
+        lnt_golden_set_free(set);
+        lnt_error_clear(err);
+        status = run_once(m, extents[i], budget, set, err);
+        if (status == LNT_OK || status == LNT_E_MEMORY || status == LNT_E_DEADLINE)
+            break;
+    }
+    lnt_model_close(&m);
+    return status;
+}
+
+/* Random operators draw by node number, which optimisation moves: their models have no reference run. */
+static bool draws_random_numbers(const lnt_graph *g)
+{
+    for (size_t s = 0; s < g->n_subs; s++)
+        for (size_t i = 0; i < g->sub[s].n_nodes; i++)
+            if (g->sub[s].node[i]->op->flags & LNT_OP_RANDOM)
+                return true;
+    return false;
+}
+
+static lnt_status reference_image(lnt_graph *g, const void *onnx, size_t onnx_size, const char *folder,
+                                  const lnt_convert_options *options, void **image, size_t *size)
+{
+    lnt_convert_options plain = *options;
+    plain.n_states = plain.n_keep = 0;
+    plain.keep_all = false;
+    lnt_report report;
+    lnt_report_init(&report);
+    lnt_status status = lnt_import(g, onnx, onnx_size, folder, &plain, &report);
+    if (status == LNT_OK && draws_random_numbers(g))
+        status = lnt_fail(g->err, LNT_E_UNSUPPORTED, "the model draws random numbers");
+    if (status == LNT_OK)
+        status = lnt_run_passes(g, LNT_OPT_NONE, &report);
+    if (status == LNT_OK)
+        status = lnt_emit(g, &report, NULL, image, size);
+    lnt_report_free(&report);
+    return status;
+}
+
+static lnt_status record_reference(const void *onnx, size_t onnx_size, const char *folder,
+                                   const lnt_convert_options *options, size_t budget, lnt_golden_set *set,
+                                   lnt_error *err)
+{
+    lnt_graph g;
+    void *image = NULL;
+    size_t size = 0;
+    lnt_graph_init(&g, err);
+    lnt_status status = reference_image(&g, onnx, onnx_size, folder, options, &image, &size);
+    lnt_graph_free(&g);
+    if (status == LNT_OK)
+        status = run_reference(image, size, budget, set, err);
+    lnt_free(heap, image);
+    return status;
+}
+
+lnt_status lnt_record_golden(const void *onnx, size_t onnx_size, const char *folder,
+                             const lnt_convert_options *options, size_t budget, lnt_report *report,
+                             lnt_golden_set *set, lnt_error *err)
+{
+    if (options->n_golden)
+        return record_cases(options, budget, set, err);
+    lnt_error why = {0};
+    const lnt_status status = record_reference(onnx, onnx_size, folder, options, budget, set, &why);
+    if (status == LNT_OK)
+        return LNT_OK;
+    /* A model that cannot be run without knowing it is still a good model. */
+    lnt_golden_set_free(set);
+    LNT_REQUIRE(status != LNT_E_MEMORY, err, status, "%s", why.message);
+    const char *text = lnt_report_text(report, "none: %s", why.message);
+    LNT_REQUIRE(text && lnt_report_count(report, "golden vectors", text, 1) == LNT_OK, err, LNT_E_MEMORY,
+                "no memory for the report");
+    return LNT_OK;
+}
