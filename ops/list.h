@@ -187,6 +187,15 @@ OP(523, 1, Det, ONNX, "Det", 1, 1, 1, 1, IN0, det, det, 0, 0)
 OP(524, 1, Einsum, ONNX, "Einsum", 1, 255, 1, 1, IN0, einsum, einsum, 0, 0)
 
 /* 600: quantisation */
+OP(600, 1, QuantizeLinear, ONNX, "QuantizeLinear", 2, 3, 1, 1, RULE, quantize, quantize, 0, 0)
+OP(601, 1, DequantizeLinear, ONNX, "DequantizeLinear", 2, 3, 1, 1, RULE, dequantize, dequantize, 0, 0)
+OP(602, 1, DynamicQuantizeLinear, ONNX, "DynamicQuantizeLinear", 1, 1, 3, 3, RULE, dynamic_quantize, dynamic_quantize, 0, 0)
+OP(603, 1, MatMulInteger, ONNX, "MatMulInteger", 2, 4, 1, 1, RULE, qmatmul, qmatmul, 0, 0)
+OP(604, 1, QLinearMatMul, ONNX, "QLinearMatMul", 8, 8, 1, 1, RULE, qmatmul, qmatmul, 0, 0)
+OP(605, 1, MatMulIntegerToFloat, MICROSOFT, "MatMulIntegerToFloat", 4, 7, 1, 1, RULE, qmatmul, qmatmul, 0, 0)
+OP(606, 1, DynamicQuantizeMatMul, MICROSOFT, "DynamicQuantizeMatMul", 3, 5, 1, 1, RULE, qmatmul, qmatmul, 0, 0)
+OP(607, 1, ConvInteger, ONNX, "ConvInteger", 2, 4, 1, 1, RULE, qconv, qconv, 0, 0)
+OP(608, 1, QLinearConv, ONNX, "QLinearConv", 8, 9, 1, 1, RULE, qconv, qconv, 0, 0)
 
 /* 700: control flow: bound by the runtime */
 OP(700, 1, If, ONNX, "If", 1, 1, 1, 255, RULE, control, control, V(0), CONTROL)

@@ -48,6 +48,8 @@
 
 typedef struct lnt_row_kernels {
     LNT_ROW_FIELDS(float)
+    /* acc += factor * (x - minus) over bytes, int8 or uint8: exact, wrapping */
+    void (*add_bytes)(int32_t *acc, const void *x, bool is_signed, int32_t minus, int32_t factor, int64_t n);
 } lnt_row_kernels;
 
 typedef struct lnt_row_double_kernels {
@@ -57,15 +59,13 @@ typedef struct lnt_row_double_kernels {
 extern const lnt_row_kernels lnt_row_scalar, lnt_row_avx2, lnt_row_neon;
 extern const lnt_row_double_kernels lnt_row_double;
 
-/* The initialiser of a table whose functions have the fields' names. */
+/* The start of the initialiser of a table whose functions have the fields' names. */
 #define LNT_ROW_TABLE                                                                                        \
-    {                                                                                                        \
-        .sum = sum, .sum_squares = sum_squares, .sum_abs = sum_abs, .product = product, .max = max,          \
-        .min = min, .sum_exp = sum_exp, .dot = dot, .argmax = argmax, .argmin = argmin, .moments = moments,  \
-        .softmax = softmax, .log_softmax = log_softmax, .normalize = normalize, .shift_scale = shift_scale,  \
-        .shift_scale_each = shift_scale_each, .add = add, .add_squares = add_squares, .add_abs = add_abs,    \
-        .multiply = multiply, .max_to = max_to, .min_to = min_to, .add_scaled = add_scaled,                  \
-        .exp_minus = exp_minus, .subtract = subtract                                                         \
-    }
+    .sum = sum, .sum_squares = sum_squares, .sum_abs = sum_abs, .product = product, .max = max, .min = min,  \
+    .sum_exp = sum_exp, .dot = dot, .argmax = argmax, .argmin = argmin, .moments = moments,                  \
+    .softmax = softmax, .log_softmax = log_softmax, .normalize = normalize, .shift_scale = shift_scale,      \
+    .shift_scale_each = shift_scale_each, .add = add, .add_squares = add_squares, .add_abs = add_abs,        \
+    .multiply = multiply, .max_to = max_to, .min_to = min_to, .add_scaled = add_scaled,                      \
+    .exp_minus = exp_minus, .subtract = subtract
 
 #endif

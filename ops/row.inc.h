@@ -274,4 +274,26 @@ static void subtract(const float *x, const float *minus, float *y, int64_t n)
     FOR_VECTORS(store(y + i, load(x + i, left) - load(minus + i, left), left););
 }
 
-const lnt_row_kernels LNT_SIMD_NAME(lnt_row) = LNT_ROW_TABLE;
+typedef uint8_t vb __attribute__((vector_size(LNT_VL)));
+typedef int8_t vc __attribute__((vector_size(LNT_VL)));
+typedef uint32_t vu __attribute__((vector_size(LNT_VL * 4)));
+
+static void add_bytes(int32_t *acc, const void *x, bool is_signed, int32_t minus, int32_t factor, int64_t n)
+{
+    const uint8_t *bytes = x;
+    const vi m = vi_splat(minus);
+    const vu f = (vu)vi_splat(factor);
+    int64_t i = 0;
+    for (; i + VL <= n; i += VL) {
+        vb b;
+        memcpy(&b, bytes + i, sizeof b);
+        const vi v = is_signed ? __builtin_convertvector((vc)b, vi) : __builtin_convertvector(b, vi);
+        vi_store(acc + i, (vi)((vu)vi_load(acc + i) + f * (vu)(v - m)));
+    }
+    for (; i < n; i++) {
+        const int32_t v = (is_signed ? (int8_t)bytes[i] : bytes[i]) - minus;
+        acc[i] = (int32_t)((uint32_t)acc[i] + (uint32_t)factor * (uint32_t)v);
+    }
+}
+
+const lnt_row_kernels LNT_SIMD_NAME(lnt_row) = {LNT_ROW_TABLE, .add_bytes = add_bytes};

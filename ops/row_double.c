@@ -145,4 +145,4 @@ static void subtract(const double *x, const double *minus, double *y, int64_t n)
         y[i] = x[i] - minus[i];
 }
 
-const lnt_row_double_kernels lnt_row_double = LNT_ROW_TABLE;
+const lnt_row_double_kernels lnt_row_double = {LNT_ROW_TABLE};
