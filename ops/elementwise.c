@@ -496,10 +496,8 @@ lnt_status lnt_bind_relayout(lnt_site *site)
 
 static lnt_status bind_copy(lnt_site *site)
 {
-    if (site->in[0]->order == site->out[0]->order && lnt_bind_view(site, 0, 0, 0)) {
-        site->step->run = run_copy; /* never called */
+    if (site->in[0]->order == site->out[0]->order && lnt_bind_view(site, 0, 0, 0))
         return LNT_OK;
-    }
     return lnt_bind_relayout(site);
 }
 
