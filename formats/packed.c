@@ -122,16 +122,18 @@ static bool in_phase(const lnt_packed *p, uint32_t t, uint32_t r)
     return true;
 }
 
-unsigned lnt_packed_phase_taps(const lnt_packed *p, unsigned phase, uint32_t *tap)
+static size_t phase_taps(const lnt_packed *p, uint32_t phase)
 {
-    unsigned n = 0;
+    size_t n = 0;
     for (uint32_t t = 0; t < p->taps; t++)
-        if (in_phase(p, t, phase)) {
-            if (tap)
-                tap[n] = t;
-            n++;
-        }
+        n += in_phase(p, t, phase);
     return n;
+}
+
+/* Number of the tap that comes i-th. */
+static uint32_t tap_at(const lnt_packed *p, uint32_t i)
+{
+    return p->source == LNT_SOURCE_CONVT ? p->taps - 1 - i : i;
 }
 
 /* Where the columns of a panel lie in the ONNX operand: element (tap, channel, column) is at
@@ -181,10 +183,9 @@ static size_t panel_start(const lnt_packed *p, size_t panel)
     const size_t across = panels_across(p), in_group = panel % (p->phases * across);
     const size_t phase = in_group / across, channels = p->K / p->taps;
     size_t taps = 0;
-    for (uint32_t t = 0; t < p->taps; t++)
-        for (uint32_t r = 0; r < phase; r++)
-            taps += in_phase(p, t, r);
-    const size_t own = lnt_packed_phase_taps(p, (unsigned)phase, NULL);
+    for (uint32_t r = 0; r < phase; r++)
+        taps += phase_taps(p, r);
+    const size_t own = phase_taps(p, (uint32_t)phase);
     const size_t rows = panel / (p->phases * across) * across * p->K + taps * channels * across +
                         in_group % across * own * channels;
     return rows * LNT_PANEL;
@@ -244,11 +245,13 @@ void lnt_pack_panels(const lnt_packed *p, const float *src, float *dst, size_t b
     for (size_t panel = begin; panel < end; panel++) {
         const panel_source s = source_of(p, panel);
         float *to = dst + panel_start(p, panel);
-        for (uint32_t t = 0; t < p->taps; t++)
-            if (in_phase(p, t, s.phase)) {
-                pack_rows(src + s.base + t * s.per_tap, &s, channels, to);
-                to += channels * LNT_PANEL;
-            }
+        for (uint32_t i = 0; i < p->taps; i++) {
+            const uint32_t t = tap_at(p, i);
+            if (!in_phase(p, t, s.phase))
+                continue;
+            pack_rows(src + s.base + t * s.per_tap, &s, channels, to);
+            to += channels * LNT_PANEL;
+        }
     }
 }
 
@@ -267,10 +270,12 @@ void lnt_unpack(const lnt_packed *p, const float *src, float *dst)
     for (size_t panel = 0; panel < panels; panel++) {
         const panel_source s = source_of(p, panel);
         const float *from = src + panel_start(p, panel);
-        for (uint32_t t = 0; t < p->taps; t++)
-            if (in_phase(p, t, s.phase)) {
-                unpack_rows(from, &s, channels, dst + s.base + t * s.per_tap);
-                from += channels * LNT_PANEL;
-            }
+        for (uint32_t i = 0; i < p->taps; i++) {
+            const uint32_t t = tap_at(p, i);
+            if (!in_phase(p, t, s.phase))
+                continue;
+            unpack_rows(from, &s, channels, dst + s.base + t * s.per_tap);
+            from += channels * LNT_PANEL;
+        }
     }
 }

@@ -65,7 +65,4 @@ void lnt_unpack(const lnt_packed *p, const float *src, float *dst);
 size_t lnt_packed_panel_count(const lnt_packed *p);
 void lnt_pack_panels(const lnt_packed *p, const float *src, float *dst, size_t begin, size_t end);
 
-/* Taps of one phase, in the order of its K: their numbers in tap[0 .. returned), unless tap is NULL. */
-unsigned lnt_packed_phase_taps(const lnt_packed *p, unsigned phase, uint32_t *tap);
-
 #endif

@@ -6,9 +6,7 @@
 #include "ops/conv.h"
 
 #include "base/checked.h"
-#include "ops/gemm_driver.h"
-
-#include <string.h>
+#include "ops/conv_rows.h"
 
 /* ---- extents ---- */
 
@@ -63,117 +61,11 @@ typedef struct conv {
     lnt_conv_images images;
     lnt_conv_weights weights;
     lnt_store store;
+    lnt_conv_rows rows;
     lnt_gemm_plan plan;
     size_t gather_at;
-    size_t *b_offset;       /* [groups] */
-    bool runs;              /* taps along x are one run of kernel[2] * channels floats */
-    int64_t pixel, feature; /* floats of a pixel of the input, of the output */
-    int64_t inner[3][2];    /* output positions whose window lies inside the input: [begin, end) per axis */
+    size_t *b_offset; /* [groups] */
 } conv;
-
-/* An output pixel and where its window starts. */
-typedef struct place {
-    int64_t image, o[3];
-} place;
-
-static place place_of(const conv *c, int64_t row)
-{
-    const int64_t *out = c->g.w.out;
-    return (place){row / lnt_volume(out),
-                   {row / (out[1] * out[2]) % out[0], row / out[2] % out[1], row % out[2]}};
-}
-
-static void next_place(const conv *c, place *p)
-{
-    for (unsigned a = 3; a-- > 0;) {
-        if (++p->o[a] < c->g.w.out[a])
-            return;
-        p->o[a] = 0;
-    }
-    p->image++;
-}
-
-static bool is_inner(const conv *c, const place *p)
-{
-    bool inner = true;
-    for (unsigned a = 0; a < 3; a++)
-        inner &= p->o[a] >= c->inner[a][0] && p->o[a] < c->inner[a][1];
-    return inner;
-}
-
-/* Floats from the start of the input to tap 0 of the window; its position is start[]. */
-static int64_t window_start(const conv *c, const place *p, int64_t start[3])
-{
-    const lnt_window *w = &c->g.w;
-    for (unsigned a = 0; a < 3; a++)
-        start[a] = p->o[a] * w->stride[a] - w->before[a];
-    return (((p->image * w->in[0] + start[0]) * w->in[1] + start[1]) * w->in[2] + start[2]) * c->pixel;
-}
-
-/* Which floats [*low, *high) of tap t lie inside the image. */
-static void tap_inside(const conv *c, const int64_t start[3], size_t t, int64_t *low, int64_t *high)
-{
-    const lnt_window *w = &c->g.w;
-    const int64_t along_x = c->runs ? 1 : w->kernel[2], tap = (int64_t)t;
-    const int64_t z = start[0] + tap / (along_x * w->kernel[1]) * w->dilation[0];
-    const int64_t y = start[1] + tap / along_x % w->kernel[1] * w->dilation[1];
-    const int64_t x = start[2] + tap % along_x * w->dilation[2];
-    const int64_t pixels = c->runs ? w->kernel[2] : 1;
-    *low = *high = 0;
-    if (z < 0 || z >= w->in[0] || y < 0 || y >= w->in[1] || x >= w->in[2] || x + pixels <= 0)
-        return;
-    *low = x < 0 ? -x * c->g.channels : 0;
-    *high = (x + pixels > w->in[2] ? w->in[2] - x : pixels) * c->g.channels;
-}
-
-/* Copies elements [k_begin, k_end) of a window; x is where its tap 0 would be. */
-static void gather_row(const conv *c, const float *x, const int64_t start[3], size_t k_begin, size_t k_end,
-                       float *dst)
-{
-    const size_t depth = c->plan.depth;
-    for (size_t k = k_begin; k < k_end;) {
-        const size_t t = k / depth, first = k - t * depth;
-        const size_t end = k_end - t * depth < depth ? k_end - t * depth : depth;
-        int64_t low, high;
-        tap_inside(c, start, t, &low, &high);
-        const size_t from = low > (int64_t)first ? (size_t)low : first;
-        const size_t to = high < (int64_t)end ? (size_t)high : end;
-        if (from >= to) {
-            memset(dst, 0, (end - first) * sizeof *dst);
-        } else {
-            memset(dst, 0, (from - first) * sizeof *dst);
-            memcpy(dst + (from - first), x + c->plan.tap_offset[t] + (ptrdiff_t)from,
-                   (to - from) * sizeof *dst);
-            memset(dst + (to - first), 0, (end - to) * sizeof *dst);
-        }
-        dst += end - first;
-        k += end - first;
-    }
-}
-
-static void rows_of_conv(const lnt_gemm_call *call, int64_t product, int64_t row, unsigned n, size_t k_begin,
-                         size_t k_end, float *gather, lnt_row_set *set)
-{
-    const conv *c = call->plan->rows_arg;
-    const float *x = call->a + product * c->g.channels;
-    int64_t start[LNT_TILE_ROWS_MAX][3], at[LNT_TILE_ROWS_MAX];
-    place p = place_of(c, row);
-    bool inner = true;
-    for (unsigned i = 0; i < n; i++, next_place(c, &p)) {
-        inner &= is_inner(c, &p);
-        at[i] = window_start(c, &p, start[i]);
-        set->out[i] = (row + i) * c->feature + product * c->g.features;
-    }
-    set->gathered = !inner;
-    for (unsigned i = 0; i < n; i++) {
-        set->a[i] = x + at[i];
-        if (inner)
-            continue;
-        gather_row(c, x + at[i], start[i], k_begin, k_end, gather);
-        set->a[i] = gather;
-        gather += k_end - k_begin;
-    }
-}
 
 static lnt_status run_conv(lnt_kernel *k, const lnt_step *s)
 {
@@ -199,64 +91,46 @@ static lnt_status run_conv(lnt_kernel *k, const lnt_step *s)
 
 /* ---- bind ---- */
 
-static void find_inner(conv *c)
+static void find_rows(conv *c)
 {
     const lnt_window *w = &c->g.w;
-    for (unsigned a = 0; a < 3; a++) {
-        const int64_t last = w->in[a] - 1 - (w->kernel[a] - 1) * w->dilation[a] + w->before[a];
-        c->inner[a][0] = (w->before[a] + w->stride[a] - 1) / w->stride[a];
-        c->inner[a][1] = last < 0 ? 0 : last / w->stride[a] + 1;
+    lnt_conv_rows *r = &c->rows;
+    for (unsigned a = 0; a < LNT_WINDOW_AXES; a++) {
+        r->in[a] = w->in[a];
+        r->count[a] = r->out[a] = w->out[a];
+        r->origin[a] = -w->before[a];
+        r->step[a] = w->stride[a];
+        r->taps[a] = w->kernel[a];
+        r->spacing[a] = w->dilation[a];
+        r->out_first[a] = 0;
+        r->out_step[a] = 1;
     }
-}
-
-static lnt_status bind_taps(lnt_site *site, conv *c)
-{
-    const lnt_window *w = &c->g.w;
-    c->runs = w->dilation[2] == 1 && c->g.groups == 1;
-    const int64_t along_x = c->runs ? 1 : w->kernel[2], taps = w->kernel[0] * w->kernel[1] * along_x;
-    c->plan.taps = (size_t)taps;
-    c->plan.depth = (size_t)(c->g.channels * (c->runs ? w->kernel[2] : 1));
-    ptrdiff_t *offset = lnt_bump_alloc(site->memory, (size_t)taps * sizeof *offset, site->err);
-    c->b_offset = lnt_bump_alloc(site->memory, (size_t)c->g.groups * sizeof *c->b_offset, site->err);
-    if (!offset || !c->b_offset)
-        return LNT_E_MEMORY;
-    for (int64_t t = 0; t < taps; t++) {
-        const int64_t z = t / (along_x * w->kernel[1]), y = t / along_x % w->kernel[1], x = t % along_x;
-        const int64_t lines = z * w->dilation[0] * w->in[1] + y * w->dilation[1];
-        offset[t] = (ptrdiff_t)((lines * w->in[2] + x * w->dilation[2]) * c->pixel);
-    }
-    for (int64_t g = 0; g < c->g.groups; g++)
-        c->b_offset[g] =
-            (size_t)g * c->plan.taps * c->plan.depth * lnt_round_up((size_t)c->g.features, LNT_PANEL);
-    c->plan.tap_offset = offset;
-    return LNT_OK;
+    r->channels = c->g.channels;
+    r->features = c->g.features;
+    r->pixel = c->g.groups * c->g.channels;
+    r->out_pixel = c->g.groups * c->g.features;
 }
 
 static lnt_status bind_product(lnt_site *site, conv *c)
 {
     lnt_gemm_plan *plan = &c->plan;
-    const lnt_window *w = &c->g.w;
-    c->pixel = c->g.groups * c->g.channels;
-    c->feature = c->g.groups * c->g.features;
-    LNT_TRY(bind_taps(site, c));
-    find_inner(c);
+    find_rows(c);
+    LNT_TRY(lnt_conv_rows_plan(site, &c->rows, c->g.batch, plan));
     plan->kernels = site->kernels->gemm;
-    plan->rows_of = rows_of_conv;
-    plan->rows_arg = c;
     plan->products = c->g.groups;
-    plan->rows = c->g.batch * lnt_volume(w->out);
     plan->columns = (size_t)c->g.features;
-    plan->b_row = LNT_PANEL;
-    plan->b_panel = plan->taps * plan->depth * LNT_PANEL;
     plan->scale = 1.0f;
     plan->low = c->store.low;
     plan->high = c->store.high;
     plan->epilogue = site->out[0]->order == LNT_ORDER_CHANNELS_LAST ? c->store.program : NULL;
     plan->epilogue_columns = c->g.features;
-    plan->ld = c->feature;
-    for (unsigned a = 0; a < 3; a++)
-        plan->gathers |= c->inner[a][0] > 0 || c->inner[a][1] < w->out[a];
+    plan->ld = c->rows.out_pixel;
     lnt_gemm_plan_blocks(plan);
+    c->b_offset = lnt_bump_alloc(site->memory, (size_t)c->g.groups * sizeof *c->b_offset, site->err);
+    if (!c->b_offset)
+        return LNT_E_MEMORY;
+    for (size_t g = 0; g < (size_t)c->g.groups; g++)
+        c->b_offset[g] = g * plan->taps * plan->depth * lnt_round_up(plan->columns, LNT_PANEL);
     return LNT_OK;
 }
 

@@ -19,11 +19,6 @@ typedef struct lnt_conv {
 lnt_status lnt_conv_of(const lnt_site *site, lnt_conv *c);
 lnt_status lnt_conv_transpose_of(const lnt_site *site, lnt_conv *c);
 
-static inline int64_t lnt_volume(const int64_t e[LNT_WINDOW_AXES])
-{
-    return e[0] * e[1] * e[2];
-}
-
 /* The record of float weights w for this geometry; depthwise ones have their own layout. */
 lnt_packed lnt_conv_record(const lnt_conv *c);
 

@@ -116,7 +116,7 @@ static void find_rows(block *b, const depth_range *r, float *gather)
 {
     const lnt_gemm_call *call = b->call;
     const size_t begin = r->tap * call->plan->depth + r->first;
-    const size_t end = r->taps > 1 ? begin + r->taps * r->depth : begin + r->depth;
+    const size_t end = begin + r->taps * r->depth;
     for (unsigned t = 0; t < b->tiles; t++) {
         const unsigned first = tile_begin(b, t), n = tile_begin(b, t + 1) - first;
         call->plan->rows_of(call, b->product, b->row + first, n, begin, end, gather, &b->set[t]);

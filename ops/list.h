@@ -94,6 +94,7 @@ OP(200, 1, MatMul, ONNX, "MatMul", 2, 2, 1, 1, IN0, matmul, matmul, 0, EPILOGUE)
 OP(201, 1, Gemm, ONNX, "Gemm", 2, 3, 1, 1, IN0, gemm, gemm, 0, EPILOGUE)
 OP(202, 1, FusedMatMul, MICROSOFT, "FusedMatMul", 2, 2, 1, 1, IN0, matmul, matmul, 0, EPILOGUE)
 OP(203, 1, Conv, ONNX, "Conv", 2, 3, 1, 1, IN0, conv, conv, 0, CL | EPILOGUE)
+OP(204, 1, ConvTranspose, ONNX, "ConvTranspose", 2, 3, 1, 1, IN0, conv_transpose, conv_transpose, 0, CL | EPILOGUE)
 
 /* 300: reductions, normalisation, softmax, pooling, resize */
 OP(300, 1, ReduceSum, ONNX, "ReduceSum", 1, 2, 1, 1, IN0, reduce, reduce, V(1), 0)

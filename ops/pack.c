@@ -25,18 +25,39 @@ static bool pack_matrix(const lnt_node *node, const lnt_operand *b, lnt_packed *
     return true;
 }
 
-/* W of Conv: [groups * features, channels, kernel...]. */
-static bool pack_conv(const lnt_node *node, const lnt_operand *w, lnt_packed *record)
+/* An attribute of one positive integer per spatial axis; all 1 if it is missing, false if it is odd. */
+static bool axes_attr(const lnt_node *node, const char *name, unsigned n, int64_t *out)
+{
+    const lnt_attr *attr = lnt_attr_find(node, name);
+    for (unsigned i = 0; i < n; i++) {
+        out[i] = attr && attr->type == LNT_ATTR_INTS && attr->count == n ? attr->i[i] : 1;
+        if (out[i] < 1 || out[i] > INT16_MAX)
+            return false;
+    }
+    return true;
+}
+
+/* W of Conv: [groups * features, channels, kernel...]; of ConvTranspose: [groups * channels, features, ...].
+ */
+static bool pack_conv(const lnt_node *node, const lnt_operand *w, bool transposed, lnt_packed *record)
 {
     const int64_t groups = lnt_attr_i(node, "group", 1);
     if (w->rank < 3 || w->rank > 2 + LNT_WINDOW_AXES || groups < 1 || w->dims[0] % groups)
         return false;
-    lnt_conv c = {
-        .groups = groups, .channels = w->dims[1], .features = w->dims[0] / groups, .axes = w->rank - 2u};
+    const int64_t first = w->dims[0] / groups, second = w->dims[1];
+    lnt_conv c = {.groups = groups,
+                  .channels = transposed ? first : second,
+                  .features = transposed ? second : first,
+                  .axes = w->rank - 2u,
+                  .transposed = transposed};
+    const unsigned missing = LNT_WINDOW_AXES - c.axes;
     for (unsigned a = 0; a < LNT_WINDOW_AXES; a++)
         c.w.kernel[a] = c.w.stride[a] = c.w.dilation[a] = 1;
     for (unsigned i = 0; i < c.axes; i++)
-        c.w.kernel[LNT_WINDOW_AXES - c.axes + i] = w->dims[2 + i];
+        c.w.kernel[missing + i] = w->dims[2 + i];
+    if (!axes_attr(node, "strides", c.axes, c.w.stride + missing) ||
+        !axes_attr(node, "dilations", c.axes, c.w.dilation + missing))
+        return false;
     *record = lnt_conv_record(&c);
     return true;
 }
@@ -53,7 +74,8 @@ bool lnt_pack_wanted(const lnt_node *node, const lnt_operand *const *in, unsigne
     case LNT_ID_MatMul:
     case LNT_ID_Gemm:
     case LNT_ID_FusedMatMul: wanted = input == 1 && pack_matrix(node, o, record); break;
-    case LNT_ID_Conv: wanted = input == 1 && pack_conv(node, o, record); break;
+    case LNT_ID_Conv: wanted = input == 1 && pack_conv(node, o, false, record); break;
+    case LNT_ID_ConvTranspose: wanted = input == 1 && pack_conv(node, o, true, record); break;
     default: break;
     }
     return wanted && lnt_packed_bytes(record, &bytes);

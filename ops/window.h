@@ -19,6 +19,11 @@ lnt_status lnt_window_of(const lnt_site *site, lnt_window *w);
 /* The same where the kernel's extents [rank - 2] are known otherwise; negative if they are not yet known. */
 lnt_status lnt_window_with(const lnt_site *site, const int64_t *kernel, lnt_window *w);
 
+static inline int64_t lnt_volume(const int64_t e[LNT_WINDOW_AXES])
+{
+    return e[0] * e[1] * e[2];
+}
+
 /* Taps of axis a that lie inside the input when the window stands at output position o: taps [*first, *end).
  */
 static inline void lnt_window_taps(const lnt_window *w, unsigned a, int64_t o, int64_t *first, int64_t *end)

@@ -1,0 +1,145 @@
+/* conv_rows.c — finding the neighbourhoods of a tile's pixels.
+ *
+ * Tiles that touch the padding are gathered into scratch memory, zeros included; all others are used where
+ * they lie. Taps side by side along x are walked as one run. */
+#include "ops/conv_rows.h"
+
+#include <string.h>
+
+/* A position and its image. */
+typedef struct place {
+    int64_t image, p[LNT_WINDOW_AXES];
+} place;
+
+static place place_of(const lnt_conv_rows *r, int64_t row)
+{
+    const int64_t *n = r->count;
+    return (place){row / lnt_volume(n), {row / (n[1] * n[2]) % n[0], row / n[2] % n[1], row % n[2]}};
+}
+
+static void next_place(const lnt_conv_rows *r, place *p)
+{
+    for (unsigned a = LNT_WINDOW_AXES; a-- > 0;) {
+        if (++p->p[a] < r->count[a])
+            return;
+        p->p[a] = 0;
+    }
+    p->image++;
+}
+
+static bool is_inner(const lnt_conv_rows *r, const place *p)
+{
+    bool inner = true;
+    for (unsigned a = 0; a < LNT_WINDOW_AXES; a++)
+        inner &= p->p[a] >= r->inner[a][0] && p->p[a] < r->inner[a][1];
+    return inner;
+}
+
+/* Pixels before position `at` of image `image`; along each axis it may lie outside. */
+static int64_t pixel_of(const int64_t extent[3], int64_t image, const int64_t at[3])
+{
+    return ((image * extent[0] + at[0]) * extent[1] + at[1]) * extent[2] + at[2];
+}
+
+/* Which floats [*low, *high) of tap t lie inside the image; start is where tap 0 is. */
+static void tap_inside(const lnt_conv_rows *r, const int64_t start[3], size_t t, int64_t *low, int64_t *high)
+{
+    const int64_t along_x = r->runs ? 1 : r->taps[2], pixels = r->runs ? r->taps[2] : 1, tap = (int64_t)t;
+    const int64_t z = start[0] + tap / (along_x * r->taps[1]) * r->spacing[0];
+    const int64_t y = start[1] + tap / along_x % r->taps[1] * r->spacing[1];
+    const int64_t x = start[2] + tap % along_x * r->spacing[2];
+    *low = *high = 0;
+    if (z < 0 || z >= r->in[0] || y < 0 || y >= r->in[1] || x >= r->in[2] || x + pixels <= 0)
+        return;
+    *low = x < 0 ? -x * r->channels : 0;
+    *high = (x + pixels > r->in[2] ? r->in[2] - x : pixels) * r->channels;
+}
+
+/* Copies elements [k_begin, k_end) of a neighbourhood; x is where its tap 0 would be. */
+static void gather_row(const lnt_gemm_plan *plan, const float *x, const int64_t start[3], size_t k_begin,
+                       size_t k_end, float *dst)
+{
+    const size_t depth = plan->depth;
+    for (size_t k = k_begin; k < k_end;) {
+        const size_t t = k / depth, first = k - t * depth;
+        const size_t end = k_end - t * depth < depth ? k_end - t * depth : depth;
+        int64_t low, high;
+        tap_inside(plan->rows_arg, start, t, &low, &high);
+        const size_t from = low > (int64_t)first ? (size_t)low : first;
+        const size_t to = high < (int64_t)end ? (size_t)high : end;
+        if (from >= to) {
+            memset(dst, 0, (end - first) * sizeof *dst);
+        } else {
+            memset(dst, 0, (from - first) * sizeof *dst);
+            memcpy(dst + (from - first), x + plan->tap_offset[t] + (ptrdiff_t)from,
+                   (to - from) * sizeof *dst);
+            memset(dst + (to - first), 0, (end - to) * sizeof *dst);
+        }
+        dst += end - first;
+        k += end - first;
+    }
+}
+
+static void rows_of(const lnt_gemm_call *call, int64_t product, int64_t row, unsigned n, size_t k_begin,
+                    size_t k_end, float *gather, lnt_row_set *set)
+{
+    const lnt_conv_rows *r = call->plan->rows_arg;
+    const float *x = call->a + product * r->channels;
+    int64_t start[LNT_TILE_ROWS_MAX][LNT_WINDOW_AXES];
+    place p = place_of(r, row);
+    bool inner = true;
+    for (unsigned i = 0; i < n; i++, next_place(r, &p)) {
+        int64_t out[LNT_WINDOW_AXES];
+        for (unsigned a = 0; a < LNT_WINDOW_AXES; a++) {
+            start[i][a] = r->origin[a] + p.p[a] * r->step[a];
+            out[a] = r->out_first[a] + p.p[a] * r->out_step[a];
+        }
+        inner &= is_inner(r, &p);
+        set->a[i] = x + pixel_of(r->in, p.image, start[i]) * r->pixel;
+        set->out[i] = pixel_of(r->out, p.image, out) * r->out_pixel + product * r->features;
+    }
+    set->gathered = !inner;
+    for (unsigned i = 0; i < n && !inner; i++) {
+        gather_row(call->plan, set->a[i], start[i], k_begin, k_end, gather);
+        set->a[i] = gather;
+        gather += k_end - k_begin;
+    }
+}
+
+/* ---- bind ---- */
+
+static void find_inner(lnt_conv_rows *r)
+{
+    for (unsigned a = 0; a < LNT_WINDOW_AXES; a++) {
+        const int64_t last = r->in[a] - 1 - (r->taps[a] - 1) * r->spacing[a] - r->origin[a];
+        r->inner[a][0] = r->origin[a] >= 0 ? 0 : (-r->origin[a] + r->step[a] - 1) / r->step[a];
+        r->inner[a][1] = last < 0 ? 0 : last / r->step[a] + 1;
+    }
+}
+
+lnt_status lnt_conv_rows_plan(lnt_site *site, lnt_conv_rows *r, int64_t batch, lnt_gemm_plan *plan)
+{
+    r->runs = (r->spacing[2] == 1 || r->taps[2] == 1) && r->channels == r->pixel;
+    const int64_t along_x = r->runs ? 1 : r->taps[2], taps = r->taps[0] * r->taps[1] * along_x;
+    ptrdiff_t *offset = lnt_bump_alloc(site->memory, ((size_t)taps + 1) * sizeof *offset, site->err);
+    if (!offset)
+        return LNT_E_MEMORY;
+    for (int64_t t = 0; t < taps; t++) {
+        const int64_t z = t / (along_x * r->taps[1]), y = t / along_x % r->taps[1], x = t % along_x;
+        const int64_t lines = z * r->spacing[0] * r->in[1] + y * r->spacing[1];
+        offset[t] = (ptrdiff_t)((lines * r->in[2] + x * r->spacing[2]) * r->pixel);
+    }
+    find_inner(r);
+    plan->rows_of = rows_of;
+    plan->rows_arg = r;
+    plan->rows = batch * lnt_volume(r->count);
+    plan->taps = (size_t)taps;
+    plan->depth = (size_t)(r->channels * (r->runs ? r->taps[2] : 1));
+    plan->tap_offset = offset;
+    plan->b_row = LNT_PANEL;
+    plan->b_panel = plan->taps * plan->depth * LNT_PANEL;
+    plan->gathers = false;
+    for (unsigned a = 0; a < LNT_WINDOW_AXES; a++)
+        plan->gathers |= r->inner[a][0] > 0 || r->inner[a][1] < r->count[a];
+    return LNT_OK;
+}
