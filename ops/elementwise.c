@@ -149,17 +149,16 @@ lnt_status lnt_bind_program(lnt_site *site)
     return bind_program(site, p, in);
 }
 
-/* Results broadcast all operands; masks are bool, floats the type attribute "to" names. */
+/* Results broadcast all operands. */
 lnt_status lnt_shape_program(lnt_site *site)
 {
     const lnt_program *p = site->node->program;
     if (!p || p->n_in != site->n_in || site->n_out > p->n_out)
         return LNT_SITE_FAIL(site, LNT_E_FILE, "an elementwise program does not fit its node");
-    const lnt_dtype real = (lnt_dtype)lnt_attr_i(site->node, "to", LNT_FLOAT);
     unsigned rank = 0;
     int64_t dims[LNT_MAX_RANK];
     for (unsigned i = 0; i < site->n_out; i++)
-        lnt_set_type(site, i, lnt_program_result_kind(p, i) == 'm' ? LNT_BOOL : real);
+        lnt_set_type(site, i, lnt_program_result_type(p, i));
     for (unsigned i = 0; i < site->n_in; i++) {
         if (!site->in[i])
             return LNT_SITE_FAIL(site, LNT_E_FILE, "an operand of an elementwise program is missing");
@@ -496,8 +495,8 @@ lnt_status lnt_bind_relayout(lnt_site *site)
 
 static lnt_status bind_copy(lnt_site *site)
 {
-    if (site->in[0]->order == site->out[0]->order && lnt_bind_view(site, 0, 0, 0))
-        return LNT_OK;
+    if (site->in[0]->order == site->out[0]->order)
+        lnt_bind_view(site, 0, 0, 0);
     return lnt_bind_relayout(site);
 }
 
@@ -526,9 +525,7 @@ static lnt_status run_dropout(lnt_kernel *k, const lnt_step *s)
                 "training_mode is set: random dropping belongs to training");
     if (lnt_out(k, s, 1))
         memset(lnt_out(k, s, 1), 1, (size_t)lnt_operand_count(s->out[1]));
-    if (!s->params)
-        return LNT_OK;
-    return lnt_copy_run(k, s->params, lnt_out(k, s, 0), lnt_in(k, s, 0));
+    return lnt_out(k, s, 0) ? run_copy(k, s) : LNT_OK;
 }
 
 lnt_status lnt_bind_dropout(lnt_site *site)
@@ -536,8 +533,11 @@ lnt_status lnt_bind_dropout(lnt_site *site)
     if (lnt_input(site, 2) && site->in[2]->dtype != LNT_BOOL)
         return LNT_SITE_FAIL(site, LNT_E_TYPE, "training_mode is %s, not bool",
                              lnt_dtype_text(site->in[2]->dtype));
-    if (lnt_output(site, 0) && (lnt_input(site, 2) || !lnt_bind_view(site, 0, 0, 0)))
+    if (lnt_output(site, 0)) {
         LNT_TRY(lnt_bind_relayout(site));
+        if (!lnt_input(site, 2) && !lnt_output(site, 1))
+            lnt_bind_view(site, 0, 0, 0);
+    }
     site->step->run = run_dropout;
     return LNT_OK;
 }

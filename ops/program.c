@@ -105,11 +105,18 @@ static char known_kind(char kind)
     return kind == 'm' ? 'm' : 'f';
 }
 
-char lnt_program_result_kind(const lnt_program *p, unsigned i)
+lnt_dtype lnt_program_result_type(const lnt_program *p, unsigned i)
 {
     walk w;
     walk_program(&w, p);
-    return known_kind(w.kind[p->out[i]]);
+    if (w.kind[p->out[i]] == 'm')
+        return LNT_BOOL;
+    for (unsigned k = p->n_instr; k-- > 0;)
+        if (p->instr[k].dst == p->out[i])
+            return p->instr[k].op == LNT_I_TO_F16    ? LNT_FLOAT16
+                   : p->instr[k].op == LNT_I_TO_BF16 ? LNT_BFLOAT16
+                                                     : LNT_FLOAT;
+    return LNT_FLOAT;
 }
 
 char lnt_program_operand_kind(const lnt_program *p, unsigned i)

@@ -46,8 +46,9 @@ struct lnt_program {
 const char *lnt_program_check(const lnt_program *p);
 /* Registers an instruction reads; 0 for numbers that are none. */
 unsigned lnt_instr_sources(unsigned op);
-/* The kind of result i of a checked program: 'f' or 'm' (stored as bool). */
-char lnt_program_result_kind(const lnt_program *p, unsigned i);
+/* The element type of result i of a checked program: bool for a mask, float16 or bfloat16 for what was
+ * rounded to it last, else float. */
+lnt_dtype lnt_program_result_type(const lnt_program *p, unsigned i);
 /* The kind operand i is read as. */
 char lnt_program_operand_kind(const lnt_program *p, unsigned i);
 

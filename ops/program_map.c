@@ -30,23 +30,23 @@ static void broadcast_strides(const lnt_operand *o, const lnt_operand *out, cons
     }
 }
 
-static lnt_status choose_cell(lnt_site *site, const lnt_operand *o, char kind, lnt_cell *cell)
+static lnt_status choose_cell(lnt_site *site, const lnt_operand *o, bool mask, lnt_cell *cell)
 {
     static const uint8_t cells[] = {[LNT_FLOAT] = LNT_CELL_F32,
                                     [LNT_FLOAT16] = LNT_CELL_F16,
                                     [LNT_BFLOAT16] = LNT_CELL_BF16,
                                     [LNT_BOOL] = LNT_CELL_BOOL};
     const bool real = o->dtype == LNT_FLOAT || o->dtype == LNT_FLOAT16 || o->dtype == LNT_BFLOAT16;
-    if (kind == 'm' ? o->dtype != LNT_BOOL : !real)
+    if (mask ? o->dtype != LNT_BOOL : !real)
         return LNT_SITE_FAIL(site, LNT_E_TYPE, "an operand of an elementwise program is %s, not %s",
-                             lnt_dtype_text(o->dtype), kind == 'm' ? "bool" : "floating-point");
+                             lnt_dtype_text(o->dtype), mask ? "bool" : "floating-point");
     *cell = cells[o->dtype];
     return LNT_OK;
 }
 
 /* Operand i of the map: the tile has the extents of the result. */
 static const lnt_operand *operand_of(const lnt_map *m, unsigned i, const lnt_operand *const *in,
-                                         const lnt_operand *const *out)
+                                     const lnt_operand *const *out)
 {
     if (i >= m->n_in)
         return out[i - m->n_in];
@@ -159,10 +159,9 @@ lnt_status lnt_map_make(lnt_site *site, const lnt_program *p, const lnt_operand 
     const unsigned tile = p->epilogue ? 1 : 0;
     lnt_map_extents(m, in, p->n_in, out, p->n_out, p->epilogue);
     for (unsigned i = 0; i < m->n_in + m->n_out; i++) {
-        const char kind = i >= m->n_in ? lnt_program_result_kind(p, i - m->n_in)
-                          : i < tile   ? 'f'
-                                       : lnt_program_operand_kind(p, i - tile);
-        LNT_TRY(choose_cell(site, operand_of(m, i, in, out), kind, &m->operand[i].cell));
+        const bool mask = i >= m->n_in ? lnt_program_result_type(p, i - m->n_in) == LNT_BOOL
+                                       : i >= tile && lnt_program_operand_kind(p, i - tile) == 'm';
+        LNT_TRY(choose_cell(site, operand_of(m, i, in, out), mask, &m->operand[i].cell));
     }
     m->code = lnt_code_make(site, p);
     return m->code ? LNT_OK : site->err->code;
