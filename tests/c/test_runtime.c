@@ -1,0 +1,538 @@
+/* test_runtime.c — sessions: binding, memory, states, bounds, threads, cancelling, errors. */
+#include "model_builder.h"
+
+#include "base/memory.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+typedef struct opened {
+    lnt_model *model;
+    lnt_session *session;
+    void *image;
+    lnt_error err;
+} opened;
+
+static void open_session(opened *t, const lnt_session_options *options)
+{
+    must(lnt_session_create(t->model, options, &t->session, &t->err), &t->err);
+}
+
+static void close_all(opened *t)
+{
+    lnt_session_destroy(&t->session);
+    lnt_model_close(&t->model);
+    lnt_free(&lnt_malloc_allocator, t->image);
+}
+
+static lnt_tensor floats(float *data, unsigned rank, const int64_t *dims)
+{
+    lnt_tensor t = {.dtype = LNT_FLOAT, .rank = rank, .data = data, .bytes = sizeof *data};
+    for (unsigned d = 0; d < rank; d++) {
+        t.dims[d] = dims[d];
+        t.bytes *= (size_t)dims[d];
+    }
+    return t;
+}
+
+/* y = relu(x + x * c) over [s0, 64], c a constant. */
+static void chain_model(opened *t, lnt_opt opt)
+{
+    builder b;
+    builder_begin(&b);
+    float c[64];
+    for (int i = 0; i < 64; i++)
+        c[i] = (float)(i - 32);
+    const uint32_t x = builder_input(&b, "x", LNT_FLOAT, 2, (int64_t[]){-2, 64});
+    const uint32_t k = lnt_graph_add_constant(&b.g, "c", LNT_FLOAT, 1, (int64_t[]){64}, c, sizeof c);
+    const uint32_t m = builder_node(&b, "Mul", "m", 2, (uint32_t[]){x, k});
+    const uint32_t a = builder_node(&b, "Add", "a", 2, (uint32_t[]){x, m});
+    builder_output(&b, builder_node(&b, "Relu", "y", 1, &a));
+    t->model = builder_end(&b, opt, &t->image);
+}
+
+static void expect_chain(const float *x, const float *y, int64_t rows)
+{
+    for (int64_t i = 0; i < rows * 64; i++) {
+        const float sum = x[i] + x[i] * (float)(i % 64 - 32);
+        assert_float_equal(y[i], sum > 0 ? sum : 0, 1e-4);
+    }
+}
+
+static void fill(float *x, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        x[i] = sinf((float)i);
+}
+
+static void test_shapes_may_change(void **state)
+{
+    (void)state;
+    opened t = {0};
+    chain_model(&t, LNT_OPT_NONE);
+    open_session(&t, NULL);
+    float x[9 * 64];
+    fill(x, 9 * 64);
+    for (int64_t rows = 9; rows >= 0; rows -= 3) {
+        const lnt_tensor in = floats(x, 2, (int64_t[]){rows, 64});
+        lnt_tensor out;
+        must(lnt_set_input(t.session, 0, &in, &t.err), &t.err);
+        must(lnt_run(t.session, &t.err), &t.err);
+        must(lnt_get_output(t.session, 0, &out, &t.err), &t.err);
+        assert_int_equal(out.rank, 2);
+        assert_int_equal(out.dims[0], rows);
+        expect_chain(x, out.data, rows);
+    }
+    close_all(&t);
+}
+
+static void test_inputs_of_any_alignment_are_left_alone(void **state)
+{
+    (void)state;
+    opened t = {0};
+    chain_model(&t, LNT_OPT_ALL);
+    open_session(&t, NULL);
+    float x[2 * 64];
+    char raw[sizeof x + 1], before[sizeof raw];
+    fill(x, 2 * 64);
+    raw[0] = 'g';
+    memcpy(raw + 1, x, sizeof x);
+    memcpy(before, raw, sizeof raw);
+    lnt_tensor in = floats(x, 2, (int64_t[]){2, 64}), out;
+    in.data = raw + 1;
+    must(lnt_set_input(t.session, 0, &in, &t.err), &t.err);
+    must(lnt_run(t.session, &t.err), &t.err);
+    must(lnt_get_output(t.session, 0, &out, &t.err), &t.err);
+    expect_chain(x, out.data, 2);
+    assert_memory_equal(raw, before, sizeof raw);
+    close_all(&t);
+}
+
+static void test_outputs_into_callers_memory(void **state)
+{
+    (void)state;
+    opened t = {0};
+    chain_model(&t, LNT_OPT_NONE);
+    open_session(&t, NULL);
+    float x[2 * 64], y[2 * 64 + 1];
+    fill(x, 2 * 64);
+    y[128] = 42;
+    const lnt_tensor in = floats(x, 2, (int64_t[]){2, 64});
+    must(lnt_set_input(t.session, 0, &in, &t.err), &t.err);
+    must(lnt_set_output(t.session, 0, y, 128 * sizeof *y, &t.err), &t.err);
+    must(lnt_run(t.session, &t.err), &t.err);
+    expect_chain(x, y, 2);
+    assert_true(y[128] == 42);
+    must(lnt_set_output(t.session, 0, y, 127 * sizeof *y, &t.err), &t.err);
+    assert_int_equal(lnt_run(t.session, &t.err), LNT_E_LIMIT);
+    assert_non_null(strstr(t.err.message, "512"));
+    close_all(&t);
+}
+
+static void test_arena_is_exact(void **state)
+{
+    (void)state;
+    opened t = {0};
+    chain_model(&t, LNT_OPT_NONE);
+    open_session(&t, NULL);
+    float x[4 * 64];
+    fill(x, 4 * 64);
+    const lnt_tensor in = floats(x, 2, (int64_t[]){4, 64});
+    lnt_session_info info = {.struct_bytes = sizeof info};
+    must(lnt_set_input(t.session, 0, &in, &t.err), &t.err);
+    must(lnt_bind(t.session, &t.err), &t.err);
+    must(lnt_session_get_info(t.session, &info, &t.err), &t.err);
+    lnt_session_destroy(&t.session);
+
+    const size_t bytes = info.arena_bytes;
+    assert_true(bytes > 0);
+    char *arena = lnt_alloc(&lnt_malloc_allocator, bytes + LNT_ALIGN, &t.err);
+    memset(arena + bytes, 0x5a, LNT_ALIGN);
+    lnt_session_options options = {.struct_bytes = sizeof options, .arena = arena, .arena_bytes = bytes};
+    open_session(&t, &options);
+    must(lnt_set_input(t.session, 0, &in, &t.err), &t.err);
+    must(lnt_run(t.session, &t.err), &t.err);
+    lnt_tensor out;
+    must(lnt_get_output(t.session, 0, &out, &t.err), &t.err);
+    expect_chain(x, out.data, 4);
+    for (int i = 0; i < LNT_ALIGN; i++)
+        assert_int_equal(arena[bytes + (size_t)i], 0x5a);
+    lnt_session_destroy(&t.session);
+
+    options.arena_bytes = bytes - 1;
+    open_session(&t, &options);
+    must(lnt_set_input(t.session, 0, &in, &t.err), &t.err);
+    assert_int_equal(lnt_run(t.session, &t.err), LNT_E_LIMIT);
+    char need[32];
+    snprintf(need, sizeof need, "%zu", bytes);
+    assert_non_null(strstr(t.err.message, need));
+    lnt_free(&lnt_malloc_allocator, arena);
+    close_all(&t);
+}
+
+static void test_memory_limit_is_kept(void **state)
+{
+    (void)state;
+    opened t = {0};
+    chain_model(&t, LNT_OPT_NONE);
+    open_session(&t, &(lnt_session_options){.struct_bytes = sizeof(lnt_session_options), .memory_limit = 100});
+    float x[64];
+    fill(x, 64);
+    const lnt_tensor in = floats(x, 2, (int64_t[]){1, 64});
+    must(lnt_set_input(t.session, 0, &in, &t.err), &t.err);
+    assert_int_equal(lnt_run(t.session, &t.err), LNT_E_LIMIT);
+    close_all(&t);
+}
+
+static void test_impossible_shapes_are_refused(void **state)
+{
+    (void)state;
+    opened t = {0};
+    chain_model(&t, LNT_OPT_NONE);
+    open_session(&t, NULL);
+    lnt_tensor in = {.dtype = LNT_FLOAT, .rank = 2, .dims = {INT64_C(1) << 60, 64}};
+    assert_int_equal(lnt_set_input(t.session, 0, &in, &t.err), LNT_E_SHAPE);
+    in.dims[0] = INT64_C(1) << 46;
+    must(lnt_set_input(t.session, 0, &in, &t.err), &t.err);
+    assert_int_equal(lnt_bind(t.session, &t.err), LNT_E_LIMIT);
+    in.dims[0] = 1;
+    in.dims[1] = 63;
+    assert_int_equal(lnt_set_input(t.session, 0, &in, &t.err), LNT_E_SHAPE);
+    assert_non_null(strstr(t.err.message, "x"));
+    in.dtype = LNT_DOUBLE;
+    assert_int_equal(lnt_set_input(t.session, 0, &in, &t.err), LNT_E_TYPE);
+    close_all(&t);
+}
+
+/* total' = total + x, declared as a state. */
+static void test_state_runs_on(void **state)
+{
+    (void)state;
+    opened t = {0};
+    builder b;
+    builder_begin(&b);
+    const uint32_t x = builder_input(&b, "x", LNT_FLOAT, 1, (int64_t[]){8});
+    const uint32_t total = builder_input(&b, "total", LNT_FLOAT, 1, (int64_t[]){8});
+    const uint32_t next = builder_node(&b, "Add", "next", 2, (uint32_t[]){x, total});
+    builder_output(&b, builder_node(&b, "Neg", "y", 1, &next));
+    builder_output(&b, next);
+    must(LNT_GROW(&lnt_malloc_allocator, b.g.state, b.g.state_capacity, 0, &b.err), &b.err);
+    b.g.state[0] = (lnt_gstate){.output = 1, .input = 1};
+    b.g.n_states = 1;
+    t.model = builder_end(&b, LNT_OPT_ALL, &t.image);
+    open_session(&t, NULL);
+    float one[8] = {1, 1, 1, 1, 1, 1, 1, 1};
+    const lnt_tensor in = floats(one, 1, (int64_t[]){8});
+    lnt_tensor out;
+    must(lnt_set_input(t.session, 0, &in, &t.err), &t.err);
+    for (int turn = 1; turn <= 3; turn++) {
+        must(lnt_run(t.session, &t.err), &t.err);
+        must(lnt_get_output(t.session, 0, &out, &t.err), &t.err);
+        assert_true(((float *)out.data)[7] == (float)-turn);
+    }
+    lnt_cancel(t.session);
+    assert_int_equal(lnt_run(t.session, &t.err), LNT_E_CANCELLED);
+    must(lnt_state_get(t.session, 0, &out, &t.err), &t.err);
+    assert_true(((float *)out.data)[0] == 3);
+    must(lnt_state_reset(t.session, &t.err), &t.err);
+    must(lnt_run(t.session, &t.err), &t.err);
+    must(lnt_state_get(t.session, 0, &out, &t.err), &t.err);
+    assert_true(((float *)out.data)[0] == 1);
+    const lnt_tensor set = floats(one, 1, (int64_t[]){8});
+    must(lnt_state_set(t.session, 0, &set, &t.err), &t.err);
+    must(lnt_run(t.session, &t.err), &t.err);
+    must(lnt_state_get(t.session, 0, &out, &t.err), &t.err);
+    assert_true(((float *)out.data)[3] == 2);
+    close_all(&t);
+}
+
+/* Positions of the elements of x that are not zero, shifted by one: an extent that hangs on data. */
+static void nonzero_model(opened *t)
+{
+    builder b;
+    builder_begin(&b);
+    const uint32_t x = builder_input(&b, "x", LNT_FLOAT, 1, (int64_t[]){-2});
+    const uint32_t doubled = builder_node(&b, "Add", "doubled", 2, (uint32_t[]){x, x});
+    const uint32_t where = builder_node(&b, "NonZero", "where", 1, &doubled);
+    const int64_t one = 1;
+    const uint32_t k = lnt_graph_add_constant(&b.g, "one", LNT_INT64, 0, NULL, &one, sizeof one);
+    builder_output(&b, builder_node(&b, "Add", "y", 2, (uint32_t[]){where, k}));
+    t->model = builder_end(&b, LNT_OPT_ALL, &t->image);
+}
+
+static void expect_positions(opened *t, float *x, int64_t n, int64_t expected)
+{
+    const lnt_tensor in = floats(x, 1, (int64_t[]){n});
+    lnt_tensor out;
+    must(lnt_set_input(t->session, 0, &in, &t->err), &t->err);
+    must(lnt_run(t->session, &t->err), &t->err);
+    must(lnt_get_output(t->session, 0, &out, &t->err), &t->err);
+    assert_int_equal(out.dims[1], expected);
+    const int64_t *y = out.data;
+    for (int64_t i = 0, k = 0; i < n; i++)
+        if (x[i] != 0)
+            assert_int_equal(y[k++], i + 1);
+}
+
+static void test_extents_from_data(void **state)
+{
+    (void)state;
+    opened t = {0};
+    nonzero_model(&t);
+    open_session(&t, NULL);
+    float x[6] = {0, 1, 2, 0, 3, 4};
+    expect_positions(&t, x, 6, 4);
+    x[0] = 1;
+    expect_positions(&t, x, 6, 5);
+    memset(x, 0, sizeof x);
+    expect_positions(&t, x, 6, 0);
+    lnt_session_info info = {.struct_bytes = sizeof info};
+    must(lnt_session_get_info(t.session, &info, &t.err), &t.err);
+    assert_non_null(info.unbounded);
+    close_all(&t);
+}
+
+static void test_bounds_make_the_arena_exact(void **state)
+{
+    (void)state;
+    opened t = {0};
+    nonzero_model(&t);
+    open_session(&t, NULL);
+    float x[6] = {0, 1, 2, 0, 3, 0};
+    const lnt_tensor in = floats(x, 1, (int64_t[]){6});
+    lnt_session_info info = {.struct_bytes = sizeof info};
+    must(lnt_set_bound(t.session, "where:1", 4, &t.err), &t.err);
+    must(lnt_set_input(t.session, 0, &in, &t.err), &t.err);
+    must(lnt_bind(t.session, &t.err), &t.err);
+    must(lnt_session_get_info(t.session, &info, &t.err), &t.err);
+    assert_null(info.unbounded);
+    lnt_session_destroy(&t.session);
+
+    void *arena = lnt_alloc(&lnt_malloc_allocator, info.arena_bytes, &t.err);
+    open_session(&t, &(lnt_session_options){
+                         .struct_bytes = sizeof(lnt_session_options), .arena = arena, .arena_bytes = info.arena_bytes});
+    must(lnt_set_bound(t.session, "where:1", 4, &t.err), &t.err);
+    expect_positions(&t, x, 6, 3);
+    x[0] = 5;
+    expect_positions(&t, x, 6, 4);
+    x[5] = 5;
+    assert_int_equal(lnt_run(t.session, &t.err), LNT_E_LIMIT);
+    assert_non_null(strstr(t.err.message, "where:1"));
+    x[0] = 0;
+    expect_positions(&t, x, 6, 4);
+    lnt_free(&lnt_malloc_allocator, arena);
+    close_all(&t);
+}
+
+/* ---- threads ---- */
+
+/* A matrix product that takes a while. */
+static void slow_model(opened *t)
+{
+    builder b;
+    builder_begin(&b);
+    const uint32_t x = builder_input(&b, "x", LNT_FLOAT, 2, (int64_t[]){1024, 1024});
+    uint32_t v = x;
+    for (int i = 0; i < 8; i++) {
+        char name[8];
+        snprintf(name, sizeof name, "m%d", i);
+        v = builder_node(&b, "MatMul", name, 2, (uint32_t[]){v, x});
+    }
+    builder_output(&b, v);
+    t->model = builder_end(&b, LNT_OPT_NONE, &t->image);
+}
+
+static void *cancel_soon(void *arg)
+{
+    usleep(5000);
+    lnt_cancel(arg);
+    return NULL;
+}
+
+static void test_cancel_and_deadline_end_a_run(void **state)
+{
+    (void)state;
+    opened t = {0};
+    slow_model(&t);
+    for (uint32_t threads = 1; threads <= 2; threads++) {
+        open_session(&t, &(lnt_session_options){.struct_bytes = sizeof(lnt_session_options), .threads = threads});
+        float *x = calloc(1024 * 1024, sizeof *x);
+        const lnt_tensor in = floats(x, 2, (int64_t[]){1024, 1024});
+        pthread_t canceller;
+        must(lnt_set_input(t.session, 0, &in, &t.err), &t.err);
+        pthread_create(&canceller, NULL, cancel_soon, t.session);
+        assert_int_equal(lnt_run(t.session, &t.err), LNT_E_CANCELLED);
+        pthread_join(canceller, NULL);
+        lnt_set_deadline(t.session, 2000);
+        assert_int_equal(lnt_run(t.session, &t.err), LNT_E_DEADLINE);
+        lnt_set_deadline(t.session, 0);
+        must(lnt_run(t.session, &t.err), &t.err);
+        lnt_session_destroy(&t.session);
+        free(x);
+    }
+    close_all(&t);
+}
+
+typedef struct second_run {
+    lnt_session *session;
+    lnt_status status;
+} second_run;
+
+static void *run_too(void *arg)
+{
+    second_run *r = arg;
+    usleep(3000);
+    r->status = lnt_run(r->session, NULL);
+    return NULL;
+}
+
+static void test_a_session_entered_twice_is_busy(void **state)
+{
+    (void)state;
+    opened t = {0};
+    slow_model(&t);
+    open_session(&t, NULL);
+    float *x = calloc(1024 * 1024, sizeof *x);
+    const lnt_tensor in = floats(x, 2, (int64_t[]){1024, 1024});
+    must(lnt_set_input(t.session, 0, &in, &t.err), &t.err);
+    second_run second = {t.session, LNT_OK};
+    pthread_t other;
+    pthread_create(&other, NULL, run_too, &second);
+    must(lnt_run(t.session, &t.err), &t.err);
+    pthread_join(other, NULL);
+    assert_int_equal(second.status, LNT_E_BUSY);
+    free(x);
+    close_all(&t);
+}
+
+typedef struct shared_run {
+    lnt_model *model;
+    lnt_pool *pool;
+    unsigned wrong;
+} shared_run;
+
+static void *run_many(void *arg)
+{
+    shared_run *r = arg;
+    lnt_session *session = NULL;
+    lnt_error err = {0};
+    float x[64 * 64];
+    fill(x, 64 * 64);
+    lnt_session_create(r->model, &(lnt_session_options){.struct_bytes = sizeof(lnt_session_options), .pool = r->pool},
+                       &session, &err);
+    for (int i = 0; i < 50 && session; i++) {
+        const lnt_tensor in = floats(x, 2, (int64_t[]){1 + i % 64, 64});
+        lnt_tensor out;
+        if (lnt_set_input(session, 0, &in, &err) || lnt_run(session, &err) || lnt_get_output(session, 0, &out, &err)) {
+            r->wrong++;
+            continue;
+        }
+        const float *y = out.data;
+        for (int64_t e = 0; e < in.dims[0] * 64; e++) {
+            const float sum = x[e] + x[e] * (float)(e % 64 - 32);
+            r->wrong += fabsf(y[e] - (sum > 0 ? sum : 0)) > 1e-4f;
+        }
+    }
+    r->wrong += session == NULL;
+    lnt_session_destroy(&session);
+    return NULL;
+}
+
+static void test_many_sessions_share_a_model_and_a_pool(void **state)
+{
+    (void)state;
+    enum { SESSIONS = 8 };
+    opened t = {0};
+    chain_model(&t, LNT_OPT_ALL);
+    lnt_pool *pool;
+    must(lnt_pool_create(4, &pool, &t.err), &t.err);
+    shared_run run[SESSIONS];
+    pthread_t thread[SESSIONS];
+    for (int i = 0; i < SESSIONS; i++) {
+        run[i] = (shared_run){t.model, pool, 0};
+        pthread_create(&thread[i], NULL, run_many, &run[i]);
+    }
+    for (int i = 0; i < SESSIONS; i++) {
+        pthread_join(thread[i], NULL);
+        assert_int_equal(run[i].wrong, 0);
+    }
+    lnt_pool_destroy(&pool);
+    close_all(&t);
+}
+
+static uint64_t cpu_ns(void)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
+    return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+static void test_idle_workers_sleep(void **state)
+{
+    (void)state;
+    opened t = {0};
+    slow_model(&t);
+    open_session(&t, &(lnt_session_options){.struct_bytes = sizeof(lnt_session_options), .threads = 2});
+    float *x = calloc(1024 * 1024, sizeof *x);
+    const lnt_tensor in = floats(x, 2, (int64_t[]){1024, 1024});
+    must(lnt_set_input(t.session, 0, &in, &t.err), &t.err);
+    must(lnt_run(t.session, &t.err), &t.err);
+    usleep(20000);
+    const uint64_t before = cpu_ns();
+    usleep(100000);
+    assert_true(cpu_ns() - before < 20 * 1000 * 1000);
+    free(x);
+    close_all(&t);
+}
+
+/* ---- fetching and tracing ---- */
+
+static void test_fetch_and_trace(void **state)
+{
+    (void)state;
+    opened t = {0};
+    chain_model(&t, LNT_OPT_NONE);
+    open_session(&t, &(lnt_session_options){.struct_bytes = sizeof(lnt_session_options), .trace = true});
+    float x[64];
+    fill(x, 64);
+    const lnt_tensor in = floats(x, 2, (int64_t[]){1, 64});
+    lnt_tensor m;
+    lnt_trace_step step;
+    must(lnt_fetch(t.session, "m", &t.err), &t.err);
+    assert_int_equal(lnt_fetch(t.session, "gone", &t.err), LNT_E_NOT_FOUND);
+    assert_non_null(strstr(t.err.message, "--keep gone"));
+    must(lnt_set_input(t.session, 0, &in, &t.err), &t.err);
+    must(lnt_run(t.session, &t.err), &t.err);
+    must(lnt_get_value(t.session, "m", &m, &t.err), &t.err);
+    for (int i = 0; i < 64; i++)
+        assert_float_equal(((float *)m.data)[i], x[i] * (float)(i - 32), 1e-4);
+    assert_int_equal(lnt_trace_count(t.session), 3);
+    must(lnt_trace_get(t.session, 2, &step), &t.err);
+    assert_string_equal(step.op, "Relu");
+    assert_int_equal(step.out_bytes, 256);
+    close_all(&t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_shapes_may_change),
+        cmocka_unit_test(test_inputs_of_any_alignment_are_left_alone),
+        cmocka_unit_test(test_outputs_into_callers_memory),
+        cmocka_unit_test(test_arena_is_exact),
+        cmocka_unit_test(test_memory_limit_is_kept),
+        cmocka_unit_test(test_impossible_shapes_are_refused),
+        cmocka_unit_test(test_state_runs_on),
+        cmocka_unit_test(test_extents_from_data),
+        cmocka_unit_test(test_bounds_make_the_arena_exact),
+        cmocka_unit_test(test_cancel_and_deadline_end_a_run),
+        cmocka_unit_test(test_a_session_entered_twice_is_busy),
+        cmocka_unit_test(test_many_sessions_share_a_model_and_a_pool),
+        cmocka_unit_test(test_idle_workers_sleep),
+        cmocka_unit_test(test_fetch_and_trace),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
