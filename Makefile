@@ -23,7 +23,7 @@ PKG_CONFIG ?= pkg-config
 CONVERTER ?= $(if $(BOARD),,1)
 AUDIO ?= $(if $(BOARD),,1)
 
-WARN := -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wno-sign-conversion -Werror
+WARN := -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wno-sign-conversion $(if $(SAN),,-Werror)
 OPT ?= -O2 -g
 CPPFLAGS += -I. -Ibase -D_GNU_SOURCE
 CFLAGS += -std=c11 $(OPT) $(WARN) $(ARCH) -fPIC -fvisibility=hidden -ffp-contract=off -fno-math-errno \
