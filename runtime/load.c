@@ -115,8 +115,7 @@ static lnt_status load_program(lnt_model *m, const lnt_rec_node *r, lnt_node *n,
 static lnt_status check_counts(const lnt_node *n, lnt_error *err)
 {
     const lnt_op *op = n->op;
-    const bool whole = n->program && !n->program->epilogue; /* the program is all of the operator */
-    const unsigned in = whole ? n->n_in : n->n_in - n->n_program_in;
+    const unsigned in = n->n_in - n->n_program_in;
     LNT_REQUIRE(n->n_program_in <= n->n_in && in >= op->in_min && (op->in_max == 255 || in <= op->in_max), err,
                 LNT_E_FILE, "node %s: %s with %u inputs", n->name, op->name, in);
     LNT_REQUIRE(n->n_out >= op->out_min && (op->out_max == 255 || n->n_out <= op->out_max), err, LNT_E_FILE,
