@@ -131,6 +131,7 @@ OP(330, 1, GlobalMaxPool, ONNX, "GlobalMaxPool", 1, 1, 1, 1, IN0, global_pool, g
 OP(331, 1, GlobalLpPool, ONNX, "GlobalLpPool", 1, 1, 1, 1, IN0, global_pool, global_pool, 0, CL)
 OP(332, 1, Resize, ONNX, "Resize", 1, 4, 1, 1, IN0, resize, resize, V(1) | V(2) | V(3), CL)
 OP(333, 1, Upsample, ONNX, "Upsample", 2, 2, 1, 1, IN0, resize, resize, V(1), CL)
+OP(334, 1, Attention, ONNX, "Attention", 3, 7, 1, 4, RULE, attention, attention, 0, 0)
 
 /* 400: moving data */
 OP(400, 1, Reshape, ONNX, "Reshape", 2, 2, 1, 1, IN0, reshape, reshape, V(1), ANY_RANK | VIEW)

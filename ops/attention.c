@@ -1,0 +1,214 @@
+/* attention.c — Attention: Y = softmax(scale * Q K^T + bias) V per head, with a cache of past keys and
+ * values, groups of queries that share a key head, masks, causality, windows and a soft cap. */
+#include "ops/op.h"
+
+#include "base/checked.h"
+#include "ops/row.h"
+#include "ops/widen.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { QUERY, KEY, VALUE, MASK, PAST_KEY, PAST_VALUE, VALID }; /* inputs */
+enum { SHOW_RAW, SHOW_CAPPED, SHOW_BIASED, SHOW_CHOSEN };      /* what output 3 holds */
+
+/* Elements between neighbours of an operand [batch][head][row][width], however it is stored. */
+typedef struct layout {
+    int64_t batch, head, row, width;
+} layout;
+
+typedef struct attention {
+    const lnt_row_kernels *row;
+    int64_t batches, heads, kv_heads, queries, fresh, past, total; /* total = past + fresh keys */
+    layout q, k, v, y, mask;
+    int64_t mask_step;
+    bool mask_is_bool, causal;
+    int64_t left, right; /* keys a query may look back or ahead; -1: any number */
+    double scale, softcap;
+    int64_t show;
+    size_t thread_bytes; /* scratch: two rows of logits */
+} attention;
+
+typedef struct attention_job {
+    const attention *p;
+    const void *query, *key, *value, *mask, *past_key, *past_value;
+    const int64_t *valid; /* [batch] keys that are not padding */
+    void *y, *present_key, *present_value, *logits, *scratch;
+} attention_job;
+
+#include "ops/real_float.h"
+#include "ops/attention.inc.h"
+#include "ops/real_double.h"
+#include "ops/attention.inc.h"
+
+static lnt_status run_attention(lnt_kernel *k, const lnt_step *s)
+{
+    const attention *p = s->params;
+    const bool wide = s->in[0]->dtype == LNT_DOUBLE;
+    attention_job job = {p,
+                         lnt_in(k, s, QUERY),
+                         lnt_in(k, s, KEY),
+                         lnt_in(k, s, VALUE),
+                         lnt_in(k, s, MASK),
+                         lnt_in(k, s, PAST_KEY),
+                         lnt_in(k, s, PAST_VALUE),
+                         lnt_in(k, s, VALID),
+                         lnt_out(k, s, 0),
+                         lnt_out(k, s, 1),
+                         lnt_out(k, s, 2),
+                         lnt_out(k, s, 3),
+                         lnt_scratch(k, s)};
+    if (job.present_key || job.present_value)
+        LNT_TRY(lnt_parallel(k, p->batches * p->kv_heads, 1, wide ? concatenate_double : concatenate_float,
+                             &job));
+    return lnt_parallel(k, p->batches * p->heads * p->queries, 1 + 16384 / (p->total * p->k.width + 1),
+                        wide ? attend_double : attend_float, &job);
+}
+
+/* Extents of the problem, unknown (negative) ones included. */
+typedef struct extents {
+    int64_t batches, heads, kv_heads, queries, fresh, past, k_width, v_width;
+} extents;
+
+static int64_t divide(int64_t a, int64_t b)
+{
+    return a < 0 || b <= 0 ? LNT_DIM_UNKNOWN : a / b;
+}
+
+static lnt_status extents_of(const lnt_site *site, extents *e)
+{
+    const lnt_operand *q = site->in[QUERY], *k = site->in[KEY], *v = site->in[VALUE];
+    const lnt_operand *past = lnt_input(site, PAST_KEY);
+    LNT_REQUIRE((q->rank == 3 || q->rank == 4) && k->rank == q->rank && v->rank == q->rank, site->err,
+                LNT_E_SHAPE, "Q, K and V must all have rank 3 or 4");
+    e->batches = q->dims[0];
+    if (q->rank == 4) {
+        *e = (extents){q->dims[0], q->dims[1], k->dims[1], q->dims[2], k->dims[2], 0, q->dims[3], v->dims[3]};
+    } else {
+        const int64_t heads = lnt_attr_i(site->node, "q_num_heads", 0);
+        const int64_t kv_heads = lnt_attr_i(site->node, "kv_num_heads", 0);
+        LNT_REQUIRE(heads > 0 && kv_heads > 0, site->err, LNT_E_ARGUMENT,
+                    "q_num_heads and kv_num_heads are needed where Q, K and V have rank 3");
+        *e = (extents){q->dims[0],
+                       heads,
+                       kv_heads,
+                       q->dims[1],
+                       k->dims[1],
+                       0,
+                       divide(q->dims[2], heads),
+                       divide(v->dims[2], kv_heads)};
+    }
+    if (past)
+        e->past = past->rank == 4 ? past->dims[2] : LNT_DIM_UNKNOWN;
+    return LNT_OK;
+}
+
+lnt_status lnt_shape_attention(lnt_site *site)
+{
+    const lnt_operand *q = site->in[QUERY];
+    extents e;
+    lnt_set_type(site, 0, q->dtype);
+    lnt_set_type(site, 1, site->in[KEY]->dtype);
+    lnt_set_type(site, 2, site->in[VALUE]->dtype);
+    lnt_set_type(site, 3, q->dtype);
+    for (unsigned i = QUERY; i <= VALUE; i++)
+        if (site->in[i]->rank == LNT_RANK_UNKNOWN)
+            return LNT_UNKNOWN;
+    LNT_TRY(extents_of(site, &e));
+    const int64_t total = lnt_input(site, PAST_KEY) ? lnt_dim_add(e.past, e.fresh) : e.fresh;
+    if (q->rank == 4)
+        lnt_set_dims(site, 0, 4, (const int64_t[]){e.batches, e.heads, e.queries, e.v_width});
+    else
+        lnt_set_dims(site, 0, 3, (const int64_t[]){e.batches, e.queries, lnt_dim_mul(e.heads, e.v_width)});
+    lnt_set_dims(site, 1, 4, (const int64_t[]){e.batches, e.kv_heads, total, e.k_width});
+    lnt_set_dims(site, 2, 4, (const int64_t[]){e.batches, e.kv_heads, total, e.v_width});
+    lnt_set_dims(site, 3, 4, (const int64_t[]){e.batches, e.heads, e.queries, total});
+    return LNT_OK;
+}
+
+static layout layout_of(unsigned rank, int64_t heads, int64_t rows, int64_t width)
+{
+    if (rank == 4)
+        return (layout){heads * rows * width, rows * width, width, width};
+    return (layout){heads * rows * width, width, heads * width, width};
+}
+
+/* The mask broadcasts to [batch][head][query][key]; keys past its end are masked. */
+static lnt_status bind_mask(lnt_site *site, attention *p)
+{
+    const lnt_operand *mask = lnt_input(site, MASK);
+    const int64_t full[4] = {p->batches, p->heads, p->queries, p->total};
+    int64_t stride[4], step = 1;
+    if (!mask)
+        return LNT_OK;
+    LNT_REQUIRE(mask->rank >= 1 && mask->rank <= 4, site->err, LNT_E_SHAPE, "the mask has rank %u",
+                mask->rank);
+    for (unsigned d = 4; d-- > 0;) {
+        const int64_t extent = d + mask->rank >= 4 ? mask->dims[d + mask->rank - 4] : 1;
+        LNT_REQUIRE(extent == 1 || extent == full[d] || (d == 3 && extent < full[d]), site->err, LNT_E_SHAPE,
+                    "the mask has extent %lld where %lld are needed", (long long)extent, (long long)full[d]);
+        stride[d] = extent == 1 && d < 3 ? 0 : step;
+        step *= extent;
+    }
+    p->mask = (layout){stride[0], stride[1], stride[2], mask->dims[mask->rank - 1]};
+    p->mask_step = 1;
+    p->mask_is_bool = mask->dtype == LNT_BOOL;
+    return LNT_OK;
+}
+
+static lnt_status check_operands(const lnt_site *site, const extents *e)
+{
+    const lnt_operand *k = site->in[KEY], *v = site->in[VALUE];
+    const lnt_operand *past_k = lnt_input(site, PAST_KEY), *past_v = lnt_input(site, PAST_VALUE);
+    const int64_t rows = e->batches * e->kv_heads;
+    LNT_REQUIRE(e->kv_heads > 0 && e->heads % e->kv_heads == 0, site->err, LNT_E_SHAPE,
+                "%lld query heads cannot share %lld key heads", (long long)e->heads, (long long)e->kv_heads);
+    LNT_REQUIRE(lnt_operand_count(k) == rows * e->fresh * e->k_width &&
+                    lnt_operand_count(v) == rows * e->fresh * e->v_width,
+                site->err, LNT_E_SHAPE, "Q, K and V do not fit together");
+    LNT_REQUIRE(!past_k == !past_v, site->err, LNT_E_ARGUMENT, "past_key and past_value go together");
+    LNT_REQUIRE(!past_k || (lnt_operand_count(past_k) == rows * e->past * e->k_width &&
+                            lnt_operand_count(past_v) == rows * e->past * e->v_width),
+                site->err, LNT_E_SHAPE, "past_key or past_value do not fit K and V");
+    const lnt_operand *valid = lnt_input(site, VALID);
+    LNT_REQUIRE(!valid || (valid->dtype == LNT_INT64 && lnt_operand_count(valid) == e->batches), site->err,
+                LNT_E_SHAPE, "nonpad_kv_seqlen must hold one int64 per batch entry");
+    return LNT_OK;
+}
+
+lnt_status lnt_bind_attention(lnt_site *site)
+{
+    const lnt_node *node = site->node;
+    const unsigned rank = site->in[QUERY]->rank;
+    extents e;
+    attention *p = lnt_bind_params(site, sizeof *p);
+    if (!p)
+        return LNT_E_MEMORY;
+    LNT_TRY(extents_of(site, &e));
+    LNT_TRY(check_operands(site, &e));
+    *p = (attention){.row = site->kernels->row,
+                     .batches = e.batches,
+                     .heads = e.heads,
+                     .kv_heads = e.kv_heads,
+                     .queries = e.queries,
+                     .fresh = e.fresh,
+                     .past = e.past,
+                     .total = e.past + e.fresh,
+                     .q = layout_of(rank, e.heads, e.queries, e.k_width),
+                     .k = layout_of(rank, e.kv_heads, e.fresh, e.k_width),
+                     .v = layout_of(rank, e.kv_heads, e.fresh, e.v_width),
+                     .y = layout_of(rank, e.heads, e.queries, e.v_width),
+                     .causal = lnt_attr_i(node, "is_causal", 0) != 0,
+                     .left = lnt_attr_i(node, "left_window_size", -1),
+                     .right = lnt_attr_i(node, "right_window_size", -1),
+                     .scale = lnt_attr_find(node, "scale") ? (double)lnt_attr_f(node, "scale", 1)
+                                                           : 1 / sqrt((double)e.k_width),
+                     .softcap = (double)lnt_attr_f(node, "softcap", 0),
+                     .show = lnt_attr_i(node, "qk_matmul_output_mode", 0)};
+    LNT_TRY(bind_mask(site, p));
+    p->thread_bytes = lnt_round_up((size_t)p->total * 2 * sizeof(double), LNT_ALIGN);
+    lnt_bind_scratch(site, p->thread_bytes * site->threads);
+    site->step->run = run_attention;
+    const uint32_t real = 1u << QUERY | 1u << KEY | 1u << VALUE | 1u << PAST_KEY | 1u << PAST_VALUE;
+    return lnt_bind_widened(site, real | (p->mask_is_bool ? 0 : 1u << MASK), UINT32_MAX);
+}

@@ -1,0 +1,100 @@
+/* attention.inc.h — attention in one type, R; included by attention.c with R, NAME and ROW. */
+
+/* Key or value j of a head: out of the cache, or new. */
+static inline const R *NAME(cached)(const attention *p, const void *past, const void *fresh, const layout *f,
+                                    int64_t batch, int64_t head, int64_t j)
+{
+    if (j < p->past)
+        return (const R *)past + ((batch * p->kv_heads + head) * p->past + j) * f->width;
+    return (const R *)fresh + batch * f->batch + head * f->head + (j - p->past) * f->row;
+}
+
+/* Past and new rows [batch][head][past + new][width], as the next step will be given them. */
+static lnt_status NAME(concatenate)(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+{
+    const attention_job *j = arg;
+    const attention *p = j->p;
+    (void)k, (void)thread;
+    for (int64_t item = begin; item < end; item++)
+        for (int64_t t = 0; t < p->total; t++) {
+            const int64_t b = item / p->kv_heads, h = item % p->kv_heads, at = item * p->total + t;
+            if (j->present_key)
+                memcpy((R *)j->present_key + at * p->k.width,
+                       NAME(cached)(p, j->past_key, j->key, &p->k, b, h, t), (size_t)p->k.width * sizeof(R));
+            if (j->present_value)
+                memcpy((R *)j->present_value + at * p->v.width,
+                       NAME(cached)(p, j->past_value, j->value, &p->v, b, h, t),
+                       (size_t)p->v.width * sizeof(R));
+        }
+    return LNT_OK;
+}
+
+/* What the mask, causality, window and padding add to the logits of one query. False if no key may be looked
+ * at. */
+static bool NAME(add_bias)(const attention_job *j, int64_t b, int64_t head, int64_t query, R *bias)
+{
+    const attention *p = j->p;
+    const int64_t valid = j->valid ? j->valid[b] : p->total;
+    const int64_t position = query + (j->valid ? valid - p->queries : p->past);
+    const int64_t mask_at = b * p->mask.batch + head * p->mask.head + query * p->mask.row;
+    bool any = false;
+    for (int64_t t = 0; t < p->total; t++) {
+        bool open = t < valid && !(p->causal && t > position) && !(p->left >= 0 && position - t > p->left) &&
+                    !(p->right >= 0 && t - position > p->right) && !(j->mask && t >= p->mask.width);
+        R add = 0;
+        if (open && j->mask && p->mask_is_bool)
+            open = ((const uint8_t *)j->mask)[mask_at + t * p->mask_step] != 0;
+        else if (open && j->mask)
+            add = ((const R *)j->mask)[mask_at + t * p->mask_step];
+        bias[t] = open ? add : (R)-INFINITY;
+        any |= bias[t] != (R)-INFINITY;
+    }
+    return any;
+}
+
+/* Softmax that gives 0 where there is nothing to choose from. */
+static void NAME(choose)(const attention *p, R *logits, bool any)
+{
+    if (any && ROW(p)->max(logits, p->total) != (R)-INFINITY)
+        ROW(p)->softmax(logits, logits, p->total);
+    else
+        memset(logits, 0, (size_t)p->total * sizeof *logits);
+}
+
+static lnt_status NAME(attend)(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+{
+    const attention_job *j = arg;
+    const attention *p = j->p;
+    R *logits = (R *)((char *)j->scratch + thread * p->thread_bytes), *bias = logits + p->total;
+    const size_t bytes = (size_t)p->total * sizeof(R);
+    (void)k;
+    for (int64_t item = begin; item < end; item++) {
+        const int64_t query = item % p->queries, head = item / p->queries % p->heads;
+        const int64_t b = item / (p->queries * p->heads), kv = head / (p->heads / p->kv_heads);
+        const R *q = (const R *)j->query + b * p->q.batch + head * p->q.head + query * p->q.row;
+        R *y = (R *)j->y + b * p->y.batch + head * p->y.head + query * p->y.row;
+        R *show = j->logits ? (R *)j->logits + item * p->total : logits;
+        for (int64_t t = 0; t < p->total; t++)
+            logits[t] = ROW(p)->dot(q, NAME(cached)(p, j->past_key, j->key, &p->k, b, kv, t), p->k.width) *
+                        (R)p->scale;
+        if (p->show == SHOW_RAW && show != logits)
+            memcpy(show, logits, bytes);
+        for (int64_t t = 0; t < p->total && p->softcap > 0; t++)
+            logits[t] = (R)(p->softcap * tanh((double)logits[t] / p->softcap));
+        if (p->show == SHOW_CAPPED && show != logits)
+            memcpy(show, logits, bytes);
+        const bool any = NAME(add_bias)(j, b, head, query, bias);
+        ROW(p)->add(logits, bias, p->total);
+        if (p->show == SHOW_BIASED && show != logits)
+            memcpy(show, logits, bytes);
+        NAME(choose)(p, logits, any);
+        if (p->show == SHOW_CHOSEN && show != logits)
+            memcpy(show, logits, bytes);
+        memset(y, 0, (size_t)p->v.width * sizeof *y);
+        for (int64_t t = 0; t < p->total; t++)
+            if (logits[t] != 0)
+                ROW(p)->add_scaled(y, NAME(cached)(p, j->past_value, j->value, &p->v, b, kv, t), logits[t],
+                                   p->v.width);
+    }
+    return LNT_OK;
+}
