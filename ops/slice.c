@@ -7,6 +7,11 @@ typedef struct cut {
     int64_t start, step, n; /* n is LNT_DIM_UNKNOWN where it hangs on something not known */
 } cut;
 
+static int64_t clamp(int64_t x, int64_t least, int64_t most)
+{
+    return x < least ? least : x > most ? most : x;
+}
+
 /* start..end by step along an axis of the given extent, as ONNX clamps it. */
 static cut clamp_cut(int64_t extent, int64_t start, int64_t end, int64_t step)
 {
@@ -14,15 +19,11 @@ static cut clamp_cut(int64_t extent, int64_t start, int64_t end, int64_t step)
         const bool whole = start == 0 && step == 1 && end >= INT32_MAX;
         return (cut){0, step, whole ? extent : LNT_DIM_UNKNOWN};
     }
-    const int64_t least = step > 0 ? 0 : -1, most = step > 0 ? extent : extent - 1;
-    int64_t *bound[2] = {&start, &end};
-    for (unsigned i = 0; i < 2; i++) {
-        if (*bound[i] < 0)
-            *bound[i] += extent;
-        *bound[i] = *bound[i] < least ? least : *bound[i] > most ? most : *bound[i];
-    }
-    if (step < 0 && start < 0)
+    if (extent == 0)
         return (cut){0, step, 0};
+    const int64_t most = step > 0 ? extent : extent - 1;
+    start = clamp(start < 0 ? start + extent : start, 0, most);
+    end = clamp(end < 0 ? end + extent : end, step > 0 ? 0 : -1, most);
     const uint64_t distance = step > 0 ? (uint64_t)(end - start) : (uint64_t)(start - end);
     const uint64_t stride = step > 0 ? (uint64_t)step : 0 - (uint64_t)step;
     const bool any = step > 0 ? end > start : start > end;
