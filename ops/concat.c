@@ -20,7 +20,7 @@ lnt_status lnt_shape_concat(lnt_site *site)
                                  lnt_dtype_text((lnt_dtype)first->dtype));
         for (unsigned d = 0; d < first->rank; d++) {
             if (d == axis)
-                dims[d] = lnt_dim_add(dims[d], in->dims[d] < 0 ? LNT_DIM_UNKNOWN : in->dims[d]);
+                dims[d] = lnt_dim_add(dims[d], in->dims[d]);
             else if (dims[d] >= 0 && in->dims[d] >= 0 && dims[d] != in->dims[d])
                 return LNT_SITE_FAIL(site, LNT_E_SHAPE, "axis %u of input %u has extent %lld, not %lld", d, i,
                                      (long long)in->dims[d], (long long)dims[d]);

@@ -185,7 +185,7 @@ lnt_status lnt_broadcast_dims(const lnt_site *site, unsigned *rank, int64_t *out
 static inline int64_t lnt_dim_add(int64_t a, int64_t b)
 {
     int64_t r;
-    return a < 0 || __builtin_add_overflow(a, b, &r) ? LNT_DIM_UNKNOWN : r;
+    return a < 0 || b < 0 || __builtin_add_overflow(a, b, &r) ? LNT_DIM_UNKNOWN : r;
 }
 
 static inline int64_t lnt_dim_mul(int64_t a, int64_t b)
