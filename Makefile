@@ -31,7 +31,7 @@ CFLAGS += -std=c11 $(OPT) $(WARN) $(ARCH) -fPIC -fvisibility=hidden -ffp-contrac
 LDFLAGS += -pthread -Wl,--gc-sections $(SAN) $(ARCH)
 LDLIBS += -lm
 
-TARGET := $(shell $(CC) $(ARCH) -dumpmachine)
+TARGET := $(shell $(CC) $(ARCH) -dumpmachine 2>/dev/null)
 ARCH_LEVELS := $(if $(findstring x86_64,$(TARGET)),avx2,$(if $(findstring aarch64,$(TARGET)),neon,$(if $(ARMV7),neon)))
 ALL_LEVELS := avx2 neon
 CFLAGS_avx2 := -mavx2 -mfma -mf16c
@@ -56,10 +56,10 @@ CPPFLAGS += -DLNT_AUDIO
 AUDIO_LIBS := -lsndfile -lsamplerate
 endif
 
-.PHONY: all objects unit help check test test-long demo deps clean install
+.PHONY: all objects unit help check test test-long demo deps deps-test clean install
 .DEFAULT_GOAL := all
 
-all: $(BUILD)/linnet $(BUILD)/liblinnet.so $(BUILD)/liblinnet.a  ## library and program
+all: $(BUILD)/linnet $(BUILD)/liblinnet.so $(BUILD)/liblinnet.a $(BUILD)/linnet.pc  ## library and program
 
 objects: $(LIB_OBJ) $(CONVERT_OBJ) $(CLI_OBJ)
 
@@ -108,8 +108,108 @@ $(BUILD)/obj/convert/onnx.pb-c.o: $(BUILD)/gen/convert/onnx.pb-c.c
 
 $(CONVERT_OBJ) $(CLI_OBJ): | $(if $(CONVERTER),$(patsubst %.proto,$(BUILD)/gen/%.pb-c.c,$(wildcard convert/onnx.proto)))
 
+# ---- the demo: a real model on real sound ----
+
+PYTHON := .deps/venv/bin/python
+SILERO := .deps/silero_vad.onnx
+DEMO := $(BUILD)/demo
+WAV ?= $(DEMO)/sentences.wav
+VAD_STATE := --state stateN=state --dim input:0=1 --dim input:1=576 --dim state:1=1
+
+demo: deps  ## find the speech in a sound: make demo, or make demo WAV=my.flac
+	$(Q)$(MAKE) --no-print-directory $(BUILD)/linnet $(BUILD)/vad $(SILERO) $(WAV)
+	$(Q)mkdir -p $(DEMO)
+	$(Q)$(BUILD)/linnet convert $(SILERO) -o $(DEMO)/vad.lnt $(VAD_STATE)
+	@echo
+	$(Q)$(BUILD)/vad $(DEMO)/vad.lnt $(WAV) $(SILERO)
+
+$(BUILD)/vad: $(wildcard examples/vad/*.[ch]) $(BUILD)/liblinnet.a
+	@echo "  LINK    $@"
+	$(Q)$(CC) -Iruntime $(CPPFLAGS) $(filter-out -g,$(CFLAGS)) $(LDFLAGS) -s -o $@ $(filter %.c %.a,$^) \
+	    -lsndfile -lsamplerate $(LDLIBS)
+
+$(DEMO)/sentences.wav: examples/vad/make_audio.py
+	@mkdir -p $(@D)
+	$(Q)python3 $< $@
+
+$(SILERO): | $(PYTHON)
+	$(Q)$(PYTHON) -m pip download -q --disable-pip-version-check --no-deps -d .deps silero-vad==6.2.0
+	$(Q)$(PYTHON) -c "import glob, zipfile; \
+	    open('$@', 'wb').write(zipfile.ZipFile(glob.glob('.deps/silero_vad-*.whl')[0]).read('silero_vad/data/silero_vad.onnx'))"
+
+# ---- what has to be installed ----
+
+DEBS_BUILD := gcc libc6-dev make pkg-config protobuf-c-compiler libprotobuf-c-dev libxxhash-dev libsndfile1-dev \
+              libsamplerate0-dev espeak-ng python3 python3-venv
+DEBS_TEST := libcmocka-dev xz-utils qemu-user gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-arm-linux-gnueabi \
+             libc6-dev-armel-cross gcc-s390x-linux-gnu libc6-dev-s390x-cross
+
+# Shell: installs those of the Debian packages $(1) that are missing; no network if there are none. An update that
+# fails for some index does no harm as long as the packages are found.
+install_debs = \
+    missing=; for p in $(1); do \
+        dpkg-query -W -f '$${Status}' $$p 2>/dev/null | grep -q 'ok installed' || missing="$$missing $$p"; done; \
+    if [ -n "$$missing" ]; then \
+        as=; if [ $$(id -u) != 0 ]; then \
+            as=sudo; command -v sudo >/dev/null || { echo "apt-get install$$missing"; exit 1; }; fi; \
+        $$as apt-get -q update || true; \
+        DEBIAN_FRONTEND=noninteractive $$as apt-get -q install -y --no-install-recommends $$missing; fi
+
+deps:  ## install what the build and the demo need (Debian packages as root or by sudo)
+	$(Q)$(call install_debs,$(DEBS_BUILD) $(if $(BOARD),$(DEBS)))
+
+deps-test: deps  ## install what the tests need, too
+	$(Q)$(call install_debs,$(DEBS_TEST))
+	$(Q)$(MAKE) --no-print-directory .deps/venv/ready $(SILERO)
+
+$(PYTHON):
+	$(Q)python3 -m venv .deps/venv
+
+.deps/venv/ready: tests/requirements.txt | $(PYTHON)
+	$(Q)$(PYTHON) -m pip install -q --disable-pip-version-check -r $<
+	@touch $@
+
+# ---- tests ----
+
+ifeq ($(BOARD),)
+check: all  ## style, unit tests and a quick suite: before every commit
+	$(Q)python3 tests/stages.py check
+
+test: deps-test  ## every stage, with the time it took (at most 35 minutes on 2 cores)
+	$(Q)$(PYTHON) tests/stages.py test
+
+test-long: deps-test  ## everything: more compilers, boards, seeds
+	$(Q)$(PYTHON) tests/stages.py long
+else
+test: deps  ## with BOARD=NAME: cross-build, then run doctor and models under emulation
+	$(Q)$(MAKE) --no-print-directory BOARD= $(PYTHON) build/linnet
+	$(Q)$(MAKE) --no-print-directory $(BUILD)/linnet
+	$(Q)$(PYTHON) tests/board.py --program $(BUILD)/linnet --emulator "$(RUN_ENV)" $(if $(REFUSES),--refuses)
+endif
+
+# ---- installing ----
+
+PREFIX ?= /usr/local
+VERSION := $(shell sed -n 's/^\#define LNT_VERSION "\(.*\)"/\1/p' runtime/linnet.h)
+
+$(BUILD)/linnet.pc: Makefile runtime/linnet.h
+	@mkdir -p $(@D)
+	$(Q)printf '%s\n' 'prefix=$(PREFIX)' 'Name: linnet' 'Description: neural networks on CPUs, from one file' \
+	    'Version: $(VERSION)' 'Cflags: -I$${prefix}/include' 'Libs: -L$${prefix}/lib -llinnet' \
+	    'Libs.private: -lm -pthread' > $@
+
+install: all $(BUILD)/linnet.pc  ## program, library, headers, linnet.pc below DESTDIR and PREFIX
+	install -d $(addprefix $(DESTDIR)$(PREFIX)/,bin include lib/pkgconfig)
+	install -m 755 $(BUILD)/linnet $(DESTDIR)$(PREFIX)/bin
+	install -m 644 runtime/linnet.h base/linnet_types.h $(DESTDIR)$(PREFIX)/include
+	install -m 644 $(BUILD)/liblinnet.a $(DESTDIR)$(PREFIX)/lib
+	install -m 755 $(BUILD)/liblinnet.so $(DESTDIR)$(PREFIX)/lib/liblinnet.so.$(VERSION)
+	ln -sf liblinnet.so.$(VERSION) $(DESTDIR)$(PREFIX)/lib/liblinnet.so.0
+	ln -sf liblinnet.so.0 $(DESTDIR)$(PREFIX)/lib/liblinnet.so
+	install -m 644 $(BUILD)/linnet.pc $(DESTDIR)$(PREFIX)/lib/pkgconfig
+
 help:  ## this list
-	@grep -hE '^[a-z-]+:.*##' Makefile | sed 's/:.*## /\t/' | expand -t 16
+	@grep -hE '^[a-z-]+:.*##' Makefile | sort -u -t: -k1,1 | sed 's/:.*## /\t/' | expand -t 16
 
 clean:  ## remove the build folder
 	rm -rf build
