@@ -28,7 +28,7 @@ static const struct {
 #define X(family) {#family, lnt_check_##family},
     LNT_CHECK_LIST(X)
 #undef X
-};
+        {NULL, NULL}};
 
 /* The value of the first "key : value" line of /proc/cpuinfo; false if there is none. */
 static bool cpu_field(const char *key, char *text, size_t bytes)
@@ -125,7 +125,7 @@ static int check_kernels(const machine *m, lnt_json *j)
     int code = LNT_EXIT_OK;
     lnt_table t;
     lnt_table_begin(&t, "llrrl", heads);
-    for (size_t i = 0; i < sizeof checks / sizeof *checks; i++)
+    for (size_t i = 0; checks[i].name; i++)
         for (unsigned level = 0; level <= m->best; level++) {
             lnt_check_report r = {0};
             const lnt_status status = checks[i].check((lnt_level)level, (uint64_t)given.seed, &r);
