@@ -47,7 +47,8 @@ static bool is_computed(lnt_session *s, const lnt_frame *f, uint32_t value)
     case LNT_PLACE_CONSTANT:
     case LNT_PLACE_KNOWN: return true;
     case LNT_PLACE_INPUT: return s->running;
-    case LNT_PLACE_OWNED: return true;
+    /* What a loop feeds its body changes every turn: only what is bound anew each turn may look at it. */
+    case LNT_PLACE_OWNED: return s->home[value] != f || f->sub == 0 || f->has_stop;
     case LNT_PLACE_ARENA:
     case LNT_PLACE_OUTPUT: return s->running && (s->home[value] != f || s->born[value] < f->next);
     }
@@ -136,6 +137,19 @@ static const lnt_rec_symbol *extent_symbol(const lnt_session *s, uint32_t value,
             return &f->symbols[i];
         }
     return NULL;
+}
+
+/* Checks data-dependent extents, known now, against their bounds. */
+static lnt_status check_extent_bounds(lnt_session *s, const lnt_site *site, lnt_error *err)
+{
+    for (unsigned o = 0; s->running && site->node->op->value_inputs && o < site->n_out; o++)
+        for (unsigned d = 0; site->out[o] && d < site->out[o]->rank; d++) {
+            uint32_t symbol;
+            const lnt_rec_symbol *r = extent_symbol(s, site->node->out[o], d, &symbol);
+            if (r)
+                LNT_TRY(check_bound(s, r, s->bound[symbol], site->out[o]->dims[d], err));
+        }
+    return LNT_OK;
 }
 
 /* Extents that a shape rule left open take their bounds; false if one has none. */
@@ -310,6 +324,7 @@ static lnt_status bind_operator(lnt_session *s, lnt_frame *f, const lnt_node *n,
     }
     LNT_TRY(status);
     LNT_TRY(check_sizes(&site));
+    LNT_TRY(check_extent_bounds(s, &site, err));
     return n->evaluate_early && inputs_known ? evaluate_node(s, f, &site) : bind_step(s, f, &site);
 }
 
@@ -388,8 +403,8 @@ static lnt_status bind_node(lnt_session *s, lnt_frame *f, const lnt_node *n, lnt
         return enter_branch(s, f, n, err);
     if (!(n->op->flags & LNT_OP_CONTROL))
         return bind_operator(s, f, n, err);
-    if (!s->running || f->next < f->n_steps)
-        return LNT_UNKNOWN; /* a loop runs when everything before it has */
+    if (!s->running || !f->has_stop || f->next < f->n_steps)
+        return LNT_UNKNOWN; /* a loop runs when everything before it has, and again in every run */
     return lnt_run_control(s, f, n, err);
 }
 
@@ -411,9 +426,9 @@ lnt_status lnt_bind_frame(lnt_session *s, lnt_frame *f, lnt_error *err)
             if (f->has_stop)
                 break;
             take_stop(s, f);
-            if (s->running)
+            if (f->next < f->n_steps && s->running)
                 break;
-            continue; /* again, now with bounds for data */
+            continue; /* again: with the data, which is all there, or with bounds in its place */
         }
         if (status != LNT_OK)
             return lnt_node_fail(s, n, status, err);
