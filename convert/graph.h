@@ -15,11 +15,19 @@
 
 typedef struct lnt_gnode lnt_gnode;
 
+/* What is known of one element of a small integer tensor: a number; or, where !known, the extent it is, a
+ * symbol, or -1. */
+typedef struct lnt_gelement {
+    int64_t value;
+    bool known;
+} lnt_gelement;
+
 typedef struct lnt_gvalue {
-    const char *name;    /* unique in the model */
-    lnt_operand info;    /* type and extents; a constant's contents in info.data, its record in info.packed */
-    size_t bytes;        /* of info.data */
-    lnt_gnode *producer; /* NULL for constants, graph inputs and subgraph inputs */
+    const char *name; /* unique in the model */
+    lnt_operand info; /* type and extents; a constant's contents in info.data, its record in info.packed */
+    size_t bytes;     /* of info.data */
+    const lnt_gelement *elements; /* of a small integer tensor that is no constant (symbols.c); or NULL */
+    lnt_gnode *producer;          /* NULL for constants, graph inputs and subgraph inputs */
     bool constant;
     bool keep;        /* --keep: no pass may remove it */
     bool feeds_shape; /* small integers that extents hang on (marked by passes/mark_shapes.c) */
@@ -72,6 +80,7 @@ typedef struct lnt_graph {
     lnt_gmeta *meta;
     size_t n_meta, meta_capacity;
     lnt_names names; /* of values */
+    unsigned loops;  /* bodies of Loop and Scan that inference is in */
     lnt_error *err;
 } lnt_graph;
 
@@ -107,6 +116,10 @@ void lnt_graph_sweep(lnt_graph *g);
 lnt_status lnt_graph_infer(lnt_graph *g);
 /* The same for the outputs of one node, its subgraphs included. */
 lnt_status lnt_graph_infer_node(lnt_graph *g, const lnt_gnode *n);
+/* Follows extents through shape arithmetic once the shape rule has been called; part of inference. */
+lnt_status lnt_graph_trace_symbols(lnt_graph *g, const lnt_gnode *n);
+/* Extents known by no name of the model become unknown again. */
+void lnt_graph_forget_symbols(lnt_graph *g);
 /* A new, empty subgraph; LNT_NONE if memory is short. The name is copied. */
 uint32_t lnt_graph_add_sub(lnt_graph *g, const char *name);
 /* The subgraph that attribute `name` of n holds; LNT_NONE if there is none. */

@@ -128,7 +128,10 @@ static lnt_status infer_carried(lnt_graph *g, const lnt_gnode *n, uint32_t body,
             assign(&g->value[s->in[first_in + i]].info, &g->value[n->in[first_init + i]].info);
     for (unsigned round = 0;; round++) {
         bool changed = false;
-        LNT_TRY(infer_sub(g, body));
+        g->loops++;
+        const lnt_status status = infer_sub(g, body);
+        g->loops--;
+        LNT_TRY(status);
         for (unsigned i = 0; i < count; i++) {
             lnt_operand *in = &g->value[s->in[first_in + i]].info;
             const lnt_operand *out = &g->value[s->out[first_out + i]].info;
@@ -264,7 +267,9 @@ static lnt_status infer_node(lnt_graph *g, const lnt_gnode *n)
 
 lnt_status lnt_graph_infer_node(lnt_graph *g, const lnt_gnode *n)
 {
-    const lnt_status status = infer_node(g, n);
+    lnt_status status = infer_node(g, n);
+    if (status == LNT_OK)
+        status = lnt_graph_trace_symbols(g, n);
     if (status != LNT_OK && status != LNT_E_MEMORY)
         lnt_error_prefix(g->err, "node '%s' (%s): ", n->name, n->op->name);
     return status;

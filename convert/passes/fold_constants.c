@@ -74,6 +74,7 @@ static void become_constant(lnt_graph *g, uint32_t value, void *data)
     v->constant = v->info.constant = true;
     v->producer = NULL;
     v->info.data = data;
+    v->elements = NULL;
     v->bytes = (size_t)lnt_operand_count(&v->info) * lnt_dtype_size(v->info.dtype);
 }
 
@@ -120,78 +121,51 @@ static lnt_status fold_node(lnt_edit *e, lnt_gnode *n)
 
 /* ---- shapes ---- */
 
-/* Makes the node's output 0 a constant of int64 elements. */
-static lnt_status become_ints(lnt_edit *e, lnt_gnode *n, const int64_t *data, unsigned count)
+static void store(void *data, lnt_dtype dtype, int64_t i, int64_t value)
+{
+    switch (dtype) {
+    case LNT_INT64: ((int64_t *)data)[i] = value; break;
+    case LNT_INT32: ((int32_t *)data)[i] = (int32_t)value; break;
+    default: ((uint8_t *)data)[i] = (uint8_t)value; break;
+    }
+}
+
+/* Makes output 0 a constant if all of its elements were found out (symbols.c): a shape, or a part of one. */
+static lnt_status fold_known_elements(lnt_edit *e, lnt_gnode *n)
 {
     lnt_graph *g = e->g;
-    const lnt_operand *info = &g->value[n->out[0]].info;
-    if (lnt_operand_count(info) != count || info->dtype != LNT_INT64 || lnt_edit_pinned(e, n->out[0]))
+    if (n->n_out != 1 || n->out[0] == LNT_NONE || lnt_edit_pinned(e, n->out[0]))
         return LNT_OK;
-    int64_t *copy = lnt_bump_alloc(&g->memory, count * sizeof *copy, g->err);
-    if (!copy)
+    const lnt_gvalue *v = &g->value[n->out[0]];
+    const int64_t count = lnt_operand_count(&v->info);
+    for (int64_t i = 0; v->elements && i < count; i++)
+        if (!v->elements[i].known)
+            return LNT_OK;
+    if (!v->elements)
+        return LNT_OK;
+    void *data = lnt_bump_alloc(&g->memory, (size_t)count * lnt_dtype_size(v->info.dtype), g->err);
+    if (!data)
         return LNT_E_MEMORY;
-    memcpy(copy, data, count * sizeof *copy);
-    become_constant(g, n->out[0], copy);
+    for (int64_t i = 0; i < count; i++)
+        store(data, v->info.dtype, i, v->elements[i].value);
+    become_constant(g, n->out[0], data);
     n->dead = true;
     return lnt_edit_count(e, "shapes known");
 }
 
-/* The slice of extents a Shape gives; false if the rank is unknown. */
-static bool shape_slice(const lnt_graph *g, const lnt_gnode *n, const int64_t **dims, unsigned *count)
-{
-    const lnt_operand *x = &g->value[n->in[0]].info;
-    if (x->rank == LNT_RANK_UNKNOWN)
-        return false;
-    int64_t start = lnt_gnode_int(n, "start", 0), end = lnt_gnode_int(n, "end", x->rank);
-    start = start < 0 ? start + x->rank : start;
-    end = end < 0 ? end + x->rank : end;
-    start = start < 0 ? 0 : start > x->rank ? x->rank : start;
-    end = end > x->rank ? x->rank : end;
-    *dims = x->dims + start;
-    *count = end > start ? (unsigned)(end - start) : 0;
-    return true;
-}
-
-static bool all_known(const int64_t *dims, unsigned n)
-{
-    for (unsigned i = 0; i < n; i++)
-        if (dims[i] < 0)
-            return false;
-    return true;
-}
-
-static lnt_status fold_shape(lnt_edit *e, lnt_gnode *n)
-{
-    const int64_t *dims;
-    unsigned count;
-    if (!shape_slice(e->g, n, &dims, &count) || !all_known(dims, count))
-        return LNT_OK;
-    return become_ints(e, n, dims, count);
-}
-
 static lnt_status fold_size(lnt_edit *e, lnt_gnode *n)
 {
-    const int64_t count = lnt_operand_count(&e->g->value[n->in[0]].info);
-    return count < 0 ? LNT_OK : become_ints(e, n, &count, 1);
-}
-
-/* Gather of known extents out of a shape that is not known as a whole. */
-static lnt_status fold_gathered_shape(lnt_edit *e, lnt_gnode *n)
-{
-    const lnt_gnode *shape = lnt_producer(e->g, n, 0);
-    const int64_t *dims;
-    int64_t index[LNT_MAX_RANK], picked[LNT_MAX_RANK];
-    unsigned count, n_index = LNT_MAX_RANK;
-    if (!lnt_is(shape, Shape) || !shape_slice(e->g, shape, &dims, &count) ||
-        !lnt_constant_ints(e->g, n->in[1], index, &n_index))
+    lnt_graph *g = e->g;
+    const int64_t count = lnt_operand_count(&g->value[n->in[0]].info);
+    if (count < 0 || lnt_edit_pinned(e, n->out[0]))
         return LNT_OK;
-    for (unsigned i = 0; i < n_index; i++) {
-        const int64_t at = index[i] < 0 ? index[i] + count : index[i];
-        if (at < 0 || at >= count)
-            return LNT_OK;
-        picked[i] = dims[at];
-    }
-    return all_known(picked, n_index) ? become_ints(e, n, picked, n_index) : LNT_OK;
+    int64_t *data = lnt_bump_alloc(&g->memory, sizeof *data, g->err);
+    if (!data)
+        return LNT_E_MEMORY;
+    *data = count;
+    become_constant(g, n->out[0], data);
+    n->dead = true;
+    return lnt_edit_count(e, "shapes known");
 }
 
 /* ---- If ---- */
@@ -256,12 +230,10 @@ lnt_status lnt_pass_fold_constants(lnt_graph *g, lnt_report *report)
             LNT_TRY(lnt_graph_infer_node(g, n)); /* what was folded before it may tell more */
             if (lnt_is(n, If))
                 LNT_TRY(fold_if(&e, n));
-            if (lnt_is(n, Shape))
-                LNT_TRY(fold_shape(&e, n));
-            if (lnt_is(n, Size))
+            else if (lnt_is(n, Size))
                 LNT_TRY(fold_size(&e, n));
-            if (lnt_is(n, Gather))
-                LNT_TRY(fold_gathered_shape(&e, n));
+            else
+                LNT_TRY(fold_known_elements(&e, n));
             if (foldable_kind(n))
                 LNT_TRY(fold_node(&e, n));
         }

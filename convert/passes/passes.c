@@ -44,5 +44,6 @@ lnt_status lnt_run_passes(lnt_graph *g, lnt_opt opt, lnt_report *report)
     for (unsigned i = 0; i < N_PASSES; i++)
         if (list[i].level != LNT_OPT_BASIC && opt >= list[i].level)
             LNT_TRY(run(g, report, &list[i]));
+    lnt_graph_forget_symbols(g);
     return LNT_OK;
 }

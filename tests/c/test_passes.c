@@ -180,7 +180,6 @@ static void optimise(model *m, build_fn build)
     begin(&reference);
     build(&reference);
     check(lnt_run_passes(&reference.g, LNT_OPT_NONE, &reference.report), &reference.err);
-    check(lnt_graph_infer(&reference.g), &reference.err);
     const size_t n = run(&reference, plain);
     end(&reference);
     begin(m);
