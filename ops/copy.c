@@ -16,16 +16,12 @@ typedef struct unit16 {
 /* The same loops for each unit size. Memory is aligned to the tensor's elements, which may be smaller than
  * the unit, hence memcpy: it becomes one load or store. */
 #define STRIDED_LOOPS(T)                                                                                     \
-    static void fill_##T(char *dst, int64_t step, const char *value, int64_t n)                              \
+    static void spread_##T(char *dst, int64_t step, const char *value, int64_t n)                            \
     {                                                                                                        \
         T x;                                                                                                 \
         memcpy(&x, value, sizeof x);                                                                         \
-        if (step == (int64_t)sizeof x)                                                                       \
-            for (int64_t i = 0; i < n; i++)                                                                  \
-                memcpy(dst + i * (int64_t)sizeof x, &x, sizeof x);                                           \
-        else                                                                                                 \
-            for (int64_t i = 0; i < n; i++)                                                                  \
-                memcpy(dst + i * step, &x, sizeof x);                                                        \
+        for (int64_t i = 0; i < n; i++)                                                                      \
+            memcpy(dst + i * step, &x, sizeof x);                                                            \
     }                                                                                                        \
     static void line_##T(char *dst, int64_t dst_step, const char *src, int64_t src_step, int64_t n)          \
     {                                                                                                        \
@@ -35,14 +31,12 @@ typedef struct unit16 {
             memcpy(dst + i * dst_step, &x, sizeof x);                                                        \
         }                                                                                                    \
     }                                                                                                        \
-    /* dst[r][c] = src[c][r]: rows dst_step apart, columns src_step apart. */                                \
+    /* dst[r][c] = src[c][r]: rows of dst are dst_step apart, those of src src_step. */                      \
     static void turn_##T(char *dst, int64_t dst_step, const char *src, int64_t src_step, int64_t rows,       \
                          int64_t columns)                                                                    \
     {                                                                                                        \
-        for (int64_t r = 0; r < rows; r++)                                                                   \
-            for (int64_t c = 0; c < columns; c++)                                                            \
-                memcpy(dst + r * dst_step + c * (int64_t)sizeof(T),                                          \
-                       src + c * src_step + r * (int64_t)sizeof(T), sizeof(T));                              \
+        for (int64_t c = 0; c < columns; c++)                                                                \
+            line_##T(dst + c * (int64_t)sizeof(T), dst_step, src + c * src_step, sizeof(T), rows);           \
     }
 
 STRIDED_LOOPS(uint8_t)
@@ -50,6 +44,80 @@ STRIDED_LOOPS(uint16_t)
 STRIDED_LOOPS(uint32_t)
 STRIDED_LOOPS(uint64_t)
 STRIDED_LOOPS(unit16)
+
+/* Vectors of 16 bytes. LOW takes turns from the first halves of a and b, HIGH from the second ones, EVEN
+ * every other lane of both. */
+#define LOW_uint8_t(a, b)                                                                                    \
+    __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23)
+#define HIGH_uint8_t(a, b)                                                                                   \
+    __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31)
+#define EVEN_uint8_t(a, b)                                                                                   \
+    __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30)
+#define LOW_uint16_t(a, b) __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11)
+#define HIGH_uint16_t(a, b) __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15)
+#define EVEN_uint16_t(a, b) __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14)
+#define LOW_uint32_t(a, b) __builtin_shufflevector(a, b, 0, 4, 1, 5)
+#define HIGH_uint32_t(a, b) __builtin_shufflevector(a, b, 2, 6, 3, 7)
+#define EVEN_uint32_t(a, b) __builtin_shufflevector(a, b, 0, 2, 4, 6)
+#define LOW_uint64_t(a, b) __builtin_shufflevector(a, b, 0, 2)
+#define HIGH_uint64_t(a, b) __builtin_shufflevector(a, b, 1, 3)
+#define EVEN_uint64_t(a, b) __builtin_shufflevector(a, b, 0, 2)
+
+/* square_T transposes TILE x TILE units, made of squares of one vector's lanes: in each round neighbours
+ * of the upper and lower half are interleaved, and after log2(lanes) rounds every row is a column.
+ * every_second_T gathers n units two apart. */
+#define VECTOR_LOOPS(T, LANES)                                                                               \
+    typedef T vector_##T __attribute__((vector_size(16)));                                                   \
+    static inline void square_of_lanes_##T(char *dst, int64_t dst_step, const char *src, int64_t src_step)   \
+    {                                                                                                        \
+        vector_##T a[LANES], b[LANES];                                                                       \
+        _Pragma("GCC unroll 16") for (int i = 0; i < LANES; i++) memcpy(&a[i], src + i * src_step, 16);      \
+        _Pragma("GCC unroll 4") for (int round = 1; round < LANES; round *= 2)                               \
+        {                                                                                                    \
+            _Pragma("GCC unroll 8") for (int i = 0; i < LANES / 2; i++)                                      \
+            {                                                                                                \
+                b[2 * i] = LOW_##T(a[i], a[i + LANES / 2]);                                                  \
+                b[2 * i + 1] = HIGH_##T(a[i], a[i + LANES / 2]);                                             \
+            }                                                                                                \
+            _Pragma("GCC unroll 16") for (int i = 0; i < LANES; i++) a[i] = b[i];                            \
+        }                                                                                                    \
+        _Pragma("GCC unroll 16") for (int i = 0; i < LANES; i++) memcpy(dst + i * dst_step, &a[i], 16);      \
+    }                                                                                                        \
+    static void square_##T(char *dst, int64_t dst_step, const char *src, int64_t src_step)                   \
+    {                                                                                                        \
+        for (int r = 0; r < TILE; r += LANES)                                                                \
+            for (int c = 0; c < TILE; c += LANES)                                                            \
+                square_of_lanes_##T(dst + r * dst_step + c * (int)sizeof(T), dst_step,                       \
+                                    src + c * src_step + r * (int)sizeof(T), src_step);                      \
+    }                                                                                                        \
+    static void every_second_##T(char *dst, const char *src, int64_t n)                                      \
+    {                                                                                                        \
+        int64_t i = 0;                                                                                       \
+        for (; i + LANES < n; i += LANES) {                                                                  \
+            vector_##T a, b;                                                                                 \
+            memcpy(&a, src + 2 * i * (int64_t)sizeof(T), 16);                                                \
+            memcpy(&b, src + 2 * i * (int64_t)sizeof(T) + 16, 16);                                           \
+            a = EVEN_##T(a, b);                                                                              \
+            memcpy(dst + i * (int64_t)sizeof(T), &a, 16);                                                    \
+        }                                                                                                    \
+        line_##T(dst + i * (int64_t)sizeof(T), sizeof(T), src + 2 * i * (int64_t)sizeof(T), 2 * sizeof(T),   \
+                 n - i);                                                                                     \
+    }
+
+VECTOR_LOOPS(uint8_t, 16)
+VECTOR_LOOPS(uint16_t, 8)
+VECTOR_LOOPS(uint32_t, 4)
+VECTOR_LOOPS(uint64_t, 2)
+
+static void square_unit16(char *dst, int64_t dst_step, const char *src, int64_t src_step)
+{
+    turn_unit16(dst, dst_step, src, src_step, TILE, TILE);
+}
+
+static void every_second_unit16(char *dst, const char *src, int64_t n)
+{
+    line_unit16(dst, 16, src, 32, n);
+}
 
 static bool is_unit(int64_t bytes)
 {
@@ -70,7 +138,13 @@ static bool is_unit(int64_t bytes)
 
 void lnt_fill(void *dst, int64_t n, const void *value, size_t unit)
 {
-    BY_UNIT(unit, fill, dst, (int64_t)unit, value, n);
+    char pattern[16], *to = dst;
+    int64_t bytes = n * (int64_t)unit;
+    for (size_t i = 0; i < sizeof pattern; i += unit)
+        memcpy(pattern + i, value, unit);
+    for (; bytes >= 16; bytes -= 16, to += 16)
+        memcpy(to, pattern, 16);
+    memcpy(to, pattern, (size_t)bytes);
 }
 
 /* ---- at bind ---- */
@@ -160,31 +234,44 @@ static bool find_turn(lnt_copy *c)
     return false;
 }
 
-/* A line of few elements costs more to start than to copy: the axis before it makes a longer one. */
-static void lengthen_line(lnt_copy *c)
+/* A line of few elements costs more to start than to copy: the axis before it makes a longer one. One item of
+ * work has all such lines, so that what it writes is still in the cache when its gaps are filled; the same
+ * for other lines that are short together. */
+static void join_lines(lnt_copy *c)
 {
     const unsigned last = c->rank - 1;
-    if (c->rank >= 2 && c->n[last] < 8 && c->n[last - 1] > c->n[last])
+    if (c->rank < 2)
+        return;
+    const bool few = c->kind == LNT_COPY_LINE && c->n[last] < 8 && c->n[last - 1] > c->n[last];
+    if (few)
         move_axis(c, last - 1, last);
+    if (few || c->n[last - 1] <= PIECE_BYTES / (c->n[last] * c->unit))
+        c->rows = c->n[last - 1];
+}
+
+/* Elements of axis i that one item covers. */
+static int64_t span(const lnt_copy *c, unsigned i)
+{
+    return i + 2 == c->rank ? c->rows : 1;
 }
 
 static void cut_into_items(lnt_copy *c)
 {
     const unsigned last = c->rank - 1;
-    const int64_t rows = c->kind == LNT_COPY_TURN ? TILE : 1;
-    c->piece = PIECE_BYTES / (c->unit * rows);
+    c->piece = PIECE_BYTES / (c->unit * c->rows);
     if (c->piece > c->n[last])
         c->piece = c->n[last];
     c->pieces = (c->n[last] + c->piece - 1) / c->piece;
-    c->item_bytes = c->piece * c->unit * rows;
+    c->item_bytes = c->piece * c->unit * c->rows;
     c->items = c->pieces;
     for (unsigned i = 0; i < last; i++)
-        c->items *= c->kind == LNT_COPY_TURN && i == last - 1 ? (c->n[i] + TILE - 1) / TILE : c->n[i];
+        c->items *= (c->n[i] + span(c, i) - 1) / span(c, i);
 }
 
 void lnt_copy_settle(lnt_copy *c)
 {
     c->kind = LNT_COPY_NOTHING;
+    c->rows = 1;
     for (unsigned i = 0; i < c->rank; i++)
         if (c->n[i] == 0)
             return;
@@ -196,9 +283,11 @@ void lnt_copy_settle(lnt_copy *c)
         c->unit = 1;
     } else {
         c->kind = find_turn(c) ? LNT_COPY_TURN : LNT_COPY_LINE;
-        if (c->kind == LNT_COPY_LINE)
-            lengthen_line(c);
     }
+    if (c->kind == LNT_COPY_TURN)
+        c->rows = TILE;
+    else
+        join_lines(c);
     cut_into_items(c);
 }
 
@@ -222,12 +311,6 @@ typedef struct cursor {
     char *dst;
     const char *src;
 } cursor;
-
-/* Elements of axis i that one item covers. */
-static int64_t span(const lnt_copy *c, unsigned i)
-{
-    return c->kind == LNT_COPY_TURN && i + 2 == c->rank ? TILE : 1;
-}
 
 static void seek(const copy_job *job, int64_t item, cursor *w)
 {
@@ -268,10 +351,21 @@ static void copy_line(const lnt_copy *c, char *dst, const char *src, int64_t n)
     const int64_t dst_step = c->dst[c->rank - 1], src_step = c->src[c->rank - 1];
     if (c->kind == LNT_COPY_BYTES)
         memcpy(dst, src, (size_t)n);
+    else if (src_step == 0 && dst_step == c->unit)
+        lnt_fill(dst, n, src, (size_t)c->unit);
     else if (src_step == 0)
-        BY_UNIT(c->unit, fill, dst, dst_step, src, n);
+        BY_UNIT(c->unit, spread, dst, dst_step, src, n);
+    else if (src_step == 2 * c->unit && dst_step == c->unit)
+        BY_UNIT(c->unit, every_second, dst, src, n);
     else
         BY_UNIT(c->unit, line, dst, dst_step, src, src_step, n);
+}
+
+static void copy_lines(const lnt_copy *c, char *dst, const char *src, int64_t n)
+{
+    copy_line(c, dst, src, n);
+    for (int64_t r = 1; r < c->rows; r++)
+        copy_line(c, dst + r * c->dst[c->rank - 2], src + r * c->src[c->rank - 2], n);
 }
 
 static void turn_tiles(const lnt_copy *c, const cursor *w, char *dst, const char *src, int64_t columns)
@@ -284,7 +378,7 @@ static void turn_tiles(const lnt_copy *c, const cursor *w, char *dst, const char
         char *to = dst + begin * c->unit;
         const char *from = src + begin * column_step;
         if (rows == TILE && width == TILE)
-            BY_UNIT(c->unit, turn, to, row_step, from, column_step, TILE, TILE);
+            BY_UNIT(c->unit, square, to, row_step, from, column_step);
         else
             BY_UNIT(c->unit, turn, to, row_step, from, column_step, rows, width);
     }
@@ -307,7 +401,7 @@ static lnt_status copy_items(lnt_kernel *k, void *arg, int64_t begin, int64_t en
         if (c->kind == LNT_COPY_TURN)
             turn_tiles(c, &w, dst, src, n);
         else
-            copy_line(c, dst, src, n);
+            copy_lines(c, dst, src, n);
         advance(c, &w);
     }
     return LNT_OK;

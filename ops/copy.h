@@ -27,6 +27,7 @@ typedef struct lnt_copy {
     unsigned rank;
     int64_t unit; /* bytes of an element */
     int64_t n[LNT_COPY_AXES], dst[LNT_COPY_AXES], src[LNT_COPY_AXES];
+    int64_t rows;          /* of the axis before the last that one item of work covers */
     int64_t pieces, piece; /* the last axis is cut into pieces of so many elements, each an item of work */
     int64_t items, item_bytes;
 } lnt_copy;
