@@ -52,12 +52,60 @@ typedef struct lnt_depthwise {
 typedef void (*lnt_tile_fn)(const lnt_tile *t);
 typedef void (*lnt_depthwise_fn)(const lnt_depthwise *d);
 
+/* ---- recurrent cells ---- */
+
+/* X(identifier, ONNX name, takes alpha, takes beta, alpha's default, beta's default) */
+#define LNT_ACTIVATION_LIST(X)                                                                               \
+    X(TANH, "Tanh", 0, 0, 0, 0)                                                                              \
+    X(SIGMOID, "Sigmoid", 0, 0, 0, 0)                                                                        \
+    X(RELU, "Relu", 0, 0, 0, 0)                                                                              \
+    X(AFFINE, "Affine", 1, 1, 1, 0)                                                                          \
+    X(LEAKY_RELU, "LeakyRelu", 1, 0, 0.01f, 0)                                                               \
+    X(THRESHOLDED_RELU, "ThresholdedRelu", 1, 0, 1, 0)                                                       \
+    X(SCALED_TANH, "ScaledTanh", 1, 1, 1, 1)                                                                 \
+    X(HARD_SIGMOID, "HardSigmoid", 1, 1, 0.2f, 0.5f)                                                         \
+    X(ELU, "Elu", 1, 0, 1, 0)                                                                                \
+    X(SOFTSIGN, "Softsign", 0, 0, 0, 0)                                                                      \
+    X(SOFTPLUS, "Softplus", 0, 0, 0, 0)
+
+typedef enum lnt_activation_kind {
+#define X(ident, name, has_alpha, has_beta, alpha, beta) LNT_ACT_##ident,
+    LNT_ACTIVATION_LIST(X)
+#undef X
+} lnt_activation_kind;
+
+typedef struct lnt_activation {
+    lnt_activation_kind kind;
+    float alpha, beta;
+} lnt_activation;
+
+/* One row of one step. Gate values lie as the packed weights' columns do, [hidden / 16][gates][16]; state and
+ * scratch vectors have hidden rounded up to 16 floats. */
+typedef struct lnt_rnn_cell {
+    const float *input;    /* gate values from the input, biases included */
+    float *recurrent;      /* from the state. LSTM and RNN: the sum of both, input is not read */
+    float *h, *c;          /* the state, updated; c of LSTM only */
+    float *y;              /* [hidden]: the new h once more, or NULL */
+    float *reset;          /* GRU: reset gate * h */
+    const float *peephole; /* LSTM: NULL, or for i, o, f one after the other [hidden rounded up to 16] */
+    size_t hidden;
+    float clip; /* INFINITY: none */
+    lnt_activation f, g, h_act;
+    bool input_forget;        /* LSTM: f = 1 - i */
+    bool linear_before_reset; /* GRU */
+} lnt_rnn_cell;
+
+typedef void (*lnt_rnn_cell_fn)(const lnt_rnn_cell *cell);
+
 typedef struct lnt_gemm_kernels {
     unsigned tile_rows;   /* most rows of a tile at this level */
     unsigned depth_block; /* length of K after which a panel should be left to be used again */
     unsigned depthwise_pixels;
     lnt_tile_fn tile[LNT_TILE_ROWS_MAX + 1];           /* by rows, 1 .. tile_rows */
     lnt_depthwise_fn depthwise[LNT_TILE_ROWS_MAX + 1]; /* by pixels, 1 .. depthwise_pixels */
+    lnt_rnn_cell_fn rnn, lstm;
+    lnt_rnn_cell_fn gru_gates; /* makes z and r of recurrent, and reset */
+    lnt_rnn_cell_fn gru_state; /* the new h, from what gru_gates left */
 } lnt_gemm_kernels;
 
 extern const lnt_gemm_kernels lnt_gemm_scalar, lnt_gemm_avx2, lnt_gemm_neon;

@@ -249,6 +249,8 @@ static void depthwise_4(const lnt_depthwise *d)
     depthwise(d, 4);
 }
 
+#include "ops/rnn_cell.inc.h"
+
 const lnt_gemm_kernels LNT_SIMD_NAME(lnt_gemm) = {
     .tile_rows = TILE_ROWS,
     .depth_block = DEPTH_BLOCK,
@@ -259,4 +261,8 @@ const lnt_gemm_kernels LNT_SIMD_NAME(lnt_gemm) = {
     .tile = {NULL, tile_1, tile_2, tile_3, tile_4},
 #endif
     .depthwise = {NULL, depthwise_1, NULL, NULL, depthwise_4},
+    .rnn = rnn_cell,
+    .lstm = lstm_cell,
+    .gru_gates = gru_gates,
+    .gru_state = gru_state,
 };

@@ -95,6 +95,9 @@ OP(201, 1, Gemm, ONNX, "Gemm", 2, 3, 1, 1, IN0, gemm, gemm, 0, EPILOGUE)
 OP(202, 1, FusedMatMul, MICROSOFT, "FusedMatMul", 2, 2, 1, 1, IN0, matmul, matmul, 0, EPILOGUE)
 OP(203, 1, Conv, ONNX, "Conv", 2, 3, 1, 1, IN0, conv, conv, 0, CL | EPILOGUE)
 OP(204, 1, ConvTranspose, ONNX, "ConvTranspose", 2, 3, 1, 1, IN0, conv_transpose, conv_transpose, 0, CL | EPILOGUE)
+OP(205, 1, LSTM, ONNX, "LSTM", 3, 8, 0, 3, IN0, rnn, rnn, 0, 0)
+OP(206, 1, GRU, ONNX, "GRU", 3, 6, 0, 2, IN0, rnn, rnn, 0, 0)
+OP(207, 1, RNN, ONNX, "RNN", 3, 6, 0, 2, IN0, rnn, rnn, 0, 0)
 
 /* 300: reductions, normalisation, softmax, pooling, resize */
 OP(300, 1, ReduceSum, ONNX, "ReduceSum", 1, 2, 1, 1, IN0, reduce, reduce, V(1), 0)

@@ -62,6 +62,18 @@ static bool pack_conv(const lnt_node *node, const lnt_operand *w, bool transpose
     return true;
 }
 
+/* W or R of a recurrent layer: [directions, gates * hidden, K]. */
+static bool pack_gates(unsigned gates, const lnt_operand *w, lnt_packed *record)
+{
+    if (w->rank != 3 || w->dims[1] % gates)
+        return false;
+    *record = lnt_packed_panels(LNT_SOURCE_GATES, (uint32_t)w->dims[0], (uint32_t)w->dims[2],
+                                (uint32_t)w->dims[1] / gates);
+    record->layout = LNT_LAYOUT_GATES_F32;
+    record->gates = gates;
+    return true;
+}
+
 bool lnt_pack_wanted(const lnt_node *node, const lnt_operand *const *in, unsigned input, lnt_packed *record)
 {
     const unsigned own = node->n_in - node->n_program_in;
@@ -76,6 +88,9 @@ bool lnt_pack_wanted(const lnt_node *node, const lnt_operand *const *in, unsigne
     case LNT_ID_FusedMatMul: wanted = input == 1 && pack_matrix(node, o, record); break;
     case LNT_ID_Conv: wanted = input == 1 && pack_conv(node, o, false, record); break;
     case LNT_ID_ConvTranspose: wanted = input == 1 && pack_conv(node, o, true, record); break;
+    case LNT_ID_LSTM: wanted = (input == 1 || input == 2) && pack_gates(4, o, record); break;
+    case LNT_ID_GRU: wanted = (input == 1 || input == 2) && pack_gates(3, o, record); break;
+    case LNT_ID_RNN: wanted = (input == 1 || input == 2) && pack_gates(1, o, record); break;
     default: break;
     }
     return wanted && lnt_packed_bytes(record, &bytes);

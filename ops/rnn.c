@@ -1,0 +1,549 @@
+/* rnn.c — LSTM, GRU and RNN.
+ *
+ *   1. gates of all steps from the input: one product [steps * batch][input] * W, biases added
+ *   2. step by step: gates += h * R, then the cell
+ *
+ * Gates lie as the packed weights' columns do, [hidden / 16][gate][16], so that a cell finds the gates of 16
+ * units side by side. Directions and blocks of rows of the batch are independent: they are what threads
+ * share. */
+#include "base/checked.h"
+#include "ops/gemm_driver.h"
+#include "ops/widen.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { IN_X, IN_W, IN_R, IN_B, IN_LENGTHS, IN_H, IN_C, IN_P };
+
+/* ---- extents ---- */
+
+typedef struct extents {
+    int64_t steps, batch, input, hidden, directions, gates;
+    bool batch_first; /* layout 1 */
+} extents;
+
+static int64_t gates_of(const lnt_op *op)
+{
+    return op->id == LNT_ID_LSTM ? 4 : op->id == LNT_ID_GRU ? 3 : 1;
+}
+
+static lnt_status extents_of(const lnt_site *site, extents *e)
+{
+    const lnt_operand *x = site->in[IN_X], *w = site->in[IN_W], *r = site->in[IN_R];
+    if (x->rank != 3 || w->rank != 3 || r->rank != 3)
+        return LNT_SITE_FAIL(site, LNT_E_SHAPE, "X, W and R must have rank 3");
+    e->batch_first = lnt_attr_i(site->node, "layout", 0) != 0;
+    e->steps = x->dims[e->batch_first ? 1 : 0];
+    e->batch = x->dims[e->batch_first ? 0 : 1];
+    e->input = x->dims[2];
+    e->directions = w->dims[0];
+    e->gates = gates_of(site->node->op);
+    e->hidden = lnt_attr_i(site->node, "hidden_size", r->dims[2]);
+    return LNT_OK;
+}
+
+lnt_status lnt_shape_rnn(lnt_site *site)
+{
+    extents e;
+    LNT_TRY(extents_of(site, &e));
+    const int64_t y[4] = {e.steps, e.directions, e.batch, e.hidden},
+                  y_first[4] = {e.batch, e.steps, e.directions, e.hidden};
+    const int64_t last[3] = {e.directions, e.batch, e.hidden},
+                  last_first[3] = {e.batch, e.directions, e.hidden};
+    lnt_set_dims(site, 0, 4, e.batch_first ? y_first : y);
+    lnt_set_dims(site, 1, 3, e.batch_first ? last_first : last);
+    lnt_set_dims(site, 2, 3, e.batch_first ? last_first : last);
+    return LNT_OK;
+}
+
+/* ---- what a bound layer knows ---- */
+
+/* Activations and direction of one direction. */
+typedef struct direction {
+    bool reverse;
+    lnt_activation f, g, h;
+} direction;
+
+typedef struct rnn {
+    extents e;
+    size_t padded; /* hidden rounded up to 16 */
+    size_t row;    /* gate values of one row: gates * padded */
+    int64_t kind;  /* LNT_ID_LSTM, GRU or RNN */
+    direction direction[2];
+    float clip;
+    bool input_forget, linear_before_reset;
+    const lnt_gemm_kernels *kernels;
+    lnt_gemm_plan plan; /* of the product with W */
+    size_t b_offset[2];
+    bool pack_w, pack_r;
+    lnt_packed record_w, record_r;
+    size_t w_at, r_at, bias_at, gates_at, state_at; /* bytes into scratch memory */
+    size_t state_floats; /* of one row of one direction: h, c or reset, GRU's recurrent gates */
+    int64_t block_rows;  /* of the batch that go together */
+} rnn;
+
+/* ---- attributes ---- */
+
+static bool find_activation(const char *name, lnt_activation *out, bool *has_alpha, bool *has_beta)
+{
+#define X(ident, text, takes_alpha, takes_beta, alpha_default, beta_default)                                 \
+    if (strcmp(name, text) == 0) {                                                                           \
+        *out = (lnt_activation){LNT_ACT_##ident, alpha_default, beta_default};                               \
+        *has_alpha = takes_alpha;                                                                            \
+        *has_beta = takes_beta;                                                                              \
+        return true;                                                                                         \
+    }
+    LNT_ACTIVATION_LIST(X)
+#undef X
+    return false;
+}
+
+/* The activations of all directions; activation_alpha and _beta are used up by those that take them. */
+static lnt_status bind_activations(const lnt_site *site, rnn *m)
+{
+    static const char *const usual[][3] = {{"Tanh"}, {"Sigmoid", "Tanh"}, {"Sigmoid", "Tanh", "Tanh"}};
+    const unsigned per_direction = m->kind == LNT_ID_LSTM ? 3 : m->kind == LNT_ID_GRU ? 2 : 1;
+    const lnt_attr *names = lnt_attr_find(site->node, "activations");
+    const lnt_attr *alphas = lnt_attr_find(site->node, "activation_alpha");
+    const lnt_attr *betas = lnt_attr_find(site->node, "activation_beta");
+    const unsigned wanted = per_direction * (unsigned)m->e.directions;
+    unsigned alpha = 0, beta = 0;
+    if (names && (names->type != LNT_ATTR_STRINGS || names->count != wanted))
+        return LNT_SITE_FAIL(site, LNT_E_ARGUMENT, "activations must hold %u names", wanted);
+    for (unsigned i = 0; i < wanted; i++) {
+        const unsigned at = i % per_direction;
+        direction *d = &m->direction[i / per_direction];
+        lnt_activation *a = at == 0 ? &d->f : at == 1 ? &d->g : &d->h;
+        const char *name = names ? names->strings[i] : usual[per_direction - 1][at];
+        bool has_alpha, has_beta;
+        if (!find_activation(name, a, &has_alpha, &has_beta))
+            return LNT_SITE_FAIL(site, LNT_E_UNSUPPORTED, "activation %s is not implemented", name);
+        if (has_alpha && alphas && alpha < alphas->count)
+            a->alpha = alphas->f[alpha++];
+        if (has_beta && betas && beta < betas->count)
+            a->beta = betas->f[beta++];
+    }
+    return LNT_OK;
+}
+
+static lnt_status bind_attributes(lnt_site *site, rnn *m)
+{
+    const char *text = lnt_attr_s(site->node, "direction", "forward");
+    const bool both = strcmp(text, "bidirectional") == 0, reverse = strcmp(text, "reverse") == 0;
+    if (m->e.directions != (both ? 2 : 1))
+        return LNT_SITE_FAIL(site, LNT_E_SHAPE, "direction %s does not fit weights of %lld directions", text,
+                             (long long)m->e.directions);
+    m->direction[0].reverse = reverse;
+    m->direction[1].reverse = true;
+    m->clip = lnt_attr_f(site->node, "clip", 0.0f);
+    if (!(m->clip > 0.0f))
+        m->clip = INFINITY;
+    m->input_forget = lnt_attr_i(site->node, "input_forget", 0) != 0;
+    m->linear_before_reset = lnt_attr_i(site->node, "linear_before_reset", 0) != 0;
+    return bind_activations(site, m);
+}
+
+/* ---- run ---- */
+
+typedef struct rnn_call {
+    const rnn *m;
+    const lnt_step *step;
+    const float *r, *bias_r; /* bias_r: GRU's biases of the recurrent product, per direction */
+    const float *h0, *c0, *peephole;
+    const void *lengths;
+    float *y, *y_h, *y_c;
+    char *scratch;
+} rnn_call;
+
+static float *floats_at(const rnn_call *c, size_t at)
+{
+    return (float *)(void *)(c->scratch + at);
+}
+
+static void rows_of_input(const lnt_gemm_call *call, int64_t product, int64_t row, unsigned n, size_t k_begin,
+                          size_t k_end, float *gather, lnt_row_set *set)
+{
+    (void)k_begin, (void)k_end, (void)gather;
+    const rnn *m = call->plan->rows_arg;
+    const extents *e = &m->e;
+    set->gathered = false;
+    for (unsigned i = 0; i < n; i++) {
+        const int64_t at = row + i, step = at / e->batch, entry = at % e->batch;
+        set->a[i] = call->a + (e->batch_first ? entry * e->steps + step : at) * e->input;
+        set->out[i] = (product * call->plan->rows + at) * (int64_t)m->row;
+    }
+}
+
+/* Steps of entry b of the batch. */
+static int64_t length_of(const rnn_call *c, int64_t b)
+{
+    const int64_t steps = c->m->e.steps, n = c->lengths ? ((const int32_t *)c->lengths)[b] : steps;
+    return n < 0 ? 0 : n > steps ? steps : n;
+}
+
+/* Row of entry b in step t of direction d, counted in rows of hidden floats of output Y. */
+static int64_t y_row(const extents *e, int64_t t, int64_t d, int64_t b)
+{
+    return e->batch_first ? (b * e->steps + t) * e->directions + d : (t * e->directions + d) * e->batch + b;
+}
+
+static int64_t state_row(const extents *e, int64_t d, int64_t b)
+{
+    return e->batch_first ? b * e->directions + d : d * e->batch + b;
+}
+
+/* Rows of the batch that take part in a step. */
+typedef struct rows {
+    unsigned n;
+    const float *h[LNT_TILE_ROWS_MAX], *reset[LNT_TILE_ROWS_MAX];
+    float *gates[LNT_TILE_ROWS_MAX];
+    lnt_rnn_cell cell[LNT_TILE_ROWS_MAX];
+} rows;
+
+/* gates (+)= a * panels [first, first + columns / 16) of every block of 16 units of R. */
+static void recur(const rnn_call *c, int64_t d, const rows *set, const float *const *a, size_t first,
+                  size_t columns, bool accumulate)
+{
+    static const ptrdiff_t no_offset = 0;
+    const rnn *m = c->m;
+    const size_t hidden = (size_t)m->e.hidden, panel = hidden * LNT_PANEL;
+    const size_t blocks = columns == m->row ? 1 : m->padded / LNT_PANEL;
+    const size_t block = (size_t)m->e.gates * LNT_PANEL; /* columns of 16 units */
+    for (size_t i = 0; i < blocks; i++) {
+        float *out[LNT_TILE_ROWS_MAX];
+        const size_t at = i * block + first * LNT_PANEL;
+        for (unsigned row = 0; row < set->n; row++)
+            out[row] = set->gates[row] + at;
+        const lnt_tile tile = {.a = a,
+                               .c = out,
+                               .tap_offset = &no_offset,
+                               .taps = 1,
+                               .depth = hidden,
+                               .b = c->r + (size_t)d * m->row * hidden +
+                                    (i * (size_t)m->e.gates + first) * panel,
+                               .b_row = LNT_PANEL,
+                               .b_panel = panel,
+                               .columns = columns,
+                               .bias = c->bias_r ? c->bias_r + (size_t)d * m->row + at : NULL,
+                               .scale = 1.0f,
+                               .low = -INFINITY,
+                               .high = INFINITY,
+                               .accumulate = accumulate};
+        m->kernels->tile[set->n](&tile);
+    }
+}
+
+static void each_cell(rows *set, lnt_rnn_cell_fn fn)
+{
+    for (unsigned i = 0; i < set->n; i++)
+        fn(&set->cell[i]);
+}
+
+static void advance(const rnn_call *c, int64_t d, rows *set)
+{
+    const rnn *m = c->m;
+    const lnt_gemm_kernels *kernels = m->kernels;
+    if (m->kind != LNT_ID_GRU) {
+        recur(c, d, set, set->h, 0, m->row, true);
+        each_cell(set, m->kind == LNT_ID_LSTM ? kernels->lstm : kernels->rnn);
+        return;
+    }
+    if (m->linear_before_reset) {
+        recur(c, d, set, set->h, 0, m->row, false);
+        each_cell(set, kernels->gru_gates);
+    } else {
+        recur(c, d, set, set->h, 0, 2 * LNT_PANEL, false);
+        each_cell(set, kernels->gru_gates);
+        recur(c, d, set, set->reset, 2, LNT_PANEL, false);
+    }
+    each_cell(set, kernels->gru_state);
+}
+
+/* State of entry b: h, then c (LSTM) or reset and gates (GRU). */
+static float *state_of(const rnn_call *c, int64_t d, int64_t b)
+{
+    const rnn *m = c->m;
+    return floats_at(c, m->state_at) + (size_t)(d * m->e.batch + b) * m->state_floats;
+}
+
+static void begin_state(const rnn_call *c, int64_t d, int64_t b)
+{
+    const rnn *m = c->m;
+    const size_t hidden = (size_t)m->e.hidden, from = (size_t)state_row(&m->e, d, b) * hidden;
+    float *state = state_of(c, d, b);
+    memset(state, 0, 2 * m->padded * sizeof *state);
+    if (c->h0)
+        memcpy(state, c->h0 + from, hidden * sizeof *state);
+    if (c->c0)
+        memcpy(state + m->padded, c->c0 + from, hidden * sizeof *state);
+}
+
+static void end_state(const rnn_call *c, int64_t d, int64_t b)
+{
+    const rnn *m = c->m;
+    const size_t hidden = (size_t)m->e.hidden, to = (size_t)state_row(&m->e, d, b) * hidden;
+    const float *state = state_of(c, d, b);
+    if (c->y_h)
+        memcpy(c->y_h + to, state, hidden * sizeof *state);
+    if (c->y_c)
+        memcpy(c->y_c + to, state + m->padded, hidden * sizeof *state);
+    for (int64_t t = length_of(c, b); c->y && t < m->e.steps; t++)
+        memset(c->y + (size_t)y_row(&m->e, t, d, b) * hidden, 0, hidden * sizeof *state);
+}
+
+static void add_row(const rnn_call *c, int64_t d, int64_t b, int64_t t, rows *set)
+{
+    const rnn *m = c->m;
+    const direction *way = &m->direction[d];
+    float *state = state_of(c, d, b);
+    float *input = floats_at(c, m->gates_at) + (size_t)((d * m->e.steps + t) * m->e.batch + b) * m->row;
+    const unsigned n = set->n++;
+    set->h[n] = state;
+    set->reset[n] = state + m->padded;
+    set->gates[n] = m->kind == LNT_ID_GRU ? state + 2 * m->padded : input;
+    set->cell[n] = (lnt_rnn_cell){.input = input,
+                                  .recurrent = set->gates[n],
+                                  .h = state,
+                                  .c = state + m->padded,
+                                  .y = c->y ? c->y + y_row(&m->e, t, d, b) * m->e.hidden : NULL,
+                                  .reset = state + m->padded,
+                                  .peephole = c->peephole ? c->peephole + (size_t)d * 3 * m->padded : NULL,
+                                  .hidden = (size_t)m->e.hidden,
+                                  .clip = m->clip,
+                                  .f = way->f,
+                                  .g = way->g,
+                                  .h_act = way->h,
+                                  .input_forget = m->input_forget,
+                                  .linear_before_reset = m->linear_before_reset};
+}
+
+/* Item: one direction of one block of rows, all steps. */
+static lnt_status run_blocks(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+{
+    (void)thread;
+    const rnn_call *c = arg;
+    const rnn *m = c->m;
+    const int64_t blocks = (m->e.batch + m->block_rows - 1) / m->block_rows;
+    for (int64_t item = begin; item < end; item++) {
+        const int64_t d = item / blocks, first = item % blocks * m->block_rows;
+        const int64_t stop = first + m->block_rows < m->e.batch ? first + m->block_rows : m->e.batch;
+        for (int64_t b = first; b < stop; b++)
+            begin_state(c, d, b);
+        for (int64_t step = 0; step < m->e.steps; step++) {
+            rows set;
+            set.n = 0;
+            for (int64_t b = first; b < stop; b++) {
+                const int64_t n = length_of(c, b);
+                if (step < n)
+                    add_row(c, d, b, m->direction[d].reverse ? n - 1 - step : step, &set);
+            }
+            if (set.n == 0)
+                break;
+            advance(c, d, &set);
+            LNT_TRY(lnt_cancelled(k));
+        }
+        for (int64_t b = first; b < stop; b++)
+            end_state(c, d, b);
+    }
+    return LNT_OK;
+}
+
+/* Element of the padded, interleaved gates that gate g of unit n goes to. */
+static size_t gate_place(const rnn *m, size_t g, size_t n)
+{
+    return (n / LNT_PANEL * (size_t)m->e.gates + g) * LNT_PANEL + n % LNT_PANEL;
+}
+
+/* Wb + Rb into input[], for all directions; but GRU's Rb goes to recurrent[]. */
+static void lay_out_bias(const rnn *m, const float *b, float *input, float *recurrent)
+{
+    const size_t hidden = (size_t)m->e.hidden, gates = (size_t)m->e.gates;
+    for (size_t d = 0; d < (size_t)m->e.directions; d++, b += 2 * gates * hidden)
+        for (size_t g = 0; g < gates; g++)
+            for (size_t n = 0; n < hidden; n++) {
+                const size_t to = d * m->row + gate_place(m, g, n);
+                const float w = b[g * hidden + n], r = b[(gates + g) * hidden + n];
+                input[to] = recurrent ? w : w + r;
+                if (recurrent)
+                    recurrent[to] = r;
+            }
+}
+
+static void lay_out_peephole(const rnn *m, const float *p, float *to)
+{
+    const size_t hidden = (size_t)m->e.hidden;
+    for (size_t i = 0; i < 3 * (size_t)m->e.directions; i++)
+        memcpy(to + i * m->padded, p + i * hidden, hidden * sizeof *to);
+}
+
+static lnt_status packed(lnt_kernel *k, const rnn_call *c, bool pack, const lnt_packed *record, size_t at,
+                         const float **weights)
+{
+    if (!pack)
+        return LNT_OK;
+    float *to = floats_at(c, at);
+    LNT_TRY(lnt_gemm_pack(k, record, *weights, to));
+    *weights = to;
+    return LNT_OK;
+}
+
+static lnt_status run_rnn(lnt_kernel *k, const lnt_step *s)
+{
+    const rnn *m = s->params;
+    const float *w = lnt_in(k, s, IN_W), *b = lnt_in(k, s, IN_B), *p = lnt_in(k, s, IN_P);
+    rnn_call c = {.m = m,
+                  .step = s,
+                  .r = lnt_in(k, s, IN_R),
+                  .h0 = lnt_in(k, s, IN_H),
+                  .c0 = lnt_in(k, s, IN_C),
+                  .lengths = lnt_in(k, s, IN_LENGTHS),
+                  .y = lnt_out(k, s, 0),
+                  .y_h = lnt_out(k, s, 1),
+                  .y_c = lnt_out(k, s, 2),
+                  .scratch = lnt_scratch(k, s)};
+    const size_t all_gates = (size_t)m->e.directions * m->row;
+    float *bias = floats_at(&c, m->bias_at), *bias_r = bias + all_gates, *peephole = bias_r + all_gates;
+    if (b) {
+        memset(bias, 0, 2 * all_gates * sizeof *bias);
+        lay_out_bias(m, b, bias, m->kind == LNT_ID_GRU ? bias_r : NULL);
+        c.bias_r = m->kind == LNT_ID_GRU ? bias_r : NULL;
+    }
+    if (p) {
+        memset(peephole, 0, 3 * (size_t)m->e.directions * m->padded * sizeof *peephole);
+        lay_out_peephole(m, p, peephole);
+        c.peephole = peephole;
+    }
+    LNT_TRY(packed(k, &c, m->pack_w, &m->record_w, m->w_at, &w));
+    LNT_TRY(packed(k, &c, m->pack_r, &m->record_r, m->r_at, &c.r));
+    const lnt_gemm_call call = {.plan = &m->plan,
+                                .step = s,
+                                .a = lnt_in(k, s, IN_X),
+                                .b = w,
+                                .b_offset = m->b_offset,
+                                .c = floats_at(&c, m->gates_at),
+                                .bias = b ? bias : NULL,
+                                .bias_product = m->row,
+                                .gather = c.scratch};
+    LNT_TRY(lnt_gemm_run(k, &call));
+    const int64_t items = m->e.directions * ((m->e.batch + m->block_rows - 1) / m->block_rows);
+    return items == 1 ? run_blocks(k, &c, 0, 1, 0) : lnt_parallel(k, items, 1, run_blocks, &c);
+}
+
+/* ---- bind ---- */
+
+/* Is input i, if it is there, of these extents? A negative count ends them. */
+static lnt_status check_input(const lnt_site *site, unsigned i, const char *name, int64_t a, int64_t b,
+                              int64_t c)
+{
+    const lnt_operand *o = lnt_input(site, i);
+    const int64_t want[3] = {a, b, c};
+    bool fits = true;
+    for (unsigned d = 0; o && d < 3; d++)
+        fits &= want[d] < 0 ? o->rank == d || want[d - 1] < 0 : d < o->rank && o->dims[d] == want[d];
+    return fits ? LNT_OK : LNT_SITE_FAIL(site, LNT_E_SHAPE, "the extents of %s do not fit the others", name);
+}
+
+static lnt_status check_inputs(const lnt_site *site, const extents *e)
+{
+    const int64_t d = e->directions, h = e->hidden, first = e->batch_first ? e->batch : d;
+    const int64_t second = e->batch_first ? d : e->batch;
+    if (h < 1 || d < 1 || d > 2)
+        return LNT_SITE_FAIL(site, LNT_E_SHAPE, "%lld directions of %lld units are not possible",
+                             (long long)d, (long long)h);
+    LNT_TRY(check_input(site, IN_W, "W", d, e->gates * h, e->input));
+    LNT_TRY(check_input(site, IN_R, "R", d, e->gates * h, h));
+    LNT_TRY(check_input(site, IN_B, "B", d, 2 * e->gates * h, -1));
+    LNT_TRY(check_input(site, IN_LENGTHS, "sequence_lens", e->batch, -1, -1));
+    LNT_TRY(check_input(site, IN_H, "initial_h", first, second, h));
+    LNT_TRY(check_input(site, IN_C, "initial_c", first, second, h));
+    LNT_TRY(check_input(site, IN_P, "P", d, 3 * h, -1));
+    const lnt_operand *lengths = lnt_input(site, IN_LENGTHS);
+    if (lengths && lengths->dtype != LNT_INT32)
+        return LNT_SITE_FAIL(site, LNT_E_TYPE, "sequence_lens must be int32");
+    return LNT_OK;
+}
+
+/* Room in scratch memory; *total stays a multiple of 64. */
+static size_t reserve(size_t *total, size_t bytes)
+{
+    const size_t at = *total;
+    *total += lnt_round_up(bytes, LNT_ALIGN);
+    return at;
+}
+
+static lnt_status bind_weights(lnt_site *site, unsigned input, const rnn *m, bool *pack, lnt_packed *record,
+                               size_t *at, size_t *scratch)
+{
+    const lnt_operand *w = site->in[input];
+    size_t bytes;
+    *pack = !w->packed;
+    if (w->packed)
+        return LNT_OK;
+    *record = lnt_packed_panels(LNT_SOURCE_GATES, (uint32_t)m->e.directions, (uint32_t)w->dims[2],
+                                (uint32_t)m->e.hidden);
+    record->layout = LNT_LAYOUT_GATES_F32;
+    record->gates = (uint32_t)m->e.gates;
+    if (!lnt_packed_bytes(record, &bytes))
+        return LNT_SITE_FAIL(site, LNT_E_LIMIT, "the weights are too large");
+    *at = reserve(scratch, bytes);
+    return LNT_OK;
+}
+
+static void bind_product(const lnt_site *site, rnn *m)
+{
+    static const ptrdiff_t no_offset = 0;
+    lnt_gemm_plan *plan = &m->plan;
+    plan->kernels = m->kernels = site->kernels->gemm;
+    plan->rows_of = rows_of_input;
+    plan->rows_arg = m;
+    plan->products = m->e.directions;
+    plan->rows = m->e.steps * m->e.batch;
+    plan->columns = m->row;
+    plan->taps = 1;
+    plan->depth = (size_t)m->e.input;
+    plan->tap_offset = &no_offset;
+    plan->b_row = LNT_PANEL;
+    plan->b_panel = plan->depth * LNT_PANEL;
+    plan->scale = 1.0f;
+    plan->low = -INFINITY;
+    plan->high = INFINITY;
+    lnt_gemm_plan_blocks(plan);
+    m->b_offset[1] = m->row * plan->depth;
+}
+
+static lnt_status bind_float(lnt_site *site, const extents *e)
+{
+    rnn *m = lnt_bind_params(site, sizeof *m);
+    size_t scratch = 0;
+    if (!m)
+        return LNT_E_MEMORY;
+    m->e = *e;
+    m->kind = site->node->op->id;
+    m->padded = lnt_round_up((size_t)e->hidden, LNT_PANEL);
+    m->row = (size_t)e->gates * m->padded;
+    LNT_TRY(bind_attributes(site, m));
+    bind_product(site, m);
+    LNT_TRY(bind_weights(site, IN_W, m, &m->pack_w, &m->record_w, &m->w_at, &scratch));
+    LNT_TRY(bind_weights(site, IN_R, m, &m->pack_r, &m->record_r, &m->r_at, &scratch));
+    const size_t directions = (size_t)e->directions, entries = directions * (size_t)e->batch;
+    m->bias_at = reserve(&scratch, directions * (2 * m->row + 3 * m->padded) * sizeof(float));
+    m->gates_at = reserve(&scratch, entries * (size_t)e->steps * m->row * sizeof(float));
+    m->state_floats = 2 * m->padded + (m->kind == LNT_ID_GRU ? m->row : 0);
+    m->state_at = reserve(&scratch, entries * m->state_floats * sizeof(float));
+    const int64_t tile = m->kernels->tile_rows, blocks = (e->batch + tile - 1) / tile;
+    m->block_rows = blocks > 0 ? (e->batch + blocks - 1) / blocks : 1;
+    lnt_bind_scratch(site, scratch);
+    site->step->run = run_rnn;
+    return LNT_OK;
+}
+
+lnt_status lnt_bind_rnn(lnt_site *site)
+{
+    extents e;
+    LNT_TRY(extents_of(site, &e));
+    LNT_TRY(check_inputs(site, &e));
+    if (lnt_site_real_type(site) != LNT_FLOAT)
+        return lnt_bind_unsupported_type(site, (lnt_dtype)site->in[IN_X]->dtype);
+    LNT_TRY(bind_float(site, &e));
+    return lnt_bind_widened(site, ~(1u << IN_LENGTHS), ~0u);
+}
