@@ -295,6 +295,18 @@ static lnt_status check_sharing(const lnt_file *f, lnt_error *err)
     return LNT_OK;
 }
 
+/* A program reads all its operands. */
+static lnt_status check_program_operands(const lnt_file *f, lnt_error *err)
+{
+    for (uint32_t i = 0; i < f->n_nodes; i++) {
+        const lnt_rec_node *n = &f->nodes[i];
+        for (unsigned k = n->n_in - n->n_program_in; k < n->n_in; k++)
+            LNT_CHECK_RECORD(f->operands[n->first_operand + k] != LNT_FILE_NONE, err, "nodes", i,
+                             "an operand of its program is skipped");
+    }
+    return LNT_OK;
+}
+
 static bool is_packed(const lnt_file *f, uint32_t value)
 {
     const uint32_t constant = f->values[value].constant;
@@ -459,6 +471,7 @@ lnt_status lnt_verify_records(const lnt_file *f, lnt_error *err)
     for (uint32_t i = 0; i < f->n_subgraphs; i++)
         LNT_TRY(check_subgraph(f, i, err));
     LNT_TRY(check_sharing(f, err));
+    LNT_TRY(check_program_operands(f, err));
     LNT_TRY(check_attrs(f, err));
     LNT_TRY(check_subgraph_operands(f, err));
     LNT_TRY(check_model_operands(f, err));

@@ -153,10 +153,33 @@ void lnt_map_extents(lnt_map *m, const lnt_operand *const *in, unsigned n_in, co
         m->rows *= m->dims[d];
 }
 
+/* Does o broadcast to out? Other results must have out's very extents. */
+static bool fits(const lnt_operand *o, const lnt_operand *out, bool result)
+{
+    if (o->rank > out->rank || (result && o->rank != out->rank))
+        return false;
+    for (unsigned d = 0, missing = out->rank - o->rank; d < o->rank; d++)
+        if (o->dims[d] != out->dims[d + missing] && (result || o->dims[d] != 1))
+            return false;
+    return true;
+}
+
+/* No shape rule has seen an epilogue's operands: whether they fit the result is found here. */
+static lnt_status check_operands(lnt_site *site, const lnt_program *p, const lnt_operand *const *in,
+                                 const lnt_operand *const *out)
+{
+    for (unsigned i = 0; i < (unsigned)p->n_in + p->n_out; i++)
+        if (!fits(i < p->n_in ? in[i] : out[i - p->n_in], out[0], i >= p->n_in))
+            return LNT_SITE_FAIL(site, LNT_E_SHAPE,
+                                 "operand %u of its elementwise program does not fit the result", i);
+    return LNT_OK;
+}
+
 lnt_status lnt_map_make(lnt_site *site, const lnt_program *p, const lnt_operand *const *in,
                         const lnt_operand *const *out, lnt_map *m)
 {
     const unsigned tile = p->epilogue ? 1 : 0;
+    LNT_TRY(check_operands(site, p, in, out));
     lnt_map_extents(m, in, p->n_in, out, p->n_out, p->epilogue);
     for (unsigned i = 0; i < m->n_in + m->n_out; i++) {
         const bool mask = i >= m->n_in ? lnt_program_result_type(p, i - m->n_in) == LNT_BOOL

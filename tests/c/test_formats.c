@@ -348,6 +348,7 @@ static void hostile_nodes_and_attributes(void **state)
     HOSTILE(s.nodes[2].n_attrs = 9, "nodes section, record 2: its attributes");
     HOSTILE((s.nodes[3].n_attrs = 1, s.nodes[3].first_attr = 3), "share attributes");
     HOSTILE(s.nodes[0].n_program_in = 4, "feed its program");
+    HOSTILE(s.operands[s.nodes[0].first_operand + 2] = LNT_FILE_NONE, "program is skipped");
     HOSTILE(s.nodes[0].program = 1, "program 1 is not there");
     HOSTILE(s.nodes[0].program = LNT_FILE_NONE, "no program");
     HOSTILE(s.nodes[0].flags = 2, "reserved");

@@ -1,0 +1,194 @@
+/* test_tamper.c — a file changed on purpose, its hashes repaired, is refused or computes wrong numbers; it
+ * never crashes, hangs or reads outside (run it with SAN=-fsanitize=address,undefined). Run from the top of
+ * the tree.
+ *
+ *   TAMPER_TRIALS=N    trials for each model (300)
+ *   TAMPER_FIRST=N     number of the first one; each trial's changes follow from its number alone
+ *   TAMPER_VERBOSE=1   names each trial before it starts */
+#include "convert/convert.h"
+#include "formats/lnt_file.h"
+#include "runtime/linnet.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+typedef struct image {
+    uint8_t *bytes;
+    size_t size;
+} image;
+
+static unsigned setting(const char *name, unsigned otherwise)
+{
+    const char *text = getenv(name);
+    return text ? (unsigned)strtoul(text, NULL, 10) : otherwise;
+}
+
+static image convert(const char *path)
+{
+    const lnt_convert_options options = {.opt = LNT_OPT_ALL};
+    lnt_report report;
+    lnt_error err = {0};
+    void *bytes = NULL;
+    image file = {0};
+    lnt_report_init(&report);
+    if (lnt_convert_file(path, &options, &report, &bytes, &file.size, &err) != LNT_OK)
+        fail_msg("%s: %s", path, err.message);
+    lnt_report_free(&report);
+    file.bytes = bytes;
+    return file;
+}
+
+/* ---- running what may be nonsense ---- */
+
+enum { OPEN_EXTENT = 3, INPUT_BYTES = 1 << 16 };
+
+/* Input i in `memory`, open extents taken as OPEN_EXTENT. */
+static lnt_status feed(lnt_model *m, lnt_session *s, uint32_t i, void *memory, lnt_error *err)
+{
+    lnt_value_info info;
+    LNT_TRY(lnt_model_input(m, i, &info));
+    lnt_tensor t = {.dtype = info.dtype, .rank = info.rank > LNT_MAX_RANK ? 1 : info.rank, .data = memory};
+    size_t bytes = lnt_dtype_size(t.dtype);
+    for (uint32_t k = 0; k < t.rank; k++) {
+        t.dims[k] = info.dims[k] < 0 ? OPEN_EXTENT : info.dims[k];
+        if (t.dims[k] > INPUT_BYTES || (bytes *= (size_t)t.dims[k]) > INPUT_BYTES)
+            return LNT_E_LIMIT;
+    }
+    t.bytes = bytes;
+    return lnt_set_input(s, i, &t, err);
+}
+
+/* Sum of all output bytes, so that each is read. */
+static uint64_t read_outputs(lnt_model *m, lnt_session *s)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < lnt_model_output_count(m); i++) {
+        lnt_tensor t;
+        if (lnt_get_output(s, i, &t, NULL) == LNT_OK && t.data)
+            for (size_t k = 0; k < t.bytes; k++)
+                sum += ((const uint8_t *)t.data)[k];
+    }
+    return sum;
+}
+
+static lnt_status run_model(lnt_model *m, lnt_error *err)
+{
+    enum { MEMORY = 64 << 20, DEADLINE_US = 200000, RUNS = 2 };
+    static _Alignas(64) uint8_t zeros[INPUT_BYTES];
+    const lnt_session_options options = {
+        .struct_bytes = sizeof options, .threads = 1, .memory_limit = MEMORY};
+    lnt_session *s = NULL;
+    lnt_status status = lnt_session_create(m, &options, &s, err);
+    for (uint32_t i = 0; status == LNT_OK && i < lnt_model_input_count(m); i++)
+        status = feed(m, s, i, zeros, err);
+    for (unsigned run = 0; status == LNT_OK && run < RUNS; run++) {
+        lnt_set_deadline(s, DEADLINE_US);
+        status = lnt_run(s, err);
+        if (status == LNT_OK)
+            (void)read_outputs(m, s);
+    }
+    lnt_session_destroy(&s);
+    return status;
+}
+
+static lnt_status open_and_run(const image *file, lnt_error *err)
+{
+    lnt_model *m = NULL;
+    const lnt_model_options options = {.struct_bytes = sizeof options};
+    lnt_status status = lnt_model_from_memory(file->bytes, file->size, &options, &m, err);
+    if (status == LNT_OK)
+        status = run_model(m, err);
+    lnt_model_close(&m);
+    return status;
+}
+
+/* ---- changes ---- */
+
+static uint32_t next_random(uint64_t *seed)
+{
+    *seed = *seed * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(*seed >> 33);
+}
+
+/* One number of a section other than the tensors, all sections alike, becomes another: a near one, a small
+ * one, an extreme. */
+static void change(image *file, uint64_t *seed)
+{
+    static const uint8_t widths[] = {1, 2, 4, 4, 8};
+    const lnt_rec_header *h = (const lnt_rec_header *)file->bytes;
+    const lnt_rec_section *table = (const lnt_rec_section *)(file->bytes + sizeof *h);
+    const lnt_rec_section *s = &table[next_random(seed) % h->n_sections];
+    const unsigned width = widths[next_random(seed) % sizeof widths];
+    if (s->kind == LNT_SECTION_TENSORS || s->kind == LNT_SECTION_STRINGS || s->bytes < width)
+        return;
+    uint8_t *at = file->bytes + s->offset + next_random(seed) % (s->bytes / width) * width;
+    uint64_t value = 0, before;
+    memcpy(&value, at, width);
+    before = value;
+    switch (next_random(seed) % 6) {
+    case 0: value += 1; break;
+    case 1: value -= 1; break;
+    case 2: value = next_random(seed) % 16; break;
+    case 3: value = UINT64_MAX; break;
+    case 4: value ^= UINT64_C(1) << next_random(seed) % (8 * width); break;
+    case 5: value = UINT64_MAX / 2 >> (64 - 8 * width); break;
+    }
+    memcpy(at, &value, width);
+    if (setting("TAMPER_VERBOSE", 0))
+        print_message("  %s + %#tx: %#llx becomes %#llx (%u bytes)\n", lnt_section_text(s->kind),
+                      at - (file->bytes + s->offset), (unsigned long long)before, (unsigned long long)value,
+                      width);
+}
+
+static bool try_once(const image *file, unsigned trial)
+{
+    image copy = {lnt_alloc(&lnt_malloc_allocator, file->size, NULL), file->size};
+    uint64_t seed = trial;
+    lnt_error err = {0};
+    assert_non_null(copy.bytes);
+    memcpy(copy.bytes, file->bytes, file->size);
+    for (unsigned n = 1 + next_random(&seed) % 2; n > 0; n--)
+        change(&copy, &seed);
+    assert_int_equal(lnt_file_rehash(copy.bytes, copy.size, &err), LNT_OK);
+    const lnt_status status = open_and_run(&copy, &err);
+    if (status == LNT_E_INTERNAL || (status != LNT_OK && status != LNT_E_LIMIT && !err.message[0]))
+        fail_msg("trial %u: status %d \"%s\"", trial, status, err.message);
+    lnt_free(&lnt_malloc_allocator, copy.bytes);
+    return status == LNT_OK;
+}
+
+static void tampered_model_is_safe(void **state)
+{
+    const char *name = *state;
+    char path[64];
+    lnt_error err = {0};
+    snprintf(path, sizeof path, "tests/data/models/%s.onnx", name);
+    image file = convert(path);
+    if (open_and_run(&file, &err) != LNT_OK)
+        fail_msg("%s", err.message);
+    const unsigned first = setting("TAMPER_FIRST", 1), n = setting("TAMPER_TRIALS", 300);
+    unsigned ran = 0;
+    for (unsigned trial = first; trial < first + n; trial++) {
+        if (setting("TAMPER_VERBOSE", 0))
+            print_message("%s: trial %u\n", name, trial);
+        ran += try_once(&file, trial);
+    }
+    print_message("%s: %u of %u changed files ran\n", name, ran, n);
+    lnt_free(&lnt_malloc_allocator, file.bytes);
+}
+
+int main(void)
+{
+#define MODEL(name)                                                                                          \
+    {                                                                                                        \
+#name, tampered_model_is_safe, NULL, NULL, (void *)(uintptr_t) #name                                 \
+    }
+    const struct CMUnitTest tests[] = {MODEL(image), MODEL(sequence), MODEL(shapes), MODEL(control),
+                                       MODEL(attention)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
