@@ -302,7 +302,7 @@ static lnt_status check_counts(lnt_importer *im, const lnt_inode *n, const lnt_o
     if (n->n_out < op->out_min || (op->out_max != 255 && n->n_out > op->out_max))
         return lnt_import_unsupported(im, n, "has %u outputs, not %u to %u", n->n_out, op->out_min,
                                       op->out_max);
-    for (unsigned i = 0; i < op->in_min; i++)
+    for (unsigned i = 0; i < op->in_min && op->id != LNT_ID_Loop; i++) /* Loop's first two may be skipped */
         if (n->in[i] == LNT_NONE)
             return lnt_import_unsupported(im, n, "input %u is required", i);
     *fine = true;

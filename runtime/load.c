@@ -124,7 +124,7 @@ static lnt_status check_counts(const lnt_node *n, lnt_error *err)
                 "node %s: operands of an elementwise program, but no program", n->name);
     LNT_REQUIRE(!n->program || op->flags & (LNT_OP_EPILOGUE | LNT_OP_ELEMENTWISE), err, LNT_E_FILE,
                 "node %s: %s cannot carry an elementwise program", n->name, op->name);
-    for (unsigned i = 0; i < op->in_min; i++)
+    for (unsigned i = 0; i < op->in_min && op->id != LNT_ID_Loop; i++) /* Loop's first two may be skipped */
         LNT_REQUIRE(n->in[i] != LNT_NONE, err, LNT_E_FILE, "node %s: %s lacks input %u", n->name, op->name, i);
     return LNT_OK;
 }

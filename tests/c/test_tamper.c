@@ -188,7 +188,6 @@ int main(void)
     {                                                                                                        \
 #name, tampered_model_is_safe, NULL, NULL, (void *)(uintptr_t) #name                                 \
     }
-    const struct CMUnitTest tests[] = {MODEL(image), MODEL(sequence), MODEL(shapes), MODEL(control),
-                                       MODEL(attention)};
+    const struct CMUnitTest tests[] = {MODEL(image), MODEL(shapes), MODEL(control), MODEL(attention)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
