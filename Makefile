@@ -172,8 +172,8 @@ $(PYTHON):
 # ---- tests ----
 
 ifeq ($(BOARD),)
-check: all  ## style, unit tests and a quick suite: before every commit
-	$(Q)python3 tests/stages.py check
+check: deps-test  ## style, unit tests and a quick suite: before every commit
+	$(Q)$(PYTHON) tests/stages.py check
 
 test: deps-test  ## every stage, with the time it took (at most 35 minutes on 2 cores)
 	$(Q)$(PYTHON) tests/stages.py test

@@ -1,3 +1,4 @@
+/* cpu.c — which instruction-set levels this CPU has. */
 #include "base/cpu.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* error.c — stating failures, and the texts of statuses and element types. */
 #include "base/error.h"
 
 #include <stdarg.h>

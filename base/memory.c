@@ -1,3 +1,4 @@
+/* memory.c — allocators, bumps and growing arrays. */
 #include "base/memory.h"
 
 #include "base/checked.h"

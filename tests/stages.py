@@ -1,0 +1,112 @@
+#!/usr/bin/env python3
+"""stages.py check|test|long: runs the stages of the test suite one after another, prints what each counted and how
+long it took, and ends with the totals. Each stage's whole output is in build/logs/STAGE.txt; the end of it is
+printed if the stage fails."""
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+LOGS = ROOT / "build" / "logs"
+PYTEST = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=short"]
+SANITIZE = ["BUILD=build/asan", "SAN=-fsanitize=address,undefined -fno-sanitize-recover=undefined"]
+JOBS = f"-j{os.cpu_count() or 1}"
+# A make that runs this must not lend its flags and variables to the makes below.
+ENVIRONMENT = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES")}
+TAIL = 60
+
+
+def make(*words):
+    return ["make", "--no-print-directory", JOBS, *words]
+
+
+def board(name):
+    return (f"board {name}", make(f"BOARD={name}", "test"))
+
+
+BUILD = ("build", make("all"))
+STYLE = ("style", [sys.executable, "tests/style.py"])
+UNIT = ("unit", make("unit"))
+
+# (name, command); the counts are read from what the command prints.
+STAGES = {
+    "check": [
+        BUILD,
+        STYLE,
+        UNIT,
+        ("kernels", ["build/linnet", "doctor"]),
+        ("suite", [*PYTEST, "tests/python/test_suite.py", "-k", "test_suite and optimised"]),
+    ],
+    "test": [
+        BUILD,
+        STYLE,
+        UNIT,
+        ("unit, sanitized", make("unit", *SANITIZE)),
+        ("kernels", ["build/linnet", "doctor"]),
+        ("python", [*PYTEST, "tests/python"]),
+        board("generic-arm64"),
+        board("rpi-zero"),
+        board("s390x"),
+    ],
+}
+STAGES["long"] = [
+    *STAGES["test"],
+    ("build, clang", make("all", "unit", "CC=clang", "BUILD=build/clang")),
+    ("program, sanitized", make("all", *SANITIZE)),
+    ("suite, sanitized", ["env", "LINNET=build/asan/linnet", *PYTEST, "tests/python/test_suite.py"]),
+    ("models, sanitized", ["env", "LINNET=build/asan/linnet", *PYTEST, "tests/python/test_models.py"]),
+    board("generic-armhf"),
+]
+
+
+def count(text, code):
+    """(passed, failed, skipped): pytest's, cmocka's and our own closing lines; a stage without any counts as one."""
+    passed = failed = skipped = 0
+    for line in text.split("\n"):
+        cmocka = re.match(r"\[  (PASSED|FAILED)  \] (\d+) test", line)
+        if cmocka:
+            passed += int(cmocka[2]) if cmocka[1] == "PASSED" else 0
+            failed += int(cmocka[2]) if cmocka[1] == "FAILED" else 0
+        elif re.match(r"(=+ )?\d+ (passed|failed|skipped|error)", line):
+            found = {word: int(n) for n, word in re.findall(r"(\d+) (passed|failed|skipped|error)", line)}
+            passed += found.get("passed", 0)
+            failed += found.get("failed", 0) + found.get("error", 0)
+            skipped += found.get("skipped", 0)
+    if code != 0 and not failed:
+        failed = 1
+    if code == 0 and not passed + failed + skipped:
+        passed = 1
+    return passed, failed, skipped
+
+
+def run(name, command):
+    log = LOGS / (re.sub(r"\W+", "-", name) + ".txt")
+    with open(log, "w") as out:
+        code = subprocess.run(command, cwd=ROOT, stdout=out, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
+                              env=ENVIRONMENT).returncode
+    text = log.read_text(errors="replace")
+    counts = count(text, code)
+    if counts[1]:
+        print("\n".join(f"    {line}" for line in text.rstrip().split("\n")[-TAIL:]))
+    return counts
+
+
+def main():
+    LOGS.mkdir(parents=True, exist_ok=True)
+    totals = [0, 0, 0]
+    begin = time.monotonic()
+    for name, command in STAGES[sys.argv[1]]:
+        start = time.monotonic()
+        counts = run(name, command)
+        print(f"{name:24} {time.monotonic() - start:7.1f} s   {counts[0]} passed, {counts[1]} failed, {counts[2]} skipped",
+              flush=True)
+        totals = [a + b for a, b in zip(totals, counts)]
+    print(f"{'all':24} {time.monotonic() - begin:7.1f} s")
+    print(f"{totals[0]} passed, {totals[1]} failed, {totals[2]} skipped")
+    return 1 if totals[1] else 0
+
+
+sys.exit(main())

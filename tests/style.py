@@ -1,0 +1,127 @@
+#!/usr/bin/env python3
+"""style.py: what can be checked of the source by reading it: include order, blanks, lengths, what the library may not
+call. Prints the lengths of functions, then what is wrong; exit 1 if anything is."""
+import pathlib
+import re
+import statistics
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+# A folder may include itself and what stands before it.
+ORDER = ["base", "formats", "ops", "runtime", "convert", "cli"]
+LIBRARY = ORDER[:-1]
+LINE = {".c": 120, ".h": 120, ".py": 130}
+FILE, FUNCTION = 1000, 100
+FORBIDDEN = re.compile(r"(?<![\w.>])(printf|fprintf|puts|putchar|abort|exit|_exit|assert)\s*\(")
+
+faults = []
+lengths = []
+
+
+def fault(path, line, text):
+    faults.append(f"{path}:{line}: {text}")
+
+
+def tracked():
+    listing = subprocess.run(["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    return [pathlib.Path(p) for p in listing.split("\n") if p]
+
+
+def check_text(path, text):
+    if text and not text.endswith("\n"):
+        fault(path, 1, "no newline at the end")
+    makefile = path.name == "Makefile" or path.suffix == ".mk"
+    table = False  # rows that clang-format is told to leave alone may be wide
+    for number, line in enumerate(text.split("\n"), 1):
+        table = "clang-format off" in line or (table and "clang-format on" not in line)
+        if line != line.rstrip():
+            fault(path, number, "blank at the end of the line")
+        if "\t" in line and not makefile:
+            fault(path, number, "tab")
+        if len(line) > LINE.get(path.suffix, 1000) and not table:
+            fault(path, number, f"{len(line)} columns, at most {LINE[path.suffix]}")
+
+
+def check_includes(path, text):
+    """Includes go downward only and are written from the root."""
+    folder = path.parts[0]
+    if folder not in ORDER:
+        return
+    for number, line in enumerate(text.split("\n"), 1):
+        found = re.match(r'#include "([^"]+)"', line)
+        if not found:
+            continue
+        target = found.group(1)
+        first = target.split("/")[0]
+        if target == "linnet_types.h" and path.name == "linnet.h":
+            continue  # both are installed side by side
+        if first not in ORDER:
+            fault(path, number, f'"{target}" is not written from the root')
+        elif ORDER.index(first) > ORDER.index(folder):
+            fault(path, number, f"{folder}/ may not include {first}/")
+        elif not (ROOT / target).exists() and not target.endswith(".pb-c.h"):
+            fault(path, number, f"there is no {target}")
+
+
+def check_library(path, code):
+    if path.parts[0] not in LIBRARY:
+        return
+    for number, line in enumerate(code.split("\n"), 1):
+        found = FORBIDDEN.search(line)
+        if found:
+            fault(path, number, f"the library does not call {found.group(1)}")
+
+
+def without_comments(text):
+    """Comments and strings blanked out, lines kept."""
+    pattern = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', re.S)
+    return pattern.sub(lambda m: re.sub(r"[^\n]", " ", m.group(0)), text)
+
+
+def measure_functions(path, code):
+    """Functions begin with '{' alone in column 1 and end with '}' in column 1."""
+    start = None
+    lines = code.split("\n")
+    for number, line in enumerate(lines, 1):
+        if line == "{":
+            start = number
+        elif line == "}" and start:
+            head = next((h for h in reversed(lines[: start - 1]) if re.match(r"\w", h)), "?")
+            name = re.search(r"(\w+)\(", head)
+            lengths.append((number - start - 1, f"{path}:{start} {name.group(1) if name else ''}"))
+            start = None
+
+
+def main():
+    for path in tracked():
+        if path.suffix not in (".c", ".h", ".py", ".sh", ".md", ".mk", ".proto") and path.name != "Makefile":
+            continue
+        if not (ROOT / path).exists():
+            continue
+        text = (ROOT / path).read_text(encoding="utf-8")
+        check_text(path, text)
+        if path.suffix in (".c", ".h"):
+            code = without_comments(text)
+            if text.count("\n") > FILE:
+                fault(path, 1, f"{text.count(chr(10))} lines, at most {FILE}")
+            if not text.startswith("/*"):
+                fault(path, 1, "no comment at the head that says what the file holds")
+            check_includes(path, text)
+            check_library(path, code)
+            if path.suffix == ".c":
+                measure_functions(path, code)
+    lengths.sort()
+    lines = [n for n, _ in lengths]
+    print(f"{len(lines)} functions: median {statistics.median(lines):.0f} lines, "
+          f"p90 {lines[int(0.9 * (len(lines) - 1))]}, longest {lines[-1]} ({lengths[-1][1]})")
+    for n, where in lengths:
+        if n > FUNCTION:
+            faults.append(f"{where}: {n} lines, at most {FUNCTION}")
+    for text in faults:
+        print(text)
+    print(f"{0 if faults else 1} passed, {len(faults)} failed")
+    return 1 if faults else 0
+
+
+sys.exit(main())
