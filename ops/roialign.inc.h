@@ -1,0 +1,140 @@
+/* roialign.inc.h — RoiAlign and DeformConv in one type, R; included by roialign.c with R, NAME and ROW. */
+
+/* Four neighbours of (y, x) and their weights. */
+static void NAME(neighbours)(int64_t height, int64_t width, R y, R x, int64_t at[4], R weight[4])
+{
+    const R top = (R)floor((double)y), left = (R)floor((double)x), fy = y - top, fx = x - left;
+    for (int i = 0; i < 4; i++) {
+        const int64_t iy = (int64_t)top + i / 2, ix = (int64_t)left + i % 2;
+        weight[i] = (i / 2 ? fy : 1 - fy) * (i % 2 ? fx : 1 - fx);
+        at[i] = 0;
+        if (iy < 0 || iy >= height || ix < 0 || ix >= width)
+            weight[i] = 0;
+        else
+            at[i] = iy * width + ix;
+    }
+}
+
+/* A point of a region: brought to the image's border within one element, nothing beyond. */
+static void NAME(roi_point)(const roialign *p, R y, R x, int64_t at[4], R weight[4])
+{
+    const R bottom = (R)(p->height - 1), right = (R)(p->width - 1);
+    if (!(y >= -1 && y <= (R)p->height && x >= -1 && x <= (R)p->width)) {
+        memset(at, 0, 4 * sizeof *at);
+        memset(weight, 0, 4 * sizeof *weight);
+        return;
+    }
+    NAME(neighbours)
+    (p->height, p->width,
+     y < 0        ? 0
+     : y > bottom ? bottom
+                  : y,
+     x < 0       ? 0
+     : x > right ? right
+                 : x,
+     at, weight);
+}
+
+/* A bin [y0, x0] of size [h, w], sampled at n_y by n_x points, for all channels. */
+static void NAME(roi_bin)(const roialign *p, const R *x, R *y, R y0, R x0, R h, R w, int64_t n_y, int64_t n_x)
+{
+    const int64_t plane = p->height * p->width, step = p->out_height * p->out_width;
+    const R share = n_y * n_x > 1 ? 1 / (R)(n_y * n_x) : 1;
+    for (int64_t c = 0; c < p->channels; c++)
+        y[c * step] = 0;
+    for (int64_t i = 0; i < n_y * n_x; i++) {
+        int64_t at[4];
+        R weight[4];
+        NAME(roi_point)
+        (p, y0 + ((R)(i / n_x) + (R)0.5) * h / (R)n_y, x0 + ((R)(i % n_x) + (R)0.5) * w / (R)n_x, at, weight);
+        for (int64_t c = 0; c < p->channels; c++) {
+            const R *v = x + c * plane;
+            R *to = y + c * step, total = 0, largest = weight[0] * v[at[0]];
+            for (int t = 0; t < 4; t++) {
+                const R part = weight[t] * v[at[t]];
+                total += part;
+                largest = part > largest ? part : largest;
+            }
+            if (!p->maximum)
+                *to += total * share;
+            else if (i == 0 || largest > *to)
+                *to = largest;
+        }
+    }
+}
+
+static lnt_status NAME(regions)(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+{
+    const roialign_job *j = arg;
+    const roialign *p = j->p;
+    (void)k, (void)thread;
+    for (int64_t n = begin; n < end; n++) {
+        const R *roi = (const R *)j->rois + n * 4, shift = p->half_pixel ? (R)0.5 : 0, scale = (R)p->scale;
+        const R *x = (const R *)j->x + j->batch[n] * p->channels * p->height * p->width;
+        const R left = roi[0] * scale - shift, top = roi[1] * scale - shift;
+        R width = roi[2] * scale - shift - left, height = roi[3] * scale - shift - top;
+        if (!p->half_pixel) {
+            width = width > 1 ? width : 1;
+            height = height > 1 ? height : 1;
+        }
+        const R h = height / (R)p->out_height, w = width / (R)p->out_width, most = (R)0x1p15;
+        const int64_t n_y = p->ratio > 0 ? p->ratio
+                            : h > 0      ? (int64_t)ceil((double)(h < most ? h : most))
+                                         : 0;
+        const int64_t n_x = p->ratio > 0 ? p->ratio
+                            : w > 0      ? (int64_t)ceil((double)(w < most ? w : most))
+                                         : 0;
+        R *y = (R *)j->y + n * p->channels * p->out_height * p->out_width;
+        for (int64_t b = 0; b < p->out_height * p->out_width; b++)
+            NAME(roi_bin)
+            (p, x, y + b, top + (R)(b / p->out_width) * h, left + (R)(b % p->out_width) * w, h, w, n_y, n_x);
+    }
+    return LNT_OK;
+}
+
+/* The values output position (oy, ox) hangs on, [channels][taps], at positions moved by the offsets. */
+static void NAME(deform_gather)(const deform_job *j, int64_t image, int64_t oy, int64_t ox, R *value)
+{
+    const deform *p = j->p;
+    const lnt_window *w = &p->w;
+    const int64_t points = w->out[1] * w->out[2], here = oy * w->out[2] + ox, plane = w->in[1] * w->in[2];
+    const int64_t per_group = p->channels / p->offset_groups;
+    for (int64_t g = 0; g < p->offset_groups; g++)
+        for (int64_t t = 0; t < p->taps; t++) {
+            const int64_t entry = (image * p->offset_groups + g) * p->taps + t;
+            const R *offset = (const R *)j->offset + entry * 2 * points + here;
+            const R factor = j->mask ? ((const R *)j->mask)[entry * points + here] : 1;
+            const int64_t ky = t / w->kernel[2], kx = t % w->kernel[2];
+            const R y = (R)(oy * w->stride[1] - w->before[1] + ky * w->dilation[1]) + offset[0];
+            const R x = (R)(ox * w->stride[2] - w->before[2] + kx * w->dilation[2]) + offset[points];
+            int64_t at[4] = {0};
+            R weight[4] = {0};
+            if (y > -1 && y < (R)w->in[1] && x > -1 && x < (R)w->in[2])
+                NAME(neighbours)(w->in[1], w->in[2], y, x, at, weight);
+            for (int64_t c = g * per_group; c < (g + 1) * per_group; c++) {
+                const R *v = (const R *)j->x + (image * p->channels + c) * plane;
+                value[c * p->taps + t] = factor * (weight[0] * v[at[0]] + weight[1] * v[at[1]] +
+                                                   weight[2] * v[at[2]] + weight[3] * v[at[3]]);
+            }
+        }
+}
+
+static lnt_status NAME(deform_points)(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+{
+    const deform_job *j = arg;
+    const deform *p = j->p;
+    const int64_t points = p->w.out[1] * p->w.out[2], depth = p->channels / p->groups * p->taps;
+    R *value = (R *)((char *)j->scratch + thread * p->thread_bytes);
+    (void)k;
+    for (int64_t item = begin; item < end; item++) {
+        const int64_t image = item / points, here = item % points;
+        NAME(deform_gather)(j, image, here / p->w.out[2], here % p->w.out[2], value);
+        for (int64_t f = 0; f < p->filters; f++) {
+            const int64_t group = f / (p->filters / p->groups);
+            const R bias = j->bias ? ((const R *)j->bias)[f] : 0;
+            ((R *)j->y)[(image * p->filters + f) * points + here] =
+                bias + ROW(p)->dot((const R *)j->weights + f * depth, value + group * depth, depth);
+        }
+    }
+    return LNT_OK;
+}
