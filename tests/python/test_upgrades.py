@@ -1,0 +1,186 @@
+"""Older forms of operators: each is converted, run and compared with onnxruntime, or with numpy where the form is
+older than what onnxruntime runs (opset 7). Ranks and extents are those where the older meaning differs."""
+
+import numpy as np
+import pytest
+from harness import LINNET, check_against_reference, linnet, write_case
+from onnx import TensorProto, helper, numpy_helper
+
+X23 = np.linspace(-3, 3, 6, dtype=np.float32).reshape(2, 3)
+X234 = np.linspace(-3, 3, 24, dtype=np.float32).reshape(2, 3, 4)
+X2345 = np.sin(np.arange(120, dtype=np.float32)).reshape(2, 3, 4, 5)
+TYPES = {
+    np.dtype(np.float32): TensorProto.FLOAT,
+    np.dtype(np.float64): TensorProto.DOUBLE,
+    np.dtype(np.int64): TensorProto.INT64,
+    np.dtype(np.int32): TensorProto.INT32,
+    np.dtype(bool): TensorProto.BOOL,
+}
+
+
+def model_of(op, opset, inputs, constants, attributes, outputs, out_types=None):
+    """One node; dims of inputs are named so that nothing but ranks is known."""
+    graph_inputs = [
+        helper.make_tensor_value_info(n, TYPES[v.dtype], [f"{n}{i}" for i in range(v.ndim)]) for n, v in inputs.items()
+    ]
+    order = attributes.pop("inputs", [*inputs, *constants])
+    out_types = out_types or [TensorProto.FLOAT] * len(outputs)
+    graph = helper.make_graph(
+        [helper.make_node(op, order, outputs, name="node", **attributes)],
+        "older",
+        graph_inputs,
+        [helper.make_tensor_value_info(o, t, None) for o, t in zip(outputs, out_types)],
+        [numpy_helper.from_array(v, n) for n, v in constants.items()],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=4)
+
+
+def case(op, opset, inputs, attributes=None, constants=None, outputs=("y",), out_types=None, name=""):
+    label = f"{op}-{opset}" + (f"-{name}" if name else "")
+    return pytest.param(op, opset, inputs, constants or {}, attributes or {}, outputs, out_types, id=label)
+
+
+I64 = [TensorProto.INT64]
+SINCE_7 = [
+    *[
+        case(op, opset, {"x": x}, {} if axis is None else {"axis": axis}, name=f"rank{x.ndim}-axis{axis}")
+        for op in ("Softmax", "LogSoftmax", "Hardmax")
+        for opset in (7, 11)
+        for x, axis in ((X23, None), (X234, None), (X234, 0), (X2345, 2), (X2345, 3))
+    ],
+    case("Softmax", 11, {"x": X2345}, {"axis": -2}, name="negative"),
+    case("Clip", 7, {"x": X23}, {"min": -1.0, "max": 1.5}),
+    case("Clip", 7, {"x": X23}, {"max": 1.5}, name="max"),
+    case("Clip", 10, {"x": X23}, {"min": -1.0}, name="min"),
+    case("Clip", 7, {"x": X23}, name="none"),
+    case("Slice", 9, {"x": X234}, {"starts": [0, 1], "ends": [1, 1000], "axes": [0, 2]}),
+    case("Slice", 7, {"x": X234}, {"starts": [0, 1, -3], "ends": [2, 3, -1]}, name="all-axes"),
+    case("Squeeze", 11, {"x": X23.reshape(2, 1, 3, 1)}, {"axes": [1, 3]}),
+    case("Squeeze", 7, {"x": X23.reshape(2, 1, 3, 1)}, name="all"),
+    case("Unsqueeze", 11, {"x": X23}, {"axes": [0, 3]}),
+    case("Unsqueeze", 11, {"x": X23}, {"axes": [-1]}, name="negative"),
+    *[
+        case(op, opset, {"x": np.abs(X234) + 0.5}, attributes, name="-".join(attributes) or "all")
+        for op in ("ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL1", "ReduceL2")
+        + ("ReduceLogSum", "ReduceLogSumExp", "ReduceSumSquare")
+        for opset in (7, 12)
+        for attributes in ({}, {"axes": [1]}, {"axes": [0, 2], "keepdims": 0})
+    ],
+    case("ReduceMax", 13, {"x": X234}, {"axes": [-1]}),
+    case("Split", 7, {"x": X234}, {"axis": 2, "split": [1, 3]}, outputs=("a", "b")),
+    case("Split", 11, {"x": X234}, {"axis": -1}, outputs=("a", "b"), name="even"),
+    case("Split", 13, {"x": X234}, {"axis": 1}, outputs=("a", "b", "c"), name="even"),
+    case("Pad", 7, {"x": X23}, {"pads": [1, 0, 0, 2], "value": 1.5}),
+    case("Pad", 10, {"x": X234}, {"pads": [0, 1, 1, 0, 1, 2], "mode": "reflect"}, name="reflect"),
+    case("Pad", 10, {"x": X234}, {"pads": [0, -1, 0, 0, 0, -1]}, name="crop"),
+    case("TopK", 7, {"x": X234[:, ::-1].copy()}, {"k": 2, "axis": 1}, outputs=("v", "i"), out_types=[1, 7]),
+    case("TopK", 10, {"x": X234}, {"axis": -1}, {"k": np.array([3])}, outputs=("v", "i"), out_types=[1, 7]),
+    case("Upsample", 7, {"x": X2345}, {"scales": [1.0, 1.0, 2.0, 3.0], "mode": "nearest"}),
+    case("Upsample", 9, {"x": X2345}, {"mode": "linear"}, {"s": np.array([1, 1, 2, 2], np.float32)}),
+    case("Resize", 10, {"x": X2345}, {"mode": "nearest"}, {"s": np.array([1, 1, 2, 2], np.float32)}),
+    case("Resize", 10, {"x": X2345}, {"mode": "nearest"}, {"s": np.array([1, 1, 0.5, 0.6], np.float32)}, name="down"),
+    case("Resize", 10, {"x": X2345}, {"mode": "linear"}, {"s": np.array([1, 1, 1.5, 0.5], np.float32)}, name="linear"),
+    case("Dropout", 7, {"x": X23}, {"ratio": 0.3}),
+    case("Dropout", 10, {"x": X23}, {"ratio": 0.3}),
+    case("BatchNormalization", 7, {"x": X2345}, constants={k: np.float32([1, 2, 0.5]) for k in "sbmv"}),
+    case("BatchNormalization", 9, {"x": X234}, {"epsilon": 0.1}, {k: np.float32([1, 2, 0.5]) for k in "sbmv"}),
+    case("PRelu", 7, {"x": X234, "s": np.float32([[0.1], [0.2], [0.3]])}),
+    case("Gemm", 7, {"a": X23, "b": X23.T.copy(), "c": np.float32([1, 2])}, {"alpha": 0.5, "beta": 2.0}),
+    case("Gemm", 9, {"a": X23.T.copy(), "b": X23, "c": np.float32([[1], [2], [3]])}, {"transB": 0}),
+    case("Cast", 7, {"x": X23}, {"to": TensorProto.INT64}, out_types=I64),
+    case("ArgMax", 7, {"x": X234}, {"axis": 1}, out_types=I64),
+    case("Scatter", 9, {"x": X23, "i": np.array([[1, 0, 1]]), "u": np.float32([[9, 8, 7]])}, {"axis": 0}),
+    case("AveragePool", 7, {"x": X2345}, {"kernel_shape": [2, 2], "pads": [0, 1, 0, 1]}),
+    case("MaxPool", 8, {"x": X2345}, {"kernel_shape": [3, 3], "strides": [2, 2]}),
+    case("GridSample", 16, {"x": X2345, "g": np.sin(np.arange(16, dtype=np.float32)).reshape(2, 2, 2, 2)}),
+    case("Flatten", 7, {"x": X234}, {"axis": 2}),
+    case("Sum", 7, {"a": X23, "b": X23}),
+    case("Max", 7, {"a": X23, "b": -X23}),
+    case("Mean", 8, {"a": X23, "b": X23[:1]}),
+]
+
+
+@pytest.mark.parametrize("op, opset, inputs, constants, attributes, outputs, out_types", SINCE_7)
+def test_like_onnxruntime(tmp_path, op, opset, inputs, constants, attributes, outputs, out_types):
+    model = model_of(op, opset, inputs, constants, dict(attributes), list(outputs), out_types)
+    check_against_reference(tmp_path, model, inputs)
+
+
+def softmax_matrix(x, axis):
+    flat = x.reshape(int(np.prod(x.shape[:axis])), -1)
+    e = np.exp(flat - flat.max(1, keepdims=True))
+    return (e / e.sum(1, keepdims=True)).reshape(x.shape)
+
+
+S3 = np.float32([10, 20, 30])
+BEFORE_7 = [
+    ("Add", 6, {"x": X2345, "b": S3}, {"broadcast": 1, "axis": 1}, lambda x, b: x + b[:, None, None]),
+    ("Sub", 6, {"x": X2345, "b": X234[0]}, {"broadcast": 1, "axis": 1}, lambda x, b: x - b[..., None]),
+    ("Mul", 6, {"x": X234, "b": np.float32([1, 2, 3, 4])}, {"broadcast": 1}, lambda x, b: x * b),
+    ("Div", 1, {"x": X234, "b": np.float32([2, 4])}, {"broadcast": 1, "axis": -3}, lambda x, b: x / b[:, None, None]),
+    ("Pow", 1, {"x": np.abs(X234), "b": S3 / 10}, {"broadcast": 1, "axis": 1}, lambda x, b: x ** b[:, None]),
+    ("Greater", 1, {"x": X234, "b": S3 - 20}, {"broadcast": 1, "axis": 1}, lambda x, b: x > b[:, None]),
+    ("PRelu", 6, {"x": X2345, "s": S3}, {}, lambda x, s: np.where(x < 0, x * s[:, None, None], x)),
+    ("PRelu", 1, {"x": X234, "s": np.float32([0.5])}, {}, lambda x, s: np.where(x < 0, x * s, x)),
+    ("Softmax", 1, {"x": X234}, {"axis": 1}, lambda x: softmax_matrix(x, 1)),
+    ("Reshape", 1, {"x": X234}, {"shape": [4, -1]}, lambda x: x.reshape(4, -1)),
+    ("Cast", 1, {"x": X23}, {"to": "INT32"}, lambda x: x.astype(np.int32)),
+    ("Concat", 1, {"a": X23, "b": X23}, {}, lambda a, b: np.concatenate([a, b], 1)),
+    ("Concat", 4, {"a": X23, "b": X23}, {"axis": 0}, lambda a, b: np.concatenate([a, b], 0)),
+    ("Pad", 1, {"x": X23}, {"paddings": [1, 0, 0, 2], "value": 2.0}, None),
+    ("Selu", 1, {"x": X23}, {}, lambda x: np.where(x > 0, 1.0507 * x, 1.0507 * 1.6732 * (np.exp(x) - 1))),
+    ("Relu", 1, {"x": X23}, {"consumed_inputs": [0]}, lambda x: np.maximum(x, 0)),
+    ("Clip", 1, {"x": X23}, {"min": 0.0, "consumed_inputs": [0]}, lambda x: np.maximum(x, 0)),
+    ("Dropout", 6, {"x": X23}, {"is_test": 1, "ratio": 0.7}, lambda x: x),
+    ("Gemm", 6, {"a": X23, "b": X23.T.copy(), "c": S3[:2]}, {"broadcast": 1}, lambda a, b, c: a @ b + c),
+    ("Upsample", 1, {"x": X2345}, {"height_scale": 2.0, "width_scale": 1.0}, lambda x: x.repeat(2, axis=2)),
+    ("Sum", 6, {"a": X23, "b": X23}, {}, lambda a, b: a + b),
+]
+
+
+@pytest.mark.parametrize("op, opset, inputs, attributes, expected", BEFORE_7, ids=[f"{c[0]}-{c[1]}" for c in BEFORE_7])
+def test_like_numpy(tmp_path, op, opset, inputs, attributes, expected):
+    if expected is None:
+        wanted = np.pad(inputs["x"], ((1, 0), (0, 2)), constant_values=2)
+    else:
+        wanted = np.asarray(expected(**inputs))
+        wanted = wanted.astype(np.float32) if wanted.dtype == np.float64 else wanted
+    model = model_of(op, opset, inputs, {}, dict(attributes), ["y"], [TYPES[wanted.dtype]])
+    folder = write_case(tmp_path, model, inputs, [wanted])
+    for opt in ("none", "all"):
+        done = linnet("verify", folder / "model.onnx", "--opt", opt)
+        assert done.returncode == 0, f"{LINNET} --opt {opt}\n{done.stdout}{done.stderr}"
+
+
+def test_tile_1(tmp_path):
+    constants = {"tiles": np.array(3), "axis": np.array(1)}
+    model = model_of("Tile", 1, {"x": X23}, constants, {}, ["y"])
+    folder = write_case(tmp_path, model, {"x": X23}, [np.tile(X23, (1, 3))])
+    done = linnet("verify", folder / "model.onnx")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_spatial_statistics(tmp_path):
+    """BatchNormalization-7 with spatial = 0 has statistics of every place."""
+    statistics = {n: np.random.default_rng(k).random((3, 4), np.float32) + 0.5 for k, n in enumerate("sbmv")}
+    model = model_of("BatchNormalization", 7, {"x": X234}, statistics, {"spatial": 0}, ["y"])
+    s, b, m, v = statistics.values()
+    folder = write_case(tmp_path, model, {"x": X234}, [(X234 - m) / np.sqrt(v + np.float32(1e-5)) * s + b])
+    done = linnet("verify", folder / "model.onnx")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("channels", [4, None])
+def test_group_normalization_18(tmp_path, channels):
+    """Scale and bias of opset 18 belong to groups, those of 21 to channels."""
+    x = np.sin(np.arange(40, dtype=np.float32)).reshape(2, 4, 5)
+    s, b = np.float32([2, 3]), np.float32([0.5, -0.5])
+    model = model_of("GroupNormalization", 18, {"x": x, "s": s, "b": b}, {}, {"num_groups": 2}, ["y"])
+    if channels:
+        model.graph.input[0].type.tensor_type.shape.dim[1].dim_value = channels
+    g = x.reshape(2, 2, -1)
+    n = (g - g.mean(2, keepdims=True)) / np.sqrt(g.var(2, keepdims=True) + 1e-5)
+    wanted = n.reshape(x.shape) * s.repeat(2)[:, None] + b.repeat(2)[:, None]
+    folder = write_case(tmp_path, model, {"x": x, "s": s, "b": b}, [wanted.astype(np.float32)])
+    done = linnet("verify", folder / "model.onnx")
+    assert done.returncode == 0, done.stdout + done.stderr
