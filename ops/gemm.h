@@ -103,6 +103,9 @@ typedef struct lnt_gemm_kernels {
     unsigned depthwise_pixels;
     lnt_tile_fn tile[LNT_TILE_ROWS_MAX + 1];           /* by rows, 1 .. tile_rows */
     lnt_depthwise_fn depthwise[LNT_TILE_ROWS_MAX + 1]; /* by pixels, 1 .. depthwise_pixels */
+    /* For measuring: `rounds` times fma_lanes independent multiply-adds, the results summed into *sink. */
+    void (*fma)(size_t rounds, float *sink);
+    unsigned fma_lanes;
     lnt_rnn_cell_fn rnn, lstm;
     lnt_rnn_cell_fn gru_gates; /* makes z and r of recurrent, and reset */
     lnt_rnn_cell_fn gru_state; /* the new h, from what gru_gates left */

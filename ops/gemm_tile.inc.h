@@ -249,6 +249,31 @@ static void depthwise_4(const lnt_depthwise *d)
     depthwise(d, 4);
 }
 
+/* As many chains as the largest tile has accumulators: nothing but multiply-adds. */
+static void fma_chains(size_t rounds, float *sink)
+{
+    tile_acc acc; /* starts that differ, or the compiler would keep one chain for all */
+    UNROLL(6)
+    for (unsigned i = 0; i < TILE_ROWS; i++)
+        UNROLL(4)
+    for (unsigned j = 0; j < TILE_VECTORS; j++)
+        acc.v[i][j] = v_splat((float)(i * TILE_VECTORS + j));
+    const vf x = v_load(sink), y = v_splat(0.5f);
+    for (size_t r = 0; r < rounds; r++)
+        UNROLL(6)
+    for (unsigned i = 0; i < TILE_ROWS; i++)
+        UNROLL(4)
+    for (unsigned j = 0; j < TILE_VECTORS; j++)
+        acc.v[i][j] = v_fma(acc.v[i][j], y, x);
+    vf sum = v_splat(0);
+    UNROLL(6)
+    for (unsigned i = 0; i < TILE_ROWS; i++)
+        UNROLL(4)
+    for (unsigned j = 0; j < TILE_VECTORS; j++)
+        sum += acc.v[i][j];
+    v_store(sink, sum);
+}
+
 #include "ops/rnn_cell.inc.h"
 
 const lnt_gemm_kernels LNT_SIMD_NAME(lnt_gemm) = {
@@ -261,6 +286,8 @@ const lnt_gemm_kernels LNT_SIMD_NAME(lnt_gemm) = {
     .tile = {NULL, tile_1, tile_2, tile_3, tile_4},
 #endif
     .depthwise = {NULL, depthwise_1, NULL, NULL, depthwise_4},
+    .fma = fma_chains,
+    .fma_lanes = TILE_ROWS * TILE_VECTORS * LNT_VL,
     .rnn = rnn_cell,
     .lstm = lstm_cell,
     .gru_gates = gru_gates,

@@ -1,0 +1,385 @@
+/* check_gemm.c — tile, depthwise and cell kernels against plain loops in double.
+ *
+ * Shapes are drawn around the edges: one tile, less, more, odd widths, no depth; every part of the store on
+ * and off; NaN and infinities now and then; results between guard zones. A kernel may be off by its own
+ * rounding: (terms + 4) * 2^-24 of the sum of the terms' magnitudes. */
+#include "ops/check/check.h"
+
+#include "base/memory.h"
+#include "ops/gemm.h"
+
+#include <math.h>
+#include <string.h>
+
+enum {
+    TAPS_MAX = 5,
+    DEPTH_MAX = 70,
+    COLUMNS_MAX = 70,
+    GUARD = 32, /* floats before and behind each row of results */
+    ROW = COLUMNS_MAX + 2 * GUARD,
+    A_ROW = TAPS_MAX * (DEPTH_MAX + 3),
+    PANELS = (COLUMNS_MAX + LNT_PANEL - 1) / LNT_PANEL,
+    GEMM_CASES = 4000,
+    DEPTHWISE_CASES = 600,
+    CELL_CASES = 400,
+    HIDDEN_MAX = 50,
+    HIDDEN_ROOM = 64
+};
+
+static const float guard_value = 12345.5f;
+
+/* Everything one case works on; too large for a stack. */
+typedef struct bench {
+    lnt_check_report *report;
+    const char *level;
+    uint64_t seed, random;
+    const lnt_gemm_kernels *kernels;
+    float a[LNT_TILE_ROWS_MAX][A_ROW], b[PANELS * LNT_PANEL * TAPS_MAX * DEPTH_MAX];
+    float c[LNT_TILE_ROWS_MAX][ROW], before[LNT_TILE_ROWS_MAX][ROW], residual[LNT_TILE_ROWS_MAX][ROW];
+    float bias[COLUMNS_MAX];
+} bench;
+
+static unsigned below(bench *t, unsigned n)
+{
+    return (unsigned)((lnt_check_random(&t->random) >> 33) % n);
+}
+
+static bool sometimes(bench *t)
+{
+    return below(t, 2) == 0;
+}
+
+static void fill(bench *t, float *p, size_t n, bool special)
+{
+    static const float odd[] = {NAN, INFINITY, -INFINITY, 0.0f, -0.0f, 1e30f, 1e-40f};
+    for (size_t i = 0; i < n; i++)
+        p[i] = special && below(t, 400) == 0 ? odd[below(t, sizeof odd / sizeof *odd)]
+                                             : lnt_check_float(&t->random);
+}
+
+/* Is got the rounded value of want, give or take error? Infinities and NaN must agree. */
+static bool agrees(bench *t, float got, double want, double error)
+{
+    if (isnan(want) || isinf((float)want))
+        return isnan(want) ? isnan(got) : got == (float)want;
+    const double off = fabs((double)got - want);
+    if (isnan(got) || !(off <= error))
+        return false;
+    if (off > t->report->worst * error)
+        t->report->worst = off / error;
+    return true;
+}
+
+/* max and min as the kernels clamp: NaN stays. */
+static double clamped(double x, double low, double high)
+{
+    return x < low ? low : x > high ? high : x;
+}
+
+/* ---- tiles ---- */
+
+typedef struct tile_case {
+    lnt_tile tile;
+    ptrdiff_t offset[TAPS_MAX];
+    const float *a[LNT_TILE_ROWS_MAX], *residual[LNT_TILE_ROWS_MAX];
+    float *c[LNT_TILE_ROWS_MAX];
+    unsigned rows;
+    bool special;
+} tile_case;
+
+static void draw_tile(bench *t, tile_case *k)
+{
+    k->rows = 1 + below(t, t->kernels->tile_rows);
+    k->special = below(t, 4) == 0;
+    const size_t depth = below(t, DEPTH_MAX + 1), taps = 1 + below(t, TAPS_MAX),
+                 columns = 1 + below(t, COLUMNS_MAX);
+    const size_t step = depth + below(t, 4);
+    for (size_t i = 0; i < taps; i++)
+        k->offset[i] = (ptrdiff_t)(step * i);
+    for (unsigned i = 0; i < k->rows; i++) {
+        k->a[i] = t->a[i];
+        k->c[i] = t->c[i] + GUARD;
+        k->residual[i] = t->residual[i];
+    }
+    const bool panels = sometimes(t); /* or whole rows of B, as where B is read in place */
+    const size_t padded = (columns + LNT_PANEL - 1) / LNT_PANEL * LNT_PANEL;
+    k->tile = (lnt_tile){.a = k->a,
+                         .c = k->c,
+                         .residual = sometimes(t) ? k->residual : NULL,
+                         .tap_offset = k->offset,
+                         .taps = taps,
+                         .depth = depth,
+                         .b = t->b,
+                         .b_row = panels ? LNT_PANEL : padded,
+                         .b_panel = panels ? taps * depth * LNT_PANEL : LNT_PANEL,
+                         .columns = columns,
+                         .bias = sometimes(t) ? t->bias : NULL,
+                         .scale = sometimes(t) ? 1.0f : 0.375f,
+                         .low = sometimes(t) ? -INFINITY : -0.5f,
+                         .high = sometimes(t) ? INFINITY : 0.75f,
+                         .accumulate = below(t, 3) == 0};
+    for (unsigned i = 0; i < k->rows; i++) {
+        fill(t, t->a[i], A_ROW, k->special);
+        fill(t, t->residual[i], ROW, k->special);
+        fill(t, t->before[i], ROW, false);
+        for (unsigned n = 0; n < GUARD; n++)
+            t->before[i][n] = t->before[i][GUARD + columns + n] = guard_value;
+    }
+    fill(t, t->b, padded * taps * depth, false);
+    fill(t, t->bias, COLUMNS_MAX, k->special);
+    memcpy(t->c, t->before, sizeof t->c);
+}
+
+/* Element (i, n) of the result and what it may be off by. */
+static double judge_tile(const bench *t, const tile_case *k, unsigned i, size_t n, double *error)
+{
+    const lnt_tile *s = &k->tile;
+    double sum = 0, magnitude = 1e-30, bias = s->bias ? s->bias[n] : 0,
+           residual = s->residual ? s->residual[i][n] : 0;
+    for (size_t tap = 0; tap < s->taps; tap++)
+        for (size_t d = 0; d < s->depth; d++) {
+            const size_t row = tap * s->depth + d;
+            const double a = t->a[i][s->tap_offset[tap] + (ptrdiff_t)d];
+            const double b = t->b[n / LNT_PANEL * s->b_panel + row * s->b_row + n % LNT_PANEL];
+            sum += a * b;
+            magnitude += fabs(a * b);
+        }
+    if (s->accumulate) {
+        sum += t->before[i][GUARD + n];
+        magnitude += fabs(t->before[i][GUARD + n]);
+    }
+    magnitude = magnitude * s->scale + fabs(bias) + fabs(residual);
+    *error = magnitude * (double)(s->taps * s->depth + 4) * 0x1p-24;
+    return clamped(sum * s->scale + bias + residual, s->low, s->high);
+}
+
+static bool guards_hold(const float *row, size_t columns)
+{
+    for (unsigned n = 0; n < GUARD; n++)
+        if (row[n] != guard_value || row[GUARD + columns + n] != guard_value)
+            return false;
+    return true;
+}
+
+static void check_tile(bench *t, uint64_t seed)
+{
+    tile_case k;
+    t->report->cases++;
+    draw_tile(t, &k);
+    t->kernels->tile[k.rows](&k.tile);
+    for (unsigned i = 0; i < k.rows; i++) {
+        if (!guards_hold(t->c[i], k.tile.columns)) {
+            lnt_check_fail(t->report, "%s tile of %u rows, %zu columns writes outside its rows (seed %llu)",
+                           t->level, k.rows, k.tile.columns, (unsigned long long)seed);
+            return;
+        }
+        for (size_t n = 0; n < k.tile.columns; n++) {
+            double error;
+            const double want = judge_tile(t, &k, i, n, &error);
+            if (agrees(t, t->c[i][GUARD + n], want, error))
+                continue;
+            lnt_check_fail(t->report,
+                           "%s tile of %u rows, %zu columns, %zu x %zu deep: row %u, column %zu is %g, "
+                           "not %g (seed %llu)",
+                           t->level, k.rows, k.tile.columns, k.tile.taps, k.tile.depth, i, n,
+                           (double)t->c[i][GUARD + n], want, (unsigned long long)seed);
+            return;
+        }
+    }
+}
+
+/* ---- depthwise ---- */
+
+static void check_depthwise(bench *t, uint64_t seed)
+{
+    const unsigned pixels = sometimes(t) ? 1 : t->kernels->depthwise_pixels;
+    const size_t channels = 1 + below(t, COLUMNS_MAX), taps = below(t, TAPS_MAX + 1),
+                 w_tap = PANELS * LNT_PANEL;
+    const float *a[LNT_TILE_ROWS_MAX], *residual[LNT_TILE_ROWS_MAX];
+    float *c[LNT_TILE_ROWS_MAX];
+    ptrdiff_t offset[TAPS_MAX];
+    uint32_t tap[TAPS_MAX];
+    const bool special = below(t, 4) == 0;
+    for (unsigned i = 0; i < pixels; i++) {
+        a[i] = t->a[i];
+        c[i] = t->c[i] + GUARD;
+        residual[i] = t->residual[i];
+        fill(t, t->a[i], A_ROW, special);
+        fill(t, t->residual[i], ROW, special);
+        for (unsigned n = 0; n < ROW; n++)
+            t->c[i][n] = guard_value;
+    }
+    for (size_t i = 0; i < taps; i++) {
+        offset[i] = (ptrdiff_t)below(t, A_ROW - COLUMNS_MAX);
+        tap[i] = below(t, TAPS_MAX);
+    }
+    fill(t, t->b, TAPS_MAX * w_tap, false);
+    fill(t, t->bias, COLUMNS_MAX, false);
+    const lnt_depthwise d = {a,
+                             c,
+                             sometimes(t) ? residual : NULL,
+                             offset,
+                             tap,
+                             taps,
+                             channels,
+                             t->b,
+                             w_tap,
+                             sometimes(t) ? t->bias : NULL,
+                             sometimes(t) ? -INFINITY : -0.5f,
+                             sometimes(t) ? INFINITY : 0.75f};
+    t->kernels->depthwise[pixels](&d);
+    t->report->cases++;
+    for (unsigned i = 0; i < pixels; i++)
+        for (size_t n = 0; n < channels; n++) {
+            const double bias = d.bias ? d.bias[n] : 0, rest = d.residual ? d.residual[i][n] : 0;
+            double sum = bias + rest, magnitude = fabs(bias) + fabs(rest) + 1e-30;
+            for (size_t j = 0; j < taps; j++) {
+                const double product = (double)a[i][offset[j] + (ptrdiff_t)n] * t->b[tap[j] * w_tap + n];
+                sum += product;
+                magnitude += fabs(product);
+            }
+            const double want = clamped(sum, d.low, d.high);
+            if (agrees(t, c[i][n], want, magnitude * (double)(taps + 4) * 0x1p-24) &&
+                guards_hold(t->c[i], channels))
+                continue;
+            lnt_check_fail(t->report,
+                           "%s depthwise, %u pixels, %zu channels, %zu taps: pixel %u, channel %zu is %g, "
+                           "not %g, or guards are gone (seed %llu)",
+                           t->level, pixels, channels, taps, i, n, (double)c[i][n], want,
+                           (unsigned long long)seed);
+            return;
+        }
+}
+
+/* ---- cells ---- */
+
+static double activated(const lnt_activation *a, double x)
+{
+    switch (a->kind) {
+    case LNT_ACT_TANH: return tanh(x);
+    case LNT_ACT_SIGMOID: return 1 / (1 + exp(-x));
+    case LNT_ACT_RELU: return x < 0 ? 0 : x;
+    case LNT_ACT_AFFINE: return a->alpha * x + a->beta;
+    case LNT_ACT_LEAKY_RELU: return x < 0 ? a->alpha * x : x;
+    case LNT_ACT_THRESHOLDED_RELU: return x > a->alpha ? x : 0;
+    case LNT_ACT_SCALED_TANH: return a->alpha * tanh(a->beta * x);
+    case LNT_ACT_HARD_SIGMOID: return clamped(a->alpha * x + a->beta, 0, 1);
+    case LNT_ACT_ELU: return x < 0 ? a->alpha * expm1(x) : x;
+    case LNT_ACT_SOFTSIGN: return x / (1 + fabs(x));
+    default: return log1p(exp(x));
+    }
+}
+
+/* The state of a cell in double, one unit at a time. */
+typedef struct unit {
+    double h, c, y;
+} unit;
+
+static double gate(const lnt_rnn_cell *cell, const lnt_activation *a, double x)
+{
+    return activated(a, clamped(x, -cell->clip, cell->clip));
+}
+
+static unit judge_lstm(const lnt_rnn_cell *cell, const float g[4], double c, const float p[3])
+{
+    const double i = gate(cell, &cell->f, g[0] + p[0] * c);
+    const double f = cell->input_forget ? 1 - i : gate(cell, &cell->f, g[2] + p[2] * c);
+    const double fresh = f * c + i * gate(cell, &cell->g, g[3]);
+    const double h = gate(cell, &cell->f, g[1] + p[1] * fresh) * activated(&cell->h_act, fresh);
+    return (unit){h, fresh, h};
+}
+
+static unit judge_gru(const lnt_rnn_cell *cell, const float x[3], const float s[3], double h)
+{
+    const double z = gate(cell, &cell->f, (double)x[0] + s[0]), r = gate(cell, &cell->f, (double)x[1] + s[1]);
+    const double n = gate(cell, &cell->g, x[2] + (cell->linear_before_reset ? r : 1) * s[2]);
+    const double fresh = (1 - z) * n + z * h;
+    return (unit){fresh, 0, fresh};
+}
+
+/* gates: 4 LSTM, 3 GRU, 1 RNN. */
+static void check_cell(bench *t, unsigned gates, uint64_t seed)
+{
+    enum { KINDS = LNT_ACT_SOFTPLUS + 1 };
+    const size_t hidden = 1 + below(t, HIDDEN_MAX), room = (hidden + LNT_PANEL - 1) / LNT_PANEL * LNT_PANEL;
+    float *input = t->b, *recurrent = input + 4 * HIDDEN_ROOM, *kept = recurrent + 4 * HIDDEN_ROOM;
+    float *h = t->a[0], *c = h + HIDDEN_ROOM, *reset = t->a[1], *peephole = t->a[2];
+    float h_before[2 * HIDDEN_ROOM];
+    fill(t, input, 8 * HIDDEN_ROOM, false);
+    memcpy(kept, recurrent, 4 * HIDDEN_ROOM * sizeof *kept);
+    fill(t, h, 2 * HIDDEN_ROOM, false);
+    memcpy(h_before, h, sizeof h_before);
+    fill(t, peephole, 3 * HIDDEN_ROOM, false);
+    for (unsigned n = 0; n < ROW; n++)
+        t->c[0][n] = guard_value;
+    lnt_activation act[3] = {{LNT_ACT_SIGMOID, 0, 0}, {LNT_ACT_TANH, 0, 0}, {LNT_ACT_TANH, 0, 0}};
+    for (unsigned i = 0; i < 3; i++)
+        if (sometimes(t))
+            act[i] = (lnt_activation){(lnt_activation_kind)below(t, KINDS), 0.3f, 0.6f};
+    const lnt_rnn_cell cell = {.input = input,
+                               .recurrent = recurrent,
+                               .h = h,
+                               .c = c,
+                               .y = t->c[0] + GUARD,
+                               .reset = reset,
+                               .peephole = sometimes(t) ? peephole : NULL,
+                               .hidden = hidden,
+                               .clip = sometimes(t) ? INFINITY : 0.7f,
+                               .f = act[0],
+                               .g = act[1],
+                               .h_act = act[2],
+                               .input_forget = sometimes(t),
+                               .linear_before_reset = true};
+    if (gates == 4)
+        t->kernels->lstm(&cell);
+    else if (gates == 1)
+        t->kernels->rnn(&cell);
+    else
+        t->kernels->gru_gates(&cell), t->kernels->gru_state(&cell);
+    t->report->cases++;
+    for (size_t n = 0; n < hidden; n++) {
+        float x[4] = {0}, s[4] = {0}, p[3] = {0};
+        for (unsigned g = 0; g < gates; g++) {
+            const size_t at = (n / LNT_PANEL * gates + g) * LNT_PANEL + n % LNT_PANEL;
+            x[g] = input[at];
+            s[g] = kept[at];
+        }
+        for (unsigned g = 0; g < 3 && cell.peephole; g++)
+            p[g] = peephole[g * room + n];
+        unit want = gates == 4   ? judge_lstm(&cell, s, h_before[HIDDEN_ROOM + n], p)
+                    : gates == 3 ? judge_gru(&cell, x, s, h_before[n])
+                                 : (unit){gate(&cell, &cell.f, s[0]), 0, 0};
+        const double error = 4e-6;
+        if (agrees(t, h[n], want.h, error) && agrees(t, cell.y[n], want.h, error) &&
+            (gates != 4 || agrees(t, c[n], want.c, error)) && guards_hold(t->c[0], hidden))
+            continue;
+        lnt_check_fail(t->report,
+                       "%s cell of %u gates, %zu units, activations %d %d %d: unit %zu is %g, not %g, or "
+                       "guards are gone (seed %llu)",
+                       t->level, gates, hidden, act[0].kind, act[1].kind, act[2].kind, n, (double)h[n],
+                       want.h, (unsigned long long)seed);
+        return;
+    }
+}
+
+/* ---- all ---- */
+
+lnt_status lnt_check_gemm(lnt_level level, uint64_t seed, lnt_check_report *r)
+{
+    bench *t = lnt_alloc_zero(&lnt_malloc_allocator, 1, sizeof *t, NULL);
+    if (!t)
+        return LNT_E_MEMORY;
+    t->report = r;
+    t->level = lnt_level_text(level);
+    t->random = seed ? seed : 1;
+    t->kernels = lnt_kernels_of(level)->gemm;
+    const uint64_t failures = r->failures;
+    for (unsigned i = 0; i < GEMM_CASES; i++)
+        check_tile(t, seed);
+    for (unsigned i = 0; i < DEPTHWISE_CASES; i++)
+        check_depthwise(t, seed);
+    for (unsigned i = 0; i < CELL_CASES; i++)
+        check_cell(t, i % 3 == 0 ? 4 : i % 3 == 1 ? 3 : 1, seed);
+    lnt_free(&lnt_malloc_allocator, t);
+    return r->failures > failures ? LNT_E_INTERNAL : LNT_OK;
+}
