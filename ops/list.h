@@ -141,6 +141,9 @@ OP(337, 1, RoiAlign, ONNX, "RoiAlign", 3, 3, 1, 1, IN0, roialign, roialign, 0, 0
 OP(338, 1, DeformConv, ONNX, "DeformConv", 3, 5, 1, 1, IN0, deform, deform, 0, 0)
 OP(339, 1, NegativeLogLikelihoodLoss, ONNX, "NegativeLogLikelihoodLoss", 2, 3, 1, 1, IN0, loss, loss, 0, 0)
 OP(340, 1, SoftmaxCrossEntropyLoss, ONNX, "SoftmaxCrossEntropyLoss", 2, 3, 1, 2, IN0, loss, loss, 0, 0)
+OP(341, 1, DFT, ONNX, "DFT", 1, 3, 1, 1, IN0, dft, dft, V(1) | V(2), 0)
+OP(342, 1, STFT, ONNX, "STFT", 2, 4, 1, 1, IN0, stft, stft, V(1) | V(3), 0)
+OP(343, 1, MelWeightMatrix, ONNX, "MelWeightMatrix", 5, 5, 1, 1, RULE, mel, mel, V(0) | V(1), 0)
 
 /* 400: moving data */
 OP(400, 1, Reshape, ONNX, "Reshape", 2, 2, 1, 1, IN0, reshape, reshape, V(1), ANY_RANK | VIEW)

@@ -1,0 +1,403 @@
+/* fourier.c — DFT, STFT and MelWeightMatrix, in double precision whatever the type.
+ *
+ * Transforms of any length by Cooley and Tukey's recursion over the prime factors, with a table of the roots
+ * of unity made at bind. A prime factor p costs p * length. */
+#include "ops/op.h"
+
+#include "base/checked.h"
+#include "ops/element.h"
+
+#include <math.h>
+
+typedef struct complex_double {
+    double re, im;
+} complex_double;
+
+enum { MAX_FACTORS = 40 };
+
+typedef struct fourier {
+    int64_t length; /* of the transform */
+    int64_t factor[MAX_FACTORS];
+    unsigned n_factors;
+    complex_double *root; /* [length] e ** (-+ 2 pi i k / length) */
+    bool inverse, one_sided;
+    lnt_dtype dtype;
+    int64_t outer, inner;         /* extents before and behind the axis, without re/im */
+    int64_t in, out;              /* extents of the axis */
+    unsigned in_parts, out_parts; /* 1 real, 2 complex */
+    int64_t frames, hop, window;  /* STFT: frames per signal; samples of the window */
+    bool has_window;
+    lnt_dtype window_type;
+    size_t thread_bytes; /* scratch: input, output, largest factor */
+} fourier;
+
+typedef struct fourier_job {
+    const fourier *p;
+    const void *x, *window;
+    void *y;
+    char *scratch;
+} fourier_job;
+
+static inline complex_double multiply(complex_double a, complex_double b)
+{
+    return (complex_double){a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
+}
+
+/* dst[k] = sum over j < n of src[j * stride] * root[j * k * length / n], k < n. part: room for a factor. */
+static void transform(const fourier *p, unsigned level, int64_t n, const complex_double *src, int64_t stride,
+                      complex_double *dst, complex_double *part)
+{
+    if (n == 1) {
+        *dst = *src;
+        return;
+    }
+    const int64_t f = p->factor[level], m = n / f, step = p->length / n;
+    for (int64_t q = 0; q < f; q++)
+        transform(p, level + 1, m, src + q * stride, stride * f, dst + q * m, part);
+    for (int64_t k = 0; k < m; k++) {
+        for (int64_t q = 0; q < f; q++)
+            part[q] = multiply(dst[q * m + k], p->root[q * k * step]);
+        for (int64_t r = 0; r < f; r++) {
+            complex_double total = part[0];
+            for (int64_t q = 1; q < f; q++) {
+                const complex_double turned = multiply(part[q], p->root[q * r % f * (p->length / f)]);
+                total.re += turned.re;
+                total.im += turned.im;
+            }
+            dst[r * m + k] = total;
+        }
+    }
+}
+
+/* Sample i of an axis whose neighbours lie `stride` samples apart. */
+static complex_double read_sample(const fourier *p, const void *x, int64_t i)
+{
+    double v[2] = {0, 0};
+    lnt_elements_to_double(p->dtype, lnt_element_at(x, p->dtype, i * p->in_parts), v, p->in_parts);
+    return (complex_double){v[0], v[1]};
+}
+
+static void write_sample(const fourier *p, void *y, int64_t i, complex_double v)
+{
+    const double scale = p->inverse ? 1 / (double)p->length : 1, parts[2] = {v.re * scale, v.im * scale};
+    lnt_elements_from_double(p->dtype, parts, lnt_element_at(y, p->dtype, i * p->out_parts), p->out_parts);
+}
+
+/* The one-sided half of a real signal's spectrum gives the other half. */
+static void complete(const fourier *p, complex_double *x)
+{
+    for (int64_t k = p->length / 2 + 1; k < p->length; k++)
+        x[k] = (complex_double){x[p->length - k].re, -x[p->length - k].im};
+}
+
+static lnt_status transform_axes(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+{
+    const fourier_job *j = arg;
+    const fourier *p = j->p;
+    complex_double *x = (complex_double *)(j->scratch + thread * p->thread_bytes);
+    complex_double *y = x + p->length, *part = y + p->length;
+    (void)k;
+    for (int64_t item = begin; item < end; item++) {
+        const int64_t o = item / p->inner, i = item % p->inner;
+        for (int64_t t = 0; t < p->length; t++)
+            x[t] = t < p->in ? read_sample(p, j->x, (o * p->in + t) * p->inner + i) : (complex_double){0, 0};
+        if (p->inverse && p->one_sided)
+            complete(p, x);
+        transform(p, 0, p->length, x, 1, y, part);
+        for (int64_t t = 0; t < p->out; t++)
+            write_sample(p, j->y, (o * p->out + t) * p->inner + i, y[t]);
+    }
+    return LNT_OK;
+}
+
+static lnt_status transform_frames(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+{
+    const fourier_job *j = arg;
+    const fourier *p = j->p;
+    complex_double *x = (complex_double *)(j->scratch + thread * p->thread_bytes);
+    complex_double *y = x + p->length, *part = y + p->length;
+    (void)k;
+    for (int64_t item = begin; item < end; item++) {
+        const int64_t signal = item / p->frames, start = item % p->frames * p->hop;
+        for (int64_t t = 0; t < p->length; t++) {
+            double weight = 1;
+            x[t] = (complex_double){0, 0};
+            if (t >= p->window || start + t >= p->in)
+                continue;
+            if (p->has_window)
+                lnt_elements_to_double(p->window_type, lnt_element_at(j->window, p->window_type, t), &weight,
+                                       1);
+            x[t] = read_sample(p, j->x, signal * p->in + start + t);
+            x[t].re *= weight;
+            x[t].im *= weight;
+        }
+        transform(p, 0, p->length, x, 1, y, part);
+        for (int64_t t = 0; t < p->out; t++)
+            write_sample(p, j->y, item * p->out + t, y[t]);
+    }
+    return LNT_OK;
+}
+
+static lnt_status run_dft(lnt_kernel *k, const lnt_step *s)
+{
+    const fourier *p = s->params;
+    fourier_job job = {p, lnt_in(k, s, 0), NULL, lnt_out(k, s, 0), lnt_scratch(k, s)};
+    return lnt_parallel(k, p->outer * p->inner, 1 + 1024 / (p->length + 1), transform_axes, &job);
+}
+
+static lnt_status run_stft(lnt_kernel *k, const lnt_step *s)
+{
+    const fourier *p = s->params;
+    fourier_job job = {p, lnt_in(k, s, 0), lnt_in(k, s, 2), lnt_out(k, s, 0), lnt_scratch(k, s)};
+    return lnt_parallel(k, p->outer * p->frames, 1 + 1024 / (p->length + 1), transform_frames, &job);
+}
+
+/* ---- bind ---- */
+
+/* Factors, roots and scratch memory for transforms of p->length. */
+static lnt_status bind_transform(lnt_site *site, fourier *p)
+{
+    const double turn = (p->inverse ? 2 : -2) * 3.14159265358979323846 / (double)p->length;
+    int64_t rest = p->length, largest = 1;
+    LNT_REQUIRE(p->length >= 1 && p->length <= INT32_MAX, site->err, LNT_E_VALUE,
+                "a transform of length %lld", (long long)p->length);
+    for (int64_t f = 4; rest > 1; f = f == 4 ? 2 : f == 2 ? 3 : f + 2) {
+        if (f > 4 && f * f > rest)
+            f = rest;
+        for (; rest % f == 0 && p->n_factors < MAX_FACTORS; rest /= f) {
+            p->factor[p->n_factors++] = f;
+            largest = f > largest ? f : largest;
+        }
+    }
+    p->root = lnt_bump_alloc(site->memory, (size_t)p->length * sizeof *p->root, site->err);
+    if (!p->root)
+        return LNT_E_MEMORY;
+    for (int64_t k = 0; k < p->length; k++)
+        p->root[k] = (complex_double){cos(turn * (double)k), sin(turn * (double)k)};
+    p->thread_bytes = lnt_round_up((size_t)(2 * p->length + largest) * sizeof(complex_double), LNT_ALIGN);
+    lnt_bind_scratch(site, p->thread_bytes * site->threads);
+    return LNT_OK;
+}
+
+/* The only number input i holds, *given false where it is skipped. */
+static lnt_status read_scalar(const lnt_site *site, unsigned i, int64_t *value, bool *given)
+{
+    unsigned n = 1;
+    LNT_TRY(lnt_value_ints(site, i, value, &n, given));
+    LNT_REQUIRE(!*given || n == 1, site->err, LNT_E_SHAPE, "input %u must hold one number", i);
+    return LNT_OK;
+}
+
+static lnt_status check_parts(const lnt_site *site, int64_t parts)
+{
+    LNT_REQUIRE(parts < 0 || parts == 1 || parts == 2, site->err, LNT_E_SHAPE,
+                "the last axis must hold 1 (real) or 2 (complex) numbers, has %lld", (long long)parts);
+    return LNT_OK;
+}
+
+/* Axis and length of a DFT; *length is negative while the axis' extent is not known. */
+static lnt_status read_dft(const lnt_site *site, unsigned *axis, int64_t *length)
+{
+    const lnt_operand *x = site->in[0];
+    const bool half = lnt_attr_i(site->node, "inverse", 0) && lnt_attr_i(site->node, "onesided", 0);
+    int64_t wanted = -2;
+    bool given;
+    LNT_REQUIRE(x->rank >= 2, site->err, LNT_E_SHAPE, "the input must have rank 2 or more");
+    LNT_TRY(read_scalar(site, 2, &wanted, &given));
+    LNT_TRY(lnt_axis(site, given ? wanted : -2, x->rank, axis));
+    LNT_REQUIRE(*axis + 1 < x->rank, site->err, LNT_E_ARGUMENT,
+                "the last axis holds real and imaginary parts");
+    LNT_TRY(read_scalar(site, 1, length, &given));
+    LNT_REQUIRE(!given || *length > 0, site->err, LNT_E_VALUE, "dft_length is %lld", (long long)*length);
+    if (!given)
+        *length = x->dims[*axis] < 0 ? LNT_DIM_UNKNOWN : half ? 2 * (x->dims[*axis] - 1) : x->dims[*axis];
+    return LNT_OK;
+}
+
+lnt_status lnt_shape_dft(lnt_site *site)
+{
+    const lnt_operand *x = site->in[0];
+    const bool inverse = lnt_attr_i(site->node, "inverse", 0) != 0,
+               half = lnt_attr_i(site->node, "onesided", 0) != 0;
+    int64_t dims[LNT_MAX_RANK], length;
+    unsigned axis;
+    LNT_TRY(read_dft(site, &axis, &length));
+    LNT_TRY(check_parts(site, x->dims[x->rank - 1]));
+    for (unsigned d = 0; d < x->rank; d++)
+        dims[d] = x->dims[d];
+    dims[axis] = length >= 0 && half && !inverse ? length / 2 + 1 : length;
+    dims[x->rank - 1] = half && inverse ? 1 : 2;
+    lnt_set_dims(site, 0, x->rank, dims);
+    return LNT_OK;
+}
+
+lnt_status lnt_bind_dft(lnt_site *site)
+{
+    const lnt_operand *x = site->in[0], *y = site->out[0];
+    unsigned axis;
+    fourier *p = lnt_bind_params(site, sizeof *p);
+    if (!p)
+        return LNT_E_MEMORY;
+    if (!lnt_is_floating(x->dtype))
+        return lnt_bind_unsupported_type(site, x->dtype);
+    LNT_TRY(read_dft(site, &axis, &p->length));
+    p->dtype = x->dtype;
+    p->inverse = lnt_attr_i(site->node, "inverse", 0) != 0;
+    p->one_sided = lnt_attr_i(site->node, "onesided", 0) != 0;
+    p->in = x->dims[axis];
+    p->out = y->dims[axis];
+    p->in_parts = (unsigned)x->dims[x->rank - 1];
+    p->out_parts = (unsigned)y->dims[y->rank - 1];
+    p->outer = p->inner = 1;
+    for (unsigned d = 0; d + 1u < x->rank; d++)
+        if (d != axis)
+            *(d < axis ? &p->outer : &p->inner) *= x->dims[d];
+    LNT_TRY(bind_transform(site, p));
+    site->step->run = run_dft;
+    return LNT_OK;
+}
+
+/* ---- STFT ---- */
+
+enum { SIGNAL, STEP, WINDOW, LENGTH }; /* inputs */
+
+/* Hop and length of the frames; *length is negative while it is not known. */
+static lnt_status read_stft(const lnt_site *site, int64_t *hop, int64_t *length)
+{
+    const lnt_operand *window = lnt_input(site, WINDOW);
+    bool given;
+    LNT_TRY(read_scalar(site, STEP, hop, &given));
+    LNT_REQUIRE(*hop > 0, site->err, LNT_E_VALUE, "frame_step is %lld", (long long)*hop);
+    LNT_TRY(read_scalar(site, LENGTH, length, &given));
+    LNT_REQUIRE(!given || *length > 0, site->err, LNT_E_VALUE, "frame_length is %lld", (long long)*length);
+    if (!given)
+        *length = window ? window->dims[0] : site->in[SIGNAL]->dims[1];
+    return LNT_OK;
+}
+
+lnt_status lnt_shape_stft(lnt_site *site)
+{
+    const lnt_operand *x = site->in[SIGNAL], *window = lnt_input(site, WINDOW);
+    const bool half = lnt_attr_i(site->node, "onesided", 1) != 0;
+    int64_t hop = 1, length = LNT_DIM_UNKNOWN;
+    LNT_REQUIRE((x->rank == 2 || x->rank == 3) && (!window || window->rank == 1), site->err, LNT_E_SHAPE,
+                "the signal must be [batch, length, 1 or 2], the window [length]");
+    const lnt_status status = read_stft(site, &hop, &length);
+    if (status != LNT_OK && status != LNT_UNKNOWN)
+        return status;
+    const bool known = status == LNT_OK && length >= 0;
+    const int64_t room = x->dims[1] < 0 || !known ? -1 : x->dims[1] - length;
+    LNT_REQUIRE(!known || x->dims[1] < 0 || room >= 0, site->err, LNT_E_SHAPE,
+                "frames of %lld samples in a signal of %lld", (long long)length, (long long)x->dims[1]);
+    lnt_set_dims(site, 0, 4,
+                 (const int64_t[]){x->dims[0], room < 0 ? LNT_DIM_UNKNOWN : room / hop + 1,
+                                   !known ? LNT_DIM_UNKNOWN
+                                   : half ? length / 2 + 1
+                                          : length,
+                                   2});
+    return status;
+}
+
+lnt_status lnt_bind_stft(lnt_site *site)
+{
+    const lnt_operand *x = site->in[SIGNAL], *window = lnt_input(site, WINDOW), *y = site->out[0];
+    fourier *p = lnt_bind_params(site, sizeof *p);
+    if (!p)
+        return LNT_E_MEMORY;
+    if (!lnt_is_floating(x->dtype) || (window && !lnt_is_floating(window->dtype)))
+        return lnt_bind_unsupported_type(site, x->dtype);
+    LNT_TRY(read_stft(site, &p->hop, &p->length));
+    LNT_TRY(check_parts(site, x->rank == 3 ? x->dims[2] : 1));
+    p->dtype = x->dtype;
+    p->has_window = window != NULL;
+    p->window = window ? window->dims[0] : p->length;
+    p->window_type = window ? window->dtype : LNT_FLOAT;
+    p->in_parts = x->rank == 3 ? (unsigned)x->dims[2] : 1;
+    p->out_parts = 2;
+    p->outer = x->dims[0];
+    p->in = x->dims[1];
+    p->frames = y->dims[1];
+    p->out = y->dims[2];
+    LNT_TRY(bind_transform(site, p));
+    site->step->run = run_stft;
+    return LNT_OK;
+}
+
+/* ---- MelWeightMatrix ---- */
+
+/* Inputs as numbers; their contents may come from a run. */
+typedef struct mel {
+    lnt_dtype type[5];
+    int64_t bins, bands;
+    lnt_dtype out;
+} mel;
+
+/* Spectrogram bin where the edge of mel band i lies. */
+static int64_t mel_edge(double low, double high, int64_t i, int64_t bands, double length, double rate)
+{
+    const double low_mel = 2595 * log10(1 + low / 700), high_mel = 2595 * log10(1 + high / 700);
+    const double at = low_mel + (double)i * (high_mel - low_mel) / (double)(bands + 2);
+    const double bin = floor((length + 1) * (700 * (pow(10, at / 2595) - 1)) / rate);
+    return bin > 0 && bin < 0x1p31 ? (int64_t)bin : 0;
+}
+
+static void mel_set(const lnt_kernel *k, const lnt_step *s, const mel *p, int64_t bin, int64_t band,
+                    double weight)
+{
+    if (bin < p->bins)
+        lnt_elements_from_double(p->out, &weight,
+                                 lnt_element_at(lnt_out(k, s, 0), p->out, bin * p->bands + band), 1);
+}
+
+static lnt_status run_mel(lnt_kernel *k, const lnt_step *s)
+{
+    const mel *p = s->params;
+    double v[5];
+    for (unsigned i = 0; i < 5; i++)
+        lnt_elements_to_double(p->type[i], lnt_in(k, s, i), &v[i], 1);
+    LNT_REQUIRE(v[2] > 0, k->err, LNT_E_VALUE, "sample_rate is %g", v[2]);
+    for (int64_t i = 0; i < p->bins * p->bands; i++)
+        mel_set(k, s, p, i / p->bands, i % p->bands, 0);
+    for (int64_t b = 0; b < p->bands; b++) {
+        const int64_t low = mel_edge(v[3], v[4], b, p->bands, v[1], v[2]);
+        const int64_t centre = mel_edge(v[3], v[4], b + 1, p->bands, v[1], v[2]);
+        const int64_t high = mel_edge(v[3], v[4], b + 2, p->bands, v[1], v[2]);
+        if (low == centre)
+            mel_set(k, s, p, centre, b, 1);
+        for (int64_t i = low; i <= centre && low < centre && i < p->bins; i++)
+            mel_set(k, s, p, i, b, (double)(i - low) / (double)(centre - low));
+        for (int64_t i = centre; i < high && i < p->bins; i++)
+            mel_set(k, s, p, i, b, (double)(high - i) / (double)(high - centre));
+    }
+    return LNT_OK;
+}
+
+lnt_status lnt_shape_mel(lnt_site *site)
+{
+    int64_t bands, length;
+    bool given;
+    lnt_set_type(site, 0, (lnt_dtype)lnt_attr_i(site->node, "output_datatype", LNT_FLOAT));
+    LNT_TRY(read_scalar(site, 0, &bands, &given));
+    LNT_TRY(read_scalar(site, 1, &length, &given));
+    LNT_REQUIRE(bands >= 0 && length >= 0, site->err, LNT_E_VALUE, "num_mel_bins %lld, dft_length %lld",
+                (long long)bands, (long long)length);
+    lnt_set_dims(site, 0, 2, (const int64_t[]){length / 2 + 1, bands});
+    return LNT_OK;
+}
+
+lnt_status lnt_bind_mel(lnt_site *site)
+{
+    mel *p = lnt_bind_params(site, sizeof *p);
+    if (!p)
+        return LNT_E_MEMORY;
+    for (unsigned i = 0; i < 5; i++) {
+        p->type[i] = site->in[i]->dtype;
+        LNT_REQUIRE(lnt_operand_count(site->in[i]) == 1, site->err, LNT_E_SHAPE,
+                    "input %u must hold one number", i);
+    }
+    p->out = site->out[0]->dtype;
+    p->bins = site->out[0]->dims[0];
+    p->bands = site->out[0]->dims[1];
+    site->step->run = run_mel;
+    return LNT_OK;
+}
