@@ -15,6 +15,9 @@
 
 typedef struct lnt_gnode lnt_gnode;
 
+/* Exporters write "to the end" of a Slice as one of several large numbers; no axis is this long. */
+#define LNT_BEYOND_EXTENTS 1000000000
+
 /* What is known of one element of a small integer tensor: a number; or, where !known, the extent it is, a
  * symbol, or -1. */
 typedef struct lnt_gelement {

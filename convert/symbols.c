@@ -7,6 +7,7 @@
  * passes see which extents are the same; lnt_graph_forget_symbols takes those back before the graph is
  * written. */
 #include "convert/graph.h"
+#include "formats/hash.h"
 
 #include <string.h>
 
@@ -335,11 +336,60 @@ static void slice(const lnt_graph *g, const lnt_gnode *n, int64_t *dims)
         if (!start[i].known || start[i].value != 0 || (steps && !(step[i].known && step[i].value == 1)) ||
             at < 0 || at >= x->rank || dims[at] != LNT_DIM_UNKNOWN)
             continue;
-        const bool whole = end[i].known && end[i].value >= INT32_MAX;
+        const bool whole = end[i].known && end[i].value >= LNT_BEYOND_EXTENTS;
         if (whole || (!end[i].known && end[i].value == x->dims[at]))
             dims[at] = x->dims[at];
         else if (!end[i].known && x->dims[at] > 0)
             dims[at] = end[i].value;
+    }
+}
+
+/* ---- windows ---- */
+
+/* What decides the extent behind a sliding window, apart from the extent it slides over. */
+typedef struct window {
+    int64_t before; /* the symbol */
+    int64_t shrink; /* elements lost to the window, less padding */
+    int64_t stride, rounding;
+} window;
+
+enum { ROUND_DOWN, ROUND_UP, SAME_SIZE };
+
+static int64_t entry(const lnt_attr *a, unsigned i, int64_t otherwise)
+{
+    return a && a->type == LNT_ATTR_INTS && i < a->count ? a->i[i] : otherwise;
+}
+
+/* A symbol that stands for whatever has these bytes as its description. */
+static int64_t symbol_of(const void *description, size_t bytes)
+{
+    return FIRST_OWN_SYMBOL - (int64_t)(lnt_hash(description, bytes) >> 8);
+}
+
+/* Spatial extents of a convolution or pooling: equal windows over equal extents give equal extents, and a
+ * window that loses nothing leaves them as they are. */
+static void slide(const lnt_graph *g, const lnt_gnode *n, const lnt_node *view, const lnt_operand *x,
+                  int64_t *dims)
+{
+    const lnt_operand *w = is(n, "Conv") ? lnt_ginfo(g, n->in[1]) : NULL;
+    const lnt_attr *kernel = lnt_attr_find(view, "kernel_shape"), *strides = lnt_attr_find(view, "strides");
+    const lnt_attr *pads = lnt_attr_find(view, "pads"), *dilations = lnt_attr_find(view, "dilations");
+    const char *automatic = lnt_attr_s(view, "auto_pad", "NOTSET");
+    const unsigned spatial = x->rank - 2u;
+    for (unsigned i = 0; i < spatial; i++) {
+        const int64_t extent = w && w->rank == x->rank ? w->dims[i + 2] : entry(kernel, i, -1);
+        if (dims[i + 2] != LNT_DIM_UNKNOWN || x->dims[i + 2] >= LNT_DIM_UNKNOWN || extent < 0)
+            continue;
+        window v = {.before = x->dims[i + 2], .stride = entry(strides, i, 1)};
+        v.rounding = lnt_attr_i(view, "ceil_mode", 0) ? ROUND_UP : ROUND_DOWN;
+        v.shrink = entry(dilations, i, 1) * (extent - 1);
+        if (strncmp(automatic, "SAME", 4) == 0) {
+            v.shrink = 0;
+            v.rounding = SAME_SIZE;
+        } else if (strcmp(automatic, "NOTSET") == 0) {
+            v.shrink -= entry(pads, i, 0) + entry(pads, i + spatial, 0);
+        }
+        dims[i + 2] = v.stride == 1 && v.shrink == 0 ? v.before : symbol_of(&v, sizeof v);
     }
 }
 
@@ -351,8 +401,14 @@ static void refine(lnt_graph *g, const lnt_gnode *n)
     if (!out || out->rank > LNT_MAX_RANK || lnt_operand_count(out) >= 0)
         return;
     const lnt_operand *x = n->n_in ? lnt_ginfo(g, n->in[0]) : NULL;
+    lnt_node view;
+    lnt_gnode_view(n, &view);
     if (is(n, "Slice")) {
         slice(g, n, out->dims);
+        return;
+    }
+    if ((is(n, "Conv") || is(n, "MaxPool") || is(n, "AveragePool")) && x->rank == out->rank && x->rank >= 3) {
+        slide(g, n, &view, x, out->dims);
         return;
     }
     const bool made = is(n, "ConstantOfShape");
@@ -360,8 +416,6 @@ static void refine(lnt_graph *g, const lnt_gnode *n)
         made || is(n, "Reshape") || is(n, "Expand") ? elements_of(g, operand(n, made ? 0 : 1), to) : -1;
     if (count < 0 || count > out->rank)
         return;
-    lnt_node view;
-    lnt_gnode_view(n, &view);
     if (is(n, "Expand"))
         expand(x, to, (unsigned)count, out->rank, out->dims);
     else if (count == out->rank && made)
@@ -370,14 +424,65 @@ static void refine(lnt_graph *g, const lnt_gnode *n)
         reshape(x, to, out->rank, lnt_attr_i(&view, "allowzero", 0) != 0, out->dims);
 }
 
+/* ---- naming what stays open ---- */
+
+static uint64_t hash_attr(const lnt_attr *a)
+{
+    const uint64_t name = lnt_hash(a->name, strlen(a->name)) + a->type + ((uint64_t)a->count << 32);
+    switch (a->type) {
+    case LNT_ATTR_INT:
+    case LNT_ATTR_INTS: return name ^ lnt_hash(a->i, a->count * sizeof *a->i);
+    case LNT_ATTR_FLOAT:
+    case LNT_ATTR_FLOATS: return name ^ lnt_hash(a->f, a->count * sizeof *a->f);
+    case LNT_ATTR_STRING: return name ^ lnt_hash(a->s, a->count);
+    default: return 0;
+    }
+}
+
+/* A number that two nodes share if their results are bound to have the same extents: same operator, same
+ * attributes, inputs of the same extents and, where the shape rule reads them, the same contents. 0: cannot
+ * be said. */
+static uint64_t kinship(const lnt_graph *g, const lnt_gnode *n)
+{
+    uint64_t key = n->op->id;
+    if (n->op->flags & (LNT_OP_CONTROL | LNT_OP_RANDOM) || n->program)
+        return 0;
+    for (unsigned i = 0; i < n->n_attr; i++) {
+        const uint64_t attr = hash_attr(&n->attr[i]);
+        if (attr == 0)
+            return 0;
+        key += attr * 0x9e3779b97f4a7c15u; /* a sum: the order of attributes does not count */
+    }
+    for (unsigned i = 0; i < n->n_in; i++) {
+        struct {
+            uint64_t so_far;
+            int64_t rank, dims[LNT_MAX_RANK], contents;
+        } text = {.so_far = key, .contents = -1};
+        const lnt_operand *o = lnt_ginfo(g, n->in[i]);
+        if (o && i < 32 && n->op->value_inputs >> i & 1)
+            text.contents = n->in[i];
+        for (unsigned d = 0; o && o->rank <= LNT_MAX_RANK && d < o->rank; d++)
+            if ((text.dims[d] = o->dims[d]) == LNT_DIM_UNKNOWN)
+                return 0;
+        if (o && o->rank > LNT_MAX_RANK)
+            return 0;
+        text.rank = o ? o->rank : -1;
+        key = lnt_hash(&text, sizeof text);
+    }
+    return key;
+}
+
 /* Open extents of results get symbols: not in loops, where they differ from round to round. */
 static void name_extents(lnt_graph *g, const lnt_gnode *n)
 {
+    const uint64_t kin = g->loops == 0 ? kinship(g, n) : 0;
     for (unsigned o = 0; o < n->n_out && g->loops == 0; o++) {
         lnt_operand *out = n->out[o] == LNT_NONE ? NULL : &g->value[n->out[o]].info;
         for (unsigned i = 0; out && out->rank <= LNT_MAX_RANK && i < out->rank; i++)
-            if (out->dims[i] == LNT_DIM_UNKNOWN)
-                out->dims[i] = FIRST_OWN_SYMBOL - ((int64_t)n->out[o] * LNT_MAX_RANK + i);
+            if (out->dims[i] == LNT_DIM_UNKNOWN) {
+                const uint64_t own[] = {kin ? kin : n->out[o], kin ? o : UINT64_MAX, i};
+                out->dims[i] = symbol_of(own, sizeof own);
+            }
     }
 }
 

@@ -4,7 +4,8 @@
 lnt_status lnt_pass_fuse_patterns(lnt_graph *g, lnt_report *report)
 {
     static lnt_status (*const patterns[])(lnt_edit *, lnt_gnode *) = {
-        lnt_fuse_normalization, lnt_fuse_softmax, lnt_fuse_activation, lnt_fuse_pad, lnt_fuse_transpose};
+        lnt_fuse_normalization, lnt_fuse_softmax,   lnt_fuse_sum_square, lnt_fuse_activation,
+        lnt_sink_squeeze,       lnt_lift_transpose, lnt_fuse_pad,        lnt_fuse_transpose};
     lnt_edit e;
     LNT_TRY(lnt_edit_begin(&e, g, report, "fuse_patterns"));
     for (unsigned p = 0; p < sizeof patterns / sizeof patterns[0]; p++) {
@@ -13,6 +14,8 @@ lnt_status lnt_pass_fuse_patterns(lnt_graph *g, lnt_report *report)
                 if (!g->sub[s].node[i]->dead)
                     LNT_TRY(patterns[p](&e, g->sub[s].node[i]));
         /* What a pattern left behind must not count as a reader for the next. */
+        LNT_TRY(lnt_graph_infer(g));
+        LNT_TRY(lnt_pass_identities(g, report));
         LNT_TRY(lnt_pass_dead_nodes(g, report));
         lnt_graph_sweep(g);
         lnt_edit_changed(&e);

@@ -3,8 +3,6 @@
  * Only what leaves every bit of the results as it was: x + 0 stays, since it turns -0 into +0. */
 #include "convert/passes/pass.h"
 
-#include <stdint.h>
-
 static const lnt_operand *info(const lnt_graph *g, uint32_t value)
 {
     return &g->value[value].info;
@@ -64,7 +62,7 @@ static bool whole_slice(const lnt_graph *g, const lnt_gnode *n)
     if (!lnt_constant_ints(g, n->in[1], start, &n_start) || !lnt_constant_ints(g, n->in[2], end, &n_end))
         return false;
     for (unsigned i = 0; i < n_start && i < n_end; i++)
-        if (start[i] != 0 || end[i] < INT32_MAX)
+        if (start[i] != 0 || end[i] < LNT_BEYOND_EXTENTS)
             return false;
     return n_start == n_end;
 }
@@ -107,7 +105,7 @@ static bool variadic_of_one(const lnt_gnode *n)
 static bool does_nothing(const lnt_graph *g, const lnt_gnode *n, unsigned *pass)
 {
     *pass = 0;
-    if (lnt_is(n, Identity) || variadic_of_one(n))
+    if (lnt_is(n, Identity) || variadic_of_one(n) || (lnt_is(n, Split) && n->n_out == 1))
         return true;
     if (lnt_is(n, Cast) || lnt_is(n, CastLike))
         return same_type_cast(g, n);
@@ -125,6 +123,22 @@ static bool does_nothing(const lnt_graph *g, const lnt_gnode *n, unsigned *pass)
 }
 
 /* ---- neighbours ---- */
+
+/* Hands on all elements of input 0 in order, under other extents. */
+static bool renames_extents(const lnt_gnode *n)
+{
+    return lnt_is(n, Reshape) || lnt_is(n, Flatten) || lnt_is(n, Squeeze) || lnt_is(n, Unsqueeze);
+}
+
+/* Squeeze(Unsqueeze(x)) and longer chains that come back to the extents they started from: x. */
+static uint32_t chain_start(const lnt_graph *g, const lnt_gnode *n)
+{
+    const lnt_operand *out = info(g, n->out[0]);
+    for (const lnt_gnode *p = lnt_producer(g, n, 0); p && renames_extents(p); p = lnt_producer(g, p, 0))
+        if (lnt_same_dims(info(g, p->in[0]), out))
+            return p->in[0];
+    return LNT_NONE;
+}
 
 /* Transpose(Transpose(x)) becomes one. */
 static lnt_status merge_transposes(lnt_edit *e, lnt_gnode *n, bool *merged)
@@ -161,13 +175,36 @@ static bool absolute_reshape(const lnt_graph *g, const lnt_gnode *n)
 static bool merge_reshapes(lnt_edit *e, lnt_gnode *n)
 {
     const lnt_gnode *first = lnt_producer(e->g, n, 0);
-    const bool elements_in_order = lnt_is(first, Reshape) || lnt_is(first, Flatten) ||
-                                   lnt_is(first, Squeeze) || lnt_is(first, Unsqueeze);
-    if (!elements_in_order || !absolute_reshape(e->g, n))
+    if (!first || !renames_extents(first) || !absolute_reshape(e->g, n))
         return false;
     n->in[0] = first->in[0];
     lnt_edit_changed(e);
     return true;
+}
+
+/* A shape computed from the input's own extents needs no computing: 0 says "as in the input". */
+static lnt_status copy_extents(lnt_edit *e, lnt_gnode *n)
+{
+    lnt_graph *g = e->g;
+    const lnt_gvalue *shape = &g->value[n->in[1]];
+    const lnt_operand *x = info(g, n->in[0]);
+    const int64_t count = lnt_operand_count(&shape->info);
+    int64_t to[LNT_MAX_RANK];
+    if (!shape->elements || count < 0 || count > LNT_MAX_RANK || x->rank > LNT_MAX_RANK ||
+        lnt_gnode_int(n, "allowzero", 0))
+        return LNT_OK;
+    for (unsigned i = 0; i < count; i++) {
+        const lnt_gelement el = shape->elements[i];
+        to[i] = el.known ? el.value : 0;
+        if (el.known ? el.value == 0 : i >= x->rank || x->dims[i] != el.value || el.value == LNT_DIM_UNKNOWN)
+            return LNT_OK;
+    }
+    const uint32_t constant = lnt_add_ints(g, shape->name, (unsigned)count, to);
+    if (constant == LNT_NONE)
+        return LNT_E_MEMORY;
+    n->in[1] = constant;
+    lnt_edit_changed(e);
+    return lnt_edit_count(e, "shapes taken from the input");
 }
 
 static lnt_status simplify(lnt_edit *e, lnt_gnode *n)
@@ -176,8 +213,12 @@ static lnt_status simplify(lnt_edit *e, lnt_gnode *n)
     bool merged = false;
     if (lnt_is(n, Transpose))
         LNT_TRY(merge_transposes(e, n, &merged));
-    else if (lnt_is(n, Reshape))
+    else if (lnt_is(n, Reshape)) {
+        LNT_TRY(copy_extents(e, n));
         merged = merge_reshapes(e, n);
+    }
+    const uint32_t start = renames_extents(n) ? chain_start(e->g, n) : LNT_NONE;
+    merged |= start != LNT_NONE && lnt_edit_bypass(e, n, start);
     if (merged)
         LNT_TRY(lnt_edit_count(e, "neighbours merged"));
     if (!n->dead && n->n_in > 0 && n->in[0] != LNT_NONE && does_nothing(e->g, n, &pass) &&

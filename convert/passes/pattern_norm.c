@@ -246,3 +246,16 @@ lnt_status lnt_fuse_softmax(lnt_edit *e, lnt_gnode *n)
     LNT_TRY(lnt_gnode_set_int(e->g, n, "axis", axis));
     return lnt_edit_count(e, "Softmax");
 }
+
+lnt_status lnt_fuse_sum_square(lnt_edit *e, lnt_gnode *n)
+{
+    lnt_graph *g = e->g;
+    const lnt_gnode *square = lnt_is(n, ReduceSum) ? lnt_producer(g, n, 0) : NULL;
+    uint32_t x;
+    if (!lnt_is(square, Mul) || !square_of(g, n->in[0], &x) || lnt_edit_follower(e, square) != n)
+        return LNT_OK;
+    n->in[0] = x;
+    n->op = lnt_op_by_name("", "ReduceSumSquare");
+    lnt_edit_changed(e);
+    return lnt_edit_count(e, "ReduceSumSquare");
+}

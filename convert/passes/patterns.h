@@ -11,5 +11,9 @@ lnt_status lnt_fuse_softmax(lnt_edit *e, lnt_gnode *n);
 lnt_status lnt_fuse_activation(lnt_edit *e, lnt_gnode *n); /* Gelu, Swish, HardSwish, Mish, HardSigmoid */
 lnt_status lnt_fuse_pad(lnt_edit *e, lnt_gnode *n);        /* Pad into Conv */
 lnt_status lnt_fuse_transpose(lnt_edit *e, lnt_gnode *n);  /* Transpose into MatMul */
+lnt_status lnt_fuse_sum_square(lnt_edit *e, lnt_gnode *n); /* ReduceSum(x * x) */
+lnt_status lnt_sink_squeeze(lnt_edit *e, lnt_gnode *n); /* elementwise work before Squeeze, behind a Conv */
+lnt_status lnt_lift_transpose(lnt_edit *e,
+                              lnt_gnode *n); /* Transpose before Squeeze or Unsqueeze, behind a Conv */
 
 #endif

@@ -38,6 +38,12 @@ typedef struct layouts {
 
 /* ---- what nodes ask for ---- */
 
+/* Reads extents alone. */
+static bool reads_no_elements(const lnt_gnode *n)
+{
+    return lnt_is(n, Shape) || lnt_is(n, Size);
+}
+
 /* Convolutions are bound to channels-last; the others flagged CL or elementwise may choose. */
 static bool bound_to_channels_last(const lnt_gnode *n)
 {
@@ -69,6 +75,27 @@ static bool order_free(const lnt_operand *o)
     return o->dims[1] == 1 || positions == 1;
 }
 
+/* Squeeze or Unsqueeze of spatial axes: the bytes stay as they are in both orders. */
+static bool keeps_bytes(const lnt_gnode *n)
+{
+    return lnt_is(n, Squeeze) || lnt_is(n, Unsqueeze);
+}
+
+static bool spatial_axes(const lnt_graph *g, const lnt_gnode *n)
+{
+    int64_t axes[LNT_MAX_RANK];
+    unsigned count = LNT_MAX_RANK;
+    const lnt_operand *in = lnt_ginfo(g, n->in[0]), *out = lnt_ginfo(g, n->out[0]);
+    if (!has_channels(in) || !has_channels(out) || lnt_in_value(n, 1) == LNT_NONE ||
+        !lnt_constant_ints(g, n->in[1], axes, &count))
+        return false;
+    const unsigned rank = in->rank > out->rank ? in->rank : out->rank;
+    for (unsigned i = 0; i < count; i++)
+        if ((axes[i] < 0 ? axes[i] + rank : axes[i]) < 2)
+            return false;
+    return true;
+}
+
 /* A node that may have a label other than ONNX order. */
 static bool orders_known(const lnt_graph *g, const lnt_gnode *n)
 {
@@ -76,6 +103,8 @@ static bool orders_known(const lnt_graph *g, const lnt_gnode *n)
         return false;
     if (is_elementwise(n) || moves_axes(n))
         return true;
+    if (keeps_bytes(n))
+        return spatial_axes(g, n);
     /* A second output such as MaxPool's indices counts positions in ONNX order. */
     return (n->op->flags & LNT_OP_CL) && has_channels(lnt_ginfo(g, n->in[0])) &&
            (n->n_out == 1 || lnt_is(n, Split));
@@ -94,6 +123,8 @@ static role operand_role(const lnt_graph *g, const lnt_gnode *n, uint32_t value)
 
 static role in_role(const lnt_graph *g, const lnt_gnode *n, unsigned i)
 {
+    if (reads_no_elements(n))
+        return ANY;
     if (!orders_known(g, n))
         return PLAIN;
     if (is_elementwise(n) || i + n->n_program_in >= n->n_in)
@@ -206,6 +237,13 @@ static double value_cost(layouts *l, uint32_t value)
     return moved && !order_free(o) ? elements(o) : 0;
 }
 
+/* Works on windows or planes, which lie better channels-last. */
+static bool slides(const lnt_gnode *n)
+{
+    return !is_elementwise(n) && !moves_axes(n) && !keeps_bytes(n) && !lnt_is(n, Concat) &&
+           !lnt_is(n, Split) && !lnt_is(n, Slice) && !lnt_is(n, Pad);
+}
+
 /* Cost of all values at node i; a small extra charge makes ONNX order the dearer one where windows slide. */
 static double node_cost(layouts *l, uint32_t i)
 {
@@ -217,8 +255,7 @@ static double node_cost(layouts *l, uint32_t i)
     for (unsigned k = 0; k < n->n_in; k++)
         if (needs_order(l, n->in[k]))
             cost += value_cost(l, n->in[k]);
-    const bool slides = !is_elementwise(n) && !moves_axes(n) && !lnt_is(n, Concat) && !lnt_is(n, Split);
-    if (slides && l->label[i] == LNT_ORDER_PLAIN && !l->fixed[i])
+    if (slides(n) && l->label[i] == LNT_ORDER_PLAIN && !l->fixed[i])
         cost += elements(lnt_ginfo(l->e.g, n->out[0]));
     return cost;
 }
@@ -320,16 +357,6 @@ static uint32_t value_like(lnt_graph *g, uint32_t value, unsigned order)
     return twin;
 }
 
-/* The first node of subgraph sub that reads the value; NULL if there is none. */
-static const lnt_gnode *first_user(const lnt_graph *g, uint32_t sub, uint32_t value)
-{
-    for (size_t i = 0; i < g->sub[sub].n_nodes; i++)
-        for (unsigned k = 0; k < g->sub[sub].node[i]->n_in; k++)
-            if (g->sub[sub].node[i]->in[k] == value)
-                return g->sub[sub].node[i];
-    return NULL;
-}
-
 static lnt_status insert_relayout(layouts *l, uint32_t sub, const lnt_gnode *before, uint32_t from,
                                   uint32_t to)
 {
@@ -408,8 +435,8 @@ static lnt_status settle(layouts *l, uint32_t value)
         return LNT_E_MEMORY;
     const uint32_t sub = home_of(l, value);
     serve(l, value, other, twin);
-    const lnt_gnode *before = first_user(g, sub, twin);
-    return insert_relayout(l, sub, before ? before : g->sub[sub].node[0], value, twin);
+    const uint32_t p = l->producer[value];
+    return insert_relayout(l, sub, p == NOWHERE ? g->sub[sub].node[0] : behind(g, l->node[p]), value, twin);
 }
 
 lnt_status lnt_pass_storage_order(lnt_graph *g, lnt_report *report)
