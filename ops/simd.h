@@ -245,6 +245,44 @@ LNT_INLINE vf v_ceil(vf x)
     return v_select(r < x, (vf)((vi)up | ((vi)x & vi_splat(INT32_MIN))), r);
 }
 
+/* ---- double precision: half as many lanes ---- */
+
+typedef double vd __attribute__((vector_size(LNT_VL * 4)));
+typedef int64_t vl __attribute__((vector_size(LNT_VL * 4)));
+
+/* The first or second half of x, widened; and the way back, each rounded to nearest. */
+#if defined(LNT_SIMD_AVX2)
+LNT_INLINE vd v_widen_low(vf x)
+{
+    return (vd)_mm256_cvtps_pd(_mm256_castps256_ps128((__m256)x));
+}
+
+LNT_INLINE vd v_widen_high(vf x)
+{
+    return (vd)_mm256_cvtps_pd(_mm256_extractf128_ps((__m256)x, 1));
+}
+
+LNT_INLINE vf v_narrow(vd low, vd high)
+{
+    return (vf)_mm256_set_m128(_mm256_cvtpd_ps((__m256d)high), _mm256_cvtpd_ps((__m256d)low));
+}
+#else
+LNT_INLINE vd v_widen_low(vf x)
+{
+    return (vd){(double)x[0], (double)x[1]};
+}
+
+LNT_INLINE vd v_widen_high(vf x)
+{
+    return (vd){(double)x[2], (double)x[3]};
+}
+
+LNT_INLINE vf v_narrow(vd low, vd high)
+{
+    return (vf){(float)low[0], (float)low[1], (float)high[0], (float)high[1]};
+}
+#endif
+
 /* ---- across lanes: pairwise, in the same order at every level of the same width ---- */
 
 LNT_INLINE float v_sum(vf x)
