@@ -141,6 +141,8 @@ static lnt_status add_initializer(lnt_importer *im, const ProtobufCBinaryData *p
     const lnt_status status = lnt_import_tensor(im, proto, &tensor, &bytes, NULL);
     if (status == LNT_OK)
         return add_constant(im, name, &tensor, bytes);
+    if (status != LNT_E_UNSUPPORTED)
+        lnt_error_prefix(im->err, "initializer '%s': ", name);
     LNT_TRY(lnt_import_list_failure(im, &place, status));
     uint32_t value;
     return lnt_import_define(im, name, &value);

@@ -193,6 +193,8 @@ lnt_status lnt_import_attrs(lnt_importer *im, LntOnnx__Attribute *const *proto, 
             a.name = name;
         } else {
             const lnt_status status = read_attr(im, p, n, &a);
+            if (status != LNT_OK && status != LNT_E_UNSUPPORTED && type_of(p) == PROTO_TENSOR)
+                lnt_error_prefix(im->err, "node '%s' (%s), attribute %s: ", n->name, n->op, a.name);
             LNT_TRY(lnt_import_list_failure(im, n, status));
             if (status != LNT_OK)
                 continue;

@@ -5,9 +5,9 @@
 #include "convert/import.h"
 
 #include "base/checked.h"
-#include "convert/scan.h"
 #include "formats/byte_order.h"
 #include "formats/tensor_file.h"
+#include "formats/wire.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -20,14 +20,9 @@
 enum { FIELD_DIMS = 1, FIELD_TYPE = 2, FIELD_NAME = 8, FIELD_EXTERNAL = 13, FIELD_LOCATION = 14 };
 enum { FIELD_KEY = 1, FIELD_VALUE = 2, LOCATION_EXTERNAL = 1 };
 
-static size_t length_of(const lnt_wire *w)
+static char *text_of(lnt_importer *im, lnt_wire w)
 {
-    return (size_t)(w->end - w->at);
-}
-
-static char *text_of(lnt_importer *im, const lnt_wire *w)
-{
-    return lnt_bump_string(&im->g->memory, (const char *)w->at, length_of(w), im->err);
+    return lnt_bump_string(&im->g->memory, (const char *)w.at, lnt_wire_bytes(w), im->err);
 }
 
 lnt_status lnt_import_tensor_name(lnt_importer *im, const ProtobufCBinaryData *proto, const char **name)
@@ -36,7 +31,7 @@ lnt_status lnt_import_tensor_name(lnt_importer *im, const ProtobufCBinaryData *p
     lnt_wire_field f;
     *name = "";
     while (lnt_wire_next(&w, &f))
-        if (f.number == FIELD_NAME && f.type == 2 && !(*name = text_of(im, &f.body)))
+        if (f.number == FIELD_NAME && f.type == LNT_WIRE_BYTES && !(*name = text_of(im, f.bytes)))
             return LNT_E_MEMORY;
     return LNT_OK;
 }
@@ -62,9 +57,9 @@ static lnt_status read_entry(lnt_importer *im, lnt_wire w, place *p)
     const char *key = "", *value = "";
     lnt_wire_field f;
     while (lnt_wire_next(&w, &f)) {
-        if (f.type != 2)
+        if (f.type != LNT_WIRE_BYTES)
             continue;
-        const char *text = text_of(im, &f.body);
+        const char *text = text_of(im, f.bytes);
         if (!text)
             return LNT_E_MEMORY;
         if (f.number == FIELD_KEY)
@@ -90,19 +85,19 @@ static lnt_status read_header(lnt_importer *im, const ProtobufCBinaryData *proto
     uint64_t type = 0, rank = 0;
     *external = false;
     while (lnt_wire_next(&w, &f)) {
-        if (f.number == FIELD_TYPE && f.type == 0)
+        if (f.number == FIELD_TYPE && f.type == LNT_WIRE_VARINT)
             type = f.value;
-        else if (f.number == FIELD_LOCATION && f.type == 0)
+        else if (f.number == FIELD_LOCATION && f.type == LNT_WIRE_VARINT)
             *external = f.value == LOCATION_EXTERNAL;
-        else if (f.number == FIELD_EXTERNAL && f.type == 2)
-            LNT_TRY(read_entry(im, f.body, p));
-        else if (f.number == FIELD_DIMS && f.type == 0) {
+        else if (f.number == FIELD_EXTERNAL && f.type == LNT_WIRE_BYTES)
+            LNT_TRY(read_entry(im, f.bytes, p));
+        else if (f.number == FIELD_DIMS && f.type == LNT_WIRE_VARINT) {
             LNT_REQUIRE(rank < LNT_MAX_RANK && (int64_t)f.value >= 0, im->err, LNT_E_UNSUPPORTED,
                         "a tensor has a negative extent or more than %d", LNT_MAX_RANK);
             t->dims[rank++] = (int64_t)f.value;
-        } else if (f.number == FIELD_DIMS && f.type == 2) {
+        } else if (f.number == FIELD_DIMS && f.type == LNT_WIRE_BYTES) {
             uint64_t value;
-            while (lnt_wire_varint(&f.body, &value)) {
+            while (lnt_wire_number(&f.bytes, LNT_WIRE_VARINT, &value)) {
                 LNT_REQUIRE(rank < LNT_MAX_RANK && (int64_t)value >= 0, im->err, LNT_E_UNSUPPORTED,
                             "a tensor has a negative extent or more than %d", LNT_MAX_RANK);
                 t->dims[rank++] = (int64_t)value;
@@ -224,7 +219,10 @@ lnt_status lnt_import_tensor(lnt_importer *im, const ProtobufCBinaryData *proto,
         return read_external(im, &p, tensor, bytes);
     const lnt_allocator graph_memory = {bump_allocate, bump_release, im};
     lnt_tensor t;
-    LNT_TRY(lnt_tensor_parse_pb(proto->data, proto->len, &graph_memory, &t, NULL, 0, im->err));
+    lnt_status status = lnt_tensor_parse_pb(proto->data, proto->len, &graph_memory, &t, NULL, 0, im->err);
+    if (status == LNT_E_FILE) /* the reader's word for a damaged tensor file */
+        status = im->err->code = LNT_E_MODEL;
+    LNT_TRY(status);
     tensor->dtype = (uint8_t)t.dtype;
     tensor->rank = (uint8_t)t.rank;
     memcpy(tensor->dims, t.dims, sizeof tensor->dims);

@@ -1,17 +1,14 @@
-/* tensor_pb.c — ONNX TensorProto from its wire format.
- *
- * A message is a row of fields, each a tag (number << 3 | wire type) and a value. Repeated numbers come one
- * field each or packed, many in one field; fields come in any order. */
+/* tensor_pb.c — ONNX TensorProto from its wire format. Repeated numbers come one field each or packed, many
+ * in one field; fields come in any order. */
 #include "formats/tensor_file.h"
 
 #include "base/checked.h"
 #include "formats/byte_order.h"
 #include "formats/tensor_parts.h"
+#include "formats/wire.h"
 
 #include <inttypes.h>
 #include <string.h>
-
-typedef enum wire_type { VARINT = 0, FIXED64 = 1, BYTES = 2, FIXED32 = 5 } wire_type;
 
 /* Fields of TensorProto. */
 enum {
@@ -29,97 +26,34 @@ enum {
     DATA_LOCATION = 14
 };
 
-typedef struct wire {
-    const uint8_t *at, *end;
-} wire;
-
-typedef struct field {
-    uint64_t number;
-    wire_type type;
-    uint64_t value; /* of a varint or a fixed number */
-    wire bytes;
-} field;
-
 typedef struct proto {
     int64_t dims[LNT_MAX_RANK];
     uint64_t rank; /* as found: may be too large */
     uint64_t dtype;
     bool has_raw, elsewhere, not_a_tensor;
-    wire raw, name;
+    lnt_wire raw, name;
 } proto;
 
-static bool read_varint(wire *w, uint64_t *out)
-{
-    uint64_t value = 0;
-    for (unsigned shift = 0; shift < 64 && w->at < w->end; shift += 7) {
-        const uint8_t byte = *w->at++;
-        value |= (uint64_t)(byte & 0x7f) << shift;
-        if (byte < 0x80) {
-            *out = value;
-            return true;
-        }
-    }
-    return false;
-}
-
-static bool read_fixed(wire *w, unsigned n, uint64_t *out)
-{
-    if ((size_t)(w->end - w->at) < n)
-        return false;
-    *out = lnt_load_le(w->at, n);
-    w->at += n;
-    return true;
-}
-
-static bool read_scalar(wire *w, wire_type type, uint64_t *out)
-{
-    switch (type) {
-    case VARINT: return read_varint(w, out);
-    case FIXED64: return read_fixed(w, 8, out);
-    case FIXED32: return read_fixed(w, 4, out);
-    case BYTES: break;
-    }
-    return false;
-}
-
-/* The next field; false if the message is malformed. */
-static bool read_field(wire *w, field *f)
-{
-    uint64_t tag, size;
-    *f = (field){.number = 0};
-    if (!read_varint(w, &tag))
-        return false;
-    f->number = tag >> 3;
-    f->type = (wire_type)(tag & 7);
-    if (f->type != BYTES)
-        return read_scalar(w, f->type, &f->value);
-    if (!read_varint(w, &size) || size > (uint64_t)(w->end - w->at))
-        return false;
-    f->bytes = (wire){w->at, w->at + size};
-    w->at += size;
-    return true;
-}
-
 /* Takes the next element, sent as `type`, out of a repeated field: packed, or the field's one value. */
-static bool next_element(field *f, wire_type type, uint64_t *out)
+static bool next_element(lnt_wire_field *f, lnt_wire_type type, uint64_t *out)
 {
-    if (f->type == BYTES)
-        return read_scalar(&f->bytes, type, out);
+    if (f->type == LNT_WIRE_BYTES)
+        return lnt_wire_number(&f->bytes, type, out);
     *out = f->value;
     f->bytes.at = f->bytes.end = NULL;
     return f->type == type;
 }
 
-static bool has_more(const field *f, bool first)
+static bool has_more(const lnt_wire_field *f, bool first)
 {
-    return f->type == BYTES ? f->bytes.at < f->bytes.end : first;
+    return f->type == LNT_WIRE_BYTES ? f->bytes.at < f->bytes.end : first;
 }
 
-static bool add_dims(proto *p, field f)
+static bool add_dims(proto *p, lnt_wire_field f)
 {
     uint64_t value;
     for (bool first = true; has_more(&f, first); first = false) {
-        if (!next_element(&f, VARINT, &value))
+        if (!next_element(&f, LNT_WIRE_VARINT, &value))
             return false;
         if (p->rank < LNT_MAX_RANK)
             p->dims[p->rank] = (int64_t)value;
@@ -129,11 +63,11 @@ static bool add_dims(proto *p, field f)
 }
 
 /* All fields but the typed data. False if the message is malformed. */
-static bool scan(wire w, proto *p)
+static bool scan(lnt_wire w, proto *p)
 {
-    field f;
+    lnt_wire_field f;
     while (w.at < w.end) {
-        if (!read_field(&w, &f))
+        if (!lnt_wire_next(&w, &f))
             return false;
         switch (f.number) {
         case DIMS:
@@ -166,9 +100,11 @@ static unsigned data_field(lnt_dtype dtype)
     }
 }
 
-static wire_type data_wire_type(unsigned number)
+static lnt_wire_type data_wire_type(unsigned number)
 {
-    return number == FLOAT_DATA ? FIXED32 : number == DOUBLE_DATA ? FIXED64 : VARINT;
+    return number == FLOAT_DATA    ? LNT_WIRE_FIXED32
+           : number == DOUBLE_DATA ? LNT_WIRE_FIXED64
+                                   : LNT_WIRE_VARINT;
 }
 
 /* Does the number, sign-extended to 64 bits or not, fit into bytes? */
@@ -188,16 +124,16 @@ static void store(void *dst, size_t i, size_t bytes, uint64_t value)
 }
 
 /* Counts the elements of the typed data into *count and stores those below capacity. */
-static lnt_status read_typed(wire w, lnt_dtype dtype, void *dst, size_t capacity, size_t *count,
+static lnt_status read_typed(lnt_wire w, lnt_dtype dtype, void *dst, size_t capacity, size_t *count,
                              lnt_error *err)
 {
     const unsigned number = data_field(dtype);
     const size_t bytes = lnt_dtype_size(dtype);
-    field f;
+    lnt_wire_field f;
     *count = 0;
     while (w.at < w.end) {
         uint64_t value;
-        if (!read_field(&w, &f))
+        if (!lnt_wire_next(&w, &f))
             return lnt_fail(err, LNT_E_FILE, "malformed TensorProto");
         if (f.number != number)
             continue;
@@ -229,7 +165,7 @@ static lnt_status check_proto(const proto *p, lnt_error *err)
 }
 
 /* Elements that the message stores. */
-static lnt_status stored_elements(wire message, const proto *p, size_t *count, lnt_error *err)
+static lnt_status stored_elements(lnt_wire message, const proto *p, size_t *count, lnt_error *err)
 {
     const size_t size = lnt_dtype_size((lnt_dtype)p->dtype), raw_bytes = (size_t)(p->raw.end - p->raw.at);
     if (!p->has_raw)
@@ -240,7 +176,7 @@ static lnt_status stored_elements(wire message, const proto *p, size_t *count, l
     return LNT_OK;
 }
 
-static void copy_name(wire from, char *name, size_t name_bytes)
+static void copy_name(lnt_wire from, char *name, size_t name_bytes)
 {
     size_t n = (size_t)(from.end - from.at);
     if (!name || name_bytes == 0)
@@ -255,7 +191,7 @@ static void copy_name(wire from, char *name, size_t name_bytes)
 lnt_status lnt_tensor_parse_pb(const void *bytes, size_t size, const lnt_allocator *a, lnt_tensor *out,
                                char *name, size_t name_bytes, lnt_error *err)
 {
-    const wire message = {bytes, (const uint8_t *)bytes + size};
+    const lnt_wire message = {bytes, (const uint8_t *)bytes + size};
     proto p = {.rank = 0};
     size_t stored = 0;
     int64_t needed = 0;
