@@ -119,8 +119,7 @@ VAD_STATE := --state stateN=state --dim input:0=1 --dim input:1=576 --dim state:
 demo: deps  ## find the speech in a sound: make demo, or make demo WAV=my.flac
 	$(Q)$(MAKE) --no-print-directory $(BUILD)/linnet $(BUILD)/vad $(SILERO) $(WAV)
 	$(Q)mkdir -p $(DEMO)
-	$(Q)$(BUILD)/linnet convert $(SILERO) -o $(DEMO)/vad.lnt $(VAD_STATE)
-	@echo
+	$(Q)$(BUILD)/linnet convert $(SILERO) -o $(DEMO)/vad.lnt $(VAD_STATE) > $(DEMO)/convert.txt
 	$(Q)$(BUILD)/vad $(DEMO)/vad.lnt $(WAV) $(SILERO)
 
 $(BUILD)/vad: $(wildcard examples/vad/*.[ch]) $(BUILD)/liblinnet.a

@@ -84,6 +84,7 @@ typedef struct lnt_graph {
     size_t n_meta, meta_capacity;
     lnt_names names; /* of values */
     unsigned loops;  /* bodies of Loop and Scan that inference is in */
+    unsigned misfits; /* nodes of the present branch whose extents do not fit */
     lnt_error *err;
 } lnt_graph;
 

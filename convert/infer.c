@@ -1,7 +1,8 @@
 /* infer.c — types and extents of every value, from inputs and constants through the operators' shape rules.
  *
- * What a rule cannot know stays unknown. Control flow is looked into: an If gives what its branches agree on,
- * a Loop or Scan what its body gives once the loop-carried values have stopped changing. */
+ * What a rule cannot know stays unknown. Control flow is looked into: an If gives what its branches agree on
+ * (a branch whose extents do not fit has no say), a Loop or Scan what its body gives once the loop-carried
+ * values have stopped changing. */
 #include "convert/graph.h"
 
 #include <string.h>
@@ -92,17 +93,44 @@ static lnt_status sub_of(lnt_graph *g, const lnt_gnode *n, const char *attr, uin
     return LNT_OK;
 }
 
+/* A branch whose extents do not fit may be one that is never taken: *broken says so, and that nothing hangs
+ * on its extents. */
+static lnt_status infer_branch(lnt_graph *g, uint32_t sub, bool *broken)
+{
+    const unsigned before = g->misfits;
+    const lnt_status status = infer_sub(g, sub);
+    *broken = g->misfits > before;
+    g->misfits = before;
+    return status;
+}
+
+/* What stands in a subgraph may never run: that extents of n do not fit there is only noted. */
+static lnt_status forgive(lnt_graph *g, const lnt_gnode *n, lnt_status status)
+{
+    const bool extents = status == LNT_E_SHAPE || status == LNT_E_VALUE || status == LNT_E_ARGUMENT;
+    if (n->subgraph == 0 || !extents)
+        return status;
+    for (unsigned i = 0; i < n->n_out; i++)
+        if (n->out[i] != LNT_NONE)
+            g->value[n->out[i]].info.rank = LNT_RANK_UNKNOWN;
+    lnt_error_clear(g->err);
+    g->misfits++;
+    return LNT_OK;
+}
+
 static lnt_status infer_if(lnt_graph *g, const lnt_gnode *n)
 {
     uint32_t branch[2];
+    bool broken[2];
     LNT_TRY(sub_of(g, n, "then_branch", &branch[0]));
     LNT_TRY(sub_of(g, n, "else_branch", &branch[1]));
     for (unsigned b = 0; b < 2; b++) {
-        LNT_TRY(infer_sub(g, branch[b]));
+        LNT_TRY(infer_branch(g, branch[b], &broken[b]));
         LNT_REQUIRE(g->sub[branch[b]].n_out == n->n_out, g->err, LNT_E_MODEL,
                     "has %u outputs, but its %s branch %u", n->n_out, b ? "else" : "then",
                     g->sub[branch[b]].n_out);
     }
+    LNT_REQUIRE(!broken[0] || !broken[1], g->err, LNT_E_SHAPE, "in neither branch the extents fit");
     for (unsigned i = 0; i < n->n_out; i++) {
         if (n->out[i] == LNT_NONE)
             continue;
@@ -110,8 +138,9 @@ static lnt_status infer_if(lnt_graph *g, const lnt_gnode *n)
         const lnt_operand *otherwise = &g->value[g->sub[branch[1]].out[i]].info;
         lnt_operand *out = &g->value[n->out[i]].info;
         LNT_TRY(same_type(g, then, otherwise, i, "the else branch"));
-        assign(out, then);
-        widen(out, otherwise);
+        assign(out, broken[0] ? otherwise : then);
+        if (!broken[0] && !broken[1])
+            widen(out, otherwise);
     }
     return LNT_OK;
 }
@@ -270,6 +299,7 @@ lnt_status lnt_graph_infer_node(lnt_graph *g, const lnt_gnode *n)
     lnt_status status = infer_node(g, n);
     if (status == LNT_OK)
         status = lnt_graph_trace_symbols(g, n);
+    status = forgive(g, n, status);
     if (status != LNT_OK && status != LNT_E_MEMORY)
         lnt_error_prefix(g->err, "node '%s' (%s): ", n->name, n->op->name);
     return status;

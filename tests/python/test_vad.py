@@ -1,0 +1,103 @@
+"""The demo: its speech segments against onnxruntime running the same model over the same sound."""
+
+import re
+import subprocess
+import wave
+
+import numpy as np
+import onnxruntime as ort
+import pytest
+
+from harness import ROOT
+
+RATE, CONTEXT, STEP = 16000, 64, 512
+MODEL = ROOT / ".deps" / "silero_vad.onnx"
+
+
+@pytest.fixture(scope="module")
+def demo():
+    """What `make demo` prints."""
+    if not MODEL.is_file():
+        pytest.skip("no silero_vad.onnx: run make deps-test")
+    done = subprocess.run(["make", "-s", "demo"], cwd=ROOT, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def sound(demo, tmp_path_factory):
+    """The demo's sentences at 16 kHz, so that nobody has to resample: path and samples."""
+    with wave.open(str(ROOT / "build" / "demo" / "sentences.wav")) as w:
+        rate, spoken = w.getframerate(), np.frombuffer(w.readframes(w.getnframes()), np.int16)
+    at = np.arange(0, len(spoken) - 1, rate / RATE)
+    samples = np.interp(at, np.arange(len(spoken)), spoken).astype(np.int16)
+    path = tmp_path_factory.mktemp("vad") / "sound.wav"
+    with wave.open(str(path), "wb") as w:
+        w.setnchannels(1)
+        w.setsampwidth(2)
+        w.setframerate(RATE)
+        w.writeframes(samples.tobytes())
+    return path, samples.astype(np.float32) / 32768
+
+
+def probabilities(samples):
+    session = ort.InferenceSession(str(MODEL), providers=["CPUExecutionProvider"])
+    state, context, found = np.zeros((2, 1, 128), np.float32), np.zeros(CONTEXT, np.float32), []
+    for start in range(0, len(samples), STEP):
+        chunk = np.zeros(STEP, np.float32)
+        part = samples[start:start + STEP]
+        chunk[:len(part)] = part
+        frame = np.concatenate([context, chunk])[None]
+        out, state = session.run(None, {"input": frame, "state": state, "sr": np.array(RATE, np.int64)})
+        context = chunk[-CONTEXT:]
+        found.append(float(out[0, 0]))
+    return found
+
+
+def segments(probability, n, threshold=0.5):
+    """silero's get_speech_timestamps with its default parameters, without a longest length."""
+    low, shortest, pause, pad = threshold - 0.15, RATE * 250 / 1000, RATE * 100 / 1000, RATE * 30 / 1000
+    triggered, begin, end, found = False, None, 0, []
+    for i, p in enumerate(probability):
+        at = STEP * i
+        if p >= threshold and end:
+            end = 0
+        if p >= threshold and not triggered:
+            triggered, begin = True, at
+        elif p < low and triggered:
+            end = end or at
+            if at - end >= pause:
+                if end - begin > shortest:
+                    found.append([begin, end])
+                triggered, end = False, 0
+    if triggered and n - begin > shortest:
+        found.append([begin, n])
+    for i, s in enumerate(found):
+        if i == 0:
+            s[0] = int(max(0, s[0] - pad))
+        if i == len(found) - 1:
+            s[1] = int(min(n, s[1] + pad))
+            continue
+        silence = found[i + 1][0] - s[1]
+        if silence < 2 * pad:
+            s[1] += int(silence // 2)
+            found[i + 1][0] = int(max(0, found[i + 1][0] - silence // 2))
+        else:
+            s[1] = int(min(n, s[1] + pad))
+            found[i + 1][0] = int(max(0, found[i + 1][0] - pad))
+    return found
+
+
+def test_segments_agree_with_onnxruntime(sound):
+    path, samples = sound
+    done = subprocess.run([ROOT / "build/vad", ROOT / "build/demo/vad.lnt", path], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    printed = re.findall(r"speech\s+([\d.]+) s \.\.\s+([\d.]+) s", done.stdout)
+    expected = segments(probabilities(samples), len(samples))
+    assert len(expected) >= 4
+    assert [(f"{a / RATE:.3f}", f"{b / RATE:.3f}") for a, b in expected] == printed
+
+
+def test_table_is_complete(demo):
+    for row in ("model .onnx", "model .lnt", "program", "load", "a frame", "real-time factor", "peak memory"):
+        assert re.search(rf"^  {re.escape(row)}.*\d", demo, re.M), demo
