@@ -4,7 +4,7 @@
 lnt_status lnt_bind_as_view(lnt_site *site)
 {
     if (!lnt_bind_view(site, 0, 0, 0))
-        return LNT_SITE_FAIL(site, LNT_E_INTERNAL, "a packed constant cannot be reshaped");
+        return LNT_SITE_FAIL(site, LNT_E_FILE, "a packed constant cannot be reshaped");
     return LNT_OK;
 }
 

@@ -135,7 +135,7 @@ lnt_status lnt_bind_gather(lnt_site *site)
     p->packed = in->packed;
     if (p->packed && (p->packed->layout != LNT_LAYOUT_PANEL_F32 || axis != 0 || in->rank != 2 ||
                       (p->packed->source != LNT_SOURCE_NK && p->packed->source != LNT_SOURCE_KN)))
-        return LNT_SITE_FAIL(site, LNT_E_INTERNAL, "rows cannot be read out of this packed constant");
+        return LNT_SITE_FAIL(site, LNT_E_FILE, "rows cannot be read out of this packed constant");
     site->step->run = run_gather;
     return LNT_OK;
 }

@@ -156,6 +156,8 @@ static bool try_once(const image *file, unsigned trial)
         change(&copy, &seed);
     assert_int_equal(lnt_file_rehash(copy.bytes, copy.size, &err), LNT_OK);
     const lnt_status status = open_and_run(&copy, &err);
+    if (setting("TAMPER_VERBOSE", 0))
+        print_message("  status %d %s\n", status, err.message);
     if (status == LNT_E_INTERNAL || (status != LNT_OK && status != LNT_E_LIMIT && !err.message[0]))
         fail_msg("trial %u: status %d \"%s\"", trial, status, err.message);
     lnt_free(&lnt_malloc_allocator, copy.bytes);
