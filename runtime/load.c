@@ -126,6 +126,8 @@ static lnt_status check_counts(const lnt_node *n, lnt_error *err)
                 "node %s: %s cannot carry an elementwise program", n->name, op->name);
     for (unsigned i = 0; i < op->in_min && op->id != LNT_ID_Loop; i++) /* Loop's first two may be skipped */
         LNT_REQUIRE(n->in[i] != LNT_NONE, err, LNT_E_FILE, "node %s: %s lacks input %u", n->name, op->name, i);
+    for (unsigned i = 0; i < op->out_min; i++)
+        LNT_REQUIRE(n->out[i] != LNT_NONE, err, LNT_E_FILE, "node %s: %s lacks output %u", n->name, op->name, i);
     return LNT_OK;
 }
 
