@@ -114,7 +114,7 @@ typedef struct lnt_state_slot {
 
 struct lnt_session {
     lnt_model *model;
-    lnt_allocator allocator;
+    lnt_allocator allocator; /* the model's, refusing what is over the memory limit */
     lnt_bump memory; /* of the arrays below */
     lnt_operand *value;
     lnt_operand **operand; /* per operand record of the file: &value[...] or NULL */

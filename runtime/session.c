@@ -30,6 +30,22 @@ static void buffer_free(lnt_session *s, lnt_buffer *b)
 
 /* ---- creation ---- */
 
+/* Large blocks are held against the limit before they are tried: systems that overcommit would say yes. */
+static void *limited_allocate(void *host, size_t bytes)
+{
+    enum { SMALL = 1 << 20 };
+    const lnt_session *s = host;
+    if (bytes > SMALL && bytes > (s->memory_limit ? s->memory_limit : lnt_available_memory()))
+        return NULL;
+    return s->model->allocator.allocate(s->model->allocator.host, bytes);
+}
+
+static void limited_release(void *host, void *block)
+{
+    const lnt_session *s = host;
+    s->model->allocator.release(s->model->allocator.host, block);
+}
+
 static lnt_status make_frame(lnt_session *s, lnt_frame *f, uint32_t sub, lnt_error *err)
 {
     const lnt_model *m = s->model;
@@ -144,7 +160,7 @@ lnt_status lnt_session_create(lnt_model *model, const lnt_session_options *optio
     if (!s)
         return LNT_E_MEMORY;
     s->model = model;
-    s->allocator = model->allocator;
+    s->allocator = (lnt_allocator){limited_allocate, limited_release, s};
     lnt_bump_init(&s->memory, &s->allocator);
     lnt_bump_init(&s->params, &s->allocator);
     lnt_bump_init(&s->known, &s->allocator);
@@ -206,8 +222,7 @@ void lnt_session_destroy(lnt_session **session)
         lnt_pool_destroy(&s->pool);
     lnt_free(&s->allocator, s->trace_step);
     lnt_bump_free(&s->memory);
-    const lnt_allocator a = s->allocator;
-    lnt_free(&a, s);
+    lnt_free(&s->model->allocator, s);
     *session = NULL;
 }
 
