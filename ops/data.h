@@ -3,6 +3,7 @@
 #define LNT_OPS_DATA_H
 
 #include "ops/copy.h"
+#include "ops/element.h"
 #include "ops/op.h"
 
 /* Output out is all of input 0: no data moves. */
@@ -26,11 +27,6 @@ lnt_status lnt_bind_copy(lnt_site *site, const lnt_copy *c, int64_t offset);
 lnt_status lnt_check_indices(lnt_kernel *k, const void *indices, bool wide, int64_t n, int64_t extent);
 /* Element `element` of indices is out of range. */
 lnt_status lnt_index_error(lnt_kernel *k, int64_t element, int64_t index, int64_t extent);
-
-static inline bool lnt_is_floating(unsigned dtype)
-{
-    return dtype == LNT_FLOAT || dtype == LNT_DOUBLE || dtype == LNT_FLOAT16 || dtype == LNT_BFLOAT16;
-}
 
 static inline size_t lnt_element_size(const lnt_operand *o)
 {

@@ -4,32 +4,18 @@
  * its axis, 0 where it has none (or extent 1), the sum of its steps where a label occurs twice (a diagonal).
  * The innermost loop runs along the last output label if that is long, else along the last summed one. */
 #include "ops/data.h"
+#include "ops/einsum.h"
 #include "ops/number.h"
 
 #include <string.h>
 
 enum {
-    LABELS_MAX = 32,
-    OPERANDS_MAX = 32,
-    ELLIPSIS = 64, /* label of an ellipsis' last axis; those before it are 65, 66, ... */
-    BLOCK = 256,   /* sums kept at once */
-    INNER_MIN = 8  /* shortest output axis worth being the inner loop */
+    ELLIPSIS = 128, /* label of an ellipsis' last axis; those before it are 129, 130, ... */
+    BLOCK = 256,    /* sums kept at once */
+    INNER_MIN = 8   /* shortest output axis worth being the inner loop */
 };
 
 /* ---- the equation ---- */
-
-typedef struct term {
-    uint8_t label[LNT_MAX_RANK];
-    unsigned rank;
-} term;
-
-typedef struct equation {
-    uint8_t label[LABELS_MAX]; /* those of the output in its order, then the summed ones */
-    int64_t extent[LABELS_MAX];
-    unsigned n_out, n;
-    unsigned n_operands;
-    term operand[OPERANDS_MAX];
-} equation;
 
 static bool is_letter(char c)
 {
@@ -50,7 +36,7 @@ static int ellipsis_axes(const char *text, const char *end, unsigned rank)
 }
 
 /* Labels of one operand or of the output: letters, and axes ellipsis axes for the dots. */
-static lnt_status read_term(const lnt_site *site, const char *text, const char *end, int axes, term *out)
+static lnt_status read_term(const lnt_site *site, const char *text, const char *end, int axes, lnt_term *out)
 {
     out->rank = 0;
     for (; text < end; text++) {
@@ -68,7 +54,7 @@ static lnt_status read_term(const lnt_site *site, const char *text, const char *
     return LNT_OK;
 }
 
-static unsigned find_label(const equation *e, uint8_t label)
+static unsigned find_label(const lnt_equation *e, uint8_t label)
 {
     unsigned i = 0;
     while (i < e->n && e->label[i] != label)
@@ -76,19 +62,20 @@ static unsigned find_label(const equation *e, uint8_t label)
     return i;
 }
 
-static lnt_status add_label(const lnt_site *site, equation *e, uint8_t label)
+static lnt_status add_label(const lnt_site *site, lnt_equation *e, uint8_t label)
 {
     if (find_label(e, label) < e->n)
         return LNT_OK;
-    if (e->n == LABELS_MAX)
-        return LNT_SITE_FAIL(site, LNT_E_UNSUPPORTED, "an equation of more than %d labels", LABELS_MAX);
+    if (e->n == LNT_EINSUM_LABELS)
+        return LNT_SITE_FAIL(site, LNT_E_UNSUPPORTED, "an equation of more than %d labels",
+                             LNT_EINSUM_LABELS);
     e->extent[e->n] = 1;
     e->label[e->n++] = label;
     return LNT_OK;
 }
 
 /* Gives label's loop the extent of one operand's axis; 1 meets anything. */
-static lnt_status meet_extent(const lnt_site *site, equation *e, uint8_t label, int64_t extent)
+static lnt_status meet_extent(const lnt_site *site, lnt_equation *e, uint8_t label, int64_t extent)
 {
     int64_t *have = &e->extent[find_label(e, label)];
     if (*have == 1 || (*have < 0 && extent > 1))
@@ -99,7 +86,7 @@ static lnt_status meet_extent(const lnt_site *site, equation *e, uint8_t label, 
     return LNT_OK;
 }
 
-static lnt_status read_operands(const lnt_site *site, equation *e, const char *text, const char *end,
+static lnt_status read_operands(const lnt_site *site, lnt_equation *e, const char *text, const char *end,
                                 int *ellipsis)
 {
     *ellipsis = 0;
@@ -109,9 +96,10 @@ static lnt_status read_operands(const lnt_site *site, equation *e, const char *t
         if (!stop)
             stop = end;
         const unsigned i = e->n_operands++;
-        if (i >= site->n_in || i >= OPERANDS_MAX)
+        if (i >= site->n_in || i >= LNT_EINSUM_OPERANDS)
             return LNT_SITE_FAIL(site, LNT_E_ARGUMENT,
-                                 "the equation names more operands than the node has, or %d", OPERANDS_MAX);
+                                 "the equation names more operands than the node has, or %d",
+                                 LNT_EINSUM_OPERANDS);
         const lnt_operand *in = site->in[i];
         const int axes = ellipsis_axes(text, stop, in->rank);
         *ellipsis = axes > *ellipsis ? axes : *ellipsis;
@@ -127,7 +115,7 @@ static lnt_status read_operands(const lnt_site *site, equation *e, const char *t
 }
 
 /* Output of an equation without "->": the ellipsis, then letters that occur once, in alphabetical order. */
-static void implicit_output(const equation *e, int ellipsis, term *out)
+static void implicit_output(const lnt_equation *e, int ellipsis, lnt_term *out)
 {
     unsigned uses[128] = {0};
     out->rank = 0;
@@ -142,12 +130,12 @@ static void implicit_output(const equation *e, int ellipsis, term *out)
             out->label[out->rank++] = (uint8_t)c;
 }
 
-static lnt_status read_equation(const lnt_site *site, equation *e)
+static lnt_status read_equation(const lnt_site *site, lnt_equation *e)
 {
     const char *text = lnt_attr_s(site->node, "equation", ""), *arrow = strstr(text, "->");
     const char *end = text + strlen(text);
     int ellipsis;
-    term out;
+    lnt_term out;
     memset(e, 0, sizeof *e);
     LNT_TRY(read_operands(site, e, text, arrow ? arrow : end, &ellipsis));
     if (arrow)
@@ -175,7 +163,7 @@ static lnt_status read_equation(const lnt_site *site, equation *e)
 
 lnt_status lnt_shape_einsum(lnt_site *site)
 {
-    equation e;
+    lnt_equation e;
     LNT_TRY(read_equation(site, &e));
     lnt_set_dims(site, 0, e.n_out, e.extent);
     return LNT_OK;
@@ -222,16 +210,16 @@ typedef struct einsum_params {
     finish_fn finish;
     unsigned operands, n_out, n;
     int64_t size;
-    int64_t extent[LABELS_MAX];        /* output labels, then summed ones */
-    const int64_t (*step)[LABELS_MAX]; /* [operands], in elements */
-    unsigned inner;                    /* label of the innermost loop */
-    int64_t blocks, block;             /* the inner label, if of the output, is cut into blocks of sums */
-    bool empty;                        /* a summed label of extent 0 */
+    int64_t extent[LNT_EINSUM_LABELS];        /* output labels, then summed ones */
+    const int64_t (*step)[LNT_EINSUM_LABELS]; /* [operands], in elements */
+    unsigned inner;                           /* label of the innermost loop */
+    int64_t blocks, block; /* the inner label, if of the output, is cut into blocks of sums */
+    bool empty;            /* a summed label of extent 0 */
 } einsum_params;
 
 typedef struct einsum_job {
     const einsum_params *p;
-    const char *in[OPERANDS_MAX];
+    const char *in[LNT_EINSUM_OPERANDS];
     char *out;
 } einsum_job;
 
@@ -245,7 +233,7 @@ static void move(const einsum_params *p, const void **x, unsigned label, int64_t
 /* Adds up all summed labels but the inner one; x stands at their beginning. */
 static void sum_up(const einsum_params *p, const void **x, int64_t n, void *acc, const int64_t *inner_step)
 {
-    int64_t at[LABELS_MAX] = {0};
+    int64_t at[LNT_EINSUM_LABELS] = {0};
     const int64_t acc_step = p->inner < p->n_out;
     for (;;) {
         p->accumulate(p->operands, x, inner_step, n, acc, acc_step);
@@ -270,12 +258,12 @@ static lnt_status einsum_blocks(lnt_kernel *k, void *arg, int64_t begin, int64_t
     (void)thread;
     const einsum_job *job = arg;
     const einsum_params *p = job->p;
-    int64_t inner_step[OPERANDS_MAX];
+    int64_t inner_step[LNT_EINSUM_OPERANDS];
     double acc[BLOCK]; /* or as many floats or integers */
     for (unsigned i = 0; i < p->operands; i++)
         inner_step[i] = p->step[i][p->inner];
     for (int64_t item = begin; item < end; item++) {
-        const void *x[OPERANDS_MAX];
+        const void *x[LNT_EINSUM_OPERANDS];
         memcpy(x, job->in, sizeof x);
         const bool outer_inner = p->inner < p->n_out;
         const int64_t first = item % p->blocks * p->block, row = item / p->blocks;
@@ -327,24 +315,53 @@ static lnt_status choose_loops(lnt_site *site, einsum_params *p)
     }
 }
 
-/* Steps of operand i along every label. */
-static void find_steps(const equation *e, const lnt_operand *in, unsigned i, int64_t steps[LABELS_MAX])
+void lnt_einsum_steps(const lnt_equation *e, const lnt_operand *in, unsigned i,
+                      int64_t steps[LNT_EINSUM_LABELS])
 {
     int64_t strides[LNT_MAX_RANK];
+    memset(steps, 0, LNT_EINSUM_LABELS * sizeof *steps);
     lnt_operand_strides(in, strides);
     for (unsigned d = 0; d < in->rank; d++)
         if (in->dims[d] != 1)
             steps[find_label(e, e->operand[i].label[d])] += strides[d];
 }
 
+/* Whether every operand is dense, or does not move, along a label. */
+static bool is_dense_along(const einsum_params *p, unsigned label)
+{
+    for (unsigned i = 0; i < p->operands; i++)
+        if (p->step[i][label] > 1)
+            return false;
+    return true;
+}
+
+/* The innermost loop: the last output label, in blocks of sums, or the last summed one. */
+static void choose_inner(einsum_params *p)
+{
+    const unsigned last_out = p->n_out - 1, last = p->n - 1;
+    bool along_output = p->n_out > 0 && (p->n == p->n_out || p->extent[last_out] >= INNER_MIN);
+    if (along_output && last > last_out && !is_dense_along(p, last_out) && is_dense_along(p, last))
+        along_output = false;
+    p->inner = along_output ? last_out : last;
+    p->block = p->blocks = 1;
+    if (along_output && p->extent[last_out] > 0) {
+        p->block = p->extent[last_out] < BLOCK ? p->extent[last_out] : BLOCK;
+        p->blocks = (p->extent[last_out] + p->block - 1) / p->block;
+    }
+}
+
 lnt_status lnt_bind_einsum(lnt_site *site)
 {
-    equation e;
+    lnt_equation e;
+    bool done;
     LNT_TRY(read_equation(site, &e));
+    LNT_TRY(lnt_einsum_bind_product(site, &e, &done));
+    if (done)
+        return LNT_OK;
     if (e.n == 0) /* scalars only: one loop of one turn */
         e.extent[e.n++] = 1;
     einsum_params *p = lnt_bind_params(site, sizeof *p);
-    int64_t(*step)[LABELS_MAX] =
+    int64_t(*step)[LNT_EINSUM_LABELS] =
         p ? lnt_bump_alloc(site->memory, e.n_operands * sizeof *step, site->err) : NULL;
     if (!step)
         return LNT_E_MEMORY;
@@ -352,20 +369,17 @@ lnt_status lnt_bind_einsum(lnt_site *site)
     for (unsigned i = 0; i < e.n_operands; i++) {
         if (site->in[i]->dtype != site->in[0]->dtype)
             return LNT_SITE_FAIL(site, LNT_E_TYPE, "operands differ in type");
-        find_steps(&e, site->in[i], i, step[i]);
+        lnt_einsum_steps(&e, site->in[i], i, step[i]);
     }
     p->operands = e.n_operands;
     p->n_out = e.n_out;
     p->n = e.n;
     p->size = (int64_t)lnt_element_size(site->in[0]);
-    p->step = (const int64_t(*)[LABELS_MAX])step;
+    p->step = (const int64_t(*)[LNT_EINSUM_LABELS])step;
     memcpy(p->extent, e.extent, sizeof p->extent);
     for (unsigned i = e.n_out; i < e.n; i++)
         p->empty = p->empty || e.extent[i] == 0;
-    const bool along_output = e.n_out > 0 && (e.n == e.n_out || e.extent[e.n_out - 1] >= INNER_MIN);
-    p->inner = along_output ? e.n_out - 1 : e.n - 1;
-    p->block = along_output ? (e.extent[p->inner] < BLOCK ? e.extent[p->inner] : BLOCK) : 1;
-    p->blocks = along_output && p->block > 0 ? (e.extent[p->inner] + p->block - 1) / p->block : 1;
+    choose_inner(p);
     site->step->run = run_einsum;
     return LNT_OK;
 }

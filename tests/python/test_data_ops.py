@@ -364,12 +364,13 @@ def gen_unique(rng):
 
 EQUATIONS = ["ij,jk->ik", "ij,jk", "...ij,...jk->...ik", "bhid,bhjd->bhij", "ij->ji", "ii->i", "ii", "i,i->",
              "i,j->ij", "ij,j", "...i->...", "bij,bjk,bkl->bil", "ij,ik,il->jkl", "b...->...b", "abc->b", "iji->j",
-             "ij,ji->"]
+             "ij,ji->", "bqhd,bkhd->bhqk", "bhqk,bkhd->bqhd", "ij,jk->ki", "ijk,kl->ijl", "ikj,kl->lij",
+             "bijk,bljk->bil", "ijk,il->jkl", "bij,jk->bki", "iij,jk->ik"]
 
 
 def gen_einsum(rng):
     equation = pick(rng, EQUATIONS)
-    extent = {c: int(rng.integers(1, 12)) for c in "abcdhijkl"}
+    extent = {c: int(rng.integers(1, pick(rng, [6, 12, 20]))) for c in "abcdhijklq"}
     dots = [int(v) for v in rng.integers(1, 4, rng.integers(0, 3))]
     inputs, dtype = [], pick(rng, [np.float32, np.float64, np.int32, np.int64])
     for term in equation.split("->")[0].split(","):
