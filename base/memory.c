@@ -59,7 +59,7 @@ _Static_assert(sizeof(lnt_bump_chunk) <= LNT_ALIGN, "a chunk's data starts align
 
 void lnt_bump_init(lnt_bump *b, const lnt_allocator *a)
 {
-    *b = (lnt_bump){.allocator = a, .limit = SIZE_MAX};
+    *b = (lnt_bump){.allocator = a};
 }
 
 static lnt_bump_chunk *bump_chunk_with(lnt_bump *b, size_t bytes, lnt_error *err)
@@ -73,14 +73,9 @@ static lnt_bump_chunk *bump_chunk_with(lnt_bump *b, size_t bytes, lnt_error *err
             lnt_fail(err, LNT_E_MEMORY, "no memory for %zu bytes", bytes);
             return NULL;
         }
-        if (total > b->limit || b->total > b->limit - total) {
-            lnt_fail(err, LNT_E_MEMORY, "%zu bytes are needed where %zu are allowed", total, b->limit);
-            return NULL;
-        }
         lnt_bump_chunk *chunk = lnt_alloc(b->allocator, total, err);
         if (!chunk)
             return NULL;
-        b->total += total;
         *chunk = (lnt_bump_chunk){.next = NULL, .size = size};
         *link = chunk;
     }
@@ -135,8 +130,7 @@ void lnt_bump_free(lnt_bump *b)
         next = chunk->next;
         lnt_free(b->allocator, chunk);
     }
-    b->first = b->current = NULL;
-    b->used = b->total = 0;
+    lnt_bump_init(b, b->allocator);
 }
 
 lnt_status lnt_grow(const lnt_allocator *a, void **array, size_t *capacity, size_t count, size_t size,

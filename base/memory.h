@@ -34,9 +34,7 @@ typedef struct lnt_bump_chunk lnt_bump_chunk;
 typedef struct lnt_bump {
     const lnt_allocator *allocator;
     lnt_bump_chunk *first, *current;
-    size_t used;  /* bytes used in current */
-    size_t total; /* bytes of all chunks */
-    size_t limit; /* that total may reach; lnt_bump_init sets none */
+    size_t used; /* bytes used in current */
 } lnt_bump;
 
 void lnt_bump_init(lnt_bump *b, const lnt_allocator *a);

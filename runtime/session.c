@@ -143,13 +143,6 @@ static lnt_status take_options(lnt_session *s, const lnt_session_options *o, lnt
     return LNT_OK;
 }
 
-/* What kernels prepare for themselves grows with the extents, too. */
-static size_t limit_of_bindings(const lnt_session *s)
-{
-    const uint64_t limit = s->memory_limit ? s->memory_limit : lnt_available_memory();
-    return limit < SIZE_MAX ? (size_t)limit : SIZE_MAX;
-}
-
 lnt_status lnt_session_create(lnt_model *model, const lnt_session_options *options, lnt_session **session,
                               lnt_error *err)
 {
@@ -165,7 +158,6 @@ lnt_status lnt_session_create(lnt_model *model, const lnt_session_options *optio
     lnt_bump_init(&s->params, &s->allocator);
     lnt_bump_init(&s->known, &s->allocator);
     lnt_status status = take_options(s, options, err);
-    s->params.limit = s->known.limit = limit_of_bindings(s);
     if (status == LNT_OK)
         status = make_tables(s, err);
     s->kernel = (lnt_kernel){.slot = s->slot,
