@@ -53,13 +53,13 @@ lnt_status lnt_conv_packed_weights(lnt_kernel *k, const lnt_step *s, const lnt_c
 /* float16, bfloat16 and double: bind_float is the float kernel's bind function. */
 lnt_status lnt_conv_bind_types(lnt_site *site, const lnt_conv *c, lnt_status (*bind_float)(lnt_site *site));
 
-enum { LNT_DEPTHWISE_TAPS = 256 };
+enum { LNT_DEPTHWISE_LINES = 64 };
 
 /* One input and one output channel per group. */
 static inline bool lnt_conv_is_depthwise(const lnt_conv *c)
 {
     return !c->transposed && c->channels == 1 && c->features == 1 && c->groups > 1 &&
-           lnt_volume(c->w.kernel) <= LNT_DEPTHWISE_TAPS;
+           c->w.kernel[0] * c->w.kernel[1] <= LNT_DEPTHWISE_LINES;
 }
 
 /* For bind functions. */

@@ -27,80 +27,74 @@ typedef struct depthwise_call {
     float *y;
 } depthwise_call;
 
-/* Taps of a window that lie inside the image: offsets from the pixel under the first one, numbers. */
-typedef struct tap_list {
-    ptrdiff_t offset[LNT_DEPTHWISE_TAPS];
-    uint32_t tap[LNT_DEPTHWISE_TAPS];
+/* Lines of the kernel that lie inside the image, for one row of output pixels. */
+typedef struct line_list {
+    const float *x[LNT_DEPTHWISE_LINES]; /* pixel 0 of the image's line */
+    const float *w[LNT_DEPTHWISE_LINES];
     size_t n;
-} tap_list;
+} line_list;
 
-/* o: output position; along x all taps are taken if whole_x. */
-static void list_taps(const depthwise *d, const int64_t o[3], bool whole_x, tap_list *list)
-{
-    const lnt_window *w = &d->g.w;
-    int64_t first[3], end[3];
-    for (unsigned a = 0; a < 3; a++)
-        lnt_window_taps(w, a, o[a], &first[a], &end[a]);
-    if (whole_x)
-        first[2] = 0, end[2] = w->kernel[2];
-    list->n = 0;
-    for (int64_t z = first[0]; z < end[0]; z++)
-        for (int64_t y = first[1]; y < end[1]; y++)
-            for (int64_t x = first[2]; x < end[2]; x++) {
-                const int64_t lines = z * w->dilation[0] * w->in[1] + y * w->dilation[1];
-                list->offset[list->n] = (ptrdiff_t)((lines * w->in[2] + x * w->dilation[2]) * d->g.groups);
-                list->tap[list->n++] = (uint32_t)((z * w->kernel[1] + y) * w->kernel[2] + x);
-            }
-}
-
-/* Computes n pixels from x of row `row` (of all images' rows) with the taps listed. */
-static void pixels(const depthwise_call *c, const tap_list *taps, int64_t row, const int64_t o[3], int64_t x,
-                   unsigned n)
+/* row: of all images' rows of output pixels. */
+static void list_lines(const depthwise_call *c, int64_t row, line_list *list)
 {
     const depthwise *d = c->d;
     const lnt_window *w = &d->g.w;
-    const int64_t image = row / (w->out[0] * w->out[1]), channels = d->g.groups;
-    const int64_t line = (image * w->in[0] + o[0] * w->stride[0] - w->before[0]) * w->in[1] +
-                         o[1] * w->stride[1] - w->before[1];
-    const float *a[LNT_TILE_ROWS_MAX], *residual[LNT_TILE_ROWS_MAX];
-    float *y[LNT_TILE_ROWS_MAX];
-    for (unsigned i = 0; i < n; i++) {
-        const int64_t out = (row * w->out[2] + x + i) * channels;
-        a[i] = c->x + (line * w->in[2] + (x + i) * w->stride[2] - w->before[2]) * channels;
-        y[i] = c->y + out;
-        residual[i] = c->residual ? c->residual + out : NULL;
+    const int64_t image = row / (w->out[0] * w->out[1]), z0 = row / w->out[1] % w->out[0],
+                  y0 = row % w->out[1];
+    int64_t z, y, z_end, y_first, y_end;
+    list->n = 0;
+    lnt_window_taps(w, 1, y0, &y_first, &y_end);
+    for (lnt_window_taps(w, 0, z0, &z, &z_end); z < z_end; z++)
+        for (y = y_first; y < y_end; y++) {
+            const int64_t plane = image * w->in[0] + z0 * w->stride[0] - w->before[0] + z * w->dilation[0];
+            const int64_t line = plane * w->in[1] + y0 * w->stride[1] - w->before[1] + y * w->dilation[1];
+            list->x[list->n] = c->x + line * w->in[2] * d->g.groups;
+            list->w[list->n++] = c->w + (size_t)((z * w->kernel[1] + y) * w->kernel[2]) * d->w_tap;
+        }
+}
+
+/* Computes n pixels from x on with taps [first, end) along x. */
+static void run_of_pixels(const depthwise_call *c, const line_list *lines, int64_t row, int64_t x, int64_t n,
+                          int64_t first, int64_t end)
+{
+    const depthwise *d = c->d;
+    const lnt_window *w = &d->g.w;
+    const int64_t channels = d->g.groups, out = (row * w->out[2] + x) * channels;
+    const int64_t from = (x * w->stride[2] - w->before[2] + first * w->dilation[2]) * channels;
+    const float *line[LNT_DEPTHWISE_LINES], *weights[LNT_DEPTHWISE_LINES];
+    for (size_t l = 0; l < lines->n; l++) {
+        line[l] = lines->x[l] + from;
+        weights[l] = lines->w[l] + (size_t)first * d->w_tap;
     }
-    const lnt_depthwise args = {.a = a,
-                                .c = y,
-                                .residual = c->residual ? residual : NULL,
-                                .tap_offset = taps->offset,
-                                .tap = taps->tap,
-                                .taps = taps->n,
-                                .channels = (size_t)channels,
-                                .w = c->w,
+    const lnt_depthwise args = {.line = line,
+                                .w = weights,
+                                .lines = lines->n,
+                                .taps = (size_t)(end - first),
+                                .tap_step = (ptrdiff_t)(w->dilation[2] * channels),
+                                .pixel_step = (ptrdiff_t)(w->stride[2] * channels),
                                 .w_tap = d->w_tap,
+                                .pixels = (size_t)n,
+                                .channels = (size_t)channels,
+                                .c = c->y + out,
+                                .residual = c->residual ? c->residual + out : NULL,
                                 .bias = c->bias,
                                 .low = d->store.low,
                                 .high = d->store.high};
-    d->kernels->depthwise[n](&args);
+    d->kernels->depthwise(&args);
 }
 
-/* Pixels [x, end) of a row. */
-static void run_of_pixels(const depthwise_call *c, int64_t row, int64_t x, int64_t end)
+/* Pixels [x, stop) of a row: one by one at the borders, all others together. */
+static void part_of_row(const depthwise_call *c, int64_t row, int64_t x, int64_t stop)
 {
     const depthwise *d = c->d;
-    const unsigned at_once = d->kernels->depthwise_pixels;
-    int64_t o[3] = {row / d->g.w.out[1] % d->g.w.out[0], row % d->g.w.out[1], 0};
-    tap_list whole, border;
-    list_taps(d, o, true, &whole);
-    while (x < end) {
+    line_list lines;
+    list_lines(c, row, &lines);
+    while (x < stop) {
         const bool inner = x >= d->inner[0] && x < d->inner[1];
-        const int64_t left = (inner && d->inner[1] < end ? d->inner[1] : end) - x;
-        const unsigned n = inner && left >= at_once ? at_once : 1;
-        o[2] = x;
-        if (!inner)
-            list_taps(d, o, false, &border);
-        pixels(c, inner ? &whole : &border, row, o, x, n);
+        const int64_t n = !inner ? 1 : (d->inner[1] < stop ? d->inner[1] : stop) - x;
+        int64_t first, end;
+        lnt_window_taps(&d->g.w, 2, x, &first, &end);
+        run_of_pixels(c, &lines, row, x, n, first, end);
         x += n;
     }
 }
@@ -114,7 +108,7 @@ static lnt_status run_items(lnt_kernel *k, void *arg, int64_t begin, int64_t end
     for (int64_t item = begin; item < end; item++) {
         const int64_t row = item / d->runs, x = item % d->runs * d->run;
         const int64_t stop = x + d->run < width ? x + d->run : width;
-        run_of_pixels(c, row, x, stop);
+        part_of_row(c, row, x, stop);
         if (d->epilogue)
             lnt_epilogue_run(d->epilogue, k, c->step, c->y + (row * width + x) * channels, channels,
                              row * width + x, stop - x, 0, channels);

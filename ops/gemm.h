@@ -33,19 +33,20 @@ typedef struct lnt_tile {
     bool accumulate; /* the sum goes on from what is in C, unscaled */
 } lnt_tile;
 
-/* A few pixels of a depthwise convolution, all channels:
- * c[i][n] = clamp(sum over t of a[i][tap_offset[t] + n] * w[tap[t] * w_tap + n] + bias[n] + residual.., ..)
- */
+/* A run of pixels of a depthwise convolution, all channels. The kernel's lines (its extent along x) lie
+ * apart, its taps within a line at even steps: c[i][n] = clamp(sum over l, t of line[l][i * pixel_step + t *
+ * tap_step + n] * w[l][t * w_tap + n]
+ *                 + bias[n] + residual[i][n], low, high) */
 typedef struct lnt_depthwise {
-    const float *const *a; /* [pixels] */
-    float *const *c;       /* [pixels] */
-    const float *const *residual;
-    const ptrdiff_t *tap_offset; /* [taps] */
-    const uint32_t *tap;         /* [taps], rows of w */
-    size_t taps, channels;
-    const float *w;
+    const float *const *line; /* [lines] */
+    const float *const *w;    /* [lines], readable up to channels rounded up to 16 */
+    size_t lines, taps;
+    ptrdiff_t tap_step, pixel_step;
     size_t w_tap;
-    const float *bias;
+    size_t pixels, channels; /* results lie side by side: [pixels][channels] */
+    float *c;
+    const float *residual; /* lies as c does, or NULL */
+    const float *bias;     /* [channels] or NULL */
     float low, high;
 } lnt_depthwise;
 
@@ -100,9 +101,8 @@ typedef void (*lnt_rnn_cell_fn)(const lnt_rnn_cell *cell);
 typedef struct lnt_gemm_kernels {
     unsigned tile_rows;   /* most rows of a tile at this level */
     unsigned depth_block; /* length of K after which a panel should be left to be used again */
-    unsigned depthwise_pixels;
-    lnt_tile_fn tile[LNT_TILE_ROWS_MAX + 1];           /* by rows, 1 .. tile_rows */
-    lnt_depthwise_fn depthwise[LNT_TILE_ROWS_MAX + 1]; /* by pixels, 1 .. depthwise_pixels */
+    lnt_tile_fn tile[LNT_TILE_ROWS_MAX + 1]; /* by rows, 1 .. tile_rows */
+    lnt_depthwise_fn depthwise;
     /* For measuring: `rounds` times fma_lanes independent multiply-adds, the results summed into *sink. */
     void (*fma)(size_t rounds, float *sink);
     unsigned fma_lanes;

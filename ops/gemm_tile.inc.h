@@ -200,53 +200,128 @@ static void tile_6(const lnt_tile *t)
 
 /* ---- depthwise ---- */
 
-/* One vector of channels, from channel n, of all pixels. */
-LNT_INLINE void depthwise_channels(const lnt_depthwise *d, const unsigned pixels, size_t n, const bool whole,
-                                   unsigned lanes)
+enum {
+    DEPTHWISE_PIXELS = 4,
+    DEPTHWISE_VECTORS = 2, /* with as many pixels: enough sums to hide the latency of a multiply-add */
+    DEPTHWISE_TAPS = 5,    /* of the longest line with code of its own */
+    DEPTHWISE_BLOCK = 128  /* channels of a run of pixels that stay in the first-level cache */
+};
+
+typedef struct depthwise_acc {
+    vf v[DEPTHWISE_PIXELS][DEPTHWISE_VECTORS];
+} depthwise_acc;
+
+/* Vector j of p; the last one of a row has fewer lanes. */
+LNT_INLINE vf load_channels(const float *p, unsigned j, const bool whole, unsigned lanes)
 {
-#define LOAD(p) (whole ? v_load((p) + n) : v_load_n((p) + n, lanes))
-    vf acc[LNT_TILE_ROWS_MAX];
-    const vf start = d->bias ? LOAD(d->bias) : v_splat(0);
-    UNROLL(6)
-    for (unsigned i = 0; i < pixels; i++)
-        acc[i] = start;
-    for (size_t t = 0; t < d->taps; t++) {
-        const vf w = v_load(d->w + d->tap[t] * d->w_tap + n);
-        UNROLL(6)
+    return whole ? v_load(p + j * LNT_VL) : v_load_n(p + j * LNT_VL, lanes);
+}
+
+/* Adds one line of the kernel. Where taps and stride (in taps) are constants, weights and pixels are loaded
+ * once; taps 0 stands for any. */
+LNT_INLINE void depthwise_line(depthwise_acc *acc, const lnt_depthwise *d, const float *x, const float *w,
+                               const unsigned pixels, const unsigned vectors, const unsigned taps,
+                               const unsigned stride, const bool whole, unsigned lanes)
+{
+    if (taps == 0) {
+        for (size_t t = 0; t < d->taps; t++, x += d->tap_step, w += d->w_tap)
+            UNROLL(2)
+        for (unsigned j = 0; j < vectors; j++) {
+            const vf weight = v_load(w + j * LNT_VL);
+            UNROLL(4)
+            for (unsigned i = 0; i < pixels; i++)
+                acc->v[i][j] =
+                    v_fma(load_channels(x + i * d->pixel_step, j, whole, lanes), weight, acc->v[i][j]);
+        }
+        return;
+    }
+    UNROLL(2)
+    for (unsigned j = 0; j < vectors; j++) {
+        const float *weights = w + j * LNT_VL, *pixels_at = x + j * LNT_VL;
+        vf weight[DEPTHWISE_TAPS];
+        UNROLL(5)
+        for (unsigned t = 0; t < taps; t++, weights += d->w_tap)
+            weight[t] = v_load(weights);
+        UNROLL(11)
+        for (unsigned at = 0; at < (pixels - 1) * stride + taps; at++, pixels_at += d->tap_step) {
+            const vf pixel = v_load(pixels_at);
+            UNROLL(4)
+            for (unsigned i = 0; i < pixels; i++)
+                if (at >= i * stride && at - i * stride < taps)
+                    acc->v[i][j] = v_fma(pixel, weight[at - i * stride], acc->v[i][j]);
+        }
+    }
+}
+
+/* Channels from channel n of pixels [first, first + pixels). */
+LNT_INLINE void depthwise_channels(const lnt_depthwise *d, size_t first, size_t n, const unsigned pixels,
+                                   const unsigned vectors, const unsigned taps, const unsigned stride,
+                                   const bool whole, unsigned lanes)
+{
+    depthwise_acc acc;
+    UNROLL(2)
+    for (unsigned j = 0; j < vectors; j++) {
+        const vf start = d->bias ? load_channels(d->bias + n, j, whole, lanes) : v_splat(0);
+        UNROLL(4)
         for (unsigned i = 0; i < pixels; i++)
-            acc[i] = v_fma(LOAD(d->a[i] + d->tap_offset[t]), w, acc[i]);
+            acc.v[i][j] = start;
     }
-    UNROLL(6)
-    for (unsigned i = 0; i < pixels; i++) {
-        vf x = acc[i];
+    const ptrdiff_t from = (ptrdiff_t)first * d->pixel_step + (ptrdiff_t)n;
+    for (size_t l = 0; l < d->lines; l++)
+        depthwise_line(&acc, d, d->line[l] + from, d->w[l] + n, pixels, vectors, taps, stride, whole, lanes);
+    const vf low = v_splat(d->low), high = v_splat(d->high);
+    size_t to = first * d->channels + n;
+    UNROLL(4)
+    for (unsigned i = 0; i < pixels; i++, to += d->channels)
+        UNROLL(2)
+    for (unsigned j = 0; j < vectors; j++) {
+        vf x = acc.v[i][j];
         if (d->residual)
-            x += LOAD(d->residual[i]);
-        x = v_min(v_splat(d->high), v_max(v_splat(d->low), x));
+            x += load_channels(d->residual + to, j, whole, lanes);
+        x = v_min(high, v_max(low, x));
         if (whole)
-            v_store(d->c[i] + n, x);
+            v_store(d->c + to + j * LNT_VL, x);
         else
-            v_store_n(d->c[i] + n, x, lanes);
+            v_store_n(d->c + to, x, lanes);
     }
-#undef LOAD
 }
 
-LNT_INLINE void depthwise(const lnt_depthwise *d, const unsigned pixels)
+/* Channels [n, end) of pixels [first, first + pixels). */
+LNT_INLINE void depthwise_pixels(const lnt_depthwise *d, size_t first, size_t n, size_t end,
+                                 const unsigned pixels, const unsigned taps, const unsigned stride)
 {
-    size_t n = 0;
-    for (; n + LNT_VL <= d->channels; n += LNT_VL)
-        depthwise_channels(d, pixels, n, true, LNT_VL);
-    if (n < d->channels)
-        depthwise_channels(d, pixels, n, false, (unsigned)(d->channels - n));
+    for (; n + DEPTHWISE_VECTORS * LNT_VL <= end; n += DEPTHWISE_VECTORS * LNT_VL)
+        depthwise_channels(d, first, n, pixels, DEPTHWISE_VECTORS, taps, stride, true, LNT_VL);
+    for (; n + LNT_VL <= end; n += LNT_VL)
+        depthwise_channels(d, first, n, pixels, 1, 0, 0, true, LNT_VL);
+    if (n < end)
+        depthwise_channels(d, first, n, pixels, 1, 0, 0, false, (unsigned)(end - n));
 }
 
-static void depthwise_1(const lnt_depthwise *d)
+LNT_INLINE void depthwise_run(const lnt_depthwise *d, const unsigned taps, const unsigned stride)
 {
-    depthwise(d, 1);
+    const lnt_depthwise own = *d; /* out of reach of the stores, which may alias anything */
+    for (size_t n = 0; n < own.channels; n += DEPTHWISE_BLOCK) {
+        const size_t end = own.channels - n < DEPTHWISE_BLOCK ? own.channels : n + DEPTHWISE_BLOCK;
+        size_t i = 0;
+        for (; i + DEPTHWISE_PIXELS <= own.pixels; i += DEPTHWISE_PIXELS)
+            depthwise_pixels(&own, i, n, end, DEPTHWISE_PIXELS, taps, stride);
+        for (; i < own.pixels; i++)
+            depthwise_pixels(&own, i, n, end, 1, 0, 0);
+    }
 }
 
-static void depthwise_4(const lnt_depthwise *d)
+static void depthwise(const lnt_depthwise *d)
 {
-    depthwise(d, 4);
+    const bool step1 = d->pixel_step == d->tap_step, step2 = d->pixel_step == 2 * d->tap_step;
+    if (d->taps == 3 && step1)
+        depthwise_run(d, 3, 1);
+    else if (d->taps == 3 && step2)
+        depthwise_run(d, 3, 2);
+    else if (d->taps == 5 && step1)
+        depthwise_run(d, 5, 1);
+    else
+        depthwise_run(d, 0, 0);
 }
 
 /* As many chains as the largest tile has accumulators: nothing but multiply-adds. */
@@ -279,13 +354,12 @@ static void fma_chains(size_t rounds, float *sink)
 const lnt_gemm_kernels LNT_SIMD_NAME(lnt_gemm) = {
     .tile_rows = TILE_ROWS,
     .depth_block = DEPTH_BLOCK,
-    .depthwise_pixels = 4,
 #if TILE_ROWS >= 6
     .tile = {NULL, tile_1, tile_2, tile_3, tile_4, tile_5, tile_6},
 #else
     .tile = {NULL, tile_1, tile_2, tile_3, tile_4},
 #endif
-    .depthwise = {NULL, depthwise_1, NULL, NULL, depthwise_4},
+    .depthwise = depthwise,
     .fma = fma_chains,
     .fma_lanes = TILE_ROWS * TILE_VECTORS * LNT_VL,
     .rnn = rnn_cell,

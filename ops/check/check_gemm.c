@@ -20,7 +20,7 @@ enum {
     A_ROW = TAPS_MAX * (DEPTH_MAX + 3),
     PANELS = (COLUMNS_MAX + LNT_PANEL - 1) / LNT_PANEL,
     GEMM_CASES = 4000,
-    DEPTHWISE_CASES = 600,
+    DEPTHWISE_CASES = 2000,
     CELL_CASES = 400,
     HIDDEN_MAX = 50,
     HIDDEN_ROOM = 64
@@ -190,65 +190,80 @@ static void check_tile(bench *t, uint64_t seed)
 
 /* ---- depthwise ---- */
 
+/* Lines of weights at t->b, lines of pixels at t->a[l], results at t->c[0]. */
+typedef struct depthwise_case {
+    lnt_depthwise d;
+    const float *line[LNT_TILE_ROWS_MAX], *w[LNT_TILE_ROWS_MAX];
+} depthwise_case;
+
+static void draw_depthwise(bench *t, depthwise_case *k)
+{
+    const bool special = below(t, 4) == 0;
+    const size_t lines = below(t, LNT_TILE_ROWS_MAX + 1), taps = 1 + below(t, TAPS_MAX);
+    const size_t pixels = 1 + below(t, 7), channels = 1 + below(t, COLUMNS_MAX / (unsigned)pixels);
+    const size_t w_tap = PANELS * LNT_PANEL, step = channels + below(t, 2);
+    const size_t room = (A_ROW - channels - (taps - 1) * step) / (pixels > 1 ? pixels - 1 : 1) / step;
+    k->d = (lnt_depthwise){.line = k->line,
+                           .w = k->w,
+                           .lines = lines,
+                           .taps = taps,
+                           .tap_step = (ptrdiff_t)step,
+                           .pixel_step = (ptrdiff_t)(step * (1 + below(t, room < 1 ? 1 : room < 3 ? (unsigned)room : 3))),
+                           .w_tap = w_tap,
+                           .pixels = pixels,
+                           .channels = channels,
+                           .c = t->c[0] + GUARD,
+                           .residual = sometimes(t) ? t->residual[0] : NULL,
+                           .bias = sometimes(t) ? t->bias : NULL,
+                           .low = sometimes(t) ? -INFINITY : -0.5f,
+                           .high = sometimes(t) ? INFINITY : 0.75f};
+    for (size_t l = 0; l < LNT_TILE_ROWS_MAX; l++) {
+        k->line[l] = t->a[l];
+        k->w[l] = t->b + l * TAPS_MAX * w_tap;
+        fill(t, t->a[l], A_ROW, special);
+    }
+    fill(t, t->b, LNT_TILE_ROWS_MAX * TAPS_MAX * w_tap, false);
+    fill(t, t->residual[0], ROW, special);
+    fill(t, t->bias, COLUMNS_MAX, false);
+    for (unsigned n = 0; n < ROW; n++)
+        t->c[0][n] = guard_value;
+}
+
+static double judge_depthwise(const depthwise_case *k, size_t i, size_t n, double *error)
+{
+    const lnt_depthwise *d = &k->d;
+    const double bias = d->bias ? d->bias[n] : 0, rest = d->residual ? d->residual[i * d->channels + n] : 0;
+    double sum = bias + rest, magnitude = fabs(bias) + fabs(rest) + 1e-30;
+    for (size_t l = 0; l < d->lines; l++)
+        for (size_t tap = 0; tap < d->taps; tap++) {
+            const ptrdiff_t at = (ptrdiff_t)i * d->pixel_step + (ptrdiff_t)tap * d->tap_step + (ptrdiff_t)n;
+            const double product = (double)d->line[l][at] * d->w[l][tap * d->w_tap + n];
+            sum += product;
+            magnitude += fabs(product);
+        }
+    *error = magnitude * (double)(d->lines * d->taps + 4) * 0x1p-24;
+    return clamped(sum, d->low, d->high);
+}
+
 static void check_depthwise(bench *t, uint64_t seed)
 {
-    const unsigned pixels = sometimes(t) ? 1 : t->kernels->depthwise_pixels;
-    const size_t channels = 1 + below(t, COLUMNS_MAX), taps = below(t, TAPS_MAX + 1),
-                 w_tap = PANELS * LNT_PANEL;
-    const float *a[LNT_TILE_ROWS_MAX], *residual[LNT_TILE_ROWS_MAX];
-    float *c[LNT_TILE_ROWS_MAX];
-    ptrdiff_t offset[TAPS_MAX];
-    uint32_t tap[TAPS_MAX];
-    const bool special = below(t, 4) == 0;
-    for (unsigned i = 0; i < pixels; i++) {
-        a[i] = t->a[i];
-        c[i] = t->c[i] + GUARD;
-        residual[i] = t->residual[i];
-        fill(t, t->a[i], A_ROW, special);
-        fill(t, t->residual[i], ROW, special);
-        for (unsigned n = 0; n < ROW; n++)
-            t->c[i][n] = guard_value;
-    }
-    for (size_t i = 0; i < taps; i++) {
-        offset[i] = (ptrdiff_t)below(t, A_ROW - COLUMNS_MAX);
-        tap[i] = below(t, TAPS_MAX);
-    }
-    fill(t, t->b, TAPS_MAX * w_tap, false);
-    fill(t, t->bias, COLUMNS_MAX, false);
-    const lnt_depthwise d = {a,
-                             c,
-                             sometimes(t) ? residual : NULL,
-                             offset,
-                             tap,
-                             taps,
-                             channels,
-                             t->b,
-                             w_tap,
-                             sometimes(t) ? t->bias : NULL,
-                             sometimes(t) ? -INFINITY : -0.5f,
-                             sometimes(t) ? INFINITY : 0.75f};
-    t->kernels->depthwise[pixels](&d);
+    depthwise_case k;
+    const lnt_depthwise *d = &k.d;
     t->report->cases++;
-    for (unsigned i = 0; i < pixels; i++)
-        for (size_t n = 0; n < channels; n++) {
-            const double bias = d.bias ? d.bias[n] : 0, rest = d.residual ? d.residual[i][n] : 0;
-            double sum = bias + rest, magnitude = fabs(bias) + fabs(rest) + 1e-30;
-            for (size_t j = 0; j < taps; j++) {
-                const double product = (double)a[i][offset[j] + (ptrdiff_t)n] * t->b[tap[j] * w_tap + n];
-                sum += product;
-                magnitude += fabs(product);
-            }
-            const double want = clamped(sum, d.low, d.high);
-            if (agrees(t, c[i][n], want, magnitude * (double)(taps + 4) * 0x1p-24) &&
-                guards_hold(t->c[i], channels))
-                continue;
-            lnt_check_fail(t->report,
-                           "%s depthwise, %u pixels, %zu channels, %zu taps: pixel %u, channel %zu is %g, "
-                           "not %g, or guards are gone (seed %llu)",
-                           t->level, pixels, channels, taps, i, n, (double)c[i][n], want,
-                           (unsigned long long)seed);
-            return;
-        }
+    draw_depthwise(t, &k);
+    t->kernels->depthwise(d);
+    for (size_t i = 0; i < d->pixels * d->channels; i++) {
+        double error;
+        const double want = judge_depthwise(&k, i / d->channels, i % d->channels, &error);
+        if (agrees(t, d->c[i], want, error) && guards_hold(t->c[0], d->pixels * d->channels))
+            continue;
+        lnt_check_fail(t->report,
+                       "%s depthwise, %zu pixels, %zu channels, %zu lines of %zu taps: element %zu is %g, "
+                       "not %g, or guards are gone (seed %llu)",
+                       t->level, d->pixels, d->channels, d->lines, d->taps, i, (double)d->c[i], want,
+                       (unsigned long long)seed);
+        return;
+    }
 }
 
 /* ---- cells ---- */
