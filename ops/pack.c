@@ -74,13 +74,12 @@ static bool pack_gates(unsigned gates, const lnt_operand *w, lnt_packed *record)
     return true;
 }
 
-bool lnt_pack_wanted(const lnt_node *node, const lnt_operand *const *in, unsigned input, lnt_packed *record)
+bool lnt_pack_wanted(const lnt_node *node, unsigned input, const lnt_operand *o, lnt_packed *record)
 {
     const unsigned own = node->n_in - node->n_program_in;
-    const lnt_operand *o = input < own ? in[input] : NULL;
     size_t bytes;
     bool wanted = false;
-    if (!o || o->dtype != LNT_FLOAT || o->rank > LNT_MAX_RANK || !fits_u32(o))
+    if (input >= own || o->dtype != LNT_FLOAT || o->rank > LNT_MAX_RANK || !fits_u32(o))
         return false;
     switch (node->op->id) {
     case LNT_ID_MatMul:

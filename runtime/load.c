@@ -1,6 +1,7 @@
 /* load.c — a checked file becomes a model: operators looked up, pointers resolved, nothing copied. */
 #include "runtime/internal.h"
 
+#include "ops/pack.h"
 #include "ops/program.h"
 
 #include <stdio.h>
@@ -116,8 +117,8 @@ static lnt_status check_counts(const lnt_node *n, lnt_error *err)
 {
     const lnt_op *op = n->op;
     const unsigned in = n->n_in - n->n_program_in;
-    LNT_REQUIRE(n->n_program_in <= n->n_in && in >= op->in_min && (op->in_max == 255 || in <= op->in_max), err,
-                LNT_E_FILE, "node %s: %s with %u inputs", n->name, op->name, in);
+    LNT_REQUIRE(n->n_program_in <= n->n_in && in >= op->in_min && (op->in_max == 255 || in <= op->in_max),
+                err, LNT_E_FILE, "node %s: %s with %u inputs", n->name, op->name, in);
     LNT_REQUIRE(n->n_out >= op->out_min && (op->out_max == 255 || n->n_out <= op->out_max), err, LNT_E_FILE,
                 "node %s: %s with %u outputs", n->name, op->name, n->n_out);
     LNT_REQUIRE(!n->n_program_in || n->program, err, LNT_E_FILE,
@@ -125,9 +126,11 @@ static lnt_status check_counts(const lnt_node *n, lnt_error *err)
     LNT_REQUIRE(!n->program || op->flags & (LNT_OP_EPILOGUE | LNT_OP_ELEMENTWISE), err, LNT_E_FILE,
                 "node %s: %s cannot carry an elementwise program", n->name, op->name);
     for (unsigned i = 0; i < op->in_min && op->id != LNT_ID_Loop; i++) /* Loop's first two may be skipped */
-        LNT_REQUIRE(n->in[i] != LNT_NONE, err, LNT_E_FILE, "node %s: %s lacks input %u", n->name, op->name, i);
+        LNT_REQUIRE(n->in[i] != LNT_NONE, err, LNT_E_FILE, "node %s: %s lacks input %u", n->name, op->name,
+                    i);
     for (unsigned i = 0; i < op->out_min; i++)
-        LNT_REQUIRE(n->out[i] != LNT_NONE, err, LNT_E_FILE, "node %s: %s lacks output %u", n->name, op->name, i);
+        LNT_REQUIRE(n->out[i] != LNT_NONE, err, LNT_E_FILE, "node %s: %s lacks output %u", n->name, op->name,
+                    i);
     return LNT_OK;
 }
 
@@ -145,9 +148,10 @@ static lnt_status load_node(lnt_model *m, uint32_t i, lnt_error *err)
                     .n_attr = r->n_attrs,
                     .index = i,
                     .evaluate_early = r->flags & 1};
-    LNT_REQUIRE(n->op, err, LNT_E_UNSUPPORTED,
-                "node %s: operator number %u is not in this build; convert the model for this version of Linnet",
-                n->name, r->op);
+    LNT_REQUIRE(
+        n->op, err, LNT_E_UNSUPPORTED,
+        "node %s: operator number %u is not in this build; convert the model for this version of Linnet",
+        n->name, r->op);
     LNT_REQUIRE(n->op->version == r->op_version, err, LNT_E_UNSUPPORTED,
                 "node %s: %s in meaning %u, this build has %u; convert the model anew", n->name, n->op->name,
                 r->op_version, n->op->version);
@@ -161,13 +165,30 @@ static lnt_status load_node(lnt_model *m, uint32_t i, lnt_error *err)
     return check_counts(n, err);
 }
 
+/* A packed constant is read by who wants this very packing; Gather, which can read rows out of several, looks
+ * for itself. */
+static lnt_status check_packed(const lnt_model *m, const lnt_node *n, lnt_error *err)
+{
+    for (unsigned i = 0; i < n->n_in; i++) {
+        const lnt_operand *o = n->in[i] == LNT_NONE ? NULL : &m->value[n->in[i]];
+        if (!o || !o->packed || n->op->id == LNT_ID_Gather)
+            continue;
+        lnt_packed wanted;
+        memset(&wanted, 0, sizeof wanted);
+        LNT_REQUIRE(lnt_pack_wanted(n, i, o, &wanted) && memcmp(&wanted, o->packed, sizeof wanted) == 0, err,
+                    LNT_E_FILE, "node %s: %s cannot read its input %u, packed for another operator", n->name,
+                    n->op->name, i);
+    }
+    return LNT_OK;
+}
+
 /* Subgraphs that a control-flow node must have, with the number of inputs and outputs it will be given. */
 static lnt_status check_subgraph(const lnt_model *m, const lnt_node *n, const char *name, uint32_t n_in,
                                  uint32_t min_out, uint32_t max_out, lnt_error *err)
 {
     const lnt_attr *a = lnt_attr_find(n, name);
-    LNT_REQUIRE(a && a->type == LNT_ATTR_GRAPH, err, LNT_E_FILE, "node %s: %s lacks its %s", n->name, n->op->name,
-                name);
+    LNT_REQUIRE(a && a->type == LNT_ATTR_GRAPH, err, LNT_E_FILE, "node %s: %s lacks its %s", n->name,
+                n->op->name, name);
     const lnt_rec_subgraph *sub = &m->file.subgraphs[*a->i];
     LNT_REQUIRE(sub->n_in == n_in && sub->n_out >= min_out && sub->n_out <= max_out, err, LNT_E_FILE,
                 "node %s: its %s has %u inputs and %u outputs, which do not fit", n->name, name, sub->n_in,
@@ -185,10 +206,11 @@ static lnt_status check_control(const lnt_model *m, const lnt_node *n, lnt_error
         LNT_TRY(check_subgraph(m, n, "then_branch", 0, n->n_out, n->n_out, err));
         return check_subgraph(m, n, "else_branch", 0, n->n_out, n->n_out, err);
     case LNT_ID_Loop: {
-        LNT_REQUIRE(n->n_out + 2u >= n->n_in, err, LNT_E_FILE, "node %s: Loop carries %u values and has %u outputs",
-                    n->name, n->n_in - 2u, n->n_out);
+        LNT_REQUIRE(n->n_out + 2u >= n->n_in, err, LNT_E_FILE,
+                    "node %s: Loop carries %u values and has %u outputs", n->name, n->n_in - 2u, n->n_out);
         for (unsigned i = 2; i < n->n_in; i++)
-            LNT_REQUIRE(n->in[i] != LNT_NONE, err, LNT_E_FILE, "node %s: a carried value is skipped", n->name);
+            LNT_REQUIRE(n->in[i] != LNT_NONE, err, LNT_E_FILE, "node %s: a carried value is skipped",
+                        n->name);
         return check_subgraph(m, n, "body", n->n_in, n->n_out + 1u, n->n_out + 1u, err);
     }
     case LNT_ID_Scan: {
@@ -201,8 +223,8 @@ static lnt_status check_control(const lnt_model *m, const lnt_node *n, lnt_error
     }
     default:
         for (unsigned a = 0; a < n->n_attr; a++)
-            LNT_REQUIRE(n->attr[a].type != LNT_ATTR_GRAPH, err, LNT_E_FILE, "node %s: %s has a subgraph", n->name,
-                        n->op->name);
+            LNT_REQUIRE(n->attr[a].type != LNT_ATTR_GRAPH, err, LNT_E_FILE, "node %s: %s has a subgraph",
+                        n->name, n->op->name);
         return LNT_OK;
     }
 }
@@ -245,7 +267,8 @@ static lnt_status name_dims(lnt_model *m, lnt_error *err)
                 m->dim_name[i * LNT_MAX_RANK + d] = text_at(m, m->file.symbols[-2 - v->dims[d]].name);
                 continue;
             }
-            const int length = snprintf(text, sizeof text, "%.250s:%u", text_at(m, m->file.values[m->in[i]].name), d);
+            const int length =
+                snprintf(text, sizeof text, "%.250s:%u", text_at(m, m->file.values[m->in[i]].name), d);
             m->dim_name[i * LNT_MAX_RANK + d] = lnt_bump_string(&m->memory, text, (size_t)length, err);
             if (!m->dim_name[i * LNT_MAX_RANK + d])
                 return LNT_E_MEMORY;
@@ -271,8 +294,10 @@ static lnt_status load_model(lnt_model *m, uint32_t flags, lnt_error *err)
         return LNT_E_MEMORY;
     for (uint32_t i = 0; i < f->n_nodes; i++)
         LNT_TRY(load_node(m, i, err));
-    for (uint32_t i = 0; i < f->n_nodes; i++)
+    for (uint32_t i = 0; i < f->n_nodes; i++) {
+        LNT_TRY(check_packed(m, &m->node[i], err));
         LNT_TRY(check_control(m, &m->node[i], err));
+    }
     LNT_TRY(check_ends(m, err));
     return name_dims(m, err);
 }
@@ -306,7 +331,8 @@ static lnt_status model_from_blob(lnt_blob blob, const lnt_allocator *a, uint32_
     return status;
 }
 
-lnt_status lnt_model_open(const char *path, const lnt_model_options *options, lnt_model **model, lnt_error *err)
+lnt_status lnt_model_open(const char *path, const lnt_model_options *options, lnt_model **model,
+                          lnt_error *err)
 {
     lnt_error_clear(err);
     LNT_REQUIRE(path && model, err, LNT_E_ARGUMENT, "path and model must be given");
@@ -334,8 +360,8 @@ static void no_release(void *host, void *block)
     (void)block;
 }
 
-lnt_status lnt_model_from_memory(const void *bytes, size_t size, const lnt_model_options *options, lnt_model **model,
-                                 lnt_error *err)
+lnt_status lnt_model_from_memory(const void *bytes, size_t size, const lnt_model_options *options,
+                                 lnt_model **model, lnt_error *err)
 {
     /* The caller's memory as a blob that is never released. */
     static const lnt_allocator callers = {no_allocation, no_release, NULL};

@@ -16,16 +16,12 @@ typedef struct copy { /* a packed constant and what it was made from */
 /* The record node n wants for its constant input i; false if it takes it as it is. */
 static bool wanted(lnt_graph *g, const lnt_gnode *n, unsigned i, lnt_packed *record)
 {
-    const lnt_operand *in[64];
-    if (n->dead || n->n_in > 64 || i + n->n_program_in >= n->n_in || !lnt_is_constant(g, n->in[i]) ||
-        lnt_ginfo(g, n->in[i])->dtype != LNT_FLOAT)
+    if (n->dead || !lnt_is_constant(g, n->in[i]))
         return false;
     lnt_node view;
     lnt_gnode_view(n, &view);
-    for (unsigned k = 0; k < n->n_in; k++)
-        in[k] = lnt_ginfo(g, n->in[k]);
     memset(record, 0, sizeof *record);
-    return lnt_pack_wanted(&view, in, i, record);
+    return lnt_pack_wanted(&view, i, lnt_ginfo(g, n->in[i]), record);
 }
 
 /* Does every reader of the value want this very record? */

@@ -214,7 +214,8 @@ int main(void)
     {                                                                                                        \
 #name, tampered_model_is_safe, NULL, NULL, (void *)(uintptr_t) #name                                 \
     }
-    const struct CMUnitTest tests[] = {MODEL(image), MODEL(shapes), MODEL(control), MODEL(attention),
-                                       cmocka_unit_test(every_byte_is_safe)};
+    const struct CMUnitTest tests[] = {MODEL(image),     MODEL(sequence),
+                                       MODEL(shapes),    MODEL(control),
+                                       MODEL(attention), cmocka_unit_test(every_byte_is_safe)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
