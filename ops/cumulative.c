@@ -12,20 +12,34 @@ typedef struct walk {
 
 typedef void (*cumulate_fn)(const walk *w, const void *src, void *dst);
 
+/* A full block has a constant number of columns, for which the compiler makes vectors. */
 #define CUMULATE(NAME, DT, T, C, load, store, start, OP)                                                     \
-    static void NAME##_##DT(const walk *w, const void *src, void *dst)                                       \
+    static inline void NAME##_columns_##DT(const walk *w, const void *src, void *dst, int64_t columns)       \
     {                                                                                                        \
         C sum[COLUMNS];                                                                                      \
         const T *x = src;                                                                                    \
         T *y = dst;                                                                                          \
-        for (int64_t c = 0; c < w->columns; c++)                                                             \
+        for (int64_t c = 0; c < columns; c++)                                                                \
             sum[c] = start;                                                                                  \
-        for (int64_t i = 0; i < w->n; i++, x += w->step, y += w->step)                                       \
-            for (int64_t c = 0; c < w->columns; c++) {                                                       \
-                const C before = sum[c];                                                                     \
-                sum[c] = before OP load(x[c]);                                                               \
-                y[c] = store(w->exclusive ? before : sum[c]);                                                \
+        for (int64_t i = 0; i < w->n; i++, x += w->step, y += w->step) {                                     \
+            C before[COLUMNS];                                                                               \
+            for (int64_t c = 0; c < columns; c++) {                                                          \
+                before[c] = sum[c];                                                                          \
+                sum[c] = sum[c] OP load(x[c]);                                                               \
             }                                                                                                \
+            const C *result = w->exclusive ? before : sum;                                                   \
+            for (int64_t c = 0; c < columns; c++)                                                            \
+                y[c] = store(result[c]);                                                                     \
+        }                                                                                                    \
+    }                                                                                                        \
+    static void NAME##_##DT(const walk *w, const void *src, void *dst)                                       \
+    {                                                                                                        \
+        if (w->columns == COLUMNS)                                                                           \
+            NAME##_columns_##DT(w, src, dst, COLUMNS);                                                       \
+        else if (w->columns == 1)                                                                            \
+            NAME##_columns_##DT(w, src, dst, 1);                                                             \
+        else                                                                                                 \
+            NAME##_columns_##DT(w, src, dst, w->columns);                                                    \
     }
 #define X(DT, T, C, load, store, comparable)                                                                 \
     CUMULATE(sum, DT, T, C, load, store, 0, +)                                                               \

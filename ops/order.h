@@ -4,8 +4,9 @@
 #ifndef LNT_OPS_ORDER_H
 #define LNT_OPS_ORDER_H
 
-#include "base/half.h"
-#include "base/linnet_types.h"
+#include "ops/number.h"
+
+#include <string.h>
 
 static inline uint64_t lnt_float_key(float x)
 {
@@ -30,21 +31,27 @@ static inline uint64_t lnt_signed_key(int64_t x)
     return (uint64_t)x ^ (uint64_t)1 << 63;
 }
 
+static inline uint64_t lnt_unsigned_key(uint64_t x)
+{
+    return x;
+}
+
+/* Key of what `comparable` of number.h gives. */
+#define LNT_KEY(x)                                                                                           \
+    _Generic((x), float                                                                                      \
+             : lnt_float_key, double                                                                         \
+             : lnt_double_key, int64_t                                                                       \
+             : lnt_signed_key, uint64_t                                                                      \
+             : lnt_unsigned_key)(x)
+
 /* Key of element i; numbers and bool only. */
 static inline uint64_t lnt_order_key(lnt_dtype dtype, const void *data, int64_t i)
 {
     switch (dtype) {
-    case LNT_FLOAT: return lnt_float_key(((const float *)data)[i]);
-    case LNT_DOUBLE: return lnt_double_key(((const double *)data)[i]);
-    case LNT_FLOAT16: return lnt_float_key(lnt_f16_to_float(((const uint16_t *)data)[i]));
-    case LNT_BFLOAT16: return lnt_float_key(lnt_bf16_to_float(((const uint16_t *)data)[i]));
-    case LNT_INT8: return lnt_signed_key(((const int8_t *)data)[i]);
-    case LNT_INT16: return lnt_signed_key(((const int16_t *)data)[i]);
-    case LNT_INT32: return lnt_signed_key(((const int32_t *)data)[i]);
-    case LNT_INT64: return lnt_signed_key(((const int64_t *)data)[i]);
-    case LNT_UINT16: return ((const uint16_t *)data)[i];
-    case LNT_UINT32: return ((const uint32_t *)data)[i];
-    case LNT_UINT64: return ((const uint64_t *)data)[i];
+#define X(DT, T, C, load, store, comparable)                                                                 \
+    case LNT_##DT: return LNT_KEY(comparable(((const T *)data)[i]));
+        LNT_NUMBER_LIST(X)
+#undef X
     default: return ((const uint8_t *)data)[i];
     }
 }

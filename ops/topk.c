@@ -59,8 +59,40 @@ static void sort_heap(entry *heap, int64_t n)
     }
 }
 
+/* The first of elements [i, n), step apart, that may come before element root: none that is skipped does. */
+typedef int64_t (*find_fn)(const void *data, int64_t step, int64_t i, int64_t n, int64_t root, bool largest);
+
+#define X(DT, T, C, load, store, comparable)                                                                 \
+    static int64_t find_##DT(const void *data, int64_t step, int64_t i, int64_t n, int64_t root,             \
+                             bool largest)                                                                   \
+    {                                                                                                        \
+        const T *x = data;                                                                                   \
+        const T limit = x[root * step];                                                                      \
+        if (largest)                                                                                         \
+            while (i < n && comparable(x[i * step]) <= comparable(limit))                                    \
+                i++;                                                                                         \
+        else                                                                                                 \
+            while (i < n && comparable(x[i * step]) >= comparable(limit))                                    \
+                i++;                                                                                         \
+        return i;                                                                                            \
+    }
+LNT_NUMBER_LIST(X)
+#undef X
+
+static find_fn find_of(lnt_dtype dtype)
+{
+    switch (dtype) {
+#define X(DT, T, C, load, store, comparable)                                                                 \
+    case LNT_##DT: return find_##DT;
+        LNT_NUMBER_LIST(X)
+#undef X
+    default: return NULL;
+    }
+}
+
 typedef struct topk_params {
     lnt_dtype dtype;
+    find_fn find;
     int64_t n, k, inner, size, scratch; /* bytes of one thread's heap */
     uint64_t flip;                      /* all ones for the largest */
 } topk_params;
@@ -81,8 +113,9 @@ static void select_first(const topk_params *p, const char *src, int64_t first, e
         heap[i] = (entry){lnt_order_key(p->dtype, src, first + i * p->inner) ^ p->flip, i};
     for (int64_t root = p->k / 2; root-- > 0;)
         sift_down(heap, p->k, root);
-    for (; i < p->n; i++) {
-        const uint64_t key = lnt_order_key(p->dtype, src, first + i * p->inner) ^ p->flip;
+    const void *data = src + first * p->size;
+    for (; (i = p->find(data, p->inner, i, p->n, heap[0].index, p->flip != 0)) < p->n; i++) {
+        const uint64_t key = lnt_order_key(p->dtype, data, i * p->inner) ^ p->flip;
         if (key < heap[0].key) {
             heap[0] = (entry){key, i};
             sift_down(heap, p->k, 0);
@@ -133,7 +166,8 @@ lnt_status lnt_bind_top_k(lnt_site *site)
         return LNT_E_MEMORY;
     p->dtype = (lnt_dtype)in->dtype;
     p->size = (int64_t)lnt_element_size(in);
-    if (p->size == 0)
+    p->find = find_of(p->dtype);
+    if (!p->find)
         return lnt_bind_unsupported_type(site, p->dtype);
     LNT_TRY(lnt_value_int(site, 1, 0, &p->k));
     p->n = in->dims[axis];
