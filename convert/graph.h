@@ -122,6 +122,8 @@ lnt_status lnt_graph_infer(lnt_graph *g);
 lnt_status lnt_graph_infer_node(lnt_graph *g, const lnt_gnode *n);
 /* Follows extents through shape arithmetic once the shape rule has been called; part of inference. */
 lnt_status lnt_graph_trace_symbols(lnt_graph *g, const lnt_gnode *n);
+/* The one integer or bool the value holds, constant or traced; false if that is not known. */
+bool lnt_graph_known_int(const lnt_graph *g, uint32_t value, int64_t *out);
 /* Extents known by no name of the model become unknown again. */
 void lnt_graph_forget_symbols(lnt_graph *g);
 /* A new, empty subgraph; LNT_NONE if memory is short. The name is copied. */

@@ -124,8 +124,12 @@ static lnt_status infer_if(lnt_graph *g, const lnt_gnode *n)
     bool broken[2];
     LNT_TRY(sub_of(g, n, "then_branch", &branch[0]));
     LNT_TRY(sub_of(g, n, "else_branch", &branch[1]));
+    int64_t taken;
+    const bool known = lnt_graph_known_int(g, n->in[0], &taken);
     for (unsigned b = 0; b < 2; b++) {
-        LNT_TRY(infer_branch(g, branch[b], &broken[b]));
+        broken[b] = known && b != (taken ? 0 : 1);
+        if (!broken[b])
+            LNT_TRY(infer_branch(g, branch[b], &broken[b]));
         LNT_REQUIRE(g->sub[branch[b]].n_out == n->n_out, g->err, LNT_E_MODEL,
                     "has %u outputs, but its %s branch %u", n->n_out, b ? "else" : "then",
                     g->sub[branch[b]].n_out);

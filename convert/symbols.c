@@ -70,6 +70,11 @@ static bool number_of(const lnt_graph *g, uint32_t value, int64_t *out)
     return true;
 }
 
+bool lnt_graph_known_int(const lnt_graph *g, uint32_t value, int64_t *out)
+{
+    return number_of(g, value, out);
+}
+
 static uint32_t operand(const lnt_gnode *n, unsigned i)
 {
     return i < n->n_in ? n->in[i] : LNT_NONE;
@@ -148,6 +153,10 @@ static lnt_gelement combine(const lnt_gnode *n, lnt_gelement a, lnt_gelement b)
         /* An extent is never negative. */
         return (a.known && a.value < 0) || (b.known && b.value < 0) ? (lnt_gelement){0, true} : unknown;
     }
+    if (both && (is(n, "Less") || is(n, "Greater")))
+        return (lnt_gelement){is(n, "Less") ? a.value < b.value : a.value > b.value, true};
+    if (both && (is(n, "And") || is(n, "Or")))
+        return (lnt_gelement){is(n, "And") ? a.value && b.value : a.value || b.value, true};
     if (is(n, "Mul"))
         return both ? (__builtin_mul_overflow(a.value, b.value, &r) ? unknown : (lnt_gelement){r, true})
                : a.known && a.value == 1 ? b
@@ -191,6 +200,23 @@ static int chosen_elements(const lnt_graph *g, const lnt_gnode *n, lnt_gelement 
     return count;
 }
 
+static bool pairs_elements(const lnt_gnode *n)
+{
+    static const char *const ops[] = {"Equal", "Less", "Greater", "And", "Or", "Mul", "Div", "Add", "Sub"};
+    for (unsigned i = 0; i < sizeof ops / sizeof ops[0]; i++)
+        if (is(n, ops[i]))
+            return true;
+    return false;
+}
+
+static int negated_elements(const lnt_graph *g, const lnt_gnode *n, lnt_gelement *out)
+{
+    const int count = elements_of(g, n->in[0], out);
+    for (int i = 0; i < count; i++)
+        out[i] = out[i].known ? (lnt_gelement){!out[i].value, true} : unknown;
+    return count;
+}
+
 /* Elements of output 0 from those of the inputs; -1 if nothing can be said. */
 static int trace(const lnt_graph *g, const lnt_gnode *n, lnt_gelement *out)
 {
@@ -206,7 +232,13 @@ static int trace(const lnt_graph *g, const lnt_gnode *n, lnt_gelement *out)
         return joined_elements(g, n, out);
     if (is(n, "Where"))
         return chosen_elements(g, n, out);
-    if (is(n, "Equal") || is(n, "Mul") || is(n, "Div") || is(n, "Add") || is(n, "Sub"))
+    if (is(n, "Not"))
+        return negated_elements(g, n, out);
+    if (is(n, "Size")) {
+        out[0] = of_extent(lnt_operand_count(lnt_ginfo(g, n->in[0])));
+        return 1;
+    }
+    if (pairs_elements(n))
         return paired_elements(g, n, out);
     if (is(n, "Identity") || is(n, "Cast") || is(n, "Reshape") || is(n, "Squeeze") || is(n, "Unsqueeze"))
         return elements_of(g, n->in[0], out);

@@ -153,21 +153,6 @@ static lnt_status fold_known_elements(lnt_edit *e, lnt_gnode *n)
     return lnt_edit_count(e, "shapes known");
 }
 
-static lnt_status fold_size(lnt_edit *e, lnt_gnode *n)
-{
-    lnt_graph *g = e->g;
-    const int64_t count = lnt_operand_count(&g->value[n->in[0]].info);
-    if (count < 0 || lnt_edit_pinned(e, n->out[0]))
-        return LNT_OK;
-    int64_t *data = lnt_bump_alloc(&g->memory, sizeof *data, g->err);
-    if (!data)
-        return LNT_E_MEMORY;
-    *data = count;
-    become_constant(g, n->out[0], data);
-    n->dead = true;
-    return lnt_edit_count(e, "shapes known");
-}
-
 /* ---- If ---- */
 
 /* Lets the If's output o be the branch's value b. */
@@ -230,8 +215,6 @@ lnt_status lnt_pass_fold_constants(lnt_graph *g, lnt_report *report)
             LNT_TRY(lnt_graph_infer_node(g, n)); /* what was folded before it may tell more */
             if (lnt_is(n, If))
                 LNT_TRY(fold_if(&e, n));
-            else if (lnt_is(n, Size))
-                LNT_TRY(fold_size(&e, n));
             else
                 LNT_TRY(fold_known_elements(&e, n));
             if (foldable_kind(n))

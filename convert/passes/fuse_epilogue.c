@@ -1,39 +1,23 @@
 /* fuse_epilogue.c — lets convolutions and matrix products do the elementwise work behind them on each tile
  * before it is stored: bias, activation, residual sum, and whatever follows of that kind.
  *
- * Other operands are scalars, one value per channel, or as large as the result. Only where the product has no
- * other reader, so that nothing is computed twice. The product moves to where the last absorbed node stood:
- * there its new operands exist. */
+ * Other operands broadcast to the result: a value per channel, a residual, a mask. Only where the product has
+ * no other reader, so that nothing is computed twice. The product moves to where the last absorbed node
+ * stood: there its new operands exist. */
 #include "convert/passes/pass.h"
 #include "convert/passes/program_builder.h"
 
 #include <string.h>
 
-/* Axis of the result along which a product's columns lie. */
-static unsigned channel_axis(const lnt_gnode *n, unsigned rank)
+/* Does x for certain broadcast to the result without widening it? */
+static bool operand_fits(const lnt_operand *x, const lnt_operand *result)
 {
-    return lnt_is(n, Conv) || lnt_is(n, ConvTranspose) ? 1 : rank - 1;
-}
-
-/* Is x, seen from its last axis, of the result's extents, or 1 everywhere but along axis (and there too if
- * axis is the rank)? */
-static bool fits_along(const lnt_operand *x, const lnt_operand *result, bool full, unsigned axis)
-{
-    if (x->rank > result->rank)
-        return false;
-    for (unsigned i = 0; i < result->rank; i++) {
-        const unsigned missing = result->rank - x->rank;
-        const int64_t extent = i < missing ? 1 : x->dims[i - missing];
-        const int64_t wanted = full || i == axis ? result->dims[i] : 1;
-        if (extent != wanted || extent == LNT_DIM_UNKNOWN)
+    for (unsigned i = 0; i < x->rank; i++) {
+        const int64_t extent = x->dims[i], wanted = result->dims[i + result->rank - x->rank];
+        if (extent != 1 && (extent != wanted || extent == LNT_DIM_UNKNOWN))
             return false;
     }
     return true;
-}
-
-static bool operand_fits(const lnt_operand *x, const lnt_operand *result, unsigned axis)
-{
-    return lnt_operand_count(x) == 1 || fits_along(x, result, true, 0) || fits_along(x, result, false, axis);
 }
 
 /* Can n, the reader of the running value, be done on the tile? */
@@ -42,17 +26,14 @@ static bool absorbable(const lnt_graph *g, const lnt_gnode *carrier, const lnt_g
     const lnt_operand *result = lnt_ginfo(g, carrier->out[0]), *out = lnt_ginfo(g, n->out[0]);
     if (!(n->op->flags & LNT_OP_ELEMENTWISE) || n->program || n->n_out != 1 || out->dtype != LNT_FLOAT)
         return false;
-    bool unary = true;
     for (unsigned i = 0; i < n->n_in; i++) {
         if (n->in[i] == running || n->in[i] == LNT_NONE)
             continue;
         const lnt_operand *x = lnt_ginfo(g, n->in[i]);
-        if (result->rank > LNT_MAX_RANK || x->rank > result->rank ||
-            !operand_fits(x, result, channel_axis(carrier, result->rank)))
+        if (result->rank > LNT_MAX_RANK || x->rank > result->rank || !operand_fits(x, result))
             return false;
-        unary &= lnt_operand_count(x) == 1;
     }
-    return unary || lnt_same_dims(result, out);
+    return true;
 }
 
 /* Takes the carrier out of its place and puts it where `at` stands. */

@@ -61,9 +61,10 @@ static bool is_elementwise(const lnt_gnode *n)
     return (n->op->flags & LNT_OP_ELEMENTWISE) || lnt_is(n, Elementwise);
 }
 
+/* Kernels that work channels-last do so on floats. */
 static bool has_channels(const lnt_operand *o)
 {
-    return o->rank >= 3 && o->rank <= LNT_MAX_RANK;
+    return o->rank >= 3 && o->rank <= LNT_MAX_RANK && o->dtype == LNT_FLOAT;
 }
 
 /* The same bytes in both orders. */
