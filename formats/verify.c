@@ -135,8 +135,9 @@ static lnt_status check_section_hashes(const lnt_file *f, uint32_t n, lnt_error 
     const lnt_rec_section *table = section_table(f);
     for (uint32_t i = 0; i < n; i++) {
         const lnt_rec_section *s = &table[i];
-        const uint64_t hash = s->kind == LNT_SECTION_TENSORS ? lnt_hash_tensors(f->constants, f->n_constants)
-                                                             : lnt_hash(f->bytes + s->offset, s->bytes);
+        const uint64_t hash = s->kind == LNT_SECTION_TENSORS
+                                  ? lnt_hash_tensors(f->constants, f->n_constants)
+                                  : lnt_hash(f->bytes + s->offset, (size_t)s->bytes);
         LNT_CHECK(hash == s->hash, err, "%s section: damaged (hash differs)", lnt_section_text(s->kind));
     }
     return LNT_OK;
@@ -153,7 +154,7 @@ static bool all_zero(const uint8_t *bytes, size_t n)
 /* Zero from the end of one thing to the start of the next. */
 static lnt_status check_gap(const lnt_file *f, uint64_t from, uint64_t to, lnt_error *err)
 {
-    LNT_CHECK(all_zero(f->bytes + from, to - from), err,
+    LNT_CHECK(all_zero(f->bytes + from, (size_t)(to - from)), err,
               "padding between bytes %" PRIu64 " and %" PRIu64 " is not zero", from, to);
     return LNT_OK;
 }
@@ -166,7 +167,7 @@ static lnt_status check_tensors(const lnt_file *f, lnt_error *err)
         const lnt_rec_constant *c = &f->constants[i];
         LNT_TRY(check_gap(f, end, start + c->offset, err));
         end = start + c->offset + c->bytes;
-        LNT_CHECK(lnt_hash(f->tensors + c->offset, c->bytes) == c->hash, err,
+        LNT_CHECK(lnt_hash(f->tensors + c->offset, (size_t)c->bytes) == c->hash, err,
                   "tensors section: constant %" PRIu32 " (%.100s) is damaged (hash differs)", i,
                   f->strings + f->values[c->value].name);
     }

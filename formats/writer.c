@@ -109,7 +109,7 @@ static void hash_constants(uint8_t *image)
     for (uint64_t i = 0; i < records->bytes / sizeof *constant; i++) {
         lnt_rec_constant *c = &constant[i];
         if (c->offset <= tensors_bytes && c->bytes <= tensors_bytes - c->offset)
-            c->hash = lnt_hash(tensors ? image + tensors->offset + c->offset : image, c->bytes);
+            c->hash = lnt_hash(tensors ? image + tensors->offset + c->offset : image, (size_t)c->bytes);
     }
 }
 
@@ -117,7 +117,7 @@ static uint64_t hash_section(uint8_t *image, const lnt_rec_section *s)
 {
     const lnt_rec_section *records = find_section(image, LNT_SECTION_CONSTANTS);
     if (s->kind != LNT_SECTION_TENSORS)
-        return lnt_hash(image + s->offset, s->bytes);
+        return lnt_hash(image + s->offset, (size_t)s->bytes);
     if (!records || records->offset % _Alignof(lnt_rec_constant) != 0)
         return lnt_hash_tensors(NULL, 0);
     return lnt_hash_tensors((const lnt_rec_constant *)(image + records->offset),
