@@ -19,7 +19,7 @@ static R NAME(position)(const gridsample *p, R n, int64_t extent)
     if (p->kind == NEAREST)
         x = (R)rint((double)x);
     if (x < low || x > high) {
-        if (p->padding == BORDER)
+        if (p->padding == BORDER && p->kind != CUBIC) /* cubic: each element by itself, as PyTorch has it */
             x = x < 0 ? 0 : x > d - 1 ? d - 1 : x;
         else if (p->padding == REFLECTION)
             x = NAME(reflect)(x, low, high);

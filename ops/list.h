@@ -210,6 +210,15 @@ OP(605, 1, MatMulIntegerToFloat, MICROSOFT, "MatMulIntegerToFloat", 4, 7, 1, 1, 
 OP(606, 1, DynamicQuantizeMatMul, MICROSOFT, "DynamicQuantizeMatMul", 3, 5, 1, 1, RULE, qmatmul, qmatmul, 0, 0)
 OP(607, 1, ConvInteger, ONNX, "ConvInteger", 2, 4, 1, 1, RULE, qconv, qconv, 0, 0)
 OP(608, 1, QLinearConv, ONNX, "QLinearConv", 8, 9, 1, 1, RULE, qconv, qconv, 0, 0)
+OP(609, 1, QLinearAdd, MICROSOFT, "QLinearAdd", 7, 8, 1, 1, IN0, qbinary, qbinary, 0, 0)
+OP(610, 1, QLinearMul, MICROSOFT, "QLinearMul", 7, 8, 1, 1, IN0, qbinary, qbinary, 0, 0)
+OP(611, 1, QLinearSigmoid, MICROSOFT, "QLinearSigmoid", 4, 5, 1, 1, IN0, same, qunary, 0, 0)
+OP(612, 1, QLinearLeakyRelu, MICROSOFT, "QLinearLeakyRelu", 4, 5, 1, 1, IN0, same, qunary, 0, 0)
+OP(613, 1, QLinearConcat, MICROSOFT, "QLinearConcat", 5, 255, 1, 1, IN2, qconcat, qconcat, 0, 0)
+OP(614, 1, QLinearAveragePool, MICROSOFT, "QLinearAveragePool", 4, 5, 1, 1, IN0, qreal, qreal, 0, 0)
+OP(615, 1, QLinearGlobalAveragePool, MICROSOFT, "QLinearGlobalAveragePool", 5, 5, 1, 1, IN0, qreal, qreal, 0, 0)
+OP(616, 1, QLinearSoftmax, MICROSOFT, "QLinearSoftmax", 5, 5, 1, 1, IN0, qreal, qreal, 0, 0)
+OP(617, 1, MatMulNBits, MICROSOFT, "MatMulNBits", 3, 6, 1, 1, IN0, nbits, nbits, 0, 0)
 
 /* 700: control flow: bound by the runtime */
 OP(700, 1, If, ONNX, "If", 1, 1, 1, 255, RULE, control, control, V(0), CONTROL)

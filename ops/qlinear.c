@@ -1,0 +1,250 @@
+/* qlinear.c — com.microsoft's operators on quantised tensors: QLinearAdd, QLinearMul, QLinearSigmoid,
+ * QLinearLeakyRelu, QLinearConcat. A byte has 256 values, so what happens to one is looked up. */
+#include "ops/op.h"
+
+#include "ops/axes.h"
+#include "ops/quantise.h"
+
+#include <string.h>
+
+/* ---- one input ---- */
+
+typedef struct table_job {
+    const uint8_t *x;
+    uint8_t *y;
+    uint8_t to[256];
+} table_job;
+
+/* The real number that byte b of an operand stands for. */
+static float real_of(uint8_t b, lnt_dtype type, float scale, int32_t zero)
+{
+    return (float)((type == LNT_INT8 ? (int8_t)b : b) - zero) * scale;
+}
+
+static lnt_status look_up(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+{
+    const table_job *j = arg;
+    (void)k, (void)thread;
+    for (int64_t i = begin; i < end; i++)
+        j->y[i] = j->to[j->x[i]];
+    return LNT_OK;
+}
+
+typedef struct unary {
+    bool sigmoid; /* else leaky ReLU */
+    float alpha;
+} unary;
+
+enum { X, X_SCALE, X_ZERO, Y_SCALE, Y_ZERO }; /* inputs of operators with one tensor */
+
+static lnt_status run_unary(lnt_kernel *k, const lnt_step *s)
+{
+    const unary *p = s->params;
+    const lnt_dtype type = s->in[X]->dtype;
+    const float x_scale = lnt_qstep_float(k, s, X_SCALE), y_scale = lnt_qstep_float(k, s, Y_SCALE);
+    const int32_t x_zero = lnt_qstep_int(k, s, X_ZERO), y_zero = lnt_qstep_int(k, s, Y_ZERO);
+    table_job job = {.x = lnt_in(k, s, X), .y = lnt_out(k, s, 0)};
+    for (unsigned b = 0; b < 256; b++) {
+        const float x = real_of((uint8_t)b, type, x_scale, x_zero);
+        const float y = p->sigmoid ? 1 / (1 + expf(-x)) : x < 0 ? p->alpha * x : x;
+        job.to[b] = (uint8_t)lnt_requantise(y / y_scale, y_zero, lnt_qrange_of(type));
+    }
+    return lnt_parallel(k, lnt_operand_count(s->in[X]), 32768, look_up, &job);
+}
+
+lnt_status lnt_bind_qunary(lnt_site *site)
+{
+    unary *p = lnt_bind_params(site, sizeof *p);
+    if (!p)
+        return LNT_E_MEMORY;
+    if (!lnt_is_byte(site->in[X]->dtype))
+        return lnt_bind_unsupported_type(site, site->in[X]->dtype);
+    p->sigmoid = site->node->op->id == LNT_ID_QLinearSigmoid;
+    p->alpha = lnt_attr_f(site->node, "alpha", 0.01f);
+    site->step->run = run_unary;
+    lnt_bind_in_place(site, 0, X);
+    return LNT_OK;
+}
+
+/* ---- two inputs ---- */
+
+enum { A, A_SCALE, A_ZERO, B, B_SCALE, B_ZERO, C_SCALE, C_ZERO };
+
+/* Rows of the output, and where their operands' rows start; step: 0 where an operand's row is one element. */
+typedef struct binary {
+    bool multiply;
+    int64_t n;
+    lnt_axes a, b;
+    int64_t a_step, b_step;
+} binary;
+
+typedef struct binary_job {
+    const binary *p;
+    const uint8_t *a, *b;
+    uint8_t *c;
+    lnt_qrange range;
+    int32_t zero;
+    float scale, a_real[256], b_real[256];
+} binary_job;
+
+static lnt_status combine_rows(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+{
+    const binary_job *j = arg;
+    const binary *p = j->p;
+    (void)k, (void)thread;
+    for (int64_t row = begin; row < end; row++) {
+        const uint8_t *a = j->a + lnt_axes_offset(&p->a, row), *b = j->b + lnt_axes_offset(&p->b, row);
+        uint8_t *c = j->c + row * p->n;
+        for (int64_t i = 0; i < p->n; i++) {
+            const float x = j->a_real[a[i * p->a_step]], y = j->b_real[b[i * p->b_step]];
+            c[i] = (uint8_t)lnt_requantise((p->multiply ? x * y : x + y) / j->scale, j->zero, j->range);
+        }
+    }
+    return LNT_OK;
+}
+
+static lnt_status run_binary(lnt_kernel *k, const lnt_step *s)
+{
+    const binary *p = s->params;
+    binary_job job = {.p = p,
+                      .a = lnt_in(k, s, A),
+                      .b = lnt_in(k, s, B),
+                      .c = lnt_out(k, s, 0),
+                      .range = lnt_qrange_of(s->out[0]->dtype),
+                      .zero = lnt_qstep_int(k, s, C_ZERO),
+                      .scale = lnt_qstep_float(k, s, C_SCALE)};
+    for (unsigned b = 0; b < 256; b++) {
+        job.a_real[b] =
+            real_of((uint8_t)b, s->in[A]->dtype, lnt_qstep_float(k, s, A_SCALE), lnt_qstep_int(k, s, A_ZERO));
+        job.b_real[b] =
+            real_of((uint8_t)b, s->in[B]->dtype, lnt_qstep_float(k, s, B_SCALE), lnt_qstep_int(k, s, B_ZERO));
+    }
+    return lnt_parallel(k, lnt_axes_items(&p->a), 1 + 8192 / (p->n + 1), combine_rows, &job);
+}
+
+lnt_status lnt_shape_qbinary(lnt_site *site)
+{
+    unsigned rank = 0;
+    int64_t dims[LNT_MAX_RANK];
+    LNT_TRY(lnt_broadcast_dims(site, &rank, dims, site->in[A]));
+    LNT_TRY(lnt_broadcast_dims(site, &rank, dims, site->in[B]));
+    lnt_set_dims(site, 0, rank, dims);
+    return LNT_OK;
+}
+
+/* Rows of operand o against the output y; returns the step along the row. */
+static int64_t broadcast_rows(const lnt_operand *o, const lnt_operand *y, lnt_axes *rows)
+{
+    int64_t stride[LNT_MAX_RANK], step = 1;
+    for (unsigned d = y->rank; d-- > 0;) {
+        const int64_t extent = d + o->rank >= y->rank ? o->dims[d + o->rank - y->rank] : 1;
+        stride[d] = extent == 1 ? 0 : step;
+        step *= extent;
+    }
+    for (unsigned d = 0; d + 1u < y->rank; d++)
+        lnt_axes_push(rows, y->dims[d], stride[d]);
+    return y->rank ? stride[y->rank - 1] : 0;
+}
+
+lnt_status lnt_bind_qbinary(lnt_site *site)
+{
+    const lnt_operand *a = site->in[A], *b = site->in[B], *y = site->out[0];
+    binary *p = lnt_bind_params(site, sizeof *p);
+    if (!p)
+        return LNT_E_MEMORY;
+    if (!lnt_is_byte(a->dtype) || !lnt_is_byte(b->dtype))
+        return lnt_bind_unsupported_type(site, lnt_is_byte(a->dtype) ? b->dtype : a->dtype);
+    p->multiply = site->node->op->id == LNT_ID_QLinearMul;
+    if (lnt_operand_count(a) == lnt_operand_count(y) && lnt_operand_count(b) == lnt_operand_count(y)) {
+        const int64_t count = lnt_operand_count(y),
+                      n = count % 1024 == 0 && count ? 1024 : count; /* one flat row */
+        p->n = n;
+        p->a_step = p->b_step = 1;
+        lnt_axes_push(&p->a, n ? count / n : 0, n);
+        p->b = p->a;
+    } else {
+        p->n = y->rank ? y->dims[y->rank - 1] : 1;
+        p->a_step = broadcast_rows(a, y, &p->a);
+        p->b_step = broadcast_rows(b, y, &p->b);
+    }
+    site->step->run = run_binary;
+    return LNT_OK;
+}
+
+/* ---- any number of inputs: Y scale, Y zero point, then each tensor with its scale and zero point ---- */
+
+typedef struct concat {
+    int64_t outer, inner; /* extents before the axis; bytes of the output behind one position before it */
+} concat;
+
+static lnt_status run_concat(lnt_kernel *k, const lnt_step *s)
+{
+    const concat *p = s->params;
+    const float y_scale = lnt_qstep_float(k, s, 0);
+    const int32_t y_zero = lnt_qstep_int(k, s, 1);
+    const lnt_qrange range = lnt_qrange_of(s->out[0]->dtype);
+    int64_t at = 0;
+    for (unsigned i = 2; i + 2 < s->n_in; i += 3) {
+        const float scale = lnt_qstep_float(k, s, i + 1);
+        const int32_t zero = lnt_qstep_int(k, s, i + 2);
+        const int64_t n = p->outer ? lnt_operand_count(s->in[i]) / p->outer : 0;
+        table_job job;
+        for (unsigned b = 0; b < 256; b++) {
+            const float x = real_of((uint8_t)b, s->in[i]->dtype, scale, zero);
+            job.to[b] = (uint8_t)lnt_requantise(x / y_scale, y_zero, range);
+        }
+        for (int64_t o = 0; o < p->outer; o++) {
+            job.x = (const uint8_t *)lnt_in(k, s, i) + o * n;
+            job.y = (uint8_t *)lnt_out(k, s, 0) + o * p->inner + at;
+            LNT_TRY(lnt_parallel(k, n, 32768, look_up, &job));
+        }
+        at += n;
+    }
+    return LNT_OK;
+}
+
+static lnt_status concat_axis(const lnt_site *site, unsigned *axis)
+{
+    LNT_REQUIRE(site->n_in >= 5 && site->n_in % 3 == 2, site->err, LNT_E_ARGUMENT,
+                "inputs must be scale and zero point, then threes of tensor, scale and zero point");
+    return lnt_axis(site, lnt_attr_i(site->node, "axis", 1), site->in[2]->rank, axis);
+}
+
+lnt_status lnt_shape_qconcat(lnt_site *site)
+{
+    unsigned axis;
+    int64_t dims[LNT_MAX_RANK], total = 0;
+    LNT_TRY(concat_axis(site, &axis));
+    const unsigned rank = site->in[2]->rank;
+    memcpy(dims, site->in[2]->dims, sizeof dims);
+    for (unsigned i = 2; i < site->n_in; i += 3) {
+        const lnt_operand *x = site->in[i];
+        LNT_REQUIRE(x->rank == rank, site->err, LNT_E_SHAPE, "inputs of rank %u and %u", rank, x->rank);
+        total = i == 2 ? x->dims[axis] : lnt_dim_add(total, x->dims[axis]);
+        for (unsigned d = 0; d < rank; d++)
+            LNT_REQUIRE(d == axis || dims[d] == x->dims[d] || dims[d] < 0 || x->dims[d] < 0, site->err,
+                        LNT_E_SHAPE, "extents %lld and %lld along axis %u", (long long)dims[d],
+                        (long long)x->dims[d], d);
+    }
+    dims[axis] = total;
+    lnt_set_dims(site, 0, rank, dims);
+    return LNT_OK;
+}
+
+lnt_status lnt_bind_qconcat(lnt_site *site)
+{
+    const lnt_operand *y = site->out[0];
+    unsigned axis;
+    concat *p = lnt_bind_params(site, sizeof *p);
+    if (!p)
+        return LNT_E_MEMORY;
+    LNT_TRY(concat_axis(site, &axis));
+    for (unsigned i = 2; i < site->n_in; i += 3)
+        if (!lnt_is_byte(site->in[i]->dtype))
+            return lnt_bind_unsupported_type(site, site->in[i]->dtype);
+    p->outer = p->inner = 1;
+    for (unsigned d = 0; d < y->rank; d++)
+        *(d < axis ? &p->outer : &p->inner) *= y->dims[d];
+    site->step->run = run_concat;
+    return LNT_OK;
+}
