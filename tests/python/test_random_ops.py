@@ -1,0 +1,91 @@
+"""Random operators: the right distributions, the same bits for a seed whatever the threads, other bits for
+another seed, node or run of a shape."""
+
+import numpy as np
+import onnx.parser
+import pytest
+
+from harness import linnet
+
+HEAD = '<ir_version: 8, opset_import: ["" : 18]>\n'
+
+
+def run(tmp_path, text, inputs=None, *options):
+    """All outputs of the model in text, by name."""
+    model = onnx.parser.parse_model(HEAD + text)
+    onnx.save(model, tmp_path / "m.onnx")
+    done = linnet("convert", tmp_path / "m.onnx", "-o", tmp_path / "m.lnt")
+    assert done.returncode == 0, done.stderr
+    feeds = []
+    for name, value in (inputs or {}).items():
+        np.save(tmp_path / f"{name}.npy", value)
+        feeds += ["--input", f"{name}={tmp_path / name}.npy"]
+    done = linnet("run", tmp_path / "m.lnt", *feeds, "--output-dir", tmp_path / "out", *options)
+    assert done.returncode == 0, done.stderr
+    return {o.name: np.load(tmp_path / "out" / f"{o.name}.npy") for o in model.graph.output}
+
+
+NORMAL = 'f () => (float[N] y) { y = RandomNormal <mean = 2.0, scale = 3.0, shape = [200001]> () }'
+UNIFORM = 'f () => (float[N] y) { y = RandomUniform <low = -1.0, high = 3.0, shape = [200001]> () }'
+
+
+def test_normal_numbers(tmp_path):
+    z = np.sort((run(tmp_path, NORMAL)["y"].astype(np.float64) - 2) / 3)
+    assert abs(z.mean()) < 0.01 and abs(z.std() - 1) < 0.01
+    for x, below in ((-2.5758, 0.005), (-1.6449, 0.05), (-0.6745, 0.25), (0.0, 0.5), (1.2816, 0.9), (2.3263, 0.99)):
+        assert abs(np.searchsorted(z, x) / z.size - below) < 0.005
+    assert np.unique(z).size > 0.98 * z.size
+
+
+def test_neighbours_are_independent(tmp_path):
+    y = run(tmp_path, NORMAL)["y"].astype(np.float64) - 2
+    for lag in (1, 2, 3):
+        assert abs(np.corrcoef(y[:-lag], y[lag:])[0, 1]) < 0.01
+
+
+def test_uniform_numbers(tmp_path):
+    y = run(tmp_path, UNIFORM)["y"]
+    assert y.min() >= -1 and y.max() <= 3
+    counts, _ = np.histogram(y, 40, (-1, 3))
+    assert abs(counts / 5000 - 1).max() < 0.08
+
+
+@pytest.mark.parametrize("text", [NORMAL, UNIFORM])
+def test_a_seed_gives_its_bits_on_any_number_of_threads(tmp_path, text):
+    one = run(tmp_path, text, {}, "--threads", "1", "--seed", "5")["y"]
+    for threads in ("2", "3"):
+        assert np.array_equal(one, run(tmp_path, text, {}, "--threads", threads, "--seed", "5")["y"])
+    assert np.mean(one == run(tmp_path, text, {}, "--seed", "6")["y"]) < 0.01
+
+
+def test_bits_are_the_same_on_every_machine(tmp_path):
+    """Pinned where Philox4x32-10 gave its published answer for counter 0 and key 0."""
+    y = run(tmp_path, "f () => (double[4] y) { y = RandomNormal <dtype = 11, shape = [4]> () }")["y"]
+    assert [v.hex() for v in y.tolist()] == [
+        "-0x1.71f8670023a4fp-3", "0x1.3ce4e1a1a89d1p-3", "-0x1.b4daf23c19ae8p+0", "0x1.ce2158d6e1e6ep-1"]
+
+
+def test_nodes_and_their_seeds_differ(tmp_path):
+    text = """f (float[2, 3000] x) => (float[A, B] a, float[A, B] b, float[A, B] c, float16[A, B] d) {
+        a = RandomNormalLike (x)
+        b = RandomNormalLike (x)
+        c = RandomNormalLike <seed = 3.0> (x)
+        d = RandomUniformLike <dtype = 10> (x)
+    }"""
+    out = run(tmp_path, text, {"x": np.zeros((2, 3000), np.float32)})
+    assert all(v.shape == (2, 3000) for v in out.values()) and out["d"].dtype == np.float16
+    for p, q in ("ab", "ac", "bc"):
+        assert abs(np.corrcoef(out[p].ravel(), out[q].ravel())[0, 1]) < 0.06
+
+
+def test_bernoulli_and_multinomial(tmp_path):
+    text = """f (float[N] p, float[2, 4] logits) => (int32[N] hits, int64[2, 40000] picks) {
+        hits = Bernoulli <dtype = 6> (p)
+        picks = Multinomial <dtype = 7, sample_size = 40000> (logits)
+    }"""
+    chance = np.array([[0.1, 0.2, 0.3, 0.4], [0.97, 0.01, 0.01, 0.01]])
+    p = np.repeat(np.array([0, 0.25, 0.9, 1], np.float32), 20000)
+    out = run(tmp_path, text, {"p": p, "logits": np.log(chance).astype(np.float32)})
+    assert np.allclose(out["hits"].reshape(4, -1).mean(1), [0, 0.25, 0.9, 1], atol=0.012)
+    for row, want in zip(out["picks"], chance):
+        assert np.allclose(np.bincount(row, minlength=4) / row.size, want, atol=0.01)
