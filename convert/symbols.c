@@ -18,11 +18,6 @@ enum { MAX_ELEMENTS = 32, MAX_IN = 16 };
 
 static const lnt_gelement unknown = {.value = LNT_DIM_UNKNOWN};
 
-static bool is(const lnt_gnode *n, const char *name)
-{
-    return strcmp(n->op->name, name) == 0 && n->op->domain[0] == '\0';
-}
-
 static lnt_gelement of_extent(int64_t extent)
 {
     return (lnt_gelement){.value = extent, .known = extent >= 0};
@@ -142,39 +137,50 @@ static int joined_elements(const lnt_graph *g, const lnt_gnode *n, lnt_gelement 
     return count;
 }
 
-/* a op b for one pair; what an operation leaves alone stays known by name. */
-static lnt_gelement combine(const lnt_gnode *n, lnt_gelement a, lnt_gelement b)
+static lnt_gelement number(int64_t value, bool overflow)
 {
-    const bool both = a.known && b.known;
-    int64_t r;
-    if (is(n, "Equal")) {
-        if (both || same(a, b))
-            return (lnt_gelement){a.value == b.value, true};
-        /* An extent is never negative. */
-        return (a.known && a.value < 0) || (b.known && b.value < 0) ? (lnt_gelement){0, true} : unknown;
+    return overflow ? unknown : (lnt_gelement){value, true};
+}
+
+/* An extent is never negative: it differs from a number that is. */
+static bool differ(lnt_gelement a, lnt_gelement b)
+{
+    return (a.known && b.known && a.value != b.value) || (a.known && !b.known && a.value < 0) ||
+           (b.known && !a.known && b.value < 0);
+}
+
+/* a op b where both are numbers. */
+static lnt_gelement compute(unsigned op, int64_t a, int64_t b)
+{
+    int64_t r = 0;
+    bool overflow = false;
+    switch (op) {
+    case LNT_ID_Add: overflow = __builtin_add_overflow(a, b, &r); break;
+    case LNT_ID_Sub: overflow = __builtin_sub_overflow(a, b, &r); break;
+    case LNT_ID_Mul: overflow = __builtin_mul_overflow(a, b, &r); break;
+    case LNT_ID_Div: overflow = a < 0 || b <= 0, r = overflow ? 0 : a / b; break;
+    case LNT_ID_Less: r = a < b; break;
+    case LNT_ID_Greater: r = a > b; break;
+    case LNT_ID_And: r = a && b; break;
+    case LNT_ID_Or: r = a || b; break;
+    default: overflow = true; break;
     }
-    if (both && (is(n, "Less") || is(n, "Greater")))
-        return (lnt_gelement){is(n, "Less") ? a.value < b.value : a.value > b.value, true};
-    if (both && (is(n, "And") || is(n, "Or")))
-        return (lnt_gelement){is(n, "And") ? a.value && b.value : a.value || b.value, true};
-    if (is(n, "Mul"))
-        return both ? (__builtin_mul_overflow(a.value, b.value, &r) ? unknown : (lnt_gelement){r, true})
-               : a.known && a.value == 1 ? b
-               : b.known && b.value == 1 ? a
-                                         : unknown;
-    if (is(n, "Div"))
-        return both && b.value > 0 && a.value >= 0 ? (lnt_gelement){a.value / b.value, true}
-               : b.known && b.value == 1           ? a
-                                                   : unknown;
-    if (is(n, "Add"))
-        return both ? (__builtin_add_overflow(a.value, b.value, &r) ? unknown : (lnt_gelement){r, true})
-               : a.known && a.value == 0 ? b
-               : b.known && b.value == 0 ? a
-                                         : unknown;
-    if (is(n, "Sub"))
-        return both ? (__builtin_sub_overflow(a.value, b.value, &r) ? unknown : (lnt_gelement){r, true})
-               : b.known && b.value == 0 ? a
-                                         : unknown;
+    return number(r, overflow);
+}
+
+/* a op b for one pair; what an operation leaves alone stays known by name. */
+static lnt_gelement combine(unsigned op, lnt_gelement a, lnt_gelement b)
+{
+    const int64_t neutral = op == LNT_ID_Mul || op == LNT_ID_Div ? 1 : 0;
+    if (op == LNT_ID_Equal)
+        return same(a, b) ? number(1, false) : differ(a, b) ? number(0, false) : unknown;
+    if (a.known && b.known)
+        return compute(op, a.value, b.value);
+    const bool arithmetic = op == LNT_ID_Add || op == LNT_ID_Sub || op == LNT_ID_Mul || op == LNT_ID_Div;
+    if (arithmetic && b.known && b.value == neutral)
+        return a;
+    if ((op == LNT_ID_Add || op == LNT_ID_Mul) && a.known && a.value == neutral)
+        return b;
     return unknown;
 }
 
@@ -185,7 +191,7 @@ static int paired_elements(const lnt_graph *g, const lnt_gnode *n, lnt_gelement 
     if (na < 0 || nb < 0 || (na != nb && na != 1 && nb != 1))
         return -1;
     for (int i = 0; i < count; i++)
-        out[i] = combine(n, a[na == 1 ? 0 : i], b[nb == 1 ? 0 : i]);
+        out[i] = combine(n->op->id, a[na == 1 ? 0 : i], b[nb == 1 ? 0 : i]);
     return count;
 }
 
@@ -198,15 +204,6 @@ static int chosen_elements(const lnt_graph *g, const lnt_gnode *n, lnt_gelement 
     for (int i = 0; i < count; i++)
         out[i] = same(a[i], b[i]) ? a[i] : !c[i].known ? unknown : c[i].value ? a[i] : b[i];
     return count;
-}
-
-static bool pairs_elements(const lnt_gnode *n)
-{
-    static const char *const ops[] = {"Equal", "Less", "Greater", "And", "Or", "Mul", "Div", "Add", "Sub"};
-    for (unsigned i = 0; i < sizeof ops / sizeof ops[0]; i++)
-        if (is(n, ops[i]))
-            return true;
-    return false;
 }
 
 static int negated_elements(const lnt_graph *g, const lnt_gnode *n, lnt_gelement *out)
@@ -222,27 +219,30 @@ static int trace(const lnt_graph *g, const lnt_gnode *n, lnt_gelement *out)
 {
     lnt_node view;
     lnt_gnode_view(n, &view);
-    if (is(n, "Shape"))
-        return shape_elements(g, n, &view, out);
-    if (is(n, "Gather"))
-        return gathered_elements(g, n, &view, out);
-    if (is(n, "Slice"))
-        return sliced_elements(g, n, out);
-    if (is(n, "Concat"))
-        return joined_elements(g, n, out);
-    if (is(n, "Where"))
-        return chosen_elements(g, n, out);
-    if (is(n, "Not"))
-        return negated_elements(g, n, out);
-    if (is(n, "Size")) {
-        out[0] = of_extent(lnt_operand_count(lnt_ginfo(g, n->in[0])));
-        return 1;
+    switch (n->op->id) {
+    case LNT_ID_Shape: return shape_elements(g, n, &view, out);
+    case LNT_ID_Size: out[0] = of_extent(lnt_operand_count(lnt_ginfo(g, n->in[0]))); return 1;
+    case LNT_ID_Gather: return gathered_elements(g, n, &view, out);
+    case LNT_ID_Slice: return sliced_elements(g, n, out);
+    case LNT_ID_Concat: return joined_elements(g, n, out);
+    case LNT_ID_Where: return chosen_elements(g, n, out);
+    case LNT_ID_Not: return negated_elements(g, n, out);
+    case LNT_ID_Equal:
+    case LNT_ID_Less:
+    case LNT_ID_Greater:
+    case LNT_ID_And:
+    case LNT_ID_Or:
+    case LNT_ID_Add:
+    case LNT_ID_Sub:
+    case LNT_ID_Mul:
+    case LNT_ID_Div: return paired_elements(g, n, out);
+    case LNT_ID_Identity:
+    case LNT_ID_Cast:
+    case LNT_ID_Reshape:
+    case LNT_ID_Squeeze:
+    case LNT_ID_Unsqueeze: return elements_of(g, n->in[0], out);
+    default: return -1;
     }
-    if (pairs_elements(n))
-        return paired_elements(g, n, out);
-    if (is(n, "Identity") || is(n, "Cast") || is(n, "Reshape") || is(n, "Squeeze") || is(n, "Unsqueeze"))
-        return elements_of(g, n->in[0], out);
-    return -1;
 }
 
 static bool holds_elements(const lnt_operand *o)
@@ -403,7 +403,7 @@ static int64_t symbol_of(const void *description, size_t bytes)
 static void slide(const lnt_graph *g, const lnt_gnode *n, const lnt_node *view, const lnt_operand *x,
                   int64_t *dims)
 {
-    const lnt_operand *w = is(n, "Conv") ? lnt_ginfo(g, n->in[1]) : NULL;
+    const lnt_operand *w = n->op->id == LNT_ID_Conv ? lnt_ginfo(g, n->in[1]) : NULL;
     const lnt_attr *kernel = lnt_attr_find(view, "kernel_shape"), *strides = lnt_attr_find(view, "strides");
     const lnt_attr *pads = lnt_attr_find(view, "pads"), *dilations = lnt_attr_find(view, "dilations");
     const char *automatic = lnt_attr_s(view, "auto_pad", "NOTSET");
@@ -433,27 +433,33 @@ static void refine(lnt_graph *g, const lnt_gnode *n)
     if (!out || out->rank > LNT_MAX_RANK || lnt_operand_count(out) >= 0)
         return;
     const lnt_operand *x = n->n_in ? lnt_ginfo(g, n->in[0]) : NULL;
+    const unsigned rank = out->rank;
+    const int count = elements_of(g, operand(n, n->op->id == LNT_ID_ConstantOfShape ? 0 : 1), to);
+    const bool fits = count >= 0 && (unsigned)count <= rank;
     lnt_node view;
     lnt_gnode_view(n, &view);
-    if (is(n, "Slice")) {
-        slice(g, n, out->dims);
-        return;
+    switch (n->op->id) {
+    case LNT_ID_Slice: slice(g, n, out->dims); break;
+    case LNT_ID_Conv:
+    case LNT_ID_MaxPool:
+    case LNT_ID_AveragePool:
+        if (x->rank == rank && rank >= 3)
+            slide(g, n, &view, x, out->dims);
+        break;
+    case LNT_ID_Expand:
+        if (fits)
+            expand(x, to, (unsigned)count, rank, out->dims);
+        break;
+    case LNT_ID_ConstantOfShape:
+        if (fits)
+            expand(&(lnt_operand){.rank = 0}, to, (unsigned)count, rank, out->dims);
+        break;
+    case LNT_ID_Reshape:
+        if (fits && (unsigned)count == rank)
+            reshape(x, to, rank, lnt_attr_i(&view, "allowzero", 0) != 0, out->dims);
+        break;
+    default: break;
     }
-    if ((is(n, "Conv") || is(n, "MaxPool") || is(n, "AveragePool")) && x->rank == out->rank && x->rank >= 3) {
-        slide(g, n, &view, x, out->dims);
-        return;
-    }
-    const bool made = is(n, "ConstantOfShape");
-    const int count =
-        made || is(n, "Reshape") || is(n, "Expand") ? elements_of(g, operand(n, made ? 0 : 1), to) : -1;
-    if (count < 0 || count > out->rank)
-        return;
-    if (is(n, "Expand"))
-        expand(x, to, (unsigned)count, out->rank, out->dims);
-    else if (count == out->rank && made)
-        expand(&(lnt_operand){.rank = 0}, to, (unsigned)count, out->rank, out->dims);
-    else if (count == out->rank)
-        reshape(x, to, out->rank, lnt_attr_i(&view, "allowzero", 0) != 0, out->dims);
 }
 
 /* ---- naming what stays open ---- */

@@ -165,7 +165,7 @@ static lnt_status connect_branch(lnt_edit *e, const lnt_gnode *at, uint32_t b, u
         return LNT_OK;
     }
     /* A pinned name keeps a producer of its own; the identities pass drops it where it can. */
-    return lnt_edit_insert(e, at, lnt_op_by_name("", "Identity"), &b, 1, o, NULL) ? LNT_OK : LNT_E_MEMORY;
+    return lnt_edit_insert(e, at, lnt_op_by_id(LNT_ID_Identity), &b, 1, o, NULL) ? LNT_OK : LNT_E_MEMORY;
 }
 
 static lnt_status inline_branch(lnt_edit *e, lnt_gnode *n, uint32_t sub)

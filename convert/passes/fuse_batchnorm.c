@@ -187,7 +187,7 @@ static lnt_status write_add(lnt_edit *e, product *p, lnt_gnode *last)
     for (int64_t c = 0; c < p->channels; c++)
         shift[c] = (float)p->shift[c];
     const uint32_t in[2] = {p->node->out[0], lnt_add_floats(g, last->name, 1, &p->channels, shift)};
-    if (in[1] == LNT_NONE || !lnt_edit_substitute(e, last, lnt_op_by_name("", "Add"), in, 2))
+    if (in[1] == LNT_NONE || !lnt_edit_substitute(e, last, lnt_op_by_id(LNT_ID_Add), in, 2))
         return LNT_E_MEMORY;
     return LNT_OK;
 }
@@ -291,9 +291,9 @@ static lnt_status split_norm(lnt_edit *e, lnt_gnode *n)
     const uint32_t shift = lnt_add_floats(g, n->name, rank, dims, k + channels);
     uint32_t scaled;
     if (scale == LNT_NONE || shift == LNT_NONE ||
-        !lnt_edit_insert(e, n, lnt_op_by_name("", "Mul"), (uint32_t[]){n->in[0], scale}, 2, LNT_NONE,
+        !lnt_edit_insert(e, n, lnt_op_by_id(LNT_ID_Mul), (uint32_t[]){n->in[0], scale}, 2, LNT_NONE,
                          &scaled) ||
-        !lnt_edit_substitute(e, n, lnt_op_by_name("", "Add"), (uint32_t[]){scaled, shift}, 2))
+        !lnt_edit_substitute(e, n, lnt_op_by_id(LNT_ID_Add), (uint32_t[]){scaled, shift}, 2))
         return LNT_E_MEMORY;
     return lnt_edit_count(e, "BatchNormalization as Mul and Add");
 }

@@ -192,7 +192,7 @@ static lnt_status visit(fuser *f, lnt_gnode *n)
 
 /* ---- writing ---- */
 
-static lnt_status write_group(fuser *f, const lnt_op *op, const group *p)
+static lnt_status write_group(fuser *f, const group *p)
 {
     lnt_graph *g = f->e.g;
     lnt_builder b;
@@ -206,8 +206,8 @@ static lnt_status write_group(fuser *f, const lnt_op *op, const group *p)
     if (!program)
         return g->err->code;
     const lnt_gnode *last = p->member[p->n - 1];
-    lnt_gnode *n =
-        lnt_graph_add_node(g, last->subgraph, last, op, last->name, b.operand, b.n_operands, out, n_out);
+    lnt_gnode *n = lnt_graph_add_node(g, last->subgraph, last, lnt_op_by_id(LNT_ID_Elementwise), last->name,
+                                      b.operand, b.n_operands, out, n_out);
     if (!n)
         return LNT_E_MEMORY;
     n->program = program;
@@ -220,7 +220,7 @@ static lnt_status write_group(fuser *f, const lnt_op *op, const group *p)
     return lnt_report_count(f->e.report, f->e.pass, "nodes in programs", p->n);
 }
 
-static lnt_status fuse(fuser *f, const lnt_op *op)
+static lnt_status fuse(fuser *f)
 {
     lnt_graph *g = f->e.g;
     for (size_t v = 0; v < g->n_values; v++) {
@@ -235,20 +235,17 @@ static lnt_status fuse(fuser *f, const lnt_op *op)
             f->list[i].open = false;
     }
     for (size_t i = 0; i < f->n_groups; i++)
-        LNT_TRY(write_group(f, op, &f->list[i]));
+        LNT_TRY(write_group(f, &f->list[i]));
     return LNT_OK;
 }
 
 lnt_status lnt_pass_fuse_elementwise(lnt_graph *g, lnt_report *report)
 {
     fuser f = {.n_groups = 0};
-    const lnt_op *op = lnt_op_by_name("linnet", "Elementwise");
-    if (!op)
-        return LNT_OK;
     LNT_TRY(lnt_edit_begin(&f.e, g, report, "fuse_elementwise"));
     f.of = lnt_bump_alloc(&g->memory, g->n_values * sizeof *f.of, g->err);
     f.like = lnt_bump_alloc(&g->memory, g->n_values * sizeof *f.like, g->err);
-    const lnt_status status = f.of && f.like ? fuse(&f, op) : LNT_E_MEMORY;
+    const lnt_status status = f.of && f.like ? fuse(&f) : LNT_E_MEMORY;
     lnt_free(&lnt_malloc_allocator, f.list);
     return status;
 }

@@ -143,9 +143,9 @@ lnt_gnode *lnt_edit_substitute(lnt_edit *e, lnt_gnode *at, const lnt_op *op, con
 
 /* ---- nodes ---- */
 
-bool lnt_gnode_is(const lnt_gnode *n, const char *name)
+bool lnt_gnode_is(const lnt_gnode *n, unsigned op)
 {
-    return n && !n->dead && strcmp(n->op->name, name) == 0;
+    return n && !n->dead && n->op->id == op;
 }
 
 lnt_gnode *lnt_producer(const lnt_graph *g, const lnt_gnode *n, unsigned i)

@@ -43,8 +43,8 @@ lnt_gnode *lnt_edit_substitute(lnt_edit *e, lnt_gnode *at, const lnt_op *op, con
 /* ---- nodes ---- */
 
 /* Is n (not NULL) the live operator called ident in ops/list.h? */
-#define lnt_is(n, ident) lnt_gnode_is((n), #ident)
-bool lnt_gnode_is(const lnt_gnode *n, const char *name);
+#define lnt_is(n, ident) lnt_gnode_is((n), LNT_ID_##ident)
+bool lnt_gnode_is(const lnt_gnode *n, unsigned op);
 /* Producer of input i of n; NULL where there is none. */
 lnt_gnode *lnt_producer(const lnt_graph *g, const lnt_gnode *n, unsigned i);
 /* Input i of n, LNT_NONE where it is skipped. */

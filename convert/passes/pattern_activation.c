@@ -129,7 +129,7 @@ static double mish(double x, double unused)
 }
 
 typedef struct known {
-    const char *op;
+    unsigned op;
     double (*f)(double x, double alpha);
     double alpha;
     const char *approximate; /* attribute of Gelu */
@@ -150,14 +150,14 @@ static bool recognise(const double *y, known *found)
 {
     /* Were it a Swish, its value at one point would give alpha. */
     const double share = y[6] / points[6], alpha = log(share / (1 - share)) / points[6];
-    const known list[] = {{"Gelu", gelu, 0, "none"},
-                          {"Gelu", gelu_tanh, 0, "tanh"},
-                          {"HardSwish", hard_swish, 0, NULL},
-                          {"Mish", mish, 0, NULL},
-                          {"HardSigmoid", hard_sigmoid, 0, NULL},
-                          {"Swish", swish, fabs(alpha - 1) < 1e-6 ? 1 : alpha, NULL}};
+    const known list[] = {{LNT_ID_Gelu, gelu, 0, "none"},
+                          {LNT_ID_Gelu, gelu_tanh, 0, "tanh"},
+                          {LNT_ID_HardSwish, hard_swish, 0, NULL},
+                          {LNT_ID_Mish, mish, 0, NULL},
+                          {LNT_ID_HardSigmoid, hard_sigmoid, 0, NULL},
+                          {LNT_ID_Swish, swish, fabs(alpha - 1) < 1e-6 ? 1 : alpha, NULL}};
     for (unsigned i = 0; i < sizeof list / sizeof list[0]; i++)
-        if (matches(&list[i], y) && lnt_op_by_name("", list[i].op)) {
+        if (matches(&list[i], y)) {
             *found = list[i];
             return true;
         }
@@ -199,7 +199,7 @@ static bool function_of(const lnt_graph *g, uint32_t result, uint32_t x, known *
 
 static lnt_status replace(lnt_edit *e, lnt_gnode *top, uint32_t x, const known *k)
 {
-    lnt_gnode *n = lnt_edit_substitute(e, top, lnt_op_by_name("", k->op), &x, 1);
+    lnt_gnode *n = lnt_edit_substitute(e, top, lnt_op_by_id(k->op), &x, 1);
     if (!n)
         return LNT_E_MEMORY;
     if (k->approximate) {
@@ -213,7 +213,7 @@ static lnt_status replace(lnt_edit *e, lnt_gnode *top, uint32_t x, const known *
         LNT_TRY(lnt_gnode_set_float(e->g, n, "alpha", 1.0f / 6));
         LNT_TRY(lnt_gnode_set_float(e->g, n, "beta", 0.5f));
     }
-    return lnt_edit_count(e, k->op);
+    return lnt_edit_count(e, n->op->name);
 }
 
 lnt_status lnt_fuse_activation(lnt_edit *e, lnt_gnode *n)

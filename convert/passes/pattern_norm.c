@@ -129,7 +129,7 @@ static uint32_t ones(lnt_graph *g, const norm *v, const char *name)
 }
 
 /* The node behind *last, if it is `op` with a parameter: that parameter, and *last moves on. */
-static uint32_t take_parameter(lnt_edit *e, const norm *v, lnt_gnode **last, const char *op)
+static uint32_t take_parameter(lnt_edit *e, const norm *v, lnt_gnode **last, unsigned op)
 {
     lnt_gnode *n = lnt_edit_follower(e, *last);
     if (!lnt_gnode_is(n, op))
@@ -142,11 +142,11 @@ static uint32_t take_parameter(lnt_edit *e, const norm *v, lnt_gnode **last, con
 
 static lnt_status write_norm(lnt_edit *e, const norm *v, lnt_gnode *last, uint32_t scale, uint32_t bias)
 {
-    const char *name = v->mean == LNT_NONE ? "RMSNormalization" : "LayerNormalization";
-    const lnt_op *op = lnt_op_by_name("", name);
+    const lnt_op *op =
+        lnt_op_by_id(v->mean == LNT_NONE ? LNT_ID_RMSNormalization : LNT_ID_LayerNormalization);
     if (scale == LNT_NONE)
         scale = ones(e->g, v, last->name);
-    if (!op || scale == LNT_NONE)
+    if (scale == LNT_NONE)
         return e->g->err->code;
     const uint32_t in[] = {v->x, scale, bias};
     lnt_gnode *n = lnt_edit_substitute(e, last, op, in, bias == LNT_NONE ? 2 : 3);
@@ -154,7 +154,7 @@ static lnt_status write_norm(lnt_edit *e, const norm *v, lnt_gnode *last, uint32
         return LNT_E_MEMORY;
     LNT_TRY(lnt_gnode_set_int(e->g, n, "axis", v->axis));
     LNT_TRY(lnt_gnode_set_float(e->g, n, "epsilon", (float)v->epsilon));
-    return lnt_edit_count(e, name);
+    return lnt_edit_count(e, op->name);
 }
 
 /* ---- the two ways to write it ---- */
@@ -171,8 +171,8 @@ static lnt_status fuse_quotient(lnt_edit *e, lnt_gnode *n)
         return LNT_OK;
     find_mean(g, &v);
     lnt_gnode *last = n;
-    const uint32_t scale = take_parameter(e, &v, &last, "Mul");
-    const uint32_t bias = v.mean == LNT_NONE ? LNT_NONE : take_parameter(e, &v, &last, "Add");
+    const uint32_t scale = take_parameter(e, &v, &last, LNT_ID_Mul);
+    const uint32_t bias = v.mean == LNT_NONE ? LNT_NONE : take_parameter(e, &v, &last, LNT_ID_Add);
     return write_norm(e, &v, last, scale, bias);
 }
 
@@ -240,7 +240,7 @@ lnt_status lnt_fuse_softmax(lnt_edit *e, lnt_gnode *n)
         axis != max_axis || lnt_ginfo(g, n->out[0])->dtype != LNT_FLOAT)
         return LNT_OK;
     const uint32_t x = sub->in[0];
-    n = lnt_edit_substitute(e, n, lnt_op_by_name("", "Softmax"), &x, 1);
+    n = lnt_edit_substitute(e, n, lnt_op_by_id(LNT_ID_Softmax), &x, 1);
     if (!n)
         return LNT_E_MEMORY;
     LNT_TRY(lnt_gnode_set_int(e->g, n, "axis", axis));
@@ -255,7 +255,7 @@ lnt_status lnt_fuse_sum_square(lnt_edit *e, lnt_gnode *n)
     if (!lnt_is(square, Mul) || !square_of(g, n->in[0], &x) || lnt_edit_follower(e, square) != n)
         return LNT_OK;
     n->in[0] = x;
-    n->op = lnt_op_by_name("", "ReduceSumSquare");
+    n->op = lnt_op_by_id(LNT_ID_ReduceSumSquare);
     lnt_edit_changed(e);
     return lnt_edit_count(e, "ReduceSumSquare");
 }

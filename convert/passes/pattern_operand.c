@@ -66,9 +66,8 @@ lnt_status lnt_fuse_transpose(lnt_edit *e, lnt_gnode *n)
     lnt_graph *g = e->g;
     lnt_gnode *t = lnt_is(n, MatMul) && !n->program ? lnt_producer(g, n, 1) : NULL;
     const lnt_attr *perm = lnt_is(t, Transpose) ? lnt_gnode_attr(t, "perm") : NULL;
-    const lnt_op *op = lnt_op_by_name("com.microsoft", "FusedMatMul");
     int64_t rest[LNT_MAX_RANK];
-    if (!perm || !op || perm->count < 2 || perm->count > LNT_MAX_RANK || lnt_edit_follower(e, t) != n ||
+    if (!perm || perm->count < 2 || perm->count > LNT_MAX_RANK || lnt_edit_follower(e, t) != n ||
         perm->i[perm->count - 2] != perm->count - 1)
         return LNT_OK;
     memcpy(rest, perm->i, perm->count * sizeof *rest);
@@ -80,7 +79,7 @@ lnt_status lnt_fuse_transpose(lnt_edit *e, lnt_gnode *n)
         nothing_left &= rest[i] == i;
     LNT_TRY(lnt_gnode_set_attr(g, t, &left));
     const uint32_t in[] = {n->in[0], nothing_left ? t->in[0] : n->in[1]};
-    lnt_gnode *fused = lnt_edit_substitute(e, n, op, in, 2);
+    lnt_gnode *fused = lnt_edit_substitute(e, n, lnt_op_by_id(LNT_ID_FusedMatMul), in, 2);
     if (!fused)
         return LNT_E_MEMORY;
     LNT_TRY(lnt_gnode_set_int(g, fused, "transB", 1));

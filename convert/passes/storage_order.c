@@ -361,7 +361,7 @@ static uint32_t value_like(lnt_graph *g, uint32_t value, unsigned order)
 static lnt_status insert_relayout(layouts *l, uint32_t sub, const lnt_gnode *before, uint32_t from,
                                   uint32_t to)
 {
-    const lnt_op *op = lnt_op_by_name("linnet", "Relayout");
+    const lnt_op *op = lnt_op_by_id(LNT_ID_Relayout);
     if (!lnt_graph_add_node(l->e.g, sub, before, op, l->e.g->value[from].name, &from, 1, &to, 1))
         return LNT_E_MEMORY;
     return count_relayout(l, from);
@@ -443,8 +443,6 @@ static lnt_status settle(layouts *l, uint32_t value)
 lnt_status lnt_pass_storage_order(lnt_graph *g, lnt_report *report)
 {
     layouts l = {.n = 0};
-    if (!lnt_op_by_name("linnet", "Relayout"))
-        return LNT_OK;
     LNT_TRY(lnt_edit_begin(&l.e, g, report, "storage_order"));
     LNT_TRY(collect(&l));
     connect(&l);
