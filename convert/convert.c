@@ -8,10 +8,18 @@
 /* --dim for extents that are not the inputs' own: an upper bound of a data-dependent symbol. */
 static lnt_status bound_symbols(lnt_graph *g, const lnt_convert_options *options)
 {
-    for (size_t i = 0; i < options->n_dims; i++)
+    for (size_t i = 0; i < options->n_dims; i++) {
+        bool known = lnt_names_find(&g->fixed_dims, options->dim[i].name) != LNT_NAMES_NONE;
         for (size_t k = 0; k < g->n_symbols; k++)
-            if (strcmp(g->symbol[k].name, options->dim[i].name) == 0)
+            if (strcmp(g->symbol[k].name, options->dim[i].name) == 0) {
                 g->symbol[k].bound = options->dim[i].value;
+                known = true;
+            }
+        LNT_REQUIRE(
+            known, g->err, LNT_E_NOT_FOUND,
+            "--dim: the model has no extent '%s' (`linnet info` lists them; INPUT:AXIS is one's place)",
+            options->dim[i].name);
+    }
     return LNT_OK;
 }
 

@@ -21,6 +21,7 @@ void lnt_graph_free(lnt_graph *g)
     lnt_free(a, g->state);
     lnt_free(a, g->meta);
     lnt_names_free(&g->names);
+    lnt_names_free(&g->fixed_dims);
     lnt_bump_free(&g->memory);
     *g = (lnt_graph){.err = g->err};
 }

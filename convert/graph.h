@@ -82,9 +82,10 @@ typedef struct lnt_graph {
     size_t n_states, state_capacity;
     lnt_gmeta *meta;
     size_t n_meta, meta_capacity;
-    lnt_names names; /* of values */
-    unsigned loops;  /* bodies of Loop and Scan that inference is in */
-    unsigned misfits; /* nodes of the present branch whose extents do not fit */
+    lnt_names names;      /* of values */
+    lnt_names fixed_dims; /* what --dim has fixed at import */
+    unsigned loops;       /* bodies of Loop and Scan that inference is in */
+    unsigned misfits;     /* nodes of the present branch whose extents do not fit */
     lnt_error *err;
 } lnt_graph;
 

@@ -22,13 +22,16 @@ bool lnt_import_overridable(const lnt_importer *im, const char *initializer)
 
 /* ---- extents ---- */
 
-/* What --dim says of name; -1 if nothing. */
-static int64_t dim_option(const lnt_importer *im, const char *name)
+/* What --dim says of name, -1 if nothing; noted as said of an input. */
+static lnt_status dim_option(lnt_importer *im, const char *name, int64_t *value)
 {
+    *value = -1;
     for (size_t i = 0; i < im->options->n_dims; i++)
-        if (strcmp(im->options->dim[i].name, name) == 0)
-            return im->options->dim[i].value;
-    return -1;
+        if (strcmp(im->options->dim[i].name, name) == 0) {
+            *value = im->options->dim[i].value;
+            return lnt_names_set(&im->g->fixed_dims, im->options->dim[i].name, 0, im->err);
+        }
+    return LNT_OK;
 }
 
 static lnt_status symbol_dim(lnt_importer *im, const char *name, uint32_t value, unsigned axis, int64_t *dim)
@@ -57,9 +60,10 @@ static lnt_status input_dim(lnt_importer *im, const LntOnnx__Dimension *d, uint3
         return LNT_E_MEMORY;
     const bool fixed = d->has_dim_value && d->dim_value >= 0;
     const char *name = !fixed && d->dim_param && d->dim_param[0] ? d->dim_param : place;
-    int64_t wanted = dim_option(im, place);
+    int64_t wanted;
+    LNT_TRY(dim_option(im, place, &wanted));
     if (wanted < 0)
-        wanted = dim_option(im, name);
+        LNT_TRY(dim_option(im, name, &wanted));
     LNT_REQUIRE(!fixed || wanted < 0 || wanted == d->dim_value, im->err, LNT_E_ARGUMENT,
                 "--dim %s=%lld: the model fixes that extent at %lld", place, (long long)wanted,
                 (long long)d->dim_value);

@@ -15,7 +15,7 @@ LINNET = os.environ.get("LINNET", str(ROOT / "build" / "linnet"))
 
 def linnet(*args, timeout=300):
     """Runs the program; returns the finished process with its text output."""
-    return subprocess.run([LINNET, *map(str, args)], capture_output=True, text=True, timeout=timeout)
+    return subprocess.run([LINNET, *map(str, args)], capture_output=True, text=True, errors="replace", timeout=timeout)
 
 
 def reference(model, inputs, optimise=False):
