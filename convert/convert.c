@@ -59,6 +59,8 @@ lnt_status lnt_convert_memory(const void *onnx, size_t onnx_size, const char *fo
     lnt_graph g;
     lnt_graph_init(&g, err ? err : &own);
     const lnt_status status = convert(&g, onnx, onnx_size, folder, options, report, image, size);
+    if (status == LNT_E_MEMORY) /* the report fails without words */
+        lnt_fail(g.err, status, "no memory for the conversion");
     lnt_graph_free(&g);
     return status;
 }

@@ -303,15 +303,32 @@ static lnt_status import_graph(lnt_importer *im)
 
 /* ---- the model ---- */
 
-static void *unpack_allocate(void *bump, size_t bytes)
+/* Memory of the unpacked model: freed as a whole. */
+typedef struct unpacked {
+    lnt_bump memory;
+    lnt_error err;
+} unpacked;
+
+static void *unpack_allocate(void *arg, size_t bytes)
 {
-    return lnt_bump_alloc(bump, bytes, NULL);
+    unpacked *u = arg;
+    return lnt_bump_alloc(&u->memory, bytes, &u->err);
 }
 
-static void unpack_release(void *bump, void *block)
+static void unpack_release(void *arg, void *block)
 {
-    (void)bump;
+    (void)arg;
     (void)block;
+}
+
+static lnt_status unpack(unpacked *u, const void *onnx, size_t size, const LntOnnx__Model **model,
+                         lnt_error *err)
+{
+    ProtobufCAllocator allocator = {unpack_allocate, unpack_release, u};
+    *model = lnt_onnx__model__unpack(&allocator, size, onnx);
+    LNT_REQUIRE(u->err.code == LNT_OK, err, u->err.code, "%s", u->err.message);
+    LNT_REQUIRE(*model, err, LNT_E_MODEL, "not an ONNX model, or a damaged one: a field has the wrong type");
+    return LNT_OK;
 }
 
 static lnt_status check_header(lnt_importer *im)
@@ -390,22 +407,16 @@ lnt_status lnt_import(lnt_graph *g, const void *onnx, size_t size, const char *f
 {
     LNT_TRY(lnt_onnx_scan(onnx, size, g->err));
     report->onnx_bytes = size;
-    lnt_bump unpacked;
-    lnt_bump_init(&unpacked, &lnt_malloc_allocator);
-    ProtobufCAllocator allocator = {unpack_allocate, unpack_release, &unpacked};
+    unpacked u = {.err = {0}};
+    lnt_bump_init(&u.memory, &lnt_malloc_allocator);
     lnt_scope scope = {0};
-    lnt_importer im = {.g = g,
-                       .report = report,
-                       .options = options,
-                       .folder = folder,
-                       .model = lnt_onnx__model__unpack(&allocator, size, onnx),
-                       .scope = &scope,
-                       .err = g->err};
-    lnt_status status = im.model ? import_model(&im)
-                                 : lnt_fail(g->err, LNT_E_MODEL,
-                                            "not an ONNX model, a damaged one, or no memory to unpack it");
+    lnt_importer im = {
+        .g = g, .report = report, .options = options, .folder = folder, .scope = &scope, .err = g->err};
+    lnt_status status = unpack(&u, onnx, size, &im.model, g->err);
+    if (status == LNT_OK)
+        status = import_model(&im);
     lnt_names_free(&scope.names);
     lnt_names_free(&im.functions);
-    lnt_bump_free(&unpacked);
+    lnt_bump_free(&u.memory);
     return status;
 }

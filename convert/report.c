@@ -21,6 +21,8 @@ void lnt_report_free(lnt_report *r)
 
 lnt_status lnt_report_count(lnt_report *r, const char *pass, const char *what, unsigned count)
 {
+    if (!what)
+        return LNT_E_MEMORY;
     for (size_t i = 0; i < r->n_passes; i++)
         if (strcmp(r->pass[i].pass, pass) == 0 && strcmp(r->pass[i].what, what) == 0) {
             r->pass[i].count += count;

@@ -22,7 +22,7 @@ struct lnt_report {
 
 void lnt_report_init(lnt_report *r);
 void lnt_report_free(lnt_report *r);
-/* Adds to the line of (pass, what). */
+/* Adds to the line of (pass, what). what NULL, as lnt_report_text gives it when memory is short: E_MEMORY. */
 lnt_status lnt_report_count(lnt_report *r, const char *pass, const char *what, unsigned count);
 lnt_status lnt_report_unsupported(lnt_report *r, const lnt_unsupported *u);
 /* Text in the bump of the report. */
