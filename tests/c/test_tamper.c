@@ -4,7 +4,9 @@
  *
  *   TAMPER_TRIALS=N    trials for each model (300)
  *   TAMPER_FIRST=N     number of the first one; each trial's changes follow from its number alone
- *   TAMPER_VERBOSE=1   names each trial before it starts */
+ *   TAMPER_VERBOSE=1   names each trial before it starts
+ *
+ * `test_tamper MODEL.onnx` tries that model instead of the ones in tests/data. */
 #include "convert/convert.h"
 #include "formats/lnt_file.h"
 #include "runtime/linnet.h"
@@ -166,21 +168,19 @@ static bool try_once(const image *file, unsigned trial)
 
 static void tampered_model_is_safe(void **state)
 {
-    const char *name = *state;
-    char path[64];
+    const char *path = *state;
     lnt_error err = {0};
-    snprintf(path, sizeof path, "tests/data/models/%s.onnx", name);
     image file = convert(path);
     if (open_and_run(&file, &err) != LNT_OK)
-        fail_msg("%s", err.message);
+        fail_msg("%s: %s", path, err.message);
     const unsigned first = setting("TAMPER_FIRST", 1), n = setting("TAMPER_TRIALS", 300);
     unsigned ran = 0;
     for (unsigned trial = first; trial < first + n; trial++) {
         if (setting("TAMPER_VERBOSE", 0))
-            print_message("%s: trial %u\n", name, trial);
+            print_message("%s: trial %u\n", path, trial);
         ran += try_once(&file, trial);
     }
-    print_message("%s: %u of %u changed files ran\n", name, ran, n);
+    print_message("%s: %u of %u changed files ran\n", path, ran, n);
     lnt_free(&lnt_malloc_allocator, file.bytes);
 }
 
@@ -208,14 +208,22 @@ static void every_byte_is_safe(void **state)
     lnt_free(&lnt_malloc_allocator, file.bytes);
 }
 
-int main(void)
+/* A test called by its model's path. */
+static struct CMUnitTest test_of(char *path)
 {
-#define MODEL(name)                                                                                          \
-    {                                                                                                        \
-#name, tampered_model_is_safe, NULL, NULL, (void *)(uintptr_t) #name                                 \
-    }
-    const struct CMUnitTest tests[] = {MODEL(image),     MODEL(sequence),
-                                       MODEL(shapes),    MODEL(control),
-                                       MODEL(attention), cmocka_unit_test(every_byte_is_safe)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return (struct CMUnitTest){path, tampered_model_is_safe, NULL, NULL, path};
+}
+
+int main(int argc, char **argv)
+{
+    static char image_path[] = "tests/data/models/image.onnx",
+                sequence_path[] = "tests/data/models/sequence.onnx",
+                shapes_path[] = "tests/data/models/shapes.onnx",
+                control_path[] = "tests/data/models/control.onnx",
+                attention_path[] = "tests/data/models/attention.onnx";
+    const struct CMUnitTest tests[] = {test_of(image_path),     test_of(sequence_path),
+                                       test_of(shapes_path),    test_of(control_path),
+                                       test_of(attention_path), cmocka_unit_test(every_byte_is_safe)};
+    const struct CMUnitTest asked[] = {test_of(argc > 1 ? argv[1] : NULL)};
+    return argc > 1 ? cmocka_run_group_tests(asked, NULL, NULL) : cmocka_run_group_tests(tests, NULL, NULL);
 }
