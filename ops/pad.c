@@ -11,24 +11,6 @@ typedef struct border {
     int64_t begin, end; /* elements added on each side; negative: taken away */
 } border;
 
-/* Source index of each index of a padded axis is begin-shifted and folded back by the mode; -1: the constant.
- */
-static int64_t fold_index(pad_mode mode, int64_t i, int64_t n)
-{
-    if (i >= 0 && i < n)
-        return i;
-    switch (mode) {
-    case PAD_EDGE: return i < 0 ? 0 : n - 1;
-    case PAD_WRAP: return i % n < 0 ? i % n + n : i % n;
-    case PAD_REFLECT: {
-        const int64_t period = n > 1 ? 2 * (n - 1) : 1,
-                      rest = i % period < 0 ? i % period + period : i % period;
-        return rest < n ? rest : period - rest;
-    }
-    default: return -1;
-    }
-}
-
 static lnt_status read_mode(const lnt_site *site, pad_mode *out)
 {
     static const char *const names[] = {"constant", "reflect", "edge", "wrap"};
@@ -75,14 +57,15 @@ lnt_status lnt_shape_pad(lnt_site *site)
     for (unsigned i = 0; i < in->rank; i++) {
         const border b = borders[i];
         const bool grows = b.begin != 0 || b.end != 0;
-        dims[i] = in->dims[i];
-        if (!grows || dims[i] < 0) {
-            dims[i] = grows ? LNT_DIM_UNKNOWN : dims[i];
-        } else if (__builtin_add_overflow(dims[i], b.begin, &dims[i]) ||
-                   __builtin_add_overflow(dims[i], b.end, &dims[i]) || dims[i] < 0) {
+        const int64_t n = in->dims[i], least = INT64_MIN / 4, most = INT64_MAX / 4;
+        dims[i] = n < 0 && grows ? LNT_DIM_UNKNOWN : n;
+        if (n < 0 || !grows)
+            continue;
+        if (b.begin < least || b.begin > most || b.end < least || b.end > most || n > most ||
+            n + (b.begin < 0 ? b.begin : 0) + (b.end < 0 ? b.end : 0) < 0)
             return LNT_SITE_FAIL(site, LNT_E_SHAPE, "pads %lld and %lld do not fit extent %lld of axis %u",
-                                 (long long)b.begin, (long long)b.end, (long long)in->dims[i], i);
-        }
+                                 (long long)b.begin, (long long)b.end, (long long)n, i);
+        dims[i] = n + b.begin + b.end;
     }
     lnt_set_dims(site, 0, in->rank, dims);
     return LNT_OK;
@@ -90,16 +73,44 @@ lnt_status lnt_shape_pad(lnt_site *site)
 
 /* ---- the plan ---- */
 
+/* An axis of the output: its border first cuts what is negative, then adds what the mode says. */
+typedef struct pad_axis {
+    int64_t n;         /* of the output */
+    int64_t added;     /* before the first element kept */
+    int64_t low, kept; /* elements [low, low + kept) of the source */
+    int64_t step;      /* bytes from one to the next */
+} pad_axis;
+
 /* Axes in the output's storage order; those behind the last padded one have become part of the unit. */
 typedef struct pad_params {
+    pad_mode mode;
     unsigned rank;
-    int64_t unit, rows;      /* bytes moved as one; rows of the last axis */
-    int64_t n[LNT_MAX_RANK]; /* extents of the output */
-    const int64_t
-        *at[LNT_MAX_RANK]; /* byte offset in the source of each index along the axis; -1: constant */
-    int64_t first, middle; /* along the last axis [first, first + middle) is dense in the source */
+    int64_t unit, rows; /* bytes moved as one; rows of the last axis */
+    int64_t middle;     /* elements from added on that lie next to each other in the source, too */
     size_t element;
+    pad_axis axis[LNT_MAX_RANK];
 } pad_params;
+
+/* Index among n elements that index i outside them repeats; -1: the constant. */
+static int64_t fold_index(pad_mode mode, int64_t i, int64_t n)
+{
+    const int64_t period = mode == PAD_REFLECT && n > 1 ? 2 * (n - 1) : n;
+    int64_t rest;
+    switch (mode) {
+    case PAD_CONSTANT: return -1;
+    case PAD_EDGE: return i < 0 ? 0 : n - 1;
+    default: rest = i % period < 0 ? i % period + period : i % period; return rest < n ? rest : period - rest;
+    }
+}
+
+/* Byte offset in the source of index i along an axis, or -1. */
+static inline int64_t source_offset(pad_mode mode, const pad_axis *a, int64_t i)
+{
+    int64_t at = i - a->added;
+    if (at < 0 || at >= a->kept)
+        at = fold_index(mode, at, a->kept);
+    return at < 0 ? -1 : (at + a->low) * a->step;
+}
 
 /* The axes of o from outermost to innermost as they lie in memory. */
 static void storage_order(const lnt_operand *o, unsigned order[LNT_MAX_RANK])
@@ -113,33 +124,22 @@ static void storage_order(const lnt_operand *o, unsigned order[LNT_MAX_RANK])
     }
 }
 
-/* Offsets along one axis: its border first cuts what is negative, then adds. */
-static lnt_status map_axis(lnt_site *site, pad_mode mode, int64_t extent, border b, int64_t step, int64_t n,
-                           const int64_t **out)
+static pad_axis make_axis(int64_t extent, border b, int64_t step)
 {
-    const int64_t low = b.begin < 0 ? -b.begin : 0, high = b.end < 0 ? extent + b.end : extent;
-    const int64_t added = b.begin > 0 ? b.begin : 0;
-    if (mode != PAD_CONSTANT && n > 0 && high <= low)
-        return LNT_SITE_FAIL(site, LNT_E_SHAPE, "an empty axis has no elements to pad with");
-    int64_t *at = lnt_bump_alloc(site->memory, (size_t)n * sizeof *at, site->err);
-    if (!at)
-        return LNT_E_MEMORY;
-    for (int64_t i = 0; i < n; i++) {
-        const int64_t from = fold_index(mode, i - added, high - low);
-        at[i] = from < 0 ? -1 : (from + low) * step;
-    }
-    *out = at;
-    return LNT_OK;
+    pad_axis a = {.n = extent + b.begin + b.end, .step = step};
+    a.added = b.begin > 0 ? b.begin : 0;
+    a.low = b.begin < 0 ? -b.begin : 0;
+    a.kept = extent - a.low + (b.end < 0 ? b.end : 0);
+    return a;
 }
 
-static lnt_status plan_axes(lnt_site *site, pad_mode mode, const border *borders, pad_params *p)
+static lnt_status plan_axes(lnt_site *site, const border *borders, pad_params *p)
 {
     const lnt_operand *in = site->in[0], *out = site->out[0];
     unsigned order[LNT_MAX_RANK];
-    int64_t src[LNT_MAX_RANK], dst[LNT_MAX_RANK];
+    int64_t src[LNT_MAX_RANK];
     const int64_t size = (int64_t)lnt_element_size(in);
     lnt_operand_strides(in, src);
-    lnt_operand_strides(out, dst);
     storage_order(out, order);
     p->rank = out->rank;
     p->element = (size_t)size;
@@ -154,19 +154,14 @@ static lnt_status plan_axes(lnt_site *site, pad_mode mode, const border *borders
     p->rows = 1;
     for (unsigned i = 0; i < p->rank; i++) {
         const unsigned a = order[i];
-        p->n[i] = out->dims[a];
+        p->axis[i] = make_axis(in->dims[a], borders[a], src[a] * size);
+        if (p->mode != PAD_CONSTANT && p->axis[i].n > 0 && p->axis[i].kept == 0)
+            return LNT_SITE_FAIL(site, LNT_E_SHAPE, "axis %u has no elements to pad with", a);
         if (i + 1 < p->rank)
-            p->rows *= p->n[i];
-        LNT_TRY(map_axis(site, mode, in->dims[a], borders[a], src[a] * size, p->n[i], &p->at[i]));
+            p->rows *= p->axis[i].n;
     }
-    if (p->rank > 0) {
-        const border b = borders[order[p->rank - 1]];
-        const int64_t kept =
-            in->dims[order[p->rank - 1]] + (b.begin < 0 ? b.begin : 0) + (b.end < 0 ? b.end : 0);
-        p->first = b.begin > 0 ? b.begin : 0;
-        if (src[order[p->rank - 1]] * size == p->unit && kept > 0)
-            p->middle = kept;
-    }
+    if (p->rank > 0 && p->axis[p->rank - 1].step == p->unit)
+        p->middle = p->axis[p->rank - 1].kept;
     return LNT_OK;
 }
 
@@ -187,12 +182,12 @@ static void fill_units(const pad_job *job, char *dst, int64_t n)
 static void pad_border(const pad_job *job, char *row, const char *src, int64_t begin, int64_t end)
 {
     const pad_params *p = job->p;
-    const int64_t *at = p->at[p->rank - 1];
     for (int64_t i = begin; i < end; i++) {
-        if (at[i] < 0)
+        const int64_t offset = source_offset(p->mode, &p->axis[p->rank - 1], i);
+        if (offset < 0)
             fill_units(job, row + i * p->unit, 1);
         else
-            memcpy(row + i * p->unit, src + at[i], (size_t)p->unit);
+            memcpy(row + i * p->unit, src + offset, (size_t)p->unit);
     }
 }
 
@@ -202,26 +197,25 @@ static lnt_status pad_rows(lnt_kernel *k, void *arg, int64_t begin, int64_t end,
     (void)thread;
     const pad_job *job = arg;
     const pad_params *p = job->p;
-    const int64_t n = p->n[p->rank - 1], tail = p->first + p->middle;
+    const pad_axis *last = &p->axis[p->rank - 1];
     for (int64_t r = begin; r < end; r++) {
-        char *row = job->dst + r * n * p->unit;
-        int64_t rest = r, offset = 0;
+        char *row = job->dst + r * last->n * p->unit;
+        const char *src = job->src;
+        int64_t rest = r;
         bool constant = false;
-        for (unsigned i = p->rank - 1; i-- > 0; rest /= p->n[i]) {
-            const int64_t at = p->at[i][rest % p->n[i]];
-            constant = constant || at < 0;
-            offset += at;
+        for (unsigned i = p->rank - 1; i-- > 0; rest /= p->axis[i].n) {
+            const int64_t offset = source_offset(p->mode, &p->axis[i], rest % p->axis[i].n);
+            constant = constant || offset < 0;
+            src += constant ? 0 : offset;
         }
         if (constant) {
-            fill_units(job, row, n);
+            fill_units(job, row, last->n);
             continue;
         }
-        const char *src = job->src + offset;
-        pad_border(job, row, src, 0, p->first);
+        pad_border(job, row, src, 0, last->added);
         if (p->middle > 0)
-            memcpy(row + p->first * p->unit, src + p->at[p->rank - 1][p->first],
-                   (size_t)(p->middle * p->unit));
-        pad_border(job, row, src, tail, n);
+            memcpy(row + last->added * p->unit, src + last->low * last->step, (size_t)(p->middle * p->unit));
+        pad_border(job, row, src, last->added + p->middle, last->n);
     }
     return LNT_OK;
 }
@@ -232,9 +226,10 @@ static lnt_status run_pad(lnt_kernel *k, const lnt_step *s)
     const pad_params *p = s->params;
     const char *value = lnt_in(k, s, 2);
     pad_job job = {p, lnt_out(k, s, 0), lnt_in(k, s, 0), value ? value : zero};
-    if (p->unit == 0 || p->n[p->rank - 1] == 0)
+    const int64_t n = p->axis[p->rank - 1].n;
+    if (p->unit == 0 || n == 0)
         return LNT_OK;
-    return lnt_parallel(k, p->rows, lnt_grain(p->n[p->rank - 1] * p->unit), pad_rows, &job);
+    return lnt_parallel(k, p->rows, lnt_grain(n * p->unit), pad_rows, &job);
 }
 
 static lnt_status bind_borders(lnt_site *site, pad_mode mode, const border *borders)
@@ -242,7 +237,8 @@ static lnt_status bind_borders(lnt_site *site, pad_mode mode, const border *bord
     pad_params *p = lnt_bind_params(site, sizeof *p);
     if (!p)
         return LNT_E_MEMORY;
-    LNT_TRY(plan_axes(site, mode, borders, p));
+    p->mode = mode;
+    LNT_TRY(plan_axes(site, borders, p));
     if (p->rank == 0)
         return lnt_bind_as_view(site);
     site->step->run = run_pad;
