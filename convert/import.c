@@ -276,6 +276,8 @@ static lnt_status add_model_inputs(lnt_importer *im, const LntOnnx__Graph *graph
         }
         LNT_TRY(add_input(im, v, (lnt_operand){.rank = LNT_RANK_UNKNOWN}, &in[n]));
         const LntOnnx__TensorType *t = v->type ? v->type->tensor_type : NULL;
+        LNT_REQUIRE(v->type && (!t || t->elem_type), im->err, LNT_E_MODEL, "input '%s' has no element type",
+                    v->name);
         if (t && t->shape && g->value[in[n]].info.rank == t->shape->n_dim)
             LNT_TRY(lnt_import_input_dims(im, t->shape, in[n]));
         n++;
