@@ -348,14 +348,12 @@ static lnt_status require_same_types(lnt_site *site, unsigned first)
     return LNT_OK;
 }
 
-static lnt_status bind_copy(lnt_site *site);
-
 static lnt_status bind_typed_clip(lnt_site *site)
 {
     const lnt_dtype dtype = site->in[0]->dtype;
     int from = 0;
     if (!lnt_input(site, 1) && !lnt_input(site, 2))
-        return bind_copy(site);
+        return lnt_bind_relayout(site);
     typed_params *t = begin_passes(site, 2);
     if (!t)
         return site->err->code;
@@ -427,7 +425,7 @@ lnt_status lnt_bind_elementwise(lnt_site *site)
     case LNT_ID_Min:
     case LNT_ID_Max:
         if (site->n_in == 1)
-            return bind_copy(site);
+            return lnt_bind_relayout(site);
         break;
     default: break;
     }
@@ -457,7 +455,7 @@ lnt_status lnt_bind_cast(lnt_site *site)
     const lnt_dtype from = site->in[0]->dtype, to = site->out[0]->dtype;
     bool done;
     if (from == to)
-        return bind_copy(site);
+        return lnt_bind_relayout(site);
     if (lnt_dtype_size(from) == 0 || lnt_dtype_size(to) == 0)
         return LNT_SITE_FAIL(site, LNT_E_UNSUPPORTED, "there is no conversion from %s to %s",
                              lnt_dtype_text(from), lnt_dtype_text(to));
@@ -478,8 +476,8 @@ static lnt_status run_copy(lnt_kernel *k, const lnt_step *s)
     return lnt_copy_run(k, s->params, lnt_out(k, s, 0), lnt_in(k, s, 0));
 }
 
-/* Output 0 is input 0, in the output's storage order. */
-lnt_status lnt_bind_relayout(lnt_site *site)
+/* Output 0 is input 0, in the output's storage order. *same: the bytes need not change. */
+static lnt_status bind_reordering(lnt_site *site, bool *same)
 {
     const lnt_operand *in = site->in[0], *out = site->out[0];
     int64_t from[LNT_MAX_RANK], to[LNT_MAX_RANK];
@@ -489,20 +487,23 @@ lnt_status lnt_bind_relayout(lnt_site *site)
     lnt_operand_strides(in, from);
     lnt_operand_strides(out, to);
     lnt_copy_box(c, lnt_dtype_size(in->dtype), in->rank, in->dims, to, from);
+    *same = lnt_copy_is_plain(c);
     site->step->run = run_copy;
     return LNT_OK;
 }
 
-static lnt_status bind_copy(lnt_site *site)
+lnt_status lnt_bind_relayout(lnt_site *site)
 {
-    if (site->in[0]->order == site->out[0]->order)
+    bool same;
+    LNT_TRY(bind_reordering(site, &same));
+    if (same)
         lnt_bind_view(site, 0, 0, 0);
-    return lnt_bind_relayout(site);
+    return LNT_OK;
 }
 
 lnt_status lnt_bind_identity(lnt_site *site)
 {
-    return bind_copy(site);
+    return lnt_bind_relayout(site);
 }
 
 /* ---- Dropout, as inference runs it: nothing is dropped ---- */
@@ -534,8 +535,9 @@ lnt_status lnt_bind_dropout(lnt_site *site)
         return LNT_SITE_FAIL(site, LNT_E_TYPE, "training_mode is %s, not bool",
                              lnt_dtype_text(site->in[2]->dtype));
     if (lnt_output(site, 0)) {
-        LNT_TRY(lnt_bind_relayout(site));
-        if (!lnt_input(site, 2) && !lnt_output(site, 1))
+        bool same;
+        LNT_TRY(bind_reordering(site, &same));
+        if (same && !lnt_input(site, 2) && !lnt_output(site, 1))
             lnt_bind_view(site, 0, 0, 0);
     }
     site->step->run = run_dropout;
