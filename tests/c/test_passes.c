@@ -23,6 +23,12 @@ typedef struct model {
     uint64_t seed;
 } model;
 
+static void check(lnt_status status, const lnt_error *err)
+{
+    if (status != LNT_OK)
+        fail_msg("%s", err->message);
+}
+
 static void begin(model *m)
 {
     memset(m, 0, sizeof *m);
@@ -63,6 +69,15 @@ static uint32_t input(model *m, size_t rank, const int64_t *dims)
     memcpy(o->dims, dims, rank * sizeof *dims);
     m->in[m->g.sub[0].n_in++] = v;
     return v;
+}
+
+/* An extent with a name, as an ONNX dim_param gives it. */
+static int64_t extent(model *m, const char *name)
+{
+    lnt_graph *g = &m->g;
+    check(LNT_GROW(&lnt_malloc_allocator, g->symbol, g->symbol_capacity, g->n_symbols, g->err), &m->err);
+    g->symbol[g->n_symbols] = (lnt_gsymbol){.name = name, .bound = -1};
+    return -2 - (int64_t)g->n_symbols++;
 }
 
 /* A constant of random numbers in [low, high). */
@@ -120,13 +135,7 @@ static void output(model *m, uint32_t value)
 
 /* ---- running them ---- */
 
-enum { MAX_OUT = 1 << 16 };
-
-static void check(lnt_status status, const lnt_error *err)
-{
-    if (status != LNT_OK)
-        fail_msg("%s", err->message);
-}
+enum { MAX_OUT = 1 << 16, OPEN_EXTENT = 5 };
 
 /* Writes, loads and runs the model on inputs drawn from a seed; its first output. */
 static size_t run(model *m, float *result)
@@ -150,7 +159,7 @@ static size_t run(model *m, float *result)
         t = (lnt_tensor){.dtype = LNT_FLOAT, .rank = o->rank};
         size_t n = 1;
         for (unsigned d = 0; d < o->rank; d++)
-            n *= (size_t)(t.dims[d] = o->dims[d] < 0 ? 3 : o->dims[d]);
+            n *= (size_t)(t.dims[d] = o->dims[d] < 0 ? OPEN_EXTENT : o->dims[d]);
         data[i] = malloc(n * sizeof(float));
         for (size_t e = 0; e < n; e++)
             data[i][e] = 2 * random_float(&seed);
@@ -289,17 +298,14 @@ static void build_dead(model *m)
 }
 PASS_TEST(dead_nodes, build_dead, expect(&m, NULL, 1);)
 
-/* An If whose condition is known gives way to its branch. */
-static void build_if(model *m)
+/* An If over two unary operators on x. */
+static uint32_t branches(model *m, uint32_t condition, const char *yes, const char *no, uint32_t x)
 {
-    const uint32_t x = input(m, DIMS(2, 3));
-    const uint8_t yes = 1;
-    const uint32_t condition = lnt_graph_add_constant(&m->g, "yes", LNT_BOOL, 0, NULL, &yes, 1);
     static uint32_t branch_out[2][1];
     uint32_t sub[2];
     for (unsigned b = 0; b < 2; b++) {
         sub[b] = lnt_graph_add_sub(&m->g, b ? "else" : "then");
-        branch_out[b][0] = node_in(m, sub[b], b ? "Exp" : "Neg", 1, &x)->out[0];
+        branch_out[b][0] = node_in(m, sub[b], b ? no : yes, 1, &x)->out[0];
         m->g.sub[sub[b]].out = branch_out[b];
         m->g.sub[sub[b]].n_out = 1;
     }
@@ -310,7 +316,15 @@ static void build_if(model *m)
             .name = b ? "else_branch" : "then_branch", .type = LNT_ATTR_GRAPH, .count = 1, .i = &number};
         lnt_gnode_set_attr(&m->g, n, &a);
     }
-    output(m, n->out[0]);
+    return n->out[0];
+}
+
+/* An If whose condition is known gives way to its branch. */
+static void build_if(model *m)
+{
+    const uint32_t x = input(m, DIMS(2, 3));
+    const uint8_t yes = 1;
+    output(m, branches(m, lnt_graph_add_constant(&m->g, "yes", LNT_BOOL, 0, NULL, &yes, 1), "Neg", "Exp", x));
 }
 PASS_TEST(known_if, build_if, expect(&m, "If", 0); expect(&m, "Neg", 1); expect(&m, NULL, 1);)
 
@@ -569,6 +583,73 @@ static void build_plain(model *m)
 }
 PASS_TEST(plain_stays, build_plain, expect(&m, "Relayout", 0);)
 
+/* A value that is read in a branch is put in order before the If, and behind its producer. */
+static void build_captured(model *m)
+{
+    const uint32_t a = conv(m, input(m, DIMS(1, 3, 6, 6)), 3, 4), b = conv(m, a, 4, 4);
+    const uint32_t sum = VALUE(m, "ReduceSum", b, ints(m, DIMS(0, 1, 2, 3)));
+    lnt_gnode_set_int(&m->g, m->g.value[sum].producer, "keepdims", 0);
+    const uint32_t positive = VALUE(m, "Greater", sum, scalar(m, 0));
+    output(m, branches(m, positive, "Neg", "Softmax", a));
+}
+PASS_TEST(captured, build_captured, expect(&m, "If", 1); expect(&m, "Relayout", 3);)
+
+/* ---- extents without a number ---- */
+
+/* With open height and width: padding keeps extents, so that the sum goes into the second convolution. */
+static void build_open_image(model *m)
+{
+    const uint32_t x = input(m, 4, (const int64_t[]){1, 3, extent(m, "height"), extent(m, "width")});
+    const uint32_t a = VALUE(m, "Relu", conv(m, x, 3, 8));
+    output(m, VALUE(m, "Relu", VALUE(m, "Add", conv(m, a, 8, 8), a)));
+}
+PASS_TEST(open_image, build_open_image, expect(&m, "Conv", 2); expect(&m, "Relayout", 2);
+          expect(&m, NULL, 4);)
+
+static uint32_t extent_of(model *m, uint32_t x, int64_t axis)
+{
+    return VALUE(m, "Unsqueeze", VALUE(m, "Gather", VALUE(m, "Shape", x), ints(m, DIMS(axis))),
+                 ints(m, DIMS(0)));
+}
+
+/* Heads of attention over an open batch and sequence: nothing is left of the shape arithmetic. */
+static void build_open_heads(model *m)
+{
+    const uint32_t x = input(m, 3, (const int64_t[]){extent(m, "batch"), extent(m, "sequence"), 12});
+    const uint32_t h = VALUE(m, "MatMul", x, weights(m, -1, 1, DIMS(12, 12)));
+    lnt_gnode *shape = NODE(m, "Concat", VALUE(m, "Reshape", extent_of(m, h, 0), ints(m, DIMS(1))),
+                            VALUE(m, "Reshape", extent_of(m, h, 1), ints(m, DIMS(1))), ints(m, DIMS(3, 4)));
+    lnt_gnode_set_int(&m->g, shape, "axis", 0);
+    const uint32_t heads = VALUE(m, "Reshape", h, shape->out[0]);
+    output(m, set_ints(m, NODE(m, "Transpose", heads), "perm", DIMS(0, 2, 1, 3)));
+}
+PASS_TEST(open_heads, build_open_heads, expect(&m, "Shape", 0); expect(&m, NULL, 3);)
+
+/* A one-dimensional convolution as some exporters write it, with bias and activation behind the Squeeze. */
+static void build_wrapped_conv(model *m)
+{
+    const uint32_t x = VALUE(m, "Unsqueeze", input(m, DIMS(1, 3, 9)), ints(m, DIMS(3)));
+    const uint32_t c = VALUE(m, "Conv", x, weights(m, -1, 1, DIMS(5, 3, 3, 1)));
+    const uint32_t s = VALUE(m, "Squeeze", c, ints(m, DIMS(3)));
+    const uint32_t y = VALUE(m, "Tanh", VALUE(m, "Add", s, weights(m, -1, 1, DIMS(1, 5, 1))));
+    output(m, set_ints(m, NODE(m, "Transpose", y), "perm", DIMS(0, 2, 1)));
+}
+PASS_TEST(wrapped_conv, build_wrapped_conv, expect(&m, "Elementwise", 0); expect(&m, "Add", 0);
+          assert_int_equal(m.report.relayouts, 1);)
+
+/* ---- weights ---- */
+
+/* Embedding and output projection share their numbers: one of them wants another layout. */
+static void build_tied(model *m)
+{
+    const uint32_t table = weights(m, -1, 1, DIMS(20, 8)), picked = ints(m, DIMS(3, 7, 19));
+    const uint32_t x = VALUE(m, "Add", VALUE(m, "Gather", table, picked), input(m, DIMS(3, 8)));
+    lnt_gnode *n = NODE(m, "Gemm", x, table);
+    lnt_gnode_set_int(&m->g, n, "transB", 1);
+    output(m, n->out[0]);
+}
+PASS_TEST(tied, build_tied, expect(&m, "Gemm", 1);)
+
 /* ---- kept values ---- */
 
 static void build_kept(model *m)
@@ -674,6 +755,11 @@ int main(void)
         cmocka_unit_test(test_rank_of_constant),
         cmocka_unit_test(test_detector),
         cmocka_unit_test(test_plain_stays),
+        cmocka_unit_test(test_captured),
+        cmocka_unit_test(test_open_image),
+        cmocka_unit_test(test_open_heads),
+        cmocka_unit_test(test_wrapped_conv),
+        cmocka_unit_test(test_tied),
         cmocka_unit_test(test_kept_values_stay),
         cmocka_unit_test(test_marks),
         cmocka_unit_test(test_predicted_length),
