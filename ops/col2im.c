@@ -69,10 +69,14 @@ static lnt_status read_geometry(lnt_site *site, col2im_params *p)
     LNT_TRY(lnt_attr_ints(site, "pads", pads, 2 * p->axes, 0));
     p->pixels = p->taps = p->columns = 1;
     for (unsigned i = 0; i < p->axes; i++) {
-        if (p->image[i] < 0 || p->block[i] < 1 || p->stride[i] < 1 || p->dilation[i] < 1 || pads[i] < 0)
+        const int64_t most = INT64_MAX / 4, after = pads[i + p->axes];
+        if (p->image[i] < 0 || p->block[i] < 1 || p->stride[i] < 1 || p->dilation[i] < 1 || pads[i] < 0 ||
+            after < 0)
             return LNT_SITE_FAIL(site, LNT_E_VALUE, "extents, strides and dilations must be positive");
         const int64_t reach = lnt_dim_mul(p->dilation[i], p->block[i] - 1);
-        const int64_t room = p->image[i] + pads[i] + pads[i + p->axes] - reach - 1;
+        if (p->image[i] > most || pads[i] > most || after > most || reach > most)
+            return LNT_SITE_FAIL(site, LNT_E_VALUE, "extents along axis %u are too large", i);
+        const int64_t room = p->image[i] + pads[i] + after - reach - 1;
         if (reach < 0 || room < 0)
             return LNT_SITE_FAIL(site, LNT_E_SHAPE, "the block does not fit into the image along axis %u", i);
         p->pad[i] = pads[i];

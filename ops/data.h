@@ -28,6 +28,13 @@ lnt_status lnt_check_indices(lnt_kernel *k, const void *indices, bool wide, int6
 /* Element `element` of indices is out of range. */
 lnt_status lnt_index_error(lnt_kernel *k, int64_t element, int64_t index, int64_t extent);
 
+/* The attribute if it is there and of that type, else NULL. */
+static inline const lnt_attr *lnt_attr_of(const lnt_node *node, const char *name, lnt_attr_type type)
+{
+    const lnt_attr *a = lnt_attr_find(node, name);
+    return a && a->type == type ? a : NULL;
+}
+
 static inline size_t lnt_element_size(const lnt_operand *o)
 {
     return lnt_dtype_size((lnt_dtype)o->dtype);

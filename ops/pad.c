@@ -264,7 +264,7 @@ lnt_status lnt_bind_pad(lnt_site *site)
 static lnt_status read_target(lnt_site *site, int64_t target[LNT_MAX_RANK])
 {
     const lnt_operand *in = site->in[0];
-    const lnt_attr *axes = lnt_attr_find(site->node, "axes");
+    const lnt_attr *axes = lnt_attr_of(site->node, "axes", LNT_ATTR_INTS);
     int64_t shape[LNT_MAX_RANK];
     unsigned n = LNT_MAX_RANK;
     memcpy(target, in->dims, LNT_MAX_RANK * sizeof *target);

@@ -116,12 +116,12 @@ typedef struct random_job {
 
 static random_params *bind_random(lnt_site *site, lnt_run_fn run)
 {
-    const lnt_attr *seed = lnt_attr_find(site->node, "seed");
+    const lnt_attr *seed = lnt_attr_of(site->node, "seed", LNT_ATTR_FLOAT);
     random_params *p = lnt_bind_params(site, sizeof *p);
     if (!p)
         return NULL;
     p->salt = mix(site->node->index);
-    if (seed && seed->type == LNT_ATTR_FLOAT)
+    if (seed)
         p->salt = mix(p->salt ^ mix((uint64_t)1 << 32 | lnt_float_bits(*seed->f)));
     p->dtype = (lnt_dtype)site->out[0]->dtype;
     if (site->n_in > 0)
@@ -193,8 +193,8 @@ lnt_status lnt_bind_random_uniform(lnt_site *site)
 /* Extents in attribute shape. */
 lnt_status lnt_shape_random(lnt_site *site)
 {
-    const lnt_attr *shape = lnt_attr_find(site->node, "shape");
-    if (!shape || shape->type != LNT_ATTR_INTS || shape->count > LNT_MAX_RANK)
+    const lnt_attr *shape = lnt_attr_of(site->node, "shape", LNT_ATTR_INTS);
+    if (!shape || shape->count > LNT_MAX_RANK)
         return LNT_SITE_FAIL(site, LNT_E_ARGUMENT, "attribute shape must hold at most %d extents",
                              LNT_MAX_RANK);
     for (unsigned i = 0; i < shape->count; i++)

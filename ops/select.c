@@ -82,7 +82,7 @@ typedef struct compress_params {
 static lnt_status compress_geometry(const lnt_site *site, compress_params *p, bool *flat, unsigned *axis)
 {
     const lnt_operand *in = site->in[0];
-    const lnt_attr *a = lnt_attr_find(site->node, "axis");
+    const lnt_attr *a = lnt_attr_of(site->node, "axis", LNT_ATTR_INT);
     *flat = !a;
     *axis = 0;
     if (a)

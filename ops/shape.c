@@ -71,7 +71,7 @@ lnt_status lnt_bind_size(lnt_site *site)
 
 lnt_status lnt_shape_constant_of_shape(lnt_site *site)
 {
-    const lnt_attr *value = lnt_attr_find(site->node, "value");
+    const lnt_attr *value = lnt_attr_of(site->node, "value", LNT_ATTR_TENSOR);
     int64_t dims[LNT_MAX_RANK];
     unsigned rank = LNT_MAX_RANK;
     lnt_set_type(site, 0, value ? (lnt_dtype)value->tensor->dtype : LNT_FLOAT);
@@ -119,7 +119,7 @@ static lnt_status run_constant_of_shape(lnt_kernel *k, const lnt_step *s)
 lnt_status lnt_bind_constant_of_shape(lnt_site *site)
 {
     static const double zero = 0;
-    const lnt_attr *value = lnt_attr_find(site->node, "value");
+    const lnt_attr *value = lnt_attr_of(site->node, "value", LNT_ATTR_TENSOR);
     fill_params *p = lnt_bind_params(site, sizeof *p);
     if (!p)
         return LNT_E_MEMORY;

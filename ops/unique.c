@@ -10,20 +10,22 @@ typedef struct items {
     lnt_dtype dtype;
     const void *data;
     int64_t n, outer, inner;
+    bool flat; /* no axis: every element is an item */
+    unsigned axis;
 } items;
 
 static lnt_status find_items(const lnt_site *site, items *it)
 {
     const lnt_operand *in = site->in[0];
-    const lnt_attr *a = lnt_attr_find(site->node, "axis");
-    unsigned axis = 0;
+    const lnt_attr *a = lnt_attr_of(site->node, "axis", LNT_ATTR_INT);
+    *it = (items){.dtype = (lnt_dtype)in->dtype, .data = in->data, .outer = 1, .inner = 1, .flat = !a};
     if (a)
-        LNT_TRY(lnt_axis(site, *a->i, in->rank, &axis));
-    it->dtype = (lnt_dtype)in->dtype;
-    it->data = in->data;
-    it->n = a ? in->dims[axis] : lnt_operand_count(in);
-    it->outer = a ? lnt_extent(in, 0, axis) : 1;
-    it->inner = a ? lnt_extent(in, axis + 1, in->rank) : 1;
+        LNT_TRY(lnt_axis(site, *a->i, in->rank, &it->axis));
+    it->n = a ? in->dims[it->axis] : lnt_operand_count(in);
+    if (a) {
+        it->outer = lnt_extent(in, 0, it->axis);
+        it->inner = lnt_extent(in, it->axis + 1, in->rank);
+    }
     return LNT_OK;
 }
 
@@ -101,9 +103,7 @@ static lnt_status count_distinct(const lnt_site *site, const items *it, int64_t 
 lnt_status lnt_shape_unique(lnt_site *site)
 {
     const lnt_operand *in = site->in[0];
-    const lnt_attr *a = lnt_attr_find(site->node, "axis");
     int64_t dims[LNT_MAX_RANK], distinct = LNT_DIM_UNKNOWN;
-    unsigned axis = 0;
     items it;
     LNT_TRY(find_items(site, &it));
     for (unsigned i = 1; i < 4; i++)
@@ -111,14 +111,9 @@ lnt_status lnt_shape_unique(lnt_site *site)
     const bool known = in->data && lnt_operand_count(in) >= 0;
     if (known)
         LNT_TRY(count_distinct(site, &it, &distinct));
-    if (a)
-        LNT_TRY(lnt_axis(site, *a->i, in->rank, &axis));
     for (unsigned i = 0; i < in->rank; i++)
-        dims[i] = i == axis ? distinct : in->dims[i];
-    if (a)
-        lnt_set_dims(site, 0, in->rank, dims);
-    else
-        lnt_set_dims(site, 0, 1, &distinct);
+        dims[i] = i == it.axis ? distinct : in->dims[i];
+    lnt_set_dims(site, 0, it.flat ? 1 : in->rank, it.flat ? &distinct : dims);
     lnt_set_dims(site, 1, 1, &distinct);
     lnt_set_dims(site, 2, 1, &(int64_t){it.n < 0 ? LNT_DIM_UNKNOWN : it.n});
     lnt_set_dims(site, 3, 1, &distinct);
@@ -179,19 +174,12 @@ static lnt_status run_unique(lnt_kernel *k, const lnt_step *s)
 }
 
 /* The number of distinct items, from whichever output is wanted (the inverse does not tell). */
-static int64_t distinct_of(const lnt_site *site)
+static int64_t distinct_of(const lnt_site *site, const items *it)
 {
-    const lnt_attr *a = lnt_attr_find(site->node, "axis");
-    unsigned axis = 0;
-    if (lnt_output(site, 1))
-        return site->out[1]->dims[0];
-    if (lnt_output(site, 3))
-        return site->out[3]->dims[0];
-    if (!lnt_output(site, 0))
-        return 0;
-    if (a && lnt_axis(site, *a->i, site->in[0]->rank, &axis) != LNT_OK)
-        return 0;
-    return site->out[0]->dims[axis];
+    for (unsigned i = 1; i < 4; i += 2)
+        if (lnt_output(site, i))
+            return site->out[i]->dims[0];
+    return lnt_output(site, 0) ? site->out[0]->dims[it->axis] : 0;
 }
 
 lnt_status lnt_bind_unique(lnt_site *site)
@@ -203,7 +191,7 @@ lnt_status lnt_bind_unique(lnt_site *site)
     p->size = (int64_t)lnt_element_size(site->in[0]);
     if (p->size == 0)
         return lnt_bind_unsupported_type(site, p->it.dtype);
-    p->distinct = distinct_of(site);
+    p->distinct = distinct_of(site, &p->it);
     p->sorted = lnt_attr_i(site->node, "sorted", 1) != 0;
     size_t bytes;
     if (!lnt_mul_size((size_t)p->it.n, 3 * sizeof(int64_t), &bytes))

@@ -17,9 +17,14 @@ static lnt_status original_dims(const lnt_site *site, int64_t dims[LNT_MAX_RANK]
     dims[0] = in->dims[0];
     dims[1] = in->dims[1];
     for (unsigned i = 0; i < axes; i++) {
-        const int64_t n = in->dims[i + 2];
-        dims[i + 2] = n < 0 ? LNT_DIM_UNKNOWN : (n - 1) * stride[i] - pads[i] - pads[i + axes] + kernel[i];
-        if (n >= 0 && dims[i + 2] < 0)
+        const int64_t n = in->dims[i + 2], after = pads[i + axes];
+        dims[i + 2] = LNT_DIM_UNKNOWN;
+        if (n < 0)
+            continue;
+        int64_t *out = &dims[i + 2];
+        if (__builtin_mul_overflow(n - 1, stride[i], out) || __builtin_sub_overflow(*out, pads[i], out) ||
+            __builtin_sub_overflow(*out, after, out) || __builtin_add_overflow(*out, kernel[i], out) ||
+            *out < 0)
             return LNT_SITE_FAIL(site, LNT_E_SHAPE, "axis %u would have extent %lld", i + 2,
                                  (long long)dims[i + 2]);
     }
