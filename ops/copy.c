@@ -272,6 +272,8 @@ void lnt_copy_settle(lnt_copy *c)
 {
     c->kind = LNT_COPY_NOTHING;
     c->rows = 1;
+    if (c->unit == 0) /* a type without a size: nothing to move */
+        return;
     for (unsigned i = 0; i < c->rank; i++)
         if (c->n[i] == 0)
             return;
