@@ -91,7 +91,7 @@ static const char *walk_program(walk *w, const lnt_program *p)
     for (unsigned i = 0; i < p->n_out; i++)
         if (p->out[i] >= p->n_regs || !w->kind[p->out[i]])
             return "a result is never written";
-    return p->epilogue && w->kind[p->out[0]] != 'f' ? "an epilogue must give floats" : NULL;
+    return p->epilogue && w->kind[p->out[0]] == 'm' ? "an epilogue must give floats" : NULL;
 }
 
 const char *lnt_program_check(const lnt_program *p)

@@ -45,6 +45,16 @@ LNT_INLINE vf v_exp2_int(vi n)
     return (vf)((n << 23) + vi_splat(0x3f800000));
 }
 
+/* (1 + y) * scale, rounded once even where y * scale is denormal. */
+LNT_INLINE vf v_exp_scaled(vf y, vf scale)
+{
+#if defined(LNT_SIMD_AVX2) || defined(LNT_SIMD_NEON)
+    return v_fma(y, scale, scale);
+#else
+    return (v_splat(1) + y) * scale;
+#endif
+}
+
 /* Any x: scales in two steps, through overflow and denormals. */
 LNT_NOINLINE vf v_exp_wide(vf x)
 {
@@ -53,15 +63,15 @@ LNT_NOINLINE vf v_exp_wide(vf x)
     n -= (vi)v_splat(0x1.8p23f);
     const vi half = n >> 1;
     const vf scale = v_exp2_int(half);
-    return v_fma(y, scale, scale) * v_exp2_int(n - half);
+    return v_exp_scaled(y, scale) * v_exp2_int(n - half);
 }
 
 /* Inside |x| < 87 one step does, without a look at the range. */
 LNT_INLINE vf v_exp_narrow(vf x)
 {
     vi n;
-    const vf y = v_exp_reduced(x, &n), scale = v_exp2_int(n);
-    return v_fma(y, scale, scale);
+    const vf y = v_exp_reduced(x, &n);
+    return v_exp_scaled(y, v_exp2_int(n));
 }
 
 LNT_INLINE vf v_exp(vf x)
@@ -328,18 +338,27 @@ LNT_INLINE vf v_pow_narrow(vf a, vf b)
     return v_narrow(x[0], x[1]);
 }
 
+LNT_INLINE vi v_pow_is_wide(vf a, vf b)
+{
+    const vf inf = v_splat(INFINITY);
+    return ~((a > v_splat(0)) & (a < inf) & (v_abs(b) < inf));
+}
+
+/* Some lane's base is not positive and finite, or its exponent not finite: those are libm's. The others must
+ * not feel it, so that a result never hangs on its neighbours. */
 LNT_NOINLINE vf v_pow_wide(vf a, vf b)
 {
-    vf y;
+    const vi wide = v_pow_is_wide(a, b);
+    vf y = v_pow_narrow(v_select(wide, v_splat(1), a), v_select(wide, v_splat(1), b));
     for (unsigned i = 0; i < LNT_VL; i++)
-        y[i] = powf(a[i], b[i]);
+        if (wide[i])
+            y[i] = powf(a[i], b[i]);
     return y;
 }
 
 LNT_INLINE vf v_pow(vf a, vf b)
 {
-    const vf inf = v_splat(INFINITY);
-    if (__builtin_expect(vi_any(~((a > v_splat(0)) & (a < inf) & (v_abs(b) < inf))), 0))
+    if (__builtin_expect(vi_any(v_pow_is_wide(a, b)), 0))
         return v_pow_wide(a, b);
     return v_pow_narrow(a, b);
 }

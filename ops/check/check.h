@@ -15,13 +15,16 @@ typedef struct lnt_check_report {
 } lnt_check_report;
 
 /* X(family): lnt_status lnt_check_FAMILY(level, seed, report). */
-#define LNT_CHECK_LIST(X) X(gemm) X(row)
+#define LNT_CHECK_LIST(X) X(gemm) X(row) X(program)
 
 /* Each adds to *r, which the caller zeroes, and returns E_INTERNAL if a kernel of the level is wrong,
  * E_MEMORY if there is too little to test with. A level the CPU lacks must not be asked for. */
 #define X(family) lnt_status lnt_check_##family(lnt_level level, uint64_t seed, lnt_check_report *r);
 LNT_CHECK_LIST(X)
 #undef X
+
+/* Every one-operand instruction of elementwise programs over all 2**32 floats: minutes. */
+lnt_status lnt_check_program_all(lnt_level level, lnt_check_report *r);
 
 /* Notes a failure; the first one's text is kept. */
 void lnt_check_fail(lnt_check_report *r, const char *format, ...) LNT_PRINTF(2, 3);

@@ -1,0 +1,662 @@
+/* check_program.c — elementwise programs: every instruction against libm in double, and whole programs, with
+ * every class of operand, against the same instructions applied to one element at a time.
+ *
+ * Numbers are drawn from moderate values, from all bit patterns and from the special ones. A result may be
+ * off by the units in the last place that ops/vmath.h states; masks and exact operations must be right. */
+#include "ops/check/check.h"
+
+#include "base/half.h"
+#include "base/memory.h"
+#include "ops/program_run.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+/* ---- the judge: name(a, b, c, p, q) in double ---- */
+
+#define JUDGE(name, result)                                                                                  \
+    static double judge_##name(double a, double b, double c, double p, double q)                             \
+    {                                                                                                        \
+        (void)a, (void)b, (void)c, (void)p, (void)q;                                                         \
+        return result;                                                                                       \
+    }
+
+static double lesser(double a, double b)
+{
+    return isnan(a) || isnan(b) ? NAN : a < b ? a : b;
+}
+
+static double greater(double a, double b)
+{
+    return isnan(a) || isnan(b) ? NAN : a > b ? a : b;
+}
+
+static double clamped(double a, double low, double high)
+{
+    return lesser(greater(a, low), high);
+}
+
+static double softplus(double a)
+{
+    return greater(a, 0) + log1p(exp(-fabs(a)));
+}
+
+static double gate(double a, double t)
+{
+    return a / (1 + exp(-t));
+}
+
+JUDGE(ADD, a + b)
+JUDGE(SUB, a - b)
+JUDGE(MUL, a *b)
+JUDGE(DIV, a / b)
+JUDGE(MIN, lesser(a, b))
+JUDGE(MAX, greater(a, b))
+JUDGE(POW, pow(a, b))
+JUDGE(MOD, fmod(a, b))
+JUDGE(PRELU, a < 0 ? a * b : a)
+JUDGE(ABS, fabs(a))
+JUDGE(NEG, -a)
+JUDGE(SQRT, sqrt(a))
+JUDGE(RECIPROCAL, 1 / a)
+JUDGE(FLOOR, floor(a))
+JUDGE(CEIL, ceil(a))
+JUDGE(ROUND, rint(a))
+JUDGE(SIGN, isnan(a) ? a : (double)((a > 0) - (a < 0)))
+JUDGE(EXP, exp(a))
+JUDGE(LOG, log(a))
+JUDGE(SIN, sin(a))
+JUDGE(COS, cos(a))
+JUDGE(TANH, tanh(a))
+JUDGE(SIGMOID, 1 / (1 + exp(-a)))
+JUDGE(ERF, erf(a))
+JUDGE(SOFTPLUS, softplus(a))
+JUDGE(RELU, greater(a, 0))
+JUDGE(CLIP, clamped(a, p, q))
+JUDGE(LEAKY_RELU, a < 0 ? p * a : a)
+JUDGE(ELU, a < 0 ? p * expm1(q * a) : a)
+JUDGE(HARD_SIGMOID, clamped(p *a + q, 0, 1))
+JUDGE(HARD_SWISH, a *clamped(a / 6 + 0.5, 0, 1))
+JUDGE(GELU, isinf(a) ? greater(a, 0) : a * 0.5 * erfc(-a * M_SQRT1_2))
+JUDGE(GELU_TANH, gate(a, 1.59576912160573071176 * (a + 0.044715 * a * a * a)))
+JUDGE(SILU, gate(a, p *a))
+JUDGE(MISH, a > 40 ? a : a * tanh(softplus(a)))
+JUDGE(EQUAL, a == b)
+JUDGE(LESS, a < b)
+JUDGE(LESS_EQUAL, a <= b)
+JUDGE(GREATER, a > b)
+JUDGE(GREATER_EQUAL, a >= b)
+JUDGE(AND, a != 0 && b != 0)
+JUDGE(OR, a != 0 || b != 0)
+JUDGE(XOR, (a != 0) != (b != 0))
+JUDGE(NOT, a == 0)
+JUDGE(WHERE, a != 0 ? b : c)
+JUDGE(IS_NAN, isnan(a))
+JUDGE(SQUARE, a *a)
+JUDGE(TO_FLOAT, a)
+JUDGE(TO_F16, (double)lnt_f16_to_float(lnt_float_to_f16((float)a)))
+JUDGE(TO_BF16, (double)lnt_bf16_to_float(lnt_float_to_bf16((float)a)))
+
+static double judge_CONST(double a, double b, double c, double p, double q)
+{
+    (void)a, (void)b, (void)c, (void)q;
+    return p;
+}
+
+/* Units in the last place allowed, and what is allowed beside: errors below tiny do not count. */
+typedef struct bound {
+    double ulps, tiny;
+} bound;
+
+/* Rounded once. A hair more than a half: the judge is rounded, too. */
+#define EXACT                                                                                                \
+    {                                                                                                        \
+        0.5001, 0                                                                                            \
+    }
+
+static bound bound_of(unsigned op, double a, double p, double q)
+{
+    switch (op) {
+    case LNT_I_EXP:
+    case LNT_I_LOG: return (bound){1, 0};
+    case LNT_I_SIN:
+    case LNT_I_COS: return (bound){2, 0};
+    case LNT_I_POW: return (bound){1, 0};
+    case LNT_I_TANH:
+    case LNT_I_SIGMOID:
+    case LNT_I_SOFTPLUS: return (bound){3, 0};
+    case LNT_I_ERF: return (bound){3.5, 0};
+    case LNT_I_ELU: return (bound){4 + fabs(p) + fabs(q), 1e-7 * fabs(p)};
+    /* Sums of products, rounded step by step: relative to the parts. */
+    case LNT_I_HARD_SIGMOID: return (bound){2, 1e-7 * (1 + fabs(q))};
+    case LNT_I_HARD_SWISH: return (bound){4, 2e-7};
+    /* e**-t for a large t feels t's own rounding. The left tails run out: erfc is good to 1e-8, and e**-t
+     * overflows where the result is 1e-36. */
+    case LNT_I_GELU: return (bound){4 + 2 * a * a, 3e-8};
+    case LNT_I_GELU_TANH: return (bound){4 + 6 * fabs(a) + 0.3 * fabs(a * a * a), 1e-30};
+    case LNT_I_SILU: return (bound){4 + fabs(p * a), 1e-30};
+    case LNT_I_MISH: return (bound){6, 1e-30};
+    default: return (bound)EXACT;
+    }
+}
+
+static const struct {
+    double (*judge)(double a, double b, double c, double p, double q);
+    const char *name, *sources;
+    char result;
+} instrs[] = {
+#define INSTR(number, name, sources, result, text) [number] = {judge_##name, #name, sources, result},
+#include "ops/program_list.h"
+#undef INSTR
+};
+enum { N_INSTRS = sizeof instrs / sizeof instrs[0] };
+
+/* |got - want| in units of want's last place as a float. */
+static double ulps_between(float got, double want)
+{
+    int exponent;
+    if (isnan(want) || isnan(got))
+        return isnan(want) && isnan(got) ? 0 : INFINITY;
+    if (isinf(got) && (isinf(want) || fabs(want) > 0x1.fffffep127))
+        return (got > 0) == (want > 0) ? 0 : INFINITY;
+    if (isinf(want))
+        return INFINITY;
+    frexp(want, &exponent);
+    if (want == 0 || exponent < -125)
+        exponent = -125;
+    return fabs((double)got - want) / ldexp(1, exponent - 24);
+}
+
+/* ---- data ---- */
+
+static unsigned below(uint64_t *random, unsigned n)
+{
+    return (unsigned)((lnt_check_random(random) >> 33) % n);
+}
+
+/* Any bits; NaNs are quiet ones, for libm answers others in its own way. */
+static float draw_bits(uint64_t *random)
+{
+    const float x = lnt_bits_float((uint32_t)(lnt_check_random(random) >> 32));
+    return isnan(x) ? NAN : x;
+}
+
+static float draw(uint64_t *random)
+{
+    static const float special[] = {0.0f,      -0.0f,  INFINITY, -INFINITY, NAN,     1.0f,
+                                    -1.0f,     0.5f,   1e-40f,   -1e-45f,   FLT_MAX, -FLT_MAX,
+                                    0x1p-126f, 88.73f, -87.34f,  -103.98f};
+    switch (below(random, 8)) {
+    case 0: return special[below(random, sizeof special / sizeof special[0])];
+    case 1: return draw_bits(random);
+    case 2: return lnt_check_float(random) * 100;
+    default: return lnt_check_float(random) * 8;
+    }
+}
+
+static float draw_of(uint64_t *random, char kind)
+{
+    return kind == 'm' ? lnt_bits_float(below(random, 2) ? UINT32_MAX : 0) : draw(random);
+}
+
+/* A register's lane as the judge sees it. */
+static double as_number(float lane, char kind)
+{
+    return kind == 'm' ? lnt_float_bits(lane) != 0 : (double)lane;
+}
+
+/* ---- one instruction ---- */
+
+enum { LANES = 64, ROUNDS = 200 };
+
+typedef struct trial {
+    lnt_check_report *report;
+    const char *level;
+    uint64_t seed, random;
+    const lnt_program_kernels *kernels;
+} trial;
+
+static void judge_lane(trial *t, unsigned op, float got, const float *src, const float *imm)
+{
+    const char *kinds = instrs[op].sources;
+    double s[3] = {0};
+    for (unsigned j = 0; kinds[j]; j++)
+        s[j] = as_number(src[j], kinds[j]);
+    const double want = instrs[op].judge(s[0], s[1], s[2], (double)imm[0], (double)imm[1]);
+    if (instrs[op].result == 'm') {
+        const uint32_t mask = want != 0 ? UINT32_MAX : 0;
+        if (lnt_float_bits(got) != mask)
+            lnt_check_fail(t->report, "%s at %s: mask of (%g, %g) is %#x, seed %llu", instrs[op].name,
+                           t->level, s[0], s[1], lnt_float_bits(got), (unsigned long long)t->seed);
+        return;
+    }
+    const bound limit = bound_of(op, s[0], (double)imm[0], (double)imm[1]);
+    const double ulps = ulps_between(got, want), off = ulps == 0 ? 0 : ulps / limit.ulps;
+    if (off <= 1) {
+        if (limit.ulps >= 1 && off > t->report->worst)
+            t->report->worst = off;
+        return;
+    }
+    if (!(fabs((double)got - want) <= limit.tiny))
+        lnt_check_fail(t->report, "%s at %s: (%a, %a, %a; %g, %g) gives %a, not %a: %.3g ulp, seed %llu",
+                       instrs[op].name, t->level, s[0], s[1], s[2], (double)imm[0], (double)imm[1],
+                       (double)got, want, ulps, (unsigned long long)t->seed);
+}
+
+/* Sources that advance or stand still, the result in a place of its own or in a source's. */
+static void check_instr(trial *t, unsigned op)
+{
+    _Alignas(64) float src[3][LANES], dst[LANES + 2];
+    float saved[3][LANES];
+    const float imm[2] = {lnt_check_float(&t->random) * 2, 1 + lnt_check_float(&t->random)};
+    const int64_t n = t->kernels->width * (1 + below(&t->random, (unsigned)(LANES / t->kernels->width)));
+    const char *kinds = instrs[op].sources;
+    lnt_instr_args a = {.dst = dst + 1, .imm = imm, .n = n};
+    for (unsigned j = 0; kinds[j]; j++) {
+        a.src[j] = src[j];
+        a.step[j] = below(&t->random, 4) != 0;
+        for (unsigned i = 0; i < LANES; i++)
+            saved[j][i] = src[j][i] = a.step[j] || i == 0 ? draw_of(&t->random, kinds[j]) : src[j][0];
+    }
+    dst[0] = dst[n + 1] = 12345.5f;
+    if (a.step[0] && below(&t->random, 2))
+        a.dst = src[0];
+    t->kernels->instr[op](&a);
+    for (int64_t i = 0; i < n; i++)
+        judge_lane(t, op, a.dst[i], (const float[3]){saved[0][i], saved[1][i], saved[2][i]}, imm);
+    if (dst[0] != 12345.5f || (a.dst != src[0] && dst[n + 1] != 12345.5f))
+        lnt_check_fail(t->report, "%s at %s writes outside its lanes", instrs[op].name, t->level);
+    t->report->cases += (uint64_t)n;
+}
+
+/* ---- between memory and registers ---- */
+
+static const uint8_t cell_bytes[LNT_CELL_COUNT] = {4, 2, 2, 1};
+
+static float cell_value(lnt_cell cell, const void *p)
+{
+    uint16_t half;
+    float real;
+    memcpy(&half, p, cell == LNT_CELL_F16 || cell == LNT_CELL_BF16 ? 2 : 0);
+    switch (cell) {
+    case LNT_CELL_F16: return lnt_f16_to_float(half);
+    case LNT_CELL_BF16: return lnt_bf16_to_float(half);
+    case LNT_CELL_BOOL: return lnt_bits_float(*(const uint8_t *)p ? UINT32_MAX : 0);
+    default: memcpy(&real, p, sizeof real); return real;
+    }
+}
+
+static void set_cell(lnt_cell cell, void *p, float lane)
+{
+    const uint16_t half = cell == LNT_CELL_F16 ? lnt_float_to_f16(lane) : lnt_float_to_bf16(lane);
+    const uint8_t truth = lnt_float_bits(lane) & 1;
+    switch (cell) {
+    case LNT_CELL_F16:
+    case LNT_CELL_BF16: memcpy(p, &half, sizeof half); break;
+    case LNT_CELL_BOOL: *(uint8_t *)p = truth; break;
+    default: memcpy(p, &lane, sizeof lane);
+    }
+}
+
+/* The same bits, or both NaN. */
+static bool same(float a, float b)
+{
+    return lnt_float_bits(a) == lnt_float_bits(b) || (isnan(a) && isnan(b));
+}
+
+/* Every half there is, and as many floats to round. */
+static void check_cells(trial *t, lnt_cell cell)
+{
+    enum { MANY = 65536, AT_ONCE = 60 };
+    for (unsigned first = 0; first < MANY; first += AT_ONCE) {
+        uint8_t memory[AT_ONCE * 4 + 4], expected[4];
+        float lanes[AT_ONCE + LNT_VECTOR_MAX];
+        const int64_t n = 1 + below(&t->random, AT_ONCE);
+        for (unsigned i = 0; i < AT_ONCE; i++) {
+            const uint16_t half = (uint16_t)(first + i);
+            if (cell == LNT_CELL_F16 || cell == LNT_CELL_BF16)
+                memcpy(memory + 2 * i, &half, sizeof half);
+            else
+                set_cell(cell, memory + i * cell_bytes[cell],
+                         draw_of(&t->random, cell == LNT_CELL_BOOL ? 'm' : 'f'));
+        }
+        t->kernels->load[cell](lanes, memory, 1, n);
+        for (int64_t i = 0; i < n; i++)
+            if (!same(lanes[i], cell_value(cell, memory + i * cell_bytes[cell])))
+                lnt_check_fail(t->report, "load of cell %d at %s: element %u", (int)cell, t->level,
+                               first + (unsigned)i);
+        for (unsigned i = 0; i < AT_ONCE; i++)
+            lanes[i] = draw_of(&t->random, cell == LNT_CELL_BOOL ? 'm' : 'f');
+        memset(memory, 0xa5, sizeof memory);
+        t->kernels->store[cell](lanes, memory, 1, n);
+        for (int64_t i = 0; i < n; i++) {
+            set_cell(cell, expected, lanes[i]);
+            if (!same(cell_value(cell, expected), cell_value(cell, memory + i * cell_bytes[cell])))
+                lnt_check_fail(t->report, "store of cell %d at %s: %a", (int)cell, t->level,
+                               (double)lanes[i]);
+        }
+        if (memory[n * cell_bytes[cell]] != 0xa5)
+            lnt_check_fail(t->report, "store of cell %d at %s writes too far", (int)cell, t->level);
+        t->report->cases += (uint64_t)n;
+    }
+}
+
+/* ---- programs over tensors ---- */
+
+enum {
+    MAX_IN = 5,
+    MAX_OUT = 3,
+    MAX_ELEMENTS = 3000,
+    SPARE_REGS = 4,
+    MAX_INSTRS = 12,
+    GUARD = 64,
+    MAP_ROUNDS = 1500
+};
+
+typedef struct tensor {
+    lnt_operand info;
+    uint8_t bytes[MAX_ELEMENTS * 4 + 2 * GUARD];
+} tensor;
+
+/* One program, its operands and results; too large for a stack. */
+typedef struct scene {
+    lnt_program program;
+    lnt_instr instr[MAX_INSTRS];
+    tensor in[MAX_IN], out[MAX_OUT];
+    float tile[MAX_ELEMENTS * 2];
+    float expected[MAX_OUT][MAX_ELEMENTS];
+    int64_t elements, rows, cols, ld;
+    bool in_place;
+} scene;
+
+static void make_program(trial *t, scene *s)
+{
+    lnt_program *p = &s->program;
+    char kind[LNT_PROGRAM_MAX_REGS] = {0};
+    *p = (lnt_program){.instr = s->instr, .epilogue = below(&t->random, 3) == 0};
+    p->n_in = (uint8_t)(1 + below(&t->random, MAX_IN));
+    p->n_out = (uint8_t)(p->epilogue ? 1 : 1 + below(&t->random, MAX_OUT));
+    const unsigned operands = p->n_in + (p->epilogue ? 1u : 0u);
+    p->n_regs = (uint8_t)(operands + SPARE_REGS);
+    for (unsigned i = 0; i < operands; i++)
+        kind[i] = (p->epilogue && i == 0) || below(&t->random, 4) ? 'f' : 'm';
+    const unsigned wanted = 1 + below(&t->random, MAX_INSTRS);
+    for (unsigned attempt = 0; attempt < 400 && p->n_instr < wanted; attempt++) {
+        lnt_instr in = {.op = (uint8_t)below(&t->random, N_INSTRS)};
+        const char *sources = instrs[in.op].sources;
+        bool fits = sources && in.op != LNT_I_MOD;
+        for (unsigned j = 0; fits && sources[j]; j++) {
+            in.src[j] = (uint8_t)below(&t->random, p->n_regs);
+            fits = kind[in.src[j]] == sources[j];
+        }
+        if (!fits)
+            continue;
+        in.imm[0] = -(float)below(&t->random, 3) * 0.5f;
+        in.imm[1] = 1;
+        in.dst = (uint8_t)below(&t->random, p->n_regs);
+        if (p->epilogue && in.dst == 0 && instrs[in.op].result == 'm')
+            continue; /* one register stays fit to be the result */
+        kind[in.dst] = instrs[in.op].result;
+        s->instr[p->n_instr++] = in;
+    }
+    for (unsigned i = 0; i < p->n_out; i++)
+        do
+            p->out[i] = (uint8_t)below(&t->random, p->n_regs);
+        while (!kind[p->out[i]] || (p->epilogue && kind[p->out[i]] != 'f'));
+}
+
+static void shape_of_results(trial *t, scene *s, lnt_operand *o)
+{
+    static const uint8_t extents[] = {1, 2, 3, 4, 7, 16, 17, 33};
+    o->rank = (uint8_t)below(&t->random, 6);
+    s->elements = 1;
+    for (unsigned d = 0; d < o->rank; d++) {
+        o->dims[d] = extents[below(&t->random, sizeof extents)];
+        if (below(&t->random, 8) == 0)
+            o->dims[d] = 1 + below(&t->random, 1500);
+        if (s->elements * o->dims[d] > MAX_ELEMENTS)
+            o->dims[d] = 1;
+        s->elements *= o->dims[d];
+    }
+    o->order = o->rank >= 3 && below(&t->random, 2) ? LNT_ORDER_CHANNELS_LAST : LNT_ORDER_PLAIN;
+    s->cols = o->rank == 0 ? 1 : o->dims[o->order == LNT_ORDER_CHANNELS_LAST ? 1 : o->rank - 1];
+    s->rows = s->elements / s->cols;
+}
+
+static void shape_of_operand(trial *t, const lnt_operand *result, lnt_operand *o)
+{
+    o->rank = (uint8_t)(below(&t->random, 3) ? result->rank : below(&t->random, result->rank + 1u));
+    const bool full = below(&t->random, 3) == 0;
+    for (unsigned d = 0; d < o->rank; d++)
+        o->dims[d] = full || below(&t->random, 2) ? result->dims[d + result->rank - o->rank] : 1;
+    o->order = o->rank >= 3 && below(&t->random, 2) ? LNT_ORDER_CHANNELS_LAST : LNT_ORDER_PLAIN;
+}
+
+static lnt_cell cell_of(unsigned dtype)
+{
+    return dtype == LNT_FLOAT16    ? LNT_CELL_F16
+           : dtype == LNT_BFLOAT16 ? LNT_CELL_BF16
+           : dtype == LNT_BOOL     ? LNT_CELL_BOOL
+                                   : LNT_CELL_F32;
+}
+
+/* First byte of a tensor: element-aligned, no more. */
+static char *data_of(tensor *x)
+{
+    return (char *)x->bytes + GUARD - 4;
+}
+
+static void fill_tensor(trial *t, tensor *x)
+{
+    const lnt_cell cell = cell_of(x->info.dtype);
+    memset(x->bytes, 0x5a, sizeof x->bytes);
+    for (int64_t i = 0; i < lnt_operand_count(&x->info); i++)
+        set_cell(cell, data_of(x) + i * cell_bytes[cell],
+                 draw_of(&t->random, cell == LNT_CELL_BOOL ? 'm' : 'f'));
+}
+
+/* Where the element at these indices of the result lies in a broadcast operand. */
+static int64_t offset_in(const lnt_operand *o, const lnt_operand *result, const int64_t *index)
+{
+    int64_t strides[LNT_MAX_RANK], offset = 0;
+    lnt_operand_strides(o, strides);
+    for (unsigned d = 0; d < o->rank; d++)
+        offset += o->dims[d] == 1 ? 0 : index[d + result->rank - o->rank] * strides[d];
+    return offset;
+}
+
+/* Element by element with the level's own instructions, so that the results must agree to the bit. */
+static void expect(const trial *t, scene *s)
+{
+    const lnt_program *p = &s->program;
+    const lnt_operand *result = &s->out[0].info;
+    const unsigned tile = p->epilogue ? 1 : 0;
+    float reg[LNT_PROGRAM_MAX_REGS][LNT_VECTOR_MAX];
+    for (int64_t e = 0; e < s->elements; e++) {
+        int64_t index[LNT_MAX_RANK], rest = e;
+        for (unsigned d = result->rank; d-- > 0;) {
+            index[d] = rest % result->dims[d];
+            rest /= result->dims[d];
+        }
+        const int64_t at = offset_in(result, result, index);
+        for (unsigned i = 0; i < p->n_in + tile; i++) {
+            float x = s->tile[at / s->cols * s->ld + at % s->cols];
+            if (i >= tile) {
+                tensor *in = &s->in[i - tile];
+                const lnt_cell cell = cell_of(in->info.dtype);
+                x = cell_value(cell, data_of(in) + offset_in(&in->info, result, index) * cell_bytes[cell]);
+            }
+            for (unsigned l = 0; l < LNT_VECTOR_MAX; l++)
+                reg[i][l] = x;
+        }
+        for (unsigned k = 0; k < p->n_instr; k++) {
+            const lnt_instr *in = &p->instr[k];
+            lnt_instr_args a = {.dst = reg[in->dst], .imm = in->imm, .n = t->kernels->width};
+            for (unsigned j = 0; j < 3; j++)
+                a.src[j] = reg[in->src[j] < p->n_regs ? in->src[j] : 0];
+            if (in->op != LNT_I_CONST)
+                t->kernels->instr[in->op](&a);
+            for (unsigned l = 0; in->op == LNT_I_CONST && l < LNT_VECTOR_MAX; l++)
+                reg[in->dst][l] = in->imm[0];
+        }
+        for (unsigned o = 0; o < p->n_out; o++) {
+            /* Results are written in their own type: read back, that is what is expected. */
+            uint8_t cell[4];
+            const lnt_cell kind = p->epilogue ? LNT_CELL_F32 : cell_of(s->out[o].info.dtype);
+            set_cell(kind, cell, reg[p->out[o]][0]);
+            s->expected[o][offset_in(&s->out[o].info, result, index)] = cell_value(kind, cell);
+        }
+    }
+}
+
+static void make_scene(trial *t, scene *s)
+{
+    static const uint8_t reals[] = {LNT_FLOAT, LNT_FLOAT, LNT_FLOAT16, LNT_BFLOAT16};
+    make_program(t, s);
+    shape_of_results(t, s, &s->out[0].info);
+    for (unsigned i = 0; i < s->program.n_out; i++) {
+        lnt_operand *o = &s->out[i].info;
+        *o = s->out[0].info;
+        o->dtype = (uint8_t)lnt_program_result_type(&s->program, i);
+        if (i > 0 && o->rank >= 3)
+            o->order = (uint8_t)below(&t->random, 2);
+        fill_tensor(t, &s->out[i]);
+    }
+    for (unsigned i = 0; i < s->program.n_in; i++) {
+        lnt_operand *o = &s->in[i].info;
+        *o = (lnt_operand){.dtype = lnt_program_operand_kind(&s->program, i) == 'm'
+                                        ? LNT_BOOL
+                                        : reals[below(&t->random, 4)]};
+        shape_of_operand(t, &s->out[0].info, o);
+        fill_tensor(t, &s->in[i]);
+    }
+    s->ld = s->cols + (int64_t)below(&t->random, 3);
+    if (s->rows * s->ld > MAX_ELEMENTS * 2)
+        s->ld = s->cols;
+    for (int64_t i = 0; i < s->rows * s->ld; i++)
+        s->tile[i] = draw(&t->random);
+    const lnt_operand *a = &s->in[0].info, *b = &s->out[0].info;
+    s->in_place = !s->program.epilogue && a->dtype == b->dtype && a->rank == b->rank &&
+                  a->order == b->order && lnt_operand_count(a) == s->elements && below(&t->random, 2);
+}
+
+/* In pieces of rows and columns, as threads would. */
+static void run_pieces(trial *t, scene *s, const lnt_map *m)
+{
+    char *base[LNT_VIEW_MAX];
+    const unsigned tile = s->program.epilogue ? 1 : 0;
+    const int64_t rows = 1 + below(&t->random, (unsigned)m->rows),
+                  cols = 1 + below(&t->random, (unsigned)m->cols);
+    for (unsigned i = 0; i < s->program.n_in; i++)
+        base[tile + i] = data_of(i == 0 && s->in_place ? &s->out[0] : &s->in[i]);
+    for (unsigned i = 0; i < s->program.n_out; i++)
+        base[m->n_in + i] = data_of(&s->out[i]);
+    for (int64_t r = 0; r < m->rows; r += rows)
+        for (int64_t c = 0; c < m->cols; c += cols) {
+            if (tile)
+                base[0] = base[m->n_in] = (char *)(s->tile + r * s->ld + c);
+            lnt_map_run(m, base, s->ld, r, m->rows - r < rows ? m->rows - r : rows, c,
+                        m->cols - c < cols ? m->cols - c : cols);
+        }
+}
+
+static void judge_scene(trial *t, scene *s)
+{
+    for (unsigned o = 0; o < s->program.n_out; o++) {
+        const lnt_cell cell = s->program.epilogue ? LNT_CELL_F32 : cell_of(s->out[o].info.dtype);
+        const char *first = data_of(&s->out[o]);
+        for (int64_t i = 0; i < s->elements; i++) {
+            const float got = s->program.epilogue ? s->tile[i / s->cols * s->ld + i % s->cols]
+                                                  : cell_value(cell, first + i * cell_bytes[cell]);
+            if (same(got, s->expected[o][i]))
+                continue;
+            lnt_check_fail(
+                t->report,
+                "a program of %u instructions at %s: result %u, element %lld of %lld is %a, not %a, "
+                "seed %llu",
+                s->program.n_instr, t->level, o, (long long)i, (long long)s->elements, (double)got,
+                (double)s->expected[o][i], (unsigned long long)t->seed);
+            return;
+        }
+        if (!s->program.epilogue && (first[-1] != 0x5a || first[s->elements * cell_bytes[cell]] != 0x5a))
+            lnt_check_fail(t->report, "a program at %s writes outside its result", t->level);
+    }
+    t->report->cases += (uint64_t)s->elements;
+}
+
+static lnt_status check_map(trial *t, scene *s, lnt_bump *memory, lnt_level level)
+{
+    lnt_error err = {.code = LNT_OK};
+    lnt_site site = {.err = &err, .memory = memory, .level = level, .kernels = lnt_kernels_of(level)};
+    const lnt_operand *in[MAX_IN], *out[MAX_OUT];
+    lnt_map m;
+    make_scene(t, s);
+    for (unsigned i = 0; i < MAX_IN; i++)
+        in[i] = &s->in[i].info;
+    for (unsigned i = 0; i < MAX_OUT; i++)
+        out[i] = &s->out[i].info;
+    const char *wrong = lnt_program_check(&s->program);
+    if (wrong) {
+        lnt_check_fail(t->report, "a sound program is refused: %s", wrong);
+        return LNT_OK;
+    }
+    LNT_TRY(lnt_map_make(&site, &s->program, in, out, &m));
+    if (s->in_place)
+        memcpy(s->out[0].bytes, s->in[0].bytes, sizeof s->in[0].bytes);
+    expect(t, s);
+    run_pieces(t, s, &m);
+    judge_scene(t, s);
+    lnt_bump_reset(memory);
+    return LNT_OK;
+}
+
+static lnt_status check_maps(trial *t, lnt_level level)
+{
+    lnt_bump memory;
+    scene *s = lnt_alloc_zero(&lnt_malloc_allocator, 1, sizeof *s, NULL);
+    lnt_status status = s ? LNT_OK : LNT_E_MEMORY;
+    lnt_bump_init(&memory, &lnt_malloc_allocator);
+    for (unsigned i = 0; i < MAP_ROUNDS && status == LNT_OK; i++)
+        status = check_map(t, s, &memory, level);
+    lnt_bump_free(&memory);
+    lnt_free(&lnt_malloc_allocator, s);
+    return status;
+}
+
+lnt_status lnt_check_program(lnt_level level, uint64_t seed, lnt_check_report *r)
+{
+    trial t = {.report = r,
+               .level = lnt_level_text(level),
+               .seed = seed,
+               .random = seed * 2 + 1,
+               .kernels = lnt_kernels_of(level)->program};
+    for (unsigned op = 0; op < N_INSTRS; op++)
+        for (unsigned i = 0; instrs[op].judge && op != LNT_I_CONST && i < ROUNDS; i++)
+            check_instr(&t, op);
+    for (unsigned cell = 0; cell < LNT_CELL_COUNT; cell++)
+        check_cells(&t, (lnt_cell)cell);
+    LNT_TRY(check_maps(&t, level));
+    return r->failures ? LNT_E_INTERNAL : LNT_OK;
+}
+
+lnt_status lnt_check_program_all(lnt_level level, lnt_check_report *r)
+{
+    trial t = {.report = r, .level = lnt_level_text(level), .kernels = lnt_kernels_of(level)->program};
+    static const float imm[2] = {1, 1};
+    float x[LANES], y[LANES];
+    for (unsigned op = 0; op < N_INSTRS; op++) {
+        if (!instrs[op].sources || strcmp(instrs[op].sources, "f") != 0)
+            continue;
+        for (uint64_t first = 0; first <= UINT32_MAX; first += LANES) {
+            for (unsigned i = 0; i < LANES; i++)
+                x[i] = lnt_bits_float((uint32_t)(first + i));
+            t.kernels->instr[op](
+                &(lnt_instr_args){.dst = y, .src = {x}, .step = {1}, .imm = imm, .n = LANES});
+            for (unsigned i = 0; i < LANES; i++)
+                judge_lane(&t, op, y[i], &x[i], imm);
+        }
+        r->cases += (uint64_t)1 << 32;
+    }
+    return r->failures ? LNT_E_INTERNAL : LNT_OK;
+}
