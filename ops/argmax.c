@@ -5,6 +5,8 @@
 #include "ops/element.h"
 #include "ops/row.h"
 
+#include <string.h>
+
 enum { BLOCK = 256 }; /* columns searched at a time */
 
 typedef struct argmax {
@@ -64,6 +66,18 @@ static void search_columns(const argmax *p, const void *x, int64_t first, int64_
     }
 }
 
+/* The same for float, with vectors. */
+static void search_float(const argmax *p, const float *x, int64_t columns, int64_t *at)
+{
+    float best[BLOCK];
+    int32_t index[BLOCK] = {0};
+    memcpy(best, x, (size_t)columns * sizeof *best);
+    for (int64_t i = 1; i < p->n; i++)
+        p->row->pick_max(best, index, x + i * p->inner, (int32_t)i, p->least, p->last, columns);
+    for (int64_t c = 0; c < columns; c++)
+        at[c] = index[c];
+}
+
 static lnt_status find_extremes(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
 {
     const argmax_job *j = arg;
@@ -76,6 +90,8 @@ static lnt_status find_extremes(lnt_kernel *k, void *arg, int64_t begin, int64_t
         int64_t *at = j->y + o * p->inner + column;
         if (p->inner == 1 && p->dtype == LNT_FLOAT)
             *at = (p->least ? p->row->argmin : p->row->argmax)((const float *)j->x + o * p->n, p->n, p->last);
+        else if (p->dtype == LNT_FLOAT && p->n <= INT32_MAX)
+            search_float(p, (const float *)j->x + o * p->n * p->inner + column, columns, at);
         else
             search_columns(p, j->x, o * p->n * p->inner + column, columns, at);
     }

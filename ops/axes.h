@@ -27,6 +27,8 @@ static inline int64_t lnt_axes_items(const lnt_axes *a)
 static inline int64_t lnt_axes_offset(const lnt_axes *a, int64_t item)
 {
     int64_t at = 0;
+    if (a->n == 1)
+        return item * a->stride[0];
     for (unsigned i = a->n; i-- > 0; item /= a->extent[i])
         at += item % a->extent[i] * a->stride[i];
     return at;

@@ -7,6 +7,7 @@
 #include "ops/window.h"
 
 #include <math.h>
+#include <string.h>
 
 enum { MAX, AVERAGE, LP };
 
@@ -17,7 +18,9 @@ typedef struct pool {
     lnt_window w;
     int64_t batch, channels, positions;
     bool channels_last, count_pad, column_major;
-    size_t thread_bytes; /* scratch: one row of the input */
+    int64_t padded;      /* length of a row with its padding, as far as windows reach */
+    void *share;         /* of each output of a row in the average, [out], in the type computed in */
+    size_t thread_bytes; /* scratch: one padded row */
 } pool;
 
 typedef struct pool_job {
@@ -121,7 +124,17 @@ lnt_status lnt_bind_pool(lnt_site *site)
     LNT_TRY(lnt_window_of(site, &p->w));
     p->count_pad = lnt_attr_i(site->node, "count_include_pad", 0) != 0;
     p->column_major = lnt_attr_i(site->node, "storage_order", 0) != 0;
-    p->thread_bytes = lnt_round_up((size_t)p->w.in[2] * sizeof(double), LNT_ALIGN);
+    const lnt_window *w = &p->w;
+    const int64_t reach = (w->out[2] - 1) * w->stride[2] + (w->kernel[2] - 1) * w->dilation[2] + 1;
+    p->padded = (reach > w->before[2] + w->in[2] ? reach : w->before[2] + w->in[2]) + 1;
+    p->thread_bytes = lnt_round_up((size_t)p->padded * sizeof(double), LNT_ALIGN);
+    p->share = lnt_bump_alloc(site->memory, (size_t)w->out[2] * sizeof(double), site->err);
+    if (!p->share)
+        return LNT_E_MEMORY;
+    if (lnt_site_real_type(site) == LNT_DOUBLE)
+        fill_share_double(p, p->share);
+    else
+        fill_share_float(p, p->share);
     lnt_bind_scratch(site, p->thread_bytes * site->threads);
     site->step->run = run_pool;
     return lnt_bind_widened(site, 1, 1);

@@ -51,26 +51,26 @@ static inline int64_t NAME(span)(const pool *p, unsigned a, int64_t o, int64_t *
     return p->count_pad ? lnt_window_padded_taps(&p->w, a, o) : *end - *first;
 }
 
-/* Joins the accumulated row acc [in] into a row of outputs [out], tap by tap. */
-static void NAME(join_row)(const pool *p, const R *acc, R *y)
+/* The rows that the window at (oz, oy) covers, joined into one with the padding on both sides. */
+static void NAME(join_rows)(const pool *p, const R *x, int64_t oz, int64_t oy, R *acc)
 {
     const lnt_window *w = &p->w;
-    const int64_t stride = w->stride[2];
-    NAME(start)(p, y, w->out[2]);
-    for (int64_t t = 0; t < w->kernel[2]; t++) {
-        const int64_t shift = t * w->dilation[2] - w->before[2]; /* of the input against stride * output */
-        const int64_t low = shift < 0 ? (-shift + stride - 1) / stride : 0, room = w->in[2] - shift;
-        const int64_t high = room <= 0 ? 0 : (room + stride - 1) / stride,
-                      end = high < w->out[2] ? high : w->out[2];
-        if (stride == 1 && low < end) {
-            (p->kind == MAX ? ROW(p)->max_to : ROW(p)->add)(y + low, acc + low + shift, end - low);
-            continue;
+    R *inside = acc + w->before[2];
+    int64_t z0, z1, y0, y1;
+    bool first = p->kind != LP;
+    lnt_window_taps(w, 0, oz, &z0, &z1);
+    lnt_window_taps(w, 1, oy, &y0, &y1);
+    if (!first || z0 == z1 || y0 == y1)
+        NAME(start)(p, inside, w->in[2]);
+    for (int64_t tz = z0; tz < z1; tz++)
+        for (int64_t ty = y0; ty < y1; ty++, first = false) {
+            const int64_t iz = lnt_window_at(w, 0, oz, tz), iy = lnt_window_at(w, 1, oy, ty);
+            const R *row = x + (iz * w->in[1] + iy) * w->in[2];
+            if (first)
+                memcpy(inside, row, (size_t)w->in[2] * sizeof *row);
+            else
+                NAME(take)(p, inside, row, w->in[2]);
         }
-        for (int64_t o = low; o < end; o++) {
-            const R v = acc[o * stride + shift];
-            y[o] = p->kind != MAX ? y[o] + v : v > y[o] || v != v ? v : y[o];
-        }
-    }
 }
 
 /* Rows of outputs of plain images. */
@@ -81,28 +81,34 @@ static lnt_status NAME(plain_rows)(lnt_kernel *k, void *arg, int64_t begin, int6
     const lnt_window *w = &p->w;
     R *acc = (R *)((char *)j->scratch + thread * p->thread_bytes);
     (void)k;
+    NAME(start)(p, acc, p->padded);
     for (int64_t item = begin; item < end; item++) {
         const int64_t oy = item % w->out[1], oz = item / w->out[1] % w->out[0],
                       image = item / (w->out[1] * w->out[0]);
         const R *x = (const R *)j->x + image * w->in[0] * w->in[1] * w->in[2];
         R *y = (R *)j->y + item * w->out[2];
-        int64_t z0, z1, y0, y1, x0, x1;
-        const int64_t count = NAME(span)(p, 0, oz, &z0, &z1) * NAME(span)(p, 1, oy, &y0, &y1);
-        NAME(start)(p, acc, w->in[2]);
-        for (int64_t tz = z0; tz < z1; tz++)
-            for (int64_t ty = y0; ty < y1; ty++) {
-                const int64_t iz = oz * w->stride[0] - w->before[0] + tz * w->dilation[0];
-                const int64_t iy = oy * w->stride[1] - w->before[1] + ty * w->dilation[1];
-                NAME(take)(p, acc, x + (iz * w->in[1] + iy) * w->in[2], w->in[2]);
-            }
-        NAME(join_row)(p, acc, y);
-        if (p->kind == LP)
-            NAME(finish)(p, y, w->out[2], count);
-        else if (p->kind == AVERAGE)
-            for (int64_t ox = 0; ox < w->out[2]; ox++)
-                NAME(finish)(p, y + ox, 1, count * NAME(span)(p, 2, ox, &x0, &x1));
+        int64_t first, last;
+        NAME(join_rows)(p, x, oz, oy, acc);
+        (p->kind == MAX ? ROW(p)->max_window : ROW(p)->sum_window)(acc, y, w->out[2], w->stride[2],
+                                                                   w->kernel[2], w->dilation[2]);
+        if (p->kind == MAX)
+            continue;
+        NAME(finish)
+        (p, y, w->out[2], NAME(span)(p, 0, oz, &first, &last) * NAME(span)(p, 1, oy, &first, &last));
+        if (p->kind == AVERAGE)
+            ROW(p)->multiply(y, p->share, w->out[2]);
     }
     return LNT_OK;
+}
+
+/* For the average: 1 / (elements that count along the last axis), for each output of a row. */
+static void NAME(fill_share)(const pool *p, R *share)
+{
+    for (int64_t o = 0; o < p->w.out[2]; o++) {
+        int64_t first, last;
+        const int64_t count = NAME(span)(p, 2, o, &first, &last);
+        share[o] = count ? 1 / (R)count : 0;
+    }
 }
 
 /* Rows of outputs of channels-last images. */
@@ -126,9 +132,8 @@ static lnt_status NAME(deep_rows)(lnt_kernel *k, void *arg, int64_t begin, int64
         for (int64_t tz = z0; tz < z1; tz++)
             for (int64_t ty = y0; ty < y1; ty++)
                 for (int64_t tx = x0; tx < x1; tx++) {
-                    const int64_t iz = oz * w->stride[0] - w->before[0] + tz * w->dilation[0];
-                    const int64_t iy = oy * w->stride[1] - w->before[1] + ty * w->dilation[1];
-                    const int64_t ix = ox * w->stride[2] - w->before[2] + tx * w->dilation[2];
+                    const int64_t iz = lnt_window_at(w, 0, oz, tz), iy = lnt_window_at(w, 1, oy, ty);
+                    const int64_t ix = lnt_window_at(w, 2, ox, tx);
                     NAME(take)(p, y, x + ((iz * w->in[1] + iy) * w->in[2] + ix) * C, C);
                 }
         NAME(finish)(p, y, C, count);
@@ -199,9 +204,8 @@ static lnt_status NAME(indexed_planes)(lnt_kernel *k, void *arg, int64_t begin, 
         for (int64_t tz = z0; tz < z1; tz++)
             for (int64_t ty = y0; ty < y1; ty++)
                 for (int64_t tx = x0; tx < x1; tx++) {
-                    const int64_t iz = oz * w->stride[0] - w->before[0] + tz * w->dilation[0];
-                    const int64_t iy = oy * w->stride[1] - w->before[1] + ty * w->dilation[1];
-                    const int64_t ix = ox * w->stride[2] - w->before[2] + tx * w->dilation[2];
+                    const int64_t iz = lnt_window_at(w, 0, oz, tz), iy = lnt_window_at(w, 1, oy, ty);
+                    const int64_t ix = lnt_window_at(w, 2, ox, tx);
                     const int64_t at = (iz * w->in[1] + iy) * w->in[2] + ix;
                     if (best < 0 || x[at * step] > x[best * step] ||
                         (x[at * step] != x[at * step] && x[best * step] == x[best * step]))

@@ -71,8 +71,7 @@ static void sum_row(const qconv_job *j, const uint8_t *x, int64_t f, int64_t oz,
         const uint8_t *weights = j->w + (f * depth + c) * p->taps;
         for (int64_t tz = z0; tz < z1; tz++)
             for (int64_t ty = y0; ty < y1; ty++) {
-                const int64_t iz = oz * w->stride[0] - w->before[0] + tz * w->dilation[0];
-                const int64_t iy = oy * w->stride[1] - w->before[1] + ty * w->dilation[1];
+                const int64_t iz = lnt_window_at(w, 0, oz, tz), iy = lnt_window_at(w, 1, oy, ty);
                 const uint8_t *row = x + (((first + c) * w->in[0] + iz) * w->in[1] + iy) * w->in[2];
                 const uint8_t *tap = weights + (tz * w->kernel[1] + ty) * w->kernel[2];
                 for (int64_t t = 0; t < w->kernel[2]; t++) {
@@ -85,7 +84,7 @@ static void sum_row(const qconv_job *j, const uint8_t *x, int64_t f, int64_t oz,
 }
 
 /* A row of sums of filter f to a row of outputs from element `at` on. */
-static void store_row(const qconv_job *j, const int32_t *acc, int64_t f, int64_t at)
+static void store_row(const qconv_job *j, int32_t *acc, int64_t f, int64_t at)
 {
     const qconv *p = j->p;
     const lnt_step *s = j->s;
@@ -100,9 +99,9 @@ static void store_row(const qconv_job *j, const int32_t *acc, int64_t f, int64_t
     const float scale = lnt_qstep_float(j->k, s, 1) * w_scale / lnt_qstep_float(j->k, s, 6);
     const int32_t bias = lnt_qint(s->n_in > 8 ? s->in[8] : NULL, lnt_in(j->k, s, 8), f, 0);
     const int32_t zero = lnt_qstep_int(j->k, s, 7);
-    const lnt_qrange range = lnt_qrange_of(type);
-    for (int64_t i = 0; i < n; i++)
-        ((uint8_t *)y)[i] = (uint8_t)lnt_requantise((float)(acc[i] + bias) * scale, zero, range);
+    for (int64_t i = 0; i < n && bias; i++)
+        acc[i] += bias;
+    p->row->requantise(acc, y, n, scale, zero, type == LNT_INT8);
 }
 
 static lnt_status convolve_rows(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)

@@ -71,7 +71,10 @@ lnt_status lnt_bind_qunary(lnt_site *site)
 enum { A, A_SCALE, A_ZERO, B, B_SCALE, B_ZERO, C_SCALE, C_ZERO };
 
 /* Rows of the output, and where their operands' rows start; step: 0 where an operand's row is one element. */
+enum { BLOCK = 256 }; /* elements combined at a time */
+
 typedef struct binary {
+    const lnt_row_kernels *row;
     bool multiply;
     int64_t n;
     lnt_axes a, b;
@@ -82,7 +85,7 @@ typedef struct binary_job {
     const binary *p;
     const uint8_t *a, *b;
     uint8_t *c;
-    lnt_qrange range;
+    bool is_signed;
     int32_t zero;
     float scale, a_real[256], b_real[256];
 } binary_job;
@@ -95,9 +98,15 @@ static lnt_status combine_rows(lnt_kernel *k, void *arg, int64_t begin, int64_t 
     for (int64_t row = begin; row < end; row++) {
         const uint8_t *a = j->a + lnt_axes_offset(&p->a, row), *b = j->b + lnt_axes_offset(&p->b, row);
         uint8_t *c = j->c + row * p->n;
-        for (int64_t i = 0; i < p->n; i++) {
-            const float x = j->a_real[a[i * p->a_step]], y = j->b_real[b[i * p->b_step]];
-            c[i] = (uint8_t)lnt_requantise((p->multiply ? x * y : x + y) / j->scale, j->zero, j->range);
+        float real[BLOCK];
+        for (int64_t first = 0; first < p->n; first += BLOCK) {
+            const int64_t n = p->n - first < BLOCK ? p->n - first : BLOCK;
+            for (int64_t i = 0; i < n; i++) {
+                const float x = j->a_real[a[(first + i) * p->a_step]],
+                            y = j->b_real[b[(first + i) * p->b_step]];
+                real[i] = p->multiply ? x * y : x + y;
+            }
+            p->row->quantise(real, c + first, n, j->scale, j->zero, j->is_signed);
         }
     }
     return LNT_OK;
@@ -110,7 +119,7 @@ static lnt_status run_binary(lnt_kernel *k, const lnt_step *s)
                       .a = lnt_in(k, s, A),
                       .b = lnt_in(k, s, B),
                       .c = lnt_out(k, s, 0),
-                      .range = lnt_qrange_of(s->out[0]->dtype),
+                      .is_signed = s->out[0]->dtype == LNT_INT8,
                       .zero = lnt_qstep_int(k, s, C_ZERO),
                       .scale = lnt_qstep_float(k, s, C_SCALE)};
     for (unsigned b = 0; b < 256; b++) {
@@ -154,6 +163,7 @@ lnt_status lnt_bind_qbinary(lnt_site *site)
         return LNT_E_MEMORY;
     if (!lnt_is_byte(a->dtype) || !lnt_is_byte(b->dtype))
         return lnt_bind_unsupported_type(site, lnt_is_byte(a->dtype) ? b->dtype : a->dtype);
+    p->row = site->kernels->row;
     p->multiply = site->node->op->id == LNT_ID_QLinearMul;
     if (lnt_operand_count(a) == lnt_operand_count(y) && lnt_operand_count(b) == lnt_operand_count(y)) {
         const int64_t count = lnt_operand_count(y),

@@ -11,12 +11,14 @@
 enum { X, X_SCALE, X_ZERO, Y_SCALE, Y_ZERO }; /* inputs */
 
 typedef struct real {
+    const lnt_row_kernels *row;
     lnt_step inner;    /* of the float operator */
     lnt_operand x, y;  /* its operands */
     size_t x_at, y_at; /* where they lie in the scratch memory, behind that of the float operator */
 } real;
 
 typedef struct real_job {
+    const lnt_row_kernels *row;
     lnt_dtype x_type, y_type;
     const void *x;
     float *x_real, *y_real;
@@ -28,20 +30,18 @@ typedef struct real_job {
 static lnt_status dequantise(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
 {
     const real_job *j = arg;
-    const uint8_t *x = j->x;
     (void)k, (void)thread;
-    for (int64_t i = begin; i < end; i++)
-        j->x_real[i] = (float)((j->x_type == LNT_INT8 ? (int8_t)x[i] : x[i]) - j->x_zero) * j->x_scale;
+    j->row->dequantise((const uint8_t *)j->x + begin, j->x_real + begin, end - begin, j->x_scale, j->x_zero,
+                       j->x_type == LNT_INT8);
     return LNT_OK;
 }
 
 static lnt_status quantise(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
 {
     const real_job *j = arg;
-    const lnt_qrange range = lnt_qrange_of(j->y_type);
     (void)k, (void)thread;
-    for (int64_t i = begin; i < end; i++)
-        ((uint8_t *)j->y)[i] = (uint8_t)lnt_requantise(j->y_real[i] / j->y_scale, j->y_zero, range);
+    j->row->quantise(j->y_real + begin, (uint8_t *)j->y + begin, end - begin, j->y_scale, j->y_zero,
+                     j->y_type == LNT_INT8);
     return LNT_OK;
 }
 
@@ -57,7 +57,8 @@ static lnt_status run_real(lnt_kernel *k, const lnt_step *s)
     inner.in = &in;
     inner.out = &out;
     inner.scratch_slot = s->scratch_slot;
-    real_job job = {s->in[X]->dtype,
+    real_job job = {p->row,
+                    s->in[X]->dtype,
                     s->out[0]->dtype,
                     lnt_in(k, s, X),
                     (float *)(scratch + p->x_at),
@@ -164,6 +165,7 @@ lnt_status lnt_bind_qreal(lnt_site *site)
         return LNT_E_MEMORY;
     if (!lnt_is_byte(site->in[X]->dtype))
         return lnt_bind_unsupported_type(site, site->in[X]->dtype);
+    p->row = site->kernels->row;
     LNT_TRY(make_inner(site, &inner));
     inner.y.order = inner.x.order;
     inner.site.step = &p->inner;

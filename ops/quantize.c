@@ -11,6 +11,7 @@ enum { BLOCK = 256 }; /* elements converted at a time */
 /* A tensor is seen as rows that lie behind each other. A row's elements share one scale, or each has its own.
  */
 typedef struct linear {
+    const lnt_row_kernels *row;
     lnt_dtype in_type, out_type, scale_type;
     int64_t rows, n; /* rows of n elements */
     int64_t width;   /* scales a row takes: 1 or n */
@@ -66,6 +67,11 @@ static void quantise_run(const linear_job *j, int64_t at, int64_t n, int64_t fro
     const linear *p = j->p;
     float x[BLOCK];
     int32_t y[BLOCK];
+    if (p->in_type == LNT_FLOAT && lnt_is_byte(p->out_type) && p->width == 1) {
+        p->row->quantise((const float *)j->x + at, (uint8_t *)j->y + at, n, j->scale[from], j->zero[from],
+                         p->out_type == LNT_INT8);
+        return;
+    }
     lnt_elements_to_float(p->in_type, lnt_element_at(j->x, p->in_type, at), x, n);
     quantise_row(p, x, y, n, j->scale + from, j->zero + from);
     store_ints(p->out_type, y, lnt_element_at(j->y, p->out_type, at), n);
@@ -77,6 +83,11 @@ static void dequantise_run(const linear_job *j, int64_t at, int64_t n, int64_t f
     const int64_t step = p->width > 1;
     int64_t x[BLOCK];
     float y[BLOCK];
+    if (p->out_type == LNT_FLOAT && lnt_is_byte(p->in_type) && p->width == 1) {
+        p->row->dequantise((const uint8_t *)j->x + at, (float *)j->y + at, n, j->scale[from], j->zero[from],
+                           p->in_type == LNT_INT8);
+        return;
+    }
     lnt_elements_to_int64(p->in_type, lnt_element_at(j->x, p->in_type, at), x, n);
     for (int64_t i = 0; i < n; i++)
         y[i] = (float)(x[i] - j->zero[from + i * step]) * j->scale[from + i * step];
@@ -183,6 +194,7 @@ static lnt_status bind_linear(lnt_site *site, lnt_run_fn run)
     linear *p = lnt_bind_params(site, sizeof *p);
     if (!p)
         return LNT_E_MEMORY;
+    p->row = site->kernels->row;
     p->in_type = site->in[0]->dtype;
     p->out_type = site->out[0]->dtype;
     p->scale_type = site->in[1]->dtype;
@@ -222,6 +234,7 @@ typedef struct dynamic {
 } dynamic;
 
 typedef struct dynamic_job {
+    const lnt_row_kernels *row;
     const float *x;
     uint8_t *y;
     float scale;
@@ -232,8 +245,7 @@ static lnt_status quantise_slice(lnt_kernel *k, void *arg, int64_t begin, int64_
 {
     const dynamic_job *j = arg;
     (void)k, (void)thread;
-    for (int64_t i = begin; i < end; i++)
-        j->y[i] = (uint8_t)lnt_requantise(j->x[i] / j->scale, j->zero, lnt_qrange_of(LNT_UINT8));
+    j->row->quantise(j->x + begin, j->y + begin, end - begin, j->scale, j->zero, false);
     return LNT_OK;
 }
 
@@ -241,7 +253,7 @@ static lnt_status run_dynamic(lnt_kernel *k, const lnt_step *s)
 {
     const dynamic *p = s->params;
     const int64_t n = lnt_operand_count(s->in[0]);
-    dynamic_job job = {.x = lnt_in(k, s, 0), .y = lnt_out(k, s, 0)};
+    dynamic_job job = {.row = p->row, .x = lnt_in(k, s, 0), .y = lnt_out(k, s, 0)};
     lnt_dynamic_scale(p->row, job.x, n, &job.scale, &job.zero);
     LNT_TRY(lnt_parallel(k, n, 8192, quantise_slice, &job));
     if (lnt_out(k, s, 1))

@@ -98,19 +98,32 @@ static R NAME(reduce_rows)(const reduce *p, const void *x, int64_t base, unsigne
     return acc;
 }
 
+/* One output: LogSumExp takes its rows twice, and is its largest element where that is not finite. */
+static R NAME(reduce_one)(const reduce *p, const void *x, int64_t base)
+{
+    if (p->kind != SUM_EXP)
+        return NAME(finish)(p, NAME(reduce_rows)(p, x, base, p->kind, 0));
+    const R largest = NAME(reduce_rows)(p, x, base, MAX, 0), minus = NAME(shift)(largest);
+    if (largest != minus)
+        return largest;
+    return NAME(finish)(p, NAME(reduce_rows)(p, x, base, SUM_EXP, minus)) + minus;
+}
+
 static lnt_status NAME(task_along)(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
 {
     const reduce_job *j = arg;
     const reduce *p = j->p;
     (void)k, (void)thread;
+    /* The usual case: one row of the native type for each output. */
+    if (p->dtype == NATIVE && p->out_dtype == NATIVE && p->count == p->inner && p->kind != SUM_EXP) {
+        for (int64_t o = begin; o < end; o++) {
+            const R *row = (const R *)j->x + lnt_axes_offset(&p->kept, o);
+            ((R *)j->y)[o] = NAME(finish)(p, NAME(along)(p, p->kind, row, p->inner, 0));
+        }
+        return LNT_OK;
+    }
     for (int64_t o = begin; o < end; o++) {
-        const int64_t base = lnt_axes_offset(&p->kept, o);
-        R minus = 0, acc;
-        if (p->kind == SUM_EXP)
-            minus = NAME(shift)(NAME(reduce_rows)(p, j->x, base, MAX, 0));
-        acc = NAME(finish)(p, NAME(reduce_rows)(p, j->x, base, p->kind, minus));
-        if (p->kind == SUM_EXP)
-            acc += minus;
+        const R acc = NAME(reduce_one)(p, j->x, lnt_axes_offset(&p->kept, o));
         STORE(p->out_dtype, &acc, lnt_element_at(j->y, p->out_dtype, o), 1);
     }
     return LNT_OK;
@@ -147,15 +160,18 @@ static lnt_status NAME(task_across)(lnt_kernel *k, void *arg, int64_t begin, int
         const int64_t o = item / blocks, column = item % blocks * BLOCK;
         const int64_t n = p->inner - column < BLOCK ? p->inner - column : BLOCK;
         const int64_t base = lnt_axes_offset(&p->kept, o) + column;
-        R acc[BLOCK], minus[BLOCK];
+        R acc[BLOCK], largest[BLOCK], minus[BLOCK];
         if (p->kind == SUM_EXP) {
-            NAME(reduce_columns)(p, j->x, base, n, MAX, minus, NULL);
+            NAME(reduce_columns)(p, j->x, base, n, MAX, largest, NULL);
             for (int64_t i = 0; i < n * p->fold; i++)
-                minus[i] = NAME(shift)(minus[i % n]);
+                minus[i] = NAME(shift)(largest[i % n]);
         }
         NAME(reduce_columns)(p, j->x, base, n, p->kind, acc, minus);
-        for (int64_t i = 0; i < n; i++)
-            acc[i] = NAME(finish)(p, acc[i]) + (p->kind == SUM_EXP ? minus[i] : 0);
+        for (int64_t i = 0; i < n; i++) {
+            acc[i] = NAME(finish)(p, acc[i]);
+            if (p->kind == SUM_EXP)
+                acc[i] = largest[i] == minus[i] ? acc[i] + minus[i] : largest[i];
+        }
         STORE(p->out_dtype, acc, lnt_element_at(j->y, p->out_dtype, o * p->inner + column), n);
     }
     return LNT_OK;

@@ -28,6 +28,8 @@ typedef struct resize {
     axis_map along; /* the innermost axis that changes */
     int64_t unit;   /* elements behind it, which do not change */
     int64_t rows;   /* of outputs */
+    bool crops;     /* indices may be -1 */
+    bool doubles;   /* nearest: each element of a row is taken twice */
     double extrapolation;
     uint8_t extrapolated[8]; /* as an element, for nearest */
     size_t size;             /* bytes of an element */
@@ -58,6 +60,15 @@ static void pick_row(const resize *p, const char *x, char *y)
 {
     const axis_map *a = &p->along;
     const size_t bytes = p->size * (size_t)p->unit;
+    if (p->doubles && p->size == sizeof(uint32_t)) {
+        for (int64_t i = 0; i < a->in; i++, y += 2 * sizeof(uint32_t)) {
+            uint32_t twice[2];
+            memcpy(&twice[0], x + (size_t)i * sizeof(uint32_t), sizeof(uint32_t));
+            twice[1] = twice[0];
+            memcpy(y, twice, sizeof twice);
+        }
+        return;
+    }
     switch (p->unit == 1 ? p->size : 0) {
     case 1: PICK(uint8_t) return;
     case 2: PICK(uint16_t) return;
@@ -429,6 +440,7 @@ lnt_status lnt_bind_resize(lnt_site *site)
     LNT_TRY(read_request(site, &r));
     LNT_TRY(read_method(site, &r, &m));
     p->row = site->kernels->row;
+    p->crops = crops(site) && !r.upsample;
     p->extrapolation = (double)lnt_attr_f(site->node, "extrapolation_value", 0);
     p->size = lnt_dtype_size(x->dtype);
     if (p->size == 0)
@@ -436,6 +448,9 @@ lnt_status lnt_bind_resize(lnt_site *site)
     lnt_elements_from_double(x->dtype, &p->extrapolation, p->extrapolated, 1);
     LNT_TRY(bind_axes(site, &m, &r, p));
     if (m.kind == NEAREST) {
+        p->doubles = p->along.out == 2 * p->along.in && p->unit == 1;
+        for (int64_t o = 0; o < p->along.out; o++)
+            p->doubles &= p->along.index[o] == o / 2;
         site->step->run = run_nearest;
         return LNT_OK;
     }

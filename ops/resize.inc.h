@@ -45,6 +45,11 @@ static void NAME(interpolate_row)(const resize *p, const R *row, R *y)
 {
     const axis_map *a = &p->along;
     const R *weight = a->weight;
+    if (a->taps == 2 && p->unit == 1 && !p->crops) { /* linear */
+        for (int64_t o = 0; o < a->out; o++)
+            y[o] = weight[2 * o] * row[a->index[2 * o]] + weight[2 * o + 1] * row[a->index[2 * o + 1]];
+        return;
+    }
     for (int64_t o = 0; o < a->out; o++, y += p->unit) {
         const int32_t *index = a->index + o * a->taps;
         if (index[0] < 0) {

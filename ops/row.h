@@ -20,7 +20,7 @@
     R (*product)(const R *x, int64_t n);                                                                     \
     R (*max)(const R *x, int64_t n);                                                                         \
     R (*min)(const R *x, int64_t n);                                                                         \
-    R (*sum_exp)(const R *x, int64_t n, R minus); /* of e ** (x - minus) */                                  \
+    R (*sum_exp)(const R *x, int64_t n, R minus); /* of e ** (x - minus), x <= minus */                      \
     R (*dot)(const R *a, const R *b, int64_t n);                                                             \
     /* index of the first or last extreme element; NaN is more extreme than any number; n > 0 */             \
     int64_t (*argmax)(const R *x, int64_t n, bool last);                                                     \
@@ -42,14 +42,25 @@
     void (*max_to)(R * acc, const R *x, int64_t n);                                                          \
     void (*min_to)(R * acc, const R *x, int64_t n);                                                          \
     void (*add_scaled)(R * acc, const R *x, R factor, int64_t n); /* acc += factor * x */                    \
-    /* y = e ** (x - minus), acc += y; y may be NULL */                                                      \
+    /* y = e ** (x - minus), acc += y, where x <= minus; y may be NULL */                                    \
     void (*exp_minus)(R * acc, const R *x, const R *minus, R *y, int64_t n);                                 \
-    void (*subtract)(const R *x, const R *minus, R *y, int64_t n); /* y = x - minus */
+    void (*subtract)(const R *x, const R *minus, R *y, int64_t n); /* y = x - minus */                       \
+    /* y[o] = largest or sum of x[o * stride + t * dilation], t < taps. One element behind the last may be   \
+     * read. */                                                                                              \
+    void (*max_window)(const R *x, R *y, int64_t n, int64_t stride, int64_t taps, int64_t dilation);         \
+    void (*sum_window)(const R *x, R *y, int64_t n, int64_t stride, int64_t taps, int64_t dilation);
 
 typedef struct lnt_row_kernels {
     LNT_ROW_FIELDS(float)
     /* acc += factor * (x - minus) over bytes, int8 or uint8: exact, wrapping */
     void (*add_bytes)(int32_t *acc, const void *x, bool is_signed, int32_t minus, int32_t factor, int64_t n);
+    /* lnt_requantise of x / scale or x * scale to int8 or uint8, and (x - zero) * scale */
+    void (*quantise)(const float *x, void *y, int64_t n, float scale, int32_t zero, bool is_signed);
+    void (*requantise)(const int32_t *x, void *y, int64_t n, float scale, int32_t zero, bool is_signed);
+    void (*dequantise)(const void *x, float *y, int64_t n, float scale, int32_t zero, bool is_signed);
+    /* where x beats best, best = x and at = index; ties and NaN as in argmax and argmin */
+    void (*pick_max)(float *best, int32_t *at, const float *x, int32_t index, bool least, bool last,
+                     int64_t n);
 } lnt_row_kernels;
 
 typedef struct lnt_row_double_kernels {
@@ -66,6 +77,6 @@ extern const lnt_row_double_kernels lnt_row_double;
     .softmax = softmax, .log_softmax = log_softmax, .normalize = normalize, .shift_scale = shift_scale,      \
     .shift_scale_each = shift_scale_each, .add = add, .add_squares = add_squares, .add_abs = add_abs,        \
     .multiply = multiply, .max_to = max_to, .min_to = min_to, .add_scaled = add_scaled,                      \
-    .exp_minus = exp_minus, .subtract = subtract
+    .exp_minus = exp_minus, .subtract = subtract, .max_window = max_window, .sum_window = sum_window
 
 #endif

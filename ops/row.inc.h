@@ -11,7 +11,8 @@ enum { VL = LNT_VL };
         vf acc[4] = {{0}, {0}, {0}, {0}};                                                                    \
         int64_t i = 0;                                                                                       \
         for (; i + 4 * VL <= n; i += 4 * VL)                                                                 \
-            for (int j = 0; j < 4; j++) {                                                                    \
+            _Pragma("GCC unroll 4") for (int j = 0; j < 4; j++)                                              \
+            {                                                                                                \
                 const vf v = v_load(x + i + j * VL), a = acc[j];                                             \
                 acc[j] = (step);                                                                             \
             }                                                                                                \
@@ -130,6 +131,7 @@ static void moments(const float *x, int64_t n, float *mean, float *variance)
     float tail = 0;
     int64_t i = 0;
     for (; i + 2 * VL <= n; i += 2 * VL)
+#pragma GCC unroll 2
         for (int j = 0; j < 2; j++) {
             const vf d = v_load(x + i + j * VL) - minus;
             acc[j] = v_fma(d, d, acc[j]);
@@ -177,11 +179,18 @@ LNT_INLINE vf keep(vf v, unsigned left)
     return v;
 }
 
+/* e ** x for x <= 0; below -87 it is 0. NaN stays NaN. */
+LNT_INLINE vf exp_down(vf x)
+{
+    const vf low = v_splat(-87), e = v_exp_narrow(v_max(low, x));
+    return v_select(x < low, v_splat(0), e);
+}
+
 static float sum_exp(const float *x, int64_t n, float minus)
 {
     const vf m = v_splat(minus);
     vf acc = v_splat(0);
-    FOR_VECTORS(acc += keep(v_exp(load(x + i, left) - m), left););
+    FOR_VECTORS(acc += keep(exp_down(load(x + i, left) - m), left););
     return v_sum(acc);
 }
 
@@ -194,14 +203,23 @@ static void shift_scale(const float *x, float *y, int64_t n, float minus, float 
 static void softmax(const float *x, float *y, int64_t n)
 {
     const vf m = v_splat(max(x, n));
-    vf acc = v_splat(0);
-    FOR_VECTORS({
-        const vf e = keep(v_exp(load(x + i, left) - m), left);
-        acc += e;
-        store(y + i, e, left);
-    });
-    const vf factor = v_splat(1 / v_sum(acc));
-    FOR_VECTORS(store(y + i, load(y + i, left) * factor, left););
+    vf acc[4] = {{0}, {0}, {0}, {0}};
+    int64_t i = 0;
+    for (; i + 4 * VL <= n; i += 4 * VL) {
+#pragma GCC unroll 4
+        for (int j = 0; j < 4; j++) {
+            const vf e = exp_down(v_load(x + i + j * VL) - m);
+            acc[j] += e;
+            v_store(y + i + j * VL, e);
+        }
+    }
+    for (; i < n; i += VL) {
+        const unsigned left = n - i < VL ? (unsigned)(n - i) : VL;
+        const vf e = keep(exp_down(v_load_n(x + i, left) - m), left);
+        acc[0] += e;
+        v_store_n(y + i, e, left);
+    }
+    shift_scale(y, y, n, 0, 1 / v_sum((acc[0] + acc[1]) + (acc[2] + acc[3])), 0);
 }
 
 static void log_softmax(const float *x, float *y, int64_t n)
@@ -262,7 +280,7 @@ static void add_scaled(float *acc, const float *x, float factor, int64_t n)
 static void exp_minus(float *acc, const float *x, const float *minus, float *y, int64_t n)
 {
     FOR_VECTORS({
-        const vf e = v_exp(load(x + i, left) - load(minus + i, left));
+        const vf e = exp_down(load(x + i, left) - load(minus + i, left));
         store(acc + i, load(acc + i, left) + e, left);
         if (y)
             store(y + i, e, left);
@@ -274,9 +292,80 @@ static void subtract(const float *x, const float *minus, float *y, int64_t n)
     FOR_VECTORS(store(y + i, load(x + i, left) - load(minus + i, left), left););
 }
 
+/* Lanes 0, 2, 4, ... of a and b. */
+LNT_INLINE vf even_lanes(vf a, vf b)
+{
+#if LNT_VL == 8
+    return __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14);
+#else
+    return __builtin_shufflevector(a, b, 0, 2, 4, 6);
+#endif
+}
+
+/* Stride 2 reads one element past the last window's start vector: see ops/row.h. */
+#define WINDOW(name, start, pick)                                                                            \
+    static void name(const float *x, float *y, int64_t n, int64_t stride, int64_t taps, int64_t dilation)    \
+    {                                                                                                        \
+        int64_t o = 0;                                                                                       \
+        for (; stride <= 2 && o + VL <= n; o += VL) {                                                        \
+            const float *from = x + o * stride;                                                              \
+            vf acc = v_splat(start);                                                                         \
+            for (int64_t t = 0; t < taps; t++, from += dilation) {                                           \
+                vf v = v_load(from);                                                                         \
+                if (stride == 2)                                                                             \
+                    v = even_lanes(v, v_load(from + VL));                                                    \
+                acc = pick(acc, v);                                                                          \
+            }                                                                                                \
+            v_store(y + o, acc);                                                                             \
+        }                                                                                                    \
+        for (; o < n; o++) {                                                                                 \
+            vf acc = v_splat(start);                                                                         \
+            for (int64_t t = 0; t < taps; t++)                                                               \
+                acc = pick(acc, v_splat(x[o * stride + t * dilation]));                                      \
+            y[o] = acc[0];                                                                                   \
+        }                                                                                                    \
+    }
+
+LNT_INLINE vf plus(vf a, vf b)
+{
+    return a + b;
+}
+
+WINDOW(max_window, -INFINITY, larger)
+WINDOW(sum_window, 0, plus)
+
+static void pick_max(float *best, int32_t *at, const float *x, int32_t index, bool least, bool last,
+                     int64_t n)
+{
+    const vi vindex = vi_splat(index), vlast = vi_splat(-(int32_t)last);
+    int64_t i = 0;
+    for (; i + VL <= n; i += VL) {
+        const vf a = v_load(x + i), b = v_load(best + i);
+        const vi a_nan = a != a, b_nan = b != b;
+        const vi take = (least ? a < b : a > b) | (a_nan & ~b_nan) | (vlast & ((a == b) | (a_nan & b_nan)));
+        v_store(best + i, v_select(take, a, b));
+        vi_store(at + i, vi_select(take, vindex, vi_load(at + i)));
+    }
+    for (; i < n; i++) {
+        const float a = x[i], b = best[i];
+        const bool same = a == b || (a != a && b != b);
+        if ((least ? a < b : a > b) || (a != a && b == b) || (last && same)) {
+            best[i] = a;
+            at[i] = index;
+        }
+    }
+}
+
 typedef uint8_t vb __attribute__((vector_size(LNT_VL)));
 typedef int8_t vc __attribute__((vector_size(LNT_VL)));
 typedef uint32_t vu __attribute__((vector_size(LNT_VL * 4)));
+
+LNT_INLINE vi load_bytes(const uint8_t *p, bool is_signed)
+{
+    vb b;
+    memcpy(&b, p, sizeof b);
+    return is_signed ? __builtin_convertvector((vc)b, vi) : __builtin_convertvector(b, vi);
+}
 
 static void add_bytes(int32_t *acc, const void *x, bool is_signed, int32_t minus, int32_t factor, int64_t n)
 {
@@ -285,9 +374,7 @@ static void add_bytes(int32_t *acc, const void *x, bool is_signed, int32_t minus
     const vu f = (vu)vi_splat(factor);
     int64_t i = 0;
     for (; i + VL <= n; i += VL) {
-        vb b;
-        memcpy(&b, bytes + i, sizeof b);
-        const vi v = is_signed ? __builtin_convertvector((vc)b, vi) : __builtin_convertvector(b, vi);
+        const vi v = load_bytes(bytes + i, is_signed);
         vi_store(acc + i, (vi)((vu)vi_load(acc + i) + f * (vu)(v - m)));
     }
     for (; i < n; i++) {
@@ -296,4 +383,59 @@ static void add_bytes(int32_t *acc, const void *x, bool is_signed, int32_t minus
     }
 }
 
-const lnt_row_kernels LNT_SIMD_NAME(lnt_row) = {LNT_ROW_TABLE, .add_bytes = add_bytes};
+/* lnt_requantise (ops/quantise.h), lane by lane. */
+LNT_INLINE void store_requantised(uint8_t *y, vf v, vf low, vf high, vi zero)
+{
+    v = v_select(v > low, v, low);
+    v = v_select(v < high, v, high);
+    const vb b = __builtin_convertvector(v_round_int(v) + zero, vb);
+    memcpy(y, &b, sizeof b);
+}
+
+/* Runs block over whole vectors of n elements, the rest through a copy of them in a vector's room. */
+#define BYTES_LOOP(x_type, y_type, block)                                                                    \
+    do {                                                                                                     \
+        int64_t i = 0;                                                                                       \
+        for (; i + VL <= n; i += VL)                                                                         \
+            block((const x_type *)x + i, (y_type *)y + i);                                                   \
+        if (i < n) {                                                                                         \
+            x_type x_rest[VL] = {0};                                                                         \
+            y_type y_rest[VL];                                                                               \
+            memcpy(x_rest, (const x_type *)x + i, (size_t)(n - i) * sizeof *x_rest);                         \
+            block(x_rest, y_rest);                                                                           \
+            memcpy((y_type *)y + i, y_rest, (size_t)(n - i) * sizeof *y_rest);                               \
+        }                                                                                                    \
+    } while (0)
+
+static void quantise(const float *x, void *y, int64_t n, float scale, int32_t zero, bool is_signed)
+{
+    const vf s = v_splat(scale), low = v_splat((float)((is_signed ? -128 : 0) - zero)),
+             high = low + v_splat(255);
+    const vi z = vi_splat(zero);
+#define BLOCK(from, to) store_requantised(to, v_load(from) / s, low, high, z)
+    BYTES_LOOP(float, uint8_t, BLOCK);
+#undef BLOCK
+}
+
+static void requantise(const int32_t *x, void *y, int64_t n, float scale, int32_t zero, bool is_signed)
+{
+    const vf s = v_splat(scale), low = v_splat((float)((is_signed ? -128 : 0) - zero)),
+             high = low + v_splat(255);
+    const vi z = vi_splat(zero);
+#define BLOCK(from, to) store_requantised(to, vi_float(vi_load(from)) * s, low, high, z)
+    BYTES_LOOP(int32_t, uint8_t, BLOCK);
+#undef BLOCK
+}
+
+static void dequantise(const void *x, float *y, int64_t n, float scale, int32_t zero, bool is_signed)
+{
+    const vf s = v_splat(scale);
+    const vi z = vi_splat(zero);
+#define BLOCK(from, to) v_store(to, vi_float(load_bytes(from, is_signed) - z) * s)
+    BYTES_LOOP(uint8_t, float, BLOCK);
+#undef BLOCK
+}
+
+const lnt_row_kernels LNT_SIMD_NAME(lnt_row) = {
+    LNT_ROW_TABLE,        .pick_max = pick_max,     .add_bytes = add_bytes,
+    .quantise = quantise, .requantise = requantise, .dequantise = dequantise};

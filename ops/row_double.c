@@ -145,4 +145,20 @@ static void subtract(const double *x, const double *minus, double *y, int64_t n)
         y[i] = x[i] - minus[i];
 }
 
+#define WINDOW(name, start, expression)                                                                      \
+    static void name(const double *x, double *y, int64_t n, int64_t stride, int64_t taps, int64_t dilation)  \
+    {                                                                                                        \
+        for (int64_t o = 0; o < n; o++) {                                                                    \
+            double acc = (start);                                                                            \
+            for (int64_t t = 0; t < taps; t++) {                                                             \
+                const double v = x[o * stride + t * dilation];                                               \
+                acc = (expression);                                                                          \
+            }                                                                                                \
+            y[o] = acc;                                                                                      \
+        }                                                                                                    \
+    }
+
+WINDOW(max_window, -INFINITY, LARGER(acc, v))
+WINDOW(sum_window, 0, acc + v)
+
 const lnt_row_double_kernels lnt_row_double = {LNT_ROW_TABLE};

@@ -38,6 +38,12 @@ static inline void lnt_window_taps(const lnt_window *w, unsigned a, int64_t o, i
         *first = *end;
 }
 
+/* Input position of tap t along axis a when the window stands at output position o. */
+static inline int64_t lnt_window_at(const lnt_window *w, unsigned a, int64_t o, int64_t t)
+{
+    return o * w->stride[a] - w->before[a] + t * w->dilation[a];
+}
+
 /* Taps of axis a that lie inside the padded input. */
 static inline int64_t lnt_window_padded_taps(const lnt_window *w, unsigned a, int64_t o)
 {
