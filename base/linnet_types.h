@@ -85,6 +85,33 @@ typedef struct lnt_tensor {
     size_t bytes; /* size of data */
 } lnt_tensor;
 
+/* A call of an operator that the host brings. Tensors are in ONNX order. */
+typedef struct lnt_custom_call {
+    uint32_t n_in, n_out;
+    const lnt_tensor *in; /* data NULL where an operand is skipped (dtype 0) or, for shape, not known yet */
+    lnt_tensor *out;      /* shape fills dtype, rank and dims; run fills data */
+    const void *node;     /* for lnt_custom_attr_* */
+    void *user;
+    lnt_error *err; /* a failure may explain itself here */
+} lnt_custom_call;
+
+/* An operator that the host brings, given with lnt_model_options. Must outlive the model; may be called from
+ * any thread that runs a session. */
+typedef struct lnt_custom_op {
+    const char *domain, *name; /* as in the ONNX model; convert it with --custom DOMAIN.NAME */
+    uint32_t value_inputs;     /* bit i: shape reads the contents of input i, so it has to wait for them */
+    lnt_status (*shape)(lnt_custom_call *call);
+    lnt_status (*run)(lnt_custom_call *call);
+    void *user;
+} lnt_custom_op;
+
+/* Attributes of the node a custom operator is called for, or otherwise where it has none of this name. */
+LNT_API int64_t lnt_custom_attr_int(const lnt_custom_call *call, const char *name, int64_t otherwise);
+LNT_API float lnt_custom_attr_float(const lnt_custom_call *call, const char *name, float otherwise);
+LNT_API const char *lnt_custom_attr_string(const lnt_custom_call *call, const char *name, const char *otherwise);
+/* NULL if there is no such list of integers; *n receives its length. */
+LNT_API const int64_t *lnt_custom_attr_ints(const lnt_custom_call *call, const char *name, uint32_t *n);
+
 /* Text of a status or element type; never NULL. */
 LNT_API const char *lnt_status_text(lnt_status status);
 LNT_API const char *lnt_dtype_text(lnt_dtype dtype);

@@ -326,6 +326,25 @@ static lnt_status add_row(lnt_importer *im, const lnt_inode *n, const lnt_op *op
     return lnt_import_list_failure(im, n, lnt_graph_infer_node(im->g, node));
 }
 
+/* Is the operator one that the host will bring (--custom DOMAIN.NAME)? Its node then names it in attributes. */
+static lnt_status as_custom(lnt_importer *im, lnt_inode *n, bool *custom)
+{
+    const char *full = lnt_import_text(im, "%s.%s", n->domain, n->op);
+    if (!full)
+        return LNT_E_MEMORY;
+    *custom = false;
+    for (size_t i = 0; i < im->options->n_custom; i++)
+        *custom |= strcmp(im->options->custom[i], full) == 0;
+    if (!*custom)
+        return LNT_OK;
+    const lnt_attr domain = {
+        .name = "custom_domain", .type = LNT_ATTR_STRING, .count = (uint32_t)strlen(n->domain), .s = n->domain};
+    const lnt_attr name = {
+        .name = "custom_name", .type = LNT_ATTR_STRING, .count = (uint32_t)strlen(n->op), .s = n->op};
+    LNT_TRY(lnt_inode_set(im, n, &domain));
+    return lnt_inode_set(im, n, &name);
+}
+
 lnt_status lnt_import_add(lnt_importer *im, lnt_inode *n)
 {
     LNT_REQUIRE(++im->n_nodes <= LNT_IMPORT_MAX_NODES, im->err, LNT_E_LIMIT,
@@ -372,6 +391,10 @@ lnt_status lnt_import_node(lnt_importer *im, const LntOnnx__Node *node)
     LNT_TRY(read_inputs(im, node, &n));
     LNT_TRY(lnt_import_attrs(im, node->attribute, node->n_attribute, &n));
     LNT_TRY(define_outputs(im, node, &n));
+    bool custom;
+    LNT_TRY(as_custom(im, &n, &custom));
+    if (custom)
+        return add_row(im, &n, lnt_op_by_id(LNT_ID_Custom));
     const LntOnnx__Function *f = lnt_import_find_function(im, domain, n.op, node->overload);
     return f ? lnt_import_call(im, f, &n) : lnt_import_add(im, &n);
 }

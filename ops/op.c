@@ -46,6 +46,11 @@ const lnt_op *lnt_op_by_id(unsigned id)
     return NULL;
 }
 
+uint32_t lnt_node_value_inputs(const lnt_node *node)
+{
+    return node->custom ? node->custom->value_inputs : node->op->value_inputs;
+}
+
 /* ---- attributes ---- */
 
 const lnt_attr *lnt_attr_find(const lnt_node *node, const char *name)

@@ -54,6 +54,7 @@ typedef struct lnt_node {
     const lnt_program *program; /* a fused operator's whole work, or the epilogue of a GEMM-like one; or NULL */
     uint32_t index;             /* position in the model */
     bool evaluate_early;        /* feeds shapes: computed at bind as soon as its inputs are known */
+    const lnt_custom_op *custom; /* of a Custom node: what the host registered */
 } lnt_node;
 
 #define LNT_MAX_VIEWS 64 /* outputs of a node that may be views; later ones have memory of their own */
@@ -140,6 +141,9 @@ extern const unsigned lnt_op_count;
 /* NULL if there is none. domain "" is ai.onnx. */
 const lnt_op *lnt_op_by_name(const char *domain, const char *name);
 const lnt_op *lnt_op_by_id(unsigned id);
+
+/* Inputs whose contents the node's shape rule reads, as bits. */
+uint32_t lnt_node_value_inputs(const lnt_node *node);
 
 /* ---- attributes: the value, or the default where the node has none ---- */
 const lnt_attr *lnt_attr_find(const lnt_node *node, const char *name);

@@ -73,7 +73,7 @@ static bool reveal_inputs(lnt_session *s, const lnt_frame *f, const lnt_node *n)
 {
     bool all = true;
     for (unsigned i = 0; i < n->n_in; i++)
-        if (n->in[i] != LNT_NONE && (n->evaluate_early || (i < 32 && n->op->value_inputs >> i & 1)))
+        if (n->in[i] != LNT_NONE && (n->evaluate_early || (i < 32 && lnt_node_value_inputs(n) >> i & 1)))
             all &= reveal(s, f, n->in[i]);
     return all;
 }
@@ -142,7 +142,7 @@ static const lnt_rec_symbol *extent_symbol(const lnt_session *s, uint32_t value,
 /* Checks data-dependent extents, known now, against their bounds. */
 static lnt_status check_extent_bounds(lnt_session *s, const lnt_site *site, lnt_error *err)
 {
-    for (unsigned o = 0; s->running && site->node->op->value_inputs && o < site->n_out; o++)
+    for (unsigned o = 0; s->running && lnt_node_value_inputs(site->node) && o < site->n_out; o++)
         for (unsigned d = 0; site->out[o] && d < site->out[o]->rank; d++) {
             uint32_t symbol;
             const lnt_rec_symbol *r = extent_symbol(s, site->node->out[o], d, &symbol);

@@ -22,6 +22,8 @@ struct lnt_model {
     lnt_blob blob;
     lnt_file file;
     lnt_bump memory; /* of everything below */
+    const lnt_custom_op *custom;
+    size_t n_custom;
     lnt_node *node;
     lnt_operand *value; /* templates: extents may be unknown */
     uint32_t n_values, n_nodes;

@@ -40,6 +40,8 @@ typedef struct lnt_model_options {
     size_t struct_bytes; /* sizeof(lnt_model_options): tells which fields the caller knows */
     uint32_t flags;
     const struct lnt_host *host; /* memory and log of the host; NULL: malloc, silence */
+    const lnt_custom_op *custom; /* operators of the host's */
+    size_t n_custom;
 } lnt_model_options;
 
 /* The host's memory and log. Must outlive everything made with it. */

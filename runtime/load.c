@@ -113,6 +113,19 @@ static lnt_status load_program(lnt_model *m, const lnt_rec_node *r, lnt_node *n,
     return LNT_OK;
 }
 
+/* What the host registered for a Custom node. */
+static lnt_status find_custom(const lnt_model *m, lnt_node *n, lnt_error *err)
+{
+    const char *domain = lnt_attr_s(n, "custom_domain", ""), *name = lnt_attr_s(n, "custom_name", "");
+    for (size_t i = 0; i < m->n_custom; i++)
+        if (strcmp(m->custom[i].domain, domain) == 0 && strcmp(m->custom[i].name, name) == 0)
+            n->custom = &m->custom[i];
+    LNT_REQUIRE(n->custom, err, LNT_E_UNSUPPORTED,
+                "node %s: the model needs the custom operator %s.%s; register it with lnt_model_options.custom",
+                n->name, domain, name);
+    return LNT_OK;
+}
+
 static lnt_status check_counts(const lnt_node *n, lnt_error *err)
 {
     const lnt_op *op = n->op;
@@ -162,6 +175,8 @@ static lnt_status load_node(lnt_model *m, uint32_t i, lnt_error *err)
     for (uint32_t a = 0; a < r->n_attrs; a++)
         LNT_TRY(load_attr(m, &m->file.attrs[r->first_attr + a], &attr[a], err));
     n->attr = attr;
+    if (n->op->id == LNT_ID_Custom)
+        LNT_TRY(find_custom(m, n, err));
     return check_counts(n, err);
 }
 
@@ -239,7 +254,8 @@ static lnt_status check_ends(const lnt_model *m, lnt_error *err)
         LNT_REQUIRE(v->order == LNT_ORDER_PLAIN && !v->packed, err, LNT_E_FILE,
                     "%s, an input or output of the model, is not in ONNX order", name);
         LNT_REQUIRE(i >= m->n_in || !v->constant, err, LNT_E_FILE, "input %s is a constant", name);
-        LNT_REQUIRE(lnt_dtype_size((lnt_dtype)v->dtype), err, LNT_E_UNSUPPORTED, "%s has type %s", name,
+        const bool open = i >= m->n_in && v->dtype == LNT_UNDEFINED; /* a custom operator will tell */
+        LNT_REQUIRE(open || lnt_dtype_size((lnt_dtype)v->dtype), err, LNT_E_UNSUPPORTED, "%s has type %s", name,
                     lnt_dtype_text((lnt_dtype)v->dtype));
     }
     for (uint32_t k = 0; k < m->file.n_states; k++) {
@@ -304,15 +320,24 @@ static lnt_status load_model(lnt_model *m, uint32_t flags, lnt_error *err)
 
 /* ---- the public way in ---- */
 
+/* The caller's options, zero where its header was older than ours. */
+static lnt_model_options known_options(const lnt_model_options *o)
+{
+    lnt_model_options options = {0};
+    if (o)
+        memcpy(&options, o, o->struct_bytes < sizeof options ? o->struct_bytes : sizeof options);
+    return options;
+}
+
 static lnt_allocator allocator_of(const lnt_model_options *options)
 {
-    if (!options || !options->host || !options->host->allocate)
+    if (!options->host || !options->host->allocate)
         return lnt_malloc_allocator;
     return (lnt_allocator){options->host->allocate, options->host->release, options->host->user};
 }
 
-static lnt_status model_from_blob(lnt_blob blob, const lnt_allocator *a, uint32_t flags, lnt_model **model,
-                                  lnt_error *err)
+static lnt_status model_from_blob(lnt_blob blob, const lnt_allocator *a, const lnt_model_options *options,
+                                  lnt_model **model, lnt_error *err)
 {
     lnt_model *m = lnt_alloc_zero(a, 1, sizeof *m, err);
     if (!m) {
@@ -323,8 +348,10 @@ static lnt_status model_from_blob(lnt_blob blob, const lnt_allocator *a, uint32_
     m->blob = blob;
     if (m->blob.allocator == a) /* the caller's copy of the allocator does not outlive this call */
         m->blob.allocator = &m->allocator;
+    m->custom = options->custom;
+    m->n_custom = options->n_custom;
     lnt_bump_init(&m->memory, &m->allocator);
-    const lnt_status status = load_model(m, flags, err);
+    const lnt_status status = load_model(m, options->flags, err);
     *model = m;
     if (status != LNT_OK)
         lnt_model_close(model);
@@ -337,11 +364,11 @@ lnt_status lnt_model_open(const char *path, const lnt_model_options *options, ln
     lnt_error_clear(err);
     LNT_REQUIRE(path && model, err, LNT_E_ARGUMENT, "path and model must be given");
     *model = NULL;
-    const lnt_allocator a = allocator_of(options);
-    const uint32_t flags = options ? options->flags : 0;
+    const lnt_model_options known = known_options(options);
+    const lnt_allocator a = allocator_of(&known);
     lnt_blob blob;
-    LNT_TRY(lnt_blob_open(path, flags & LNT_LOAD_COPY, &a, &blob, err));
-    const lnt_status status = model_from_blob(blob, &a, flags, model, err);
+    LNT_TRY(lnt_blob_open(path, known.flags & LNT_LOAD_COPY, &a, &blob, err));
+    const lnt_status status = model_from_blob(blob, &a, &known, model, err);
     if (status != LNT_OK)
         lnt_error_prefix(err, "%s: ", path);
     return status;
@@ -368,15 +395,15 @@ lnt_status lnt_model_from_memory(const void *bytes, size_t size, const lnt_model
     lnt_error_clear(err);
     LNT_REQUIRE(bytes && model, err, LNT_E_ARGUMENT, "bytes and model must be given");
     *model = NULL;
-    const lnt_allocator a = allocator_of(options);
-    const uint32_t flags = options ? options->flags : 0;
-    if ((uintptr_t)bytes % LNT_FILE_ALIGN == 0 && !(flags & LNT_LOAD_COPY))
-        return model_from_blob((lnt_blob){bytes, size, &callers}, &a, flags, model, err);
+    const lnt_model_options known = known_options(options);
+    const lnt_allocator a = allocator_of(&known);
+    if ((uintptr_t)bytes % LNT_FILE_ALIGN == 0 && !(known.flags & LNT_LOAD_COPY))
+        return model_from_blob((lnt_blob){bytes, size, &callers}, &a, &known, model, err);
     void *copy = lnt_alloc(&a, size, err);
     if (!copy)
         return LNT_E_MEMORY;
     memcpy(copy, bytes, size);
-    return model_from_blob((lnt_blob){copy, size, &a}, &a, flags, model, err);
+    return model_from_blob((lnt_blob){copy, size, &a}, &a, &known, model, err);
 }
 
 void lnt_model_close(lnt_model **model)
