@@ -228,9 +228,9 @@ static void print_trace(const lnt_session *s)
 static lnt_status bench(lnt_opened *o, source *from, figures *f, lnt_error *err)
 {
     const lnt_session_options how = {.struct_bytes = sizeof how,
-                                     .threads = (uint32_t)given.threads,
+                                     .intra_op_num_threads = (uint32_t)given.threads,
                                      .level = given.level,
-                                     .trace = given.trace};
+                                     .enable_profiling = given.trace};
     lnt_session *s = NULL;
     LNT_TRY(find_inputs(o, from, err));
     if (!given.trust)

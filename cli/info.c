@@ -74,7 +74,7 @@ static lnt_status bind_for(lnt_opened *o, binding *b)
 {
     const lnt_feed_options how = {.dims = &given.dims, .rest = LNT_FEED_ZERO};
     const lnt_session_options options_ = {
-        .struct_bytes = sizeof options_, .threads = (uint32_t)given.threads, .level = given.level};
+        .struct_bytes = sizeof options_, .intra_op_num_threads = (uint32_t)given.threads, .level = given.level};
     lnt_error err = {0};
     lnt_feed feed = {0};
     lnt_session *s = NULL;

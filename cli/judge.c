@@ -70,7 +70,7 @@ lnt_status lnt_judge_cases(const lnt_judge *j, lnt_opened *o, const lnt_cases *c
                            char reason[256], lnt_error *err)
 {
     const lnt_session_options options = {
-        .struct_bytes = sizeof options, .threads = j->threads, .level = j->level};
+        .struct_bytes = sizeof options, .intra_op_num_threads = j->threads, .level = j->level};
     lnt_session *session = NULL;
     LNT_TRY(lnt_session_create(o->model, &options, &session, err));
     lnt_status status = LNT_OK;

@@ -195,7 +195,7 @@ static int run(const lnt_texts *words)
 {
     const lnt_feed_options how = {.dims = &given.dims, .files = &given.inputs, .rate = (uint32_t)given.rate};
     const lnt_session_options options_ = {.struct_bytes = sizeof options_,
-                                          .threads = (uint32_t)given.threads,
+                                          .intra_op_num_threads = (uint32_t)given.threads,
                                           .level = given.level,
                                           .seed = (uint64_t)given.seed};
     lnt_opened o = {0};

@@ -251,7 +251,7 @@ static lnt_status collect(lnt_model *m, lnt_session *s, size_t budget, lnt_golde
 static lnt_status run_once(lnt_model *m, int64_t extent, size_t budget, lnt_golden_set *set, lnt_error *err)
 {
     enum { SECONDS = 20 };
-    const lnt_session_options options = {.struct_bytes = sizeof options, .threads = 1};
+    const lnt_session_options options = {.struct_bytes = sizeof options, .intra_op_num_threads = 1};
     const uint32_t n = lnt_model_input_count(m);
     lnt_tensor *in = lnt_alloc_zero(heap, n, sizeof *in, err);
     lnt_session *s = NULL;

@@ -399,6 +399,8 @@ void lnt_frame_rewind(lnt_session *s, lnt_frame *f)
 
 static lnt_status bind_node(lnt_session *s, lnt_frame *f, const lnt_node *n, lnt_error *err)
 {
+    if (s->partial && !lnt_node_needed(s, n))
+        return LNT_OK;
     if (n->op->id == LNT_ID_If)
         return enter_branch(s, f, n, err);
     if (!(n->op->flags & LNT_OP_CONTROL))
@@ -500,6 +502,8 @@ static lnt_status place_inputs(lnt_session *s, lnt_error *err)
     for (uint32_t i = 0; i < m->n_in; i++) {
         const lnt_input_slot *in = &s->input[i];
         lnt_operand *v = &s->value[m->in[i]];
+        if (s->partial && !s->needed[m->in[i]] && !in->given)
+            continue;
         LNT_REQUIRE(in->given, err, LNT_E_ARGUMENT, "input %s is not set",
                     m->file.strings + m->file.values[m->in[i]].name);
         v->rank = (uint8_t)in->tensor.rank;
@@ -534,7 +538,10 @@ static lnt_status bind_all(lnt_session *s, lnt_error *err)
     reset_values(s);
     s->n_evaluated = 0;
     s->unbounded = NULL;
+    if (s->partial)
+        lnt_mark_needed(s);
     LNT_TRY(place_inputs(s, err));
+    lnt_place_injected(s);
     lnt_frame_begin(f);
     LNT_TRY(lnt_bind_frame(s, f, err));
     if (f->has_stop) {
@@ -556,5 +563,7 @@ lnt_status lnt_bind_session(lnt_session *s, lnt_error *err)
     LNT_TRY(bind_all(s, err));
     s->bound_now = true;
     s->rebind = false;
+    lnt_log(s, 1, "bound: %u steps, %u operators evaluated, arena of %zu bytes", s->root.n_steps, s->n_evaluated,
+            s->root.arena_bytes);
     return LNT_OK;
 }

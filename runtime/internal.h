@@ -19,6 +19,7 @@
 
 struct lnt_model {
     lnt_allocator allocator;
+    lnt_host host; /* its log may be NULL */
     lnt_blob blob;
     lnt_file file;
     lnt_bump memory; /* of everything below */
@@ -72,6 +73,7 @@ typedef struct lnt_frame {
     lnt_cursor *stack; /* [nesting of If] */
     uint32_t depth;
     lnt_step **list; /* steps in running order */
+    uint32_t *time;  /* of each: when it runs; steps of one time run side by side */
     uint32_t n_steps, next;
     uint32_t capacity;     /* of list */
     bool complete;         /* every node is bound */
@@ -147,6 +149,15 @@ struct lnt_session {
     const char *unbounded;
     uint64_t memory_limit;
 
+    bool partial;          /* only what selected outputs and fetched values need is computed */
+    bool *selected;        /* per output */
+    bool *needed;          /* per value, while partial */
+    lnt_tensor *injected;  /* per value, data NULL where it is computed */
+    bool any_injected;
+
+    lnt_execution_mode mode;
+    bool separate;         /* no value shares memory with another */
+    int log_severity;
     lnt_level level;
     lnt_pool *pool;
     bool own_pool;
@@ -169,6 +180,18 @@ static inline size_t lnt_operand_bytes(const lnt_operand *o)
 /* ---- session.c ---- */
 lnt_status lnt_buffer_reserve(lnt_session *s, lnt_buffer *b, size_t bytes, lnt_error *err);
 const lnt_node *lnt_session_node(const lnt_session *s, uint32_t node);
+
+/* Tells the host's log, if it wants messages of this severity. */
+void lnt_log(const lnt_session *s, int severity, const char *format, ...) LNT_PRINTF(3, 4);
+/* The value called name. */
+lnt_status lnt_find_value(const lnt_session *s, const char *name, uint32_t *value, lnt_error *err);
+
+/* ---- partial.c ---- */
+/* Finds out what a partial run needs. */
+void lnt_mark_needed(lnt_session *s);
+bool lnt_node_needed(const lnt_session *s, const lnt_node *n);
+/* Puts injected values in place. */
+void lnt_place_injected(lnt_session *s);
 
 /* ---- bind.c ---- */
 /* Binds the session's model for the present inputs. */
@@ -193,6 +216,10 @@ void lnt_point_outputs(lnt_session *s);
 /* ---- run.c ---- */
 lnt_status lnt_run_frame(lnt_session *s, lnt_frame *f, lnt_error *err);
 
+/* ---- trace.c ---- */
+/* Records a step that has just run. */
+lnt_status lnt_trace_note(lnt_session *s, const lnt_step *step, uint64_t start_ns, lnt_error *err);
+
 /* ---- control.c ---- */
 /* Runs a Loop or Scan whole and defines its outputs. Every step before it has run. */
 lnt_status lnt_run_control(lnt_session *s, lnt_frame *f, const lnt_node *n, lnt_error *err);
@@ -201,6 +228,8 @@ lnt_status lnt_run_control(lnt_session *s, lnt_frame *f, const lnt_node *n, lnt_
 /* lnt_kernel.parallel: slices on the session's pool. */
 lnt_status lnt_pool_parallel(lnt_kernel *k, int64_t items, int64_t grain, lnt_task_fn task, void *arg);
 uint32_t lnt_pool_threads(const lnt_pool *pool);
+/* lnt_pool_create with a choice: idle workers spin for a moment, or sleep at once. */
+lnt_status lnt_pool_make(uint32_t threads, bool spin, lnt_pool **pool, lnt_error *err);
 /* Floating-point environment of a thread for the length of a run: nearest, denormals kept. */
 typedef struct lnt_float_env {
     uint64_t control;

@@ -89,16 +89,34 @@ LNT_API uint32_t lnt_default_threads(void);
 
 /* ---- sessions ---- */
 
+typedef enum lnt_execution_mode {
+    LNT_SEQUENTIAL = 0, /* one step after another, each on all threads */
+    LNT_PARALLEL = 1    /* steps that do not depend on each other side by side; needs more memory */
+} lnt_execution_mode;
+
+typedef struct lnt_config_entry {
+    const char *key, *text;
+} lnt_config_entry;
+
+/* All zeros (with struct_bytes set) is the default. */
 typedef struct lnt_session_options {
     size_t struct_bytes;
-    uint32_t threads;  /* 0: default; ignored if pool is given */
-    lnt_pool *pool;    /* shared; NULL: one of the session's own */
-    const char *level; /* "scalar", "avx2", ...; NULL: best */
-    uint64_t seed;     /* of random operators: same seed, same bits */
-    void *arena;       /* the caller's memory for intermediate values, aligned to 64; NULL: the session's own */
+    uint32_t intra_op_num_threads; /* 0: as many as the process may use; ignored if pool is given */
+    uint32_t inter_op_num_threads; /* for LNT_PARALLEL; the same pool serves both, the larger number counts */
+    lnt_execution_mode execution_mode;
+    bool disable_mem_pattern; /* give every value memory of its own: larger, for hunting errors */
+    bool enable_profiling;    /* time every step */
+    int log_severity_level;   /* least severity the host's log receives: 0 verbose, 1 info, 2 warning, 3 error */
+    lnt_pool *pool;           /* shared with other sessions; NULL: one of the session's own */
+    const char *level;        /* "scalar", "avx2", ...; NULL: best */
+    uint64_t seed;            /* of random operators: same seed, same bits */
+    void *arena;              /* the caller's memory for intermediate values, aligned to 64; NULL: the session's */
     size_t arena_bytes;
     uint64_t memory_limit; /* refuse to need more bytes; 0: what the machine has to give */
-    bool trace;            /* time every step */
+    /* Free-form settings; unknown keys are refused, so that a misspelt one is noticed:
+     *   session.intra_op.allow_spinning  "0" puts waiting threads to sleep at once */
+    const lnt_config_entry *config;
+    size_t n_config;
 } lnt_session_options;
 
 LNT_API lnt_status lnt_session_create(lnt_model *model, const lnt_session_options *options, lnt_session **session,
@@ -110,6 +128,15 @@ LNT_API void lnt_session_destroy(lnt_session **session);
 LNT_API lnt_status lnt_set_bound(lnt_session *s, const char *name, int64_t bound, lnt_error *err);
 /* Keeps the named value so that lnt_get_value can fetch it; takes effect at the next bind. */
 LNT_API lnt_status lnt_fetch(lnt_session *s, const char *name, lnt_error *err);
+
+/* ---- parts of a model ---- */
+
+/* Has the next runs compute these outputs only (and what lnt_fetch asked for): steps they do not need are
+ * skipped, inputs they do not need may be left out. outputs NULL: all again. n 0: none but fetched values. */
+LNT_API lnt_status lnt_select_outputs(lnt_session *s, const uint32_t *outputs, uint32_t n, lnt_error *err);
+/* Sets the named value instead of computing it, as to resume from where an earlier run was stopped. The tensor,
+ * in ONNX order, is copied. NULL: compute it again. */
+LNT_API lnt_status lnt_inject(lnt_session *s, const char *name, const lnt_tensor *tensor, lnt_error *err);
 
 /* Gives input i its shape and memory. The memory is read during lnt_run, never written; any alignment. */
 LNT_API lnt_status lnt_set_input(lnt_session *s, uint32_t i, const lnt_tensor *tensor, lnt_error *err);
@@ -159,9 +186,11 @@ typedef struct lnt_trace_step {
     uint64_t out_bytes;
 } lnt_trace_step;
 
-/* Steps of the last run, if options.trace. */
+/* Steps of the last run, if options.enable_profiling. */
 LNT_API uint32_t lnt_trace_count(const lnt_session *s);
 LNT_API lnt_status lnt_trace_get(const lnt_session *s, uint32_t i, lnt_trace_step *step);
+/* The same as a file that chrome://tracing and Perfetto open. */
+LNT_API lnt_status lnt_trace_write(const lnt_session *s, const char *path, lnt_error *err);
 
 #ifdef __cplusplus
 }

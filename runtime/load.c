@@ -348,6 +348,8 @@ static lnt_status model_from_blob(lnt_blob blob, const lnt_allocator *a, const l
     m->blob = blob;
     if (m->blob.allocator == a) /* the caller's copy of the allocator does not outlive this call */
         m->blob.allocator = &m->allocator;
+    if (options->host)
+        m->host = *options->host;
     m->custom = options->custom;
     m->n_custom = options->n_custom;
     lnt_bump_init(&m->memory, &m->allocator);

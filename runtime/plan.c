@@ -13,6 +13,52 @@
 
 #include <string.h>
 
+/* ---- times ---- */
+
+/* The earliest time at which a step's inputs are all there, at or after base. */
+static uint32_t earliest(lnt_session *s, const lnt_step *step, uint32_t base)
+{
+    uint32_t time = base;
+    for (unsigned n = 0; n < step->n_in; n++) {
+        const lnt_storage *in = step->in[n] ? &s->storage[lnt_storage_root(s, step->in[n]->storage)] : NULL;
+        const bool made = in && (in->place == LNT_PLACE_ARENA || in->place == LNT_PLACE_OUTPUT);
+        if (made && in->first + 1 > time)
+            time = in->first + 1;
+    }
+    return time;
+}
+
+/* Puts steps [from, n_steps) in the order of their times, those of one time in the order they were bound. */
+static void sort_by_time(lnt_frame *f, uint32_t from)
+{
+    for (uint32_t i = from + 1; i < f->n_steps; i++) {
+        lnt_step *step = f->list[i];
+        const uint32_t time = f->time[i];
+        uint32_t j = i;
+        for (; j > from && f->time[j - 1] > time; j--) {
+            f->list[j] = f->list[j - 1];
+            f->time[j] = f->time[j - 1];
+        }
+        f->list[j] = step;
+        f->time[j] = time;
+    }
+}
+
+/* When each new step runs: one after another, or side by side as far as they depend on nothing but the past. */
+static void set_times(lnt_session *s, lnt_frame *f, uint32_t from)
+{
+    const uint32_t base = from ? f->time[from - 1] + 1 : 0;
+    for (uint32_t i = from; i < f->n_steps; i++) {
+        const lnt_step *step = f->list[i];
+        f->time[i] = s->mode == LNT_PARALLEL ? earliest(s, step, base) : base + (i - from);
+        for (unsigned o = 0; o < step->n_out; o++)
+            if (step->out[o])
+                s->storage[step->out[o]->storage].first = f->time[i];
+    }
+    if (s->mode == LNT_PARALLEL)
+        sort_by_time(f, from);
+}
+
 /* ---- lifetimes ---- */
 
 static lnt_storage *storage_of(lnt_session *s, const lnt_operand *o)
@@ -27,7 +73,7 @@ static void use_until(lnt_storage *storage, uint32_t step)
 }
 
 /* Forgets the lifetimes of the frame's storages, to be found anew. */
-static void clear_lifetimes(lnt_session *s, const lnt_frame *f, uint32_t from)
+static void clear_lifetimes(lnt_session *s, const lnt_frame *f)
 {
     for (uint32_t i = 0; i < f->n_steps; i++) {
         const lnt_step *step = f->list[i];
@@ -36,21 +82,19 @@ static void clear_lifetimes(lnt_session *s, const lnt_frame *f, uint32_t from)
                 lnt_storage *storage = storage_of(s, step->out[o]);
                 storage->last = 0;
                 storage->pinned = false;
-                if (i >= from && step->out[o]->storage == storage->parent)
-                    storage->first = i;
             }
     }
 }
 
-static void note_scratch(lnt_session *s, lnt_step *step, uint32_t i)
+static void note_scratch(lnt_session *s, lnt_step *step, uint32_t time)
 {
     if (step->scratch_slot == LNT_NO_STORAGE)
         return;
     lnt_storage *scratch = &s->storage[step->scratch_slot];
     const bool laid = scratch->laid && scratch->bytes == step->scratch_bytes;
     *scratch = (lnt_storage){.parent = step->scratch_slot,
-                             .first = i,
-                             .last = i,
+                             .first = time,
+                             .last = time,
                              .place = LNT_PLACE_ARENA,
                              .bytes = step->scratch_bytes,
                              .laid = laid,
@@ -63,12 +107,12 @@ static void note_steps(lnt_session *s, lnt_frame *f, uint32_t from)
         lnt_step *step = f->list[i];
         for (unsigned n = 0; n < step->n_in; n++)
             if (step->in[n])
-                use_until(storage_of(s, step->in[n]), i);
+                use_until(storage_of(s, step->in[n]), f->time[i]);
         for (unsigned n = 0; n < step->n_out; n++)
             if (step->out[n])
-                use_until(storage_of(s, step->out[n]), i);
+                use_until(storage_of(s, step->out[n]), f->time[i]);
         if (i >= from)
-            note_scratch(s, step, i);
+            note_scratch(s, step, f->time[i]);
     }
 }
 
@@ -233,14 +277,17 @@ static bool can_take(lnt_session *s, const lnt_frame *f, const lnt_step *step, u
     return true;
 }
 
+/* Side by side another step may still be reading: then nothing is computed in place. */
 static void merge_in_place(lnt_session *s, const lnt_frame *f, uint32_t from)
 {
+    if (s->separate || s->mode == LNT_PARALLEL)
+        return;
     for (uint32_t i = from; i < f->n_steps; i++) {
         const lnt_step *step = f->list[i];
         if (!step->in_place || !step->out[0] || step->out[0]->offset)
             continue;
         for (unsigned n = 0; n < step->n_in && n < 32; n++) {
-            if (!can_take(s, f, step, i, n))
+            if (!can_take(s, f, step, f->time[i], n))
                 continue;
             lnt_storage *in = storage_of(s, step->in[n]), *out = storage_of(s, step->out[0]);
             in->last = out->last;
@@ -309,7 +356,7 @@ static size_t lowest_gap(const lnt_session *s, const uint32_t *laid, size_t n, c
     size_t offset = 0;
     for (size_t i = 0; i < n; i++) {
         const lnt_storage *other = &s->storage[laid[i]];
-        if (!overlap(storage, other))
+        if (!s->separate && !overlap(storage, other))
             continue;
         if (other->offset >= offset && other->offset - offset >= extent_of(storage))
             break;
@@ -329,10 +376,10 @@ static void collect(lnt_session *s, lnt_frame *f, uint32_t from, size_t *n_order
             const uint32_t number = o < step->n_out
                                         ? (step->out[o] ? lnt_storage_root(s, step->out[o]->storage) : LNT_NONE)
                                         : step->scratch_slot;
-            if (number == LNT_NONE || s->storage[number].place != LNT_PLACE_ARENA || s->storage[number].first != i)
+            if (number == LNT_NONE || s->storage[number].place != LNT_PLACE_ARENA || s->storage[number].first != f->time[i])
                 continue;
             if (s->storage[number].laid && i < from) {
-                if (s->storage[number].last >= from)
+                if (s->separate || s->storage[number].last >= f->time[from])
                     insert_laid(s, f->laid, (*n_laid)++, number);
             } else {
                 s->storage[number].laid = false;
@@ -430,7 +477,8 @@ lnt_status lnt_plan_frame(lnt_session *s, lnt_frame *f, uint32_t from, lnt_error
     const void *arena = f->arena;
     size_t bytes = 0;
     LNT_TRY(direct_outputs(s, f, err));
-    clear_lifetimes(s, f, from);
+    set_times(s, f, from);
+    clear_lifetimes(s, f);
     note_steps(s, f, from);
     keep_results(s, f);
     merge_in_place(s, f, from);

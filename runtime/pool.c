@@ -22,6 +22,7 @@ enum {
 
 struct lnt_pool {
     uint32_t threads; /* workers + the caller */
+    uint64_t spin_ns; /* before a worker sleeps */
     pthread_t worker[MAX_THREADS];
     pthread_mutex_t owner; /* held by the session whose job runs */
     pthread_mutex_t lock;  /* of sleeping */
@@ -150,7 +151,7 @@ static uint32_t gate_job(uint64_t gate)
 /* Waits until a job other than seen is open or the pool ends. */
 static void await_job(lnt_pool *p, uint32_t seen)
 {
-    const uint64_t until = lnt_now_ns() + SPIN_NS;
+    const uint64_t until = lnt_now_ns() + p->spin_ns;
     do {
         for (int i = 0; i < 64; i++) {
             if (gate_job(atomic_load_explicit(&p->gate, memory_order_acquire)) != seen || atomic_load(&p->quit))
@@ -272,10 +273,8 @@ static void stop_workers(lnt_pool *p, uint32_t n)
     lnt_free(&lnt_malloc_allocator, p);
 }
 
-lnt_status lnt_pool_create(uint32_t threads, lnt_pool **pool, lnt_error *err)
+lnt_status lnt_pool_make(uint32_t threads, bool spin, lnt_pool **pool, lnt_error *err)
 {
-    lnt_error_clear(err);
-    LNT_REQUIRE(pool, err, LNT_E_ARGUMENT, "pool must be given");
     *pool = NULL;
     threads = threads ? threads : lnt_default_threads();
     threads = threads < MAX_THREADS ? threads : MAX_THREADS;
@@ -283,6 +282,7 @@ lnt_status lnt_pool_create(uint32_t threads, lnt_pool **pool, lnt_error *err)
     if (!p)
         return LNT_E_MEMORY;
     p->threads = threads;
+    p->spin_ns = spin ? SPIN_NS : 0;
     pthread_mutex_init(&p->owner, NULL);
     pthread_mutex_init(&p->lock, NULL);
     pthread_cond_init(&p->wake, NULL);
@@ -295,6 +295,13 @@ lnt_status lnt_pool_create(uint32_t threads, lnt_pool **pool, lnt_error *err)
     }
     *pool = p;
     return LNT_OK;
+}
+
+lnt_status lnt_pool_create(uint32_t threads, lnt_pool **pool, lnt_error *err)
+{
+    lnt_error_clear(err);
+    LNT_REQUIRE(pool, err, LNT_E_ARGUMENT, "pool must be given");
+    return lnt_pool_make(threads, true, pool, err);
 }
 
 void lnt_pool_destroy(lnt_pool **pool)

@@ -3,28 +3,7 @@
 
 #include <string.h>
 
-/* ---- trace ---- */
-
-static lnt_status note_step(lnt_session *s, const lnt_step *step, uint64_t start, lnt_error *err)
-{
-    if (s->n_trace == s->trace_capacity) {
-        size_t capacity = s->trace_capacity;
-        LNT_TRY(LNT_GROW(&s->allocator, s->trace_step, capacity, s->n_trace, err));
-        s->trace_capacity = (uint32_t)capacity;
-    }
-    const lnt_node *n = step->node == LNT_NONE ? NULL : lnt_session_node(s, step->node);
-    lnt_trace_step *t = &s->trace_step[s->n_trace++];
-    *t = (lnt_trace_step){.node = n ? n->name : "output",
-                          .op = n ? n->op->name : "Copy",
-                          .start_ns = start - s->trace_origin_ns,
-                          .duration_ns = lnt_now_ns() - start};
-    for (unsigned o = 0; o < step->n_out; o++)
-        if (step->out[o])
-            t->out_bytes += lnt_operand_bytes(step->out[o]);
-    return LNT_OK;
-}
-
-/* ---- the loop ---- */
+/* ---- one step ---- */
 
 static lnt_status fail_step(lnt_session *s, const lnt_step *step, lnt_status status, lnt_error *err)
 {
@@ -41,14 +20,71 @@ static lnt_status run_step(lnt_session *s, const lnt_step *step, lnt_error *err)
         status = step->run(&s->kernel, step);
     if (status != LNT_OK)
         return fail_step(s, step, status, err);
-    return s->trace ? note_step(s, step, start, err) : LNT_OK;
+    return s->trace ? lnt_trace_note(s, step, start, err) : LNT_OK;
 }
+
+/* ---- side by side ---- */
+
+typedef struct abreast {
+    lnt_session *s;
+    lnt_step *const *step;
+    atomic_flag lock;
+    uint32_t failed; /* the first in order */
+    lnt_error err;
+} abreast;
+
+/* Steps [begin, end) of one time, each with an error of its own; kernels find the pool taken and run alone. */
+static lnt_status run_abreast(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+{
+    abreast *a = arg;
+    (void)thread;
+    for (int64_t i = begin; i < end; i++) {
+        lnt_error err = {0};
+        lnt_kernel own = *k;
+        own.err = &err;
+        const lnt_status status = a->step[i]->run(&own, a->step[i]);
+        if (status == LNT_OK)
+            continue;
+        while (atomic_flag_test_and_set(&a->lock))
+            ;
+        if ((uint32_t)i < a->failed) {
+            a->failed = (uint32_t)i;
+            lnt_error_clear(&a->err);
+            a->err = err;
+            fail_step(a->s, a->step[i], status, &a->err);
+        }
+        atomic_flag_clear(&a->lock);
+        return status;
+    }
+    return LNT_OK;
+}
+
+/* Runs all steps of the present time; f->next moves past them. */
+static lnt_status run_time(lnt_session *s, lnt_frame *f, lnt_error *err)
+{
+    uint32_t end = f->next + 1;
+    while (end < f->n_steps && f->time[end] == f->time[f->next])
+        end++;
+    if (end == f->next + 1 || s->trace) {
+        for (; f->next < end; f->next++)
+            LNT_TRY(run_step(s, f->list[f->next], err));
+        return LNT_OK;
+    }
+    abreast a = {.s = s, .step = f->list + f->next, .lock = ATOMIC_FLAG_INIT, .failed = UINT32_MAX};
+    const lnt_status status = lnt_parallel(&s->kernel, end - f->next, 1, run_abreast, &a);
+    if (a.failed != UINT32_MAX && err)
+        *err = a.err;
+    f->next = end;
+    return status == LNT_OK ? LNT_OK : lnt_fail(err, status, "%s", lnt_status_text(status));
+}
+
+/* ---- the loop ---- */
 
 lnt_status lnt_run_frame(lnt_session *s, lnt_frame *f, lnt_error *err)
 {
     for (;;) {
-        for (; f->next < f->n_steps; f->next++)
-            LNT_TRY(run_step(s, f->list[f->next], err));
+        while (f->next < f->n_steps)
+            LNT_TRY(s->mode == LNT_PARALLEL ? run_time(s, f, err) : run_step(s, f->list[f->next++], err));
         if (f->complete)
             return LNT_OK;
         LNT_TRY(lnt_bind_frame(s, f, err)); /* extents that hang on the data just computed */
@@ -76,6 +112,8 @@ static lnt_status point_inputs(lnt_session *s, lnt_error *err)
     for (uint32_t i = 0; i < m->n_in; i++) {
         lnt_input_slot *in = &s->input[i];
         void *data = in->tensor.data;
+        if (!in->given)
+            continue; /* a partial run does not need it */
         LNT_REQUIRE(data || !in->tensor.bytes, err, LNT_E_ARGUMENT, "input %s has a shape but no data",
                     m->file.strings + m->file.values[m->in[i]].name);
         if ((uintptr_t)data % lnt_dtype_size(in->tensor.dtype))
@@ -92,6 +130,8 @@ static void swap_states(lnt_session *s)
         lnt_state_slot *state = &s->state[k];
         lnt_tensor *t = &s->input[state->input].tensor;
         const lnt_operand *v = &s->value[s->model->out[state->output]];
+        if (s->storage[lnt_storage_root(s, v->storage)].place == LNT_PLACE_NONE)
+            continue; /* a partial run that did not compute it */
         const lnt_buffer now = state->now;
         state->now = state->next;
         state->next = now;

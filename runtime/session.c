@@ -3,7 +3,22 @@
 
 #include "base/checked.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
+
+void lnt_log(const lnt_session *s, int severity, const char *format, ...)
+{
+    const lnt_host *host = &s->model->host;
+    char message[256];
+    if (!host->log || severity < s->log_severity)
+        return;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(message, sizeof message, format, args);
+    va_end(args);
+    host->log(host->user, severity, message);
+}
 
 const lnt_node *lnt_session_node(const lnt_session *s, uint32_t node)
 {
@@ -54,9 +69,10 @@ static lnt_status make_frame(lnt_session *s, lnt_frame *f, uint32_t sub, lnt_err
     f->stack = lnt_bump_alloc(&s->memory, m->file.n_subgraphs * sizeof *f->stack, err);
     f->stop.stack = lnt_bump_alloc(&s->memory, m->file.n_subgraphs * sizeof *f->stack, err);
     f->list = lnt_bump_alloc(&s->memory, f->capacity * sizeof *f->list, err);
+    f->time = lnt_bump_alloc(&s->memory, f->capacity * sizeof *f->time, err);
     f->order = lnt_bump_alloc(&s->memory, s->n_storages * sizeof *f->order, err);
     f->laid = lnt_bump_alloc(&s->memory, s->n_storages * sizeof *f->laid, err);
-    return f->stack && f->stop.stack && f->list && f->order && f->laid ? LNT_OK : LNT_E_MEMORY;
+    return f->stack && f->stop.stack && f->list && f->time && f->order && f->laid ? LNT_OK : LNT_E_MEMORY;
 }
 
 static lnt_status make_bodies(lnt_session *s, lnt_error *err)
@@ -96,6 +112,9 @@ static lnt_status make_tables(lnt_session *s, lnt_error *err)
         !(s->state = lnt_bump_alloc(b, f->n_states * sizeof *s->state, err)) ||
         !(s->bound = lnt_bump_alloc(b, f->n_symbols * sizeof *s->bound, err)) ||
         !(s->fetched = lnt_bump_alloc(b, m->n_values * sizeof *s->fetched, err)) ||
+        !(s->selected = lnt_bump_alloc(b, m->n_out * sizeof *s->selected, err)) ||
+        !(s->needed = lnt_bump_alloc(b, m->n_values * sizeof *s->needed, err)) ||
+        !(s->injected = lnt_bump_alloc(b, m->n_values * sizeof *s->injected, err)) ||
         !(s->home = lnt_bump_alloc(b, m->n_values * sizeof *s->home, err)) ||
         !(s->lent = lnt_bump_alloc(b, m->n_values * sizeof *s->lent, err)))
         return LNT_E_MEMORY;
@@ -110,6 +129,34 @@ static lnt_status make_tables(lnt_session *s, lnt_error *err)
     memcpy(s->value, m->value, m->n_values * sizeof *s->value);
     LNT_TRY(make_frame(s, &s->root, 0, err));
     return make_bodies(s, err);
+}
+
+/* Free-form settings. */
+static lnt_status read_config(const lnt_session_options *o, bool *spin, lnt_error *err)
+{
+    *spin = true;
+    for (size_t i = 0; i < o->n_config; i++) {
+        const lnt_config_entry *e = &o->config[i];
+        LNT_REQUIRE(strcmp(e->key, "session.intra_op.allow_spinning") == 0, err, LNT_E_ARGUMENT,
+                    "there is no setting %s; linnet.h lists them", e->key);
+        LNT_REQUIRE(strcmp(e->text, "0") == 0 || strcmp(e->text, "1") == 0, err, LNT_E_ARGUMENT,
+                    "%s takes \"0\" or \"1\", not \"%s\"", e->key, e->text);
+        *spin = e->text[0] == '1';
+    }
+    return LNT_OK;
+}
+
+static lnt_status start_pool(lnt_session *s, const lnt_session_options *o, lnt_error *err)
+{
+    bool spin;
+    LNT_TRY(read_config(o, &spin, err));
+    uint32_t threads = o->intra_op_num_threads ? o->intra_op_num_threads : lnt_default_threads();
+    if (o->execution_mode == LNT_PARALLEL && o->inter_op_num_threads > threads)
+        threads = o->inter_op_num_threads;
+    if (s->pool || threads == 1)
+        return LNT_OK;
+    s->own_pool = true;
+    return lnt_pool_make(threads, spin, &s->pool, err);
 }
 
 static lnt_status take_options(lnt_session *s, const lnt_session_options *o, lnt_error *err)
@@ -133,14 +180,12 @@ static lnt_status take_options(lnt_session *s, const lnt_session_options *o, lnt
     s->root.arena_is_callers = options.arena != NULL;
     s->memory_limit = options.memory_limit;
     s->seed = options.seed;
-    s->trace = options.trace;
+    s->trace = options.enable_profiling;
+    s->mode = options.execution_mode;
+    s->separate = options.disable_mem_pattern;
+    s->log_severity = options.log_severity_level;
     s->pool = options.pool;
-    const uint32_t threads = options.threads ? options.threads : lnt_default_threads();
-    if (!s->pool && threads > 1) {
-        LNT_TRY(lnt_pool_create(threads, &s->pool, err));
-        s->own_pool = true;
-    }
-    return LNT_OK;
+    return start_pool(s, &options, err);
 }
 
 lnt_status lnt_session_create(lnt_model *model, const lnt_session_options *options, lnt_session **session,
@@ -187,8 +232,11 @@ static void free_working_memory(lnt_session *s)
     free_arena(s, &s->root);
     for (uint32_t i = 0; s->body && i < m->n_nodes; i++)
         free_arena(s, s->body[i]);
-    for (uint32_t i = 0; s->owned && i < m->n_values; i++)
+    for (uint32_t i = 0; s->owned && i < m->n_values; i++) {
         buffer_free(s, &s->owned[i]);
+        if (s->injected)
+            s->injected[i].data = NULL;
+    }
     for (uint32_t i = 0; s->input && i < m->n_in; i++) {
         buffer_free(s, &s->input[i].staging);
         buffer_free(s, &s->input[i].seen);
@@ -338,6 +386,7 @@ lnt_status lnt_get_output(lnt_session *s, uint32_t i, lnt_tensor *t, lnt_error *
         if (s->state[k].output == i)
             return lnt_state_get(s, k, t, err);
     const lnt_operand *v = &s->value[s->model->out[i]];
+    LNT_REQUIRE(!s->partial || s->selected[i], err, LNT_E_ARGUMENT, "output %u was not selected to be computed", i);
     LNT_REQUIRE(v->rank != LNT_RANK_UNKNOWN, err, LNT_E_ARGUMENT,
                 "output %u is known after a run: its shape depends on data", i);
     fill_tensor(t, v, s->output[i].data ? s->output[i].data : value_memory(s, v));
@@ -361,7 +410,7 @@ lnt_status lnt_set_bound(lnt_session *s, const char *name, int64_t bound, lnt_er
     return LNT_OK;
 }
 
-static lnt_status find_value(const lnt_session *s, const char *name, uint32_t *value, lnt_error *err)
+lnt_status lnt_find_value(const lnt_session *s, const char *name, uint32_t *value, lnt_error *err)
 {
     const lnt_model *m = s->model;
     for (uint32_t i = 0; i < m->n_values; i++)
@@ -379,7 +428,7 @@ lnt_status lnt_fetch(lnt_session *s, const char *name, lnt_error *err)
 {
     lnt_error_clear(err);
     uint32_t value;
-    LNT_TRY(find_value(s, name, &value, err));
+    LNT_TRY(lnt_find_value(s, name, &value, err));
     s->rebind |= !s->fetched[value];
     s->fetched[value] = true;
     return LNT_OK;
@@ -411,7 +460,7 @@ lnt_status lnt_get_value(lnt_session *s, const char *name, lnt_tensor *t, lnt_er
 {
     lnt_error_clear(err);
     uint32_t value;
-    LNT_TRY(find_value(s, name, &value, err));
+    LNT_TRY(lnt_find_value(s, name, &value, err));
     const lnt_operand *v = &s->value[value];
     LNT_REQUIRE(s->fetched[value] || v->constant, err, LNT_E_ARGUMENT, "ask for %s with lnt_fetch before the run",
                 name);
@@ -500,18 +549,5 @@ lnt_status lnt_session_get_info(const lnt_session *s, lnt_session_info *info, ln
                              .level = lnt_level_text(s->level),
                              .unbounded = s->unbounded};
     memcpy(info, &full, wanted < sizeof full ? wanted : sizeof full);
-    return LNT_OK;
-}
-
-uint32_t lnt_trace_count(const lnt_session *s)
-{
-    return s->n_trace;
-}
-
-lnt_status lnt_trace_get(const lnt_session *s, uint32_t i, lnt_trace_step *step)
-{
-    if (i >= s->n_trace)
-        return LNT_E_ARGUMENT;
-    *step = s->trace_step[i];
     return LNT_OK;
 }

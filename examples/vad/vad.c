@@ -110,7 +110,7 @@ int main(int argc, char **argv)
     if (!samples)
         return 3;
     const double start = now();
-    const lnt_session_options options = {.struct_bytes = sizeof options, .threads = 1};
+    const lnt_session_options options = {.struct_bytes = sizeof options, .intra_op_num_threads = 1};
     if (lnt_model_open(argv[1], NULL, &model, &err) || lnt_session_create(model, &options, &session, &err))
         return fail(&err);
     const double loaded = now() - start;

@@ -150,7 +150,7 @@ static size_t run(model *m, float *result)
     check(lnt_emit(&m->g, &m->report, NULL, &image, &size), &m->err);
     check(lnt_model_from_memory(image, size, NULL, &loaded, &err), &err);
     check(lnt_session_create(
-              loaded, &(lnt_session_options){.struct_bytes = sizeof(lnt_session_options), .threads = 1},
+              loaded, &(lnt_session_options){.struct_bytes = sizeof(lnt_session_options), .intra_op_num_threads = 1},
               &session, &err),
           &err);
     float *data[4] = {NULL};

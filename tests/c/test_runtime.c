@@ -358,7 +358,7 @@ static void test_cancel_and_deadline_end_a_run(void **state)
     opened t = {0};
     slow_model(&t);
     for (uint32_t threads = 1; threads <= 2; threads++) {
-        open_session(&t, &(lnt_session_options){.struct_bytes = sizeof(lnt_session_options), .threads = threads});
+        open_session(&t, &(lnt_session_options){.struct_bytes = sizeof(lnt_session_options), .intra_op_num_threads = threads});
         float *x = calloc(1024 * 1024, sizeof *x);
         const lnt_tensor in = floats(x, 2, (int64_t[]){1024, 1024});
         pthread_t canceller;
@@ -475,7 +475,7 @@ static void test_idle_workers_sleep(void **state)
     (void)state;
     opened t = {0};
     slow_model(&t);
-    open_session(&t, &(lnt_session_options){.struct_bytes = sizeof(lnt_session_options), .threads = 2});
+    open_session(&t, &(lnt_session_options){.struct_bytes = sizeof(lnt_session_options), .intra_op_num_threads = 2});
     float *x = calloc(1024 * 1024, sizeof *x);
     const lnt_tensor in = floats(x, 2, (int64_t[]){1024, 1024});
     must(lnt_set_input(t.session, 0, &in, &t.err), &t.err);
@@ -495,7 +495,7 @@ static void test_fetch_and_trace(void **state)
     (void)state;
     opened t = {0};
     chain_model(&t, LNT_OPT_NONE);
-    open_session(&t, &(lnt_session_options){.struct_bytes = sizeof(lnt_session_options), .trace = true});
+    open_session(&t, &(lnt_session_options){.struct_bytes = sizeof(lnt_session_options), .enable_profiling = true});
     float x[64];
     fill(x, 64);
     const lnt_tensor in = floats(x, 2, (int64_t[]){1, 64});

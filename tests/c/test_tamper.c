@@ -83,7 +83,7 @@ static lnt_status run_model(lnt_model *m, lnt_error *err)
     enum { MEMORY = 64 << 20, DEADLINE_US = 200000, RUNS = 2 };
     static _Alignas(64) uint8_t zeros[INPUT_BYTES];
     const lnt_session_options options = {
-        .struct_bytes = sizeof options, .threads = 1, .memory_limit = MEMORY};
+        .struct_bytes = sizeof options, .intra_op_num_threads = 1, .memory_limit = MEMORY};
     lnt_session *s = NULL;
     lnt_status status = lnt_session_create(m, &options, &s, err);
     for (uint32_t i = 0; status == LNT_OK && i < lnt_model_input_count(m); i++)
