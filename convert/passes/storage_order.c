@@ -393,8 +393,8 @@ static bool wanted_in(const layouts *l, uint32_t value, unsigned order)
     return false;
 }
 
-/* A pinned value written channels-last: the producer writes a twin, from which the value is made. */
-static lnt_status settle_pinned(layouts *l, uint32_t value)
+/* An output written channels-last (a kept value may lie as it likes): the producer writes a twin, from which the value is made. */
+static lnt_status settle_output(layouts *l, uint32_t value)
 {
     lnt_graph *g = l->e.g;
     lnt_gnode *p = l->node[l->producer[value]];
@@ -426,8 +426,8 @@ static lnt_status settle(layouts *l, uint32_t value)
 {
     lnt_graph *g = l->e.g;
     const unsigned order = written_order(l, value), other = order ^ 1u;
-    if (order == LNT_ORDER_CHANNELS_LAST && lnt_edit_pinned(&l->e, value))
-        return settle_pinned(l, value);
+    if (order == LNT_ORDER_CHANNELS_LAST && lnt_graph_is_output(g, value))
+        return settle_output(l, value);
     g->value[value].info.order = (uint8_t)order;
     if (!wanted_in(l, value, other))
         return LNT_OK;

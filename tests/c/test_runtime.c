@@ -488,6 +488,237 @@ static void test_idle_workers_sleep(void **state)
     close_all(&t);
 }
 
+/* ---- parts of a model ---- */
+
+/* An image goes through convolutions, so that values lie channels-last; cut at every value it gives the same
+ * bits. */
+static void cut_model(opened *t)
+{
+    builder b;
+    float w[4 * 2 * 9], w2[4 * 4 * 9];
+    builder_begin(&b);
+    fill(w, 4 * 2 * 9);
+    fill(w2, 4 * 4 * 9);
+    const uint32_t x = builder_input(&b, "x", LNT_FLOAT, 4, (int64_t[]){1, 2, 5, 6});
+    const uint32_t k1 = lnt_graph_add_constant(&b.g, "w", LNT_FLOAT, 4, (int64_t[]){4, 2, 3, 3}, w, sizeof w);
+    const uint32_t k2 = lnt_graph_add_constant(&b.g, "w2", LNT_FLOAT, 4, (int64_t[]){4, 4, 3, 3}, w2, sizeof w2);
+    const uint32_t c = builder_node(&b, "Conv", "c", 2, (uint32_t[]){x, k1});
+    const uint32_t p = builder_node(&b, "GlobalMaxPool", "p", 1, &c);
+    const uint32_t d = builder_node(&b, "Sub", "d", 2, (uint32_t[]){c, p});
+    const uint32_t e = builder_node(&b, "Conv", "e", 2, (uint32_t[]){d, k2});
+    builder_output(&b, builder_node(&b, "Tanh", "y", 1, &e));
+    builder_output(&b, builder_node(&b, "Neg", "z", 1, &p));
+    for (size_t v = 0; v < b.g.n_values; v++)
+        b.g.value[v].keep = true;
+    t->model = builder_end(&b, LNT_OPT_ALL, &t->image);
+}
+
+static void run_outputs(opened *t, float y[8], float z[4])
+{
+    lnt_tensor out;
+    must(lnt_run(t->session, &t->err), &t->err);
+    must(lnt_get_output(t->session, 0, &out, &t->err), &t->err);
+    assert_int_equal(out.bytes, 8 * sizeof *y);
+    memcpy(y, out.data, out.bytes);
+    must(lnt_get_output(t->session, 1, &out, &t->err), &t->err);
+    assert_int_equal(out.bytes, 4 * sizeof *z);
+    memcpy(z, out.data, out.bytes);
+}
+
+static void test_a_run_cut_anywhere_gives_the_same_bits(void **state)
+{
+    static const char *const cuts[] = {"c", "p", "d", "e"};
+    (void)state;
+    opened t = {0};
+    float x[60], y[8], z[4], y2[8], z2[4], saved[256];
+    cut_model(&t);
+    fill(x, 60);
+    const lnt_tensor in = floats(x, 4, (int64_t[]){1, 2, 5, 6});
+    for (size_t i = 0; i < sizeof cuts / sizeof cuts[0]; i++) {
+        open_session(&t, NULL);
+        must(lnt_set_input(t.session, 0, &in, &t.err), &t.err);
+        run_outputs(&t, y, z);
+        must(lnt_fetch(t.session, cuts[i], &t.err), &t.err);
+        must(lnt_select_outputs(t.session, (uint32_t[1]){0}, 0, &t.err), &t.err); /* stop there */
+        must(lnt_run(t.session, &t.err), &t.err);
+        lnt_tensor cut;
+        must(lnt_get_value(t.session, cuts[i], &cut, &t.err), &t.err);
+        memcpy(saved, cut.data, cut.bytes);
+        cut.data = saved;
+        assert_int_equal(lnt_get_output(t.session, 0, &(lnt_tensor){0}, &t.err), LNT_E_ARGUMENT);
+        lnt_session_destroy(&t.session);
+
+        open_session(&t, NULL);
+        must(lnt_set_input(t.session, 0, &in, &t.err), &t.err);
+        must(lnt_inject(t.session, cuts[i], &cut, &t.err), &t.err);
+        run_outputs(&t, y2, z2);
+        assert_memory_equal(y, y2, sizeof y);
+        assert_memory_equal(z, z2, sizeof z);
+        lnt_session_destroy(&t.session);
+    }
+    close_all(&t);
+}
+
+static void test_inputs_that_are_not_needed_may_be_left_out(void **state)
+{
+    (void)state;
+    opened t = {0};
+    float d[60], y[8];
+    cut_model(&t);
+    open_session(&t, NULL);
+    fill(d, 60);
+    const lnt_tensor value = floats(d, 4, (int64_t[]){1, 4, 3, 4});
+    lnt_tensor out;
+    must(lnt_inject(t.session, "d", &value, &t.err), &t.err);
+    must(lnt_select_outputs(t.session, (uint32_t[]){0}, 1, &t.err), &t.err);
+    must(lnt_run(t.session, &t.err), &t.err);
+    must(lnt_get_output(t.session, 0, &out, &t.err), &t.err);
+    memcpy(y, out.data, sizeof y);
+    must(lnt_select_outputs(t.session, (uint32_t[]){1}, 1, &t.err), &t.err);
+    assert_int_equal(lnt_run(t.session, &t.err), LNT_E_ARGUMENT);
+    assert_non_null(strstr(t.err.message, "x"));
+    close_all(&t);
+}
+
+static void test_parallel_execution_and_separate_memory_give_the_same_bits(void **state)
+{
+    (void)state;
+    opened t = {0};
+    float x[60], y[8], z[4], y2[8], z2[4];
+    cut_model(&t);
+    fill(x, 60);
+    const lnt_tensor in = floats(x, 4, (int64_t[]){1, 2, 5, 6});
+    open_session(&t, NULL);
+    must(lnt_set_input(t.session, 0, &in, &t.err), &t.err);
+    run_outputs(&t, y, z);
+    lnt_session_destroy(&t.session);
+    for (int way = 0; way < 3; way++) {
+        open_session(&t, &(lnt_session_options){.struct_bytes = sizeof(lnt_session_options),
+                                                .inter_op_num_threads = 3,
+                                                .execution_mode = way < 2 ? LNT_PARALLEL : LNT_SEQUENTIAL,
+                                                .disable_mem_pattern = way > 0});
+        must(lnt_set_input(t.session, 0, &in, &t.err), &t.err);
+        for (int i = 0; i < 20; i++) {
+            run_outputs(&t, y2, z2);
+            assert_memory_equal(y, y2, sizeof y);
+            assert_memory_equal(z, z2, sizeof z);
+        }
+        lnt_session_destroy(&t.session);
+    }
+    close_all(&t);
+}
+
+static void test_unknown_settings_are_refused(void **state)
+{
+    (void)state;
+    opened t = {0};
+    chain_model(&t, LNT_OPT_ALL);
+    lnt_config_entry entry = {"session.intra_op.allow_spinning", "0"};
+    lnt_session_options options = {
+        .struct_bytes = sizeof options, .intra_op_num_threads = 2, .config = &entry, .n_config = 1};
+    open_session(&t, &options);
+    lnt_session_destroy(&t.session);
+    entry.text = "yes";
+    assert_int_equal(lnt_session_create(t.model, &options, &t.session, &t.err), LNT_E_ARGUMENT);
+    entry.key = "session.intra_op.allow_spining";
+    assert_int_equal(lnt_session_create(t.model, &options, &t.session, &t.err), LNT_E_ARGUMENT);
+    assert_non_null(strstr(t.err.message, entry.key));
+    close_all(&t);
+}
+
+/* ---- custom operators and the host ---- */
+
+static lnt_status twice_shape(lnt_custom_call *call)
+{
+    call->out[0].dtype = call->in[0].dtype;
+    call->out[0].rank = call->in[0].rank;
+    memcpy(call->out[0].dims, call->in[0].dims, sizeof call->out[0].dims);
+    return LNT_OK;
+}
+
+static lnt_status twice_run(lnt_custom_call *call)
+{
+    const float scale = lnt_custom_attr_float(call, "scale", 2);
+    const float *x = call->in[0].data;
+    float *y = call->out[0].data;
+    *(int *)call->user += 1;
+    for (size_t i = 0; i < call->out[0].bytes / sizeof *y; i++)
+        y[i] = scale * x[i];
+    return LNT_OK;
+}
+
+static void log_to_count(void *user, int severity, const char *message)
+{
+    assert_true(severity >= 1 && message[0]);
+    *(int *)user += 1;
+}
+
+static void *host_allocate(void *user, size_t bytes)
+{
+    (void)user;
+    return lnt_malloc_allocator.allocate(NULL, bytes);
+}
+
+static void host_release(void *user, void *block)
+{
+    (void)user;
+    lnt_malloc_allocator.release(NULL, block);
+}
+
+static void test_the_host_brings_an_operator_memory_and_a_log(void **state)
+{
+    (void)state;
+    opened t = {0};
+    builder b;
+    int calls = 0, logged = 0;
+    size_t size = 0;
+    builder_begin(&b);
+    const uint32_t x = builder_input(&b, "x", LNT_FLOAT, 1, (int64_t[]){-2});
+    const uint32_t v = lnt_graph_add_value(&b.g, "v");
+    lnt_gnode *n = lnt_graph_add_node(&b.g, 0, NULL, lnt_op_by_name("linnet", "Custom"), "twice", &x, 1, &v, 1);
+    const float scale = 3;
+    lnt_gnode_set_attr(&b.g, n, &(lnt_attr){.name = "custom_domain", .type = LNT_ATTR_STRING, .count = 4, .s = "host"});
+    lnt_gnode_set_attr(&b.g, n, &(lnt_attr){.name = "custom_name", .type = LNT_ATTR_STRING, .count = 5, .s = "Twice"});
+    lnt_gnode_set_attr(&b.g, n, &(lnt_attr){.name = "scale", .type = LNT_ATTR_FLOAT, .count = 1, .f = &scale});
+    b.g.sub[0].in = b.in;
+    b.g.sub[0].n_in = b.n_in;
+    b.g.sub[0].out = (uint32_t[]){v};
+    b.g.sub[0].n_out = 1;
+    must(lnt_graph_infer(&b.g), &b.err);
+    must(lnt_run_passes(&b.g, LNT_OPT_ALL, &b.report), &b.err);
+    must(lnt_emit(&b.g, &b.report, NULL, &t.image, &size), &b.err);
+    lnt_graph_free(&b.g);
+    lnt_report_free(&b.report);
+
+    assert_int_equal(lnt_model_from_memory(t.image, size, NULL, &t.model, &t.err), LNT_E_UNSUPPORTED);
+    assert_non_null(strstr(t.err.message, "host.Twice"));
+    const lnt_custom_op op = {
+        .domain = "host", .name = "Twice", .shape = twice_shape, .run = twice_run, .user = &calls};
+    const lnt_host host = {.struct_bytes = sizeof host,
+                           .allocate = host_allocate,
+                           .release = host_release,
+                           .log = log_to_count,
+                           .user = &logged};
+    must(lnt_model_from_memory(t.image, size,
+                               &(lnt_model_options){.struct_bytes = sizeof(lnt_model_options),
+                                                    .host = &host,
+                                                    .custom = &op,
+                                                    .n_custom = 1},
+                               &t.model, &t.err),
+         &t.err);
+    open_session(&t, &(lnt_session_options){.struct_bytes = sizeof(lnt_session_options), .log_severity_level = 1});
+    float data[4] = {1, 2, 3, 4};
+    const lnt_tensor in = floats(data, 1, (int64_t[]){4});
+    lnt_tensor out;
+    must(lnt_set_input(t.session, 0, &in, &t.err), &t.err);
+    must(lnt_run(t.session, &t.err), &t.err);
+    must(lnt_get_output(t.session, 0, &out, &t.err), &t.err);
+    assert_true(((float *)out.data)[3] == 12);
+    assert_int_equal(calls, 1);
+    assert_true(logged > 0);
+    close_all(&t);
+}
+
 /* ---- fetching and tracing ---- */
 
 static void test_fetch_and_trace(void **state)
@@ -513,6 +744,16 @@ static void test_fetch_and_trace(void **state)
     must(lnt_trace_get(t.session, 2, &step), &t.err);
     assert_string_equal(step.op, "Relu");
     assert_int_equal(step.out_bytes, 256);
+    char path[] = "/tmp/linnet-trace-XXXXXX", text[16] = "";
+    const int file = mkstemp(path);
+    must(lnt_trace_write(t.session, path, &t.err), &t.err);
+    FILE *f = fopen(path, "r");
+    assert_non_null(f);
+    assert_int_equal(fread(text, 1, 11, f), 11);
+    assert_string_equal(text, "[\n {\"name\":");
+    fclose(f);
+    close(file);
+    unlink(path);
     close_all(&t);
 }
 
@@ -532,6 +773,11 @@ int main(void)
         cmocka_unit_test(test_a_session_entered_twice_is_busy),
         cmocka_unit_test(test_many_sessions_share_a_model_and_a_pool),
         cmocka_unit_test(test_idle_workers_sleep),
+        cmocka_unit_test(test_a_run_cut_anywhere_gives_the_same_bits),
+        cmocka_unit_test(test_inputs_that_are_not_needed_may_be_left_out),
+        cmocka_unit_test(test_parallel_execution_and_separate_memory_give_the_same_bits),
+        cmocka_unit_test(test_unknown_settings_are_refused),
+        cmocka_unit_test(test_the_host_brings_an_operator_memory_and_a_log),
         cmocka_unit_test(test_fetch_and_trace),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
