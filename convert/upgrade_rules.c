@@ -287,6 +287,74 @@ static lnt_status group_norm(lnt_importer *im, lnt_inode *n)
     return repeat_per_channel(im, n, 2, per_group);
 }
 
+/* ---- Scan ---- */
+
+/* A fresh value for each of count numbers, named after n. */
+static lnt_status fresh_values(lnt_importer *im, const lnt_inode *n, unsigned count, uint32_t **out)
+{
+    const char *name = lnt_import_text(im, "%s/batch", n->name);
+    *out = lnt_bump_alloc(&im->g->memory, count * sizeof **out, im->err);
+    if (!name || !*out)
+        return LNT_E_MEMORY;
+    for (unsigned i = 0; i < count; i++)
+        if (((*out)[i] = lnt_graph_add_value(im->g, name)) == LNT_NONE)
+            return LNT_E_MEMORY;
+    return LNT_OK;
+}
+
+/* The Scan of one batch entry: n's body and attributes, in subgraph `sub` whose inputs and outputs it has. */
+static lnt_status scan_entry(lnt_importer *im, const lnt_inode *n, uint32_t sub)
+{
+    lnt_inode entry = *n;
+    LNT_TRY(fresh_values(im, n, n->n_in, &entry.in));
+    LNT_TRY(fresh_values(im, n, n->n_out, &entry.out));
+    for (unsigned i = 0; i < n->n_in; i++) {
+        lnt_operand *slice = &im->g->value[entry.in[i]].info;
+        const lnt_operand *whole = lnt_ginfo(im->g, n->in[i]);
+        *slice = (lnt_operand){.dtype = whole->dtype, .rank = LNT_RANK_UNKNOWN};
+    }
+    const lnt_attr *directions = lnt_inode_attr(n, "directions");
+    if (directions) {
+        lnt_attr renamed = *directions;
+        renamed.name = "scan_input_directions";
+        LNT_TRY(lnt_inode_set(im, &entry, &renamed));
+        lnt_inode_drop(&entry, "directions");
+    }
+    entry.opset = LNT_ONNX_OPSET_NEWEST;
+    im->g->sub[sub].in = entry.in;
+    im->g->sub[sub].n_in = entry.n_in;
+    im->g->sub[sub].out = entry.out;
+    im->g->sub[sub].n_out = entry.n_out;
+    const uint32_t outer = im->sub;
+    im->sub = sub;
+    const lnt_status status = lnt_import_add(im, &entry);
+    im->sub = outer;
+    return status;
+}
+
+/* Scan-8 ran over each entry of a batch: that is a Scan over axis 0 of all operands, whose body is a Scan. */
+static lnt_status scan_batches(lnt_importer *im, lnt_inode *n)
+{
+    if (lnt_inode_in(n, 0) != LNT_NONE)
+        return lnt_import_unsupported(im, n, "sequence_lens is not supported: export with opset 9 or newer");
+    n->in++;
+    n->n_in--;
+    for (unsigned i = 0; i < n->n_in; i++)
+        if (n->in[i] == LNT_NONE)
+            return lnt_import_unsupported(im, n, "input %u is required", i + 1);
+    const int64_t sub = lnt_graph_add_sub(im->g, "batch entry");
+    if (sub == LNT_NONE)
+        return LNT_E_MEMORY;
+    LNT_TRY(scan_entry(im, n, (uint32_t)sub));
+    int64_t *kept = lnt_bump_alloc(&im->g->memory, sizeof sub, im->err);
+    if (!kept)
+        return LNT_E_MEMORY;
+    *kept = sub;
+    lnt_inode_drop(n, "directions");
+    LNT_TRY(lnt_inode_set(im, n, &(lnt_attr){.name = "body", .type = LNT_ATTR_GRAPH, .count = 1, .i = kept}));
+    return lnt_inode_set_i(im, n, "num_scan_inputs", n->n_in);
+}
+
 const lnt_upgrade_rule lnt_upgrade_rules[] = {{"Add", 7, axis_broadcast},
                                               {"Sub", 7, axis_broadcast},
                                               {"Mul", 7, axis_broadcast},
@@ -309,6 +377,7 @@ const lnt_upgrade_rule lnt_upgrade_rules[] = {{"Add", 7, axis_broadcast},
                                               {"PRelu", 7, prelu},
                                               {"Resize", 11, resize_by_scales},
                                               {"RoiAlign", 16, roi_align_mode},
+                                              {"Scan", 9, scan_batches},
                                               {"Selu", 6, selu_constants},
                                               {"Softmax", 13, softmax_matrix},
                                               {"Split", 18, split_evenly},

@@ -135,6 +135,7 @@ OP(331, 1, GlobalLpPool, ONNX, "GlobalLpPool", 1, 1, 1, 1, IN0, global_pool, glo
 OP(332, 1, Resize, ONNX, "Resize", 1, 4, 1, 1, IN0, resize, resize, V(1) | V(2) | V(3), CL)
 OP(333, 1, Upsample, ONNX, "Upsample", 2, 2, 1, 1, IN0, resize, resize, V(1), CL)
 OP(334, 1, Attention, ONNX, "Attention", 3, 7, 1, 4, RULE, attention, attention, 0, 0)
+OP(380, 1, LinearAttention, ONNX, "LinearAttention", 3, 6, 1, 2, IN0, linear_attention, linear_attention, 0, 0)
 OP(335, 1, GridSample, ONNX, "GridSample", 2, 2, 1, 1, IN0, gridsample, gridsample, 0, 0)
 OP(336, 1, AffineGrid, ONNX, "AffineGrid", 2, 2, 1, 1, IN0, affine_grid, affine_grid, V(1), 0)
 OP(337, 1, RoiAlign, ONNX, "RoiAlign", 3, 3, 1, 1, IN0, roialign, roialign, 0, 0)

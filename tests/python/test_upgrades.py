@@ -2,6 +2,7 @@
 older than what onnxruntime runs (opset 7). Ranks and extents are those where the older meaning differs."""
 
 import numpy as np
+import onnx.parser
 import pytest
 from harness import LINNET, check_against_reference, linnet, write_case
 from onnx import TensorProto, helper, numpy_helper
@@ -168,6 +169,21 @@ def test_spatial_statistics(tmp_path):
     folder = write_case(tmp_path, model, {"x": X234}, [(X234 - m) / np.sqrt(v + np.float32(1e-5)) * s + b])
     done = linnet("verify", folder / "model.onnx")
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("backwards", [0, 1])
+def test_scan_8(tmp_path, backwards):
+    """Scan of opset 8 ran over the entries of a batch."""
+    text = """
+    <ir_version: 3, opset_import: ["" : 8]>
+    f (float[B,2] s, float[B,T,2] x) => (float[B,2] last, float[B,T,2] sums) {
+        last, sums = Scan <num_scan_inputs = 1, directions = [BACKWARDS], body = add (float[2] a, float[2] v) => (float[2] b, float[2] c) {
+            b = Add (a, v)
+            c = Identity (b)
+        }> (, s, x)
+    }"""
+    model = onnx.parser.parse_model(text.replace("BACKWARDS", str(backwards)))
+    check_against_reference(tmp_path, model, {"s": X23[:, :2].copy(), "x": X234[:, :, :2].copy()})
 
 
 @pytest.mark.parametrize("channels", [4, None])
