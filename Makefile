@@ -32,9 +32,10 @@ LDFLAGS += -pthread -Wl,--gc-sections $(SAN) $(ARCH)
 LDLIBS += -lm
 
 TARGET := $(shell $(CC) $(ARCH) -dumpmachine 2>/dev/null)
-ARCH_LEVELS := $(if $(findstring x86_64,$(TARGET)),avx2,$(if $(findstring aarch64,$(TARGET)),neon,$(if $(ARMV7),neon)))
-ALL_LEVELS := avx2 neon
+ARCH_LEVELS := $(if $(findstring x86_64,$(TARGET)),avx2 avx512,$(if $(findstring aarch64,$(TARGET)),neon,$(if $(ARMV7),neon)))
+ALL_LEVELS := avx2 avx512 neon
 CFLAGS_avx2 := -mavx2 -mfma -mf16c
+CFLAGS_avx512 := -mavx512f -mavx512dq -mavx512bw -mavx512vl -mfma -mf16c -mprefer-vector-width=512
 CFLAGS_neon := $(if $(ARMV7),-mfpu=neon-vfpv4)
 
 # C files of a folder, without those of other architectures' levels.

@@ -16,7 +16,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { LNT_TILE_ROWS_MAX = 6 };
+enum { LNT_TILE_ROWS_MAX = 14 };
 
 typedef struct lnt_tile {
     const float *const *a;        /* [rows] */
@@ -100,6 +100,7 @@ typedef void (*lnt_rnn_cell_fn)(const lnt_rnn_cell *cell);
 
 typedef struct lnt_gemm_kernels {
     unsigned tile_rows;   /* most rows of a tile at this level */
+    unsigned tile_panels; /* panels it takes at once, at least 1 */
     unsigned depth_block; /* length of K after which a panel should be left to be used again */
     lnt_tile_fn tile[LNT_TILE_ROWS_MAX + 1]; /* by rows, 1 .. tile_rows */
     lnt_depthwise_fn depthwise;
@@ -111,6 +112,6 @@ typedef struct lnt_gemm_kernels {
     lnt_rnn_cell_fn gru_state; /* the new h, from what gru_gates left */
 } lnt_gemm_kernels;
 
-extern const lnt_gemm_kernels lnt_gemm_scalar, lnt_gemm_avx2, lnt_gemm_neon;
+extern const lnt_gemm_kernels lnt_gemm_scalar, lnt_gemm_avx2, lnt_gemm_avx512, lnt_gemm_neon;
 
 #endif

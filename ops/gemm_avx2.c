@@ -2,5 +2,6 @@
 #define LNT_SIMD_AVX2
 #define TILE_ROWS 6
 #define TILE_VECTORS 2
+#define SUMS_MIN 8
 #define DEPTH_BLOCK 384
 #include "ops/gemm_tile.inc.h"

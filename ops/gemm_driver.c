@@ -13,7 +13,8 @@
 #include <math.h>
 
 enum {
-    BLOCK_TILES = 16,          /* tiles in a block of rows */
+    BLOCK_TILES = 24, /* at most, in a block of rows */
+    BLOCK_ROWS = 96,
     PANEL_BYTES = 24 * 1024,   /* of panels used at once: they share a first-level cache with a tile's rows */
     ITEM_WORK_MIN = 32 * 1024, /* multiply-adds worth a thread's while */
     ITEM_WORK_MAX = 4096 * 1024, /* as many take well under a millisecond */
@@ -59,9 +60,12 @@ void lnt_gemm_plan_blocks(lnt_gemm_plan *p)
     const int64_t tile = p->kernels->tile_rows, K = (int64_t)(p->taps * p->depth);
     plan_depth(p);
     const int64_t part = divide_up(K, (int64_t)(p->tap_blocks * p->depth_parts));
-    p->panels_at_once = (size_t)at_least(PANEL_BYTES / (at_least(part, 1) * LNT_PANEL * 4), 1);
+    const int64_t together = p->kernels->tile_panels,
+                  group_bytes = at_least(part, 1) * LNT_PANEL * 4 * together;
+    p->panels_at_once = (size_t)(at_least(PANEL_BYTES / group_bytes, 1) * together);
 
-    p->row_blocks = at_least(divide_up(p->rows, tile * BLOCK_TILES), 1);
+    const int64_t block_rows = BLOCK_ROWS / tile * tile;
+    p->row_blocks = at_least(divide_up(p->rows, block_rows), 1);
     const double rows = fmax((double)p->rows / (double)p->row_blocks, 1);
     const double column_work = (double)at_least(K, 1) * rows;
     const double total = column_work * (double)p->columns * (double)p->row_blocks * (double)p->products;
@@ -69,15 +73,18 @@ void lnt_gemm_plan_blocks(lnt_gemm_plan *p)
     int64_t columns = (int64_t)fmin(ceil(work / column_work), (double)p->columns);
     columns = at_least(columns, p->gathers ? GATHER_COLUMNS : LNT_PANEL);
     const int64_t panels = at_least(divide_up((int64_t)p->columns, LNT_PANEL), 1);
-    const int64_t panels_in_block = divide_up(columns, LNT_PANEL);
+    const int64_t panels_in_block = divide_up(columns, LNT_PANEL * together) * together;
     p->column_blocks = (size_t)divide_up(panels, panels_in_block);
-    p->column_block = (size_t)(divide_up(panels, (int64_t)p->column_blocks) * LNT_PANEL);
+    p->column_block =
+        (size_t)(divide_up(panels, (int64_t)p->column_blocks * together) * together * LNT_PANEL);
     p->column_blocks = (size_t)divide_up(panels * LNT_PANEL, (int64_t)p->column_block);
 
     const double item_work = column_work * fmin((double)p->column_block, (double)p->columns);
     p->grain = item_work >= 2 * ITEM_WORK_MIN ? 1 : (int64_t)ceil(2 * ITEM_WORK_MIN / item_work);
-    const size_t block_rows = (size_t)at_most(p->rows, tile * BLOCK_TILES);
-    p->gather_bytes = p->gathers ? lnt_round_up(block_rows * (size_t)(part + (int64_t)p->depth) * 4, 64) : 0;
+    p->gather_bytes =
+        p->gathers
+            ? lnt_round_up((size_t)at_most(p->rows, block_rows) * (size_t)(part + (int64_t)p->depth) * 4, 64)
+            : 0;
 }
 
 /* One block of C while it is being computed. */

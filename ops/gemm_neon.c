@@ -4,9 +4,11 @@
 #if defined(__aarch64__)
 #define TILE_ROWS 6
 #define TILE_VECTORS 4
+#define SUMS_MIN 8
 #else
 #define TILE_ROWS 4
 #define TILE_VECTORS 2
+#define SUMS_MIN 6
 #endif
 #define DEPTH_BLOCK 256
 /* GCC 12 otherwise lifts all loads of an inner step to its top and then has to spill accumulators. */

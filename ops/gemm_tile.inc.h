@@ -2,10 +2,10 @@
  *
  * The including file says which level (see ops/simd.h) and the shape that fits its registers:
  *     TILE_ROWS      rows of the largest tile
- *     TILE_VECTORS   vectors across: a panel of 16 columns is walked in 16 / (TILE_VECTORS * LNT_VL) parts
+ *     TILE_VECTORS   vectors across; they may span one panel, a part of one, or two
+ *     SUMS_MIN       sums (accumulators) that hide the latency of a multiply-add
  *     DEPTH_BLOCK    rows of a panel that stay in the first-level cache
- * Accumulators are TILE_ROWS * TILE_VECTORS registers. Low tiles have too few of them to hide the latency of
- * a multiply-add: they split K into chains which are summed at the end. */
+ * A tile has rows * vectors sums. Small ones split K into chains, which are summed at the end. */
 #include "ops/gemm.h"
 #include "ops/simd.h"
 
@@ -14,11 +14,11 @@
 #define UNROLL_STRING(text) #text
 
 enum {
-    PART = TILE_VECTORS * LNT_VL, /* columns of a part */
+    PART = TILE_VECTORS * LNT_VL, /* columns of a part: what a tile does at a time */
     PREFETCH_FLOATS = 768         /* a one-row product is bound by memory: fetch 3 KB ahead */
 };
 
-_Static_assert(LNT_PANEL % PART == 0, "parts make up a panel");
+_Static_assert(LNT_PANEL % PART == 0 || PART % LNT_PANEL == 0, "parts make up panels, or panels parts");
 _Static_assert(TILE_ROWS <= LNT_TILE_ROWS_MAX, "fits the table");
 
 typedef struct tile_acc {
@@ -27,86 +27,84 @@ typedef struct tile_acc {
 
 /* ---- inner loops ---- */
 
-LNT_INLINE void acc_zero(tile_acc *acc, const unsigned rows)
+LNT_INLINE void acc_zero(tile_acc *acc, const unsigned rows, const unsigned vectors)
 {
-    UNROLL(6)
+    UNROLL(14)
     for (unsigned i = 0; i < rows; i++)
         UNROLL(4)
-    for (unsigned j = 0; j < TILE_VECTORS; j++)
+    for (unsigned j = 0; j < vectors; j++)
         acc->v[i][j] = v_splat(0);
 }
 
-/* One row of B times element k of each row of A. */
-LNT_INLINE void acc_step(tile_acc *acc, const unsigned rows, const float *const *a, size_t k, const float *b)
+/* One row of B, its panels b_panel floats apart, times element k of each row of A. */
+LNT_INLINE void acc_step(tile_acc *acc, const unsigned rows, const unsigned vectors, const float *const *a,
+                         size_t k, const float *b, size_t b_panel)
 {
     vf bv[TILE_VECTORS];
     UNROLL(4)
-    for (unsigned j = 0; j < TILE_VECTORS; j++)
-        bv[j] = v_load(b + j * LNT_VL);
-    UNROLL(6)
+    for (unsigned j = 0; j < vectors; j++)
+        bv[j] = v_load(b + j * LNT_VL / LNT_PANEL * b_panel + j * LNT_VL % LNT_PANEL);
+    UNROLL(14)
     for (unsigned i = 0; i < rows; i++) {
         const vf x = v_splat(a[i][k]);
         UNROLL(4)
-        for (unsigned j = 0; j < TILE_VECTORS; j++)
+        for (unsigned j = 0; j < vectors; j++)
             acc->v[i][j] = v_fma(x, bv[j], acc->v[i][j]);
     }
 }
 
-LNT_INLINE void acc_add(tile_acc *acc, const unsigned rows, const tile_acc *other)
+LNT_INLINE void acc_add(tile_acc *acc, const unsigned rows, const unsigned vectors, const tile_acc *other)
 {
-    UNROLL(6)
+    UNROLL(14)
     for (unsigned i = 0; i < rows; i++)
         UNROLL(4)
-    for (unsigned j = 0; j < TILE_VECTORS; j++)
+    for (unsigned j = 0; j < vectors; j++)
         acc->v[i][j] += other->v[i][j];
 }
 
-/* The sum over all taps for one part of a panel; chains is 1, 2 or 4. */
-LNT_INLINE void accumulate(tile_acc *acc, const unsigned rows, const unsigned chains, const lnt_tile *t,
-                           const float *b)
+/* The sum over all taps for one part; chains is 1, 2 or 4. */
+LNT_INLINE void accumulate(tile_acc *acc, const unsigned rows, const unsigned vectors, const unsigned chains,
+                           const lnt_tile *t, const float *b)
 {
-    const size_t depth = t->depth, b_row = t->b_row;
+    const size_t depth = t->depth, b_row = t->b_row, b_panel = t->b_panel;
     tile_acc chain[4];
     UNROLL(4)
     for (unsigned c = 0; c < chains; c++)
-        acc_zero(&chain[c], rows);
+        acc_zero(&chain[c], rows, vectors);
     for (size_t tap = 0; tap < t->taps; tap++) {
         const ptrdiff_t offset = t->tap_offset[tap];
         const float *a[LNT_TILE_ROWS_MAX];
-        UNROLL(6)
+        UNROLL(14)
         for (unsigned i = 0; i < rows; i++)
             a[i] = t->a[i] + offset;
         size_t k = 0;
-        for (; k + chains <= depth; k += chains) {
-            if (rows == 1)
-                v_prefetch(b + PREFETCH_FLOATS);
+        for (; k + chains <= depth; k += chains)
             UNROLL(4)
-            for (unsigned c = 0; c < chains; c++) {
-                acc_step(&chain[c], rows, a, k + c, b);
-                b += b_row;
-            }
+        for (unsigned c = 0; c < chains; c++, b += b_row) {
+            if (rows == 1 && c == 0)
+                v_prefetch(b + PREFETCH_FLOATS);
+            acc_step(&chain[c], rows, vectors, a, k + c, b, b_panel);
         }
         if (chains > 1)
             for (; k < depth; k++, b += b_row)
-                acc_step(&chain[0], rows, a, k, b);
+                acc_step(&chain[0], rows, vectors, a, k, b, b_panel);
     }
     if (chains == 4) {
-        acc_add(&chain[0], rows, &chain[2]);
-        acc_add(&chain[1], rows, &chain[3]);
+        acc_add(&chain[0], rows, vectors, &chain[2]);
+        acc_add(&chain[1], rows, vectors, &chain[3]);
     }
     if (chains >= 2)
-        acc_add(&chain[0], rows, &chain[1]);
-    UNROLL(6)
+        acc_add(&chain[0], rows, vectors, &chain[1]);
+    UNROLL(14)
     for (unsigned i = 0; i < rows; i++)
         UNROLL(4)
-    for (unsigned j = 0; j < TILE_VECTORS; j++)
+    for (unsigned j = 0; j < vectors; j++)
         acc->v[i][j] = chain[0].v[i][j];
 }
 
 /* ---- storing ---- */
 
-/* What becomes of the sum x of row i at column n: the formula of ops/gemm.h. lanes < LNT_VL in the last
- * vector of a row only. */
+/* What becomes of the sum x of row i at column n: the formula of ops/gemm.h. */
 LNT_INLINE vf finish(const lnt_tile *t, unsigned i, size_t n, vf x, const bool whole, unsigned lanes)
 {
 #define LOAD(p) (whole ? v_load((p) + n) : v_load_n((p) + n, lanes))
@@ -122,81 +120,88 @@ LNT_INLINE vf finish(const lnt_tile *t, unsigned i, size_t n, vf x, const bool w
     return v_min(v_splat(t->high), v_max(v_splat(t->low), x));
 }
 
-/* Stores the columns from n on, fewer than PART, of sums laid down in memory. Apart from the tiles, so that
- * nothing in here has a say in which registers their accumulators get. */
-static __attribute__((noinline)) void store_tail(const lnt_tile *t, unsigned rows, const float *sums,
-                                                 size_t n)
+/* Stores up to `width` columns from n on of sums laid down in memory, PART in a row. Apart from the tiles, so
+ * that nothing in here has a say in which registers their accumulators get. */
+static __attribute__((noinline)) void store_sums(const lnt_tile *t, unsigned rows, const float *sums,
+                                                 size_t n, size_t width)
 {
-    for (unsigned i = 0; i < rows; i++)
-        for (size_t at = n; at < t->columns; at += LNT_VL) {
-            const unsigned lanes = t->columns - at < LNT_VL ? (unsigned)(t->columns - at) : LNT_VL;
-            const vf x = v_load(sums + i * PART + (at - n));
-            v_store_n(t->c[i] + at, finish(t, i, at, x, false, lanes), lanes);
-        }
+    const size_t end = t->columns - n < width ? t->columns : n + width;
+    for (unsigned i = 0; i < rows; i++, sums += PART) {
+        size_t at = n;
+        for (; at + LNT_VL <= end; at += LNT_VL)
+            v_store(t->c[i] + at, finish(t, i, at, v_load(sums + (at - n)), true, LNT_VL));
+        const unsigned lanes = (unsigned)(end - at);
+        if (lanes)
+            v_store_n(t->c[i] + at, finish(t, i, at, v_load(sums + (at - n)), false, lanes), lanes);
+    }
 }
 
-LNT_INLINE void store(const lnt_tile *t, const unsigned rows, const tile_acc *acc, size_t n)
+/* Whole vectors with nothing but bias and clamp go straight from the registers. */
+LNT_INLINE void store(const lnt_tile *t, const unsigned rows, const unsigned vectors, const tile_acc *acc,
+                      size_t n)
 {
-    if (n + PART > t->columns) {
+    if (n + vectors * LNT_VL > t->columns || t->accumulate || t->residual || t->scale != 1.0f) {
         float sums[LNT_TILE_ROWS_MAX * PART];
-        UNROLL(6)
+        UNROLL(14)
         for (unsigned i = 0; i < rows; i++)
             UNROLL(4)
-        for (unsigned j = 0; j < TILE_VECTORS; j++)
+        for (unsigned j = 0; j < vectors; j++)
             v_store(sums + i * PART + j * LNT_VL, acc->v[i][j]);
-        store_tail(t, rows, sums, n);
+        store_sums(t, rows, sums, n, vectors * LNT_VL);
         return;
     }
-    UNROLL(6)
-    for (unsigned i = 0; i < rows; i++)
-        UNROLL(4)
-    for (unsigned j = 0; j < TILE_VECTORS; j++)
-        v_store(t->c[i] + n + j * LNT_VL, finish(t, i, n + j * LNT_VL, acc->v[i][j], true, LNT_VL));
+    const vf low = v_splat(t->low), high = v_splat(t->high);
+    UNROLL(4)
+    for (unsigned j = 0; j < vectors; j++) {
+        const size_t at = n + j * LNT_VL;
+        const vf bias = t->bias ? v_load(t->bias + at) : v_splat(0);
+        UNROLL(14)
+        for (unsigned i = 0; i < rows; i++)
+            v_store(t->c[i] + at, v_min(high, v_max(low, acc->v[i][j] + bias)));
+    }
 }
 
-LNT_INLINE void tile(const lnt_tile *t, const unsigned rows, const unsigned chains)
+LNT_INLINE void part(const lnt_tile *t, size_t n, const unsigned rows, const unsigned vectors)
 {
-    const float *panel = t->b;
-    for (size_t n = 0; n < t->columns; n += LNT_PANEL, panel += t->b_panel)
-        for (size_t part = 0; part < LNT_PANEL && n + part < t->columns; part += PART) {
-            tile_acc acc;
-            accumulate(&acc, rows, chains, t, panel + part);
-            store(t, rows, &acc, n + part);
-        }
+    const unsigned sums = rows * vectors, chains = sums >= SUMS_MIN ? 1 : 2 * sums >= SUMS_MIN ? 2 : 4;
+    tile_acc acc;
+    accumulate(&acc, rows, vectors, chains, t, t->b + n / LNT_PANEL * t->b_panel + n % LNT_PANEL);
+    store(t, rows, vectors, &acc, n);
 }
 
-/* Accumulators in use: 4, 4, 6, 4, 5, 6 times TILE_VECTORS. */
-static void tile_1(const lnt_tile *t)
+LNT_INLINE void tile(const lnt_tile *t, const unsigned rows)
 {
-    tile(t, 1, 4);
+    size_t n = 0;
+    for (; n + PART / 2 < t->columns; n += PART)
+        part(t, n, rows, TILE_VECTORS);
+    if (n < t->columns) /* at most half a part */
+        part(t, n, rows, TILE_VECTORS / 2);
 }
 
-static void tile_2(const lnt_tile *t)
-{
-    tile(t, 2, 2);
-}
-
-static void tile_3(const lnt_tile *t)
-{
-    tile(t, 3, TILE_ROWS >= 6 ? 2 : 1);
-}
-
-static void tile_4(const lnt_tile *t)
-{
-    tile(t, 4, 1);
-}
-
+#define TILE(rows)                                                                                           \
+    static void tile_##rows(const lnt_tile *t)                                                               \
+    {                                                                                                        \
+        tile(t, rows);                                                                                       \
+    }
+TILE(1)
+TILE(2)
+TILE(3)
+TILE(4)
 #if TILE_ROWS >= 6
-static void tile_5(const lnt_tile *t)
-{
-    tile(t, 5, 1);
-}
-
-static void tile_6(const lnt_tile *t)
-{
-    tile(t, 6, 1);
-}
+TILE(5)
+TILE(6)
 #endif
+#if TILE_ROWS >= 14
+TILE(7)
+TILE(8)
+TILE(9)
+TILE(10)
+TILE(11)
+TILE(12)
+TILE(13)
+TILE(14)
+#endif
+#undef TILE
 
 /* ---- depthwise ---- */
 
@@ -328,20 +333,20 @@ static void depthwise(const lnt_depthwise *d)
 static void fma_chains(size_t rounds, float *sink)
 {
     tile_acc acc; /* starts that differ, or the compiler would keep one chain for all */
-    UNROLL(6)
+    UNROLL(14)
     for (unsigned i = 0; i < TILE_ROWS; i++)
         UNROLL(4)
     for (unsigned j = 0; j < TILE_VECTORS; j++)
         acc.v[i][j] = v_splat((float)(i * TILE_VECTORS + j));
     const vf x = v_load(sink), y = v_splat(0.5f);
     for (size_t r = 0; r < rounds; r++)
-        UNROLL(6)
+        UNROLL(14)
     for (unsigned i = 0; i < TILE_ROWS; i++)
         UNROLL(4)
     for (unsigned j = 0; j < TILE_VECTORS; j++)
         acc.v[i][j] = v_fma(acc.v[i][j], y, x);
     vf sum = v_splat(0);
-    UNROLL(6)
+    UNROLL(14)
     for (unsigned i = 0; i < TILE_ROWS; i++)
         UNROLL(4)
     for (unsigned j = 0; j < TILE_VECTORS; j++)
@@ -353,12 +358,16 @@ static void fma_chains(size_t rounds, float *sink)
 
 const lnt_gemm_kernels LNT_SIMD_NAME(lnt_gemm) = {
     .tile_rows = TILE_ROWS,
+    .tile_panels = (PART + LNT_PANEL - 1) / LNT_PANEL,
     .depth_block = DEPTH_BLOCK,
+    .tile = {NULL, tile_1, tile_2, tile_3, tile_4,
 #if TILE_ROWS >= 6
-    .tile = {NULL, tile_1, tile_2, tile_3, tile_4, tile_5, tile_6},
-#else
-    .tile = {NULL, tile_1, tile_2, tile_3, tile_4},
+             tile_5, tile_6,
 #endif
+#if TILE_ROWS >= 14
+             tile_7, tile_8, tile_9, tile_10, tile_11, tile_12, tile_13, tile_14
+#endif
+    },
     .depthwise = depthwise,
     .fma = fma_chains,
     .fma_lanes = TILE_ROWS * TILE_VECTORS * LNT_VL,

@@ -3,7 +3,7 @@
  * A kernel is written once, in a file `stem_*.inc.h` or in functions of this header's vocabulary, and
  * compiled per level: the level's file says which before including this header.
  *
- *     #define LNT_SIMD_AVX2        // or LNT_SIMD_NEON, or nothing for the scalar level
+ *     #define LNT_SIMD_AVX2        // or _AVX512, _NEON, or nothing for the scalar level
  *     #include "ops/simd.h"        // vf is now 8 floats, vi 8 int32
  *     #include "ops/stem.inc.h"
  *     const lnt_stem_kernels LNT_SIMD_NAME(lnt_stem) = {...};   // lnt_stem_avx2
@@ -18,7 +18,11 @@
 #include <stdint.h>
 #include <string.h>
 
-#if defined(LNT_SIMD_AVX2)
+#if defined(LNT_SIMD_AVX512)
+#include <immintrin.h>
+#define LNT_VL 16
+#define LNT_SIMD_SUFFIX avx512
+#elif defined(LNT_SIMD_AVX2)
 #include <immintrin.h>
 #define LNT_VL 8
 #define LNT_SIMD_SUFFIX avx2
@@ -46,7 +50,9 @@ typedef int32_t vi_unaligned __attribute__((vector_size(LNT_VL * 4), aligned(4),
 
 LNT_INLINE vf v_splat(float x)
 {
-#if LNT_VL == 8
+#if LNT_VL == 16
+    return (vf){x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x};
+#elif LNT_VL == 8
     return (vf){x, x, x, x, x, x, x, x};
 #else
     return (vf){x, x, x, x};
@@ -55,7 +61,9 @@ LNT_INLINE vf v_splat(float x)
 
 LNT_INLINE vi vi_splat(int32_t x)
 {
-#if LNT_VL == 8
+#if LNT_VL == 16
+    return (vi){x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x};
+#elif LNT_VL == 8
     return (vi){x, x, x, x, x, x, x, x};
 #else
     return (vi){x, x, x, x};
@@ -83,7 +91,17 @@ LNT_INLINE void vi_store(int32_t *p, vi x)
 }
 
 /* The first n lanes only, 0 <= n <= LNT_VL; memory past them is not touched. Other lanes load as 0. */
-#if defined(LNT_SIMD_AVX2)
+#if defined(LNT_SIMD_AVX512)
+LNT_INLINE vf v_load_n(const float *p, unsigned n)
+{
+    return (vf)_mm512_maskz_loadu_ps((__mmask16)((1u << n) - 1), p);
+}
+
+LNT_INLINE void v_store_n(float *p, vf x, unsigned n)
+{
+    _mm512_mask_storeu_ps(p, (__mmask16)((1u << n) - 1), (__m512)x);
+}
+#elif defined(LNT_SIMD_AVX2)
 LNT_INLINE __m256i v_lane_mask(unsigned n)
 {
     static const int32_t ones_then_zeros[16] = {-1, -1, -1, -1, -1, -1, -1, -1};
@@ -122,7 +140,9 @@ LNT_INLINE void v_store_n(float *p, vf x, unsigned n)
 /* a * b + c, rounded once where the level has fused multiply-add. */
 LNT_INLINE vf v_fma(vf a, vf b, vf c)
 {
-#if defined(LNT_SIMD_AVX2)
+#if defined(LNT_SIMD_AVX512)
+    return (vf)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
+#elif defined(LNT_SIMD_AVX2)
     return (vf)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
 #elif defined(LNT_SIMD_NEON)
     return (vf)vfmaq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b);
@@ -152,7 +172,9 @@ LNT_INLINE vi vi_select(vi mask, vi a, vi b)
  * v_max(v_splat(0), x) keeps x's NaN. */
 LNT_INLINE vf v_min(vf a, vf b)
 {
-#if defined(LNT_SIMD_AVX2)
+#if defined(LNT_SIMD_AVX512)
+    return (vf)_mm512_min_ps((__m512)a, (__m512)b);
+#elif defined(LNT_SIMD_AVX2)
     return (vf)_mm256_min_ps((__m256)a, (__m256)b);
 #elif defined(LNT_SIMD_NEON)
     return (vf)vminq_f32((float32x4_t)a, (float32x4_t)b);
@@ -163,7 +185,9 @@ LNT_INLINE vf v_min(vf a, vf b)
 
 LNT_INLINE vf v_max(vf a, vf b)
 {
-#if defined(LNT_SIMD_AVX2)
+#if defined(LNT_SIMD_AVX512)
+    return (vf)_mm512_max_ps((__m512)a, (__m512)b);
+#elif defined(LNT_SIMD_AVX2)
     return (vf)_mm256_max_ps((__m256)a, (__m256)b);
 #elif defined(LNT_SIMD_NEON)
     return (vf)vmaxq_f32((float32x4_t)a, (float32x4_t)b);
@@ -184,7 +208,9 @@ LNT_INLINE vi v_is_nan(vf x)
 
 LNT_INLINE vf v_sqrt(vf x)
 {
-#if defined(LNT_SIMD_AVX2)
+#if defined(LNT_SIMD_AVX512)
+    return (vf)_mm512_sqrt_ps((__m512)x);
+#elif defined(LNT_SIMD_AVX2)
     return (vf)_mm256_sqrt_ps((__m256)x);
 #elif defined(__aarch64__) && defined(LNT_SIMD_NEON)
     return (vf)vsqrtq_f32((float32x4_t)x);
@@ -211,7 +237,9 @@ LNT_INLINE vf vi_float(vi x)
 /* To the nearest integer, ties to even. Any magnitude; keeps NaN, infinity and the sign of zero. */
 LNT_INLINE vf v_round(vf x)
 {
-#if defined(LNT_SIMD_AVX2)
+#if defined(LNT_SIMD_AVX512)
+    return (vf)_mm512_roundscale_ps((__m512)x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+#elif defined(LNT_SIMD_AVX2)
     return (vf)_mm256_round_ps((__m256)x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 #elif defined(__aarch64__) && defined(LNT_SIMD_NEON)
     return (vf)vrndnq_f32((float32x4_t)x);
@@ -226,7 +254,9 @@ LNT_INLINE vf v_round(vf x)
 /* To the nearest integer, ties to even; the value must fit an int32. */
 LNT_INLINE vi v_round_int(vf x)
 {
-#if defined(LNT_SIMD_AVX2)
+#if defined(LNT_SIMD_AVX512)
+    return (vi)_mm512_cvtps_epi32((__m512)x);
+#elif defined(LNT_SIMD_AVX2)
     return (vi)_mm256_cvtps_epi32((__m256)x);
 #else
     return v_trunc_int(v_round(x));
@@ -287,7 +317,9 @@ LNT_INLINE vf v_narrow(vd low, vd high)
 
 LNT_INLINE float v_sum(vf x)
 {
-#if LNT_VL == 8
+#if LNT_VL == 16
+    return _mm512_reduce_add_ps((__m512)x);
+#elif LNT_VL == 8
     return ((x[0] + x[4]) + (x[2] + x[6])) + ((x[1] + x[5]) + (x[3] + x[7]));
 #else
     return (x[0] + x[2]) + (x[1] + x[3]);
@@ -314,7 +346,9 @@ LNT_INLINE float v_min_lane(vf x)
 /* True if any lane of a comparison's result is set. */
 LNT_INLINE int vi_any(vi mask)
 {
-#if defined(LNT_SIMD_AVX2)
+#if defined(LNT_SIMD_AVX512)
+    return _mm512_test_epi32_mask((__m512i)mask, (__m512i)mask) != 0;
+#elif defined(LNT_SIMD_AVX2)
     return _mm256_movemask_ps((__m256)mask) != 0;
 #else
     return (mask[0] | mask[1] | mask[2] | mask[3]) != 0;
