@@ -105,7 +105,7 @@ static lnt_status evaluate(lnt_edit *e, lnt_gnode *n, bool *folded)
     return LNT_OK;
 }
 
-static lnt_status fold_node(lnt_edit *e, lnt_gnode *n)
+lnt_status lnt_fold_node(lnt_edit *e, lnt_gnode *n)
 {
     size_t in_bytes, out_bytes;
     if (!inputs_constant(e->g, n, &in_bytes) || !outputs_known(e, n, &out_bytes) ||
@@ -218,7 +218,7 @@ lnt_status lnt_pass_fold_constants(lnt_graph *g, lnt_report *report)
             else
                 LNT_TRY(fold_known_elements(&e, n));
             if (foldable_kind(n))
-                LNT_TRY(fold_node(&e, n));
+                LNT_TRY(lnt_fold_node(&e, n));
         }
     return LNT_OK;
 }

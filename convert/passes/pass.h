@@ -40,6 +40,9 @@ lnt_gnode *lnt_edit_insert(lnt_edit *e, const lnt_gnode *at, const lnt_op *op, c
 lnt_gnode *lnt_edit_substitute(lnt_edit *e, lnt_gnode *at, const lnt_op *op, const uint32_t *in,
                                unsigned n_in);
 
+/* Makes the outputs of n constants if all of its inputs are and it is worth it (fold_constants.c). */
+lnt_status lnt_fold_node(lnt_edit *e, lnt_gnode *n);
+
 /* ---- nodes ---- */
 
 /* Is n (not NULL) the live operator called ident in ops/list.h? */

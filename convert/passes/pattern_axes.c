@@ -149,3 +149,68 @@ lnt_status lnt_lift_transpose(lnt_edit *e, lnt_gnode *n)
     lnt_edit_changed(e);
     return lnt_edit_count(e, "Transpose behind Conv");
 }
+
+/* ---- Transpose and Reshape of images as sequences ---- */
+
+static bool swaps_last(const lnt_attr *perm)
+{
+    return perm && perm->count == 3 && perm->i[0] == 0 && perm->i[1] == 2 && perm->i[2] == 1;
+}
+
+/* A Transpose and a Reshape in the place of n, in one order or the other. */
+static lnt_status rewrite(lnt_edit *e, lnt_gnode *n, uint32_t x, const int64_t *perm, unsigned rank,
+                          const int64_t *shape, unsigned n_shape, bool transpose_first)
+{
+    lnt_graph *g = e->g;
+    const uint32_t to = lnt_add_ints(g, n->name, n_shape, shape);
+    const lnt_op *transpose = lnt_op_by_id(LNT_ID_Transpose), *reshape = lnt_op_by_id(LNT_ID_Reshape);
+    uint32_t between;
+    if (to == LNT_NONE)
+        return LNT_E_MEMORY;
+    lnt_gnode *first = lnt_edit_insert(e, n, transpose_first ? transpose : reshape, (uint32_t[]){x, to},
+                                       transpose_first ? 1 : 2, LNT_NONE, &between);
+    lnt_gnode *second = first ? lnt_edit_substitute(e, n, transpose_first ? reshape : transpose,
+                                                    (uint32_t[]){between, to}, transpose_first ? 2 : 1)
+                              : NULL;
+    if (!second)
+        return LNT_E_MEMORY;
+    const lnt_attr order = {.name = "perm", .type = LNT_ATTR_INTS, .count = rank, .i = perm};
+    LNT_TRY(lnt_gnode_set_attr(g, transpose_first ? first : second, &order));
+    return lnt_edit_count(e, "images as sequences");
+}
+
+/* N C H W to N C HW to N HW C: by way of N H W C, which is how a convolution's result lies. */
+lnt_status lnt_lift_merged(lnt_edit *e, lnt_gnode *n)
+{
+    const lnt_graph *g = e->g;
+    const lnt_gnode *r =
+        lnt_is(n, Transpose) && swaps_last(lnt_gnode_attr(n, "perm")) ? lnt_producer(g, n, 0) : NULL;
+    if (!lnt_is(r, Reshape) || lnt_edit_follower(e, r) != n)
+        return LNT_OK;
+    const lnt_operand *x = lnt_ginfo(g, r->in[0]), *flat = lnt_ginfo(g, r->out[0]);
+    if (x->rank < 4 || x->rank > LNT_MAX_RANK || flat->rank != 3 || !lnt_dims_equal(x, x->rank, x->dims) ||
+        x->dims[0] != flat->dims[0] || x->dims[1] != flat->dims[1] || x->dims[1] <= 0)
+        return LNT_OK;
+    int64_t perm[LNT_MAX_RANK] = {0};
+    for (unsigned i = 1; i < x->rank; i++)
+        perm[i] = i + 1u < x->rank ? i + 1 : 1;
+    return rewrite(e, n, r->in[0], perm, x->rank, (int64_t[]){0, -1, x->dims[1]}, 3, true);
+}
+
+/* N HW C to N C HW to N C H W: by way of N H W C. */
+lnt_status lnt_sink_split(lnt_edit *e, lnt_gnode *n)
+{
+    const lnt_graph *g = e->g;
+    const lnt_gnode *t = lnt_is(n, Reshape) ? lnt_producer(g, n, 0) : NULL;
+    int64_t to[LNT_MAX_RANK];
+    unsigned count = LNT_MAX_RANK;
+    if (!lnt_is(t, Transpose) || !swaps_last(lnt_gnode_attr(t, "perm")) || lnt_edit_follower(e, t) != n ||
+        !lnt_constant_ints(g, n->in[1], to, &count) || count != 4 || to[2] == 0 || to[3] == 0)
+        return LNT_OK;
+    const lnt_operand *x = lnt_ginfo(g, t->in[0]), *image = lnt_ginfo(g, n->out[0]);
+    if (x->rank != 3 || image->rank != 4 || x->dims[2] <= 0 || image->dims[1] != x->dims[2] ||
+        x->dims[0] != image->dims[0] || x->dims[0] == LNT_DIM_UNKNOWN)
+        return LNT_OK;
+    return rewrite(e, n, t->in[0], (int64_t[]){0, 3, 1, 2}, 4, (int64_t[]){to[0], to[2], to[3], x->dims[2]},
+                   4, false);
+}

@@ -11,6 +11,11 @@ lnt_status lnt_fuse_softmax(lnt_edit *e, lnt_gnode *n);
 lnt_status lnt_fuse_activation(lnt_edit *e, lnt_gnode *n); /* Gelu, Swish, HardSwish, Mish, HardSigmoid */
 lnt_status lnt_fuse_pad(lnt_edit *e, lnt_gnode *n);        /* Pad into Conv */
 lnt_status lnt_fuse_transpose(lnt_edit *e, lnt_gnode *n);  /* Transpose into MatMul */
+lnt_status lnt_fuse_one_hot(lnt_edit *e, lnt_gnode *n);    /* a product with one-hot rows */
+lnt_status lnt_fold_into_table(lnt_edit *e, lnt_gnode *n); /* elementwise work behind a lookup */
+lnt_status lnt_lift_merged(lnt_edit *e,
+                           lnt_gnode *n); /* Transpose before a Reshape that merges spatial axes */
+lnt_status lnt_sink_split(lnt_edit *e, lnt_gnode *n);      /* and behind one that splits them */
 lnt_status lnt_fuse_sum_square(lnt_edit *e, lnt_gnode *n); /* ReduceSum(x * x) */
 lnt_status lnt_sink_squeeze(lnt_edit *e, lnt_gnode *n); /* elementwise work before Squeeze, behind a Conv */
 lnt_status lnt_lift_transpose(lnt_edit *e,

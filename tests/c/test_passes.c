@@ -637,6 +637,32 @@ static void build_wrapped_conv(model *m)
 PASS_TEST(wrapped_conv, build_wrapped_conv, expect(&m, "Elementwise", 0); expect(&m, "Add", 0);
           assert_int_equal(m.report.relayouts, 1);)
 
+/* Patches of an image as a sequence, and back: both ways without moving anything. */
+static void build_patches(model *m)
+{
+    const uint32_t a = conv(m, input(m, DIMS(2, 3, 4, 6)), 3, 8);
+    const uint32_t flat = VALUE(m, "Reshape", a, ints(m, DIMS(0, 8, -1)));
+    const uint32_t tokens = set_ints(m, NODE(m, "Transpose", flat), "perm", DIMS(0, 2, 1));
+    const uint32_t mixed = VALUE(m, "Softmax", VALUE(m, "MatMul", tokens, weights(m, -1, 1, DIMS(8, 8))));
+    const uint32_t back = set_ints(m, NODE(m, "Transpose", mixed), "perm", DIMS(0, 2, 1));
+    output(m, conv(m, VALUE(m, "Reshape", back, ints(m, DIMS(2, 8, 4, 6))), 8, 3));
+}
+PASS_TEST(patches, build_patches, assert_int_equal(m.report.relayouts, 2);)
+
+/* Rows picked by one-hot products, some out of range; bias and activation are done on the table. */
+static void build_one_hot(model *m)
+{
+    const uint32_t scaled = VALUE(m, "Floor", VALUE(m, "Mul", input(m, DIMS(2, 9)), scalar(m, 4)));
+    lnt_gnode *ids = NODE(m, "Cast", scaled);
+    lnt_gnode_set_int(&m->g, ids, "to", LNT_INT64);
+    const uint32_t wide = VALUE(m, "Unsqueeze", ids->out[0], ints(m, DIMS(2)));
+    lnt_gnode *hot = NODE(m, "Cast", VALUE(m, "Equal", wide, ints(m, DIMS(0, 1, 2, 3, 4))));
+    lnt_gnode_set_int(&m->g, hot, "to", LNT_FLOAT);
+    const uint32_t rows = VALUE(m, "MatMul", hot->out[0], weights(m, -1, 1, DIMS(5, 7)));
+    output(m, VALUE(m, "Tanh", VALUE(m, "Add", rows, weights(m, -1, 1, DIMS(1, 1, 7)))));
+}
+PASS_TEST(one_hot, build_one_hot, expect(&m, "MatMul", 0); expect(&m, "Gather", 1); expect(&m, "Tanh", 0);)
+
 /* ---- weights ---- */
 
 /* Embedding and output projection share their numbers: one of them wants another layout. */
@@ -757,6 +783,8 @@ int main(void)
         cmocka_unit_test(test_open_image),
         cmocka_unit_test(test_open_heads),
         cmocka_unit_test(test_wrapped_conv),
+        cmocka_unit_test(test_patches),
+        cmocka_unit_test(test_one_hot),
         cmocka_unit_test(test_tied),
         cmocka_unit_test(test_kept_values_stay),
         cmocka_unit_test(test_marks),
