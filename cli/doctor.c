@@ -11,12 +11,14 @@
 #include <unistd.h>
 
 static struct {
-    int64_t seed;
+    int64_t seed, floats;
     bool quick, json;
 } given = {.seed = 1};
 
 static const lnt_option options[] = {
     {"--seed", "S", LNT_OPTION_COUNT, &given.seed, "of the test data (1)"},
+    {"--floats", "N", LNT_OPTION_COUNT, &given.floats,
+     "math over each N-th float, too; 1: all, an hour (0: no)"},
     {"--quick", NULL, LNT_OPTION_FLAG, &given.quick, "what the machine is, without testing kernels"},
     {"--json", NULL, LNT_OPTION_FLAG, &given.json, "print JSON"},
 };
@@ -133,6 +135,12 @@ static int check_kernels(const machine *m, lnt_json *j)
             if (status != LNT_OK)
                 code = status == LNT_E_MEMORY ? LNT_EXIT_RESOURCE : LNT_EXIT_MISMATCH;
         }
+    for (unsigned level = 0; given.floats > 0 && level <= m->best; level++) {
+        lnt_check_report r = {0};
+        const lnt_status status = lnt_check_program_floats((lnt_level)level, (uint32_t)given.floats, &r);
+        check_row(&t, j, "floats", (lnt_level)level, &r, status);
+        code = status == LNT_OK ? code : LNT_EXIT_MISMATCH;
+    }
     if (!given.json)
         putchar('\n');
     lnt_table_print(&t, given.json ? stderr : stdout);

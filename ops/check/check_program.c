@@ -152,6 +152,13 @@ static const struct {
 };
 enum { N_INSTRS = sizeof instrs / sizeof instrs[0] };
 
+/* 32-bit NEON takes denormals for zero and gives zero for them. */
+#if defined(__arm__)
+static const bool flushes = true;
+#else
+static const bool flushes = false;
+#endif
+
 /* |got - want| in units of want's last place as a float. */
 static double ulps_between(float got, double want)
 {
@@ -162,6 +169,8 @@ static double ulps_between(float got, double want)
         return (got > 0) == (want > 0) ? 0 : INFINITY;
     if (isinf(want))
         return INFINITY;
+    if (flushes && fabs(want) < 0x1p-126 && fabsf(got) <= 0x1p-126f)
+        return 0;
     frexp(want, &exponent);
     if (want == 0 || exponent < -125)
         exponent = -125;
@@ -182,7 +191,7 @@ static float draw_bits(uint64_t *random)
     return isnan(x) ? NAN : x;
 }
 
-static float draw(uint64_t *random)
+static float draw_any(uint64_t *random)
 {
     static const float special[] = {0.0f,      -0.0f,  INFINITY, -INFINITY, NAN,     1.0f,
                                     -1.0f,     0.5f,   1e-40f,   -1e-45f,   FLT_MAX, -FLT_MAX,
@@ -193,6 +202,12 @@ static float draw(uint64_t *random)
     case 2: return lnt_check_float(random) * 100;
     default: return lnt_check_float(random) * 8;
     }
+}
+
+static float draw(uint64_t *random)
+{
+    const float x = draw_any(random);
+    return flushes && fabsf(x) < 0x1p-126f ? 0 : x;
 }
 
 static float draw_of(uint64_t *random, char kind)
@@ -640,7 +655,7 @@ lnt_status lnt_check_program(lnt_level level, uint64_t seed, lnt_check_report *r
     return r->failures ? LNT_E_INTERNAL : LNT_OK;
 }
 
-lnt_status lnt_check_program_all(lnt_level level, lnt_check_report *r)
+lnt_status lnt_check_program_floats(lnt_level level, uint32_t stride, lnt_check_report *r)
 {
     trial t = {.report = r, .level = lnt_level_text(level), .kernels = lnt_kernels_of(level)->program};
     static const float imm[2] = {1, 1};
@@ -648,15 +663,17 @@ lnt_status lnt_check_program_all(lnt_level level, lnt_check_report *r)
     for (unsigned op = 0; op < N_INSTRS; op++) {
         if (!instrs[op].sources || strcmp(instrs[op].sources, "f") != 0)
             continue;
-        for (uint64_t first = 0; first <= UINT32_MAX; first += LANES) {
-            for (unsigned i = 0; i < LANES; i++)
-                x[i] = lnt_bits_float((uint32_t)(first + i));
+        for (uint64_t first = 0; first <= UINT32_MAX; first += (uint64_t)LANES * stride) {
+            for (unsigned i = 0; i < LANES; i++) {
+                x[i] = lnt_bits_float((uint32_t)(first + (uint64_t)i * stride));
+                x[i] = flushes && fabsf(x[i]) < 0x1p-126f ? 0 : x[i];
+            }
             t.kernels->instr[op](
                 &(lnt_instr_args){.dst = y, .src = {x}, .step = {1}, .imm = imm, .n = LANES});
             for (unsigned i = 0; i < LANES; i++)
                 judge_lane(&t, op, y[i], &x[i], imm);
+            r->cases += LANES;
         }
-        r->cases += (uint64_t)1 << 32;
     }
     return r->failures ? LNT_E_INTERNAL : LNT_OK;
 }
