@@ -311,11 +311,50 @@ static lnt_status check_counts(lnt_importer *im, const lnt_inode *n, const lnt_o
     return LNT_OK;
 }
 
+/* True if name is one of the words in list. */
+static bool has_word(const char *list, const char *name)
+{
+    const size_t n = strlen(name);
+    for (const char *at = list; (at = strstr(at, name)); at += n)
+        if ((at == list || at[-1] == ' ') && (at[n] == ' ' || !at[n]))
+            return true;
+    return false;
+}
+
+/* An attribute that the operator does not know could mean anything: it is not passed over in silence. */
+static lnt_status check_attrs(lnt_importer *im, const lnt_inode *n, bool *fine)
+{
+    static const struct {
+        const char *op, *names;
+    } known[] = {
+#define ATTRIBUTES(op, names) {op, names},
+#include "convert/attributes.h"
+#undef ATTRIBUTES
+    };
+    const char *names = "";
+    *fine = true;
+    if (n->domain[0])
+        return LNT_OK;
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        if (strcmp(known[i].op, n->op) == 0)
+            names = known[i].names;
+    for (unsigned i = 0; i < n->n_attr; i++) {
+        if (has_word(names, n->attr[i].name))
+            continue;
+        *fine = false;
+        LNT_TRY(lnt_import_unsupported(im, n, "%s of opset %lld has no attribute '%s'", n->op,
+                                       (long long)n->opset, n->attr[i].name));
+    }
+    return LNT_OK;
+}
+
 /* A node of an operator we have, its types and extents inferred at once: later rules ask for ranks. */
 static lnt_status add_row(lnt_importer *im, const lnt_inode *n, const lnt_op *op)
 {
     bool fine;
     LNT_TRY(check_counts(im, n, op, &fine));
+    if (fine)
+        LNT_TRY(check_attrs(im, n, &fine));
     if (!fine)
         return LNT_OK;
     lnt_gnode *node = lnt_graph_add_node(im->g, im->sub, NULL, op, n->name, n->in, n->n_in, n->out, n->n_out);
@@ -326,7 +365,8 @@ static lnt_status add_row(lnt_importer *im, const lnt_inode *n, const lnt_op *op
     return lnt_import_list_failure(im, n, lnt_graph_infer_node(im->g, node));
 }
 
-/* Is the operator one that the host will bring (--custom DOMAIN.NAME)? Its node then names it in attributes. */
+/* Is the operator one that the host will bring (--custom DOMAIN.NAME)? Its node then names it in attributes.
+ */
 static lnt_status as_custom(lnt_importer *im, lnt_inode *n, bool *custom)
 {
     const char *full = lnt_import_text(im, "%s.%s", n->domain, n->op);
@@ -337,8 +377,10 @@ static lnt_status as_custom(lnt_importer *im, lnt_inode *n, bool *custom)
         *custom |= strcmp(im->options->custom[i], full) == 0;
     if (!*custom)
         return LNT_OK;
-    const lnt_attr domain = {
-        .name = "custom_domain", .type = LNT_ATTR_STRING, .count = (uint32_t)strlen(n->domain), .s = n->domain};
+    const lnt_attr domain = {.name = "custom_domain",
+                             .type = LNT_ATTR_STRING,
+                             .count = (uint32_t)strlen(n->domain),
+                             .s = n->domain};
     const lnt_attr name = {
         .name = "custom_name", .type = LNT_ATTR_STRING, .count = (uint32_t)strlen(n->op), .s = n->op};
     LNT_TRY(lnt_inode_set(im, n, &domain));

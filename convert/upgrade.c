@@ -20,8 +20,7 @@ static const struct {
     {"Dropout", 12, "seed"},
     {"Gemm", 7, "broadcast"},
     {"GRU", 7, "output_sequence"},
-    {"LSTM", 14, "output_sequence"},
-    {"LSTM", 14, "input_forget_zero"},
+    {"LSTM", 7, "output_sequence"},
     {"RNN", 7, "output_sequence"},
 };
 

@@ -2,6 +2,7 @@
  * operator changelog, which has every version's text. */
 #include "convert/upgrade.h"
 
+#include <math.h>
 #include <string.h>
 #include <strings.h>
 
@@ -132,6 +133,17 @@ static lnt_status selu_constants(lnt_importer *im, lnt_inode *n)
     if (!lnt_inode_attr(n, "gamma"))
         LNT_TRY(lnt_inode_set(im, n, &(lnt_attr){"gamma", LNT_ATTR_FLOAT, 1, {.f = &gamma}}));
     return LNT_OK;
+}
+
+/* The p of LpPool-1 and GlobalLpPool-1 was a float. */
+static lnt_status pool_order(lnt_importer *im, lnt_inode *n)
+{
+    const lnt_attr *p = lnt_inode_attr(n, "p");
+    if (!p || p->type != LNT_ATTR_FLOAT)
+        return LNT_OK;
+    if (*p->f != truncf(*p->f))
+        return lnt_import_unsupported(im, n, "p = %g is no whole number", (double)*p->f);
+    return lnt_inode_set_i(im, n, "p", (int64_t)*p->f);
 }
 
 /* Tile-1 repeats along one axis: inputs tiles and axis. */
@@ -373,6 +385,8 @@ const lnt_upgrade_rule lnt_upgrade_rules[] = {{"Add", 7, axis_broadcast},
                                               {"GridSample", 20, grid_sample_mode},
                                               {"GroupNormalization", 21, group_norm},
                                               {"Hardmax", 13, softmax_matrix},
+                                              {"GlobalLpPool", 2, pool_order},
+                                              {"LpPool", 2, pool_order},
                                               {"LogSoftmax", 13, softmax_matrix},
                                               {"PRelu", 7, prelu},
                                               {"Resize", 11, resize_by_scales},

@@ -434,6 +434,12 @@ def test_all_faults_are_listed_at_once(tmp_path):
         assert by_node["second"]["domain"] == "vendor" and by_node["second"]["opset"] == 3
 
 
+def test_attributes_that_an_operator_does_not_have(tmp_path):
+    """Clip of opset 11 takes its bounds as inputs: the attributes of opset 6 would be lost."""
+    text = "f (float[2] x) => (float[2] y) { y = Clip <min: float = 0.0> (x) }"
+    refused(tmp_path, parse(text), "no attribute 'min'")
+
+
 def test_opsets_and_versions_that_are_unknown(tmp_path):
     model = parse("f (float[2] x) => (float[2] y) { y = Neg (x) }")
     model.opset_import[0].version = 99

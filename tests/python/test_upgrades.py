@@ -135,6 +135,7 @@ BEFORE_7 = [
     ("Dropout", 6, {"x": X23}, {"is_test": 1, "ratio": 0.7}, lambda x: x),
     ("Gemm", 6, {"a": X23, "b": X23.T.copy(), "c": S3[:2]}, {"broadcast": 1}, lambda a, b, c: a @ b + c),
     ("Upsample", 1, {"x": X2345}, {"height_scale": 2.0, "width_scale": 1.0}, lambda x: x.repeat(2, axis=2)),
+    ("LpPool", 1, {"x": X234}, {"p": 1.0, "kernel_shape": [4]}, lambda x: np.abs(x).sum(2, keepdims=True)),
     ("Sum", 6, {"a": X23, "b": X23}, {}, lambda a, b: a + b),
 ]
 
