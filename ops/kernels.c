@@ -10,7 +10,7 @@ static const lnt_kernels tables[LNT_LEVEL_COUNT] = {
     [LNT_LEVEL_SCALAR] = {&lnt_gemm_scalar, &lnt_program_scalar, &lnt_row_scalar},
 #if defined(__x86_64__)
     [LNT_LEVEL_AVX2] = {&lnt_gemm_avx2, &lnt_program_avx2, &lnt_row_avx2},
-    [LNT_LEVEL_AVX512] = {&lnt_gemm_avx512, &lnt_program_avx2, &lnt_row_avx2},
+    [LNT_LEVEL_AVX512] = {&lnt_gemm_avx512, &lnt_program_avx512, &lnt_row_avx512},
 #elif defined(__aarch64__) || defined(__ARM_NEON) || defined(LNT_ARMV7)
     [LNT_LEVEL_NEON] = {&lnt_gemm_neon, &lnt_program_neon, &lnt_row_neon},
 #endif

@@ -67,7 +67,7 @@ typedef struct lnt_row_double_kernels {
     LNT_ROW_FIELDS(double)
 } lnt_row_double_kernels;
 
-extern const lnt_row_kernels lnt_row_scalar, lnt_row_avx2, lnt_row_neon;
+extern const lnt_row_kernels lnt_row_scalar, lnt_row_avx2, lnt_row_avx512, lnt_row_neon;
 extern const lnt_row_double_kernels lnt_row_double;
 
 /* The start of the initialiser of a table whose functions have the fields' names. */

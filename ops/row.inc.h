@@ -295,7 +295,9 @@ static void subtract(const float *x, const float *minus, float *y, int64_t n)
 /* Lanes 0, 2, 4, ... of a and b. */
 LNT_INLINE vf even_lanes(vf a, vf b)
 {
-#if LNT_VL == 8
+#if LNT_VL == 16
+    return __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+#elif LNT_VL == 8
     return __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14);
 #else
     return __builtin_shufflevector(a, b, 0, 2, 4, 6);

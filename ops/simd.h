@@ -281,7 +281,23 @@ typedef double vd __attribute__((vector_size(LNT_VL * 4)));
 typedef int64_t vl __attribute__((vector_size(LNT_VL * 4)));
 
 /* The first or second half of x, widened; and the way back, each rounded to nearest. */
-#if defined(LNT_SIMD_AVX2)
+#if defined(LNT_SIMD_AVX512)
+LNT_INLINE vd v_widen_low(vf x)
+{
+    return (vd)_mm512_cvtps_pd(_mm512_castps512_ps256((__m512)x));
+}
+
+LNT_INLINE vd v_widen_high(vf x)
+{
+    return (vd)_mm512_cvtps_pd(_mm512_extractf32x8_ps((__m512)x, 1));
+}
+
+LNT_INLINE vf v_narrow(vd low, vd high)
+{
+    const __m512 x = _mm512_castps256_ps512(_mm512_cvtpd_ps((__m512d)low));
+    return (vf)_mm512_insertf32x8(x, _mm512_cvtpd_ps((__m512d)high), 1);
+}
+#elif defined(LNT_SIMD_AVX2)
 LNT_INLINE vd v_widen_low(vf x)
 {
     return (vd)_mm256_cvtps_pd(_mm256_castps256_ps128((__m256)x));

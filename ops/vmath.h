@@ -48,7 +48,7 @@ LNT_INLINE vf v_exp2_int(vi n)
 /* (1 + y) * scale, rounded once even where y * scale is denormal. */
 LNT_INLINE vf v_exp_scaled(vf y, vf scale)
 {
-#if defined(LNT_SIMD_AVX2) || defined(LNT_SIMD_NEON)
+#if defined(LNT_SIMD_AVX512) || defined(LNT_SIMD_AVX2) || defined(LNT_SIMD_NEON)
     return v_fma(y, scale, scale);
 #else
     return (v_splat(1) + y) * scale;
@@ -208,7 +208,9 @@ LNT_INLINE vf v_gelu_tanh(vf x)
 
 LNT_INLINE vd vd_splat(double x)
 {
-#if LNT_VL == 8
+#if LNT_VL == 16
+    return (vd){x, x, x, x, x, x, x, x};
+#elif LNT_VL == 8
     return (vd){x, x, x, x};
 #else
     return (vd){x, x};
