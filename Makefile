@@ -57,7 +57,7 @@ CPPFLAGS += -DLNT_AUDIO
 AUDIO_LIBS := -lsndfile -lsamplerate
 endif
 
-.PHONY: all objects unit help check test test-long demo deps deps-test clean install
+.PHONY: all objects python unit help check test test-long demo deps deps-test clean install
 .DEFAULT_GOAL := all
 
 all: $(BUILD)/linnet $(BUILD)/liblinnet.so $(BUILD)/liblinnet.a $(BUILD)/linnet.pc  ## library and program
@@ -75,6 +75,12 @@ $(BUILD)/liblinnet.so: $(LIB_OBJ)
 $(BUILD)/linnet: $(CLI_OBJ) $(CONVERT_OBJ) $(LIB_OBJ)
 	@echo "  LINK    $@"
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(CONVERT_LIBS) $(AUDIO_LIBS) $(LDLIBS)
+
+# What the Python package loads: the library and the converter in one.
+python: $(BUILD)/liblinnet_python.so  ## the native part of the Python package (pip install ./python)
+$(BUILD)/liblinnet_python.so: $(BUILD)/obj/python/linnet_python.o $(CONVERT_OBJ) $(LIB_OBJ)
+	@echo "  LINK    $@"
+	$(Q)$(CC) -shared $(LDFLAGS) -o $@ $^ $(CONVERT_LIBS) $(LDLIBS)
 
 # Unit tests: every tests/c/test_*.c is a program of its own.
 TEST_BIN := $(patsubst tests/c/%.c,$(BUILD)/tests/%,$(wildcard tests/c/test_*.c))
@@ -107,7 +113,7 @@ $(BUILD)/obj/convert/onnx.pb-c.o: $(BUILD)/gen/convert/onnx.pb-c.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(filter-out $(WARN),$(CFLAGS)) -MMD -MP -c -o $@ $<
 
-$(CONVERT_OBJ) $(CLI_OBJ): | $(if $(CONVERTER),$(patsubst %.proto,$(BUILD)/gen/%.pb-c.c,$(wildcard convert/onnx.proto)))
+$(CONVERT_OBJ) $(CLI_OBJ) $(BUILD)/obj/python/linnet_python.o: | $(if $(CONVERTER),$(patsubst %.proto,$(BUILD)/gen/%.pb-c.c,$(wildcard convert/onnx.proto)))
 
 # ---- the demo: a real model on real sound ----
 

@@ -357,7 +357,9 @@ lnt_status lnt_set_output(lnt_session *s, uint32_t i, void *data, size_t bytes, 
     const size_t align = lnt_dtype_size((lnt_dtype)s->model->value[s->model->out[i]].dtype);
     LNT_REQUIRE(!align || (uintptr_t)data % align == 0, err, LNT_E_ARGUMENT,
                 "output memory must be aligned to its elements of %zu bytes", align);
-    if (!out->data != !data || bytes < out->bytes)
+    const lnt_operand *v = &s->value[s->model->out[i]];
+    const bool fits = s->bound_now && lnt_operand_count(v) >= 0 && bytes >= lnt_operand_bytes(v);
+    if (!out->data != !data || (data && bytes < out->bytes && !fits))
         s->rebind = true;
     out->data = data;
     out->bytes = data ? bytes : 0;
@@ -387,8 +389,8 @@ lnt_status lnt_get_output(lnt_session *s, uint32_t i, lnt_tensor *t, lnt_error *
             return lnt_state_get(s, k, t, err);
     const lnt_operand *v = &s->value[s->model->out[i]];
     LNT_REQUIRE(!s->partial || s->selected[i], err, LNT_E_ARGUMENT, "output %u was not selected to be computed", i);
-    LNT_REQUIRE(v->rank != LNT_RANK_UNKNOWN, err, LNT_E_ARGUMENT,
-                "output %u is known after a run: its shape depends on data", i);
+    LNT_REQUIRE(lnt_operand_count(v) >= 0, err, LNT_E_ARGUMENT,
+                "the shape of output %u is known after a run: it depends on data", i);
     fill_tensor(t, v, s->output[i].data ? s->output[i].data : value_memory(s, v));
     return LNT_OK;
 }

@@ -1,0 +1,67 @@
+"""ONNX to .lnt."""
+
+import ctypes as c
+import os
+
+from ._native import Error, LinnetError, check, lib
+
+
+class UnsupportedModel(LinnetError):
+    """Some nodes cannot be converted; `nodes` lists all of them as (node, domain, operator, opset, reason)."""
+
+    def __init__(self, code, message, nodes):
+        super().__init__(code, message + "".join(f"\n  {n[0]} ({n[2]}): {n[4]}" for n in nodes))
+        self.nodes = nodes
+
+
+def _settings(opt, dims, states, keep, overridable, custom, metadata):
+    lines = [f"opt {opt}"]
+    lines += [f"dim {name}={extent}" for name, extent in (dims or {}).items()]
+    lines += [f"state {output}={name}" for output, name in (states or {}).items()]
+    lines += ["keep_all 1"] if keep == "all" else [f"keep {name}" for name in keep]
+    lines += [f"overridable {name}" for name in overridable]
+    lines += [f"custom {name}" for name in custom]
+    lines += [f"meta {key}={text}" for key, text in (metadata or {}).items()]
+    return "\n".join(lines).encode()
+
+
+def convert(model, output=None, *, opt="all", dims=None, states=None, keep=(), overridable=(), custom=(),
+            metadata=None):
+    """Converts an ONNX model (a path, or its bytes) and returns the .lnt file's bytes, also written to `output`.
+
+    opt: "none", "basic" or "all". dims fixes extents, {"batch": 1}. states pairs outputs with the inputs they
+    feed in the next run, {"stateN": "state"}. keep names values that stay fetchable, or is "all".
+    Raises UnsupportedModel with every node at fault."""
+    image, size, unsupported, error = c.c_void_p(), c.c_size_t(), c.c_void_p(), Error()
+    settings = _settings(opt, dims, states, keep, overridable, custom, metadata)
+    path, data = (None, bytes(model)) if isinstance(model, (bytes, bytearray, memoryview)) else (model, None)
+    status = lib.lnt_python_convert(os.fsencode(path) if path is not None else None, data, len(data or b""),
+                                    settings, c.byref(image), c.byref(size), c.byref(unsupported), c.byref(error))
+    nodes = []
+    if unsupported:
+        text = c.string_at(unsupported).decode(errors="replace")
+        lib.lnt_python_free_text(unsupported)
+        nodes = [tuple(line.split("\t")) for line in text.splitlines()]
+    if nodes and status:
+        raise UnsupportedModel(status, error.message.decode(errors="replace"), nodes)
+    check(status, error)
+    result = c.string_at(image, size.value)
+    lib.lnt_python_free(image)
+    if output is not None:
+        _write(output, result)
+    return result
+
+
+def _write(path, data):
+    """All of the file or none of it."""
+    temporary = f"{os.fspath(path)}.{os.getpid()}.tmp"
+    try:
+        with open(temporary, "wb") as f:
+            f.write(data)
+            f.flush()
+            os.fsync(f.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        if os.path.exists(temporary):
+            os.unlink(temporary)
+        raise

@@ -1,0 +1,111 @@
+"""The C API (runtime/linnet.h) through ctypes."""
+
+import ctypes as c
+import os
+import pathlib
+
+MAX_RANK = 8
+
+
+class Error(c.Structure):
+    _fields_ = [("code", c.c_int), ("message", c.c_char * 508)]
+
+
+class Tensor(c.Structure):
+    _fields_ = [
+        ("dtype", c.c_int),
+        ("rank", c.c_uint32),
+        ("dims", c.c_int64 * MAX_RANK),
+        ("data", c.c_void_p),
+        ("bytes", c.c_size_t),
+    ]
+
+
+class ValueInfo(c.Structure):
+    _fields_ = [
+        ("name", c.c_char_p),
+        ("dtype", c.c_int),
+        ("rank", c.c_uint32),
+        ("dims", c.c_int64 * MAX_RANK),
+        ("dim_names", c.c_char_p * MAX_RANK),
+        ("is_state", c.c_bool),
+    ]
+
+
+class ConfigEntry(c.Structure):
+    _fields_ = [("key", c.c_char_p), ("text", c.c_char_p)]
+
+
+class SessionOptions(c.Structure):
+    _fields_ = [
+        ("struct_bytes", c.c_size_t),
+        ("intra_op_num_threads", c.c_uint32),
+        ("inter_op_num_threads", c.c_uint32),
+        ("execution_mode", c.c_int),
+        ("disable_mem_pattern", c.c_bool),
+        ("enable_profiling", c.c_bool),
+        ("log_severity_level", c.c_int),
+        ("pool", c.c_void_p),
+        ("level", c.c_char_p),
+        ("seed", c.c_uint64),
+        ("arena", c.c_void_p),
+        ("arena_bytes", c.c_size_t),
+        ("memory_limit", c.c_uint64),
+        ("config", c.POINTER(ConfigEntry)),
+        ("n_config", c.c_size_t),
+    ]
+
+
+class LinnetError(RuntimeError):
+    """A failed call; `code` is the lnt_status."""
+
+    def __init__(self, code, message):
+        super().__init__(message)
+        self.code = code
+
+
+def _load():
+    path = os.environ.get("LINNET_LIBRARY") or pathlib.Path(__file__).with_name("liblinnet_python.so")
+    lib = c.CDLL(str(path))
+    pointer, err = c.c_void_p, c.POINTER(Error)
+    names = {
+        "lnt_version": ([], c.c_char_p),
+        "lnt_model_open": ([c.c_char_p, pointer, c.POINTER(pointer), err], c.c_int),
+        "lnt_model_from_memory": ([pointer, c.c_size_t, pointer, c.POINTER(pointer), err], c.c_int),
+        "lnt_model_close": ([c.POINTER(pointer)], None),
+        "lnt_model_input_count": ([pointer], c.c_uint32),
+        "lnt_model_output_count": ([pointer], c.c_uint32),
+        "lnt_model_input": ([pointer, c.c_uint32, c.POINTER(ValueInfo)], c.c_int),
+        "lnt_model_output": ([pointer, c.c_uint32, c.POINTER(ValueInfo)], c.c_int),
+        "lnt_model_metadata_count": ([pointer], c.c_uint32),
+        "lnt_model_metadata": ([pointer, c.c_uint32, c.POINTER(c.c_char_p), c.POINTER(c.c_char_p)], c.c_int),
+        "lnt_session_create": ([pointer, c.POINTER(SessionOptions), c.POINTER(pointer), err], c.c_int),
+        "lnt_session_destroy": ([c.POINTER(pointer)], None),
+        "lnt_select_outputs": ([pointer, c.POINTER(c.c_uint32), c.c_uint32, err], c.c_int),
+        "lnt_set_input": ([pointer, c.c_uint32, c.POINTER(Tensor), err], c.c_int),
+        "lnt_set_output": ([pointer, c.c_uint32, pointer, c.c_size_t, err], c.c_int),
+        "lnt_bind": ([pointer, err], c.c_int),
+        "lnt_run": ([pointer, err], c.c_int),
+        "lnt_get_output": ([pointer, c.c_uint32, c.POINTER(Tensor), err], c.c_int),
+        "lnt_state_reset": ([pointer, err], c.c_int),
+        "lnt_trace_write": ([pointer, c.c_char_p, err], c.c_int),
+        "lnt_python_convert": (
+            [c.c_char_p, c.c_char_p, c.c_size_t, c.c_char_p, c.POINTER(pointer), c.POINTER(c.c_size_t),
+             c.POINTER(pointer), err],
+            c.c_int,
+        ),
+        "lnt_python_free": ([pointer], None),
+        "lnt_python_free_text": ([pointer], None),
+    }
+    for name, (arguments, result) in names.items():
+        function = getattr(lib, name)
+        function.argtypes, function.restype = arguments, result
+    return lib
+
+
+lib = _load()
+
+
+def check(status, error):
+    if status:
+        raise LinnetError(status, error.message.decode(errors="replace"))

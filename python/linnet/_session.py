@@ -1,0 +1,320 @@
+"""Sessions under the names that users of onnxruntime know."""
+
+import ctypes as c
+import enum
+import os
+import threading
+import time
+
+import numpy as np
+
+from ._convert import convert
+from ._native import MAX_RANK, ConfigEntry, Error, LinnetError, Tensor, ValueInfo, check, lib
+from ._native import SessionOptions as NativeOptions
+
+_TYPES = {  # ONNX number: (name, numpy type)
+    1: ("float", np.float32),
+    2: ("uint8", np.uint8),
+    3: ("int8", np.int8),
+    4: ("uint16", np.uint16),
+    5: ("int16", np.int16),
+    6: ("int32", np.int32),
+    7: ("int64", np.int64),
+    9: ("bool", np.bool_),
+    10: ("float16", np.float16),
+    11: ("double", np.float64),
+    12: ("uint32", np.uint32),
+    13: ("uint64", np.uint64),
+    16: ("bfloat16", np.uint16),
+}
+_NUMBER_OF = {np.dtype(t): n for n, (_, t) in _TYPES.items() if n != 16}
+_LNT_MAGIC = b"\x89LNT\r\n\x1a\n"
+_ANY_SIZE = (1 << 62, c.c_void_p(64))  # for binding before the size of an output is known
+
+
+class GraphOptimizationLevel(enum.IntEnum):
+    ORT_DISABLE_ALL = 0
+    ORT_ENABLE_BASIC = 1
+    ORT_ENABLE_EXTENDED = 2
+    ORT_ENABLE_LAYOUT = 3
+    ORT_ENABLE_ALL = 99
+
+
+class ExecutionMode(enum.IntEnum):
+    ORT_SEQUENTIAL = 0
+    ORT_PARALLEL = 1
+
+
+class SessionOptions:
+    def __init__(self):
+        self.intra_op_num_threads = 0
+        self.inter_op_num_threads = 0
+        self.execution_mode = ExecutionMode.ORT_SEQUENTIAL
+        self.graph_optimization_level = GraphOptimizationLevel.ORT_ENABLE_ALL  # of .onnx models
+        self.enable_mem_pattern = True
+        self.enable_cpu_mem_arena = True
+        self.enable_profiling = False
+        self.profile_file_prefix = "linnet_profile"
+        self.log_severity_level = 2
+        self.logid = ""
+        self.seed = 0
+        self.level = None  # "scalar", "avx2", ...; None: the best
+        self._config = {}
+
+    def add_session_config_entry(self, key, value):
+        self._config[key] = str(value)
+
+    def get_session_config_entry(self, key):
+        return self._config[key]
+
+
+class RunOptions:
+    def __init__(self):
+        self.log_severity_level = 2
+        self.logid = ""
+
+
+class NodeArg:
+    """An input or output: name, shape (None or a name where open), type ("tensor(float)")."""
+
+    def __init__(self, info):
+        self.name = info.name.decode()
+        self.shape = [
+            info.dims[i] if info.dims[i] >= 0 else (info.dim_names[i] or b"").decode() or None
+            for i in range(info.rank if info.rank <= MAX_RANK else 0)
+        ]
+        self.type = f"tensor({_TYPES[info.dtype][0]})"
+        self.is_state = info.is_state
+        self.dtype = info.dtype
+
+    def __repr__(self):
+        return f"NodeArg(name={self.name!r}, type={self.type!r}, shape={self.shape!r})"
+
+
+class ModelMetadata:
+    def __init__(self, pairs):
+        self.producer_name = pairs.pop("onnx.producer", "").split(" ")[0]
+        self.graph_name = pairs.pop("onnx.graph", "")
+        self.domain = pairs.pop("onnx.domain", "")
+        self.description = pairs.pop("onnx.description", "")
+        self.version = int(pairs.pop("onnx.version", 0) or 0)
+        self.custom_metadata_map = {k: v for k, v in pairs.items() if not k.startswith("onnx.")}
+
+
+def _optimisation(level):
+    level = int(level)
+    return "none" if level == 0 else "basic" if level == 1 else "all"
+
+
+class InferenceSession:
+    """A model ready to run.
+
+    path_or_bytes: an .onnx or .lnt file, or the bytes of one. .onnx models are converted in memory; extra keyword
+    arguments go to linnet.convert (dims, states, keep, ...). providers is accepted and not looked at."""
+
+    def __init__(self, path_or_bytes, sess_options=None, providers=None, provider_options=None, **conversion):
+        self._model, self._session, self._image = c.c_void_p(), c.c_void_p(), None
+        self._lock = threading.Lock()
+        self._options = sess_options or SessionOptions()
+        self._error = Error()
+        self._open(path_or_bytes, conversion)
+        self._create()
+        self._inputs = [self._describe(lib.lnt_model_input, i) for i in range(lib.lnt_model_input_count(self._model))]
+        self._outputs = [self._describe(lib.lnt_model_output, i)
+                         for i in range(lib.lnt_model_output_count(self._model))]
+        self._number = {a.name: i for i, a in enumerate(self._inputs)}
+        self._selected = None
+        self._shapes = None
+        self._out_dims = {}
+
+    def __del__(self):
+        if getattr(self, "_session", None):
+            lib.lnt_session_destroy(c.byref(self._session))
+        if getattr(self, "_model", None):
+            lib.lnt_model_close(c.byref(self._model))
+
+    def _open(self, source, conversion):
+        if isinstance(source, (bytes, bytearray, memoryview)):
+            head = bytes(source[:8])
+        else:
+            with open(source, "rb") as f:
+                head = f.read(8)
+        if head == _LNT_MAGIC and not isinstance(source, (bytes, bytearray, memoryview)):
+            check(lib.lnt_model_open(os.fsencode(source), None, c.byref(self._model), c.byref(self._error)),
+                  self._error)
+            return
+        if head != _LNT_MAGIC:
+            conversion.setdefault("opt", _optimisation(self._options.graph_optimization_level))
+            source = convert(source, **conversion)
+        self._image = np.frombuffer(bytes(source), np.uint8)
+        check(lib.lnt_model_from_memory(self._image.ctypes.data, self._image.size, None, c.byref(self._model),
+                                        c.byref(self._error)), self._error)
+
+    def _create(self):
+        o = self._options
+        entries = (ConfigEntry * len(o._config))(*[(k.encode(), v.encode()) for k, v in o._config.items()])
+        native = NativeOptions(
+            struct_bytes=c.sizeof(NativeOptions),
+            intra_op_num_threads=o.intra_op_num_threads,
+            inter_op_num_threads=o.inter_op_num_threads,
+            execution_mode=int(o.execution_mode),
+            disable_mem_pattern=not o.enable_mem_pattern,
+            enable_profiling=o.enable_profiling,
+            log_severity_level=o.log_severity_level,
+            level=o.level.encode() if o.level else None,
+            seed=o.seed,
+            config=entries,
+            n_config=len(entries),
+        )
+        check(lib.lnt_session_create(self._model, c.byref(native), c.byref(self._session), c.byref(self._error)),
+              self._error)
+
+    def _describe(self, ask, i):
+        info = ValueInfo()
+        ask(self._model, i, c.byref(info))
+        return NodeArg(info)
+
+    # ---- what onnxruntime's session answers ----
+
+    def get_inputs(self):
+        return [a for a in self._inputs if not a.is_state]
+
+    def get_outputs(self):
+        return list(self._outputs)
+
+    def get_modelmeta(self):
+        pairs, key, text = {}, c.c_char_p(), c.c_char_p()
+        for i in range(lib.lnt_model_metadata_count(self._model)):
+            lib.lnt_model_metadata(self._model, i, c.byref(key), c.byref(text))
+            pairs[key.value.decode()] = text.value.decode()
+        return ModelMetadata(pairs)
+
+    def get_providers(self):
+        return ["CPUExecutionProvider"]
+
+    def get_session_options(self):
+        return self._options
+
+    def end_profiling(self):
+        """Writes the steps of the last run as a Chrome trace; returns the file's name."""
+        path = f"{self._options.profile_file_prefix}_{time.strftime('%Y-%m-%d_%H-%M-%S')}.json"
+        check(lib.lnt_trace_write(self._session, os.fsencode(path), c.byref(self._error)), self._error)
+        return path
+
+    def reset_states(self):
+        with self._lock:
+            check(lib.lnt_state_reset(self._session, c.byref(self._error)), self._error)
+            self._shapes = None
+
+    # ---- running ----
+
+    def run(self, output_names, input_feed, run_options=None):
+        """Outputs named (None: all), in that order, as numpy arrays. Inputs are read where they lie."""
+        with self._lock:
+            outputs = self._select(output_names)
+            kept = self._feed(input_feed)
+            arrays = self._prepare(outputs)
+            check(lib.lnt_run(self._session, c.byref(self._error)), self._error)
+            del kept
+            return [self._take(i, a) for i, a in zip(outputs, arrays)]
+
+    def _select(self, names):
+        if not names:
+            wanted = list(range(len(self._outputs)))
+        else:
+            known = {a.name: i for i, a in enumerate(self._outputs)}
+            missing = [n for n in names if n not in known]
+            if missing:
+                raise LinnetError(14, f"the model has no output {missing[0]!r}; it has {', '.join(known)}")
+            wanted = [known[n] for n in names]
+        selected = None if len(set(wanted)) == len(self._outputs) else tuple(sorted(set(wanted)))
+        if selected != self._selected:
+            numbers = None if selected is None else (c.c_uint32 * len(selected))(*selected)
+            check(lib.lnt_select_outputs(self._session, numbers, len(selected or ()), c.byref(self._error)),
+                  self._error)
+            self._selected, self._shapes = selected, None
+        return wanted
+
+    def _feed(self, feed):
+        kept, shapes = [], []
+        for name, value in feed.items():
+            if name not in self._number:
+                raise LinnetError(14, f"the model has no input {name!r}; it has {', '.join(self._number)}")
+            array = np.asarray(value)
+            if not array.flags.c_contiguous or not array.dtype.isnative:
+                array = np.ascontiguousarray(array, array.dtype.newbyteorder("="))
+            i = self._number[name]
+            number = _NUMBER_OF.get(array.dtype)
+            if self._inputs[i].dtype == 16 and array.dtype == np.uint16:
+                number = 16
+            if number is None:
+                raise LinnetError(6, f"input {name!r}: numpy type {array.dtype} has no counterpart")
+            tensor = Tensor(number, array.ndim, (c.c_int64 * MAX_RANK)(*array.shape[:MAX_RANK]), array.ctypes.data,
+                            array.nbytes)
+            check(lib.lnt_set_input(self._session, i, c.byref(tensor), c.byref(self._error)), self._error)
+            kept.append(array)
+            shapes.append((i, array.shape))
+        if shapes != self._shapes:
+            self._shapes, self._out_dims = shapes, {}
+        return kept
+
+    def _prepare(self, outputs):
+        """Memory for each output whose shape is known before the run, else None."""
+        if not self._out_dims:
+            size, anywhere = _ANY_SIZE
+            for i in outputs:
+                if not self._outputs[i].is_state:
+                    check(lib.lnt_set_output(self._session, i, anywhere, size, c.byref(self._error)), self._error)
+            check(lib.lnt_bind(self._session, c.byref(self._error)), self._error)
+            for i in outputs:
+                tensor = Tensor()
+                open_shape = lib.lnt_get_output(self._session, i, c.byref(tensor), c.byref(self._error)) != 0
+                fixed = not open_shape and not self._outputs[i].is_state
+                self._out_dims[i] = (tuple(tensor.dims[: tensor.rank]), _TYPES[tensor.dtype][1]) if fixed else None
+        arrays = []
+        for i in outputs:
+            array = np.empty(*self._out_dims[i]) if self._out_dims[i] else None
+            data = array.ctypes.data if array is not None else None
+            if not self._outputs[i].is_state:
+                check(lib.lnt_set_output(self._session, i, data, array.nbytes if data else 0, c.byref(self._error)),
+                      self._error)
+            arrays.append(array)
+        return arrays
+
+    def _take(self, i, array):
+        if array is not None:
+            return array
+        tensor = Tensor()
+        check(lib.lnt_get_output(self._session, i, c.byref(tensor), c.byref(self._error)), self._error)
+        result = np.empty(tuple(tensor.dims[: tensor.rank]), _TYPES[tensor.dtype][1])
+        if result.nbytes:
+            c.memmove(result.ctypes.data, tensor.data, result.nbytes)
+        return result
+
+
+def bench(path_or_bytes, inputs, *, threads=1, runs=100, warmup=10, **conversion):
+    """Times a model on given inputs; microseconds of load, first run and the percentiles of `runs` runs."""
+    options = SessionOptions()
+    options.intra_op_num_threads = threads
+    start = time.perf_counter()
+    session = InferenceSession(path_or_bytes, options, **conversion)
+    loaded = time.perf_counter()
+    session.run(None, inputs)
+    first = time.perf_counter()
+    for _ in range(warmup):
+        session.run(None, inputs)
+    times = []
+    for _ in range(runs):
+        begin = time.perf_counter()
+        session.run(None, inputs)
+        times.append((time.perf_counter() - begin) * 1e6)
+    return {
+        "load_us": (loaded - start) * 1e6,
+        "first_us": (first - loaded) * 1e6,
+        "min_us": min(times),
+        "p50_us": float(np.percentile(times, 50)),
+        "p95_us": float(np.percentile(times, 95)),
+        "mean_us": float(np.mean(times)),
+        "std_us": float(np.std(times)),
+        "threads": threads,
+    }

@@ -1,0 +1,145 @@
+/* linnet_python.c — what the Python package calls besides linnet.h: conversion in memory, with plain arguments.
+ *
+ * Settings come as text, one a line: "opt all", "dim N=3", "state OUT=IN", "keep NAME", "keep_all 1",
+ * "overridable NAME", "custom DOMAIN.OP", "meta KEY=TEXT". */
+#include "convert/convert.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct settings {
+    char *text;
+    lnt_convert_options options;
+    lnt_named_int *dim;
+    lnt_named_text *state, *meta;
+    const char **keep, **overridable, **custom;
+} settings;
+
+/* Converts the model at path, or in memory where path is NULL. *image is freed with lnt_python_free. *unsupported,
+ * freed with free, is NULL or one line for each node at fault: node, domain, operator, opset, reason, by tabs. */
+LNT_API lnt_status lnt_python_convert(const char *path, const void *onnx, size_t onnx_size, const char *text,
+                                      void **image, size_t *size, char **unsupported, lnt_error *err);
+LNT_API void lnt_python_free(void *image);
+LNT_API void lnt_python_free_text(char *text);
+
+static char *list_unsupported(const lnt_report *r)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *f = r->n_unsupported ? open_memstream(&text, &size) : NULL;
+    for (size_t i = 0; f && i < r->n_unsupported; i++) {
+        const lnt_unsupported *u = &r->unsupported[i];
+        fprintf(f, "%s\t%s\t%s\t%lld\t%s\n", u->node, u->domain, u->op, (long long)u->opset, u->reason);
+    }
+    if (f)
+        fclose(f);
+    return text;
+}
+
+/* "NAME=VALUE" cut at its last '=' (names may hold one); NULL if there is none. */
+static char *cut(char *pair)
+{
+    char *equals = strrchr(pair, '=');
+    if (equals)
+        *equals++ = '\0';
+    return equals;
+}
+
+static lnt_status take(settings *s, char *key, char *value, lnt_error *err)
+{
+    lnt_convert_options *o = &s->options;
+    char *right = NULL;
+    if (strcmp(key, "opt") == 0) {
+        o->opt = strcmp(value, "none") == 0 ? LNT_OPT_NONE : strcmp(value, "basic") == 0 ? LNT_OPT_BASIC : LNT_OPT_ALL;
+    } else if (strcmp(key, "keep") == 0) {
+        s->keep[o->n_keep++] = value;
+    } else if (strcmp(key, "keep_all") == 0) {
+        o->keep_all = true;
+    } else if (strcmp(key, "overridable") == 0) {
+        s->overridable[o->n_overridable++] = value;
+    } else if (strcmp(key, "custom") == 0) {
+        s->custom[o->n_custom++] = value;
+    } else if ((right = cut(value)) && strcmp(key, "dim") == 0) {
+        s->dim[o->n_dims++] = (lnt_named_int){value, strtoll(right, NULL, 10)};
+    } else if (right && strcmp(key, "state") == 0) {
+        s->state[o->n_states++] = (lnt_named_text){value, right};
+    } else if (right && strcmp(key, "meta") == 0) {
+        s->meta[o->n_meta++] = (lnt_named_text){value, right};
+    } else {
+        return lnt_fail(err, LNT_E_ARGUMENT, "setting %s %s is not understood", key, value);
+    }
+    return LNT_OK;
+}
+
+static size_t count_lines(const char *text)
+{
+    size_t n = 1;
+    for (; *text; text++)
+        n += *text == '\n';
+    return n;
+}
+
+static lnt_status read_settings(settings *s, const char *text, lnt_error *err)
+{
+    const size_t n = count_lines(text);
+    s->text = strdup(text);
+    s->dim = calloc(n, sizeof *s->dim);
+    s->state = calloc(n, sizeof *s->state);
+    s->meta = calloc(n, sizeof *s->meta);
+    s->keep = calloc(n, sizeof *s->keep);
+    s->overridable = calloc(n, sizeof *s->overridable);
+    s->custom = calloc(n, sizeof *s->custom);
+    if (!s->text || !s->dim || !s->state || !s->meta || !s->keep || !s->overridable || !s->custom)
+        return lnt_fail(err, LNT_E_MEMORY, "no memory for the settings");
+    s->options = (lnt_convert_options){.opt = LNT_OPT_ALL, .dim = s->dim, .state = s->state, .meta = s->meta,
+                                       .keep = s->keep, .overridable = s->overridable, .custom = s->custom};
+    char *rest = NULL;
+    for (char *line = strtok_r(s->text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+        char *value = strchr(line, ' ');
+        LNT_REQUIRE(value, err, LNT_E_ARGUMENT, "setting %s has no value", line);
+        *value++ = '\0';
+        LNT_TRY(take(s, line, value, err));
+    }
+    return LNT_OK;
+}
+
+static void free_settings(settings *s)
+{
+    free(s->text);
+    free(s->dim);
+    free(s->state);
+    free(s->meta);
+    free(s->keep);
+    free(s->overridable);
+    free(s->custom);
+}
+
+lnt_status lnt_python_convert(const char *path, const void *onnx, size_t onnx_size, const char *text, void **image,
+                              size_t *size, char **unsupported, lnt_error *err)
+{
+    settings s = {0};
+    lnt_report report;
+    *image = NULL;
+    *unsupported = NULL;
+    lnt_error_clear(err);
+    lnt_report_init(&report);
+    lnt_status status = read_settings(&s, text, err);
+    if (status == LNT_OK)
+        status = path ? lnt_convert_file(path, &s.options, &report, image, size, err)
+                      : lnt_convert_memory(onnx, onnx_size, NULL, &s.options, &report, image, size, err);
+    *unsupported = list_unsupported(&report);
+    lnt_report_free(&report);
+    free_settings(&s);
+    return status;
+}
+
+void lnt_python_free(void *image)
+{
+    lnt_free(&lnt_malloc_allocator, image);
+}
+
+void lnt_python_free_text(char *text)
+{
+    free(text);
+}

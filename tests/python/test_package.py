@@ -1,0 +1,225 @@
+"""The Python package: scripts written for onnxruntime run by changing the import."""
+
+import importlib
+import json
+import os
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import onnx
+import onnx.parser
+import pytest
+from onnx import numpy_helper
+
+from harness import ROOT, SHARED
+
+LIBRARY = ROOT / "build" / "liblinnet_python.so"
+
+
+@pytest.fixture(scope="module")
+def linnet():
+    subprocess.run(["make", "-s", "-C", str(ROOT), "python"], check=True)
+    os.environ["LINNET_LIBRARY"] = str(LIBRARY)
+    sys.path.insert(0, str(ROOT / "python"))
+    return importlib.import_module("linnet")
+
+
+def model(text):
+    return onnx.parser.parse_model('<ir_version: 8, opset_import: ["" : 18]>\n' + text)
+
+
+TWO = model("""
+two (float[N, 4] x, float[4] w) => (float[N, 4] sum, float[N, 4] product) {
+    sum = Add (x, w)
+    product = Mul (x, w)
+}""")
+POSITIONS = model("positions (float[N] x) => (int64[1, K] y) { y = NonZero (x) }")
+
+# What the users' scripts do, by the module they import.
+MINILM = """
+def embed(onnxruntime, path, feed):
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
+    options.intra_op_num_threads = 1
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    names = [i.name for i in session.get_inputs()]
+    outputs = session.run(None, {name: feed[name] for name in names})
+    return outputs[0].mean(axis=1)
+
+
+def classify(ort, path, feed):
+    session = ort.InferenceSession(str(path), providers=ort.get_available_providers())
+    name, label = session.get_inputs()[0].name, session.get_outputs()[0].name
+    shape = [d if isinstance(d, int) else 1 for d in session.get_inputs()[0].shape]
+    assert len(shape) == feed[name].ndim
+    scores = session.run([label], {name: feed[name]})[0]
+    return np.argsort(scores.ravel())[::-1][:5], scores
+"""
+
+
+def shared_case(name):
+    path = SHARED / "models" / name / "model.onnx"
+    if not path.exists():
+        pytest.skip("shared models are not there")
+    m = onnx.load(path)
+    constants = {t.name for t in m.graph.initializer}
+    feed = {}
+    for k, n in enumerate(i.name for i in m.graph.input if i.name not in constants):
+        t = onnx.TensorProto()
+        t.ParseFromString((path.parent / "test_data_set_0" / f"input_{k}.pb").read_bytes())
+        feed[n] = numpy_helper.to_array(t)
+    return path, feed
+
+
+def test_script_of_a_text_model_runs_unchanged(linnet):
+    import onnxruntime
+
+    path, feed = shared_case("tiny_transformer")
+    scope = {"np": np}
+    exec(MINILM, scope)
+    ours, theirs = (scope["embed"](module, str(path), feed) for module in (linnet, onnxruntime))
+    np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-6)
+
+
+def test_script_of_an_image_model_runs_unchanged(linnet):
+    import onnxruntime
+
+    path, feed = shared_case("mnist12")
+    scope = {"np": np}
+    exec(MINILM, scope)
+    (ours, scores), (theirs, expected) = (scope["classify"](module, path, feed) for module in (linnet, onnxruntime))
+    assert list(ours) == list(theirs)
+    np.testing.assert_allclose(scores, expected, rtol=1e-4, atol=1e-3)
+
+
+def test_shapes_names_and_types(linnet):
+    session = linnet.InferenceSession(TWO.SerializeToString())
+    x, w = session.get_inputs()
+    assert (x.name, x.type, x.shape) == ("x", "tensor(float)", ["N", 4])
+    assert [o.name for o in session.get_outputs()] == ["sum", "product"]
+    assert session.get_providers() == ["CPUExecutionProvider"]
+
+
+def test_outputs_by_name_and_changing_shapes(linnet):
+    session = linnet.InferenceSession(TWO.SerializeToString())
+    w = np.arange(4, dtype=np.float32)
+    for n in (3, 1, 5, 0):
+        x = np.random.default_rng(n).standard_normal((n, 4)).astype(np.float32)
+        product, total = session.run(["product", "sum"], {"x": x, "w": w})
+        np.testing.assert_array_equal(product, x * w)
+        np.testing.assert_array_equal(total, x + w)
+        (only,) = session.run(["sum"], {"x": x, "w": w})
+        np.testing.assert_array_equal(only, x + w)
+        assert len(session.run(None, {"x": x, "w": w})) == 2
+
+
+def test_results_stay_when_the_session_runs_again(linnet):
+    session = linnet.InferenceSession(TWO.SerializeToString())
+    x, w = np.ones((2, 4), np.float32), np.ones(4, np.float32)
+    first = session.run(None, {"x": x, "w": w})
+    session.run(None, {"x": x * 7, "w": w})
+    np.testing.assert_array_equal(first[0], x + w)
+
+
+def test_arrays_that_lie_otherwise(linnet):
+    session = linnet.InferenceSession(TWO.SerializeToString())
+    x = np.asfortranarray(np.arange(12, dtype=np.float32).reshape(3, 4))
+    w = np.arange(8, dtype=np.float32)[::2]
+    before = x.copy()
+    total, product = session.run(None, {"x": x, "w": w})
+    np.testing.assert_array_equal(total, x + w)
+    np.testing.assert_array_equal(product, x * w)
+    np.testing.assert_array_equal(x, before)
+
+
+def test_shape_that_hangs_on_data(linnet):
+    session = linnet.InferenceSession(POSITIONS.SerializeToString())
+    for values in ([0, 1, 0, 2], [1, 1, 1, 1], [0, 0, 0, 0]):
+        (y,) = session.run(None, {"x": np.array(values, np.float32)})
+        np.testing.assert_array_equal(y[0], np.flatnonzero(values))
+
+
+def test_convert_writes_what_a_session_opens(linnet, tmp_path):
+    path = tmp_path / "two.lnt"
+    data = linnet.convert(TWO.SerializeToString(), path, metadata={"licence": "MIT"})
+    assert path.read_bytes() == data
+    assert [p.name for p in tmp_path.iterdir()] == ["two.lnt"]
+    for source in (str(path), path, data):
+        session = linnet.InferenceSession(source)
+        assert session.get_modelmeta().custom_metadata_map["licence"] == "MIT"
+        total = session.run(["sum"], {"x": np.ones((1, 4), np.float32), "w": np.ones(4, np.float32)})[0]
+        np.testing.assert_array_equal(total, [[2, 2, 2, 2]])
+
+
+def test_states_run_on(linnet):
+    total = model("total (float[2] x, float[2] s) => (float[2] y, float[2] t) { t = Add (x, s) y = Neg (t) }")
+    session = linnet.InferenceSession(total.SerializeToString(), states={"t": "s"})
+    assert [i.name for i in session.get_inputs()] == ["x"]
+    for turn in (1, 2, 3):
+        y, t = session.run(None, {"x": np.ones(2, np.float32)})
+        np.testing.assert_array_equal(y, [-turn, -turn])
+        np.testing.assert_array_equal(t, [turn, turn])
+    session.reset_states()
+    np.testing.assert_array_equal(session.run(["y"], {"x": np.ones(2, np.float32)})[0], [-1, -1])
+
+
+def test_every_unsupported_node_is_named(linnet):
+    odd = model('odd (float[2] x) => (float[2] y) { a = NoSuchOp (x) y = NorThis (a) }')
+    with pytest.raises(linnet.UnsupportedModel) as caught:
+        linnet.InferenceSession(odd.SerializeToString())
+    assert [n[2] for n in caught.value.nodes] == ["NoSuchOp", "NorThis"]
+
+
+def test_errors_name_what_is_wrong(linnet):
+    session = linnet.InferenceSession(TWO.SerializeToString())
+    x, w = np.ones((2, 4), np.float32), np.ones(4, np.float32)
+    for feed, names, words in (
+        ({"x": x}, None, "input w"),
+        ({"x": x, "w": w, "v": w}, None, "'v'"),
+        ({"x": x.astype(np.float64), "w": w}, None, "float"),
+        ({"x": x[0], "w": w}, None, "rank"),
+        ({"x": x, "w": w}, ["nothing"], "'nothing'"),
+        ({"x": x.astype(complex), "w": w}, None, "complex"),
+    ):
+        with pytest.raises(linnet.LinnetError, match=words):
+            linnet.InferenceSession(TWO.SerializeToString()).run(names, feed)
+    with pytest.raises(linnet.LinnetError):
+        linnet.InferenceSession(b"not a model")
+    assert len(session.run(None, {"x": x, "w": w})) == 2
+
+
+def test_threads_may_share_a_session(linnet):
+    session = linnet.InferenceSession(TWO.SerializeToString())
+    w, wrong = np.ones(4, np.float32), []
+
+    def work(k):
+        for n in range(1, 30):
+            x = np.full((n, 4), k, np.float32)
+            if not np.array_equal(session.run(["sum"], {"x": x, "w": w})[0], x + 1):
+                wrong.append((k, n))
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    [t.start() for t in threads]
+    [t.join() for t in threads]
+    assert not wrong
+
+
+def test_profile_is_a_chrome_trace(linnet, tmp_path):
+    options = linnet.SessionOptions()
+    options.enable_profiling = True
+    options.profile_file_prefix = str(tmp_path / "profile")
+    options.graph_optimization_level = linnet.GraphOptimizationLevel.ORT_DISABLE_ALL
+    session = linnet.InferenceSession(TWO.SerializeToString(), options)
+    session.run(None, {"x": np.ones((2, 4), np.float32), "w": np.ones(4, np.float32)})
+    with open(session.end_profiling()) as f:
+        steps = json.load(f)
+    assert sorted(s["name"] for s in steps) == ["Add", "Mul"]
+
+
+def test_bench(linnet):
+    result = linnet.bench(TWO.SerializeToString(), {"x": np.ones((2, 4), np.float32), "w": np.ones(4, np.float32)},
+                          runs=20)
+    assert 0 < result["min_us"] <= result["p50_us"] <= result["p95_us"]
