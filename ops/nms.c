@@ -45,59 +45,49 @@ static bool overlaps(rectangle a, rectangle b, float threshold)
 }
 
 /* Higher scores first, then lower numbers. */
-static int compare_candidates(const void *a, const void *b)
+static bool comes_before(candidate a, candidate b)
 {
-    const candidate *x = a, *y = b;
-    if (x->score != y->score)
-        return x->score > y->score ? -1 : 1;
-    return (x->box > y->box) - (x->box < y->box);
+    return a.score > b.score || (a.score == b.score && a.box < b.box);
 }
 
-/* Sifts list[i] down a heap whose root comes last in the order. */
-static void sift_down(candidate *list, int64_t n, int64_t i)
+/* Restores the heap, first in order at the root, below i. */
+static void sift_down(candidate *heap, int64_t n, int64_t i)
 {
-    const candidate moved = list[i];
+    const candidate moved = heap[i];
     for (int64_t child; (child = 2 * i + 1) < n; i = child) {
-        if (child + 1 < n && compare_candidates(&list[child], &list[child + 1]) < 0)
+        if (child + 1 < n && comes_before(heap[child + 1], heap[child]))
             child++;
-        if (compare_candidates(&moved, &list[child]) >= 0)
+        if (!comes_before(heap[child], moved))
             break;
-        list[i] = list[child];
+        heap[i] = heap[child];
     }
-    list[i] = moved;
+    heap[i] = moved;
 }
 
-static void sort_candidates(candidate *list, int64_t n)
-{
-    for (int64_t i = n / 2; i-- > 0;)
-        sift_down(list, n, i);
-    for (int64_t end = n - 1; end > 0; end--) {
-        const candidate last = list[0];
-        list[0] = list[end];
-        list[end] = last;
-        sift_down(list, end, 0);
-    }
-}
-
-/* Selects in one class; list has room for all boxes and ends up with the selected ones. Returns their number.
- */
+/* Selects in one class; list has room for all boxes twice, the second half gets the selected ones. Returns
+ * their number. */
 static int64_t select_boxes(const nms *m, int64_t batch, int64_t class, candidate *list)
 {
     const float *scores = m->scores + (batch * m->classes + class) * m->n;
-    int64_t n = 0, selected = 0;
+    candidate *selected = list + m->n;
+    int64_t n = 0, n_selected = 0;
     for (int64_t i = 0; i < m->n; i++)
         if (scores[i] == scores[i] && (!m->has_floor || scores[i] > m->floor))
             list[n++] = (candidate){scores[i], i};
-    sort_candidates(list, n);
-    for (int64_t i = 0; i < n && selected < m->most; i++) {
-        const rectangle box = read_box(m, batch, list[i].box);
+    for (int64_t i = n / 2; i-- > 0;)
+        sift_down(list, n, i);
+    while (n > 0 && n_selected < m->most) {
+        const candidate best = list[0];
+        const rectangle box = read_box(m, batch, best.box);
         bool keep = true;
-        for (int64_t j = 0; j < selected && keep; j++)
-            keep = !overlaps(box, read_box(m, batch, list[j].box), m->overlap);
+        list[0] = list[--n];
+        sift_down(list, n, 0);
+        for (int64_t i = 0; i < n_selected && keep; i++)
+            keep = !overlaps(box, read_box(m, batch, selected[i].box), m->overlap);
         if (keep)
-            list[selected++] = list[i];
+            selected[n_selected++] = best;
     }
-    return selected;
+    return n_selected;
 }
 
 /* Selects in all classes; writes [batch, class, box] rows unless out is NULL. Returns their number. */
@@ -110,7 +100,7 @@ static int64_t select_all(const nms *m, candidate *list, int64_t *out)
             for (int64_t i = 0; out && i < n; i++) {
                 out[(total + i) * 3] = batch;
                 out[(total + i) * 3 + 1] = class;
-                out[(total + i) * 3 + 2] = list[i].box;
+                out[(total + i) * 3 + 2] = list[m->n + i].box;
             }
             total += n;
         }
@@ -165,8 +155,8 @@ lnt_status lnt_shape_non_max_suppression(lnt_site *site)
     nms m = {.boxes = data[0], .scores = data[1]};
     set_sizes(&m, site);
     set_values(&m, data[2], data[3], data[4]);
-    /* Counting needs the sorted candidates: the shape rule takes memory for them for the moment. */
-    candidate *list = lnt_alloc_zero(&lnt_malloc_allocator, (size_t)m.n, sizeof *list, site->err);
+    /* Counting is selecting: the shape rule takes the memory for that for the moment. */
+    candidate *list = lnt_alloc_zero(&lnt_malloc_allocator, (size_t)m.n, 2 * sizeof *list, site->err);
     if (!list)
         return LNT_E_MEMORY;
     dims[0] = select_all(&m, list, NULL);
@@ -193,7 +183,7 @@ lnt_status lnt_bind_non_max_suppression(lnt_site *site)
         return LNT_E_MEMORY;
     LNT_TRY(check_inputs(site));
     set_sizes(m, site);
-    if (!lnt_mul_size((size_t)m->n, sizeof(candidate), &bytes))
+    if (!lnt_mul_size((size_t)m->n, 2 * sizeof(candidate), &bytes))
         return LNT_SITE_FAIL(site, LNT_E_MEMORY, "%lld boxes", (long long)m->n);
     lnt_bind_scratch(site, bytes ? bytes : 1);
     site->step->run = run_non_max_suppression;
