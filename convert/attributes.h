@@ -1,5 +1,5 @@
-/* attributes.h — the attributes of ONNX's operators (domain ai.onnx) in their newest form, from the operators'
- * documentation. An operator that is not listed has none. ATTRIBUTES(operator, names) */
+/* attributes.h — the attributes of the operators of ONNX (domain ai.onnx) in their newest form, as its
+ * documentation lists them. An operator that is not here has none. ATTRIBUTES(operator, names) */
 ATTRIBUTES("AffineGrid", "align_corners")
 ATTRIBUTES("ArgMax", "axis keepdims select_last_index")
 ATTRIBUTES("ArgMin", "axis keepdims select_last_index")

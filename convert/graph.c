@@ -238,62 +238,33 @@ void lnt_graph_replace(lnt_graph *g, uint32_t from, uint32_t to)
     }
 }
 
-unsigned *lnt_graph_count_uses(lnt_graph *g)
+static unsigned count_in(const uint32_t *list, unsigned n, uint32_t value)
 {
-    unsigned *uses = lnt_bump_alloc(&g->memory, g->n_values * sizeof *uses, g->err);
-    for (size_t s = 0; uses && s < g->n_subs; s++) {
-        const lnt_gsubgraph *sub = &g->sub[s];
-        for (size_t i = 0; i < sub->n_nodes; i++)
-            for (unsigned k = 0; !sub->node[i]->dead && k < sub->node[i]->n_in; k++)
-                if (sub->node[i]->in[k] != LNT_NONE)
-                    uses[sub->node[i]->in[k]]++;
-        for (uint32_t k = 0; k < sub->n_out; k++)
-            uses[sub->out[k]]++;
-    }
-    return uses;
+    unsigned count = 0;
+    for (unsigned i = 0; i < n; i++)
+        count += list[i] == value;
+    return count;
 }
 
 bool lnt_graph_is_output(const lnt_graph *g, uint32_t value)
 {
     for (size_t s = 0; s < g->n_subs; s++)
-        for (uint32_t k = 0; k < g->sub[s].n_out; k++)
-            if (g->sub[s].out[k] == value)
-                return true;
+        if (count_in(g->sub[s].out, g->sub[s].n_out, value))
+            return true;
     return false;
-}
-
-/* Operands of live nodes that are the value; *user is the last node found. */
-static unsigned node_uses(const lnt_graph *g, uint32_t value, lnt_gnode **user)
-{
-    unsigned uses = 0;
-    for (size_t s = 0; s < g->n_subs; s++)
-        for (size_t i = 0; i < g->sub[s].n_nodes; i++) {
-            lnt_gnode *n = g->sub[s].node[i];
-            for (unsigned k = 0; !n->dead && k < n->n_in; k++)
-                if (n->in[k] == value) {
-                    uses++;
-                    *user = n;
-                }
-        }
-    return uses;
 }
 
 unsigned lnt_graph_uses(const lnt_graph *g, uint32_t value)
 {
-    lnt_gnode *user;
-    unsigned uses = node_uses(g, value, &user);
-    for (size_t s = 0; s < g->n_subs; s++)
-        for (uint32_t k = 0; k < g->sub[s].n_out; k++)
-            uses += g->sub[s].out[k] == value;
+    unsigned uses = 0;
+    for (size_t s = 0; s < g->n_subs; s++) {
+        const lnt_gsubgraph *sub = &g->sub[s];
+        uses += count_in(sub->out, sub->n_out, value);
+        for (size_t i = 0; i < sub->n_nodes; i++)
+            if (!sub->node[i]->dead)
+                uses += count_in(sub->node[i]->in, sub->node[i]->n_in, value);
+    }
     return uses;
-}
-
-lnt_gnode *lnt_graph_only_user(const lnt_graph *g, uint32_t value)
-{
-    lnt_gnode *user = NULL;
-    if (g->value[value].keep || lnt_graph_is_output(g, value) || node_uses(g, value, &user) != 1)
-        return NULL;
-    return user;
 }
 
 void lnt_graph_sweep(lnt_graph *g)

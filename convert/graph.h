@@ -110,10 +110,6 @@ lnt_status lnt_gnode_set_int(lnt_graph *g, lnt_gnode *n, const char *name, int64
 void lnt_graph_replace(lnt_graph *g, uint32_t from, uint32_t to);
 /* Number of uses: operands of live nodes, plus one for each subgraph output it is. */
 unsigned lnt_graph_uses(const lnt_graph *g, uint32_t value);
-/* The only node that reads the value; NULL if there are none or several, or it is a graph output or kept. */
-lnt_gnode *lnt_graph_only_user(const lnt_graph *g, uint32_t value);
-/* uses of every value at once, for passes over large graphs: array of n_values, in the bump */
-unsigned *lnt_graph_count_uses(lnt_graph *g);
 bool lnt_graph_is_output(const lnt_graph *g, uint32_t value);
 /* Drops dead nodes from the node lists. */
 void lnt_graph_sweep(lnt_graph *g);

@@ -138,7 +138,7 @@ static lnt_status add_initializer(lnt_importer *im, const ProtobufCBinaryData *p
     if (!im->scope->outer && lnt_import_overridable(im, name))
         return LNT_OK;
     const lnt_inode place = {.name = name, .domain = "", .op = "initializer"};
-    const lnt_status status = lnt_import_tensor(im, proto, &tensor, &bytes, NULL);
+    const lnt_status status = lnt_import_tensor(im, proto, &tensor, &bytes);
     if (status == LNT_OK)
         return add_constant(im, name, &tensor, bytes);
     if (status != LNT_E_UNSUPPORTED)

@@ -109,10 +109,10 @@ lnt_status lnt_import_call(lnt_importer *im, const LntOnnx__Function *function, 
 
 /* ---- import_tensor.c ---- */
 
-/* A TensorProto; contents in the graph's memory. *name may be NULL. E_UNSUPPORTED for types we do not have.
+/* A TensorProto; contents in the graph's memory. E_UNSUPPORTED for types we do not have.
  */
 lnt_status lnt_import_tensor(lnt_importer *im, const ProtobufCBinaryData *proto, lnt_operand *tensor,
-                             size_t *bytes, const char **name);
+                             size_t *bytes);
 /* The tensor's name alone, in the graph's memory. */
 lnt_status lnt_import_tensor_name(lnt_importer *im, const ProtobufCBinaryData *proto, const char **name);
 

@@ -111,7 +111,7 @@ static lnt_status read_tensor(lnt_importer *im, const LntOnnx__Attribute *p, lnt
     lnt_operand *tensor = lnt_bump_alloc(&im->g->memory, sizeof *tensor, im->err);
     size_t bytes;
     a->tensor = tensor;
-    return tensor ? lnt_import_tensor(im, &p->t, tensor, &bytes, NULL) : LNT_E_MEMORY;
+    return tensor ? lnt_import_tensor(im, &p->t, tensor, &bytes) : LNT_E_MEMORY;
 }
 
 static lnt_status read_graph(lnt_importer *im, const LntOnnx__Attribute *p, const lnt_inode *owner,

@@ -207,12 +207,10 @@ static void bump_release(void *im, void *block)
 }
 
 lnt_status lnt_import_tensor(lnt_importer *im, const ProtobufCBinaryData *proto, lnt_operand *tensor,
-                             size_t *bytes, const char **name)
+                             size_t *bytes)
 {
     place p = {.length = -1};
     bool external;
-    if (name)
-        LNT_TRY(lnt_import_tensor_name(im, proto, name));
     *tensor = (lnt_operand){.constant = true};
     LNT_TRY(read_header(im, proto, tensor, &p, &external));
     if (external)
