@@ -128,23 +128,24 @@ static void change(image *file, uint64_t *seed)
     const unsigned width = widths[next_random(seed) % sizeof widths];
     if (s->kind == LNT_SECTION_TENSORS || s->kind == LNT_SECTION_STRINGS || s->bytes < width)
         return;
-    uint8_t *at = file->bytes + s->offset + next_random(seed) % (s->bytes / width) * width;
+    uint8_t *first = file->bytes + s->offset;
+    uint8_t *at = first + next_random(seed) % (s->bytes / width) * width;
     uint64_t value = 0, before;
     memcpy(&value, at, width);
     before = value;
-    switch (next_random(seed) % 6) {
+    switch (next_random(seed) % 9) {
     case 0: value += 1; break;
     case 1: value -= 1; break;
     case 2: value = next_random(seed) % 16; break;
     case 3: value = UINT64_MAX; break;
     case 4: value ^= UINT64_C(1) << next_random(seed) % (8 * width); break;
     case 5: value = UINT64_MAX / 2 >> (64 - 8 * width); break;
+    default: memcpy(&value, first + next_random(seed) % (s->bytes / width) * width, width); break;
     }
     memcpy(at, &value, width);
     if (setting("TAMPER_VERBOSE", 0))
-        print_message("  %s + %#tx: %#llx becomes %#llx (%u bytes)\n", lnt_section_text(s->kind),
-                      at - (file->bytes + s->offset), (unsigned long long)before, (unsigned long long)value,
-                      width);
+        print_message("  %s + %#tx: %#llx becomes %#llx (%u bytes)\n", lnt_section_text(s->kind), at - first,
+                      (unsigned long long)before, (unsigned long long)value, width);
 }
 
 static bool try_once(const image *file, unsigned trial)
