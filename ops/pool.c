@@ -42,6 +42,12 @@ static int64_t column_major(const lnt_window *w, int64_t at)
 #include "ops/real_double.h"
 #include "ops/pool.inc.h"
 
+/* Taps along axis a that can meet the input at once. */
+static int64_t busy_taps(const lnt_window *w, unsigned a)
+{
+    return w->kernel[a] < w->in[a] ? w->kernel[a] : w->in[a];
+}
+
 static lnt_status run_pool(lnt_kernel *k, const lnt_step *s)
 {
     static const lnt_task_fn tasks[2][3] = {{plain_rows_float, deep_rows_float, indexed_planes_float},
@@ -50,10 +56,10 @@ static lnt_status run_pool(lnt_kernel *k, const lnt_step *s)
     const lnt_window *w = &p->w;
     pool_job job = {p, lnt_in(k, s, 0), lnt_out(k, s, 0), lnt_scratch(k, s), lnt_out(k, s, 1)};
     const unsigned how = job.indices ? 2 : p->channels_last;
-    const int64_t rows = w->out[0] * w->out[1], taps = w->kernel[0] * w->kernel[1] * w->kernel[2];
+    const int64_t rows = w->out[0] * w->out[1], taps = busy_taps(w, 0) * busy_taps(w, 1) * busy_taps(w, 2);
     const int64_t items[3] = {p->batch * p->channels * rows, p->batch * rows * w->out[2],
                               p->batch * p->channels * rows * w->out[2]};
-    const int64_t work[3] = {w->in[2] * w->kernel[1], p->channels * taps, taps};
+    const int64_t work[3] = {w->in[2] * busy_taps(w, 1), p->channels * taps, taps};
     return lnt_parallel(k, items[how], 1 + 32768 / (work[how] + 1), tasks[s->in[0]->dtype == LNT_DOUBLE][how],
                         &job);
 }
