@@ -304,8 +304,8 @@ static lnt_status check_counts(lnt_importer *im, const lnt_inode *n, const lnt_o
     if (n->n_out < op->out_min || (op->out_max != 255 && n->n_out > op->out_max))
         return lnt_import_unsupported(im, n, "has %u outputs, not %u to %u", n->n_out, op->out_min,
                                       op->out_max);
-    for (unsigned i = 0; i < op->in_min && op->id != LNT_ID_Loop; i++) /* Loop's first two may be skipped */
-        if (n->in[i] == LNT_NONE)
+    for (unsigned i = 0; i < n->n_in; i++)
+        if (n->in[i] == LNT_NONE && !lnt_op_may_skip(op, i))
             return lnt_import_unsupported(im, n, "input %u is required", i);
     *fine = true;
     return LNT_OK;

@@ -22,9 +22,9 @@ enum {
 };
 
 const lnt_op lnt_ops[] = {
-#define OP(id, version, ident, domain, name, imin, imax, omin, omax, types, shape, bind, values, flags) \
-    {id,   version, domain,           name,  imin,   imax,                                              \
-     omin, omax,    LNT_TYPE_##types, flags, values, lnt_shape_##shape, lnt_bind_##bind},
+#define OP(id, version, ident, domain, name, imin, imax, omin, omax, types, shape, bind, values, flags)      \
+    {id,     version,           domain,         name, imin, imax, omin, omax, LNT_TYPE_##types, flags,       \
+     values, lnt_shape_##shape, lnt_bind_##bind},
 #include "ops/list.h"
 #undef OP
 };
@@ -44,6 +44,13 @@ const lnt_op *lnt_op_by_id(unsigned id)
         if (lnt_ops[i].id == id)
             return &lnt_ops[i];
     return NULL;
+}
+
+bool lnt_op_may_skip(const lnt_op *op, unsigned i)
+{
+    if (op->id == LNT_ID_Loop)
+        return i < 2;
+    return op->id == LNT_ID_Custom || (i >= op->in_min && op->in_max != 255);
 }
 
 uint32_t lnt_node_value_inputs(const lnt_node *node)
@@ -93,8 +100,8 @@ lnt_status lnt_attr_ints(const lnt_site *site, const char *name, int64_t *out, u
 
 static void set_types(lnt_site *site)
 {
-    static const lnt_dtype fixed[] = {[LNT_TYPE_BOOL] = LNT_BOOL, [LNT_TYPE_INT64] = LNT_INT64,
-                                      [LNT_TYPE_FLOAT] = LNT_FLOAT};
+    static const lnt_dtype fixed[] = {
+        [LNT_TYPE_BOOL] = LNT_BOOL, [LNT_TYPE_INT64] = LNT_INT64, [LNT_TYPE_FLOAT] = LNT_FLOAT};
     const unsigned rule = site->node->op->type_rule;
     for (unsigned i = 0; i < site->n_out; i++) {
         if (!site->out[i])
@@ -220,8 +227,8 @@ lnt_status lnt_value_floats(const lnt_site *site, unsigned i, double *out, unsig
 lnt_status lnt_axis(const lnt_site *site, int64_t axis, unsigned rank, unsigned *out)
 {
     if (axis < -(int64_t)rank || axis >= (int64_t)rank)
-        return LNT_SITE_FAIL(site, LNT_E_ARGUMENT, "axis %lld is outside a tensor of rank %u", (long long)axis,
-                             rank);
+        return LNT_SITE_FAIL(site, LNT_E_ARGUMENT, "axis %lld is outside a tensor of rank %u",
+                             (long long)axis, rank);
     *out = (unsigned)(axis < 0 ? axis + rank : axis);
     return LNT_OK;
 }

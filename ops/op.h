@@ -141,6 +141,9 @@ extern const unsigned lnt_op_count;
 /* NULL if there is none. domain "" is ai.onnx. */
 const lnt_op *lnt_op_by_name(const char *domain, const char *name);
 const lnt_op *lnt_op_by_id(unsigned id);
+/* May input i be skipped? Those past the least number may, but not where any number is allowed; Loop's bound
+ * and condition may, and all of a host's own operator. */
+bool lnt_op_may_skip(const lnt_op *op, unsigned i);
 
 /* Inputs whose contents the node's shape rule reads, as bits. */
 uint32_t lnt_node_value_inputs(const lnt_node *node);

@@ -120,9 +120,10 @@ static lnt_status find_custom(const lnt_model *m, lnt_node *n, lnt_error *err)
     for (size_t i = 0; i < m->n_custom; i++)
         if (strcmp(m->custom[i].domain, domain) == 0 && strcmp(m->custom[i].name, name) == 0)
             n->custom = &m->custom[i];
-    LNT_REQUIRE(n->custom, err, LNT_E_UNSUPPORTED,
-                "node %s: the model needs the custom operator %s.%s; register it with lnt_model_options.custom",
-                n->name, domain, name);
+    LNT_REQUIRE(
+        n->custom, err, LNT_E_UNSUPPORTED,
+        "node %s: the model needs the custom operator %s.%s; register it with lnt_model_options.custom",
+        n->name, domain, name);
     return LNT_OK;
 }
 
@@ -138,9 +139,9 @@ static lnt_status check_counts(const lnt_node *n, lnt_error *err)
                 "node %s: operands of an elementwise program, but no program", n->name);
     LNT_REQUIRE(!n->program || op->flags & (LNT_OP_EPILOGUE | LNT_OP_ELEMENTWISE), err, LNT_E_FILE,
                 "node %s: %s cannot carry an elementwise program", n->name, op->name);
-    for (unsigned i = 0; i < op->in_min && op->id != LNT_ID_Loop; i++) /* Loop's first two may be skipped */
-        LNT_REQUIRE(n->in[i] != LNT_NONE, err, LNT_E_FILE, "node %s: %s lacks input %u", n->name, op->name,
-                    i);
+    for (unsigned i = 0; i < in; i++)
+        LNT_REQUIRE(n->in[i] != LNT_NONE || lnt_op_may_skip(op, i), err, LNT_E_FILE,
+                    "node %s: %s lacks input %u", n->name, op->name, i);
     for (unsigned i = 0; i < op->out_min; i++)
         LNT_REQUIRE(n->out[i] != LNT_NONE, err, LNT_E_FILE, "node %s: %s lacks output %u", n->name, op->name,
                     i);
@@ -255,8 +256,8 @@ static lnt_status check_ends(const lnt_model *m, lnt_error *err)
                     "%s, an input or output of the model, is not in ONNX order", name);
         LNT_REQUIRE(i >= m->n_in || !v->constant, err, LNT_E_FILE, "input %s is a constant", name);
         const bool open = i >= m->n_in && v->dtype == LNT_UNDEFINED; /* a custom operator will tell */
-        LNT_REQUIRE(open || lnt_dtype_size((lnt_dtype)v->dtype), err, LNT_E_UNSUPPORTED, "%s has type %s", name,
-                    lnt_dtype_text((lnt_dtype)v->dtype));
+        LNT_REQUIRE(open || lnt_dtype_size((lnt_dtype)v->dtype), err, LNT_E_UNSUPPORTED, "%s has type %s",
+                    name, lnt_dtype_text((lnt_dtype)v->dtype));
     }
     for (uint32_t k = 0; k < m->file.n_states; k++) {
         const lnt_rec_state *r = &m->file.states[k];
