@@ -5,6 +5,7 @@
 
 #include "base/checked.h"
 #include "ops/axes.h"
+#include "ops/qgemm.h"
 #include "ops/quantise.h"
 #include "ops/row.h"
 
@@ -26,24 +27,34 @@ static const operands family[] = {
     {LNT_ID_DynamicQuantizeMatMul, 1, NONE, NONE, 2, 3, NONE, NONE, 4, true},
 };
 
+enum { ROW_BLOCK = 48 }; /* rows of A that meet a panel in one go */
+
 typedef struct qmatmul {
     const lnt_row_kernels *row;
+    const lnt_qgemm_kernels *kernels;
     const operands *operands;
     int64_t M, K, N, batch;
     lnt_axes a, b; /* matrices of the batch, in elements */
-    bool a_signed, b_signed;
-    size_t a_bytes;      /* scratch: A quantised, or 0 */
-    size_t thread_bytes; /* scratch: a row of sums */
+    lnt_qweights weights;
+    bool a_signed;
+    int64_t a_rows, b_matrices; /* of all matrices of A; matrices of B */
+    int64_t row_bytes, panels;
+    const int8_t *packed;       /* B packed at bind, if it is constant, with its sums behind it */
+    size_t a_at, sums_at, b_at; /* scratch: rows of A, their sums, B packed and its sums */
 } qmatmul;
 
 typedef struct qmatmul_job {
     const qmatmul *p;
     const lnt_kernel *k;
     const lnt_step *s;
-    const uint8_t *a, *b;
+    const void *a;
+    uint8_t *rows;
+    int32_t *row_sums;
+    const uint8_t *b;
+    int8_t *packed;
+    int32_t *column_sums;
     float a_scale; /* of a quantised A */
     int32_t a_zero;
-    char *scratch;
 } qmatmul_job;
 
 /* Scale or zero point of one row or column: operand i holds one number, one per row or column, or one per row
@@ -68,88 +79,155 @@ static float scale_of(const qmatmul_job *j, unsigned i, int64_t batch, int64_t i
                                   pick(j->s, i, batch, index, extent));
 }
 
-/* Row of exact sums: acc[n] = sum over k of (a[k] - a zero) * (b[k][n] - b zero[n]). */
-static void sum_row(const qmatmul_job *j, const uint8_t *a, const uint8_t *b, int64_t batch, int64_t m,
-                    int32_t *acc)
+/* Rows of A as uint8, padded to whole quads, and their sums. */
+static lnt_status prepare_rows(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+{
+    const qmatmul_job *j = arg;
+    const qmatmul *p = j->p;
+    (void)k, (void)thread;
+    for (int64_t m = begin; m < end; m++) {
+        uint8_t *row = j->rows + m * p->row_bytes;
+        int32_t total = 0;
+        memset(row + p->K, 0, (size_t)(p->row_bytes - p->K));
+        if (p->operands->quantise_a)
+            p->row->quantise((const float *)j->a + m * p->K, row, p->K, j->a_scale, j->a_zero, false);
+        else
+            memcpy(row, (const uint8_t *)j->a + m * p->K, (size_t)p->K);
+        for (int64_t i = 0; i < p->K && p->a_signed; i++)
+            row[i] ^= 0x80;
+        for (int64_t i = 0; i < p->K; i++)
+            total += row[i];
+        j->row_sums[m] = total;
+    }
+    return LNT_OK;
+}
+
+static lnt_status pack_panels(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+{
+    const qmatmul_job *j = arg;
+    const qmatmul *p = j->p;
+    (void)k, (void)thread;
+    for (int64_t i = begin; i < end; i++) {
+        lnt_qweights w = p->weights;
+        w.data = j->b + i / p->panels * p->K * p->N;
+        lnt_qpack_panel(&w, i % p->panels, j->packed + i * p->row_bytes * LNT_QPANEL,
+                        j->column_sums + i * LNT_QPANEL);
+    }
+    return LNT_OK;
+}
+
+/* What a panel's columns have in common for all rows. */
+typedef struct columns {
+    int64_t n; /* of them */
+    const int32_t *sums;
+    int32_t zero[LNT_QPANEL];
+    float scale[LNT_QPANEL], bias[LNT_QPANEL];
+} columns;
+
+static columns columns_of(const qmatmul_job *j, int64_t batch, int64_t first, const int32_t *sums)
 {
     const qmatmul *p = j->p;
     const operands *o = p->operands;
-    const int32_t a_zero = o->quantise_a ? j->a_zero : zero_of(j, o->a_zero, batch, m, p->M);
-    const bool shared =
-        o->b_zero >= j->s->n_in || !j->s->in[o->b_zero] || lnt_operand_count(j->s->in[o->b_zero]) == 1;
-    const int32_t b_zero = shared ? zero_of(j, o->b_zero, batch, 0, p->N) : 0;
-    uint32_t total = 0;
-    memset(acc, 0, (size_t)p->N * sizeof *acc);
-    for (int64_t i = 0; i < p->K; i++) {
-        const int32_t x = (p->a_signed ? (int8_t)a[i] : a[i]) - a_zero;
-        total += (uint32_t)x;
-        if (x)
-            p->row->add_bytes(acc, b + i * p->N, p->b_signed, b_zero, x, p->N);
+    const void *bias = o->bias == NONE ? NULL : lnt_in(j->k, j->s, o->bias);
+    const float y_scale = scale_of(j, o->y_scale, 0, 0, 1);
+    columns c = {.n = p->N - first < LNT_QPANEL ? p->N - first : LNT_QPANEL, .sums = sums};
+    for (int64_t i = 0; i < c.n; i++) {
+        c.zero[i] = zero_of(j, o->b_zero, batch, first + i, p->N) - (p->weights.is_signed ? 0 : 128);
+        c.scale[i] = scale_of(j, o->b_scale, batch, first + i, p->N) / y_scale;
+        c.bias[i] = bias ? lnt_qfloat(j->s->in[o->bias], bias, first + i) : 0;
     }
-    for (int64_t n = 0; n < p->N && !shared; n++)
-        acc[n] = (int32_t)((uint32_t)acc[n] - total * (uint32_t)zero_of(j, o->b_zero, batch, n, p->N));
+    return c;
 }
 
-/* A row of sums to a row of outputs; at: index of the first. */
-static void store_row(const qmatmul_job *j, const int32_t *acc, int64_t batch, int64_t m, int64_t at)
+/* A row of raw sums to the output from element `at` on. */
+static void store_row(const qmatmul_job *j, const columns *c, int32_t *acc, int64_t batch, int64_t m,
+                      int32_t row_sum, int64_t at)
 {
     const qmatmul *p = j->p;
     const operands *o = p->operands;
     const lnt_operand *y = j->s->out[0];
     void *out = lnt_element_at(lnt_out(j->k, j->s, 0), y->dtype, at);
+    const int32_t zero =
+        (o->quantise_a ? j->a_zero : zero_of(j, o->a_zero, batch, m, p->M)) + 128 * p->a_signed;
+    const uint32_t rest = (uint32_t)row_sum - (uint32_t)p->K * (uint32_t)zero;
+    for (int64_t n = 0; n < c->n; n++)
+        acc[n] =
+            (int32_t)((uint32_t)acc[n] - (uint32_t)zero * (uint32_t)c->sums[n] - (uint32_t)c->zero[n] * rest);
     if (y->dtype == LNT_INT32) {
-        memcpy(out, acc, (size_t)p->N * sizeof *acc);
+        memcpy(out, acc, (size_t)c->n * sizeof *acc);
         return;
     }
     const float a_scale = o->quantise_a ? j->a_scale : scale_of(j, o->a_scale, batch, m, p->M);
-    const float y_scale = scale_of(j, o->y_scale, 0, 0, 1);
-    const int32_t y_zero = zero_of(j, o->y_zero, 0, 0, 1);
-    const void *bias = o->bias == NONE ? NULL : lnt_in(j->k, j->s, o->bias);
-    for (int64_t n = 0; n < p->N; n++) {
-        const float real = (float)acc[n] * (a_scale * scale_of(j, o->b_scale, batch, n, p->N) / y_scale);
-        if (lnt_is_byte(y->dtype))
-            ((uint8_t *)out)[n] = (uint8_t)lnt_requantise(real, y_zero, lnt_qrange_of(y->dtype));
-        else {
-            const float sum = bias ? real + lnt_qfloat(j->s->in[o->bias], bias, n) : real;
-            lnt_elements_from_float(y->dtype, &sum, lnt_element_at(out, y->dtype, n), 1);
-        }
-    }
+    float real[LNT_QPANEL];
+    for (int64_t n = 0; n < c->n; n++)
+        real[n] = (float)acc[n] * (a_scale * c->scale[n]) + c->bias[n];
+    if (lnt_is_byte(y->dtype))
+        p->row->quantise(real, out, c->n, 1, zero_of(j, o->y_zero, 0, 0, 1), y->dtype == LNT_INT8);
+    else
+        lnt_elements_from_float(y->dtype, real, out, c->n);
 }
 
-static lnt_status multiply_rows(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+/* Item: a panel of a batch entry against a block of rows. */
+static lnt_status multiply_blocks(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
 {
     const qmatmul_job *j = arg;
     const qmatmul *p = j->p;
-    int32_t *acc = (int32_t *)(j->scratch + p->a_bytes + thread * p->thread_bytes);
-    (void)k;
+    const int64_t blocks = (p->M + ROW_BLOCK - 1) / ROW_BLOCK;
+    (void)k, (void)thread;
     for (int64_t item = begin; item < end; item++) {
-        const int64_t batch = item / p->M, m = item % p->M;
-        const uint8_t *a = j->a + lnt_axes_offset(&p->a, batch) + m * p->K;
-        sum_row(j, a, j->b + lnt_axes_offset(&p->b, batch), batch, m, acc);
-        store_row(j, acc, batch, m, item * p->N);
+        const int64_t panel = item % p->panels, batch = item / (p->panels * blocks);
+        const int64_t from = item / p->panels % blocks * ROW_BLOCK,
+                      to = from + ROW_BLOCK < p->M ? from + ROW_BLOCK : p->M;
+        const int64_t row = lnt_axes_offset(&p->a, batch) / p->K;
+        const int64_t b = lnt_axes_offset(&p->b, batch) / (p->K * p->N) * p->panels + panel;
+        const columns c = columns_of(j, batch, panel * LNT_QPANEL, j->column_sums + b * LNT_QPANEL);
+        for (int64_t m = from; m < to; m += p->kernels->rows) {
+            const unsigned rows = to - m < p->kernels->rows ? (unsigned)(to - m) : p->kernels->rows;
+            const uint8_t *a[LNT_QROWS_MAX];
+            int32_t acc[LNT_QROWS_MAX * LNT_QPANEL];
+            for (unsigned r = 0; r < rows; r++)
+                a[r] = j->rows + (row + m + r) * p->row_bytes;
+            p->kernels->tile(a, rows, j->packed + b * p->row_bytes * LNT_QPANEL, p->row_bytes / 4, acc);
+            for (unsigned r = 0; r < rows; r++)
+                store_row(j, &c, acc + r * LNT_QPANEL, batch, m + r, j->row_sums[row + m + r],
+                          (batch * p->M + m + r) * p->N + panel * LNT_QPANEL);
+        }
     }
     return LNT_OK;
+}
+
+/* Bytes of all panels, without their sums. */
+static size_t packed_bytes(const qmatmul *p)
+{
+    return (size_t)(p->b_matrices * p->panels * p->row_bytes * LNT_QPANEL);
 }
 
 static lnt_status run_qmatmul(lnt_kernel *k, const lnt_step *s)
 {
     const qmatmul *p = s->params;
+    char *scratch = lnt_scratch(k, s);
+    int8_t *packed = p->packed ? (int8_t *)(uintptr_t)p->packed : (int8_t *)(scratch + p->b_at);
     qmatmul_job job = {.p = p,
                        .k = k,
                        .s = s,
                        .a = lnt_in(k, s, 0),
+                       .rows = (uint8_t *)(scratch + p->a_at),
+                       .row_sums = (int32_t *)(scratch + p->sums_at),
                        .b = lnt_in(k, s, p->operands->b),
-                       .scratch = lnt_scratch(k, s)};
-    if (p->operands->quantise_a) {
-        const int64_t count = lnt_operand_count(s->in[0]);
-        const float *x = lnt_in(k, s, 0);
-        lnt_dynamic_scale(p->row, x, count, &job.a_scale, &job.a_zero);
-        for (int64_t i = 0; i < count; i++)
-            ((uint8_t *)job.scratch)[i] =
-                (uint8_t)lnt_requantise(x[i] / job.a_scale, job.a_zero, lnt_qrange_of(LNT_UINT8));
-        job.a = (const uint8_t *)job.scratch;
+                       .packed = packed,
+                       .column_sums = (int32_t *)(packed + packed_bytes(p))};
+    if (p->K == 0) {
+        memset(lnt_out(k, s, 0), 0, (size_t)lnt_operand_count(s->out[0]) * sizeof(int32_t));
+        return LNT_OK;
     }
-    return lnt_parallel(k, p->batch * p->M, 1 + 65536 / (p->K * p->N + 1), multiply_rows, &job);
+    if (p->operands->quantise_a)
+        lnt_dynamic_scale(p->row, job.a, lnt_operand_count(s->in[0]), &job.a_scale, &job.a_zero);
+    LNT_TRY(lnt_parallel(k, p->a_rows, 1 + 16384 / p->row_bytes, prepare_rows, &job));
+    if (!p->packed)
+        LNT_TRY(lnt_parallel(k, p->b_matrices * p->panels, 1 + 1024 / p->row_bytes, pack_panels, &job));
+    const int64_t blocks = (p->M + ROW_BLOCK - 1) / ROW_BLOCK;
+    const int64_t work = p->row_bytes * LNT_QPANEL * (p->M < ROW_BLOCK ? p->M : ROW_BLOCK);
+    return lnt_parallel(k, p->batch * blocks * p->panels, 1 + 524288 / (work + 1), multiply_blocks, &job);
 }
 
 static const operands *operands_of(const lnt_site *site)
@@ -191,6 +269,31 @@ static lnt_axes batch_axes(const lnt_operand *o, const int64_t *batch, unsigned 
     return a;
 }
 
+/* Packs a constant B; lays out the scratch memory. */
+static lnt_status bind_memory(lnt_site *site, qmatmul *p)
+{
+    const lnt_operand *a = site->in[0], *b = site->in[p->operands->b];
+    p->row_bytes = lnt_qrow_bytes(&p->weights);
+    p->panels = lnt_qpanels(&p->weights);
+    p->a_rows = p->K ? lnt_operand_count(a) / p->K : 0;
+    p->b_matrices = p->K > 0 && p->N > 0 ? lnt_operand_count(b) / (p->K * p->N) : 0;
+    const size_t bytes = packed_bytes(p),
+                 sums = (size_t)(p->b_matrices * p->panels) * LNT_QPANEL * sizeof(int32_t);
+    p->sums_at = lnt_round_up((size_t)(p->a_rows * p->row_bytes), LNT_ALIGN);
+    p->b_at = p->sums_at + lnt_round_up((size_t)p->a_rows * sizeof(int32_t), LNT_ALIGN);
+    if (!b->constant || !b->data || b->packed) {
+        lnt_bind_scratch(site, p->b_at + bytes + sums);
+        return LNT_OK;
+    }
+    int8_t *packed = lnt_bump_alloc(site->memory, bytes + sums, site->err);
+    if (!packed)
+        return LNT_E_MEMORY;
+    qmatmul_job job = {.p = p, .b = b->data, .packed = packed, .column_sums = (int32_t *)(packed + bytes)};
+    lnt_bind_scratch(site, p->b_at);
+    p->packed = packed;
+    return pack_panels(NULL, &job, 0, p->b_matrices * p->panels, 0);
+}
+
 lnt_status lnt_bind_qmatmul(lnt_site *site)
 {
     qmatmul *p = lnt_bind_params(site, sizeof *p);
@@ -204,6 +307,7 @@ lnt_status lnt_bind_qmatmul(lnt_site *site)
     if (!lnt_is_byte(b->dtype))
         return lnt_bind_unsupported_type(site, b->dtype);
     p->row = site->kernels->row;
+    p->kernels = site->kernels->qgemm;
     p->M = a->rank > 1 ? a->dims[a->rank - 2] : 1;
     p->K = a->dims[a->rank - 1];
     p->N = b->rank > 1 ? b->dims[b->rank - 1] : 1;
@@ -211,10 +315,13 @@ lnt_status lnt_bind_qmatmul(lnt_site *site)
     p->b = batch_axes(b, y->dims, rank, p->K * p->N);
     p->batch = lnt_axes_items(&p->a);
     p->a_signed = a->dtype == LNT_INT8;
-    p->b_signed = b->dtype == LNT_INT8;
-    p->a_bytes = o->quantise_a ? lnt_round_up((size_t)lnt_operand_count(a), LNT_ALIGN) : 0;
-    p->thread_bytes = lnt_round_up((size_t)p->N * sizeof(int32_t), LNT_ALIGN);
-    lnt_bind_scratch(site, p->a_bytes + p->thread_bytes * site->threads);
+    p->weights = (lnt_qweights){.is_signed = b->dtype == LNT_INT8,
+                                .taps = 1,
+                                .depth = p->K,
+                                .columns = p->N,
+                                .depth_step = p->N,
+                                .column_step = 1};
+    LNT_REQUIRE(p->K > 0 || y->dtype == LNT_INT32, site->err, LNT_E_UNSUPPORTED, "A has rows of no elements");
     site->step->run = run_qmatmul;
-    return LNT_OK;
+    return bind_memory(site, p);
 }
