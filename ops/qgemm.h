@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { LNT_QPANEL = 16, LNT_QROWS_MAX = 4 };
+enum { LNT_QPANEL = 16, LNT_QROWS_MAX = 6 };
 
 typedef struct lnt_qgemm_kernels {
     unsigned rows; /* most rows of a tile */

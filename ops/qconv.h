@@ -1,0 +1,51 @@
+/* qconv.h — what the two ways of convolving bytes share (qconv.c, qconv_panels.c). */
+#ifndef LNT_OPS_QCONV_H
+#define LNT_OPS_QCONV_H
+
+#include "ops/qgemm.h"
+#include "ops/quantise.h"
+#include "ops/row.h"
+#include "ops/window.h"
+
+typedef struct lnt_qconv {
+    const lnt_row_kernels *row;
+    const lnt_qgemm_kernels *kernels;
+    bool linear; /* QLinearConv: its operands are scaled, and so is the output */
+    unsigned w_in, x_zero, w_zero;
+    lnt_window w;
+    int64_t batch, channels, filters, groups, taps;
+    bool x_signed, w_signed;
+    size_t numbers_at;              /* scratch: per filter a scale, a zero point and a bias */
+    size_t thread_at, thread_bytes; /* scratch of each thread */
+    /* By panels only. */
+    lnt_qweights weights;       /* of one group */
+    int64_t row_bytes, panels;  /* of one group */
+    const int8_t *packed;       /* at bind, if the weights are constant; the sums of columns behind */
+    size_t image_at, packed_at; /* scratch: one image channels-last; the weights packed */
+} lnt_qconv;
+
+typedef struct lnt_qconv_job {
+    const lnt_qconv *p;
+    const lnt_step *s;
+    const uint8_t *x, *w; /* x: one image for panels, else all */
+    uint8_t *y;
+    int32_t x_zero, y_zero;
+    float *scale;         /* [filters] of sums in the output */
+    int32_t *zero, *bias; /* [filters] */
+    uint8_t *image;
+    bool sums_count; /* of rows of A: a weight's zero point is not 0 */
+    int8_t *packed;
+    int32_t *column_sums;
+    char *scratch;
+} lnt_qconv_job;
+
+/* Fewer columns or terms than this are done row by row instead of in panels. */
+enum { LNT_QCONV_COLUMNS = 4, LNT_QCONV_TERMS = 8 };
+
+lnt_status lnt_qconv_bind_panels(lnt_site *site, lnt_qconv *p);
+lnt_status lnt_qconv_run_panels(lnt_kernel *k, lnt_qconv_job *job);
+
+/* n sums of filter f, in sums, to the output from element `at` on. */
+void lnt_qconv_store(const lnt_qconv_job *j, int32_t *sums, int64_t n, int64_t f, int64_t at);
+
+#endif

@@ -1,0 +1,181 @@
+/* qconv_panels.c — convolutions of bytes by panels: an image is brought to channels-last order, the
+ * neighbourhoods of a few pixels are gathered as rows and multiplied with the packed weights. */
+#include "ops/qconv.h"
+
+#include "base/checked.h"
+
+#include <string.h>
+
+enum { PIXELS = 24, TURN = 64 }; /* pixels gathered, or turned to channels-last, at a time */
+
+/* Pixels [begin, end) of the image to channels-last order, as uint8. */
+static lnt_status turn_pixels(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+{
+    const lnt_qconv_job *j = arg;
+    const lnt_qconv *p = j->p;
+    const int64_t size = p->w.in[0] * p->w.in[1] * p->w.in[2];
+    const uint8_t flip = p->x_signed ? 0x80 : 0;
+    (void)k, (void)thread;
+    for (int64_t first = begin; first < end; first += TURN) {
+        const int64_t last = first + TURN < end ? first + TURN : end;
+        for (int64_t c = 0; c < p->channels; c++)
+            for (int64_t i = first; i < last; i++)
+                j->image[i * p->channels + c] = j->x[c * size + i] ^ flip;
+    }
+    return LNT_OK;
+}
+
+/* The neighbourhood of output pixel o in group g: [tap][depth padded]. Returns the sum of its bytes, if it
+ * counts. */
+static int32_t gather(const lnt_qconv_job *j, int64_t o, int64_t g, uint8_t *row)
+{
+    const lnt_qconv *p = j->p;
+    const lnt_window *w = &p->w;
+    const int64_t depth = p->weights.depth, padded = p->row_bytes / p->taps;
+    const int64_t oz = o / (w->out[1] * w->out[2]), oy = o / w->out[2] % w->out[1], ox = o % w->out[2];
+    int32_t total = 0;
+    for (int64_t t = 0; t < p->taps; t++, row += padded) {
+        const int64_t z = lnt_window_at(w, 0, oz, t / (w->kernel[1] * w->kernel[2]));
+        const int64_t y = lnt_window_at(w, 1, oy, t / w->kernel[2] % w->kernel[1]);
+        const int64_t x = lnt_window_at(w, 2, ox, t % w->kernel[2]);
+        const bool inside = z >= 0 && z < w->in[0] && y >= 0 && y < w->in[1] && x >= 0 && x < w->in[2];
+        memset(row + depth, 0, (size_t)(padded - depth));
+        if (inside)
+            memcpy(row, j->image + ((z * w->in[1] + y) * w->in[2] + x) * p->channels + g * depth,
+                   (size_t)depth);
+        else
+            memset(row, j->x_zero, (size_t)depth);
+        for (int64_t i = 0; i < depth && j->sums_count; i++)
+            total += row[i];
+    }
+    return total;
+}
+
+/* A panel's raw sums [pixels][16] to the output: column by column, zero points taken out. */
+static void store_panel(const lnt_qconv_job *j, const int32_t *acc, const int32_t *row_sums, int64_t pixels,
+                        int64_t group, int64_t panel, int64_t at)
+{
+    const lnt_qconv *p = j->p;
+    const int64_t first = panel * LNT_QPANEL, plane = p->w.out[0] * p->w.out[1] * p->w.out[2];
+    const int64_t n = p->weights.columns - first < LNT_QPANEL ? p->weights.columns - first : LNT_QPANEL;
+    const int32_t *sums = j->column_sums + (group * p->panels + panel) * LNT_QPANEL;
+    const uint32_t terms = (uint32_t)(p->taps * p->weights.depth), x_zero = (uint32_t)j->x_zero;
+    for (int64_t c = 0; c < n; c++) {
+        const int64_t f = group * p->weights.columns + first + c;
+        const uint32_t zero = (uint32_t)j->zero[f] - (p->w_signed ? 0 : 128u);
+        int32_t column[PIXELS];
+        for (int64_t i = 0; i < pixels; i++)
+            column[i] = (int32_t)((uint32_t)acc[i * LNT_QPANEL + c] - x_zero * (uint32_t)sums[c] -
+                                  zero * ((uint32_t)row_sums[i] - terms * x_zero));
+        lnt_qconv_store(j, column, pixels, f, f * plane + at);
+    }
+}
+
+/* Item: a block of pixels of a group. */
+static lnt_status convolve_pixels(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+{
+    const lnt_qconv_job *j = arg;
+    const lnt_qconv *p = j->p;
+    const int64_t plane = p->w.out[0] * p->w.out[1] * p->w.out[2], blocks = (plane + PIXELS - 1) / PIXELS;
+    uint8_t *rows = (uint8_t *)j->scratch + p->thread_at + thread * p->thread_bytes;
+    const uint8_t *a[PIXELS];
+    int32_t acc[PIXELS * LNT_QPANEL], row_sums[PIXELS];
+    (void)k;
+    for (int64_t item = begin; item < end; item++) {
+        const int64_t group = item / blocks, at = item % blocks * PIXELS;
+        const int64_t pixels = plane - at < PIXELS ? plane - at : PIXELS;
+        for (int64_t i = 0; i < pixels; i++) {
+            row_sums[i] = gather(j, at + i, group, rows + i * p->row_bytes);
+            a[i] = rows + i * p->row_bytes;
+        }
+        for (int64_t panel = 0; panel < p->panels; panel++) {
+            const int8_t *b = j->packed + (group * p->panels + panel) * p->row_bytes * LNT_QPANEL;
+            for (int64_t i = 0; i < pixels; i += p->kernels->rows) {
+                const unsigned n = pixels - i < p->kernels->rows ? (unsigned)(pixels - i) : p->kernels->rows;
+                p->kernels->tile(a + i, n, b, p->row_bytes / 4, acc + i * LNT_QPANEL);
+            }
+            store_panel(j, acc, row_sums, pixels, group, panel, at);
+        }
+    }
+    return LNT_OK;
+}
+
+/* Item: a panel of a group. */
+static lnt_status pack_panels(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+{
+    const lnt_qconv_job *j = arg;
+    const lnt_qconv *p = j->p;
+    (void)k, (void)thread;
+    for (int64_t i = begin; i < end; i++) {
+        lnt_qweights w = p->weights;
+        w.data = j->w + i / p->panels * w.columns * w.column_step;
+        lnt_qpack_panel(&w, i % p->panels, j->packed + i * p->row_bytes * LNT_QPANEL,
+                        j->column_sums + i * LNT_QPANEL);
+    }
+    return LNT_OK;
+}
+
+/* Bytes of all panels, without the sums of their columns. */
+static size_t packed_bytes(const lnt_qconv *p)
+{
+    return (size_t)(p->groups * p->panels * p->row_bytes * LNT_QPANEL);
+}
+
+lnt_status lnt_qconv_run_panels(lnt_kernel *k, lnt_qconv_job *j)
+{
+    const lnt_qconv *p = j->p;
+    const int64_t size = p->w.in[0] * p->w.in[1] * p->w.in[2],
+                  plane = p->w.out[0] * p->w.out[1] * p->w.out[2];
+    const uint8_t *x = j->x;
+    const size_t out_bytes = (size_t)(p->filters * plane) * lnt_dtype_size(j->s->out[0]->dtype);
+    j->image = (uint8_t *)j->scratch + p->image_at;
+    j->packed = p->packed ? (int8_t *)(uintptr_t)p->packed : (int8_t *)j->scratch + p->packed_at;
+    j->column_sums = (int32_t *)(j->packed + packed_bytes(p));
+    j->x_zero += p->x_signed ? 128 : 0;
+    j->sums_count = !p->w_signed;
+    for (int64_t f = 0; f < p->filters; f++)
+        j->sums_count |= j->zero[f] != 0;
+    if (!p->packed)
+        LNT_TRY(lnt_parallel(k, p->groups * p->panels, 1 + 1024 / p->row_bytes, pack_panels, j));
+    const int64_t blocks = (plane + PIXELS - 1) / PIXELS,
+                  work = PIXELS * p->row_bytes * LNT_QPANEL * p->panels;
+    for (int64_t image = 0; image < p->batch; image++, j->y += out_bytes) {
+        j->x = x + image * p->channels * size;
+        LNT_TRY(lnt_parallel(k, size, TURN * (1 + 1024 / (p->channels + 1)), turn_pixels, j));
+        LNT_TRY(lnt_parallel(k, p->groups * blocks, 1 + 524288 / (work + 1), convolve_pixels, j));
+    }
+    return LNT_OK;
+}
+
+lnt_status lnt_qconv_bind_panels(lnt_site *site, lnt_qconv *p)
+{
+    const lnt_operand *weights = site->in[p->w_in];
+    const int64_t depth = p->channels / p->groups;
+    p->weights = (lnt_qweights){.is_signed = p->w_signed,
+                                .taps = p->taps,
+                                .depth = depth,
+                                .columns = p->filters / p->groups,
+                                .tap_step = 1,
+                                .depth_step = p->taps,
+                                .column_step = depth * p->taps};
+    p->row_bytes = lnt_qrow_bytes(&p->weights);
+    p->panels = lnt_qpanels(&p->weights);
+    p->thread_bytes = lnt_round_up((size_t)(PIXELS * p->row_bytes), LNT_ALIGN);
+    p->image_at = p->thread_at + p->thread_bytes * site->threads;
+    p->packed_at =
+        p->image_at + lnt_round_up((size_t)(p->channels * p->w.in[0] * p->w.in[1] * p->w.in[2]), LNT_ALIGN);
+    const size_t bytes = packed_bytes(p),
+                 sums = (size_t)(p->groups * p->panels) * LNT_QPANEL * sizeof(int32_t);
+    if (!weights->constant || !weights->data || weights->packed) {
+        lnt_bind_scratch(site, p->packed_at + bytes + sums);
+        return LNT_OK;
+    }
+    int8_t *packed = lnt_bump_alloc(site->memory, bytes + sums, site->err);
+    if (!packed)
+        return LNT_E_MEMORY;
+    lnt_qconv_job job = {
+        .p = p, .w = weights->data, .packed = packed, .column_sums = (int32_t *)(packed + bytes)};
+    lnt_bind_scratch(site, p->packed_at);
+    p->packed = packed;
+    return pack_panels(NULL, &job, 0, p->groups * p->panels, 0);
+}
