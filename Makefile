@@ -32,10 +32,11 @@ LDFLAGS += -pthread -Wl,--gc-sections $(SAN) $(ARCH)
 LDLIBS += -lm
 
 TARGET := $(shell $(CC) $(ARCH) -dumpmachine 2>/dev/null)
-ARCH_LEVELS := $(if $(findstring x86_64,$(TARGET)),avx2 avx512,$(if $(findstring aarch64,$(TARGET)),neon,$(if $(ARMV7),neon)))
-ALL_LEVELS := avx2 avx512 neon
+ARCH_LEVELS := $(if $(findstring x86_64,$(TARGET)),avx2 avx512 avx512vnni,$(if $(findstring aarch64,$(TARGET)),neon,$(if $(ARMV7),neon)))
+ALL_LEVELS := avx2 avx512 avx512vnni neon
 CFLAGS_avx2 := -mavx2 -mfma -mf16c
 CFLAGS_avx512 := -mavx512f -mavx512dq -mavx512bw -mavx512vl -mfma -mf16c -mprefer-vector-width=512
+CFLAGS_avx512vnni := $(CFLAGS_avx512) -mavx512vnni
 CFLAGS_neon := $(if $(ARMV7),-mfpu=neon-vfpv4)
 
 # C files of a folder, without those of other architectures' levels.

@@ -17,7 +17,14 @@ static unsigned long long xgetbv0(void)
 lnt_level lnt_cpu_best_level(void)
 {
     enum { FMA = 1 << 12, OSXSAVE = 1 << 27, AVX = 1 << 28, F16C = 1 << 29, AVX2 = 1 << 5 };
-    enum { AVX512F = 1 << 16, AVX512DQ = 1 << 17, AVX512BW = 1 << 30, YMM_STATE = 0x6, ZMM_STATE = 0xe6 };
+    enum {
+        AVX512_VNNI = 1 << 11,
+        AVX512F = 1 << 16,
+        AVX512DQ = 1 << 17,
+        AVX512BW = 1 << 30,
+        YMM_STATE = 0x6,
+        ZMM_STATE = 0xe6
+    };
     const unsigned avx512 = AVX512F | AVX512DQ | AVX512BW | 1u << 31 /* AVX512VL */;
     unsigned a, b, c, d;
     if (!__get_cpuid(1, &a, &b, &c, &d))
@@ -28,7 +35,9 @@ lnt_level lnt_cpu_best_level(void)
     if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || !(b & AVX2))
         return LNT_LEVEL_SCALAR;
     const bool wide = (b & avx512) == avx512 && (xgetbv0() & ZMM_STATE) == ZMM_STATE;
-    return wide ? LNT_LEVEL_AVX512 : LNT_LEVEL_AVX2;
+    if (wide)
+        return c & AVX512_VNNI ? LNT_LEVEL_AVX512VNNI : LNT_LEVEL_AVX512;
+    return LNT_LEVEL_AVX2;
 }
 
 #elif defined(__aarch64__)

@@ -10,7 +10,7 @@
 
 /* X(identifier, text): scalar first; the rest exist where their architecture is compiled. */
 #if defined(__x86_64__)
-#define LNT_LEVEL_LIST(X) X(SCALAR, "scalar") X(AVX2, "avx2") X(AVX512, "avx512")
+#define LNT_LEVEL_LIST(X) X(SCALAR, "scalar") X(AVX2, "avx2") X(AVX512, "avx512") X(AVX512VNNI, "avx512vnni")
 #elif defined(__aarch64__) || defined(__ARM_NEON) || defined(LNT_ARMV7)
 #define LNT_LEVEL_LIST(X) X(SCALAR, "scalar") X(NEON, "neon")
 #else

@@ -12,6 +12,7 @@ static const lnt_kernels tables[LNT_LEVEL_COUNT] = {
 #if defined(__x86_64__)
     [LNT_LEVEL_AVX2] = {&lnt_gemm_avx2, &lnt_program_avx2, &lnt_row_avx2, &lnt_qgemm_avx2},
     [LNT_LEVEL_AVX512] = {&lnt_gemm_avx512, &lnt_program_avx512, &lnt_row_avx512, &lnt_qgemm_avx2},
+    [LNT_LEVEL_AVX512VNNI] = {&lnt_gemm_avx512, &lnt_program_avx512, &lnt_row_avx512, &lnt_qgemm_avx512vnni},
 #elif defined(__aarch64__) || defined(__ARM_NEON) || defined(LNT_ARMV7)
     [LNT_LEVEL_NEON] = {&lnt_gemm_neon, &lnt_program_neon, &lnt_row_neon, &lnt_qgemm_neon},
 #endif

@@ -54,7 +54,8 @@ static void sum_row(const lnt_qconv_job *j, const uint8_t *x, int64_t f, int64_t
     }
 }
 
-void lnt_qconv_store(const lnt_qconv_job *j, int32_t *sums, int64_t n, int64_t f, int64_t at)
+/* n sums of filter f to the output from element `at` on. */
+static void store_row(const lnt_qconv_job *j, int32_t *sums, int64_t n, int64_t f, int64_t at)
 {
     const lnt_qconv *p = j->p;
     if (!p->linear) {
@@ -63,7 +64,7 @@ void lnt_qconv_store(const lnt_qconv_job *j, int32_t *sums, int64_t n, int64_t f
     }
     for (int64_t i = 0; i < n && j->bias[f]; i++)
         sums[i] = (int32_t)((uint32_t)sums[i] + (uint32_t)j->bias[f]);
-    p->row->requantise(sums, j->y + at, n, j->scale[f], j->y_zero, j->s->out[0]->dtype == LNT_INT8);
+    p->row->requantise(sums, j->y + at, n, j->scale[f], j->y_zero, j->y_signed);
 }
 
 static lnt_status convolve_rows(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
@@ -78,7 +79,7 @@ static lnt_status convolve_rows(lnt_kernel *k, void *arg, int64_t begin, int64_t
         const int64_t plane = item / (w->out[1] * w->out[0]), f = plane % p->filters;
         const uint8_t *x = j->x + plane / p->filters * p->channels * w->in[0] * w->in[1] * w->in[2];
         sum_row(j, x, f, oz, oy, acc);
-        lnt_qconv_store(j, acc, w->out[2], f, item * w->out[2]);
+        store_row(j, acc, w->out[2], f, item * w->out[2]);
     }
     return LNT_OK;
 }
@@ -104,9 +105,11 @@ static void fill_numbers(const lnt_kernel *k, const lnt_step *s, lnt_qconv_job *
         scale_data = filters_in(k, s, 4, &scale, &scales);
         bias_data = filters_in(k, s, 8, &bias, &biases);
         j->y_zero = lnt_qstep_int(k, s, 7);
+        j->y_signed = s->out[0]->dtype == LNT_INT8;
     }
     for (int64_t f = 0; f < p->filters; f++) {
         j->zero[f] = lnt_qint(zero, zero_data, zeros ? f : 0, 0);
+        j->bias[f] = 0;
         if (!p->linear)
             continue;
         factor = lnt_qfloat(scale, scale_data, scales ? f : 0);

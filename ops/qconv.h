@@ -30,6 +30,7 @@ typedef struct lnt_qconv_job {
     const uint8_t *x, *w; /* x: one image for panels, else all */
     uint8_t *y;
     int32_t x_zero, y_zero;
+    bool y_signed;
     float *scale;         /* [filters] of sums in the output */
     int32_t *zero, *bias; /* [filters] */
     uint8_t *image;
@@ -44,8 +45,5 @@ enum { LNT_QCONV_COLUMNS = 4, LNT_QCONV_TERMS = 8 };
 
 lnt_status lnt_qconv_bind_panels(lnt_site *site, lnt_qconv *p);
 lnt_status lnt_qconv_run_panels(lnt_kernel *k, lnt_qconv_job *job);
-
-/* n sums of filter f, in sums, to the output from element `at` on. */
-void lnt_qconv_store(const lnt_qconv_job *j, int32_t *sums, int64_t n, int64_t f, int64_t at);
 
 #endif

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { PIXELS = 24, TURN = 64 }; /* pixels gathered, or turned to channels-last, at a time */
+enum { PIXELS = 28, TURN = 64 }; /* pixels gathered, or turned to channels-last, at a time */
 
 /* Pixels [begin, end) of the image to channels-last order, as uint8. */
 static lnt_status turn_pixels(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
@@ -51,23 +51,32 @@ static int32_t gather(const lnt_qconv_job *j, int64_t o, int64_t g, uint8_t *row
     return total;
 }
 
-/* A panel's raw sums [pixels][16] to the output: column by column, zero points taken out. */
-static void store_panel(const lnt_qconv_job *j, const int32_t *acc, const int32_t *row_sums, int64_t pixels,
+/* A panel's raw sums [pixels][16] to the output [filter][position] from position `at` on, zero points taken
+ * out. */
+static void store_panel(const lnt_qconv_job *j, int32_t *acc, const int32_t *row_sums, int64_t pixels,
                         int64_t group, int64_t panel, int64_t at)
 {
     const lnt_qconv *p = j->p;
     const int64_t first = panel * LNT_QPANEL, plane = p->w.out[0] * p->w.out[1] * p->w.out[2];
     const int64_t n = p->weights.columns - first < LNT_QPANEL ? p->weights.columns - first : LNT_QPANEL;
+    const int64_t f = group * p->weights.columns + first;
     const int32_t *sums = j->column_sums + (group * p->panels + panel) * LNT_QPANEL;
-    const uint32_t terms = (uint32_t)(p->taps * p->weights.depth), x_zero = (uint32_t)j->x_zero;
+    const uint32_t terms = (uint32_t)(p->taps * p->weights.depth);
+    uint8_t bytes[PIXELS * LNT_QPANEL];
+    for (int64_t i = 0; i < pixels; i++) {
+        const uint32_t rest = (uint32_t)row_sums[i] - terms * (uint32_t)j->x_zero;
+        int32_t *row = acc + i * LNT_QPANEL;
+        p->row->take_zeros(row, n, j->x_zero, sums, (int32_t)rest, j->zero + f, j->bias + f);
+        if (p->linear)
+            p->row->requantise_each(row, bytes + i * LNT_QPANEL, n, j->scale + f, j->y_zero, j->y_signed);
+    }
     for (int64_t c = 0; c < n; c++) {
-        const int64_t f = group * p->weights.columns + first + c;
-        const uint32_t zero = (uint32_t)j->zero[f] - (p->w_signed ? 0 : 128u);
-        int32_t column[PIXELS];
-        for (int64_t i = 0; i < pixels; i++)
-            column[i] = (int32_t)((uint32_t)acc[i * LNT_QPANEL + c] - x_zero * (uint32_t)sums[c] -
-                                  zero * ((uint32_t)row_sums[i] - terms * x_zero));
-        lnt_qconv_store(j, column, pixels, f, f * plane + at);
+        uint8_t *y = j->y + (f + c) * plane + at;
+        int32_t *wide = (int32_t *)(void *)j->y + (f + c) * plane + at;
+        for (int64_t i = 0; i < pixels && p->linear; i++)
+            y[i] = bytes[i * LNT_QPANEL + c];
+        for (int64_t i = 0; i < pixels && !p->linear; i++)
+            wide[i] = acc[i * LNT_QPANEL + c];
     }
 }
 
@@ -132,9 +141,11 @@ lnt_status lnt_qconv_run_panels(lnt_kernel *k, lnt_qconv_job *j)
     j->packed = p->packed ? (int8_t *)(uintptr_t)p->packed : (int8_t *)j->scratch + p->packed_at;
     j->column_sums = (int32_t *)(j->packed + packed_bytes(p));
     j->x_zero += p->x_signed ? 128 : 0;
-    j->sums_count = !p->w_signed;
-    for (int64_t f = 0; f < p->filters; f++)
+    j->sums_count = false;
+    for (int64_t f = 0; f < p->filters; f++) {
+        j->zero[f] -= p->w_signed ? 0 : 128;
         j->sums_count |= j->zero[f] != 0;
+    }
     if (!p->packed)
         LNT_TRY(lnt_parallel(k, p->groups * p->panels, 1 + 1024 / p->row_bytes, pack_panels, j));
     const int64_t blocks = (plane + PIXELS - 1) / PIXELS,

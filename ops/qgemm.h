@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { LNT_QPANEL = 16, LNT_QROWS_MAX = 6 };
+enum { LNT_QPANEL = 16, LNT_QROWS_MAX = 14 };
 
 typedef struct lnt_qgemm_kernels {
     unsigned rows; /* most rows of a tile */
@@ -22,7 +22,7 @@ typedef struct lnt_qgemm_kernels {
     void (*tile)(const uint8_t *const *a, unsigned rows, const int8_t *panel, int64_t quads, int32_t *c);
 } lnt_qgemm_kernels;
 
-extern const lnt_qgemm_kernels lnt_qgemm_scalar, lnt_qgemm_avx2, lnt_qgemm_neon;
+extern const lnt_qgemm_kernels lnt_qgemm_scalar, lnt_qgemm_avx2, lnt_qgemm_avx512vnni, lnt_qgemm_neon;
 
 /* Where the weights to be packed lie: element (tap, d, n) at tap * tap_step + d * depth_step + n *
  * column_step. */

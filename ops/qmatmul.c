@@ -27,7 +27,7 @@ static const operands family[] = {
     {LNT_ID_DynamicQuantizeMatMul, 1, NONE, NONE, 2, 3, NONE, NONE, 4, true},
 };
 
-enum { ROW_BLOCK = 48 }; /* rows of A that meet a panel in one go */
+enum { ROW_BLOCK = 56 }; /* rows of A that meet a panel in one go */
 
 typedef struct qmatmul {
     const lnt_row_kernels *row;
@@ -54,7 +54,7 @@ typedef struct qmatmul_job {
     int8_t *packed;
     int32_t *column_sums;
     float a_scale; /* of a quantised A */
-    int32_t a_zero;
+    int32_t a_zero, y_zero;
 } qmatmul_job;
 
 /* Scale or zero point of one row or column: operand i holds one number, one per row or column, or one per row
@@ -120,7 +120,7 @@ static lnt_status pack_panels(lnt_kernel *k, void *arg, int64_t begin, int64_t e
 typedef struct columns {
     int64_t n; /* of them */
     const int32_t *sums;
-    int32_t zero[LNT_QPANEL];
+    int32_t zero[LNT_QPANEL], no_bias[LNT_QPANEL];
     float scale[LNT_QPANEL], bias[LNT_QPANEL];
 } columns;
 
@@ -150,21 +150,23 @@ static void store_row(const qmatmul_job *j, const columns *c, int32_t *acc, int6
     const int32_t zero =
         (o->quantise_a ? j->a_zero : zero_of(j, o->a_zero, batch, m, p->M)) + 128 * p->a_signed;
     const uint32_t rest = (uint32_t)row_sum - (uint32_t)p->K * (uint32_t)zero;
-    for (int64_t n = 0; n < c->n; n++)
-        acc[n] =
-            (int32_t)((uint32_t)acc[n] - (uint32_t)zero * (uint32_t)c->sums[n] - (uint32_t)c->zero[n] * rest);
+    p->row->take_zeros(acc, LNT_QPANEL, zero, c->sums, (int32_t)rest, c->zero, c->no_bias);
     if (y->dtype == LNT_INT32) {
         memcpy(out, acc, (size_t)c->n * sizeof *acc);
         return;
     }
     const float a_scale = o->quantise_a ? j->a_scale : scale_of(j, o->a_scale, batch, m, p->M);
+    float scale[LNT_QPANEL];
+    for (int64_t n = 0; n < c->n; n++)
+        scale[n] = a_scale * c->scale[n];
+    if (lnt_is_byte(y->dtype)) {
+        p->row->requantise_each(acc, out, c->n, scale, j->y_zero, y->dtype == LNT_INT8);
+        return;
+    }
     float real[LNT_QPANEL];
     for (int64_t n = 0; n < c->n; n++)
-        real[n] = (float)acc[n] * (a_scale * c->scale[n]) + c->bias[n];
-    if (lnt_is_byte(y->dtype))
-        p->row->quantise(real, out, c->n, 1, zero_of(j, o->y_zero, 0, 0, 1), y->dtype == LNT_INT8);
-    else
-        lnt_elements_from_float(y->dtype, real, out, c->n);
+        real[n] = (float)acc[n] * scale[n] + c->bias[n];
+    lnt_elements_from_float(y->dtype, real, out, c->n);
 }
 
 /* Item: a panel of a batch entry against a block of rows. */
@@ -220,6 +222,7 @@ static lnt_status run_qmatmul(lnt_kernel *k, const lnt_step *s)
         memset(lnt_out(k, s, 0), 0, (size_t)lnt_operand_count(s->out[0]) * sizeof(int32_t));
         return LNT_OK;
     }
+    job.y_zero = zero_of(&job, p->operands->y_zero, 0, 0, 1);
     if (p->operands->quantise_a)
         lnt_dynamic_scale(p->row, job.a, lnt_operand_count(s->in[0]), &job.a_scale, &job.a_zero);
     LNT_TRY(lnt_parallel(k, p->a_rows, 1 + 16384 / p->row_bytes, prepare_rows, &job));

@@ -54,9 +54,14 @@ typedef struct lnt_row_kernels {
     LNT_ROW_FIELDS(float)
     /* acc += factor * (x - minus) over bytes, int8 or uint8: exact, wrapping */
     void (*add_bytes)(int32_t *acc, const void *x, bool is_signed, int32_t minus, int32_t factor, int64_t n);
-    /* lnt_requantise of x / scale or x * scale to int8 or uint8, and (x - zero) * scale */
+    /* lnt_requantise of x / scale or x * scale to int8 or uint8; dequantise: (x - zero) * scale */
     void (*quantise)(const float *x, void *y, int64_t n, float scale, int32_t zero, bool is_signed);
     void (*requantise)(const int32_t *x, void *y, int64_t n, float scale, int32_t zero, bool is_signed);
+    void (*requantise_each)(const int32_t *x, void *y, int64_t n, const float *scale, int32_t zero,
+                            bool is_signed);
+    /* acc[i] += bias[i] - zero * sums[i] - rest * zeros[i], wrapping */
+    void (*take_zeros)(int32_t *acc, int64_t n, int32_t zero, const int32_t *sums, int32_t rest,
+                       const int32_t *zeros, const int32_t *bias);
     void (*dequantise)(const void *x, float *y, int64_t n, float scale, int32_t zero, bool is_signed);
     /* where x beats best, best = x and at = index; ties and NaN as in argmax and argmin */
     void (*pick_max)(float *best, int32_t *at, const float *x, int32_t index, bool least, bool last,
