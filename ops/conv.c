@@ -111,10 +111,52 @@ static void find_rows(conv *c)
     r->out_pixel = c->g.groups * c->g.features;
 }
 
+static double at_most_1(double x)
+{
+    return x < 1 ? x : 1;
+}
+
+/* Share of the tiles that touch the padding p. */
+static double border_share(const conv *c, const lnt_padding *p, unsigned tile_rows)
+{
+    const int64_t *n = c->rows.count;
+    double inner = 1;
+    for (unsigned a = 0; a < 2; a++) {
+        const double border = (double)(p->before[a] + p->after[a]) / (double)c->rows.step[a];
+        inner *= 1 - at_most_1(border / (double)n[a]);
+    }
+    const double sides = (p->before[2] > 0) + (p->after[2] > 0);
+    return 1 - inner * (1 - at_most_1(sides * tile_rows / (double)n[2]));
+}
+
+/* Should the input be copied with its padding? If it is copied anyway, or if gathering tiles at the border
+ * would be more work; then *p is that padding and the rows are those of the padded image. */
+static bool pads_input(const lnt_site *site, conv *c, lnt_padding *p)
+{
+    const double worth = 0.25;
+    lnt_conv_rows *r = &c->rows;
+    bool any = false, some = true;
+    for (unsigned a = 0; a < LNT_WINDOW_AXES; a++) {
+        const int64_t end =
+            r->origin[a] + (r->count[a] - 1) * r->step[a] + (r->taps[a] - 1) * r->spacing[a] + 1;
+        p->before[a] = r->origin[a] < 0 ? -r->origin[a] : 0;
+        p->after[a] = end > r->in[a] ? end - r->in[a] : 0;
+        any |= p->before[a] > 0 || p->after[a] > 0;
+        some &= r->count[a] > 0;
+    }
+    const bool copied = site->in[0]->order == LNT_ORDER_PLAIN && r->pixel > 1;
+    if (!any || !some || (!copied && border_share(c, p, site->kernels->gemm->tile_rows) < worth))
+        return false;
+    for (unsigned a = 0; a < LNT_WINDOW_AXES; a++) {
+        r->in[a] += p->before[a] + p->after[a];
+        r->origin[a] += p->before[a];
+    }
+    return true;
+}
+
 static lnt_status bind_product(lnt_site *site, conv *c)
 {
     lnt_gemm_plan *plan = &c->plan;
-    find_rows(c);
     LNT_TRY(lnt_conv_rows_plan(site, &c->rows, c->g.batch, plan));
     plan->kernels = site->kernels->gemm;
     plan->products = c->g.groups;
@@ -145,7 +187,10 @@ static lnt_status bind_float(lnt_site *site)
         return LNT_E_MEMORY;
     c->g = g;
     size_t scratch = 0;
-    lnt_conv_bind_images(site, &c->images, &scratch);
+    find_rows(c);
+    lnt_padding padding;
+    const bool padded = pads_input(site, c, &padding);
+    LNT_TRY(lnt_conv_bind_images(site, &g, padded ? &padding : NULL, &c->images, &scratch));
     LNT_TRY(lnt_conv_bind_weights(site, &g, &c->weights, &scratch));
     const int own_bias = lnt_own_input(site, 2) ? 2 : -1;
     LNT_TRY(lnt_bind_store(site, 1, own_bias, lnt_conv_writes_output(site), &c->store));

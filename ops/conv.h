@@ -22,15 +22,25 @@ lnt_status lnt_conv_transpose_of(const lnt_site *site, lnt_conv *c);
 /* The record of float weights w for this geometry; depthwise ones have their own layout. */
 lnt_packed lnt_conv_record(const lnt_conv *c);
 
+/* Pixels of zeros around an image. */
+typedef struct lnt_padding {
+    int64_t before[LNT_WINDOW_AXES], after[LNT_WINDOW_AXES];
+} lnt_padding;
+
 /* Channels-last images for the kernels, whatever the order of input and output: the ones that lie plain are
- * turned into and out of scratch memory. */
+ * turned into and out of scratch memory, where the input may be given its padding, too. */
 typedef struct lnt_conv_images {
-    bool turn_in, turn_out;
+    bool turn_in, turn_out, pad_in;
     lnt_copy in, out;
-    size_t in_at, out_at; /* bytes into scratch memory */
+    size_t in_at, out_at;                                    /* bytes into scratch memory */
+    int64_t extent[LNT_WINDOW_AXES], whole[LNT_WINDOW_AXES]; /* of the input, without and with padding */
+    int64_t before[LNT_WINDOW_AXES];
+    int64_t batch, pixel; /* floats of a pixel */
 } lnt_conv_images;
 
-void lnt_conv_bind_images(const lnt_site *site, lnt_conv_images *images, size_t *scratch);
+/* padding: NULL, or what the kernels want around the input in memory. */
+lnt_status lnt_conv_bind_images(lnt_site *site, const lnt_conv *c, const lnt_padding *padding,
+                                lnt_conv_images *images, size_t *scratch);
 /* True if output 0 can be written as channels-last where it lies. */
 bool lnt_conv_writes_output(const lnt_site *site);
 lnt_status lnt_conv_input(lnt_kernel *k, const lnt_step *s, const lnt_conv_images *images, const float **x);

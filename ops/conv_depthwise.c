@@ -143,7 +143,7 @@ lnt_status lnt_conv_bind_depthwise(lnt_site *site, const lnt_conv *g)
     d->g = *g;
     d->kernels = site->kernels->gemm;
     size_t scratch = 0;
-    lnt_conv_bind_images(site, &d->images, &scratch);
+    LNT_TRY(lnt_conv_bind_images(site, g, NULL, &d->images, &scratch));
     LNT_TRY(lnt_conv_bind_weights(site, g, &d->weights, &scratch));
     LNT_TRY(
         lnt_bind_store(site, 1, lnt_own_input(site, 2) ? 2 : -1, lnt_conv_writes_output(site), &d->store));

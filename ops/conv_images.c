@@ -4,6 +4,8 @@
 #include "ops/gemm_driver.h"
 #include "ops/widen.h"
 
+#include <string.h>
+
 /* ---- images ---- */
 
 /* Plain and channels-last are the same where there is one channel or one pixel. */
@@ -13,18 +15,6 @@ static bool lies_both_ways(const lnt_operand *o)
     for (unsigned i = 2; i < o->rank; i++)
         pixels *= o->dims[i];
     return o->order == LNT_ORDER_CHANNELS_LAST || o->dims[1] <= 1 || pixels <= 1;
-}
-
-/* From order to order, element by element. */
-static void turn(lnt_copy *copy, const lnt_operand *o, lnt_order from, lnt_order to)
-{
-    lnt_operand src = *o, dst = *o;
-    int64_t src_strides[LNT_MAX_RANK], dst_strides[LNT_MAX_RANK];
-    src.order = (uint8_t)from;
-    dst.order = (uint8_t)to;
-    lnt_operand_strides(&src, src_strides);
-    lnt_operand_strides(&dst, dst_strides);
-    lnt_copy_box(copy, sizeof(float), o->rank, o->dims, dst_strides, src_strides);
 }
 
 static size_t float_bytes(const lnt_operand *o)
@@ -37,21 +27,61 @@ bool lnt_conv_writes_output(const lnt_site *site)
     return lies_both_ways(site->out[0]);
 }
 
-void lnt_conv_bind_images(const lnt_site *site, lnt_conv_images *images, size_t *scratch)
+/* From plain order to channels-last, within a padded image. */
+static void turn_in(lnt_conv_images *images, const lnt_operand *in)
+{
+    lnt_operand dst = *in;
+    int64_t src_strides[LNT_MAX_RANK], dst_strides[LNT_MAX_RANK];
+    dst.order = LNT_ORDER_CHANNELS_LAST;
+    for (unsigned i = 2; i < in->rank; i++)
+        dst.dims[i] = images->whole[LNT_WINDOW_AXES + i - in->rank];
+    lnt_operand_strides(in, src_strides);
+    lnt_operand_strides(&dst, dst_strides);
+    lnt_copy_box(&images->in, sizeof(float), in->rank, in->dims, dst_strides, src_strides);
+}
+
+static void turn_out(lnt_conv_images *images, const lnt_operand *out)
+{
+    lnt_operand src = *out;
+    int64_t src_strides[LNT_MAX_RANK], dst_strides[LNT_MAX_RANK];
+    src.order = LNT_ORDER_CHANNELS_LAST;
+    lnt_operand_strides(&src, src_strides);
+    lnt_operand_strides(out, dst_strides);
+    lnt_copy_box(&images->out, sizeof(float), out->rank, out->dims, dst_strides, src_strides);
+}
+
+lnt_status lnt_conv_bind_images(lnt_site *site, const lnt_conv *c, const lnt_padding *padding,
+                                lnt_conv_images *images, size_t *scratch)
 {
     const lnt_operand *in = site->in[0], *out = site->out[0];
+    int64_t floats = images->pixel = c->groups * c->channels;
+    images->batch = c->batch;
+    images->pad_in = padding != NULL;
+    for (unsigned a = 0; a < LNT_WINDOW_AXES; a++) {
+        images->extent[a] = images->whole[a] = c->w.in[a];
+        if (padding) {
+            images->before[a] = padding->before[a];
+            images->whole[a] = padding->before[a] + c->w.in[a] + padding->after[a];
+        }
+        if (!lnt_mul_i64(floats, images->whole[a], &floats))
+            return LNT_SITE_FAIL(site, LNT_E_LIMIT, "the padded input is too large");
+    }
+    if (!lnt_mul_i64(floats, c->batch * (int64_t)sizeof(float), &floats) || floats > PTRDIFF_MAX / 4)
+        return LNT_SITE_FAIL(site, LNT_E_LIMIT, "the padded input is too large");
     images->turn_in = !lies_both_ways(in);
     images->turn_out = !lies_both_ways(out);
-    if (images->turn_in) {
-        turn(&images->in, in, LNT_ORDER_PLAIN, LNT_ORDER_CHANNELS_LAST);
+    if (images->turn_in)
+        turn_in(images, in);
+    if (images->turn_in || images->pad_in) {
         images->in_at = *scratch;
-        *scratch += float_bytes(in);
+        *scratch += lnt_round_up((size_t)floats, LNT_ALIGN);
     }
     if (images->turn_out) {
-        turn(&images->out, out, LNT_ORDER_CHANNELS_LAST, LNT_ORDER_PLAIN);
+        turn_out(images, out);
         images->out_at = *scratch;
         *scratch += float_bytes(out);
     }
+    return LNT_OK;
 }
 
 static float *scratch_at(lnt_kernel *k, const lnt_step *s, size_t at)
@@ -59,14 +89,56 @@ static float *scratch_at(lnt_kernel *k, const lnt_step *s, size_t at)
     return (float *)(void *)((char *)lnt_scratch(k, s) + at);
 }
 
+typedef struct pad_call {
+    const lnt_conv_images *images;
+    const float *src; /* NULL: leave room for the image, which is turned into its place */
+    float *dst;
+} pad_call;
+
+/* Lines of the padded images. */
+static lnt_status pad_lines(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+{
+    (void)k, (void)thread;
+    const pad_call *c = arg;
+    const lnt_conv_images *m = c->images;
+    const int64_t *in = m->extent, *whole = m->whole;
+    const size_t line = (size_t)(whole[2] * m->pixel), left = (size_t)(m->before[2] * m->pixel);
+    const size_t row = (size_t)(in[2] * m->pixel);
+    for (int64_t i = begin; i < end; i++) {
+        const int64_t y = i % whole[1] - m->before[1], z = i / whole[1] % whole[0] - m->before[0];
+        float *to = c->dst + (size_t)i * line;
+        if (y < 0 || y >= in[1] || z < 0 || z >= in[0]) {
+            memset(to, 0, line * sizeof *to);
+            continue;
+        }
+        const int64_t from = ((i / whole[1] / whole[0] * in[0] + z) * in[1] + y) * (int64_t)row;
+        memset(to, 0, left * sizeof *to);
+        if (c->src)
+            memcpy(to + left, c->src + from, row * sizeof *to);
+        memset(to + left + row, 0, (line - left - row) * sizeof *to);
+    }
+    return LNT_OK;
+}
+
 lnt_status lnt_conv_input(lnt_kernel *k, const lnt_step *s, const lnt_conv_images *images, const float **x)
 {
-    *x = lnt_in(k, s, 0);
-    if (!images->turn_in)
+    enum { GRAIN_FLOATS = 16384 };
+    const float *src = lnt_in(k, s, 0);
+    *x = src;
+    if (!images->turn_in && !images->pad_in)
         return LNT_OK;
-    float *turned = scratch_at(k, s, images->in_at);
-    LNT_TRY(lnt_copy_run(k, &images->in, turned, *x));
-    *x = turned;
+    float *dst = scratch_at(k, s, images->in_at);
+    const int64_t *whole = images->whole, *before = images->before;
+    if (images->pad_in) {
+        pad_call c = {images, images->turn_in ? NULL : src, dst};
+        const int64_t lines = images->batch * whole[0] * whole[1];
+        LNT_TRY(lnt_parallel(k, lines, GRAIN_FLOATS / (whole[2] * images->pixel + 1) + 1, pad_lines, &c));
+    }
+    if (images->turn_in) {
+        const int64_t first = (before[0] * whole[1] + before[1]) * whole[2] + before[2];
+        LNT_TRY(lnt_copy_run(k, &images->in, dst + first * images->pixel, src));
+    }
+    *x = dst;
     return LNT_OK;
 }
 

@@ -220,7 +220,7 @@ static lnt_status bind_float(lnt_site *site)
     if (!c)
         return LNT_E_MEMORY;
     LNT_TRY(lnt_conv_transpose_of(site, &c->g));
-    lnt_conv_bind_images(site, &c->images, &scratch);
+    LNT_TRY(lnt_conv_bind_images(site, &c->g, NULL, &c->images, &scratch));
     LNT_TRY(lnt_conv_bind_weights(site, &c->g, &c->weights, &scratch));
     const int own_bias = lnt_own_input(site, 2) ? 2 : -1;
     LNT_TRY(lnt_bind_store(site, 1, own_bias, lnt_conv_writes_output(site), &c->store));
