@@ -34,13 +34,22 @@ typedef lnt_status (*lnt_task_fn)(lnt_kernel *k, void *arg, int64_t begin, int64
 struct lnt_kernel {
     void *const *slot; /* storage number -> memory */
     unsigned threads;  /* workers that lnt_parallel may use, the caller included */
-    uint64_t seed;     /* of random operators in this run */
+    uint64_t seed;     /* of random operators in this run, or in this turn of a loop */
     lnt_error *err;
     /* Set from other threads; kernels see it through lnt_parallel and lnt_cancelled. */
     const _Atomic(uint32_t) *stop; /* 0, or the lnt_status to end with */
     lnt_status (*parallel)(lnt_kernel *k, int64_t items, int64_t grain, lnt_task_fn task, void *arg);
     void *runtime; /* the runtime's own (control flow finds its session here) */
 };
+
+/* Another seed made from one: neighbours become strangers (the last steps of splitmix64). */
+static inline uint64_t lnt_mix_seed(uint64_t x)
+{
+    x += 0x9e3779b97f4a7c15u;
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+    return x ^ x >> 31;
+}
 
 /* Memory of operand i, NULL for a skipped one. */
 static inline const void *lnt_in(const lnt_kernel *k, const lnt_step *s, unsigned i)

@@ -12,14 +12,6 @@
 
 /* ---- the generator ---- */
 
-static uint64_t mix(uint64_t x)
-{
-    x += 0x9e3779b97f4a7c15u;
-    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
-    return x ^ x >> 31;
-}
-
 /* Two numbers of 64 random bits: the block of the given number. */
 static void draw_bits(uint64_t key, uint64_t block, uint64_t out[2])
 {
@@ -120,9 +112,9 @@ static random_params *bind_random(lnt_site *site, lnt_run_fn run)
     random_params *p = lnt_bind_params(site, sizeof *p);
     if (!p)
         return NULL;
-    p->salt = mix(site->node->index);
+    p->salt = lnt_mix_seed(site->node->index);
     if (seed)
-        p->salt = mix(p->salt ^ mix((uint64_t)1 << 32 | lnt_float_bits(*seed->f)));
+        p->salt = lnt_mix_seed(p->salt ^ lnt_mix_seed((uint64_t)1 << 32 | lnt_float_bits(*seed->f)));
     p->dtype = (lnt_dtype)site->out[0]->dtype;
     if (site->n_in > 0)
         p->in_dtype = (lnt_dtype)site->in[0]->dtype;
@@ -134,7 +126,7 @@ static random_job random_job_of(lnt_kernel *k, const lnt_step *s)
 {
     const random_params *p = s->params;
     return (random_job){.p = p,
-                        .key = mix(k->seed ^ p->salt),
+                        .key = lnt_mix_seed(k->seed ^ p->salt),
                         .in = lnt_in(k, s, 0),
                         .out = lnt_out(k, s, 0),
                         .n = lnt_operand_count(s->out[0])};

@@ -18,6 +18,7 @@ typedef struct lnt_turns {
     const void **from;         /* and their contents */
     lnt_bump_mark params, known;
     bool bound;
+    uint64_t seed; /* of the next turn */
     lnt_error *err;
 } lnt_turns;
 
@@ -29,6 +30,7 @@ static lnt_status begin_turns(lnt_turns *t, lnt_session *s, const lnt_node *n, l
     t->out = t->in + sub->n_in;
     t->carried = lnt_bump_alloc(&s->params, n->n_in * sizeof *t->carried, err);
     t->from = lnt_bump_alloc(&s->params, n->n_in * sizeof *t->from, err);
+    t->seed = lnt_mix_seed(s->kernel.seed);
     t->params = lnt_bump_here(&s->params);
     t->known = lnt_bump_here(&s->known);
     for (uint32_t i = 0; i < sub->n_in; i++) /* forget what a former loop left */
@@ -117,6 +119,7 @@ static lnt_status run_body(lnt_turns *t)
     } else {
         lnt_frame_rewind(t->s, t->f);
     }
+    t->s->kernel.seed = t->seed++;
     LNT_TRY(lnt_run_frame(t->s, t->f, t->err));
     lnt_poll_deadline(&t->s->kernel);
     return lnt_cancelled(&t->s->kernel);
@@ -379,6 +382,7 @@ static lnt_status run_scan(lnt_turns *t)
 lnt_status lnt_run_control(lnt_session *s, lnt_frame *f, const lnt_node *n, lnt_error *err)
 {
     lnt_turns t;
+    const uint64_t seed = s->kernel.seed;
     LNT_TRY(begin_turns(&t, s, n, err));
     LNT_TRY(n->op->id == LNT_ID_Loop ? run_loop(&t) : run_scan(&t));
     for (unsigned o = 0; o < n->n_out; o++)
@@ -387,5 +391,6 @@ lnt_status lnt_run_control(lnt_session *s, lnt_frame *f, const lnt_node *n, lnt_
             s->home[n->out[o]] = f;
         }
     unbind(&t);
+    s->kernel.seed = seed;
     return LNT_OK;
 }

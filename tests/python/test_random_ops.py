@@ -89,3 +89,17 @@ def test_bernoulli_and_multinomial(tmp_path):
     assert np.allclose(out["hits"].reshape(4, -1).mean(1), [0, 0.25, 0.9, 1], atol=0.012)
     for row, want in zip(out["picks"], chance):
         assert np.allclose(np.bincount(row, minlength=4) / row.size, want, atol=0.01)
+
+
+def test_turns_of_a_loop_differ(tmp_path):
+    text = """f (int64 n) => (float[K, 100] all, float[100] after) {
+        all = Loop (n, "") <body = b (int64 i, bool c) => (bool go, float[100] x) {
+            go = Identity (c)
+            x = RandomNormal <shape = [100]> ()
+        }>
+        after = RandomNormal <shape = [100]> ()
+    }"""
+    three = run(tmp_path, text, {"n": np.array(3)})
+    five = run(tmp_path, text, {"n": np.array(5)})
+    assert np.unique(five["all"]).size == 500
+    assert np.array_equal(three["all"], five["all"][:3]) and np.array_equal(three["after"], five["after"])
