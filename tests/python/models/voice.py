@@ -1,0 +1,182 @@
+"""A VITS-shaped voice with seeded weights: phoneme ids in, a waveform out.
+
+Text encoder (embedding, attention with relative positions, convolutions), a duration predictor whose sum is the number
+of frames, the prior with seeded noise, a flow of gated dilated convolutions, a HiFi-GAN decoder. What is hard about the
+real ones is here: lengths that hang on data (CumSum, Range, NonZero), transposed, dilated and grouped convolutions,
+shape arithmetic as exporters write it. scales is (noise, length): noise 0 makes it deterministic.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import onnx
+from builder import Builder
+from onnx import TensorProto
+
+
+@dataclass
+class Size:
+    vocabulary: int = 40
+    hidden: int = 32
+    heads: int = 2
+    layers: int = 2
+    window: int = 4  # of relative positions, to each side
+    flows: int = 2
+    first: int = 64  # channels of the decoder; halved by each upsampling
+    upsampling: tuple = ((16, 8), (8, 4), (4, 2))  # (kernel, stride)
+
+
+LARGE = Size(hidden=192, layers=6, flows=4, first=512, upsampling=((16, 8), (16, 8), (4, 2), (4, 2)))
+
+
+def layer_norm(b, x, channels):
+    """Over axis 1, the long way: transpose, mean, variance."""
+    t = b.op("Transpose", x, perm=[0, 2, 1])
+    centred = b.op("Sub", t, b.op("ReduceMean", t, axes=[-1]))
+    variance = b.op("ReduceMean", b.op("Pow", centred, 2.0), axes=[-1])
+    normal = b.op("Div", centred, b.op("Sqrt", b.op("Add", variance, 1e-5)))
+    scaled = b.op("Add", b.op("Mul", normal, b.constant(1 + b.rng.standard_normal(channels) / 10, np.float32)),
+                  b.weight(channels, scale=0.1))
+    return b.op("Transpose", scaled, perm=[0, 2, 1])
+
+
+def relative_table(b, size, length):
+    """[1, 2T - 1, dk]: embeddings of the distances -(T-1)..T-1, zero beyond the window."""
+    dk, w = size.hidden // size.heads, size.window
+    table = b.weight(1, 2 * w + 1, dk)
+    pad = b.op("Max", b.op("Sub", length, [w + 1]), [0])
+    start = b.op("Max", b.op("Sub", [w + 1], length), [0])
+    end = b.op("Add", start, b.op("Sub", b.op("Mul", length, [2]), [1]))
+    padded = b.op("Pad", table, b.op("Concat", [0], pad, [0], [0], pad, [0], axis=0))
+    return b.op("Slice", padded, start, end, [1])
+
+
+def relative_to_absolute(b, x, size, length):
+    """[1, h, T, 2T - 1] by distance to [1, h, T, T] by position."""
+    twice = b.op("Mul", length, [2])
+    x = b.op("Pad", x, [0, 0, 0, 0, 0, 0, 0, 1])
+    flat = b.op("Reshape", x, b.concat_dims(1, size.heads, b.op("Mul", length, twice)))
+    flat = b.op("Pad", flat, b.op("Concat", [0, 0, 0, 0, 0], b.op("Sub", length, [1]), axis=0))
+    x = b.op("Reshape", flat, b.concat_dims(1, size.heads, b.op("Add", length, [1]), b.op("Sub", twice, [1])))
+    x = b.op("Slice", x, [0], length, [2])
+    return b.op("Slice", x, b.op("Sub", length, [1]), [2**62], [3])
+
+
+def absolute_to_relative(b, x, size, length):
+    """[1, h, T, T] by position to [1, h, T, 2T - 1] by distance."""
+    less = b.op("Sub", length, [1])
+    twice = b.op("Mul", length, [2])
+    x = b.op("Pad", x, b.op("Concat", [0, 0, 0, 0, 0, 0, 0], less, axis=0))
+    flat = b.op("Reshape", x, b.concat_dims(1, size.heads, b.op("Mul", length, b.op("Sub", twice, [1]))))
+    flat = b.op("Pad", flat, b.op("Concat", [0, 0], length, [0, 0, 0], axis=0))
+    x = b.op("Reshape", flat, b.concat_dims(1, size.heads, length, twice))
+    return b.op("Slice", x, [1], [2**62], [3])
+
+
+def attention(b, x, size, length):
+    dk = size.hidden // size.heads
+    split = b.concat_dims(1, size.heads, dk, length)
+    q, k, v = (b.op("Transpose", b.op("Reshape", b.conv1d(x, size.hidden, size.hidden, 1), split), perm=[0, 1, 3, 2])
+               for _ in range(3))
+    q = b.op("Div", q, float(np.sqrt(dk)))
+    keys = b.op("Transpose", b.op("Unsqueeze", relative_table(b, size, length), [0]), perm=[0, 1, 3, 2])
+    scores = b.op("Add", b.op("MatMul", q, b.op("Transpose", k, perm=[0, 1, 3, 2])),
+                  relative_to_absolute(b, b.op("MatMul", q, keys), size, length))
+    weights = b.op("Softmax", scores, axis=-1)
+    values = b.op("Unsqueeze", relative_table(b, size, length), [0])
+    out = b.op("Add", b.op("MatMul", weights, v),
+               b.op("MatMul", absolute_to_relative(b, weights, size, length), values))
+    merged = b.op("Reshape", b.op("Transpose", out, perm=[0, 1, 3, 2]), b.concat_dims(1, size.hidden, length))
+    return b.conv1d(merged, size.hidden, size.hidden, 1)
+
+
+def encoder(b, ids, size, length):
+    """[1, T] ids to [1, H, T]."""
+    x = b.op("Gather", b.weight(size.vocabulary, size.hidden, scale=size.hidden**-0.5), ids)
+    x = b.op("Transpose", b.op("Mul", x, float(np.sqrt(size.hidden))), perm=[0, 2, 1])
+    for _ in range(size.layers):
+        x = layer_norm(b, b.op("Add", x, attention(b, x, size, length)), size.hidden)
+        wide = b.op("Relu", b.conv1d(x, size.hidden, 4 * size.hidden, 3))
+        x = layer_norm(b, b.op("Add", x, b.conv1d(wide, 4 * size.hidden, size.hidden, 3)), size.hidden)
+    return x
+
+
+def durations(b, x, size, scale):
+    """[1, T] whole numbers of frames, at least one each."""
+    y = layer_norm(b, b.op("Relu", b.conv1d(x, size.hidden, size.hidden, 3)), size.hidden)
+    spread = b.conv1d(y, size.hidden, 1, 1)
+    frames = b.op("Mul", b.op("Softplus", b.op("Mul", spread, 2.0)), scale)
+    return b.op("Squeeze", b.op("Ceil", b.op("Add", frames, 0.3)), [1])
+
+
+def expand(b, stats, frames):
+    """[1, C, T] to [1, C, Y]: column t repeated frames[t] times, through a path matrix and NonZero."""
+    ends = b.op("CumSum", frames, b.constant(1, np.int64))
+    total = b.op("Cast", b.op("ReduceSum", frames, keepdims=0), to=TensorProto.INT64)
+    at = b.op("Cast", b.op("Range", b.constant(0, np.int64), total, b.constant(1, np.int64)), to=TensorProto.FLOAT)
+    at = b.op("Unsqueeze", at, [1])  # [Y, 1] against [1, T]
+    begins = b.op("Sub", ends, frames)
+    path = b.op("And", b.op("GreaterOrEqual", at, begins), b.op("Less", at, ends))
+    column = b.op("Gather", b.op("NonZero", path), b.constant(1, np.int64), axis=0)
+    return b.op("Gather", stats, column, axis=2)
+
+
+def flow(b, z, size):
+    """Coupling layers, run backwards: one half moves the other."""
+    half, h = size.hidden // 2, size.hidden
+    for i in range(size.flows):
+        z = b.op("Slice", z, [-1], [-2**62], [1], [-1])  # flip the channels
+        fixed, moved = b.op("Split", z, [half, half], outputs=2, axis=1)
+        x = b.conv1d(fixed, half, h, 1)
+        for dilation in (1, 2):
+            gate = b.conv1d(x, h, 2 * h, 5, dilation=dilation)
+            a, g = b.op("Split", gate, [h, h], outputs=2, axis=1)
+            x = b.op("Add", x, b.conv1d(b.op("Mul", b.op("Tanh", a), b.op("Sigmoid", g)), h, h, 1))
+        z = b.op("Concat", fixed, b.op("Sub", moved, b.conv1d(x, h, half, 1)), axis=1)
+    return z
+
+
+def hifigan(b, z, size):
+    """[1, H, Y] to [1, 1, Y * product of the strides]."""
+    channels = size.first
+    x = b.conv1d(z, size.hidden, channels, 7)
+    for stage, (kernel, stride) in enumerate(size.upsampling):
+        pad = (kernel - stride) // 2
+        x = b.op("ConvTranspose", b.op("LeakyRelu", x, alpha=0.1), b.weight(channels, channels // 2, kernel, scale=(
+            channels * kernel / stride) ** -0.5), b.weight(channels // 2, scale=0.1), strides=[stride], pads=[pad, pad])
+        channels //= 2
+        total = None
+        for kernel_size in (3, 7):
+            y = x
+            for dilation in (1, 3, 5):
+                t = b.conv1d(b.op("LeakyRelu", y, alpha=0.1), channels, channels, kernel_size, dilation=dilation)
+                groups = 4 if stage == 1 else 1
+                y = b.op("Add", y, b.conv1d(b.op("LeakyRelu", t, alpha=0.1), channels, channels, kernel_size, groups=groups))
+            total = y if total is None else b.op("Add", total, y)
+        x = b.op("Div", total, 2.0)
+    return b.op("Tanh", b.conv1d(b.op("LeakyRelu", x, alpha=0.01), channels, 1, 7, bias=False))
+
+
+def build(size=Size(), seed=3):
+    b = Builder(seed)
+    ids = b.input("ids", TensorProto.INT64, [1, "phonemes"])
+    scales = b.input("scales", TensorProto.FLOAT, [2])
+    noise, length_scale = (b.op("Slice", scales, [i], [i + 1], [0]) for i in range(2))
+    x = encoder(b, ids, size, b.dim(ids, 1))
+    frames = durations(b, x, size, length_scale)
+    stats = expand(b, b.conv1d(x, size.hidden, 2 * size.hidden, 1), frames)
+    mean, log_scale = b.op("Split", stats, [size.hidden, size.hidden], outputs=2, axis=1)
+    random = b.op("RandomNormalLike", mean, seed=1.0)
+    z = b.op("Add", mean, b.op("Mul", b.op("Mul", random, b.op("Exp", log_scale)), noise))
+    b.output(hifigan(b, flow(b, z, size), size), "audio", [1, 1, "samples"])
+    b.output(frames, "frames", [1, "phonemes"])
+    return b.model("voice")
+
+
+def inputs(phonemes, noise=0.0, length=1.0, seed=0, vocabulary=Size.vocabulary):
+    rng = np.random.default_rng(seed)
+    return {"ids": rng.integers(0, vocabulary, (1, phonemes)), "scales": np.array([noise, length], np.float32)}
+
+
+def save(path, size=Size()):
+    onnx.save(build(size), path)
