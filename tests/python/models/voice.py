@@ -105,7 +105,7 @@ def durations(b, x, size, scale):
     """[1, T] whole numbers of frames, at least one each."""
     y = layer_norm(b, b.op("Relu", b.conv1d(x, size.hidden, size.hidden, 3)), size.hidden)
     spread = b.conv1d(y, size.hidden, 1, 1)
-    frames = b.op("Mul", b.op("Softplus", b.op("Mul", spread, 2.0)), scale)
+    frames = b.op("Mul", b.op("Softplus", b.op("Add", b.op("Mul", spread, 3.0), 1.0)), scale)
     return b.op("Squeeze", b.op("Ceil", b.op("Add", frames, 0.3)), [1])
 
 
