@@ -175,8 +175,8 @@ OP(424, 1, Col2Im, ONNX, "Col2Im", 3, 3, 1, 1, IN0, col2im, col2im, V(1) | V(2),
 OP(425, 1, RotaryEmbedding, ONNX, "RotaryEmbedding", 3, 4, 1, 1, IN0, rotary, rotary, 0, 0)
 
 /* 500: shapes, constants, ranges, random, selection */
-OP(500, 1, Shape, ONNX, "Shape", 1, 1, 1, 1, INT64, shape, shape, 0, 0)
-OP(501, 1, Size, ONNX, "Size", 1, 1, 1, 1, INT64, size, size, 0, ANY_RANK)
+OP(500, 1, Shape, ONNX, "Shape", 1, 1, 1, 1, INT64, shape, shape, 0, EXTENTS)
+OP(501, 1, Size, ONNX, "Size", 1, 1, 1, 1, INT64, size, size, 0, ANY_RANK | EXTENTS)
 OP(502, 1, ConstantOfShape, ONNX, "ConstantOfShape", 1, 1, 1, 1, RULE, constant_of_shape, constant_of_shape, V(0), 0)
 OP(503, 1, Range, ONNX, "Range", 3, 3, 1, 1, IN0, range, range, V(0) | V(1) | V(2), 0)
 OP(504, 1, EyeLike, ONNX, "EyeLike", 1, 1, 1, 1, RULE, eye_like, eye_like, 0, 0)

@@ -104,7 +104,8 @@ enum {
     LNT_OP_ANY_RANK = 1 << 3,    /* shape rule also works on inputs of unknown rank */
     LNT_OP_CONTROL = 1 << 4,     /* If, Loop, Scan: bound by the runtime */
     LNT_OP_RANDOM = 1 << 5,      /* draws random numbers: never folded, never merged */
-    LNT_OP_VIEW = 1 << 6         /* usually moves no data */
+    LNT_OP_VIEW = 1 << 6,        /* usually moves no data */
+    LNT_OP_EXTENTS = 1 << 7      /* reads its inputs' extents, never their contents */
 };
 
 struct lnt_op {

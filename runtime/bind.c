@@ -72,6 +72,8 @@ static bool reveal(lnt_session *s, const lnt_frame *f, uint32_t value)
 static bool reveal_inputs(lnt_session *s, const lnt_frame *f, const lnt_node *n)
 {
     bool all = true;
+    if (n->op->flags & LNT_OP_EXTENTS)
+        return true;
     for (unsigned i = 0; i < n->n_in; i++)
         if (n->in[i] != LNT_NONE && (n->evaluate_early || (i < 32 && lnt_node_value_inputs(n) >> i & 1)))
             all &= reveal(s, f, n->in[i]);
@@ -562,7 +564,7 @@ lnt_status lnt_bind_session(lnt_session *s, lnt_error *err)
     s->bound_now = false;
     LNT_TRY(bind_all(s, err));
     s->bound_now = true;
-    s->rebind = false;
+    s->rebind = s->outgrown = false;
     lnt_log(s, 1, "bound: %u steps, %u operators evaluated, arena of %zu bytes", s->root.n_steps, s->n_evaluated,
             s->root.arena_bytes);
     return LNT_OK;

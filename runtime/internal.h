@@ -144,6 +144,7 @@ struct lnt_session {
     lnt_bump params, known; /* of the binding */
     bool bindable;          /* input shapes are all given */
     bool bound_now, rebind; /* a binding exists; it is out of date */
+    bool outgrown;          /* the states of the last run have outgrown it; its outputs may still be read */
     bool running;
     uint32_t n_evaluated;
     const char *unbounded;

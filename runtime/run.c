@@ -136,19 +136,19 @@ static void swap_states(lnt_session *s)
         state->now = state->next;
         state->next = now;
         if (t->rank != v->rank || memcmp(t->dims, v->dims, v->rank * sizeof *v->dims) != 0)
-            s->rebind = true;
+            s->outgrown = true;
         t->rank = v->rank;
         memcpy(t->dims, v->dims, sizeof t->dims);
         t->data = state->now.data;
         t->bytes = lnt_operand_bytes(v);
         if (state->next.capacity < t->bytes)
-            s->rebind = true;
+            s->outgrown = true;
     }
 }
 
 static lnt_status run_session(lnt_session *s, lnt_error *err)
 {
-    if (s->rebind || !s->bound_now || contents_changed(s))
+    if (s->rebind || s->outgrown || !s->bound_now || contents_changed(s))
         LNT_TRY(lnt_bind_session(s, err));
     LNT_TRY(point_inputs(s, err));
     lnt_point_outputs(s);

@@ -36,13 +36,16 @@ class Host(c.Structure):
 
 
 class ModelOptions(c.Structure):
-    _fields_ = [("struct_bytes", c.c_size_t), ("flags", c.c_uint32), ("host", c.POINTER(Host))]
+    _fields_ = [("struct_bytes", c.c_size_t), ("flags", c.c_uint32), ("host", c.POINTER(Host)), ("custom", c.c_void_p),
+                ("n_custom", c.c_size_t)]
 
 
 class SessionOptions(c.Structure):
-    _fields_ = [("struct_bytes", c.c_size_t), ("threads", c.c_uint32), ("pool", c.c_void_p), ("level", c.c_char_p),
-                ("seed", c.c_uint64), ("arena", c.c_void_p), ("arena_bytes", c.c_size_t), ("memory_limit", c.c_uint64),
-                ("trace", c.c_bool)]
+    _fields_ = [("struct_bytes", c.c_size_t), ("intra_op_num_threads", c.c_uint32), ("inter_op_num_threads", c.c_uint32),
+                ("execution_mode", c.c_int), ("disable_mem_pattern", c.c_bool), ("enable_profiling", c.c_bool),
+                ("log_severity_level", c.c_int), ("pool", c.c_void_p), ("level", c.c_char_p), ("seed", c.c_uint64),
+                ("arena", c.c_void_p), ("arena_bytes", c.c_size_t), ("memory_limit", c.c_uint64), ("config", c.c_void_p),
+                ("n_config", c.c_size_t)]
 
 
 class SessionInfo(c.Structure):
@@ -92,7 +95,7 @@ class CountingHost:
 class Model:
     def __init__(self, path, host=None):
         self.handle, self.host, self.users = c.c_void_p(), host, 1
-        options = ModelOptions(c.sizeof(ModelOptions), 0, c.pointer(host.struct) if host else None)
+        options = ModelOptions(struct_bytes=c.sizeof(ModelOptions), host=c.pointer(host.struct) if host else None)
         call("lnt_model_open", os.fsencode(path), c.byref(options), c.byref(self.handle))
 
     def input_index(self, name):
@@ -119,7 +122,7 @@ class Session:
     def __init__(self, model, threads=1, level=None, seed=0, arena=None, bounds=()):
         self.model, self.kept, self.handle = model, {}, c.c_void_p()
         model.users += 1
-        options = SessionOptions(struct_bytes=c.sizeof(SessionOptions), threads=threads, seed=seed,
+        options = SessionOptions(struct_bytes=c.sizeof(SessionOptions), intra_op_num_threads=threads, seed=seed,
                                  level=level.encode() if level else None)
         if arena is not None:
             block = np.full(arena + self.GUARD + 64, 0xA5, np.uint8)
