@@ -1,5 +1,5 @@
 """Random graphs of the operators that the converter's passes fold, fuse, merge and reorder, against onnxruntime:
-without optimisation, with it, and with some inner values kept. Extents of the input are open in half of them."""
+without optimisation, with it, and with some inner values kept and fetched. Extents of the input are open in half of them."""
 
 import numpy as np
 import onnx
@@ -217,13 +217,24 @@ class Graph:
         return model, {"x": self.rng.standard_normal(dims).astype(np.float32)}, kept
 
 
+def agree(case, image, *options):
+    done = linnet("convert", case / "model.onnx", "-o", image, *options)
+    assert done.returncode == 0, f"convert {' '.join(options)}\n{done.stdout}{done.stderr}"
+    done = linnet("verify", image, case / "test_data_set_0", "--max-rel", "1e-4")
+    assert done.returncode == 0, f"{' '.join(options)}\n{done.stdout}{done.stderr}"
+
+
 @pytest.mark.parametrize("seed", range(60))
 def test_random_graph(tmp_path, seed):
     model, inputs, kept = Graph(seed).model()
     onnx.checker.check_model(model)
     case = write_case(tmp_path, model, inputs, reference(model, inputs))
-    for options in (["--opt", "none"], ["--opt", "all"], ["--opt", "all", *(w for n in kept for w in ("--keep", n))]):
-        done = linnet("convert", case / "model.onnx", "-o", tmp_path / "model.lnt", *options)
-        assert done.returncode == 0, f"convert {' '.join(options)}\n{done.stdout}{done.stderr}"
-        done = linnet("verify", tmp_path / "model.lnt", case / "test_data_set_0", "--max-rel", "1e-4")
-        assert done.returncode == 0, f"{' '.join(options)}\n{done.stdout}{done.stderr}"
+    agree(case, tmp_path / "plain.lnt", "--opt", "none")
+    agree(case, tmp_path / "fused.lnt", "--opt", "all")
+    agree(case, tmp_path / "kept.lnt", *(word for name in kept for word in ("--keep", name)))
+    fetch = [word for name in kept for word in ("--fetch", f"{name}={tmp_path / name}.npy")]
+    done = linnet("run", tmp_path / "kept.lnt", "--input", f"x={case / 'test_data_set_0' / 'input_0.pb'}", *fetch)
+    assert done.returncode == 0, done.stdout + done.stderr
+    model.graph.output.extend(helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in kept)
+    for name, expected in zip(kept, reference(model, inputs)[-len(kept):]):
+        assert np.abs(np.load(f"{tmp_path / name}.npy") - expected).max() <= 1e-4 * np.abs(expected).max(), name
