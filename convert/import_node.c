@@ -387,12 +387,43 @@ static lnt_status as_custom(lnt_importer *im, lnt_inode *n, bool *custom)
     return lnt_inode_set(im, n, &name);
 }
 
+/* True if --custom names the operator: the host will bring it. */
+static bool is_custom(const lnt_importer *im, const lnt_inode *n)
+{
+    const size_t domain = strlen(n->domain);
+    for (size_t i = 0; i < im->options->n_custom; i++) {
+        const char *name = im->options->custom[i];
+        if (strncmp(name, n->domain, domain) == 0 && name[domain] == '.' &&
+            strcmp(name + domain + 1, n->op) == 0)
+            return true;
+    }
+    return false;
+}
+
+static lnt_status set_text(lnt_importer *im, lnt_inode *n, const char *name, const char *text)
+{
+    const lnt_attr a = {.name = name, .type = LNT_ATTR_STRING, .count = (uint32_t)strlen(text), .s = text};
+    return lnt_inode_set(im, n, &a);
+}
+
+/* Operator Custom of Linnet's own, which remembers what it is called in ONNX. */
+static lnt_status make_custom(lnt_importer *im, lnt_inode *n)
+{
+    LNT_TRY(set_text(im, n, "custom_domain", n->domain));
+    LNT_TRY(set_text(im, n, "custom_name", n->op));
+    n->domain = "linnet";
+    n->op = "Custom";
+    return LNT_OK;
+}
+
 lnt_status lnt_import_add(lnt_importer *im, lnt_inode *n)
 {
     LNT_REQUIRE(++im->n_nodes <= LNT_IMPORT_MAX_NODES, im->err, LNT_E_LIMIT,
                 "the model has more than %d nodes once its functions are inlined", LNT_IMPORT_MAX_NODES);
     if (strcmp(n->op, "Constant") == 0 && !n->domain[0])
         return add_constant(im, n);
+    if (is_custom(im, n))
+        LNT_TRY(make_custom(im, n));
     LNT_TRY(lnt_upgrade(im, n));
     const lnt_op *op = n->replaced ? NULL : lnt_op_by_name(n->domain, n->op);
     if (!op && !n->replaced)
@@ -400,7 +431,9 @@ lnt_status lnt_import_add(lnt_importer *im, lnt_inode *n)
     if (n->replaced)
         return LNT_OK;
     if (!op)
-        return lnt_import_unsupported(im, n, "unknown operator");
+        return lnt_import_unsupported(im, n, "unknown operator%s",
+                                      n->domain[0] ? "; if the host program brings it, name it with --custom"
+                                                   : "");
     return add_row(im, n, op);
 }
 

@@ -440,6 +440,16 @@ def test_attributes_that_an_operator_does_not_have(tmp_path):
     refused(tmp_path, parse(text), "no attribute 'min'")
 
 
+def test_custom_operators_are_converted_on_request(tmp_path):
+    text = "f (float[2] x) => (float[2] y) { a = own.Thing <k = 3> (x)  y = Neg (a) }"
+    refused(tmp_path, parse(text), "own.Thing", "--custom")
+    done, image, _ = convert(tmp_path, parse(text), "--custom", "own.Thing")
+    assert done.returncode == 0, done.stderr
+    np.save(tmp_path / "x.npy", np.float32([1, 2]))
+    done = linnet("run", image, "--input", f"x={tmp_path}/x.npy")
+    assert done.returncode == 4 and "own.Thing" in done.stderr, done.stderr
+
+
 def test_opsets_and_versions_that_are_unknown(tmp_path):
     model = parse("f (float[2] x) => (float[2] y) { y = Neg (x) }")
     model.opset_import[0].version = 99
