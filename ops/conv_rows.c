@@ -17,24 +17,6 @@ static place place_of(const lnt_conv_rows *r, int64_t row)
     return (place){row / lnt_volume(n), {row / (n[1] * n[2]) % n[0], row / n[2] % n[1], row % n[2]}};
 }
 
-static void next_place(const lnt_conv_rows *r, place *p)
-{
-    for (unsigned a = LNT_WINDOW_AXES; a-- > 0;) {
-        if (++p->p[a] < r->count[a])
-            return;
-        p->p[a] = 0;
-    }
-    p->image++;
-}
-
-static bool is_inner(const lnt_conv_rows *r, const place *p)
-{
-    bool inner = true;
-    for (unsigned a = 0; a < LNT_WINDOW_AXES; a++)
-        inner &= p->p[a] >= r->inner[a][0] && p->p[a] < r->inner[a][1];
-    return inner;
-}
-
 /* Pixels before position `at` of image `image`; along each axis it may lie outside. */
 static int64_t pixel_of(const int64_t extent[3], int64_t image, const int64_t at[3])
 {
@@ -80,27 +62,64 @@ static void gather_row(const lnt_gemm_plan *plan, const float *x, const int64_t 
     }
 }
 
+/* Where the rows of a tile start: pixels outside the image count, too. */
+typedef struct starts {
+    int64_t at[LNT_TILE_ROWS_MAX][LNT_WINDOW_AXES];
+} starts;
+
+/* Rows i .. of the tile from place p on, as far as they stand in one line. Returns how many; false in *inner
+ * if one of them touches the padding. */
+static unsigned rows_of_line(const lnt_conv_rows *r, const place *p, unsigned i, unsigned n, const float *x,
+                             int64_t out_first, lnt_row_set *set, starts *start, bool *inner)
+{
+    const int64_t left = r->count[2] - p->p[2];
+    const unsigned rows = left < n - i ? (unsigned)left : n - i;
+    int64_t from[LNT_WINDOW_AXES], to[LNT_WINDOW_AXES];
+    for (unsigned a = 0; a < LNT_WINDOW_AXES; a++) {
+        from[a] = r->origin[a] + p->p[a] * r->step[a];
+        to[a] = r->out_first[a] + p->p[a] * r->out_step[a];
+        *inner &= p->p[a] >= r->inner[a][0] && p->p[a] + (a == 2 ? rows - 1 : 0) < r->inner[a][1];
+    }
+    const float *a = x + pixel_of(r->in, p->image, from) * r->pixel;
+    int64_t out = pixel_of(r->out, p->image, to) * r->out_pixel + out_first;
+    for (unsigned end = i + rows; i < end; i++) {
+        set->a[i] = a;
+        set->out[i] = out;
+        start->at[i][0] = from[0];
+        start->at[i][1] = from[1];
+        start->at[i][2] = from[2];
+        a += r->step[2] * r->pixel;
+        out += r->out_step[2] * r->out_pixel;
+        from[2] += r->step[2];
+    }
+    return rows;
+}
+
+/* The place after the last one of its line. */
+static void next_line(const lnt_conv_rows *r, place *p)
+{
+    p->p[2] = 0;
+    for (unsigned a = 2; a-- > 0;) {
+        if (++p->p[a] < r->count[a])
+            return;
+        p->p[a] = 0;
+    }
+    p->image++;
+}
+
 static void rows_of(const lnt_gemm_call *call, int64_t product, int64_t row, unsigned n, size_t k_begin,
                     size_t k_end, float *gather, lnt_row_set *set)
 {
     const lnt_conv_rows *r = call->plan->rows_arg;
     const float *x = call->a + product * r->channels;
-    int64_t start[LNT_TILE_ROWS_MAX][LNT_WINDOW_AXES];
+    starts start;
+    bool inner = !call->plan->gathers_all;
     place p = place_of(r, row);
-    bool inner = true;
-    for (unsigned i = 0; i < n; i++, next_place(r, &p)) {
-        int64_t out[LNT_WINDOW_AXES];
-        for (unsigned a = 0; a < LNT_WINDOW_AXES; a++) {
-            start[i][a] = r->origin[a] + p.p[a] * r->step[a];
-            out[a] = r->out_first[a] + p.p[a] * r->out_step[a];
-        }
-        inner &= is_inner(r, &p);
-        set->a[i] = x + pixel_of(r->in, p.image, start[i]) * r->pixel;
-        set->out[i] = pixel_of(r->out, p.image, out) * r->out_pixel + product * r->features;
-    }
+    for (unsigned i = 0; i < n; next_line(r, &p))
+        i += rows_of_line(r, &p, i, n, x, product * r->features, set, &start, &inner);
     set->gathered = !inner;
     for (unsigned i = 0; i < n && !inner; i++) {
-        gather_row(call->plan, set->a[i], start[i], k_begin, k_end, gather);
+        gather_row(call->plan, set->a[i], start.at[i], k_begin, k_end, gather);
         set->a[i] = gather;
         gather += k_end - k_begin;
     }
@@ -138,6 +157,7 @@ lnt_status lnt_conv_rows_plan(lnt_site *site, lnt_conv_rows *r, int64_t batch, l
     plan->tap_offset = offset;
     plan->b_row = LNT_PANEL;
     plan->b_panel = plan->taps * plan->depth * LNT_PANEL;
+    plan->row_step = r->step[2] * r->pixel;
     plan->gathers = false;
     for (unsigned a = 0; a < LNT_WINDOW_AXES; a++)
         plan->gathers |= r->inner[a][0] > 0 || r->inner[a][1] < r->count[a];

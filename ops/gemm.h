@@ -24,11 +24,12 @@ typedef struct lnt_tile {
     const float *const *residual; /* [rows], or NULL */
     const ptrdiff_t *tap_offset;  /* [taps], in floats from a[i] */
     size_t taps, depth;
-    const float *b;    /* the first panel */
-    size_t b_row;      /* floats from row to row of B: 16 in a panel, more where B is read in place */
-    size_t b_panel;    /* floats from panel to panel */
-    size_t columns;    /* panels = columns / 16 rounded up; c and the like are not touched past them */
-    const float *bias; /* [columns], or NULL */
+    const float *b;        /* the panel of column 0 */
+    size_t b_row;          /* floats from row to row of B: 16 in a panel, more where B is read in place */
+    size_t b_panel;        /* floats from panel to panel */
+    size_t first, columns; /* columns [first, columns) are computed; first is a multiple of 16, the pointers
+                              are to column 0 */
+    const float *bias;     /* [columns], or NULL */
     float scale, low, high;
     bool accumulate; /* the sum goes on from what is in C, unscaled */
 } lnt_tile;

@@ -55,8 +55,20 @@ static void plan_depth(lnt_gemm_plan *p)
     p->tap_blocks = (size_t)(depth > block ? taps : divide_up(taps, at_least(block / at_least(depth, 1), 1)));
 }
 
+/* Elements that lie a multiple of 4 KB apart share a set of the first-level cache, which holds 8 or 12 of
+ * them. Rows that are a large power of two long would not stay there side by side. */
+static bool rows_collide(const lnt_gemm_plan *p)
+{
+    enum { PERIOD = 4096, WAYS = 6 };
+    const int64_t bytes = p->row_step * (int64_t)sizeof(float), step = bytes & -bytes;
+    const int64_t rows = at_most(p->rows, p->kernels->tile_rows);
+    return step > 0 && rows * at_most(step, PERIOD) > WAYS * PERIOD;
+}
+
 void lnt_gemm_plan_blocks(lnt_gemm_plan *p)
 {
+    p->gathers_all = rows_collide(p);
+    p->gathers |= p->gathers_all;
     const int64_t tile = p->kernels->tile_rows, K = (int64_t)(p->taps * p->depth);
     plan_depth(p);
     const int64_t part = divide_up(K, (int64_t)(p->tap_blocks * p->depth_parts));
@@ -125,60 +137,67 @@ static void find_rows(block *b, const depth_range *r, float *gather)
     const size_t begin = r->tap * call->plan->depth + r->first;
     const size_t end = begin + r->taps * r->depth;
     for (unsigned t = 0; t < b->tiles; t++) {
+        lnt_row_set *set = &b->set[t];
         const unsigned first = tile_begin(b, t), n = tile_begin(b, t + 1) - first;
-        call->plan->rows_of(call, b->product, b->row + first, n, begin, end, gather, &b->set[t]);
-        if (b->set[t].gathered)
+        call->plan->rows_of(call, b->product, b->row + first, n, begin, end, gather, set);
+        for (unsigned i = 0; i < n; i++) {
+            set->a[i] += set->gathered ? 0 : r->first;
+            set->c[i] = call->c + set->out[i];
+            set->residual[i] = call->residual ? call->residual + set->out[i] : NULL;
+        }
+        if (set->gathered)
             gather += n * (end - begin);
     }
 }
 
-/* One tile of rows times panels [column, column + columns) over one range of K. */
-static void run_tile(const block *b, unsigned t, const depth_range *r, size_t column, size_t columns)
+/* What all tiles of a block have in common over one range of K. */
+static lnt_tile common_tile(const block *b, const depth_range *r)
 {
-    static const ptrdiff_t no_offset = 0;
     const lnt_gemm_call *call = b->call;
     const lnt_gemm_plan *p = call->plan;
-    const lnt_row_set *set = &b->set[t];
-    const unsigned n = tile_begin(b, t + 1) - tile_begin(b, t);
-    const float *a[LNT_TILE_ROWS_MAX], *residual[LNT_TILE_ROWS_MAX];
-    float *c[LNT_TILE_ROWS_MAX];
-    for (unsigned i = 0; i < n; i++) {
-        a[i] = set->gathered ? set->a[i] : set->a[i] + r->first;
-        c[i] = call->c + set->out[i] + column;
-        residual[i] = call->residual ? call->residual + set->out[i] + column : NULL;
-    }
     const size_t k = r->tap * p->depth + r->first;
-    const lnt_tile tile = {
-        .a = a,
-        .c = c,
-        .residual = call->residual && r->ends ? residual : NULL,
-        .tap_offset = set->gathered ? &no_offset : p->tap_offset + r->tap,
-        .taps = set->gathered ? 1 : r->taps,
-        .depth = set->gathered ? r->taps * r->depth : r->depth,
-        .b = call->b + call->b_offset[b->product] + column / LNT_PANEL * p->b_panel + k * p->b_row,
+    return (lnt_tile){
+        .b = call->b + call->b_offset[b->product] + k * p->b_row,
         .b_row = p->b_row,
         .b_panel = p->b_panel,
-        .columns = columns,
-        .bias = call->bias && r->ends ? call->bias + (size_t)b->product * call->bias_product + column : NULL,
+        .bias = call->bias && r->ends ? call->bias + (size_t)b->product * call->bias_product : NULL,
         .scale = r->ends ? p->scale : 1.0f,
         .low = r->ends ? p->low : -INFINITY,
         .high = r->ends ? p->high : INFINITY,
         .accumulate = !r->begins,
     };
-    p->kernels->tile[n](&tile);
+}
+
+/* One tile of rows times columns [first, end). */
+static void run_tile(const block *b, unsigned t, const depth_range *r, lnt_tile *tile, size_t first,
+                     size_t end)
+{
+    static const ptrdiff_t no_offset = 0;
+    const lnt_gemm_plan *p = b->call->plan;
+    const lnt_row_set *set = &b->set[t];
+    tile->a = set->a;
+    tile->c = set->c;
+    tile->residual = b->call->residual && r->ends ? set->residual : NULL;
+    tile->tap_offset = set->gathered ? &no_offset : p->tap_offset + r->tap;
+    tile->taps = set->gathered ? 1 : r->taps;
+    tile->depth = set->gathered ? r->taps * r->depth : r->depth;
+    tile->first = first;
+    tile->columns = end;
+    p->kernels->tile[tile_begin(b, t + 1) - tile_begin(b, t)](tile);
 }
 
 static void run_block(block *b, float *gather)
 {
     const lnt_gemm_plan *p = b->call->plan;
-    const size_t at_once = p->panels_at_once * LNT_PANEL;
+    const size_t at_once = p->panels_at_once * LNT_PANEL, end = b->column + b->columns;
     for (size_t tap_block = 0; tap_block < p->tap_blocks; tap_block++)
         for (size_t part = 0; part < p->depth_parts; part++) {
             const depth_range r = depth_block(p, tap_block, part);
+            lnt_tile tile = common_tile(b, &r);
             find_rows(b, &r, gather);
-            for (size_t n = 0; n < b->columns; n += at_once)
+            for (size_t n = b->column; n < end; n += at_once)
                 for (unsigned t = 0; t < b->tiles; t++)
-                    run_tile(b, t, &r, b->column + n, b->columns - n < at_once ? b->columns - n : at_once);
+                    run_tile(b, t, &r, &tile, n, end - n < at_once ? end : n + at_once);
         }
 }
 

@@ -18,6 +18,10 @@ typedef struct lnt_row_set {
     const float *a[LNT_TILE_ROWS_MAX];
     int64_t out[LNT_TILE_ROWS_MAX]; /* floats from the start of output and residual to the row */
     bool gathered; /* a[] are the elements [k_begin, k_end) themselves, one after the other */
+
+    /* The driver's own. */
+    float *c[LNT_TILE_ROWS_MAX];
+    const float *residual[LNT_TILE_ROWS_MAX];
 } lnt_row_set;
 
 /* Describes rows [row, row + n) of a product for elements [k_begin, k_end) of K; gather has room for n times
@@ -38,9 +42,11 @@ struct lnt_gemm_plan {
     int64_t epilogue_rows;        /* row of output 0 where product p starts: p * this */
     int64_t epilogue_columns;     /* column where product p starts: p * this */
     int64_t ld;                   /* floats from row to row of the output; needed with an epilogue */
+    int64_t row_step;             /* floats between neighbouring rows of A */
     bool gathers;                 /* rows_of may gather: room is kept for it */
 
     /* Set by lnt_gemm_plan_blocks. */
+    bool gathers_all; /* rows_of must gather: as they lie, rows would push each other out of the cache */
     int64_t row_blocks;
     size_t column_block, column_blocks;
     size_t depth_parts; /* blocks of K within one tap, or 1 */

@@ -171,7 +171,7 @@ LNT_INLINE void part(const lnt_tile *t, size_t n, const unsigned rows, const uns
 
 LNT_INLINE void tile(const lnt_tile *t, const unsigned rows)
 {
-    size_t n = 0;
+    size_t n = t->first;
     for (; n + PART / 2 < t->columns; n += PART)
         part(t, n, rows, TILE_VECTORS);
     if (n < t->columns) /* at most half a part */

@@ -116,8 +116,8 @@ typedef struct matmul {
     int64_t stride_c[2]; /* of Gemm's C over rows and columns; 0 where it broadcasts */
     bool has_c;
     bool pack_b, transpose_a, expand_c;
-    lnt_packed packed;                      /* of B, where it is packed at run time */
-    size_t scratch_b, scratch_a, scratch_c; /* offsets into scratch memory */
+    lnt_packed packed;                                      /* of B, where it is packed at run time */
+    size_t scratch_b, scratch_a, scratch_c, scratch_gather; /* offsets into scratch memory */
     lnt_store store;
     lnt_gemm_plan plan;
 } matmul;
@@ -198,15 +198,16 @@ enum { DIRECT_ROWS = 12 /* fewer rows than that do not pay for packing B */ };
 static void rows_of_matrix(const lnt_gemm_call *call, int64_t product, int64_t row, unsigned n,
                            size_t k_begin, size_t k_end, float *gather, lnt_row_set *set)
 {
-    (void)k_begin, (void)k_end, (void)gather;
     const lnt_gemm_plan *p = call->plan;
-    const size_t *offset_a = p->rows_arg;
+    const size_t *offset_a = p->rows_arg, length = k_end - k_begin;
     const float *a = call->a + offset_a[product] + (size_t)row * p->depth;
     const int64_t out = (product * p->rows + row) * (int64_t)p->columns;
-    set->gathered = false;
-    for (unsigned i = 0; i < n; i++) {
-        set->a[i] = a + i * p->depth;
+    set->gathered = p->gathers_all;
+    for (unsigned i = 0; i < n; i++, a += p->depth) {
+        set->a[i] = set->gathered ? gather + i * length : a;
         set->out[i] = out + i * (int64_t)p->columns;
+        if (set->gathered)
+            memcpy(gather + i * length, a + k_begin, length * sizeof *a);
     }
 }
 
@@ -265,7 +266,7 @@ static lnt_status run_matmul_f32(lnt_kernel *k, const lnt_step *s)
                           .b = b,
                           .b_offset = m->offset_b,
                           .c = lnt_out(k, s, 0),
-                          .gather = scratch};
+                          .gather = scratch + m->scratch_gather};
     if (m->has_c && !m->stride_c[0])
         call.bias = c;
     else if (m->has_c)
@@ -344,6 +345,7 @@ static lnt_status bind_f32(lnt_site *site, matmul *m)
     plan->columns = (size_t)m->p.N;
     plan->taps = 1;
     plan->depth = (size_t)m->p.K;
+    plan->row_step = m->p.K;
     plan->tap_offset = no_offset;
     plan->scale = m->p.alpha;
     plan->low = m->store.low;
@@ -352,7 +354,8 @@ static lnt_status bind_f32(lnt_site *site, matmul *m)
     plan->epilogue_rows = m->p.M;
     plan->ld = m->p.N;
     lnt_gemm_plan_blocks(plan);
-    lnt_bind_scratch(site, bytes);
+    m->scratch_gather = bytes;
+    lnt_bind_scratch(site, bytes + plan->gather_bytes * site->threads);
     site->step->run = run_matmul_f32;
     return LNT_OK;
 }
