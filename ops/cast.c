@@ -110,9 +110,50 @@ static const struct {
 #undef TYPE
 };
 
+/* ---- dense runs of the pairs that models are full of ---- */
+
+#define DENSE(name, from, to, value)                                                                         \
+    static void dense_##name(const void *src, void *dst, int64_t n)                                          \
+    {                                                                                                        \
+        const from *p = src;                                                                                 \
+        to *q = dst;                                                                                         \
+        for (int64_t i = 0; i < n; i++) {                                                                    \
+            const from x = p[i];                                                                             \
+            q[i] = (to)(value);                                                                              \
+        }                                                                                                    \
+    }
+DENSE(i64_f32, int64_t, float, x)
+DENSE(f32_i64, float, int64_t, x >= -0x1p63f && x < 0x1p63f ? (int64_t)x : INT64_MIN)
+DENSE(i64_i32, int64_t, int32_t, x)
+DENSE(i32_i64, int32_t, int64_t, x)
+DENSE(bool_i64, uint8_t, int64_t, x != 0)
+DENSE(i64_bool, int64_t, uint8_t, x != 0)
+
+static const struct {
+    uint8_t from, to;
+    void (*run)(const void *src, void *dst, int64_t n);
+} dense[] = {
+    {LNT_INT64, LNT_FLOAT, dense_i64_f32}, {LNT_FLOAT, LNT_INT64, dense_f32_i64},
+    {LNT_INT64, LNT_INT32, dense_i64_i32}, {LNT_INT32, LNT_INT64, dense_i32_i64},
+    {LNT_BOOL, LNT_INT64, dense_bool_i64}, {LNT_INT64, LNT_BOOL, dense_i64_bool},
+};
+
+static bool cast_dense(const void *src, lnt_dtype from, void *dst, lnt_dtype to, int64_t n)
+{
+    for (unsigned i = 0; i < sizeof dense / sizeof dense[0]; i++)
+        if (dense[i].from == from && dense[i].to == to) {
+            dense[i].run(src, dst, n);
+            return true;
+        }
+    return false;
+}
+
 void lnt_cast(const void *src, lnt_dtype from, int64_t src_stride, void *dst, lnt_dtype to,
               int64_t dst_stride, int64_t n)
 {
+    if (src_stride == (int64_t)lnt_dtype_size(from) && dst_stride == (int64_t)lnt_dtype_size(to) &&
+        cast_dense(src, from, dst, to, n))
+        return;
     middle m;
     const char *p = src;
     char *q = dst;

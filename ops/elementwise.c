@@ -8,6 +8,7 @@
 #include "ops/program_run.h"
 #include "ops/typed.h"
 
+#include <math.h>
 #include <string.h>
 
 /* ---- cutting the work ---- */
@@ -200,6 +201,13 @@ static uint8_t new_register(const renumbering *r, uint8_t old)
     return old >= LNT_NODE_TEMP ? (uint8_t)(old - LNT_NODE_TEMP + r->n_in) : r->of_input[old];
 }
 
+/* A last instruction that the store of the result does anyway. */
+static bool left_to_store(const lnt_instr *last)
+{
+    return last->op == LNT_I_TO_F16 || last->op == LNT_I_TO_BF16 ||
+           (last->op == LNT_I_CLIP && last->imm[0] == -INFINITY && last->imm[1] == INFINITY);
+}
+
 /* Binds the node as a program of its own; false in *done if it is none. */
 static lnt_status try_node_program(lnt_site *site, bool *done)
 {
@@ -209,9 +217,10 @@ static lnt_status try_node_program(lnt_site *site, bool *done)
             number_inputs(&n, &r);
     if (!*done)
         return LNT_OK;
-    const unsigned last = n.instr[n.n - 1].op;
-    if (n.n > 1 && (last == LNT_I_TO_F16 || last == LNT_I_TO_BF16))
-        n.n--; /* the store rounds */
+    const lnt_instr *last = &n.instr[n.n - 1];
+    const bool idle = left_to_store(last);
+    const uint8_t result = new_register(&r, idle ? last->src[0] : last->dst);
+    n.n -= idle;
     for (unsigned i = 0; i < n.n; i++) {
         n.instr[i].dst = new_register(&r, n.instr[i].dst);
         for (unsigned j = 0; j < lnt_instr_sources(n.instr[i].op); j++)
@@ -222,7 +231,7 @@ static lnt_status try_node_program(lnt_site *site, bool *done)
                            .n_in = (uint8_t)r.n_in,
                            .n_out = 1,
                            .n_regs = (uint8_t)(r.n_in + n.temps),
-                           .out = {n.instr[n.n - 1].dst}};
+                           .out = {result}};
     return bind_program(site, &p, r.in);
 }
 
@@ -450,6 +459,23 @@ lnt_status lnt_shape_cast(lnt_site *site)
     return lnt_shape_same(site);
 }
 
+/* Through registers, where a float holds the source exactly and the store cuts it to at most 32 bits. */
+static bool casts_by_store(lnt_dtype from, lnt_dtype to)
+{
+    const bool narrow = to == LNT_UINT8 || to == LNT_INT8 || to == LNT_UINT16 || to == LNT_INT16;
+    const bool exact = from == LNT_UINT8 || from == LNT_INT8 || from == LNT_UINT16 || from == LNT_INT16 ||
+                       from == LNT_FLOAT || from == LNT_FLOAT16 || from == LNT_BFLOAT16 || from == LNT_BOOL;
+    return exact && (narrow || to == LNT_INT32);
+}
+
+static lnt_status bind_cast_by_store(lnt_site *site)
+{
+    static const lnt_instr from_mask = {.op = LNT_I_TO_FLOAT};
+    const lnt_program p = {
+        .instr = &from_mask, .n_instr = site->in[0]->dtype == LNT_BOOL, .n_in = 1, .n_out = 1, .n_regs = 1};
+    return bind_program(site, &p, (const uint8_t[1]){0});
+}
+
 lnt_status lnt_bind_cast(lnt_site *site)
 {
     const lnt_dtype from = site->in[0]->dtype, to = site->out[0]->dtype;
@@ -459,6 +485,8 @@ lnt_status lnt_bind_cast(lnt_site *site)
     if (lnt_dtype_size(from) == 0 || lnt_dtype_size(to) == 0)
         return LNT_SITE_FAIL(site, LNT_E_UNSUPPORTED, "there is no conversion from %s to %s",
                              lnt_dtype_text(from), lnt_dtype_text(to));
+    if (casts_by_store(from, to))
+        return bind_cast_by_store(site);
     LNT_TRY(try_node_program(site, &done));
     if (done)
         return LNT_OK;

@@ -179,7 +179,8 @@ static void number_values(work *w, const lnt_program *p)
     }
     for (unsigned i = 0; i < p->n_out; i++) {
         uint8_t value = value_of[p->out[i]];
-        if (value < FIRST_RESULT) { /* results are written by instructions: a copy, right for both kinds */
+        /* A copy of what has no memory of its own, or might lie where another result goes. */
+        if (value < FIRST_RESULT && (value >= FIRST_CONSTANT || p->n_out > 1)) {
             append(w, &(lnt_instr){.op = LNT_I_OR, .src = {p->out[i], p->out[i]}}, value_of);
             value = (uint8_t)(FIRST_RESULT + w->n - 1);
         }
@@ -375,7 +376,7 @@ static bool lies_dense(const lnt_view *v, const part *b)
 
 static size_t cell_bytes(lnt_cell cell)
 {
-    static const uint8_t bytes[LNT_CELL_COUNT] = {4, 2, 2, 1};
+    static const uint8_t bytes[LNT_CELL_COUNT] = {4, 2, 2, 1, 1, 1, 2, 2, 4};
     return bytes[cell];
 }
 
@@ -428,6 +429,15 @@ static void run_instrs(frame *f, int64_t n, float *last_dst)
     }
 }
 
+/* n lanes of a slot: an operand that is the same in all of them is written out. */
+static const float *spread(frame *f, unsigned slot, int64_t n)
+{
+    if (f->step[slot])
+        return f->at[slot];
+    f->code->kernels->load[LNT_CELL_F32](slot_memory(f, slot), f->at[slot], 0, n);
+    return slot_memory(f, slot);
+}
+
 static void run_part(frame *f, const part *b)
 {
     const lnt_code *c = f->code;
@@ -437,11 +447,12 @@ static void run_part(frame *f, const part *b)
     const lnt_view *result = f->view + c->n_in;
     const bool direct = c->direct && n == padded && lies_dense(result, b);
     run_instrs(f, padded, direct ? (float *)(void *)element(result, b->row, b->col) : NULL);
-    for (unsigned o = direct; o < c->n_out; o++)
+    for (unsigned o = direct; o < c->n_out; o++) {
+        const float *reg = spread(f, c->out[o], padded);
         for (int64_t r = 0; r < b->rows; r++)
-            c->kernels->store[result[o].cell](f->at[c->out[o]] + r * b->cols,
-                                              element(&result[o], b->row + r, b->col), result[o].col_stride,
-                                              b->cols);
+            c->kernels->store[result[o].cell](reg + r * b->cols, element(&result[o], b->row + r, b->col),
+                                              result[o].col_stride, b->cols);
+    }
 }
 
 /* Blocks hold several whole rows where rows are short. Padding lanes hold old register contents: any

@@ -27,8 +27,19 @@ typedef struct lnt_instr_args {
 
 typedef void (*lnt_instr_fn)(const lnt_instr_args *a);
 
-/* Between memory and registers. */
-typedef enum lnt_cell { LNT_CELL_F32, LNT_CELL_F16, LNT_CELL_BF16, LNT_CELL_BOOL, LNT_CELL_COUNT } lnt_cell;
+/* Between memory and registers. Integers become floats, and floats integers by lnt_cast's rules. */
+typedef enum lnt_cell {
+    LNT_CELL_F32,
+    LNT_CELL_F16,
+    LNT_CELL_BF16,
+    LNT_CELL_BOOL,
+    LNT_CELL_U8,
+    LNT_CELL_I8,
+    LNT_CELL_U16,
+    LNT_CELL_I16,
+    LNT_CELL_I32,
+    LNT_CELL_COUNT
+} lnt_cell;
 
 enum { LNT_VECTOR_MAX = 16 /* lanes of the widest level */ };
 

@@ -1,7 +1,7 @@
 /* program_kernels.inc.h — the instruction loops and the way between memory and registers, for the level whose
  * file includes this. */
-#include "base/half.h"
 #include "ops/program_kernels.h"
+#include "ops/simd_narrow.h"
 #include "ops/vmath.h"
 
 /* ---- instructions: A, B, C are the sources' lanes, P and Q the immediates ---- */
@@ -102,32 +102,14 @@ TERNARY(WHERE, v_select((vi)A, B, C))
 UNARY(IS_NAN, v_is_nan(A))
 UNARY(SQUARE, A *A)
 UNARY(TO_FLOAT, (vi)A &(vi)v_splat(1))
-UNARY(TO_F16, v_from_f16(v_to_f16(A)))
-UNARY(TO_BF16, v_from_bf16(v_to_bf16(A)))
+UNARY(TO_F16, v_round_f16(A))
+UNARY(TO_BF16, v_round_bf16(A))
 TERNARY(MUL_ADD, A *B + C)
 BINARY(ADD_CLIP, clip(A + B, P, Q))
 BINARY(MUL_CLIP, clip(A *B, P, Q))
 TERNARY(MUL_ADD_CLIP, clip(A *B + C, P, Q))
 
 /* ---- memory to registers and back ---- */
-
-typedef uint16_t halves __attribute__((vector_size(LNT_VL * 2)));
-typedef uint8_t bytes __attribute__((vector_size(LNT_VL)));
-
-#define NARROW_IO(type, packed)                                                                              \
-    LNT_INLINE vi read_##packed(const type *p)                                                               \
-    {                                                                                                        \
-        packed x;                                                                                            \
-        memcpy(&x, p, sizeof x);                                                                             \
-        return __builtin_convertvector(x, vi);                                                               \
-    }                                                                                                        \
-    LNT_INLINE void write_##packed(type *p, vi x)                                                            \
-    {                                                                                                        \
-        const packed y = __builtin_convertvector(x, packed);                                                 \
-        memcpy(p, &y, sizeof y);                                                                             \
-    }
-NARROW_IO(uint16_t, halves)
-NARROW_IO(uint8_t, bytes)
 
 /* LOADER: vector is a vf of the elements at p, lane the float of the element e. STORER: the reverse, from the
  * vector v to p, and the element of the lane f. */
@@ -161,13 +143,21 @@ NARROW_IO(uint8_t, bytes)
     }
 
 LOADER(F32, float, v_load(p), e)
+LOADER(F16, uint16_t, v_load_f16(p), lnt_f16_to_float(e))
+LOADER(BF16, uint16_t, v_load_bf16(p), lnt_bf16_to_float(e))
+LOADER(BOOL, uint8_t, vi_load_u8(p) != vi_splat(0), lnt_bits_float(e ? UINT32_MAX : 0))
+LOADER(U8, uint8_t, vi_float(vi_load_u8(p)), e)
+LOADER(I8, int8_t, vi_float(vi_load_i8(p)), e)
+LOADER(U16, uint16_t, vi_float(vi_load_u16(p)), e)
+LOADER(I16, int16_t, vi_float(vi_load_i16(p)), e)
+LOADER(I32, int32_t, vi_float(vi_load(p)), (float)e)
 STORER(F32, float, v_store(p, v), f)
-LOADER(F16, uint16_t, v_from_f16(read_halves(p)), lnt_f16_to_float(e))
-STORER(F16, uint16_t, write_halves(p, v_to_f16(v)), lnt_float_to_f16(f))
-LOADER(BF16, uint16_t, v_from_bf16(read_halves(p)), lnt_bf16_to_float(e))
-STORER(BF16, uint16_t, write_halves(p, v_to_bf16(v)), lnt_float_to_bf16(f))
-LOADER(BOOL, uint8_t, read_bytes(p) != vi_splat(0), lnt_bits_float(e ? UINT32_MAX : 0))
-STORER(BOOL, uint8_t, write_bytes(p, (vi)v &vi_splat(1)), lnt_float_bits(f) & 1)
+STORER(F16, uint16_t, v_store_f16(p, v), lnt_float_to_f16(f))
+STORER(BF16, uint16_t, v_store_bf16(p, v), lnt_float_to_bf16(f))
+STORER(BOOL, uint8_t, vi_store_8(p, (vi)v &vi_splat(1)), lnt_float_bits(f) & 1)
+STORER(8, uint8_t, vi_store_8(p, v_cut_int(v)), lnt_cut_int(f))
+STORER(16, uint16_t, vi_store_16(p, v_cut_int(v)), lnt_cut_int(f))
+STORER(I32, int32_t, vi_store(p, v_cut_int(v)), lnt_cut_int(f))
 
 const lnt_program_kernels LNT_SIMD_NAME(lnt_program) = {
     .width = LNT_VL,
@@ -183,6 +173,6 @@ const lnt_program_kernels LNT_SIMD_NAME(lnt_program) = {
             [LNT_C_MUL_CLIP] = instr_MUL_CLIP,
             [LNT_C_MUL_ADD_CLIP] = instr_MUL_ADD_CLIP,
         },
-    .load = {load_F32, load_F16, load_BF16, load_BOOL},
-    .store = {store_F32, store_F16, store_BF16, store_BOOL},
+    .load = {load_F32, load_F16, load_BF16, load_BOOL, load_U8, load_I8, load_U16, load_I16, load_I32},
+    .store = {store_F32, store_F16, store_BF16, store_BOOL, store_8, store_8, store_16, store_16, store_I32},
 };

@@ -62,6 +62,13 @@ static bool is_float(unsigned dtype)
     return dtype == LNT_FLOAT || dtype == LNT_FLOAT16 || dtype == LNT_BFLOAT16;
 }
 
+/* Types that a register holds exactly. */
+static bool fits_register(unsigned dtype)
+{
+    return is_float(dtype) || dtype == LNT_UINT8 || dtype == LNT_INT8 || dtype == LNT_UINT16 ||
+           dtype == LNT_INT16;
+}
+
 static bool given(const build *b, unsigned i)
 {
     return i < b->node->n_in && b->in[i];
@@ -232,6 +239,7 @@ static uint8_t translate_float(build *b)
 {
     const uint8_t x = input(b, 0);
     const unsigned id = b->node->op->id;
+    b->failed |= id == LNT_ID_Mod && !lnt_attr_i(b->node, "fmod", 0);
     for (unsigned i = 0; i < sizeof direct / sizeof direct[0]; i++)
         if (direct[i].id == id)
             return direct[i].sources == 1 ? emit1(b, direct[i].instr, x)
@@ -309,7 +317,7 @@ bool lnt_node_instrs_of(const lnt_node *node, const lnt_operand *const *in, cons
     uint8_t x;
     if (in[0]->dtype == LNT_BOOL)
         x = translate_bool(&b, out->dtype);
-    else if (cast && is_float(in[0]->dtype))
+    else if (cast && (fits_register(in[0]->dtype) || (in[0]->dtype == LNT_INT32 && out->dtype == LNT_FLOAT)))
         x = translate_cast(&b, out->dtype);
     else
         x = translate_float(&b);

@@ -366,41 +366,4 @@ LNT_INLINE vf v_pow(vf a, vf b)
     return v_pow_narrow(a, b);
 }
 
-/* ---- float16 and bfloat16: bits in the low half of each lane ---- */
-
-LNT_INLINE vf v_from_bf16(vi h)
-{
-    return (vf)(h << 16);
-}
-
-LNT_INLINE vi v_to_bf16(vf x)
-{
-    const vi u = (vi)x, odd = (u >> 16) & vi_splat(1);
-    const vi rounded = ((u + vi_splat(0x7fff) + odd) >> 16) & vi_splat(0xffff);
-    return vi_select(v_is_nan(x), ((u >> 16) & vi_splat(0xffff)) | vi_splat(0x40), rounded);
-}
-
-LNT_INLINE vf v_from_f16(vi h)
-{
-    const vi sign = (h & vi_splat(0x8000)) << 16, rest = h & vi_splat(0x7fff);
-    const vi normal = (rest << 13) + vi_splat(0x38000000);
-    const vi special = vi_splat(0x7f800000) | (rest << 13);
-    const vi subnormal = (vi)(vi_float(rest) * v_splat(0x1p-24f));
-    vi y = vi_select(rest >= vi_splat(0x400), normal, subnormal);
-    y = vi_select(rest >= vi_splat(0x7c00), special, y);
-    return (vf)(y | sign);
-}
-
-LNT_INLINE vi v_to_f16(vf x)
-{
-    const vi magnitude = (vi)x & vi_splat(0x7fffffff), sign = ((vi)x >> 16) & vi_splat(0x8000);
-    const vi rounded = magnitude + vi_splat(0xfff) + ((magnitude >> 13) & vi_splat(1));
-    /* Below 2**-14 a multiple of 2**-24, rounded by the addition. */
-    const vi subnormal = (vi)((vf)magnitude + v_splat(0.5f)) - vi_splat(0x3f000000);
-    vi y = vi_select(magnitude < vi_splat(0x38800000), subnormal, (rounded - vi_splat(0x38000000)) >> 13);
-    y = vi_select(magnitude >= vi_splat(0x477ff000), vi_splat(0x7c00), y);
-    y = vi_select(magnitude > vi_splat(0x7f800000), vi_splat(0x7e00), y);
-    return y | sign;
-}
-
 #endif

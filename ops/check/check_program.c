@@ -287,31 +287,47 @@ static void check_instr(trial *t, unsigned op)
 
 /* ---- between memory and registers ---- */
 
-static const uint8_t cell_bytes[LNT_CELL_COUNT] = {4, 2, 2, 1};
+static const uint8_t cell_bytes[LNT_CELL_COUNT] = {4, 2, 2, 1, 1, 1, 2, 2, 4};
 
 static float cell_value(lnt_cell cell, const void *p)
 {
-    uint16_t half;
-    float real;
-    memcpy(&half, p, cell == LNT_CELL_F16 || cell == LNT_CELL_BF16 ? 2 : 0);
+    union {
+        float real;
+        int32_t i32;
+        uint16_t u16;
+        int16_t i16;
+        uint8_t u8;
+        int8_t i8;
+    } x;
+    memcpy(&x, p, cell_bytes[cell]);
     switch (cell) {
-    case LNT_CELL_F16: return lnt_f16_to_float(half);
-    case LNT_CELL_BF16: return lnt_bf16_to_float(half);
-    case LNT_CELL_BOOL: return lnt_bits_float(*(const uint8_t *)p ? UINT32_MAX : 0);
-    default: memcpy(&real, p, sizeof real); return real;
+    case LNT_CELL_F16: return lnt_f16_to_float(x.u16);
+    case LNT_CELL_BF16: return lnt_bf16_to_float(x.u16);
+    case LNT_CELL_BOOL: return lnt_bits_float(x.u8 ? UINT32_MAX : 0);
+    case LNT_CELL_U8: return x.u8;
+    case LNT_CELL_I8: return x.i8;
+    case LNT_CELL_U16: return x.u16;
+    case LNT_CELL_I16: return x.i16;
+    case LNT_CELL_I32: return (float)x.i32;
+    default: return x.real;
     }
 }
 
 static void set_cell(lnt_cell cell, void *p, float lane)
 {
-    const uint16_t half = cell == LNT_CELL_F16 ? lnt_float_to_f16(lane) : lnt_float_to_bf16(lane);
-    const uint8_t truth = lnt_float_bits(lane) & 1;
-    switch (cell) {
-    case LNT_CELL_F16:
-    case LNT_CELL_BF16: memcpy(p, &half, sizeof half); break;
-    case LNT_CELL_BOOL: *(uint8_t *)p = truth; break;
-    default: memcpy(p, &lane, sizeof lane);
-    }
+    const int32_t whole = lane > -0x1p31f && lane < 0x1p31f ? (int32_t)lane : INT32_MIN;
+    const uint16_t half = cell == LNT_CELL_F16    ? lnt_float_to_f16(lane)
+                          : cell == LNT_CELL_BF16 ? lnt_float_to_bf16(lane)
+                                                  : (uint16_t)whole;
+    const uint8_t byte = cell == LNT_CELL_BOOL ? lnt_float_bits(lane) & 1 : (uint8_t)whole;
+    if (cell == LNT_CELL_F32)
+        memcpy(p, &lane, sizeof lane);
+    else if (cell == LNT_CELL_I32)
+        memcpy(p, &whole, sizeof whole);
+    else if (cell_bytes[cell] == 2)
+        memcpy(p, &half, sizeof half);
+    else
+        memcpy(p, &byte, sizeof byte);
 }
 
 /* The same bits, or both NaN. */
@@ -330,7 +346,7 @@ static void check_cells(trial *t, lnt_cell cell)
         const int64_t n = 1 + below(&t->random, AT_ONCE);
         for (unsigned i = 0; i < AT_ONCE; i++) {
             const uint16_t half = (uint16_t)(first + i);
-            if (cell == LNT_CELL_F16 || cell == LNT_CELL_BF16)
+            if (cell_bytes[cell] == 2)
                 memcpy(memory + 2 * i, &half, sizeof half);
             else
                 set_cell(cell, memory + i * cell_bytes[cell],
@@ -453,6 +469,9 @@ static lnt_cell cell_of(unsigned dtype)
     return dtype == LNT_FLOAT16    ? LNT_CELL_F16
            : dtype == LNT_BFLOAT16 ? LNT_CELL_BF16
            : dtype == LNT_BOOL     ? LNT_CELL_BOOL
+           : dtype == LNT_UINT8    ? LNT_CELL_U8
+           : dtype == LNT_INT16    ? LNT_CELL_I16
+           : dtype == LNT_INT32    ? LNT_CELL_I32
                                    : LNT_CELL_F32;
 }
 
@@ -527,7 +546,8 @@ static void expect(const trial *t, scene *s)
 
 static void make_scene(trial *t, scene *s)
 {
-    static const uint8_t reals[] = {LNT_FLOAT, LNT_FLOAT, LNT_FLOAT16, LNT_BFLOAT16};
+    static const uint8_t reals[] = {LNT_FLOAT,    LNT_FLOAT, LNT_FLOAT, LNT_FLOAT16,
+                                    LNT_BFLOAT16, LNT_UINT8, LNT_INT16, LNT_INT32};
     make_program(t, s);
     shape_of_results(t, s, &s->out[0].info);
     for (unsigned i = 0; i < s->program.n_out; i++) {
@@ -542,7 +562,7 @@ static void make_scene(trial *t, scene *s)
         lnt_operand *o = &s->in[i].info;
         *o = (lnt_operand){.dtype = lnt_program_operand_kind(&s->program, i) == 'm'
                                         ? LNT_BOOL
-                                        : reals[below(&t->random, 4)]};
+                                        : reals[below(&t->random, sizeof reals)]};
         shape_of_operand(t, &s->out[0].info, o);
         fill_tensor(t, &s->in[i]);
     }
