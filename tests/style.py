@@ -13,7 +13,7 @@ ORDER = ["base", "formats", "ops", "runtime", "convert", "cli"]
 LIBRARY = ORDER[:-1]
 LINE = {".c": 120, ".h": 120, ".py": 130}
 FILE, FUNCTION = 1000, 100
-FORBIDDEN = re.compile(r"(?<![\w.>])(printf|fprintf|puts|putchar|abort|exit|_exit|assert)\s*\(")
+FORBIDDEN = re.compile(r"(?<![\w.>])(printf|puts|putchar|perror|abort|exit|_exit|assert)\s*\(|\b(stdout|stderr)\b")
 
 faults = []
 lengths = []
@@ -70,7 +70,7 @@ def check_library(path, code):
     for number, line in enumerate(code.split("\n"), 1):
         found = FORBIDDEN.search(line)
         if found:
-            fault(path, number, f"the library does not call {found.group(1)}")
+            fault(path, number, f"the library does not use {found.group(0)}")
 
 
 def without_comments(text):
