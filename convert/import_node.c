@@ -296,9 +296,12 @@ static lnt_status add_constant(lnt_importer *im, lnt_inode *n)
     return LNT_OK;
 }
 
-static lnt_status check_counts(lnt_importer *im, const lnt_inode *n, const lnt_op *op, bool *fine)
+static lnt_status check_counts(lnt_importer *im, lnt_inode *n, const lnt_op *op, bool *fine)
 {
     *fine = false;
+    while (n->n_in < op->in_min &&
+           lnt_op_may_skip(op, n->n_in)) /* skipped at the end, where names are left out */
+        LNT_TRY(lnt_inode_set_in(im, n, n->n_in, LNT_NONE));
     if (n->n_in < op->in_min || (op->in_max != 255 && n->n_in > op->in_max))
         return lnt_import_unsupported(im, n, "has %u inputs, not %u to %u", n->n_in, op->in_min, op->in_max);
     if (n->n_out < op->out_min || (op->out_max != 255 && n->n_out > op->out_max))
@@ -349,7 +352,7 @@ static lnt_status check_attrs(lnt_importer *im, const lnt_inode *n, bool *fine)
 }
 
 /* A node of an operator we have, its types and extents inferred at once: later rules ask for ranks. */
-static lnt_status add_row(lnt_importer *im, const lnt_inode *n, const lnt_op *op)
+static lnt_status add_row(lnt_importer *im, lnt_inode *n, const lnt_op *op)
 {
     bool fine;
     LNT_TRY(check_counts(im, n, op, &fine));
