@@ -31,10 +31,14 @@ rich (float[N,3] x) => (float[N,3] y) {
         },
         else_branch = no () => (e) { e = Unsqueeze <axes = [0]> (nothing) }
     >
-    sums, rows = Scan <num_scan_inputs = 1, scan_input_axes = [1], body = column (float[1] a, float[M] v) => (float[1] a2, float[M] w) {
-        a2 = Identity (a)
-        w = Add (v, typed)
-    }> (typed, doubled)
+    sums, rows = Scan <
+        num_scan_inputs = 1,
+        scan_input_axes = [1],
+        body = column (float[1] a, float[M] v) => (float[1] a2, float[M] w) {
+            a2 = Identity (a)
+            w = Add (v, typed)
+        }
+    > (typed, doubled)
     summed = Transpose <perm: ints = [1, 0]> (rows)
 }
 <domain: "own", opset_import: ["" : 13]>

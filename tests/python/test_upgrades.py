@@ -178,10 +178,14 @@ def test_scan_8(tmp_path, backwards):
     text = """
     <ir_version: 3, opset_import: ["" : 8]>
     f (float[B,2] s, float[B,T,2] x) => (float[B,2] last, float[B,T,2] sums) {
-        last, sums = Scan <num_scan_inputs = 1, directions = [BACKWARDS], body = add (float[2] a, float[2] v) => (float[2] b, float[2] c) {
-            b = Add (a, v)
-            c = Identity (b)
-        }> (, s, x)
+        last, sums = Scan <
+            num_scan_inputs = 1,
+            directions = [BACKWARDS],
+            body = add (float[2] a, float[2] v) => (float[2] b, float[2] c) {
+                b = Add (a, v)
+                c = Identity (b)
+            }
+        > (, s, x)
     }"""
     model = onnx.parser.parse_model(text.replace("BACKWARDS", str(backwards)))
     check_against_reference(tmp_path, model, {"s": X23[:, :2].copy(), "x": X234[:, :, :2].copy()})
