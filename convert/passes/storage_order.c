@@ -393,7 +393,8 @@ static bool wanted_in(const layouts *l, uint32_t value, unsigned order)
     return false;
 }
 
-/* An output written channels-last (a kept value may lie as it likes): the producer writes a twin, from which the value is made. */
+/* An output written channels-last (a kept value may lie as it likes): the producer writes a twin, from which
+ * the value is made. */
 static lnt_status settle_output(layouts *l, uint32_t value)
 {
     lnt_graph *g = l->e.g;

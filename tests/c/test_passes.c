@@ -150,7 +150,8 @@ static size_t run(model *m, float *result)
     check(lnt_emit(&m->g, &m->report, NULL, &image, &size), &m->err);
     check(lnt_model_from_memory(image, size, NULL, &loaded, &err), &err);
     check(lnt_session_create(
-              loaded, &(lnt_session_options){.struct_bytes = sizeof(lnt_session_options), .intra_op_num_threads = 1},
+              loaded,
+              &(lnt_session_options){.struct_bytes = sizeof(lnt_session_options), .intra_op_num_threads = 1},
               &session, &err),
           &err);
     float *data[4] = {NULL};
@@ -663,6 +664,17 @@ static void build_one_hot(model *m)
 }
 PASS_TEST(one_hot, build_one_hot, expect(&m, "MatMul", 0); expect(&m, "Gather", 1); expect(&m, "Tanh", 0);)
 
+/* Gated convolution: two halves of the channels go different ways, each in its own product. */
+static void build_gated(model *m)
+{
+    const uint32_t c = conv(m, input(m, DIMS(1, 3, 6, 6)), 3, 40);
+    const uint32_t axis = ints(m, DIMS(1)), half = ints(m, DIMS(20));
+    const uint32_t a = VALUE(m, "Slice", c, ints(m, DIMS(0)), half, axis);
+    const uint32_t b = VALUE(m, "Slice", c, half, ints(m, DIMS(INT64_MAX)), axis);
+    output(m, VALUE(m, "Mul", VALUE(m, "Tanh", a), VALUE(m, "Sigmoid", b)));
+}
+PASS_TEST(gated, build_gated, expect(&m, "Slice", 0); expect(&m, "Conv", 2); expect(&m, "Mul", 0);)
+
 /* ---- weights ---- */
 
 /* Embedding and output projection share their numbers: one of them wants another layout. */
@@ -785,6 +797,7 @@ int main(void)
         cmocka_unit_test(test_wrapped_conv),
         cmocka_unit_test(test_patches),
         cmocka_unit_test(test_one_hot),
+        cmocka_unit_test(test_gated),
         cmocka_unit_test(test_tied),
         cmocka_unit_test(test_kept_values_stay),
         cmocka_unit_test(test_marks),
