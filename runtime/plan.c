@@ -376,7 +376,8 @@ static void collect(lnt_session *s, lnt_frame *f, uint32_t from, size_t *n_order
             const uint32_t number = o < step->n_out
                                         ? (step->out[o] ? lnt_storage_root(s, step->out[o]->storage) : LNT_NONE)
                                         : step->scratch_slot;
-            if (number == LNT_NONE || s->storage[number].place != LNT_PLACE_ARENA || s->storage[number].first != f->time[i])
+            if (number == LNT_NONE || s->storage[number].place != LNT_PLACE_ARENA ||
+                s->storage[number].first != f->time[i])
                 continue;
             if (s->storage[number].laid && i < from) {
                 if (s->separate || s->storage[number].last >= f->time[from])

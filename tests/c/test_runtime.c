@@ -358,7 +358,8 @@ static void test_cancel_and_deadline_end_a_run(void **state)
     opened t = {0};
     slow_model(&t);
     for (uint32_t threads = 1; threads <= 2; threads++) {
-        open_session(&t, &(lnt_session_options){.struct_bytes = sizeof(lnt_session_options), .intra_op_num_threads = threads});
+        open_session(&t, &(lnt_session_options){.struct_bytes = sizeof(lnt_session_options),
+                                                .intra_op_num_threads = threads});
         float *x = calloc(1024 * 1024, sizeof *x);
         const lnt_tensor in = floats(x, 2, (int64_t[]){1024, 1024});
         pthread_t canceller;
