@@ -10,6 +10,7 @@
 #include <string.h>
 
 enum { MAX, AVERAGE, LP };
+enum { ROWS_MAX = 32 }; /* rows joined at a time */
 
 typedef struct pool {
     const lnt_row_kernels *row;
@@ -132,8 +133,8 @@ lnt_status lnt_bind_pool(lnt_site *site)
     p->column_major = lnt_attr_i(site->node, "storage_order", 0) != 0;
     const lnt_window *w = &p->w;
     const int64_t reach = (w->out[2] - 1) * w->stride[2] + (w->kernel[2] - 1) * w->dilation[2] + 1;
-    p->padded = (reach > w->before[2] + w->in[2] ? reach : w->before[2] + w->in[2]) + 1;
-    p->thread_bytes = lnt_round_up((size_t)p->padded * sizeof(double), LNT_ALIGN);
+    p->padded = reach > w->before[2] + w->in[2] ? reach : w->before[2] + w->in[2];
+    p->thread_bytes = lnt_round_up((size_t)(p->padded + LNT_ROW_SLACK) * sizeof(double), LNT_ALIGN);
     p->share = lnt_bump_alloc(site->memory, (size_t)w->out[2] * sizeof(double), site->err);
     if (!p->share)
         return LNT_E_MEMORY;

@@ -56,21 +56,26 @@ static void NAME(join_rows)(const pool *p, const R *x, int64_t oz, int64_t oy, R
 {
     const lnt_window *w = &p->w;
     R *inside = acc + w->before[2];
-    int64_t z0, z1, y0, y1;
-    bool first = p->kind != LP;
+    const R *rows[ROWS_MAX];
+    int64_t z0, z1, y0, y1, n = 0;
     lnt_window_taps(w, 0, oz, &z0, &z1);
     lnt_window_taps(w, 1, oy, &y0, &y1);
-    if (!first || z0 == z1 || y0 == y1)
+    if (p->kind == LP || z0 == z1 || y0 == y1)
         NAME(start)(p, inside, w->in[2]);
     for (int64_t tz = z0; tz < z1; tz++)
-        for (int64_t ty = y0; ty < y1; ty++, first = false) {
+        for (int64_t ty = y0; ty < y1; ty++) {
             const int64_t iz = lnt_window_at(w, 0, oz, tz), iy = lnt_window_at(w, 1, oy, ty);
-            const R *row = x + (iz * w->in[1] + iy) * w->in[2];
-            if (first)
-                memcpy(inside, row, (size_t)w->in[2] * sizeof *row);
-            else
-                NAME(take)(p, inside, row, w->in[2]);
+            rows[n++] = x + (iz * w->in[1] + iy) * w->in[2];
+            if (p->kind == LP) {
+                NAME(take)(p, inside, rows[--n], w->in[2]);
+            } else if (n == ROWS_MAX) {
+                (p->kind == MAX ? ROW(p)->max_rows : ROW(p)->sum_rows)(rows, n, inside, w->in[2]);
+                rows[0] = inside;
+                n = 1;
+            }
         }
+    if (n > 0 && !(n == 1 && rows[0] == inside))
+        (p->kind == MAX ? ROW(p)->max_rows : ROW(p)->sum_rows)(rows, n, inside, w->in[2]);
 }
 
 /* Rows of outputs of plain images. */
@@ -81,7 +86,7 @@ static lnt_status NAME(plain_rows)(lnt_kernel *k, void *arg, int64_t begin, int6
     const lnt_window *w = &p->w;
     R *acc = (R *)((char *)j->scratch + thread * p->thread_bytes);
     (void)k;
-    NAME(start)(p, acc, p->padded);
+    NAME(start)(p, acc, p->padded + LNT_ROW_SLACK);
     for (int64_t item = begin; item < end; item++) {
         const int64_t oy = item % w->out[1], oz = item / w->out[1] % w->out[0],
                       image = item / (w->out[1] * w->out[0]);

@@ -81,14 +81,31 @@ typedef struct binary {
     int64_t a_step, b_step;
 } binary;
 
+/* What an operand's bytes stand for. */
+typedef struct meaning {
+    float scale;
+    int32_t zero;
+    bool is_signed;
+} meaning;
+
 typedef struct binary_job {
     const binary *p;
     const uint8_t *a, *b;
     uint8_t *c;
     bool is_signed;
     int32_t zero;
-    float scale, a_real[256], b_real[256];
+    float scale;
+    meaning a_means, b_means;
 } binary_job;
+
+/* n elements, or one n times, as real numbers. */
+static void read_block(const binary_job *j, const meaning *m, const uint8_t *x, int64_t step, int64_t n,
+                       float *real)
+{
+    j->p->row->dequantise(x, real, step ? n : 1, m->scale, m->zero, m->is_signed);
+    for (int64_t i = 1; i < n && !step; i++)
+        real[i] = real[0];
+}
 
 static lnt_status combine_rows(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
 {
@@ -98,15 +115,13 @@ static lnt_status combine_rows(lnt_kernel *k, void *arg, int64_t begin, int64_t 
     for (int64_t row = begin; row < end; row++) {
         const uint8_t *a = j->a + lnt_axes_offset(&p->a, row), *b = j->b + lnt_axes_offset(&p->b, row);
         uint8_t *c = j->c + row * p->n;
-        float real[BLOCK];
         for (int64_t first = 0; first < p->n; first += BLOCK) {
             const int64_t n = p->n - first < BLOCK ? p->n - first : BLOCK;
-            for (int64_t i = 0; i < n; i++) {
-                const float x = j->a_real[a[(first + i) * p->a_step]],
-                            y = j->b_real[b[(first + i) * p->b_step]];
-                real[i] = p->multiply ? x * y : x + y;
-            }
-            p->row->quantise(real, c + first, n, j->scale, j->zero, j->is_signed);
+            float x[BLOCK], y[BLOCK];
+            read_block(j, &j->a_means, a + first * p->a_step, p->a_step, n, x);
+            read_block(j, &j->b_means, b + first * p->b_step, p->b_step, n, y);
+            (p->multiply ? p->row->multiply : p->row->add)(x, y, n);
+            p->row->quantise(x, c + first, n, j->scale, j->zero, j->is_signed);
         }
     }
     return LNT_OK;
@@ -115,19 +130,17 @@ static lnt_status combine_rows(lnt_kernel *k, void *arg, int64_t begin, int64_t 
 static lnt_status run_binary(lnt_kernel *k, const lnt_step *s)
 {
     const binary *p = s->params;
-    binary_job job = {.p = p,
-                      .a = lnt_in(k, s, A),
-                      .b = lnt_in(k, s, B),
-                      .c = lnt_out(k, s, 0),
-                      .is_signed = s->out[0]->dtype == LNT_INT8,
-                      .zero = lnt_qstep_int(k, s, C_ZERO),
-                      .scale = lnt_qstep_float(k, s, C_SCALE)};
-    for (unsigned b = 0; b < 256; b++) {
-        job.a_real[b] =
-            real_of((uint8_t)b, s->in[A]->dtype, lnt_qstep_float(k, s, A_SCALE), lnt_qstep_int(k, s, A_ZERO));
-        job.b_real[b] =
-            real_of((uint8_t)b, s->in[B]->dtype, lnt_qstep_float(k, s, B_SCALE), lnt_qstep_int(k, s, B_ZERO));
-    }
+    binary_job job = {
+        .p = p,
+        .a = lnt_in(k, s, A),
+        .b = lnt_in(k, s, B),
+        .c = lnt_out(k, s, 0),
+        .is_signed = s->out[0]->dtype == LNT_INT8,
+        .zero = lnt_qstep_int(k, s, C_ZERO),
+        .scale = lnt_qstep_float(k, s, C_SCALE),
+        .a_means = {lnt_qstep_float(k, s, A_SCALE), lnt_qstep_int(k, s, A_ZERO), s->in[A]->dtype == LNT_INT8},
+        .b_means = {lnt_qstep_float(k, s, B_SCALE), lnt_qstep_int(k, s, B_ZERO),
+                    s->in[B]->dtype == LNT_INT8}};
     return lnt_parallel(k, lnt_axes_items(&p->a), 1 + 8192 / (p->n + 1), combine_rows, &job);
 }
 

@@ -45,10 +45,15 @@
     /* y = e ** (x - minus), acc += y, where x <= minus; y may be NULL */                                    \
     void (*exp_minus)(R * acc, const R *x, const R *minus, R *y, int64_t n);                                 \
     void (*subtract)(const R *x, const R *minus, R *y, int64_t n); /* y = x - minus */                       \
-    /* y[o] = largest or sum of x[o * stride + t * dilation], t < taps. One element behind the last may be   \
-     * read. */                                                                                              \
+    /* y = the largest, or the sum, of n_rows > 0 rows element by element; y may be one of them */           \
+    void (*max_rows)(const R *const *rows, int64_t n_rows, R *y, int64_t n);                                 \
+    void (*sum_rows)(const R *const *rows, int64_t n_rows, R *y, int64_t n);                                 \
+    /* y[o] = largest or sum of x[o * stride + t * dilation], t < taps. Up to LNT_ROW_SLACK elements behind  \
+     * the last may be read. */                                                                                        \
     void (*max_window)(const R *x, R *y, int64_t n, int64_t stride, int64_t taps, int64_t dilation);         \
     void (*sum_window)(const R *x, R *y, int64_t n, int64_t stride, int64_t taps, int64_t dilation);
+
+enum { LNT_ROW_SLACK = 32 };
 
 typedef struct lnt_row_kernels {
     LNT_ROW_FIELDS(float)
@@ -82,6 +87,7 @@ extern const lnt_row_double_kernels lnt_row_double;
     .softmax = softmax, .log_softmax = log_softmax, .normalize = normalize, .shift_scale = shift_scale,      \
     .shift_scale_each = shift_scale_each, .add = add, .add_squares = add_squares, .add_abs = add_abs,        \
     .multiply = multiply, .max_to = max_to, .min_to = min_to, .add_scaled = add_scaled,                      \
-    .exp_minus = exp_minus, .subtract = subtract, .max_window = max_window, .sum_window = sum_window
+    .exp_minus = exp_minus, .subtract = subtract, .max_window = max_window, .sum_window = sum_window,        \
+    .max_rows = max_rows, .sum_rows = sum_rows
 
 #endif

@@ -68,28 +68,51 @@ LNT_INLINE vf smaller(vf acc, vf x)
     return v_select((x < acc) | (x != x), x, acc);
 }
 
-#define ALONG_EXTREME(name, start, pick, is_beyond)                                                          \
+/* Lanes moved down by n, the lowest to the top. */
+#if LNT_VL == 16
+#define ROTATE(v, n)                                                                                         \
+    __builtin_shufflevector(v, v, (n) + 0, (n) + 1, (n) + 2, (n) + 3, (n) + 4, (n) + 5, (n) + 6, (n) + 7,    \
+                            (n) + 8, (n) + 9, (n) + 10, (n) + 11, (n) + 12, (n) + 13, (n) + 14, (n) + 15)
+#elif LNT_VL == 8
+#define ROTATE(v, n)                                                                                         \
+    __builtin_shufflevector(v, v, (n) + 0, (n) + 1, (n) + 2, (n) + 3, (n) + 4, (n) + 5, (n) + 6, (n) + 7)
+#else
+#define ROTATE(v, n) __builtin_shufflevector(v, v, (n) + 0, (n) + 1, (n) + 2, (n) + 3)
+#endif
+
+/* pick over all lanes. */
+#if LNT_VL == 16
+#define FOLD(v, pick)                                                                                        \
+    (v = pick(v, ROTATE(v, 8)), v = pick(v, ROTATE(v, 4)), v = pick(v, ROTATE(v, 2)),                        \
+     pick(v, ROTATE(v, 1))[0])
+#elif LNT_VL == 8
+#define FOLD(v, pick) (v = pick(v, ROTATE(v, 4)), v = pick(v, ROTATE(v, 2)), pick(v, ROTATE(v, 1))[0])
+#else
+#define FOLD(v, pick) (v = pick(v, ROTATE(v, 2)), pick(v, ROTATE(v, 1))[0])
+#endif
+
+#define ALONG_EXTREME(name, start, pick)                                                                     \
     static float name(const float *x, int64_t n)                                                             \
     {                                                                                                        \
         vf acc[2] = {v_splat(start), v_splat(start)};                                                        \
-        float result = (start);                                                                              \
         int64_t i = 0;                                                                                       \
         for (; i + 2 * VL <= n; i += 2 * VL) {                                                               \
             acc[0] = pick(acc[0], v_load(x + i));                                                            \
             acc[1] = pick(acc[1], v_load(x + i + VL));                                                       \
         }                                                                                                    \
-        for (; i < n; i++)                                                                                   \
-            if (x[i] is_beyond result || x[i] != x[i])                                                       \
-                result = x[i];                                                                               \
+        for (; i + VL <= n; i += VL)                                                                         \
+            acc[0] = pick(acc[0], v_load(x + i));                                                            \
+        if (i < n && n >= VL)                                                                                \
+            acc[1] = pick(acc[1], v_load(x + n - VL));                                                       \
+        else                                                                                                 \
+            for (; i < n; i++)                                                                               \
+                acc[1] = pick(acc[1], v_splat(x[i]));                                                        \
         acc[0] = pick(acc[0], acc[1]);                                                                       \
-        for (int j = 0; j < VL; j++)                                                                         \
-            if (acc[0][j] is_beyond result || acc[0][j] != acc[0][j])                                        \
-                result = acc[0][j];                                                                          \
-        return result;                                                                                       \
+        return FOLD(acc[0], pick);                                                                           \
     }
 
-ALONG_EXTREME(max, -INFINITY, larger, >)
-ALONG_EXTREME(min, INFINITY, smaller, <)
+ALONG_EXTREME(max, -INFINITY, larger)
+ALONG_EXTREME(min, INFINITY, smaller)
 
 /* First or last element equal to extreme, NaN being equal to NaN. */
 static int64_t find(const float *x, int64_t n, float extreme, bool last)
@@ -97,19 +120,24 @@ static int64_t find(const float *x, int64_t n, float extreme, bool last)
     const vf e = v_splat(extreme);
     const vi nan = vi_splat(extreme != extreme ? -1 : 0);
     int64_t at = 0;
-    for (int64_t i = 0; i < n; i += VL) {
-        const unsigned left = n - i < VL ? (unsigned)(n - i) : VL;
-        const vf v = v_load_n(x + i, left);
+    int64_t i = 0;
+    for (; i + VL <= n; i += VL) {
+        const vf v = v_load(x + i);
         if (!vi_any((v == e) | ((v != v) & nan)))
             continue;
-        for (unsigned j = 0; j < left; j++) {
-            if (x[i + j] != extreme && !(x[i + j] != x[i + j] && extreme != extreme))
-                continue;
-            at = i + j;
+        for (int64_t j = i; j < i + VL; j++)
+            if (x[j] == extreme || (x[j] != x[j] && extreme != extreme)) {
+                at = j;
+                if (!last)
+                    return at;
+            }
+    }
+    for (; i < n; i++)
+        if (x[i] == extreme || (x[i] != x[i] && extreme != extreme)) {
+            at = i;
             if (!last)
                 return at;
         }
-    }
     return at;
 }
 
@@ -304,12 +332,12 @@ LNT_INLINE vf even_lanes(vf a, vf b)
 #endif
 }
 
-/* Stride 2 reads one element past the last window's start vector: see ops/row.h. */
-#define WINDOW(name, start, pick)                                                                            \
+/* Past the last window whole vectors are read: see ops/row.h. */
+#define WINDOW(name, rows_name, start, pick)                                                                 \
     static void name(const float *x, float *y, int64_t n, int64_t stride, int64_t taps, int64_t dilation)    \
     {                                                                                                        \
         int64_t o = 0;                                                                                       \
-        for (; stride <= 2 && o + VL <= n; o += VL) {                                                        \
+        for (; stride <= 2 && o < n; o += VL) {                                                              \
             const float *from = x + o * stride;                                                              \
             vf acc = v_splat(start);                                                                         \
             for (int64_t t = 0; t < taps; t++, from += dilation) {                                           \
@@ -318,7 +346,7 @@ LNT_INLINE vf even_lanes(vf a, vf b)
                     v = even_lanes(v, v_load(from + VL));                                                    \
                 acc = pick(acc, v);                                                                          \
             }                                                                                                \
-            v_store(y + o, acc);                                                                             \
+            store(y + o, acc, n - o < VL ? (unsigned)(n - o) : VL);                                          \
         }                                                                                                    \
         for (; o < n; o++) {                                                                                 \
             vf acc = v_splat(start);                                                                         \
@@ -326,6 +354,15 @@ LNT_INLINE vf even_lanes(vf a, vf b)
                 acc = pick(acc, v_splat(x[o * stride + t * dilation]));                                      \
             y[o] = acc[0];                                                                                   \
         }                                                                                                    \
+    }                                                                                                        \
+    static void rows_name(const float *const *rows, int64_t n_rows, float *y, int64_t n)                     \
+    {                                                                                                        \
+        FOR_VECTORS({                                                                                        \
+            vf acc = load(rows[0] + i, left);                                                                \
+            for (int64_t r = 1; r < n_rows; r++)                                                             \
+                acc = pick(acc, load(rows[r] + i, left));                                                    \
+            store(y + i, acc, left);                                                                         \
+        });                                                                                                  \
     }
 
 LNT_INLINE vf plus(vf a, vf b)
@@ -333,8 +370,8 @@ LNT_INLINE vf plus(vf a, vf b)
     return a + b;
 }
 
-WINDOW(max_window, -INFINITY, larger)
-WINDOW(sum_window, 0, plus)
+WINDOW(max_window, max_rows, -INFINITY, larger)
+WINDOW(sum_window, sum_rows, 0, plus)
 
 static void pick_max(float *best, int32_t *at, const float *x, int32_t index, bool least, bool last,
                      int64_t n)
@@ -358,16 +395,7 @@ static void pick_max(float *best, int32_t *at, const float *x, int32_t index, bo
     }
 }
 
-typedef uint8_t vb __attribute__((vector_size(LNT_VL)));
-typedef int8_t vc __attribute__((vector_size(LNT_VL)));
 typedef uint32_t vu __attribute__((vector_size(LNT_VL * 4)));
-
-LNT_INLINE vi load_bytes(const uint8_t *p, bool is_signed)
-{
-    vb b;
-    memcpy(&b, p, sizeof b);
-    return is_signed ? __builtin_convertvector((vc)b, vi) : __builtin_convertvector(b, vi);
-}
 
 static void add_bytes(int32_t *acc, const void *x, bool is_signed, int32_t minus, int32_t factor, int64_t n)
 {
@@ -376,7 +404,7 @@ static void add_bytes(int32_t *acc, const void *x, bool is_signed, int32_t minus
     const vu f = (vu)vi_splat(factor);
     int64_t i = 0;
     for (; i + VL <= n; i += VL) {
-        const vi v = load_bytes(bytes + i, is_signed);
+        const vi v = vi_load_bytes(bytes + i, is_signed);
         vi_store(acc + i, (vi)((vu)vi_load(acc + i) + f * (vu)(v - m)));
     }
     for (; i < n; i++) {
@@ -390,8 +418,7 @@ LNT_INLINE void store_requantised(uint8_t *y, vf v, vf low, vf high, vi zero)
 {
     v = v_select(v > low, v, low);
     v = v_select(v < high, v, high);
-    const vb b = __builtin_convertvector(v_round_int(v) + zero, vb);
-    memcpy(y, &b, sizeof b);
+    vi_store_bytes(y, v_round_int(v) + zero);
 }
 
 /* Runs block over whole vectors of n elements, the rest through a copy of them in a vector's room. */
@@ -465,7 +492,7 @@ static void dequantise(const void *x, float *y, int64_t n, float scale, int32_t 
 {
     const vf s = v_splat(scale);
     const vi z = vi_splat(zero);
-#define BLOCK(from, to) v_store(to, vi_float(load_bytes(from, is_signed) - z) * s)
+#define BLOCK(from, to) v_store(to, vi_float(vi_load_bytes(from, is_signed) - z) * s)
     BYTES_LOOP(uint8_t, float, BLOCK);
 #undef BLOCK
 }

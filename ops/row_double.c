@@ -145,7 +145,7 @@ static void subtract(const double *x, const double *minus, double *y, int64_t n)
         y[i] = x[i] - minus[i];
 }
 
-#define WINDOW(name, start, expression)                                                                      \
+#define WINDOW(name, rows_name, start, expression)                                                           \
     static void name(const double *x, double *y, int64_t n, int64_t stride, int64_t taps, int64_t dilation)  \
     {                                                                                                        \
         for (int64_t o = 0; o < n; o++) {                                                                    \
@@ -156,9 +156,20 @@ static void subtract(const double *x, const double *minus, double *y, int64_t n)
             }                                                                                                \
             y[o] = acc;                                                                                      \
         }                                                                                                    \
+    }                                                                                                        \
+    static void rows_name(const double *const *rows, int64_t n_rows, double *y, int64_t n)                   \
+    {                                                                                                        \
+        for (int64_t i = 0; i < n; i++) {                                                                    \
+            double acc = rows[0][i];                                                                         \
+            for (int64_t r = 1; r < n_rows; r++) {                                                           \
+                const double v = rows[r][i];                                                                 \
+                acc = (expression);                                                                          \
+            }                                                                                                \
+            y[i] = acc;                                                                                      \
+        }                                                                                                    \
     }
 
-WINDOW(max_window, -INFINITY, LARGER(acc, v))
-WINDOW(sum_window, 0, acc + v)
+WINDOW(max_window, max_rows, -INFINITY, LARGER(acc, v))
+WINDOW(sum_window, sum_rows, 0, acc + v)
 
 const lnt_row_double_kernels lnt_row_double = {LNT_ROW_TABLE};

@@ -90,6 +90,40 @@ LNT_INLINE void vi_store(int32_t *p, vi x)
     *(vi_unaligned *)p = x;
 }
 
+/* LNT_VL bytes, int8 or uint8, widened; and the low bytes of the lanes. (GCC makes scalar code of a
+ * conversion between vectors of such different sizes.) */
+LNT_INLINE vi vi_load_bytes(const uint8_t *p, int is_signed)
+{
+#if defined(LNT_SIMD_AVX512)
+    const __m128i b = _mm_loadu_si128((const __m128i *)p);
+    return (vi)(is_signed ? _mm512_cvtepi8_epi32(b) : _mm512_cvtepu8_epi32(b));
+#elif defined(LNT_SIMD_AVX2)
+    const __m128i b = _mm_loadl_epi64((const __m128i *)p);
+    return (vi)(is_signed ? _mm256_cvtepi8_epi32(b) : _mm256_cvtepu8_epi32(b));
+#else
+    vi v;
+    for (unsigned i = 0; i < LNT_VL; i++)
+        v[i] = is_signed ? (int8_t)p[i] : p[i];
+    return v;
+#endif
+}
+
+LNT_INLINE void vi_store_bytes(uint8_t *p, vi x)
+{
+#if defined(LNT_SIMD_AVX512)
+    _mm_storeu_si128((__m128i *)p, _mm512_cvtepi32_epi8((__m512i)x));
+#elif defined(LNT_SIMD_AVX2)
+    const __m256i low = _mm256_and_si256((__m256i)x, _mm256_set1_epi32(0xff));
+    const __m256i words = _mm256_packus_epi32(low, low), bytes = _mm256_packus_epi16(words, words);
+    const __m128i both =
+        _mm_unpacklo_epi32(_mm256_castsi256_si128(bytes), _mm256_extracti128_si256(bytes, 1));
+    _mm_storel_epi64((__m128i *)p, both);
+#else
+    for (unsigned i = 0; i < LNT_VL; i++)
+        p[i] = (uint8_t)x[i];
+#endif
+}
+
 /* The first n lanes only, 0 <= n <= LNT_VL; memory past them is not touched. Other lanes load as 0. */
 #if defined(LNT_SIMD_AVX512)
 LNT_INLINE vf v_load_n(const float *p, unsigned n)
