@@ -1,4 +1,5 @@
-/* linnet_python.c — what the Python package calls besides linnet.h: conversion in memory, with plain arguments.
+/* linnet_python.c — what the Python package calls besides linnet.h: conversion in memory, with plain
+ * arguments.
  *
  * Settings come as text, one a line: "opt all", "dim N=3", "state OUT=IN", "keep NAME", "keep_all 1",
  * "overridable NAME", "custom DOMAIN.OP", "meta KEY=TEXT". */
@@ -16,8 +17,9 @@ typedef struct settings {
     const char **keep, **overridable, **custom;
 } settings;
 
-/* Converts the model at path, or in memory where path is NULL. *image is freed with lnt_python_free. *unsupported,
- * freed with free, is NULL or one line for each node at fault: node, domain, operator, opset, reason, by tabs. */
+/* Converts the model at path, or in memory where path is NULL. *image is freed with lnt_python_free.
+ * *unsupported, freed with free, is NULL or one line for each node at fault: node, domain, operator, opset,
+ * reason, by tabs. */
 LNT_API lnt_status lnt_python_convert(const char *path, const void *onnx, size_t onnx_size, const char *text,
                                       void **image, size_t *size, char **unsupported, lnt_error *err);
 LNT_API void lnt_python_free(void *image);
@@ -51,7 +53,9 @@ static lnt_status take(settings *s, char *key, char *value, lnt_error *err)
     lnt_convert_options *o = &s->options;
     char *right = NULL;
     if (strcmp(key, "opt") == 0) {
-        o->opt = strcmp(value, "none") == 0 ? LNT_OPT_NONE : strcmp(value, "basic") == 0 ? LNT_OPT_BASIC : LNT_OPT_ALL;
+        o->opt = strcmp(value, "none") == 0    ? LNT_OPT_NONE
+                 : strcmp(value, "basic") == 0 ? LNT_OPT_BASIC
+                                               : LNT_OPT_ALL;
     } else if (strcmp(key, "keep") == 0) {
         s->keep[o->n_keep++] = value;
     } else if (strcmp(key, "keep_all") == 0) {
@@ -92,8 +96,13 @@ static lnt_status read_settings(settings *s, const char *text, lnt_error *err)
     s->custom = calloc(n, sizeof *s->custom);
     if (!s->text || !s->dim || !s->state || !s->meta || !s->keep || !s->overridable || !s->custom)
         return lnt_fail(err, LNT_E_MEMORY, "no memory for the settings");
-    s->options = (lnt_convert_options){.opt = LNT_OPT_ALL, .dim = s->dim, .state = s->state, .meta = s->meta,
-                                       .keep = s->keep, .overridable = s->overridable, .custom = s->custom};
+    s->options = (lnt_convert_options){.opt = LNT_OPT_ALL,
+                                       .dim = s->dim,
+                                       .state = s->state,
+                                       .meta = s->meta,
+                                       .keep = s->keep,
+                                       .overridable = s->overridable,
+                                       .custom = s->custom};
     char *rest = NULL;
     for (char *line = strtok_r(s->text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
         char *value = strchr(line, ' ');
@@ -115,8 +124,8 @@ static void free_settings(settings *s)
     free(s->custom);
 }
 
-lnt_status lnt_python_convert(const char *path, const void *onnx, size_t onnx_size, const char *text, void **image,
-                              size_t *size, char **unsupported, lnt_error *err)
+lnt_status lnt_python_convert(const char *path, const void *onnx, size_t onnx_size, const char *text,
+                              void **image, size_t *size, char **unsupported, lnt_error *err)
 {
     settings s = {0};
     lnt_report report;

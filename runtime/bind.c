@@ -3,7 +3,8 @@
  * Nodes are bound in order. A node that only feeds shapes is evaluated on the spot. An If whose condition is
  * known has its branch bound in its place. A node whose extents hang on data not there yet stops the frame:
  * run carries out the steps so far and calls again, now with the data at hand. Where the user gave bounds,
- * binding first goes on as if the data were at their bounds, so that the arena is laid out once and for all. */
+ * binding first goes on as if the data were at their bounds, so that the arena is laid out once and for all.
+ */
 #include "runtime/internal.h"
 
 #include "base/checked.h"
@@ -80,7 +81,8 @@ static bool reveal_inputs(lnt_session *s, const lnt_frame *f, const lnt_node *n)
     return all;
 }
 
-static lnt_status check_bound(lnt_session *s, const lnt_rec_symbol *r, int64_t bound, int64_t value, lnt_error *err)
+static lnt_status check_bound(lnt_session *s, const lnt_rec_symbol *r, int64_t bound, int64_t value,
+                              lnt_error *err)
 {
     LNT_REQUIRE(bound < 0 || value <= bound, err, LNT_E_LIMIT, "%s is %lld, over its bound of %lld",
                 s->model->file.strings + r->name, (long long)value, (long long)bound);
@@ -130,7 +132,8 @@ static bool pretend_value(lnt_session *s, uint32_t value, lnt_error *err)
     return data != NULL;
 }
 
-static const lnt_rec_symbol *extent_symbol(const lnt_session *s, uint32_t value, unsigned axis, uint32_t *number)
+static const lnt_rec_symbol *extent_symbol(const lnt_session *s, uint32_t value, unsigned axis,
+                                           uint32_t *number)
 {
     const lnt_file *f = &s->model->file;
     for (uint32_t i = 0; i < f->n_symbols; i++)
@@ -264,7 +267,8 @@ static lnt_status evaluate_node(lnt_session *s, lnt_frame *f, lnt_site *site)
         return LNT_E_MEMORY;
     define_outputs(s, f, n, LNT_PLACE_KNOWN);
     for (unsigned o = 0; o < n->n_out; o++)
-        if (site->out[o] && !(data[o] = lnt_bump_alloc(&s->known, lnt_operand_bytes(site->out[o]), site->err)))
+        if (site->out[o] &&
+            !(data[o] = lnt_bump_alloc(&s->known, lnt_operand_bytes(site->out[o]), site->err)))
             return LNT_E_MEMORY;
     LNT_TRY(lnt_evaluate_in(&s->params, n, site->in, site->out, data, s->level, s->seed, site->err));
     for (unsigned o = 0; o < n->n_out; o++)
@@ -442,14 +446,16 @@ lnt_status lnt_bind_frame(lnt_session *s, lnt_frame *f, lnt_error *err)
     if (s->running && f->n_steps == before && !f->complete) {
         const lnt_cursor *top = &f->stack[f->depth - 1];
         const lnt_node *n = lnt_session_node(s, s->model->sub[top->sub].first_node + top->next);
-        return lnt_node_fail(s, n, lnt_fail(err, LNT_E_SHAPE, "its extents cannot be worked out from its inputs"), err);
+        return lnt_node_fail(
+            s, n, lnt_fail(err, LNT_E_SHAPE, "its extents cannot be worked out from its inputs"), err);
     }
     return lnt_plan_frame(s, f, before, err);
 }
 
 /* ---- the session ---- */
 
-/* Extent of an input by the symbol it shares with one that is given; 0 for a state's that grows from nothing. */
+/* Extent of an input by the symbol it shares with one that is given; 0 for a state's that grows from nothing.
+ */
 static int64_t extent_by_symbol(const lnt_session *s, int64_t symbol)
 {
     const lnt_model *m = s->model;
@@ -467,7 +473,8 @@ static lnt_status start_state(lnt_session *s, lnt_state_slot *state, lnt_error *
     if (in->given)
         return LNT_OK;
     const lnt_operand *v = &s->model->value[s->model->in[state->input]];
-    LNT_REQUIRE(v->rank != LNT_RANK_UNKNOWN, err, LNT_E_SHAPE, "a state of unknown rank must be set before the run");
+    LNT_REQUIRE(v->rank != LNT_RANK_UNKNOWN, err, LNT_E_SHAPE,
+                "a state of unknown rank must be set before the run");
     lnt_tensor t = {.dtype = (lnt_dtype)v->dtype, .rank = v->rank};
     int64_t count = 1;
     for (unsigned d = 0; d < v->rank; d++) {
@@ -565,7 +572,7 @@ lnt_status lnt_bind_session(lnt_session *s, lnt_error *err)
     LNT_TRY(bind_all(s, err));
     s->bound_now = true;
     s->rebind = s->outgrown = false;
-    lnt_log(s, 1, "bound: %u steps, %u operators evaluated, arena of %zu bytes", s->root.n_steps, s->n_evaluated,
-            s->root.arena_bytes);
+    lnt_log(s, 1, "bound: %u steps, %u operators evaluated, arena of %zu bytes", s->root.n_steps,
+            s->n_evaluated, s->root.arena_bytes);
     return LNT_OK;
 }

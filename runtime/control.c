@@ -1,7 +1,7 @@
 /* control.c — Loop and Scan: a body bound once per change of shapes and run once per turn.
  *
- * A loop is carried out as a whole when every step before it has run. Its body is a frame with an arena of its
- * own. Carried values and stacked outputs live in buffers of the session, which grow and stay, so that a
+ * A loop is carried out as a whole when every step before it has run. Its body is a frame with an arena of
+ * its own. Carried values and stacked outputs live in buffers of the session, which grow and stay, so that a
  * second loop of at most the same size allocates nothing. */
 #include "runtime/internal.h"
 
@@ -12,10 +12,10 @@
 typedef struct lnt_turns {
     lnt_session *s;
     const lnt_node *n;
-    lnt_frame *f;              /* of the body */
-    const uint32_t *in, *out;  /* the body's inputs and outputs: value numbers */
-    lnt_operand *carried;      /* the values to be carried over, as they were when the turn ended */
-    const void **from;         /* and their contents */
+    lnt_frame *f;             /* of the body */
+    const uint32_t *in, *out; /* the body's inputs and outputs: value numbers */
+    lnt_operand *carried;     /* the values to be carried over, as they were when the turn ended */
+    const void **from;        /* and their contents */
     lnt_bump_mark params, known;
     bool bound;
     uint64_t seed; /* of the next turn */
@@ -81,8 +81,8 @@ static lnt_status feed(lnt_turns *t, uint32_t value, const lnt_operand *like, co
     return LNT_OK;
 }
 
-/* Feeds n values into the body's inputs to[0..n). A value that is itself an input of the body (passed through,
- * perhaps in another place) is copied aside first. */
+/* Feeds n values into the body's inputs to[0..n). A value that is itself an input of the body (passed
+ * through, perhaps in another place) is copied aside first. */
 static lnt_status carry(lnt_turns *t, const uint32_t *to, const uint32_t *from, unsigned n)
 {
     lnt_session *s = t->s;
@@ -92,7 +92,8 @@ static lnt_status carry(lnt_turns *t, const uint32_t *to, const uint32_t *from, 
         t->from[i] = contents(s, from[i]);
         LNT_REQUIRE(t->carried[i].dtype == s->value[to[i]].dtype, t->err, LNT_E_TYPE,
                     "a carried value changes its type from %s to %s",
-                    lnt_dtype_text((lnt_dtype)s->value[to[i]].dtype), lnt_dtype_text((lnt_dtype)t->carried[i].dtype));
+                    lnt_dtype_text((lnt_dtype)s->value[to[i]].dtype),
+                    lnt_dtype_text((lnt_dtype)t->carried[i].dtype));
         if (s->storage[lnt_storage_root(s, t->carried[i].storage)].place == LNT_PLACE_OWNED)
             aside += lnt_round_up(lnt_operand_bytes(&t->carried[i]), LNT_ALIGN);
     }
@@ -157,7 +158,8 @@ static lnt_status stack_slice(lnt_turns *t, uint32_t value, uint32_t slice, int6
                               memcmp(v->dims + 1, from->dims, from->rank * sizeof *from->dims) == 0),
                 t->err, LNT_E_SHAPE, "a stacked output changes its extents in turn %lld", (long long)turn);
     size_t needed;
-    LNT_REQUIRE(lnt_mul_size((size_t)turn + 1, bytes, &needed), t->err, LNT_E_LIMIT, "a stacked output is too large");
+    LNT_REQUIRE(lnt_mul_size((size_t)turn + 1, bytes, &needed), t->err, LNT_E_LIMIT,
+                "a stacked output is too large");
     if (needed > b->capacity) {
         lnt_buffer grown = {NULL, 0};
         LNT_TRY(lnt_buffer_reserve(s, &grown, needed + needed / 2, t->err));
@@ -206,8 +208,8 @@ static lnt_status read_trip_count(const lnt_turns *t, int64_t *trips)
     *trips = INT64_MAX;
     if (t->n->in[0] == LNT_NONE)
         return LNT_OK;
-    LNT_REQUIRE(s->value[t->n->in[0]].dtype == LNT_INT64 && lnt_operand_count(&s->value[t->n->in[0]]) == 1, t->err,
-                LNT_E_TYPE, "the trip count must be one int64");
+    LNT_REQUIRE(s->value[t->n->in[0]].dtype == LNT_INT64 && lnt_operand_count(&s->value[t->n->in[0]]) == 1,
+                t->err, LNT_E_TYPE, "the trip count must be one int64");
     memcpy(trips, contents(s, t->n->in[0]), sizeof *trips);
     return LNT_OK;
 }
@@ -283,8 +285,8 @@ static lnt_status scan_axis(const lnt_turns *t, const char *name, unsigned i, un
 {
     int64_t a = 0;
     LNT_TRY(scan_attr(t, name, i, &a));
-    LNT_REQUIRE(a >= -(int64_t)rank && a < (int64_t)rank, t->err, LNT_E_ARGUMENT, "%s names axis %lld of rank %u",
-                name, (long long)a, rank);
+    LNT_REQUIRE(a >= -(int64_t)rank && a < (int64_t)rank, t->err, LNT_E_ARGUMENT,
+                "%s names axis %lld of rank %u", name, (long long)a, rank);
     *axis = (unsigned)(a < 0 ? a + rank : a);
     return LNT_OK;
 }
@@ -320,7 +322,8 @@ static lnt_status place_slice(lnt_turns *t, unsigned o, unsigned states, int64_t
     const lnt_operand *from = &s->value[slice];
     unsigned axis = 0;
     int64_t backwards = 0;
-    LNT_REQUIRE(from->rank < LNT_MAX_RANK, t->err, LNT_E_LIMIT, "a scan output has more than %d axes", LNT_MAX_RANK);
+    LNT_REQUIRE(from->rank < LNT_MAX_RANK, t->err, LNT_E_LIMIT, "a scan output has more than %d axes",
+                LNT_MAX_RANK);
     LNT_TRY(scan_axis(t, "scan_output_axes", o, from->rank + 1u, &axis));
     LNT_TRY(scan_attr(t, "scan_output_directions", o, &backwards));
     lnt_operand shape = *from;

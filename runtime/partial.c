@@ -88,23 +88,25 @@ static void into_order(const lnt_operand *v, const lnt_tensor *t, char *to)
                    (const char *)t->data + (size_t)(i * positions + p) * size, size);
 }
 
-static lnt_status check_injected(const lnt_session *s, uint32_t value, const char *name, lnt_tensor *t, lnt_error *err)
+static lnt_status check_injected(const lnt_session *s, uint32_t value, const char *name, lnt_tensor *t,
+                                 lnt_error *err)
 {
     const lnt_operand *v = &s->model->value[value];
     int64_t count;
     LNT_REQUIRE(!v->constant, err, LNT_E_ARGUMENT, "%s is a constant of the model", name);
     for (uint32_t i = 0; i < s->model->n_in; i++)
         LNT_REQUIRE(s->model->in[i] != value, err, LNT_E_ARGUMENT, "%s is an input: use lnt_set_input", name);
-    LNT_REQUIRE(t->dtype == v->dtype, err, LNT_E_TYPE, "%s is %s, not %s", name, lnt_dtype_text((lnt_dtype)v->dtype),
-                lnt_dtype_text(t->dtype));
+    LNT_REQUIRE(t->dtype == v->dtype, err, LNT_E_TYPE, "%s is %s, not %s", name,
+                lnt_dtype_text((lnt_dtype)v->dtype), lnt_dtype_text(t->dtype));
     LNT_REQUIRE(t->rank <= LNT_MAX_RANK && (v->rank == LNT_RANK_UNKNOWN || v->rank == t->rank) &&
                     (v->order == LNT_ORDER_PLAIN || t->rank >= 3),
                 err, LNT_E_SHAPE, "%s has rank %u, not %u", name, v->rank, t->rank);
     for (unsigned d = 0; v->rank != LNT_RANK_UNKNOWN && d < t->rank; d++)
-        LNT_REQUIRE(v->dims[d] < 0 || v->dims[d] == t->dims[d], err, LNT_E_SHAPE, "%s has %lld along axis %u, not %lld",
-                    name, (long long)v->dims[d], d, (long long)t->dims[d]);
-    LNT_REQUIRE(lnt_count(t->dims, t->rank, &count) && (uint64_t)count <= t->bytes / lnt_dtype_size(t->dtype), err,
-                LNT_E_SHAPE, "%s: its data is shorter than its shape says", name);
+        LNT_REQUIRE(v->dims[d] < 0 || v->dims[d] == t->dims[d], err, LNT_E_SHAPE,
+                    "%s has %lld along axis %u, not %lld", name, (long long)v->dims[d], d,
+                    (long long)t->dims[d]);
+    LNT_REQUIRE(lnt_count(t->dims, t->rank, &count) && (uint64_t)count <= t->bytes / lnt_dtype_size(t->dtype),
+                err, LNT_E_SHAPE, "%s: its data is shorter than its shape says", name);
     t->bytes = (size_t)count * lnt_dtype_size(t->dtype);
     return LNT_OK;
 }

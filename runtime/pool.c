@@ -13,7 +13,7 @@
 
 enum {
     MAX_THREADS = 64,
-    SERIAL_SLICES = 64,  /* of one call on one thread: bounds the time to notice a cancellation */
+    SERIAL_SLICES = 64, /* of one call on one thread: bounds the time to notice a cancellation */
     SLICES_PER_THREAD = 8,
     SPIN_NS = 50 * 1000
 };
@@ -154,7 +154,8 @@ static void await_job(lnt_pool *p, uint32_t seen)
     const uint64_t until = lnt_now_ns() + p->spin_ns;
     do {
         for (int i = 0; i < 64; i++) {
-            if (gate_job(atomic_load_explicit(&p->gate, memory_order_acquire)) != seen || atomic_load(&p->quit))
+            if (gate_job(atomic_load_explicit(&p->gate, memory_order_acquire)) != seen ||
+                atomic_load(&p->quit))
                 return;
             cpu_relax();
         }

@@ -285,21 +285,23 @@ static const char *input_name(const lnt_session *s, uint32_t i)
 }
 
 /* Fits a tensor to what the model says of its input, naming the input in the error. */
-static lnt_status check_input(const lnt_session *s, uint32_t i, const lnt_tensor *t, size_t *bytes, lnt_error *err)
+static lnt_status check_input(const lnt_session *s, uint32_t i, const lnt_tensor *t, size_t *bytes,
+                              lnt_error *err)
 {
     const lnt_operand *v = &s->model->value[s->model->in[i]];
     const char *name = input_name(s, i);
     LNT_REQUIRE(t->dtype == v->dtype, err, LNT_E_TYPE, "input %s takes %s, not %s", name,
                 lnt_dtype_text((lnt_dtype)v->dtype), lnt_dtype_text(t->dtype));
-    LNT_REQUIRE(t->rank <= LNT_MAX_RANK && (v->rank == LNT_RANK_UNKNOWN || t->rank == v->rank), err, LNT_E_SHAPE,
-                "input %s has rank %u, not %u", name, v->rank, t->rank);
+    LNT_REQUIRE(t->rank <= LNT_MAX_RANK && (v->rank == LNT_RANK_UNKNOWN || t->rank == v->rank), err,
+                LNT_E_SHAPE, "input %s has rank %u, not %u", name, v->rank, t->rank);
     for (unsigned d = 0; d < t->rank; d++) {
         LNT_REQUIRE(t->dims[d] >= 0, err, LNT_E_SHAPE, "input %s: extent %lld on axis %u", name,
                     (long long)t->dims[d], d);
-        LNT_REQUIRE(v->rank == LNT_RANK_UNKNOWN || v->dims[d] < 0 || v->dims[d] == t->dims[d], err, LNT_E_SHAPE,
-                    "input %s has %lld along axis %u, not %lld", name, (long long)v->dims[d], d,
+        LNT_REQUIRE(v->rank == LNT_RANK_UNKNOWN || v->dims[d] < 0 || v->dims[d] == t->dims[d], err,
+                    LNT_E_SHAPE, "input %s has %lld along axis %u, not %lld", name, (long long)v->dims[d], d,
                     (long long)t->dims[d]);
-        const int64_t bound = v->rank != LNT_RANK_UNKNOWN && v->dims[d] <= -2 ? s->bound[-2 - v->dims[d]] : -1;
+        const int64_t bound =
+            v->rank != LNT_RANK_UNKNOWN && v->dims[d] <= -2 ? s->bound[-2 - v->dims[d]] : -1;
         LNT_REQUIRE(bound < 0 || t->dims[d] <= bound, err, LNT_E_LIMIT,
                     "input %s: %lld along axis %u is over its bound of %lld", name, (long long)t->dims[d], d,
                     (long long)bound);
@@ -308,8 +310,8 @@ static lnt_status check_input(const lnt_session *s, uint32_t i, const lnt_tensor
     LNT_REQUIRE(lnt_count(t->dims, t->rank, &count) &&
                     lnt_mul_size((size_t)count, lnt_dtype_size(t->dtype), bytes) && *bytes <= PTRDIFF_MAX,
                 err, LNT_E_SHAPE, "input %s is larger than the address space", name);
-    LNT_REQUIRE(!t->data || t->bytes >= *bytes, err, LNT_E_SHAPE, "input %s needs %zu bytes, %zu are given", name,
-                *bytes, t->bytes);
+    LNT_REQUIRE(!t->data || t->bytes >= *bytes, err, LNT_E_SHAPE, "input %s needs %zu bytes, %zu are given",
+                name, *bytes, t->bytes);
     return LNT_OK;
 }
 
@@ -352,8 +354,8 @@ lnt_status lnt_set_output(lnt_session *s, uint32_t i, void *data, size_t bytes, 
     LNT_REQUIRE(s && i < s->model->n_out, err, LNT_E_ARGUMENT, "there is no output %u", i);
     lnt_output_slot *out = &s->output[i];
     for (uint32_t k = 0; k < s->n_states; k++)
-        LNT_REQUIRE(s->state[k].output != i, err, LNT_E_ARGUMENT, "output %u is a state; read it with lnt_state_get",
-                    i);
+        LNT_REQUIRE(s->state[k].output != i, err, LNT_E_ARGUMENT,
+                    "output %u is a state; read it with lnt_state_get", i);
     const size_t align = lnt_dtype_size((lnt_dtype)s->model->value[s->model->out[i]].dtype);
     LNT_REQUIRE(!align || (uintptr_t)data % align == 0, err, LNT_E_ARGUMENT,
                 "output memory must be aligned to its elements of %zu bytes", align);
@@ -383,12 +385,14 @@ lnt_status lnt_get_output(lnt_session *s, uint32_t i, lnt_tensor *t, lnt_error *
 {
     lnt_error_clear(err);
     LNT_REQUIRE(s && t && i < s->model->n_out, err, LNT_E_ARGUMENT, "there is no output %u", i);
-    LNT_REQUIRE(s->bound_now && !s->rebind, err, LNT_E_ARGUMENT, "bind or run the session before reading outputs");
+    LNT_REQUIRE(s->bound_now && !s->rebind, err, LNT_E_ARGUMENT,
+                "bind or run the session before reading outputs");
     for (uint32_t k = 0; k < s->n_states; k++)
         if (s->state[k].output == i)
             return lnt_state_get(s, k, t, err);
     const lnt_operand *v = &s->value[s->model->out[i]];
-    LNT_REQUIRE(!s->partial || s->selected[i], err, LNT_E_ARGUMENT, "output %u was not selected to be computed", i);
+    LNT_REQUIRE(!s->partial || s->selected[i], err, LNT_E_ARGUMENT,
+                "output %u was not selected to be computed", i);
     LNT_REQUIRE(lnt_operand_count(v) >= 0, err, LNT_E_ARGUMENT,
                 "the shape of output %u is known after a run: it depends on data", i);
     fill_tensor(t, v, s->output[i].data ? s->output[i].data : value_memory(s, v));
@@ -407,8 +411,8 @@ lnt_status lnt_set_bound(lnt_session *s, const char *name, int64_t bound, lnt_er
             s->bound[i] = bound;
             found = s->rebind = true;
         }
-    LNT_REQUIRE(found, err, LNT_E_NOT_FOUND, "the model has no variable extent called %s; linnet info lists them",
-                name);
+    LNT_REQUIRE(found, err, LNT_E_NOT_FOUND,
+                "the model has no variable extent called %s; linnet info lists them", name);
     return LNT_OK;
 }
 
@@ -420,10 +424,11 @@ lnt_status lnt_find_value(const lnt_session *s, const char *name, uint32_t *valu
             *value = i;
             return LNT_OK;
         }
-    return lnt_fail(err, LNT_E_NOT_FOUND,
-                    "there is no value %s in the file: if the ONNX model has it, a fusion removed it; convert with "
-                    "--keep %s or --opt none",
-                    name, name);
+    return lnt_fail(
+        err, LNT_E_NOT_FOUND,
+        "there is no value %s in the file: if the ONNX model has it, a fusion removed it; convert with "
+        "--keep %s or --opt none",
+        name, name);
 }
 
 lnt_status lnt_fetch(lnt_session *s, const char *name, lnt_error *err)
@@ -464,9 +469,10 @@ lnt_status lnt_get_value(lnt_session *s, const char *name, lnt_tensor *t, lnt_er
     uint32_t value;
     LNT_TRY(lnt_find_value(s, name, &value, err));
     const lnt_operand *v = &s->value[value];
-    LNT_REQUIRE(s->fetched[value] || v->constant, err, LNT_E_ARGUMENT, "ask for %s with lnt_fetch before the run",
-                name);
-    LNT_REQUIRE(s->bound_now && !s->rebind && v->rank != LNT_RANK_UNKNOWN && value_memory(s, v), err, LNT_E_ARGUMENT,
+    LNT_REQUIRE(s->fetched[value] || v->constant, err, LNT_E_ARGUMENT,
+                "ask for %s with lnt_fetch before the run", name);
+    LNT_REQUIRE(s->bound_now && !s->rebind && v->rank != LNT_RANK_UNKNOWN && value_memory(s, v), err,
+                LNT_E_ARGUMENT,
                 "%s was not computed: run the session first (a branch not taken has no values)", name);
     const void *data;
     LNT_TRY(plain_copy(s, v, value_memory(s, v), &data, err));

@@ -2,6 +2,7 @@
 #include "runtime/internal.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -38,50 +39,76 @@ lnt_status lnt_trace_get(const lnt_session *s, uint32_t i, lnt_trace_step *step)
     return LNT_OK;
 }
 
-/* A string of JSON: names come from the model and may hold anything. */
-static void put_string(FILE *f, const char *text)
+/* ---- as a file ---- */
+
+/* Text that grows; data NULL once memory ran short. */
+typedef struct text {
+    char *data;
+    size_t length, capacity;
+} text;
+
+static void append(text *t, const char *format, ...) LNT_PRINTF(2, 3);
+
+static void append(text *t, const char *format, ...)
 {
-    fputc('"', f);
-    for (; *text; text++) {
-        const unsigned char c = (unsigned char)*text;
-        if (c == '"' || c == '\\')
-            fprintf(f, "\\%c", c);
-        else if (c < 0x20)
-            fprintf(f, "\\u%04x", c);
-        else
-            fputc(c, f);
+    enum { MOST = 512 }; /* of one call */
+    if (t->capacity - t->length < MOST && t->data) {
+        char *grown = realloc(t->data, t->capacity * 2);
+        if (!grown)
+            free(t->data);
+        t->data = grown;
+        t->capacity *= 2;
     }
-    fputc('"', f);
+    if (!t->data)
+        return;
+    va_list args;
+    va_start(args, format);
+    const int n = vsnprintf(t->data + t->length, MOST, format, args);
+    va_end(args);
+    t->length += n < 0 ? 0 : (size_t)n < MOST ? (size_t)n : MOST - 1;
 }
 
-static void put_trace(const lnt_session *s, FILE *f)
+/* A string of JSON: names come from the model and may hold anything. */
+static void append_string(text *t, const char *string)
 {
-    fputs("[", f);
-    for (uint32_t i = 0; i < s->n_trace; i++) {
-        const lnt_trace_step *t = &s->trace_step[i];
-        fputs(i ? ",\n {\"name\":" : "\n {\"name\":", f);
-        put_string(f, t->op);
-        fprintf(f, ",\"cat\":\"step\",\"ph\":\"X\",\"pid\":1,\"tid\":1,\"ts\":%.3f,\"dur\":%.3f,\"args\":{\"node\":",
-                (double)t->start_ns / 1e3, (double)t->duration_ns / 1e3);
-        put_string(f, t->node);
-        fprintf(f, ",\"bytes\":%" PRIu64 "}}", t->out_bytes);
+    append(t, "\"");
+    for (; *string; string++) {
+        const unsigned char c = (unsigned char)*string;
+        if (c == '"' || c == '\\')
+            append(t, "\\%c", c);
+        else if (c < 0x20)
+            append(t, "\\u%04x", c);
+        else
+            append(t, "%c", c);
     }
-    fputs("\n]\n", f);
+    append(t, "\"");
+}
+
+static void append_step(text *t, const lnt_trace_step *step)
+{
+    append(t, "\n {\"name\":");
+    append_string(t, step->op);
+    append(t, ",\"cat\":\"step\",\"ph\":\"X\",\"pid\":1,\"tid\":1,\"ts\":%.3f,\"dur\":%.3f",
+           (double)step->start_ns / 1e3, (double)step->duration_ns / 1e3);
+    append(t, ",\"args\":{\"node\":");
+    append_string(t, step->node);
+    append(t, ",\"bytes\":%" PRIu64 "}}", step->out_bytes);
 }
 
 lnt_status lnt_trace_write(const lnt_session *s, const char *path, lnt_error *err)
 {
+    enum { FIRST = 4096 };
     lnt_error_clear(err);
     LNT_REQUIRE(s->trace, err, LNT_E_ARGUMENT, "the session was made without enable_profiling");
-    char *text = NULL;
-    size_t size = 0;
-    FILE *f = open_memstream(&text, &size);
-    LNT_REQUIRE(f, err, LNT_E_MEMORY, "no memory for the trace");
-    put_trace(s, f);
-    const bool whole = !ferror(f);
-    lnt_status status = fclose(f) == 0 && whole ? LNT_OK : lnt_fail(err, LNT_E_MEMORY, "no memory for the trace");
-    if (status == LNT_OK)
-        status = lnt_write_atomic(path, text, size, err);
-    free(text);
+    text t = {.data = malloc(FIRST), .capacity = FIRST};
+    append(&t, "[");
+    for (uint32_t i = 0; i < s->n_trace; i++) {
+        append(&t, "%s", i ? "," : "");
+        append_step(&t, &s->trace_step[i]);
+    }
+    append(&t, "\n]\n");
+    const lnt_status status = t.data ? lnt_write_atomic(path, t.data, t.length, err)
+                                     : lnt_fail(err, LNT_E_MEMORY, "no memory for the trace");
+    free(t.data);
     return status;
 }

@@ -178,7 +178,8 @@ static void test_memory_limit_is_kept(void **state)
     (void)state;
     opened t = {0};
     chain_model(&t, LNT_OPT_NONE);
-    open_session(&t, &(lnt_session_options){.struct_bytes = sizeof(lnt_session_options), .memory_limit = 100});
+    open_session(&t,
+                 &(lnt_session_options){.struct_bytes = sizeof(lnt_session_options), .memory_limit = 100});
     float x[64];
     fill(x, 64);
     const lnt_tensor in = floats(x, 2, (int64_t[]){1, 64});
@@ -312,8 +313,9 @@ static void test_bounds_make_the_arena_exact(void **state)
     lnt_session_destroy(&t.session);
 
     void *arena = lnt_alloc(&lnt_malloc_allocator, info.arena_bytes, &t.err);
-    open_session(&t, &(lnt_session_options){
-                         .struct_bytes = sizeof(lnt_session_options), .arena = arena, .arena_bytes = info.arena_bytes});
+    open_session(&t, &(lnt_session_options){.struct_bytes = sizeof(lnt_session_options),
+                                            .arena = arena,
+                                            .arena_bytes = info.arena_bytes});
     must(lnt_set_bound(t.session, "where:1", 4, &t.err), &t.err);
     expect_positions(&t, x, 6, 3);
     x[0] = 5;
@@ -422,12 +424,14 @@ static void *run_many(void *arg)
     lnt_error err = {0};
     float x[64 * 64];
     fill(x, 64 * 64);
-    lnt_session_create(r->model, &(lnt_session_options){.struct_bytes = sizeof(lnt_session_options), .pool = r->pool},
+    lnt_session_create(r->model,
+                       &(lnt_session_options){.struct_bytes = sizeof(lnt_session_options), .pool = r->pool},
                        &session, &err);
     for (int i = 0; i < 50 && session; i++) {
         const lnt_tensor in = floats(x, 2, (int64_t[]){1 + i % 64, 64});
         lnt_tensor out;
-        if (lnt_set_input(session, 0, &in, &err) || lnt_run(session, &err) || lnt_get_output(session, 0, &out, &err)) {
+        if (lnt_set_input(session, 0, &in, &err) || lnt_run(session, &err) ||
+            lnt_get_output(session, 0, &out, &err)) {
             r->wrong++;
             continue;
         }
@@ -476,7 +480,8 @@ static void test_idle_workers_sleep(void **state)
     (void)state;
     opened t = {0};
     slow_model(&t);
-    open_session(&t, &(lnt_session_options){.struct_bytes = sizeof(lnt_session_options), .intra_op_num_threads = 2});
+    open_session(
+        &t, &(lnt_session_options){.struct_bytes = sizeof(lnt_session_options), .intra_op_num_threads = 2});
     float *x = calloc(1024 * 1024, sizeof *x);
     const lnt_tensor in = floats(x, 2, (int64_t[]){1024, 1024});
     must(lnt_set_input(t.session, 0, &in, &t.err), &t.err);
@@ -502,7 +507,8 @@ static void cut_model(opened *t)
     fill(w2, 4 * 4 * 9);
     const uint32_t x = builder_input(&b, "x", LNT_FLOAT, 4, (int64_t[]){1, 2, 5, 6});
     const uint32_t k1 = lnt_graph_add_constant(&b.g, "w", LNT_FLOAT, 4, (int64_t[]){4, 2, 3, 3}, w, sizeof w);
-    const uint32_t k2 = lnt_graph_add_constant(&b.g, "w2", LNT_FLOAT, 4, (int64_t[]){4, 4, 3, 3}, w2, sizeof w2);
+    const uint32_t k2 =
+        lnt_graph_add_constant(&b.g, "w2", LNT_FLOAT, 4, (int64_t[]){4, 4, 3, 3}, w2, sizeof w2);
     const uint32_t c = builder_node(&b, "Conv", "c", 2, (uint32_t[]){x, k1});
     const uint32_t p = builder_node(&b, "GlobalMaxPool", "p", 1, &c);
     const uint32_t d = builder_node(&b, "Sub", "d", 2, (uint32_t[]){c, p});
@@ -676,11 +682,15 @@ static void test_the_host_brings_an_operator_memory_and_a_log(void **state)
     builder_begin(&b);
     const uint32_t x = builder_input(&b, "x", LNT_FLOAT, 1, (int64_t[]){-2});
     const uint32_t v = lnt_graph_add_value(&b.g, "v");
-    lnt_gnode *n = lnt_graph_add_node(&b.g, 0, NULL, lnt_op_by_name("linnet", "Custom"), "twice", &x, 1, &v, 1);
+    lnt_gnode *n =
+        lnt_graph_add_node(&b.g, 0, NULL, lnt_op_by_name("linnet", "Custom"), "twice", &x, 1, &v, 1);
     const float scale = 3;
-    lnt_gnode_set_attr(&b.g, n, &(lnt_attr){.name = "custom_domain", .type = LNT_ATTR_STRING, .count = 4, .s = "host"});
-    lnt_gnode_set_attr(&b.g, n, &(lnt_attr){.name = "custom_name", .type = LNT_ATTR_STRING, .count = 5, .s = "Twice"});
-    lnt_gnode_set_attr(&b.g, n, &(lnt_attr){.name = "scale", .type = LNT_ATTR_FLOAT, .count = 1, .f = &scale});
+    lnt_gnode_set_attr(
+        &b.g, n, &(lnt_attr){.name = "custom_domain", .type = LNT_ATTR_STRING, .count = 4, .s = "host"});
+    lnt_gnode_set_attr(&b.g, n,
+                       &(lnt_attr){.name = "custom_name", .type = LNT_ATTR_STRING, .count = 5, .s = "Twice"});
+    lnt_gnode_set_attr(&b.g, n,
+                       &(lnt_attr){.name = "scale", .type = LNT_ATTR_FLOAT, .count = 1, .f = &scale});
     b.g.sub[0].in = b.in;
     b.g.sub[0].n_in = b.n_in;
     b.g.sub[0].out = (uint32_t[]){v};
@@ -700,14 +710,14 @@ static void test_the_host_brings_an_operator_memory_and_a_log(void **state)
                            .release = host_release,
                            .log = log_to_count,
                            .user = &logged};
-    must(lnt_model_from_memory(t.image, size,
-                               &(lnt_model_options){.struct_bytes = sizeof(lnt_model_options),
-                                                    .host = &host,
-                                                    .custom = &op,
-                                                    .n_custom = 1},
-                               &t.model, &t.err),
+    must(lnt_model_from_memory(
+             t.image, size,
+             &(lnt_model_options){
+                 .struct_bytes = sizeof(lnt_model_options), .host = &host, .custom = &op, .n_custom = 1},
+             &t.model, &t.err),
          &t.err);
-    open_session(&t, &(lnt_session_options){.struct_bytes = sizeof(lnt_session_options), .log_severity_level = 1});
+    open_session(
+        &t, &(lnt_session_options){.struct_bytes = sizeof(lnt_session_options), .log_severity_level = 1});
     float data[4] = {1, 2, 3, 4};
     const lnt_tensor in = floats(data, 1, (int64_t[]){4});
     lnt_tensor out;
@@ -727,7 +737,8 @@ static void test_fetch_and_trace(void **state)
     (void)state;
     opened t = {0};
     chain_model(&t, LNT_OPT_NONE);
-    open_session(&t, &(lnt_session_options){.struct_bytes = sizeof(lnt_session_options), .enable_profiling = true});
+    open_session(
+        &t, &(lnt_session_options){.struct_bytes = sizeof(lnt_session_options), .enable_profiling = true});
     float x[64];
     fill(x, 64);
     const lnt_tensor in = floats(x, 2, (int64_t[]){1, 64});
