@@ -44,7 +44,8 @@ static void sort_by_time(lnt_frame *f, uint32_t from)
     }
 }
 
-/* When each new step runs: one after another, or side by side as far as they depend on nothing but the past. */
+/* When each new step runs: one after another, or side by side as far as they depend on nothing but the past.
+ */
 static void set_times(lnt_session *s, lnt_frame *f, uint32_t from)
 {
     const uint32_t base = from ? f->time[from - 1] + 1 : 0;
@@ -187,8 +188,10 @@ static lnt_status output_target(lnt_session *s, const lnt_frame *f, uint32_t i, 
     if (!s->output[i].data)
         return LNT_OK;
     const bool by_bounds = f->has_stop && !s->running; /* data will tell what is really needed */
-    LNT_REQUIRE(by_bounds || bytes <= s->output[i].bytes, err, LNT_E_LIMIT, "output %s needs %zu bytes, %zu are given",
-                s->model->file.strings + s->model->file.values[s->model->out[i]].name, bytes, s->output[i].bytes);
+    LNT_REQUIRE(by_bounds || bytes <= s->output[i].bytes, err, LNT_E_LIMIT,
+                "output %s needs %zu bytes, %zu are given",
+                s->model->file.strings + s->model->file.values[s->model->out[i]].name, bytes,
+                s->output[i].bytes);
     *target = s->output[i].data;
     return LNT_OK;
 }
@@ -206,8 +209,13 @@ static void append_copy(lnt_session *s, lnt_frame *f, uint32_t i, void *target)
     out->target.offset = 0;
     out->copy_in[0] = &s->value[s->model->out[i]];
     out->copy_out[0] = &out->target;
-    out->copy = (lnt_step){.run = run_copy, .in = out->copy_in, .out = out->copy_out, .n_in = 1, .n_out = 1,
-                           .node = LNT_NONE, .scratch_slot = LNT_NO_STORAGE};
+    out->copy = (lnt_step){.run = run_copy,
+                           .in = out->copy_in,
+                           .out = out->copy_out,
+                           .n_in = 1,
+                           .n_out = 1,
+                           .node = LNT_NONE,
+                           .scratch_slot = LNT_NO_STORAGE};
     s->storage[copy_slot(s, i)] = (lnt_storage){.parent = copy_slot(s, i), .place = LNT_PLACE_OUTPUT};
     s->slot[copy_slot(s, i)] = target;
     f->list[f->n_steps++] = &out->copy;
@@ -229,7 +237,7 @@ static lnt_status direct_outputs(lnt_session *s, lnt_frame *f, lnt_error *err)
         if (storage->place == LNT_PLACE_OUTPUT && s->output[i].direct == storage->parent) {
             s->slot[storage->parent] = target;
         } else if (storage->place == LNT_PLACE_ARENA && !storage->laid && v->offset == 0 &&
-            storage->bytes == lnt_operand_bytes(v)) {
+                   storage->bytes == lnt_operand_bytes(v)) {
             storage->place = LNT_PLACE_OUTPUT;
             s->slot[storage->parent] = target;
             s->output[i].direct = storage->parent;
@@ -373,9 +381,9 @@ static void collect(lnt_session *s, lnt_frame *f, uint32_t from, size_t *n_order
     for (uint32_t i = 0; i < f->n_steps; i++) {
         const lnt_step *step = f->list[i];
         for (unsigned o = 0; o <= step->n_out; o++) {
-            const uint32_t number = o < step->n_out
-                                        ? (step->out[o] ? lnt_storage_root(s, step->out[o]->storage) : LNT_NONE)
-                                        : step->scratch_slot;
+            const uint32_t number =
+                o < step->n_out ? (step->out[o] ? lnt_storage_root(s, step->out[o]->storage) : LNT_NONE)
+                                : step->scratch_slot;
             if (number == LNT_NONE || s->storage[number].place != LNT_PLACE_ARENA ||
                 s->storage[number].first != f->time[i])
                 continue;
@@ -419,8 +427,8 @@ static lnt_status lay_out(lnt_session *s, lnt_frame *f, uint32_t from, size_t *b
 static lnt_status check_limit(const lnt_session *s, size_t bytes, lnt_error *err)
 {
     const uint64_t limit = s->memory_limit ? s->memory_limit : lnt_available_memory();
-    LNT_REQUIRE(bytes <= limit, err, LNT_E_LIMIT, "the model needs %zu bytes for these shapes, %llu are %s", bytes,
-                (unsigned long long)limit, s->memory_limit ? "allowed" : "free on this machine");
+    LNT_REQUIRE(bytes <= limit, err, LNT_E_LIMIT, "the model needs %zu bytes for these shapes, %llu are %s",
+                bytes, (unsigned long long)limit, s->memory_limit ? "allowed" : "free on this machine");
     return LNT_OK;
 }
 
@@ -428,8 +436,8 @@ static lnt_status grow_arena(lnt_session *s, lnt_frame *f, size_t bytes, lnt_err
 {
     if (bytes <= f->arena_capacity)
         return LNT_OK;
-    LNT_REQUIRE(!f->arena_is_callers, err, LNT_E_LIMIT, "the model needs an arena of %zu bytes, %zu are given", bytes,
-                f->arena_capacity);
+    LNT_REQUIRE(!f->arena_is_callers, err, LNT_E_LIMIT,
+                "the model needs an arena of %zu bytes, %zu are given", bytes, f->arena_capacity);
     LNT_TRY(check_limit(s, bytes, err));
     void *grown = lnt_alloc(&s->allocator, bytes, err);
     if (!grown)
