@@ -290,6 +290,23 @@ static lnt_status add_model_inputs(lnt_importer *im, const LntOnnx__Graph *graph
     return LNT_OK;
 }
 
+/* Values for everything the model's own nodes compute, made first: subgraphs may use the same names, and it
+ * is theirs that change. */
+static lnt_status reserve_names(lnt_importer *im, const LntOnnx__Graph *graph)
+{
+    for (size_t i = 0; i < graph->n_node; i++)
+        for (size_t k = 0; k < graph->node[i]->n_output; k++) {
+            const char *name = graph->node[i]->output[k];
+            if (!name[0] || lnt_names_find(&im->scope->wanted, name) != LNT_NAMES_NONE)
+                continue;
+            const uint32_t value = lnt_graph_add_value(im->g, name);
+            if (value == LNT_NONE)
+                return LNT_E_MEMORY;
+            LNT_TRY(lnt_names_set(&im->scope->wanted, name, value, im->err));
+        }
+    return LNT_OK;
+}
+
 static lnt_status import_graph(lnt_importer *im)
 {
     const LntOnnx__Graph *graph = im->model->graph;
@@ -298,6 +315,7 @@ static lnt_status import_graph(lnt_importer *im)
         return LNT_E_MEMORY;
     LNT_TRY(add_initializers(im, graph));
     LNT_TRY(add_model_inputs(im, graph));
+    LNT_TRY(reserve_names(im, graph));
     LNT_TRY(lnt_import_nodes(im, graph->node, graph->n_node));
     LNT_TRY(add_outputs(im, graph, 0));
     return lnt_import_apply_options(im);
@@ -418,6 +436,7 @@ lnt_status lnt_import(lnt_graph *g, const void *onnx, size_t size, const char *f
     if (status == LNT_OK)
         status = import_model(&im);
     lnt_names_free(&scope.names);
+    lnt_names_free(&scope.wanted);
     lnt_names_free(&im.functions);
     lnt_bump_free(&u.memory);
     return status;

@@ -26,7 +26,8 @@ enum {
 typedef struct lnt_scope {
     struct lnt_scope *outer;
     lnt_names names;  /* of values */
-    lnt_names wanted; /* values made beforehand, taken when the name is computed (outputs of a function) */
+    lnt_names wanted; /* values made beforehand, taken when the name is computed (outputs of a function, names
+                       * of the model's own) */
 } lnt_scope;
 
 /* A model-local function while it is being inlined. */

@@ -146,6 +146,19 @@ def test_inner_names_may_repeat_in_sibling_graphs(tmp_path):
     check_against_reference(tmp_path, parse(text), {"x": X, "c": np.array(False)})
 
 
+def test_outer_names_win_over_those_of_subgraphs(tmp_path):
+    """Some exporters name a branch's output like the node's: the model's outputs keep their names."""
+    text = """
+    f (float[2,3] x, bool c) => (float[2,3] y, float[2,3] z) {
+        y = If (c) < then_branch = t () => (y) { z = Neg (x)  y = Exp (z) }, else_branch = e () => (y) { y = Abs (x) } >
+        z = Neg (y)
+    }"""
+    case = write_case(tmp_path, parse(text), {"x": X, "c": np.array(True)}, [np.exp(-X), -np.exp(-X)])
+    assert linnet("verify", case / "model.onnx").returncode == 0
+    _, image, _ = convert(tmp_path, parse(text))
+    assert names(info(image)["outputs"]) == ["y", "z"]
+
+
 def test_outputs_may_be_inputs_constants_and_repeated(tmp_path):
     text = """
     f (float[2,3] x) => (float[2,3] x, float[2] k, float[2,3] y, float[2,3] y) {
