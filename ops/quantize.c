@@ -180,8 +180,9 @@ static lnt_status bind_scales(lnt_site *site, linear *p)
     LNT_REQUIRE(block > 0 && scale->rank == x->rank, site->err, LNT_E_SHAPE,
                 "block_size %lld: scale must have the input's rank", (long long)block);
     for (unsigned d = 0; d < x->rank; d++)
-        LNT_REQUIRE(scale->dims[d] == (d == axis ? (x->dims[d] + block - 1) / block : x->dims[d]), site->err,
-                    LNT_E_SHAPE, "scale has extent %lld along axis %u", (long long)scale->dims[d], d);
+        LNT_REQUIRE(
+            scale->dims[d] == (d == axis ? x->dims[d] / block + (x->dims[d] % block != 0) : x->dims[d]),
+            site->err, LNT_E_SHAPE, "scale has extent %lld along axis %u", (long long)scale->dims[d], d);
     p->block = block;
     p->width = p->n;
     return LNT_OK;

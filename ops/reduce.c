@@ -268,7 +268,7 @@ static lnt_status bind_mask(const lnt_site *site, uint32_t *mask)
 {
     const lnt_status status = axes_mask(site, mask);
     return status == LNT_UNKNOWN
-               ? LNT_SITE_FAIL(site, LNT_E_INTERNAL, "axes are not known when the operator is bound")
+               ? LNT_SITE_FAIL(site, LNT_E_SHAPE, "axes are not known when the operator is bound")
                : status;
 }
 

@@ -68,6 +68,7 @@ lnt_status lnt_shape_roialign(lnt_site *site)
 
 lnt_status lnt_bind_roialign(lnt_site *site)
 {
+    enum { MAX_RATIO = 256 }; /* a bin takes its square of samples */
     const lnt_node *node = site->node;
     const lnt_operand *x = site->in[0], *rois = site->in[1], *batch = site->in[2], *y = site->out[0];
     roialign *p = lnt_bind_params(site, sizeof *p);
@@ -87,7 +88,7 @@ lnt_status lnt_bind_roialign(lnt_site *site)
                                          "half_pixel") == 0};
     LNT_REQUIRE(rois->dims[1] == 4 && batch->dtype == LNT_INT64 && lnt_operand_count(batch) == p->regions,
                 site->err, LNT_E_SHAPE, "rois must be [n, 4] and batch_indices [n] of int64");
-    LNT_REQUIRE(p->ratio >= 0 && p->ratio < 1 << 15 && p->out_height > 0 && p->out_width > 0 &&
+    LNT_REQUIRE(p->ratio >= 0 && p->ratio <= MAX_RATIO && p->out_height > 0 && p->out_width > 0 &&
                     p->height * p->width > 0,
                 site->err, LNT_E_ARGUMENT,
                 "sampling_ratio, output_height, output_width or the input's extents");
