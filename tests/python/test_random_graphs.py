@@ -128,6 +128,16 @@ class Graph:
         dims = [v[1][0], half, *v[1][2:]]
         return self.node("Slice", [v[0], self.ints(0), self.ints(half), self.ints(1)], dims)
 
+    def gate(self, v):
+        """Halves of a convolution's channels on different ways, sometimes behind an activation."""
+        c = self.node("Conv", [v[0], self.weights(36, v[1][1], *[1] * len(v[1][2:]))], [v[1][0], 36, *v[1][2:]])
+        if self.rng.random() < 0.5:
+            c = self.same("LeakyRelu", c)
+        ends = [(0, 18), (18, 36)] if self.rng.random() < 0.5 else [(-18, 36), (0, 18)]
+        a, b = [self.node("Slice", [c[0], self.ints(i), self.ints(j), self.ints(1)], [v[1][0], 18, *v[1][2:]])
+                for i, j in ends]
+        return self.same("Mul", self.same("Tanh", a), self.same("Sigmoid", b)[0])
+
     def transpose(self, v):
         rank = len(v[1])
         perm = [int(i) for i in self.rng.permutation(rank)]
@@ -187,8 +197,8 @@ class Graph:
         any_rank = [self.activation, self.activation, self.arithmetic, self.arithmetic, self.wrap, self.identity,
                     self.matmul, self.transpose]
         images = [self.conv, self.conv, self.conv, self.batch_norm, self.pool, self.concat, self.slice, self.pad,
-                  self.global_pool, self.conv_transpose, self.flatten]
-        sequences = [self.layer_norm, self.scores, self.conv, self.concat, self.slice]
+                  self.global_pool, self.conv_transpose, self.flatten, self.gate]
+        sequences = [self.layer_norm, self.scores, self.conv, self.concat, self.slice, self.gate]
         kinds = any_rank + (images if len(v[1]) == 4 else []) + (sequences if len(v[1]) == 3 else [])
         made = self.pick(kinds)(v)
         if np.prod(made[1]) <= 40000:
