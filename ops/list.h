@@ -145,6 +145,7 @@ OP(340, 1, SoftmaxCrossEntropyLoss, ONNX, "SoftmaxCrossEntropyLoss", 2, 3, 1, 2,
 OP(341, 1, DFT, ONNX, "DFT", 1, 3, 1, 1, IN0, dft, dft, V(1) | V(2), 0)
 OP(342, 1, STFT, ONNX, "STFT", 2, 4, 1, 1, IN0, stft, stft, V(1) | V(3), 0)
 OP(343, 1, MelWeightMatrix, ONNX, "MelWeightMatrix", 5, 5, 1, 1, RULE, mel, mel, V(0) | V(1), 0)
+OP(344, 1, EmbedLayerNormalization, MICROSOFT, "EmbedLayerNormalization", 7, 9, 1, 3, RULE, embed_layernorm, embed_layernorm, 0, 0)
 
 /* 400: moving data */
 OP(400, 1, Reshape, ONNX, "Reshape", 2, 2, 1, 1, IN0, reshape, reshape, V(1), ANY_RANK | VIEW)
