@@ -2,7 +2,7 @@
  *
  * A node all of whose inputs are constants is run by the runtime's own kernels; a shape whose extents are
  * known becomes a constant; an If whose condition is constant gives way to its branch. */
-#include "convert/passes/pass.h"
+#include "convert/passes/patterns.h"
 
 #include <string.h>
 
@@ -203,6 +203,25 @@ static lnt_status fold_if(lnt_edit *e, lnt_gnode *n)
     return branch ? inline_branch(e, n, (uint32_t)*branch->i) : LNT_OK;
 }
 
+/* The transpose of a table that rows are also looked up in: the product does it itself, so that the table is
+ * stored once. */
+static lnt_status keep_tied(lnt_edit *e, lnt_gnode *n)
+{
+    const lnt_graph *g = e->g;
+    const bool shared = lnt_is_constant(g, n->in[0]) && lnt_edit_uses(e, n->in[0]) > 1;
+    bool looked_up = false;
+    for (size_t i = 0; shared && i < g->sub[n->subgraph].n_nodes; i++) {
+        const lnt_gnode *reader = g->sub[n->subgraph].node[i];
+        looked_up |= lnt_is(reader, Gather) && reader->in[0] == n->in[0];
+    }
+    lnt_gnode *product = looked_up ? lnt_edit_follower(e, n) : NULL;
+    if (!product)
+        return LNT_OK;
+    LNT_TRY(lnt_fuse_transpose(e, product));
+    n->dead = product->dead;
+    return LNT_OK;
+}
+
 lnt_status lnt_pass_fold_constants(lnt_graph *g, lnt_report *report)
 {
     lnt_edit e;
@@ -217,6 +236,8 @@ lnt_status lnt_pass_fold_constants(lnt_graph *g, lnt_report *report)
                 LNT_TRY(fold_if(&e, n));
             else
                 LNT_TRY(fold_known_elements(&e, n));
+            if (lnt_is(n, Transpose))
+                LNT_TRY(keep_tied(&e, n));
             if (foldable_kind(n))
                 LNT_TRY(lnt_fold_node(&e, n));
         }

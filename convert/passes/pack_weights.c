@@ -1,7 +1,8 @@
 /* pack_weights.c — stores weights as the kernels walk them.
  *
- * A constant all of whose readers want the same layout is packed in its place. Where readers differ there is
- * a packed copy per layout beside the ONNX one, and the report names the constant. */
+ * A constant all of whose readers want the same layout is packed in its place; a Gather of rows reads them
+ * out of panels, so that an embedding tied to an output projection is stored once. Where readers differ there
+ * is a packed copy per layout beside the ONNX one, and the report names the constant. */
 #include "convert/passes/pass.h"
 
 #include "ops/pack.h"
@@ -24,7 +25,22 @@ static bool wanted(lnt_graph *g, const lnt_gnode *n, unsigned i, lnt_packed *rec
     return lnt_pack_wanted(&view, i, lnt_ginfo(g, n->in[i]), record);
 }
 
-/* Does every reader of the value want this very record? */
+/* Can n read input i out of panels although it does not ask for them? */
+static bool reads_rows(const lnt_graph *g, const lnt_gnode *n, unsigned i, const lnt_packed *record)
+{
+    return lnt_is(n, Gather) && i == 0 && lnt_gnode_int(n, "axis", 0) == 0 &&
+           lnt_ginfo(g, n->in[0])->rank == 2 && record->layout == LNT_LAYOUT_PANEL_F32 &&
+           (record->source == LNT_SOURCE_KN || record->source == LNT_SOURCE_NK);
+}
+
+static bool takes(lnt_graph *g, const lnt_gnode *n, unsigned i, const lnt_packed *record)
+{
+    lnt_packed other;
+    return reads_rows(g, n, i, record) ||
+           (wanted(g, n, i, &other) && memcmp(&other, record, sizeof other) == 0);
+}
+
+/* Can every reader of the value do with this record? */
 static bool all_agree(lnt_graph *g, uint32_t value, const lnt_packed *record)
 {
     if (lnt_graph_is_output(g, value))
@@ -32,10 +48,8 @@ static bool all_agree(lnt_graph *g, uint32_t value, const lnt_packed *record)
     for (size_t s = 0; s < g->n_subs; s++)
         for (size_t i = 0; i < g->sub[s].n_nodes; i++) {
             const lnt_gnode *n = g->sub[s].node[i];
-            lnt_packed other;
             for (unsigned k = 0; k < n->n_in && !n->dead; k++)
-                if (n->in[k] == value &&
-                    (!wanted(g, n, k, &other) || memcmp(&other, record, sizeof other) != 0))
+                if (n->in[k] == value && !takes(g, n, k, record))
                     return false;
         }
     return true;

@@ -677,7 +677,7 @@ PASS_TEST(gated, build_gated, expect(&m, "Slice", 0); expect(&m, "Conv", 2); exp
 
 /* ---- weights ---- */
 
-/* Embedding and output projection share their numbers: one of them wants another layout. */
+/* Embedding and output projection share their numbers: rows are read out of the projection's panels. */
 static void build_tied(model *m)
 {
     const uint32_t table = weights(m, -1, 1, DIMS(20, 8)), picked = ints(m, DIMS(3, 7, 19));
@@ -686,7 +686,19 @@ static void build_tied(model *m)
     lnt_gnode_set_int(&m->g, n, "transB", 1);
     output(m, n->out[0]);
 }
-PASS_TEST(tied, build_tied, expect(&m, "Gemm", 1);)
+PASS_TEST(tied, build_tied, assert_int_equal(m.report.duplicated_bytes, 0);)
+
+static void build_tied_transpose(model *m)
+{
+    const uint32_t table = weights(m, -1, 1, DIMS(20, 8)), x = input(m, DIMS(3, 8));
+    lnt_gnode *top = NODE(m, "ArgMax", x);
+    lnt_gnode_set_int(&m->g, top, "axis", 1);
+    const uint32_t sum = VALUE(m, "Add", VALUE(m, "Gather", table, top->out[0]), x);
+    const uint32_t t = set_ints(m, NODE(m, "Transpose", table), "perm", DIMS(1, 0));
+    output(m, VALUE(m, "MatMul", sum, t));
+}
+PASS_TEST(tied_transpose, build_tied_transpose, expect(&m, "Transpose", 0); expect(&m, "FusedMatMul", 1);
+          assert_int_equal(m.report.duplicated_bytes, 0);)
 
 /* ---- kept values ---- */
 
@@ -799,6 +811,7 @@ int main(void)
         cmocka_unit_test(test_one_hot),
         cmocka_unit_test(test_gated),
         cmocka_unit_test(test_tied),
+        cmocka_unit_test(test_tied_transpose),
         cmocka_unit_test(test_kept_values_stay),
         cmocka_unit_test(test_marks),
         cmocka_unit_test(test_predicted_length),
