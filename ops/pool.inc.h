@@ -51,13 +51,40 @@ static inline int64_t NAME(span)(const pool *p, unsigned a, int64_t o, int64_t *
     return p->count_pad ? lnt_window_padded_taps(&p->w, a, o) : *end - *first;
 }
 
+/* Rows that are to be joined into one: few at a time, so that the result stays in registers. */
+typedef struct NAME(gather) {
+    const R *rows[ROWS_MAX];
+    int64_t n;
+} NAME(gather);
+
+static void NAME(gather_end)(const pool *p, NAME(gather) * g, R *to, int64_t width)
+{
+    if (g->n > 1 || (g->n == 1 && g->rows[0] != to))
+        (p->kind == MAX ? ROW(p)->max_rows : ROW(p)->sum_rows)(g->rows, g->n, to, width);
+}
+
+/* Adds row to what is joined into `to`, which holds the start value if the rows need work one by one (Lp). */
+static void NAME(gather_add)(const pool *p, NAME(gather) * g, const R *row, R *to, int64_t width)
+{
+    if (p->kind == LP) {
+        NAME(take)(p, to, row, width);
+        return;
+    }
+    if (g->n == ROWS_MAX) {
+        NAME(gather_end)(p, g, to, width);
+        g->rows[0] = to;
+        g->n = 1;
+    }
+    g->rows[g->n++] = row;
+}
+
 /* The rows that the window at (oz, oy) covers, joined into one with the padding on both sides. */
 static void NAME(join_rows)(const pool *p, const R *x, int64_t oz, int64_t oy, R *acc)
 {
     const lnt_window *w = &p->w;
     R *inside = acc + w->before[2];
-    const R *rows[ROWS_MAX];
-    int64_t z0, z1, y0, y1, n = 0;
+    NAME(gather) g = {.n = 0};
+    int64_t z0, z1, y0, y1;
     lnt_window_taps(w, 0, oz, &z0, &z1);
     lnt_window_taps(w, 1, oy, &y0, &y1);
     if (p->kind == LP || z0 == z1 || y0 == y1)
@@ -65,17 +92,9 @@ static void NAME(join_rows)(const pool *p, const R *x, int64_t oz, int64_t oy, R
     for (int64_t tz = z0; tz < z1; tz++)
         for (int64_t ty = y0; ty < y1; ty++) {
             const int64_t iz = lnt_window_at(w, 0, oz, tz), iy = lnt_window_at(w, 1, oy, ty);
-            rows[n++] = x + (iz * w->in[1] + iy) * w->in[2];
-            if (p->kind == LP) {
-                NAME(take)(p, inside, rows[--n], w->in[2]);
-            } else if (n == ROWS_MAX) {
-                (p->kind == MAX ? ROW(p)->max_rows : ROW(p)->sum_rows)(rows, n, inside, w->in[2]);
-                rows[0] = inside;
-                n = 1;
-            }
+            NAME(gather_add)(p, &g, x + (iz * w->in[1] + iy) * w->in[2], inside, w->in[2]);
         }
-    if (n > 0 && !(n == 1 && rows[0] == inside))
-        (p->kind == MAX ? ROW(p)->max_rows : ROW(p)->sum_rows)(rows, n, inside, w->in[2]);
+    NAME(gather_end)(p, &g, inside, w->in[2]);
 }
 
 /* Rows of outputs of plain images. */
@@ -133,14 +152,17 @@ static lnt_status NAME(deep_rows)(lnt_kernel *k, void *arg, int64_t begin, int64
         int64_t z0, z1, y0, y1, x0, x1;
         const int64_t count =
             NAME(span)(p, 0, oz, &z0, &z1) * NAME(span)(p, 1, oy, &y0, &y1) * NAME(span)(p, 2, ox, &x0, &x1);
-        NAME(start)(p, y, C);
+        NAME(gather) g = {.n = 0};
+        if (p->kind == LP || z0 == z1 || y0 == y1 || x0 == x1)
+            NAME(start)(p, y, C);
         for (int64_t tz = z0; tz < z1; tz++)
             for (int64_t ty = y0; ty < y1; ty++)
                 for (int64_t tx = x0; tx < x1; tx++) {
                     const int64_t iz = lnt_window_at(w, 0, oz, tz), iy = lnt_window_at(w, 1, oy, ty);
                     const int64_t ix = lnt_window_at(w, 2, ox, tx);
-                    NAME(take)(p, y, x + ((iz * w->in[1] + iy) * w->in[2] + ix) * C, C);
+                    NAME(gather_add)(p, &g, x + ((iz * w->in[1] + iy) * w->in[2] + ix) * C, y, C);
                 }
+        NAME(gather_end)(p, &g, y, C);
         NAME(finish)(p, y, C, count);
     }
     return LNT_OK;
@@ -180,9 +202,12 @@ static lnt_status NAME(deep_images)(lnt_kernel *k, void *arg, int64_t begin, int
     for (int64_t i = begin; i < end; i++) {
         const R *x = (const R *)j->x + i * p->positions * C;
         R *y = (R *)j->y + i * C;
-        NAME(start)(p, y, C);
+        NAME(gather) g = {.n = 0};
+        if (p->kind == LP || p->positions == 0)
+            NAME(start)(p, y, C);
         for (int64_t e = 0; e < p->positions; e++)
-            NAME(take)(p, y, x + e * C, C);
+            NAME(gather_add)(p, &g, x + e * C, y, C);
+        NAME(gather_end)(p, &g, y, C);
         NAME(finish)(p, y, C, p->positions);
     }
     return LNT_OK;
