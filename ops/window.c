@@ -19,9 +19,10 @@ static int64_t out_extent(lnt_window *w, unsigned a, const char *auto_pad, bool 
         return out;
     }
     const int64_t room = in + w->before[a] + w->after[a] - reach;
-    if (room < 0)
+    const int64_t covered = room + (ceil_mode ? stride - 1 : 0);
+    if (covered < 0)
         return 0;
-    int64_t out = (room + (ceil_mode ? stride - 1 : 0)) / stride + 1;
+    int64_t out = covered / stride + 1;
     /* A window that would start in the padding behind the input is dropped. */
     if (ceil_mode && (out - 1) * stride >= in + w->before[a])
         out--;
