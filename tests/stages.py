@@ -38,7 +38,7 @@ STAGES = {
         STYLE,
         UNIT,
         ("kernels", ["build/linnet", "doctor"]),
-        ("suite", [*PYTEST, "tests/python/test_suite.py", "-k", "test_suite and optimised"]),
+        ("suite", [*PYTEST, "tests/python/test_suite.py::test_suite[optimised]"]),
     ],
     "test": [
         BUILD,
