@@ -34,6 +34,11 @@ typedef struct lnt_tile {
     bool accumulate; /* the sum goes on from what is in C, unscaled */
 } lnt_tile;
 
+/* Few columns leave most of a panel empty: then each column of B lies by itself, [columns][b_panel] with its
+ * taps * depth elements one after the other, and b_row is not used. Any number of rows. */
+typedef void (*lnt_narrow_fn)(const lnt_tile *t, unsigned rows);
+enum { LNT_NARROW_COLUMNS = 4 /* as many or fewer */ };
+
 /* A run of pixels of a depthwise convolution, all channels. The kernel's lines (its extent along x) lie
  * apart, its taps within a line at even steps: c[i][n] = clamp(sum over l, t of line[l][i * pixel_step + t *
  * tap_step + n] * w[l][t * w_tap + n]
@@ -104,6 +109,7 @@ typedef struct lnt_gemm_kernels {
     unsigned tile_panels; /* panels it takes at once, at least 1 */
     unsigned depth_block; /* length of K after which a panel should be left to be used again */
     lnt_tile_fn tile[LNT_TILE_ROWS_MAX + 1]; /* by rows, 1 .. tile_rows */
+    lnt_narrow_fn narrow;
     lnt_depthwise_fn depthwise;
     /* For measuring: `rounds` times fma_lanes independent multiply-adds, the results summed into *sink. */
     void (*fma)(size_t rounds, float *sink);

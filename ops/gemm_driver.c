@@ -19,6 +19,7 @@ enum {
     ITEM_WORK_MIN = 32 * 1024, /* multiply-adds worth a thread's while */
     ITEM_WORK_MAX = 4096 * 1024, /* as many take well under a millisecond */
     ITEMS_WANTED = 32,
+    NARROW_DEPTH = 16,   /* shorter runs of K are no work for whole vectors */
     GATHER_COLUMNS = 128 /* columns that pay for gathering rows */
 };
 
@@ -48,7 +49,7 @@ static void plan_depth(lnt_gemm_plan *p)
     const int64_t tile = p->kernels->tile_rows, block = p->kernels->depth_block;
     const int64_t depth = (int64_t)p->depth, taps = (int64_t)p->taps;
     p->depth_parts = p->tap_blocks = 1;
-    if (p->rows <= tile || depth * taps <= block + block / 2)
+    if (p->narrow || p->rows <= tile || depth * taps <= block + block / 2)
         return; /* nothing would be used again, or everything stays anyway */
     if (depth > block)
         p->depth_parts = (size_t)divide_up(depth, block);
@@ -67,7 +68,8 @@ static bool rows_collide(const lnt_gemm_plan *p)
 
 void lnt_gemm_plan_blocks(lnt_gemm_plan *p)
 {
-    p->gathers_all = rows_collide(p);
+    p->narrow = p->columns <= LNT_NARROW_COLUMNS && p->depth >= NARROW_DEPTH && p->b_row == LNT_PANEL;
+    p->gathers_all = !p->narrow && rows_collide(p);
     p->gathers |= p->gathers_all;
     const int64_t tile = p->kernels->tile_rows, K = (int64_t)(p->taps * p->depth);
     plan_depth(p);
@@ -93,10 +95,10 @@ void lnt_gemm_plan_blocks(lnt_gemm_plan *p)
 
     const double item_work = column_work * fmin((double)p->column_block, (double)p->columns);
     p->grain = item_work >= 2 * ITEM_WORK_MIN ? 1 : (int64_t)ceil(2 * ITEM_WORK_MIN / item_work);
-    p->gather_bytes =
-        p->gathers
-            ? lnt_round_up((size_t)at_most(p->rows, block_rows) * (size_t)(part + (int64_t)p->depth) * 4, 64)
-            : 0;
+    size_t floats = p->narrow ? p->columns * (size_t)K : 0;
+    if (p->gathers)
+        floats += (size_t)at_most(p->rows, block_rows) * (size_t)(part + (int64_t)p->depth);
+    p->gather_bytes = lnt_round_up(floats * sizeof(float), LNT_ALIGN);
 }
 
 /* One block of C while it is being computed. */
@@ -168,9 +170,9 @@ static lnt_tile common_tile(const block *b, const depth_range *r)
     };
 }
 
-/* One tile of rows times columns [first, end). */
-static void run_tile(const block *b, unsigned t, const depth_range *r, lnt_tile *tile, size_t first,
-                     size_t end)
+/* Makes *tile one of rows times columns [first, end). */
+static void place_tile(const block *b, unsigned t, const depth_range *r, lnt_tile *tile, size_t first,
+                       size_t end)
 {
     static const ptrdiff_t no_offset = 0;
     const lnt_gemm_plan *p = b->call->plan;
@@ -183,12 +185,41 @@ static void run_tile(const block *b, unsigned t, const depth_range *r, lnt_tile 
     tile->depth = set->gathered ? r->taps * r->depth : r->depth;
     tile->first = first;
     tile->columns = end;
-    p->kernels->tile[tile_begin(b, t + 1) - tile_begin(b, t)](tile);
+}
+
+/* The columns of B one by one, at to. */
+static void lay_out_columns(const block *b, float *to)
+{
+    const lnt_gemm_plan *p = b->call->plan;
+    const float *panel = b->call->b + b->call->b_offset[b->product];
+    const size_t K = p->taps * p->depth;
+    for (size_t n = 0; n < p->columns; n++)
+        for (size_t k = 0; k < K; k++)
+            *to++ = panel[k * LNT_PANEL + n];
+}
+
+static void run_narrow(block *b, float *scratch)
+{
+    const lnt_gemm_plan *p = b->call->plan;
+    const depth_range r = depth_block(p, 0, 0);
+    lnt_tile tile = common_tile(b, &r);
+    lay_out_columns(b, scratch);
+    tile.b = scratch;
+    tile.b_panel = p->taps * p->depth;
+    find_rows(b, &r, scratch + p->columns * tile.b_panel);
+    for (unsigned t = 0; t < b->tiles; t++) {
+        place_tile(b, t, &r, &tile, 0, p->columns);
+        p->kernels->narrow(&tile, tile_begin(b, t + 1) - tile_begin(b, t));
+    }
 }
 
 static void run_block(block *b, float *gather)
 {
     const lnt_gemm_plan *p = b->call->plan;
+    if (p->narrow) {
+        run_narrow(b, gather);
+        return;
+    }
     const size_t at_once = p->panels_at_once * LNT_PANEL, end = b->column + b->columns;
     for (size_t tap_block = 0; tap_block < p->tap_blocks; tap_block++)
         for (size_t part = 0; part < p->depth_parts; part++) {
@@ -196,8 +227,10 @@ static void run_block(block *b, float *gather)
             lnt_tile tile = common_tile(b, &r);
             find_rows(b, &r, gather);
             for (size_t n = b->column; n < end; n += at_once)
-                for (unsigned t = 0; t < b->tiles; t++)
-                    run_tile(b, t, &r, &tile, n, end - n < at_once ? end : n + at_once);
+                for (unsigned t = 0; t < b->tiles; t++) {
+                    place_tile(b, t, &r, &tile, n, end - n < at_once ? end : n + at_once);
+                    p->kernels->tile[tile_begin(b, t + 1) - tile_begin(b, t)](&tile);
+                }
         }
 }
 

@@ -46,6 +46,7 @@ struct lnt_gemm_plan {
     bool gathers;                 /* rows_of may gather: room is kept for it */
 
     /* Set by lnt_gemm_plan_blocks. */
+    bool narrow;      /* so few columns that they are laid out one by one */
     bool gathers_all; /* rows_of must gather: as they lie, rows would push each other out of the cache */
     int64_t row_blocks;
     size_t column_block, column_blocks;
@@ -53,7 +54,7 @@ struct lnt_gemm_plan {
     size_t tap_blocks;  /* blocks of whole taps; depth_parts or tap_blocks is 1 */
     size_t panels_at_once;
     int64_t grain;
-    size_t gather_bytes; /* scratch of one thread */
+    size_t gather_bytes;  /* scratch of one thread, to be given to every call */
 };
 
 /* What differs from run to run. */

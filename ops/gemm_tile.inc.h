@@ -203,6 +203,65 @@ TILE(14)
 #endif
 #undef TILE
 
+/* ---- few columns: sums along K ---- */
+
+enum { NARROW_ROWS = 4 };
+
+/* Adds depth elements of a[0 .. rows) times b, lane by lane. */
+LNT_INLINE void narrow_run(vf *sum, const float *const *a, ptrdiff_t offset, const float *b, size_t depth,
+                           const unsigned rows)
+{
+    size_t k = 0;
+    for (; k + LNT_VL <= depth; k += LNT_VL) {
+        const vf x = v_load(b + k);
+        UNROLL(4)
+        for (unsigned i = 0; i < rows; i++)
+            sum[i] = v_fma(v_load(a[i] + offset + k), x, sum[i]);
+    }
+    if (k == depth)
+        return;
+    const unsigned lanes = (unsigned)(depth - k);
+    const vf x = v_load_n(b + k, lanes);
+    UNROLL(4)
+    for (unsigned i = 0; i < rows; i++)
+        sum[i] = v_fma(v_load_n(a[i] + offset + k, lanes), x, sum[i]);
+}
+
+static float narrow_finish(const lnt_tile *t, unsigned i, size_t n, float x)
+{
+    if (t->accumulate)
+        x += t->c[i][n];
+    x *= t->scale;
+    x += t->bias ? t->bias[n] : 0.0f;
+    x += t->residual ? t->residual[i][n] : 0.0f;
+    x = x < t->low ? t->low : x;
+    return x > t->high ? t->high : x;
+}
+
+LNT_INLINE void narrow_rows(const lnt_tile *t, unsigned first, const unsigned rows)
+{
+    for (size_t n = t->first; n < t->columns; n++) {
+        vf sum[NARROW_ROWS];
+        UNROLL(4)
+        for (unsigned i = 0; i < rows; i++)
+            sum[i] = v_splat(0);
+        for (size_t tap = 0; tap < t->taps; tap++)
+            narrow_run(sum, t->a + first, t->tap_offset[tap], t->b + n * t->b_panel + tap * t->depth,
+                       t->depth, rows);
+        for (unsigned i = 0; i < rows; i++)
+            t->c[first + i][n] = narrow_finish(t, first + i, n, v_sum(sum[i]));
+    }
+}
+
+static void narrow(const lnt_tile *t, unsigned rows)
+{
+    unsigned i = 0;
+    for (; i + NARROW_ROWS <= rows; i += NARROW_ROWS)
+        narrow_rows(t, i, NARROW_ROWS);
+    for (; i < rows; i++)
+        narrow_rows(t, i, 1);
+}
+
 /* ---- depthwise ---- */
 
 enum {
@@ -368,6 +427,7 @@ const lnt_gemm_kernels LNT_SIMD_NAME(lnt_gemm) = {
              tile_7, tile_8, tile_9, tile_10, tile_11, tile_12, tile_13, tile_14
 #endif
     },
+    .narrow = narrow,
     .depthwise = depthwise,
     .fma = fma_chains,
     .fma_lanes = TILE_ROWS * TILE_VECTORS * LNT_VL,

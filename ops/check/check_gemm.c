@@ -84,15 +84,16 @@ typedef struct tile_case {
     const float *a[LNT_TILE_ROWS_MAX], *residual[LNT_TILE_ROWS_MAX];
     float *c[LNT_TILE_ROWS_MAX];
     unsigned rows;
-    bool special;
+    bool special, narrow;
 } tile_case;
 
 static void draw_tile(bench *t, tile_case *k)
 {
     k->rows = 1 + below(t, t->kernels->tile_rows);
+    k->narrow = below(t, 8) == 0;
     k->special = below(t, 4) == 0;
     const size_t depth = below(t, DEPTH_MAX + 1), taps = 1 + below(t, TAPS_MAX),
-                 columns = 1 + below(t, COLUMNS_MAX);
+                 columns = 1 + below(t, k->narrow ? LNT_NARROW_COLUMNS : COLUMNS_MAX);
     const size_t step = depth + below(t, 4);
     for (size_t i = 0; i < taps; i++)
         k->offset[i] = (ptrdiff_t)(step * i);
@@ -119,6 +120,8 @@ static void draw_tile(bench *t, tile_case *k)
                          .low = sometimes(t) ? -INFINITY : -0.5f,
                          .high = sometimes(t) ? INFINITY : 0.75f,
                          .accumulate = below(t, 3) == 0};
+    if (k->narrow)
+        k->tile.b_panel = taps * depth, k->tile.b_row = 1;
     for (unsigned i = 0; i < k->rows; i++) {
         fill(t, t->a[i], A_ROW, k->special);
         fill(t, t->residual[i], ROW, k->special);
@@ -141,7 +144,8 @@ static double judge_tile(const bench *t, const tile_case *k, unsigned i, size_t 
         for (size_t d = 0; d < s->depth; d++) {
             const size_t row = tap * s->depth + d;
             const double a = t->a[i][s->tap_offset[tap] + (ptrdiff_t)d];
-            const double b = t->b[n / LNT_PANEL * s->b_panel + row * s->b_row + n % LNT_PANEL];
+            const double b = k->narrow ? t->b[n * s->b_panel + row]
+                                       : t->b[n / LNT_PANEL * s->b_panel + row * s->b_row + n % LNT_PANEL];
             sum += a * b;
             magnitude += fabs(a * b);
         }
@@ -167,7 +171,10 @@ static void check_tile(bench *t, uint64_t seed)
     tile_case k;
     t->report->cases++;
     draw_tile(t, &k);
-    t->kernels->tile[k.rows](&k.tile);
+    if (k.narrow)
+        t->kernels->narrow(&k.tile, k.rows);
+    else
+        t->kernels->tile[k.rows](&k.tile);
     for (unsigned i = 0; i < k.rows; i++) {
         if (!guards_hold(t->c[i], k.tile.columns)) {
             lnt_check_fail(t->report, "%s tile of %u rows, %zu columns writes outside its rows (seed %llu)",
