@@ -37,7 +37,7 @@ typedef struct product_params {
     unsigned a, b; /* node inputs */
     bool copies_a, copies_b, copies_out;
     lnt_copy copy_a, copy_b, copy_out;
-    size_t scratch_a, scratch_b, scratch_packed, scratch_out; /* bytes into scratch memory */
+    size_t scratch_a, scratch_b, scratch_packed, scratch_out, scratch_gather; /* bytes into scratch memory */
     lnt_packed packed;
     const int64_t *a_product, *a_row, *out_product, *out_row; /* floats to each matrix and row */
     const size_t *b_offset;
@@ -174,7 +174,13 @@ static lnt_status run_product(lnt_kernel *k, const lnt_step *s)
     }
     LNT_TRY(lnt_gemm_pack(k, &p->packed, b, packed));
     void *out = lnt_out(k, s, 0), *c = p->copies_out ? scratch + p->scratch_out : out;
-    lnt_gemm_call call = {.plan = &p->plan, .step = s, .a = a, .b = packed, .b_offset = p->b_offset, .c = c};
+    lnt_gemm_call call = {.plan = &p->plan,
+                          .step = s,
+                          .a = a,
+                          .b = packed,
+                          .b_offset = p->b_offset,
+                          .c = c,
+                          .gather = scratch + p->scratch_gather};
     LNT_TRY(lnt_gemm_run(k, &call));
     return p->copies_out ? lnt_copy_run(k, &p->copy_out, out, c) : LNT_OK;
 }
@@ -306,7 +312,8 @@ lnt_status lnt_einsum_bind_product(lnt_site *site, const lnt_equation *e, bool *
         return LNT_OK;
     LNT_TRY(plan_rows(site, e, &s, p));
     plan_gemm(site, s.set, p, &p->plan);
-    lnt_bind_scratch(site, bytes);
+    p->scratch_gather = bytes;
+    lnt_bind_scratch(site, bytes + p->plan.gather_bytes * site->threads);
     site->step->run = run_product;
     *done = true;
     return LNT_OK;
