@@ -191,6 +191,24 @@ LNT_INLINE vf v_fnma(vf a, vf b, vf c)
     return v_fma(-a, b, c);
 }
 
+/* a / b to about half a unit in the last place, for finite a and |b| in [2**-120, 2**120]: without the
+ * divider where that is slow, or missing. NaN stays NaN. */
+LNT_INLINE vf v_ratio(vf a, vf b)
+{
+#if defined(LNT_SIMD_AVX512)
+    const vf r = (vf)_mm512_rcp14_ps((__m512)b), q = a * r;
+    return v_fma(v_fnma(q, b, a), r, q);
+#elif defined(LNT_SIMD_NEON)
+    float32x4_t r = vrecpeq_f32((float32x4_t)b);
+    r = vmulq_f32(r, vrecpsq_f32((float32x4_t)b, r));
+    r = vmulq_f32(r, vrecpsq_f32((float32x4_t)b, r));
+    const vf q = a * (vf)r;
+    return v_fma(v_fnma(q, b, a), (vf)r, q);
+#else
+    return a / b;
+#endif
+}
+
 /* mask ? a : b, lane by lane; mask lanes are 0 or -1. */
 LNT_INLINE vf v_select(vi mask, vf a, vf b)
 {
@@ -400,8 +418,23 @@ LNT_INLINE int vi_any(vi mask)
     return _mm512_test_epi32_mask((__m512i)mask, (__m512i)mask) != 0;
 #elif defined(LNT_SIMD_AVX2)
     return _mm256_movemask_ps((__m256)mask) != 0;
+#elif defined(__aarch64__) && defined(LNT_SIMD_NEON)
+    return vmaxvq_u32((uint32x4_t)mask) != 0;
+#elif defined(LNT_SIMD_NEON)
+    const uint32x2_t folded = vorr_u32(vget_low_u32((uint32x4_t)mask), vget_high_u32((uint32x4_t)mask));
+    return vget_lane_u64(vreinterpret_u64_u32(folded), 0) != 0;
 #else
     return (mask[0] | mask[1] | mask[2] | mask[3]) != 0;
+#endif
+}
+
+/* True if the magnitude of any lane is limit or more, or NaN. */
+LNT_INLINE int v_any_beyond(vf x, float limit)
+{
+#if defined(LNT_SIMD_AVX512)
+    return _mm512_cmp_ps_mask((__m512)v_abs(x), (__m512)v_splat(limit), _CMP_NLT_UQ) != 0;
+#else
+    return vi_any(~(v_abs(x) < v_splat(limit)));
 #endif
 }
 

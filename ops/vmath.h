@@ -33,8 +33,8 @@ LNT_INLINE vf v_exp_reduced(vf x, vi *n)
     const vf shifted = v_fma(x, v_splat(0x1.715476p0f), magic);
     const vf whole = shifted - magic;
     /* The first part of ln 2 has nine bits: its product is exact. */
-    vf r = v_fnma(whole, v_splat(0.693359375f), x);
-    r = v_fnma(whole, v_splat(-2.12194440e-4f), r);
+    vf r = v_fma(whole, v_splat(-0.693359375f), x);
+    r = v_fma(whole, v_splat(2.12194440e-4f), r);
     const vf q = LNT_POLY(r, 0x1.fffffcp-2f, 0x1.555490p-3f, 0x1.5558f6p-5f, 0x1.123a6ap-7f, 0x1.6a22eep-10f);
     *n = (vi)shifted;
     return v_fma(r * r, q, r);
@@ -77,7 +77,7 @@ LNT_INLINE vf v_exp_narrow(vf x)
 
 LNT_INLINE vf v_exp(vf x)
 {
-    if (__builtin_expect(vi_any(~(v_abs(x) < v_splat(87))), 0))
+    if (__builtin_expect(v_any_beyond(x, 87), 0))
         return v_exp_wide(x);
     return v_exp_narrow(x);
 }
@@ -97,16 +97,32 @@ LNT_INLINE vf v_expm1_negative(vf x)
     return v_fma(y, scale, scale - v_splat(1));
 }
 
+/* |x| < 80 */
+LNT_INLINE vf v_sigmoid_narrow(vf x)
+{
+    const vf one = v_splat(1);
+    return v_ratio(one, one + v_exp_narrow(-x));
+}
+
+/* Far out e**-|x| alone is the result on one side, 1 on the other. */
+LNT_NOINLINE vf v_sigmoid_wide(vf x)
+{
+    const vi narrow = v_abs(x) < v_splat(80);
+    const vf far = v_select(x >= v_splat(0), v_splat(1), v_exp_wide(-v_abs(x)));
+    return v_select(narrow, v_sigmoid_narrow(v_select(narrow, x, v_splat(0))), far);
+}
+
 LNT_INLINE vf v_sigmoid(vf x)
 {
-    const vf one = v_splat(1), z = v_exp(-v_abs(x));
-    return v_select(x >= v_splat(0), one, z) / (one + z);
+    if (__builtin_expect(v_any_beyond(x, 80), 0))
+        return v_sigmoid_wide(x);
+    return v_sigmoid_narrow(x);
 }
 
 /* x * sigmoid(t) */
 LNT_INLINE vf v_gate(vf x, vf t)
 {
-    return x / (v_splat(1) + v_exp(-t));
+    return x * v_sigmoid(t);
 }
 
 /* a < 0 ? alpha * (e**(rate * a) - 1) : a */
@@ -119,7 +135,7 @@ LNT_INLINE vf v_elu(vf a, vf alpha, vf rate)
 LNT_INLINE vf v_mish(vf x)
 {
     const vf two = v_splat(2), w = v_exp(v_min(v_splat(20), x)), n = w * (w + two);
-    return x * (n / (n + two));
+    return x * v_ratio(n, n + two);
 }
 
 /* ---- logarithms ---- */
@@ -159,7 +175,7 @@ LNT_INLINE vf v_log(vf x)
 LNT_INLINE vf v_log1p_unit(vf z)
 {
     const vf one = v_splat(1), u = one + z, lost = z - (u - one);
-    return v_fma(lost, v_fnma(v_splat(0.5f), z, one), v_log_narrow(u));
+    return v_fma(lost, v_fma(v_splat(-0.5f), z, one), v_log_narrow(u));
 }
 
 LNT_INLINE vf v_softplus(vf x)
@@ -171,7 +187,7 @@ LNT_INLINE vf v_softplus(vf x)
 LNT_INLINE vf v_tanh(vf x)
 {
     const vf e = v_expm1_negative(v_splat(-2) * v_abs(x));
-    return v_sign_of(-e / (v_splat(2) + e), x);
+    return v_sign_of(v_ratio(e, v_splat(2) + e), x);
 }
 
 /* log(erfc(a)) / a is smooth: for 0 <= a <= 4.2, where erfc is 3e-9, the product with a is returned. */
@@ -262,7 +278,7 @@ LNT_INLINE vf v_sin_narrow(vf x, int shift)
     const vf r = v_trig_reduced(x, &n), u = r * r;
     const vf sine = v_fma(r * u, LNT_POLY(u, -0x1.555546p-3f, 0x1.110730p-7f, -0x1.994062p-13f), r);
     const vf c = LNT_POLY(u, 0x1.55554ap-5f, -0x1.6c0c28p-10f, 0x1.99e86cp-16f);
-    const vf cosine = v_fma(u * u, c, v_fnma(v_splat(0.5f), u, v_splat(1)));
+    const vf cosine = v_fma(u * u, c, v_fma(v_splat(-0.5f), u, v_splat(1)));
     n += vi_splat(shift);
     const vf y = v_select((n & vi_splat(1)) == vi_splat(1), cosine, sine);
     return (vf)((vi)y ^ ((n & vi_splat(2)) << 30));
@@ -271,7 +287,7 @@ LNT_INLINE vf v_sin_narrow(vf x, int shift)
 /* Some lane is beyond 2**17: those are libm's. */
 LNT_NOINLINE vf v_sin_wide(vf x, int shift)
 {
-    const vi wide = ~(v_abs(x) <= v_splat(0x1p17f));
+    const vi wide = ~(v_abs(x) < v_splat(0x1p17f));
     vf y = v_sin_narrow(v_select(wide, v_splat(0), x), shift);
     for (unsigned i = 0; i < LNT_VL; i++)
         if (wide[i])
@@ -281,7 +297,7 @@ LNT_NOINLINE vf v_sin_wide(vf x, int shift)
 
 LNT_INLINE vf v_sin_shifted(vf x, int shift)
 {
-    if (__builtin_expect(vi_any(~(v_abs(x) <= v_splat(0x1p17f))), 0))
+    if (__builtin_expect(v_any_beyond(x, 0x1p17f), 0))
         return v_sin_wide(x, shift);
     return v_sin_narrow(x, shift);
 }
