@@ -25,14 +25,7 @@ static void NAME(roi_point)(const roialign *p, R y, R x, int64_t at[4], R weight
         return;
     }
     NAME(neighbours)
-    (p->height, p->width,
-     y < 0        ? 0
-     : y > bottom ? bottom
-                  : y,
-     x < 0       ? 0
-     : x > right ? right
-                 : x,
-     at, weight);
+    (p->height, p->width, y < 0 ? 0 : y > bottom ? bottom : y, x < 0 ? 0 : x > right ? right : x, at, weight);
 }
 
 /* A bin [y0, x0] of size [h, w], sampled at n_y by n_x points, for all channels. */
@@ -87,7 +80,7 @@ static lnt_status NAME(regions)(lnt_kernel *k, void *arg, int64_t begin, int64_t
         R *y = (R *)j->y + n * p->channels * p->out_height * p->out_width;
         for (int64_t b = 0; b < p->out_height * p->out_width; b++)
             NAME(roi_bin)
-            (p, x, y + b, top + (R)(b / p->out_width) * h, left + (R)(b % p->out_width) * w, h, w, n_y, n_x);
+        (p, x, y + b, top + (R)(b / p->out_width) * h, left + (R)(b % p->out_width) * w, h, w, n_y, n_x);
     }
     return LNT_OK;
 }

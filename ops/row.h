@@ -49,7 +49,7 @@
     void (*max_rows)(const R *const *rows, int64_t n_rows, R *y, int64_t n);                                 \
     void (*sum_rows)(const R *const *rows, int64_t n_rows, R *y, int64_t n);                                 \
     /* y[o] = largest or sum of x[o * stride + t * dilation], t < taps. Up to LNT_ROW_SLACK elements behind  \
-     * the last may be read. */                                                                                        \
+     * the last may be read. */                                                                              \
     void (*max_window)(const R *x, R *y, int64_t n, int64_t stride, int64_t taps, int64_t dilation);         \
     void (*sum_window)(const R *x, R *y, int64_t n, int64_t stride, int64_t taps, int64_t dilation);
 
