@@ -324,6 +324,9 @@ lnt_status lnt_bind_qmatmul(lnt_site *site)
                                 .columns = p->N,
                                 .depth_step = p->N,
                                 .column_step = 1};
+    for (unsigned i = 1; i < site->n_in; i++)
+        LNT_REQUIRE(i == o->b || !site->in[i] || lnt_operand_count(site->in[i]) > 0, site->err, LNT_E_SHAPE,
+                    "input %u, a scale or zero point, is empty", i);
     LNT_REQUIRE(p->K > 0 || y->dtype == LNT_INT32, site->err, LNT_E_UNSUPPORTED, "A has rows of no elements");
     site->step->run = run_qmatmul;
     return bind_memory(site, p);
