@@ -88,6 +88,7 @@ OP(171, 1, MsGelu, MICROSOFT, "Gelu", 1, 1, 1, 1, IN0, same, elementwise, 0, ELE
 OP(172, 1, FastGelu, MICROSOFT, "FastGelu", 1, 2, 1, 1, IN0, same, elementwise, 0, ELEMENTWISE)
 OP(173, 1, BiasGelu, MICROSOFT, "BiasGelu", 2, 2, 1, 1, IN0, broadcast, elementwise, 0, ELEMENTWISE)
 OP(174, 1, QuickGelu, MICROSOFT, "QuickGelu", 1, 1, 1, 1, IN0, same, elementwise, 0, ELEMENTWISE)
+OP(199, 1, Binarizer, ML, "Binarizer", 1, 1, 1, 1, IN0, same, binarizer, 0, ANY_RANK)
 
 /* 200: matrix products, convolution, recurrent (matmul.c, conv.c, rnn.c) */
 OP(200, 1, MatMul, ONNX, "MatMul", 2, 2, 1, 1, IN0, matmul, matmul, 0, EPILOGUE)

@@ -8,6 +8,7 @@
 
 #define ONNX ""
 #define MICROSOFT "com.microsoft"
+#define ML "ai.onnx.ml"
 #define LINNET "linnet"
 
 /* Row flags by their short names. */
