@@ -318,7 +318,7 @@ static lnt_status check_counts(lnt_importer *im, lnt_inode *n, const lnt_op *op,
 static bool has_word(const char *list, const char *name)
 {
     const size_t n = strlen(name);
-    for (const char *at = list; (at = strstr(at, name)); at += n)
+    for (const char *at = list; n && (at = strstr(at, name)); at += n)
         if ((at == list || at[-1] == ' ') && (at[n] == ' ' || !at[n]))
             return true;
     return false;
