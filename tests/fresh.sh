@@ -49,5 +49,5 @@ fi
 
 for command in "make demo" "make test"; do
     echo "== $command"
-    chroot "$root" env HOME=/root sh -c "cd /linnet && $command"
+    chroot "$root" env HOME=/root LINNET_SHARED=/shared sh -c "cd /linnet && $command"
 done
