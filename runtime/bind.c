@@ -18,9 +18,8 @@ uint32_t lnt_storage_root(lnt_session *s, uint32_t storage)
     return storage;
 }
 
-lnt_status lnt_node_fail(const lnt_session *s, const lnt_node *n, lnt_status status, lnt_error *err)
+lnt_status lnt_node_fail(const lnt_node *n, lnt_status status, lnt_error *err)
 {
-    (void)s;
     if (err && err->code == LNT_OK)
         lnt_fail(err, status, "%s", lnt_status_text(status));
     lnt_error_prefix(err, "%s (%s): ", n->name, n->op->name);
@@ -369,7 +368,7 @@ static void leave_branch(lnt_session *s, const lnt_cursor *branch)
 
 void lnt_frame_begin(lnt_frame *f)
 {
-    f->has_stop = f->complete = f->planned_ahead = false;
+    f->has_stop = f->complete = false;
     f->n_steps = f->next = 0;
     f->depth = 1;
     f->stack[0] = (lnt_cursor){.sub = f->sub, .next = 0, .owner = LNT_NONE};
@@ -439,15 +438,15 @@ lnt_status lnt_bind_frame(lnt_session *s, lnt_frame *f, lnt_error *err)
             continue; /* again: with the data, which is all there, or with bounds in its place */
         }
         if (status != LNT_OK)
-            return lnt_node_fail(s, n, status, err);
+            return lnt_node_fail(n, status, err);
         top->next++;
     }
     f->complete = f->depth == 0;
     if (s->running && f->n_steps == before && !f->complete) {
         const lnt_cursor *top = &f->stack[f->depth - 1];
         const lnt_node *n = lnt_session_node(s, s->model->sub[top->sub].first_node + top->next);
-        return lnt_node_fail(
-            s, n, lnt_fail(err, LNT_E_SHAPE, "its extents cannot be worked out from its inputs"), err);
+        lnt_fail(err, LNT_E_SHAPE, "its extents cannot be worked out from its inputs");
+        return lnt_node_fail(n, LNT_E_SHAPE, err);
     }
     return lnt_plan_frame(s, f, before, err);
 }
@@ -560,7 +559,6 @@ static lnt_status bind_all(lnt_session *s, lnt_error *err)
                 site_of(s, lnt_session_node(s, s->model->sub[top->sub].first_node + top->next), err);
             s->unbounded = name_of_unknown(s, &site);
         }
-        f->planned_ahead = f->complete;
         lnt_frame_rewind(s, f);
     }
     return LNT_OK;

@@ -75,7 +75,6 @@ typedef struct lnt_frame {
     lnt_step **list; /* steps in running order */
     uint32_t *time;  /* of each: when it runs; steps of one time run side by side */
     uint32_t n_steps, next;
-    uint32_t capacity;     /* of list */
     bool complete;         /* every node is bound */
     bool has_stop;         /* binding had to wait for data: */
     lnt_bind_point stop;   /* there */
@@ -83,7 +82,6 @@ typedef struct lnt_frame {
     size_t arena_bytes;    /* needed by the present plan */
     size_t arena_capacity; /* of arena; 0 if there is none yet */
     bool arena_is_callers;
-    bool planned_ahead;    /* arena_bytes covers everything, by bounds */
     uint32_t *order;       /* of the planner: storages to place, */
     uint32_t *laid;        /* and those laid out, by offset */
 } lnt_frame;
@@ -112,7 +110,6 @@ typedef struct lnt_output_slot {
 
 typedef struct lnt_state_slot {
     uint32_t input, output;
-    lnt_operand shape; /* present extents */
     lnt_buffer now, next;
 } lnt_state_slot;
 
@@ -142,7 +139,6 @@ struct lnt_session {
     lnt_buffer aside;      /* carried values on their way from one turn of a loop to the next */
 
     lnt_bump params, known; /* of the binding */
-    bool bindable;          /* input shapes are all given */
     bool bound_now, rebind; /* a binding exists; it is out of date */
     bool outgrown;          /* the states of the last run have outgrown it; its outputs may still be read */
     bool running;
@@ -205,7 +201,8 @@ uint32_t lnt_storage_root(lnt_session *s, uint32_t storage);
 void lnt_frame_begin(lnt_frame *f);
 /* Makes a value live in given memory with its present extents. */
 void lnt_place_value(lnt_session *s, uint32_t value, lnt_place place, void *data, bool known);
-lnt_status lnt_node_fail(const lnt_session *s, const lnt_node *n, lnt_status status, lnt_error *err);
+/* Completes the error of a failed node with its name. */
+lnt_status lnt_node_fail(const lnt_node *n, lnt_status status, lnt_error *err);
 
 /* ---- plan.c ---- */
 /* Lays out the storages of steps [from, n_steps) beside those that are still alive. */

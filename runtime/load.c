@@ -200,13 +200,13 @@ static lnt_status check_packed(const lnt_model *m, const lnt_node *n, lnt_error 
 
 /* Subgraphs that a control-flow node must have, with the number of inputs and outputs it will be given. */
 static lnt_status check_subgraph(const lnt_model *m, const lnt_node *n, const char *name, uint32_t n_in,
-                                 uint32_t min_out, uint32_t max_out, lnt_error *err)
+                                 uint32_t n_out, lnt_error *err)
 {
     const lnt_attr *a = lnt_attr_find(n, name);
     LNT_REQUIRE(a && a->type == LNT_ATTR_GRAPH, err, LNT_E_FILE, "node %s: %s lacks its %s", n->name,
                 n->op->name, name);
     const lnt_rec_subgraph *sub = &m->file.subgraphs[*a->i];
-    LNT_REQUIRE(sub->n_in == n_in && sub->n_out >= min_out && sub->n_out <= max_out, err, LNT_E_FILE,
+    LNT_REQUIRE(sub->n_in == n_in && sub->n_out == n_out, err, LNT_E_FILE,
                 "node %s: its %s has %u inputs and %u outputs, which do not fit", n->name, name, sub->n_in,
                 sub->n_out);
     for (uint32_t i = 0; i < sub->n_in + sub->n_out; i++)
@@ -219,15 +219,15 @@ static lnt_status check_control(const lnt_model *m, const lnt_node *n, lnt_error
 {
     switch (n->op->id) {
     case LNT_ID_If:
-        LNT_TRY(check_subgraph(m, n, "then_branch", 0, n->n_out, n->n_out, err));
-        return check_subgraph(m, n, "else_branch", 0, n->n_out, n->n_out, err);
+        LNT_TRY(check_subgraph(m, n, "then_branch", 0, n->n_out, err));
+        return check_subgraph(m, n, "else_branch", 0, n->n_out, err);
     case LNT_ID_Loop: {
         LNT_REQUIRE(n->n_out + 2u >= n->n_in, err, LNT_E_FILE,
                     "node %s: Loop carries %u values and has %u outputs", n->name, n->n_in - 2u, n->n_out);
         for (unsigned i = 2; i < n->n_in; i++)
             LNT_REQUIRE(n->in[i] != LNT_NONE, err, LNT_E_FILE, "node %s: a carried value is skipped",
                         n->name);
-        return check_subgraph(m, n, "body", n->n_in, n->n_out + 1u, n->n_out + 1u, err);
+        return check_subgraph(m, n, "body", n->n_in, n->n_out + 1u, err);
     }
     case LNT_ID_Scan: {
         const int64_t scans = lnt_attr_i(n, "num_scan_inputs", 0);
@@ -235,7 +235,7 @@ static lnt_status check_control(const lnt_model *m, const lnt_node *n, lnt_error
                     "node %s: Scan over %lld of %u inputs", n->name, (long long)scans, n->n_in);
         for (unsigned i = 0; i < n->n_in; i++)
             LNT_REQUIRE(n->in[i] != LNT_NONE, err, LNT_E_FILE, "node %s: an input is skipped", n->name);
-        return check_subgraph(m, n, "body", n->n_in, n->n_out, n->n_out, err);
+        return check_subgraph(m, n, "body", n->n_in, n->n_out, err);
     }
     default:
         for (unsigned a = 0; a < n->n_attr; a++)

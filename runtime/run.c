@@ -9,7 +9,7 @@ static lnt_status fail_step(lnt_session *s, const lnt_step *step, lnt_status sta
 {
     if (step->node == LNT_NONE)
         return lnt_fail(err, status, "%s", lnt_status_text(status));
-    return lnt_node_fail(s, lnt_session_node(s, step->node), status, err);
+    return lnt_node_fail(lnt_session_node(s, step->node), status, err);
 }
 
 static lnt_status run_step(lnt_session *s, const lnt_step *step, lnt_error *err)
@@ -50,7 +50,6 @@ static lnt_status run_abreast(lnt_kernel *k, void *arg, int64_t begin, int64_t e
             ;
         if ((uint32_t)i < a->failed) {
             a->failed = (uint32_t)i;
-            lnt_error_clear(&a->err);
             a->err = err;
             fail_step(a->s, a->step[i], status, &a->err);
         }

@@ -65,11 +65,11 @@ static lnt_status make_frame(lnt_session *s, lnt_frame *f, uint32_t sub, lnt_err
 {
     const lnt_model *m = s->model;
     f->sub = sub;
-    f->capacity = m->n_nodes + m->n_out;
+    const size_t steps = (size_t)m->n_nodes + m->n_out; /* every node once, every output copied */
     f->stack = lnt_bump_alloc(&s->memory, m->file.n_subgraphs * sizeof *f->stack, err);
     f->stop.stack = lnt_bump_alloc(&s->memory, m->file.n_subgraphs * sizeof *f->stack, err);
-    f->list = lnt_bump_alloc(&s->memory, f->capacity * sizeof *f->list, err);
-    f->time = lnt_bump_alloc(&s->memory, f->capacity * sizeof *f->time, err);
+    f->list = lnt_bump_alloc(&s->memory, steps * sizeof *f->list, err);
+    f->time = lnt_bump_alloc(&s->memory, steps * sizeof *f->time, err);
     f->order = lnt_bump_alloc(&s->memory, s->n_storages * sizeof *f->order, err);
     f->laid = lnt_bump_alloc(&s->memory, s->n_storages * sizeof *f->laid, err);
     return f->stack && f->stop.stack && f->list && f->time && f->order && f->laid ? LNT_OK : LNT_E_MEMORY;
