@@ -512,8 +512,7 @@ static lnt_status place_inputs(lnt_session *s, lnt_error *err)
         lnt_operand *v = &s->value[m->in[i]];
         if (s->partial && !s->needed[m->in[i]] && !in->given)
             continue;
-        LNT_REQUIRE(in->given, err, LNT_E_ARGUMENT, "input %s is not set",
-                    m->file.strings + m->file.values[m->in[i]].name);
+        LNT_REQUIRE(in->given, err, LNT_E_ARGUMENT, "input %s is not set", lnt_value_name(m, m->in[i]));
         v->rank = (uint8_t)in->tensor.rank;
         memcpy(v->dims, in->tensor.dims, sizeof v->dims);
         lnt_place_value(s, m->in[i], LNT_PLACE_INPUT, NULL, false);

@@ -31,7 +31,7 @@ struct lnt_model {
     const lnt_rec_subgraph *sub; /* 0 is the model */
     const uint32_t *in, *out;    /* value numbers of the model's inputs and outputs */
     uint32_t n_in, n_out;
-    uint32_t *symbol_of; /* value -> symbol of kind 2 (data-dependent value), or NONE */
+    uint32_t *symbol_of;   /* value -> symbol of kind 2 (data-dependent value), or NONE */
     const char **dim_name; /* of inputs without a symbol: n_in x LNT_MAX_RANK, INPUT:AXIS */
 };
 
@@ -75,15 +75,15 @@ typedef struct lnt_frame {
     lnt_step **list; /* steps in running order */
     uint32_t *time;  /* of each: when it runs; steps of one time run side by side */
     uint32_t n_steps, next;
-    bool complete;         /* every node is bound */
-    bool has_stop;         /* binding had to wait for data: */
-    lnt_bind_point stop;   /* there */
+    bool complete;       /* every node is bound */
+    bool has_stop;       /* binding had to wait for data: */
+    lnt_bind_point stop; /* there */
     void *arena;
     size_t arena_bytes;    /* needed by the present plan */
     size_t arena_capacity; /* of arena; 0 if there is none yet */
     bool arena_is_callers;
-    uint32_t *order;       /* of the planner: storages to place, */
-    uint32_t *laid;        /* and those laid out, by offset */
+    uint32_t *order; /* of the planner: storages to place, */
+    uint32_t *laid;  /* and those laid out, by offset */
 } lnt_frame;
 
 /* A block of the session's that grows and stays. */
@@ -116,7 +116,7 @@ typedef struct lnt_state_slot {
 struct lnt_session {
     lnt_model *model;
     lnt_allocator allocator; /* the model's, refusing what is over the memory limit */
-    lnt_bump memory; /* of the arrays below */
+    lnt_bump memory;         /* of the arrays below */
     lnt_operand *value;
     lnt_operand **operand; /* per operand record of the file: &value[...] or NULL */
     lnt_storage *storage;  /* n_storages */
@@ -124,9 +124,9 @@ struct lnt_session {
     uint32_t n_storages;
     uint32_t *born;   /* value -> step of its home frame that makes it */
     lnt_frame **home; /* value -> frame */
-    lnt_step *step; /* per node */
+    lnt_step *step;   /* per node */
     lnt_frame root;
-    lnt_frame **body; /* per node: frame of a Loop's or Scan's body, else NULL */
+    lnt_frame **body;  /* per node: frame of a Loop's or Scan's body, else NULL */
     lnt_buffer *owned; /* per value, for LNT_PLACE_OWNED */
     lnt_input_slot *input;
     lnt_output_slot *output;
@@ -146,14 +146,14 @@ struct lnt_session {
     const char *unbounded;
     uint64_t memory_limit;
 
-    bool partial;          /* only what selected outputs and fetched values need is computed */
-    bool *selected;        /* per output */
-    bool *needed;          /* per value, while partial */
-    lnt_tensor *injected;  /* per value, data NULL where it is computed */
+    bool partial;         /* only what selected outputs and fetched values need is computed */
+    bool *selected;       /* per output */
+    bool *needed;         /* per value, while partial */
+    lnt_tensor *injected; /* per value, data NULL where it is computed */
     bool any_injected;
 
     lnt_execution_mode mode;
-    bool separate;         /* no value shares memory with another */
+    bool separate; /* no value shares memory with another */
     int log_severity;
     lnt_level level;
     lnt_pool *pool;
@@ -169,6 +169,11 @@ struct lnt_session {
     uint64_t trace_origin_ns;
 };
 
+static inline const char *lnt_value_name(const lnt_model *m, uint32_t value)
+{
+    return m->file.strings + m->file.values[value].name;
+}
+
 static inline size_t lnt_operand_bytes(const lnt_operand *o)
 {
     return (size_t)lnt_operand_count(o) * lnt_dtype_size((lnt_dtype)o->dtype);
@@ -177,6 +182,8 @@ static inline size_t lnt_operand_bytes(const lnt_operand *o)
 /* ---- session.c ---- */
 lnt_status lnt_buffer_reserve(lnt_session *s, lnt_buffer *b, size_t bytes, lnt_error *err);
 const lnt_node *lnt_session_node(const lnt_session *s, uint32_t node);
+/* The state that output i feeds; NULL if it is an ordinary output. */
+lnt_state_slot *lnt_state_of_output(const lnt_session *s, uint32_t i);
 
 /* Tells the host's log, if it wants messages of this severity. */
 void lnt_log(const lnt_session *s, int severity, const char *format, ...) LNT_PRINTF(3, 4);

@@ -106,9 +106,6 @@ static lnt_status load_program(lnt_model *m, const lnt_rec_node *r, lnt_node *n,
     memcpy(program->out, p->out, sizeof program->out);
     const char *fault = lnt_program_check(program);
     LNT_REQUIRE(!fault, err, LNT_E_FILE, "node %s: its elementwise program is damaged: %s", n->name, fault);
-    LNT_REQUIRE(program->n_in == n->n_program_in, err, LNT_E_FILE,
-                "node %s: its elementwise program reads %u operands, the node has %u", n->name, program->n_in,
-                n->n_program_in);
     n->program = program;
     return LNT_OK;
 }
@@ -135,8 +132,6 @@ static lnt_status check_counts(const lnt_node *n, lnt_error *err)
                 err, LNT_E_FILE, "node %s: %s with %u inputs", n->name, op->name, in);
     LNT_REQUIRE(n->n_out >= op->out_min && (op->out_max == 255 || n->n_out <= op->out_max), err, LNT_E_FILE,
                 "node %s: %s with %u outputs", n->name, op->name, n->n_out);
-    LNT_REQUIRE(!n->n_program_in || n->program, err, LNT_E_FILE,
-                "node %s: operands of an elementwise program, but no program", n->name);
     LNT_REQUIRE(!n->program || op->flags & (LNT_OP_EPILOGUE | LNT_OP_ELEMENTWISE), err, LNT_E_FILE,
                 "node %s: %s cannot carry an elementwise program", n->name, op->name);
     for (unsigned i = 0; i < in; i++)
@@ -209,9 +204,6 @@ static lnt_status check_subgraph(const lnt_model *m, const lnt_node *n, const ch
     LNT_REQUIRE(sub->n_in == n_in && sub->n_out == n_out, err, LNT_E_FILE,
                 "node %s: its %s has %u inputs and %u outputs, which do not fit", n->name, name, sub->n_in,
                 sub->n_out);
-    for (uint32_t i = 0; i < sub->n_in + sub->n_out; i++)
-        LNT_REQUIRE(m->file.operands[sub->first_operand + i] != LNT_NONE, err, LNT_E_FILE,
-                    "node %s: its %s skips an input or output", n->name, name);
     return LNT_OK;
 }
 
@@ -245,25 +237,14 @@ static lnt_status check_control(const lnt_model *m, const lnt_node *n, lnt_error
     }
 }
 
-/* What the user gives and takes lies in ONNX order. */
+/* The user can feed and take tensors of types that have a size only. */
 static lnt_status check_ends(const lnt_model *m, lnt_error *err)
 {
     for (uint32_t i = 0; i < m->n_in + m->n_out; i++) {
-        LNT_REQUIRE(m->in[i] != LNT_NONE, err, LNT_E_FILE, "an input or output of the model is skipped");
         const lnt_operand *v = &m->value[m->in[i]];
-        const char *name = text_at(m, m->file.values[m->in[i]].name);
-        LNT_REQUIRE(v->order == LNT_ORDER_PLAIN && !v->packed, err, LNT_E_FILE,
-                    "%s, an input or output of the model, is not in ONNX order", name);
-        LNT_REQUIRE(i >= m->n_in || !v->constant, err, LNT_E_FILE, "input %s is a constant", name);
         const bool open = i >= m->n_in && v->dtype == LNT_UNDEFINED; /* a custom operator will tell */
         LNT_REQUIRE(open || lnt_dtype_size((lnt_dtype)v->dtype), err, LNT_E_UNSUPPORTED, "%s has type %s",
-                    name, lnt_dtype_text((lnt_dtype)v->dtype));
-    }
-    for (uint32_t k = 0; k < m->file.n_states; k++) {
-        const lnt_rec_state *r = &m->file.states[k];
-        LNT_REQUIRE(r->input < m->n_in && r->output < m->n_out &&
-                        m->value[m->in[r->input]].dtype == m->value[m->out[r->output]].dtype,
-                    err, LNT_E_FILE, "state %u joins an output and an input that do not fit", k);
+                    lnt_value_name(m, m->in[i]), lnt_dtype_text((lnt_dtype)v->dtype));
     }
     return LNT_OK;
 }
@@ -284,8 +265,7 @@ static lnt_status name_dims(lnt_model *m, lnt_error *err)
                 m->dim_name[i * LNT_MAX_RANK + d] = text_at(m, m->file.symbols[-2 - v->dims[d]].name);
                 continue;
             }
-            const int length =
-                snprintf(text, sizeof text, "%.250s:%u", text_at(m, m->file.values[m->in[i]].name), d);
+            const int length = snprintf(text, sizeof text, "%.250s:%u", lnt_value_name(m, m->in[i]), d);
             m->dim_name[i * LNT_MAX_RANK + d] = lnt_bump_string(&m->memory, text, (size_t)length, err);
             if (!m->dim_name[i * LNT_MAX_RANK + d])
                 return LNT_E_MEMORY;

@@ -13,15 +13,10 @@ uint32_t lnt_model_output_count(const lnt_model *model)
     return model->n_out;
 }
 
-static const char *value_name(const lnt_model *m, uint32_t value)
-{
-    return m->file.strings + m->file.values[value].name;
-}
-
 static void describe(const lnt_model *m, uint32_t value, lnt_value_info *info)
 {
     const lnt_operand *v = &m->value[value];
-    *info = (lnt_value_info){.name = value_name(m, value), .dtype = (lnt_dtype)v->dtype, .rank = v->rank};
+    *info = (lnt_value_info){.name = lnt_value_name(m, value), .dtype = (lnt_dtype)v->dtype, .rank = v->rank};
     for (unsigned d = 0; v->rank <= LNT_MAX_RANK && d < v->rank; d++) {
         info->dims[d] = v->dims[d] < 0 ? -1 : v->dims[d];
         if (v->dims[d] <= -2)
@@ -54,7 +49,7 @@ lnt_status lnt_model_output(const lnt_model *model, uint32_t i, lnt_value_info *
 static int find(const lnt_model *m, const uint32_t *values, uint32_t n, const char *name)
 {
     for (uint32_t i = 0; i < n; i++)
-        if (strcmp(value_name(m, values[i]), name) == 0)
+        if (strcmp(lnt_value_name(m, values[i]), name) == 0)
             return (int)i;
     return -1;
 }

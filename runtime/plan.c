@@ -176,10 +176,8 @@ static lnt_status output_target(lnt_session *s, const lnt_frame *f, uint32_t i, 
 {
     const size_t bytes = lnt_operand_bytes(&s->value[s->model->out[i]]);
     *target = NULL;
-    for (uint32_t k = 0; k < s->n_states; k++) {
-        lnt_state_slot *state = &s->state[k];
-        if (state->output != i)
-            continue;
+    lnt_state_slot *state = lnt_state_of_output(s, i);
+    if (state) {
         if (!state->next.data || state->next.capacity < bytes)
             LNT_TRY(lnt_buffer_reserve(s, &state->next, bytes + bytes / 2, err));
         *target = state->next.data;
@@ -189,8 +187,7 @@ static lnt_status output_target(lnt_session *s, const lnt_frame *f, uint32_t i, 
         return LNT_OK;
     const bool by_bounds = f->has_stop && !s->running; /* data will tell what is really needed */
     LNT_REQUIRE(by_bounds || bytes <= s->output[i].bytes, err, LNT_E_LIMIT,
-                "output %s needs %zu bytes, %zu are given",
-                s->model->file.strings + s->model->file.values[s->model->out[i]].name, bytes,
+                "output %s needs %zu bytes, %zu are given", lnt_value_name(s->model, s->model->out[i]), bytes,
                 s->output[i].bytes);
     *target = s->output[i].data;
     return LNT_OK;
@@ -252,10 +249,8 @@ void lnt_point_outputs(lnt_session *s)
 {
     for (uint32_t i = 0; i < s->model->n_out; i++) {
         const uint32_t root = lnt_storage_root(s, s->value[s->model->out[i]].storage);
-        void *target = s->output[i].data;
-        for (uint32_t k = 0; k < s->n_states; k++)
-            if (s->state[k].output == i)
-                target = s->state[k].next.data;
+        const lnt_state_slot *state = lnt_state_of_output(s, i);
+        void *target = state ? state->next.data : s->output[i].data;
         if (!target)
             continue;
         s->slot[copy_slot(s, i)] = target;

@@ -115,7 +115,7 @@ static lnt_status point_inputs(lnt_session *s, lnt_error *err)
         if (!in->given)
             continue; /* a partial run does not need it */
         LNT_REQUIRE(data || !in->tensor.bytes, err, LNT_E_ARGUMENT, "input %s has a shape but no data",
-                    m->file.strings + m->file.values[m->in[i]].name);
+                    lnt_value_name(m, m->in[i]));
         if ((uintptr_t)data % lnt_dtype_size(in->tensor.dtype))
             data = memcpy(in->staging.data, data, in->tensor.bytes);
         s->slot[m->in[i]] = data ? data : (void *)s->slot;

@@ -279,17 +279,12 @@ lnt_status lnt_session_trim(lnt_session *s, lnt_error *err)
 
 /* ---- inputs and outputs ---- */
 
-static const char *input_name(const lnt_session *s, uint32_t i)
-{
-    return s->model->file.strings + s->model->file.values[s->model->in[i]].name;
-}
-
 /* Fits a tensor to what the model says of its input, naming the input in the error. */
 static lnt_status check_input(const lnt_session *s, uint32_t i, const lnt_tensor *t, size_t *bytes,
                               lnt_error *err)
 {
     const lnt_operand *v = &s->model->value[s->model->in[i]];
-    const char *name = input_name(s, i);
+    const char *name = lnt_value_name(s->model, s->model->in[i]);
     LNT_REQUIRE(t->dtype == v->dtype, err, LNT_E_TYPE, "input %s takes %s, not %s", name,
                 lnt_dtype_text((lnt_dtype)v->dtype), lnt_dtype_text(t->dtype));
     LNT_REQUIRE(t->rank <= LNT_MAX_RANK && (v->rank == LNT_RANK_UNKNOWN || t->rank == v->rank), err,
@@ -328,6 +323,14 @@ static int state_of_input(const lnt_session *s, uint32_t i)
     return -1;
 }
 
+lnt_state_slot *lnt_state_of_output(const lnt_session *s, uint32_t i)
+{
+    for (uint32_t k = 0; k < s->n_states; k++)
+        if (s->state[k].output == i)
+            return &s->state[k];
+    return NULL;
+}
+
 lnt_status lnt_set_input(lnt_session *s, uint32_t i, const lnt_tensor *t, lnt_error *err)
 {
     lnt_error_clear(err);
@@ -353,9 +356,8 @@ lnt_status lnt_set_output(lnt_session *s, uint32_t i, void *data, size_t bytes, 
     lnt_error_clear(err);
     LNT_REQUIRE(s && i < s->model->n_out, err, LNT_E_ARGUMENT, "there is no output %u", i);
     lnt_output_slot *out = &s->output[i];
-    for (uint32_t k = 0; k < s->n_states; k++)
-        LNT_REQUIRE(s->state[k].output != i, err, LNT_E_ARGUMENT,
-                    "output %u is a state; read it with lnt_state_get", i);
+    LNT_REQUIRE(!lnt_state_of_output(s, i), err, LNT_E_ARGUMENT,
+                "output %u is a state; read it with lnt_state_get", i);
     const size_t align = lnt_dtype_size((lnt_dtype)s->model->value[s->model->out[i]].dtype);
     LNT_REQUIRE(!align || (uintptr_t)data % align == 0, err, LNT_E_ARGUMENT,
                 "output memory must be aligned to its elements of %zu bytes", align);
@@ -387,9 +389,9 @@ lnt_status lnt_get_output(lnt_session *s, uint32_t i, lnt_tensor *t, lnt_error *
     LNT_REQUIRE(s && t && i < s->model->n_out, err, LNT_E_ARGUMENT, "there is no output %u", i);
     LNT_REQUIRE(s->bound_now && !s->rebind, err, LNT_E_ARGUMENT,
                 "bind or run the session before reading outputs");
-    for (uint32_t k = 0; k < s->n_states; k++)
-        if (s->state[k].output == i)
-            return lnt_state_get(s, k, t, err);
+    const lnt_state_slot *state = lnt_state_of_output(s, i);
+    if (state)
+        return lnt_state_get(s, (uint32_t)(state - s->state), t, err);
     const lnt_operand *v = &s->value[s->model->out[i]];
     LNT_REQUIRE(!s->partial || s->selected[i], err, LNT_E_ARGUMENT,
                 "output %u was not selected to be computed", i);
@@ -420,7 +422,7 @@ lnt_status lnt_find_value(const lnt_session *s, const char *name, uint32_t *valu
 {
     const lnt_model *m = s->model;
     for (uint32_t i = 0; i < m->n_values; i++)
-        if (strcmp(m->file.strings + m->file.values[i].name, name) == 0) {
+        if (strcmp(lnt_value_name(m, i), name) == 0) {
             *value = i;
             return LNT_OK;
         }
