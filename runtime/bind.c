@@ -508,13 +508,15 @@ static lnt_status place_inputs(lnt_session *s, lnt_error *err)
     for (uint32_t k = 0; k < s->n_states; k++)
         LNT_TRY(start_state(s, &s->state[k], err));
     for (uint32_t i = 0; i < m->n_in; i++) {
-        const lnt_input_slot *in = &s->input[i];
+        lnt_input_slot *in = &s->input[i];
         lnt_operand *v = &s->value[m->in[i]];
         if (s->partial && !s->needed[m->in[i]] && !in->given)
             continue;
         LNT_REQUIRE(in->given, err, LNT_E_ARGUMENT, "input %s is not set", lnt_value_name(m, m->in[i]));
         v->rank = (uint8_t)in->tensor.rank;
         memcpy(v->dims, in->tensor.dims, sizeof v->dims);
+        if ((uintptr_t)in->tensor.data % lnt_dtype_size(in->tensor.dtype))
+            LNT_TRY(lnt_buffer_reserve(s, &in->staging, in->tensor.bytes, err));
         lnt_place_value(s, m->in[i], LNT_PLACE_INPUT, NULL, false);
         LNT_TRY(note_contents(s, i, err));
     }

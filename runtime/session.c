@@ -232,11 +232,9 @@ static void free_working_memory(lnt_session *s)
     free_arena(s, &s->root);
     for (uint32_t i = 0; s->body && i < m->n_nodes; i++)
         free_arena(s, s->body[i]);
-    for (uint32_t i = 0; s->owned && i < m->n_values; i++) {
-        buffer_free(s, &s->owned[i]);
-        if (s->injected)
-            s->injected[i].data = NULL;
-    }
+    for (uint32_t i = 0; s->injected && i < m->n_values; i++)
+        if (!s->injected[i].data) /* what the user gave stays */
+            buffer_free(s, &s->owned[i]);
     for (uint32_t i = 0; s->input && i < m->n_in; i++) {
         buffer_free(s, &s->input[i].staging);
         buffer_free(s, &s->input[i].seen);
@@ -254,6 +252,8 @@ void lnt_session_destroy(lnt_session **session)
         return;
     lnt_session *s = *session;
     free_working_memory(s);
+    for (uint32_t i = 0; s->injected && i < s->model->n_values; i++)
+        buffer_free(s, &s->owned[i]);
     for (uint32_t i = 0; s->state && i < s->n_states; i++) {
         buffer_free(s, &s->state[i].now);
         buffer_free(s, &s->state[i].next);
@@ -270,9 +270,6 @@ lnt_status lnt_session_trim(lnt_session *s, lnt_error *err)
 {
     lnt_error_clear(err);
     LNT_REQUIRE(!atomic_load(&s->busy), err, LNT_E_BUSY, "the session is running");
-    for (uint32_t i = 0; i < s->model->n_in; i++)
-        if (s->input[i].staging.data)
-            s->input[i].given = false;
     free_working_memory(s);
     return LNT_OK;
 }
@@ -341,10 +338,9 @@ lnt_status lnt_set_input(lnt_session *s, uint32_t i, const lnt_tensor *t, lnt_er
     size_t bytes;
     LNT_TRY(check_input(s, i, t, &bytes, err));
     lnt_input_slot *in = &s->input[i];
-    if (!in->given || !same_shape(&in->tensor, t))
+    const bool staged = (uintptr_t)t->data % lnt_dtype_size(t->dtype) != 0; /* in memory made at bind */
+    if (!in->given || !same_shape(&in->tensor, t) || (staged && in->staging.capacity < bytes))
         s->rebind = true;
-    if (t->data && (uintptr_t)t->data % lnt_dtype_size(t->dtype))
-        LNT_TRY(lnt_buffer_reserve(s, &in->staging, bytes, err));
     in->tensor = *t;
     in->tensor.bytes = bytes;
     in->given = true;

@@ -587,6 +587,30 @@ static void test_inputs_that_are_not_needed_may_be_left_out(void **state)
     close_all(&t);
 }
 
+static void test_memory_given_back_is_taken_again(void **state)
+{
+    (void)state;
+    opened t = {0};
+    float x[60], d[60], y[8], z[4], y2[8], z2[4];
+    char raw[sizeof x + 1];
+    cut_model(&t);
+    open_session(&t, NULL);
+    fill(x, 60);
+    fill(d, 60);
+    memcpy(raw + 1, x, sizeof x);
+    lnt_tensor in = floats(x, 4, (int64_t[]){1, 2, 5, 6});
+    in.data = raw + 1;
+    const lnt_tensor value = floats(d, 4, (int64_t[]){1, 4, 3, 4});
+    must(lnt_set_input(t.session, 0, &in, &t.err), &t.err);
+    must(lnt_inject(t.session, "d", &value, &t.err), &t.err);
+    run_outputs(&t, y, z);
+    must(lnt_session_trim(t.session, &t.err), &t.err);
+    run_outputs(&t, y2, z2);
+    assert_memory_equal(y, y2, sizeof y);
+    assert_memory_equal(z, z2, sizeof z);
+    close_all(&t);
+}
+
 static void test_parallel_execution_and_separate_memory_give_the_same_bits(void **state)
 {
     (void)state;
@@ -787,6 +811,7 @@ int main(void)
         cmocka_unit_test(test_idle_workers_sleep),
         cmocka_unit_test(test_a_run_cut_anywhere_gives_the_same_bits),
         cmocka_unit_test(test_inputs_that_are_not_needed_may_be_left_out),
+        cmocka_unit_test(test_memory_given_back_is_taken_again),
         cmocka_unit_test(test_parallel_execution_and_separate_memory_give_the_same_bits),
         cmocka_unit_test(test_unknown_settings_are_refused),
         cmocka_unit_test(test_the_host_brings_an_operator_memory_and_a_log),
