@@ -91,17 +91,17 @@ static lnt_status check_bound(lnt_session *s, const lnt_rec_symbol *r, int64_t b
 /* Checks revealed data-dependent values against their bounds. */
 static lnt_status check_value_bounds(lnt_session *s, const lnt_site *site, lnt_error *err)
 {
-    for (unsigned i = 0; i < site->n_in; i++) {
+    for (unsigned i = 0; s->running && i < site->n_in; i++) {
         const uint32_t value = site->node->in[i];
-        if (value == LNT_NONE || s->model->symbol_of[value] == LNT_NONE || !s->value[value].data)
+        const uint32_t symbol = value == LNT_NONE ? LNT_NONE : s->model->symbol_of[value];
+        const lnt_operand *v = site->in[i];
+        if (symbol == LNT_NONE || s->bound[symbol] < 0 || !v->data)
             continue;
-        const uint32_t symbol = s->model->symbol_of[value];
-        const int64_t count = lnt_operand_count(&s->value[value]);
-        for (int64_t e = 0; e < count && s->running && s->bound[symbol] >= 0; e++) {
-            const int64_t x = s->value[value].dtype == LNT_INT64 ? ((const int64_t *)s->value[value].data)[e]
-                              : s->value[value].dtype == LNT_INT32
-                                  ? ((const int32_t *)s->value[value].data)[e]
-                                  : 0;
+        const int64_t count = lnt_operand_count(v);
+        for (int64_t e = 0; e < count; e++) {
+            const int64_t x = v->dtype == LNT_INT64   ? ((const int64_t *)v->data)[e]
+                              : v->dtype == LNT_INT32 ? ((const int32_t *)v->data)[e]
+                                                      : 0;
             LNT_TRY(check_bound(s, &s->model->file.symbols[symbol], s->bound[symbol], x, err));
         }
     }
@@ -502,6 +502,17 @@ static lnt_status note_contents(lnt_session *s, uint32_t i, lnt_error *err)
     return LNT_OK;
 }
 
+/* An input's extents against the bounds of its symbols: bounds may be younger than inputs, states grow. */
+static lnt_status check_input_bounds(lnt_session *s, uint32_t i, lnt_error *err)
+{
+    const lnt_operand *v = &s->model->value[s->model->in[i]];
+    for (unsigned d = 0; v->rank != LNT_RANK_UNKNOWN && d < v->rank; d++)
+        if (v->dims[d] <= -2)
+            LNT_TRY(check_bound(s, &s->model->file.symbols[-2 - v->dims[d]], s->bound[-2 - v->dims[d]],
+                                s->input[i].tensor.dims[d], err));
+    return LNT_OK;
+}
+
 static lnt_status place_inputs(lnt_session *s, lnt_error *err)
 {
     const lnt_model *m = s->model;
@@ -513,6 +524,7 @@ static lnt_status place_inputs(lnt_session *s, lnt_error *err)
         if (s->partial && !s->needed[m->in[i]] && !in->given)
             continue;
         LNT_REQUIRE(in->given, err, LNT_E_ARGUMENT, "input %s is not set", lnt_value_name(m, m->in[i]));
+        LNT_TRY(check_input_bounds(s, i, err));
         v->rank = (uint8_t)in->tensor.rank;
         memcpy(v->dims, in->tensor.dims, sizeof v->dims);
         if ((uintptr_t)in->tensor.data % lnt_dtype_size(in->tensor.dtype))

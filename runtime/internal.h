@@ -185,6 +185,8 @@ const lnt_node *lnt_session_node(const lnt_session *s, uint32_t node);
 /* The state that output i feeds; NULL if it is an ordinary output. */
 lnt_state_slot *lnt_state_of_output(const lnt_session *s, uint32_t i);
 
+/* Bytes a block of memory may have at most: the user's limit, else what the machine has to give. */
+uint64_t lnt_memory_limit(const lnt_session *s);
 /* Tells the host's log, if it wants messages of this severity. */
 void lnt_log(const lnt_session *s, int severity, const char *format, ...) LNT_PRINTF(3, 4);
 /* The value called name. */

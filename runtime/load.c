@@ -330,7 +330,8 @@ static lnt_status model_from_blob(lnt_blob blob, const lnt_allocator *a, const l
     if (m->blob.allocator == a) /* the caller's copy of the allocator does not outlive this call */
         m->blob.allocator = &m->allocator;
     if (options->host)
-        m->host = *options->host;
+        memcpy(&m->host, options->host,
+               options->host->struct_bytes < sizeof m->host ? options->host->struct_bytes : sizeof m->host);
     m->custom = options->custom;
     m->n_custom = options->n_custom;
     lnt_bump_init(&m->memory, &m->allocator);

@@ -421,7 +421,7 @@ static lnt_status lay_out(lnt_session *s, lnt_frame *f, uint32_t from, size_t *b
 
 static lnt_status check_limit(const lnt_session *s, size_t bytes, lnt_error *err)
 {
-    const uint64_t limit = s->memory_limit ? s->memory_limit : lnt_available_memory();
+    const uint64_t limit = lnt_memory_limit(s);
     LNT_REQUIRE(bytes <= limit, err, LNT_E_LIMIT, "the model needs %zu bytes for these shapes, %llu are %s",
                 bytes, (unsigned long long)limit, s->memory_limit ? "allowed" : "free on this machine");
     return LNT_OK;
@@ -433,11 +433,17 @@ static lnt_status grow_arena(lnt_session *s, lnt_frame *f, size_t bytes, lnt_err
         return LNT_OK;
     LNT_REQUIRE(!f->arena_is_callers, err, LNT_E_LIMIT,
                 "the model needs an arena of %zu bytes, %zu are given", bytes, f->arena_capacity);
+    const bool in_use = f->next > 0; /* steps have run: their results move along */
+    if (!in_use) {
+        lnt_free(&s->allocator, f->arena);
+        f->arena = NULL;
+        f->arena_capacity = 0;
+    }
     LNT_TRY(check_limit(s, bytes, err));
     void *grown = lnt_alloc(&s->allocator, bytes, err);
     if (!grown)
         return LNT_E_MEMORY;
-    if (f->arena && f->next)
+    if (in_use && f->arena)
         memcpy(grown, f->arena, f->arena_capacity);
     lnt_free(&s->allocator, f->arena);
     f->arena = grown;

@@ -45,12 +45,17 @@ static void buffer_free(lnt_session *s, lnt_buffer *b)
 
 /* ---- creation ---- */
 
+uint64_t lnt_memory_limit(const lnt_session *s)
+{
+    return s->memory_limit ? s->memory_limit : lnt_available_memory();
+}
+
 /* Large blocks are held against the limit before they are tried: systems that overcommit would say yes. */
 static void *limited_allocate(void *host, size_t bytes)
 {
     enum { SMALL = 1 << 20 };
     const lnt_session *s = host;
-    if (bytes > SMALL && bytes > (s->memory_limit ? s->memory_limit : lnt_available_memory()))
+    if (bytes > SMALL && bytes > lnt_memory_limit(s))
         return NULL;
     return s->model->allocator.allocate(s->model->allocator.host, bytes);
 }
@@ -292,11 +297,6 @@ static lnt_status check_input(const lnt_session *s, uint32_t i, const lnt_tensor
         LNT_REQUIRE(v->rank == LNT_RANK_UNKNOWN || v->dims[d] < 0 || v->dims[d] == t->dims[d], err,
                     LNT_E_SHAPE, "input %s has %lld along axis %u, not %lld", name, (long long)v->dims[d], d,
                     (long long)t->dims[d]);
-        const int64_t bound =
-            v->rank != LNT_RANK_UNKNOWN && v->dims[d] <= -2 ? s->bound[-2 - v->dims[d]] : -1;
-        LNT_REQUIRE(bound < 0 || t->dims[d] <= bound, err, LNT_E_LIMIT,
-                    "input %s: %lld along axis %u is over its bound of %lld", name, (long long)t->dims[d], d,
-                    (long long)bound);
     }
     int64_t count;
     LNT_REQUIRE(lnt_count(t->dims, t->rank, &count) &&

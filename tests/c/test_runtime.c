@@ -329,6 +329,24 @@ static void test_bounds_make_the_arena_exact(void **state)
     close_all(&t);
 }
 
+static void test_bounds_hold_for_inputs_given_before(void **state)
+{
+    (void)state;
+    opened t = {0};
+    float x[3 * 64];
+    chain_model(&t, LNT_OPT_ALL);
+    open_session(&t, NULL);
+    fill(x, 3 * 64);
+    const lnt_tensor in = floats(x, 2, (int64_t[]){3, 64});
+    must(lnt_set_input(t.session, 0, &in, &t.err), &t.err);
+    must(lnt_set_bound(t.session, "s0", 2, &t.err), &t.err);
+    assert_int_equal(lnt_bind(t.session, &t.err), LNT_E_LIMIT);
+    assert_non_null(strstr(t.err.message, "s0"));
+    must(lnt_set_bound(t.session, "s0", 3, &t.err), &t.err);
+    must(lnt_run(t.session, &t.err), &t.err);
+    close_all(&t);
+}
+
 /* ---- threads ---- */
 
 /* A matrix product that takes a while. */
@@ -805,6 +823,7 @@ int main(void)
         cmocka_unit_test(test_state_runs_on),
         cmocka_unit_test(test_extents_from_data),
         cmocka_unit_test(test_bounds_make_the_arena_exact),
+        cmocka_unit_test(test_bounds_hold_for_inputs_given_before),
         cmocka_unit_test(test_cancel_and_deadline_end_a_run),
         cmocka_unit_test(test_a_session_entered_twice_is_busy),
         cmocka_unit_test(test_many_sessions_share_a_model_and_a_pool),
