@@ -1,19 +1,37 @@
 /* args.c — the option parser all verbs share. */
 #include "cli/args.h"
 
+#include "base/memory.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+static lnt_bump memory = {.allocator = &lnt_malloc_allocator};
+
 void *lnt_cli_alloc(size_t bytes)
 {
-    void *p = calloc(1, bytes ? bytes : 1);
+    void *p = lnt_bump_alloc(&memory, bytes, NULL);
     if (!p) {
         fputs("linnet: out of memory\n", stderr);
         exit(LNT_EXIT_RESOURCE);
     }
     return p;
+}
+
+void *lnt_cli_grow(void *array, size_t n, size_t *capacity, size_t element)
+{
+    if (n < *capacity)
+        return array;
+    *capacity = *capacity ? 2 * *capacity : 16;
+    void *grown = lnt_cli_alloc(*capacity * element);
+    return n ? memcpy(grown, array, n * element) : grown;
+}
+
+void lnt_cli_free(void)
+{
+    lnt_bump_free(&memory);
 }
 
 char *lnt_cli_text(const char *format, ...)
@@ -31,15 +49,7 @@ char *lnt_cli_text(const char *format, ...)
 
 void lnt_texts_add(lnt_texts *list, const char *text)
 {
-    if (list->n == list->capacity) {
-        const size_t capacity = list->capacity ? 2 * list->capacity : 8;
-        const char **item = lnt_cli_alloc(capacity * sizeof *item);
-        if (list->n)
-            memcpy(item, list->item, list->n * sizeof *item);
-        free(list->item);
-        list->item = item;
-        list->capacity = capacity;
-    }
+    list->item = lnt_cli_grow(list->item, list->n, &list->capacity, sizeof *list->item);
     list->item[list->n++] = text;
 }
 

@@ -58,9 +58,14 @@ void lnt_verb_help(const lnt_verb *verb);
 /* "linnet VERB: message" and where to read on, to stderr; returns LNT_EXIT_USAGE. */
 int lnt_usage_error(const lnt_verb *verb, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Ends the program when memory is out: for the small blocks of the command line itself. */
+/* Zeroed memory for what the command line itself needs, valid until main ends; ends the program when memory
+ * is out. */
 void *lnt_cli_alloc(size_t bytes);
-/* A formatted copy in memory that is never given back. */
+/* array, which has room for *capacity elements, with room for one more after n. */
+void *lnt_cli_grow(void *array, size_t n, size_t *capacity, size_t element);
+/* Gives back all of it. */
+void lnt_cli_free(void);
+/* A formatted copy in such memory. */
 char *lnt_cli_text(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void lnt_texts_add(lnt_texts *list, const char *text);
 /* Splits "NAME=REST" at the last or first '='; false if there is none or NAME is empty. */

@@ -5,8 +5,6 @@
 
 #include <samplerate.h>
 #include <sndfile.h>
-#include <stdlib.h>
-#include <string.h>
 
 bool lnt_sound_name(const char *path)
 {

@@ -4,7 +4,6 @@
 #include "cli/model.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 enum { PCM = 1, IEEE_FLOAT = 3, EXTENSIBLE = 0xfffe };

@@ -8,7 +8,6 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -142,7 +141,6 @@ static lnt_status measure(lnt_opened *o, const source *from, lnt_session *s, fig
         fputs("\r\x1b[K", stderr);
     if (status == LNT_OK)
         summarise(times, (size_t)given.runs, f);
-    free(times);
     f->rss_kib = peak_rss_kib();
     f->session.struct_bytes = sizeof f->session;
     return status == LNT_OK ? lnt_session_get_info(s, &f->session, err) : status;
@@ -222,7 +220,6 @@ static void print_trace(const lnt_session *s)
     }
     fputc('\n', stdout);
     lnt_table_print(&t, stdout);
-    free(step);
 }
 
 static lnt_status bench(lnt_opened *o, source *from, figures *f, lnt_error *err)

@@ -55,13 +55,10 @@ static uint32_t count_files(const char *folder, const char *kind)
 
 static lnt_status read_one(const char *folder, const char *kind, uint32_t k, lnt_tensor *t, lnt_error *err)
 {
-    char *path = lnt_cli_text("%s/%s_%" PRIu32 ".pb", folder, kind, k);
-    const lnt_status status = lnt_tensor_read(path, memory, t, err);
-    free(path);
-    return status;
+    return lnt_tensor_read(lnt_cli_text("%s/%s_%" PRIu32 ".pb", folder, kind, k), memory, t, err);
 }
 
-lnt_status lnt_case_read(const char *folder, lnt_case *c, lnt_error *err)
+static lnt_status read_case(const char *folder, lnt_case *c, lnt_error *err)
 {
     const char *slash = strrchr(folder, '/');
     *c = (lnt_case){.name = slash && slash[1] ? slash + 1 : folder};
@@ -80,8 +77,10 @@ lnt_status lnt_case_read(const char *folder, lnt_case *c, lnt_error *err)
 lnt_status lnt_cases_read(const lnt_texts *folders, lnt_cases *cases, lnt_error *err)
 {
     cases->item = lnt_cli_alloc(folders->n * sizeof *cases->item);
-    for (; cases->n < folders->n; cases->n++)
-        LNT_TRY(lnt_case_read(folders->item[cases->n], &cases->item[cases->n], err));
+    for (size_t i = 0; i < folders->n; i++) {
+        cases->n++; /* a case that fails half-way is freed like the others */
+        LNT_TRY(read_case(folders->item[i], &cases->item[i], err));
+    }
     return LNT_OK;
 }
 
@@ -130,14 +129,11 @@ void lnt_cases_free(lnt_cases *cases)
 {
     for (size_t i = 0; i < cases->n; i++) {
         lnt_case *c = &cases->item[i];
-        for (uint32_t k = 0; k < c->n_in && c->in; k++)
+        for (uint32_t k = 0; k < c->n_in; k++)
             lnt_tensor_free(memory, &c->in[k]);
-        for (uint32_t k = 0; k < c->n_out && c->out; k++)
+        for (uint32_t k = 0; k < c->n_out; k++)
             lnt_tensor_free(memory, &c->out[k].tensor);
-        free(c->in);
-        free(c->out);
     }
-    free(cases->item);
     *cases = (lnt_cases){0};
 }
 

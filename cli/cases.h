@@ -26,8 +26,7 @@ typedef struct lnt_cases {
 
 /* Folders called test_data_set_* in folder, in the order of their numbers. */
 void lnt_case_folders(const char *folder, lnt_texts *folders);
-/* input_K.pb and output_K.pb of a folder. */
-lnt_status lnt_case_read(const char *folder, lnt_case *c, lnt_error *err);
+/* input_K.pb and output_K.pb of each folder. */
 lnt_status lnt_cases_read(const lnt_texts *folders, lnt_cases *cases, lnt_error *err);
 /* All golden vectors of a file. */
 lnt_status lnt_cases_golden(const lnt_opened *o, lnt_cases *cases, lnt_error *err);

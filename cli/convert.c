@@ -5,7 +5,6 @@
 #include "cli/verbs.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 static struct {

@@ -7,7 +7,6 @@
 #include "formats/tensor_file.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const lnt_allocator *const memory = &lnt_malloc_allocator;
@@ -205,6 +204,5 @@ void lnt_feed_free(lnt_feed *feed)
 {
     for (uint32_t i = 0; i < feed->n; i++)
         lnt_tensor_free(memory, &feed->tensor[i]);
-    free(feed->tensor);
     *feed = (lnt_feed){0};
 }

@@ -51,7 +51,7 @@ static int by_count(const void *a, const void *b)
     return x->n != y->n ? (x->n < y->n) - (x->n > y->n) : strcmp(x->name, y->name);
 }
 
-/* Operators of all subgraphs, the most frequent first; the array is the caller's to free. */
+/* Operators of all subgraphs, the most frequent first. */
 static op_count *count_ops(const lnt_file *f, size_t *n)
 {
     op_count *count = lnt_cli_alloc(f->n_nodes * sizeof *count);
@@ -73,8 +73,9 @@ static op_count *count_ops(const lnt_file *f, size_t *n)
 static lnt_status bind_for(lnt_opened *o, binding *b)
 {
     const lnt_feed_options how = {.dims = &given.dims, .rest = LNT_FEED_ZERO};
-    const lnt_session_options options_ = {
-        .struct_bytes = sizeof options_, .intra_op_num_threads = (uint32_t)given.threads, .level = given.level};
+    const lnt_session_options options_ = {.struct_bytes = sizeof options_,
+                                          .intra_op_num_threads = (uint32_t)given.threads,
+                                          .level = given.level};
     lnt_error err = {0};
     lnt_feed feed = {0};
     lnt_session *s = NULL;
@@ -204,7 +205,6 @@ static void print_text(const lnt_opened *o, const binding *b)
     for (uint32_t i = 0; i < f->n_metadata; i++)
         printf("%s%s = %s\n", i ? "  " : "metadata:\n  ", f->strings + f->metadata[i].key,
                f->strings + f->metadata[i].text);
-    free(ops);
 }
 
 static void json_port(lnt_json *j, const lnt_value_info *v)
@@ -297,7 +297,6 @@ static void json_counts(lnt_json *j, const lnt_file *f)
     for (size_t i = 0; i < n_ops; i++)
         lnt_json_int(j, ops[i].name, ops[i].n);
     lnt_json_end(j, '}');
-    free(ops);
 }
 
 static void json_memory(lnt_json *j, const binding *b)

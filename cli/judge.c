@@ -3,11 +3,9 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-/* Picks the elements of got that a sampled expectation holds, into memory the caller frees; false if got has
- * other extents. */
+/* Picks the elements of got that a sampled expectation holds; false if got has other extents. */
 static bool sample(const lnt_tensor *got, const lnt_case_output *want, lnt_tensor *picked)
 {
     const size_t size = lnt_dtype_size(got->dtype);
@@ -34,7 +32,6 @@ static void compare_output(const lnt_judge *j, const lnt_tensor *got, const lnt_
         lnt_compare(&rule, got, &want->tensor, c);
     } else if (sample(got, want, &picked)) {
         lnt_compare(&rule, &picked, &want->tensor, c);
-        free(picked.data);
     } else {
         *c = (lnt_comparison){.worst = -1, .reason = "type or extents differ from the sampled output's"};
     }
@@ -117,9 +114,7 @@ lnt_status lnt_judge_onnx(const lnt_judge *j, const char *path, const lnt_cases 
         lnt_baked *baked = lnt_cli_alloc(cases->item[i].n_in * sizeof *baked);
         bake_from(&cases->item[i], j->bake == LNT_BAKE_REST ? 1 : 0, &options, baked);
         const lnt_cases one = {.item = &cases->item[i], .n = 1};
-        const lnt_status status = judge_image(j, path, &options, &one, verdict, reason, err);
-        free(baked);
-        LNT_TRY(status);
+        LNT_TRY(judge_image(j, path, &options, &one, verdict, reason, err));
     }
     return LNT_OK;
 }

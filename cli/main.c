@@ -45,7 +45,10 @@ int main(int argc, char **argv)
         int code;
         if (strcmp(name, verbs[i]->name) != 0)
             continue;
-        return lnt_args_parse(verbs[i], argc - 2, argv + 2, &words, &code) ? verbs[i]->run(&words) : code;
+        if (lnt_args_parse(verbs[i], argc - 2, argv + 2, &words, &code))
+            code = verbs[i]->run(&words);
+        lnt_cli_free();
+        return code;
     }
     if (*name)
         fprintf(stderr, "linnet: no verb called '%s'\n\n", name);

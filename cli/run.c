@@ -7,9 +7,7 @@
 #include "cli/verbs.h"
 #include "formats/tensor_file.h"
 
-#include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -88,10 +86,7 @@ static lnt_status write_folder(lnt_session *s, const lnt_opened *o, lnt_error *e
         lnt_tensor t;
         LNT_TRY(lnt_model_output(o->model, i, &info));
         LNT_TRY(lnt_get_output(s, i, &t, err));
-        char *path = file_for(given.folder, info.name);
-        const lnt_status status = lnt_tensor_write(path, &t, err);
-        free(path);
-        LNT_TRY(status);
+        LNT_TRY(lnt_tensor_write(file_for(given.folder, info.name), &t, err));
     }
     return LNT_OK;
 }

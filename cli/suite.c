@@ -42,11 +42,8 @@ typedef struct suite {
 
 static bool exists(const char *folder, const char *file)
 {
-    char *path = lnt_cli_text("%s/%s", folder, file);
     struct stat st;
-    const bool found = stat(path, &st) == 0;
-    free(path);
-    return found;
+    return stat(lnt_cli_text("%s/%s", folder, file), &st) == 0;
 }
 
 static int by_text(const void *a, const void *b)
@@ -63,7 +60,6 @@ static void collect(const char *folder, lnt_texts *list)
         lnt_case_folders(folder, &sets);
         if (sets.n)
             lnt_texts_add(list, folder);
-        free(sets.item);
         return;
     }
     DIR *d = opendir(folder);
@@ -77,7 +73,6 @@ static void collect(const char *folder, lnt_texts *list)
         qsort(below.item, below.n, sizeof *below.item, by_text);
     for (size_t i = 0; i < below.n; i++)
         collect(below.item[i], list);
-    free(below.item);
 }
 
 /* The lines of a names file without blanks around them; '#' begins a comment. False if it cannot be read. */

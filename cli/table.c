@@ -5,19 +5,11 @@
 
 #include <inttypes.h>
 #include <stdarg.h>
-#include <stdlib.h>
 #include <string.h>
 
 static void add(lnt_table *t, char *text)
 {
-    if (t->n == t->capacity) {
-        t->capacity = t->capacity ? 2 * t->capacity : 64;
-        char **cell = lnt_cli_alloc(t->capacity * sizeof *cell);
-        if (t->n)
-            memcpy(cell, t->cell, t->n * sizeof *cell);
-        free(t->cell);
-        t->cell = cell;
-    }
+    t->cell = lnt_cli_grow(t->cell, t->n, &t->capacity, sizeof *t->cell);
     t->cell[t->n++] = text;
 }
 
@@ -62,9 +54,7 @@ void lnt_table_print(lnt_table *t, FILE *out)
         if (!t->heads || t->n > t->columns)
             fprintf(out, "%s%*s%s%*s%s", column ? "  " : "", right ? pad : 0, "", t->cell[i],
                     right || last ? 0 : pad, "", last ? "\n" : "");
-        free(t->cell[i]);
     }
-    free(t->cell);
     *t = (lnt_table){0};
 }
 

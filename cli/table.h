@@ -22,7 +22,7 @@ typedef struct lnt_table {
 void lnt_table_begin(lnt_table *t, const char *align, const char *const *heads);
 /* The next cell, row by row. */
 void lnt_table_cell(lnt_table *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
-void lnt_table_print(lnt_table *t, FILE *out); /* and frees it; heads without rows are not printed */
+void lnt_table_print(lnt_table *t, FILE *out); /* and empties it; heads without rows are not printed */
 
 /* "1.4 MB", "312 bytes". */
 const char *lnt_size_text(uint64_t bytes, char buffer[24]);

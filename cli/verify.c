@@ -4,8 +4,6 @@
 #include "cli/table.h"
 #include "cli/verbs.h"
 
-#include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 static struct {
