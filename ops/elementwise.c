@@ -158,8 +158,9 @@ lnt_status lnt_shape_program(lnt_site *site)
         return LNT_SITE_FAIL(site, LNT_E_FILE, "an elementwise program does not fit its node");
     unsigned rank = 0;
     int64_t dims[LNT_MAX_RANK];
+    const lnt_program_types types = lnt_program_types_of(p);
     for (unsigned i = 0; i < site->n_out; i++)
-        lnt_set_type(site, i, lnt_program_result_type(p, i));
+        lnt_set_type(site, i, (lnt_dtype)types.result[i]);
     for (unsigned i = 0; i < site->n_in; i++) {
         if (!site->in[i])
             return LNT_SITE_FAIL(site, LNT_E_FILE, "an operand of an elementwise program is missing");

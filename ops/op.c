@@ -65,7 +65,7 @@ uint32_t lnt_node_value_inputs(const lnt_node *node)
 const lnt_attr *lnt_attr_find(const lnt_node *node, const char *name)
 {
     for (unsigned i = 0; i < node->n_attr; i++)
-        if (strcmp(node->attr[i].name, name) == 0)
+        if (node->attr[i].name[0] == name[0] && strcmp(node->attr[i].name, name) == 0)
             return &node->attr[i];
     return NULL;
 }

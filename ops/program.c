@@ -100,30 +100,28 @@ const char *lnt_program_check(const lnt_program *p)
     return walk_program(&w, p);
 }
 
-static char known_kind(char kind)
+static lnt_dtype result_type(const walk *w, const lnt_program *p, unsigned reg)
 {
-    return kind == 'm' ? 'm' : 'f';
-}
-
-lnt_dtype lnt_program_result_type(const lnt_program *p, unsigned i)
-{
-    walk w;
-    walk_program(&w, p);
-    if (w.kind[p->out[i]] == 'm')
+    if (w->kind[reg] == 'm')
         return LNT_BOOL;
     for (unsigned k = p->n_instr; k-- > 0;)
-        if (p->instr[k].dst == p->out[i])
+        if (p->instr[k].dst == reg)
             return p->instr[k].op == LNT_I_TO_F16    ? LNT_FLOAT16
                    : p->instr[k].op == LNT_I_TO_BF16 ? LNT_BFLOAT16
                                                      : LNT_FLOAT;
     return LNT_FLOAT;
 }
 
-char lnt_program_operand_kind(const lnt_program *p, unsigned i)
+lnt_program_types lnt_program_types_of(const lnt_program *p)
 {
     walk w;
+    lnt_program_types types;
     walk_program(&w, p);
-    return known_kind(w.operand_kind[i + (p->epilogue ? 1u : 0u)]);
+    for (unsigned i = 0; i < p->n_in; i++)
+        types.mask[i] = w.operand_kind[i + (p->epilogue ? 1u : 0u)] == 'm';
+    for (unsigned i = 0; i < p->n_out; i++)
+        types.result[i] = (uint8_t)result_type(&w, p, p->out[i]);
+    return types;
 }
 
 /* ---- making code ---- */
@@ -164,7 +162,9 @@ static void append(work *w, const lnt_instr *in, const uint8_t *value_of)
 
 static void number_values(work *w, const lnt_program *p)
 {
-    uint8_t value_of[LNT_PROGRAM_MAX_REGS] = {0};
+    uint8_t value_of[LNT_PROGRAM_MAX_REGS];
+    w->n = w->n_constants = 0;
+    memset(w->uses, 0, sizeof w->uses);
     for (unsigned i = 0; i < operand_count(p); i++)
         value_of[i] = (uint8_t)i;
     for (unsigned i = 0; i < p->n_instr; i++) {
@@ -265,7 +265,7 @@ struct lnt_code {
     bool
         direct; /* the last instruction gives result 0 and nothing else: it may write where the result lies */
     code_instr instr[MAX_WORK];
-    float constant[LNT_PROGRAM_MAX_INSTR][LNT_VECTOR_MAX];
+    float constant[][LNT_VECTOR_MAX];
 };
 
 /* Gives every value a slot: a temporary's is free again after its last use. */
@@ -322,16 +322,16 @@ enum {
 
 const lnt_code *lnt_code_make(lnt_site *site, const lnt_program *p)
 {
-    lnt_code *c = lnt_bump_alloc(site->memory, sizeof *c, site->err);
-    if (!c)
-        return NULL;
-    work w = {0};
+    work w;
     uint8_t slot[MAX_VALUES];
     memset(slot, NOT_PLACED, sizeof slot);
+    number_values(&w, p);
+    lnt_code *c = lnt_bump_alloc(site->memory, sizeof *c + w.n_constants * sizeof *c->constant, site->err);
+    if (!c)
+        return NULL;
     c->kernels = site->kernels->program;
     c->n_in = operand_count(p);
     c->n_out = p->n_out;
-    number_values(&w, p);
     c->n_constants = w.n_constants;
     join_neighbours(&w);
     place_values(&w, c, slot);

@@ -46,11 +46,13 @@ struct lnt_program {
 const char *lnt_program_check(const lnt_program *p);
 /* Registers an instruction reads; 0 for numbers that are none. */
 unsigned lnt_instr_sources(unsigned op);
-/* The element type of result i of a checked program: bool for a mask, float16 or bfloat16 for what was
- * rounded to it last, else float. */
-lnt_dtype lnt_program_result_type(const lnt_program *p, unsigned i);
-/* The kind operand i is read as. */
-char lnt_program_operand_kind(const lnt_program *p, unsigned i);
+/* What a checked program reads and gives. */
+typedef struct lnt_program_types {
+    bool mask[LNT_PROGRAM_MAX_IN];       /* operand i is read as a mask; else as numbers */
+    uint8_t result[LNT_PROGRAM_MAX_OUT]; /* lnt_dtype: bool for a mask, float16 or bfloat16 for what was
+                                            rounded to it last, else float */
+} lnt_program_types;
+lnt_program_types lnt_program_types_of(const lnt_program *p);
 
 /* One ONNX node as instructions. In these, register numbers below LNT_NODE_TEMP are the node's input numbers,
  * LNT_NODE_TEMP + t is temporary t; the last instruction's dst is the result. Constant scalar inputs have

@@ -179,11 +179,12 @@ lnt_status lnt_map_make(lnt_site *site, const lnt_program *p, const lnt_operand 
                         const lnt_operand *const *out, lnt_map *m)
 {
     const unsigned tile = p->epilogue ? 1 : 0;
+    const lnt_program_types types = lnt_program_types_of(p);
     LNT_TRY(check_operands(site, p, in, out));
     lnt_map_extents(m, in, p->n_in, out, p->n_out, p->epilogue);
     for (unsigned i = 0; i < m->n_in + m->n_out; i++) {
-        const bool mask = i >= m->n_in ? lnt_program_result_type(p, i - m->n_in) == LNT_BOOL
-                                       : i >= tile && lnt_program_operand_kind(p, i - tile) == 'm';
+        const bool mask =
+            i >= m->n_in ? types.result[i - m->n_in] == LNT_BOOL : i >= tile && types.mask[i - tile];
         LNT_TRY(choose_cell(site, operand_of(m, i, in, out), mask, &m->operand[i].cell));
     }
     m->code = lnt_code_make(site, p);

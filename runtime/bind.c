@@ -204,15 +204,16 @@ static const char *name_of_unknown(const lnt_session *s, const lnt_site *site)
 
 /* ---- one node ---- */
 
-static lnt_site site_of(lnt_session *s, const lnt_node *n, lnt_error *err)
+/* Field by field: what belongs to the bind function is large, and set for that. */
+static void set_site(lnt_site *site, lnt_session *s, const lnt_node *n, lnt_error *err)
 {
-    const size_t first = (size_t)(n->in - s->model->file.operands);
-    return (lnt_site){.node = n,
-                      .in = s->operand + first,
-                      .out = s->operand + first + n->n_in,
-                      .n_in = n->n_in,
-                      .n_out = n->n_out,
-                      .err = err};
+    lnt_operand **operand = s->operand + (n->in - s->model->file.operands);
+    site->node = n;
+    site->in = operand;
+    site->out = operand + n->n_in;
+    site->n_in = n->n_in;
+    site->n_out = n->n_out;
+    site->err = err;
 }
 
 static bool extents_known(const lnt_site *site)
@@ -316,7 +317,8 @@ static lnt_status bind_step(lnt_session *s, lnt_frame *f, lnt_site *site)
 /* Binds an operator, or returns LNT_UNKNOWN when it has to wait for data. */
 static lnt_status bind_operator(lnt_session *s, lnt_frame *f, const lnt_node *n, lnt_error *err)
 {
-    lnt_site site = site_of(s, n, err);
+    lnt_site site;
+    set_site(&site, s, n, err);
     const bool inputs_known = reveal_inputs(s, f, n);
     LNT_TRY(check_value_bounds(s, &site, err));
     lnt_status status = lnt_site_shape(&site);
@@ -568,8 +570,8 @@ static lnt_status bind_all(lnt_session *s, lnt_error *err)
     if (f->has_stop) {
         if (!f->complete) {
             const lnt_cursor *top = &f->stack[f->depth - 1];
-            const lnt_site site =
-                site_of(s, lnt_session_node(s, s->model->sub[top->sub].first_node + top->next), err);
+            lnt_site site;
+            set_site(&site, s, lnt_session_node(s, s->model->sub[top->sub].first_node + top->next), err);
             s->unbounded = name_of_unknown(s, &site);
         }
         lnt_frame_rewind(s, f);

@@ -54,6 +54,12 @@ typedef struct lnt_storage {
     size_t bytes, offset; /* offset in the arena */
 } lnt_storage;
 
+/* What the planner has to know of a storage that is laid out. */
+typedef struct lnt_laid {
+    uint32_t first, last;
+    size_t offset, end;
+} lnt_laid;
+
 /* Where binding stands in a subgraph; an If's branch is bound into its parent's steps. */
 typedef struct lnt_cursor {
     uint32_t sub;
@@ -83,7 +89,7 @@ typedef struct lnt_frame {
     size_t arena_capacity; /* of arena; 0 if there is none yet */
     bool arena_is_callers;
     uint32_t *order; /* of the planner: storages to place, */
-    uint32_t *laid;  /* and those laid out, by offset */
+    lnt_laid *laid;  /* and those laid out, by offset */
 } lnt_frame;
 
 /* A block of the session's that grows and stays. */

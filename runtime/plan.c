@@ -303,6 +303,11 @@ static void merge_in_place(lnt_session *s, const lnt_frame *f, uint32_t from)
 
 /* ---- offsets ---- */
 
+static size_t extent_of(const lnt_storage *storage)
+{
+    return lnt_round_up(storage->bytes ? storage->bytes : 1, LNT_ALIGN);
+}
+
 static bool before_in_size(const lnt_session *s, uint32_t a, uint32_t b)
 {
     const lnt_storage *x = &s->storage[a], *y = &s->storage[b];
@@ -335,35 +340,28 @@ static void sort_by_size(const lnt_session *s, uint32_t *order, size_t n)
     }
 }
 
-static bool overlap(const lnt_storage *a, const lnt_storage *b)
-{
-    return a->first <= b->last && b->first <= a->last;
-}
-
-static size_t extent_of(const lnt_storage *storage)
-{
-    return lnt_round_up(storage->bytes ? storage->bytes : 1, LNT_ALIGN);
-}
-
 /* Puts a storage into the list of laid ones, which is kept in the order of offsets. */
-static void insert_laid(const lnt_session *s, uint32_t *laid, size_t n, uint32_t storage)
+static void insert_laid(lnt_laid *laid, size_t n, const lnt_storage *storage)
 {
     size_t i = n;
-    for (; i > 0 && s->storage[laid[i - 1]].offset > s->storage[storage].offset; i--)
+    for (; i > 0 && laid[i - 1].offset > storage->offset; i--)
         laid[i] = laid[i - 1];
-    laid[i] = storage;
+    laid[i] =
+        (lnt_laid){storage->first, storage->last, storage->offset, storage->offset + extent_of(storage)};
 }
 
-static size_t lowest_gap(const lnt_session *s, const uint32_t *laid, size_t n, const lnt_storage *storage)
+/* The lowest place that no other storage has while this one lives; separate: that no other has at all. Who
+ * lives when is as good as random: no branch asks for it. */
+static size_t lowest_gap(const lnt_laid *laid, size_t n, const lnt_storage *storage, bool separate)
 {
+    const size_t extent = extent_of(storage);
+    const uint32_t first = storage->first, last = storage->last;
     size_t offset = 0;
     for (size_t i = 0; i < n; i++) {
-        const lnt_storage *other = &s->storage[laid[i]];
-        if (!s->separate && !overlap(storage, other))
-            continue;
-        if (other->offset >= offset && other->offset - offset >= extent_of(storage))
+        const bool lives = separate | ((laid[i].first <= last) & (laid[i].last >= first));
+        if (lives & (laid[i].offset >= offset + extent))
             break;
-        const size_t end = other->offset + extent_of(other);
+        const size_t end = lives ? laid[i].end : 0;
         offset = end > offset ? end : offset;
     }
     return offset;
@@ -384,7 +382,7 @@ static void collect(lnt_session *s, lnt_frame *f, uint32_t from, size_t *n_order
                 continue;
             if (s->storage[number].laid && i < from) {
                 if (s->separate || s->storage[number].last >= f->time[from])
-                    insert_laid(s, f->laid, (*n_laid)++, number);
+                    insert_laid(f->laid, (*n_laid)++, &s->storage[number]);
             } else {
                 s->storage[number].laid = false;
                 f->order[(*n_order)++] = number;
@@ -400,19 +398,17 @@ static lnt_status lay_out(lnt_session *s, lnt_frame *f, uint32_t from, size_t *b
     sort_by_size(s, f->order, n_order);
     for (size_t i = 0; i < n_order; i++) {
         lnt_storage *storage = &s->storage[f->order[i]];
+        size_t end;
         LNT_REQUIRE(storage->bytes <= PTRDIFF_MAX / 4, err, LNT_E_LIMIT, "a value of %zu bytes is too large",
                     storage->bytes);
-        storage->offset = lowest_gap(s, f->laid, n_laid, storage);
-        storage->laid = true;
-        insert_laid(s, f->laid, n_laid++, f->order[i]);
-    }
-    for (size_t i = 0; i < n_laid; i++) {
-        const lnt_storage *storage = &s->storage[f->laid[i]];
-        size_t end;
+        storage->offset = lowest_gap(f->laid, n_laid, storage, s->separate);
         LNT_REQUIRE(lnt_add_size(storage->offset, extent_of(storage), &end), err, LNT_E_LIMIT,
                     "the arena overflows the address space");
-        total = end > total ? end : total;
+        storage->laid = true;
+        insert_laid(f->laid, n_laid++, storage);
     }
+    for (size_t i = 0; i < n_laid; i++)
+        total = f->laid[i].end > total ? f->laid[i].end : total;
     *bytes = total;
     return LNT_OK;
 }

@@ -550,19 +550,18 @@ static void make_scene(trial *t, scene *s)
                                     LNT_BFLOAT16, LNT_UINT8, LNT_INT16, LNT_INT32};
     make_program(t, s);
     shape_of_results(t, s, &s->out[0].info);
+    const lnt_program_types types = lnt_program_types_of(&s->program);
     for (unsigned i = 0; i < s->program.n_out; i++) {
         lnt_operand *o = &s->out[i].info;
         *o = s->out[0].info;
-        o->dtype = (uint8_t)lnt_program_result_type(&s->program, i);
+        o->dtype = types.result[i];
         if (i > 0 && o->rank >= 3)
             o->order = (uint8_t)below(&t->random, 2);
         fill_tensor(t, &s->out[i]);
     }
     for (unsigned i = 0; i < s->program.n_in; i++) {
         lnt_operand *o = &s->in[i].info;
-        *o = (lnt_operand){.dtype = lnt_program_operand_kind(&s->program, i) == 'm'
-                                        ? LNT_BOOL
-                                        : reals[below(&t->random, sizeof reals)]};
+        *o = (lnt_operand){.dtype = types.mask[i] ? LNT_BOOL : reals[below(&t->random, sizeof reals)]};
         shape_of_operand(t, &s->out[0].info, o);
         fill_tensor(t, &s->in[i]);
     }
