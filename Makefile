@@ -25,7 +25,7 @@ AUDIO ?= $(if $(BOARD),,1)
 
 WARN := -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wno-sign-conversion $(if $(SAN),,-Werror)
 OPT ?= -O2 -g
-CPPFLAGS += -I. -Ibase -D_GNU_SOURCE
+CPPFLAGS += -I. -Ibase -D_GNU_SOURCE $(if $(ARMV7),-DLNT_ARMV7)
 CFLAGS += -std=c11 $(OPT) $(WARN) $(ARCH) -fPIC -fvisibility=hidden -ffp-contract=off -fno-math-errno \
           -ffunction-sections -fdata-sections -pthread $(SAN)
 LDFLAGS += -pthread -Wl,--gc-sections $(SAN) $(ARCH)
@@ -58,10 +58,12 @@ CPPFLAGS += -DLNT_AUDIO
 AUDIO_LIBS := -lsndfile -lsamplerate
 endif
 
-.PHONY: all objects python unit help check test test-long demo deps deps-test clean install
+.PHONY: all objects python unit help check test test-long demo deps deps-test clean install boards
 .DEFAULT_GOAL := all
 
-all: $(BUILD)/linnet $(BUILD)/liblinnet.so $(BUILD)/liblinnet.a $(BUILD)/linnet.pc  ## library and program
+# STATIC=1: one file that needs nothing of the system it is put on.
+STATIC ?=
+all: $(BUILD)/linnet $(if $(STATIC),,$(BUILD)/liblinnet.so) $(BUILD)/liblinnet.a $(BUILD)/linnet.pc  ## library and program
 
 objects: $(LIB_OBJ) $(CONVERT_OBJ) $(CLI_OBJ)
 
@@ -75,7 +77,7 @@ $(BUILD)/liblinnet.so: $(LIB_OBJ)
 
 $(BUILD)/linnet: $(CLI_OBJ) $(CONVERT_OBJ) $(LIB_OBJ)
 	@echo "  LINK    $@"
-	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(CONVERT_LIBS) $(AUDIO_LIBS) $(LDLIBS)
+	$(Q)$(CC) $(LDFLAGS) $(if $(STATIC),-static) -o $@ $^ $(CONVERT_LIBS) $(AUDIO_LIBS) $(LDLIBS)
 
 # What the Python package loads: the library and the converter in one.
 python: $(BUILD)/liblinnet_python.so  ## the native part of the Python package (pip install ./python)
@@ -96,7 +98,7 @@ $(BUILD)/tests/test_%: $(BUILD)/obj/tests/c/test_%.o $(BUILD)/libconvert.a $(BUI
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(CONVERT_LIBS) -lcmocka $(LDLIBS)
 
 unit: $(TEST_BIN)  ## build and run the unit tests (TEST_BIN=build/tests/test_x for one)
-	$(Q)for t in $(TEST_BIN); do echo "== $$t"; $(RUN_ENV) $$t || exit 1; done
+	$(Q)for t in $(TEST_BIN); do echo "== $$t"; $$t || exit 1; done
 
 # Compiling: the level in the file's name adds its flags.
 level_of = $(strip $(foreach l,$(ALL_LEVELS),$(if $(filter %_$(l).c,$(1)),$(l))))
@@ -148,8 +150,7 @@ $(SILERO): | $(PYTHON)
 
 DEBS_BUILD := gcc libc6-dev make pkg-config protobuf-c-compiler libprotobuf-c-dev libxxhash-dev libsndfile1-dev \
               libsamplerate0-dev espeak-ng python3 python3-venv
-DEBS_TEST := libcmocka-dev xz-utils qemu-user gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-arm-linux-gnueabi \
-             libc6-dev-armel-cross gcc-s390x-linux-gnu libc6-dev-s390x-cross
+DEBS_TEST := libcmocka-dev xz-utils $(sort $(shell sed -n 's/^DEBS := //p' boards/*.mk))
 
 # Shell: installs those of the Debian packages $(1) that are missing; no network if there are none. An update that
 # fails for some index does no harm as long as the packages are found.
@@ -191,8 +192,12 @@ else
 test: deps  ## with BOARD=NAME: cross-build, then run doctor and models under emulation
 	$(Q)$(MAKE) --no-print-directory BOARD= $(PYTHON) build/linnet
 	$(Q)$(MAKE) --no-print-directory $(BUILD)/linnet
-	$(Q)$(PYTHON) tests/board.py --program $(BUILD)/linnet --emulator "$(RUN_ENV)" $(if $(REFUSES),--refuses)
+	$(Q)$(PYTHON) tests/board.py --program $(BUILD)/linnet --emulator "$(EMULATOR)" --cpus "$(CPUS)" $(if $(REFUSES),--refuses)
 endif
+
+BOARDS := $(patsubst boards/%.mk,%,$(wildcard boards/*.mk))
+boards:  ## build every board's library and program in build/BOARD/ (installs the cross compilers)
+	$(Q)for b in $(BOARDS); do $(MAKE) --no-print-directory BOARD=$$b deps && $(MAKE) --no-print-directory BOARD=$$b all || exit 1; done
 
 # ---- installing ----
 
@@ -217,6 +222,9 @@ install: all $(BUILD)/linnet.pc  ## program, library, headers, linnet.pc below D
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' Makefile | sort -u -t: -k1,1 | sed 's/:.*## /\t/' | expand -t 16
+	@echo; echo "Boards, as make BOARD=NAME [STATIC=1]; make BOARD=NAME test runs the result under emulation:"
+	@for b in $(BOARDS); do awk -F ' := ' -v b=$$b '{ v[$$1] = $$2 } END { \
+	    printf "%-16s%-24s  RAM %-8s threads %-4s %s\n", b, v["CORE"], v["RAM"], v["THREADS"], v["LEVELS"] }' boards/$$b.mk; done
 
 clean:  ## remove the build folder
 	rm -rf build

@@ -1,5 +1,10 @@
-# Any 64-bit ARM: Raspberry Pi 3 and later with a 64-bit system. Levels are chosen at run time.
+# Any 64-bit ARM; levels are chosen at run time.
+CORE := any ARMv8-A
+RAM := any
+THREADS := all
+LEVELS := neon
 CROSS := aarch64-linux-gnu-
 ARCH := -march=armv8-a
-RUN_ENV := qemu-aarch64 -cpu cortex-a53 -L /usr/aarch64-linux-gnu
+EMULATOR := qemu-aarch64 -L /usr/aarch64-linux-gnu
+CPUS := cortex-a53=neon cortex-a72=neon cortex-a76=neon max=neon
 DEBS := gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user

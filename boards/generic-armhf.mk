@@ -1,6 +1,11 @@
-# 32-bit ARMv7 with NEON: Raspberry Pi 2 and later with a 32-bit system.
+# Any 32-bit ARMv7: Raspberry Pi 2 and later with a 32-bit system. NEON is a level, used where the CPU has it.
+CORE := any ARMv7-A
+RAM := any
+THREADS := all
+LEVELS := scalar neon
 CROSS := arm-linux-gnueabihf-
-ARCH := -march=armv7-a+neon-vfpv4 -mfpu=neon-vfpv4 -DLNT_ARMV7
+ARCH := -march=armv7-a -mfpu=vfpv3-d16
 ARMV7 := 1
-RUN_ENV := qemu-arm -cpu cortex-a7 -L /usr/arm-linux-gnueabihf
+EMULATOR := qemu-arm -L /usr/arm-linux-gnueabihf
+CPUS := cortex-a7=neon cortex-a7,neon=off=scalar
 DEBS := gcc-arm-linux-gnueabihf libc6-dev-armhf-cross qemu-user

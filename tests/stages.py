@@ -27,6 +27,7 @@ def board(name):
     return (f"board {name}", make(f"BOARD={name}", "test"))
 
 
+BOARDS = sorted(path.stem for path in (ROOT / "boards").glob("*.mk"))
 BUILD = ("build", make("all"))
 STYLE = ("style", [sys.executable, "tests/style.py"])
 UNIT = ("unit", make("unit"))
@@ -47,9 +48,7 @@ STAGES = {
         ("unit, sanitized", make("unit", *SANITIZE)),
         ("kernels", ["build/linnet", "doctor"]),
         ("python", [*PYTEST, "tests/python"]),
-        board("generic-arm64"),
-        board("rpi-zero"),
-        board("s390x"),
+        *[board(name) for name in BOARDS],
     ],
 }
 SANITIZED = ["env", "LINNET=build/asan/linnet"]
@@ -59,7 +58,6 @@ STAGES["long"] = [
     ("program, sanitized", make("all", *SANITIZE)),
     ("suite, sanitized", [*SANITIZED, *PYTEST, "tests/python/test_suite.py"]),
     ("models, sanitized", [*SANITIZED, *PYTEST, "tests/python/test_models.py"]),
-    board("generic-armhf"),
 ]
 
 

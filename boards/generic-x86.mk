@@ -1,0 +1,9 @@
+# Any x86-64, down to the first.
+CORE := any x86-64
+RAM := any
+THREADS := all
+LEVELS := scalar avx2 avx512 avx512vnni
+ARCH := -march=x86-64
+EMULATOR := qemu-x86_64
+CPUS := native Nehalem=scalar
+DEBS := qemu-user
