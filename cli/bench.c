@@ -2,6 +2,7 @@
 #include "cli/feed.h"
 #include "cli/json.h"
 #include "cli/judge.h"
+#include "cli/kernels.h"
 #include "cli/table.h"
 #include "cli/verbs.h"
 
@@ -15,7 +16,7 @@ static struct {
     lnt_texts dims, inputs;
     const char *data, *level;
     int64_t threads, runs, warmup, seed;
-    bool trust, trace, json;
+    bool trust, trace, kernels, json;
 } given = {.threads = 1, .runs = 100, .warmup = 10};
 
 static const lnt_option options[] = {
@@ -30,7 +31,9 @@ static const lnt_option options[] = {
     {"--trust", NULL, LNT_OPTION_FLAG, &given.trust,
      "do not compare the first run with the recorded outputs"},
     {"--trace", NULL, LNT_OPTION_FLAG, &given.trace, "print the operators that took longest in the last run"},
-    {"--json", NULL, LNT_OPTION_FLAG, &given.json, "print one flat JSON object"},
+    {"--kernels", NULL, LNT_OPTION_FLAG, &given.kernels,
+     "no model but single operators against this machine's peak; --level all: each level"},
+    {"--json", NULL, LNT_OPTION_FLAG, &given.json, "print one flat JSON object; kernels: a list"},
 };
 
 typedef struct figures {
@@ -250,6 +253,8 @@ static int run(const lnt_texts *words)
     figures f = {0};
     lnt_error err = {0};
 
+    if (given.kernels)
+        return lnt_bench_kernels(&lnt_verb_bench, words, given.level, given.json);
     if (words->n != 1)
         return lnt_usage_error(&lnt_verb_bench, words->n ? "one model at a time" : "which model?");
     if (given.runs < 1)
@@ -267,17 +272,22 @@ static int run(const lnt_texts *words)
 const lnt_verb lnt_verb_bench = {
     .name = "bench",
     .summary = "how fast is a model here?",
-    .usage = "M.lnt [options]",
-    .text = "Loads, binds and runs a model and prints how long each took, and the memory it needed.\n"
-            "Inputs are those of the golden vectors in the file, or of a case folder, or files; with --dim "
-            "floats\n"
-            "are seeded random numbers and all other inputs have to be given. Where expected outputs are "
-            "known the\n"
-            "first run is compared with them, for a fast wrong answer is none (--trust leaves that out).",
+    .usage = "M.lnt [options] | --kernels [WORD...]",
+    .text =
+        "Loads, binds and runs a model and prints how long each took, and the memory it needed.\n"
+        "Inputs are those of the golden vectors in the file, or of a case folder, or files; with --dim "
+        "floats\n"
+        "are seeded random numbers and all other inputs have to be given. Where expected outputs are "
+        "known the\n"
+        "first run is compared with them, for a fast wrong answer is none (--trust leaves that out).\n"
+        "With --kernels, operators by themselves on one thread: all, or those whose line in the table holds "
+        "one\n"
+        "of the words. The limit is the peak of multiply-adds, or copying as many bytes.",
     .examples = "linnet bench model.lnt\n"
                 "linnet bench model.lnt --threads 2 --runs 1000 --json\n"
                 "linnet bench model.lnt --dim T=200 --trace\n"
-                "linnet bench model.lnt --data test_data_set_0 --level scalar",
+                "linnet bench model.lnt --data test_data_set_0 --level scalar\n"
+                "linnet bench --kernels conv pool --level avx2",
     .options = options,
     .n_options = sizeof options / sizeof *options,
     .run = run,

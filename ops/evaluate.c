@@ -58,37 +58,10 @@ static bool all_views(const lnt_site *site)
     return true;
 }
 
-static lnt_status run_step(lnt_site *site, void **slot, void *const *out_data, uint64_t seed)
+lnt_status lnt_solo_bind(lnt_solo *solo, lnt_bump *memory, const lnt_node *node, lnt_operand *const *in,
+                         lnt_operand *const *out, void *const *out_data, lnt_level level, lnt_error *err)
 {
     static const _Atomic(uint32_t) never = 0;
-    const unsigned n_in = site->n_in, n_out = site->n_out;
-    lnt_step *step = site->step;
-    if (step->scratch_bytes) {
-        step->scratch_slot = n_in + n_out;
-        slot[n_in + n_out] = lnt_bump_alloc(site->memory, step->scratch_bytes, site->err);
-        if (!slot[n_in + n_out])
-            return LNT_E_MEMORY;
-    }
-    lnt_kernel k = {.slot = slot, .threads = 1, .seed = seed, .err = site->err, .stop = &never,
-                    .parallel = whole_range};
-    if (!all_views(site))
-        LNT_TRY(step->run(&k, step));
-    for (unsigned i = 0; i < n_out; i++) {
-        if (!site->out[i] || i >= LNT_MAX_VIEWS || site->view_of[i] < 0)
-            continue;
-        const char *from = slot[site->view_of[i]];
-        const size_t bytes =
-            (size_t)lnt_operand_count(site->out[i]) * lnt_dtype_size((lnt_dtype)site->out[i]->dtype);
-        if (bytes)
-            memcpy(out_data[i], from + site->view_offset[i], bytes);
-    }
-    return LNT_OK;
-}
-
-lnt_status lnt_evaluate_in(lnt_bump *memory, const lnt_node *node, lnt_operand *const *in,
-                           lnt_operand *const *out, void *const *out_data, lnt_level level, uint64_t seed,
-                           lnt_error *err)
-{
     const unsigned n_in = node->n_in, n_out = node->n_out;
     void **slot = lnt_bump_alloc(memory, (n_in + n_out + 1) * sizeof *slot, err);
     lnt_operand **inputs = number_operands(memory, in, n_in, 0, err);
@@ -99,11 +72,49 @@ lnt_status lnt_evaluate_in(lnt_bump *memory, const lnt_node *node, lnt_operand *
         slot[i] = in[i] ? (void *)(uintptr_t)in[i]->data : NULL;
     for (unsigned i = 0; i < n_out; i++)
         slot[n_in + i] = out[i] ? out_data[i] : NULL;
-    lnt_step step;
-    lnt_site site = {.node = node, .in = inputs, .out = outputs, .n_in = n_in, .n_out = n_out, .err = err};
-    lnt_site_begin_bind(&site, &step, memory, level, 1);
-    LNT_TRY(node->op->bind(&site));
-    return run_step(&site, slot, out_data, seed);
+    lnt_step *step = &solo->step;
+    solo->site =
+        (lnt_site){.node = node, .in = inputs, .out = outputs, .n_in = n_in, .n_out = n_out, .err = err};
+    lnt_site_begin_bind(&solo->site, step, memory, level, 1);
+    LNT_TRY(node->op->bind(&solo->site));
+    if (step->scratch_bytes) {
+        step->scratch_slot = n_in + n_out;
+        slot[n_in + n_out] = lnt_bump_alloc(memory, step->scratch_bytes, err);
+        if (!slot[n_in + n_out])
+            return LNT_E_MEMORY;
+    }
+    solo->out_data = out_data;
+    solo->kernel =
+        (lnt_kernel){.slot = slot, .threads = 1, .err = err, .stop = &never, .parallel = whole_range};
+    return LNT_OK;
+}
+
+lnt_status lnt_solo_run(lnt_solo *solo)
+{
+    const lnt_site *site = &solo->site;
+    lnt_kernel *k = &solo->kernel;
+    if (!all_views(site))
+        LNT_TRY(solo->step.run(k, &solo->step));
+    for (unsigned i = 0; i < site->n_out; i++) {
+        if (!site->out[i] || i >= LNT_MAX_VIEWS || site->view_of[i] < 0)
+            continue;
+        const char *from = k->slot[site->view_of[i]];
+        const size_t bytes =
+            (size_t)lnt_operand_count(site->out[i]) * lnt_dtype_size((lnt_dtype)site->out[i]->dtype);
+        if (bytes)
+            memcpy(solo->out_data[i], from + site->view_offset[i], bytes);
+    }
+    return LNT_OK;
+}
+
+lnt_status lnt_evaluate_in(lnt_bump *memory, const lnt_node *node, lnt_operand *const *in,
+                           lnt_operand *const *out, void *const *out_data, lnt_level level, uint64_t seed,
+                           lnt_error *err)
+{
+    lnt_solo solo;
+    LNT_TRY(lnt_solo_bind(&solo, memory, node, in, out, out_data, level, err));
+    solo.kernel.seed = seed;
+    return lnt_solo_run(&solo);
 }
 
 lnt_status lnt_evaluate(const lnt_node *node, lnt_operand *const *in, lnt_operand *const *out,

@@ -233,6 +233,19 @@ lnt_status lnt_evaluate_in(lnt_bump *memory, const lnt_node *node, lnt_operand *
                            lnt_operand *const *out, void *const *out_data, lnt_level level, uint64_t seed,
                            lnt_error *err);
 
+/* The two halves of it, for what is to run again and again: an operator by itself, bound to its operands'
+ * contents. *solo must stay where it is. */
+typedef struct lnt_solo {
+    lnt_site site;
+    lnt_step step;
+    lnt_kernel kernel; /* its seed is 0: set it before a run */
+    void *const *out_data;
+} lnt_solo;
+
+lnt_status lnt_solo_bind(lnt_solo *solo, lnt_bump *memory, const lnt_node *node, lnt_operand *const *in,
+                         lnt_operand *const *out, void *const *out_data, lnt_level level, lnt_error *err);
+lnt_status lnt_solo_run(lnt_solo *solo);
+
 /* Prepares site for the bind function: a step with the node's operands, no views, nothing in place. */
 void lnt_site_begin_bind(lnt_site *site, lnt_step *step, lnt_bump *memory, lnt_level level, unsigned threads);
 

@@ -266,6 +266,16 @@ def test_bench_json_is_one_flat_object(lnt):
     assert value["min_us"] <= value["p50_us"] <= value["p95_us"]
 
 
+def test_bench_kernels_reports_rates_and_limits():
+    rows = json.loads(linnet("bench", "--kernels", "1x64x28x28", "--level", "scalar", "--json").stdout)
+    assert rows and keys_of(rows) <= documented("bench")
+    assert all("1x64x28x28" in r["inputs"] and r["level"] == "scalar" for r in rows)
+    assert all(r["rate"] > 0 and r["limit"] > 0 and r["us"] > 0 for r in rows)
+    assert json.loads(linnet("bench", "--kernels", "no such kernel", "--json").stdout) == []
+    done = linnet("bench", "--kernels", "--level", "sse9")
+    assert done.returncode == 2 and "no level" in done.stderr
+
+
 def test_info_names_open_extents(lnt):
     value = json.loads(linnet("info", lnt, "--json").stdout)
     assert value["inputs"] == [{"name": "x", "dtype": "float", "dims": [-1, 4], "dim_names": ["N", None], "state": False}]
