@@ -1,81 +1,9 @@
 /* expand.c — operators that ONNX defines through others and that have no row of their own.
  *
  * A node becomes a handful of plain ones, which the passes then fold and fuse like any. */
-#include "convert/import.h"
+#include "convert/expand.h"
 
 #include <string.h>
-
-/* Builds nodes beside n; after a failure it does nothing more and hands out LNT_NONE. */
-typedef struct maker {
-    lnt_importer *im;
-    const lnt_inode *n;
-    lnt_status status;
-} maker;
-
-typedef struct operands {
-    uint32_t value[8];
-    unsigned n;
-} operands;
-
-#define IN(...) ((operands){{__VA_ARGS__}, sizeof((uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t)})
-#define INT_ATTR(text, pointer)                                                                              \
-    (&(lnt_attr){.name = (text), .type = LNT_ATTR_INT, .count = 1, .i = (pointer)})
-#define INTS(m, what, ...)                                                                                   \
-    make_ints(m, what, (const int64_t[]){__VA_ARGS__}, sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t))
-
-static uint32_t make(maker *m, const char *op, operands in, const lnt_attr *attr)
-{
-    uint32_t out = LNT_NONE;
-    if (m->status == LNT_OK)
-        m->status = lnt_make(m->im, m->n, op, in.value, in.n, attr, attr != NULL, &out);
-    return m->status == LNT_OK ? out : LNT_NONE;
-}
-
-/* The node's output i is what this operator gives. */
-static void finish(maker *m, unsigned i, const char *op, operands in, const lnt_attr *attr)
-{
-    if (m->status == LNT_OK && i < m->n->n_out && m->n->out[i] != LNT_NONE)
-        m->status = lnt_make_into(m->im, m->n, op, in.value, in.n, attr, attr != NULL, m->n->out[i]);
-}
-
-static uint32_t make_ints(maker *m, const char *what, const int64_t *v, size_t count)
-{
-    uint32_t out = LNT_NONE;
-    if (m->status == LNT_OK)
-        m->status = lnt_make_ints(m->im, m->n, what, v, count, &out);
-    return out;
-}
-
-static uint32_t scalar(maker *m, const char *what, lnt_dtype dtype, double v)
-{
-    uint32_t out = LNT_NONE;
-    if (m->status == LNT_OK)
-        m->status = lnt_make_scalar(m->im, m->n, what, dtype, v, &out);
-    return out;
-}
-
-static lnt_dtype type_of(const maker *m, uint32_t value)
-{
-    const lnt_operand *o = lnt_ginfo(m->im->g, value);
-    return o ? (lnt_dtype)o->dtype : LNT_UNDEFINED;
-}
-
-/* Extent `axis` of value as a tensor of one element. */
-static uint32_t extent(maker *m, uint32_t value, int64_t axis)
-{
-    const int64_t end = axis + 1;
-    const lnt_attr range[] = {*INT_ATTR("start", &axis), *INT_ATTR("end", &end)};
-    uint32_t out = LNT_NONE;
-    if (m->status == LNT_OK)
-        m->status = lnt_make(m->im, m->n, "Shape", &value, 1, range, 2, &out);
-    return out;
-}
-
-static uint32_t cast(maker *m, uint32_t value, lnt_dtype dtype)
-{
-    const int64_t to = dtype;
-    return make(m, "Cast", IN(value), INT_ATTR("to", &to));
-}
 
 /* ---- losses ---- */
 
@@ -276,8 +204,8 @@ static const struct {
     {"SwiGLU", 2, 2, 1, expand_swiglu},
 };
 
-static lnt_status check_operands(lnt_importer *im, const lnt_inode *n, unsigned in_min, unsigned in_max,
-                                 unsigned out_max, bool *fine)
+lnt_status lnt_expand_check(lnt_importer *im, const lnt_inode *n, unsigned in_min, unsigned in_max,
+                            unsigned out_max, bool *fine)
 {
     *fine = false;
     if (n->n_in < in_min || n->n_in > in_max || n->n_out > out_max)
@@ -296,8 +224,8 @@ lnt_status lnt_expand(lnt_importer *im, lnt_inode *n)
             continue;
         bool fine;
         n->replaced = true;
-        LNT_TRY(
-            check_operands(im, n, expansions[i].in_min, expansions[i].in_max, expansions[i].out_max, &fine));
+        LNT_TRY(lnt_expand_check(im, n, expansions[i].in_min, expansions[i].in_max, expansions[i].out_max,
+                                 &fine));
         maker m = {.im = im, .n = n};
         if (fine)
             expansions[i].expand(&m);

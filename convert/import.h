@@ -7,7 +7,7 @@
  *   import_tensor.c    tensors, also those in files beside the model
  *   import_options.c   what the user asked for: extents, states, names to keep, metadata
  *   upgrade*.c         older forms of operators rewritten to the newest
- *   expand.c           operators made of others
+ *   expand*.c          operators made of others
  */
 #ifndef LNT_CONVERT_IMPORT_H
 #define LNT_CONVERT_IMPORT_H
@@ -135,6 +135,10 @@ lnt_status lnt_make(lnt_importer *im, const lnt_inode *n, const char *op, const 
 /* The same, writing to value out. */
 lnt_status lnt_make_into(lnt_importer *im, const lnt_inode *n, const char *op, const uint32_t *in,
                          unsigned n_in, const lnt_attr *attr, unsigned n_attr, uint32_t out);
+/* The same with any number of outputs, some of them LNT_NONE. op may be "com.microsoft.NAME". */
+lnt_status lnt_make_node(lnt_importer *im, const lnt_inode *n, const char *op, const uint32_t *in,
+                         unsigned n_in, const lnt_attr *attr, unsigned n_attr, const uint32_t *out,
+                         unsigned n_out);
 /* An int64 constant: rank 1, or a scalar. */
 lnt_status lnt_make_ints(lnt_importer *im, const lnt_inode *n, const char *what, const int64_t *v,
                          size_t count, uint32_t *out);
@@ -163,5 +167,7 @@ static inline uint32_t lnt_inode_in(const lnt_inode *n, unsigned i)
 lnt_status lnt_upgrade(lnt_importer *im, lnt_inode *n);
 /* Replaces n where it is made of other operators. */
 lnt_status lnt_expand(lnt_importer *im, lnt_inode *n);
+/* The same for com.microsoft, which also has operators of its own that are rewritten in some forms only. */
+lnt_status lnt_expand_microsoft(lnt_importer *im, lnt_inode *n);
 
 #endif

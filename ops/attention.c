@@ -75,29 +75,34 @@ static int64_t divide(int64_t a, int64_t b)
     return a < 0 || b <= 0 ? LNT_DIM_UNKNOWN : a / b;
 }
 
+/* One operand of rank 4, [batch][head][row][width], or 3, [batch][row][head * width]. */
+typedef struct heads_of {
+    int64_t batches, heads, rows, width;
+} heads_of;
+
+static lnt_status read_heads(const lnt_site *site, unsigned input, const char *attr, heads_of *out)
+{
+    const lnt_operand *o = site->in[input];
+    const int64_t heads = lnt_attr_i(site->node, attr, 0);
+    LNT_REQUIRE(o->rank == 3 || o->rank == 4, site->err, LNT_E_SHAPE, "Q, K and V must have rank 3 or 4");
+    LNT_REQUIRE(o->rank == 4 || heads > 0, site->err, LNT_E_ARGUMENT,
+                "q_num_heads and kv_num_heads are needed where Q, K and V have rank 3");
+    if (o->rank == 4)
+        *out = (heads_of){o->dims[0], o->dims[1], o->dims[2], o->dims[3]};
+    else
+        *out = (heads_of){o->dims[0], heads, o->dims[1], divide(o->dims[2], heads)};
+    return LNT_OK;
+}
+
+/* Not all of Q, K and V need have the same rank. */
 static lnt_status extents_of(const lnt_site *site, extents *e)
 {
-    const lnt_operand *q = site->in[QUERY], *k = site->in[KEY], *v = site->in[VALUE];
     const lnt_operand *past = lnt_input(site, PAST_KEY);
-    LNT_REQUIRE((q->rank == 3 || q->rank == 4) && k->rank == q->rank && v->rank == q->rank, site->err,
-                LNT_E_SHAPE, "Q, K and V must all have rank 3 or 4");
-    e->batches = q->dims[0];
-    if (q->rank == 4) {
-        *e = (extents){q->dims[0], q->dims[1], k->dims[1], q->dims[2], k->dims[2], 0, q->dims[3], v->dims[3]};
-    } else {
-        const int64_t heads = lnt_attr_i(site->node, "q_num_heads", 0);
-        const int64_t kv_heads = lnt_attr_i(site->node, "kv_num_heads", 0);
-        LNT_REQUIRE(heads > 0 && kv_heads > 0, site->err, LNT_E_ARGUMENT,
-                    "q_num_heads and kv_num_heads are needed where Q, K and V have rank 3");
-        *e = (extents){q->dims[0],
-                       heads,
-                       kv_heads,
-                       q->dims[1],
-                       k->dims[1],
-                       0,
-                       divide(q->dims[2], heads),
-                       divide(v->dims[2], kv_heads)};
-    }
+    heads_of q, k, v;
+    LNT_TRY(read_heads(site, QUERY, "q_num_heads", &q));
+    LNT_TRY(read_heads(site, KEY, "kv_num_heads", &k));
+    LNT_TRY(read_heads(site, VALUE, "kv_num_heads", &v));
+    *e = (extents){q.batches, q.heads, k.heads, q.rows, k.rows, 0, q.width, v.width};
     if (past)
         e->past = past->rank == 4 ? past->dims[2] : LNT_DIM_UNKNOWN;
     return LNT_OK;
@@ -179,7 +184,6 @@ static lnt_status check_operands(const lnt_site *site, const extents *e)
 lnt_status lnt_bind_attention(lnt_site *site)
 {
     const lnt_node *node = site->node;
-    const unsigned rank = site->in[QUERY]->rank;
     extents e;
     attention *p = lnt_bind_params(site, sizeof *p);
     if (!p)
@@ -194,10 +198,10 @@ lnt_status lnt_bind_attention(lnt_site *site)
                      .fresh = e.fresh,
                      .past = e.past,
                      .total = e.past + e.fresh,
-                     .q = layout_of(rank, e.heads, e.queries, e.k_width),
-                     .k = layout_of(rank, e.kv_heads, e.fresh, e.k_width),
-                     .v = layout_of(rank, e.kv_heads, e.fresh, e.v_width),
-                     .y = layout_of(rank, e.heads, e.queries, e.v_width),
+                     .q = layout_of(site->in[QUERY]->rank, e.heads, e.queries, e.k_width),
+                     .k = layout_of(site->in[KEY]->rank, e.kv_heads, e.fresh, e.k_width),
+                     .v = layout_of(site->in[VALUE]->rank, e.kv_heads, e.fresh, e.v_width),
+                     .y = layout_of(site->in[QUERY]->rank, e.heads, e.queries, e.v_width),
                      .causal = lnt_attr_i(node, "is_causal", 0) != 0,
                      .left = lnt_attr_i(node, "left_window_size", -1),
                      .right = lnt_attr_i(node, "right_window_size", -1),

@@ -92,7 +92,7 @@ OP(199, 1, Binarizer, ML, "Binarizer", 1, 1, 1, 1, IN0, same, binarizer, 0, ANY_
 
 /* 200: matrix products, convolution, recurrent (matmul.c, conv.c, rnn.c) */
 OP(200, 1, MatMul, ONNX, "MatMul", 2, 2, 1, 1, IN0, matmul, matmul, 0, EPILOGUE)
-OP(201, 1, Gemm, ONNX, "Gemm", 2, 3, 1, 1, IN0, gemm, gemm, 0, EPILOGUE)
+OP(201, 1, Gemm, ONNX, "Gemm", 2, 3, 1, 1, IN0, gemm, matmul, 0, EPILOGUE)
 OP(202, 1, FusedMatMul, MICROSOFT, "FusedMatMul", 2, 2, 1, 1, IN0, matmul, matmul, 0, EPILOGUE)
 OP(203, 1, Conv, ONNX, "Conv", 2, 3, 1, 1, IN0, conv, conv, 0, CL | EPILOGUE)
 OP(204, 1, ConvTranspose, ONNX, "ConvTranspose", 2, 3, 1, 1, IN0, conv_transpose, conv_transpose, 0, CL | EPILOGUE)

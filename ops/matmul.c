@@ -443,7 +443,7 @@ static lnt_status bind_reference(lnt_site *site, matmul *m)
     return LNT_OK;
 }
 
-static lnt_status bind_product(lnt_site *site)
+lnt_status lnt_bind_matmul(lnt_site *site)
 {
     const lnt_operand *a = site->in[0], *b = site->in[1];
     const lnt_operand *c = lnt_own_input(site, 2);
@@ -456,16 +456,4 @@ static lnt_status bind_product(lnt_site *site)
     LNT_TRY(bind_batch(site, m));
     find_c(site, m);
     return a->dtype == LNT_FLOAT ? bind_f32(site, m) : bind_reference(site, m);
-}
-
-lnt_status lnt_bind_matmul(lnt_site *site)
-{
-    if (flag(site->node, "transBatchA") || flag(site->node, "transBatchB"))
-        return LNT_SITE_FAIL(site, LNT_E_UNSUPPORTED, "transBatchA and transBatchB are not implemented");
-    return bind_product(site);
-}
-
-lnt_status lnt_bind_gemm(lnt_site *site)
-{
-    return bind_product(site);
 }

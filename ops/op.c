@@ -52,6 +52,8 @@ bool lnt_op_may_skip(const lnt_op *op, unsigned i)
 {
     if (op->id == LNT_ID_Loop)
         return i < 2;
+    if (op->id == LNT_ID_EmbedLayerNormalization) /* segments and their table may be left out */
+        return i == 1 || i == 4 || i >= op->in_min;
     return op->id == LNT_ID_Custom || (i >= op->in_min && op->in_max != 255);
 }
 

@@ -143,7 +143,7 @@ extern const unsigned lnt_op_count;
 const lnt_op *lnt_op_by_name(const char *domain, const char *name);
 const lnt_op *lnt_op_by_id(unsigned id);
 /* May input i be skipped? Those past the least number may, but not where any number is allowed; Loop's bound
- * and condition may, and all of a host's own operator. */
+ * and condition may, the segments of EmbedLayerNormalization, and all of a host's own operator. */
 bool lnt_op_may_skip(const lnt_op *op, unsigned i);
 
 /* Inputs whose contents the node's shape rule reads, as bits. */

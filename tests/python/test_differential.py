@@ -1,4 +1,5 @@
-"""Every version since opset 7 of every T1 operator, on generated cases, against onnxruntime.
+"""Every version since opset 7 of every T1 operator, and the com.microsoft operators, on generated cases, against
+onnxruntime.
 
 The versions come from onnx.defs: one without cases, or without enough that can be judged, fails. Where
 onnxruntime does not know a version yet the reference implementation of the onnx package judges."""
@@ -18,6 +19,7 @@ import onnxruntime
 import pytest
 from onnx import helper, numpy_helper
 
+import microsoft_cases
 from differential_cases import GENERATORS, Draw
 from harness import ROOT
 
@@ -47,11 +49,11 @@ def linnet():
     return importlib.import_module("linnet")
 
 
-def model_of(name, case, opset):
+def model_of(name, case, opset, domain=""):
     names = ["" if x is None else f"x{i}" for i, x in enumerate(case.inputs)]
     used = names[:2] if name == "If" else names
     outputs = [f"y{i}" for i in range(case.outputs)]
-    node = helper.make_node(name, used[:1] if name == "If" else used, outputs, **case.attributes)
+    node = helper.make_node(name, used[:1] if name == "If" else used, outputs, domain=domain, **case.attributes)
     fed, constants = [], []
     for i, x in enumerate(case.inputs):
         if x is None:
@@ -62,7 +64,8 @@ def model_of(name, case, opset):
             fed.append(helper.make_tensor_value_info(names[i], helper.np_dtype_to_tensor_dtype(x.dtype), x.shape))
     results = [helper.make_empty_tensor_value_info(o) for o in outputs]
     graph = helper.make_graph([node], name, fed, results, constants)
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)],
+    imports = [helper.make_opsetid("", opset)] + ([helper.make_opsetid(domain, 1)] if domain else [])
+    return helper.make_model(graph, opset_imports=imports,
                              ir_version=min(10, max(3, helper.find_min_ir_version_for(
                                  [helper.make_opsetid("", opset)], True))))
 
@@ -96,8 +99,8 @@ def tolerance(dtype):
     return {np.dtype(np.float16): 4e-3, np.dtype(np.float64): 1e-6}.get(dtype, 1e-4)
 
 
-def difference(ours, theirs):
-    """None, or what is different."""
+def difference(ours, theirs, scale=1.0):
+    """None, or what is different; scale is of the tolerance."""
     if ours.dtype != theirs.dtype or ours.shape != theirs.shape:
         return f"{ours.dtype}{list(ours.shape)} instead of {theirs.dtype}{list(theirs.shape)}"
     if theirs.dtype.kind != "f":
@@ -109,7 +112,7 @@ def difference(ours, theirs):
         return "other infinities"
     a, b = ours[finite].astype(np.float64), theirs[finite].astype(np.float64)
     worst = np.abs(a - b).max(initial=0.0)
-    allowed = tolerance(theirs.dtype) * max(np.abs(b).max(initial=0.0), 1e-3)
+    allowed = scale * tolerance(theirs.dtype) * max(np.abs(b).max(initial=0.0), 1e-3)
     return None if worst <= allowed else f"off by {worst:g}, allowed {allowed:g}"
 
 
@@ -125,31 +128,50 @@ def test_every_t1_operator_has_a_generator():
     assert len(GENERATORS) == 119
 
 
-@pytest.mark.parametrize("name,since", VERSIONS, ids=[f"{n}-{v}" for n, v in VERSIONS])
-def test_operator(linnet, name, since):
+def compare(linnet, count, cases, judge):
+    """Fails unless `count` of the cases, (seed, case, model), can be judged and none of them differs."""
     judged, faults = 0, []
-    judge = by_onnxruntime if since <= NEWEST_OF_ONNXRUNTIME else by_reference
     options = linnet.SessionOptions()
     options.intra_op_num_threads = 1
-    for seed in range(TRIES):
-        if judged == CASES:
+    for seed, case, model in cases:
+        if judged == count:
             break
-        case = GENERATORS[name](Draw(seed), since)
-        model = model_of(name, case, max(since, 7)).SerializeToString()
-        feed = feed_of(case)
-        theirs = judge(model, feed)
+        serialized, feed = model.SerializeToString(), feed_of(case)
+        theirs = judge(serialized, feed)
         if theirs is None:
             continue
         judged += 1
         options.graph_optimization_level = linnet.GraphOptimizationLevel(99 if seed % 2 else 0)
         try:
-            ours = linnet.InferenceSession(model, options).run(None, feed)
+            ours = linnet.InferenceSession(serialized, options).run(None, feed)
         except linnet.LinnetError as e:
             faults.append(f"{describe(case, seed)}: {e}")
             continue
-        for o, t in zip(ours, theirs):
-            wrong = difference(o, np.asarray(t))
+        for i, (o, t) in enumerate(zip(ours, theirs)):
+            wrong = difference(*chosen_rows(case, i, o, np.asarray(t)), case.scale)
             if wrong:
-                faults.append(f"{describe(case, seed)}: {wrong}")
+                faults.append(f"{describe(case, seed)}: output {i}: {wrong}")
     assert not faults, f"{len(faults)} of {judged} cases differ\n" + "\n".join(faults[:6])
-    assert judged == CASES, f"{judged} cases could be judged only"
+    assert judged == count, f"{judged} cases could be judged only"
+
+
+def chosen_rows(case, i, *outputs):
+    """Output i of both: of a cache only the rows of each batch entry that are in use."""
+    rows = getattr(case, "rows", {i: None})[i]
+    if rows is None:
+        return outputs
+    return [np.concatenate([o[b, :, :n].ravel() for b, n in enumerate(rows)]) for o in outputs]
+
+
+@pytest.mark.parametrize("name,since", VERSIONS, ids=[f"{n}-{v}" for n, v in VERSIONS])
+def test_operator(linnet, name, since):
+    cases = ((seed, GENERATORS[name](Draw(seed), since)) for seed in range(TRIES))
+    models = ((seed, case, model_of(name, case, max(since, 7))) for seed, case in cases)
+    compare(linnet, CASES, models, by_onnxruntime if since <= NEWEST_OF_ONNXRUNTIME else by_reference)
+
+
+@pytest.mark.parametrize("name", sorted(microsoft_cases.GENERATORS))
+def test_microsoft_operator(linnet, name):
+    cases = ((seed, microsoft_cases.GENERATORS[name](Draw(seed))) for seed in range(TRIES))
+    models = ((seed, case, model_of(name, case, 17, "com.microsoft")) for seed, case in cases)
+    compare(linnet, CASES, models, by_onnxruntime)
