@@ -58,7 +58,7 @@ CPPFLAGS += -DLNT_AUDIO
 AUDIO_LIBS := -lsndfile -lsamplerate
 endif
 
-.PHONY: all objects python unit help check test test-long demo deps deps-test clean install boards
+.PHONY: all objects python unit help check test test-long zoo demo deps deps-test clean install boards
 .DEFAULT_GOAL := all
 
 # STATIC=1: one file that needs nothing of the system it is put on.
@@ -188,6 +188,9 @@ test: deps-test  ## every stage, with the time it took (at most 35 minutes on 2 
 
 test-long: deps-test  ## everything: more compilers, boards, seeds
 	$(Q)$(PYTHON) tests/stages.py long
+
+zoo: .deps/venv/ready  ## the bench's models, written to build/zoo
+	$(Q)$(PYTHON) tests/zoo/make.py
 else
 test: deps  ## with BOARD=NAME: cross-build, then run doctor and models under emulation
 	$(Q)$(MAKE) --no-print-directory BOARD= $(PYTHON) build/linnet

@@ -57,6 +57,7 @@ STAGES["long"] = [
     ("build, clang", make("all", "unit", "CC=clang", "BUILD=build/clang")),
     ("program, sanitized", make("all", *SANITIZE)),
     ("suite, sanitized", [*SANITIZED, *PYTEST, "tests/python/test_suite.py"]),
+    ("zoo, whole", ["env", "LINNET_ZOO=full", *PYTEST, "tests/python/test_zoo.py"]),
     ("models, sanitized", [*SANITIZED, *PYTEST, "tests/python/test_models.py"]),
 ]
 

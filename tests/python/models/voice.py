@@ -22,11 +22,17 @@ class Size:
     layers: int = 2
     window: int = 4  # of relative positions, to each side
     flows: int = 2
+    gates: tuple = (1, 2)  # dilations of a flow's gated convolutions
     first: int = 64  # channels of the decoder; halved by each upsampling
     upsampling: tuple = ((16, 8), (8, 4), (4, 2))  # (kernel, stride)
+    blocks: tuple = ((3, (1, 3, 5)), (7, (1, 3, 5)))  # residual blocks after an upsampling: (kernel, dilations)
+    twice: bool = True  # each dilated convolution is followed by a plain one
+    groups: tuple = (1, 4, 1)  # of the plain ones, by upsampling
 
 
-LARGE = Size(hidden=192, layers=6, flows=4, first=512, upsampling=((16, 8), (16, 8), (4, 2), (4, 2)))
+# Piper's "medium" quality.
+MEDIUM = Size(vocabulary=256, hidden=192, layers=6, flows=4, gates=(1, 1, 1, 1), first=256,
+              upsampling=((16, 8), (16, 8), (8, 4)), blocks=((3, (1, 2)), (5, (2, 6)), (7, (3, 12))), twice=False)
 
 
 def layer_norm(b, x, channels):
@@ -127,12 +133,17 @@ def flow(b, z, size):
     for i in range(size.flows):
         z = b.op("Slice", z, [-1], [-2**62], [1], [-1])  # flip the channels
         fixed, moved = b.op("Split", z, [half, half], outputs=2, axis=1)
-        x = b.conv1d(fixed, half, h, 1)
-        for dilation in (1, 2):
+        x, skipped = b.conv1d(fixed, half, h, 1), None
+        for j, dilation in enumerate(size.gates):
+            last = j + 1 == len(size.gates)
             gate = b.conv1d(x, h, 2 * h, 5, dilation=dilation)
             a, g = b.op("Split", gate, [h, h], outputs=2, axis=1)
-            x = b.op("Add", x, b.conv1d(b.op("Mul", b.op("Tanh", a), b.op("Sigmoid", g)), h, h, 1))
-        z = b.op("Concat", fixed, b.op("Sub", moved, b.conv1d(x, h, half, 1)), axis=1)
+            out = b.conv1d(b.op("Mul", b.op("Tanh", a), b.op("Sigmoid", g)), h, h if last else 2 * h, 1)
+            if not last:
+                onward, out = b.op("Split", out, [h, h], outputs=2, axis=1)
+                x = b.op("Add", x, onward)
+            skipped = out if skipped is None else b.op("Add", skipped, out)
+        z = b.op("Concat", fixed, b.op("Sub", moved, b.conv1d(skipped, h, half, 1)), axis=1)
     return z
 
 
@@ -146,14 +157,15 @@ def hifigan(b, z, size):
             channels * kernel / stride) ** -0.5), b.weight(channels // 2, scale=0.1), strides=[stride], pads=[pad, pad])
         channels //= 2
         total = None
-        for kernel_size in (3, 7):
+        for kernel_size, dilations in size.blocks:
             y = x
-            for dilation in (1, 3, 5):
+            for dilation in dilations:
                 t = b.conv1d(b.op("LeakyRelu", y, alpha=0.1), channels, channels, kernel_size, dilation=dilation)
-                groups = 4 if stage == 1 else 1
-                y = b.op("Add", y, b.conv1d(b.op("LeakyRelu", t, alpha=0.1), channels, channels, kernel_size, groups=groups))
+                if size.twice:
+                    t = b.conv1d(b.op("LeakyRelu", t, alpha=0.1), channels, channels, kernel_size, groups=size.groups[stage])
+                y = b.op("Add", t, y)
             total = y if total is None else b.op("Add", total, y)
-        x = b.op("Div", total, 2.0)
+        x = b.op("Div", total, float(len(size.blocks)))
     return b.op("Tanh", b.conv1d(b.op("LeakyRelu", x, alpha=0.01), channels, 1, 7, bias=False))
 
 
@@ -171,6 +183,14 @@ def build(size=Size(), seed=3):
     b.output(hifigan(b, flow(b, z, size), size), "audio", [1, 1, "samples"])
     b.output(frames, "frames", [1, "phonemes"])
     return b.model("voice")
+
+
+def build_vocoder(size=MEDIUM, seed=4):
+    """The decoder alone: frames of the hidden representation to sound."""
+    b = Builder(seed)
+    z = b.input("z", TensorProto.FLOAT, [1, size.hidden, "frames"])
+    b.output(hifigan(b, z, size), "audio", [1, 1, "samples"])
+    return b.model("vocoder")
 
 
 def inputs(phonemes, noise=0.0, length=1.0, seed=0, vocabulary=Size.vocabulary):
