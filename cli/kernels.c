@@ -114,10 +114,10 @@ static lnt_status pack_constant(subject *s, unsigned i)
         return LNT_E_MEMORY;
     if (!o->constant || !lnt_pack_wanted(&s->node, i, o, record) || !lnt_packed_bytes(record, &bytes))
         return LNT_OK;
-    float *packed = lnt_bump_alloc(&s->memory, bytes, s->err);
+    void *packed = lnt_bump_alloc(&s->memory, bytes, s->err);
     if (!packed)
         return LNT_E_MEMORY;
-    lnt_pack(record, o->data, packed);
+    lnt_pack(record, (lnt_dtype)o->dtype, o->data, packed);
     o->data = packed;
     o->packed = record;
     return LNT_OK;

@@ -49,20 +49,46 @@ static bool fields_agree(const lnt_packed *p)
     if (!conv && p->taps != 1)
         return false;
     switch (p->layout) {
+    case LNT_LAYOUT_PANEL_I8:
+    case LNT_LAYOUT_PANEL_I8_FULL:
+        return !phased && (p->source == LNT_SOURCE_GATES
+                               ? p->gates >= 1 && p->gates <= 4
+                               : p->source >= LNT_SOURCE_KN && p->source <= LNT_SOURCE_CONV && p->gates == 1);
+    case LNT_LAYOUT_DEPTHWISE_I8:
+    case LNT_LAYOUT_DEPTHWISE_F32: return p->source == LNT_SOURCE_CONV && p->gates == 1 && p->K == p->taps;
     case LNT_LAYOUT_PANEL_F32:
         return p->source >= LNT_SOURCE_KN && p->source <= LNT_SOURCE_CONVT && p->gates == 1;
-    case LNT_LAYOUT_DEPTHWISE_F32: return p->source == LNT_SOURCE_CONV && p->gates == 1 && p->K == p->taps;
     case LNT_LAYOUT_GATES_F32: return p->source == LNT_SOURCE_GATES && p->gates >= 1 && p->gates <= 4;
     default: return false;
     }
+}
+
+static bool is_depthwise(const lnt_packed *p)
+{
+    return p->layout == LNT_LAYOUT_DEPTHWISE_F32 || p->layout == LNT_LAYOUT_DEPTHWISE_I8;
+}
+
+bool lnt_packed_is_bytes(const lnt_packed *p)
+{
+    return p->layout >= LNT_LAYOUT_PANEL_I8 && p->layout <= LNT_LAYOUT_DEPTHWISE_I8;
+}
+
+/* Rows of columns with 4 bytes each: floats; quads of bytes and their sum. */
+static bool rows_of(const lnt_packed *p, size_t *rows)
+{
+    *rows = p->K;
+    if (!lnt_packed_is_bytes(p) || is_depthwise(p))
+        return true;
+    const size_t channels = p->K / p->taps;
+    return lnt_mul_size(p->taps, channels / 4 + (channels % 4 > 0), rows) && lnt_add_size(*rows, 1, rows);
 }
 
 bool lnt_packed_bytes(const lnt_packed *p, size_t *bytes)
 {
     if (!fields_agree(p) || p->N > UINT32_MAX - LNT_PANEL)
         return false;
-    size_t columns, n;
-    if (p->layout == LNT_LAYOUT_DEPTHWISE_F32) {
+    size_t columns, n, rows;
+    if (is_depthwise(p)) {
         if (!lnt_mul_size(p->groups, p->N, &columns) || columns > SIZE_MAX - LNT_PANEL)
             return false;
         n = lnt_round_up(columns, LNT_PANEL);
@@ -70,7 +96,28 @@ bool lnt_packed_bytes(const lnt_packed *p, size_t *bytes)
                !lnt_mul_size(columns, p->groups, &n)) {
         return false;
     }
-    return lnt_mul_size(n, p->K, &n) && lnt_mul_size(n, sizeof(float), bytes);
+    if (p->layout == LNT_LAYOUT_DEPTHWISE_I8)
+        return lnt_add_size(p->K, sizeof(int32_t), &rows) && lnt_mul_size(n, rows, bytes);
+    return rows_of(p, &rows) && lnt_mul_size(n, rows, &n) && lnt_mul_size(n, sizeof(float), bytes);
+}
+
+size_t lnt_packed_panel_bytes(const lnt_packed *p)
+{
+    return (size_t)p->taps * ((p->K / p->taps + 3) / 4) * 4 * LNT_PANEL;
+}
+
+size_t lnt_packed_sums_at(const lnt_packed *p)
+{
+    const size_t panels = lnt_packed_panel_count(p);
+    return panels * (is_depthwise(p) ? (size_t)p->taps * LNT_PANEL : lnt_packed_panel_bytes(p));
+}
+
+bool lnt_packed_alike(const lnt_packed *a, const lnt_packed *b)
+{
+    lnt_packed same = *b;
+    if (a->layout == LNT_LAYOUT_PANEL_I8 && b->layout == LNT_LAYOUT_PANEL_I8_FULL)
+        same.layout = a->layout;
+    return memcmp(a, &same, sizeof same) == 0;
 }
 
 /* Extents of the ONNX operand after its leading axes of `groups`, as the record has them. */
@@ -102,11 +149,13 @@ static const char *check_kernel(const lnt_packed *p, unsigned rank, const int64_
     return NULL;
 }
 
-const char *lnt_packed_check(const lnt_packed *p, unsigned rank, const int64_t *dims)
+const char *lnt_packed_check(const lnt_packed *p, lnt_dtype type, unsigned rank, const int64_t *dims)
 {
     size_t bytes;
     if (!lnt_packed_bytes(p, &bytes))
         return "the packed record contradicts itself";
+    if (lnt_packed_is_bytes(p) ? type != LNT_INT8 && type != LNT_UINT8 : type != LNT_FLOAT)
+        return "the packed record is for constants of another type";
     return p->source == LNT_SOURCE_CONV || p->source == LNT_SOURCE_CONVT ? check_kernel(p, rank, dims)
                                                                          : check_matrix(p, rank, dims);
 }
@@ -151,7 +200,7 @@ static size_t panels_across(const lnt_packed *p)
 
 size_t lnt_packed_panel_count(const lnt_packed *p)
 {
-    if (p->layout == LNT_LAYOUT_DEPTHWISE_F32)
+    if (is_depthwise(p))
         return lnt_round_up((size_t)p->groups * p->N, LNT_PANEL) / LNT_PANEL;
     return p->groups * (size_t)p->phases * panels_across(p) * p->gates;
 }
@@ -215,6 +264,64 @@ static void unpack_rows(const float *src, const panel_source *s, size_t channels
             dst[c * s->per_channel + n * s->per_column] = src[n];
 }
 
+/* flip is exclusive-or-ed to each byte: 0x80 moves uint8 by -128. */
+static void pack_quads(const lnt_packed *p, const uint8_t *src, uint8_t flip, size_t panel, int8_t *dst,
+                       int32_t *sums)
+{
+    const panel_source s = source_of(p, panel);
+    const size_t channels = p->K / p->taps, quads = (channels + 3) / 4;
+    memset(dst, 0, lnt_packed_panel_bytes(p));
+    memset(sums, 0, LNT_PANEL * sizeof *sums);
+    for (size_t t = 0; t < p->taps; t++)
+        for (size_t c = 0; c < channels; c++) {
+            const uint8_t *row = src + s.base + t * s.per_tap + c * s.per_channel;
+            int8_t *to = dst + (t * quads + c / 4) * 4 * LNT_PANEL + c % 4;
+            for (size_t n = 0; n < s.columns; n++) {
+                to[4 * n] = (int8_t)(row[n * s.per_column] ^ flip);
+                sums[n] += to[4 * n];
+            }
+        }
+}
+
+static void unpack_quads(const lnt_packed *p, const int8_t *src, uint8_t flip, size_t panel, uint8_t *dst)
+{
+    const panel_source s = source_of(p, panel);
+    const size_t channels = p->K / p->taps, quads = (channels + 3) / 4;
+    for (size_t t = 0; t < p->taps; t++)
+        for (size_t c = 0; c < channels; c++) {
+            const int8_t *row = src + (t * quads + c / 4) * 4 * LNT_PANEL + c % 4;
+            uint8_t *to = dst + s.base + t * s.per_tap + c * s.per_channel;
+            for (size_t n = 0; n < s.columns; n++)
+                to[n * s.per_column] = (uint8_t)row[4 * n] ^ flip;
+        }
+}
+
+static void pack_panel_f32(const lnt_packed *p, const float *src, size_t panel, float *to)
+{
+    const panel_source s = source_of(p, panel);
+    const size_t channels = p->K / p->taps;
+    for (uint32_t i = 0; i < p->taps; i++) {
+        const uint32_t t = tap_at(p, i);
+        if (!in_phase(p, t, s.phase))
+            continue;
+        pack_rows(src + s.base + t * s.per_tap, &s, channels, to);
+        to += channels * LNT_PANEL;
+    }
+}
+
+static void unpack_panel_f32(const lnt_packed *p, const float *from, size_t panel, float *dst)
+{
+    const panel_source s = source_of(p, panel);
+    const size_t channels = p->K / p->taps;
+    for (uint32_t i = 0; i < p->taps; i++) {
+        const uint32_t t = tap_at(p, i);
+        if (!in_phase(p, t, s.phase))
+            continue;
+        unpack_rows(from, &s, channels, dst + s.base + t * s.per_tap);
+        from += channels * LNT_PANEL;
+    }
+}
+
 /* ---- depthwise: taps x channels, transposed ---- */
 
 static void pack_depthwise(const lnt_packed *p, const float *src, float *dst, size_t first, size_t last)
@@ -233,49 +340,66 @@ static void unpack_depthwise(const lnt_packed *p, const float *src, float *dst)
             dst[c * p->taps + t] = src[t * padded + c];
 }
 
+static void pack_depthwise_bytes(const lnt_packed *p, const uint8_t *src, uint8_t flip, int8_t *dst,
+                                 size_t first, size_t last)
+{
+    const size_t channels = (size_t)p->groups * p->N, padded = lnt_round_up(channels, LNT_PANEL);
+    int32_t *sums = (int32_t *)(void *)(dst + lnt_packed_sums_at(p));
+    for (size_t c = first * LNT_PANEL; c < last * LNT_PANEL; c++) {
+        sums[c] = 0;
+        for (size_t t = 0; t < p->taps; t++) {
+            dst[t * padded + c] = c < channels ? (int8_t)(src[c * p->taps + t] ^ flip) : 0;
+            sums[c] += dst[t * padded + c];
+        }
+    }
+}
+
+static void unpack_depthwise_bytes(const lnt_packed *p, const uint8_t *src, uint8_t flip, uint8_t *dst)
+{
+    const size_t channels = (size_t)p->groups * p->N, padded = lnt_round_up(channels, LNT_PANEL);
+    for (size_t t = 0; t < p->taps; t++)
+        for (size_t c = 0; c < channels; c++)
+            dst[c * p->taps + t] = src[t * padded + c] ^ flip;
+}
+
 /* ---- whole constants ---- */
 
-void lnt_pack_panels(const lnt_packed *p, const float *src, float *dst, size_t begin, size_t end)
+void lnt_pack_panels(const lnt_packed *p, lnt_dtype type, const void *src, void *dst, size_t begin,
+                     size_t end)
 {
+    const uint8_t flip = type == LNT_UINT8 ? 0x80 : 0;
     if (p->layout == LNT_LAYOUT_DEPTHWISE_F32) {
         pack_depthwise(p, src, dst, begin, end);
-        return;
-    }
-    const size_t channels = p->K / p->taps;
-    for (size_t panel = begin; panel < end; panel++) {
-        const panel_source s = source_of(p, panel);
-        float *to = dst + panel_start(p, panel);
-        for (uint32_t i = 0; i < p->taps; i++) {
-            const uint32_t t = tap_at(p, i);
-            if (!in_phase(p, t, s.phase))
-                continue;
-            pack_rows(src + s.base + t * s.per_tap, &s, channels, to);
-            to += channels * LNT_PANEL;
-        }
+    } else if (p->layout == LNT_LAYOUT_DEPTHWISE_I8) {
+        pack_depthwise_bytes(p, src, flip, dst, begin, end);
+    } else if (lnt_packed_is_bytes(p)) {
+        const size_t bytes = lnt_packed_panel_bytes(p);
+        int32_t *sums = (int32_t *)(void *)((int8_t *)dst + lnt_packed_sums_at(p));
+        for (size_t i = begin; i < end; i++)
+            pack_quads(p, src, flip, i, (int8_t *)dst + i * bytes, sums + i * LNT_PANEL);
+    } else {
+        for (size_t i = begin; i < end; i++)
+            pack_panel_f32(p, src, i, (float *)dst + panel_start(p, i));
     }
 }
 
-void lnt_pack(const lnt_packed *p, const float *src, float *dst)
+void lnt_pack(const lnt_packed *p, lnt_dtype type, const void *src, void *dst)
 {
-    lnt_pack_panels(p, src, dst, 0, lnt_packed_panel_count(p));
+    lnt_pack_panels(p, type, src, dst, 0, lnt_packed_panel_count(p));
 }
 
-void lnt_unpack(const lnt_packed *p, const float *src, float *dst)
+void lnt_unpack(const lnt_packed *p, lnt_dtype type, const void *src, void *dst)
 {
-    if (p->layout == LNT_LAYOUT_DEPTHWISE_F32) {
+    const uint8_t flip = type == LNT_UINT8 ? 0x80 : 0;
+    const size_t panels = lnt_packed_panel_count(p), bytes = lnt_packed_panel_bytes(p);
+    if (p->layout == LNT_LAYOUT_DEPTHWISE_F32)
         unpack_depthwise(p, src, dst);
-        return;
-    }
-    const size_t channels = p->K / p->taps, panels = lnt_packed_panel_count(p);
-    for (size_t panel = 0; panel < panels; panel++) {
-        const panel_source s = source_of(p, panel);
-        const float *from = src + panel_start(p, panel);
-        for (uint32_t i = 0; i < p->taps; i++) {
-            const uint32_t t = tap_at(p, i);
-            if (!in_phase(p, t, s.phase))
-                continue;
-            unpack_rows(from, &s, channels, dst + s.base + t * s.per_tap);
-            from += channels * LNT_PANEL;
-        }
-    }
+    else if (p->layout == LNT_LAYOUT_DEPTHWISE_I8)
+        unpack_depthwise_bytes(p, src, flip, dst);
+    else if (lnt_packed_is_bytes(p))
+        for (size_t i = 0; i < panels; i++)
+            unpack_quads(p, (const int8_t *)src + i * bytes, flip, i, dst);
+    else
+        for (size_t i = 0; i < panels; i++)
+            unpack_panel_f32(p, (const float *)src + panel_start(p, i), i, dst);
 }

@@ -15,7 +15,14 @@ enum { LNT_PANEL = 16 }; /* columns in a panel, at every level */
 typedef enum lnt_layout {
     LNT_LAYOUT_PANEL_F32 = 1,     /* [groups][phases][N/16][K of the phase][16] */
     LNT_LAYOUT_DEPTHWISE_F32 = 2, /* [taps][groups * N padded to 16]: one input channel per group */
-    LNT_LAYOUT_GATES_F32 = 3      /* [directions][N/16][gates][K][16], recurrent weights */
+    LNT_LAYOUT_GATES_F32 = 3,     /* [directions][N/16][gates][K][16], recurrent weights */
+    /* Panels of int8, [groups][N/16][gates][taps][channels/4][16][4], the channels of a tap padded with zeros
+     * to whole quads; behind all panels the sums of their columns, int32 [groups][N/16][gates][16]. Elements
+     * of an uint8 constant are moved by -128. */
+    LNT_LAYOUT_PANEL_I8 = 4,
+    LNT_LAYOUT_PANEL_I8_FULL = 5, /* the same, and -128 is among the elements */
+    /* [taps][groups * N padded to 16] int8, then int32 sums over the taps [groups * N padded] */
+    LNT_LAYOUT_DEPTHWISE_I8 = 6
 } lnt_layout;
 
 /* Which ONNX operand the bytes came from: how (k, n) map to its extents.
@@ -53,16 +60,27 @@ lnt_packed lnt_packed_panels(lnt_source source, uint32_t groups, uint32_t K, uin
 
 /* Bytes of the packed data; false if the record is nonsense or overflows. */
 bool lnt_packed_bytes(const lnt_packed *p, size_t *bytes);
-/* NULL if p fits a constant of these ONNX extents, else what is wrong. */
-const char *lnt_packed_check(const lnt_packed *p, unsigned rank, const int64_t *dims);
+/* NULL if p fits a constant of this type and these ONNX extents, else what is wrong. */
+const char *lnt_packed_check(const lnt_packed *p, lnt_dtype type, unsigned rank, const int64_t *dims);
+/* Do the bytes lie alike? Whether -128 is among them does not matter. */
+bool lnt_packed_alike(const lnt_packed *a, const lnt_packed *b);
 
-/* Packs ONNX-ordered floats; dst has lnt_packed_bytes, aligned to 64. */
-void lnt_pack(const lnt_packed *p, const float *src, float *dst);
+/* Packs ONNX-ordered elements of a type; dst has lnt_packed_bytes, aligned to 64. */
+void lnt_pack(const lnt_packed *p, lnt_dtype type, const void *src, void *dst);
 /* Gives back ONNX order. */
-void lnt_unpack(const lnt_packed *p, const float *src, float *dst);
+void lnt_unpack(const lnt_packed *p, lnt_dtype type, const void *src, void *dst);
 
 /* The same for panels [begin, end) of all lnt_packed_panel_count, for packing on several threads. */
 size_t lnt_packed_panel_count(const lnt_packed *p);
-void lnt_pack_panels(const lnt_packed *p, const float *src, float *dst, size_t begin, size_t end);
+void lnt_pack_panels(const lnt_packed *p, lnt_dtype type, const void *src, void *dst, size_t begin,
+                     size_t end);
+
+/* ---- layouts of bytes ---- */
+
+bool lnt_packed_is_bytes(const lnt_packed *p);
+/* Bytes of one panel, 16 times those of a row it is multiplied with: whole quads of every tap. */
+size_t lnt_packed_panel_bytes(const lnt_packed *p);
+/* Where the sums of columns begin. */
+size_t lnt_packed_sums_at(const lnt_packed *p);
 
 #endif

@@ -101,10 +101,10 @@ static lnt_status constant_bytes(const lnt_file *f, uint32_t i, uint64_t *bytes,
     const lnt_packed *p = &f->packed[c->packed];
     size_t packed_bytes = 0;
     (void)lnt_packed_bytes(p, &packed_bytes);
-    const char *fault = lnt_packed_check(p, v->rank, v->dims);
+    const char *fault = lnt_packed_check(p, (lnt_dtype)v->dtype, v->rank, v->dims);
     LNT_CHECK_RECORD(!fault, err, "packed", c->packed, "%s", fault);
-    LNT_CHECK_RECORD(v->dtype == LNT_FLOAT && v->order == LNT_ORDER_PLAIN, err, "packed", c->packed,
-                     "holds a constant that is not plain float");
+    LNT_CHECK_RECORD(v->order == LNT_ORDER_PLAIN, err, "packed", c->packed,
+                     "holds a constant that is not in plain order");
     *bytes = packed_bytes;
     return LNT_OK;
 }

@@ -219,7 +219,7 @@ lnt_status lnt_conv_packed_weights(lnt_kernel *k, const lnt_step *s, const lnt_c
     if (!w->pack)
         return LNT_OK;
     float *packed = scratch_at(k, s, w->at);
-    LNT_TRY(lnt_gemm_pack(k, &w->record, *b, packed));
+    LNT_TRY(lnt_gemm_pack(k, &w->record, LNT_FLOAT, *b, packed));
     *b = packed;
     return LNT_OK;
 }

@@ -172,7 +172,7 @@ static lnt_status run_product(lnt_kernel *k, const lnt_step *s)
         LNT_TRY(lnt_copy_run(k, &p->copy_b, scratch + p->scratch_b, b));
         b = scratch + p->scratch_b;
     }
-    LNT_TRY(lnt_gemm_pack(k, &p->packed, b, packed));
+    LNT_TRY(lnt_gemm_pack(k, &p->packed, LNT_FLOAT, b, packed));
     void *out = lnt_out(k, s, 0), *c = p->copies_out ? scratch + p->scratch_out : out;
     lnt_gemm_call call = {.plan = &p->plan,
                           .step = s,

@@ -281,21 +281,22 @@ lnt_status lnt_gemm_run(lnt_kernel *k, const lnt_gemm_call *call)
 
 typedef struct pack_call {
     const lnt_packed *p;
-    const float *src;
-    float *dst;
+    lnt_dtype type;
+    const void *src;
+    void *dst;
 } pack_call;
 
 static lnt_status pack_task(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
 {
     (void)k, (void)thread;
     const pack_call *c = arg;
-    lnt_pack_panels(c->p, c->src, c->dst, (size_t)begin, (size_t)end);
+    lnt_pack_panels(c->p, c->type, c->src, c->dst, (size_t)begin, (size_t)end);
     return LNT_OK;
 }
 
-lnt_status lnt_gemm_pack(lnt_kernel *k, const lnt_packed *p, const float *src, float *dst)
+lnt_status lnt_gemm_pack(lnt_kernel *k, const lnt_packed *p, lnt_dtype type, const void *src, void *dst)
 {
-    pack_call c = {p, src, dst};
+    pack_call c = {p, type, src, dst};
     const int64_t panel = (int64_t)p->K * LNT_PANEL;
     return lnt_parallel(k, (int64_t)lnt_packed_panel_count(p), ITEM_WORK_MIN / at_least(panel, 1) + 1,
                         pack_task, &c);

@@ -54,7 +54,7 @@ struct lnt_gemm_plan {
     size_t tap_blocks;  /* blocks of whole taps; depth_parts or tap_blocks is 1 */
     size_t panels_at_once;
     int64_t grain;
-    size_t gather_bytes;  /* scratch of one thread, to be given to every call */
+    size_t gather_bytes; /* scratch of one thread, to be given to every call */
 };
 
 /* What differs from run to run. */
@@ -76,7 +76,7 @@ void lnt_gemm_plan_blocks(lnt_gemm_plan *p);
 
 lnt_status lnt_gemm_run(lnt_kernel *k, const lnt_gemm_call *call);
 
-/* Packs p->groups products of B from ONNX order on all threads. */
-lnt_status lnt_gemm_pack(lnt_kernel *k, const lnt_packed *p, const float *src, float *dst);
+/* Packs p->groups products of B, elements of a type, from ONNX order on all threads. */
+lnt_status lnt_gemm_pack(lnt_kernel *k, const lnt_packed *p, lnt_dtype type, const void *src, void *dst);
 
 #endif

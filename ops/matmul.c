@@ -245,7 +245,7 @@ static lnt_status run_matmul_f32(lnt_kernel *k, const lnt_step *s)
     const float *a = lnt_in(k, s, 0), *b = lnt_in(k, s, 1), *c = lnt_in(k, s, 2);
     if (m->pack_b) {
         float *packed = (float *)(void *)(scratch + m->scratch_b);
-        LNT_TRY(lnt_gemm_pack(k, &m->packed, b, packed));
+        LNT_TRY(lnt_gemm_pack(k, &m->packed, LNT_FLOAT, b, packed));
         b = packed;
     }
     if (m->transpose_a) {

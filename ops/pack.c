@@ -3,6 +3,7 @@
 
 #include "base/checked.h"
 #include "ops/conv.h"
+#include "ops/qconv.h"
 
 static bool fits_u32(const lnt_operand *o)
 {
@@ -74,12 +75,38 @@ static bool pack_gates(unsigned gates, const lnt_operand *w, lnt_packed *record)
     return true;
 }
 
+/* B of a product of bytes, W of a convolution of bytes. */
+static bool pack_bytes(const lnt_node *node, unsigned input, const lnt_operand *o, lnt_packed *record)
+{
+    switch (node->op->id) {
+    case LNT_ID_MatMulInteger:
+    case LNT_ID_MatMulIntegerToFloat:
+    case LNT_ID_DynamicQuantizeMatMul:
+        if (input != 1 || !pack_matrix(node, o, record))
+            return false;
+        break;
+    case LNT_ID_QLinearMatMul:
+        if (input != 3 || !pack_matrix(node, o, record))
+            return false;
+        break;
+    case LNT_ID_ConvInteger: return input == 1 && lnt_qconv_record(node, o, record);
+    case LNT_ID_QLinearConv: return input == 3 && lnt_qconv_record(node, o, record);
+    default: return false;
+    }
+    record->layout = LNT_LAYOUT_PANEL_I8;
+    return true;
+}
+
 bool lnt_pack_wanted(const lnt_node *node, unsigned input, const lnt_operand *o, lnt_packed *record)
 {
     const unsigned own = node->n_in - node->n_program_in;
     size_t bytes;
     bool wanted = false;
-    if (input >= own || o->dtype != LNT_FLOAT || o->rank > LNT_MAX_RANK || !fits_u32(o))
+    if (input >= own || o->rank > LNT_MAX_RANK || !fits_u32(o))
+        return false;
+    if (o->dtype == LNT_INT8 || o->dtype == LNT_UINT8)
+        return pack_bytes(node, input, o, record) && lnt_packed_bytes(record, &bytes);
+    if (o->dtype != LNT_FLOAT)
         return false;
     switch (node->op->id) {
     case LNT_ID_MatMul:

@@ -209,7 +209,7 @@ lnt_status lnt_bind_qconv(lnt_site *site)
     LNT_TRY(check_operands(site, p));
     site->step->run = run_qconv;
     p->thread_at = lnt_round_up((size_t)p->filters * 3 * sizeof(float), LNT_ALIGN);
-    if (p->filters / p->groups >= LNT_QCONV_COLUMNS && p->channels / p->groups * p->taps >= LNT_QCONV_TERMS)
+    if (lnt_qconv_record(site->node, weights, &p->record))
         return lnt_qconv_bind_panels(site, p);
     p->thread_bytes = lnt_round_up((size_t)p->w.out[2] * sizeof(int32_t), LNT_ALIGN);
     lnt_bind_scratch(site, p->thread_at + p->thread_bytes * site->threads);

@@ -18,9 +18,10 @@ typedef struct lnt_qconv {
     size_t numbers_at;              /* scratch: per filter a scale, a zero point and a bias */
     size_t thread_at, thread_bytes; /* scratch of each thread */
     /* By panels only. */
-    lnt_qweights weights;       /* of one group */
+    lnt_packed record;
+    int64_t depth, columns;     /* channels and filters of one group */
     int64_t row_bytes, panels;  /* of one group */
-    const int8_t *packed;       /* at bind, if the weights are constant; the sums of columns behind */
+    bool pack;                  /* the weights are packed in each run */
     size_t image_at, packed_at; /* scratch: one image channels-last; the weights packed */
 } lnt_qconv;
 
@@ -35,13 +36,13 @@ typedef struct lnt_qconv_job {
     int32_t *zero, *bias; /* [filters] */
     uint8_t *image;
     bool sums_count; /* of rows of A: a weight's zero point is not 0 */
-    int8_t *packed;
-    int32_t *column_sums;
+    const int8_t *packed;
+    const int32_t *column_sums;
     char *scratch;
 } lnt_qconv_job;
 
-/* Fewer columns or terms than this are done row by row instead of in panels. */
-enum { LNT_QCONV_COLUMNS = 4, LNT_QCONV_TERMS = 8 };
+/* The record of weights that go by panels; false for those done row by row instead. */
+bool lnt_qconv_record(const lnt_node *node, const lnt_operand *weights, lnt_packed *record);
 
 lnt_status lnt_qconv_bind_panels(lnt_site *site, lnt_qconv *p);
 lnt_status lnt_qconv_run_panels(lnt_kernel *k, lnt_qconv_job *job);

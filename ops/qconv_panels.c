@@ -3,6 +3,7 @@
 #include "ops/qconv.h"
 
 #include "base/checked.h"
+#include "ops/gemm_driver.h"
 
 #include <string.h>
 
@@ -31,7 +32,7 @@ static int32_t gather(const lnt_qconv_job *j, int64_t o, int64_t g, uint8_t *row
 {
     const lnt_qconv *p = j->p;
     const lnt_window *w = &p->w;
-    const int64_t depth = p->weights.depth, padded = p->row_bytes / p->taps;
+    const int64_t depth = p->depth, padded = p->row_bytes / p->taps;
     const int64_t oz = o / (w->out[1] * w->out[2]), oy = o / w->out[2] % w->out[1], ox = o % w->out[2];
     int32_t total = 0;
     for (int64_t t = 0; t < p->taps; t++, row += padded) {
@@ -58,10 +59,10 @@ static void store_panel(const lnt_qconv_job *j, int32_t *acc, const int32_t *row
 {
     const lnt_qconv *p = j->p;
     const int64_t first = panel * LNT_QPANEL, plane = p->w.out[0] * p->w.out[1] * p->w.out[2];
-    const int64_t n = p->weights.columns - first < LNT_QPANEL ? p->weights.columns - first : LNT_QPANEL;
-    const int64_t f = group * p->weights.columns + first;
+    const int64_t n = p->columns - first < LNT_QPANEL ? p->columns - first : LNT_QPANEL;
+    const int64_t f = group * p->columns + first;
     const int32_t *sums = j->column_sums + (group * p->panels + panel) * LNT_QPANEL;
-    const uint32_t terms = (uint32_t)(p->taps * p->weights.depth);
+    const uint32_t terms = (uint32_t)(p->taps * p->depth);
     uint8_t bytes[PIXELS * LNT_QPANEL];
     for (int64_t i = 0; i < pixels; i++) {
         const uint32_t rest = (uint32_t)row_sums[i] - terms * (uint32_t)j->x_zero;
@@ -109,27 +110,6 @@ static lnt_status convolve_pixels(lnt_kernel *k, void *arg, int64_t begin, int64
     return LNT_OK;
 }
 
-/* Item: a panel of a group. */
-static lnt_status pack_panels(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
-{
-    const lnt_qconv_job *j = arg;
-    const lnt_qconv *p = j->p;
-    (void)k, (void)thread;
-    for (int64_t i = begin; i < end; i++) {
-        lnt_qweights w = p->weights;
-        w.data = j->w + i / p->panels * w.columns * w.column_step;
-        lnt_qpack_panel(&w, i % p->panels, j->packed + i * p->row_bytes * LNT_QPANEL,
-                        j->column_sums + i * LNT_QPANEL);
-    }
-    return LNT_OK;
-}
-
-/* Bytes of all panels, without the sums of their columns. */
-static size_t packed_bytes(const lnt_qconv *p)
-{
-    return (size_t)(p->groups * p->panels * p->row_bytes * LNT_QPANEL);
-}
-
 lnt_status lnt_qconv_run_panels(lnt_kernel *k, lnt_qconv_job *j)
 {
     const lnt_qconv *p = j->p;
@@ -138,16 +118,17 @@ lnt_status lnt_qconv_run_panels(lnt_kernel *k, lnt_qconv_job *j)
     const uint8_t *x = j->x;
     const size_t out_bytes = (size_t)(p->filters * plane) * lnt_dtype_size(j->s->out[0]->dtype);
     j->image = (uint8_t *)j->scratch + p->image_at;
-    j->packed = p->packed ? (int8_t *)(uintptr_t)p->packed : (int8_t *)j->scratch + p->packed_at;
-    j->column_sums = (int32_t *)(j->packed + packed_bytes(p));
+    j->packed = p->pack ? (const int8_t *)j->scratch + p->packed_at : (const int8_t *)j->w;
+    j->column_sums = (const int32_t *)(const void *)(j->packed + lnt_packed_sums_at(&p->record));
     j->x_zero += p->x_signed ? 128 : 0;
     j->sums_count = false;
     for (int64_t f = 0; f < p->filters; f++) {
         j->zero[f] -= p->w_signed ? 0 : 128;
         j->sums_count |= j->zero[f] != 0;
     }
-    if (!p->packed)
-        LNT_TRY(lnt_parallel(k, p->groups * p->panels, 1 + 1024 / p->row_bytes, pack_panels, j));
+    if (p->pack)
+        LNT_TRY(lnt_gemm_pack(k, &p->record, p->w_signed ? LNT_INT8 : LNT_UINT8, j->w,
+                              j->scratch + p->packed_at));
     const int64_t blocks = (plane + PIXELS - 1) / PIXELS,
                   work = PIXELS * p->row_bytes * LNT_QPANEL * p->panels;
     for (int64_t image = 0; image < p->batch; image++, j->y += out_bytes) {
@@ -158,35 +139,42 @@ lnt_status lnt_qconv_run_panels(lnt_kernel *k, lnt_qconv_job *j)
     return LNT_OK;
 }
 
+bool lnt_qconv_record(const lnt_node *node, const lnt_operand *weights, lnt_packed *record)
+{
+    enum { COLUMNS = 4, TERMS = 8 }; /* fewer do not pay */
+    const int64_t groups = lnt_attr_i(node, "group", 1);
+    int64_t taps = 1;
+    if (weights->rank < 3 || weights->rank > 2 + LNT_WINDOW_AXES || groups < 1 || weights->dims[0] % groups)
+        return false;
+    for (unsigned i = 2; i < weights->rank; i++)
+        if (__builtin_mul_overflow(taps, weights->dims[i], &taps) || taps > INT16_MAX)
+            return false;
+    const int64_t columns = weights->dims[0] / groups, depth = weights->dims[1];
+    if (columns < COLUMNS || depth < 1 || depth > INT32_MAX / INT16_MAX || depth * taps < TERMS ||
+        columns > INT32_MAX)
+        return false;
+    *record =
+        lnt_packed_panels(LNT_SOURCE_CONV, (uint32_t)groups, (uint32_t)(depth * taps), (uint32_t)columns);
+    record->layout = LNT_LAYOUT_PANEL_I8;
+    record->taps = (uint32_t)taps;
+    for (unsigned i = 2; i < weights->rank; i++)
+        record->kernel[i - 2] = (uint32_t)weights->dims[i];
+    return true;
+}
+
 lnt_status lnt_qconv_bind_panels(lnt_site *site, lnt_qconv *p)
 {
-    const lnt_operand *weights = site->in[p->w_in];
-    const int64_t depth = p->channels / p->groups;
-    p->weights = (lnt_qweights){.is_signed = p->w_signed,
-                                .taps = p->taps,
-                                .depth = depth,
-                                .columns = p->filters / p->groups,
-                                .tap_step = 1,
-                                .depth_step = p->taps,
-                                .column_step = depth * p->taps};
-    p->row_bytes = lnt_qrow_bytes(&p->weights);
-    p->panels = lnt_qpanels(&p->weights);
+    size_t packed;
+    LNT_REQUIRE(lnt_packed_bytes(&p->record, &packed), site->err, LNT_E_LIMIT, "the weights are too large");
+    p->depth = p->channels / p->groups;
+    p->columns = p->filters / p->groups;
+    p->row_bytes = lnt_qrow_bytes(&p->record);
+    p->panels = lnt_qpanels(&p->record);
+    p->pack = !site->in[p->w_in]->packed;
     p->thread_bytes = lnt_round_up((size_t)(PIXELS * p->row_bytes), LNT_ALIGN);
     p->image_at = p->thread_at + p->thread_bytes * site->threads;
     p->packed_at =
         p->image_at + lnt_round_up((size_t)(p->channels * p->w.in[0] * p->w.in[1] * p->w.in[2]), LNT_ALIGN);
-    const size_t bytes = packed_bytes(p),
-                 sums = (size_t)(p->groups * p->panels) * LNT_QPANEL * sizeof(int32_t);
-    if (!weights->constant || !weights->data || weights->packed) {
-        lnt_bind_scratch(site, p->packed_at + bytes + sums);
-        return LNT_OK;
-    }
-    int8_t *packed = lnt_bump_alloc(site->memory, bytes + sums, site->err);
-    if (!packed)
-        return LNT_E_MEMORY;
-    lnt_qconv_job job = {
-        .p = p, .w = weights->data, .packed = packed, .column_sums = (int32_t *)(packed + bytes)};
-    lnt_bind_scratch(site, p->packed_at);
-    p->packed = packed;
-    return pack_panels(NULL, &job, 0, p->groups * p->panels, 0);
+    lnt_bind_scratch(site, p->packed_at + (p->pack ? packed : 0));
+    return LNT_OK;
 }

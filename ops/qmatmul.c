@@ -5,6 +5,7 @@
 
 #include "base/checked.h"
 #include "ops/axes.h"
+#include "ops/gemm_driver.h"
 #include "ops/qgemm.h"
 #include "ops/quantise.h"
 #include "ops/row.h"
@@ -34,13 +35,13 @@ typedef struct qmatmul {
     const lnt_qgemm_kernels *kernels;
     const operands *operands;
     int64_t M, K, N, batch;
-    lnt_axes a, b; /* matrices of the batch, in elements */
-    lnt_qweights weights;
-    bool a_signed;
-    int64_t a_rows, b_matrices; /* of all matrices of A; matrices of B */
+    lnt_axes a, b;     /* matrices of the batch, in elements */
+    lnt_packed record; /* of B */
+    bool a_signed, b_signed;
+    int64_t a_rows; /* of all matrices of A */
     int64_t row_bytes, panels;
-    const int8_t *packed;       /* B packed at bind, if it is constant, with its sums behind it */
-    size_t a_at, sums_at, b_at; /* scratch: rows of A, their sums, B packed and its sums */
+    bool pack;                  /* B is packed in each run */
+    size_t a_at, sums_at, b_at; /* scratch: rows of A, their sums, B packed */
 } qmatmul;
 
 typedef struct qmatmul_job {
@@ -50,9 +51,8 @@ typedef struct qmatmul_job {
     const void *a;
     uint8_t *rows;
     int32_t *row_sums;
-    const uint8_t *b;
-    int8_t *packed;
-    int32_t *column_sums;
+    const int8_t *packed;
+    const int32_t *column_sums;
     float a_scale; /* of a quantised A */
     int32_t a_zero, y_zero;
 } qmatmul_job;
@@ -102,20 +102,6 @@ static lnt_status prepare_rows(lnt_kernel *k, void *arg, int64_t begin, int64_t 
     return LNT_OK;
 }
 
-static lnt_status pack_panels(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
-{
-    const qmatmul_job *j = arg;
-    const qmatmul *p = j->p;
-    (void)k, (void)thread;
-    for (int64_t i = begin; i < end; i++) {
-        lnt_qweights w = p->weights;
-        w.data = j->b + i / p->panels * p->K * p->N;
-        lnt_qpack_panel(&w, i % p->panels, j->packed + i * p->row_bytes * LNT_QPANEL,
-                        j->column_sums + i * LNT_QPANEL);
-    }
-    return LNT_OK;
-}
-
 /* What a panel's columns have in common for all rows. */
 typedef struct columns {
     int64_t n; /* of them */
@@ -132,7 +118,7 @@ static columns columns_of(const qmatmul_job *j, int64_t batch, int64_t first, co
     const float y_scale = scale_of(j, o->y_scale, 0, 0, 1);
     columns c = {.n = p->N - first < LNT_QPANEL ? p->N - first : LNT_QPANEL, .sums = sums};
     for (int64_t i = 0; i < c.n; i++) {
-        c.zero[i] = zero_of(j, o->b_zero, batch, first + i, p->N) - (p->weights.is_signed ? 0 : 128);
+        c.zero[i] = zero_of(j, o->b_zero, batch, first + i, p->N) - (p->b_signed ? 0 : 128);
         c.scale[i] = scale_of(j, o->b_scale, batch, first + i, p->N) / y_scale;
         c.bias[i] = bias ? lnt_qfloat(j->s->in[o->bias], bias, first + i) : 0;
     }
@@ -198,26 +184,18 @@ static lnt_status multiply_blocks(lnt_kernel *k, void *arg, int64_t begin, int64
     return LNT_OK;
 }
 
-/* Bytes of all panels, without their sums. */
-static size_t packed_bytes(const qmatmul *p)
-{
-    return (size_t)(p->b_matrices * p->panels * p->row_bytes * LNT_QPANEL);
-}
-
 static lnt_status run_qmatmul(lnt_kernel *k, const lnt_step *s)
 {
     const qmatmul *p = s->params;
     char *scratch = lnt_scratch(k, s);
-    int8_t *packed = p->packed ? (int8_t *)(uintptr_t)p->packed : (int8_t *)(scratch + p->b_at);
+    const int8_t *packed = p->pack ? (int8_t *)scratch + p->b_at : lnt_in(k, s, p->operands->b);
     qmatmul_job job = {.p = p,
                        .k = k,
                        .s = s,
                        .a = lnt_in(k, s, 0),
                        .rows = (uint8_t *)(scratch + p->a_at),
                        .row_sums = (int32_t *)(scratch + p->sums_at),
-                       .b = lnt_in(k, s, p->operands->b),
-                       .packed = packed,
-                       .column_sums = (int32_t *)(packed + packed_bytes(p))};
+                       .packed = packed};
     if (p->K == 0) {
         memset(lnt_out(k, s, 0), 0, (size_t)lnt_operand_count(s->out[0]) * sizeof(int32_t));
         return LNT_OK;
@@ -226,8 +204,10 @@ static lnt_status run_qmatmul(lnt_kernel *k, const lnt_step *s)
     if (p->operands->quantise_a)
         lnt_dynamic_scale(p->row, job.a, lnt_operand_count(s->in[0]), &job.a_scale, &job.a_zero);
     LNT_TRY(lnt_parallel(k, p->a_rows, 1 + 16384 / p->row_bytes, prepare_rows, &job));
-    if (!p->packed)
-        LNT_TRY(lnt_parallel(k, p->b_matrices * p->panels, 1 + 1024 / p->row_bytes, pack_panels, &job));
+    if (p->pack)
+        LNT_TRY(lnt_gemm_pack(k, &p->record, p->b_signed ? LNT_INT8 : LNT_UINT8, lnt_in(k, s, p->operands->b),
+                              scratch + p->b_at));
+    job.column_sums = (const int32_t *)(const void *)(packed + lnt_packed_sums_at(&p->record));
     const int64_t blocks = (p->M + ROW_BLOCK - 1) / ROW_BLOCK;
     const int64_t work = p->row_bytes * LNT_QPANEL * (p->M < ROW_BLOCK ? p->M : ROW_BLOCK);
     return lnt_parallel(k, p->batch * blocks * p->panels, 1 + 524288 / (work + 1), multiply_blocks, &job);
@@ -272,29 +252,25 @@ static lnt_axes batch_axes(const lnt_operand *o, const int64_t *batch, unsigned 
     return a;
 }
 
-/* Packs a constant B; lays out the scratch memory. */
+/* Lays out the scratch memory. */
 static lnt_status bind_memory(lnt_site *site, qmatmul *p)
 {
     const lnt_operand *a = site->in[0], *b = site->in[p->operands->b];
-    p->row_bytes = lnt_qrow_bytes(&p->weights);
-    p->panels = lnt_qpanels(&p->weights);
+    const int64_t matrices = p->K > 0 && p->N > 0 ? lnt_operand_count(b) / (p->K * p->N) : 0;
+    size_t packed = 0;
+    p->record = lnt_packed_panels(LNT_SOURCE_KN, (uint32_t)matrices, (uint32_t)p->K, (uint32_t)p->N);
+    p->record.layout = LNT_LAYOUT_PANEL_I8;
+    LNT_REQUIRE(p->K <= INT32_MAX && p->N <= INT32_MAX && matrices <= INT32_MAX &&
+                    lnt_packed_bytes(&p->record, &packed),
+                site->err, LNT_E_LIMIT, "matrix B is too large");
+    p->row_bytes = lnt_qrow_bytes(&p->record);
+    p->panels = lnt_qpanels(&p->record);
     p->a_rows = p->K ? lnt_operand_count(a) / p->K : 0;
-    p->b_matrices = p->K > 0 && p->N > 0 ? lnt_operand_count(b) / (p->K * p->N) : 0;
-    const size_t bytes = packed_bytes(p),
-                 sums = (size_t)(p->b_matrices * p->panels) * LNT_QPANEL * sizeof(int32_t);
+    p->pack = !b->packed;
     p->sums_at = lnt_round_up((size_t)(p->a_rows * p->row_bytes), LNT_ALIGN);
     p->b_at = p->sums_at + lnt_round_up((size_t)p->a_rows * sizeof(int32_t), LNT_ALIGN);
-    if (!b->constant || !b->data || b->packed) {
-        lnt_bind_scratch(site, p->b_at + bytes + sums);
-        return LNT_OK;
-    }
-    int8_t *packed = lnt_bump_alloc(site->memory, bytes + sums, site->err);
-    if (!packed)
-        return LNT_E_MEMORY;
-    qmatmul_job job = {.p = p, .b = b->data, .packed = packed, .column_sums = (int32_t *)(packed + bytes)};
-    lnt_bind_scratch(site, p->b_at);
-    p->packed = packed;
-    return pack_panels(NULL, &job, 0, p->b_matrices * p->panels, 0);
+    lnt_bind_scratch(site, p->b_at + (p->pack ? packed : 0));
+    return LNT_OK;
 }
 
 lnt_status lnt_bind_qmatmul(lnt_site *site)
@@ -318,12 +294,7 @@ lnt_status lnt_bind_qmatmul(lnt_site *site)
     p->b = batch_axes(b, y->dims, rank, p->K * p->N);
     p->batch = lnt_axes_items(&p->a);
     p->a_signed = a->dtype == LNT_INT8;
-    p->weights = (lnt_qweights){.is_signed = b->dtype == LNT_INT8,
-                                .taps = 1,
-                                .depth = p->K,
-                                .columns = p->N,
-                                .depth_step = p->N,
-                                .column_step = 1};
+    p->b_signed = b->dtype == LNT_INT8;
     for (unsigned i = 1; i < site->n_in; i++)
         LNT_REQUIRE(i == o->b || !site->in[i] || lnt_operand_count(site->in[i]) > 0, site->err, LNT_E_SHAPE,
                     "input %u, a scale or zero point, is empty", i);

@@ -382,7 +382,7 @@ static lnt_status packed(lnt_kernel *k, const rnn_call *c, bool pack, const lnt_
     if (!pack)
         return LNT_OK;
     float *to = floats_at(c, at);
-    LNT_TRY(lnt_gemm_pack(k, record, *weights, to));
+    LNT_TRY(lnt_gemm_pack(k, record, LNT_FLOAT, *weights, to));
     *weights = to;
     return LNT_OK;
 }

@@ -186,7 +186,7 @@ static lnt_status check_packed(const lnt_model *m, const lnt_node *n, lnt_error 
             continue;
         lnt_packed wanted;
         memset(&wanted, 0, sizeof wanted);
-        LNT_REQUIRE(lnt_pack_wanted(n, i, o, &wanted) && memcmp(&wanted, o->packed, sizeof wanted) == 0, err,
+        LNT_REQUIRE(lnt_pack_wanted(n, i, o, &wanted) && lnt_packed_alike(&wanted, o->packed), err,
                     LNT_E_FILE, "node %s: %s cannot read its input %u, packed for another operator", n->name,
                     n->op->name, i);
     }

@@ -449,7 +449,7 @@ static lnt_status plain_copy(lnt_session *s, const lnt_operand *v, const void *d
     LNT_TRY(lnt_buffer_reserve(s, &s->fetch_copy, lnt_operand_bytes(v), err));
     *out = s->fetch_copy.data;
     if (v->packed) {
-        lnt_unpack(v->packed, data, s->fetch_copy.data);
+        lnt_unpack(v->packed, (lnt_dtype)v->dtype, data, s->fetch_copy.data);
         return LNT_OK;
     }
     const size_t size = lnt_dtype_size((lnt_dtype)v->dtype);

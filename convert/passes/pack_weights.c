@@ -14,6 +14,12 @@ typedef struct copy { /* a packed constant and what it was made from */
     struct copy *next;
 } copy;
 
+/* Is -128, or what uint8 weights keep as that, among the bytes? */
+static bool holds_least(const lnt_gvalue *v)
+{
+    return memchr(v->info.data, v->info.dtype == LNT_UINT8 ? 0 : 0x80, v->bytes) != NULL;
+}
+
 /* The record node n wants for its constant input i; false if it takes it as it is. */
 static bool wanted(lnt_graph *g, const lnt_gnode *n, unsigned i, lnt_packed *record)
 {
@@ -22,7 +28,11 @@ static bool wanted(lnt_graph *g, const lnt_gnode *n, unsigned i, lnt_packed *rec
     lnt_node view;
     lnt_gnode_view(n, &view);
     memset(record, 0, sizeof *record);
-    return lnt_pack_wanted(&view, i, lnt_ginfo(g, n->in[i]), record);
+    if (!lnt_pack_wanted(&view, i, lnt_ginfo(g, n->in[i]), record))
+        return false;
+    if (record->layout == LNT_LAYOUT_PANEL_I8 && holds_least(&g->value[n->in[i]]))
+        record->layout = LNT_LAYOUT_PANEL_I8_FULL;
+    return true;
 }
 
 /* Can n read input i out of panels although it does not ask for them? */
@@ -62,11 +72,11 @@ static lnt_status pack_into(lnt_graph *g, uint32_t from, uint32_t to, const lnt_
     LNT_REQUIRE(lnt_packed_bytes(record, &bytes), g->err, LNT_E_INTERNAL, "'%s' cannot be packed",
                 g->value[from].name);
     lnt_packed *kept = lnt_bump_alloc(&g->memory, sizeof *kept, g->err);
-    float *data = lnt_bump_alloc(&g->memory, bytes, g->err);
+    void *data = lnt_bump_alloc(&g->memory, bytes, g->err);
     if (!kept || !data)
         return LNT_E_MEMORY;
     *kept = *record;
-    lnt_pack(record, g->value[from].info.data, data);
+    lnt_pack(record, (lnt_dtype)g->value[from].info.dtype, g->value[from].info.data, data);
     lnt_gvalue *v = &g->value[to];
     v->info = g->value[from].info;
     v->info.data = data;

@@ -12,7 +12,10 @@ enum { ROW_MAX = TAPS_MAX * (DEPTH_MAX + 3), PANELS_MAX = (COLUMNS_MAX + LNT_QPA
 typedef struct bench {
     uint8_t weights[TAPS_MAX * DEPTH_MAX * COLUMNS_MAX];
     uint8_t a[LNT_QROWS_MAX][ROW_MAX];
-    int8_t packed[PANELS_MAX * LNT_QPANEL * ROW_MAX];
+    int8_t packed[PANELS_MAX * LNT_QPANEL * (ROW_MAX + sizeof(int32_t))];
+    uint8_t back[TAPS_MAX * DEPTH_MAX * COLUMNS_MAX];
+    lnt_packed record;
+    lnt_dtype type;
     int32_t c[LNT_QROWS_MAX * LNT_QPANEL + GUARD];
 } bench;
 
@@ -21,16 +24,18 @@ static unsigned below(uint64_t *random, unsigned n)
     return (unsigned)((lnt_check_random(random) >> 33) % n);
 }
 
-/* What column n of the weights gives with a row of A, and the column's sum. */
-static int32_t product(const lnt_qweights *w, const uint8_t *a, int64_t n, int32_t *sum)
+/* What column n of the weights, [columns][depth][taps] or [depth][columns], gives with a row of A, and the
+ * column's sum. */
+static int32_t product(const bench *b, const uint8_t *a, int64_t n, int32_t *sum)
 {
-    const int64_t padded = (w->depth + 3) / 4 * 4;
+    const lnt_packed *p = &b->record;
+    const int64_t taps = p->taps, depth = p->K / p->taps, padded = (depth + 3) / 4 * 4;
     int32_t total = 0;
     *sum = 0;
-    for (int64_t t = 0; t < w->taps && n < w->columns; t++)
-        for (int64_t d = 0; d < w->depth; d++) {
-            const uint8_t b = w->data[t * w->tap_step + d * w->depth_step + n * w->column_step];
-            const int32_t v = w->is_signed ? (int8_t)b : b - 128;
+    for (int64_t t = 0; t < taps && n < p->N; t++)
+        for (int64_t d = 0; d < depth; d++) {
+            const int64_t at = p->source == LNT_SOURCE_KN ? d * p->N + n : (n * depth + d) * taps + t;
+            const int32_t v = b->type == LNT_INT8 ? (int8_t)b->weights[at] : b->weights[at] - 128;
             total += v * a[t * padded + d];
             *sum += v;
         }
@@ -38,49 +43,52 @@ static int32_t product(const lnt_qweights *w, const uint8_t *a, int64_t n, int32
 }
 
 /* A random problem: extreme bytes as often as others. */
-static lnt_qweights draw(bench *t, uint64_t *random)
+static void draw(bench *b, uint64_t *random)
 {
-    lnt_qweights w = {.data = t->weights,
-                      .is_signed = below(random, 2) != 0,
-                      .taps = 1 + below(random, TAPS_MAX),
-                      .depth = 1 + below(random, DEPTH_MAX),
-                      .columns = 1 + below(random, COLUMNS_MAX)};
-    const bool row_major = below(random, 2) != 0;
-    w.tap_step = 1;
-    w.depth_step = row_major ? w.columns * w.taps : w.taps;
-    w.column_step = row_major ? w.taps : w.taps * w.depth;
     static const uint8_t extremes[] = {0, 127, 128, 255};
-    for (int64_t i = 0; i < w.taps * w.depth * w.columns; i++)
-        t->weights[i] = (uint8_t)(below(random, 2) ? extremes[below(random, 4)] : below(random, 256));
+    const bool matrix = below(random, 2) != 0;
+    const uint32_t taps = matrix ? 1 : 1 + below(random, TAPS_MAX), depth = 1 + below(random, DEPTH_MAX);
+    b->type = below(random, 2) ? LNT_INT8 : LNT_UINT8;
+    b->record = lnt_packed_panels(matrix ? LNT_SOURCE_KN : LNT_SOURCE_CONV, 1, taps * depth,
+                                  1 + below(random, COLUMNS_MAX));
+    b->record.layout = LNT_LAYOUT_PANEL_I8;
+    b->record.taps = b->record.kernel[0] = taps;
+    for (size_t i = 0; i < (size_t)b->record.K * b->record.N; i++)
+        b->weights[i] = (uint8_t)(below(random, 2) ? extremes[below(random, 4)] : below(random, 256));
     for (unsigned r = 0; r < LNT_QROWS_MAX; r++)
-        for (int64_t i = 0; i < lnt_qrow_bytes(&w); i++)
-            t->a[r][i] = (uint8_t)(below(random, 2) ? extremes[below(random, 4)] : below(random, 256));
-    return w;
+        for (int64_t i = 0; i < lnt_qrow_bytes(&b->record); i++)
+            b->a[r][i] = (uint8_t)(below(random, 2) ? extremes[below(random, 4)] : below(random, 256));
 }
 
 static void check_case(bench *t, const lnt_qgemm_kernels *kernels, const char *level, uint64_t seed,
                        uint64_t *random, lnt_check_report *r)
 {
-    const lnt_qweights w = draw(t, random);
+    draw(t, random);
+    const lnt_packed *p = &t->record;
     const unsigned rows = 1 + below(random, kernels->rows);
-    const int64_t panel = below(random, (unsigned)lnt_qpanels(&w)), bytes = lnt_qrow_bytes(&w);
+    const int64_t panel = below(random, (unsigned)lnt_qpanels(p)), bytes = lnt_qrow_bytes(p);
+    const int32_t *sums = (const int32_t *)(const void *)(t->packed + lnt_packed_sums_at(p));
     const uint8_t *a[LNT_QROWS_MAX];
-    int32_t sums[LNT_QPANEL], sum;
+    int32_t sum;
     for (unsigned i = 0; i < rows; i++)
         a[i] = t->a[i];
     memset(t->c, 0x5a, sizeof t->c);
-    lnt_qpack_panel(&w, panel, t->packed, sums);
-    kernels->tile(a, rows, t->packed, bytes / 4, t->c);
+    lnt_pack(p, t->type, t->weights, t->packed);
+    lnt_unpack(p, t->type, t->packed, t->back);
+    if (memcmp(t->back, t->weights, (size_t)p->K * p->N) != 0)
+        lnt_check_fail(r, "weights of %u taps and %u columns do not come back, seed %llu", p->taps, p->N,
+                       (unsigned long long)seed);
+    kernels->tile(a, rows, t->packed + panel * bytes * LNT_QPANEL, bytes / 4, t->c);
     r->cases++;
     for (int64_t i = 0; i < (int64_t)rows * LNT_QPANEL; i++) {
         const int64_t n = panel * LNT_QPANEL + i % LNT_QPANEL;
-        const int32_t want = product(&w, a[i / LNT_QPANEL], n, &sum);
-        if (t->c[i] == want && sums[i % LNT_QPANEL] == sum)
+        const int32_t want = product(t, a[i / LNT_QPANEL], n, &sum);
+        if (t->c[i] == want && sums[n] == sum)
             continue;
-        lnt_check_fail(
-            r, "%s tile: %u rows, %lld taps of %lld, row %lld, column %lld is %d, expected %d, seed %llu",
-            level, rows, (long long)w.taps, (long long)w.depth, (long long)(i / LNT_QPANEL), (long long)n,
-            (int)t->c[i], (int)want, (unsigned long long)seed);
+        lnt_check_fail(r,
+                       "%s tile: %u rows, %u taps, K %u, row %lld, column %lld is %d, expected %d, seed %llu",
+                       level, rows, p->taps, p->K, (long long)(i / LNT_QPANEL), (long long)n, (int)t->c[i],
+                       (int)want, (unsigned long long)seed);
         return;
     }
     for (unsigned i = rows * LNT_QPANEL; i < sizeof t->c / sizeof *t->c; i++)

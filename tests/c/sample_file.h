@@ -75,7 +75,7 @@ static void sample_values(sample *s)
     s->packed[0] = lnt_packed_panels(LNT_SOURCE_KN, 1, 4, 3);
     const float w[12] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, bias[3] = {.5f, 1, 1.5f};
     float panel[64];
-    lnt_pack(&s->packed[0], w, panel);
+    lnt_pack(&s->packed[0], LNT_FLOAT, w, panel);
     memcpy(s->tensors, panel, sizeof panel);
     memcpy(s->tensors + 256, bias, sizeof bias);
     s->tensors[320] = 1;

@@ -392,7 +392,7 @@ static void test_gather_from_panels(void **state)
         float *panels = lnt_alloc(&lnt_malloc_allocator, bytes, NULL);
         for (int64_t i = 0; i < rows * columns; i++)
             plain[i] = (float)i;
-        lnt_pack(&packed, plain, panels);
+        lnt_pack(&packed, LNT_FLOAT, plain, panels);
 
         fixture f;
         begin(&f, "Gather");
