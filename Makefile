@@ -58,7 +58,8 @@ CPPFLAGS += -DLNT_AUDIO
 AUDIO_LIBS := -lsndfile -lsamplerate
 endif
 
-.PHONY: all objects python unit help check test test-long zoo demo deps deps-test clean install boards
+.PHONY: all objects python unit help check test test-long zoo demo deps deps-test clean install boards replay fuzz \
+        fuzz-targets
 .DEFAULT_GOAL := all
 
 # STATIC=1: one file that needs nothing of the system it is put on.
@@ -99,6 +100,32 @@ $(BUILD)/tests/test_%: $(BUILD)/obj/tests/c/test_%.o $(BUILD)/libconvert.a $(BUI
 
 unit: $(TEST_BIN)  ## build and run the unit tests (TEST_BIN=build/tests/test_x for one)
 	$(Q)for t in $(TEST_BIN); do echo "== $$t"; $$t || exit 1; done
+
+# Fuzzing: every tests/fuzz/fuzz_*.c is a target, with libFuzzer to find inputs or with replay.c to try some.
+FUZZED := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
+# clang counts 0 bytes behind NULL as an overflow of a pointer, gcc and the coming C standard do not.
+FUZZ_BUILD := BUILD=build/fuzz CC=clang SAN="-fsanitize=address,undefined,fuzzer-no-link \
+              -fno-sanitize=pointer-overflow -fno-sanitize-recover=undefined"
+SECONDS ?= 60
+
+.SECONDARY: $(call objects,$(wildcard tests/fuzz/*.c))
+$(BUILD)/libfuzzed.a: $(filter-out %/cli/main.o,$(CLI_OBJ)) $(CONVERT_OBJ) $(LIB_OBJ)
+	$(Q)rm -f $@ && $(AR) rcs $@ $^
+
+$(BUILD)/replay_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(BUILD)/obj/tests/fuzz/replay.o $(BUILD)/libfuzzed.a
+	@echo "  LINK    $@"
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(CONVERT_LIBS) $(AUDIO_LIBS) $(LDLIBS)
+
+$(BUILD)/fuzz_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(BUILD)/libfuzzed.a
+	@echo "  LINK    $@"
+	$(Q)$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(CONVERT_LIBS) $(AUDIO_LIBS) $(LDLIBS)
+
+replay: $(addprefix $(BUILD)/replay_,$(FUZZED))
+fuzz-targets: $(addprefix $(BUILD)/fuzz_,$(FUZZED))
+
+fuzz: deps-test $(BUILD)/linnet  ## look for inputs that hurt, SECONDS for each target (60)
+	$(Q)$(MAKE) --no-print-directory $(FUZZ_BUILD) fuzz-targets
+	$(Q)$(PYTHON) tests/fuzz/fuzz.py run --seconds $(SECONDS) $(FUZZED)
 
 # Compiling: the level in the file's name adds its flags.
 level_of = $(strip $(foreach l,$(ALL_LEVELS),$(if $(filter %_$(l).c,$(1)),$(l))))

@@ -114,9 +114,16 @@ static bool floating(lnt_dtype dtype)
     return dtype == LNT_FLOAT || dtype == LNT_DOUBLE || dtype == LNT_FLOAT16 || dtype == LNT_BFLOAT16;
 }
 
+/* Does anyone look at the numbers of input i? */
+static bool has_contents(const lnt_opened *o, const lnt_feed_options *how, uint32_t i)
+{
+    const uint32_t value = o->file.operands[o->file.subgraphs[0].first_operand + i];
+    return how->rest != LNT_FEED_SHAPE || o->file.values[value].flags & 1;
+}
+
 /* Makes up input i. */
-static lnt_status make_up(const lnt_feed_options *how, const lnt_value_info *info, uint32_t i, lnt_tensor *t,
-                          lnt_error *err)
+static lnt_status make_up(const lnt_opened *o, const lnt_feed_options *how, const lnt_value_info *info,
+                          uint32_t i, lnt_tensor *t, lnt_error *err)
 {
     int64_t count;
     *t = (lnt_tensor){.dtype = info->dtype, .rank = info->rank};
@@ -137,6 +144,8 @@ static lnt_status make_up(const lnt_feed_options *how, const lnt_value_info *inf
     LNT_REQUIRE(lnt_count(t->dims, t->rank, &count) &&
                     lnt_mul_size((size_t)count, lnt_dtype_size(t->dtype), &t->bytes),
                 err, LNT_E_LIMIT, "input %s is too large", info->name);
+    if (!has_contents(o, how, i))
+        return LNT_OK;
     t->data = lnt_alloc_zero(memory, t->bytes, 1, err);
     if (!t->data)
         return LNT_E_MEMORY;
@@ -159,7 +168,7 @@ static lnt_status make_inputs(lnt_opened *o, const lnt_feed_options *how, lnt_fe
         lnt_value_info info;
         LNT_TRY(lnt_model_input(o->model, i, &info));
         if (!feed->tensor[i].data && !info.is_state)
-            LNT_TRY(make_up(how, &info, i, &feed->tensor[i], err));
+            LNT_TRY(make_up(o, how, &info, i, &feed->tensor[i], err));
     }
     return LNT_OK;
 }
@@ -195,7 +204,7 @@ lnt_status lnt_feed_session(const lnt_opened *o, const lnt_feed_options *how, co
             LNT_TRY(lnt_set_bound(s, name, value, err));
     }
     for (uint32_t i = 0; i < feed->n; i++)
-        if (feed->tensor[i].data)
+        if (feed->tensor[i].dtype)
             LNT_TRY(lnt_set_input(s, i, &feed->tensor[i], err));
     return LNT_OK;
 }

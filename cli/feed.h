@@ -13,7 +13,8 @@ typedef struct lnt_feed {
 
 typedef enum lnt_feed_rest {                    /* inputs without a file */
                              LNT_FEED_REQUIRED, /* are an error; states are not */
-                             LNT_FEED_ZERO,
+                             LNT_FEED_SHAPE, /* have extents only; zeros where shapes hang on their contents
+                                              */
                              LNT_FEED_RANDOM /* seeded, floats only: anything else is an error */
 } lnt_feed_rest;
 

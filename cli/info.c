@@ -72,7 +72,7 @@ static op_count *count_ops(const lnt_file *f, size_t *n)
 
 static lnt_status bind_for(lnt_opened *o, binding *b)
 {
-    const lnt_feed_options how = {.dims = &given.dims, .rest = LNT_FEED_ZERO};
+    const lnt_feed_options how = {.dims = &given.dims, .rest = LNT_FEED_SHAPE};
     const lnt_session_options options_ = {.struct_bytes = sizeof options_,
                                           .intra_op_num_threads = (uint32_t)given.threads,
                                           .level = given.level};

@@ -319,10 +319,10 @@ static double weight_of(const method *m, double d)
 }
 
 /* Taps left of and including the source position; as many are right of it. */
-static int64_t reach_of(const method *m, double scale)
+static double reach_of(const method *m, double scale)
 {
     const double half = m->kind == LINEAR ? 1 : 2;
-    return m->kind == NEAREST ? 1 : (int64_t)(-floor(-half / (m->antialias && scale < 1 ? scale : 1)));
+    return m->kind == NEAREST ? 1 : ceil(half / (m->antialias && scale < 1 ? scale : 1));
 }
 
 /* Weights and inputs of the output at source position x. */
@@ -330,10 +330,10 @@ static void fill_taps(const method *m, const axis_map *a, double scale, double x
                       double *weight)
 {
     const double base = floor(x), stretch = m->antialias && scale < 1 ? scale : 1;
-    const int64_t reach = reach_of(m, scale);
+    const double reach = reach_of(m, scale);
     double total = 0;
     for (unsigned t = 0; t < a->taps; t++) {
-        const double at = m->kind == NEAREST ? nearest_of(m, x) : base + (double)(1 - reach + t);
+        const double at = m->kind == NEAREST ? nearest_of(m, x) : base + 1 - reach + (double)t;
         const bool outside = at < 0 || at > (double)(a->in - 1);
         weight[t] = m->kind == NEAREST ? 1 : weight_of(m, (at - x) * stretch);
         if (outside && m->exclude_outside && m->kind != NEAREST)
@@ -357,7 +357,11 @@ static lnt_status fill_axis(lnt_site *site, const method *m, const request *r, u
     const lnt_dtype real = lnt_site_real_type(site);
     const bool identity = stays(site, r, d), crop = crops(site) && !r->upsample;
     const double scale = r->scale[d], last = (double)(a->in - 1);
-    a->taps = identity || m->kind == NEAREST ? 1 : 2 * (unsigned)reach_of(m, scale);
+    const double taps = identity || m->kind == NEAREST || a->out == 0 ? 1 : 2 * reach_of(m, scale);
+    if (!(taps * (double)a->out < INT32_MAX))
+        return LNT_SITE_FAIL(site, LNT_E_LIMIT, "scale %g along axis %u reads %g elements for each", scale, d,
+                             taps);
+    a->taps = (unsigned)taps;
     const size_t n = (size_t)a->out * a->taps;
     a->index = lnt_bump_alloc(site->memory, n * sizeof *a->index, site->err);
     a->weight = lnt_bump_alloc(site->memory, n * lnt_dtype_size(real), site->err);

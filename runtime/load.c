@@ -53,9 +53,15 @@ static lnt_status load_values(lnt_model *m, lnt_error *err)
     return LNT_OK;
 }
 
+/* Numbers of an attribute; for strings, tensors and graphs r->data is no place. */
+static const void *numbers_at(const lnt_model *m, const lnt_rec_attr *r)
+{
+    return m->file.attr_data + r->data;
+}
+
 static lnt_status load_strings(lnt_model *m, const lnt_rec_attr *r, lnt_attr *a, lnt_error *err)
 {
-    const uint32_t *offset = (const uint32_t *)(const void *)(m->file.attr_data + r->data);
+    const uint32_t *offset = numbers_at(m, r);
     const char **strings = model_array(m, r->count, sizeof *strings, err);
     if (!strings)
         return LNT_E_MEMORY;
@@ -67,13 +73,12 @@ static lnt_status load_strings(lnt_model *m, const lnt_rec_attr *r, lnt_attr *a,
 
 static lnt_status load_attr(lnt_model *m, const lnt_rec_attr *r, lnt_attr *a, lnt_error *err)
 {
-    const void *pool = m->file.attr_data + r->data;
     *a = (lnt_attr){.name = text_at(m, r->name), .type = (lnt_attr_type)r->type, .count = r->count};
     switch (a->type) {
     case LNT_ATTR_INT:
-    case LNT_ATTR_INTS: a->i = pool; return LNT_OK;
+    case LNT_ATTR_INTS: a->i = numbers_at(m, r); return LNT_OK;
     case LNT_ATTR_FLOAT:
-    case LNT_ATTR_FLOATS: a->f = pool; return LNT_OK;
+    case LNT_ATTR_FLOATS: a->f = numbers_at(m, r); return LNT_OK;
     case LNT_ATTR_STRING: a->s = text_at(m, (uint32_t)r->data); return LNT_OK;
     case LNT_ATTR_STRINGS: return load_strings(m, r, a, err);
     case LNT_ATTR_TENSOR: a->tensor = &m->value[r->data]; return LNT_OK;

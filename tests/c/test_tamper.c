@@ -9,7 +9,7 @@
  * `test_tamper MODEL.onnx` tries that model instead of the ones in tests/data. */
 #include "convert/convert.h"
 #include "formats/lnt_file.h"
-#include "runtime/linnet.h"
+#include "tests/c/try_model.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -43,70 +43,6 @@ static image convert(const char *path)
     lnt_report_free(&report);
     file.bytes = bytes;
     return file;
-}
-
-/* ---- running what may be nonsense ---- */
-
-enum { OPEN_EXTENT = 3, INPUT_BYTES = 1 << 16 };
-
-/* Input i in `memory`, open extents taken as OPEN_EXTENT. */
-static lnt_status feed(lnt_model *m, lnt_session *s, uint32_t i, void *memory, lnt_error *err)
-{
-    lnt_value_info info;
-    LNT_TRY(lnt_model_input(m, i, &info));
-    lnt_tensor t = {.dtype = info.dtype, .rank = info.rank > LNT_MAX_RANK ? 1 : info.rank, .data = memory};
-    size_t bytes = lnt_dtype_size(t.dtype);
-    for (uint32_t k = 0; k < t.rank; k++) {
-        t.dims[k] = info.dims[k] < 0 ? OPEN_EXTENT : info.dims[k];
-        if (t.dims[k] > INPUT_BYTES || (bytes *= (size_t)t.dims[k]) > INPUT_BYTES)
-            return LNT_E_LIMIT;
-    }
-    t.bytes = bytes;
-    return lnt_set_input(s, i, &t, err);
-}
-
-/* Sum of all output bytes, so that each is read. */
-static uint64_t read_outputs(lnt_model *m, lnt_session *s)
-{
-    uint64_t sum = 0;
-    for (uint32_t i = 0; i < lnt_model_output_count(m); i++) {
-        lnt_tensor t;
-        if (lnt_get_output(s, i, &t, NULL) == LNT_OK && t.data)
-            for (size_t k = 0; k < t.bytes; k++)
-                sum += ((const uint8_t *)t.data)[k];
-    }
-    return sum;
-}
-
-static lnt_status run_model(lnt_model *m, lnt_error *err)
-{
-    enum { MEMORY = 64 << 20, DEADLINE_US = 200000, RUNS = 2 };
-    static _Alignas(64) uint8_t zeros[INPUT_BYTES];
-    const lnt_session_options options = {
-        .struct_bytes = sizeof options, .intra_op_num_threads = 1, .memory_limit = MEMORY};
-    lnt_session *s = NULL;
-    lnt_status status = lnt_session_create(m, &options, &s, err);
-    for (uint32_t i = 0; status == LNT_OK && i < lnt_model_input_count(m); i++)
-        status = feed(m, s, i, zeros, err);
-    for (unsigned run = 0; status == LNT_OK && run < RUNS; run++) {
-        lnt_set_deadline(s, DEADLINE_US);
-        status = lnt_run(s, err);
-        if (status == LNT_OK)
-            (void)read_outputs(m, s);
-    }
-    lnt_session_destroy(&s);
-    return status;
-}
-
-static lnt_status open_and_run(const image *file, lnt_error *err)
-{
-    lnt_model *m = NULL;
-    const lnt_model_options options = {.struct_bytes = sizeof options};
-    lnt_status status = lnt_model_from_memory(file->bytes, file->size, &options, &m, err);
-    if (status == LNT_OK)
-        status = run_model(m, err);
-    lnt_model_close(&m);
-    return status;
 }
 
 /* ---- changes ---- */
@@ -158,7 +94,7 @@ static bool try_once(const image *file, unsigned trial)
     for (unsigned n = 1 + next_random(&seed) % 2; n > 0; n--)
         change(&copy, &seed);
     assert_int_equal(lnt_file_rehash(copy.bytes, copy.size, &err), LNT_OK);
-    const lnt_status status = open_and_run(&copy, &err);
+    const lnt_status status = try_model(copy.bytes, copy.size, &err);
     if (setting("TAMPER_VERBOSE", 0))
         print_message("  status %d %s\n", status, err.message);
     if (status == LNT_E_INTERNAL || (status != LNT_OK && status != LNT_E_LIMIT && !err.message[0]))
@@ -172,7 +108,7 @@ static void tampered_model_is_safe(void **state)
     const char *path = *state;
     lnt_error err = {0};
     image file = convert(path);
-    if (open_and_run(&file, &err) != LNT_OK)
+    if (try_model(file.bytes, file.size, &err) != LNT_OK)
         fail_msg("%s: %s", path, err.message);
     const unsigned first = setting("TAMPER_FIRST", 1), n = setting("TAMPER_TRIALS", 300);
     unsigned ran = 0;
@@ -201,7 +137,7 @@ static void every_byte_is_safe(void **state)
             copy[at] ^= changes[c];
             lnt_error_clear(&err);
             if (lnt_file_rehash(copy, file.size, &err) == LNT_OK)
-                ran += open_and_run(&(image){copy, file.size}, &err) == LNT_OK;
+                ran += try_model(copy, file.size, &err) == LNT_OK;
         }
     print_message("%zu of %zu changed files ran\n", ran, file.size * sizeof changes);
     assert_in_range(ran, 1, file.size * sizeof changes - 1);

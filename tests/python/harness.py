@@ -3,9 +3,11 @@
 import os
 import pathlib
 import subprocess
+import tarfile
 
 import numpy as np
 import onnx
+import onnx.backend.test
 from onnx import numpy_helper
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -16,6 +18,20 @@ LINNET = os.environ.get("LINNET", str(ROOT / "build" / "linnet"))
 def linnet(*args, timeout=300):
     """Runs the program; returns the finished process with its text output."""
     return subprocess.run([LINNET, *map(str, args)], capture_output=True, text=True, errors="replace", timeout=timeout)
+
+
+def suite():
+    """Folder of the ONNX backend suite: the shared one, unpacked once; else what the onnx package holds."""
+    archive = SHARED / "onnx-suite" / "onnx-backend-suite.tar.xz"
+    if not archive.is_file():
+        return pathlib.Path(onnx.backend.test.__file__).parent / "data"
+    folder = ROOT / "build" / "onnx-suite"
+    stamp = folder / ".unpacked"
+    if not stamp.is_file():
+        with tarfile.open(archive) as t:
+            t.extractall(folder, filter="data")
+        stamp.touch()
+    return folder
 
 
 def reference(model, inputs, optimise=False):
