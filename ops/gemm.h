@@ -16,7 +16,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { LNT_TILE_ROWS_MAX = 14 };
+enum { LNT_TILE_ROWS_MAX = 6 };
 
 typedef struct lnt_tile {
     const float *const *a;        /* [rows] */

@@ -1,7 +1,8 @@
-/* gemm_avx512.c — tile kernels for AVX-512: 14 x 32 over two panels, 28 of 32 registers accumulate. */
+/* gemm_avx512.c — tile kernels for AVX-512: 6 x 64 over four panels, 24 of 32 registers accumulate. More rows
+ * over fewer panels would need more loads for each multiply-add than the cores can hide. */
 #define LNT_SIMD_AVX512
-#define TILE_ROWS 14
-#define TILE_VECTORS 2
+#define TILE_ROWS 6
+#define TILE_VECTORS 4
 #define SUMS_MIN 8
-#define DEPTH_BLOCK 256
+#define DEPTH_BLOCK 384
 #include "ops/gemm_tile.inc.h"

@@ -27,13 +27,13 @@ typedef struct tile_acc {
 
 /* ---- inner loops ---- */
 
-LNT_INLINE void acc_zero(tile_acc *acc, const unsigned rows, const unsigned vectors)
+LNT_INLINE void acc_fill(tile_acc *acc, const unsigned rows, const unsigned vectors, vf x)
 {
-    UNROLL(14)
+    UNROLL(6)
     for (unsigned i = 0; i < rows; i++)
         UNROLL(4)
     for (unsigned j = 0; j < vectors; j++)
-        acc->v[i][j] = v_splat(0);
+        acc->v[i][j] = x;
 }
 
 /* One row of B, its panels b_panel floats apart, times element k of each row of A. */
@@ -44,7 +44,7 @@ LNT_INLINE void acc_step(tile_acc *acc, const unsigned rows, const unsigned vect
     UNROLL(4)
     for (unsigned j = 0; j < vectors; j++)
         bv[j] = v_load(b + j * LNT_VL / LNT_PANEL * b_panel + j * LNT_VL % LNT_PANEL);
-    UNROLL(14)
+    UNROLL(6)
     for (unsigned i = 0; i < rows; i++) {
         const vf x = v_splat(a[i][k]);
         UNROLL(4)
@@ -55,26 +55,27 @@ LNT_INLINE void acc_step(tile_acc *acc, const unsigned rows, const unsigned vect
 
 LNT_INLINE void acc_add(tile_acc *acc, const unsigned rows, const unsigned vectors, const tile_acc *other)
 {
-    UNROLL(14)
+    UNROLL(6)
     for (unsigned i = 0; i < rows; i++)
         UNROLL(4)
     for (unsigned j = 0; j < vectors; j++)
         acc->v[i][j] += other->v[i][j];
 }
 
-/* The sum over all taps for one part; chains is 1, 2 or 4. */
+/* Adds the sum over all taps of one part; chains is 1, 2 or 4. */
 LNT_INLINE void accumulate(tile_acc *acc, const unsigned rows, const unsigned vectors, const unsigned chains,
                            const lnt_tile *t, const float *b)
 {
     const size_t depth = t->depth, b_row = t->b_row, b_panel = t->b_panel;
     tile_acc chain[4];
+    chain[0] = *acc;
     UNROLL(4)
-    for (unsigned c = 0; c < chains; c++)
-        acc_zero(&chain[c], rows, vectors);
+    for (unsigned c = 1; c < chains; c++)
+        acc_fill(&chain[c], rows, vectors, v_splat(0));
     for (size_t tap = 0; tap < t->taps; tap++) {
         const ptrdiff_t offset = t->tap_offset[tap];
         const float *a[LNT_TILE_ROWS_MAX];
-        UNROLL(14)
+        UNROLL(6)
         for (unsigned i = 0; i < rows; i++)
             a[i] = t->a[i] + offset;
         size_t k = 0;
@@ -95,11 +96,7 @@ LNT_INLINE void accumulate(tile_acc *acc, const unsigned rows, const unsigned ve
     }
     if (chains >= 2)
         acc_add(&chain[0], rows, vectors, &chain[1]);
-    UNROLL(14)
-    for (unsigned i = 0; i < rows; i++)
-        UNROLL(4)
-    for (unsigned j = 0; j < vectors; j++)
-        acc->v[i][j] = chain[0].v[i][j];
+    *acc = chain[0];
 }
 
 /* ---- storing ---- */
@@ -136,46 +133,90 @@ static __attribute__((noinline)) void store_sums(const lnt_tile *t, unsigned row
     }
 }
 
-/* Whole vectors with nothing but bias and clamp go straight from the registers. */
-LNT_INLINE void store(const lnt_tile *t, const unsigned rows, const unsigned vectors, const tile_acc *acc,
-                      size_t n)
+/* Whole vectors, unscaled, never leave the registers: their sums begin with C or the bias. */
+LNT_INLINE void acc_begin(tile_acc *acc, const lnt_tile *t, const unsigned rows, const unsigned vectors,
+                          size_t n)
 {
-    if (n + vectors * LNT_VL > t->columns || t->accumulate || t->residual || t->scale != 1.0f) {
-        float sums[LNT_TILE_ROWS_MAX * PART];
-        UNROLL(14)
-        for (unsigned i = 0; i < rows; i++)
-            UNROLL(4)
-        for (unsigned j = 0; j < vectors; j++)
-            v_store(sums + i * PART + j * LNT_VL, acc->v[i][j]);
-        store_sums(t, rows, sums, n, vectors * LNT_VL);
-        return;
-    }
-    const vf low = v_splat(t->low), high = v_splat(t->high);
     UNROLL(4)
     for (unsigned j = 0; j < vectors; j++) {
-        const size_t at = n + j * LNT_VL;
-        const vf bias = t->bias ? v_load(t->bias + at) : v_splat(0);
-        UNROLL(14)
+        const vf bias = t->bias ? v_load(t->bias + n + j * LNT_VL) : v_splat(0);
+        UNROLL(6)
         for (unsigned i = 0; i < rows; i++)
-            v_store(t->c[i] + at, v_min(high, v_max(low, acc->v[i][j] + bias)));
+            acc->v[i][j] = bias;
     }
+    if (t->accumulate)
+        UNROLL(6)
+    for (unsigned i = 0; i < rows; i++)
+        UNROLL(4)
+    for (unsigned j = 0; j < vectors; j++)
+        acc->v[i][j] += v_load(t->c[i] + n + j * LNT_VL);
+}
+
+LNT_INLINE void acc_end(tile_acc *acc, const lnt_tile *t, const unsigned rows, const unsigned vectors,
+                        size_t n)
+{
+    if (t->residual)
+        UNROLL(6)
+    for (unsigned i = 0; i < rows; i++)
+        UNROLL(4)
+    for (unsigned j = 0; j < vectors; j++)
+        acc->v[i][j] += v_load(t->residual[i] + n + j * LNT_VL);
+    const vf low = v_splat(t->low), high = v_splat(t->high);
+    if (t->low != -INFINITY || t->high != INFINITY)
+        UNROLL(6)
+    for (unsigned i = 0; i < rows; i++)
+        UNROLL(4)
+    for (unsigned j = 0; j < vectors; j++)
+        acc->v[i][j] = v_min(high, v_max(low, acc->v[i][j]));
+    UNROLL(6)
+    for (unsigned i = 0; i < rows; i++)
+        UNROLL(4)
+    for (unsigned j = 0; j < vectors; j++)
+        v_store(t->c[i] + n + j * LNT_VL, acc->v[i][j]);
 }
 
 LNT_INLINE void part(const lnt_tile *t, size_t n, const unsigned rows, const unsigned vectors)
 {
     const unsigned sums = rows * vectors, chains = sums >= SUMS_MIN ? 1 : 2 * sums >= SUMS_MIN ? 2 : 4;
+    const bool direct = n + vectors * LNT_VL <= t->columns && t->scale == 1.0f;
     tile_acc acc;
+    if (direct)
+        acc_begin(&acc, t, rows, vectors, n);
+    else
+        acc_fill(&acc, rows, vectors, v_splat(0));
     accumulate(&acc, rows, vectors, chains, t, t->b + n / LNT_PANEL * t->b_panel + n % LNT_PANEL);
-    store(t, rows, vectors, &acc, n);
+    if (direct) {
+        acc_end(&acc, t, rows, vectors, n);
+        return;
+    }
+    float sums_at[LNT_TILE_ROWS_MAX * PART];
+    UNROLL(6)
+    for (unsigned i = 0; i < rows; i++)
+        UNROLL(4)
+    for (unsigned j = 0; j < vectors; j++)
+        v_store(sums_at + i * PART + j * LNT_VL, acc.v[i][j]);
+    store_sums(t, rows, sums_at, n, vectors * LNT_VL);
 }
 
 LNT_INLINE void tile(const lnt_tile *t, const unsigned rows)
 {
     size_t n = t->first;
-    for (; n + PART / 2 < t->columns; n += PART)
-        part(t, n, rows, TILE_VECTORS);
-    if (n < t->columns) /* at most half a part */
-        part(t, n, rows, TILE_VECTORS / 2);
+    while (n < t->columns) {
+        const size_t left = (t->columns - n + LNT_VL - 1) / LNT_VL;
+        if (left >= TILE_VECTORS && !(LNT_VL == LNT_PANEL && TILE_VECTORS == 4 && left > 4 && left < 7)) {
+            part(t, n, rows, TILE_VECTORS);
+            n += PART;
+        } else if (TILE_VECTORS > 3 && left >= 3) { /* 5 and 6 vectors are 3 + 2 and 3 + 3 */
+            part(t, n, rows, 3);
+            n += 3 * LNT_VL;
+        } else if (TILE_VECTORS > 2 && left >= 2) {
+            part(t, n, rows, 2);
+            n += 2 * LNT_VL;
+        } else {
+            part(t, n, rows, 1);
+            n += LNT_VL;
+        }
+    }
 }
 
 #define TILE(rows)                                                                                           \
@@ -190,16 +231,6 @@ TILE(4)
 #if TILE_ROWS >= 6
 TILE(5)
 TILE(6)
-#endif
-#if TILE_ROWS >= 14
-TILE(7)
-TILE(8)
-TILE(9)
-TILE(10)
-TILE(11)
-TILE(12)
-TILE(13)
-TILE(14)
 #endif
 #undef TILE
 
@@ -392,20 +423,20 @@ static void depthwise(const lnt_depthwise *d)
 static void fma_chains(size_t rounds, float *sink)
 {
     tile_acc acc; /* starts that differ, or the compiler would keep one chain for all */
-    UNROLL(14)
+    UNROLL(6)
     for (unsigned i = 0; i < TILE_ROWS; i++)
         UNROLL(4)
     for (unsigned j = 0; j < TILE_VECTORS; j++)
         acc.v[i][j] = v_splat((float)(i * TILE_VECTORS + j));
     const vf x = v_load(sink), y = v_splat(0.5f);
     for (size_t r = 0; r < rounds; r++)
-        UNROLL(14)
+        UNROLL(6)
     for (unsigned i = 0; i < TILE_ROWS; i++)
         UNROLL(4)
     for (unsigned j = 0; j < TILE_VECTORS; j++)
         acc.v[i][j] = v_fma(acc.v[i][j], y, x);
     vf sum = v_splat(0);
-    UNROLL(14)
+    UNROLL(6)
     for (unsigned i = 0; i < TILE_ROWS; i++)
         UNROLL(4)
     for (unsigned j = 0; j < TILE_VECTORS; j++)
@@ -419,14 +450,18 @@ const lnt_gemm_kernels LNT_SIMD_NAME(lnt_gemm) = {
     .tile_rows = TILE_ROWS,
     .tile_panels = (PART + LNT_PANEL - 1) / LNT_PANEL,
     .depth_block = DEPTH_BLOCK,
-    .tile = {NULL, tile_1, tile_2, tile_3, tile_4,
+    .tile =
+        {
+            NULL,
+            tile_1,
+            tile_2,
+            tile_3,
+            tile_4,
 #if TILE_ROWS >= 6
-             tile_5, tile_6,
+            tile_5,
+            tile_6,
 #endif
-#if TILE_ROWS >= 14
-             tile_7, tile_8, tile_9, tile_10, tile_11, tile_12, tile_13, tile_14
-#endif
-    },
+        },
     .narrow = narrow,
     .depthwise = depthwise,
     .fma = fma_chains,

@@ -14,7 +14,7 @@
 enum {
     TAPS_MAX = 5,
     DEPTH_MAX = 70,
-    COLUMNS_MAX = 70,
+    COLUMNS_MAX = 124,
     GUARD = 32, /* floats before and behind each row of results */
     ROW = COLUMNS_MAX + 2 * GUARD,
     A_ROW = TAPS_MAX * (DEPTH_MAX + 3),
