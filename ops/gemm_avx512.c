@@ -3,6 +3,6 @@
 #define LNT_SIMD_AVX512
 #define TILE_ROWS 6
 #define TILE_VECTORS 4
-#define SUMS_MIN 8
+#define SUMS_MIN 16
 #define DEPTH_BLOCK 384
 #include "ops/gemm_tile.inc.h"

@@ -13,14 +13,15 @@
 #include <math.h>
 
 enum {
-    BLOCK_TILES = 24, /* at most, in a block of rows */
-    BLOCK_ROWS = 96,
+    BLOCK_TILES = 48,          /* at most, in a block of rows */
+    BLOCK_ROWS = 192,          /* tiles that share one reading of B from the second-level cache */
     PANEL_BYTES = 24 * 1024,   /* of panels used at once: they share a first-level cache with a tile's rows */
     ITEM_WORK_MIN = 32 * 1024, /* multiply-adds worth a thread's while */
     ITEM_WORK_MAX = 4096 * 1024, /* as many take well under a millisecond */
     ITEMS_WANTED = 32,
-    NARROW_DEPTH = 16,   /* shorter runs of K are no work for whole vectors */
-    GATHER_COLUMNS = 128 /* columns that pay for gathering rows */
+    NARROW_DEPTH = 16, /* shorter runs of K are no work for whole vectors */
+    WIDE_ROWS = 16,
+    WIDE_COLUMNS = 128 /* columns of a block that pay for gathering rows, and for starting on a row of C */
 };
 
 static int64_t at_least(int64_t x, int64_t low)
@@ -85,7 +86,7 @@ void lnt_gemm_plan_blocks(lnt_gemm_plan *p)
     const double total = column_work * (double)p->columns * (double)p->row_blocks * (double)p->products;
     const double work = fmin(fmax(total / ITEMS_WANTED, ITEM_WORK_MIN), ITEM_WORK_MAX);
     int64_t columns = (int64_t)fmin(ceil(work / column_work), (double)p->columns);
-    columns = at_least(columns, p->gathers ? GATHER_COLUMNS : LNT_PANEL);
+    columns = at_least(columns, p->gathers || p->rows > WIDE_ROWS ? WIDE_COLUMNS : LNT_PANEL);
     const int64_t panels = at_least(divide_up((int64_t)p->columns, LNT_PANEL), 1);
     const int64_t panels_in_block = divide_up(columns, LNT_PANEL * together) * together;
     p->column_blocks = (size_t)divide_up(panels, panels_in_block);
@@ -93,6 +94,7 @@ void lnt_gemm_plan_blocks(lnt_gemm_plan *p)
         (size_t)(divide_up(panels, (int64_t)p->column_blocks * together) * together * LNT_PANEL);
     p->column_blocks = (size_t)divide_up(panels * LNT_PANEL, (int64_t)p->column_block);
 
+    p->columns_outside = (int64_t)p->columns > p->rows;
     const double item_work = column_work * fmin((double)p->column_block, (double)p->columns);
     p->grain = item_work >= 2 * ITEM_WORK_MIN ? 1 : (int64_t)ceil(2 * ITEM_WORK_MIN / item_work);
     size_t floats = p->narrow ? p->columns * (size_t)K : 0;
@@ -106,13 +108,14 @@ typedef struct block {
     const lnt_gemm_call *call;
     int64_t product, row;
     unsigned tiles, rows;
+    unsigned tile_rows, rows_left; /* the first rows_left tiles have a row more than the others */
     size_t column, columns;
     lnt_row_set set[BLOCK_TILES];
 } block;
 
 static unsigned tile_begin(const block *b, unsigned tile)
 {
-    return (unsigned)cut(b->rows, b->tiles, tile);
+    return b->tile_rows * tile + (b->rows_left < tile ? b->rows_left : tile);
 }
 
 /* Elements [k_begin, k_end) of K: one tap's part, or whole taps. */
@@ -138,17 +141,19 @@ static void find_rows(block *b, const depth_range *r, float *gather)
     const lnt_gemm_call *call = b->call;
     const size_t begin = r->tap * call->plan->depth + r->first;
     const size_t end = begin + r->taps * r->depth;
-    for (unsigned t = 0; t < b->tiles; t++) {
+    for (unsigned t = 0, first = 0; t < b->tiles; t++) {
         lnt_row_set *set = &b->set[t];
-        const unsigned first = tile_begin(b, t), n = tile_begin(b, t + 1) - first;
+        const unsigned next = tile_begin(b, t + 1), n = next - first;
         call->plan->rows_of(call, b->product, b->row + first, n, begin, end, gather, set);
-        for (unsigned i = 0; i < n; i++) {
-            set->a[i] += set->gathered ? 0 : r->first;
+        for (unsigned i = 0; i < n; i++)
             set->c[i] = call->c + set->out[i];
-            set->residual[i] = call->residual ? call->residual + set->out[i] : NULL;
-        }
+        for (unsigned i = 0; call->residual && i < n; i++)
+            set->residual[i] = call->residual + set->out[i];
+        for (unsigned i = 0; r->first && !set->gathered && i < n; i++)
+            set->a[i] += r->first;
         if (set->gathered)
             gather += n * (end - begin);
+        first = next;
     }
 }
 
@@ -249,14 +254,18 @@ static lnt_status run_items(lnt_kernel *k, void *arg, int64_t begin, int64_t end
     const lnt_gemm_call *call = arg;
     const lnt_gemm_plan *p = call->plan;
     float *gather = (float *)(void *)(call->gather + thread * p->gather_bytes);
-    block b = {.call = call};
+    block b;
+    b.call = call;
     for (int64_t item = begin; item < end; item++) {
-        const int64_t columns_at = item % (int64_t)p->column_blocks, rest = item / (int64_t)p->column_blocks;
-        const int64_t rows_at = rest % p->row_blocks;
-        b.product = rest / p->row_blocks;
+        const int64_t blocks = p->row_blocks * (int64_t)p->column_blocks, at = item % blocks;
+        const int64_t rows_at = p->columns_outside ? at % p->row_blocks : at / (int64_t)p->column_blocks;
+        const int64_t columns_at = p->columns_outside ? at / p->row_blocks : at % (int64_t)p->column_blocks;
+        b.product = item / blocks;
         b.row = cut(p->rows, p->row_blocks, rows_at);
         b.rows = (unsigned)(cut(p->rows, p->row_blocks, rows_at + 1) - b.row);
-        b.tiles = (unsigned)divide_up(b.rows, p->kernels->tile_rows);
+        b.tiles = (b.rows + p->kernels->tile_rows - 1) / p->kernels->tile_rows;
+        b.tile_rows = b.rows / b.tiles;
+        b.rows_left = b.rows % b.tiles;
         b.column = (size_t)columns_at * p->column_block;
         b.columns = (size_t)at_most((int64_t)(p->columns - b.column), (int64_t)p->column_block);
         run_block(&b, gather);

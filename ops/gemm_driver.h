@@ -50,6 +50,7 @@ struct lnt_gemm_plan {
     bool gathers_all; /* rows_of must gather: as they lie, rows would push each other out of the cache */
     int64_t row_blocks;
     size_t column_block, column_blocks;
+    bool columns_outside; /* B is larger than A: each of its blocks meets all rows before the next one */
     size_t depth_parts; /* blocks of K within one tap, or 1 */
     size_t tap_blocks;  /* blocks of whole taps; depth_parts or tap_blocks is 1 */
     size_t panels_at_once;

@@ -101,36 +101,51 @@ LNT_INLINE void accumulate(tile_acc *acc, const unsigned rows, const unsigned ve
 
 /* ---- storing ---- */
 
-/* What becomes of the sum x of row i at column n: the formula of ops/gemm.h. */
-LNT_INLINE vf finish(const lnt_tile *t, unsigned i, size_t n, vf x, const bool whole, unsigned lanes)
+/* Where the sums of row i begin: with C, and with the bias if it is not to be scaled. All columns of a row
+ * are summed in one order, so that equal columns of B give equal results. */
+LNT_INLINE vf begin(const lnt_tile *t, unsigned i, size_t n, unsigned lanes)
 {
-#define LOAD(p) (whole ? v_load((p) + n) : v_load_n((p) + n, lanes))
+    vf x = t->bias && t->scale == 1.0f ? v_load_n(t->bias + n, lanes) : v_splat(0);
     if (t->accumulate)
-        x += LOAD(t->c[i]);
-    if (t->scale != 1.0f)
+        x += v_load_n(t->c[i] + n, lanes);
+    return x;
+}
+
+/* What becomes of the sum x of row i at column n: the rest of the formula of ops/gemm.h. */
+LNT_INLINE vf finish(const lnt_tile *t, unsigned i, size_t n, vf x, unsigned lanes)
+{
+    if (t->scale != 1.0f) {
         x *= v_splat(t->scale);
-    if (t->bias)
-        x += LOAD(t->bias);
+        if (t->bias)
+            x += v_load_n(t->bias + n, lanes);
+    }
     if (t->residual)
-        x += LOAD(t->residual[i]);
-#undef LOAD
+        x += v_load_n(t->residual[i] + n, lanes);
     return v_min(v_splat(t->high), v_max(v_splat(t->low), x));
 }
 
-/* Stores up to `width` columns from n on of sums laid down in memory, PART in a row. Apart from the tiles, so
- * that nothing in here has a say in which registers their accumulators get. */
-static __attribute__((noinline)) void store_sums(const lnt_tile *t, unsigned rows, const float *sums,
-                                                 size_t n, size_t width)
+/* Up to `vectors` vectors from column n on of sums laid down in memory, PART in a row: their beginning, and
+ * what becomes of them. Apart from the tiles, so that nothing in here has a say in which registers their
+ * accumulators get. */
+static __attribute__((noinline)) void begin_sums(const lnt_tile *t, unsigned rows, unsigned vectors,
+                                                 float *sums, size_t n)
 {
-    const size_t end = t->columns - n < width ? t->columns : n + width;
-    for (unsigned i = 0; i < rows; i++, sums += PART) {
-        size_t at = n;
-        for (; at + LNT_VL <= end; at += LNT_VL)
-            v_store(t->c[i] + at, finish(t, i, at, v_load(sums + (at - n)), true, LNT_VL));
-        const unsigned lanes = (unsigned)(end - at);
-        if (lanes)
-            v_store_n(t->c[i] + at, finish(t, i, at, v_load(sums + (at - n)), false, lanes), lanes);
-    }
+    for (unsigned i = 0; i < rows; i++, sums += PART)
+        for (size_t j = 0; j < vectors * LNT_VL; j += LNT_VL) {
+            const size_t left = t->columns - n - j;
+            v_store(sums + j, begin(t, i, n + j, left < LNT_VL ? (unsigned)left : LNT_VL));
+        }
+}
+
+static __attribute__((noinline)) void store_sums(const lnt_tile *t, unsigned rows, unsigned vectors,
+                                                 const float *sums, size_t n)
+{
+    for (unsigned i = 0; i < rows; i++, sums += PART)
+        for (size_t j = 0; j < vectors * LNT_VL; j += LNT_VL) {
+            const size_t left = t->columns - n - j;
+            const unsigned lanes = left < LNT_VL ? (unsigned)left : LNT_VL;
+            v_store_n(t->c[i] + n + j, finish(t, i, n + j, v_load(sums + j), lanes), lanes);
+        }
 }
 
 /* Whole vectors, unscaled, never leave the registers: their sums begin with C or the bias. */
@@ -177,25 +192,29 @@ LNT_INLINE void acc_end(tile_acc *acc, const lnt_tile *t, const unsigned rows, c
 
 LNT_INLINE void part(const lnt_tile *t, size_t n, const unsigned rows, const unsigned vectors)
 {
-    const unsigned sums = rows * vectors, chains = sums >= SUMS_MIN ? 1 : 2 * sums >= SUMS_MIN ? 2 : 4;
-    const bool direct = n + vectors * LNT_VL <= t->columns && t->scale == 1.0f;
+    const unsigned chains = rows * TILE_VECTORS >= SUMS_MIN ? 1 : 2 * rows * TILE_VECTORS >= SUMS_MIN ? 2 : 4;
+    const float *b = t->b + n / LNT_PANEL * t->b_panel + n % LNT_PANEL;
     tile_acc acc;
-    if (direct)
+    if (n + vectors * LNT_VL <= t->columns && t->scale == 1.0f) {
         acc_begin(&acc, t, rows, vectors, n);
-    else
-        acc_fill(&acc, rows, vectors, v_splat(0));
-    accumulate(&acc, rows, vectors, chains, t, t->b + n / LNT_PANEL * t->b_panel + n % LNT_PANEL);
-    if (direct) {
+        accumulate(&acc, rows, vectors, chains, t, b);
         acc_end(&acc, t, rows, vectors, n);
         return;
     }
-    float sums_at[LNT_TILE_ROWS_MAX * PART];
+    float sums[LNT_TILE_ROWS_MAX * PART];
+    begin_sums(t, rows, vectors, sums, n);
     UNROLL(6)
     for (unsigned i = 0; i < rows; i++)
         UNROLL(4)
     for (unsigned j = 0; j < vectors; j++)
-        v_store(sums_at + i * PART + j * LNT_VL, acc.v[i][j]);
-    store_sums(t, rows, sums_at, n, vectors * LNT_VL);
+        acc.v[i][j] = v_load(sums + i * PART + j * LNT_VL);
+    accumulate(&acc, rows, vectors, chains, t, b);
+    UNROLL(6)
+    for (unsigned i = 0; i < rows; i++)
+        UNROLL(4)
+    for (unsigned j = 0; j < vectors; j++)
+        v_store(sums + i * PART + j * LNT_VL, acc.v[i][j]);
+    store_sums(t, rows, vectors, sums, n);
 }
 
 LNT_INLINE void tile(const lnt_tile *t, const unsigned rows)

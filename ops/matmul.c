@@ -193,7 +193,20 @@ static void find_c(const lnt_site *site, matmul *m)
 
 /* ---- float ---- */
 
-enum { DIRECT_ROWS = 12 /* fewer rows than that do not pay for packing B */ };
+enum {
+    DIRECT_ROWS = 12,        /* fewer rows than that do not pay for packing B */
+    DIRECT_COLUMNS = 64,     /* as few lie close together anyway */
+    DIRECT_BYTES = 24 * 1024 /* of a B that stays in the first-level cache as it lies */
+};
+
+/* May tiles read B where it lies? */
+static bool reads_in_place(const matmul *m, const lnt_operand *b)
+{
+    if (b->packed || m->p.trans_b || m->p.N % LNT_PANEL != 0)
+        return false;
+    return m->p.M <= DIRECT_ROWS || m->p.N <= DIRECT_COLUMNS ||
+           m->p.K <= DIRECT_BYTES / (int64_t)sizeof(float) / m->p.N;
+}
 
 static void rows_of_matrix(const lnt_gemm_call *call, int64_t product, int64_t row, unsigned n,
                            size_t k_begin, size_t k_end, float *gather, lnt_row_set *set)
@@ -286,7 +299,7 @@ static lnt_status bind_b(lnt_site *site, matmul *m, size_t *bytes)
     size_t packed_bytes;
     plan->b_row = LNT_PANEL;
     plan->b_panel = (size_t)m->p.K * LNT_PANEL;
-    if (!b->packed && !m->p.trans_b && m->p.N % LNT_PANEL == 0 && m->p.M <= DIRECT_ROWS) {
+    if (reads_in_place(m, b)) {
         plan->b_row = (size_t)m->p.N;
         plan->b_panel = LNT_PANEL;
         scale_offsets(m, (size_t)(m->p.K * m->p.N));
