@@ -98,6 +98,9 @@ $(BUILD)/tests/test_%: $(BUILD)/obj/tests/c/test_%.o $(BUILD)/libconvert.a $(BUI
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(CONVERT_LIBS) -lcmocka $(LDLIBS)
 
+# Pieces of a bump may be refused one by one.
+$(BUILD)/tests/test_faults: LDFLAGS += -Wl,--wrap=lnt_bump_alloc
+
 unit: $(TEST_BIN)  ## build and run the unit tests (TEST_BIN=build/tests/test_x for one)
 	$(Q)for t in $(TEST_BIN); do echo "== $$t"; $$t || exit 1; done
 

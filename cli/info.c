@@ -163,7 +163,19 @@ static uint32_t golden_cases(const lnt_file *f)
     return n;
 }
 
-static void print_memory(const binding *b)
+/* "(give --dim NAME=N for an exact arena)", if a bound can be given for it at all. */
+static void print_unbounded(const lnt_file *f, const char *name)
+{
+    bool boundable = false;
+    for (uint32_t i = 0; i < f->n_symbols; i++)
+        boundable |= strcmp(f->strings + f->symbols[i].name, name) == 0;
+    printf("unbounded: %s", name);
+    if (boundable)
+        printf(" (give --dim %s=N for an exact arena)", name);
+    printf("\n");
+}
+
+static void print_memory(const lnt_file *f, const binding *b)
 {
     char text[24];
     if (!b->known) {
@@ -175,7 +187,7 @@ static void print_memory(const binding *b)
            b->info.arena_bytes, lnt_size_text(b->info.arena_bytes, text), b->info.level, b->info.threads,
            b->info.n_steps, b->info.n_evaluated);
     if (b->info.unbounded)
-        printf("unbounded: %s (give --dim %s=N for an exact arena)\n", b->info.unbounded, b->info.unbounded);
+        print_unbounded(f, b->info.unbounded);
 }
 
 static void print_text(const lnt_opened *o, const binding *b)
@@ -201,7 +213,7 @@ static void print_text(const lnt_opened *o, const binding *b)
     for (size_t i = 0; i < n_ops; i++)
         printf(" %s %" PRIu32 "%s", ops[i].name, ops[i].n, i + 1 < n_ops ? "," : "");
     printf("\n");
-    print_memory(b);
+    print_memory(f, b);
     for (uint32_t i = 0; i < f->n_metadata; i++)
         printf("%s%s = %s\n", i ? "  " : "metadata:\n  ", f->strings + f->metadata[i].key,
                f->strings + f->metadata[i].text);

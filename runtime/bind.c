@@ -110,25 +110,29 @@ static lnt_status check_value_bounds(lnt_session *s, const lnt_site *site, lnt_e
 
 /* ---- bounds in place of data ---- */
 
-/* Fills an integer value with its symbol's bound, as if it had been computed. */
-static bool pretend_value(lnt_session *s, uint32_t value, lnt_error *err)
+/* Fills an integer value with its symbol's bound, as if it had been computed; *any becomes true if it has
+ * one.
+ */
+static lnt_status pretend_value(lnt_session *s, uint32_t value, bool *any, lnt_error *err)
 {
     lnt_operand *v = &s->value[value];
     const uint32_t symbol = s->model->symbol_of[value];
     const int64_t count = lnt_operand_count(v);
     if (symbol == LNT_NONE || s->bound[symbol] < 0 || count < 0 || v->data ||
         (v->dtype != LNT_INT64 && v->dtype != LNT_INT32))
-        return false;
+        return LNT_OK;
     void *data = lnt_bump_alloc(&s->known, lnt_operand_bytes(v), err);
-    for (int64_t i = 0; data && i < count; i++) {
+    if (!data)
+        return LNT_E_MEMORY;
+    for (int64_t i = 0; i < count; i++) {
         if (v->dtype == LNT_INT64)
             ((int64_t *)data)[i] = s->bound[symbol];
         else
             ((int32_t *)data)[i] = (int32_t)s->bound[symbol];
     }
     v->data = data;
-    s->lent[value] = data != NULL;
-    return data != NULL;
+    s->lent[value] = *any = true;
+    return LNT_OK;
 }
 
 static const lnt_rec_symbol *extent_symbol(const lnt_session *s, uint32_t value, unsigned axis,
@@ -177,16 +181,21 @@ static bool pretend_extents(lnt_session *s, const lnt_site *site)
     return true;
 }
 
-/* Before a run: lets binding pass a node that waits for data, if bounds stand in for it. */
-static bool pretend(lnt_session *s, const lnt_site *site, lnt_error *err)
+/* Before a run: lets binding pass a node that waits for data to know its extents, or to be evaluated, if
+ * bounds stand in for it. */
+static lnt_status pretend(lnt_session *s, const lnt_site *site, bool extents_wait, bool *pretended,
+                          lnt_error *err)
 {
-    bool any = false;
     for (unsigned i = 0; i < site->n_in; i++)
         if (site->node->in[i] != LNT_NONE)
-            any |= pretend_value(s, site->node->in[i], err);
-    return any || pretend_extents(s, site);
+            LNT_TRY(pretend_value(s, site->node->in[i], pretended, err));
+    if (extents_wait && !*pretended)
+        *pretended = pretend_extents(s, site);
+    return LNT_OK;
 }
 
+/* What a bound would have to be given for: a value or extent of the node that waits, else a number further up
+ * that its inputs were computed from, else (an If) the node itself. */
 static const char *name_of_unknown(const lnt_session *s, const lnt_site *site)
 {
     const lnt_file *f = &s->model->file;
@@ -199,6 +208,9 @@ static const char *name_of_unknown(const lnt_session *s, const lnt_site *site)
             if (site->node->out[o] != LNT_NONE && extent_symbol(s, site->node->out[o], d, &symbol))
                 return f->strings + f->symbols[symbol].name;
         }
+    for (uint32_t i = 0; i < f->n_symbols && site->node->op->id != LNT_ID_If; i++)
+        if (f->symbols[i].kind == 2 && s->bound[i] < 0)
+            return f->strings + f->symbols[i].name;
     return site->node->name;
 }
 
@@ -319,15 +331,18 @@ static lnt_status bind_operator(lnt_session *s, lnt_frame *f, const lnt_node *n,
 {
     lnt_site site;
     set_site(&site, s, n, err);
-    const bool inputs_known = reveal_inputs(s, f, n);
+    bool inputs_known = reveal_inputs(s, f, n), pretended = false;
     LNT_TRY(check_value_bounds(s, &site, err));
     lnt_status status = lnt_site_shape(&site);
     if (status == LNT_OK && !extents_known(&site))
         status = LNT_UNKNOWN;
-    if (status == LNT_UNKNOWN && !s->running && pretend(s, &site, err)) {
+    if (!s->running && (status == LNT_UNKNOWN || (n->evaluate_early && !inputs_known)))
+        LNT_TRY(pretend(s, &site, status == LNT_UNKNOWN, &pretended, err));
+    if (pretended) {
         if (!f->has_stop)
             return LNT_UNKNOWN; /* first note where the data is waited for, then come back */
         status = extents_known(&site) ? LNT_OK : lnt_site_shape(&site);
+        inputs_known = reveal_inputs(s, f, n);
     }
     LNT_TRY(status);
     LNT_TRY(check_sizes(&site));

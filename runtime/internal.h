@@ -241,8 +241,9 @@ lnt_status lnt_run_control(lnt_session *s, lnt_frame *f, const lnt_node *n, lnt_
 /* lnt_kernel.parallel: slices on the session's pool. */
 lnt_status lnt_pool_parallel(lnt_kernel *k, int64_t items, int64_t grain, lnt_task_fn task, void *arg);
 uint32_t lnt_pool_threads(const lnt_pool *pool);
-/* lnt_pool_create with a choice: idle workers spin for a moment, or sleep at once. */
-lnt_status lnt_pool_make(uint32_t threads, bool spin, lnt_pool **pool, lnt_error *err);
+/* lnt_pool_create with a choice: whose memory; idle workers spin for a moment, or sleep at once. */
+lnt_status lnt_pool_make(const lnt_allocator *a, uint32_t threads, bool spin, lnt_pool **pool,
+                         lnt_error *err);
 /* Floating-point environment of a thread for the length of a run: nearest, denormals kept. */
 typedef struct lnt_float_env {
     uint64_t control;

@@ -20,10 +20,17 @@ enum {
 
 #define GATE_OPEN ((uint64_t)1 << 31)
 
+typedef struct lnt_worker {
+    lnt_pool *pool;
+    uint32_t index;
+    pthread_t thread;
+} lnt_worker;
+
 struct lnt_pool {
-    uint32_t threads; /* workers + the caller */
-    uint64_t spin_ns; /* before a worker sleeps */
-    pthread_t worker[MAX_THREADS];
+    lnt_allocator allocator; /* of this block */
+    uint32_t threads;        /* workers + the caller */
+    uint64_t spin_ns;        /* before a worker sleeps */
+    lnt_worker worker[MAX_THREADS];
     pthread_mutex_t owner; /* held by the session whose job runs */
     pthread_mutex_t lock;  /* of sleeping */
     pthread_cond_t wake;
@@ -38,11 +45,6 @@ struct lnt_pool {
     _Atomic(int64_t) next;
     _Atomic(uint32_t) status; /* first failure */
 };
-
-typedef struct worker_start {
-    lnt_pool *pool;
-    uint32_t index;
-} worker_start;
 
 /* ---- floating-point environment ---- */
 
@@ -183,9 +185,8 @@ static bool enter_job(lnt_pool *p, uint32_t *seen)
 
 static void *worker_main(void *arg)
 {
-    const worker_start start = *(worker_start *)arg;
-    lnt_pool *p = start.pool;
-    lnt_free(&lnt_malloc_allocator, arg);
+    const lnt_worker *w = arg;
+    lnt_pool *p = w->pool;
     lnt_float_enter();
     uint32_t seen = 0;
     for (;;) {
@@ -193,7 +194,7 @@ static void *worker_main(void *arg)
         if (atomic_load(&p->quit))
             return NULL;
         if (enter_job(p, &seen)) {
-            take_slices(p, start.index);
+            take_slices(p, w->index);
             atomic_fetch_sub_explicit(&p->gate, 1, memory_order_release);
         }
     }
@@ -249,14 +250,11 @@ uint32_t lnt_pool_threads(const lnt_pool *pool)
 
 static lnt_status start_worker(lnt_pool *p, uint32_t index, lnt_error *err)
 {
-    worker_start *start = lnt_alloc(&lnt_malloc_allocator, sizeof *start, err);
-    if (!start)
-        return LNT_E_MEMORY;
-    *start = (worker_start){p, index};
-    if (pthread_create(&p->worker[index], NULL, worker_main, start) != 0) {
-        lnt_free(&lnt_malloc_allocator, start);
-        return lnt_fail(err, LNT_E_LIMIT, "cannot start thread %u of %u", index, p->threads);
-    }
+    lnt_worker *w = &p->worker[index];
+    w->pool = p;
+    w->index = index;
+    LNT_REQUIRE(pthread_create(&w->thread, NULL, worker_main, w) == 0, err, LNT_E_LIMIT,
+                "cannot start thread %u of %u", index, p->threads);
     return LNT_OK;
 }
 
@@ -267,21 +265,23 @@ static void stop_workers(lnt_pool *p, uint32_t n)
     pthread_cond_broadcast(&p->wake);
     pthread_mutex_unlock(&p->lock);
     for (uint32_t i = 1; i < n; i++)
-        pthread_join(p->worker[i], NULL);
+        pthread_join(p->worker[i].thread, NULL);
     pthread_mutex_destroy(&p->owner);
     pthread_mutex_destroy(&p->lock);
     pthread_cond_destroy(&p->wake);
-    lnt_free(&lnt_malloc_allocator, p);
+    const lnt_allocator a = p->allocator;
+    lnt_free(&a, p);
 }
 
-lnt_status lnt_pool_make(uint32_t threads, bool spin, lnt_pool **pool, lnt_error *err)
+lnt_status lnt_pool_make(const lnt_allocator *a, uint32_t threads, bool spin, lnt_pool **pool, lnt_error *err)
 {
     *pool = NULL;
     threads = threads ? threads : lnt_default_threads();
     threads = threads < MAX_THREADS ? threads : MAX_THREADS;
-    lnt_pool *p = lnt_alloc_zero(&lnt_malloc_allocator, 1, sizeof *p, err);
+    lnt_pool *p = lnt_alloc_zero(a, 1, sizeof *p, err);
     if (!p)
         return LNT_E_MEMORY;
+    p->allocator = *a;
     p->threads = threads;
     p->spin_ns = spin ? SPIN_NS : 0;
     pthread_mutex_init(&p->owner, NULL);
@@ -302,7 +302,7 @@ lnt_status lnt_pool_create(uint32_t threads, lnt_pool **pool, lnt_error *err)
 {
     lnt_error_clear(err);
     LNT_REQUIRE(pool, err, LNT_E_ARGUMENT, "pool must be given");
-    return lnt_pool_make(threads, true, pool, err);
+    return lnt_pool_make(&lnt_malloc_allocator, threads, true, pool, err);
 }
 
 void lnt_pool_destroy(lnt_pool **pool)

@@ -161,7 +161,7 @@ static lnt_status start_pool(lnt_session *s, const lnt_session_options *o, lnt_e
     if (s->pool || threads == 1)
         return LNT_OK;
     s->own_pool = true;
-    return lnt_pool_make(threads, spin, &s->pool, err);
+    return lnt_pool_make(&s->allocator, threads, spin, &s->pool, err);
 }
 
 static lnt_status take_options(lnt_session *s, const lnt_session_options *o, lnt_error *err)

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
+#include <string.h>
 
 lnt_status lnt_trace_note(lnt_session *s, const lnt_step *step, uint64_t start_ns, lnt_error *err)
 {
@@ -43,29 +43,40 @@ lnt_status lnt_trace_get(const lnt_session *s, uint32_t i, lnt_trace_step *step)
 
 /* Text that grows; data NULL once memory ran short. */
 typedef struct text {
+    const lnt_allocator *allocator;
     char *data;
     size_t length, capacity;
+    lnt_error *err;
 } text;
+
+enum { TEXT_CALL = 512 }; /* characters of one append at most */
+
+/* Makes room for one append. */
+static bool make_room(text *t)
+{
+    if (t->capacity - t->length >= TEXT_CALL)
+        return t->data;
+    const size_t capacity = t->capacity * 2 + TEXT_CALL;
+    char *grown = lnt_alloc(t->allocator, capacity, t->err);
+    if (grown && t->length)
+        memcpy(grown, t->data, t->length);
+    lnt_free(t->allocator, t->data);
+    t->data = grown;
+    t->capacity = capacity;
+    return grown;
+}
 
 static void append(text *t, const char *format, ...) LNT_PRINTF(2, 3);
 
 static void append(text *t, const char *format, ...)
 {
-    enum { MOST = 512 }; /* of one call */
-    if (t->capacity - t->length < MOST && t->data) {
-        char *grown = realloc(t->data, t->capacity * 2);
-        if (!grown)
-            free(t->data);
-        t->data = grown;
-        t->capacity *= 2;
-    }
-    if (!t->data)
+    if (!make_room(t))
         return;
     va_list args;
     va_start(args, format);
-    const int n = vsnprintf(t->data + t->length, MOST, format, args);
+    const int n = vsnprintf(t->data + t->length, TEXT_CALL, format, args);
     va_end(args);
-    t->length += n < 0 ? 0 : (size_t)n < MOST ? (size_t)n : MOST - 1;
+    t->length += n < 0 ? 0 : (size_t)n < TEXT_CALL ? (size_t)n : TEXT_CALL - 1;
 }
 
 /* A string of JSON: names come from the model and may hold anything. */
@@ -97,18 +108,16 @@ static void append_step(text *t, const lnt_trace_step *step)
 
 lnt_status lnt_trace_write(const lnt_session *s, const char *path, lnt_error *err)
 {
-    enum { FIRST = 4096 };
     lnt_error_clear(err);
     LNT_REQUIRE(s->trace, err, LNT_E_ARGUMENT, "the session was made without enable_profiling");
-    text t = {.data = malloc(FIRST), .capacity = FIRST};
+    text t = {.allocator = &s->allocator, .err = err};
     append(&t, "[");
     for (uint32_t i = 0; i < s->n_trace; i++) {
         append(&t, "%s", i ? "," : "");
         append_step(&t, &s->trace_step[i]);
     }
     append(&t, "\n]\n");
-    const lnt_status status = t.data ? lnt_write_atomic(path, t.data, t.length, err)
-                                     : lnt_fail(err, LNT_E_MEMORY, "no memory for the trace");
-    free(t.data);
+    const lnt_status status = t.data ? lnt_write_atomic(path, t.data, t.length, err) : LNT_E_MEMORY;
+    lnt_free(&s->allocator, t.data);
     return status;
 }

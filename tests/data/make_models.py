@@ -154,6 +154,15 @@ def attention():
         const("two", np.float32(2)), const("last", np.int64(1))])
 
 
+def lengths():
+    """How many elements come out is a number computed on the way."""
+    save("lengths", [
+        node("Abs", "x", "d"), node("Ceil", "d", "c"), node("Cast", "c", "each", to=TensorProto.INT64),
+        node("ReduceSum", "each", "n", keepdims=0), node("Range", "zero n one", "r"),
+        node("Cast", "r", "f", to=TensorProto.FLOAT), node("Sin", "f", "y"),
+    ], [floats("x", ["N"])], [floats("y", ["M"])], [const("zero", np.int64(0)), const("one", np.int64(1))])
+
+
 FOLDER.mkdir(exist_ok=True)
-for make in (image, sequence, shapes, control, attention):
+for make in (image, sequence, shapes, control, attention, lengths):
     make()
