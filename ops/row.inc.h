@@ -228,9 +228,23 @@ static void shift_scale(const float *x, float *y, int64_t n, float minus, float 
     FOR_VECTORS(store(y + i, v_fma(load(x + i, left) - m, f, p), left););
 }
 
+LNT_INLINE void scale_row(float *y, int64_t n, float factor)
+{
+    const vf f = v_splat(factor);
+    FOR_VECTORS(store(y + i, load(y + i, left) * f, left););
+}
+
+LNT_INLINE vf larger_number(vf acc, vf x)
+{
+    return v_max(x, acc);
+}
+
+/* Where it finds NaN it gives NaN or goes on without, by level: NaN comes back with the exponentials. */
+ALONG_EXTREME(max_number, -INFINITY, larger_number)
+
 static void softmax(const float *x, float *y, int64_t n)
 {
-    const vf m = v_splat(max(x, n));
+    const vf m = v_splat(max_number(x, n));
     vf acc[4] = {{0}, {0}, {0}, {0}};
     int64_t i = 0;
     for (; i + 4 * VL <= n; i += 4 * VL) {
@@ -247,7 +261,7 @@ static void softmax(const float *x, float *y, int64_t n)
         acc[0] += e;
         v_store_n(y + i, e, left);
     }
-    shift_scale(y, y, n, 0, 1 / v_sum((acc[0] + acc[1]) + (acc[2] + acc[3])), 0);
+    scale_row(y, n, 1 / v_sum((acc[0] + acc[1]) + (acc[2] + acc[3])));
 }
 
 static void log_softmax(const float *x, float *y, int64_t n)

@@ -26,17 +26,19 @@ LNT_INLINE vf v_poly(vf x, const float *c, unsigned n)
 
 /* ---- exponentials ---- */
 
-/* x = n ln 2 + r with |r| <= ln(2) / 2: gives e**r - 1, and n in the low bits of *n. |x| <= 104. */
-LNT_INLINE vf v_exp_reduced(vf x, vi *n)
+/* Adding it rounds to an integer, which is then in the low bits. */
+#define LNT_EXP_MAGIC 0x1.8p23f
+
+/* x = n ln 2 + r with |r| <= ln(2) / 2: gives e**r - 1, and n + LNT_EXP_MAGIC in *shifted. |x| <= 104. */
+LNT_INLINE vf v_exp_reduced(vf x, vf *shifted)
 {
-    const vf magic = v_splat(0x1.8p23f); /* adding it rounds to an integer */
-    const vf shifted = v_fma(x, v_splat(0x1.715476p0f), magic);
-    const vf whole = shifted - magic;
+    const vf magic = v_splat(LNT_EXP_MAGIC);
+    *shifted = v_fma(x, v_splat(0x1.715476p0f), magic);
+    const vf whole = *shifted - magic;
     /* The first part of ln 2 has nine bits: its product is exact. */
     vf r = v_fma(whole, v_splat(-0.693359375f), x);
     r = v_fma(whole, v_splat(2.12194440e-4f), r);
     const vf q = LNT_POLY(r, 0x1.fffffcp-2f, 0x1.555490p-3f, 0x1.5558f6p-5f, 0x1.123a6ap-7f, 0x1.6a22eep-10f);
-    *n = (vi)shifted;
     return v_fma(r * r, q, r);
 }
 
@@ -56,13 +58,31 @@ LNT_INLINE vf v_exp_scaled(vf y, vf scale)
 #endif
 }
 
+#if defined(LNT_SIMD_AVX512)
+/* |x| <= 104. Scaling by instruction goes through overflow and denormals. */
+LNT_INLINE vf v_exp_narrow(vf x)
+{
+    vf shifted;
+    const vf y = v_exp_reduced(x, &shifted) + v_splat(1);
+    return (vf)_mm512_scalef_ps((__m512)y, (__m512)(shifted - v_splat(LNT_EXP_MAGIC)));
+}
+
+LNT_INLINE vf v_exp_wide(vf x)
+{
+    return v_exp_narrow(v_max(v_splat(-104), v_min(v_splat(89), x)));
+}
+
+LNT_INLINE vf v_exp(vf x)
+{
+    return v_exp_wide(x);
+}
+#else
 /* Any x: scales in two steps, through overflow and denormals. */
 LNT_NOINLINE vf v_exp_wide(vf x)
 {
-    vi n;
-    const vf y = v_exp_reduced(v_max(v_splat(-104), v_min(v_splat(89), x)), &n);
-    n -= (vi)v_splat(0x1.8p23f);
-    const vi half = n >> 1;
+    vf shifted;
+    const vf y = v_exp_reduced(v_max(v_splat(-104), v_min(v_splat(89), x)), &shifted);
+    const vi n = (vi)shifted - (vi)v_splat(LNT_EXP_MAGIC), half = n >> 1;
     const vf scale = v_exp2_int(half);
     return v_exp_scaled(y, scale) * v_exp2_int(n - half);
 }
@@ -70,9 +90,9 @@ LNT_NOINLINE vf v_exp_wide(vf x)
 /* Inside |x| < 87 one step does, without a look at the range. */
 LNT_INLINE vf v_exp_narrow(vf x)
 {
-    vi n;
-    const vf y = v_exp_reduced(x, &n);
-    return v_exp_scaled(y, v_exp2_int(n));
+    vf shifted;
+    const vf y = v_exp_reduced(x, &shifted);
+    return v_exp_scaled(y, v_exp2_int((vi)shifted));
 }
 
 LNT_INLINE vf v_exp(vf x)
@@ -81,6 +101,7 @@ LNT_INLINE vf v_exp(vf x)
         return v_exp_wide(x);
     return v_exp_narrow(x);
 }
+#endif
 
 /* |magnitude| with the sign of x. */
 LNT_INLINE vf v_sign_of(vf magnitude, vf x)
@@ -92,8 +113,8 @@ LNT_INLINE vf v_sign_of(vf magnitude, vf x)
 /* e**x - 1 for x <= 0, exact near 0. */
 LNT_INLINE vf v_expm1_negative(vf x)
 {
-    vi n;
-    const vf y = v_exp_reduced(v_max(v_splat(-30), x), &n), scale = v_exp2_int(n);
+    vf shifted;
+    const vf y = v_exp_reduced(v_max(v_splat(-30), x), &shifted), scale = v_exp2_int((vi)shifted);
     return v_fma(y, scale, scale - v_splat(1));
 }
 
