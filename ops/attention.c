@@ -3,7 +3,7 @@
 #include "ops/op.h"
 
 #include "base/checked.h"
-#include "ops/row.h"
+#include "ops/attention.h"
 #include "ops/widen.h"
 
 #include <math.h>
@@ -12,29 +12,22 @@
 enum { QUERY, KEY, VALUE, MASK, PAST_KEY, PAST_VALUE, VALID }; /* inputs */
 enum { SHOW_RAW, SHOW_CAPPED, SHOW_BIASED, SHOW_CHOSEN };      /* what output 3 holds */
 
-/* Elements between neighbours of an operand [batch][head][row][width], however it is stored. */
-typedef struct layout {
-    int64_t batch, head, row, width;
-} layout;
-
-typedef struct attention {
-    const lnt_row_kernels *row;
-    int64_t batches, heads, kv_heads, queries, fresh, past, total; /* total = past + fresh keys */
-    layout q, k, v, y, mask;
-    int64_t mask_step;
-    bool mask_is_bool, causal;
-    int64_t left, right; /* keys a query may look back or ahead; -1: any number */
-    double scale, softcap;
-    int64_t show;
-    size_t thread_bytes; /* scratch: two rows of logits */
-} attention;
-
-typedef struct attention_job {
-    const attention *p;
-    const void *query, *key, *value, *mask, *past_key, *past_value;
-    const int64_t *valid; /* [batch] keys that are not padding */
-    void *y, *present_key, *present_value, *logits, *scratch;
-} attention_job;
+lnt_attention_range lnt_attention_range_of(const lnt_attention_job *j, int64_t b, int64_t query)
+{
+    const lnt_attention *p = j->p;
+    const int64_t valid = j->valid ? j->valid[b] : p->total;
+    const int64_t position = query + (j->valid ? valid - p->queries : p->past);
+    lnt_attention_range r = {0, valid < p->total ? valid : p->total};
+    if (j->mask && p->mask.width < r.end)
+        r.end = p->mask.width;
+    if (p->causal && position + 1 < r.end)
+        r.end = position + 1;
+    if (p->right >= 0 && position + p->right + 1 < r.end)
+        r.end = position + p->right + 1;
+    if (p->left >= 0 && position - p->left > 0)
+        r.first = position - p->left;
+    return r;
+}
 
 #include "ops/real_float.h"
 #include "ops/attention.inc.h"
@@ -43,24 +36,26 @@ typedef struct attention_job {
 
 static lnt_status run_attention(lnt_kernel *k, const lnt_step *s)
 {
-    const attention *p = s->params;
+    const lnt_attention *p = s->params;
     const bool wide = s->in[0]->dtype == LNT_DOUBLE;
-    attention_job job = {p,
-                         lnt_in(k, s, QUERY),
-                         lnt_in(k, s, KEY),
-                         lnt_in(k, s, VALUE),
-                         lnt_in(k, s, MASK),
-                         lnt_in(k, s, PAST_KEY),
-                         lnt_in(k, s, PAST_VALUE),
-                         lnt_in(k, s, VALID),
-                         lnt_out(k, s, 0),
-                         lnt_out(k, s, 1),
-                         lnt_out(k, s, 2),
-                         lnt_out(k, s, 3),
-                         lnt_scratch(k, s)};
+    lnt_attention_job job = {p,
+                             lnt_in(k, s, QUERY),
+                             lnt_in(k, s, KEY),
+                             lnt_in(k, s, VALUE),
+                             lnt_in(k, s, MASK),
+                             lnt_in(k, s, PAST_KEY),
+                             lnt_in(k, s, PAST_VALUE),
+                             lnt_in(k, s, VALID),
+                             lnt_out(k, s, 0),
+                             lnt_out(k, s, 1),
+                             lnt_out(k, s, 2),
+                             lnt_out(k, s, 3),
+                             lnt_scratch(k, s)};
     if (job.present_key || job.present_value)
         LNT_TRY(lnt_parallel(k, p->batches * p->kv_heads, 1, wide ? concatenate_double : concatenate_float,
                              &job));
+    if (p->blocks)
+        return lnt_attention_blocks(k, &job);
     return lnt_parallel(k, p->batches * p->heads * p->queries, 1 + 16384 / (p->total * p->k.width + 1),
                         wide ? attend_double : attend_float, &job);
 }
@@ -131,15 +126,15 @@ lnt_status lnt_shape_attention(lnt_site *site)
     return LNT_OK;
 }
 
-static layout layout_of(unsigned rank, int64_t heads, int64_t rows, int64_t width)
+static lnt_attention_layout layout_of(unsigned rank, int64_t heads, int64_t rows, int64_t width)
 {
     if (rank == 4)
-        return (layout){heads * rows * width, rows * width, width, width};
-    return (layout){heads * rows * width, width, heads * width, width};
+        return (lnt_attention_layout){heads * rows * width, rows * width, width, width};
+    return (lnt_attention_layout){heads * rows * width, width, heads * width, width};
 }
 
 /* The mask broadcasts to [batch][head][query][key]; keys past its end are masked. */
-static lnt_status bind_mask(lnt_site *site, attention *p)
+static lnt_status bind_mask(lnt_site *site, lnt_attention *p)
 {
     const lnt_operand *mask = lnt_input(site, MASK);
     const int64_t full[4] = {p->batches, p->heads, p->queries, p->total};
@@ -155,8 +150,7 @@ static lnt_status bind_mask(lnt_site *site, attention *p)
         stride[d] = extent == 1 && d < 3 ? 0 : step;
         step *= extent;
     }
-    p->mask = (layout){stride[0], stride[1], stride[2], mask->dims[mask->rank - 1]};
-    p->mask_step = 1;
+    p->mask = (lnt_attention_layout){stride[0], stride[1], stride[2], mask->dims[mask->rank - 1]};
     p->mask_is_bool = mask->dtype == LNT_BOOL;
     return LNT_OK;
 }
@@ -185,32 +179,36 @@ lnt_status lnt_bind_attention(lnt_site *site)
 {
     const lnt_node *node = site->node;
     extents e;
-    attention *p = lnt_bind_params(site, sizeof *p);
+    lnt_attention *p = lnt_bind_params(site, sizeof *p);
     if (!p)
         return LNT_E_MEMORY;
     LNT_TRY(extents_of(site, &e));
     LNT_TRY(check_operands(site, &e));
-    *p = (attention){.row = site->kernels->row,
-                     .batches = e.batches,
-                     .heads = e.heads,
-                     .kv_heads = e.kv_heads,
-                     .queries = e.queries,
-                     .fresh = e.fresh,
-                     .past = e.past,
-                     .total = e.past + e.fresh,
-                     .q = layout_of(site->in[QUERY]->rank, e.heads, e.queries, e.k_width),
-                     .k = layout_of(site->in[KEY]->rank, e.kv_heads, e.fresh, e.k_width),
-                     .v = layout_of(site->in[VALUE]->rank, e.kv_heads, e.fresh, e.v_width),
-                     .y = layout_of(site->in[QUERY]->rank, e.heads, e.queries, e.v_width),
-                     .causal = lnt_attr_i(node, "is_causal", 0) != 0,
-                     .left = lnt_attr_i(node, "left_window_size", -1),
-                     .right = lnt_attr_i(node, "right_window_size", -1),
-                     .scale = lnt_attr_find(node, "scale") ? (double)lnt_attr_f(node, "scale", 1)
-                                                           : 1 / sqrt((double)e.k_width),
-                     .softcap = (double)lnt_attr_f(node, "softcap", 0),
-                     .show = lnt_attr_i(node, "qk_matmul_output_mode", 0)};
+    *p = (lnt_attention){.row = site->kernels->row,
+                         .attend = site->kernels->attend,
+                         .gemm = site->kernels->gemm,
+                         .batches = e.batches,
+                         .heads = e.heads,
+                         .kv_heads = e.kv_heads,
+                         .queries = e.queries,
+                         .fresh = e.fresh,
+                         .past = e.past,
+                         .total = e.past + e.fresh,
+                         .q = layout_of(site->in[QUERY]->rank, e.heads, e.queries, e.k_width),
+                         .k = layout_of(site->in[KEY]->rank, e.kv_heads, e.fresh, e.k_width),
+                         .v = layout_of(site->in[VALUE]->rank, e.kv_heads, e.fresh, e.v_width),
+                         .y = layout_of(site->in[QUERY]->rank, e.heads, e.queries, e.v_width),
+                         .causal = lnt_attr_i(node, "is_causal", 0) != 0,
+                         .left = lnt_attr_i(node, "left_window_size", -1),
+                         .right = lnt_attr_i(node, "right_window_size", -1),
+                         .scale = lnt_attr_find(node, "scale") ? (double)lnt_attr_f(node, "scale", 1)
+                                                               : 1 / sqrt((double)e.k_width),
+                         .softcap = (double)lnt_attr_f(node, "softcap", 0),
+                         .show = lnt_attr_i(node, "qk_matmul_output_mode", 0)};
     LNT_TRY(bind_mask(site, p));
-    p->thread_bytes = lnt_round_up((size_t)p->total * 2 * sizeof(double), LNT_ALIGN);
+    p->blocks = lnt_site_real_type(site) == LNT_FLOAT && !lnt_output(site, 3) && p->k.width > 0;
+    p->thread_bytes = p->blocks ? lnt_attention_blocks_bytes(p)
+                                : lnt_round_up((size_t)p->total * 2 * sizeof(double), LNT_ALIGN);
     lnt_bind_scratch(site, p->thread_bytes * site->threads);
     site->step->run = run_attention;
     const uint32_t real = 1u << QUERY | 1u << KEY | 1u << VALUE | 1u << PAST_KEY | 1u << PAST_VALUE;

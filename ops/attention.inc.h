@@ -1,51 +1,62 @@
 /* attention.inc.h — attention in one type, R; included by attention.c with R, NAME and ROW. */
 
 /* Key or value j of a head: out of the cache, or new. */
-static inline const R *NAME(cached)(const attention *p, const void *past, const void *fresh, const layout *f,
-                                    int64_t batch, int64_t head, int64_t j)
+static inline const R *NAME(cached)(const lnt_attention *p, const void *past, const void *fresh,
+                                    const lnt_attention_layout *f, int64_t batch, int64_t head, int64_t j)
 {
     if (j < p->past)
         return (const R *)past + ((batch * p->kv_heads + head) * p->past + j) * f->width;
     return (const R *)fresh + batch * f->batch + head * f->head + (j - p->past) * f->row;
 }
 
-/* Past and new rows [batch][head][past + new][width], as the next step will be given them. */
+/* Past rows of a head, then the new ones, one after the other. */
+static void NAME(join)(const lnt_attention *p, const R *past, const R *fresh, int64_t step, int64_t width,
+                       R *out)
+{
+    const size_t row = (size_t)width * sizeof *out;
+    if (p->past)
+        memcpy(out, past, (size_t)p->past * row);
+    out += p->past * width;
+    for (int64_t t = 0; t < p->fresh; t++)
+        memcpy(out + t * width, fresh + t * step, row);
+}
+
+/* The cache [batch][head][past + new][width], as the next step will be given it. */
 static lnt_status NAME(concatenate)(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
 {
-    const attention_job *j = arg;
-    const attention *p = j->p;
+    const lnt_attention_job *j = arg;
+    const lnt_attention *p = j->p;
     (void)k, (void)thread;
-    for (int64_t item = begin; item < end; item++)
-        for (int64_t t = 0; t < p->total; t++) {
-            const int64_t b = item / p->kv_heads, h = item % p->kv_heads, at = item * p->total + t;
-            if (j->present_key)
-                memcpy((R *)j->present_key + at * p->k.width,
-                       NAME(cached)(p, j->past_key, j->key, &p->k, b, h, t), (size_t)p->k.width * sizeof(R));
-            if (j->present_value)
-                memcpy((R *)j->present_value + at * p->v.width,
-                       NAME(cached)(p, j->past_value, j->value, &p->v, b, h, t),
-                       (size_t)p->v.width * sizeof(R));
-        }
+    for (int64_t item = begin; item < end; item++) {
+        const int64_t b = item / p->kv_heads, h = item % p->kv_heads, kw = p->k.width, vw = p->v.width;
+        if (j->present_key)
+            NAME(join)
+        (p, (const R *)j->past_key + item * p->past * kw, (const R *)j->key + b * p->k.batch + h * p->k.head,
+         p->k.row, kw, (R *)j->present_key + item * p->total * kw);
+        if (j->present_value)
+            NAME(join)
+        (p, (const R *)j->past_value + item * p->past * vw,
+         (const R *)j->value + b * p->v.batch + h * p->v.head, p->v.row, vw,
+         (R *)j->present_value + item * p->total * vw);
+    }
     return LNT_OK;
 }
 
 /* What the mask, causality, window and padding add to the logits of one query. False if no key may be looked
  * at. */
-static bool NAME(add_bias)(const attention_job *j, int64_t b, int64_t head, int64_t query, R *bias)
+static bool NAME(add_bias)(const lnt_attention_job *j, int64_t b, int64_t head, int64_t query, R *bias)
 {
-    const attention *p = j->p;
-    const int64_t valid = j->valid ? j->valid[b] : p->total;
-    const int64_t position = query + (j->valid ? valid - p->queries : p->past);
+    const lnt_attention *p = j->p;
+    const lnt_attention_range r = lnt_attention_range_of(j, b, query);
     const int64_t mask_at = b * p->mask.batch + head * p->mask.head + query * p->mask.row;
     bool any = false;
     for (int64_t t = 0; t < p->total; t++) {
-        bool open = t < valid && !(p->causal && t > position) && !(p->left >= 0 && position - t > p->left) &&
-                    !(p->right >= 0 && t - position > p->right) && !(j->mask && t >= p->mask.width);
+        bool open = t >= r.first && t < r.end;
         R add = 0;
         if (open && j->mask && p->mask_is_bool)
-            open = ((const uint8_t *)j->mask)[mask_at + t * p->mask_step] != 0;
+            open = ((const uint8_t *)j->mask)[mask_at + t] != 0;
         else if (open && j->mask)
-            add = ((const R *)j->mask)[mask_at + t * p->mask_step];
+            add = ((const R *)j->mask)[mask_at + t];
         bias[t] = open ? add : (R)-INFINITY;
         any |= bias[t] != (R)-INFINITY;
     }
@@ -53,7 +64,7 @@ static bool NAME(add_bias)(const attention_job *j, int64_t b, int64_t head, int6
 }
 
 /* Softmax that gives 0 where there is nothing to choose from. */
-static void NAME(choose)(const attention *p, R *logits, bool any)
+static void NAME(choose)(const lnt_attention *p, R *logits, bool any)
 {
     if (any && ROW(p)->max(logits, p->total) != (R)-INFINITY)
         ROW(p)->softmax(logits, logits, p->total);
@@ -63,8 +74,8 @@ static void NAME(choose)(const attention *p, R *logits, bool any)
 
 static lnt_status NAME(attend)(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
 {
-    const attention_job *j = arg;
-    const attention *p = j->p;
+    const lnt_attention_job *j = arg;
+    const lnt_attention *p = j->p;
     R *logits = (R *)((char *)j->scratch + thread * p->thread_bytes), *bias = logits + p->total;
     const size_t bytes = (size_t)p->total * sizeof(R);
     (void)k;

@@ -1,0 +1,52 @@
+/* attention.h — what the files of Attention share: its bound parameters and one run of it.
+ *
+ *   attention.c          shapes, binding, the cache of past keys and values
+ *   attention.inc.h      query by query in float or double: every output, the reference
+ *   attention_blocks.c   float in blocks of queries and keys, with the kernels of ops/attend.h */
+#ifndef LNT_OPS_ATTENTION_H
+#define LNT_OPS_ATTENTION_H
+
+#include "base/kernel.h"
+#include "ops/attend.h"
+#include "ops/gemm.h"
+#include "ops/row.h"
+
+/* Elements between neighbours of an operand [batch][head][row][width], however it is stored. */
+typedef struct lnt_attention_layout {
+    int64_t batch, head, row, width;
+} lnt_attention_layout;
+
+typedef struct lnt_attention {
+    const lnt_row_kernels *row;
+    const lnt_attend_kernels *attend;
+    const lnt_gemm_kernels *gemm;
+    int64_t batches, heads, kv_heads, queries, fresh, past, total; /* total = past + fresh keys */
+    lnt_attention_layout q, k, v, y, mask;
+    bool blocks; /* attention_blocks.c does it */
+    bool mask_is_bool, causal;
+    int64_t left, right; /* keys a query may look back or ahead; -1: any number */
+    double scale, softcap;
+    int64_t show;
+    size_t thread_bytes; /* scratch */
+} lnt_attention;
+
+typedef struct lnt_attention_job {
+    const lnt_attention *p;
+    const void *query, *key, *value, *mask, *past_key, *past_value;
+    const int64_t *valid; /* [batch] keys that are not padding */
+    void *y, *present_key, *present_value, *logits, *scratch;
+} lnt_attention_job;
+
+/* The keys [first, end) that a query of batch entry b may look at, the mask left aside. */
+typedef struct lnt_attention_range {
+    int64_t first, end;
+} lnt_attention_range;
+
+lnt_attention_range lnt_attention_range_of(const lnt_attention_job *j, int64_t b, int64_t query);
+
+/* Float without output of the logits, in blocks. */
+lnt_status lnt_attention_blocks(lnt_kernel *k, lnt_attention_job *job);
+/* Scratch memory of one thread. */
+size_t lnt_attention_blocks_bytes(const lnt_attention *p);
+
+#endif
