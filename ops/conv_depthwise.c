@@ -1,7 +1,7 @@
 /* conv_depthwise.c — Conv with one channel per group: each channel is filtered by itself.
  *
- * Rows of output pixels are cut into runs. Inside, all taps exist and several pixels go at once; at the
- * border the taps that exist are listed for each pixel. */
+ * Rows of output pixels are cut into runs; a run's lines of the kernel are those that lie inside the image.
+ */
 #include "base/checked.h"
 #include "ops/conv.h"
 #include "ops/gemm.h"
@@ -16,7 +16,6 @@ typedef struct depthwise {
     const lnt_gemm_kernels *kernels;
     const lnt_epilogue *epilogue; /* run with each run of pixels */
     int64_t run, runs;            /* pixels in a run, runs in a row */
-    int64_t inner[2];             /* positions along x where all taps exist */
     size_t w_tap;
 } depthwise;
 
@@ -53,27 +52,25 @@ static void list_lines(const depthwise_call *c, int64_t row, line_list *list)
         }
 }
 
-/* Computes n pixels from x on with taps [first, end) along x. */
-static void run_of_pixels(const depthwise_call *c, const line_list *lines, int64_t row, int64_t x, int64_t n,
-                          int64_t first, int64_t end)
+/* Pixels [x, stop) of a row. */
+static void part_of_row(const depthwise_call *c, int64_t row, int64_t x, int64_t stop)
 {
     const depthwise *d = c->d;
     const lnt_window *w = &d->g.w;
     const int64_t channels = d->g.groups, out = (row * w->out[2] + x) * channels;
-    const int64_t from = (x * w->stride[2] - w->before[2] + first * w->dilation[2]) * channels;
-    const float *line[LNT_DEPTHWISE_LINES], *weights[LNT_DEPTHWISE_LINES];
-    for (size_t l = 0; l < lines->n; l++) {
-        line[l] = lines->x[l] + from;
-        weights[l] = lines->w[l] + (size_t)first * d->w_tap;
-    }
-    const lnt_depthwise args = {.line = line,
-                                .w = weights,
-                                .lines = lines->n,
-                                .taps = (size_t)(end - first),
-                                .tap_step = (ptrdiff_t)(w->dilation[2] * channels),
-                                .pixel_step = (ptrdiff_t)(w->stride[2] * channels),
+    line_list lines;
+    list_lines(c, row, &lines);
+    const lnt_depthwise args = {.line = lines.x,
+                                .w = lines.w,
+                                .lines = lines.n,
+                                .taps = (size_t)w->kernel[2],
+                                .first = (ptrdiff_t)(x * w->stride[2] - w->before[2]),
+                                .width = (ptrdiff_t)w->in[2],
+                                .stride = (ptrdiff_t)w->stride[2],
+                                .spacing = (ptrdiff_t)w->dilation[2],
+                                .pixel = (size_t)channels,
                                 .w_tap = d->w_tap,
-                                .pixels = (size_t)n,
+                                .pixels = (size_t)(stop - x),
                                 .channels = (size_t)channels,
                                 .c = c->y + out,
                                 .residual = c->residual ? c->residual + out : NULL,
@@ -81,22 +78,6 @@ static void run_of_pixels(const depthwise_call *c, const line_list *lines, int64
                                 .low = d->store.low,
                                 .high = d->store.high};
     d->kernels->depthwise(&args);
-}
-
-/* Pixels [x, stop) of a row: one by one at the borders, all others together. */
-static void part_of_row(const depthwise_call *c, int64_t row, int64_t x, int64_t stop)
-{
-    const depthwise *d = c->d;
-    line_list lines;
-    list_lines(c, row, &lines);
-    while (x < stop) {
-        const bool inner = x >= d->inner[0] && x < d->inner[1];
-        const int64_t n = !inner ? 1 : (d->inner[1] < stop ? d->inner[1] : stop) - x;
-        int64_t first, end;
-        lnt_window_taps(&d->g.w, 2, x, &first, &end);
-        run_of_pixels(c, &lines, row, x, n, first, end);
-        x += n;
-    }
 }
 
 static lnt_status run_items(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
@@ -149,10 +130,7 @@ lnt_status lnt_conv_bind_depthwise(lnt_site *site, const lnt_conv *g)
         lnt_bind_store(site, 1, lnt_own_input(site, 2) ? 2 : -1, lnt_conv_writes_output(site), &d->store));
     d->epilogue = site->out[0]->order == LNT_ORDER_CHANNELS_LAST ? d->store.program : NULL;
     d->w_tap = lnt_round_up((size_t)g->groups, LNT_PANEL);
-    const int64_t last = w->in[2] - 1 - (w->kernel[2] - 1) * w->dilation[2] + w->before[2];
-    d->inner[0] = (w->before[2] + w->stride[2] - 1) / w->stride[2];
-    d->inner[1] = last < 0 ? 0 : last / w->stride[2] + 1;
-    d->run = RUN_WORK / (taps * g->groups) / 4 * 4 + 4;
+    d->run = RUN_WORK / (taps * g->groups) / 8 * 8 + 8;
     if (d->run > width)
         d->run = width > 0 ? width : 1;
     d->runs = (width + d->run - 1) / d->run;

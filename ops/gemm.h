@@ -39,17 +39,19 @@ typedef struct lnt_tile {
 typedef void (*lnt_narrow_fn)(const lnt_tile *t, unsigned rows);
 enum { LNT_NARROW_COLUMNS = 4 /* as many or fewer */ };
 
-/* A run of pixels of a depthwise convolution, all channels. The kernel's lines (its extent along x) lie
- * apart, its taps within a line at even steps: c[i][n] = clamp(sum over l, t of line[l][i * pixel_step + t *
- * tap_step + n] * w[l][t * w_tap + n]
- *                 + bias[n] + residual[i][n], low, high) */
+/* A run of pixels of a depthwise convolution, some of its channels. Pixel i takes taps t of each of the
+ * kernel's lines (its extent along x) from pixel first + i * stride + t * spacing of an image's line, as far
+ * as that lies in [0, width):
+ *
+ *     c[i * pixel + n] = clamp(sum over l, t of line[l][that * pixel + n] * w[l][t * w_tap + n]
+ *                              + bias[n] + residual[i * pixel + n], low, high) */
 typedef struct lnt_depthwise {
-    const float *const *line; /* [lines] */
+    const float *const *line; /* [lines], pixel 0 */
     const float *const *w;    /* [lines], readable up to channels rounded up to 16 */
     size_t lines, taps;
-    ptrdiff_t tap_step, pixel_step;
-    size_t w_tap;
-    size_t pixels, channels; /* results lie side by side: [pixels][channels] */
+    ptrdiff_t first, width, stride, spacing;
+    size_t pixel; /* floats from pixel to pixel, of the image and of the result */
+    size_t w_tap, pixels, channels;
     float *c;
     const float *residual; /* lies as c does, or NULL */
     const float *bias;     /* [channels] or NULL */

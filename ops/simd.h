@@ -75,6 +75,17 @@ LNT_INLINE vf v_load(const float *p)
     return *(const vf_unaligned *)p;
 }
 
+/* x, held in a register: a compiler may rather load it again for each of its uses. */
+LNT_INLINE vf v_keep(vf x)
+{
+#if defined(LNT_SIMD_AVX512) || defined(LNT_SIMD_AVX2)
+    __asm__("" : "+v"(x));
+#elif defined(LNT_SIMD_NEON)
+    __asm__("" : "+w"(x));
+#endif
+    return x;
+}
+
 LNT_INLINE void v_store(float *p, vf x)
 {
     *(vf_unaligned *)p = x;

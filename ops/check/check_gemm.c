@@ -21,6 +21,9 @@ enum {
     PANELS = (COLUMNS_MAX + LNT_PANEL - 1) / LNT_PANEL,
     GEMM_CASES = 4000,
     DEPTHWISE_CASES = 2000,
+    DEPTHWISE_LINES = 7,
+    PIXELS_MAX = 14,
+    IMAGE = (3 * PIXELS_MAX + 1) * COLUMNS_MAX,
     CELL_CASES = 400,
     HIDDEN_MAX = 50,
     HIDDEN_ROOM = 64
@@ -37,6 +40,7 @@ typedef struct bench {
     float a[LNT_TILE_ROWS_MAX][A_ROW], b[PANELS * LNT_PANEL * TAPS_MAX * DEPTH_MAX];
     float c[LNT_TILE_ROWS_MAX][ROW], before[LNT_TILE_ROWS_MAX][ROW], residual[LNT_TILE_ROWS_MAX][ROW];
     float bias[COLUMNS_MAX];
+    float image[IMAGE], pixels[PIXELS_MAX * COLUMNS_MAX + 2 * GUARD], added[PIXELS_MAX * COLUMNS_MAX];
 } bench;
 
 static unsigned below(bench *t, unsigned n)
@@ -198,61 +202,75 @@ static void check_tile(bench *t, uint64_t seed)
 
 /* ---- depthwise ---- */
 
-/* Lines of weights at t->b, lines of pixels at t->a[l], results at t->c[0]. */
+/* Lines of weights at t->b, all lines of pixels within t->image, results in t->pixels. */
 typedef struct depthwise_case {
     lnt_depthwise d;
-    const float *line[LNT_TILE_ROWS_MAX], *w[LNT_TILE_ROWS_MAX];
+    const float *line[DEPTHWISE_LINES], *w[DEPTHWISE_LINES];
 } depthwise_case;
 
 static void draw_depthwise(bench *t, depthwise_case *k)
 {
     const bool special = below(t, 4) == 0;
-    const size_t lines = below(t, LNT_TILE_ROWS_MAX + 1), taps = 1 + below(t, TAPS_MAX);
-    const size_t pixels = 1 + below(t, 7), channels = 1 + below(t, COLUMNS_MAX / (unsigned)pixels);
-    const size_t w_tap = PANELS * LNT_PANEL, step = channels + below(t, 2);
-    const size_t room = (A_ROW - channels - (taps - 1) * step) / (pixels > 1 ? pixels - 1 : 1) / step;
+    const size_t pixel = 1 + below(t, COLUMNS_MAX), w_tap = PANELS * LNT_PANEL;
+    const unsigned width = 1 + below(t, 3 * PIXELS_MAX);
     k->d = (lnt_depthwise){.line = k->line,
                            .w = k->w,
-                           .lines = lines,
-                           .taps = taps,
-                           .tap_step = (ptrdiff_t)step,
-                           .pixel_step = (ptrdiff_t)(step * (1 + below(t, room < 1   ? 1
-                                                                          : room < 3 ? (unsigned)room
-                                                                                     : 3))),
+                           .lines = below(t, DEPTHWISE_LINES + 1),
+                           .taps = 1 + below(t, TAPS_MAX),
+                           .first = (ptrdiff_t)below(t, width + TAPS_MAX) - TAPS_MAX,
+                           .width = (ptrdiff_t)width,
+                           .stride = 1 + (ptrdiff_t)below(t, 3),
+                           .spacing = sometimes(t) ? 1 : 1 + (ptrdiff_t)below(t, 3),
+                           .pixel = pixel,
                            .w_tap = w_tap,
-                           .pixels = pixels,
-                           .channels = channels,
-                           .c = t->c[0] + GUARD,
-                           .residual = sometimes(t) ? t->residual[0] : NULL,
+                           .pixels = 1 + below(t, PIXELS_MAX),
+                           .channels = pixel - below(t, 2) * below(t, (unsigned)pixel),
+                           .c = t->pixels + GUARD,
+                           .residual = sometimes(t) ? t->added : NULL,
                            .bias = sometimes(t) ? t->bias : NULL,
                            .low = sometimes(t) ? -INFINITY : -0.5f,
                            .high = sometimes(t) ? INFINITY : 0.75f};
-    for (size_t l = 0; l < LNT_TILE_ROWS_MAX; l++) {
-        k->line[l] = t->a[l];
+    for (size_t l = 0; l < k->d.lines; l++) {
+        k->line[l] = t->image + below(t, IMAGE - width * (unsigned)pixel + 1);
         k->w[l] = t->b + l * TAPS_MAX * w_tap;
-        fill(t, t->a[l], A_ROW, special);
     }
-    fill(t, t->b, LNT_TILE_ROWS_MAX * TAPS_MAX * w_tap, false);
-    fill(t, t->residual[0], ROW, special);
+    fill(t, t->image, IMAGE, special);
+    fill(t, t->b, DEPTHWISE_LINES * TAPS_MAX * w_tap, false);
+    fill(t, t->added, sizeof t->added / sizeof *t->added, special);
     fill(t, t->bias, COLUMNS_MAX, false);
-    for (unsigned n = 0; n < ROW; n++)
-        t->c[0][n] = guard_value;
+    for (size_t n = 0; n < sizeof t->pixels / sizeof *t->pixels; n++)
+        t->pixels[n] = guard_value;
 }
 
 static double judge_depthwise(const depthwise_case *k, size_t i, size_t n, double *error)
 {
     const lnt_depthwise *d = &k->d;
-    const double bias = d->bias ? d->bias[n] : 0, rest = d->residual ? d->residual[i * d->channels + n] : 0;
+    const double bias = d->bias ? d->bias[n] : 0, rest = d->residual ? d->residual[i * d->pixel + n] : 0;
     double sum = bias + rest, magnitude = fabs(bias) + fabs(rest) + 1e-30;
     for (size_t l = 0; l < d->lines; l++)
         for (size_t tap = 0; tap < d->taps; tap++) {
-            const ptrdiff_t at = (ptrdiff_t)i * d->pixel_step + (ptrdiff_t)tap * d->tap_step + (ptrdiff_t)n;
-            const double product = (double)d->line[l][at] * d->w[l][tap * d->w_tap + n];
+            const ptrdiff_t at = d->first + (ptrdiff_t)i * d->stride + (ptrdiff_t)tap * d->spacing;
+            if (at < 0 || at >= d->width)
+                continue;
+            const double product =
+                (double)d->line[l][(size_t)at * d->pixel + n] * d->w[l][tap * d->w_tap + n];
             sum += product;
             magnitude += fabs(product);
         }
     *error = magnitude * (double)(d->lines * d->taps + 4) * 0x1p-24;
     return clamped(sum, d->low, d->high);
+}
+
+/* Is element `at` of t->pixels right: a sum, or the guard around and between them? */
+static bool depthwise_holds(bench *t, const depthwise_case *k, size_t at)
+{
+    const lnt_depthwise *d = &k->d;
+    const size_t i = (at - GUARD) / d->pixel, n = (at - GUARD) % d->pixel;
+    if (at < GUARD || i >= d->pixels || n >= d->channels)
+        return t->pixels[at] == guard_value;
+    double error;
+    const double want = judge_depthwise(k, i, n, &error);
+    return agrees(t, t->pixels[at], want, error);
 }
 
 static void check_depthwise(bench *t, uint64_t seed)
@@ -262,16 +280,15 @@ static void check_depthwise(bench *t, uint64_t seed)
     t->report->cases++;
     draw_depthwise(t, &k);
     t->kernels->depthwise(d);
-    for (size_t i = 0; i < d->pixels * d->channels; i++) {
-        double error;
-        const double want = judge_depthwise(&k, i / d->channels, i % d->channels, &error);
-        if (agrees(t, d->c[i], want, error) && guards_hold(t->c[0], d->pixels * d->channels))
+    for (size_t at = 0; at < sizeof t->pixels / sizeof *t->pixels; at++) {
+        if (depthwise_holds(t, &k, at))
             continue;
-        lnt_check_fail(t->report,
-                       "%s depthwise, %zu pixels, %zu channels, %zu lines of %zu taps: element %zu is %g, "
-                       "not %g, or guards are gone (seed %llu)",
-                       t->level, d->pixels, d->channels, d->lines, d->taps, i, (double)d->c[i], want,
-                       (unsigned long long)seed);
+        lnt_check_fail(
+            t->report,
+            "%s depthwise, %zu pixels, %zu of %zu channels, %zu lines of %zu taps: element %td is %g "
+            "(seed %llu)",
+            t->level, d->pixels, d->channels, d->pixel, d->lines, d->taps, (ptrdiff_t)at - GUARD,
+            (double)t->pixels[at], (unsigned long long)seed);
         return;
     }
 }

@@ -1,0 +1,192 @@
+/* depthwise.inc.h — the depthwise kernel, part of ops/gemm_tile.inc.h.
+ *
+ * A few pixels of a few vectors of channels at a time: as many sums as hide the latency of a multiply-add.
+ * Where a line's taps and its stride are constants, what pixels share is loaded once. Pixels whose taps may
+ * lie outside the image go by the same code, which then looks where it is. */
+
+enum {
+    DEPTHWISE_PIXELS = LNT_VL == 16 ? 8 : 4,
+    DEPTHWISE_VECTORS = 2, /* of as many pixels */
+    DEPTHWISE_MORE = 4,    /* of fewer */
+    DEPTHWISE_TAPS = 5     /* of the longest line with code of its own */
+};
+
+typedef struct depthwise_acc {
+    vf v[DEPTHWISE_PIXELS][DEPTHWISE_MORE];
+} depthwise_acc;
+
+/* What a body of code is made for; taps 0 stands for any number, and any stride and spacing. */
+typedef struct depthwise_kind {
+    unsigned pixels, vectors, taps, stride;
+    bool inside; /* all taps of all pixels lie inside the image; with taps 0 they always do */
+    bool whole;  /* all lanes of the vectors are channels */
+} depthwise_kind;
+
+/* A group of pixels at a vector of channels. */
+typedef struct depthwise_place {
+    size_t i, n;            /* first pixel, first channel */
+    ptrdiff_t at;           /* pixel of the line where the first tap stands */
+    size_t first_tap, taps; /* those to be taken where kind.taps is 0 */
+    unsigned lanes;
+} depthwise_place;
+
+/* Vector j of p; the last one of a row has fewer lanes. */
+LNT_INLINE vf load_channels(const float *p, unsigned j, const depthwise_kind k, unsigned lanes)
+{
+    return k.whole ? v_load(p + j * LNT_VL) : v_load_n(p + j * LNT_VL, lanes);
+}
+
+/* Adds a line of the kernel, any number of taps. */
+LNT_INLINE void depthwise_any(depthwise_acc *acc, const lnt_depthwise *d, const depthwise_place *p,
+                              const float *x, const float *w, const depthwise_kind k)
+{
+    const size_t tap_step = (size_t)d->spacing * d->pixel, pixel_step = (size_t)d->stride * d->pixel;
+    x += p->first_tap * tap_step;
+    w += p->first_tap * d->w_tap;
+    for (size_t t = 0; t < p->taps; t++, x += tap_step, w += d->w_tap)
+        UNROLL(4)
+    for (unsigned j = 0; j < k.vectors; j++) {
+        const vf weight = v_load(w + j * LNT_VL);
+        UNROLL(8)
+        for (unsigned i = 0; i < k.pixels; i++)
+            acc->v[i][j] = v_fma(load_channels(x + i * pixel_step, j, k, p->lanes), weight, acc->v[i][j]);
+    }
+}
+
+/* The same for constant taps and stride, spacing 1. */
+LNT_INLINE void depthwise_line(depthwise_acc *acc, const lnt_depthwise *d, const depthwise_place *p,
+                               const float *x, const float *w, const depthwise_kind k)
+{
+    UNROLL(4)
+    for (unsigned j = 0; j < k.vectors; j++) {
+        const float *weights = w + j * LNT_VL, *pixel_at = x;
+        vf weight[DEPTHWISE_TAPS];
+        UNROLL(5)
+        for (unsigned t = 0; t < k.taps; t++, weights += d->w_tap)
+            weight[t] = v_load(weights);
+        UNROLL(19)
+        for (unsigned at = 0; at < (k.pixels - 1) * k.stride + k.taps; at++, pixel_at += d->pixel) {
+            if (!k.inside && (p->at + (ptrdiff_t)at < 0 || p->at + (ptrdiff_t)at >= d->width))
+                continue;
+            const vf pixel = v_keep(load_channels(pixel_at, j, k, p->lanes));
+            UNROLL(8)
+            for (unsigned i = 0; i < k.pixels; i++)
+                if (at >= i * k.stride && at - i * k.stride < k.taps)
+                    acc->v[i][j] = v_fma(pixel, weight[at - i * k.stride], acc->v[i][j]);
+        }
+    }
+}
+
+LNT_INLINE void depthwise_group(const lnt_depthwise *d, const depthwise_place *p, const depthwise_kind k)
+{
+    depthwise_acc acc;
+    UNROLL(4)
+    for (unsigned j = 0; j < k.vectors; j++) {
+        const vf start = d->bias ? load_channels(d->bias + p->n, j, k, p->lanes) : v_splat(0);
+        UNROLL(8)
+        for (unsigned i = 0; i < k.pixels; i++)
+            acc.v[i][j] = start;
+    }
+    const ptrdiff_t from = p->at * (ptrdiff_t)d->pixel + (ptrdiff_t)p->n;
+    for (size_t l = 0; l < d->lines; l++)
+        if (k.taps)
+            depthwise_line(&acc, d, p, d->line[l] + from, d->w[l] + p->n, k);
+        else
+            depthwise_any(&acc, d, p, d->line[l] + from, d->w[l] + p->n, k);
+    const vf low = v_splat(d->low), high = v_splat(d->high);
+    size_t to = p->i * d->pixel + p->n;
+    UNROLL(8)
+    for (unsigned i = 0; i < k.pixels; i++, to += d->pixel)
+        UNROLL(4)
+    for (unsigned j = 0; j < k.vectors; j++) {
+        vf x = acc.v[i][j];
+        if (d->residual)
+            x += load_channels(d->residual + to, j, k, p->lanes);
+        x = v_min(high, v_max(low, x));
+        if (k.whole)
+            v_store(d->c + to + j * LNT_VL, x);
+        else
+            v_store_n(d->c + to, x, p->lanes);
+    }
+}
+
+/* All channels of a group of pixels, k.vectors vectors at a time as long as there are. */
+LNT_INLINE void depthwise_pixels(const lnt_depthwise *d, depthwise_place p, depthwise_kind k)
+{
+    const size_t step = k.vectors * LNT_VL;
+    k.whole = true;
+    for (p.n = 0; p.n + step <= d->channels; p.n += step)
+        depthwise_group(d, &p, k);
+    k.vectors = 1;
+    for (; p.n + LNT_VL <= d->channels; p.n += LNT_VL)
+        depthwise_group(d, &p, k);
+    k.whole = false;
+    p.lanes = (unsigned)(d->channels - p.n);
+    if (p.lanes)
+        depthwise_group(d, &p, k);
+}
+
+/* One pixel, with the taps that lie inside. */
+static void depthwise_alone(const lnt_depthwise *d, size_t i)
+{
+    const ptrdiff_t at = d->first + (ptrdiff_t)i * d->stride, room = d->width - at;
+    ptrdiff_t first = at < 0 ? (-at + d->spacing - 1) / d->spacing : 0;
+    ptrdiff_t end = room <= 0 ? 0 : (room + d->spacing - 1) / d->spacing;
+    end = end > (ptrdiff_t)d->taps ? (ptrdiff_t)d->taps : end;
+    first = first > end ? end : first;
+    const depthwise_place p = {.i = i, .at = at, .first_tap = (size_t)first, .taps = (size_t)(end - first)};
+    depthwise_pixels(d, p, (depthwise_kind){.pixels = 1, .vectors = DEPTHWISE_MORE});
+}
+
+/* Pixels from i on in groups of k.pixels; returns the first one left. */
+LNT_INLINE size_t depthwise_groups(const lnt_depthwise *d, size_t i, depthwise_kind k)
+{
+    const ptrdiff_t span = (ptrdiff_t)(k.pixels - 1) * d->stride + (ptrdiff_t)(d->taps - 1) * d->spacing;
+    for (; i + k.pixels <= d->pixels; i += k.pixels) {
+        const depthwise_place p = {.i = i, .at = d->first + (ptrdiff_t)i * d->stride, .taps = d->taps};
+        if (p.at >= 0 && p.at + span < d->width) {
+            k.inside = true;
+            depthwise_pixels(d, p, k);
+        } else if (k.taps) {
+            depthwise_kind border = k;
+            border.inside = false;
+            border.vectors = 1;
+            depthwise_pixels(d, p, border);
+        } else {
+            for (size_t a = i; a < i + k.pixels; a++)
+                depthwise_alone(d, a);
+        }
+    }
+    return i;
+}
+
+LNT_INLINE void depthwise_run(const lnt_depthwise *d, const unsigned taps, const unsigned stride)
+{
+    const lnt_depthwise own = *d; /* out of reach of the stores, which may alias anything */
+    depthwise_kind k = {
+        .pixels = DEPTHWISE_PIXELS, .vectors = DEPTHWISE_VECTORS, .taps = taps, .stride = stride};
+    size_t i = depthwise_groups(&own, 0, k);
+    k.vectors = DEPTHWISE_MORE;
+    if (DEPTHWISE_PIXELS > 4) {
+        k.pixels = 4;
+        i = depthwise_groups(&own, i, k);
+    }
+    if (taps) {
+        k.pixels = 2;
+        i = depthwise_groups(&own, i, k);
+    }
+    for (; i < own.pixels; i++)
+        depthwise_alone(&own, i);
+}
+
+static void depthwise(const lnt_depthwise *d)
+{
+    if (d->taps == 3 && d->spacing == 1 && d->stride == 1)
+        depthwise_run(d, 3, 1);
+    else if (d->taps == 3 && d->spacing == 1 && d->stride == 2)
+        depthwise_run(d, 3, 2);
+    else if (d->taps == 5 && d->spacing == 1 && d->stride == 1)
+        depthwise_run(d, 5, 1);
+    else
+        depthwise_run(d, 0, 0);
+}
