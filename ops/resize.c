@@ -1,8 +1,9 @@
 /* resize.c — Resize and Upsample, over any axes, in plain and channels-last order.
  *
  * Interpolation is separable: for each axis there is a table of the inputs each output hangs on and their
- * weights, made at bind. A row of outputs is made by mixing the rows it hangs on along all outer axes, then
- * interpolating that row. Nearest moves elements of any type by their size. */
+ * weights, made at bind. A row of outputs is made by mixing the rows it hangs on along all outer axes and
+ * interpolating that row; where rows become more, each row of inputs is interpolated first and kept, for it
+ * serves several rows of outputs. Nearest moves elements of any type by their size. */
 #include "ops/op.h"
 
 #include "base/checked.h"
@@ -33,7 +34,8 @@ typedef struct resize {
     double extrapolation;
     uint8_t extrapolated[8]; /* as an element, for nearest */
     size_t size;             /* bytes of an element */
-    size_t thread_bytes;     /* scratch: a row of inputs */
+    unsigned slots;      /* for interpolated rows that are kept, as many as an output row hangs on; or 0 */
+    size_t thread_bytes; /* scratch: where the kept rows lie in the input, the rows; or a row of inputs */
 } resize;
 
 typedef struct resize_job {
@@ -432,6 +434,21 @@ static lnt_status bind_axes(lnt_site *site, const method *m, const request *r, r
     return LNT_OK;
 }
 
+/* Are rows interpolated before they are mixed, and how much memory does a thread need for them? */
+static void plan_rows(resize *p, size_t real)
+{
+    enum { MOST_ROWS = 16 };
+    size_t rows = 1;
+    bool more = false;
+    for (unsigned i = 0; i < p->n_outer && rows <= MOST_ROWS; i++) {
+        rows *= p->outer[i].taps;
+        more |= p->outer[i].out > p->outer[i].in;
+    }
+    p->slots = more && rows <= MOST_ROWS ? (unsigned)rows : 0;
+    const int64_t elements = (p->slots ? p->along.out * p->slots : p->along.in) * p->unit;
+    p->thread_bytes = lnt_round_up(p->slots * sizeof(int64_t) + (size_t)elements * real, LNT_ALIGN);
+}
+
 lnt_status lnt_bind_resize(lnt_site *site)
 {
     const lnt_operand *x = site->in[0];
@@ -458,7 +475,7 @@ lnt_status lnt_bind_resize(lnt_site *site)
         site->step->run = run_nearest;
         return LNT_OK;
     }
-    p->thread_bytes = lnt_round_up((size_t)(p->along.in * p->unit) * sizeof(double), LNT_ALIGN);
+    plan_rows(p, lnt_dtype_size(lnt_site_real_type(site)));
     lnt_bind_scratch(site, p->thread_bytes * site->threads);
     site->step->run = run_interpolate;
     return lnt_bind_widened(site, 1, 1);

@@ -1,46 +1,34 @@
 /* resize.inc.h — interpolation in one type, R; included by resize.c with R, NAME and ROW. */
 
-/* row += weight * x, or row = weight * x for the first. */
-static void NAME(mix)(const resize *p, R *row, const R *x, R weight, int64_t n, bool first)
+/* A weighted sum of rows that come one after another; the first waits for the second. */
+typedef struct NAME(sum) {
+    R *to;
+    int64_t n;
+    const R *first; /* waiting */
+    R weight;
+    bool begun;
+} NAME(sum);
+
+static void NAME(add)(const resize *p, NAME(sum) * s, const R *x, R weight)
 {
-    if (first)
-        ROW(p)->shift_scale(x, row, n, 0, weight, 0);
-    else
-        ROW(p)->add_scaled(row, x, weight, n);
+    if (s->begun) {
+        ROW(p)->add_scaled(s->to, x, weight, s->n);
+    } else if (s->first) {
+        ROW(p)->blend(s->first, s->weight, x, weight, s->to, s->n);
+        s->begun = true;
+    } else {
+        s->first = x;
+        s->weight = weight;
+    }
 }
 
-/* The rows that outer output position o hangs on, mixed into row. False if o lies outside the region of
- * interest. */
-static bool NAME(gather_rows)(const resize *p, const R *x, int64_t o, R *row)
+static void NAME(end)(const resize *p, const NAME(sum) * s)
 {
-    int64_t at[LNT_MAX_RANK];
-    unsigned tap[LNT_MAX_RANK] = {0};
-    const int64_t n = p->along.in * p->unit;
-    for (unsigned d = p->n_outer; d-- > 0; o /= p->outer[d].out) {
-        at[d] = o % p->outer[d].out;
-        if (p->outer[d].index[at[d] * p->outer[d].taps] < 0)
-            return false;
-    }
-    for (bool first = true, more = true; more; first = false) {
-        int64_t offset = 0;
-        R weight = 1;
-        for (unsigned d = 0; d < p->n_outer; d++) {
-            const int64_t entry = at[d] * p->outer[d].taps + tap[d];
-            offset += p->outer[d].index[entry] * p->outer[d].stride;
-            weight *= ((const R *)p->outer[d].weight)[entry];
-        }
-        NAME(mix)(p, row, x + offset, weight, n, first);
-        more = false;
-        for (unsigned d = p->n_outer; d-- > 0 && !more;) {
-            more = ++tap[d] < p->outer[d].taps;
-            if (!more)
-                tap[d] = 0;
-        }
-    }
-    return true;
+    if (!s->begun)
+        ROW(p)->shift_scale(s->first, s->to, s->n, 0, s->weight, 0);
 }
 
-/* A row of inputs to a row of outputs. */
+/* A row of inputs to a row as wide as the outputs. */
 static void NAME(interpolate_row)(const resize *p, const R *row, R *y)
 {
     const axis_map *a = &p->along;
@@ -61,26 +49,77 @@ static void NAME(interpolate_row)(const resize *p, const R *row, R *y)
                 total += weight[o * a->taps + t] * row[index[t]];
             *y = total;
         } else {
+            NAME(sum) s = {.to = y, .n = p->unit};
             for (unsigned t = 0; t < a->taps; t++)
-                NAME(mix)(p, y, row + index[t] * p->unit, weight[o * a->taps + t], p->unit, t == 0);
+                NAME(add)(p, &s, row + index[t] * p->unit, weight[o * a->taps + t]);
+            NAME(end)(p, &s);
         }
     }
+}
+
+/* The row of inputs at offset; if rows are kept it is as wide as the outputs, in its slot already or made
+ * there. */
+static const R *NAME(row_at)(const resize *p, const R *x, int64_t offset, unsigned slot, char *scratch)
+{
+    if (p->slots == 0)
+        return x + offset;
+    int64_t *kept = (int64_t *)(void *)scratch + slot;
+    R *row = (R *)(void *)(scratch + p->slots * sizeof *kept) + slot * p->along.out * p->unit;
+    if (*kept != offset)
+        NAME(interpolate_row)(p, x + offset, row);
+    *kept = offset;
+    return row;
+}
+
+/* The rows that output row o hangs on, mixed. False if it lies outside the region of interest. */
+static bool NAME(mix_rows)(const resize *p, const R *x, int64_t o, R *to, char *scratch)
+{
+    int64_t at[LNT_MAX_RANK];
+    unsigned tap[LNT_MAX_RANK] = {0};
+    NAME(sum) s = {.to = to, .n = (p->slots ? p->along.out : p->along.in) * p->unit};
+    for (unsigned d = p->n_outer; d-- > 0; o /= p->outer[d].out) {
+        at[d] = o % p->outer[d].out;
+        if (p->outer[d].index[at[d] * p->outer[d].taps] < 0)
+            return false;
+    }
+    for (bool more = true; more;) {
+        int64_t offset = 0;
+        unsigned slot = 0;
+        R weight = 1;
+        for (unsigned d = 0; d < p->n_outer; d++) {
+            const unsigned taps = p->outer[d].taps;
+            const int64_t entry = at[d] * taps + tap[d];
+            const int32_t index = p->outer[d].index[entry];
+            offset += index * p->outer[d].stride;
+            slot = slot * taps + (unsigned)index % taps;
+            weight *= ((const R *)p->outer[d].weight)[entry];
+        }
+        NAME(add)(p, &s, NAME(row_at)(p, x, offset, slot, scratch), weight);
+        more = false;
+        for (unsigned d = p->n_outer; d-- > 0 && !more;) {
+            more = ++tap[d] < p->outer[d].taps;
+            if (!more)
+                tap[d] = 0;
+        }
+    }
+    NAME(end)(p, &s);
+    return true;
 }
 
 static lnt_status NAME(interpolate)(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
 {
     const resize_job *j = arg;
     const resize *p = j->p;
-    R *row = (R *)((char *)j->scratch + thread * p->thread_bytes);
+    char *scratch = (char *)j->scratch + thread * p->thread_bytes;
     (void)k;
+    memset(scratch, 0xff, p->slots * sizeof(int64_t)); /* no row is kept yet */
     for (int64_t o = begin; o < end; o++) {
-        R *y = (R *)j->y + o * p->along.out * p->unit;
-        if (NAME(gather_rows)(p, j->x, o, row)) {
-            NAME(interpolate_row)(p, row, y);
-            continue;
-        }
-        for (int64_t i = 0; i < p->along.out * p->unit; i++)
-            y[i] = (R)p->extrapolation;
+        R *y = (R *)j->y + o * p->along.out * p->unit, *mixed = p->slots ? y : (R *)(void *)scratch;
+        if (!NAME(mix_rows)(p, j->x, o, mixed, scratch))
+            for (int64_t i = 0; i < p->along.out * p->unit; i++)
+                y[i] = (R)p->extrapolation;
+        else if (mixed != y)
+            NAME(interpolate_row)(p, mixed, y);
     }
     return LNT_OK;
 }

@@ -41,7 +41,8 @@
     void (*multiply)(R * acc, const R *x, int64_t n);                                                        \
     void (*max_to)(R * acc, const R *x, int64_t n);                                                          \
     void (*min_to)(R * acc, const R *x, int64_t n);                                                          \
-    void (*add_scaled)(R * acc, const R *x, R factor, int64_t n); /* acc += factor * x */                    \
+    void (*add_scaled)(R * acc, const R *x, R factor, int64_t n);           /* acc += factor * x */          \
+    void (*blend)(const R *a, R of_a, const R *b, R of_b, R *y, int64_t n); /* y = of_a * a + of_b * b */    \
     /* y = e ** (x - minus), acc += y, where x <= minus; y may be NULL */                                    \
     void (*exp_minus)(R * acc, const R *x, const R *minus, R *y, int64_t n);                                 \
     void (*subtract)(const R *x, const R *minus, R *y, int64_t n); /* y = x - minus */                       \
@@ -88,6 +89,6 @@ extern const lnt_row_double_kernels lnt_row_double;
     .shift_scale_each = shift_scale_each, .add = add, .add_squares = add_squares, .add_abs = add_abs,        \
     .multiply = multiply, .max_to = max_to, .min_to = min_to, .add_scaled = add_scaled,                      \
     .exp_minus = exp_minus, .subtract = subtract, .max_window = max_window, .sum_window = sum_window,        \
-    .max_rows = max_rows, .sum_rows = sum_rows
+    .max_rows = max_rows, .sum_rows = sum_rows, .blend = blend
 
 #endif

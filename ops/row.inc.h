@@ -319,6 +319,12 @@ static void add_scaled(float *acc, const float *x, float factor, int64_t n)
     FOR_VECTORS(store(acc + i, v_fma(load(x + i, left), f, load(acc + i, left)), left););
 }
 
+static void blend(const float *a, float of_a, const float *b, float of_b, float *y, int64_t n)
+{
+    const vf fa = v_splat(of_a), fb = v_splat(of_b);
+    FOR_VECTORS(store(y + i, v_fma(load(b + i, left), fb, load(a + i, left) * fa), left););
+}
+
 static void exp_minus(float *acc, const float *x, const float *minus, float *y, int64_t n)
 {
     FOR_VECTORS({

@@ -129,6 +129,12 @@ static void add_scaled(double *acc, const double *x, double factor, int64_t n)
         acc[i] += factor * x[i];
 }
 
+static void blend(const double *a, double of_a, const double *b, double of_b, double *y, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        y[i] = of_a * a[i] + of_b * b[i];
+}
+
 static void exp_minus(double *acc, const double *x, const double *minus, double *y, int64_t n)
 {
     for (int64_t i = 0; i < n; i++) {

@@ -238,11 +238,11 @@ static double value_cost(layouts *l, uint32_t value)
     return moved && !order_free(o) ? elements(o) : 0;
 }
 
-/* Works on windows or planes, which lie better channels-last. */
+/* Works on windows or planes, which lie better channels-last. (Resize is as fast on rows of planes.) */
 static bool slides(const lnt_gnode *n)
 {
     return !is_elementwise(n) && !moves_axes(n) && !keeps_bytes(n) && !lnt_is(n, Concat) &&
-           !lnt_is(n, Split) && !lnt_is(n, Slice) && !lnt_is(n, Pad);
+           !lnt_is(n, Split) && !lnt_is(n, Slice) && !lnt_is(n, Pad) && !lnt_is(n, Resize);
 }
 
 /* Cost of all values at node i; a small extra charge makes ONNX order the dearer one where windows slide. */

@@ -161,6 +161,9 @@ static void check_accumulators(bench *t)
     k->add_scaled(t->y.f, t->x.f, 0.75f, t->n);
     d->add_scaled(t->y.d, t->x.d, 0.75, t->n);
     compare_rows(t, "add_scaled", &t->y, 3, 4);
+    k->blend(t->x.f, 0.75f, t->y.f, -0.5f, t->y.f, t->n);
+    d->blend(t->x.d, 0.75, t->y.d, -0.5, t->y.d, t->n);
+    compare_rows(t, "blend", &t->y, 3, 6);
 }
 
 /* Kernels that write y from x; sometimes y is x. */

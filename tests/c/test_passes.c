@@ -576,6 +576,19 @@ static void build_detector(model *m)
 }
 PASS_TEST(detector, build_detector, expect(&m, "Relayout", 1); assert_int_equal(m.report.relayouts, 1);)
 
+/* A picture is put in order before it is made larger, not behind. */
+static void build_scores(model *m)
+{
+    const uint32_t scores = conv(m, input(m, DIMS(1, 3, 4, 4)), 3, 2);
+    lnt_gnode *larger = NODE(m, "Resize", scores, LNT_NONE, LNT_NONE, ints(m, DIMS(1, 2, 32, 32)));
+    const lnt_attr mode = {.name = "mode", .type = LNT_ATTR_STRING, .count = 6, .s = "linear"};
+    assert_int_equal(lnt_gnode_set_attr(&m->g, larger, &mode), LNT_OK);
+    output(m, larger->out[0]);
+}
+PASS_TEST(scores, build_scores, expect(&m, "Relayout", 2);
+          assert_int_equal(m.g.value[m.out[0]].info.order, LNT_ORDER_PLAIN);
+          assert_int_equal(m.g.value[m.out[0]].producer->op->id, LNT_ID_Resize);)
+
 /* Nothing here wants channels-last. */
 static void build_plain(model *m)
 {
@@ -802,6 +815,7 @@ int main(void)
         cmocka_unit_test(test_two_results),
         cmocka_unit_test(test_rank_of_constant),
         cmocka_unit_test(test_detector),
+        cmocka_unit_test(test_scores),
         cmocka_unit_test(test_plain_stays),
         cmocka_unit_test(test_captured),
         cmocka_unit_test(test_open_image),
