@@ -16,7 +16,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { LNT_TILE_ROWS_MAX = 6 };
+enum { LNT_TILE_ROWS_MAX = 6, LNT_FAR_FLOATS = 256 * 1024 };
 
 typedef struct lnt_tile {
     const float *const *a;        /* [rows] */
@@ -32,6 +32,7 @@ typedef struct lnt_tile {
     const float *bias;     /* [columns], or NULL */
     float scale, low, high;
     bool accumulate; /* the sum goes on from what is in C, unscaled */
+    bool b_is_far;   /* B is more than LNT_FAR_FLOATS: it will not come from a second-level cache */
 } lnt_tile;
 
 /* Few columns leave most of a panel empty: then each column of B lies by itself, [columns][b_panel] with its

@@ -172,6 +172,7 @@ static lnt_tile common_tile(const block *b, const depth_range *r)
         .low = r->ends ? p->low : -INFINITY,
         .high = r->ends ? p->high : INFINITY,
         .accumulate = !r->begins,
+        .b_is_far = p->taps * p->depth * p->columns > LNT_FAR_FLOATS,
     };
 }
 

@@ -15,7 +15,7 @@
 
 enum {
     PART = TILE_VECTORS * LNT_VL, /* columns of a part: what a tile does at a time */
-    PREFETCH_FLOATS = 768         /* a one-row product is bound by memory: fetch 3 KB ahead */
+    PREFETCH_FLOATS = 768         /* a one-row product of a large B is bound by memory: fetch 3 KB ahead */
 };
 
 _Static_assert(LNT_PANEL % PART == 0 || PART % LNT_PANEL == 0, "parts make up panels, or panels parts");
@@ -82,7 +82,7 @@ LNT_INLINE void accumulate(tile_acc *acc, const unsigned rows, const unsigned ve
         for (; k + chains <= depth; k += chains)
             UNROLL(4)
         for (unsigned c = 0; c < chains; c++, b += b_row) {
-            if (rows == 1 && c == 0)
+            if (rows == 1 && c == 0 && t->b_is_far)
                 v_prefetch(b + PREFETCH_FLOATS);
             acc_step(&chain[c], rows, vectors, a, k + c, b, b_panel);
         }

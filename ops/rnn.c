@@ -228,7 +228,8 @@ static void recur(const rnn_call *c, int64_t d, const rows *set, const float *co
                                .scale = 1.0f,
                                .low = -INFINITY,
                                .high = INFINITY,
-                               .accumulate = accumulate};
+                               .accumulate = accumulate,
+                               .b_is_far = hidden * m->row > LNT_FAR_FLOATS};
         m->kernels->tile[set->n](&tile);
     }
 }
