@@ -363,8 +363,21 @@ static void copy_line(const lnt_copy *c, char *dst, const char *src, int64_t n)
         BY_UNIT(c->unit, line, dst, dst_step, src, src_step, n);
 }
 
+/* The same bytes times over, side by side: each copy doubles what is there. */
+static void repeat_bytes(char *dst, const char *src, int64_t bytes, int64_t times)
+{
+    const int64_t total = bytes * times;
+    memcpy(dst, src, (size_t)bytes);
+    for (int64_t done = bytes; done < total; done *= 2)
+        memcpy(dst + done, dst, (size_t)(total - done < done ? total - done : done));
+}
+
 static void copy_lines(const lnt_copy *c, char *dst, const char *src, int64_t n)
 {
+    if (c->kind == LNT_COPY_BYTES && c->rows > 1 && c->src[c->rank - 2] == 0 && c->dst[c->rank - 2] == n) {
+        repeat_bytes(dst, src, n, c->rows);
+        return;
+    }
     copy_line(c, dst, src, n);
     for (int64_t r = 1; r < c->rows; r++)
         copy_line(c, dst + r * c->dst[c->rank - 2], src + r * c->src[c->rank - 2], n);

@@ -2,7 +2,7 @@
 #include "ops/data.h"
 #include "ops/number.h"
 
-enum { COLUMNS = 64 }; /* neighbouring columns that run along the axis together */
+enum { COLUMNS = 512 }; /* neighbouring columns that run along the axis together */
 
 typedef struct walk {
     int64_t n, step; /* elements along the axis; distance between them, negative for reverse */
@@ -12,34 +12,35 @@ typedef struct walk {
 
 typedef void (*cumulate_fn)(const walk *w, const void *src, void *dst);
 
-/* A full block has a constant number of columns, for which the compiler makes vectors. */
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("tree-loop-vectorize", "vect-cost-model=dynamic")
+#endif
+
 #define CUMULATE(NAME, DT, T, C, load, store, start, OP)                                                     \
-    static inline void NAME##_columns_##DT(const walk *w, const void *src, void *dst, int64_t columns)       \
+    static inline __attribute__((always_inline)) void NAME##_columns_##DT(                                   \
+        const walk *w, const void *src, void *dst, const int64_t columns, const bool exclusive)              \
     {                                                                                                        \
         C sum[COLUMNS];                                                                                      \
         const T *x = src;                                                                                    \
         T *y = dst;                                                                                          \
+        const int64_t step = w->step;                                                                        \
         for (int64_t c = 0; c < columns; c++)                                                                \
             sum[c] = start;                                                                                  \
-        for (int64_t i = 0; i < w->n; i++, x += w->step, y += w->step) {                                     \
-            C before[COLUMNS];                                                                               \
+        for (int64_t i = w->n; i > 0; i--, x += step, y += step)                                             \
             for (int64_t c = 0; c < columns; c++) {                                                          \
-                before[c] = sum[c];                                                                          \
-                sum[c] = sum[c] OP load(x[c]);                                                               \
+                const C next = sum[c] OP load(x[c]);                                                         \
+                y[c] = store((exclusive ? sum[c] : next));                                                   \
+                sum[c] = next;                                                                               \
             }                                                                                                \
-            const C *result = w->exclusive ? before : sum;                                                   \
-            for (int64_t c = 0; c < columns; c++)                                                            \
-                y[c] = store(result[c]);                                                                     \
-        }                                                                                                    \
     }                                                                                                        \
     static void NAME##_##DT(const walk *w, const void *src, void *dst)                                       \
     {                                                                                                        \
-        if (w->columns == COLUMNS)                                                                           \
-            NAME##_columns_##DT(w, src, dst, COLUMNS);                                                       \
-        else if (w->columns == 1)                                                                            \
-            NAME##_columns_##DT(w, src, dst, 1);                                                             \
+        if (LNT_COMMON_##DT && !w->exclusive && w->columns == 1)                                             \
+            NAME##_columns_##DT(w, src, dst, 1, false);                                                      \
+        else if (LNT_COMMON_##DT && !w->exclusive)                                                           \
+            NAME##_columns_##DT(w, src, dst, w->columns, false);                                             \
         else                                                                                                 \
-            NAME##_columns_##DT(w, src, dst, w->columns);                                                    \
+            NAME##_columns_##DT(w, src, dst, w->columns, w->exclusive);                                      \
     }
 #define X(DT, T, C, load, store, comparable)                                                                 \
     CUMULATE(sum, DT, T, C, load, store, 0, +)                                                               \

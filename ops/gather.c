@@ -180,17 +180,21 @@ static lnt_status gather_rows(lnt_kernel *k, void *arg, int64_t begin, int64_t e
     (void)thread;
     elements_job *job = arg;
     const elements_params *p = job->p;
-    const int64_t inner = p->step[p->rank - 1];
+    /* Out of reach of the stores, which may alias anything. */
+    const int64_t size = p->size, row = p->row, extent = p->extent;
+    const int64_t inner_bytes = p->step[p->rank - 1] * size, axis_bytes = p->axis_step * size;
+    const void *const indices = job->indices;
+    const bool wide = p->wide;
     for (int64_t r = begin; r < end; r++) {
         int64_t rest = r, base = 0;
         for (unsigned i = p->rank - 1; i-- > 0; rest /= p->n[i])
             base += rest % p->n[i] * p->step[i];
-        for (int64_t j = 0; j < p->row; j++) {
-            const int64_t at = r * p->row + j;
-            int64_t index = lnt_index_at(job->indices, p->wide, at);
-            if (lnt_wrap_index(&index, p->extent))
-                copy_slice(job->dst + at * p->size,
-                           job->src + (base + j * inner + index * p->axis_step) * p->size, p->size);
+        const char *from = job->src + base * size;
+        char *to = job->dst + r * row * size;
+        for (int64_t j = 0; j < row; j++, from += inner_bytes, to += size) {
+            int64_t index = lnt_index_at(indices, wide, r * row + j);
+            if (lnt_wrap_index(&index, extent))
+                copy_slice(to, from + index * axis_bytes, size);
             else
                 note_bad(&job->bad);
         }

@@ -87,6 +87,7 @@ typedef struct pad_params {
     unsigned rank;
     int64_t unit, rows; /* bytes moved as one; rows of the last axis */
     int64_t middle;     /* elements from added on that lie next to each other in the source, too */
+    int64_t *border; /* source_offset of the other elements of a row, those before the middle and behind it */
     size_t element;
     pad_axis axis[LNT_MAX_RANK];
 } pad_params;
@@ -165,6 +166,18 @@ static lnt_status plan_axes(lnt_site *site, const border *borders, pad_params *p
     return LNT_OK;
 }
 
+static lnt_status plan_border(lnt_site *site, pad_params *p)
+{
+    const pad_axis *last = &p->axis[p->rank - 1];
+    const int64_t before = p->middle > 0 ? last->added : 0, n = last->n - p->middle;
+    p->border = lnt_bump_alloc(site->memory, (size_t)(n + 1) * sizeof *p->border, site->err);
+    if (!p->border)
+        return LNT_E_MEMORY;
+    for (int64_t i = 0; i < n; i++)
+        p->border[i] = source_offset(p->mode, last, i < before ? i : i + p->middle);
+    return LNT_OK;
+}
+
 /* ---- at run ---- */
 
 typedef struct pad_job {
@@ -178,17 +191,55 @@ static void fill_units(const pad_job *job, char *dst, int64_t n)
     lnt_fill(dst, n * job->p->unit / (int64_t)job->p->element, job->value, job->p->element);
 }
 
-/* Indices [begin, end) of the last axis, one by one. */
-static void pad_border(const pad_job *job, char *row, const char *src, int64_t begin, int64_t end)
+/* Whole elements are moved by one instruction where there is one. */
+static inline void move_unit(char *dst, const char *src, int64_t bytes)
+{
+    if (bytes == 4)
+        memcpy(dst, src, 4);
+    else if (bytes == 8)
+        memcpy(dst, src, 8);
+    else
+        memcpy(dst, src, (size_t)bytes);
+}
+
+/* n elements of a row from their offsets in src. */
+static void pad_border(const pad_job *job, char *dst, const char *src, const int64_t *offset, int64_t n)
+{
+    const int64_t unit = job->p->unit;
+    const bool single = unit == (int64_t)job->p->element;
+    for (int64_t i = 0; i < n; i++, dst += unit) {
+        if (offset[i] >= 0)
+            move_unit(dst, src + offset[i], unit);
+        else if (single)
+            move_unit(dst, job->value, unit);
+        else
+            fill_units(job, dst, 1);
+    }
+}
+
+static void pad_row(const pad_job *job, char *row, const char *src)
 {
     const pad_params *p = job->p;
-    for (int64_t i = begin; i < end; i++) {
-        const int64_t offset = source_offset(p->mode, &p->axis[p->rank - 1], i);
+    const pad_axis *last = &p->axis[p->rank - 1];
+    const int64_t before = p->middle > 0 ? last->added : 0, behind = last->n - before - p->middle;
+    char *middle = row + before * p->unit;
+    pad_border(job, row, src, p->border, before);
+    memcpy(middle, src + last->low * last->step, (size_t)(p->middle * p->unit));
+    pad_border(job, middle + p->middle * p->unit, src, p->border + before, behind);
+}
+
+/* Where outer row r of all axes but the last two comes from; NULL: it is constant. */
+static const char *outer_source(const pad_job *job, int64_t r)
+{
+    const pad_params *p = job->p;
+    const char *src = job->src;
+    for (unsigned i = p->rank > 2 ? p->rank - 2 : 0; i-- > 0; r /= p->axis[i].n) {
+        const int64_t offset = source_offset(p->mode, &p->axis[i], r % p->axis[i].n);
         if (offset < 0)
-            fill_units(job, row + i * p->unit, 1);
-        else
-            memcpy(row + i * p->unit, src + offset, (size_t)p->unit);
+            return NULL;
+        src += offset;
     }
+    return src;
 }
 
 static lnt_status pad_rows(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
@@ -197,25 +248,18 @@ static lnt_status pad_rows(lnt_kernel *k, void *arg, int64_t begin, int64_t end,
     (void)thread;
     const pad_job *job = arg;
     const pad_params *p = job->p;
-    const pad_axis *last = &p->axis[p->rank - 1];
-    for (int64_t r = begin; r < end; r++) {
-        char *row = job->dst + r * last->n * p->unit;
-        const char *src = job->src;
-        int64_t rest = r;
-        bool constant = false;
-        for (unsigned i = p->rank - 1; i-- > 0; rest /= p->axis[i].n) {
-            const int64_t offset = source_offset(p->mode, &p->axis[i], rest % p->axis[i].n);
-            constant = constant || offset < 0;
-            src += constant ? 0 : offset;
+    static const pad_axis one_row = {.n = 1, .kept = 1};
+    const pad_axis *axis = p->rank > 1 ? &p->axis[p->rank - 2] : &one_row, *last = &p->axis[p->rank - 1];
+    char *row = job->dst + begin * last->n * p->unit;
+    for (int64_t r = begin; r < end;) {
+        const char *outer = outer_source(job, r / axis->n);
+        for (int64_t i = r % axis->n; i < axis->n && r < end; i++, r++, row += last->n * p->unit) {
+            const int64_t offset = outer ? source_offset(p->mode, axis, i) : -1;
+            if (offset < 0)
+                fill_units(job, row, last->n);
+            else
+                pad_row(job, row, outer + offset);
         }
-        if (constant) {
-            fill_units(job, row, last->n);
-            continue;
-        }
-        pad_border(job, row, src, 0, last->added);
-        if (p->middle > 0)
-            memcpy(row + last->added * p->unit, src + last->low * last->step, (size_t)(p->middle * p->unit));
-        pad_border(job, row, src, last->added + p->middle, last->n);
     }
     return LNT_OK;
 }
@@ -241,6 +285,7 @@ static lnt_status bind_borders(lnt_site *site, pad_mode mode, const border *bord
     LNT_TRY(plan_axes(site, borders, p));
     if (p->rank == 0)
         return lnt_bind_as_view(site);
+    LNT_TRY(plan_border(site, p));
     site->step->run = run_pad;
     return LNT_OK;
 }

@@ -2,8 +2,14 @@
  * here. */
 #include "ops/typed.h"
 
+#include "ops/number.h"
+
 #include <math.h>
 #include <string.h>
+
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("tree-loop-vectorize", "vect-cost-model=dynamic")
+#endif
 
 /* X(type, lnt_dtype, unsigned type of the same size) */
 #define SIGNED_TYPES(X)                                                                                      \
@@ -22,20 +28,32 @@
 #define INTEGER_TYPES(X) SIGNED_TYPES(X) UNSIGNED_TYPES(X)
 #define ALL_TYPES(X) INTEGER_TYPES(X) REAL_TYPES(X)
 
-/* loop_NAME_DTYPE: r = result of x (and y); ok says whether the operands can be taken. */
+/* loop_NAME_DTYPE: r = result of x (and y); ok says whether the operands can be taken. For common types the
+ * compiler is told the strides of elements side by side and of one number, and makes vectors. */
 #define BINARY(name, type, dtype, result_type, ok, result)                                                   \
-    static bool loop_##name##_##dtype(const lnt_typed_args *a)                                               \
+    static inline __attribute__((always_inline)) bool walk_##name##_##dtype(                                 \
+        const lnt_typed_args *a, int64_t x_stride, int64_t y_stride, int64_t out_stride)                     \
     {                                                                                                        \
         const char *px = a->in[0], *py = a->in[1];                                                           \
         char *out = a->out;                                                                                  \
-        for (int64_t i = 0; i < a->n; i++) {                                                                 \
-            const type x = *(const type *)(const void *)px, y = *(const type *)(const void *)py;             \
+        for (int64_t i = 0, n = a->n; i < n; i++) {                                                          \
+            const type x = *(const type *)(const void *)(px + i * x_stride),                                 \
+                       y = *(const type *)(const void *)(py + i * y_stride);                                 \
             if (!(ok))                                                                                       \
                 return false;                                                                                \
-            *(result_type *)(void *)out = (result_type)(result);                                             \
-            px += a->stride[0], py += a->stride[1], out += a->out_stride;                                    \
+            *(result_type *)(void *)(out + i * out_stride) = (result_type)(result);                          \
         }                                                                                                    \
         return true;                                                                                         \
+    }                                                                                                        \
+    static bool loop_##name##_##dtype(const lnt_typed_args *a)                                               \
+    {                                                                                                        \
+        const int64_t in = sizeof(type), out = sizeof(result_type);                                          \
+        const bool dense = LNT_COMMON_##dtype && a->stride[0] == in && a->out_stride == out;                 \
+        if (dense && a->stride[1] == in)                                                                     \
+            return walk_##name##_##dtype(a, in, in, out);                                                    \
+        if (dense && a->stride[1] == 0)                                                                      \
+            return walk_##name##_##dtype(a, in, 0, out);                                                     \
+        return walk_##name##_##dtype(a, a->stride[0], a->stride[1], a->out_stride);                          \
     }
 #define UNARY(name, type, dtype, result)                                                                     \
     static bool loop_##name##_##dtype(const lnt_typed_args *a)                                               \
@@ -230,15 +248,16 @@ typedef enum row {
     ENTRY(Mod, dtype) ENTRY(PRelu, dtype) ENTRY(Abs, dtype) ENTRY(Neg, dtype) ENTRY(Relu, dtype)
 #define UNSIGNED_ENTRIES(type, dtype, utype)                                                                 \
     ENTRY(ShiftLeft, dtype)                                                                                  \
-    ENTRY(ShiftRight, dtype)[Mod][LNT_##dtype] = loop_Fmod_##dtype,                                          \
-                      [PRelu][LNT_##dtype] = loop_Same_##dtype, [Abs][LNT_##dtype] = loop_Same_##dtype,      \
-                      [Relu][LNT_##dtype] = loop_Same_##dtype,
+    ENTRY(ShiftRight, dtype)                                                                                 \
+    [Mod][LNT_##dtype] = loop_Fmod_##dtype, [PRelu][LNT_##dtype] = loop_Same_##dtype,                        \
+    [Abs][LNT_##dtype] = loop_Same_##dtype, [Relu][LNT_##dtype] = loop_Same_##dtype,
 #define REAL_ENTRIES(type, dtype, utype) ENTRY(Mod, dtype) ENTRY(PRelu, dtype)
 #define ALL_ENTRIES(type, dtype, utype)                                                                      \
     ENTRY(Add, dtype)                                                                                        \
-    ENTRY(Sub, dtype) ENTRY(Mul, dtype) ENTRY(Div, dtype) ENTRY(Fmod, dtype) ENTRY(Min, dtype)               \
-        ENTRY(Max, dtype) ENTRY(Equal, dtype) ENTRY(Less, dtype) ENTRY(LessOrEqual, dtype)                   \
-            ENTRY(Greater, dtype) ENTRY(GreaterOrEqual, dtype)
+    ENTRY(Sub, dtype)                                                                                        \
+    ENTRY(Mul, dtype)                                                                                        \
+    ENTRY(Div, dtype) ENTRY(Fmod, dtype) ENTRY(Min, dtype) ENTRY(Max, dtype) ENTRY(Equal, dtype)             \
+        ENTRY(Less, dtype) ENTRY(LessOrEqual, dtype) ENTRY(Greater, dtype) ENTRY(GreaterOrEqual, dtype)
 
 static const lnt_typed_fn loops[ROW_COUNT][LNT_BFLOAT16 + 1] = {
     INTEGER_TYPES(INTEGER_ENTRIES) SIGNED_TYPES(SIGNED_ENTRIES) UNSIGNED_TYPES(UNSIGNED_ENTRIES)
@@ -251,9 +270,11 @@ static row row_of(const lnt_node *node)
 #define ROW(ident)                                                                                           \
     case LNT_ID_##ident: return ident;
         ROW(Add)
-        ROW(Sub) ROW(Mul) ROW(Div) ROW(Min) ROW(Max) ROW(PRelu) ROW(Equal) ROW(Less) ROW(LessOrEqual)
-            ROW(Greater) ROW(GreaterOrEqual) ROW(BitwiseAnd) ROW(BitwiseOr) ROW(BitwiseXor) ROW(BitwiseNot)
-                ROW(Abs) ROW(Neg) ROW(Relu) ROW(Sign)
+        ROW(Sub)
+        ROW(Mul)
+        ROW(Div) ROW(Min) ROW(Max) ROW(PRelu) ROW(Equal) ROW(Less) ROW(LessOrEqual) ROW(Greater)
+            ROW(GreaterOrEqual) ROW(BitwiseAnd) ROW(BitwiseOr) ROW(BitwiseXor) ROW(BitwiseNot) ROW(Abs)
+                ROW(Neg) ROW(Relu) ROW(Sign)
 #undef ROW
                     case LNT_ID_Sum : case LNT_ID_Mean : return Add;
     case LNT_ID_Mod: return lnt_attr_i(node, "fmod", 0) ? Fmod : Mod;
