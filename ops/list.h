@@ -231,6 +231,8 @@ OP(702, 1, Scan, ONNX, "Scan", 1, 255, 1, 255, RULE, control, control, 0, CONTRO
 /* 900: Linnet's own, written by the converter; inputs of an Elementwise are operands of its program */
 OP(900, 1, Elementwise, LINNET, "Elementwise", 0, 0, 1, 4, RULE, program, program, 0, ELEMENTWISE)
 OP(901, 1, Relayout, LINNET, "Relayout", 1, 1, 1, 1, IN0, same, relayout, 0, 0)
+OP(903, 1, DynamicMatMul, LINNET, "DynamicMatMul", 3, 4, 1, 1, FLOAT, dynamic_matmul, dynamic_matmul, 0, EPILOGUE)
+OP(904, 1, DynamicConv, LINNET, "DynamicConv", 3, 4, 1, 1, FLOAT, conv, dynamic_conv, 0, CL | EPILOGUE)
 OP(902, 1, Custom, LINNET, "Custom", 0, 255, 1, 255, RULE, custom, custom, 0, ANY_RANK)
 
 /* clang-format on */

@@ -85,10 +85,15 @@ static bool pack_bytes(const lnt_node *node, unsigned input, const lnt_operand *
         if (input != 1 || !pack_matrix(node, o, record))
             return false;
         break;
+    case LNT_ID_DynamicMatMul:
+        if (input != 1 || o->rank != 2 || !pack_matrix(node, o, record))
+            return false;
+        break;
     case LNT_ID_QLinearMatMul:
         if (input != 3 || !pack_matrix(node, o, record))
             return false;
         break;
+    case LNT_ID_DynamicConv:
     case LNT_ID_ConvInteger: return input == 1 && lnt_qconv_record(node, o, record);
     case LNT_ID_QLinearConv: return input == 3 && lnt_qconv_record(node, o, record);
     default: return false;

@@ -7,6 +7,20 @@
 #include "ops/row.h"
 #include "ops/window.h"
 
+/* Neighbourhoods of pixels in a channels-last image of bytes, as rows [tap][channel] of whole quads. */
+typedef struct lnt_qneighbours {
+    lnt_window w;
+    int64_t pixel, depth; /* channels of all groups, of one group */
+    int64_t padded;       /* depth in whole quads */
+    bool lies;            /* a row is the pixel as it lies */
+    bool runs;            /* taps along x lie side by side */
+} lnt_qneighbours;
+
+lnt_qneighbours lnt_qneighbours_bind(const lnt_window *w, int64_t groups, int64_t depth);
+/* The row of output position o in a group; where it has to be gathered, in row. zero fills the padding. */
+const uint8_t *lnt_qneighbours_of(const lnt_qneighbours *n, const uint8_t *image, int64_t o, int64_t group,
+                                  uint8_t zero, uint8_t *row);
+
 typedef struct lnt_qconv {
     const lnt_row_kernels *row;
     const lnt_qgemm_kernels *kernels;
@@ -19,6 +33,7 @@ typedef struct lnt_qconv {
     size_t thread_at, thread_bytes; /* scratch of each thread */
     /* By panels only. */
     lnt_packed record;
+    lnt_qneighbours rows;
     int64_t depth, columns;     /* channels and filters of one group */
     int64_t row_bytes, panels;  /* of one group */
     bool pack;                  /* the weights are packed in each run */

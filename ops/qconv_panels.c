@@ -26,32 +26,6 @@ static lnt_status turn_pixels(lnt_kernel *k, void *arg, int64_t begin, int64_t e
     return LNT_OK;
 }
 
-/* The neighbourhood of output pixel o in group g: [tap][depth padded]. Returns the sum of its bytes, if it
- * counts. */
-static int32_t gather(const lnt_qconv_job *j, int64_t o, int64_t g, uint8_t *row)
-{
-    const lnt_qconv *p = j->p;
-    const lnt_window *w = &p->w;
-    const int64_t depth = p->depth, padded = p->row_bytes / p->taps;
-    const int64_t oz = o / (w->out[1] * w->out[2]), oy = o / w->out[2] % w->out[1], ox = o % w->out[2];
-    int32_t total = 0;
-    for (int64_t t = 0; t < p->taps; t++, row += padded) {
-        const int64_t z = lnt_window_at(w, 0, oz, t / (w->kernel[1] * w->kernel[2]));
-        const int64_t y = lnt_window_at(w, 1, oy, t / w->kernel[2] % w->kernel[1]);
-        const int64_t x = lnt_window_at(w, 2, ox, t % w->kernel[2]);
-        const bool inside = z >= 0 && z < w->in[0] && y >= 0 && y < w->in[1] && x >= 0 && x < w->in[2];
-        memset(row + depth, 0, (size_t)(padded - depth));
-        if (inside)
-            memcpy(row, j->image + ((z * w->in[1] + y) * w->in[2] + x) * p->channels + g * depth,
-                   (size_t)depth);
-        else
-            memset(row, j->x_zero, (size_t)depth);
-        for (int64_t i = 0; i < depth && j->sums_count; i++)
-            total += row[i];
-    }
-    return total;
-}
-
 /* A panel's raw sums [pixels][16] to the output [filter][position] from position `at` on, zero points taken
  * out. */
 static void store_panel(const lnt_qconv_job *j, int32_t *acc, const int32_t *row_sums, int64_t pixels,
@@ -81,6 +55,14 @@ static void store_panel(const lnt_qconv_job *j, int32_t *acc, const int32_t *row
     }
 }
 
+static int32_t sum_of(const uint8_t *row, int64_t n)
+{
+    int32_t total = 0;
+    for (int64_t i = 0; i < n; i++)
+        total += row[i];
+    return total;
+}
+
 /* Item: a block of pixels of a group. */
 static lnt_status convolve_pixels(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
 {
@@ -95,8 +77,9 @@ static lnt_status convolve_pixels(lnt_kernel *k, void *arg, int64_t begin, int64
         const int64_t group = item / blocks, at = item % blocks * PIXELS;
         const int64_t pixels = plane - at < PIXELS ? plane - at : PIXELS;
         for (int64_t i = 0; i < pixels; i++) {
-            row_sums[i] = gather(j, at + i, group, rows + i * p->row_bytes);
-            a[i] = rows + i * p->row_bytes;
+            a[i] = lnt_qneighbours_of(&p->rows, j->image, at + i, group, (uint8_t)j->x_zero,
+                                      rows + i * p->row_bytes);
+            row_sums[i] = j->sums_count ? sum_of(a[i], p->row_bytes) : 0;
         }
         for (int64_t panel = 0; panel < p->panels; panel++) {
             const int8_t *b = j->packed + (group * p->panels + panel) * p->row_bytes * LNT_QPANEL;
@@ -139,29 +122,6 @@ lnt_status lnt_qconv_run_panels(lnt_kernel *k, lnt_qconv_job *j)
     return LNT_OK;
 }
 
-bool lnt_qconv_record(const lnt_node *node, const lnt_operand *weights, lnt_packed *record)
-{
-    enum { COLUMNS = 4, TERMS = 8 }; /* fewer do not pay */
-    const int64_t groups = lnt_attr_i(node, "group", 1);
-    int64_t taps = 1;
-    if (weights->rank < 3 || weights->rank > 2 + LNT_WINDOW_AXES || groups < 1 || weights->dims[0] % groups)
-        return false;
-    for (unsigned i = 2; i < weights->rank; i++)
-        if (__builtin_mul_overflow(taps, weights->dims[i], &taps) || taps > INT16_MAX)
-            return false;
-    const int64_t columns = weights->dims[0] / groups, depth = weights->dims[1];
-    if (columns < COLUMNS || depth < 1 || depth > INT32_MAX / INT16_MAX || depth * taps < TERMS ||
-        columns > INT32_MAX)
-        return false;
-    *record =
-        lnt_packed_panels(LNT_SOURCE_CONV, (uint32_t)groups, (uint32_t)(depth * taps), (uint32_t)columns);
-    record->layout = LNT_LAYOUT_PANEL_I8;
-    record->taps = (uint32_t)taps;
-    for (unsigned i = 2; i < weights->rank; i++)
-        record->kernel[i - 2] = (uint32_t)weights->dims[i];
-    return true;
-}
-
 lnt_status lnt_qconv_bind_panels(lnt_site *site, lnt_qconv *p)
 {
     size_t packed;
@@ -170,6 +130,7 @@ lnt_status lnt_qconv_bind_panels(lnt_site *site, lnt_qconv *p)
     p->columns = p->filters / p->groups;
     p->row_bytes = lnt_qrow_bytes(&p->record);
     p->panels = lnt_qpanels(&p->record);
+    p->rows = lnt_qneighbours_bind(&p->w, p->groups, p->depth);
     p->pack = !site->in[p->w_in]->packed;
     p->thread_bytes = lnt_round_up((size_t)(PIXELS * p->row_bytes), LNT_ALIGN);
     p->image_at = p->thread_at + p->thread_bytes * site->threads;

@@ -7,6 +7,7 @@
 #include "ops/row.h"
 
 #include <math.h>
+#include <string.h>
 
 /* Range of a stored type. */
 typedef struct lnt_qrange {
@@ -49,6 +50,34 @@ static inline void lnt_dynamic_scale(const lnt_row_kernels *row, const float *x,
     const float low = fminf(row->min(x, n), 0), high = fmaxf(row->max(x, n), 0);
     *scale = high > low ? (high - low) / 255 : 1;
     *zero = lnt_requantise((0 - low) / *scale, 0, lnt_qrange_of(LNT_UINT8));
+}
+
+/* What the bytes of a row mean: real = (byte - zero) * scale. */
+typedef struct lnt_qrow {
+    float scale;
+    int32_t zero;
+} lnt_qrow;
+
+/* The meaning that holds numbers between low and high, and 0; of numbers that are not finite a scale of NaN,
+ * so that whatever is computed from them is NaN. */
+static inline lnt_qrow lnt_qrow_of(float low, float high)
+{
+    if (!(high - low < INFINITY))
+        return (lnt_qrow){NAN, 0};
+    low = fminf(low, 0);
+    const float scale = (fmaxf(high, 0) - low) / 255;
+    const lnt_qrow q = {scale >= 1e-37f ? scale : 1, 0};
+    return (lnt_qrow){q.scale, lnt_requantise((0 - low) / q.scale, 0, lnt_qrange_of(LNT_UINT8))};
+}
+
+/* n floats as uint8 over their own range, then zeros up to room. */
+static inline lnt_qrow lnt_quantise_row(const lnt_row_kernels *row, const float *x, int64_t n, uint8_t *y,
+                                        int64_t room)
+{
+    const lnt_qrow q = lnt_qrow_of(row->min(x, n), row->max(x, n));
+    row->quantise(x, y, n, q.scale, q.zero, false);
+    memset(y + n, 0, (size_t)(room - n));
+    return q;
 }
 
 /* Element i of operand data of an integer or real type, or what stands for a skipped operand. */

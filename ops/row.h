@@ -56,6 +56,19 @@
 
 enum { LNT_ROW_SLACK = 32 };
 
+/* Sums of byte products on their way to real numbers: rows of 16 columns, the first `columns` are stored. */
+typedef struct lnt_qtile {
+    const int32_t *acc; /* [rows][16] */
+    unsigned rows, columns;
+    const float *scale, *bias;    /* scale of each row; bias of each column, or NULL */
+    const int32_t *zero;          /* of each row */
+    const int32_t *sums;          /* [16] of the columns' weights */
+    const float *scales;          /* of each column */
+    float *const *y;              /* rows of the output */
+    const float *const *residual; /* rows to be added, or NULL */
+    float low, high;
+} lnt_qtile;
+
 typedef struct lnt_row_kernels {
     LNT_ROW_FIELDS(float)
     /* acc += factor * (x - minus) over bytes, int8 or uint8: exact, wrapping */
@@ -69,6 +82,8 @@ typedef struct lnt_row_kernels {
     void (*take_zeros)(int32_t *acc, int64_t n, int32_t zero, const int32_t *sums, int32_t rest,
                        const int32_t *zeros, const int32_t *bias);
     void (*dequantise)(const void *x, float *y, int64_t n, float scale, int32_t zero, bool is_signed);
+    /* y = (acc - zero * sums) * (scale * scales) + bias + residual, clamped; NaN stays */
+    void (*store_sums)(const lnt_qtile *tile);
     /* where x beats best, best = x and at = index; ties and NaN as in argmax and argmin */
     void (*pick_max)(float *best, int32_t *at, const float *x, int32_t index, bool least, bool last,
                      int64_t n);

@@ -517,6 +517,33 @@ static void dequantise(const void *x, float *y, int64_t n, float scale, int32_t 
 #undef BLOCK
 }
 
+static void store_sums(const lnt_qtile *t)
+{
+    enum { PANEL = 16 };
+    const vf low = v_splat(t->low), high = v_splat(t->high);
+    float scales[PANEL] = {0}, bias[PANEL] = {0};
+    memcpy(scales, t->scales, t->columns * sizeof *scales);
+    if (t->bias)
+        memcpy(bias, t->bias, t->columns * sizeof *bias);
+    for (unsigned j = 0; j < t->columns; j += VL) {
+        const unsigned n = t->columns - j < VL ? t->columns - j : VL;
+        const vu sums = (vu)vi_load(t->sums + j);
+        const vf factors = v_load(scales + j), plus = v_load(bias + j);
+        for (unsigned r = 0; r < t->rows; r++) {
+            const vu acc = (vu)vi_load(t->acc + r * PANEL + j) - (vu)vi_splat(t->zero[r]) * sums;
+            vf v = vi_float((vi)acc) * (v_splat(t->scale[r]) * factors) + plus;
+            if (t->residual)
+                v += n == VL ? v_load(t->residual[r] + j) : v_load_n(t->residual[r] + j, n);
+            v = v_select(v < low, low, v);
+            v = v_select(v > high, high, v);
+            if (n == VL)
+                v_store(t->y[r] + j, v);
+            else
+                v_store_n(t->y[r] + j, v, n);
+        }
+    }
+}
+
 const lnt_row_kernels LNT_SIMD_NAME(lnt_row) = {LNT_ROW_TABLE,
                                                 .pick_max = pick_max,
                                                 .add_bytes = add_bytes,
@@ -524,4 +551,5 @@ const lnt_row_kernels LNT_SIMD_NAME(lnt_row) = {LNT_ROW_TABLE,
                                                 .requantise = requantise,
                                                 .requantise_each = requantise_each,
                                                 .take_zeros = take_zeros,
-                                                .dequantise = dequantise};
+                                                .dequantise = dequantise,
+                                                .store_sums = store_sums};

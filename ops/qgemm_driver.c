@@ -1,0 +1,107 @@
+/* qgemm_driver.c — blocking and threads around the tiles of bytes. */
+#include "ops/qgemm_driver.h"
+
+#include "base/checked.h"
+#include "base/memory.h"
+
+enum { ITEM_WORK = 1 << 19 /* products of bytes that are worth a turn of their own */ };
+
+void lnt_qgemm_plan_weights(lnt_qgemm_plan *p, const lnt_packed *record)
+{
+    p->products = record->groups;
+    p->columns = record->N;
+    p->row_bytes = lnt_qrow_bytes(record);
+    p->panels = lnt_qpanels(record);
+    p->sums_at = lnt_packed_sums_at(record);
+    p->thread_bytes = p->gathers ? lnt_round_up((size_t)(LNT_QROWS_BLOCK * p->row_bytes), LNT_ALIGN) : 0;
+}
+
+void lnt_qstore_floats(const lnt_qgemm_call *call, const lnt_qrow_set *set, unsigned from, unsigned n,
+                       int64_t product, int64_t panel, int32_t *sums)
+{
+    const lnt_qgemm_plan *p = call->plan;
+    const int64_t first = panel * LNT_QPANEL, column = product * p->columns + first;
+    const int64_t columns = p->columns - first < LNT_QPANEL ? p->columns - first : LNT_QPANEL;
+    const int32_t *all_sums = (const int32_t *)(const void *)(call->b + p->sums_at);
+    float *y[LNT_QROWS_BLOCK];
+    const float *residual[LNT_QROWS_BLOCK];
+    for (unsigned i = 0; i < n; i++) {
+        y[i] = call->c + set->out[from + i] + first;
+        if (call->residual)
+            residual[i] = call->residual + set->out[from + i] + first;
+    }
+    const lnt_qtile tile = {.acc = sums,
+                            .rows = n,
+                            .columns = (unsigned)columns,
+                            .scale = set->scale + from,
+                            .zero = set->zero + from,
+                            .sums = all_sums + (product * p->panels + panel) * LNT_QPANEL,
+                            .scales = call->scales + column,
+                            .bias = call->bias ? call->bias + column : NULL,
+                            .y = y,
+                            .residual = call->residual ? residual : NULL,
+                            .low = p->low,
+                            .high = p->high};
+    p->row->store_sums(&tile);
+}
+
+/* How the product is cut: rows into blocks, panels into parts, so that threads have something to share. */
+typedef struct cut {
+    const lnt_qgemm_call *call;
+    int64_t blocks, parts;
+} cut;
+
+static void run_block(const lnt_qgemm_call *call, const lnt_qrow_set *set, int64_t product,
+                      int64_t first_panel, int64_t end_panel)
+{
+    const lnt_qgemm_plan *p = call->plan;
+    const int64_t panel_bytes = p->row_bytes * LNT_QPANEL;
+    int32_t sums[LNT_QROWS_MAX * LNT_QPANEL];
+    for (int64_t panel = first_panel; panel < end_panel; panel++) {
+        const int8_t *b = call->b + (product * p->panels + panel) * panel_bytes;
+        for (unsigned i = 0; i < set->n; i += p->kernels->rows) {
+            const unsigned n = set->n - i < p->kernels->rows ? set->n - i : p->kernels->rows;
+            p->kernels->tile(set->a + i, n, b, p->row_bytes / 4, sums);
+            p->store(call, set, i, n, product, panel, sums);
+        }
+    }
+}
+
+static lnt_status run_items(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+{
+    const cut *c = arg;
+    const lnt_qgemm_call *call = c->call;
+    const lnt_qgemm_plan *p = call->plan;
+    for (int64_t item = begin; item < end; item++) {
+        const int64_t part = item % c->parts, block = item / c->parts % c->blocks,
+                      product = item / c->parts / c->blocks;
+        const int64_t first = p->panels * part / c->parts, stop = p->panels * (part + 1) / c->parts;
+        lnt_qrow_set set;
+        set.first = block * LNT_QROWS_BLOCK;
+        set.n = (unsigned)(p->rows - set.first < LNT_QROWS_BLOCK ? p->rows - set.first : LNT_QROWS_BLOCK);
+        p->rows_of(call, product, call->gather + thread * p->thread_bytes, &set);
+        run_block(call, &set, product, first, stop);
+        if (p->epilogue) {
+            const int64_t column = first * LNT_QPANEL,
+                          last = stop * LNT_QPANEL < p->columns ? stop * LNT_QPANEL : p->columns;
+            lnt_epilogue_run(p->epilogue, k, call->step, call->c + set.out[0] + column, p->ld,
+                             product * p->epilogue_rows + set.first, set.n,
+                             product * p->epilogue_columns + column, last - column);
+        }
+    }
+    return LNT_OK;
+}
+
+lnt_status lnt_qgemm_run(lnt_kernel *k, const lnt_qgemm_call *call)
+{
+    const lnt_qgemm_plan *p = call->plan;
+    cut c = {.call = call, .blocks = (p->rows + LNT_QROWS_BLOCK - 1) / LNT_QROWS_BLOCK};
+    if (p->rows == 0 || p->columns == 0 || p->products == 0)
+        return LNT_OK;
+    const int64_t rows = p->rows < LNT_QROWS_BLOCK ? p->rows : LNT_QROWS_BLOCK;
+    const int64_t work = rows * p->row_bytes * LNT_QPANEL * p->panels;
+    const int64_t wanted = work / ITEM_WORK + 1;
+    c.parts = c.blocks * p->products >= 8 ? 1 : wanted < p->panels ? wanted : p->panels;
+    return lnt_parallel(k, p->products * c.blocks * c.parts, 1 + ITEM_WORK / (work / c.parts + 1), run_items,
+                        &c);
+}
