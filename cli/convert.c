@@ -1,16 +1,19 @@
 /* convert.c — `linnet convert`: an ONNX model becomes an .lnt. */
+#include "cli/calibrate.h"
 #include "cli/json.h"
 #include "cli/model.h"
 #include "cli/table.h"
 #include "cli/verbs.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 static struct {
     const char *output, *report;
-    int opt;
-    lnt_texts dims, states, keep, overridable, custom, golden, meta;
+    int opt, int8;
+    double min_snr;
+    lnt_texts dims, states, keep, overridable, custom, golden, meta, calibrate;
     bool json;
 } given = {.opt = LNT_OPT_ALL};
 
@@ -27,6 +30,12 @@ static const lnt_option options[] = {
     {"--golden", "CASE_DIR", LNT_OPTION_TEXTS, &given.golden,
      "record this case (input_K.pb, output_K.pb) in the file; otherwise the\nunoptimised model is run on "
      "seeded inputs"},
+    {"--int8", "off|dynamic|auto", LNT_OPTION_CHOICE, &given.int8,
+     "quantise: weights per channel, activations in each run; auto: only what is\nfaster on this machine"},
+    {"--min-snr", "DB", LNT_OPTION_NUMBER, &given.min_snr,
+     "keep layers in float until every output has this signal-to-noise ratio"},
+    {"--calibrate", "FILE|DIR", LNT_OPTION_TEXTS, &given.calibrate,
+     "inputs to measure on: an .npz, .npy, .pb or sound, or a folder of them or of\ntest_data_set_N"},
     {"--meta", "K=V", LNT_OPTION_TEXTS, &given.meta, "metadata"},
     {"--report", "F.json", LNT_OPTION_TEXT, &given.report, "write the report as JSON, too"},
     {"--json", NULL, LNT_OPTION_FLAG, &given.json, "print the report as JSON"},
@@ -80,6 +89,47 @@ static bool take_options(lnt_convert_options *o)
            take_pairs(&given.meta, "--meta K=V", &o->meta, &o->n_meta);
 }
 
+/* A figure that was measured, or null. */
+static void json_measured(lnt_json *j, const char *name, double x)
+{
+    lnt_json_number(j, name, x < 0 ? NAN : x);
+}
+
+static void json_quantised(lnt_json *j, const lnt_report *r)
+{
+    lnt_json_begin(j, "int8", '{');
+    lnt_json_text(j, "measured_on", r->trial_inputs ? r->trial_inputs : "");
+    lnt_json_begin(j, "outputs", '[');
+    for (size_t i = 0; i < r->n_output_errors; i++) {
+        const lnt_output_error *e = &r->output_error[i];
+        lnt_json_begin(j, NULL, '{');
+        lnt_json_text(j, "output", e->output);
+        lnt_json_number(j, "snr_db", e->snr);
+        lnt_json_number(j, "max_error", e->max_error);
+        lnt_json_number(j, "largest", e->largest);
+        lnt_json_end(j, '}');
+    }
+    lnt_json_end(j, ']');
+    lnt_json_begin(j, "layers", '[');
+    for (size_t i = 0; i < r->n_quantised; i++) {
+        const lnt_quantised *q = &r->quantised[i];
+        lnt_json_begin(j, NULL, '{');
+        lnt_json_text(j, "node", q->node);
+        lnt_json_text(j, "op", q->op);
+        lnt_json_bool(j, "int8", q->int8);
+        lnt_json_text(j, "why", q->why ? q->why : "");
+        lnt_json_int(j, "bytes_before", (int64_t)q->before);
+        lnt_json_int(j, "bytes_after", (int64_t)(q->int8 ? q->after : q->before));
+        json_measured(j, "multiplications", q->multiplications);
+        json_measured(j, "snr_db", q->snr);
+        json_measured(j, "float_us", q->plain_us);
+        json_measured(j, "int8_us", q->int8_us);
+        lnt_json_end(j, '}');
+    }
+    lnt_json_end(j, ']');
+    lnt_json_end(j, '}');
+}
+
 static void report_json(const lnt_report *r, FILE *out)
 {
     lnt_json j = {.out = out};
@@ -101,6 +151,8 @@ static void report_json(const lnt_report *r, FILE *out)
         lnt_json_end(&j, '}');
     }
     lnt_json_end(&j, ']');
+    if (r->n_quantised)
+        json_quantised(&j, r);
     lnt_json_begin(&j, "unsupported", '[');
     for (size_t i = 0; i < r->n_unsupported; i++) {
         const lnt_unsupported *u = &r->unsupported[i];
@@ -132,6 +184,43 @@ static void print_unsupported(const lnt_report *r)
     lnt_table_print(&t, stderr);
 }
 
+/* A figure that was measured, or a dash. */
+static void measured_cell(lnt_table *t, const char *format, double x)
+{
+    if (x < 0)
+        lnt_table_cell(t, "-");
+    else
+        lnt_table_cell(t, format, x);
+}
+
+static void print_quantised(const lnt_report *r)
+{
+    static const char *const heads[] = {"layer",  "operator", "in",       "weights now",
+                                        "SNR dB", "INT8 us",  "float us", "kept in float for"};
+    lnt_table t;
+    char text[24];
+    putchar('\n');
+    lnt_table_begin(&t, "lllrrrrl", heads);
+    for (size_t i = 0; i < r->n_quantised; i++) {
+        const lnt_quantised *q = &r->quantised[i];
+        lnt_table_cell(&t, "%s", q->node);
+        lnt_table_cell(&t, "%s", q->op);
+        lnt_table_cell(&t, "%s", q->int8 ? "INT8" : "float");
+        lnt_table_cell(&t, "%s", lnt_size_text(q->int8 ? q->after : q->before, text));
+        measured_cell(&t, "%.1f", q->snr);
+        measured_cell(&t, "%.1f", q->int8_us);
+        measured_cell(&t, "%.1f", q->plain_us);
+        lnt_table_cell(&t, "%s", q->why ? q->why : "");
+    }
+    lnt_table_print(&t, stdout);
+    if (!r->trial_inputs)
+        puts("\nINT8 was not measured: the model does not run on seeded inputs; give some with --calibrate");
+    for (size_t i = 0; i < r->n_output_errors; i++)
+        printf("%soutput %s: SNR %.1f dB, largest error %.3g of values up to %.3g, on %s\n", i ? "" : "\n",
+               r->output_error[i].output, r->output_error[i].snr, r->output_error[i].max_error,
+               r->output_error[i].largest, r->trial_inputs);
+}
+
 static void print_report(const lnt_report *r, const char *path)
 {
     char a[24], b[24];
@@ -153,6 +242,8 @@ static void print_report(const lnt_report *r, const char *path)
         lnt_table_cell(&t, "%u", r->pass[i].count);
     }
     lnt_table_print(&t, stdout);
+    if (r->n_quantised)
+        print_quantised(r);
 }
 
 static lnt_status write_report(const lnt_report *r, lnt_error *err)
@@ -193,6 +284,8 @@ static const char *default_output(const char *input)
 static int run(const lnt_texts *words)
 {
     lnt_convert_options how;
+    lnt_quantise_options quantise = {.mode = (lnt_int8_mode)given.int8, .min_snr = given.min_snr};
+    lnt_calibration samples = {0};
     lnt_report report;
     lnt_error err = {0};
     void *image = NULL;
@@ -203,8 +296,16 @@ static int run(const lnt_texts *words)
     if (!take_options(&how))
         return LNT_EXIT_USAGE;
     const char *output = given.output ? given.output : default_output(words->item[0]);
+    if ((given.min_snr > 0 || given.calibrate.n) && !given.int8)
+        return lnt_usage_error(&lnt_verb_convert, "--min-snr and --calibrate belong to --int8");
+    how.quantise = &quantise;
     lnt_report_init(&report);
-    lnt_status status = lnt_convert_file(words->item[0], &how, &report, &image, &size, &err);
+    lnt_status status = lnt_calibration_find(&given.calibrate, &samples, &err);
+    quantise.n_samples = samples.paths.n;
+    quantise.read_sample = lnt_calibration_read;
+    quantise.arg = &samples;
+    if (status == LNT_OK)
+        status = lnt_convert_file(words->item[0], &how, &report, &image, &size, &err);
     if (status == LNT_OK)
         status = lnt_write_atomic(output, image, size, &err);
     lnt_free(&lnt_malloc_allocator, image);
@@ -227,6 +328,7 @@ const lnt_verb lnt_verb_convert = {
     .examples = "linnet convert model.onnx -o model.lnt\n"
                 "linnet convert voice.onnx --dim T=512 --meta language=en\n"
                 "linnet convert vad.onnx -o vad.lnt --state stateN=state --dim input:0=1 --dim input:1=576\n"
+                "linnet convert model.onnx --int8 dynamic --min-snr 30 --calibrate recorded.npz\n"
                 "linnet convert model.onnx --golden test_data_set_0 --report report.json",
     .options = options,
     .n_options = sizeof options / sizeof *options,

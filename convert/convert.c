@@ -46,6 +46,7 @@ static lnt_status convert(lnt_graph *g, const void *onnx, size_t onnx_size, cons
                           const lnt_convert_options *options, lnt_report *report, void **image, size_t *size)
 {
     LNT_TRY(lnt_import(g, onnx, onnx_size, folder, options, report));
+    g->quantise = options->quantise;
     LNT_TRY(lnt_run_passes(g, options->opt, report));
     LNT_TRY(bound_symbols(g, options));
     return emit(g, onnx, onnx_size, folder, options, report, image, size);

@@ -2,8 +2,9 @@
 #ifndef LNT_CONVERT_CONVERT_H
 #define LNT_CONVERT_CONVERT_H
 
-#include "convert/report.h"
+#include "convert/quantise.h"
 #include "formats/lnt_format.h"
+#include "runtime/linnet.h"
 
 typedef struct lnt_named_int {
     const char *name;
@@ -38,6 +39,7 @@ typedef struct lnt_convert_options {
     size_t n_meta;
     const char *const *golden; /* case folders (input_K.pb, output_K.pb) to carry along */
     size_t n_golden;
+    const lnt_quantise_options *quantise; /* NULL: not */
     bool reference_golden; /* without case folders: carry a run of the unoptimised model on seeded inputs */
     /* Baking of suite cases: graph inputs that become initializers (verify --bake). */
     const lnt_baked *bake;
@@ -71,6 +73,11 @@ lnt_status lnt_record_golden(const void *onnx, size_t onnx_size, const char *fol
                              const lnt_convert_options *options, size_t budget, lnt_report *report,
                              lnt_golden_set *set, lnt_error *err);
 void lnt_golden_set_free(lnt_golden_set *set);
+
+/* An input made up for a run of a model that is not known: floats by the rule of golden vectors, integers 1.
+ * An extent that is open becomes `extent`, but the first axis is taken for a batch of 1. */
+lnt_status lnt_seeded_input(const lnt_value_info *info, int64_t extent, uint64_t seed, lnt_tensor *t,
+                            lnt_error *err);
 
 /* golden may be NULL. The image is freed with lnt_free and lnt_malloc_allocator. */
 lnt_status lnt_emit(lnt_graph *g, lnt_report *report, const lnt_golden_set *golden, void **image,

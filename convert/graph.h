@@ -84,6 +84,7 @@ typedef struct lnt_graph {
     size_t n_meta, meta_capacity;
     lnt_names names;      /* of values */
     lnt_names fixed_dims; /* what --dim has fixed at import */
+    const struct lnt_quantise_options *quantise; /* NULL: the model stays as it is */
     unsigned loops;       /* bodies of Loop and Scan that inference is in */
     unsigned misfits;     /* nodes of the present branch whose extents do not fit */
     lnt_error *err;
@@ -156,6 +157,7 @@ typedef enum lnt_opt { LNT_OPT_NONE, LNT_OPT_BASIC, LNT_OPT_ALL } lnt_opt;
     X(dead_nodes, BASIC)                                                                                     \
     X(fuse_batchnorm, ALL)                                                                                   \
     X(fuse_patterns, ALL)                                                                                    \
+    X(quantise, NONE)                                                                                        \
     X(fuse_epilogue, ALL)                                                                                    \
     X(fuse_elementwise, ALL)                                                                                 \
     X(storage_order, ALL)                                                                                    \

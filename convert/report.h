@@ -10,6 +10,22 @@ typedef struct lnt_unsupported { /* one node that cannot be converted */
     const char *reason; /* unknown operator, type, attribute at fault; and the way out where there is one */
 } lnt_unsupported;
 
+/* A layer that can be quantised. Figures that were not measured are negative. */
+typedef struct lnt_quantised {
+    const char *node, *op;
+    bool int8;
+    const char *why;          /* where it stays in float */
+    uint64_t before, after;   /* bytes of weights */
+    double multiplications;   /* in a trial run */
+    double snr;               /* dB, of the layer by itself */
+    double plain_us, int8_us; /* in a trial run, one thread */
+} lnt_quantised;
+
+typedef struct lnt_output_error { /* the quantised model against the float one */
+    const char *output;
+    double snr, max_error, largest; /* dB; of the elements; largest magnitude expected */
+} lnt_output_error;
+
 struct lnt_report {
     lnt_bump memory;
     lnt_pass_count *pass;
@@ -18,6 +34,11 @@ struct lnt_report {
     size_t n_unsupported, unsupported_capacity;
     uint64_t onnx_bytes, lnt_bytes, constant_bytes, packed_bytes, duplicated_bytes;
     uint32_t nodes_before, nodes_after, relayouts;
+    lnt_quantised *quantised;
+    size_t n_quantised;
+    lnt_output_error *output_error;
+    size_t n_output_errors;
+    const char *trial_inputs; /* what the figures were measured on; NULL: not measured */
 };
 
 void lnt_report_init(lnt_report *r);

@@ -7,7 +7,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from harness import check_against_reference, linnet
+from harness import check_against_reference, linnet, reference
 
 F, I32 = TensorProto.FLOAT, TensorProto.INT32
 
@@ -54,3 +54,169 @@ def test_constant_bytes_are_packed(tmp_path, a, b):
     assert report["constant_bytes"] - report["packed_bytes"] < 16
     fetched = linnet("verify", tmp_path / "m.lnt")
     assert fetched.returncode == 0, fetched.stderr
+
+
+# ---- --int8 dynamic ----
+
+
+def small_network(rng):
+    """Convolutions in groups and with an odd number of channels, a Gemm with everything, a MatMul."""
+    def normal(*shape):
+        return rng.normal(0, 0.3, shape).astype(np.float32)
+
+    nodes = [helper.make_node("Conv", ["image", "f1", "b1"], ["c1"], pads=[1, 2, 0, 1], strides=[2, 1]),
+             helper.make_node("Relu", ["c1"], ["r1"]),
+             helper.make_node("Conv", ["r1", "f2"], ["c2"], group=2, dilations=[1, 2], pads=[0, 2, 0, 2]),
+             helper.make_node("Conv", ["c2", "f3", "b3"], ["c3"]),
+             helper.make_node("Add", ["c3", "c2"], ["sum"]),
+             helper.make_node("GlobalAveragePool", ["sum"], ["pool"]),
+             helper.make_node("Flatten", ["pool"], ["flat"]),
+             helper.make_node("Gemm", ["flat", "g", "gb"], ["h"], alpha=0.5, beta=2.0, transB=1),
+             helper.make_node("Tanh", ["h"], ["t"]),
+             helper.make_node("MatMul", ["t", "m"], ["y"])]
+    constants = {"f1": normal(24, 3, 3, 3), "b1": normal(24), "f2": normal(18, 12, 1, 3), "f3": normal(18, 18, 1, 1),
+                 "b3": normal(18), "g": normal(40, 18), "gb": normal(40), "m": normal(40, 7)}
+    return model_of(nodes, [("image", F, ["N", 3, 13, 17])], [("y", F, None)], constants)
+
+
+def convert(path, *options):
+    done = linnet("convert", path, "-o", path.with_suffix(".lnt"), "--json", *options)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def run(lnt, inputs, outputs, folder, *options):
+    """The outputs of a model on inputs, both by name."""
+    words = []
+    for name, value in inputs.items():
+        np.save(folder / f"in_{name}.npy", value)
+        words += ["--input", f"{name}={folder / f'in_{name}.npy'}"]
+    for name in outputs:
+        words += ["--output", f"{name}={folder / f'out_{name}.npy'}"]
+    done = linnet("run", lnt, *words, *options)
+    assert done.returncode == 0, done.stderr
+    return {name: np.load(folder / f"out_{name}.npy") for name in outputs}
+
+
+def snr(want, got):
+    noise = np.sum((want.astype(np.float64) - got) ** 2)
+    return np.inf if noise == 0 else 10 * np.log10(np.sum(want.astype(np.float64) ** 2) / noise)
+
+
+@pytest.mark.parametrize("opt", ["none", "all"])
+def test_dynamic(tmp_path, opt):
+    rng = np.random.default_rng(2)
+    model = small_network(rng)
+    path = tmp_path / "m.onnx"
+    onnx.save(model, path)
+    report = convert(path, "--opt", opt, "--int8", "dynamic")
+    layers = report["int8"]["layers"]
+    assert len(layers) == 5 and all(x["int8"] and x["snr_db"] > 30 for x in layers)
+    assert all(x["bytes_after"] * 4 == x["bytes_before"] for x in layers)
+    image = rng.normal(0, 1, (2, 3, 13, 17)).astype(np.float32)
+    want = reference(model, {"image": image})[0]
+    got = [run(path.with_suffix(".lnt"), {"image": image}, ["y"], tmp_path, "--threads", threads)["y"]
+           for threads in (1, 3)]
+    assert snr(want, got[0]) > 30
+    assert np.array_equal(*got)
+    assert linnet("verify", path.with_suffix(".lnt")).returncode == 0
+
+
+def test_levels_agree(tmp_path):
+    """Sums are exact: what remains is the rounding of floats."""
+    rng = np.random.default_rng(3)
+    path = tmp_path / "m.onnx"
+    onnx.save(small_network(rng), path)
+    convert(path, "--int8", "dynamic")
+    image = rng.normal(0, 1, (1, 3, 13, 17)).astype(np.float32)
+    scalar = run(path.with_suffix(".lnt"), {"image": image}, ["y"], tmp_path, "--level", "scalar")["y"]
+    best = run(path.with_suffix(".lnt"), {"image": image}, ["y"], tmp_path)["y"]
+    assert snr(scalar, best) > 45  # a float that rounds to the neighbouring byte
+
+
+def test_bound_keeps_layers_in_float(tmp_path):
+    path = tmp_path / "m.onnx"
+    onnx.save(small_network(np.random.default_rng(4)), path)
+    free = convert(path, "--int8", "dynamic")["int8"]
+    reached = free["outputs"][0]["snr_db"]
+    bound = convert(path, "--int8", "dynamic", "--min-snr", f"{reached + 3:.2f}")["int8"]
+    kept = [x for x in bound["layers"] if not x["int8"]]
+    assert bound["outputs"][0]["snr_db"] >= reached + 3
+    assert 0 < len(kept) < 5 and all(x["why"] == "the outputs' SNR" for x in kept)
+    everything = convert(path, "--int8", "dynamic", "--min-snr", "190")["int8"]
+    assert not any(x["int8"] for x in everything["layers"])
+
+
+def test_auto_is_not_slower(tmp_path):
+    path = tmp_path / "m.onnx"
+    onnx.save(small_network(np.random.default_rng(5)), path)
+    for x in convert(path, "--int8", "auto")["int8"]["layers"]:
+        assert x["int8"] == (x["int8_us"] <= x["float_us"])
+
+
+def test_recorded_inputs(tmp_path):
+    rng = np.random.default_rng(6)
+    path = tmp_path / "m.onnx"
+    onnx.save(small_network(rng), path)
+    samples = tmp_path / "samples"
+    samples.mkdir()
+    for i in range(3):
+        np.savez(samples / f"{i}.npz", image=rng.normal(0, 1, (1 + i, 3, 13, 17)).astype(np.float32))
+    report = convert(path, "--int8", "dynamic", "--calibrate", samples)["int8"]
+    assert report["measured_on"] == "recorded inputs" and report["outputs"][0]["snr_db"] > 30
+
+
+def bad_image(kind):
+    image = np.zeros((1, 3, 13, 17), np.float32)
+    if kind in ("nan", "inf"):
+        image[0, 1, 2, 3] = float(kind)
+    return {"shape": image[:, :2], "type": image.astype(np.float64), "empty": image[:0]}.get(kind, image)
+
+
+@pytest.mark.parametrize("kind, message", [("nan", "is nan"), ("inf", "is inf"), ("shape", "does not fit input"),
+                                           ("type", "does not fit input"), ("empty", "is empty")])
+def test_bad_samples(tmp_path, kind, message):
+    path = tmp_path / "m.onnx"
+    onnx.save(small_network(np.random.default_rng(7)), path)
+    np.savez(tmp_path / "s.npz", image=bad_image(kind))
+    done = linnet("convert", path, "--int8", "dynamic", "--calibrate", tmp_path / "s.npz")
+    assert done.returncode != 0 and message in done.stderr
+    assert not path.with_suffix(".lnt").exists()
+
+
+def test_no_samples(tmp_path):
+    path = tmp_path / "m.onnx"
+    onnx.save(small_network(np.random.default_rng(8)), path)
+    (tmp_path / "nothing").mkdir()
+    for where, message in (("nothing", "there is no .npz"), ("missing.npz", "missing.npz")):
+        done = linnet("convert", path, "--int8", "dynamic", "--calibrate", tmp_path / where)
+        assert done.returncode != 0 and message in done.stderr
+    np.savez(tmp_path / "other.npz", picture=bad_image("zeros"))
+    done = linnet("convert", path, "--int8", "dynamic", "--calibrate", tmp_path / "other.npz")
+    assert done.returncode != 0 and "image" in done.stderr
+    assert linnet("convert", path, "--min-snr", "30").returncode == 2
+
+
+@pytest.mark.parametrize("value", [0.0, 1e-30, 3.0, -2.0])
+def test_constant_activations(tmp_path, value):
+    model = small_network(np.random.default_rng(9))
+    path = tmp_path / "m.onnx"
+    onnx.save(model, path)
+    convert(path, "--int8", "dynamic")
+    image = np.full((1, 3, 13, 17), value, np.float32)
+    got = run(path.with_suffix(".lnt"), {"image": image}, ["y"], tmp_path)["y"]
+    assert snr(reference(model, {"image": image})[0], got) > 25
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_what_is_not_finite_stays_so(tmp_path, bad):
+    rng = np.random.default_rng(10)
+    model = model_of([helper.make_node("MatMul", ["x", "w"], ["y"])], [("x", F, [3, 64])], [("y", F, None)],
+                     {"w": rng.normal(0, 1, (64, 20)).astype(np.float32)})
+    path = tmp_path / "m.onnx"
+    onnx.save(model, path)
+    convert(path, "--int8", "dynamic")
+    x = rng.normal(0, 1, (3, 64)).astype(np.float32)
+    x[1, 5] = bad
+    got = run(path.with_suffix(".lnt"), {"x": x}, ["y"], tmp_path)["y"]
+    assert not np.isfinite(got[1]).any() and np.isfinite(got[[0, 2]]).all()

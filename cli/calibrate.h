@@ -1,0 +1,18 @@
+/* calibrate.h — recorded inputs that a quantised model is measured on. */
+#ifndef LNT_CLI_CALIBRATE_H
+#define LNT_CLI_CALIBRATE_H
+
+#include "cli/args.h"
+#include "runtime/linnet.h"
+
+typedef struct lnt_calibration {
+    lnt_texts paths; /* one sample each: a file, or a folder of input_K.pb */
+} lnt_calibration;
+
+/* Every word is a file, a folder of files, or a folder of test_data_set_N. Fails where nothing is found. */
+lnt_status lnt_calibration_find(const lnt_texts *words, lnt_calibration *c, lnt_error *err);
+/* lnt_quantise_options.read_sample; arg is the lnt_calibration. Members of an .npz are called as the inputs are;
+ * states that are not recorded are zeros. */
+lnt_status lnt_calibration_read(void *arg, const lnt_model *m, size_t i, lnt_tensor *inputs, lnt_error *err);
+
+#endif

@@ -1,0 +1,187 @@
+/* quantise.c — products with constant float weights become products of bytes (convert/quantise.h).
+ *
+ * Comes behind the patterns, which make the weights what they will be, and before epilogues, which then are
+ * taken up by the quantised operators as they were by the float ones. */
+#include "convert/quantise.h"
+
+#include "convert/passes/pass.h"
+#include "ops/qconv.h"
+
+#include <string.h>
+
+enum { DEPTH_MIN = 16, COLUMNS_MIN = 4 }; /* of a matrix: below that bytes gain nothing */
+
+typedef struct made { /* weights already quantised, for constants with several readers */
+    uint32_t from, weights, scale;
+    unsigned axis;
+    float factor;
+    struct made *next;
+} made;
+
+typedef struct finder {
+    lnt_edit e;
+    lnt_qlayers layers;
+    size_t capacity;
+    made *made;
+} finder;
+
+static bool is_float_weight(const lnt_graph *g, const lnt_gnode *n, unsigned i)
+{
+    const uint32_t v = lnt_in_value(n, i);
+    return lnt_is_constant(g, v) && g->value[v].info.dtype == LNT_FLOAT &&
+           lnt_operand_count(lnt_ginfo(g, v)) > 0;
+}
+
+static lnt_status quantised_weights(finder *f, uint32_t from, unsigned axis, unsigned axes, float factor,
+                                    made **out)
+{
+    lnt_graph *g = f->e.g;
+    for (made *m = f->made; m; m = m->next)
+        if (m->from == from && m->axis == axis && m->factor == factor) {
+            *out = m;
+            return LNT_OK;
+        }
+    made *m = *out = lnt_bump_alloc(&g->memory, sizeof *m, g->err);
+    if (!m)
+        return LNT_E_MEMORY;
+    *m = (made){.from = from, .axis = axis, .factor = factor, .next = f->made};
+    f->made = m;
+    return lnt_quantise_weights(g, from, axis, axes, factor, &m->weights, &m->scale);
+}
+
+/* Notes a layer that may become op with operands in; attributes stay. */
+static lnt_status add_layer(finder *f, lnt_gnode *n, unsigned op, const uint32_t *in, unsigned n_in,
+                            uint32_t weights)
+{
+    lnt_graph *g = f->e.g;
+    LNT_TRY(LNT_GROW(&lnt_malloc_allocator, f->layers.layer, f->capacity, f->layers.n, g->err));
+    uint32_t *operands = lnt_bump_alloc(&g->memory, n_in * sizeof *in, g->err);
+    if (!operands)
+        return LNT_E_MEMORY;
+    memcpy(operands, in, n_in * sizeof *in);
+    lnt_qlayer *l = &f->layers.layer[f->layers.n++];
+    *l = (lnt_qlayer){.node = n, .plain = *n, .quantised = *n, .chosen = true};
+    l->quantised.op = lnt_op_by_id(op);
+    l->quantised.in = operands;
+    l->quantised.n_in = (uint16_t)n_in;
+    l->measured = (lnt_quantised){.node = n->name,
+                                  .op = n->op->name,
+                                  .before = g->value[weights].bytes,
+                                  .after = g->value[weights].bytes / sizeof(float),
+                                  .multiplications = -1,
+                                  .snr = -1,
+                                  .plain_us = -1,
+                                  .int8_us = -1};
+    return LNT_OK;
+}
+
+/* Gemm's C times beta as a vector of N, LNT_NONE in *bias where there is none; false if C is none. */
+static bool gemm_bias(lnt_graph *g, const lnt_gnode *n, int64_t N, uint32_t *bias, lnt_status *status)
+{
+    const uint32_t v = lnt_in_value(n, 2);
+    const float beta = lnt_gnode_float(n, "beta", 1);
+    int64_t count;
+    *bias = LNT_NONE;
+    if (v == LNT_NONE || beta == 0)
+        return true;
+    const float *c = lnt_constant_floats(g, v, &count);
+    if (!c || (count != 1 && (count != N || g->value[v].info.dims[g->value[v].info.rank - 1] != N)))
+        return false;
+    float *all = lnt_bump_alloc(&g->memory, (size_t)N * sizeof *all, g->err);
+    for (int64_t i = 0; all && i < N; i++)
+        all[i] = beta * c[count == 1 ? 0 : i];
+    *bias = all ? lnt_add_floats(g, g->value[v].name, 1, &N, all) : LNT_NONE;
+    *status = *bias == LNT_NONE ? LNT_E_MEMORY : LNT_OK;
+    return true;
+}
+
+static lnt_status find_matmul(finder *f, lnt_gnode *n)
+{
+    lnt_graph *g = f->e.g;
+    const bool turned = lnt_gnode_int(n, "transB", 0) != 0;
+    if (!is_float_weight(g, n, 1) || lnt_gnode_int(n, "transA", 0) || lnt_gnode_int(n, "transBatchA", 0) ||
+        lnt_gnode_int(n, "transBatchB", 0))
+        return LNT_OK;
+    const lnt_operand *a = lnt_ginfo(g, n->in[0]), *b = lnt_ginfo(g, n->in[1]);
+    const int64_t K = b->dims[turned], N = b->dims[!turned];
+    lnt_status status = LNT_OK;
+    uint32_t bias = LNT_NONE;
+    made *m;
+    if (b->rank != 2 || a->rank == 0 || a->rank > LNT_MAX_RANK || K < DEPTH_MIN || N < COLUMNS_MIN ||
+        (lnt_is(n, Gemm) && !gemm_bias(g, n, N, &bias, &status)))
+        return LNT_OK;
+    LNT_TRY(status);
+    const float alpha = lnt_is(n, MatMul) ? 1 : lnt_gnode_float(n, "alpha", 1);
+    LNT_TRY(quantised_weights(f, n->in[1], !turned, 1, alpha, &m));
+    const uint32_t in[] = {n->in[0], m->weights, m->scale, bias};
+    return m->weights == LNT_NONE
+               ? LNT_OK
+               : add_layer(f, n, LNT_ID_DynamicMatMul, in, bias == LNT_NONE ? 3 : 4, n->in[1]);
+}
+
+static lnt_status find_conv(finder *f, lnt_gnode *n)
+{
+    lnt_graph *g = f->e.g;
+    lnt_packed record;
+    lnt_node view;
+    made *m;
+    lnt_gnode_view(n, &view);
+    if (!is_float_weight(g, n, 1) || !lnt_qconv_record(&view, lnt_ginfo(g, n->in[1]), &record))
+        return LNT_OK;
+    LNT_TRY(quantised_weights(f, n->in[1], 0, 1, 1, &m));
+    const uint32_t in[] = {n->in[0], m->weights, m->scale, lnt_in_value(n, 2)};
+    return m->weights == LNT_NONE
+               ? LNT_OK
+               : add_layer(f, n, LNT_ID_DynamicConv, in, in[3] == LNT_NONE ? 3 : 4, n->in[1]);
+}
+
+static lnt_status find(finder *f, lnt_gnode *n)
+{
+    if (n->dead || n->program || n->n_out < 1 || n->out[0] == LNT_NONE ||
+        lnt_ginfo(f->e.g, n->out[0])->dtype != LNT_FLOAT)
+        return LNT_OK;
+    if (lnt_is(n, MatMul) || lnt_is(n, Gemm) || lnt_is(n, FusedMatMul))
+        return find_matmul(f, n);
+    if (lnt_is(n, Conv))
+        return find_conv(f, n);
+    return LNT_OK;
+}
+
+/* The layers' figures for the report, and a line for what was done. */
+static lnt_status tell(finder *f)
+{
+    lnt_report *r = f->e.report;
+    r->quantised = lnt_bump_alloc(&r->memory, f->layers.n * sizeof *r->quantised, f->e.g->err);
+    if (!r->quantised)
+        return LNT_E_MEMORY;
+    for (size_t i = 0; i < f->layers.n; i++) {
+        lnt_qlayer *l = &f->layers.layer[i];
+        lnt_quantised *q = &r->quantised[r->n_quantised++];
+        *q = l->measured;
+        q->int8 = l->chosen;
+        q->why = l->why;
+        q->node = lnt_report_text(r, "%s", q->node);
+        if (!q->node)
+            return LNT_E_MEMORY;
+        LNT_TRY(lnt_edit_count(
+            &f->e, lnt_report_text(r, "%s %s", l->plain.op->name, l->chosen ? "in INT8" : "kept in float")));
+    }
+    return LNT_OK;
+}
+
+lnt_status lnt_pass_quantise(lnt_graph *g, lnt_report *report)
+{
+    finder f = {.e = {.g = g, .report = report, .pass = "quantise"}};
+    lnt_status status = LNT_OK;
+    if (!g->quantise || g->quantise->mode == LNT_INT8_OFF)
+        return LNT_OK;
+    for (size_t s = 0; s < g->n_subs && status == LNT_OK; s++)
+        for (size_t i = 0; i < g->sub[s].n_nodes && status == LNT_OK; i++)
+            status = find(&f, g->sub[s].node[i]);
+    if (status == LNT_OK)
+        status = lnt_quantise_trial(g, g->quantise, &f.layers, report);
+    if (status == LNT_OK)
+        status = tell(&f);
+    lnt_free(&lnt_malloc_allocator, f.layers.layer);
+    return status;
+}

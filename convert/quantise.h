@@ -1,0 +1,53 @@
+/* quantise.h — INT8 for models that come in float: which layers, how exact, how fast.
+ *
+ * The pass (passes/quantise.c) finds layers whose weights are constant and forms each one's quantised node;
+ * trial runs (quantise_trial.c) measure what that costs in exactness and gains in time; then the layers that
+ * pass are exchanged. */
+#ifndef LNT_CONVERT_QUANTISE_H
+#define LNT_CONVERT_QUANTISE_H
+
+#include "convert/report.h"
+#include "runtime/linnet.h"
+
+typedef enum lnt_int8_mode {
+    LNT_INT8_OFF,
+    LNT_INT8_DYNAMIC, /* weights per channel, activations in each run */
+    LNT_INT8_AUTO     /* the same where it is faster on this machine */
+} lnt_int8_mode;
+
+typedef struct lnt_quantise_options {
+    lnt_int8_mode mode;
+    double min_snr; /* dB that every output must keep; 0: no bound */
+    /* Recorded inputs; n_samples 0: seeded ones. Reads sample i into inputs[], zeroed, which then belong to
+     * the caller. */
+    size_t n_samples;
+    lnt_status (*read_sample)(void *arg, const lnt_model *m, size_t i, lnt_tensor *inputs, lnt_error *err);
+    void *arg;
+} lnt_quantise_options;
+
+/* One layer and its two forms. */
+typedef struct lnt_qlayer {
+    lnt_gnode *node;
+    lnt_gnode plain, quantised;
+    bool chosen;
+    const char *why; /* not chosen */
+    lnt_quantised measured;
+} lnt_qlayer;
+
+typedef struct lnt_qlayers {
+    lnt_qlayer *layer;
+    size_t n;
+} lnt_qlayers;
+
+/* Measures every layer by itself and the model as a whole, and takes layers back until the bounds hold. The
+ * graph's nodes are in the chosen form afterwards. */
+lnt_status lnt_quantise_trial(lnt_graph *g, const lnt_quantise_options *options, lnt_qlayers *layers,
+                              lnt_report *report);
+
+/* An int8 constant with one scale per channel, in +-127, of float constant `value`: its channels run along
+ * axis `axis` (0 <= axis < rank), or along the first `axes` axes together. LNT_NONE as *weights where an
+ * element is not finite. */
+lnt_status lnt_quantise_weights(lnt_graph *g, uint32_t value, unsigned axis, unsigned axes, float factor,
+                                uint32_t *weights, uint32_t *scale);
+
+#endif
