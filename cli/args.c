@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,14 +64,19 @@ bool lnt_split_pair(const char *text, bool last, const char **name, const char *
     return true;
 }
 
+/* A whole number from 0 to INT64_MAX, and nothing else. */
+static bool read_count(const char *text, int base, int64_t *value)
+{
+    char *end;
+    errno = 0;
+    *value = strtoll(text, &end, base);
+    return *text && !*end && *value >= 0 && errno == 0;
+}
+
 bool lnt_split_count(const char *text, const char **name, int64_t *value)
 {
     const char *rest;
-    char *end;
-    if (!lnt_split_pair(text, true, name, &rest))
-        return false;
-    *value = strtoll(rest, &end, 10);
-    return *rest && !*end && *value >= 0;
+    return lnt_split_pair(text, true, name, &rest) && read_count(rest, 10, value);
 }
 
 int lnt_usage_error(const lnt_verb *verb, const char *format, ...)
@@ -142,9 +148,7 @@ static bool store(const lnt_option *o, const char *value)
     case LNT_OPTION_FLAG: *(bool *)o->to = true; return true;
     case LNT_OPTION_TEXT: *(const char **)o->to = value; return true;
     case LNT_OPTION_TEXTS: lnt_texts_add(o->to, value); return true;
-    case LNT_OPTION_COUNT:
-        *(int64_t *)o->to = strtoll(value, &end, 0);
-        return *value && !*end && *(int64_t *)o->to >= 0;
+    case LNT_OPTION_COUNT: return read_count(value, 0, o->to);
     case LNT_OPTION_NUMBER:
         *(double *)o->to = strtod(value, &end);
         return *value && !*end && *(double *)o->to >= 0;

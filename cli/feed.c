@@ -200,8 +200,12 @@ lnt_status lnt_feed_session(const lnt_opened *o, const lnt_feed_options *how, co
     for (size_t i = 0; how->dims && i < how->dims->n; i++) {
         const char *name;
         int64_t value;
-        if (lnt_split_count(how->dims->item[i], &name, &value) && !names_an_extent(o, name))
-            LNT_TRY(lnt_set_bound(s, name, value, err));
+        if (!lnt_split_count(how->dims->item[i], &name, &value))
+            continue;
+        const lnt_status status = lnt_set_bound(s, name, value, err);
+        if (status != LNT_OK && !names_an_extent(o, name)) /* INPUT:AXIS is an extent, and no symbol */
+            return status;
+        lnt_error_clear(err);
     }
     for (uint32_t i = 0; i < feed->n; i++)
         if (feed->tensor[i].dtype)

@@ -121,7 +121,12 @@ static lnt_status judge_onnx(const lnt_judge *j, const char *path, lnt_texts *fo
         const char *slash = strrchr(path, '/');
         lnt_case_folders(slash ? lnt_cli_text("%.*s", (int)(slash - path), path) : ".", folders);
     }
-    LNT_REQUIRE(folders->n, err, LNT_E_NOT_FOUND, "no test_data_set_* beside %s; name case folders", path);
+    if (!folders->n) { /* of two mistakes the file itself is told first */
+        lnt_opened o;
+        LNT_TRY(lnt_opened_open(path, &j->convert, 0, &o, err));
+        lnt_opened_close(&o);
+        return lnt_fail(err, LNT_E_NOT_FOUND, "no test_data_set_* beside %s; name case folders", path);
+    }
     LNT_TRY(lnt_cases_read(folders, cases, err));
     return lnt_judge_onnx(j, path, cases, verdict, reason, err);
 }

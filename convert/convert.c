@@ -78,6 +78,8 @@ lnt_status lnt_convert_file(const char *path, const lnt_convert_options *options
     const lnt_status status =
         folder ? lnt_convert_memory(onnx.bytes, onnx.size, folder, options, report, image, size, err)
                : LNT_E_MEMORY;
+    if (status != LNT_OK)
+        lnt_error_prefix(err, "%s: ", path);
     lnt_free(&lnt_malloc_allocator, folder);
     lnt_blob_close(&onnx);
     return status;

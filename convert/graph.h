@@ -82,11 +82,12 @@ typedef struct lnt_graph {
     size_t n_states, state_capacity;
     lnt_gmeta *meta;
     size_t n_meta, meta_capacity;
-    lnt_names names;      /* of values */
-    lnt_names fixed_dims; /* what --dim has fixed at import */
+    lnt_names names;                             /* of values */
+    lnt_names fixed_dims;                        /* what --dim has fixed at import */
     const struct lnt_quantise_options *quantise; /* NULL: the model stays as it is */
-    unsigned loops;       /* bodies of Loop and Scan that inference is in */
-    unsigned misfits;     /* nodes of the present branch whose extents do not fit */
+    unsigned loops;                              /* bodies of Loop and Scan that inference is in */
+    unsigned misfits;                            /* nodes of the present branch whose extents do not fit */
+    size_t folded, fold_limit; /* bytes computed at conversion so far, and at most (0: not worked out yet) */
     lnt_error *err;
 } lnt_graph;
 

@@ -4,8 +4,6 @@
  * tells all. Values whose computation is missing have no type; what depends on them is not looked at. */
 #include "convert/import.h"
 
-#include "convert/scan.h"
-
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -413,6 +411,8 @@ static lnt_status import_model(lnt_importer *im)
     im->n_opsets = im->model->n_opset_import;
     LNT_TRY(lnt_import_index_functions(im));
     LNT_TRY(record_metadata(im));
+    LNT_REQUIRE(im->model->graph->n_output > 0, im->err, LNT_E_MODEL,
+                "the graph has no outputs: there is nothing to compute");
     LNT_TRY(import_graph(im));
     const lnt_report *r = im->report;
     LNT_REQUIRE(r->n_unsupported == 0, im->err, LNT_E_UNSUPPORTED,

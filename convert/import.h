@@ -14,11 +14,11 @@
 
 #include "convert/convert.h"
 #include "convert/onnx.pb-c.h"
+#include "convert/scan.h"
 
 enum {
     LNT_ONNX_OPSET_NEWEST = 28,
     LNT_IMPORT_MAX_CALLS = 64,        /* functions inside functions */
-    LNT_IMPORT_MAX_NODES = 1 << 20,   /* after inlining */
     LNT_IMPORT_MAX_OPERANDS = 1 << 14 /* of one node */
 };
 

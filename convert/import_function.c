@@ -102,8 +102,8 @@ static lnt_status check_call(lnt_importer *im, const LntOnnx__Function *f, const
 lnt_status lnt_import_call(lnt_importer *im, const LntOnnx__Function *f, const lnt_inode *n)
 {
     LNT_TRY(check_call(im, f, n));
-    LNT_REQUIRE(++im->n_nodes <= LNT_IMPORT_MAX_NODES, im->err, LNT_E_LIMIT,
-                "the model has more than %d nodes once its functions are inlined", LNT_IMPORT_MAX_NODES);
+    LNT_REQUIRE(++im->n_nodes <= LNT_ONNX_MAX_NODES, im->err, LNT_E_LIMIT,
+                "the model has more than %d nodes once its functions are inlined", LNT_ONNX_MAX_NODES);
     lnt_call call = {
         .outer = im->call, .function = f, .depth = im->call ? im->call->depth + 1 : 1, .prefix = n->name};
     LNT_TRY(call_attrs(im, f, n, &call));

@@ -421,8 +421,8 @@ static lnt_status make_custom(lnt_importer *im, lnt_inode *n)
 
 lnt_status lnt_import_add(lnt_importer *im, lnt_inode *n)
 {
-    LNT_REQUIRE(++im->n_nodes <= LNT_IMPORT_MAX_NODES, im->err, LNT_E_LIMIT,
-                "the model has more than %d nodes once its functions are inlined", LNT_IMPORT_MAX_NODES);
+    LNT_REQUIRE(++im->n_nodes <= LNT_ONNX_MAX_NODES, im->err, LNT_E_LIMIT,
+                "the model has more than %d nodes once its functions are inlined", LNT_ONNX_MAX_NODES);
     if (strcmp(n->op, "Constant") == 0 && !n->domain[0])
         return add_constant(im, n);
     if (is_custom(im, n))

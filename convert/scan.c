@@ -46,7 +46,7 @@ lnt_status lnt_onnx_scan(const void *bytes, size_t size, lnt_error *err)
         message kind;
     } open[LNT_ONNX_MAX_DEPTH] = {{lnt_wire_of(bytes, size), MODEL}};
     unsigned depth = 1;
-    uint64_t messages = 0;
+    uint64_t messages = 0, nodes = 0;
     while (depth > 0) {
         lnt_wire_field field;
         lnt_wire *w = &open[depth - 1].rest;
@@ -63,6 +63,9 @@ lnt_status lnt_onnx_scan(const void *bytes, size_t size, lnt_error *err)
             continue;
         LNT_REQUIRE(++messages <= LNT_ONNX_MAX_MESSAGES, err, LNT_E_LIMIT,
                     "the ONNX model has more than %d messages", LNT_ONNX_MAX_MESSAGES);
+        nodes += child == NODE;
+        LNT_REQUIRE(nodes <= LNT_ONNX_MAX_NODES, err, LNT_E_LIMIT, "the ONNX model has more than %d nodes",
+                    LNT_ONNX_MAX_NODES);
         LNT_REQUIRE(depth < LNT_ONNX_MAX_DEPTH, err, LNT_E_LIMIT,
                     "the ONNX model is nested deeper than %d messages", LNT_ONNX_MAX_DEPTH);
         open[depth].rest = field.bytes;

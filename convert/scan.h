@@ -6,10 +6,11 @@
 
 enum {
     LNT_ONNX_MAX_DEPTH = 200,        /* messages inside messages: about 60 nested subgraphs */
+    LNT_ONNX_MAX_NODES = 1 << 20,    /* as written, and again once functions are inlined */
     LNT_ONNX_MAX_MESSAGES = 20000000 /* of all kinds */
 };
 
-/* Refuses what is no ONNX model, or is nested deeper or has more messages than the limits. */
+/* Refuses what is no ONNX model, or is nested deeper or has more nodes or messages than the limits. */
 lnt_status lnt_onnx_scan(const void *bytes, size_t size, lnt_error *err);
 
 #endif

@@ -8,6 +8,8 @@
 
 enum {
     FOLD_GROWTH = 64 * 1024, /* bytes by which a result may exceed the inputs it was computed from */
+    FOLD_TOTAL = 256 << 20,  /* bytes of all results, above FOLD_SHARE times those of the model's constants */
+    FOLD_SHARE = 8,
     MAX_OPERANDS = 64
 };
 
@@ -22,10 +24,22 @@ static bool reads_weights(const lnt_gnode *user, uint32_t value)
     return weighted && user->in[0] != value;
 }
 
+/* A few nodes can make any number of bytes of one constant: what is over the limit is left to the run. */
+static bool within_limit(lnt_graph *g, size_t bytes)
+{
+    if (!g->fold_limit) {
+        g->fold_limit = FOLD_TOTAL;
+        for (size_t v = 0; v < g->n_values; v++)
+            g->fold_limit += g->value[v].constant ? FOLD_SHARE * g->value[v].bytes : 0;
+    }
+    return g->folded <= g->fold_limit && bytes <= g->fold_limit - g->folded;
+}
+
 static bool result_fits(lnt_edit *e, const lnt_gnode *n, size_t in_bytes, size_t out_bytes)
 {
-    return out_bytes <= in_bytes + FOLD_GROWTH ||
-           (n->n_out == 1 && reads_weights(lnt_edit_follower(e, n), n->out[0]));
+    const bool worth = out_bytes <= in_bytes + FOLD_GROWTH ||
+                       (n->n_out == 1 && reads_weights(lnt_edit_follower(e, n), n->out[0]));
+    return worth && within_limit(e->g, out_bytes);
 }
 
 static bool foldable_kind(const lnt_gnode *n)
@@ -34,7 +48,7 @@ static bool foldable_kind(const lnt_gnode *n)
            n->n_out <= MAX_OPERANDS && !n->program;
 }
 
-/* All inputs constant; *bytes of all. */
+/* All inputs constant; *bytes of all, each value once. */
 static bool inputs_constant(const lnt_graph *g, const lnt_gnode *n, size_t *bytes)
 {
     *bytes = 0;
@@ -43,7 +57,10 @@ static bool inputs_constant(const lnt_graph *g, const lnt_gnode *n, size_t *byte
             continue;
         if (!lnt_is_constant(g, n->in[i]))
             return false;
-        *bytes += g->value[n->in[i]].bytes;
+        bool before = false;
+        for (unsigned k = 0; k < i; k++)
+            before |= n->in[k] == n->in[i];
+        *bytes += before ? 0 : g->value[n->in[i]].bytes;
     }
     return true;
 }
@@ -115,6 +132,7 @@ lnt_status lnt_fold_node(lnt_edit *e, lnt_gnode *n)
     LNT_TRY(evaluate(e, n, &folded));
     if (!folded)
         return LNT_OK;
+    e->g->folded += out_bytes;
     n->dead = true;
     return lnt_edit_count(e, "nodes computed");
 }
