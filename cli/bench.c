@@ -1,23 +1,28 @@
 /* bench.c — `linnet bench`: how fast is a model here? */
+#include "cli/duel.h"
 #include "cli/feed.h"
 #include "cli/json.h"
 #include "cli/judge.h"
 #include "cli/kernels.h"
+#include "cli/ort.h"
 #include "cli/table.h"
 #include "cli/verbs.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 static struct {
     lnt_texts dims, inputs;
-    const char *data, *level;
-    int64_t threads, runs, warmup, seed;
+    const char *data, *level, *onnx, *ort_lib, *worker;
+    int64_t threads, runs, warmup, seed, rounds, processes;
+    double max_rel;
+    int vs;
     bool trust, trace, kernels, json;
-} given = {.threads = 1, .runs = 100, .warmup = 10};
+} given = {.threads = 1, .runs = 100, .warmup = 10, .rounds = 31, .processes = 3, .max_rel = 1e-4, .vs = -1};
 
 static const lnt_option options[] = {
     {"--data", "CASE_DIR", LNT_OPTION_TEXT, &given.data, "inputs (and expected outputs) of this case folder"},
@@ -33,6 +38,16 @@ static const lnt_option options[] = {
     {"--trace", NULL, LNT_OPTION_FLAG, &given.trace, "print the operators that took longest in the last run"},
     {"--kernels", NULL, LNT_OPTION_FLAG, &given.kernels,
      "no model but single operators against this machine's peak; --level all: each level"},
+    {"--vs", "onnxruntime", LNT_OPTION_CHOICE, &given.vs, "compare with this runtime, taking turns"},
+    {"--onnx", "M.onnx", LNT_OPTION_TEXT, &given.onnx, "the model M.lnt was made from, for --vs"},
+    {"--ort-lib", "FILE", LNT_OPTION_TEXT, &given.ort_lib,
+     "libonnxruntime.so; otherwise that in .deps/venv or the system's"},
+    {"--rounds", "N", LNT_OPTION_COUNT, &given.rounds, "of --vs: each times both once (31)"},
+    {"--processes", "N", LNT_OPTION_COUNT, &given.processes, "of --vs: rounds are begun anew in so many (3)"},
+    {"--max-rel", "R", LNT_OPTION_NUMBER, &given.max_rel,
+     "of --vs: largest difference, over the largest magnitude of the output (1e-4)"},
+    {"--worker", "ENGINE", LNT_OPTION_TEXT, &given.worker,
+     "be one side of --vs, which starts itself with this"},
     {"--json", NULL, LNT_OPTION_FLAG, &given.json, "print one flat JSON object; kernels: a list"},
 };
 
@@ -246,6 +261,92 @@ static lnt_status bench(lnt_opened *o, source *from, figures *f, lnt_error *err)
     return status;
 }
 
+/* ---- against another runtime ---- */
+
+/* All inputs of the model under their names, states as they are before the first run, in memory of their own.
+ */
+static lnt_status name_inputs(const lnt_opened *o, const source *from, lnt_session *s, lnt_named *in,
+                              lnt_error *err)
+{
+    LNT_TRY(feed(o, from, s, err));
+    LNT_TRY(lnt_bind(s, err));
+    for (uint32_t i = 0; i < lnt_model_input_count(o->model); i++) {
+        lnt_value_info info;
+        LNT_TRY(lnt_model_input(o->model, i, &info));
+        in[i].name = lnt_cli_text("%s", info.name);
+        in[i].tensor = from->cases.n ? from->cases.item[0].in[i] : from->feed.tensor[i];
+    }
+    for (uint32_t k = 0; k < o->file.n_states; k++) {
+        const lnt_rec_state *state = &o->file.states[k];
+        lnt_value_info info;
+        LNT_TRY(lnt_model_output(o->model, state->output, &info));
+        in[state->input].state = lnt_cli_text("%s", info.name);
+        LNT_TRY(lnt_state_get(s, k, &in[state->input].tensor, err));
+    }
+    for (uint32_t i = 0; i < lnt_model_input_count(o->model); i++) {
+        lnt_tensor *t = &in[i].tensor;
+        void *copy = lnt_cli_alloc(t->bytes);
+        LNT_REQUIRE(t->data || !t->bytes, err, LNT_E_NOT_FOUND, "no tensor for input %s", in[i].name);
+        if (t->bytes)
+            memcpy(copy, t->data, t->bytes);
+        t->data = copy;
+    }
+    return LNT_OK;
+}
+
+/* The model is closed afterwards: a file that is mapped does not leave the page cache. */
+static lnt_status read_inputs(const char *path, lnt_named **in, size_t *n, lnt_error *err)
+{
+    const lnt_session_options how = {
+        .struct_bytes = sizeof how, .level = given.level, .intra_op_num_threads = 1};
+    lnt_opened o = {0};
+    source from = {0};
+    lnt_session *s = NULL;
+    lnt_status status = lnt_opened_open(path, NULL, 0, &o, err);
+    if (status == LNT_OK)
+        status = find_inputs(&o, &from, err);
+    if (status == LNT_OK)
+        status = lnt_session_create(o.model, &how, &s, err);
+    if (status == LNT_OK) {
+        *n = lnt_model_input_count(o.model);
+        *in = lnt_cli_alloc(*n * sizeof **in);
+        status = name_inputs(&o, &from, s, *in, err);
+    }
+    lnt_session_destroy(&s);
+    lnt_cases_free(&from.cases);
+    lnt_feed_free(&from.feed);
+    lnt_opened_close(&o);
+    return status;
+}
+
+static int run_duel(const char *path)
+{
+    const lnt_duel_options how = {.lnt = path,
+                                  .onnx = given.onnx,
+                                  .library = lnt_ort_find(given.ort_lib),
+                                  .level = given.level,
+                                  .threads = (uint32_t)given.threads,
+                                  .rounds = given.rounds,
+                                  .processes = given.processes,
+                                  .max_rel = given.max_rel};
+    lnt_named *in = NULL;
+    size_t n = 0;
+    lnt_duel duel;
+    lnt_error err = {0};
+    if (!given.onnx || !lnt_ends_with(path, ".lnt"))
+        return lnt_usage_error(&lnt_verb_bench,
+                               "--vs wants an .lnt and, as --onnx, the model it was made from");
+    if (given.rounds < 1 || given.processes < 1 || given.threads < 1)
+        return lnt_usage_error(&lnt_verb_bench, "--rounds, --processes and --threads must be at least 1");
+    lnt_status status = read_inputs(path, &in, &n, &err);
+    if (status == LNT_OK)
+        status = lnt_duel_run(&how, in, n, &duel, &err);
+    if (status != LNT_OK)
+        return lnt_failed(&lnt_verb_bench, &err);
+    lnt_duel_print(&how, &duel, given.json);
+    return duel.agree || given.trust ? LNT_EXIT_OK : LNT_EXIT_MISMATCH;
+}
+
 static int run(const lnt_texts *words)
 {
     lnt_opened o = {0};
@@ -257,6 +358,14 @@ static int run(const lnt_texts *words)
         return lnt_bench_kernels(&lnt_verb_bench, words, given.level, given.json);
     if (words->n != 1)
         return lnt_usage_error(&lnt_verb_bench, words->n ? "one model at a time" : "which model?");
+    if (given.worker)
+        return lnt_worker(&(lnt_worker_options){.engine = given.worker,
+                                                .model = words->item[0],
+                                                .library = given.ort_lib,
+                                                .level = given.level,
+                                                .threads = (uint32_t)given.threads});
+    if (given.vs >= 0)
+        return run_duel(words->item[0]);
     if (given.runs < 1)
         return lnt_usage_error(&lnt_verb_bench, "--runs must be at least 1");
     lnt_status status = lnt_opened_open(words->item[0], NULL, 0, &o, &err);
@@ -280,6 +389,11 @@ const lnt_verb lnt_verb_bench = {
         "are seeded random numbers and all other inputs have to be given. Where expected outputs are "
         "known the\n"
         "first run is compared with them, for a fast wrong answer is none (--trust leaves that out).\n"
+        "With --vs, both runtimes in processes of their own take turns on the same inputs; the ratio is the "
+        "other's\n"
+        "time over Linnet's, with the interval that holds it at 95 %. Outputs that differ from those of the "
+        "other\n"
+        "without its optimisations end with exit code 1.\n"
         "With --kernels, operators by themselves on one thread: all, or those whose line in the table holds "
         "one\n"
         "of the words. The limit is the peak of multiply-adds, or copying as many bytes.",
@@ -287,6 +401,7 @@ const lnt_verb lnt_verb_bench = {
                 "linnet bench model.lnt --threads 2 --runs 1000 --json\n"
                 "linnet bench model.lnt --dim T=200 --trace\n"
                 "linnet bench model.lnt --data test_data_set_0 --level scalar\n"
+                "linnet bench model.lnt --vs onnxruntime --onnx model.onnx --threads 2\n"
                 "linnet bench --kernels conv pool --level avx2",
     .options = options,
     .n_options = sizeof options / sizeof *options,
