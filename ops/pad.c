@@ -206,6 +206,10 @@ static inline void move_unit(char *dst, const char *src, int64_t bytes)
 static void pad_border(const pad_job *job, char *dst, const char *src, const int64_t *offset, int64_t n)
 {
     const int64_t unit = job->p->unit;
+    if (job->p->mode == PAD_CONSTANT && job->p->middle > 0) { /* all that is kept lies in the middle */
+        fill_units(job, dst, n);
+        return;
+    }
     const bool single = unit == (int64_t)job->p->element;
     for (int64_t i = 0; i < n; i++, dst += unit) {
         if (offset[i] >= 0)

@@ -9,6 +9,7 @@
 #include "ops/number.h"
 
 #include <math.h>
+#include <string.h>
 
 /* ---- the generator ---- */
 
@@ -42,33 +43,56 @@ static void draw_open(uint64_t key, uint64_t block, double out[2])
 
 /* ---- mathematics; relative error below 1e-15 ---- */
 
-/* ln x, x > 0: 2 artanh((m - 1) / (m + 1)) of a mantissa in [sqrt 1/2, sqrt 2), plus the exponent's share. */
+/* c[0] + c[1] x + c[2] x^2 ... of n coefficients. */
+static inline double polynomial(const double *c, unsigned n, double x)
+{
+    double sum = c[n - 1];
+    for (unsigned i = n - 1; i-- > 0;)
+        sum = sum * x + c[i];
+    return sum;
+}
+
+/* ln x, x a normal number > 0: 2 artanh((m - 1) / (m + 1)) of a mantissa in [sqrt 1/2, sqrt 2), plus the
+ * exponent's share. */
 static double natural_log(double x)
 {
-    int exponent;
-    double m = frexp(x, &exponent);
-    if (m < 0.70710678118654752) {
-        m *= 2;
-        exponent--;
-    }
-    const double s = (m - 1) / (m + 1), s2 = s * s;
-    double sum = 0;
-    for (int k = 23; k >= 1; k -= 2)
-        sum = sum * s2 + 1.0 / k;
-    return 2 * s * sum + exponent * 0.69314718055994531;
+    static const double artanh[] = {1,        1.0 / 3,  1.0 / 5,  1.0 / 7,  1.0 / 9,  1.0 / 11,
+                                    1.0 / 13, 1.0 / 15, 1.0 / 17, 1.0 / 19, 1.0 / 21, 1.0 / 23};
+    const uint64_t half_root = 0x3fe6a09e667f3bcd; /* bits of sqrt 1/2 */
+    uint64_t bits;
+    double m;
+    memcpy(&bits, &x, sizeof bits);
+    const int exponent = (int)((int64_t)(bits - half_root) >> 52);
+    bits -= (uint64_t)exponent * ((uint64_t)1 << 52);
+    memcpy(&m, &bits, sizeof m);
+    const double s = (m - 1) / (m + 1);
+    return 2 * s * polynomial(artanh, sizeof artanh / sizeof *artanh, s * s) + exponent * 0.69314718055994531;
 }
 
 /* sin and cos of 2 pi u, 0 < u < 1: Taylor series after reduction to an eighth of the circle. */
 static void circle(double u, double *sine, double *cosine)
 {
+    static const double sines[] = {1,
+                                   -1.0 / 6,
+                                   1.0 / 120,
+                                   -1.0 / 5040,
+                                   1.0 / 362880,
+                                   -1.0 / 39916800,
+                                   1.0 / 6227020800,
+                                   -1.0 / 1307674368000};
+    static const double cosines[] = {1,
+                                     -1.0 / 2,
+                                     1.0 / 24,
+                                     -1.0 / 720,
+                                     1.0 / 40320,
+                                     -1.0 / 3628800,
+                                     1.0 / 479001600,
+                                     -1.0 / 87178291200,
+                                     1.0 / 20922789888000};
     const int quarter = (int)(4 * u + 0.5);
     const double r = (4 * u - quarter) * 1.5707963267948966, r2 = r * r;
-    double s = 1, c = 1;
-    for (int k = 16; k >= 2; k -= 2) {
-        s = 1 - s * r2 / (k * (k + 1));
-        c = 1 - c * r2 / (k * (k - 1));
-    }
-    s *= r;
+    const double s = r * polynomial(sines, sizeof sines / sizeof *sines, r2);
+    const double c = polynomial(cosines, sizeof cosines / sizeof *cosines, r2);
     *sine = quarter & 1 ? c : s;
     *cosine = quarter & 1 ? s : c;
     if (quarter == 2 || quarter == 3)
