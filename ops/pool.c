@@ -19,9 +19,11 @@ typedef struct pool {
     lnt_window w;
     int64_t batch, channels, positions;
     bool channels_last, count_pad, column_major;
+    int64_t inner[2];    /* outputs along the last axis with all their taps inside */
+    bool joins;          /* rows of channels-last images are joined before pixels are */
     int64_t padded;      /* length of a row with its padding, as far as windows reach */
     void *share;         /* of each output of a row in the average, [out], in the type computed in */
-    size_t thread_bytes; /* scratch: one padded row */
+    size_t thread_bytes; /* scratch: one padded row; channels-last, one of the image */
 } pool;
 
 typedef struct pool_job {
@@ -58,9 +60,9 @@ static lnt_status run_pool(lnt_kernel *k, const lnt_step *s)
     pool_job job = {p, lnt_in(k, s, 0), lnt_out(k, s, 0), lnt_scratch(k, s), lnt_out(k, s, 1)};
     const unsigned how = job.indices ? 2 : p->channels_last;
     const int64_t rows = w->out[0] * w->out[1], taps = busy_taps(w, 0) * busy_taps(w, 1) * busy_taps(w, 2);
-    const int64_t items[3] = {p->batch * p->channels * rows, p->batch * rows * w->out[2],
+    const int64_t items[3] = {p->batch * p->channels * rows, p->batch * rows,
                               p->batch * p->channels * rows * w->out[2]};
-    const int64_t work[3] = {w->in[2] * busy_taps(w, 1), p->channels * taps, taps};
+    const int64_t work[3] = {w->in[2] * busy_taps(w, 1), w->out[2] * p->channels * taps, taps};
     return lnt_parallel(k, items[how], 1 + 32768 / (work[how] + 1), tasks[s->in[0]->dtype == LNT_DOUBLE][how],
                         &job);
 }
@@ -123,6 +125,21 @@ static pool *bind_common(lnt_site *site)
     return p;
 }
 
+/* For channels-last images: where no tap is missing, and whether joining the rows of a window first (stride
+ * pixels of each for an output, then its taps) is less work than taking all of its pixels. */
+static void plan_deep_rows(pool *p)
+{
+    enum { COST_OF_JOINING = 2 };
+    const lnt_window *w = &p->w;
+    const int64_t last = w->in[2] - 1 - (w->kernel[2] - 1) * w->dilation[2] + w->before[2];
+    const int64_t rows = busy_taps(w, 0) * busy_taps(w, 1), taps = w->kernel[2];
+    p->inner[0] = (w->before[2] + w->stride[2] - 1) / w->stride[2];
+    p->inner[1] = last < 0 ? 0 : last / w->stride[2] + 1;
+    if (p->inner[1] > w->out[2])
+        p->inner[1] = w->out[2];
+    p->joins = rows * taps > rows * w->stride[2] + taps + COST_OF_JOINING;
+}
+
 lnt_status lnt_bind_pool(lnt_site *site)
 {
     pool *p = bind_common(site);
@@ -134,7 +151,9 @@ lnt_status lnt_bind_pool(lnt_site *site)
     const lnt_window *w = &p->w;
     const int64_t reach = (w->out[2] - 1) * w->stride[2] + (w->kernel[2] - 1) * w->dilation[2] + 1;
     p->padded = reach > w->before[2] + w->in[2] ? reach : w->before[2] + w->in[2];
-    p->thread_bytes = lnt_round_up((size_t)(p->padded + LNT_ROW_SLACK) * sizeof(double), LNT_ALIGN);
+    plan_deep_rows(p);
+    const int64_t row = p->channels_last ? w->in[2] * p->channels : p->padded + LNT_ROW_SLACK;
+    p->thread_bytes = lnt_round_up((size_t)row * sizeof(double), LNT_ALIGN);
     p->share = lnt_bump_alloc(site->memory, (size_t)w->out[2] * sizeof(double), site->err);
     if (!p->share)
         return LNT_E_MEMORY;

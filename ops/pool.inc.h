@@ -135,35 +135,101 @@ static void NAME(fill_share)(const pool *p, R *share)
     }
 }
 
+/* One output of the channels-last image x, pixel by pixel: Lp norms, windows without any pixel. */
+static void NAME(deep_pixel)(const pool *p, const R *x, const int64_t o[3], R *y)
+{
+    const lnt_window *w = &p->w;
+    const int64_t C = p->channels;
+    int64_t z, z1, y0, y1, x0, x1;
+    lnt_window_taps(w, 1, o[1], &y0, &y1);
+    lnt_window_taps(w, 2, o[2], &x0, &x1);
+    NAME(start)(p, y, C);
+    for (lnt_window_taps(w, 0, o[0], &z, &z1); z < z1; z++)
+        for (int64_t ty = y0; ty < y1; ty++)
+            for (int64_t tx = x0; tx < x1; tx++) {
+                const int64_t iz = lnt_window_at(w, 0, o[0], z), iy = lnt_window_at(w, 1, o[1], ty);
+                const int64_t at = (iz * w->in[1] + iy) * w->in[2] + lnt_window_at(w, 2, o[2], tx);
+                NAME(take)(p, y, x + at * C, C);
+            }
+}
+
+/* Rows of one image that the windows of a row of outputs cover. */
+typedef struct NAME(deep_window) {
+    const R *x; /* the image */
+    int64_t o[3];
+    const R *lines[ROWS_MAX];
+    int64_t n;     /* of lines */
+    int64_t count; /* of rows in the average */
+} NAME(deep_window);
+
+/* Outputs from d->o[2] to before end: they have the same taps along x. */
+static void NAME(deep_run)(const pool *p, const NAME(deep_window) * d, int64_t end, R *y)
+{
+    const lnt_window *w = &p->w;
+    const int64_t C = p->channels, n = end - d->o[2];
+    int64_t x0, x1;
+    const int64_t count = d->count * NAME(span)(p, 2, d->o[2], &x0, &x1);
+    if (p->kind == LP || d->n == 0 || x0 == x1) {
+        for (int64_t i = 0; i < n; i++)
+            NAME(deep_pixel)(p, d->x, (int64_t[]){d->o[0], d->o[1], d->o[2] + i}, y + i * C);
+    } else {
+        const R *from[ROWS_MAX];
+        for (int64_t l = 0; l < d->n; l++)
+            from[l] = d->lines[l] + lnt_window_at(w, 2, d->o[2], x0) * C;
+        (p->kind == MAX ? ROW(p)->max_pixels : ROW(p)->sum_pixels)(from, d->n, x1 - x0, w->dilation[2] * C, y,
+                                                                   n, w->stride[2] * C, C);
+    }
+    NAME(finish)(p, y, n * C, count);
+}
+
+/* Finds the rows d->lines: all of them, or one that joins them in acc where windows share much. */
+static void NAME(find_lines)(const pool *p, NAME(deep_window) * d, R *acc)
+{
+    const lnt_window *w = &p->w;
+    const int64_t line = w->in[2] * p->channels;
+    NAME(gather) g = {.n = 0};
+    int64_t z, z1, y0, y1;
+    d->count = NAME(span)(p, 0, d->o[0], &z, &z1) * NAME(span)(p, 1, d->o[1], &y0, &y1);
+    d->n = 0;
+    const int64_t all = (z1 - z) * (y1 - y0);
+    const bool join = all > ROWS_MAX || (all > 1 && p->joins);
+    if (p->kind == LP)
+        return;
+    for (; z < z1; z++)
+        for (int64_t ty = y0; ty < y1; ty++) {
+            const int64_t iz = lnt_window_at(w, 0, d->o[0], z), iy = lnt_window_at(w, 1, d->o[1], ty);
+            const R *row = d->x + (iz * w->in[1] + iy) * line;
+            if (join)
+                NAME(gather_add)(p, &g, row, acc, line);
+            else
+                d->lines[d->n++] = row;
+        }
+    if (join) {
+        NAME(gather_end)(p, &g, acc, line);
+        d->lines[d->n++] = acc;
+    }
+}
+
 /* Rows of outputs of channels-last images. */
 static lnt_status NAME(deep_rows)(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
 {
     const pool_job *j = arg;
     const pool *p = j->p;
     const lnt_window *w = &p->w;
-    const int64_t C = p->channels;
-    (void)k, (void)thread;
-    for (int64_t item = begin; item < end; item++) {
-        const int64_t ox = item % w->out[2], row = item / w->out[2];
-        const int64_t oy = row % w->out[1], oz = row / w->out[1] % w->out[0],
-                      image = row / (w->out[1] * w->out[0]);
-        const R *x = (const R *)j->x + image * w->in[0] * w->in[1] * w->in[2] * C;
-        R *y = (R *)j->y + item * C;
-        int64_t z0, z1, y0, y1, x0, x1;
-        const int64_t count =
-            NAME(span)(p, 0, oz, &z0, &z1) * NAME(span)(p, 1, oy, &y0, &y1) * NAME(span)(p, 2, ox, &x0, &x1);
-        NAME(gather) g = {.n = 0};
-        if (p->kind == LP || z0 == z1 || y0 == y1 || x0 == x1)
-            NAME(start)(p, y, C);
-        for (int64_t tz = z0; tz < z1; tz++)
-            for (int64_t ty = y0; ty < y1; ty++)
-                for (int64_t tx = x0; tx < x1; tx++) {
-                    const int64_t iz = lnt_window_at(w, 0, oz, tz), iy = lnt_window_at(w, 1, oy, ty);
-                    const int64_t ix = lnt_window_at(w, 2, ox, tx);
-                    NAME(gather_add)(p, &g, x + ((iz * w->in[1] + iy) * w->in[2] + ix) * C, y, C);
-                }
-        NAME(gather_end)(p, &g, y, C);
-        NAME(finish)(p, y, C, count);
+    R *acc = (R *)((char *)j->scratch + thread * p->thread_bytes);
+    (void)k;
+    for (int64_t row = begin; row < end; row++) {
+        const int64_t image = row / (w->out[1] * w->out[0]);
+        NAME(deep_window)
+        d = {.x = (const R *)j->x + image * lnt_volume(w->in) * p->channels,
+             .o = {row / w->out[1] % w->out[0], row % w->out[1], 0}};
+        R *y = (R *)j->y + row * w->out[2] * p->channels;
+        NAME(find_lines)(p, &d, acc);
+        while (d.o[2] < w->out[2]) {
+            const int64_t ox = d.o[2], end_x = ox >= p->inner[0] && ox < p->inner[1] ? p->inner[1] : ox + 1;
+            NAME(deep_run)(p, &d, end_x, y + ox * p->channels);
+            d.o[2] = end_x;
+        }
     }
     return LNT_OK;
 }

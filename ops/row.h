@@ -52,7 +52,13 @@
     /* y[o] = largest or sum of x[o * stride + t * dilation], t < taps. Up to LNT_ROW_SLACK elements behind  \
      * the last may be read. */                                                                              \
     void (*max_window)(const R *x, R *y, int64_t n, int64_t stride, int64_t taps, int64_t dilation);         \
-    void (*sum_window)(const R *x, R *y, int64_t n, int64_t stride, int64_t taps, int64_t dilation);
+    void (*sum_window)(const R *x, R *y, int64_t n, int64_t stride, int64_t taps, int64_t dilation);         \
+    /* y[o * n + i] = largest or sum of lines[l][o * step + t * tap_step + i], l < n_lines, t < taps, both   \
+     * above 0, for o < outputs: windows of pixels of n channels */                                          \
+    void (*max_pixels)(const R *const *lines, int64_t n_lines, int64_t taps, int64_t tap_step, R *y,         \
+                       int64_t outputs, int64_t step, int64_t n);                                            \
+    void (*sum_pixels)(const R *const *lines, int64_t n_lines, int64_t taps, int64_t tap_step, R *y,         \
+                       int64_t outputs, int64_t step, int64_t n);
 
 enum { LNT_ROW_SLACK = 32 };
 
@@ -104,6 +110,7 @@ extern const lnt_row_double_kernels lnt_row_double;
     .shift_scale_each = shift_scale_each, .add = add, .add_squares = add_squares, .add_abs = add_abs,        \
     .multiply = multiply, .max_to = max_to, .min_to = min_to, .add_scaled = add_scaled,                      \
     .exp_minus = exp_minus, .subtract = subtract, .max_window = max_window, .sum_window = sum_window,        \
-    .max_rows = max_rows, .sum_rows = sum_rows, .blend = blend
+    .max_rows = max_rows, .sum_rows = sum_rows, .max_pixels = max_pixels, .sum_pixels = sum_pixels,          \
+    .blend = blend
 
 #endif

@@ -393,6 +393,45 @@ LNT_INLINE vf plus(vf a, vf b)
 WINDOW(max_window, max_rows, -INFINITY, larger)
 WINDOW(sum_window, sum_rows, 0, plus)
 
+/* Four vectors of channels at a time: picking has a latency to hide. */
+#define PIXELS(name, pick)                                                                                   \
+    static void name(const float *const *lines, int64_t n_lines, int64_t taps, int64_t tap_step, float *y,   \
+                     int64_t outputs, int64_t step, int64_t n)                                               \
+    {                                                                                                        \
+        for (int64_t o = 0; o < outputs; o++, y += n) {                                                      \
+            int64_t i = 0;                                                                                   \
+            for (; i + 4 * VL <= n; i += 4 * VL) {                                                           \
+                const float *first = lines[0] + o * step + i;                                                \
+                vf a = v_load(first), b = v_load(first + VL), c = v_load(first + 2 * VL),                    \
+                   d = v_load(first + 3 * VL);                                                               \
+                for (int64_t l = 0; l < n_lines; l++) {                                                      \
+                    const float *x = lines[l] + o * step + (l == 0) * tap_step + i;                          \
+                    for (int64_t t = l == 0; t < taps; t++, x += tap_step) {                                 \
+                        a = pick(a, v_load(x));                                                              \
+                        b = pick(b, v_load(x + VL));                                                         \
+                        c = pick(c, v_load(x + 2 * VL));                                                     \
+                        d = pick(d, v_load(x + 3 * VL));                                                     \
+                    }                                                                                        \
+                }                                                                                            \
+                v_store(y + i, a);                                                                           \
+                v_store(y + i + VL, b);                                                                      \
+                v_store(y + i + 2 * VL, c);                                                                  \
+                v_store(y + i + 3 * VL, d);                                                                  \
+            }                                                                                                \
+            for (; i < n; i += VL) {                                                                         \
+                const unsigned left = n - i < VL ? (unsigned)(n - i) : VL;                                   \
+                vf a = v_load_n(lines[0] + o * step + i, left);                                              \
+                for (int64_t l = 0; l < n_lines; l++)                                                        \
+                    for (int64_t t = l == 0; t < taps; t++)                                                  \
+                        a = pick(a, v_load_n(lines[l] + o * step + t * tap_step + i, left));                 \
+                v_store_n(y + i, a, left);                                                                   \
+            }                                                                                                \
+        }                                                                                                    \
+    }
+
+PIXELS(max_pixels, larger)
+PIXELS(sum_pixels, plus)
+
 static void pick_max(float *best, int32_t *at, const float *x, int32_t index, bool least, bool last,
                      int64_t n)
 {

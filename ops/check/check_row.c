@@ -223,6 +223,31 @@ static void check_bytes(bench *t)
 }
 
 /* Windows over a row, and the columns' extremes taken row by row. */
+/* Windows of a row of pixels in two lines. */
+static void check_pixels(bench *t)
+{
+    const lnt_row_kernels *k = t->kernels;
+    const int64_t n = t->n;
+    if (n == 0)
+        return;
+    fill(t, &t->x, 2, true);
+    fill(t, &t->a, 2, true);
+    const float *lines[] = {t->x.f, t->a.f};
+    const double *judges[] = {t->x.d, t->a.d};
+    const int64_t pixel = 1 + below(t, (unsigned)n), pixels = n / pixel,
+                  taps = pixels < 3 ? 1 : 1 + below(t, 3);
+    const int64_t stride = 1 + below(t, 2), outputs = (pixels - taps) / stride + 1;
+    t->n = outputs * pixel;
+    fill(t, &t->y, 2, false);
+    k->max_pixels(lines, 2, taps, pixel, t->y.f, outputs, stride * pixel, pixel);
+    lnt_row_double.max_pixels(judges, 2, taps, pixel, t->y.d, outputs, stride * pixel, pixel);
+    compare_rows(t, "max_pixels", &t->y, 0, 0);
+    k->sum_pixels(lines, 2, taps, pixel, t->y.f, outputs, stride * pixel, pixel);
+    lnt_row_double.sum_pixels(judges, 2, taps, pixel, t->y.d, outputs, stride * pixel, pixel);
+    compare_rows(t, "sum_pixels", &t->y, 6, 8);
+    t->n = n;
+}
+
 static void check_windows(bench *t)
 {
     const lnt_row_kernels *k = t->kernels;
@@ -347,6 +372,7 @@ lnt_status lnt_check_row(lnt_level level, uint64_t seed, lnt_check_report *r)
         check_maps(t);
         check_bytes(t);
         check_windows(t);
+        check_pixels(t);
         check_quantised(t);
         check_zeros(t);
     }
