@@ -1,5 +1,8 @@
 /* pool.c — worker threads that take slices of a kernel's work.
  *
+ * Each thread has a share of the items and takes others' only when it has done its own: from run to run the
+ * same weights are read by the same core, whose cache may still hold them.
+ *
  * One job at a time. The caller opens a gate, takes slices like everybody else, closes the gate when none are
  * left and waits for the workers that came through it: a worker that sleeps late is not waited for. Workers
  * spin for a few microseconds after a job, then sleep on a condition variable. A pool that is busy with
@@ -26,6 +29,13 @@ typedef struct lnt_worker {
     pthread_t thread;
 } lnt_worker;
 
+/* Items [next, end) of one thread's that no one has taken yet. */
+typedef struct lnt_share {
+    _Atomic(int64_t) next;
+    int64_t end;
+    char apart[48]; /* from the next thread's cache line */
+} lnt_share;
+
 struct lnt_pool {
     lnt_allocator allocator; /* of this block */
     uint32_t threads;        /* workers + the caller */
@@ -41,8 +51,8 @@ struct lnt_pool {
     lnt_kernel *k;
     lnt_task_fn task;
     void *arg;
-    int64_t items, slice;
-    _Atomic(int64_t) next;
+    int64_t slice;
+    lnt_share share[MAX_THREADS];
     _Atomic(uint32_t) status; /* first failure */
 };
 
@@ -114,23 +124,47 @@ static lnt_status run_alone(lnt_kernel *k, int64_t items, int64_t grain, lnt_tas
     return LNT_OK;
 }
 
-static void take_slices(lnt_pool *p, uint32_t thread)
+static void stop_job(lnt_pool *p, lnt_status status)
+{
+    uint32_t none = LNT_OK;
+    atomic_compare_exchange_strong(&p->status, &none, status);
+    for (uint32_t i = 0; i < p->threads; i++)
+        atomic_store(&p->share[i].next, p->share[i].end);
+}
+
+static void take_share(lnt_pool *p, lnt_share *share, uint32_t thread)
 {
     for (;;) {
-        const int64_t begin = atomic_fetch_add_explicit(&p->next, p->slice, memory_order_relaxed);
-        if (begin >= p->items)
+        const int64_t begin = atomic_fetch_add_explicit(&share->next, p->slice, memory_order_relaxed);
+        if (begin >= share->end)
             return;
-        const int64_t end = p->items - begin < p->slice ? p->items : begin + p->slice;
+        const int64_t end = share->end - begin < p->slice ? share->end : begin + p->slice;
         lnt_status status = p->task(p->k, p->arg, begin, end, thread);
         if (thread == 0)
             lnt_poll_deadline(p->k);
         if (status == LNT_OK)
             status = lnt_cancelled(p->k);
-        if (status != LNT_OK) {
-            uint32_t none = LNT_OK;
-            atomic_compare_exchange_strong(&p->status, &none, status);
-            atomic_store(&p->next, p->items);
-        }
+        if (status != LNT_OK)
+            stop_job(p, status);
+    }
+}
+
+static void take_slices(lnt_pool *p, uint32_t thread)
+{
+    for (uint32_t i = 0; i < p->threads; i++)
+        take_share(p, &p->share[(thread + i) % p->threads], thread);
+}
+
+/* Shares of a whole number of slices. */
+static void share_items(lnt_pool *p, int64_t items, int64_t grain)
+{
+    const int64_t threads = p->threads, wanted = items / (threads * SLICES_PER_THREAD);
+    p->slice = wanted > grain ? wanted : grain;
+    const int64_t slices = (items + p->slice - 1) / p->slice;
+    for (int64_t i = 0, begin = 0; i < threads; i++) {
+        const int64_t end = slices * (i + 1) / threads * p->slice;
+        atomic_store_explicit(&p->share[i].next, begin, memory_order_relaxed);
+        p->share[i].end = begin = end < items ? end : items;
     }
 }
 
@@ -202,7 +236,6 @@ static void *worker_main(void *arg)
 
 static void open_gate(lnt_pool *p)
 {
-    atomic_store(&p->next, 0);
     atomic_store(&p->status, LNT_OK);
     const uint64_t job = (uint64_t)gate_job(atomic_load(&p->gate)) + 1;
     atomic_store(&p->gate, (job << 32) | GATE_OPEN);
@@ -227,9 +260,7 @@ lnt_status lnt_pool_parallel(lnt_kernel *k, int64_t items, int64_t grain, lnt_ta
     grain = grain < 1 ? 1 : grain;
     if (!p || k->threads == 1 || items <= grain || pthread_mutex_trylock(&p->owner) != 0)
         return run_alone(k, items, grain, task, arg);
-    const int64_t wanted = items / (k->threads * SLICES_PER_THREAD);
-    p->slice = wanted > grain ? wanted : grain;
-    p->items = items;
+    share_items(p, items, grain);
     p->k = k;
     p->task = task;
     p->arg = arg;
