@@ -103,6 +103,12 @@ static lnt_status extents_of(const lnt_site *site, extents *e)
     return LNT_OK;
 }
 
+/* As Q's; the converter may ask for the other one. */
+static unsigned output_rank(const lnt_site *site)
+{
+    return lnt_attr_i(site->node, "output_rank", site->in[QUERY]->rank) == 4 ? 4 : 3;
+}
+
 lnt_status lnt_shape_attention(lnt_site *site)
 {
     const lnt_operand *q = site->in[QUERY];
@@ -116,7 +122,7 @@ lnt_status lnt_shape_attention(lnt_site *site)
             return LNT_UNKNOWN;
     LNT_TRY(extents_of(site, &e));
     const int64_t total = lnt_input(site, PAST_KEY) ? lnt_dim_add(e.past, e.fresh) : e.fresh;
-    if (q->rank == 4)
+    if (output_rank(site) == 4)
         lnt_set_dims(site, 0, 4, (const int64_t[]){e.batches, e.heads, e.queries, e.v_width});
     else
         lnt_set_dims(site, 0, 3, (const int64_t[]){e.batches, e.queries, lnt_dim_mul(e.heads, e.v_width)});
@@ -197,7 +203,7 @@ lnt_status lnt_bind_attention(lnt_site *site)
                          .q = layout_of(site->in[QUERY]->rank, e.heads, e.queries, e.k_width),
                          .k = layout_of(site->in[KEY]->rank, e.kv_heads, e.fresh, e.k_width),
                          .v = layout_of(site->in[VALUE]->rank, e.kv_heads, e.fresh, e.v_width),
-                         .y = layout_of(site->in[QUERY]->rank, e.heads, e.queries, e.v_width),
+                         .y = layout_of(output_rank(site), e.heads, e.queries, e.v_width),
                          .causal = lnt_attr_i(node, "is_causal", 0) != 0,
                          .left = lnt_attr_i(node, "left_window_size", -1),
                          .right = lnt_attr_i(node, "right_window_size", -1),
