@@ -145,6 +145,8 @@ static lnt_status bind_attributes(lnt_site *site, rnn *m)
 
 /* ---- run ---- */
 
+enum { SHARED_STEP = 192 * 1024 /* recurrent weights that are worth calling the other threads for */ };
+
 typedef struct rnn_call {
     const rnn *m;
     const lnt_step *step;
@@ -153,6 +155,7 @@ typedef struct rnn_call {
     const void *lengths;
     float *y, *y_h, *y_c;
     char *scratch;
+    bool shares_steps; /* each step's product is work for all threads */
 } rnn_call;
 
 static float *floats_at(const rnn_call *c, size_t at)
@@ -200,38 +203,64 @@ typedef struct rows {
     lnt_rnn_cell cell[LNT_TILE_ROWS_MAX];
 } rows;
 
-/* gates (+)= a * panels [first, first + columns / 16) of every block of 16 units of R. */
-static void recur(const rnn_call *c, int64_t d, const rows *set, const float *const *a, size_t first,
-                  size_t columns, bool accumulate)
+/* gates (+)= a * panels [first, first + columns / 16) of each block of 16 units of R, bias included. */
+typedef struct recurrence {
+    const rnn_call *c;
+    int64_t direction;
+    const rows *set;
+    const float *const *a;
+    size_t first, columns;
+    bool accumulate;
+} recurrence;
+
+static lnt_tile tile_of(const recurrence *r, float *const *out)
 {
     static const ptrdiff_t no_offset = 0;
-    const rnn *m = c->m;
-    const size_t hidden = (size_t)m->e.hidden, panel = hidden * LNT_PANEL;
-    const size_t blocks = columns == m->row ? 1 : m->padded / LNT_PANEL;
+    const rnn *m = r->c->m;
+    const size_t hidden = (size_t)m->e.hidden;
+    return (lnt_tile){.a = r->a,
+                      .c = out,
+                      .tap_offset = &no_offset,
+                      .taps = 1,
+                      .depth = hidden,
+                      .b = r->c->r + (size_t)r->direction * m->row * hidden,
+                      .b_row = LNT_PANEL,
+                      .b_panel = hidden * LNT_PANEL,
+                      .bias = r->c->bias_r ? r->c->bias_r + (size_t)r->direction * m->row : NULL,
+                      .scale = 1.0f,
+                      .low = -INFINITY,
+                      .high = INFINITY,
+                      .accumulate = r->accumulate,
+                      .b_is_far = hidden * m->row > LNT_FAR_FLOATS};
+}
+
+/* Items are blocks of 16 units; all columns of theirs are a tile, some of them one for each block. */
+static lnt_status recur_blocks(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+{
+    (void)k, (void)thread;
+    const recurrence *r = arg;
+    const rnn *m = r->c->m;
     const size_t block = (size_t)m->e.gates * LNT_PANEL; /* columns of 16 units */
-    for (size_t i = 0; i < blocks; i++) {
-        float *out[LNT_TILE_ROWS_MAX];
-        const size_t at = i * block + first * LNT_PANEL;
-        for (unsigned row = 0; row < set->n; row++)
-            out[row] = set->gates[row] + at;
-        const lnt_tile tile = {.a = a,
-                               .c = out,
-                               .tap_offset = &no_offset,
-                               .taps = 1,
-                               .depth = hidden,
-                               .b = c->r + (size_t)d * m->row * hidden +
-                                    (i * (size_t)m->e.gates + first) * panel,
-                               .b_row = LNT_PANEL,
-                               .b_panel = panel,
-                               .columns = columns,
-                               .bias = c->bias_r ? c->bias_r + (size_t)d * m->row + at : NULL,
-                               .scale = 1.0f,
-                               .low = -INFINITY,
-                               .high = INFINITY,
-                               .accumulate = accumulate,
-                               .b_is_far = hidden * m->row > LNT_FAR_FLOATS};
-        m->kernels->tile[set->n](&tile);
+    lnt_tile tile = tile_of(r, r->set->gates);
+    if (r->columns == m->row) {
+        tile.first = (size_t)begin * block;
+        tile.columns = (size_t)end * block;
+        m->kernels->tile[r->set->n](&tile);
+        return LNT_OK;
     }
+    for (int64_t i = begin; i < end; i++) {
+        tile.first = (size_t)i * block + r->first * LNT_PANEL;
+        tile.columns = tile.first + r->columns;
+        m->kernels->tile[r->set->n](&tile);
+    }
+    return LNT_OK;
+}
+
+static lnt_status recur(lnt_kernel *k, recurrence r)
+{
+    const int64_t blocks = (int64_t)(r.c->m->padded / LNT_PANEL);
+    return r.c->shares_steps ? lnt_parallel(k, blocks, 1, recur_blocks, &r)
+                             : recur_blocks(k, &r, 0, blocks, 0);
 }
 
 static void each_cell(rows *set, lnt_rnn_cell_fn fn)
@@ -240,24 +269,25 @@ static void each_cell(rows *set, lnt_rnn_cell_fn fn)
         fn(&set->cell[i]);
 }
 
-static void advance(const rnn_call *c, int64_t d, rows *set)
+static lnt_status advance(lnt_kernel *k, const rnn_call *c, int64_t d, rows *set)
 {
     const rnn *m = c->m;
     const lnt_gemm_kernels *kernels = m->kernels;
     if (m->kind != LNT_ID_GRU) {
-        recur(c, d, set, set->h, 0, m->row, true);
+        LNT_TRY(recur(k, (recurrence){c, d, set, set->h, 0, m->row, true}));
         each_cell(set, m->kind == LNT_ID_LSTM ? kernels->lstm : kernels->rnn);
-        return;
+        return LNT_OK;
     }
     if (m->linear_before_reset) {
-        recur(c, d, set, set->h, 0, m->row, false);
+        LNT_TRY(recur(k, (recurrence){c, d, set, set->h, 0, m->row, false}));
         each_cell(set, kernels->gru_gates);
     } else {
-        recur(c, d, set, set->h, 0, 2 * LNT_PANEL, false);
+        LNT_TRY(recur(k, (recurrence){c, d, set, set->h, 0, 2 * LNT_PANEL, false}));
         each_cell(set, kernels->gru_gates);
-        recur(c, d, set, set->reset, 2, LNT_PANEL, false);
+        LNT_TRY(recur(k, (recurrence){c, d, set, set->reset, 2, LNT_PANEL, false}));
     }
     each_cell(set, kernels->gru_state);
+    return LNT_OK;
 }
 
 /* State of entry b: h, then c (LSTM) or reset and gates (GRU). */
@@ -340,7 +370,7 @@ static lnt_status run_blocks(lnt_kernel *k, void *arg, int64_t begin, int64_t en
             }
             if (set.n == 0)
                 break;
-            advance(c, d, &set);
+            LNT_TRY(advance(k, c, d, &set));
             LNT_TRY(lnt_cancelled(k));
         }
         for (int64_t b = first; b < stop; b++)
@@ -427,6 +457,7 @@ static lnt_status run_rnn(lnt_kernel *k, const lnt_step *s)
                                 .gather = c.scratch};
     LNT_TRY(lnt_gemm_run(k, &call));
     const int64_t items = m->e.directions * ((m->e.batch + m->block_rows - 1) / m->block_rows);
+    c.shares_steps = items == 1 && (size_t)m->e.hidden * m->row > SHARED_STEP;
     return items == 1 ? run_blocks(k, &c, 0, 1, 0) : lnt_parallel(k, items, 1, run_blocks, &c);
 }
 
