@@ -3,7 +3,7 @@
 # Sources are found by wildcard. A file's suffix names its level and so its flags: gemm_avx2.c, gemm_neon.c.
 
 BOARD ?=
-BUILD ?= build$(if $(BOARD),/$(BOARD))
+BUILD ?= build$(if $(BOARD),/$(BOARD))$(if $(OPS_FROM),/trimmed)
 V ?=
 Q := $(if $(V),,@)
 
@@ -24,6 +24,13 @@ CONVERTER ?= $(if $(BOARD),,1)
 AUDIO ?= $(if $(BOARD),,1)
 
 WARN := -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wno-sign-conversion $(if $(SAN),,-Werror)
+# OPS_FROM=m.lnt: the operators of that model only, for size; the list in build/ is found before the one in ops/.
+OPS_FROM ?=
+ifneq ($(OPS_FROM),)
+TRIMMED := $(BUILD)/trimmed/ops/list.h
+CPPFLAGS += -I$(BUILD)/trimmed -include $(BUILD)/trimmed/absent.h $(if $(findstring aarch64,$(CROSS)),-DLNT_NEON_ONLY)
+OPT ?= -Os -g -fno-unwind-tables -fno-asynchronous-unwind-tables
+endif
 OPT ?= -O2 -g
 CPPFLAGS += -I. -Ibase -D_GNU_SOURCE $(if $(ARMV7),-DLNT_ARMV7)
 CFLAGS += -std=c11 $(OPT) $(WARN) $(ARCH) -fPIC -fvisibility=hidden -ffp-contract=off -fno-math-errno \
@@ -58,13 +65,13 @@ CPPFLAGS += -DLNT_AUDIO
 AUDIO_LIBS := -lsndfile -lsamplerate
 endif
 
-.PHONY: all objects python unit help check test test-long zoo demo deps deps-test clean install boards replay fuzz \
+.PHONY: all objects python unit help check test test-long zoo demo deps deps-test clean install boards replay fuzz deb bundle \
         fuzz-targets
 .DEFAULT_GOAL := all
 
 # STATIC=1: one file that needs nothing of the system it is put on.
 STATIC ?=
-all: $(BUILD)/linnet $(if $(STATIC),,$(BUILD)/liblinnet.so) $(BUILD)/liblinnet.a $(BUILD)/linnet.pc  ## library and program
+all: $(BUILD)/linnet $(if $(STATIC),,$(BUILD)/liblinnet.so) $(BUILD)/liblinnet.a $(BUILD)/linnet.pc $(if $(BOARD),$(BUILD)/vad)  ## library and program
 
 objects: $(LIB_OBJ) $(CONVERT_OBJ) $(CLI_OBJ)
 
@@ -85,6 +92,14 @@ python: $(BUILD)/liblinnet_python.so  ## the native part of the Python package (
 $(BUILD)/liblinnet_python.so: $(BUILD)/obj/python/linnet_python.o $(CONVERT_OBJ) $(LIB_OBJ)
 	@echo "  LINK    $@"
 	$(Q)$(CC) -shared $(LDFLAGS) -o $@ $^ $(CONVERT_LIBS) $(LDLIBS)
+
+ifneq ($(OPS_FROM),)
+$(TRIMMED): $(OPS_FROM) ops/list.h boards/trim.py
+	$(Q)$(MAKE) --no-print-directory BOARD= OPS_FROM= BUILD=build build/linnet
+	@mkdir -p $(@D)
+	$(Q)build/linnet info $(OPS_FROM) --json > $(BUILD)/trimmed/info.json
+	$(Q)python3 boards/trim.py ops/list.h $(BUILD)/trimmed/info.json $@ $(BUILD)/trimmed/absent.h
+endif
 
 # Unit tests: every tests/c/test_*.c is a program of its own.
 TEST_BIN := $(patsubst tests/c/%.c,$(BUILD)/tests/%,$(wildcard tests/c/test_*.c))
@@ -131,11 +146,13 @@ fuzz: deps-test $(BUILD)/linnet  ## look for inputs that hurt, SECONDS for each 
 	$(Q)$(PYTHON) tests/fuzz/fuzz.py run --seconds $(SECONDS) $(FUZZED)
 
 # Compiling: the level in the file's name adds its flags.
+KERNELS := $(foreach l,$(ALL_LEVELS),$(wildcard ops/*_$(l).c) $(patsubst %_$(l).c,%.c,$(wildcard ops/*_$(l).c)))
+KERNEL_OPT := $(if $(OPS_FROM),-O2)
 level_of = $(strip $(foreach l,$(ALL_LEVELS),$(if $(filter %_$(l).c,$(1)),$(l))))
-$(BUILD)/obj/%.o: %.c Makefile
+$(BUILD)/obj/%.o: %.c Makefile $(TRIMMED)
 	@echo "  CC      $<"
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(CFLAGS_$(call level_of,$<)) -MMD -MP -c -o $@ $<
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(if $(filter $<,$(KERNELS)),$(KERNEL_OPT)) $(CFLAGS_$(call level_of,$<)) -MMD -MP -c -o $@ $<
 
 $(BUILD)/gen/convert/onnx.pb-c.c: convert/onnx.proto
 	@echo "  PROTOC  $<"
@@ -162,10 +179,12 @@ demo: deps  ## find the speech in a sound: make demo, or make demo WAV=my.flac
 	$(Q)$(BUILD)/linnet convert $(SILERO) -o $(DEMO)/vad.lnt $(VAD_STATE) > $(DEMO)/convert.txt
 	$(Q)$(BUILD)/vad $(DEMO)/vad.lnt $(WAV) $(SILERO)
 
-$(BUILD)/vad: $(wildcard examples/vad/*.[ch]) $(BUILD)/liblinnet.a
+# The reader of sounds: libsndfile's, or where that is not linked the program's own.
+VAD_AUDIO := $(if $(AUDIO),examples/vad/audio_sndfile.c,examples/vad/audio_wav.c $(call objects,cli/audio_wav.c cli/model.c))
+$(BUILD)/vad: examples/vad/vad.c examples/vad/segments.c $(VAD_AUDIO) $(BUILD)/liblinnet.a $(wildcard examples/vad/*.h)
 	@echo "  LINK    $@"
-	$(Q)$(CC) -Iruntime $(CPPFLAGS) $(filter-out -g,$(CFLAGS)) $(LDFLAGS) -s -o $@ $(filter %.c %.a,$^) \
-	    -lsndfile -lsamplerate $(LDLIBS)
+	$(Q)$(CC) -Iruntime $(CPPFLAGS) $(filter-out -g,$(CFLAGS)) $(LDFLAGS) $(if $(STATIC),-static) -s -o $@ \
+	    $(filter %.c %.o %.a,$^) $(AUDIO_LIBS) $(LDLIBS)
 
 $(DEMO)/sentences.wav: examples/vad/make_audio.py
 	@mkdir -p $(@D)
@@ -244,14 +263,33 @@ $(BUILD)/linnet.pc: Makefile runtime/linnet.h
 	    'Libs.private: -lm -pthread' > $@
 
 install: all $(BUILD)/linnet.pc  ## program, library, headers, linnet.pc below DESTDIR and PREFIX
-	install -d $(addprefix $(DESTDIR)$(PREFIX)/,bin include lib/pkgconfig)
-	install -m 755 $(BUILD)/linnet $(DESTDIR)$(PREFIX)/bin
-	install -m 644 runtime/linnet.h base/linnet_types.h $(DESTDIR)$(PREFIX)/include
-	install -m 644 $(BUILD)/liblinnet.a $(DESTDIR)$(PREFIX)/lib
-	install -m 755 $(BUILD)/liblinnet.so $(DESTDIR)$(PREFIX)/lib/liblinnet.so.$(VERSION)
-	ln -sf liblinnet.so.$(VERSION) $(DESTDIR)$(PREFIX)/lib/liblinnet.so.0
-	ln -sf liblinnet.so.0 $(DESTDIR)$(PREFIX)/lib/liblinnet.so
-	install -m 644 $(BUILD)/linnet.pc $(DESTDIR)$(PREFIX)/lib/pkgconfig
+	$(Q)install -d $(addprefix $(DESTDIR)$(PREFIX)/,bin include lib/pkgconfig)
+	$(Q)install -s --strip-program=$(STRIP) -m 755 $(BUILD)/linnet $(DESTDIR)$(PREFIX)/bin
+	$(Q)install -m 644 runtime/linnet.h base/linnet_types.h $(DESTDIR)$(PREFIX)/include
+	$(Q)install -m 644 $(BUILD)/liblinnet.a $(DESTDIR)$(PREFIX)/lib
+	$(Q)install -m 644 $(BUILD)/linnet.pc $(DESTDIR)$(PREFIX)/lib/pkgconfig
+ifeq ($(STATIC),)
+	$(Q)install -s --strip-program=$(STRIP) -m 755 $(BUILD)/liblinnet.so $(DESTDIR)$(PREFIX)/lib/liblinnet.so.$(VERSION)
+	$(Q)ln -sf liblinnet.so.$(VERSION) $(DESTDIR)$(PREFIX)/lib/liblinnet.so.0
+	$(Q)ln -sf liblinnet.so.0 $(DESTDIR)$(PREFIX)/lib/liblinnet.so
+endif
+
+# A package needs the newest libc any of its symbols is from.
+DEB := $(BUILD)/linnet_$(VERSION)_$(DEB_ARCH).deb
+deb: all  ## with BOARD=NAME: a Debian package, for apt-get install ./FILE.deb on the board
+	$(Q)rm -rf $(BUILD)/deb && mkdir -p $(BUILD)/deb/DEBIAN
+	$(Q)$(MAKE) --no-print-directory install DESTDIR=$(BUILD)/deb PREFIX=/usr BUILD=$(BUILD)
+	$(Q)glibc=$$($(CROSS)objdump -T $(BUILD)/linnet 2>/dev/null | grep -o 'GLIBC_[0-9.]*' | sort -uV | tail -1); \
+	    printf '%s\n' 'Package: linnet' 'Version: $(VERSION)' 'Architecture: $(DEB_ARCH)' \
+	    'Maintainer: Linnet <linnet@localhost>' "$${glibc:+Depends: libc6 (>= $${glibc#GLIBC_})}" \
+	    'Description: neural networks on CPUs, from one file' | grep . > $(BUILD)/deb/DEBIAN/control
+	$(Q)dpkg-deb --root-owner-group -Zxz --build $(BUILD)/deb $(DEB)
+
+MODEL ?=
+bundle: $(BUILD)/linnet  ## with MODEL=m.lnt: program and model in one file, build/…/m
+	$(Q)test -n "$(MODEL)" || { echo "make bundle MODEL=m.lnt: which model?"; exit 2; }
+	$(Q)$(STRIP) -o $(BUILD)/bundle.program $(BUILD)/linnet
+	$(Q)python3 boards/bundle.py $(BUILD)/bundle.program $(MODEL) -o $(BUILD)/$(basename $(notdir $(MODEL)))
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' Makefile | sort -u -t: -k1,1 | sed 's/:.*## /\t/' | expand -t 16

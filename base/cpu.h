@@ -8,8 +8,11 @@
 
 #include <stdbool.h>
 
-/* X(identifier, text): scalar first; the rest exist where their architecture is compiled. */
-#if defined(__x86_64__)
+/* X(identifier, text), lowest first; those of the architecture compiled for. A library trimmed for 64-bit ARM, which
+ * always has NEON, leaves out the scalar kernels. */
+#if defined(LNT_NEON_ONLY)
+#define LNT_LEVEL_LIST(X) X(NEON, "neon")
+#elif defined(__x86_64__)
 #define LNT_LEVEL_LIST(X) X(SCALAR, "scalar") X(AVX2, "avx2") X(AVX512, "avx512") X(AVX512VNNI, "avx512vnni")
 #elif defined(__aarch64__) || defined(__ARM_NEON) || defined(LNT_ARMV7)
 #define LNT_LEVEL_LIST(X) X(SCALAR, "scalar") X(NEON, "neon")

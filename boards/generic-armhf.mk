@@ -9,3 +9,4 @@ ARMV7 := 1
 EMULATOR := qemu-arm -L /usr/arm-linux-gnueabihf
 CPUS := cortex-a7=neon cortex-a7,neon=off=scalar
 DEBS := gcc-arm-linux-gnueabihf libc6-dev-armhf-cross qemu-user
+DEB_ARCH := armhf

@@ -7,3 +7,4 @@ ARCH := -march=x86-64
 EMULATOR := qemu-x86_64
 CPUS := native Nehalem=scalar
 DEBS := qemu-user
+DEB_ARCH := amd64

@@ -7,3 +7,4 @@ CROSS := riscv64-linux-gnu-
 EMULATOR := qemu-riscv64 -L /usr/riscv64-linux-gnu
 CPUS := rv64=scalar
 DEBS := gcc-riscv64-linux-gnu libc6-dev-riscv64-cross qemu-user
+DEB_ARCH := riscv64

@@ -9,3 +9,4 @@ STATIC := 1
 EMULATOR := qemu-arm
 CPUS := arm1176=scalar
 DEBS := gcc-arm-linux-gnueabi libc6-dev-armel-cross qemu-user
+DEB_ARCH := armhf

@@ -8,3 +8,4 @@ ARCH := -mcpu=cortex-a72+nocrypto
 EMULATOR := qemu-aarch64 -L /usr/aarch64-linux-gnu
 CPUS := cortex-a72=neon
 DEBS := gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user
+DEB_ARCH := arm64

@@ -8,3 +8,4 @@ EMULATOR := qemu-s390x -L /usr/s390x-linux-gnu
 CPUS := max=scalar
 DEBS := gcc-s390x-linux-gnu libc6-dev-s390x-cross qemu-user
 REFUSES := 1
+DEB_ARCH := s390x

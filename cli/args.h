@@ -47,6 +47,7 @@ typedef struct lnt_verb {
     const char *examples; /* one a line */
     const lnt_option *options;
     size_t n_options;
+    bool takes_model; /* its first word is a model; in a bundle, none means the program's own */
     int (*run)(const lnt_texts *words); /* options filled in; returns the exit code */
 } lnt_verb;
 

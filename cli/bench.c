@@ -405,5 +405,6 @@ const lnt_verb lnt_verb_bench = {
                 "linnet bench --kernels conv pool --level avx2",
     .options = options,
     .n_options = sizeof options / sizeof *options,
+    .takes_model = true,
     .run = run,
 };

@@ -415,5 +415,6 @@ const lnt_verb lnt_verb_info = {
                 "linnet info model.lnt --dot | dot -Tsvg > model.svg",
     .options = options,
     .n_options = sizeof options / sizeof *options,
+    .takes_model = true,
     .run = run,
 };

@@ -346,7 +346,7 @@ int lnt_bench_kernels(const lnt_verb *verb, const lnt_texts *words, const char *
     lnt_status status = LNT_OK;
     lnt_level first = lnt_cpu_level(), last = first;
     if (level && strcmp(level, "all") == 0)
-        first = LNT_LEVEL_SCALAR, last = lnt_cpu_best_level();
+        first = (lnt_level)0, last = lnt_cpu_best_level();
     else if (level && (!lnt_level_from_text(level, &first) || first > lnt_cpu_best_level()))
         return lnt_usage_error(verb, "this CPU has no level '%s' (see `linnet doctor`)", level);
     else if (level)

@@ -1,6 +1,7 @@
 /* main.c — `linnet VERB …`: finds the verb, parses its options, runs it. */
 #include "cli/verbs.h"
 
+#include "formats/lnt_file.h"
 #include "runtime/linnet.h"
 
 #include <stdio.h>
@@ -29,6 +30,14 @@ static void help(FILE *out)
         "\nExit codes: 0 fine, 1 mismatch, 2 usage, 3 bad file, 4 unsupported, 5 resource or deadline.\n");
 }
 
+/* In a bundle the model may be left out: it is the program itself. */
+static void take_own_model(const lnt_verb *verb, lnt_texts *words)
+{
+    static const char own[] = "/proc/self/exe";
+    if (verb->takes_model && words->n == 0 && lnt_blob_is_bundle(own))
+        lnt_texts_add(words, own);
+}
+
 int main(int argc, char **argv)
 {
     const char *name = argc > 1 ? argv[1] : "";
@@ -45,8 +54,10 @@ int main(int argc, char **argv)
         int code;
         if (strcmp(name, verbs[i]->name) != 0)
             continue;
-        if (lnt_args_parse(verbs[i], argc - 2, argv + 2, &words, &code))
+        if (lnt_args_parse(verbs[i], argc - 2, argv + 2, &words, &code)) {
+            take_own_model(verbs[i], &words);
             code = verbs[i]->run(&words);
+        }
         lnt_cli_free();
         return code;
     }

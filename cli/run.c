@@ -229,5 +229,6 @@ const lnt_verb lnt_verb_run = {
                 "linnet run model.lnt --input x=all.npz:x --fetch /conv1/out=conv1.npy --output-dir out",
     .options = options,
     .n_options = sizeof options / sizeof *options,
+    .takes_model = true,
     .run = run,
 };

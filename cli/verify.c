@@ -215,5 +215,6 @@ const lnt_verb lnt_verb_verify = {
     ,
     .options = options,
     .n_options = sizeof options / sizeof *options,
+    .takes_model = true,
     .run = run,
 };

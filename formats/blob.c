@@ -1,5 +1,7 @@
-/* blob.c — a file in memory, mapped or read. */
+/* blob.c — a file in memory, mapped or read; of a bundle, the model behind the program. */
 #include "formats/lnt_file.h"
+
+#include "formats/byte_order.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -8,41 +10,48 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static lnt_status read_all(int fd, const char *path, uint8_t *bytes, size_t size, lnt_error *err)
+/* Where in a file its bytes lie. */
+typedef struct span {
+    off_t offset;
+    size_t size;
+} span;
+
+static lnt_status read_all(int fd, const char *path, uint8_t *bytes, span at, lnt_error *err)
 {
-    while (size > 0) {
-        const ssize_t n = read(fd, bytes, size);
+    while (at.size > 0) {
+        const ssize_t n = pread(fd, bytes, at.size, at.offset);
         if (n < 0 && errno == EINTR)
             continue;
         LNT_REQUIRE(n >= 0, err, LNT_E_IO, "cannot read %s: %s", path, strerror(errno));
         LNT_REQUIRE(n > 0, err, LNT_E_IO, "%s became shorter while it was read", path);
         bytes += n;
-        size -= (size_t)n;
+        at.offset += n;
+        at.size -= (size_t)n;
     }
     return LNT_OK;
 }
 
-static lnt_status copy_file(int fd, const char *path, size_t size, const lnt_allocator *a, lnt_blob *out,
+static lnt_status copy_file(int fd, const char *path, span at, const lnt_allocator *a, lnt_blob *out,
                             lnt_error *err)
 {
-    void *bytes = lnt_alloc(a, size, err);
+    void *bytes = lnt_alloc(a, at.size, err);
     if (!bytes)
         return LNT_E_MEMORY;
-    const lnt_status status = read_all(fd, path, bytes, size, err);
+    const lnt_status status = read_all(fd, path, bytes, at, err);
     if (status != LNT_OK) {
         lnt_free(a, bytes);
         return status;
     }
-    *out = (lnt_blob){.bytes = bytes, .size = size, .allocator = a};
+    *out = (lnt_blob){.bytes = bytes, .size = at.size, .allocator = a};
     return LNT_OK;
 }
 
-static lnt_status map_file(int fd, const char *path, size_t size, lnt_blob *out, lnt_error *err)
+static lnt_status map_file(int fd, const char *path, span at, lnt_blob *out, lnt_error *err)
 {
-    void *bytes = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
+    void *bytes = mmap(NULL, at.size, PROT_READ, MAP_PRIVATE, fd, at.offset);
     LNT_REQUIRE(bytes != MAP_FAILED, err, LNT_E_IO, "cannot map %s: %s; it may be read into memory instead",
                 path, strerror(errno));
-    *out = (lnt_blob){.bytes = bytes, .size = size, .allocator = NULL};
+    *out = (lnt_blob){.bytes = bytes, .size = at.size, .allocator = NULL};
     return LNT_OK;
 }
 
@@ -58,14 +67,41 @@ static lnt_status file_size(int fd, const char *path, size_t *size, lnt_error *e
     return LNT_OK;
 }
 
+/* Of a bundle, where its model lies: the trailer is the model's offset, its bytes and the magic, 8 bytes each. */
+static bool find_bundled(int fd, size_t size, span *model)
+{
+    uint8_t trailer[24];
+    if (size <= sizeof trailer || pread(fd, trailer, sizeof trailer, (off_t)(size - sizeof trailer)) != sizeof trailer ||
+        memcmp(trailer + 16, LNT_BUNDLE_MAGIC, 8) != 0)
+        return false;
+    const uint64_t offset = lnt_load_le(trailer, 8), bytes = lnt_load_le(trailer + 8, 8);
+    if (bytes == 0 || offset % LNT_BUNDLE_ALIGN || offset >= size || bytes > size - sizeof trailer - offset)
+        return false;
+    *model = (span){(off_t)offset, (size_t)bytes};
+    return true;
+}
+
+bool lnt_blob_is_bundle(const char *path)
+{
+    size_t size;
+    span model;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    const bool found = fd >= 0 && file_size(fd, path, &size, NULL) == LNT_OK && find_bundled(fd, size, &model);
+    if (fd >= 0)
+        close(fd);
+    return found;
+}
+
 lnt_status lnt_blob_open(const char *path, bool copy, const lnt_allocator *a, lnt_blob *out, lnt_error *err)
 {
-    size_t size = 0;
+    span at = {0};
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
     LNT_REQUIRE(fd >= 0, err, LNT_E_IO, "cannot open %s: %s", path, strerror(errno));
-    lnt_status status = file_size(fd, path, &size, err);
-    if (status == LNT_OK)
-        status = copy ? copy_file(fd, path, size, a, out, err) : map_file(fd, path, size, out, err);
+    lnt_status status = file_size(fd, path, &at.size, err);
+    if (status == LNT_OK) {
+        find_bundled(fd, at.size, &at);
+        status = copy ? copy_file(fd, path, at, a, out, err) : map_file(fd, path, at, out, err);
+    }
     close(fd);
     return status;
 }

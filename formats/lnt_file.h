@@ -49,8 +49,10 @@ typedef struct lnt_blob {
     const lnt_allocator *allocator; /* NULL: mapped */
 } lnt_blob;
 
-/* Maps path read-only, or with copy reads it into memory. */
+/* Maps path read-only, or with copy reads it into memory: the whole file, or of a bundle (a program with a model
+ * behind it, boards/bundle.py) the model. */
 lnt_status lnt_blob_open(const char *path, bool copy, const lnt_allocator *a, lnt_blob *out, lnt_error *err);
+bool lnt_blob_is_bundle(const char *path);
 void lnt_blob_close(lnt_blob *blob);
 
 /* ---- writing ---- */

@@ -14,6 +14,9 @@
 
 #define LNT_FILE_MAGIC "\x89LNT\r\n\x1a\n"
 enum { LNT_FILE_VERSION = 0, LNT_FILE_ALIGN = 64 };
+/* Ends a program that carries a model; the model lies at a multiple of every page size there is. */
+#define LNT_BUNDLE_MAGIC "\x89LNTBNDL"
+enum { LNT_BUNDLE_ALIGN = 65536 };
 #define LNT_FILE_NONE UINT32_MAX
 
 /* Limits, so that readers need neither deep recursion nor unbounded tables. */

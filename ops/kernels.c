@@ -9,8 +9,10 @@
 #include "ops/row.h"
 
 static const lnt_kernels tables[LNT_LEVEL_COUNT] = {
+#if !defined(LNT_NEON_ONLY)
     [LNT_LEVEL_SCALAR] = {&lnt_gemm_scalar, &lnt_program_scalar, &lnt_row_scalar, &lnt_qgemm_scalar,
                           &lnt_attend_scalar},
+#endif
 #if defined(__x86_64__)
     [LNT_LEVEL_AVX2] = {&lnt_gemm_avx2, &lnt_program_avx2, &lnt_row_avx2, &lnt_qgemm_avx2, &lnt_attend_avx2},
     [LNT_LEVEL_AVX512] = {&lnt_gemm_avx512, &lnt_program_avx512, &lnt_row_avx512, &lnt_qgemm_avx2,

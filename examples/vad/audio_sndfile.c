@@ -1,4 +1,4 @@
-/* audio.c — a sound file as mono float samples, through libsndfile and libsamplerate. */
+/* audio_sndfile.c — a sound file as mono float samples, through libsndfile and libsamplerate. */
 #include "audio.h"
 
 #include <samplerate.h>

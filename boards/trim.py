@@ -1,0 +1,25 @@
+#!/usr/bin/env python3
+"""trim.py LIST.h INFO.json TRIMMED.h ABSENT.h: the operator list with only those operators that a model has (make
+OPS_FROM=model.lnt; INFO.json is what `linnet info model.lnt --json` prints).
+
+The other rows keep their number only, the linker drops what nobody calls any more, and a file that uses them is refused.
+ABSENT.h declares their functions for the files that still hold them."""
+import json
+import re
+import sys
+
+source, info, trimmed, absent = sys.argv[1:]
+kept = set(json.load(open(info))["operators"])
+row = re.compile(r'^OP\((\d+), \d+, (\w+), \w+, "([^"]+)", (?:\w+, ){5}(\w+), (\w+), ')
+functions = set()
+with open(trimmed, "w") as out:
+    out.write("#ifndef ABSENT\n#define ABSENT(id, ident)\n#endif\n")
+    for line in open(source):
+        found = row.match(line)
+        if found and found[3] not in kept:
+            functions |= {f"lnt_shape_{found[4]}", f"lnt_bind_{found[5]}"}
+            line = f"ABSENT({found[1]}, {found[2]})\n"
+        out.write(line)
+with open(absent, "w") as out:
+    out.write('#include "ops/op.h"\n')
+    out.writelines(f"lnt_status {name}(lnt_site *site);\n" for name in sorted(functions))
