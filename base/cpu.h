@@ -8,8 +8,8 @@
 
 #include <stdbool.h>
 
-/* X(identifier, text), lowest first; those of the architecture compiled for. A library trimmed for 64-bit ARM, which
- * always has NEON, leaves out the scalar kernels. */
+/* X(identifier, text), lowest first; those of the architecture compiled for. A library trimmed for 64-bit
+ * ARM, which always has NEON, leaves out the scalar kernels. */
 #if defined(LNT_NEON_ONLY)
 #define LNT_LEVEL_LIST(X) X(NEON, "neon")
 #elif defined(__x86_64__)
@@ -24,7 +24,7 @@ typedef enum lnt_level {
 #define X(name, text) LNT_LEVEL_##name,
     LNT_LEVEL_LIST(X)
 #undef X
-    LNT_LEVEL_COUNT
+        LNT_LEVEL_COUNT
 } lnt_level;
 
 /* The best level of this CPU, after LINNET_LEVEL. */

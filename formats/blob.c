@@ -67,11 +67,13 @@ static lnt_status file_size(int fd, const char *path, size_t *size, lnt_error *e
     return LNT_OK;
 }
 
-/* Of a bundle, where its model lies: the trailer is the model's offset, its bytes and the magic, 8 bytes each. */
+/* Of a bundle, where its model lies: the trailer is the model's offset, its bytes and the magic, 8 bytes
+ * each. */
 static bool find_bundled(int fd, size_t size, span *model)
 {
     uint8_t trailer[24];
-    if (size <= sizeof trailer || pread(fd, trailer, sizeof trailer, (off_t)(size - sizeof trailer)) != sizeof trailer ||
+    if (size <= sizeof trailer ||
+        pread(fd, trailer, sizeof trailer, (off_t)(size - sizeof trailer)) != sizeof trailer ||
         memcmp(trailer + 16, LNT_BUNDLE_MAGIC, 8) != 0)
         return false;
     const uint64_t offset = lnt_load_le(trailer, 8), bytes = lnt_load_le(trailer + 8, 8);
@@ -86,7 +88,8 @@ bool lnt_blob_is_bundle(const char *path)
     size_t size;
     span model;
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    const bool found = fd >= 0 && file_size(fd, path, &size, NULL) == LNT_OK && find_bundled(fd, size, &model);
+    const bool found =
+        fd >= 0 && file_size(fd, path, &size, NULL) == LNT_OK && find_bundled(fd, size, &model);
     if (fd >= 0)
         close(fd);
     return found;

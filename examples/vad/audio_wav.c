@@ -1,4 +1,5 @@
-/* audio_wav.c — a sound file without any library: a .wav at the rate the model wants, by the program's own reader. */
+/* audio_wav.c — a sound file without any library: a .wav at the rate the model wants, by the program's own
+ * reader. */
 #include "audio.h"
 
 #include "cli/audio.h"

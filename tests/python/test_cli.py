@@ -3,6 +3,8 @@
 import json
 import re
 import shutil
+import subprocess
+import sys
 import wave
 
 import numpy as np
@@ -10,7 +12,7 @@ import onnx
 import onnx.parser
 import pytest
 
-from harness import ROOT, linnet, write_case
+from harness import LINNET, ROOT, linnet, write_case
 
 VERBS = ["convert", "info", "run", "verify", "bench", "doctor"]
 MODEL = """<ir_version: 8, opset_import: ["" : 18]>
@@ -282,3 +284,18 @@ def test_info_names_open_extents(lnt):
     assert value["arena_bytes"] is None and "N" in value["arena_unknown_because"]
     assert json.loads(linnet("info", lnt, "--dim", "N=7", "--json").stdout)["arena_bytes"] >= 0
     assert linnet("info", lnt, "--dot").stdout.startswith("digraph")
+
+
+def test_bundle(lnt, tmp_path):
+    """A program with a model behind it: the verbs find their model in it, and so does whoever opens the file."""
+    bundle = tmp_path / "bundle"
+    done = subprocess.run([sys.executable, ROOT / "boards" / "bundle.py", LINNET, lnt, "-o", bundle], capture_output=True)
+    assert done.returncode == 0, done.stderr
+    done = subprocess.run([bundle, "verify"], capture_output=True, text=True)
+    assert done.returncode == 0 and "pass" in done.stdout, done.stderr
+    assert linnet("verify", bundle).returncode == 0
+    # A model that would reach past the end: the file is then no bundle, and no model.
+    damaged = bytearray(bundle.read_bytes())
+    damaged[-16:-8] = (1 << 40).to_bytes(8, "little")
+    bundle.write_bytes(damaged)
+    assert linnet("verify", bundle).returncode == 3
