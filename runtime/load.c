@@ -315,6 +315,19 @@ static lnt_model_options known_options(const lnt_model_options *o)
     return options;
 }
 
+static lnt_status check_options(const lnt_model_options *o, lnt_error *err)
+{
+    LNT_REQUIRE(!(o->flags & ~(uint32_t)(LNT_LOAD_FULL | LNT_LOAD_COPY)), err, LNT_E_ARGUMENT,
+                "this version does not know the flags 0x%x", o->flags);
+    LNT_REQUIRE(!o->host || !o->host->allocate == !o->host->release, err, LNT_E_ARGUMENT,
+                "a host brings both allocate and release, or neither");
+    LNT_REQUIRE(o->custom || !o->n_custom, err, LNT_E_ARGUMENT, "n_custom operators, and custom is NULL");
+    for (size_t i = 0; i < o->n_custom; i++)
+        LNT_REQUIRE(o->custom[i].domain && o->custom[i].name && o->custom[i].shape && o->custom[i].run, err,
+                    LNT_E_ARGUMENT, "a custom operator needs domain, name, shape and run");
+    return LNT_OK;
+}
+
 static lnt_allocator allocator_of(const lnt_model_options *options)
 {
     if (!options->host || !options->host->allocate)
@@ -354,6 +367,7 @@ lnt_status lnt_model_open(const char *path, const lnt_model_options *options, ln
     LNT_REQUIRE(path && model, err, LNT_E_ARGUMENT, "path and model must be given");
     *model = NULL;
     const lnt_model_options known = known_options(options);
+    LNT_TRY(check_options(&known, err));
     const lnt_allocator a = allocator_of(&known);
     lnt_blob blob;
     LNT_TRY(lnt_blob_open(path, known.flags & LNT_LOAD_COPY, &a, &blob, err));
@@ -385,6 +399,7 @@ lnt_status lnt_model_from_memory(const void *bytes, size_t size, const lnt_model
     LNT_REQUIRE(bytes && model, err, LNT_E_ARGUMENT, "bytes and model must be given");
     *model = NULL;
     const lnt_model_options known = known_options(options);
+    LNT_TRY(check_options(&known, err));
     const lnt_allocator a = allocator_of(&known);
     if ((uintptr_t)bytes % LNT_FILE_ALIGN == 0 && !(known.flags & LNT_LOAD_COPY))
         return model_from_blob((lnt_blob){bytes, size, &callers}, &a, &known, model, err);

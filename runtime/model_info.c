@@ -5,12 +5,12 @@
 
 uint32_t lnt_model_input_count(const lnt_model *model)
 {
-    return model->n_in;
+    return model ? model->n_in : 0;
 }
 
 uint32_t lnt_model_output_count(const lnt_model *model)
 {
-    return model->n_out;
+    return model ? model->n_out : 0;
 }
 
 static void describe(const lnt_model *m, uint32_t value, lnt_value_info *info)
@@ -26,7 +26,7 @@ static void describe(const lnt_model *m, uint32_t value, lnt_value_info *info)
 
 lnt_status lnt_model_input(const lnt_model *model, uint32_t i, lnt_value_info *info)
 {
-    if (i >= model->n_in)
+    if (!model || !info || i >= model->n_in)
         return LNT_E_ARGUMENT;
     describe(model, model->in[i], info);
     for (unsigned d = 0; info->rank <= LNT_MAX_RANK && d < info->rank; d++)
@@ -38,7 +38,7 @@ lnt_status lnt_model_input(const lnt_model *model, uint32_t i, lnt_value_info *i
 
 lnt_status lnt_model_output(const lnt_model *model, uint32_t i, lnt_value_info *info)
 {
-    if (i >= model->n_out)
+    if (!model || !info || i >= model->n_out)
         return LNT_E_ARGUMENT;
     describe(model, model->out[i], info);
     for (uint32_t k = 0; k < model->file.n_states; k++)
@@ -48,7 +48,7 @@ lnt_status lnt_model_output(const lnt_model *model, uint32_t i, lnt_value_info *
 
 static int find(const lnt_model *m, const uint32_t *values, uint32_t n, const char *name)
 {
-    for (uint32_t i = 0; i < n; i++)
+    for (uint32_t i = 0; name && i < n; i++)
         if (strcmp(lnt_value_name(m, values[i]), name) == 0)
             return (int)i;
     return -1;
@@ -56,22 +56,22 @@ static int find(const lnt_model *m, const uint32_t *values, uint32_t n, const ch
 
 int lnt_model_find_input(const lnt_model *model, const char *name)
 {
-    return find(model, model->in, model->n_in, name);
+    return model ? find(model, model->in, model->n_in, name) : -1;
 }
 
 int lnt_model_find_output(const lnt_model *model, const char *name)
 {
-    return find(model, model->out, model->n_out, name);
+    return model ? find(model, model->out, model->n_out, name) : -1;
 }
 
 uint32_t lnt_model_metadata_count(const lnt_model *model)
 {
-    return model->file.n_metadata;
+    return model ? model->file.n_metadata : 0;
 }
 
 lnt_status lnt_model_metadata(const lnt_model *model, uint32_t i, const char **key, const char **text)
 {
-    if (i >= model->file.n_metadata)
+    if (!model || !key || !text || i >= model->file.n_metadata)
         return LNT_E_ARGUMENT;
     *key = model->file.strings + model->file.metadata[i].key;
     *text = model->file.strings + model->file.metadata[i].text;

@@ -115,6 +115,7 @@ lnt_status lnt_inject(lnt_session *s, const char *name, const lnt_tensor *tensor
 {
     lnt_error_clear(err);
     uint32_t value;
+    LNT_REQUIRE(s && name, err, LNT_E_ARGUMENT, "session and name must be given");
     LNT_TRY(lnt_find_value(s, name, &value, err));
     s->rebind = true;
     if (!tensor) {
@@ -137,6 +138,7 @@ lnt_status lnt_inject(lnt_session *s, const char *name, const lnt_tensor *tensor
 lnt_status lnt_select_outputs(lnt_session *s, const uint32_t *outputs, uint32_t n, lnt_error *err)
 {
     lnt_error_clear(err);
+    LNT_REQUIRE(s, err, LNT_E_ARGUMENT, "session must be given");
     const uint32_t n_out = s->model->n_out;
     for (uint32_t i = 0; outputs && i < n; i++)
         LNT_REQUIRE(outputs[i] < n_out, err, LNT_E_ARGUMENT, "there is no output %u", outputs[i]);

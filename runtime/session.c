@@ -140,8 +140,10 @@ static lnt_status make_tables(lnt_session *s, lnt_error *err)
 static lnt_status read_config(const lnt_session_options *o, bool *spin, lnt_error *err)
 {
     *spin = true;
+    LNT_REQUIRE(o->config || !o->n_config, err, LNT_E_ARGUMENT, "n_config settings, and config is NULL");
     for (size_t i = 0; i < o->n_config; i++) {
         const lnt_config_entry *e = &o->config[i];
+        LNT_REQUIRE(e->key && e->text, err, LNT_E_ARGUMENT, "a setting needs a key and a text");
         LNT_REQUIRE(strcmp(e->key, "session.intra_op.allow_spinning") == 0, err, LNT_E_ARGUMENT,
                     "there is no setting %s; linnet.h lists them", e->key);
         LNT_REQUIRE(strcmp(e->text, "0") == 0 || strcmp(e->text, "1") == 0, err, LNT_E_ARGUMENT,
@@ -178,6 +180,8 @@ static lnt_status take_options(lnt_session *s, const lnt_session_options *o, lnt
                     options.level);
         s->level = level;
     }
+    LNT_REQUIRE(options.execution_mode == LNT_SEQUENTIAL || options.execution_mode == LNT_PARALLEL, err,
+                LNT_E_ARGUMENT, "there is no execution mode %d", (int)options.execution_mode);
     LNT_REQUIRE((uintptr_t)options.arena % LNT_ALIGN == 0, err, LNT_E_ARGUMENT,
                 "the arena must be aligned to %d bytes", LNT_ALIGN);
     s->root.arena = options.arena;
@@ -274,6 +278,7 @@ void lnt_session_destroy(lnt_session **session)
 lnt_status lnt_session_trim(lnt_session *s, lnt_error *err)
 {
     lnt_error_clear(err);
+    LNT_REQUIRE(s, err, LNT_E_ARGUMENT, "session must be given");
     LNT_REQUIRE(!atomic_load(&s->busy), err, LNT_E_BUSY, "the session is running");
     free_working_memory(s);
     return LNT_OK;
@@ -402,6 +407,7 @@ lnt_status lnt_get_output(lnt_session *s, uint32_t i, lnt_tensor *t, lnt_error *
 lnt_status lnt_set_bound(lnt_session *s, const char *name, int64_t bound, lnt_error *err)
 {
     lnt_error_clear(err);
+    LNT_REQUIRE(s && name, err, LNT_E_ARGUMENT, "session and name must be given");
     const lnt_file *f = &s->model->file;
     bool found = false;
     for (uint32_t i = 0; i < f->n_symbols; i++)
@@ -433,6 +439,7 @@ lnt_status lnt_fetch(lnt_session *s, const char *name, lnt_error *err)
 {
     lnt_error_clear(err);
     uint32_t value;
+    LNT_REQUIRE(s && name, err, LNT_E_ARGUMENT, "session and name must be given");
     LNT_TRY(lnt_find_value(s, name, &value, err));
     s->rebind |= !s->fetched[value];
     s->fetched[value] = true;
@@ -465,6 +472,7 @@ lnt_status lnt_get_value(lnt_session *s, const char *name, lnt_tensor *t, lnt_er
 {
     lnt_error_clear(err);
     uint32_t value;
+    LNT_REQUIRE(s && name && t, err, LNT_E_ARGUMENT, "session, name and tensor must be given");
     LNT_TRY(lnt_find_value(s, name, &value, err));
     const lnt_operand *v = &s->value[value];
     LNT_REQUIRE(s->fetched[value] || v->constant, err, LNT_E_ARGUMENT,
@@ -482,12 +490,13 @@ lnt_status lnt_get_value(lnt_session *s, const char *name, lnt_tensor *t, lnt_er
 
 uint32_t lnt_state_count(const lnt_session *s)
 {
-    return s->n_states;
+    return s ? s->n_states : 0;
 }
 
 lnt_status lnt_state_reset(lnt_session *s, lnt_error *err)
 {
     lnt_error_clear(err);
+    LNT_REQUIRE(s, err, LNT_E_ARGUMENT, "session must be given");
     LNT_REQUIRE(!atomic_load(&s->busy), err, LNT_E_BUSY, "the session is running");
     for (uint32_t k = 0; k < s->n_states; k++)
         s->input[s->state[k].input].given = false;
@@ -498,7 +507,7 @@ lnt_status lnt_state_reset(lnt_session *s, lnt_error *err)
 lnt_status lnt_state_set(lnt_session *s, uint32_t k, const lnt_tensor *t, lnt_error *err)
 {
     lnt_error_clear(err);
-    LNT_REQUIRE(k < s->n_states && t, err, LNT_E_ARGUMENT, "there is no state %u", k);
+    LNT_REQUIRE(s && k < s->n_states && t, err, LNT_E_ARGUMENT, "there is no state %u", k);
     LNT_REQUIRE(t->data, err, LNT_E_ARGUMENT, "state %u needs data", k);
     lnt_state_slot *state = &s->state[k];
     lnt_input_slot *in = &s->input[state->input];
@@ -517,7 +526,7 @@ lnt_status lnt_state_set(lnt_session *s, uint32_t k, const lnt_tensor *t, lnt_er
 lnt_status lnt_state_get(lnt_session *s, uint32_t k, lnt_tensor *t, lnt_error *err)
 {
     lnt_error_clear(err);
-    LNT_REQUIRE(k < s->n_states && t, err, LNT_E_ARGUMENT, "there is no state %u", k);
+    LNT_REQUIRE(s && k < s->n_states && t, err, LNT_E_ARGUMENT, "there is no state %u", k);
     const lnt_input_slot *in = &s->input[s->state[k].input];
     LNT_REQUIRE(in->given, err, LNT_E_ARGUMENT, "state %u has no contents before bind", k);
     *t = in->tensor;
@@ -529,22 +538,26 @@ lnt_status lnt_state_get(lnt_session *s, uint32_t k, lnt_tensor *t, lnt_error *e
 void lnt_cancel(lnt_session *s)
 {
     uint32_t none = 0;
-    atomic_compare_exchange_strong(&s->stop_flag, &none, LNT_E_CANCELLED);
+    if (s)
+        atomic_compare_exchange_strong(&s->stop_flag, &none, LNT_E_CANCELLED);
 }
 
 void lnt_set_deadline(lnt_session *s, uint64_t microseconds)
 {
-    s->deadline_us = microseconds;
+    if (s)
+        s->deadline_us = microseconds;
 }
 
 void lnt_set_seed(lnt_session *s, uint64_t seed)
 {
-    s->seed = seed;
+    if (s)
+        s->seed = seed;
 }
 
 lnt_status lnt_session_get_info(const lnt_session *s, lnt_session_info *info, lnt_error *err)
 {
     lnt_error_clear(err);
+    LNT_REQUIRE(s && info, err, LNT_E_ARGUMENT, "session and info must be given");
     const size_t wanted = info->struct_bytes;
     lnt_session_info full = {.struct_bytes = wanted,
                              .arena_bytes = s->root.arena_bytes,

@@ -28,12 +28,12 @@ lnt_status lnt_trace_note(lnt_session *s, const lnt_step *step, uint64_t start_n
 
 uint32_t lnt_trace_count(const lnt_session *s)
 {
-    return s->n_trace;
+    return s ? s->n_trace : 0;
 }
 
 lnt_status lnt_trace_get(const lnt_session *s, uint32_t i, lnt_trace_step *step)
 {
-    if (i >= s->n_trace)
+    if (!s || !step || i >= s->n_trace)
         return LNT_E_ARGUMENT;
     *step = s->trace_step[i];
     return LNT_OK;
@@ -109,6 +109,7 @@ static void append_step(text *t, const lnt_trace_step *step)
 lnt_status lnt_trace_write(const lnt_session *s, const char *path, lnt_error *err)
 {
     lnt_error_clear(err);
+    LNT_REQUIRE(s && path, err, LNT_E_ARGUMENT, "session and path must be given");
     LNT_REQUIRE(s->trace, err, LNT_E_ARGUMENT, "the session was made without enable_profiling");
     text t = {.allocator = &s->allocator, .err = err};
     append(&t, "[");

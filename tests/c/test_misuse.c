@@ -1,0 +1,374 @@
+/* test_misuse.c — every call of the public API with what it must refuse: the right code, and words that help.
+ */
+#include "model_builder.h"
+
+#include "base/memory.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+/* The call, which takes err, must fail with this status and, unless words is NULL, a message that holds
+ * words. */
+#define REFUSED(call, expected, words)                                                                       \
+    do {                                                                                                     \
+        lnt_error own_ = {0}, *err = &own_;                                                                  \
+        const lnt_status status_ = (call);                                                                   \
+        const char *words_ = (words);                                                                        \
+        if (status_ != (expected) || (words_ && (own_.code != (expected) || !strstr(own_.message, words_)))) \
+            fail_msg("%s: %s: %s", #call, lnt_status_text(status_), own_.message);                           \
+    } while (0)
+#define ACCEPTED(call)                                                                                       \
+    do {                                                                                                     \
+        lnt_error own_ = {0}, *err = &own_;                                                                  \
+        must((call), err);                                                                                   \
+    } while (0)
+
+/* kept = x + w, y = softmax(kept); next = -total is a state. */
+static lnt_model *make_model(void **image, size_t *size)
+{
+    static const float w[4] = {1, 2, 3, 4};
+    builder b;
+    builder_begin(&b);
+    const uint32_t x = builder_input(&b, "x", LNT_FLOAT, 2, (int64_t[]){-2, 4});
+    const uint32_t total = builder_input(&b, "total", LNT_FLOAT, 1, (int64_t[]){4});
+    const uint32_t k = lnt_graph_add_constant(&b.g, "w", LNT_FLOAT, 1, (int64_t[]){4}, w, sizeof w);
+    const uint32_t kept = builder_node(&b, "Add", "kept", 2, (uint32_t[]){x, k});
+    b.g.value[kept].keep = true;
+    builder_output(&b, builder_node(&b, "Softmax", "y", 1, &kept));
+    builder_output(&b, builder_node(&b, "Neg", "next", 1, &total));
+    must(LNT_GROW(&lnt_malloc_allocator, b.g.state, b.g.state_capacity, 0, &b.err), &b.err);
+    b.g.state[0] = (lnt_gstate){.output = 1, .input = 1};
+    b.g.n_states = 1;
+    lnt_model *model = builder_end(&b, LNT_OPT_NONE, image);
+    *size = ((const lnt_rec_header *)*image)->file_bytes;
+    return model;
+}
+
+typedef struct fixture {
+    void *image;
+    size_t size;
+    lnt_model *model;
+    lnt_session *session;
+} fixture;
+
+static int set_up(void **state)
+{
+    static fixture f;
+    f = (fixture){0};
+    lnt_error err = {0};
+    f.model = make_model(&f.image, &f.size);
+    must(lnt_session_create(f.model, NULL, &f.session, &err), &err);
+    *state = &f;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    fixture *f = *state;
+    lnt_session_destroy(&f->session);
+    lnt_model_close(&f->model);
+    lnt_free(&lnt_malloc_allocator, f->image);
+    return 0;
+}
+
+static float numbers[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+static const lnt_tensor two_rows = {LNT_FLOAT, 2, {2, 4}, numbers, sizeof numbers};
+
+/* A tensor of two axes, if rank does not say otherwise; two_rows is FLOATS(2, 2, 4, numbers, 32). */
+#define TENSOR(dtype, rank, d0, d1, data, bytes)                                                             \
+    &(lnt_tensor)                                                                                            \
+    {                                                                                                        \
+        (dtype), (rank), {(d0), (d1)}, (data), (bytes)                                                       \
+    }
+#define FLOATS(rank, d0, d1, data, bytes) TENSOR(LNT_FLOAT, rank, d0, d1, data, bytes)
+
+/* ---- models ---- */
+
+static void test_files_that_are_no_models(void **state)
+{
+    const fixture *f = *state;
+    lnt_model *m;
+    char path[] = "/tmp/linnet-misuse-XXXXXX";
+    const int file = mkstemp(path);
+    REFUSED(lnt_model_open(NULL, NULL, &m, err), LNT_E_ARGUMENT, "path");
+    REFUSED(lnt_model_open(path, NULL, NULL, err), LNT_E_ARGUMENT, "model");
+    REFUSED(lnt_model_open("/nonexistent/m.lnt", NULL, &m, err), LNT_E_IO, "/nonexistent/m.lnt");
+    REFUSED(lnt_model_open("/tmp", NULL, &m, err), LNT_E_IO, "not a regular file");
+    REFUSED(lnt_model_open("tests/data/models/rich.onnx", NULL, &m, err), LNT_E_FILE, "must be converted");
+    for (uint32_t flags = 0; flags < 4; flags++) {
+        const lnt_model_options how = {.struct_bytes = sizeof how, .flags = flags};
+        assert_int_equal(ftruncate(file, 0), 0);
+        REFUSED(lnt_model_open(path, &how, &m, err), LNT_E_FILE, "empty");
+        assert_int_equal(pwrite(file, f->image, f->size - 64, 0), (ssize_t)f->size - 64);
+        REFUSED(lnt_model_open(path, &how, &m, err), LNT_E_FILE, "truncated");
+        assert_int_equal(pwrite(file, f->image, f->size, 0), (ssize_t)f->size);
+        assert_int_equal(pwrite(file, "????", 4, 200), 4);
+        REFUSED(lnt_model_open(path, &how, &m, err), LNT_E_FILE, path);
+        assert_null(m);
+    }
+    close(file);
+    unlink(path);
+    REFUSED(lnt_model_from_memory(NULL, 100, NULL, &m, err), LNT_E_ARGUMENT, "bytes");
+    REFUSED(lnt_model_from_memory(f->image, 0, NULL, &m, err), LNT_E_FILE, "0 bytes");
+    REFUSED(lnt_model_from_memory(f->image, 40, NULL, &m, err), LNT_E_FILE, "40 bytes");
+    REFUSED(lnt_model_from_memory("\xff\xd8\xff\xe0 a photo", 14, NULL, &m, err), LNT_E_FILE, "too few");
+    assert_int_equal(lnt_model_open("/nonexistent/m.lnt", NULL, &m, NULL), LNT_E_IO); /* err may be NULL */
+}
+
+static lnt_status some_rule(lnt_custom_call *call)
+{
+    (void)call;
+    return LNT_OK;
+}
+
+static void test_model_options(void **state)
+{
+    const fixture *f = *state;
+    lnt_model *m;
+    const lnt_host half = {.struct_bytes = sizeof half, .allocate = lnt_malloc_allocator.allocate};
+    const lnt_custom_op nameless = {.domain = "host", .shape = some_rule, .run = some_rule};
+    const lnt_model_options wrong[] = {
+        {.struct_bytes = sizeof wrong[0], .flags = 0x80},
+        {.struct_bytes = sizeof wrong[0], .host = &half},
+        {.struct_bytes = sizeof wrong[0], .n_custom = 1},
+        {.struct_bytes = sizeof wrong[0], .custom = &nameless, .n_custom = 1},
+    };
+    static const char *const words[] = {"flags 0x80", "release", "custom is NULL", "name"};
+    for (unsigned i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
+        REFUSED(lnt_model_from_memory(f->image, f->size, &wrong[i], &m, err), LNT_E_ARGUMENT, words[i]);
+}
+
+static void test_questions_to_a_model(void **state)
+{
+    const fixture *f = *state;
+    lnt_value_info info;
+    const char *key, *text;
+    assert_int_equal(lnt_model_input(f->model, 2, &info), LNT_E_ARGUMENT);
+    assert_int_equal(lnt_model_output(f->model, 2, &info), LNT_E_ARGUMENT);
+    assert_int_equal(lnt_model_input(f->model, 0, NULL), LNT_E_ARGUMENT);
+    assert_int_equal(lnt_model_input(NULL, 0, &info), LNT_E_ARGUMENT);
+    assert_int_equal(lnt_model_output(NULL, 0, &info), LNT_E_ARGUMENT);
+    assert_int_equal(lnt_model_find_input(f->model, "y"), -1);
+    assert_int_equal(lnt_model_find_output(f->model, "x"), -1);
+    assert_int_equal(lnt_model_find_input(f->model, NULL), -1);
+    assert_int_equal(lnt_model_find_output(NULL, "y"), -1);
+    assert_int_equal(lnt_model_metadata(f->model, 1000, &key, &text), LNT_E_ARGUMENT);
+    assert_int_equal(lnt_model_metadata(NULL, 0, &key, &text), LNT_E_ARGUMENT);
+    assert_int_equal(lnt_model_input_count(NULL) + lnt_model_output_count(NULL), 0);
+    assert_int_equal(lnt_model_metadata_count(NULL), 0);
+    lnt_model_close(NULL);
+    lnt_model_close(&(lnt_model *){NULL});
+}
+
+/* ---- pools and sessions ---- */
+
+static void test_session_options(void **state)
+{
+    const fixture *f = *state;
+    lnt_session *s;
+    const lnt_config_entry misspelt = {"session.intra_op.allow_spining", "0"}, empty = {NULL, "0"};
+    const size_t size = sizeof(lnt_session_options);
+    const struct {
+        lnt_session_options options;
+        const char *words;
+    } wrong[] = {
+        {{.level = "mmx"}, "no level mmx"},
+        {{.execution_mode = (lnt_execution_mode)7}, "execution mode 7"},
+        {{.arena = (char *)f->image + 8, .arena_bytes = 64}, "aligned to 64"},
+        {{.n_config = 1}, "config is NULL"},
+        {{.config = &misspelt, .n_config = 1}, "allow_spining"},
+        {{.config = &empty, .n_config = 1}, "key"},
+    };
+    for (unsigned i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        lnt_session_options o = wrong[i].options;
+        o.struct_bytes = size;
+        REFUSED(lnt_session_create(f->model, &o, &s, err), LNT_E_ARGUMENT, wrong[i].words);
+        assert_null(s);
+    }
+    REFUSED(lnt_session_create(NULL, NULL, &s, err), LNT_E_ARGUMENT, "model");
+    REFUSED(lnt_session_create(f->model, NULL, NULL, err), LNT_E_ARGUMENT, "session");
+    REFUSED(lnt_pool_create(1, NULL, err), LNT_E_ARGUMENT, "pool");
+    lnt_session_destroy(NULL);
+    lnt_pool_destroy(NULL);
+    lnt_pool_destroy(&(lnt_pool *){NULL});
+}
+
+static void test_no_session(void **state)
+{
+    (void)state;
+    lnt_tensor t;
+    lnt_trace_step step;
+    lnt_session_info info = {.struct_bytes = sizeof info};
+    REFUSED(lnt_set_bound(NULL, "s0", 1, err), LNT_E_ARGUMENT, "session");
+    REFUSED(lnt_fetch(NULL, "y", err), LNT_E_ARGUMENT, "session");
+    REFUSED(lnt_select_outputs(NULL, NULL, 0, err), LNT_E_ARGUMENT, "session");
+    REFUSED(lnt_inject(NULL, "y", &two_rows, err), LNT_E_ARGUMENT, "session");
+    REFUSED(lnt_set_input(NULL, 0, &two_rows, err), LNT_E_ARGUMENT, "input");
+    REFUSED(lnt_set_output(NULL, 0, numbers, 4, err), LNT_E_ARGUMENT, "output");
+    REFUSED(lnt_bind(NULL, err), LNT_E_ARGUMENT, "session");
+    REFUSED(lnt_run(NULL, err), LNT_E_ARGUMENT, "session");
+    REFUSED(lnt_get_output(NULL, 0, &t, err), LNT_E_ARGUMENT, "output");
+    REFUSED(lnt_get_value(NULL, "y", &t, err), LNT_E_ARGUMENT, "session");
+    REFUSED(lnt_state_reset(NULL, err), LNT_E_ARGUMENT, "session");
+    REFUSED(lnt_state_set(NULL, 0, &two_rows, err), LNT_E_ARGUMENT, "state");
+    REFUSED(lnt_state_get(NULL, 0, &t, err), LNT_E_ARGUMENT, "state");
+    REFUSED(lnt_session_get_info(NULL, &info, err), LNT_E_ARGUMENT, "session");
+    REFUSED(lnt_session_trim(NULL, err), LNT_E_ARGUMENT, "session");
+    REFUSED(lnt_trace_write(NULL, "/dev/null", err), LNT_E_ARGUMENT, "session");
+    assert_int_equal(lnt_trace_get(NULL, 0, &step), LNT_E_ARGUMENT);
+    assert_int_equal(lnt_trace_count(NULL) + lnt_state_count(NULL), 0);
+    lnt_cancel(NULL);
+    lnt_set_deadline(NULL, 1);
+    lnt_set_seed(NULL, 1);
+}
+
+/* ---- tensors ---- */
+
+static void test_inputs(void **state)
+{
+    const fixture *f = *state;
+    lnt_session *s = f->session;
+    REFUSED(lnt_run(s, err), LNT_E_ARGUMENT, "x is not set");
+    REFUSED(lnt_set_input(s, 2, &two_rows, err), LNT_E_ARGUMENT, "no input 2");
+    REFUSED(lnt_set_input(s, 0, NULL, err), LNT_E_ARGUMENT, "input 0");
+    REFUSED(lnt_set_input(s, 0, TENSOR(LNT_DOUBLE, 2, 2, 4, numbers, 32), err), LNT_E_TYPE,
+            "x takes float, not double");
+    REFUSED(lnt_set_input(s, 0, TENSOR((lnt_dtype)99, 2, 2, 4, numbers, 32), err), LNT_E_TYPE,
+            "unknown type");
+    REFUSED(lnt_set_input(s, 0, TENSOR(LNT_UNDEFINED, 2, 2, 4, numbers, 32), err), LNT_E_TYPE, "undefined");
+    REFUSED(lnt_set_input(s, 0, FLOATS(1, 2, 4, numbers, 32), err), LNT_E_SHAPE, "x has rank 2, not 1");
+    REFUSED(lnt_set_input(s, 0, FLOATS(9, 2, 4, numbers, 32), err), LNT_E_SHAPE, "not 9");
+    REFUSED(lnt_set_input(s, 0, FLOATS(UINT32_MAX, 2, 4, numbers, 32), err), LNT_E_SHAPE, "rank");
+    REFUSED(lnt_set_input(s, 0, FLOATS(2, 2, 5, numbers, 32), err), LNT_E_SHAPE, "4 along axis 1, not 5");
+    REFUSED(lnt_set_input(s, 0, FLOATS(2, -1, 4, numbers, 32), err), LNT_E_SHAPE, "extent -1 on axis 0");
+    REFUSED(lnt_set_input(s, 0, FLOATS(2, INT64_MIN, 4, numbers, 32), err), LNT_E_SHAPE, "axis 0");
+    REFUSED(lnt_set_input(s, 0, FLOATS(2, INT64_MAX, 4, numbers, 32), err), LNT_E_SHAPE, "address space");
+    REFUSED(lnt_set_input(s, 0, FLOATS(2, INT64_C(1) << 62, 4, numbers, 32), err), LNT_E_SHAPE,
+            "address space");
+    REFUSED(lnt_set_input(s, 0, FLOATS(2, 2, 4, numbers, 31), err), LNT_E_SHAPE,
+            "needs 32 bytes, 31 are given");
+    ACCEPTED(lnt_set_input(s, 0, FLOATS(2, 2, 4, NULL, 32), err));
+    REFUSED(lnt_run(s, err), LNT_E_ARGUMENT, "x has a shape but no data");
+    ACCEPTED(lnt_set_input(s, 0, FLOATS(2, INT64_C(1) << 40, 4, NULL, 32), err));
+    REFUSED(lnt_bind(s, err), LNT_E_LIMIT, "free on this machine");
+    ACCEPTED(lnt_set_input(s, 0, &two_rows, err));
+    ACCEPTED(lnt_run(s, err));
+}
+
+static void test_outputs(void **state)
+{
+    const fixture *f = *state;
+    lnt_session *s = f->session;
+    lnt_tensor t;
+    float y[8];
+    REFUSED(lnt_get_output(s, 0, &t, err), LNT_E_ARGUMENT, "run the session");
+    ACCEPTED(lnt_set_input(s, 0, &two_rows, err));
+    REFUSED(lnt_set_output(s, 2, y, sizeof y, err), LNT_E_ARGUMENT, "no output 2");
+    REFUSED(lnt_set_output(s, 1, y, sizeof y, err), LNT_E_ARGUMENT, "state");
+    REFUSED(lnt_set_output(s, 0, (char *)y + 1, 16, err), LNT_E_ARGUMENT, "aligned");
+    ACCEPTED(lnt_set_output(s, 0, y, 31, err));
+    REFUSED(lnt_run(s, err), LNT_E_LIMIT, "32");
+    ACCEPTED(lnt_set_output(s, 0, y, sizeof y, err));
+    ACCEPTED(lnt_run(s, err));
+    REFUSED(lnt_get_output(s, 2, &t, err), LNT_E_ARGUMENT, "no output 2");
+    REFUSED(lnt_get_output(s, 0, NULL, err), LNT_E_ARGUMENT, "output");
+    REFUSED(lnt_select_outputs(s, (uint32_t[]){0, 2}, 2, err), LNT_E_ARGUMENT, "no output 2");
+    ACCEPTED(lnt_select_outputs(s, (uint32_t[]){1}, 1, err));
+    ACCEPTED(lnt_run(s, err));
+    REFUSED(lnt_get_output(s, 0, &t, err), LNT_E_ARGUMENT, "not selected");
+}
+
+static void test_values_by_name(void **state)
+{
+    const fixture *f = *state;
+    lnt_session *s = f->session;
+    lnt_tensor t;
+    ACCEPTED(lnt_set_input(s, 0, &two_rows, err));
+    REFUSED(lnt_set_bound(s, "q", 1, err), LNT_E_NOT_FOUND, "called q");
+    REFUSED(lnt_set_bound(s, NULL, 1, err), LNT_E_ARGUMENT, "name");
+    REFUSED(lnt_fetch(s, "q", err), LNT_E_NOT_FOUND, "--keep q");
+    REFUSED(lnt_fetch(s, NULL, err), LNT_E_ARGUMENT, "name");
+    REFUSED(lnt_get_value(s, "kept", &t, err), LNT_E_ARGUMENT, "lnt_fetch");
+    REFUSED(lnt_get_value(s, "q", &t, err), LNT_E_NOT_FOUND, "q");
+    REFUSED(lnt_get_value(s, NULL, &t, err), LNT_E_ARGUMENT, "name");
+    ACCEPTED(lnt_fetch(s, "kept", err));
+    REFUSED(lnt_get_value(s, "kept", &t, err), LNT_E_ARGUMENT, "run the session");
+    REFUSED(lnt_get_value(s, "kept", NULL, err), LNT_E_ARGUMENT, "tensor");
+    REFUSED(lnt_inject(s, "q", &two_rows, err), LNT_E_NOT_FOUND, "q");
+    REFUSED(lnt_inject(s, NULL, &two_rows, err), LNT_E_ARGUMENT, "name");
+    REFUSED(lnt_inject(s, "x", &two_rows, err), LNT_E_ARGUMENT, "lnt_set_input");
+    REFUSED(lnt_inject(s, "w", &two_rows, err), LNT_E_ARGUMENT, "constant");
+    REFUSED(lnt_inject(s, "kept", FLOATS(2, 2, 4, NULL, 32), err), LNT_E_ARGUMENT, "without data");
+    REFUSED(lnt_inject(s, "kept", TENSOR(LNT_INT32, 2, 2, 4, numbers, 32), err), LNT_E_TYPE, "kept is float");
+    REFUSED(lnt_inject(s, "kept", FLOATS(3, 2, 4, numbers, 32), err), LNT_E_SHAPE, "rank 2, not 3");
+    REFUSED(lnt_inject(s, "kept", FLOATS(9, 2, 4, numbers, 32), err), LNT_E_SHAPE, "not 9");
+    REFUSED(lnt_inject(s, "kept", FLOATS(2, 2, 3, numbers, 32), err), LNT_E_SHAPE, "4 along axis 1, not 3");
+    REFUSED(lnt_inject(s, "kept", FLOATS(2, -2, 4, numbers, 32), err), LNT_E_SHAPE, "kept");
+    REFUSED(lnt_inject(s, "kept", FLOATS(2, INT64_C(1) << 62, 4, numbers, 32), err), LNT_E_SHAPE, "kept");
+    REFUSED(lnt_inject(s, "kept", FLOATS(2, 2, 4, numbers, 31), err), LNT_E_SHAPE, "shorter");
+    ACCEPTED(lnt_run(s, err));
+    ACCEPTED(lnt_get_value(s, "kept", &t, err));
+    assert_int_equal(t.bytes, sizeof numbers);
+}
+
+static void test_states(void **state)
+{
+    const fixture *f = *state;
+    lnt_session *s = f->session;
+    lnt_tensor t, four = {LNT_FLOAT, 1, {4}, numbers, 16};
+    REFUSED(lnt_state_get(s, 0, &t, err), LNT_E_ARGUMENT, "before bind");
+    REFUSED(lnt_state_get(s, 1, &t, err), LNT_E_ARGUMENT, "no state 1");
+    REFUSED(lnt_state_set(s, 1, &four, err), LNT_E_ARGUMENT, "no state 1");
+    REFUSED(lnt_state_set(s, 0, NULL, err), LNT_E_ARGUMENT, "state 0");
+    REFUSED(lnt_state_set(s, 0, &two_rows, err), LNT_E_SHAPE, "rank 1, not 2");
+    four.dims[0] = 5;
+    REFUSED(lnt_state_set(s, 0, &four, err), LNT_E_SHAPE, "not 5");
+    four.dims[0] = 4;
+    four.dtype = LNT_INT32;
+    REFUSED(lnt_state_set(s, 0, &four, err), LNT_E_TYPE, "not int32");
+    four.dtype = LNT_FLOAT;
+    four.data = NULL;
+    REFUSED(lnt_state_set(s, 0, &four, err), LNT_E_ARGUMENT, "needs data");
+}
+
+static void test_information(void **state)
+{
+    const fixture *f = *state;
+    lnt_session *s = f->session;
+    lnt_trace_step step;
+    struct {
+        lnt_session_info info;
+        char behind;
+    } older = {.info.struct_bytes = offsetof(lnt_session_info, threads), .info.threads = 77};
+    REFUSED(lnt_session_get_info(s, NULL, err), LNT_E_ARGUMENT, "info");
+    ACCEPTED(lnt_session_get_info(s, &older.info, err));
+    assert_int_equal(older.info.threads, 77); /* a field the caller does not know is left alone */
+    REFUSED(lnt_trace_write(s, "/dev/null", err), LNT_E_ARGUMENT, "enable_profiling");
+    assert_int_equal(lnt_trace_get(s, 0, &step), LNT_E_ARGUMENT);
+    lnt_session *traced;
+    ACCEPTED(lnt_session_create(
+        f->model,
+        &(lnt_session_options){.struct_bytes = sizeof(lnt_session_options), .enable_profiling = true},
+        &traced, err));
+    REFUSED(lnt_trace_write(traced, "/nonexistent/trace.json", err), LNT_E_IO, "/nonexistent/trace.json");
+    REFUSED(lnt_trace_write(traced, NULL, err), LNT_E_ARGUMENT, "path");
+    lnt_session_destroy(&traced);
+}
+
+int main(void)
+{
+#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        TEST(test_files_that_are_no_models),
+        TEST(test_model_options),
+        TEST(test_questions_to_a_model),
+        TEST(test_session_options),
+        TEST(test_no_session),
+        TEST(test_inputs),
+        TEST(test_outputs),
+        TEST(test_values_by_name),
+        TEST(test_states),
+        TEST(test_information),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
