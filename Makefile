@@ -65,7 +65,7 @@ CPPFLAGS += -DLNT_AUDIO
 AUDIO_LIBS := -lsndfile -lsamplerate
 endif
 
-.PHONY: all objects python unit help check test test-long zoo demo deps deps-test clean install boards replay fuzz deb bundle \
+.PHONY: all objects python unit help check test test-long bench zoo demo deps deps-test clean install boards replay fuzz deb bundle \
         fuzz-targets
 .DEFAULT_GOAL := all
 
@@ -237,6 +237,11 @@ test: deps-test  ## every stage, with the time it took (at most 35 minutes on 2 
 
 test-long: deps-test  ## everything: more compilers, boards, seeds
 	$(Q)$(PYTHON) tests/stages.py long
+
+# BENCH=--quick, --reuse, names of models: see tests/bench/bench.py --help.
+bench: deps-test zoo  ## against onnxruntime on every bench model: BENCHMARKS.md and docs/bench.svg
+	$(Q)$(MAKE) --no-print-directory $(BUILD)/linnet
+	$(Q)$(PYTHON) tests/bench/bench.py $(BENCH)
 
 zoo: .deps/venv/ready  ## the bench's models, written to build/zoo
 	$(Q)$(PYTHON) tests/zoo/make.py

@@ -18,11 +18,18 @@
 static struct {
     lnt_texts dims, inputs;
     const char *data, *level, *onnx, *ort_lib, *worker;
-    int64_t threads, runs, warmup, seed, rounds, processes;
+    int64_t threads, runs, warmup, seed, rounds, processes, starts;
     double max_rel;
     int vs;
     bool trust, trace, kernels, json;
-} given = {.threads = 1, .runs = 100, .warmup = 10, .rounds = 31, .processes = 3, .max_rel = 1e-4, .vs = -1};
+} given = {.threads = 1,
+           .runs = 100,
+           .warmup = 10,
+           .rounds = 31,
+           .processes = 3,
+           .starts = 5,
+           .max_rel = 1e-4,
+           .vs = -1};
 
 static const lnt_option options[] = {
     {"--data", "CASE_DIR", LNT_OPTION_TEXT, &given.data, "inputs (and expected outputs) of this case folder"},
@@ -44,6 +51,7 @@ static const lnt_option options[] = {
      "libonnxruntime.so; otherwise that in .deps/venv or the system's"},
     {"--rounds", "N", LNT_OPTION_COUNT, &given.rounds, "of --vs: each times both once (31)"},
     {"--processes", "N", LNT_OPTION_COUNT, &given.processes, "of --vs: rounds are begun anew in so many (3)"},
+    {"--starts", "N", LNT_OPTION_COUNT, &given.starts, "of --vs: processes that time load and first run (5)"},
     {"--max-rel", "R", LNT_OPTION_NUMBER, &given.max_rel,
      "of --vs: largest difference, over the largest magnitude of the output (1e-4)"},
     {"--worker", "ENGINE", LNT_OPTION_TEXT, &given.worker,
@@ -328,6 +336,7 @@ static int run_duel(const char *path)
                                   .threads = (uint32_t)given.threads,
                                   .rounds = given.rounds,
                                   .processes = given.processes,
+                                  .starts = given.starts,
                                   .max_rel = given.max_rel};
     lnt_named *in = NULL;
     size_t n = 0;
@@ -336,8 +345,9 @@ static int run_duel(const char *path)
     if (!given.onnx || !lnt_ends_with(path, ".lnt"))
         return lnt_usage_error(&lnt_verb_bench,
                                "--vs wants an .lnt and, as --onnx, the model it was made from");
-    if (given.rounds < 1 || given.processes < 1 || given.threads < 1)
-        return lnt_usage_error(&lnt_verb_bench, "--rounds, --processes and --threads must be at least 1");
+    if (given.rounds < 1 || given.processes < 1 || given.starts < 1 || given.threads < 1)
+        return lnt_usage_error(&lnt_verb_bench,
+                               "--rounds, --processes, --starts and --threads must be at least 1");
     lnt_status status = read_inputs(path, &in, &n, &err);
     if (status == LNT_OK)
         status = lnt_duel_run(&how, in, n, &duel, &err);

@@ -24,7 +24,7 @@
 static const double BLOCK = 4e-3;  /* seconds of a block, at least */
 static const double LEAD = 20e-3;  /* runs shorter than that are led by one not timed */
 static const double WARMUP = 0.05; /* seconds, at least, before the first block */
-enum { LEAST_WARMUP = 2, STARTS = 5 };
+enum { LEAST_WARMUP = 2 };
 
 /* ---- workers ---- */
 
@@ -158,12 +158,12 @@ static void forget(const char *path)
 }
 
 typedef struct starts {
-    double library[STARTS], load[STARTS], first[STARTS], ready[STARTS];
+    double *library, *load, *first, *ready; /* one of each start */
 } starts;
 
 /* Start number i: a process, its load and first run, and what these cost it. */
 static lnt_status start_once(const lnt_duel_options *o, const char *engine, const lnt_named *in, size_t n_in,
-                             bool cold, int i, starts *s, lnt_reply *reply, lnt_error *err)
+                             bool cold, size_t i, starts *s, lnt_reply *reply, lnt_error *err)
 {
     peer p;
     if (cold)
@@ -185,24 +185,31 @@ static lnt_status start_once(const lnt_duel_options *o, const char *engine, cons
     return status;
 }
 
+static starts make_starts(size_t n)
+{
+    double *all = lnt_cli_alloc(4 * n * sizeof *all);
+    return (starts){all, all + n, all + 2 * n, all + 3 * n};
+}
+
 static lnt_status measure_starts(const lnt_duel_options *o, const lnt_named *in, size_t n_in, lnt_duel *d,
                                  lnt_error *err)
 {
     static const char *const name[2] = {"linnet", "onnxruntime"};
     lnt_duel_side *const side[2] = {&d->linnet, &d->ort};
-    starts warm[2], cold[2];
-    for (int i = 0; i < STARTS; i++)
+    const size_t n = (size_t)o->starts;
+    starts warm[2] = {make_starts(n), make_starts(n)}, cold[2] = {make_starts(n), make_starts(n)};
+    for (size_t i = 0; i < n; i++)
         for (int k = 0; k < 2; k++) {
             LNT_TRY(start_once(o, name[k], in, n_in, true, i, &cold[k], &side[k]->reply, err));
             LNT_TRY(start_once(o, name[k], in, n_in, false, i, &warm[k], &side[k]->reply, err));
         }
     for (int k = 0; k < 2; k++) {
-        side[k]->library = median(warm[k].library, STARTS);
-        side[k]->load = median(warm[k].load, STARTS);
-        side[k]->first = median(warm[k].first, STARTS);
-        side[k]->start = median(warm[k].ready, STARTS);
-        side[k]->load_cold = median(cold[k].load, STARTS);
-        side[k]->start_cold = median(cold[k].ready, STARTS);
+        side[k]->library = median(warm[k].library, n);
+        side[k]->load = median(warm[k].load, n);
+        side[k]->first = median(warm[k].first, n);
+        side[k]->start = median(warm[k].ready, n);
+        side[k]->load_cold = median(cold[k].load, n);
+        side[k]->start_cold = median(cold[k].ready, n);
     }
     return LNT_OK;
 }

@@ -10,7 +10,7 @@ typedef struct lnt_duel_options {
     const char *library; /* onnxruntime's; NULL: the system's */
     const char *level;
     uint32_t threads;
-    int64_t rounds, processes;
+    int64_t rounds, processes, starts;
     double max_rel;
 } lnt_duel_options;
 

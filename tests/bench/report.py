@@ -1,0 +1,267 @@
+"""What bench.py measured as BENCHMARKS.md and docs/bench.svg."""
+
+import math
+import pathlib
+import statistics
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+# class: (heading, geometric mean wanted; None: only that no model is slower)
+CLASSES = {
+    "large": ("Large products and convolutions, ResNet-like", 1.0),
+    "mobile": ("Mobile convolutional networks", 1.5),
+    "transformer": ("Small transformers, batch 1", 1.5),
+    "streaming": ("Streaming recurrent networks, one frame", 3.0),
+    "vocoder": ("Voices and vocoders", 1.7),
+    "tiny": ("Tiny models", 5.0),
+    "other": ("Others", None),
+}
+ALL, NONE_BELOW, START, RESIDENT, LIBRARY = 1.6, 1.0, 15, 2.5, 1_000_000
+LONG_US = 1000  # the mean is also taken over models that cost onnxruntime at least that much
+
+
+def geometric(values):
+    return math.exp(statistics.fmean(map(math.log, values))) if values else None
+
+
+def verdict(d):
+    return "faster" if d["ratio_low"] > 1 else "slower" if d["ratio_high"] < 1 else "undecided"
+
+
+def ms(us):
+    return f"{us / 1000:.3g}" if us < 1e6 else f"{us / 1000:.0f}"
+
+
+def mib(kib):
+    return f"{kib / 1024:.1f}"
+
+
+def number(value):
+    return "–" if value is None else f"{value:.2f}"
+
+
+def goal(value):
+    return "–" if value is None else f"≥ {value:.2f}"
+
+
+def table(heads, lines):
+    """Markdown; the first column is text, all others numbers."""
+    rule = ["---"] + ["---:"] * (len(heads) - 1)
+    return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in (heads, rule, *lines))
+
+
+class Found:
+    """The duels of one number of threads, by row."""
+
+    def __init__(self, rows, results, threads):
+        self.threads = threads
+        self.all = {r["key"]: (r, results["duels"][f"{r['key']}/{threads}"]) for r in rows
+                    if f"{r['key']}/{threads}" in results["duels"]}
+        self.good = {k: (r, d) for k, (r, d) in self.all.items() if "ratio" in d}
+
+    def ratios(self, wanted=lambda row, duel: True):
+        return [d["ratio"] for r, d in self.good.values() if wanted(r, d)]
+
+
+def summary(found):
+    lines = []
+    for name, (heading, target) in CLASSES.items():
+        values = [f.ratios(lambda r, d, name=name: r["class"] == name) for f in found]
+        if any(values):
+            lines.append([heading, max(map(len, values)), goal(target), *(number(geometric(v)) for v in values)])
+    totals = [("**All**", lambda r, d: True),
+              ("**onnxruntime needs 1 ms or more**", lambda r, d: d["onnxruntime"]["p50_us"] >= LONG_US)]
+    for heading, wanted in totals:
+        values = [f.ratios(wanted) for f in found]
+        lines.append([heading, max(map(len, values), default=0), goal(ALL), *(number(geometric(v)) for v in values)])
+    heads = ["geometric means", "rows", "target", *(threads_text(f.threads) for f in found)]
+    counts = []
+    for f in found:
+        verdicts = [verdict(d) for _, d in f.good.values()]
+        counts.append(f"{threads_text(f.threads)}: " + ", ".join(f"{verdicts.count(w)} {w}" for w in
+                                                                 ("faster", "slower", "undecided")))
+    return table(heads, lines) + "\n\nRows whose whole interval is above 1, below 1, neither. " + "; ".join(counts) + "."
+
+
+def threads_text(n):
+    return f"{n} thread" + "s" * (n != 1)
+
+
+def losses(found):
+    lines = []
+    for f in found:
+        for key, (_, d) in f.good.items():
+            if verdict(d) == "slower":
+                lines.append((d["ratio"], [key.replace("/", " "), f.threads, ms(d["onnxruntime"]["p50_us"]),
+                                           ms(d["linnet"]["p50_us"]), ratio_text(d)]))
+    if not lines:
+        return "None."
+    return table(["model", "threads", "onnxruntime, ms", "Linnet, ms", "ratio"], [line for _, line in sorted(lines)])
+
+
+def ratio_text(d):
+    strong = "**" if verdict(d) == "slower" else ""
+    return f"{strong}{d['ratio']:.2f}{strong} [{d['ratio_low']:.2f}, {d['ratio_high']:.2f}]"
+
+
+def duels_of(name, found):
+    keys = [k for k, (r, _) in found[0].all.items() if r["class"] == name]
+    lines = []
+    for key in keys:
+        line, error = [], 0.0
+        for f in found:
+            d = f.all.get(key, (None, {}))[1]
+            if "ratio" not in d:
+                line += ["–", "–", d.get("error", "not measured").split("\n")[0][:60]]
+                continue
+            line += [ms(d["onnxruntime"]["p50_us"]), ms(d["linnet"]["p50_us"]), ratio_text(d)]
+            error = max([error, *((o["plain"]["max_rel"] or 0) for o in d["outputs"])])
+        row, d = found[0].all[key]
+        lines.append([row["name"], d.get("shape", row["set"]), *line, f"{error:.0e}"])
+    heads = ["model", "input"]
+    for f in found:
+        heads += [f"ORT {f.threads}T, ms", f"Linnet {f.threads}T, ms", "ratio"]
+    return table([*heads, "error"], lines)
+
+
+def memory(found):
+    f = found[0]
+    lines = []
+    for row, d in f.good.values():
+        a, b = d["linnet"], d["onnxruntime"]
+        own, other = a["rss_kib"] - a["base_kib"], b["rss_kib"] - b["base_kib"]
+        arena = a["arena_bytes"] / 1024
+        lines.append([f"{row['name']} {d['shape']}", mib(arena), mib(a["dirty_kib"]), mib(own), mib(other), f"{other / own:.1f}",
+                      ms(a["load_us"]), ms(b["load_us"] + b["library_us"])])
+    return table(["model", "arena", "private dirty", "Linnet", "ORT", "ratio", "load, ms", "ORT load, ms"], lines)
+
+
+def starts(s):
+    if not s:
+        return "Not measured."
+    a, b = s["linnet"], s["onnxruntime"]
+    lines = [
+        ["process start to first output, warm, ms", ms(a["start_us"]), ms(b["start_us"]), f"{b['start_us'] / a['start_us']:.1f}",
+         f"≥ {START}"],
+        ["the same, model not in the page cache, ms", ms(a["start_cold_us"]), ms(b["start_cold_us"]),
+         f"{b['start_cold_us'] / a['start_cold_us']:.1f}", f"≥ {START}"],
+        ["peak resident set, MiB", mib(a["rss_kib"]), mib(b["rss_kib"]), f"{b['rss_kib'] / a['rss_kib']:.1f}", f"≥ {RESIDENT}"],
+        ["private and dirty after the first runs, MiB", f"{a['dirty_kib'] / 1024:.2f}", mib(b["dirty_kib"]),
+         f"{b['dirty_kib'] / max(a['dirty_kib'], 1):.0f}", f"≤ {1 + a['arena_bytes'] / 2**20:.2f} MiB"],
+        ["library, stripped, bytes", f"{a['library_file_bytes']:,}", f"{b['library_file_bytes']:,}",
+         f"{b['library_file_bytes'] / a['library_file_bytes']:.0f}", f"≤ {LIBRARY:,}"],
+        ["one run, ms", ms(a["p50_us"]), ms(b["p50_us"]), ratio_text(s), "≥ 1"],
+    ]
+    return table(["20 MB of weights, each read once; 1 thread", "Linnet", "ORT", "ratio", "target"], lines)
+
+
+def effort(found):
+    used = sorted({(d["processes"], d["rounds"]) for f in found for _, d in f.good.values()}, reverse=True)
+    return ", ".join(f"{p} processes of {r} rounds" for p, r in used)
+
+
+def text(rows, results):
+    m = results["machine"]
+    threads = sorted({int(key.rsplit("/", 1)[1]) for key in results["duels"]})
+    found = [Found(rows, results, n) for n in threads]
+    version = next((d["onnxruntime"]["version"] for f in found for _, d in f.good.values()), "?")
+    missing = sum(r["key"] not in f.good for f in found for r in rows)
+    differ = sorted({k for f in found for k, (_, d) in f.good.items() if not d["agree"]})
+    parts = [f"""# Benchmarks
+
+Linnet {m['linnet']} (commit {m['commit']}) against onnxruntime {version}, CPU, as its PyPI package has it.
+**Ratio = onnxruntime's time / Linnet's: above 1, Linnet is faster.** In brackets the interval that holds the ratio with
+95 %; bold: all of it is below 1, onnxruntime is faster. Measured on {m['date']} on {m['cpu']}, {m['cores']} cores,
+{m['memory_gib']} GiB, Linux {m['kernel']}; CPU levels {', '.join(m['levels'])}, used: {m['chosen']}.
+{effort(found)}. Load average at the end: {m['load']:.1f}{' – **other work shared the machine, which widens the intervals**'
+                                                        if m['load'] > m['cores'] + 1 else ''}.
+
+All of it again: `make bench` (`make bench BENCH=--quick`: fewer rounds; `BENCH="--reuse"`: only what is missing;
+`BENCH="resnet50"`: one model). One line of it: `linnet bench M.lnt --vs onnxruntime --onnx M.onnx --data CASE --threads N`.
+How the two take turns, and what the interval means: [docs/cli.md](docs/cli.md#bench). The models, whose list only grows, are
+in `tests/bench/models.tsv`; `make zoo` writes those that are not recorded.
+
+![ratios of all models](docs/bench.svg)
+
+## In short
+
+{summary(found)}""", f"""## Where onnxruntime is faster
+
+{losses(found)}"""]
+    if missing or differ:
+        parts.append("## What is missing\n\n" + "\n".join(
+            [f"* {r['key'].replace('/', ' ')}, {threads_text(f.threads)}: {f.all.get(r['key'], (0, {}))[1].get('error', 'not measured')}"
+             for f in found for r in rows if r["key"] not in f.good] +
+            [f"* {key.replace('/', ' ')}: outputs differ from onnxruntime's by more than 1e-4 of the largest" for key in differ]))
+    for name, (heading, target) in CLASSES.items():
+        if any(r["class"] == name for r, _ in found[0].all.values()):
+            wanted = f"target: geometric mean ≥ {target:.2f}, " if target else "target: "
+            parts.append(f"## {heading}\n\n`make bench`, medians of a run; {wanted}none below 1. Error: the largest difference to "
+                         f"onnxruntime without optimisations, over the largest magnitude.\n\n{duels_of(name, found)}")
+    parts.append(f"## Starting\n\n`make bench`; processes of a program that has nothing but the engine.\n\n{starts(results.get('start'))}")
+    parts.append(f"""## Memory and loading
+
+`make bench`, {threads_text(threads[0])}, MiB. Each engine in a process of its own, two runs; the peak resident set beyond what the
+process had before it loaded the engine. Linnet's holds the weights that were read, which lie in the page cache and are shared with
+other processes; what is its own is *private dirty*, with the arena in it.
+
+{memory(found)}""")
+    return "\n\n".join(parts) + "\n"
+
+
+# ---- the picture ----
+
+STYLE = """text{font:11px system-ui,sans-serif;fill:#333}.h{font-weight:600}.g{stroke:#ccc}.one{stroke:#333;stroke-width:1.5}
+.a{fill:#2a6fbb}.b{fill:#7fb0e0}.la{fill:#c8501e}.lb{fill:#eaa27f}.i{stroke:#555}
+@media(prefers-color-scheme:dark){text{fill:#ddd}.g{stroke:#444}.one{stroke:#ddd}.a{fill:#5b9fe6}.b{fill:#2f5f94}
+.la{fill:#e8703a}.lb{fill:#8f4a2b}.i{stroke:#bbb}}"""
+LEFT, WIDTH, BAR, GAP = 250, 620, 7, 5
+
+
+def picture(rows, results):
+    """Bars from 1 to the ratio on a logarithmic scale; a thin line is the interval."""
+    threads = sorted({int(key.rsplit("/", 1)[1]) for key in results["duels"]})[:2]
+    found = [Found(rows, results, n) for n in threads]
+    every = [d for f in found for _, d in f.good.values()] or [{"ratio_low": 0.5, "ratio_high": 2}]
+    low = min(0.5, *(d["ratio_low"] for d in every)) * 0.95
+    high = max(2, *(d["ratio_high"] for d in every)) * 1.05
+
+    def x(ratio):
+        return LEFT + WIDTH * math.log(ratio / low) / math.log(high / low)
+
+    marks, y = [], 44
+    for name, (heading, _) in CLASSES.items():
+        keys = [k for k, (r, _) in found[0].all.items() if r["class"] == name]
+        if not keys:
+            continue
+        marks.append(f'<text class="h" x="8" y="{y + 10}">{heading}</text>')
+        y += 18
+        for key in keys:
+            row, d = found[0].all[key]
+            marks.append(f'<text x="{LEFT - 8}" y="{y + BAR + 3}" text-anchor="end">{row["name"]} {d.get("shape", "")}</text>')
+            for f, letter in zip(found, "ab"):
+                d = f.good.get(key, (None, None))[1]
+                if d:
+                    ends = sorted((x(1), x(d["ratio"])))
+                    marks.append(f'<rect class="{"l" if d["ratio"] < 1 else ""}{letter}" x="{ends[0]:.1f}" y="{y}" '
+                                 f'width="{max(ends[1] - ends[0], 0.5):.1f}" height="{BAR}"><title>{row["name"]}, '
+                                 f'{threads_text(f.threads)}: {d["ratio"]:.2f}</title></rect>'
+                                 f'<path class="i" d="M{x(d["ratio_low"]):.1f} {y + BAR / 2}H{x(d["ratio_high"]):.1f}"/>')
+                y += BAR
+            y += GAP
+        y += 6
+    grid = []
+    for tick in (0.25, 0.5, 1, 2, 3, 5, 10, 20, 50):
+        if low <= tick <= high:
+            grid.append(f'<path class="{"one" if tick == 1 else "g"}" d="M{x(tick):.1f} 36V{y}"/>'
+                        f'<text x="{x(tick):.1f}" y="30" text-anchor="middle">{tick:g}</text>')
+    title = ("onnxruntime's time / Linnet's; right of 1: Linnet is faster. Upper bar "
+             + ", lower bar ".join(map(threads_text, threads)) + "; lines: 95 % intervals")
+    return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {LEFT + WIDTH + 20} {y + 10}" role="img">\n<title>{title}</title>\n'
+            f'<style>{STYLE}</style>\n<text x="8" y="14">{title}</text>\n' + "\n".join(grid + marks) + "\n</svg>\n")
+
+
+def write(rows, results, root=ROOT):
+    (root / "BENCHMARKS.md").write_text(text(rows, results))
+    (root / "docs").mkdir(exist_ok=True)
+    (root / "docs/bench.svg").write_text(picture(rows, results))
