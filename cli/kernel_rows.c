@@ -11,6 +11,13 @@ const lnt_kernel_row lnt_kernel_rows[] = {
     {"gemm", "MatMul", "16x384 =384x384", "", PLAIN},
     {"gemm", "MatMul", "1x384 =384x384", "", PLAIN},
 
+    /* Attention: MiniLM's heads, wider ones, one token of a decoder. */
+    {"attention", "Attention", "1x16x384 1x16x384 1x16x384", "q_num_heads=12 kv_num_heads=12", PLAIN},
+    {"attention", "Attention", "1x128x384 1x128x384 1x128x384", "q_num_heads=12 kv_num_heads=12", PLAIN},
+    {"attention", "Attention", "8x128x384 8x128x384 8x128x384", "q_num_heads=12 kv_num_heads=12", PLAIN},
+    {"attention", "Attention", "1x512x768 1x512x768 1x512x768", "q_num_heads=12 kv_num_heads=12", PLAIN},
+    {"attention", "Attention", "1x1x768 1x1024x768 1x1024x768", "q_num_heads=12 kv_num_heads=12", PLAIN},
+
     /* Convolutions: large ones, 1x1, odd extents, strides, few channels, one axis, groups. */
     {"conv", "Conv", "1x64x56x56 =64x64x3x3 =64", "pads=1,1,1,1", DEEP},
     {"conv", "Conv", "1x128x28x28 =128x128x3x3 =128", "pads=1,1,1,1", DEEP},

@@ -186,6 +186,8 @@ static double operations(const subject *s)
     case LNT_ID_GRU:
     case LNT_ID_RNN:
         return 2 * (double)(x->dims[0] * x->dims[1]) * (count_from(w, 0) + count_from(s->in[2], 0));
+    case LNT_ID_Attention:
+        return 2 * (double)w->dims[w->rank == 4 ? 2 : 1] * (count_from(x, 0) + count_from(y, 0));
     default: return 0;
     }
 }
