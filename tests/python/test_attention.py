@@ -130,3 +130,19 @@ def test_becomes_one_operator(tmp_path, name):
     assert done.returncode == 0, done.stderr
     counts = {line["what"]: line["count"] for line in json.loads(done.stdout)["passes"]}
     assert counts.get("Attention") == 1, counts
+
+
+@pytest.mark.parametrize("name", ["bert", "gpt", "grouped"])
+def test_same_bits_for_any_number_of_threads(tmp_path, name):
+    onnx.save(SPELLINGS[name].model(), tmp_path / "m.onnx")
+    assert linnet("convert", tmp_path / "m.onnx", "-o", tmp_path / "m.lnt").returncode == 0
+    given = []
+    for key, value in SPELLINGS[name].inputs(2, 70, 300).items():
+        np.save(tmp_path / f"{key}.npy", value)
+        given += ["--input", f"{key}={tmp_path / key}.npy"]
+    results = set()
+    for threads in (1, 2, 3, 8):
+        done = linnet("run", tmp_path / "m.lnt", *given, "--output", f"y={tmp_path}/y.npy", "--threads", threads)
+        assert done.returncode == 0, done.stderr
+        results.add((tmp_path / "y.npy").read_bytes())
+    assert len(results) == 1
