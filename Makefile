@@ -23,6 +23,14 @@ PKG_CONFIG ?= pkg-config
 CONVERTER ?= $(if $(BOARD),,1)
 AUDIO ?= $(if $(BOARD),,1)
 
+# BLAS=openblas: products in double precision by OpenBLAS, which also contends in `bench --kernels`. It is 35 MB.
+BLAS ?=
+ifneq ($(BLAS),)
+$(if $(filter openblas,$(BLAS)),,$(error BLAS=$(BLAS) is not known: openblas, or nothing))
+CPPFLAGS += -DLNT_OPENBLAS $(shell $(PKG_CONFIG) --cflags openblas)
+LDLIBS += $(shell $(PKG_CONFIG) --libs openblas)
+endif
+
 WARN := -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wno-sign-conversion $(if $(SAN),,-Werror)
 # OPS_FROM=m.lnt: the operators of that model only, for size; the list in build/ is found before the one in ops/.
 OPS_FROM ?=
@@ -47,7 +55,7 @@ CFLAGS_avx512vnni := $(CFLAGS_avx512) -mavx512vnni
 CFLAGS_neon := $(if $(ARMV7),-mfpu=neon-vfpv4)
 
 # C files of a folder, without those of other architectures' levels.
-sources = $(filter-out $(foreach l,$(filter-out $(ARCH_LEVELS),$(ALL_LEVELS)),%_$(l).c),$(wildcard $(addsuffix /*.c,$(1))))
+sources = $(filter-out $(if $(BLAS),,ops/blas.c) $(foreach l,$(filter-out $(ARCH_LEVELS),$(ALL_LEVELS)),%_$(l).c),$(wildcard $(addsuffix /*.c,$(1))))
 objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 
 LIB_OBJ := $(call objects,$(call sources,base formats ops runtime))

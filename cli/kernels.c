@@ -6,6 +6,7 @@
 #include "cli/json.h"
 #include "cli/model.h"
 #include "cli/table.h"
+#include "ops/blas.h"
 #include "ops/check/check.h"
 #include "ops/op.h"
 #include "ops/pack.h"
@@ -159,7 +160,8 @@ static lnt_status prepare(subject *s, const lnt_kernel_row *row, lnt_level level
         s->in[0]->order = LNT_ORDER_CHANNELS_LAST;
     if (row->out_last)
         s->out[0]->order = LNT_ORDER_CHANNELS_LAST;
-    s->out_data[0] = random_floats(s, lnt_operand_count(s->out[0]));
+    const int64_t words = (int64_t)lnt_dtype_size((lnt_dtype)s->out[0]->dtype) / 4 + 1;
+    s->out_data[0] = random_floats(s, lnt_operand_count(s->out[0]) * words);
     return lnt_solo_bind(&s->solo, &s->memory, &s->node, s->in, s->out, s->out_data, level, s->err);
 }
 
@@ -280,7 +282,8 @@ typedef struct report {
     bool as_json;
 } report;
 
-static void add_row(report *to, const lnt_kernel_row *row, lnt_level level, const result *r)
+/* by: the level, or who else did it. */
+static void add_row(report *to, const lnt_kernel_row *row, const char *by, const result *r)
 {
     const char *unit = r->operations ? "GFLOP/s" : "GB/s", *order = row->in_last    ? "last"
                                                                     : row->out_last ? "made last"
@@ -294,7 +297,7 @@ static void add_row(report *to, const lnt_kernel_row *row, lnt_level level, cons
         lnt_json_text(j, "inputs", row->inputs);
         lnt_json_text(j, "attributes", row->attributes);
         lnt_json_bool(j, "channels_last", row->out_last);
-        lnt_json_text(j, "level", lnt_level_text(level));
+        lnt_json_text(j, "level", by);
         lnt_json_number(j, "us", r->seconds * 1e6);
         lnt_json_text(j, "unit", unit);
         lnt_json_number(j, "rate", r->rate / 1e9);
@@ -308,7 +311,7 @@ static void add_row(report *to, const lnt_kernel_row *row, lnt_level level, cons
     lnt_table_cell(t, "%s", row->inputs);
     lnt_table_cell(t, "%s", row->attributes);
     lnt_table_cell(t, "%s", order);
-    lnt_table_cell(t, "%s", lnt_level_text(level));
+    lnt_table_cell(t, "%s", by);
     lnt_table_cell(t, "%s", lnt_time_text(r->seconds, text));
     lnt_table_cell(t, "%.1f", r->rate / 1e9);
     lnt_table_cell(t, "%s", unit);
@@ -325,6 +328,54 @@ static bool is_meant(const lnt_kernel_row *row, const lnt_texts *words)
     return words->n == 0;
 }
 
+#ifdef LNT_OPENBLAS
+typedef struct rival {
+    lnt_blas_call call;
+    const float *a, *b;
+    float *c;
+} rival;
+
+static lnt_status run_rival(void *arg)
+{
+    const rival *r = arg;
+    lnt_blas_f32(&r->call, r->a, r->b, r->c);
+    return LNT_OK;
+}
+
+/* What OpenBLAS makes of a product of two matrices, in a line of its own. */
+static lnt_status add_rival(report *to, const lnt_kernel_row *row, lnt_level level, double peak,
+                            lnt_error *err)
+{
+    subject s = {.err = err};
+    char name[64];
+    if (strcmp(row->op, "MatMul") != 0 || level != lnt_cpu_level())
+        return LNT_OK;
+    lnt_bump_init(&s.memory, &lnt_malloc_allocator);
+    lnt_status status = read_row(&s, row);
+    const lnt_operand *a = s.in[0], *b = s.in[1];
+    if (status == LNT_OK && a->rank == 2 && b->rank == 2) {
+        const int64_t M = a->dims[0], K = a->dims[1], N = b->dims[1];
+        rival v = {{.M = M, .N = N, .K = K, .lda = K, .ldb = N, .alpha = 1}, a->data, b->data, NULL};
+        result r = {.limit = peak, .operations = true};
+        v.c = random_floats(&s, M * N);
+        status = v.c ? fastest(run_rival, &v, &r.seconds) : LNT_E_MEMORY;
+        r.rate = 2 * (double)M * (double)N * (double)K / r.seconds;
+        snprintf(name, sizeof name, "openblas %s", lnt_blas_core());
+        if (status == LNT_OK)
+            add_row(to, row, name, &r);
+    }
+    lnt_bump_free(&s.memory);
+    return status;
+}
+#else
+static lnt_status add_rival(report *to, const lnt_kernel_row *row, lnt_level level, double peak,
+                            lnt_error *err)
+{
+    (void)to, (void)row, (void)level, (void)peak, (void)err;
+    return LNT_OK;
+}
+#endif
+
 static lnt_status measure_level(report *to, const lnt_texts *words, lnt_level level, lnt_error *err)
 {
     const double peak = 1e9 * lnt_check_peak(level, peak_seconds);
@@ -334,7 +385,8 @@ static lnt_status measure_level(report *to, const lnt_texts *words, lnt_level le
         if (!is_meant(row, words))
             continue;
         LNT_TRY(measure(row, level, peak, &r, err));
-        add_row(to, row, level, &r);
+        add_row(to, row, lnt_level_text(level), &r);
+        LNT_TRY(add_rival(to, row, level, peak, err));
     }
     return LNT_OK;
 }

@@ -5,6 +5,7 @@
  * types take a plain loop. */
 #include "base/checked.h"
 #include "base/half.h"
+#include "ops/blas.h"
 #include "ops/gemm_driver.h"
 #include "ops/gemm_store.h"
 #include "ops/pack.h"
@@ -441,6 +442,55 @@ static lnt_status run_reference(lnt_kernel *k, const lnt_step *s)
                         &r);
 }
 
+#ifdef LNT_OPENBLAS
+enum { BLAS_ROWS = 64 /* of Y in one call */ };
+
+static lnt_status blas_rows(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+{
+    (void)k, (void)thread;
+    const reference_call *r = arg;
+    const matmul *m = r->m;
+    const int64_t blocks = (m->p.M + BLAS_ROWS - 1) / BLAS_ROWS, N = m->p.N;
+    const double *a = (const double *)(const void *)r->a, *b = (const double *)(const void *)r->b;
+    const double *c = (const double *)(const void *)r->c;
+    for (int64_t item = begin; item < end; item++) {
+        const int64_t entry = item / blocks, row = item % blocks * BLAS_ROWS;
+        const lnt_blas_call call = {.trans_a = m->p.trans_a,
+                                    .trans_b = m->p.trans_b,
+                                    .M = m->p.M - row < BLAS_ROWS ? m->p.M - row : BLAS_ROWS,
+                                    .N = N,
+                                    .K = m->p.K,
+                                    .lda = m->p.trans_a ? m->p.M : m->p.K,
+                                    .ldb = m->p.trans_b ? m->p.K : N,
+                                    .alpha = (double)m->p.alpha,
+                                    .beta = m->has_c ? (double)m->p.beta : 0};
+        double *y = (double *)(void *)r->y + (entry * m->p.M + row) * N;
+        for (int64_t i = 0; m->has_c && i < call.M; i++)
+            for (int64_t j = 0; j < N; j++)
+                y[i * N + j] = c[(row + i) * m->stride_c[0] + j * m->stride_c[1]];
+        lnt_blas_f64(&call, a + m->offset_a[entry] + row * m->row_a, b + m->offset_b[entry], y);
+    }
+    return LNT_OK;
+}
+
+static lnt_status run_blas(lnt_kernel *k, const lnt_step *s)
+{
+    const matmul *m = s->params;
+    reference_call r = {m, lnt_in(k, s, 0), lnt_in(k, s, 1), m->has_c ? lnt_in(k, s, 2) : NULL,
+                        lnt_out(k, s, 0)};
+    return lnt_parallel(k, m->batch * ((m->p.M + BLAS_ROWS - 1) / BLAS_ROWS),
+                        1 + 16384 / (BLAS_ROWS * m->p.K * m->p.N + 1), blas_rows, &r);
+}
+
+/* Extents of 32 bits, none of them 0. */
+static bool blas_takes(const lnt_site *site, const matmul *m)
+{
+    const matrices *p = &m->p;
+    return site->in[0]->dtype == LNT_DOUBLE && p->M > 0 && p->N > 0 && p->K > 0 && p->M <= INT32_MAX &&
+           p->N <= INT32_MAX && p->K <= INT32_MAX;
+}
+#endif
+
 static lnt_status bind_reference(lnt_site *site, matmul *m)
 {
     if (!reference_of((lnt_dtype)site->in[0]->dtype))
@@ -453,6 +503,10 @@ static lnt_status bind_reference(lnt_site *site, matmul *m)
     m->row_b = m->p.trans_b ? 1 : m->p.N;
     m->column_b = m->p.trans_b ? m->p.K : 1;
     site->step->run = run_reference;
+#ifdef LNT_OPENBLAS
+    if (blas_takes(site, m))
+        site->step->run = run_blas;
+#endif
     return LNT_OK;
 }
 
