@@ -214,7 +214,8 @@ static void print_quantised(const lnt_report *r)
     }
     lnt_table_print(&t, stdout);
     if (!r->trial_inputs)
-        puts("\nINT8 was not measured: the model does not run on seeded inputs; give some with --calibrate");
+        printf("\nINT8 was not measured: the model does not run on seeded inputs (%s); give some with --calibrate\n",
+               r->trial_failure);
     for (size_t i = 0; i < r->n_output_errors; i++)
         printf("%soutput %s: SNR %.1f dB, largest error %.3g of values up to %.3g, on %s\n", i ? "" : "\n",
                r->output_error[i].output, r->output_error[i].snr, r->output_error[i].max_error,

@@ -81,8 +81,10 @@ static lnt_status start(trial *t, running *r)
     *r = (running){0};
     lnt_report_init(&quiet);
     lnt_status status = lnt_graph_infer(t->g);
-    if (status == LNT_OK)
+    if (status == LNT_OK) {
+        lnt_graph_forget_symbols(t->g);
         status = lnt_emit(t->g, &quiet, NULL, &r->image, &size);
+    }
     lnt_report_free(&quiet);
     if (status == LNT_OK)
         status = lnt_model_from_memory(r->image, size, NULL, &r->model, t->err);
@@ -274,7 +276,14 @@ static lnt_status time_both(alone *a, alone *b, double *a_us, double *b_us)
 /* Each weight counts once per position it meets. */
 static double multiplications(const trial *t, const lnt_qlayer *l, const alone *a)
 {
+    if (l->plain.op->id == LNT_ID_Gather)
+        return 0;
     const lnt_operand *w = lnt_ginfo(t->g, l->plain.in[1]);
+    if (l->plain.op->id == LNT_ID_LSTM || l->plain.op->id == LNT_ID_GRU) {
+        const lnt_operand *r = lnt_ginfo(t->g, l->plain.in[2]);
+        return (double)(a->in[0]->dims[0] * a->in[0]->dims[1]) *
+               (double)(lnt_operand_count(w) + lnt_operand_count(r));
+    }
     const double weights = (double)lnt_operand_count(w), y = (double)lnt_operand_count(a->out[0]);
     if (l->plain.op->id == LNT_ID_Conv)
         return y * weights / (double)w->dims[0];
@@ -286,7 +295,9 @@ static lnt_status compare_forms(trial *t, alone *plain, alone *bytes, lnt_qlayer
     noise n = {0};
     LNT_TRY(lnt_solo_run(&plain->solo));
     LNT_TRY(lnt_solo_run(&bytes->solo));
-    add_noise(&n, plain->out_data[0], bytes->out_data[0], lnt_operand_count(plain->out[0]));
+    for (unsigned i = 0; i < l->plain.n_out; i++)
+        if (plain->out[i])
+            add_noise(&n, plain->out_data[i], bytes->out_data[i], lnt_operand_count(plain->out[i]));
     l->measured.snr = snr_of(&n);
     l->measured.multiplications = multiplications(t, l, plain);
     LNT_TRY(bind_for_time(t, plain));
@@ -295,10 +306,9 @@ static lnt_status compare_forms(trial *t, alone *plain, alone *bytes, lnt_qlayer
 }
 
 /* In subgraphs what a layer reads cannot be fetched: it stays unmeasured. */
-static bool can_measure(const trial *t, const lnt_qlayer *l)
+static bool can_measure(const lnt_qlayer *l)
 {
-    (void)t;
-    return l->plain.subgraph == 0 && l->plain.out[0] != LNT_NONE;
+    return l->plain.subgraph == 0;
 }
 
 static lnt_status measure_layer(trial *t, running *r, lnt_qlayer *l)
@@ -323,7 +333,7 @@ static lnt_status fetch_inputs(trial *t, running *r)
 {
     for (size_t i = 0; i < t->layers->n; i++) {
         const lnt_qlayer *l = &t->layers->layer[i];
-        for (unsigned k = 0; k < l->plain.n_in && can_measure(t, l); k++)
+        for (unsigned k = 0; k < l->plain.n_in && can_measure(l); k++)
             if (l->plain.in[k] != LNT_NONE && !t->g->value[l->plain.in[k]].constant)
                 LNT_TRY(lnt_fetch(r->session, t->g->value[l->plain.in[k]].name, t->err));
     }
@@ -373,7 +383,7 @@ static lnt_status run_float(trial *t)
             status = take_outputs(t, &r, i, true);
     }
     for (size_t i = 0; i < t->layers->n && status == LNT_OK; i++)
-        if (can_measure(t, &t->layers->layer[i]))
+        if (can_measure(&t->layers->layer[i]))
             status = measure_layer(t, &r, &t->layers->layer[i]);
     stop(&r);
     return status;
@@ -521,7 +531,7 @@ static lnt_status try_all(trial *t)
 
 /* Without samples a model that seeded inputs do not run is quantised unmeasured, unless a bound was asked
  * for. */
-static lnt_status judge(const trial *t, lnt_status status, const lnt_error *why)
+static lnt_status judge(trial *t, lnt_status status, const lnt_error *why)
 {
     const lnt_quantise_options *o = t->options;
     if (status == LNT_OK)
@@ -531,7 +541,8 @@ static lnt_status judge(const trial *t, lnt_status status, const lnt_error *why)
     LNT_REQUIRE(o->min_snr <= 0 && o->mode != LNT_INT8_AUTO, t->g->err, status,
                 "--int8: the model does not run on seeded inputs (%s): record some, with --calibrate",
                 why->message);
-    return LNT_OK;
+    t->report->trial_failure = lnt_report_text(t->report, "%s", why->message);
+    return t->report->trial_failure ? LNT_OK : LNT_E_MEMORY;
 }
 
 lnt_status lnt_quantise_trial(lnt_graph *g, const lnt_quantise_options *options, lnt_qlayers *layers,

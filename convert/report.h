@@ -38,7 +38,8 @@ struct lnt_report {
     size_t n_quantised;
     lnt_output_error *output_error;
     size_t n_output_errors;
-    const char *trial_inputs; /* what the figures were measured on; NULL: not measured */
+    const char *trial_inputs; /* what the figures were measured on; NULL: not measured, for this reason: */
+    const char *trial_failure;
 };
 
 void lnt_report_init(lnt_report *r);

@@ -2,6 +2,7 @@
 #include "ops/data.h"
 
 #include "formats/packed.h"
+#include "ops/row.h"
 
 #include <string.h>
 
@@ -57,7 +58,8 @@ typedef struct gather_params {
     int64_t outer, extent, n; /* slices before the axis, extent of the axis, indices */
     int64_t slice;            /* bytes behind the axis */
     bool wide;
-    const lnt_packed *packed; /* panels that the rows are read out of, or NULL */
+    const lnt_packed *packed;   /* panels that the rows are read out of, or NULL */
+    const lnt_row_kernels *row; /* of a DynamicGather */
 } gather_params;
 
 typedef struct gather_job {
@@ -65,6 +67,7 @@ typedef struct gather_job {
     char *dst;
     const char *src;
     const void *indices;
+    const float *scale; /* of each row of a DynamicGather */
     bad_flag bad;
 } gather_job;
 
@@ -84,6 +87,36 @@ static void read_packed_row(const lnt_packed *packed, const float *panels, int64
     }
 }
 
+/* Row i of bytes in panels [N/16][K/4][16][4], of a matrix [N][K]; up to n at a time, from element `from` on.
+ */
+static void read_packed_bytes(const lnt_packed *packed, const int8_t *panels, int64_t i, int64_t from,
+                              int64_t n, int8_t *dst)
+{
+    const int8_t *panel =
+        panels + i / LNT_PANEL * (int64_t)lnt_packed_panel_bytes(packed) + i % LNT_PANEL * 4;
+    for (int64_t j = 0; j < n; j++)
+        dst[j] = panel[(from + j) / 4 * 4 * LNT_PANEL + (from + j) % 4];
+}
+
+/* Row `index` of a table of bytes as floats. */
+static void read_scaled_row(const gather_job *job, int64_t index, float *dst)
+{
+    enum { BLOCK = 256 };
+    const gather_params *p = job->p;
+    const int8_t *table = (const int8_t *)job->src;
+    const int64_t width = p->slice / (int64_t)sizeof(float);
+    int8_t bytes[BLOCK];
+    for (int64_t from = 0; from < width; from += BLOCK) {
+        const int64_t n = width - from < BLOCK ? width - from : BLOCK;
+        const int8_t *row = table + index * width + from;
+        if (p->packed) {
+            read_packed_bytes(p->packed, table, index, from, n, bytes);
+            row = bytes;
+        }
+        p->row->dequantise(row, dst + from, n, job->scale[index], 0, true);
+    }
+}
+
 static lnt_status gather_slices(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
 {
     (void)k;
@@ -96,6 +129,8 @@ static lnt_status gather_slices(lnt_kernel *k, void *arg, int64_t begin, int64_t
         char *dst = job->dst + item * p->slice;
         if (!lnt_wrap_index(&index, p->extent))
             note_bad(&job->bad);
+        else if (p->row)
+            read_scaled_row(job, index, (float *)(void *)dst);
         else if (p->packed)
             read_packed_row(p->packed, (const float *)(const void *)job->src, index, (float *)(void *)dst);
         else
@@ -111,7 +146,7 @@ static lnt_status gather_slices(lnt_kernel *k, void *arg, int64_t begin, int64_t
 static lnt_status run_gather(lnt_kernel *k, const lnt_step *s)
 {
     const gather_params *p = s->params;
-    gather_job job = {p, lnt_out(k, s, 0), lnt_in(k, s, 0), lnt_in(k, s, 1), 0};
+    gather_job job = {p, lnt_out(k, s, 0), lnt_in(k, s, 0), lnt_in(k, s, 1), lnt_in(k, s, 2), 0};
     if (p->slice == 0 || p->n == 0 || p->outer == 0)
         return LNT_OK;
     LNT_TRY(lnt_parallel(k, p->outer * p->n, lnt_grain(p->slice), gather_slices, &job));
@@ -136,6 +171,40 @@ lnt_status lnt_bind_gather(lnt_site *site)
     if (p->packed && (p->packed->layout != LNT_LAYOUT_PANEL_F32 || axis != 0 || in->rank != 2 ||
                       (p->packed->source != LNT_SOURCE_NK && p->packed->source != LNT_SOURCE_KN)))
         return LNT_SITE_FAIL(site, LNT_E_FILE, "rows cannot be read out of this packed constant");
+    site->step->run = run_gather;
+    return LNT_OK;
+}
+
+/* ---- DynamicGather: rows of an int8 table [rows][width] as floats; input 2 has a scale for each row ---- */
+
+lnt_status lnt_shape_dynamic_gather(lnt_site *site)
+{
+    LNT_REQUIRE(site->in[0]->rank == 2, site->err, LNT_E_SHAPE, "the table has rank %u", site->in[0]->rank);
+    return lnt_shape_gather(site);
+}
+
+lnt_status lnt_bind_dynamic_gather(lnt_site *site)
+{
+    const lnt_operand *in = site->in[0], *scale = site->in[2];
+    LNT_TRY(check_index_type(site));
+    gather_params *p = lnt_bind_params(site, sizeof *p);
+    if (!p)
+        return LNT_E_MEMORY;
+    if (in->dtype != LNT_INT8)
+        return lnt_bind_unsupported_type(site, (lnt_dtype)in->dtype);
+    LNT_REQUIRE(lnt_attr_i(site->node, "axis", 0) == 0 && scale->dtype == LNT_FLOAT &&
+                    lnt_operand_count(scale) == in->dims[0],
+                site->err, LNT_E_SHAPE, "scales must be %lld floats, one for each row",
+                (long long)in->dims[0]);
+    p->outer = 1;
+    p->extent = in->dims[0];
+    p->slice = in->dims[1] * (int64_t)sizeof(float);
+    p->n = lnt_operand_count(site->in[1]);
+    p->wide = site->in[1]->dtype == LNT_INT64;
+    p->packed = in->packed;
+    p->row = site->kernels->row;
+    LNT_REQUIRE(!p->packed || (lnt_packed_is_bytes(p->packed) && p->packed->source == LNT_SOURCE_NK),
+                site->err, LNT_E_FILE, "rows cannot be read out of this packed constant");
     site->step->run = run_gather;
     return LNT_OK;
 }

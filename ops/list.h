@@ -233,6 +233,9 @@ OP(900, 1, Elementwise, LINNET, "Elementwise", 0, 0, 1, 4, RULE, program, progra
 OP(901, 1, Relayout, LINNET, "Relayout", 1, 1, 1, 1, IN0, same, relayout, 0, 0)
 OP(903, 1, DynamicMatMul, LINNET, "DynamicMatMul", 3, 4, 1, 1, FLOAT, dynamic_matmul, dynamic_matmul, 0, EPILOGUE)
 OP(904, 1, DynamicConv, LINNET, "DynamicConv", 3, 4, 1, 1, FLOAT, conv, dynamic_conv, 0, CL | EPILOGUE)
+OP(905, 1, DynamicLSTM, LINNET, "DynamicLSTM", 10, 10, 0, 3, IN0, rnn, rnn, 0, 0)
+OP(906, 1, DynamicGRU, LINNET, "DynamicGRU", 10, 10, 0, 2, IN0, rnn, rnn, 0, 0)
+OP(907, 1, DynamicGather, LINNET, "DynamicGather", 3, 3, 1, 1, FLOAT, dynamic_gather, dynamic_gather, 0, 0)
 OP(902, 1, Custom, LINNET, "Custom", 0, 255, 1, 255, RULE, custom, custom, 0, ANY_RANK)
 
 /* clang-format on */

@@ -54,6 +54,8 @@ bool lnt_op_may_skip(const lnt_op *op, unsigned i)
         return i < 2;
     if (op->id == LNT_ID_EmbedLayerNormalization) /* segments and their table may be left out */
         return i == 1 || i == 4 || i >= op->in_min;
+    if (op->id == LNT_ID_DynamicLSTM || op->id == LNT_ID_DynamicGRU) /* LSTM's own; scales come behind them */
+        return i >= 3 && i < 8;
     return op->id == LNT_ID_Custom || (i >= op->in_min && op->in_max != 255);
 }
 

@@ -1,19 +1,25 @@
-/* rnn.c — LSTM, GRU and RNN.
+/* rnn.c — LSTM, GRU and RNN; DynamicLSTM and DynamicGRU, whose weights are bytes.
  *
  *   1. gates of all steps from the input: one product [steps * batch][input] * W, biases added
  *   2. step by step: gates += h * R, then the cell
  *
  * Gates lie as the packed weights' columns do, [hidden / 16][gate][16], so that a cell finds the gates of 16
  * units side by side. Directions and blocks of rows of the batch are independent: they are what threads
- * share. */
+ * share.
+ *
+ * The quantiser's DynamicLSTM and DynamicGRU have int8 W and R, each with a scale per column, in the order of
+ * the columns, padding included: [directions][hidden / 16][gate][16]. Rows of X and h are quantised as they
+ * come, each over its own range. */
 #include "base/checked.h"
 #include "ops/gemm_driver.h"
+#include "ops/qgemm_driver.h"
+#include "ops/quantise.h"
 #include "ops/widen.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { IN_X, IN_W, IN_R, IN_B, IN_LENGTHS, IN_H, IN_C, IN_P };
+enum { IN_X, IN_W, IN_R, IN_B, IN_LENGTHS, IN_H, IN_C, IN_P, IN_W_SCALE, IN_R_SCALE };
 
 /* ---- extents ---- */
 
@@ -22,9 +28,20 @@ typedef struct extents {
     bool batch_first; /* layout 1 */
 } extents;
 
+static int64_t kind_of(const lnt_op *op)
+{
+    return op->id == LNT_ID_DynamicLSTM ? LNT_ID_LSTM : op->id == LNT_ID_DynamicGRU ? LNT_ID_GRU : op->id;
+}
+
+static bool is_dynamic(const lnt_op *op)
+{
+    return op->id == LNT_ID_DynamicLSTM || op->id == LNT_ID_DynamicGRU;
+}
+
 static int64_t gates_of(const lnt_op *op)
 {
-    return op->id == LNT_ID_LSTM ? 4 : op->id == LNT_ID_GRU ? 3 : 1;
+    const int64_t kind = kind_of(op);
+    return kind == LNT_ID_LSTM ? 4 : kind == LNT_ID_GRU ? 3 : 1;
 }
 
 static lnt_status extents_of(const lnt_site *site, extents *e)
@@ -78,8 +95,12 @@ typedef struct rnn {
     bool pack_w, pack_r;
     lnt_packed record_w, record_r;
     size_t w_at, r_at, bias_at, gates_at, state_at; /* bytes into scratch memory */
-    size_t state_floats; /* of one row of one direction: h, c or reset, GRU's recurrent gates */
-    int64_t block_rows;  /* of the batch that go together */
+    size_t state_floats;  /* of one row of one direction: h, c or reset, GRU's recurrent gates */
+    int64_t block_rows;   /* of the batch that go together */
+    bool bytes;           /* DynamicLSTM, DynamicGRU */
+    lnt_qgemm_plan qplan; /* of the product with W */
+    int64_t h_bytes;      /* of a quantised row of h */
+    size_t x_at, meaning_at, h_at, h_thread; /* scratch: quantised X and its rows' meaning, rows of h */
 } rnn;
 
 /* ---- attributes ---- */
@@ -150,6 +171,9 @@ enum { SHARED_STEP = 192 * 1024 /* recurrent weights that are worth calling the 
 typedef struct rnn_call {
     const rnn *m;
     const lnt_step *step;
+    const float *x;
+    const int8_t *r_bytes;
+    const float *r_scale;
     const float *r, *bias_r; /* bias_r: GRU's biases of the recurrent product, per direction */
     const float *h0, *c0, *peephole;
     const void *lengths;
@@ -163,17 +187,22 @@ static float *floats_at(const rnn_call *c, size_t at)
     return (float *)(void *)(c->scratch + at);
 }
 
+/* Row `at` of all [steps * batch], of X. */
+static const float *input_row(const rnn *m, const float *x, int64_t at)
+{
+    const int64_t step = at / m->e.batch, entry = at % m->e.batch;
+    return x + (m->e.batch_first ? entry * m->e.steps + step : at) * m->e.input;
+}
+
 static void rows_of_input(const lnt_gemm_call *call, int64_t product, int64_t row, unsigned n, size_t k_begin,
                           size_t k_end, float *gather, lnt_row_set *set)
 {
     (void)k_begin, (void)k_end, (void)gather;
     const rnn *m = call->plan->rows_arg;
-    const extents *e = &m->e;
     set->gathered = false;
     for (unsigned i = 0; i < n; i++) {
-        const int64_t at = row + i, step = at / e->batch, entry = at % e->batch;
-        set->a[i] = call->a + (e->batch_first ? entry * e->steps + step : at) * e->input;
-        set->out[i] = (product * call->plan->rows + at) * (int64_t)m->row;
+        set->a[i] = input_row(m, call->a, row + i);
+        set->out[i] = (product * call->plan->rows + row + i) * (int64_t)m->row;
     }
 }
 
@@ -211,6 +240,10 @@ typedef struct recurrence {
     const float *const *a;
     size_t first, columns;
     bool accumulate;
+    uint8_t *h; /* room for quantised rows of a */
+    /* Of those rows. */
+    float scale[LNT_TILE_ROWS_MAX];
+    int32_t zero[LNT_TILE_ROWS_MAX];
 } recurrence;
 
 static lnt_tile tile_of(const recurrence *r, float *const *out)
@@ -256,11 +289,70 @@ static lnt_status recur_blocks(lnt_kernel *k, void *arg, int64_t begin, int64_t 
     return LNT_OK;
 }
 
+static void quantise_rows(recurrence *r)
+{
+    const rnn *m = r->c->m;
+    for (unsigned i = 0; i < r->set->n; i++) {
+        const lnt_qrow q =
+            lnt_quantise_row(m->qplan.row, r->a[i], m->e.hidden, r->h + i * m->h_bytes, m->h_bytes);
+        r->scale[i] = q.scale;
+        r->zero[i] = q.zero;
+    }
+}
+
+/* The quantised rows times one panel of R in bytes. */
+static void recur_panel(const recurrence *r, size_t panel)
+{
+    const rnn_call *c = r->c;
+    const rnn *m = c->m;
+    const size_t at = ((size_t)r->direction * m->row / LNT_PANEL + panel) * LNT_PANEL;
+    const int32_t *sums = (const int32_t *)(const void *)(c->r_bytes + lnt_packed_sums_at(&m->record_r));
+    const uint8_t *h[LNT_TILE_ROWS_MAX];
+    float *y[LNT_TILE_ROWS_MAX];
+    int32_t acc[LNT_TILE_ROWS_MAX * LNT_QPANEL];
+    for (unsigned i = 0; i < r->set->n; i++) {
+        h[i] = r->h + i * m->h_bytes;
+        y[i] = r->set->gates[i] + panel * LNT_PANEL;
+    }
+    for (unsigned i = 0, n; i < r->set->n; i += n) {
+        n = r->set->n - i < m->qplan.kernels->rows ? r->set->n - i : m->qplan.kernels->rows;
+        m->qplan.kernels->tile(h + i, n, c->r_bytes + at * (size_t)m->h_bytes, m->h_bytes / 4,
+                               acc + i * LNT_QPANEL);
+    }
+    m->qplan.row->store_sums(&(lnt_qtile){.acc = acc,
+                                          .rows = r->set->n,
+                                          .columns = LNT_PANEL,
+                                          .scale = r->scale,
+                                          .zero = r->zero,
+                                          .sums = sums + at,
+                                          .scales = c->r_scale + at,
+                                          .bias = c->bias_r ? c->bias_r + at : NULL,
+                                          .y = y,
+                                          .residual = r->accumulate ? (const float *const *)y : NULL,
+                                          .low = -INFINITY,
+                                          .high = INFINITY});
+}
+
+/* recur_blocks, with R in bytes. */
+static lnt_status recur_bytes(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+{
+    (void)k, (void)thread;
+    const recurrence *r = arg;
+    const rnn *m = r->c->m;
+    const size_t gates = (size_t)m->e.gates, wanted = r->columns == m->row ? gates : r->columns / LNT_PANEL;
+    for (size_t i = (size_t)begin; i < (size_t)end; i++)
+        for (size_t gate = r->first; gate < r->first + wanted; gate++)
+            recur_panel(r, i * gates + gate);
+    return LNT_OK;
+}
+
 static lnt_status recur(lnt_kernel *k, recurrence r)
 {
     const int64_t blocks = (int64_t)(r.c->m->padded / LNT_PANEL);
-    return r.c->shares_steps ? lnt_parallel(k, blocks, 1, recur_blocks, &r)
-                             : recur_blocks(k, &r, 0, blocks, 0);
+    const lnt_task_fn task = r.c->m->bytes ? recur_bytes : recur_blocks;
+    if (r.c->m->bytes)
+        quantise_rows(&r);
+    return r.c->shares_steps ? lnt_parallel(k, blocks, 1, task, &r) : task(k, &r, 0, blocks, 0);
 }
 
 static void each_cell(rows *set, lnt_rnn_cell_fn fn)
@@ -269,22 +361,23 @@ static void each_cell(rows *set, lnt_rnn_cell_fn fn)
         fn(&set->cell[i]);
 }
 
-static lnt_status advance(lnt_kernel *k, const rnn_call *c, int64_t d, rows *set)
+/* One step of the recurrence for a set of rows; h: room for their quantised states. */
+static lnt_status advance(lnt_kernel *k, const rnn_call *c, int64_t d, rows *set, uint8_t *h)
 {
     const rnn *m = c->m;
     const lnt_gemm_kernels *kernels = m->kernels;
     if (m->kind != LNT_ID_GRU) {
-        LNT_TRY(recur(k, (recurrence){c, d, set, set->h, 0, m->row, true}));
+        LNT_TRY(recur(k, (recurrence){c, d, set, set->h, 0, m->row, true, .h = h}));
         each_cell(set, m->kind == LNT_ID_LSTM ? kernels->lstm : kernels->rnn);
         return LNT_OK;
     }
     if (m->linear_before_reset) {
-        LNT_TRY(recur(k, (recurrence){c, d, set, set->h, 0, m->row, false}));
+        LNT_TRY(recur(k, (recurrence){c, d, set, set->h, 0, m->row, false, .h = h}));
         each_cell(set, kernels->gru_gates);
     } else {
-        LNT_TRY(recur(k, (recurrence){c, d, set, set->h, 0, 2 * LNT_PANEL, false}));
+        LNT_TRY(recur(k, (recurrence){c, d, set, set->h, 0, 2 * LNT_PANEL, false, .h = h}));
         each_cell(set, kernels->gru_gates);
-        LNT_TRY(recur(k, (recurrence){c, d, set, set->reset, 2, LNT_PANEL, false}));
+        LNT_TRY(recur(k, (recurrence){c, d, set, set->reset, 2, LNT_PANEL, false, .h = h}));
     }
     each_cell(set, kernels->gru_state);
     return LNT_OK;
@@ -351,9 +444,9 @@ static void add_row(const rnn_call *c, int64_t d, int64_t b, int64_t t, rows *se
 /* Item: one direction of one block of rows, all steps. */
 static lnt_status run_blocks(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
 {
-    (void)thread;
     const rnn_call *c = arg;
     const rnn *m = c->m;
+    uint8_t *h = (uint8_t *)c->scratch + m->h_at + thread * m->h_thread;
     const int64_t blocks = (m->e.batch + m->block_rows - 1) / m->block_rows;
     for (int64_t item = begin; item < end; item++) {
         const int64_t d = item / blocks, first = item % blocks * m->block_rows;
@@ -370,7 +463,7 @@ static lnt_status run_blocks(lnt_kernel *k, void *arg, int64_t begin, int64_t en
             }
             if (set.n == 0)
                 break;
-            LNT_TRY(advance(k, c, d, &set));
+            LNT_TRY(advance(k, c, d, &set, h));
             LNT_TRY(lnt_cancelled(k));
         }
         for (int64_t b = first; b < stop; b++)
@@ -418,13 +511,84 @@ static lnt_status packed(lnt_kernel *k, const rnn_call *c, bool pack, const lnt_
     return LNT_OK;
 }
 
+static lnt_status quantise_input(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+{
+    const rnn_call *c = arg;
+    const rnn *m = c->m;
+    const int64_t room = m->qplan.row_bytes;
+    uint8_t *bytes = (uint8_t *)c->scratch + m->x_at;
+    lnt_qrow *meaning = (lnt_qrow *)(void *)(c->scratch + m->meaning_at);
+    (void)k, (void)thread;
+    for (int64_t i = begin; i < end; i++)
+        meaning[i] =
+            lnt_quantise_row(m->qplan.row, input_row(m, c->x, i), m->e.input, bytes + i * room, room);
+    return LNT_OK;
+}
+
+static void quantised_rows(const lnt_qgemm_call *call, int64_t product, uint8_t *gather, lnt_qrow_set *set)
+{
+    const rnn_call *c = call->arg;
+    const rnn *m = c->m;
+    const lnt_qrow *meaning = (const lnt_qrow *)(const void *)(c->scratch + m->meaning_at);
+    (void)gather;
+    for (unsigned i = 0; i < set->n; i++) {
+        const int64_t at = set->first + i;
+        set->a[i] = (const uint8_t *)c->scratch + m->x_at + at * m->qplan.row_bytes;
+        set->out[i] = (product * m->qplan.rows + at) * (int64_t)m->row;
+        set->scale[i] = meaning[at].scale;
+        set->zero[i] = meaning[at].zero;
+    }
+}
+
+/* W's and R's bytes and scales; the gates of all steps from the input. */
+static lnt_status multiply_bytes(lnt_kernel *k, rnn_call *c, const float *bias)
+{
+    const rnn *m = c->m;
+    const int8_t *w = lnt_in(k, c->step, IN_W);
+    c->r_bytes = lnt_in(k, c->step, IN_R);
+    c->r_scale = lnt_in(k, c->step, IN_R_SCALE);
+    if (m->pack_w)
+        LNT_TRY(lnt_gemm_pack(k, &m->record_w, LNT_INT8, w, c->scratch + m->w_at));
+    if (m->pack_r)
+        LNT_TRY(lnt_gemm_pack(k, &m->record_r, LNT_INT8, c->r_bytes, c->scratch + m->r_at));
+    c->r_bytes = m->pack_r ? (int8_t *)c->scratch + m->r_at : c->r_bytes;
+    LNT_TRY(lnt_parallel(k, m->qplan.rows, 1 + 16384 / (m->e.input + 1), quantise_input, c));
+    const lnt_qgemm_call call = {.plan = &m->qplan,
+                                 .step = c->step,
+                                 .b = m->pack_w ? (int8_t *)c->scratch + m->w_at : w,
+                                 .scales = lnt_in(k, c->step, IN_W_SCALE),
+                                 .bias = bias,
+                                 .c = floats_at(c, m->gates_at),
+                                 .arg = c};
+    return lnt_qgemm_run(k, &call);
+}
+
+static lnt_status multiply_floats(lnt_kernel *k, rnn_call *c, const float *bias)
+{
+    const rnn *m = c->m;
+    const float *w = lnt_in(k, c->step, IN_W);
+    c->r = lnt_in(k, c->step, IN_R);
+    LNT_TRY(packed(k, c, m->pack_w, &m->record_w, m->w_at, &w));
+    LNT_TRY(packed(k, c, m->pack_r, &m->record_r, m->r_at, &c->r));
+    const lnt_gemm_call call = {.plan = &m->plan,
+                                .step = c->step,
+                                .a = c->x,
+                                .b = w,
+                                .b_offset = m->b_offset,
+                                .c = floats_at(c, m->gates_at),
+                                .bias = bias,
+                                .bias_product = m->row,
+                                .gather = c->scratch};
+    return lnt_gemm_run(k, &call);
+}
+
 static lnt_status run_rnn(lnt_kernel *k, const lnt_step *s)
 {
     const rnn *m = s->params;
-    const float *w = lnt_in(k, s, IN_W), *b = lnt_in(k, s, IN_B), *p = lnt_in(k, s, IN_P);
+    const float *b = lnt_in(k, s, IN_B), *p = lnt_in(k, s, IN_P);
     rnn_call c = {.m = m,
                   .step = s,
-                  .r = lnt_in(k, s, IN_R),
+                  .x = lnt_in(k, s, IN_X),
                   .h0 = lnt_in(k, s, IN_H),
                   .c0 = lnt_in(k, s, IN_C),
                   .lengths = lnt_in(k, s, IN_LENGTHS),
@@ -444,18 +608,7 @@ static lnt_status run_rnn(lnt_kernel *k, const lnt_step *s)
         lay_out_peephole(m, p, peephole);
         c.peephole = peephole;
     }
-    LNT_TRY(packed(k, &c, m->pack_w, &m->record_w, m->w_at, &w));
-    LNT_TRY(packed(k, &c, m->pack_r, &m->record_r, m->r_at, &c.r));
-    const lnt_gemm_call call = {.plan = &m->plan,
-                                .step = s,
-                                .a = lnt_in(k, s, IN_X),
-                                .b = w,
-                                .b_offset = m->b_offset,
-                                .c = floats_at(&c, m->gates_at),
-                                .bias = b ? bias : NULL,
-                                .bias_product = m->row,
-                                .gather = c.scratch};
-    LNT_TRY(lnt_gemm_run(k, &call));
+    LNT_TRY((m->bytes ? multiply_bytes : multiply_floats)(k, &c, b ? bias : NULL));
     const int64_t items = m->e.directions * ((m->e.batch + m->block_rows - 1) / m->block_rows);
     c.shares_steps = items == 1 && (size_t)m->e.hidden * m->row > SHARED_STEP;
     return items == 1 ? run_blocks(k, &c, 0, 1, 0) : lnt_parallel(k, items, 1, run_blocks, &c);
@@ -509,16 +662,46 @@ static lnt_status bind_weights(lnt_site *site, unsigned input, const rnn *m, boo
     const lnt_operand *w = site->in[input];
     size_t bytes;
     *pack = !w->packed;
-    if (w->packed)
-        return LNT_OK;
     *record = lnt_packed_panels(LNT_SOURCE_GATES, (uint32_t)m->e.directions, (uint32_t)w->dims[2],
                                 (uint32_t)m->e.hidden);
-    record->layout = LNT_LAYOUT_GATES_F32;
+    record->layout = m->bytes ? LNT_LAYOUT_PANEL_I8 : LNT_LAYOUT_GATES_F32;
     record->gates = (uint32_t)m->e.gates;
     if (!lnt_packed_bytes(record, &bytes))
         return LNT_SITE_FAIL(site, LNT_E_LIMIT, "the weights are too large");
-    *at = reserve(scratch, bytes);
+    if (*pack)
+        *at = reserve(scratch, bytes);
     return LNT_OK;
+}
+
+static lnt_status check_scales(const lnt_site *site, const rnn *m)
+{
+    for (unsigned i = IN_W_SCALE; i <= IN_R_SCALE; i++)
+        LNT_REQUIRE(site->in[i]->dtype == LNT_FLOAT &&
+                        lnt_operand_count(site->in[i]) == m->e.directions * (int64_t)m->row,
+                    site->err, LNT_E_SHAPE, "scales must hold %lld floats",
+                    (long long)m->e.directions * (long long)m->row);
+    return LNT_OK;
+}
+
+/* The product of the input with W in bytes. */
+static void bind_byte_product(const lnt_site *site, rnn *m, size_t *scratch)
+{
+    lnt_qgemm_plan *plan = &m->qplan;
+    plan->row = site->kernels->row;
+    plan->kernels = site->kernels->qgemm;
+    plan->rows_of = quantised_rows;
+    plan->store = lnt_qstore_floats;
+    lnt_qgemm_plan_weights(plan, &m->record_w);
+    plan->rows = m->e.steps * m->e.batch;
+    plan->columns = (int64_t)m->row;
+    plan->panels = plan->columns / LNT_QPANEL;
+    plan->low = -INFINITY;
+    plan->high = INFINITY;
+    m->h_bytes = lnt_qrow_bytes(&m->record_r);
+    m->h_thread = lnt_round_up(LNT_TILE_ROWS_MAX * (size_t)m->h_bytes, LNT_ALIGN);
+    m->x_at = reserve(scratch, (size_t)(plan->rows * plan->row_bytes));
+    m->meaning_at = reserve(scratch, (size_t)plan->rows * sizeof(lnt_qrow));
+    m->h_at = reserve(scratch, m->h_thread * site->threads);
 }
 
 static void bind_product(const lnt_site *site, rnn *m)
@@ -543,20 +726,25 @@ static void bind_product(const lnt_site *site, rnn *m)
     m->b_offset[1] = m->row * plan->depth;
 }
 
-static lnt_status bind_float(lnt_site *site, const extents *e)
+static lnt_status bind_layer(lnt_site *site, const extents *e)
 {
     rnn *m = lnt_bind_params(site, sizeof *m);
     size_t scratch = 0;
     if (!m)
         return LNT_E_MEMORY;
     m->e = *e;
-    m->kind = site->node->op->id;
+    m->kind = kind_of(site->node->op);
+    m->bytes = is_dynamic(site->node->op);
     m->padded = lnt_round_up((size_t)e->hidden, LNT_PANEL);
     m->row = (size_t)e->gates * m->padded;
     LNT_TRY(bind_attributes(site, m));
     bind_product(site, m);
     LNT_TRY(bind_weights(site, IN_W, m, &m->pack_w, &m->record_w, &m->w_at, &scratch));
     LNT_TRY(bind_weights(site, IN_R, m, &m->pack_r, &m->record_r, &m->r_at, &scratch));
+    if (m->bytes) {
+        LNT_TRY(check_scales(site, m));
+        bind_byte_product(site, m, &scratch);
+    }
     const size_t directions = (size_t)e->directions, entries = directions * (size_t)e->batch;
     m->bias_at = reserve(&scratch, directions * (2 * m->row + 3 * m->padded) * sizeof(float));
     m->gates_at = reserve(&scratch, entries * (size_t)e->steps * m->row * sizeof(float));
@@ -574,8 +762,14 @@ lnt_status lnt_bind_rnn(lnt_site *site)
     extents e;
     LNT_TRY(extents_of(site, &e));
     LNT_TRY(check_inputs(site, &e));
+    if (is_dynamic(site->node->op)) {
+        for (unsigned i = IN_X; i <= IN_R; i++)
+            if (site->in[i]->dtype != (i == IN_X ? LNT_FLOAT : LNT_INT8))
+                return lnt_bind_unsupported_type(site, (lnt_dtype)site->in[i]->dtype);
+        return bind_layer(site, &e);
+    }
     if (lnt_site_real_type(site) != LNT_FLOAT)
         return lnt_bind_unsupported_type(site, (lnt_dtype)site->in[IN_X]->dtype);
-    LNT_TRY(bind_float(site, &e));
+    LNT_TRY(bind_layer(site, &e));
     return lnt_bind_widened(site, ~(1u << IN_LENGTHS), ~0u);
 }

@@ -187,7 +187,7 @@ static lnt_status check_packed(const lnt_model *m, const lnt_node *n, lnt_error 
 {
     for (unsigned i = 0; i < n->n_in; i++) {
         const lnt_operand *o = n->in[i] == LNT_NONE ? NULL : &m->value[n->in[i]];
-        if (!o || !o->packed || n->op->id == LNT_ID_Gather)
+        if (!o || !o->packed || n->op->id == LNT_ID_Gather || n->op->id == LNT_ID_DynamicGather)
             continue;
         lnt_packed wanted;
         memset(&wanted, 0, sizeof wanted);

@@ -38,6 +38,8 @@ static bool wanted(lnt_graph *g, const lnt_gnode *n, unsigned i, lnt_packed *rec
 /* Can n read input i out of panels although it does not ask for them? */
 static bool reads_rows(const lnt_graph *g, const lnt_gnode *n, unsigned i, const lnt_packed *record)
 {
+    if (lnt_is(n, DynamicGather) && i == 0)
+        return lnt_packed_is_bytes(record) && record->source == LNT_SOURCE_NK;
     return lnt_is(n, Gather) && i == 0 && lnt_gnode_int(n, "axis", 0) == 0 &&
            lnt_ginfo(g, n->in[0])->rank == 2 && record->layout == LNT_LAYOUT_PANEL_F32 &&
            (record->source == LNT_SOURCE_KN || record->source == LNT_SOURCE_NK);

@@ -4,12 +4,14 @@
  * taken up by the quantised operators as they were by the float ones. */
 #include "convert/quantise.h"
 
+#include "base/checked.h"
 #include "convert/passes/pass.h"
 #include "ops/qconv.h"
 
 #include <string.h>
 
 enum { DEPTH_MIN = 16, COLUMNS_MIN = 4 }; /* of a matrix: below that bytes gain nothing */
+enum { TABLE_MIN = 4096 };                /* bytes of a table that rows are gathered from */
 
 typedef struct made { /* weights already quantised, for constants with several readers */
     uint32_t from, weights, scale;
@@ -135,15 +137,77 @@ static lnt_status find_conv(finder *f, lnt_gnode *n)
                : add_layer(f, n, LNT_ID_DynamicConv, in, in[3] == LNT_NONE ? 3 : 4, n->in[1]);
 }
 
+/* Scales [directions][gates * hidden] in the order of the packed columns, padding included. */
+static uint32_t column_scales(lnt_graph *g, uint32_t scale, int64_t directions, int64_t gates, int64_t hidden)
+{
+    const float *from = g->value[scale].info.data;
+    const int64_t row = gates * (int64_t)lnt_round_up((size_t)hidden, LNT_PANEL), n = directions * row;
+    float *to = lnt_bump_alloc(&g->memory, (size_t)n * sizeof *to, g->err);
+    if (!to)
+        return LNT_NONE;
+    memset(to, 0, (size_t)n * sizeof *to);
+    for (int64_t i = 0; i < directions * gates * hidden; i++) {
+        const int64_t h = i % hidden, gate = i / hidden % gates, d = i / hidden / gates;
+        to[d * row + (h / LNT_PANEL * gates + gate) * LNT_PANEL + h % LNT_PANEL] = from[i];
+    }
+    return lnt_add_floats(g, g->value[scale].name, 1, &n, to);
+}
+
+static lnt_status find_recurrent(finder *f, lnt_gnode *n)
+{
+    lnt_graph *g = f->e.g;
+    const int64_t gates = lnt_is(n, LSTM) ? 4 : 3;
+    uint32_t in[10];
+    made *w, *r;
+    if (!is_float_weight(g, n, 1) || !is_float_weight(g, n, 2))
+        return LNT_OK;
+    const lnt_operand *recurrent = lnt_ginfo(g, n->in[2]);
+    const int64_t directions = recurrent->dims[0], hidden = recurrent->dims[2];
+    if (lnt_ginfo(g, n->in[1])->rank != 3 || recurrent->rank != 3 || recurrent->dims[1] != gates * hidden)
+        return LNT_OK;
+    LNT_TRY(quantised_weights(f, n->in[1], 0, 2, 1, &w));
+    LNT_TRY(quantised_weights(f, n->in[2], 0, 2, 1, &r));
+    if (w->weights == LNT_NONE || r->weights == LNT_NONE)
+        return LNT_OK;
+    for (unsigned i = 0; i < 8; i++)
+        in[i] = lnt_in_value(n, i);
+    in[1] = w->weights;
+    in[2] = r->weights;
+    in[8] = column_scales(g, w->scale, directions, gates, hidden);
+    in[9] = column_scales(g, r->scale, directions, gates, hidden);
+    if (in[8] == LNT_NONE || in[9] == LNT_NONE)
+        return LNT_E_MEMORY;
+    LNT_TRY(add_layer(f, n, lnt_is(n, LSTM) ? LNT_ID_DynamicLSTM : LNT_ID_DynamicGRU, in, 10, n->in[1]));
+    lnt_quantised *q = &f->layers.layer[f->layers.n - 1].measured;
+    q->before += g->value[n->in[2]].bytes;
+    q->after += g->value[n->in[2]].bytes / sizeof(float);
+    return LNT_OK;
+}
+
+static lnt_status find_gather(finder *f, lnt_gnode *n)
+{
+    lnt_graph *g = f->e.g;
+    made *m;
+    if (!is_float_weight(g, n, 0) || lnt_gnode_int(n, "axis", 0) != 0 || lnt_ginfo(g, n->in[0])->rank != 2 ||
+        g->value[n->in[0]].bytes < TABLE_MIN)
+        return LNT_OK;
+    LNT_TRY(quantised_weights(f, n->in[0], 0, 1, 1, &m));
+    const uint32_t in[] = {m->weights, n->in[1], m->scale};
+    return m->weights == LNT_NONE ? LNT_OK : add_layer(f, n, LNT_ID_DynamicGather, in, 3, n->in[0]);
+}
+
 static lnt_status find(finder *f, lnt_gnode *n)
 {
-    if (n->dead || n->program || n->n_out < 1 || n->out[0] == LNT_NONE ||
-        lnt_ginfo(f->e.g, n->out[0])->dtype != LNT_FLOAT)
+    if (n->dead || n->program || n->n_in < 2 || n->n_out < 1)
         return LNT_OK;
     if (lnt_is(n, MatMul) || lnt_is(n, Gemm) || lnt_is(n, FusedMatMul))
         return find_matmul(f, n);
     if (lnt_is(n, Conv))
         return find_conv(f, n);
+    if (lnt_is(n, LSTM) || lnt_is(n, GRU))
+        return find_recurrent(f, n);
+    if (lnt_is(n, Gather))
+        return find_gather(f, n);
     return LNT_OK;
 }
 

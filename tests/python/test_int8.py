@@ -166,6 +166,49 @@ def test_recorded_inputs(tmp_path):
     assert report["measured_on"] == "recorded inputs" and report["outputs"][0]["snr_db"] > 30
 
 
+@pytest.mark.parametrize("op, hidden", [("LSTM", 48), ("GRU", 48), ("GRU", 21), ("LSTM", 37)])
+@pytest.mark.parametrize("variant", range(4))
+def test_recurrent_layers(tmp_path, op, hidden, variant):
+    """Both directions, unequal lengths, initial states, GRU's two ways to reset, and a row of more than one tile."""
+    rng = np.random.default_rng(variant)
+    gates, batch, both = (4 if op == "LSTM" else 3), (1, 3, 17, 2)[variant], variant % 2
+    directions = 1 + both
+    attributes = {"hidden_size": hidden, "direction": ["forward", "bidirectional"][both]}
+    if op == "GRU":
+        attributes["linear_before_reset"] = variant // 2
+    constants = {"w": rng.normal(0, 0.3, (directions, gates * hidden, 19)), "r": rng.normal(0, 0.2, (directions, gates * hidden, hidden)),
+                 "b": rng.normal(0, 0.2, (directions, 2 * gates * hidden)), "h": rng.normal(0, 1, (directions, batch, hidden))}
+    constants = {k: v.astype(np.float32) for k, v in constants.items()}
+    constants["lengths"] = rng.integers(1, 7, batch).astype(np.int32)
+    model = model_of([helper.make_node(op, ["x", "w", "r", "b", "lengths" if variant else "", "h"], ["y", "last"], **attributes)],
+                     [("x", F, [7, batch, 19])], [("y", F, None), ("last", F, None)], constants)
+    path = tmp_path / "m.onnx"
+    onnx.save(model, path)
+    layers = convert(path, "--int8", "dynamic")["int8"]["layers"]
+    assert [x["int8"] for x in layers] == [True] and layers[0]["bytes_after"] * 4 == layers[0]["bytes_before"]
+    x = rng.normal(0, 1, (7, batch, 19)).astype(np.float32)
+    want = reference(model, {"x": x})
+    got = run(path.with_suffix(".lnt"), {"x": x}, ["y", "last"], tmp_path)
+    assert snr(want[0], got["y"]) > 30 and snr(want[1], got["last"]) > 30
+
+
+def test_embeddings(tmp_path):
+    """A table that is also an output projection is stored once."""
+    rng = np.random.default_rng(11)
+    table = rng.normal(0, 1, (300, 50)).astype(np.float32)
+    model = model_of([helper.make_node("Gather", ["table", "ids"], ["x"]), helper.make_node("Tanh", ["x"], ["t"]),
+                      helper.make_node("Gemm", ["t", "table"], ["y"], transB=1)],
+                     [("ids", TensorProto.INT64, ["N"])], [("y", F, None), ("x", F, None)], {"table": table})
+    path = tmp_path / "m.onnx"
+    onnx.save(model, path)
+    report = convert(path, "--int8", "dynamic")
+    assert report["constant_bytes"] < table.size * 1.3  # padding, sums and scales
+    ids = np.array([0, 299, 17, -1, 16], np.int64)
+    got = run(path.with_suffix(".lnt"), {"ids": ids}, ["x", "y"], tmp_path)
+    assert np.abs(got["x"] - table[ids]).max() <= np.abs(table).max() / 127
+    assert snr(reference(model, {"ids": ids})[0], got["y"]) > 30
+
+
 def bad_image(kind):
     image = np.zeros((1, 3, 13, 17), np.float32)
     if kind in ("nan", "inf"):
