@@ -56,15 +56,23 @@ lnt_status lnt_conv_of(const lnt_site *site, lnt_conv *c)
 
 /* ---- the product ---- */
 
+/* Positions whose taps outside the image are the same, along the first axis with taps: the product leaves
+ * those out. */
+typedef struct band {
+    lnt_conv_rows rows;
+    int64_t skipped; /* taps before its own */
+    lnt_gemm_plan plan;
+    size_t *b_offset; /* [groups] */
+} band;
+
 typedef struct conv {
     lnt_conv g;
     lnt_conv_images images;
     lnt_conv_weights weights;
     lnt_store store;
-    lnt_conv_rows rows;
-    lnt_gemm_plan plan;
-    size_t gather_at;
-    size_t *b_offset; /* [groups] */
+    band *bands;
+    unsigned n_bands;
+    size_t gather_at, gather_bytes; /* of a thread */
 } conv;
 
 static lnt_status run_conv(lnt_kernel *k, const lnt_step *s)
@@ -73,42 +81,118 @@ static lnt_status run_conv(lnt_kernel *k, const lnt_step *s)
     const float *x, *b;
     LNT_TRY(lnt_conv_input(k, s, &c->images, &x));
     LNT_TRY(lnt_conv_packed_weights(k, s, &c->weights, &b));
-    const lnt_gemm_call call = {
-        .plan = &c->plan,
+    lnt_gemm_call call = {
         .step = s,
         .a = x,
         .b = b,
-        .b_offset = c->b_offset,
         .c = lnt_conv_output(k, s, &c->images),
         .residual = c->store.residual >= 0 ? lnt_in(k, s, (unsigned)c->store.residual) : NULL,
         .bias = c->store.bias >= 0 ? lnt_in(k, s, (unsigned)c->store.bias) : NULL,
         .bias_product = (size_t)c->g.features,
         .gather = (char *)lnt_scratch(k, s) + c->gather_at,
     };
-    LNT_TRY(lnt_gemm_run(k, &call));
-    return lnt_conv_finish(k, s, &c->images, c->plan.epilogue ? NULL : c->store.program);
+    for (unsigned i = 0; i < c->n_bands; i++) {
+        call.plan = &c->bands[i].plan;
+        call.b_offset = c->bands[i].b_offset;
+        LNT_TRY(lnt_gemm_run(k, &call));
+    }
+    return lnt_conv_finish(k, s, &c->images, c->bands[0].plan.epilogue ? NULL : c->store.program);
 }
 
 /* ---- bind ---- */
 
-static void find_rows(conv *c)
+/* Taps [*first, *stop) of axis a lie inside the image for some of the positions [begin, end); at least one is
+ * named. */
+static void taps_met(const lnt_window *w, unsigned a, int64_t begin, int64_t end, int64_t *first,
+                     int64_t *stop)
 {
-    const lnt_window *w = &c->g.w;
-    lnt_conv_rows *r = &c->rows;
+    int64_t ignored;
+    lnt_window_taps(w, a, end - 1, first, &ignored);
+    lnt_window_taps(w, a, begin, &ignored, stop);
+    if (*first == w->kernel[a])
+        --*first;
+    if (*stop <= *first)
+        *stop = *first + 1;
+}
+
+/* Positions [begin, end) of an axis, all of the others. Taps that meet nothing but padding are left out as
+ * long as the others lie side by side in the weights. */
+static void find_rows(const lnt_conv *g, unsigned axis, int64_t begin, int64_t end, band *b)
+{
+    const lnt_window *w = &g->w;
+    lnt_conv_rows *r = &b->rows;
+    int64_t behind = lnt_volume(w->kernel);
+    bool crop = true;
+    b->skipped = 0;
     for (unsigned a = 0; a < LNT_WINDOW_AXES; a++) {
+        const int64_t from = a == axis ? begin : 0, to = a == axis ? end : w->out[a];
+        int64_t first = 0, stop = w->kernel[a];
+        behind /= w->kernel[a];
+        if (crop && from < to)
+            taps_met(w, a, from, to, &first, &stop);
+        crop &= stop - first == 1;
+        b->skipped += first * behind;
         r->in[a] = w->in[a];
-        r->count[a] = r->out[a] = w->out[a];
-        r->origin[a] = -w->before[a];
+        r->out[a] = w->out[a];
+        r->count[a] = to - from;
         r->step[a] = w->stride[a];
-        r->taps[a] = w->kernel[a];
         r->spacing[a] = w->dilation[a];
-        r->out_first[a] = 0;
+        r->origin[a] = lnt_window_at(w, a, from, first);
+        r->taps[a] = stop - first;
+        r->out_first[a] = from;
         r->out_step[a] = 1;
     }
-    r->channels = c->g.channels;
-    r->features = c->g.features;
-    r->pixel = c->g.groups * c->g.channels;
-    r->out_pixel = c->g.groups * c->g.features;
+    r->channels = g->channels;
+    r->features = g->features;
+    r->pixel = g->groups * g->channels;
+    r->out_pixel = g->groups * g->features;
+}
+
+/* Where the band of positions along axis a that begins at `begin` ends. */
+static int64_t band_end(const lnt_window *w, unsigned a, int64_t begin, int64_t *taps)
+{
+    int64_t first, stop, next = 0, next_stop = 0, end = begin + 1;
+    taps_met(w, a, begin, begin + 1, &first, &stop);
+    for (; end < w->out[a]; end++) {
+        taps_met(w, a, end, end + 1, &next, &next_stop);
+        if (next != first || next_stop != stop)
+            break;
+    }
+    *taps = stop - first;
+    return end;
+}
+
+/* Cuts the rows into bands where that saves a fair share of the work: dilated taps that reach far. */
+static lnt_status cut_bands(lnt_site *site, conv *c)
+{
+    enum { MOST_BANDS = 8 };
+    const double worth = 0.8;
+    const lnt_window *w = &c->g.w;
+    const bool any = lnt_volume(w->out) > 0;
+    int64_t begin[MOST_BANDS + 1] = {0}, work = 0, all = 0, first, stop, taps;
+    unsigned axis = 0, n = 0;
+    for (; any && axis < LNT_WINDOW_AXES; axis++) { /* the first that keeps more than one tap */
+        taps_met(w, axis, 0, w->out[axis], &first, &stop);
+        all = (stop - first) * w->out[axis];
+        if (stop - first > 1)
+            break;
+    }
+    axis = axis < LNT_WINDOW_AXES ? axis : LNT_WINDOW_AXES - 1;
+    for (; any && n < MOST_BANDS && begin[n] < w->out[axis]; n++) {
+        begin[n + 1] = band_end(w, axis, begin[n], &taps);
+        work += (begin[n + 1] - begin[n]) * taps;
+    }
+    if (n == 0 || begin[n] < w->out[axis] || (double)work > worth * (double)all) {
+        n = 1;
+        begin[1] = w->out[axis];
+    }
+    c->n_bands = n;
+    c->bands = lnt_bump_alloc(site->memory, n * sizeof *c->bands, site->err);
+    if (!c->bands)
+        return LNT_E_MEMORY;
+    for (unsigned i = 0; i < n; i++)
+        find_rows(&c->g, axis, begin[i], begin[i + 1], &c->bands[i]);
+    return LNT_OK;
 }
 
 static double at_most_1(double x)
@@ -117,12 +201,12 @@ static double at_most_1(double x)
 }
 
 /* Share of the tiles that touch the padding p. */
-static double border_share(const conv *c, const lnt_padding *p, unsigned tile_rows)
+static double border_share(const lnt_conv_rows *r, const lnt_padding *p, unsigned tile_rows)
 {
-    const int64_t *n = c->rows.count;
+    const int64_t *n = r->count;
     double inner = 1;
     for (unsigned a = 0; a < 2; a++) {
-        const double border = (double)(p->before[a] + p->after[a]) / (double)c->rows.step[a];
+        const double border = (double)(p->before[a] + p->after[a]) / (double)r->step[a];
         inner *= 1 - at_most_1(border / (double)n[a]);
     }
     const double sides = (p->before[2] > 0) + (p->after[2] > 0);
@@ -131,10 +215,9 @@ static double border_share(const conv *c, const lnt_padding *p, unsigned tile_ro
 
 /* Should the input be copied with its padding? If it is copied anyway, or if gathering tiles at the border
  * would be more work; then *p is that padding and the rows are those of the padded image. */
-static bool pads_input(const lnt_site *site, conv *c, lnt_padding *p)
+static bool pads_input(const lnt_site *site, lnt_conv_rows *r, lnt_padding *p)
 {
     const double worth = 0.25;
-    lnt_conv_rows *r = &c->rows;
     bool any = false, some = true;
     for (unsigned a = 0; a < LNT_WINDOW_AXES; a++) {
         const int64_t end =
@@ -145,7 +228,7 @@ static bool pads_input(const lnt_site *site, conv *c, lnt_padding *p)
         some &= r->count[a] > 0;
     }
     const bool copied = site->in[0]->order == LNT_ORDER_PLAIN && r->pixel > 1;
-    if (!any || !some || (!copied && border_share(c, p, site->kernels->gemm->tile_rows) < worth))
+    if (!any || !some || (!copied && border_share(r, p, site->kernels->gemm->tile_rows) < worth))
         return false;
     for (unsigned a = 0; a < LNT_WINDOW_AXES; a++) {
         r->in[a] += p->before[a] + p->after[a];
@@ -154,25 +237,30 @@ static bool pads_input(const lnt_site *site, conv *c, lnt_padding *p)
     return true;
 }
 
-static lnt_status bind_product(lnt_site *site, conv *c)
+static lnt_status bind_band(lnt_site *site, conv *c, band *b)
 {
-    lnt_gemm_plan *plan = &c->plan;
-    LNT_TRY(lnt_conv_rows_plan(site, &c->rows, c->g.batch, plan));
-    plan->kernels = site->kernels->gemm;
+    lnt_gemm_plan *plan = &b->plan;
+    const int64_t panel = lnt_volume(c->g.w.kernel) * c->g.channels * LNT_PANEL;
+    *plan = (lnt_gemm_plan){.kernels = site->kernels->gemm};
+    LNT_TRY(lnt_conv_rows_plan(site, &b->rows, c->g.batch, plan));
+    plan->b_panel = (size_t)panel;
     plan->products = c->g.groups;
     plan->columns = (size_t)c->g.features;
     plan->scale = 1.0f;
     plan->low = c->store.low;
     plan->high = c->store.high;
-    plan->epilogue = site->out[0]->order == LNT_ORDER_CHANNELS_LAST ? c->store.program : NULL;
+    const bool at_once = site->out[0]->order == LNT_ORDER_CHANNELS_LAST && c->n_bands == 1;
+    plan->epilogue = at_once ? c->store.program : NULL;
     plan->epilogue_columns = c->g.features;
-    plan->ld = c->rows.out_pixel;
+    plan->ld = b->rows.out_pixel;
     lnt_gemm_plan_blocks(plan);
-    c->b_offset = lnt_bump_alloc(site->memory, (size_t)c->g.groups * sizeof *c->b_offset, site->err);
-    if (!c->b_offset)
+    b->b_offset = lnt_bump_alloc(site->memory, (size_t)c->g.groups * sizeof *b->b_offset, site->err);
+    if (!b->b_offset)
         return LNT_E_MEMORY;
+    const size_t panels = lnt_round_up(plan->columns, LNT_PANEL) / LNT_PANEL;
     for (size_t g = 0; g < (size_t)c->g.groups; g++)
-        c->b_offset[g] = g * plan->taps * plan->depth * lnt_round_up(plan->columns, LNT_PANEL);
+        b->b_offset[g] = g * panels * (size_t)panel + (size_t)(b->skipped * c->g.channels) * LNT_PANEL;
+    c->gather_bytes = plan->gather_bytes > c->gather_bytes ? plan->gather_bytes : c->gather_bytes;
     return LNT_OK;
 }
 
@@ -187,16 +275,17 @@ static lnt_status bind_float(lnt_site *site)
         return LNT_E_MEMORY;
     c->g = g;
     size_t scratch = 0;
-    find_rows(c);
+    LNT_TRY(cut_bands(site, c));
     lnt_padding padding;
-    const bool padded = pads_input(site, c, &padding);
+    const bool padded = c->n_bands == 1 && pads_input(site, &c->bands[0].rows, &padding);
     LNT_TRY(lnt_conv_bind_images(site, &g, padded ? &padding : NULL, &c->images, &scratch));
     LNT_TRY(lnt_conv_bind_weights(site, &g, &c->weights, &scratch));
     const int own_bias = lnt_own_input(site, 2) ? 2 : -1;
     LNT_TRY(lnt_bind_store(site, 1, own_bias, lnt_conv_writes_output(site), &c->store));
-    LNT_TRY(bind_product(site, c));
+    for (unsigned i = 0; i < c->n_bands; i++)
+        LNT_TRY(bind_band(site, c, &c->bands[i]));
     c->gather_at = scratch;
-    lnt_bind_scratch(site, scratch + c->plan.gather_bytes * site->threads);
+    lnt_bind_scratch(site, scratch + c->gather_bytes * site->threads);
     site->step->run = run_conv;
     return LNT_OK;
 }

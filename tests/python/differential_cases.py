@@ -603,6 +603,11 @@ def conv(r, version):
     attributes = {"group": group, "strides": [r.int(1, 2) for _ in range(n)]}
     if r.chance(0.3):
         attributes["auto_pad"] = r.pick("SAME_UPPER", "SAME_LOWER", "VALID")
+    elif r.chance(0.2):  # taps that reach across the whole image
+        dilations = [r.int(1, e + 2) for e in extents]
+        begins = [r.int(0, d * (k - 1)) for d, k in zip(dilations, kernel)]
+        ends = [d * (k - 1) - p + r.int(0, 2) for d, k, p in zip(dilations, kernel, begins)]
+        attributes |= {"dilations": dilations, "pads": begins + ends}
     else:
         attributes["pads"] = [r.int(0, 2) for _ in range(2 * n)]
         if r.chance(0.3):
