@@ -60,8 +60,9 @@ objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 
 LIB_OBJ := $(call objects,$(call sources,base formats ops runtime))
 CONVERT_OBJ := $(if $(CONVERTER),$(call objects,$(call sources,convert convert/passes)) $(patsubst %.proto,$(BUILD)/obj/%.pb-c.o,$(wildcard convert/onnx.proto)))
-# Device builds leave out the converter's verb and read .wav without libsndfile.
-CLI_SKIP := $(if $(CONVERTER),,cli/convert.c cli/calibrate.c) $(if $(AUDIO),cli/audio_wav.c,cli/audio_sndfile.c)
+# Device builds leave out the converter's verb and read .wav without libsndfile; static programs open no libraries.
+CLI_SKIP := $(if $(CONVERTER),,cli/convert.c cli/calibrate.c) $(if $(AUDIO),cli/audio_wav.c,cli/audio_sndfile.c) \
+            $(if $(STATIC),cli/library_dl.c,cli/library_none.c)
 CLI_OBJ := $(call objects,$(filter-out $(CLI_SKIP),$(call sources,cli ops/check)))
 
 ifneq ($(CONVERTER),)

@@ -2,18 +2,13 @@
 #include "cli/ort.h"
 
 #include "cli/args.h"
+#include "cli/library.h"
 #include "cli/ort_api.h"
 
-#include <dlfcn.h>
 #include <glob.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-
-/* A program linked statically has none of these and says so instead. */
-#pragma weak dlopen
-#pragma weak dlsym
-#pragma weak dlerror
 
 struct lnt_ort {
     lnt_ort_functions api;
@@ -69,21 +64,29 @@ const char *lnt_ort_find(const char *given)
     return path;
 }
 
-static void *open_library(const char *path)
+/* The one function the library shows. */
+static lnt_status find_base(const char *path, void **symbol, lnt_error *err)
 {
+    static const char *const system[] = {"libonnxruntime.so.1", "libonnxruntime.so"};
+    static const char name[] = "OrtGetApiBase";
+    lnt_status status = LNT_E_NOT_FOUND;
     if (path)
-        return dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    void *library = dlopen("libonnxruntime.so.1", RTLD_NOW | RTLD_LOCAL);
-    return library ? library : dlopen("libonnxruntime.so", RTLD_NOW | RTLD_LOCAL);
+        status = lnt_library_symbol(path, name, symbol, err);
+    for (size_t i = 0; !path && i < sizeof system / sizeof *system && status == LNT_E_NOT_FOUND; i++) {
+        lnt_error_clear(err);
+        status = lnt_library_symbol(system[i], name, symbol, err);
+    }
+    if (status == LNT_E_NOT_FOUND)
+        lnt_error_prefix(err, "onnxruntime is not installed (`make deps-test` does; or give --ort-lib, the "
+                              "libonnxruntime.so of the package from PyPI): ");
+    return status;
 }
 
 /* Takes the functions out of the library's table. */
-static lnt_status take_functions(lnt_ort *ort, void *library, lnt_error *err)
+static lnt_status take_functions(lnt_ort *ort, void *symbol, lnt_error *err)
 {
     const lnt_ort_base *(*get_base)(void) = NULL;
-    void *symbol = dlsym(library, "OrtGetApiBase");
     int minor = -1;
-    LNT_REQUIRE(symbol, err, LNT_E_UNSUPPORTED, "this is no library of onnxruntime: it has no OrtGetApiBase");
     memcpy(&get_base, &symbol, sizeof get_base);
     ort->version = get_base()->version();
     LNT_REQUIRE(sscanf(ort->version, "1.%d.", &minor) == 1 && minor >= LNT_ORT_OLDEST_MINOR, err,
@@ -101,14 +104,9 @@ static lnt_status take_functions(lnt_ort *ort, void *library, lnt_error *err)
 lnt_status lnt_ort_load(const char *path, lnt_ort **made, lnt_error *err)
 {
     lnt_ort *ort = lnt_cli_alloc(sizeof *ort);
-    LNT_REQUIRE(dlopen && dlsym && dlerror, err, LNT_E_UNSUPPORTED,
-                "a static program cannot open onnxruntime: build without STATIC=1");
-    void *library = open_library(path);
-    LNT_REQUIRE(library, err, LNT_E_NOT_FOUND,
-                "onnxruntime is not installed (%s): `make deps-test`, or --ort-lib libonnxruntime.so of the "
-                "package from PyPI",
-                dlerror());
-    LNT_TRY(take_functions(ort, library, err));
+    void *symbol = NULL;
+    LNT_TRY(find_base(path, &symbol, err));
+    LNT_TRY(take_functions(ort, symbol, err));
     ORT_TRY("environment", CreateEnv(LNT_ORT_LOG_ERRORS, "linnet", &ort->env));
     ORT_TRY("memory", CreateCpuMemoryInfo(LNT_ORT_ARENA_ALLOCATOR, LNT_ORT_DEFAULT_MEMORY, &ort->memory));
     ORT_TRY("memory", GetAllocatorWithDefaultOptions(&ort->allocator));

@@ -51,8 +51,8 @@ def shape_text(row):
     return "x".join(map(str, tensor.dims)) or "scalar"
 
 
-def linnet(*words, program=LINNET):
-    done = subprocess.run([program, *map(str, words)], capture_output=True, text=True)
+def linnet(*words, program=None):
+    done = subprocess.run([program or LINNET, *map(str, words)], capture_output=True, text=True)
     if done.returncode not in (0, 1):
         raise RuntimeError(done.stderr.strip())
     return done.stdout
