@@ -57,6 +57,37 @@ static void expand_matmul(maker *m, lnt_inode *n)
         finish_like(m, n, "com.microsoft.FusedMatMul", IN(a, b));
 }
 
+/* ---- normalisation ---- */
+
+/* A sum, which goes into the product before it, and a plain normalisation. Narrower types keep the operator
+ * that does both: it rounds once. */
+static void skip_norm(maker *m, lnt_inode *n, const char *op, unsigned bias, unsigned affine)
+{
+    const float epsilon = lnt_inode_f(n, "epsilon", 1e-12f);
+    const lnt_attr at = {.name = "epsilon", .type = LNT_ATTR_FLOAT, .count = 1, .f = &epsilon};
+    const uint32_t mean = n->n_out > 1 ? n->out[1] : LNT_NONE, factor = n->n_out > 2 ? n->out[2] : LNT_NONE;
+    n->replaced = type_of(m, n->in[0]) == LNT_FLOAT && mean == LNT_NONE && factor == LNT_NONE;
+    if (!n->replaced)
+        return;
+    uint32_t x = n->in[0];
+    if (lnt_inode_in(n, bias) != LNT_NONE)
+        x = make(m, "Add", IN(x, n->in[bias]), NULL);
+    const uint32_t sum = make(m, "Add", IN(x, n->in[1]), NULL);
+    operands in = {{sum, n->in[2], lnt_inode_in(n, 3)}, affine};
+    finish(m, 0, op, in, &at);
+    finish(m, 3, "Identity", IN(sum), NULL);
+}
+
+static void expand_skip_norm(maker *m, lnt_inode *n)
+{
+    skip_norm(m, n, "LayerNormalization", 4, 3);
+}
+
+static void expand_skip_rms_norm(maker *m, lnt_inode *n)
+{
+    skip_norm(m, n, "RMSNormalization", 3, 2);
+}
+
 /* ---- an activation behind a product or a convolution ---- */
 
 /* Takes the attributes that are about the activation away from n. */
@@ -309,6 +340,8 @@ static const struct {
     {"QLinearGlobalAveragePool", "channels_last", 4, 5, 1, expand_global_pool},
     {"QuantizeLinear", NULL, 2, 3, 1, expand_quantize},
     {"RotaryEmbedding", NULL, 4, 4, 1, lnt_expand_rotary},
+    {"SkipLayerNormalization", NULL, 3, 5, 4, expand_skip_norm},
+    {"SkipSimplifiedLayerNormalization", NULL, 3, 4, 4, expand_skip_rms_norm},
 };
 
 lnt_status lnt_expand_microsoft(lnt_importer *im, lnt_inode *n)

@@ -14,7 +14,8 @@ typedef struct masking {
 } masking;
 
 typedef struct found {
-    lnt_gnode *product, *last; /* Q K^T, and the node whose output is replaced */
+    lnt_gnode *product;          /* Q K^T */
+    lnt_gnode *transpose, *last; /* behind the second product, or NULL; the node whose output is replaced */
     uint32_t q, k, v;
     int64_t heads, kv_heads; /* 0: not told by the operands */
     double scale;
@@ -94,6 +95,22 @@ static bool masks(const lnt_graph *g, const lnt_gnode *n, unsigned *logits)
     return false;
 }
 
+/* Is `reader` the only one of n's output, but for a Shape that a mask is expanded by? */
+static bool only_reader(lnt_edit *e, const lnt_gnode *n, const lnt_gnode *reader)
+{
+    const lnt_gsubgraph *sub = &e->g->sub[n->subgraph];
+    const uint32_t value = n->out[0];
+    if (lnt_edit_uses(e, value) != 2)
+        return lnt_edit_follower(e, n) == reader;
+    for (size_t i = 0; i < sub->n_nodes; i++) {
+        const lnt_gnode *shape = sub->node[i];
+        if (lnt_is(shape, Shape) && shape->in[0] == value)
+            return !lnt_edit_pinned(e, value) && reader->subgraph == n->subgraph &&
+                   lnt_is(lnt_edit_follower(e, shape), Expand);
+    }
+    return false;
+}
+
 /* Fills masks, scale and product; value is what the softmax is given. Every node on the way has one reader.
  */
 static bool find_logits(lnt_edit *e, const lnt_gnode *softmax, found *f)
@@ -105,7 +122,7 @@ static bool find_logits(lnt_edit *e, const lnt_gnode *softmax, found *f)
     for (;;) {
         lnt_gnode *n = producer_of(g, value);
         unsigned logits;
-        if (!n || lnt_edit_follower(e, n) != reader)
+        if (!n || !only_reader(e, n, reader))
             return false;
         reader = n;
         if (is_product(n)) {
@@ -140,11 +157,59 @@ static uint32_t before_split(const lnt_graph *g, const lnt_gnode *transpose, int
     return reshape->in[0];
 }
 
-/* An operand [batch][head][row][width] in the form Attention reads with least work. */
-static uint32_t operand(const lnt_graph *g, uint32_t value, int64_t *heads)
+/* Is value part *i of a stack along axis 0, that axis taken away? */
+static uint32_t stack_of(const lnt_graph *g, uint32_t value, int64_t *i)
 {
     const lnt_gnode *n = producer_of(g, value);
-    const uint32_t split = has_perm(n, 4, swap_heads) ? before_split(g, n, heads) : LNT_NONE;
+    unsigned count = 1;
+    if (lnt_is(n, Gather) && lnt_gnode_int(n, "axis", 0) == 0 && lnt_ginfo(g, n->in[1])->rank == 0 &&
+        lnt_constant_ints(g, n->in[1], i, &count))
+        return n->in[0];
+    const lnt_gnode *split = lnt_is(n, Squeeze) ? producer_of(g, n->in[0]) : NULL;
+    if (!lnt_is(split, Split) || lnt_gnode_int(split, "axis", 0) != 0 || lnt_ginfo(g, n->in[0])->rank != 5 ||
+        lnt_ginfo(g, n->in[0])->dims[0] != 1 || lnt_in_value(n, 1) == LNT_NONE ||
+        !lnt_constant_ints(g, n->in[1], i, &count) || *i != 0)
+        return LNT_NONE;
+    for (*i = 0; split->out[*i] != n->in[0]; ++*i)
+        if (lnt_ginfo(g, split->out[*i])->dims[0] != 1)
+            return LNT_NONE;
+    return split->in[0];
+}
+
+/* [batch][head][row][width] out of a stack that is a transposed Reshape of [batch][row][part * head * width]:
+ * those columns of it, sliced before `at`. */
+static uint32_t unstacked(lnt_edit *e, const lnt_gnode *at, uint32_t value, int64_t *heads)
+{
+    static const int64_t parts_first[] = {2, 0, 3, 1, 4}, last = 2;
+    lnt_graph *g = e->g;
+    int64_t i;
+    const lnt_gnode *t = producer_of(g, stack_of(g, value, &i));
+    const lnt_gnode *reshape = has_perm(t, 5, parts_first) ? producer_of(g, t->in[0]) : NULL;
+    if (!lnt_is(reshape, Reshape))
+        return LNT_NONE;
+    const lnt_operand *from = lnt_ginfo(g, reshape->in[0]), *to = lnt_ginfo(g, reshape->out[0]);
+    const int64_t width = to->dims[3] * to->dims[4];
+    i += i < 0 ? to->dims[2] : 0;
+    if (from->rank != 3 || to->dims[2] < 1 || to->dims[3] < 1 || to->dims[4] < 1 ||
+        from->dims[2] != to->dims[2] * width || !known_same(from->dims[0], to->dims[0]))
+        return LNT_NONE;
+    *heads = to->dims[3];
+    const int64_t start = i * width, end = start + width;
+    const uint32_t in[] = {reshape->in[0], lnt_add_ints(g, "start", 1, &start),
+                           lnt_add_ints(g, "end", 1, &end), lnt_add_ints(g, "axis", 1, &last)};
+    uint32_t made = LNT_NONE;
+    const lnt_gnode *slice = lnt_edit_insert(e, at, lnt_op_by_id(LNT_ID_Slice), in, 4, LNT_NONE, &made);
+    return slice && lnt_graph_infer_node(g, slice) == LNT_OK ? made : LNT_NONE;
+}
+
+/* An operand [batch][head][row][width] in the form Attention reads with least work. */
+static uint32_t operand(lnt_edit *e, const lnt_gnode *at, uint32_t value, int64_t *heads)
+{
+    const lnt_graph *g = e->g;
+    const lnt_gnode *n = producer_of(g, value);
+    uint32_t split = has_perm(n, 4, swap_heads) ? before_split(g, n, heads) : LNT_NONE;
+    if (split == LNT_NONE)
+        split = unstacked(e, at, value, heads);
     if (split != LNT_NONE)
         return split;
     *heads = lnt_ginfo(g, value)->dims[1];
@@ -200,7 +265,7 @@ static bool find_keys(lnt_edit *e, found *f)
         return false;
     }
     value = unrepeated(g, unscaled(g, value, &f->scale));
-    f->k = operand(g, value, &f->kv_heads);
+    f->k = operand(e, f->product, value, &f->kv_heads);
     return true;
 }
 
@@ -214,8 +279,8 @@ static bool find_operands(lnt_edit *e, const lnt_gnode *n, found *f)
             return false;
     if (!find_keys(e, f))
         return false;
-    f->q = operand(g, q, &f->heads);
-    f->v = operand(g, v, &v_heads);
+    f->q = operand(e, f->product, q, &f->heads);
+    f->v = operand(e, f->product, v, &v_heads);
     return f->heads > 0 && f->kv_heads > 0 && v_heads == f->kv_heads && f->heads % f->kv_heads == 0;
 }
 
@@ -237,30 +302,48 @@ static bool mask_fits(const lnt_graph *g, uint32_t mask, const lnt_operand *logi
     return true;
 }
 
+/* What was expanded to the logits' extents does as it was. */
+static uint32_t unexpanded(const lnt_graph *g, uint32_t value, const lnt_operand *logits)
+{
+    const lnt_gnode *n = producer_of(g, value);
+    const lnt_operand *o = lnt_ginfo(g, value);
+    if (!lnt_is(n, Expand) || o->rank != 4)
+        return value;
+    for (unsigned d = 0; d < 4; d++)
+        if (o->dims[d] != 1 && !known_same(o->dims[d], logits->dims[d]))
+            return value;
+    return n->in[0];
+}
+
 /* One mask that is added to the logits; LNT_NONE where there is none, *fine false where it cannot be had. */
 static uint32_t make_mask(lnt_edit *e, const found *f, bool *fine)
 {
     lnt_graph *g = e->g;
+    const lnt_operand *extents = lnt_ginfo(g, f->product->out[0]);
     uint32_t mask = LNT_NONE;
     const float nothing = 0;
     for (unsigned i = f->n_masks; i-- > 0;) {
         const lnt_gnode *n = f->mask[i].node;
         const unsigned logits = f->mask[i].logits;
-        uint32_t in[3] = {mask, lnt_is(n, Add) ? n->in[1 - logits] : LNT_NONE};
-        if (lnt_is(n, Add) && mask == LNT_NONE) {
-            mask = in[1];
-            continue;
-        }
-        if (lnt_is(n, Where)) {
+        uint32_t in[3] = {mask};
+        if (lnt_is(n, Add)) {
+            in[1] = unexpanded(g, n->in[1 - logits], extents);
+            if (mask == LNT_NONE) {
+                mask = in[1];
+                continue;
+            }
+        } else {
             memcpy(in, n->in, sizeof in);
+            in[0] = unexpanded(g, in[0], extents);
             in[logits] = mask == LNT_NONE ? lnt_add_floats(g, "0", 0, NULL, &nothing) : mask;
         }
         lnt_gnode *made = lnt_edit_insert(e, f->last, n->op, in, n->n_in, LNT_NONE, &mask);
         *fine = made && lnt_graph_infer_node(g, made) == LNT_OK;
         if (!*fine)
             return LNT_NONE;
+        extents = lnt_ginfo(g, f->product->out[0]); /* the values may have moved */
     }
-    *fine = mask == LNT_NONE || mask_fits(g, mask, lnt_ginfo(g, f->product->out[0]));
+    *fine = mask == LNT_NONE || mask_fits(g, mask, extents);
     return mask;
 }
 
@@ -298,6 +381,7 @@ static void find_end(lnt_edit *e, lnt_gnode *n, found *f)
     const lnt_operand *from = lnt_ginfo(g, t->out[0]), *to = lnt_ginfo(g, merge->out[0]);
     if (to->rank == 3 && from->dims[2] > 0 && from->dims[3] > 0 &&
         to->dims[2] == from->dims[2] * from->dims[3] && known_same(to->dims[0], from->dims[0])) {
+        f->transpose = t;
         f->last = merge;
         f->rank = 3;
     }
@@ -321,6 +405,9 @@ lnt_status lnt_fuse_attention(lnt_edit *e, lnt_gnode *n)
         lnt_edit_substitute(e, f.last, lnt_op_by_id(LNT_ID_Attention), in, mask == LNT_NONE ? 3 : 4);
     if (!a)
         return LNT_E_MEMORY;
+    n->dead = true;
+    if (f.transpose)
+        f.transpose->dead = true;
     LNT_TRY(lnt_gnode_set_int(g, a, "q_num_heads", f.heads));
     LNT_TRY(lnt_gnode_set_int(g, a, "kv_num_heads", f.kv_heads));
     LNT_TRY(lnt_gnode_set_int(g, a, "output_rank", f.rank));

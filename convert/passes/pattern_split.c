@@ -90,12 +90,22 @@ static bool read_in_parts(lnt_edit *e, split *s, uint32_t value)
     return readers == lnt_edit_uses(e, value) && s->n > 0;
 }
 
-/* Works on each element by itself. */
-static bool acts_alone(const lnt_graph *g, const lnt_gnode *n, uint32_t x)
+/* A constant of one element for each of the last axis's channels. */
+static bool is_row(const lnt_graph *g, uint32_t value, int64_t channels)
 {
+    int64_t count;
+    return lnt_constant_floats(g, value, &count) && lnt_ginfo(g, value)->rank == 1 && count == channels;
+}
+
+/* Works on each element by itself, with numbers that are the same for all or, along the last axis, for each
+ * channel. */
+static bool acts_alone(const lnt_graph *g, const split *s, const lnt_gnode *n, uint32_t x)
+{
+    const bool rows = s->axis + 1u == lnt_ginfo(g, x)->rank;
     double k;
     for (unsigned i = 0; i < n->n_in; i++)
-        if (n->in[i] != x && n->in[i] != LNT_NONE && !lnt_constant_scalar(g, n->in[i], &k))
+        if (n->in[i] != x && n->in[i] != LNT_NONE && !lnt_constant_scalar(g, n->in[i], &k) &&
+            !(rows && is_row(g, n->in[i], s->channels)))
             return false;
     return (n->op->flags & LNT_OP_ELEMENTWISE) && n->n_out == 1 && !n->program &&
            lnt_same_dims(lnt_ginfo(g, x), lnt_ginfo(g, n->out[0]));
@@ -115,7 +125,7 @@ static bool find_parts(lnt_edit *e, lnt_gnode *n, split *s)
     *s = (split){.product = n, .axis = lnt_is(n, Conv) ? 1 : out->rank - 1u};
     s->channels = w->dims[lnt_is(n, Conv) ? 0 : 1];
     lnt_gnode *u = lnt_edit_follower(e, n);
-    if (u && acts_alone(g, u, n->out[0]) && !lnt_edit_pinned(e, u->out[0])) {
+    if (u && acts_alone(g, s, u, n->out[0]) && !lnt_edit_pinned(e, u->out[0])) {
         s->activation = u;
         return read_in_parts(e, s, u->out[0]);
     }
@@ -169,8 +179,12 @@ static lnt_status write_part(lnt_edit *e, const split *s, const part *p)
         return product ? LNT_OK : LNT_E_MEMORY;
     const lnt_gnode *a = s->activation;
     uint32_t operand[4];
-    for (unsigned i = 0; i < a->n_in; i++)
+    for (unsigned i = 0; i < a->n_in; i++) {
         operand[i] = a->in[i] == n->out[0] ? made : a->in[i];
+        if (is_row(g, operand[i], s->channels) && p->channels < s->channels &&
+            (operand[i] = some_rows(g, operand[i], p->first, p->channels)) == LNT_NONE)
+            return LNT_E_MEMORY;
+    }
     lnt_gnode *act = lnt_edit_insert(e, p->reader, a->op, operand, a->n_in, p->out, NULL);
     for (unsigned i = 0; act && i < a->n_attr; i++)
         LNT_TRY(lnt_gnode_set_attr(g, act, &a->attr[i]));

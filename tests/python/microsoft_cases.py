@@ -111,7 +111,9 @@ def skip_norm(simplified):
             inputs.append(floats(r, width) if r.chance(0.7) else None)
         if r.chance():
             inputs.append(floats(r, width))
-        return Case(inputs, epsilon=r.pick(1e-5, 1e-3))
+        case = Case(inputs, epsilon=r.pick(1e-5, 1e-3))
+        case.names = ["y0", "", "", "y1"] if r.chance() else ["y0"]
+        return case
 
     return make
 

@@ -67,6 +67,9 @@ class Spelling:
             s = b.op("Where", b.input("open", TensorProto.BOOL, ["queries", "total"]), s, FAR)
         if self.mask == "where_not":
             s = b.op("Where", b.input("open", TensorProto.BOOL, [1, 1, "queries", "total"]), float("-inf"), s)
+        if self.mask == "expanded":
+            m = b.input("m", TensorProto.FLOAT, ["batch", 1, 1, "keys"])
+            s = b.op("Add", s, b.op("Expand", m, b.op("Shape", s)))
         return s
 
     def model(self):
@@ -89,7 +92,7 @@ class Spelling:
                 "v": real(batch, keys, self.kv * 16)}
         if self.past:
             feed |= {n: real(batch, self.kv, self.past, 16) for n in ("past_k", "past_v")}
-        if self.mask in ("padding", "both"):
+        if self.mask in ("padding", "both", "expanded"):
             feed["m"] = np.where(rng.random((batch, 1, 1, total)) < 0.3, FAR, 0).astype(np.float32)
         if self.mask in ("where", "both"):
             feed["open"] = rng.random((queries, total)) < 0.7
@@ -109,6 +112,7 @@ SPELLINGS = {
     "causal": Spelling(mask="where", keys="rows"),
     "gpt": Spelling(mask="both", keys="rows", past=5),
     "inverted": Spelling(mask="where_not"),
+    "expanded": Spelling(mask="expanded"),
     "guarded": Spelling(mask="where_not", guard=True, scale="both"),
     "grouped": Spelling(heads=6, kv=2, keys="rows"),
     "heads_apart": Spelling(merge=False),
@@ -123,13 +127,36 @@ def test_spelling(tmp_path, name, shape):
     check_against_reference(tmp_path, spelling.model(), spelling.inputs(*shape), "--max-rel", "1e-5", ways=WAYS)
 
 
+def passes(folder, model):
+    """What the passes did, and how often, as pairs."""
+    onnx.save(model, folder / "m.onnx")
+    done = linnet("convert", folder / "m.onnx", "-o", folder / "m.lnt", "--json")
+    assert done.returncode == 0, done.stderr
+    return {line["what"]: line["count"] for line in json.loads(done.stdout)["passes"]}.items()
+
+
 @pytest.mark.parametrize("name", SPELLINGS)
 def test_becomes_one_operator(tmp_path, name):
-    onnx.save(SPELLINGS[name].model(), tmp_path / "m.onnx")
-    done = linnet("convert", tmp_path / "m.onnx", "-o", tmp_path / "m.lnt", "--json")
-    assert done.returncode == 0, done.stderr
-    counts = {line["what"]: line["count"] for line in json.loads(done.stdout)["passes"]}
-    assert counts.get("Attention") == 1, counts
+    assert ("Attention", 1) in passes(tmp_path, SPELLINGS[name].model())
+
+
+@pytest.mark.parametrize("parts", ["gather", "split"])
+def test_stacked_projection(tmp_path, parts):
+    """Vision transformers: one product for queries, keys and values, stacked along an axis of their own."""
+    b, n, heads = Builder(2), 192, 6
+    x = b.input("x", TensorProto.FLOAT, ["batch", "rows", n])
+    stack = b.op("Add", b.op("MatMul", x, b.weight(n, 3 * n, scale=n**-0.5)), b.weight(3 * n))
+    stack = b.op("Transpose", b.op("Reshape", stack, [0, 0, 3, heads, n // heads]), perm=[2, 0, 3, 1, 4])
+    if parts == "gather":
+        q, k, v = (b.op("Gather", stack, i, axis=0) for i in range(3))
+    else:
+        q, k, v = (b.op("Squeeze", part, [0]) for part in b.op("Split", stack, [1, 1, 1], outputs=3, axis=0))
+    p = b.op("Softmax", b.op("MatMul", b.op("Mul", q, 0.25), b.op("Transpose", k, perm=[0, 1, 3, 2])), axis=-1)
+    y = b.op("Transpose", b.op("MatMul", p, v), perm=[0, 2, 1, 3])
+    b.output(b.op("Reshape", y, [0, 0, n]), "y", ["batch", "rows", n])
+    model, feed = b.model("stacked"), {"x": np.random.default_rng(3).standard_normal((2, 19, n)).astype(np.float32)}
+    check_against_reference(tmp_path, model, feed, "--max-rel", "1e-5", ways=WAYS)
+    assert passes(tmp_path, model) >= {"Attention": 1, "products split where their slices part": 1}.items()
 
 
 @pytest.mark.parametrize("name", ["bert", "gpt", "grouped"])

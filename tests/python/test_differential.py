@@ -52,7 +52,7 @@ def linnet():
 def model_of(name, case, opset, domain=""):
     names = ["" if x is None else f"x{i}" for i, x in enumerate(case.inputs)]
     used = names[:2] if name == "If" else names
-    outputs = [f"y{i}" for i in range(case.outputs)]
+    outputs = getattr(case, "names", [f"y{i}" for i in range(case.outputs)])
     node = helper.make_node(name, used[:1] if name == "If" else used, outputs, domain=domain, **case.attributes)
     fed, constants = [], []
     for i, x in enumerate(case.inputs):
@@ -62,7 +62,7 @@ def model_of(name, case, opset, domain=""):
             constants.append(numpy_helper.from_array(x, names[i]))
         else:
             fed.append(helper.make_tensor_value_info(names[i], helper.np_dtype_to_tensor_dtype(x.dtype), x.shape))
-    results = [helper.make_empty_tensor_value_info(o) for o in outputs]
+    results = [helper.make_empty_tensor_value_info(o) for o in outputs if o]
     graph = helper.make_graph([node], name, fed, results, constants)
     imports = [helper.make_opsetid("", opset)] + ([helper.make_opsetid(domain, 1)] if domain else [])
     return helper.make_model(graph, opset_imports=imports,
