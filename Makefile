@@ -47,11 +47,13 @@ LDFLAGS += -pthread -Wl,--gc-sections $(SAN) $(ARCH)
 LDLIBS += -lm
 
 TARGET := $(shell $(CC) $(ARCH) -dumpmachine 2>/dev/null)
-ARCH_LEVELS := $(if $(findstring x86_64,$(TARGET)),avx2 avx512 avx512vnni,$(if $(findstring aarch64,$(TARGET)),neon,$(if $(ARMV7),neon)))
-ALL_LEVELS := avx2 avx512 avx512vnni neon
+ARCH_LEVELS := $(if $(findstring x86_64,$(TARGET)),avx2 avx512 avx512vnni,$(if $(findstring aarch64,$(TARGET)),neon dotprod i8mm,$(if $(ARMV7),neon)))
+ALL_LEVELS := avx2 avx512 avx512vnni neon dotprod i8mm
 CFLAGS_avx2 := -mavx2 -mfma -mf16c
 CFLAGS_avx512 := -mavx512f -mavx512dq -mavx512bw -mavx512vl -mfma -mf16c -mprefer-vector-width=512
 CFLAGS_avx512vnni := $(CFLAGS_avx512) -mavx512vnni
+CFLAGS_dotprod := -mcpu=cortex-a76
+CFLAGS_i8mm := -mcpu=cortex-a76+i8mm
 CFLAGS_neon := $(if $(ARMV7),-mfpu=neon-vfpv4)
 
 # C files of a folder, without those of other architectures' levels.

@@ -41,10 +41,14 @@ lnt_level lnt_cpu_best_level(void)
 }
 
 #elif defined(__aarch64__)
+#include <sys/auxv.h>
 
 lnt_level lnt_cpu_best_level(void)
 {
-    return LNT_LEVEL_NEON; /* part of the base architecture */
+    enum { HWCAP_ASIMDDP_BIT = 1 << 20, HWCAP2_I8MM_BIT = 1 << 13 };
+    if (!(getauxval(AT_HWCAP) & HWCAP_ASIMDDP_BIT))
+        return LNT_LEVEL_NEON; /* part of the base architecture */
+    return getauxval(AT_HWCAP2) & HWCAP2_I8MM_BIT ? LNT_LEVEL_I8MM : LNT_LEVEL_DOTPROD;
 }
 
 #elif defined(__ARM_NEON) || defined(LNT_ARMV7)

@@ -11,10 +11,12 @@
 /* X(identifier, text), lowest first; those of the architecture compiled for. A library trimmed for 64-bit
  * ARM, which always has NEON, leaves out the scalar kernels. */
 #if defined(LNT_NEON_ONLY)
-#define LNT_LEVEL_LIST(X) X(NEON, "neon")
+#define LNT_LEVEL_LIST(X) X(NEON, "neon") X(DOTPROD, "dotprod") X(I8MM, "i8mm")
 #elif defined(__x86_64__)
 #define LNT_LEVEL_LIST(X) X(SCALAR, "scalar") X(AVX2, "avx2") X(AVX512, "avx512") X(AVX512VNNI, "avx512vnni")
-#elif defined(__aarch64__) || defined(__ARM_NEON) || defined(LNT_ARMV7)
+#elif defined(__aarch64__)
+#define LNT_LEVEL_LIST(X) X(SCALAR, "scalar") X(NEON, "neon") X(DOTPROD, "dotprod") X(I8MM, "i8mm")
+#elif defined(__ARM_NEON) || defined(LNT_ARMV7)
 #define LNT_LEVEL_LIST(X) X(SCALAR, "scalar") X(NEON, "neon")
 #else
 #define LNT_LEVEL_LIST(X) X(SCALAR, "scalar")

@@ -2,10 +2,10 @@
 CORE := any ARMv8-A
 RAM := any
 THREADS := all
-LEVELS := neon
+LEVELS := neon dotprod i8mm
 CROSS := aarch64-linux-gnu-
-ARCH := -march=armv8-a
+ARCH := -mcpu=generic
 EMULATOR := qemu-aarch64 -L /usr/aarch64-linux-gnu
-CPUS := cortex-a53=neon cortex-a72=neon cortex-a76=neon max=neon
+CPUS := cortex-a53=neon cortex-a72=neon cortex-a76=dotprod max=i8mm
 DEBS := gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user
 DEB_ARCH := arm64

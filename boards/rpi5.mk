@@ -2,10 +2,10 @@
 CORE := 4 x Cortex-A76
 RAM := 2-16 GB
 THREADS := 4
-LEVELS := neon
+LEVELS := dotprod
 CROSS := aarch64-linux-gnu-
 ARCH := -mcpu=cortex-a76
 EMULATOR := qemu-aarch64 -L /usr/aarch64-linux-gnu
-CPUS := cortex-a76=neon
+CPUS := cortex-a76=dotprod
 DEBS := gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user
 DEB_ARCH := arm64

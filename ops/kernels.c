@@ -22,6 +22,11 @@ static const lnt_kernels tables[LNT_LEVEL_COUNT] = {
 #elif defined(__aarch64__) || defined(__ARM_NEON) || defined(LNT_ARMV7)
     [LNT_LEVEL_NEON] = {&lnt_gemm_neon, &lnt_program_neon, &lnt_row_neon, &lnt_qgemm_neon, &lnt_attend_neon},
 #endif
+#if defined(__aarch64__)
+    [LNT_LEVEL_DOTPROD] = {&lnt_gemm_neon, &lnt_program_neon, &lnt_row_neon, &lnt_qgemm_dotprod,
+                           &lnt_attend_neon},
+    [LNT_LEVEL_I8MM] = {&lnt_gemm_neon, &lnt_program_neon, &lnt_row_neon, &lnt_qgemm_i8mm, &lnt_attend_neon},
+#endif
 };
 
 const lnt_kernels *lnt_kernels_of(lnt_level level)

@@ -23,7 +23,8 @@ typedef struct lnt_qgemm_kernels {
     void (*tile)(const uint8_t *const *a, unsigned rows, const int8_t *panel, int64_t quads, int32_t *c);
 } lnt_qgemm_kernels;
 
-extern const lnt_qgemm_kernels lnt_qgemm_scalar, lnt_qgemm_avx2, lnt_qgemm_avx512vnni, lnt_qgemm_neon;
+extern const lnt_qgemm_kernels lnt_qgemm_scalar, lnt_qgemm_avx2, lnt_qgemm_avx512vnni, lnt_qgemm_neon,
+    lnt_qgemm_dotprod, lnt_qgemm_i8mm;
 
 /* Bytes of a row of A: taps of whole quads. */
 static inline int64_t lnt_qrow_bytes(const lnt_packed *p)

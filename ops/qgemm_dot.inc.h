@@ -1,0 +1,79 @@
+/* qgemm_dot.inc.h — products of bytes by ARM's four-byte dot products; included by the files of the levels
+ * that have them, which define
+ *
+ *     SIGNED    1 if the instruction multiplies int8 by int8 only: A is moved by -128, and 128 times the sum
+ * of the weights added afterwards DOT(acc, b, a, lane)    acc[j] += the four bytes b[j] times the four bytes
+ * a[lane], for 4 columns j */
+#include "ops/qgemm.h"
+
+#include <arm_neon.h>
+#include <string.h>
+
+enum { ROWS = 5, PARTS = LNT_QPANEL / 4 };
+
+/* The next four quads of a row of A, or the `quads` that are left and zeros. */
+static inline int8x16_t load_row(const uint8_t *a, int64_t quads)
+{
+    uint8_t rest[16] = {0};
+    if (quads < 4)
+        a = memcpy(rest, a, (size_t)(4 * quads));
+    const uint8x16_t x = vld1q_u8(a);
+    return vreinterpretq_s8_u8(SIGNED ? veorq_u8(x, vdupq_n_u8(0x80)) : x);
+}
+
+/* One quad of all rows; sums collects what moving A by -128 took away, as a negative number. */
+#define QUAD(lane)                                                                                           \
+    if ((lane) < left) {                                                                                     \
+        int8x16_t b[PARTS];                                                                                  \
+        _Pragma("GCC unroll 4") for (unsigned p = 0; p < PARTS; p++)                                         \
+        {                                                                                                    \
+            b[p] = vld1q_s8(panel + (lane)*4 * LNT_QPANEL + 16 * p);                                         \
+            if (SIGNED)                                                                                      \
+                sums[p] = DOT(sums[p], b[p], minus_128, 0);                                                  \
+        }                                                                                                    \
+        _Pragma("GCC unroll 5") for (unsigned r = 0; r < rows; r++)                                          \
+            _Pragma("GCC unroll 4") for (unsigned p = 0; p < PARTS; p++) acc[r][p] =                         \
+                DOT(acc[r][p], b[p], x[r], lane);                                                            \
+    }
+
+static inline __attribute__((always_inline)) void tile_of(unsigned rows, const uint8_t *const *a,
+                                                          const int8_t *panel, int64_t quads, int32_t *c)
+{
+    const int8x16_t minus_128 = vdupq_n_s8(-128);
+    int32x4_t acc[ROWS][PARTS], sums[PARTS];
+    int8x16_t x[ROWS];
+#pragma GCC unroll 4
+    for (unsigned p = 0; p < PARTS; p++) {
+        sums[p] = vdupq_n_s32(0);
+#pragma GCC unroll 5
+        for (unsigned r = 0; r < rows; r++)
+            acc[r][p] = vdupq_n_s32(0);
+    }
+    for (int64_t q = 0; q < quads; q += 4, panel += 16 * LNT_QPANEL) {
+        const int64_t left = quads - q;
+#pragma GCC unroll 5
+        for (unsigned r = 0; r < rows; r++)
+            x[r] = load_row(a[r] + 4 * q, left);
+        QUAD(0)
+        QUAD(1)
+        QUAD(2)
+        QUAD(3)
+    }
+#pragma GCC unroll 5
+    for (unsigned r = 0; r < rows; r++)
+#pragma GCC unroll 4
+        for (unsigned p = 0; p < PARTS; p++)
+            vst1q_s32(c + r * LNT_QPANEL + 4 * p, SIGNED ? vsubq_s32(acc[r][p], sums[p]) : acc[r][p]);
+}
+
+static void tile(const uint8_t *const *a, unsigned rows, const int8_t *panel, int64_t quads, int32_t *c)
+{
+    switch (rows) {
+    case 1: tile_of(1, a, panel, quads, c); return;
+    case 2: tile_of(2, a, panel, quads, c); return;
+    case 3: tile_of(3, a, panel, quads, c); return;
+    case 4: tile_of(4, a, panel, quads, c); return;
+    case 5: tile_of(5, a, panel, quads, c); return;
+    default: return;
+    }
+}
