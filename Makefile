@@ -76,7 +76,7 @@ CPPFLAGS += -DLNT_AUDIO
 AUDIO_LIBS := -lsndfile -lsamplerate
 endif
 
-.PHONY: all objects python unit help check test test-long bench zoo demo deps deps-test clean install boards replay fuzz deb bundle \
+.PHONY: all objects python unit valgrind help check test test-long bench zoo demo deps deps-test clean install boards replay fuzz deb bundle \
         fuzz-targets
 .DEFAULT_GOAL := all
 
@@ -155,6 +155,11 @@ fuzz-targets: $(addprefix $(BUILD)/fuzz_,$(FUZZED))
 fuzz: deps-test $(BUILD)/linnet  ## look for inputs that hurt, SECONDS for each target (60)
 	$(Q)$(MAKE) --no-print-directory $(FUZZ_BUILD) fuzz-targets
 	$(Q)$(PYTHON) tests/fuzz/fuzz.py run --seconds $(SECONDS) $(FUZZED)
+
+# AVX-512 is unknown to valgrind: it sees the levels below. test_alloc and test_import take malloc's own place.
+valgrind: $(TEST_BIN)
+	$(Q)for t in $(filter-out %/test_alloc %/test_import,$(TEST_BIN)); do echo "== $$t"; \
+	    IMPORT_TRIALS=20 valgrind -q --error-exitcode=9 --leak-check=full $$t || exit 1; done
 
 # Compiling: the level in the file's name adds its flags.
 KERNELS := $(foreach l,$(ALL_LEVELS),$(wildcard ops/*_$(l).c) $(patsubst %_$(l).c,%.c,$(wildcard ops/*_$(l).c)))

@@ -14,6 +14,7 @@ LOGS = ROOT / "build" / "logs"
 PYTEST = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=short"]
 SANITIZE = ["BUILD=build/asan", "SAN=-fsanitize=address,undefined -fno-sanitize-recover=undefined"]
 JOBS = f"-j{os.cpu_count() or 1}"
+THREADS = ["BUILD=build/tsan", "SAN=-fsanitize=thread", "TEST_BIN=build/tsan/tests/test_threads build/tsan/tests/test_runtime"]
 # A make that runs this must not lend its flags and variables to the makes below.
 ENVIRONMENT = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES")}
 TAIL = 60
@@ -54,6 +55,8 @@ STAGES = {
 SANITIZED = ["env", "LINNET=build/asan/linnet"]
 STAGES["long"] = [
     *STAGES["test"],
+    ("threads, sanitized", make("unit", *THREADS)),
+    ("unit, valgrind", make("valgrind")),
     ("build, clang", make("all", "unit", "CC=clang", "BUILD=build/clang")),
     ("program, sanitized", make("all", *SANITIZE)),
     ("suite, sanitized", [*SANITIZED, *PYTEST, "tests/python/test_suite.py"]),

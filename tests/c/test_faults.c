@@ -4,20 +4,9 @@
  * until the call that asked for it has returned. That call must say E_MEMORY, must succeed when repeated with
  * memory there, all results must be those of a use without failures, and in the end every block is given
  * back. */
-#include "base/memory.h"
-#include "convert/convert.h"
-#include "runtime/linnet.h"
+#include "subjects.h"
 
 #include <limits.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 /* ---- memory that fails ---- */
 
@@ -98,62 +87,22 @@ static void expect_refusal(lnt_status status, const lnt_error *err, const char *
 
 /* ---- a use of the API ---- */
 
-typedef struct subject {
-    const char *name; /* of tests/data/models, or a path */
-    lnt_named_int dim[4];
-    size_t n_dims;
-    lnt_named_text state;
-    lnt_named_int bound;       /* set in every second way */
-    int64_t shortest, longest; /* extents for what is left open */
-    int64_t integer;           /* contents of integer inputs; 0: ones and twos */
-} subject;
-
-static const subject subjects[] = {
-    {"tests/data/models/attention.onnx", .shortest = 3, .longest = 9},
-    {"tests/data/models/control.onnx", .bound = {"totals:0", 99}, .shortest = 3, .longest = 9},
-    {"tests/data/models/image.onnx", .shortest = 3, .longest = 9},
-    {"tests/data/models/lengths.onnx", .bound = {"each", 9}, .shortest = 3, .longest = 9},
-    {"tests/data/models/rich.onnx", .shortest = 3, .longest = 9},
-    {"tests/data/models/sequence.onnx", .state = {"next", "state"}, .shortest = 3, .longest = 9},
-    {"tests/data/models/shapes.onnx", .bound = {"where:1", 99}, .shortest = 3, .longest = 9},
-    {".deps/silero_vad.onnx", .dim = {{"input:0", 1}, {"input:1", 576}, {"state:1", 1}}, .n_dims = 3,
-     .state = {"stateN", "state"}, .integer = 16000},
-};
-
 typedef enum sharing { ALONE, OWN_POOL, SHARED_POOL } sharing;
 
 typedef struct use {
-    const subject *what;
+    converted what;
     sharing way;
-    void *image; /* one byte in front, so that it is not aligned */
-    size_t size;
     lnt_model *model;
     lnt_pool *pool;
     lnt_session *session;
-    float *floats;   /* contents for all inputs, one byte off their alignment */
-    int64_t *ints;   /* likewise */
     uint64_t result; /* digest of all that came out */
 } use;
-
-enum {
-    ELEMENTS = 16 * 1024,
-    EVERY = 400 /* allocations are refused; then every second for as many, every third ... */
-};
-
-static void digest(use *u, const lnt_tensor *t)
-{
-    const uint8_t *bytes = t->data;
-    for (unsigned d = 0; d < t->rank; d++)
-        u->result = (u->result ^ (uint64_t)t->dims[d]) * 1099511628211u;
-    for (size_t i = 0; i < t->bytes; i++)
-        u->result = (u->result ^ bytes[i]) * 1099511628211u;
-}
 
 static void open_all(use *u)
 {
     const lnt_model_options how = {
         .struct_bytes = sizeof how, .flags = u->way == ALONE ? LNT_LOAD_FULL : 0, .host = &host};
-    EVENTUALLY(lnt_model_from_memory((char *)u->image + 1, u->size, &how, &u->model, err));
+    EVENTUALLY(lnt_model_from_memory(u->what.image, u->what.size, &how, &u->model, err));
     if (u->way == SHARED_POOL)
         EVENTUALLY(lnt_pool_create(2, &u->pool, err));
     const lnt_config_entry quiet = {"session.intra_op.allow_spinning", "0"};
@@ -167,26 +116,17 @@ static void open_all(use *u)
                                          .config = &quiet,
                                          .n_config = u->way == OWN_POOL};
     EVENTUALLY(lnt_session_create(u->model, &options, &u->session, err));
-    if (u->what->bound.name && u->way == OWN_POOL)
-        EVENTUALLY(lnt_set_bound(u->session, u->what->bound.name, u->what->bound.value, err));
+    const lnt_named_int *bound = &u->what.what->bound;
+    if (bound->name && u->way == OWN_POOL)
+        EVENTUALLY(lnt_set_bound(u->session, bound->name, bound->value, err));
 }
 
-/* Gives every input contents of the extents the model fixes, and extent for those it leaves open. */
 static void give_inputs(use *u, int64_t extent)
 {
     for (uint32_t i = 0; i < lnt_model_input_count(u->model); i++) {
-        lnt_value_info info;
-        assert_int_equal(lnt_model_input(u->model, i, &info), LNT_OK);
-        if (info.is_state)
-            continue;
-        lnt_tensor t = {.dtype = info.dtype, .rank = info.rank, .bytes = lnt_dtype_size(info.dtype)};
-        for (unsigned d = 0; d < info.rank; d++) {
-            t.dims[d] = info.dims[d] < 0 ? extent : info.dims[d];
-            t.bytes *= (size_t)t.dims[d];
-        }
-        assert_true(t.bytes < ELEMENTS * sizeof *u->floats);
-        t.data = (char *)(info.dtype == LNT_FLOAT ? (void *)u->floats : (void *)u->ints) + 1;
-        EVENTUALLY(lnt_set_input(u->session, i, &t, err));
+        lnt_tensor t;
+        if (subject_input(&u->what, u->model, i, extent, &t))
+            EVENTUALLY(lnt_set_input(u->session, i, &t, err));
     }
 }
 
@@ -196,7 +136,7 @@ static void run(use *u)
     for (uint32_t o = 0; o < lnt_model_output_count(u->model); o++) {
         lnt_tensor out;
         EVENTUALLY(lnt_get_output(u->session, o, &out, err));
-        digest(u, &out);
+        u->result = subject_digest(u->result, &out);
     }
 }
 
@@ -227,7 +167,7 @@ static void cut(use *u)
     EVENTUALLY(lnt_select_outputs(u->session, NULL, 0, err));
     EVENTUALLY(lnt_run(u->session, err));
     EVENTUALLY(lnt_get_value(u->session, info.name, &t, err));
-    digest(u, &t);
+    u->result = subject_digest(u->result, &t);
     void *saved = malloc(t.bytes);
     assert_non_null(saved);
     t.data = memcpy(saved, t.data, t.bytes);
@@ -247,14 +187,14 @@ static void close_all(use *u)
 
 static uint64_t use_it(use *u)
 {
-    u->result = 14695981039346656037u;
+    u->result = SUBJECT_DIGEST;
     open_all(u);
-    give_inputs(u, u->what->shortest);
+    give_inputs(u, u->what.what->shortest);
     EVENTUALLY(lnt_bind(u->session, err));
     run(u);
     keep_states(u);
     if (!lnt_state_count(u->session)) {
-        give_inputs(u, u->what->longest);
+        give_inputs(u, u->what.what->longest);
         run(u);
     }
     cut(u);
@@ -266,40 +206,11 @@ static uint64_t use_it(use *u)
     return u->result;
 }
 
-static void convert(use *u)
-{
-    const lnt_convert_options how = {.opt = LNT_OPT_ALL,
-                                     .dim = u->what->dim,
-                                     .n_dims = u->what->n_dims,
-                                     .state = &u->what->state,
-                                     .n_states = u->what->state.name != NULL};
-    lnt_report report;
-    lnt_error err = {0};
-    void *image;
-    lnt_report_init(&report);
-    if (lnt_convert_file(u->what->name, &how, &report, &image, &u->size, &err) != LNT_OK)
-        fail_msg("%s: %s", u->what->name, err.message);
-    lnt_report_free(&report);
-    u->image = malloc(u->size + 1);
-    u->floats = malloc(ELEMENTS * sizeof *u->floats);
-    u->ints = malloc(ELEMENTS * sizeof *u->ints);
-    assert_true(u->image && u->floats && u->ints);
-    memcpy((char *)u->image + 1, image, u->size);
-    lnt_free(&lnt_malloc_allocator, image);
-}
-
 static void failing_memory_is_survived(void **state)
 {
-    use u = {.what = *state};
-    if (access(u.what->name, R_OK) != 0)
-        skip();
-    convert(&u);
-    for (size_t i = 0; i < ELEMENTS - 1; i++) {
-        const float x = sinf((float)i);
-        const int64_t n = u.what->integer ? u.what->integer : 1 + (int64_t)(i % 2);
-        memcpy((char *)(u.floats + i) + 1, &x, sizeof x);
-        memcpy((char *)(u.ints + i) + 1, &n, sizeof n);
-    }
+    enum { EVERY = 400 }; /* allocations are refused; then every second for as many, every third ... */
+    use u = {.way = ALONE};
+    subject_convert(*state, &u.what);
     for (u.way = ALONE; u.way <= SHARED_POOL; u.way++) {
         const uint64_t expected = use_it(&u);
         unsigned long k = 0, tried = 0;
@@ -311,19 +222,16 @@ static void failing_memory_is_survived(void **state)
             allocations_left = ULONG_MAX;
         }
         assert_true(tried > 60);
-        print_message("%s: %lu of %lu allocations refused\n", u.what->name, tried, k);
+        print_message("%s: %lu of %lu allocations refused\n", u.what.what->path, tried, k);
     }
-    free(u.image);
-    free(u.floats);
-    free(u.ints);
+    subject_free(&u.what);
 }
 
 int main(void)
 {
-    enum { N = sizeof subjects / sizeof subjects[0] };
-    struct CMUnitTest tests[N];
-    for (int i = 0; i < N; i++)
-        tests[i] = (struct CMUnitTest){.name = subjects[i].name,
+    struct CMUnitTest tests[SUBJECTS];
+    for (int i = 0; i < SUBJECTS; i++)
+        tests[i] = (struct CMUnitTest){.name = subjects[i].path,
                                        .test_func = failing_memory_is_survived,
                                        .initial_state = (void *)(uintptr_t)&subjects[i]};
     return cmocka_run_group_tests(tests, NULL, NULL);
