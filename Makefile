@@ -215,7 +215,7 @@ $(SILERO): | $(PYTHON)
 
 DEBS_BUILD := gcc libc6-dev make pkg-config protobuf-c-compiler libprotobuf-c-dev libxxhash-dev libsndfile1-dev \
               libsamplerate0-dev espeak-ng python3 python3-venv
-DEBS_TEST := libcmocka-dev xz-utils $(sort $(shell sed -n 's/^DEBS := //p' boards/*.mk))
+DEBS_TEST := libcmocka-dev xz-utils g++ valgrind $(sort $(shell sed -n 's/^DEBS := //p' boards/*.mk))
 
 # Shell: installs those of the Debian packages $(1) that are missing; no network if there are none. An update that
 # fails for some index does no harm as long as the packages are found.
@@ -277,7 +277,8 @@ boards:  ## build every board's library and program in build/BOARD/ (installs th
 PREFIX ?= /usr/local
 VERSION := $(shell sed -n 's/^\#define LNT_VERSION "\(.*\)"/\1/p' runtime/linnet.h)
 
-$(BUILD)/linnet.pc: Makefile runtime/linnet.h
+.PHONY: $(BUILD)/linnet.pc # written anew each time: PREFIX may be another
+$(BUILD)/linnet.pc:
 	@mkdir -p $(@D)
 	$(Q)printf '%s\n' 'prefix=$(PREFIX)' 'Name: linnet' 'Description: neural networks on CPUs, from one file' \
 	    'Version: $(VERSION)' 'Cflags: -I$${prefix}/include' 'Libs: -L$${prefix}/lib -llinnet' \
