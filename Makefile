@@ -159,7 +159,8 @@ fuzz: deps-test $(BUILD)/linnet  ## look for inputs that hurt, SECONDS for each 
 # AVX-512 is unknown to valgrind: it sees the levels below. test_alloc and test_import take malloc's own place.
 valgrind: $(TEST_BIN)
 	$(Q)for t in $(filter-out %/test_alloc %/test_import,$(TEST_BIN)); do echo "== $$t"; \
-	    IMPORT_TRIALS=20 valgrind -q --error-exitcode=9 --leak-check=full $$t || exit 1; done
+	    IMPORT_TRIALS=20 valgrind -q --error-exitcode=9 --leak-check=full \
+	        --suppressions=tests/valgrind.supp $$t || exit 1; done
 
 # Compiling: the level in the file's name adds its flags.
 KERNELS := $(foreach l,$(ALL_LEVELS),$(wildcard ops/*_$(l).c) $(patsubst %_$(l).c,%.c,$(wildcard ops/*_$(l).c)))

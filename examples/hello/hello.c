@@ -1,14 +1,14 @@
+/* hello.c — what digit is it? hello < image.raw */
 #include <linnet.h>
 #include <stdio.h>
 
-int main(void) /* hello < image.raw */
+int main(void)
 {
     static float image[28 * 28];
-    const lnt_tensor in = {LNT_FLOAT, 4, {1, 1, 28, 28}, image, sizeof image};
+    lnt_tensor in = {LNT_FLOAT, 4, {1, 1, 28, 28}, image, sizeof image}, out;
     lnt_model *model = NULL;
     lnt_session *session = NULL;
     lnt_error err = {0};
-    lnt_tensor out;
     if (fread(image, sizeof image, 1, stdin) != 1 || lnt_model_open("digits.lnt", NULL, &model, &err) ||
         lnt_session_create(model, NULL, &session, &err) || lnt_set_input(session, 0, &in, &err) ||
         lnt_run(session, &err) || lnt_get_output(session, 0, &out, &err))
