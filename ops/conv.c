@@ -270,6 +270,8 @@ static lnt_status bind_float(lnt_site *site)
     LNT_TRY(lnt_conv_of(site, &g));
     if (lnt_conv_is_depthwise(&g))
         return lnt_conv_bind_depthwise(site, &g);
+    if (lnt_conv_is_stem(site, &g))
+        return lnt_conv_bind_stem(site, &g);
     conv *c = lnt_bind_params(site, sizeof *c);
     if (!c)
         return LNT_E_MEMORY;

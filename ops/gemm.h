@@ -59,7 +59,26 @@ typedef struct lnt_depthwise {
     float low, high;
 } lnt_depthwise;
 
+/* A run of pixels of a convolution of few channels: c[i * c_step + n] = clamp(sum over k < depth of
+ * x[i * step + offset[k]] * B[k][n] + bias[n], low, high). */
+typedef struct lnt_stem {
+    const float *x;
+    size_t step;
+    const uint32_t *offset; /* [depth] */
+    size_t depth;
+    const float *b; /* panels, b_panel floats apart */
+    size_t b_panel;
+    const float *bias;      /* [columns] or NULL */
+    size_t pixels, columns; /* pixels: LNT_STEM_PIXELS or more */
+    float *c;
+    size_t c_step;
+    float low, high;
+} lnt_stem;
+
+enum { LNT_STEM_PIXELS = 14 };
+
 typedef void (*lnt_tile_fn)(const lnt_tile *t);
+typedef void (*lnt_stem_fn)(const lnt_stem *s);
 typedef void (*lnt_depthwise_fn)(const lnt_depthwise *d);
 
 /* ---- recurrent cells ---- */
@@ -114,6 +133,7 @@ typedef struct lnt_gemm_kernels {
     lnt_tile_fn tile[LNT_TILE_ROWS_MAX + 1]; /* by rows, 1 .. tile_rows */
     lnt_narrow_fn narrow;
     lnt_depthwise_fn depthwise;
+    lnt_stem_fn stem;
     /* For measuring: `rounds` times fma_lanes independent multiply-adds, the results summed into *sink. */
     void (*fma)(size_t rounds, float *sink);
     unsigned fma_lanes;

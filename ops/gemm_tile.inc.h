@@ -313,6 +313,7 @@ static void narrow(const lnt_tile *t, unsigned rows)
 }
 
 #include "ops/depthwise.inc.h"
+#include "ops/stem.inc.h"
 
 /* ---- the machine itself ---- */
 
@@ -361,6 +362,7 @@ const lnt_gemm_kernels LNT_SIMD_NAME(lnt_gemm) = {
         },
     .narrow = narrow,
     .depthwise = depthwise,
+    .stem = stem,
     .fma = fma_chains,
     .fma_lanes = TILE_ROWS * TILE_VECTORS * LNT_VL,
     .rnn = rnn_cell,

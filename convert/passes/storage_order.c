@@ -50,6 +50,14 @@ static bool bound_to_channels_last(const lnt_gnode *n)
     return lnt_is(n, Conv) || lnt_is(n, ConvTranspose);
 }
 
+/* A convolution of few channels copies what it reads anyway, whatever the order. */
+static bool reads_either(const lnt_graph *g, const lnt_gnode *n, unsigned operand)
+{
+    enum { FEW = 4 };
+    const lnt_operand *x = lnt_ginfo(g, n->in[0]);
+    return lnt_is(n, Conv) && operand == 0 && x->dims[1] >= 1 && x->dims[1] <= FEW;
+}
+
 /* Reads and writes by strides: input and output may differ in order. */
 static bool moves_axes(const lnt_gnode *n)
 {
@@ -130,7 +138,7 @@ static role in_role(const lnt_graph *g, const lnt_gnode *n, unsigned i)
         return PLAIN;
     if (is_elementwise(n) || i + n->n_program_in >= n->n_in)
         return operand_role(g, n, n->in[i]);
-    if (moves_axes(n))
+    if (moves_axes(n) || reads_either(g, n, i))
         return ANY;
     return i == 0 || lnt_is(n, Concat) ? OWN : PLAIN;
 }

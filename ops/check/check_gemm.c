@@ -1,4 +1,4 @@
-/* check_gemm.c — tile, depthwise and cell kernels against plain loops in double.
+/* check_gemm.c — tile, depthwise, stem and cell kernels against plain loops in double.
  *
  * Shapes are drawn around the edges: one tile, less, more, odd widths, no depth; every part of the store on
  * and off; NaN and infinities now and then; results between guard zones. A kernel may be off by its own
@@ -23,7 +23,10 @@ enum {
     DEPTHWISE_CASES = 2000,
     DEPTHWISE_LINES = 7,
     PIXELS_MAX = 14,
+    STEM_PIXELS_MAX = 30,
+    RESULTS = STEM_PIXELS_MAX * (COLUMNS_MAX + 1) + 2 * GUARD,
     IMAGE = (3 * PIXELS_MAX + 1) * COLUMNS_MAX,
+    STEM_CASES = 200,
     CELL_CASES = 400,
     HIDDEN_MAX = 50,
     HIDDEN_ROOM = 64
@@ -40,7 +43,7 @@ typedef struct bench {
     float a[LNT_TILE_ROWS_MAX][A_ROW], b[PANELS * LNT_PANEL * TAPS_MAX * DEPTH_MAX];
     float c[LNT_TILE_ROWS_MAX][ROW], before[LNT_TILE_ROWS_MAX][ROW], residual[LNT_TILE_ROWS_MAX][ROW];
     float bias[COLUMNS_MAX];
-    float image[IMAGE], pixels[PIXELS_MAX * COLUMNS_MAX + 2 * GUARD], added[PIXELS_MAX * COLUMNS_MAX];
+    float image[IMAGE], pixels[RESULTS], added[PIXELS_MAX * COLUMNS_MAX];
 } bench;
 
 static unsigned below(bench *t, unsigned n)
@@ -293,6 +296,64 @@ static void check_depthwise(bench *t, uint64_t seed)
     }
 }
 
+/* ---- stems ---- */
+
+static double judge_stem(const lnt_stem *s, size_t i, size_t n, double *error)
+{
+    double sum = s->bias ? s->bias[n] : 0, magnitude = fabs(sum) + 1e-30;
+    for (size_t k = 0; k < s->depth; k++) {
+        const double product = (double)s->x[i * s->step + s->offset[k]] *
+                               s->b[n / LNT_PANEL * s->b_panel + k * LNT_PANEL + n % LNT_PANEL];
+        sum += product;
+        magnitude += fabs(product);
+    }
+    *error = magnitude * (double)(s->depth + 4) * 0x1p-24;
+    return clamped(sum, s->low, s->high);
+}
+
+/* Pixels within t->image, results between guards in t->pixels. */
+static void check_stem(bench *t, uint64_t seed)
+{
+    uint32_t offset[DEPTH_MAX];
+    const size_t pixels = LNT_STEM_PIXELS + below(t, STEM_PIXELS_MAX - LNT_STEM_PIXELS + 1);
+    const size_t columns = 1 + below(t, COLUMNS_MAX), depth = below(t, DEPTH_MAX + 1), step = 1 + below(t, 4);
+    const size_t c_step = columns + below(t, 2);
+    for (size_t k = 0; k < depth; k++)
+        offset[k] = below(t, (unsigned)(IMAGE - (pixels - 1) * step));
+    const lnt_stem s = {.x = t->image,
+                        .step = step,
+                        .offset = offset,
+                        .depth = depth,
+                        .b = t->b,
+                        .b_panel = depth * LNT_PANEL,
+                        .bias = sometimes(t) ? t->bias : NULL,
+                        .pixels = pixels,
+                        .columns = columns,
+                        .c = t->pixels + GUARD,
+                        .c_step = c_step,
+                        .low = sometimes(t) ? -INFINITY : -0.5f,
+                        .high = sometimes(t) ? INFINITY : 0.75f};
+    fill(t, t->image, IMAGE, below(t, 4) == 0);
+    fill(t, t->b, PANELS * LNT_PANEL * depth, false);
+    fill(t, t->bias, COLUMNS_MAX, false);
+    for (size_t n = 0; n < sizeof t->pixels / sizeof *t->pixels; n++)
+        t->pixels[n] = guard_value;
+    t->kernels->stem(&s);
+    t->report->cases++;
+    for (size_t at = 0; at < sizeof t->pixels / sizeof *t->pixels; at++) {
+        const size_t i = (at - GUARD) / c_step, n = (at - GUARD) % c_step;
+        const bool is_result = at >= GUARD && i < pixels && n < columns;
+        double error = 0;
+        const double want = is_result ? judge_stem(&s, i, n, &error) : 0;
+        if (is_result ? agrees(t, t->pixels[at], want, error) : t->pixels[at] == guard_value)
+            continue;
+        lnt_check_fail(t->report, "%s stem, %zu pixels, %zu columns, %zu deep: element %td is %g (seed %llu)",
+                       t->level, pixels, columns, depth, (ptrdiff_t)at - GUARD, (double)t->pixels[at],
+                       (unsigned long long)seed);
+        return;
+    }
+}
+
 /* ---- cells ---- */
 
 static double activated(const lnt_activation *a, double x)
@@ -420,6 +481,8 @@ lnt_status lnt_check_gemm(lnt_level level, uint64_t seed, lnt_check_report *r)
         check_tile(t, seed);
     for (unsigned i = 0; i < DEPTHWISE_CASES; i++)
         check_depthwise(t, seed);
+    for (unsigned i = 0; i < STEM_CASES; i++)
+        check_stem(t, seed);
     for (unsigned i = 0; i < CELL_CASES; i++)
         check_cell(t, i % 3 == 0 ? 4 : i % 3 == 1 ? 3 : 1, seed);
     lnt_free(&lnt_malloc_allocator, t);

@@ -346,8 +346,8 @@ static uint32_t conv(model *m, uint32_t x, int64_t from, int64_t to)
 
 static void build_residual_block(model *m)
 {
-    const uint32_t x = input(m, DIMS(1, 3, 9, 8));
-    const uint32_t a = VALUE(m, "Relu", norm(m, conv(m, x, 3, 20), 20));
+    const uint32_t x = input(m, DIMS(1, 5, 9, 8));
+    const uint32_t a = VALUE(m, "Relu", norm(m, conv(m, x, 5, 20), 20));
     const uint32_t b = VALUE(m, "Relu", norm(m, conv(m, a, 20, 20), 20));
     const uint32_t c = norm(m, conv(m, b, 20, 20), 20);
     const uint32_t sum = VALUE(m, "Relu", VALUE(m, "Add", c, a));
@@ -564,7 +564,7 @@ PASS_TEST(rank_of_constant, build_rank_of_constant, expect(&m, "Concat", 1);)
 /* Neither pooling nor concatenation nor a transpose to N H W C costs a relayout between convolutions. */
 static void build_detector(model *m)
 {
-    const uint32_t a = VALUE(m, "Relu", conv(m, input(m, DIMS(1, 3, 8, 8)), 3, 8));
+    const uint32_t a = VALUE(m, "Relu", conv(m, input(m, DIMS(1, 5, 8, 8)), 5, 8));
     lnt_gnode *pool = NODE(m, "MaxPool", a);
     set_ints(m, pool, "kernel_shape", DIMS(3, 3));
     set_ints(m, pool, "pads", DIMS(1, 1, 1, 1));
@@ -576,10 +576,17 @@ static void build_detector(model *m)
 }
 PASS_TEST(detector, build_detector, expect(&m, "Relayout", 1); assert_int_equal(m.report.relayouts, 1);)
 
+/* A picture of few channels is read as it lies, in planes. */
+static void build_picture(model *m)
+{
+    output(m, VALUE(m, "GlobalMaxPool", conv(m, input(m, DIMS(1, 3, 40, 33)), 3, 8)));
+}
+PASS_TEST(picture, build_picture, assert_int_equal(m.report.relayouts, 0);)
+
 /* A picture is put in order before it is made larger, not behind. */
 static void build_scores(model *m)
 {
-    const uint32_t scores = conv(m, input(m, DIMS(1, 3, 4, 4)), 3, 2);
+    const uint32_t scores = conv(m, input(m, DIMS(1, 5, 4, 4)), 5, 2);
     lnt_gnode *larger = NODE(m, "Resize", scores, LNT_NONE, LNT_NONE, ints(m, DIMS(1, 2, 32, 32)));
     const lnt_attr mode = {.name = "mode", .type = LNT_ATTR_STRING, .count = 6, .s = "linear"};
     assert_int_equal(lnt_gnode_set_attr(&m->g, larger, &mode), LNT_OK);
@@ -600,7 +607,7 @@ PASS_TEST(plain_stays, build_plain, expect(&m, "Relayout", 0);)
 /* A value that is read in a branch is put in order before the If, and behind its producer. */
 static void build_captured(model *m)
 {
-    const uint32_t a = conv(m, input(m, DIMS(1, 3, 6, 6)), 3, 4), b = conv(m, a, 4, 4);
+    const uint32_t a = conv(m, input(m, DIMS(1, 5, 6, 6)), 5, 6), b = conv(m, a, 6, 6);
     const uint32_t sum = VALUE(m, "ReduceSum", b, ints(m, DIMS(0, 1, 2, 3)));
     lnt_gnode_set_int(&m->g, m->g.value[sum].producer, "keepdims", 0);
     const uint32_t positive = VALUE(m, "Greater", sum, scalar(m, 0));
@@ -613,8 +620,8 @@ PASS_TEST(captured, build_captured, expect(&m, "If", 1); expect(&m, "Relayout", 
 /* With open height and width: padding keeps extents, so that the sum goes into the second convolution. */
 static void build_open_image(model *m)
 {
-    const uint32_t x = input(m, 4, (const int64_t[]){1, 3, extent(m, "height"), extent(m, "width")});
-    const uint32_t a = VALUE(m, "Relu", conv(m, x, 3, 8));
+    const uint32_t x = input(m, 4, (const int64_t[]){1, 5, extent(m, "height"), extent(m, "width")});
+    const uint32_t a = VALUE(m, "Relu", conv(m, x, 5, 8));
     output(m, VALUE(m, "Relu", VALUE(m, "Add", conv(m, a, 8, 8), a)));
 }
 PASS_TEST(open_image, build_open_image, expect(&m, "Conv", 2); expect(&m, "Relayout", 2);
@@ -642,8 +649,8 @@ PASS_TEST(open_heads, build_open_heads, expect(&m, "Shape", 0); expect(&m, NULL,
 /* A one-dimensional convolution as some exporters write it, with bias and activation behind the Squeeze. */
 static void build_wrapped_conv(model *m)
 {
-    const uint32_t x = VALUE(m, "Unsqueeze", input(m, DIMS(1, 3, 9)), ints(m, DIMS(3)));
-    const uint32_t c = VALUE(m, "Conv", x, weights(m, -1, 1, DIMS(5, 3, 3, 1)));
+    const uint32_t x = VALUE(m, "Unsqueeze", input(m, DIMS(1, 6, 9)), ints(m, DIMS(3)));
+    const uint32_t c = VALUE(m, "Conv", x, weights(m, -1, 1, DIMS(5, 6, 3, 1)));
     const uint32_t s = VALUE(m, "Squeeze", c, ints(m, DIMS(3)));
     const uint32_t y = VALUE(m, "Tanh", VALUE(m, "Add", s, weights(m, -1, 1, DIMS(1, 5, 1))));
     output(m, set_ints(m, NODE(m, "Transpose", y), "perm", DIMS(0, 2, 1)));
@@ -654,7 +661,7 @@ PASS_TEST(wrapped_conv, build_wrapped_conv, expect(&m, "Elementwise", 0); expect
 /* Patches of an image as a sequence, and back: both ways without moving anything. */
 static void build_patches(model *m)
 {
-    const uint32_t a = conv(m, input(m, DIMS(2, 3, 4, 6)), 3, 8);
+    const uint32_t a = conv(m, input(m, DIMS(2, 5, 4, 6)), 5, 8);
     const uint32_t flat = VALUE(m, "Reshape", a, ints(m, DIMS(0, 8, -1)));
     const uint32_t tokens = set_ints(m, NODE(m, "Transpose", flat), "perm", DIMS(0, 2, 1));
     const uint32_t mixed = VALUE(m, "Softmax", VALUE(m, "MatMul", tokens, weights(m, -1, 1, DIMS(8, 8))));
@@ -815,6 +822,7 @@ int main(void)
         cmocka_unit_test(test_two_results),
         cmocka_unit_test(test_rank_of_constant),
         cmocka_unit_test(test_detector),
+        cmocka_unit_test(test_picture),
         cmocka_unit_test(test_scores),
         cmocka_unit_test(test_plain_stays),
         cmocka_unit_test(test_captured),

@@ -1,0 +1,208 @@
+/* conv_stem.c — Conv of few channels, as a model's first one: no matter in which order the input lies.
+ *
+ * The lines of the input that a few rows of output pixels need are copied into scratch memory, the padding
+ * with them; there each tap of each channel stands at a fixed distance from the pixel. */
+#include "base/checked.h"
+#include "ops/conv.h"
+#include "ops/gemm.h"
+
+#include <string.h>
+
+enum {
+    CHANNELS_MAX = 4,
+    RUN_MAX = 32, /* floats side by side in K: more are work for whole vectors of another kind */
+    BAND_ROWS = 8,
+    BAND_PIXELS = 256, /* of each row */
+    BAND_WORK = 32 * 1024
+};
+
+typedef struct stem {
+    lnt_conv g;
+    lnt_conv_weights weights;
+    lnt_store store;
+    const lnt_gemm_kernels *kernels;
+    const lnt_epilogue *epilogue; /* run with each row of a band */
+    int64_t band, runs;           /* rows of a band; bands side by side */
+    int64_t planes, pixel;        /* of the input: planes of an image, floats of a pixel */
+    int64_t lines, line;          /* of a band in scratch memory: lines of a plane, floats of a line */
+    uint32_t *offset;             /* [K] */
+    size_t depth, band_at, thread_bytes;
+} stem;
+
+typedef struct stem_call {
+    const stem *s;
+    const lnt_step *step;
+    const float *x, *b, *bias;
+    float *y;
+    char *bands;
+} stem_call;
+
+/* Rows [row, row_end) of image `image`, pixels [begin, end). */
+typedef struct band {
+    int64_t image, row, row_end, begin, end;
+} band;
+
+/* Copies floats [first, first + n) of a line of `width` floats; those outside are 0. */
+static void copy_line(float *to, const float *line, int64_t first, int64_t n, int64_t width)
+{
+    const int64_t left = first >= 0   ? 0
+                         : -first < n ? -first
+                                      : n,
+                  end = width - first < n ? width - first : n;
+    if (!line || end <= left) {
+        memset(to, 0, (size_t)n * sizeof *to);
+        return;
+    }
+    memset(to, 0, (size_t)left * sizeof *to);
+    memcpy(to + left, line + first + left, (size_t)(end - left) * sizeof *to);
+    memset(to + end, 0, (size_t)(n - end) * sizeof *to);
+}
+
+static void copy_band(const stem_call *c, const band *b, float *to)
+{
+    const stem *s = c->s;
+    const lnt_window *w = &s->g.w;
+    const int64_t width = w->in[2] * s->pixel, first = (b->begin * w->stride[2] - w->before[2]) * s->pixel;
+    const int64_t reach = (b->end - b->begin - 1) * w->stride[2] + (w->kernel[2] - 1) * w->dilation[2] + 1;
+    const int64_t lines = (b->row_end - b->row - 1) * w->stride[1] + (w->kernel[1] - 1) * w->dilation[1] + 1;
+    for (int64_t plane = 0; plane < s->planes; plane++)
+        for (int64_t l = 0; l < lines; l++) {
+            const int64_t y = b->row * w->stride[1] - w->before[1] + l;
+            const float *from = c->x + ((b->image * s->planes + plane) * w->in[1] + y) * width;
+            copy_line(to + (plane * s->lines + l) * s->line, y < 0 || y >= w->in[1] ? NULL : from, first,
+                      reach * s->pixel, width);
+        }
+}
+
+static void run_band(lnt_kernel *k, const stem_call *c, const band *b, const float *x)
+{
+    const stem *s = c->s;
+    const lnt_window *w = &s->g.w;
+    const int64_t features = s->g.features;
+    for (int64_t row = b->row; row < b->row_end; row++) {
+        const int64_t at = (b->image * w->out[1] + row) * w->out[2] + b->begin;
+        const lnt_stem args = {.x = x + (row - b->row) * w->stride[1] * s->line,
+                               .step = (size_t)(w->stride[2] * s->pixel),
+                               .offset = s->offset,
+                               .depth = s->depth,
+                               .b = c->b,
+                               .b_panel = s->depth * LNT_PANEL,
+                               .bias = c->bias,
+                               .pixels = (size_t)(b->end - b->begin),
+                               .columns = (size_t)features,
+                               .c = c->y + at * features,
+                               .c_step = (size_t)features,
+                               .low = s->store.low,
+                               .high = s->store.high};
+        s->kernels->stem(&args);
+        if (s->epilogue)
+            lnt_epilogue_run(s->epilogue, k, c->step, args.c, features, at, b->end - b->begin, 0, features);
+    }
+}
+
+static int64_t bands_down(const stem *s)
+{
+    return (s->g.w.out[1] + s->band - 1) / s->band;
+}
+
+static lnt_status run_bands(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+{
+    const stem_call *c = arg;
+    const stem *s = c->s;
+    const int64_t *out = s->g.w.out, down = bands_down(s);
+    float *scratch = (float *)(void *)(c->bands + thread * s->thread_bytes);
+    for (int64_t item = begin; item < end; item++) {
+        const int64_t run = item % s->runs, row = item / s->runs % down * s->band;
+        const band b = {.image = item / s->runs / down,
+                        .row = row,
+                        .row_end = row + s->band < out[1] ? row + s->band : out[1],
+                        .begin = out[2] * run / s->runs,
+                        .end = out[2] * (run + 1) / s->runs};
+        copy_band(c, &b, scratch);
+        run_band(k, c, &b, scratch);
+    }
+    return LNT_OK;
+}
+
+static lnt_status run_stem(lnt_kernel *k, const lnt_step *step)
+{
+    const stem *s = step->params;
+    stem_call c = {.s = s, .step = step, .x = lnt_in(k, step, 0), .y = lnt_out(k, step, 0)};
+    LNT_TRY(lnt_conv_packed_weights(k, step, &s->weights, &c.b));
+    c.bias = s->store.bias >= 0 ? lnt_in(k, step, (unsigned)s->store.bias) : NULL;
+    c.bands = (char *)lnt_scratch(k, step) + s->band_at;
+    const lnt_window *w = &s->g.w;
+    const int64_t work = s->band * (w->out[2] / s->runs) * (int64_t)s->depth * s->g.features;
+    LNT_TRY(lnt_parallel(k, s->g.batch * bands_down(s) * s->runs, BAND_WORK / (work + 1) + 1, run_bands, &c));
+    if (!s->store.program || s->epilogue)
+        return LNT_OK;
+    const lnt_conv_images none = {.turn_out = false};
+    return lnt_conv_finish(k, step, &none, s->store.program);
+}
+
+bool lnt_conv_is_stem(const lnt_site *site, const lnt_conv *c)
+{
+    const lnt_window *w = &c->w;
+    const int64_t columns = (int64_t)lnt_round_up((size_t)c->features, LNT_PANEL);
+    return c->groups == 1 && c->channels <= CHANNELS_MAX && c->channels * w->kernel[2] <= RUN_MAX &&
+           c->channels * lnt_volume(w->kernel) <= UINT16_MAX && w->in[0] == 1 && w->kernel[0] == 1 &&
+           w->before[0] == 0 && w->out[0] == 1 && w->out[2] >= LNT_STEM_PIXELS && w->out[1] > 0 &&
+           c->batch > 0 && 4 * c->features >= columns && lnt_conv_writes_output(site);
+}
+
+static void find_offsets(stem *s)
+{
+    const lnt_window *w = &s->g.w;
+    uint32_t *offset = s->offset;
+    for (int64_t y = 0; y < w->kernel[1]; y++)
+        for (int64_t x = 0; x < w->kernel[2]; x++)
+            for (int64_t c = 0; c < s->g.channels; c++) {
+                const int64_t line = y * w->dilation[1] + (s->planes > 1 ? c * s->lines : 0);
+                *offset++ =
+                    (uint32_t)(line * s->line + x * w->dilation[2] * s->pixel + (s->planes > 1 ? 0 : c));
+            }
+}
+
+static lnt_status plan_bands(lnt_site *site, stem *s)
+{
+    const lnt_window *w = &s->g.w;
+    const bool planes = site->in[0]->order == LNT_ORDER_PLAIN;
+    s->planes = planes ? s->g.channels : 1;
+    s->pixel = planes ? 1 : s->g.channels;
+    s->band = w->out[1] < BAND_ROWS ? w->out[1] : BAND_ROWS;
+    s->runs = w->out[2] / BAND_PIXELS + (w->out[2] < BAND_PIXELS);
+    const int64_t pixels = (w->out[2] + s->runs - 1) / s->runs;
+    int64_t floats;
+    if (!lnt_mul_i64(w->kernel[1] - 1, w->dilation[1], &s->lines) ||
+        !lnt_mul_i64(w->kernel[2] - 1, w->dilation[2], &s->line))
+        return LNT_SITE_FAIL(site, LNT_E_LIMIT, "the dilated kernel is too large");
+    s->lines += (s->band - 1) * w->stride[1] + 1;
+    s->line = (s->line + (pixels - 1) * w->stride[2] + 1) * s->pixel;
+    if (!lnt_mul_i64(s->lines * s->planes, s->line, &floats) || floats > INT32_MAX)
+        return LNT_SITE_FAIL(site, LNT_E_LIMIT, "the dilated kernel is too large");
+    s->thread_bytes = lnt_round_up((size_t)floats * sizeof(float), LNT_ALIGN);
+    s->depth = (size_t)(s->g.channels * lnt_volume(w->kernel));
+    s->offset = lnt_bump_alloc(site->memory, s->depth * sizeof *s->offset, site->err);
+    if (!s->offset)
+        return LNT_E_MEMORY;
+    find_offsets(s);
+    return LNT_OK;
+}
+
+lnt_status lnt_conv_bind_stem(lnt_site *site, const lnt_conv *g)
+{
+    stem *s = lnt_bind_params(site, sizeof *s);
+    if (!s)
+        return LNT_E_MEMORY;
+    s->g = *g;
+    s->kernels = site->kernels->gemm;
+    size_t scratch = 0;
+    LNT_TRY(lnt_conv_bind_weights(site, g, &s->weights, &scratch));
+    LNT_TRY(lnt_bind_store(site, 1, lnt_own_input(site, 2) ? 2 : -1, false, &s->store));
+    s->epilogue = site->out[0]->order == LNT_ORDER_CHANNELS_LAST ? s->store.program : NULL;
+    LNT_TRY(plan_bands(site, s));
+    s->band_at = scratch;
+    lnt_bind_scratch(site, scratch + s->thread_bytes * site->threads);
+    site->step->run = run_stem;
+    return LNT_OK;
+}

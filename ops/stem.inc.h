@@ -1,0 +1,88 @@
+/* stem.inc.h — convolutions of few channels, part of ops/gemm_tile.inc.h.
+ *
+ * K is short and no two of its elements need lie side by side, so each has an offset of its own; pixels stand
+ * at even steps, so that one pointer serves them all. */
+
+enum { STEM_VECTORS = LNT_PANEL / LNT_VL };
+
+#if LNT_VL == 16
+#define STEM_LIST(X) X(6, 4) X(12, 2) X(14, 1)
+#else
+#define STEM_LIST(X) X(6, STEM_VECTORS)
+#endif
+
+/* Columns from n on, `left` of them at most, of pixels [i, i + pixels). */
+LNT_INLINE void stem_tile(const lnt_stem *s, size_t i, size_t n, size_t left, const unsigned pixels,
+                          const unsigned vectors)
+{
+    const float *x = s->x + i * s->step, *b = s->b + n / LNT_PANEL * s->b_panel;
+    const size_t step = s->step, panel = s->b_panel;
+    unsigned lanes[4];
+    vf acc[14][4];
+    UNROLL(4)
+    for (unsigned j = 0; j < vectors; j++) {
+        const size_t behind = left < j * LNT_VL ? 0 : left - j * LNT_VL;
+        lanes[j] = behind < LNT_VL ? (unsigned)behind : LNT_VL;
+        const vf start = s->bias ? v_load_n(s->bias + n + j * LNT_VL, lanes[j]) : v_splat(0);
+        UNROLL(14)
+        for (unsigned p = 0; p < pixels; p++)
+            acc[p][j] = start;
+    }
+    for (size_t k = 0; k < s->depth; k++, b += LNT_PANEL) {
+        const float *at = x + s->offset[k];
+        vf bv[4];
+        UNROLL(4)
+        for (unsigned j = 0; j < vectors; j++)
+            bv[j] = v_load(b + j * LNT_VL / LNT_PANEL * panel + j * LNT_VL % LNT_PANEL);
+        UNROLL(14)
+        for (unsigned p = 0; p < pixels; p++) {
+            const vf a = v_splat(at[p * step]);
+            UNROLL(4)
+            for (unsigned j = 0; j < vectors; j++)
+                acc[p][j] = v_fma(a, bv[j], acc[p][j]);
+        }
+    }
+    const vf low = v_splat(s->low), high = v_splat(s->high);
+    float *c = s->c + i * s->c_step + n;
+    UNROLL(14)
+    for (unsigned p = 0; p < pixels; p++, c += s->c_step)
+        UNROLL(4)
+    for (unsigned j = 0; j < vectors; j++) {
+        const vf y = v_min(high, v_max(low, acc[p][j]));
+        if (lanes[j] == LNT_VL)
+            v_store(c + j * LNT_VL, y);
+        else
+            v_store_n(c + j * LNT_VL, y, lanes[j]);
+    }
+}
+
+/* All pixels of some columns; the last tile goes back over pixels that are done, rather than be a short one.
+ */
+#define STEM(P, V)                                                                                           \
+    static void stem_##P(const lnt_stem *s, size_t n)                                                        \
+    {                                                                                                        \
+        _Static_assert(P <= LNT_STEM_PIXELS, "as many pixels as a call has at least");                       \
+        for (size_t i = 0; i < s->pixels; i += P)                                                            \
+            stem_tile(s, i + P <= s->pixels ? i : s->pixels - P, n, s->columns - n, P, V);                   \
+    }
+STEM_LIST(STEM)
+#undef STEM
+
+/* Is a tile of so many vectors wanted for column n? One of more than the narrowest must be full, and so must
+ * its panels fit into the first-level cache, for all pixels go by them. */
+static bool stem_fits(const lnt_stem *s, size_t n, unsigned vectors)
+{
+    enum { FLOATS = 4096 };
+    return vectors == STEM_VECTORS ||
+           (n + vectors * LNT_VL <= s->columns && (vectors == 2 || vectors * LNT_VL * s->depth <= FLOATS));
+}
+
+static void stem(const lnt_stem *s)
+{
+    size_t n = 0;
+#define STEM(P, V)                                                                                           \
+    for (; n < s->columns && stem_fits(s, n, V); n += V * LNT_VL)                                            \
+        stem_##P(s, n);
+    STEM_LIST(STEM)
+#undef STEM
+}
