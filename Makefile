@@ -133,7 +133,7 @@ unit: $(TEST_BIN)  ## build and run the unit tests (TEST_BIN=build/tests/test_x 
 # Fuzzing: every tests/fuzz/fuzz_*.c is a target, with libFuzzer to find inputs or with replay.c to try some.
 FUZZED := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 # clang counts 0 bytes behind NULL as an overflow of a pointer, gcc and the coming C standard do not.
-FUZZ_BUILD := BUILD=build/fuzz CC=clang SAN="-fsanitize=address,undefined,fuzzer-no-link \
+FUZZ_BUILD := BUILD=build/fuzz CC=clang OPT="-O1 -gline-tables-only" SAN="-fsanitize=address,undefined,fuzzer-no-link \
               -fno-sanitize=pointer-overflow -fno-sanitize-recover=undefined"
 SECONDS ?= 60
 

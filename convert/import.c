@@ -309,6 +309,8 @@ static lnt_status import_graph(lnt_importer *im)
 {
     const LntOnnx__Graph *graph = im->model->graph;
     LNT_REQUIRE(graph, im->err, LNT_E_MODEL, "the ONNX model has no graph");
+    LNT_REQUIRE(graph->n_output > 0, im->err, LNT_E_MODEL,
+                "the graph has no outputs: there is nothing to compute");
     if (lnt_graph_add_sub(im->g, graph->name ? graph->name : "") == LNT_NONE)
         return LNT_E_MEMORY;
     LNT_TRY(add_initializers(im, graph));
@@ -411,8 +413,6 @@ static lnt_status import_model(lnt_importer *im)
     im->n_opsets = im->model->n_opset_import;
     LNT_TRY(lnt_import_index_functions(im));
     LNT_TRY(record_metadata(im));
-    LNT_REQUIRE(im->model->graph->n_output > 0, im->err, LNT_E_MODEL,
-                "the graph has no outputs: there is nothing to compute");
     LNT_TRY(import_graph(im));
     const lnt_report *r = im->report;
     LNT_REQUIRE(r->n_unsupported == 0, im->err, LNT_E_UNSUPPORTED,

@@ -334,6 +334,9 @@ static lnt_status add_pass(lnt_site *site, typed_params *t, lnt_typed_fn loop, c
         operand[i] = in[i] == FROM_RESULT ? site->out[0] : site->in[in[i]];
     if (!loop)
         return lnt_bind_unsupported_type(site, operand[0]->dtype);
+    for (unsigned i = 0; i < n; i++) /* Clip's shape rule does not look at its bounds */
+        if (!lnt_map_fits(operand[i], site->out[0], false))
+            return LNT_SITE_FAIL(site, LNT_E_SHAPE, "input %d does not fit the result", in[i]);
     pass *p = &t->pass[t->n++];
     lnt_map_extents(&p->map, operand, n, (const lnt_operand *const *)site->out, 1, false);
     cut(&p->map, 4, &p->pieces);
@@ -364,6 +367,7 @@ static lnt_status bind_typed_clip(lnt_site *site)
     int from = 0;
     if (!lnt_input(site, 1) && !lnt_input(site, 2))
         return lnt_bind_relayout(site);
+    LNT_TRY(require_same_types(site, 0));
     typed_params *t = begin_passes(site, 2);
     if (!t)
         return site->err->code;

@@ -153,8 +153,7 @@ void lnt_map_extents(lnt_map *m, const lnt_operand *const *in, unsigned n_in, co
         m->rows *= m->dims[d];
 }
 
-/* Does o broadcast to out? Other results must have out's very extents. */
-static bool fits(const lnt_operand *o, const lnt_operand *out, bool result)
+bool lnt_map_fits(const lnt_operand *o, const lnt_operand *out, bool result)
 {
     if (o->rank > out->rank || (result && o->rank != out->rank))
         return false;
@@ -169,7 +168,7 @@ static lnt_status check_operands(lnt_site *site, const lnt_program *p, const lnt
                                  const lnt_operand *const *out)
 {
     for (unsigned i = 0; i < (unsigned)p->n_in + p->n_out; i++)
-        if (!fits(i < p->n_in ? in[i] : out[i - p->n_in], out[0], i >= p->n_in))
+        if (!lnt_map_fits(i < p->n_in ? in[i] : out[i - p->n_in], out[0], i >= p->n_in))
             return LNT_SITE_FAIL(site, LNT_E_SHAPE,
                                  "operand %u of its elementwise program does not fit the result", i);
     return LNT_OK;

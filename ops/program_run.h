@@ -46,7 +46,10 @@ typedef struct lnt_map {
     lnt_map_operand operand[LNT_VIEW_MAX]; /* operands, then results */
 } lnt_map;
 
-/* Extents and strides alone: for loops without a program. n_in + n_out is at most LNT_VIEW_MAX. */
+/* Does o broadcast to out? Other results must have out's very extents. */
+bool lnt_map_fits(const lnt_operand *o, const lnt_operand *out, bool result);
+/* Extents and strides alone: for loops without a program. n_in + n_out is at most LNT_VIEW_MAX; the operands
+ * fit out[0]. */
 void lnt_map_extents(lnt_map *m, const lnt_operand *const *in, unsigned n_in, const lnt_operand *const *out,
                      unsigned n_out, bool tile);
 /* Position of a row along the axes before the last one. */

@@ -175,8 +175,8 @@ static lnt_status active_axes(const lnt_site *site, request *r, unsigned axis[LN
 }
 
 /* Extents from sizes; a policy other than stretch brings all axes to one scale. */
-static void use_sizes(const lnt_site *site, request *r, const unsigned *axis, const int64_t *sizes,
-                      unsigned n)
+static lnt_status use_sizes(const lnt_site *site, request *r, const unsigned *axis, const int64_t *sizes,
+                            unsigned n)
 {
     const lnt_operand *x = site->in[0];
     const bool larger = is(site, "keep_aspect_ratio_policy", "stretch", "not_smaller");
@@ -185,6 +185,8 @@ static void use_sizes(const lnt_site *site, request *r, const unsigned *axis, co
     bool known = true;
     for (unsigned i = 0; i < n; i++) {
         const int64_t in = x->dims[axis[i]];
+        LNT_REQUIRE(sizes[i] >= 0 && sizes[i] <= INT32_MAX, site->err, LNT_E_VALUE, "size %lld along axis %u",
+                    (long long)sizes[i], axis[i]);
         known &= in >= 0;
         r->out[axis[i]] = sizes[i];
         r->scale[axis[i]] = in > 0 ? (double)sizes[i] / (double)in : 0;
@@ -192,9 +194,12 @@ static void use_sizes(const lnt_site *site, request *r, const unsigned *axis, co
             common = r->scale[axis[i]];
     }
     for (unsigned i = 0; i < n && !stretch; i++) {
+        const double out = common * (double)x->dims[axis[i]] + 0.5;
+        LNT_REQUIRE(!known || out < 0x1p31, site->err, LNT_E_VALUE, "size %g along axis %u", out, axis[i]);
         r->scale[axis[i]] = common;
-        r->out[axis[i]] = known ? (int64_t)(common * (double)x->dims[axis[i]] + 0.5) : LNT_DIM_UNKNOWN;
+        r->out[axis[i]] = known ? (int64_t)out : LNT_DIM_UNKNOWN;
     }
+    return LNT_OK;
 }
 
 static lnt_status use_scales(const lnt_site *site, request *r, const unsigned *axis, const double *scales,
@@ -250,7 +255,7 @@ static lnt_status read_request(const lnt_site *site, request *r)
     LNT_REQUIRE(n_scales + n_sizes == n_axes, site->err, LNT_E_SHAPE, "%u scales or sizes for %u axes",
                 n_scales + n_sizes, n_axes);
     if (n_sizes)
-        use_sizes(site, r, axis, sizes, n_axes);
+        LNT_TRY(use_sizes(site, r, axis, sizes, n_axes));
     else
         LNT_TRY(use_scales(site, r, axis, scales, n_axes));
     for (unsigned d = 0; d < x->rank; d++)
@@ -340,7 +345,7 @@ static void fill_taps(const method *m, const axis_map *a, double scale, double x
         weight[t] = m->kind == NEAREST ? 1 : weight_of(m, (at - x) * stretch);
         if (outside && m->exclude_outside && m->kind != NEAREST)
             weight[t] = 0;
-        index[t] = at < 0 ? 0 : at > (double)(a->in - 1) ? (int32_t)(a->in - 1) : (int32_t)at;
+        index[t] = !(at >= 0) ? 0 : at > (double)(a->in - 1) ? (int32_t)(a->in - 1) : (int32_t)at;
         total += weight[t];
     }
     for (unsigned t = 0; t < a->taps && (m->exclude_outside || m->antialias) && total != 0; t++)
@@ -378,7 +383,7 @@ static lnt_status fill_axis(lnt_site *site, const method *m, const request *r, u
         index[0] = (int32_t)i;
         if (!identity)
             fill_taps(m, a, scale, x, index, weight);
-        if (crop && !identity && (x < 0 || x > last))
+        if (crop && !identity && !(x >= 0 && x <= last)) /* nor where roi is not a number */
             index[0] = -1;
         lnt_elements_from_double(real, weight, lnt_element_at(a->weight, real, i * a->taps), a->taps);
     }

@@ -32,6 +32,7 @@ BOARDS = sorted(path.stem for path in (ROOT / "boards").glob("*.mk"))
 BUILD = ("build", make("all"))
 STYLE = ("style", [sys.executable, "tests/style.py"])
 UNIT = ("unit", make("unit"))
+FUZZ = [sys.executable, "tests/fuzz/fuzz.py"]
 
 # (name, command); the counts are read from what the command prints.
 STAGES = {
@@ -46,7 +47,10 @@ STAGES = {
         BUILD,
         STYLE,
         UNIT,
-        ("unit, sanitized", make("unit", *SANITIZE)),
+        ("unit, sanitized", make("unit", "replay", *SANITIZE)),
+        ("replay, build", make("replay")),
+        ("replay", [*FUZZ, "replay"]),
+        ("replay, sanitized", [*FUZZ, "replay", "--build", "build/asan", "--changes", "5"]),
         ("kernels", ["build/linnet", "doctor"]),
         ("python", [*PYTEST, "tests/python"]),
         *[board(name) for name in BOARDS],

@@ -9,6 +9,7 @@
  * `test_tamper MODEL.onnx` tries that model instead of the ones in tests/data. */
 #include "convert/convert.h"
 #include "formats/lnt_file.h"
+#include "tests/c/changes.h"
 #include "tests/c/try_model.h"
 
 #include <setjmp.h>
@@ -45,43 +46,12 @@ static image convert(const char *path)
     return file;
 }
 
-/* ---- changes ---- */
-
-static uint32_t next_random(uint64_t *seed)
-{
-    *seed = *seed * 6364136223846793005u + 1442695040888963407u;
-    return (uint32_t)(*seed >> 33);
-}
-
-/* One number of a section other than the tensors, all sections alike, becomes another: a near one, a small
- * one, an extreme. */
 static void change(image *file, uint64_t *seed)
 {
-    static const uint8_t widths[] = {1, 2, 4, 4, 8};
-    const lnt_rec_header *h = (const lnt_rec_header *)file->bytes;
-    const lnt_rec_section *table = (const lnt_rec_section *)(file->bytes + sizeof *h);
-    const lnt_rec_section *s = &table[next_random(seed) % h->n_sections];
-    const unsigned width = widths[next_random(seed) % sizeof widths];
-    if (s->kind == LNT_SECTION_TENSORS || s->kind == LNT_SECTION_STRINGS || s->bytes < width)
-        return;
-    uint8_t *first = file->bytes + s->offset;
-    uint8_t *at = first + next_random(seed) % (s->bytes / width) * width;
-    uint64_t value = 0, before;
-    memcpy(&value, at, width);
-    before = value;
-    switch (next_random(seed) % 9) {
-    case 0: value += 1; break;
-    case 1: value -= 1; break;
-    case 2: value = next_random(seed) % 16; break;
-    case 3: value = UINT64_MAX; break;
-    case 4: value ^= UINT64_C(1) << next_random(seed) % (8 * width); break;
-    case 5: value = UINT64_MAX / 2 >> (64 - 8 * width); break;
-    default: memcpy(&value, first + next_random(seed) % (s->bytes / width) * width, width); break;
-    }
-    memcpy(at, &value, width);
-    if (setting("TAMPER_VERBOSE", 0))
-        print_message("  %s + %#tx: %#llx becomes %#llx (%u bytes)\n", lnt_section_text(s->kind), at - first,
-                      (unsigned long long)before, (unsigned long long)value, width);
+    const file_change c = change_number(file->bytes, seed);
+    if (c.width && setting("TAMPER_VERBOSE", 0))
+        print_message("  %s + %#zx: %#llx becomes %#llx (%u bytes)\n", lnt_section_text(c.section), c.at,
+                      (unsigned long long)c.before, (unsigned long long)c.after, c.width);
 }
 
 static bool try_once(const image *file, unsigned trial)
@@ -94,7 +64,7 @@ static bool try_once(const image *file, unsigned trial)
     for (unsigned n = 1 + next_random(&seed) % 2; n > 0; n--)
         change(&copy, &seed);
     assert_int_equal(lnt_file_rehash(copy.bytes, copy.size, &err), LNT_OK);
-    const lnt_status status = try_model(copy.bytes, copy.size, &err);
+    const lnt_status status = try_model(copy.bytes, copy.size, LNT_SEQUENTIAL, &err);
     if (setting("TAMPER_VERBOSE", 0))
         print_message("  status %d %s\n", status, err.message);
     if (status == LNT_E_INTERNAL || (status != LNT_OK && status != LNT_E_LIMIT && !err.message[0]))
@@ -108,7 +78,7 @@ static void tampered_model_is_safe(void **state)
     const char *path = *state;
     lnt_error err = {0};
     image file = convert(path);
-    if (try_model(file.bytes, file.size, &err) != LNT_OK)
+    if (try_model(file.bytes, file.size, LNT_SEQUENTIAL, &err) != LNT_OK)
         fail_msg("%s: %s", path, err.message);
     const unsigned first = setting("TAMPER_FIRST", 1), n = setting("TAMPER_TRIALS", 300);
     unsigned ran = 0;
@@ -137,7 +107,7 @@ static void every_byte_is_safe(void **state)
             copy[at] ^= changes[c];
             lnt_error_clear(&err);
             if (lnt_file_rehash(copy, file.size, &err) == LNT_OK)
-                ran += try_model(copy, file.size, &err) == LNT_OK;
+                ran += try_model(copy, file.size, LNT_SEQUENTIAL, &err) == LNT_OK;
         }
     print_message("%zu of %zu changed files ran\n", ran, file.size * sizeof changes);
     assert_in_range(ran, 1, file.size * sizeof changes - 1);

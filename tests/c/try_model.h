@@ -4,17 +4,17 @@
 
 #include "runtime/linnet.h"
 
-enum { OPEN_EXTENT = 3, INPUT_BYTES = 1 << 16 };
+enum { INPUT_BYTES = 1 << 16 };
 
-/* Input i in `memory`, open extents taken as OPEN_EXTENT. */
-static lnt_status feed(lnt_model *m, lnt_session *s, uint32_t i, void *memory, lnt_error *err)
+/* Input i in `memory`, open extents taken as `open`. */
+static lnt_status feed(lnt_model *m, lnt_session *s, uint32_t i, int64_t open, void *memory, lnt_error *err)
 {
     lnt_value_info info;
     LNT_TRY(lnt_model_input(m, i, &info));
     lnt_tensor t = {.dtype = info.dtype, .rank = info.rank > LNT_MAX_RANK ? 1 : info.rank, .data = memory};
     size_t bytes = lnt_dtype_size(t.dtype);
     for (uint32_t k = 0; k < t.rank; k++) {
-        t.dims[k] = info.dims[k] < 0 ? OPEN_EXTENT : info.dims[k];
+        t.dims[k] = k >= info.rank || info.dims[k] < 0 ? open : info.dims[k];
         if (t.dims[k] > INPUT_BYTES || (bytes *= (size_t)t.dims[k]) > INPUT_BYTES)
             return LNT_E_LIMIT;
     }
@@ -35,19 +35,24 @@ static uint64_t read_outputs(lnt_model *m, lnt_session *s)
     return sum;
 }
 
-static lnt_status run_model(lnt_model *m, lnt_error *err)
+/* Runs twice, with other extents the second time where there are open ones. */
+static lnt_status run_model(lnt_model *m, lnt_execution_mode mode, lnt_error *err)
 {
-    enum { MEMORY = 64 << 20, DEADLINE_US = 200000, RUNS = 2 };
+    enum { MEMORY = 64 << 20, DEADLINE_US = 200000, EXTENT = 3, RUNS = 2 };
     static _Alignas(64) uint8_t zeros[INPUT_BYTES];
-    const lnt_session_options options = {
-        .struct_bytes = sizeof options, .intra_op_num_threads = 1, .memory_limit = MEMORY};
+    const lnt_session_options options = {.struct_bytes = sizeof options,
+                                         .intra_op_num_threads = 1,
+                                         .inter_op_num_threads = 1,
+                                         .execution_mode = mode,
+                                         .memory_limit = MEMORY};
     lnt_session *s = NULL;
     lnt_status status = lnt_session_create(m, &options, &s, err);
-    for (uint32_t i = 0; status == LNT_OK && i < lnt_model_input_count(m); i++)
-        status = feed(m, s, i, zeros, err);
     for (unsigned run = 0; status == LNT_OK && run < RUNS; run++) {
+        for (uint32_t i = 0; status == LNT_OK && i < lnt_model_input_count(m); i++)
+            status = feed(m, s, i, EXTENT - (int64_t)run, zeros, err);
         lnt_set_deadline(s, DEADLINE_US);
-        status = lnt_run(s, err);
+        if (status == LNT_OK)
+            status = lnt_run(s, err);
         if (status == LNT_OK)
             (void)read_outputs(m, s);
     }
@@ -56,13 +61,13 @@ static lnt_status run_model(lnt_model *m, lnt_error *err)
 }
 
 /* Loads, binds and runs the .lnt in memory; OK, or why not. */
-static lnt_status try_model(const void *bytes, size_t size, lnt_error *err)
+static lnt_status try_model(const void *bytes, size_t size, lnt_execution_mode mode, lnt_error *err)
 {
     lnt_model *m = NULL;
     const lnt_model_options options = {.struct_bytes = sizeof options};
     lnt_status status = lnt_model_from_memory(bytes, size, &options, &m, err);
     if (status == LNT_OK)
-        status = run_model(m, err);
+        status = run_model(m, mode, err);
     lnt_model_close(&m);
     return status;
 }

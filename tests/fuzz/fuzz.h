@@ -8,8 +8,14 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
+/* A target may have mutators of its own; LLVMFuzzerMutate is what the driver lends them. */
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned seed);
+size_t LLVMFuzzerCustomCrossOver(const uint8_t *a, size_t a_size, const uint8_t *b, size_t b_size,
+                                 uint8_t *out, size_t max, unsigned seed);
+size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max);
 
 static inline void fuzz_fail(const char *what)
 {
@@ -24,6 +30,26 @@ static inline void fuzz_judge(lnt_status status, const lnt_error *err)
         fuzz_fail(err->message);
     if (status != LNT_OK && status != LNT_E_LIMIT && !err->message[0])
         fuzz_fail("a failure without a message");
+}
+
+/* A copy at a multiple of 64, exactly as long, so that a sanitizer sees what reads past it; freed with free.
+ */
+static inline uint8_t *fuzz_copy(const uint8_t *bytes, size_t size)
+{
+    void *copy = NULL;
+    if (posix_memalign(&copy, 64, size ? size : 1) != 0)
+        fuzz_fail("out of memory");
+    if (size)
+        memcpy(copy, bytes, size);
+    return copy;
+}
+
+/* Reads a tensor to its end. */
+static inline void fuzz_read(const lnt_tensor *t)
+{
+    volatile uint8_t sum = 0; /* no compiler can tell that nobody asks */
+    for (size_t i = 0; t->data && i < t->bytes; i++)
+        sum = (uint8_t)(sum + ((const uint8_t *)t->data)[i]);
 }
 
 #endif

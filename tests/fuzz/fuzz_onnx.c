@@ -1,11 +1,14 @@
-/* fuzz_onnx.c — the converter: any bytes are refused, or become a file that loads and runs. */
+/* fuzz_onnx.c — the converter: any bytes are refused, or become a file that passes the verifier and runs. */
 #include "convert/convert.h"
+#include "formats/lnt_file.h"
 #include "tests/c/try_model.h"
 #include "tests/fuzz/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
-    const lnt_convert_options options = {.opt = LNT_OPT_ALL};
+    /* What is done takes turns with the size: all of it is tried, and a file always does the same. */
+    static const lnt_opt levels[] = {LNT_OPT_ALL, LNT_OPT_NONE, LNT_OPT_BASIC};
+    const lnt_convert_options options = {.opt = levels[size % 3], .reference_golden = size % 2};
     lnt_report report;
     lnt_error err = {0};
     void *image = NULL;
@@ -14,7 +17,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     const lnt_status status =
         lnt_convert_memory(bytes, size, NULL, &options, &report, &image, &image_size, &err);
     if (status == LNT_OK) {
-        fuzz_judge(try_model(image, image_size, &err), &err);
+        lnt_file file;
+        if (lnt_file_check(image, image_size, true, &file, &err) != LNT_OK)
+            fuzz_fail(err.message);
+        fuzz_judge(try_model(image, image_size, LNT_SEQUENTIAL, &err), &err);
         lnt_free(&lnt_malloc_allocator, image);
     } else if (!report.n_unsupported) {
         fuzz_judge(status, &err);
