@@ -42,8 +42,11 @@ LNT_INLINE void acc_step(tile_acc *acc, const unsigned rows, const unsigned vect
 {
     vf bv[TILE_VECTORS];
     UNROLL(4)
-    for (unsigned j = 0; j < vectors; j++)
+    for (unsigned j = 0; j < vectors; j++) {
         bv[j] = v_load(b + j * LNT_VL / LNT_PANEL * b_panel + j * LNT_VL % LNT_PANEL);
+        if (rows > 1)
+            v_hold(&bv[j]);
+    }
     UNROLL(6)
     for (unsigned i = 0; i < rows; i++) {
         const vf x = v_splat(a[i][k]);

@@ -101,6 +101,18 @@ LNT_INLINE void vi_store(int32_t *p, vi x)
     *(vi_unaligned *)p = x;
 }
 
+/* Keeps what was loaded in a register: GCC would rather load it again for each use. */
+LNT_INLINE void v_hold(vf *x)
+{
+#if defined(LNT_SIMD_AVX512)
+    __asm__("" : "+v"(*x));
+#elif defined(LNT_SIMD_AVX2)
+    __asm__("" : "+x"(*x));
+#else
+    (void)x;
+#endif
+}
+
 /* LNT_VL bytes, int8 or uint8, widened; and the low bytes of the lanes. (GCC makes scalar code of a
  * conversion between vectors of such different sizes.) */
 LNT_INLINE vi vi_load_bytes(const uint8_t *p, int is_signed)
