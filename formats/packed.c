@@ -240,8 +240,38 @@ static size_t panel_start(const lnt_packed *p, size_t panel)
     return rows * LNT_PANEL;
 }
 
+typedef float quad __attribute__((vector_size(16)));
+
+static quad load_quad(const float *p)
+{
+    quad q;
+    memcpy(&q, p, sizeof q);
+    return q;
+}
+
+/* dst[c][n] = src[n][c] for a square of four; rows of dst are a panel's. */
+static inline void turn_quads(const float *src, size_t step, float *dst)
+{
+    const quad a = load_quad(src), b = load_quad(src + step);
+    const quad c = load_quad(src + 2 * step), d = load_quad(src + 3 * step);
+    const quad ac_low = __builtin_shufflevector(a, c, 0, 4, 1, 5);
+    const quad ac_high = __builtin_shufflevector(a, c, 2, 6, 3, 7);
+    const quad bd_low = __builtin_shufflevector(b, d, 0, 4, 1, 5);
+    const quad bd_high = __builtin_shufflevector(b, d, 2, 6, 3, 7);
+    const quad rows[4] = {__builtin_shufflevector(ac_low, bd_low, 0, 4, 1, 5),
+                          __builtin_shufflevector(ac_low, bd_low, 2, 6, 3, 7),
+                          __builtin_shufflevector(ac_high, bd_high, 0, 4, 1, 5),
+                          __builtin_shufflevector(ac_high, bd_high, 2, 6, 3, 7)};
+    for (unsigned i = 0; i < 4; i++)
+        memcpy(dst + i * LNT_PANEL, &rows[i], sizeof rows[i]);
+}
+
 static void pack_rows(const float *src, const panel_source *s, size_t channels, float *dst)
 {
+    if (s->per_channel == 1 && s->columns == LNT_PANEL)
+        for (; channels >= 4; channels -= 4, src += 4, dst += 4 * LNT_PANEL)
+            for (size_t n = 0; n < LNT_PANEL; n += 4)
+                turn_quads(src + n * s->per_column, s->per_column, dst + n);
     if (s->per_column == 1 && s->columns == LNT_PANEL) {
         for (size_t c = 0; c < channels; c++)
             memcpy(dst + c * LNT_PANEL, src + c * s->per_channel, LNT_PANEL * sizeof *dst);

@@ -6,6 +6,7 @@
 #include "base/checked.h"
 #include "base/half.h"
 #include "ops/blas.h"
+#include "ops/copy.h"
 #include "ops/gemm_driver.h"
 #include "ops/gemm_store.h"
 #include "ops/pack.h"
@@ -120,6 +121,7 @@ typedef struct matmul {
     lnt_packed packed;                                      /* of B, where it is packed at run time */
     size_t scratch_b, scratch_a, scratch_c, scratch_gather; /* offsets into scratch memory */
     lnt_store store;
+    lnt_copy turn; /* of A, where it is transposed */
     lnt_gemm_plan plan;
 } matmul;
 
@@ -225,24 +227,6 @@ static void rows_of_matrix(const lnt_gemm_call *call, int64_t product, int64_t r
     }
 }
 
-typedef struct transpose_call {
-    const float *src;
-    float *dst;
-    int64_t rows, columns; /* of dst; src is [columns][rows] */
-} transpose_call;
-
-static lnt_status transpose_task(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
-{
-    (void)k, (void)thread;
-    const transpose_call *t = arg;
-    for (int64_t row = begin; row < end; row++) {
-        const int64_t matrix = row / t->rows * t->rows * t->columns, r = row % t->rows;
-        for (int64_t c = 0; c < t->columns; c++)
-            t->dst[matrix + r * t->columns + c] = t->src[matrix + c * t->rows + r];
-    }
-    return LNT_OK;
-}
-
 /* beta * C, broadcast to whole rows: [1 or M][N]. */
 static void expand_c(const matmul *m, const float *c, float *dst)
 {
@@ -264,9 +248,7 @@ static lnt_status run_matmul_f32(lnt_kernel *k, const lnt_step *s)
     }
     if (m->transpose_a) {
         float *rows = (float *)(void *)(scratch + m->scratch_a);
-        transpose_call t = {a, rows, m->p.M, m->p.K};
-        const int64_t count = lnt_operand_count(s->in[0]) / (m->p.M * m->p.K);
-        LNT_TRY(lnt_parallel(k, count * m->p.M, 16384 / (m->p.K + 1) + 1, transpose_task, &t));
+        LNT_TRY(lnt_copy_run(k, &m->turn, rows, a));
         a = rows;
     }
     if (m->expand_c) {
@@ -334,16 +316,28 @@ static void bind_c(const lnt_site *site, matmul *m, size_t *bytes)
     *bytes += lnt_round_up((size_t)(m->p.N * (m->stride_c[0] ? m->p.M : 1)) * sizeof(float), 64);
 }
 
+/* Matrices of A, [K][M] each, to rows [M][K] in scratch memory. */
+static void bind_turn(const lnt_site *site, matmul *m, size_t *bytes)
+{
+    const int64_t M = m->p.M, K = m->p.K, element = sizeof(float), count = lnt_operand_count(site->in[0]);
+    m->transpose_a = m->p.trans_a && M > 1 && K > 1;
+    if (!m->transpose_a)
+        return;
+    lnt_copy_begin(&m->turn, sizeof(float));
+    lnt_copy_axis(&m->turn, count / (M * K), M * K * element, M * K * element);
+    lnt_copy_axis(&m->turn, M, K * element, element);
+    lnt_copy_axis(&m->turn, K, element, M * element);
+    lnt_copy_settle(&m->turn);
+    m->scratch_a = *bytes;
+    *bytes += lnt_round_up((size_t)(count * element), 64);
+}
+
 static lnt_status bind_f32(lnt_site *site, matmul *m)
 {
     static const ptrdiff_t no_offset[1] = {0};
     const lnt_operand *out = site->out[0];
     size_t bytes = 0;
-    m->transpose_a = m->p.trans_a && m->p.M > 1 && m->p.K > 1;
-    if (m->transpose_a) {
-        m->scratch_a = bytes;
-        bytes += lnt_round_up((size_t)lnt_operand_count(site->in[0]) * sizeof(float), 64);
-    }
+    bind_turn(site, m, &bytes);
     bind_c(site, m, &bytes);
     LNT_TRY(bind_b(site, m, &bytes));
     const bool own_bias = m->has_c && !m->stride_c[0], own_residual = m->has_c && m->stride_c[0];
