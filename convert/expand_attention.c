@@ -268,9 +268,9 @@ void lnt_expand_multi_head_attention(maker *m, lnt_inode *n)
         return;
     }
     find_operands(m, &a);
-    add_biases(m, &a, lnt_inode_in(n, 3));
     if (m->status != LNT_OK || a.k == LNT_NONE || a.v == LNT_NONE)
         return;
+    add_biases(m, &a, lnt_inode_in(n, 3));
     a.heads = a.kv_heads = lnt_inode_i(n, "num_heads", 0);
     a.causal = lnt_inode_i(n, "unidirectional", 0);
     a.scale = lnt_inode_f(n, "scale", 0);

@@ -90,8 +90,10 @@ static void expand_skip_rms_norm(maker *m, lnt_inode *n)
 
 /* ---- an activation behind a product or a convolution ---- */
 
+enum { ACTIVATION_PARAMS = 3 };
+
 /* Takes the attributes that are about the activation away from n. */
-static unsigned take_activation(lnt_inode *n, lnt_attr taken[4], const char **op)
+static unsigned take_activation(lnt_inode *n, lnt_attr taken[ACTIVATION_PARAMS], const char **op)
 {
     static const char *const names[] = {"alpha", "beta", "gamma"};
     const lnt_attr *params = lnt_inode_attr(n, "activation_params");
@@ -102,7 +104,7 @@ static unsigned take_activation(lnt_inode *n, lnt_attr taken[4], const char **op
     for (unsigned i = 0; i < 3; i++) {
         static const char *const long_names[] = {"activation_alpha", "activation_beta", "activation_gamma"};
         const lnt_attr *a = lnt_inode_attr(n, long_names[i]);
-        if (a && a->type == LNT_ATTR_FLOAT)
+        if (a && a->type == LNT_ATTR_FLOAT && count < ACTIVATION_PARAMS)
             taken[count++] = (lnt_attr){names[i], LNT_ATTR_FLOAT, 1, {.f = a->f}};
         lnt_inode_drop(n, long_names[i]);
     }
@@ -127,7 +129,7 @@ static uint32_t activate(maker *m, const char *op, const lnt_attr *attr, unsigne
 
 static void expand_gemm(maker *m, lnt_inode *n)
 {
-    lnt_attr attr[4];
+    lnt_attr attr[ACTIVATION_PARAMS];
     const char *op;
     const unsigned count = take_activation(n, attr, &op);
     const uint32_t y = make_like(m, n, "Gemm", inputs_of(n));
@@ -152,7 +154,7 @@ static uint32_t move_channels(maker *m, uint32_t value, bool last)
 
 static void fused_conv(maker *m, lnt_inode *n, bool channels_last)
 {
-    lnt_attr attr[4];
+    lnt_attr attr[ACTIVATION_PARAMS];
     const char *op;
     const unsigned count = take_activation(n, attr, &op);
     operands in = inputs_of(n);
@@ -266,6 +268,8 @@ static uint32_t lstm_weights(maker *m, uint32_t value, uint32_t scale, uint32_t 
 static void expand_lstm(maker *m, lnt_inode *n)
 {
     operands in = inputs_of(n);
+    for (unsigned i = in.n; i < 8; i++)
+        in.value[i] = LNT_NONE;
     in.n = 8;
     in.value[1] = lstm_weights(m, n->in[1], lnt_inode_in(n, 8), lnt_inode_in(n, 9));
     in.value[2] = lstm_weights(m, n->in[2], lnt_inode_in(n, 10), lnt_inode_in(n, 11));
