@@ -49,6 +49,11 @@ static uint32_t batch_first(maker *m, lnt_inode *n, const char *attr, uint32_t v
     return transpose(m, value, perm, o->rank);
 }
 
+static void expand_transpose_matmul(maker *m, lnt_inode *n)
+{
+    finish_like(m, n, "com.microsoft.FusedMatMul", IN(n->in[0], n->in[1]));
+}
+
 static void expand_matmul(maker *m, lnt_inode *n)
 {
     const uint32_t a = batch_first(m, n, "transBatchA", n->in[0]);
@@ -282,6 +287,13 @@ static uint32_t dequantise(maker *m, uint32_t value, uint32_t scale, uint32_t ze
     return make(m, "DequantizeLinear", zero == LNT_NONE ? IN(value, scale) : IN(value, scale, zero), NULL);
 }
 
+static void expand_qwhere(maker *m, lnt_inode *n)
+{
+    const uint32_t x = dequantise(m, n->in[1], n->in[2], n->in[3]);
+    const uint32_t y = dequantise(m, n->in[4], n->in[5], n->in[6]);
+    finish(m, 0, "QuantizeLinear", IN(make(m, "Where", IN(n->in[0], x, y), NULL), n->in[7], n->in[8]), NULL);
+}
+
 enum { Q_IDS, Q_SEGMENT_IDS, Q_TABLES, Q_GAMMA = 5, Q_BETA, Q_MASK, Q_SCALES, Q_ZEROS = 13 };
 
 /* Rows of table 0 (words), 1 (positions) or 2 (segments). */
@@ -342,10 +354,12 @@ static const struct {
     {"QLinearAveragePool", "channels_last", 4, 5, 1, expand_average_pool},
     {"QLinearConv", NULL, 8, 9, 1, expand_qconv},
     {"QLinearGlobalAveragePool", "channels_last", 4, 5, 1, expand_global_pool},
+    {"QLinearWhere", NULL, 9, 9, 1, expand_qwhere},
     {"QuantizeLinear", NULL, 2, 3, 1, expand_quantize},
     {"RotaryEmbedding", NULL, 4, 4, 1, lnt_expand_rotary},
     {"SkipLayerNormalization", NULL, 3, 5, 4, expand_skip_norm},
     {"SkipSimplifiedLayerNormalization", NULL, 3, 4, 4, expand_skip_rms_norm},
+    {"TransposeMatMul", NULL, 2, 2, 1, expand_transpose_matmul},
 };
 
 lnt_status lnt_expand_microsoft(lnt_importer *im, lnt_inode *n)

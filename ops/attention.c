@@ -15,9 +15,9 @@ enum { SHOW_RAW, SHOW_CAPPED, SHOW_BIASED, SHOW_CHOSEN };      /* what output 3 
 lnt_attention_range lnt_attention_range_of(const lnt_attention_job *j, int64_t b, int64_t query)
 {
     const lnt_attention *p = j->p;
-    const int64_t valid = j->valid ? j->valid[b] : p->total;
-    const int64_t position = query + (j->valid ? valid - p->queries : p->past);
-    lnt_attention_range r = {0, valid < p->total ? valid : p->total};
+    const int64_t told = j->valid ? j->valid[b] : p->total, valid = told < p->total ? told : p->total;
+    lnt_attention_range r = {0, valid > 0 ? valid : 0};
+    const int64_t position = query + (j->valid ? r.end - p->queries : p->past);
     if (j->mask && p->mask.width < r.end)
         r.end = p->mask.width;
     if (p->causal && position + 1 < r.end)
@@ -181,6 +181,13 @@ static lnt_status check_operands(const lnt_site *site, const extents *e)
     return LNT_OK;
 }
 
+/* How far a query may look: -1 is any number of keys, as is one that reaches past all of them. */
+static int64_t window(const lnt_site *site, const char *attr, const extents *e)
+{
+    const int64_t keys = lnt_attr_i(site->node, attr, -1);
+    return keys > e->past + e->fresh + e->queries ? -1 : keys;
+}
+
 lnt_status lnt_bind_attention(lnt_site *site)
 {
     const lnt_node *node = site->node;
@@ -205,8 +212,8 @@ lnt_status lnt_bind_attention(lnt_site *site)
                          .v = layout_of(site->in[VALUE]->rank, e.kv_heads, e.fresh, e.v_width),
                          .y = layout_of(output_rank(site), e.heads, e.queries, e.v_width),
                          .causal = lnt_attr_i(node, "is_causal", 0) != 0,
-                         .left = lnt_attr_i(node, "left_window_size", -1),
-                         .right = lnt_attr_i(node, "right_window_size", -1),
+                         .left = window(site, "left_window_size", &e),
+                         .right = window(site, "right_window_size", &e),
                          .scale = lnt_attr_find(node, "scale") ? (double)lnt_attr_f(node, "scale", 1)
                                                                : 1 / sqrt((double)e.k_width),
                          .softcap = (double)lnt_attr_f(node, "softcap", 0),

@@ -280,6 +280,19 @@ def qlinear_binary(r):
                  zero(r, kind)])
 
 
+def qlinear_where(r):
+    kind = byte(r)
+    shape = r.shape(low=1, high=4, zero=False)
+    c, a, b = (r.broadcastable(shape) for _ in range(3))
+    return Case([r.array(c, np.bool_), some(r, kind, *a), scale(r), zero(r, kind), some(r, kind, *b), scale(r),
+                 zero(r, kind), scale(r), zero(r, kind)], constant={2, 3, 5, 6, 7, 8})
+
+
+def transpose_matmul(r):
+    case = fused_matmul(r)
+    return Case(case.inputs, **{k: v for k, v in case.attributes.items() if not k.startswith("transBatch")})
+
+
 def qlinear_unary(**attributes):
     def make(r):
         kind = byte(r)
@@ -428,8 +441,10 @@ GENERATORS = {
     "QLinearMul": qlinear_binary,
     "QLinearSigmoid": qlinear_unary(),
     "QLinearSoftmax": qlinear_softmax,
+    "QLinearWhere": qlinear_where,
     "QuickGelu": quick_gelu,
     "RotaryEmbedding": rotary_embedding,
     "SkipLayerNormalization": skip_norm(False),
     "SkipSimplifiedLayerNormalization": skip_norm(True),
+    "TransposeMatMul": transpose_matmul,
 }
