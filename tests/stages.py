@@ -56,6 +56,7 @@ STAGES = {
         *[board(name) for name in BOARDS],
     ],
 }
+LONG = ["env", "LINNET_LONG=1"]
 SANITIZED = ["env", "LINNET=build/asan/linnet"]
 STAGES["long"] = [
     *STAGES["test"],
@@ -63,6 +64,8 @@ STAGES["long"] = [
     ("unit, valgrind", make("valgrind")),
     ("build, clang", make("all", "unit", "CC=clang", "BUILD=build/clang")),
     ("program, sanitized", make("all", *SANITIZE)),
+    ("suite, every way", [*LONG, *PYTEST, "tests/python/test_suite.py"]),
+    ("models, every way", [*LONG, *PYTEST, "tests/python/test_models.py"]),
     ("suite, sanitized", [*SANITIZED, *PYTEST, "tests/python/test_suite.py"]),
     ("zoo, whole", ["env", "LINNET_ZOO=full", *PYTEST, "tests/python/test_zoo.py"]),
     ("models, sanitized", [*SANITIZED, *PYTEST, "tests/python/test_models.py"]),

@@ -1,8 +1,10 @@
 """What the Python tests share: the program under test, ONNX models as case folders, onnxruntime as the judge."""
 
+import importlib
 import os
 import pathlib
 import subprocess
+import sys
 import tarfile
 
 import numpy as np
@@ -13,6 +15,16 @@ from onnx import numpy_helper
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SHARED = pathlib.Path(os.environ.get("LINNET_SHARED", ROOT.parent / "shared"))
 LINNET = os.environ.get("LINNET", str(ROOT / "build" / "linnet"))
+LONG = bool(os.environ.get("LINNET_LONG"))  # the whole matrix, not the part that shows most
+
+
+def import_package():
+    """The Python package of this checkout, its native part built."""
+    subprocess.run(["make", "-s", "-C", str(ROOT), "python"], check=True, stdout=subprocess.DEVNULL)
+    os.environ["LINNET_LIBRARY"] = str(ROOT / "build" / "liblinnet_python.so")
+    if str(ROOT / "python") not in sys.path:
+        sys.path.insert(0, str(ROOT / "python"))
+    return importlib.import_module("linnet")
 
 
 def linnet(*args, timeout=300):

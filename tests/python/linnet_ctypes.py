@@ -1,29 +1,19 @@
 """The public C API (runtime/linnet.h) through ctypes: for tests of what the command line does not show, such as a
-caller's arena, bounds, states, and who allocates when."""
+caller's arena, bounds, states, and who allocates when. The Python package's own declarations, and what it has no use
+for."""
 
 import ctypes as c
 import os
 
 import numpy as np
 
-from harness import ROOT
+from harness import import_package
 
-LIBRARY = os.environ.get("LIBLINNET", str(ROOT / "build" / "liblinnet.so"))
-MAX_RANK = 8
-DTYPES = {np.dtype(t): n for t, n in [("float32", 1), ("uint8", 2), ("int8", 3), ("uint16", 4), ("int16", 5), ("int32", 6),
-                                      ("int64", 7), ("bool", 9), ("float16", 10), ("float64", 11), ("uint32", 12),
-                                      ("uint64", 13)]}
-NUMPY = {n: t for t, n in DTYPES.items()}
+import_package()
+from linnet._native import MAX_RANK, Error, LinnetError, SessionOptions, Tensor, check, lib  # noqa: E402
+from linnet._session import _NUMBER_OF as DTYPES  # noqa: E402
 
-
-class Error(c.Structure):
-    _fields_ = [("code", c.c_int), ("message", c.c_char * 508)]
-
-
-class Tensor(c.Structure):
-    _fields_ = [("dtype", c.c_int), ("rank", c.c_uint32), ("dims", c.c_int64 * MAX_RANK), ("data", c.c_void_p),
-                ("bytes", c.c_size_t)]
-
+NUMPY = {number: dtype for dtype, number in DTYPES.items()}
 
 ALLOCATE = c.CFUNCTYPE(c.c_void_p, c.c_void_p, c.c_size_t)
 RELEASE = c.CFUNCTYPE(None, c.c_void_p, c.c_void_p)
@@ -40,39 +30,18 @@ class ModelOptions(c.Structure):
                 ("n_custom", c.c_size_t)]
 
 
-class SessionOptions(c.Structure):
-    _fields_ = [("struct_bytes", c.c_size_t), ("intra_op_num_threads", c.c_uint32), ("inter_op_num_threads", c.c_uint32),
-                ("execution_mode", c.c_int), ("disable_mem_pattern", c.c_bool), ("enable_profiling", c.c_bool),
-                ("log_severity_level", c.c_int), ("pool", c.c_void_p), ("level", c.c_char_p), ("seed", c.c_uint64),
-                ("arena", c.c_void_p), ("arena_bytes", c.c_size_t), ("memory_limit", c.c_uint64), ("config", c.c_void_p),
-                ("n_config", c.c_size_t)]
-
-
 class SessionInfo(c.Structure):
     _fields_ = [("struct_bytes", c.c_size_t), ("arena_bytes", c.c_uint64), ("constant_bytes", c.c_uint64),
                 ("n_steps", c.c_uint32), ("n_evaluated", c.c_uint32), ("threads", c.c_uint32), ("level", c.c_char_p),
                 ("unbounded", c.c_char_p)]
 
 
-class LinnetError(Exception):
-    """code: the lnt_status; the message is the library's."""
-
-    def __init__(self, code, message):
-        super().__init__(message)
-        self.code = code
-
-
 E_MEMORY, E_LIMIT = 8, 9
-
-lib = c.CDLL(LIBRARY)
-lib.lnt_session_destroy.restype = lib.lnt_model_close.restype = None
 
 
 def call(name, *args):
     err = Error()
-    code = getattr(lib, name)(*args, c.byref(err))
-    if code:
-        raise LinnetError(code, err.message.decode())
+    check(getattr(lib, name)(*args, c.byref(err)), err)
 
 
 class CountingHost:
@@ -166,6 +135,9 @@ class Session:
         info = SessionInfo(struct_bytes=c.sizeof(SessionInfo))
         call("lnt_session_get_info", self.handle, c.byref(info))
         return info
+
+    def trim(self):
+        call("lnt_session_trim", self.handle)
 
     def reset_states(self):
         call("lnt_state_reset", self.handle)

@@ -1,26 +1,87 @@
-"""Real models against their recorded outputs: unoptimised and optimised, one thread and two, scalar and best level."""
+"""Real models: against their recorded outputs, and the same bits on any number of threads; networks with weights of
+our own against onnxruntime. LINNET_LONG=1: every level, one thread to eight, optimised and not."""
 
 import json
+import sys
 
+import numpy as np
+import onnx
 import pytest
 
-from harness import SHARED, linnet
+from harness import LONG, ROOT, SHARED, linnet, reference, write_case
+
+sys.path.insert(0, str(ROOT / "tests/python/models"))
+import random_weights  # noqa: E402
 
 FOLDER = SHARED / "models"
 MODELS = sorted(p.name for p in FOLDER.iterdir() if p.is_dir()) if FOLDER.is_dir() else ["none"]
-WAYS = [(opt, threads, level) for opt in ("none", "all") for threads in (1, 2) for level in ("scalar", None)]
+LIGHT = [name for name in MODELS if name.startswith("light_")] or ["none"]
+THREADS = range(1, 9) if LONG else (1, 2)
 
 
-@pytest.mark.parametrize("model", MODELS)
-@pytest.mark.parametrize("opt, threads, level", WAYS)
-def test_model(shared, model, opt, threads, level):
+def levels():
+    """Those this CPU has, the best last."""
+    best = json.loads(linnet("info", ROOT / "tests/data/models/image.onnx", "--json").stdout)["level"]
+    order = ["scalar", "neon"] if best == "neon" else ["scalar", "avx2", "avx512", "avx512vnni"]
+    return order[:order.index(best) + 1] if best in order else [best]
+
+
+LEVELS = levels() if LONG else ["scalar", None]
+WAYS = [(opt, threads, level) for opt in ("none", "all") for threads in THREADS for level in LEVELS]
+
+
+def check(path, opt, threads, level):
     options = ["--opt", opt, "--threads", threads, "--max-rel", "1e-4", "--json"]
     if level:
         options += ["--level", level]
-    done = linnet("verify", FOLDER / model / "model.onnx", *options)
+    done = linnet("verify", path, *options, timeout=1200)
     assert done.returncode == 0, done.stdout + done.stderr
     outputs = json.loads(done.stdout)["outputs"]
     assert outputs
     for output in outputs:
         assert output["cosine"] >= 0.999999, output
         assert output["same_argmax"], output
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("opt, threads, level", WAYS)
+def test_model(shared, model, opt, threads, level):
+    check(FOLDER / model / "model.onnx", opt, threads, level)
+
+
+def recorded_inputs(path):
+    """--input NAME=FILE for the first case beside a model."""
+    graph = onnx.load(path, load_external_data=False).graph
+    constants = {t.name for t in graph.initializer}
+    names = [i.name for i in graph.input if i.name not in constants]
+    return [word for k, name in enumerate(names)
+            for word in ("--input", f"{name}={path.parent}/test_data_set_0/input_{k}.pb")]
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("opt", ["none", "all"] if LONG else ["all"])
+def test_bits_do_not_hang_on_threads(shared, tmp_path, model, opt):
+    path = FOLDER / model / "model.onnx"
+    lnt = tmp_path / "m.lnt"
+    done = linnet("convert", path, "-o", lnt, "--opt", opt)
+    assert done.returncode == 0, done.stderr
+    for level in LEVELS if LONG else [None]:
+        results = []
+        for threads in THREADS if LONG else (1, 2, 5):
+            folder = tmp_path / f"{level}-{threads}"
+            done = linnet("run", lnt, *recorded_inputs(path), "--threads", threads, "--output-dir", folder,
+                          *(["--level", level] if level else []), timeout=1200)
+            assert done.returncode == 0, done.stderr
+            results.append({p.name: p.read_bytes() for p in folder.iterdir()})
+        assert results[0] and all(r == results[0] for r in results)
+
+
+@pytest.mark.parametrize("model", LIGHT)
+def test_topology_with_random_weights(shared, tmp_path, model):
+    made = random_weights.randomise(onnx.load(FOLDER / model / "model.onnx"), 7)
+    constants = {t.name for t in made.graph.initializer}
+    (name,) = [i.name for i in made.graph.input if i.name not in constants]
+    feeds = {name: np.random.default_rng(8).standard_normal((1, 3, 224, 224)).astype(np.float32)}
+    case = write_case(tmp_path, made, feeds, reference(made, feeds, optimise=True))
+    for opt, threads, level in WAYS if LONG else [("all", 2, None), ("none", 1, None)]:
+        check(case / "model.onnx", opt, threads, level)

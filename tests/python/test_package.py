@@ -1,9 +1,7 @@
 """The Python package: scripts written for onnxruntime run by changing the import."""
 
-import importlib
 import json
 import os
-import subprocess
 import sys
 import threading
 
@@ -13,17 +11,12 @@ import onnx.parser
 import pytest
 from onnx import numpy_helper
 
-from harness import ROOT, SHARED
-
-LIBRARY = ROOT / "build" / "liblinnet_python.so"
+from harness import import_package
 
 
 @pytest.fixture(scope="module")
 def linnet():
-    subprocess.run(["make", "-s", "-C", str(ROOT), "python"], check=True)
-    os.environ["LINNET_LIBRARY"] = str(LIBRARY)
-    sys.path.insert(0, str(ROOT / "python"))
-    return importlib.import_module("linnet")
+    return import_package()
 
 
 def model(text):
@@ -60,10 +53,8 @@ def classify(ort, path, feed):
 """
 
 
-def shared_case(name):
-    path = SHARED / "models" / name / "model.onnx"
-    if not path.exists():
-        pytest.skip("shared models are not there")
+def shared_case(shared, name):
+    path = shared / "models" / name / "model.onnx"
     m = onnx.load(path)
     constants = {t.name for t in m.graph.initializer}
     feed = {}
@@ -74,20 +65,20 @@ def shared_case(name):
     return path, feed
 
 
-def test_script_of_a_text_model_runs_unchanged(linnet):
+def test_script_of_a_text_model_runs_unchanged(linnet, shared):
     import onnxruntime
 
-    path, feed = shared_case("tiny_transformer")
+    path, feed = shared_case(shared, "tiny_transformer")
     scope = {"np": np}
     exec(MINILM, scope)
     ours, theirs = (scope["embed"](module, str(path), feed) for module in (linnet, onnxruntime))
     np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-6)
 
 
-def test_script_of_an_image_model_runs_unchanged(linnet):
+def test_script_of_an_image_model_runs_unchanged(linnet, shared):
     import onnxruntime
 
-    path, feed = shared_case("mnist12")
+    path, feed = shared_case(shared, "mnist12")
     scope = {"np": np}
     exec(MINILM, scope)
     (ours, scores), (theirs, expected) = (scope["classify"](module, path, feed) for module in (linnet, onnxruntime))

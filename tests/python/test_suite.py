@@ -1,6 +1,7 @@
 """The ONNX backend suite through `linnet verify --suite`, in every way a case can be run.
 
 tests/expected_pass.txt lists what has to pass; it may only grow. LINNET_UPDATE=1 adds what passes now in every way.
+LINNET_LONG=1 goes through every way inputs can be baked, at two levels, on one thread and on two.
 """
 
 import csv
@@ -9,10 +10,10 @@ import re
 
 import pytest
 
-from harness import ROOT, SHARED, linnet
+from harness import LONG, ROOT, linnet
 
 EXPECTED = ROOT / "tests" / "expected_pass.txt"
-T1_AT_LEAST = 450
+T2_AT_LEAST = 839  # of 841 in node/
 
 WAYS = {
     "unoptimised": ["--opt", "none"],
@@ -22,6 +23,12 @@ WAYS = {
     "baked_rest": ["--opt", "all", "--bake", "rest"],
     "baked_all": ["--opt", "all", "--bake", "all"],
 }
+
+if LONG:
+    BAKED = {"": [], "rest": ["--bake", "rest"], "all": ["--bake", "all"]}
+    WAYS |= {f"{bake or 'fed'}_{level or 'best'}_{threads}": ["--opt", "all", *BAKED[bake], "--threads", threads,
+                                                             *(["--level", level] if level else [])]
+             for bake in BAKED for level in ("scalar", "") for threads in ("1", "2")}
 
 results = {}  # way -> {case: (verdict, reason)}; tests share the runs
 
@@ -62,13 +69,23 @@ def test_nothing_crashes(suite_folder, way):
     assert not bad, "\n".join(bad)
 
 
-@pytest.mark.parametrize("way", ["optimised", "baked_rest"])
-def test_first_tier(suite_folder, shared, way):
+def tiers(shared):
+    """(kind, tier) -> its cases."""
+    found = {}
     with open(shared / "reference" / "conformance.tsv") as f:
-        tier1 = {row["test"] for row in csv.DictReader(f, delimiter="\t") if row["kind"] == "node" and row["tier"] == "T1"}
-    passed = tier1 & passes(run_suite(suite_folder, way))
-    assert len(passed) >= T1_AT_LEAST
-    assert len(passed) == len(tier1 & passes(run_suite(suite_folder, "optimised")))
+        for row in csv.DictReader(f, delimiter="\t"):
+            found.setdefault((row["kind"], row["tier"]), set()).add(row["test"])
+    return found
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_tiers(suite_folder, shared, way):
+    passed, cases = passes(run_suite(suite_folder, way)), tiers(shared)
+    tier1 = {kind: names for (kind, tier), names in cases.items() if tier == "T1"}
+    assert {kind: len(names) for kind, names in tier1.items()} == {"node": 689, "light": 9, "pytorch-converted": 81,
+                                                                  "pytorch-operator": 29, "simple": 6}
+    assert not set.union(*tier1.values()) - passed
+    assert len(cases["node", "T2"] & passed) >= T2_AT_LEAST
 
 
 def test_expected_list_is_sorted_and_grows(suite_folder):
