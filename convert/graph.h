@@ -152,6 +152,7 @@ typedef enum lnt_opt { LNT_OPT_NONE, LNT_OPT_BASIC, LNT_OPT_ALL } lnt_opt;
 /* X(name): runs lnt_pass_NAME(g, report) in this order; the second column is the least --opt that wants it.
  */
 #define LNT_PASS_LIST(X)                                                                                     \
+    X(fold_qdq, BASIC)                                                                                       \
     X(fold_constants, BASIC)                                                                                 \
     X(identities, BASIC)                                                                                     \
     X(common_subexpressions, BASIC)                                                                          \

@@ -89,6 +89,7 @@ static bool pack_bytes(const lnt_node *node, unsigned input, const lnt_operand *
         if (input != 1 || o->rank != 2 || !pack_matrix(node, o, record))
             return false;
         break;
+    case LNT_ID_QLinearGemm:
     case LNT_ID_QLinearMatMul:
         if (input != 3 || !pack_matrix(node, o, record))
             return false;

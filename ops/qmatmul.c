@@ -1,6 +1,7 @@
 /* qmatmul.c — matrix products of bytes: MatMulInteger, QLinearMatMul, and com.microsoft's
- * MatMulIntegerToFloat and DynamicQuantizeMatMul. All accumulate exactly in int32 and differ in what goes in
- * and comes out. */
+ * MatMulIntegerToFloat and DynamicQuantizeMatMul; QLinearGemm, which is QLinearMatMul with transB and a bias
+ * of int32 in units of both scales. All accumulate exactly in int32 and differ in what goes in and comes out.
+ */
 #include "ops/op.h"
 
 #include "base/checked.h"
@@ -17,13 +18,15 @@ enum { NONE = 255 };
 /* Operand numbers of an operator of the family; NONE where it has no such operand. */
 typedef struct operands {
     uint16_t id;
-    uint8_t b, a_scale, a_zero, b_scale, b_zero, y_scale, y_zero, bias;
+    uint8_t b, a_scale, a_zero, b_scale, b_zero, y_scale, y_zero,
+        bias;        /* bias: float, or int32 of QLinearGemm */
     bool quantise_a; /* A is float and quantised on the way in */
 } operands;
 
 static const operands family[] = {
     {LNT_ID_MatMulInteger, 1, NONE, 2, NONE, 3, NONE, NONE, NONE, false},
     {LNT_ID_QLinearMatMul, 3, 1, 2, 4, 5, 6, 7, NONE, false},
+    {LNT_ID_QLinearGemm, 3, 1, 2, 4, 5, 6, 7, 8, false},
     {LNT_ID_MatMulIntegerToFloat, 1, 2, 4, 3, 5, NONE, NONE, 6, false},
     {LNT_ID_DynamicQuantizeMatMul, 1, NONE, NONE, 2, 3, NONE, NONE, 4, true},
 };
@@ -106,7 +109,7 @@ static lnt_status prepare_rows(lnt_kernel *k, void *arg, int64_t begin, int64_t 
 typedef struct columns {
     int64_t n; /* of them */
     const int32_t *sums;
-    int32_t zero[LNT_QPANEL], no_bias[LNT_QPANEL];
+    int32_t zero[LNT_QPANEL], sum_bias[LNT_QPANEL];
     float scale[LNT_QPANEL], bias[LNT_QPANEL];
 } columns;
 
@@ -120,7 +123,10 @@ static columns columns_of(const qmatmul_job *j, int64_t batch, int64_t first, co
     for (int64_t i = 0; i < c.n; i++) {
         c.zero[i] = zero_of(j, o->b_zero, batch, first + i, p->N) - (p->b_signed ? 0 : 128);
         c.scale[i] = scale_of(j, o->b_scale, batch, first + i, p->N) / y_scale;
-        c.bias[i] = bias ? lnt_qfloat(j->s->in[o->bias], bias, first + i) : 0;
+        if (bias && j->s->in[o->bias]->dtype == LNT_INT32)
+            c.sum_bias[i] = ((const int32_t *)bias)[first + i];
+        else
+            c.bias[i] = bias ? lnt_qfloat(j->s->in[o->bias], bias, first + i) : 0;
     }
     return c;
 }
@@ -136,7 +142,7 @@ static void store_row(const qmatmul_job *j, const columns *c, int32_t *acc, int6
     const int32_t zero =
         (o->quantise_a ? j->a_zero : zero_of(j, o->a_zero, batch, m, p->M)) + 128 * p->a_signed;
     const uint32_t rest = (uint32_t)row_sum - (uint32_t)p->K * (uint32_t)zero;
-    p->row->take_zeros(acc, LNT_QPANEL, zero, c->sums, (int32_t)rest, c->zero, c->no_bias);
+    p->row->take_zeros(acc, LNT_QPANEL, zero, c->sums, (int32_t)rest, c->zero, c->sum_bias);
     if (y->dtype == LNT_INT32) {
         memcpy(out, acc, (size_t)c->n * sizeof *acc);
         return;
@@ -258,7 +264,8 @@ static lnt_status bind_memory(lnt_site *site, qmatmul *p)
     const lnt_operand *a = site->in[0], *b = site->in[p->operands->b];
     const int64_t matrices = p->K > 0 && p->N > 0 ? lnt_operand_count(b) / (p->K * p->N) : 0;
     size_t packed = 0;
-    p->record = lnt_packed_panels(LNT_SOURCE_KN, (uint32_t)matrices, (uint32_t)p->K, (uint32_t)p->N);
+    const lnt_source source = lnt_attr_i(site->node, "transB", 0) ? LNT_SOURCE_NK : LNT_SOURCE_KN;
+    p->record = lnt_packed_panels(source, (uint32_t)matrices, (uint32_t)p->K, (uint32_t)p->N);
     p->record.layout = LNT_LAYOUT_PANEL_I8;
     LNT_REQUIRE(p->K <= INT32_MAX && p->N <= INT32_MAX && matrices <= INT32_MAX &&
                     lnt_packed_bytes(&p->record, &packed),
@@ -289,7 +296,11 @@ lnt_status lnt_bind_qmatmul(lnt_site *site)
     p->kernels = site->kernels->qgemm;
     p->M = a->rank > 1 ? a->dims[a->rank - 2] : 1;
     p->K = a->dims[a->rank - 1];
-    p->N = b->rank > 1 ? b->dims[b->rank - 1] : 1;
+    p->N = b->rank > 1 ? b->dims[b->rank - (lnt_attr_i(site->node, "transB", 0) ? 2 : 1)] : 1;
+    if (o->id == LNT_ID_QLinearGemm)
+        LNT_REQUIRE(b->rank == 2 && site->in[o->bias]->dtype == LNT_INT32 &&
+                        lnt_operand_count(site->in[o->bias]) == p->N,
+                    site->err, LNT_E_SHAPE, "the bias must hold %lld int32", (long long)p->N);
     p->a = batch_axes(a, y->dims, rank, p->M * p->K);
     p->b = batch_axes(b, y->dims, rank, p->K * p->N);
     p->batch = lnt_axes_items(&p->a);
