@@ -270,20 +270,22 @@ static lnt_status bind_float(lnt_site *site)
     LNT_TRY(lnt_conv_of(site, &g));
     if (lnt_conv_is_depthwise(&g))
         return lnt_conv_bind_depthwise(site, &g);
-    if (lnt_conv_is_stem(site, &g))
-        return lnt_conv_bind_stem(site, &g);
+    const int own_bias = lnt_own_input(site, 2) ? 2 : -1;
+    lnt_store store;
+    LNT_TRY(lnt_bind_store(site, 1, own_bias, lnt_conv_writes_output(site), &store));
+    if (store.residual < 0 && lnt_conv_is_stem(site, &g))
+        return lnt_conv_bind_stem(site, &g, &store);
     conv *c = lnt_bind_params(site, sizeof *c);
     if (!c)
         return LNT_E_MEMORY;
     c->g = g;
+    c->store = store;
     size_t scratch = 0;
     LNT_TRY(cut_bands(site, c));
     lnt_padding padding;
     const bool padded = c->n_bands == 1 && pads_input(site, &c->bands[0].rows, &padding);
     LNT_TRY(lnt_conv_bind_images(site, &g, padded ? &padding : NULL, &c->images, &scratch));
     LNT_TRY(lnt_conv_bind_weights(site, &g, &c->weights, &scratch));
-    const int own_bias = lnt_own_input(site, 2) ? 2 : -1;
-    LNT_TRY(lnt_bind_store(site, 1, own_bias, lnt_conv_writes_output(site), &c->store));
     for (unsigned i = 0; i < c->n_bands; i++)
         LNT_TRY(bind_band(site, c, &c->bands[i]));
     c->gather_at = scratch;

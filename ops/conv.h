@@ -72,11 +72,12 @@ static inline bool lnt_conv_is_depthwise(const lnt_conv *c)
            c->w.kernel[0] * c->w.kernel[1] <= LNT_DEPTHWISE_LINES;
 }
 
-/* Few channels, and an output that can be written channels-last. */
+/* Few channels or few features, and an output that can be written channels-last. */
 bool lnt_conv_is_stem(const lnt_site *site, const lnt_conv *c);
 
 /* For bind functions. */
 lnt_status lnt_conv_bind_depthwise(lnt_site *site, const lnt_conv *c);
-lnt_status lnt_conv_bind_stem(lnt_site *site, const lnt_conv *c);
+/* store must add no residual. */
+lnt_status lnt_conv_bind_stem(lnt_site *site, const lnt_conv *c, const lnt_store *store);
 
 #endif

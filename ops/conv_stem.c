@@ -1,7 +1,8 @@
-/* conv_stem.c — Conv of few channels, as a model's first one: no matter in which order the input lies.
+/* conv_stem.c — Conv of few channels, as a model's first one, or of few features, as its last ones.
  *
  * The lines of the input that a few rows of output pixels need are copied into scratch memory, the padding
- * with them; there each tap of each channel stands at a fixed distance from the pixel. */
+ * with them, no matter in which order they lie; there each tap of each channel stands at a fixed distance
+ * from the pixel. Kernels of one tap have no need of that: all their pixels are one run, where they lie. */
 #include "base/checked.h"
 #include "ops/conv.h"
 #include "ops/gemm.h"
@@ -10,7 +11,11 @@
 
 enum {
     CHANNELS_MAX = 4,
-    RUN_MAX = 32, /* floats side by side in K: more are work for whole vectors of another kind */
+    RUN_MAX = 32, /* floats side by side in K: more are work for tiles of rows */
+    FEATURES_FEW = LNT_PANEL,
+    FEATURES_DEPTH = 160, /* of few features: longer sums hide what a tile of rows costs */
+    DEPTH_MAX = 1024,
+    DIRECT_MAX = 64, /* channels and features of kernels of one tap */
     BAND_ROWS = 8,
     BAND_PIXELS = 256, /* of each row */
     BAND_WORK = 32 * 1024
@@ -22,7 +27,9 @@ typedef struct stem {
     lnt_store store;
     const lnt_gemm_kernels *kernels;
     const lnt_epilogue *epilogue; /* run with each row of a band */
+    bool direct;                  /* one tap: pixels are read where they lie, all in one row */
     int64_t band, runs;           /* rows of a band; bands side by side */
+    int64_t rows, width, images;  /* of the output */
     int64_t planes, pixel;        /* of the input: planes of an image, floats of a pixel */
     int64_t lines, line;          /* of a band in scratch memory: lines of a plane, floats of a line */
     uint32_t *offset;             /* [K] */
@@ -80,7 +87,7 @@ static void run_band(lnt_kernel *k, const stem_call *c, const band *b, const flo
     const lnt_window *w = &s->g.w;
     const int64_t features = s->g.features;
     for (int64_t row = b->row; row < b->row_end; row++) {
-        const int64_t at = (b->image * w->out[1] + row) * w->out[2] + b->begin;
+        const int64_t at = (b->image * s->rows + row) * s->width + b->begin;
         const lnt_stem args = {.x = x + (row - b->row) * w->stride[1] * s->line,
                                .step = (size_t)(w->stride[2] * s->pixel),
                                .offset = s->offset,
@@ -102,24 +109,25 @@ static void run_band(lnt_kernel *k, const stem_call *c, const band *b, const flo
 
 static int64_t bands_down(const stem *s)
 {
-    return (s->g.w.out[1] + s->band - 1) / s->band;
+    return (s->rows + s->band - 1) / s->band;
 }
 
 static lnt_status run_bands(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
 {
     const stem_call *c = arg;
     const stem *s = c->s;
-    const int64_t *out = s->g.w.out, down = bands_down(s);
+    const int64_t down = bands_down(s);
     float *scratch = (float *)(void *)(c->bands + thread * s->thread_bytes);
     for (int64_t item = begin; item < end; item++) {
         const int64_t run = item % s->runs, row = item / s->runs % down * s->band;
         const band b = {.image = item / s->runs / down,
                         .row = row,
-                        .row_end = row + s->band < out[1] ? row + s->band : out[1],
-                        .begin = out[2] * run / s->runs,
-                        .end = out[2] * (run + 1) / s->runs};
-        copy_band(c, &b, scratch);
-        run_band(k, c, &b, scratch);
+                        .row_end = row + s->band < s->rows ? row + s->band : s->rows,
+                        .begin = s->width * run / s->runs,
+                        .end = s->width * (run + 1) / s->runs};
+        if (!s->direct)
+            copy_band(c, &b, scratch);
+        run_band(k, c, &b, s->direct ? c->x + b.begin * s->pixel : scratch);
     }
     return LNT_OK;
 }
@@ -131,23 +139,55 @@ static lnt_status run_stem(lnt_kernel *k, const lnt_step *step)
     LNT_TRY(lnt_conv_packed_weights(k, step, &s->weights, &c.b));
     c.bias = s->store.bias >= 0 ? lnt_in(k, step, (unsigned)s->store.bias) : NULL;
     c.bands = (char *)lnt_scratch(k, step) + s->band_at;
-    const lnt_window *w = &s->g.w;
-    const int64_t work = s->band * (w->out[2] / s->runs) * (int64_t)s->depth * s->g.features;
-    LNT_TRY(lnt_parallel(k, s->g.batch * bands_down(s) * s->runs, BAND_WORK / (work + 1) + 1, run_bands, &c));
+    const int64_t work = s->band * (s->width / s->runs) * (int64_t)s->depth * s->g.features;
+    LNT_TRY(lnt_parallel(k, s->images * bands_down(s) * s->runs, BAND_WORK / (work + 1) + 1, run_bands, &c));
     if (!s->store.program || s->epilogue)
         return LNT_OK;
     const lnt_conv_images none = {.turn_out = false};
     return lnt_conv_finish(k, step, &none, s->store.program);
 }
 
+static bool has_one_tap(const lnt_window *w)
+{
+    bool one = true;
+    for (unsigned a = 0; a < LNT_WINDOW_AXES; a++)
+        one &= w->kernel[a] == 1 && w->stride[a] == 1 && w->before[a] == 0 && w->in[a] == w->out[a];
+    return one;
+}
+
+static bool is_direct(const lnt_site *site, const lnt_conv *c)
+{
+    return has_one_tap(&c->w) && c->channels <= DIRECT_MAX && c->features <= DIRECT_MAX &&
+           site->in[0]->order == LNT_ORDER_CHANNELS_LAST &&
+           c->batch * lnt_volume(c->w.out) >= LNT_STEM_PIXELS;
+}
+
+/* Fewer columns than a vector has lanes waste some of it; sums along K (LNT_NARROW_COLUMNS) waste their ends.
+ */
+static bool few_features(const lnt_conv *c)
+{
+    const int64_t depth = c->channels * lnt_volume(c->w.kernel), as_sums = c->features * (depth / 16 + 8);
+    return c->features <= FEATURES_FEW && depth <= FEATURES_DEPTH &&
+           (c->features > LNT_NARROW_COLUMNS || 2 * as_sums > depth);
+}
+
+static bool few_channels(const lnt_conv *c)
+{
+    return c->channels <= CHANNELS_MAX && c->channels * c->w.kernel[2] <= RUN_MAX &&
+           c->channels * lnt_volume(c->w.kernel) <= DEPTH_MAX && 4 * c->features >= LNT_PANEL;
+}
+
 bool lnt_conv_is_stem(const lnt_site *site, const lnt_conv *c)
 {
     const lnt_window *w = &c->w;
-    const int64_t columns = (int64_t)lnt_round_up((size_t)c->features, LNT_PANEL);
-    return c->groups == 1 && c->channels <= CHANNELS_MAX && c->channels * w->kernel[2] <= RUN_MAX &&
-           c->channels * lnt_volume(w->kernel) <= UINT16_MAX && w->in[0] == 1 && w->kernel[0] == 1 &&
-           w->before[0] == 0 && w->out[0] == 1 && w->out[2] >= LNT_STEM_PIXELS && w->out[1] > 0 &&
-           c->batch > 0 && 4 * c->features >= columns && lnt_conv_writes_output(site);
+    if (c->groups != 1 || c->channels < 1 || !lnt_conv_writes_output(site))
+        return false;
+    const bool rows = w->in[0] == 1 && w->kernel[0] == 1 && w->before[0] == 0 && w->out[0] == 1 &&
+                      w->out[2] >= LNT_STEM_PIXELS && w->out[1] > 0 && c->batch > 0;
+    const bool lines = site->in[0]->order == LNT_ORDER_CHANNELS_LAST || c->channels <= CHANNELS_MAX;
+    return (few_channels(c) && rows) ||
+           (few_features(c) && ((rows && lines && !has_one_tap(w)) || is_direct(site, c))) ||
+           is_direct(site, c);
 }
 
 static void find_offsets(stem *s)
@@ -169,9 +209,13 @@ static lnt_status plan_bands(lnt_site *site, stem *s)
     const bool planes = site->in[0]->order == LNT_ORDER_PLAIN;
     s->planes = planes ? s->g.channels : 1;
     s->pixel = planes ? 1 : s->g.channels;
-    s->band = w->out[1] < BAND_ROWS ? w->out[1] : BAND_ROWS;
-    s->runs = w->out[2] / BAND_PIXELS + (w->out[2] < BAND_PIXELS);
-    const int64_t pixels = (w->out[2] + s->runs - 1) / s->runs;
+    s->direct = is_direct(site, &s->g);
+    s->images = s->direct ? 1 : s->g.batch;
+    s->rows = s->direct ? 1 : w->out[1];
+    s->width = s->direct ? s->g.batch * lnt_volume(w->out) : w->out[2];
+    s->band = s->rows < BAND_ROWS ? s->rows : BAND_ROWS;
+    s->runs = s->width / BAND_PIXELS + (s->width < BAND_PIXELS);
+    const int64_t pixels = (s->width + s->runs - 1) / s->runs;
     int64_t floats;
     if (!lnt_mul_i64(w->kernel[1] - 1, w->dilation[1], &s->lines) ||
         !lnt_mul_i64(w->kernel[2] - 1, w->dilation[2], &s->line))
@@ -180,7 +224,7 @@ static lnt_status plan_bands(lnt_site *site, stem *s)
     s->line = (s->line + (pixels - 1) * w->stride[2] + 1) * s->pixel;
     if (!lnt_mul_i64(s->lines * s->planes, s->line, &floats) || floats > INT32_MAX)
         return LNT_SITE_FAIL(site, LNT_E_LIMIT, "the dilated kernel is too large");
-    s->thread_bytes = lnt_round_up((size_t)floats * sizeof(float), LNT_ALIGN);
+    s->thread_bytes = s->direct ? 0 : lnt_round_up((size_t)floats * sizeof(float), LNT_ALIGN);
     s->depth = (size_t)(s->g.channels * lnt_volume(w->kernel));
     s->offset = lnt_bump_alloc(site->memory, s->depth * sizeof *s->offset, site->err);
     if (!s->offset)
@@ -189,7 +233,7 @@ static lnt_status plan_bands(lnt_site *site, stem *s)
     return LNT_OK;
 }
 
-lnt_status lnt_conv_bind_stem(lnt_site *site, const lnt_conv *g)
+lnt_status lnt_conv_bind_stem(lnt_site *site, const lnt_conv *g, const lnt_store *store)
 {
     stem *s = lnt_bind_params(site, sizeof *s);
     if (!s)
@@ -198,7 +242,7 @@ lnt_status lnt_conv_bind_stem(lnt_site *site, const lnt_conv *g)
     s->kernels = site->kernels->gemm;
     size_t scratch = 0;
     LNT_TRY(lnt_conv_bind_weights(site, g, &s->weights, &scratch));
-    LNT_TRY(lnt_bind_store(site, 1, lnt_own_input(site, 2) ? 2 : -1, false, &s->store));
+    s->store = *store;
     s->epilogue = site->out[0]->order == LNT_ORDER_CHANNELS_LAST ? s->store.program : NULL;
     LNT_TRY(plan_bands(site, s));
     s->band_at = scratch;
