@@ -137,13 +137,6 @@ static void find_ratio(double *ratio, size_t processes, size_t rounds, lnt_duel 
     d->high = fmax(ratio[n - 1 - rank], most);
 }
 
-static void find_times(double *times, size_t n, lnt_duel_side *side)
-{
-    side->p50 = median(times, n);
-    side->min = times[0];
-    side->p95 = times[(size_t)(0.95 * (double)(n - 1) + 0.5)];
-}
-
 /* ---- starting ---- */
 
 /* Drops the file from the page cache, as far as the kernel follows the advice. */
@@ -286,43 +279,61 @@ static lnt_status prepare(peer *p, lnt_request *block, lnt_error *err)
     return LNT_OK;
 }
 
-static lnt_status take_turns(peer side[2], int64_t rounds, double *times[2], lnt_error *err)
+typedef struct samples { /* one of each round */
+    double *time, *cpu;
+} samples;
+
+static lnt_status take_turns(peer side[2], size_t rounds, const samples taken[2], size_t first,
+                             lnt_error *err)
 {
     lnt_request block[2];
     for (int k = 0; k < 2; k++)
         LNT_TRY(prepare(&side[k], &block[k], err));
-    for (int64_t i = 0; i < rounds; i++)
-        for (int turn = 0; turn < 2; turn++) {
-            const int k = (int)(i + turn) % 2;
+    for (size_t i = 0; i < rounds; i++)
+        for (size_t turn = 0; turn < 2; turn++) {
+            const size_t k = (i + turn) % 2;
             LNT_TRY(ask(&side[k], block[k], err));
-            times[k][i] = side[k].reply.time / block[k].runs;
+            taken[k].time[first + i] = side[k].reply.time / block[k].runs;
+            taken[k].cpu[first + i] = side[k].reply.cpu / block[k].runs;
         }
     return LNT_OK;
+}
+
+static void find_times(const samples *taken, size_t n, lnt_duel_side *side)
+{
+    side->p50 = median(taken->time, n);
+    side->min = taken->time[0];
+    side->p95 = taken->time[(size_t)(0.95 * (double)(n - 1) + 0.5)];
+    side->cpu = median(taken->cpu, n);
 }
 
 static lnt_status measure_rounds(const lnt_duel_options *o, const lnt_named *in, size_t n_in, lnt_duel *d,
                                  lnt_error *err)
 {
     const size_t rounds = (size_t)o->rounds, n = (size_t)o->processes * rounds;
-    double *const all[2] = {lnt_cli_alloc(n * sizeof(double)), lnt_cli_alloc(n * sizeof(double))};
+    samples taken[2];
     double *ratio = lnt_cli_alloc(n * sizeof *ratio);
+    for (int k = 0; k < 2; k++)
+        taken[k] = (samples){lnt_cli_alloc(n * sizeof(double)), lnt_cli_alloc(n * sizeof(double))};
     for (size_t k = 0; k < (size_t)o->processes; k++) {
         peer side[2] = {{.pid = -1}, {.pid = -1}};
-        double *times[2] = {all[0] + k * rounds, all[1] + k * rounds};
         lnt_status status = start(o, "linnet", in, n_in, &side[0], err);
         if (status == LNT_OK)
             status = start(o, "onnxruntime", in, n_in, &side[1], err);
         if (status == LNT_OK)
-            status = take_turns(side, o->rounds, times, err);
+            status = take_turns(side, rounds, taken, k * rounds, err);
         stop(&side[0]);
         stop(&side[1]);
         LNT_TRY(status);
     }
     for (size_t i = 0; i < n; i++)
-        ratio[i] = all[1][i] / all[0][i];
+        ratio[i] = taken[1].time[i] / taken[0].time[i];
     find_ratio(ratio, (size_t)o->processes, rounds, d);
-    find_times(all[0], n, &d->linnet);
-    find_times(all[1], n, &d->ort);
+    for (size_t i = 0; i < n; i++)
+        ratio[i] = taken[1].cpu[i] / taken[0].cpu[i];
+    d->cpu_ratio = median(ratio, n);
+    find_times(&taken[0], n, &d->linnet);
+    find_times(&taken[1], n, &d->ort);
     return LNT_OK;
 }
 

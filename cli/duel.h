@@ -20,6 +20,7 @@ typedef struct lnt_duel_side {
     double library, load, first;     /* medians over processes, warm page cache */
     double start, start_cold;        /* from the start of the process to the first output */
     double load_cold, min, p50, p95; /* of a run, over all rounds */
+    double cpu;                      /* the median of a run's time on all processors */
 } lnt_duel_side;
 
 typedef struct lnt_duel_output {
@@ -33,6 +34,8 @@ typedef struct lnt_duel_output {
 typedef struct lnt_duel {
     lnt_duel_side linnet, ort;
     double ratio, low, high;
+    double cpu_ratio; /* of processor time: other work hardly disturbs it; with several threads it has
+                       * spinning in it */
     lnt_duel_output *output;
     uint32_t n_outputs;
     bool agree; /* all outputs with the plain one */

@@ -30,6 +30,7 @@ static void json_side(lnt_json *j, const char *key, const lnt_duel_side *s)
     lnt_json_number(j, "min_us", s->min * 1e6);
     lnt_json_number(j, "p50_us", s->p50 * 1e6);
     lnt_json_number(j, "p95_us", s->p95 * 1e6);
+    lnt_json_number(j, "cpu_us", s->cpu * 1e6);
     lnt_json_int(j, "base_kib", (int64_t)s->reply.base);
     lnt_json_int(j, "rss_kib", (int64_t)s->reply.peak);
     lnt_json_int(j, "dirty_kib", (int64_t)s->reply.dirty);
@@ -44,6 +45,7 @@ static void print_json(const lnt_duel_options *o, const lnt_duel *d)
     lnt_json_number(&j, "ratio", d->ratio);
     lnt_json_number(&j, "ratio_low", d->low);
     lnt_json_number(&j, "ratio_high", d->high);
+    lnt_json_number(&j, "cpu_ratio", d->cpu_ratio);
     lnt_json_bool(&j, "agree", d->agree);
     lnt_json_int(&j, "threads", o->threads);
     lnt_json_text(&j, "level", d->linnet.reply.level);
@@ -130,6 +132,7 @@ static void print_tables(const lnt_duel_options *o, const lnt_duel *d)
     row_time(&t, "fastest", a->min, b->min);
     row_time(&t, "median", a->p50, b->p50);
     row_time(&t, "95 %", a->p95, b->p95);
+    row_time(&t, "processor time", a->cpu, b->cpu);
     row_size(&t, "peak memory", a->reply.peak * 1024, b->reply.peak * 1024);
     row_size(&t, "without process", (a->reply.peak - a->reply.base) * 1024,
              (b->reply.peak - b->reply.base) * 1024);

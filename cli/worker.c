@@ -168,11 +168,12 @@ static lnt_status work(worker *w, const lnt_request *r, lnt_error *err)
         return w->engine->open(w, err);
     if (r->what == LNT_WORK_RUN && r->lead)
         LNT_TRY(w->engine->run(w, err));
-    const double start = lnt_now();
+    const double cpu = cpu_seconds(), start = lnt_now();
     for (uint32_t i = 0; i < r->runs; i++)
         LNT_TRY(w->engine->run(w, err));
     w->reply.done = lnt_now();
     w->reply.time = w->reply.done - start;
+    w->reply.cpu = cpu_seconds() - cpu;
     return LNT_OK;
 }
 

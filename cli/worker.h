@@ -21,7 +21,7 @@ typedef struct lnt_reply {
     lnt_error error;
     double waited; /* for the inputs */
     double library, load;
-    double time;                   /* of the runs together */
+    double time, cpu;              /* of the runs together: gone by; used by all threads of the process */
     double done;                   /* lnt_now() after them */
     uint64_t base, resident, peak; /* before the load; when last asked for; ever */
     uint64_t dirty;                /* private and written to since before the load */

@@ -151,7 +151,7 @@ def work_through(given, results):
             results["duels"][key] = found
             save(results)
             told = found.get("error") or f"{found['ratio']:6.2f}  [{found['ratio_low']:.2f}, {found['ratio_high']:.2f}]" + \
-                ("" if found["agree"] else "  outputs differ")
+                f"  processor {found['cpu_ratio']:.2f}" + ("" if found["agree"] else "  outputs differ")
             print(f"{row['key']:36} {threads} threads  {told}", flush=True)
     if not given.names and not (given.reuse and results.get("start")):
         results["start"] = measure_start(how)

@@ -59,28 +59,31 @@ class Found:
                     if f"{r['key']}/{threads}" in results["duels"]}
         self.good = {k: (r, d) for k, (r, d) in self.all.items() if "ratio" in d}
 
-    def ratios(self, wanted=lambda row, duel: True):
-        return [d["ratio"] for r, d in self.good.values() if wanted(r, d)]
+    def ratios(self, wanted, key="ratio"):
+        return [d[key] for r, d in self.good.values() if wanted(r, d)]
+
+
+def means(found, heading, target, wanted):
+    values = [f.ratios(wanted) for f in found]
+    processor = [f.ratios(wanted, "cpu_ratio") for f in found]
+    return [heading, max(map(len, values)), goal(target), *(number(geometric(v)) for v in values + processor)]
 
 
 def summary(found):
-    lines = []
-    for name, (heading, target) in CLASSES.items():
-        values = [f.ratios(lambda r, d, name=name: r["class"] == name) for f in found]
-        if any(values):
-            lines.append([heading, max(map(len, values)), goal(target), *(number(geometric(v)) for v in values)])
-    totals = [("**All**", lambda r, d: True),
-              ("**onnxruntime needs 1 ms or more**", lambda r, d: d["onnxruntime"]["p50_us"] >= LONG_US)]
-    for heading, wanted in totals:
-        values = [f.ratios(wanted) for f in found]
-        lines.append([heading, max(map(len, values), default=0), goal(ALL), *(number(geometric(v)) for v in values)])
-    heads = ["geometric means", "rows", "target", *(threads_text(f.threads) for f in found)]
+    lines = [means(found, heading, target, lambda r, d, name=name: r["class"] == name)
+             for name, (heading, target) in CLASSES.items()]
+    lines += [means(found, "**All**", ALL, lambda r, d: True),
+              means(found, "**onnxruntime needs 1 ms or more**", ALL, lambda r, d: d["onnxruntime"]["p50_us"] >= LONG_US)]
+    heads = ["geometric means", "rows", "target", *(threads_text(f.threads) for f in found),
+             *(f"processor, {threads_text(f.threads)}" for f in found)]
     counts = []
     for f in found:
         verdicts = [verdict(d) for _, d in f.good.values()]
         counts.append(f"{threads_text(f.threads)}: " + ", ".join(f"{verdicts.count(w)} {w}" for w in
                                                                  ("faster", "slower", "undecided")))
-    return table(heads, lines) + "\n\nRows whose whole interval is above 1, below 1, neither. " + "; ".join(counts) + "."
+    return table(heads, lines) + ("\n\n*Processor*: of the time spent on processors, which other work on the machine "
+                                  "hardly disturbs; with several threads it has spinning in it.\n"
+                                  "Rows whose whole interval is above 1, below 1, neither. " + "; ".join(counts) + ".")
 
 
 def threads_text(n):
@@ -112,15 +115,15 @@ def duels_of(name, found):
         for f in found:
             d = f.all.get(key, (None, {}))[1]
             if "ratio" not in d:
-                line += ["–", "–", d.get("error", "not measured").split("\n")[0][:60]]
+                line += ["–", "–", d.get("error", "not measured").split("\n")[0][:60], "–"]
                 continue
-            line += [ms(d["onnxruntime"]["p50_us"]), ms(d["linnet"]["p50_us"]), ratio_text(d)]
+            line += [ms(d["onnxruntime"]["p50_us"]), ms(d["linnet"]["p50_us"]), ratio_text(d), number(d["cpu_ratio"])]
             error = max([error, *((o["plain"]["max_rel"] or 0) for o in d["outputs"])])
         row, d = found[0].all[key]
         lines.append([row["name"], d.get("shape", row["set"]), *line, f"{error:.0e}"])
     heads = ["model", "input"]
     for f in found:
-        heads += [f"ORT {f.threads}T, ms", f"Linnet {f.threads}T, ms", "ratio"]
+        heads += [f"ORT {f.threads}T, ms", f"Linnet {f.threads}T, ms", "ratio", "processor"]
     return table([*heads, "error"], lines)
 
 
@@ -196,8 +199,8 @@ in `tests/bench/models.tsv`; `make zoo` writes those that are not recorded.
     for name, (heading, target) in CLASSES.items():
         if any(r["class"] == name for r, _ in found[0].all.values()):
             wanted = f"target: geometric mean ≥ {target:.2f}, " if target else "target: "
-            parts.append(f"## {heading}\n\n`make bench`, medians of a run; {wanted}none below 1. Error: the largest difference to "
-                         f"onnxruntime without optimisations, over the largest magnitude.\n\n{duels_of(name, found)}")
+            parts.append(f"## {heading}\n\n`make bench`, medians of a run; {wanted}none below 1. Processor: the ratio of processor time. Error: the largest "
+                         f"difference to onnxruntime without optimisations, over the largest magnitude.\n\n{duels_of(name, found)}")
     parts.append(f"## Starting\n\n`make bench`; processes of a program that has nothing but the engine.\n\n{starts(results.get('start'))}")
     parts.append(f"""## Memory and loading
 

@@ -19,7 +19,7 @@ SIDE = {"version": "1", "load_us": 1000, "library_us": 0, "p50_us": 5000, "start
 
 
 def duel(ratio, low, high, agree=True):
-    return {"ratio": ratio, "ratio_low": low, "ratio_high": high, "agree": agree, "rounds": 31, "processes": 3,
+    return {"ratio": ratio, "ratio_low": low, "ratio_high": high, "cpu_ratio": 3.0, "agree": agree, "rounds": 31, "processes": 3,
             "shape": "1x3", "outputs": [{"plain": {"max_rel": 1e-6}}], "linnet": dict(SIDE),
             "onnxruntime": SIDE | {"p50_us": 5000 * ratio, "version": "1.31.1"}}
 
@@ -57,10 +57,10 @@ def test_report_counts_means_and_losses():
     assert "faster, 1 slower, 0 undecided" in text
     assert "resnet50 224x224 | 1 | 2.5 | 5 | **0.50** [0.40, 0.60]" in section(text, "Where onnxruntime is faster")
     mobile = next(line for line in section(text, "In short").split("\n") if line.startswith("| Mobile"))
-    assert mobile.endswith("≥ 1.50 | 2.00 | 2.00 |")
+    assert mobile.endswith("≥ 1.50 | 2.00 | 2.00 | 3.00 | 3.00 |")
     large = next(line for line in section(text, "In short").split("\n") if line.startswith("| Large"))
     count = sum(r["class"] == "large" for r in bench.rows())
-    assert large.endswith(f"| {2 * 0.25 ** (1 / count):.2f} | 2.00 |")
+    assert large.endswith(f"| {2 * 0.25 ** (1 / count):.2f} | 2.00 | 3.00 | 3.00 |")
     assert "What is missing" not in text
 
 
