@@ -127,6 +127,14 @@ def duels_of(name, found):
     return table([*heads, "error"], lines)
 
 
+def class_section(name, found):
+    heading, target = CLASSES[name]
+    mean = f"geometric mean ≥ {target:.2f}, " if target else ""
+    return (f"## {heading}\n\n`make bench`, medians of a run; target: {mean}none below 1. Processor: the ratio of processor time. "
+            f"Error: the largest difference to onnxruntime without optimisations, over the largest magnitude.\n\n"
+            f"{duels_of(name, found)}")
+
+
 def memory(found):
     f = found[0]
     lines = []
@@ -196,11 +204,7 @@ in `tests/bench/models.tsv`; `make zoo` writes those that are not recorded.
             [f"* {r['key'].replace('/', ' ')}, {threads_text(f.threads)}: {f.all.get(r['key'], (0, {}))[1].get('error', 'not measured')}"
              for f in found for r in rows if r["key"] not in f.good] +
             [f"* {key.replace('/', ' ')}: outputs differ from onnxruntime's by more than 1e-4 of the largest" for key in differ]))
-    for name, (heading, target) in CLASSES.items():
-        if any(r["class"] == name for r, _ in found[0].all.values()):
-            wanted = f"target: geometric mean ≥ {target:.2f}, " if target else "target: "
-            parts.append(f"## {heading}\n\n`make bench`, medians of a run; {wanted}none below 1. Processor: the ratio of processor time. Error: the largest "
-                         f"difference to onnxruntime without optimisations, over the largest magnitude.\n\n{duels_of(name, found)}")
+    parts += [class_section(name, found) for name in CLASSES if any(r["class"] == name for r, _ in found[0].all.values())]
     parts.append(f"## Starting\n\n`make bench`; processes of a program that has nothing but the engine.\n\n{starts(results.get('start'))}")
     parts.append(f"""## Memory and loading
 
