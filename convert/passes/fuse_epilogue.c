@@ -2,7 +2,8 @@
  * before it is stored: bias, activation, residual sum, and whatever follows of that kind.
  *
  * Other operands broadcast to the result: a value per channel, a residual, a mask. Only where the product has
- * no other reader, so that nothing is computed twice. The product moves to where the last absorbed node
+ * no other reader, so that nothing is computed twice. What makes such an operand out of one other value is
+ * done on the tile, too, if nothing else reads it. The product moves to where the last absorbed node
  * stood: there its new operands exist. */
 #include "convert/passes/pass.h"
 #include "convert/passes/program_builder.h"
@@ -34,6 +35,19 @@ static bool absorbable(const lnt_graph *g, const lnt_gnode *carrier, const lnt_g
             return false;
     }
     return true;
+}
+
+/* What makes operand i of next, if that is elementwise work on one value, as large, which only next reads: it
+ * is done on the tile, too. */
+static lnt_gnode *private_map(lnt_edit *e, const lnt_gnode *carrier, const lnt_gnode *next, unsigned i,
+                              uint32_t running)
+{
+    lnt_gnode *u = next->in[i] == running ? NULL : lnt_producer(e->g, next, i);
+    const bool is = u && u != carrier && !u->dead && u->n_in == 1 && u->subgraph == next->subgraph &&
+                    absorbable(e->g, carrier, u, LNT_NONE) &&
+                    lnt_same_dims(lnt_ginfo(e->g, u->in[0]), lnt_ginfo(e->g, u->out[0])) &&
+                    lnt_edit_follower(e, u) == next;
+    return is ? u : NULL;
 }
 
 /* Takes the carrier out of its place and puts it where `at` stands. */
@@ -70,6 +84,35 @@ static lnt_status write_program(lnt_edit *e, lnt_gnode *n, const lnt_builder *b,
     return LNT_OK;
 }
 
+static bool append(lnt_edit *e, lnt_builder *b, const lnt_gnode *carrier, const lnt_gnode *next,
+                   uint32_t running)
+{
+    for (unsigned i = 0; i < next->n_in; i++) {
+        const lnt_gnode *u = private_map(e, carrier, next, i, running);
+        if (u && !lnt_builder_add(b, e->g, u))
+            return false;
+    }
+    return absorbable(e->g, carrier, next, running) && lnt_builder_add(b, e->g, next);
+}
+
+/* Drops what append took, up to and with last. */
+static lnt_status drop_absorbed(lnt_edit *e, const lnt_gnode *n, const lnt_gnode *last)
+{
+    uint32_t running = n->out[0];
+    for (lnt_gnode *next = lnt_edit_follower(e, n), *behind; next; running = next->out[0], next = behind) {
+        LNT_TRY(lnt_report_count(e->report, e->pass,
+                                 lnt_report_text(e->report, "%s into %s", next->op->name, n->op->name), 1));
+        behind = next == last ? NULL : lnt_edit_follower(e, next);
+        for (unsigned i = 0; i < next->n_in; i++) {
+            lnt_gnode *u = private_map(e, n, next, i, running);
+            if (u)
+                u->dead = true;
+        }
+        next->dead = next != last;
+    }
+    return LNT_OK;
+}
+
 static lnt_status fuse_behind(lnt_edit *e, lnt_gnode *n)
 {
     lnt_builder b, longer;
@@ -77,7 +120,7 @@ static lnt_status fuse_behind(lnt_edit *e, lnt_gnode *n)
     lnt_builder_begin(&b, n->out[0]);
     for (lnt_gnode *next; (next = lnt_edit_follower(e, last)) != NULL; last = next) {
         longer = b;
-        if (!absorbable(e->g, n, next, last->out[0]) || !lnt_builder_add(&longer, e->g, next))
+        if (!append(e, &longer, n, next, last->out[0]))
             break;
         b = longer;
     }
@@ -86,12 +129,7 @@ static lnt_status fuse_behind(lnt_edit *e, lnt_gnode *n)
     lnt_program *program = lnt_builder_finish(&b, e->g, &last->out[0], 1);
     if (!program)
         return e->g->err->code;
-    for (lnt_gnode *next = lnt_edit_follower(e, n); next;
-         next = next == last ? NULL : lnt_edit_follower(e, next)) {
-        LNT_TRY(lnt_report_count(e->report, e->pass,
-                                 lnt_report_text(e->report, "%s into %s", next->op->name, n->op->name), 1));
-        next->dead = next != last;
-    }
+    LNT_TRY(drop_absorbed(e, n, last));
     return write_program(e, n, &b, program, last);
 }
 

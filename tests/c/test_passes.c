@@ -559,6 +559,26 @@ static void build_rank_of_constant(model *m)
 }
 PASS_TEST(rank_of_constant, build_rank_of_constant, expect(&m, "Concat", 1);)
 
+/* Residual sums that are also read through LeakyRelu: nothing but convolutions is left. */
+static void build_vocoder(model *m)
+{
+    const uint32_t a = conv(m, input(m, DIMS(1, 3, 6, 5)), 3, 4);
+    const uint32_t b = conv(m, VALUE(m, "LeakyRelu", a), 4, 4), sum = VALUE(m, "Add", b, a);
+    const uint32_t c = conv(m, VALUE(m, "LeakyRelu", sum), 4, 4);
+    output(m, VALUE(m, "Relu", VALUE(m, "Add", c, sum)));
+}
+PASS_TEST(vocoder, build_vocoder, expect(&m, "Conv", 3); expect(&m, "LeakyRelu", 0); expect(&m, "Add", 0);)
+
+/* A sum that something else reads, too, is kept. */
+static void build_kept_sum(model *m)
+{
+    const uint32_t a = conv(m, input(m, DIMS(1, 3, 6, 5)), 3, 4);
+    const uint32_t b = conv(m, VALUE(m, "LeakyRelu", a), 4, 4);
+    output(m, VALUE(m, "Add", b, a));
+    output(m, VALUE(m, "Softmax", a));
+}
+PASS_TEST(kept_sum, build_kept_sum, expect(&m, "LeakyRelu", 1);)
+
 /* ---- order ---- */
 
 /* Neither pooling nor concatenation nor a transpose to N H W C costs a relayout between convolutions. */
@@ -821,6 +841,8 @@ int main(void)
         cmocka_unit_test(test_detour),
         cmocka_unit_test(test_two_results),
         cmocka_unit_test(test_rank_of_constant),
+        cmocka_unit_test(test_vocoder),
+        cmocka_unit_test(test_kept_sum),
         cmocka_unit_test(test_detector),
         cmocka_unit_test(test_picture),
         cmocka_unit_test(test_scores),
