@@ -17,6 +17,7 @@ typedef struct lpnorm {
     int64_t size;             /* LRN: channels that count */
     double alpha, beta, bias; /* LRN */
     lnt_axes kept, reduced;   /* MeanVarianceNormalization, n elements reduced */
+    int64_t run;              /* of them lie side by side */
 } lpnorm;
 
 typedef struct lpnorm_job {
@@ -119,6 +120,9 @@ lnt_status lnt_bind_mvn(lnt_site *site)
     }
     p->outer = lnt_axes_items(&p->kept);
     p->n = lnt_axes_items(&p->reduced);
+    p->run = 1;
+    for (unsigned d = p->reduced.n; d-- > 0 && p->reduced.stride[d] == p->run;)
+        p->run *= p->reduced.extent[d];
     site->step->run = run_mvn;
     lnt_bind_in_place(site, 0, 0);
     return lnt_bind_widened(site, 1, 1);

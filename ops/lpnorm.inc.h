@@ -67,6 +67,44 @@ static lnt_status NAME(lrn)(lnt_kernel *k, void *arg, int64_t begin, int64_t end
     return LNT_OK;
 }
 
+/* Elements that lie apart, one by one. */
+static void NAME(mvn_scattered)(const lpnorm *p, const R *x, R *y)
+{
+    double mean = 0, spread = 0;
+    for (int64_t i = 0; i < p->n; i++)
+        mean += (double)x[lnt_axes_offset(&p->reduced, i)];
+    mean /= (double)p->n;
+    for (int64_t i = 0; i < p->n; i++) {
+        const double d = (double)x[lnt_axes_offset(&p->reduced, i)] - mean;
+        spread += d * d;
+    }
+    const double factor = 1 / (sqrt(spread / (double)p->n) + 1e-9);
+    for (int64_t i = 0; i < p->n; i++) {
+        const int64_t at = lnt_axes_offset(&p->reduced, i);
+        y[at] = (R)(((double)x[at] - mean) * factor);
+    }
+}
+
+/* Rows of p->run elements; their means and variances are joined. */
+static void NAME(mvn_rows)(const lpnorm *p, const R *x, R *y)
+{
+    const double run = (double)p->run;
+    double mean = 0, spread = 0;
+    for (int64_t i = 0; i < p->n; i += p->run)
+        mean += (double)ROW(p)->sum(x + lnt_axes_offset(&p->reduced, i), p->run);
+    mean /= (double)p->n;
+    for (int64_t i = 0; i < p->n; i += p->run) {
+        R m, v;
+        ROW(p)->moments(x + lnt_axes_offset(&p->reduced, i), p->run, &m, &v);
+        spread += run * ((double)v + ((double)m - mean) * ((double)m - mean));
+    }
+    const R factor = (R)(1 / (sqrt(spread / (double)p->n) + 1e-9));
+    for (int64_t i = 0; i < p->n; i += p->run) {
+        const int64_t at = lnt_axes_offset(&p->reduced, i);
+        ROW(p)->shift_scale(x + at, y + at, p->run, (R)mean, factor, 0);
+    }
+}
+
 /* One set of elements that share mean and variance; item = position along the kept axes. */
 static lnt_status NAME(mvn)(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
 {
@@ -74,21 +112,8 @@ static lnt_status NAME(mvn)(lnt_kernel *k, void *arg, int64_t begin, int64_t end
     const lpnorm *p = j->p;
     (void)k, (void)thread;
     for (int64_t item = begin; item < end; item++) {
-        const R *x = (const R *)j->x + lnt_axes_offset(&p->kept, item);
-        R *y = (R *)j->y + lnt_axes_offset(&p->kept, item);
-        double mean = 0, spread = 0;
-        for (int64_t i = 0; i < p->n; i++)
-            mean += (double)x[lnt_axes_offset(&p->reduced, i)];
-        mean /= (double)p->n;
-        for (int64_t i = 0; i < p->n; i++) {
-            const double d = (double)x[lnt_axes_offset(&p->reduced, i)] - mean;
-            spread += d * d;
-        }
-        const double factor = 1 / (sqrt(spread / (double)p->n) + 1e-9);
-        for (int64_t i = 0; i < p->n; i++) {
-            const int64_t at = lnt_axes_offset(&p->reduced, i);
-            y[at] = (R)(((double)x[at] - mean) * factor);
-        }
+        const int64_t at = lnt_axes_offset(&p->kept, item);
+        (p->run > 1 ? NAME(mvn_rows) : NAME(mvn_scattered))(p, (const R *)j->x + at, (R *)j->y + at);
     }
     return LNT_OK;
 }
