@@ -11,7 +11,10 @@
 
 #include <math.h>
 
-enum { BLOCK = 512 }; /* elements converted, or columns held, at a time */
+enum {
+    BLOCK = 512,     /* elements converted, or columns held, at a time */
+    ROWS_AT_ONCE = 8 /* added to an accumulator in one pass */
+};
 
 /* What is done to a row. SUM_EXP is the second pass of LogSumExp, after MAX. */
 enum { SUM, SUM_SQUARES, SUM_ABS, PRODUCT, MAX, MIN, SUM_EXP, KINDS };

@@ -129,6 +129,21 @@ static lnt_status NAME(task_along)(lnt_kernel *k, void *arg, int64_t begin, int6
     return LNT_OK;
 }
 
+/* Rows on their way into an accumulator, which is the first of them: taken together it is loaded and stored
+ * once. */
+typedef struct NAME(bundle) {
+    const R *row[ROWS_AT_ONCE + 1];
+    int64_t n;
+} NAME(bundle);
+
+static void NAME(flush)(const reduce *p, unsigned kind, NAME(bundle) * b, R *acc, int64_t width)
+{
+    if (b->n > 1)
+        (kind == MAX ? ROW(p)->max_rows : ROW(p)->sum_rows)(b->row, b->n, acc, width);
+    b->row[0] = acc;
+    b->n = 1;
+}
+
 /* Columns [base, base + n) of all rows into acc[0..n); the innermost axis is kept. Where rows are short,
  * several (p->fold) are taken as one and joined at the end: acc has room for n * fold. */
 static void NAME(reduce_columns)(const reduce *p, const void *x, int64_t base, int64_t n, unsigned kind,
@@ -136,16 +151,26 @@ static void NAME(reduce_columns)(const reduce *p, const void *x, int64_t base, i
 {
     R buffer[BLOCK];
     const int64_t fold = p->fold, rows = p->rows;
+    const bool together =
+        p->dtype == NATIVE && ((kind == SUM && ROW(p)->sum_rows) || (kind == MAX && ROW(p)->max_rows));
+    NAME(bundle) bundle = {.n = 0};
     for (int64_t i = 0; i < n * fold; i++)
         acc[i] = NAME(start)(p, kind);
+    NAME(flush)(p, kind, &bundle, acc, 0);
     for (int64_t r = 0; r < p->n_outer_reduced; r++) {
         const int64_t first = base + lnt_axes_offset(&p->reduced, r);
         for (int64_t i = 0; i < rows; i += fold) {
             const int64_t width = n * (rows - i < fold ? rows - i : fold);
             const R *row = NAME(fetch)(p, x, first + i * p->inner, width, kind, buffer);
-            NAME(across)(p, kind, acc, row, minus, width);
+            if (together && width == n * fold)
+                bundle.row[bundle.n++] = row;
+            else
+                NAME(across)(p, kind, acc, row, minus, width);
+            if (bundle.n > ROWS_AT_ONCE)
+                NAME(flush)(p, kind, &bundle, acc, n * fold);
         }
     }
+    NAME(flush)(p, kind, &bundle, acc, n * fold);
     for (int64_t i = 1; i < fold; i++)
         NAME(join)(p, kind, acc, acc + i * n, n);
 }
