@@ -1,0 +1,71 @@
+"""Products and recurrent layers large enough to be shared: the same bits on any number of threads, equal columns
+alike wherever they lie, the numbers of onnxruntime."""
+
+import numpy as np
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from harness import import_package
+
+
+@pytest.fixture(scope="module")
+def linnet():
+    return import_package()
+
+
+def floats(*shape):
+    return np.random.default_rng(sum(shape)).standard_normal(shape).astype(np.float32)
+
+
+def model(op, inputs, constants, **attributes):
+    names = [f"x{i}" for i in range(len(inputs) + len(constants))]
+    graph = helper.make_graph(
+        [helper.make_node(op, names, ["y"], **attributes)], "g",
+        [helper.make_tensor_value_info(n, TensorProto.FLOAT, a.shape) for n, a in zip(names, inputs)],
+        [helper.make_empty_tensor_value_info("y")],
+        [numpy_helper.from_array(a, n) for n, a in zip(names[len(inputs):], constants)])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), dict(zip(names, inputs))
+
+
+def outcomes(linnet, m, feed, threads):
+    options = linnet.SessionOptions()
+    options.intra_op_num_threads = threads
+    return linnet.InferenceSession(m.SerializeToString(), options).run(None, feed)[0]
+
+
+CASES = {
+    "one row, B beyond a cache": ("MatMul", [floats(1, 700)], [floats(700, 1500)], {}),
+    "rows and columns in blocks": ("MatMul", [floats(400, 500)], [floats(500, 333)], {}),
+    "more columns than rows": ("MatMul", [floats(30, 500)], [floats(500, 2001)], {}),
+    "a batch, B as it lies": ("MatMul", [floats(12, 128, 32), floats(12, 32, 128)], [], {}),
+    "both transposed": ("Gemm", [floats(201, 77), floats(99, 201)], [floats(99)], {"transA": 1, "transB": 1}),
+    "lstm": ("LSTM", [floats(7, 1, 40)], [floats(1, 1056, 40) / 9, floats(1, 1056, 264) / 9, floats(1, 2112)],
+             {"hidden_size": 264}),
+    "gru": ("GRU", [floats(7, 2, 40)], [floats(1, 792, 40) / 9, floats(1, 792, 264) / 9, floats(1, 1584)],
+            {"hidden_size": 264}),
+    "gru, linear before reset": ("GRU", [floats(5, 1, 40)],
+                                 [floats(1, 792, 40) / 9, floats(1, 792, 264) / 9, floats(1, 1584)],
+                                 {"hidden_size": 264, "linear_before_reset": 1}),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_same_bits_on_any_number_of_threads(linnet, name):
+    import onnxruntime
+
+    op, inputs, constants, attributes = CASES[name]
+    m, feed = model(op, inputs, constants, **attributes)
+    one = outcomes(linnet, m, feed, 1)
+    for threads in (2, 3, 5):
+        assert np.array_equal(one, outcomes(linnet, m, feed, threads))
+    want = onnxruntime.InferenceSession(m.SerializeToString()).run(None, feed)[0]
+    np.testing.assert_allclose(one, want, rtol=1e-3, atol=1e-4 * np.abs(want).max())
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3, 5, 20])
+def test_equal_columns_give_equal_results(linnet, rows):
+    """Whatever becomes of rounding: a column's sum does not hang on where in a panel or a part it lies."""
+    column = floats(301, 1) * 1000
+    m, feed = model("Gemm", [floats(rows, 301)], [np.repeat(column, 1000, axis=1), np.full(1000, 7, np.float32)])
+    y = outcomes(linnet, m, feed, 2)
+    assert (y == y[:, :1]).all()
