@@ -110,32 +110,55 @@ LNT_INLINE void depthwise_group(const lnt_depthwise *d, const depthwise_place *p
     }
 }
 
-/* All channels of a group of pixels, k.vectors vectors at a time as long as there are. */
-LNT_INLINE void depthwise_pixels(const lnt_depthwise *d, depthwise_place p, depthwise_kind k)
-{
-    const size_t step = k.vectors * LNT_VL;
-    k.whole = true;
-    for (p.n = 0; p.n + step <= d->channels; p.n += step)
-        depthwise_group(d, &p, k);
-    k.vectors = 1;
-    for (; p.n + LNT_VL <= d->channels; p.n += LNT_VL)
-        depthwise_group(d, &p, k);
-    k.whole = false;
-    p.lanes = (unsigned)(d->channels - p.n);
-    if (p.lanes)
-        depthwise_group(d, &p, k);
-}
-
-/* One pixel, with the taps that lie inside. */
-static void depthwise_alone(const lnt_depthwise *d, size_t i)
+/* Pixel i by itself, with the taps that lie inside. */
+LNT_INLINE depthwise_place place_alone(const lnt_depthwise *d, size_t i)
 {
     const ptrdiff_t at = d->first + (ptrdiff_t)i * d->stride, room = d->width - at;
     ptrdiff_t first = at < 0 ? (-at + d->spacing - 1) / d->spacing : 0;
     ptrdiff_t end = room <= 0 ? 0 : (room + d->spacing - 1) / d->spacing;
     end = end > (ptrdiff_t)d->taps ? (ptrdiff_t)d->taps : end;
     first = first > end ? end : first;
-    const depthwise_place p = {.i = i, .at = at, .first_tap = (size_t)first, .taps = (size_t)(end - first)};
-    depthwise_pixels(d, p, (depthwise_kind){.pixels = 1, .vectors = DEPTHWISE_MORE});
+    return (depthwise_place){.i = i, .at = at, .first_tap = (size_t)first, .taps = (size_t)(end - first)};
+}
+
+/* Channels from n on, fewer than a vector has lanes, of pixels [i, i + pixels). */
+static __attribute__((noinline)) void depthwise_tail(const lnt_depthwise *d, size_t i, unsigned pixels,
+                                                     size_t n)
+{
+    for (const size_t stop = i + pixels; i < stop; i++) {
+        depthwise_place p = place_alone(d, i);
+        p.n = n;
+        p.lanes = (unsigned)(d->channels - n);
+        depthwise_group(d, &p, (depthwise_kind){.pixels = 1, .vectors = 1});
+    }
+}
+
+/* All channels of a group of pixels: k.vectors vectors at a time as long as there are, if all taps lie
+ * inside; the rest one at a time, looking where the taps lie. So borders and odd channels share their code.
+ */
+LNT_INLINE void depthwise_pixels(const lnt_depthwise *d, depthwise_place p, depthwise_kind k)
+{
+    const bool masks = LNT_VL == 16; /* loads and stores of a few lanes cost nothing */
+    const bool inside = k.inside;
+    k.whole = k.inside = true;
+    for (; inside && p.n + k.vectors * LNT_VL <= d->channels; p.n += k.vectors * LNT_VL)
+        depthwise_group(d, &p, k);
+    k.vectors = 1;
+    k.inside = false;
+    for (; p.n + LNT_VL <= d->channels; p.n += LNT_VL)
+        depthwise_group(d, &p, k);
+    k.whole = false;
+    p.lanes = (unsigned)(d->channels - p.n);
+    if (p.lanes && masks)
+        depthwise_group(d, &p, k);
+    else if (p.lanes)
+        depthwise_tail(d, p.i, k.pixels, p.n);
+}
+
+static __attribute__((noinline)) void depthwise_alone(const lnt_depthwise *d, size_t i)
+{
+    depthwise_pixels(d, place_alone(d, i),
+                     (depthwise_kind){.pixels = 1, .vectors = DEPTHWISE_MORE, .inside = true});
 }
 
 /* Pixels from i on in groups of k.pixels; returns the first one left. */
@@ -144,18 +167,11 @@ LNT_INLINE size_t depthwise_groups(const lnt_depthwise *d, size_t i, depthwise_k
     const ptrdiff_t span = (ptrdiff_t)(k.pixels - 1) * d->stride + (ptrdiff_t)(d->taps - 1) * d->spacing;
     for (; i + k.pixels <= d->pixels; i += k.pixels) {
         const depthwise_place p = {.i = i, .at = d->first + (ptrdiff_t)i * d->stride, .taps = d->taps};
-        if (p.at >= 0 && p.at + span < d->width) {
-            k.inside = true;
+        k.inside = p.at >= 0 && p.at + span < d->width;
+        if (k.inside || k.taps)
             depthwise_pixels(d, p, k);
-        } else if (k.taps) {
-            depthwise_kind border = k;
-            border.inside = false;
-            border.vectors = 1;
-            depthwise_pixels(d, p, border);
-        } else {
-            for (size_t a = i; a < i + k.pixels; a++)
-                depthwise_alone(d, a);
-        }
+        for (size_t a = i; !k.inside && !k.taps && a < i + k.pixels; a++)
+            depthwise_alone(d, a);
     }
     return i;
 }
@@ -181,12 +197,19 @@ LNT_INLINE void depthwise_run(const lnt_depthwise *d, const unsigned taps, const
 
 static void depthwise(const lnt_depthwise *d)
 {
-    if (d->taps == 3 && d->spacing == 1 && d->stride == 1)
+#if defined(LNT_SIMD_AVX512) || defined(LNT_SIMD_AVX2) || defined(LNT_SIMD_NEON)
+    if (d->taps == 3 && d->spacing == 1 && d->stride == 1) {
         depthwise_run(d, 3, 1);
-    else if (d->taps == 3 && d->spacing == 1 && d->stride == 2)
+        return;
+    }
+    if (d->taps == 3 && d->spacing == 1 && d->stride == 2) {
         depthwise_run(d, 3, 2);
-    else if (d->taps == 5 && d->spacing == 1 && d->stride == 1)
+        return;
+    }
+    if (d->taps == 5 && d->spacing == 1 && d->stride == 1) {
         depthwise_run(d, 5, 1);
-    else
-        depthwise_run(d, 0, 0);
+        return;
+    }
+#endif
+    depthwise_run(d, 0, 0);
 }
