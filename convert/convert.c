@@ -23,6 +23,18 @@ static lnt_status bound_symbols(lnt_graph *g, const lnt_convert_options *options
     return LNT_OK;
 }
 
+static bool rounds_to_bytes(const lnt_graph *g)
+{
+    for (size_t s = 0; s < g->n_subs; s++)
+        for (size_t i = 0; i < g->sub[s].n_nodes; i++) {
+            const unsigned id = g->sub[s].node[i]->op->id;
+            if (id == LNT_ID_QuantizeLinear || id == LNT_ID_DynamicQuantizeLinear ||
+                id == LNT_ID_DynamicQuantizeMatMul)
+                return true;
+        }
+    return false;
+}
+
 /* The graph's image, with golden vectors if they are asked for: of 64 KB or 1 % of the file. */
 static lnt_status emit(lnt_graph *g, const void *onnx, size_t onnx_size, const char *folder,
                        const lnt_convert_options *options, lnt_report *report, void **image, size_t *size)
@@ -31,6 +43,7 @@ static lnt_status emit(lnt_graph *g, const void *onnx, size_t onnx_size, const c
     LNT_TRY(lnt_emit(g, report, NULL, image, size));
     if (!options->n_golden && !options->reference_golden)
         return LNT_OK;
+    report->rounds_to_bytes = rounds_to_bytes(g);
     const size_t budget = *size / SHARE > LEAST ? *size / SHARE : LEAST;
     lnt_free(&lnt_malloc_allocator, *image);
     *image = NULL;

@@ -34,6 +34,7 @@ struct lnt_report {
     size_t n_unsupported, unsupported_capacity;
     uint64_t onnx_bytes, lnt_bytes, constant_bytes, packed_bytes, duplicated_bytes;
     uint32_t nodes_before, nodes_after, relayouts;
+    bool rounds_to_bytes; /* the model holds operators that round floats to bytes */
     lnt_quantised *quantised;
     size_t n_quantised;
     lnt_output_error *output_error;

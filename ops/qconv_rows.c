@@ -38,6 +38,13 @@ lnt_qneighbours lnt_qneighbours_bind(const lnt_window *w, int64_t groups, int64_
     return n;
 }
 
+/* Up to 4 channels of a pixel as one quad, zeros behind them. */
+static inline void gather_quad(const uint8_t *from, int64_t depth, uint8_t *to)
+{
+    uint8_t quad[4] = {from[0], depth > 1 ? from[1] : 0, depth > 2 ? from[2] : 0, depth > 3 ? from[3] : 0};
+    memcpy(to, quad, sizeof quad);
+}
+
 /* Taps along x of one line of the image, NULL where the line is padding; first is the position of tap 0. */
 static void gather_line(const lnt_qneighbours *n, const uint8_t *line, int64_t first, uint8_t zero,
                         uint8_t *row)
@@ -46,6 +53,11 @@ static void gather_line(const lnt_qneighbours *n, const uint8_t *line, int64_t f
     const int64_t taps = w->kernel[2], d = w->dilation[2];
     if (n->runs && line && first >= 0 && first + taps <= w->in[2]) {
         memcpy(row, line + first * n->pixel, (size_t)(taps * n->padded));
+        return;
+    }
+    if (n->padded == 4 && line && first >= 0 && first + (taps - 1) * d < w->in[2]) {
+        for (int64_t t = 0; t < taps; t++, row += 4)
+            gather_quad(line + (first + t * d) * n->pixel, n->depth, row);
         return;
     }
     for (int64_t t = 0; t < taps; t++, row += n->padded) {
