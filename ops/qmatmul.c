@@ -309,6 +309,9 @@ lnt_status lnt_bind_qmatmul(lnt_site *site)
     for (unsigned i = 1; i < site->n_in; i++)
         LNT_REQUIRE(i == o->b || !site->in[i] || lnt_operand_count(site->in[i]) > 0, site->err, LNT_E_SHAPE,
                     "input %u, a scale or zero point, is empty", i);
+    const lnt_operand *bias = o->bias == NONE ? NULL : lnt_input(site, o->bias);
+    LNT_REQUIRE(!bias || lnt_operand_count(bias) == p->N, site->err, LNT_E_SHAPE,
+                "bias must hold %lld elements", (long long)p->N);
     LNT_REQUIRE(p->K > 0 || y->dtype == LNT_INT32, site->err, LNT_E_UNSUPPORTED, "A has rows of no elements");
     site->step->run = run_qmatmul;
     return bind_memory(site, p);

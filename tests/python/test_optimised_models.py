@@ -7,6 +7,7 @@ import sys
 
 import numpy as np
 import onnx
+import onnx.parser
 import onnxruntime as ort
 import pytest
 
@@ -130,3 +131,18 @@ def test_statically_quantised(tmp_path, form, level):
     model = optimised(quantised, LEVELS[level])
     assert {"QGemm", "QLinearSoftmax"} <= operators(model)
     check(tmp_path, model, feed, reference(quantised, feed, optimise=True), "1e-2")
+
+
+def test_a_bias_that_is_too_short_is_refused(tmp_path):
+    text = """<ir_version: 8, opset_import: ["" : 17, "com.microsoft" : 1]>
+        m (uint8[2,4] a, uint8[4,40] b, float scale, uint8 zero, float[3] bias) => (float[2,40] y) {
+            y = com.microsoft.MatMulIntegerToFloat(a, b, scale, scale, zero, zero, bias) }"""
+    onnx.save(onnx.parser.parse_model(text), tmp_path / "m.onnx")
+    assert linnet("convert", tmp_path / "m.onnx", "-o", tmp_path / "m.lnt").returncode == 0
+    given = []
+    for name, value in (("a", np.zeros((2, 4), np.uint8)), ("b", np.zeros((4, 40), np.uint8)),
+                        ("scale", np.float32(1)), ("zero", np.uint8(0)), ("bias", np.zeros(3, np.float32))):
+        np.save(tmp_path / f"{name}.npy", value)
+        given += ["--input", f"{name}={tmp_path / name}.npy"]
+    done = linnet("run", tmp_path / "m.lnt", *given)
+    assert done.returncode != 0 and "bias must hold 40 elements" in done.stderr, done.stdout + done.stderr
