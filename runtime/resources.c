@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <time.h>
+#include <unistd.h>
 
 uint64_t lnt_now_ns(void)
 {
@@ -45,18 +46,57 @@ static uint64_t memory_of_machine(void)
     return bytes;
 }
 
+/* Folder of the group of processes that this one is in, below the hierarchy's own: "" if there is only one.
+ * controller is that of an old hierarchy, NULL for the unified one. */
+static void own_group(const char *controller, char *group, size_t room)
+{
+    FILE *f = fopen("/proc/self/cgroup", "re"); /* lines of NUMBER:CONTROLLERS:/FOLDER */
+    char line[512];
+    group[0] = '\0';
+    while (f && fgets(line, sizeof line, f)) {
+        char *list = strchr(line, ':'), *path = list ? strchr(list + 1, ':') : NULL;
+        if (!path)
+            continue;
+        *path++ = '\0';
+        path[strcspn(path, "\n")] = '\0';
+        if (controller ? strstr(list + 1, controller) != NULL : list[1] == '\0')
+            snprintf(group, room, "%s", strcmp(path, "/") == 0 ? "" : path);
+    }
+    if (f)
+        fclose(f);
+}
+
+/* What a group's limit leaves, or that of one it is within. A container sees its own group as the outermost.
+ */
+static uint64_t memory_of_group(const char *hierarchy, char *group, const char *limit_file,
+                                const char *used_file)
+{
+    uint64_t least = UINT64_MAX;
+    for (;;) {
+        char path[640];
+        uint64_t limit, used;
+        snprintf(path, sizeof path, "%s%s/%s", hierarchy, group, limit_file);
+        bool found = number_in_file(path, &limit);
+        snprintf(path, sizeof path, "%s%s/%s", hierarchy, group, used_file);
+        found = found && number_in_file(path, &used);
+        const uint64_t left = !found ? UINT64_MAX : limit > used ? limit - used : 0;
+        least = left < least ? left : least;
+        char *slash = strrchr(group, '/');
+        if (!slash)
+            return least;
+        *slash = '\0';
+    }
+}
+
 static uint64_t memory_of_cgroup(void)
 {
-    static const char *const limit_file[] = {"/sys/fs/cgroup/memory.max",
-                                             "/sys/fs/cgroup/memory/memory.limit_in_bytes"};
-    static const char *const used_file[] = {"/sys/fs/cgroup/memory.current",
-                                            "/sys/fs/cgroup/memory/memory.usage_in_bytes"};
-    for (unsigned i = 0; i < 2; i++) {
-        uint64_t limit, used;
-        if (number_in_file(limit_file[i], &limit) && number_in_file(used_file[i], &used))
-            return limit > used ? limit - used : 0;
-    }
-    return UINT64_MAX;
+    char group[512];
+    own_group(NULL, group, sizeof group);
+    const uint64_t unified = memory_of_group("/sys/fs/cgroup", group, "memory.max", "memory.current");
+    own_group("memory", group, sizeof group);
+    const uint64_t old =
+        memory_of_group("/sys/fs/cgroup/memory", group, "memory.limit_in_bytes", "memory.usage_in_bytes");
+    return unified < old ? unified : old;
 }
 
 static uint64_t memory_of_rlimit(void)
@@ -66,7 +106,7 @@ static uint64_t memory_of_rlimit(void)
     if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
         return UINT64_MAX;
     number_in_file("/proc/self/statm", &pages);
-    const uint64_t used = pages * 4096;
+    const uint64_t used = pages * (uint64_t)sysconf(_SC_PAGESIZE);
     return limit.rlim_cur > used ? limit.rlim_cur - used : 0;
 }
 
