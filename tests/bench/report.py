@@ -171,6 +171,14 @@ def effort(found):
     return ", ".join(f"{p} processes of {r} rounds" for p, r in used)
 
 
+def busy(m):
+    if m["load"] <= m["cores"] + 1:
+        return ""
+    return """
+**Other work shared the machine**: intervals are wide, and with several threads onnxruntime, whose threads spin for one another,
+loses more than Linnet when one of them has to wait for a core. Trust the ratios of one thread, and there the processor's most."""
+
+
 def text(rows, results):
     m = results["machine"]
     threads = sorted({int(key.rsplit("/", 1)[1]) for key in results["duels"]})
@@ -184,8 +192,7 @@ Linnet {m['linnet']} (commit {m['commit']}) against onnxruntime {version}, CPU, 
 **Ratio = onnxruntime's time / Linnet's: above 1, Linnet is faster.** In brackets the interval that holds the ratio with
 95 %; bold: all of it is below 1, onnxruntime is faster. Measured on {m['date']} on {m['cpu']}, {m['cores']} cores,
 {m['memory_gib']} GiB, Linux {m['kernel']}; CPU levels {', '.join(m['levels'])}, used: {m['chosen']}.
-{effort(found)}. Load average at the end: {m['load']:.1f}{' – **other work shared the machine, which widens the intervals**'
-                                                        if m['load'] > m['cores'] + 1 else ''}.
+{effort(found)}. Load average at the end: {m['load']:.1f}.{busy(m)}
 
 All of it again: `make bench` (`make bench BENCH=--quick`: fewer rounds; `BENCH="--reuse"`: only what is missing;
 `BENCH="resnet50"`: one model). One line of it: `linnet bench M.lnt --vs onnxruntime --onnx M.onnx --data CASE --threads N`.
