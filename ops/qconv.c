@@ -9,6 +9,8 @@
 
 #include <string.h>
 
+enum { STRIDED = 256 }; /* bytes picked at a time */
+
 /* acc[o] += factor * (x[o * stride + shift] - zero) for every output that the tap finds inside the row. */
 static void add_tap(const lnt_qconv *p, int32_t *acc, const uint8_t *x, int64_t shift, int32_t zero,
                     int32_t factor)
@@ -22,9 +24,13 @@ static void add_tap(const lnt_qconv *p, int32_t *acc, const uint8_t *x, int64_t 
         p->row->add_bytes(acc + low, x + low + shift, p->x_signed, zero, factor, end - low);
         return;
     }
-    for (int64_t o = low; o < end; o++) {
-        const int32_t v = p->x_signed ? (int8_t)x[o * stride + shift] : x[o * stride + shift];
-        acc[o] += factor * (v - zero);
+    for (int64_t first = low; first < end; first += STRIDED) {
+        const int64_t n = end - first < STRIDED ? end - first : STRIDED;
+        const uint8_t *from = x + first * stride + shift;
+        uint8_t found[STRIDED];
+        for (int64_t i = 0; i < n; i++)
+            found[i] = from[i * stride];
+        p->row->add_bytes(acc + first, found, p->x_signed, zero, factor, n);
     }
 }
 

@@ -21,6 +21,11 @@ lnt_qneighbours lnt_qneighbours_bind(const lnt_window *w, int64_t groups, int64_
 const uint8_t *lnt_qneighbours_of(const lnt_qneighbours *n, const uint8_t *image, int64_t o, int64_t group,
                                   uint8_t zero, uint8_t *row);
 
+/* dst[column][row] = src[row][column] ^ flip for bytes; steps are from row to row, and from column to column.
+ */
+void lnt_turn_bytes(const uint8_t *src, int64_t rows, int64_t columns, int64_t src_step, uint8_t *dst,
+                    int64_t dst_step, uint8_t flip);
+
 typedef struct lnt_qconv {
     const lnt_row_kernels *row;
     const lnt_qgemm_kernels *kernels;

@@ -19,9 +19,8 @@ static lnt_status turn_pixels(lnt_kernel *k, void *arg, int64_t begin, int64_t e
     (void)k, (void)thread;
     for (int64_t first = begin; first < end; first += TURN) {
         const int64_t last = first + TURN < end ? first + TURN : end;
-        for (int64_t c = 0; c < p->channels; c++)
-            for (int64_t i = first; i < last; i++)
-                j->image[i * p->channels + c] = j->x[c * size + i] ^ flip;
+        lnt_turn_bytes(j->x + first, p->channels, last - first, size, j->image + first * p->channels,
+                       p->channels, flip);
     }
     return LNT_OK;
 }
@@ -45,13 +44,14 @@ static void store_panel(const lnt_qconv_job *j, int32_t *acc, const int32_t *row
         if (p->linear)
             p->row->requantise_each(row, bytes + i * LNT_QPANEL, n, j->scale + f, j->y_zero, j->y_signed);
     }
+    if (p->linear) {
+        lnt_turn_bytes(bytes, pixels, n, LNT_QPANEL, j->y + f * plane + at, plane, 0);
+        return;
+    }
     for (int64_t c = 0; c < n; c++) {
-        uint8_t *y = j->y + (f + c) * plane + at;
-        int32_t *wide = (int32_t *)(void *)j->y + (f + c) * plane + at;
-        for (int64_t i = 0; i < pixels && p->linear; i++)
-            y[i] = bytes[i * LNT_QPANEL + c];
-        for (int64_t i = 0; i < pixels && !p->linear; i++)
-            wide[i] = acc[i * LNT_QPANEL + c];
+        int32_t *y = (int32_t *)(void *)j->y + (f + c) * plane + at;
+        for (int64_t i = 0; i < pixels; i++)
+            y[i] = acc[i * LNT_QPANEL + c];
     }
 }
 

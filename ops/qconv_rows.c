@@ -27,6 +27,60 @@ bool lnt_qconv_record(const lnt_node *node, const lnt_operand *weights, lnt_pack
     return true;
 }
 
+/* ---- bytes turned ---- */
+
+static inline uint64_t load_row(const uint8_t *p)
+{
+    uint64_t x;
+    memcpy(&x, p, sizeof x);
+    return __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? __builtin_bswap64(x) : x;
+}
+
+static inline void store_row(uint8_t *p, uint64_t x)
+{
+    x = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? __builtin_bswap64(x) : x;
+    memcpy(p, &x, sizeof x);
+}
+
+/* Columns `bits` further on in row a change places with those of row b. */
+static inline void swap_corners(uint64_t *a, uint64_t *b, unsigned bits, uint64_t mask)
+{
+    const uint64_t differ = ((*a >> bits) ^ *b) & mask;
+    *b ^= differ;
+    *a ^= differ << bits;
+}
+
+/* 8 x 8 bytes: halves, quarters and neighbours of a square change corners. */
+static void turn_square(const uint8_t *src, int64_t src_step, uint8_t *dst, int64_t dst_step, uint64_t flip)
+{
+    uint64_t w[8];
+    for (int i = 0; i < 8; i++)
+        w[i] = load_row(src + i * src_step) ^ flip;
+    for (int i = 0; i < 4; i++)
+        swap_corners(&w[i], &w[i + 4], 32, 0x00000000ffffffffu);
+    for (int i = 0; i < 8; i += i % 2 ? 3 : 1)
+        swap_corners(&w[i], &w[i + 2], 16, 0x0000ffff0000ffffu);
+    for (int i = 0; i < 8; i += 2)
+        swap_corners(&w[i], &w[i + 1], 8, 0x00ff00ff00ff00ffu);
+    for (int i = 0; i < 8; i++)
+        store_row(dst + i * dst_step, w[i]);
+}
+
+void lnt_turn_bytes(const uint8_t *src, int64_t rows, int64_t columns, int64_t src_step, uint8_t *dst,
+                    int64_t dst_step, uint8_t flip)
+{
+    const int64_t whole_rows = rows / 8 * 8, whole_columns = columns / 8 * 8;
+    const uint64_t flips = flip * 0x0101010101010101u;
+    for (int64_t c = 0; c < whole_columns; c += 8)
+        for (int64_t r = 0; r < whole_rows; r += 8)
+            turn_square(src + r * src_step + c, src_step, dst + c * dst_step + r, dst_step, flips);
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t c = r < whole_rows ? whole_columns : 0; c < columns; c++)
+            dst[c * dst_step + r] = src[r * src_step + c] ^ flip;
+}
+
+/* ---- neighbourhoods ---- */
+
 lnt_qneighbours lnt_qneighbours_bind(const lnt_window *w, int64_t groups, int64_t depth)
 {
     lnt_qneighbours n = {.w = *w, .pixel = groups * depth, .depth = depth, .padded = (depth + 3) / 4 * 4};
