@@ -1,0 +1,93 @@
+"""Convolutions and pooling as they stand inside networks: channels-last behind another convolution, or on a
+picture in planes, with what follows fused; every level and several threads against onnxruntime."""
+
+import json
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from harness import linnet
+from linnet_ctypes import Model, Session
+
+FAMILIES = ["stem", "depthwise", "grouped", "wide", "transposed", "MaxPool", "AveragePool"]
+CHANNELS = {"stem": (1, 4), "depthwise": (2, 150), "grouped": (1, 8), "wide": (5, 70), "transposed": (5, 40)}
+
+
+def levels():
+    return json.loads(linnet("doctor", "--quick", "--json").stdout)["levels"]
+
+
+class Net:
+    def __init__(self, family, seed):
+        self.rng = np.random.default_rng([FAMILIES.index(family), seed])
+        self.nodes, self.weights = [], []
+        axes = self.draw(1, 2) if family == "stem" else self.draw(1, 3)
+        self.batch, self.space = self.draw(1, 2), [self.draw(8, {1: 700, 2: 50, 3: 10}[axes]) for _ in range(axes)]
+        self.groups = self.draw(2, 8) if family == "grouped" else 1
+        self.channels = self.groups * self.draw(*CHANNELS.get(family, (1, 80)))
+        x = "x"
+        if family != "stem":
+            x = self.conv(x, self.channels, self.channels, [1] * axes)
+        features = self.channels
+        if family in ("MaxPool", "AveragePool"):
+            x = self.node(family, [x], **self.window(axes, pool=True))
+        else:
+            features = self.channels if family == "depthwise" else self.groups * self.draw(1, 80 // self.groups)
+            x = self.window_conv(family, x, features, axes)
+        if self.draw(0, 1):
+            x = self.node("Mul", [x, self.node("Sigmoid", [x])])
+        y = self.conv(x, features, 8, [1] * axes)
+        dims = [self.batch, self.channels, *self.space]
+        graph = helper.make_graph(self.nodes, "net", [helper.make_tensor_value_info("x", TensorProto.FLOAT, dims)],
+                                  [helper.make_tensor_value_info(y, TensorProto.FLOAT, None)], self.weights)
+        self.model = helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", 22)])
+        self.x, self.y = self.rng.standard_normal(dims, np.float32), y
+
+    def draw(self, low, high):
+        return int(self.rng.integers(low, high + 1))
+
+    def node(self, op, inputs, **attributes):
+        self.nodes.append(helper.make_node(op, inputs, [f"v{len(self.nodes)}"], **attributes))
+        return self.nodes[-1].output[0]
+
+    def weight(self, *dims):
+        values = self.rng.standard_normal(dims, np.float32) / np.float32(np.sqrt(np.prod(dims[1:])))
+        self.weights.append(numpy_helper.from_array(values, f"w{len(self.weights)}"))
+        return self.weights[-1].name
+
+    def conv(self, x, channels, features, kernel):
+        return self.node("Conv", [x, self.weight(features, channels, *kernel)])
+
+    def window(self, axes, pool=False):
+        kernel, strides = [self.draw(1, 5) for _ in range(axes)], [self.draw(1, 3) for _ in range(axes)]
+        spread = [self.draw(1, 1 if pool or k > 3 else 3) for k in kernel]
+        pads = [self.draw(0, (k - 1) * s) for k, s in zip(kernel * 2, spread * 2)]
+        return {"kernel_shape": kernel, "strides": strides, "dilations": spread, "pads": pads}
+
+    def window_conv(self, family, x, features, axes):
+        window = self.window(axes)
+        groups = self.channels if family == "depthwise" else self.groups
+        kernel = window["kernel_shape"]
+        if family == "transposed":
+            window["pads"] = [0] * (2 * axes)
+            return self.node("ConvTranspose", [x, self.weight(self.channels, features, *kernel)], **window)
+        weight = self.weight(features, self.channels // groups, *kernel)
+        return self.node("Conv", [x, weight, self.weight(features)], group=groups, **window)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("family", FAMILIES)
+def test_windows(tmp_path, family, seed):
+    net = Net(family, seed)
+    onnx.save(net.model, tmp_path / "net.onnx")
+    want = onnxruntime.InferenceSession(net.model.SerializeToString()).run(None, {"x": net.x})[0]
+    done = linnet("convert", tmp_path / "net.onnx", "-o", tmp_path / "net.lnt")
+    assert done.returncode == 0, done.stderr
+    model = Model(tmp_path / "net.lnt")
+    for level in levels():
+        alone, shared = (Session(model, level=level, threads=n).set(x=net.x).run().get(net.y) for n in (1, 3))
+        assert np.array_equal(alone, shared), level
+        np.testing.assert_allclose(alone, want, rtol=1e-3, atol=2e-5 * max(1, np.abs(want).max()), err_msg=level)
