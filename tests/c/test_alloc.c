@@ -13,7 +13,9 @@
 static _Atomic(long) calls;
 
 #if defined(__SANITIZE_ADDRESS__)
-#include <sanitizer/allocator_interface.h>
+/* As in sanitizer/allocator_interface.h, which GCC does not always bring. */
+int __sanitizer_install_malloc_and_free_hooks(void (*allocated)(const volatile void *, size_t),
+                                              void (*freed)(const volatile void *));
 
 static void count_call(const volatile void *block, size_t bytes)
 {
