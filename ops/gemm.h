@@ -16,7 +16,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { LNT_TILE_ROWS_MAX = 6, LNT_FAR_FLOATS = 256 * 1024 };
+enum { LNT_TILE_ROWS_MAX = 12, LNT_FAR_FLOATS = 256 * 1024, LNT_TALL_COLUMNS = 2 * LNT_PANEL };
 
 typedef struct lnt_tile {
     const float *const *a;        /* [rows] */
@@ -130,7 +130,8 @@ typedef struct lnt_gemm_kernels {
     unsigned tile_rows;   /* most rows of a tile at this level */
     unsigned tile_panels; /* panels it takes at once, at least 1 */
     unsigned depth_block; /* length of K after which a panel should be left to be used again */
-    lnt_tile_fn tile[LNT_TILE_ROWS_MAX + 1]; /* by rows, 1 .. tile_rows */
+    unsigned tall_rows;   /* most rows where columns are LNT_TALL_COLUMNS or fewer: tile_rows, or more */
+    lnt_tile_fn tile[LNT_TILE_ROWS_MAX + 1]; /* by rows, 1 .. tall_rows */
     lnt_narrow_fn narrow;
     lnt_depthwise_fn depthwise;
     lnt_stem_fn stem;

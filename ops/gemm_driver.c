@@ -47,7 +47,7 @@ static int64_t cut(int64_t total, int64_t n, int64_t i)
 
 static void plan_depth(lnt_gemm_plan *p)
 {
-    const int64_t tile = p->kernels->tile_rows, block = p->kernels->depth_block;
+    const int64_t tile = p->tile_rows, block = p->kernels->depth_block;
     const int64_t depth = (int64_t)p->depth, taps = (int64_t)p->taps;
     p->depth_parts = p->tap_blocks = 1;
     if (p->narrow || p->rows <= tile || depth * taps <= block + block / 2)
@@ -63,16 +63,17 @@ static bool rows_collide(const lnt_gemm_plan *p)
 {
     enum { PERIOD = 4096, WAYS = 6 };
     const int64_t bytes = p->row_step * (int64_t)sizeof(float), step = bytes & -bytes;
-    const int64_t rows = at_most(p->rows, p->kernels->tile_rows);
+    const int64_t rows = at_most(p->rows, p->tile_rows);
     return step > 0 && rows * at_most(step, PERIOD) > WAYS * PERIOD;
 }
 
 void lnt_gemm_plan_blocks(lnt_gemm_plan *p)
 {
     p->narrow = p->columns <= LNT_NARROW_COLUMNS && p->depth >= NARROW_DEPTH && p->b_row == LNT_PANEL;
+    p->tile_rows = p->columns <= LNT_TALL_COLUMNS ? p->kernels->tall_rows : p->kernels->tile_rows;
     p->gathers_all = !p->narrow && rows_collide(p);
     p->gathers |= p->gathers_all;
-    const int64_t tile = p->kernels->tile_rows, K = (int64_t)(p->taps * p->depth);
+    const int64_t tile = p->tile_rows, K = (int64_t)(p->taps * p->depth);
     plan_depth(p);
     const int64_t part = divide_up(K, (int64_t)(p->tap_blocks * p->depth_parts));
     const int64_t together = p->kernels->tile_panels,
@@ -264,7 +265,7 @@ static lnt_status run_items(lnt_kernel *k, void *arg, int64_t begin, int64_t end
         b.product = item / blocks;
         b.row = cut(p->rows, p->row_blocks, rows_at);
         b.rows = (unsigned)(cut(p->rows, p->row_blocks, rows_at + 1) - b.row);
-        b.tiles = (b.rows + p->kernels->tile_rows - 1) / p->kernels->tile_rows;
+        b.tiles = (b.rows + p->tile_rows - 1) / p->tile_rows;
         b.tile_rows = b.rows / b.tiles;
         b.rows_left = b.rows % b.tiles;
         b.column = (size_t)columns_at * p->column_block;

@@ -2,6 +2,7 @@
  *
  * The including file says which level (see ops/simd.h) and the shape that fits its registers:
  *     TILE_ROWS      rows of the largest tile
+ *     TALL_ROWS      if given, rows of the largest tile that is only two vectors wide
  *     TILE_VECTORS   vectors across; they may span one panel, a part of one, or two
  *     SUMS_MIN       sums (accumulators) that hide the latency of a multiply-add
  *     DEPTH_BLOCK    rows of a panel that stay in the first-level cache
@@ -19,7 +20,11 @@ enum {
 };
 
 _Static_assert(LNT_PANEL % PART == 0 || PART % LNT_PANEL == 0, "parts make up panels, or panels parts");
-_Static_assert(TILE_ROWS <= LNT_TILE_ROWS_MAX, "fits the table");
+#ifndef TALL_ROWS
+#define TALL_ROWS TILE_ROWS
+#endif
+
+_Static_assert(TALL_ROWS <= LNT_TILE_ROWS_MAX, "fits the table");
 
 typedef struct tile_acc {
     vf v[LNT_TILE_ROWS_MAX][TILE_VECTORS];
@@ -29,7 +34,7 @@ typedef struct tile_acc {
 
 LNT_INLINE void acc_fill(tile_acc *acc, const unsigned rows, const unsigned vectors, vf x)
 {
-    UNROLL(6)
+    UNROLL(12)
     for (unsigned i = 0; i < rows; i++)
         UNROLL(4)
     for (unsigned j = 0; j < vectors; j++)
@@ -47,7 +52,7 @@ LNT_INLINE void acc_step(tile_acc *acc, const unsigned rows, const unsigned vect
         if (rows > 1)
             v_hold(&bv[j]);
     }
-    UNROLL(6)
+    UNROLL(12)
     for (unsigned i = 0; i < rows; i++) {
         const vf x = v_splat(a[i][k]);
         UNROLL(4)
@@ -58,7 +63,7 @@ LNT_INLINE void acc_step(tile_acc *acc, const unsigned rows, const unsigned vect
 
 LNT_INLINE void acc_add(tile_acc *acc, const unsigned rows, const unsigned vectors, const tile_acc *other)
 {
-    UNROLL(6)
+    UNROLL(12)
     for (unsigned i = 0; i < rows; i++)
         UNROLL(4)
     for (unsigned j = 0; j < vectors; j++)
@@ -78,7 +83,7 @@ LNT_INLINE void accumulate(tile_acc *acc, const unsigned rows, const unsigned ve
     for (size_t tap = 0; tap < t->taps; tap++) {
         const ptrdiff_t offset = t->tap_offset[tap];
         const float *a[LNT_TILE_ROWS_MAX];
-        UNROLL(6)
+        UNROLL(12)
         for (unsigned i = 0; i < rows; i++)
             a[i] = t->a[i] + offset;
         size_t k = 0;
@@ -158,12 +163,12 @@ LNT_INLINE void acc_begin(tile_acc *acc, const lnt_tile *t, const unsigned rows,
     UNROLL(4)
     for (unsigned j = 0; j < vectors; j++) {
         const vf bias = t->bias ? v_load(t->bias + n + j * LNT_VL) : v_splat(0);
-        UNROLL(6)
+        UNROLL(12)
         for (unsigned i = 0; i < rows; i++)
             acc->v[i][j] = bias;
     }
     if (t->accumulate)
-        UNROLL(6)
+        UNROLL(12)
     for (unsigned i = 0; i < rows; i++)
         UNROLL(4)
     for (unsigned j = 0; j < vectors; j++)
@@ -174,19 +179,19 @@ LNT_INLINE void acc_end(tile_acc *acc, const lnt_tile *t, const unsigned rows, c
                         size_t n)
 {
     if (t->residual)
-        UNROLL(6)
+        UNROLL(12)
     for (unsigned i = 0; i < rows; i++)
         UNROLL(4)
     for (unsigned j = 0; j < vectors; j++)
         acc->v[i][j] += v_load(t->residual[i] + n + j * LNT_VL);
     const vf low = v_splat(t->low), high = v_splat(t->high);
     if (t->low != -INFINITY || t->high != INFINITY)
-        UNROLL(6)
+        UNROLL(12)
     for (unsigned i = 0; i < rows; i++)
         UNROLL(4)
     for (unsigned j = 0; j < vectors; j++)
         acc->v[i][j] = v_min(high, v_max(low, acc->v[i][j]));
-    UNROLL(6)
+    UNROLL(12)
     for (unsigned i = 0; i < rows; i++)
         UNROLL(4)
     for (unsigned j = 0; j < vectors; j++)
@@ -206,13 +211,13 @@ LNT_INLINE void part(const lnt_tile *t, size_t n, const unsigned rows, const uns
     }
     float sums[LNT_TILE_ROWS_MAX * PART];
     begin_sums(t, rows, vectors, sums, n);
-    UNROLL(6)
+    UNROLL(12)
     for (unsigned i = 0; i < rows; i++)
         UNROLL(4)
     for (unsigned j = 0; j < vectors; j++)
         acc.v[i][j] = v_load(sums + i * PART + j * LNT_VL);
     accumulate(&acc, rows, vectors, chains, t, b);
-    UNROLL(6)
+    UNROLL(12)
     for (unsigned i = 0; i < rows; i++)
         UNROLL(4)
     for (unsigned j = 0; j < vectors; j++)
@@ -225,10 +230,12 @@ LNT_INLINE void tile(const lnt_tile *t, const unsigned rows)
     size_t n = t->first;
     while (n < t->columns) {
         const size_t left = (t->columns - n + LNT_VL - 1) / LNT_VL;
-        if (left >= TILE_VECTORS && !(LNT_VL == LNT_PANEL && TILE_VECTORS == 4 && left > 4 && left < 7)) {
+        if (rows <= TILE_ROWS && left >= TILE_VECTORS &&
+            !(LNT_VL == LNT_PANEL && TILE_VECTORS == 4 && left > 4 && left < 7)) {
             part(t, n, rows, TILE_VECTORS);
             n += PART;
-        } else if (TILE_VECTORS > 3 && left >= 3) { /* 5 and 6 vectors are 3 + 2 and 3 + 3 */
+        } else if (rows <= TILE_ROWS && TILE_VECTORS > 3 &&
+                   left >= 3) { /* 5 and 6 vectors are 3 + 2 and 3 + 3 */
             part(t, n, rows, 3);
             n += 3 * LNT_VL;
         } else if (TILE_VECTORS > 2 && left >= 2) {
@@ -253,6 +260,14 @@ TILE(4)
 #if TILE_ROWS >= 6
 TILE(5)
 TILE(6)
+#endif
+#if TALL_ROWS >= 12
+TILE(7)
+TILE(8)
+TILE(9)
+TILE(10)
+TILE(11)
+TILE(12)
 #endif
 #undef TILE
 
@@ -324,20 +339,20 @@ static void narrow(const lnt_tile *t, unsigned rows)
 static void fma_chains(size_t rounds, float *sink)
 {
     tile_acc acc; /* starts that differ, or the compiler would keep one chain for all */
-    UNROLL(6)
+    UNROLL(12)
     for (unsigned i = 0; i < TILE_ROWS; i++)
         UNROLL(4)
     for (unsigned j = 0; j < TILE_VECTORS; j++)
         acc.v[i][j] = v_splat((float)(i * TILE_VECTORS + j));
     const vf x = v_load(sink), y = v_splat(0.5f);
     for (size_t r = 0; r < rounds; r++)
-        UNROLL(6)
+        UNROLL(12)
     for (unsigned i = 0; i < TILE_ROWS; i++)
         UNROLL(4)
     for (unsigned j = 0; j < TILE_VECTORS; j++)
         acc.v[i][j] = v_fma(acc.v[i][j], y, x);
     vf sum = v_splat(0);
-    UNROLL(6)
+    UNROLL(12)
     for (unsigned i = 0; i < TILE_ROWS; i++)
         UNROLL(4)
     for (unsigned j = 0; j < TILE_VECTORS; j++)
@@ -349,6 +364,7 @@ static void fma_chains(size_t rounds, float *sink)
 
 const lnt_gemm_kernels LNT_SIMD_NAME(lnt_gemm) = {
     .tile_rows = TILE_ROWS,
+    .tall_rows = TALL_ROWS,
     .tile_panels = (PART + LNT_PANEL - 1) / LNT_PANEL,
     .depth_block = DEPTH_BLOCK,
     .tile =
@@ -361,6 +377,14 @@ const lnt_gemm_kernels LNT_SIMD_NAME(lnt_gemm) = {
 #if TILE_ROWS >= 6
             tile_5,
             tile_6,
+#endif
+#if TALL_ROWS >= 12
+            tile_7,
+            tile_8,
+            tile_9,
+            tile_10,
+            tile_11,
+            tile_12,
 #endif
         },
     .narrow = narrow,

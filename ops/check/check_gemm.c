@@ -96,7 +96,7 @@ typedef struct tile_case {
 
 static void draw_tile(bench *t, tile_case *k)
 {
-    k->rows = 1 + below(t, t->kernels->tile_rows);
+    k->rows = 1 + below(t, t->kernels->tall_rows);
     k->narrow = below(t, 8) == 0;
     k->special = below(t, 4) == 0;
     const size_t depth = below(t, DEPTH_MAX + 1), taps = 1 + below(t, TAPS_MAX),
