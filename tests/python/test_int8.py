@@ -1,5 +1,6 @@
 """INT8: bytes packed in the file, agreement with onnxruntime."""
 
+import functools
 import json
 
 import numpy as np
@@ -54,6 +55,42 @@ def test_constant_bytes_are_packed(tmp_path, a, b):
     assert report["constant_bytes"] - report["packed_bytes"] < 16
     fetched = linnet("verify", tmp_path / "m.lnt")
     assert fetched.returncode == 0, fetched.stderr
+
+
+@functools.lru_cache
+def levels():
+    line = next(line for line in linnet("doctor").stdout.splitlines() if line.startswith("levels"))
+    return line.split()[1:]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_levels_agree_bit_for_bit(tmp_path, seed):
+    """Convolutions of bytes of random shapes, in groups, depthwise, with strides; and a product behind one."""
+    rng = np.random.default_rng(100 + seed)
+    a, b, y = (rng.choice([np.uint8, np.int8]) for _ in range(3))
+    groups = int(rng.choice([1, 1, 2, 5]))
+    depth, columns = (1, 1) if seed % 3 == 0 else rng.integers(1, 20, 2)
+    axes = int(rng.integers(1, 3))
+    kernel, sizes = rng.integers(1, 4, axes), rng.integers(8, 40, axes)
+    filters = int(groups * columns)
+    constants = {"w": bytes_of(rng, b, filters, depth, *kernel), "sx": np.float32(0.02), "sy": np.float32(0.9),
+                 "sw": rng.uniform(0.001, 0.02, filters).astype(np.float32), "zx": np.array(rng.integers(0, 100), a),
+                 "zw": bytes_of(rng, b, filters) if seed % 2 else np.zeros(filters, b), "zy": np.array(3, y),
+                 "bias": rng.integers(-5000, 5000, filters).astype(np.int32)}
+    if seed % 4 == 1:  # a bias that nearly overflows the sums
+        constants["bias"][0] = 2**31 - 5
+    node = helper.make_node("QLinearConv", ["x", "sx", "zx", "w", "sw", "zw", "sy", "zy", "bias"], ["y"], group=groups,
+                            strides=[int(s) for s in rng.integers(1, 4, axes)], pads=[int(p) for p in rng.integers(0, 2, 2 * axes)],
+                            dilations=[int(d) for d in rng.integers(1, 3, axes)])
+    model = model_of([node], [("x", element_type(a), [2, groups * int(depth), *map(int, sizes)])],
+                     [("y", element_type(y), None)], constants)
+    path = tmp_path / "m.onnx"
+    onnx.save(model, path)
+    convert(path)
+    x = bytes_of(rng, a, 2, groups * int(depth), *sizes)
+    ran = [run(path.with_suffix(".lnt"), {"x": x}, ["y"], tmp_path, *way)["y"]
+           for way in (*(("--level", level) for level in levels()), ("--threads", "3"))]
+    assert all(np.array_equal(ran[0], other) for other in ran[1:])
 
 
 # ---- --int8 dynamic ----
