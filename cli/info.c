@@ -391,8 +391,9 @@ static int run(const lnt_texts *words)
         print_dot(&o.file);
     } else if (status == LNT_OK) {
         /* Open extents are no failure of info's, but what was asked for with --dim has to work. */
-        if (bind_for(&o, &b) != LNT_OK && given.dims.n)
-            status = lnt_fail(&err, LNT_E_ARGUMENT, "%s", b.why_not);
+        const lnt_status bound = bind_for(&o, &b);
+        if (bound != LNT_OK && given.dims.n)
+            status = lnt_fail(&err, bound, "%s", b.why_not);
         else
             given.json ? print_json(&o, &b) : print_text(&o, &b);
     }
