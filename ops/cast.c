@@ -128,14 +128,17 @@ DENSE(i64_i32, int64_t, int32_t, x)
 DENSE(i32_i64, int32_t, int64_t, x)
 DENSE(bool_i64, uint8_t, int64_t, x != 0)
 DENSE(i64_bool, int64_t, uint8_t, x != 0)
+DENSE(f32_f64, float, double, x)
+DENSE(f64_f32, double, float, x)
 
 static const struct {
     uint8_t from, to;
     void (*run)(const void *src, void *dst, int64_t n);
 } dense[] = {
-    {LNT_INT64, LNT_FLOAT, dense_i64_f32}, {LNT_FLOAT, LNT_INT64, dense_f32_i64},
-    {LNT_INT64, LNT_INT32, dense_i64_i32}, {LNT_INT32, LNT_INT64, dense_i32_i64},
-    {LNT_BOOL, LNT_INT64, dense_bool_i64}, {LNT_INT64, LNT_BOOL, dense_i64_bool},
+    {LNT_INT64, LNT_FLOAT, dense_i64_f32},  {LNT_FLOAT, LNT_INT64, dense_f32_i64},
+    {LNT_INT64, LNT_INT32, dense_i64_i32},  {LNT_INT32, LNT_INT64, dense_i32_i64},
+    {LNT_BOOL, LNT_INT64, dense_bool_i64},  {LNT_INT64, LNT_BOOL, dense_i64_bool},
+    {LNT_FLOAT, LNT_DOUBLE, dense_f32_f64}, {LNT_DOUBLE, LNT_FLOAT, dense_f64_f32},
 };
 
 static bool cast_dense(const void *src, lnt_dtype from, void *dst, lnt_dtype to, int64_t n)
