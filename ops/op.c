@@ -156,8 +156,9 @@ void lnt_set_dims_like(lnt_site *site, unsigned i, const lnt_operand *like)
 void lnt_set_type(lnt_site *site, unsigned i, lnt_dtype dtype)
 {
     lnt_operand *o = lnt_output(site, i);
+    const bool known = dtype == LNT_STRING || lnt_dtype_size(dtype) > 0; /* attributes may hold any number */
     if (o)
-        o->dtype = (uint8_t)dtype;
+        o->dtype = (uint8_t)(known ? dtype : LNT_UNDEFINED);
 }
 
 /* Element i of an integer, bool or floating tensor. */
