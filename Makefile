@@ -160,9 +160,10 @@ fuzz: deps-test $(BUILD)/linnet  ## look for inputs that hurt, SECONDS for each 
 	$(Q)$(MAKE) --no-print-directory $(FUZZ_BUILD) fuzz-targets
 	$(Q)$(PYTHON) tests/fuzz/fuzz.py run --seconds $(SECONDS) $(FUZZED)
 
-# AVX-512 is unknown to valgrind: it sees the levels below. test_alloc and test_import take malloc's own place.
+# AVX-512 is unknown to valgrind: it sees the levels below. test_alloc and test_import take malloc's own place, and
+# test_faults, thousands of sessions, has the address sanitizer.
 valgrind: $(TEST_BIN)
-	$(Q)for t in $(filter-out %/test_alloc %/test_import,$(TEST_BIN)); do echo "== $$t"; \
+	$(Q)for t in $(filter-out %/test_alloc %/test_import %/test_faults,$(TEST_BIN)); do echo "== $$t"; \
 	    IMPORT_TRIALS=20 valgrind -q --error-exitcode=9 --leak-check=full \
 	        --suppressions=tests/valgrind.supp $$t || exit 1; done
 
