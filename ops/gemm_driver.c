@@ -96,7 +96,7 @@ void lnt_gemm_plan_blocks(lnt_gemm_plan *p)
     p->column_blocks = (size_t)divide_up(panels * LNT_PANEL, (int64_t)p->column_block);
 
     p->columns_outside = (int64_t)p->columns > p->rows;
-    const double item_work = column_work * fmin((double)p->column_block, (double)p->columns);
+    const double item_work = column_work * fmax(fmin((double)p->column_block, (double)p->columns), 1);
     p->grain = item_work >= 2 * ITEM_WORK_MIN ? 1 : (int64_t)ceil(2 * ITEM_WORK_MIN / item_work);
     size_t floats = p->narrow ? p->columns * (size_t)K : 0;
     if (p->gathers)

@@ -40,12 +40,12 @@ def put(target, name, content):
         (SEEDS / target / name).write_bytes(content)
 
 
-def put_model(path, name):
+def put_model(path, name, *options):
     if path.stat().st_size > LARGEST_SEED:
         return
     put("onnx", name, path.read_bytes())
     packed = FUZZ / f"seed-{name}.lnt"
-    if linnet("convert", path, "-o", packed, "--meta", "a=b").returncode == 0:
+    if linnet("convert", path, "-o", packed, "--meta", "a=b", *options).returncode == 0:
         put("lnt", name, packed.read_bytes())
         packed.unlink()
 
@@ -72,6 +72,7 @@ def make_seeds(every):
     models += [(case / "model.onnx", case.name) for case in cases]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         list(pool.map(lambda model: put_model(*model), models))
+    put_model(ROOT / "tests" / "data" / "models" / "sequence.onnx", "states", "--state", "next=state")
     for case in cases:
         for data in sorted((case / "test_data_set_0").glob("input_*.pb"))[:1]:
             put("tensors", case.name, data.read_bytes())
