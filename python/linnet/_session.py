@@ -242,7 +242,7 @@ class InferenceSession:
                 raise LinnetError(14, f"the model has no input {name!r}; it has {', '.join(self._number)}")
             array = np.asarray(value)
             if not array.flags.c_contiguous or not array.dtype.isnative:
-                array = np.ascontiguousarray(array, array.dtype.newbyteorder("="))
+                array = array.astype(array.dtype.newbyteorder("="), order="C")
             i = self._number[name]
             number = _NUMBER_OF.get(array.dtype)
             if self._inputs[i].dtype == 16 and array.dtype == np.uint16:

@@ -164,6 +164,14 @@ def test_every_unsupported_node_is_named(linnet):
     assert [n[2] for n in caught.value.nodes] == ["NoSuchOp", "NorThis"]
 
 
+def test_any_array_is_taken_as_it_is(linnet):
+    """Other byte orders, strides, and scalars, which numpy likes to make vectors of."""
+    session = linnet.InferenceSession(model("scaled (float[3] x, float s) => (float[3] y) { y = Mul (x, s) }").SerializeToString())
+    for x in (np.arange(3, dtype=">f4"), np.arange(6, dtype=np.float32)[::2] / 2):
+        for s in (np.float32(2), np.array(2, ">f4"), np.array(2, np.float32)):
+            np.testing.assert_array_equal(session.run(None, {"x": x, "s": s})[0], [0, 2, 4])
+
+
 def test_errors_name_what_is_wrong(linnet):
     session = linnet.InferenceSession(TWO.SerializeToString())
     x, w = np.ones((2, 4), np.float32), np.ones(4, np.float32)
