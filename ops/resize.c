@@ -133,6 +133,8 @@ static lnt_status run_interpolate(lnt_kernel *k, const lnt_step *s)
 {
     const resize *p = s->params;
     resize_job job = {p, lnt_in(k, s, 0), lnt_out(k, s, 0), lnt_scratch(k, s)};
+    if (p->along.out * p->unit == 0) /* rows without elements: nor is there scratch memory */
+        return LNT_OK;
     return lnt_parallel(k, p->rows, 1 + 8192 / (p->along.out * p->unit + 1),
                         s->in[0]->dtype == LNT_DOUBLE ? interpolate_double : interpolate_float, &job);
 }
