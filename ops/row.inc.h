@@ -454,8 +454,6 @@ static void pick_max(float *best, int32_t *at, const float *x, int32_t index, bo
     }
 }
 
-typedef uint32_t vu __attribute__((vector_size(LNT_VL * 4)));
-
 static void add_bytes(int32_t *acc, const void *x, bool is_signed, int32_t minus, int32_t factor, int64_t n)
 {
     const uint8_t *bytes = x;

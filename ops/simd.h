@@ -43,6 +43,7 @@
 
 typedef float vf __attribute__((vector_size(LNT_VL * 4)));
 typedef int32_t vi __attribute__((vector_size(LNT_VL * 4)));
+typedef uint32_t vu __attribute__((vector_size(LNT_VL * 4))); /* where sums may wrap */
 typedef float vf_unaligned __attribute__((vector_size(LNT_VL * 4), aligned(4), may_alias));
 typedef int32_t vi_unaligned __attribute__((vector_size(LNT_VL * 4), aligned(4), may_alias));
 
@@ -354,6 +355,7 @@ LNT_INLINE vf v_ceil(vf x)
 
 typedef double vd __attribute__((vector_size(LNT_VL * 4)));
 typedef int64_t vl __attribute__((vector_size(LNT_VL * 4)));
+typedef uint64_t vul __attribute__((vector_size(LNT_VL * 4)));
 
 /* The first or second half of x, widened; and the way back, each rounded to nearest. */
 #if defined(LNT_SIMD_AVX512)

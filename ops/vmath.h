@@ -45,7 +45,7 @@ LNT_INLINE vf v_exp_reduced(vf x, vf *shifted)
 /* 2**n for the low bits of n, -126 <= n <= 127. */
 LNT_INLINE vf v_exp2_int(vi n)
 {
-    return (vf)((n << 23) + vi_splat(0x3f800000));
+    return (vf)(((vu)n << 23) + (vu)vi_splat(0x3f800000));
 }
 
 /* (1 + y) * scale, rounded once even where y * scale is denormal. */
@@ -82,7 +82,7 @@ LNT_NOINLINE vf v_exp_wide(vf x)
 {
     vf shifted;
     const vf y = v_exp_reduced(v_max(v_splat(-104), v_min(v_splat(89), x)), &shifted);
-    const vi n = (vi)shifted - (vi)v_splat(LNT_EXP_MAGIC), half = n >> 1;
+    const vi n = (vi)((vu)shifted - (vu)v_splat(LNT_EXP_MAGIC)), half = n >> 1;
     const vf scale = v_exp2_int(half);
     return v_exp_scaled(y, scale) * v_exp2_int(n - half);
 }
@@ -178,7 +178,8 @@ LNT_NOINLINE vf v_log_wide(vf x)
 {
     const vf inf = v_splat(INFINITY), zero = v_splat(0);
     const vi denormal = x < v_splat(0x1p-126f);
-    vf y = v_log_narrow(v_select(denormal, x * v_splat(0x1p23f), x));
+    const vf positive = v_select((x > zero) & (x < inf), x, v_splat(1));
+    vf y = v_log_narrow(v_select(denormal & (x > zero), x * v_splat(0x1p23f), positive));
     y = v_select(denormal, y - v_splat(0x1.fe2804p3f), y); /* 23 ln 2 */
     y = v_select(x == zero, -inf, y);
     y = v_select(x < zero, v_splat(NAN), y);
@@ -351,7 +352,6 @@ LNT_INLINE vd vd_log2(vd x)
     const int64_t sqrt_half = 0x3fe6a09e667f3bcd;
     /* Signed right shift of 64-bit lanes is slow before AVX-512: the exponent is biased to be positive. */
     exponent_bits = (vl)(bits - sqrt_half + (INT64_C(1024) << 52));
-    typedef uint64_t vul __attribute__((vector_size(LNT_VL * 4)));
     const vul biased = (vul)exponent_bits >> 52;
     const vd m = (vd)(bits - (vl)((biased - 1024) << 52));
     /* 0x1p52 + k holds k in its low bits. */
@@ -367,7 +367,7 @@ LNT_INLINE vd vd_exp2(vd x)
                                0.05550328700948156,   0.009618489248856284, 0.001339996206192973,
                                0.00015345799118804328};
     const vd magic = vd_splat(0x1.8p52), shifted = x + magic, r = x - (shifted - magic);
-    const vl scale = ((vl)shifted << 52) + INT64_C(0x3ff0000000000000);
+    const vul scale = ((vul)shifted << 52) + UINT64_C(0x3ff0000000000000);
     return vd_poly(r, c, 7) * (vd)scale;
 }
 

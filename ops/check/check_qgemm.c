@@ -12,7 +12,7 @@ enum { ROW_MAX = TAPS_MAX * (DEPTH_MAX + 3), PANELS_MAX = (COLUMNS_MAX + LNT_QPA
 typedef struct bench {
     uint8_t weights[TAPS_MAX * DEPTH_MAX * COLUMNS_MAX];
     uint8_t a[LNT_QROWS_MAX][ROW_MAX];
-    int8_t packed[PANELS_MAX * LNT_QPANEL * (ROW_MAX + sizeof(int32_t))];
+    _Alignas(LNT_ALIGN) int8_t packed[PANELS_MAX * LNT_QPANEL * (ROW_MAX + sizeof(int32_t))];
     uint8_t back[TAPS_MAX * DEPTH_MAX * COLUMNS_MAX];
     lnt_packed record;
     lnt_dtype type;

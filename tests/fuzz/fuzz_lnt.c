@@ -100,7 +100,7 @@ static size_t record_bytes(uint32_t kind)
 static size_t change_count(uint8_t *file, size_t size, size_t max, uint64_t *seed)
 {
     uint32_t n;
-    const lnt_rec_section *s = table_of(file, &n) + next_random(seed) % n;
+    const lnt_rec_section *table = table_of(file, &n), *s = table + next_random(seed) % n;
     const size_t record = record_bytes(s->kind);
     if (s->bytes < record)
         return size;
@@ -145,7 +145,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned 
     if (way == 1)
         return change_count(data, size, max, &seed);
     if (way == 2) {
-        const lnt_rec_section *s = table_of(data, &n) + next_random(&seed) % n;
+        const lnt_rec_section *table = table_of(data, &n), *s = table + next_random(&seed) % n;
         LLVMFuzzerMutate(data + s->offset, s->bytes, s->bytes);
         return size;
     }
@@ -162,6 +162,6 @@ size_t LLVMFuzzerCustomCrossOver(const uint8_t *a, size_t a_size, const uint8_t 
     uint32_t n;
     if (!sound(a, a_size) || !sound(b, b_size))
         return 0;
-    const lnt_rec_section *s = table_of(b, &n) + next_random(&seed) % n;
+    const lnt_rec_section *table = table_of(b, &n), *s = table + next_random(&seed) % n;
     return replace_section(a, s->kind, b + s->offset, s->bytes, out, max);
 }
