@@ -18,7 +18,7 @@ enum {
     MAX_THREADS = 64,
     SERIAL_SLICES = 64, /* of one call on one thread: bounds the time to notice a cancellation */
     SLICES_PER_THREAD = 8,
-    SPIN_NS = 500 * 1000
+    SPIN_NS = 50 * 1000
 };
 
 #define GATE_OPEN ((uint64_t)1 << 31)
