@@ -4,9 +4,11 @@
 #include "cli/model.h"
 #include "cli/ort.h"
 
+#include <dirent.h>
 #include <inttypes.h>
 #include <link.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -147,17 +149,40 @@ static double cpu_seconds(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Waits until the engine's own threads have stopped spinning, that is until this process costs next to
- * nothing for a while, or 100 ms are over: they would take the cores that the other side is measured on. */
+/* The state the kernel shows of a thread of this process: 'R' running or ready, 'S' asleep; 0 if it is gone.
+ */
+static char thread_state(const char *tid)
+{
+    char path[64], line[256] = "";
+    snprintf(path, sizeof path, "/proc/self/task/%.16s/stat", tid);
+    FILE *f = fopen(path, "r");
+    const char *name_end = f && fgets(line, sizeof line, f) ? strrchr(line, ')') : NULL;
+    if (f)
+        fclose(f);
+    return name_end && name_end[1] ? name_end[2] : 0;
+}
+
+static bool others_run(void)
+{
+    DIR *tasks = opendir("/proc/self/task");
+    bool run = false;
+    for (const struct dirent *e; tasks && !run && (e = readdir(tasks));) {
+        const long tid = strtol(e->d_name, NULL, 10);
+        run = tid > 0 && tid != getpid() && thread_state(e->d_name) == 'R';
+    }
+    if (tasks)
+        closedir(tasks);
+    return run;
+}
+
+/* Waits until the engine's own threads have stopped spinning, or a second is over: they would take the cores
+ * that the other side is measured on. Processor time would not tell: that of a thread that goes on running is
+ * counted a few milliseconds late. */
 static void settle(void)
 {
-    enum { PAUSES = 200, PAUSE_NS = 500 * 1000 };
-    for (int i = 0; i < PAUSES; i++) {
-        const double before = cpu_seconds();
+    enum { PAUSES = 2000, PAUSE_NS = 500 * 1000 };
+    for (int i = 0; i < PAUSES && others_run(); i++)
         nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
-        if (cpu_seconds() - before < 0.2e-9 * PAUSE_NS)
-            return;
-    }
 }
 
 static lnt_status work(worker *w, const lnt_request *r, lnt_error *err)

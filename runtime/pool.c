@@ -5,20 +5,24 @@
  *
  * One job at a time. The caller opens a gate, takes slices like everybody else, closes the gate when none are
  * left and waits for the workers that came through it: a worker that sleeps late is not waited for. Workers
- * spin for a few microseconds after a job, then sleep on a condition variable. A pool that is busy with
+ * spin for a while after a job, then sleep on a condition variable. A pool that is busy with
  * another session's job is not waited for: the caller runs its work alone.
+ *
+ * Linux may wake a worker on the caller's processor and leave it there while another idles: where processors
+ * are few it does not even look for one. A worker that meets another thread of its job moves off itself.
  *
  *     gate:  | job number : 32 | open : 1 | workers inside : 31 | */
 #include "runtime/internal.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <string.h>
 
 enum {
     MAX_THREADS = 64,
     SERIAL_SLICES = 64, /* of one call on one thread: bounds the time to notice a cancellation */
     SLICES_PER_THREAD = 8,
-    SPIN_NS = 50 * 1000
+    SPIN_NS = 200 * 1000
 };
 
 #define GATE_OPEN ((uint64_t)1 << 31)
@@ -47,6 +51,7 @@ struct lnt_pool {
     _Atomic(uint64_t) gate;
     _Atomic(bool) quit;
     _Atomic(uint32_t) sleepers;
+    _Atomic(uint64_t) taken; /* bit c: a thread of this job began on processor c */
 
     lnt_kernel *k;
     lnt_task_fn task;
@@ -204,6 +209,50 @@ static void await_job(lnt_pool *p, uint32_t seen)
     pthread_mutex_unlock(&p->lock);
 }
 
+#if defined(__linux__)
+/* The bit of the processor this thread is on; 0 for those the set does not know. */
+static uint64_t this_processor(void)
+{
+    const int cpu = sched_getcpu();
+    return cpu >= 0 && cpu < 64 ? (uint64_t)1 << cpu : 0;
+}
+
+/* Goes to a processor of this thread's that is not taken, if there is one, but does not stay bound to it. */
+static void move_off(uint64_t taken)
+{
+    cpu_set_t allowed, rest;
+    if (sched_getaffinity(0, sizeof allowed, &allowed) != 0)
+        return;
+    rest = allowed;
+    for (int cpu = 0; cpu < 64; cpu++)
+        if (taken >> cpu & 1)
+            CPU_CLR(cpu, &rest);
+    if (CPU_COUNT(&rest) == 0 || sched_setaffinity(0, sizeof rest, &rest) != 0)
+        return;
+    sched_setaffinity(0, sizeof allowed, &allowed);
+}
+#else
+static uint64_t this_processor(void)
+{
+    return 0;
+}
+
+static void move_off(uint64_t taken)
+{
+    (void)taken;
+}
+#endif
+
+/* Sees to it that this worker has a processor of its own for the job. */
+static void take_processor(lnt_pool *p)
+{
+    const uint64_t here = this_processor(), taken = atomic_fetch_or(&p->taken, here);
+    if (taken & here) {
+        move_off(taken);
+        atomic_fetch_or(&p->taken, this_processor());
+    }
+}
+
 /* Goes through the gate if it is open; *seen becomes the job's number either way. */
 static bool enter_job(lnt_pool *p, uint32_t *seen)
 {
@@ -228,6 +277,7 @@ static void *worker_main(void *arg)
         if (atomic_load(&p->quit))
             return NULL;
         if (enter_job(p, &seen)) {
+            take_processor(p);
             take_slices(p, w->index);
             atomic_fetch_sub_explicit(&p->gate, 1, memory_order_release);
         }
@@ -237,6 +287,7 @@ static void *worker_main(void *arg)
 static void open_gate(lnt_pool *p)
 {
     atomic_store(&p->status, LNT_OK);
+    atomic_store(&p->taken, this_processor());
     const uint64_t job = (uint64_t)gate_job(atomic_load(&p->gate)) + 1;
     atomic_store(&p->gate, (job << 32) | GATE_OPEN);
     if (atomic_load(&p->sleepers)) {
