@@ -29,7 +29,7 @@ static const lnt_option options[] = {
     {"--custom", "DOMAIN.OP", LNT_OPTION_TEXTS, &given.custom, "an operator that the host program brings"},
     {"--golden", "CASE_DIR", LNT_OPTION_TEXTS, &given.golden,
      "record this case (input_K.pb, output_K.pb) in the file; otherwise the\nunoptimised model is run on "
-     "seeded inputs"},
+     "seeded inputs, and where\nthat fails a warning says why"},
     {"--int8", "off|dynamic|auto", LNT_OPTION_CHOICE, &given.int8,
      "quantise: weights per channel, activations in each run; auto: only what is\nfaster on this machine"},
     {"--min-snr", "DB", LNT_OPTION_NUMBER, &given.min_snr,
@@ -142,6 +142,7 @@ static void report_json(const lnt_report *r, FILE *out)
     lnt_json_int(&j, "nodes_before", r->nodes_before);
     lnt_json_int(&j, "nodes_after", r->nodes_after);
     lnt_json_int(&j, "relayouts", r->relayouts);
+    lnt_json_text(&j, "no_golden_vectors", r->no_golden);
     lnt_json_begin(&j, "passes", '[');
     for (size_t i = 0; i < r->n_passes; i++) {
         lnt_json_begin(&j, NULL, '{');
@@ -214,7 +215,8 @@ static void print_quantised(const lnt_report *r)
     }
     lnt_table_print(&t, stdout);
     if (!r->trial_inputs)
-        printf("\nINT8 was not measured: the model does not run on seeded inputs (%s); give some with --calibrate\n",
+        printf("\nINT8 was not measured: the model does not run on seeded inputs (%s); give some with "
+               "--calibrate\n",
                r->trial_failure);
     for (size_t i = 0; i < r->n_output_errors; i++)
         printf("%soutput %s: SNR %.1f dB, largest error %.3g of values up to %.3g, on %s\n", i ? "" : "\n",
@@ -268,6 +270,12 @@ static int finish(lnt_report *report, lnt_status status, const char *output, lnt
         report_json(report, stdout);
     else if (status == LNT_OK)
         print_report(report, output);
+    if (status == LNT_OK && report->no_golden)
+        fprintf(stderr,
+                "linnet convert: warning: %s has no golden vectors, so `verify` needs cases: the unoptimised "
+                "model "
+                "does not run on seeded inputs (%s); --golden CASE_DIR records a case of yours\n",
+                output, report->no_golden);
     if (status == LNT_OK)
         return LNT_EXIT_OK;
     if (report->n_unsupported && !given.json)

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { SNR_MOST = 200, RUN_SECONDS = 60 };
+enum { SNR_MOST = 200, SAMPLE_US = 60000000 };
 
 static const lnt_allocator *const heap = &lnt_malloc_allocator;
 
@@ -91,7 +91,7 @@ static lnt_status start(trial *t, running *r)
     if (status == LNT_OK)
         status = lnt_session_create(r->model, &options, &r->session, t->err);
     if (r->session)
-        lnt_set_deadline(r->session, RUN_SECONDS * 1000000ull);
+        lnt_set_deadline(r->session, t->options->n_samples ? SAMPLE_US : lnt_trial_deadline(t->g));
     return status;
 }
 

@@ -41,6 +41,7 @@ struct lnt_report {
     size_t n_output_errors;
     const char *trial_inputs; /* what the figures were measured on; NULL: not measured, for this reason: */
     const char *trial_failure;
+    const char *no_golden; /* why the reference run gave no golden vectors; NULL: it did, or was not wanted */
 };
 
 void lnt_report_init(lnt_report *r);
