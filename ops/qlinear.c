@@ -30,8 +30,37 @@ static lnt_status look_up(lnt_kernel *k, void *arg, int64_t begin, int64_t end, 
     return LNT_OK;
 }
 
+typedef enum function { IDENTITY, SIGMOID, LEAKY_RELU } function;
+
+/* What happens to a byte: the function of the real number it stands for, quantised again. */
+typedef struct mapping {
+    function f;
+    float alpha; /* of LEAKY_RELU */
+    lnt_dtype type;
+    float x_scale, y_scale;
+    int32_t x_zero, y_zero;
+} mapping;
+
+static uint8_t map_byte(const mapping *m, uint8_t b)
+{
+    const float x = real_of(b, m->type, m->x_scale, m->x_zero);
+    const float y = m->f == SIGMOID ? 1 / (1 + expf(-x)) : m->f == LEAKY_RELU && x < 0 ? m->alpha * x : x;
+    return (uint8_t)lnt_requantise(y / m->y_scale, m->y_zero, lnt_qrange_of(m->type));
+}
+
+/* The table for the n bytes at x: of few only those that occur. */
+static void fill_table(const mapping *m, table_job *j, int64_t n)
+{
+    if (n < 256)
+        for (int64_t i = 0; i < n; i++)
+            j->to[j->x[i]] = map_byte(m, j->x[i]);
+    else
+        for (unsigned b = 0; b < 256; b++)
+            j->to[b] = map_byte(m, (uint8_t)b);
+}
+
 typedef struct unary {
-    bool sigmoid; /* else leaky ReLU */
+    function f;
     float alpha;
 } unary;
 
@@ -40,15 +69,15 @@ enum { X, X_SCALE, X_ZERO, Y_SCALE, Y_ZERO }; /* inputs of operators with one te
 static lnt_status run_unary(lnt_kernel *k, const lnt_step *s)
 {
     const unary *p = s->params;
-    const lnt_dtype type = s->in[X]->dtype;
-    const float x_scale = lnt_qstep_float(k, s, X_SCALE), y_scale = lnt_qstep_float(k, s, Y_SCALE);
-    const int32_t x_zero = lnt_qstep_int(k, s, X_ZERO), y_zero = lnt_qstep_int(k, s, Y_ZERO);
+    const mapping m = {p->f,
+                       p->alpha,
+                       s->in[X]->dtype,
+                       lnt_qstep_float(k, s, X_SCALE),
+                       lnt_qstep_float(k, s, Y_SCALE),
+                       lnt_qstep_int(k, s, X_ZERO),
+                       lnt_qstep_int(k, s, Y_ZERO)};
     table_job job = {.x = lnt_in(k, s, X), .y = lnt_out(k, s, 0)};
-    for (unsigned b = 0; b < 256; b++) {
-        const float x = real_of((uint8_t)b, type, x_scale, x_zero);
-        const float y = p->sigmoid ? 1 / (1 + expf(-x)) : x < 0 ? p->alpha * x : x;
-        job.to[b] = (uint8_t)lnt_requantise(y / y_scale, y_zero, lnt_qrange_of(type));
-    }
+    fill_table(&m, &job, lnt_operand_count(s->in[X]));
     return lnt_parallel(k, lnt_operand_count(s->in[X]), 32768, look_up, &job);
 }
 
@@ -59,7 +88,7 @@ lnt_status lnt_bind_qunary(lnt_site *site)
         return LNT_E_MEMORY;
     if (!lnt_is_byte(site->in[X]->dtype))
         return lnt_bind_unsupported_type(site, site->in[X]->dtype);
-    p->sigmoid = site->node->op->id == LNT_ID_QLinearSigmoid;
+    p->f = site->node->op->id == LNT_ID_QLinearSigmoid ? SIGMOID : LEAKY_RELU;
     p->alpha = lnt_attr_f(site->node, "alpha", 0.01f);
     site->step->run = run_unary;
     lnt_bind_in_place(site, 0, X);
@@ -205,17 +234,14 @@ static lnt_status run_concat(lnt_kernel *k, const lnt_step *s)
     const concat *p = s->params;
     const float y_scale = lnt_qstep_float(k, s, 0);
     const int32_t y_zero = lnt_qstep_int(k, s, 1);
-    const lnt_qrange range = lnt_qrange_of(s->out[0]->dtype);
     int64_t at = 0;
     for (unsigned i = 2; i + 2 < s->n_in; i += 3) {
-        const float scale = lnt_qstep_float(k, s, i + 1);
-        const int32_t zero = lnt_qstep_int(k, s, i + 2);
-        const int64_t n = p->outer ? lnt_operand_count(s->in[i]) / p->outer : 0;
-        table_job job;
-        for (unsigned b = 0; b < 256; b++) {
-            const float x = real_of((uint8_t)b, s->in[i]->dtype, scale, zero);
-            job.to[b] = (uint8_t)lnt_requantise(x / y_scale, y_zero, range);
-        }
+        const mapping m = {
+            IDENTITY, 0, s->in[i]->dtype, lnt_qstep_float(k, s, i + 1), y_scale, lnt_qstep_int(k, s, i + 2),
+            y_zero};
+        const int64_t count = lnt_operand_count(s->in[i]), n = p->outer ? count / p->outer : 0;
+        table_job job = {.x = lnt_in(k, s, i)};
+        fill_table(&m, &job, count);
         for (int64_t o = 0; o < p->outer; o++) {
             job.x = (const uint8_t *)lnt_in(k, s, i) + o * n;
             job.y = (uint8_t *)lnt_out(k, s, 0) + o * p->inner + at;
