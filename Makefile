@@ -96,9 +96,17 @@ $(BUILD)/liblinnet.so: $(LIB_OBJ)
 	@echo "  LINK    $@"
 	$(Q)$(CC) -shared -Wl,-soname,liblinnet.so.0 -Wl,-z,max-page-size=16384 $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
-$(BUILD)/linnet: $(CLI_OBJ) $(CONVERT_OBJ) $(LIB_OBJ)
+# Rewritten when programs are to be linked another way (STATIC=1 after a build without it): they depend on it.
+LINKED := $(BUILD)/linked
+.PHONY: how-to-link
+$(LINKED): how-to-link
+	@mkdir -p $(@D)
+	$(Q)echo '$(CC) $(LDFLAGS) $(STATIC) $(AUDIO_LIBS) $(LDLIBS)' | cmp -s - $@ || \
+	    echo '$(CC) $(LDFLAGS) $(STATIC) $(AUDIO_LIBS) $(LDLIBS)' > $@
+
+$(BUILD)/linnet: $(CLI_OBJ) $(CONVERT_OBJ) $(LIB_OBJ) $(LINKED)
 	@echo "  LINK    $@"
-	$(Q)$(CC) $(LDFLAGS) $(if $(STATIC),-static) -o $@ $^ $(CONVERT_LIBS) $(AUDIO_LIBS) $(LDLIBS)
+	$(Q)$(CC) $(LDFLAGS) $(if $(STATIC),-static) -o $@ $(filter %.o,$^) $(CONVERT_LIBS) $(AUDIO_LIBS) $(LDLIBS)
 
 # What the Python package loads: the library and the converter in one.
 python: $(BUILD)/liblinnet_python.so  ## the native part of the Python package (pip install ./python)
@@ -108,7 +116,7 @@ $(BUILD)/liblinnet_python.so: $(BUILD)/obj/python/linnet_python.o $(CONVERT_OBJ)
 
 ifneq ($(OPS_FROM),)
 $(TRIMMED): $(OPS_FROM) ops/list.h boards/trim.py
-	$(Q)$(MAKE) --no-print-directory BOARD= OPS_FROM= BUILD=build build/linnet
+	$(Q)$(MAKE) --no-print-directory BOARD= OPS_FROM= STATIC= BUILD=build build/linnet
 	@mkdir -p $(@D)
 	$(Q)build/linnet info $(OPS_FROM) --json > $(BUILD)/trimmed/info.json
 	$(Q)python3 boards/trim.py ops/list.h $(BUILD)/trimmed/info.json $@ $(BUILD)/trimmed/absent.h
@@ -203,7 +211,7 @@ demo: deps  ## find the speech in a sound: make demo, or make demo WAV=my.flac
 
 # The reader of sounds: libsndfile's, or where that is not linked the program's own.
 VAD_AUDIO := $(if $(AUDIO),examples/vad/audio_sndfile.c,examples/vad/audio_wav.c $(call objects,cli/audio_wav.c cli/model.c))
-$(BUILD)/vad: examples/vad/vad.c examples/vad/segments.c $(VAD_AUDIO) $(BUILD)/liblinnet.a $(wildcard examples/vad/*.h)
+$(BUILD)/vad: examples/vad/vad.c examples/vad/segments.c $(VAD_AUDIO) $(BUILD)/liblinnet.a $(LINKED) $(wildcard examples/vad/*.h)
 	@echo "  LINK    $@"
 	$(Q)$(CC) -Iruntime $(CPPFLAGS) $(filter-out -g,$(CFLAGS)) $(LDFLAGS) $(if $(STATIC),-static) -s -o $@ \
 	    $(filter %.c %.o %.a,$^) $(AUDIO_LIBS) $(LDLIBS)
@@ -269,7 +277,7 @@ zoo: .deps/venv/ready  ## the bench's models, written to build/zoo
 	$(Q)$(PYTHON) tests/zoo/make.py
 else
 test: deps  ## with BOARD=NAME: cross-build, then run doctor and models under emulation
-	$(Q)$(MAKE) --no-print-directory BOARD= $(PYTHON) build/linnet
+	$(Q)$(MAKE) --no-print-directory BOARD= STATIC= $(PYTHON) build/linnet
 	$(Q)$(MAKE) --no-print-directory $(BUILD)/linnet
 	$(Q)$(PYTHON) tests/board.py --program $(BUILD)/linnet --emulator "$(EMULATOR)" --cpus "$(CPUS)" $(if $(REFUSES),--refuses)
 endif

@@ -8,6 +8,7 @@
  *     DEPTH_BLOCK    rows of a panel that stay in the first-level cache
  * A tile has rows * vectors sums. Small ones split K into chains, which are summed at the end. */
 #include "ops/gemm.h"
+#include "ops/op.h"
 #include "ops/simd.h"
 
 #define UNROLL(n) _Pragma(UNROLL_TEXT(n))
@@ -392,8 +393,8 @@ const lnt_gemm_kernels LNT_SIMD_NAME(lnt_gemm) = {
     .stem = stem,
     .fma = fma_chains,
     .fma_lanes = TILE_ROWS * TILE_VECTORS * LNT_VL,
-    .rnn = rnn_cell,
-    .lstm = lstm_cell,
-    .gru_gates = gru_gates,
-    .gru_state = gru_state,
+    .rnn = LNT_HAS_RNN ? rnn_cell : NULL,
+    .lstm = LNT_HAS_LSTM || LNT_HAS_DynamicLSTM ? lstm_cell : NULL,
+    .gru_gates = LNT_HAS_GRU || LNT_HAS_DynamicGRU ? gru_gates : NULL,
+    .gru_state = LNT_HAS_GRU || LNT_HAS_DynamicGRU ? gru_state : NULL,
 };

@@ -51,9 +51,10 @@ typedef struct lnt_node {
     uint16_t n_program_in; /* the last n_program_in inputs are operands of program */
     uint16_t n_attr;
     const lnt_attr *attr;
-    const lnt_program *program; /* a fused operator's whole work, or the epilogue of a GEMM-like one; or NULL */
-    uint32_t index;             /* position in the model */
-    bool evaluate_early;        /* feeds shapes: computed at bind as soon as its inputs are known */
+    const lnt_program
+        *program;        /* a fused operator's whole work, or the epilogue of a GEMM-like one; or NULL */
+    uint32_t index;      /* position in the model */
+    bool evaluate_early; /* feeds shapes: computed at bind as soon as its inputs are known */
     const lnt_custom_op *custom; /* of a Custom node: what the host registered */
 } lnt_node;
 
@@ -86,8 +87,8 @@ typedef lnt_status (*lnt_bind_fn)(lnt_site *site);
 
 /* How output types follow; the shape rule may set them itself for LNT_TYPE_RULE. */
 typedef enum lnt_type_rule {
-    LNT_TYPE_IN0,   /* all outputs as input 0 */
-    LNT_TYPE_IN1,   /* as input 1 */
+    LNT_TYPE_IN0, /* all outputs as input 0 */
+    LNT_TYPE_IN1, /* as input 1 */
     LNT_TYPE_IN2,
     LNT_TYPE_BOOL,
     LNT_TYPE_INT64,
@@ -130,9 +131,20 @@ enum {
     LNT_ID_END
 };
 
+/* Is the operator in this library's list? LNT_HAS_Conv, ...: tables leave out what only an absent one would
+ * call, and the linker drops it. */
+enum {
+#define OP(id, version, ident, ...) LNT_HAS_##ident = 1,
+#define ABSENT(id, ident) LNT_HAS_##ident = 0,
+#include "ops/list.h"
+#undef ABSENT
+#undef OP
+    LNT_HAS_END
+};
+
 /* Their shape rules and bind functions; several rows may share one. */
-#define OP(id, version, ident, domain, name, imin, imax, omin, omax, types, shape, bind, values, flags) \
-    lnt_status lnt_shape_##shape(lnt_site *site);                                                       \
+#define OP(id, version, ident, domain, name, imin, imax, omin, omax, types, shape, bind, values, flags)      \
+    lnt_status lnt_shape_##shape(lnt_site *site);                                                            \
     lnt_status lnt_bind_##bind(lnt_site *site);
 #include "ops/list.h"
 #undef OP
@@ -181,7 +193,8 @@ static inline lnt_operand *lnt_output(const lnt_site *site, unsigned i)
 }
 
 /* Reads input i, an integer tensor, into out[0..*n); LNT_UNKNOWN if its contents are not known yet.
- * *n is in: capacity, out: number of elements. A skipped input gives *n = 0 and sets *given (may be NULL) false. */
+ * *n is in: capacity, out: number of elements. A skipped input gives *n = 0 and sets *given (may be NULL)
+ * false. */
 lnt_status lnt_value_ints(const lnt_site *site, unsigned i, int64_t *out, unsigned *n, bool *given);
 /* The same for floating-point inputs (float, double, float16, bfloat16). */
 lnt_status lnt_value_floats(const lnt_site *site, unsigned i, double *out, unsigned *n, bool *given);

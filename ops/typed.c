@@ -240,7 +240,36 @@ typedef enum row {
     ROW_COUNT
 } row;
 
-#define ENTRY(name, dtype) [name][LNT_##dtype] = loop_##name##_##dtype,
+/* Which rows the operators of this library can ask for. */
+enum {
+    WITH_Add = LNT_HAS_Add || LNT_HAS_Sum || LNT_HAS_Mean,
+    WITH_Sub = LNT_HAS_Sub,
+    WITH_Mul = LNT_HAS_Mul,
+    WITH_Div = LNT_HAS_Div,
+    WITH_Fmod = LNT_HAS_Mod,
+    WITH_Mod = LNT_HAS_Mod,
+    WITH_Min = LNT_HAS_Min || LNT_HAS_Clip,
+    WITH_Max = LNT_HAS_Max || LNT_HAS_Clip,
+    WITH_PRelu = LNT_HAS_PRelu,
+    WITH_Equal = LNT_HAS_Equal,
+    WITH_Less = LNT_HAS_Less,
+    WITH_LessOrEqual = LNT_HAS_LessOrEqual,
+    WITH_Greater = LNT_HAS_Greater,
+    WITH_GreaterOrEqual = LNT_HAS_GreaterOrEqual,
+    WITH_BitwiseAnd = LNT_HAS_BitwiseAnd,
+    WITH_BitwiseOr = LNT_HAS_BitwiseOr,
+    WITH_BitwiseXor = LNT_HAS_BitwiseXor,
+    WITH_BitwiseNot = LNT_HAS_BitwiseNot,
+    WITH_ShiftLeft = LNT_HAS_BitShift,
+    WITH_ShiftRight = LNT_HAS_BitShift,
+    WITH_Abs = LNT_HAS_Abs,
+    WITH_Neg = LNT_HAS_Neg,
+    WITH_Relu = LNT_HAS_Relu,
+    WITH_Sign = LNT_HAS_Sign
+};
+
+#define CELL(name, dtype, loop) [name][LNT_##dtype] = WITH_##name ? loop_##loop##_##dtype : NULL,
+#define ENTRY(name, dtype) CELL(name, dtype, name)
 #define INTEGER_ENTRIES(type, dtype, utype)                                                                  \
     ENTRY(BitwiseAnd, dtype)                                                                                 \
     ENTRY(BitwiseOr, dtype) ENTRY(BitwiseXor, dtype) ENTRY(BitwiseNot, dtype) ENTRY(Sign, dtype)
@@ -249,19 +278,20 @@ typedef enum row {
 #define UNSIGNED_ENTRIES(type, dtype, utype)                                                                 \
     ENTRY(ShiftLeft, dtype)                                                                                  \
     ENTRY(ShiftRight, dtype)                                                                                 \
-    [Mod][LNT_##dtype] = loop_Fmod_##dtype, [PRelu][LNT_##dtype] = loop_Same_##dtype,                        \
-    [Abs][LNT_##dtype] = loop_Same_##dtype, [Relu][LNT_##dtype] = loop_Same_##dtype,
+    CELL(Mod, dtype, Fmod)                                                                                   \
+    CELL(PRelu, dtype, Same) CELL(Abs, dtype, Same) CELL(Relu, dtype, Same)
 #define REAL_ENTRIES(type, dtype, utype) ENTRY(Mod, dtype) ENTRY(PRelu, dtype)
 #define ALL_ENTRIES(type, dtype, utype)                                                                      \
     ENTRY(Add, dtype)                                                                                        \
     ENTRY(Sub, dtype)                                                                                        \
     ENTRY(Mul, dtype)                                                                                        \
-    ENTRY(Div, dtype) ENTRY(Fmod, dtype) ENTRY(Min, dtype) ENTRY(Max, dtype) ENTRY(Equal, dtype)             \
-        ENTRY(Less, dtype) ENTRY(LessOrEqual, dtype) ENTRY(Greater, dtype) ENTRY(GreaterOrEqual, dtype)
+    ENTRY(Div, dtype)                                                                                        \
+    ENTRY(Fmod, dtype) ENTRY(Min, dtype) ENTRY(Max, dtype) ENTRY(Equal, dtype) ENTRY(Less, dtype)            \
+        ENTRY(LessOrEqual, dtype) ENTRY(Greater, dtype) ENTRY(GreaterOrEqual, dtype)
 
 static const lnt_typed_fn loops[ROW_COUNT][LNT_BFLOAT16 + 1] = {
-    INTEGER_TYPES(INTEGER_ENTRIES) SIGNED_TYPES(SIGNED_ENTRIES) UNSIGNED_TYPES(UNSIGNED_ENTRIES)
-        REAL_TYPES(REAL_ENTRIES) ALL_TYPES(ALL_ENTRIES)[Equal][LNT_BOOL] = loop_Equal_UINT8,
+    INTEGER_TYPES(INTEGER_ENTRIES) SIGNED_TYPES(SIGNED_ENTRIES) UNSIGNED_TYPES(UNSIGNED_ENTRIES) REAL_TYPES(
+        REAL_ENTRIES) ALL_TYPES(ALL_ENTRIES)[Equal][LNT_BOOL] = WITH_Equal ? loop_Equal_UINT8 : NULL,
 };
 
 static row row_of(const lnt_node *node)
@@ -272,9 +302,10 @@ static row row_of(const lnt_node *node)
         ROW(Add)
         ROW(Sub)
         ROW(Mul)
-        ROW(Div) ROW(Min) ROW(Max) ROW(PRelu) ROW(Equal) ROW(Less) ROW(LessOrEqual) ROW(Greater)
-            ROW(GreaterOrEqual) ROW(BitwiseAnd) ROW(BitwiseOr) ROW(BitwiseXor) ROW(BitwiseNot) ROW(Abs)
-                ROW(Neg) ROW(Relu) ROW(Sign)
+        ROW(Div)
+        ROW(Min) ROW(Max) ROW(PRelu) ROW(Equal) ROW(Less) ROW(LessOrEqual) ROW(Greater) ROW(GreaterOrEqual)
+            ROW(BitwiseAnd) ROW(BitwiseOr) ROW(BitwiseXor) ROW(BitwiseNot) ROW(Abs) ROW(Neg) ROW(Relu)
+                ROW(Sign)
 #undef ROW
                     case LNT_ID_Sum : case LNT_ID_Mean : return Add;
     case LNT_ID_Mod: return lnt_attr_i(node, "fmod", 0) ? Fmod : Mod;
@@ -292,7 +323,7 @@ lnt_typed_fn lnt_typed_unary(const lnt_node *node, lnt_dtype dtype, double *para
 
 lnt_typed_fn lnt_typed_binary(const lnt_node *node, lnt_dtype dtype)
 {
-    if (node->op->id == LNT_ID_Pow)
+    if (LNT_HAS_Pow && node->op->id == LNT_ID_Pow)
         return dtype == LNT_BOOL ? NULL : loop_pow;
     return dtype <= LNT_BFLOAT16 ? loops[row_of(node)][dtype] : NULL;
 }

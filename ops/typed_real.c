@@ -82,8 +82,9 @@ static const struct {
     const char *attr[2];
     double otherwise[2];
 } functions[] = {
-#define PLAIN(ident) {LNT_ID_##ident, real_##ident, {NULL, NULL}, {0, 0}},
-#define WITH(ident, a, value_a, b, value_b) {LNT_ID_##ident, real_##ident, {a, b}, {value_a, value_b}},
+#define KEPT(ident) LNT_ID_##ident, LNT_HAS_##ident ? real_##ident : NULL
+#define PLAIN(ident) {KEPT(ident), {NULL, NULL}, {0, 0}},
+#define WITH(ident, a, value_a, b, value_b) {KEPT(ident), {a, b}, {value_a, value_b}},
     PLAIN(Abs) PLAIN(Neg) PLAIN(Sqrt) PLAIN(Reciprocal) PLAIN(Floor) PLAIN(Ceil) PLAIN(Round) PLAIN(Sign)
         PLAIN(Exp) PLAIN(Log) PLAIN(Sin) PLAIN(Cos) PLAIN(Tan) PLAIN(Asin) PLAIN(Acos) PLAIN(Atan) PLAIN(Sinh)
             PLAIN(Cosh) PLAIN(Asinh) PLAIN(Acosh) PLAIN(Atanh) PLAIN(Tanh) PLAIN(Sigmoid) PLAIN(Erf)
@@ -96,6 +97,7 @@ static const struct {
                                         WITH(Swish, "alpha", 1, NULL, 0) WITH(Shrink, "lambd", 0.5, "bias", 0)
 #undef PLAIN
 #undef WITH
+#undef KEPT
 };
 
 enum { CHUNK = 64 };

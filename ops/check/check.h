@@ -18,12 +18,14 @@ typedef struct lnt_check_report {
 #define LNT_CHECK_LIST(X) X(gemm) X(row) X(program) X(qgemm) X(attend)
 
 /* Each adds to *r, which the caller zeroes, and returns E_INTERNAL if a kernel of the level is wrong,
- * E_MEMORY if there is too little to test with. A level the CPU lacks must not be asked for. */
+ * E_MEMORY if there is too little to test with. A level the CPU lacks must not be asked for. Kernels that a
+ * trimmed library lacks count no cases. */
 #define X(family) lnt_status lnt_check_##family(lnt_level level, uint64_t seed, lnt_check_report *r);
 LNT_CHECK_LIST(X)
 #undef X
 
-/* Every one-operand instruction of elementwise programs over each stride-th of all floats; 1 takes an hour. */
+/* Every one-operand instruction of elementwise programs over each stride-th of all floats; 1 takes an hour.
+ */
 lnt_status lnt_check_program_floats(lnt_level level, uint32_t stride, lnt_check_report *r);
 
 /* Notes a failure; the first one's text is kept. */

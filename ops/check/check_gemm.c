@@ -404,6 +404,9 @@ static unit judge_gru(const lnt_rnn_cell *cell, const float x[3], const float s[
 static void check_cell(bench *t, unsigned gates, uint64_t seed)
 {
     enum { KINDS = LNT_ACT_SOFTPLUS + 1 };
+    const lnt_gemm_kernels *kernels = t->kernels;
+    if (!(gates == 4 ? kernels->lstm : gates == 1 ? kernels->rnn : kernels->gru_gates))
+        return;
     const size_t hidden = 1 + below(t, HIDDEN_MAX), room = (hidden + LNT_PANEL - 1) / LNT_PANEL * LNT_PANEL;
     float *input = t->b, *recurrent = input + 4 * HIDDEN_ROOM, *kept = recurrent + 4 * HIDDEN_ROOM;
     float *h = t->a[0], *c = h + HIDDEN_ROOM, *reset = t->a[1], *peephole = t->a[2];
@@ -434,11 +437,11 @@ static void check_cell(bench *t, unsigned gates, uint64_t seed)
                                .input_forget = sometimes(t),
                                .linear_before_reset = true};
     if (gates == 4)
-        t->kernels->lstm(&cell);
+        kernels->lstm(&cell);
     else if (gates == 1)
-        t->kernels->rnn(&cell);
+        kernels->rnn(&cell);
     else
-        t->kernels->gru_gates(&cell), t->kernels->gru_state(&cell);
+        kernels->gru_gates(&cell), kernels->gru_state(&cell);
     t->report->cases++;
     for (size_t n = 0; n < hidden; n++) {
         float x[4] = {0}, s[4] = {0}, p[3] = {0};
