@@ -93,6 +93,8 @@ typedef struct lnt_row_kernels {
     /* where x beats best, best = x and at = index; ties and NaN as in argmax and argmin */
     void (*pick_max)(float *best, int32_t *at, const float *x, int32_t index, bool least, bool last,
                      int64_t n);
+    /* index of the first element that is above limit (below it, where least), or NaN; n if there is none */
+    int64_t (*first_beyond)(const float *x, int64_t n, float limit, bool least);
 } lnt_row_kernels;
 
 typedef struct lnt_row_double_kernels {

@@ -454,6 +454,21 @@ static void pick_max(float *best, int32_t *at, const float *x, int32_t index, bo
     }
 }
 
+static int64_t first_beyond(const float *x, int64_t n, float limit, bool least)
+{
+    /* Not (a <= b) is true for NaN; turned over, least is the same. */
+    const vf sign = (vf)vi_splat(least ? INT32_MIN : 0), edge = (vf)((vi)v_splat(limit) ^ (vi)sign);
+    int64_t i = 0;
+    for (; i + VL <= n; i += VL) {
+        const vi beyond = ~((vf)((vi)v_load(x + i) ^ (vi)sign) <= edge);
+        if (vi_any(beyond))
+            return i + vi_first(beyond);
+    }
+    while (i < n && (least ? x[i] >= limit : x[i] <= limit))
+        i++;
+    return i;
+}
+
 static void add_bytes(int32_t *acc, const void *x, bool is_signed, int32_t minus, int32_t factor, int64_t n)
 {
     const uint8_t *bytes = x;
@@ -583,6 +598,7 @@ static void store_sums(const lnt_qtile *t)
 
 const lnt_row_kernels LNT_SIMD_NAME(lnt_row) = {LNT_ROW_TABLE,
                                                 .pick_max = pick_max,
+                                                .first_beyond = first_beyond,
                                                 .add_bytes = add_bytes,
                                                 .quantise = quantise,
                                                 .requantise = requantise,

@@ -453,6 +453,21 @@ LNT_INLINE int vi_any(vi mask)
 #endif
 }
 
+/* The first lane that is set; one is. */
+LNT_INLINE unsigned vi_first(vi mask)
+{
+#if defined(LNT_SIMD_AVX512)
+    return (unsigned)__builtin_ctz(_mm512_movepi32_mask((__m512i)mask));
+#elif defined(LNT_SIMD_AVX2)
+    return (unsigned)__builtin_ctz((unsigned)_mm256_movemask_ps((__m256)mask));
+#else
+    unsigned i = 0;
+    while (!mask[i])
+        i++;
+    return i;
+#endif
+}
+
 /* True if the magnitude of any lane is limit or more, or NaN. */
 LNT_INLINE int v_any_beyond(vf x, float limit)
 {

@@ -2,6 +2,7 @@
 #include "base/checked.h"
 #include "ops/data.h"
 #include "ops/order.h"
+#include "ops/sort.h"
 
 #include <string.h>
 
@@ -52,10 +53,30 @@ static void merge_runs(const items *it, const int64_t *from, int64_t *to, int64_
     }
 }
 
-/* Sorts the item numbers into order[0..n), with room for as many in spare. */
-static void sort_items(const items *it, int64_t *order, int64_t *spare)
+/* What sorting takes: in int64s for each item. */
+enum { SORT_ROOM = 2 * sizeof(lnt_entry) / sizeof(int64_t) };
+
+/* Single elements are sorted by their keys. */
+static void sort_elements(const items *it, int64_t *order)
 {
-    int64_t *from = order, *to = spare;
+    lnt_entry *entries = (lnt_entry *)(void *)order;
+    for (int64_t i = 0; i < it->n; i++)
+        entries[i] = (lnt_entry){lnt_order_key(it->dtype, it->data, i), i};
+    lnt_sort_entries(entries, entries + it->n, it->n);
+    for (int64_t i = 0; i < it->n; i++) {
+        const int64_t index = entries[i].index; /* entry i is not before order[i] */
+        order[i] = index;
+    }
+}
+
+/* Sorts the item numbers into order[0..n), with room for SORT_ROOM times as many. */
+static void sort_items(const items *it, int64_t *order)
+{
+    int64_t *from = order, *to = order + it->n;
+    if (it->outer * it->inner == 1) {
+        sort_elements(it, order);
+        return;
+    }
     for (int64_t i = 0; i < it->n; i++)
         order[i] = i;
     for (int64_t run = 1; run < it->n; run *= 2) {
@@ -89,12 +110,12 @@ static int64_t find_leaders(const items *it, const int64_t *order, int64_t *lead
 static lnt_status count_distinct(const lnt_site *site, const items *it, int64_t *distinct)
 {
     size_t bytes;
-    if (!lnt_mul_size((size_t)it->n, 2 * sizeof(int64_t), &bytes))
+    if (!lnt_mul_size((size_t)it->n, SORT_ROOM * sizeof(int64_t), &bytes))
         return LNT_SITE_FAIL(site, LNT_E_MEMORY, "%lld elements", (long long)it->n);
     int64_t *order = lnt_alloc(&lnt_malloc_allocator, bytes, site->err);
     if (!order)
         return LNT_E_MEMORY;
-    sort_items(it, order, order + it->n);
+    sort_items(it, order);
     *distinct = find_leaders(it, order, order + it->n);
     lnt_free(&lnt_malloc_allocator, order);
     return LNT_OK;
@@ -152,7 +173,7 @@ static lnt_status run_unique(lnt_kernel *k, const lnt_step *s)
     int64_t *order = lnt_scratch(k, s), *leader = order + it.n, *id = leader + it.n;
     int64_t *first = lnt_out(k, s, 1), *inverse = lnt_out(k, s, 2), *counts = lnt_out(k, s, 3);
     char *out = lnt_out(k, s, 0);
-    sort_items(&it, order, leader);
+    sort_items(&it, order);
     find_leaders(&it, order, leader);
     number_leaders(p, order, leader, id);
     if (counts)
@@ -194,7 +215,8 @@ lnt_status lnt_bind_unique(lnt_site *site)
     p->distinct = distinct_of(site, &p->it);
     p->sorted = lnt_attr_i(site->node, "sorted", 1) != 0;
     size_t bytes;
-    if (!lnt_mul_size((size_t)p->it.n, 3 * sizeof(int64_t), &bytes))
+    _Static_assert(SORT_ROOM >= 3, "order, leaders and their places lie where was sorted");
+    if (!lnt_mul_size((size_t)p->it.n, SORT_ROOM * sizeof(int64_t), &bytes))
         return LNT_SITE_FAIL(site, LNT_E_MEMORY, "%lld elements", (long long)p->it.n);
     lnt_bind_scratch(site, bytes);
     site->step->run = run_unique;

@@ -297,6 +297,17 @@ static void check_windows(bench *t)
     guards(t, &t->y, "pick_max");
 }
 
+static void check_first_beyond(bench *t)
+{
+    const bool least = below(t, 2) != 0;
+    fill(t, &t->a, 1, true);
+    const float *x = t->a.f, limit = below(t, 3) ? (least ? -0.95f : 0.95f) : x[t->n / 2];
+    int64_t want = 0;
+    while (want < t->n && (least ? x[want] >= limit : x[want] <= limit))
+        want++;
+    compare(t, "first_beyond", 0, (float)t->kernels->first_beyond(x, t->n, limit, least), (double)want, 0);
+}
+
 /* Quantising and back, one number at a time by the shared definition. */
 static void check_quantised(bench *t)
 {
@@ -373,6 +384,7 @@ lnt_status lnt_check_row(lnt_level level, uint64_t seed, lnt_check_report *r)
         check_bytes(t);
         check_windows(t);
         check_pixels(t);
+        check_first_beyond(t);
         check_quantised(t);
         check_zeros(t);
     }

@@ -362,6 +362,27 @@ def gen_unique(rng):
                 sorted=int(rng.integers(2)) if not axis else 1, **axis)
 
 
+def gen_long_axes(rng):
+    """Long rows are searched, sorted and picked from in blocks; drawn from few numbers, they are full of ties."""
+    dims = pick(rng, [[2, 700], [600, 3], [3, 1500, 2], [5000], [7, 300], [2500, 1, 2]])
+    axis = int(np.argmax(dims))
+    x = tensor(rng, dims, pick(rng, NUMBERS))
+    if np.issubdtype(x.dtype, np.floating) and rng.random() < 0.5:
+        x = rng.standard_normal(dims).astype(x.dtype)
+    wanted = list(dims)
+    wanted[axis] = int(rng.integers(60, 200))
+    below = int(pick(rng, [0, 0, -dims[axis]]))
+    indices = rng.integers(below, dims[axis], wanted).astype(pick(rng, [np.int64, np.int32]))
+    k = int(pick(rng, [1, 5, 8, 9, 40, 200, dims[axis] // 2, dims[axis]]))
+    y = x.T.copy() if rng.random() < 0.5 else x
+    return pick(rng, [
+        Case("TopK", [x, ints([min(k, dims[axis])])], 2, axis=axis, largest=int(rng.integers(2))),
+        Case("GatherElements", [x, indices], axis=axis),
+        Case("Unique", [x.astype(pick(rng, [np.float32, np.float64, np.int64, np.int8]))], 4, sorted=int(rng.integers(2))),
+        Case("CumSum", [y.astype(pick(rng, [np.float64, np.int32, np.int64])), np.array(int(rng.integers(y.ndim)))],
+             exclusive=int(rng.integers(2)), reverse=int(rng.integers(2)))])
+
+
 EQUATIONS = ["ij,jk->ik", "ij,jk", "...ij,...jk->...ik", "bhid,bhjd->bhij", "ij->ji", "ii->i", "ii", "i,i->",
              "i,j->ij", "ij,j", "...i->...", "bij,bjk,bkl->bil", "ij,ik,il->jkl", "b...->...b", "abc->b", "iji->j",
              "ij,ji->", "bqhd,bkhd->bhqk", "bhqk,bkhd->bqhd", "ij,jk->ki", "ijk,kl->ijl", "ikj,kl->lij",
