@@ -2,7 +2,9 @@
 #include "ops/data.h"
 #include "ops/number.h"
 
-enum { COLUMNS = 512 }; /* neighbouring columns that run along the axis together */
+/* Neighbouring columns run along the axis together: up to COLUMNS, and where threads share them at least
+ * FEW, so that memory is still read in long pieces. */
+enum { COLUMNS = 2048, FEW = 256 };
 
 typedef struct walk {
     int64_t n, step; /* elements along the axis; distance between them, negative for reverse */
@@ -57,7 +59,8 @@ typedef struct cumulative_job {
     const cumulative_params *p;
     const char *src;
     char *dst;
-    int64_t n, inner, blocks, size; /* extent, elements behind the axis, blocks of columns, bytes */
+    int64_t n, inner, size; /* extent, elements behind the axis, bytes of one */
+    int64_t width, blocks;  /* columns at once, and how often that is */
 } cumulative_job;
 
 static lnt_status cumulate_blocks(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
@@ -66,9 +69,9 @@ static lnt_status cumulate_blocks(lnt_kernel *k, void *arg, int64_t begin, int64
     (void)thread;
     const cumulative_job *job = arg;
     for (int64_t item = begin; item < end; item++) {
-        const int64_t column = item % job->blocks * COLUMNS, left = job->inner - column;
+        const int64_t column = item % job->blocks * job->width, left = job->inner - column;
         int64_t first = item / job->blocks * job->n * job->inner + column;
-        walk w = {job->n, job->inner, left < COLUMNS ? left : COLUMNS, job->p->exclusive};
+        walk w = {job->n, job->inner, left < job->width ? left : job->width, job->p->exclusive};
         if (job->p->reverse) {
             first += (job->n - 1) * job->inner;
             w.step = -w.step;
@@ -90,11 +93,13 @@ static lnt_status run_cumulative(lnt_kernel *k, const lnt_step *s)
     cumulative_job job = {.p = s->params, .src = lnt_in(k, s, 0), .dst = lnt_out(k, s, 0)};
     job.n = in->dims[axis];
     job.inner = lnt_extent(in, (unsigned)axis + 1, in->rank);
-    job.blocks = (job.inner + COLUMNS - 1) / COLUMNS;
     job.size = (int64_t)lnt_element_size(in);
-    const int64_t width = job.inner < COLUMNS ? job.inner : COLUMNS;
+    const int64_t share = (job.inner + k->threads - 1) / k->threads;
+    job.width = share < FEW ? FEW : share < COLUMNS ? share : COLUMNS;
+    job.width = job.width < job.inner ? job.width : job.inner;
+    job.blocks = (job.inner + job.width - 1) / job.width;
     return lnt_parallel(k, lnt_extent(in, 0, (unsigned)axis) * job.blocks,
-                        lnt_grain(job.n * width * job.size), cumulate_blocks, &job);
+                        lnt_grain(job.n * job.width * job.size), cumulate_blocks, &job);
 }
 
 static lnt_status bind_cumulative(lnt_site *site, cumulate_fn run)

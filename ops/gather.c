@@ -226,14 +226,20 @@ lnt_status lnt_shape_gather_elements(lnt_site *site)
     return LNT_OK;
 }
 
-typedef struct elements_params {
+typedef struct elements_params elements_params;
+
+/* One row: element j is src[j * inner step + index[j] * axis_step]. False if an index is out of range. */
+typedef bool (*elements_fn)(const elements_params *p, char *dst, const char *src, const void *indices);
+
+struct elements_params {
     unsigned rank;
     int64_t n[LNT_MAX_RANK];    /* of the indices */
     int64_t step[LNT_MAX_RANK]; /* elements of the data, 0 along the axis */
     int64_t axis_step, extent, row;
     int64_t size; /* of an element */
     bool wide;
-} elements_params;
+    elements_fn pick;
+};
 
 typedef struct elements_job {
     const elements_params *p;
@@ -243,30 +249,84 @@ typedef struct elements_job {
     bad_flag bad;
 } elements_job;
 
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("tree-loop-vectorize", "vect-cost-model=dynamic")
+#endif
+
+/* type: elements of that size. Indices are looked at a block at a time: where all lie in [0, extent), as they
+ * nearly always do, they are used as they are; else one out of range reads element 0. */
+#define ELEMENTS(type, index_type)                                                                           \
+    static inline __attribute__((always_inline)) void take_##type##_##index_type(                            \
+        type *y, const type *x, const index_type *at, int64_t n, int64_t axis, int64_t inner)                \
+    {                                                                                                        \
+        _Pragma("GCC unroll 4") for (int64_t j = 0; j < n; j++)                                              \
+        {                                                                                                    \
+            y[j] = x[at[j] * axis];                                                                          \
+            x += inner;                                                                                      \
+        }                                                                                                    \
+    }                                                                                                        \
+    static bool pick_##type##_##index_type(const elements_params *p, char *dst, const char *src,             \
+                                           const void *indices)                                              \
+    {                                                                                                        \
+        const int64_t inner = p->step[p->rank - 1], axis = p->axis_step, extent = p->extent;                 \
+        const index_type *at = indices;                                                                      \
+        const type *x = (const type *)(const void *)src;                                                     \
+        type *y = (type *)(void *)dst;                                                                       \
+        bool good = true;                                                                                    \
+        for (int64_t left = p->row; left > 0; left -= INDICES, at += INDICES, y += INDICES) {                \
+            const int64_t n = left < INDICES ? left : INDICES;                                               \
+            uint64_t outside = 0; /* the sign is set by any below 0 or above extent - 1 */                   \
+            for (int64_t j = 0; j < n; j++)                                                                  \
+                outside |= (uint64_t)at[j] | ((uint64_t)extent - 1 - (uint64_t)at[j]);                       \
+            for (int64_t j = 0; outside >> 63 && j < n; j++) {                                               \
+                int64_t i = at[j];                                                                           \
+                const bool inside = lnt_wrap_index(&i, extent);                                              \
+                good &= inside;                                                                              \
+                y[j] = x[inside ? i * axis + j * inner : 0];                                                 \
+            }                                                                                                \
+            if (outside >> 63 == 0 && inner == 0 && axis == 1)                                               \
+                take_##type##_##index_type(y, x, at, n, 1, 0);                                               \
+            else if (outside >> 63 == 0)                                                                     \
+                take_##type##_##index_type(y, x, at, n, axis, inner);                                        \
+            x += n * inner;                                                                                  \
+        }                                                                                                    \
+        return good;                                                                                         \
+    }
+enum { INDICES = 64 };
+ELEMENTS(uint8_t, int32_t)
+ELEMENTS(uint8_t, int64_t)
+ELEMENTS(uint16_t, int32_t)
+ELEMENTS(uint16_t, int64_t)
+ELEMENTS(uint32_t, int32_t)
+ELEMENTS(uint32_t, int64_t)
+ELEMENTS(uint64_t, int32_t)
+ELEMENTS(uint64_t, int64_t)
+
+static elements_fn elements_of(size_t size, bool wide)
+{
+    switch (size) {
+    case 1: return wide ? pick_uint8_t_int64_t : pick_uint8_t_int32_t;
+    case 2: return wide ? pick_uint16_t_int64_t : pick_uint16_t_int32_t;
+    case 4: return wide ? pick_uint32_t_int64_t : pick_uint32_t_int32_t;
+    case 8: return wide ? pick_uint64_t_int64_t : pick_uint64_t_int32_t;
+    default: return NULL;
+    }
+}
+
 static lnt_status gather_rows(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
 {
     (void)k;
     (void)thread;
     elements_job *job = arg;
     const elements_params *p = job->p;
-    /* Out of reach of the stores, which may alias anything. */
-    const int64_t size = p->size, row = p->row, extent = p->extent;
-    const int64_t inner_bytes = p->step[p->rank - 1] * size, axis_bytes = p->axis_step * size;
-    const void *const indices = job->indices;
-    const bool wide = p->wide;
+    const int64_t index_bytes = p->row * (p->wide ? 8 : 4);
     for (int64_t r = begin; r < end; r++) {
         int64_t rest = r, base = 0;
         for (unsigned i = p->rank - 1; i-- > 0; rest /= p->n[i])
             base += rest % p->n[i] * p->step[i];
-        const char *from = job->src + base * size;
-        char *to = job->dst + r * row * size;
-        for (int64_t j = 0; j < row; j++, from += inner_bytes, to += size) {
-            int64_t index = lnt_index_at(indices, wide, r * row + j);
-            if (lnt_wrap_index(&index, extent))
-                copy_slice(to, from + index * axis_bytes, size);
-            else
-                note_bad(&job->bad);
-        }
+        if (!p->pick(p, job->dst + r * p->row * p->size, job->src + base * p->size,
+                     (const char *)job->indices + r * index_bytes))
+            note_bad(&job->bad);
     }
     return LNT_OK;
 }
@@ -278,6 +338,8 @@ static lnt_status run_gather_elements(lnt_kernel *k, const lnt_step *s)
     const int64_t n = lnt_operand_count(s->in[1]);
     if (n == 0)
         return LNT_OK;
+    if (p->extent == 0)
+        return lnt_check_indices(k, job.indices, p->wide, n, 0);
     LNT_TRY(lnt_parallel(k, n / p->row, lnt_grain(p->row * p->size), gather_rows, &job));
     return job.bad ? lnt_check_indices(k, job.indices, p->wide, n, p->extent) : LNT_OK;
 }
@@ -300,6 +362,9 @@ lnt_status lnt_bind_gather_elements(lnt_site *site)
     p->row = p->n[in->rank - 1];
     p->size = (int64_t)lnt_element_size(in);
     p->wide = site->in[1]->dtype == LNT_INT64;
+    p->pick = elements_of((size_t)p->size, p->wide);
+    if (!p->pick)
+        return lnt_bind_unsupported_type(site, (lnt_dtype)in->dtype);
     site->step->run = run_gather_elements;
     return LNT_OK;
 }
