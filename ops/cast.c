@@ -123,7 +123,6 @@ static const struct {
         }                                                                                                    \
     }
 DENSE(i64_f32, int64_t, float, x)
-DENSE(f32_i64, float, int64_t, x >= -0x1p63f && x < 0x1p63f ? (int64_t)x : INT64_MIN)
 DENSE(i64_i32, int64_t, int32_t, x)
 DENSE(i32_i64, int32_t, int64_t, x)
 DENSE(bool_i64, uint8_t, int64_t, x != 0)
@@ -135,10 +134,10 @@ static const struct {
     uint8_t from, to;
     void (*run)(const void *src, void *dst, int64_t n);
 } dense[] = {
-    {LNT_INT64, LNT_FLOAT, dense_i64_f32},  {LNT_FLOAT, LNT_INT64, dense_f32_i64},
-    {LNT_INT64, LNT_INT32, dense_i64_i32},  {LNT_INT32, LNT_INT64, dense_i32_i64},
-    {LNT_BOOL, LNT_INT64, dense_bool_i64},  {LNT_INT64, LNT_BOOL, dense_i64_bool},
-    {LNT_FLOAT, LNT_DOUBLE, dense_f32_f64}, {LNT_DOUBLE, LNT_FLOAT, dense_f64_f32},
+    {LNT_INT64, LNT_FLOAT, dense_i64_f32},  {LNT_INT64, LNT_INT32, dense_i64_i32},
+    {LNT_INT32, LNT_INT64, dense_i32_i64},  {LNT_BOOL, LNT_INT64, dense_bool_i64},
+    {LNT_INT64, LNT_BOOL, dense_i64_bool},  {LNT_FLOAT, LNT_DOUBLE, dense_f32_f64},
+    {LNT_DOUBLE, LNT_FLOAT, dense_f64_f32},
 };
 
 static bool cast_dense(const void *src, lnt_dtype from, void *dst, lnt_dtype to, int64_t n)

@@ -428,7 +428,11 @@ lnt_status lnt_bind_elementwise(lnt_site *site)
     for (unsigned i = 0; i < site->n_in; i++)
         if (!site->in[i] && site->node->op->id != LNT_ID_Clip)
             return LNT_SITE_FAIL(site, LNT_E_MODEL, "input %u is missing", i);
-    LNT_TRY(try_node_program(site, &done));
+    /* Bools alone stay the bytes they are, where registers would be four times as wide. */
+    const bool bytes = site->in[0] && site->in[0]->dtype == LNT_BOOL && site->node->op->id != LNT_ID_Where;
+    done = false;
+    if (!bytes)
+        LNT_TRY(try_node_program(site, &done));
     if (done)
         return LNT_OK;
     switch (site->node->op->id) {
@@ -464,13 +468,13 @@ lnt_status lnt_shape_cast(lnt_site *site)
     return lnt_shape_same(site);
 }
 
-/* Through registers, where a float holds the source exactly and the store cuts it to at most 32 bits. */
+/* Through registers, where a float holds the source exactly and the store cuts it to an integer. */
 static bool casts_by_store(lnt_dtype from, lnt_dtype to)
 {
     const bool narrow = to == LNT_UINT8 || to == LNT_INT8 || to == LNT_UINT16 || to == LNT_INT16;
     const bool exact = from == LNT_UINT8 || from == LNT_INT8 || from == LNT_UINT16 || from == LNT_INT16 ||
                        from == LNT_FLOAT || from == LNT_FLOAT16 || from == LNT_BFLOAT16 || from == LNT_BOOL;
-    return exact && (narrow || to == LNT_INT32);
+    return exact && (narrow || to == LNT_INT32 || to == LNT_INT64);
 }
 
 static lnt_status bind_cast_by_store(lnt_site *site)

@@ -36,7 +36,8 @@ enum {
     LNT_COMMON_UINT8 = 0,
     LNT_COMMON_UINT16 = 0,
     LNT_COMMON_UINT32 = 0,
-    LNT_COMMON_UINT64 = 0
+    LNT_COMMON_UINT64 = 0,
+    LNT_COMMON_BOOL = 1
 };
 
 static inline float lnt_as_float(float x)

@@ -238,6 +238,17 @@ static void join_clip(work *w, unsigned i)
     }
 }
 
+static void join_not_equal(work *w, unsigned i)
+{
+    const int made_by = sole_source(w, i, 0, LNT_I_EQUAL);
+    if (made_by < 0)
+        return;
+    memcpy(w->instr[i].src, w->instr[made_by].src, 2);
+    w->instr[i].n_src = 2;
+    w->instr[i].op = LNT_C_NOT_EQUAL;
+    w->instr[made_by].op = 0;
+}
+
 static void join_neighbours(work *w)
 {
     for (unsigned i = 0; i < w->n; i++) {
@@ -245,6 +256,8 @@ static void join_neighbours(work *w)
             join_mul_add(w, i);
         else if (w->instr[i].op == LNT_I_RELU || w->instr[i].op == LNT_I_CLIP)
             join_clip(w, i);
+        else if (w->instr[i].op == LNT_I_NOT)
+            join_not_equal(w, i);
     }
 }
 
@@ -376,7 +389,7 @@ static bool lies_dense(const lnt_view *v, const part *b)
 
 static size_t cell_bytes(lnt_cell cell)
 {
-    static const uint8_t bytes[LNT_CELL_COUNT] = {4, 2, 2, 1, 1, 1, 2, 2, 4};
+    static const uint8_t bytes[LNT_CELL_COUNT] = {4, 2, 2, 1, 1, 1, 2, 2, 4, 8};
     return bytes[cell];
 }
 

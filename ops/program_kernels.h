@@ -13,6 +13,7 @@ enum {
     LNT_C_ADD_CLIP,     /* min(max(a + b, imm0), imm1) */
     LNT_C_MUL_CLIP,     /* min(max(a * b, imm0), imm1) */
     LNT_C_MUL_ADD_CLIP, /* min(max(a * b + c, imm0), imm1) */
+    LNT_C_NOT_EQUAL,    /* a != b */
     LNT_C_COUNT
 };
 
@@ -38,6 +39,7 @@ typedef enum lnt_cell {
     LNT_CELL_U16,
     LNT_CELL_I16,
     LNT_CELL_I32,
+    LNT_CELL_I64,
     LNT_CELL_COUNT
 } lnt_cell;
 

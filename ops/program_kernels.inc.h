@@ -108,6 +108,7 @@ TERNARY(MUL_ADD, A *B + C)
 BINARY(ADD_CLIP, clip(A + B, P, Q))
 BINARY(MUL_CLIP, clip(A *B, P, Q))
 TERNARY(MUL_ADD_CLIP, clip(A *B + C, P, Q))
+BINARY(NOT_EQUAL, A != B)
 
 /* ---- memory to registers and back ---- */
 
@@ -151,6 +152,7 @@ LOADER(I8, int8_t, vi_float(vi_load_i8(p)), e)
 LOADER(U16, uint16_t, vi_float(vi_load_u16(p)), e)
 LOADER(I16, int16_t, vi_float(vi_load_i16(p)), e)
 LOADER(I32, int32_t, vi_float(vi_load(p)), (float)e)
+LOADER(I64, int64_t, v_load_i64(p), (float)e)
 STORER(F32, float, v_store(p, v), f)
 STORER(F16, uint16_t, v_store_f16(p, v), lnt_float_to_f16(f))
 STORER(BF16, uint16_t, v_store_bf16(p, v), lnt_float_to_bf16(f))
@@ -158,6 +160,7 @@ STORER(BOOL, uint8_t, vi_store_8(p, (vi)v &vi_splat(1)), lnt_float_bits(f) & 1)
 STORER(8, uint8_t, vi_store_8(p, v_cut_int(v)), lnt_cut_int(f))
 STORER(16, uint16_t, vi_store_16(p, v_cut_int(v)), lnt_cut_int(f))
 STORER(I32, int32_t, vi_store(p, v_cut_int(v)), lnt_cut_int(f))
+STORER(I64, int64_t, v_cut_i64(p, v), lnt_cut_i64(f))
 
 const lnt_program_kernels LNT_SIMD_NAME(lnt_program) = {
     .width = LNT_VL,
@@ -172,7 +175,10 @@ const lnt_program_kernels LNT_SIMD_NAME(lnt_program) = {
             [LNT_C_ADD_CLIP] = instr_ADD_CLIP,
             [LNT_C_MUL_CLIP] = instr_MUL_CLIP,
             [LNT_C_MUL_ADD_CLIP] = instr_MUL_ADD_CLIP,
+            [LNT_C_NOT_EQUAL] = instr_NOT_EQUAL,
         },
-    .load = {load_F32, load_F16, load_BF16, load_BOOL, load_U8, load_I8, load_U16, load_I16, load_I32},
-    .store = {store_F32, store_F16, store_BF16, store_BOOL, store_8, store_8, store_16, store_16, store_I32},
+    .load = {load_F32, load_F16, load_BF16, load_BOOL, load_U8, load_I8, load_U16, load_I16, load_I32,
+             load_I64},
+    .store = {store_F32, store_F16, store_BF16, store_BOOL, store_8, store_8, store_16, store_16, store_I32,
+              store_I64},
 };

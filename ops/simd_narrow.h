@@ -247,6 +247,40 @@ LNT_INLINE vi v_cut_int(vf x)
     return vi_select(fits, v_trunc_int(v_select(fits, x, v_splat(0))), vi_splat(INT32_MIN));
 }
 
+static inline int64_t lnt_cut_i64(float x)
+{
+    return x >= -0x1p63f && x < 0x1p63f ? (int64_t)x : INT64_MIN;
+}
+
+/* The same to int64. */
+LNT_INLINE void v_cut_i64(int64_t *p, vf x)
+{
+#if defined(LNT_SIMD_AVX512)
+    _mm512_storeu_si512(p, _mm512_cvttps_epi64(_mm512_castps512_ps256((__m512)x)));
+    _mm512_storeu_si512(p + 8, _mm512_cvttps_epi64(_mm512_extractf32x8_ps((__m512)x, 1)));
+#elif defined(LNT_SIMD_AVX2)
+    for (unsigned i = 0; i < LNT_VL; i++)
+        p[i] = _mm_cvttss_si64(_mm_set_ss(x[i]));
+#else
+    for (unsigned i = 0; i < LNT_VL; i++)
+        p[i] = lnt_cut_i64(x[i]);
+#endif
+}
+
+/* int64 as float, rounded once. */
+LNT_INLINE vf v_load_i64(const int64_t *p)
+{
+#if defined(LNT_SIMD_AVX512)
+    const __m512 low = _mm512_castps256_ps512(_mm512_cvtepi64_ps(_mm512_loadu_si512(p)));
+    return (vf)_mm512_insertf32x8(low, _mm512_cvtepi64_ps(_mm512_loadu_si512(p + 8)), 1);
+#else
+    vf x;
+    for (unsigned i = 0; i < LNT_VL; i++)
+        x[i] = (float)p[i];
+    return x;
+#endif
+}
+
 static inline int32_t lnt_cut_int(float x)
 {
     return x > -0x1p31f && x < 0x1p31f ? (int32_t)x : INT32_MIN;

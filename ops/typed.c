@@ -56,16 +56,23 @@
         return walk_##name##_##dtype(a, a->stride[0], a->stride[1], a->out_stride);                          \
     }
 #define UNARY(name, type, dtype, result)                                                                     \
-    static bool loop_##name##_##dtype(const lnt_typed_args *a)                                               \
+    static inline __attribute__((always_inline)) bool walk_##name##_##dtype(                                 \
+        const lnt_typed_args *a, int64_t stride, int64_t out_stride)                                         \
     {                                                                                                        \
         const char *px = a->in[0];                                                                           \
         char *out = a->out;                                                                                  \
-        for (int64_t i = 0; i < a->n; i++) {                                                                 \
-            const type x = *(const type *)(const void *)px;                                                  \
-            *(type *)(void *)out = (type)(result);                                                           \
-            px += a->stride[0], out += a->out_stride;                                                        \
+        for (int64_t i = 0, n = a->n; i < n; i++) {                                                          \
+            const type x = *(const type *)(const void *)(px + i * stride);                                   \
+            *(type *)(void *)(out + i * out_stride) = (type)(result);                                        \
         }                                                                                                    \
         return true;                                                                                         \
+    }                                                                                                        \
+    static bool loop_##name##_##dtype(const lnt_typed_args *a)                                               \
+    {                                                                                                        \
+        const int64_t size = sizeof(type);                                                                   \
+        if (LNT_COMMON_##dtype && a->stride[0] == size && a->out_stride == size)                             \
+            return walk_##name##_##dtype(a, size, size);                                                     \
+        return walk_##name##_##dtype(a, a->stride[0], a->out_stride);                                        \
     }
 
 /* Sums and products through uint64_t: exact modulo the type's range. */
@@ -115,7 +122,16 @@
     BINARY(Greater, type, dtype, uint8_t, true, x > y)                                                       \
     BINARY(GreaterOrEqual, type, dtype, uint8_t, true, x >= y)
 
+/* Bytes of bools: any but 0 is true, results are 1. */
+#define BOOL_LOOPS(type, dtype, utype)                                                                       \
+    BINARY(And, type, dtype, type, true, (x != 0) & (y != 0))                                                \
+    BINARY(Or, type, dtype, type, true, (x | y) != 0)                                                        \
+    BINARY(Xor, type, dtype, type, true, (x != 0) ^ (y != 0))                                                \
+    BINARY(Equal, type, dtype, type, true, (x != 0) == (y != 0))                                             \
+    UNARY(Not, type, dtype, x == 0)
+
 INTEGER_TYPES(INTEGER_LOOPS)
+BOOL_LOOPS(uint8_t, BOOL, uint8_t)
 SIGNED_TYPES(SIGNED_LOOPS)
 UNSIGNED_TYPES(UNSIGNED_LOOPS)
 REAL_TYPES(REAL_LOOPS)
@@ -237,6 +253,10 @@ typedef enum row {
     Neg,
     Relu,
     Sign,
+    And,
+    Or,
+    Xor,
+    Not,
     ROW_COUNT
 } row;
 
@@ -265,7 +285,11 @@ enum {
     WITH_Abs = LNT_HAS_Abs,
     WITH_Neg = LNT_HAS_Neg,
     WITH_Relu = LNT_HAS_Relu,
-    WITH_Sign = LNT_HAS_Sign
+    WITH_Sign = LNT_HAS_Sign,
+    WITH_And = LNT_HAS_And,
+    WITH_Or = LNT_HAS_Or,
+    WITH_Xor = LNT_HAS_Xor,
+    WITH_Not = LNT_HAS_Not
 };
 
 #define CELL(name, dtype, loop) [name][LNT_##dtype] = WITH_##name ? loop_##loop##_##dtype : NULL,
@@ -286,13 +310,14 @@ enum {
     ENTRY(Sub, dtype)                                                                                        \
     ENTRY(Mul, dtype)                                                                                        \
     ENTRY(Div, dtype)                                                                                        \
-    ENTRY(Fmod, dtype) ENTRY(Min, dtype) ENTRY(Max, dtype) ENTRY(Equal, dtype) ENTRY(Less, dtype)            \
-        ENTRY(LessOrEqual, dtype) ENTRY(Greater, dtype) ENTRY(GreaterOrEqual, dtype)
+    ENTRY(Fmod, dtype)                                                                                       \
+    ENTRY(Min, dtype) ENTRY(Max, dtype) ENTRY(Equal, dtype) ENTRY(Less, dtype) ENTRY(LessOrEqual, dtype)     \
+        ENTRY(Greater, dtype) ENTRY(GreaterOrEqual, dtype)
 
 static const lnt_typed_fn loops[ROW_COUNT][LNT_BFLOAT16 + 1] = {
-    INTEGER_TYPES(INTEGER_ENTRIES) SIGNED_TYPES(SIGNED_ENTRIES) UNSIGNED_TYPES(UNSIGNED_ENTRIES) REAL_TYPES(
-        REAL_ENTRIES) ALL_TYPES(ALL_ENTRIES)[Equal][LNT_BOOL] = WITH_Equal ? loop_Equal_UINT8 : NULL,
-};
+    INTEGER_TYPES(INTEGER_ENTRIES) SIGNED_TYPES(SIGNED_ENTRIES) UNSIGNED_TYPES(UNSIGNED_ENTRIES)
+        REAL_TYPES(REAL_ENTRIES) ALL_TYPES(ALL_ENTRIES) ENTRY(And, BOOL) ENTRY(Or, BOOL) ENTRY(Xor, BOOL)
+            ENTRY(Equal, BOOL) ENTRY(Not, BOOL)};
 
 static row row_of(const lnt_node *node)
 {
@@ -303,9 +328,10 @@ static row row_of(const lnt_node *node)
         ROW(Sub)
         ROW(Mul)
         ROW(Div)
-        ROW(Min) ROW(Max) ROW(PRelu) ROW(Equal) ROW(Less) ROW(LessOrEqual) ROW(Greater) ROW(GreaterOrEqual)
+        ROW(Min)
+        ROW(Max) ROW(PRelu) ROW(Equal) ROW(Less) ROW(LessOrEqual) ROW(Greater) ROW(GreaterOrEqual)
             ROW(BitwiseAnd) ROW(BitwiseOr) ROW(BitwiseXor) ROW(BitwiseNot) ROW(Abs) ROW(Neg) ROW(Relu)
-                ROW(Sign)
+                ROW(Sign) ROW(And) ROW(Or) ROW(Xor) ROW(Not)
 #undef ROW
                     case LNT_ID_Sum : case LNT_ID_Mean : return Add;
     case LNT_ID_Mod: return lnt_attr_i(node, "fmod", 0) ? Fmod : Mod;

@@ -287,12 +287,13 @@ static void check_instr(trial *t, unsigned op)
 
 /* ---- between memory and registers ---- */
 
-static const uint8_t cell_bytes[LNT_CELL_COUNT] = {4, 2, 2, 1, 1, 1, 2, 2, 4};
+static const uint8_t cell_bytes[LNT_CELL_COUNT] = {4, 2, 2, 1, 1, 1, 2, 2, 4, 8};
 
 static float cell_value(lnt_cell cell, const void *p)
 {
     union {
         float real;
+        int64_t i64;
         int32_t i32;
         uint16_t u16;
         int16_t i16;
@@ -309,6 +310,7 @@ static float cell_value(lnt_cell cell, const void *p)
     case LNT_CELL_U16: return x.u16;
     case LNT_CELL_I16: return x.i16;
     case LNT_CELL_I32: return (float)x.i32;
+    case LNT_CELL_I64: return (float)x.i64;
     default: return x.real;
     }
 }
@@ -320,8 +322,11 @@ static void set_cell(lnt_cell cell, void *p, float lane)
                           : cell == LNT_CELL_BF16 ? lnt_float_to_bf16(lane)
                                                   : (uint16_t)whole;
     const uint8_t byte = cell == LNT_CELL_BOOL ? lnt_float_bits(lane) & 1 : (uint8_t)whole;
+    const int64_t wide = lane >= -0x1p63f && lane < 0x1p63f ? (int64_t)lane : INT64_MIN;
     if (cell == LNT_CELL_F32)
         memcpy(p, &lane, sizeof lane);
+    else if (cell == LNT_CELL_I64)
+        memcpy(p, &wide, sizeof wide);
     else if (cell == LNT_CELL_I32)
         memcpy(p, &whole, sizeof whole);
     else if (cell_bytes[cell] == 2)
@@ -341,7 +346,7 @@ static void check_cells(trial *t, lnt_cell cell)
 {
     enum { MANY = 65536, AT_ONCE = 60 };
     for (unsigned first = 0; first < MANY; first += AT_ONCE) {
-        uint8_t memory[AT_ONCE * 4 + 4], expected[4];
+        _Alignas(8) uint8_t memory[AT_ONCE * 8 + 8], expected[8];
         float lanes[AT_ONCE + LNT_VECTOR_MAX];
         const int64_t n = 1 + below(&t->random, AT_ONCE);
         for (unsigned i = 0; i < AT_ONCE; i++) {
@@ -536,7 +541,7 @@ static void expect(const trial *t, scene *s)
         }
         for (unsigned o = 0; o < p->n_out; o++) {
             /* Results are written in their own type: read back, that is what is expected. */
-            uint8_t cell[4];
+            _Alignas(8) uint8_t cell[8];
             const lnt_cell kind = p->epilogue ? LNT_CELL_F32 : cell_of(s->out[o].info.dtype);
             set_cell(kind, cell, reg[p->out[o]][0]);
             s->expected[o][offset_in(&s->out[o].info, result, index)] = cell_value(kind, cell);
