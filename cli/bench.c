@@ -7,6 +7,7 @@
 #include "cli/ort.h"
 #include "cli/table.h"
 #include "cli/verbs.h"
+#include "ops/check/check.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -42,7 +43,8 @@ static const lnt_option options[] = {
     {"--seed", "S", LNT_OPTION_COUNT, &given.seed, "of random inputs (0)"},
     {"--trust", NULL, LNT_OPTION_FLAG, &given.trust,
      "do not compare the first run with the recorded outputs"},
-    {"--trace", NULL, LNT_OPTION_FLAG, &given.trace, "print the operators that took longest in the last run"},
+    {"--trace", NULL, LNT_OPTION_FLAG, &given.trace,
+     "the operators that took longest in the last run; the rate of products"},
     {"--kernels", NULL, LNT_OPTION_FLAG, &given.kernels,
      "no model but single operators against this machine's peak; --level all: each level"},
     {"--vs", "onnxruntime", LNT_OPTION_CHOICE, &given.vs, "compare with this runtime, taking turns"},
@@ -63,6 +65,8 @@ typedef struct figures {
     double load, bind, first, min, p50, p95, mean, std; /* seconds */
     uint64_t rss_kib;
     lnt_session_info session;
+    uint64_t multiply_adds; /* of a run; 0 if it is not traced */
+    double peak;            /* multiplications and additions a second that one core comes to */
 } figures;
 
 static int by_value(const void *a, const void *b)
@@ -172,6 +176,23 @@ static lnt_status measure(lnt_opened *o, const source *from, lnt_session *s, fig
     return status == LNT_OK ? lnt_session_get_info(s, &f->session, err) : status;
 }
 
+/* What the products of the last run come to, and the machine's limit for them. */
+static void add_work(const lnt_session *s, figures *f)
+{
+    lnt_trace_step step;
+    lnt_level level;
+    for (uint32_t i = 0; lnt_trace_get(s, i, &step) == LNT_OK; i++)
+        f->multiply_adds += step.multiply_adds;
+    if (f->multiply_adds && lnt_level_from_text(f->session.level, &level))
+        f->peak = 1e9 * lnt_check_peak(level, 0.05);
+}
+
+/* Operations a second of the products in a run that takes so long. */
+static double rate(uint64_t multiply_adds, double seconds)
+{
+    return seconds > 0 ? 2 * (double)multiply_adds / seconds : 0;
+}
+
 static void print_json(const figures *f)
 {
     lnt_json j = {.out = stdout};
@@ -188,6 +209,11 @@ static void print_json(const figures *f)
     lnt_json_int(&j, "arena_bytes", (int64_t)f->session.arena_bytes);
     lnt_json_int(&j, "threads", f->session.threads);
     lnt_json_text(&j, "level", f->session.level);
+    if (given.trace) {
+        lnt_json_int(&j, "multiply_adds", (int64_t)f->multiply_adds);
+        lnt_json_number(&j, "gflops", 1e-9 * rate(f->multiply_adds, f->p50));
+        lnt_json_number(&j, "peak_gflops", 1e-9 * f->peak);
+    }
     lnt_json_end(&j, '}');
 }
 
@@ -213,6 +239,12 @@ static void print_table(const figures *f)
     lnt_table_cell(&t, "%" PRIu32, f->session.threads);
     lnt_table_cell(&t, "level");
     lnt_table_cell(&t, "%s", f->session.level);
+    if (f->peak > 0) {
+        lnt_table_cell(&t, "products");
+        lnt_table_cell(&t, "%.1f GFLOP/s", 1e-9 * rate(f->multiply_adds, f->p50));
+        lnt_table_cell(&t, "of a core's float peak");
+        lnt_table_cell(&t, "%.0f %%", 100 * rate(f->multiply_adds, f->p50) / f->peak);
+    }
     lnt_table_print(&t, stdout);
 }
 
@@ -224,7 +256,7 @@ static int by_duration(const void *a, const void *b)
 
 static void print_trace(const lnt_session *s)
 {
-    static const char *const heads[] = {"node", "operator", "time", "share", "output"};
+    static const char *const heads[] = {"node", "operator", "time", "share", "GFLOP/s", "output"};
     enum { MOST = 25 };
     const uint32_t n = lnt_trace_count(s);
     lnt_trace_step *step = lnt_cli_alloc(n * sizeof *step);
@@ -235,13 +267,18 @@ static void print_trace(const lnt_session *s)
             total += step[i].duration_ns;
     if (n)
         qsort(step, n, sizeof *step, by_duration);
-    lnt_table_begin(&t, "llrrr", heads);
+    lnt_table_begin(&t, "llrrrr", heads);
     for (uint32_t i = 0; i < n && i < MOST; i++) {
         char text[24];
         lnt_table_cell(&t, "%s", step[i].node);
         lnt_table_cell(&t, "%s", step[i].op);
         lnt_table_cell(&t, "%s", lnt_time_text(1e-9 * (double)step[i].duration_ns, text));
         lnt_table_cell(&t, "%.1f %%", total ? 100. * (double)step[i].duration_ns / (double)total : 0.);
+        if (step[i].multiply_adds)
+            lnt_table_cell(&t, "%.1f",
+                           1e-9 * rate(step[i].multiply_adds, 1e-9 * (double)step[i].duration_ns));
+        else
+            lnt_table_cell(&t, "%s", "");
         lnt_table_cell(&t, "%s", lnt_size_text(step[i].out_bytes, text));
     }
     fputc('\n', stdout);
@@ -260,6 +297,8 @@ static lnt_status bench(lnt_opened *o, source *from, figures *f, lnt_error *err)
         LNT_TRY(check_case(o, from, err));
     LNT_TRY(lnt_session_create(o->model, &how, &s, err));
     const lnt_status status = measure(o, from, s, f, err);
+    if (status == LNT_OK && given.trace)
+        add_work(s, f);
     if (status == LNT_OK) {
         given.json ? print_json(f) : print_table(f);
         if (given.trace && !given.json)

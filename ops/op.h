@@ -163,6 +163,10 @@ bool lnt_op_may_skip(const lnt_op *op, unsigned i);
 /* Inputs whose contents the node's shape rule reads, as bits. */
 uint32_t lnt_node_value_inputs(const lnt_node *node);
 
+/* Pairs of a multiplication and an addition that a step of the node is worth; 0 for all but products of matrices,
+ * convolutions, recurrent networks and attention. */
+int64_t lnt_multiply_adds(const lnt_node *node, const lnt_step *step);
+
 /* ---- attributes: the value, or the default where the node has none ---- */
 const lnt_attr *lnt_attr_find(const lnt_node *node, const char *name);
 int64_t lnt_attr_i(const lnt_node *node, const char *name, int64_t otherwise);

@@ -184,6 +184,7 @@ typedef struct lnt_trace_step {
     const char *node, *op; /* op: ONNX operator name */
     uint64_t start_ns, duration_ns; /* of the last run */
     uint64_t out_bytes;
+    uint64_t multiply_adds; /* of products and convolutions; 0 for other operators */
 } lnt_trace_step;
 
 /* Steps of the last run, if options.enable_profiling. */

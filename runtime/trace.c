@@ -19,7 +19,8 @@ lnt_status lnt_trace_note(lnt_session *s, const lnt_step *step, uint64_t start_n
     *t = (lnt_trace_step){.node = n ? n->name : "output",
                           .op = n ? n->op->name : "Copy",
                           .start_ns = start_ns - s->trace_origin_ns,
-                          .duration_ns = end - start_ns};
+                          .duration_ns = end - start_ns,
+                          .multiply_adds = n ? (uint64_t)lnt_multiply_adds(n, step) : 0};
     for (unsigned o = 0; o < step->n_out; o++)
         if (step->out[o])
             t->out_bytes += lnt_operand_bytes(step->out[o]);
@@ -103,7 +104,7 @@ static void append_step(text *t, const lnt_trace_step *step)
            (double)step->start_ns / 1e3, (double)step->duration_ns / 1e3);
     append(t, ",\"args\":{\"node\":");
     append_string(t, step->node);
-    append(t, ",\"bytes\":%" PRIu64 "}}", step->out_bytes);
+    append(t, ",\"bytes\":%" PRIu64 ",\"multiply_adds\":%" PRIu64 "}}", step->out_bytes, step->multiply_adds);
 }
 
 lnt_status lnt_trace_write(const lnt_session *s, const char *path, lnt_error *err)

@@ -73,12 +73,12 @@ def effort(how):
 def measure(row, threads, how):
     lnt, model = convert(row)
     data = ["--data", folder(row) / f"test_data_set_{row['set']}"]
+    once = json.loads(linnet("bench", lnt, *data, "--runs", 1, "--warmup", 0, "--trust", "--trace", "--threads", threads, "--json"))
     if how is not FULL:
-        once = json.loads(linnet("bench", lnt, *data, "--runs", 1, "--warmup", 0, "--trust", "--threads", threads, "--json"))
         how = how | ({"rounds": 5, "processes": 1} if once["min_us"] > LONG_RUN * 1e6 else {})
     found = json.loads(linnet("bench", lnt, "--vs", "onnxruntime", "--onnx", model, *data, "--threads", threads,
                               *effort(how), "--json"))
-    return found | {"shape": shape_text(row)}
+    return found | {"shape": shape_text(row), "multiply_adds": once["multiply_adds"], "peak_gflops": once["peak_gflops"]}
 
 
 # ---- starting: 20 MB of weights, each read once ----

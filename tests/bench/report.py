@@ -96,15 +96,21 @@ def losses(found):
         for key, (_, d) in f.good.items():
             if verdict(d) == "slower":
                 lines.append((d["ratio"], [key.replace("/", " "), f.threads, ms(d["onnxruntime"]["p50_us"]),
-                                           ms(d["linnet"]["p50_us"]), ratio_text(d)]))
+                                           ms(d["linnet"]["p50_us"]), ratio_text(d), of_peak(d, f.threads)]))
     if not lines:
         return "None."
-    return table(["model", "threads", "onnxruntime, ms", "Linnet, ms", "ratio"], [line for _, line in sorted(lines)])
+    return table(["model", "threads", "onnxruntime, ms", "Linnet, ms", "ratio", "of peak"], [line for _, line in sorted(lines)])
 
 
 def ratio_text(d):
     strong = "**" if verdict(d) == "slower" else ""
     return f"{strong}{d['ratio']:.2f}{strong} [{d['ratio_low']:.2f}, {d['ratio_high']:.2f}]"
+
+
+def of_peak(d, threads):
+    """The rate of a run's products, in parts of what multiply-adds alone come to on as many cores."""
+    rate = 2 * d["multiply_adds"] / (d["linnet"]["p50_us"] * 1e3)
+    return f"{100 * rate / (threads * d['peak_gflops']):.0f} %" if d["multiply_adds"] else "–"
 
 
 def duels_of(name, found):
@@ -120,17 +126,19 @@ def duels_of(name, found):
             line += [ms(d["onnxruntime"]["p50_us"]), ms(d["linnet"]["p50_us"]), ratio_text(d), number(d["cpu_ratio"])]
             error = max([error, *((o["plain"]["max_rel"] or 0) for o in d["outputs"])])
         row, d = found[0].all[key]
-        lines.append([row["name"], d.get("shape", row["set"]), *line, f"{error:.0e}"])
+        peak = of_peak(d, found[0].threads) if "ratio" in d else "–"
+        lines.append([row["name"], d.get("shape", row["set"]), *line, peak, f"{error:.0e}"])
     heads = ["model", "input"]
     for f in found:
         heads += [f"ORT {f.threads}T, ms", f"Linnet {f.threads}T, ms", "ratio", "processor"]
-    return table([*heads, "error"], lines)
+    return table([*heads, "of peak", "error"], lines)
 
 
 def class_section(name, found):
     heading, target = CLASSES[name]
     mean = f"geometric mean ≥ {target:.2f}, " if target else ""
     return (f"## {heading}\n\n`make bench`, medians of a run; target: {mean}none below 1. Processor: the ratio of processor time. "
+            f"Of peak: Linnet's multiply-adds on {threads_text(found[0].threads)} against what the cores do with nothing else. "
             f"Error: the largest difference to onnxruntime without optimisations, over the largest magnitude.\n\n"
             f"{duels_of(name, found)}")
 

@@ -20,7 +20,8 @@ SIDE = {"version": "1", "load_us": 1000, "library_us": 0, "p50_us": 5000, "start
 
 def duel(ratio, low, high, agree=True):
     return {"ratio": ratio, "ratio_low": low, "ratio_high": high, "cpu_ratio": 3.0, "agree": agree, "rounds": 31, "processes": 3,
-            "shape": "1x3", "outputs": [{"plain": {"max_rel": 1e-6}}], "linnet": dict(SIDE),
+            "shape": "1x3", "multiply_adds": 250_000_000, "peak_gflops": 200.0,
+            "outputs": [{"plain": {"max_rel": 1e-6}}], "linnet": dict(SIDE),
             "onnxruntime": SIDE | {"p50_us": 5000 * ratio, "version": "1.31.1"}}
 
 
@@ -55,7 +56,7 @@ def extents(case):
 def test_report_counts_means_and_losses():
     text = report.text(bench.rows(), results(**{"resnet50/224x224/1": duel(0.5, 0.4, 0.6)}))
     assert "faster, 1 slower, 0 undecided" in text
-    assert "resnet50 224x224 | 1 | 2.5 | 5 | **0.50** [0.40, 0.60]" in section(text, "Where onnxruntime is faster")
+    assert "resnet50 224x224 | 1 | 2.5 | 5 | **0.50** [0.40, 0.60] | 50 %" in section(text, "Where onnxruntime is faster")
     mobile = next(line for line in section(text, "In short").split("\n") if line.startswith("| Mobile"))
     assert mobile.endswith("≥ 1.50 | 2.00 | 2.00 | 3.00 | 3.00 |")
     large = next(line for line in section(text, "In short").split("\n") if line.startswith("| Large"))
