@@ -172,7 +172,7 @@ fuzz: deps-test $(BUILD)/linnet  ## look for inputs that hurt, SECONDS for each 
 # test_faults, thousands of sessions, has the address sanitizer.
 valgrind: $(TEST_BIN)
 	$(Q)for t in $(filter-out %/test_alloc %/test_import %/test_faults,$(TEST_BIN)); do echo "== $$t"; \
-	    IMPORT_TRIALS=20 valgrind -q --error-exitcode=9 --leak-check=full \
+	    IMPORT_TRIALS=20 SLOW_SIDE=160 valgrind -q --error-exitcode=9 --leak-check=full \
 	        --suppressions=tests/valgrind.supp $$t || exit 1; done
 
 # Compiling: the level in the file's name adds its flags.

@@ -79,7 +79,9 @@ void lnt_golden_set_free(lnt_golden_set *set);
 lnt_status lnt_seeded_input(const lnt_value_info *info, int64_t extent, uint64_t seed, lnt_tensor *t,
                             lnt_error *err);
 
-/* Microseconds that a run on such inputs may take: little, if the model has loops, which may never end. */
+/* Bytes that a run on such inputs may need. */
+enum { LNT_TRIAL_MEMORY = 1 << 30 };
+/* Microseconds that it may take: little, if the model has loops, which may never end. */
 uint64_t lnt_trial_deadline(const lnt_graph *g);
 
 /* golden may be NULL. The image is freed with lnt_free and lnt_malloc_allocator. */

@@ -278,7 +278,8 @@ typedef struct reference {
 static lnt_status run_once(lnt_model *m, const reference *r, int64_t extent, size_t budget,
                            lnt_golden_set *set, lnt_error *err)
 {
-    const lnt_session_options options = {.struct_bytes = sizeof options, .intra_op_num_threads = 1};
+    const lnt_session_options options = {
+        .struct_bytes = sizeof options, .intra_op_num_threads = 1, .memory_limit = LNT_TRIAL_MEMORY};
     const uint32_t n = lnt_model_input_count(m);
     lnt_tensor *in = lnt_alloc_zero(heap, n, sizeof *in, err);
     lnt_session *s = NULL;

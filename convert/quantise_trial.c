@@ -75,7 +75,9 @@ static void stop(running *r)
 
 static lnt_status start(trial *t, running *r)
 {
-    const lnt_session_options options = {.struct_bytes = sizeof options, .intra_op_num_threads = 1};
+    const lnt_session_options options = {.struct_bytes = sizeof options,
+                                         .intra_op_num_threads = 1,
+                                         .memory_limit = t->options->n_samples ? 0 : LNT_TRIAL_MEMORY};
     lnt_report quiet;
     size_t size = 0;
     *r = (running){0};

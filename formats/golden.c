@@ -51,7 +51,8 @@ lnt_status lnt_golden_tensor(const lnt_file *file, const lnt_rec_golden *record,
     if (!out->data)
         return LNT_E_MEMORY;
     if (record->encoding != LNT_GOLDEN_SEEDED) {
-        memcpy(out->data, file->attr_data + record->data, bytes);
+        if (bytes)
+            memcpy(out->data, file->attr_data + record->data, bytes);
         return LNT_OK;
     }
     if (lnt_golden_fill(record->data, dtype, (size_t)count, out->data))

@@ -148,15 +148,20 @@ static void find_rows(const lnt_conv *g, unsigned axis, int64_t begin, int64_t e
     r->out_pixel = g->groups * g->features;
 }
 
-/* Where the band of positions along axis a that begins at `begin` ends. */
+/* Where the band of positions along axis a that begins at `begin` ends. The first and the last tap met only
+ * go back along the axis: where both are the same again, so they are all the way. */
 static int64_t band_end(const lnt_window *w, unsigned a, int64_t begin, int64_t *taps)
 {
-    int64_t first, stop, next = 0, next_stop = 0, end = begin + 1;
+    int64_t first, stop, end = begin + 1, beyond = w->out[a];
     taps_met(w, a, begin, begin + 1, &first, &stop);
-    for (; end < w->out[a]; end++) {
-        taps_met(w, a, end, end + 1, &next, &next_stop);
-        if (next != first || next_stop != stop)
-            break;
+    while (end < beyond) {
+        const int64_t middle = end + (beyond - end) / 2;
+        int64_t next, next_stop;
+        taps_met(w, a, middle, middle + 1, &next, &next_stop);
+        if (next == first && next_stop == stop)
+            end = middle + 1;
+        else
+            beyond = middle;
     }
     *taps = stop - first;
     return end;

@@ -117,7 +117,7 @@ static lnt_status read_operands(const lnt_site *site, lnt_equation *e, const cha
 /* Output of an equation without "->": the ellipsis, then letters that occur once, in alphabetical order. */
 static void implicit_output(const lnt_equation *e, int ellipsis, lnt_term *out)
 {
-    unsigned uses[128] = {0};
+    unsigned uses[UINT8_MAX + 1] = {0}; /* by label: letters and the axes of the ellipsis */
     out->rank = 0;
     for (unsigned i = 0; i < e->n_operands; i++)
         for (unsigned d = 0; d < e->operand[i].rank; d++)

@@ -129,6 +129,12 @@ static lnt_status find_custom(const lnt_model *m, lnt_node *n, lnt_error *err)
     return LNT_OK;
 }
 
+/* An elementwise node is a program; an epilogue belongs to a product. */
+static bool may_carry(const lnt_op *op, const lnt_program *p)
+{
+    return p->epilogue ? (op->flags & LNT_OP_EPILOGUE) != 0 : op->id == LNT_ID_Elementwise;
+}
+
 static lnt_status check_counts(const lnt_node *n, lnt_error *err)
 {
     const lnt_op *op = n->op;
@@ -137,8 +143,8 @@ static lnt_status check_counts(const lnt_node *n, lnt_error *err)
                 err, LNT_E_FILE, "node %s: %s with %u inputs", n->name, op->name, in);
     LNT_REQUIRE(n->n_out >= op->out_min && (op->out_max == 255 || n->n_out <= op->out_max), err, LNT_E_FILE,
                 "node %s: %s with %u outputs", n->name, op->name, n->n_out);
-    LNT_REQUIRE(!n->program || op->flags & (LNT_OP_EPILOGUE | LNT_OP_ELEMENTWISE), err, LNT_E_FILE,
-                "node %s: %s cannot carry an elementwise program", n->name, op->name);
+    LNT_REQUIRE(!n->program || may_carry(op, n->program), err, LNT_E_FILE, "node %s: %s cannot carry %s",
+                n->name, op->name, n->program->epilogue ? "an epilogue" : "an elementwise program");
     for (unsigned i = 0; i < in; i++)
         LNT_REQUIRE(n->in[i] != LNT_NONE || lnt_op_may_skip(op, i), err, LNT_E_FILE,
                     "node %s: %s lacks input %u", n->name, op->name, i);

@@ -349,12 +349,19 @@ static void test_bounds_hold_for_inputs_given_before(void **state)
 
 /* ---- threads ---- */
 
-/* A matrix product that takes a while. */
+/* Under valgrind a while begins sooner. */
+static int64_t slow_side(void)
+{
+    const char *given = getenv("SLOW_SIDE");
+    return given ? atoi(given) : 1024;
+}
+
+/* Matrix products that take a while. */
 static void slow_model(opened *t)
 {
     builder b;
     builder_begin(&b);
-    const uint32_t x = builder_input(&b, "x", LNT_FLOAT, 2, (int64_t[]){1024, 1024});
+    const uint32_t x = builder_input(&b, "x", LNT_FLOAT, 2, (int64_t[]){slow_side(), slow_side()});
     uint32_t v = x;
     for (int i = 0; i < 8; i++) {
         char name[8];
@@ -363,6 +370,16 @@ static void slow_model(opened *t)
     }
     builder_output(&b, v);
     t->model = builder_end(&b, LNT_OPT_NONE, &t->image);
+}
+
+/* Sets the input of such a model to zeros, which the caller frees. */
+static float *give_slow_input(opened *t)
+{
+    const int64_t side = slow_side();
+    float *x = calloc((size_t)(side * side), sizeof *x);
+    const lnt_tensor in = floats(x, 2, (int64_t[]){side, side});
+    must(lnt_set_input(t->session, 0, &in, &t->err), &t->err);
+    return x;
 }
 
 static void *cancel_soon(void *arg)
@@ -380,14 +397,15 @@ static void test_cancel_and_deadline_end_a_run(void **state)
     for (uint32_t threads = 1; threads <= 2; threads++) {
         open_session(&t, &(lnt_session_options){.struct_bytes = sizeof(lnt_session_options),
                                                 .intra_op_num_threads = threads});
-        float *x = calloc(1024 * 1024, sizeof *x);
-        const lnt_tensor in = floats(x, 2, (int64_t[]){1024, 1024});
+        float *x = give_slow_input(&t);
         pthread_t canceller;
-        must(lnt_set_input(t.session, 0, &in, &t.err), &t.err);
         pthread_create(&canceller, NULL, cancel_soon, t.session);
-        assert_int_equal(lnt_run(t.session, &t.err), LNT_E_CANCELLED);
+        lnt_status status = lnt_run(t.session, &t.err);
         pthread_join(canceller, NULL);
-        lnt_set_deadline(t.session, 2000);
+        if (status == LNT_OK) /* the canceller came late: then it is the next one's turn */
+            status = lnt_run(t.session, &t.err);
+        assert_int_equal(status, LNT_E_CANCELLED);
+        lnt_set_deadline(t.session, 100);
         assert_int_equal(lnt_run(t.session, &t.err), LNT_E_DEADLINE);
         lnt_set_deadline(t.session, 0);
         must(lnt_run(t.session, &t.err), &t.err);
@@ -399,32 +417,40 @@ static void test_cancel_and_deadline_end_a_run(void **state)
 
 typedef struct second_run {
     lnt_session *session;
+    useconds_t wait;
     lnt_status status;
 } second_run;
 
 static void *run_too(void *arg)
 {
     second_run *r = arg;
-    usleep(3000);
+    usleep(r->wait);
     r->status = lnt_run(r->session, NULL);
     return NULL;
 }
 
+/* Whoever comes second is told so; on a busy machine they may miss each other a few times. */
 static void test_a_session_entered_twice_is_busy(void **state)
 {
     (void)state;
+    enum { ATTEMPTS = 50 };
     opened t = {0};
+    unsigned met = 0;
     slow_model(&t);
     open_session(&t, NULL);
-    float *x = calloc(1024 * 1024, sizeof *x);
-    const lnt_tensor in = floats(x, 2, (int64_t[]){1024, 1024});
-    must(lnt_set_input(t.session, 0, &in, &t.err), &t.err);
-    second_run second = {t.session, LNT_OK};
-    pthread_t other;
-    pthread_create(&other, NULL, run_too, &second);
-    must(lnt_run(t.session, &t.err), &t.err);
-    pthread_join(other, NULL);
-    assert_int_equal(second.status, LNT_E_BUSY);
+    float *x = give_slow_input(&t);
+    for (unsigned i = 0; i < ATTEMPTS && !met; i++) {
+        second_run second = {t.session, 1000 * i, LNT_OK};
+        pthread_t other;
+        pthread_create(&other, NULL, run_too, &second);
+        const lnt_status first = lnt_run(t.session, NULL);
+        pthread_join(other, NULL);
+        assert_true(first == LNT_OK || first == LNT_E_BUSY);
+        assert_true(second.status == LNT_OK || second.status == LNT_E_BUSY);
+        assert_true(first == LNT_OK || second.status == LNT_OK);
+        met += first == LNT_E_BUSY || second.status == LNT_E_BUSY;
+    }
+    assert_int_equal(met, 1);
     free(x);
     close_all(&t);
 }
@@ -500,9 +526,7 @@ static void test_idle_workers_sleep(void **state)
     slow_model(&t);
     open_session(
         &t, &(lnt_session_options){.struct_bytes = sizeof(lnt_session_options), .intra_op_num_threads = 2});
-    float *x = calloc(1024 * 1024, sizeof *x);
-    const lnt_tensor in = floats(x, 2, (int64_t[]){1024, 1024});
-    must(lnt_set_input(t.session, 0, &in, &t.err), &t.err);
+    float *x = give_slow_input(&t);
     must(lnt_run(t.session, &t.err), &t.err);
     usleep(20000);
     const uint64_t before = cpu_ns();
