@@ -54,8 +54,8 @@ static bool fields_agree(const lnt_packed *p)
         return !phased && (p->source == LNT_SOURCE_GATES
                                ? p->gates >= 1 && p->gates <= 4
                                : p->source >= LNT_SOURCE_KN && p->source <= LNT_SOURCE_CONV && p->gates == 1);
-    case LNT_LAYOUT_DEPTHWISE_I8:
-    case LNT_LAYOUT_DEPTHWISE_F32: return p->source == LNT_SOURCE_CONV && p->gates == 1 && p->K == p->taps;
+    case LNT_LAYOUT_DEPTHWISE_I8: return p->source == LNT_SOURCE_CONV && p->gates == 1 && p->K == p->taps;
+    case LNT_LAYOUT_DEPTHWISE_F32: return p->source == LNT_SOURCE_CONV && p->gates == 1;
     case LNT_LAYOUT_PANEL_F32:
         return p->source >= LNT_SOURCE_KN && p->source <= LNT_SOURCE_CONVT && p->gates == 1;
     case LNT_LAYOUT_GATES_F32: return p->source == LNT_SOURCE_GATES && p->gates >= 1 && p->gates <= 4;
@@ -352,22 +352,29 @@ static void unpack_panel_f32(const lnt_packed *p, const float *from, size_t pane
     }
 }
 
-/* ---- depthwise: taps x channels, transposed ---- */
+/* ---- depthwise: the features of all groups side by side ---- */
+
+/* Where element k = [tap][channel] of a feature lies among its ONNX elements. */
+static size_t depthwise_at(const lnt_packed *p, size_t k)
+{
+    const size_t channels = p->K / p->taps;
+    return k % channels * p->taps + k / channels;
+}
 
 static void pack_depthwise(const lnt_packed *p, const float *src, float *dst, size_t first, size_t last)
 {
-    const size_t channels = (size_t)p->groups * p->N, padded = lnt_round_up(channels, LNT_PANEL);
-    for (size_t t = 0; t < p->taps; t++)
-        for (size_t c = first * LNT_PANEL; c < last * LNT_PANEL; c++)
-            dst[t * padded + c] = c < channels ? src[c * p->taps + t] : 0.0f;
+    const size_t features = (size_t)p->groups * p->N, padded = lnt_round_up(features, LNT_PANEL);
+    for (size_t k = 0; k < p->K; k++)
+        for (size_t f = first * LNT_PANEL; f < last * LNT_PANEL; f++)
+            dst[k * padded + f] = f < features ? src[f * p->K + depthwise_at(p, k)] : 0.0f;
 }
 
 static void unpack_depthwise(const lnt_packed *p, const float *src, float *dst)
 {
-    const size_t channels = (size_t)p->groups * p->N, padded = lnt_round_up(channels, LNT_PANEL);
-    for (size_t t = 0; t < p->taps; t++)
-        for (size_t c = 0; c < channels; c++)
-            dst[c * p->taps + t] = src[t * padded + c];
+    const size_t features = (size_t)p->groups * p->N, padded = lnt_round_up(features, LNT_PANEL);
+    for (size_t k = 0; k < p->K; k++)
+        for (size_t f = 0; f < features; f++)
+            dst[f * p->K + depthwise_at(p, k)] = src[k * padded + f];
 }
 
 static void pack_depthwise_bytes(const lnt_packed *p, const uint8_t *src, uint8_t flip, int8_t *dst,

@@ -14,7 +14,7 @@ enum { LNT_PANEL = 16 }; /* columns in a panel, at every level */
 /* A panel is [K][16]: 16 columns side by side for each k; columns past N are zero. */
 typedef enum lnt_layout {
     LNT_LAYOUT_PANEL_F32 = 1,     /* [groups][phases][N/16][K of the phase][16] */
-    LNT_LAYOUT_DEPTHWISE_F32 = 2, /* [taps][groups * N padded to 16]: one input channel per group */
+    LNT_LAYOUT_DEPTHWISE_F32 = 2, /* [K][groups * N padded to 16]: few channels per group */
     LNT_LAYOUT_GATES_F32 = 3,     /* [directions][N/16][gates][K][16], recurrent weights */
     /* Panels of int8, [groups][N/16][gates][taps][channels/4][16][4], the channels of a tap padded with zeros
      * to whole quads; behind all panels the sums of their columns, int32 [groups][N/16][gates][16]. Elements

@@ -4,6 +4,7 @@
 
 #include "formats/packed.h"
 #include "ops/copy.h"
+#include "ops/gemm.h"
 #include "ops/gemm_store.h"
 #include "ops/window.h"
 
@@ -65,10 +66,10 @@ lnt_status lnt_conv_bind_types(lnt_site *site, const lnt_conv *c, lnt_status (*b
 
 enum { LNT_DEPTHWISE_LINES = 64 };
 
-/* One input and one output channel per group. */
+/* One or few input and output channels per group. */
 static inline bool lnt_conv_is_depthwise(const lnt_conv *c)
 {
-    return !c->transposed && c->channels == 1 && c->features == 1 && c->groups > 1 &&
+    return !c->transposed && c->groups > 1 && lnt_depthwise_takes(c->channels, c->features) &&
            c->w.kernel[0] * c->w.kernel[1] <= LNT_DEPTHWISE_LINES;
 }
 

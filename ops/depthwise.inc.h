@@ -30,6 +30,19 @@ typedef struct depthwise_place {
     unsigned lanes;
 } depthwise_place;
 
+/* Pixel i by itself, with the taps that lie inside. */
+LNT_INLINE depthwise_place place_alone(const lnt_depthwise *d, size_t i)
+{
+    const ptrdiff_t at = d->first + (ptrdiff_t)i * d->stride, room = d->width - at;
+    ptrdiff_t first = at < 0 ? (-at + d->spacing - 1) / d->spacing : 0;
+    ptrdiff_t end = room <= 0 ? 0 : (room + d->spacing - 1) / d->spacing;
+    end = end > (ptrdiff_t)d->taps ? (ptrdiff_t)d->taps : end;
+    first = first > end ? end : first;
+    return (depthwise_place){.i = i, .at = at, .first_tap = (size_t)first, .taps = (size_t)(end - first)};
+}
+
+#include "ops/depthwise_groups.inc.h"
+
 /* Vector j of p; the last one of a row has fewer lanes. */
 LNT_INLINE vf load_channels(const float *p, unsigned j, const depthwise_kind k, unsigned lanes)
 {
@@ -110,17 +123,6 @@ LNT_INLINE void depthwise_group(const lnt_depthwise *d, const depthwise_place *p
     }
 }
 
-/* Pixel i by itself, with the taps that lie inside. */
-LNT_INLINE depthwise_place place_alone(const lnt_depthwise *d, size_t i)
-{
-    const ptrdiff_t at = d->first + (ptrdiff_t)i * d->stride, room = d->width - at;
-    ptrdiff_t first = at < 0 ? (-at + d->spacing - 1) / d->spacing : 0;
-    ptrdiff_t end = room <= 0 ? 0 : (room + d->spacing - 1) / d->spacing;
-    end = end > (ptrdiff_t)d->taps ? (ptrdiff_t)d->taps : end;
-    first = first > end ? end : first;
-    return (depthwise_place){.i = i, .at = at, .first_tap = (size_t)first, .taps = (size_t)(end - first)};
-}
-
 /* Channels from n on, fewer than a vector has lanes, of pixels [i, i + pixels). */
 static __attribute__((noinline)) void depthwise_tail(const lnt_depthwise *d, size_t i, unsigned pixels,
                                                      size_t n)
@@ -197,6 +199,10 @@ LNT_INLINE void depthwise_run(const lnt_depthwise *d, const unsigned taps, const
 
 static void depthwise(const lnt_depthwise *d)
 {
+    if (d->features) {
+        grouped_run(d);
+        return;
+    }
 #if defined(LNT_SIMD_AVX512) || defined(LNT_SIMD_AVX2) || defined(LNT_SIMD_NEON)
     if (d->taps == 3 && d->spacing == 1 && d->stride == 1) {
         depthwise_run(d, 3, 1);

@@ -45,7 +45,12 @@ enum { LNT_NARROW_COLUMNS = 4 /* as many or fewer */ };
  * as that lies in [0, width):
  *
  *     c[i * pixel + n] = clamp(sum over l, t of line[l][that * pixel + n] * w[l][t * w_tap + n]
- *                              + bias[n] + residual[i * pixel + n], low, high) */
+ *                              + bias[n] + residual[i * pixel + n], low, high)
+ *
+ * In groups of `features` that share group_channels channels of the image, whose pixels are then in_pixel
+ * floats apart, it is the sum over these, too: of line[l][that * in_pixel + n / features * group_channels +
+ * k]
+ * * w[l][t * w_tap + k * w_channel + n]. See lnt_depthwise_takes for what groups there may be. */
 typedef struct lnt_depthwise {
     const float *const *line; /* [lines], pixel 0 */
     const float *const *w;    /* [lines], readable up to channels rounded up to 16 */
@@ -53,11 +58,21 @@ typedef struct lnt_depthwise {
     ptrdiff_t first, width, stride, spacing;
     size_t pixel; /* floats from pixel to pixel, of the image and of the result */
     size_t w_tap, pixels, channels;
+    size_t features, group_channels, in_pixel, w_channel; /* features 0: one channel per group */
     float *c;
     const float *residual; /* lies as c does, or NULL */
     const float *bias;     /* [channels] or NULL */
     float low, high;
 } lnt_depthwise;
+
+/* Groups whose channels, wherever a vector of features begins, lie in one vector: one channel, or powers of
+ * two and no more channels than features. */
+static inline bool lnt_depthwise_takes(int64_t group_channels, int64_t features)
+{
+    const bool powers = (group_channels & (group_channels - 1)) == 0 && (features & (features - 1)) == 0;
+    return group_channels >= 1 && features >= 1 && features < LNT_PANEL &&
+           (group_channels == 1 || (group_channels <= features && powers));
+}
 
 /* A run of pixels of a convolution of few channels: c[i * c_step + n] = clamp(sum over k < depth of
  * x[i * step + offset[k]] * B[k][n] + bias[n], low, high). */

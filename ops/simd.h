@@ -193,6 +193,22 @@ LNT_INLINE void v_store_n(float *p, vf x, unsigned n)
 }
 #endif
 
+/* Lane i is p[at[i]], 0 <= at[i] < min(n, LNT_VL); memory past p[n] is not touched. */
+LNT_INLINE vf v_pick(const float *p, unsigned n, vi at)
+{
+#if defined(LNT_SIMD_AVX512)
+    return (vf)_mm512_permutexvar_ps((__m512i)at, (__m512)v_load_n(p, n < LNT_VL ? n : LNT_VL));
+#elif defined(LNT_SIMD_AVX2)
+    return (vf)_mm256_permutevar8x32_ps((__m256)v_load_n(p, n < LNT_VL ? n : LNT_VL), (__m256i)at);
+#else
+    (void)n;
+    vf x;
+    for (unsigned i = 0; i < LNT_VL; i++)
+        x[i] = p[at[i]];
+    return x;
+#endif
+}
+
 /* ---- arithmetic ---- */
 
 /* a * b + c, rounded once where the level has fused multiply-add. */

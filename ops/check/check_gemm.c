@@ -22,6 +22,7 @@ enum {
     GEMM_CASES = 4000,
     DEPTHWISE_CASES = 2000,
     DEPTHWISE_LINES = 7,
+    GROUP_CHANNELS = 8,
     PIXELS_MAX = 14,
     STEM_PIXELS_MAX = 30,
     RESULTS = STEM_PIXELS_MAX * (COLUMNS_MAX + 1) + 2 * GUARD,
@@ -42,7 +43,7 @@ typedef struct bench {
     const lnt_gemm_kernels *kernels;
     float a[LNT_TILE_ROWS_MAX][A_ROW], b[PANELS * LNT_PANEL * TAPS_MAX * DEPTH_MAX];
     float c[LNT_TILE_ROWS_MAX][ROW], before[LNT_TILE_ROWS_MAX][ROW], residual[LNT_TILE_ROWS_MAX][ROW];
-    float bias[COLUMNS_MAX];
+    float bias[COLUMNS_MAX], weights[DEPTHWISE_LINES * TAPS_MAX * GROUP_CHANNELS * PANELS * LNT_PANEL];
     float image[IMAGE], pixels[RESULTS], added[PIXELS_MAX * COLUMNS_MAX];
 } bench;
 
@@ -205,16 +206,28 @@ static void check_tile(bench *t, uint64_t seed)
 
 /* ---- depthwise ---- */
 
-/* Lines of weights at t->b, all lines of pixels within t->image, results in t->pixels. */
+/* Lines of weights at t->weights, all lines of pixels within t->image, results in t->pixels. */
 typedef struct depthwise_case {
     lnt_depthwise d;
     const float *line[DEPTHWISE_LINES], *w[DEPTHWISE_LINES];
 } depthwise_case;
 
+/* Groups of features with some channels of theirs, as many as fit COLUMNS_MAX. */
+static void draw_groups(bench *t, lnt_depthwise *d)
+{
+    const unsigned power = below(t, 4);
+    const bool shared = sometimes(t);
+    d->features = shared ? (size_t)1 << power : 1 + below(t, LNT_PANEL - 1);
+    d->group_channels = shared ? (size_t)1 << below(t, power + 1) : 1;
+    const size_t groups = 1 + below(t, COLUMNS_MAX / (unsigned)d->features);
+    d->in_pixel = groups * d->group_channels;
+    d->channels = d->pixel = groups * d->features;
+}
+
 static void draw_depthwise(bench *t, depthwise_case *k)
 {
     const bool special = below(t, 4) == 0;
-    const size_t pixel = 1 + below(t, COLUMNS_MAX), w_tap = PANELS * LNT_PANEL;
+    const size_t pixel = 1 + below(t, COLUMNS_MAX), w_channel = PANELS * LNT_PANEL;
     const unsigned width = 1 + below(t, 3 * PIXELS_MAX);
     k->d = (lnt_depthwise){.line = k->line,
                            .w = k->w,
@@ -225,7 +238,8 @@ static void draw_depthwise(bench *t, depthwise_case *k)
                            .stride = 1 + (ptrdiff_t)below(t, 3),
                            .spacing = sometimes(t) ? 1 : 1 + (ptrdiff_t)below(t, 3),
                            .pixel = pixel,
-                           .w_tap = w_tap,
+                           .w_channel = w_channel,
+                           .in_pixel = pixel,
                            .pixels = 1 + below(t, PIXELS_MAX),
                            .channels = pixel - below(t, 2) * below(t, (unsigned)pixel),
                            .c = t->pixels + GUARD,
@@ -233,12 +247,16 @@ static void draw_depthwise(bench *t, depthwise_case *k)
                            .bias = sometimes(t) ? t->bias : NULL,
                            .low = sometimes(t) ? -INFINITY : -0.5f,
                            .high = sometimes(t) ? INFINITY : 0.75f};
-    for (size_t l = 0; l < k->d.lines; l++) {
-        k->line[l] = t->image + below(t, IMAGE - width * (unsigned)pixel + 1);
-        k->w[l] = t->b + l * TAPS_MAX * w_tap;
+    if (below(t, 3) == 0)
+        draw_groups(t, &k->d);
+    const size_t w_tap = k->d.w_tap = w_channel * (k->d.features ? k->d.group_channels : 1);
+    for (size_t l = 0; l < k->d.lines; l++) { /* up to the end of the memory */
+        const unsigned room = IMAGE - width * (unsigned)k->d.in_pixel;
+        k->line[l] = t->image + (sometimes(t) ? room : below(t, room + 1));
+        k->w[l] = t->weights + l * TAPS_MAX * w_tap;
     }
     fill(t, t->image, IMAGE, special);
-    fill(t, t->b, DEPTHWISE_LINES * TAPS_MAX * w_tap, false);
+    fill(t, t->weights, DEPTHWISE_LINES * TAPS_MAX * w_tap, false);
     fill(t, t->added, sizeof t->added / sizeof *t->added, special);
     fill(t, t->bias, COLUMNS_MAX, false);
     for (size_t n = 0; n < sizeof t->pixels / sizeof *t->pixels; n++)
@@ -249,18 +267,22 @@ static double judge_depthwise(const depthwise_case *k, size_t i, size_t n, doubl
 {
     const lnt_depthwise *d = &k->d;
     const double bias = d->bias ? d->bias[n] : 0, rest = d->residual ? d->residual[i * d->pixel + n] : 0;
+    const size_t channels = d->features ? d->group_channels : 1;
     double sum = bias + rest, magnitude = fabs(bias) + fabs(rest) + 1e-30;
     for (size_t l = 0; l < d->lines; l++)
         for (size_t tap = 0; tap < d->taps; tap++) {
             const ptrdiff_t at = d->first + (ptrdiff_t)i * d->stride + (ptrdiff_t)tap * d->spacing;
             if (at < 0 || at >= d->width)
                 continue;
-            const double product =
-                (double)d->line[l][(size_t)at * d->pixel + n] * d->w[l][tap * d->w_tap + n];
-            sum += product;
-            magnitude += fabs(product);
+            const size_t first = d->features ? n / d->features * d->group_channels : n;
+            for (size_t c = 0; c < channels; c++) {
+                const double product = (double)d->line[l][(size_t)at * d->in_pixel + first + c] *
+                                       d->w[l][tap * d->w_tap + c * d->w_channel + n];
+                sum += product;
+                magnitude += fabs(product);
+            }
         }
-    *error = magnitude * (double)(d->lines * d->taps + 4) * 0x1p-24;
+    *error = magnitude * (double)(d->lines * d->taps * channels + 4) * 0x1p-24;
     return clamped(sum, d->low, d->high);
 }
 
@@ -286,12 +308,12 @@ static void check_depthwise(bench *t, uint64_t seed)
     for (size_t at = 0; at < sizeof t->pixels / sizeof *t->pixels; at++) {
         if (depthwise_holds(t, &k, at))
             continue;
-        lnt_check_fail(
-            t->report,
-            "%s depthwise, %zu pixels, %zu of %zu channels, %zu lines of %zu taps: element %td is %g "
-            "(seed %llu)",
-            t->level, d->pixels, d->channels, d->pixel, d->lines, d->taps, (ptrdiff_t)at - GUARD,
-            (double)t->pixels[at], (unsigned long long)seed);
+        lnt_check_fail(t->report,
+                       "%s depthwise, %zu pixels, %zu of %zu channels, groups of %zu, %zu lines of %zu taps: "
+                       "element %td "
+                       "is %g (seed %llu)",
+                       t->level, d->pixels, d->channels, d->pixel, d->features, d->lines, d->taps,
+                       (ptrdiff_t)at - GUARD, (double)t->pixels[at], (unsigned long long)seed);
         return;
     }
 }

@@ -12,7 +12,7 @@ from onnx import TensorProto, helper, numpy_helper
 from harness import linnet
 from linnet_ctypes import Model, Session
 
-FAMILIES = ["stem", "depthwise", "grouped", "wide", "transposed", "MaxPool", "AveragePool"]
+FAMILIES = ["stem", "depthwise", "grouped", "wide", "transposed", "MaxPool", "AveragePool", "shared"]
 CHANNELS = {"stem": (1, 4), "depthwise": (2, 150), "grouped": (1, 8), "wide": (5, 70), "transposed": (5, 40)}
 
 
@@ -26,8 +26,11 @@ class Net:
         self.nodes, self.weights = [], []
         axes = self.draw(1, 2) if family == "stem" else self.draw(1, 3)
         self.batch, self.space = self.draw(1, 2), [self.draw(8, {1: 700, 2: 50, 3: 10}[axes]) for _ in range(axes)]
-        self.groups = self.draw(2, 8) if family == "grouped" else 1
+        self.groups = {"grouped": self.draw(2, 8), "shared": self.draw(2, 30)}.get(family, 1)
         self.channels = self.groups * self.draw(*CHANNELS.get(family, (1, 80)))
+        if family == "shared":  # few channels to a group, and as many features or more
+            power = self.draw(0, 3)
+            self.channels, more = self.groups << power, 1 << self.draw(0, 3 - power) if power else self.draw(1, 15)
         x = "x"
         if family != "stem":
             x = self.conv(x, self.channels, self.channels, [1] * axes)
@@ -36,6 +39,7 @@ class Net:
             x = self.node(family, [x], **self.window(axes, pool=True))
         else:
             features = self.channels if family == "depthwise" else self.groups * self.draw(1, 80 // self.groups)
+            features = self.channels * more if family == "shared" else features
             x = self.window_conv(family, x, features, axes)
         if self.draw(0, 1):
             x = self.node("Mul", [x, self.node("Sigmoid", [x])])
