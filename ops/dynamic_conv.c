@@ -2,8 +2,8 @@
  *
  *     Y = conv(X, W[f, ...] * scale[f]) + bias        W int8
  *
- * Each image is quantised to uint8 over its own range, zero included, channels-last; neighbourhoods of pixels
- * are gathered as rows. The padding is the image's zero point. An image that is not finite gives NaN. */
+ * Each image is quantised to uint8 over its own range, zero included, channels-last. The padding is the
+ * image's zero point. An image that is not finite gives NaN. */
 #include "base/checked.h"
 #include "ops/conv.h"
 #include "ops/gemm_driver.h"
@@ -20,11 +20,11 @@ typedef struct conv {
     lnt_conv_images images;
     lnt_store store;
     lnt_packed record;
-    lnt_qneighbours rows;
+    lnt_qimage quantised;
     bool pack;
     int64_t image, chunks; /* floats of an image; chunks of it */
     lnt_qgemm_plan plan;
-    size_t ranges_at, meaning_at, bytes_at, packed_at, gather_at; /* scratch */
+    size_t ranges_at, meaning_at, zeros_at, bytes_at, padded_at, packed_at; /* scratch */
 } conv;
 
 typedef struct conv_job {
@@ -32,7 +32,9 @@ typedef struct conv_job {
     const float *x;
     float *range;      /* [batch][chunks][2] */
     lnt_qrow *meaning; /* [batch] */
+    uint8_t *zeros;    /* [batch] */
     uint8_t *bytes;
+    const uint8_t *rows; /* the images as the kernels walk them */
 } conv_job;
 
 static int64_t chunk_length(const conv *p, int64_t chunk)
@@ -67,6 +69,7 @@ static void join_ranges(const conv_job *j)
                 break;
         }
         j->meaning[i] = lnt_qrow_of(low, high);
+        j->zeros[i] = (uint8_t)j->meaning[i].zero;
     }
 }
 
@@ -84,18 +87,14 @@ static lnt_status quantise_chunks(lnt_kernel *k, void *arg, int64_t begin, int64
     return LNT_OK;
 }
 
-static void rows_of(const lnt_qgemm_call *call, int64_t group, uint8_t *gather, lnt_qrow_set *set)
+static void rows_of(const lnt_qgemm_call *call, int64_t group, lnt_qrow_set *set)
 {
     const conv_job *j = call->arg;
     const conv *p = j->p;
-    const int64_t plane = lnt_volume(p->g.w.out), features = p->g.groups * p->g.features;
+    const int64_t plane = lnt_volume(p->g.w.out);
+    lnt_qimage_rows(&p->quantised, j->rows, group, p->g.features, set);
     for (unsigned i = 0; i < set->n; i++) {
-        const int64_t pixel = set->first + i, image = pixel / plane;
-        const lnt_qrow q = j->meaning[image];
-        uint8_t *row = gather + i * p->plan.row_bytes;
-        set->a[i] = lnt_qneighbours_of(&p->rows, j->bytes + image * p->image, pixel % plane, group,
-                                       (uint8_t)q.zero, row);
-        set->out[i] = pixel * features + group * p->g.features;
+        const lnt_qrow q = j->meaning[(set->first + i) / plane];
         set->scale[i] = q.scale;
         set->zero[i] = q.zero;
     }
@@ -108,6 +107,7 @@ static lnt_status run_conv(lnt_kernel *k, const lnt_step *s)
     conv_job job = {.p = p,
                     .range = (float *)(void *)(scratch + p->ranges_at),
                     .meaning = (lnt_qrow *)(void *)(scratch + p->meaning_at),
+                    .zeros = (uint8_t *)(scratch + p->zeros_at),
                     .bytes = (uint8_t *)(scratch + p->bytes_at)};
     LNT_TRY(lnt_conv_input(k, s, &p->images, &job.x));
     if (p->pack)
@@ -115,6 +115,9 @@ static lnt_status run_conv(lnt_kernel *k, const lnt_step *s)
     LNT_TRY(lnt_parallel(k, p->g.batch * p->chunks, 4, find_ranges, &job));
     join_ranges(&job);
     LNT_TRY(lnt_parallel(k, p->g.batch * p->chunks, 2, quantise_chunks, &job));
+    job.rows = p->quantised.lies ? job.bytes : (uint8_t *)(scratch + p->padded_at);
+    if (!p->quantised.lies)
+        LNT_TRY(lnt_qimage_fill(k, &p->quantised, job.bytes, job.zeros, (uint8_t *)(scratch + p->padded_at)));
     const lnt_qgemm_call call = {
         .plan = &p->plan,
         .step = s,
@@ -123,8 +126,7 @@ static lnt_status run_conv(lnt_kernel *k, const lnt_step *s)
         .bias = p->store.bias >= 0 ? lnt_in(k, s, (unsigned)p->store.bias) : NULL,
         .c = lnt_conv_output(k, s, &p->images),
         .residual = p->store.residual >= 0 ? lnt_in(k, s, (unsigned)p->store.residual) : NULL,
-        .arg = &job,
-        .gather = (uint8_t *)(scratch + p->gather_at)};
+        .arg = &job};
     LNT_TRY(lnt_qgemm_run(k, &call));
     return lnt_conv_finish(k, s, &p->images, p->plan.epilogue ? NULL : p->store.program);
 }
@@ -149,8 +151,8 @@ static void bind_plan(lnt_site *site, conv *p)
     plan->kernels = site->kernels->qgemm;
     plan->rows_of = rows_of;
     plan->store = lnt_qstore_floats;
-    plan->gathers = !p->rows.lies;
     lnt_qgemm_plan_weights(plan, &p->record);
+    lnt_qgemm_plan_runs(plan, p->quantised.run_offset, p->quantised.runs);
     plan->rows = p->g.batch * lnt_volume(p->g.w.out);
     plan->low = p->store.low;
     plan->high = p->store.high;
@@ -180,16 +182,17 @@ lnt_status lnt_bind_dynamic_conv(lnt_site *site)
     p->pack = !site->in[IN_W]->packed;
     p->image = p->g.groups * p->g.channels * lnt_volume(p->g.w.in);
     p->chunks = (p->image + CHUNK - 1) / CHUNK;
-    p->rows = lnt_qneighbours_bind(&p->g.w, p->g.groups, p->g.channels);
+    LNT_TRY(lnt_qimage_bind(site, &p->g.w, p->g.groups, LNT_ORDER_CHANNELS_LAST, false, &p->quantised));
     LNT_TRY(lnt_conv_bind_images(site, &p->g, NULL, &p->images, &scratch));
     LNT_TRY(lnt_bind_store(site, 1, lnt_own_input(site, IN_BIAS) ? IN_BIAS : -1, lnt_conv_writes_output(site),
                            &p->store));
     bind_plan(site, p);
     p->ranges_at = reserve(&scratch, (size_t)(p->g.batch * p->chunks) * 2 * sizeof(float));
     p->meaning_at = reserve(&scratch, (size_t)p->g.batch * sizeof(lnt_qrow));
+    p->zeros_at = reserve(&scratch, (size_t)p->g.batch);
     p->bytes_at = reserve(&scratch, (size_t)(p->g.batch * p->image));
+    p->padded_at = reserve(&scratch, p->quantised.bytes);
     p->packed_at = reserve(&scratch, p->pack ? packed : 0);
-    p->gather_at = reserve(&scratch, p->plan.thread_bytes * site->threads);
     lnt_bind_scratch(site, scratch);
     site->step->run = run_conv;
     return LNT_OK;

@@ -58,11 +58,11 @@ static lnt_status quantise_rows(lnt_kernel *k, void *arg, int64_t begin, int64_t
     return LNT_OK;
 }
 
-static void rows_of(const lnt_qgemm_call *call, int64_t index, uint8_t *gather, lnt_qrow_set *set)
+static void rows_of(const lnt_qgemm_call *call, int64_t index, lnt_qrow_set *set)
 {
     const product_job *j = call->arg;
     const lnt_qgemm_plan *p = call->plan;
-    (void)index, (void)gather;
+    (void)index;
     for (unsigned i = 0; i < set->n; i++) {
         const int64_t m = set->first + i;
         set->a[i] = j->rows + m * p->row_bytes;

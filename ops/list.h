@@ -1,13 +1,11 @@
 /* list.h — one row per operator.
  *
- * OP(id, version, Ident, domain, name, inputs min, max, outputs min, max, types, shape rule, bind, values, flags)
- *   id       in files; never reused. Order does not matter; families keep to their hundred.
- *   version  of the operator's meaning: always that of the newest opset; the importer rewrites older forms
- *   types    lnt_type_rule without its prefix
- *   shape    lnt_shape_NAME, bind: lnt_bind_NAME
- *   values   inputs whose contents the shape rule reads: V(0) | V(2)
- *   flags    LNT_OP_* without prefix, or 0
- * 255 as a maximum means any number. */
+ * OP(id, version, Ident, domain, name, inputs min, max, outputs min, max, types, shape rule, bind, values,
+ * flags) id       in files; never reused. Order does not matter; families keep to their hundred. version  of
+ * the operator's meaning: always that of the newest opset; the importer rewrites older forms types
+ * lnt_type_rule without its prefix shape    lnt_shape_NAME, bind: lnt_bind_NAME values   inputs whose
+ * contents the shape rule reads: V(0) | V(2) flags    LNT_OP_* without prefix, or 0 255 as a maximum means
+ * any number. */
 #define V(i) (1u << (i))
 
 /* clang-format off */
@@ -204,22 +202,22 @@ OP(523, 1, Det, ONNX, "Det", 1, 1, 1, 1, IN0, det, det, 0, 0)
 OP(524, 1, Einsum, ONNX, "Einsum", 1, 255, 1, 1, IN0, einsum, einsum, 0, 0)
 
 /* 600: quantisation */
-OP(600, 1, QuantizeLinear, ONNX, "QuantizeLinear", 2, 3, 1, 1, RULE, quantize, quantize, 0, 0)
-OP(601, 1, DequantizeLinear, ONNX, "DequantizeLinear", 2, 3, 1, 1, RULE, dequantize, dequantize, 0, 0)
+OP(600, 1, QuantizeLinear, ONNX, "QuantizeLinear", 2, 3, 1, 1, RULE, quantize, quantize, 0, CL)
+OP(601, 1, DequantizeLinear, ONNX, "DequantizeLinear", 2, 3, 1, 1, RULE, dequantize, dequantize, 0, CL)
 OP(602, 1, DynamicQuantizeLinear, ONNX, "DynamicQuantizeLinear", 1, 1, 3, 3, RULE, dynamic_quantize, dynamic_quantize, 0, 0)
 OP(603, 1, MatMulInteger, ONNX, "MatMulInteger", 2, 4, 1, 1, RULE, qmatmul, qmatmul, 0, 0)
 OP(604, 1, QLinearMatMul, ONNX, "QLinearMatMul", 8, 8, 1, 1, RULE, qmatmul, qmatmul, 0, 0)
 OP(605, 1, MatMulIntegerToFloat, MICROSOFT, "MatMulIntegerToFloat", 4, 7, 1, 1, RULE, qmatmul, qmatmul, 0, 0)
 OP(606, 1, DynamicQuantizeMatMul, MICROSOFT, "DynamicQuantizeMatMul", 3, 5, 1, 1, RULE, qmatmul, qmatmul, 0, 0)
 OP(607, 1, ConvInteger, ONNX, "ConvInteger", 2, 4, 1, 1, RULE, qconv, qconv, 0, 0)
-OP(608, 1, QLinearConv, ONNX, "QLinearConv", 8, 9, 1, 1, RULE, qconv, qconv, 0, 0)
-OP(609, 1, QLinearAdd, MICROSOFT, "QLinearAdd", 7, 8, 1, 1, IN0, qbinary, qbinary, 0, 0)
-OP(610, 1, QLinearMul, MICROSOFT, "QLinearMul", 7, 8, 1, 1, IN0, qbinary, qbinary, 0, 0)
-OP(611, 1, QLinearSigmoid, MICROSOFT, "QLinearSigmoid", 4, 5, 1, 1, IN0, same, qunary, 0, 0)
-OP(612, 1, QLinearLeakyRelu, MICROSOFT, "QLinearLeakyRelu", 4, 5, 1, 1, IN0, same, qunary, 0, 0)
-OP(613, 1, QLinearConcat, MICROSOFT, "QLinearConcat", 5, 255, 1, 1, IN2, qconcat, qconcat, 0, 0)
-OP(614, 1, QLinearAveragePool, MICROSOFT, "QLinearAveragePool", 4, 5, 1, 1, IN0, qreal, qreal, 0, 0)
-OP(615, 1, QLinearGlobalAveragePool, MICROSOFT, "QLinearGlobalAveragePool", 5, 5, 1, 1, IN0, qreal, qreal, 0, 0)
+OP(608, 1, QLinearConv, ONNX, "QLinearConv", 8, 9, 1, 1, RULE, qconv, qconv, 0, CL)
+OP(609, 1, QLinearAdd, MICROSOFT, "QLinearAdd", 7, 8, 1, 1, IN0, qbinary, qbinary, 0, CL)
+OP(610, 1, QLinearMul, MICROSOFT, "QLinearMul", 7, 8, 1, 1, IN0, qbinary, qbinary, 0, CL)
+OP(611, 1, QLinearSigmoid, MICROSOFT, "QLinearSigmoid", 4, 5, 1, 1, IN0, same, qunary, 0, CL)
+OP(612, 1, QLinearLeakyRelu, MICROSOFT, "QLinearLeakyRelu", 4, 5, 1, 1, IN0, same, qunary, 0, CL)
+OP(613, 1, QLinearConcat, MICROSOFT, "QLinearConcat", 5, 255, 1, 1, IN2, qconcat, qconcat, 0, CL)
+OP(614, 1, QLinearAveragePool, MICROSOFT, "QLinearAveragePool", 4, 5, 1, 1, IN0, qreal, qreal, 0, CL)
+OP(615, 1, QLinearGlobalAveragePool, MICROSOFT, "QLinearGlobalAveragePool", 5, 5, 1, 1, IN0, qreal, qreal, 0, CL)
 OP(616, 1, QLinearSoftmax, MICROSOFT, "QLinearSoftmax", 5, 5, 1, 1, IN0, qreal, qreal, 0, 0)
 OP(617, 1, MatMulNBits, MICROSOFT, "MatMulNBits", 3, 6, 1, 1, IN0, nbits, nbits, 0, 0)
 

@@ -102,9 +102,9 @@ static bool pack_bytes(const lnt_node *node, unsigned input, const lnt_operand *
         if ((input != 1 && input != 2) || !pack_gates(3, o, record))
             return false;
         break;
-    case LNT_ID_DynamicConv:
-    case LNT_ID_ConvInteger: return input == 1 && lnt_qconv_record(node, o, record);
-    case LNT_ID_QLinearConv: return input == 3 && lnt_qconv_record(node, o, record);
+    case LNT_ID_DynamicConv: return input == 1 && lnt_qconv_record(node, o, record);
+    case LNT_ID_ConvInteger: return input == 1 && lnt_qlinear_record(node, o, record);
+    case LNT_ID_QLinearConv: return input == 3 && lnt_qlinear_record(node, o, record);
     default: return false;
     }
     record->layout = LNT_LAYOUT_PANEL_I8;

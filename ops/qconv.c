@@ -1,155 +1,133 @@
 /* qconv.c — convolutions of bytes: ConvInteger and QLinearConv, over 1 to 3 spatial axes, with groups.
  *
- * Groups of enough channels go by panels (qconv_panels.c). The others, depthwise above all, are done here: a
- * row of outputs is summed tap by tap, exactly in int32. Padding holds the input's zero point, that is the
+ * Sums of bytes as they are stored are exact in int32; zero points are taken into account afterwards, with
+ * the bias, in one number for each filter (lnt_qnumbers). Padding holds the input's zero point, that is the
  * real number 0. */
 #include "ops/qconv.h"
 
 #include "base/checked.h"
+#include "ops/gemm_driver.h"
 
 #include <string.h>
 
-enum { STRIDED = 256 }; /* bytes picked at a time */
+enum { X, X_SCALE, X_ZERO, W, W_SCALE, W_ZERO, Y_SCALE, Y_ZERO, BIAS }; /* inputs of QLinearConv */
 
-/* acc[o] += factor * (x[o * stride + shift] - zero) for every output that the tap finds inside the row. */
-static void add_tap(const lnt_qconv *p, int32_t *acc, const uint8_t *x, int64_t shift, int32_t zero,
-                    int32_t factor)
+/* ---- numbers ---- */
+
+/* Contents of the operands: known at bind, or those of a run. */
+typedef struct contents {
+    const lnt_operand *const *o;
+    const void *data[BIAS + 1];
+    const int32_t *sums; /* of the packed columns */
+} contents;
+
+/* Element f of operand i, which holds one number for all filters or one for each. */
+static int32_t int_of(const contents *c, unsigned i, int64_t f)
 {
-    const lnt_window *w = &p->w;
-    const int64_t stride = w->stride[2], room = w->in[2] - shift;
-    const int64_t low = shift < 0 ? (-shift + stride - 1) / stride : 0;
-    const int64_t high = room <= 0 ? 0 : (room + stride - 1) / stride,
-                  end = high < w->out[2] ? high : w->out[2];
-    if (stride == 1 && low < end) {
-        p->row->add_bytes(acc + low, x + low + shift, p->x_signed, zero, factor, end - low);
-        return;
-    }
-    for (int64_t first = low; first < end; first += STRIDED) {
-        const int64_t n = end - first < STRIDED ? end - first : STRIDED;
-        const uint8_t *from = x + first * stride + shift;
-        uint8_t found[STRIDED];
-        for (int64_t i = 0; i < n; i++)
-            found[i] = from[i * stride];
-        p->row->add_bytes(acc + first, found, p->x_signed, zero, factor, n);
+    return lnt_qint(c->o[i], c->data[i], c->data[i] && lnt_operand_count(c->o[i]) > 1 ? f : 0, 0);
+}
+
+static float float_of(const contents *c, unsigned i, int64_t f)
+{
+    return lnt_qfloat(c->o[i], c->data[i], c->data[i] && lnt_operand_count(c->o[i]) > 1 ? f : 0);
+}
+
+/* Scales, zero points and what is added, for all filters. Columns without one get 0. */
+static void fill_numbers(const lnt_qconv *p, const contents *c, lnt_qnumbers *n)
+{
+    const int64_t in_group = p->filters / p->groups;
+    const int64_t padded = lnt_qconv_is_depthwise(&p->record) ? 1 : p->columns / p->groups;
+    const uint32_t terms = (uint32_t)(p->taps * (p->channels / p->groups));
+    n->x_zero = int_of(c, p->x_zero, 0) + (p->x_signed ? 128 : 0);
+    n->y_zero = p->linear ? int_of(c, Y_ZERO, 0) : 0;
+    n->zeros = false;
+    memset(n->scale, 0, (size_t)p->columns * (sizeof *n->scale + sizeof *n->plus + sizeof *n->zero));
+    for (int64_t f = 0; f < p->filters; f++) {
+        const int64_t at = f / in_group * padded + f % in_group;
+        const int32_t zero = int_of(c, p->w_zero, f) - (p->w_signed ? 0 : 128);
+        const uint32_t bias = p->linear ? (uint32_t)int_of(c, BIAS, f) : 0, x_zero = (uint32_t)n->x_zero;
+        n->zero[at] = zero;
+        n->zeros |= zero != 0;
+        n->plus[at] = (int32_t)(bias - x_zero * (uint32_t)c->sums[at] + terms * x_zero * (uint32_t)zero);
+        if (p->linear)
+            n->scale[at] = float_of(c, X_SCALE, 0) * float_of(c, W_SCALE, f) / float_of(c, Y_SCALE, 0);
     }
 }
 
-/* The sums of one row of outputs: filter f of an image, at (oz, oy). */
-static void sum_row(const lnt_qconv_job *j, const uint8_t *x, int64_t f, int64_t oz, int64_t oy, int32_t *acc)
+static void place_numbers(const lnt_qconv *p, void *memory, lnt_qnumbers *n)
 {
-    const lnt_qconv *p = j->p;
-    const lnt_window *w = &p->w;
-    const int64_t depth = p->channels / p->groups, first = f / (p->filters / p->groups) * depth;
-    int64_t z0, z1, y0, y1;
-    lnt_window_taps(w, 0, oz, &z0, &z1);
-    lnt_window_taps(w, 1, oy, &y0, &y1);
-    memset(acc, 0, (size_t)w->out[2] * sizeof *acc);
-    for (int64_t c = 0; c < depth; c++) {
-        const uint8_t *weights = j->w + (f * depth + c) * p->taps;
-        for (int64_t tz = z0; tz < z1; tz++)
-            for (int64_t ty = y0; ty < y1; ty++) {
-                const int64_t iz = lnt_window_at(w, 0, oz, tz), iy = lnt_window_at(w, 1, oy, ty);
-                const uint8_t *row = x + (((first + c) * w->in[0] + iz) * w->in[1] + iy) * w->in[2];
-                const uint8_t *tap = weights + (tz * w->kernel[1] + ty) * w->kernel[2];
-                for (int64_t t = 0; t < w->kernel[2]; t++) {
-                    const int32_t factor = (p->w_signed ? (int8_t)tap[t] : tap[t]) - j->zero[f];
-                    if (factor)
-                        add_tap(p, acc, row, t * w->dilation[2] - w->before[2], j->x_zero, factor);
-                }
-            }
-    }
+    n->scale = memory;
+    n->plus = (int32_t *)(n->scale + p->columns);
+    n->zero = n->plus + p->columns;
 }
 
-/* n sums of filter f to the output from element `at` on. */
-static void store_row(const lnt_qconv_job *j, int32_t *sums, int64_t n, int64_t f, int64_t at)
+static const int32_t *sums_of(const lnt_qconv *p, const int8_t *packed)
 {
-    const lnt_qconv *p = j->p;
-    if (!p->linear) {
-        memcpy((int32_t *)(void *)j->y + at, sums, (size_t)n * sizeof *sums);
-        return;
-    }
-    for (int64_t i = 0; i < n && j->bias[f]; i++)
-        sums[i] = (int32_t)((uint32_t)sums[i] + (uint32_t)j->bias[f]);
-    p->row->requantise(sums, j->y + at, n, j->scale[f], j->y_zero, j->y_signed);
+    return (const int32_t *)(const void *)(packed + lnt_packed_sums_at(&p->record));
 }
 
-static lnt_status convolve_rows(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+/* Makes the numbers at bind if all they hang on is constant. */
+static lnt_status bind_numbers(lnt_site *site, lnt_qconv *p)
 {
-    const lnt_qconv_job *j = arg;
-    const lnt_qconv *p = j->p;
-    const lnt_window *w = &p->w;
-    int32_t *acc = (int32_t *)(j->scratch + p->thread_at + thread * p->thread_bytes);
-    (void)k;
-    for (int64_t item = begin; item < end; item++) {
-        const int64_t oy = item % w->out[1], oz = item / w->out[1] % w->out[0];
-        const int64_t plane = item / (w->out[1] * w->out[0]), f = plane % p->filters;
-        const uint8_t *x = j->x + plane / p->filters * p->channels * w->in[0] * w->in[1] * w->in[2];
-        sum_row(j, x, f, oz, oy, acc);
-        store_row(j, acc, w->out[2], f, item * w->out[2]);
+    contents c = {.o = (const lnt_operand *const *)site->in};
+    p->known = !p->pack;
+    for (unsigned i = 1; i < site->n_in; i++) {
+        const lnt_operand *o = site->in[i];
+        p->known &= !o || (o->constant && o->data);
+        c.data[i] = o ? o->data : NULL;
     }
+    if (!p->known)
+        return LNT_OK;
+    void *memory = lnt_bump_alloc(site->memory, (size_t)p->columns * 3 * sizeof(float), site->err);
+    if (!memory)
+        return LNT_E_MEMORY;
+    c.sums = sums_of(p, site->in[p->w_in]->data);
+    place_numbers(p, memory, &p->numbers);
+    fill_numbers(p, &c, &p->numbers);
     return LNT_OK;
 }
 
-/* Contents of input `in`, which holds one number for all filters or one for each. */
-static const void *filters_in(const lnt_kernel *k, const lnt_step *s, unsigned in, const lnt_operand **o,
-                              bool *each)
-{
-    *o = in < s->n_in ? s->in[in] : NULL;
-    *each = *o && lnt_operand_count(*o) > 1;
-    return lnt_in(k, s, in);
-}
+/* ---- run ---- */
 
-/* Scales, zero points and biases of all filters. */
-static void fill_numbers(const lnt_kernel *k, const lnt_step *s, lnt_qconv_job *j)
+static lnt_status make_images(lnt_kernel *k, const lnt_qconv *p, lnt_qconv_job *j)
 {
-    const lnt_qconv *p = j->p;
-    const lnt_operand *zero, *scale = NULL, *bias = NULL;
-    bool zeros, scales = false, biases = false;
-    const void *zero_data = filters_in(k, s, p->w_zero, &zero, &zeros), *scale_data = NULL, *bias_data = NULL;
-    float factor = 1;
-    if (p->linear) {
-        scale_data = filters_in(k, s, 4, &scale, &scales);
-        bias_data = filters_in(k, s, 8, &bias, &biases);
-        j->y_zero = lnt_qstep_int(k, s, 7);
-        j->y_signed = s->out[0]->dtype == LNT_INT8;
-    }
-    for (int64_t f = 0; f < p->filters; f++) {
-        j->zero[f] = lnt_qint(zero, zero_data, zeros ? f : 0, 0);
-        j->bias[f] = 0;
-        if (!p->linear)
-            continue;
-        factor = lnt_qfloat(scale, scale_data, scales ? f : 0);
-        j->scale[f] = lnt_qstep_float(k, s, 1) * factor / lnt_qstep_float(k, s, 6);
-        j->bias[f] = lnt_qint(bias, bias_data, biases ? f : 0, 0);
-    }
+    uint8_t *scratch = lnt_scratch(k, j->s);
+    const uint8_t *x = lnt_in(k, j->s, X);
+    j->images = p->images.lies ? x : scratch + p->images_at;
+    if (p->images.lies)
+        return LNT_OK;
+    uint8_t *zeros = scratch + p->zeros_at;
+    memset(zeros, (uint8_t)j->n.x_zero, (size_t)p->batch);
+    return lnt_qimage_fill(k, &p->images, x, zeros, scratch + p->images_at);
 }
 
 static lnt_status run_qconv(lnt_kernel *k, const lnt_step *s)
 {
     const lnt_qconv *p = s->params;
     char *scratch = lnt_scratch(k, s);
-    float *numbers = (float *)(scratch + p->numbers_at);
-    lnt_qconv_job job = {.p = p,
-                         .s = s,
-                         .x = lnt_in(k, s, 0),
-                         .w = lnt_in(k, s, p->w_in),
-                         .y = lnt_out(k, s, 0),
-                         .x_zero = lnt_qstep_int(k, s, p->x_zero),
-                         .scale = numbers,
-                         .zero = (int32_t *)(numbers + p->filters),
-                         .bias = (int32_t *)(numbers + 2 * p->filters),
-                         .scratch = scratch};
-    fill_numbers(k, s, &job);
-    if (p->panels)
-        return lnt_qconv_run_panels(k, &job);
-    const int64_t rows = p->batch * p->filters * p->w.out[0] * p->w.out[1];
-    const int64_t work = p->channels / p->groups * p->taps * p->w.out[2];
-    return lnt_parallel(k, rows, 1 + 65536 / (work + 1), convolve_rows, &job);
+    lnt_qconv_job job = {.p = p, .s = s, .n = p->numbers, .y = lnt_out(k, s, 0)};
+    job.packed = p->pack ? (const int8_t *)scratch + p->packed_at : lnt_in(k, s, p->w_in);
+    if (p->pack)
+        LNT_TRY(lnt_gemm_pack(k, &p->record, p->w_signed ? LNT_INT8 : LNT_UINT8, lnt_in(k, s, p->w_in),
+                              scratch + p->packed_at));
+    if (!p->known) {
+        contents c = {.o = (const lnt_operand *const *)s->in, .sums = sums_of(p, job.packed)};
+        for (unsigned i = 1; i < s->n_in; i++)
+            c.data[i] = lnt_in(k, s, i);
+        place_numbers(p, scratch + p->numbers_at, &job.n);
+        fill_numbers(p, &c, &job.n);
+    }
+    if (lnt_qconv_is_depthwise(&p->record))
+        return lnt_qconv_run_depthwise(k, &job);
+    LNT_TRY(make_images(k, p, &job));
+    return lnt_qconv_run_panels(k, &job);
 }
+
+/* ---- shapes and bind ---- */
 
 static unsigned weights_in(const lnt_site *site)
 {
-    return site->node->op->id == LNT_ID_QLinearConv ? 3 : 1;
+    return site->node->op->id == LNT_ID_QLinearConv ? W : 1;
 }
 
 lnt_status lnt_shape_qconv(lnt_site *site)
@@ -157,7 +135,7 @@ lnt_status lnt_shape_qconv(lnt_site *site)
     const lnt_operand *x = site->in[0], *weights = site->in[weights_in(site)];
     int64_t dims[LNT_MAX_RANK] = {x->dims[0], weights->dims[0]};
     lnt_window w;
-    lnt_set_type(site, 0, weights_in(site) == 3 ? (lnt_dtype)site->in[7]->dtype : LNT_INT32);
+    lnt_set_type(site, 0, weights_in(site) == W ? (lnt_dtype)site->in[Y_ZERO]->dtype : LNT_INT32);
     if (x->rank == LNT_RANK_UNKNOWN || weights->rank == LNT_RANK_UNKNOWN)
         return LNT_UNKNOWN;
     LNT_REQUIRE(weights->rank == x->rank, site->err, LNT_E_SHAPE, "input has rank %u, weights %u", x->rank,
@@ -184,40 +162,59 @@ static lnt_status check_operands(lnt_site *site, const lnt_qconv *p)
                 site->err, LNT_E_SHAPE, "%lld channels and %lld filters of depth %lld in %lld groups",
                 (long long)p->channels, (long long)p->filters, (long long)weights->dims[1],
                 (long long)p->groups);
-    for (unsigned i = p->linear ? 4 : p->w_zero; i < site->n_in; i += i == 5 ? 3 : 1) { /* 4, 5 and 8 */
+    for (unsigned i = p->linear ? W_SCALE : p->w_zero; i < site->n_in; i += i == W_ZERO ? BIAS - W_ZERO : 1) {
         const int64_t n = lnt_input(site, i) ? lnt_operand_count(site->in[i]) : 1;
-        LNT_REQUIRE((n == 1 && i != 8) || n == p->filters || !site->in[i], site->err, LNT_E_SHAPE,
+        LNT_REQUIRE((n == 1 && i != BIAS) || n == p->filters || !site->in[i], site->err, LNT_E_SHAPE,
                     "input %u must hold one number per filter, %lld", i, (long long)p->filters);
     }
     return LNT_OK;
 }
 
-lnt_status lnt_bind_qconv(lnt_site *site)
+static lnt_status read_geometry(lnt_site *site, lnt_qconv *p)
 {
-    lnt_qconv *p = lnt_bind_params(site, sizeof *p);
-    if (!p)
-        return LNT_E_MEMORY;
     p->w_in = weights_in(site);
-    p->linear = p->w_in == 3;
+    p->linear = p->w_in == W;
     p->x_zero = 2;
-    p->w_zero = p->linear ? 5 : 3;
-    const lnt_operand *x = site->in[0], *weights = site->in[p->w_in];
+    p->w_zero = p->linear ? W_ZERO : 3;
+    const lnt_operand *x = site->in[0], *weights = site->in[p->w_in], *y = site->out[0];
     LNT_TRY(lnt_window_with(site, weights->dims + 2, &p->w));
     p->row = site->kernels->row;
-    p->kernels = site->kernels->qgemm;
     p->batch = x->dims[0];
     p->channels = x->dims[1];
     p->filters = weights->dims[0];
     p->groups = lnt_attr_i(site->node, "group", 1);
-    p->taps = p->w.kernel[0] * p->w.kernel[1] * p->w.kernel[2];
+    p->taps = lnt_volume(p->w.kernel);
     p->x_signed = x->dtype == LNT_INT8;
     p->w_signed = weights->dtype == LNT_INT8;
-    LNT_TRY(check_operands(site, p));
+    p->y_signed = y->dtype == LNT_INT8;
+    p->y_plain = y->order == LNT_ORDER_PLAIN && p->filters > 1 && lnt_volume(p->w.out) > 1;
+    p->pack = !weights->packed;
+    return check_operands(site, p);
+}
+
+lnt_status lnt_bind_qconv(lnt_site *site)
+{
+    size_t scratch = 0, packed = 0;
+    lnt_qconv *p = lnt_bind_params(site, sizeof *p);
+    if (!p)
+        return LNT_E_MEMORY;
+    LNT_TRY(read_geometry(site, p));
+    LNT_REQUIRE(lnt_qlinear_record(site->node, site->in[p->w_in], &p->record) &&
+                    lnt_packed_bytes(&p->record, &packed),
+                site->err, LNT_E_LIMIT, "weights of these extents are not possible");
+    p->columns = (int64_t)lnt_packed_panel_count(&p->record) * LNT_QPANEL;
+    LNT_TRY(bind_numbers(site, p));
+    p->numbers_at = lnt_qconv_reserve(&scratch, p->known ? 0 : (size_t)p->columns * 3 * sizeof(float));
+    p->packed_at = lnt_qconv_reserve(&scratch, p->pack ? packed : 0);
+    if (lnt_qconv_is_depthwise(&p->record)) {
+        lnt_qconv_bind_depthwise(site, p, &scratch);
+    } else {
+        LNT_TRY(lnt_qimage_bind(site, &p->w, p->groups, site->in[0]->order, p->x_signed, &p->images));
+        lnt_qconv_bind_panels(site, p);
+        p->zeros_at = lnt_qconv_reserve(&scratch, (size_t)p->batch);
+        p->images_at = lnt_qconv_reserve(&scratch, p->images.bytes);
+    }
+    lnt_bind_scratch(site, scratch);
     site->step->run = run_qconv;
-    p->thread_at = lnt_round_up((size_t)p->filters * 3 * sizeof(float), LNT_ALIGN);
-    if (lnt_qconv_record(site->node, weights, &p->record))
-        return lnt_qconv_bind_panels(site, p);
-    p->thread_bytes = lnt_round_up((size_t)p->w.out[2] * sizeof(int32_t), LNT_ALIGN);
-    lnt_bind_scratch(site, p->thread_at + p->thread_bytes * site->threads);
     return LNT_OK;
 }

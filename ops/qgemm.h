@@ -17,11 +17,54 @@
 
 enum { LNT_QPANEL = LNT_PANEL, LNT_QROWS_MAX = 14 };
 
+/* Rows of A times one panel. A row may be the neighbourhood of a pixel of a channels-last image: its taps are
+ * then as many runs of bytes. For r < rows and j < 16
+ *
+ *     c[r * 16 + j] = sum over t < taps, k < 4 * quads of
+ *                     a[r][tap_offset[t] + k] * panel[t * quads + k / 4][j][k % 4] */
+typedef struct lnt_qproduct {
+    const uint8_t *const *a; /* [rows] */
+    unsigned rows;
+    const ptrdiff_t *tap_offset; /* [taps], in bytes */
+    int64_t taps, quads;         /* quads of one tap */
+    const int8_t *panel;
+    int32_t *c;
+} lnt_qproduct;
+
+/* Pixels side by side: tap t of pixel i is at tap[t] + i * step, its output at y + i * pixel. */
+typedef struct lnt_qdepthwise_run {
+    const uint8_t *const *tap; /* [taps] */
+    size_t pixels;
+    uint8_t *y;
+} lnt_qdepthwise_run;
+
+/* A depthwise convolution: bytes of channel n are
+ *
+ *     lnt_requantise((plus[n] + sum over t of (tap[t][n] ^ flip) * (w[t * w_tap + n] - zeros[n])) * scale[n])
+ */
+typedef struct lnt_qdepthwise {
+    const lnt_qdepthwise_run *run;
+    size_t runs, taps, channels; /* taps: LNT_QTAPS_MAX or fewer */
+    size_t step, pixel, w_tap;   /* w_tap: channels rounded up to 16, as far as numbers can be read */
+    const int8_t *w;
+    const int32_t *plus, *zeros;
+    bool moved; /* zeros are not all 0 */
+    const float *scale;
+    int32_t zero; /* of the output */
+    uint8_t flip;
+    bool is_signed;
+} lnt_qdepthwise;
+
+enum { LNT_QTAPS_MAX = 64 };
+
 typedef struct lnt_qgemm_kernels {
     unsigned rows; /* most rows of a tile */
-    /* c[r * 16 + j] = sum over k < 4 * quads of a[r][k] * panel[k / 4][j][k % 4], for r < rows and j < 16 */
-    void (*tile)(const uint8_t *const *a, unsigned rows, const int8_t *panel, int64_t quads, int32_t *c);
+    void (*tile)(const lnt_qproduct *p);
+    void (*depthwise)(const lnt_qdepthwise *d);
 } lnt_qgemm_kernels;
+
+/* The tap_offset of rows in one piece. */
+extern const ptrdiff_t lnt_qone_run[1];
 
 extern const lnt_qgemm_kernels lnt_qgemm_scalar, lnt_qgemm_avx2, lnt_qgemm_avx512vnni, lnt_qgemm_neon,
     lnt_qgemm_dotprod, lnt_qgemm_i8mm;

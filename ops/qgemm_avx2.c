@@ -1,6 +1,10 @@
 /* qgemm_avx2.c — products of bytes at the avx2 level: bytes widened to int16, products added in pairs. A
  * vector holds four columns of two partial sums each, which are joined at the end. */
+#define LNT_SIMD_AVX2
 #include "ops/qgemm.h"
+#include "ops/simd.h"
+
+#include "ops/qdepthwise.inc.h"
 
 #include <immintrin.h>
 #include <string.h>
@@ -55,31 +59,41 @@ static void widen(const uint8_t *src, int16_t *dst, int64_t n)
         dst[i] = src[i];
 }
 
-static inline __attribute__((always_inline)) void tile_of(unsigned rows, const uint8_t *const *a,
-                                                          const int8_t *panel, int64_t quads, int32_t *c)
+/* Runs of taps are widened one after the other until CHUNK quads are together. */
+static inline __attribute__((always_inline)) void tile_of(unsigned rows, const lnt_qproduct *p)
 {
     wide_rows wide;
-    memset(c, 0, (size_t)rows * LNT_QPANEL * sizeof *c);
+    const int64_t quads = p->taps * p->quads;
+    int64_t tap = 0, at = 0; /* of the next quad to be widened */
+    memset(p->c, 0, (size_t)rows * LNT_QPANEL * sizeof *p->c);
     for (int64_t q = 0; q < quads; q += CHUNK) {
         const int64_t n = quads - q < CHUNK ? quads - q : CHUNK;
-        const int8_t *b = panel + q * 4 * LNT_QPANEL;
-        for (unsigned r = 0; r < rows; r++)
-            widen(a[r] + 4 * q, wide.row[r], 4 * n);
-        half_tile(rows, &wide, b, n, c, q > 0);
-        half_tile(rows, &wide, b + 4 * HALF, n, c + HALF, q > 0);
+        const int8_t *b = p->panel + q * 4 * LNT_QPANEL;
+        for (int64_t done = 0, run; done < n; done += run) {
+            run = p->quads - at < n - done ? p->quads - at : n - done;
+            for (unsigned r = 0; r < rows; r++)
+                widen(p->a[r] + p->tap_offset[tap] + 4 * at, wide.row[r] + 4 * done, 4 * run);
+            at += run;
+            if (at == p->quads) {
+                at = 0;
+                tap++;
+            }
+        }
+        half_tile(rows, &wide, b, n, p->c, q > 0);
+        half_tile(rows, &wide, b + 4 * HALF, n, p->c + HALF, q > 0);
     }
 }
 
-static void tile(const uint8_t *const *a, unsigned rows, const int8_t *panel, int64_t quads, int32_t *c)
+static void tile(const lnt_qproduct *p)
 {
-    switch (rows) {
-    case 1: tile_of(1, a, panel, quads, c); return;
-    case 2: tile_of(2, a, panel, quads, c); return;
-    case 3: tile_of(3, a, panel, quads, c); return;
-    case 4: tile_of(4, a, panel, quads, c); return;
-    case 5: tile_of(5, a, panel, quads, c); return;
-    default: tile_of(6, a, panel, quads, c); return;
+    switch (p->rows) {
+    case 1: tile_of(1, p); return;
+    case 2: tile_of(2, p); return;
+    case 3: tile_of(3, p); return;
+    case 4: tile_of(4, p); return;
+    case 5: tile_of(5, p); return;
+    default: tile_of(6, p); return;
     }
 }
 
-const lnt_qgemm_kernels lnt_qgemm_avx2 = {.rows = ROWS, .tile = tile};
+const lnt_qgemm_kernels lnt_qgemm_avx2 = {.rows = ROWS, .tile = tile, .depthwise = depthwise};

@@ -5,64 +5,84 @@
 #include <immintrin.h>
 #include <string.h>
 
-enum { ROWS = 14 };
+enum { ROWS = 14, AT_ONCE = 4 /* quads */ };
 
-static inline __attribute__((always_inline)) void tile_of(unsigned rows, const uint8_t *const *a,
-                                                          const int8_t *panel, int64_t quads, int32_t *c)
+static inline __attribute__((always_inline)) __m512i four_of(const uint8_t *a)
+{
+    int32_t four;
+    memcpy(&four, a, sizeof four);
+    return _mm512_set1_epi32(four);
+}
+
+/* Quads [q, q + n) of a run of all rows. */
+static inline __attribute__((always_inline)) void
+add_quads(unsigned rows, unsigned n, __m512i *acc, const uint8_t *const *a, ptrdiff_t at, const int8_t *panel)
+{
+    __m512i b[AT_ONCE];
+#pragma GCC unroll 4
+    for (unsigned i = 0; i < n; i++)
+        b[i] = _mm512_loadu_si512(panel + i * 4 * LNT_QPANEL);
+#pragma GCC unroll 14
+    for (unsigned r = 0; r < rows; r++) {
+        const uint8_t *x = a[r] + at; /* there are not as many registers as rows */
+#pragma GCC unroll 4
+        for (unsigned i = 0; i < n; i++)
+            acc[r] = _mm512_dpbusd_epi32(acc[r], four_of(x + 4 * i), b[i]);
+    }
+}
+
+static inline __attribute__((always_inline)) void tile_of(unsigned rows, const lnt_qproduct *p)
 {
     __m512i acc[ROWS];
+    const int8_t *panel = p->panel;
 #pragma GCC unroll 14
     for (unsigned r = 0; r < rows; r++)
         acc[r] = _mm512_setzero_si512();
-    for (int64_t q = 0; q < quads; q++) {
-        const __m512i b = _mm512_loadu_si512(panel + q * 4 * LNT_QPANEL);
-#pragma GCC unroll 14
-        for (unsigned r = 0; r < rows; r++) {
-            int32_t four;
-            memcpy(&four, a[r] + 4 * q, sizeof four);
-            acc[r] = _mm512_dpbusd_epi32(acc[r], _mm512_set1_epi32(four), b);
-        }
+    for (int64_t t = 0; t < p->taps; t++) {
+        const ptrdiff_t at = p->tap_offset[t];
+        int64_t q = 0;
+        for (; q + AT_ONCE <= p->quads; q += AT_ONCE, panel += AT_ONCE * 4 * LNT_QPANEL)
+            add_quads(rows, AT_ONCE, acc, p->a, at + 4 * q, panel);
+        for (; q < p->quads; q++, panel += 4 * LNT_QPANEL)
+            add_quads(rows, 1, acc, p->a, at + 4 * q, panel);
     }
 #pragma GCC unroll 14
     for (unsigned r = 0; r < rows; r++)
-        _mm512_storeu_si512(c + r * LNT_QPANEL, acc[r]);
+        _mm512_storeu_si512(p->c + r * LNT_QPANEL, acc[r]);
 }
 
 /* One row waits for each product before it adds the next: four quads at a time do not wait for each other. */
-static void one_row(const uint8_t *a, const int8_t *panel, int64_t quads, int32_t *c)
+static void one_row(const lnt_qproduct *p)
 {
-    enum { AT_ONCE = 4, AHEAD = 2048 };
+    enum { AHEAD = 2048 };
     __m512i acc[AT_ONCE];
-    int64_t q = 0;
+    const int8_t *b = p->panel;
 #pragma GCC unroll 4
     for (unsigned i = 0; i < AT_ONCE; i++)
         acc[i] = _mm512_setzero_si512();
-    for (; q + AT_ONCE <= quads; q += AT_ONCE)
+    for (int64_t t = 0; t < p->taps; t++) {
+        const uint8_t *a = p->a[0] + p->tap_offset[t];
+        int64_t q = 0;
+        for (; q + AT_ONCE <= p->quads; q += AT_ONCE)
 #pragma GCC unroll 4
-        for (unsigned i = 0; i < AT_ONCE; i++) {
-            const int8_t *b = panel + (q + i) * 4 * LNT_QPANEL;
-            int32_t four;
-            memcpy(&four, a + 4 * (q + i), sizeof four);
-            _mm_prefetch((const char *)b + AHEAD, _MM_HINT_T0);
-            acc[i] = _mm512_dpbusd_epi32(acc[i], _mm512_set1_epi32(four), _mm512_loadu_si512(b));
-        }
-    for (; q < quads; q++) {
-        int32_t four;
-        memcpy(&four, a + 4 * q, sizeof four);
-        acc[0] = _mm512_dpbusd_epi32(acc[0], _mm512_set1_epi32(four),
-                                     _mm512_loadu_si512(panel + q * 4 * LNT_QPANEL));
+            for (unsigned i = 0; i < AT_ONCE; i++, b += 4 * LNT_QPANEL) {
+                _mm_prefetch((const char *)b + AHEAD, _MM_HINT_T0);
+                acc[i] = _mm512_dpbusd_epi32(acc[i], four_of(a + 4 * (q + i)), _mm512_loadu_si512(b));
+            }
+        for (; q < p->quads; q++, b += 4 * LNT_QPANEL)
+            acc[0] = _mm512_dpbusd_epi32(acc[0], four_of(a + 4 * q), _mm512_loadu_si512(b));
     }
-    _mm512_storeu_si512(c,
+    _mm512_storeu_si512(p->c,
                         _mm512_add_epi32(_mm512_add_epi32(acc[0], acc[1]), _mm512_add_epi32(acc[2], acc[3])));
 }
 
-static void tile(const uint8_t *const *a, unsigned rows, const int8_t *panel, int64_t quads, int32_t *c)
+static void tile(const lnt_qproduct *p)
 {
-    switch (rows) {
+    switch (p->rows) {
 #define ROWS_CASE(n)                                                                                         \
-    case n: tile_of(n, a, panel, quads, c); return;
+    case n: tile_of(n, p); return;
     case 1:
-        one_row(a[0], panel, quads, c);
+        one_row(p);
         return;
         ROWS_CASE(2)
         ROWS_CASE(3)
@@ -82,4 +102,164 @@ static void tile(const uint8_t *const *a, unsigned rows, const int8_t *panel, in
     }
 }
 
-const lnt_qgemm_kernels lnt_qgemm_avx512vnni = {.rows = ROWS, .tile = tile};
+/* ---- depthwise ---- */
+
+/* Interleaving the bytes of four taps by unpacking puts channels [16 l + 4 j, + 4) into part l of vector j:
+ * narrowing the sums pairwise brings them back into order. */
+enum { PARTS = 4, CHANNELS = 64, QUADS = LNT_QTAPS_MAX / 4 };
+
+typedef struct four_vectors {
+    __m512i v[PARTS];
+} four_vectors;
+
+/* What a block of channels has in common for all pixels. */
+typedef struct depthwise_block {
+    __m512i w[QUADS][PARTS], plus[PARTS], zeros[PARTS];
+    __m512 scale[PARTS];
+    __m512i flip, zero;
+    __mmask64 lanes; /* channels there are; of fewer than 33, those of one pixel */
+    size_t first;
+} depthwise_block;
+
+static inline __attribute__((always_inline)) four_vectors interleave(__m512i a, __m512i b, __m512i c,
+                                                                     __m512i d)
+{
+    const __m512i ab_low = _mm512_unpacklo_epi8(a, b), ab_high = _mm512_unpackhi_epi8(a, b);
+    const __m512i cd_low = _mm512_unpacklo_epi8(c, d), cd_high = _mm512_unpackhi_epi8(c, d);
+    return (four_vectors){{_mm512_unpacklo_epi16(ab_low, cd_low), _mm512_unpackhi_epi16(ab_low, cd_low),
+                           _mm512_unpacklo_epi16(ab_high, cd_high), _mm512_unpackhi_epi16(ab_high, cd_high)}};
+}
+
+/* 64 channels of a pixel, or 32 of two that lie `step` apart. */
+static inline __attribute__((always_inline)) __m512i load_pixels(const uint8_t *p, size_t step,
+                                                                 __mmask64 lanes, bool two)
+{
+    if (!two)
+        return _mm512_maskz_loadu_epi8(lanes, p);
+    const __m256i low = _mm256_maskz_loadu_epi8((__mmask32)lanes, p);
+    return _mm512_inserti64x4(_mm512_castsi256_si512(low),
+                              _mm256_maskz_loadu_epi8((__mmask32)lanes, p + step), 1);
+}
+
+/* 32-bit numbers of the block's channels as interleaved sums have them. */
+static void load_numbers(const void *from, size_t room, bool two, void *to)
+{
+    int32_t numbers[PARTS][LNT_QPANEL] = {{0}};
+    for (size_t j = 0; j < PARTS; j++)
+        for (size_t l = 0; l < PARTS; l++) {
+            const size_t at = 16 * (two ? l % 2 : l) + 4 * j;
+            if (at < room)
+                memcpy(&numbers[j][4 * l], (const int32_t *)from + at, 4 * sizeof(int32_t));
+        }
+    memcpy(to, numbers, sizeof numbers);
+}
+
+static void load_block(const lnt_qdepthwise *d, size_t first, unsigned n, bool two, depthwise_block *b)
+{
+    const size_t room = d->w_tap - first;
+    b->first = first;
+    b->lanes = n == CHANNELS ? ~(__mmask64)0 : ((__mmask64)1 << n) - 1;
+    b->flip = _mm512_set1_epi8((char)d->flip);
+    b->zero = _mm512_set1_epi16((int16_t)d->zero);
+    load_numbers(d->plus + first, room, two, b->plus);
+    load_numbers(d->zeros + first, room, two, b->zeros);
+    load_numbers(d->scale + first, room, two, b->scale);
+    for (size_t q = 0; 4 * q < d->taps; q++) {
+        __m512i w[4];
+        for (size_t t = 0; t < 4; t++)
+            w[t] = 4 * q + t < d->taps
+                       ? load_pixels((const uint8_t *)d->w + (4 * q + t) * d->w_tap + first, 0, b->lanes, two)
+                       : _mm512_setzero_si512();
+        const four_vectors f = interleave(w[0], w[1], w[2], w[3]);
+        memcpy(b->w[q], f.v, sizeof f.v);
+    }
+}
+
+/* lnt_requantise by instructions that saturate: what is beyond int32 is INT32_MIN, and so is NaN. */
+static inline __attribute__((always_inline)) __m512i requantise(const depthwise_block *b, const __m512i *acc,
+                                                                bool is_signed)
+{
+    const __m512 most = _mm512_set1_ps(1e6f);
+    __m512i v[PARTS];
+#pragma GCC unroll 4
+    for (int j = 0; j < PARTS; j++)
+        v[j] =
+            _mm512_cvtps_epi32(_mm512_min_ps(most, _mm512_mul_ps(_mm512_cvtepi32_ps(acc[j]), b->scale[j])));
+    const __m512i low = _mm512_adds_epi16(_mm512_packs_epi32(v[0], v[1]), b->zero);
+    const __m512i high = _mm512_adds_epi16(_mm512_packs_epi32(v[2], v[3]), b->zero);
+    return is_signed ? _mm512_packs_epi16(low, high) : _mm512_packus_epi16(low, high);
+}
+
+/* One pixel of 64 channels, or two of 32, all taps by quads. */
+static inline __attribute__((always_inline)) void
+depthwise_pixel(const lnt_qdepthwise *d, const depthwise_block *b, const uint8_t *const *tap, size_t at,
+                uint8_t *y, size_t taps, bool two, bool moved)
+{
+    const __m512i ones = _mm512_set1_epi8(1);
+    __m512i acc[PARTS], total[PARTS];
+#pragma GCC unroll 4
+    for (int j = 0; j < PARTS; j++) {
+        acc[j] = b->plus[j];
+        total[j] = _mm512_setzero_si512();
+    }
+#pragma GCC unroll 3
+    for (size_t t = 0; t < taps; t += 4) {
+        __m512i x[4];
+#pragma GCC unroll 4
+        for (size_t i = 0; i < 4; i++)
+            x[i] = t + i < taps
+                       ? _mm512_xor_si512(load_pixels(tap[t + i] + at, d->step, b->lanes, two), b->flip)
+                       : _mm512_setzero_si512();
+        const four_vectors f = interleave(x[0], x[1], x[2], x[3]);
+#pragma GCC unroll 4
+        for (int j = 0; j < PARTS; j++) {
+            acc[j] = _mm512_dpbusd_epi32(acc[j], f.v[j], b->w[t / 4][j]);
+            if (moved)
+                total[j] = _mm512_dpbusd_epi32(total[j], f.v[j], ones);
+        }
+    }
+#pragma GCC unroll 4
+    for (int j = 0; j < PARTS && moved; j++)
+        acc[j] = _mm512_sub_epi32(acc[j], _mm512_mullo_epi32(total[j], b->zeros[j]));
+    const __m512i bytes = requantise(b, acc, d->is_signed);
+    if (two) {
+        _mm256_mask_storeu_epi8(y, (__mmask32)b->lanes, _mm512_castsi512_si256(bytes));
+        _mm256_mask_storeu_epi8(y + d->pixel, (__mmask32)b->lanes, _mm512_extracti64x4_epi64(bytes, 1));
+    } else {
+        _mm512_mask_storeu_epi8(y, b->lanes, bytes);
+    }
+}
+
+static inline __attribute__((always_inline)) void
+depthwise_channels(const lnt_qdepthwise *d, size_t first, unsigned n, size_t taps, bool two, bool moved)
+{
+    depthwise_block b;
+    load_block(d, first, n, two, &b);
+    for (const lnt_qdepthwise_run *run = d->run; run < d->run + d->runs; run++) {
+        size_t i = 0;
+        for (; i + two < run->pixels; i += 1 + two)
+            depthwise_pixel(d, &b, run->tap, i * d->step + first, run->y + i * d->pixel + first, taps, two,
+                            moved);
+        if (i < run->pixels)
+            depthwise_pixel(d, &b, run->tap, i * d->step + first, run->y + i * d->pixel + first, taps, false,
+                            moved);
+    }
+}
+
+static void depthwise(const lnt_qdepthwise *d)
+{
+    for (size_t first = 0; first < d->channels; first += CHANNELS) {
+        const unsigned n = d->channels - first < CHANNELS ? (unsigned)(d->channels - first) : CHANNELS;
+        const bool two = n <= CHANNELS / 2, nine = d->taps == 9 && !d->moved;
+        if (nine && two)
+            depthwise_channels(d, first, n, 9, true, false);
+        else if (nine)
+            depthwise_channels(d, first, n, 9, false, false);
+        else if (!d->moved)
+            depthwise_channels(d, first, n, d->taps, false, false);
+        else
+            depthwise_channels(d, first, n, d->taps, false, true);
+    }
+}
+
+const lnt_qgemm_kernels lnt_qgemm_avx512vnni = {.rows = ROWS, .tile = tile, .depthwise = depthwise};

@@ -4,7 +4,11 @@
  *     SIGNED    1 if the instruction multiplies int8 by int8 only: A is moved by -128, and 128 times the sum
  * of the weights added afterwards DOT(acc, b, a, lane)    acc[j] += the four bytes b[j] times the four bytes
  * a[lane], for 4 columns j */
+#define LNT_SIMD_NEON
 #include "ops/qgemm.h"
+#include "ops/simd.h"
+
+#include "ops/qdepthwise.inc.h"
 
 #include <arm_neon.h>
 #include <string.h>
@@ -36,9 +40,9 @@ static inline int8x16_t load_row(const uint8_t *a, int64_t quads)
                 DOT(acc[r][p], b[p], x[r], lane);                                                            \
     }
 
-static inline __attribute__((always_inline)) void tile_of(unsigned rows, const uint8_t *const *a,
-                                                          const int8_t *panel, int64_t quads, int32_t *c)
+static inline __attribute__((always_inline)) void tile_of(unsigned rows, const lnt_qproduct *product)
 {
+    const int8_t *panel = product->panel;
     const int8x16_t minus_128 = vdupq_n_s8(-128);
     int32x4_t acc[ROWS][PARTS], sums[PARTS];
     int8x16_t x[ROWS];
@@ -49,31 +53,36 @@ static inline __attribute__((always_inline)) void tile_of(unsigned rows, const u
         for (unsigned r = 0; r < rows; r++)
             acc[r][p] = vdupq_n_s32(0);
     }
-    for (int64_t q = 0; q < quads; q += 4, panel += 16 * LNT_QPANEL) {
-        const int64_t left = quads - q;
+    for (int64_t t = 0; t < product->taps; t++) {
+        const ptrdiff_t offset = product->tap_offset[t];
+        for (int64_t q = 0; q < product->quads; q += 4) {
+            const int64_t left = product->quads - q;
 #pragma GCC unroll 5
-        for (unsigned r = 0; r < rows; r++)
-            x[r] = load_row(a[r] + 4 * q, left);
-        QUAD(0)
-        QUAD(1)
-        QUAD(2)
-        QUAD(3)
+            for (unsigned r = 0; r < rows; r++)
+                x[r] = load_row(product->a[r] + offset + 4 * q, left);
+            QUAD(0)
+            QUAD(1)
+            QUAD(2)
+            QUAD(3)
+            panel += (left < 4 ? left : 4) * 4 * LNT_QPANEL;
+        }
     }
 #pragma GCC unroll 5
     for (unsigned r = 0; r < rows; r++)
 #pragma GCC unroll 4
         for (unsigned p = 0; p < PARTS; p++)
-            vst1q_s32(c + r * LNT_QPANEL + 4 * p, SIGNED ? vsubq_s32(acc[r][p], sums[p]) : acc[r][p]);
+            vst1q_s32(product->c + r * LNT_QPANEL + 4 * p,
+                      SIGNED ? vsubq_s32(acc[r][p], sums[p]) : acc[r][p]);
 }
 
-static void tile(const uint8_t *const *a, unsigned rows, const int8_t *panel, int64_t quads, int32_t *c)
+static void tile(const lnt_qproduct *p)
 {
-    switch (rows) {
-    case 1: tile_of(1, a, panel, quads, c); return;
-    case 2: tile_of(2, a, panel, quads, c); return;
-    case 3: tile_of(3, a, panel, quads, c); return;
-    case 4: tile_of(4, a, panel, quads, c); return;
-    case 5: tile_of(5, a, panel, quads, c); return;
+    switch (p->rows) {
+    case 1: tile_of(1, p); return;
+    case 2: tile_of(2, p); return;
+    case 3: tile_of(3, p); return;
+    case 4: tile_of(4, p); return;
+    case 5: tile_of(5, p); return;
     default: return;
     }
 }

@@ -1,9 +1,6 @@
 /* qgemm_driver.c — blocking and threads around the tiles of bytes. */
 #include "ops/qgemm_driver.h"
 
-#include "base/checked.h"
-#include "base/memory.h"
-
 enum { ITEM_WORK = 1 << 19 /* products of bytes that are worth a turn of their own */ };
 
 void lnt_qgemm_plan_weights(lnt_qgemm_plan *p, const lnt_packed *record)
@@ -13,7 +10,14 @@ void lnt_qgemm_plan_weights(lnt_qgemm_plan *p, const lnt_packed *record)
     p->row_bytes = lnt_qrow_bytes(record);
     p->panels = lnt_qpanels(record);
     p->sums_at = lnt_packed_sums_at(record);
-    p->thread_bytes = p->gathers ? lnt_round_up((size_t)(LNT_QROWS_BLOCK * p->row_bytes), LNT_ALIGN) : 0;
+    p->run_offset = lnt_qone_run;
+    p->runs = 1;
+}
+
+void lnt_qgemm_plan_runs(lnt_qgemm_plan *p, const ptrdiff_t *offset, int64_t runs)
+{
+    p->run_offset = offset;
+    p->runs = runs;
 }
 
 void lnt_qstore_floats(const lnt_qgemm_call *call, const lnt_qrow_set *set, unsigned from, unsigned n,
@@ -61,7 +65,13 @@ static void run_block(const lnt_qgemm_call *call, const lnt_qrow_set *set, int64
         const int8_t *b = call->b + (product * p->panels + panel) * panel_bytes;
         for (unsigned i = 0; i < set->n; i += p->kernels->rows) {
             const unsigned n = set->n - i < p->kernels->rows ? set->n - i : p->kernels->rows;
-            p->kernels->tile(set->a + i, n, b, p->row_bytes / 4, sums);
+            p->kernels->tile(&(lnt_qproduct){.a = set->a + i,
+                                             .rows = n,
+                                             .tap_offset = p->run_offset,
+                                             .taps = p->runs,
+                                             .quads = p->row_bytes / 4 / p->runs,
+                                             .panel = b,
+                                             .c = sums});
             p->store(call, set, i, n, product, panel, sums);
         }
     }
@@ -69,6 +79,7 @@ static void run_block(const lnt_qgemm_call *call, const lnt_qrow_set *set, int64
 
 static lnt_status run_items(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
 {
+    (void)thread;
     const cut *c = arg;
     const lnt_qgemm_call *call = c->call;
     const lnt_qgemm_plan *p = call->plan;
@@ -79,7 +90,7 @@ static lnt_status run_items(lnt_kernel *k, void *arg, int64_t begin, int64_t end
         lnt_qrow_set set;
         set.first = block * LNT_QROWS_BLOCK;
         set.n = (unsigned)(p->rows - set.first < LNT_QROWS_BLOCK ? p->rows - set.first : LNT_QROWS_BLOCK);
-        p->rows_of(call, product, call->gather + thread * p->thread_bytes, &set);
+        p->rows_of(call, product, &set);
         run_block(call, &set, product, first, stop);
         if (p->epilogue) {
             const int64_t column = first * LNT_QPANEL,

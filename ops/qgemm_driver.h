@@ -23,10 +23,11 @@ typedef struct lnt_qrow_set {
     int32_t zero[LNT_QROWS_BLOCK];
 } lnt_qrow_set;
 
-/* Describes rows [set->first, set->first + set->n); gather has room for LNT_QROWS_BLOCK rows. */
-typedef void (*lnt_qrows_fn)(const lnt_qgemm_call *call, int64_t product, uint8_t *gather, lnt_qrow_set *set);
+/* Describes rows [set->first, set->first + set->n). */
+typedef void (*lnt_qrows_fn)(const lnt_qgemm_call *call, int64_t product, lnt_qrow_set *set);
 
-/* Stores raw sums [n][16] of rows [from, from + n) of set with a panel of the product. */
+/* Stores raw sums [n][16], n <= LNT_QROWS_MAX, of rows [from, from + n) of set with a panel of the product.
+ */
 typedef void (*lnt_qstore_fn)(const lnt_qgemm_call *call, const lnt_qrow_set *set, unsigned from, unsigned n,
                               int64_t product, int64_t panel, int32_t *sums);
 
@@ -38,9 +39,9 @@ struct lnt_qgemm_plan {
     lnt_qstore_fn store;
     int64_t products, rows, columns;
     int64_t row_bytes, panels;
-    bool gathers;        /* rows_of needs its gather memory */
-    size_t sums_at;      /* bytes from the weights to the columns' sums */
-    size_t thread_bytes; /* of gather, for each thread */
+    const ptrdiff_t *run_offset; /* [runs]: rows are as many runs of bytes (ops/qgemm.h); one unless said */
+    int64_t runs;
+    size_t sums_at; /* bytes from the weights to the columns' sums */
     /* Of float outputs. */
     float low, high;
     const lnt_epilogue *epilogue;                /* NULL, or a program for every block after it is computed */
@@ -57,12 +58,13 @@ struct lnt_qgemm_call {
     float *c;
     const float *residual; /* lies as c does, or NULL */
     const void *arg;       /* for the callbacks */
-    uint8_t *gather;       /* threads * thread_bytes */
 };
 
 /* The plan for weights of a record: sets all that follows from it. rows, callbacks and store are the
  * caller's. */
 void lnt_qgemm_plan_weights(lnt_qgemm_plan *p, const lnt_packed *record);
+/* Rows of A come in runs of equal length, which lie at these offsets from a[]. */
+void lnt_qgemm_plan_runs(lnt_qgemm_plan *p, const ptrdiff_t *offset, int64_t runs);
 
 /* Stores floats: (sum - zero * column's sum) * scale * column's scale + bias + residual, clamped. */
 void lnt_qstore_floats(const lnt_qgemm_call *call, const lnt_qrow_set *set, unsigned from, unsigned n,

@@ -183,17 +183,25 @@ lnt_status lnt_shape_qbinary(lnt_site *site)
     return LNT_OK;
 }
 
-/* Rows of operand o against the output y; returns the step along the row. */
+/* The axis of y that comes d-th in memory. */
+static unsigned axis_stored(const lnt_operand *y, unsigned d)
+{
+    if (y->order == LNT_ORDER_PLAIN || d == 0)
+        return d;
+    return d + 1u == y->rank ? 1 : d + 1;
+}
+
+/* Rows of operand o against the output y, in the order y lies; returns the step along the row. */
 static int64_t broadcast_rows(const lnt_operand *o, const lnt_operand *y, lnt_axes *rows)
 {
-    int64_t stride[LNT_MAX_RANK], step = 1;
-    for (unsigned d = y->rank; d-- > 0;) {
-        const int64_t extent = d + o->rank >= y->rank ? o->dims[d + o->rank - y->rank] : 1;
-        stride[d] = extent == 1 ? 0 : step;
-        step *= extent;
+    int64_t own[LNT_MAX_RANK] = {0}, stride[LNT_MAX_RANK];
+    lnt_operand_strides(o, own);
+    for (unsigned d = 0; d < y->rank; d++) {
+        const unsigned axis = axis_stored(y, d), given = axis + o->rank - y->rank;
+        stride[d] = axis + o->rank < y->rank || o->dims[given] == 1 ? 0 : own[given];
     }
     for (unsigned d = 0; d + 1u < y->rank; d++)
-        lnt_axes_push(rows, y->dims[d], stride[d]);
+        lnt_axes_push(rows, y->dims[axis_stored(y, d)], stride[d]);
     return y->rank ? stride[y->rank - 1] : 0;
 }
 
@@ -215,7 +223,7 @@ lnt_status lnt_bind_qbinary(lnt_site *site)
         lnt_axes_push(&p->a, n ? count / n : 0, n);
         p->b = p->a;
     } else {
-        p->n = y->rank ? y->dims[y->rank - 1] : 1;
+        p->n = y->rank ? y->dims[axis_stored(y, y->rank - 1u)] : 1;
         p->a_step = broadcast_rows(a, y, &p->a);
         p->b_step = broadcast_rows(b, y, &p->b);
     }
@@ -292,8 +300,11 @@ lnt_status lnt_bind_qconcat(lnt_site *site)
         if (!lnt_is_byte(site->in[i]->dtype))
             return lnt_bind_unsupported_type(site, site->in[i]->dtype);
     p->outer = p->inner = 1;
-    for (unsigned d = 0; d < y->rank; d++)
-        *(d < axis ? &p->outer : &p->inner) *= y->dims[d];
+    bool behind = false; /* of the axis, in memory */
+    for (unsigned d = 0; d < y->rank; d++) {
+        behind |= axis_stored(y, d) == axis;
+        *(behind ? &p->inner : &p->outer) *= y->dims[axis_stored(y, d)];
+    }
     site->step->run = run_concat;
     return LNT_OK;
 }

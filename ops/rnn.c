@@ -316,8 +316,13 @@ static void recur_panel(const recurrence *r, size_t panel)
     }
     for (unsigned i = 0, n; i < r->set->n; i += n) {
         n = r->set->n - i < m->qplan.kernels->rows ? r->set->n - i : m->qplan.kernels->rows;
-        m->qplan.kernels->tile(h + i, n, c->r_bytes + at * (size_t)m->h_bytes, m->h_bytes / 4,
-                               acc + i * LNT_QPANEL);
+        m->qplan.kernels->tile(&(lnt_qproduct){.a = h + i,
+                                               .rows = n,
+                                               .tap_offset = lnt_qone_run,
+                                               .taps = 1,
+                                               .quads = m->h_bytes / 4,
+                                               .panel = c->r_bytes + at * (size_t)m->h_bytes,
+                                               .c = acc + i * LNT_QPANEL});
     }
     m->qplan.row->store_sums(&(lnt_qtile){.acc = acc,
                                           .rows = r->set->n,
@@ -525,12 +530,11 @@ static lnt_status quantise_input(lnt_kernel *k, void *arg, int64_t begin, int64_
     return LNT_OK;
 }
 
-static void quantised_rows(const lnt_qgemm_call *call, int64_t product, uint8_t *gather, lnt_qrow_set *set)
+static void quantised_rows(const lnt_qgemm_call *call, int64_t product, lnt_qrow_set *set)
 {
     const rnn_call *c = call->arg;
     const rnn *m = c->m;
     const lnt_qrow *meaning = (const lnt_qrow *)(const void *)(c->scratch + m->meaning_at);
-    (void)gather;
     for (unsigned i = 0; i < set->n; i++) {
         const int64_t at = set->first + i;
         set->a[i] = (const uint8_t *)c->scratch + m->x_at + at * m->qplan.row_bytes;

@@ -75,10 +75,21 @@ typedef struct lnt_qtile {
     float low, high;
 } lnt_qtile;
 
+/* The same on their way to bytes: lnt_requantise of (acc + plus - row * zeros) * scale. The numbers of
+ * columns are readable up to 16. */
+typedef struct lnt_qbytes {
+    const int32_t *acc; /* [rows][16] */
+    unsigned rows, columns;
+    const int32_t *plus, *zeros; /* of each column */
+    const int32_t *row;          /* of each row, or NULL: zeros do not matter */
+    const float *scale;          /* of each column */
+    int32_t zero;
+    bool is_signed;
+    uint8_t *const *y; /* rows of the output */
+} lnt_qbytes;
+
 typedef struct lnt_row_kernels {
     LNT_ROW_FIELDS(float)
-    /* acc += factor * (x - minus) over bytes, int8 or uint8: exact, wrapping */
-    void (*add_bytes)(int32_t *acc, const void *x, bool is_signed, int32_t minus, int32_t factor, int64_t n);
     /* lnt_requantise of x / scale or x * scale to int8 or uint8; dequantise: (x - zero) * scale */
     void (*quantise)(const float *x, void *y, int64_t n, float scale, int32_t zero, bool is_signed);
     void (*requantise)(const int32_t *x, void *y, int64_t n, float scale, int32_t zero, bool is_signed);
@@ -90,6 +101,7 @@ typedef struct lnt_row_kernels {
     void (*dequantise)(const void *x, float *y, int64_t n, float scale, int32_t zero, bool is_signed);
     /* y = (acc - zero * sums) * (scale * scales) + bias + residual, clamped; NaN stays */
     void (*store_sums)(const lnt_qtile *tile);
+    void (*store_bytes)(const lnt_qbytes *tile);
     /* where x beats best, best = x and at = index; ties and NaN as in argmax and argmin */
     void (*pick_max)(float *best, int32_t *at, const float *x, int32_t index, bool least, bool last,
                      int64_t n);

@@ -469,28 +469,10 @@ static int64_t first_beyond(const float *x, int64_t n, float limit, bool least)
     return i;
 }
 
-static void add_bytes(int32_t *acc, const void *x, bool is_signed, int32_t minus, int32_t factor, int64_t n)
-{
-    const uint8_t *bytes = x;
-    const vi m = vi_splat(minus);
-    const vu f = (vu)vi_splat(factor);
-    int64_t i = 0;
-    for (; i + VL <= n; i += VL) {
-        const vi v = vi_load_bytes(bytes + i, is_signed);
-        vi_store(acc + i, (vi)((vu)vi_load(acc + i) + f * (vu)(v - m)));
-    }
-    for (; i < n; i++) {
-        const int32_t v = (is_signed ? (int8_t)bytes[i] : bytes[i]) - minus;
-        acc[i] = (int32_t)((uint32_t)acc[i] + (uint32_t)factor * (uint32_t)v);
-    }
-}
-
 /* lnt_requantise (ops/quantise.h), lane by lane. */
 LNT_INLINE void store_requantised(uint8_t *y, vf v, vf low, vf high, vi zero)
 {
-    v = v_select(v > low, v, low);
-    v = v_select(v < high, v, high);
-    vi_store_bytes(y, v_round_int(v) + zero);
+    vi_store_bytes(y, v_round_int(v_min(high, v_at_least(v, low))) + zero);
 }
 
 /* Runs block over whole vectors of n elements, the rest through a copy of them in a vector's room. */
@@ -596,13 +578,37 @@ static void store_sums(const lnt_qtile *t)
     }
 }
 
+static void store_bytes(const lnt_qbytes *t)
+{
+    enum { PANEL = 16 };
+    const vf low = v_splat((float)((t->is_signed ? -128 : 0) - t->zero)), high = low + v_splat(255);
+    const vi zero = vi_splat(t->zero);
+    for (unsigned j = 0; j < t->columns; j += VL) {
+        const vu plus = (vu)vi_load(t->plus + j), zeros = (vu)vi_load(t->zeros + j);
+        const vf scale = v_load(t->scale + j);
+        for (unsigned r = 0; r < t->rows; r++) {
+            vu acc = (vu)vi_load(t->acc + r * PANEL + j) + plus;
+            if (t->row)
+                acc -= (vu)vi_splat(t->row[r]) * zeros;
+            const vf v = vi_float((vi)acc) * scale;
+            if (j + VL <= t->columns) {
+                store_requantised(t->y[r] + j, v, low, high, zero);
+            } else {
+                uint8_t bytes[VL];
+                store_requantised(bytes, v, low, high, zero);
+                memcpy(t->y[r] + j, bytes, t->columns - j);
+            }
+        }
+    }
+}
+
 const lnt_row_kernels LNT_SIMD_NAME(lnt_row) = {LNT_ROW_TABLE,
                                                 .pick_max = pick_max,
                                                 .first_beyond = first_beyond,
-                                                .add_bytes = add_bytes,
                                                 .quantise = quantise,
                                                 .requantise = requantise,
                                                 .requantise_each = requantise_each,
                                                 .take_zeros = take_zeros,
                                                 .dequantise = dequantise,
-                                                .store_sums = store_sums};
+                                                .store_sums = store_sums,
+                                                .store_bytes = store_bytes};

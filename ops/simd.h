@@ -288,6 +288,16 @@ LNT_INLINE vf v_max(vf a, vf b)
 #endif
 }
 
+/* The larger of both; low for NaN. */
+LNT_INLINE vf v_at_least(vf x, vf low)
+{
+#if defined(LNT_SIMD_AVX512) || defined(LNT_SIMD_AVX2)
+    return v_max(x, low);
+#else
+    return v_select(x > low, x, low);
+#endif
+}
+
 LNT_INLINE vf v_abs(vf x)
 {
     return (vf)((vi)x & vi_splat(0x7fffffff));

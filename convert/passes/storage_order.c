@@ -47,7 +47,7 @@ static bool reads_no_elements(const lnt_gnode *n)
 /* Convolutions are bound to channels-last; the others flagged CL or elementwise may choose. */
 static bool bound_to_channels_last(const lnt_gnode *n)
 {
-    return lnt_is(n, Conv) || lnt_is(n, ConvTranspose);
+    return lnt_is(n, Conv) || lnt_is(n, ConvTranspose) || lnt_is(n, QLinearConv);
 }
 
 /* A convolution of few channels copies what it reads anyway, whatever the order. */
@@ -55,7 +55,8 @@ static bool reads_either(const lnt_graph *g, const lnt_gnode *n, unsigned operan
 {
     enum { FEW = 4 };
     const lnt_operand *x = lnt_ginfo(g, n->in[0]);
-    return lnt_is(n, Conv) && operand == 0 && x->dims[1] >= 1 && x->dims[1] <= FEW;
+    return (lnt_is(n, Conv) || lnt_is(n, QLinearConv)) && operand == 0 && x->dims[1] >= 1 &&
+           x->dims[1] <= FEW;
 }
 
 /* Reads and writes by strides: input and output may differ in order. */
@@ -69,10 +70,35 @@ static bool is_elementwise(const lnt_gnode *n)
     return (n->op->flags & LNT_OP_ELEMENTWISE) || lnt_is(n, Elementwise);
 }
 
-/* Kernels that work channels-last do so on floats. */
+static bool is_byte(const lnt_operand *o)
+{
+    return o->dtype == LNT_INT8 || o->dtype == LNT_UINT8;
+}
+
+/* Kernels that work channels-last do so on floats and bytes. */
 static bool has_channels(const lnt_operand *o)
 {
-    return o->rank >= 3 && o->rank <= LNT_MAX_RANK && o->dtype == LNT_FLOAT;
+    return o->rank >= 3 && o->rank <= LNT_MAX_RANK && (o->dtype == LNT_FLOAT || is_byte(o));
+}
+
+/* Operators on quantised tensors with more than one of them. */
+static bool combines_bytes(const lnt_gnode *n)
+{
+    return lnt_is(n, QLinearAdd) || lnt_is(n, QLinearMul);
+}
+
+/* The first operand that has channels. */
+static unsigned first_tensor(const lnt_gnode *n)
+{
+    return lnt_is(n, QLinearConcat) ? 2 : 0;
+}
+
+/* Scales of an axis, or an axis that is said otherwise, hang on ONNX order. */
+static bool hangs_on_order(const lnt_graph *g, const lnt_gnode *n)
+{
+    if (lnt_is(n, QuantizeLinear) || lnt_is(n, DequantizeLinear))
+        return lnt_operand_count(lnt_ginfo(g, n->in[1])) != 1;
+    return lnt_gnode_int(n, "channels_last", 0) != 0;
 }
 
 /* The same bytes in both orders. */
@@ -110,13 +136,15 @@ static bool orders_known(const lnt_graph *g, const lnt_gnode *n)
 {
     if (n->n_out == 0 || n->out[0] == LNT_NONE || !has_channels(lnt_ginfo(g, n->out[0])))
         return false;
+    if (is_elementwise(n) && is_byte(lnt_ginfo(g, n->out[0])))
+        return false;
     if (is_elementwise(n) || moves_axes(n))
         return true;
     if (keeps_bytes(n))
         return spatial_axes(g, n);
     /* A second output such as MaxPool's indices counts positions in ONNX order. */
-    return (n->op->flags & LNT_OP_CL) && has_channels(lnt_ginfo(g, n->in[0])) &&
-           (n->n_out == 1 || lnt_is(n, Split));
+    return (n->op->flags & LNT_OP_CL) && has_channels(lnt_ginfo(g, n->in[first_tensor(n)])) &&
+           !hangs_on_order(g, n) && (n->n_out == 1 || lnt_is(n, Split));
 }
 
 /* An operand that broadcasts against the result of an elementwise node or program. */
@@ -125,7 +153,7 @@ static role operand_role(const lnt_graph *g, const lnt_gnode *n, uint32_t value)
     const lnt_operand *x = lnt_ginfo(g, value), *result = lnt_ginfo(g, n->out[0]);
     if (!has_channels(x) || g->value[value].constant)
         return ANY;
-    if (x->rank != result->rank)
+    if (x->rank != result->rank || (is_elementwise(n) && is_byte(x)))
         return PLAIN;
     return order_free(x) ? ANY : OWN;
 }
@@ -136,11 +164,11 @@ static role in_role(const lnt_graph *g, const lnt_gnode *n, unsigned i)
         return ANY;
     if (!orders_known(g, n))
         return PLAIN;
-    if (is_elementwise(n) || i + n->n_program_in >= n->n_in)
+    if (is_elementwise(n) || combines_bytes(n) || i + n->n_program_in >= n->n_in)
         return operand_role(g, n, n->in[i]);
     if (moves_axes(n) || reads_either(g, n, i))
         return ANY;
-    return i == 0 || lnt_is(n, Concat) ? OWN : PLAIN;
+    return i == 0 || lnt_is(n, Concat) || lnt_is(n, QLinearConcat) ? OWN : PLAIN;
 }
 
 static role out_role(const lnt_graph *g, const lnt_gnode *n)
@@ -249,8 +277,10 @@ static double value_cost(layouts *l, uint32_t value)
 /* Works on windows or planes, which lie better channels-last. (Resize is as fast on rows of planes.) */
 static bool slides(const lnt_gnode *n)
 {
-    return !is_elementwise(n) && !moves_axes(n) && !keeps_bytes(n) && !lnt_is(n, Concat) &&
-           !lnt_is(n, Split) && !lnt_is(n, Slice) && !lnt_is(n, Pad) && !lnt_is(n, Resize);
+    return lnt_is(n, QLinearAveragePool) || lnt_is(n, QLinearGlobalAveragePool) ||
+           (n->op->id < LNT_ID_QuantizeLinear && !is_elementwise(n) && !moves_axes(n) && !keeps_bytes(n) &&
+            !lnt_is(n, Concat) && !lnt_is(n, Split) && !lnt_is(n, Slice) && !lnt_is(n, Pad) &&
+            !lnt_is(n, Resize));
 }
 
 /* Cost of all values at node i; a small extra charge makes ONNX order the dearer one where windows slide. */

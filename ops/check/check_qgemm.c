@@ -78,11 +78,29 @@ static void check_case(bench *t, const lnt_qgemm_kernels *kernels, const char *l
     if (memcmp(t->back, t->weights, (size_t)p->K * p->N) != 0)
         lnt_check_fail(r, "weights of %u taps and %u columns do not come back, seed %llu", p->taps, p->N,
                        (unsigned long long)seed);
-    kernels->tile(a, rows, t->packed + panel * bytes * LNT_QPANEL, bytes / 4, t->c);
+    /* The row in one piece, or each tap by itself, backwards. */
+    const bool apart = below(random, 2) != 0;
+    const int64_t tap = bytes / p->taps;
+    ptrdiff_t offset[TAPS_MAX];
+    uint8_t turned[LNT_QROWS_MAX][ROW_MAX];
+    for (int64_t i = 0; i < p->taps; i++) {
+        offset[i] = (ptrdiff_t)((p->taps - 1 - i) * tap);
+        for (unsigned k = 0; k < rows; k++)
+            memcpy(turned[k] + offset[i], t->a[k] + i * tap, (size_t)tap);
+    }
+    for (unsigned i = 0; apart && i < rows; i++)
+        a[i] = turned[i];
+    kernels->tile(&(lnt_qproduct){.a = a,
+                                  .rows = rows,
+                                  .tap_offset = apart ? offset : lnt_qone_run,
+                                  .taps = apart ? p->taps : 1,
+                                  .quads = (apart ? tap : bytes) / 4,
+                                  .panel = t->packed + panel * bytes * LNT_QPANEL,
+                                  .c = t->c});
     r->cases++;
     for (int64_t i = 0; i < (int64_t)rows * LNT_QPANEL; i++) {
         const int64_t n = panel * LNT_QPANEL + i % LNT_QPANEL;
-        const int32_t want = product(t, a[i / LNT_QPANEL], n, &sum);
+        const int32_t want = product(t, t->a[i / LNT_QPANEL], n, &sum);
         if (t->c[i] == want && sums[n] == sum)
             continue;
         lnt_check_fail(r,

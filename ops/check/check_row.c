@@ -203,25 +203,6 @@ static void check_maps(bench *t)
     guards(t, &t->a, "exp_minus");
 }
 
-static void check_bytes(bench *t)
-{
-    int32_t acc[LONGEST + 1], want[LONGEST + 1];
-    uint8_t x[LONGEST];
-    const bool is_signed = below(t, 2) != 0;
-    const int32_t minus = (int32_t)below(t, 256) - 128 * is_signed, factor = (int32_t)below(t, 511) - 255;
-    acc[t->n] = 4711;
-    for (int64_t i = 0; i < t->n; i++) {
-        x[i] = (uint8_t)below(t, 256);
-        acc[i] = (int32_t)below(t, 1u << 30);
-        want[i] = acc[i] + factor * ((is_signed ? (int8_t)x[i] : x[i]) - minus);
-    }
-    t->kernels->add_bytes(acc, x, is_signed, minus, factor, t->n);
-    t->report->cases++;
-    if (memcmp(acc, want, (size_t)t->n * sizeof *acc) != 0 || acc[t->n] != 4711)
-        lnt_check_fail(t->report, "%s add_bytes: n %lld, seed %llu", t->level, (long long)t->n,
-                       (unsigned long long)t->seed);
-}
-
 /* Windows over a row, and the columns' extremes taken row by row. */
 /* Windows of a row of pixels in two lines. */
 static void check_pixels(bench *t)
@@ -343,6 +324,46 @@ static void check_quantised(bench *t)
         lnt_check_fail(t->report, "%s quantise: n %lld, wrote past the row", t->level, (long long)t->n);
 }
 
+/* Sums of a tile to bytes. */
+static void check_stored(bench *t)
+{
+    enum { ROWS = 3, PANEL = 16 };
+    int32_t acc[ROWS * PANEL], plus[PANEL], zeros[PANEL], of_row[ROWS];
+    uint8_t y[ROWS][PANEL + 1], *to[ROWS];
+    lnt_qbytes q = {.acc = acc, .rows = 1 + below(t, ROWS), .columns = 1 + below(t, PANEL), .plus = plus};
+    float scale[PANEL];
+    q.zeros = zeros;
+    q.scale = scale;
+    q.row = below(t, 2) ? of_row : NULL;
+    q.is_signed = below(t, 2) != 0;
+    q.zero = (int32_t)below(t, 256) - 128 * q.is_signed;
+    q.y = to;
+    for (unsigned i = 0; i < PANEL; i++) {
+        plus[i] = (int32_t)below(t, 1u << 20);
+        zeros[i] = (int32_t)below(t, 512) - 256;
+        scale[i] = below(t, 16) ? 0.001f * (float)below(t, 64) : INFINITY;
+    }
+    for (unsigned i = 0; i < ROWS * PANEL; i++)
+        acc[i] = (int32_t)below(t, 1u << 20) - (1 << 20);
+    for (unsigned r = 0; r < ROWS; r++) {
+        of_row[r] = (int32_t)below(t, 1000);
+        to[r] = memset(y[r], 0x5a, sizeof y[r]);
+    }
+    t->kernels->store_bytes(&q);
+    t->report->cases++;
+    for (unsigned i = 0; i < ROWS * (PANEL + 1); i++) {
+        const unsigned r = i / (PANEL + 1), c = i % (PANEL + 1);
+        uint8_t want = 0x5a;
+        if (r < q.rows && c < q.columns)
+            want = (uint8_t)lnt_requantise(
+                (float)(acc[r * PANEL + c] + plus[c] - (q.row ? of_row[r] * zeros[c] : 0)) * q.scale[c],
+                q.zero, lnt_qrange_of(q.is_signed ? LNT_INT8 : LNT_UINT8));
+        if (y[r][c] != want)
+            lnt_check_fail(t->report, "%s store_bytes: row %u, column %u of %u is %u, not %u, seed %llu",
+                           t->level, r, c, q.columns, y[r][c], want, (unsigned long long)t->seed);
+    }
+}
+
 static void check_zeros(bench *t)
 {
     int32_t acc[LONGEST + 1], want[LONGEST + 1], sums[LONGEST], zeros[LONGEST], bias[LONGEST];
@@ -381,7 +402,7 @@ lnt_status lnt_check_row(lnt_level level, uint64_t seed, lnt_check_report *r)
         check_extremes(t);
         check_accumulators(t);
         check_maps(t);
-        check_bytes(t);
+        check_stored(t);
         check_windows(t);
         check_pixels(t);
         check_first_beyond(t);
