@@ -8,10 +8,11 @@
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
+#include <unistd.h>
 
 static struct {
     const char *output, *report;
-    int opt, int8;
+    int opt, int8, method;
     double min_snr;
     lnt_texts dims, states, keep, overridable, custom, golden, meta, calibrate;
     bool json;
@@ -30,12 +31,17 @@ static const lnt_option options[] = {
     {"--golden", "CASE_DIR", LNT_OPTION_TEXTS, &given.golden,
      "record this case (input_K.pb, output_K.pb) in the file; otherwise the\nunoptimised model is run on "
      "seeded inputs, and where\nthat fails a warning says why"},
-    {"--int8", "off|dynamic|auto", LNT_OPTION_CHOICE, &given.int8,
-     "quantise: weights per channel, activations in each run; auto: only what is\nfaster on this machine"},
+    {"--int8", "off|dynamic|auto|static", LNT_OPTION_CHOICE, &given.int8,
+     "quantise: weights per channel, activations in each run; auto: only what is\nfaster on this machine; "
+     "static: activations over ranges found at conversion"},
     {"--min-snr", "DB", LNT_OPTION_NUMBER, &given.min_snr,
      "keep layers in float until every output has this signal-to-noise ratio"},
     {"--calibrate", "FILE|DIR", LNT_OPTION_TEXTS, &given.calibrate,
-     "inputs to measure on: an .npz, .npy, .pb or sound, or a folder of them or of\ntest_data_set_N"},
+     "inputs to find ranges and to measure on: an .npz, .npy, .pb or sound, or a\nfolder of them or of "
+     "test_data_set_N"},
+    {"--calibration", "minmax|percentile|entropy", LNT_OPTION_CHOICE, &given.method,
+     "static ranges: all that was seen; without the outermost of ten\nthousand elements; where bytes "
+     "lose least"},
     {"--meta", "K=V", LNT_OPTION_TEXTS, &given.meta, "metadata"},
     {"--report", "F.json", LNT_OPTION_TEXT, &given.report, "write the report as JSON, too"},
     {"--json", NULL, LNT_OPTION_FLAG, &given.json, "print the report as JSON"},
@@ -95,10 +101,25 @@ static void json_measured(lnt_json *j, const char *name, double x)
     lnt_json_number(j, name, x < 0 ? NAN : x);
 }
 
+/* Of the layers' multiplications, those on bytes; negative where nothing was counted. */
+static double share_of_int8(const lnt_report *r)
+{
+    double all = 0, bytes = 0;
+    for (size_t i = 0; i < r->n_quantised; i++) {
+        const double n = fmax(r->quantised[i].multiplications, 0);
+        all += n;
+        bytes += r->quantised[i].int8 ? n : 0;
+    }
+    return all > 0 ? bytes / all : -1;
+}
+
 static void json_quantised(lnt_json *j, const lnt_report *r)
 {
     lnt_json_begin(j, "int8", '{');
     lnt_json_text(j, "measured_on", r->trial_inputs ? r->trial_inputs : "");
+    lnt_json_int(j, "inputs_measured", (int64_t)r->measured_on);
+    lnt_json_int(j, "inputs_calibrated", (int64_t)r->calibrated_on);
+    json_measured(j, "multiplications_in_int8", share_of_int8(r));
     lnt_json_begin(j, "outputs", '[');
     for (size_t i = 0; i < r->n_output_errors; i++) {
         const lnt_output_error *e = &r->output_error[i];
@@ -194,6 +215,25 @@ static void measured_cell(lnt_table *t, const char *format, double x)
         lnt_table_cell(t, format, x);
 }
 
+/* Weights before and after, what is done on bytes, and how many inputs told. */
+static void print_sums(const lnt_report *r)
+{
+    char a[24], b[24];
+    uint64_t before = 0, after = 0;
+    const double share = share_of_int8(r);
+    for (size_t i = 0; i < r->n_quantised; i++) {
+        before += r->quantised[i].before;
+        after += r->quantised[i].int8 ? r->quantised[i].after : r->quantised[i].before;
+    }
+    printf("\nweights %s, before %s", lnt_size_text(after, a), lnt_size_text(before, b));
+    if (share >= 0)
+        printf("; %.1f %% of their multiplications in INT8", 100 * share);
+    putchar('\n');
+    if (r->calibrated_on)
+        printf("ranges from %zu input%s, measured on %zu\n", r->calibrated_on,
+               r->calibrated_on == 1 ? "" : "s", r->measured_on);
+}
+
 static void print_quantised(const lnt_report *r)
 {
     static const char *const heads[] = {"layer",  "operator", "in",       "weights now",
@@ -218,8 +258,9 @@ static void print_quantised(const lnt_report *r)
         printf("\nINT8 was not measured: the model does not run on seeded inputs (%s); give some with "
                "--calibrate\n",
                r->trial_failure);
+    print_sums(r);
     for (size_t i = 0; i < r->n_output_errors; i++)
-        printf("%soutput %s: SNR %.1f dB, largest error %.3g of values up to %.3g, on %s\n", i ? "" : "\n",
+        printf("output %s: SNR %.1f dB, largest error %.3g of values up to %.3g, on %s\n",
                r->output_error[i].output, r->output_error[i].snr, r->output_error[i].max_error,
                r->output_error[i].largest, r->trial_inputs);
 }
@@ -290,10 +331,22 @@ static const char *default_output(const char *input)
     return lnt_cli_text("%.*s.lnt", (int)length, input);
 }
 
+static void show_progress(void *arg, size_t done, size_t total)
+{
+    enum { WIDTH = 40 };
+    const int filled = total ? (int)(done < total ? done * WIDTH / total : WIDTH) : 0;
+    (void)arg;
+    fprintf(stderr, done < total ? "\rquantising [%.*s%*s]" : "\r\x1b[K", filled,
+            "########################################", WIDTH - filled, "");
+}
+
 static int run(const lnt_texts *words)
 {
     lnt_convert_options how;
-    lnt_quantise_options quantise = {.mode = (lnt_int8_mode)given.int8, .min_snr = given.min_snr};
+    lnt_quantise_options quantise = {.mode = (lnt_int8_mode)given.int8,
+                                     .method = (lnt_range_method)given.method,
+                                     .min_snr = given.min_snr,
+                                     .progress = isatty(STDERR_FILENO) ? show_progress : NULL};
     lnt_calibration samples = {0};
     lnt_report report;
     lnt_error err = {0};
@@ -307,6 +360,11 @@ static int run(const lnt_texts *words)
     const char *output = given.output ? given.output : default_output(words->item[0]);
     if ((given.min_snr > 0 || given.calibrate.n) && !given.int8)
         return lnt_usage_error(&lnt_verb_convert, "--min-snr and --calibrate belong to --int8");
+    if (given.int8 == LNT_INT8_STATIC && !given.calibrate.n)
+        return lnt_usage_error(&lnt_verb_convert,
+                               "--int8 static finds ranges on recorded inputs: --calibrate FILE|DIR");
+    if (given.method && given.int8 != LNT_INT8_STATIC)
+        return lnt_usage_error(&lnt_verb_convert, "--calibration belongs to --int8 static");
     how.quantise = &quantise;
     lnt_report_init(&report);
     lnt_status status = lnt_calibration_find(&given.calibrate, &samples, &err);
@@ -338,6 +396,7 @@ const lnt_verb lnt_verb_convert = {
                 "linnet convert voice.onnx --dim T=512 --meta language=en\n"
                 "linnet convert vad.onnx -o vad.lnt --state stateN=state --dim input:0=1 --dim input:1=576\n"
                 "linnet convert model.onnx --int8 dynamic --min-snr 30 --calibrate recorded.npz\n"
+                "linnet convert model.onnx --int8 static --calibrate pictures/\n"
                 "linnet convert model.onnx --golden test_data_set_0 --report report.json",
     .options = options,
     .n_options = sizeof options / sizeof *options,

@@ -45,10 +45,11 @@ static lnt_status emit(lnt_graph *g, const void *onnx, size_t onnx_size, const c
         return LNT_OK;
     report->rounds_to_bytes = rounds_to_bytes(g);
     const size_t budget = *size / SHARE > LEAST ? *size / SHARE : LEAST;
+    lnt_golden_set golden = {0};
+    lnt_status status =
+        lnt_record_golden(onnx, onnx_size, folder, options, *image, *size, budget, report, &golden, g->err);
     lnt_free(&lnt_malloc_allocator, *image);
     *image = NULL;
-    lnt_golden_set golden = {0};
-    lnt_status status = lnt_record_golden(onnx, onnx_size, folder, options, budget, report, &golden, g->err);
     if (status == LNT_OK)
         status = lnt_emit(g, report, &golden, image, size);
     lnt_golden_set_free(&golden);

@@ -6,23 +6,28 @@
 #ifndef LNT_CONVERT_QUANTISE_H
 #define LNT_CONVERT_QUANTISE_H
 
+#include "convert/quantise_ranges.h"
 #include "convert/report.h"
 #include "runtime/linnet.h"
 
 typedef enum lnt_int8_mode {
     LNT_INT8_OFF,
     LNT_INT8_DYNAMIC, /* weights per channel, activations in each run */
-    LNT_INT8_AUTO     /* the same where it is faster on this machine */
+    LNT_INT8_AUTO,    /* the same where it is faster on this machine */
+    LNT_INT8_STATIC   /* weights per channel, activations at conversion */
 } lnt_int8_mode;
 
 typedef struct lnt_quantise_options {
     lnt_int8_mode mode;
-    double min_snr; /* dB that every output must keep; 0: no bound */
+    lnt_range_method method; /* of static ranges */
+    double min_snr;          /* dB that every output must keep; 0: no bound */
     /* Recorded inputs; n_samples 0: seeded ones. Reads sample i into inputs[], zeroed, which then belong to
      * the caller. */
     size_t n_samples;
     lnt_status (*read_sample)(void *arg, const lnt_model *m, size_t i, lnt_tensor *inputs, lnt_error *err);
     void *arg;
+    /* Told how much of the work is done; may be NULL. */
+    void (*progress)(void *arg, size_t done, size_t total);
 } lnt_quantise_options;
 
 /* One layer and its two forms. */
@@ -30,14 +35,19 @@ typedef struct lnt_qlayer {
     lnt_gnode *node;
     lnt_gnode plain, quantised;
     bool chosen;
+    bool fixed;      /* what it reads and gives are bytes of fixed meaning: quantise_static.h */
     const char *why; /* not chosen */
     lnt_quantised measured;
 } lnt_qlayer;
 
 typedef struct lnt_qlayers {
     lnt_qlayer *layer;
-    size_t n;
+    size_t n, capacity;
+    struct lnt_static *fixed; /* NULL unless static */
 } lnt_qlayers;
+
+/* Adds node n, chosen, with the bytes of its weights; its quantised form is still the plain one. */
+lnt_status lnt_qlayers_add(lnt_qlayers *layers, lnt_graph *g, lnt_gnode *n, size_t weights);
 
 /* Measures every layer by itself and the model as a whole, and takes layers back until the bounds hold. The
  * graph's nodes are in the chosen form afterwards. */
@@ -45,9 +55,9 @@ lnt_status lnt_quantise_trial(lnt_graph *g, const lnt_quantise_options *options,
                               lnt_report *report);
 
 /* An int8 constant with one scale per channel, in +-127, of float constant `value`: its channels run along
- * axis `axis` (0 <= axis < rank), or along the first `axes` axes together. LNT_NONE as *weights where an
- * element is not finite. */
+ * axis `axis` (0 <= axis < rank), or along the first `axes` axes together. Scales times factor, none below
+ * least[] (may be NULL) where that is not 0. LNT_NONE as *weights where an element is not finite. */
 lnt_status lnt_quantise_weights(lnt_graph *g, uint32_t value, unsigned axis, unsigned axes, float factor,
-                                uint32_t *weights, uint32_t *scale);
+                                const float *least, uint32_t *weights, uint32_t *scale);
 
 #endif

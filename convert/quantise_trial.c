@@ -3,45 +3,17 @@
  * The graph is emitted as it stands, loaded as a user would load it, and run on samples, or on seeded inputs
  * where there are none. What the layers read in the float run is kept, so that each can be computed by itself
  * in both forms; the outputs of the float run judge the model as a whole. */
-#include "convert/convert.h"
+#include "convert/quantise_trial.h"
 
 #include "formats/tensor_file.h"
-#include "ops/pack.h"
-#include "runtime/linnet.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { SNR_MOST = 200, SAMPLE_US = 60000000 };
 
 static const lnt_allocator *const heap = &lnt_malloc_allocator;
-
-/* Signal and noise, summed up. */
-typedef struct noise {
-    double signal, error, worst, largest;
-} noise;
-
-static void add_noise(noise *n, const float *want, const float *got, int64_t count)
-{
-    for (int64_t i = 0; i < count; i++) {
-        const double w = want[i], d = w == got[i] ? 0 : (double)got[i] - w;
-        n->signal += w * w;
-        n->error += d * d;
-        n->worst = fabs(d) <= n->worst ? n->worst : fabs(d); /* NaN stays */
-        n->largest = fmax(n->largest, fabs(w));
-    }
-}
-
-/* dB; 0 where the noise is no number. */
-static double snr_of(const noise *n)
-{
-    if (n->error == 0)
-        return SNR_MOST;
-    const double snr = n->signal > 0 ? 10 * log10(n->signal / n->error) : 0;
-    return isfinite(snr) ? fmin(snr, SNR_MOST) : 0;
-}
 
 /* ---- running the graph ---- */
 
@@ -54,9 +26,9 @@ typedef struct trial {
     size_t n_samples;
     lnt_tensor *input; /* [samples][inputs] */
     uint32_t n_inputs, n_outputs;
-    lnt_tensor *want; /* [samples][outputs] of the float model, copies */
-    noise *noise;     /* [outputs] of the last run */
-    int64_t extent;   /* of the seeded inputs */
+    lnt_tensor *want;   /* [samples][outputs] of the float model, copies */
+    lnt_noise *noise;   /* [outputs] of the last run */
+    size_t done, total; /* of the work, as far as it is foreseen */
 } trial;
 
 typedef struct running {
@@ -64,6 +36,33 @@ typedef struct running {
     lnt_model *model;
     lnt_session *session;
 } running;
+
+static void expect(trial *t, size_t steps)
+{
+    t->total += steps;
+}
+
+static void advance(trial *t)
+{
+    t->done++;
+    if (t->options->progress)
+        t->options->progress(t->options->arg, t->done, t->total);
+}
+
+/* Is sample i one that outputs are measured on? Of inputs that are calibrated on every fourth, or the last of
+ * a few, is kept out for it; a single one has to do for both. */
+static bool is_fresh(const trial *t, size_t i)
+{
+    enum { SHARE = 4 };
+    if (!t->layers->fixed || t->n_samples == 1)
+        return true;
+    return t->n_samples < SHARE ? i == t->n_samples - 1 : i % SHARE == SHARE - 1;
+}
+
+static bool calibrates(const trial *t, size_t i)
+{
+    return t->layers->fixed && (t->n_samples == 1 || !is_fresh(t, i));
+}
 
 static void stop(running *r)
 {
@@ -143,7 +142,7 @@ static lnt_status take_outputs(trial *t, running *r, size_t sample, bool keep)
             LNT_TRY(lnt_tensor_alloc(heap, out.dtype, out.rank, out.dims, want, t->err));
             memcpy(want->data, out.data, out.bytes);
         } else if (want->bytes == out.bytes) {
-            add_noise(&t->noise[i], want->data, out.data, (int64_t)(out.bytes / sizeof(float)));
+            lnt_noise_add(&t->noise[i], want->data, out.data, (int64_t)(out.bytes / sizeof(float)));
         } else {
             t->noise[i].error = NAN;
         }
@@ -151,196 +150,7 @@ static lnt_status take_outputs(trial *t, running *r, size_t sample, bool keep)
     return LNT_OK;
 }
 
-/* ---- one layer ---- */
-
-/* A node by itself, with constants packed. */
-typedef struct alone {
-    lnt_bump memory;
-    lnt_node node;
-    lnt_operand *in[16], *out[8];
-    lnt_operand operand[24];
-    void *out_data[8];
-    lnt_solo solo;
-} alone;
-
-static lnt_status pack_operand(trial *t, alone *a, unsigned i)
-{
-    lnt_operand *o = a->in[i];
-    lnt_packed record;
-    size_t bytes;
-    memset(&record, 0, sizeof record);
-    if (!o->constant || !lnt_pack_wanted(&a->node, i, o, &record) || !lnt_packed_bytes(&record, &bytes))
-        return LNT_OK;
-    lnt_packed *kept = lnt_bump_alloc(&a->memory, sizeof *kept, t->err);
-    void *packed = lnt_bump_alloc(&a->memory, bytes, t->err);
-    if (!kept || !packed)
-        return LNT_E_MEMORY;
-    *kept = record;
-    lnt_pack(kept, (lnt_dtype)o->dtype, o->data, packed);
-    o->data = packed;
-    o->packed = kept;
-    return LNT_OK;
-}
-
-/* Operands of the node: constants of the graph, everything else out of the session. */
-static lnt_status find_operands(trial *t, running *r, const lnt_gnode *n, alone *a)
-{
-    lnt_operand *next = a->operand;
-    LNT_REQUIRE(n->n_in <= 16 && n->n_out <= 8, t->err, LNT_E_UNSUPPORTED, "too many operands");
-    lnt_gnode_view(n, &a->node);
-    for (unsigned i = 0; i < n->n_in; i++) {
-        if (n->in[i] == LNT_NONE)
-            continue;
-        const lnt_gvalue *v = &t->g->value[n->in[i]];
-        a->in[i] = next;
-        *next = v->info;
-        next->constant = v->constant;
-        if (!v->constant) {
-            lnt_tensor x;
-            LNT_TRY(lnt_get_value(r->session, v->name, &x, t->err));
-            void *data = lnt_bump_alloc(&a->memory, x.bytes + 1, t->err);
-            if (!data)
-                return LNT_E_MEMORY;
-            memcpy(data, x.data, x.bytes);
-            next->rank = (uint8_t)x.rank;
-            memcpy(next->dims, x.dims, x.rank * sizeof *x.dims);
-            next->data = data;
-        }
-        next++;
-    }
-    for (unsigned i = 0; i < n->n_out; i++)
-        if (n->out[i] != LNT_NONE) {
-            *next = (lnt_operand){0};
-            a->out[i] = next++;
-        }
-    return LNT_OK;
-}
-
-static lnt_status prepare(trial *t, running *r, const lnt_gnode *n, alone *a)
-{
-    *a = (alone){0};
-    lnt_bump_init(&a->memory, heap);
-    LNT_TRY(find_operands(t, r, n, a));
-    lnt_site site = {
-        .node = &a->node, .in = a->in, .out = a->out, .n_in = n->n_in, .n_out = n->n_out, .err = t->err};
-    LNT_TRY(lnt_site_shape(&site));
-    for (unsigned i = 0; i < n->n_in; i++)
-        if (a->in[i])
-            LNT_TRY(pack_operand(t, a, i));
-    for (unsigned i = 0; i < n->n_out; i++) {
-        if (!a->out[i])
-            continue;
-        const int64_t count = lnt_operand_count(a->out[i]);
-        a->out_data[i] = lnt_bump_alloc(&a->memory, (size_t)count * sizeof(double) + 1, t->err);
-        if (!a->out_data[i])
-            return LNT_E_MEMORY;
-    }
-    return lnt_solo_bind(&a->solo, &a->memory, &a->node, a->in, a->out, a->out_data, lnt_cpu_best_level(),
-                         t->err);
-}
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-/* Convolutions stand between others: their images are channels-last then. Elements change places, which does
- * not matter for the time. */
-static lnt_status bind_for_time(trial *t, alone *a)
-{
-    if (!(a->node.op->flags & LNT_OP_CL) || a->in[0]->rank < 3)
-        return LNT_OK;
-    a->in[0]->order = a->out[0]->order = LNT_ORDER_CHANNELS_LAST;
-    return lnt_solo_bind(&a->solo, &a->memory, &a->node, a->in, a->out, a->out_data, lnt_cpu_best_level(),
-                         t->err);
-}
-
-/* Microseconds of the fastest runs of both, taken in turns. */
-static lnt_status time_both(alone *a, alone *b, double *a_us, double *b_us)
-{
-    enum { ROUNDS = 200 };
-    const double enough = 0.02, end = now() + enough;
-    *a_us = *b_us = 1e30;
-    for (int i = 0; i < ROUNDS && (i < 3 || now() < end); i++) {
-        const double t0 = now();
-        LNT_TRY(lnt_solo_run(&a->solo));
-        const double t1 = now();
-        LNT_TRY(lnt_solo_run(&b->solo));
-        const double t2 = now();
-        *a_us = fmin(*a_us, (t1 - t0) * 1e6);
-        *b_us = fmin(*b_us, (t2 - t1) * 1e6);
-    }
-    return LNT_OK;
-}
-
-/* Each weight counts once per position it meets. */
-static double multiplications(const trial *t, const lnt_qlayer *l, const alone *a)
-{
-    if (l->plain.op->id == LNT_ID_Gather)
-        return 0;
-    const lnt_operand *w = lnt_ginfo(t->g, l->plain.in[1]);
-    if (l->plain.op->id == LNT_ID_LSTM || l->plain.op->id == LNT_ID_GRU) {
-        const lnt_operand *r = lnt_ginfo(t->g, l->plain.in[2]);
-        return (double)(a->in[0]->dims[0] * a->in[0]->dims[1]) *
-               (double)(lnt_operand_count(w) + lnt_operand_count(r));
-    }
-    const double weights = (double)lnt_operand_count(w), y = (double)lnt_operand_count(a->out[0]);
-    if (l->plain.op->id == LNT_ID_Conv)
-        return y * weights / (double)w->dims[0];
-    return y * (double)a->in[0]->dims[a->in[0]->rank - 1];
-}
-
-static lnt_status compare_forms(trial *t, alone *plain, alone *bytes, lnt_qlayer *l)
-{
-    noise n = {0};
-    LNT_TRY(lnt_solo_run(&plain->solo));
-    LNT_TRY(lnt_solo_run(&bytes->solo));
-    for (unsigned i = 0; i < l->plain.n_out; i++)
-        if (plain->out[i])
-            add_noise(&n, plain->out_data[i], bytes->out_data[i], lnt_operand_count(plain->out[i]));
-    l->measured.snr = snr_of(&n);
-    l->measured.multiplications = multiplications(t, l, plain);
-    LNT_TRY(bind_for_time(t, plain));
-    LNT_TRY(bind_for_time(t, bytes));
-    return time_both(plain, bytes, &l->measured.plain_us, &l->measured.int8_us);
-}
-
-/* In subgraphs what a layer reads cannot be fetched: it stays unmeasured. */
-static bool can_measure(const lnt_qlayer *l)
-{
-    return l->plain.subgraph == 0;
-}
-
-static lnt_status measure_layer(trial *t, running *r, lnt_qlayer *l)
-{
-    alone *both = lnt_alloc_zero(heap, 2, sizeof *both, t->err);
-    if (!both)
-        return LNT_E_MEMORY;
-    lnt_status status = prepare(t, r, &l->plain, &both[0]);
-    if (status == LNT_OK)
-        status = prepare(t, r, &l->quantised, &both[1]);
-    if (status == LNT_OK)
-        status = compare_forms(t, &both[0], &both[1], l);
-    lnt_bump_free(&both[0].memory);
-    lnt_bump_free(&both[1].memory);
-    lnt_free(heap, both);
-    return status;
-}
-
 /* ---- the model as a whole ---- */
-
-static lnt_status fetch_inputs(trial *t, running *r)
-{
-    for (size_t i = 0; i < t->layers->n; i++) {
-        const lnt_qlayer *l = &t->layers->layer[i];
-        for (unsigned k = 0; k < l->plain.n_in && can_measure(l); k++)
-            if (l->plain.in[k] != LNT_NONE && !t->g->value[l->plain.in[k]].constant)
-                LNT_TRY(lnt_fetch(r->session, t->g->value[l->plain.in[k]].name, t->err));
-    }
-    return LNT_OK;
-}
 
 /* The first of a few extents that the model runs with. */
 static lnt_status run_seeded(trial *t, running *r)
@@ -369,7 +179,127 @@ static lnt_status prepare_samples(trial *t, running *r)
     return t->input && t->want && t->noise ? read_samples(t, r) : LNT_E_MEMORY;
 }
 
-/* The float model: its outputs, and each layer by itself on the first sample. */
+/* ---- ranges ---- */
+
+static void look(const lnt_static *st, uint32_t v, const lnt_tensor *x, lnt_seen *seen, bool count)
+{
+    const int64_t n = (int64_t)(x->bytes / sizeof(float));
+    if (x->dtype != LNT_FLOAT || !st->value[v].observed)
+        return;
+    if (count && seen[v].bin)
+        lnt_seen_count(&seen[v], x->data, n);
+    else if (!count)
+        lnt_seen_bounds(&seen[v], x->data, n);
+}
+
+/* Runs the samples that calibrate and looks at all values that may become bytes. */
+static lnt_status look_at_samples(trial *t, running *r, lnt_seen *seen, bool count)
+{
+    const lnt_static *st = t->layers->fixed;
+    for (size_t i = 0; i < t->n_samples; i++) {
+        if (!calibrates(t, i))
+            continue;
+        LNT_TRY(run_sample(t, r, i));
+        for (uint32_t v = 0; v < st->n_values; v++) {
+            lnt_tensor x;
+            if (!st->value[v].observed)
+                continue;
+            LNT_TRY(lnt_get_value(r->session, t->g->value[v].name, &x, t->err));
+            look(st, v, &x, seen, count);
+        }
+        advance(t);
+    }
+    return LNT_OK;
+}
+
+static lnt_status make_bins(trial *t, lnt_seen *seen)
+{
+    const lnt_static *st = t->layers->fixed;
+    for (uint32_t v = 0; v < st->n_values; v++)
+        if (seen[v].any && !(seen[v].bin = lnt_alloc_zero(heap, LNT_SEEN_BINS, sizeof *seen[v].bin, t->err)))
+            return LNT_E_MEMORY;
+    return LNT_OK;
+}
+
+/* Ranges of the values; those that were not finite, or never seen, stay floats. */
+static lnt_status find_ranges(trial *t, running *r, lnt_seen *seen)
+{
+    lnt_static *st = t->layers->fixed;
+    const lnt_range_method method = t->options->method;
+    LNT_TRY(look_at_samples(t, r, seen, false));
+    if (method != LNT_RANGE_MINMAX) {
+        LNT_TRY(make_bins(t, seen));
+        LNT_TRY(look_at_samples(t, r, seen, true));
+    }
+    for (uint32_t v = 0; v < st->n_values; v++) {
+        float low, high;
+        if (!seen[v].any || seen[v].not_finite)
+            continue;
+        lnt_seen_range(&seen[v], method, &low, &high);
+        lnt_static_set_range(st, v, low, high);
+    }
+    return LNT_OK;
+}
+
+static lnt_status calibrate(trial *t, running *r)
+{
+    lnt_static *st = t->layers->fixed;
+    if (!st)
+        return LNT_OK;
+    lnt_seen *seen = lnt_alloc_zero(heap, st->n_values, sizeof *seen, t->err);
+    if (!seen)
+        return LNT_E_MEMORY;
+    const lnt_status status = find_ranges(t, r, seen);
+    for (uint32_t v = 0; v < st->n_values; v++)
+        lnt_free(heap, seen[v].bin);
+    lnt_free(heap, seen);
+    LNT_TRY(status);
+    lnt_static_plan(st, t->layers);
+    return lnt_static_lower(st);
+}
+
+/* ---- the float model ---- */
+
+static lnt_status fetch_values(trial *t, running *r)
+{
+    const lnt_static *st = t->layers->fixed;
+    for (size_t i = 0; i < t->layers->n; i++)
+        LNT_TRY(lnt_fetch_layer(t->g, r->session, &t->layers->layer[i], t->err));
+    for (uint32_t v = 0; st && v < st->n_values; v++)
+        if (st->value[v].observed)
+            LNT_TRY(lnt_fetch(r->session, t->g->value[v].name, t->err));
+    return LNT_OK;
+}
+
+static lnt_status measure_layers(trial *t, running *r)
+{
+    lnt_qlayers *layers = t->layers;
+    for (size_t i = 0; i < layers->n; i++) {
+        if (lnt_can_measure(layers, &layers->layer[i]))
+            LNT_TRY(lnt_measure_layer(t->g, layers, r->session, &layers->layer[i], t->err));
+        advance(t);
+    }
+    return LNT_OK;
+}
+
+/* Runs the samples that are measured on, and looks at each layer by itself on the first of them. */
+static lnt_status run_samples(trial *t, running *r)
+{
+    bool first = true;
+    for (size_t i = 0; i < t->n_samples; i++) {
+        if (!is_fresh(t, i))
+            continue;
+        LNT_TRY(t->options->n_samples ? run_sample(t, r, i) : run_seeded(t, r));
+        LNT_TRY(take_outputs(t, r, i, true));
+        if (first)
+            LNT_TRY(measure_layers(t, r));
+        first = false;
+        advance(t);
+    }
+    return LNT_OK;
+}
+
+/* Ranges, the outputs wanted, and each layer by itself. */
 static lnt_status run_float(trial *t)
 {
     running r;
@@ -377,44 +307,50 @@ static lnt_status run_float(trial *t)
     if (status == LNT_OK)
         status = prepare_samples(t, &r);
     if (status == LNT_OK)
-        status = fetch_inputs(t, &r);
-    for (size_t i = t->n_samples;
-         status == LNT_OK && i-- > 0;) { /* the first one last: its values are kept */
-        status = t->options->n_samples ? run_sample(t, &r, i) : run_seeded(t, &r);
-        if (status == LNT_OK)
-            status = take_outputs(t, &r, i, true);
-    }
-    for (size_t i = 0; i < t->layers->n && status == LNT_OK; i++)
-        if (can_measure(&t->layers->layer[i]))
-            status = measure_layer(t, &r, &t->layers->layer[i]);
+        status = fetch_values(t, &r);
+    expect(t, t->n_samples * (t->options->method == LNT_RANGE_MINMAX ? 1 : 2) + t->layers->n);
+    if (status == LNT_OK)
+        status = calibrate(t, &r);
+    if (status == LNT_OK)
+        status = run_samples(t, &r);
     stop(&r);
     return status;
 }
 
-static void put_forms(const lnt_qlayers *layers)
+/* ---- the model with the layers that are chosen ---- */
+
+static lnt_status put_forms(const lnt_qlayers *layers)
 {
     for (size_t i = 0; i < layers->n; i++) {
         const lnt_qlayer *l = &layers->layer[i];
-        *l->node = l->chosen ? l->quantised : l->plain;
+        if (!l->fixed)
+            *l->node = l->chosen ? l->quantised : l->plain;
     }
+    if (!layers->fixed)
+        return LNT_OK;
+    lnt_static_plan(layers->fixed, layers);
+    return lnt_static_lower(layers->fixed);
 }
 
-/* The model with the layers that are chosen: the lowest SNR of its outputs. */
+/* The lowest SNR of the outputs. */
 static lnt_status run_chosen(trial *t, double *snr)
 {
     running r;
-    put_forms(t->layers);
     memset(t->noise, 0, t->n_outputs * sizeof *t->noise);
+    LNT_TRY(put_forms(t->layers));
     lnt_status status = start(t, &r);
     for (size_t i = 0; i < t->n_samples && status == LNT_OK; i++) {
+        if (!is_fresh(t, i))
+            continue;
         status = run_sample(t, &r, i);
         if (status == LNT_OK)
             status = take_outputs(t, &r, i, false);
     }
     stop(&r);
+    advance(t);
     *snr = SNR_MOST;
     for (uint32_t i = 0; i < t->n_outputs; i++)
-        *snr = fmin(*snr, snr_of(&t->noise[i]));
+        *snr = fmin(*snr, lnt_noise_snr(&t->noise[i]));
     return status;
 }
 
@@ -431,27 +367,34 @@ static int by_snr(const void *a, const void *b)
     return x->snr < y->snr ? -1 : x->snr > y->snr ? 1 : x->layer < y->layer ? -1 : 1;
 }
 
-/* What each chosen layer alone does to the outputs, the worst first. */
+/* Is it in bytes, as things stand, by its own choice? */
+static bool in_bytes(const trial *t, const lnt_qlayer *l)
+{
+    return l->chosen && (!l->fixed || lnt_static_is_on(t->layers->fixed, l->node));
+}
+
+/* How much each chosen layer does to the outputs, the most harmful first: what they are with it alone in
+ * bytes; or, where layers stand between others that are bytes, what they lose by it when all others are. */
 static lnt_status rank_layers(trial *t, ranked *rank, size_t *n)
 {
-    bool *chosen = lnt_alloc_zero(heap, t->layers->n, sizeof *chosen, t->err);
-    lnt_status status = chosen ? LNT_OK : LNT_E_MEMORY;
+    const bool others = t->layers->fixed != NULL;
+    lnt_status status = LNT_OK;
     *n = 0;
-    for (size_t i = 0; i < t->layers->n && chosen; i++) {
-        chosen[i] = t->layers->layer[i].chosen;
-        t->layers->layer[i].chosen = false;
+    for (size_t i = 0; i < t->layers->n; i++)
+        if (in_bytes(t, &t->layers->layer[i]))
+            rank[(*n)++].layer = i;
+    expect(t, *n);
+    for (size_t i = 0; i < *n; i++)
+        t->layers->layer[rank[i].layer].chosen = others;
+    for (size_t i = 0; i < *n && status == LNT_OK; i++) {
+        lnt_qlayer *l = &t->layers->layer[rank[i].layer];
+        l->chosen = !others;
+        status = run_chosen(t, &rank[i].snr);
+        rank[i].snr = others ? -rank[i].snr : rank[i].snr;
+        l->chosen = others;
     }
-    for (size_t i = 0; i < t->layers->n && status == LNT_OK; i++) {
-        if (!chosen[i])
-            continue;
-        t->layers->layer[i].chosen = true;
-        rank[*n].layer = i;
-        status = run_chosen(t, &rank[(*n)++].snr);
-        t->layers->layer[i].chosen = false;
-    }
-    for (size_t i = 0; i < t->layers->n && chosen; i++)
-        t->layers->layer[i].chosen = chosen[i];
-    lnt_free(heap, chosen);
+    for (size_t i = 0; i < *n; i++)
+        t->layers->layer[rank[i].layer].chosen = true;
     if (status == LNT_OK)
         qsort(rank, *n, sizeof *rank, by_snr);
     return status;
@@ -507,27 +450,51 @@ static lnt_status tell_errors(trial *t)
 {
     lnt_report *r = t->report;
     const lnt_gsubgraph *model = &t->g->sub[0];
-    r->trial_inputs = t->options->n_samples ? "recorded inputs" : "seeded inputs";
+    size_t fresh = 0;
+    while (!is_fresh(t, fresh))
+        fresh++;
+    r->trial_inputs = !t->options->n_samples ? "seeded inputs"
+                      : !t->layers->fixed    ? "recorded inputs"
+                      : t->n_samples == 1    ? "the input that was calibrated on"
+                                             : "recorded inputs that were not calibrated on";
+    for (size_t i = 0; i < t->n_samples; i++) {
+        r->calibrated_on += calibrates(t, i);
+        r->measured_on += is_fresh(t, i);
+    }
     r->output_error = lnt_bump_alloc(&r->memory, t->n_outputs * sizeof *r->output_error, t->err);
     if (!r->output_error)
         return LNT_E_MEMORY;
     for (uint32_t i = 0; i < t->n_outputs && i < model->n_out; i++) {
-        if (t->want[i].dtype != LNT_FLOAT)
+        if (t->want[fresh * t->n_outputs + i].dtype != LNT_FLOAT)
             continue;
         lnt_output_error *e = &r->output_error[r->n_output_errors++];
         *e = (lnt_output_error){lnt_report_text(r, "%s", t->g->value[model->out[i]].name),
-                                snr_of(&t->noise[i]), t->noise[i].worst, t->noise[i].largest};
+                                lnt_noise_snr(&t->noise[i]), t->noise[i].worst, t->noise[i].largest};
         if (!e->output)
             return LNT_E_MEMORY;
     }
     return LNT_OK;
 }
 
+/* What was chosen but stands between layers that were not. */
+static void drop_lonely(trial *t)
+{
+    for (size_t i = 0; i < t->layers->n; i++) {
+        lnt_qlayer *l = &t->layers->layer[i];
+        if (!l->chosen || in_bytes(t, l))
+            continue;
+        l->chosen = false;
+        l->why = lnt_static_why(t->layers->fixed, l->node);
+    }
+}
+
 static lnt_status try_all(trial *t)
 {
     LNT_TRY(run_float(t));
     drop_slow(t);
+    expect(t, 1);
     LNT_TRY(meet_bound(t));
+    drop_lonely(t);
     return tell_errors(t);
 }
 
@@ -552,6 +519,8 @@ lnt_status lnt_quantise_trial(lnt_graph *g, const lnt_quantise_options *options,
 {
     lnt_error why = {0}, *outer = g->err;
     trial t = {.g = g, .options = options, .layers = layers, .report = report, .err = &why};
+    LNT_REQUIRE(options->mode != LNT_INT8_STATIC || options->n_samples, g->err, LNT_E_ARGUMENT,
+                "--int8 static needs recorded inputs: give some with --calibrate");
     if (!layers->n)
         return LNT_OK;
     g->err = &why; /* a trial that fails is no failure yet */
@@ -564,7 +533,6 @@ lnt_status lnt_quantise_trial(lnt_graph *g, const lnt_quantise_options *options,
     lnt_free(heap, t.input);
     lnt_free(heap, t.want);
     lnt_free(heap, t.noise);
-    status = judge(&t, status, &why);
-    put_forms(layers);
-    return status;
+    LNT_TRY(judge(&t, status, &why));
+    return put_forms(layers);
 }

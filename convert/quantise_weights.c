@@ -13,7 +13,7 @@ typedef struct channels {
     int64_t n, run, count;
 } channels;
 
-static bool find_scales(const float *w, const channels *c, float *scale)
+static bool find_scales(const float *w, const channels *c, const float *least, float *scale)
 {
     memset(scale, 0, (size_t)c->n * sizeof *scale);
     for (int64_t i = 0; i < c->count; i++) {
@@ -22,13 +22,15 @@ static bool find_scales(const float *w, const channels *c, float *scale)
             return false;
         *largest = fmaxf(*largest, fabsf(w[i]));
     }
-    for (int64_t i = 0; i < c->n; i++)
-        scale[i] = scale[i] > 0 ? fmaxf(scale[i] / MOST, 1e-37f) : 1;
+    for (int64_t i = 0; i < c->n; i++) {
+        const float bound = least && least[i] > 0 ? fmaxf(least[i], 1e-30f) : 0;
+        scale[i] = scale[i] > 0 ? fmaxf(scale[i] / MOST, fmaxf(bound, 1e-37f)) : bound > 0 ? bound : 1;
+    }
     return true;
 }
 
 lnt_status lnt_quantise_weights(lnt_graph *g, uint32_t value, unsigned axis, unsigned axes, float factor,
-                                uint32_t *weights, uint32_t *scale)
+                                const float *least, uint32_t *weights, uint32_t *scale)
 {
     const lnt_operand o = g->value[value].info;
     channels c = {.n = 1, .run = 1, .count = lnt_operand_count(&o)};
@@ -42,7 +44,7 @@ lnt_status lnt_quantise_weights(lnt_graph *g, uint32_t value, unsigned axis, uns
     int8_t *bytes = lnt_bump_alloc(&g->memory, (size_t)c.count, g->err);
     if (!scales || !bytes)
         return LNT_E_MEMORY;
-    if (!find_scales(w, &c, scales))
+    if (!find_scales(w, &c, least, scales))
         return LNT_OK;
     for (int64_t i = 0; i < c.count; i++) {
         const float q = rintf(w[i] / scales[i / c.run % c.n]);

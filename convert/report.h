@@ -42,6 +42,7 @@ struct lnt_report {
     const char *trial_inputs; /* what the figures were measured on; NULL: not measured, for this reason: */
     const char *trial_failure;
     const char *no_golden; /* why the reference run gave no golden vectors; NULL: it did, or was not wanted */
+    size_t calibrated_on, measured_on; /* inputs */
 };
 
 void lnt_report_init(lnt_report *r);

@@ -438,7 +438,7 @@ static lnt_status check_golden(const lnt_file *f, lnt_error *err)
         int64_t elements;
         LNT_CHECK_RECORD(i == 0 || g->test >= f->golden[i - 1].test, err, "golden vectors", i,
                          "cases are not in order");
-        LNT_CHECK_RECORD(g->origin <= 1 && g->role <= 1, err, "golden vectors", i,
+        LNT_CHECK_RECORD(g->origin <= 2 && g->role <= 1, err, "golden vectors", i,
                          "origin %" PRIu32 " or role %d is unknown", g->origin, g->role);
         LNT_CHECK_RECORD(g->index < (g->role ? f->subgraphs[0].n_out : f->subgraphs[0].n_in), err,
                          "golden vectors", i, "input or output %" PRIu32 " is not there", g->index);

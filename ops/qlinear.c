@@ -1,5 +1,6 @@
 /* qlinear.c — com.microsoft's operators on quantised tensors: QLinearAdd, QLinearMul, QLinearSigmoid,
- * QLinearLeakyRelu, QLinearConcat. A byte has 256 values, so what happens to one is looked up. */
+ * QLinearLeakyRelu, QLinearConcat; and ByteTable, any function of a byte. A byte has 256 values, so what
+ * happens to one is looked up. */
 #include "ops/op.h"
 
 #include "ops/axes.h"
@@ -92,6 +93,44 @@ lnt_status lnt_bind_qunary(lnt_site *site)
     p->alpha = lnt_attr_f(site->node, "alpha", 0.01f);
     site->step->run = run_unary;
     lnt_bind_in_place(site, 0, X);
+    return LNT_OK;
+}
+
+/* ByteTable: planes of n bytes; each channel has a table, or all share one. */
+typedef struct tables {
+    int64_t planes, n, channels;
+} tables;
+
+static lnt_status run_byte_table(lnt_kernel *k, const lnt_step *s)
+{
+    const tables *p = s->params;
+    table_job job;
+    for (int64_t i = 0; i < p->planes; i++) {
+        job.x = (const uint8_t *)lnt_in(k, s, 0) + i * p->n;
+        job.y = (uint8_t *)lnt_out(k, s, 0) + i * p->n;
+        memcpy(job.to, (const uint8_t *)lnt_in(k, s, 1) + i % p->channels * 256, sizeof job.to);
+        LNT_TRY(lnt_parallel(k, p->n, 32768, look_up, &job));
+    }
+    return LNT_OK;
+}
+
+lnt_status lnt_bind_byte_table(lnt_site *site)
+{
+    const lnt_operand *x = site->in[0], *table = site->in[1];
+    tables *p = lnt_bind_params(site, sizeof *p);
+    if (!p)
+        return LNT_E_MEMORY;
+    if (!lnt_is_byte(x->dtype) || table->dtype != LNT_UINT8)
+        return lnt_bind_unsupported_type(site, lnt_is_byte(x->dtype) ? table->dtype : x->dtype);
+    p->channels = table->rank == 2 ? table->dims[0] : 0;
+    LNT_REQUIRE(p->channels > 0 && table->dims[1] == 256 &&
+                    (p->channels == 1 || (x->rank > 1 && x->dims[1] == p->channels)),
+                site->err, LNT_E_SHAPE, "the table must be [1 or channels, 256]");
+    const int64_t count = lnt_operand_count(x);
+    p->planes = p->channels == 1 ? 1 : x->dims[0] * p->channels;
+    p->n = p->planes ? count / p->planes : 0;
+    site->step->run = run_byte_table;
+    lnt_bind_in_place(site, 0, 0);
     return LNT_OK;
 }
 

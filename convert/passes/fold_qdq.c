@@ -254,17 +254,6 @@ static lnt_status fold_moving(lnt_edit *e, lnt_gnode *n)
     return replace(e, n, q, n->op->id, in, n->n_in);
 }
 
-static bool moves(const lnt_gnode *n)
-{
-    static const unsigned ids[] = {LNT_ID_Reshape, LNT_ID_Flatten, LNT_ID_Squeeze,      LNT_ID_Unsqueeze,
-                                   LNT_ID_Expand,  LNT_ID_Tile,    LNT_ID_Transpose,    LNT_ID_DepthToSpace,
-                                   LNT_ID_Slice,   LNT_ID_Gather,  LNT_ID_SpaceToDepth, LNT_ID_MaxPool};
-    for (unsigned i = 0; i < sizeof ids / sizeof ids[0]; i++)
-        if (n->op->id == ids[i])
-            return true;
-    return lnt_is(n, Resize) && strcmp(lnt_gnode_string(n, "mode", "nearest"), "nearest") == 0;
-}
-
 static lnt_status fold(lnt_edit *e, lnt_gnode *n)
 {
     switch (n->op->id) {
@@ -278,7 +267,7 @@ static lnt_status fold(lnt_edit *e, lnt_gnode *n)
     case LNT_ID_LeakyRelu: return fold_unary(e, n, LNT_ID_QLinearLeakyRelu);
     case LNT_ID_AveragePool: return fold_unary(e, n, LNT_ID_QLinearAveragePool);
     case LNT_ID_GlobalAveragePool: return fold_unary(e, n, LNT_ID_QLinearGlobalAveragePool);
-    default: return moves(n) ? fold_moving(e, n) : LNT_OK;
+    default: return lnt_moves_elements(n) ? fold_moving(e, n) : LNT_OK;
     }
 }
 

@@ -148,6 +148,17 @@ bool lnt_gnode_is(const lnt_gnode *n, unsigned op)
     return n && !n->dead && n->op->id == op;
 }
 
+bool lnt_moves_elements(const lnt_gnode *n)
+{
+    static const unsigned ids[] = {LNT_ID_Reshape, LNT_ID_Flatten, LNT_ID_Squeeze,      LNT_ID_Unsqueeze,
+                                   LNT_ID_Expand,  LNT_ID_Tile,    LNT_ID_Transpose,    LNT_ID_DepthToSpace,
+                                   LNT_ID_Slice,   LNT_ID_Gather,  LNT_ID_SpaceToDepth, LNT_ID_MaxPool};
+    for (unsigned i = 0; i < sizeof ids / sizeof ids[0]; i++)
+        if (n->op->id == ids[i])
+            return true;
+    return lnt_is(n, Resize) && strcmp(lnt_gnode_string(n, "mode", "nearest"), "nearest") == 0;
+}
+
 lnt_gnode *lnt_producer(const lnt_graph *g, const lnt_gnode *n, unsigned i)
 {
     const uint32_t v = lnt_in_value(n, i);

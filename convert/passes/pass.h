@@ -48,6 +48,8 @@ lnt_status lnt_fold_node(lnt_edit *e, lnt_gnode *n);
 /* Is n (not NULL) the live operator called ident in ops/list.h? */
 #define lnt_is(n, ident) lnt_gnode_is((n), LNT_ID_##ident)
 bool lnt_gnode_is(const lnt_gnode *n, unsigned op);
+/* Elements of n's output are elements of its input 0, of any type. */
+bool lnt_moves_elements(const lnt_gnode *n);
 /* Producer of input i of n; NULL where there is none. */
 lnt_gnode *lnt_producer(const lnt_graph *g, const lnt_gnode *n, unsigned i);
 /* Input i of n, LNT_NONE where it is skipped. */

@@ -2,7 +2,7 @@
  *
  * Comes behind the patterns, which make the weights what they will be, and before epilogues, which then are
  * taken up by the quantised operators as they were by the float ones. */
-#include "convert/quantise.h"
+#include "convert/quantise_static.h"
 
 #include "base/checked.h"
 #include "convert/passes/pass.h"
@@ -10,8 +10,7 @@
 
 #include <string.h>
 
-enum { DEPTH_MIN = 16, COLUMNS_MIN = 4 }; /* of a matrix: below that bytes gain nothing */
-enum { TABLE_MIN = 4096 };                /* bytes of a table that rows are gathered from */
+enum { TABLE_MIN = 4096 }; /* bytes of a table that rows are gathered from */
 
 typedef struct made { /* weights already quantised, for constants with several readers */
     uint32_t from, weights, scale;
@@ -23,7 +22,6 @@ typedef struct made { /* weights already quantised, for constants with several r
 typedef struct finder {
     lnt_edit e;
     lnt_qlayers layers;
-    size_t capacity;
     made *made;
 } finder;
 
@@ -48,7 +46,7 @@ static lnt_status quantised_weights(finder *f, uint32_t from, unsigned axis, uns
         return LNT_E_MEMORY;
     *m = (made){.from = from, .axis = axis, .factor = factor, .next = f->made};
     f->made = m;
-    return lnt_quantise_weights(g, from, axis, axes, factor, &m->weights, &m->scale);
+    return lnt_quantise_weights(g, from, axis, axes, factor, NULL, &m->weights, &m->scale);
 }
 
 /* Notes a layer that may become op with operands in; attributes stay. */
@@ -56,69 +54,32 @@ static lnt_status add_layer(finder *f, lnt_gnode *n, unsigned op, const uint32_t
                             uint32_t weights)
 {
     lnt_graph *g = f->e.g;
-    LNT_TRY(LNT_GROW(&lnt_malloc_allocator, f->layers.layer, f->capacity, f->layers.n, g->err));
+    LNT_TRY(lnt_qlayers_add(&f->layers, g, n, g->value[weights].bytes));
     uint32_t *operands = lnt_bump_alloc(&g->memory, n_in * sizeof *in, g->err);
     if (!operands)
         return LNT_E_MEMORY;
     memcpy(operands, in, n_in * sizeof *in);
-    lnt_qlayer *l = &f->layers.layer[f->layers.n++];
-    *l = (lnt_qlayer){.node = n, .plain = *n, .quantised = *n, .chosen = true};
+    lnt_qlayer *l = &f->layers.layer[f->layers.n - 1];
     l->quantised.op = lnt_op_by_id(op);
     l->quantised.in = operands;
     l->quantised.n_in = (uint16_t)n_in;
-    l->measured = (lnt_quantised){.node = n->name,
-                                  .op = n->op->name,
-                                  .before = g->value[weights].bytes,
-                                  .after = g->value[weights].bytes / sizeof(float),
-                                  .multiplications = -1,
-                                  .snr = -1,
-                                  .plain_us = -1,
-                                  .int8_us = -1};
     return LNT_OK;
-}
-
-/* Gemm's C times beta as a vector of N, LNT_NONE in *bias where there is none; false if C is none. */
-static bool gemm_bias(lnt_graph *g, const lnt_gnode *n, int64_t N, uint32_t *bias, lnt_status *status)
-{
-    const uint32_t v = lnt_in_value(n, 2);
-    const float beta = lnt_gnode_float(n, "beta", 1);
-    int64_t count;
-    *bias = LNT_NONE;
-    if (v == LNT_NONE || beta == 0)
-        return true;
-    const float *c = lnt_constant_floats(g, v, &count);
-    if (!c || (count != 1 && (count != N || g->value[v].info.dims[g->value[v].info.rank - 1] != N)))
-        return false;
-    float *all = lnt_bump_alloc(&g->memory, (size_t)N * sizeof *all, g->err);
-    for (int64_t i = 0; all && i < N; i++)
-        all[i] = beta * c[count == 1 ? 0 : i];
-    *bias = all ? lnt_add_floats(g, g->value[v].name, 1, &N, all) : LNT_NONE;
-    *status = *bias == LNT_NONE ? LNT_E_MEMORY : LNT_OK;
-    return true;
 }
 
 static lnt_status find_matmul(finder *f, lnt_gnode *n)
 {
     lnt_graph *g = f->e.g;
-    const bool turned = lnt_gnode_int(n, "transB", 0) != 0;
-    if (!is_float_weight(g, n, 1) || lnt_gnode_int(n, "transA", 0) || lnt_gnode_int(n, "transBatchA", 0) ||
-        lnt_gnode_int(n, "transBatchB", 0))
-        return LNT_OK;
-    const lnt_operand *a = lnt_ginfo(g, n->in[0]), *b = lnt_ginfo(g, n->in[1]);
-    const int64_t K = b->dims[turned], N = b->dims[!turned];
-    lnt_status status = LNT_OK;
-    uint32_t bias = LNT_NONE;
+    lnt_qproduct p;
+    bool turned, fits;
     made *m;
-    if (b->rank != 2 || a->rank == 0 || a->rank > LNT_MAX_RANK || K < DEPTH_MIN || N < COLUMNS_MIN ||
-        (lnt_is(n, Gemm) && !gemm_bias(g, n, N, &bias, &status)))
+    LNT_TRY(lnt_qproduct_of(g, n, &p, &turned, &fits));
+    if (!fits)
         return LNT_OK;
-    LNT_TRY(status);
-    const float alpha = lnt_is(n, MatMul) ? 1 : lnt_gnode_float(n, "alpha", 1);
-    LNT_TRY(quantised_weights(f, n->in[1], !turned, 1, alpha, &m));
-    const uint32_t in[] = {n->in[0], m->weights, m->scale, bias};
+    LNT_TRY(quantised_weights(f, p.weights, !turned, 1, p.factor, &m));
+    const uint32_t in[] = {n->in[0], m->weights, m->scale, p.bias};
     return m->weights == LNT_NONE
                ? LNT_OK
-               : add_layer(f, n, LNT_ID_DynamicMatMul, in, bias == LNT_NONE ? 3 : 4, n->in[1]);
+               : add_layer(f, n, LNT_ID_DynamicMatMul, in, p.bias == LNT_NONE ? 3 : 4, p.weights);
 }
 
 static lnt_status find_conv(finder *f, lnt_gnode *n)
@@ -198,7 +159,7 @@ static lnt_status find_gather(finder *f, lnt_gnode *n)
 
 static lnt_status find(finder *f, lnt_gnode *n)
 {
-    if (n->dead || n->program || n->n_in < 2 || n->n_out < 1)
+    if (n->dead || n->program || n->n_in < 2 || n->n_out < 1 || lnt_static_claims(f->layers.fixed, n))
         return LNT_OK;
     if (lnt_is(n, MatMul) || lnt_is(n, Gemm) || lnt_is(n, FusedMatMul))
         return find_matmul(f, n);
@@ -211,6 +172,13 @@ static lnt_status find(finder *f, lnt_gnode *n)
     return LNT_OK;
 }
 
+/* Not what goes along with other layers, in float or within one of them. */
+static bool is_told(const lnt_qlayers *layers, const lnt_qlayer *l)
+{
+    const lnt_qsite *s = l->fixed ? lnt_static_site(layers->fixed, l->node) : NULL;
+    return !s || s->kind == LNT_Q_PRODUCT || s->lowered;
+}
+
 /* The layers' figures for the report, and a line for what was done. */
 static lnt_status tell(finder *f)
 {
@@ -220,6 +188,8 @@ static lnt_status tell(finder *f)
         return LNT_E_MEMORY;
     for (size_t i = 0; i < f->layers.n; i++) {
         lnt_qlayer *l = &f->layers.layer[i];
+        if (!is_told(&f->layers, l))
+            continue;
         lnt_quantised *q = &r->quantised[r->n_quantised++];
         *q = l->measured;
         q->int8 = l->chosen;
@@ -239,6 +209,8 @@ lnt_status lnt_pass_quantise(lnt_graph *g, lnt_report *report)
     lnt_status status = LNT_OK;
     if (!g->quantise || g->quantise->mode == LNT_INT8_OFF)
         return LNT_OK;
+    if (g->quantise->mode == LNT_INT8_STATIC)
+        status = lnt_static_find(g, &f.layers);
     for (size_t s = 0; s < g->n_subs && status == LNT_OK; s++)
         for (size_t i = 0; i < g->sub[s].n_nodes && status == LNT_OK; i++)
             status = find(&f, g->sub[s].node[i]);

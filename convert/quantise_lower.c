@@ -1,0 +1,353 @@
+/* quantise_lower.c — writes the main graph's nodes as the plan has them.
+ *
+ * A value that is bytes has a twin of uint8. Where floats are wanted of it, DequantizeLinear makes the value
+ * itself, so that float nodes stay as they are; where bytes are wanted of a float value, QuantizeLinear makes
+ * the twin before its first reader. */
+#include "convert/quantise_static.h"
+
+#include "convert/passes/pass.h"
+#include "ops/quantise.h"
+
+#include <math.h>
+#include <string.h>
+
+static lnt_status append(lnt_graph *g, lnt_gnode *n)
+{
+    lnt_gsubgraph *s = &g->sub[0];
+    LNT_TRY(LNT_GROW(&lnt_malloc_allocator, s->node, s->node_capacity, s->n_nodes, g->err));
+    s->node[s->n_nodes++] = n;
+    for (unsigned i = 0; i < n->n_out; i++)
+        if (n->out[i] != LNT_NONE)
+            g->value[n->out[i]].producer = n;
+    return LNT_OK;
+}
+
+static lnt_gnode *add(lnt_static *st, const lnt_gnode *for_node, unsigned op, const uint32_t *in,
+                      unsigned n_in, uint32_t out)
+{
+    return lnt_graph_add_node(st->g, 0, NULL, lnt_op_by_id(op), for_node->name, in, n_in, &out, 1);
+}
+
+/* ---- constants and twins ---- */
+
+static lnt_status scalar(lnt_static *st, const char *name, lnt_dtype type, const void *data, uint32_t *out)
+{
+    *out = lnt_graph_add_constant(st->g, name, type, 0, NULL, data, lnt_dtype_size(type));
+    return *out == LNT_NONE ? LNT_E_MEMORY : LNT_OK;
+}
+
+/* Scale and zero point of a value's bytes, as constants. */
+static lnt_status meaning(lnt_static *st, uint32_t value, uint32_t *scale, uint32_t *zero)
+{
+    uint32_t root = value;
+    while (st->value[root].group != root)
+        root = st->value[root].group;
+    lnt_qvalue *v = &st->value[root];
+    const uint8_t origin = (uint8_t)v->zero;
+    if (v->scale_value == LNT_NONE) {
+        LNT_TRY(scalar(st, "scale", LNT_FLOAT, &v->scale, &v->scale_value));
+        LNT_TRY(scalar(st, "zero", LNT_UINT8, &origin, &v->zero_value));
+    }
+    *scale = v->scale_value;
+    *zero = v->zero_value;
+    return LNT_OK;
+}
+
+static lnt_status twin(lnt_static *st, uint32_t value, uint32_t *bytes)
+{
+    lnt_qvalue *v = &st->value[value];
+    if (v->bytes == LNT_NONE)
+        v->bytes = lnt_graph_add_value(st->g, st->g->value[value].name);
+    *bytes = v->bytes;
+    return *bytes == LNT_NONE ? LNT_E_MEMORY : LNT_OK;
+}
+
+/* The twin of what node n reads, made here where nothing has made it yet; and its meaning. */
+static lnt_status read_bytes(lnt_static *st, const lnt_gnode *n, uint32_t value, uint32_t in[3])
+{
+    lnt_qvalue *v = &st->value[value];
+    LNT_TRY(meaning(st, value, &in[1], &in[2]));
+    LNT_TRY(twin(st, value, &in[0]));
+    if (v->has_bytes)
+        return LNT_OK;
+    v->has_bytes = true;
+    const uint32_t operands[] = {value, in[1], in[2]};
+    return add(st, n, LNT_ID_QuantizeLinear, operands, 3, in[0]) ? LNT_OK : LNT_E_MEMORY;
+}
+
+/* Is the value read as floats? */
+static bool read_as_floats(const lnt_static *st, uint32_t value)
+{
+    bool floats = st->value[value].outside;
+    for (uint32_t r = st->value[value].first_reader; r != LNT_NONE && !floats; r = st->reader[r].next) {
+        const lnt_qsite *s = &st->site[st->reader[r].site];
+        floats = !s->folded && (!s->on || !lnt_q_reads_bytes(s, st->reader[r].operand));
+    }
+    return floats;
+}
+
+/* ---- what each kind becomes ---- */
+
+/* Puts operator op, which gives the bytes of the site's output. */
+static lnt_status put_bytes(lnt_static *st, lnt_qsite *s, unsigned op, const uint32_t *in, unsigned n_in)
+{
+    const uint32_t y = st->site[s->last].node->out[0];
+    uint32_t bytes, operands[3];
+    LNT_TRY(twin(st, y, &bytes));
+    s->lowered = add(st, s->node, op, in, n_in, bytes);
+    if (!s->lowered)
+        return LNT_E_MEMORY;
+    st->value[y].has_bytes = true;
+    if (!read_as_floats(st, y))
+        return LNT_OK;
+    operands[0] = bytes;
+    LNT_TRY(meaning(st, y, &operands[1], &operands[2]));
+    return add(st, s->node, LNT_ID_DequantizeLinear, operands, 3, y) ? LNT_OK : LNT_E_MEMORY;
+}
+
+static void take_attributes(lnt_qsite *s)
+{
+    s->lowered->attr = s->node->attr;
+    s->lowered->n_attr = s->node->n_attr;
+}
+
+/* Biases in units of both scales, and their negatives. A scale too small for its bias in 31 bits is raised,
+ * that of a column of zeros among them. */
+static lnt_status make_bias(lnt_static *st, lnt_qproduct *p)
+{
+    const float *bias = p->bias == LNT_NONE ? NULL : st->g->value[p->bias].info.data;
+    const float *scale = st->g->value[p->scale].info.data;
+    const size_t bytes = (size_t)p->columns * sizeof(int32_t);
+    int32_t *sum = lnt_bump_alloc(&st->g->memory, bytes, st->g->err);
+    int32_t *negative = lnt_bump_alloc(&st->g->memory, bytes, st->g->err);
+    if (!sum || !negative)
+        return LNT_E_MEMORY;
+    for (int64_t i = 0; i < p->columns; i++) {
+        sum[i] = bias ? (int32_t)lrint((double)bias[i] / ((double)p->x_scale * scale[i])) : 0;
+        negative[i] = -sum[i];
+    }
+    const char *name = st->g->value[p->weights].name;
+    p->bias_ints = lnt_graph_add_constant(st->g, name, LNT_INT32, 1, &p->columns, sum, bytes);
+    p->bias_zero = lnt_graph_add_constant(st->g, name, LNT_INT32, 1, &p->columns, negative, bytes);
+    return p->bias_ints == LNT_NONE || p->bias_zero == LNT_NONE ? LNT_E_MEMORY : LNT_OK;
+}
+
+static lnt_status make_weights(lnt_static *st, lnt_qsite *s)
+{
+    enum { LARGEST_BIAS = 1 << 30 };
+    lnt_qproduct *p = &s->product;
+    const float x_scale = lnt_static_meaning(st, s->node->in[0])->scale;
+    if (p->x_scale == x_scale)
+        return LNT_OK;
+    float *least = lnt_bump_alloc(&st->g->memory, (size_t)p->columns * sizeof *least, st->g->err);
+    if (!least)
+        return LNT_E_MEMORY;
+    const float *bias = p->bias == LNT_NONE ? NULL : st->g->value[p->bias].info.data;
+    for (int64_t i = 0; bias && i < p->columns; i++)
+        least[i] = fabsf(bias[i]) / x_scale / LARGEST_BIAS;
+    p->x_scale = x_scale;
+    LNT_TRY(lnt_quantise_weights(st->g, p->weights, lnt_is(s->node, Conv) ? 0 : 1, 1, p->factor, least,
+                                 &p->bytes, &p->scale));
+    return make_bias(st, p);
+}
+
+/* Sums of bytes, and what makes floats of them. */
+static lnt_status put_conv_to_float(lnt_static *st, lnt_qsite *s, const uint32_t x[3], uint32_t zero)
+{
+    const lnt_qproduct *p = &s->product;
+    const uint32_t y = s->node->out[0], in[] = {x[0], p->bytes, x[2], zero};
+    const float *scale = st->g->value[p->scale].info.data;
+    float *both = lnt_bump_alloc(&st->g->memory, (size_t)p->columns * sizeof *both, st->g->err);
+    const uint32_t sums = lnt_graph_add_value(st->g, st->g->value[y].name);
+    if (!both || sums == LNT_NONE)
+        return LNT_E_MEMORY;
+    for (int64_t i = 0; i < p->columns; i++)
+        both[i] = p->x_scale * scale[i];
+    const uint32_t scales = lnt_add_floats(st->g, st->g->value[p->scale].name, 1, &p->columns, both);
+    const uint32_t real[] = {sums, scales, p->bias_zero};
+    s->lowered = scales == LNT_NONE ? NULL : add(st, s->node, LNT_ID_ConvInteger, in, 4, sums);
+    if (!s->lowered)
+        return LNT_E_MEMORY;
+    take_attributes(s);
+    s->behind = add(st, s->node, LNT_ID_DequantizeLinear, real, 3, y);
+    return s->behind ? lnt_gnode_set_int(st->g, s->behind, "axis", 1) : LNT_E_MEMORY;
+}
+
+static lnt_status put_product(lnt_static *st, lnt_qsite *s)
+{
+    const bool conv = lnt_is(s->node, Conv);
+    const lnt_qproduct *p = &s->product;
+    const uint32_t y = st->site[s->last].node->out[0];
+    uint32_t x[3], zero, ys, yz;
+    LNT_TRY(read_bytes(st, s->node, s->node->in[0], x));
+    LNT_TRY(make_weights(st, s));
+    LNT_TRY(scalar(st, "zero", LNT_INT8, &(int8_t){0}, &zero));
+    if (s->to_float && conv)
+        return put_conv_to_float(st, s, x, zero);
+    if (s->to_float) {
+        const uint32_t in[] = {x[0], p->bytes, x[1], p->scale, x[2], zero, p->bias};
+        s->lowered = add(st, s->node, LNT_ID_MatMulIntegerToFloat, in, p->bias == LNT_NONE ? 6 : 7, y);
+        return s->lowered ? LNT_OK : LNT_E_MEMORY;
+    }
+    LNT_TRY(meaning(st, y, &ys, &yz));
+    const uint32_t in[] = {x[0], x[1], x[2], p->bytes, p->scale, zero, ys, yz, p->bias_ints};
+    const unsigned op = conv                  ? LNT_ID_QLinearConv
+                        : p->bias == LNT_NONE ? LNT_ID_QLinearMatMul
+                                              : LNT_ID_QLinearGemm;
+    LNT_TRY(put_bytes(st, s, op, in, p->bias == LNT_NONE ? 8 : 9));
+    if (conv)
+        take_attributes(s);
+    return LNT_OK;
+}
+
+static lnt_status put_binary(lnt_static *st, lnt_qsite *s)
+{
+    uint32_t in[8];
+    LNT_TRY(read_bytes(st, s->node, s->node->in[0], in));
+    LNT_TRY(read_bytes(st, s->node, s->node->in[1], in + 3));
+    LNT_TRY(meaning(st, st->site[s->last].node->out[0], &in[6], &in[7]));
+    return put_bytes(st, s, lnt_is(s->node, Mul) ? LNT_ID_QLinearMul : LNT_ID_QLinearAdd, in, 8);
+}
+
+static lnt_status put_pool(lnt_static *st, lnt_qsite *s)
+{
+    uint32_t in[5];
+    LNT_TRY(read_bytes(st, s->node, s->node->in[0], in));
+    LNT_TRY(meaning(st, st->site[s->last].node->out[0], &in[3], &in[4]));
+    LNT_TRY(put_bytes(
+        st, s, lnt_is(s->node, AveragePool) ? LNT_ID_QLinearAveragePool : LNT_ID_QLinearGlobalAveragePool, in,
+        5));
+    take_attributes(s);
+    return LNT_OK;
+}
+
+/* A Concat of bytes, or where meanings differ one that brings them together. */
+static lnt_status put_concat(lnt_static *st, lnt_qsite *s)
+{
+    uint32_t in[2 + 3 * LNT_Q_CONCAT_MOST], same[LNT_Q_CONCAT_MOST];
+    const lnt_qvalue *y = lnt_static_meaning(st, s->node->out[0]);
+    const unsigned n = s->node->n_in;
+    bool alike = true;
+    LNT_TRY(meaning(st, s->node->out[0], &in[0], &in[1]));
+    for (unsigned i = 0; i < n; i++) {
+        LNT_TRY(read_bytes(st, s->node, s->node->in[i], in + 2 + 3 * i));
+        same[i] = in[2 + 3 * i];
+        alike &= lnt_static_meaning(st, s->node->in[i]) == y;
+    }
+    if (alike)
+        LNT_TRY(put_bytes(st, s, LNT_ID_Concat, same, n));
+    else
+        LNT_TRY(put_bytes(st, s, LNT_ID_QLinearConcat, in, 2 + 3 * n));
+    take_attributes(s);
+    return LNT_OK;
+}
+
+static lnt_status put_move(lnt_static *st, lnt_qsite *s)
+{
+    uint32_t x[3], in[8];
+    LNT_TRY(read_bytes(st, s->node, s->node->in[0], x));
+    for (unsigned i = 0; i < s->node->n_in; i++)
+        in[i] = i ? s->node->in[i] : x[0];
+    LNT_TRY(put_bytes(st, s, s->node->op->id, in, s->node->n_in));
+    take_attributes(s);
+    return LNT_OK;
+}
+
+/* ---- functions of one number ---- */
+
+enum { BYTES = 256 };
+
+/* Applies node n to x[tables][BYTES], as the channels of a tensor of that rank. */
+static lnt_status apply(const lnt_graph *g, const lnt_gnode *n, unsigned rank, int64_t tables, float *x,
+                        float *result)
+{
+    lnt_operand variable = {.dtype = LNT_FLOAT, .rank = (uint8_t)rank, .dims = {1, tables, BYTES}, .data = x};
+    lnt_operand constants[4], *in[4], y = {0}, *out = &y;
+    void *data = result;
+    lnt_node view;
+    lnt_gnode_view(n, &view);
+    for (unsigned d = 3; d < rank; d++)
+        variable.dims[d] = 1;
+    for (unsigned i = 0; i < n->n_in; i++) {
+        const bool is_constant = n->in[i] != LNT_NONE && g->value[n->in[i]].constant;
+        if (is_constant)
+            constants[i] = g->value[n->in[i]].info;
+        in[i] = n->in[i] == LNT_NONE ? NULL : is_constant ? &constants[i] : &variable;
+    }
+    lnt_site site = {.node = &view, .in = in, .out = &out, .n_in = n->n_in, .n_out = 1, .err = g->err};
+    LNT_TRY(lnt_site_shape(&site));
+    LNT_REQUIRE(y.dtype == LNT_FLOAT && lnt_operand_count(&y) == tables * BYTES, g->err, LNT_E_INTERNAL,
+                "%s is no function of one number", n->name);
+    LNT_TRY(lnt_evaluate(&view, in, &out, &data, LNT_LEVEL_SCALAR, 0, g->err));
+    memcpy(x, result, (size_t)(tables * BYTES) * sizeof *x);
+    return LNT_OK;
+}
+
+/* What the chain of functions from s on makes of each byte, as a constant. */
+static lnt_status make_table(lnt_static *st, const lnt_qsite *s, uint32_t value, uint32_t *table)
+{
+    lnt_graph *g = st->g;
+    const lnt_qvalue *from = lnt_static_meaning(st, value);
+    const lnt_qvalue *to = lnt_static_meaning(st, st->site[s->last].node->out[0]);
+    const unsigned rank = g->value[value].info.rank < 3 ? 3 : g->value[value].info.rank;
+    const lnt_qsite *last = &st->site[s->last], *f;
+    int64_t tables = s->tables;
+    for (f = s; f != last; f = &st->site[f->next])
+        tables = st->site[f->next].tables > tables ? st->site[f->next].tables : tables;
+    const size_t n = (size_t)tables * BYTES;
+    float *x = lnt_bump_alloc(&g->memory, 2 * n * sizeof *x, g->err);
+    uint8_t *bytes = lnt_bump_alloc(&g->memory, n, g->err);
+    if (!x || !bytes)
+        return LNT_E_MEMORY;
+    for (size_t i = 0; i < n; i++)
+        x[i] = (float)((int32_t)(i % BYTES) - from->zero) * from->scale;
+    LNT_TRY(apply(g, s->node, rank, tables, x, x + n));
+    for (f = s; f != last; f = &st->site[f->next])
+        LNT_TRY(apply(g, st->site[f->next].node, rank, tables, x, x + n));
+    for (size_t i = 0; i < n; i++)
+        bytes[i] = (uint8_t)lnt_requantise(x[i] / to->scale, to->zero, lnt_qrange_of(LNT_UINT8));
+    const int64_t dims[] = {tables, BYTES};
+    *table = lnt_graph_add_constant(g, s->node->name, LNT_UINT8, 2, dims, bytes, n);
+    return *table == LNT_NONE ? LNT_E_MEMORY : LNT_OK;
+}
+
+/* One table for the whole chain. */
+static lnt_status put_table(lnt_static *st, lnt_qsite *s)
+{
+    uint32_t value = LNT_NONE, x[3], table;
+    for (unsigned i = 0; i < s->node->n_in; i++)
+        if (s->node->in[i] != LNT_NONE && !st->g->value[s->node->in[i]].constant)
+            value = s->node->in[i];
+    LNT_TRY(make_table(st, s, value, &table));
+    LNT_TRY(read_bytes(st, s->node, value, x));
+    const uint32_t in[] = {x[0], table};
+    return put_bytes(st, s, LNT_ID_ByteTable, in, 2);
+}
+
+static lnt_status put(lnt_static *st, lnt_qsite *s)
+{
+    s->lowered = s->behind = NULL;
+    if (s->folded)
+        return LNT_OK;
+    if (!s->on)
+        return append(st->g, s->node);
+    switch (s->kind) {
+    case LNT_Q_PRODUCT: return put_product(st, s);
+    case LNT_Q_BINARY: return put_binary(st, s);
+    case LNT_Q_TABLE: return put_table(st, s);
+    case LNT_Q_POOL: return put_pool(st, s);
+    case LNT_Q_CONCAT: return put_concat(st, s);
+    default: return put_move(st, s);
+    }
+}
+
+lnt_status lnt_static_lower(lnt_static *st)
+{
+    st->g->sub[0].n_nodes = 0;
+    for (uint32_t v = 0; v < st->n_values; v++)
+        if (st->value[v].bytes != LNT_NONE)
+            st->g->value[st->value[v].bytes].producer = NULL;
+    for (uint32_t i = 0; i < st->n_sites; i++)
+        LNT_TRY(put(st, &st->site[i]));
+    return LNT_OK;
+}
