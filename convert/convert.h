@@ -68,11 +68,18 @@ typedef struct lnt_golden_set {
     size_t data_bytes, data_capacity;
 } lnt_golden_set;
 
-/* Records the cases of the options, or the reference run (golden.c), or one of the image, in at most `budget`
- * bytes. */
+/* A model for golden vectors, and how long it may run. */
+typedef struct lnt_golden_model {
+    void *image;
+    size_t size;
+    uint64_t deadline; /* microseconds */
+} lnt_golden_model;
+
+/* Records the cases of the options, or the reference run (golden.c), or one of `own` unless that is NULL, in at
+ * most `budget` bytes. */
 lnt_status lnt_record_golden(const void *onnx, size_t onnx_size, const char *folder,
-                             const lnt_convert_options *options, const void *image, size_t size,
-                             size_t budget, lnt_report *report, lnt_golden_set *set, lnt_error *err);
+                             const lnt_convert_options *options, const lnt_golden_model *own, size_t budget,
+                             lnt_report *report, lnt_golden_set *set, lnt_error *err);
 void lnt_golden_set_free(lnt_golden_set *set);
 
 /* An input made up for a run of a model that is not known: floats by the rule of golden vectors, integers 1.

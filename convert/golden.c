@@ -268,14 +268,7 @@ static lnt_status collect(lnt_model *m, lnt_session *s, size_t budget, lnt_golde
     return LNT_OK;
 }
 
-/* The unoptimised model, and how long it may run. */
-typedef struct reference {
-    void *image;
-    size_t size;
-    uint64_t deadline; /* microseconds */
-} reference;
-
-static lnt_status run_once(lnt_model *m, const reference *r, int64_t extent, size_t budget,
+static lnt_status run_once(lnt_model *m, const lnt_golden_model *r, int64_t extent, size_t budget,
                            lnt_golden_set *set, lnt_error *err)
 {
     const lnt_session_options options = {
@@ -300,7 +293,7 @@ static lnt_status run_once(lnt_model *m, const reference *r, int64_t extent, siz
 }
 
 /* Which free extents a model can take is not known beforehand: the first of these that runs. */
-static lnt_status run_reference(const reference *r, size_t budget, lnt_golden_set *set, lnt_error *err)
+static lnt_status run_reference(const lnt_golden_model *r, size_t budget, lnt_golden_set *set, lnt_error *err)
 {
     static const int64_t extents[] = {16, 128, 1024, 1};
     lnt_model *m = NULL;
@@ -325,7 +318,7 @@ static bool draws_random_numbers(const lnt_op *op)
 }
 
 static lnt_status make_reference(lnt_graph *g, const void *onnx, size_t onnx_size, const char *folder,
-                                 const lnt_convert_options *options, reference *r)
+                                 const lnt_convert_options *options, lnt_golden_model *r)
 {
     lnt_convert_options plain = *options;
     plain.n_states = plain.n_keep = 0;
@@ -349,7 +342,7 @@ static lnt_status record_reference(const void *onnx, size_t onnx_size, const cha
                                    lnt_error *err)
 {
     lnt_graph g;
-    reference r = {.image = NULL};
+    lnt_golden_model r = {.image = NULL};
     lnt_graph_init(&g, err);
     lnt_status status = make_reference(&g, onnx, onnx_size, folder, options, &r);
     lnt_graph_free(&g);
@@ -377,26 +370,24 @@ static void widen_tolerance(lnt_golden_set *set, const lnt_report *report, bool 
 
 /* The model's own run: where ranges are fixed, seeded inputs lie outside of them, and the float model says
  * nothing about what comes out. */
-static lnt_status record_own(const void *image, size_t size, size_t budget, lnt_golden_set *set,
-                             lnt_error *err)
+static lnt_status record_own(const lnt_golden_model *m, size_t budget, lnt_golden_set *set, lnt_error *err)
 {
-    LNT_TRY(run_reference(image, size, budget, set, err));
+    LNT_TRY(run_reference(m, budget, set, err));
     for (size_t i = 0; i < set->n; i++)
         set->record[i].origin = ORIGIN_OWN;
     return LNT_OK;
 }
 
 lnt_status lnt_record_golden(const void *onnx, size_t onnx_size, const char *folder,
-                             const lnt_convert_options *options, const void *image, size_t size,
-                             size_t budget, lnt_report *report, lnt_golden_set *set, lnt_error *err)
+                             const lnt_convert_options *options, const lnt_golden_model *own, size_t budget,
+                             lnt_report *report, lnt_golden_set *set, lnt_error *err)
 {
     lnt_error why = {0};
-    const bool own = options->quantise && options->quantise->mode == LNT_INT8_STATIC;
     const lnt_status status = options->n_golden ? record_cases(options, budget, set, err)
-                              : own             ? record_own(image, size, budget, set, &why)
+                              : own             ? record_own(own, budget, set, &why)
                                     : record_reference(onnx, onnx_size, folder, options, budget, set, &why);
     if (status == LNT_OK && (report->n_quantised || report->rounds_to_bytes))
-        widen_tolerance(set, report, own);
+        widen_tolerance(set, report, own != NULL);
     if (status == LNT_OK || options->n_golden)
         return status;
     /* A model that cannot be run without knowing it is still a good model. */

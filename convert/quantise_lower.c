@@ -113,7 +113,7 @@ static void take_attributes(lnt_qsite *s)
 
 /* Biases in units of both scales, and their negatives. A scale too small for its bias in 31 bits is raised,
  * that of a column of zeros among them. */
-static lnt_status make_bias(lnt_static *st, lnt_qproduct *p)
+static lnt_status make_bias(lnt_static *st, lnt_qweights *p)
 {
     const float *bias = p->bias == LNT_NONE ? NULL : st->g->value[p->bias].info.data;
     const float *scale = st->g->value[p->scale].info.data;
@@ -135,7 +135,7 @@ static lnt_status make_bias(lnt_static *st, lnt_qproduct *p)
 static lnt_status make_weights(lnt_static *st, lnt_qsite *s)
 {
     enum { LARGEST_BIAS = 1 << 30 };
-    lnt_qproduct *p = &s->product;
+    lnt_qweights *p = &s->product;
     const float x_scale = lnt_static_meaning(st, s->node->in[0])->scale;
     if (p->x_scale == x_scale)
         return LNT_OK;
@@ -154,7 +154,7 @@ static lnt_status make_weights(lnt_static *st, lnt_qsite *s)
 /* Sums of bytes, and what makes floats of them. */
 static lnt_status put_conv_to_float(lnt_static *st, lnt_qsite *s, const uint32_t x[3], uint32_t zero)
 {
-    const lnt_qproduct *p = &s->product;
+    const lnt_qweights *p = &s->product;
     const uint32_t y = s->node->out[0], in[] = {x[0], p->bytes, x[2], zero};
     const float *scale = st->g->value[p->scale].info.data;
     float *both = lnt_bump_alloc(&st->g->memory, (size_t)p->columns * sizeof *both, st->g->err);
@@ -176,7 +176,7 @@ static lnt_status put_conv_to_float(lnt_static *st, lnt_qsite *s, const uint32_t
 static lnt_status put_product(lnt_static *st, lnt_qsite *s)
 {
     const bool conv = lnt_is(s->node, Conv);
-    const lnt_qproduct *p = &s->product;
+    const lnt_qweights *p = &s->product;
     const uint32_t y = st->site[s->last].node->out[0];
     uint32_t x[3], zero, ys, yz;
     LNT_TRY(read_bytes(st, s->node, s->node->in[0], x));

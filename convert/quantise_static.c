@@ -39,7 +39,7 @@ static bool gemm_bias(lnt_graph *g, const lnt_gnode *n, int64_t N, uint32_t *bia
     return true;
 }
 
-lnt_status lnt_qproduct_of(lnt_graph *g, const lnt_gnode *n, lnt_qproduct *p, bool *turned, bool *fits)
+lnt_status lnt_qweights_of(lnt_graph *g, const lnt_gnode *n, lnt_qweights *p, bool *turned, bool *fits)
 {
     enum { DEPTH_MIN = 16, COLUMNS_MIN = 4 }; /* of a matrix: below that bytes gain nothing */
     lnt_status status = LNT_OK;
@@ -52,7 +52,7 @@ lnt_status lnt_qproduct_of(lnt_graph *g, const lnt_gnode *n, lnt_qproduct *p, bo
     if (b->rank != 2 || a->rank == 0 || a->rank > LNT_MAX_RANK)
         return LNT_OK;
     const int64_t K = b->dims[*turned], N = b->dims[!*turned];
-    *p = (lnt_qproduct){.weights = n->in[1],
+    *p = (lnt_qweights){.weights = n->in[1],
                         .factor = lnt_is(n, MatMul) ? 1 : lnt_gnode_float(n, "alpha", 1),
                         .bias = LNT_NONE,
                         .columns = N};
@@ -63,7 +63,7 @@ lnt_status lnt_qproduct_of(lnt_graph *g, const lnt_gnode *n, lnt_qproduct *p, bo
 /* ---- kinds ---- */
 
 /* A convolution whose weights, and bias, are constant. */
-static bool is_conv(const lnt_graph *g, const lnt_gnode *n, lnt_qproduct *p)
+static bool is_conv(const lnt_graph *g, const lnt_gnode *n, lnt_qweights *p)
 {
     const uint32_t bias = lnt_in_value(n, 2);
     int64_t columns = 0;
@@ -73,11 +73,11 @@ static bool is_conv(const lnt_graph *g, const lnt_gnode *n, lnt_qproduct *p)
     if (w->rank < 3 || w->rank > 5 ||
         (bias != LNT_NONE && (!lnt_constant_floats(g, bias, &columns) || columns != w->dims[0])))
         return false;
-    *p = (lnt_qproduct){.weights = n->in[1], .factor = 1, .bias = bias, .columns = w->dims[0]};
+    *p = (lnt_qweights){.weights = n->in[1], .factor = 1, .bias = bias, .columns = w->dims[0]};
     return true;
 }
 
-static lnt_status turn(lnt_graph *g, lnt_qproduct *p)
+static lnt_status turn(lnt_graph *g, lnt_qweights *p)
 {
     const lnt_operand w = *lnt_ginfo(g, p->weights);
     const int64_t K = w.dims[1], N = w.dims[0], dims[] = {K, N};
@@ -96,7 +96,7 @@ static lnt_status find_product(lnt_graph *g, lnt_qsite *s)
 {
     bool turned, fits = is_conv(g, s->node, &s->product);
     if (!fits && (lnt_is(s->node, MatMul) || lnt_is(s->node, Gemm) || lnt_is(s->node, FusedMatMul))) {
-        LNT_TRY(lnt_qproduct_of(g, s->node, &s->product, &turned, &fits));
+        LNT_TRY(lnt_qweights_of(g, s->node, &s->product, &turned, &fits));
         fits = fits && !g->value[s->node->in[0]].constant;
         if (fits && turned)
             LNT_TRY(turn(g, &s->product));

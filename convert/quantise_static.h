@@ -21,7 +21,7 @@ typedef enum lnt_qkind {
 } lnt_qkind;
 
 /* A product as x * weights[.., n] + bias[n]. */
-typedef struct lnt_qproduct {
+typedef struct lnt_qweights {
     uint32_t weights; /* float constant: a convolution's, or [K, N] */
     float factor;     /* of the weights */
     uint32_t bias;    /* float constant [N], or LNT_NONE */
@@ -29,13 +29,13 @@ typedef struct lnt_qproduct {
     /* What was made for inputs of scale x_scale; x_scale 0: nothing yet. */
     float x_scale;
     uint32_t bytes, scale, bias_ints, bias_zero;
-} lnt_qproduct;
+} lnt_qweights;
 
 typedef struct lnt_qsite { /* a node of the model, in the order of running */
     lnt_gnode *node;
     lnt_qkind kind;
     uint32_t layer; /* LNT_NONE where the node is none by itself */
-    lnt_qproduct product;
+    lnt_qweights product;
     int64_t tables;     /* of a function: 1, or one for each channel */
     uint32_t adds_bias; /* site of the Add whose constant is the product's bias; or LNT_NONE */
     /* The plan. */
@@ -82,7 +82,7 @@ enum { LNT_Q_CONCAT_MOST = 32 }; /* inputs of a Concat of bytes */
 
 /* MatMul, Gemm or FusedMatMul n as a product; *turned: its weights are [N, K]. *fits false where it is none.
  */
-lnt_status lnt_qproduct_of(lnt_graph *g, const lnt_gnode *n, lnt_qproduct *p, bool *turned, bool *fits);
+lnt_status lnt_qweights_of(lnt_graph *g, const lnt_gnode *n, lnt_qweights *p, bool *turned, bool *fits);
 
 /* Reads operand i of a node of this kind as bytes? */
 bool lnt_q_reads_bytes(const lnt_qsite *s, unsigned operand);

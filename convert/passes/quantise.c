@@ -69,10 +69,10 @@ static lnt_status add_layer(finder *f, lnt_gnode *n, unsigned op, const uint32_t
 static lnt_status find_matmul(finder *f, lnt_gnode *n)
 {
     lnt_graph *g = f->e.g;
-    lnt_qproduct p;
+    lnt_qweights p;
     bool turned, fits;
     made *m;
-    LNT_TRY(lnt_qproduct_of(g, n, &p, &turned, &fits));
+    LNT_TRY(lnt_qweights_of(g, n, &p, &turned, &fits));
     if (!fits)
         return LNT_OK;
     LNT_TRY(quantised_weights(f, p.weights, !turned, 1, p.factor, &m));
