@@ -96,19 +96,44 @@ lnt_status lnt_bind_qunary(lnt_site *site)
     return LNT_OK;
 }
 
-/* ByteTable: planes of n bytes; each channel has a table, or all share one. */
+/* ByteTable: planes of n bytes, each with its channel's table, or the one for all; or channels-last pixels of
+ * n bytes that each have a table. */
 typedef struct tables {
     int64_t planes, n, channels;
+    bool pixels;
 } tables;
+
+typedef struct pixel_job {
+    const uint8_t *x, *table;
+    uint8_t *y;
+    int64_t n;
+} pixel_job;
+
+static lnt_status look_up_pixels(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+{
+    const pixel_job *j = arg;
+    (void)k, (void)thread;
+    for (int64_t pixel = begin; pixel < end; pixel++) {
+        const uint8_t *x = j->x + pixel * j->n, *table = j->table;
+        uint8_t *y = j->y + pixel * j->n;
+        for (int64_t i = 0; i < j->n; i++, table += 256)
+            y[i] = table[x[i]];
+    }
+    return LNT_OK;
+}
 
 static lnt_status run_byte_table(lnt_kernel *k, const lnt_step *s)
 {
     const tables *p = s->params;
-    table_job job;
+    const uint8_t *x = lnt_in(k, s, 0), *table = lnt_in(k, s, 1);
+    uint8_t *y = lnt_out(k, s, 0);
+    if (p->pixels) {
+        pixel_job pixels = {x, table, y, p->n};
+        return lnt_parallel(k, p->planes, 1 + 16384 / p->n, look_up_pixels, &pixels);
+    }
     for (int64_t i = 0; i < p->planes; i++) {
-        job.x = (const uint8_t *)lnt_in(k, s, 0) + i * p->n;
-        job.y = (uint8_t *)lnt_out(k, s, 0) + i * p->n;
-        memcpy(job.to, (const uint8_t *)lnt_in(k, s, 1) + i % p->channels * 256, sizeof job.to);
+        table_job job = {.x = x + i * p->n, .y = y + i * p->n};
+        memcpy(job.to, table + i % p->channels * 256, sizeof job.to);
         LNT_TRY(lnt_parallel(k, p->n, 32768, look_up, &job));
     }
     return LNT_OK;
@@ -127,8 +152,9 @@ lnt_status lnt_bind_byte_table(lnt_site *site)
                     (p->channels == 1 || (x->rank > 1 && x->dims[1] == p->channels)),
                 site->err, LNT_E_SHAPE, "the table must be [1 or channels, 256]");
     const int64_t count = lnt_operand_count(x);
-    p->planes = p->channels == 1 ? 1 : x->dims[0] * p->channels;
-    p->n = p->planes ? count / p->planes : 0;
+    p->pixels = p->channels > 1 && x->order == LNT_ORDER_CHANNELS_LAST;
+    p->planes = p->pixels ? count / p->channels : p->channels == 1 ? 1 : x->dims[0] * p->channels;
+    p->n = p->planes ? count / p->planes : 1;
     site->step->run = run_byte_table;
     lnt_bind_in_place(site, 0, 0);
     return LNT_OK;
