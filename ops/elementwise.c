@@ -110,7 +110,8 @@ static unsigned program_cost(const lnt_program *p)
     for (unsigned i = 0; i < p->n_instr; i++) {
         const unsigned op = p->instr[i].op;
         const bool heavy = op == LNT_I_POW || op == LNT_I_MOD || (op >= LNT_I_EXP && op <= LNT_I_SOFTPLUS) ||
-                           op == LNT_I_ELU || (op >= LNT_I_GELU && op <= LNT_I_MISH);
+                           op == LNT_I_ELU || (op >= LNT_I_GELU && op <= LNT_I_MISH) ||
+                           (op >= LNT_I_TAN && op <= LNT_I_ATANH);
         cost += heavy ? 4 : i % 4 == 3;
     }
     return cost;

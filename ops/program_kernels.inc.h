@@ -3,6 +3,7 @@
 #include "ops/program_kernels.h"
 #include "ops/simd_narrow.h"
 #include "ops/vmath.h"
+#include "ops/vmath_arc.h"
 
 /* ---- instructions: A, B, C are the sources' lanes, P and Q the immediates ---- */
 
@@ -20,9 +21,19 @@
             v_store(dst + i, (vf)(result));                                                                  \
         }                                                                                                    \
     }
+
+/* Functions of many instructions leave the processor no room to look ahead: the next block is asked for in
+ * time, and so are the lines it will be written to. */
+#if LNT_VL >= 8
+enum { AHEAD = 512 };
+#define ASK_AHEAD __builtin_prefetch(s0 + (i + AHEAD) * step0), __builtin_prefetch(dst + i + AHEAD, 1);
+#else
+#define ASK_AHEAD
+#endif
 #define WITH_B const vf B = v_load(s1 + i * step1);
 #define WITH_C const vf C = v_load(s2 + i * step2);
 #define UNARY(name, result) LOOP(name, result, )
+#define HEAVY(name, result) LOOP(name, result, ASK_AHEAD)
 #define BINARY(name, result) LOOP(name, result, WITH_B)
 #define TERNARY(name, result) LOOP(name, result, WITH_B WITH_C)
 
@@ -71,24 +82,24 @@ UNARY(FLOOR, v_floor(A))
 UNARY(CEIL, v_ceil(A))
 UNARY(ROUND, v_round(A))
 UNARY(SIGN, sign(A))
-UNARY(EXP, v_exp(A))
-UNARY(LOG, v_log(A))
-UNARY(SIN, v_sin(A))
-UNARY(COS, v_cos(A))
-UNARY(TANH, v_tanh(A))
-UNARY(SIGMOID, v_sigmoid(A))
-UNARY(ERF, v_erf(A))
-UNARY(SOFTPLUS, v_softplus(A))
+HEAVY(EXP, v_exp(A))
+HEAVY(LOG, v_log(A))
+HEAVY(SIN, v_sin(A))
+HEAVY(COS, v_cos(A))
+HEAVY(TANH, v_tanh(A))
+HEAVY(SIGMOID, v_sigmoid(A))
+HEAVY(ERF, v_erf(A))
+HEAVY(SOFTPLUS, v_softplus(A))
 UNARY(RELU, v_max(v_splat(0), A))
 UNARY(CLIP, clip(A, P, Q))
 UNARY(LEAKY_RELU, v_select(A < v_splat(0), P *A, A))
-UNARY(ELU, v_elu(A, P, Q))
+HEAVY(ELU, v_elu(A, P, Q))
 UNARY(HARD_SIGMOID, clip(P *A + Q, v_splat(0), v_splat(1)))
 UNARY(HARD_SWISH, A *clip(A *v_splat(1.0f / 6) + v_splat(0.5f), v_splat(0), v_splat(1)))
-UNARY(GELU, v_gelu(A))
-UNARY(GELU_TANH, v_gelu_tanh(A))
-UNARY(SILU, v_gate(A, P *A))
-UNARY(MISH, v_mish(A))
+HEAVY(GELU, v_gelu(A))
+HEAVY(GELU_TANH, v_gelu_tanh(A))
+HEAVY(SILU, v_gate(A, P *A))
+HEAVY(MISH, v_mish(A))
 BINARY(EQUAL, A == B)
 BINARY(LESS, A < B)
 BINARY(LESS_EQUAL, A <= B)
@@ -104,6 +115,15 @@ UNARY(SQUARE, A *A)
 UNARY(TO_FLOAT, (vi)A &(vi)v_splat(1))
 UNARY(TO_F16, v_round_f16(A))
 UNARY(TO_BF16, v_round_bf16(A))
+HEAVY(TAN, v_tan(A))
+HEAVY(ASIN, v_asin(A))
+HEAVY(ACOS, v_acos(A))
+HEAVY(ATAN, v_atan(A))
+HEAVY(SINH, v_sinh(A))
+HEAVY(COSH, v_cosh(A))
+HEAVY(ASINH, v_asinh(A))
+HEAVY(ACOSH, v_acosh(A))
+HEAVY(ATANH, v_atanh(A))
 TERNARY(MUL_ADD, A *B + C)
 BINARY(ADD_CLIP, clip(A + B, P, Q))
 BINARY(MUL_CLIP, clip(A *B, P, Q))

@@ -217,22 +217,47 @@ static const struct {
     uint16_t id;
     uint8_t instr, sources;
 } direct[] = {
-    {LNT_ID_Abs, LNT_I_ABS, 1},         {LNT_ID_Neg, LNT_I_NEG, 1},
-    {LNT_ID_Sqrt, LNT_I_SQRT, 1},       {LNT_ID_Reciprocal, LNT_I_RECIPROCAL, 1},
-    {LNT_ID_Floor, LNT_I_FLOOR, 1},     {LNT_ID_Ceil, LNT_I_CEIL, 1},
-    {LNT_ID_Round, LNT_I_ROUND, 1},     {LNT_ID_Sign, LNT_I_SIGN, 1},
-    {LNT_ID_Exp, LNT_I_EXP, 1},         {LNT_ID_Log, LNT_I_LOG, 1},
-    {LNT_ID_Sin, LNT_I_SIN, 1},         {LNT_ID_Cos, LNT_I_COS, 1},
-    {LNT_ID_Tanh, LNT_I_TANH, 1},       {LNT_ID_Sigmoid, LNT_I_SIGMOID, 1},
-    {LNT_ID_Erf, LNT_I_ERF, 1},         {LNT_ID_Softplus, LNT_I_SOFTPLUS, 1},
-    {LNT_ID_Relu, LNT_I_RELU, 1},       {LNT_ID_HardSwish, LNT_I_HARD_SWISH, 1},
-    {LNT_ID_Mish, LNT_I_MISH, 1},       {LNT_ID_IsNaN, LNT_I_IS_NAN, 1},
-    {LNT_ID_MsGelu, LNT_I_GELU, 1},     {LNT_ID_PRelu, LNT_I_PRELU, 2},
-    {LNT_ID_Add, LNT_I_ADD, 2},         {LNT_ID_Sub, LNT_I_SUB, 2},
-    {LNT_ID_Mul, LNT_I_MUL, 2},         {LNT_ID_Div, LNT_I_DIV, 2},
-    {LNT_ID_Mod, LNT_I_MOD, 2},         {LNT_ID_Equal, LNT_I_EQUAL, 2},
-    {LNT_ID_Less, LNT_I_LESS, 2},       {LNT_ID_LessOrEqual, LNT_I_LESS_EQUAL, 2},
-    {LNT_ID_Greater, LNT_I_GREATER, 2}, {LNT_ID_GreaterOrEqual, LNT_I_GREATER_EQUAL, 2},
+    {LNT_ID_Abs, LNT_I_ABS, 1},
+    {LNT_ID_Neg, LNT_I_NEG, 1},
+    {LNT_ID_Sqrt, LNT_I_SQRT, 1},
+    {LNT_ID_Reciprocal, LNT_I_RECIPROCAL, 1},
+    {LNT_ID_Floor, LNT_I_FLOOR, 1},
+    {LNT_ID_Ceil, LNT_I_CEIL, 1},
+    {LNT_ID_Round, LNT_I_ROUND, 1},
+    {LNT_ID_Sign, LNT_I_SIGN, 1},
+    {LNT_ID_Exp, LNT_I_EXP, 1},
+    {LNT_ID_Log, LNT_I_LOG, 1},
+    {LNT_ID_Sin, LNT_I_SIN, 1},
+    {LNT_ID_Cos, LNT_I_COS, 1},
+    {LNT_ID_Tanh, LNT_I_TANH, 1},
+    {LNT_ID_Sigmoid, LNT_I_SIGMOID, 1},
+    {LNT_ID_Erf, LNT_I_ERF, 1},
+    {LNT_ID_Softplus, LNT_I_SOFTPLUS, 1},
+    {LNT_ID_Relu, LNT_I_RELU, 1},
+    {LNT_ID_HardSwish, LNT_I_HARD_SWISH, 1},
+    {LNT_ID_Mish, LNT_I_MISH, 1},
+    {LNT_ID_IsNaN, LNT_I_IS_NAN, 1},
+    {LNT_ID_Tan, LNT_I_TAN, 1},
+    {LNT_ID_Asin, LNT_I_ASIN, 1},
+    {LNT_ID_Acos, LNT_I_ACOS, 1},
+    {LNT_ID_Atan, LNT_I_ATAN, 1},
+    {LNT_ID_Sinh, LNT_I_SINH, 1},
+    {LNT_ID_Cosh, LNT_I_COSH, 1},
+    {LNT_ID_Asinh, LNT_I_ASINH, 1},
+    {LNT_ID_Acosh, LNT_I_ACOSH, 1},
+    {LNT_ID_Atanh, LNT_I_ATANH, 1},
+    {LNT_ID_MsGelu, LNT_I_GELU, 1},
+    {LNT_ID_PRelu, LNT_I_PRELU, 2},
+    {LNT_ID_Add, LNT_I_ADD, 2},
+    {LNT_ID_Sub, LNT_I_SUB, 2},
+    {LNT_ID_Mul, LNT_I_MUL, 2},
+    {LNT_ID_Div, LNT_I_DIV, 2},
+    {LNT_ID_Mod, LNT_I_MOD, 2},
+    {LNT_ID_Equal, LNT_I_EQUAL, 2},
+    {LNT_ID_Less, LNT_I_LESS, 2},
+    {LNT_ID_LessOrEqual, LNT_I_LESS_EQUAL, 2},
+    {LNT_ID_Greater, LNT_I_GREATER, 2},
+    {LNT_ID_GreaterOrEqual, LNT_I_GREATER_EQUAL, 2},
 };
 
 static uint8_t translate_float(build *b)
@@ -245,7 +270,6 @@ static uint8_t translate_float(build *b)
             return direct[i].sources == 1 ? emit1(b, direct[i].instr, x)
                                           : emit2(b, direct[i].instr, x, input(b, 1));
     switch (id) {
-    case LNT_ID_Tan: return emit2(b, LNT_I_DIV, emit1(b, LNT_I_SIN, x), emit1(b, LNT_I_COS, x));
     case LNT_ID_LeakyRelu: return emit_imm(b, LNT_I_LEAKY_RELU, x, attr(b, "alpha", 0.01f), 0);
     case LNT_ID_Elu: return emit_imm(b, LNT_I_ELU, x, attr(b, "alpha", 1), 1);
     case LNT_ID_Celu: return emit_imm(b, LNT_I_ELU, x, attr(b, "alpha", 1), 1 / attr(b, "alpha", 1));

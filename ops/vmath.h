@@ -228,9 +228,9 @@ LNT_INLINE vf v_erf(vf x)
 /* The same of a / sqrt(2), the root in the coefficients: a need not be rounded once more. */
 LNT_INLINE vf v_log_erfc_normal(vf a)
 {
-    return a * LNT_POLY(a, -0.7978845687291286f, -0.31830941190264356f, -0.0363400139505612f,
-                        0.004796831780634918f, 1.4875372023039249e-05f, -0.0001972949110868273f,
-                        5.1062830902010316e-05f, -6.273483396101731e-06f, 3.1495198020855553e-07f);
+    return a * LNT_POLY(a, -0x1.988476p-1f, -0x1.45eff2p-2f, -0x1.2a08d2p-5f, 0x1.3ef95cp-8f,
+                        -0x1.9d190ep-15f, -0x1.593d7cp-13f, 0x1.5f3d04p-15f, -0x1.4d3bdep-18f,
+                        0x1.05af70p-22f);
 }
 
 /* x times the normal distribution function: with c = erfc(|x| / sqrt(2)) / 2 it is x c below 0, x - x c

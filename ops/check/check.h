@@ -24,9 +24,23 @@ typedef struct lnt_check_report {
 LNT_CHECK_LIST(X)
 #undef X
 
-/* Every one-operand instruction of elementwise programs over each stride-th of all floats; 1 takes an hour.
- */
-lnt_status lnt_check_program_floats(lnt_level level, uint32_t stride, lnt_check_report *r);
+/* What became of one function at one level. */
+typedef struct lnt_float_row {
+    const char *name;
+    lnt_level level;
+    uint64_t cases, failures;
+    double worst,
+        allowed; /* units in the last place, and the bound there; errors that do not count left out */
+    float at[2]; /* its arguments */
+} lnt_float_row;
+
+typedef void (*lnt_float_row_fn)(void *arg, const lnt_float_row *row);
+
+/* Every function of one number that elementwise programs have, over each stride-th of all floats (1: all),
+ * and pow over a grid; at the levels up to best, on so many threads. only: one function, by its name in
+ * ops/program_list.h; or NULL. */
+lnt_status lnt_check_floats(lnt_level best, uint32_t stride, const char *only, unsigned threads,
+                            lnt_float_row_fn each, void *arg);
 
 /* Notes a failure; the first one's text is kept. */
 void lnt_check_fail(lnt_check_report *r, const char *format, ...) LNT_PRINTF(2, 3);

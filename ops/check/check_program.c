@@ -4,6 +4,7 @@
  * Numbers are drawn from moderate values, from all bit patterns and from the special ones. A result may be
  * off by the units in the last place that ops/vmath.h states; masks and exact operations must be right. */
 #include "ops/check/check.h"
+#include "ops/check/judge.h"
 
 #include "base/half.h"
 #include "base/memory.h"
@@ -12,170 +13,6 @@
 #include <float.h>
 #include <math.h>
 #include <string.h>
-
-/* ---- the judge: name(a, b, c, p, q) in double ---- */
-
-#define JUDGE(name, result)                                                                                  \
-    static double judge_##name(double a, double b, double c, double p, double q)                             \
-    {                                                                                                        \
-        (void)a, (void)b, (void)c, (void)p, (void)q;                                                         \
-        return result;                                                                                       \
-    }
-
-static double lesser(double a, double b)
-{
-    return isnan(a) || isnan(b) ? NAN : a < b ? a : b;
-}
-
-static double greater(double a, double b)
-{
-    return isnan(a) || isnan(b) ? NAN : a > b ? a : b;
-}
-
-static double clamped(double a, double low, double high)
-{
-    return lesser(greater(a, low), high);
-}
-
-static double softplus(double a)
-{
-    return greater(a, 0) + log1p(exp(-fabs(a)));
-}
-
-static double gate(double a, double t)
-{
-    return a / (1 + exp(-t));
-}
-
-JUDGE(ADD, a + b)
-JUDGE(SUB, a - b)
-JUDGE(MUL, a *b)
-JUDGE(DIV, a / b)
-JUDGE(MIN, lesser(a, b))
-JUDGE(MAX, greater(a, b))
-JUDGE(POW, pow(a, b))
-JUDGE(MOD, fmod(a, b))
-JUDGE(PRELU, a < 0 ? a * b : a)
-JUDGE(ABS, fabs(a))
-JUDGE(NEG, -a)
-JUDGE(SQRT, sqrt(a))
-JUDGE(RECIPROCAL, 1 / a)
-JUDGE(FLOOR, floor(a))
-JUDGE(CEIL, ceil(a))
-JUDGE(ROUND, rint(a))
-JUDGE(SIGN, isnan(a) ? a : (double)((a > 0) - (a < 0)))
-JUDGE(EXP, exp(a))
-JUDGE(LOG, log(a))
-JUDGE(SIN, sin(a))
-JUDGE(COS, cos(a))
-JUDGE(TANH, tanh(a))
-JUDGE(SIGMOID, 1 / (1 + exp(-a)))
-JUDGE(ERF, erf(a))
-JUDGE(SOFTPLUS, softplus(a))
-JUDGE(RELU, greater(a, 0))
-JUDGE(CLIP, clamped(a, p, q))
-JUDGE(LEAKY_RELU, a < 0 ? p * a : a)
-JUDGE(ELU, a < 0 ? p * expm1(q * a) : a)
-JUDGE(HARD_SIGMOID, clamped(p *a + q, 0, 1))
-JUDGE(HARD_SWISH, a *clamped(a / 6 + 0.5, 0, 1))
-JUDGE(GELU, isinf(a) ? greater(a, 0) : a * 0.5 * erfc(-a * M_SQRT1_2))
-JUDGE(GELU_TANH, gate(a, 1.59576912160573071176 * (a + 0.044715 * a * a * a)))
-JUDGE(SILU, gate(a, p *a))
-JUDGE(MISH, a > 40 ? a : a * tanh(softplus(a)))
-JUDGE(EQUAL, a == b)
-JUDGE(LESS, a < b)
-JUDGE(LESS_EQUAL, a <= b)
-JUDGE(GREATER, a > b)
-JUDGE(GREATER_EQUAL, a >= b)
-JUDGE(AND, a != 0 && b != 0)
-JUDGE(OR, a != 0 || b != 0)
-JUDGE(XOR, (a != 0) != (b != 0))
-JUDGE(NOT, a == 0)
-JUDGE(WHERE, a != 0 ? b : c)
-JUDGE(IS_NAN, isnan(a))
-JUDGE(SQUARE, a *a)
-JUDGE(TO_FLOAT, a)
-JUDGE(TO_F16, (double)lnt_f16_to_float(lnt_float_to_f16((float)a)))
-JUDGE(TO_BF16, (double)lnt_bf16_to_float(lnt_float_to_bf16((float)a)))
-
-static double judge_CONST(double a, double b, double c, double p, double q)
-{
-    (void)a, (void)b, (void)c, (void)q;
-    return p;
-}
-
-/* Units in the last place allowed, and what is allowed beside: errors below tiny do not count. */
-typedef struct bound {
-    double ulps, tiny;
-} bound;
-
-/* Rounded once. A hair more than a half: the judge is rounded, too. */
-#define EXACT                                                                                                \
-    {                                                                                                        \
-        0.5001, 0                                                                                            \
-    }
-
-static bound bound_of(unsigned op, double a, double p, double q)
-{
-    switch (op) {
-    case LNT_I_EXP: return (bound){1.1, 0};
-    case LNT_I_LOG: return (bound){1, 0};
-    case LNT_I_SIN:
-    case LNT_I_COS: return (bound){2, 0};
-    case LNT_I_POW: return (bound){1, 0};
-    case LNT_I_TANH:
-    case LNT_I_SIGMOID:
-    case LNT_I_SOFTPLUS: return (bound){3, 0};
-    case LNT_I_ERF: return (bound){3.5, 0};
-    case LNT_I_ELU: return (bound){4 + fabs(p) + fabs(q), 1e-7 * fabs(p)};
-    /* Sums of products, rounded step by step: relative to the parts. */
-    case LNT_I_HARD_SIGMOID: return (bound){2, 1e-7 * (1 + fabs(q))};
-    case LNT_I_HARD_SWISH: return (bound){4, 2e-7};
-    /* e**-t for a large t feels t's own rounding. The left tails run out: erfc is good to 1e-8, and e**-t
-     * overflows where the result is 1e-36. */
-    case LNT_I_GELU: return (bound){4 + 2 * a * a, 3e-8};
-    case LNT_I_GELU_TANH: return (bound){4 + 6 * fabs(a) + 0.3 * fabs(a * a * a), 1e-30};
-    case LNT_I_SILU: return (bound){4 + fabs(p * a), 1e-30};
-    case LNT_I_MISH: return (bound){6, 1e-30};
-    default: return (bound)EXACT;
-    }
-}
-
-static const struct {
-    double (*judge)(double a, double b, double c, double p, double q);
-    const char *name, *sources;
-    char result;
-} instrs[] = {
-#define INSTR(number, name, sources, result, text) [number] = {judge_##name, #name, sources, result},
-#include "ops/program_list.h"
-#undef INSTR
-};
-enum { N_INSTRS = sizeof instrs / sizeof instrs[0] };
-
-/* 32-bit NEON takes denormals for zero and gives zero for them. */
-#if defined(__arm__)
-static const bool flushes = true;
-#else
-static const bool flushes = false;
-#endif
-
-/* |got - want| in units of want's last place as a float. */
-static double ulps_between(float got, double want)
-{
-    int exponent;
-    if (isnan(want) || isnan(got))
-        return isnan(want) && isnan(got) ? 0 : INFINITY;
-    if (isinf(got) && (isinf(want) || fabs(want) > 0x1.fffffep127))
-        return (got > 0) == (want > 0) ? 0 : INFINITY;
-    if (isinf(want))
-        return INFINITY;
-    if (flushes && fabs(want) < 0x1p-126 && fabsf(got) <= 0x1p-126f)
-        return 0;
-    frexp(want, &exponent);
-    if (want == 0 || exponent < -125)
-        exponent = -125;
-    return fabs((double)got - want) / ldexp(1, exponent - 24);
-}
 
 /* ---- data ---- */
 
@@ -207,7 +44,7 @@ static float draw_any(uint64_t *random)
 static float draw(uint64_t *random)
 {
     const float x = draw_any(random);
-    return flushes && fabsf(x) < 0x1p-126f ? 0 : x;
+    return LNT_FLUSHES && fabsf(x) < 0x1p-126f ? 0 : x;
 }
 
 static float draw_of(uint64_t *random, char kind)
@@ -234,20 +71,22 @@ typedef struct trial {
 
 static void judge_lane(trial *t, unsigned op, float got, const float *src, const float *imm)
 {
-    const char *kinds = instrs[op].sources;
+    const char *kinds = lnt_judged_instrs[op].sources;
     double s[3] = {0};
     for (unsigned j = 0; kinds[j]; j++)
         s[j] = as_number(src[j], kinds[j]);
-    const double want = instrs[op].judge(s[0], s[1], s[2], (double)imm[0], (double)imm[1]);
-    if (instrs[op].result == 'm') {
+    const lnt_wide exact = lnt_judged_instrs[op].judge(s[0], s[1], s[2], (double)imm[0], (double)imm[1]);
+    const double want = (double)exact;
+    if (lnt_judged_instrs[op].result == 'm') {
         const uint32_t mask = want != 0 ? UINT32_MAX : 0;
         if (lnt_float_bits(got) != mask)
-            lnt_check_fail(t->report, "%s at %s: mask of (%g, %g) is %#x, seed %llu", instrs[op].name,
-                           t->level, s[0], s[1], lnt_float_bits(got), (unsigned long long)t->seed);
+            lnt_check_fail(t->report, "%s at %s: mask of (%g, %g) is %#x, seed %llu",
+                           lnt_judged_instrs[op].name, t->level, s[0], s[1], lnt_float_bits(got),
+                           (unsigned long long)t->seed);
         return;
     }
-    const bound limit = bound_of(op, s[0], (double)imm[0], (double)imm[1]);
-    const double ulps = ulps_between(got, want), off = ulps == 0 ? 0 : ulps / limit.ulps;
+    const lnt_bound limit = lnt_bound_of(op, s[0], (double)imm[0], (double)imm[1]);
+    const double ulps = lnt_ulps_between(got, exact), off = ulps == 0 ? 0 : ulps / limit.ulps;
     if (off <= 1) {
         if (limit.ulps >= 1 && off > t->report->worst)
             t->report->worst = off;
@@ -255,7 +94,7 @@ static void judge_lane(trial *t, unsigned op, float got, const float *src, const
     }
     if (!(fabs((double)got - want) <= limit.tiny))
         lnt_check_fail(t->report, "%s at %s: (%a, %a, %a; %g, %g) gives %a, not %a: %.3g ulp, seed %llu",
-                       instrs[op].name, t->level, s[0], s[1], s[2], (double)imm[0], (double)imm[1],
+                       lnt_judged_instrs[op].name, t->level, s[0], s[1], s[2], (double)imm[0], (double)imm[1],
                        (double)got, want, ulps, (unsigned long long)t->seed);
 }
 
@@ -266,7 +105,7 @@ static void check_instr(trial *t, unsigned op)
     float saved[3][LANES];
     const float imm[2] = {lnt_check_float(&t->random) * 2, 1 + lnt_check_float(&t->random)};
     const int64_t n = t->kernels->width * (1 + below(&t->random, (unsigned)(LANES / t->kernels->width)));
-    const char *kinds = instrs[op].sources;
+    const char *kinds = lnt_judged_instrs[op].sources;
     lnt_instr_args a = {.dst = dst + 1, .imm = imm, .n = n};
     for (unsigned j = 0; kinds[j]; j++) {
         a.src[j] = src[j];
@@ -281,7 +120,7 @@ static void check_instr(trial *t, unsigned op)
     for (int64_t i = 0; i < n; i++)
         judge_lane(t, op, a.dst[i], (const float[3]){saved[0][i], saved[1][i], saved[2][i]}, imm);
     if (dst[0] != 12345.5f || (a.dst != src[0] && dst[n + 1] != 12345.5f))
-        lnt_check_fail(t->report, "%s at %s writes outside its lanes", instrs[op].name, t->level);
+        lnt_check_fail(t->report, "%s at %s writes outside its lanes", lnt_judged_instrs[op].name, t->level);
     t->report->cases += (uint64_t)n;
 }
 
@@ -419,8 +258,8 @@ static void make_program(trial *t, scene *s)
         kind[i] = (p->epilogue && i == 0) || below(&t->random, 4) ? 'f' : 'm';
     const unsigned wanted = 1 + below(&t->random, MAX_INSTRS);
     for (unsigned attempt = 0; attempt < 400 && p->n_instr < wanted; attempt++) {
-        lnt_instr in = {.op = (uint8_t)below(&t->random, N_INSTRS)};
-        const char *sources = instrs[in.op].sources;
+        lnt_instr in = {.op = (uint8_t)below(&t->random, lnt_judged_count)};
+        const char *sources = lnt_judged_instrs[in.op].sources;
         bool fits = sources && in.op != LNT_I_MOD;
         for (unsigned j = 0; fits && sources[j]; j++) {
             in.src[j] = (uint8_t)below(&t->random, p->n_regs);
@@ -431,9 +270,9 @@ static void make_program(trial *t, scene *s)
         in.imm[0] = -(float)below(&t->random, 3) * 0.5f;
         in.imm[1] = 1;
         in.dst = (uint8_t)below(&t->random, p->n_regs);
-        if (p->epilogue && in.dst == 0 && instrs[in.op].result == 'm')
+        if (p->epilogue && in.dst == 0 && lnt_judged_instrs[in.op].result == 'm')
             continue; /* one register stays fit to be the result */
-        kind[in.dst] = instrs[in.op].result;
+        kind[in.dst] = lnt_judged_instrs[in.op].result;
         s->instr[p->n_instr++] = in;
     }
     for (unsigned i = 0; i < p->n_out; i++)
@@ -670,34 +509,11 @@ lnt_status lnt_check_program(lnt_level level, uint64_t seed, lnt_check_report *r
                .seed = seed,
                .random = seed * 2 + 1,
                .kernels = lnt_kernels_of(level)->program};
-    for (unsigned op = 0; op < N_INSTRS; op++)
-        for (unsigned i = 0; instrs[op].judge && op != LNT_I_CONST && i < ROUNDS; i++)
+    for (unsigned op = 0; op < lnt_judged_count; op++)
+        for (unsigned i = 0; lnt_judged_instrs[op].judge && op != LNT_I_CONST && i < ROUNDS; i++)
             check_instr(&t, op);
     for (unsigned cell = 0; cell < LNT_CELL_COUNT; cell++)
         check_cells(&t, (lnt_cell)cell);
     LNT_TRY(check_maps(&t, level));
-    return r->failures ? LNT_E_INTERNAL : LNT_OK;
-}
-
-lnt_status lnt_check_program_floats(lnt_level level, uint32_t stride, lnt_check_report *r)
-{
-    trial t = {.report = r, .level = lnt_level_text(level), .kernels = lnt_kernels_of(level)->program};
-    static const float imm[2] = {1, 1};
-    float x[LANES], y[LANES];
-    for (unsigned op = 0; op < N_INSTRS; op++) {
-        if (!instrs[op].sources || strcmp(instrs[op].sources, "f") != 0)
-            continue;
-        for (uint64_t first = 0; first <= UINT32_MAX; first += (uint64_t)LANES * stride) {
-            for (unsigned i = 0; i < LANES; i++) {
-                x[i] = lnt_bits_float((uint32_t)(first + (uint64_t)i * stride));
-                x[i] = flushes && fabsf(x[i]) < 0x1p-126f ? 0 : x[i];
-            }
-            t.kernels->instr[op](
-                &(lnt_instr_args){.dst = y, .src = {x}, .step = {1}, .imm = imm, .n = LANES});
-            for (unsigned i = 0; i < LANES; i++)
-                judge_lane(&t, op, y[i], &x[i], imm);
-            r->cases += LANES;
-        }
-    }
     return r->failures ? LNT_E_INTERNAL : LNT_OK;
 }
