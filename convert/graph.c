@@ -15,6 +15,8 @@ void lnt_graph_free(lnt_graph *g)
     const lnt_allocator *a = &lnt_malloc_allocator;
     for (size_t i = 0; i < g->n_subs; i++)
         lnt_free(a, g->sub[i].node);
+    lnt_free(a, g->uses.list);
+    lnt_free(a, g->uses.of);
     lnt_free(a, g->value);
     lnt_free(a, g->sub);
     lnt_free(a, g->symbol);
@@ -97,22 +99,33 @@ uint32_t lnt_graph_add_sub(lnt_graph *g, const char *name)
     return (uint32_t)g->n_subs++;
 }
 
-/* Puts n into its subgraph's list before `before`, at the end if that is NULL. */
-static lnt_status insert(lnt_graph *g, lnt_gnode *n, const lnt_gnode *before)
+/* There is room for all that wait, too: a sweep cannot fail. */
+static lnt_status make_room(lnt_graph *g, lnt_gsubgraph *s)
 {
-    lnt_gsubgraph *s = &g->sub[n->subgraph];
-    LNT_TRY(LNT_GROW(&lnt_malloc_allocator, s->node, s->node_capacity, s->n_nodes, g->err));
-    size_t at = s->n_nodes;
-    while (before && at > 0 && s->node[at - 1] != before)
-        at--;
-    at = before && at > 0 ? at - 1 : s->n_nodes;
-    memmove(s->node + at + 1, s->node + at, (s->n_nodes - at) * sizeof *s->node);
-    s->node[at] = n;
-    s->n_nodes++;
+    return LNT_GROW(&lnt_malloc_allocator, s->node, s->node_capacity, s->n_nodes + s->n_waiting, g->err);
+}
+
+lnt_status lnt_graph_put_before(lnt_graph *g, lnt_gnode *n, lnt_gnode *before)
+{
+    lnt_gsubgraph *s = &g->sub[before->subgraph];
+    LNT_TRY(make_room(g, s));
+    n->subgraph = before->subgraph;
+    n->place = before->place;
+    n->ahead = before->ahead;
+    before->ahead = n;
+    s->n_waiting++;
     return LNT_OK;
 }
 
-lnt_gnode *lnt_graph_add_node(lnt_graph *g, uint32_t sub, const lnt_gnode *before, const lnt_op *op,
+static lnt_status append(lnt_graph *g, lnt_gnode *n)
+{
+    lnt_gsubgraph *s = &g->sub[n->subgraph];
+    LNT_TRY(make_room(g, s));
+    s->node[s->n_nodes++] = n;
+    return LNT_OK;
+}
+
+lnt_gnode *lnt_graph_add_node(lnt_graph *g, uint32_t sub, lnt_gnode *before, const lnt_op *op,
                               const char *name, const uint32_t *in, unsigned n_in, const uint32_t *out,
                               unsigned n_out)
 {
@@ -127,7 +140,8 @@ lnt_gnode *lnt_graph_add_node(lnt_graph *g, uint32_t sub, const lnt_gnode *befor
     n->name = copy_text(g, name);
     n->in = copy(g, in, n_in * sizeof *in);
     n->out = copy(g, out, n_out * sizeof *out);
-    if (!n->name || !n->in || !n->out || insert(g, n, before) != LNT_OK)
+    if (!n->name || !n->in || !n->out ||
+        (before ? lnt_graph_put_before(g, n, before) : append(g, n)) != LNT_OK)
         return NULL;
     for (unsigned i = 0; i < n_out; i++)
         if (out[i] != LNT_NONE)
@@ -222,56 +236,26 @@ void lnt_gnode_view(const lnt_gnode *n, lnt_node *view)
                        .evaluate_early = n->evaluate_early};
 }
 
-/* ---- uses ---- */
-
-void lnt_graph_replace(lnt_graph *g, uint32_t from, uint32_t to)
+void lnt_graph_let_in(lnt_graph *g, uint32_t sub)
 {
-    for (size_t s = 0; s < g->n_subs; s++) {
-        const lnt_gsubgraph *sub = &g->sub[s];
-        for (size_t i = 0; i < sub->n_nodes; i++)
-            for (unsigned k = 0; k < sub->node[i]->n_in; k++)
-                if (sub->node[i]->in[k] == from)
-                    sub->node[i]->in[k] = to;
-        for (uint32_t k = 0; k < sub->n_out; k++)
-            if (sub->out[k] == from)
-                sub->out[k] = to;
-    }
-}
-
-static unsigned count_in(const uint32_t *list, unsigned n, uint32_t value)
-{
-    unsigned count = 0;
-    for (unsigned i = 0; i < n; i++)
-        count += list[i] == value;
-    return count;
-}
-
-bool lnt_graph_is_output(const lnt_graph *g, uint32_t value)
-{
-    for (size_t s = 0; s < g->n_subs; s++)
-        if (count_in(g->sub[s].out, g->sub[s].n_out, value))
-            return true;
-    return false;
-}
-
-unsigned lnt_graph_uses(const lnt_graph *g, uint32_t value)
-{
-    unsigned uses = 0;
-    for (size_t s = 0; s < g->n_subs; s++) {
-        const lnt_gsubgraph *sub = &g->sub[s];
-        uses += count_in(sub->out, sub->n_out, value);
-        for (size_t i = 0; i < sub->n_nodes; i++)
-            if (!sub->node[i]->dead)
-                uses += count_in(sub->node[i]->in, sub->node[i]->n_in, value);
-    }
-    return uses;
+    lnt_gsubgraph *s = &g->sub[sub];
+    size_t from = s->n_nodes, to = from + s->n_waiting;
+    s->n_nodes = to;
+    s->n_waiting = 0;
+    while (to > from) /* from the last to the first: each that waits moves the others on by one */
+        for (lnt_gnode *n = s->node[--from], *ahead; n; n = ahead) {
+            ahead = n->ahead;
+            n->ahead = NULL;
+            s->node[--to] = n;
+        }
 }
 
 void lnt_graph_sweep(lnt_graph *g)
 {
-    for (size_t s = 0; s < g->n_subs; s++) {
+    for (uint32_t s = 0; s < g->n_subs; s++) {
         lnt_gsubgraph *sub = &g->sub[s];
         size_t kept = 0;
+        lnt_graph_let_in(g, s);
         for (size_t i = 0; i < sub->n_nodes; i++)
             if (!sub->node[i]->dead)
                 sub->node[kept++] = sub->node[i];

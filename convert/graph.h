@@ -36,6 +36,25 @@ typedef struct lnt_gvalue {
     bool feeds_shape; /* small integers that extents hang on (marked by passes/mark_shapes.c) */
 } lnt_gvalue;
 
+/* Who reads which value, for the passes; kept right by their edits (passes/pass.c). */
+typedef struct lnt_use { /* an operand of a live node, in the list of its value */
+    lnt_gnode *by;
+    uint32_t value, next, before; /* LNT_NONE: no operand; the ends of the list */
+} lnt_use;
+
+typedef struct lnt_readers { /* of a value */
+    uint32_t first, count;   /* uses */
+    bool pinned, output;     /* output of the model or of a subgraph, or kept; only the former */
+} lnt_readers;
+
+typedef struct lnt_uses {
+    lnt_use *list;
+    size_t n, capacity;
+    lnt_readers *of; /* per value */
+    size_t n_values, value_capacity;
+    bool incomplete; /* memory was short: g->err says so, and the pass must not go on */
+} lnt_uses;
+
 struct lnt_gnode {
     const lnt_op *op;
     const char *name;
@@ -46,12 +65,16 @@ struct lnt_gnode {
     uint32_t subgraph; /* where it stands */
     bool dead;         /* to be dropped by lnt_graph_sweep */
     bool evaluate_early;
+    lnt_gnode *ahead;           /* waits to stand right before this one: see lnt_graph_sweep */
+    uint32_t first_use, n_uses; /* its records in lnt_uses */
+    uint32_t place;             /* grows in running order within a subgraph; set with the uses */
 };
 
 typedef struct lnt_gsubgraph {
     const char *name;
     lnt_gnode **node;
     size_t n_nodes, node_capacity;
+    size_t n_waiting;   /* nodes that wait ahead of others */
     uint32_t *in, *out; /* inputs that are fed (no constants); outputs */
     uint32_t n_in, n_out;
 } lnt_gsubgraph;
@@ -82,6 +105,7 @@ typedef struct lnt_graph {
     size_t n_states, state_capacity;
     lnt_gmeta *meta;
     size_t n_meta, meta_capacity;
+    lnt_uses uses;
     lnt_names names;                             /* of values */
     lnt_names fixed_dims;                        /* what --dim has fixed at import */
     const struct lnt_quantise_options *quantise; /* NULL: the model stays as it is */
@@ -100,20 +124,19 @@ uint32_t lnt_graph_add_value(lnt_graph *g, const char *name);
 /* A constant; data (ONNX order) is copied. */
 uint32_t lnt_graph_add_constant(lnt_graph *g, const char *name, lnt_dtype dtype, unsigned rank,
                                 const int64_t *dims, const void *data, size_t bytes);
-/* A node appended to (or put before `before` in) subgraph sub; operand arrays are copied and the outputs'
- * producer is set. */
-lnt_gnode *lnt_graph_add_node(lnt_graph *g, uint32_t sub, const lnt_gnode *before, const lnt_op *op,
+/* A node appended to subgraph sub, or, with the next sweep, put before `before` in it; operand arrays are
+ * copied and the outputs' producer is set. */
+lnt_gnode *lnt_graph_add_node(lnt_graph *g, uint32_t sub, lnt_gnode *before, const lnt_op *op,
                               const char *name, const uint32_t *in, unsigned n_in, const uint32_t *out,
                               unsigned n_out);
 lnt_status lnt_gnode_set_attr(lnt_graph *g, lnt_gnode *n, const lnt_attr *attr); /* copies; replaces */
 lnt_status lnt_gnode_set_int(lnt_graph *g, lnt_gnode *n, const char *name, int64_t value);
 
-/* All uses of value `from` (operands of every node, subgraph outputs) become uses of `to`. */
-void lnt_graph_replace(lnt_graph *g, uint32_t from, uint32_t to);
-/* Number of uses: operands of live nodes, plus one for each subgraph output it is. */
-unsigned lnt_graph_uses(const lnt_graph *g, uint32_t value);
-bool lnt_graph_is_output(const lnt_graph *g, uint32_t value);
-/* Drops dead nodes from the node lists. */
+/* Moves n, at its end, to the place before `before`, as lnt_graph_add_node would put it. */
+lnt_status lnt_graph_put_before(lnt_graph *g, lnt_gnode *n, lnt_gnode *before);
+/* Puts the nodes that wait into the list of their subgraph. */
+void lnt_graph_let_in(lnt_graph *g, uint32_t sub);
+/* The same for all subgraphs; drops dead nodes. */
 void lnt_graph_sweep(lnt_graph *g);
 /* Works out types and extents of every value anew from inputs and constants (some stay unknown). */
 lnt_status lnt_graph_infer(lnt_graph *g);

@@ -131,12 +131,11 @@ static bool take_over(lnt_edit *e, lnt_gnode *a, lnt_gnode *b)
             a->out[i] = b->out[i];
             g->value[b->out[i]].producer = a;
         } else {
-            lnt_graph_replace(g, b->out[i], a->out[i]);
+            lnt_edit_replace(e, b->out[i], a->out[i]);
             g->value[b->out[i]].producer = NULL;
         }
     }
-    b->dead = true;
-    lnt_edit_changed(e);
+    lnt_edit_drop(e, b);
     return true;
 }
 
@@ -185,7 +184,7 @@ lnt_status lnt_pass_common_subexpressions(lnt_graph *g, lnt_report *report)
         to[v] = v;
     LNT_TRY(merge_constants(&e, to, list));
     rename_operands(g, to);
-    lnt_edit_changed(&e);
+    LNT_TRY(lnt_edit_renew(&e));
     for (size_t s = 0; s < g->n_subs; s++)
         LNT_TRY(merge_nodes(&e, &g->sub[s], bucket));
     return LNT_OK;

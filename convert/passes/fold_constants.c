@@ -133,7 +133,7 @@ lnt_status lnt_fold_node(lnt_edit *e, lnt_gnode *n)
     if (!folded)
         return LNT_OK;
     e->g->folded += out_bytes;
-    n->dead = true;
+    lnt_edit_drop(e, n);
     return lnt_edit_count(e, "nodes computed");
 }
 
@@ -167,49 +167,47 @@ static lnt_status fold_known_elements(lnt_edit *e, lnt_gnode *n)
     for (int64_t i = 0; i < count; i++)
         store(data, v->info.dtype, i, v->elements[i].value);
     become_constant(g, n->out[0], data);
-    n->dead = true;
+    lnt_edit_drop(e, n);
     return lnt_edit_count(e, "shapes known");
 }
 
 /* ---- If ---- */
 
 /* Lets the If's output o be the branch's value b. */
-static lnt_status connect_branch(lnt_edit *e, const lnt_gnode *at, uint32_t b, uint32_t o)
+static lnt_status connect_branch(lnt_edit *e, lnt_gnode *at, uint32_t b, uint32_t o)
 {
-    lnt_graph *g = e->g;
     if (!lnt_edit_pinned(e, o)) {
-        lnt_graph_replace(g, o, b);
-        lnt_edit_changed(e);
+        lnt_edit_replace(e, o, b);
         return LNT_OK;
     }
     /* A pinned name keeps a producer of its own; the identities pass drops it where it can. */
     return lnt_edit_insert(e, at, lnt_op_by_id(LNT_ID_Identity), &b, 1, o, NULL) ? LNT_OK : LNT_E_MEMORY;
 }
 
+static lnt_status visit(lnt_edit *e, lnt_gnode *n);
+
+/* Puts the branch's nodes in the place of the If, and folds them, too: nesting bounds the recursion. */
 static lnt_status inline_branch(lnt_edit *e, lnt_gnode *n, uint32_t sub)
 {
     lnt_graph *g = e->g;
+    lnt_graph_let_in(g, sub);
     lnt_gsubgraph *branch = &g->sub[sub];
-    for (size_t i = 0; i < branch->n_nodes; i++) {
-        lnt_gnode *from = branch->node[i];
-        lnt_gnode *copy = lnt_graph_add_node(g, n->subgraph, n, from->op, from->name, from->in, from->n_in,
-                                             from->out, from->n_out);
-        if (!copy)
-            return LNT_E_MEMORY;
-        copy->n_program_in = from->n_program_in;
-        copy->program = from->program;
-        copy->attr = from->attr;
-        copy->n_attr = from->n_attr;
-    }
+    const size_t n_nodes = branch->n_nodes;
     const uint32_t n_out = branch->n_out;
-    uint32_t *out = branch->out;
     branch->n_nodes = branch->n_in = branch->n_out = 0;
-    lnt_edit_changed(e);
+    for (size_t i = 0; i < n_nodes; i++)
+        LNT_TRY(lnt_graph_put_before(g, branch->node[i], n));
+    for (unsigned i = 0; i < n_out; i++)
+        lnt_edit_released(e, branch->out[i]);
     for (unsigned i = 0; i < n->n_out && i < n_out; i++)
         if (n->out[i] != LNT_NONE)
-            LNT_TRY(connect_branch(e, n, out[i], n->out[i]));
-    n->dead = true;
-    return lnt_edit_count(e, "If inlined");
+            LNT_TRY(connect_branch(e, n, branch->out[i], n->out[i]));
+    lnt_edit_drop(e, n);
+    LNT_TRY(lnt_edit_count(e, "If inlined"));
+    for (size_t i = 0; i < n_nodes; i++)
+        if (!branch->node[i]->dead)
+            LNT_TRY(visit(e, branch->node[i]));
+    return LNT_OK;
 }
 
 static lnt_status fold_if(lnt_edit *e, lnt_gnode *n)
@@ -228,36 +226,33 @@ static lnt_status keep_tied(lnt_edit *e, lnt_gnode *n)
     const lnt_graph *g = e->g;
     const bool shared = lnt_is_constant(g, n->in[0]) && lnt_edit_uses(e, n->in[0]) > 1;
     bool looked_up = false;
-    for (size_t i = 0; shared && i < g->sub[n->subgraph].n_nodes; i++) {
-        const lnt_gnode *reader = g->sub[n->subgraph].node[i];
-        looked_up |= lnt_is(reader, Gather) && reader->in[0] == n->in[0];
-    }
+    uint32_t at = LNT_EDIT_FIRST;
+    for (const lnt_gnode *reader; shared && (reader = lnt_edit_reader(e, n->in[0], &at)) != NULL;)
+        looked_up |= lnt_is(reader, Gather) && reader->in[0] == n->in[0] && reader->subgraph == n->subgraph;
     lnt_gnode *product = looked_up ? lnt_edit_follower(e, n) : NULL;
     if (!product)
         return LNT_OK;
     LNT_TRY(lnt_fuse_transpose(e, product));
-    n->dead = product->dead;
+    if (product->dead)
+        lnt_edit_drop(e, n);
     return LNT_OK;
+}
+
+static lnt_status visit(lnt_edit *e, lnt_gnode *n)
+{
+    LNT_TRY(lnt_graph_infer_node(e->g, n)); /* what was folded before it may tell more */
+    if (lnt_is(n, If))
+        LNT_TRY(fold_if(e, n));
+    else
+        LNT_TRY(fold_known_elements(e, n));
+    if (lnt_is(n, Transpose))
+        LNT_TRY(keep_tied(e, n));
+    return foldable_kind(n) ? lnt_fold_node(e, n) : LNT_OK;
 }
 
 lnt_status lnt_pass_fold_constants(lnt_graph *g, lnt_report *report)
 {
     lnt_edit e;
     LNT_TRY(lnt_edit_begin(&e, g, report, "fold_constants"));
-    for (size_t s = 0; s < g->n_subs; s++)
-        for (size_t i = 0; i < g->sub[s].n_nodes; i++) {
-            lnt_gnode *n = g->sub[s].node[i];
-            if (n->dead)
-                continue;
-            LNT_TRY(lnt_graph_infer_node(g, n)); /* what was folded before it may tell more */
-            if (lnt_is(n, If))
-                LNT_TRY(fold_if(&e, n));
-            else
-                LNT_TRY(fold_known_elements(&e, n));
-            if (lnt_is(n, Transpose))
-                LNT_TRY(keep_tied(&e, n));
-            if (foldable_kind(n))
-                LNT_TRY(lnt_fold_node(&e, n));
-        }
-    return LNT_OK;
+    return lnt_edit_each(&e, visit);
 }

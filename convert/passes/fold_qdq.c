@@ -275,9 +275,5 @@ lnt_status lnt_pass_fold_qdq(lnt_graph *g, lnt_report *report)
 {
     lnt_edit e;
     LNT_TRY(lnt_edit_begin(&e, g, report, "fold_qdq"));
-    for (size_t s = 0; s < g->n_subs; s++)
-        for (size_t i = 0; i < g->sub[s].n_nodes; i++)
-            if (!g->sub[s].node[i]->dead)
-                LNT_TRY(fold(&e, g->sub[s].node[i]));
-    return LNT_OK;
+    return lnt_edit_each(&e, fold);
 }

@@ -122,8 +122,9 @@ static int64_t channel_of(const product *p, int64_t i)
     return rows ? i / w->dims[1] : i % w->dims[1];
 }
 
-static lnt_status scale_weights(lnt_graph *g, product *p)
+static lnt_status scale_weights(lnt_edit *e, product *p)
 {
+    lnt_graph *g = e->g;
     const uint32_t old = p->node->in[1];
     const int64_t count = lnt_operand_count(&p->weight);
     const float *from = p->weight.data;
@@ -132,8 +133,8 @@ static lnt_status scale_weights(lnt_graph *g, product *p)
         return LNT_E_MEMORY;
     for (int64_t i = 0; i < count; i++)
         w[i] = (float)(from[i] * p->scale[channel_of(p, i)]);
-    p->node->in[1] = lnt_add_floats(g, g->value[old].name, p->weight.rank, p->weight.dims, w);
-    return p->node->in[1] == LNT_NONE ? LNT_E_MEMORY : LNT_OK;
+    const uint32_t scaled = lnt_add_floats(g, g->value[old].name, p->weight.rank, p->weight.dims, w);
+    return scaled == LNT_NONE ? LNT_E_MEMORY : lnt_edit_set_input(e, p->node, 1, scaled);
 }
 
 /* Bias of channel c before the followers. */
@@ -156,8 +157,9 @@ static bool bias_of(const lnt_graph *g, const lnt_gnode *n, int64_t channels, co
     return *bias && (*count == 1 || (*count == channels && info(g, value)->dims[rank - 1] == channels));
 }
 
-static lnt_status write_bias(lnt_graph *g, product *p)
+static lnt_status write_bias(lnt_edit *e, product *p)
 {
+    lnt_graph *g = e->g;
     const float *old;
     int64_t count = 0;
     const bool gemm = lnt_is(p->node, Gemm);
@@ -174,7 +176,7 @@ static lnt_status write_bias(lnt_graph *g, product *p)
         return LNT_E_MEMORY;
     if (gemm)
         LNT_TRY(lnt_gnode_set_float(g, p->node, "beta", 1.0f));
-    return lnt_gnode_set_input(g, p->node, 2, value);
+    return lnt_edit_set_input(e, p->node, 2, value);
 }
 
 /* A MatMul has no bias: the shifts become an Add behind it, which the epilogue takes. */
@@ -248,20 +250,20 @@ static lnt_status fold_followers(lnt_edit *e, product *p)
     }
     if (!first || (lnt_is(p->node, MatMul) && !p->scaled))
         return LNT_OK;
-    for (lnt_gnode *n = first; n != last; n = lnt_edit_follower(e, n)) {
+    for (lnt_gnode *n = first, *behind; n != last; n = behind) {
+        behind = lnt_edit_follower(e, n);
         LNT_TRY(count_folded(e, n));
-        n->dead = true;
+        lnt_edit_drop(e, n);
     }
     LNT_TRY(count_folded(e, last));
     if (p->scaled)
-        LNT_TRY(scale_weights(g, p));
+        LNT_TRY(scale_weights(e, p));
     if (lnt_is(p->node, MatMul))
         return write_add(e, p, last);
-    LNT_TRY(write_bias(g, p));
+    LNT_TRY(write_bias(e, p));
     p->node->out[0] = last->out[0];
     g->value[last->out[0]].producer = p->node;
-    last->dead = true;
-    lnt_edit_changed(e);
+    lnt_edit_drop(e, last);
     return LNT_OK;
 }
 

@@ -22,6 +22,7 @@ typedef struct fuser {
     uint32_t *like; /* per value: a value of the same extents, the same for all that are alike */
     group *list;
     size_t n_groups, capacity;
+    size_t n_closed; /* groups that are closed for certain, the first ones */
 } fuser;
 
 /* ---- which values have the same extents ---- */
@@ -167,13 +168,18 @@ static void close_inputs(fuser *f, const lnt_gnode *n, int own)
     }
 }
 
+static void close_all(fuser *f)
+{
+    for (; f->n_closed < f->n_groups; f->n_closed++)
+        f->list[f->n_closed].open = false;
+}
+
 static lnt_status visit(fuser *f, lnt_gnode *n)
 {
     lnt_graph *g = f->e.g;
     lnt_builder b;
-    /* A subgraph may read any value. */
-    for (size_t i = 0; (n->op->flags & LNT_OP_CONTROL) && i < f->n_groups; i++)
-        f->list[i].open = false;
+    if (n->op->flags & LNT_OP_CONTROL) /* a subgraph may read any value */
+        close_all(f);
     int own = NO_GROUP;
     lnt_builder_begin(&b, LNT_NONE);
     if (!n->program && n->n_out == 1 && lnt_builder_add(&b, g, n)) {
@@ -205,7 +211,7 @@ static lnt_status write_group(fuser *f, const group *p)
     lnt_program *program = lnt_builder_finish(&b, g, out, n_out);
     if (!program)
         return g->err->code;
-    const lnt_gnode *last = p->member[p->n - 1];
+    lnt_gnode *last = p->member[p->n - 1];
     lnt_gnode *n = lnt_graph_add_node(g, last->subgraph, last, lnt_op_by_id(LNT_ID_Elementwise), last->name,
                                       b.operand, b.n_operands, out, n_out);
     if (!n)
@@ -228,11 +234,9 @@ static lnt_status fuse(fuser *f)
         f->like[v] = (uint32_t)v;
     }
     for (size_t s = 0; s < g->n_subs; s++) {
-        const size_t first = f->n_groups;
         for (size_t i = 0; i < g->sub[s].n_nodes; i++)
             LNT_TRY(visit(f, g->sub[s].node[i]));
-        for (size_t i = first; i < f->n_groups; i++)
-            f->list[i].open = false;
+        close_all(f);
     }
     for (size_t i = 0; i < f->n_groups; i++)
         LNT_TRY(write_group(f, &f->list[i]));

@@ -50,18 +50,6 @@ static lnt_gnode *private_map(lnt_edit *e, const lnt_gnode *carrier, const lnt_g
     return is ? u : NULL;
 }
 
-/* Takes the carrier out of its place and puts it where `at` stands. */
-static void move_to(lnt_graph *g, lnt_gnode *carrier, const lnt_gnode *at)
-{
-    const lnt_gsubgraph *s = &g->sub[carrier->subgraph];
-    size_t from = 0, to;
-    while (s->node[from] != carrier)
-        from++;
-    for (to = from; s->node[to] != at; to++)
-        s->node[to] = s->node[to + 1];
-    s->node[to] = carrier;
-}
-
 static lnt_status write_program(lnt_edit *e, lnt_gnode *n, const lnt_builder *b, lnt_program *program,
                                 lnt_gnode *last)
 {
@@ -76,11 +64,7 @@ static lnt_status write_program(lnt_edit *e, lnt_gnode *n, const lnt_builder *b,
     n->n_in = (uint16_t)n_in;
     n->n_program_in = (uint16_t)b->n_operands;
     n->program = program;
-    n->out[0] = last->out[0];
-    g->value[n->out[0]].producer = n;
-    last->dead = true;
-    move_to(g, n, last);
-    lnt_edit_changed(e);
+    lnt_edit_move(e, n, last);
     return LNT_OK;
 }
 
@@ -95,20 +79,20 @@ static bool append(lnt_edit *e, lnt_builder *b, const lnt_gnode *carrier, const 
     return absorbable(e->g, carrier, next, running) && lnt_builder_add(b, e->g, next);
 }
 
-/* Drops what append took, up to and with last. */
+/* Drops what append took before last. */
 static lnt_status drop_absorbed(lnt_edit *e, const lnt_gnode *n, const lnt_gnode *last)
 {
     uint32_t running = n->out[0];
     for (lnt_gnode *next = lnt_edit_follower(e, n), *behind; next; running = next->out[0], next = behind) {
-        LNT_TRY(lnt_report_count(e->report, e->pass,
-                                 lnt_report_text(e->report, "%s into %s", next->op->name, n->op->name), 1));
+        LNT_TRY(lnt_edit_count(e, lnt_report_text(e->report, "%s into %s", next->op->name, n->op->name)));
         behind = next == last ? NULL : lnt_edit_follower(e, next);
         for (unsigned i = 0; i < next->n_in; i++) {
             lnt_gnode *u = private_map(e, n, next, i, running);
             if (u)
-                u->dead = true;
+                lnt_edit_drop(e, u);
         }
-        next->dead = next != last;
+        if (next != last)
+            lnt_edit_drop(e, next);
     }
     return LNT_OK;
 }
@@ -140,14 +124,9 @@ lnt_status lnt_pass_fuse_epilogue(lnt_graph *g, lnt_report *report)
     for (size_t s = 0; s < g->n_subs; s++)
         for (size_t i = 0; i < g->sub[s].n_nodes; i++) {
             lnt_gnode *n = g->sub[s].node[i];
-            while (!n->dead && !n->program && (n->op->flags & LNT_OP_EPILOGUE) && n->n_out == 1 &&
-                   lnt_ginfo(g, n->out[0])->dtype == LNT_FLOAT) {
+            if (!n->dead && !n->program && (n->op->flags & LNT_OP_EPILOGUE) && n->n_out == 1 &&
+                lnt_ginfo(g, n->out[0])->dtype == LNT_FLOAT)
                 LNT_TRY(fuse_behind(&e, n));
-                /* A carrier moves away: what stands in its place now has its turn. */
-                if (g->sub[s].node[i] == n)
-                    break;
-                n = g->sub[s].node[i];
-            }
         }
     return LNT_OK;
 }

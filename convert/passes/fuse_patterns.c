@@ -11,16 +11,14 @@ lnt_status lnt_pass_fuse_patterns(lnt_graph *g, lnt_report *report)
     lnt_edit e;
     LNT_TRY(lnt_edit_begin(&e, g, report, "fuse_patterns"));
     for (unsigned p = 0; p < sizeof patterns / sizeof patterns[0]; p++) {
-        for (size_t s = 0; s < g->n_subs; s++)
-            for (size_t i = 0; i < g->sub[s].n_nodes; i++)
-                if (!g->sub[s].node[i]->dead)
-                    LNT_TRY(patterns[p](&e, g->sub[s].node[i]));
+        LNT_TRY(lnt_edit_each(&e, patterns[p]));
         /* What a pattern left behind must not count as a reader for the next. */
+        lnt_graph_sweep(g);
         LNT_TRY(lnt_graph_infer(g));
         LNT_TRY(lnt_pass_identities(g, report));
         LNT_TRY(lnt_pass_dead_nodes(g, report));
         lnt_graph_sweep(g);
-        lnt_edit_changed(&e);
+        LNT_TRY(lnt_edit_renew(&e));
         LNT_TRY(lnt_graph_infer(g));
     }
     return lnt_pass_common_subexpressions(g, report); /* the layers of a network share their masks */

@@ -17,13 +17,14 @@ static bool same_type_cast(const lnt_graph *g, const lnt_gnode *n)
     return from != LNT_UNDEFINED && from == to;
 }
 
-static bool idle_dropout(const lnt_graph *g, const lnt_gnode *n)
+static bool idle_dropout(const lnt_edit *e, const lnt_gnode *n)
 {
     const uint32_t mode = lnt_in_value(n, 2);
     double training = 0;
-    if (n->n_out > 1 && n->out[1] != LNT_NONE && lnt_graph_uses(g, n->out[1]) > 0)
+    if (n->n_out > 1 && n->out[1] != LNT_NONE &&
+        (lnt_edit_uses(e, n->out[1]) > 0 || lnt_edit_pinned(e, n->out[1])))
         return false;
-    return mode == LNT_NONE || (lnt_constant_scalar(g, mode, &training) && training == 0);
+    return mode == LNT_NONE || (lnt_constant_scalar(e->g, mode, &training) && training == 0);
 }
 
 static bool identity_perm(const lnt_attr *perm)
@@ -102,15 +103,16 @@ static bool variadic_of_one(const lnt_gnode *n)
 }
 
 /* Is output 0 the same as input *pass? */
-static bool does_nothing(const lnt_graph *g, const lnt_gnode *n, unsigned *pass)
+static bool does_nothing(const lnt_edit *e, const lnt_gnode *n, unsigned *pass)
 {
+    const lnt_graph *g = e->g;
     *pass = 0;
     if (lnt_is(n, Identity) || variadic_of_one(n) || (lnt_is(n, Split) && n->n_out == 1))
         return true;
     if (lnt_is(n, Cast) || lnt_is(n, CastLike))
         return same_type_cast(g, n);
     if (lnt_is(n, Dropout))
-        return idle_dropout(g, n);
+        return idle_dropout(e, n);
     if (lnt_is(n, Transpose))
         return identity_perm(lnt_gnode_attr(n, "perm"));
     if (lnt_is(n, Pad))
@@ -133,8 +135,10 @@ static bool renames_extents(const lnt_gnode *n)
 /* Squeeze(Unsqueeze(x)) and longer chains that come back to the extents they started from: x. */
 static uint32_t chain_start(const lnt_graph *g, const lnt_gnode *n)
 {
+    enum { LONGEST = 16 };
     const lnt_operand *out = info(g, n->out[0]);
-    for (const lnt_gnode *p = lnt_producer(g, n, 0); p && renames_extents(p); p = lnt_producer(g, p, 0))
+    const lnt_gnode *p = lnt_producer(g, n, 0);
+    for (unsigned i = 0; i < LONGEST && p && renames_extents(p); i++, p = lnt_producer(g, p, 0))
         if (lnt_same_dims(info(g, p->in[0]), out))
             return p->in[0];
     return LNT_NONE;
@@ -151,9 +155,8 @@ static lnt_status merge_transposes(lnt_edit *e, lnt_gnode *n, bool *merged)
         return LNT_OK;
     for (uint32_t i = 0; i < q->count; i++)
         both[i] = p->i[q->i[i]];
-    n->in[0] = first->in[0];
+    LNT_TRY(lnt_edit_set_input(e, n, 0, first->in[0]));
     *merged = true;
-    lnt_edit_changed(e);
     const lnt_attr perm = {.name = "perm", .type = LNT_ATTR_INTS, .count = q->count, .i = both};
     return lnt_gnode_set_attr(e->g, n, &perm);
 }
@@ -177,9 +180,7 @@ static bool merge_reshapes(lnt_edit *e, lnt_gnode *n)
     const lnt_gnode *first = lnt_producer(e->g, n, 0);
     if (!first || !renames_extents(first) || !absolute_reshape(e->g, n))
         return false;
-    n->in[0] = first->in[0];
-    lnt_edit_changed(e);
-    return true;
+    return lnt_edit_set_input(e, n, 0, first->in[0]) == LNT_OK;
 }
 
 /* A shape computed from the input's own extents needs no computing: 0 says "as in the input". */
@@ -202,8 +203,7 @@ static lnt_status copy_extents(lnt_edit *e, lnt_gnode *n)
     const uint32_t constant = lnt_add_ints(g, shape->name, (unsigned)count, to);
     if (constant == LNT_NONE)
         return LNT_E_MEMORY;
-    n->in[1] = constant;
-    lnt_edit_changed(e);
+    LNT_TRY(lnt_edit_set_input(e, n, 1, constant));
     return lnt_edit_count(e, "shapes taken from the input");
 }
 
@@ -221,7 +221,7 @@ static lnt_status simplify(lnt_edit *e, lnt_gnode *n)
     merged |= start != LNT_NONE && lnt_edit_bypass(e, n, start);
     if (merged)
         LNT_TRY(lnt_edit_count(e, "neighbours merged"));
-    if (!n->dead && n->n_in > 0 && n->in[0] != LNT_NONE && does_nothing(e->g, n, &pass) &&
+    if (!n->dead && n->n_in > 0 && n->in[0] != LNT_NONE && does_nothing(e, n, &pass) &&
         lnt_edit_bypass(e, n, n->in[pass]))
         return lnt_edit_count(e, "nodes without effect");
     return LNT_OK;
@@ -231,8 +231,5 @@ lnt_status lnt_pass_identities(lnt_graph *g, lnt_report *report)
 {
     lnt_edit e;
     LNT_TRY(lnt_edit_begin(&e, g, report, "identities"));
-    for (size_t s = 0; s < g->n_subs; s++)
-        for (size_t i = 0; i < g->sub[s].n_nodes; i++)
-            LNT_TRY(simplify(&e, g->sub[s].node[i]));
-    return LNT_OK;
+    return lnt_edit_each(&e, simplify);
 }

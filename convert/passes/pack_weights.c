@@ -53,17 +53,15 @@ static bool takes(lnt_graph *g, const lnt_gnode *n, unsigned i, const lnt_packed
 }
 
 /* Can every reader of the value do with this record? */
-static bool all_agree(lnt_graph *g, uint32_t value, const lnt_packed *record)
+static bool all_agree(const lnt_edit *e, uint32_t value, const lnt_packed *record)
 {
-    if (lnt_graph_is_output(g, value))
+    uint32_t at = LNT_EDIT_FIRST;
+    if (lnt_edit_is_output(e, value))
         return false;
-    for (size_t s = 0; s < g->n_subs; s++)
-        for (size_t i = 0; i < g->sub[s].n_nodes; i++) {
-            const lnt_gnode *n = g->sub[s].node[i];
-            for (unsigned k = 0; k < n->n_in && !n->dead; k++)
-                if (n->in[k] == value && !takes(g, n, k, record))
-                    return false;
-        }
+    for (const lnt_gnode *n; (n = lnt_edit_reader(e, value, &at)) != NULL;)
+        for (unsigned k = 0; k < n->n_in; k++)
+            if (n->in[k] == value && !takes(e->g, n, k, record))
+                return false;
     return true;
 }
 
@@ -93,10 +91,8 @@ static lnt_status pack_copy(lnt_edit *e, lnt_gnode *n, unsigned i, const lnt_pac
     lnt_graph *g = e->g;
     const uint32_t from = n->in[i];
     for (const copy *c = *copies; c; c = c->next)
-        if (c->from == from && memcmp(g->value[c->to].info.packed, record, sizeof *record) == 0) {
-            n->in[i] = c->to;
-            return LNT_OK;
-        }
+        if (c->from == from && memcmp(g->value[c->to].info.packed, record, sizeof *record) == 0)
+            return lnt_edit_set_input(e, n, i, c->to);
     copy *c = lnt_bump_alloc(&g->memory, sizeof *c, g->err);
     const uint32_t to = c ? lnt_graph_add_value(g, g->value[from].name) : LNT_NONE;
     if (to == LNT_NONE)
@@ -104,7 +100,7 @@ static lnt_status pack_copy(lnt_edit *e, lnt_gnode *n, unsigned i, const lnt_pac
     *c = (copy){from, to, *copies};
     *copies = c;
     LNT_TRY(pack_into(g, from, to, record));
-    n->in[i] = to;
+    LNT_TRY(lnt_edit_set_input(e, n, i, to));
     e->report->duplicated_bytes += g->value[to].bytes;
     const char *what =
         lnt_report_text(e->report, "'%s' stored in another layout as well", g->value[from].name);
@@ -113,16 +109,17 @@ static lnt_status pack_copy(lnt_edit *e, lnt_gnode *n, unsigned i, const lnt_pac
 
 lnt_status lnt_pass_pack_weights(lnt_graph *g, lnt_report *report)
 {
-    lnt_edit e = {.g = g, .report = report, .pass = "pack_weights"};
+    lnt_edit e;
     copy *copies = NULL;
     lnt_packed record;
+    LNT_TRY(lnt_edit_begin(&e, g, report, "pack_weights"));
     for (size_t s = 0; s < g->n_subs; s++)
         for (size_t i = 0; i < g->sub[s].n_nodes; i++) {
             lnt_gnode *n = g->sub[s].node[i];
             for (unsigned k = 0; k < n->n_in; k++) {
                 if (!wanted(g, n, k, &record))
                     continue;
-                if (all_agree(g, n->in[k], &record))
+                if (all_agree(&e, n->in[k], &record))
                     LNT_TRY(pack_into(g, n->in[k], n->in[k], &record));
                 else
                     LNT_TRY(pack_copy(&e, n, k, &record, &copies));

@@ -5,82 +5,133 @@
 
 #include <string.h>
 
-/* ---- the index of uses ---- */
+/* ---- uses ---- */
+
+static void unlink_use(lnt_uses *u, uint32_t use)
+{
+    const lnt_use *at = &u->list[use];
+    if (at->value == LNT_NONE)
+        return;
+    *(at->before == LNT_NONE ? &u->of[at->value].first : &u->list[at->before].next) = at->next;
+    if (at->next != LNT_NONE)
+        u->list[at->next].before = at->before;
+    u->of[at->value].count--;
+}
+
+static void link_use(lnt_uses *u, uint32_t use, lnt_gnode *by, uint32_t value)
+{
+    lnt_use *at = &u->list[use];
+    *at = (lnt_use){by, value, LNT_NONE, LNT_NONE};
+    if (value == LNT_NONE)
+        return;
+    at->next = u->of[value].first;
+    if (at->next != LNT_NONE)
+        u->list[at->next].before = use;
+    u->of[value].first = use;
+    u->of[value].count++;
+}
+
+/* Records for values made since, and for the operands of n. */
+static lnt_status make_room(lnt_graph *g, lnt_gnode *n)
+{
+    lnt_uses *u = &g->uses;
+    for (; u->n_values < g->n_values; u->n_values++) {
+        LNT_TRY(LNT_GROW(&lnt_malloc_allocator, u->of, u->value_capacity, u->n_values, g->err));
+        u->of[u->n_values] = (lnt_readers){.first = LNT_NONE, .pinned = g->value[u->n_values].keep};
+    }
+    if (n->n_in <= n->n_uses)
+        return LNT_OK;
+    n->first_use = (uint32_t)u->n;
+    n->n_uses = 0;
+    for (; n->n_uses < n->n_in; n->n_uses++, u->n++) {
+        LNT_TRY(LNT_GROW(&lnt_malloc_allocator, u->list, u->capacity, u->n, g->err));
+        u->list[u->n] = (lnt_use){.value = LNT_NONE};
+    }
+    return LNT_OK;
+}
+
+void lnt_edit_changed(lnt_edit *e, lnt_gnode *n)
+{
+    lnt_uses *u = &e->g->uses;
+    for (uint32_t i = 0; i < n->n_uses && !u->incomplete; i++)
+        unlink_use(u, n->first_use + i);
+    u->incomplete |= make_room(e->g, n) != LNT_OK;
+    for (uint32_t i = n->n_uses; i-- > 0 && !u->incomplete;) /* a list begins with the latest */
+        link_use(u, n->first_use + i, n, n->dead || i >= n->n_in ? LNT_NONE : n->in[i]);
+}
+
+lnt_status lnt_edit_renew(lnt_edit *e)
+{
+    lnt_graph *g = e->g;
+    g->uses.n = g->uses.n_values = 0;
+    for (size_t s = 0; s < g->n_subs; s++) {
+        const lnt_gsubgraph *sub = &g->sub[s];
+        for (size_t i = sub->n_nodes; i-- > 0;) {
+            sub->node[i]->n_uses = 0;
+            sub->node[i]->place = (uint32_t)i;
+            lnt_edit_changed(e, sub->node[i]);
+        }
+    }
+    for (size_t s = 0; s < g->n_subs && !g->uses.incomplete; s++)
+        for (unsigned o = 0; o < g->sub[s].n_out; o++)
+            if (g->sub[s].out[o] < g->uses.n_values)
+                g->uses.of[g->sub[s].out[o]].pinned = g->uses.of[g->sub[s].out[o]].output = true;
+    return g->uses.incomplete ? LNT_E_MEMORY : LNT_OK;
+}
 
 lnt_status lnt_edit_begin(lnt_edit *e, lnt_graph *g, lnt_report *report, const char *pass)
 {
-    *e = (lnt_edit){.g = g, .report = report, .pass = pass, .stale = true};
-    /* A pass adds few values: room for twice as many lasts it; lnt_edit_uses falls back to the graph's count.
-     */
-    e->capacity = 2 * g->n_values + 64;
-    e->uses = lnt_bump_alloc(&g->memory, e->capacity * sizeof *e->uses, g->err);
-    e->user = lnt_bump_alloc(&g->memory, e->capacity * sizeof(lnt_gnode *), g->err);
-    e->pinned = lnt_bump_alloc(&g->memory, e->capacity * sizeof *e->pinned, g->err);
-    return e->uses && e->user && e->pinned ? LNT_OK : LNT_E_MEMORY;
-}
-
-void lnt_edit_changed(lnt_edit *e)
-{
-    e->stale = true;
+    *e = (lnt_edit){.g = g, .report = report, .pass = pass};
+    return lnt_edit_renew(e);
 }
 
 lnt_status lnt_edit_count(lnt_edit *e, const char *what)
 {
-    return lnt_report_count(e->report, e->pass, what, 1);
+    return e->g->uses.incomplete ? LNT_E_MEMORY : lnt_report_count(e->report, e->pass, what, 1);
 }
 
-static void note_use(lnt_edit *e, uint32_t value, lnt_gnode *by)
+/* What is known of the value; of one that was made since, nothing. */
+static lnt_readers readers_of(const lnt_edit *e, uint32_t value)
 {
-    if (value < e->n) {
-        e->uses[value]++;
-        e->user[value] = by;
-    }
+    const lnt_uses *u = &e->g->uses;
+    return value < u->n_values ? u->of[value]
+                               : (lnt_readers){.first = LNT_NONE, .pinned = e->g->value[value].keep};
 }
 
-static void renew(lnt_edit *e)
+unsigned lnt_edit_uses(const lnt_edit *e, uint32_t value)
 {
-    const lnt_graph *g = e->g;
-    e->n = g->n_values < e->capacity ? g->n_values : e->capacity;
-    memset(e->uses, 0, e->n * sizeof *e->uses);
-    memset(e->user, 0, e->n * sizeof(lnt_gnode *));
-    for (size_t v = 0; v < e->n; v++)
-        e->pinned[v] = g->value[v].keep;
-    for (size_t s = 0; s < g->n_subs; s++) {
-        const lnt_gsubgraph *sub = &g->sub[s];
-        for (size_t i = 0; i < sub->n_nodes; i++)
-            for (unsigned k = 0; k < sub->node[i]->n_in && !sub->node[i]->dead; k++)
-                note_use(e, sub->node[i]->in[k], sub->node[i]);
-        for (unsigned o = 0; o < sub->n_out; o++)
-            if (sub->out[o] < e->n)
-                e->pinned[sub->out[o]] = true;
-    }
-    e->stale = false;
+    return readers_of(e, value).count;
 }
 
-/* True if the index knows the value. */
-static bool indexed(lnt_edit *e, uint32_t value)
+bool lnt_edit_pinned(const lnt_edit *e, uint32_t value)
 {
-    if (e->stale)
-        renew(e);
-    return value < e->n;
+    return readers_of(e, value).pinned;
 }
 
-unsigned lnt_edit_uses(lnt_edit *e, uint32_t value)
+bool lnt_edit_is_output(const lnt_edit *e, uint32_t value)
 {
-    return indexed(e, value) ? e->uses[value] : lnt_graph_uses(e->g, value);
+    return readers_of(e, value).output;
 }
 
-bool lnt_edit_pinned(lnt_edit *e, uint32_t value)
+lnt_gnode *lnt_edit_reader(const lnt_edit *e, uint32_t value, uint32_t *at)
 {
-    return indexed(e, value) ? e->pinned[value] : e->g->value[value].keep || lnt_graph_is_output(e->g, value);
+    const uint32_t use = *at == LNT_EDIT_FIRST ? readers_of(e, value).first : *at;
+    if (use == LNT_NONE)
+        return NULL;
+    *at = e->g->uses.list[use].next;
+    return e->g->uses.list[use].by;
 }
 
-lnt_gnode *lnt_edit_follower(lnt_edit *e, const lnt_gnode *n)
+lnt_gnode *lnt_edit_follower(const lnt_edit *e, const lnt_gnode *n)
 {
     const uint32_t value = n->out[0];
-    if (value == LNT_NONE || !indexed(e, value) || e->pinned[value] || e->uses[value] != 1)
+    if (value == LNT_NONE)
         return NULL;
-    return e->user[value]->subgraph == n->subgraph ? e->user[value] : NULL;
+    const lnt_readers r = readers_of(e, value);
+    if (r.pinned || r.count != 1)
+        return NULL;
+    lnt_gnode *reader = e->g->uses.list[r.first].by;
+    return reader->subgraph == n->subgraph ? reader : NULL;
 }
 
 /* ---- edits ---- */
@@ -98,6 +149,69 @@ static unsigned output_index(const lnt_gnode *n, uint32_t value)
     return i;
 }
 
+void lnt_edit_released(lnt_edit *e, uint32_t value)
+{
+    const lnt_graph *g = e->g;
+    bool output = false;
+    for (size_t s = 0; s < g->n_subs; s++)
+        for (uint32_t o = 0; o < g->sub[s].n_out; o++)
+            output |= g->sub[s].out[o] == value;
+    if (value < g->uses.n_values) {
+        e->g->uses.of[value].output = output;
+        e->g->uses.of[value].pinned = output || g->value[value].keep;
+    }
+}
+
+void lnt_edit_drop(lnt_edit *e, lnt_gnode *n)
+{
+    n->dead = true;
+    lnt_edit_changed(e, n);
+}
+
+void lnt_edit_replace(lnt_edit *e, uint32_t from, uint32_t to)
+{
+    for (uint32_t use; (use = readers_of(e, from).first) != LNT_NONE && !e->g->uses.incomplete;) {
+        lnt_gnode *n = e->g->uses.list[use].by;
+        for (unsigned i = 0; i < n->n_in; i++)
+            if (n->in[i] == from)
+                n->in[i] = to;
+        lnt_edit_changed(e, n);
+    }
+}
+
+lnt_status lnt_edit_set_input(lnt_edit *e, lnt_gnode *n, unsigned i, uint32_t value)
+{
+    if (i >= n->n_in) {
+        uint32_t *in = lnt_bump_alloc(&e->g->memory, (i + 1) * sizeof *in, e->g->err);
+        if (!in)
+            return LNT_E_MEMORY;
+        for (unsigned k = 0; k <= i; k++)
+            in[k] = lnt_in_value(n, k);
+        n->in = in;
+        n->n_in = (uint16_t)(i + 1);
+    }
+    n->in[i] = value;
+    lnt_edit_changed(e, n);
+    return LNT_OK;
+}
+
+lnt_gnode *lnt_edit_move(lnt_edit *e, lnt_gnode *n, lnt_gnode *at)
+{
+    lnt_gnode moved = *n;
+    moved.ahead = at->ahead;
+    moved.place = at->place;
+    moved.first_use = at->first_use;
+    moved.n_uses = at->n_uses;
+    moved.out[0] = at->out[0];
+    *at = moved;
+    for (unsigned i = 0; i < at->n_out; i++)
+        if (at->out[i] != LNT_NONE)
+            e->g->value[at->out[i]].producer = at;
+    lnt_edit_changed(e, at);
+    lnt_edit_drop(e, n);
+    return at;
+}
+
 bool lnt_edit_bypass(lnt_edit *e, lnt_gnode *n, uint32_t to)
 {
     lnt_graph *g = e->g;
@@ -109,18 +223,18 @@ bool lnt_edit_bypass(lnt_edit *e, lnt_gnode *n, uint32_t to)
         p->out[output_index(p, to)] = from;
         g->value[from].producer = p;
         g->value[to].producer = NULL;
-        lnt_graph_replace(g, to, from);
+        lnt_edit_drop(e, n);
+        lnt_edit_replace(e, to, from);
     } else {
-        lnt_graph_replace(g, from, to);
+        lnt_edit_drop(e, n);
+        lnt_edit_replace(e, from, to);
         g->value[from].producer = NULL;
     }
-    n->dead = true;
-    lnt_edit_changed(e);
     return true;
 }
 
-lnt_gnode *lnt_edit_insert(lnt_edit *e, const lnt_gnode *at, const lnt_op *op, const uint32_t *in,
-                           unsigned n_in, uint32_t out, uint32_t *made)
+lnt_gnode *lnt_edit_insert(lnt_edit *e, lnt_gnode *at, const lnt_op *op, const uint32_t *in, unsigned n_in,
+                           uint32_t out, uint32_t *made)
 {
     if (out == LNT_NONE)
         out = lnt_graph_add_value(e->g, at->name);
@@ -128,8 +242,10 @@ lnt_gnode *lnt_edit_insert(lnt_edit *e, const lnt_gnode *at, const lnt_op *op, c
         return NULL;
     if (made)
         *made = out;
-    lnt_edit_changed(e);
-    return lnt_graph_add_node(e->g, at->subgraph, at, op, at->name, in, n_in, &out, 1);
+    lnt_gnode *n = lnt_graph_add_node(e->g, at->subgraph, at, op, at->name, in, n_in, &out, 1);
+    if (n)
+        lnt_edit_changed(e, n);
+    return n;
 }
 
 lnt_gnode *lnt_edit_substitute(lnt_edit *e, lnt_gnode *at, const lnt_op *op, const uint32_t *in,
@@ -137,8 +253,39 @@ lnt_gnode *lnt_edit_substitute(lnt_edit *e, lnt_gnode *at, const lnt_op *op, con
 {
     lnt_gnode *n = lnt_edit_insert(e, at, op, in, n_in, at->out[0], NULL);
     if (n)
-        at->dead = true;
+        lnt_edit_drop(e, at);
     return n;
+}
+
+/* The nodes that wait ahead of n by now. */
+static lnt_status visit_ahead(lnt_edit *e, lnt_gnode *n, lnt_status (*visit)(lnt_edit *e, lnt_gnode *n))
+{
+    size_t count = 0;
+    for (const lnt_gnode *w = n->ahead; w; w = w->ahead)
+        count++;
+    lnt_gnode **list = lnt_bump_alloc(&e->g->memory, count * sizeof(lnt_gnode *), e->g->err);
+    if (!list)
+        return LNT_E_MEMORY;
+    size_t at = count;
+    for (lnt_gnode *w = n->ahead; w; w = w->ahead)
+        list[--at] = w;
+    for (; at < count; at++)
+        if (!list[at]->dead)
+            LNT_TRY(visit(e, list[at]));
+    return LNT_OK;
+}
+
+lnt_status lnt_edit_each(lnt_edit *e, lnt_status (*visit)(lnt_edit *e, lnt_gnode *n))
+{
+    for (size_t s = 0; s < e->g->n_subs; s++)
+        for (size_t i = 0; i < e->g->sub[s].n_nodes; i++) {
+            lnt_gnode *n = e->g->sub[s].node[i];
+            if (n->ahead)
+                LNT_TRY(visit_ahead(e, n, visit));
+            if (!n->dead)
+                LNT_TRY(visit(e, n));
+        }
+    return LNT_OK;
 }
 
 /* ---- nodes ---- */
@@ -168,21 +315,6 @@ lnt_gnode *lnt_producer(const lnt_graph *g, const lnt_gnode *n, unsigned i)
 uint32_t lnt_in_value(const lnt_gnode *n, unsigned i)
 {
     return i < n->n_in ? n->in[i] : LNT_NONE;
-}
-
-lnt_status lnt_gnode_set_input(lnt_graph *g, lnt_gnode *n, unsigned i, uint32_t value)
-{
-    if (i >= n->n_in) {
-        uint32_t *in = lnt_bump_alloc(&g->memory, (i + 1) * sizeof *in, g->err);
-        if (!in)
-            return LNT_E_MEMORY;
-        for (unsigned k = 0; k <= i; k++)
-            in[k] = lnt_in_value(n, k);
-        n->in = in;
-        n->n_in = (uint16_t)(i + 1);
-    }
-    n->in[i] = value;
-    return LNT_OK;
 }
 
 int64_t lnt_gnode_int(const lnt_gnode *n, const char *attr, int64_t otherwise)

@@ -26,6 +26,8 @@ static lnt_status run(lnt_graph *g, lnt_report *report, const pass *p)
 {
     LNT_TRY(lnt_graph_infer(g));
     LNT_TRY(p->run(g, report));
+    if (g->uses.incomplete)
+        return LNT_E_MEMORY;
     lnt_graph_sweep(g);
     return LNT_OK;
 }

@@ -98,16 +98,14 @@ static bool masks(const lnt_graph *g, const lnt_gnode *n, unsigned *logits)
 /* Is `reader` the only one of n's output, but for a Shape that a mask is expanded by? */
 static bool only_reader(lnt_edit *e, const lnt_gnode *n, const lnt_gnode *reader)
 {
-    const lnt_gsubgraph *sub = &e->g->sub[n->subgraph];
     const uint32_t value = n->out[0];
+    uint32_t at = LNT_EDIT_FIRST;
     if (lnt_edit_uses(e, value) != 2)
         return lnt_edit_follower(e, n) == reader;
-    for (size_t i = 0; i < sub->n_nodes; i++) {
-        const lnt_gnode *shape = sub->node[i];
-        if (lnt_is(shape, Shape) && shape->in[0] == value)
+    for (const lnt_gnode *shape; (shape = lnt_edit_reader(e, value, &at)) != NULL;)
+        if (lnt_is(shape, Shape) && shape->subgraph == n->subgraph)
             return !lnt_edit_pinned(e, value) && reader->subgraph == n->subgraph &&
                    lnt_is(lnt_edit_follower(e, shape), Expand);
-    }
     return false;
 }
 
@@ -178,7 +176,7 @@ static uint32_t stack_of(const lnt_graph *g, uint32_t value, int64_t *i)
 
 /* [batch][head][row][width] out of a stack that is a transposed Reshape of [batch][row][part * head * width]:
  * those columns of it, sliced before `at`. */
-static uint32_t unstacked(lnt_edit *e, const lnt_gnode *at, uint32_t value, int64_t *heads)
+static uint32_t unstacked(lnt_edit *e, lnt_gnode *at, uint32_t value, int64_t *heads)
 {
     static const int64_t parts_first[] = {2, 0, 3, 1, 4}, last = 2;
     lnt_graph *g = e->g;
@@ -203,7 +201,7 @@ static uint32_t unstacked(lnt_edit *e, const lnt_gnode *at, uint32_t value, int6
 }
 
 /* An operand [batch][head][row][width] in the form Attention reads with least work. */
-static uint32_t operand(lnt_edit *e, const lnt_gnode *at, uint32_t value, int64_t *heads)
+static uint32_t operand(lnt_edit *e, lnt_gnode *at, uint32_t value, int64_t *heads)
 {
     const lnt_graph *g = e->g;
     const lnt_gnode *n = producer_of(g, value);
@@ -242,7 +240,7 @@ static uint32_t unrepeated(const lnt_graph *g, uint32_t value)
 static bool find_keys(lnt_edit *e, found *f)
 {
     lnt_graph *g = e->g;
-    const lnt_gnode *n = f->product;
+    lnt_gnode *n = f->product;
     uint32_t value = unscaled(g, n->in[1], &f->scale);
     const lnt_gnode *t = producer_of(g, value);
     if (lnt_is(n, FusedMatMul)) {
@@ -405,9 +403,9 @@ lnt_status lnt_fuse_attention(lnt_edit *e, lnt_gnode *n)
         lnt_edit_substitute(e, f.last, lnt_op_by_id(LNT_ID_Attention), in, mask == LNT_NONE ? 3 : 4);
     if (!a)
         return LNT_E_MEMORY;
-    n->dead = true;
+    lnt_edit_drop(e, n);
     if (f.transpose)
-        f.transpose->dead = true;
+        lnt_edit_drop(e, f.transpose);
     LNT_TRY(lnt_gnode_set_int(g, a, "q_num_heads", f.heads));
     LNT_TRY(lnt_gnode_set_int(g, a, "kv_num_heads", f.kv_heads));
     LNT_TRY(lnt_gnode_set_int(g, a, "output_rank", f.rank));

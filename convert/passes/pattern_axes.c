@@ -36,7 +36,7 @@ static bool behind_conv(const lnt_graph *g, const lnt_gnode *n)
 }
 
 /* A node like `like`, with other inputs, before `at`; writes out, or a new value where that is LNT_NONE. */
-static lnt_gnode *insert_like(lnt_edit *e, const lnt_gnode *at, const lnt_gnode *like, const uint32_t *in,
+static lnt_gnode *insert_like(lnt_edit *e, lnt_gnode *at, const lnt_gnode *like, const uint32_t *in,
                               uint32_t out)
 {
     lnt_gnode *n = lnt_edit_insert(e, at, like->op, in, like->n_in, out, NULL);
@@ -91,8 +91,8 @@ lnt_status lnt_sink_squeeze(lnt_edit *e, lnt_gnode *n)
     const uint32_t narrow[] = {wide ? wide->out[0] : LNT_NONE, n->in[1]};
     if (!wide || !insert_like(e, work, n, narrow, work->out[0]))
         return LNT_E_MEMORY;
-    n->dead = work->dead = true;
-    lnt_edit_changed(e);
+    lnt_edit_drop(e, n);
+    lnt_edit_drop(e, work);
     LNT_TRY(lnt_graph_infer_node(g, wide));
     return lnt_edit_count(e, "Squeeze behind elementwise work");
 }
@@ -145,8 +145,8 @@ lnt_status lnt_lift_transpose(lnt_edit *e, lnt_gnode *n)
     const lnt_attr order = {
         .name = "perm", .type = LNT_ATTR_INTS, .count = w.adds ? w.rank - w.count : w.rank, .i = inner};
     LNT_TRY(lnt_gnode_set_attr(g, first, &order));
-    n->dead = p->dead = true;
-    lnt_edit_changed(e);
+    lnt_edit_drop(e, n);
+    lnt_edit_drop(e, p);
     return lnt_edit_count(e, "Transpose behind Conv");
 }
 

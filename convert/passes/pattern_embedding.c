@@ -90,11 +90,12 @@ static uint32_t along_rows(lnt_graph *g, uint32_t value, int64_t width)
 }
 
 /* f(Gather(table, i)) is Gather(f(table), i), and f(table) is a constant. */
-lnt_status lnt_fold_into_table(lnt_edit *e, lnt_gnode *n)
+static lnt_status fold_follower(lnt_edit *e, lnt_gnode *n, bool *folded)
 {
     lnt_graph *g = e->g;
     uint32_t in[4], work;
     int64_t count;
+    *folded = false;
     if (!lnt_is(n, Gather) || lnt_gnode_int(n, "axis", 0) != 0 || !lnt_constant_floats(g, n->in[0], &count) ||
         lnt_ginfo(g, n->in[0])->rank != 2 || lnt_edit_uses(e, n->in[0]) != 1)
         return LNT_OK;
@@ -114,12 +115,21 @@ lnt_status lnt_fold_into_table(lnt_edit *e, lnt_gnode *n)
         return LNT_E_MEMORY;
     f->attr = u->attr;
     f->n_attr = u->n_attr;
-    n->in[0] = work;
+    LNT_TRY(lnt_edit_set_input(e, n, 0, work));
     n->out[0] = u->out[0];
     g->value[n->out[0]].producer = n;
-    u->dead = true;
+    lnt_edit_drop(e, u);
     LNT_TRY(lnt_graph_infer_node(g, f));
     LNT_TRY(lnt_fold_node(e, f));
-    lnt_edit_changed(e);
+    *folded = true;
     return lnt_edit_count(e, "work on an embedding's table");
+}
+
+lnt_status lnt_fold_into_table(lnt_edit *e, lnt_gnode *n)
+{
+    bool folded;
+    do
+        LNT_TRY(fold_follower(e, n, &folded));
+    while (folded);
+    return LNT_OK;
 }

@@ -254,8 +254,7 @@ lnt_status lnt_fuse_sum_square(lnt_edit *e, lnt_gnode *n)
     uint32_t x;
     if (!lnt_is(square, Mul) || !square_of(g, n->in[0], &x) || lnt_edit_follower(e, square) != n)
         return LNT_OK;
-    n->in[0] = x;
+    LNT_TRY(lnt_edit_set_input(e, n, 0, x));
     n->op = lnt_op_by_id(LNT_ID_ReduceSumSquare);
-    lnt_edit_changed(e);
     return lnt_edit_count(e, "ReduceSumSquare");
 }

@@ -52,8 +52,7 @@ lnt_status lnt_fuse_pad(lnt_edit *e, lnt_gnode *n)
     const lnt_attr notset = {.name = "auto_pad", .type = LNT_ATTR_STRING, .count = 6, .s = "NOTSET"};
     LNT_TRY(lnt_gnode_set_attr(g, n, &sum));
     LNT_TRY(lnt_gnode_set_attr(g, n, &notset));
-    n->in[0] = pad->in[0];
-    lnt_edit_changed(e);
+    LNT_TRY(lnt_edit_set_input(e, n, 0, pad->in[0]));
     return lnt_edit_count(e, "Pad into Conv");
 }
 

@@ -77,17 +77,12 @@ static bool read_in_parts(lnt_edit *e, split *s, uint32_t value)
 {
     const lnt_graph *g = e->g;
     const unsigned rank = lnt_ginfo(g, value)->rank;
-    const lnt_gsubgraph *sub = &g->sub[s->product->subgraph];
-    unsigned readers = 0;
-    for (size_t i = 0; i < sub->n_nodes; i++) {
-        lnt_gnode *n = sub->node[i];
-        if (n->dead || n->n_in == 0 || n->in[0] != value)
-            continue;
-        readers++;
-        if (!(lnt_is(n, Slice) ? add_slice(g, s, n, rank) : lnt_is(n, Split) && add_split(g, s, n, rank)))
+    uint32_t at = LNT_EDIT_FIRST;
+    for (lnt_gnode *n; (n = lnt_edit_reader(e, value, &at)) != NULL;)
+        if (n->in[0] != value || n->subgraph != s->product->subgraph ||
+            !(lnt_is(n, Slice) ? add_slice(g, s, n, rank) : lnt_is(n, Split) && add_split(g, s, n, rank)))
             return false;
-    }
-    return readers == lnt_edit_uses(e, value) && s->n > 0;
+    return s->n > 0;
 }
 
 /* A constant of one element for each of the last axis's channels. */
@@ -201,10 +196,9 @@ lnt_status lnt_split_product(lnt_edit *e, lnt_gnode *n)
     for (unsigned i = 0; i < s.n; i++)
         LNT_TRY(write_part(e, &s, &s.part[i]));
     for (unsigned i = 0; i < s.n; i++)
-        s.part[i].reader->dead = true;
-    n->dead = true;
+        lnt_edit_drop(e, s.part[i].reader);
+    lnt_edit_drop(e, n);
     if (s.activation)
-        s.activation->dead = true;
-    lnt_edit_changed(e);
+        lnt_edit_drop(e, s.activation);
     return lnt_edit_count(e, "products split where their slices part");
 }

@@ -396,8 +396,7 @@ static uint32_t value_like(lnt_graph *g, uint32_t value, unsigned order)
     return twin;
 }
 
-static lnt_status insert_relayout(layouts *l, uint32_t sub, const lnt_gnode *before, uint32_t from,
-                                  uint32_t to)
+static lnt_status insert_relayout(layouts *l, uint32_t sub, lnt_gnode *before, uint32_t from, uint32_t to)
 {
     const lnt_op *op = lnt_op_by_id(LNT_ID_Relayout);
     if (!lnt_graph_add_node(l->e.g, sub, before, op, l->e.g->value[from].name, &from, 1, &to, 1))
@@ -405,14 +404,11 @@ static lnt_status insert_relayout(layouts *l, uint32_t sub, const lnt_gnode *bef
     return count_relayout(l, from);
 }
 
-/* The node that stands behind n in its subgraph; NULL at the end. */
-static const lnt_gnode *behind(const lnt_graph *g, const lnt_gnode *n)
+/* The node that stands behind node `at` in its subgraph; NULL at the end. */
+static lnt_gnode *behind(const layouts *l, uint32_t at)
 {
-    const lnt_gsubgraph *s = &g->sub[n->subgraph];
-    size_t i = 0;
-    while (s->node[i] != n)
-        i++;
-    return i + 1 < s->n_nodes ? s->node[i + 1] : NULL;
+    const bool last = at + 1 == l->n || l->node[at + 1]->subgraph != l->node[at]->subgraph;
+    return last ? NULL : l->node[at + 1];
 }
 
 /* Points the readers that want `order` to twin. */
@@ -445,7 +441,7 @@ static lnt_status settle_output(layouts *l, uint32_t value)
             p->out[k] = twin;
     g->value[twin].producer = p;
     serve(l, value, LNT_ORDER_CHANNELS_LAST, twin);
-    return insert_relayout(l, p->subgraph, behind(g, p), twin, value);
+    return insert_relayout(l, p->subgraph, behind(l, l->producer[value]), twin, value);
 }
 
 /* The subgraph in which the value is made or fed. */
@@ -465,7 +461,7 @@ static lnt_status settle(layouts *l, uint32_t value)
 {
     lnt_graph *g = l->e.g;
     const unsigned order = written_order(l, value), other = order ^ 1u;
-    if (order == LNT_ORDER_CHANNELS_LAST && lnt_graph_is_output(g, value))
+    if (order == LNT_ORDER_CHANNELS_LAST && lnt_edit_is_output(&l->e, value))
         return settle_output(l, value);
     g->value[value].info.order = (uint8_t)order;
     if (!wanted_in(l, value, other))
@@ -476,7 +472,7 @@ static lnt_status settle(layouts *l, uint32_t value)
     const uint32_t sub = home_of(l, value);
     serve(l, value, other, twin);
     const uint32_t p = l->producer[value];
-    return insert_relayout(l, sub, p == NOWHERE ? g->sub[sub].node[0] : behind(g, l->node[p]), value, twin);
+    return insert_relayout(l, sub, p == NOWHERE ? g->sub[sub].node[0] : behind(l, p), value, twin);
 }
 
 lnt_status lnt_pass_storage_order(lnt_graph *g, lnt_report *report)

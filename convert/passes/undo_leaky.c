@@ -32,22 +32,17 @@ static bool is_carried_sum(lnt_edit *e, const lnt_gnode *n, uint32_t but)
  * others. */
 static bool sums_behind(lnt_edit *e, const lnt_gnode *n, uint32_t y, lnt_gnode **sum, unsigned *count)
 {
-    const lnt_gsubgraph *s = &e->g->sub[n->subgraph];
-    bool behind = false;
+    uint32_t at = LNT_EDIT_FIRST;
     *count = 0;
-    for (size_t i = 0; i < s->n_nodes; i++) {
-        lnt_gnode *r = s->node[i];
-        unsigned reads = 0;
-        for (unsigned k = 0; k < r->n_in && !r->dead; k++)
-            reads += r->in[k] == y;
-        behind |= r == n;
-        if (reads == 0 || r == n)
+    for (lnt_gnode *r; (r = lnt_edit_reader(e, y, &at)) != NULL;) {
+        if (r == n)
             continue;
-        if (!behind || reads != 1 || *count == MAX_READERS || !is_carried_sum(e, r, y))
+        if (r->subgraph != n->subgraph || r->place <= n->place || *count == MAX_READERS ||
+            !is_carried_sum(e, r, y))
             return false;
         sum[(*count)++] = r;
     }
-    return *count > 0 && lnt_edit_uses(e, y) == *count + 1;
+    return *count > 0;
 }
 
 static lnt_status undo(lnt_edit *e, lnt_gnode *n)
@@ -72,9 +67,8 @@ static lnt_status undo(lnt_edit *e, lnt_gnode *n)
             return LNT_E_MEMORY;
         e->g->value[again].info = e->g->value[z].info;
         LNT_TRY(lnt_gnode_set_float(e->g, steep, "alpha", 1 / alpha));
-        sum[i]->in[sum[i]->in[0] == y ? 0 : 1] = again;
+        LNT_TRY(lnt_edit_set_input(e, sum[i], sum[i]->in[0] == y ? 0 : 1, again));
     }
-    lnt_edit_changed(e);
     return lnt_edit_count(e, "in residual sums");
 }
 
@@ -82,8 +76,5 @@ lnt_status lnt_pass_undo_leaky(lnt_graph *g, lnt_report *report)
 {
     lnt_edit e;
     LNT_TRY(lnt_edit_begin(&e, g, report, "undo_leaky"));
-    for (size_t s = 0; s < g->n_subs; s++)
-        for (size_t i = 0; i < g->sub[s].n_nodes; i++)
-            LNT_TRY(undo(&e, g->sub[s].node[i]));
-    return LNT_OK;
+    return lnt_edit_each(&e, undo);
 }

@@ -183,6 +183,31 @@ def test_more_than_the_process_may_have(tmp_path):
     refused(done, RESOURCE, ["free on this machine"])
 
 
+# ---- what takes long if passes look at every node for every node ----
+
+LINKS = {
+    "Identity": {},
+    "Cast": {"to": TensorProto.FLOAT},
+    "Transpose": {"perm": [1, 0]},
+    "Add": {},
+    "MatMul": {},
+}
+
+
+@pytest.mark.parametrize("op", LINKS)
+def test_long_chains_are_converted_soon(tmp_path, op):
+    """Twenty thousand nodes that vanish, or join the one before them; products change places with those behind."""
+    count, second = 20_000, " w" if op in ("Add", "MatMul") else ""
+    names = ["x", *(f"v{i}" for i in range(count - 1)), "y"]
+    nodes = [helper.make_node("Sigmoid" if op == "MatMul" and i % 2 else op,
+                              (names[i] + ("" if op == "MatMul" and i % 2 else second)).split(), [names[i + 1]],
+                              **LINKS[op]) for i in range(count)]
+    constants = [constant("w", np.eye(4, dtype=np.float32))] if second else []
+    (tmp_path / "m.onnx").write_bytes(model(nodes, [floats("x", 4, 4)], [floats("y", 4, 4)], constants))
+    done = linnet("convert", tmp_path / "m.onnx", "-o", tmp_path / "m.lnt")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 # ---- what never ends ----
 
 def endless(trips):
