@@ -178,11 +178,13 @@ valgrind: $(TEST_BIN)
 # Compiling: the level in the file's name adds its flags.
 KERNELS := $(foreach l,$(ALL_LEVELS),$(wildcard ops/*_$(l).c) $(patsubst %_$(l).c,%.c,$(wildcard ops/*_$(l).c)))
 KERNEL_OPT := $(if $(OPS_FROM),-O2)
+# Where levels above it do the work the scalar one is there to be right, and small.
+SPARE := $(if $(findstring x86_64,$(TARGET)),$(filter-out $(foreach l,$(ALL_LEVELS),%_$(l).c),$(KERNELS)))
 level_of = $(strip $(foreach l,$(ALL_LEVELS),$(if $(filter %_$(l).c,$(1)),$(l))))
 $(BUILD)/obj/%.o: %.c Makefile $(TRIMMED)
 	@echo "  CC      $<"
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(if $(filter $<,$(KERNELS)),$(KERNEL_OPT)) $(CFLAGS_$(call level_of,$<)) -MMD -MP -c -o $@ $<
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(if $(filter $<,$(KERNELS)),$(KERNEL_OPT)) $(if $(filter $<,$(SPARE)),-Os) $(CFLAGS_$(call level_of,$<)) -MMD -MP -c -o $@ $<
 
 $(BUILD)/gen/convert/onnx.pb-c.c: convert/onnx.proto
 	@echo "  PROTOC  $<"

@@ -6,8 +6,9 @@
 
 enum {
     DEPTHWISE_PIXELS = LNT_VL == 16 ? 8 : 4,
-    DEPTHWISE_VECTORS = 2, /* of as many pixels */
-    DEPTHWISE_MORE = 4,    /* of fewer */
+    DEPTHWISE_FEW = 4,     /* pixels, where fewer are left */
+    DEPTHWISE_VECTORS = 2, /* of few pixels */
+    DEPTHWISE_MORE = 4,    /* of one pixel */
     DEPTHWISE_TAPS = 5     /* of the longest line with code of its own */
 };
 
@@ -147,13 +148,14 @@ LNT_INLINE void depthwise_pixels(const lnt_depthwise *d, depthwise_place p, dept
         depthwise_group(d, &p, k);
     k.vectors = 1;
     k.inside = false;
-    for (; p.n + LNT_VL <= d->channels; p.n += LNT_VL)
+    for (; !masks && p.n + LNT_VL <= d->channels; p.n += LNT_VL)
         depthwise_group(d, &p, k);
     k.whole = false;
-    p.lanes = (unsigned)(d->channels - p.n);
-    if (p.lanes && masks)
+    for (; masks && p.n < d->channels; p.n += LNT_VL) {
+        p.lanes = d->channels - p.n < LNT_VL ? (unsigned)(d->channels - p.n) : LNT_VL;
         depthwise_group(d, &p, k);
-    else if (p.lanes)
+    }
+    if (p.n < d->channels)
         depthwise_tail(d, p.i, k.pixels, p.n);
 }
 
@@ -163,38 +165,39 @@ static __attribute__((noinline)) void depthwise_alone(const lnt_depthwise *d, si
                      (depthwise_kind){.pixels = 1, .vectors = DEPTHWISE_MORE, .inside = true});
 }
 
-/* Pixels from i on in groups of k.pixels; returns the first one left. */
-LNT_INLINE size_t depthwise_groups(const lnt_depthwise *d, size_t i, depthwise_kind k)
+/* k.pixels pixels from i on. */
+LNT_INLINE void depthwise_from(const lnt_depthwise *d, size_t i, depthwise_kind k)
 {
     const ptrdiff_t span = (ptrdiff_t)(k.pixels - 1) * d->stride + (ptrdiff_t)(d->taps - 1) * d->spacing;
-    for (; i + k.pixels <= d->pixels; i += k.pixels) {
-        const depthwise_place p = {.i = i, .at = d->first + (ptrdiff_t)i * d->stride, .taps = d->taps};
-        k.inside = p.at >= 0 && p.at + span < d->width;
-        if (k.inside || k.taps)
-            depthwise_pixels(d, p, k);
-        for (size_t a = i; !k.inside && !k.taps && a < i + k.pixels; a++)
-            depthwise_alone(d, a);
-    }
-    return i;
+    const depthwise_place p = {.i = i, .at = d->first + (ptrdiff_t)i * d->stride, .taps = d->taps};
+    k.inside = p.at >= 0 && p.at + span < d->width;
+    if (k.inside || k.taps)
+        depthwise_pixels(d, p, k);
+    for (size_t a = i; !k.inside && !k.taps && a < i + k.pixels; a++)
+        depthwise_alone(d, a);
 }
 
+/* The last group goes back over pixels that are done, rather than leave some to be done one by one; but not
+ * where the residual may lie in the same place as the results. */
 LNT_INLINE void depthwise_run(const lnt_depthwise *d, const unsigned taps, const unsigned stride)
 {
     const lnt_depthwise own = *d; /* out of reach of the stores, which may alias anything */
-    depthwise_kind k = {
-        .pixels = DEPTHWISE_PIXELS, .vectors = DEPTHWISE_VECTORS, .taps = taps, .stride = stride};
-    size_t i = depthwise_groups(&own, 0, k);
-    k.vectors = DEPTHWISE_MORE;
-    if (DEPTHWISE_PIXELS > 4) {
-        k.pixels = 4;
-        i = depthwise_groups(&own, i, k);
+    const depthwise_kind many = {.pixels = DEPTHWISE_PIXELS, .vectors = 1, .taps = taps, .stride = stride};
+    const depthwise_kind few = {
+        .pixels = DEPTHWISE_FEW, .vectors = DEPTHWISE_VECTORS, .taps = taps, .stride = stride};
+    const bool back = !own.residual;
+    for (size_t i = 0, left = own.pixels; left > 0; i = own.pixels - left) {
+        if (DEPTHWISE_PIXELS > DEPTHWISE_FEW && left >= many.pixels) {
+            depthwise_from(&own, i, many);
+            left -= many.pixels;
+        } else if (left >= few.pixels || (back && own.pixels >= few.pixels)) {
+            depthwise_from(&own, left >= few.pixels ? i : own.pixels - few.pixels, few);
+            left -= left < few.pixels ? left : few.pixels;
+        } else {
+            depthwise_alone(&own, i);
+            left--;
+        }
     }
-    if (taps) {
-        k.pixels = 2;
-        i = depthwise_groups(&own, i, k);
-    }
-    for (; i < own.pixels; i++)
-        depthwise_alone(&own, i);
 }
 
 static void depthwise(const lnt_depthwise *d)

@@ -3,7 +3,7 @@
  *   block of C (row_block x column_block)
  *     for each block of K                  partial sums wait in C
  *       for a few panels of B              stay in the first-level cache
- *         for each tile of rows            6 rows or fewer, evenly cut
+ *         for each tile of rows            6 rows or fewer, evenly cut; or 12 and a rest
  *           tile kernel
  *     epilogue over the block, still in cache */
 #include "ops/gemm_driver.h"
@@ -116,7 +116,8 @@ typedef struct block {
 
 static unsigned tile_begin(const block *b, unsigned tile)
 {
-    return b->tile_rows * tile + (b->rows_left < tile ? b->rows_left : tile);
+    const unsigned at = b->tile_rows * tile + (b->rows_left < tile ? b->rows_left : tile);
+    return at < b->rows ? at : b->rows;
 }
 
 /* Elements [k_begin, k_end) of K: one tap's part, or whole taps. */
@@ -266,8 +267,10 @@ static lnt_status run_items(lnt_kernel *k, void *arg, int64_t begin, int64_t end
         b.row = cut(p->rows, p->row_blocks, rows_at);
         b.rows = (unsigned)(cut(p->rows, p->row_blocks, rows_at + 1) - b.row);
         b.tiles = (b.rows + p->tile_rows - 1) / p->tile_rows;
-        b.tile_rows = b.rows / b.tiles;
-        b.rows_left = b.rows % b.tiles;
+        const bool tall =
+            p->tile_rows > p->kernels->tile_rows; /* the others cost twice as much: one is enough */
+        b.tile_rows = tall ? p->tile_rows : b.rows / b.tiles;
+        b.rows_left = tall ? 0 : b.rows % b.tiles;
         b.column = (size_t)columns_at * p->column_block;
         b.columns = (size_t)at_most((int64_t)(p->columns - b.column), (int64_t)p->column_block);
         run_block(&b, gather);

@@ -17,7 +17,9 @@
 
 enum {
     PART = TILE_VECTORS * LNT_VL, /* columns of a part: what a tile does at a time */
-    PREFETCH_FLOATS = 768         /* a one-row product of a large B is bound by memory: fetch 3 KB ahead */
+    PREFETCH_FLOATS = 768,        /* a one-row product of a large B is bound by memory: fetch 3 KB ahead */
+    STEPS = 4, /* of K at once in the largest tiles: more multiply-adds among the instructions */
+    STEPS_SUMS = 5 * TILE_VECTORS
 };
 
 _Static_assert(LNT_PANEL % PART == 0 || PART % LNT_PANEL == 0, "parts make up panels, or panels parts");
@@ -58,7 +60,7 @@ LNT_INLINE void acc_step(tile_acc *acc, const unsigned rows, const unsigned vect
         const vf x = v_splat(a[i][k]);
         UNROLL(4)
         for (unsigned j = 0; j < vectors; j++)
-            acc->v[i][j] = v_fma(x, bv[j], acc->v[i][j]);
+            v_fma_to(&acc->v[i][j], x, bv[j]);
     }
 }
 
@@ -88,6 +90,11 @@ LNT_INLINE void accumulate(tile_acc *acc, const unsigned rows, const unsigned ve
         for (unsigned i = 0; i < rows; i++)
             a[i] = t->a[i] + offset;
         size_t k = 0;
+        if (LNT_VL > 4 && rows * vectors >= STEPS_SUMS && b_row == LNT_PANEL)
+            for (; k + STEPS <= depth; k += STEPS, b += STEPS * LNT_PANEL)
+                UNROLL(4)
+        for (unsigned c = 0; c < STEPS; c++)
+            acc_step(&chain[0], rows, vectors, a, k + c, b + c * LNT_PANEL, b_panel);
         for (; k + chains <= depth; k += chains)
             UNROLL(4)
         for (unsigned c = 0; c < chains; c++, b += b_row) {
@@ -203,21 +210,24 @@ LNT_INLINE void part(const lnt_tile *t, size_t n, const unsigned rows, const uns
 {
     const unsigned chains = rows * TILE_VECTORS >= SUMS_MIN ? 1 : 2 * rows * TILE_VECTORS >= SUMS_MIN ? 2 : 4;
     const float *b = t->b + n / LNT_PANEL * t->b_panel + n % LNT_PANEL;
-    tile_acc acc;
-    if (n + vectors * LNT_VL <= t->columns && t->scale == 1.0f) {
-        acc_begin(&acc, t, rows, vectors, n);
-        accumulate(&acc, rows, vectors, chains, t, b);
-        acc_end(&acc, t, rows, vectors, n);
-        return;
-    }
+    const bool whole = n + vectors * LNT_VL <= t->columns && t->scale == 1.0f;
     float sums[LNT_TILE_ROWS_MAX * PART];
-    begin_sums(t, rows, vectors, sums, n);
-    UNROLL(12)
+    tile_acc acc;
+    if (whole)
+        acc_begin(&acc, t, rows, vectors, n);
+    else
+        begin_sums(t, rows, vectors, sums, n);
+    if (!whole)
+        UNROLL(12)
     for (unsigned i = 0; i < rows; i++)
         UNROLL(4)
     for (unsigned j = 0; j < vectors; j++)
         acc.v[i][j] = v_load(sums + i * PART + j * LNT_VL);
     accumulate(&acc, rows, vectors, chains, t, b);
+    if (whole) {
+        acc_end(&acc, t, rows, vectors, n);
+        return;
+    }
     UNROLL(12)
     for (unsigned i = 0; i < rows; i++)
         UNROLL(4)
@@ -263,12 +273,25 @@ TILE(5)
 TILE(6)
 #endif
 #if TALL_ROWS >= 12
-TILE(7)
-TILE(8)
-TILE(9)
-TILE(10)
-TILE(11)
 TILE(12)
+
+/* What is left at the end of tall tiles goes in two halves. */
+#define TILE_HALVES(rows, first, second)                                                                     \
+    static void tile_##rows(const lnt_tile *t)                                                               \
+    {                                                                                                        \
+        lnt_tile half = *t;                                                                                  \
+        tile_##first(&half);                                                                                 \
+        half.a += first;                                                                                     \
+        half.c += first;                                                                                     \
+        half.residual = half.residual ? half.residual + first : NULL;                                        \
+        tile_##second(&half);                                                                                \
+    }
+TILE_HALVES(7, 3, 4)
+TILE_HALVES(8, 4, 4)
+TILE_HALVES(9, 4, 5)
+TILE_HALVES(10, 5, 5)
+TILE_HALVES(11, 5, 6)
+#undef TILE_HALVES
 #endif
 #undef TILE
 

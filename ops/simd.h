@@ -225,6 +225,19 @@ LNT_INLINE vf v_fma(vf a, vf b, vf c)
 #endif
 }
 
+/* *c = a * b + *c, where *c is a register and stays the same one: left to itself GCC writes over a or b and
+ * then moves and spills to get its sums back. */
+LNT_INLINE void v_fma_to(vf *c, vf a, vf b)
+{
+#if defined(LNT_SIMD_AVX512)
+    __asm__("vfmadd231ps %2, %1, %0" : "+v"(*c) : "v"(a), "v"(b));
+#elif defined(LNT_SIMD_AVX2)
+    __asm__("vfmadd231ps %2, %1, %0" : "+x"(*c) : "x"(a), "x"(b));
+#else
+    *c = v_fma(a, b, *c);
+#endif
+}
+
 /* c - a * b */
 LNT_INLINE vf v_fnma(vf a, vf b, vf c)
 {

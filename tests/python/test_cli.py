@@ -299,3 +299,10 @@ def test_bundle(lnt, tmp_path):
     damaged[-16:-8] = (1 << 40).to_bytes(8, "little")
     bundle.write_bytes(damaged)
     assert linnet("verify", bundle).returncode == 3
+
+
+def test_library_is_small(tmp_path):
+    """Every operator and level in a megabyte: what is installed is stripped."""
+    library = ROOT / "build" / "liblinnet.so"
+    subprocess.run(["strip", "-o", tmp_path / "liblinnet.so", library], check=True)
+    assert (tmp_path / "liblinnet.so").stat().st_size <= 1_000_000
