@@ -54,10 +54,11 @@ lnt_status lnt_qlayers_add(lnt_qlayers *layers, lnt_graph *g, lnt_gnode *n, size
 lnt_status lnt_quantise_trial(lnt_graph *g, const lnt_quantise_options *options, lnt_qlayers *layers,
                               lnt_report *report);
 
-/* An int8 constant with one scale per channel, in +-127, of float constant `value`: its channels run along
+/* An int8 constant with one scale per channel, in +-127, of the float constant: its channels run along
  * axis `axis` (0 <= axis < rank), or along the first `axes` axes together. Scales times factor, none below
  * least[] (may be NULL) where that is not 0. LNT_NONE as *weights where an element is not finite. */
-lnt_status lnt_quantise_weights(lnt_graph *g, uint32_t value, unsigned axis, unsigned axes, float factor,
-                                const float *least, uint32_t *weights, uint32_t *scale);
+lnt_status lnt_quantise_weights(lnt_graph *g, const char *name, const lnt_operand *value, unsigned axis,
+                                unsigned axes, float factor, const float *least, uint32_t *weights,
+                                uint32_t *scale);
 
 #endif

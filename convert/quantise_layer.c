@@ -70,6 +70,21 @@ static lnt_status pack_operand(place *t, alone *a, unsigned i)
     return LNT_OK;
 }
 
+/* Elements of a channel that lie side by side. */
+static int64_t channel_run(const lnt_operand *o)
+{
+    int64_t run = 1;
+    for (unsigned d = 2; d < o->rank; d++)
+        run *= o->dims[d];
+    return run;
+}
+
+/* The scale of the bytes in that row of a channel. */
+static float scale_at(const lnt_qvalue *m, int64_t row)
+{
+    return m->balanced ? m->scale * m->balance[row % m->channels] : m->scale;
+}
+
 /* What the session holds of value v; as bytes where v is the twin of a value of floats. */
 static lnt_status read_value(place *t, alone *a, uint32_t v, lnt_operand *o)
 {
@@ -88,8 +103,10 @@ static lnt_status read_value(place *t, alone *a, uint32_t v, lnt_operand *o)
         return LNT_OK;
     }
     const lnt_qvalue *m = lnt_static_meaning(t->fixed, floats);
-    lnt_kernels_of(lnt_cpu_best_level())
-        ->row->quantise(x.data, data, (int64_t)(x.bytes / sizeof(float)), m->scale, m->zero, false);
+    const int64_t n = (int64_t)(x.bytes / sizeof(float)), run = channel_run(o);
+    for (int64_t i = 0; i < n; i++)
+        ((uint8_t *)data)[i] = (uint8_t)lnt_requantise(((const float *)x.data)[i] / scale_at(m, i / run),
+                                                       m->zero, lnt_qrange_of(LNT_UINT8));
     o->dtype = LNT_UINT8;
     return LNT_OK;
 }
@@ -208,13 +225,11 @@ static lnt_status compare_outputs(const alone *plain, const alone *bytes, lnt_no
 static float number_at(const place *t, const lnt_qsite *s, const alone *a, const lnt_qvalue *m, int64_t i)
 {
     const void *data = a->out_data[0];
+    const int64_t run = channel_run(a->out[0]);
     if (a->out[0]->dtype == LNT_UINT8)
-        return (float)(((const uint8_t *)data)[i] - m->zero) * m->scale;
+        return (float)(((const uint8_t *)data)[i] - m->zero) * scale_at(m, i / run);
     if (a->out[0]->dtype == LNT_FLOAT)
         return ((const float *)data)[i];
-    int64_t run = 1;
-    for (unsigned d = 2; d < a->out[0]->rank; d++)
-        run *= a->out[0]->dims[d];
     const int64_t channel = i / run % a->out[0]->dims[1];
     const lnt_gvalue *value = t->g->value;
     const int32_t zero = ((const int32_t *)value[s->behind->in[2]].info.data)[channel];

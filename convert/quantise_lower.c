@@ -53,6 +53,23 @@ static lnt_status meaning(lnt_static *st, uint32_t value, uint32_t *scale, uint3
     return LNT_OK;
 }
 
+/* Scales and zero points of the channels of a balanced value. */
+static lnt_status channel_meanings(lnt_static *st, uint32_t value, uint32_t *scale, uint32_t *zero)
+{
+    const lnt_qvalue *v = &st->value[value];
+    const size_t n = (size_t)v->channels;
+    float *scales = lnt_bump_alloc(&st->g->memory, n * sizeof *scales, st->g->err);
+    uint8_t *zeros = lnt_bump_alloc(&st->g->memory, n, st->g->err);
+    if (!scales || !zeros)
+        return LNT_E_MEMORY;
+    for (size_t c = 0; c < n; c++)
+        scales[c] = v->scale * v->balance[c];
+    memset(zeros, v->zero, n);
+    *scale = lnt_add_floats(st->g, "scale", 1, &v->channels, scales);
+    *zero = lnt_graph_add_constant(st->g, "zero", LNT_UINT8, 1, &v->channels, zeros, n);
+    return *scale == LNT_NONE || *zero == LNT_NONE ? LNT_E_MEMORY : LNT_OK;
+}
+
 static lnt_status twin(lnt_static *st, uint32_t value, uint32_t *bytes)
 {
     lnt_qvalue *v = &st->value[value];
@@ -101,8 +118,12 @@ static lnt_status put_bytes(lnt_static *st, lnt_qsite *s, unsigned op, const uin
     if (!read_as_floats(st, y))
         return LNT_OK;
     operands[0] = bytes;
-    LNT_TRY(meaning(st, y, &operands[1], &operands[2]));
-    return add(st, s->node, LNT_ID_DequantizeLinear, operands, 3, y) ? LNT_OK : LNT_E_MEMORY;
+    if (st->value[y].balanced)
+        LNT_TRY(channel_meanings(st, y, &operands[1], &operands[2]));
+    else
+        LNT_TRY(meaning(st, y, &operands[1], &operands[2]));
+    lnt_gnode *floats = add(st, s->node, LNT_ID_DequantizeLinear, operands, 3, y);
+    return floats ? lnt_gnode_set_int(st->g, floats, "axis", 1) : LNT_E_MEMORY;
 }
 
 static void take_attributes(lnt_qsite *s)
@@ -111,10 +132,47 @@ static void take_attributes(lnt_qsite *s)
     s->lowered->n_attr = s->node->n_attr;
 }
 
-/* Biases in units of both scales, and their negatives. A scale too small for its bias in 31 bits is raised,
- * that of a column of zeros among them. */
-static lnt_status make_bias(lnt_static *st, lnt_qweights *p)
+/* The weights, with what their input's channels were divided by: in the caller's block. */
+static lnt_status scaled_weights(const lnt_static *st, const lnt_qsite *s, lnt_operand *w, float **block)
 {
+    const lnt_qvalue *x = &st->value[s->node->in[0]];
+    *w = *lnt_ginfo(st->g, s->product.weights);
+    *block = NULL;
+    if (!x->balanced)
+        return LNT_OK;
+    const int64_t n = lnt_operand_count(w);
+    const float *from = w->data;
+    float *to = *block = lnt_alloc_zero(&lnt_malloc_allocator, (size_t)n, sizeof *to, st->g->err);
+    if (!to)
+        return LNT_E_MEMORY;
+    for (int64_t i = 0; i < n; i++)
+        to[i] = from[i] * x->balance[lnt_q_weight_channel(s->node, w, i)];
+    w->data = to;
+    return LNT_OK;
+}
+
+/* What rounding the weights w adds to the sums of column n on average, because the input's channels are not 0
+ * on average. */
+static double mean_error(const lnt_static *st, const lnt_qsite *s, const lnt_operand *w, int64_t n)
+{
+    const lnt_qvalue *x = &st->value[s->node->in[0]];
+    const int8_t *bytes = st->g->value[s->product.bytes].info.data;
+    const float scale = ((const float *)st->g->value[s->product.scale].info.data)[n];
+    const int64_t run = lnt_operand_count(w) / w->dims[0];
+    double error = 0;
+    for (int64_t i = n * run; i < (n + 1) * run && x->channels && x->channel_count > 0; i++) {
+        const int64_t c = lnt_q_weight_channel(s->node, w, i);
+        const double divided = x->balanced ? (double)x->balance[c] : 1;
+        const double off = (double)bytes[i] * scale - (double)((const float *)w->data)[i];
+        error += off / divided * x->channel_sum[c] / x->channel_count;
+    }
+    return error;
+}
+
+/* Biases in units of both scales, and their negatives, less what the weights w have been rounded by. */
+static lnt_status make_bias(lnt_static *st, lnt_qsite *s, const lnt_operand *w)
+{
+    lnt_qweights *p = &s->product;
     const float *bias = p->bias == LNT_NONE ? NULL : st->g->value[p->bias].info.data;
     const float *scale = st->g->value[p->scale].info.data;
     const size_t bytes = (size_t)p->columns * sizeof(int32_t);
@@ -123,7 +181,10 @@ static lnt_status make_bias(lnt_static *st, lnt_qweights *p)
     if (!sum || !negative)
         return LNT_E_MEMORY;
     for (int64_t i = 0; i < p->columns; i++) {
-        sum[i] = bias ? (int32_t)lrint((double)bias[i] / ((double)p->x_scale * scale[i])) : 0;
+        const double unit = (double)p->x_scale * scale[i];
+        const double real =
+            (bias ? (double)bias[i] : 0) - (lnt_is(s->node, Conv) ? mean_error(st, s, w, i) : 0);
+        sum[i] = (int32_t)lrint(fmax(-INT32_MAX, fmin(INT32_MAX, real / unit)));
         negative[i] = -sum[i];
     }
     const char *name = st->g->value[p->weights].name;
@@ -136,8 +197,11 @@ static lnt_status make_weights(lnt_static *st, lnt_qsite *s)
 {
     enum { LARGEST_BIAS = 1 << 30 };
     lnt_qweights *p = &s->product;
+    lnt_operand w;
+    float *block;
+    const bool balanced = st->value[s->node->in[0]].balanced;
     const float x_scale = lnt_static_meaning(st, s->node->in[0])->scale;
-    if (p->x_scale == x_scale)
+    if (p->x_scale == x_scale && p->x_balanced == balanced)
         return LNT_OK;
     float *least = lnt_bump_alloc(&st->g->memory, (size_t)p->columns * sizeof *least, st->g->err);
     if (!least)
@@ -146,9 +210,32 @@ static lnt_status make_weights(lnt_static *st, lnt_qsite *s)
     for (int64_t i = 0; bias && i < p->columns; i++)
         least[i] = fabsf(bias[i]) / x_scale / LARGEST_BIAS;
     p->x_scale = x_scale;
-    LNT_TRY(lnt_quantise_weights(st->g, p->weights, lnt_is(s->node, Conv) ? 0 : 1, 1, p->factor, least,
-                                 &p->bytes, &p->scale));
-    return make_bias(st, p);
+    p->x_balanced = balanced;
+    LNT_TRY(scaled_weights(st, s, &w, &block));
+    lnt_status status =
+        lnt_quantise_weights(st->g, st->g->value[p->weights].name, &w, lnt_is(s->node, Conv) ? 0 : 1, 1,
+                             p->factor, least, &p->bytes, &p->scale);
+    if (status == LNT_OK)
+        status = make_bias(st, s, &w);
+    lnt_free(&lnt_malloc_allocator, block);
+    return status;
+}
+
+/* Scales of the columns, as they are, or divided as the channels of a balanced output y are. */
+static lnt_status column_scales(lnt_static *st, const lnt_qweights *p, uint32_t y, uint32_t *scale)
+{
+    const lnt_qvalue *v = &st->value[y];
+    *scale = p->scale;
+    if (!v->balanced)
+        return LNT_OK;
+    const float *from = st->g->value[p->scale].info.data;
+    float *to = lnt_bump_alloc(&st->g->memory, (size_t)p->columns * sizeof *to, st->g->err);
+    if (!to)
+        return LNT_E_MEMORY;
+    for (int64_t i = 0; i < p->columns; i++)
+        to[i] = from[i] / v->balance[i];
+    *scale = lnt_add_floats(st->g, st->g->value[p->scale].name, 1, &p->columns, to);
+    return *scale == LNT_NONE ? LNT_E_MEMORY : LNT_OK;
 }
 
 /* Sums of bytes, and what makes floats of them. */
@@ -178,7 +265,7 @@ static lnt_status put_product(lnt_static *st, lnt_qsite *s)
     const bool conv = lnt_is(s->node, Conv);
     const lnt_qweights *p = &s->product;
     const uint32_t y = st->site[s->last].node->out[0];
-    uint32_t x[3], zero, ys, yz;
+    uint32_t x[3], zero, scale, ys, yz;
     LNT_TRY(read_bytes(st, s->node, s->node->in[0], x));
     LNT_TRY(make_weights(st, s));
     LNT_TRY(scalar(st, "zero", LNT_INT8, &(int8_t){0}, &zero));
@@ -190,11 +277,12 @@ static lnt_status put_product(lnt_static *st, lnt_qsite *s)
         return s->lowered ? LNT_OK : LNT_E_MEMORY;
     }
     LNT_TRY(meaning(st, y, &ys, &yz));
-    const uint32_t in[] = {x[0], x[1], x[2], p->bytes, p->scale, zero, ys, yz, p->bias_ints};
+    LNT_TRY(column_scales(st, p, y, &scale));
+    const uint32_t in[] = {x[0], x[1], x[2], p->bytes, scale, zero, ys, yz, p->bias_ints};
     const unsigned op = conv                  ? LNT_ID_QLinearConv
                         : p->bias == LNT_NONE ? LNT_ID_QLinearMatMul
                                               : LNT_ID_QLinearGemm;
-    LNT_TRY(put_bytes(st, s, op, in, p->bias == LNT_NONE ? 8 : 9));
+    LNT_TRY(put_bytes(st, s, op, in, conv || p->bias != LNT_NONE ? 9 : 8));
     if (conv)
         take_attributes(s);
     return LNT_OK;

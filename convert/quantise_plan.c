@@ -241,11 +241,12 @@ void lnt_static_plan(lnt_static *st, const lnt_qlayers *layers)
     for (uint32_t v = 0; v < st->n_values; v++) {
         st->value[v].clamp_low = -INFINITY;
         st->value[v].clamp_high = INFINITY;
-        st->value[v].has_bytes = false;
+        st->value[v].has_bytes = st->value[v].balanced = false;
     }
     choose_sites(st, layers);
     fold_sites(st);
     group_values(st);
+    lnt_static_plan_balance(st);
     for (uint32_t v = 0; v < st->n_values; v++)
         give_meaning(&st->value[v]);
 }

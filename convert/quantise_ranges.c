@@ -28,7 +28,7 @@ void lnt_seen_count(lnt_seen *s, const float *x, int64_t n)
 {
     const double width = bin_width(s);
     for (int64_t i = 0; i < n && width > 0; i++) {
-        if (!(x[i] >= s->low && x[i] <= s->high))
+        if (!(x[i] >= s->low && x[i] <= s->high) || x[i] == 0)
             continue;
         const int at = (int)(((double)x[i] - s->low) / width);
         s->bin[at < BINS ? at : BINS - 1]++;

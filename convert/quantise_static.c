@@ -326,6 +326,7 @@ lnt_status lnt_static_find(lnt_graph *g, lnt_qlayers *layers)
     connect(st);
     absorb(st);
     observe(st);
+    LNT_TRY(lnt_static_find_channels(st));
     return add_layers(st, layers);
 }
 

@@ -26,8 +26,9 @@ typedef struct lnt_qweights {
     float factor;     /* of the weights */
     uint32_t bias;    /* float constant [N], or LNT_NONE */
     int64_t columns;  /* N */
-    /* What was made for inputs of scale x_scale; x_scale 0: nothing yet. */
+    /* What was made for inputs of scale x_scale, balanced or not; x_scale 0: nothing yet. */
     float x_scale;
+    bool x_balanced;
     uint32_t bytes, scale, bias_ints, bias_zero;
 } lnt_qweights;
 
@@ -59,6 +60,13 @@ typedef struct lnt_qvalue { /* a value of the float model */
     bool observed;
     float low, high; /* the range to hold; with 0 */
     bool usable;     /* there is such a range */
+    /* Of what convolutions read: the range of each channel, and what it may be divided by
+     * (quantise_balance.c); balance NULL: nothing. */
+    int64_t channels; /* 0: not looked at */
+    float *channel_low, *channel_high;
+    double *channel_sum, channel_count; /* their mean, as sum and elements */
+    const float *balance;
+    float balanced_low, balanced_high;
     /* The plan: values whose bytes mean the same; figures count at the group's root. */
     uint32_t group;
     float group_low, group_high, clamp_low, clamp_high;
@@ -66,6 +74,7 @@ typedef struct lnt_qvalue { /* a value of the float model */
     int32_t zero;
     uint32_t scale_value, zero_value; /* constants */
     uint32_t bytes;                   /* its twin of bytes, LNT_NONE before it was needed */
+    bool balanced;                    /* the bytes are those of channels that were divided */
     bool has_bytes;                   /* in the nodes written so far */
 } lnt_qvalue;
 
@@ -95,6 +104,17 @@ const lnt_qsite *lnt_static_site(const lnt_static *st, const lnt_gnode *n);
 bool lnt_static_claims(const lnt_static *st, const lnt_gnode *n);
 /* The ranges are set: what of the values can be bytes? */
 void lnt_static_set_range(lnt_static *st, uint32_t value, float low, float high);
+
+/* Channels (quantise_balance.c): which values to look at, a look at one, and once all have been seen what
+ * each may be divided by; then which of them are, in the present plan. */
+lnt_status lnt_static_find_channels(lnt_static *st);
+void lnt_static_look_at_channels(lnt_qvalue *v, const lnt_tensor *x);
+lnt_status lnt_static_balance(lnt_static *st);
+void lnt_static_plan_balance(lnt_static *st);
+/* Can what the site reads have a scale for each channel? */
+bool lnt_q_takes_balance(const lnt_qsite *s);
+/* The input channel that an element of a convolution's weights w belongs to. */
+int64_t lnt_q_weight_channel(const lnt_gnode *conv, const lnt_operand *w, int64_t element);
 
 /* Settles what is done in bytes when these layers are chosen, and how (quantise_plan.c). */
 void lnt_static_plan(lnt_static *st, const lnt_qlayers *layers);

@@ -181,21 +181,23 @@ static lnt_status prepare_samples(trial *t, running *r)
 
 /* ---- ranges ---- */
 
-static void look(const lnt_static *st, uint32_t v, const lnt_tensor *x, lnt_seen *seen, bool count)
+static void look(lnt_static *st, uint32_t v, const lnt_tensor *x, lnt_seen *seen, bool count)
 {
     const int64_t n = (int64_t)(x->bytes / sizeof(float));
     if (x->dtype != LNT_FLOAT || !st->value[v].observed)
         return;
     if (count && seen[v].bin)
         lnt_seen_count(&seen[v], x->data, n);
-    else if (!count)
-        lnt_seen_bounds(&seen[v], x->data, n);
+    if (count)
+        return;
+    lnt_seen_bounds(&seen[v], x->data, n);
+    lnt_static_look_at_channels(&st->value[v], x);
 }
 
 /* Runs the samples that calibrate and looks at all values that may become bytes. */
 static lnt_status look_at_samples(trial *t, running *r, lnt_seen *seen, bool count)
 {
-    const lnt_static *st = t->layers->fixed;
+    lnt_static *st = t->layers->fixed;
     for (size_t i = 0; i < t->n_samples; i++) {
         if (!calibrates(t, i))
             continue;
@@ -238,7 +240,7 @@ static lnt_status find_ranges(trial *t, running *r, lnt_seen *seen)
         lnt_seen_range(&seen[v], method, &low, &high);
         lnt_static_set_range(st, v, low, high);
     }
-    return LNT_OK;
+    return lnt_static_balance(st);
 }
 
 static lnt_status calibrate(trial *t, running *r)
@@ -358,13 +360,13 @@ static lnt_status run_chosen(trial *t, double *snr)
 
 typedef struct ranked {
     size_t layer;
-    double snr;
+    double gain; /* of having it in float */
 } ranked;
 
-static int by_snr(const void *a, const void *b)
+static int by_gain(const void *a, const void *b)
 {
     const ranked *x = a, *y = b;
-    return x->snr < y->snr ? -1 : x->snr > y->snr ? 1 : x->layer < y->layer ? -1 : 1;
+    return x->gain > y->gain ? -1 : x->gain < y->gain ? 1 : x->layer < y->layer ? -1 : 1;
 }
 
 /* Is it in bytes, as things stand, by its own choice? */
@@ -373,47 +375,94 @@ static bool in_bytes(const trial *t, const lnt_qlayer *l)
     return l->chosen && (!l->fixed || lnt_static_is_on(t->layers->fixed, l->node));
 }
 
-/* How much each chosen layer does to the outputs, the most harmful first: what they are with it alone in
- * bytes; or, where layers stand between others that are bytes, what they lose by it when all others are. */
+/* How far the outputs of the last run are below the bound, all together. */
+static double missing_db(const trial *t)
+{
+    double missing = 0;
+    for (uint32_t i = 0; i < t->n_outputs; i++)
+        missing += fmax(0, t->options->min_snr - lnt_noise_snr(&t->noise[i]));
+    return missing;
+}
+
+/* What it costs to have the layer in float: its part of the multiplications or of the weights, whichever is
+ * more, and a little for each. */
+static double cost_of(const trial *t, const lnt_qlayer *l)
+{
+    const double least = 0.01;
+    double products = 1, bytes = 1;
+    for (size_t i = 0; i < t->layers->n; i++) {
+        products += fmax(0, t->layers->layer[i].measured.multiplications);
+        bytes += (double)t->layers->layer[i].measured.before;
+    }
+    return least + fmax(fmax(0, l->measured.multiplications) / products, (double)l->measured.before / bytes);
+}
+
+/* The layers in bytes by what the outputs gain, for what it costs, when one of them alone is float. */
 static lnt_status rank_layers(trial *t, ranked *rank, size_t *n)
 {
-    const bool others = t->layers->fixed != NULL;
-    lnt_status status = LNT_OK;
+    const double missing = missing_db(t);
+    double snr;
     *n = 0;
     for (size_t i = 0; i < t->layers->n; i++)
         if (in_bytes(t, &t->layers->layer[i]))
             rank[(*n)++].layer = i;
     expect(t, *n);
-    for (size_t i = 0; i < *n; i++)
-        t->layers->layer[rank[i].layer].chosen = others;
-    for (size_t i = 0; i < *n && status == LNT_OK; i++) {
+    for (size_t i = 0; i < *n; i++) {
         lnt_qlayer *l = &t->layers->layer[rank[i].layer];
-        l->chosen = !others;
-        status = run_chosen(t, &rank[i].snr);
-        rank[i].snr = others ? -rank[i].snr : rank[i].snr;
-        l->chosen = others;
+        l->chosen = false;
+        const lnt_status status = run_chosen(t, &snr);
+        l->chosen = true;
+        LNT_TRY(status);
+        rank[i].gain = (missing - missing_db(t)) / cost_of(t, l);
     }
-    for (size_t i = 0; i < *n; i++)
-        t->layers->layer[rank[i].layer].chosen = true;
-    if (status == LNT_OK)
-        qsort(rank, *n, sizeof *rank, by_snr);
-    return status;
+    qsort(rank, *n, sizeof *rank, by_gain);
+    return LNT_OK;
 }
 
 static void keep_in_float(trial *t, const ranked *rank, size_t n, size_t dropped)
 {
-    for (size_t i = 0; i < n; i++) {
-        lnt_qlayer *l = &t->layers->layer[rank[i].layer];
-        l->chosen = i >= dropped;
-        l->why = l->chosen ? NULL : "the outputs' SNR";
-    }
+    for (size_t i = 0; i < n; i++)
+        t->layers->layer[rank[i].layer].chosen = i >= dropped;
 }
 
-/* Takes back as few layers as the bound needs, the most harmful first. */
+/* How many of the first must be float. */
+static lnt_status find_enough(trial *t, const ranked *rank, size_t n, size_t *enough)
+{
+    size_t low = 0;
+    for (*enough = n; low < *enough;) {
+        const size_t middle = (low + *enough) / 2;
+        double snr;
+        keep_in_float(t, rank, n, middle);
+        LNT_TRY(run_chosen(t, &snr));
+        if (snr >= t->options->min_snr)
+            *enough = middle;
+        else
+            low = middle + 1;
+    }
+    keep_in_float(t, rank, n, *enough);
+    return LNT_OK;
+}
+
+/* Puts back in bytes, one by one, what the bound turns out not to need. */
+static lnt_status give_back(trial *t, const ranked *rank, size_t dropped)
+{
+    expect(t, dropped);
+    for (size_t i = dropped; i-- > 0;) {
+        lnt_qlayer *l = &t->layers->layer[rank[i].layer];
+        double snr;
+        l->chosen = true;
+        LNT_TRY(run_chosen(t, &snr));
+        l->chosen = snr >= t->options->min_snr;
+        l->why = l->chosen ? NULL : "the outputs' SNR";
+    }
+    return LNT_OK;
+}
+
+/* Takes back as few layers as the bound needs, the most harmful for their cost first. */
 static lnt_status meet_bound(trial *t)
 {
     double snr;
-    size_t n, low = 0, high;
+    size_t n = 0, dropped = 0;
     LNT_TRY(run_chosen(t, &snr));
     if (t->options->min_snr <= 0 || snr >= t->options->min_snr)
         return LNT_OK;
@@ -421,16 +470,10 @@ static lnt_status meet_bound(trial *t)
     if (!rank)
         return LNT_E_MEMORY;
     lnt_status status = rank_layers(t, rank, &n);
-    for (high = n; low < high && status == LNT_OK;) { /* `high` dropped is enough */
-        const size_t middle = (low + high) / 2;
-        keep_in_float(t, rank, n, middle);
-        status = run_chosen(t, &snr);
-        if (snr >= t->options->min_snr)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    keep_in_float(t, rank, n, high);
+    if (status == LNT_OK)
+        status = find_enough(t, rank, n, &dropped);
+    if (status == LNT_OK)
+        status = give_back(t, rank, dropped);
     lnt_free(heap, rank);
     return status == LNT_OK ? run_chosen(t, &snr) : status;
 }

@@ -29,10 +29,11 @@ static bool find_scales(const float *w, const channels *c, const float *least, f
     return true;
 }
 
-lnt_status lnt_quantise_weights(lnt_graph *g, uint32_t value, unsigned axis, unsigned axes, float factor,
-                                const float *least, uint32_t *weights, uint32_t *scale)
+lnt_status lnt_quantise_weights(lnt_graph *g, const char *name, const lnt_operand *value, unsigned axis,
+                                unsigned axes, float factor, const float *least, uint32_t *weights,
+                                uint32_t *scale)
 {
-    const lnt_operand o = g->value[value].info;
+    const lnt_operand o = *value; /* the graph's values may move */
     channels c = {.n = 1, .run = 1, .count = lnt_operand_count(&o)};
     const float *w = o.data;
     *weights = *scale = LNT_NONE;
@@ -52,7 +53,6 @@ lnt_status lnt_quantise_weights(lnt_graph *g, uint32_t value, unsigned axis, uns
     }
     for (int64_t i = 0; i < c.n; i++)
         scales[i] *= factor;
-    const char *name = g->value[value].name;
     *weights = lnt_graph_add_constant(g, name, LNT_INT8, o.rank, o.dims, bytes, (size_t)c.count);
     *scale = lnt_add_floats(g, name, 1, &c.n, scales);
     return *weights == LNT_NONE || *scale == LNT_NONE ? LNT_E_MEMORY : LNT_OK;

@@ -102,6 +102,12 @@ static lnt_status flatten(const lnt_site *site, lnt_operand *o)
     return LNT_OK;
 }
 
+/* The extents themselves have the channels behind, whatever the storage order. */
+static bool declared_last(const lnt_site *site)
+{
+    return lnt_attr_i(site->node, "channels_last", 0) && site->in[X]->rank > 2;
+}
+
 static lnt_status make_inner(const lnt_site *site, inner_site *s)
 {
     const unsigned id = site->node->op->id;
@@ -113,7 +119,7 @@ static lnt_status make_inner(const lnt_site *site, inner_site *s)
     s->x = *site->in[X];
     s->y = *site->out[0];
     s->x.dtype = s->y.dtype = LNT_FLOAT;
-    if (lnt_attr_i(site->node, "channels_last", 0) && s->x.rank > 2)
+    if (declared_last(site))
         channels_to_front(&s->x);
     if (op->id == LNT_ID_Softmax && lnt_attr_i(site->node, "opset", 13) < 13) {
         LNT_TRY(flatten(site, &s->x));
@@ -137,7 +143,7 @@ lnt_status lnt_shape_qreal(lnt_site *site)
         lnt_set_dims_like(site, 0, site->in[X]);
         return LNT_OK;
     }
-    if (inner.x.order == LNT_ORDER_CHANNELS_LAST) {
+    if (declared_last(site)) {
         const int64_t channels = inner.y.dims[1];
         memmove(inner.y.dims + 1, inner.y.dims + 2, (inner.y.rank - 2u) * sizeof *inner.y.dims);
         inner.y.dims[inner.y.rank - 1] = channels;

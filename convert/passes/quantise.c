@@ -46,7 +46,8 @@ static lnt_status quantised_weights(finder *f, uint32_t from, unsigned axis, uns
         return LNT_E_MEMORY;
     *m = (made){.from = from, .axis = axis, .factor = factor, .next = f->made};
     f->made = m;
-    return lnt_quantise_weights(g, from, axis, axes, factor, NULL, &m->weights, &m->scale);
+    return lnt_quantise_weights(g, g->value[from].name, &g->value[from].info, axis, axes, factor, NULL,
+                                &m->weights, &m->scale);
 }
 
 /* Notes a layer that may become op with operands in; attributes stay. */
