@@ -293,6 +293,8 @@ static lnt_status bind_float(lnt_site *site)
     LNT_TRY(lnt_conv_bind_weights(site, &g, &c->weights, &scratch));
     for (unsigned i = 0; i < c->n_bands; i++)
         LNT_TRY(bind_band(site, c, &c->bands[i]));
+    if (store.residual >= 0 && c->n_bands == 1 && lnt_gemm_in_place(&c->bands[0].plan))
+        lnt_bind_in_place(site, 0, (unsigned)store.residual);
     c->gather_at = scratch;
     lnt_bind_scratch(site, scratch + c->gather_bytes * site->threads);
     site->step->run = run_conv;

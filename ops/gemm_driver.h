@@ -78,6 +78,12 @@ void lnt_gemm_plan_blocks(lnt_gemm_plan *p);
 
 lnt_status lnt_gemm_run(lnt_kernel *k, const lnt_gemm_call *call);
 
+/* May C be computed where the residual lies? Not if partial sums wait there. */
+static inline bool lnt_gemm_in_place(const lnt_gemm_plan *p)
+{
+    return p->depth_parts == 1 && p->tap_blocks == 1;
+}
+
 /* Packs p->groups products of B, elements of a type, from ONNX order on all threads. */
 lnt_status lnt_gemm_pack(lnt_kernel *k, const lnt_packed *p, lnt_dtype type, const void *src, void *dst);
 

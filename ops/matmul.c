@@ -362,6 +362,8 @@ static lnt_status bind_f32(lnt_site *site, matmul *m)
     plan->epilogue_rows = m->p.M;
     plan->ld = m->p.N;
     lnt_gemm_plan_blocks(plan);
+    if (m->store.residual >= 0 && lnt_gemm_in_place(plan))
+        lnt_bind_in_place(site, 0, (unsigned)m->store.residual);
     m->scratch_gather = bytes;
     lnt_bind_scratch(site, bytes + plan->gather_bytes * site->threads);
     site->step->run = run_matmul_f32;

@@ -43,6 +43,11 @@ class Net:
             x = self.window_conv(family, x, features, axes)
         if self.draw(0, 1):
             x = self.node("Mul", [x, self.node("Sigmoid", [x])])
+        if self.draw(0, 1):  # a sum that may lie where x did
+            kernel = [self.draw(1, 2) for _ in range(axes)]
+            padding = {"pads": [0] * axes + [k - 1 for k in kernel]}
+            few = self.node("Conv", [x, self.weight(8, features, *kernel)], **padding)
+            x = self.node("Add", [self.conv(few, 8, features, [1] * axes), x])
         y = self.conv(x, features, 8, [1] * axes)
         dims = [self.batch, self.channels, *self.space]
         graph = helper.make_graph(self.nodes, "net", [helper.make_tensor_value_info("x", TensorProto.FLOAT, dims)],
