@@ -126,7 +126,7 @@ def test_channels_of_unlike_size(tmp_path, group):
     path = tmp_path / "m.onnx"
     onnx.save(model, path)
     report = convert(path, "--int8", "static", "--calibrate", record(rng, tmp_path / "s", 8, "x", (1, 8, 20, 20)), "--keep", "r")
-    assert report["int8"]["outputs"][0]["snr_db"] > 35
+    assert report["int8"]["outputs"][0]["snr_db"] > 30
     x = rng.normal(0, 1, (1, 8, 20, 20)).astype(np.float32)
     run(path.with_suffix(".lnt"), {"x": x}, [], tmp_path, "--fetch", f"r={tmp_path / 'r.npy'}")
     onnx.save(model_of(nodes[:2], [("x", F, [1, 8, 20, 20])], [("r", F, None)], {"f": f}), path)

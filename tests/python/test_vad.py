@@ -8,7 +8,7 @@ import numpy as np
 import onnxruntime as ort
 import pytest
 
-from harness import ROOT
+from harness import ROOT, linnet
 
 RATE, CONTEXT, STEP = 16000, 64, 512
 MODEL = ROOT / ".deps" / "silero_vad.onnx"
@@ -88,14 +88,27 @@ def segments(probability, n, threshold=0.5):
     return found
 
 
+def printed_segments(model, path):
+    done = subprocess.run([ROOT / "build/vad", model, path], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return re.findall(r"speech\s+([\d.]+) s \.\.\s+([\d.]+) s", done.stdout)
+
+
 def test_segments_agree_with_onnxruntime(sound):
     path, samples = sound
-    done = subprocess.run([ROOT / "build/vad", ROOT / "build/demo/vad.lnt", path], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    printed = re.findall(r"speech\s+([\d.]+) s \.\.\s+([\d.]+) s", done.stdout)
+    printed = printed_segments(ROOT / "build/demo/vad.lnt", path)
     expected = segments(probabilities(samples), len(samples))
     assert len(expected) >= 4
     assert [(f"{a / RATE:.3f}", f"{b / RATE:.3f}") for a, b in expected] == printed
+
+
+def test_segments_in_int8(sound, tmp_path):
+    """The same segments, to a frame."""
+    state = re.search(r"^VAD_STATE := (.*)$", (ROOT / "Makefile").read_text(), re.M)[1].split()
+    done = linnet("convert", MODEL, "-o", tmp_path / "vad.lnt", *state, "--int8", "dynamic")
+    assert done.returncode == 0, done.stderr
+    want, got = (np.array(printed_segments(model, sound[0]), float) for model in (ROOT / "build/demo/vad.lnt", tmp_path / "vad.lnt"))
+    assert want.shape == got.shape and np.abs(want - got).max() < STEP / RATE + 1e-3
 
 
 def test_table_is_complete(demo):
