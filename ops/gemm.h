@@ -32,6 +32,7 @@ typedef struct lnt_tile {
     const float *bias;     /* [columns], or NULL */
     float scale, low, high;
     bool accumulate; /* the sum goes on from what is in C, unscaled */
+    ptrdiff_t ahead; /* floats from B to where it may be fetched from for a later call, or 0 */
     bool b_is_far;   /* B is more than LNT_FAR_FLOATS: it will not come from a second-level cache */
 } lnt_tile;
 

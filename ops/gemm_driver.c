@@ -221,6 +221,16 @@ static void run_narrow(block *b, float *scratch)
     }
 }
 
+/* While tile t is computed for the columns from n on, it fetches its share of the columns behind them. */
+static ptrdiff_t fetched_by(const block *b, unsigned t, const depth_range *r, size_t behind)
+{
+    const lnt_gemm_plan *p = b->call->plan;
+    const size_t rows = r->taps * r->depth, first = t * p->kernels->tile_panels * rows / b->tiles;
+    if (behind >= p->columns || p->b_row != LNT_PANEL || rows == 0)
+        return 0;
+    return (ptrdiff_t)((p->panels_at_once + first / rows) * p->b_panel + first % rows * LNT_PANEL);
+}
+
 static void run_block(block *b, float *gather)
 {
     const lnt_gemm_plan *p = b->call->plan;
@@ -237,6 +247,7 @@ static void run_block(block *b, float *gather)
             for (size_t n = b->column; n < end; n += at_once)
                 for (unsigned t = 0; t < b->tiles; t++) {
                     place_tile(b, t, &r, &tile, n, end - n < at_once ? end : n + at_once);
+                    tile.ahead = fetched_by(b, t, &r, n + at_once);
                     p->kernels->tile[tile_begin(b, t + 1) - tile_begin(b, t)](&tile);
                 }
         }

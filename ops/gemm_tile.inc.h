@@ -19,7 +19,8 @@ enum {
     PART = TILE_VECTORS * LNT_VL, /* columns of a part: what a tile does at a time */
     PREFETCH_FLOATS = 768,        /* a one-row product of a large B is bound by memory: fetch 3 KB ahead */
     STEPS = 4, /* of K at once in the largest tiles: more multiply-adds among the instructions */
-    STEPS_SUMS = 5 * TILE_VECTORS
+    STEPS_SUMS = 5 * TILE_VECTORS,
+    LINES_AHEAD = 2 /* fetched with so many steps: from 8 tiles on all that the next columns need */
 };
 
 _Static_assert(LNT_PANEL % PART == 0 || PART % LNT_PANEL == 0, "parts make up panels, or panels parts");
@@ -78,6 +79,7 @@ LNT_INLINE void accumulate(tile_acc *acc, const unsigned rows, const unsigned ve
                            const lnt_tile *t, const float *b)
 {
     const size_t depth = t->depth, b_row = t->b_row, b_panel = t->b_panel;
+    const float *ahead = b + t->ahead;
     tile_acc chain[4];
     chain[0] = *acc;
     UNROLL(4)
@@ -91,10 +93,13 @@ LNT_INLINE void accumulate(tile_acc *acc, const unsigned rows, const unsigned ve
             a[i] = t->a[i] + offset;
         size_t k = 0;
         if (LNT_VL > 4 && rows * vectors >= STEPS_SUMS && b_row == LNT_PANEL)
-            for (; k + STEPS <= depth; k += STEPS, b += STEPS * LNT_PANEL)
+            for (; k + STEPS <= depth; k += STEPS, b += STEPS * LNT_PANEL) {
+                for (unsigned line = 0; line < LINES_AHEAD; line++, ahead += LNT_PANEL)
+                    v_prefetch_far(ahead);
                 UNROLL(4)
-        for (unsigned c = 0; c < STEPS; c++)
-            acc_step(&chain[0], rows, vectors, a, k + c, b + c * LNT_PANEL, b_panel);
+                for (unsigned c = 0; c < STEPS; c++)
+                    acc_step(&chain[0], rows, vectors, a, k + c, b + c * LNT_PANEL, b_panel);
+            }
         for (; k + chains <= depth; k += chains)
             UNROLL(4)
         for (unsigned c = 0; c < chains; c++, b += b_row) {

@@ -522,4 +522,10 @@ LNT_INLINE void v_prefetch(const void *p)
     __builtin_prefetch(p, 0, 3);
 }
 
+/* Into the second-level cache. */
+LNT_INLINE void v_prefetch_far(const void *p)
+{
+    __builtin_prefetch(p, 0, 2);
+}
+
 #endif
