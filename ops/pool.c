@@ -18,7 +18,7 @@ typedef struct pool {
     double order; /* of the Lp norm */
     lnt_window w;
     int64_t batch, channels, positions;
-    bool channels_last, count_pad, column_major;
+    bool channels_last, count_pad, column_major, is_signed;
     int64_t inner[2];    /* outputs along the last axis with all their taps inside */
     bool joins;          /* rows of channels-last images are joined before pixels are */
     int64_t padded;      /* length of a row with its padding, as far as windows reach */
@@ -65,6 +65,59 @@ static lnt_status run_pool(lnt_kernel *k, const lnt_step *s)
     const int64_t work[3] = {w->in[2] * busy_taps(w, 1), w->out[2] * p->channels * taps, taps};
     return lnt_parallel(k, items[how], 1 + 32768 / (work[how] + 1), tasks[s->in[0]->dtype == LNT_DOUBLE][how],
                         &job);
+}
+
+/* Rows of outputs of channels-last images of bytes: the largest. */
+static lnt_status byte_rows(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+{
+    const pool_job *j = arg;
+    const pool *p = j->p;
+    const lnt_window *w = &p->w;
+    const uint8_t **rows = (const uint8_t **)(void *)((char *)j->scratch + thread * p->thread_bytes);
+    (void)k;
+    for (int64_t item = begin; item < end; item++) {
+        const int64_t oy = item % w->out[1], oz = item / w->out[1] % w->out[0],
+                      image = item / (w->out[1] * w->out[0]);
+        const uint8_t *x = (const uint8_t *)j->x + image * lnt_volume(w->in) * p->channels;
+        uint8_t *y = (uint8_t *)j->y + item * w->out[2] * p->channels;
+        int64_t first[LNT_WINDOW_AXES], last[LNT_WINDOW_AXES];
+        lnt_window_taps(w, 0, oz, &first[0], &last[0]);
+        lnt_window_taps(w, 1, oy, &first[1], &last[1]);
+        for (int64_t ox = 0; ox < w->out[2]; ox++, y += p->channels) {
+            int64_t n = 0;
+            lnt_window_taps(w, 2, ox, &first[2], &last[2]);
+            for (int64_t tz = first[0]; tz < last[0]; tz++)
+                for (int64_t ty = first[1]; ty < last[1]; ty++)
+                    for (int64_t tx = first[2]; tx < last[2]; tx++)
+                        rows[n++] =
+                            x + ((lnt_window_at(w, 0, oz, tz) * w->in[1] + lnt_window_at(w, 1, oy, ty)) *
+                                     w->in[2] +
+                                 lnt_window_at(w, 2, ox, tx)) *
+                                    p->channels;
+            if (n)
+                p->row->max_bytes(rows, n, p->is_signed, y, p->channels);
+            else
+                memset(y, p->is_signed ? INT8_MIN : 0, (size_t)p->channels);
+        }
+    }
+    return LNT_OK;
+}
+
+static lnt_status run_byte_pool(lnt_kernel *k, const lnt_step *s)
+{
+    const pool *p = s->params;
+    const lnt_window *w = &p->w;
+    pool_job job = {p, lnt_in(k, s, 0), lnt_out(k, s, 0), lnt_scratch(k, s), NULL};
+    const int64_t work = w->out[2] * (p->channels / 16 + 8) * lnt_volume(w->kernel);
+    return lnt_parallel(k, p->batch * w->out[0] * w->out[1], 1 + 16384 / (work + 1), byte_rows, &job);
+}
+
+/* The largest of bytes is a byte: nothing has to be widened. */
+static bool stays_bytes(const lnt_site *site, const pool *p)
+{
+    const lnt_dtype type = site->in[0]->dtype;
+    return p->kind == MAX && p->channels_last && !lnt_output(site, 1) &&
+           (type == LNT_INT8 || type == LNT_UINT8);
 }
 
 static lnt_status run_global_pool(lnt_kernel *k, const lnt_step *s)
@@ -149,6 +202,14 @@ lnt_status lnt_bind_pool(lnt_site *site)
     p->count_pad = lnt_attr_i(site->node, "count_include_pad", 0) != 0;
     p->column_major = lnt_attr_i(site->node, "storage_order", 0) != 0;
     const lnt_window *w = &p->w;
+    if (stays_bytes(site, p)) {
+        p->is_signed = site->in[0]->dtype == LNT_INT8;
+        const int64_t taps = busy_taps(w, 0) * busy_taps(w, 1) * busy_taps(w, 2);
+        p->thread_bytes = lnt_round_up((size_t)taps * sizeof(uint8_t *), LNT_ALIGN);
+        lnt_bind_scratch(site, p->thread_bytes * site->threads);
+        site->step->run = run_byte_pool;
+        return LNT_OK;
+    }
     const int64_t reach = (w->out[2] - 1) * w->stride[2] + (w->kernel[2] - 1) * w->dilation[2] + 1;
     p->padded = reach > w->before[2] + w->in[2] ? reach : w->before[2] + w->in[2];
     plan_deep_rows(p);

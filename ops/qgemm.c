@@ -12,7 +12,7 @@ static void tile(const lnt_qproduct *p)
 {
     for (unsigned r = 0; r < p->rows; r++) {
         int32_t acc[LNT_QPANEL] = {0};
-        const int8_t *b = p->panel;
+        const int8_t *b = p->panel[0];
         for (int64_t t = 0; t < p->taps; t++) {
             const uint8_t *x = p->a[r] + p->tap_offset[t];
             for (int64_t q = 0; q < p->quads; q++, x += 4, b += 4 * LNT_QPANEL)
@@ -20,8 +20,8 @@ static void tile(const lnt_qproduct *p)
                     acc[j] +=
                         x[0] * b[4 * j] + x[1] * b[4 * j + 1] + x[2] * b[4 * j + 2] + x[3] * b[4 * j + 3];
         }
-        memcpy(p->c + r * LNT_QPANEL, acc, sizeof acc);
+        memcpy(p->c[0] + r * LNT_QPANEL, acc, sizeof acc);
     }
 }
 
-const lnt_qgemm_kernels lnt_qgemm_scalar = {.rows = 1, .tile = tile, .depthwise = depthwise};
+const lnt_qgemm_kernels lnt_qgemm_scalar = {.rows = 1, .panels = 1, .tile = tile, .depthwise = depthwise};

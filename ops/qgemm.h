@@ -15,20 +15,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { LNT_QPANEL = LNT_PANEL, LNT_QROWS_MAX = 14 };
+enum { LNT_QPANEL = LNT_PANEL, LNT_QROWS_MAX = 12, LNT_QPANELS_MAX = 2 };
 
-/* Rows of A times one panel. A row may be the neighbourhood of a pixel of a channels-last image: its taps are
- * then as many runs of bytes. For r < rows and j < 16
+/* Rows of A times one panel, or two beside each other. A row may be the neighbourhood of a pixel of a
+ * channels-last image: its taps are then as many runs of bytes. For p < panels, r < rows and j < 16
  *
- *     c[r * 16 + j] = sum over t < taps, k < 4 * quads of
- *                     a[r][tap_offset[t] + k] * panel[t * quads + k / 4][j][k % 4] */
+ *     c[p][r * 16 + j] = sum over t < taps, k < 4 * quads of
+ *                        a[r][tap_offset[t] + k] * panel[p][t * quads + k / 4][j][k % 4] */
 typedef struct lnt_qproduct {
     const uint8_t *const *a; /* [rows] */
     unsigned rows;
     const ptrdiff_t *tap_offset; /* [taps], in bytes */
     int64_t taps, quads;         /* quads of one tap */
-    const int8_t *panel;
-    int32_t *c;
+    unsigned panels;             /* 1, or what the level takes at once */
+    const int8_t *panel[LNT_QPANELS_MAX];
+    int32_t *c[LNT_QPANELS_MAX];
 } lnt_qproduct;
 
 /* Pixels side by side: tap t of pixel i is at tap[t] + i * step, its output at y + i * pixel. */
@@ -58,7 +59,8 @@ typedef struct lnt_qdepthwise {
 enum { LNT_QTAPS_MAX = 64 };
 
 typedef struct lnt_qgemm_kernels {
-    unsigned rows; /* most rows of a tile */
+    unsigned rows;   /* most rows of a tile */
+    unsigned panels; /* most panels */
     void (*tile)(const lnt_qproduct *p);
     void (*depthwise)(const lnt_qdepthwise *d);
 } lnt_qgemm_kernels;

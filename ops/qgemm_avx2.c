@@ -65,10 +65,10 @@ static inline __attribute__((always_inline)) void tile_of(unsigned rows, const l
     wide_rows wide;
     const int64_t quads = p->taps * p->quads;
     int64_t tap = 0, at = 0; /* of the next quad to be widened */
-    memset(p->c, 0, (size_t)rows * LNT_QPANEL * sizeof *p->c);
+    memset(p->c[0], 0, (size_t)rows * LNT_QPANEL * sizeof *p->c[0]);
     for (int64_t q = 0; q < quads; q += CHUNK) {
         const int64_t n = quads - q < CHUNK ? quads - q : CHUNK;
-        const int8_t *b = p->panel + q * 4 * LNT_QPANEL;
+        const int8_t *b = p->panel[0] + q * 4 * LNT_QPANEL;
         for (int64_t done = 0, run; done < n; done += run) {
             run = p->quads - at < n - done ? p->quads - at : n - done;
             for (unsigned r = 0; r < rows; r++)
@@ -79,8 +79,8 @@ static inline __attribute__((always_inline)) void tile_of(unsigned rows, const l
                 tap++;
             }
         }
-        half_tile(rows, &wide, b, n, p->c, q > 0);
-        half_tile(rows, &wide, b + 4 * HALF, n, p->c + HALF, q > 0);
+        half_tile(rows, &wide, b, n, p->c[0], q > 0);
+        half_tile(rows, &wide, b + 4 * HALF, n, p->c[0] + HALF, q > 0);
     }
 }
 
@@ -96,4 +96,4 @@ static void tile(const lnt_qproduct *p)
     }
 }
 
-const lnt_qgemm_kernels lnt_qgemm_avx2 = {.rows = ROWS, .tile = tile, .depthwise = depthwise};
+const lnt_qgemm_kernels lnt_qgemm_avx2 = {.rows = ROWS, .panels = 1, .tile = tile, .depthwise = depthwise};

@@ -5,7 +5,7 @@
 #include <immintrin.h>
 #include <string.h>
 
-enum { ROWS = 14, AT_ONCE = 4 /* quads */ };
+enum { ROWS = 12, AT_ONCE = 4 /* quads of one panel, half as many of two */ };
 
 static inline __attribute__((always_inline)) __m512i four_of(const uint8_t *a)
 {
@@ -14,41 +14,64 @@ static inline __attribute__((always_inline)) __m512i four_of(const uint8_t *a)
     return _mm512_set1_epi32(four);
 }
 
-/* Quads [q, q + n) of a run of all rows. */
-static inline __attribute__((always_inline)) void
-add_quads(unsigned rows, unsigned n, __m512i *acc, const uint8_t *const *a, ptrdiff_t at, const int8_t *panel)
+typedef struct sums {
+    __m512i row[ROWS][LNT_QPANELS_MAX];
+} sums;
+
+/* n quads of a run of all rows, `at` bytes from their start, with those of the panels. */
+static inline __attribute__((always_inline)) void add_quads(unsigned rows, unsigned panels, unsigned n,
+                                                            sums *acc, const uint8_t *const *a, ptrdiff_t at,
+                                                            const int8_t *const *panel)
 {
-    __m512i b[AT_ONCE];
+    __m512i b[AT_ONCE][LNT_QPANELS_MAX];
 #pragma GCC unroll 4
     for (unsigned i = 0; i < n; i++)
-        b[i] = _mm512_loadu_si512(panel + i * 4 * LNT_QPANEL);
-#pragma GCC unroll 14
+#pragma GCC unroll 2
+        for (unsigned p = 0; p < panels; p++)
+            b[i][p] = _mm512_loadu_si512(panel[p] + i * 4 * LNT_QPANEL);
+#pragma GCC unroll 12
     for (unsigned r = 0; r < rows; r++) {
         const uint8_t *x = a[r] + at; /* there are not as many registers as rows */
 #pragma GCC unroll 4
-        for (unsigned i = 0; i < n; i++)
-            acc[r] = _mm512_dpbusd_epi32(acc[r], four_of(x + 4 * i), b[i]);
+        for (unsigned i = 0; i < n; i++) {
+            const __m512i four = four_of(x + 4 * i);
+#pragma GCC unroll 2
+            for (unsigned p = 0; p < panels; p++)
+                acc->row[r][p] = _mm512_dpbusd_epi32(acc->row[r][p], four, b[i][p]);
+        }
     }
 }
 
-static inline __attribute__((always_inline)) void tile_of(unsigned rows, const lnt_qproduct *p)
+static inline __attribute__((always_inline)) void tile_of(unsigned rows, unsigned panels,
+                                                          const lnt_qproduct *p)
 {
-    __m512i acc[ROWS];
-    const int8_t *panel = p->panel;
-#pragma GCC unroll 14
+    const unsigned at_once = AT_ONCE / panels;
+    sums acc;
+    const int8_t *panel[LNT_QPANELS_MAX] = {p->panel[0], p->panel[panels - 1]};
+#pragma GCC unroll 12
     for (unsigned r = 0; r < rows; r++)
-        acc[r] = _mm512_setzero_si512();
+#pragma GCC unroll 2
+        for (unsigned i = 0; i < panels; i++)
+            acc.row[r][i] = _mm512_setzero_si512();
     for (int64_t t = 0; t < p->taps; t++) {
         const ptrdiff_t at = p->tap_offset[t];
         int64_t q = 0;
-        for (; q + AT_ONCE <= p->quads; q += AT_ONCE, panel += AT_ONCE * 4 * LNT_QPANEL)
-            add_quads(rows, AT_ONCE, acc, p->a, at + 4 * q, panel);
-        for (; q < p->quads; q++, panel += 4 * LNT_QPANEL)
-            add_quads(rows, 1, acc, p->a, at + 4 * q, panel);
+        for (; q + at_once <= p->quads; q += at_once) {
+            add_quads(rows, panels, at_once, &acc, p->a, at + 4 * q, panel);
+            panel[0] += at_once * 4 * LNT_QPANEL;
+            panel[1] += at_once * 4 * LNT_QPANEL;
+        }
+        for (; q < p->quads; q++) {
+            add_quads(rows, panels, 1, &acc, p->a, at + 4 * q, panel);
+            panel[0] += 4 * LNT_QPANEL;
+            panel[1] += 4 * LNT_QPANEL;
+        }
     }
-#pragma GCC unroll 14
+#pragma GCC unroll 12
     for (unsigned r = 0; r < rows; r++)
-        _mm512_storeu_si512(p->c + r * LNT_QPANEL, acc[r]);
+#pragma GCC unroll 2
+        for (unsigned i = 0; i < panels; i++)
+            _mm512_storeu_si512(p->c[i] + r * LNT_QPANEL, acc.row[r][i]);
 }
 
 /* One row waits for each product before it adds the next: four quads at a time do not wait for each other. */
@@ -56,7 +79,7 @@ static void one_row(const lnt_qproduct *p)
 {
     enum { AHEAD = 2048 };
     __m512i acc[AT_ONCE];
-    const int8_t *b = p->panel;
+    const int8_t *b = p->panel[0];
 #pragma GCC unroll 4
     for (unsigned i = 0; i < AT_ONCE; i++)
         acc[i] = _mm512_setzero_si512();
@@ -72,17 +95,19 @@ static void one_row(const lnt_qproduct *p)
         for (; q < p->quads; q++, b += 4 * LNT_QPANEL)
             acc[0] = _mm512_dpbusd_epi32(acc[0], four_of(a + 4 * q), _mm512_loadu_si512(b));
     }
-    _mm512_storeu_si512(p->c,
+    _mm512_storeu_si512(p->c[0],
                         _mm512_add_epi32(_mm512_add_epi32(acc[0], acc[1]), _mm512_add_epi32(acc[2], acc[3])));
 }
 
 static void tile(const lnt_qproduct *p)
 {
-    switch (p->rows) {
+    switch (p->rows + ROWS * (p->panels - 1)) {
 #define ROWS_CASE(n)                                                                                         \
-    case n: tile_of(n, p); return;
-    case 1:
-        one_row(p);
+    case n: tile_of(n, 1, p); return;                                                                        \
+    case ROWS + n: tile_of(n, 2, p); return;
+    case 1: one_row(p); return;
+    case ROWS + 1:
+        tile_of(1, 2, p);
         return;
         ROWS_CASE(2)
         ROWS_CASE(3)
@@ -95,8 +120,6 @@ static void tile(const lnt_qproduct *p)
         ROWS_CASE(10)
         ROWS_CASE(11)
         ROWS_CASE(12)
-        ROWS_CASE(13)
-        ROWS_CASE(14)
 #undef ROWS_CASE
     default: return;
     }
@@ -262,4 +285,5 @@ static void depthwise(const lnt_qdepthwise *d)
     }
 }
 
-const lnt_qgemm_kernels lnt_qgemm_avx512vnni = {.rows = ROWS, .tile = tile, .depthwise = depthwise};
+const lnt_qgemm_kernels lnt_qgemm_avx512vnni = {
+    .rows = ROWS, .panels = LNT_QPANELS_MAX, .tile = tile, .depthwise = depthwise};

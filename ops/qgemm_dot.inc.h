@@ -42,7 +42,7 @@ static inline int8x16_t load_row(const uint8_t *a, int64_t quads)
 
 static inline __attribute__((always_inline)) void tile_of(unsigned rows, const lnt_qproduct *product)
 {
-    const int8_t *panel = product->panel;
+    const int8_t *panel = product->panel[0];
     const int8x16_t minus_128 = vdupq_n_s8(-128);
     int32x4_t acc[ROWS][PARTS], sums[PARTS];
     int8x16_t x[ROWS];
@@ -71,7 +71,7 @@ static inline __attribute__((always_inline)) void tile_of(unsigned rows, const l
     for (unsigned r = 0; r < rows; r++)
 #pragma GCC unroll 4
         for (unsigned p = 0; p < PARTS; p++)
-            vst1q_s32(product->c + r * LNT_QPANEL + 4 * p,
+            vst1q_s32(product->c[0] + r * LNT_QPANEL + 4 * p,
                       SIGNED ? vsubq_s32(acc[r][p], sums[p]) : acc[r][p]);
 }
 

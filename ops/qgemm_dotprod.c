@@ -5,4 +5,4 @@
 #define DOT(acc, b, a, lane) vdotq_laneq_s32(acc, b, a, lane)
 #include "ops/qgemm_dot.inc.h"
 
-const lnt_qgemm_kernels lnt_qgemm_dotprod = {.rows = ROWS, .tile = tile, .depthwise = depthwise};
+const lnt_qgemm_kernels lnt_qgemm_dotprod = {.rows = ROWS, .panels = 1, .tile = tile, .depthwise = depthwise};

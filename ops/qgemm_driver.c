@@ -53,6 +53,7 @@ void lnt_qstore_floats(const lnt_qgemm_call *call, const lnt_qrow_set *set, unsi
 typedef struct cut {
     const lnt_qgemm_call *call;
     int64_t blocks, parts;
+    int64_t groups; /* of as many panels as a tile takes */
 } cut;
 
 static void run_block(const lnt_qgemm_call *call, const lnt_qrow_set *set, int64_t product,
@@ -60,19 +61,21 @@ static void run_block(const lnt_qgemm_call *call, const lnt_qrow_set *set, int64
 {
     const lnt_qgemm_plan *p = call->plan;
     const int64_t panel_bytes = p->row_bytes * LNT_QPANEL;
-    int32_t sums[LNT_QROWS_MAX * LNT_QPANEL];
-    for (int64_t panel = first_panel; panel < end_panel; panel++) {
-        const int8_t *b = call->b + (product * p->panels + panel) * panel_bytes;
-        for (unsigned i = 0; i < set->n; i += p->kernels->rows) {
-            const unsigned n = set->n - i < p->kernels->rows ? set->n - i : p->kernels->rows;
-            p->kernels->tile(&(lnt_qproduct){.a = set->a + i,
-                                             .rows = n,
-                                             .tap_offset = p->run_offset,
-                                             .taps = p->runs,
-                                             .quads = p->row_bytes / 4 / p->runs,
-                                             .panel = b,
-                                             .c = sums});
-            p->store(call, set, i, n, product, panel, sums);
+    const unsigned tiles = (set->n + p->kernels->rows - 1) / p->kernels->rows;
+    int32_t sums[LNT_QPANELS_MAX][LNT_QROWS_MAX * LNT_QPANEL];
+    lnt_qproduct tile = {.tap_offset = p->run_offset, .taps = p->runs, .quads = p->row_bytes / 4 / p->runs};
+    for (int64_t panel = first_panel; panel < end_panel; panel += tile.panels) {
+        tile.panels = end_panel - panel < p->kernels->panels ? 1 : p->kernels->panels;
+        for (unsigned i = 0; i < tile.panels; i++) {
+            tile.panel[i] = call->b + (product * p->panels + panel + i) * panel_bytes;
+            tile.c[i] = sums[i];
+        }
+        for (unsigned t = 0, at = 0; t < tiles; t++, at += tile.rows) {
+            tile.a = set->a + at;
+            tile.rows = set->n * (t + 1) / tiles - at;
+            p->kernels->tile(&tile);
+            for (unsigned i = 0; i < tile.panels; i++)
+                p->store(call, set, at, tile.rows, product, panel + i, sums[i]);
         }
     }
 }
@@ -86,10 +89,12 @@ static lnt_status run_items(lnt_kernel *k, void *arg, int64_t begin, int64_t end
     for (int64_t item = begin; item < end; item++) {
         const int64_t part = item % c->parts, block = item / c->parts % c->blocks,
                       product = item / c->parts / c->blocks;
-        const int64_t first = p->panels * part / c->parts, stop = p->panels * (part + 1) / c->parts;
+        const int64_t first = c->groups * part / c->parts * p->kernels->panels,
+                      end_panel = c->groups * (part + 1) / c->parts * p->kernels->panels;
+        const int64_t stop = end_panel < p->panels ? end_panel : p->panels;
         lnt_qrow_set set;
-        set.first = block * LNT_QROWS_BLOCK;
-        set.n = (unsigned)(p->rows - set.first < LNT_QROWS_BLOCK ? p->rows - set.first : LNT_QROWS_BLOCK);
+        set.first = p->rows * block / c->blocks;
+        set.n = (unsigned)(p->rows * (block + 1) / c->blocks - set.first);
         p->rows_of(call, product, &set);
         run_block(call, &set, product, first, stop);
         if (p->epilogue) {
@@ -112,7 +117,8 @@ lnt_status lnt_qgemm_run(lnt_kernel *k, const lnt_qgemm_call *call)
     const int64_t rows = p->rows < LNT_QROWS_BLOCK ? p->rows : LNT_QROWS_BLOCK;
     const int64_t work = rows * p->row_bytes * LNT_QPANEL * p->panels;
     const int64_t wanted = work / ITEM_WORK + 1;
-    c.parts = c.blocks * p->products >= 8 ? 1 : wanted < p->panels ? wanted : p->panels;
+    c.groups = (p->panels + p->kernels->panels - 1) / p->kernels->panels;
+    c.parts = c.blocks * p->products >= 8 ? 1 : wanted < c.groups ? wanted : c.groups;
     return lnt_parallel(k, p->products * c.blocks * c.parts, 1 + ITEM_WORK / (work / c.parts + 1), run_items,
                         &c);
 }

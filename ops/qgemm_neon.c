@@ -11,8 +11,8 @@
 
 static void tile(const lnt_qproduct *p)
 {
-    const int8_t *panel = p->panel;
-    int32_t *c = p->c;
+    const int8_t *panel = p->panel[0];
+    int32_t *c = p->c[0];
     int32x4_t acc[LNT_QPANEL];
 #pragma GCC unroll 16
     for (int j = 0; j < LNT_QPANEL; j++)
@@ -39,4 +39,4 @@ static void tile(const lnt_qproduct *p)
     }
 }
 
-const lnt_qgemm_kernels lnt_qgemm_neon = {.rows = 1, .tile = tile, .depthwise = depthwise};
+const lnt_qgemm_kernels lnt_qgemm_neon = {.rows = 1, .panels = 1, .tile = tile, .depthwise = depthwise};

@@ -164,42 +164,19 @@ lnt_status lnt_bind_byte_table(lnt_site *site)
 
 enum { A, A_SCALE, A_ZERO, B, B_SCALE, B_ZERO, C_SCALE, C_ZERO };
 
-/* Rows of the output, and where their operands' rows start; step: 0 where an operand's row is one element. */
-enum { BLOCK = 256 }; /* elements combined at a time */
-
+/* Rows of the output, and where their operands' rows start; flat: all of it is one row. */
 typedef struct binary {
     const lnt_row_kernels *row;
-    bool multiply;
+    bool flat;
     int64_t n;
     lnt_axes a, b;
-    int64_t a_step, b_step;
+    lnt_qpair pair; /* what does not hang on a run */
 } binary;
-
-/* What an operand's bytes stand for. */
-typedef struct meaning {
-    float scale;
-    int32_t zero;
-    bool is_signed;
-} meaning;
 
 typedef struct binary_job {
     const binary *p;
-    const uint8_t *a, *b;
-    uint8_t *c;
-    bool is_signed;
-    int32_t zero;
-    float scale;
-    meaning a_means, b_means;
+    lnt_qpair pair;
 } binary_job;
-
-/* n elements, or one n times, as real numbers. */
-static void read_block(const binary_job *j, const meaning *m, const uint8_t *x, int64_t step, int64_t n,
-                       float *real)
-{
-    j->p->row->dequantise(x, real, step ? n : 1, m->scale, m->zero, m->is_signed);
-    for (int64_t i = 1; i < n && !step; i++)
-        real[i] = real[0];
-}
 
 static lnt_status combine_rows(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
 {
@@ -207,35 +184,44 @@ static lnt_status combine_rows(lnt_kernel *k, void *arg, int64_t begin, int64_t 
     const binary *p = j->p;
     (void)k, (void)thread;
     for (int64_t row = begin; row < end; row++) {
-        const uint8_t *a = j->a + lnt_axes_offset(&p->a, row), *b = j->b + lnt_axes_offset(&p->b, row);
-        uint8_t *c = j->c + row * p->n;
-        for (int64_t first = 0; first < p->n; first += BLOCK) {
-            const int64_t n = p->n - first < BLOCK ? p->n - first : BLOCK;
-            float x[BLOCK], y[BLOCK];
-            read_block(j, &j->a_means, a + first * p->a_step, p->a_step, n, x);
-            read_block(j, &j->b_means, b + first * p->b_step, p->b_step, n, y);
-            (p->multiply ? p->row->multiply : p->row->add)(x, y, n);
-            p->row->quantise(x, c + first, n, j->scale, j->zero, j->is_signed);
-        }
+        lnt_qpair pair = j->pair;
+        pair.a += lnt_axes_offset(&p->a, row);
+        pair.b += lnt_axes_offset(&p->b, row);
+        pair.c += row * p->n;
+        p->row->combine_bytes(&pair, p->n);
     }
+    return LNT_OK;
+}
+
+static lnt_status combine_slice(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+{
+    const binary_job *j = arg;
+    lnt_qpair pair = j->pair;
+    (void)k, (void)thread;
+    pair.a += begin;
+    pair.b += begin;
+    pair.c += begin;
+    j->p->row->combine_bytes(&pair, end - begin);
     return LNT_OK;
 }
 
 static lnt_status run_binary(lnt_kernel *k, const lnt_step *s)
 {
     const binary *p = s->params;
-    binary_job job = {
-        .p = p,
-        .a = lnt_in(k, s, A),
-        .b = lnt_in(k, s, B),
-        .c = lnt_out(k, s, 0),
-        .is_signed = s->out[0]->dtype == LNT_INT8,
-        .zero = lnt_qstep_int(k, s, C_ZERO),
-        .scale = lnt_qstep_float(k, s, C_SCALE),
-        .a_means = {lnt_qstep_float(k, s, A_SCALE), lnt_qstep_int(k, s, A_ZERO), s->in[A]->dtype == LNT_INT8},
-        .b_means = {lnt_qstep_float(k, s, B_SCALE), lnt_qstep_int(k, s, B_ZERO),
-                    s->in[B]->dtype == LNT_INT8}};
-    return lnt_parallel(k, lnt_axes_items(&p->a), 1 + 8192 / (p->n + 1), combine_rows, &job);
+    const float a = lnt_qstep_float(k, s, A_SCALE), b = lnt_qstep_float(k, s, B_SCALE),
+                c = lnt_qstep_float(k, s, C_SCALE);
+    binary_job job = {.p = p, .pair = p->pair};
+    job.pair.a = lnt_in(k, s, A);
+    job.pair.b = lnt_in(k, s, B);
+    job.pair.c = lnt_out(k, s, 0);
+    job.pair.a_zero = lnt_qstep_int(k, s, A_ZERO);
+    job.pair.b_zero = lnt_qstep_int(k, s, B_ZERO);
+    job.pair.c_zero = lnt_qstep_int(k, s, C_ZERO);
+    job.pair.a_ratio = p->pair.multiply ? a * b / c : a / c;
+    job.pair.b_ratio = b / c;
+    if (p->flat)
+        return lnt_parallel(k, lnt_operand_count(s->out[0]), 16384, combine_slice, &job);
+    return lnt_parallel(k, lnt_axes_items(&p->a), 1 + 16384 / (p->n + 1), combine_rows, &job);
 }
 
 lnt_status lnt_shape_qbinary(lnt_site *site)
@@ -279,19 +265,15 @@ lnt_status lnt_bind_qbinary(lnt_site *site)
     if (!lnt_is_byte(a->dtype) || !lnt_is_byte(b->dtype))
         return lnt_bind_unsupported_type(site, lnt_is_byte(a->dtype) ? b->dtype : a->dtype);
     p->row = site->kernels->row;
-    p->multiply = site->node->op->id == LNT_ID_QLinearMul;
-    if (lnt_operand_count(a) == lnt_operand_count(y) && lnt_operand_count(b) == lnt_operand_count(y)) {
-        const int64_t count = lnt_operand_count(y),
-                      n = count % 1024 == 0 && count ? 1024 : count; /* one flat row */
-        p->n = n;
-        p->a_step = p->b_step = 1;
-        lnt_axes_push(&p->a, n ? count / n : 0, n);
-        p->b = p->a;
-    } else {
-        p->n = y->rank ? y->dims[axis_stored(y, y->rank - 1u)] : 1;
-        p->a_step = broadcast_rows(a, y, &p->a);
-        p->b_step = broadcast_rows(b, y, &p->b);
-    }
+    p->pair.multiply = site->node->op->id == LNT_ID_QLinearMul;
+    p->pair.a_signed = a->dtype == LNT_INT8;
+    p->pair.b_signed = b->dtype == LNT_INT8;
+    p->pair.c_signed = y->dtype == LNT_INT8;
+    const int64_t count = lnt_operand_count(y);
+    p->flat = lnt_operand_count(a) == count && lnt_operand_count(b) == count;
+    p->n = y->rank ? y->dims[axis_stored(y, y->rank - 1u)] : 1;
+    p->pair.a_step = p->flat || broadcast_rows(a, y, &p->a) != 0;
+    p->pair.b_step = p->flat || broadcast_rows(b, y, &p->b) != 0;
     site->step->run = run_binary;
     return LNT_OK;
 }
@@ -300,29 +282,67 @@ lnt_status lnt_bind_qbinary(lnt_site *site)
 
 typedef struct concat {
     int64_t outer, inner; /* extents before the axis; bytes of the output behind one position before it */
+    unsigned parts;
 } concat;
+
+/* An input, and where its bytes of a position go. */
+typedef struct concat_part {
+    table_job table;
+    int64_t at, n;
+    bool same; /* its bytes mean the same in the output */
+} concat_part;
+
+typedef struct concat_job {
+    const concat *p;
+    const concat_part *part;
+} concat_job;
+
+/* Item: a position before the axis. */
+static lnt_status join_parts(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+{
+    const concat_job *j = arg;
+    for (unsigned i = 0; i < j->p->parts; i++) {
+        const concat_part *part = &j->part[i];
+        table_job table = part->table;
+        for (int64_t o = begin; o < end; o++) {
+            table.x = part->table.x + o * part->n;
+            table.y = part->table.y + o * j->p->inner + part->at;
+            if (part->same)
+                memcpy(table.y, table.x, (size_t)part->n);
+            else
+                look_up(k, &table, 0, part->n, thread);
+        }
+    }
+    return LNT_OK;
+}
 
 static lnt_status run_concat(lnt_kernel *k, const lnt_step *s)
 {
     const concat *p = s->params;
     const float y_scale = lnt_qstep_float(k, s, 0);
     const int32_t y_zero = lnt_qstep_int(k, s, 1);
+    concat_part *parts = lnt_scratch(k, s);
     int64_t at = 0;
-    for (unsigned i = 2; i + 2 < s->n_in; i += 3) {
-        const mapping m = {
-            IDENTITY, 0, s->in[i]->dtype, lnt_qstep_float(k, s, i + 1), y_scale, lnt_qstep_int(k, s, i + 2),
-            y_zero};
-        const int64_t count = lnt_operand_count(s->in[i]), n = p->outer ? count / p->outer : 0;
-        table_job job = {.x = lnt_in(k, s, i)};
-        fill_table(&m, &job, count);
-        for (int64_t o = 0; o < p->outer; o++) {
-            job.x = (const uint8_t *)lnt_in(k, s, i) + o * n;
-            job.y = (uint8_t *)lnt_out(k, s, 0) + o * p->inner + at;
-            LNT_TRY(lnt_parallel(k, n, 32768, look_up, &job));
-        }
+    for (unsigned i = 0; i < p->parts; i++) {
+        const unsigned in = 2 + 3 * i;
+        const int64_t count = lnt_operand_count(s->in[in]), n = p->outer ? count / p->outer : 0;
+        const mapping m = {.f = IDENTITY,
+                           .type = s->in[in]->dtype,
+                           .x_scale = lnt_qstep_float(k, s, in + 1),
+                           .y_scale = y_scale,
+                           .x_zero = lnt_qstep_int(k, s, in + 2),
+                           .y_zero = y_zero};
+        parts[i].table.x = lnt_in(k, s, in);
+        parts[i].table.y = lnt_out(k, s, 0);
+        parts[i].at = at;
+        parts[i].n = n;
+        parts[i].same = m.x_scale == m.y_scale && m.x_zero == m.y_zero && m.y_scale > 0;
+        if (!parts[i].same)
+            fill_table(&m, &parts[i].table, count);
         at += n;
     }
-    return LNT_OK;
+    concat_job job = {p, parts};
+    return lnt_parallel(k, p->outer, 1 + 16384 / (p->inner + 1), join_parts, &job);
 }
 
 static lnt_status concat_axis(const lnt_site *site, unsigned *axis)
@@ -370,6 +390,8 @@ lnt_status lnt_bind_qconcat(lnt_site *site)
         behind |= axis_stored(y, d) == axis;
         *(behind ? &p->inner : &p->outer) *= y->dims[axis_stored(y, d)];
     }
+    p->parts = (site->n_in - 2u) / 3;
+    lnt_bind_scratch(site, p->parts * sizeof(concat_part));
     site->step->run = run_concat;
     return LNT_OK;
 }

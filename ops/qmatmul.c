@@ -186,8 +186,9 @@ static lnt_status multiply_blocks(lnt_kernel *k, void *arg, int64_t begin, int64
                                              .tap_offset = lnt_qone_run,
                                              .taps = 1,
                                              .quads = p->row_bytes / 4,
-                                             .panel = j->packed + b * p->row_bytes * LNT_QPANEL,
-                                             .c = acc});
+                                             .panels = 1,
+                                             .panel = {j->packed + b * p->row_bytes * LNT_QPANEL},
+                                             .c = {acc}});
             for (unsigned r = 0; r < rows; r++)
                 store_row(j, &c, acc + r * LNT_QPANEL, batch, m + r, j->row_sums[row + m + r],
                           (batch * p->M + m + r) * p->N + panel * LNT_QPANEL);

@@ -321,8 +321,9 @@ static void recur_panel(const recurrence *r, size_t panel)
                                                .tap_offset = lnt_qone_run,
                                                .taps = 1,
                                                .quads = m->h_bytes / 4,
-                                               .panel = c->r_bytes + at * (size_t)m->h_bytes,
-                                               .c = acc + i * LNT_QPANEL});
+                                               .panels = 1,
+                                               .panel = {c->r_bytes + at * (size_t)m->h_bytes},
+                                               .c = {acc + i * LNT_QPANEL}});
     }
     m->qplan.row->store_sums(&(lnt_qtile){.acc = acc,
                                           .rows = r->set->n,

@@ -88,6 +88,18 @@ typedef struct lnt_qbytes {
     uint8_t *const *y; /* rows of the output */
 } lnt_qbytes;
 
+/* Two rows of bytes into one: lnt_requantise of (a - a_zero) * a_ratio + (b - b_zero) * b_ratio, or of
+ * (a - a_zero) * (b - b_zero) * a_ratio. A row whose step is 0 is one byte. */
+typedef struct lnt_qpair {
+    const uint8_t *a, *b;
+    uint8_t *c;
+    unsigned a_step, b_step; /* 0 or 1 */
+    int32_t a_zero, b_zero, c_zero;
+    bool a_signed, b_signed, c_signed;
+    bool multiply;
+    float a_ratio, b_ratio;
+} lnt_qpair;
+
 typedef struct lnt_row_kernels {
     LNT_ROW_FIELDS(float)
     /* lnt_requantise of x / scale or x * scale to int8 or uint8; dequantise: (x - zero) * scale */
@@ -102,6 +114,9 @@ typedef struct lnt_row_kernels {
     /* y = (acc - zero * sums) * (scale * scales) + bias + residual, clamped; NaN stays */
     void (*store_sums)(const lnt_qtile *tile);
     void (*store_bytes)(const lnt_qbytes *tile);
+    void (*combine_bytes)(const lnt_qpair *pair, int64_t n);
+    /* the largest of n_rows > 0 rows element by element, int8 or uint8 */
+    void (*max_bytes)(const uint8_t *const *rows, int64_t n_rows, bool is_signed, uint8_t *y, int64_t n);
     /* where x beats best, best = x and at = index; ties and NaN as in argmax and argmin */
     void (*pick_max)(float *best, int32_t *at, const float *x, int32_t index, bool least, bool last,
                      int64_t n);

@@ -602,6 +602,69 @@ static void store_bytes(const lnt_qbytes *t)
     }
 }
 
+LNT_INLINE void combine_vector(const lnt_qpair *p, vi a, vi b, bool multiply, uint8_t *c)
+{
+    const vf low = v_splat((float)((p->c_signed ? -128 : 0) - p->c_zero)), high = low + v_splat(255);
+    const vf of_a = v_splat(p->a_ratio), of_b = v_splat(p->b_ratio);
+    a -= vi_splat(p->a_zero);
+    b -= vi_splat(p->b_zero);
+    const vf v = multiply ? vi_float(a * b) * of_a : vi_float(a) * of_a + vi_float(b) * of_b;
+    store_requantised(c, v, low, high, vi_splat(p->c_zero));
+}
+
+LNT_INLINE void combine_row(const lnt_qpair *p, int64_t n, bool multiply, bool each_a, bool each_b)
+{
+    const lnt_qpair own = *p; /* out of reach of the stores */
+    uint8_t fill_a[VL], fill_b[VL], c[VL];
+    memset(fill_a, own.a[0], sizeof fill_a);
+    memset(fill_b, own.b[0], sizeof fill_b);
+    const vi one_a = vi_load_bytes(fill_a, own.a_signed), one_b = vi_load_bytes(fill_b, own.b_signed);
+    int64_t i = 0;
+    for (; i + VL <= n; i += VL)
+        combine_vector(&own, each_a ? vi_load_bytes(own.a + i, own.a_signed) : one_a,
+                       each_b ? vi_load_bytes(own.b + i, own.b_signed) : one_b, multiply, own.c + i);
+    if (i == n)
+        return;
+    memcpy(fill_a, own.a + each_a * i, each_a ? (size_t)(n - i) : 1);
+    memcpy(fill_b, own.b + each_b * i, each_b ? (size_t)(n - i) : 1);
+    combine_vector(&own, vi_load_bytes(fill_a, own.a_signed), vi_load_bytes(fill_b, own.b_signed), multiply,
+                   c);
+    memcpy(own.c + i, c, (size_t)(n - i));
+}
+
+static void combine_bytes(const lnt_qpair *p, int64_t n)
+{
+    if (n == 0)
+        return;
+    if (p->a_step && p->b_step) {
+        if (p->multiply)
+            combine_row(p, n, true, true, true);
+        else
+            combine_row(p, n, false, true, true);
+    } else {
+        combine_row(p, n, p->multiply, p->a_step, p->b_step);
+    }
+}
+
+static void max_bytes(const uint8_t *const *rows, int64_t n_rows, bool is_signed, uint8_t *y, int64_t n)
+{
+    enum { BYTES = 4 * LNT_VL };
+    const uint8_t flip = is_signed ? 0x80 : 0;
+    int64_t i = 0;
+    for (; i + BYTES <= n; i += BYTES) {
+        vb most = vb_load(rows[0] + i) ^ flip;
+        for (int64_t r = 1; r < n_rows; r++)
+            most = vb_max(most, vb_load(rows[r] + i) ^ flip);
+        vb_store(y + i, most ^ flip);
+    }
+    for (; i < n; i++) {
+        uint8_t most = rows[0][i] ^ flip;
+        for (int64_t r = 1; r < n_rows; r++)
+            most = (rows[r][i] ^ flip) > most ? rows[r][i] ^ flip : most;
+        y[i] = most ^ flip;
+    }
+}
+
 const lnt_row_kernels LNT_SIMD_NAME(lnt_row) = {LNT_ROW_TABLE,
                                                 .pick_max = pick_max,
                                                 .first_beyond = first_beyond,
@@ -611,4 +674,6 @@ const lnt_row_kernels LNT_SIMD_NAME(lnt_row) = {LNT_ROW_TABLE,
                                                 .take_zeros = take_zeros,
                                                 .dequantise = dequantise,
                                                 .store_sums = store_sums,
-                                                .store_bytes = store_bytes};
+                                                .store_bytes = store_bytes,
+                                                .combine_bytes = combine_bytes,
+                                                .max_bytes = max_bytes};

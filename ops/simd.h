@@ -148,6 +148,34 @@ LNT_INLINE void vi_store_bytes(uint8_t *p, vi x)
 #endif
 }
 
+/* As many bytes as fit a vector, unsigned. */
+typedef uint8_t vb __attribute__((vector_size(LNT_VL * 4)));
+typedef uint8_t vb_unaligned __attribute__((vector_size(LNT_VL * 4), aligned(1), may_alias));
+
+LNT_INLINE vb vb_load(const uint8_t *p)
+{
+    return *(const vb_unaligned *)p;
+}
+
+LNT_INLINE void vb_store(uint8_t *p, vb x)
+{
+    *(vb_unaligned *)p = x;
+}
+
+LNT_INLINE vb vb_max(vb a, vb b)
+{
+#if defined(LNT_SIMD_AVX512)
+    return (vb)_mm512_max_epu8((__m512i)a, (__m512i)b);
+#elif defined(LNT_SIMD_AVX2)
+    return (vb)_mm256_max_epu8((__m256i)a, (__m256i)b);
+#elif defined(LNT_SIMD_NEON)
+    return (vb)vmaxq_u8((uint8x16_t)a, (uint8x16_t)b);
+#else
+    const vb larger = (vb)(a > b);
+    return (a & larger) | (b & ~larger);
+#endif
+}
+
 /* The first n lanes only, 0 <= n <= LNT_VL; memory past them is not touched. Other lanes load as 0. */
 #if defined(LNT_SIMD_AVX512)
 LNT_INLINE vf v_load_n(const float *p, unsigned n)

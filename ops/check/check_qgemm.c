@@ -95,8 +95,9 @@ static void check_case(bench *t, const lnt_qgemm_kernels *kernels, const char *l
                                   .tap_offset = apart ? offset : lnt_qone_run,
                                   .taps = apart ? p->taps : 1,
                                   .quads = (apart ? tap : bytes) / 4,
-                                  .panel = t->packed + panel * bytes * LNT_QPANEL,
-                                  .c = t->c});
+                                  .panels = 1,
+                                  .panel = {t->packed + panel * bytes * LNT_QPANEL},
+                                  .c = {t->c}});
     r->cases++;
     for (int64_t i = 0; i < (int64_t)rows * LNT_QPANEL; i++) {
         const int64_t n = panel * LNT_QPANEL + i % LNT_QPANEL;
