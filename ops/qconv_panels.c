@@ -19,7 +19,7 @@ static void rows_of(const lnt_qgemm_call *call, int64_t group, lnt_qrow_set *set
     const lnt_qimage *m = &j->p->images;
     lnt_qimage_rows(m, j->images, group, call->plan->columns, set);
     for (unsigned i = 0; j->n.zeros && i < set->n; i++)
-        set->zero[i] = sum_of(m, set->a[i]);
+        set->sum[i] = sum_of(m, set->a[i]);
 }
 
 /* Bytes [n][16] of outputs from row `first` on to planes, one for each column. */
@@ -50,7 +50,7 @@ static void store_bytes(const lnt_qgemm_call *call, const lnt_qrow_set *set, uns
                              .rows = n,
                              .columns = (unsigned)columns,
                              .plus = j->n.plus + numbers,
-                             .row = j->n.zeros ? set->zero + from : NULL,
+                             .row = j->n.zeros ? set->sum + from : NULL,
                              .zeros = j->n.zero + numbers,
                              .scale = j->n.scale + numbers,
                              .zero = j->n.y_zero,
@@ -72,7 +72,7 @@ static void store_ints(const lnt_qgemm_call *call, const lnt_qrow_set *set, unsi
     const int64_t plane = lnt_volume(p->w.out), column = product * call->plan->columns + first;
     for (unsigned i = 0; i < n; i++) {
         const int64_t row = set->first + from + i, image = row / plane;
-        const uint32_t total = j->n.zeros ? (uint32_t)set->zero[from + i] : 0;
+        const uint32_t total = j->n.zeros ? (uint32_t)set->sum[from + i] : 0;
         int32_t *y = (int32_t *)(void *)j->y + (image * p->filters + column) * plane + row % plane;
         for (int64_t c = 0; c < columns; c++)
             y[c * plane] = (int32_t)((uint32_t)sums[i * LNT_QPANEL + c] + (uint32_t)j->n.plus[numbers + c] -

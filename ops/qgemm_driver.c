@@ -61,13 +61,14 @@ static void run_block(const lnt_qgemm_call *call, const lnt_qrow_set *set, int64
 {
     const lnt_qgemm_plan *p = call->plan;
     const int64_t panel_bytes = p->row_bytes * LNT_QPANEL;
+    const int64_t first_of_product = (p->b_product ? p->b_product[product] : product) * p->panels;
     const unsigned tiles = (set->n + p->kernels->rows - 1) / p->kernels->rows;
     int32_t sums[LNT_QPANELS_MAX][LNT_QROWS_MAX * LNT_QPANEL];
     lnt_qproduct tile = {.tap_offset = p->run_offset, .taps = p->runs, .quads = p->row_bytes / 4 / p->runs};
     for (int64_t panel = first_panel; panel < end_panel; panel += tile.panels) {
         tile.panels = end_panel - panel < p->kernels->panels ? 1 : p->kernels->panels;
         for (unsigned i = 0; i < tile.panels; i++) {
-            tile.panel[i] = call->b + (product * p->panels + panel + i) * panel_bytes;
+            tile.panel[i] = call->b + (first_of_product + panel + i) * panel_bytes;
             tile.c[i] = sums[i];
         }
         for (unsigned t = 0, at = 0; t < tiles; t++, at += tile.rows) {

@@ -21,6 +21,7 @@ typedef struct lnt_qrow_set {
     int64_t out[LNT_QROWS_BLOCK]; /* elements from the start of output and residual to the row */
     float scale[LNT_QROWS_BLOCK]; /* real = (byte - zero) * scale */
     int32_t zero[LNT_QROWS_BLOCK];
+    int32_t sum[LNT_QROWS_BLOCK]; /* of the row's bytes, where the store asks for it */
 } lnt_qrow_set;
 
 /* Describes rows [set->first, set->first + set->n). */
@@ -39,6 +40,7 @@ struct lnt_qgemm_plan {
     lnt_qstore_fn store;
     int64_t products, rows, columns;
     int64_t row_bytes, panels;
+    const int64_t *b_product;    /* [products] numbers of their weights; NULL: their own */
     const ptrdiff_t *run_offset; /* [runs]: rows are as many runs of bytes (ops/qgemm.h); one unless said */
     int64_t runs;
     size_t sums_at; /* bytes from the weights to the columns' sums */
