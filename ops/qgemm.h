@@ -30,6 +30,7 @@ typedef struct lnt_qproduct {
     unsigned panels;             /* 1, or what the level takes at once */
     const int8_t *panel[LNT_QPANELS_MAX];
     int32_t *c[LNT_QPANELS_MAX];
+    const int8_t *ahead; /* NULL, or what is wanted next: as much as a panel, to be fetched meanwhile */
 } lnt_qproduct;
 
 /* Pixels side by side: tap t of pixel i is at tap[t] + i * step, its output at y + i * pixel. */

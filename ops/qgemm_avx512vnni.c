@@ -48,6 +48,7 @@ static inline __attribute__((always_inline)) void tile_of(unsigned rows, unsigne
     const unsigned at_once = AT_ONCE / panels;
     sums acc;
     const int8_t *panel[LNT_QPANELS_MAX] = {p->panel[0], p->panel[panels - 1]};
+    const int8_t *ahead = p->ahead ? p->ahead : p->panel[0];
 #pragma GCC unroll 12
     for (unsigned r = 0; r < rows; r++)
 #pragma GCC unroll 2
@@ -58,6 +59,9 @@ static inline __attribute__((always_inline)) void tile_of(unsigned rows, unsigne
         int64_t q = 0;
         for (; q + at_once <= p->quads; q += at_once) {
             add_quads(rows, panels, at_once, &acc, p->a, at + 4 * q, panel);
+            for (unsigned i = 0; i < at_once; i++)
+                _mm_prefetch((const char *)ahead + (panel[0] - p->panel[0]) + i * 4 * LNT_QPANEL,
+                             _MM_HINT_T0);
             panel[0] += at_once * 4 * LNT_QPANEL;
             panel[1] += at_once * 4 * LNT_QPANEL;
         }

@@ -74,6 +74,9 @@ static void run_block(const lnt_qgemm_call *call, const lnt_qrow_set *set, int64
         for (unsigned t = 0, at = 0; t < tiles; t++, at += tile.rows) {
             tile.a = set->a + at;
             tile.rows = set->n * (t + 1) / tiles - at;
+            tile.ahead = t < tile.panels && panel + tile.panels + t < end_panel
+                             ? tile.panel[0] + (tile.panels + t) * panel_bytes
+                             : NULL;
             p->kernels->tile(&tile);
             for (unsigned i = 0; i < tile.panels; i++)
                 p->store(call, set, at, tile.rows, product, panel + i, sums[i]);

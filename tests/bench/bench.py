@@ -3,7 +3,7 @@
 models.tsv (or those named), then BENCHMARKS.md and docs/bench.svg from what was found.
 
 What was measured is kept in build/bench/results.json: naming models renews their rows only, --reuse measures what is
-missing, --render nothing. --quick takes fewer rounds and says so in the tables. A model's rows end up in the tables as
+missing, --render nothing. Rows with a form are models that onnxruntime's tools have quantised (quantised.py). --quick takes fewer rounds and says so in the tables. A model's rows end up in the tables as
 they were found, whoever was faster.
 """
 
@@ -25,6 +25,7 @@ LINNET = ROOT / "build/linnet"
 DEVICE = ROOT / "build/device/linnet"
 FULL = {"rounds": 31, "processes": 3, "starts": 5}
 QUICK = {"rounds": 11, "processes": 2, "starts": 1}
+QUANTISED_MAX_REL = 0.1  # a byte that falls to the other side in one layer is another byte in the next
 LONG_RUN = 0.25  # seconds: slower models get fewer rounds when in a hurry
 WEIGHT_BOUND = "weights_20mb"  # of the table of starts; it is in no class
 
@@ -32,14 +33,23 @@ WEIGHT_BOUND = "weights_20mb"  # of the table of starts; it is in no class
 def rows():
     """The lines of models.tsv as dictionaries, with `key` added."""
     with open(HERE / "models.tsv", newline="") as f:
-        found = [dict(row) for row in csv.DictReader(f, delimiter="\t")]
+        found = [dict(row) for row in csv.DictReader(f, delimiter="\t", restval="")]
     for row in found:
+        row["source"] = row["name"]
+        if row["form"]:
+            row["name"] += f"_{row['form']}"
         row["key"] = f"{row['name']}/{row['set']}"
     return found
 
 
 def folder(row):
-    return (SHARED / "models" if row["where"] == "shared" else ROOT / "build/zoo") / row["name"]
+    source = (SHARED / "models" if row["where"] == "shared" else ROOT / "build/zoo") / row["source"]
+    if not row["form"]:
+        return source
+    import quantised
+    made = ROOT / "build/quantised" / row["name"]
+    quantised.make(source, row["form"], row["set"], made)
+    return made
 
 
 def shape_text(row):
@@ -76,7 +86,8 @@ def measure(row, threads, how):
     once = json.loads(linnet("bench", lnt, *data, "--runs", 1, "--warmup", 0, "--trust", "--trace", "--threads", threads, "--json"))
     if how is not FULL:
         how = how | ({"rounds": 5, "processes": 1} if once["min_us"] > LONG_RUN * 1e6 else {})
-    found = json.loads(linnet("bench", lnt, "--vs", "onnxruntime", "--onnx", model, *data, "--threads", threads,
+    close = ["--max-rel", QUANTISED_MAX_REL] if row["form"] else []
+    found = json.loads(linnet("bench", lnt, "--vs", "onnxruntime", "--onnx", model, *data, "--threads", threads, *close,
                               *effort(how), "--json"))
     return found | {"shape": shape_text(row), "multiply_adds": once["multiply_adds"], "peak_gflops": once["peak_gflops"]}
 

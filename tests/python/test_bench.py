@@ -12,6 +12,7 @@ from harness import ROOT
 sys.path[:0] = [str(ROOT / "tests/bench"), str(ROOT / "tests/zoo")]
 import bench  # noqa: E402
 import make  # noqa: E402
+import quantised  # noqa: E402
 import report  # noqa: E402
 
 SIDE = {"version": "1", "load_us": 1000, "library_us": 0, "p50_us": 5000, "start_us": 4000, "start_cold_us": 4000, "rss_kib": 4096,
@@ -40,10 +41,12 @@ def test_list_holds_every_model(shared):
     rows = bench.rows()
     assert len({r["key"] for r in rows}) == len(rows) and {r["class"] for r in rows} <= set(report.CLASSES)
     zoo = {(name, label) for name, (_, inputs) in make.ZOO.items() for label in inputs()}
-    assert {(r["name"], r["set"]) for r in rows if r["where"] == "zoo"} == zoo
+    assert {(r["source"], r["set"]) for r in rows if r["where"] == "zoo" and not r["form"]} == zoo
+    assert {(r["source"], r["set"]) for r in rows if r["form"]} <= {(r["source"], r["set"]) for r in rows if not r["form"]}
+    assert {r["form"] for r in rows} == {"", *quantised.FORMS}
     listed = {}
     for r in rows:
-        if r["where"] == "shared":
+        if r["where"] == "shared" and not r["form"]:
             listed.setdefault(r["name"], set()).add(extents(bench.folder(r) / f"test_data_set_{r['set']}"))
     recorded = {m.name: {extents(s) for s in m.glob("test_data_set_*")} for m in (shared / "models").iterdir() if m.is_dir()}
     assert listed == recorded  # every shape that was recorded
