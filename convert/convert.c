@@ -27,10 +27,13 @@ static bool rounds_to_bytes(const lnt_graph *g)
 {
     for (size_t s = 0; s < g->n_subs; s++)
         for (size_t i = 0; i < g->sub[s].n_nodes; i++) {
-            const unsigned id = g->sub[s].node[i]->op->id;
-            if (id == LNT_ID_QuantizeLinear || id == LNT_ID_DynamicQuantizeLinear ||
-                id == LNT_ID_DynamicQuantizeMatMul)
-                return true;
+            static const unsigned rounding[] = {LNT_ID_QuantizeLinear,        LNT_ID_DynamicQuantizeLinear,
+                                                LNT_ID_DynamicQuantizeMatMul, LNT_ID_DynamicMatMul,
+                                                LNT_ID_DynamicConv,           LNT_ID_DynamicLSTM,
+                                                LNT_ID_DynamicGRU};
+            for (size_t k = 0; k < sizeof rounding / sizeof rounding[0]; k++)
+                if (g->sub[s].node[i]->op->id == rounding[k])
+                    return true;
         }
     return false;
 }

@@ -229,10 +229,30 @@ static void expand_quantize(maker *m, lnt_inode *n)
     finish_like(m, n, n->op, inputs_of(n));
 }
 
+/* Is the node QLinearGemm in other words? A bias for each column, bytes out, neither scaled nor turned. */
+static bool is_qlinear_gemm(maker *m, const lnt_inode *n)
+{
+    const uint32_t bias = lnt_inode_in(n, 6);
+    const lnt_operand *b = lnt_ginfo(m->im->g, n->in[3]),
+                      *c = bias == LNT_NONE ? NULL : lnt_ginfo(m->im->g, bias);
+    return lnt_inode_in(n, 7) != LNT_NONE && lnt_inode_in(n, 8) != LNT_NONE &&
+           lnt_inode_in(n, 2) != LNT_NONE && lnt_inode_in(n, 5) != LNT_NONE &&
+           lnt_inode_f(n, "alpha", 1) == 1 && !lnt_inode_i(n, "transA", 0) && c && b->rank == 2 &&
+           c->rank == 1 && c->dims[0] >= 0 && c->dims[0] == b->dims[lnt_inode_i(n, "transB", 0) ? 0 : 1];
+}
+
 /* Y = alpha * a_scale * b_scale * ((A - a_zero) (B - b_zero) + C), quantised where y_scale is given. */
 static void expand_qgemm(maker *m, lnt_inode *n)
 {
     static const int64_t swapped[] = {1, 0};
+    if (is_qlinear_gemm(m, n)) {
+        const int64_t turned = lnt_inode_i(n, "transB", 0);
+        const uint32_t *in = n->in;
+        finish(m, 0, "linnet.QLinearGemm",
+               (operands){{in[0], in[1], in[2], in[3], in[4], in[5], in[7], in[8], in[6]}, 9},
+               INT_ATTR("transB", &turned));
+        return;
+    }
     const uint32_t y_scale = lnt_inode_in(n, 7);
     uint32_t a = n->in[0], b = n->in[3];
     if (lnt_inode_i(n, "transA", 0))
@@ -268,13 +288,80 @@ static uint32_t lstm_weights(maker *m, uint32_t value, uint32_t scale, uint32_t 
     return transpose(m, w, columns_first, 3);
 }
 
-/* The weights are brought back to float: onnxruntime rounds inputs and state to bytes in every step, this is
- * closer to the model that was quantised. */
+/* Constant weights [directions][K][gates], zero in the middle of their range, as int8 [directions][gates][K];
+ * LNT_NONE where they are others. */
+static uint32_t lstm_bytes(maker *m, uint32_t value, uint32_t zero)
+{
+    lnt_graph *g = m->im->g;
+    const lnt_operand *w = lnt_ginfo(g, value), *z = zero == LNT_NONE ? NULL : lnt_ginfo(g, zero);
+    const uint8_t flip = w->dtype == LNT_UINT8 ? 0x80 : 0;
+    bool fits = (w->dtype == LNT_INT8 || w->dtype == LNT_UINT8) && w->rank == 3 && w->constant && w->data &&
+                (z ? z->constant && z->data && z->dtype == w->dtype : !flip);
+    for (int64_t i = 0; fits && z && i < lnt_operand_count(z); i++)
+        fits = ((const uint8_t *)z->data)[i] == flip;
+    if (!fits || m->status != LNT_OK)
+        return LNT_NONE;
+    const int64_t dims[] = {w->dims[0], w->dims[2], w->dims[1]}, n = lnt_operand_count(w);
+    uint8_t *turned = lnt_bump_alloc(&g->memory, (size_t)n + 1, g->err);
+    for (int64_t i = 0; turned && i < n; i++) {
+        const int64_t k = i % dims[2], column = i / dims[2] % dims[1], d = i / dims[2] / dims[1];
+        turned[i] = ((const uint8_t *)w->data)[(d * dims[2] + k) * dims[1] + column] ^ flip;
+    }
+    const uint32_t made =
+        turned ? lnt_graph_add_constant(g, g->value[value].name, LNT_INT8, 3, dims, turned, (size_t)n)
+               : LNT_NONE;
+    m->status = made == LNT_NONE ? LNT_E_MEMORY : LNT_OK;
+    return made;
+}
+
+/* A scale per direction, or per column of it, for the columns as they are packed: 16 units of each gate side
+ * by side; LNT_NONE where it is no constant of that size. */
+static uint32_t lstm_scales(maker *m, uint32_t value, int64_t directions, int64_t columns)
+{
+    enum { GATES = 4 };
+    lnt_graph *g = m->im->g;
+    const lnt_operand *o = lnt_ginfo(g, value);
+    const int64_t hidden = columns / GATES, row = GATES * ((hidden + LNT_PANEL - 1) / LNT_PANEL * LNT_PANEL);
+    const int64_t count = lnt_operand_count(o), n = directions * row;
+    if (!o->constant || !o->data || o->dtype != LNT_FLOAT ||
+        (count != directions && count != directions * columns) || m->status != LNT_OK)
+        return LNT_NONE;
+    float *to = lnt_bump_alloc(&g->memory, (size_t)n * sizeof *to, g->err);
+    for (int64_t i = 0; to && i < n; i++) {
+        const int64_t d = i / row, unit = i % row / (GATES * LNT_PANEL) * LNT_PANEL + i % LNT_PANEL,
+                      gate = i % row / LNT_PANEL % GATES;
+        const int64_t from = count == directions ? d : d * columns + gate * hidden + unit;
+        to[i] = unit < hidden ? ((const float *)o->data)[from] : 0;
+    }
+    const uint32_t made =
+        to ? lnt_graph_add_constant(g, g->value[value].name, LNT_FLOAT, 1, &n, to, (size_t)n * sizeof *to)
+           : LNT_NONE;
+    m->status = made == LNT_NONE ? LNT_E_MEMORY : LNT_OK;
+    return made;
+}
+
+/* Weights whose zero is in the middle stay bytes: DynamicLSTM rounds inputs and state in every step as
+ * onnxruntime does, but each row over its own range. Others are brought back to float. */
 static void expand_lstm(maker *m, lnt_inode *n)
 {
     operands in = inputs_of(n);
-    for (unsigned i = in.n; i < 8; i++)
+    for (unsigned i = in.n; i < 10; i++)
         in.value[i] = LNT_NONE;
+    in.n = 10;
+    const uint32_t w = lstm_bytes(m, n->in[1], lnt_inode_in(n, 9)),
+                   r = lstm_bytes(m, n->in[2], lnt_inode_in(n, 11));
+    if (w != LNT_NONE && r != LNT_NONE) {
+        const lnt_operand *o = lnt_ginfo(m->im->g, r);
+        in.value[1] = w;
+        in.value[2] = r;
+        in.value[8] = lstm_scales(m, lnt_inode_in(n, 8), o->dims[0], o->dims[1]);
+        in.value[9] = lstm_scales(m, lnt_inode_in(n, 10), o->dims[0], o->dims[1]);
+        if (m->status == LNT_OK && in.value[8] != LNT_NONE && in.value[9] != LNT_NONE) {
+            m->status = lnt_make_node(m->im, n, "linnet.DynamicLSTM", in.value, in.n, n->attr, n->n_attr,
+                                      n->out, n->n_out);
+            return;
+        }
+    }
     in.n = 8;
     in.value[1] = lstm_weights(m, n->in[1], lnt_inode_in(n, 8), lnt_inode_in(n, 9));
     in.value[2] = lstm_weights(m, n->in[2], lnt_inode_in(n, 10), lnt_inode_in(n, 11));

@@ -6,25 +6,22 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MICROSOFT "com.microsoft"
-
 lnt_status lnt_make_node(lnt_importer *im, const lnt_inode *n, const char *op, const uint32_t *in,
                          unsigned n_in, const lnt_attr *attr, unsigned n_attr, const uint32_t *out,
                          unsigned n_out)
 {
-    const size_t domain = strlen(MICROSOFT);
-    const bool microsoft = strncmp(op, MICROSOFT ".", domain + 1) == 0;
+    const char *dot = strrchr(op, '.');
     lnt_inode made = {.name = lnt_import_text(im, "%s/%s", n->name, op),
-                      .domain = microsoft ? MICROSOFT : "",
-                      .op = microsoft ? op + domain + 1 : op,
-                      .opset = microsoft ? 1 : LNT_ONNX_OPSET_NEWEST,
+                      .domain = dot ? lnt_import_text(im, "%.*s", (int)(dot - op), op) : "",
+                      .op = dot ? dot + 1 : op,
+                      .opset = dot ? 1 : LNT_ONNX_OPSET_NEWEST,
                       .n_in = n_in,
                       .n_out = n_out,
                       .n_attr = n_attr};
     made.in = lnt_bump_alloc(&im->g->memory, n_in * sizeof *in, im->err);
     made.out = lnt_bump_alloc(&im->g->memory, n_out * sizeof *out, im->err);
     made.attr = lnt_bump_alloc(&im->g->memory, n_attr * sizeof *attr, im->err);
-    if (!made.name || !made.in || !made.out || !made.attr)
+    if (!made.name || !made.domain || !made.in || !made.out || !made.attr)
         return LNT_E_MEMORY;
     memcpy(made.in, in, n_in * sizeof *in);
     memcpy(made.out, out, n_out * sizeof *out);
