@@ -3,8 +3,8 @@
 models.tsv (or those named), then BENCHMARKS.md and docs/bench.svg from what was found.
 
 What was measured is kept in build/bench/results.json: naming models renews their rows only, --reuse measures what is
-missing, --render nothing. Rows with a form are models that onnxruntime's tools have quantised (quantised.py). --quick takes fewer rounds and says so in the tables. A model's rows end up in the tables as
-they were found, whoever was faster.
+missing, --render nothing. --quick takes fewer rounds and says so in the tables. Rows with a form are models that
+onnxruntime's tools have quantised (quantised.py). A model's rows end up in the tables as they were found, whoever was faster.
 """
 
 import argparse

@@ -222,7 +222,8 @@ in `tests/bench/models.tsv`; `make zoo` writes those that are not recorded.
         parts.append("## What is missing\n\n" + "\n".join(
             [f"* {r['key'].replace('/', ' ')}, {threads_text(f.threads)}: {f.all.get(r['key'], (0, {}))[1].get('error', 'not measured')}"
              for f in found for r in rows if r["key"] not in f.good] +
-            [f"* {key.replace('/', ' ')}: outputs differ from onnxruntime's by more than 1e-4 of the largest, of a quantised model a tenth" for key in differ]))
+            [f"* {key.replace('/', ' ')}: outputs differ from onnxruntime's by more than 1e-4 of the largest "
+             "(quantised models: a tenth)" for key in differ]))
     parts += [class_section(name, found) for name in CLASSES if any(r["class"] == name for r, _ in found[0].all.values())]
     parts.append(f"## Starting\n\n`make bench`; processes of a program that has nothing but the engine.\n\n{starts(results.get('start'))}")
     parts.append(f"""## Memory and loading
