@@ -43,9 +43,10 @@ static void store_bytes(const lnt_qgemm_call *call, const lnt_qrow_set *set, uns
     const lnt_qconv *p = j->p;
     const int64_t first = panel * LNT_QPANEL, numbers = (product * call->plan->panels + panel) * LNT_QPANEL;
     const int64_t left = call->plan->columns - first, columns = left < LNT_QPANEL ? left : LNT_QPANEL;
-    uint8_t bytes[LNT_QROWS_MAX * LNT_QPANEL], *y[LNT_QROWS_MAX];
-    for (unsigned i = 0; i < n; i++)
-        y[i] = p->y_plain ? bytes + i * LNT_QPANEL : j->y + set->out[from + i] + first;
+    uint8_t bytes[LNT_QROWS_MAX * LNT_QPANEL];
+    int64_t dense[LNT_QROWS_MAX];
+    for (unsigned i = 0; p->y_plain && i < n; i++)
+        dense[i] = i * LNT_QPANEL;
     const lnt_qbytes tile = {.acc = sums,
                              .rows = n,
                              .columns = (unsigned)columns,
@@ -55,7 +56,8 @@ static void store_bytes(const lnt_qgemm_call *call, const lnt_qrow_set *set, uns
                              .scale = j->n.scale + numbers,
                              .zero = j->n.y_zero,
                              .is_signed = p->y_signed,
-                             .y = y};
+                             .y = p->y_plain ? bytes : j->y + first,
+                             .out = p->y_plain ? dense : set->out + from};
     p->row->store_bytes(&tile);
     if (p->y_plain)
         turn_out(j, set->first + from, n, product * call->plan->columns + first, columns, bytes);

@@ -217,10 +217,7 @@ static void store_alike(const qmatmul_job *j, const lnt_qrow_set *set, unsigned 
                         int64_t first, unsigned width, const int32_t *zeros, const numbers *c,
                         const int32_t *sums)
 {
-    uint8_t *y[LNT_QROWS_MAX];
     if (j->p->operands->y_zero != NONE) {
-        for (unsigned i = 0; i < n; i++)
-            y[i] = (uint8_t *)j->y + set->out[from + i] + first;
         j->p->plan.row->store_bytes(&(lnt_qbytes){.acc = sums,
                                                   .rows = n,
                                                   .columns = width,
@@ -230,7 +227,8 @@ static void store_alike(const qmatmul_job *j, const lnt_qrow_set *set, unsigned 
                                                   .scale = c->factor,
                                                   .zero = j->y_zero,
                                                   .is_signed = j->p->y_signed,
-                                                  .y = y});
+                                                  .y = (uint8_t *)j->y + first,
+                                                  .out = set->out + from});
         return;
     }
     for (unsigned i = 0; i < n; i++) {

@@ -85,7 +85,8 @@ typedef struct lnt_qbytes {
     const float *scale;          /* of each column */
     int32_t zero;
     bool is_signed;
-    uint8_t *const *y; /* rows of the output */
+    uint8_t *y; /* row r of the output is at y + out[r] */
+    const int64_t *out;
 } lnt_qbytes;
 
 /* Two rows of bytes into one: lnt_requantise of (a - a_zero) * a_ratio + (b - b_zero) * b_ratio, or of

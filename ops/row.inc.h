@@ -592,11 +592,11 @@ static void store_bytes(const lnt_qbytes *t)
                 acc -= (vu)vi_splat(t->row[r]) * zeros;
             const vf v = vi_float((vi)acc) * scale;
             if (j + VL <= t->columns) {
-                store_requantised(t->y[r] + j, v, low, high, zero);
+                store_requantised(t->y + t->out[r] + j, v, low, high, zero);
             } else {
                 uint8_t bytes[VL];
                 store_requantised(bytes, v, low, high, zero);
-                memcpy(t->y[r] + j, bytes, t->columns - j);
+                memcpy(t->y + t->out[r] + j, bytes, t->columns - j);
             }
         }
     }

@@ -329,7 +329,8 @@ static void check_stored(bench *t)
 {
     enum { ROWS = 3, PANEL = 16 };
     int32_t acc[ROWS * PANEL], plus[PANEL], zeros[PANEL], of_row[ROWS];
-    uint8_t y[ROWS][PANEL + 1], *to[ROWS];
+    uint8_t y[ROWS][PANEL + 1];
+    int64_t out[ROWS];
     lnt_qbytes q = {.acc = acc, .rows = 1 + below(t, ROWS), .columns = 1 + below(t, PANEL), .plus = plus};
     float scale[PANEL];
     q.zeros = zeros;
@@ -337,7 +338,8 @@ static void check_stored(bench *t)
     q.row = below(t, 2) ? of_row : NULL;
     q.is_signed = below(t, 2) != 0;
     q.zero = (int32_t)below(t, 256) - 128 * q.is_signed;
-    q.y = to;
+    q.y = y[0];
+    q.out = out;
     for (unsigned i = 0; i < PANEL; i++) {
         plus[i] = (int32_t)below(t, 1u << 20);
         zeros[i] = (int32_t)below(t, 512) - 256;
@@ -347,7 +349,8 @@ static void check_stored(bench *t)
         acc[i] = (int32_t)below(t, 1u << 20) - (1 << 20);
     for (unsigned r = 0; r < ROWS; r++) {
         of_row[r] = (int32_t)below(t, 1000);
-        to[r] = memset(y[r], 0x5a, sizeof y[r]);
+        out[r] = r * (PANEL + 1);
+        memset(y[r], 0x5a, sizeof y[r]);
     }
     t->kernels->store_bytes(&q);
     t->report->cases++;
