@@ -110,25 +110,126 @@ static lnt_status read_input(const char *path, const lnt_value_info *info, uint3
     return lnt_feed_file(path, info, 0, t, &rate, err);
 }
 
-lnt_status lnt_calibration_read(void *arg, const lnt_model *m, size_t i, lnt_tensor *inputs, lnt_error *err)
+/* The one input that is no state, or -1. */
+static int only_input(const lnt_model *m)
 {
-    const lnt_calibration *c = arg;
-    const char *path = c->paths.item[i];
-    const uint32_t n = lnt_model_input_count(m);
-    uint32_t fed = 0;
+    int found = -1;
     lnt_value_info info;
-    for (uint32_t k = 0; k < n; k++) {
-        LNT_TRY(lnt_model_input(m, k, &info));
-        fed += !info.is_state;
+    for (uint32_t k = 0; k < lnt_model_input_count(m); k++)
+        if (lnt_model_input(m, k, &info) == LNT_OK && !info.is_state) {
+            if (found >= 0)
+                return -1;
+            found = (int)k;
+        }
+    return found;
+}
+
+/* ---- sounds in frames ---- */
+
+/* Elements of an input whose extents are all known; 0 where they are not. */
+static int64_t frame_length(const lnt_value_info *info)
+{
+    int64_t n = info->rank <= LNT_MAX_RANK ? 1 : 0;
+    for (uint32_t i = 0; i < info->rank && n; i++)
+        n = info->dims[i] < 0 || __builtin_mul_overflow(n, info->dims[i], &n) ? 0 : n;
+    return n;
+}
+
+static lnt_status read_sound(lnt_calibration *c, size_t path, lnt_error *err)
+{
+    lnt_sound sound;
+    if (c->sound.data && c->sound_of == path)
+        return LNT_OK;
+    lnt_tensor_free(heap, &c->sound);
+    LNT_TRY(lnt_sound_read(c->paths.item[path], 0, &sound, err));
+    c->sound = (lnt_tensor){.dtype = LNT_FLOAT, .rank = 1, .dims = {(int64_t)sound.n}};
+    c->sound.data = sound.samples;
+    c->sound.bytes = sound.n * sizeof(float);
+    c->sound_of = path;
+    return LNT_OK;
+}
+
+lnt_status lnt_calibration_count(void *arg, const lnt_model *m, size_t *n, lnt_error *err)
+{
+    enum { FRAMES_MOST = 256 };
+    lnt_calibration *c = arg;
+    lnt_value_info info;
+    const int only = only_input(m);
+    int64_t length = 0;
+    if (only >= 0) {
+        LNT_TRY(lnt_model_input(m, (uint32_t)only, &info));
+        length = info.dtype == LNT_FLOAT ? frame_length(&info) : 0;
     }
-    for (uint32_t k = 0; k < n; k++) {
+    c->frames = lnt_cli_alloc(c->paths.n * sizeof *c->frames);
+    *n = 0;
+    for (size_t i = 0; i < c->paths.n; i++) {
+        c->frames[i] = 1;
+        if (length > 1 && lnt_sound_name(c->paths.item[i])) {
+            LNT_TRY(read_sound(c, i, err));
+            LNT_REQUIRE(c->sound.dims[0] >= length, err, LNT_E_SHAPE,
+                        "%s: shorter than the %lld of input '%s'", c->paths.item[i], (long long)length,
+                        info.name);
+            const int64_t frames = c->sound.dims[0] / length;
+            c->frames[i] = (size_t)(frames < FRAMES_MOST ? frames : FRAMES_MOST);
+        }
+        *n += c->frames[i];
+    }
+    return LNT_OK;
+}
+
+void lnt_calibration_free(lnt_calibration *c)
+{
+    lnt_tensor_free(heap, &c->sound);
+}
+
+static lnt_status read_frame(lnt_calibration *c, size_t path, size_t frame, const lnt_value_info *info,
+                             lnt_tensor *t, lnt_error *err)
+{
+    int64_t dims[LNT_MAX_RANK];
+    LNT_TRY(read_sound(c, path, err));
+    for (uint32_t i = 0; i < info->rank; i++)
+        dims[i] = info->dims[i];
+    LNT_TRY(lnt_tensor_alloc(heap, LNT_FLOAT, info->rank, dims, t, err));
+    memcpy(t->data, (const char *)c->sound.data + frame * t->bytes, t->bytes);
+    return LNT_OK;
+}
+
+/* ---- samples ---- */
+
+static lnt_status read_all(lnt_calibration *c, const lnt_model *m, size_t path, lnt_tensor *inputs,
+                           lnt_error *err)
+{
+    const char *name = c->paths.item[path];
+    const int only = only_input(m);
+    lnt_value_info info;
+    for (uint32_t k = 0; k < lnt_model_input_count(m); k++) {
         LNT_TRY(lnt_model_input(m, k, &info));
         lnt_error why = {0};
-        lnt_status status = read_input(path, &info, k, fed == 1 && !info.is_state, &inputs[k], &why);
+        lnt_status status = read_input(name, &info, k, (int)k == only, &inputs[k], &why);
         if (status != LNT_OK && info.is_state)
             status = zeros(&info, &inputs[k], &why);
         LNT_REQUIRE(status == LNT_OK, err, status, "%s", why.message);
-        LNT_TRY(check(path, &info, &inputs[k], err));
+        LNT_TRY(check(name, &info, &inputs[k], err));
+    }
+    return LNT_OK;
+}
+
+lnt_status lnt_calibration_read(void *arg, const lnt_model *m, size_t i, lnt_tensor *inputs, lnt_error *err)
+{
+    lnt_calibration *c = arg;
+    size_t path = 0;
+    for (; i >= c->frames[path]; path++)
+        i -= c->frames[path];
+    if (c->frames[path] == 1)
+        return read_all(c, m, path, inputs, err);
+    const int only = only_input(m);
+    lnt_value_info info;
+    for (uint32_t k = 0; k < lnt_model_input_count(m); k++) {
+        LNT_TRY(lnt_model_input(m, k, &info));
+        if ((int)k == only)
+            LNT_TRY(read_frame(c, path, i, &info, &inputs[k], err));
+        else if (i == 0)
+            LNT_TRY(zeros(&info, &inputs[k], err));
     }
     return LNT_OK;
 }

@@ -370,12 +370,14 @@ static int run(const lnt_texts *words)
     lnt_status status = lnt_calibration_find(&given.calibrate, &samples, &err);
     quantise.n_samples = samples.paths.n;
     quantise.read_sample = lnt_calibration_read;
+    quantise.count_samples = lnt_calibration_count;
     quantise.arg = &samples;
     if (status == LNT_OK)
         status = lnt_convert_file(words->item[0], &how, &report, &image, &size, &err);
     if (status == LNT_OK)
         status = lnt_write_atomic(output, image, size, &err);
     lnt_free(&lnt_malloc_allocator, image);
+    lnt_calibration_free(&samples);
     const int code = finish(&report, status, output, &err);
     lnt_report_free(&report);
     return code;

@@ -96,10 +96,20 @@ static lnt_status start(trial *t, running *r)
     return status;
 }
 
+/* Does the sample behind i go on with the states that i leaves? Then i must be run, whatever for. */
+static bool goes_on(const trial *t, size_t i)
+{
+    bool goes_on = false;
+    for (uint32_t k = 0; k < t->n_inputs && i + 1 < t->n_samples; k++)
+        goes_on |= !t->input[(i + 1) * t->n_inputs + k].data;
+    return goes_on;
+}
+
 static lnt_status run_sample(trial *t, running *r, size_t i)
 {
     for (uint32_t k = 0; k < t->n_inputs; k++)
-        LNT_TRY(lnt_set_input(r->session, k, &t->input[i * t->n_inputs + k], t->err));
+        if (t->input[i * t->n_inputs + k].data)
+            LNT_TRY(lnt_set_input(r->session, k, &t->input[i * t->n_inputs + k], t->err));
     return lnt_run(r->session, t->err);
 }
 
@@ -116,7 +126,7 @@ static lnt_status make_seeded(trial *t, running *r, int64_t extent)
 
 static lnt_status read_samples(trial *t, running *r)
 {
-    for (size_t i = 0; i < t->options->n_samples; i++) {
+    for (size_t i = 0; i < t->n_samples && t->options->n_samples; i++) {
         lnt_tensor *input = t->input + i * t->n_inputs;
         LNT_TRY(t->options->read_sample(t->options->arg, r->model, i, input, t->err));
         for (uint32_t k = 0; k < t->n_inputs; k++) {
@@ -173,6 +183,8 @@ static lnt_status prepare_samples(trial *t, running *r)
     t->n_inputs = lnt_model_input_count(r->model);
     t->n_outputs = lnt_model_output_count(r->model);
     t->n_samples = t->options->n_samples ? t->options->n_samples : 1;
+    if (t->options->n_samples && t->options->count_samples)
+        LNT_TRY(t->options->count_samples(t->options->arg, r->model, &t->n_samples, t->err));
     t->input = lnt_alloc_zero(heap, t->n_samples * t->n_inputs, sizeof *t->input, t->err);
     t->want = lnt_alloc_zero(heap, t->n_samples * t->n_outputs, sizeof *t->want, t->err);
     t->noise = lnt_alloc_zero(heap, t->n_outputs, sizeof *t->noise, t->err);
@@ -199,9 +211,11 @@ static lnt_status look_at_samples(trial *t, running *r, lnt_seen *seen, bool cou
 {
     lnt_static *st = t->layers->fixed;
     for (size_t i = 0; i < t->n_samples; i++) {
-        if (!calibrates(t, i))
+        if (!calibrates(t, i) && !goes_on(t, i))
             continue;
         LNT_TRY(run_sample(t, r, i));
+        if (!calibrates(t, i))
+            continue;
         for (uint32_t v = 0; v < st->n_values; v++) {
             lnt_tensor x;
             if (!st->value[v].observed)
@@ -289,9 +303,11 @@ static lnt_status run_samples(trial *t, running *r)
 {
     bool first = true;
     for (size_t i = 0; i < t->n_samples; i++) {
-        if (!is_fresh(t, i))
+        if (!is_fresh(t, i) && !goes_on(t, i))
             continue;
         LNT_TRY(t->options->n_samples ? run_sample(t, r, i) : run_seeded(t, r));
+        if (!is_fresh(t, i))
+            continue;
         LNT_TRY(take_outputs(t, r, i, true));
         if (first)
             LNT_TRY(measure_layers(t, r));
@@ -342,10 +358,10 @@ static lnt_status run_chosen(trial *t, double *snr)
     LNT_TRY(put_forms(t->layers));
     lnt_status status = start(t, &r);
     for (size_t i = 0; i < t->n_samples && status == LNT_OK; i++) {
-        if (!is_fresh(t, i))
+        if (!is_fresh(t, i) && !goes_on(t, i))
             continue;
         status = run_sample(t, &r, i);
-        if (status == LNT_OK)
+        if (status == LNT_OK && is_fresh(t, i))
             status = take_outputs(t, &r, i, false);
     }
     stop(&r);

@@ -1,6 +1,7 @@
 """--int8 static: activations in bytes over ranges found on recorded inputs."""
 
 import json
+import wave
 
 import numpy as np
 import onnx
@@ -211,6 +212,33 @@ def test_values_that_are_not_finite(tmp_path):
     assert [x["int8"] for x in layers] == [True, True, True, False]
     assert layers[-1]["why"] == "values that are not finite"
     assert report["outputs"][0]["snr_db"] > 30
+
+
+@pytest.mark.parametrize("mode", ["static", "dynamic"])
+def test_sound_in_frames(tmp_path, mode):
+    """A sound is cut into what the input holds; a declared state goes from frame to frame."""
+    rng = np.random.default_rng(12)
+    nodes = [helper.make_node("Concat", ["state", "x"], ["both"], axis=1),
+             helper.make_node("MatMul", ["both", "w"], ["h"]), helper.make_node("Tanh", ["h"], ["next"]),
+             helper.make_node("MatMul", ["next", "v"], ["y"])]
+    path, sound = tmp_path / "m.onnx", tmp_path / "s.wav"
+    onnx.save(model_of(nodes, [("x", F, [1, 160]), ("state", F, [1, 32])], [("y", F, None), ("next", F, None)],
+                       {"w": normal(rng, 32, 192).T.copy(), "v": normal(rng, 24, 32).T.copy()}), path)
+    with wave.open(str(sound), "wb") as w:
+        w.setnchannels(1)
+        w.setsampwidth(2)
+        w.setframerate(16000)
+        w.writeframes((rng.normal(0, 8000, 160 * 20 + 7)).clip(-32768, 32767).astype(np.int16).tobytes())
+    report = convert(path, "--int8", mode, "--calibrate", sound, "--state", "next=state")["int8"]
+    assert (report["inputs_calibrated"], report["inputs_measured"]) == ((15, 5) if mode == "static" else (0, 20))
+    assert report["outputs"][0]["snr_db"] > 25
+    with wave.open(str(sound), "wb") as w:
+        w.setnchannels(1)
+        w.setsampwidth(2)
+        w.setframerate(16000)
+        w.writeframes(bytes(300))
+    done = linnet("convert", path, "--int8", mode, "--calibrate", sound, "--state", "next=state")
+    assert done.returncode != 0 and "shorter than the 160 of input 'x'" in done.stderr
 
 
 def test_one_input_does_for_both(tmp_path):
