@@ -92,9 +92,11 @@ $(BUILD)/liblinnet.a: $(LIB_OBJ)
 	@echo "  AR      $@"
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
+# The largest page the library can be mapped by: each segment of the file is padded to one.
+PAGE := $(if $(findstring x86_64,$(TARGET)),4096,16384)
 $(BUILD)/liblinnet.so: $(LIB_OBJ)
 	@echo "  LINK    $@"
-	$(Q)$(CC) -shared -Wl,-soname,liblinnet.so.0 -Wl,-z,max-page-size=16384 $(LDFLAGS) -o $@ $^ $(LDLIBS)
+	$(Q)$(CC) -shared -Wl,-soname,liblinnet.so.0 -Wl,-z,max-page-size=$(PAGE) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 # Rewritten when programs are to be linked another way (STATIC=1 after a build without it): they depend on it.
 LINKED := $(BUILD)/linked
