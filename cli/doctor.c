@@ -202,7 +202,7 @@ static int run(const lnt_texts *words)
         lnt_json_begin(&j, NULL, '{');
     describe(&m, &j);
     if (given.json)
-        lnt_json_begin(&j, "checks", '[');
+        lnt_json_begin(&j, given.floats > 0 ? "functions" : "checks", '[');
     if (!given.quick)
         code = given.floats > 0 ? check_floats(&m, &j) : check_kernels(&m, &j);
     if (given.json) {

@@ -69,6 +69,7 @@ STAGES["long"] = [
     ("suite, sanitized", [*SANITIZED, *PYTEST, "tests/python/test_suite.py"]),
     ("zoo, whole", ["env", "LINNET_ZOO=full", *PYTEST, "tests/python/test_zoo.py"]),
     ("models, sanitized", [*SANITIZED, *PYTEST, "tests/python/test_models.py"]),
+    ("functions, 1 float in 7", ["build/linnet", "doctor", "--floats", "7"]),
 ]
 
 

@@ -35,16 +35,17 @@ static void immediates(unsigned op, float imm[2])
 typedef struct block {
     _Alignas(64) float x[LANES], y[LANES], got[LANES];
     lnt_wide want[LANES];
+    lnt_bound limit[LANES];
 } block;
 
-static void judge_level(unsigned op, const block *b, const float *imm, lnt_float_row *row)
+static void judge_level(unsigned op, const block *b, lnt_float_row *row)
 {
     for (unsigned i = 0; i < LANES; i++) {
         if (lnt_judged_instrs[op].result == 'm') {
             row->failures += lnt_float_bits(b->got[i]) != (b->want[i] != 0 ? UINT32_MAX : 0);
             continue;
         }
-        const lnt_bound limit = lnt_bound_of(op, (double)b->x[i], (double)imm[0], (double)imm[1]);
+        const lnt_bound limit = b->limit[i];
         const double ulps = lnt_ulps_between(b->got[i], b->want[i]);
         if (ulps == 0 || fabs((double)((lnt_wide)b->got[i] - b->want[i])) <= limit.tiny)
             continue;
@@ -64,16 +65,18 @@ static void judge_block(unsigned op, block *b, unsigned levels, lnt_float_row *r
 {
     float imm[2];
     immediates(op, imm);
-    for (unsigned i = 0; i < LANES; i++)
+    for (unsigned i = 0; i < LANES; i++) {
         b->want[i] = lnt_judged_instrs[op].judge((lnt_wide)b->x[i], (lnt_wide)b->y[i], 0, (lnt_wide)imm[0],
                                                  (lnt_wide)imm[1]);
+        b->limit[i] = lnt_bound_of(op, (double)b->x[i], (double)imm[0], (double)imm[1]);
+    }
     for (unsigned level = 0; level < levels; level++) {
         const lnt_program_kernels *k = lnt_kernels_of((lnt_level)level)->program;
         if (level > 0 && k == lnt_kernels_of((lnt_level)(level - 1))->program)
             continue;
         const lnt_instr_fn run = k->instr[op];
         run(&(lnt_instr_args){.dst = b->got, .src = {b->x, b->y}, .step = {1, 1}, .imm = imm, .n = LANES});
-        judge_level(op, b, imm, &rows[level]);
+        judge_level(op, b, &rows[level]);
     }
 }
 

@@ -4,6 +4,7 @@
 #include "base/half.h"
 #include "ops/program.h"
 
+#include <string.h>
 #include <tgmath.h>
 
 /* judge_NAME(a, b, c, p, q): sources and immediates. */
@@ -157,7 +158,7 @@ const unsigned lnt_judged_count = sizeof lnt_judged_instrs / sizeof lnt_judged_i
 /* |got - want| in units of want's last place as a float. */
 double lnt_ulps_between(float got, lnt_wide want)
 {
-    int exponent;
+    const double near = (double)want;
     if (isnan(want) || isnan(got))
         return isnan(want) && isnan(got) ? 0 : INFINITY;
     if (isinf(got) && (isinf(want) || fabs(want) > 0x1.fffffep127L))
@@ -166,8 +167,13 @@ double lnt_ulps_between(float got, lnt_wide want)
         return INFINITY;
     if (LNT_FLUSHES && fabs(want) < 0x1p-126L && fabsf(got) <= 0x1p-126f)
         return 0;
-    frexp(want, &exponent);
-    if (want == 0 || exponent < -125)
-        exponent = -125;
-    return (double)(fabs(got - want) / ldexp((lnt_wide)1, exponent - 24));
+    /* One over the last place: a float has 23 digits behind the leading one, down to 2**-149. */
+    uint64_t bits;
+    memcpy(&bits, &near, sizeof bits);
+    const int64_t exponent = (int64_t)(bits >> 52 & 0x7ff) - 1023,
+                  last = (exponent < -126 ? -126 : exponent) - 23;
+    const uint64_t inverse_bits = (uint64_t)(1023 - last) << 52;
+    double inverse;
+    memcpy(&inverse, &inverse_bits, sizeof inverse);
+    return (double)fabs(got - want) * inverse;
 }

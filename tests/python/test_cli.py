@@ -306,3 +306,15 @@ def test_library_is_small(tmp_path):
     library = ROOT / "build" / "liblinnet.so"
     subprocess.run(["strip", "-o", tmp_path / "liblinnet.so", library], check=True)
     assert (tmp_path / "liblinnet.so").stat().st_size <= 1_000_000
+
+
+def test_functions_are_held_to_their_bounds():
+    """Few floats of all; `make test-long` takes one in seven."""
+    done = linnet("doctor", "--floats", "100003", "--json")
+    assert done.returncode == 0, done.stdout
+    found = json.loads(done.stdout)
+    rows = {(r["function"], r["level"]): r for r in found["functions"]}
+    assert found["pass"] and all(r["pass"] and r["cases"] > 40000 for r in rows.values())
+    for name, most in {"EXP": 2, "LOG": 2, "SIN": 2, "COS": 2, "TANH": 4, "SIGMOID": 4, "ERF": 4, "POW": 16}.items():
+        assert all(0.3 < r["worst"] <= r["allowed"] <= most for (f, _), r in rows.items() if f == name)
+        assert (name, "scalar") in rows
