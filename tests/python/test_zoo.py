@@ -13,6 +13,7 @@ sys.path.insert(0, str(ROOT / "tests/zoo"))
 import make  # noqa: E402
 from make import classify, decoder, picture, real, segment, sequence, voice  # noqa: E402
 
+SMALL_VOICE = voice.Size(blocks=voice.MEDIUM.blocks, twice=False, stochastic=True)
 SMALL = make.ZOO | {
     "mobilenet_v2": (lambda: classify.mobilenet_v2(65), lambda: picture(65)),
     "mobilenet_v3_small": (lambda: classify.mobilenet_v3_small(64), lambda: picture(64)),
@@ -26,8 +27,8 @@ SMALL = make.ZOO | {
         f"{n}x{t}": sequence.minilm_inputs(n, t, 500) for n, t in ((1, 16), (3, 7))}),
     "decoder": (lambda: decoder.build(decoder.Size(heads=2, layers=1)), lambda: {
         "3_after_5": decoder.inputs(3, 5, size=decoder.Size(heads=2, layers=1))}),
-    "voice": (lambda: voice.build(voice.Size(blocks=voice.MEDIUM.blocks, twice=False)), lambda: {
-        "3_characters": voice.inputs(7)}),
+    "voice": (lambda: voice.build(SMALL_VOICE), lambda: {
+        "3_characters": voice.inputs(7, size=SMALL_VOICE), "12_characters": voice.inputs(25, size=SMALL_VOICE)}),
     "vocoder": (lambda: voice.build_vocoder(voice.Size()), lambda: {"frames": real("z", 1, voice.Size.hidden, 21)}),
     "crnn": (sequence.crnn, lambda: picture(32, 41, channels=1)),
 }

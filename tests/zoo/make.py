@@ -64,7 +64,7 @@ ZOO = {
         "1_after_128": decoder.inputs(1, 128, size=decoder.STORIES),
         "64_after_0": decoder.inputs(64, 0, size=decoder.STORIES)}),
     "voice": (lambda: voice.build(voice.MEDIUM), lambda: texts(
-        lambda n: voice.inputs(n, vocabulary=voice.MEDIUM.vocabulary))),
+        lambda n: voice.inputs(n, size=voice.MEDIUM))),
     "vocoder": (voice.build_vocoder, lambda: texts(lambda n: real("z", 1, voice.MEDIUM.hidden, n * FRAMES))),
     "ds_cnn": (classify.ds_cnn, lambda: picture(49, 10, "mfcc", 1)),
     "lstm_stack": (lambda: sequence.recurrent_stack("LSTM", 3, 256, 1), lambda: frames(1, 100)),

@@ -3,11 +3,13 @@
 Text encoder (embedding, attention with relative positions, convolutions), a duration predictor whose sum is the number
 of frames, the prior with seeded noise, a flow of gated dilated convolutions, a HiFi-GAN decoder. What is hard about the
 real ones is here: lengths that hang on data (CumSum, Range, NonZero), transposed, dilated and grouped convolutions,
-shape arithmetic as exporters write it. scales is (noise, length): noise 0 makes it deterministic.
+shape arithmetic as exporters write it. scales is (noise, length), with a stochastic duration predictor (noise, length,
+noise of the durations) as Piper's are: without noise it is deterministic.
 """
 
 from dataclasses import dataclass
 
+import durations as stochastic
 import numpy as np
 import onnx
 from builder import Builder
@@ -28,11 +30,12 @@ class Size:
     blocks: tuple = ((3, (1, 3, 5)), (7, (1, 3, 5)))  # residual blocks after an upsampling: (kernel, dilations)
     twice: bool = True  # each dilated convolution is followed by a plain one
     groups: tuple = (1, 4, 1)  # of the plain ones, by upsampling
+    stochastic: bool = False  # durations by spline flows
 
 
 # Piper's "medium" quality.
 MEDIUM = Size(vocabulary=256, hidden=192, layers=6, flows=4, gates=(1, 1, 1, 1), first=256,
-              upsampling=((16, 8), (16, 8), (8, 4)), blocks=((3, (1, 2)), (5, (2, 6)), (7, (3, 12))), twice=False)
+              upsampling=((16, 8), (16, 8), (8, 4)), blocks=((3, (1, 2)), (5, (2, 6)), (7, (3, 12))), twice=False, stochastic=True)
 
 
 def layer_norm(b, x, channels):
@@ -107,8 +110,11 @@ def encoder(b, ids, size, length):
     return x
 
 
-def durations(b, x, size, scale):
+def durations(b, x, size, scale, noise):
     """[1, T] whole numbers of frames, at least one each."""
+    if size.stochastic:
+        logarithm = stochastic.log_durations(b, x, size.hidden, noise, layer_norm)
+        return b.op("Squeeze", b.op("Ceil", b.op("Mul", b.op("Exp", logarithm), scale)), [1])
     y = layer_norm(b, b.op("Relu", b.conv1d(x, size.hidden, size.hidden, 3)), size.hidden)
     spread = b.conv1d(y, size.hidden, 1, 1)
     frames = b.op("Mul", b.op("Softplus", b.op("Add", b.op("Mul", spread, 3.0), 1.0)), scale)
@@ -172,10 +178,10 @@ def hifigan(b, z, size):
 def build(size=Size(), seed=3):
     b = Builder(seed)
     ids = b.input("ids", TensorProto.INT64, [1, "phonemes"])
-    scales = b.input("scales", TensorProto.FLOAT, [2])
-    noise, length_scale = (b.op("Slice", scales, [i], [i + 1], [0]) for i in range(2))
+    scales = b.input("scales", TensorProto.FLOAT, [3 if size.stochastic else 2])
+    noise, length_scale, *duration_noise = (b.op("Slice", scales, [i], [i + 1], [0]) for i in range(2 + size.stochastic))
     x = encoder(b, ids, size, b.dim(ids, 1))
-    frames = durations(b, x, size, length_scale)
+    frames = durations(b, x, size, length_scale, *duration_noise or [None])
     stats = expand(b, b.conv1d(x, size.hidden, 2 * size.hidden, 1), frames)
     mean, log_scale = b.op("Split", stats, [size.hidden, size.hidden], outputs=2, axis=1)
     random = b.op("RandomNormalLike", mean, seed=1.0)
@@ -193,9 +199,10 @@ def build_vocoder(size=MEDIUM, seed=4):
     return b.model("vocoder")
 
 
-def inputs(phonemes, noise=0.0, length=1.0, seed=0, vocabulary=Size.vocabulary):
+def inputs(phonemes, noise=0.0, length=1.0, seed=0, size=Size(), duration_noise=0.0):
     rng = np.random.default_rng(seed)
-    return {"ids": rng.integers(0, vocabulary, (1, phonemes)), "scales": np.array([noise, length], np.float32)}
+    scales = [noise, length] + [duration_noise] * size.stochastic
+    return {"ids": rng.integers(0, size.vocabulary, (1, phonemes)), "scales": np.array(scales, np.float32)}
 
 
 def save(path, size=Size()):
