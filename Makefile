@@ -163,6 +163,9 @@ $(BUILD)/fuzz_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(BUILD)/libfuzzed.a
 	@echo "  LINK    $@"
 	$(Q)$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(CONVERT_LIBS) $(AUDIO_LIBS) $(LDLIBS)
 
+# A session of the command line's may take as much memory as the machine has: here a little.
+$(BUILD)/replay_args $(BUILD)/fuzz_args: LDFLAGS += -Wl,--wrap=lnt_available_memory
+
 replay: $(addprefix $(BUILD)/replay_,$(FUZZED))
 fuzz-targets: $(addprefix $(BUILD)/fuzz_,$(FUZZED))
 
