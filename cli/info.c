@@ -182,10 +182,10 @@ static void print_memory(const lnt_file *f, const binding *b)
         printf("memory: %s\n", b->why_not);
         return;
     }
-    printf("memory: arena %" PRIu64 " bytes (%s), level %s, threads %" PRIu32 "; %" PRIu32
-           " steps a run, %" PRIu32 " operators computed at bind\n",
-           b->info.arena_bytes, lnt_size_text(b->info.arena_bytes, text), b->info.level, b->info.threads,
-           b->info.n_steps, b->info.n_evaluated);
+    printf("memory: arena %" PRIu64 " bytes (%s), %" PRIu64 " at once, level %s, threads %" PRIu32
+           "; %" PRIu32 " steps a run, %" PRIu32 " operators computed at bind\n",
+           b->info.arena_bytes, lnt_size_text(b->info.arena_bytes, text), b->info.alive_bytes, b->info.level,
+           b->info.threads, b->info.n_steps, b->info.n_evaluated);
     if (b->info.unbounded)
         print_unbounded(f, b->info.unbounded);
 }
@@ -319,6 +319,7 @@ static void json_memory(lnt_json *j, const binding *b)
         return;
     }
     lnt_json_int(j, "arena_bytes", (int64_t)b->info.arena_bytes);
+    lnt_json_int(j, "alive_bytes", (int64_t)b->info.alive_bytes);
     lnt_json_int(j, "threads", b->info.threads);
     lnt_json_text(j, "level", b->info.level);
     lnt_json_int(j, "steps", b->info.n_steps);

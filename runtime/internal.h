@@ -89,7 +89,10 @@ typedef struct lnt_frame {
     size_t arena_capacity; /* of arena; 0 if there is none yet */
     bool arena_is_callers;
     uint32_t *order; /* of the planner: storages to place, */
-    lnt_laid *laid;  /* and those laid out, by offset */
+    uint32_t *best;  /* their best order so far, */
+    lnt_laid *laid;  /* those laid out, by offset, */
+    size_t *change;  /* by how much the bytes alive change at each time */
+    size_t alive_bytes; /* most that are alive at once */
 } lnt_frame;
 
 /* A block of the session's that grows and stays. */

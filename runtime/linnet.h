@@ -174,6 +174,7 @@ typedef struct lnt_session_info {
     uint32_t threads;
     const char *level;
     const char *unbounded;  /* first data-dependent extent without a bound; NULL: the arena is exact */
+    uint64_t alive_bytes;   /* of intermediate values and scratch memory, the most that is needed at once */
 } lnt_session_info;
 
 LNT_API lnt_status lnt_session_get_info(const lnt_session *s, lnt_session_info *info, lnt_error *err);

@@ -308,18 +308,22 @@ static size_t extent_of(const lnt_storage *storage)
     return lnt_round_up(storage->bytes ? storage->bytes : 1, LNT_ALIGN);
 }
 
-static bool before_in_size(const lnt_session *s, uint32_t a, uint32_t b)
+/* By size or, weighed, by size and length of life; the larger first. */
+static bool goes_before(const lnt_session *s, uint32_t a, uint32_t b, bool weighed)
 {
     const lnt_storage *x = &s->storage[a], *y = &s->storage[b];
-    return x->bytes != y->bytes ? x->bytes > y->bytes : a < b;
+    const double life = weighed ? (double)(x->last - x->first) + 1 : 1;
+    const double other = weighed ? (double)(y->last - y->first) + 1 : 1;
+    const double one = life * (double)x->bytes, two = other * (double)y->bytes;
+    return one != two ? one > two : a < b;
 }
 
-static void sift_down(const lnt_session *s, uint32_t *heap, size_t root, size_t n)
+static void sift_down(const lnt_session *s, uint32_t *heap, size_t root, size_t n, bool weighed)
 {
     for (size_t child; (child = 2 * root + 1) < n; root = child) {
-        if (child + 1 < n && before_in_size(s, heap[child], heap[child + 1]))
+        if (child + 1 < n && goes_before(s, heap[child], heap[child + 1], weighed))
             child++;
-        if (!before_in_size(s, heap[root], heap[child]))
+        if (!goes_before(s, heap[root], heap[child], weighed))
             return;
         const uint32_t swap = heap[root];
         heap[root] = heap[child];
@@ -328,15 +332,15 @@ static void sift_down(const lnt_session *s, uint32_t *heap, size_t root, size_t 
 }
 
 /* Heapsort, largest first: qsort may allocate. */
-static void sort_by_size(const lnt_session *s, uint32_t *order, size_t n)
+static void sort_order(const lnt_session *s, uint32_t *order, size_t n, bool weighed)
 {
     for (size_t i = n / 2; i-- > 0;)
-        sift_down(s, order, i, n);
+        sift_down(s, order, i, n, weighed);
     for (size_t end = n; end-- > 1;) {
         const uint32_t swap = order[0];
         order[0] = order[end];
         order[end] = swap;
-        sift_down(s, order, 0, end);
+        sift_down(s, order, 0, end, weighed);
     }
 }
 
@@ -391,11 +395,14 @@ static void collect(lnt_session *s, lnt_frame *f, uint32_t from, size_t *n_order
     }
 }
 
-static lnt_status lay_out(lnt_session *s, lnt_frame *f, uint32_t from, size_t *bytes, lnt_error *err)
+/* Gives the storages of f->order their offsets in turn, beside those laid out before. *bytes: the end of the
+ * highest of all, *highest: its place in the order. */
+static lnt_status lay_out(lnt_session *s, lnt_frame *f, size_t n_order, size_t n_laid, size_t *bytes,
+                          size_t *highest, lnt_error *err)
 {
-    size_t n_order, n_laid, total = 0;
-    collect(s, f, from, &n_order, &n_laid);
-    sort_by_size(s, f->order, n_order);
+    *bytes = *highest = 0;
+    for (size_t i = 0; i < n_laid; i++)
+        *bytes = f->laid[i].end > *bytes ? f->laid[i].end : *bytes;
     for (size_t i = 0; i < n_order; i++) {
         lnt_storage *storage = &s->storage[f->order[i]];
         size_t end;
@@ -406,11 +413,69 @@ static lnt_status lay_out(lnt_session *s, lnt_frame *f, uint32_t from, size_t *b
                     "the arena overflows the address space");
         storage->laid = true;
         insert_laid(f->laid, n_laid++, storage);
+        if (end > *bytes) {
+            *bytes = end;
+            *highest = i;
+        }
     }
-    for (size_t i = 0; i < n_laid; i++)
-        total = f->laid[i].end > total ? f->laid[i].end : total;
-    *bytes = total;
     return LNT_OK;
+}
+
+/* Bytes of n storages alive at the time when most are: no plan needs less. */
+static size_t most_alive(lnt_frame *f, size_t n)
+{
+    const uint32_t times = f->n_steps ? f->time[f->n_steps - 1] + 1 : 0;
+    size_t alive = 0, most = 0;
+    memset(f->change, 0, (times + 1) * sizeof *f->change);
+    for (size_t i = 0; i < n; i++) {
+        const lnt_laid *l = &f->laid[i];
+        f->change[l->first] += l->end - l->offset;
+        f->change[l->last < times ? l->last + 1 : times] -= l->end - l->offset;
+    }
+    for (uint32_t t = 0; t < times; t++) {
+        alive += f->change[t];
+        most = alive > most ? alive : most;
+    }
+    return most;
+}
+
+static void move_to_front(uint32_t *order, size_t i)
+{
+    const uint32_t moved = order[i];
+    memmove(order + 1, order, i * sizeof *order);
+    order[0] = moved;
+}
+
+/* Largest first wastes little. Where it does, what sticks out goes first in the next try; the best one
+ * counts. */
+static lnt_status plan_offsets(lnt_session *s, lnt_frame *f, uint32_t from, size_t *bytes, lnt_error *err)
+{
+    enum { TRIES = 12, SPARE = 20 }; /* good enough is what wastes less than one part in so many */
+    size_t n, n_laid, highest;
+    collect(s, f, from, &n, &n_laid);
+    sort_order(s, f->order, n, false);
+    LNT_TRY(lay_out(s, f, n, n_laid, bytes, &highest, err));
+    if (n_laid)
+        return LNT_OK;
+    f->alive_bytes = most_alive(f, n);
+    const size_t enough = s->separate ? SIZE_MAX : f->alive_bytes / SPARE * (SPARE + 1);
+    size_t best = *bytes;
+    memcpy(f->best, f->order, n * sizeof *f->order);
+    for (unsigned i = 0; i < TRIES && best > enough; i++) {
+        if (i == 0)
+            sort_order(s, f->order, n, true);
+        else
+            move_to_front(f->order, highest);
+        LNT_TRY(lay_out(s, f, n, 0, bytes, &highest, err));
+        if (*bytes < best) {
+            best = *bytes;
+            memcpy(f->best, f->order, n * sizeof *f->order);
+        }
+    }
+    if (*bytes == best)
+        return LNT_OK;
+    memcpy(f->order, f->best, n * sizeof *f->order);
+    return lay_out(s, f, n, 0, bytes, &highest, err);
 }
 
 /* ---- memory ---- */
@@ -488,7 +553,7 @@ lnt_status lnt_plan_frame(lnt_session *s, lnt_frame *f, uint32_t from, lnt_error
     note_steps(s, f, from);
     keep_results(s, f);
     merge_in_place(s, f, from);
-    LNT_TRY(lay_out(s, f, from, &bytes, err));
+    LNT_TRY(plan_offsets(s, f, from, &bytes, err));
     LNT_TRY(grow_arena(s, f, bytes, err));
     f->arena_bytes = from && f->arena_bytes > bytes ? f->arena_bytes : bytes;
     resolve(s, f);

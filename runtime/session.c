@@ -76,8 +76,12 @@ static lnt_status make_frame(lnt_session *s, lnt_frame *f, uint32_t sub, lnt_err
     f->list = lnt_bump_alloc(&s->memory, steps * sizeof *f->list, err);
     f->time = lnt_bump_alloc(&s->memory, steps * sizeof *f->time, err);
     f->order = lnt_bump_alloc(&s->memory, s->n_storages * sizeof *f->order, err);
+    f->best = lnt_bump_alloc(&s->memory, s->n_storages * sizeof *f->best, err);
     f->laid = lnt_bump_alloc(&s->memory, s->n_storages * sizeof *f->laid, err);
-    return f->stack && f->stop.stack && f->list && f->time && f->order && f->laid ? LNT_OK : LNT_E_MEMORY;
+    f->change = lnt_bump_alloc(&s->memory, (steps + 1) * sizeof *f->change, err);
+    return f->stack && f->stop.stack && f->list && f->time && f->order && f->best && f->laid && f->change
+               ? LNT_OK
+               : LNT_E_MEMORY;
 }
 
 static lnt_status make_bodies(lnt_session *s, lnt_error *err)
@@ -566,7 +570,8 @@ lnt_status lnt_session_get_info(const lnt_session *s, lnt_session_info *info, ln
                              .n_evaluated = s->n_evaluated,
                              .threads = s->kernel.threads,
                              .level = lnt_level_text(s->level),
-                             .unbounded = s->unbounded};
+                             .unbounded = s->unbounded,
+                             .alive_bytes = s->root.alive_bytes};
     memcpy(info, &full, wanted < sizeof full ? wanted : sizeof full);
     return LNT_OK;
 }

@@ -33,7 +33,7 @@ class ModelOptions(c.Structure):
 class SessionInfo(c.Structure):
     _fields_ = [("struct_bytes", c.c_size_t), ("arena_bytes", c.c_uint64), ("constant_bytes", c.c_uint64),
                 ("n_steps", c.c_uint32), ("n_evaluated", c.c_uint32), ("threads", c.c_uint32), ("level", c.c_char_p),
-                ("unbounded", c.c_char_p)]
+                ("unbounded", c.c_char_p), ("alive_bytes", c.c_uint64)]
 
 
 E_MEMORY, E_LIMIT = 8, 9

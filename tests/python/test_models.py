@@ -7,8 +7,10 @@ import sys
 import numpy as np
 import onnx
 import pytest
+from onnx import numpy_helper
 
 from harness import LONG, ROOT, SHARED, linnet, reference, write_case
+from linnet_ctypes import Model, Session
 
 sys.path.insert(0, str(ROOT / "tests/python/models"))
 import random_weights  # noqa: E402
@@ -56,6 +58,16 @@ def recorded_inputs(path):
     names = [i.name for i in graph.input if i.name not in constants]
     return [word for k, name in enumerate(names)
             for word in ("--input", f"{name}={path.parent}/test_data_set_0/input_{k}.pb")]
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_arena_is_little_more_than_what_lives_at_once(shared, tmp_path, model):
+    path, lnt = FOLDER / model / "model.onnx", tmp_path / "m.lnt"
+    assert linnet("convert", path, "-o", lnt).returncode == 0
+    files = [word.split("=", 1) for word in recorded_inputs(path)[1::2]]
+    feeds = {name: numpy_helper.to_array(onnx.load_tensor(file)) for name, file in files}
+    info = Session(Model(lnt)).set(**feeds).bind().info()
+    assert info.alive_bytes <= info.arena_bytes <= 1.06 * info.alive_bytes
 
 
 @pytest.mark.parametrize("model", MODELS)
