@@ -65,7 +65,7 @@ objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 LIB_OBJ := $(call objects,$(call sources,base formats ops runtime))
 CONVERT_OBJ := $(if $(CONVERTER),$(call objects,$(call sources,convert convert/passes)) $(patsubst %.proto,$(BUILD)/obj/%.pb-c.o,$(wildcard convert/onnx.proto)))
 # Device builds leave out the converter's verb and read .wav without libsndfile; static programs open no libraries.
-CLI_SKIP := $(if $(CONVERTER),,cli/convert.c cli/calibrate.c) $(if $(AUDIO),cli/audio_wav.c,cli/audio_sndfile.c) \
+CLI_SKIP := $(if $(CONVERTER),,cli/convert.c cli/calibrate.c cli/board_costs.c) $(if $(AUDIO),cli/audio_wav.c,cli/audio_sndfile.c) \
             $(if $(STATIC),cli/library_dl.c,cli/library_none.c)
 CLI_OBJ := $(call objects,$(filter-out $(CLI_SKIP),$(call sources,cli ops/check)))
 
@@ -118,7 +118,7 @@ $(BUILD)/liblinnet_python.so: $(BUILD)/obj/python/linnet_python.o $(CONVERT_OBJ)
 
 ifneq ($(OPS_FROM),)
 $(TRIMMED): $(OPS_FROM) ops/list.h boards/trim.py
-	$(Q)$(MAKE) --no-print-directory BOARD= OPS_FROM= STATIC= BUILD=build build/linnet
+	$(Q)$(MAKE) --no-print-directory BOARD= OPS_FROM= STATIC= COSTS= BUILD=build build/linnet
 	@mkdir -p $(@D)
 	$(Q)build/linnet info $(OPS_FROM) --json > $(BUILD)/trimmed/info.json
 	$(Q)python3 boards/trim.py ops/list.h $(BUILD)/trimmed/info.json $@ $(BUILD)/trimmed/absent.h
@@ -190,6 +190,19 @@ $(BUILD)/obj/%.o: %.c Makefile $(TRIMMED)
 	@echo "  CC      $<"
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(if $(filter $<,$(KERNELS)),$(KERNEL_OPT)) $(if $(filter $<,$(SPARE)),-Os) $(CFLAGS_$(call level_of,$<)) -MMD -MP -c -o $@ $<
+
+# The boards' cost tables as C: {"rpi4", "text"},
+$(BUILD)/obj/cli/board_costs.o: $(BUILD)/gen/board_costs.inc.h
+$(BUILD)/gen/board_costs.inc.h: $(wildcard boards/costs/*)
+	@mkdir -p $(@D)
+	$(Q)for f in $^; do echo "{\"$${f##*/}\","; sed 's/.*/"&\\n"/' $$f; echo '},'; done > $@
+
+# A board's threads share work in pieces of at least the size that its cost table says.
+COSTS ?= $(if $(BOARD),boards/costs/$(BOARD))
+ifneq ($(COSTS),)
+$(BUILD)/obj/runtime/pool.o: $(COSTS)
+$(BUILD)/obj/runtime/pool.o: CPPFLAGS += -DLNT_GRAIN_PERCENT=$(shell sed -n 's/^grain_percent *\([0-9]*\).*/\1/p' $(COSTS))
+endif
 
 $(BUILD)/gen/convert/onnx.pb-c.c: convert/onnx.proto
 	@echo "  PROTOC  $<"
@@ -284,7 +297,7 @@ zoo: .deps/venv/ready  ## the bench's models, written to build/zoo
 	$(Q)$(PYTHON) tests/zoo/make.py
 else
 test: deps  ## with BOARD=NAME: cross-build, then run doctor and models under emulation
-	$(Q)$(MAKE) --no-print-directory BOARD= STATIC= $(PYTHON) build/linnet
+	$(Q)$(MAKE) --no-print-directory BOARD= STATIC= COSTS= $(PYTHON) build/linnet
 	$(Q)$(MAKE) --no-print-directory $(BUILD)/linnet
 	$(Q)$(PYTHON) tests/board.py --program $(BUILD)/linnet --emulator "$(EMULATOR)" --cpus "$(CPUS)" $(if $(REFUSES),--refuses)
 endif

@@ -1,5 +1,6 @@
 /* convert.c — `linnet convert`: an ONNX model becomes an .lnt. */
 #include "cli/calibrate.h"
+#include "cli/costs.h"
 #include "cli/json.h"
 #include "cli/model.h"
 #include "cli/table.h"
@@ -11,7 +12,7 @@
 #include <unistd.h>
 
 static struct {
-    const char *output, *report;
+    const char *output, *report, *board;
     int opt, int8, method;
     double min_snr;
     lnt_texts dims, states, keep, overridable, custom, golden, meta, calibrate;
@@ -34,6 +35,9 @@ static const lnt_option options[] = {
     {"--int8", "off|dynamic|auto|static", LNT_OPTION_CHOICE, &given.int8,
      "quantise: weights per channel, activations in each run; auto: only what is\nfaster on this machine; "
      "static: activations over ranges found at conversion"},
+    {"--board", "NAME|FILE", LNT_OPTION_TEXT, &given.board,
+     "with --int8 auto: what is faster on this board, by its cost table\n(`linnet doctor --calibrate` makes "
+     "one)"},
     {"--min-snr", "DB", LNT_OPTION_NUMBER, &given.min_snr,
      "keep layers in float until every output has this signal-to-noise ratio"},
     {"--calibrate", "FILE|DIR", LNT_OPTION_TEXTS, &given.calibrate,
@@ -348,6 +352,7 @@ static int run(const lnt_texts *words)
                                      .min_snr = given.min_snr,
                                      .progress = isatty(STDERR_FILENO) ? show_progress : NULL};
     lnt_calibration samples = {0};
+    lnt_costs costs;
     lnt_report report;
     lnt_error err = {0};
     void *image = NULL;
@@ -365,6 +370,11 @@ static int run(const lnt_texts *words)
                                "--int8 static finds ranges on recorded inputs: --calibrate FILE|DIR");
     if (given.method && given.int8 != LNT_INT8_STATIC)
         return lnt_usage_error(&lnt_verb_convert, "--calibration belongs to --int8 static");
+    if (given.board && quantise.mode != LNT_INT8_AUTO)
+        return lnt_usage_error(&lnt_verb_convert, "--board belongs to --int8 auto");
+    if (given.board && lnt_costs_of_board(given.board, &costs, &err) != LNT_OK)
+        return lnt_failed(&lnt_verb_convert, &err);
+    quantise.costs = given.board ? &costs : NULL;
     how.quantise = &quantise;
     lnt_report_init(&report);
     lnt_status status = lnt_calibration_find(&given.calibrate, &samples, &err);

@@ -1,4 +1,5 @@
 /* doctor.c — `linnet doctor`: what this machine has, and whether every kernel computes right on it. */
+#include "cli/costs.h"
 #include "cli/json.h"
 #include "cli/model.h"
 #include "cli/table.h"
@@ -13,7 +14,7 @@
 static struct {
     int64_t seed, floats;
     const char *function;
-    bool quick, json;
+    bool quick, json, calibrate;
 } given = {.seed = 1};
 
 static const lnt_option options[] = {
@@ -22,6 +23,8 @@ static const lnt_option options[] = {
      "functions over each N-th float instead; 1: all, hours (0: no)"},
     {"--function", "NAME", LNT_OPTION_TEXT, &given.function, "with --floats: this one only, as EXP"},
     {"--quick", NULL, LNT_OPTION_FLAG, &given.quick, "what the machine is, without testing kernels"},
+    {"--calibrate", NULL, LNT_OPTION_FLAG, &given.calibrate,
+     "measure this machine and print its cost table, some seconds; nothing else"},
     {"--json", NULL, LNT_OPTION_FLAG, &given.json, "print JSON"},
 };
 
@@ -33,23 +36,6 @@ static const struct {
     LNT_CHECK_LIST(X)
 #undef X
         {NULL, NULL}};
-
-/* The value of the first "key : value" line of /proc/cpuinfo; false if there is none. */
-static bool cpu_field(const char *key, char *text, size_t bytes)
-{
-    FILE *f = fopen("/proc/cpuinfo", "r");
-    char line[4096];
-    bool found = false;
-    while (f && !found && fgets(line, sizeof line, f)) {
-        const char *colon = strchr(line, ':');
-        found = colon && strncmp(line, key, strlen(key)) == 0;
-        if (found)
-            snprintf(text, bytes, "%.*s", (int)strcspn(colon + 1, "\n"), colon + 1 + (colon[1] == ' '));
-    }
-    if (f)
-        fclose(f);
-    return found;
-}
 
 static const char *byte_order(void)
 {
@@ -70,9 +56,7 @@ static machine look(void)
                  .threads = lnt_default_threads(),
                  .best = lnt_cpu_best_level(),
                  .chosen = lnt_cpu_level()};
-    if (!cpu_field("model name", m.cpu, sizeof m.cpu) && !cpu_field("Model", m.cpu, sizeof m.cpu) &&
-        !cpu_field("Hardware", m.cpu, sizeof m.cpu))
-        snprintf(m.cpu, sizeof m.cpu, "unknown");
+    lnt_cpu_name(m.cpu, sizeof m.cpu);
     return m;
 }
 
@@ -191,6 +175,16 @@ static int check_floats(const machine *m, lnt_json *j)
     return status == LNT_OK ? LNT_EXIT_OK : status == LNT_E_MEMORY ? LNT_EXIT_RESOURCE : LNT_EXIT_MISMATCH;
 }
 
+static int calibrate(void)
+{
+    lnt_costs costs;
+    if (given.json)
+        return lnt_usage_error(&lnt_verb_doctor, "--calibrate prints a table, not JSON");
+    lnt_costs_measure(&costs);
+    lnt_costs_print(&costs, stdout);
+    return LNT_EXIT_OK;
+}
+
 static int run(const lnt_texts *words)
 {
     const machine m = look();
@@ -198,6 +192,8 @@ static int run(const lnt_texts *words)
     int code = LNT_EXIT_OK;
     if (words->n)
         return lnt_usage_error(&lnt_verb_doctor, "takes no words, only options");
+    if (given.calibrate)
+        return calibrate();
     if (given.json)
         lnt_json_begin(&j, NULL, '{');
     describe(&m, &j);
@@ -221,9 +217,12 @@ const lnt_verb lnt_verb_doctor = {
         "Prints the CPU, the instruction-set levels this build holds and the one it would choose, then runs\n"
         "every kernel of every level the CPU has against the scalar reference. The environment variable\n"
         "LINNET_LEVEL lowers the level chosen; nothing raises it past what the CPU has.\n"
-        "With --floats it holds every function against long double instead, in units in the last place.",
+        "With --floats it holds every function against long double instead, in units in the last place.\n"
+        "--calibrate measures products of floats and bytes at each level, reading from each cache, and what\n"
+        "threads cost, for `convert --int8 auto --board FILE` and `make BOARD=NAME COSTS=FILE`.",
     .examples = "linnet doctor\n"
                 "linnet doctor --quick\n"
+                "linnet doctor --calibrate > my-board.costs\n"
                 "LINNET_LEVEL=scalar linnet doctor --json",
     .options = options,
     .n_options = sizeof options / sizeof *options,

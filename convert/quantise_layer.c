@@ -275,6 +275,18 @@ lnt_status lnt_fetch_layer(const lnt_graph *g, lnt_session *s, const lnt_qlayer 
     return LNT_OK;
 }
 
+/* What both forms take on the machine of a cost table. Of a table of embeddings only the rows are read. */
+static void estimate_both(const lnt_costs *c, const alone *a, lnt_qlayer *l)
+{
+    lnt_quantised *m = &l->measured;
+    const bool rows = l->plain.op->id == LNT_ID_Gather;
+    const double y = (double)lnt_operand_count(a->out[0]);
+    const double floats = rows ? y * sizeof(float) : (double)m->before, bytes = rows ? y : (double)m->after;
+    m->plain_us = lnt_costs_float_us(c, m->multiplications, floats);
+    m->int8_us =
+        lnt_costs_byte_us(c, m->multiplications, bytes, rows ? y : (double)lnt_operand_count(a->in[0]));
+}
+
 static lnt_status compare_forms(place *t, alone *plain, alone *bytes, lnt_qlayer *l)
 {
     lnt_noise n = {0};
@@ -284,6 +296,10 @@ static lnt_status compare_forms(place *t, alone *plain, alone *bytes, lnt_qlayer
                      : compare_outputs(plain, bytes, &n));
     l->measured.snr = lnt_noise_snr(&n);
     l->measured.multiplications = multiplications(t, &l->plain, plain);
+    if (t->g->quantise->costs) {
+        estimate_both(t->g->quantise->costs, plain, l);
+        return LNT_OK;
+    }
     LNT_TRY(bind_for_time(t, plain));
     LNT_TRY(bind_for_time(t, bytes));
     return time_both(plain, bytes, &l->measured.plain_us, &l->measured.int8_us);

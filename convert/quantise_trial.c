@@ -500,7 +500,7 @@ static void drop_slow(trial *t)
         lnt_qlayer *l = &t->layers->layer[i];
         if (t->options->mode == LNT_INT8_AUTO && l->measured.int8_us > l->measured.plain_us) {
             l->chosen = false;
-            l->why = "slower here";
+            l->why = t->options->costs ? "slower there" : "slower here";
         }
     }
 }

@@ -4,9 +4,10 @@
  *     TILE_ROWS      rows of the largest tile
  *     TALL_ROWS      if given, rows of the largest tile that is only two vectors wide
  *     TILE_VECTORS   vectors across; they may span one panel, a part of one, or two
- *     SUMS_MIN       sums (accumulators) that hide the latency of a multiply-add
- *     DEPTH_BLOCK    rows of a panel that stay in the first-level cache
- * A tile has rows * vectors sums. Small ones split K into chains, which are summed at the end. */
+ *     ROWS_AHEAD(n)  if given, how many rows of n have their element of A loaded before a step's
+ * multiply-adds SUMS_MIN       sums (accumulators) that hide the latency of a multiply-add DEPTH_BLOCK rows
+ * of a panel that stay in the first-level cache A tile has rows * vectors sums. Small ones split K into
+ * chains, which are summed at the end. */
 #include "ops/gemm.h"
 #include "ops/op.h"
 #include "ops/simd.h"
@@ -27,6 +28,9 @@ _Static_assert(LNT_PANEL % PART == 0 || PART % LNT_PANEL == 0, "parts make up pa
 #ifndef TALL_ROWS
 #define TALL_ROWS TILE_ROWS
 #endif
+#ifndef ROWS_AHEAD
+#define ROWS_AHEAD(rows) 0
+#endif
 
 _Static_assert(TALL_ROWS <= LNT_TILE_ROWS_MAX, "fits the table");
 
@@ -45,6 +49,16 @@ LNT_INLINE void acc_fill(tile_acc *acc, const unsigned rows, const unsigned vect
         acc->v[i][j] = x;
 }
 
+/* A load that stays where it is written, before the multiply-adds: cores that run in order wait for it
+ * otherwise. */
+LNT_INLINE void load_early(float *x, const float *from)
+{
+    *x = *from;
+#if defined(__aarch64__)
+    __asm__ volatile("" : "+w"(*x));
+#endif
+}
+
 /* One row of B, its panels b_panel floats apart, times element k of each row of A. */
 LNT_INLINE void acc_step(tile_acc *acc, const unsigned rows, const unsigned vectors, const float *const *a,
                          size_t k, const float *b, size_t b_panel)
@@ -56,12 +70,21 @@ LNT_INLINE void acc_step(tile_acc *acc, const unsigned rows, const unsigned vect
         if (rows > 1)
             v_hold(&bv[j]);
     }
+    const unsigned ahead = ROWS_AHEAD(rows) < rows ? ROWS_AHEAD(rows) : rows;
+    float from_a[LNT_TILE_ROWS_MAX];
+    UNROLL(12)
+    for (unsigned i = 0; i < ahead; i++)
+        load_early(&from_a[i], a[i] + k);
     UNROLL(12)
     for (unsigned i = 0; i < rows; i++) {
-        const vf x = v_splat(a[i][k]);
+        if (ahead == 0)
+            from_a[i] = a[i][k];
+        const vf x = v_splat(from_a[i]);
         UNROLL(4)
         for (unsigned j = 0; j < vectors; j++)
             v_fma_to(&acc->v[i][j], x, bv[j]);
+        if (ahead && i + ahead < rows)
+            load_early(&from_a[i + ahead], a[i + ahead] + k);
     }
 }
 

@@ -1,6 +1,7 @@
 /* row.inc.h — the float row kernels over simd.h, compiled once per level. Sums run in four vectors, the tail
  * in a fifth, and are added pairwise. */
 #include "ops/row.h"
+#include "ops/simd_narrow.h"
 #include "ops/vmath.h"
 
 enum { VL = LNT_VL };
@@ -472,7 +473,7 @@ static int64_t first_beyond(const float *x, int64_t n, float limit, bool least)
 /* lnt_requantise (ops/quantise.h), lane by lane. */
 LNT_INLINE void store_requantised(uint8_t *y, vf v, vf low, vf high, vi zero)
 {
-    vi_store_bytes(y, v_round_int(v_min(high, v_at_least(v, low))) + zero);
+    vi_store_8(y, v_round_int(v_min(high, v_at_least(v, low))) + zero);
 }
 
 /* Runs block over whole vectors of n elements, the rest through a copy of them in a vector's room. */
@@ -542,11 +543,16 @@ static void take_zeros(int32_t *acc, int64_t n, int32_t zero, const int32_t *sum
                            (uint32_t)rest * (uint32_t)zeros[i]);
 }
 
+LNT_INLINE vi load_bytes(const uint8_t *p, bool is_signed)
+{
+    return is_signed ? vi_load_i8((const int8_t *)p) : vi_load_u8(p);
+}
+
 static void dequantise(const void *x, float *y, int64_t n, float scale, int32_t zero, bool is_signed)
 {
     const vf s = v_splat(scale);
     const vi z = vi_splat(zero);
-#define BLOCK(from, to) v_store(to, vi_float(vi_load_bytes(from, is_signed) - z) * s)
+#define BLOCK(from, to) v_store(to, vi_float(load_bytes(from, is_signed) - z) * s)
     BYTES_LOOP(uint8_t, float, BLOCK);
 #undef BLOCK
 }
@@ -618,17 +624,16 @@ LNT_INLINE void combine_row(const lnt_qpair *p, int64_t n, bool multiply, bool e
     uint8_t fill_a[VL], fill_b[VL], c[VL];
     memset(fill_a, own.a[0], sizeof fill_a);
     memset(fill_b, own.b[0], sizeof fill_b);
-    const vi one_a = vi_load_bytes(fill_a, own.a_signed), one_b = vi_load_bytes(fill_b, own.b_signed);
+    const vi one_a = load_bytes(fill_a, own.a_signed), one_b = load_bytes(fill_b, own.b_signed);
     int64_t i = 0;
     for (; i + VL <= n; i += VL)
-        combine_vector(&own, each_a ? vi_load_bytes(own.a + i, own.a_signed) : one_a,
-                       each_b ? vi_load_bytes(own.b + i, own.b_signed) : one_b, multiply, own.c + i);
+        combine_vector(&own, each_a ? load_bytes(own.a + i, own.a_signed) : one_a,
+                       each_b ? load_bytes(own.b + i, own.b_signed) : one_b, multiply, own.c + i);
     if (i == n)
         return;
     memcpy(fill_a, own.a + each_a * i, each_a ? (size_t)(n - i) : 1);
     memcpy(fill_b, own.b + each_b * i, each_b ? (size_t)(n - i) : 1);
-    combine_vector(&own, vi_load_bytes(fill_a, own.a_signed), vi_load_bytes(fill_b, own.b_signed), multiply,
-                   c);
+    combine_vector(&own, load_bytes(fill_a, own.a_signed), load_bytes(fill_b, own.b_signed), multiply, c);
     memcpy(own.c + i, c, (size_t)(n - i));
 }
 

@@ -114,40 +114,6 @@ LNT_INLINE void v_hold(vf *x)
 #endif
 }
 
-/* LNT_VL bytes, int8 or uint8, widened; and the low bytes of the lanes. (GCC makes scalar code of a
- * conversion between vectors of such different sizes.) */
-LNT_INLINE vi vi_load_bytes(const uint8_t *p, int is_signed)
-{
-#if defined(LNT_SIMD_AVX512)
-    const __m128i b = _mm_loadu_si128((const __m128i *)p);
-    return (vi)(is_signed ? _mm512_cvtepi8_epi32(b) : _mm512_cvtepu8_epi32(b));
-#elif defined(LNT_SIMD_AVX2)
-    const __m128i b = _mm_loadl_epi64((const __m128i *)p);
-    return (vi)(is_signed ? _mm256_cvtepi8_epi32(b) : _mm256_cvtepu8_epi32(b));
-#else
-    vi v;
-    for (unsigned i = 0; i < LNT_VL; i++)
-        v[i] = is_signed ? (int8_t)p[i] : p[i];
-    return v;
-#endif
-}
-
-LNT_INLINE void vi_store_bytes(uint8_t *p, vi x)
-{
-#if defined(LNT_SIMD_AVX512)
-    _mm_storeu_si128((__m128i *)p, _mm512_cvtepi32_epi8((__m512i)x));
-#elif defined(LNT_SIMD_AVX2)
-    const __m256i low = _mm256_and_si256((__m256i)x, _mm256_set1_epi32(0xff));
-    const __m256i words = _mm256_packus_epi32(low, low), bytes = _mm256_packus_epi16(words, words);
-    const __m128i both =
-        _mm_unpacklo_epi32(_mm256_castsi256_si128(bytes), _mm256_extracti128_si256(bytes, 1));
-    _mm_storel_epi64((__m128i *)p, both);
-#else
-    for (unsigned i = 0; i < LNT_VL; i++)
-        p[i] = (uint8_t)x[i];
-#endif
-}
-
 /* As many bytes as fit a vector, unsigned. */
 typedef uint8_t vb __attribute__((vector_size(LNT_VL * 4)));
 typedef uint8_t vb_unaligned __attribute__((vector_size(LNT_VL * 4), aligned(1), may_alias));

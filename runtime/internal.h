@@ -241,6 +241,8 @@ lnt_status lnt_trace_note(lnt_session *s, const lnt_step *step, uint64_t start_n
 lnt_status lnt_run_control(lnt_session *s, lnt_frame *f, const lnt_node *n, lnt_error *err);
 
 /* ---- pool.c ---- */
+/* The least items of a slice, where kernels ask for grain and the machine for so many percent of that. */
+int64_t lnt_pool_grain(int64_t grain, int64_t percent);
 /* lnt_kernel.parallel: slices on the session's pool. */
 lnt_status lnt_pool_parallel(lnt_kernel *k, int64_t items, int64_t grain, lnt_task_fn task, void *arg);
 uint32_t lnt_pool_threads(const lnt_pool *pool);

@@ -27,6 +27,11 @@ enum {
 
 #define GATE_OPEN ((uint64_t)1 << 31)
 
+/* The least work of a thread, in percent of what kernels ask for: a board's, from its cost table. */
+#ifndef LNT_GRAIN_PERCENT
+#define LNT_GRAIN_PERCENT 100
+#endif
+
 typedef struct lnt_worker {
     lnt_pool *pool;
     uint32_t index;
@@ -304,11 +309,20 @@ static void close_gate(lnt_pool *p)
         cpu_relax();
 }
 
+int64_t lnt_pool_grain(int64_t grain, int64_t percent)
+{
+    enum { WHOLE = 100 };
+    if (grain <= 1 || grain > INT64_MAX / percent) /* items that are large by themselves, or everything */
+        return grain < 1 ? 1 : grain;
+    const int64_t scaled = grain * percent / WHOLE;
+    return scaled < 1 ? 1 : scaled;
+}
+
 lnt_status lnt_pool_parallel(lnt_kernel *k, int64_t items, int64_t grain, lnt_task_fn task, void *arg)
 {
     const lnt_session *s = k->runtime;
     lnt_pool *p = s->pool;
-    grain = grain < 1 ? 1 : grain;
+    grain = lnt_pool_grain(grain, LNT_GRAIN_PERCENT);
     if (!p || k->threads == 1 || items <= grain || pthread_mutex_trylock(&p->owner) != 0)
         return run_alone(k, items, grain, task, arg);
     share_items(p, items, grain);

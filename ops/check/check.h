@@ -62,5 +62,13 @@ static inline float lnt_check_float(uint64_t *state)
 
 /* Peak single-precision multiply-add rate of one core at this level, in GFLOP/s, over about `seconds`. */
 double lnt_check_peak(lnt_level level, double seconds);
+/* Rates of one core at this level over about `seconds`, all operands in the first-level cache: products of
+ * floats and of bytes, in 1e9 multiplications and additions a second; bringing floats to bytes, in 1e9 floats
+ * a second. */
+double lnt_check_float_rate(lnt_level level, double seconds);
+double lnt_check_byte_rate(lnt_level level, double seconds);
+double lnt_check_quantise_rate(lnt_level level, double seconds);
+/* 1e9 bytes a second that one core reads from `bytes` of memory, again and again; 0 if memory is short. */
+double lnt_check_read_rate(lnt_level level, size_t bytes, double seconds);
 
 #endif

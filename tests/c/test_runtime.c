@@ -2,6 +2,7 @@
 #include "model_builder.h"
 
 #include "base/memory.h"
+#include "runtime/internal.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -835,9 +836,24 @@ static void test_fetch_and_trace(void **state)
     close_all(&t);
 }
 
+/* What a board's cost table says of grain: large items stay by themselves, none is lost, nothing overflows.
+ */
+static void test_grain_follows_the_machine(void **state)
+{
+    (void)state;
+    assert_int_equal(lnt_pool_grain(1000, 100), 1000);
+    assert_int_equal(lnt_pool_grain(1000, 50), 500);
+    assert_int_equal(lnt_pool_grain(1000, 800), 8000);
+    assert_int_equal(lnt_pool_grain(3, 25), 1);
+    assert_int_equal(lnt_pool_grain(1, 800), 1);
+    assert_int_equal(lnt_pool_grain(0, 100), 1);
+    assert_int_equal(lnt_pool_grain(INT64_MAX, 800), INT64_MAX);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_grain_follows_the_machine),
         cmocka_unit_test(test_shapes_may_change),
         cmocka_unit_test(test_inputs_of_any_alignment_are_left_alone),
         cmocka_unit_test(test_outputs_into_callers_memory),
