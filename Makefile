@@ -297,7 +297,7 @@ zoo: .deps/venv/ready  ## the bench's models, written to build/zoo
 	$(Q)$(PYTHON) tests/zoo/make.py
 else
 test: deps  ## with BOARD=NAME: cross-build, then run doctor and models under emulation
-	$(Q)$(MAKE) --no-print-directory BOARD= STATIC= COSTS= $(PYTHON) build/linnet
+	$(Q)$(MAKE) --no-print-directory BOARD= STATIC= COSTS= .deps/venv/ready build/linnet
 	$(Q)$(MAKE) --no-print-directory $(BUILD)/linnet
 	$(Q)$(PYTHON) tests/board.py --program $(BUILD)/linnet --emulator "$(EMULATOR)" --cpus "$(CPUS)" $(if $(REFUSES),--refuses)
 endif

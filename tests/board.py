@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
-"""board.py: a cross-built program under emulation. Converts models on this machine (with golden vectors), then lets the
-board's program check itself (doctor), the files and what it computes from them at every level it has.
+"""board.py: a cross-built program under emulation. Models and a slice of the ONNX suite are converted on this machine; the
+board's program checks itself (doctor), verifies the models with the golden vectors in their files at every level it has, and
+computes what this machine's scalar kernels compute: floats within ULP units in the last place of their tensor's largest
+magnitude, everything else, and models in INT8, bit for bit. What a program maps of a file stays the file's: see pages.
 
 With --refuses (big-endian hosts) a file must be refused or verify, and nothing else."""
 import argparse
+import concurrent.futures
 import json
 import os
 import pathlib
@@ -11,39 +14,118 @@ import shlex
 import subprocess
 import sys
 
+import numpy as np
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-SHARED = pathlib.Path(os.environ.get("LINNET_SHARED", ROOT.parent / "shared"))
-HOST = ROOT / "build" / "linnet"
+sys.path[:0] = [str(ROOT / "tests" / "python"), str(ROOT / "tests" / "python" / "models")]
+
+import harness  # noqa: E402
+import small_net  # noqa: E402
+import onnx  # noqa: E402
+
 FOLDER = ROOT / "build" / "board-models"
 # Small enough for an emulator, and between them most kernels: matrix products, convolutions, LSTM, control flow.
 MODELS = ["mnist12", "onnx2c_mnist_pt", "dtln_1", "silero_vad_v6", "tiny_transformer", "tiny_lfm2", "tract_qlstm"]
+# Of these in INT8 nothing between the products rounds otherwise at another level.
+INT8_MODELS = ["mnist12", "onnx2c_mnist_pt", "made"]
+# Every so-many-th case of the suite that computes, and all that work on bytes.
+SLICE = 41
+BYTES = ("quantize", "qlinear", "integer")
 MAX_REL = "1e-4"
+ULP = 32
 
 
 def sh(words, **options):
     return subprocess.run([str(w) for w in words], capture_output=True, text=True, timeout=900, **options)
 
 
-def made_model():
-    """A small convolution net with random weights: what there is where the shared models are absent."""
-    path = FOLDER / "made.onnx"
-    code = "import sys; sys.path.insert(0, 'tests/python/models'); import small_net; small_net.save(sys.argv[1])"
-    done = sh([sys.executable, "-c", code, path], cwd=ROOT)
-    return path if done.returncode == 0 else sys.exit(done.stderr)
+class Case:
+    """A converted model, its inputs, and what this machine's scalar kernels make of them; kept from board to board."""
 
-
-def convert():
-    """(name, .lnt) of each model, with golden vectors in it."""
-    FOLDER.mkdir(parents=True, exist_ok=True)
-    sources = [(name, SHARED / "models" / name / "model.onnx") for name in MODELS]
-    sources = [(name, path) for name, path in sources if path.is_file()] + [("made", made_model())]
-    for name, path in sources:
-        target = FOLDER / f"{name}.lnt"
-        case = path.parent / "test_data_set_0"
-        done = sh([HOST, "convert", path, "-o", target, *(["--golden", case] if case.is_dir() else [])])
+    def __init__(self, name, model, data, *options, golden=False):
+        self.name, self.folder = name, FOLDER / name
+        self.exact = bool(options) or any(word in name for word in BYTES)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.lnt = self.folder / "model.lnt"
+        self.inputs, self.worst = [], 0.0
+        stamp, program = self.folder / "made-by", str(pathlib.Path(harness.LINNET).stat().st_mtime_ns)
+        fed = harness.fed_inputs(onnx.load(model, load_external_data=False))
+        for k, value in enumerate(fed):
+            path = data / f"input_{k}.pb"
+            if path.is_file():
+                self.inputs += ["--input", f"{value}={path}"]
+        if stamp.is_file() and stamp.read_text() == program:
+            self.expected = self.outputs("here")
+            return
+        done = sh([harness.LINNET, "convert", model, "-o", self.lnt, *(["--golden", data] if golden else []), *options])
         if done.returncode:
             sys.exit(f"{name}: {done.stderr}")
-        yield name, target
+        self.expected = self.run([harness.LINNET], "scalar", "here")
+        if isinstance(self.expected, dict):
+            stamp.write_text(program)
+
+    def outputs(self, where):
+        return {p.stem: np.load(p) for p in (self.folder / where).glob("*.npy")}
+
+    def run(self, command, level, where, env=None):
+        """Outputs by name, or the finished process where it failed."""
+        folder = self.folder / where
+        for old in folder.glob("*.npy"):
+            old.unlink()
+        done = sh([*command, "run", self.lnt, *self.inputs, "--output-dir", folder, "--level", level, "--threads", "1"],
+                  env=env)
+        return self.outputs(where) if done.returncode == 0 else done
+
+    def differs(self, got):
+        """What is wrong with outputs, or None. The largest error in ULP so far stays in self.worst."""
+        if not isinstance(got, dict):
+            return got.stderr[-500:]
+        for name, want in self.expected.items():
+            x = got.get(name)
+            if x is None or x.shape != want.shape or x.dtype != want.dtype:
+                return f"{name} is missing, or of another type or shape"
+            if self.exact or want.dtype != np.float32:
+                if x.tobytes() != want.tobytes():
+                    return f"{name} is not the same"
+                continue
+            finite = np.isfinite(want)
+            if not (np.array_equal(np.isfinite(x), finite) and np.array_equal(x[~finite], want[~finite], equal_nan=True)):
+                return f"{name}: other elements are not finite"
+            if finite.any():
+                unit = np.spacing(np.abs(want[finite]).max())
+                off = np.abs(x[finite].astype(np.float64) - want[finite]).max() / unit
+                self.worst = max(self.worst, off)
+                if off > ULP:
+                    return f"{name} is off by {off:.0f} ULP"
+        return None
+
+
+def made_model():
+    """A small convolution net with random weights, and inputs for it."""
+    model = small_net.build()
+    fed = {"x": np.random.default_rng(1).standard_normal((1, 3, 20, 20)).astype(np.float32)}
+    return harness.write_case(FOLDER / "made-case", model, fed, harness.reference(model, fed))
+
+
+def suite_slice():
+    """Folders of suite cases: models of a few nodes that are expected to pass."""
+    passing = set((ROOT / "tests" / "expected_pass.txt").read_text().split("\n"))
+    folders = [p.parent for p in sorted(harness.suite().glob("*/*/model.onnx"))
+               if p.parent.name in passing and not p.parent.name.startswith("light_")]
+    chosen = folders[::SLICE] + [p for p in folders if any(word in p.name for word in BYTES)]
+    return [p for p in dict.fromkeys(chosen) if (p / "test_data_set_0" / "output_0.pb").is_file()]
+
+
+def cases():
+    """(real models, with golden vectors), (all cases that can be compared)."""
+    made = made_model()
+    sources = {name: harness.SHARED / "models" / name for name in MODELS} | {"made": made}
+    sources = {name: path for name, path in sources.items() if (path / "model.onnx").is_file()}
+    models = [Case(name, path / "model.onnx", path / "test_data_set_0", golden=True) for name, path in sources.items()]
+    int8 = [Case(f"{name}-int8", sources[name] / "model.onnx", sources[name] / "test_data_set_0", "--int8", "dynamic")
+            for name in INT8_MODELS if name in sources]
+    suite = [Case(p.name, p / "model.onnx", p / "test_data_set_0") for p in suite_slice()]
+    return models, [case for case in [*models, *int8, *suite] if isinstance(case.expected, dict)]
 
 
 class Board:
@@ -51,36 +133,44 @@ class Board:
 
     def __init__(self, program, emulator, cpu):
         self.command = [program] if cpu == "native" else [*shlex.split(emulator), "-cpu", cpu, program]
+        self.env = {k: v for k, v in os.environ.items() if k != "OPENBLAS_CORETYPE"}
         self.passed = self.failed = 0
 
     def run(self, *words):
-        return sh([*self.command, *words], env={k: v for k, v in os.environ.items() if k != "OPENBLAS_CORETYPE"})
+        return sh([*self.command, *words], env=self.env)
 
-    def judge(self, what, good, done):
-        print(f"{'pass' if good else 'FAIL'} {what}")
+    def judge(self, what, good, why):
+        print(f"{'pass' if good else 'FAIL'} {what}", flush=True)
         self.passed += good
         self.failed += not good
         if not good:
-            print(done.stdout[-2000:] + done.stderr[-2000:])
+            print(why)
 
     def levels(self, best):
         """The levels doctor finds and has checked; best is the one it must choose, if that is known."""
         done = self.run("doctor", "--json")
         found = json.loads(done.stdout)["levels"] if done.returncode == 0 else []
-        self.judge(f"doctor: {' '.join(found)}", found and best in ("", found[-1]), done)
+        self.judge(f"doctor: {' '.join(found)}", found and best in ("", found[-1]), done.stdout[-2000:] + done.stderr[-2000:])
         return found
 
     def check_models(self, models, levels):
-        for name, path in models:
+        for case in models:
             for level in levels:
-                done = self.run("verify", path, "--level", level, "--max-rel", MAX_REL)
-                self.judge(f"{name} at {level}", done.returncode == 0, done)
+                done = self.run("verify", case.lnt, "--level", level, "--max-rel", MAX_REL)
+                self.judge(f"{case.name} at {level}", done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:])
+
+    def compare(self, all_cases, level):
+        """Everything at the level chosen, against this machine's scalar kernels."""
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            found = pool.map(lambda case: case.differs(case.run(self.command, level, "there", self.env)), all_cases)
+            for case, why in zip(all_cases, found):
+                self.judge(f"{case.name} as here", why is None, why)
 
     def check_refusal(self, models):
-        for name, path in models:
-            done = self.run("verify", path)
+        for case in models:
+            done = self.run("verify", case.lnt)
             refused = done.returncode in (3, 4) and "endian" in done.stderr
-            self.judge(f"{name}: refused, or right", refused or done.returncode == 0, done)
+            self.judge(f"{case.name}: refused, or right", refused or done.returncode == 0, done.stderr)
 
 
 def main():
@@ -90,7 +180,7 @@ def main():
     options.add_argument("--cpus", default="native", help="CPU=LEVEL ...: the level to be chosen on each; native")
     options.add_argument("--refuses", action="store_true")
     given = options.parse_args()
-    models = list(convert())
+    models, compared = cases()
     passed = failed = 0
     for word in given.cpus.split():
         cpu, _, best = word.rpartition("=") if "=" in word else (word, "", "")
@@ -99,9 +189,13 @@ def main():
         if given.refuses:
             board.check_refusal(models)
         else:
-            board.check_models(models, board.levels(best))
+            levels = board.levels(best)
+            board.check_models(models, levels)
+            board.compare(compared, levels[-1] if levels else "scalar")
         passed += board.passed
         failed += board.failed
+    worst = max(compared, key=lambda case: case.worst)
+    print(f"floats: at most {worst.worst:.1f} ULP of the largest magnitude ({worst.name})")
     print(f"{passed} passed, {failed} failed")
     return 1 if failed else 0
 
