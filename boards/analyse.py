@@ -195,7 +195,8 @@ Written by `python3 boards/analyse.py`; nothing here was run on a board.
 ## Innermost loops
 
 `llvm-mca` with the core's model, operands in the first-level cache. The model of the A53, which runs in order, is
-pessimistic: it lets no load finish before an older multiply-add has. That of the A76 has one pipe of multiply-adds where the core has two.
+pessimistic: it lets no load finish before an older multiply-add has. That of the A76 has one pipe of multiply-adds where the core
+has two.
 
 {static}
 
@@ -207,10 +208,10 @@ Instructions of one run on one thread under QEMU, every level of the one binary 
 
 ## What hardware has to show
 
-* **A53.** The tiles load four to five elements of A ahead of the multiply-adds of a step, in the order written (`ops/gemm_neon.c` keeps GCC from
-  sorting them before registers are given out). By the model a
-  step of the largest tile takes 58 cycles instead of 86 on an A53, and 24 as before on the others. `linnet bench --kernels
-  gemm` on a Pi 3 shows whether it does, against a build with `ROWS_AHEAD` taken out; and whether 64-bit loads, which that core pairs with multiply-adds and the model knows nothing of, are worth a kernel of their own.
+* **A53.** The tiles load the elements of A ahead of the multiply-adds of a step. By the model a step of the largest tile
+  then takes 58 cycles instead of 86 on an A53, and 24 as before on the others. `linnet bench --kernels gemm` on a Pi 3
+  shows whether it does, against a build with `ROWS_AHEAD` taken out; and whether 64-bit loads, which that core pairs with
+  multiply-adds and the model knows nothing of, are worth a kernel of their own.
 * **Bytes on A53 and A72.** SMULL, SMLAL and SADALP do two rows by sixteen columns. `linnet doctor --calibrate` gives both
   rates; `boards/costs/` holds what follows from the table above, and `--int8 auto --board rpi3` decides by it.
 * **A76.** SDOT needs its operands from the first-level cache at two loads a cycle; whether the panels stay there is for

@@ -9,7 +9,7 @@
 static const struct {
     const char *name, *text;
 } boards[] = {
-#include "board_costs.inc.h"
+#include <board_costs.inc.h>
 };
 
 static lnt_status parse_file(const char *path, lnt_costs *c, lnt_error *err)
