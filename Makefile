@@ -17,11 +17,17 @@ STRIP := $(CROSS)strip
 ifneq ($(CROSS),)
 CC := $(CROSS)gcc
 endif
-PKG_CONFIG ?= pkg-config
+# Libraries for another architecture stand beside this machine's: /usr/lib/TRIPLE.
+TRIPLE := $(CROSS:%-=%)
+PKG_CONFIG ?= $(if $(CROSS),PKG_CONFIG_LIBDIR=/usr/lib/$(TRIPLE)/pkgconfig:/usr/share/pkgconfig )pkg-config
 
 # A device build has neither converter nor protobuf.
 CONVERTER ?= $(if $(BOARD),,1)
+# AUDIO=1 for a board: sounds by libsndfile, dynamically linked; without it WAV by a reader of our own.
 AUDIO ?= $(if $(BOARD),,1)
+ifneq ($(if $(AUDIO),$(STATIC)),)
+$(error AUDIO=1 needs shared libraries: not with STATIC=1)
+endif
 
 # BLAS=openblas: products in double precision by OpenBLAS, which also contends in `bench --kernels`. It is 35 MB.
 BLAS ?=
@@ -78,7 +84,7 @@ CPPFLAGS += -DLNT_AUDIO
 AUDIO_LIBS := -lsndfile -lsamplerate
 endif
 
-.PHONY: all objects python unit valgrind help check test test-long bench zoo demo deps deps-test clean install boards replay fuzz deb bundle \
+.PHONY: all objects python unit valgrind help check test test-long bench zoo demo deps deps-test deps-long clean install boards replay fuzz deb bundle \
         fuzz-targets
 .DEFAULT_GOAL := all
 
@@ -262,8 +268,13 @@ install_debs = \
         $$as apt-get -q update || true; \
         DEBIAN_FRONTEND=noninteractive $$as apt-get -q install -y --no-install-recommends $$missing; fi
 
+# What a board's build links of the board's own architecture, installed beside this machine's libraries.
+DEBS_FOREIGN := $(if $(CROSS),$(addsuffix :$(DEB_ARCH),$(if $(AUDIO),libsndfile1-dev libsamplerate0-dev) $(if $(BLAS),libopenblas-dev)))
+
 deps:  ## install what the build and the demo need (Debian packages as root or by sudo)
-	$(Q)$(call install_debs,$(DEBS_BUILD) $(if $(BOARD),$(DEBS)))
+	$(Q)$(if $(DEBS_FOREIGN),dpkg --print-foreign-architectures | grep -qx $(DEB_ARCH) || \
+	    $$([ $$(id -u) = 0 ] || echo sudo) dpkg --add-architecture $(DEB_ARCH))
+	$(Q)$(call install_debs,$(DEBS_BUILD) $(if $(BOARD),$(DEBS) $(DEBS_FOREIGN)))
 
 deps-test: deps  ## install what the tests need, too
 	$(Q)$(call install_debs,$(DEBS_TEST))
@@ -285,7 +296,21 @@ check: deps-test  ## style, unit tests and a quick suite: before every commit
 test: deps-test  ## every stage, with the time it took (at most 35 minutes on 2 cores)
 	$(Q)$(PYTHON) tests/stages.py test
 
+# A kernel for the virtual machine of tests/vm, unpacked from Debian's package.
+VM_KERNEL := .deps/vm/vmlinuz
+$(VM_KERNEL):
+	$(Q)mkdir -p $(@D)
+	$(Q)dpkg --print-foreign-architectures | grep -qx arm64 || dpkg --add-architecture arm64
+	$(Q)apt-get -q update || true
+	$(Q)cd $(@D) && name=$$(apt-cache depends linux-image-cloud-arm64:arm64 | sed -n 's/.*Depends: \(linux-image-[0-9][^: ]*\).*/\1/p') && \
+	    apt-get -q download $$name:arm64 && dpkg -x $$name*.deb . && cp boot/vmlinuz-* vmlinuz && rm -r boot lib usr *.deb
+
+deps-long: deps-test  ## install what test-long needs besides: an emulated machine, its kernel (as root)
+	$(Q)$(call install_debs,debootstrap qemu-user-static qemu-system-arm cpio)
+	$(Q)$(MAKE) --no-print-directory $(VM_KERNEL)
+
 test-long: deps-test  ## everything: more compilers, boards, seeds
+	-$(Q)[ "$$(id -u)" != 0 ] || $(MAKE) --no-print-directory deps-long
 	$(Q)$(PYTHON) tests/stages.py long
 
 # BENCH=--quick, --reuse, names of models: see tests/bench/bench.py --help.

@@ -2,7 +2,7 @@
 """board.py: a cross-built program under emulation. Models and a slice of the ONNX suite are converted on this machine; the
 board's program checks itself (doctor), verifies the models with the golden vectors in their files at every level it has, and
 computes what this machine's scalar kernels compute: floats within ULP units in the last place of their tensor's largest
-magnitude, everything else, and models in INT8, bit for bit. What a program maps of a file stays the file's: see pages.
+magnitude, everything else, and models in INT8, bit for bit. What a program maps of a file stays the file's (tests/python/pages.py).
 
 With --refuses (big-endian hosts) a file must be refused or verify, and nothing else."""
 import argparse
@@ -20,6 +20,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "tests" / "python"), str(ROOT / "tests" / "python" / "models")]
 
 import harness  # noqa: E402
+import pages  # noqa: E402
 import small_net  # noqa: E402
 import onnx  # noqa: E402
 
@@ -166,6 +167,11 @@ class Board:
             for case, why in zip(all_cases, found):
                 self.judge(f"{case.name} as here", why is None, why)
 
+    def check_pages(self):
+        """The file is run as it lies; once a board, for this does not hang on the CPU."""
+        why = pages.fault(self.command, FOLDER, self.env)
+        self.judge("the file's pages stay clean and shared", why is None, why)
+
     def check_refusal(self, models):
         for case in models:
             done = self.run("verify", case.lnt)
@@ -191,6 +197,8 @@ def main():
         else:
             levels = board.levels(best)
             board.check_models(models, levels)
+            if word == given.cpus.split()[0]:
+                board.check_pages()
             board.compare(compared, levels[-1] if levels else "scalar")
         passed += board.passed
         failed += board.failed

@@ -68,6 +68,8 @@ STAGES["long"] = [
     ("models, every way", [*LONG, *PYTEST, "tests/python/test_models.py"]),
     ("suite, sanitized", [*SANITIZED, *PYTEST, "tests/python/test_suite.py"]),
     ("zoo, whole", ["env", "LINNET_ZOO=full", *PYTEST, "tests/python/test_zoo.py"]),
+    ("package", ["sh", "tests/package.sh"]),
+    ("virtual machine", ["sh", "tests/vm/vm.sh"]),
     ("models, sanitized", [*SANITIZED, *PYTEST, "tests/python/test_models.py"]),
     ("functions, 1 float in 7", ["build/linnet", "doctor", "--floats", "7"]),
 ]
