@@ -22,7 +22,7 @@ RUNS = 100000  # more than it lives to see
 
 
 def make(folder):
-    """The model as an .lnt, made if it is older than the program: one product of a row with constant weights, and activations through a function."""
+    """The model as an .lnt, made if it is older than the program: a row times constant weights, then a function."""
     model, lnt = pathlib.Path(folder).resolve() / "pages.onnx", pathlib.Path(folder).resolve() / "pages.lnt"
     if lnt.is_file() and lnt.stat().st_mtime > pathlib.Path(LINNET).stat().st_mtime:
         return lnt
