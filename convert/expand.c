@@ -192,44 +192,42 @@ static void expand_causal_conv(maker *m)
 
 /* ---- */
 
-static const struct {
-    const char *op;
-    uint8_t in_min, in_max, out_max;
-    void (*expand)(maker *m);
-} expansions[] = {
-    {"AffineGrid", 2, 2, 1, expand_affine_grid},
-    {"CausalConvWithState", 2, 4, 2, expand_causal_conv},
-    {"NegativeLogLikelihoodLoss", 2, 3, 1, expand_likelihood_loss},
-    {"SoftmaxCrossEntropyLoss", 2, 3, 2, expand_cross_entropy},
-    {"SwiGLU", 2, 2, 1, expand_swiglu},
-};
-
-lnt_status lnt_expand_check(lnt_importer *im, const lnt_inode *n, unsigned in_min, unsigned in_max,
-                            unsigned out_max, bool *fine)
+static lnt_status check_counts(lnt_importer *im, const lnt_inode *n, const lnt_expansion *row, bool *fine)
 {
     *fine = false;
-    if (n->n_in < in_min || n->n_in > in_max || n->n_out > out_max)
+    if (n->n_in < row->in_min || n->n_in > row->in_max || n->n_out > row->out_max)
         return lnt_import_unsupported(im, n, "has %u inputs and %u outputs", n->n_in, n->n_out);
-    for (unsigned i = 0; i < in_min; i++)
+    for (unsigned i = 0; i < row->in_min; i++)
         if (n->in[i] == LNT_NONE)
             return lnt_import_unsupported(im, n, "input %u is required", i);
     *fine = true;
     return LNT_OK;
 }
 
-lnt_status lnt_expand(lnt_importer *im, lnt_inode *n)
+lnt_status lnt_expand_by(const lnt_expansion *table, size_t count, lnt_importer *im, lnt_inode *n)
 {
-    for (size_t i = 0; i < sizeof expansions / sizeof expansions[0]; i++) {
-        if (n->domain[0] || strcmp(n->op, expansions[i].op) != 0)
+    for (const lnt_expansion *row = table; row < table + count; row++) {
+        if (strcmp(n->op, row->op) != 0 || (row->when && !lnt_inode_i(n, row->when, 0)))
             continue;
         bool fine;
         n->replaced = true;
-        LNT_TRY(lnt_expand_check(im, n, expansions[i].in_min, expansions[i].in_max, expansions[i].out_max,
-                                 &fine));
+        LNT_TRY(check_counts(im, n, row, &fine));
         maker m = {.im = im, .n = n};
         if (fine)
-            expansions[i].expand(&m);
+            row->expand(&m);
         return m.status;
     }
     return LNT_OK;
+}
+
+lnt_status lnt_expand(lnt_importer *im, lnt_inode *n)
+{
+    static const lnt_expansion table[] = {
+        {"AffineGrid", NULL, 2, 2, 1, expand_affine_grid},
+        {"CausalConvWithState", NULL, 2, 4, 2, expand_causal_conv},
+        {"NegativeLogLikelihoodLoss", NULL, 2, 3, 1, expand_likelihood_loss},
+        {"SoftmaxCrossEntropyLoss", NULL, 2, 3, 2, expand_cross_entropy},
+        {"SwiGLU", NULL, 2, 2, 1, expand_swiglu},
+    };
+    return n->domain[0] ? LNT_OK : lnt_expand_by(table, sizeof table / sizeof table[0], im, n);
 }

@@ -10,7 +10,7 @@
 /* Builds nodes beside n; after a failure it does nothing more and hands out LNT_NONE. */
 typedef struct maker {
     lnt_importer *im;
-    const lnt_inode *n;
+    lnt_inode *n;
     lnt_status status;
 } maker;
 
@@ -85,15 +85,22 @@ static inline uint32_t transpose(maker *m, uint32_t value, const int64_t *perm, 
     return make(m, "Transpose", IN(value), &at);
 }
 
-/* Lists the node as unsupported unless its numbers of operands fit; *fine says which. */
-lnt_status lnt_expand_check(lnt_importer *im, const lnt_inode *n, unsigned in_min, unsigned in_max,
-                            unsigned out_max, bool *fine);
+/* An operator that becomes several nodes. */
+typedef struct lnt_expansion {
+    const char *op, *when; /* when: an attribute that must not be 0; or NULL */
+    uint8_t in_min, in_max, out_max;
+    void (*expand)(maker *m);
+} lnt_expansion;
+
+/* Expands n if the table has its operator; lists it as unsupported where its numbers of operands do not fit.
+ */
+lnt_status lnt_expand_by(const lnt_expansion *table, size_t count, lnt_importer *im, lnt_inode *n);
 
 /* Attention and its kin of com.microsoft (expand_attention.c). */
-void lnt_expand_attention(maker *m, lnt_inode *n);
-void lnt_expand_multi_head_attention(maker *m, lnt_inode *n);
-void lnt_expand_grouped_attention(maker *m, lnt_inode *n);
-void lnt_expand_quantised_attention(maker *m, lnt_inode *n);
-void lnt_expand_rotary(maker *m, lnt_inode *n);
+void lnt_expand_attention(maker *m);
+void lnt_expand_multi_head_attention(maker *m);
+void lnt_expand_grouped_attention(maker *m);
+void lnt_expand_quantised_attention(maker *m);
+void lnt_expand_rotary(maker *m);
 
 #endif

@@ -188,8 +188,9 @@ static void attend_projected(maker *m, uint32_t x, uint32_t qkv, uint32_t mask, 
     }
 }
 
-void lnt_expand_attention(maker *m, lnt_inode *n)
+void lnt_expand_attention(maker *m)
 {
+    lnt_inode *n = m->n;
     const uint32_t bias = lnt_inode_in(n, 2);
     uint32_t qkv = make(m, "MatMul", IN(n->in[0], n->in[1]), NULL);
     if (bias != LNT_NONE)
@@ -197,8 +198,9 @@ void lnt_expand_attention(maker *m, lnt_inode *n)
     attend_projected(m, n->in[0], qkv, lnt_inode_in(n, 3), lnt_inode_in(n, 4), lnt_inode_in(n, 5));
 }
 
-void lnt_expand_quantised_attention(maker *m, lnt_inode *n)
+void lnt_expand_quantised_attention(maker *m)
 {
+    lnt_inode *n = m->n;
     const uint32_t qkv = make(
         m, "com.microsoft.MatMulIntegerToFloat",
         IN(n->in[0], n->in[1], n->in[3], n->in[4], lnt_inode_in(n, 6), lnt_inode_in(n, 7), n->in[2]), NULL);
@@ -260,8 +262,9 @@ static void add_biases(maker *m, attention *a, uint32_t bias)
             *operand[i] = make(m, "Add", IN(*operand[i], part[i]), NULL);
 }
 
-void lnt_expand_multi_head_attention(maker *m, lnt_inode *n)
+void lnt_expand_multi_head_attention(maker *m)
 {
+    lnt_inode *n = m->n;
     attention a = no_attention;
     if (lnt_inode_in(n, 8) != LNT_NONE || lnt_inode_in(n, 9) != LNT_NONE || wanted(m, 3) != LNT_NONE) {
         unsupported(m, "past_sequence_length, cache_indirection and output qk are not supported");
@@ -310,8 +313,9 @@ static uint32_t rotate(maker *m, uint32_t x, uint32_t cosine, uint32_t sine, uin
     return out;
 }
 
-void lnt_expand_rotary(maker *m, lnt_inode *n)
+void lnt_expand_rotary(maker *m)
 {
+    lnt_inode *n = m->n;
     const lnt_operand *x = lnt_ginfo(m->im->g, n->in[0]), *ids = lnt_ginfo(m->im->g, n->in[1]);
     const lnt_operand *cosine = lnt_ginfo(m->im->g, n->in[2]);
     int64_t heads = lnt_inode_i(n, "num_heads", 0);
@@ -389,8 +393,9 @@ static void unpack_grouped(maker *m, attention *a)
     a->v = part[2];
 }
 
-void lnt_expand_grouped_attention(maker *m, lnt_inode *n)
+void lnt_expand_grouped_attention(maker *m)
 {
+    lnt_inode *n = m->n;
     attention a = no_attention;
     if (!grouped_supported(m))
         return;

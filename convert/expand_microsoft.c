@@ -49,13 +49,15 @@ static uint32_t batch_first(maker *m, lnt_inode *n, const char *attr, uint32_t v
     return transpose(m, value, perm, o->rank);
 }
 
-static void expand_transpose_matmul(maker *m, lnt_inode *n)
+static void expand_transpose_matmul(maker *m)
 {
+    lnt_inode *n = m->n;
     finish_like(m, n, "com.microsoft.FusedMatMul", IN(n->in[0], n->in[1]));
 }
 
-static void expand_matmul(maker *m, lnt_inode *n)
+static void expand_matmul(maker *m)
 {
+    lnt_inode *n = m->n;
     const uint32_t a = batch_first(m, n, "transBatchA", n->in[0]);
     const uint32_t b = batch_first(m, n, "transBatchB", n->in[1]);
     if (a != LNT_NONE && b != LNT_NONE)
@@ -83,13 +85,15 @@ static void skip_norm(maker *m, lnt_inode *n, const char *op, unsigned bias, uns
     finish(m, 3, "Identity", IN(sum), NULL);
 }
 
-static void expand_skip_norm(maker *m, lnt_inode *n)
+static void expand_skip_norm(maker *m)
 {
+    lnt_inode *n = m->n;
     skip_norm(m, n, "LayerNormalization", 4, 3);
 }
 
-static void expand_skip_rms_norm(maker *m, lnt_inode *n)
+static void expand_skip_rms_norm(maker *m)
 {
+    lnt_inode *n = m->n;
     skip_norm(m, n, "RMSNormalization", 3, 2);
 }
 
@@ -132,8 +136,9 @@ static uint32_t activate(maker *m, const char *op, const lnt_attr *attr, unsigne
     return out;
 }
 
-static void expand_gemm(maker *m, lnt_inode *n)
+static void expand_gemm(maker *m)
 {
+    lnt_inode *n = m->n;
     lnt_attr attr[ACTIVATION_PARAMS];
     const char *op;
     const unsigned count = take_activation(n, attr, &op);
@@ -176,13 +181,15 @@ static void fused_conv(maker *m, lnt_inode *n, bool channels_last)
     finish(m, 0, "Identity", IN(channels_last ? move_channels(m, y, true) : y), NULL);
 }
 
-static void expand_conv(maker *m, lnt_inode *n)
+static void expand_conv(maker *m)
 {
+    lnt_inode *n = m->n;
     fused_conv(m, n, false);
 }
 
-static void expand_nhwc_conv(maker *m, lnt_inode *n)
+static void expand_nhwc_conv(maker *m)
 {
+    lnt_inode *n = m->n;
     fused_conv(m, n, true);
 }
 
@@ -196,23 +203,27 @@ static void around(maker *m, lnt_inode *n, const char *op)
     finish(m, 0, "Identity", IN(move_channels(m, y, true)), NULL);
 }
 
-static void expand_max_pool(maker *m, lnt_inode *n)
+static void expand_max_pool(maker *m)
 {
+    lnt_inode *n = m->n;
     around(m, n, "MaxPool");
 }
 
-static void expand_average_pool(maker *m, lnt_inode *n)
+static void expand_average_pool(maker *m)
 {
+    lnt_inode *n = m->n;
     around(m, n, "com.microsoft.QLinearAveragePool");
 }
 
-static void expand_global_pool(maker *m, lnt_inode *n)
+static void expand_global_pool(maker *m)
 {
+    lnt_inode *n = m->n;
     around(m, n, "com.microsoft.QLinearGlobalAveragePool");
 }
 
-static void expand_qconv(maker *m, lnt_inode *n)
+static void expand_qconv(maker *m)
 {
+    lnt_inode *n = m->n;
     if (lnt_inode_i(n, "channels_last", 0)) {
         around(m, n, "QLinearConv");
         return;
@@ -224,8 +235,9 @@ static void expand_qconv(maker *m, lnt_inode *n)
 /* ---- quantised ---- */
 
 /* The same operator of ONNX. */
-static void expand_quantize(maker *m, lnt_inode *n)
+static void expand_quantize(maker *m)
 {
+    lnt_inode *n = m->n;
     finish_like(m, n, n->op, inputs_of(n));
 }
 
@@ -242,8 +254,9 @@ static bool is_qlinear_gemm(maker *m, const lnt_inode *n)
 }
 
 /* Y = alpha * a_scale * b_scale * ((A - a_zero) (B - b_zero) + C), quantised where y_scale is given. */
-static void expand_qgemm(maker *m, lnt_inode *n)
+static void expand_qgemm(maker *m)
 {
+    lnt_inode *n = m->n;
     static const int64_t swapped[] = {1, 0};
     if (is_qlinear_gemm(m, n)) {
         const int64_t turned = lnt_inode_i(n, "transB", 0);
@@ -342,8 +355,9 @@ static uint32_t lstm_scales(maker *m, uint32_t value, int64_t directions, int64_
 
 /* Weights whose zero is in the middle stay bytes: DynamicLSTM rounds inputs and state in every step as
  * onnxruntime does, but each row over its own range. Others are brought back to float. */
-static void expand_lstm(maker *m, lnt_inode *n)
+static void expand_lstm(maker *m)
 {
+    lnt_inode *n = m->n;
     operands in = inputs_of(n);
     for (unsigned i = in.n; i < 10; i++)
         in.value[i] = LNT_NONE;
@@ -374,8 +388,9 @@ static uint32_t dequantise(maker *m, uint32_t value, uint32_t scale, uint32_t ze
     return make(m, "DequantizeLinear", zero == LNT_NONE ? IN(value, scale) : IN(value, scale, zero), NULL);
 }
 
-static void expand_qwhere(maker *m, lnt_inode *n)
+static void expand_qwhere(maker *m)
 {
+    lnt_inode *n = m->n;
     const uint32_t x = dequantise(m, n->in[1], n->in[2], n->in[3]);
     const uint32_t y = dequantise(m, n->in[4], n->in[5], n->in[6]);
     finish(m, 0, "QuantizeLinear", IN(make(m, "Where", IN(n->in[0], x, y), NULL), n->in[7], n->in[8]), NULL);
@@ -391,8 +406,9 @@ static uint32_t embed(maker *m, unsigned table, uint32_t ids)
     return dequantise(m, rows, lnt_inode_in(n, Q_SCALES + table), lnt_inode_in(n, Q_ZEROS + table));
 }
 
-static void expand_embedding(maker *m, lnt_inode *n)
+static void expand_embedding(maker *m)
 {
+    lnt_inode *n = m->n;
     const float epsilon = lnt_inode_f(n, "epsilon", 1e-12f);
     const lnt_attr at = {.name = "epsilon", .type = LNT_ATTR_FLOAT, .count = 1, .f = &epsilon};
     const uint32_t zero = scalar(m, "zero", LNT_INT64, 0), one = scalar(m, "one", LNT_INT64, 1);
@@ -419,11 +435,7 @@ static void expand_embedding(maker *m, lnt_inode *n)
 #define NCHWC "com.microsoft.nchwc"
 
 /* `when`: applies only where this integer attribute is not 0. */
-static const struct {
-    const char *op, *when;
-    uint8_t in_min, in_max, out_max;
-    void (*expand)(maker *m, lnt_inode *n);
-} expansions[] = {
+static const lnt_expansion expansions[] = {
     {"Attention", NULL, 2, 7, 2, lnt_expand_attention},
     {"DequantizeLinear", NULL, 2, 3, 1, expand_quantize},
     {"DynamicQuantizeLSTM", NULL, 3, 12, 3, expand_lstm},
@@ -457,18 +469,7 @@ lnt_status lnt_expand_microsoft(lnt_importer *im, lnt_inode *n)
                                       "its weights lie as the machine that wrote the model wants them: have "
                                       "onnxruntime write it with ORT_ENABLE_EXTENDED instead");
     }
-    for (size_t i = 0; i < sizeof expansions / sizeof expansions[0]; i++) {
-        if (strcmp(n->domain, "com.microsoft") != 0 || strcmp(n->op, expansions[i].op) != 0 ||
-            (expansions[i].when && !lnt_inode_i(n, expansions[i].when, 0)))
-            continue;
-        bool fine;
-        n->replaced = true;
-        LNT_TRY(lnt_expand_check(im, n, expansions[i].in_min, expansions[i].in_max, expansions[i].out_max,
-                                 &fine));
-        maker m = {.im = im, .n = n};
-        if (fine)
-            expansions[i].expand(&m, n);
-        return m.status;
-    }
-    return LNT_OK;
+    return strcmp(n->domain, "com.microsoft") == 0
+               ? lnt_expand_by(expansions, sizeof expansions / sizeof expansions[0], im, n)
+               : LNT_OK;
 }

@@ -156,6 +156,8 @@ const char *lnt_inode_s(const lnt_inode *n, const char *name, const char *otherw
 void lnt_inode_drop(lnt_inode *n, const char *name);
 lnt_status lnt_inode_set(lnt_importer *im, lnt_inode *n, const lnt_attr *attr); /* replaces */
 lnt_status lnt_inode_set_i(lnt_importer *im, lnt_inode *n, const char *name, int64_t value);
+/* The text is not copied: it must live until the node is in the graph. */
+lnt_status lnt_inode_set_s(lnt_importer *im, lnt_inode *n, const char *name, const char *text);
 /* Input i becomes value; inputs between are skipped ones. */
 lnt_status lnt_inode_set_in(lnt_importer *im, lnt_inode *n, unsigned i, uint32_t value);
 static inline uint32_t lnt_inode_in(const lnt_inode *n, unsigned i)

@@ -257,6 +257,12 @@ lnt_status lnt_inode_set_i(lnt_importer *im, lnt_inode *n, const char *name, int
     return lnt_inode_set(im, n, &a);
 }
 
+lnt_status lnt_inode_set_s(lnt_importer *im, lnt_inode *n, const char *name, const char *text)
+{
+    const lnt_attr a = {.name = name, .type = LNT_ATTR_STRING, .count = (uint32_t)strlen(text), .s = text};
+    return lnt_inode_set(im, n, &a);
+}
+
 lnt_status lnt_inode_set_in(lnt_importer *im, lnt_inode *n, unsigned i, uint32_t value)
 {
     const unsigned count = i < n->n_in ? n->n_in : i + 1;
@@ -368,28 +374,6 @@ static lnt_status add_row(lnt_importer *im, lnt_inode *n, const lnt_op *op)
     return lnt_import_list_failure(im, n, lnt_graph_infer_node(im->g, node));
 }
 
-/* Is the operator one that the host will bring (--custom DOMAIN.NAME)? Its node then names it in attributes.
- */
-static lnt_status as_custom(lnt_importer *im, lnt_inode *n, bool *custom)
-{
-    const char *full = lnt_import_text(im, "%s.%s", n->domain, n->op);
-    if (!full)
-        return LNT_E_MEMORY;
-    *custom = false;
-    for (size_t i = 0; i < im->options->n_custom; i++)
-        *custom |= strcmp(im->options->custom[i], full) == 0;
-    if (!*custom)
-        return LNT_OK;
-    const lnt_attr domain = {.name = "custom_domain",
-                             .type = LNT_ATTR_STRING,
-                             .count = (uint32_t)strlen(n->domain),
-                             .s = n->domain};
-    const lnt_attr name = {
-        .name = "custom_name", .type = LNT_ATTR_STRING, .count = (uint32_t)strlen(n->op), .s = n->op};
-    LNT_TRY(lnt_inode_set(im, n, &domain));
-    return lnt_inode_set(im, n, &name);
-}
-
 /* True if --custom names the operator: the host will bring it. */
 static bool is_custom(const lnt_importer *im, const lnt_inode *n)
 {
@@ -403,20 +387,13 @@ static bool is_custom(const lnt_importer *im, const lnt_inode *n)
     return false;
 }
 
-static lnt_status set_text(lnt_importer *im, lnt_inode *n, const char *name, const char *text)
+/* Linnet's operator Custom, which remembers what it is called in ONNX. */
+static lnt_status add_custom(lnt_importer *im, lnt_inode *n)
 {
-    const lnt_attr a = {.name = name, .type = LNT_ATTR_STRING, .count = (uint32_t)strlen(text), .s = text};
-    return lnt_inode_set(im, n, &a);
-}
-
-/* Operator Custom of Linnet's own, which remembers what it is called in ONNX. */
-static lnt_status make_custom(lnt_importer *im, lnt_inode *n)
-{
-    LNT_TRY(set_text(im, n, "custom_domain", n->domain));
-    LNT_TRY(set_text(im, n, "custom_name", n->op));
+    LNT_TRY(lnt_inode_set_s(im, n, "custom_domain", n->domain));
+    LNT_TRY(lnt_inode_set_s(im, n, "custom_name", n->op));
     n->domain = "linnet";
-    n->op = "Custom";
-    return LNT_OK;
+    return add_row(im, n, lnt_op_by_id(LNT_ID_Custom));
 }
 
 lnt_status lnt_import_add(lnt_importer *im, lnt_inode *n)
@@ -426,7 +403,7 @@ lnt_status lnt_import_add(lnt_importer *im, lnt_inode *n)
     if (strcmp(n->op, "Constant") == 0 && !n->domain[0])
         return add_constant(im, n);
     if (is_custom(im, n))
-        LNT_TRY(make_custom(im, n));
+        return add_custom(im, n);
     LNT_TRY(lnt_upgrade(im, n));
     LNT_TRY(lnt_expand_microsoft(im, n));
     const lnt_op *op = n->replaced ? NULL : lnt_op_by_name(n->domain, n->op);
@@ -470,10 +447,7 @@ lnt_status lnt_import_node(lnt_importer *im, const LntOnnx__Node *node)
     LNT_TRY(read_inputs(im, node, &n));
     LNT_TRY(lnt_import_attrs(im, node->attribute, node->n_attribute, &n));
     LNT_TRY(define_outputs(im, node, &n));
-    bool custom;
-    LNT_TRY(as_custom(im, &n, &custom));
-    if (custom)
-        return add_row(im, &n, lnt_op_by_id(LNT_ID_Custom));
-    const LntOnnx__Function *f = lnt_import_find_function(im, domain, n.op, node->overload);
+    const LntOnnx__Function *f =
+        is_custom(im, &n) ? NULL : lnt_import_find_function(im, domain, n.op, node->overload);
     return f ? lnt_import_call(im, f, &n) : lnt_import_add(im, &n);
 }

@@ -25,13 +25,6 @@ static lnt_status need_rank(lnt_importer *im, const lnt_inode *n, unsigned i, un
     return LNT_OK;
 }
 
-static lnt_status set_text(lnt_importer *im, lnt_inode *n, const char *name, const char *text)
-{
-    return lnt_inode_set(
-        im, n,
-        &(lnt_attr){.name = name, .type = LNT_ATTR_STRING, .count = (uint32_t)strlen(text), .s = text});
-}
-
 /* Input i gets axes [first, first + count) of extent 1. */
 static lnt_status unsqueeze_input(lnt_importer *im, lnt_inode *n, unsigned i, unsigned first, unsigned count)
 {
@@ -189,10 +182,10 @@ static lnt_status resize_by_scales(lnt_importer *im, lnt_inode *n)
     const uint32_t scales = lnt_inode_in(n, 1);
     if (scales == LNT_NONE)
         return lnt_import_unsupported(im, n, "input scales is missing");
-    LNT_TRY(set_text(im, n, "coordinate_transformation_mode", "asymmetric"));
-    LNT_TRY(set_text(im, n, "nearest_mode", shrinks(input_info(im, n, 1)) ? "ceil" : "floor"));
+    LNT_TRY(lnt_inode_set_s(im, n, "coordinate_transformation_mode", "asymmetric"));
+    LNT_TRY(lnt_inode_set_s(im, n, "nearest_mode", shrinks(input_info(im, n, 1)) ? "ceil" : "floor"));
     if (strstr(lnt_inode_s(n, "mode", "nearest"), "linear"))
-        LNT_TRY(set_text(im, n, "mode", "linear"));
+        LNT_TRY(lnt_inode_set_s(im, n, "mode", "linear"));
     LNT_TRY(lnt_inode_set_in(im, n, 2, scales));
     n->in[1] = LNT_NONE;
     n->op = "Resize";
@@ -217,14 +210,14 @@ static lnt_status grid_sample_mode(lnt_importer *im, lnt_inode *n)
 {
     const char *mode = lnt_inode_s(n, "mode", "bilinear");
     if (strcmp(mode, "bilinear") == 0)
-        return set_text(im, n, "mode", "linear");
-    return strcmp(mode, "bicubic") == 0 ? set_text(im, n, "mode", "cubic") : LNT_OK;
+        return lnt_inode_set_s(im, n, "mode", "linear");
+    return strcmp(mode, "bicubic") == 0 ? lnt_inode_set_s(im, n, "mode", "cubic") : LNT_OK;
 }
 
 static lnt_status roi_align_mode(lnt_importer *im, lnt_inode *n)
 {
     const bool given = lnt_inode_attr(n, "coordinate_transformation_mode") != NULL;
-    return given ? LNT_OK : set_text(im, n, "coordinate_transformation_mode", "output_half_pixel");
+    return given ? LNT_OK : lnt_inode_set_s(im, n, "coordinate_transformation_mode", "output_half_pixel");
 }
 
 /* DFT before 20: the default axis was 1 (now -2). */

@@ -463,6 +463,19 @@ def test_custom_operators_are_converted_on_request(tmp_path):
     assert done.returncode == 4 and "own.Thing" in done.stderr, done.stderr
 
 
+def test_a_custom_operator_goes_before_a_function_or_an_operator_of_its_name(tmp_path):
+    """What the host brings is meant to be used, whatever the model has under that name."""
+    text = """
+    f (float[2] x) => (float[2] y) { a = own.Thing (x)  y = com.microsoft.Gelu (a) }
+    <opset_import: ["" : 18], domain: "own"> Thing (p) => (q) { q = Neg (p) }"""
+    head = '<ir_version: 9, opset_import: ["" : 18, "own" : 1, "com.microsoft" : 1]>\n'
+    for names in ((), ("own.Thing",), ("com.microsoft.Gelu",)):
+        done, image, _ = convert(tmp_path, parse(text, head), *[w for name in names for w in ("--custom", name)])
+        assert done.returncode == 0, done.stderr
+        done = linnet("info", image)
+        assert done.returncode == (4 if names else 0) and all(name in done.stderr for name in names), done.stderr
+
+
 def test_opsets_and_versions_that_are_unknown(tmp_path):
     model = parse("f (float[2] x) => (float[2] y) { y = Neg (x) }")
     model.opset_import[0].version = 99
