@@ -167,7 +167,7 @@ static lnt_status make_inputs(lnt_opened *o, const lnt_feed_options *how, lnt_fe
     for (uint32_t i = 0; i < feed->n; i++) {
         lnt_value_info info;
         LNT_TRY(lnt_model_input(o->model, i, &info));
-        if (!feed->tensor[i].data && !info.is_state)
+        if (!feed->tensor[i].data && !info.is_state && how->rest != LNT_FEED_LEAVE)
             LNT_TRY(make_up(o, how, &info, i, &feed->tensor[i], err));
     }
     return LNT_OK;

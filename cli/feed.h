@@ -11,11 +11,12 @@ typedef struct lnt_feed {
     uint32_t rate; /* Hz of the audio files read; 0 if there were none */
 } lnt_feed;
 
-typedef enum lnt_feed_rest {                    /* inputs without a file */
-                             LNT_FEED_REQUIRED, /* are an error; states are not */
-                             LNT_FEED_SHAPE, /* have extents only; zeros where shapes hang on their contents
-                                              */
-                             LNT_FEED_RANDOM /* seeded, floats only: anything else is an error */
+/* What becomes of inputs without a file, but for states. */
+typedef enum lnt_feed_rest {
+    LNT_FEED_REQUIRED, /* they are an error */
+    LNT_FEED_LEAVE,    /* they are left out: the run says which of them it needs */
+    LNT_FEED_SHAPE,    /* they have extents only; zeros where shapes hang on their contents */
+    LNT_FEED_RANDOM    /* they are seeded, floats only: anything else is an error */
 } lnt_feed_rest;
 
 typedef struct lnt_feed_options {

@@ -12,10 +12,10 @@
 #include <sys/stat.h>
 
 static struct {
-    lnt_texts inputs, outputs, fetches, dims;
+    lnt_texts inputs, outputs, fetches, resumes, dims;
     const char *folder, *level;
     int64_t threads, seed, rate, deadline;
-    bool json;
+    bool only, json;
 } given;
 
 static const lnt_option options[] = {
@@ -27,6 +27,11 @@ static const lnt_option options[] = {
     {"--output-dir", "D", LNT_OPTION_TEXT, &given.folder, "write all outputs there as .npy"},
     {"--fetch", "NAME=FILE", LNT_OPTION_TEXTS, &given.fetches,
      "write an intermediate value (see convert --keep)"},
+    {"--resume", "NAME=FILE", LNT_OPTION_TEXTS, &given.resumes,
+     "take this value, as --fetch wrote it, instead of computing it; inputs that\nonly lead to it may be "
+     "left "
+     "out"},
+    {"--only", NULL, LNT_OPTION_FLAG, &given.only, "compute no more than --output and --fetch ask for"},
     {"--dim", "NAME=N", LNT_OPTION_TEXTS, &given.dims, "upper bound of a data-dependent extent"},
     {"--threads", "N", LNT_OPTION_COUNT, &given.threads, "threads (as many as the machine gives)"},
     {"--level", "L", LNT_OPTION_TEXT, &given.level, "kernels of this level (best)"},
@@ -76,6 +81,17 @@ static char *file_for(const char *folder, const char *name)
     return path;
 }
 
+/* Does the run compute output i? */
+static bool is_computed(const lnt_opened *o, uint32_t i)
+{
+    const char *name, *path;
+    for (size_t k = 0; given.only && k < given.outputs.n; k++)
+        if (lnt_split_pair(given.outputs.item[k], false, &name, &path) &&
+            lnt_model_find_output(o->model, name) == (int)i)
+            return true;
+    return !given.only;
+}
+
 static lnt_status write_folder(lnt_session *s, const lnt_opened *o, lnt_error *err)
 {
     if (!given.folder)
@@ -84,6 +100,8 @@ static lnt_status write_folder(lnt_session *s, const lnt_opened *o, lnt_error *e
     for (uint32_t i = 0; i < lnt_model_output_count(o->model); i++) {
         lnt_value_info info;
         lnt_tensor t;
+        if (!is_computed(o, i))
+            continue;
         LNT_TRY(lnt_model_output(o->model, i, &info));
         LNT_TRY(lnt_get_output(s, i, &t, err));
         LNT_TRY(lnt_tensor_write(file_for(given.folder, info.name), &t, err));
@@ -125,6 +143,8 @@ static lnt_status print_outputs(lnt_session *s, const lnt_opened *o, lnt_error *
         lnt_value_info info;
         lnt_tensor v;
         char dims[128];
+        if (!is_computed(o, i))
+            continue;
         LNT_TRY(lnt_model_output(o->model, i, &info));
         LNT_TRY(lnt_get_output(s, i, &v, err));
         const range r = range_of(&v);
@@ -167,6 +187,35 @@ static lnt_status check_names(const lnt_opened *o, lnt_error *err)
     for (size_t i = 0; i < given.fetches.n; i++)
         LNT_REQUIRE(lnt_split_pair(given.fetches.item[i], false, &name, &path), err, LNT_E_ARGUMENT,
                     "--fetch NAME=FILE, not '%s'", given.fetches.item[i]);
+    for (size_t i = 0; i < given.resumes.n; i++)
+        LNT_REQUIRE(lnt_split_pair(given.resumes.item[i], false, &name, &path), err, LNT_E_ARGUMENT,
+                    "--resume NAME=FILE, not '%s'", given.resumes.item[i]);
+    return LNT_OK;
+}
+
+static lnt_status resume(lnt_session *s, const char *pair, lnt_error *err)
+{
+    const char *name, *path;
+    lnt_tensor t;
+    lnt_split_pair(pair, false, &name, &path);
+    LNT_TRY(lnt_tensor_read(path, &lnt_malloc_allocator, &t, err));
+    const lnt_status status = lnt_inject(s, name, &t, err);
+    lnt_tensor_free(&lnt_malloc_allocator, &t);
+    return status;
+}
+
+/* The part of the model that is to be computed. */
+static lnt_status choose_part(lnt_session *s, const lnt_opened *o, lnt_error *err)
+{
+    uint32_t *output = lnt_cli_alloc((given.outputs.n + 1) * sizeof *output);
+    uint32_t n = 0;
+    for (uint32_t i = 0; given.only && i < lnt_model_output_count(o->model); i++)
+        if (is_computed(o, i))
+            output[n++] = i;
+    if (given.only)
+        LNT_TRY(lnt_select_outputs(s, output, n, err));
+    for (size_t i = 0; i < given.resumes.n; i++)
+        LNT_TRY(resume(s, given.resumes.item[i], err));
     return LNT_OK;
 }
 
@@ -178,6 +227,7 @@ static lnt_status run_session(lnt_session *s, lnt_opened *o, const lnt_feed_opti
         lnt_split_pair(given.fetches.item[i], false, &name, &path);
         LNT_TRY(lnt_fetch(s, name, err));
     }
+    LNT_TRY(choose_part(s, o, err));
     LNT_TRY(lnt_feed_session(o, how, feed, s, err));
     lnt_set_deadline(s, (uint64_t)given.deadline * 1000);
     LNT_TRY(lnt_run(s, err));
@@ -188,7 +238,10 @@ static lnt_status run_session(lnt_session *s, lnt_opened *o, const lnt_feed_opti
 
 static int run(const lnt_texts *words)
 {
-    const lnt_feed_options how = {.dims = &given.dims, .files = &given.inputs, .rate = (uint32_t)given.rate};
+    const lnt_feed_options how = {.dims = &given.dims,
+                                  .files = &given.inputs,
+                                  .rest = given.only || given.resumes.n ? LNT_FEED_LEAVE : LNT_FEED_REQUIRED,
+                                  .rate = (uint32_t)given.rate};
     const lnt_session_options options_ = {.struct_bytes = sizeof options_,
                                           .intra_op_num_threads = (uint32_t)given.threads,
                                           .level = given.level,
@@ -226,7 +279,9 @@ const lnt_verb lnt_verb_run = {
     .examples = "linnet run model.lnt --input x=x.npy --output y=y.npy\n"
                 "linnet run denoise.lnt --input audio=noisy.wav --output clean=clean.wav --rate 16000\n"
                 "linnet run voice.lnt --input ids=ids.pb --output wav=hello.wav --rate 22050 --seed 7\n"
-                "linnet run model.lnt --input x=all.npz:x --fetch /conv1/out=conv1.npy --output-dir out",
+                "linnet run model.lnt --input x=all.npz:x --fetch /conv1/out=conv1.npy --output-dir out\n"
+                "linnet run model.lnt --input x=x.npy --only --fetch cut=cut.npy\n"
+                "linnet run model.lnt --resume cut=cut.npy --output y=y.npy",
     .options = options,
     .n_options = sizeof options / sizeof *options,
     .takes_model = true,

@@ -145,4 +145,4 @@ def test_a_bias_that_is_too_short_is_refused(tmp_path):
         np.save(tmp_path / f"{name}.npy", value)
         given += ["--input", f"{name}={tmp_path / name}.npy"]
     done = linnet("run", tmp_path / "m.lnt", *given)
-    assert done.returncode != 0 and "bias must hold 40 elements" in done.stderr, done.stdout + done.stderr
+    assert done.returncode != 0 and "bias must hold 40 floats" in done.stderr, done.stdout + done.stderr
