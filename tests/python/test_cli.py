@@ -278,48 +278,6 @@ def test_bench_kernels_reports_rates_and_limits():
     assert done.returncode == 2 and "no level" in done.stderr
 
 
-def test_info_names_open_extents(lnt):
-    value = json.loads(linnet("info", lnt, "--json").stdout)
-    assert value["inputs"] == [{"name": "x", "dtype": "float", "dims": [-1, 4], "dim_names": ["N", None], "state": False}]
-    assert value["arena_bytes"] is None and "N" in value["arena_unknown_because"]
-    assert json.loads(linnet("info", lnt, "--dim", "N=7", "--json").stdout)["arena_bytes"] >= 0
-    assert linnet("info", lnt, "--dot").stdout.startswith("digraph")
-
-
-def test_bundle(lnt, tmp_path):
-    """A program with a model behind it: the verbs find their model in it, and so does whoever opens the file."""
-    bundle = tmp_path / "bundle"
-    done = subprocess.run([sys.executable, ROOT / "boards" / "bundle.py", LINNET, lnt, "-o", bundle], capture_output=True)
-    assert done.returncode == 0, done.stderr
-    done = subprocess.run([bundle, "verify"], capture_output=True, text=True)
-    assert done.returncode == 0 and "pass" in done.stdout, done.stderr
-    assert linnet("verify", bundle).returncode == 0
-    # A model that would reach past the end: the file is then no bundle, and no model.
-    damaged = bytearray(bundle.read_bytes())
-    damaged[-16:-8] = (1 << 40).to_bytes(8, "little")
-    bundle.write_bytes(damaged)
-    assert linnet("verify", bundle).returncode == 3
-
-
-def test_library_is_small(tmp_path):
-    """Every operator and level in a megabyte: what is installed is stripped."""
-    library = ROOT / "build" / "liblinnet.so"
-    subprocess.run(["strip", "-o", tmp_path / "liblinnet.so", library], check=True)
-    assert (tmp_path / "liblinnet.so").stat().st_size <= 1_000_000
-
-
-<<<<<<< HEAD
-def test_functions_are_held_to_their_bounds():
-    """Few floats of all; `make test-long` takes one in seven."""
-    done = linnet("doctor", "--floats", "100003", "--json")
-    assert done.returncode == 0, done.stdout
-    found = json.loads(done.stdout)
-    rows = {(r["function"], r["level"]): r for r in found["functions"]}
-    assert found["pass"] and all(r["pass"] and r["cases"] > 40000 for r in rows.values())
-    for name, most in {"EXP": 2, "LOG": 2, "SIN": 2, "COS": 2, "TANH": 4, "SIGMOID": 4, "ERF": 4, "POW": 16}.items():
-        assert all(0.3 < r["worst"] <= r["allowed"] <= most for (f, _), r in rows.items() if f == name)
-        assert (name, "scalar") in rows
-=======
 def test_a_model_cut_in_two_on_disk_gives_the_same_bits(shared, tmp_path):
     """Stopped at a value in one process, resumed from its file in another, which is given no input where all of it
     goes through that value."""
@@ -352,4 +310,45 @@ def test_a_model_cut_in_two_on_disk_gives_the_same_bits(shared, tmp_path):
     assert alone >= 5
     done = linnet("run", image, "--only", "--output", f"{output}={tmp_path}/y.npy")
     assert done.returncode == 2 and "Input3" in done.stderr, done.stderr
->>>>>>> 8ed8226 (run --only and --resume: a model cut in two on disk; the C API's page lists the options of a session)
+
+
+def test_info_names_open_extents(lnt):
+    value = json.loads(linnet("info", lnt, "--json").stdout)
+    assert value["inputs"] == [{"name": "x", "dtype": "float", "dims": [-1, 4], "dim_names": ["N", None], "state": False}]
+    assert value["arena_bytes"] is None and "N" in value["arena_unknown_because"]
+    assert json.loads(linnet("info", lnt, "--dim", "N=7", "--json").stdout)["arena_bytes"] >= 0
+    assert linnet("info", lnt, "--dot").stdout.startswith("digraph")
+
+
+def test_bundle(lnt, tmp_path):
+    """A program with a model behind it: the verbs find their model in it, and so does whoever opens the file."""
+    bundle = tmp_path / "bundle"
+    done = subprocess.run([sys.executable, ROOT / "boards" / "bundle.py", LINNET, lnt, "-o", bundle], capture_output=True)
+    assert done.returncode == 0, done.stderr
+    done = subprocess.run([bundle, "verify"], capture_output=True, text=True)
+    assert done.returncode == 0 and "pass" in done.stdout, done.stderr
+    assert linnet("verify", bundle).returncode == 0
+    # A model that would reach past the end: the file is then no bundle, and no model.
+    damaged = bytearray(bundle.read_bytes())
+    damaged[-16:-8] = (1 << 40).to_bytes(8, "little")
+    bundle.write_bytes(damaged)
+    assert linnet("verify", bundle).returncode == 3
+
+
+def test_library_is_small(tmp_path):
+    """Every operator and level in a megabyte: what is installed is stripped."""
+    library = ROOT / "build" / "liblinnet.so"
+    subprocess.run(["strip", "-o", tmp_path / "liblinnet.so", library], check=True)
+    assert (tmp_path / "liblinnet.so").stat().st_size <= 1_000_000
+
+
+def test_functions_are_held_to_their_bounds():
+    """Few floats of all; `make test-long` takes one in seven."""
+    done = linnet("doctor", "--floats", "100003", "--json")
+    assert done.returncode == 0, done.stdout
+    found = json.loads(done.stdout)
+    rows = {(r["function"], r["level"]): r for r in found["functions"]}
+    assert found["pass"] and all(r["pass"] and r["cases"] > 40000 for r in rows.values())
+    for name, most in {"EXP": 2, "LOG": 2, "SIN": 2, "COS": 2, "TANH": 4, "SIGMOID": 4, "ERF": 4, "POW": 16}.items():
+        assert all(0.3 < r["worst"] <= r["allowed"] <= most for (f, _), r in rows.items() if f == name)
+        assert (name, "scalar") in rows
