@@ -3,6 +3,8 @@
  * Recorded cases come from folders of the ONNX suite's form. Without any, the model is converted again
  * without optimisation, loaded as a user would load it, and run on seeded inputs. */
 #include "convert/convert.h"
+
+#include "base/checked.h"
 #include "formats/golden.h"
 #include "formats/tensor_file.h"
 #include "runtime/linnet.h"
@@ -208,6 +210,11 @@ lnt_status lnt_seeded_input(const lnt_value_info *info, int64_t extent, uint64_t
     int64_t dims[LNT_MAX_RANK];
     for (unsigned i = 0; i < info->rank; i++)
         dims[i] = info->dims[i] >= 0 ? info->dims[i] : i == 0 && info->rank > 1 ? 1 : extent;
+    int64_t count = 0;
+    LNT_REQUIRE(lnt_count(dims, info->rank, &count) &&
+                    (uint64_t)count <= LNT_TRIAL_MEMORY / lnt_dtype_size(info->dtype),
+                err, LNT_E_LIMIT, "input '%s' has %lld elements, too many to be made up", info->name,
+                (long long)count);
     LNT_TRY(lnt_tensor_alloc(heap, info->dtype, info->rank, dims, t, err));
     fill_input(t, seed);
     return LNT_OK;

@@ -243,6 +243,15 @@ def test_loops_that_end_have_golden_vectors(tmp_path):
     assert linnet("verify", tmp_path / "m.lnt").returncode == 0
 
 
+def test_inputs_of_gigabytes_are_not_made_up(tmp_path):
+    """The model is converted, for a larger machine; what would need its memory is left out, with a word on it."""
+    (tmp_path / "m.onnx").write_bytes(model([node("ReduceMax", "x", "y", keepdims=0)], [floats("x", 2**16, 2**16)],
+                                            [floats("y")]))
+    done = linnet("convert", tmp_path / "m.onnx", "-o", tmp_path / "m.lnt")
+    assert done.returncode == 0 and "input 'x' has 4294967296 elements" in done.stderr, done.stderr
+    assert linnet("info", tmp_path / "m.lnt").returncode == 0
+
+
 # ---- files that are no .lnt ----
 
 LNT_FILES = {
