@@ -14,9 +14,14 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
-enum { SILENCE_SECONDS = 60, REASON_BYTES = 480 };
+enum {
+    BUSY_SECONDS = 60,     /* of its own that a case may compute: the machine may have other work */
+    SILENCE_SECONDS = 600, /* that may pass until it answers */
+    REASON_BYTES = 480
+};
 
 /* What a child sends: one write, smaller than PIPE_BUF. */
 typedef struct message {
@@ -150,6 +155,21 @@ static void start(suite *s, suite_case *c)
     s->running++;
 }
 
+/* Seconds that the process has computed. */
+static double computed(pid_t pid)
+{
+    clockid_t clock;
+    struct timespec t = {0};
+    if (clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &t) != 0)
+        return 0;
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static bool too_long(const suite_case *c)
+{
+    return lnt_now() > c->deadline || computed(c->pid) > BUSY_SECONDS;
+}
+
 /* The child has written, ended or been silent for too long. */
 static void finish(suite *s, suite_case *c, bool silent)
 {
@@ -162,7 +182,8 @@ static void finish(suite *s, suite_case *c, bool silent)
     if (n != (ssize_t)sizeof c->result) {
         c->result = (message){.code = LNT_EXIT_MISMATCH};
         if (silent)
-            snprintf(c->result.reason, REASON_BYTES, "no answer for %d s", SILENCE_SECONDS);
+            snprintf(c->result.reason, REASON_BYTES, "no answer in %d s, or %d of its own", SILENCE_SECONDS,
+                     BUSY_SECONDS);
         else if (WIFSIGNALED(how))
             snprintf(c->result.reason, REASON_BYTES, "crashed: %s", strsignal(WTERMSIG(how)));
         else
@@ -185,9 +206,8 @@ static void wait_for_some(suite *s)
         }
     if (poll(fds, n, 1000) < 0 && errno != EINTR)
         return;
-    const double now = lnt_now();
     for (nfds_t i = 0; i < n; i++)
-        if (fds[i].revents || now > of[i]->deadline)
+        if (fds[i].revents || too_long(of[i]))
             finish(s, of[i], !fds[i].revents);
 }
 
