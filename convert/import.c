@@ -378,6 +378,24 @@ static lnt_status add_meta(lnt_importer *im, const char *key, const char *text)
     return LNT_OK;
 }
 
+/* What the model says of itself. */
+static lnt_status record_names(lnt_importer *im)
+{
+    const LntOnnx__Model *m = im->model;
+    const struct {
+        const char *key, *text;
+    } said[] = {{"onnx.graph", m->graph ? m->graph->name : NULL},
+                {"onnx.graph_description", m->graph ? m->graph->doc_string : NULL},
+                {"onnx.domain", m->domain},
+                {"onnx.description", m->doc_string},
+                {"onnx.version",
+                 m->has_model_version ? lnt_import_text(im, "%lld", (long long)m->model_version) : NULL}};
+    for (size_t i = 0; i < sizeof said / sizeof said[0]; i++)
+        if (said[i].text && said[i].text[0])
+            LNT_TRY(add_meta(im, said[i].key, said[i].text));
+    return LNT_OK;
+}
+
 /* Where the model came from, then its own metadata. */
 static lnt_status record_metadata(lnt_importer *im)
 {
@@ -413,6 +431,7 @@ static lnt_status import_model(lnt_importer *im)
     im->n_opsets = im->model->n_opset_import;
     LNT_TRY(lnt_import_index_functions(im));
     LNT_TRY(record_metadata(im));
+    LNT_TRY(record_names(im));
     LNT_TRY(import_graph(im));
     const lnt_report *r = im->report;
     LNT_REQUIRE(r->n_unsupported == 0, im->err, LNT_E_UNSUPPORTED,

@@ -18,6 +18,7 @@ from ._session import (
     RunOptions,
     SessionOptions,
     bench,
+    set_seed,
 )
 
 __version__ = _lib.lnt_version().decode()
@@ -27,11 +28,28 @@ def get_available_providers():
     return ["CPUExecutionProvider"]
 
 
+def get_all_providers():
+    return get_available_providers()
+
+
 def get_device():
     return "CPU"
 
 
+def get_version_string():
+    return __version__
+
+
+def set_default_logger_severity(severity):
+    """Accepted for scripts that call it: nothing is ever printed."""
+
+
+def set_default_logger_verbosity(verbosity):
+    """Accepted for scripts that call it: nothing is ever printed."""
+
+
 __all__ = [
     "ExecutionMode", "GraphOptimizationLevel", "InferenceSession", "LinnetError", "ModelMetadata", "NodeArg",
-    "RunOptions", "SessionOptions", "UnsupportedModel", "bench", "convert", "get_available_providers", "get_device",
+    "RunOptions", "SessionOptions", "UnsupportedModel", "bench", "convert", "get_all_providers", "get_available_providers",
+    "get_device", "get_version_string", "set_default_logger_severity", "set_default_logger_verbosity", "set_seed",
 ]

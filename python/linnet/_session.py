@@ -29,7 +29,23 @@ _TYPES = {  # ONNX number: (name, numpy type)
 }
 _NUMBER_OF = {np.dtype(t): n for n, (_, t) in _TYPES.items() if n != 16}
 _LNT_MAGIC = b"\x89LNT\r\n\x1a\n"
+# Entries of onnxruntime's that have nothing to say here; any other unknown one is refused.
+_IDLE_ENTRIES = {
+    "session.disable_prepacking", "session.dynamic_block_base", "session.force_spinning_stop",
+    "session.inter_op.allow_spinning", "session.intra_op_thread_affinities", "session.load_model_format",
+    "session.set_denormal_as_zero", "session.use_device_allocator_for_initializers", "session.use_env_allocators",
+    "session.use_ort_model_bytes_directly",
+}
 _ANY_SIZE = (1 << 62, c.c_void_p(64))  # for binding before the size of an output is known
+
+
+_default_seed = 0
+
+
+def set_seed(seed):
+    """Seed of the random operators of sessions whose options are made from now on."""
+    global _default_seed
+    _default_seed = int(seed)
 
 
 class GraphOptimizationLevel(enum.IntEnum):
@@ -53,13 +69,22 @@ class SessionOptions:
         self.graph_optimization_level = GraphOptimizationLevel.ORT_ENABLE_ALL  # of .onnx models
         self.enable_mem_pattern = True
         self.enable_cpu_mem_arena = True
+        self.enable_mem_reuse = True
+        self.use_deterministic_compute = True  # it always is
+        self.use_per_session_threads = True
         self.enable_profiling = False
         self.profile_file_prefix = "linnet_profile"
         self.log_severity_level = 2
+        self.log_verbosity_level = 0
         self.logid = ""
-        self.seed = 0
+        self.seed = _default_seed
         self.level = None  # "scalar", "avx2", ...; None: the best
         self._config = {}
+        self._dims = {}
+
+    def add_free_dimension_override_by_name(self, name, extent):
+        """Fixes an open extent of an .onnx model."""
+        self._dims[name] = int(extent)
 
     def add_session_config_entry(self, key, value):
         self._config[key] = str(value)
@@ -71,7 +96,16 @@ class SessionOptions:
 class RunOptions:
     def __init__(self):
         self.log_severity_level = 2
+        self.log_verbosity_level = 0
         self.logid = ""
+        self.only_execute_path_to_fetches = True  # it always is so
+        self._config = {}
+
+    def add_run_config_entry(self, key, value):
+        self._config[key] = str(value)
+
+    def get_run_config_entry(self, key):
+        return self._config[key]
 
 
 class NodeArg:
@@ -97,7 +131,8 @@ class ModelMetadata:
         self.graph_name = pairs.pop("onnx.graph", "")
         self.domain = pairs.pop("onnx.domain", "")
         self.description = pairs.pop("onnx.description", "")
-        self.version = int(pairs.pop("onnx.version", 0) or 0)
+        self.graph_description = pairs.pop("onnx.graph_description", "")
+        self.version = int(pairs.pop("onnx.version", 2**63 - 1))
         self.custom_metadata_map = {k: v for k, v in pairs.items() if not k.startswith("onnx.")}
 
 
@@ -145,6 +180,7 @@ class InferenceSession:
             return
         if head != _LNT_MAGIC:
             conversion.setdefault("opt", _optimisation(self._options.graph_optimization_level))
+            conversion["dims"] = {**self._options._dims, **(conversion.get("dims") or {})}
             source = convert(source, **conversion)
         self._image = np.frombuffer(bytes(source), np.uint8)
         check(lib.lnt_model_from_memory(self._image.ctypes.data, self._image.size, None, c.byref(self._model),
@@ -152,13 +188,14 @@ class InferenceSession:
 
     def _create(self):
         o = self._options
-        entries = (ConfigEntry * len(o._config))(*[(k.encode(), v.encode()) for k, v in o._config.items()])
+        config = [(k.encode(), v.encode()) for k, v in o._config.items() if k not in _IDLE_ENTRIES]
+        entries = (ConfigEntry * len(config))(*config)
         native = NativeOptions(
             struct_bytes=c.sizeof(NativeOptions),
             intra_op_num_threads=o.intra_op_num_threads,
             inter_op_num_threads=o.inter_op_num_threads,
             execution_mode=int(o.execution_mode),
-            disable_mem_pattern=not o.enable_mem_pattern,
+            disable_mem_pattern=not (o.enable_mem_pattern and o.enable_mem_reuse),
             enable_profiling=o.enable_profiling,
             log_severity_level=o.log_severity_level,
             level=o.level.encode() if o.level else None,
@@ -189,8 +226,15 @@ class InferenceSession:
             pairs[key.value.decode()] = text.value.decode()
         return ModelMetadata(pairs)
 
+    def get_overridable_initializers(self):
+        """None: those that --overridable names are inputs like any other."""
+        return []
+
     def get_providers(self):
         return ["CPUExecutionProvider"]
+
+    def get_provider_options(self):
+        return {"CPUExecutionProvider": {}}
 
     def get_session_options(self):
         return self._options
@@ -240,10 +284,11 @@ class InferenceSession:
         for name, value in feed.items():
             if name not in self._number:
                 raise LinnetError(14, f"the model has no input {name!r}; it has {', '.join(self._number)}")
-            array = np.asarray(value)
+            i = self._number[name]
+            plain = not isinstance(value, (np.ndarray, np.generic))  # Python's numbers have no type to insist on
+            array = np.asarray(value, _TYPES[self._inputs[i].dtype][1] if plain else None)
             if not array.flags.c_contiguous or not array.dtype.isnative:
                 array = array.astype(array.dtype.newbyteorder("="), order="C")
-            i = self._number[name]
             number = _NUMBER_OF.get(array.dtype)
             if self._inputs[i].dtype == 16 and array.dtype == np.uint16:
                 number = 16

@@ -222,3 +222,53 @@ def test_bench(linnet):
     result = linnet.bench(TWO.SerializeToString(), {"x": np.ones((2, 4), np.float32), "w": np.ones(4, np.float32)},
                           runs=20)
     assert 0 < result["min_us"] <= result["p50_us"] <= result["p95_us"]
+
+
+SETTINGS = """
+def ask(onnxruntime, path, feed):
+    onnxruntime.set_default_logger_severity(3)
+    onnxruntime.set_seed(1)
+    assert onnxruntime.get_version_string() and "CPUExecutionProvider" in onnxruntime.get_all_providers()
+    options = onnxruntime.SessionOptions()
+    options.enable_mem_reuse = options.enable_mem_pattern = False
+    options.execution_mode = onnxruntime.ExecutionMode.ORT_PARALLEL
+    options.log_verbosity_level = 0
+    options.add_free_dimension_override_by_name("N", 3)
+    options.add_session_config_entry("session.set_denormal_as_zero", "1")
+    session = onnxruntime.InferenceSession(path, sess_options=options, provider_options=[{}],
+                                           providers=["CPUExecutionProvider"])
+    how = onnxruntime.RunOptions()
+    how.log_severity_level = 3
+    meta = session.get_modelmeta()
+    return (session.run(None, feed, how), [i.shape for i in session.get_inputs()], session.get_overridable_initializers(),
+            meta.graph_name, meta.graph_description, meta.version, meta.domain, meta.description)
+"""
+
+
+def test_settings_of_scripts_are_taken(linnet, tmp_path):
+    """What scripts set and ask besides running: the same answers from both modules."""
+    import onnxruntime
+
+    told = onnx.ModelProto()
+    told.CopyFrom(TWO)
+    told.domain, told.doc_string, told.graph.doc_string = "org.example", "what it is for", "what it does"
+    onnx.save(told, tmp_path / "two.onnx")
+    scope = {}
+    exec(SETTINGS, scope)
+    feed = {"x": np.arange(12, dtype=np.float32).reshape(3, 4), "w": np.ones(4, np.float32)}
+    (ours, *told), (theirs, *expected) = (scope["ask"](module, str(tmp_path / "two.onnx"), feed)
+                                          for module in (linnet, onnxruntime))
+    assert told == expected
+    for a, b in zip(ours, theirs):
+        np.testing.assert_array_equal(a, b)
+    linnet.set_seed(0)
+    options = linnet.SessionOptions()
+    options.add_session_config_entry("session.intra_op.allow_spining", "0")
+    with pytest.raises(linnet.LinnetError, match="allow_spining"):
+        linnet.InferenceSession(TWO.SerializeToString(), options)
+
+
+def test_numbers_of_pythons_own_take_the_inputs_type(linnet):
+    session = linnet.InferenceSession(TWO.SerializeToString())
+    total, _ = session.run(None, {"x": [[1, 2, 3, 4]], "w": [0.5, 0, 0, 1]})
+    np.testing.assert_array_equal(total, [[1.5, 2, 3, 5]])
