@@ -95,5 +95,6 @@ def test_topology_with_random_weights(shared, tmp_path, model):
     (name,) = [i.name for i in made.graph.input if i.name not in constants]
     feeds = {name: np.random.default_rng(8).standard_normal((1, 3, 224, 224)).astype(np.float32)}
     case = write_case(tmp_path, made, feeds, reference(made, feeds, optimise=True))
-    for opt, threads, level in WAYS if LONG else [("all", 2, None), ("none", 1, None)]:
+    few = [way for way in WAYS if way[1] in (1, THREADS[-1])]  # the bits are the same for all numbers of threads
+    for opt, threads, level in few if LONG else [("all", 2, None), ("none", 1, None)]:
         check(case / "model.onnx", opt, threads, level)
