@@ -187,7 +187,7 @@ static lnt_gelement combine(unsigned op, lnt_gelement a, lnt_gelement b)
 static int paired_elements(const lnt_graph *g, const lnt_gnode *n, lnt_gelement *out)
 {
     lnt_gelement a[MAX_ELEMENTS], b[MAX_ELEMENTS];
-    const int na = elements_of(g, n->in[0], a), nb = elements_of(g, n->in[1], b), count = na > nb ? na : nb;
+    const int na = elements_of(g, n->in[0], a), nb = elements_of(g, n->in[1], b), count = na == 1 ? nb : na;
     if (na < 0 || nb < 0 || (na != nb && na != 1 && nb != 1))
         return -1;
     for (int i = 0; i < count; i++)
