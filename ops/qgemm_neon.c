@@ -120,9 +120,9 @@ LNT_INLINE void add_tap(sums *s, int32x4_t *moved, const unsigned rows, const ln
         for (unsigned p = 0; p < PARTS; p++)
             s->weights[p] = vdupq_n_s16(0);
         for (; q + 2 <= end; q += 2, panel += 8 * LNT_QPANEL)
-            step(s, rows, product->a, offset + 4 * q, panel, true, chained);
+            step(s, rows, product->a, offset + (ptrdiff_t)(4 * q), panel, true, chained);
         if (q < end)
-            step(s, rows, product->a, offset + 4 * q++, panel, false, chained);
+            step(s, rows, product->a, offset + (ptrdiff_t)(4 * q++), panel, false, chained);
 #pragma GCC unroll 4
         for (unsigned p = 0; p < PARTS; p++)
             moved[p] = vpadalq_s16(moved[p], s->weights[p]);
