@@ -22,6 +22,7 @@ enum {
     MAX_THREADS = 64,
     SERIAL_SLICES = 64, /* of one call on one thread: bounds the time to notice a cancellation */
     SLICES_PER_THREAD = 8,
+    MOST_GRAINS = 256, /* in a slice, however much there is to do: bounds that time, too */
     SPIN_NS = 200 * 1000
 };
 
@@ -121,10 +122,17 @@ void lnt_poll_deadline(lnt_kernel *k)
     }
 }
 
+/* Items of a slice: as wanted, but at least a grain, which takes well under a millisecond, and not too many.
+ */
+static int64_t slice_of(int64_t wanted, int64_t grain)
+{
+    const int64_t most = grain < INT64_MAX / MOST_GRAINS ? grain * MOST_GRAINS : grain;
+    return wanted < grain ? grain : wanted < most ? wanted : most;
+}
+
 static lnt_status run_alone(lnt_kernel *k, int64_t items, int64_t grain, lnt_task_fn task, void *arg)
 {
-    int64_t slice = (items + SERIAL_SLICES - 1) / SERIAL_SLICES;
-    slice = slice < grain ? grain : slice;
+    const int64_t slice = slice_of((items + SERIAL_SLICES - 1) / SERIAL_SLICES, grain);
     for (int64_t begin = 0; begin < items; begin += slice) {
         const int64_t end = items - begin < slice ? items : begin + slice;
         LNT_TRY(task(k, arg, begin, end, 0));
@@ -168,8 +176,8 @@ static void take_slices(lnt_pool *p, uint32_t thread)
 /* Shares of a whole number of slices. */
 static void share_items(lnt_pool *p, int64_t items, int64_t grain)
 {
-    const int64_t threads = p->threads, wanted = items / (threads * SLICES_PER_THREAD);
-    p->slice = wanted > grain ? wanted : grain;
+    const int64_t threads = p->threads;
+    p->slice = slice_of(items / (threads * SLICES_PER_THREAD), grain);
     const int64_t slices = (items + p->slice - 1) / p->slice;
     for (int64_t i = 0, begin = 0; i < threads; i++) {
         const int64_t end = slices * (i + 1) / threads * p->slice;
