@@ -458,7 +458,7 @@ static lnt_status plan_offsets(lnt_session *s, lnt_frame *f, uint32_t from, size
     if (n_laid)
         return LNT_OK;
     f->alive_bytes = most_alive(f, n);
-    const size_t enough = s->separate ? SIZE_MAX : f->alive_bytes / SPARE * (SPARE + 1);
+    const size_t enough = s->separate ? SIZE_MAX : f->alive_bytes + f->alive_bytes / SPARE;
     size_t best = *bytes;
     memcpy(f->best, f->order, n * sizeof *f->order);
     for (unsigned i = 0; i < TRIES && best > enough; i++) {
