@@ -154,8 +154,8 @@ FUZZED := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 FUZZ_BUILD := BUILD=build/fuzz CC=clang OPT="-O1 -gline-tables-only" SAN="-fsanitize=address,undefined,fuzzer-no-link \
               -fno-sanitize=pointer-overflow -fno-sanitize-recover=undefined"
 SECONDS ?= 60
-# Instrumented for fuzzing this one file takes clang many minutes; it is sanitized by gcc in `make test`.
-$(BUILD)/obj/ops/gemm_avx512.o: override SAN := $(if $(findstring fuzzer,$(SAN)),,$(SAN))
+# Instrumented for fuzzing these take clang many minutes each; they are sanitized by gcc in `make test`.
+$(patsubst %,$(BUILD)/obj/ops/%.o,gemm gemm_avx2 gemm_avx512): override SAN := $(if $(findstring fuzzer,$(SAN)),,$(SAN))
 
 .SECONDARY: $(call objects,$(wildcard tests/fuzz/*.c))
 $(BUILD)/libfuzzed.a: $(filter-out %/cli/main.o,$(CLI_OBJ)) $(CONVERT_OBJ) $(LIB_OBJ)
