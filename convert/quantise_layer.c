@@ -10,7 +10,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { SNR_MOST = 200, IN_MOST = 2 + 3 * LNT_Q_CONCAT_MOST, OUT_MOST = 8 };
+enum { IN_MOST = 2 + 3 * LNT_Q_CONCAT_MOST, OUT_MOST = 8 };
 
 void lnt_noise_add(lnt_noise *n, const float *want, const float *got, int64_t count)
 {
@@ -26,9 +26,9 @@ void lnt_noise_add(lnt_noise *n, const float *want, const float *got, int64_t co
 double lnt_noise_snr(const lnt_noise *n)
 {
     if (n->error == 0)
-        return SNR_MOST;
+        return LNT_SNR_MOST;
     const double snr = n->signal > 0 ? 10 * log10(n->signal / n->error) : 0;
-    return isfinite(snr) ? fmin(snr, SNR_MOST) : 0;
+    return isfinite(snr) ? fmin(snr, LNT_SNR_MOST) : 0;
 }
 
 /* Where a layer is measured. */
@@ -196,18 +196,10 @@ static lnt_status time_both(alone *a, alone *b, double *a_us, double *b_us)
     return LNT_OK;
 }
 
-/* Each weight counts once per position it meets. */
-static double multiplications(const place *t, const lnt_gnode *n, const alone *a)
+static double multiplications(alone *a)
 {
-    const bool conv = lnt_is(n, Conv), recurrent = lnt_is(n, LSTM) || lnt_is(n, GRU);
-    if (!conv && !recurrent && !lnt_is(n, MatMul) && !lnt_is(n, Gemm) && !lnt_is(n, FusedMatMul))
-        return 0;
-    const lnt_operand *w = lnt_ginfo(t->g, n->in[1]);
-    const double weights = (double)lnt_operand_count(w), y = (double)lnt_operand_count(a->out[0]);
-    if (recurrent)
-        return (double)(a->in[0]->dims[0] * a->in[0]->dims[1]) *
-               (weights + (double)lnt_operand_count(lnt_ginfo(t->g, n->in[2])));
-    return y * (conv ? weights / (double)w->dims[0] : (double)a->in[0]->dims[a->in[0]->rank - 1]);
+    const lnt_step step = {.in = a->in, .out = a->out, .n_in = a->node.n_in, .n_out = a->node.n_out};
+    return (double)lnt_multiply_adds(&a->node, &step);
 }
 
 /* ---- exactness ---- */
@@ -295,7 +287,7 @@ static lnt_status compare_forms(place *t, alone *plain, alone *bytes, lnt_qlayer
     LNT_TRY(l->fixed ? compare_site(t, lnt_static_site(t->fixed, l->node), bytes, &n)
                      : compare_outputs(plain, bytes, &n));
     l->measured.snr = lnt_noise_snr(&n);
-    l->measured.multiplications = multiplications(t, &l->plain, plain);
+    l->measured.multiplications = multiplications(plain);
     if (t->g->quantise->costs) {
         estimate_both(t->g->quantise->costs, plain, l);
         return LNT_OK;

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SNR_MOST = 200, SAMPLE_US = 60000000 };
+enum { SAMPLE_US = 60000000 };
 
 static const lnt_allocator *const heap = &lnt_malloc_allocator;
 
@@ -366,7 +366,7 @@ static lnt_status run_chosen(trial *t, double *snr)
     }
     stop(&r);
     advance(t);
-    *snr = SNR_MOST;
+    *snr = LNT_SNR_MOST;
     for (uint32_t i = 0; i < t->n_outputs; i++)
         *snr = fmin(*snr, lnt_noise_snr(&t->noise[i]));
     return status;

@@ -10,6 +10,8 @@ typedef struct lnt_noise {
     double signal, error, worst, largest;
 } lnt_noise;
 
+enum { LNT_SNR_MOST = 200 }; /* dB: no noise at all */
+
 void lnt_noise_add(lnt_noise *n, const float *want, const float *got, int64_t count);
 /* dB; 0 where the noise is no number. */
 double lnt_noise_snr(const lnt_noise *n);
