@@ -69,12 +69,6 @@ typedef struct figures {
     double peak;            /* multiplications and additions a second that one core comes to */
 } figures;
 
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* q in [0, 1]; the nearest rank of sorted times. */
 static double quantile(const double *sorted, size_t n, double q)
 {
@@ -84,7 +78,7 @@ static double quantile(const double *sorted, size_t n, double q)
 static void summarise(double *times, size_t n, figures *f)
 {
     double sum = 0, squares = 0;
-    qsort(times, n, sizeof *times, by_value);
+    lnt_sort_figures(times, n);
     for (size_t i = 0; i < n; i++)
         sum += times[i];
     f->mean = sum / (double)n;

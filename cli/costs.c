@@ -159,12 +159,6 @@ static void *partner_main(void *arg)
     }
 }
 
-static int by_size(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Microseconds from asking a second thread until it has answered, the fastest tenth left out; it sleeps
  * between, or waits awake. */
 static double answer_us(bool sleeps)
@@ -191,7 +185,7 @@ static double answer_us(bool sleeps)
     pthread_join(thread, NULL);
     pthread_mutex_destroy(&p.lock);
     pthread_cond_destroy(&p.wake);
-    qsort(took, (size_t)rounds, sizeof *took, by_size);
+    lnt_sort_figures(took, (size_t)rounds);
     return took[rounds / 10];
 }
 

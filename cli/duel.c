@@ -108,15 +108,9 @@ static lnt_status run(peer *p, uint32_t runs, bool lead, lnt_error *err)
 
 /* ---- figures of samples ---- */
 
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static double median(double *v, size_t n)
 {
-    qsort(v, n, sizeof *v, by_value);
+    lnt_sort_figures(v, n);
     return n % 2 ? v[n / 2] : 0.5 * (v[n / 2 - 1] + v[n / 2]);
 }
 

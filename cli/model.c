@@ -2,6 +2,7 @@
 #include "cli/model.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -10,6 +11,17 @@ double lnt_now(void)
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+void lnt_sort_figures(double *v, size_t n)
+{
+    qsort(v, n, sizeof *v, by_value);
 }
 
 bool lnt_ends_with(const char *text, const char *end)

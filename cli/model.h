@@ -35,6 +35,8 @@ int lnt_failed(const lnt_verb *verb, const lnt_error *err);
 bool lnt_ends_with(const char *text, const char *end);
 /* Seconds of a clock that only goes forward. */
 double lnt_now(void);
+/* The smallest first. */
+void lnt_sort_figures(double *v, size_t n);
 
 /* What a report lists as unsupported, in one line, each fault once. */
 void lnt_unsupported_text(const lnt_report *report, char *buffer, size_t bytes);

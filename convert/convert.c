@@ -23,18 +23,15 @@ static lnt_status bound_symbols(lnt_graph *g, const lnt_convert_options *options
     return LNT_OK;
 }
 
-static bool rounds_to_bytes(const lnt_graph *g)
+static bool rounds_to_bytes(const lnt_op *op)
 {
-    for (size_t s = 0; s < g->n_subs; s++)
-        for (size_t i = 0; i < g->sub[s].n_nodes; i++) {
-            static const unsigned rounding[] = {LNT_ID_QuantizeLinear,        LNT_ID_DynamicQuantizeLinear,
-                                                LNT_ID_DynamicQuantizeMatMul, LNT_ID_DynamicMatMul,
-                                                LNT_ID_DynamicConv,           LNT_ID_DynamicLSTM,
-                                                LNT_ID_DynamicGRU};
-            for (size_t k = 0; k < sizeof rounding / sizeof rounding[0]; k++)
-                if (g->sub[s].node[i]->op->id == rounding[k])
-                    return true;
-        }
+    static const unsigned rounding[] = {
+        LNT_ID_QuantizeLinear, LNT_ID_DynamicQuantizeLinear, LNT_ID_DynamicQuantizeMatMul,
+        LNT_ID_DynamicMatMul,  LNT_ID_DynamicConv,           LNT_ID_DynamicLSTM,
+        LNT_ID_DynamicGRU};
+    for (size_t k = 0; k < sizeof rounding / sizeof rounding[0]; k++)
+        if (op->id == rounding[k])
+            return true;
     return false;
 }
 
@@ -46,7 +43,7 @@ static lnt_status emit(lnt_graph *g, const void *onnx, size_t onnx_size, const c
     LNT_TRY(lnt_emit(g, report, NULL, image, size));
     if (!options->n_golden && !options->reference_golden)
         return LNT_OK;
-    report->rounds_to_bytes = rounds_to_bytes(g);
+    report->rounds_to_bytes = lnt_graph_any(g, rounds_to_bytes);
     const size_t budget = *size / SHARE > LEAST ? *size / SHARE : LEAST;
     lnt_golden_set golden = {0};
     const lnt_golden_model own = {*image, *size, lnt_trial_deadline(g)};

@@ -220,15 +220,6 @@ lnt_status lnt_seeded_input(const lnt_value_info *info, int64_t extent, uint64_t
     return LNT_OK;
 }
 
-static bool any_node(const lnt_graph *g, bool (*is)(const lnt_op *op))
-{
-    for (size_t s = 0; s < g->n_subs; s++)
-        for (size_t i = 0; i < g->sub[s].n_nodes; i++)
-            if (is(g->sub[s].node[i]->op))
-                return true;
-    return false;
-}
-
 static bool may_never_end(const lnt_op *op)
 {
     return op->id == LNT_ID_Loop;
@@ -237,7 +228,7 @@ static bool may_never_end(const lnt_op *op)
 uint64_t lnt_trial_deadline(const lnt_graph *g)
 {
     enum { MOST = 20000000, WITH_LOOPS = 1000000 };
-    return any_node(g, may_never_end) ? WITH_LOOPS : MOST;
+    return lnt_graph_any(g, may_never_end) ? WITH_LOOPS : MOST;
 }
 
 static lnt_status feed(lnt_model *m, lnt_session *s, int64_t extent, lnt_tensor *in, lnt_golden_set *set,
@@ -333,7 +324,7 @@ static lnt_status make_reference(lnt_graph *g, const void *onnx, size_t onnx_siz
     lnt_report report;
     lnt_report_init(&report);
     lnt_status status = lnt_import(g, onnx, onnx_size, folder, &plain, &report);
-    if (status == LNT_OK && any_node(g, draws_random_numbers))
+    if (status == LNT_OK && lnt_graph_any(g, draws_random_numbers))
         status = lnt_fail(g->err, LNT_E_UNSUPPORTED, "the model draws random numbers");
     if (status == LNT_OK)
         status = lnt_run_passes(g, LNT_OPT_NONE, &report);
