@@ -6,8 +6,7 @@
 #include "runtime/linnet.h"
 
 typedef struct lnt_calibration {
-    lnt_texts
-        paths; /* one sample each: a file, or a folder of input_K.pb; of a sound a sample for each frame */
+    lnt_texts paths;  /* a file or a folder of input_K.pb: a sample; a sound: one for each frame */
     size_t *frames;   /* of each path, once they are counted */
     lnt_tensor sound; /* the last one read */
     size_t sound_of;  /* its path */

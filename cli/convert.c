@@ -318,8 +318,7 @@ static int finish(lnt_report *report, lnt_status status, const char *output, lnt
     if (status == LNT_OK && report->no_golden)
         fprintf(stderr,
                 "linnet convert: warning: %s has no golden vectors, so `verify` needs cases: the unoptimised "
-                "model "
-                "does not run on seeded inputs (%s); --golden CASE_DIR records a case of yours\n",
+                "model does not run on seeded inputs (%s); --golden CASE_DIR records a case of yours\n",
                 output, report->no_golden);
     if (status == LNT_OK)
         return LNT_EXIT_OK;

@@ -29,8 +29,7 @@ static const lnt_option options[] = {
      "write an intermediate value (see convert --keep)"},
     {"--resume", "NAME=FILE", LNT_OPTION_TEXTS, &given.resumes,
      "take this value, as --fetch wrote it, instead of computing it; inputs that\nonly lead to it may be "
-     "left "
-     "out"},
+     "left out"},
     {"--only", NULL, LNT_OPTION_FLAG, &given.only, "compute no more than --output and --fetch ask for"},
     {"--dim", "NAME=N", LNT_OPTION_TEXTS, &given.dims, "upper bound of a data-dependent extent"},
     {"--threads", "N", LNT_OPTION_COUNT, &given.threads, "threads (as many as the machine gives)"},

@@ -164,7 +164,7 @@ static bool is_concat(const lnt_graph *g, const lnt_gnode *n)
     return fits;
 }
 
-/* Only a Pad with zeros, which the bytes have; and a MaxPool without indices. */
+/* Of MaxPool the form without indices. */
 static bool is_move(const lnt_graph *g, const lnt_gnode *n)
 {
     return lnt_moves_elements(n) && n->n_out == 1 && !g->value[n->in[0]].constant;

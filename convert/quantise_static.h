@@ -97,7 +97,7 @@ lnt_status lnt_qweights_of(lnt_graph *g, const lnt_gnode *n, lnt_qweights *p, bo
 bool lnt_q_reads_bytes(const lnt_qsite *s, unsigned operand);
 
 /* Finds the nodes of the main graph that can work on bytes; adds a layer for each but those that only move
- * elements (layers->fixed becomes *fixed). */
+ * elements. They are in layers->fixed. */
 lnt_status lnt_static_find(lnt_graph *g, lnt_qlayers *layers);
 /* The site of a node of the float model; NULL if it is none, or st is NULL. */
 const lnt_qsite *lnt_static_site(const lnt_static *st, const lnt_gnode *n);

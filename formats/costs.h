@@ -9,10 +9,13 @@
  *     governor        of that clock
  *     temperature_c   afterwards
  *     throttled       what the system said of heat and power
- *     level           NAME FLOAT BYTES: products out of the first-level cache on one core, GFLOP/s and GOP/s;
- * the best level last memory          KIB GBS: reading by one core from a cache of this size; the last, size
- * 0, is main memory quantise_ns     to bring one activation to a byte wake_us         until a sleeping worker
- * runs handover_us     until a worker that waits awake has taken a piece of work and given it back
+ *     level           NAME FLOAT BYTES: products out of the first-level cache on one core, GFLOP/s and
+ *                     GOP/s; the best level last
+ *     memory          KIB GBS: reading by one core from a cache of this size; the last, size 0,
+ *                     is main memory
+ *     quantise_ns     to bring one activation to a byte
+ *     wake_us         until a sleeping worker runs
+ *     handover_us     until a worker that waits awake has taken a piece of work and given it back
  *     grain_percent   the least work of a thread, in percent of what the kernels ask for
  *
  * What is not known is written "unknown". */

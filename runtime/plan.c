@@ -446,8 +446,8 @@ static void move_to_front(uint32_t *order, size_t i)
     order[0] = moved;
 }
 
-/* Largest first wastes little. Where it does, what sticks out goes first in the next try; the best one
- * counts. */
+/* Largest first wastes little. Where it does not, the length of lives is weighed, too, and then what sticks out
+ * goes first in the next try; the best one counts. */
 static lnt_status plan_offsets(lnt_session *s, lnt_frame *f, uint32_t from, size_t *bytes, lnt_error *err)
 {
     enum { TRIES = 12, SPARE = 20 }; /* good enough is what wastes less than one part in so many */
