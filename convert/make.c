@@ -78,30 +78,42 @@ lnt_status lnt_make_floats(lnt_importer *im, const lnt_inode *n, const char *wha
     return make_constant(im, n, what, LNT_FLOAT, 1, v, count, out);
 }
 
+/* v cut towards zero, and at the ends of an integer type: bounds of 1e9 mean no bounds to it. */
+static uint64_t whole_within(lnt_dtype dtype, double v)
+{
+    const bool is_signed =
+        dtype == LNT_INT8 || dtype == LNT_INT16 || dtype == LNT_INT32 || dtype == LNT_INT64;
+    const size_t bits = dtype == LNT_BOOL ? 1 : 8 * lnt_dtype_size(dtype);
+    const uint64_t most = bits ? UINT64_MAX >> (64 - bits + is_signed) : 0;
+    const int64_t least = is_signed ? -(int64_t)most - 1 : 0;
+    if (v >= (double)most)
+        return most;
+    return v >= 0 ? (uint64_t)v : v > (double)least ? (uint64_t)(int64_t)v : (uint64_t)least;
+}
+
 lnt_status lnt_make_scalar(lnt_importer *im, const lnt_inode *n, const char *what, lnt_dtype dtype, double v,
                            uint32_t *out)
 {
     union {
         float f;
         double d;
-        uint16_t h;
-        int64_t i;
-        int32_t i32;
-        int16_t i16;
-        int8_t i8;
-    } cell = {.i = 0};
+        uint64_t i64;
+        uint32_t i32;
+        uint16_t i16;
+        uint8_t i8;
+    } cell = {.i64 = 0};
     switch (dtype) {
     case LNT_FLOAT: cell.f = (float)v; break;
     case LNT_DOUBLE: cell.d = v; break;
-    case LNT_FLOAT16: cell.h = lnt_float_to_f16((float)v); break;
-    case LNT_BFLOAT16: cell.h = lnt_float_to_bf16((float)v); break;
+    case LNT_FLOAT16: cell.i16 = lnt_float_to_f16((float)v); break;
+    case LNT_BFLOAT16: cell.i16 = lnt_float_to_bf16((float)v); break;
     case LNT_INT64:
-    case LNT_UINT64: cell.i = (int64_t)v; break;
+    case LNT_UINT64: cell.i64 = whole_within(dtype, v); break;
     case LNT_INT32:
-    case LNT_UINT32: cell.i32 = (int32_t)(int64_t)v; break;
+    case LNT_UINT32: cell.i32 = (uint32_t)whole_within(dtype, v); break;
     case LNT_INT16:
-    case LNT_UINT16: cell.i16 = (int16_t)v; break;
-    default: cell.i8 = (int8_t)v; break;
+    case LNT_UINT16: cell.i16 = (uint16_t)whole_within(dtype, v); break;
+    default: cell.i8 = (uint8_t)whole_within(dtype, v); break;
     }
     return make_constant(im, n, what, dtype, 0, &cell, 1, out);
 }

@@ -132,6 +132,7 @@ BEFORE_7 = [
     ("Selu", 1, {"x": X23}, {}, lambda x: np.where(x > 0, 1.0507 * x, 1.0507 * 1.6732 * (np.exp(x) - 1))),
     ("Relu", 1, {"x": X23}, {"consumed_inputs": [0]}, lambda x: np.maximum(x, 0)),
     ("Clip", 1, {"x": X23}, {"min": 0.0, "consumed_inputs": [0]}, lambda x: np.maximum(x, 0)),
+    ("Clip", 6, {"x": np.int32([-9, 0, 9])}, {"min": -1e12, "max": 5.0}, lambda x: np.minimum(x, 5)),
     ("Dropout", 6, {"x": X23}, {"is_test": 1, "ratio": 0.7}, lambda x: x),
     ("Gemm", 6, {"a": X23, "b": X23.T.copy(), "c": S3[:2]}, {"broadcast": 1}, lambda a, b, c: a @ b + c),
     ("Upsample", 1, {"x": X2345}, {"height_scale": 2.0, "width_scale": 1.0}, lambda x: x.repeat(2, axis=2)),
