@@ -43,4 +43,15 @@ static inline bool lnt_count(const int64_t *dims, unsigned rank, int64_t *out)
     return true;
 }
 
+/* Do elements of this many bytes fit the address space, with extents of 0 and unknown ones taken as 1? Then
+ * strides, too, can be computed without overflow. */
+static inline bool lnt_extents_fit(const int64_t *dims, unsigned rank, size_t element)
+{
+    int64_t bytes = element ? (int64_t)element : 1;
+    for (unsigned i = 0; i < rank; i++)
+        if (dims[i] > 0 && !lnt_mul_i64(bytes, dims[i], &bytes))
+            return false;
+    return bytes <= PTRDIFF_MAX / 2;
+}
+
 #endif

@@ -89,17 +89,6 @@ static lnt_status put_text(emitter *e, const char *text, uint32_t *at)
 
 /* ---- values ---- */
 
-/* Does the size in bytes fit the address space, extents of 0 taken as 1? The verifier asks the same. */
-static bool size_fits(const lnt_rec_value *v)
-{
-    const size_t element = lnt_dtype_size((lnt_dtype)v->dtype);
-    int64_t bytes = element ? (int64_t)element : 1;
-    for (unsigned i = 0; i < LNT_MAX_RANK; i++)
-        if (v->dims[i] > 0 && !lnt_mul_i64(bytes, v->dims[i], &bytes))
-            return false;
-    return bytes <= PTRDIFF_MAX;
-}
-
 static lnt_status put_value(emitter *e, const char *name, const lnt_operand *info, bool feeds_shape,
                             uint32_t constant, uint32_t *number)
 {
@@ -111,7 +100,8 @@ static lnt_status put_value(emitter *e, const char *name, const lnt_operand *inf
     if (v.rank != LNT_RANK_UNKNOWN)
         for (unsigned i = 0; i < v.rank; i++)
             v.dims[i] = info->dims[i];
-    LNT_REQUIRE(size_fits(&v), e->err, LNT_E_LIMIT, "the extents of '%s' overflow the address space", name);
+    LNT_REQUIRE(lnt_extents_fit(v.dims, LNT_MAX_RANK, lnt_dtype_size((lnt_dtype)v.dtype)), e->err,
+                LNT_E_LIMIT, "the extents of '%s' overflow the address space", name);
     LNT_TRY(put_text(e, name, &v.name));
     *number = count(e, LNT_SECTION_VALUES, sizeof v);
     return put(e, LNT_SECTION_VALUES, &v, sizeof v, NULL);

@@ -34,21 +34,17 @@ static lnt_status check_strings(const lnt_file *f, lnt_error *err)
     return LNT_OK;
 }
 
-/* What is wrong with the extents of a tensor of element_bytes, or NULL. Even with extents of 0 taken as 1 its
- * size fits the address space, so that strides can be computed without overflow. */
+/* What is wrong with the extents of a tensor of element_bytes, or NULL. */
 static const char *dims_fault(const int64_t *dims, unsigned rank, size_t element_bytes, uint32_t n_symbols)
 {
-    int64_t bytes = element_bytes ? (int64_t)element_bytes : 1;
     for (unsigned i = 0; i < LNT_MAX_RANK; i++) {
         const int64_t d = dims[i];
         if (i >= rank && d != 0)
             return "an extent past the rank is not 0";
         if (d < LNT_DIM_UNKNOWN && -(d + 2) >= (int64_t)n_symbols)
             return "an extent names a symbol that is not there";
-        if (d > 0 && !lnt_mul_i64(bytes, d, &bytes))
-            return "its size overflows";
     }
-    return bytes > PTRDIFF_MAX ? "its size overflows this machine's address space" : NULL;
+    return lnt_extents_fit(dims, rank, element_bytes) ? NULL : "its size overflows the address space";
 }
 
 static bool dtype_known(uint32_t dtype)

@@ -245,14 +245,12 @@ static lnt_status check_sizes(const lnt_site *site)
 {
     for (unsigned o = 0; o < site->n_out; o++) {
         const lnt_operand *v = site->out[o];
-        int64_t bytes;
         if (!v)
             continue;
-        const int64_t count = lnt_operand_count(v);
-        LNT_REQUIRE(count >= 0 && lnt_mul_i64(count, (int64_t)lnt_dtype_size((lnt_dtype)v->dtype), &bytes) &&
-                        bytes <= PTRDIFF_MAX / 2,
-                    site->err, LNT_E_LIMIT, "output %u is larger than the address space", o);
-        LNT_REQUIRE(lnt_dtype_size((lnt_dtype)v->dtype), site->err, LNT_E_TYPE, "output %u has type %s", o,
+        const size_t element = lnt_dtype_size((lnt_dtype)v->dtype);
+        LNT_REQUIRE(lnt_operand_count(v) >= 0 && lnt_extents_fit(v->dims, v->rank, element), site->err,
+                    LNT_E_LIMIT, "output %u is larger than the address space", o);
+        LNT_REQUIRE(element, site->err, LNT_E_TYPE, "output %u has type %s", o,
                     lnt_dtype_text((lnt_dtype)v->dtype));
     }
     return LNT_OK;
@@ -492,13 +490,12 @@ static lnt_status start_state(lnt_session *s, lnt_state_slot *state, lnt_error *
     LNT_REQUIRE(v->rank != LNT_RANK_UNKNOWN, err, LNT_E_SHAPE,
                 "a state of unknown rank must be set before the run");
     lnt_tensor t = {.dtype = (lnt_dtype)v->dtype, .rank = v->rank};
-    int64_t count = 1;
-    for (unsigned d = 0; d < v->rank; d++) {
+    int64_t count;
+    for (unsigned d = 0; d < v->rank; d++)
         t.dims[d] = v->dims[d] >= 0 ? v->dims[d] : extent_by_symbol(s, v->dims[d]);
-        LNT_REQUIRE(lnt_mul_i64(count, t.dims[d], &count), err, LNT_E_LIMIT, "a state is too large");
-    }
-    LNT_REQUIRE(lnt_mul_size((size_t)count, lnt_dtype_size(t.dtype), &t.bytes), err, LNT_E_LIMIT,
-                "a state is too large");
+    LNT_REQUIRE(lnt_extents_fit(t.dims, t.rank, lnt_dtype_size(t.dtype)) && lnt_count(t.dims, t.rank, &count),
+                err, LNT_E_LIMIT, "a state is too large");
+    t.bytes = (size_t)count * lnt_dtype_size(t.dtype);
     LNT_TRY(lnt_buffer_reserve(s, &state->now, t.bytes, err));
     memset(state->now.data, 0, t.bytes);
     t.data = state->now.data;

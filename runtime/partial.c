@@ -105,7 +105,9 @@ static lnt_status check_injected(const lnt_session *s, uint32_t value, const cha
         LNT_REQUIRE(v->dims[d] < 0 || v->dims[d] == t->dims[d], err, LNT_E_SHAPE,
                     "%s has %lld along axis %u, not %lld", name, (long long)v->dims[d], d,
                     (long long)t->dims[d]);
-    LNT_REQUIRE(lnt_count(t->dims, t->rank, &count) && (uint64_t)count <= t->bytes / lnt_dtype_size(t->dtype),
+    LNT_REQUIRE(lnt_extents_fit(t->dims, t->rank, lnt_dtype_size(t->dtype)) &&
+                    lnt_count(t->dims, t->rank, &count) &&
+                    (uint64_t)count <= t->bytes / lnt_dtype_size(t->dtype),
                 err, LNT_E_SHAPE, "%s: its data is shorter than its shape says", name);
     t->bytes = (size_t)count * lnt_dtype_size(t->dtype);
     return LNT_OK;

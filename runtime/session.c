@@ -308,9 +308,10 @@ static lnt_status check_input(const lnt_session *s, uint32_t i, const lnt_tensor
                     (long long)t->dims[d]);
     }
     int64_t count;
-    LNT_REQUIRE(lnt_count(t->dims, t->rank, &count) &&
-                    lnt_mul_size((size_t)count, lnt_dtype_size(t->dtype), bytes) && *bytes <= PTRDIFF_MAX,
+    LNT_REQUIRE(lnt_extents_fit(t->dims, t->rank, lnt_dtype_size(t->dtype)) &&
+                    lnt_count(t->dims, t->rank, &count),
                 err, LNT_E_SHAPE, "input %s is larger than the address space", name);
+    *bytes = (size_t)count * lnt_dtype_size(t->dtype);
     LNT_REQUIRE(!t->data || t->bytes >= *bytes, err, LNT_E_SHAPE, "input %s needs %zu bytes, %zu are given",
                 name, *bytes, t->bytes);
     return LNT_OK;

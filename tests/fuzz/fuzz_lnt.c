@@ -149,7 +149,8 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned 
         LLVMFuzzerMutate(data + s->offset, s->bytes, s->bytes);
         return size;
     }
-    for (unsigned k = 1 + next_random(&seed) % 2; k > 0; k--)
+    for (unsigned k = 1 + next_random(&seed) % 2; k > 0 && sound(data, size);
+         k--) /* a section may lie on the table */
         (void)change_number(data, &seed);
     return size;
 }
