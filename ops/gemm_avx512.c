@@ -6,5 +6,5 @@
 #define TALL_ROWS 12
 #define TILE_VECTORS 4
 #define SUMS_MIN 16
-#define DEPTH_BLOCK 384
+#define DEPTH_BLOCK 768
 #include "ops/gemm_tile.inc.h"

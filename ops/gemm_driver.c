@@ -126,8 +126,14 @@ typedef struct depth_range {
     bool begins, ends; /* with the first, the last element of K */
 } depth_range;
 
-static depth_range depth_block(const lnt_gemm_plan *p, size_t tap_block, size_t part)
+static size_t depth_blocks(const lnt_gemm_plan *p)
 {
+    return p->tap_blocks * p->depth_parts;
+}
+
+static depth_range depth_block(const lnt_gemm_plan *p, size_t i)
+{
+    const size_t tap_block = i / p->depth_parts, part = i % p->depth_parts;
     depth_range r;
     r.tap = (size_t)cut((int64_t)p->taps, (int64_t)p->tap_blocks, (int64_t)tap_block);
     r.taps = (size_t)cut((int64_t)p->taps, (int64_t)p->tap_blocks, (int64_t)tap_block + 1) - r.tap;
@@ -159,14 +165,21 @@ static void find_rows(block *b, const depth_range *r, float *gather)
     }
 }
 
+/* The panel of B with column n, from the first row of a range of K on. */
+static const float *panel_at(const block *b, const depth_range *r, size_t n)
+{
+    const lnt_gemm_plan *p = b->call->plan;
+    return b->call->b + b->call->b_offset[b->product] + (r->tap * p->depth + r->first) * p->b_row +
+           n / LNT_PANEL * p->b_panel;
+}
+
 /* What all tiles of a block have in common over one range of K. */
 static lnt_tile common_tile(const block *b, const depth_range *r)
 {
     const lnt_gemm_call *call = b->call;
     const lnt_gemm_plan *p = call->plan;
-    const size_t k = r->tap * p->depth + r->first;
     return (lnt_tile){
-        .b = call->b + call->b_offset[b->product] + k * p->b_row,
+        .b = panel_at(b, r, 0),
         .b_row = p->b_row,
         .b_panel = p->b_panel,
         .bias = call->bias && r->ends ? call->bias + (size_t)b->product * call->bias_product : NULL,
@@ -209,7 +222,7 @@ static void lay_out_columns(const block *b, float *to)
 static void run_narrow(block *b, float *scratch)
 {
     const lnt_gemm_plan *p = b->call->plan;
-    const depth_range r = depth_block(p, 0, 0);
+    const depth_range r = depth_block(p, 0);
     lnt_tile tile = common_tile(b, &r);
     lay_out_columns(b, scratch);
     tile.b = scratch;
@@ -221,14 +234,25 @@ static void run_narrow(block *b, float *scratch)
     }
 }
 
-/* While tile t is computed for the columns from n on, it fetches its share of the columns behind them. */
-static ptrdiff_t fetched_by(const block *b, unsigned t, const depth_range *r, size_t behind)
+/* What is read of B after block i of K of the columns before n, or NULL. */
+static const float *read_next(const block *b, size_t i, size_t n)
 {
     const lnt_gemm_plan *p = b->call->plan;
-    const size_t rows = r->taps * r->depth, first = t * p->kernels->tile_panels * rows / b->tiles;
-    if (behind >= p->columns || p->b_row != LNT_PANEL || rows == 0)
-        return 0;
-    return (ptrdiff_t)((p->panels_at_once + first / rows) * p->b_panel + first % rows * LNT_PANEL);
+    if (n >= b->column + b->columns && i + 1 < depth_blocks(p)) {
+        n = b->column;
+        i++;
+    } else if (n >= b->column + b->columns)
+        i = 0; /* of the next item */
+    const depth_range r = depth_block(p, i);
+    return n < p->columns ? panel_at(b, &r, n) : NULL;
+}
+
+/* A tile fetches half a panel of what is read next, rows long: which half tile t does. */
+static const float *fetched_by(const block *b, unsigned t, size_t rows, const float *next)
+{
+    const lnt_gemm_plan *p = b->call->plan;
+    const size_t half = t * 2 * p->kernels->tile_panels / b->tiles;
+    return next + half / 2 * p->b_panel + half % 2 * (rows / 2) * LNT_PANEL;
 }
 
 static void run_block(block *b, float *gather)
@@ -239,18 +263,19 @@ static void run_block(block *b, float *gather)
         return;
     }
     const size_t at_once = p->panels_at_once * LNT_PANEL, end = b->column + b->columns;
-    for (size_t tap_block = 0; tap_block < p->tap_blocks; tap_block++)
-        for (size_t part = 0; part < p->depth_parts; part++) {
-            const depth_range r = depth_block(p, tap_block, part);
-            lnt_tile tile = common_tile(b, &r);
-            find_rows(b, &r, gather);
-            for (size_t n = b->column; n < end; n += at_once)
-                for (unsigned t = 0; t < b->tiles; t++) {
-                    place_tile(b, t, &r, &tile, n, end - n < at_once ? end : n + at_once);
-                    tile.ahead = fetched_by(b, t, &r, n + at_once);
-                    p->kernels->tile[tile_begin(b, t + 1) - tile_begin(b, t)](&tile);
-                }
+    for (size_t i = 0; i < depth_blocks(p); i++) {
+        const depth_range r = depth_block(p, i);
+        lnt_tile tile = common_tile(b, &r);
+        find_rows(b, &r, gather);
+        for (size_t n = b->column; n < end; n += at_once) {
+            const float *now = panel_at(b, &r, n), *next = read_next(b, i, n + at_once);
+            for (unsigned t = 0; t < b->tiles; t++) {
+                place_tile(b, t, &r, &tile, n, end - n < at_once ? end : n + at_once);
+                tile.ahead = next ? fetched_by(b, t, r.taps * r.depth, next) - now : 0;
+                p->kernels->tile[tile_begin(b, t + 1) - tile_begin(b, t)](&tile);
+            }
         }
+    }
 }
 
 static void run_epilogue(lnt_kernel *k, const block *b)
