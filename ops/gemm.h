@@ -16,7 +16,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { LNT_TILE_ROWS_MAX = 12, LNT_FAR_FLOATS = 256 * 1024, LNT_TALL_COLUMNS = 2 * LNT_PANEL };
+enum { LNT_TILE_ROWS_MAX = 10, LNT_FAR_FLOATS = 256 * 1024, LNT_TALL_COLUMNS = 2 * LNT_PANEL };
 
 typedef struct lnt_tile {
     const float *const *a;        /* [rows] */
@@ -31,9 +31,10 @@ typedef struct lnt_tile {
                               are to column 0 */
     const float *bias;     /* [columns], or NULL */
     float scale, low, high;
-    bool accumulate; /* the sum goes on from what is in C, unscaled */
-    ptrdiff_t ahead; /* floats from B to where it may be fetched from for a later call, or 0 */
-    bool b_is_far;   /* B is more than LNT_FAR_FLOATS: it will not come from a second-level cache */
+    bool accumulate;    /* the sum goes on from what is in C, unscaled */
+    const float *ahead; /* fetched meanwhile for later calls: a line for every two rows of a part of B, ... */
+    size_t ahead_step;  /* ... so many floats apart */
+    bool b_is_far;      /* B is more than LNT_FAR_FLOATS: it will not come from a second-level cache */
 } lnt_tile;
 
 /* Few columns leave most of a panel empty: then each column of B lies by itself, [columns][b_panel] with its

@@ -16,6 +16,7 @@ enum {
     BLOCK_TILES = 48,          /* at most, in a block of rows */
     BLOCK_ROWS = 192,          /* tiles that share one reading of B from the second-level cache */
     PANEL_BYTES = 24 * 1024,   /* of panels used at once: they share a first-level cache with a tile's rows */
+    FAR_BYTES = 1024 * 1024,   /* of A: more than stays in a second-level cache */
     ITEM_WORK_MIN = 32 * 1024, /* multiply-adds worth a thread's while */
     ITEM_WORK_MAX = 4096 * 1024, /* as many take well under a millisecond */
     ITEMS_WANTED = 32,
@@ -95,6 +96,7 @@ void lnt_gemm_plan_blocks(lnt_gemm_plan *p)
         (size_t)(divide_up(panels, (int64_t)p->column_blocks * together) * together * LNT_PANEL);
     p->column_blocks = (size_t)divide_up(panels * LNT_PANEL, (int64_t)p->column_block);
 
+    p->fetches_rows = p->rows * p->row_step * (int64_t)sizeof(float) > FAR_BYTES && p->depth_parts == 1;
     p->columns_outside = (int64_t)p->columns > p->rows;
     const double item_work = column_work * fmax(fmin((double)p->column_block, (double)p->columns), 1);
     p->grain = item_work >= 2 * ITEM_WORK_MIN ? 1 : (int64_t)ceil(2 * ITEM_WORK_MIN / item_work);
@@ -180,6 +182,7 @@ static lnt_tile common_tile(const block *b, const depth_range *r)
     const lnt_gemm_plan *p = call->plan;
     return (lnt_tile){
         .b = panel_at(b, r, 0),
+        .ahead = panel_at(b, r, 0),
         .b_row = p->b_row,
         .b_panel = p->b_panel,
         .bias = call->bias && r->ends ? call->bias + (size_t)b->product * call->bias_product : NULL,
@@ -247,12 +250,34 @@ static const float *read_next(const block *b, size_t i, size_t n)
     return n < p->columns ? panel_at(b, &r, n) : NULL;
 }
 
-/* A tile fetches half a panel of what is read next, rows long: which half tile t does. */
-static const float *fetched_by(const block *b, unsigned t, size_t rows, const float *next)
+/* Floats from fetch to fetch, of which a tile has one for every two rows of each of its parts, for so many.
+ */
+static size_t spread(size_t floats, const lnt_gemm_kernels *kernels, const lnt_tile *tile)
+{
+    const size_t parts = (tile->columns - tile->first + kernels->tile_panels * LNT_PANEL - 1) /
+                         (kernels->tile_panels * LNT_PANEL);
+    const size_t fetches = parts * tile->taps * tile->depth / 2;
+    const size_t step = fetches ? (floats + fetches - 1) / fetches : 0;
+    return step < LNT_PANEL ? step : LNT_PANEL;
+}
+
+/* Lets a tile fetch a part of what is wanted later: part t of all tiles' of `panels` panels at b, or, where A
+ * is read for the first time and does not stay in a cache, the rows of the tile behind it. */
+static void fetch_panels(const block *b, unsigned t, const depth_range *r, const float *from, size_t panels,
+                         lnt_tile *tile)
+{
+    const size_t rows = r->taps * r->depth, lines = panels * rows;
+    const size_t begin = t * lines / b->tiles, end = (t + 1) * lines / b->tiles;
+    tile->ahead = from + begin / rows * b->call->plan->b_panel + begin % rows * LNT_PANEL;
+    tile->ahead_step = spread((end - begin) * LNT_PANEL, b->call->plan->kernels, tile);
+}
+
+static void fetch_rows(const block *b, unsigned t, lnt_tile *tile)
 {
     const lnt_gemm_plan *p = b->call->plan;
-    const size_t half = t * 2 * p->kernels->tile_panels / b->tiles;
-    return next + half / 2 * p->b_panel + half % 2 * (rows / 2) * LNT_PANEL;
+    const int64_t floats = (tile_begin(b, t + 1) - tile_begin(b, t)) * p->row_step;
+    tile->ahead = tile->a[0] + tile->tap_offset[tile->taps - 1] + floats;
+    tile->ahead_step = spread((size_t)floats, p->kernels, tile);
 }
 
 static void run_block(block *b, float *gather)
@@ -268,10 +293,13 @@ static void run_block(block *b, float *gather)
         lnt_tile tile = common_tile(b, &r);
         find_rows(b, &r, gather);
         for (size_t n = b->column; n < end; n += at_once) {
-            const float *now = panel_at(b, &r, n), *next = read_next(b, i, n + at_once);
+            const float *next = read_next(b, i, n + at_once);
             for (unsigned t = 0; t < b->tiles; t++) {
                 place_tile(b, t, &r, &tile, n, end - n < at_once ? end : n + at_once);
-                tile.ahead = next ? fetched_by(b, t, r.taps * r.depth, next) - now : 0;
+                if (p->fetches_rows && n == b->column && !b->set[t].gathered)
+                    fetch_rows(b, t, &tile);
+                else if (next)
+                    fetch_panels(b, t, &r, next, p->panels_at_once, &tile);
                 p->kernels->tile[tile_begin(b, t + 1) - tile_begin(b, t)](&tile);
             }
         }

@@ -55,6 +55,7 @@ struct lnt_gemm_plan {
     size_t depth_parts;   /* blocks of K within one tap, or 1 */
     size_t tap_blocks;    /* blocks of whole taps; depth_parts or tap_blocks is 1 */
     size_t panels_at_once;
+    bool fetches_rows; /* A comes from far: tiles fetch the rows of the next one */
     int64_t grain;
     size_t gather_bytes; /* scratch of one thread, to be given to every call */
 };

@@ -1,13 +1,15 @@
 /* gemm_tile.inc.h — the tile kernels, written once over ops/simd.h and compiled per level.
  *
  * The including file says which level (see ops/simd.h) and the shape that fits its registers:
- *     TILE_ROWS      rows of the largest tile
- *     TALL_ROWS      if given, rows of the largest tile that is only two vectors wide
- *     TILE_VECTORS   vectors across; they may span one panel, a part of one, or two
- *     ROWS_AHEAD(n)  if given, how many rows of n have their element of A loaded before a step's
- * multiply-adds SUMS_MIN       sums (accumulators) that hide the latency of a multiply-add DEPTH_BLOCK rows
- * of a panel that stay in the first-level cache A tile has rows * vectors sums. Small ones split K into
- * chains, which are summed at the end. */
+ *
+ *     TILE_ROWS       rows of the largest tile
+ *     TALL_ROWS       if given, rows of the largest tile that is only two vectors wide
+ *     TILE_VECTORS    vectors across; they may span one panel, a part of one, or two
+ *     ROWS_AHEAD(n)   if given, how many rows of n have their element of A loaded before a step's
+ * multiply-adds SUMS_MIN        sums (accumulators) that hide the latency of a multiply-add DEPTH_BLOCK rows
+ * of K after which partial sums go to C
+ *
+ * A tile has rows * vectors sums. Small ones split K into chains, which are summed at the end. */
 #include "ops/gemm.h"
 #include "ops/op.h"
 #include "ops/simd.h"
@@ -21,7 +23,7 @@ enum {
     PREFETCH_FLOATS = 768,        /* a one-row product of a large B is bound by memory: fetch 3 KB ahead */
     STEPS = 4, /* of K at once in the largest tiles: more multiply-adds among the instructions */
     STEPS_SUMS = 5 * TILE_VECTORS,
-    LINES_AHEAD = 2 /* fetched with so many steps: from 8 tiles on all that the next columns need */
+    LINES_AHEAD = STEPS / 2 /* fetched with them */
 };
 
 _Static_assert(LNT_PANEL % PART == 0 || PART % LNT_PANEL == 0, "parts make up panels, or panels parts");
@@ -42,7 +44,7 @@ typedef struct tile_acc {
 
 LNT_INLINE void acc_fill(tile_acc *acc, const unsigned rows, const unsigned vectors, vf x)
 {
-    UNROLL(12)
+    UNROLL(10)
     for (unsigned i = 0; i < rows; i++)
         UNROLL(4)
     for (unsigned j = 0; j < vectors; j++)
@@ -59,23 +61,23 @@ LNT_INLINE void load_early(float *x, const float *from)
 #endif
 }
 
-/* One row of B, its panels b_panel floats apart, times element k of each row of A. */
+/* Row `row` of B, at b[j] for vector j, times element k of each row of A. */
 LNT_INLINE void acc_step(tile_acc *acc, const unsigned rows, const unsigned vectors, const float *const *a,
-                         size_t k, const float *b, size_t b_panel)
+                         size_t k, const float *const *b, size_t row)
 {
     vf bv[TILE_VECTORS];
     UNROLL(4)
     for (unsigned j = 0; j < vectors; j++) {
-        bv[j] = v_load(b + j * LNT_VL / LNT_PANEL * b_panel + j * LNT_VL % LNT_PANEL);
+        bv[j] = v_load(b[j] + row);
         if (rows > 1)
             v_hold(&bv[j]);
     }
     const unsigned ahead = ROWS_AHEAD(rows) < rows ? ROWS_AHEAD(rows) : rows;
     float from_a[LNT_TILE_ROWS_MAX];
-    UNROLL(12)
+    UNROLL(10)
     for (unsigned i = 0; i < ahead; i++)
         load_early(&from_a[i], a[i] + k);
-    UNROLL(12)
+    UNROLL(10)
     for (unsigned i = 0; i < rows; i++) {
         if (ahead == 0)
             from_a[i] = a[i][k];
@@ -88,9 +90,20 @@ LNT_INLINE void acc_step(tile_acc *acc, const unsigned rows, const unsigned vect
     }
 }
 
+/* Moves on in B. The pointers stay what they are, one for each panel: left alone, compilers turn them into
+ * sums that need more registers than there are. */
+LNT_INLINE void next_rows(const float **b, const unsigned vectors, size_t floats)
+{
+    UNROLL(4)
+    for (unsigned j = 0; j < vectors; j++) {
+        b[j] += floats;
+        __asm__("" : "+r"(b[j]));
+    }
+}
+
 LNT_INLINE void acc_add(tile_acc *acc, const unsigned rows, const unsigned vectors, const tile_acc *other)
 {
-    UNROLL(12)
+    UNROLL(10)
     for (unsigned i = 0; i < rows; i++)
         UNROLL(4)
     for (unsigned j = 0; j < vectors; j++)
@@ -99,40 +112,47 @@ LNT_INLINE void acc_add(tile_acc *acc, const unsigned rows, const unsigned vecto
 
 /* Adds the sum over all taps of one part; chains is 1, 2 or 4. */
 LNT_INLINE void accumulate(tile_acc *acc, const unsigned rows, const unsigned vectors, const unsigned chains,
-                           const lnt_tile *t, const float *b)
+                           const lnt_tile *t, const float *b, const float **fetch)
 {
-    const size_t depth = t->depth, b_row = t->b_row, b_panel = t->b_panel;
-    const float *ahead = b + t->ahead;
+    const size_t depth = t->depth, b_row = t->b_row, ahead_step = t->ahead_step;
+    const float *ahead = *fetch, *bp[TILE_VECTORS];
     tile_acc chain[4];
     chain[0] = *acc;
     UNROLL(4)
     for (unsigned c = 1; c < chains; c++)
         acc_fill(&chain[c], rows, vectors, v_splat(0));
+    UNROLL(4)
+    for (unsigned j = 0; j < vectors; j++)
+        bp[j] = b + j * LNT_VL / LNT_PANEL * t->b_panel + j * LNT_VL % LNT_PANEL;
     for (size_t tap = 0; tap < t->taps; tap++) {
         const ptrdiff_t offset = t->tap_offset[tap];
         const float *a[LNT_TILE_ROWS_MAX];
-        UNROLL(12)
+        UNROLL(10)
         for (unsigned i = 0; i < rows; i++)
             a[i] = t->a[i] + offset;
         size_t k = 0;
         if (LNT_VL > 4 && rows * vectors >= STEPS_SUMS && b_row == LNT_PANEL)
-            for (; k + STEPS <= depth; k += STEPS, b += STEPS * LNT_PANEL) {
-                for (unsigned line = 0; line < LINES_AHEAD; line++, ahead += LNT_PANEL)
+            for (; k + STEPS <= depth; k += STEPS) {
+                for (unsigned line = 0; line < LINES_AHEAD; line++, ahead += ahead_step)
                     v_prefetch_far(ahead);
                 UNROLL(4)
                 for (unsigned c = 0; c < STEPS; c++)
-                    acc_step(&chain[0], rows, vectors, a, k + c, b + c * LNT_PANEL, b_panel);
+                    acc_step(&chain[0], rows, vectors, a, k + c, bp, c * LNT_PANEL);
+                next_rows(bp, vectors, STEPS * LNT_PANEL);
             }
         for (; k + chains <= depth; k += chains)
             UNROLL(4)
-        for (unsigned c = 0; c < chains; c++, b += b_row) {
+        for (unsigned c = 0; c < chains; c++) {
             if (rows == 1 && c == 0 && t->b_is_far)
-                v_prefetch(b + PREFETCH_FLOATS);
-            acc_step(&chain[c], rows, vectors, a, k + c, b, b_panel);
+                v_prefetch(bp[0] + PREFETCH_FLOATS);
+            acc_step(&chain[c], rows, vectors, a, k + c, bp, 0);
+            next_rows(bp, vectors, b_row);
         }
         if (chains > 1)
-            for (; k < depth; k++, b += b_row)
-                acc_step(&chain[0], rows, vectors, a, k, b, b_panel);
+            for (; k < depth; k++) {
+                acc_step(&chain[0], rows, vectors, a, k, bp, 0);
+                next_rows(bp, vectors, b_row);
+            }
     }
     if (chains == 4) {
         acc_add(&chain[0], rows, vectors, &chain[2]);
@@ -141,6 +161,7 @@ LNT_INLINE void accumulate(tile_acc *acc, const unsigned rows, const unsigned ve
     if (chains >= 2)
         acc_add(&chain[0], rows, vectors, &chain[1]);
     *acc = chain[0];
+    *fetch = ahead;
 }
 
 /* ---- storing ---- */
@@ -199,12 +220,12 @@ LNT_INLINE void acc_begin(tile_acc *acc, const lnt_tile *t, const unsigned rows,
     UNROLL(4)
     for (unsigned j = 0; j < vectors; j++) {
         const vf bias = t->bias ? v_load(t->bias + n + j * LNT_VL) : v_splat(0);
-        UNROLL(12)
+        UNROLL(10)
         for (unsigned i = 0; i < rows; i++)
             acc->v[i][j] = bias;
     }
     if (t->accumulate)
-        UNROLL(12)
+        UNROLL(10)
     for (unsigned i = 0; i < rows; i++)
         UNROLL(4)
     for (unsigned j = 0; j < vectors; j++)
@@ -215,26 +236,27 @@ LNT_INLINE void acc_end(tile_acc *acc, const lnt_tile *t, const unsigned rows, c
                         size_t n)
 {
     if (t->residual)
-        UNROLL(12)
+        UNROLL(10)
     for (unsigned i = 0; i < rows; i++)
         UNROLL(4)
     for (unsigned j = 0; j < vectors; j++)
         acc->v[i][j] += v_load(t->residual[i] + n + j * LNT_VL);
     const vf low = v_splat(t->low), high = v_splat(t->high);
     if (t->low != -INFINITY || t->high != INFINITY)
-        UNROLL(12)
+        UNROLL(10)
     for (unsigned i = 0; i < rows; i++)
         UNROLL(4)
     for (unsigned j = 0; j < vectors; j++)
         acc->v[i][j] = v_min(high, v_max(low, acc->v[i][j]));
-    UNROLL(12)
+    UNROLL(10)
     for (unsigned i = 0; i < rows; i++)
         UNROLL(4)
     for (unsigned j = 0; j < vectors; j++)
         v_store(t->c[i] + n + j * LNT_VL, acc->v[i][j]);
 }
 
-LNT_INLINE void part(const lnt_tile *t, size_t n, const unsigned rows, const unsigned vectors)
+LNT_INLINE void part(const lnt_tile *t, size_t n, const unsigned rows, const unsigned vectors,
+                     const float **fetch)
 {
     const unsigned chains = rows * TILE_VECTORS >= SUMS_MIN ? 1 : 2 * rows * TILE_VECTORS >= SUMS_MIN ? 2 : 4;
     const float *b = t->b + n / LNT_PANEL * t->b_panel + n % LNT_PANEL;
@@ -246,17 +268,17 @@ LNT_INLINE void part(const lnt_tile *t, size_t n, const unsigned rows, const uns
     else
         begin_sums(t, rows, vectors, sums, n);
     if (!whole)
-        UNROLL(12)
+        UNROLL(10)
     for (unsigned i = 0; i < rows; i++)
         UNROLL(4)
     for (unsigned j = 0; j < vectors; j++)
         acc.v[i][j] = v_load(sums + i * PART + j * LNT_VL);
-    accumulate(&acc, rows, vectors, chains, t, b);
+    accumulate(&acc, rows, vectors, chains, t, b, fetch);
     if (whole) {
         acc_end(&acc, t, rows, vectors, n);
         return;
     }
-    UNROLL(12)
+    UNROLL(10)
     for (unsigned i = 0; i < rows; i++)
         UNROLL(4)
     for (unsigned j = 0; j < vectors; j++)
@@ -266,22 +288,23 @@ LNT_INLINE void part(const lnt_tile *t, size_t n, const unsigned rows, const uns
 
 LNT_INLINE void tile(const lnt_tile *t, const unsigned rows)
 {
+    const float *fetch = t->ahead;
     size_t n = t->first;
     while (n < t->columns) {
         const size_t left = (t->columns - n + LNT_VL - 1) / LNT_VL;
         if (rows <= TILE_ROWS && left >= TILE_VECTORS &&
             !(LNT_VL == LNT_PANEL && TILE_VECTORS == 4 && left > 4 && left < 7)) {
-            part(t, n, rows, TILE_VECTORS);
+            part(t, n, rows, TILE_VECTORS, &fetch);
             n += PART;
         } else if (rows <= TILE_ROWS && TILE_VECTORS > 3 &&
                    left >= 3) { /* 5 and 6 vectors are 3 + 2 and 3 + 3 */
-            part(t, n, rows, 3);
+            part(t, n, rows, 3, &fetch);
             n += 3 * LNT_VL;
         } else if (TILE_VECTORS > 2 && left >= 2) {
-            part(t, n, rows, 2);
+            part(t, n, rows, 2, &fetch);
             n += 2 * LNT_VL;
         } else {
-            part(t, n, rows, 1);
+            part(t, n, rows, 1, &fetch);
             n += LNT_VL;
         }
     }
@@ -300,8 +323,8 @@ TILE(4)
 TILE(5)
 TILE(6)
 #endif
-#if TALL_ROWS >= 12
-TILE(12)
+#if TALL_ROWS >= 10
+TILE(10)
 
 /* What is left at the end of tall tiles goes in two halves. */
 #define TILE_HALVES(rows, first, second)                                                                     \
@@ -317,8 +340,6 @@ TILE(12)
 TILE_HALVES(7, 3, 4)
 TILE_HALVES(8, 4, 4)
 TILE_HALVES(9, 4, 5)
-TILE_HALVES(10, 5, 5)
-TILE_HALVES(11, 5, 6)
 #undef TILE_HALVES
 #endif
 #undef TILE
@@ -391,20 +412,20 @@ static void narrow(const lnt_tile *t, unsigned rows)
 static void fma_chains(size_t rounds, float *sink)
 {
     tile_acc acc; /* starts that differ, or the compiler would keep one chain for all */
-    UNROLL(12)
+    UNROLL(10)
     for (unsigned i = 0; i < TILE_ROWS; i++)
         UNROLL(4)
     for (unsigned j = 0; j < TILE_VECTORS; j++)
         acc.v[i][j] = v_splat((float)(i * TILE_VECTORS + j));
     const vf x = v_load(sink), y = v_splat(0.5f);
     for (size_t r = 0; r < rounds; r++)
-        UNROLL(12)
+        UNROLL(10)
     for (unsigned i = 0; i < TILE_ROWS; i++)
         UNROLL(4)
     for (unsigned j = 0; j < TILE_VECTORS; j++)
         acc.v[i][j] = v_fma(acc.v[i][j], y, x);
     vf sum = v_splat(0);
-    UNROLL(12)
+    UNROLL(10)
     for (unsigned i = 0; i < TILE_ROWS; i++)
         UNROLL(4)
     for (unsigned j = 0; j < TILE_VECTORS; j++)
@@ -430,13 +451,12 @@ const lnt_gemm_kernels LNT_SIMD_NAME(lnt_gemm) = {
             tile_5,
             tile_6,
 #endif
-#if TALL_ROWS >= 12
+#if TALL_ROWS >= 10
             tile_7,
             tile_8,
             tile_9,
             tile_10,
-            tile_11,
-            tile_12,
+
 #endif
         },
     .narrow = narrow,
