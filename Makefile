@@ -21,13 +21,19 @@ endif
 TRIPLE := $(CROSS:%-=%)
 PKG_CONFIG ?= $(if $(CROSS),PKG_CONFIG_LIBDIR=/usr/lib/$(TRIPLE)/pkgconfig:/usr/share/pkgconfig )pkg-config
 
+# What a board's make says to one for this machine.
+HERE := BOARD= OPS_FROM= STATIC= COSTS= BLAS= AUDIO=1
+
 # A device build has neither converter nor protobuf.
 CONVERTER ?= $(if $(BOARD),,1)
-# AUDIO=1 for a board: sounds by libsndfile, dynamically linked; without it WAV by a reader of our own.
-AUDIO ?= $(if $(BOARD),,1)
+# AUDIO=1: sounds by libsndfile, dynamically linked; AUDIO=: .wav by a reader of our own. A board takes the first where the
+# libraries of its architecture stand beside this machine's (make BOARD=NAME deps), single files the second.
+AUDIO ?= $(if $(STATIC),,$(if $(BOARD),found,1))
 ifneq ($(if $(AUDIO),$(STATIC)),)
 $(error AUDIO=1 needs shared libraries: not with STATIC=1)
 endif
+library = $(filter /%,$(shell $(CC) $(ARCH) -print-file-name=lib$(1).so))
+SNDFILE := $(if $(or $(filter-out found,$(AUDIO)),$(and $(call library,sndfile),$(call library,samplerate))),$(AUDIO))
 
 # BLAS=openblas: products in double precision by OpenBLAS, which also contends in `bench --kernels`. It is 35 MB.
 BLAS ?=
@@ -70,8 +76,8 @@ objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 
 LIB_OBJ := $(call objects,$(call sources,base formats ops runtime))
 CONVERT_OBJ := $(if $(CONVERTER),$(call objects,$(call sources,convert convert/passes)) $(patsubst %.proto,$(BUILD)/obj/%.pb-c.o,$(wildcard convert/onnx.proto)))
-# Device builds leave out the converter's verb and read .wav without libsndfile; static programs open no libraries.
-CLI_SKIP := $(if $(CONVERTER),,cli/convert.c cli/calibrate.c cli/board_costs.c) $(if $(AUDIO),cli/audio_wav.c,cli/audio_sndfile.c) \
+# Device builds leave out the converter's verbs; static programs open no libraries.
+CLI_SKIP := $(if $(CONVERTER),,cli/convert.c cli/calibrate.c cli/board_costs.c) $(if $(SNDFILE),cli/audio_wav.c,cli/audio_sndfile.c) \
             $(if $(STATIC),cli/library_dl.c,cli/library_none.c)
 CLI_OBJ := $(call objects,$(filter-out $(CLI_SKIP),$(call sources,cli ops/check)))
 
@@ -79,8 +85,7 @@ ifneq ($(CONVERTER),)
 CPPFLAGS += -DLNT_CONVERTER -I$(BUILD)/gen
 CONVERT_LIBS := -lprotobuf-c
 endif
-ifneq ($(AUDIO),)
-CPPFLAGS += -DLNT_AUDIO
+ifneq ($(SNDFILE),)
 AUDIO_LIBS := -lsndfile -lsamplerate
 endif
 
@@ -113,7 +118,7 @@ $(LINKED): how-to-link
 	    echo '$(CC) $(LDFLAGS) $(STATIC) $(AUDIO_LIBS) $(LDLIBS)' > $@
 
 $(BUILD)/linnet: $(CLI_OBJ) $(CONVERT_OBJ) $(LIB_OBJ) $(LINKED)
-	@echo "  LINK    $@"
+	@echo "  LINK    $@$(if $(filter-out $(SNDFILE),$(AUDIO)), (.wav alone: make BOARD=$(BOARD) deps brings libsndfile))"
 	$(Q)$(CC) $(LDFLAGS) $(if $(STATIC),-static) -o $@ $(filter %.o,$^) $(CONVERT_LIBS) $(AUDIO_LIBS) $(LDLIBS)
 
 # What the Python package loads: the library and the converter in one.
@@ -124,7 +129,7 @@ $(BUILD)/liblinnet_python.so: $(BUILD)/obj/python/linnet_python.o $(CONVERT_OBJ)
 
 ifneq ($(OPS_FROM),)
 $(TRIMMED): $(OPS_FROM) ops/list.h boards/trim.py
-	$(Q)$(MAKE) --no-print-directory BOARD= OPS_FROM= STATIC= COSTS= BUILD=build build/linnet
+	$(Q)$(MAKE) --no-print-directory $(HERE) BUILD=build build/linnet
 	@mkdir -p $(@D)
 	$(Q)build/linnet info $(OPS_FROM) --json > $(BUILD)/trimmed/info.json
 	$(Q)python3 boards/trim.py ops/list.h $(BUILD)/trimmed/info.json $@ $(BUILD)/trimmed/absent.h
@@ -240,7 +245,7 @@ demo: deps  ## find the speech in a sound: make demo, or make demo WAV=my.flac
 	$(Q)$(BUILD)/vad $(DEMO)/vad.lnt $(WAV) $(SILERO)
 
 # The reader of sounds: libsndfile's, or where that is not linked the program's own.
-VAD_AUDIO := $(if $(AUDIO),examples/vad/audio_sndfile.c,examples/vad/audio_wav.c $(call objects,cli/audio_wav.c cli/model.c))
+VAD_AUDIO := $(if $(SNDFILE),examples/vad/audio_sndfile.c,examples/vad/audio_wav.c $(call objects,cli/audio_wav.c cli/model.c))
 $(BUILD)/vad: examples/vad/vad.c examples/vad/segments.c $(VAD_AUDIO) $(BUILD)/liblinnet.a $(LINKED) $(wildcard examples/vad/*.h)
 	@echo "  LINK    $@"
 	$(Q)$(CC) -Iruntime $(CPPFLAGS) $(filter-out -g,$(CFLAGS)) $(LDFLAGS) $(if $(STATIC),-static) -s -o $@ \
@@ -257,31 +262,38 @@ $(SILERO): | $(PYTHON)
 
 # ---- what has to be installed ----
 
-DEBS_BUILD := gcc libc6-dev make pkg-config protobuf-c-compiler libprotobuf-c-dev libxxhash-dev libsndfile1-dev \
-              libsamplerate0-dev espeak-ng python3 python3-venv
+DEBS_AUDIO := libsndfile1-dev libsamplerate0-dev
+DEBS_BUILD := gcc libc6-dev make pkg-config protobuf-c-compiler libprotobuf-c-dev libxxhash-dev $(DEBS_AUDIO) \
+              espeak-ng python3 python3-venv
 DEBS_TEST := libcmocka-dev xz-utils g++ valgrind $(sort $(shell sed -n 's/^DEBS := //p' boards/*.mk))
 
-# Shell: installs those of the Debian packages $(1) that are missing; no network if there are none. An update that
-# fails for some index does no harm as long as the packages are found.
+# Shell: installs those of the Debian packages $(1) that are missing, NAME or NAME:ARCHITECTURE; no network if there are
+# none. An update that fails for some index does no harm as long as the packages are found.
 install_debs = \
     missing=; for p in $(1); do \
         dpkg-query -W -f '$${Status}' $$p 2>/dev/null | grep -q 'ok installed' || missing="$$missing $$p"; done; \
     if [ -n "$$missing" ]; then \
         as=; if [ $$(id -u) != 0 ]; then \
             as=sudo; command -v sudo >/dev/null || { echo "apt-get install$$missing"; exit 1; }; fi; \
+        for p in $$missing; do case $$p in *:*) $$as dpkg --add-architecture $${p\#*:};; esac; done; \
         $$as apt-get -q update || true; \
         DEBIAN_FRONTEND=noninteractive $$as apt-get -q install -y --no-install-recommends $$missing; fi
 
-# What a board's build links of the board's own architecture, installed beside this machine's libraries.
-DEBS_FOREIGN := $(if $(CROSS),$(addsuffix :$(DEB_ARCH),$(if $(AUDIO),libsndfile1-dev libsamplerate0-dev) $(if $(BLAS),libopenblas-dev)))
+# What programs link of the boards' own architectures, installed beside this machine's libraries. Without AUDIO=1 a mirror
+# that has none does no harm: sounds are .wav alone then.
+of_board = $(if $(CROSS),$(addsuffix :$(DEB_ARCH),$(1)),$(1))
+try_audio_debs = ($(call install_debs,$(foreach a,$(1),$(addsuffix :$(a),$(DEBS_AUDIO))))) || \
+    echo "no libsndfile for $(1): .wav alone"
+SOUND_ARCHS = $(sort $(shell sed -n 's/^DEB_ARCH := //p' $$(grep -LE '^(AUDIO|STATIC) ' $$(grep -l '^CROSS ' boards/*.mk))))
 
 deps:  ## install what the build and the demo need (Debian packages as root or by sudo)
-	$(Q)$(if $(DEBS_FOREIGN),dpkg --print-foreign-architectures | grep -qx $(DEB_ARCH) || \
-	    $$([ $$(id -u) = 0 ] || echo sudo) dpkg --add-architecture $(DEB_ARCH))
-	$(Q)$(call install_debs,$(DEBS_BUILD) $(if $(BOARD),$(DEBS) $(DEBS_FOREIGN)))
+	$(Q)$(call install_debs,$(DEBS_BUILD) $(DEBS) \
+	    $(call of_board,$(if $(filter 1,$(AUDIO)),$(DEBS_AUDIO)) $(if $(BLAS),libopenblas-dev)))
+	$(Q)$(if $(and $(CROSS),$(filter found,$(AUDIO))),$(call try_audio_debs,$(DEB_ARCH)))
 
 deps-test: deps  ## install what the tests need, too
 	$(Q)$(call install_debs,$(DEBS_TEST))
+	$(Q)$(call try_audio_debs,$(SOUND_ARCHS))
 	$(Q)$(MAKE) --no-print-directory .deps/venv/ready $(SILERO)
 
 $(PYTHON):
@@ -326,7 +338,7 @@ zoo: .deps/venv/ready  ## the bench's models, written to build/zoo
 	$(Q)$(PYTHON) tests/zoo/make.py
 else
 test: deps  ## with BOARD=NAME: cross-build, then run doctor and models under emulation
-	$(Q)$(MAKE) --no-print-directory BOARD= STATIC= COSTS= .deps/venv/ready build/linnet
+	$(Q)$(MAKE) --no-print-directory $(HERE) .deps/venv/ready build/linnet
 	$(Q)$(MAKE) --no-print-directory $(BUILD)/linnet
 	$(Q)$(PYTHON) tests/board.py --program $(BUILD)/linnet --emulator "$(EMULATOR)" --cpus "$(CPUS)" $(if $(REFUSES),--refuses)
 endif
@@ -360,13 +372,15 @@ ifeq ($(STATIC),)
 endif
 
 # A package needs the newest libc any of its symbols is from.
+DEB_LIBS := $(if $(SNDFILE),libsndfile1 libsamplerate0) $(if $(BLAS),libopenblas0)
 DEB := $(BUILD)/linnet_$(VERSION)_$(DEB_ARCH).deb
 deb: all  ## with BOARD=NAME: a Debian package, for apt-get install ./FILE.deb on the board
 	$(Q)rm -rf $(BUILD)/deb && mkdir -p $(BUILD)/deb/DEBIAN
 	$(Q)$(MAKE) --no-print-directory install DESTDIR=$(BUILD)/deb PREFIX=/usr BUILD=$(BUILD)
 	$(Q)glibc=$$($(CROSS)objdump -T $(BUILD)/linnet 2>/dev/null | grep -o 'GLIBC_[0-9.]*' | sort -uV | tail -1); \
+    depends="libc6 (>= $${glibc#GLIBC_})"; for p in $(DEB_LIBS); do depends="$$depends, $$p"; done; \
 	    printf '%s\n' 'Package: linnet' 'Version: $(VERSION)' 'Architecture: $(DEB_ARCH)' \
-	    'Maintainer: Linnet <linnet@localhost>' "$${glibc:+Depends: libc6 (>= $${glibc#GLIBC_})}" \
+	    'Maintainer: Linnet <linnet@localhost>' "$${glibc:+Depends: $$depends}" \
 	    'Description: neural networks on CPUs, from one file' | grep . > $(BUILD)/deb/DEBIAN/control
 	$(Q)dpkg-deb --root-owner-group -Zxz --build $(BUILD)/deb $(DEB)
 

@@ -6,6 +6,7 @@ LEVELS := scalar
 CROSS := s390x-linux-gnu-
 EMULATOR := qemu-s390x -L /usr/s390x-linux-gnu
 CPUS := max=scalar
+AUDIO :=
 DEBS := gcc-s390x-linux-gnu libc6-dev-s390x-cross qemu-user
 REFUSES := 1
 DEB_ARCH := s390x
