@@ -22,7 +22,7 @@ TRIPLE := $(CROSS:%-=%)
 PKG_CONFIG ?= $(if $(CROSS),PKG_CONFIG_LIBDIR=/usr/lib/$(TRIPLE)/pkgconfig:/usr/share/pkgconfig )pkg-config
 
 # What a board's make says to one for this machine.
-HERE := BOARD= OPS_FROM= STATIC= COSTS= BLAS= AUDIO=1
+HERE := BOARD= BUILD=build OPS_FROM= STATIC= COSTS= BLAS= AUDIO=1
 
 # A device build has neither converter nor protobuf.
 CONVERTER ?= $(if $(BOARD),,1)
@@ -129,7 +129,7 @@ $(BUILD)/liblinnet_python.so: $(BUILD)/obj/python/linnet_python.o $(CONVERT_OBJ)
 
 ifneq ($(OPS_FROM),)
 $(TRIMMED): $(OPS_FROM) ops/list.h boards/trim.py
-	$(Q)$(MAKE) --no-print-directory $(HERE) BUILD=build build/linnet
+	$(Q)$(MAKE) --no-print-directory $(HERE) build/linnet
 	@mkdir -p $(@D)
 	$(Q)build/linnet info $(OPS_FROM) --json > $(BUILD)/trimmed/info.json
 	$(Q)python3 boards/trim.py ops/list.h $(BUILD)/trimmed/info.json $@ $(BUILD)/trimmed/absent.h
