@@ -21,7 +21,7 @@ if [ ! -e $work/voice.lnt ]; then
     (cd tests/python && ../../.deps/venv/bin/python -c "
 import sys; sys.path.insert(0, 'models')
 import voice, harness
-model, fed = voice.build(voice.MEDIUM), voice.inputs(3, vocabulary=voice.MEDIUM.vocabulary)
+model, fed = voice.build(voice.MEDIUM), voice.inputs(3, size=voice.MEDIUM)
 harness.write_case('../../$work/voice', model, fed, harness.reference(model, fed))")
     build/linnet convert $work/voice/model.onnx -o $work/voice.lnt --golden $work/voice/test_data_set_0 >$work/convert.txt
 fi
