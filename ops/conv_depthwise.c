@@ -6,7 +6,10 @@
 #include "ops/conv.h"
 #include "ops/gemm.h"
 
-enum { RUN_WORK = 32 * 1024 /* multiply-adds in a run of pixels */ };
+enum {
+    RUN_WORK = 32 * 1024,    /* multiply-adds in a run of pixels */
+    SHARED_WORK = 128 * 1024 /* as many pay for pixels that go from one core's cache to another's */
+};
 
 typedef struct depthwise {
     lnt_conv g;
@@ -116,7 +119,7 @@ static lnt_status run_depthwise(lnt_kernel *k, const lnt_step *s)
         c.residual = lnt_in(k, s, (unsigned)d->store.residual);
     const int64_t *out = d->g.w.out, rows = d->g.batch * out[0] * out[1];
     const int64_t work = d->run * d->pixel * d->g.channels * lnt_volume(d->g.w.kernel) + 1;
-    LNT_TRY(lnt_parallel(k, rows * d->runs, RUN_WORK / work + 1, run_items, &c));
+    LNT_TRY(lnt_parallel(k, rows * d->runs, SHARED_WORK / work + 1, run_items, &c));
     return lnt_conv_finish(k, s, &d->images, d->epilogue ? NULL : d->store.program);
 }
 
