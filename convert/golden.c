@@ -251,12 +251,17 @@ static lnt_status feed(lnt_model *m, lnt_session *s, int64_t extent, lnt_tensor 
     return LNT_OK;
 }
 
+/* Of outputs a kilobyte or so of samples tells whether a device computes what it should; recorded cases may
+ * take the whole budget. */
 static lnt_status collect(lnt_model *m, lnt_session *s, size_t budget, lnt_golden_set *set, lnt_error *err)
 {
+    enum { SAMPLES = 4096, LEAST = 256 }; /* bytes of all outputs, and of one */
     const uint32_t n = lnt_model_output_count(m);
     LNT_REQUIRE(set->data_bytes <= budget / 2, err, LNT_E_LIMIT,
                 "integer inputs are too large to be recorded");
-    const size_t share = n ? (budget - set->data_bytes) / n : 0;
+    const size_t room = n ? (budget - set->data_bytes) / n : 0;
+    const size_t wanted = n && SAMPLES / n > LEAST ? SAMPLES / n : LEAST,
+                 share = wanted < room ? wanted : room;
     LNT_REQUIRE(!n || share >= 64, err, LNT_E_LIMIT, "%u outputs are too many to be recorded", n);
     for (uint32_t i = 0; i < n; i++) {
         lnt_tensor out;
