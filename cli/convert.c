@@ -17,7 +17,7 @@ static struct {
     double min_snr;
     lnt_texts dims, states, keep, overridable, custom, golden, meta, calibrate;
     bool json;
-} given = {.opt = LNT_OPT_ALL};
+} given = {.opt = LNT_OPT_ALL, .method = LNT_RANGE_BEST, .min_snr = -1};
 
 static const lnt_option options[] = {
     {"-o", "M.lnt", LNT_OPTION_TEXT, &given.output, "file to write (the model's name with .lnt)"},
@@ -33,19 +33,20 @@ static const lnt_option options[] = {
      "record this case (input_K.pb, output_K.pb) in the file; otherwise the\nunoptimised model is run on "
      "seeded inputs, and where\nthat fails a warning says why"},
     {"--int8", "off|dynamic|auto|static", LNT_OPTION_CHOICE, &given.int8,
-     "quantise: weights per channel, activations in each run; auto: only what is\nfaster on this machine; "
-     "static: activations over ranges found at conversion"},
+     "quantise: weights per channel, activations in each run; static: activations\nover ranges found at "
+     "conversion; auto: whichever makes the whole model\nfaster on this machine, or float"},
     {"--board", "NAME|FILE", LNT_OPTION_TEXT, &given.board,
      "with --int8 auto: what is faster on this board, by its cost table\n(`linnet doctor --calibrate` makes "
      "one)"},
     {"--min-snr", "DB", LNT_OPTION_NUMBER, &given.min_snr,
-     "keep layers in float until every output has this signal-to-noise ratio"},
+     "keep layers in float until every output has this signal-to-noise ratio\n(30 where there are recorded "
+     "inputs; 0: whatever comes out)"},
     {"--calibrate", "FILE|DIR", LNT_OPTION_TEXTS, &given.calibrate,
      "inputs to find ranges and to measure on: an .npz, .npy, .pb or sound, or a\nfolder of them or of "
      "test_data_set_N"},
-    {"--calibration", "minmax|percentile|entropy", LNT_OPTION_CHOICE, &given.method,
+    {"--calibration", "minmax|percentile|entropy|best", LNT_OPTION_CHOICE, &given.method,
      "static ranges: all that was seen; without the outermost of ten\nthousand elements; where bytes "
-     "lose least"},
+     "lose least; what serves the outputs best (best)"},
     {"--meta", "K=V", LNT_OPTION_TEXTS, &given.meta, "metadata"},
     {"--report", "F.json", LNT_OPTION_TEXT, &given.report, "write the report as JSON, too"},
     {"--json", NULL, LNT_OPTION_FLAG, &given.json, "print the report as JSON"},
@@ -132,6 +133,16 @@ static void json_quantised(lnt_json *j, const lnt_report *r)
         lnt_json_number(j, "snr_db", e->snr);
         lnt_json_number(j, "max_error", e->max_error);
         lnt_json_number(j, "largest", e->largest);
+        lnt_json_end(j, '}');
+    }
+    lnt_json_end(j, ']');
+    lnt_json_begin(j, "forms", '[');
+    for (size_t i = 0; i < r->n_forms; i++) {
+        lnt_json_begin(j, NULL, '{');
+        lnt_json_text(j, "form", r->form[i].form);
+        lnt_json_bool(j, "chosen", r->form[i].chosen);
+        lnt_json_number(j, "one_thread_us", r->form[i].us[0]);
+        lnt_json_number(j, "all_threads_us", r->form[i].us[1]);
         lnt_json_end(j, '}');
     }
     lnt_json_end(j, ']');
@@ -238,6 +249,22 @@ static void print_sums(const lnt_report *r)
                r->calibrated_on == 1 ? "" : "s", r->measured_on);
 }
 
+/* The whole model in the forms that --int8 auto has tried. */
+static void print_forms(const lnt_report *r)
+{
+    static const char *const heads[] = {"whole model", "one thread us", "all threads us", ""};
+    lnt_table t;
+    putchar('\n');
+    lnt_table_begin(&t, "lrrl", heads);
+    for (size_t i = 0; i < r->n_forms; i++) {
+        lnt_table_cell(&t, "%s", r->form[i].form);
+        lnt_table_cell(&t, "%.1f", r->form[i].us[0]);
+        lnt_table_cell(&t, "%.1f", r->form[i].us[1]);
+        lnt_table_cell(&t, "%s", r->form[i].chosen ? "taken" : "");
+    }
+    lnt_table_print(&t, stdout);
+}
+
 static void print_quantised(const lnt_report *r)
 {
     static const char *const heads[] = {"layer",  "operator", "in",       "weights now",
@@ -263,6 +290,8 @@ static void print_quantised(const lnt_report *r)
                "--calibrate\n",
                r->trial_failure);
     print_sums(r);
+    if (r->n_forms)
+        print_forms(r);
     for (size_t i = 0; i < r->n_output_errors; i++)
         printf("output %s: SNR %.1f dB, largest error %.3g of values up to %.3g, on %s\n",
                r->output_error[i].output, r->output_error[i].snr, r->output_error[i].max_error,
@@ -343,12 +372,18 @@ static void show_progress(void *arg, size_t done, size_t total)
             "########################################", WIDTH - filled, "");
 }
 
+/* Noise that nobody recorded says too little to keep layers in float for it. */
+static double min_snr(void)
+{
+    return given.min_snr >= 0 ? given.min_snr : given.calibrate.n ? LNT_INT8_SNR : 0;
+}
+
 static int run(const lnt_texts *words)
 {
     lnt_convert_options how;
     lnt_quantise_options quantise = {.mode = (lnt_int8_mode)given.int8,
                                      .method = (lnt_range_method)given.method,
-                                     .min_snr = given.min_snr,
+                                     .min_snr = min_snr(),
                                      .progress = isatty(STDERR_FILENO) ? show_progress : NULL};
     lnt_calibration samples = {0};
     lnt_costs costs;
@@ -367,8 +402,8 @@ static int run(const lnt_texts *words)
     if (given.int8 == LNT_INT8_STATIC && !given.calibrate.n)
         return lnt_usage_error(&lnt_verb_convert,
                                "--int8 static finds ranges on recorded inputs: --calibrate FILE|DIR");
-    if (given.method && given.int8 != LNT_INT8_STATIC)
-        return lnt_usage_error(&lnt_verb_convert, "--calibration belongs to --int8 static");
+    if (given.method != LNT_RANGE_BEST && given.int8 != LNT_INT8_STATIC && given.int8 != LNT_INT8_AUTO)
+        return lnt_usage_error(&lnt_verb_convert, "--calibration belongs to --int8 static and auto");
     if (given.board && quantise.mode != LNT_INT8_AUTO)
         return lnt_usage_error(&lnt_verb_convert, "--board belongs to --int8 auto");
     if (given.board && lnt_costs_of_board(given.board, &costs, &err) != LNT_OK)

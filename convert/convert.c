@@ -1,5 +1,5 @@
 /* convert.c — the whole way from an ONNX model to an image. */
-#include "convert/convert.h"
+#include "convert/fastest.h"
 
 #include "formats/lnt_file.h"
 
@@ -58,14 +58,24 @@ static lnt_status emit(lnt_graph *g, const void *onnx, size_t onnx_size, const c
     return status;
 }
 
-static lnt_status convert(lnt_graph *g, const void *onnx, size_t onnx_size, const char *folder,
-                          const lnt_convert_options *options, lnt_report *report, void **image, size_t *size)
+lnt_status lnt_make_graph(const lnt_original *source, const lnt_quantise_options *how, lnt_graph *g,
+                          lnt_report *report)
 {
-    LNT_TRY(lnt_import(g, onnx, onnx_size, folder, options, report));
-    g->quantise = options->quantise;
-    LNT_TRY(lnt_run_passes(g, options->opt, report));
-    LNT_TRY(bound_symbols(g, options));
-    return emit(g, onnx, onnx_size, folder, options, report, image, size);
+    LNT_TRY(lnt_import(g, source->onnx, source->size, source->folder, source->options, report));
+    g->quantise = how;
+    LNT_TRY(lnt_run_passes(g, source->options->opt, report));
+    return bound_symbols(g, source->options);
+}
+
+static lnt_status convert(lnt_graph *g, const lnt_original *source, lnt_report *report, void **image,
+                          size_t *size)
+{
+    const lnt_convert_options *o = source->options;
+    if (o->quantise && o->quantise->mode == LNT_INT8_AUTO)
+        LNT_TRY(lnt_make_fastest_graph(source, g, report));
+    else
+        LNT_TRY(lnt_make_graph(source, o->quantise, g, report));
+    return emit(g, source->onnx, source->size, source->folder, o, report, image, size);
 }
 
 lnt_status lnt_convert_memory(const void *onnx, size_t onnx_size, const char *folder,
@@ -74,8 +84,9 @@ lnt_status lnt_convert_memory(const void *onnx, size_t onnx_size, const char *fo
 {
     lnt_error own = {0};
     lnt_graph g;
+    const lnt_original source = {onnx, onnx_size, folder, options};
     lnt_graph_init(&g, err ? err : &own);
-    const lnt_status status = convert(&g, onnx, onnx_size, folder, options, report, image, size);
+    const lnt_status status = convert(&g, &source, report, image, size);
     if (status == LNT_E_MEMORY) /* the report fails without words */
         lnt_fail(g.err, status, "no memory for the conversion");
     lnt_graph_free(&g);

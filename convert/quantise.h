@@ -14,14 +14,17 @@
 typedef enum lnt_int8_mode {
     LNT_INT8_OFF,
     LNT_INT8_DYNAMIC, /* weights per channel, activations in each run */
-    LNT_INT8_AUTO,    /* the same where it is faster */
+    LNT_INT8_AUTO,    /* whichever of the others is fastest, measured on the whole model (convert.c) */
     LNT_INT8_STATIC   /* weights per channel, activations at conversion */
 } lnt_int8_mode;
+
+enum { LNT_INT8_SNR = 30 }; /* dB that outputs should keep where nothing else is asked for */
 
 typedef struct lnt_quantise_options {
     lnt_int8_mode mode;
     lnt_range_method method; /* of static ranges */
-    const lnt_costs *costs;  /* of the machine where it shall be faster; NULL: this one, by the clock */
+    double at_most;          /* of a layer's time in float, or it stays in float; 0: no bound */
+    const lnt_costs *costs;  /* of the machine whose time counts; NULL: this one's, by the clock */
     double min_snr;          /* dB that every output must keep; 0: no bound */
     /* Recorded inputs; n_samples 0: seeded ones. Reads sample i into inputs[], zeroed, which then belong to
      * the caller; a state whose data stay NULL goes on from the sample before. count_samples, unless NULL,

@@ -3,6 +3,7 @@
  * The graph is emitted as it stands, loaded as a user would load it, and run on samples, or on seeded inputs
  * where there are none. What the layers read in the float run is kept, so that each can be computed by itself
  * in both forms; the outputs of the float run judge the model as a whole. */
+#include "convert/quantise_samples.h"
 #include "convert/quantise_trial.h"
 
 #include "formats/tensor_file.h"
@@ -23,11 +24,11 @@ typedef struct trial {
     lnt_qlayers *layers;
     lnt_report *report;
     lnt_error *err;
-    size_t n_samples;
-    lnt_tensor *input; /* [samples][inputs] */
-    uint32_t n_inputs, n_outputs;
+    lnt_samples samples;
+    uint32_t n_outputs;
     lnt_tensor *want;   /* [samples][outputs] of the float model, copies */
     lnt_noise *noise;   /* [outputs] of the last run */
+    lnt_seen *seen;     /* [values] in the samples that calibrate; NULL unless static */
     size_t done, total; /* of the work, as far as it is foreseen */
 } trial;
 
@@ -54,14 +55,14 @@ static void advance(trial *t)
 static bool is_fresh(const trial *t, size_t i)
 {
     enum { SHARE = 4 };
-    if (!t->layers->fixed || t->n_samples == 1)
+    if (!t->layers->fixed || t->samples.n == 1)
         return true;
-    return t->n_samples < SHARE ? i == t->n_samples - 1 : i % SHARE == SHARE - 1;
+    return t->samples.n < SHARE ? i == t->samples.n - 1 : i % SHARE == SHARE - 1;
 }
 
 static bool calibrates(const trial *t, size_t i)
 {
-    return t->layers->fixed && (t->n_samples == 1 || !is_fresh(t, i));
+    return t->layers->fixed && (t->samples.n == 1 || !is_fresh(t, i));
 }
 
 static void stop(running *r)
@@ -96,49 +97,6 @@ static lnt_status start(trial *t, running *r)
     return status;
 }
 
-/* Does the sample behind i go on with the states that i leaves? Then i must be run, whatever for. */
-static bool goes_on(const trial *t, size_t i)
-{
-    bool goes_on = false;
-    for (uint32_t k = 0; k < t->n_inputs && i + 1 < t->n_samples; k++)
-        goes_on |= !t->input[(i + 1) * t->n_inputs + k].data;
-    return goes_on;
-}
-
-static lnt_status run_sample(trial *t, running *r, size_t i)
-{
-    for (uint32_t k = 0; k < t->n_inputs; k++)
-        if (t->input[i * t->n_inputs + k].data)
-            LNT_TRY(lnt_set_input(r->session, k, &t->input[i * t->n_inputs + k], t->err));
-    return lnt_run(r->session, t->err);
-}
-
-static lnt_status make_seeded(trial *t, running *r, int64_t extent)
-{
-    for (uint32_t i = 0; i < t->n_inputs; i++) {
-        lnt_value_info info;
-        lnt_tensor_free(heap, &t->input[i]);
-        LNT_TRY(lnt_model_input(r->model, i, &info));
-        LNT_TRY(lnt_seeded_input(&info, extent, i + 1, &t->input[i], t->err));
-    }
-    return LNT_OK;
-}
-
-static lnt_status read_samples(trial *t, running *r)
-{
-    for (size_t i = 0; i < t->n_samples && t->options->n_samples; i++) {
-        lnt_tensor *input = t->input + i * t->n_inputs;
-        LNT_TRY(t->options->read_sample(t->options->arg, r->model, i, input, t->err));
-        for (uint32_t k = 0; k < t->n_inputs; k++) {
-            const float *x = input[k].data;
-            for (size_t e = 0; input[k].dtype == LNT_FLOAT && e < input[k].bytes / sizeof *x; e++)
-                LNT_REQUIRE(isfinite(x[e]), t->err, LNT_E_ARGUMENT,
-                            "sample %zu: element %zu of input %u is %g", i, e, k, (double)x[e]);
-        }
-    }
-    return LNT_OK;
-}
-
 /* Keeps the outputs of the float run, or adds up how far the present ones are from them. */
 static lnt_status take_outputs(trial *t, running *r, size_t sample, bool keep)
 {
@@ -162,33 +120,14 @@ static lnt_status take_outputs(trial *t, running *r, size_t sample, bool keep)
 
 /* ---- the model as a whole ---- */
 
-/* The first of a few extents that the model runs with. */
-static lnt_status run_seeded(trial *t, running *r)
-{
-    static const int64_t extents[] = {16, 128, 1024, 1};
-    lnt_status status = LNT_OK;
-    for (unsigned i = 0; i < sizeof extents / sizeof extents[0]; i++) {
-        lnt_error_clear(t->err);
-        status = make_seeded(t, r, extents[i]);
-        if (status == LNT_OK)
-            status = run_sample(t, r, 0);
-        if (status == LNT_OK || status == LNT_E_MEMORY || status == LNT_E_DEADLINE)
-            break;
-    }
-    return status;
-}
-
 static lnt_status prepare_samples(trial *t, running *r)
 {
-    t->n_inputs = lnt_model_input_count(r->model);
+    t->samples.options = t->options;
+    LNT_TRY(lnt_samples_read(&t->samples, r->model, SIZE_MAX, t->err));
     t->n_outputs = lnt_model_output_count(r->model);
-    t->n_samples = t->options->n_samples ? t->options->n_samples : 1;
-    if (t->options->n_samples && t->options->count_samples)
-        LNT_TRY(t->options->count_samples(t->options->arg, r->model, &t->n_samples, t->err));
-    t->input = lnt_alloc_zero(heap, t->n_samples * t->n_inputs, sizeof *t->input, t->err);
-    t->want = lnt_alloc_zero(heap, t->n_samples * t->n_outputs, sizeof *t->want, t->err);
+    t->want = lnt_alloc_zero(heap, t->samples.n * t->n_outputs, sizeof *t->want, t->err);
     t->noise = lnt_alloc_zero(heap, t->n_outputs, sizeof *t->noise, t->err);
-    return t->input && t->want && t->noise ? read_samples(t, r) : LNT_E_MEMORY;
+    return t->want && t->noise ? LNT_OK : LNT_E_MEMORY;
 }
 
 /* ---- ranges ---- */
@@ -207,13 +146,13 @@ static void look(lnt_static *st, uint32_t v, const lnt_tensor *x, lnt_seen *seen
 }
 
 /* Runs the samples that calibrate and looks at all values that may become bytes. */
-static lnt_status look_at_samples(trial *t, running *r, lnt_seen *seen, bool count)
+static lnt_status look_at_samples(trial *t, running *r, bool count)
 {
     lnt_static *st = t->layers->fixed;
-    for (size_t i = 0; i < t->n_samples; i++) {
-        if (!calibrates(t, i) && !goes_on(t, i))
+    for (size_t i = 0; i < t->samples.n; i++) {
+        if (!calibrates(t, i) && !lnt_samples_go_on(&t->samples, i))
             continue;
-        LNT_TRY(run_sample(t, r, i));
+        LNT_TRY(lnt_samples_run(&t->samples, r->session, i, t->err));
         if (!calibrates(t, i))
             continue;
         for (uint32_t v = 0; v < st->n_values; v++) {
@@ -221,40 +160,33 @@ static lnt_status look_at_samples(trial *t, running *r, lnt_seen *seen, bool cou
             if (!st->value[v].observed)
                 continue;
             LNT_TRY(lnt_get_value(r->session, t->g->value[v].name, &x, t->err));
-            look(st, v, &x, seen, count);
+            look(st, v, &x, t->seen, count);
         }
         advance(t);
     }
     return LNT_OK;
 }
 
-static lnt_status make_bins(trial *t, lnt_seen *seen)
+static lnt_status make_bins(trial *t)
 {
-    const lnt_static *st = t->layers->fixed;
-    for (uint32_t v = 0; v < st->n_values; v++)
+    lnt_seen *seen = t->seen;
+    for (uint32_t v = 0; v < t->layers->fixed->n_values; v++)
         if (seen[v].any && !(seen[v].bin = lnt_alloc_zero(heap, LNT_SEEN_BINS, sizeof *seen[v].bin, t->err)))
             return LNT_E_MEMORY;
     return LNT_OK;
 }
 
 /* Ranges of the values; those that were not finite, or never seen, stay floats. */
-static lnt_status find_ranges(trial *t, running *r, lnt_seen *seen)
+static void set_ranges(trial *t, lnt_range_method method)
 {
     lnt_static *st = t->layers->fixed;
-    const lnt_range_method method = t->options->method;
-    LNT_TRY(look_at_samples(t, r, seen, false));
-    if (method != LNT_RANGE_MINMAX) {
-        LNT_TRY(make_bins(t, seen));
-        LNT_TRY(look_at_samples(t, r, seen, true));
-    }
     for (uint32_t v = 0; v < st->n_values; v++) {
         float low, high;
-        if (!seen[v].any || seen[v].not_finite)
+        if (!t->seen[v].any || t->seen[v].not_finite)
             continue;
-        lnt_seen_range(&seen[v], method, &low, &high);
+        lnt_seen_range(&t->seen[v], method, &low, &high);
         lnt_static_set_range(st, v, low, high);
     }
-    return lnt_static_balance(st);
 }
 
 static lnt_status calibrate(trial *t, running *r)
@@ -262,16 +194,16 @@ static lnt_status calibrate(trial *t, running *r)
     lnt_static *st = t->layers->fixed;
     if (!st)
         return LNT_OK;
-    lnt_seen *seen = lnt_alloc_zero(heap, st->n_values, sizeof *seen, t->err);
-    if (!seen)
+    t->seen = lnt_alloc_zero(heap, st->n_values, sizeof *t->seen, t->err);
+    if (!t->seen)
         return LNT_E_MEMORY;
-    const lnt_status status = find_ranges(t, r, seen);
-    for (uint32_t v = 0; v < st->n_values; v++)
-        lnt_free(heap, seen[v].bin);
-    lnt_free(heap, seen);
-    LNT_TRY(status);
-    lnt_static_plan(st, t->layers);
-    return lnt_static_lower(st);
+    LNT_TRY(look_at_samples(t, r, false));
+    if (t->options->method != LNT_RANGE_MINMAX) {
+        LNT_TRY(make_bins(t));
+        LNT_TRY(look_at_samples(t, r, true));
+    }
+    set_ranges(t, t->options->method == LNT_RANGE_BEST ? LNT_RANGE_MINMAX : t->options->method);
+    return lnt_static_balance(st);
 }
 
 /* ---- the float model ---- */
@@ -298,41 +230,19 @@ static lnt_status measure_layers(trial *t, running *r)
     return LNT_OK;
 }
 
-/* Runs the samples that are measured on, and looks at each layer by itself on the first of them. */
+/* Runs the samples that are measured on, and keeps what the float model gives. */
 static lnt_status run_samples(trial *t, running *r)
 {
-    bool first = true;
-    for (size_t i = 0; i < t->n_samples; i++) {
-        if (!is_fresh(t, i) && !goes_on(t, i))
+    for (size_t i = 0; i < t->samples.n; i++) {
+        if (!is_fresh(t, i) && !lnt_samples_go_on(&t->samples, i))
             continue;
-        LNT_TRY(t->options->n_samples ? run_sample(t, r, i) : run_seeded(t, r));
+        LNT_TRY(lnt_samples_run_first(&t->samples, r->model, r->session, i, t->err));
         if (!is_fresh(t, i))
             continue;
         LNT_TRY(take_outputs(t, r, i, true));
-        if (first)
-            LNT_TRY(measure_layers(t, r));
-        first = false;
         advance(t);
     }
     return LNT_OK;
-}
-
-/* Ranges, the outputs wanted, and each layer by itself. */
-static lnt_status run_float(trial *t)
-{
-    running r;
-    lnt_status status = start(t, &r);
-    if (status == LNT_OK)
-        status = prepare_samples(t, &r);
-    if (status == LNT_OK)
-        status = fetch_values(t, &r);
-    expect(t, t->n_samples * (t->options->method == LNT_RANGE_MINMAX ? 1 : 2) + t->layers->n);
-    if (status == LNT_OK)
-        status = calibrate(t, &r);
-    if (status == LNT_OK)
-        status = run_samples(t, &r);
-    stop(&r);
-    return status;
 }
 
 /* ---- the model with the layers that are chosen ---- */
@@ -357,10 +267,10 @@ static lnt_status run_chosen(trial *t, double *snr)
     memset(t->noise, 0, t->n_outputs * sizeof *t->noise);
     LNT_TRY(put_forms(t->layers));
     lnt_status status = start(t, &r);
-    for (size_t i = 0; i < t->n_samples && status == LNT_OK; i++) {
-        if (!is_fresh(t, i) && !goes_on(t, i))
+    for (size_t i = 0; i < t->samples.n && status == LNT_OK; i++) {
+        if (!is_fresh(t, i) && !lnt_samples_go_on(&t->samples, i))
             continue;
-        status = run_sample(t, &r, i);
+        status = lnt_samples_run(&t->samples, r.session, i, t->err);
         if (status == LNT_OK && is_fresh(t, i))
             status = take_outputs(t, &r, i, false);
     }
@@ -372,11 +282,62 @@ static lnt_status run_chosen(trial *t, double *snr)
     return status;
 }
 
+/* How far the outputs of the last run are below the bound, all together. */
+static double missing_db(const trial *t)
+{
+    const double bound = t->options->min_snr > 0 ? t->options->min_snr : LNT_INT8_SNR;
+    double missing = 0;
+    for (uint32_t i = 0; i < t->n_outputs; i++)
+        missing += fmax(0, bound - lnt_noise_snr(&t->noise[i]));
+    return missing;
+}
+
+/* The way to make ranges by which the outputs are nearest to the bound, or farthest above it. */
+static lnt_status choose_method(trial *t)
+{
+    lnt_range_method best = LNT_RANGE_MINMAX;
+    double least = INFINITY, snr;
+    for (lnt_range_method m = LNT_RANGE_MINMAX; m < LNT_RANGE_BEST; m++) {
+        set_ranges(t, m);
+        LNT_TRY(run_chosen(t, &snr));
+        const double score = missing_db(t) - snr / LNT_SNR_MOST;
+        if (score < least)
+            best = m;
+        least = fmin(least, score);
+    }
+    set_ranges(t, best);
+    return LNT_OK;
+}
+
+/* Ranges, the outputs wanted, and each layer by itself on what the last run has left. */
+static lnt_status run_float(trial *t)
+{
+    running r;
+    lnt_status status = start(t, &r);
+    if (status == LNT_OK)
+        status = prepare_samples(t, &r);
+    if (status == LNT_OK)
+        status = fetch_values(t, &r);
+    expect(t, t->samples.n * (t->options->method == LNT_RANGE_MINMAX ? 1 : 2) + t->layers->n);
+    if (status == LNT_OK)
+        status = calibrate(t, &r);
+    if (status == LNT_OK)
+        status = run_samples(t, &r);
+    if (status == LNT_OK && t->layers->fixed && t->options->method == LNT_RANGE_BEST)
+        status = choose_method(t);
+    if (status == LNT_OK)
+        status = put_forms(t->layers);
+    if (status == LNT_OK)
+        status = measure_layers(t, &r);
+    stop(&r);
+    return status;
+}
+
 /* ---- choosing ---- */
 
 typedef struct ranked {
     size_t layer;
-    double gain; /* of having it in float */
+    double cost, gain; /* of having it in float; gain for its cost */
 } ranked;
 
 static int by_gain(const void *a, const void *b)
@@ -385,19 +346,21 @@ static int by_gain(const void *a, const void *b)
     return x->gain > y->gain ? -1 : x->gain < y->gain ? 1 : x->layer < y->layer ? -1 : 1;
 }
 
+static int by_cost(const void *a, const void *b)
+{
+    const ranked *x = a, *y = b;
+    return x->cost > y->cost ? -1 : x->cost < y->cost ? 1 : by_gain(a, b);
+}
+
+static int by_need(const void *a, const void *b)
+{
+    return by_gain(b, a);
+}
+
 /* Is it in bytes, as things stand, by its own choice? */
 static bool in_bytes(const trial *t, const lnt_qlayer *l)
 {
     return l->chosen && (!l->fixed || lnt_static_is_on(t->layers->fixed, l->node));
-}
-
-/* How far the outputs of the last run are below the bound, all together. */
-static double missing_db(const trial *t)
-{
-    double missing = 0;
-    for (uint32_t i = 0; i < t->n_outputs; i++)
-        missing += fmax(0, t->options->min_snr - lnt_noise_snr(&t->noise[i]));
-    return missing;
 }
 
 /* What it costs to have the layer in float: its part of the multiplications or of the weights, whichever is
@@ -429,7 +392,8 @@ static lnt_status rank_layers(trial *t, ranked *rank, size_t *n)
         const lnt_status status = run_chosen(t, &snr);
         l->chosen = true;
         LNT_TRY(status);
-        rank[i].gain = (missing - missing_db(t)) / cost_of(t, l);
+        rank[i].cost = cost_of(t, l);
+        rank[i].gain = (missing - missing_db(t)) / rank[i].cost;
     }
     qsort(rank, *n, sizeof *rank, by_gain);
     return LNT_OK;
@@ -459,19 +423,34 @@ static lnt_status find_enough(trial *t, const ranked *rank, size_t n, size_t *en
     return LNT_OK;
 }
 
-/* Puts back in bytes, one by one, what the bound turns out not to need. */
-static lnt_status give_back(trial *t, const ranked *rank, size_t dropped)
+typedef int (*order)(const void *, const void *);
+
+/* Puts back in bytes what the bound turns out not to need, in that order; the cost of what stays in float. */
+static lnt_status give_back(trial *t, ranked *rank, size_t dropped, order in_order, double *cost)
 {
-    expect(t, dropped);
-    for (size_t i = dropped; i-- > 0;) {
+    qsort(rank, dropped, sizeof *rank, in_order);
+    keep_in_float(t, rank, dropped, dropped);
+    *cost = 0;
+    for (size_t i = 0; i < dropped; i++) {
         lnt_qlayer *l = &t->layers->layer[rank[i].layer];
         double snr;
         l->chosen = true;
         LNT_TRY(run_chosen(t, &snr));
         l->chosen = snr >= t->options->min_snr;
         l->why = l->chosen ? NULL : "the outputs' SNR";
+        *cost += l->chosen ? 0 : rank[i].cost;
     }
     return LNT_OK;
+}
+
+/* Neither order is always the better one: what costs most first, or what is least needed. */
+static lnt_status give_back_most(trial *t, ranked *rank, size_t dropped)
+{
+    double one, other;
+    expect(t, 2 * dropped);
+    LNT_TRY(give_back(t, rank, dropped, by_cost, &one));
+    LNT_TRY(give_back(t, rank, dropped, by_need, &other));
+    return one < other ? give_back(t, rank, dropped, by_cost, &one) : LNT_OK;
 }
 
 /* Takes back as few layers as the bound needs, the most harmful for their cost first. */
@@ -489,16 +468,18 @@ static lnt_status meet_bound(trial *t)
     if (status == LNT_OK)
         status = find_enough(t, rank, n, &dropped);
     if (status == LNT_OK)
-        status = give_back(t, rank, dropped);
+        status = give_back_most(t, rank, dropped);
     lnt_free(heap, rank);
     return status == LNT_OK ? run_chosen(t, &snr) : status;
 }
 
+/* Of what works on bytes of fixed meaning only products: the others go where their neighbours are. */
 static void drop_slow(trial *t)
 {
-    for (size_t i = 0; i < t->layers->n; i++) {
+    const double most = t->options->at_most;
+    for (size_t i = 0; i < t->layers->n && most > 0; i++) {
         lnt_qlayer *l = &t->layers->layer[i];
-        if (t->options->mode == LNT_INT8_AUTO && l->measured.int8_us > l->measured.plain_us) {
+        if (l->measured.int8_us > most * l->measured.plain_us && (!l->fixed || l->measured.before)) {
             l->chosen = false;
             l->why = t->options->costs ? "slower there" : "slower here";
         }
@@ -514,9 +495,9 @@ static lnt_status tell_errors(trial *t)
         fresh++;
     r->trial_inputs = !t->options->n_samples ? "seeded inputs"
                       : !t->layers->fixed    ? "recorded inputs"
-                      : t->n_samples == 1    ? "the input that was calibrated on"
+                      : t->samples.n == 1    ? "the input that was calibrated on"
                                              : "recorded inputs that were not calibrated on";
-    for (size_t i = 0; i < t->n_samples; i++) {
+    for (size_t i = 0; i < t->samples.n; i++) {
         r->calibrated_on += calibrates(t, i);
         r->measured_on += is_fresh(t, i);
     }
@@ -566,7 +547,7 @@ static lnt_status judge(trial *t, lnt_status status, const lnt_error *why)
         return LNT_OK;
     LNT_REQUIRE(status != LNT_E_MEMORY, t->g->err, status, "%s", why->message);
     LNT_REQUIRE(!o->n_samples, t->g->err, status, "--calibrate: %s", why->message);
-    LNT_REQUIRE(o->min_snr <= 0 && o->mode != LNT_INT8_AUTO, t->g->err, status,
+    LNT_REQUIRE(o->min_snr <= 0 && o->at_most <= 0, t->g->err, status,
                 "--int8: the model does not run on seeded inputs (%s): record some, with --calibrate",
                 why->message);
     t->report->trial_failure = lnt_report_text(t->report, "%s", why->message);
@@ -585,11 +566,12 @@ lnt_status lnt_quantise_trial(lnt_graph *g, const lnt_quantise_options *options,
     g->err = &why; /* a trial that fails is no failure yet */
     lnt_status status = try_all(&t);
     g->err = outer;
-    for (size_t i = 0; t.input && i < t.n_samples * t.n_inputs; i++)
-        lnt_tensor_free(heap, &t.input[i]);
-    for (size_t i = 0; t.want && i < t.n_samples * t.n_outputs; i++)
+    for (uint32_t v = 0; t.seen && v < layers->fixed->n_values; v++)
+        lnt_free(heap, t.seen[v].bin);
+    for (size_t i = 0; t.want && i < t.samples.n * t.n_outputs; i++)
         lnt_tensor_free(heap, &t.want[i]);
-    lnt_free(heap, t.input);
+    lnt_samples_free(&t.samples);
+    lnt_free(heap, t.seen);
     lnt_free(heap, t.want);
     lnt_free(heap, t.noise);
     LNT_TRY(judge(&t, status, &why));

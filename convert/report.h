@@ -26,6 +26,14 @@ typedef struct lnt_output_error { /* the quantised model against the float one *
     double snr, max_error, largest; /* dB; of the elements; largest magnitude expected */
 } lnt_output_error;
 
+enum { LNT_FORM_TEAMS = 2, LNT_FORMS_MOST = 4 };
+
+typedef struct lnt_form_time { /* a form of the whole model that --int8 auto has tried */
+    const char *form;
+    bool chosen;
+    double us[LNT_FORM_TEAMS]; /* of a run on one thread, on all */
+} lnt_form_time;
+
 struct lnt_report {
     lnt_bump memory;
     lnt_pass_count *pass;
@@ -41,6 +49,8 @@ struct lnt_report {
     size_t n_output_errors;
     const char *trial_inputs; /* what the figures were measured on; NULL: not measured, for this reason: */
     const char *trial_failure;
+    lnt_form_time form[LNT_FORMS_MOST];
+    size_t n_forms;
     const char *no_golden; /* why the reference run gave no golden vectors; NULL: it did, or was not wanted */
     size_t calibrated_on, measured_on; /* inputs */
 };

@@ -184,11 +184,31 @@ def test_bound_keeps_layers_in_float(tmp_path):
     assert not any(x["int8"] for x in everything["layers"])
 
 
-def test_auto_is_not_slower(tmp_path):
+def test_auto_takes_what_is_faster(tmp_path):
+    """Of layers, and of whole models: what was measured says what was taken."""
+    rng = np.random.default_rng(5)
     path = tmp_path / "m.onnx"
-    onnx.save(small_network(np.random.default_rng(5)), path)
-    for x in convert(path, "--int8", "auto")["int8"]["layers"]:
-        assert x["int8"] == (x["int8_us"] <= x["float_us"])
+    onnx.save(small_network(rng), path)
+    samples = tmp_path / "samples"
+    samples.mkdir()
+    for i in range(4):
+        np.savez(samples / f"{i}.npz", image=rng.normal(0, 1, (1, 3, 13, 17)).astype(np.float32))
+    for options, tried in (([], ["float", "dynamic", "dynamic, where it gains most"]),
+                           (["--calibrate", samples], ["float", "dynamic", "dynamic, where it gains most", "static"])):
+        report = convert(path, "--int8", "auto", *options)["int8"]
+        forms = {form["form"]: form for form in report["forms"]}
+        assert list(forms) == tried
+        worst = {name: max(form[team] / forms["float"][team] for team in ("one_thread_us", "all_threads_us"))
+                 for name, form in forms.items()}
+        best = min(worst, key=worst.get)
+        taken = [form["form"] for form in report["forms"] if form["chosen"]]
+        assert taken == [best if worst[best] < 0.98 else "float"]
+        if taken != ["static"]:
+            assert all(x["int8_us"] <= x["float_us"] for x in report["layers"] if x["int8"])
+        if taken == ["float"]:
+            assert not any(x["int8"] for x in report["layers"])
+        found = json.loads(linnet("info", path.with_suffix(".lnt"), "--json").stdout)["operators"]
+        assert any(name.startswith(("Dynamic", "QLinear")) for name in found) == any(x["int8"] for x in report["layers"])
 
 
 def test_recorded_inputs(tmp_path):

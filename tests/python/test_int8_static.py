@@ -148,8 +148,8 @@ def test_outliers_are_cut_off(tmp_path, method):
         if i < 2:
             x[0, 0, 0, 0] = 300
         np.savez(folder / f"{i}.npz", x=x)
-    found = {m: convert(path, "--int8", "static", "--calibrate", folder, "--calibration", m)["int8"]["outputs"][0]["snr_db"]
-             for m in ("minmax", method)}
+    found = {m: convert(path, "--int8", "static", "--calibrate", folder, "--calibration", m,
+                            "--min-snr", 0)["int8"]["outputs"][0]["snr_db"] for m in ("minmax", method)}
     assert found[method] > found["minmax"] + 15
 
 
@@ -158,7 +158,7 @@ def test_bound_keeps_layers_in_float(tmp_path):
     path = tmp_path / "m.onnx"
     onnx.save(cnn(rng), path)
     samples = record(rng, tmp_path / "samples", 8)
-    free = convert(path, "--int8", "static", "--calibrate", samples)["int8"]
+    free = convert(path, "--int8", "static", "--calibrate", samples, "--min-snr", 0)["int8"]
     reached = free["outputs"][0]["snr_db"]
     bound = convert(path, "--int8", "static", "--calibrate", samples, "--min-snr", f"{reached + 3:.2f}")["int8"]
     kept = [x for x in bound["layers"] if x["why"] == "the outputs' SNR"]
@@ -166,6 +166,24 @@ def test_bound_keeps_layers_in_float(tmp_path):
     assert 0 < bound["multiplications_in_int8"] < 1
     everything = convert(path, "--int8", "static", "--calibrate", samples, "--min-snr", "190")["int8"]
     assert not any(x["int8"] for x in everything["layers"])
+
+
+def test_bound_unless_told_otherwise(tmp_path):
+    """A long chain that bytes alone do not carry far enough: what stays in float is told, and how exact it would be."""
+    rng = np.random.default_rng(13)
+    nodes = [helper.make_node("Conv", [f"x{i}", f"f{i}"], [f"x{i + 1}"]) for i in range(16)]
+    path = tmp_path / "m.onnx"
+    onnx.save(model_of(nodes, [("x0", F, [1, 16, 9, 9])], [("x16", F, None)],
+                       {f"f{i}": normal(rng, 16, 16, 1, 1) for i in range(16)}), path)
+    folder = record(rng, tmp_path / "s", 8, "x0", (1, 16, 9, 9))
+    free, bound = (convert(path, "--int8", "static", "--calibrate", folder, *options)["int8"]
+                   for options in (["--min-snr", 0], []))
+    assert free["outputs"][0]["snr_db"] < 30 <= bound["outputs"][0]["snr_db"]
+    assert free["multiplications_in_int8"] == 1
+    kept = [x for x in bound["layers"] if not x["int8"]]
+    assert 0 < len(kept) < 16 and all(x["why"] == "the outputs' SNR" and x["snr_db"] > 0 for x in kept)
+    # Noise that nobody recorded is no reason.
+    assert convert(path, "--int8", "dynamic")["int8"]["multiplications_in_int8"] == 1
 
 
 @pytest.mark.parametrize("bias, weights", [(0.3, 0), (5.0, 1e-20), (1e-3, 1e-9), (-2.0, 1e4)])
@@ -207,7 +225,8 @@ def test_values_that_are_not_finite(tmp_path):
                      {"f": np.abs(normal(rng, 8, 8, 1, 1)), "low": np.float32(-3), "high": np.float32(3)})
     path = tmp_path / "m.onnx"
     onnx.save(model, path)
-    report = convert(path, "--int8", "static", "--calibrate", record(rng, tmp_path / "s", 8, "x", (1, 8, 6, 6)))["int8"]
+    report = convert(path, "--int8", "static", "--calibrate", record(rng, tmp_path / "s", 8, "x", (1, 8, 6, 6)),
+                     "--min-snr", 0)["int8"]
     layers = [x for x in report["layers"] if x["op"] == "Conv"]
     assert [x["int8"] for x in layers] == [True, True, True, False]
     assert layers[-1]["why"] == "values that are not finite"

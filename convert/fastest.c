@@ -1,0 +1,238 @@
+/* fastest.c — --int8 auto: a model is made in several forms, and the fastest is taken.
+ *
+ * Layers are measured by themselves when a form is made, and those that bytes make slower are left in float.
+ * What stands between the layers shows only in the whole model, as the file will hold it. So each form is run
+ * as a user would run it, in turns with the others, on one thread and on all. Where a cost table speaks for
+ * another machine, what it says of the layers is added up. */
+#include "convert/fastest.h"
+
+#include "convert/quantise_samples.h"
+
+#include <math.h>
+#include <time.h>
+
+static const lnt_allocator *const heap = &lnt_malloc_allocator;
+
+enum { FORMS = LNT_FORMS_MOST, TEAMS = LNT_FORM_TEAMS };
+
+/* at_most: of a layer's time in float. Products that gain little by themselves may not gain enough for what
+ * stands around them. */
+static const struct {
+    const char *name;
+    lnt_int8_mode mode;
+    double at_most;
+} kind[FORMS] = {{"float", LNT_INT8_OFF, 0},
+                 {"dynamic", LNT_INT8_DYNAMIC, 1},
+                 {"dynamic, where it gains most", LNT_INT8_DYNAMIC, 0.6},
+                 {"static", LNT_INT8_STATIC, 1}};
+
+typedef struct form {
+    unsigned kind;
+    bool made;
+    lnt_graph g;
+    lnt_report report;
+    void *image;
+    lnt_model *model;
+    lnt_session *session[TEAMS];
+    double us[TEAMS]; /* of the fastest run */
+    double saved;     /* microseconds, by the cost table */
+} form;
+
+/* ---- making forms ---- */
+
+static lnt_status load(form *f, lnt_error *err)
+{
+    lnt_report quiet;
+    size_t size = 0;
+    lnt_report_init(&quiet);
+    lnt_status status = lnt_emit(&f->g, &quiet, NULL, &f->image, &size);
+    lnt_report_free(&quiet);
+    if (status == LNT_OK)
+        status = lnt_model_from_memory(f->image, size, NULL, &f->model, err);
+    for (unsigned i = 0; i < TEAMS && status == LNT_OK; i++) {
+        const lnt_session_options options = {.struct_bytes = sizeof options, .intra_op_num_threads = i == 0};
+        status = lnt_session_create(f->model, &options, &f->session[i], err);
+        f->us[i] = INFINITY;
+    }
+    return status;
+}
+
+static lnt_status make(const lnt_original *source, form *f, lnt_error *err)
+{
+    const lnt_quantise_options *asked = source->options->quantise;
+    f->made = true;
+    lnt_graph_init(&f->g, err);
+    lnt_report_init(&f->report);
+    lnt_quantise_options *how = lnt_bump_alloc(&f->g.memory, sizeof *how, err);
+    if (!how)
+        return LNT_E_MEMORY;
+    *how = *asked;
+    how->mode = kind[f->kind].mode;
+    how->at_most = kind[f->kind].at_most;
+    LNT_TRY(lnt_make_graph(source, how, &f->g, &f->report));
+    for (size_t i = 0; i < f->report.n_quantised; i++)
+        if (f->report.quantised[i].int8)
+            f->saved += f->report.quantised[i].plain_us - f->report.quantised[i].int8_us;
+    return asked->costs ? LNT_OK : load(f, err);
+}
+
+static void unload(form *f)
+{
+    for (unsigned i = 0; i < TEAMS; i++)
+        lnt_session_destroy(&f->session[i]);
+    lnt_model_close(&f->model);
+    lnt_free(heap, f->image);
+    f->image = NULL;
+}
+
+/* ---- time ---- */
+
+static double now_us(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return 1e6 * (double)t.tv_sec + 1e-3 * (double)t.tv_nsec;
+}
+
+static lnt_status time_once(form *f, unsigned team, lnt_samples *samples, lnt_error *err)
+{
+    const double begin = now_us();
+    LNT_TRY(lnt_samples_run(samples, f->session[team], 0, err));
+    f->us[team] = fmin(f->us[team], now_us() - begin);
+    return LNT_OK;
+}
+
+static lnt_status time_in_turns(form *forms, lnt_samples *samples, lnt_error *err)
+{
+    enum { LEAST = 5, MOST = 1000 };
+    const double enough = 1e6;
+    for (unsigned team = 0; team < TEAMS; team++) {
+        const double end = now_us() + enough;
+        for (unsigned round = 0; round < MOST && (round < LEAST || now_us() < end); round++)
+            for (unsigned i = 0; i < FORMS; i++)
+                if (forms[i].made)
+                    LNT_TRY(time_once(&forms[i], team, samples, err));
+    }
+    return LNT_OK;
+}
+
+/* Runs the forms on the first sample. Extents that a sample which is made up may have show in the float form.
+ */
+static lnt_status time_forms(const lnt_original *source, form *forms, lnt_error *err)
+{
+    lnt_samples samples = {.options = source->options->quantise};
+    lnt_status status = lnt_samples_read(&samples, forms->model, 1, err);
+    if (status == LNT_OK)
+        status = lnt_samples_run_first(&samples, forms->model, forms->session[0], 0, err);
+    if (status == LNT_OK)
+        status = time_in_turns(forms, &samples, err);
+    lnt_samples_free(&samples);
+    return status;
+}
+
+/* ---- choosing ---- */
+
+/* A form's time as part of that in float, where it compares worst; by a cost table something that orders them
+ * alike. */
+static double part_of(const form *f, const form *floats, bool by_costs)
+{
+    double worst = 0;
+    for (unsigned i = 0; i < TEAMS && !by_costs; i++)
+        worst = fmax(worst, f->us[i] / floats->us[i]);
+    return by_costs ? exp(-f->saved) : worst;
+}
+
+/* What is to be told of the float form: the layers of `other`, which are not in bytes for the sake of all. */
+static lnt_status tell_of_layers(form *floats, const form *other, lnt_error *err)
+{
+    lnt_report *r = &floats->report;
+    r->quantised = lnt_bump_alloc(&r->memory, other->report.n_quantised * sizeof *r->quantised, err);
+    if (!r->quantised)
+        return LNT_E_MEMORY;
+    for (size_t i = 0; i < other->report.n_quantised; i++) {
+        lnt_quantised *q = &r->quantised[r->n_quantised++];
+        *q = other->report.quantised[i];
+        q->why = q->int8 ? "the model is slower with it" : q->why;
+        q->int8 = false;
+        q->node = lnt_report_text(r, "%s", q->node);
+        if (!q->node)
+            return LNT_E_MEMORY;
+    }
+    r->trial_inputs = other->report.trial_inputs;
+    return LNT_OK;
+}
+
+static void tell_times(const form *forms, const form *best, lnt_report *r)
+{
+    for (unsigned i = 0; i < FORMS; i++) {
+        if (!forms[i].made)
+            continue;
+        lnt_form_time *t = &r->form[r->n_forms++];
+        *t = (lnt_form_time){.form = kind[i].name, .chosen = &forms[i] == best};
+        for (unsigned k = 0; k < TEAMS; k++)
+            t->us[k] = forms[i].us[k];
+    }
+}
+
+/* Bytes are less exact: for nothing they are not taken. */
+static lnt_status choose(form *forms, bool by_costs, lnt_error *err, form **best)
+{
+    const double gain = 0.98;
+    double least = by_costs ? 1 : gain;
+    const form *nearest = NULL;
+    *best = forms;
+    for (form *f = forms + 1; f < forms + FORMS; f++) {
+        if (!f->made)
+            continue;
+        const double part = part_of(f, forms, by_costs);
+        if (part < least)
+            *best = f;
+        if (!nearest || part < part_of(nearest, forms, by_costs))
+            nearest = f;
+        least = fmin(least, part);
+    }
+    if (*best == forms)
+        LNT_TRY(tell_of_layers(forms, nearest, err));
+    if (!by_costs)
+        tell_times(forms, *best, &(*best)->report);
+    return LNT_OK;
+}
+
+static lnt_status make_all(const lnt_original *source, form *forms, lnt_error *err)
+{
+    const bool recorded = source->options->quantise->n_samples > 0;
+    for (unsigned i = 0; i < FORMS; i++) {
+        forms[i].kind = i;
+        if (kind[i].mode != LNT_INT8_STATIC || recorded)
+            LNT_TRY(make(source, &forms[i], err));
+    }
+    return LNT_OK;
+}
+
+lnt_status lnt_make_fastest_graph(const lnt_original *source, lnt_graph *g, lnt_report *report)
+{
+    const bool by_costs = source->options->quantise->costs != NULL;
+    lnt_error *err = g->err;
+    form *forms = lnt_alloc_zero(heap, FORMS, sizeof *forms, err), *best = forms;
+    if (!forms)
+        return LNT_E_MEMORY;
+    lnt_status status = make_all(source, forms, err);
+    if (status == LNT_OK && !by_costs)
+        status = time_forms(source, forms, err);
+    if (status == LNT_OK)
+        status = choose(forms, by_costs, err, &best);
+    /* What failed is told by the float form, which is the first to be made. */
+    lnt_graph_free(g);
+    lnt_report_free(report);
+    *g = best->g;
+    *report = best->report;
+    for (form *f = forms; f < forms + FORMS && f->made; f++) {
+        unload(f);
+        if (f == best)
+            continue;
+        lnt_graph_free(&f->g);
+        lnt_report_free(&f->report);
+    }
+    lnt_free(heap, forms);
+    return status;
+}

@@ -1,0 +1,27 @@
+/* quantise_samples.h — inputs that a model is run on while it is quantised: recorded ones, or one that is
+ * made up. */
+#ifndef LNT_CONVERT_QUANTISE_SAMPLES_H
+#define LNT_CONVERT_QUANTISE_SAMPLES_H
+
+#include "convert/quantise.h"
+
+typedef struct lnt_samples {
+    const lnt_quantise_options *options;
+    size_t n;
+    uint32_t n_inputs;
+    lnt_tensor *input; /* [n][n_inputs]; without data: a state that goes on from the sample before */
+} lnt_samples;
+
+/* Reads up to `most` of the samples of the options; without any there is one, made up in its first run. All
+ * zeros before; freed in any case. */
+lnt_status lnt_samples_read(lnt_samples *s, const lnt_model *m, size_t most, lnt_error *err);
+void lnt_samples_free(lnt_samples *s);
+
+/* Does the sample behind i go on with the states that i leaves? */
+bool lnt_samples_go_on(const lnt_samples *s, size_t i);
+lnt_status lnt_samples_run(lnt_samples *s, lnt_session *session, size_t i, lnt_error *err);
+/* The same for the first run of all, which tries a few extents where the sample has to be made up. */
+lnt_status lnt_samples_run_first(lnt_samples *s, const lnt_model *m, lnt_session *session, size_t i,
+                                 lnt_error *err);
+
+#endif
