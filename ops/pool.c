@@ -21,7 +21,10 @@ typedef struct pool {
     bool channels_last, count_pad, column_major, is_signed;
     int64_t inner[2];    /* outputs along the last axis with all their taps inside */
     bool joins;          /* rows of channels-last images are joined before pixels are */
-    int64_t padded;      /* length of a row with its padding, as far as windows reach */
+    int64_t taps;        /* along the last axis that meet the input for any output */
+    int64_t inside;      /* padding before a row, as far as those taps reach */
+    int64_t padded;      /* length of a row with its padding, as far as they reach */
+    int64_t part, parts; /* outputs along the last axis that are worth a slice of work; such parts of a row */
     void *share;         /* of each output of a row in the average, [out], in the type computed in */
     size_t thread_bytes; /* scratch: one padded row; channels-last, one of the image */
 } pool;
@@ -40,6 +43,14 @@ static int64_t column_major(const lnt_window *w, int64_t at)
     return z + w->in[0] * (y + w->in[1] * x);
 }
 
+/* Part `item` of the rows of outputs: outputs [*begin, *end) of a row. Returns the row. */
+static int64_t part_of_row(const pool *p, int64_t item, int64_t *begin, int64_t *end)
+{
+    *begin = item % p->parts * p->part;
+    *end = p->w.out[2] - *begin < p->part ? p->w.out[2] : *begin + p->part;
+    return item / p->parts;
+}
+
 #include "ops/real_float.h"
 #include "ops/pool.inc.h"
 #include "ops/real_double.h"
@@ -51,6 +62,13 @@ static int64_t busy_taps(const lnt_window *w, unsigned a)
     return w->kernel[a] < w->in[a] ? w->kernel[a] : w->in[a];
 }
 
+/* Items that are worth a slice of work, of `cost` each: a number that may be too large for an integer where
+ * there are no items. */
+static int64_t grain_of(double worth, double cost)
+{
+    return 1 + (int64_t)(worth / (cost + 1));
+}
+
 static lnt_status run_pool(lnt_kernel *k, const lnt_step *s)
 {
     static const lnt_task_fn tasks[2][3] = {{plain_rows_float, deep_rows_float, indexed_planes_float},
@@ -59,11 +77,14 @@ static lnt_status run_pool(lnt_kernel *k, const lnt_step *s)
     const lnt_window *w = &p->w;
     pool_job job = {p, lnt_in(k, s, 0), lnt_out(k, s, 0), lnt_scratch(k, s), lnt_out(k, s, 1)};
     const unsigned how = job.indices ? 2 : p->channels_last;
-    const int64_t rows = w->out[0] * w->out[1], taps = busy_taps(w, 0) * busy_taps(w, 1) * busy_taps(w, 2);
-    const int64_t items[3] = {p->batch * p->channels * rows, p->batch * rows,
+    const int64_t rows = w->out[0] * w->out[1];
+    const double taps = (double)busy_taps(w, 0) * (double)busy_taps(w, 1) * (double)busy_taps(w, 2);
+    const int64_t items[3] = {p->batch * p->channels * rows * p->parts, p->batch * rows * p->parts,
                               p->batch * p->channels * rows * w->out[2]};
-    const int64_t work[3] = {w->in[2] * busy_taps(w, 1), w->out[2] * p->channels * taps, taps};
-    return lnt_parallel(k, items[how], 1 + 32768 / (work[how] + 1), tasks[s->in[0]->dtype == LNT_DOUBLE][how],
+    const double cost[3] = {(double)w->in[2] * (double)busy_taps(w, 1) +
+                                (double)p->part * (double)p->taps / 8,
+                            (double)p->part * (double)p->channels * taps, taps};
+    return lnt_parallel(k, items[how], grain_of(32768, cost[how]), tasks[s->in[0]->dtype == LNT_DOUBLE][how],
                         &job);
 }
 
@@ -108,8 +129,9 @@ static lnt_status run_byte_pool(lnt_kernel *k, const lnt_step *s)
     const pool *p = s->params;
     const lnt_window *w = &p->w;
     pool_job job = {p, lnt_in(k, s, 0), lnt_out(k, s, 0), lnt_scratch(k, s), NULL};
-    const int64_t work = w->out[2] * (p->channels / 16 + 8) * lnt_volume(w->kernel);
-    return lnt_parallel(k, p->batch * w->out[0] * w->out[1], 1 + 16384 / (work + 1), byte_rows, &job);
+    const double taps = (double)busy_taps(w, 0) * (double)busy_taps(w, 1) * (double)busy_taps(w, 2);
+    const double cost = (double)w->out[2] * (double)(p->channels / 16 + 8) * taps;
+    return lnt_parallel(k, p->batch * w->out[0] * w->out[1], grain_of(16384, cost), byte_rows, &job);
 }
 
 /* The largest of bytes is a byte: nothing has to be widened. */
@@ -193,6 +215,34 @@ static void plan_deep_rows(pool *p)
     p->joins = rows * taps > rows * w->stride[2] + taps + COST_OF_JOINING;
 }
 
+/* Of a window and a padding that are much wider than the input only what can meet it has a place. */
+static void plan_padding(pool *p)
+{
+    const lnt_window *w = &p->w;
+    const int64_t d = w->dilation[2], last = (w->out[2] - 1) * w->stride[2];
+    const int64_t met = (w->before[2] + w->in[2] + d - 1) / d, end = w->kernel[2] < met ? w->kernel[2] : met;
+    int64_t first = w->before[2] > last ? (w->before[2] - last) / d : 0;
+    if (first >= end)
+        first = end > 0 ? end - 1 : 0;
+    p->taps = end > first ? end - first : 1;
+    p->inside = w->before[2] - first * d;
+    const int64_t reach = last + (p->taps - 1) * d + 1;
+    p->padded = reach > p->inside + w->in[2] ? reach : p->inside + w->in[2];
+}
+
+/* A row of outputs is cut where its windows are more work than joining the rows they cover, and a lot: a
+ * deadline is heard between parts. */
+static void plan_parts(pool *p)
+{
+    enum { A_LOT = 1 << 20 };
+    const lnt_window *w = &p->w;
+    const double width = p->channels_last ? (double)p->channels : 1;
+    const double join = (double)w->in[2] * width * (double)busy_taps(w, 0) * (double)busy_taps(w, 1);
+    const double part = 1 + (join > A_LOT ? join : A_LOT) / ((double)p->taps * width + 1);
+    p->part = part < (double)w->out[2] ? (int64_t)part : w->out[2];
+    p->parts = p->part ? (w->out[2] + p->part - 1) / p->part : 0;
+}
+
 lnt_status lnt_bind_pool(lnt_site *site)
 {
     pool *p = bind_common(site);
@@ -210,9 +260,9 @@ lnt_status lnt_bind_pool(lnt_site *site)
         site->step->run = run_byte_pool;
         return LNT_OK;
     }
-    const int64_t reach = (w->out[2] - 1) * w->stride[2] + (w->kernel[2] - 1) * w->dilation[2] + 1;
-    p->padded = reach > w->before[2] + w->in[2] ? reach : w->before[2] + w->in[2];
+    plan_padding(p);
     plan_deep_rows(p);
+    plan_parts(p);
     const int64_t row = p->channels_last ? w->in[2] * p->channels : p->padded + LNT_ROW_SLACK;
     p->thread_bytes = lnt_round_up((size_t)row * sizeof(double), LNT_ALIGN);
     p->share = lnt_bump_alloc(site->memory, (size_t)w->out[2] * sizeof(double), site->err);

@@ -82,7 +82,7 @@ static void NAME(gather_add)(const pool *p, NAME(gather) * g, const R *row, R *t
 static void NAME(join_rows)(const pool *p, const R *x, int64_t oz, int64_t oy, R *acc)
 {
     const lnt_window *w = &p->w;
-    R *inside = acc + w->before[2];
+    R *inside = acc + p->inside;
     NAME(gather) g = {.n = 0};
     int64_t z0, z1, y0, y1;
     lnt_window_taps(w, 0, oz, &z0, &z1);
@@ -107,20 +107,20 @@ static lnt_status NAME(plain_rows)(lnt_kernel *k, void *arg, int64_t begin, int6
     (void)k;
     NAME(start)(p, acc, p->padded + LNT_ROW_SLACK);
     for (int64_t item = begin; item < end; item++) {
-        const int64_t oy = item % w->out[1], oz = item / w->out[1] % w->out[0],
-                      image = item / (w->out[1] * w->out[0]);
+        int64_t from, to, first, last;
+        const int64_t row = part_of_row(p, item, &from, &to), oy = row % w->out[1],
+                      oz = row / w->out[1] % w->out[0], image = row / (w->out[1] * w->out[0]);
         const R *x = (const R *)j->x + image * w->in[0] * w->in[1] * w->in[2];
-        R *y = (R *)j->y + item * w->out[2];
-        int64_t first, last;
+        R *y = (R *)j->y + row * w->out[2] + from;
         NAME(join_rows)(p, x, oz, oy, acc);
-        (p->kind == MAX ? ROW(p)->max_window : ROW(p)->sum_window)(acc, y, w->out[2], w->stride[2],
-                                                                   w->kernel[2], w->dilation[2]);
+        (p->kind == MAX ? ROW(p)->max_window : ROW(p)->sum_window)(acc + from * w->stride[2], y, to - from,
+                                                                   w->stride[2], p->taps, w->dilation[2]);
         if (p->kind == MAX)
             continue;
         NAME(finish)
-        (p, y, w->out[2], NAME(span)(p, 0, oz, &first, &last) * NAME(span)(p, 1, oy, &first, &last));
+        (p, y, to - from, NAME(span)(p, 0, oz, &first, &last) * NAME(span)(p, 1, oy, &first, &last));
         if (p->kind == AVERAGE)
-            ROW(p)->multiply(y, p->share, w->out[2]);
+            ROW(p)->multiply(y, (const R *)p->share + from, to - from);
     }
     return LNT_OK;
 }
@@ -218,15 +218,17 @@ static lnt_status NAME(deep_rows)(lnt_kernel *k, void *arg, int64_t begin, int64
     const lnt_window *w = &p->w;
     R *acc = (R *)((char *)j->scratch + thread * p->thread_bytes);
     (void)k;
-    for (int64_t row = begin; row < end; row++) {
-        const int64_t image = row / (w->out[1] * w->out[0]);
+    for (int64_t item = begin; item < end; item++) {
+        int64_t from, to;
+        const int64_t row = part_of_row(p, item, &from, &to), image = row / (w->out[1] * w->out[0]);
         NAME(deep_window)
         d = {.x = (const R *)j->x + image * lnt_volume(w->in) * p->channels,
-             .o = {row / w->out[1] % w->out[0], row % w->out[1], 0}};
+             .o = {row / w->out[1] % w->out[0], row % w->out[1], from}};
         R *y = (R *)j->y + row * w->out[2] * p->channels;
         NAME(find_lines)(p, &d, acc);
-        while (d.o[2] < w->out[2]) {
-            const int64_t ox = d.o[2], end_x = ox >= p->inner[0] && ox < p->inner[1] ? p->inner[1] : ox + 1;
+        while (d.o[2] < to) {
+            const int64_t ox = d.o[2], inner = p->inner[1] < to ? p->inner[1] : to,
+                          end_x = ox >= p->inner[0] && ox < inner ? inner : ox + 1;
             NAME(deep_run)(p, &d, end_x, y + ox * p->channels);
             d.o[2] = end_x;
         }

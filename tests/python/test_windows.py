@@ -100,3 +100,39 @@ def test_windows(tmp_path, family, seed):
         alone, shared = (Session(model, level=level, threads=n).set(x=net.x).run().get(net.y) for n in (1, 3))
         assert np.array_equal(alone, shared), level
         np.testing.assert_allclose(alone, want, rtol=1e-3, atol=2e-5 * max(1, np.abs(want).max()), err_msg=level)
+
+
+def pool_of(op, x, kernel, stride, dilation, pads):
+    """Along the last axis, by numpy; the average leaves padding out."""
+    padded = np.pad(x.astype(np.float64), [(0, 0), (0, 0), pads], constant_values=np.nan)
+    starts = range(0, padded.shape[-1] - (kernel - 1) * dilation, stride)
+    taps = np.stack([padded[..., s:s + (kernel - 1) * dilation + 1:dilation] for s in starts], -2)
+    if op == "MaxPool":
+        return np.where(np.isnan(taps), -np.inf, taps).max(-1)
+    if op == "LpPool":
+        return np.sqrt(np.nansum(taps**2, -1))
+    return np.nansum(taps, -1) / np.maximum(1, (~np.isnan(taps)).sum(-1))
+
+
+@pytest.mark.parametrize("op", ["MaxPool", "AveragePool", "LpPool"])
+@pytest.mark.parametrize("length, kernel, stride, dilation, pads", [
+    (5, 300, 1, 1, (200, 199)),  # most of each window is padding
+    (9, 40, 3, 2, (100, 3)),
+    (9, 40, 2, 3, (2, 150)),
+    (4, 3, 4, 5, (60, 60)),      # some windows hold nothing else
+    (1, 1000, 7, 1, (999, 0)),
+    (5000, 1000, 1, 1, (7, 0)),  # rows are cut into parts
+])
+def test_windows_wider_than_the_input(tmp_path, op, length, kernel, stride, dilation, pads):
+    x = np.random.default_rng(length).standard_normal((1, 2, length), np.float32)
+    pool = helper.make_node(op, ["x"], ["y"], kernel_shape=[kernel], strides=[stride], dilations=[dilation], pads=pads)
+    graph = helper.make_graph([pool], "pool", [helper.make_tensor_value_info("x", TensorProto.FLOAT, x.shape)],
+                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)])
+    onnx.save(helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", 22)]), tmp_path / "p.onnx")
+    done = linnet("convert", tmp_path / "p.onnx", "-o", tmp_path / "p.lnt")
+    assert done.returncode == 0, done.stderr
+    model, want = Model(tmp_path / "p.lnt"), pool_of(op, x, kernel, stride, dilation, pads)
+    for level in levels():
+        alone, shared = (Session(model, level=level, threads=n).set(x=x).run().get("y") for n in (1, 3))
+        assert np.array_equal(alone, shared), level
+        np.testing.assert_allclose(alone, want, rtol=1e-3, atol=1e-4, err_msg=level)
