@@ -63,9 +63,13 @@ LDLIBS += -lm
 TARGET := $(shell $(CC) $(ARCH) -dumpmachine 2>/dev/null)
 ARCH_LEVELS := $(if $(findstring x86_64,$(TARGET)),avx2 avx512 avx512vnni,$(if $(findstring aarch64,$(TARGET)),neon dotprod i8mm,$(if $(ARMV7),neon)))
 ALL_LEVELS := avx2 avx512 avx512vnni neon dotprod i8mm
-CFLAGS_avx2 := -mavx2 -mfma -mf16c
-CFLAGS_avx512 := -mavx512f -mavx512dq -mavx512bw -mavx512vl -mfma -mf16c -mprefer-vector-width=512
+# gcc would rather keep addresses in vector and mask registers than in memory: moved back they take the ports of the
+# multiply-adds. Without avx512bw masks are too narrow for it.
+KEEP_PORTS := $(if $(findstring clang,$(shell $(CC) --version 2>/dev/null)),,-mtune-ctrl=^inter_unit_moves_from_vec,^inter_unit_moves_to_vec)
+CFLAGS_avx2 := $(KEEP_PORTS) -mavx2 -mfma -mf16c
+CFLAGS_avx512 := $(KEEP_PORTS) -mavx512f -mavx512dq -mavx512bw -mavx512vl -mfma -mf16c -mprefer-vector-width=512
 CFLAGS_avx512vnni := $(CFLAGS_avx512) -mavx512vnni
+$(BUILD)/obj/ops/gemm_avx512.o $(BUILD)/obj/ops/attend_avx512.o: LEVEL_FLAGS := -mno-avx512bw
 CFLAGS_dotprod := -mcpu=cortex-a76
 CFLAGS_i8mm := -mcpu=cortex-a76+i8mm
 CFLAGS_neon := $(if $(ARMV7),-mfpu=neon-vfpv4)
@@ -204,7 +208,7 @@ level_of = $(strip $(foreach l,$(ALL_LEVELS),$(if $(filter %_$(l).c,$(1)),$(l)))
 $(BUILD)/obj/%.o: %.c Makefile $(TRIMMED)
 	@echo "  CC      $<"
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(if $(filter $<,$(KERNELS)),$(KERNEL_OPT)) $(if $(filter $<,$(SPARE)),-Os) $(CFLAGS_$(call level_of,$<)) -MMD -MP -c -o $@ $<
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(if $(filter $<,$(KERNELS)),$(KERNEL_OPT)) $(if $(filter $<,$(SPARE)),-Os) $(CFLAGS_$(call level_of,$<)) $(LEVEL_FLAGS) -MMD -MP -c -o $@ $<
 
 # The boards' cost tables as C: {"rpi4", "text"},
 $(BUILD)/obj/cli/board_costs.o: $(BUILD)/gen/board_costs.inc.h
