@@ -92,12 +92,24 @@ static lnt_status turn(lnt_graph *g, lnt_qweights *p)
     return p->weights == LNT_NONE ? LNT_E_MEMORY : LNT_OK;
 }
 
+/* Are rows of it gathered, too? Such a table is stored once, in the bytes that dynamic layers share. */
+static bool is_table_of_rows(const lnt_graph *g, uint32_t value)
+{
+    for (size_t s = 0; s < g->n_subs; s++)
+        for (size_t i = 0; i < g->sub[s].n_nodes; i++) {
+            const lnt_gnode *n = g->sub[s].node[i];
+            if (!n->dead && lnt_is(n, Gather) && n->in[0] == value)
+                return true;
+        }
+    return false;
+}
+
 static lnt_status find_product(lnt_graph *g, lnt_qsite *s)
 {
     bool turned, fits = is_conv(g, s->node, &s->product);
     if (!fits && (lnt_is(s->node, MatMul) || lnt_is(s->node, Gemm) || lnt_is(s->node, FusedMatMul))) {
         LNT_TRY(lnt_qweights_of(g, s->node, &s->product, &turned, &fits));
-        fits = fits && !g->value[s->node->in[0]].constant;
+        fits = fits && !g->value[s->node->in[0]].constant && !is_table_of_rows(g, s->product.weights);
         if (fits && turned)
             LNT_TRY(turn(g, &s->product));
     }
