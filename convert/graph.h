@@ -185,6 +185,7 @@ typedef enum lnt_opt { LNT_OPT_NONE, LNT_OPT_BASIC, LNT_OPT_ALL } lnt_opt;
     X(fold_dynamic, ALL)                                                                                     \
     X(fuse_batchnorm, ALL)                                                                                   \
     X(fuse_patterns, ALL)                                                                                    \
+    X(subpixel, NONE)                                                                                        \
     X(quantise, NONE)                                                                                        \
     X(undo_leaky, ALL)                                                                                       \
     X(fuse_epilogue, ALL)                                                                                    \

@@ -473,13 +473,19 @@ static lnt_status meet_bound(trial *t)
     return status == LNT_OK ? run_chosen(t, &snr) : status;
 }
 
-/* Of what works on bytes of fixed meaning only products: the others go where their neighbours are. */
+/* Is time what decides on the layer? Of what works on bytes of fixed meaning only products: the others go
+ * where their neighbours are. A few rows of a table take no time, but the table much memory. */
+static bool goes_by_time(const lnt_qlayer *l)
+{
+    return l->plain.op->id != LNT_ID_Gather && (!l->fixed || l->measured.before);
+}
+
 static void drop_slow(trial *t)
 {
     const double most = t->options->at_most;
     for (size_t i = 0; i < t->layers->n && most > 0; i++) {
         lnt_qlayer *l = &t->layers->layer[i];
-        if (l->measured.int8_us > most * l->measured.plain_us && (!l->fixed || l->measured.before)) {
+        if (goes_by_time(l) && l->measured.int8_us > most * l->measured.plain_us) {
             l->chosen = false;
             l->why = t->options->costs ? "slower there" : "slower here";
         }

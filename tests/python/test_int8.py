@@ -223,6 +223,29 @@ def test_recorded_inputs(tmp_path):
     assert report["measured_on"] == "recorded inputs" and report["outputs"][0]["snr_db"] > 30
 
 
+@pytest.mark.parametrize("kernel, stride, pads, more, extents", [
+    ([16], 8, [4, 4], 0, [20]), ([7], 3, [1, 2], 1, [11]), ([3], 4, [0, 0], 1, [9]), ([4], 1, [3, 2], 0, [9]),
+    ([5], 2, [6, 3], 0, [9]), ([2, 2], 2, [0, 0, 0, 0], 0, [9, 7]), ([3, 4], 2, [1, 0, 1, 1], 1, [6, 5])])
+@pytest.mark.parametrize("mode", ["dynamic", "static"])
+def test_transposed_convolution(tmp_path, kernel, stride, pads, more, extents, mode):
+    """It becomes a convolution, whose outputs are put in rows and cut off."""
+    rng = np.random.default_rng(12)
+    constants = {"w": rng.normal(0, 0.1, (64, 32, *kernel)).astype(np.float32), "b": rng.normal(0, 1, 32).astype(np.float32)}
+    node = helper.make_node("ConvTranspose", ["x", "w"] + ["b"] * (stride > 1), ["y"], strides=[stride] * len(kernel), pads=pads,
+                            output_padding=[more] + [0] * (len(kernel) - 1))
+    model = model_of([node], [("x", F, ["N", 64, *["HW"[i] for i in range(len(kernel))]])], [("y", F, None)],
+                     constants if stride > 1 else {"w": constants["w"]})
+    path = tmp_path / "m.onnx"
+    onnx.save(model, path)
+    x = rng.normal(0, 1, (2, 64, *extents)).astype(np.float32)
+    np.savez(tmp_path / "s.npz", x=x)
+    layers = convert(path, "--int8", mode, "--calibrate", tmp_path / "s.npz")["int8"]["layers"]
+    assert [(q["op"], q["int8"]) for q in layers if q["bytes_before"]] == [("Conv", True)]
+    got = run(path.with_suffix(".lnt"), {"x": x}, ["y"], tmp_path)["y"]
+    want = reference(model, {"x": x})[0]
+    assert got.shape == want.shape and snr(want, got) > 35
+
+
 @pytest.mark.parametrize("op, hidden", [("LSTM", 48), ("GRU", 48), ("GRU", 21), ("LSTM", 37)])
 @pytest.mark.parametrize("variant", range(4))
 def test_recurrent_layers(tmp_path, op, hidden, variant):
