@@ -46,10 +46,10 @@ static lnt_status emit(lnt_graph *g, const void *onnx, size_t onnx_size, const c
     report->rounds_to_bytes = lnt_graph_any(g, rounds_to_bytes);
     const size_t budget = *size / SHARE > LEAST ? *size / SHARE : LEAST;
     lnt_golden_set golden = {0};
-    const lnt_golden_model own = {*image, *size, lnt_trial_deadline(g)};
+    const lnt_golden_model own = {*image, *size, g, lnt_trial_deadline(g)};
     const bool is_static = g->quantise && g->quantise->mode == LNT_INT8_STATIC;
-    lnt_status status = lnt_record_golden(onnx, onnx_size, folder, options, is_static ? &own : NULL, budget,
-                                          report, &golden, g->err);
+    lnt_status status = lnt_record_golden(g, onnx, onnx_size, folder, options, is_static ? &own : NULL,
+                                          budget, report, &golden, g->err);
     lnt_free(&lnt_malloc_allocator, *image);
     *image = NULL;
     if (status == LNT_OK)

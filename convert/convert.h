@@ -68,23 +68,25 @@ typedef struct lnt_golden_set {
     size_t data_bytes, data_capacity;
 } lnt_golden_set;
 
-/* A model for golden vectors, and how long it may run. */
+/* A model for golden vectors, its graph (or one with the same inputs), and how long it may run. */
 typedef struct lnt_golden_model {
     void *image;
     size_t size;
+    const lnt_graph *graph;
     uint64_t deadline; /* microseconds */
 } lnt_golden_model;
 
-/* Records the cases of the options, or the reference run (golden.c), or one of `own` unless that is NULL, in at
- * most `budget` bytes. */
-lnt_status lnt_record_golden(const void *onnx, size_t onnx_size, const char *folder,
+/* Records the cases of the options, or the reference run (golden.c), or one of `own` unless that is NULL, in
+ * at most `budget` bytes; g is the model's graph. */
+lnt_status lnt_record_golden(const lnt_graph *g, const void *onnx, size_t onnx_size, const char *folder,
                              const lnt_convert_options *options, const lnt_golden_model *own, size_t budget,
                              lnt_report *report, lnt_golden_set *set, lnt_error *err);
 void lnt_golden_set_free(lnt_golden_set *set);
 
-/* An input made up for a run of a model that is not known: floats by the rule of golden vectors, integers 1.
- * An extent that is open becomes `extent`, but the first axis is taken for a batch of 1. */
-lnt_status lnt_seeded_input(const lnt_value_info *info, int64_t extent, uint64_t seed, lnt_tensor *t,
+/* Input i of m, made up for a run of a model that is not known: floats by the rule of golden vectors with
+ * seed i + 1, integers 1; but one integer that the graph g (or NULL) compares with a constant is that
+ * constant. An extent that is open becomes `extent`, but the first axis is taken for a batch of 1. */
+lnt_status lnt_seeded_input(const lnt_graph *g, const lnt_model *m, uint32_t i, int64_t extent, lnt_tensor *t,
                             lnt_error *err);
 
 /* Bytes that a run on such inputs may need. */

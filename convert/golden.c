@@ -190,33 +190,55 @@ static lnt_status record_cases(const lnt_convert_options *o, size_t budget, lnt_
 
 /* ---- the reference run ---- */
 
-/* Integers are ones: valid as an index, a length, a mask. */
-static void fill_input(lnt_tensor *t, uint64_t seed)
+/* The constant that node n compares `value` with. */
+static bool compared_with(const lnt_graph *g, const lnt_gnode *n, uint32_t value, int64_t *number)
 {
-    const size_t size = lnt_dtype_size(t->dtype), count = t->bytes / size;
-    if (lnt_golden_fill(seed, t->dtype, count, t->data))
-        return;
-    memset(t->data, 0, t->bytes);
-    for (size_t i = 0; i < count; i++) {
-        uint8_t *element = (uint8_t *)t->data + i * size;
-        element[__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? size - 1 : 0] = 1;
-    }
+    if (n->op->id != LNT_ID_Equal)
+        return false;
+    return (n->in[0] == value && lnt_graph_known_int(g, n->in[1], number)) ||
+           (n->in[1] == value && lnt_graph_known_int(g, n->in[0], number));
 }
 
-lnt_status lnt_seeded_input(const lnt_value_info *info, int64_t extent, uint64_t seed, lnt_tensor *t,
+/* What the integers of an input are: valid as an index, a length, a mask; where one of them decides which
+ * branch is taken (a sample rate), it must be one that the model knows. */
+static int64_t number_for(const lnt_graph *g, const char *input, size_t count)
+{
+    int64_t number = 1;
+    const uint32_t value = g && count == 1 ? lnt_names_find(&g->names, input) : LNT_NAMES_NONE;
+    for (size_t s = 0; value != LNT_NAMES_NONE && s < g->n_subs; s++)
+        for (size_t k = 0; k < g->sub[s].n_nodes; k++)
+            if (compared_with(g, g->sub[s].node[k], value, &number))
+                return number;
+    return number;
+}
+
+static void fill_integers(lnt_tensor *t, int64_t number)
+{
+    const size_t size = lnt_dtype_size(t->dtype);
+    const uint8_t *low = (const uint8_t *)&number;
+    if (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__)
+        low += sizeof number - size;
+    for (size_t at = 0; at + size <= t->bytes; at += size)
+        memcpy((uint8_t *)t->data + at, low, size);
+}
+
+lnt_status lnt_seeded_input(const lnt_graph *g, const lnt_model *m, uint32_t i, int64_t extent, lnt_tensor *t,
                             lnt_error *err)
 {
+    lnt_value_info described, *info = &described;
+    LNT_TRY(lnt_model_input(m, i, info));
     LNT_REQUIRE(info->rank <= LNT_MAX_RANK, err, LNT_E_SHAPE, "input '%s' has no rank", info->name);
     int64_t dims[LNT_MAX_RANK];
-    for (unsigned i = 0; i < info->rank; i++)
-        dims[i] = info->dims[i] >= 0 ? info->dims[i] : i == 0 && info->rank > 1 ? 1 : extent;
+    for (unsigned d = 0; d < info->rank; d++)
+        dims[d] = info->dims[d] >= 0 ? info->dims[d] : d == 0 && info->rank > 1 ? 1 : extent;
     int64_t count = 0;
     LNT_REQUIRE(lnt_count(dims, info->rank, &count) &&
                     (uint64_t)count <= LNT_TRIAL_MEMORY / lnt_dtype_size(info->dtype),
                 err, LNT_E_LIMIT, "input '%s' has %lld elements, too many to be made up", info->name,
                 (long long)count);
     LNT_TRY(lnt_tensor_alloc(heap, info->dtype, info->rank, dims, t, err));
-    fill_input(t, seed);
+    if (!lnt_golden_fill(i + 1, t->dtype, (size_t)count, t->data))
+        fill_integers(t, number_for(g, info->name, (size_t)count));
     return LNT_OK;
 }
 
@@ -231,13 +253,11 @@ uint64_t lnt_trial_deadline(const lnt_graph *g)
     return lnt_graph_any(g, may_never_end) ? WITH_LOOPS : MOST;
 }
 
-static lnt_status feed(lnt_model *m, lnt_session *s, int64_t extent, lnt_tensor *in, lnt_golden_set *set,
-                       lnt_error *err)
+static lnt_status feed(lnt_model *m, const lnt_graph *g, lnt_session *s, int64_t extent, lnt_tensor *in,
+                       lnt_golden_set *set, lnt_error *err)
 {
     for (uint32_t i = 0; i < lnt_model_input_count(m); i++) {
-        lnt_value_info info;
-        LNT_TRY(lnt_model_input(m, i, &info));
-        LNT_TRY(lnt_seeded_input(&info, extent, i + 1, &in[i], err));
+        LNT_TRY(lnt_seeded_input(g, m, i, extent, &in[i], err));
         LNT_TRY(lnt_set_input(s, i, &in[i], err));
         lnt_rec_golden r = record_of(&in[i], 0, ORIGIN_REFERENCE, LNT_GOLDEN_INPUT, i);
         if (tolerance_of(in[i].dtype) > 0) {
@@ -282,7 +302,7 @@ static lnt_status run_once(lnt_model *m, const lnt_golden_model *r, int64_t exte
     lnt_status status = in ? lnt_session_create(m, &options, &s, err) : LNT_E_MEMORY;
     if (status == LNT_OK) {
         lnt_set_deadline(s, r->deadline);
-        status = feed(m, s, extent, in, set, err);
+        status = feed(m, r->graph, s, extent, in, set, err);
     }
     if (status == LNT_OK)
         status = lnt_run(s, err);
@@ -340,15 +360,15 @@ static lnt_status make_reference(lnt_graph *g, const void *onnx, size_t onnx_siz
     return status;
 }
 
-static lnt_status record_reference(const void *onnx, size_t onnx_size, const char *folder,
+static lnt_status record_reference(const lnt_graph *g, const void *onnx, size_t onnx_size, const char *folder,
                                    const lnt_convert_options *options, size_t budget, lnt_golden_set *set,
                                    lnt_error *err)
 {
-    lnt_graph g;
-    lnt_golden_model r = {.image = NULL};
-    lnt_graph_init(&g, err);
-    lnt_status status = make_reference(&g, onnx, onnx_size, folder, options, &r);
-    lnt_graph_free(&g);
+    lnt_graph plain;
+    lnt_golden_model r = {.graph = g};
+    lnt_graph_init(&plain, err);
+    lnt_status status = make_reference(&plain, onnx, onnx_size, folder, options, &r);
+    lnt_graph_free(&plain);
     if (status == LNT_OK)
         status = run_reference(&r, budget, set, err);
     lnt_free(heap, r.image);
@@ -381,14 +401,15 @@ static lnt_status record_own(const lnt_golden_model *m, size_t budget, lnt_golde
     return LNT_OK;
 }
 
-lnt_status lnt_record_golden(const void *onnx, size_t onnx_size, const char *folder,
+lnt_status lnt_record_golden(const lnt_graph *g, const void *onnx, size_t onnx_size, const char *folder,
                              const lnt_convert_options *options, const lnt_golden_model *own, size_t budget,
                              lnt_report *report, lnt_golden_set *set, lnt_error *err)
 {
     lnt_error why = {0};
     const lnt_status status = options->n_golden ? record_cases(options, budget, set, err)
-                              : own             ? record_own(own, budget, set, &why)
-                                    : record_reference(onnx, onnx_size, folder, options, budget, set, &why);
+                              : own
+                                  ? record_own(own, budget, set, &why)
+                                  : record_reference(g, onnx, onnx_size, folder, options, budget, set, &why);
     if (status == LNT_OK && (report->n_quantised || report->rounds_to_bytes))
         widen_tolerance(set, report, own != NULL);
     if (status == LNT_OK || options->n_golden)

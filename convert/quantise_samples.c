@@ -65,10 +65,8 @@ lnt_status lnt_samples_run(lnt_samples *s, lnt_session *session, size_t i, lnt_e
 static lnt_status make_up(lnt_samples *s, const lnt_model *m, int64_t extent, lnt_error *err)
 {
     for (uint32_t i = 0; i < s->n_inputs; i++) {
-        lnt_value_info info;
         lnt_tensor_free(heap, &s->input[i]);
-        LNT_TRY(lnt_model_input(m, i, &info));
-        LNT_TRY(lnt_seeded_input(&info, extent, i + 1, &s->input[i], err));
+        LNT_TRY(lnt_seeded_input(s->graph, m, i, extent, &s->input[i], err));
     }
     return LNT_OK;
 }

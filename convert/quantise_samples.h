@@ -7,6 +7,7 @@
 
 typedef struct lnt_samples {
     const lnt_quantise_options *options;
+    const lnt_graph *graph; /* of the model; may be NULL */
     size_t n;
     uint32_t n_inputs;
     lnt_tensor *input; /* [n][n_inputs]; without data: a state that goes on from the sample before */

@@ -123,6 +123,7 @@ static lnt_status take_outputs(trial *t, running *r, size_t sample, bool keep)
 static lnt_status prepare_samples(trial *t, running *r)
 {
     t->samples.options = t->options;
+    t->samples.graph = t->g;
     LNT_TRY(lnt_samples_read(&t->samples, r->model, SIZE_MAX, t->err));
     t->n_outputs = lnt_model_output_count(r->model);
     t->want = lnt_alloc_zero(heap, t->samples.n * t->n_outputs, sizeof *t->want, t->err);

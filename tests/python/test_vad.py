@@ -102,6 +102,12 @@ def test_segments_agree_with_onnxruntime(sound):
     assert [(f"{a / RATE:.3f}", f"{b / RATE:.3f}") for a, b in expected] == printed
 
 
+def test_the_file_proves_itself(demo):
+    """It carries golden vectors: of a run at the sample rate that the model compares its input with."""
+    done = linnet("verify", ROOT / "build/demo/vad.lnt")
+    assert done.returncode == 0 and done.stdout.count("pass") == 2, done.stdout + done.stderr
+
+
 def test_segments_in_int8(sound, tmp_path):
     """The same segments, to a frame."""
     state = re.search(r"^VAD_STATE := (.*)$", (ROOT / "Makefile").read_text(), re.M)[1].split()
