@@ -132,7 +132,8 @@ LNT_API lnt_status lnt_fetch(lnt_session *s, const char *name, lnt_error *err);
 /* ---- parts of a model ---- */
 
 /* Has the next runs compute these outputs only (and what lnt_fetch asked for): steps they do not need are
- * skipped, inputs they do not need may be left out. outputs NULL: all again. n 0: none but fetched values. */
+ * skipped, inputs they do not need may be left out, memory given for other outputs stays as it is. outputs NULL:
+ * all again. n 0: none but fetched values. */
 LNT_API lnt_status lnt_select_outputs(lnt_session *s, const uint32_t *outputs, uint32_t n, lnt_error *err);
 /* Sets the named value instead of computing it, as to resume from where an earlier run was stopped. The tensor,
  * in ONNX order, is copied. NULL: compute it again. */

@@ -171,6 +171,12 @@ static lnt_status run_copy(lnt_kernel *k, const lnt_step *step)
     return LNT_OK;
 }
 
+/* The caller's memory for output i: NULL if there is none, or the output was not asked for. */
+static void *callers_memory(const lnt_session *s, uint32_t i)
+{
+    return !s->partial || s->selected[i] ? s->output[i].data : NULL;
+}
+
 /* Memory that output i must end in: NULL if the session may choose. */
 static lnt_status output_target(lnt_session *s, const lnt_frame *f, uint32_t i, void **target, lnt_error *err)
 {
@@ -183,13 +189,13 @@ static lnt_status output_target(lnt_session *s, const lnt_frame *f, uint32_t i, 
         *target = state->next.data;
         return LNT_OK;
     }
-    if (!s->output[i].data)
+    *target = callers_memory(s, i);
+    if (!*target)
         return LNT_OK;
     const bool by_bounds = f->has_stop && !s->running; /* data will tell what is really needed */
     LNT_REQUIRE(by_bounds || bytes <= s->output[i].bytes, err, LNT_E_LIMIT,
                 "output %s needs %zu bytes, %zu are given", lnt_value_name(s->model, s->model->out[i]), bytes,
                 s->output[i].bytes);
-    *target = s->output[i].data;
     return LNT_OK;
 }
 
@@ -250,7 +256,7 @@ void lnt_point_outputs(lnt_session *s)
     for (uint32_t i = 0; i < s->model->n_out; i++) {
         const uint32_t root = lnt_storage_root(s, s->value[s->model->out[i]].storage);
         const lnt_state_slot *state = lnt_state_of_output(s, i);
-        void *target = state ? state->next.data : s->output[i].data;
+        void *target = state ? state->next.data : callers_memory(s, i);
         if (!target)
             continue;
         s->slot[copy_slot(s, i)] = target;

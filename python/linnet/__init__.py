@@ -20,6 +20,7 @@ from ._session import (
     bench,
     set_seed,
 )
+from ._value import IOBinding, OrtValue
 
 __version__ = _lib.lnt_version().decode()
 
@@ -49,7 +50,8 @@ def set_default_logger_verbosity(verbosity):
 
 
 __all__ = [
-    "ExecutionMode", "GraphOptimizationLevel", "InferenceSession", "LinnetError", "ModelMetadata", "NodeArg",
-    "RunOptions", "SessionOptions", "UnsupportedModel", "bench", "convert", "get_all_providers", "get_available_providers",
-    "get_device", "get_version_string", "set_default_logger_severity", "set_default_logger_verbosity", "set_seed",
+    "ExecutionMode", "GraphOptimizationLevel", "IOBinding", "InferenceSession", "LinnetError", "ModelMetadata", "NodeArg",
+    "OrtValue", "RunOptions", "SessionOptions", "UnsupportedModel", "bench", "convert", "get_all_providers",
+    "get_available_providers", "get_device", "get_version_string", "set_default_logger_severity",
+    "set_default_logger_verbosity", "set_seed",
 ]

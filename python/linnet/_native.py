@@ -85,6 +85,7 @@ def _load():
         "lnt_set_input": ([pointer, c.c_uint32, c.POINTER(Tensor), err], c.c_int),
         "lnt_set_output": ([pointer, c.c_uint32, pointer, c.c_size_t, err], c.c_int),
         "lnt_bind": ([pointer, err], c.c_int),
+        "lnt_cancel": ([pointer], None),
         "lnt_run": ([pointer, err], c.c_int),
         "lnt_get_output": ([pointer, c.c_uint32, c.POINTER(Tensor), err], c.c_int),
         "lnt_state_reset": ([pointer, err], c.c_int),

@@ -1,5 +1,6 @@
 """Sessions under the names that users of onnxruntime know."""
 
+import contextlib
 import ctypes as c
 import enum
 import os
@@ -11,23 +12,8 @@ import numpy as np
 from ._convert import convert
 from ._native import MAX_RANK, ConfigEntry, Error, LinnetError, Tensor, ValueInfo, check, lib
 from ._native import SessionOptions as NativeOptions
+from ._value import IOBinding, OrtValue, numpy_type, type_name, type_number
 
-_TYPES = {  # ONNX number: (name, numpy type)
-    1: ("float", np.float32),
-    2: ("uint8", np.uint8),
-    3: ("int8", np.int8),
-    4: ("uint16", np.uint16),
-    5: ("int16", np.int16),
-    6: ("int32", np.int32),
-    7: ("int64", np.int64),
-    9: ("bool", np.bool_),
-    10: ("float16", np.float16),
-    11: ("double", np.float64),
-    12: ("uint32", np.uint32),
-    13: ("uint64", np.uint64),
-    16: ("bfloat16", np.uint16),
-}
-_NUMBER_OF = {np.dtype(t): n for n, (_, t) in _TYPES.items() if n != 16}
 _LNT_MAGIC = b"\x89LNT\r\n\x1a\n"
 # Entries of onnxruntime's that have nothing to say here; any other unknown one is refused.
 _IDLE_ENTRIES = {
@@ -72,6 +58,7 @@ class SessionOptions:
         self.enable_mem_reuse = True
         self.use_deterministic_compute = True  # it always is
         self.use_per_session_threads = True
+        self.optimized_model_filepath = ""  # where the .lnt file of a converted model goes
         self.enable_profiling = False
         self.profile_file_prefix = "linnet_profile"
         self.log_severity_level = 2
@@ -100,6 +87,32 @@ class RunOptions:
         self.logid = ""
         self.only_execute_path_to_fetches = True  # it always is so
         self._config = {}
+        self._terminate, self._sessions, self._lock = False, [], threading.Lock()
+
+    @property
+    def terminate(self):
+        """True, set from any thread, ends the runs that have these options, and lets none begin. Where one is just
+        ending by itself the session's next run may end instead."""
+        return self._terminate
+
+    @terminate.setter
+    def terminate(self, wanted):
+        with self._lock:
+            self._terminate = bool(wanted)
+            for session in self._sessions if wanted else ():
+                lib.lnt_cancel(session)
+
+    @contextlib.contextmanager
+    def _running(self, session):
+        with self._lock:
+            if self._terminate:
+                raise LinnetError(11, "the run's options say terminate")
+            self._sessions.append(session)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._sessions.remove(session)
 
     def add_run_config_entry(self, key, value):
         self._config[key] = str(value)
@@ -117,7 +130,7 @@ class NodeArg:
             info.dims[i] if info.dims[i] >= 0 else (info.dim_names[i] or b"").decode() or None
             for i in range(info.rank if info.rank <= MAX_RANK else 0)
         ]
-        self.type = f"tensor({_TYPES[info.dtype][0]})"
+        self.type = type_name(info.dtype)
         self.is_state = info.is_state
         self.dtype = info.dtype
 
@@ -158,6 +171,7 @@ class InferenceSession:
         self._outputs = [self._describe(lib.lnt_model_output, i)
                          for i in range(lib.lnt_model_output_count(self._model))]
         self._number = {a.name: i for i, a in enumerate(self._inputs)}
+        self._output_number = {a.name: i for i, a in enumerate(self._outputs)}
         self._selected = None
         self._shapes = None
         self._out_dims = {}
@@ -181,7 +195,7 @@ class InferenceSession:
         if head != _LNT_MAGIC:
             conversion.setdefault("opt", _optimisation(self._options.graph_optimization_level))
             conversion["dims"] = {**self._options._dims, **(conversion.get("dims") or {})}
-            source = convert(source, **conversion)
+            source = convert(source, self._options.optimized_model_filepath or None, **conversion)
         self._image = np.frombuffer(bytes(source), np.uint8)
         check(lib.lnt_model_from_memory(self._image.ctypes.data, self._image.size, None, c.byref(self._model),
                                         c.byref(self._error)), self._error)
@@ -236,6 +250,15 @@ class InferenceSession:
     def get_provider_options(self):
         return {"CPUExecutionProvider": {}}
 
+    def set_providers(self, providers=None, provider_options=None):
+        """Accepted and not looked at, as when a session is made."""
+
+    def disable_fallback(self):
+        """There is nothing to fall back to."""
+
+    def enable_fallback(self):
+        """There is nothing to fall back to."""
+
     def get_session_options(self):
         return self._options
 
@@ -254,19 +277,43 @@ class InferenceSession:
 
     def run(self, output_names, input_feed, run_options=None):
         """Outputs named (None: all), in that order, as numpy arrays. Inputs are read where they lie."""
+        return self._run(output_names, input_feed, {}, run_options)
+
+    def run_with_ort_values(self, output_names, input_dict_ort_values, run_options=None):
+        """The same with OrtValues in and out."""
+        arrays = self._run(output_names, input_dict_ort_values, {}, run_options)
+        names = output_names or list(self._output_number)
+        return [OrtValue(array, self._outputs[self._output_number[name]].dtype) for name, array in zip(names, arrays)]
+
+    def io_binding(self):
+        return IOBinding(self)
+
+    def run_with_iobinding(self, iobinding, run_options=None):
+        """Reads and writes the memory that is bound; the outputs are iobinding.get_outputs()."""
+        if not iobinding._outputs:
+            raise LinnetError(1, "no output is bound")
+        memory = {name: value.numpy() for name, value in iobinding._outputs.items() if value}
+        arrays = self._run(list(iobinding._outputs), iobinding._inputs, memory, run_options)
+        iobinding._results = [OrtValue(array, self._outputs[self._output_number[name]].dtype)
+                              for name, array in zip(iobinding._outputs, arrays)]
+
+    def _run(self, output_names, feed, memory, run_options):
+        """memory: arrays by output name to be written to, for those that do not get new ones."""
         with self._lock:
             outputs = self._select(output_names)
-            kept = self._feed(input_feed)
-            arrays = self._prepare(outputs)
-            check(lib.lnt_run(self._session, c.byref(self._error)), self._error)
+            kept = self._feed(feed)
+            arrays = self._prepare(outputs, memory)
+            with run_options._running(self._session) if run_options else contextlib.nullcontext():
+                check(lib.lnt_run(self._session, c.byref(self._error)), self._error)
             del kept
-            return [self._take(i, a) for i, a in zip(outputs, arrays)]
+            taken = {i: self._take(i, array) for i, array in arrays.items()}
+            return [taken[i] for i in outputs]
 
     def _select(self, names):
         if not names:
             wanted = list(range(len(self._outputs)))
         else:
-            known = {a.name: i for i, a in enumerate(self._outputs)}
+            known = self._output_number
             missing = [n for n in names if n not in known]
             if missing:
                 raise LinnetError(14, f"the model has no output {missing[0]!r}; it has {', '.join(known)}")
@@ -285,15 +332,12 @@ class InferenceSession:
             if name not in self._number:
                 raise LinnetError(14, f"the model has no input {name!r}; it has {', '.join(self._number)}")
             i = self._number[name]
+            value = value.numpy() if isinstance(value, OrtValue) else value
             plain = not isinstance(value, (np.ndarray, np.generic))  # Python's numbers have no type to insist on
-            array = np.asarray(value, _TYPES[self._inputs[i].dtype][1] if plain else None)
+            array = np.asarray(value, numpy_type(self._inputs[i].dtype) if plain else None)
             if not array.flags.c_contiguous or not array.dtype.isnative:
                 array = array.astype(array.dtype.newbyteorder("="), order="C")
-            number = _NUMBER_OF.get(array.dtype)
-            if self._inputs[i].dtype == 16 and array.dtype == np.uint16:
-                number = 16
-            if number is None:
-                raise LinnetError(6, f"input {name!r}: numpy type {array.dtype} has no counterpart")
+            number = type_number(array.dtype, self._inputs[i].dtype)
             tensor = Tensor(number, array.ndim, (c.c_int64 * MAX_RANK)(*array.shape[:MAX_RANK]), array.ctypes.data,
                             array.nbytes)
             check(lib.lnt_set_input(self._session, i, c.byref(tensor), c.byref(self._error)), self._error)
@@ -303,8 +347,8 @@ class InferenceSession:
             self._shapes, self._out_dims = shapes, {}
         return kept
 
-    def _prepare(self, outputs):
-        """Memory for each output whose shape is known before the run, else None."""
+    def _prepare(self, outputs, memory):
+        """By number of output: the memory given, new memory where the shape is known before the run, else None."""
         if not self._out_dims:
             size, anywhere = _ANY_SIZE
             for i in outputs:
@@ -315,26 +359,39 @@ class InferenceSession:
                 tensor = Tensor()
                 open_shape = lib.lnt_get_output(self._session, i, c.byref(tensor), c.byref(self._error)) != 0
                 fixed = not open_shape and not self._outputs[i].is_state
-                self._out_dims[i] = (tuple(tensor.dims[: tensor.rank]), _TYPES[tensor.dtype][1]) if fixed else None
-        arrays = []
+                self._out_dims[i] = (tuple(tensor.dims[: tensor.rank]), numpy_type(tensor.dtype)) if fixed else None
+        arrays = {}
         for i in outputs:
-            array = np.empty(*self._out_dims[i]) if self._out_dims[i] else None
+            array = memory.get(self._outputs[i].name)
+            if array is not None:
+                self._check_memory(i, array, self._out_dims[i][0] if self._out_dims[i] else array.shape)
+            elif self._out_dims[i]:
+                array = np.empty(*self._out_dims[i])
             data = array.ctypes.data if array is not None else None
             if not self._outputs[i].is_state:
                 check(lib.lnt_set_output(self._session, i, data, array.nbytes if data else 0, c.byref(self._error)),
                       self._error)
-            arrays.append(array)
+            arrays[i] = array
         return arrays
 
+    def _check_memory(self, i, array, shape):
+        port = self._outputs[i]
+        if array.dtype != numpy_type(port.dtype) or array.shape != shape:
+            raise LinnetError(5, f"output {port.name!r} is {port.type} of shape {list(shape)}, the memory bound to it holds "
+                                 f"{array.dtype} of shape {list(array.shape)}")
+
     def _take(self, i, array):
-        if array is not None:
+        if array is not None and self._out_dims[i]:
             return array
         tensor = Tensor()
         check(lib.lnt_get_output(self._session, i, c.byref(tensor), c.byref(self._error)), self._error)
-        result = np.empty(tuple(tensor.dims[: tensor.rank]), _TYPES[tensor.dtype][1])
-        if result.nbytes:
-            c.memmove(result.ctypes.data, tensor.data, result.nbytes)
-        return result
+        shape = tuple(tensor.dims[: tensor.rank])
+        if array is None:
+            array = np.empty(shape, numpy_type(tensor.dtype))
+        self._check_memory(i, array, shape)
+        if array.nbytes and array.ctypes.data != tensor.data:
+            c.memmove(array.ctypes.data, tensor.data, array.nbytes)
+        return array
 
 
 def bench(path_or_bytes, inputs, *, threads=1, runs=100, warmup=10, **conversion):

@@ -272,3 +272,122 @@ def test_numbers_of_pythons_own_take_the_inputs_type(linnet):
     session = linnet.InferenceSession(TWO.SerializeToString())
     total, _ = session.run(None, {"x": [[1, 2, 3, 4]], "w": [0.5, 0, 0, 1]})
     np.testing.assert_array_equal(total, [[1.5, 2, 3, 5]])
+
+
+BINDINGS = """
+def bound(ort, model, x, w):
+    session = ort.InferenceSession(model, providers=ort.get_available_providers())
+    total = ort.OrtValue.ortvalue_from_shape_and_type([3, 4], np.float32, "cpu", 0)
+    product, seen = np.zeros((3, 4), np.float32), []
+    binding = session.io_binding()
+    binding.bind_cpu_input("x", x)
+    binding.bind_input("w", "cpu", 0, np.float32, [4], w.ctypes.data)
+    binding.bind_output("product", "cpu", 0, np.float32, product.shape, product.ctypes.data)
+    binding.bind_ortvalue_output("sum", total)
+    for turn in range(3):
+        x[0] = w[:] = turn
+        binding.synchronize_inputs()
+        session.run_with_iobinding(binding)
+        binding.synchronize_outputs()
+        seen += [product.copy(), total.numpy().copy(), *binding.copy_outputs_to_cpu()]
+    assert binding.get_outputs()[1].data_ptr() == total.data_ptr() and binding.get_outputs()[0].data_ptr() == product.ctypes.data
+    binding.clear_binding_outputs()
+    binding.bind_output("sum")
+    binding.bind_ortvalue_input("x", ort.OrtValue.ortvalue_from_numpy(x[:2]))
+    session.run_with_iobinding(binding)
+    value = binding.get_outputs()[0]
+    about = [value.shape(), value.data_type(), value.element_type(), value.device_name(), value.is_tensor(), value.has_value(),
+             value.tensor_size_in_bytes(), value.is_sparse_tensor(), value.is_tensor_sequence(), len(binding.get_outputs())]
+    total.update_inplace(product)
+    feed = {"x": total, "w": ort.OrtValue.ortvalue_from_numpy(w)}
+    values = session.run_with_ort_values(["sum"], feed)
+    return seen + [value.numpy(), np.asarray(total), values[0].numpy(), session.run(["product"], feed)[0]], about
+"""
+
+
+def test_bindings_like_onnxruntime(linnet):
+    import onnxruntime
+
+    scope = {"np": np}
+    exec(BINDINGS, scope)
+    inputs = [[np.arange(12, dtype=np.float32).reshape(3, 4), np.ones(4, np.float32)] for _ in range(2)]
+    (ours, about), (theirs, expected) = (scope["bound"](module, TWO.SerializeToString(), *given)
+                                         for module, given in zip((linnet, onnxruntime), inputs))
+    assert about == expected and len(ours) == len(theirs) == 16
+    for a, b in zip(ours, theirs):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_bindings_that_do_not_fit(linnet):
+    session = linnet.InferenceSession(TWO.SerializeToString())
+    binding = session.io_binding()
+    with pytest.raises(linnet.LinnetError, match="no output is bound"):
+        session.run_with_iobinding(binding)
+    for bind, words in (
+        (lambda: binding.bind_cpu_input("v", np.ones(4)), "'v'"),
+        (lambda: binding.bind_output("x"), "'x'"),
+        (lambda: binding.bind_output("sum", "cuda"), "cuda"),
+        (lambda: binding.bind_output("sum", buffer_ptr=64), "shape"),
+        (lambda: linnet.OrtValue.ortvalue_from_numpy(np.ones(2, complex)), "complex"),
+    ):
+        with pytest.raises(linnet.LinnetError, match=words):
+            bind()
+    binding.bind_cpu_input("x", np.ones((2, 4), np.float32))
+    binding.bind_cpu_input("w", np.ones(4, np.float32))
+    for memory in (np.zeros((3, 4), np.float32), np.zeros((2, 4), np.float64), np.zeros(8, np.float32)):
+        binding.bind_ortvalue_output("sum", linnet.OrtValue.ortvalue_from_numpy(memory))
+        with pytest.raises(linnet.LinnetError, match="'sum'.*holds"):
+            session.run_with_iobinding(binding)
+        assert not memory.any()
+
+
+def test_memory_bound_to_an_output_whose_shape_hangs_on_data(linnet):
+    session = linnet.InferenceSession(POSITIONS.SerializeToString())
+    binding, found = session.io_binding(), np.zeros((1, 2), np.int64)
+    binding.bind_cpu_input("x", np.float32([0, 1, 0, 2]))
+    binding.bind_ortvalue_output("y", linnet.OrtValue.ortvalue_from_numpy(found))
+    session.run_with_iobinding(binding)
+    np.testing.assert_array_equal(found, [[1, 3]])
+    binding.bind_cpu_input("x", np.float32([0, 1, 0, 0]))
+    with pytest.raises(linnet.LinnetError, match="'y'.*holds"):
+        session.run_with_iobinding(binding)
+
+
+def test_results_of_another_run_are_not_written_to(linnet):
+    """An output that a later run computes on its way only, and one that is asked for twice."""
+    chain = model("chain (float[N] x) => (float[N] a, float[N] y) { a = Softmax (x) y = Softmax (a) }")
+    session = linnet.InferenceSession(chain.SerializeToString())
+    x = np.arange(4, dtype=np.float32)
+    a, y = session.run(None, {"x": x})
+    before = a.copy()
+    (again, twice) = session.run(["y", "y"], {"x": -x})
+    np.testing.assert_array_equal(a, before)
+    np.testing.assert_array_equal(again, twice)
+    assert not np.array_equal(y, again)
+
+
+def test_options_of_a_run_end_it(linnet):
+    """An endless loop of the model's is ended from another thread; afterwards the session runs again."""
+    endless = onnx.parser.parse_model('''<ir_version: 8, opset_import: ["" : 18]>
+    endless (int64 n, bool go, float[2] x) => (float[2] y) {
+        y = Loop <body = turn (int64 i, bool c, float[2] v) => (bool c2, float[2] w) { c2 = Identity (c) w = Neg (v) }>
+            (n, go, x)
+    }''')
+    session, how = linnet.InferenceSession(endless.SerializeToString()), linnet.RunOptions()
+    feed = {"n": np.array(2**62), "go": np.array(True), "x": np.ones(2, np.float32)}
+    end = threading.Timer(0.3, lambda: setattr(how, "terminate", True))
+    end.start()
+    for _ in range(2):  # the second does not begin
+        with pytest.raises(linnet.LinnetError) as caught:
+            session.run(None, feed, how)
+        assert caught.value.code == 11
+    end.join()
+    how.terminate = False
+    np.testing.assert_array_equal(session.run(None, feed | {"n": np.array(3)}, how)[0], [-1, -1])
+
+
+def test_converted_model_is_kept(linnet, tmp_path):
+    options = linnet.SessionOptions()
+    options.optimized_model_filepath = str(tmp_path / "kept.lnt")
+    linnet.InferenceSession(TWO.SerializeToString(), options)
+    assert len(linnet.InferenceSession(tmp_path / "kept.lnt").get_outputs()) == 2
