@@ -213,13 +213,27 @@ static __attribute__((noinline)) void store_sums(const lnt_tile *t, unsigned row
         }
 }
 
-/* Whole vectors, unscaled, never leave the registers: their sums begin with C or the bias. */
+/* Where lanes can be masked for nothing the last vector needs no other way than the rest. */
+#ifdef LNT_SIMD_AVX512
+enum { MASKS = 1 };
+#else
+enum { MASKS = 0 };
+#endif
+
+LNT_INLINE vf load_lanes(const float *p, const bool some, unsigned lanes)
+{
+    return some ? v_load_n(p, lanes) : v_load(p);
+}
+
+/* Unscaled sums never leave the registers: they begin with C or the bias. The last vector has `lanes` lanes,
+ * all unless there are masks. */
 LNT_INLINE void acc_begin(tile_acc *acc, const lnt_tile *t, const unsigned rows, const unsigned vectors,
-                          size_t n)
+                          size_t n, unsigned lanes)
 {
     UNROLL(4)
     for (unsigned j = 0; j < vectors; j++) {
-        const vf bias = t->bias ? v_load(t->bias + n + j * LNT_VL) : v_splat(0);
+        const bool some = MASKS && j + 1 == vectors;
+        const vf bias = t->bias ? load_lanes(t->bias + n + j * LNT_VL, some, lanes) : v_splat(0);
         UNROLL(10)
         for (unsigned i = 0; i < rows; i++)
             acc->v[i][j] = bias;
@@ -229,18 +243,18 @@ LNT_INLINE void acc_begin(tile_acc *acc, const lnt_tile *t, const unsigned rows,
     for (unsigned i = 0; i < rows; i++)
         UNROLL(4)
     for (unsigned j = 0; j < vectors; j++)
-        acc->v[i][j] += v_load(t->c[i] + n + j * LNT_VL);
+        acc->v[i][j] += load_lanes(t->c[i] + n + j * LNT_VL, MASKS && j + 1 == vectors, lanes);
 }
 
 LNT_INLINE void acc_end(tile_acc *acc, const lnt_tile *t, const unsigned rows, const unsigned vectors,
-                        size_t n)
+                        size_t n, unsigned lanes)
 {
     if (t->residual)
         UNROLL(10)
     for (unsigned i = 0; i < rows; i++)
         UNROLL(4)
     for (unsigned j = 0; j < vectors; j++)
-        acc->v[i][j] += v_load(t->residual[i] + n + j * LNT_VL);
+        acc->v[i][j] += load_lanes(t->residual[i] + n + j * LNT_VL, MASKS && j + 1 == vectors, lanes);
     const vf low = v_splat(t->low), high = v_splat(t->high);
     if (t->low != -INFINITY || t->high != INFINITY)
         UNROLL(10)
@@ -251,8 +265,13 @@ LNT_INLINE void acc_end(tile_acc *acc, const lnt_tile *t, const unsigned rows, c
     UNROLL(10)
     for (unsigned i = 0; i < rows; i++)
         UNROLL(4)
-    for (unsigned j = 0; j < vectors; j++)
-        v_store(t->c[i] + n + j * LNT_VL, acc->v[i][j]);
+    for (unsigned j = 0; j < vectors; j++) {
+        float *c = t->c[i] + n + j * LNT_VL;
+        if (MASKS && j + 1 == vectors)
+            v_store_n(c, acc->v[i][j], lanes);
+        else
+            v_store(c, acc->v[i][j]);
+    }
 }
 
 LNT_INLINE void part(const lnt_tile *t, size_t n, const unsigned rows, const unsigned vectors,
@@ -260,22 +279,24 @@ LNT_INLINE void part(const lnt_tile *t, size_t n, const unsigned rows, const uns
 {
     const unsigned chains = rows * TILE_VECTORS >= SUMS_MIN ? 1 : 2 * rows * TILE_VECTORS >= SUMS_MIN ? 2 : 4;
     const float *b = t->b + n / LNT_PANEL * t->b_panel + n % LNT_PANEL;
-    const bool whole = n + vectors * LNT_VL <= t->columns && t->scale == 1.0f;
+    const size_t left = t->columns - n - (vectors - 1) * LNT_VL;
+    const unsigned lanes = left < LNT_VL ? (unsigned)left : LNT_VL;
+    const bool stays = (MASKS || lanes == LNT_VL) && t->scale == 1.0f;
     float sums[LNT_TILE_ROWS_MAX * PART];
     tile_acc acc;
-    if (whole)
-        acc_begin(&acc, t, rows, vectors, n);
+    if (stays)
+        acc_begin(&acc, t, rows, vectors, n, lanes);
     else
         begin_sums(t, rows, vectors, sums, n);
-    if (!whole)
+    if (!stays)
         UNROLL(10)
     for (unsigned i = 0; i < rows; i++)
         UNROLL(4)
     for (unsigned j = 0; j < vectors; j++)
         acc.v[i][j] = v_load(sums + i * PART + j * LNT_VL);
     accumulate(&acc, rows, vectors, chains, t, b, fetch);
-    if (whole) {
-        acc_end(&acc, t, rows, vectors, n);
+    if (stays) {
+        acc_end(&acc, t, rows, vectors, n, lanes);
         return;
     }
     UNROLL(10)
