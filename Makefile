@@ -61,14 +61,15 @@ LDFLAGS += -pthread -Wl,--gc-sections $(SAN) $(ARCH)
 LDLIBS += -lm
 
 TARGET := $(shell $(CC) $(ARCH) -dumpmachine 2>/dev/null)
-ARCH_LEVELS := $(if $(findstring x86_64,$(TARGET)),avx2 avx512 avx512vnni,$(if $(findstring aarch64,$(TARGET)),neon dotprod i8mm,$(if $(ARMV7),neon)))
-ALL_LEVELS := avx2 avx512 avx512vnni neon dotprod i8mm
+ARCH_LEVELS := $(if $(findstring x86_64,$(TARGET)),avx2 avx512 avx512vnni amx,$(if $(findstring aarch64,$(TARGET)),neon dotprod i8mm,$(if $(ARMV7),neon)))
+ALL_LEVELS := avx2 avx512 avx512vnni amx neon dotprod i8mm
 # gcc would rather keep addresses in vector and mask registers than in memory: moved back they take the ports of the
 # multiply-adds. Without avx512bw masks are too narrow for it.
 KEEP_PORTS := $(if $(findstring clang,$(shell $(CC) --version 2>/dev/null)),,-mtune-ctrl=^inter_unit_moves_from_vec,^inter_unit_moves_to_vec)
 CFLAGS_avx2 := $(KEEP_PORTS) -mavx2 -mfma -mf16c
 CFLAGS_avx512 := $(KEEP_PORTS) -mavx512f -mavx512dq -mavx512bw -mavx512vl -mfma -mf16c -mprefer-vector-width=512
 CFLAGS_avx512vnni := $(CFLAGS_avx512) -mavx512vnni
+CFLAGS_amx := $(CFLAGS_avx512) -mamx-tile -mamx-int8
 $(BUILD)/obj/ops/gemm_avx512.o $(BUILD)/obj/ops/attend_avx512.o: LEVEL_FLAGS := -mno-avx512bw
 CFLAGS_dotprod := -mcpu=cortex-a76
 CFLAGS_i8mm := -mcpu=cortex-a76+i8mm

@@ -6,12 +6,29 @@
 
 #if defined(__x86_64__)
 #include <cpuid.h>
+#if defined(__linux__)
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 
 static unsigned long long xgetbv0(void)
 {
     unsigned low, high;
     __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
     return ((unsigned long long)high << 32) | low;
+}
+
+/* Linux gives a process the registers of AMX when it asks for them. */
+static bool has_amx(unsigned d)
+{
+#if defined(__linux__)
+    enum { AMX_TILE = 1 << 24, AMX_INT8 = 1 << 25, TILE_STATE = 0x60000, ASK = 0x1023, TILE_DATA = 18 };
+    return (d & AMX_TILE) && (d & AMX_INT8) && (xgetbv0() & TILE_STATE) == TILE_STATE &&
+           syscall(SYS_arch_prctl, ASK, TILE_DATA) == 0;
+#else
+    (void)d;
+    return false;
+#endif
 }
 
 lnt_level lnt_cpu_best_level(void)
@@ -35,9 +52,11 @@ lnt_level lnt_cpu_best_level(void)
     if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || !(b & AVX2))
         return LNT_LEVEL_SCALAR;
     const bool wide = (b & avx512) == avx512 && (xgetbv0() & ZMM_STATE) == ZMM_STATE;
-    if (wide)
-        return c & AVX512_VNNI ? LNT_LEVEL_AVX512VNNI : LNT_LEVEL_AVX512;
-    return LNT_LEVEL_AVX2;
+    if (!wide)
+        return LNT_LEVEL_AVX2;
+    if (!(c & AVX512_VNNI))
+        return LNT_LEVEL_AVX512;
+    return has_amx(d) ? LNT_LEVEL_AMX : LNT_LEVEL_AVX512VNNI;
 }
 
 #elif defined(__aarch64__)

@@ -1,8 +1,9 @@
 /* cpu.h — instruction-set levels.
  *
  * A level is a set of kernels, not a CPU bit. Levels of one architecture are ordered: each can run what the
- * ones before it run. Found from cpuid+xgetbv (x86) or getauxval (ARM) alone, lowered by options or by the
- * environment variable LINNET_LEVEL, never raised past what the CPU has. */
+ * ones before it run. Found from cpuid+xgetbv (x86) or getauxval (ARM), lowered by options or by the
+ * environment variable LINNET_LEVEL, never raised past what the CPU has. Registers of AMX are there only for
+ * processes that ask Linux for them: finding the level asks. */
 #ifndef LNT_BASE_CPU_H
 #define LNT_BASE_CPU_H
 
@@ -13,7 +14,8 @@
 #if defined(LNT_NEON_ONLY)
 #define LNT_LEVEL_LIST(X) X(NEON, "neon") X(DOTPROD, "dotprod") X(I8MM, "i8mm")
 #elif defined(__x86_64__)
-#define LNT_LEVEL_LIST(X) X(SCALAR, "scalar") X(AVX2, "avx2") X(AVX512, "avx512") X(AVX512VNNI, "avx512vnni")
+#define LNT_LEVEL_LIST(X)                                                                                    \
+    X(SCALAR, "scalar") X(AVX2, "avx2") X(AVX512, "avx512") X(AVX512VNNI, "avx512vnni") X(AMX, "amx")
 #elif defined(__aarch64__)
 #define LNT_LEVEL_LIST(X) X(SCALAR, "scalar") X(NEON, "neon") X(DOTPROD, "dotprod") X(I8MM, "i8mm")
 #elif defined(__ARM_NEON) || defined(LNT_ARMV7)

@@ -29,6 +29,7 @@ static const lnt_kernels tables[LNT_LEVEL_COUNT] = {
                           ATTEND(avx512)},
     [LNT_LEVEL_AVX512VNNI] = {&lnt_gemm_avx512, &lnt_program_avx512, &lnt_row_avx512, QGEMM(avx512vnni),
                               ATTEND(avx512)},
+    [LNT_LEVEL_AMX] = {&lnt_gemm_avx512, &lnt_program_avx512, &lnt_row_avx512, QGEMM(amx), ATTEND(avx512)},
 #elif defined(__aarch64__) || defined(__ARM_NEON) || defined(LNT_ARMV7)
     [LNT_LEVEL_NEON] = {&lnt_gemm_neon, &lnt_program_neon, &lnt_row_neon, QGEMM(neon), ATTEND(neon)},
 #endif

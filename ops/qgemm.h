@@ -15,9 +15,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { LNT_QPANEL = LNT_PANEL, LNT_QROWS_MAX = 12, LNT_QPANELS_MAX = 2 };
+enum { LNT_QPANEL = LNT_PANEL, LNT_QROWS_MAX = 32, LNT_QPANELS_MAX = 8 };
 
-/* Rows of A times one panel, or two beside each other. A row may be the neighbourhood of a pixel of a
+/* Rows of A times one panel, or a few beside each other. A row may be the neighbourhood of a pixel of a
  * channels-last image: its taps are then as many runs of bytes. For p < panels, r < rows and j < 16
  *
  *     c[p][r * 16 + j] = sum over t < taps, k < 4 * quads of
@@ -27,7 +27,7 @@ typedef struct lnt_qproduct {
     unsigned rows;
     const ptrdiff_t *tap_offset; /* [taps], in bytes */
     int64_t taps, quads;         /* quads of one tap */
-    unsigned panels;             /* 1, or what the level takes at once */
+    unsigned panels;             /* 1, or as many as the level takes at once */
     const int8_t *panel[LNT_QPANELS_MAX];
     int32_t *c[LNT_QPANELS_MAX];
     const int8_t *ahead; /* NULL, or what is wanted next: as much as a panel, to be fetched meanwhile */
@@ -62,6 +62,7 @@ enum { LNT_QTAPS_MAX = 64 };
 typedef struct lnt_qgemm_kernels {
     unsigned rows;   /* most rows of a tile */
     unsigned panels; /* most panels */
+    bool whole;      /* rows are best taken so many at a time, not cut evenly */
     void (*tile)(const lnt_qproduct *p);
     void (*depthwise)(const lnt_qdepthwise *d);
 } lnt_qgemm_kernels;
@@ -69,8 +70,8 @@ typedef struct lnt_qgemm_kernels {
 /* The tap_offset of rows in one piece. */
 extern const ptrdiff_t lnt_qone_run[1];
 
-extern const lnt_qgemm_kernels lnt_qgemm_scalar, lnt_qgemm_avx2, lnt_qgemm_avx512vnni, lnt_qgemm_neon,
-    lnt_qgemm_dotprod, lnt_qgemm_i8mm;
+extern const lnt_qgemm_kernels lnt_qgemm_scalar, lnt_qgemm_avx2, lnt_qgemm_avx512vnni, lnt_qgemm_amx,
+    lnt_qgemm_neon, lnt_qgemm_dotprod, lnt_qgemm_i8mm;
 
 /* Bytes of a row of A: taps of whole quads. */
 static inline int64_t lnt_qrow_bytes(const lnt_packed *p)

@@ -5,7 +5,7 @@
 #include <immintrin.h>
 #include <string.h>
 
-enum { ROWS = 12, AT_ONCE = 4 /* quads of one panel, half as many of two */ };
+enum { ROWS = 12, PANELS = 2, AT_ONCE = 4 /* quads of one panel, half as many of two */ };
 
 static inline __attribute__((always_inline)) __m512i four_of(const uint8_t *a)
 {
@@ -15,7 +15,7 @@ static inline __attribute__((always_inline)) __m512i four_of(const uint8_t *a)
 }
 
 typedef struct sums {
-    __m512i row[ROWS][LNT_QPANELS_MAX];
+    __m512i row[ROWS][PANELS];
 } sums;
 
 /* n quads of a run of all rows, `at` bytes from their start, with those of the panels. */
@@ -23,7 +23,7 @@ static inline __attribute__((always_inline)) void add_quads(unsigned rows, unsig
                                                             sums *acc, const uint8_t *const *a, ptrdiff_t at,
                                                             const int8_t *const *panel)
 {
-    __m512i b[AT_ONCE][LNT_QPANELS_MAX];
+    __m512i b[AT_ONCE][PANELS];
 #pragma GCC unroll 4
     for (unsigned i = 0; i < n; i++)
 #pragma GCC unroll 2
@@ -47,7 +47,7 @@ static inline __attribute__((always_inline)) void tile_of(unsigned rows, unsigne
 {
     const unsigned at_once = AT_ONCE / panels;
     sums acc;
-    const int8_t *panel[LNT_QPANELS_MAX] = {p->panel[0], p->panel[panels - 1]};
+    const int8_t *panel[PANELS] = {p->panel[0], p->panel[panels - 1]};
     const int8_t *ahead = p->ahead ? p->ahead : p->panel[0];
 #pragma GCC unroll 12
     for (unsigned r = 0; r < rows; r++)
@@ -290,4 +290,4 @@ static void depthwise(const lnt_qdepthwise *d)
 }
 
 const lnt_qgemm_kernels lnt_qgemm_avx512vnni = {
-    .rows = ROWS, .panels = LNT_QPANELS_MAX, .tile = tile, .depthwise = depthwise};
+    .rows = ROWS, .panels = PANELS, .tile = tile, .depthwise = depthwise};

@@ -56,6 +56,14 @@ typedef struct cut {
     int64_t groups; /* of as many panels as a tile takes */
 } cut;
 
+/* The row where tile t of n rows ends. */
+static unsigned tile_end(const lnt_qgemm_kernels *k, unsigned n, unsigned tiles, unsigned t)
+{
+    if (!k->whole)
+        return n * (t + 1) / tiles;
+    return (t + 1) * k->rows < n ? (t + 1) * k->rows : n;
+}
+
 static void run_block(const lnt_qgemm_call *call, const lnt_qrow_set *set, int64_t product,
                       int64_t first_panel, int64_t end_panel)
 {
@@ -65,15 +73,18 @@ static void run_block(const lnt_qgemm_call *call, const lnt_qrow_set *set, int64
     const unsigned tiles = (set->n + p->kernels->rows - 1) / p->kernels->rows;
     int32_t sums[LNT_QPANELS_MAX][LNT_QROWS_MAX * LNT_QPANEL];
     lnt_qproduct tile = {.tap_offset = p->run_offset, .taps = p->runs, .quads = p->row_bytes / 4 / p->runs};
+    const unsigned most = p->kernels->panels;
     for (int64_t panel = first_panel; panel < end_panel; panel += tile.panels) {
-        tile.panels = end_panel - panel < p->kernels->panels ? 1 : p->kernels->panels;
+        tile.panels = end_panel - panel >= most ? most
+                      : p->kernels->whole       ? (unsigned)(end_panel - panel)
+                                                : 1;
         for (unsigned i = 0; i < tile.panels; i++) {
             tile.panel[i] = call->b + (first_of_product + panel + i) * panel_bytes;
             tile.c[i] = sums[i];
         }
         for (unsigned t = 0, at = 0; t < tiles; t++, at += tile.rows) {
             tile.a = set->a + at;
-            tile.rows = set->n * (t + 1) / tiles - at;
+            tile.rows = tile_end(p->kernels, set->n, tiles, t) - at;
             tile.ahead = t < tile.panels && panel + tile.panels + t < end_panel
                              ? tile.panel[0] + (tile.panels + t) * panel_bytes
                              : NULL;

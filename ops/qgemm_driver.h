@@ -9,7 +9,7 @@
 #include "ops/qgemm.h"
 #include "ops/row.h"
 
-enum { LNT_QROWS_BLOCK = 56 }; /* rows that meet a panel in one go */
+enum { LNT_QROWS_BLOCK = 64 }; /* rows that meet a panel in one go */
 
 typedef struct lnt_qgemm_plan lnt_qgemm_plan;
 typedef struct lnt_qgemm_call lnt_qgemm_call;

@@ -108,14 +108,16 @@ static void turn_bytes(const work *w)
     const uint8_t *a[LNT_QROWS_MAX];
     for (unsigned r = 0; r < LNT_QROWS_MAX; r++)
         a[r] = o->bytes[r];
-    const lnt_qproduct product = {.a = a,
-                                  .rows = w->kernels->qgemm->rows,
-                                  .tap_offset = lnt_qone_run,
-                                  .taps = 1,
-                                  .quads = DEPTH,
-                                  .panels = w->kernels->qgemm->panels,
-                                  .panel = {o->panel, o->panel},
-                                  .c = {o->sums[0], o->sums[1]}};
+    lnt_qproduct product = {.a = a,
+                            .rows = w->kernels->qgemm->rows,
+                            .tap_offset = lnt_qone_run,
+                            .taps = 1,
+                            .quads = DEPTH,
+                            .panels = w->kernels->qgemm->panels};
+    for (unsigned i = 0; i < product.panels; i++) {
+        product.panel[i] = o->panel;
+        product.c[i] = o->sums[i];
+    }
     for (size_t i = 0; i < w->n; i++)
         w->kernels->qgemm->tile(&product);
 }

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { TAPS_MAX = 5, DEPTH_MAX = 300, COLUMNS_MAX = 40, GUARD = 16, CASES = 600 };
+enum { TAPS_MAX = 5, DEPTH_MAX = 300, COLUMNS_MAX = 100, GUARD = 16, CASES = 600 };
 enum { ROW_MAX = TAPS_MAX * (DEPTH_MAX + 3), PANELS_MAX = (COLUMNS_MAX + LNT_QPANEL - 1) / LNT_QPANEL };
 
 typedef struct bench {
@@ -16,7 +16,7 @@ typedef struct bench {
     uint8_t back[TAPS_MAX * DEPTH_MAX * COLUMNS_MAX];
     lnt_packed record;
     lnt_dtype type;
-    int32_t c[LNT_QROWS_MAX * LNT_QPANEL + GUARD];
+    int32_t c[LNT_QPANELS_MAX][LNT_QROWS_MAX * LNT_QPANEL + GUARD];
 } bench;
 
 static unsigned below(uint64_t *random, unsigned n)
@@ -60,62 +60,101 @@ static void draw(bench *b, uint64_t *random)
             b->a[r][i] = (uint8_t)(below(random, 2) ? extremes[below(random, 4)] : below(random, 256));
 }
 
+/* What is asked of a tile. */
+typedef struct question {
+    unsigned rows, panels, row[LNT_QROWS_MAX]; /* row r is the bench's row[r] */
+    int64_t first;                             /* panel */
+    bool apart; /* each tap by itself, backwards; otherwise the row in one piece */
+} question;
+
+static question draw_question(const bench *t, const lnt_qgemm_kernels *kernels, uint64_t *random)
+{
+    const unsigned there = (unsigned)lnt_qpanels(&t->record), most = kernels->panels;
+    question q = {.rows = 1 + below(random, kernels->rows), .panels = 1};
+    if (kernels->whole)
+        q.panels += below(random, there < most ? there : most);
+    else if (there >= most && below(random, 2))
+        q.panels = most;
+    q.first = below(random, there - q.panels + 1);
+    q.apart = below(random, 2) != 0;
+    const bool mixed = below(random, 2) != 0;
+    for (unsigned i = 0; i < q.rows; i++)
+        q.row[i] = mixed ? below(random, LNT_QROWS_MAX) : i;
+    return q;
+}
+
+static void ask(bench *t, const lnt_qgemm_kernels *kernels, const question *q)
+{
+    const int64_t bytes = lnt_qrow_bytes(&t->record), taps = t->record.taps, tap = bytes / taps;
+    ptrdiff_t offset[TAPS_MAX];
+    const uint8_t *a[LNT_QROWS_MAX];
+    uint8_t turned[LNT_QROWS_MAX][ROW_MAX];
+    for (int64_t i = 0; i < taps; i++) {
+        offset[i] = (ptrdiff_t)((taps - 1 - i) * tap);
+        for (unsigned k = 0; k < q->rows; k++)
+            memcpy(turned[k] + offset[i], t->a[q->row[k]] + i * tap, (size_t)tap);
+    }
+    for (unsigned i = 0; i < q->rows; i++)
+        a[i] = q->apart ? turned[i] : t->a[q->row[i]];
+    lnt_qproduct product = {.a = a,
+                            .rows = q->rows,
+                            .tap_offset = q->apart ? offset : lnt_qone_run,
+                            .taps = q->apart ? taps : 1,
+                            .quads = (q->apart ? tap : bytes) / 4,
+                            .panels = q->panels};
+    for (unsigned i = 0; i < q->panels; i++) {
+        product.panel[i] = t->packed + (q->first + i) * bytes * LNT_QPANEL;
+        product.c[i] = t->c[i];
+    }
+    kernels->tile(&product);
+}
+
+/* Are the sums of one panel what they should be? */
+static bool judge(const bench *t, const question *q, unsigned panel, const char *level, uint64_t seed,
+                  lnt_check_report *r)
+{
+    const lnt_packed *p = &t->record;
+    const int32_t *sums = (const int32_t *)(const void *)(t->packed + lnt_packed_sums_at(p)),
+                  *c = t->c[panel];
+    int32_t sum;
+    for (int64_t i = 0; i < (int64_t)q->rows * LNT_QPANEL; i++) {
+        const int64_t n = (q->first + panel) * LNT_QPANEL + i % LNT_QPANEL;
+        const int32_t want = product(t, t->a[q->row[i / LNT_QPANEL]], n, &sum);
+        if (c[i] == want && sums[n] == sum)
+            continue;
+        lnt_check_fail(
+            r,
+            "%s tile: %u rows, %u panels, %u taps, K %u, row %lld, column %lld is %d, expected %d, "
+            "seed %llu",
+            level, q->rows, q->panels, p->taps, p->K, (long long)(i / LNT_QPANEL), (long long)n, (int)c[i],
+            (int)want, (unsigned long long)seed);
+        return false;
+    }
+    for (unsigned i = q->rows * LNT_QPANEL; i < sizeof t->c[0] / sizeof t->c[0][0]; i++)
+        if (c[i] != 0x5a5a5a5a) {
+            lnt_check_fail(r, "%s tile: %u rows, wrote past them, seed %llu", level, q->rows,
+                           (unsigned long long)seed);
+            return false;
+        }
+    return true;
+}
+
 static void check_case(bench *t, const lnt_qgemm_kernels *kernels, const char *level, uint64_t seed,
                        uint64_t *random, lnt_check_report *r)
 {
     draw(t, random);
     const lnt_packed *p = &t->record;
-    const unsigned rows = 1 + below(random, kernels->rows);
-    const int64_t panel = below(random, (unsigned)lnt_qpanels(p)), bytes = lnt_qrow_bytes(p);
-    const int32_t *sums = (const int32_t *)(const void *)(t->packed + lnt_packed_sums_at(p));
-    const uint8_t *a[LNT_QROWS_MAX];
-    int32_t sum;
-    for (unsigned i = 0; i < rows; i++)
-        a[i] = t->a[i];
+    const question q = draw_question(t, kernels, random);
     memset(t->c, 0x5a, sizeof t->c);
     lnt_pack(p, t->type, t->weights, t->packed);
     lnt_unpack(p, t->type, t->packed, t->back);
     if (memcmp(t->back, t->weights, (size_t)p->K * p->N) != 0)
         lnt_check_fail(r, "weights of %u taps and %u columns do not come back, seed %llu", p->taps, p->N,
                        (unsigned long long)seed);
-    /* The row in one piece, or each tap by itself, backwards. */
-    const bool apart = below(random, 2) != 0;
-    const int64_t tap = bytes / p->taps;
-    ptrdiff_t offset[TAPS_MAX];
-    uint8_t turned[LNT_QROWS_MAX][ROW_MAX];
-    for (int64_t i = 0; i < p->taps; i++) {
-        offset[i] = (ptrdiff_t)((p->taps - 1 - i) * tap);
-        for (unsigned k = 0; k < rows; k++)
-            memcpy(turned[k] + offset[i], t->a[k] + i * tap, (size_t)tap);
-    }
-    for (unsigned i = 0; apart && i < rows; i++)
-        a[i] = turned[i];
-    kernels->tile(&(lnt_qproduct){.a = a,
-                                  .rows = rows,
-                                  .tap_offset = apart ? offset : lnt_qone_run,
-                                  .taps = apart ? p->taps : 1,
-                                  .quads = (apart ? tap : bytes) / 4,
-                                  .panels = 1,
-                                  .panel = {t->packed + panel * bytes * LNT_QPANEL},
-                                  .c = {t->c}});
+    ask(t, kernels, &q);
     r->cases++;
-    for (int64_t i = 0; i < (int64_t)rows * LNT_QPANEL; i++) {
-        const int64_t n = panel * LNT_QPANEL + i % LNT_QPANEL;
-        const int32_t want = product(t, t->a[i / LNT_QPANEL], n, &sum);
-        if (t->c[i] == want && sums[n] == sum)
-            continue;
-        lnt_check_fail(r,
-                       "%s tile: %u rows, %u taps, K %u, row %lld, column %lld is %d, expected %d, seed %llu",
-                       level, rows, p->taps, p->K, (long long)(i / LNT_QPANEL), (long long)n, (int)t->c[i],
-                       (int)want, (unsigned long long)seed);
-        return;
-    }
-    for (unsigned i = rows * LNT_QPANEL; i < sizeof t->c / sizeof *t->c; i++)
-        if (t->c[i] != 0x5a5a5a5a) {
-            lnt_check_fail(r, "%s tile: %u rows, wrote past them, seed %llu", level, rows,
-                           (unsigned long long)seed);
-            return;
-        }
+    for (unsigned i = 0; i < q.panels && judge(t, &q, i, level, seed, r); i++)
+        ;
 }
 
 lnt_status lnt_check_qgemm(lnt_level level, uint64_t seed, lnt_check_report *r)

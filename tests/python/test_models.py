@@ -24,7 +24,7 @@ THREADS = range(1, 9) if LONG else (1, 2)
 def levels():
     """Those this CPU has, the best last."""
     best = json.loads(linnet("info", ROOT / "tests/data/models/image.onnx", "--json").stdout)["level"]
-    order = ["scalar", "neon"] if best == "neon" else ["scalar", "avx2", "avx512", "avx512vnni"]
+    order = ["scalar", "neon"] if best == "neon" else ["scalar", "avx2", "avx512", "avx512vnni", "amx"]
     return order[:order.index(best) + 1] if best in order else [best]
 
 
