@@ -39,9 +39,12 @@ typedef struct op_count {
     uint32_t n;
 } op_count;
 
-static const char *op_name(const lnt_rec_node *n)
+static const char *op_name(const lnt_file *f, const lnt_rec_node *n)
 {
+    const char *domain, *name;
     const lnt_op *op = lnt_op_by_id(n->op);
+    if (lnt_custom_node(f, n, &domain, &name))
+        return lnt_cli_text("%s%s%s (custom)", domain, *domain ? "." : "", name);
     return op ? op->name : "?";
 }
 
@@ -57,7 +60,7 @@ static op_count *count_ops(const lnt_file *f, size_t *n)
     op_count *count = lnt_cli_alloc(f->n_nodes * sizeof *count);
     *n = 0;
     for (uint32_t i = 0; i < f->n_nodes; i++) {
-        const char *name = op_name(&f->nodes[i]);
+        const char *name = op_name(f, &f->nodes[i]);
         size_t k = 0;
         while (k < *n && strcmp(count[k].name, name) != 0)
             k++;
@@ -356,7 +359,7 @@ static void print_dot(const lnt_file *f)
         for (uint32_t i = 0; i < sub->n_nodes; i++) {
             const lnt_rec_node *n = &f->nodes[sub->first_node + i];
             const uint32_t *operand = f->operands + n->first_operand;
-            printf("    n%" PRIu32 " [label=\"%s\"];\n", sub->first_node + i, op_name(n));
+            printf("    n%" PRIu32 " [label=\"%s\"];\n", sub->first_node + i, op_name(f, n));
             for (unsigned k = 0; k < n->n_in; k++)
                 if (operand[k] != LNT_FILE_NONE && f->values[operand[k]].constant == LNT_FILE_NONE)
                     printf("    v%" PRIu32 " -> n%" PRIu32 ";\n", operand[k], sub->first_node + i);
@@ -385,7 +388,7 @@ static int run(const lnt_texts *words)
 
     if (words->n != 1)
         return lnt_usage_error(&lnt_verb_info, words->n ? "one model at a time" : "which model?");
-    lnt_status status = lnt_opened_open(words->item[0], NULL, given.check ? LNT_LOAD_FULL : 0, &o, &err);
+    lnt_status status = lnt_opened_look(words->item[0], given.check ? LNT_LOAD_FULL : 0, &o, &err);
     if (status == LNT_OK)
         status = lnt_opened_file(&o, &err);
     if (status == LNT_OK && given.dot) {
@@ -409,7 +412,9 @@ const lnt_verb lnt_verb_info = {
     .text =
         "Prints inputs, outputs, operators, bytes by kind and metadata, and the bytes of the arena that a\n"
         "session needs for intermediate values, scratch included. Where extents are open, name them with\n"
-        "--dim; a data-dependent extent without a bound is shown as `unbounded: NAME`.\n"
+        "--dim; a data-dependent extent without a bound is shown as `unbounded: NAME`. Operators that a host "
+        "program has to bring\n"
+        "are marked custom; the memory is not known without them.\n"
         "Opening a file always checks its structure; --check also hashes the tensor data and the padding.",
     .examples = "linnet info model.lnt\n"
                 "linnet info voice.lnt --dim T=200 --threads 2\n"

@@ -138,6 +138,60 @@ lnt_status lnt_opened_open(const char *path, const lnt_convert_options *options,
     return LNT_OK;
 }
 
+static const char *text_attr(const lnt_file *f, const lnt_rec_node *n, const char *name)
+{
+    for (const lnt_rec_attr *a = f->attrs + n->first_attr; a < f->attrs + n->first_attr + n->n_attrs; a++)
+        if (a->type == LNT_ATTR_STRING && strcmp(f->strings + a->name, name) == 0)
+            return f->strings + a->data;
+    return "";
+}
+
+bool lnt_custom_node(const lnt_file *f, const lnt_rec_node *n, const char **domain, const char **name)
+{
+    *domain = text_attr(f, n, "custom_domain");
+    *name = text_attr(f, n, "custom_name");
+    return n->op == LNT_ID_Custom;
+}
+
+static lnt_status nobody_brings(lnt_custom_call *call)
+{
+    const lnt_custom_op *op = call->user;
+    return lnt_fail(call->err, LNT_E_UNSUPPORTED, "the custom operator %s.%s is the host program's",
+                    op->domain, op->name);
+}
+
+/* The operators that the file's nodes need of a host, each once. */
+static size_t stand_ins_of(const lnt_file *f, lnt_custom_op *op, size_t most)
+{
+    size_t n = 0;
+    for (uint32_t i = 0; i < f->n_nodes && n < most; i++) {
+        size_t k = 0;
+        const char *domain, *name;
+        if (!lnt_custom_node(f, &f->nodes[i], &domain, &name))
+            continue;
+        while (k < n && (strcmp(op[k].domain, domain) != 0 || strcmp(op[k].name, name) != 0))
+            k++;
+        if (k == n)
+            op[n++] = (lnt_custom_op){
+                .domain = domain, .name = name, .shape = nobody_brings, .run = nobody_brings, .user = &op[k]};
+    }
+    return n;
+}
+
+lnt_status lnt_opened_look(const char *path, uint32_t flags, lnt_opened *o, lnt_error *err)
+{
+    enum { MOST = 256 };
+    lnt_model_options how = {.struct_bytes = sizeof how, .flags = flags};
+    if (lnt_ends_with(path, ".onnx"))
+        return lnt_opened_open(path, NULL, flags, o, err);
+    *o = (lnt_opened){.path = path};
+    LNT_TRY(lnt_opened_file(o, err));
+    lnt_custom_op *op = lnt_cli_alloc(MOST * sizeof *op);
+    how.custom = op;
+    how.n_custom = stand_ins_of(&o->file, op, MOST);
+    return lnt_model_open(path, &how, &o->model, err);
+}
+
 lnt_status lnt_opened_file(lnt_opened *o, lnt_error *err)
 {
     if (o->have_file)

@@ -22,6 +22,10 @@ typedef struct lnt_opened {
 /* flags: LNT_LOAD_*. options are those of the conversion, NULL for all defaults. */
 lnt_status lnt_opened_open(const char *path, const lnt_convert_options *options, uint32_t flags,
                            lnt_opened *o, lnt_error *err);
+/* To be looked at only: operators that a host program has to bring are stood in for, and fail. */
+lnt_status lnt_opened_look(const char *path, uint32_t flags, lnt_opened *o, lnt_error *err);
+/* Is the node one of those? Names it if so. */
+bool lnt_custom_node(const lnt_file *f, const lnt_rec_node *n, const char **domain, const char **name);
 /* Loads an image that lnt_convert_* made; the opened model owns it. */
 lnt_status lnt_opened_image(void *image, size_t bytes, lnt_opened *o, lnt_error *err);
 /* Fills o->file. */
