@@ -225,15 +225,16 @@ LNT_INLINE vf load_lanes(const float *p, const bool some, unsigned lanes)
     return some ? v_load_n(p, lanes) : v_load(p);
 }
 
-/* Unscaled sums never leave the registers: they begin with C or the bias. The last vector has `lanes` lanes,
- * all unless there are masks. */
+/* The same where sums never leave the registers. The last vector has `lanes` lanes, all unless there are
+ * masks. */
 LNT_INLINE void acc_begin(tile_acc *acc, const lnt_tile *t, const unsigned rows, const unsigned vectors,
                           size_t n, unsigned lanes)
 {
     UNROLL(4)
     for (unsigned j = 0; j < vectors; j++) {
         const bool some = MASKS && j + 1 == vectors;
-        const vf bias = t->bias ? load_lanes(t->bias + n + j * LNT_VL, some, lanes) : v_splat(0);
+        const vf bias =
+            t->bias && t->scale == 1.0f ? load_lanes(t->bias + n + j * LNT_VL, some, lanes) : v_splat(0);
         UNROLL(10)
         for (unsigned i = 0; i < rows; i++)
             acc->v[i][j] = bias;
@@ -246,9 +247,24 @@ LNT_INLINE void acc_begin(tile_acc *acc, const lnt_tile *t, const unsigned rows,
         acc->v[i][j] += load_lanes(t->c[i] + n + j * LNT_VL, MASKS && j + 1 == vectors, lanes);
 }
 
+LNT_INLINE void acc_scale(tile_acc *acc, const lnt_tile *t, const unsigned rows, const unsigned vectors,
+                          size_t n, unsigned lanes)
+{
+    UNROLL(4)
+    for (unsigned j = 0; j < vectors; j++) {
+        const vf bias =
+            t->bias ? load_lanes(t->bias + n + j * LNT_VL, j + 1 == vectors, lanes) : v_splat(-0.0f);
+        UNROLL(10)
+        for (unsigned i = 0; i < rows; i++)
+            acc->v[i][j] = acc->v[i][j] * v_splat(t->scale) + bias;
+    }
+}
+
 LNT_INLINE void acc_end(tile_acc *acc, const lnt_tile *t, const unsigned rows, const unsigned vectors,
                         size_t n, unsigned lanes)
 {
+    if (MASKS && t->scale != 1.0f)
+        acc_scale(acc, t, rows, vectors, n, lanes);
     if (t->residual)
         UNROLL(10)
     for (unsigned i = 0; i < rows; i++)
@@ -281,7 +297,7 @@ LNT_INLINE void part(const lnt_tile *t, size_t n, const unsigned rows, const uns
     const float *b = t->b + n / LNT_PANEL * t->b_panel + n % LNT_PANEL;
     const size_t left = t->columns - n - (vectors - 1) * LNT_VL;
     const unsigned lanes = left < LNT_VL ? (unsigned)left : LNT_VL;
-    const bool stays = (MASKS || lanes == LNT_VL) && t->scale == 1.0f;
+    const bool stays = MASKS || (lanes == LNT_VL && t->scale == 1.0f);
     float sums[LNT_TILE_ROWS_MAX * PART];
     tile_acc acc;
     if (stays)
