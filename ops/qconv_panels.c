@@ -3,23 +3,13 @@
 
 #include "base/checked.h"
 
-/* The sum of a row of A. */
-static int32_t sum_of(const lnt_qimage *m, const uint8_t *row)
-{
-    int32_t total = 0;
-    for (int64_t r = 0; r < m->runs; r++)
-        for (int64_t i = 0; i < m->run; i++)
-            total += row[m->run_offset[r] + i];
-    return total;
-}
-
 static void rows_of(const lnt_qgemm_call *call, int64_t group, lnt_qrow_set *set)
 {
     const lnt_qconv_job *j = call->arg;
     const lnt_qimage *m = &j->p->images;
     lnt_qimage_rows(m, j->images, group, call->plan->columns, set);
     for (unsigned i = 0; j->n.zeros && i < set->n; i++)
-        set->sum[i] = sum_of(m, set->a[i]);
+        set->sum[i] = lnt_qsum_bytes(set->a[i], m->run_offset, m->runs, m->run);
 }
 
 /* Bytes [n][16] of outputs from row `first` on to planes, one for each column. */

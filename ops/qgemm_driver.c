@@ -1,6 +1,8 @@
 /* qgemm_driver.c — blocking and threads around the tiles of bytes. */
 #include "ops/qgemm_driver.h"
 
+#include <string.h>
+
 enum { ITEM_WORK = 1 << 19 /* products of bytes that are worth a turn of their own */ };
 
 void lnt_qgemm_plan_weights(lnt_qgemm_plan *p, const lnt_packed *record)
@@ -18,6 +20,46 @@ void lnt_qgemm_plan_runs(lnt_qgemm_plan *p, const ptrdiff_t *offset, int64_t run
 {
     p->run_offset = offset;
     p->runs = runs;
+}
+
+/* Sums of two bytes each. */
+static uint64_t by_pairs(uint64_t bytes)
+{
+    const uint64_t every_other = 0x00ff00ff00ff00ffu;
+    return (bytes & every_other) + (bytes >> 8 & every_other);
+}
+
+/* Four sums of 16 bits as one. */
+static int32_t total_of(uint64_t sums)
+{
+    const uint64_t pairs = (sums & 0x0000ffff0000ffffu) + (sums >> 16 & 0x0000ffff0000ffffu);
+    return (int32_t)((pairs & UINT32_MAX) + (pairs >> 32));
+}
+
+int32_t lnt_qsum_bytes(const uint8_t *row, const ptrdiff_t *offset, int64_t runs, int64_t bytes)
+{
+    enum { EIGHT = 8, FOUR = 4, MOST = 64 }; /* steps until sums of 16 bits might be full */
+    int32_t total = 0;
+    for (int64_t r = 0; r < runs; r++) {
+        const uint8_t *x = row + offset[r], *end = x + bytes;
+        while (end - x >= EIGHT) {
+            uint64_t sums = 0, eight;
+            for (unsigned i = 0; i < MOST && end - x >= EIGHT; i++, x += EIGHT) {
+                memcpy(&eight, x, EIGHT);
+                sums += by_pairs(eight);
+            }
+            total += total_of(sums);
+        }
+        if (end - x >= FOUR) {
+            uint32_t four;
+            memcpy(&four, x, FOUR);
+            total += total_of(by_pairs(four));
+            x += FOUR;
+        }
+        for (; x < end; x++)
+            total += *x;
+    }
+    return total;
 }
 
 void lnt_qstore_floats(const lnt_qgemm_call *call, const lnt_qrow_set *set, unsigned from, unsigned n,

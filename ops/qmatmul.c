@@ -181,14 +181,6 @@ static lnt_status prepare_rows(lnt_kernel *k, void *arg, int64_t begin, int64_t 
     return LNT_OK;
 }
 
-static int32_t sum_of(const uint8_t *row, int64_t n)
-{
-    int32_t total = 0;
-    for (int64_t i = 0; i < n; i++)
-        total += row[i];
-    return total;
-}
-
 static void rows_of(const lnt_qgemm_call *call, int64_t product, lnt_qrow_set *set)
 {
     const qmatmul_job *j = call->arg;
@@ -198,7 +190,7 @@ static void rows_of(const lnt_qgemm_call *call, int64_t product, lnt_qrow_set *s
         const int64_t row = product * p->plan.rows + set->first + i;
         set->a[i] = j->rows + (first + set->first + i) * p->plan.row_bytes;
         set->out[i] = row * p->N;
-        set->sum[i] = j->columns.zeros ? sum_of(set->a[i], p->K) : 0;
+        set->sum[i] = j->columns.zeros ? lnt_qsum_bytes(set->a[i], lnt_qone_run, 1, p->K) : 0;
         set->zero[i] = p->each_row || i == 0 ? zero_of_row(j, row) : set->zero[0];
         set->scale[i] = p->each_row || i == 0 ? scale_of_row(j, row) : set->scale[0];
     }
