@@ -180,7 +180,14 @@ static void flip_bytes(const uint8_t *from, int64_t n, uint8_t flip, uint8_t *to
         memcpy(to, from, (size_t)n);
         return;
     }
-    for (int64_t i = 0; i < n; i++)
+    const uint64_t flips = flip * 0x0101010101010101u;
+    int64_t i = 0;
+    for (uint64_t eight; i + (int64_t)sizeof eight <= n; i += (int64_t)sizeof eight) {
+        memcpy(&eight, from + i, sizeof eight);
+        eight ^= flips;
+        memcpy(to + i, &eight, sizeof eight);
+    }
+    for (; i < n; i++)
         to[i] = from[i] ^ flip;
 }
 
