@@ -182,7 +182,6 @@ static lnt_tile common_tile(const block *b, const depth_range *r)
     const lnt_gemm_plan *p = call->plan;
     return (lnt_tile){
         .b = panel_at(b, r, 0),
-        .ahead = panel_at(b, r, 0),
         .b_row = p->b_row,
         .b_panel = p->b_panel,
         .bias = call->bias && r->ends ? call->bias + (size_t)b->product * call->bias_product : NULL,

@@ -325,7 +325,7 @@ LNT_INLINE void part(const lnt_tile *t, size_t n, const unsigned rows, const uns
 
 LNT_INLINE void tile(const lnt_tile *t, const unsigned rows)
 {
-    const float *fetch = t->ahead;
+    const float *fetch = t->ahead ? t->ahead : t->b; /* looking for what is nowhere takes time */
     size_t n = t->first;
     while (n < t->columns) {
         const size_t left = (t->columns - n + LNT_VL - 1) / LNT_VL;
