@@ -39,7 +39,7 @@ static const lnt_option options[] = {
      "with --int8 auto: what is faster on this board, by its cost table\n(`linnet doctor --calibrate` makes "
      "one)"},
     {"--min-snr", "DB", LNT_OPTION_NUMBER, &given.min_snr,
-     "keep layers in float until every output has this signal-to-noise ratio\n(30 where there are recorded "
+     "keep layers in float until every output has this signal-to-noise ratio\n(31 where there are recorded "
      "inputs; 0: whatever comes out)"},
     {"--calibrate", "FILE|DIR", LNT_OPTION_TEXTS, &given.calibrate,
      "inputs to find ranges and to measure on: an .npz, .npy, .pb or sound, or a\nfolder of them or of "

@@ -18,7 +18,9 @@ typedef enum lnt_int8_mode {
     LNT_INT8_STATIC   /* weights per channel, activations at conversion */
 } lnt_int8_mode;
 
-enum { LNT_INT8_SNR = 30 }; /* dB that outputs should keep where nothing else is asked for */
+/* dB that outputs should keep where nothing else is asked for: others like those that were recorded have 30.
+ */
+enum { LNT_INT8_SNR = 31 };
 
 typedef struct lnt_quantise_options {
     lnt_int8_mode mode;
@@ -42,8 +44,10 @@ typedef struct lnt_qlayer {
     lnt_gnode *node;
     lnt_gnode plain, quantised;
     bool chosen;
-    bool fixed;      /* what it reads and gives are bytes of fixed meaning: quantise_static.h */
-    const char *why; /* not chosen */
+    bool fixed;                    /* what it reads and gives are bytes of fixed meaning: quantise_static.h */
+    bool unfit;                    /* not chosen for the sake of the outputs */
+    const char *why;               /* not chosen */
+    struct lnt_rounding *rounding; /* during the trial; or NULL */
     lnt_quantised measured;
 } lnt_qlayer;
 

@@ -3,6 +3,7 @@
  * A value that is bytes has a twin of uint8. Where floats are wanted of it, DequantizeLinear makes the value
  * itself, so that float nodes stay as they are; where bytes are wanted of a float value, QuantizeLinear makes
  * the twin before its first reader. */
+#include "convert/quantise_rounding.h"
 #include "convert/quantise_static.h"
 
 #include "convert/passes/pass.h"
@@ -193,9 +194,61 @@ static lnt_status make_bias(lnt_static *st, lnt_qsite *s, const lnt_operand *w)
     return p->bias_ints == LNT_NONE || p->bias_zero == LNT_NONE ? LNT_E_MEMORY : LNT_OK;
 }
 
-static lnt_status make_weights(lnt_static *st, lnt_qsite *s)
+/* What the terms of a balanced input are divided by, [groups][terms] as quantise_rounding.h wants it; NULL
+ * where memory is short. */
+static float *divisors(const lnt_static *st, const lnt_qsite *s, const lnt_operand *w)
+{
+    const lnt_rounding *r = s->product.rounding;
+    const int64_t in_group = w->dims[0] / r->groups;
+    float *to = lnt_alloc_zero(&lnt_malloc_allocator, (size_t)(r->groups * r->terms), sizeof *to, st->g->err);
+    for (int64_t i = 0; to && i < r->groups * r->terms; i++) {
+        const int64_t element = i / r->terms * in_group * r->terms + i % r->terms;
+        to[i] = st->value[s->node->in[0]].balance[lnt_q_weight_channel(s->node, w, element)];
+    }
+    return to;
+}
+
+static lnt_status round_weights(lnt_static *st, const lnt_qsite *s, const lnt_operand *w)
+{
+    const lnt_qweights *p = &s->product;
+    float *divided = NULL;
+    if (!p->rounding)
+        return LNT_OK;
+    if (p->x_balanced && !(divided = divisors(st, s, w)))
+        return LNT_E_MEMORY;
+    const lnt_status status = lnt_round_weights(st->g, p->rounding, w, !lnt_is(s->node, Conv), p->scale,
+                                                p->factor, divided, p->bytes);
+    lnt_free(&lnt_malloc_allocator, divided);
+    return status;
+}
+
+/* Least scales of the columns: biases in units of both scales must not overflow. */
+static float *least_scales(const lnt_static *st, const lnt_qweights *p, float x_scale)
 {
     enum { LARGEST_BIAS = 1 << 30 };
+    const float *bias = p->bias == LNT_NONE ? NULL : st->g->value[p->bias].info.data;
+    float *least = lnt_bump_alloc(&st->g->memory, (size_t)p->columns * sizeof *least, st->g->err);
+    for (int64_t i = 0; least && bias && i < p->columns; i++)
+        least[i] = fabsf(bias[i]) / x_scale / LARGEST_BIAS;
+    return least;
+}
+
+/* Takes what was made before, for inputs of another scale, if its scales are large enough. */
+static bool use_made(const lnt_static *st, lnt_qweights *p, const float *least)
+{
+    if (!p->made[p->x_balanced].bytes)
+        return false;
+    const float *scale = st->g->value[p->made[p->x_balanced].scale].info.data;
+    for (int64_t i = 0; i < p->columns; i++)
+        if (least[i] > fabsf(scale[i] / p->factor))
+            return false;
+    p->bytes = p->made[p->x_balanced].bytes;
+    p->scale = p->made[p->x_balanced].scale;
+    return true;
+}
+
+static lnt_status make_weights(lnt_static *st, lnt_qsite *s)
+{
     lnt_qweights *p = &s->product;
     lnt_operand w;
     float *block;
@@ -203,18 +256,21 @@ static lnt_status make_weights(lnt_static *st, lnt_qsite *s)
     const float x_scale = lnt_static_meaning(st, s->node->in[0])->scale;
     if (p->x_scale == x_scale && p->x_balanced == balanced)
         return LNT_OK;
-    float *least = lnt_bump_alloc(&st->g->memory, (size_t)p->columns * sizeof *least, st->g->err);
+    const float *least = least_scales(st, p, x_scale);
     if (!least)
         return LNT_E_MEMORY;
-    const float *bias = p->bias == LNT_NONE ? NULL : st->g->value[p->bias].info.data;
-    for (int64_t i = 0; bias && i < p->columns; i++)
-        least[i] = fabsf(bias[i]) / x_scale / LARGEST_BIAS;
     p->x_scale = x_scale;
     p->x_balanced = balanced;
     LNT_TRY(scaled_weights(st, s, &w, &block));
-    lnt_status status =
-        lnt_quantise_weights(st->g, st->g->value[p->weights].name, &w, lnt_is(s->node, Conv) ? 0 : 1, 1,
-                             p->factor, least, &p->bytes, &p->scale);
+    lnt_status status = LNT_OK;
+    if (!use_made(st, p, least)) {
+        status = lnt_quantise_weights(st->g, st->g->value[p->weights].name, &w, lnt_is(s->node, Conv) ? 0 : 1,
+                                      1, p->factor, least, &p->bytes, &p->scale);
+        if (status == LNT_OK)
+            status = round_weights(st, s, &w);
+        p->made[balanced].bytes = p->bytes;
+        p->made[balanced].scale = p->scale;
+    }
     if (status == LNT_OK)
         status = make_bias(st, s, &w);
     lnt_free(&lnt_malloc_allocator, block);

@@ -22,11 +22,16 @@ typedef enum lnt_qkind {
 
 /* A product as x * weights[.., n] + bias[n]. */
 typedef struct lnt_qweights {
-    uint32_t weights; /* float constant: a convolution's, or [K, N] */
-    float factor;     /* of the weights */
-    uint32_t bias;    /* float constant [N], or LNT_NONE */
-    int64_t columns;  /* N */
-    /* What was made for inputs of scale x_scale, balanced or not; x_scale 0: nothing yet. */
+    uint32_t weights;                    /* float constant: a convolution's, or [K, N] */
+    float factor;                        /* of the weights */
+    uint32_t bias;                       /* float constant [N], or LNT_NONE */
+    int64_t columns;                     /* N */
+    const struct lnt_rounding *rounding; /* or NULL */
+    /* What was made for inputs that are balanced, and for others; bytes 0: nothing yet. */
+    struct {
+        uint32_t bytes, scale;
+    } made[2];
+    /* What is used, for inputs of scale x_scale, balanced or not; x_scale 0: nothing yet. */
     float x_scale;
     bool x_balanced;
     uint32_t bytes, scale, bias_ints, bias_zero;

@@ -3,9 +3,11 @@
  * The graph is emitted as it stands, loaded as a user would load it, and run on samples, or on seeded inputs
  * where there are none. What the layers read in the float run is kept, so that each can be computed by itself
  * in both forms; the outputs of the float run judge the model as a whole. */
+#include "convert/quantise_rounding.h"
 #include "convert/quantise_samples.h"
 #include "convert/quantise_trial.h"
 
+#include "convert/passes/pass.h"
 #include "formats/tensor_file.h"
 
 #include <math.h>
@@ -55,14 +57,14 @@ static void advance(trial *t)
 static bool is_fresh(const trial *t, size_t i)
 {
     enum { SHARE = 4 };
-    if (!t->layers->fixed || t->samples.n == 1)
+    if (t->samples.n == 1)
         return true;
     return t->samples.n < SHARE ? i == t->samples.n - 1 : i % SHARE == SHARE - 1;
 }
 
 static bool calibrates(const trial *t, size_t i)
 {
-    return t->layers->fixed && (t->samples.n == 1 || !is_fresh(t, i));
+    return t->options->n_samples && (t->samples.n == 1 || !is_fresh(t, i));
 }
 
 static void stop(running *r)
@@ -131,12 +133,12 @@ static lnt_status prepare_samples(trial *t, running *r)
     return t->want && t->noise ? LNT_OK : LNT_E_MEMORY;
 }
 
-/* ---- ranges ---- */
+/* ---- what is seen of samples ---- */
 
 static void look(lnt_static *st, uint32_t v, const lnt_tensor *x, lnt_seen *seen, bool count)
 {
     const int64_t n = (int64_t)(x->bytes / sizeof(float));
-    if (x->dtype != LNT_FLOAT || !st->value[v].observed)
+    if (x->dtype != LNT_FLOAT)
         return;
     if (count && seen[v].bin)
         lnt_seen_count(&seen[v], x->data, n);
@@ -146,23 +148,46 @@ static void look(lnt_static *st, uint32_t v, const lnt_tensor *x, lnt_seen *seen
     lnt_static_look_at_channels(&st->value[v], x);
 }
 
-/* Runs the samples that calibrate and looks at all values that may become bytes. */
-static lnt_status look_at_samples(trial *t, running *r, bool count)
+static lnt_status look_at_values(trial *t, running *r, bool count)
 {
     lnt_static *st = t->layers->fixed;
+    for (uint32_t v = 0; st && v < st->n_values; v++) {
+        lnt_tensor x;
+        if (!st->value[v].observed)
+            continue;
+        LNT_TRY(lnt_get_value(r->session, t->g->value[v].name, &x, t->err));
+        look(st, v, &x, t->seen, count);
+    }
+    return LNT_OK;
+}
+
+/* For rounding weights. */
+static lnt_status look_at_inputs(trial *t, running *r)
+{
+    for (size_t i = 0; i < t->layers->n; i++) {
+        const lnt_qlayer *l = &t->layers->layer[i];
+        lnt_tensor x;
+        if (!l->rounding)
+            continue;
+        LNT_TRY(lnt_get_value(r->session, t->g->value[l->plain.in[0]].name, &x, t->err));
+        LNT_TRY(lnt_rounding_look(t->g, &l->plain, l->rounding, &x, t->samples.n));
+    }
+    return LNT_OK;
+}
+
+/* Runs the samples that calibrate and looks at all values that may become bytes; a second time to count how
+ * often they come. */
+static lnt_status look_at_samples(trial *t, running *r, bool count)
+{
     for (size_t i = 0; i < t->samples.n; i++) {
         if (!calibrates(t, i) && !lnt_samples_go_on(&t->samples, i))
             continue;
         LNT_TRY(lnt_samples_run(&t->samples, r->session, i, t->err));
         if (!calibrates(t, i))
             continue;
-        for (uint32_t v = 0; v < st->n_values; v++) {
-            lnt_tensor x;
-            if (!st->value[v].observed)
-                continue;
-            LNT_TRY(lnt_get_value(r->session, t->g->value[v].name, &x, t->err));
-            look(st, v, &x, t->seen, count);
-        }
+        LNT_TRY(look_at_values(t, r, count));
+        if (!count)
+            LNT_TRY(look_at_inputs(t, r));
         advance(t);
     }
     return LNT_OK;
@@ -190,21 +215,88 @@ static void set_ranges(trial *t, lnt_range_method method)
     }
 }
 
-static lnt_status calibrate(trial *t, running *r)
+/* ---- rounding ---- */
+
+static bool is_product(const lnt_gnode *n)
 {
+    return lnt_is(n, Conv) || lnt_is(n, MatMul) || lnt_is(n, Gemm) || lnt_is(n, FusedMatMul);
+}
+
+/* Does no other layer have the same bytes? */
+static bool has_own_weights(const lnt_qlayers *layers, const lnt_qlayer *l)
+{
+    for (size_t i = 0; i < layers->n; i++)
+        for (unsigned k = 0; k < layers->layer[i].plain.n_in && k < 2; k++)
+            if (&layers->layer[i] != l && layers->layer[i].plain.in[k] == l->plain.in[1])
+                return false;
+    return true;
+}
+
+static lnt_status prepare_rounding(trial *t)
+{
+    for (size_t i = 0; i < t->layers->n; i++) {
+        lnt_qlayer *l = &t->layers->layer[i];
+        if (l->measured.before && l->plain.subgraph == 0 && is_product(&l->plain) &&
+            has_own_weights(t->layers, l))
+            LNT_TRY(lnt_rounding_make(t->g, &l->plain, t->options->n_samples, &l->rounding));
+    }
+    return LNT_OK;
+}
+
+/* Rounds the weights of dynamic layers; static ones, whose weights hang on what is chosen, are told how. */
+static lnt_status round_all(trial *t)
+{
+    for (size_t i = 0; i < t->layers->n; i++) {
+        const lnt_qlayer *l = &t->layers->layer[i];
+        const bool conv = lnt_is(&l->plain, Conv);
+        if (!l->rounding)
+            continue;
+        lnt_rounding_solve(l->rounding);
+        if (!l->fixed)
+            LNT_TRY(lnt_round_weights(t->g, l->rounding, lnt_ginfo(t->g, l->plain.in[1]),
+                                      !conv && !lnt_gnode_int(&l->plain, "transB", 0), l->quantised.in[2],
+                                      conv ? 1 : lnt_gnode_float(&l->plain, "alpha", 1), NULL,
+                                      l->quantised.in[1]));
+        advance(t);
+    }
     lnt_static *st = t->layers->fixed;
-    if (!st)
-        return LNT_OK;
-    t->seen = lnt_alloc_zero(heap, st->n_values, sizeof *t->seen, t->err);
-    if (!t->seen)
-        return LNT_E_MEMORY;
-    LNT_TRY(look_at_samples(t, r, false));
+    for (uint32_t i = 0; st && i < st->n_sites; i++)
+        if (st->site[i].layer != LNT_NONE)
+            st->site[i].product.rounding = t->layers->layer[st->site[i].layer].rounding;
+    return LNT_OK;
+}
+
+static void forget_rounding(trial *t)
+{
+    for (size_t i = 0; i < t->layers->n; i++) {
+        lnt_rounding_free(t->layers->layer[i].rounding);
+        t->layers->layer[i].rounding = NULL;
+    }
+}
+
+/* ---- ranges and rounding ---- */
+
+static lnt_status calibrate_ranges(trial *t, running *r)
+{
     if (t->options->method != LNT_RANGE_MINMAX) {
         LNT_TRY(make_bins(t));
         LNT_TRY(look_at_samples(t, r, true));
     }
     set_ranges(t, t->options->method == LNT_RANGE_BEST ? LNT_RANGE_MINMAX : t->options->method);
-    return lnt_static_balance(st);
+    return lnt_static_balance(t->layers->fixed);
+}
+
+static lnt_status calibrate(trial *t, running *r)
+{
+    const lnt_static *st = t->layers->fixed;
+    if (!t->options->n_samples)
+        return LNT_OK;
+    if (st && !(t->seen = lnt_alloc_zero(heap, st->n_values, sizeof *t->seen, t->err)))
+        return LNT_E_MEMORY;
+    LNT_TRY(prepare_rounding(t));
+    LNT_TRY(look_at_samples(t, r, false));
+    LNT_TRY(round_all(t));
+    return st ? calibrate_ranges(t, r) : LNT_OK;
 }
 
 /* ---- the float model ---- */
@@ -438,6 +530,7 @@ static lnt_status give_back(trial *t, ranked *rank, size_t dropped, order in_ord
         l->chosen = true;
         LNT_TRY(run_chosen(t, &snr));
         l->chosen = snr >= t->options->min_snr;
+        l->unfit = !l->chosen;
         l->why = l->chosen ? NULL : "the outputs' SNR";
         *cost += l->chosen ? 0 : rank[i].cost;
     }
@@ -501,7 +594,6 @@ static lnt_status tell_errors(trial *t)
     while (!is_fresh(t, fresh))
         fresh++;
     r->trial_inputs = !t->options->n_samples ? "seeded inputs"
-                      : !t->layers->fixed    ? "recorded inputs"
                       : t->samples.n == 1    ? "the input that was calibrated on"
                                              : "recorded inputs that were not calibrated on";
     for (size_t i = 0; i < t->samples.n; i++) {
@@ -581,6 +673,9 @@ lnt_status lnt_quantise_trial(lnt_graph *g, const lnt_quantise_options *options,
     lnt_free(heap, t.seen);
     lnt_free(heap, t.want);
     lnt_free(heap, t.noise);
-    LNT_TRY(judge(&t, status, &why));
-    return put_forms(layers);
+    status = judge(&t, status, &why);
+    if (status == LNT_OK)
+        status = put_forms(layers);
+    forget_rounding(&t);
+    return status;
 }

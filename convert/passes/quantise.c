@@ -173,11 +173,11 @@ static lnt_status find(finder *f, lnt_gnode *n)
     return LNT_OK;
 }
 
-/* Not what goes along with other layers, in float or within one of them. */
+/* Not what goes along within another layer, and what nothing but its neighbours keep in float. */
 static bool is_told(const lnt_qlayers *layers, const lnt_qlayer *l)
 {
     const lnt_qsite *s = l->fixed ? lnt_static_site(layers->fixed, l->node) : NULL;
-    return !s || s->kind == LNT_Q_PRODUCT || s->lowered;
+    return !s || s->kind == LNT_Q_PRODUCT || s->lowered || l->unfit;
 }
 
 /* The layers' figures for the report, and a line for what was done. */

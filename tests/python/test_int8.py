@@ -220,7 +220,8 @@ def test_recorded_inputs(tmp_path):
     for i in range(3):
         np.savez(samples / f"{i}.npz", image=rng.normal(0, 1, (1 + i, 3, 13, 17)).astype(np.float32))
     report = convert(path, "--int8", "dynamic", "--calibrate", samples)["int8"]
-    assert report["measured_on"] == "recorded inputs" and report["outputs"][0]["snr_db"] > 30
+    assert report["measured_on"] == "recorded inputs that were not calibrated on"
+    assert (report["inputs_calibrated"], report["inputs_measured"]) == (2, 1) and report["outputs"][0]["snr_db"] > 30
 
 
 @pytest.mark.parametrize("kernel, stride, pads, more, extents", [

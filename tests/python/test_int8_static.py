@@ -135,6 +135,39 @@ def test_channels_of_unlike_size(tmp_path, group):
     assert all(snr(want[:, c], got[:, c]) > 25 for c in range(16))
 
 
+@pytest.mark.parametrize("kind, mode", [("Conv", "static"), ("Conv", "dynamic"), ("depthwise", "static"), ("MatMul", "static"),
+                                        ("MatMul", "dynamic"), ("Gemm", "static"), ("Gemm", "dynamic")])
+def test_weights_are_rounded_for_what_they_meet(tmp_path, kind, mode):
+    """Inputs that resemble each other: recorded ones let errors of weights cancel, noise does not."""
+    rng = np.random.default_rng(15)
+    mix = rng.normal(0, 1, (3, 32)).astype(np.float32)
+    if kind in ("Conv", "depthwise"):
+        node = helper.make_node("Conv", ["x", "w"], ["y"], group=32 if kind == "depthwise" else 1, pads=[2, 2, 2, 2])
+        shape, weights = [1, 32, 12, 12], rng.normal(0, 1, (32, 1 if kind == "depthwise" else 32, 5, 5))
+        weights[:, :, 0, 0] *= 15  # one large weight: steps are wide
+    else:
+        node = helper.make_node(kind, ["x", "w"], ["y"], **({"transB": 1, "alpha": -0.5} if kind == "Gemm" else {}))
+        shape, weights = [64, 32], rng.normal(0, 1, (48, 32))
+        weights[:, 0] *= 15
+        weights = weights if kind == "Gemm" else weights.T.copy()
+
+    def alike():
+        if len(shape) == 4:  # smooth
+            return np.repeat(np.repeat(rng.choice([-1, -0.5, 0.3, 0.9], (1, 32, 2, 2)), 6, axis=2), 6, axis=3)
+        return rng.choice([-1, 1], (64, 3)) @ mix
+
+    path, found = tmp_path / "m.onnx", {}
+    onnx.save(model_of([node], [("x", F, shape)], [("y", F, None)], {"w": weights.astype(np.float32)}), path)
+    for name in ("noise", "alike"):
+        (tmp_path / name).mkdir()
+        for i in range(8):  # measured on every fourth
+            x = alike() if i % 4 == 3 or name == "alike" else rng.choice([-1, 1], shape) * np.abs(alike()).max()
+            np.savez(tmp_path / name / f"{i}.npz", x=x.astype(np.float32))
+        report = convert(path, "--int8", mode, "--calibrate", tmp_path / name, "--min-snr", 0)["int8"]
+        found[name] = report["outputs"][0]["snr_db"]
+    assert found["alike"] > found["noise"] + 3, found
+
+
 @pytest.mark.parametrize("method", ["percentile", "entropy"])
 def test_outliers_are_cut_off(tmp_path, method):
     """One element in a hundred thousand is large: ranges that leave it out hold the others better."""
@@ -163,7 +196,7 @@ def test_bound_keeps_layers_in_float(tmp_path):
     bound = convert(path, "--int8", "static", "--calibrate", samples, "--min-snr", f"{reached + 3:.2f}")["int8"]
     kept = [x for x in bound["layers"] if x["why"] == "the outputs' SNR"]
     assert bound["outputs"][0]["snr_db"] >= reached + 3 and 0 < len(kept) < 8
-    assert 0 < bound["multiplications_in_int8"] < 1
+    assert bound["multiplications_in_int8"] > 0.5
     everything = convert(path, "--int8", "static", "--calibrate", samples, "--min-snr", "190")["int8"]
     assert not any(x["int8"] for x in everything["layers"])
 
@@ -249,7 +282,7 @@ def test_sound_in_frames(tmp_path, mode):
         w.setframerate(16000)
         w.writeframes((rng.normal(0, 8000, 160 * 20 + 7)).clip(-32768, 32767).astype(np.int16).tobytes())
     report = convert(path, "--int8", mode, "--calibrate", sound, "--state", "next=state")["int8"]
-    assert (report["inputs_calibrated"], report["inputs_measured"]) == ((15, 5) if mode == "static" else (0, 20))
+    assert (report["inputs_calibrated"], report["inputs_measured"]) == (15, 5)
     assert report["outputs"][0]["snr_db"] > 25
     with wave.open(str(sound), "wb") as w:
         w.setnchannels(1)
