@@ -16,7 +16,7 @@ enum {
     BLOCK_TILES = 48,          /* at most, in a block of rows */
     BLOCK_ROWS = 192,          /* tiles that share one reading of B from the second-level cache */
     PANEL_BYTES = 24 * 1024,   /* of panels used at once: they share a first-level cache with a tile's rows */
-    FAR_BYTES = 1024 * 1024,   /* of A: more than stays in a second-level cache */
+    FAR_FLOATS = 256 * 1024, /* of A: more than stays in a second-level cache */
     ITEM_WORK_MIN = 32 * 1024, /* multiply-adds worth a thread's while */
     ITEM_WORK_MAX = 4096 * 1024, /* as many take well under a millisecond */
     ITEMS_WANTED = 32,
@@ -96,7 +96,7 @@ void lnt_gemm_plan_blocks(lnt_gemm_plan *p)
         (size_t)(divide_up(panels, (int64_t)p->column_blocks * together) * together * LNT_PANEL);
     p->column_blocks = (size_t)divide_up(panels * LNT_PANEL, (int64_t)p->column_block);
 
-    p->fetches_rows = p->rows * p->row_step * (int64_t)sizeof(float) > FAR_BYTES && p->depth_parts == 1;
+    p->fetches_rows = (double)p->rows * (double)p->row_step > FAR_FLOATS && p->depth_parts == 1;
     p->columns_outside = (int64_t)p->columns > p->rows;
     const double item_work = column_work * fmax(fmin((double)p->column_block, (double)p->columns), 1);
     p->grain = item_work >= 2 * ITEM_WORK_MIN ? 1 : (int64_t)ceil(2 * ITEM_WORK_MIN / item_work);
@@ -246,37 +246,37 @@ static const float *read_next(const block *b, size_t i, size_t n)
     } else if (n >= b->column + b->columns)
         i = 0; /* of the next item */
     const depth_range r = depth_block(p, i);
-    return n < p->columns ? panel_at(b, &r, n) : NULL;
+    return n < p->columns && p->b_row == LNT_PANEL ? panel_at(b, &r, n) : NULL;
 }
 
-/* Floats from fetch to fetch, of which a tile has one for every two rows of each of its parts, for so many.
- */
-static size_t spread(size_t floats, const lnt_gemm_kernels *kernels, const lnt_tile *tile)
+/* Lets a tile fetch so many floats at from while it is computed. */
+static void fetch(const lnt_gemm_plan *p, lnt_tile *tile, const float *from, size_t floats)
 {
-    const size_t parts = (tile->columns - tile->first + kernels->tile_panels * LNT_PANEL - 1) /
-                         (kernels->tile_panels * LNT_PANEL);
-    const size_t fetches = parts * tile->taps * tile->depth / 2;
-    const size_t step = fetches ? (floats + fetches - 1) / fetches : 0;
-    return step < LNT_PANEL ? step : LNT_PANEL;
+    const size_t part = p->kernels->tile_panels * LNT_PANEL;
+    const size_t parts = (tile->columns - tile->first + part - 1) / part;
+    const size_t lines = parts * tile->taps * tile->depth / 2; /* see lnt_tile */
+    const size_t step = lines ? (floats + lines - 1) / lines : 0;
+    tile->ahead = from;
+    tile->ahead_step = step < LNT_PANEL ? step : LNT_PANEL;
 }
 
-/* Lets a tile fetch a part of what is wanted later: part t of all tiles' of `panels` panels at b, or, where A
- * is read for the first time and does not stay in a cache, the rows of the tile behind it. */
-static void fetch_panels(const block *b, unsigned t, const depth_range *r, const float *from, size_t panels,
-                         lnt_tile *tile)
+/* The panels at next are fetched by all tiles of a block together: this is the share of tile t. */
+static void fetch_panels(const block *b, unsigned t, const depth_range *r, const float *next, lnt_tile *tile)
 {
-    const size_t rows = r->taps * r->depth, lines = panels * rows;
+    const lnt_gemm_plan *p = b->call->plan;
+    const size_t rows = r->taps * r->depth, lines = p->panels_at_once * rows;
     const size_t begin = t * lines / b->tiles, end = (t + 1) * lines / b->tiles;
-    tile->ahead = from + begin / rows * b->call->plan->b_panel + begin % rows * LNT_PANEL;
-    tile->ahead_step = spread((end - begin) * LNT_PANEL, b->call->plan->kernels, tile);
+    if (lines)
+        fetch(p, tile, next + begin / rows * p->b_panel + begin % rows * LNT_PANEL,
+              (end - begin) * LNT_PANEL);
 }
 
+/* The rows behind those of tile t, as far as it has not read them itself for its last tap. */
 static void fetch_rows(const block *b, unsigned t, lnt_tile *tile)
 {
     const lnt_gemm_plan *p = b->call->plan;
     const int64_t floats = (tile_begin(b, t + 1) - tile_begin(b, t)) * p->row_step;
-    tile->ahead = tile->a[0] + tile->tap_offset[tile->taps - 1] + floats;
-    tile->ahead_step = spread((size_t)floats, p->kernels, tile);
+    fetch(p, tile, tile->a[0] + tile->tap_offset[tile->taps - 1] + floats, (size_t)floats);
 }
 
 static void run_block(block *b, float *gather)
@@ -295,10 +295,11 @@ static void run_block(block *b, float *gather)
             const float *next = read_next(b, i, n + at_once);
             for (unsigned t = 0; t < b->tiles; t++) {
                 place_tile(b, t, &r, &tile, n, end - n < at_once ? end : n + at_once);
+                tile.ahead = NULL;
                 if (p->fetches_rows && n == b->column && !b->set[t].gathered)
                     fetch_rows(b, t, &tile);
                 else if (next)
-                    fetch_panels(b, t, &r, next, p->panels_at_once, &tile);
+                    fetch_panels(b, t, &r, next, &tile);
                 p->kernels->tile[tile_begin(b, t + 1) - tile_begin(b, t)](&tile);
             }
         }
