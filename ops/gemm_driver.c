@@ -316,20 +316,28 @@ static void run_epilogue(lnt_kernel *k, const block *b)
                      (int64_t)b->columns);
 }
 
+/* How the blocks of a call are handed out. */
+typedef struct order {
+    const lnt_gemm_call *call;
+    int64_t row_blocks;
+    bool columns_outside;
+} order;
+
 static lnt_status run_items(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
 {
-    const lnt_gemm_call *call = arg;
+    const order *o = arg;
+    const lnt_gemm_call *call = o->call;
     const lnt_gemm_plan *p = call->plan;
     float *gather = (float *)(void *)(call->gather + thread * p->gather_bytes);
     block b;
     b.call = call;
     for (int64_t item = begin; item < end; item++) {
-        const int64_t blocks = p->row_blocks * (int64_t)p->column_blocks, at = item % blocks;
-        const int64_t rows_at = p->columns_outside ? at % p->row_blocks : at / (int64_t)p->column_blocks;
-        const int64_t columns_at = p->columns_outside ? at / p->row_blocks : at % (int64_t)p->column_blocks;
+        const int64_t blocks = o->row_blocks * (int64_t)p->column_blocks, at = item % blocks;
+        const int64_t rows_at = o->columns_outside ? at % o->row_blocks : at / (int64_t)p->column_blocks;
+        const int64_t columns_at = o->columns_outside ? at / o->row_blocks : at % (int64_t)p->column_blocks;
         b.product = item / blocks;
-        b.row = cut(p->rows, p->row_blocks, rows_at);
-        b.rows = (unsigned)(cut(p->rows, p->row_blocks, rows_at + 1) - b.row);
+        b.row = cut(p->rows, o->row_blocks, rows_at);
+        b.rows = (unsigned)(cut(p->rows, o->row_blocks, rows_at + 1) - b.row);
         b.tiles = (b.rows + p->tile_rows - 1) / p->tile_rows;
         const bool tall =
             p->tile_rows > p->kernels->tile_rows; /* the others cost twice as much: one is enough */
@@ -344,15 +352,32 @@ static lnt_status run_items(lnt_kernel *k, void *arg, int64_t begin, int64_t end
     return LNT_OK;
 }
 
+/* Threads share the rows of one product, where there are enough, rather than its columns: what one writes it
+ * reads itself in the next step. No sum changes: blocks of many rows have no tiles of a few, whose sums along
+ * K would be split. Tall tiles do leave a few. */
+static order order_of(const lnt_kernel *k, const lnt_gemm_call *call)
+{
+    enum { MANY_ROWS = 48 };
+    const lnt_gemm_plan *p = call->plan;
+    const bool tall = p->tile_rows > p->kernels->tile_rows;
+    order o = {call, p->row_blocks, p->columns_outside};
+    if (k->threads > 1 && p->products == 1 && !tall && !p->narrow && p->rows >= MANY_ROWS * k->threads) {
+        o.columns_outside = false;
+        o.row_blocks = divide_up(p->row_blocks, k->threads) * k->threads;
+    }
+    return o;
+}
+
 lnt_status lnt_gemm_run(lnt_kernel *k, const lnt_gemm_call *call)
 {
     const lnt_gemm_plan *p = call->plan;
-    const int64_t items = p->products * p->row_blocks * (int64_t)p->column_blocks;
+    order o = order_of(k, call);
+    const int64_t items = p->products * o.row_blocks * (int64_t)p->column_blocks;
     if (p->rows == 0 || p->columns == 0 || items == 0)
         return LNT_OK;
     if (items == 1)
-        return run_items(k, (void *)call, 0, 1, 0);
-    return lnt_parallel(k, items, p->grain, run_items, (void *)call);
+        return run_items(k, &o, 0, 1, 0);
+    return lnt_parallel(k, items, p->grain, run_items, &o);
 }
 
 /* ---- packing at run time ---- */

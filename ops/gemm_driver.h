@@ -2,7 +2,8 @@
  *
  * A product C = A * B may be one of several of the same extents (a batch, the groups of a convolution). Where
  * the rows of A and C lie is said by a callback, so that convolutions need no matrix of their neighbourhoods.
- * Blocking follows from the extents and the level alone, never from the number of threads. */
+ * Blocking follows from the extents and the level alone; threads decide only which rows a block takes, which
+ * changes no sum. */
 #ifndef LNT_OPS_GEMM_DRIVER_H
 #define LNT_OPS_GEMM_DRIVER_H
 
