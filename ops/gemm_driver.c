@@ -16,7 +16,6 @@ enum {
     BLOCK_TILES = 48,          /* at most, in a block of rows */
     BLOCK_ROWS = 192,          /* tiles that share one reading of B from the second-level cache */
     PANEL_BYTES = 24 * 1024,   /* of panels used at once: they share a first-level cache with a tile's rows */
-    FAR_FLOATS = 256 * 1024, /* of A: more than stays in a second-level cache */
     ITEM_WORK_MIN = 32 * 1024, /* multiply-adds worth a thread's while */
     ITEM_WORK_MAX = 4096 * 1024, /* as many take well under a millisecond */
     ITEMS_WANTED = 32,
@@ -96,7 +95,7 @@ void lnt_gemm_plan_blocks(lnt_gemm_plan *p)
         (size_t)(divide_up(panels, (int64_t)p->column_blocks * together) * together * LNT_PANEL);
     p->column_blocks = (size_t)divide_up(panels * LNT_PANEL, (int64_t)p->column_block);
 
-    p->fetches_rows = (double)p->rows * (double)p->row_step > FAR_FLOATS && p->depth_parts == 1;
+    p->fetches_rows = (double)p->rows * (double)p->row_step > LNT_FAR_FLOATS && p->depth_parts == 1;
     p->columns_outside = (int64_t)p->columns > p->rows;
     const double item_work = column_work * fmax(fmin((double)p->column_block, (double)p->columns), 1);
     p->grain = item_work >= 2 * ITEM_WORK_MIN ? 1 : (int64_t)ceil(2 * ITEM_WORK_MIN / item_work);
