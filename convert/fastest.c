@@ -132,14 +132,14 @@ static lnt_status time_forms(const lnt_original *source, form *forms, lnt_error 
 
 /* ---- choosing ---- */
 
-/* A form's time as part of that in float, where it compares worst; by a cost table something that orders them
- * alike. */
+/* What orders forms, the fastest first: a form's time as part of that in float, where it compares worst, or
+ * by a cost table what it takes more than float. */
 static double part_of(const form *f, const form *floats, bool by_costs)
 {
     double worst = 0;
     for (unsigned i = 0; i < TEAMS && !by_costs; i++)
         worst = fmax(worst, f->us[i] / floats->us[i]);
-    return by_costs ? exp(-f->saved) : worst;
+    return by_costs ? -f->saved : worst;
 }
 
 /* What is to be told of the float form: the layers of `other`, which are not in bytes for the sake of all. */
@@ -178,7 +178,7 @@ static void tell_times(const form *forms, const form *best, lnt_report *r)
 static lnt_status choose(form *forms, bool by_costs, lnt_error *err, form **best)
 {
     const double gain = 0.98;
-    double least = by_costs ? 1 : gain;
+    double least = by_costs ? 0 : gain;
     const form *nearest = NULL;
     *best = forms;
     for (form *f = forms + 1; f < forms + FORMS; f++) {
