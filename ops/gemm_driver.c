@@ -356,11 +356,13 @@ static lnt_status run_items(lnt_kernel *k, void *arg, int64_t begin, int64_t end
  * K would be split. Tall tiles do leave a few. */
 static order order_of(const lnt_kernel *k, const lnt_gemm_call *call)
 {
-    enum { MANY_ROWS = 48 };
+    enum { MANY_ROWS = 48, ROWS = 24, TIMES = 8 /* as fast B comes as what another has just written */ };
     const lnt_gemm_plan *p = call->plan;
     const bool tall = p->tile_rows > p->kernels->tile_rows;
     order o = {call, p->row_blocks, p->columns_outside};
-    if (k->threads > 1 && p->products == 1 && !tall && !p->narrow && p->rows >= MANY_ROWS * k->threads) {
+    const int64_t rows = p->rows / k->threads;
+    const bool small = (int64_t)(p->columns * p->taps) <= TIMES * p->rows; /* is B */
+    if (k->threads > 1 && p->products == 1 && !tall && !p->narrow && rows >= (small ? ROWS : MANY_ROWS)) {
         o.columns_outside = false;
         o.row_blocks = divide_up(p->row_blocks, k->threads) * k->threads;
     }
