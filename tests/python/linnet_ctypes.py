@@ -11,7 +11,7 @@ from harness import import_package
 
 import_package()
 from linnet._native import MAX_RANK, Error, LinnetError, SessionOptions, Tensor, check, lib  # noqa: E402
-from linnet._session import _NUMBER_OF as DTYPES  # noqa: E402
+from linnet._value import _NUMBER_OF as DTYPES  # noqa: E402
 
 NUMPY = {number: dtype for dtype, number in DTYPES.items()}
 
