@@ -100,6 +100,8 @@ def test_the_file_proves_itself(demo):
     """It carries golden vectors: of a run at the sample rate that the model compares its input with."""
     done = linnet("verify", ROOT / "build/demo/vad.lnt")
     assert done.returncode == 0 and done.stdout.count("pass") == 2, done.stdout + done.stderr
+    done = linnet("info", ROOT / "build/demo/vad.lnt")
+    assert done.returncode == 0 and "memory: arena" in done.stdout, done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("options, frames", [([], 1), (["--min-snr", 40], 0)])
