@@ -61,14 +61,14 @@ LNT_INLINE void load_early(float *x, const float *from)
 #endif
 }
 
-/* Row `row` of B, at b[j] for vector j, times element k of each row of A. */
+/* Row `row` of B, whose panels are at b[], times element k of each row of A. */
 LNT_INLINE void acc_step(tile_acc *acc, const unsigned rows, const unsigned vectors, const float *const *a,
                          size_t k, const float *const *b, size_t row)
 {
     vf bv[TILE_VECTORS];
     UNROLL(4)
     for (unsigned j = 0; j < vectors; j++) {
-        bv[j] = v_load(b[j] + row);
+        bv[j] = v_load(b[j * LNT_VL / LNT_PANEL] + row + j * LNT_VL % LNT_PANEL);
         if (rows > 1)
             v_hold(&bv[j]);
     }
@@ -92,10 +92,10 @@ LNT_INLINE void acc_step(tile_acc *acc, const unsigned rows, const unsigned vect
 
 /* Moves on in B. The pointers stay what they are, one for each panel: left alone, compilers turn them into
  * sums that need more registers than there are. */
-LNT_INLINE void next_rows(const float **b, const unsigned vectors, size_t floats)
+LNT_INLINE void next_rows(const float **b, const unsigned panels, size_t floats)
 {
     UNROLL(4)
-    for (unsigned j = 0; j < vectors; j++) {
+    for (unsigned j = 0; j < panels; j++) {
         b[j] += floats;
         __asm__("" : "+r"(b[j]));
     }
@@ -115,6 +115,7 @@ LNT_INLINE void accumulate(tile_acc *acc, const unsigned rows, const unsigned ve
                            const lnt_tile *t, const float *b, const float **fetch)
 {
     const size_t depth = t->depth, b_row = t->b_row, ahead_step = t->ahead_step;
+    const unsigned panels = (vectors * LNT_VL + LNT_PANEL - 1) / LNT_PANEL;
     const float *ahead = *fetch, *bp[TILE_VECTORS];
     tile_acc chain[4];
     chain[0] = *acc;
@@ -122,8 +123,8 @@ LNT_INLINE void accumulate(tile_acc *acc, const unsigned rows, const unsigned ve
     for (unsigned c = 1; c < chains; c++)
         acc_fill(&chain[c], rows, vectors, v_splat(0));
     UNROLL(4)
-    for (unsigned j = 0; j < vectors; j++)
-        bp[j] = b + j * LNT_VL / LNT_PANEL * t->b_panel + j * LNT_VL % LNT_PANEL;
+    for (unsigned j = 0; j < panels; j++)
+        bp[j] = b + j * t->b_panel;
     for (size_t tap = 0; tap < t->taps; tap++) {
         const ptrdiff_t offset = t->tap_offset[tap];
         const float *a[LNT_TILE_ROWS_MAX];
@@ -138,7 +139,7 @@ LNT_INLINE void accumulate(tile_acc *acc, const unsigned rows, const unsigned ve
                 UNROLL(4)
                 for (unsigned c = 0; c < STEPS; c++)
                     acc_step(&chain[0], rows, vectors, a, k + c, bp, c * LNT_PANEL);
-                next_rows(bp, vectors, STEPS * LNT_PANEL);
+                next_rows(bp, panels, STEPS * LNT_PANEL);
             }
         for (; k + chains <= depth; k += chains)
             UNROLL(4)
@@ -146,12 +147,12 @@ LNT_INLINE void accumulate(tile_acc *acc, const unsigned rows, const unsigned ve
             if (rows == 1 && c == 0 && t->b_is_far)
                 v_prefetch(bp[0] + PREFETCH_FLOATS);
             acc_step(&chain[c], rows, vectors, a, k + c, bp, 0);
-            next_rows(bp, vectors, b_row);
+            next_rows(bp, panels, b_row);
         }
         if (chains > 1)
             for (; k < depth; k++) {
                 acc_step(&chain[0], rows, vectors, a, k, bp, 0);
-                next_rows(bp, vectors, b_row);
+                next_rows(bp, panels, b_row);
             }
     }
     if (chains == 4) {
