@@ -183,6 +183,7 @@ typedef enum lnt_opt { LNT_OPT_NONE, LNT_OPT_BASIC, LNT_OPT_ALL } lnt_opt;
     X(common_subexpressions, BASIC)                                                                          \
     X(dead_nodes, BASIC)                                                                                     \
     X(fold_dynamic, ALL)                                                                                     \
+    X(byte_tables, ALL)                                                                                      \
     X(fuse_batchnorm, ALL)                                                                                   \
     X(fuse_patterns, ALL)                                                                                    \
     X(subpixel, NONE)                                                                                        \

@@ -45,6 +45,7 @@ typedef struct lnt_qlayer {
     lnt_gnode plain, quantised;
     bool chosen;
     bool fixed;                    /* what it reads and gives are bytes of fixed meaning: quantise_static.h */
+    bool formless;                 /* products that have no form in bytes: counted only */
     bool unfit;                    /* not chosen for the sake of the outputs */
     const char *why;               /* not chosen */
     struct lnt_rounding *rounding; /* during the trial; or NULL */

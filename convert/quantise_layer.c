@@ -287,7 +287,6 @@ static lnt_status compare_forms(place *t, alone *plain, alone *bytes, lnt_qlayer
     LNT_TRY(l->fixed ? compare_site(t, lnt_static_site(t->fixed, l->node), bytes, &n)
                      : compare_outputs(plain, bytes, &n));
     l->measured.snr = lnt_noise_snr(&n);
-    l->measured.multiplications = multiplications(plain);
     if (t->g->quantise->costs) {
         estimate_both(t->g->quantise->costs, plain, l);
         return LNT_OK;
@@ -306,8 +305,10 @@ lnt_status lnt_measure_layer(lnt_graph *g, const lnt_qlayers *layers, lnt_sessio
         return LNT_E_MEMORY;
     lnt_status status = prepare(&t, &l->plain, &both[0]);
     if (status == LNT_OK)
+        l->measured.multiplications = multiplications(&both[0]);
+    if (status == LNT_OK && !l->formless)
         status = prepare(&t, quantised_form(layers->fixed, l), &both[1]);
-    if (status == LNT_OK)
+    if (status == LNT_OK && !l->formless)
         status = compare_forms(&t, &both[0], &both[1], l);
     lnt_bump_free(&both[0].memory);
     lnt_bump_free(&both[1].memory);

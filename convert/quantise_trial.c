@@ -236,7 +236,7 @@ static lnt_status prepare_rounding(trial *t)
 {
     for (size_t i = 0; i < t->layers->n; i++) {
         lnt_qlayer *l = &t->layers->layer[i];
-        if (l->measured.before && l->plain.subgraph == 0 && is_product(&l->plain) &&
+        if (!l->formless && l->measured.before && l->plain.subgraph == 0 && is_product(&l->plain) &&
             has_own_weights(t->layers, l))
             LNT_TRY(lnt_rounding_make(t->g, &l->plain, t->options->n_samples, &l->rounding));
     }
@@ -571,7 +571,7 @@ static lnt_status meet_bound(trial *t)
  * where their neighbours are. A few rows of a table take no time, but the table much memory. */
 static bool goes_by_time(const lnt_qlayer *l)
 {
-    return l->plain.op->id != LNT_ID_Gather && (!l->fixed || l->measured.before);
+    return !l->formless && l->plain.op->id != LNT_ID_Gather && (!l->fixed || l->measured.before);
 }
 
 static void drop_slow(trial *t)

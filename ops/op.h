@@ -166,6 +166,8 @@ uint32_t lnt_node_value_inputs(const lnt_node *node);
 /* Pairs of a multiplication and an addition that a step of the node is worth; 0 for all but products of matrices,
  * convolutions, recurrent networks and attention. */
 int64_t lnt_multiply_adds(const lnt_node *node, const lnt_step *step);
+/* Is the operator with this id one of those that have any? */
+bool lnt_multiplies(unsigned op);
 
 /* ---- attributes: the value, or the default where the node has none ---- */
 const lnt_attr *lnt_attr_find(const lnt_node *node, const char *name);

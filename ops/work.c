@@ -63,6 +63,14 @@ static int64_t of_attention(const lnt_step *s)
     return length * (lnt_operand_count(s->in[QUERY]) + lnt_operand_count(s->out[0]));
 }
 
+bool lnt_multiplies(unsigned op)
+{
+    for (size_t i = 0; i < sizeof counted / sizeof *counted; i++)
+        if (counted[i].op == op)
+            return true;
+    return false;
+}
+
 int64_t lnt_multiply_adds(const lnt_node *n, const lnt_step *s)
 {
     for (size_t i = 0; i < sizeof counted / sizeof *counted; i++) {

@@ -158,9 +158,9 @@ static lnt_status find_gather(finder *f, lnt_gnode *n)
     return m->weights == LNT_NONE ? LNT_OK : add_layer(f, n, LNT_ID_DynamicGather, in, 3, n->in[0]);
 }
 
-static lnt_status find(finder *f, lnt_gnode *n)
+static lnt_status find_form(finder *f, lnt_gnode *n)
 {
-    if (n->dead || n->program || n->n_in < 2 || n->n_out < 1 || lnt_static_claims(f->layers.fixed, n))
+    if (n->program || n->n_in < 2)
         return LNT_OK;
     if (lnt_is(n, MatMul) || lnt_is(n, Gemm) || lnt_is(n, FusedMatMul))
         return find_matmul(f, n);
@@ -171,6 +171,33 @@ static lnt_status find(finder *f, lnt_gnode *n)
     if (lnt_is(n, Gather))
         return find_gather(f, n);
     return LNT_OK;
+}
+
+/* Products that stay in float: that the report's share is that of all. */
+static lnt_status note_formless(finder *f, lnt_gnode *n)
+{
+    lnt_graph *g = f->e.g;
+    size_t weights = 0;
+    if (n->subgraph != 0 || !lnt_multiplies(n->op->id))
+        return LNT_OK;
+    for (unsigned i = 0; i < n->n_in; i++)
+        if (lnt_is_constant(g, n->in[i]) && g->value[n->in[i]].info.rank > 1)
+            weights += g->value[n->in[i]].bytes;
+    LNT_TRY(lnt_qlayers_add(&f->layers, g, n, weights));
+    lnt_qlayer *l = &f->layers.layer[f->layers.n - 1];
+    l->chosen = false;
+    l->formless = true;
+    l->why = weights ? "there is no such operator in INT8" : "nothing in it is constant";
+    return LNT_OK;
+}
+
+static lnt_status find(finder *f, lnt_gnode *n)
+{
+    const size_t before = f->layers.n;
+    if (n->dead || n->n_out < 1 || lnt_static_claims(f->layers.fixed, n))
+        return LNT_OK;
+    LNT_TRY(find_form(f, n));
+    return f->layers.n == before ? note_formless(f, n) : LNT_OK;
 }
 
 /* Not what goes along within another layer, and what nothing but its neighbours keep in float. */

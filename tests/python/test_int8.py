@@ -290,6 +290,40 @@ def test_embeddings(tmp_path):
     assert snr(reference(model, {"ids": ids})[0], got["y"]) > 30
 
 
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8])
+@pytest.mark.parametrize("op", ["QLinearSigmoid", "QLinearLeakyRelu"])
+def test_functions_of_bytes_are_tables(tmp_path, op, dtype):
+    """What is the same in every run is done once, with the same bytes."""
+    rng = np.random.default_rng(13)
+    constants = {"xs": np.float32(0.05), "xz": np.array(7, dtype), "ys": np.float32(0.01), "yz": np.array(-3 % 128, dtype)}
+    node = helper.make_node(op, ["x", "xs", "xz", "ys", "yz"], ["y"], domain="com.microsoft",
+                            **({"alpha": 0.1} if op == "QLinearLeakyRelu" else {}))
+    number = element_type(dtype)
+    model = model_of([node], [("x", number, ["N", 40])], [("y", number, None)], constants, microsoft=True)
+    path, x, ran = tmp_path / "m.onnx", bytes_of(rng, dtype, 30, 40), {}
+    onnx.save(model, path)
+    for opt in ("none", "all"):
+        convert(path, "--opt", opt)
+        ran[opt] = run(path.with_suffix(".lnt"), {"x": x}, ["y"], tmp_path)["y"]
+        found = json.loads(linnet("info", path.with_suffix(".lnt"), "--json").stdout)["operators"]
+        assert found == {op if opt == "none" else "ByteTable": 1}
+    assert np.array_equal(ran["none"], ran["all"])
+
+
+def test_products_without_a_form_in_bytes_are_told(tmp_path):
+    """The share of multiplications is that of all: 16 * 9 of depthwise, 16 * 16 of pointwise taps."""
+    rng = np.random.default_rng(14)
+    nodes = [helper.make_node("Conv", ["x", "d"], ["c"], group=16, pads=[1, 1, 1, 1]), helper.make_node("Conv", ["c", "p"], ["y"])]
+    model = model_of(nodes, [("x", F, [1, 16, 8, 8])], [("y", F, None)],
+                     {"d": rng.normal(0, 0.3, (16, 1, 3, 3)).astype(np.float32),
+                      "p": rng.normal(0, 0.3, (16, 16, 1, 1)).astype(np.float32)})
+    path = tmp_path / "m.onnx"
+    onnx.save(model, path)
+    report = convert(path, "--int8", "dynamic")["int8"]
+    assert [(x["int8"], x["why"]) for x in report["layers"]] == [(False, "there is no such operator in INT8"), (True, "")]
+    assert report["multiplications_in_int8"] == pytest.approx(256 / (256 + 144))
+
+
 def bad_image(kind):
     image = np.zeros((1, 3, 13, 17), np.float32)
     if kind in ("nan", "inf"):

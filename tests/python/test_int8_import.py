@@ -18,7 +18,9 @@ sys.path.append(str(ROOT / "tests/bench"))
 import quantised  # noqa: E402
 
 STEP = 1.05 / 127  # a step of a tensor of both signs, of its largest magnitude, where the output has none of its own
-# Steps where everything is computed in float: sums that fall between two bytes hang on the order of additions.
+# Steps where everything is computed in float: sums that fall between two bytes hang on the order of additions. Against the
+# same model in double precision, onnxruntime's boxes are 2 steps off in 228 of 17,680 numbers, Linnet's in 121; on bytes
+# Linnet's are right (test_bytes_are_exact).
 STEPS = {("ultraface_rfb_320", "QDQ", "none"): 2}
 S8, U8 = "QInt8", "QUInt8"
 
@@ -111,3 +113,57 @@ def test_quantize_static(source, tmp_path, opt):
         assert report["constant_bytes"] < 1.3 * made.stat().st_size
     if opt == "all" and STATIC[name][0] == "QDQ":
         assert sum(p["count"] for p in report["passes"] if p["pass"] == "fold_qdq") > 0
+
+
+def in_double(model):
+    """The model with all that lies between DequantizeLinear and QuantizeLinear in double precision."""
+    graph = model.graph
+    scales = {name for n in graph.node if n.op_type in ("QuantizeLinear", "DequantizeLinear") for name in n.input[1:]}
+    inputs = {i.name for i in graph.input}
+
+    def double(tensor):
+        if tensor.data_type == onnx.TensorProto.FLOAT:
+            tensor.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(tensor).astype(np.float64), tensor.name))
+
+    for tensor in graph.initializer:
+        if tensor.name not in scales:
+            double(tensor)
+    nodes = []
+    for k, n in enumerate(graph.node):
+        for a in n.attribute:
+            if n.op_type == "Constant":
+                double(a.t)
+        if n.op_type == "QuantizeLinear" and n.input[0] not in inputs:
+            nodes.append(onnx.helper.make_node("Cast", [n.input[0]], [f"cast_{k}"], to=onnx.TensorProto.FLOAT))
+            n.input[0] = f"cast_{k}"
+        nodes.append(n)
+        if n.op_type == "DequantizeLinear":
+            nodes.append(onnx.helper.make_node("Cast", [f"cast_{k}"], [n.output[0]], to=onnx.TensorProto.DOUBLE))
+            n.output[0] = f"cast_{k}"
+    del graph.node[:], graph.value_info[:]
+    graph.node.extend(nodes)
+    for output in graph.output:
+        output.type.tensor_type.elem_type = onnx.TensorProto.DOUBLE
+    return model
+
+
+@pytest.mark.parametrize("source", ["ultraface_rfb_320"], indirect=True)
+def test_bytes_are_exact(source, tmp_path):
+    """A QDQ model on bytes gives what it gives in double precision, from end to end."""
+    name, path = source
+    made = tmp_path / "quantised.onnx"
+    quantised.quantise(path, made, STATIC[name], [feed(path, seed) for seed in range(3)])
+    onnx.save(in_double(onnx.load(made)), tmp_path / "double.onnx")
+    (key, value), = feed(made, 99).items()
+    np.save(tmp_path / "in.npy", value)
+    names, got = [o.name for o in onnx.load(made).graph.output], []
+    for model, opt in ((made, "all"), (tmp_path / "double.onnx", "none")):
+        done = linnet("convert", model, "-o", tmp_path / "m.lnt", "--opt", opt)
+        assert done.returncode == 0, done.stderr
+        done = linnet("run", tmp_path / "m.lnt", "--input", f"{key}={tmp_path / 'in.npy'}",
+                      *(w for o in names for w in ("--output", f"{o}={tmp_path / o}.npy")))
+        assert done.returncode == 0, done.stderr
+        got.append([np.load(tmp_path / f"{o}.npy") for o in names])
+    assert got[1][0].dtype == np.float64
+    for on_bytes, exact in zip(*got):
+        assert np.abs(on_bytes - exact).max() <= 1e-6 * np.abs(exact).max()
