@@ -144,10 +144,15 @@ static void multiply_gathered(const lnt_qproduct *p, unsigned first, unsigned ro
     }
 }
 
+/* Do taps begin where registers of B do? */
+static bool taps_are_whole(const lnt_qproduct *p)
+{
+    return p->taps == 1 || p->quads % QUADS == 0;
+}
+
 static void multiply_rows(const lnt_qproduct *p, unsigned first, unsigned rows)
 {
-    const bool even = p->taps == 1 || p->quads % QUADS == 0;
-    const ptrdiff_t step = even ? step_of(p->a + first, rows) : 0;
+    const ptrdiff_t step = taps_are_whole(p) ? step_of(p->a + first, rows) : 0;
     shape_registers(rows, (unsigned)(p->taps * p->quads % QUADS));
     for (unsigned panel = 0; panel < p->panels; panel += TOGETHER) {
         const unsigned panels = p->panels - panel < TOGETHER ? p->panels - panel : TOGETHER;
@@ -182,8 +187,9 @@ static void multiply_small(const lnt_qproduct *p)
 
 static void tile(const lnt_qproduct *p)
 {
-    enum { FEW = 4, SHORT = 4096 };
-    if (p->rows <= FEW || p->rows * p->panels * p->taps * p->quads < SHORT) {
+    enum { FEW = 4, SHORT = 1024, SHORT_GATHERED = 4096 };
+    const int64_t quads = p->rows * p->panels * p->taps * p->quads;
+    if (p->rows <= FEW || quads < (taps_are_whole(p) ? SHORT : SHORT_GATHERED)) {
         multiply_small(p);
         return;
     }

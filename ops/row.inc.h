@@ -566,9 +566,10 @@ static void dequantise(const void *x, float *y, int64_t n, float scale, int32_t 
 #undef BLOCK
 }
 
-static void store_sums(const lnt_qtile *t)
+static void store_sums(const lnt_qtile *tile)
 {
     enum { PANEL = 16 };
+    const lnt_qtile own = *tile, *t = &own; /* out of reach of the stores */
     const vf low = v_splat(t->low), high = v_splat(t->high);
     float scales[PANEL] = {0}, bias[PANEL] = {0};
     memcpy(scales, t->scales, t->columns * sizeof *scales);
@@ -595,9 +596,10 @@ static void store_sums(const lnt_qtile *t)
     }
 }
 
-static void store_bytes(const lnt_qbytes *t)
+static void store_bytes(const lnt_qbytes *tile)
 {
     enum { PANEL = 16 };
+    const lnt_qbytes own = *tile, *t = &own; /* out of reach of the stores */
     const vf low = v_splat((float)((t->is_signed ? -128 : 0) - t->zero)), high = low + v_splat(255);
     const vi zero = vi_splat(t->zero);
     for (unsigned j = 0; j < t->columns; j += VL) {
