@@ -412,9 +412,8 @@ const lnt_verb lnt_verb_info = {
     .text =
         "Prints inputs, outputs, operators, bytes by kind and metadata, and the bytes of the arena that a\n"
         "session needs for intermediate values, scratch included. Where extents are open, name them with\n"
-        "--dim; a data-dependent extent without a bound is shown as `unbounded: NAME`. Operators that a host "
-        "program has to bring\n"
-        "are marked custom; the memory is not known without them.\n"
+        "--dim; a data-dependent extent without a bound is shown as `unbounded: NAME`. Operators that a\n"
+        "host program has to bring are marked custom; the memory is not known without them.\n"
         "Opening a file always checks its structure; --check also hashes the tensor data and the padding.",
     .examples = "linnet info model.lnt\n"
                 "linnet info voice.lnt --dim T=200 --threads 2\n"

@@ -16,6 +16,7 @@
 #include "ops/op.h"
 #include "ops/program.h"
 #include "runtime/linnet.h"
+#include "runtime/places.h"
 
 struct lnt_model {
     lnt_allocator allocator;
@@ -54,12 +55,6 @@ typedef struct lnt_storage {
     size_t bytes, offset; /* offset in the arena */
 } lnt_storage;
 
-/* What the planner has to know of a storage that is laid out. */
-typedef struct lnt_laid {
-    uint32_t first, last;
-    size_t offset, end;
-} lnt_laid;
-
 /* Where binding stands in a subgraph; an If's branch is bound into its parent's steps. */
 typedef struct lnt_cursor {
     uint32_t sub;
@@ -90,7 +85,7 @@ typedef struct lnt_frame {
     bool arena_is_callers;
     uint32_t *order; /* of the planner: storages to place, */
     uint32_t *best;  /* their best order so far, */
-    lnt_laid *laid;  /* those laid out, by offset, */
+    lnt_places places; /* of those laid out, */
     size_t *change;  /* by how much the bytes alive change at each time */
     size_t alive_bytes; /* most that are alive at once */
 } lnt_frame;

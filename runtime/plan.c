@@ -350,37 +350,17 @@ static void sort_order(const lnt_session *s, uint32_t *order, size_t n, bool wei
     }
 }
 
-/* Puts a storage into the list of laid ones, which is kept in the order of offsets. */
-static void insert_laid(lnt_laid *laid, size_t n, const lnt_storage *storage)
+static void take_place(lnt_places *places, const lnt_storage *storage)
 {
-    size_t i = n;
-    for (; i > 0 && laid[i - 1].offset > storage->offset; i--)
-        laid[i] = laid[i - 1];
-    laid[i] =
-        (lnt_laid){storage->first, storage->last, storage->offset, storage->offset + extent_of(storage)};
+    lnt_places_add(places, &(lnt_place_taken){storage->first, storage->last, storage->offset,
+                                              storage->offset + extent_of(storage)});
 }
 
-/* The lowest place that no other storage has while this one lives; separate: that no other has at all. Who
- * lives when is as good as random: no branch asks for it. */
-static size_t lowest_gap(const lnt_laid *laid, size_t n, const lnt_storage *storage, bool separate)
+/* Collects the frame's arena storages: those to lay out into order, places of those laid and still alive. */
+static void collect(lnt_session *s, lnt_frame *f, uint32_t from, size_t *n_order)
 {
-    const size_t extent = extent_of(storage);
-    const uint32_t first = storage->first, last = storage->last;
-    size_t offset = 0;
-    for (size_t i = 0; i < n; i++) {
-        const bool lives = separate | ((laid[i].first <= last) & (laid[i].last >= first));
-        if (lives & (laid[i].offset >= offset + extent))
-            break;
-        const size_t end = lives ? laid[i].end : 0;
-        offset = end > offset ? end : offset;
-    }
-    return offset;
-}
-
-/* Collects the frame's arena storages: those to lay out into order, those laid and still alive into laid. */
-static void collect(lnt_session *s, lnt_frame *f, uint32_t from, size_t *n_order, size_t *n_laid)
-{
-    *n_order = *n_laid = 0;
+    *n_order = 0;
+    lnt_places_clear(&f->places);
     for (uint32_t i = 0; i < f->n_steps; i++) {
         const lnt_step *step = f->list[i];
         for (unsigned o = 0; o <= step->n_out; o++) {
@@ -392,7 +372,7 @@ static void collect(lnt_session *s, lnt_frame *f, uint32_t from, size_t *n_order
                 continue;
             if (s->storage[number].laid && i < from) {
                 if (s->separate || s->storage[number].last >= f->time[from])
-                    insert_laid(f->laid, (*n_laid)++, &s->storage[number]);
+                    take_place(&f->places, &s->storage[number]);
             } else {
                 s->storage[number].laid = false;
                 f->order[(*n_order)++] = number;
@@ -403,22 +383,22 @@ static void collect(lnt_session *s, lnt_frame *f, uint32_t from, size_t *n_order
 
 /* Gives the storages of f->order their offsets in turn, beside those laid out before. *bytes: the end of the
  * highest of all, *highest: its place in the order. */
-static lnt_status lay_out(lnt_session *s, lnt_frame *f, size_t n_order, size_t n_laid, size_t *bytes,
-                          size_t *highest, lnt_error *err)
+static lnt_status lay_out(lnt_session *s, lnt_frame *f, size_t n_order, size_t *bytes, size_t *highest,
+                          lnt_error *err)
 {
-    *bytes = *highest = 0;
-    for (size_t i = 0; i < n_laid; i++)
-        *bytes = f->laid[i].end > *bytes ? f->laid[i].end : *bytes;
+    *bytes = lnt_places_high(&f->places);
+    *highest = 0;
     for (size_t i = 0; i < n_order; i++) {
         lnt_storage *storage = &s->storage[f->order[i]];
         size_t end;
         LNT_REQUIRE(storage->bytes <= PTRDIFF_MAX / 4, err, LNT_E_LIMIT, "a value of %zu bytes is too large",
                     storage->bytes);
-        storage->offset = lowest_gap(f->laid, n_laid, storage, s->separate);
+        storage->offset =
+            lnt_places_find(&f->places, storage->first, storage->last, extent_of(storage), s->separate);
         LNT_REQUIRE(lnt_add_size(storage->offset, extent_of(storage), &end), err, LNT_E_LIMIT,
                     "the arena overflows the address space");
         storage->laid = true;
-        insert_laid(f->laid, n_laid++, storage);
+        take_place(&f->places, storage);
         if (end > *bytes) {
             *bytes = end;
             *highest = i;
@@ -427,16 +407,16 @@ static lnt_status lay_out(lnt_session *s, lnt_frame *f, size_t n_order, size_t n
     return LNT_OK;
 }
 
-/* Bytes of n storages alive at the time when most are: no plan needs less. */
-static size_t most_alive(lnt_frame *f, size_t n)
+/* Bytes of the n storages in the order alive at the time when most are: no plan needs less. */
+static size_t most_alive(const lnt_session *s, lnt_frame *f, size_t n)
 {
     const uint32_t times = f->n_steps ? f->time[f->n_steps - 1] + 1 : 0;
     size_t alive = 0, most = 0;
     memset(f->change, 0, (times + 1) * sizeof *f->change);
     for (size_t i = 0; i < n; i++) {
-        const lnt_laid *l = &f->laid[i];
-        f->change[l->first] += l->end - l->offset;
-        f->change[l->last < times ? l->last + 1 : times] -= l->end - l->offset;
+        const lnt_storage *l = &s->storage[f->order[i]];
+        f->change[l->first] += extent_of(l);
+        f->change[l->last < times ? l->last + 1 : times] -= extent_of(l);
     }
     for (uint32_t t = 0; t < times; t++) {
         alive += f->change[t];
@@ -457,13 +437,14 @@ static void move_to_front(uint32_t *order, size_t i)
 static lnt_status plan_offsets(lnt_session *s, lnt_frame *f, uint32_t from, size_t *bytes, lnt_error *err)
 {
     enum { TRIES = 12, SPARE = 20 }; /* good enough is what wastes less than one part in so many */
-    size_t n, n_laid, highest;
-    collect(s, f, from, &n, &n_laid);
+    size_t n, highest;
+    collect(s, f, from, &n);
+    const bool alone = lnt_places_high(&f->places) == 0;
     sort_order(s, f->order, n, false);
-    LNT_TRY(lay_out(s, f, n, n_laid, bytes, &highest, err));
-    if (n_laid)
+    LNT_TRY(lay_out(s, f, n, bytes, &highest, err));
+    if (!alone)
         return LNT_OK;
-    f->alive_bytes = most_alive(f, n);
+    f->alive_bytes = most_alive(s, f, n);
     const size_t enough = s->separate ? SIZE_MAX : f->alive_bytes + f->alive_bytes / SPARE;
     size_t best = *bytes;
     memcpy(f->best, f->order, n * sizeof *f->order);
@@ -472,7 +453,8 @@ static lnt_status plan_offsets(lnt_session *s, lnt_frame *f, uint32_t from, size
             sort_order(s, f->order, n, true);
         else
             move_to_front(f->order, highest);
-        LNT_TRY(lay_out(s, f, n, 0, bytes, &highest, err));
+        lnt_places_clear(&f->places);
+        LNT_TRY(lay_out(s, f, n, bytes, &highest, err));
         if (*bytes < best) {
             best = *bytes;
             memcpy(f->best, f->order, n * sizeof *f->order);
@@ -481,7 +463,8 @@ static lnt_status plan_offsets(lnt_session *s, lnt_frame *f, uint32_t from, size
     if (*bytes == best)
         return LNT_OK;
     memcpy(f->order, f->best, n * sizeof *f->order);
-    return lay_out(s, f, n, 0, bytes, &highest, err);
+    lnt_places_clear(&f->places);
+    return lay_out(s, f, n, bytes, &highest, err);
 }
 
 /* ---- memory ---- */

@@ -1,0 +1,128 @@
+/* places.c — finding room in an arena. Places lie in pages, in the order of offsets: a page that cannot
+ * matter, or that leaves no gap, is passed in one step, so that long chains and wide graphs of many steps
+ * take little time. */
+#include "runtime/places.h"
+
+#include <string.h>
+
+enum { PAGE = 512 };
+
+lnt_status lnt_places_make(lnt_places *p, size_t n, lnt_bump *memory, lnt_error *err)
+{
+    const size_t pages = n <= PAGE ? 1 : 2 * n / PAGE + 1; /* each at least half full, but the first */
+    p->memory = lnt_bump_alloc(memory, (n <= PAGE ? n : pages * PAGE) * sizeof *p->memory, err);
+    p->page = lnt_bump_alloc(memory, pages * sizeof *p->page, err);
+    p->n_pages = 0;
+    return p->memory && p->page ? LNT_OK : LNT_E_MEMORY;
+}
+
+/* Takes a place that was put into the page into account, the page's first or another. */
+static void count_in(lnt_places_page *g, const lnt_place_taken *t, bool lowest)
+{
+    g->first_min = t->first < g->first_min ? t->first : g->first_min;
+    g->first_max = t->first > g->first_max ? t->first : g->first_max;
+    g->last_min = t->last < g->last_min ? t->last : g->last_min;
+    g->last_max = t->last > g->last_max ? t->last : g->last_max;
+    if (!lowest && t->offset > g->high && t->offset - g->high > g->widest)
+        g->widest = t->offset - g->high;
+    if (lowest && g->n > 1 && g->place[1].offset > t->end && g->place[1].offset - t->end > g->widest)
+        g->widest = g->place[1].offset - t->end;
+    g->high = t->end > g->high ? t->end : g->high;
+}
+
+static void summarise(lnt_places_page *g)
+{
+    *g = (lnt_places_page){.place = g->place, .n = g->n, .first_min = UINT32_MAX, .last_min = UINT32_MAX};
+    for (uint32_t i = 0; i < g->n; i++)
+        count_in(g, &g->place[i], i == 0);
+}
+
+void lnt_places_clear(lnt_places *p)
+{
+    p->page[0] = (lnt_places_page){.place = p->memory};
+    summarise(&p->page[0]);
+    p->n_pages = 1;
+}
+
+/* The page's upper half becomes a page of its own. */
+static void split(lnt_places *p, uint32_t i)
+{
+    lnt_places_page *g = &p->page[i];
+    memmove(g + 1, g, (p->n_pages - i) * sizeof *g);
+    g->n /= 2;
+    g[1].n -= g->n;
+    g[1].place = p->memory + (size_t)p->n_pages++ * PAGE;
+    memcpy(g[1].place, g->place + g->n, g[1].n * sizeof *g->place);
+    summarise(g);
+    summarise(g + 1);
+}
+
+/* The last page that begins at offset or below; the first if none does. */
+static uint32_t page_for(const lnt_places *p, size_t offset)
+{
+    uint32_t low = 0, high = p->n_pages;
+    while (high - low > 1) {
+        const uint32_t middle = low + (high - low) / 2;
+        if (p->page[middle].place[0].offset <= offset)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+void lnt_places_add(lnt_places *p, const lnt_place_taken *t)
+{
+    uint32_t i = page_for(p, t->offset);
+    if (p->page[i].n == PAGE) {
+        split(p, i);
+        i += p->page[i + 1].place[0].offset <= t->offset;
+    }
+    lnt_places_page *g = &p->page[i];
+    uint32_t at = g->n++;
+    for (; at > 0 && g->place[at - 1].offset > t->offset; at--)
+        g->place[at] = g->place[at - 1];
+    g->place[at] = *t;
+    count_in(g, t, at == 0);
+}
+
+/* Goes on in one page: raises *offset past what is taken; true if there is room before something that is. */
+static bool find_in(const lnt_places_page *g, uint32_t first, uint32_t last, size_t extent, bool always,
+                    size_t *offset)
+{
+    size_t at = *offset;
+    bool found = false;
+    for (const lnt_place_taken *t = g->place; t < g->place + g->n && !found; t++) {
+        /* Who lives when is as good as random: no branch asks for it. */
+        const bool taken = always | ((t->first <= last) & (t->last >= first));
+        const size_t end = taken ? t->end : 0;
+        found = taken & (t->offset >= at + extent);
+        at = end > at && !found ? end : at;
+    }
+    *offset = at;
+    return found;
+}
+
+size_t lnt_places_find(const lnt_places *p, uint32_t first, uint32_t last, size_t extent, bool always)
+{
+    size_t offset = 0;
+    for (const lnt_places_page *g = p->page; g < p->page + p->n_pages; g++) {
+        const bool none = !always && (g->first_min > last || g->last_max < first);
+        const bool all = always || (g->first_max <= last && g->last_min >= first);
+        if (none || g->high <= offset)
+            continue;
+        if (all && g->widest < extent && g->place[0].offset < offset + extent)
+            offset = g->high;
+        else if (find_in(g, first, last, extent, always, &offset))
+            break;
+    }
+    return offset;
+}
+
+size_t lnt_places_high(const lnt_places *p)
+{
+    size_t high = 0;
+    for (uint32_t i = 0; i < p->n_pages; i++)
+        high = p->page[i].high > high ? p->page[i].high : high;
+    return high;
+}
