@@ -29,6 +29,9 @@ typedef struct shapes {
     uint8_t rows[16];
 } shapes;
 
+/* x is in memory from here on: gcc's intrinsics do not say all that they read. */
+#define IN_MEMORY(x) __asm__ volatile("" : : "m"(x))
+
 static void shape_registers(unsigned rows, unsigned rest)
 {
     shapes s = {.palette = 1};
@@ -40,6 +43,7 @@ static void shape_registers(unsigned rows, unsigned rest)
         s.rows[REST_A] = (uint8_t)rows, s.row_bytes[REST_A] = (uint16_t)(4 * rest);
         s.rows[REST_B] = (uint8_t)rest, s.row_bytes[REST_B] = CHUNK;
     }
+    IN_MEMORY(s);
     _tile_loadconfig(&s);
 }
 
@@ -140,6 +144,7 @@ static void multiply_gathered(const lnt_qproduct *p, unsigned first, unsigned ro
     for (int64_t q = 0; q < all; q += GATHERED * QUADS) {
         const int64_t n = all - q < GATHERED * QUADS ? all - q : GATHERED * QUADS;
         gather(p, p->a + first, rows, q, n, bytes[0]);
+        IN_MEMORY(bytes);
         add_quads(bytes[0], sizeof bytes[0], q, n, p->panel + panel, panels);
     }
 }
