@@ -54,6 +54,8 @@ static bool fields_agree(const lnt_packed *p)
         return !phased && (p->source == LNT_SOURCE_GATES
                                ? p->gates >= 1 && p->gates <= 4
                                : p->source >= LNT_SOURCE_KN && p->source <= LNT_SOURCE_CONV && p->gates == 1);
+    case LNT_LAYOUT_LINES_I8:
+        return p->source == LNT_SOURCE_CONV && p->gates == 1 && p->groups == 1 && p->taps > 1;
     case LNT_LAYOUT_DEPTHWISE_I8: return p->source == LNT_SOURCE_CONV && p->gates == 1 && p->K == p->taps;
     case LNT_LAYOUT_DEPTHWISE_F32: return p->source == LNT_SOURCE_CONV && p->gates == 1;
     case LNT_LAYOUT_PANEL_F32:
@@ -70,7 +72,36 @@ static bool is_depthwise(const lnt_packed *p)
 
 bool lnt_packed_is_bytes(const lnt_packed *p)
 {
-    return p->layout >= LNT_LAYOUT_PANEL_I8 && p->layout <= LNT_LAYOUT_DEPTHWISE_I8;
+    return (p->layout >= LNT_LAYOUT_PANEL_I8 && p->layout <= LNT_LAYOUT_DEPTHWISE_I8) ||
+           p->layout == LNT_LAYOUT_LINES_I8;
+}
+
+/* Taps that lie side by side, padded to whole quads together: those along the last axis that has any, or one.
+ */
+static size_t taps_in_line(const lnt_packed *p)
+{
+    unsigned last = 2;
+    while (last > 0 && p->kernel[last] == 1)
+        last--;
+    return p->layout == LNT_LAYOUT_LINES_I8 ? p->kernel[last] : 1;
+}
+
+/* Quads of a line; false if that overflows. */
+static bool quads_of_line(const lnt_packed *p, size_t *quads)
+{
+    size_t bytes;
+    if (!lnt_mul_size(taps_in_line(p), p->K / p->taps, &bytes))
+        return false;
+    *quads = bytes / 4 + (bytes % 4 > 0);
+    return true;
+}
+
+/* Where byte [tap][channel] of a column stands in its panel. */
+static size_t byte_at(const lnt_packed *p, size_t tap, size_t channel)
+{
+    const size_t line = taps_in_line(p), channels = p->K / p->taps, quads = (line * channels + 3) / 4;
+    const size_t byte = tap % line * channels + channel;
+    return (tap / line * quads + byte / 4) * 4 * LNT_PANEL + byte % 4;
 }
 
 /* Rows of columns with 4 bytes each: floats; quads of bytes and their sum. */
@@ -79,8 +110,9 @@ static bool rows_of(const lnt_packed *p, size_t *rows)
     *rows = p->K;
     if (!lnt_packed_is_bytes(p) || is_depthwise(p))
         return true;
-    const size_t channels = p->K / p->taps;
-    return lnt_mul_size(p->taps, channels / 4 + (channels % 4 > 0), rows) && lnt_add_size(*rows, 1, rows);
+    size_t quads;
+    return quads_of_line(p, &quads) && lnt_mul_size(p->taps / taps_in_line(p), quads, rows) &&
+           lnt_add_size(*rows, 1, rows);
 }
 
 bool lnt_packed_bytes(const lnt_packed *p, size_t *bytes)
@@ -103,7 +135,8 @@ bool lnt_packed_bytes(const lnt_packed *p, size_t *bytes)
 
 size_t lnt_packed_panel_bytes(const lnt_packed *p)
 {
-    return (size_t)p->taps * ((p->K / p->taps + 3) / 4) * 4 * LNT_PANEL;
+    const size_t line = taps_in_line(p);
+    return p->taps / line * ((line * (p->K / p->taps) + 3) / 4) * 4 * LNT_PANEL;
 }
 
 size_t lnt_packed_sums_at(const lnt_packed *p)
@@ -299,13 +332,13 @@ static void pack_quads(const lnt_packed *p, const uint8_t *src, uint8_t flip, si
                        int32_t *sums)
 {
     const panel_source s = source_of(p, panel);
-    const size_t channels = p->K / p->taps, quads = (channels + 3) / 4;
+    const size_t channels = p->K / p->taps;
     memset(dst, 0, lnt_packed_panel_bytes(p));
     memset(sums, 0, LNT_PANEL * sizeof *sums);
     for (size_t t = 0; t < p->taps; t++)
         for (size_t c = 0; c < channels; c++) {
             const uint8_t *row = src + s.base + t * s.per_tap + c * s.per_channel;
-            int8_t *to = dst + (t * quads + c / 4) * 4 * LNT_PANEL + c % 4;
+            int8_t *to = dst + byte_at(p, t, c);
             for (size_t n = 0; n < s.columns; n++) {
                 to[4 * n] = (int8_t)(row[n * s.per_column] ^ flip);
                 sums[n] += to[4 * n];
@@ -316,10 +349,10 @@ static void pack_quads(const lnt_packed *p, const uint8_t *src, uint8_t flip, si
 static void unpack_quads(const lnt_packed *p, const int8_t *src, uint8_t flip, size_t panel, uint8_t *dst)
 {
     const panel_source s = source_of(p, panel);
-    const size_t channels = p->K / p->taps, quads = (channels + 3) / 4;
+    const size_t channels = p->K / p->taps;
     for (size_t t = 0; t < p->taps; t++)
         for (size_t c = 0; c < channels; c++) {
-            const int8_t *row = src + (t * quads + c / 4) * 4 * LNT_PANEL + c % 4;
+            const int8_t *row = src + byte_at(p, t, c);
             uint8_t *to = dst + s.base + t * s.per_tap + c * s.per_channel;
             for (size_t n = 0; n < s.columns; n++)
                 to[n * s.per_column] = (uint8_t)row[4 * n] ^ flip;

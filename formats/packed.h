@@ -22,7 +22,10 @@ typedef enum lnt_layout {
     LNT_LAYOUT_PANEL_I8 = 4,
     LNT_LAYOUT_PANEL_I8_FULL = 5, /* the same, and -128 is among the elements */
     /* [taps][groups * N padded to 16] int8, then int32 sums over the taps [groups * N padded] */
-    LNT_LAYOUT_DEPTHWISE_I8 = 6
+    LNT_LAYOUT_DEPTHWISE_I8 = 6,
+    /* As PANEL_I8, of a Conv without groups whose channels are no whole quads: those of all taps along the
+     * last axis lie side by side, [N/16][other taps][last axis * channels/4][16][4], padded once. */
+    LNT_LAYOUT_LINES_I8 = 16
 } lnt_layout;
 
 /* Which ONNX operand the bytes came from: how (k, n) map to its extents.
@@ -78,7 +81,8 @@ void lnt_pack_panels(const lnt_packed *p, lnt_dtype type, const void *src, void 
 /* ---- layouts of bytes ---- */
 
 bool lnt_packed_is_bytes(const lnt_packed *p);
-/* Bytes of one panel, 16 times those of a row it is multiplied with: whole quads of every tap. */
+/* Bytes of one panel, 16 times those of a row it is multiplied with: whole quads of every tap, or line of
+ * taps. */
 size_t lnt_packed_panel_bytes(const lnt_packed *p);
 /* Where the sums of columns begin. */
 size_t lnt_packed_sums_at(const lnt_packed *p);

@@ -182,7 +182,8 @@ lnt_status lnt_bind_dynamic_conv(lnt_site *site)
     p->pack = !site->in[IN_W]->packed;
     p->image = p->g.groups * p->g.channels * lnt_volume(p->g.w.in);
     p->chunks = (p->image + CHUNK - 1) / CHUNK;
-    LNT_TRY(lnt_qimage_bind(site, &p->g.w, p->g.groups, LNT_ORDER_CHANNELS_LAST, false, &p->quantised));
+    LNT_TRY(lnt_qimage_bind(site, &p->g.w, p->g.groups, LNT_ORDER_CHANNELS_LAST, false, &p->record,
+                            &p->quantised));
     LNT_TRY(lnt_conv_bind_images(site, &p->g, NULL, &p->images, &scratch));
     LNT_TRY(lnt_bind_store(site, 1, lnt_own_input(site, IN_BIAS) ? IN_BIAS : -1, lnt_conv_writes_output(site),
                            &p->store));

@@ -23,15 +23,18 @@ typedef struct lnt_qimage {
     bool lies;                              /* kernels read the input itself */
     bool plain;                             /* the input is in ONNX order */
     uint8_t flip;                           /* exclusive-or-ed to its bytes: 0x80 turns int8 into uint8 */
-    int64_t runs, run;                      /* taps that lie side by side are one run of that many bytes */
+    int64_t runs, run;                      /* taps that lie side by side are one run of that many bytes, */
+    int64_t terms;                          /* of which so many meet weights that are not padding */
     ptrdiff_t *run_offset;                  /* [runs] from the pixel of the first tap */
     size_t bytes;                           /* of all images; 0 where they lie */
 } lnt_qimage;
 
+enum { LNT_QIMAGE_SLACK = 4 }; /* bytes behind all images that are read for the padding of weights */
+
 /* The window must be that of the site's input 0, whose bytes or floats (then made bytes, channels-last) it
  * is. */
 lnt_status lnt_qimage_bind(lnt_site *site, const lnt_window *w, int64_t groups, lnt_order order,
-                           bool is_signed, lnt_qimage *m);
+                           bool is_signed, const lnt_packed *weights, lnt_qimage *m);
 /* Makes the images; zero[i] is what the padding of image i holds, as uint8. */
 lnt_status lnt_qimage_fill(lnt_kernel *k, const lnt_qimage *m, const uint8_t *input, const uint8_t *zero,
                            uint8_t *images);

@@ -7,6 +7,18 @@
 
 /* ---- records ---- */
 
+/* Few channels waste less when those of a line of taps are padded together. */
+static bool goes_by_lines(const lnt_node *node, const lnt_operand *weights)
+{
+    enum { CHANNELS_MOST = 2 }; /* of more, images are turned faster as quads */
+    const lnt_attr *dilations = lnt_attr_find(node, "dilations");
+    const int64_t depth = weights->dims[1], line = weights->dims[weights->rank - 1] * depth;
+    return lnt_attr_i(node, "group", 1) == 1 && depth <= CHANNELS_MOST &&
+           (!dilations || (dilations->type == LNT_ATTR_INTS && dilations->count == weights->rank - 2u &&
+                           dilations->i[dilations->count - 1] == 1)) &&
+           (line + 3) / 4 * 4 < weights->dims[weights->rank - 1] * ((depth + 3) / 4 * 4);
+}
+
 static bool panels_record(const lnt_node *node, const lnt_operand *weights, lnt_packed *record)
 {
     const int64_t groups = lnt_attr_i(node, "group", 1);
@@ -22,7 +34,7 @@ static bool panels_record(const lnt_node *node, const lnt_operand *weights, lnt_
         return false;
     *record =
         lnt_packed_panels(LNT_SOURCE_CONV, (uint32_t)groups, (uint32_t)(depth * taps), (uint32_t)columns);
-    record->layout = LNT_LAYOUT_PANEL_I8;
+    record->layout = goes_by_lines(node, weights) ? LNT_LAYOUT_LINES_I8 : LNT_LAYOUT_PANEL_I8;
     record->taps = (uint32_t)taps;
     for (unsigned i = 2; i < weights->rank; i++)
         record->kernel[i - 2] = (uint32_t)weights->dims[i];
@@ -112,6 +124,8 @@ static lnt_status find_runs(lnt_site *site, lnt_qimage *m)
     const bool joined = m->groups == 1 && w->dilation[2] == 1;
     const int64_t taps = joined ? 1 : w->kernel[2];
     m->run = (joined ? w->kernel[2] : 1) * m->padded;
+    m->terms = m->run;
+    m->run = (m->run + 3) / 4 * 4;
     m->runs = w->kernel[0] * w->kernel[1] * taps;
     ptrdiff_t *offset = m->run_offset =
         lnt_bump_alloc(site->memory, (size_t)m->runs * sizeof *offset, site->err);
@@ -126,10 +140,11 @@ static lnt_status find_runs(lnt_site *site, lnt_qimage *m)
 }
 
 lnt_status lnt_qimage_bind(lnt_site *site, const lnt_window *w, int64_t groups, lnt_order order,
-                           bool is_signed, lnt_qimage *m)
+                           bool is_signed, const lnt_packed *weights, lnt_qimage *m)
 {
     const lnt_operand *x = site->in[0];
-    const int64_t depth = x->dims[1] / groups, padded = (depth + 3) / 4 * 4;
+    const bool lines = weights->layout == LNT_LAYOUT_LINES_I8;
+    const int64_t depth = x->dims[1] / groups, padded = lines ? depth : (depth + 3) / 4 * 4;
     const bool empty = x->dims[0] == 0 || lnt_volume(w->out) == 0;
     int64_t bytes = padded * groups;
     *m = (lnt_qimage){.w = *w,
@@ -140,7 +155,7 @@ lnt_status lnt_qimage_bind(lnt_site *site, const lnt_window *w, int64_t groups, 
                       .pixel = padded * groups,
                       .plain = order == LNT_ORDER_PLAIN && x->dims[1] > 1,
                       .flip = is_signed ? 0x80 : 0,
-                      .lies = depth == padded && !is_signed};
+                      .lies = depth == padded && !is_signed && !lines};
     for (unsigned a = 0; a < LNT_WINDOW_AXES; a++) {
         m->extent[a] = empty ? 0 : lnt_window_at(w, a, w->out[a] - 1, w->kernel[a] - 1) + w->before[a] + 1;
         m->lies &= w->before[a] == 0 && m->extent[a] <= w->in[a];
@@ -154,7 +169,7 @@ lnt_status lnt_qimage_bind(lnt_site *site, const lnt_window *w, int64_t groups, 
     m->image = bytes;
     LNT_REQUIRE(lnt_mul_i64(bytes, m->batch, &bytes) && bytes < PTRDIFF_MAX / 2, site->err, LNT_E_LIMIT,
                 "the padded input is too large");
-    m->bytes = m->lies ? 0 : (size_t)bytes;
+    m->bytes = m->lies ? 0 : (size_t)bytes + LNT_QIMAGE_SLACK;
     return find_runs(site, m);
 }
 
@@ -272,6 +287,7 @@ lnt_status lnt_qimage_fill(lnt_kernel *k, const lnt_qimage *m, const uint8_t *in
                            uint8_t *images)
 {
     image_job job = {.m = m, .input = input, .zero = zero, .images = images};
+    memset(images + m->bytes - LNT_QIMAGE_SLACK, 0, LNT_QIMAGE_SLACK);
     return lnt_parallel(k, m->batch * m->extent[0] * m->extent[1], 1 + 32768 / (m->extent[2] * m->pixel + 1),
                         fill_lines, &job);
 }

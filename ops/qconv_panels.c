@@ -9,7 +9,7 @@ static void rows_of(const lnt_qgemm_call *call, int64_t group, lnt_qrow_set *set
     const lnt_qimage *m = &j->p->images;
     lnt_qimage_rows(m, j->images, group, call->plan->columns, set);
     for (unsigned i = 0; j->n.zeros && i < set->n; i++)
-        set->sum[i] = lnt_qsum_bytes(set->a[i], m->run_offset, m->runs, m->run);
+        set->sum[i] = lnt_qsum_bytes(set->a[i], m->run_offset, m->runs, m->terms);
 }
 
 /* Bytes [n][16] of outputs from row `first` on to planes, one for each column. */

@@ -139,18 +139,27 @@ static bool judge(const bench *t, const question *q, unsigned panel, const char 
     return true;
 }
 
+/* Weights that were packed so are what they were. */
+static void check_packing(bench *t, const lnt_packed *p, uint64_t seed, lnt_check_report *r)
+{
+    lnt_pack(p, t->type, t->weights, t->packed);
+    lnt_unpack(p, t->type, t->packed, t->back);
+    if (memcmp(t->back, t->weights, (size_t)p->K * p->N) != 0)
+        lnt_check_fail(r, "weights of %u taps and %u columns, layout %u, do not come back, seed %llu",
+                       p->taps, p->N, p->layout, (unsigned long long)seed);
+}
+
 static void check_case(bench *t, const lnt_qgemm_kernels *kernels, const char *level, uint64_t seed,
                        uint64_t *random, lnt_check_report *r)
 {
     draw(t, random);
-    const lnt_packed *p = &t->record;
     const question q = draw_question(t, kernels, random);
+    lnt_packed lines = t->record;
+    lines.layout = LNT_LAYOUT_LINES_I8;
     memset(t->c, 0x5a, sizeof t->c);
-    lnt_pack(p, t->type, t->weights, t->packed);
-    lnt_unpack(p, t->type, t->packed, t->back);
-    if (memcmp(t->back, t->weights, (size_t)p->K * p->N) != 0)
-        lnt_check_fail(r, "weights of %u taps and %u columns do not come back, seed %llu", p->taps, p->N,
-                       (unsigned long long)seed);
+    if (lines.source == LNT_SOURCE_CONV && lines.taps > 1)
+        check_packing(t, &lines, seed, r);
+    check_packing(t, &t->record, seed, r);
     ask(t, kernels, &q);
     r->cases++;
     for (unsigned i = 0; i < q.panels && judge(t, &q, i, level, seed, r); i++)

@@ -93,6 +93,27 @@ def test_levels_agree_bit_for_bit(tmp_path, seed):
     assert all(np.array_equal(ran[0], other) for other in ran[1:])
 
 
+@pytest.mark.parametrize("depth", [1, 2])
+@pytest.mark.parametrize("kernel", [[5], [16], [3, 3], [7, 7], [2, 3, 4]])
+def test_few_channels(tmp_path, kernel, depth):
+    """Their taps along the last axis are padded together; zero points of both sides, padding, an image that ends there."""
+    rng = np.random.default_rng(depth)
+    axes, (a, b) = len(kernel), rng.choice([np.uint8, np.int8], 2)
+    constants = {"w": bytes_of(rng, b, 17, depth, *kernel), "zx": np.array(rng.integers(0, 100), a), "zw": np.array(5, b)}
+    node = helper.make_node("ConvInteger", ["x", "w", "zx", "zw"], ["y"], strides=[1] * (axes - 1) + [2],
+                            pads=[0] * axes + [1] * (depth % 2) * axes + [0] * (1 - depth % 2) * axes)
+    extents = [int(k) + 6 for k in kernel]
+    model = model_of([node], [("x", element_type(a), [2, depth, *extents])], [("y", I32, None)], constants)
+    feed = {"x": bytes_of(rng, a, 2, depth, *extents)}
+    check_against_reference(tmp_path, model, feed)
+    path = tmp_path / "lines.onnx"
+    onnx.save(model, path)
+    report, line = convert(path), kernel[-1] * depth
+    assert report["packed_bytes"] == 32 * (int(np.prod(kernel[:-1])) * -(-line // 4) * 4 + 4)
+    ran = [run(path.with_suffix(".lnt"), feed, ["y"], tmp_path, "--level", level)["y"] for level in levels()]
+    assert all(np.array_equal(ran[0], other) for other in ran[1:])
+
+
 # ---- --int8 dynamic ----
 
 
