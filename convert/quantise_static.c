@@ -344,9 +344,11 @@ lnt_status lnt_static_find(lnt_graph *g, lnt_qlayers *layers)
 
 const lnt_qsite *lnt_static_site(const lnt_static *st, const lnt_gnode *n)
 {
-    for (uint32_t i = 0; st && i < st->n_sites; i++)
-        if (st->site[i].node == n)
-            return &st->site[i];
+    for (unsigned k = 0; st && k < n->n_out; k++) {
+        const uint32_t i = n->out[k] < st->n_values ? st->value[n->out[k]].producer : LNT_NONE;
+        if (i != LNT_NONE)
+            return st->site[i].node == n ? &st->site[i] : NULL;
+    }
     return NULL;
 }
 
