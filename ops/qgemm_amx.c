@@ -175,6 +175,10 @@ static void multiply_rows(const lnt_qproduct *p, unsigned first, unsigned rows)
 static void multiply_small(const lnt_qproduct *p)
 {
     const lnt_qgemm_kernels *below = &lnt_qgemm_avx512vnni;
+    if (p->rows <= below->rows && p->panels <= below->panels) {
+        below->tile(p);
+        return;
+    }
     lnt_qproduct part = *p;
     for (unsigned panel = 0; panel < p->panels; panel += part.panels) {
         part.panels = p->panels - panel < below->panels ? 1 : below->panels;
