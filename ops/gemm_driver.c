@@ -17,6 +17,8 @@ enum {
     BLOCK_ROWS = 192,          /* tiles that share one reading of B from the second-level cache */
     PANEL_BYTES = 24 * 1024,   /* of panels used at once: they share a first-level cache with a tile's rows */
     ITEM_WORK_MIN = 32 * 1024, /* multiply-adds worth a thread's while */
+    SHARED_WORK = 144 * 1024,  /* as many are done by one thread before another has come to help, */
+    FEW_ROWS = 4,              /* but of fewer rows B comes slower than it is multiplied */
     ITEM_WORK_MAX = 4096 * 1024, /* as many take well under a millisecond */
     ITEMS_WANTED = 32,
     NARROW_DEPTH = 16, /* shorter runs of K are no work for whole vectors */
@@ -98,6 +100,7 @@ void lnt_gemm_plan_blocks(lnt_gemm_plan *p)
     p->fetches_rows = (double)p->rows * (double)p->row_step > LNT_FAR_FLOATS && p->depth_parts == 1;
     p->columns_outside = (int64_t)p->columns > p->rows;
     const double item_work = column_work * fmax(fmin((double)p->column_block, (double)p->columns), 1);
+    p->alone = total * fmax(1, FEW_ROWS / rows) <= SHARED_WORK;
     p->grain = item_work >= 2 * ITEM_WORK_MIN ? 1 : (int64_t)ceil(2 * ITEM_WORK_MIN / item_work);
     size_t floats = p->narrow ? p->columns * (size_t)K : 0;
     if (p->gathers)
@@ -376,8 +379,8 @@ lnt_status lnt_gemm_run(lnt_kernel *k, const lnt_gemm_call *call)
     const int64_t items = p->products * o.row_blocks * (int64_t)p->column_blocks;
     if (p->rows == 0 || p->columns == 0 || items == 0)
         return LNT_OK;
-    if (items == 1)
-        return run_items(k, &o, 0, 1, 0);
+    if (items == 1 || p->alone)
+        return run_items(k, &o, 0, items, 0);
     return lnt_parallel(k, items, p->grain, run_items, &o);
 }
 

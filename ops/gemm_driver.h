@@ -57,6 +57,7 @@ struct lnt_gemm_plan {
     size_t tap_blocks;    /* blocks of whole taps; depth_parts or tap_blocks is 1 */
     size_t panels_at_once;
     bool fetches_rows; /* A comes from far: tiles fetch the rows of the next one */
+    bool alone;        /* too little to share */
     int64_t grain;
     size_t gather_bytes; /* scratch of one thread, to be given to every call */
 };
