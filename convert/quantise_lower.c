@@ -455,6 +455,54 @@ static lnt_status make_table(lnt_static *st, const lnt_qsite *s, uint32_t value,
     return *table == LNT_NONE ? LNT_E_MEMORY : LNT_OK;
 }
 
+/* The function that alone reads value v, the same for all channels; or NULL. */
+static const lnt_qsite *only_function(const lnt_static *st, uint32_t v)
+{
+    const uint32_t r = st->value[v].first_reader;
+    if (st->value[v].outside || r == LNT_NONE || st->reader[r].next != LNT_NONE)
+        return NULL;
+    const lnt_qsite *s = &st->site[st->reader[r].site];
+    return s->kind == LNT_Q_TABLE && s->tables == 1 ? s : NULL;
+}
+
+/* Leaves out the ends of v's range where the functions behind it no longer change: bytes are better spent
+ * elsewhere. */
+static lnt_status trim_range(lnt_static *st, uint32_t v)
+{
+    const lnt_graph *g = st->g;
+    lnt_qvalue *value = &st->value[v];
+    const lnt_qsite *s = only_function(st, v);
+    float x[BYTES], result[BYTES], least = INFINITY, most = -INFINITY;
+    int from = 0, to = BYTES - 1;
+    if (!s || !value->usable || value->producer == LNT_NONE || st->site[value->producer].kind == LNT_Q_TABLE)
+        return LNT_OK;
+    const float step = (value->high - value->low) / (BYTES - 1);
+    for (int i = 0; i < BYTES; i++)
+        x[i] = value->low + (float)i * step;
+    for (; s; s = only_function(st, s->node->out[0]))
+        LNT_TRY(apply(g, s->node, 3, 1, x, result));
+    for (int i = 0; i < BYTES; i++) {
+        least = fminf(least, x[i]);
+        most = fmaxf(most, x[i]);
+    }
+    const float same = (most - least) / (2 * BYTES);
+    while (from < BYTES - 1 && fabsf(x[from + 1] - x[0]) <= same)
+        from++;
+    while (to > from && fabsf(x[to - 1] - x[BYTES - 1]) <= same)
+        to--;
+    if (most - least > 0 && from < to)
+        lnt_static_set_range(st, v, fminf(value->low + (float)from * step, 0),
+                             fmaxf(value->low + (float)to * step, 0));
+    return LNT_OK;
+}
+
+lnt_status lnt_static_trim_ranges(lnt_static *st)
+{
+    for (uint32_t v = 0; v < st->n_values; v++)
+        LNT_TRY(trim_range(st, v));
+    return LNT_OK;
+}
+
 /* One table for the whole chain. */
 static lnt_status put_table(lnt_static *st, lnt_qsite *s)
 {

@@ -97,14 +97,47 @@ static void keep_information(const uint64_t *bin, int zero, int *from, int *to)
     }
 }
 
+/* What is lost, in squares of bins, when bins [from, to) become LEVELS levels and what lies outside moves to
+ * the ends. */
+static double squares_lost(const uint64_t *bin, int from, int to)
+{
+    const double step = (double)(to - from) / (LEVELS - 1);
+    double lost = sum(bin, from, to) * step * step / 12;
+    for (int i = 0; i < from; i++)
+        lost += (double)bin[i] * (from - i) * (from - i);
+    for (int i = to; i < BINS; i++)
+        lost += (double)bin[i] * (i + 1 - to) * (i + 1 - to);
+    return lost;
+}
+
+/* Of windows around 0, by what part of each side they hold, the one that loses least. */
+static void keep_squares(const uint64_t *bin, int zero, int *from, int *to)
+{
+    enum { PARTS = 24, LEAST = 6 };
+    double least = INFINITY;
+    for (int low = LEAST; low <= PARTS; low++)
+        for (int high = LEAST; high <= PARTS; high++) {
+            const int a = zero - zero * low / PARTS, b = zero + (BINS - zero) * high / PARTS;
+            const double lost = b > a ? squares_lost(bin, a, b) : INFINITY;
+            if (lost < least) {
+                least = lost;
+                *from = a;
+                *to = b;
+            }
+        }
+}
+
 void lnt_seen_range(const lnt_seen *s, lnt_range_method method, float *low, float *high)
 {
     const double width = bin_width(s);
+    const int zero = width > 0 ? (int)fmax(0, fmin(BINS, -s->low / width)) : 0; /* bin */
     int from = 0, to = BINS;
     if (s->bin && width > 0 && method == LNT_RANGE_PERCENTILE)
         keep_percentile(s->bin, &from, &to);
     if (s->bin && width > 0 && method == LNT_RANGE_ENTROPY)
-        keep_information(s->bin, (int)fmax(0, fmin(BINS, -s->low / width)), &from, &to);
+        keep_information(s->bin, zero, &from, &to);
+    if (s->bin && width > 0 && method == LNT_RANGE_MSE)
+        keep_squares(s->bin, zero, &from, &to);
     *low = fminf(from == 0 ? s->low : (float)(s->low + from * width), 0);
     *high = fmaxf(to == BINS ? s->high : (float)(s->low + to * width), 0);
 }

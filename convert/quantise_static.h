@@ -109,6 +109,9 @@ const lnt_qsite *lnt_static_site(const lnt_static *st, const lnt_gnode *n);
 bool lnt_static_claims(const lnt_static *st, const lnt_gnode *n);
 /* The ranges are set: what of the values can be bytes? */
 void lnt_static_set_range(lnt_static *st, uint32_t value, float low, float high);
+/* All ranges are set: those that only functions read need not reach where these no longer change
+ * (quantise_lower.c). */
+lnt_status lnt_static_trim_ranges(lnt_static *st);
 
 /* Channels (quantise_balance.c): which values to look at, a look at one, and once all have been seen what
  * each may be divided by; then which of them are, in the present plan. */

@@ -203,7 +203,7 @@ static lnt_status make_bins(trial *t)
 }
 
 /* Ranges of the values; those that were not finite, or never seen, stay floats. */
-static void set_ranges(trial *t, lnt_range_method method)
+static lnt_status set_ranges(trial *t, lnt_range_method method)
 {
     lnt_static *st = t->layers->fixed;
     for (uint32_t v = 0; v < st->n_values; v++) {
@@ -213,6 +213,7 @@ static void set_ranges(trial *t, lnt_range_method method)
         lnt_seen_range(&t->seen[v], method, &low, &high);
         lnt_static_set_range(st, v, low, high);
     }
+    return lnt_static_trim_ranges(st);
 }
 
 /* ---- rounding ---- */
@@ -282,7 +283,7 @@ static lnt_status calibrate_ranges(trial *t, running *r)
         LNT_TRY(make_bins(t));
         LNT_TRY(look_at_samples(t, r, true));
     }
-    set_ranges(t, t->options->method == LNT_RANGE_BEST ? LNT_RANGE_MINMAX : t->options->method);
+    LNT_TRY(set_ranges(t, t->options->method == LNT_RANGE_BEST ? LNT_RANGE_MINMAX : t->options->method));
     return lnt_static_balance(t->layers->fixed);
 }
 
@@ -391,15 +392,14 @@ static lnt_status choose_method(trial *t)
     lnt_range_method best = LNT_RANGE_MINMAX;
     double least = INFINITY, snr;
     for (lnt_range_method m = LNT_RANGE_MINMAX; m < LNT_RANGE_BEST; m++) {
-        set_ranges(t, m);
+        LNT_TRY(set_ranges(t, m));
         LNT_TRY(run_chosen(t, &snr));
         const double score = missing_db(t) - snr / LNT_SNR_MOST;
         if (score < least)
             best = m;
         least = fmin(least, score);
     }
-    set_ranges(t, best);
-    return LNT_OK;
+    return set_ranges(t, best);
 }
 
 /* Ranges, the outputs wanted, and each layer by itself on what the last run has left. */

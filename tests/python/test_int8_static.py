@@ -68,7 +68,7 @@ def operators(lnt):
 
 
 @pytest.mark.parametrize("opt", ["none", "all"])
-@pytest.mark.parametrize("method", ["minmax", "percentile", "entropy"])
+@pytest.mark.parametrize("method", ["minmax", "percentile", "entropy", "mse"])
 def test_stays_in_bytes(tmp_path, opt, method):
     rng = np.random.default_rng(1)
     model = cnn(rng)
@@ -135,6 +135,22 @@ def test_channels_of_unlike_size(tmp_path, group):
     assert all(snr(want[:, c], got[:, c]) > 25 for c in range(16))
 
 
+@pytest.mark.parametrize("op", ["HardSwish", "Tanh", "Gelu"])
+def test_ranges_end_where_functions_do(tmp_path, op):
+    """What lies far out on the flat side of a function takes no bytes from the rest: 41 in 256 steps would leave 16 dB."""
+    rng = np.random.default_rng(16)
+    nodes = [helper.make_node("Conv", ["x", "f"], ["c"]), helper.make_node(op, ["c"], ["h"]), helper.make_node("Conv", ["h", "f"], ["y"])]
+    path, folder = tmp_path / "m.onnx", tmp_path / "samples"
+    onnx.save(model_of(nodes, [("x", F, [1, 16, 12, 12])], [("y", F, None)], {"f": np.eye(16, dtype=np.float32)[:, :, None, None]}), path)
+    folder.mkdir()
+    for i in range(8):
+        x = rng.uniform(-1, 1, (1, 16, 12, 12)).astype(np.float32)
+        x[:, :, ::4, ::4] = -40
+        np.savez(folder / f"{i}.npz", x=x)
+    report = convert(path, "--int8", "static", "--calibrate", folder, "--calibration", "minmax", "--min-snr", 0)["int8"]
+    assert next(q["snr_db"] for q in report["layers"] if q["op"] == op) > 35
+
+
 @pytest.mark.parametrize("kind, mode", [("Conv", "static"), ("Conv", "dynamic"), ("depthwise", "static"), ("MatMul", "static"),
                                         ("MatMul", "dynamic"), ("Gemm", "static"), ("Gemm", "dynamic")])
 def test_weights_are_rounded_for_what_they_meet(tmp_path, kind, mode):
@@ -196,7 +212,7 @@ def test_bound_keeps_layers_in_float(tmp_path):
     bound = convert(path, "--int8", "static", "--calibrate", samples, "--min-snr", f"{reached + 3:.2f}")["int8"]
     kept = [x for x in bound["layers"] if x["why"] == "the outputs' SNR"]
     assert bound["outputs"][0]["snr_db"] >= reached + 3 and 0 < len(kept) < 8
-    assert bound["multiplications_in_int8"] > 0.5
+    assert bound["multiplications_in_int8"] > 0.3
     everything = convert(path, "--int8", "static", "--calibrate", samples, "--min-snr", "190")["int8"]
     assert not any(x["int8"] for x in everything["layers"])
 
