@@ -596,29 +596,37 @@ static void store_sums(const lnt_qtile *tile)
     }
 }
 
-static void store_bytes(const lnt_qbytes *tile)
+/* Columns [j, j + VL) of all rows: `whole` if there are as many, `moved` if rows have sums to be taken off.
+ */
+LNT_INLINE void store_columns(const lnt_qbytes *t, unsigned j, const bool whole, const bool moved)
 {
     enum { PANEL = 16 };
-    const lnt_qbytes own = *tile, *t = &own; /* out of reach of the stores */
     const vf low = v_splat((float)((t->is_signed ? -128 : 0) - t->zero)), high = low + v_splat(255);
     const vi zero = vi_splat(t->zero);
-    for (unsigned j = 0; j < t->columns; j += VL) {
-        const vu plus = (vu)vi_load(t->plus + j), zeros = (vu)vi_load(t->zeros + j);
-        const vf scale = v_load(t->scale + j);
-        for (unsigned r = 0; r < t->rows; r++) {
-            vu acc = (vu)vi_load(t->acc + r * PANEL + j) + plus;
-            if (t->row)
-                acc -= (vu)vi_splat(t->row[r]) * zeros;
-            const vf v = vi_float((vi)acc) * scale;
-            if (j + VL <= t->columns) {
-                store_requantised(t->y + t->out[r] + j, v, low, high, zero);
-            } else {
-                uint8_t bytes[VL];
-                store_requantised(bytes, v, low, high, zero);
-                memcpy(t->y + t->out[r] + j, bytes, t->columns - j);
-            }
-        }
+    const vu plus = (vu)vi_load(t->plus + j), zeros = (vu)vi_load(t->zeros + j);
+    const vf scale = v_load(t->scale + j);
+    for (unsigned r = 0; r < t->rows; r++) {
+        vu acc = (vu)vi_load(t->acc + r * PANEL + j) + plus;
+        if (moved)
+            acc -= (vu)vi_splat(t->row[r]) * zeros;
+        const vf v = vi_float((vi)acc) * scale;
+        uint8_t bytes[VL];
+        store_requantised(whole ? t->y + t->out[r] + j : bytes, v, low, high, zero);
+        if (!whole)
+            memcpy(t->y + t->out[r] + j, bytes, t->columns - j);
     }
+}
+
+static void store_bytes(const lnt_qbytes *tile)
+{
+    const lnt_qbytes t = *tile; /* out of reach of the stores */
+    for (unsigned j = 0; j < t.columns; j += VL)
+        if (j + VL <= t.columns && !t.row)
+            store_columns(&t, j, true, false);
+        else if (j + VL <= t.columns)
+            store_columns(&t, j, true, true);
+        else
+            store_columns(&t, j, false, t.row != NULL);
 }
 
 LNT_INLINE void combine_vector(const lnt_qpair *p, vi a, vi b, bool multiply, uint8_t *c)
