@@ -16,7 +16,7 @@ static const lnt_allocator *const heap = &lnt_malloc_allocator;
 enum { FORMS = LNT_FORMS_MOST, TEAMS = LNT_FORM_TEAMS };
 
 /* at_most: of a layer's time in float. Products that gain little by themselves may not gain enough for what
- * stands around them. */
+ * stands around them; of those that work on bytes of fixed meaning each gains by its neighbours. */
 static const struct {
     const char *name;
     lnt_int8_mode mode;
@@ -24,7 +24,7 @@ static const struct {
 } kind[FORMS] = {{"float", LNT_INT8_OFF, 0},
                  {"dynamic", LNT_INT8_DYNAMIC, 1},
                  {"dynamic, where it gains most", LNT_INT8_DYNAMIC, 0.6},
-                 {"static", LNT_INT8_STATIC, 1}};
+                 {"static", LNT_INT8_STATIC, 0}};
 
 typedef struct form {
     unsigned kind;
