@@ -100,30 +100,44 @@ static void print_indented(const char *text)
     }
 }
 
-void lnt_verb_help(const lnt_verb *verb)
+/* Prints an option, and its text from a column on; names too long for that have a line of their own. */
+static void print_option(const lnt_option *o, int column)
 {
+    const int used = printf("  %s%s%s", o->name, o->value ? " " : "", o->value ? o->value : "");
+    if (used > column - 2)
+        putchar('\n');
+    int pad = used > column - 2 ? column : column - used;
+    for (const char *line = o->help;; pad = column) {
+        const size_t length = strcspn(line, "\n");
+        printf("%*s%.*s\n", pad, "", (int)length, line);
+        if (!line[length])
+            return;
+        line += length + 1;
+    }
+}
+
+/* Where the options' texts begin: behind all names but the longest. */
+static int column_of(const lnt_verb *verb)
+{
+    enum { NAME_MOST = 32 };
     int width = (int)strlen("--help");
     for (size_t i = 0; i < verb->n_options; i++) {
         const lnt_option *o = &verb->options[i];
         const int w = (int)(strlen(o->name) + (o->value ? 1 + strlen(o->value) : 0));
-        width = w > width ? w : width;
+        width = w > width && w <= NAME_MOST ? w : width;
     }
+    return width + 4;
+}
+
+void lnt_verb_help(const lnt_verb *verb)
+{
+    const int column = column_of(verb);
     printf("linnet %s %s\n\n", verb->name, verb->usage);
     print_indented(verb->text);
     printf("\nOptions:\n");
-    for (size_t i = 0; i < verb->n_options; i++) {
-        const lnt_option *o = &verb->options[i];
-        const int used = printf("  %s%s%s", o->name, o->value ? " " : "", o->value ? o->value : "");
-        const char *line = o->help;
-        for (int pad = width + 4 - used;; pad = width + 4) {
-            const size_t length = strcspn(line, "\n");
-            printf("%*s%.*s\n", pad, "", (int)length, line);
-            if (!line[length])
-                break;
-            line += length + 1;
-        }
-    }
-    printf("  %-*s  this text\n\nExamples:\n", width, "--help");
+    for (size_t i = 0; i < verb->n_options; i++)
+        print_option(&verb->options[i], column);
+    printf("  %-*s  this text\n\nExamples:\n", column - 4, "--help");
     print_indented(verb->examples);
 }
 

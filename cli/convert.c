@@ -45,8 +45,8 @@ static const lnt_option options[] = {
      "inputs to find ranges and to measure on: an .npz, .npy, .pb or sound, or a\nfolder of them or of "
      "test_data_set_N"},
     {"--calibration", "minmax|percentile|entropy|mse|best", LNT_OPTION_CHOICE, &given.method,
-     "static ranges: all that was seen; without the outermost of ten\nthousand elements; where bytes "
-     "lose least; where squares of errors are least; what serves the outputs\nbest (best)"},
+     "static ranges: all that was seen; without the outermost of ten\nthousand elements; where bytes lose "
+     "least; where squares of errors are\nleast; what serves the outputs best (best)"},
     {"--meta", "K=V", LNT_OPTION_TEXTS, &given.meta, "metadata"},
     {"--report", "F.json", LNT_OPTION_TEXT, &given.report, "write the report as JSON, too"},
     {"--json", NULL, LNT_OPTION_FLAG, &given.json, "print the report as JSON"},

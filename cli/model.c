@@ -198,10 +198,12 @@ lnt_status lnt_opened_file(lnt_opened *o, lnt_error *err)
         return LNT_OK;
     if (!o->image)
         LNT_TRY(lnt_blob_open(o->path, false, &lnt_malloc_allocator, &o->blob, err));
-    LNT_TRY(lnt_file_check(o->image ? o->image : o->blob.bytes, o->image ? o->image_bytes : o->blob.size,
-                           false, &o->file, err));
-    o->have_file = true;
-    return LNT_OK;
+    const lnt_status status = lnt_file_check(o->image ? o->image : o->blob.bytes,
+                                             o->image ? o->image_bytes : o->blob.size, false, &o->file, err);
+    o->have_file = status == LNT_OK;
+    if (status != LNT_OK)
+        lnt_error_prefix(err, "%s: ", o->path);
+    return status;
 }
 
 void lnt_opened_close(lnt_opened *o)

@@ -99,11 +99,14 @@ def test_nothing_else_is_exported(installed):
 
 @pytest.fixture
 def workplace(tmp_path):
-    """model.onnx with x of [T, 8], x.npy, and the case to verify."""
+    """model.onnx with x of [T, 8], x.npy, the case to verify, and samples to calibrate on."""
     x = np.random.default_rng(3).standard_normal((200, 8)).astype(np.float32)
     model = product("model", "x", ["T", 8], 4)
     write_case(tmp_path, model, {"x": x}, reference(model, {"x": x}))
     np.save(tmp_path / "x.npy", x)
+    (tmp_path / "samples").mkdir()
+    for i in range(4):
+        np.savez(tmp_path / "samples" / f"{i}.npz", x=x[i::4])
     return tmp_path
 
 
