@@ -71,20 +71,38 @@ static lnt_status make_up(lnt_samples *s, const lnt_model *m, int64_t extent, ln
     return LNT_OK;
 }
 
+/* Are there elements in every output? */
+static bool gives_something(const lnt_model *m, lnt_session *session)
+{
+    lnt_tensor out;
+    for (uint32_t i = 0; i < lnt_model_output_count(m); i++)
+        if (lnt_get_output(session, i, &out, NULL) != LNT_OK || !out.bytes)
+            return false;
+    return true;
+}
+
+static lnt_status run_with(lnt_samples *s, const lnt_model *m, lnt_session *session, int64_t extent,
+                           lnt_error *err)
+{
+    lnt_error_clear(err);
+    LNT_TRY(make_up(s, m, extent, err));
+    return lnt_samples_run(s, session, 0, err);
+}
+
 lnt_status lnt_samples_run_first(lnt_samples *s, const lnt_model *m, lnt_session *session, size_t i,
                                  lnt_error *err)
 {
     static const int64_t extents[] = {16, 128, 1024, 1};
+    int64_t ran = 0; /* with this extent, but outputs were empty */
     lnt_status status = LNT_OK;
     if (s->options->n_samples)
         return lnt_samples_run(s, session, i, err);
     for (unsigned e = 0; e < sizeof extents / sizeof extents[0]; e++) {
-        lnt_error_clear(err);
-        status = make_up(s, m, extents[e], err);
-        if (status == LNT_OK)
-            status = lnt_samples_run(s, session, 0, err);
-        if (status == LNT_OK || status == LNT_E_MEMORY || status == LNT_E_DEADLINE)
-            break;
+        status = run_with(s, m, session, extents[e], err);
+        if (status == LNT_E_MEMORY || status == LNT_E_DEADLINE ||
+            (status == LNT_OK && gives_something(m, session)))
+            return status;
+        ran = status == LNT_OK && !ran ? extents[e] : ran;
     }
-    return status;
+    return ran ? run_with(s, m, session, ran, err) : status;
 }

@@ -331,6 +331,17 @@ def test_functions_of_bytes_are_tables(tmp_path, op, dtype):
     assert np.array_equal(ran["none"], ran["all"])
 
 
+def test_seeded_inputs_give_something(tmp_path):
+    """A window of 100 over 16 samples gives nothing that could be measured: longer ones are tried."""
+    rng = np.random.default_rng(17)
+    model = model_of([helper.make_node("Conv", ["x", "w"], ["y"], strides=[50])], [("x", F, ["N", 1, "L"])], [("y", F, None)],
+                     {"w": rng.normal(0, 1, (32, 1, 100)).astype(np.float32)})
+    path = tmp_path / "m.onnx"
+    onnx.save(model, path)
+    report = convert(path, "--int8", "dynamic")["int8"]
+    assert report["layers"][0]["multiplications"] == 32 * 100 and 30 < report["outputs"][0]["snr_db"] < 100
+
+
 def test_products_without_a_form_in_bytes_are_told(tmp_path):
     """The share of multiplications is that of all: 16 * 9 of depthwise, 16 * 16 of pointwise taps."""
     rng = np.random.default_rng(14)
