@@ -134,7 +134,8 @@ def replay(target, build, changes, folders):
     done = subprocess.run([str(build / f"replay_{target}"), str(changes), *map(str, files)], cwd=ROOT,
                           capture_output=True, text=True, errors="replace", env=ENVIRONMENT)
     good = done.returncode == 0
-    print(f"{target:10} {done.stderr.strip().splitlines()[-1]}" if good else done.stderr[-4000:], flush=True)
+    last = done.stderr.strip().splitlines()[-1] if good else f"ended with {done.returncode}: {done.stderr[-4000:]}"
+    print(f"{target:10} {last}", flush=True)
     return good
 
 
