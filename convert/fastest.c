@@ -120,7 +120,7 @@ static lnt_status time_in_turns(form *forms, lnt_samples *samples, lnt_error *er
  */
 static lnt_status time_forms(const lnt_original *source, form *forms, lnt_error *err)
 {
-    lnt_samples samples = {.options = source->options->quantise};
+    lnt_samples samples = {.options = source->options->quantise, .graph = &forms[0].g};
     lnt_status status = lnt_samples_read(&samples, forms->model, 1, err);
     if (status == LNT_OK)
         status = lnt_samples_run_first(&samples, forms->model, forms->session[0], 0, err);
