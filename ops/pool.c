@@ -191,7 +191,7 @@ static pool *bind_common(lnt_site *site)
               : id == LNT_ID_AveragePool || id == LNT_ID_GlobalAveragePool ? AVERAGE
                                                                            : LP;
     p->order = (double)lnt_attr_i(site->node, "p", 2);
-    p->batch = x->dims[0];
+    p->batch = x->dims[1] ? x->dims[0] : 0; /* without channels there is nothing to go through */
     p->channels = x->dims[1];
     p->positions = 1;
     for (unsigned d = 2; d < x->rank; d++)
