@@ -67,7 +67,7 @@ def make_seeds(every):
     shutil.rmtree(SEEDS, ignore_errors=True)
     for target in TARGETS:
         (SEEDS / target).mkdir(parents=True)
-    cases = [case for group in ("node", "simple", "pytorch-operator") for case in sorted((suite() / group).iterdir())][::every]
+    cases = [case for group in ("node", "simple", "pytorch-operator") for case in sorted((suite() / group).glob("*/"))][::every]
     models = [(path, path.stem) for path in sorted((ROOT / "tests" / "data" / "models").glob("*.onnx"))]
     models += [(case / "model.onnx", case.name) for case in cases]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
