@@ -32,10 +32,10 @@ typedef struct lnt_tile {
     const float *bias;     /* [columns], or NULL */
     float scale, low, high;
     bool accumulate; /* the sum goes on from what is in C, unscaled */
-    const float
-        *ahead; /* NULL, or fetched meanwhile for later calls: a line for every two rows of a part, ... */
-    size_t ahead_step; /* ... so many floats apart */
-    bool b_is_far;     /* B is more than LNT_FAR_FLOATS: it will not come from a second-level cache */
+    bool b_is_far;   /* B is more than LNT_FAR_FLOATS: it will not come from a second-level cache */
+    /* Fetched meanwhile for later calls, unless NULL: a line for every two rows of a part, so far apart. */
+    const float *ahead;
+    size_t ahead_step;
 } lnt_tile;
 
 /* Few columns leave most of a panel empty: then each column of B lies by itself, [columns][b_panel] with its

@@ -4,9 +4,8 @@
 #if defined(__aarch64__)
 #define TILE_ROWS 6
 #define TILE_VECTORS 4
-#define ROWS_AHEAD(rows)                                                                                     \
-    ((rows) > 1 ? 32 - TILE_VECTORS * ((rows) + 1) : 0) /* the registers that are left                       \
-                                                         */
+/* As many as registers are left. */
+#define ROWS_AHEAD(rows) ((rows) > 1 ? 32 - TILE_VECTORS * ((rows) + 1) : 0)
 #define SUMS_MIN 8
 #else
 #define TILE_ROWS 4

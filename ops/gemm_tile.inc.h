@@ -5,9 +5,9 @@
  *     TILE_ROWS       rows of the largest tile
  *     TALL_ROWS       if given, rows of the largest tile that is only two vectors wide
  *     TILE_VECTORS    vectors across; they may span one panel, a part of one, or two
- *     ROWS_AHEAD(n)   if given, how many rows of n have their element of A loaded before a step's
- * multiply-adds SUMS_MIN        sums (accumulators) that hide the latency of a multiply-add DEPTH_BLOCK rows
- * of K after which partial sums go to C
+ *     ROWS_AHEAD(n)   if given, of how many rows of n a step begins with the loads from A
+ *     SUMS_MIN        sums (accumulators) that hide the latency of a multiply-add
+ *     DEPTH_BLOCK     rows of K after which partial sums go to C
  *
  * A tile has rows * vectors sums. Small ones split K into chains, which are summed at the end. */
 #include "ops/gemm.h"
@@ -494,7 +494,6 @@ const lnt_gemm_kernels LNT_SIMD_NAME(lnt_gemm) = {
             tile_8,
             tile_9,
             tile_10,
-
 #endif
         },
     .narrow = narrow,
