@@ -189,23 +189,6 @@ static void pad_pixels(const lnt_qimage *m, uint8_t zero, int64_t n, uint8_t *to
         memset(to + at + m->depth, 0, (size_t)(m->padded - m->depth));
 }
 
-static void flip_bytes(const uint8_t *from, int64_t n, uint8_t flip, uint8_t *to)
-{
-    if (!flip) {
-        memcpy(to, from, (size_t)n);
-        return;
-    }
-    const uint64_t flips = flip * 0x0101010101010101u;
-    int64_t i = 0;
-    for (uint64_t eight; i + (int64_t)sizeof eight <= n; i += (int64_t)sizeof eight) {
-        memcpy(&eight, from + i, sizeof eight);
-        eight ^= flips;
-        memcpy(to + i, &eight, sizeof eight);
-    }
-    for (; i < n; i++)
-        to[i] = from[i] ^ flip;
-}
-
 /* n pixels of up to four channels as quads: bytes of a pixel lie `channel` apart, pixels `step`. */
 static void copy_quads(const uint8_t *from, int64_t depth, int64_t channel, int64_t step, int64_t n,
                        uint8_t flip, uint8_t *to, int64_t to_step)
@@ -225,7 +208,7 @@ static void copy_quads(const uint8_t *from, int64_t depth, int64_t channel, int6
 static void copy_pixels(const lnt_qimage *m, const uint8_t *from, int64_t n, uint8_t *to)
 {
     if (m->depth == m->padded) {
-        flip_bytes(from, n * m->pixel, m->flip, to);
+        lnt_qflip_bytes(from, n * m->pixel, m->flip, to);
         return;
     }
     if (m->padded == 4) {
@@ -233,7 +216,7 @@ static void copy_pixels(const lnt_qimage *m, const uint8_t *from, int64_t n, uin
         return;
     }
     for (int64_t i = 0; i < n * m->groups; i++, from += m->depth, to += m->padded) {
-        flip_bytes(from, m->depth, m->flip, to);
+        lnt_qflip_bytes(from, m->depth, m->flip, to);
         memset(to + m->depth, 0, (size_t)(m->padded - m->depth));
     }
 }

@@ -62,6 +62,23 @@ int32_t lnt_qsum_bytes(const uint8_t *row, const ptrdiff_t *offset, int64_t runs
     return total;
 }
 
+void lnt_qflip_bytes(const uint8_t *from, int64_t n, uint8_t flip, uint8_t *to)
+{
+    if (!flip) {
+        memcpy(to, from, (size_t)n);
+        return;
+    }
+    const uint64_t flips = flip * 0x0101010101010101u;
+    int64_t i = 0;
+    for (uint64_t eight; i + (int64_t)sizeof eight <= n; i += (int64_t)sizeof eight) {
+        memcpy(&eight, from + i, sizeof eight);
+        eight ^= flips;
+        memcpy(to + i, &eight, sizeof eight);
+    }
+    for (; i < n; i++)
+        to[i] = from[i] ^ flip;
+}
+
 void lnt_qstore_floats(const lnt_qgemm_call *call, const lnt_qrow_set *set, unsigned from, unsigned n,
                        int64_t product, int64_t panel, int32_t *sums)
 {

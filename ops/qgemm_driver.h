@@ -71,6 +71,9 @@ void lnt_qgemm_plan_runs(lnt_qgemm_plan *p, const ptrdiff_t *offset, int64_t run
 /* The sum of the bytes of a row of A: runs of so many at these offsets. */
 int32_t lnt_qsum_bytes(const uint8_t *row, const ptrdiff_t *offset, int64_t runs, int64_t bytes);
 
+/* to = from ^ flip: 0x80 turns int8 into uint8 of the same order. */
+void lnt_qflip_bytes(const uint8_t *from, int64_t n, uint8_t flip, uint8_t *to);
+
 /* Stores floats: (sum - zero * column's sum) * scale * column's scale + bias + residual, clamped. */
 void lnt_qstore_floats(const lnt_qgemm_call *call, const lnt_qrow_set *set, unsigned from, unsigned n,
                        int64_t product, int64_t panel, int32_t *sums);

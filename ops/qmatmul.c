@@ -155,12 +155,6 @@ static void fill_numbers(const qmatmul_job *j, int64_t row, int64_t at, int64_t 
 
 /* ---- rows and stores ---- */
 
-static void flip_bytes(const uint8_t *from, int64_t n, uint8_t *to)
-{
-    for (int64_t i = 0; i < n; i++)
-        to[i] = from[i] ^ 0x80;
-}
-
 /* Rows of A as uint8, padded to whole quads. */
 static lnt_status prepare_rows(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
 {
@@ -169,14 +163,11 @@ static lnt_status prepare_rows(lnt_kernel *k, void *arg, int64_t begin, int64_t 
     (void)k, (void)thread;
     for (int64_t m = begin; m < end; m++) {
         uint8_t *row = j->made + m * p->plan.row_bytes;
-        const uint8_t *bytes = (const uint8_t *)j->a + m * p->K;
         memset(row + p->K, 0, (size_t)(p->plan.row_bytes - p->K));
         if (p->operands->quantise_a)
             p->plan.row->quantise((const float *)j->a + m * p->K, row, p->K, j->a_scale, j->a_zero, false);
-        else if (p->a_signed)
-            flip_bytes(bytes, p->K, row);
         else
-            memcpy(row, bytes, (size_t)p->K);
+            lnt_qflip_bytes((const uint8_t *)j->a + m * p->K, p->K, p->a_signed ? 0x80 : 0, row);
     }
     return LNT_OK;
 }
