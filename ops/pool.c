@@ -62,6 +62,12 @@ static int64_t busy_taps(const lnt_window *w, unsigned a)
     return w->kernel[a] < w->in[a] ? w->kernel[a] : w->in[a];
 }
 
+/* The same of a whole window: of images without channels it may be too large for an integer. */
+static double busy_window(const lnt_window *w)
+{
+    return (double)busy_taps(w, 0) * (double)busy_taps(w, 1) * (double)busy_taps(w, 2);
+}
+
 /* Items that are worth a slice of work, of `cost` each: a number that may be too large for an integer where
  * there are no items. */
 static int64_t grain_of(double worth, double cost)
@@ -78,7 +84,7 @@ static lnt_status run_pool(lnt_kernel *k, const lnt_step *s)
     pool_job job = {p, lnt_in(k, s, 0), lnt_out(k, s, 0), lnt_scratch(k, s), lnt_out(k, s, 1)};
     const unsigned how = job.indices ? 2 : p->channels_last;
     const int64_t rows = w->out[0] * w->out[1];
-    const double taps = (double)busy_taps(w, 0) * (double)busy_taps(w, 1) * (double)busy_taps(w, 2);
+    const double taps = busy_window(w);
     const int64_t items[3] = {p->batch * p->channels * rows * p->parts, p->batch * rows * p->parts,
                               p->batch * p->channels * rows * w->out[2]};
     const double cost[3] = {(double)w->in[2] * (double)busy_taps(w, 1) +
@@ -88,35 +94,52 @@ static lnt_status run_pool(lnt_kernel *k, const lnt_step *s)
                         &job);
 }
 
+/* Where a window stands, and which of its taps meet the input. */
+typedef struct standing {
+    int64_t at[LNT_WINDOW_AXES], first[LNT_WINDOW_AXES], end[LNT_WINDOW_AXES];
+} standing;
+
+static void stand(const lnt_window *w, unsigned axis, int64_t at, standing *m)
+{
+    m->at[axis] = at;
+    lnt_window_taps(w, axis, at, &m->first[axis], &m->end[axis]);
+}
+
+/* The pixels of image x that a window meets; how many there are. */
+static int64_t find_pixels(const pool *p, const uint8_t *x, const standing *m, const uint8_t **pixel)
+{
+    const lnt_window *w = &p->w;
+    int64_t n = 0;
+    for (int64_t tz = m->first[0]; tz < m->end[0]; tz++)
+        for (int64_t ty = m->first[1]; ty < m->end[1]; ty++) {
+            const int64_t line =
+                lnt_window_at(w, 0, m->at[0], tz) * w->in[1] + lnt_window_at(w, 1, m->at[1], ty);
+            for (int64_t tx = m->first[2]; tx < m->end[2]; tx++)
+                pixel[n++] = x + (line * w->in[2] + lnt_window_at(w, 2, m->at[2], tx)) * p->channels;
+        }
+    return n;
+}
+
 /* Rows of outputs of channels-last images of bytes: the largest. */
 static lnt_status byte_rows(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
 {
     const pool_job *j = arg;
     const pool *p = j->p;
     const lnt_window *w = &p->w;
-    const uint8_t **rows = (const uint8_t **)(void *)((char *)j->scratch + thread * p->thread_bytes);
+    const uint8_t **pixel = (const uint8_t **)(void *)((char *)j->scratch + thread * p->thread_bytes);
     (void)k;
     for (int64_t item = begin; item < end; item++) {
-        const int64_t oy = item % w->out[1], oz = item / w->out[1] % w->out[0],
-                      image = item / (w->out[1] * w->out[0]);
+        const int64_t image = item / (w->out[1] * w->out[0]);
         const uint8_t *x = (const uint8_t *)j->x + image * lnt_volume(w->in) * p->channels;
         uint8_t *y = (uint8_t *)j->y + item * w->out[2] * p->channels;
-        int64_t first[LNT_WINDOW_AXES], last[LNT_WINDOW_AXES];
-        lnt_window_taps(w, 0, oz, &first[0], &last[0]);
-        lnt_window_taps(w, 1, oy, &first[1], &last[1]);
+        standing m;
+        stand(w, 0, item / w->out[1] % w->out[0], &m);
+        stand(w, 1, item % w->out[1], &m);
         for (int64_t ox = 0; ox < w->out[2]; ox++, y += p->channels) {
-            int64_t n = 0;
-            lnt_window_taps(w, 2, ox, &first[2], &last[2]);
-            for (int64_t tz = first[0]; tz < last[0]; tz++)
-                for (int64_t ty = first[1]; ty < last[1]; ty++)
-                    for (int64_t tx = first[2]; tx < last[2]; tx++)
-                        rows[n++] =
-                            x + ((lnt_window_at(w, 0, oz, tz) * w->in[1] + lnt_window_at(w, 1, oy, ty)) *
-                                     w->in[2] +
-                                 lnt_window_at(w, 2, ox, tx)) *
-                                    p->channels;
+            stand(w, 2, ox, &m);
+            const int64_t n = find_pixels(p, x, &m, pixel);
             if (n)
-                p->row->max_bytes(rows, n, p->is_signed, y, p->channels);
+                p->row->max_bytes(pixel, n, p->is_signed, y, p->channels);
             else
                 memset(y, p->is_signed ? INT8_MIN : 0, (size_t)p->channels);
         }
@@ -129,7 +152,7 @@ static lnt_status run_byte_pool(lnt_kernel *k, const lnt_step *s)
     const pool *p = s->params;
     const lnt_window *w = &p->w;
     pool_job job = {p, lnt_in(k, s, 0), lnt_out(k, s, 0), lnt_scratch(k, s), NULL};
-    const double taps = (double)busy_taps(w, 0) * (double)busy_taps(w, 1) * (double)busy_taps(w, 2);
+    const double taps = busy_window(w);
     const double cost = (double)w->out[2] * (double)(p->channels / 16 + 8) * taps;
     return lnt_parallel(k, p->batch * w->out[0] * w->out[1], grain_of(16384, cost), byte_rows, &job);
 }
@@ -254,8 +277,7 @@ lnt_status lnt_bind_pool(lnt_site *site)
     const lnt_window *w = &p->w;
     if (stays_bytes(site, p)) {
         p->is_signed = site->in[0]->dtype == LNT_INT8;
-        const int64_t taps = busy_taps(w, 0) * busy_taps(w, 1) * busy_taps(w, 2);
-        p->thread_bytes = lnt_round_up((size_t)taps * sizeof(uint8_t *), LNT_ALIGN);
+        p->thread_bytes = lnt_round_up((size_t)busy_window(w) * sizeof(uint8_t *), LNT_ALIGN);
         lnt_bind_scratch(site, p->thread_bytes * site->threads);
         site->step->run = run_byte_pool;
         return LNT_OK;
