@@ -22,16 +22,19 @@ static float real_of(uint8_t b, lnt_dtype type, float scale, int32_t zero)
     return (float)((type == LNT_INT8 ? (int8_t)b : b) - zero) * scale;
 }
 
+/* to[] must be out of reach of the stores: of the caller's own. */
+static inline void map_bytes(const uint8_t to[256], const uint8_t *x, int64_t n, uint8_t *y)
+{
+#pragma GCC unroll 8
+    for (int64_t i = 0; i < n; i++)
+        y[i] = to[x[i]];
+}
+
 static lnt_status look_up(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
 {
-    const table_job *j = arg;
-    const uint8_t *x = j->x;
-    uint8_t *y = j->y, to[256]; /* out of reach of the stores */
+    const table_job j = *(const table_job *)arg;
     (void)k, (void)thread;
-    memcpy(to, j->to, sizeof to);
-#pragma GCC unroll 8
-    for (int64_t i = begin; i < end; i++)
-        y[i] = to[x[i]];
+    map_bytes(j.to, j.x + begin, end - begin, j.y + begin);
     return LNT_OK;
 }
 
@@ -284,38 +287,66 @@ lnt_status lnt_bind_qbinary(lnt_site *site)
 
 /* ---- any number of inputs: Y scale, Y zero point, then each tensor with its scale and zero point ---- */
 
+/* An input, and where its bytes of a position go. */
+typedef struct concat_part {
+    int64_t at, n;
+    bool same;       /* its bytes mean the same in the output, else: */
+    uint8_t to[256]; /* what becomes of each */
+} concat_part;
+
 typedef struct concat {
     int64_t outer, inner; /* extents before the axis; bytes of the output behind one position before it */
     unsigned parts;
+    concat_part *part;
+    bool known; /* what bytes mean is constant, and the parts are filled at bind, not in each run */
 } concat;
-
-/* An input, and where its bytes of a position go. */
-typedef struct concat_part {
-    table_job table;
-    int64_t at, n;
-    bool same; /* its bytes mean the same in the output */
-} concat_part;
 
 typedef struct concat_job {
     const concat *p;
-    const concat_part *part;
+    const void *const *data; /* of each input */
+    uint8_t *y;
 } concat_job;
+
+/* The input that part i is; its scale and zero point come behind it. */
+static unsigned tensor_of(unsigned i)
+{
+    return 2 + 3 * i;
+}
+
+/* Reads the scales and zero points from data[], which has the contents of all inputs that are such. */
+static void fill_parts(const concat *p, lnt_operand *const *in, const void *const *data)
+{
+    const float y_scale = lnt_qfloat(in[0], data[0], 0);
+    const int32_t y_zero = lnt_qint(in[1], data[1], 0, 0);
+    for (unsigned i = 0; i < p->parts; i++) {
+        const unsigned x = tensor_of(i);
+        const mapping m = {.f = IDENTITY,
+                           .type = in[x]->dtype,
+                           .x_scale = lnt_qfloat(in[x + 1], data[x + 1], 0),
+                           .y_scale = y_scale,
+                           .x_zero = lnt_qint(in[x + 2], data[x + 2], 0, 0),
+                           .y_zero = y_zero};
+        concat_part *part = &p->part[i];
+        part->same = m.x_scale == y_scale && m.x_zero == y_zero && y_scale > 0;
+        for (unsigned b = 0; b < 256 && !part->same; b++)
+            part->to[b] = map_byte(&m, (uint8_t)b);
+    }
+}
 
 /* Item: a position before the axis. */
 static lnt_status join_parts(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
 {
     const concat_job *j = arg;
+    (void)k, (void)thread;
     for (unsigned i = 0; i < j->p->parts; i++) {
-        const concat_part *part = &j->part[i];
-        table_job table = part->table;
-        for (int64_t o = begin; o < end; o++) {
-            table.x = part->table.x + o * part->n;
-            table.y = part->table.y + o * j->p->inner + part->at;
-            if (part->same)
-                memcpy(table.y, table.x, (size_t)part->n);
+        const concat_part part = j->p->part[i]; /* out of reach of the stores */
+        const uint8_t *x = (const uint8_t *)j->data[tensor_of(i)] + begin * part.n;
+        uint8_t *y = j->y + begin * j->p->inner + part.at;
+        for (int64_t o = begin; o < end; o++, x += part.n, y += j->p->inner)
+            if (part.same)
+                memcpy(y, x, (size_t)part.n);
             else
-                look_up(k, &table, 0, part->n, thread);
-        }
+                map_bytes(part.to, x, part.n, y);
     }
     return LNT_OK;
 }
@@ -323,29 +354,12 @@ static lnt_status join_parts(lnt_kernel *k, void *arg, int64_t begin, int64_t en
 static lnt_status run_concat(lnt_kernel *k, const lnt_step *s)
 {
     const concat *p = s->params;
-    const float y_scale = lnt_qstep_float(k, s, 0);
-    const int32_t y_zero = lnt_qstep_int(k, s, 1);
-    concat_part *parts = lnt_scratch(k, s);
-    int64_t at = 0;
-    for (unsigned i = 0; i < p->parts; i++) {
-        const unsigned in = 2 + 3 * i;
-        const int64_t count = lnt_operand_count(s->in[in]), n = p->outer ? count / p->outer : 0;
-        const mapping m = {.f = IDENTITY,
-                           .type = s->in[in]->dtype,
-                           .x_scale = lnt_qstep_float(k, s, in + 1),
-                           .y_scale = y_scale,
-                           .x_zero = lnt_qstep_int(k, s, in + 2),
-                           .y_zero = y_zero};
-        parts[i].table.x = lnt_in(k, s, in);
-        parts[i].table.y = lnt_out(k, s, 0);
-        parts[i].at = at;
-        parts[i].n = n;
-        parts[i].same = m.x_scale == m.y_scale && m.x_zero == m.y_zero && m.y_scale > 0;
-        if (!parts[i].same)
-            fill_table(&m, &parts[i].table, count);
-        at += n;
-    }
-    concat_job job = {p, parts};
+    const void **data = lnt_scratch(k, s);
+    for (unsigned i = 0; i < s->n_in; i++)
+        data[i] = lnt_in(k, s, i);
+    if (!p->known)
+        fill_parts(p, s->in, data);
+    concat_job job = {p, data, lnt_out(k, s, 0)};
     return lnt_parallel(k, p->outer, 1 + 16384 / (p->inner + 1), join_parts, &job);
 }
 
@@ -377,6 +391,32 @@ lnt_status lnt_shape_qconcat(lnt_site *site)
     return LNT_OK;
 }
 
+/* Lays out the parts, and fills them if all that bytes mean is constant. */
+static lnt_status bind_parts(lnt_site *site, concat *p)
+{
+    int64_t at = 0;
+    p->parts = (site->n_in - 2u) / 3;
+    p->part = lnt_bump_alloc(site->memory, p->parts * sizeof *p->part, site->err);
+    const void **data = lnt_bump_alloc(site->memory, site->n_in * sizeof *data, site->err);
+    if (!p->part || !data)
+        return LNT_E_MEMORY;
+    for (unsigned i = 0; i < p->parts; i++) {
+        p->part[i].at = at;
+        p->part[i].n = p->outer ? lnt_operand_count(site->in[tensor_of(i)]) / p->outer : 0;
+        at += p->part[i].n;
+    }
+    p->known = true;
+    for (unsigned i = 0; i < site->n_in; i++) {
+        const lnt_operand *o = site->in[i];
+        data[i] = o && o->constant ? o->data : NULL;
+        p->known &= (i >= 2 && i % 3 == 2) || !o || data[i];
+    }
+    if (p->known)
+        fill_parts(p, site->in, data);
+    lnt_bind_scratch(site, site->n_in * sizeof *data);
+    return LNT_OK;
+}
+
 lnt_status lnt_bind_qconcat(lnt_site *site)
 {
     const lnt_operand *y = site->out[0];
@@ -394,8 +434,6 @@ lnt_status lnt_bind_qconcat(lnt_site *site)
         behind |= axis_stored(y, d) == axis;
         *(behind ? &p->inner : &p->outer) *= y->dims[axis_stored(y, d)];
     }
-    p->parts = (site->n_in - 2u) / 3;
-    lnt_bind_scratch(site, p->parts * sizeof(concat_part));
     site->step->run = run_concat;
-    return LNT_OK;
+    return bind_parts(site, p);
 }

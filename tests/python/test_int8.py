@@ -331,6 +331,30 @@ def test_functions_of_bytes_are_tables(tmp_path, op, dtype):
     assert np.array_equal(ran["none"], ran["all"])
 
 
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8])
+def test_concat_of_bytes(tmp_path, dtype):
+    """Scales and zero points that are known before the run, or come with it: the same bytes."""
+    rng, number = np.random.default_rng(18), element_type(dtype)
+    meanings = {"ys": np.float32(0.03), "yz": np.array(5, dtype)}
+    for i in range(3):
+        meanings |= {f"s{i}": np.float32(0.02 * i + 0.01), f"z{i}": np.array(5 - 2 * i, dtype)}  # x1 means the same as y
+    feed = {f"x{i}": bytes_of(rng, dtype, 2, 3 + i, 5) for i in range(3)}
+    node = helper.make_node("QLinearConcat", ["ys", "yz"] + [f"{kind}{i}" for i in range(3) for kind in "xsz"], ["y"],
+                            domain="com.microsoft", axis=1)
+    tensors = [(name, number, list(x.shape)) for name, x in feed.items()]
+    scalars = [(name, F if x.dtype == np.float32 else number, []) for name, x in meanings.items()]
+    ran = []
+    for inputs, constants, fed in ((tensors, meanings, feed), (tensors + scalars, {}, feed | meanings)):
+        path = tmp_path / "m.onnx"
+        onnx.save(model_of([node], inputs, [("y", number, None)], constants, microsoft=True), path)
+        convert(path)
+        ran.append(run(path.with_suffix(".lnt"), fed, ["y"], tmp_path)["y"])
+    real = [np.float32(meanings[f"s{i}"]) * (feed[f"x{i}"].astype(np.float32) - meanings[f"z{i}"]) for i in range(3)]
+    limits = np.iinfo(dtype)
+    want = np.clip(np.rint(np.concatenate(real, axis=1) / meanings["ys"]) + 5, limits.min, limits.max)
+    assert np.array_equal(ran[0], ran[1]) and np.abs(ran[0].astype(int) - want).max() <= 1
+
+
 def test_seeded_inputs_give_something(tmp_path):
     """A window of 100 over 16 samples gives nothing that could be measured: longer ones are tried."""
     rng = np.random.default_rng(17)
