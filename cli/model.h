@@ -2,6 +2,7 @@
 #ifndef LNT_CLI_MODEL_H
 #define LNT_CLI_MODEL_H
 
+#include "base/clock.h"
 #include "cli/args.h"
 #include "convert/convert.h"
 #include "formats/lnt_file.h"
@@ -37,8 +38,6 @@ int lnt_exit_code(lnt_status status);
 /* Prints the failure to stderr and gives its exit code. */
 int lnt_failed(const lnt_verb *verb, const lnt_error *err);
 bool lnt_ends_with(const char *text, const char *end);
-/* Seconds of a clock that only goes forward. */
-double lnt_now(void);
 /* The smallest first. */
 void lnt_sort_figures(double *v, size_t n);
 

@@ -6,10 +6,10 @@
  * another machine, what it says of the layers is added up. */
 #include "convert/fastest.h"
 
+#include "base/clock.h"
 #include "convert/quantise_samples.h"
 
 #include <math.h>
-#include <time.h>
 
 static const lnt_allocator *const heap = &lnt_malloc_allocator;
 
@@ -87,28 +87,21 @@ static void unload(form *f)
 
 /* ---- time ---- */
 
-static double now_us(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return 1e6 * (double)t.tv_sec + 1e-3 * (double)t.tv_nsec;
-}
-
 static lnt_status time_once(form *f, unsigned team, lnt_samples *samples, lnt_error *err)
 {
-    const double begin = now_us();
+    const double begin = lnt_now();
     LNT_TRY(lnt_samples_run(samples, f->session[team], 0, err));
-    f->us[team] = fmin(f->us[team], now_us() - begin);
+    f->us[team] = fmin(f->us[team], (lnt_now() - begin) * 1e6);
     return LNT_OK;
 }
 
 static lnt_status time_in_turns(form *forms, lnt_samples *samples, lnt_error *err)
 {
     enum { LEAST = 5, MOST = 1000 };
-    const double enough = 1e6;
+    const double enough = 1;
     for (unsigned team = 0; team < TEAMS; team++) {
-        const double end = now_us() + enough;
-        for (unsigned round = 0; round < MOST && (round < LEAST || now_us() < end); round++)
+        const double end = lnt_now() + enough;
+        for (unsigned round = 0; round < MOST && (round < LEAST || lnt_now() < end); round++)
             for (unsigned i = 0; i < FORMS; i++)
                 if (forms[i].made)
                     LNT_TRY(time_once(&forms[i], team, samples, err));

@@ -2,13 +2,13 @@
  * float model. */
 #include "convert/quantise_trial.h"
 
+#include "base/clock.h"
 #include "convert/passes/pass.h"
 #include "ops/pack.h"
 #include "ops/quantise.h"
 
 #include <math.h>
 #include <string.h>
-#include <time.h>
 
 enum { IN_MOST = 2 + 3 * LNT_Q_CONCAT_MOST, OUT_MOST = 8 };
 
@@ -160,13 +160,6 @@ static lnt_status prepare(place *t, const lnt_gnode *n, alone *a)
 
 /* ---- time ---- */
 
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 /* Convolutions stand between others: their images are channels-last then. Elements change places, which does
  * not matter for the time. */
 static lnt_status bind_for_time(place *t, alone *a)
@@ -182,14 +175,14 @@ static lnt_status bind_for_time(place *t, alone *a)
 static lnt_status time_both(alone *a, alone *b, double *a_us, double *b_us)
 {
     enum { ROUNDS = 200 };
-    const double enough = 0.02, end = now() + enough;
+    const double enough = 0.02, end = lnt_now() + enough;
     *a_us = *b_us = 1e30;
-    for (int i = 0; i < ROUNDS && (i < 3 || now() < end); i++) {
-        const double t0 = now();
+    for (int i = 0; i < ROUNDS && (i < 3 || lnt_now() < end); i++) {
+        const double t0 = lnt_now();
         LNT_TRY(lnt_solo_run(&a->solo));
-        const double t1 = now();
+        const double t1 = lnt_now();
         LNT_TRY(lnt_solo_run(&b->solo));
-        const double t2 = now();
+        const double t2 = lnt_now();
         *a_us = fmin(*a_us, (t1 - t0) * 1e6);
         *b_us = fmin(*b_us, (t2 - t1) * 1e6);
     }

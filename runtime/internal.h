@@ -12,6 +12,7 @@
 #ifndef LNT_RUNTIME_INTERNAL_H
 #define LNT_RUNTIME_INTERNAL_H
 
+#include "base/clock.h"
 #include "formats/lnt_file.h"
 #include "ops/op.h"
 #include "ops/program.h"
@@ -83,10 +84,10 @@ typedef struct lnt_frame {
     size_t arena_bytes;    /* needed by the present plan */
     size_t arena_capacity; /* of arena; 0 if there is none yet */
     bool arena_is_callers;
-    uint32_t *order; /* of the planner: storages to place, */
-    uint32_t *best;  /* their best order so far, */
-    lnt_places places; /* of those laid out, */
-    size_t *change;  /* by how much the bytes alive change at each time */
+    uint32_t *order;    /* of the planner: storages to place, */
+    uint32_t *best;     /* their best order so far, */
+    lnt_places places;  /* of those laid out, */
+    size_t *change;     /* by how much the bytes alive change at each time */
     size_t alive_bytes; /* most that are alive at once */
 } lnt_frame;
 
@@ -254,7 +255,6 @@ void lnt_float_leave(lnt_float_env saved);
 void lnt_poll_deadline(lnt_kernel *k);
 
 /* ---- resources.c ---- */
-uint64_t lnt_now_ns(void);
 /* Bytes this process may still take: free memory, cgroup, rlimit. */
 uint64_t lnt_available_memory(void);
 

@@ -1,4 +1,4 @@
-/* resources.c — what the machine has to give: time, memory, processors. */
+/* resources.c — what the machine has to give: memory, processors. */
 #include "runtime/internal.h"
 
 #include <sched.h>
@@ -6,15 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
-
-uint64_t lnt_now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 /* The first number in a small file; false if there is none ("max" counts as none). */
 static bool number_in_file(const char *path, uint64_t *out)

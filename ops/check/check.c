@@ -1,6 +1,7 @@
 /* check.c — what the checkers share: noting failures, measuring a core. */
 #include "ops/check/check.h"
 
+#include "base/clock.h"
 #include "base/memory.h"
 #include "ops/gemm.h"
 #include "ops/qgemm.h"
@@ -10,7 +11,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 void lnt_check_fail(lnt_check_report *r, const char *format, ...)
 {
@@ -20,13 +20,6 @@ void lnt_check_fail(lnt_check_report *r, const char *format, ...)
     va_start(args, format);
     vsnprintf(r->first, sizeof r->first, format, args);
     va_end(args);
-}
-
-static double seconds_now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 /* Work of which the fastest turn counts. */
@@ -41,11 +34,11 @@ static double fastest(const work *w, double seconds)
 {
     enum { TURNS_LEAST = 3 };
     double best = 1e30;
-    const double begin = seconds_now();
+    const double begin = lnt_now();
     unsigned turns = 0;
-    for (double from = begin; turns++ < TURNS_LEAST || from - begin < seconds; from = seconds_now()) {
+    for (double from = begin; turns++ < TURNS_LEAST || from - begin < seconds; from = lnt_now()) {
         w->turn(w);
-        const double took = seconds_now() - from;
+        const double took = lnt_now() - from;
         best = took < best ? took : best;
     }
     return best;
