@@ -88,6 +88,9 @@ void lnt_golden_set_free(lnt_golden_set *set);
  * constant. An extent that is open becomes `extent`, but the first axis is taken for a batch of 1. */
 lnt_status lnt_seeded_input(const lnt_graph *g, const lnt_model *m, uint32_t i, int64_t extent, lnt_tensor *t,
                             lnt_error *err);
+/* Which extents a model can take is not known beforehand: the first of these that runs. */
+enum { LNT_TRIAL_EXTENTS = 4 };
+extern const int64_t lnt_trial_extents[LNT_TRIAL_EXTENTS];
 
 /* Bytes that a run on such inputs may need. */
 enum { LNT_TRIAL_MEMORY = 1 << 30 };

@@ -222,6 +222,8 @@ static void fill_integers(lnt_tensor *t, int64_t number)
         memcpy((uint8_t *)t->data + at, low, size);
 }
 
+const int64_t lnt_trial_extents[LNT_TRIAL_EXTENTS] = {16, 128, 1024, 1};
+
 lnt_status lnt_seeded_input(const lnt_graph *g, const lnt_model *m, uint32_t i, int64_t extent, lnt_tensor *t,
                             lnt_error *err)
 {
@@ -315,16 +317,14 @@ static lnt_status run_once(lnt_model *m, const lnt_golden_model *r, int64_t exte
     return status;
 }
 
-/* Which free extents a model can take is not known beforehand: the first of these that runs. */
 static lnt_status run_reference(const lnt_golden_model *r, size_t budget, lnt_golden_set *set, lnt_error *err)
 {
-    static const int64_t extents[] = {16, 128, 1024, 1};
     lnt_model *m = NULL;
     lnt_status status = lnt_model_from_memory(r->image, r->size, NULL, &m, err);
-    for (unsigned i = 0; m && i < sizeof extents / sizeof extents[0]; i++) {
+    for (unsigned i = 0; m && i < LNT_TRIAL_EXTENTS; i++) {
         lnt_golden_set_free(set);
         lnt_error_clear(err);
-        status = run_once(m, r, extents[i], budget, set, err);
+        status = run_once(m, r, lnt_trial_extents[i], budget, set, err);
         if (status == LNT_OK || status == LNT_E_MEMORY || status == LNT_E_DEADLINE)
             break;
     }

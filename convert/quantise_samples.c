@@ -92,17 +92,16 @@ static lnt_status run_with(lnt_samples *s, const lnt_model *m, lnt_session *sess
 lnt_status lnt_samples_run_first(lnt_samples *s, const lnt_model *m, lnt_session *session, size_t i,
                                  lnt_error *err)
 {
-    static const int64_t extents[] = {16, 128, 1024, 1};
     int64_t ran = 0; /* with this extent, but outputs were empty */
     lnt_status status = LNT_OK;
     if (s->options->n_samples)
         return lnt_samples_run(s, session, i, err);
-    for (unsigned e = 0; e < sizeof extents / sizeof extents[0]; e++) {
-        status = run_with(s, m, session, extents[e], err);
+    for (unsigned e = 0; e < LNT_TRIAL_EXTENTS; e++) {
+        status = run_with(s, m, session, lnt_trial_extents[e], err);
         if (status == LNT_E_MEMORY || status == LNT_E_DEADLINE ||
             (status == LNT_OK && gives_something(m, session)))
             return status;
-        ran = status == LNT_OK && !ran ? extents[e] : ran;
+        ran = status == LNT_OK && !ran ? lnt_trial_extents[e] : ran;
     }
     return ran ? run_with(s, m, session, ran, err) : status;
 }

@@ -136,35 +136,31 @@ class IOBinding:
     run; who gives an address keeps the memory. An output bound without memory gets new memory at each run."""
 
     def __init__(self, session):
-        self._known = [a.name for a in session.get_inputs()], [a.name for a in session.get_outputs()]
+        self._known = {"input": [a.name for a in session.get_inputs()], "output": [a.name for a in session.get_outputs()]}
         self._inputs, self._outputs = {}, {}  # name: array or OrtValue; OrtValue or None
         self._results = []
 
-    def _bind_input(self, name, value):
-        if name not in self._known[0]:
-            raise LinnetError(14, f"the model has no input {name!r}; it has {', '.join(self._known[0])}")
-        self._inputs[name] = value
-
-    def _bind_output(self, name, value):
-        if name not in self._known[1]:
-            raise LinnetError(14, f"the model has no output {name!r}; it has {', '.join(self._known[1])}")
-        self._outputs[name] = value
+    def _bind(self, what, name, value):
+        known = self._known[what]
+        if name not in known:
+            raise LinnetError(14, f"the model has no {what} {name!r}; it has {', '.join(known)}")
+        (self._inputs if what == "input" else self._outputs)[name] = value
 
     def bind_cpu_input(self, name, arr_on_cpu):
-        self._bind_input(name, arr_on_cpu)
+        self._bind("input", name, arr_on_cpu)
 
     def bind_input(self, name, device_type, device_id, element_type, shape, buffer_ptr):
-        self._bind_input(name, _at_address(device_type, element_type, shape, buffer_ptr))
+        self._bind("input", name, _at_address(device_type, element_type, shape, buffer_ptr))
 
     def bind_ortvalue_input(self, name, ortvalue):
-        self._bind_input(name, ortvalue)
+        self._bind("input", name, ortvalue)
 
     def bind_output(self, name, device_type="cpu", device_id=0, element_type=None, shape=None, buffer_ptr=None):
         _only_cpu(device_type)
-        self._bind_output(name, _at_address(device_type, element_type, shape, buffer_ptr) if buffer_ptr is not None else None)
+        self._bind("output", name, _at_address(device_type, element_type, shape, buffer_ptr) if buffer_ptr is not None else None)
 
     def bind_ortvalue_output(self, name, ortvalue):
-        self._bind_output(name, ortvalue)
+        self._bind("output", name, ortvalue)
 
     def get_outputs(self):
         """Of the last run, in the order they were bound."""
