@@ -365,11 +365,8 @@ static const char *default_output(const char *input)
 
 static void show_progress(void *arg, size_t done, size_t total)
 {
-    enum { WIDTH = 40 };
-    const int filled = total ? (int)(done < total ? done * WIDTH / total : WIDTH) : 0;
     (void)arg;
-    fprintf(stderr, done < total ? "\rquantising [%.*s%*s]" : "\r\x1b[K", filled,
-            "########################################", WIDTH - filled, "");
+    lnt_progress_bar("quantising", done, total);
 }
 
 /* Noise that nobody recorded says too little to keep layers in float for it. */

@@ -20,7 +20,7 @@ static struct {
 static const lnt_option options[] = {
     {"--seed", "S", LNT_OPTION_COUNT, &given.seed, "of the test data (1)"},
     {"--floats", "N", LNT_OPTION_COUNT, &given.floats,
-     "functions over each N-th float instead; 1: all, hours (0: no)"},
+     "functions over each N-th float instead; 1: all 2^32, about an hour (0: no)"},
     {"--function", "NAME", LNT_OPTION_TEXT, &given.function, "with --floats: this one only, as EXP"},
     {"--quick", NULL, LNT_OPTION_FLAG, &given.quick, "what the machine is, without testing kernels"},
     {"--calibrate", NULL, LNT_OPTION_FLAG, &given.calibrate,
@@ -160,15 +160,24 @@ static void float_row(void *arg, const lnt_float_row *r)
     lnt_json_end(out->json, '}');
 }
 
+static void show_progress(size_t done, size_t total)
+{
+    lnt_progress_bar("judging", done, total);
+}
+
 /* Every function at every level the CPU has, against long double. */
 static int check_floats(const machine *m, lnt_json *j)
 {
     static const char *const heads[] = {"function", "level", "floats", "worst ulp",
                                         "allowed",  "at",    "verdict"};
+    const lnt_floats_options how = {.best = m->best,
+                                    .stride = (uint32_t)given.floats,
+                                    .only = given.function,
+                                    .threads = m->threads,
+                                    .progress = isatty(STDERR_FILENO) ? show_progress : NULL};
     lnt_table t;
     lnt_table_begin(&t, "llrrrll", heads);
-    const lnt_status status = lnt_check_floats(m->best, (uint32_t)given.floats, given.function, m->threads,
-                                               float_row, &(float_rows){&t, j});
+    const lnt_status status = lnt_check_floats(&how, float_row, &(float_rows){&t, j});
     if (!given.json)
         putchar('\n');
     lnt_table_print(&t, given.json ? stderr : stdout);
@@ -192,6 +201,12 @@ static int run(const lnt_texts *words)
     int code = LNT_EXIT_OK;
     if (words->n)
         return lnt_usage_error(&lnt_verb_doctor, "takes no words, only options");
+    if (given.floats > UINT32_MAX)
+        return lnt_usage_error(&lnt_verb_doctor, "--floats %" PRIi64 ": there are 2^32 floats", given.floats);
+    if (given.function && !lnt_has_float_check(given.function))
+        return lnt_usage_error(&lnt_verb_doctor,
+                               "--function %s is none of ops/program_list.h's, of one number, or POW",
+                               given.function);
     if (given.calibrate)
         return calibrate();
     if (given.json)

@@ -79,3 +79,14 @@ const char *lnt_time_text(double seconds, char buffer[24])
         snprintf(buffer, 24, "%.2f s", seconds);
     return buffer;
 }
+
+void lnt_progress_bar(const char *what, size_t done, size_t total)
+{
+    enum { WIDTH = 40 };
+    const int filled = total ? (int)(done < total ? done * WIDTH / total : WIDTH) : 0;
+    if (done < total)
+        fprintf(stderr, "\r%s [%.*s%*s]", what, filled, "########################################",
+                WIDTH - filled, "");
+    else
+        fputs("\r\x1b[K", stderr);
+}

@@ -36,11 +36,21 @@ typedef struct lnt_float_row {
 
 typedef void (*lnt_float_row_fn)(void *arg, const lnt_float_row *row);
 
-/* Every function of one number that elementwise programs have, over each stride-th of all floats (1: all),
- * and pow over a grid; at the levels up to best, on so many threads. only: one function, by its name in
- * ops/program_list.h; or NULL. */
-lnt_status lnt_check_floats(lnt_level best, uint32_t stride, const char *only, unsigned threads,
-                            lnt_float_row_fn each, void *arg);
+typedef struct lnt_floats_options {
+    lnt_level best;   /* levels up to it */
+    uint32_t stride;  /* each stride-th of all floats; 1: all */
+    const char *only; /* one function, by its name in ops/program_list.h; NULL: all */
+    unsigned threads;
+    void (*progress)(size_t done, size_t total); /* of equal pieces of the work; on any thread; or NULL */
+} lnt_floats_options;
+
+/* Whether there is such a function to ask for. */
+bool lnt_has_float_check(const char *only);
+
+/* Every function of one number that elementwise programs have, over floats, and pow over a grid of as many
+ * pairs. The judge is long double where the processor has it: the same formulas in double only set aside what
+ * cannot be the largest error nor more than is allowed. */
+lnt_status lnt_check_floats(const lnt_floats_options *how, lnt_float_row_fn each, void *arg);
 
 /* Notes a failure; the first one's text is kept. */
 void lnt_check_fail(lnt_check_report *r, const char *format, ...) LNT_PRINTF(2, 3);

@@ -7,105 +7,13 @@
 #include <string.h>
 #include <tgmath.h>
 
-/* judge_NAME(a, b, c, p, q): sources and immediates. */
-#define JUDGE(name, result)                                                                                  \
-    static lnt_wide judge_##name(lnt_wide a, lnt_wide b, lnt_wide c, lnt_wide p, lnt_wide q)                 \
-    {                                                                                                        \
-        (void)a, (void)b, (void)c, (void)p, (void)q;                                                         \
-        return result;                                                                                       \
-    }
+#define LNT_REAL lnt_wide
+#define LNT_JUDGE(name) wide_##name
+#include "ops/check/judge.inc.h"
 
-static lnt_wide lesser(lnt_wide a, lnt_wide b)
-{
-    return isnan(a) || isnan(b) ? NAN : a < b ? a : b;
-}
-
-static lnt_wide greater(lnt_wide a, lnt_wide b)
-{
-    return isnan(a) || isnan(b) ? NAN : a > b ? a : b;
-}
-
-static lnt_wide clamped(lnt_wide a, lnt_wide low, lnt_wide high)
-{
-    return lesser(greater(a, low), high);
-}
-
-static lnt_wide softplus(lnt_wide a)
-{
-    return greater(a, 0) + log1p(exp(-fabs(a)));
-}
-
-static lnt_wide gate(lnt_wide a, lnt_wide t)
-{
-    return a / (1 + exp(-t));
-}
-
-JUDGE(ADD, a + b)
-JUDGE(SUB, a - b)
-JUDGE(MUL, a *b)
-JUDGE(DIV, a / b)
-JUDGE(MIN, lesser(a, b))
-JUDGE(MAX, greater(a, b))
-JUDGE(POW, pow(a, b))
-JUDGE(MOD, fmod(a, b))
-JUDGE(PRELU, a < 0 ? a * b : a)
-JUDGE(ABS, fabs(a))
-JUDGE(NEG, -a)
-JUDGE(SQRT, sqrt(a))
-JUDGE(RECIPROCAL, 1 / a)
-JUDGE(FLOOR, floor(a))
-JUDGE(CEIL, ceil(a))
-JUDGE(ROUND, rint(a))
-JUDGE(SIGN, isnan(a) ? a : (lnt_wide)((a > 0) - (a < 0)))
-JUDGE(EXP, exp(a))
-JUDGE(LOG, log(a))
-JUDGE(SIN, sin(a))
-JUDGE(COS, cos(a))
-JUDGE(TANH, tanh(a))
-JUDGE(SIGMOID, 1 / (1 + exp(-a)))
-JUDGE(ERF, erf(a))
-JUDGE(SOFTPLUS, softplus(a))
-JUDGE(RELU, greater(a, 0))
-JUDGE(CLIP, clamped(a, p, q))
-JUDGE(LEAKY_RELU, a < 0 ? p * a : a)
-JUDGE(ELU, a < 0 ? p * expm1(q * a) : a)
-JUDGE(HARD_SIGMOID, clamped(p *a + q, 0, 1))
-JUDGE(HARD_SWISH, a *clamped(a / 6 + 0.5, 0, 1))
-JUDGE(GELU, isinf(a) ? greater(a, 0) : a * 0.5 * erfc(-a * (lnt_wide)0.70710678118654752440L))
-JUDGE(GELU_TANH, gate(a, (lnt_wide)1.59576912160573071176L * (a + (lnt_wide)0.044715L * a * a * a)))
-JUDGE(SILU, gate(a, p *a))
-JUDGE(MISH, a > 40 ? a : a * tanh(softplus(a)))
-JUDGE(EQUAL, a == b)
-JUDGE(LESS, a < b)
-JUDGE(LESS_EQUAL, a <= b)
-JUDGE(GREATER, a > b)
-JUDGE(GREATER_EQUAL, a >= b)
-JUDGE(AND, a != 0 && b != 0)
-JUDGE(OR, a != 0 || b != 0)
-JUDGE(XOR, (a != 0) != (b != 0))
-JUDGE(NOT, a == 0)
-JUDGE(WHERE, a != 0 ? b : c)
-JUDGE(IS_NAN, isnan(a))
-JUDGE(SQUARE, a *a)
-JUDGE(TO_FLOAT, a)
-JUDGE(TO_F16, (lnt_wide)lnt_f16_to_float(lnt_float_to_f16((float)a)))
-JUDGE(TO_BF16, (lnt_wide)lnt_bf16_to_float(lnt_float_to_bf16((float)a)))
-
-JUDGE(TAN, tan(a))
-JUDGE(ASIN, asin(a))
-JUDGE(ACOS, acos(a))
-JUDGE(ATAN, atan(a))
-JUDGE(SINH, sinh(a))
-JUDGE(COSH, cosh(a))
-JUDGE(ASINH, asinh(a))
-JUDGE(ACOSH, acosh(a))
-JUDGE(ATANH, atanh(a))
-
-static lnt_wide judge_CONST(lnt_wide a, lnt_wide b, lnt_wide c, lnt_wide p, lnt_wide q)
-{
-    (void)a, (void)b, (void)c, (void)q;
-    return p;
-}
+#define LNT_REAL double
+#define LNT_JUDGE(name) quick_##name
+#include "ops/check/judge.inc.h"
 
 /* Rounded once. A hair more than a half: the judge is rounded, too. */
 #define EXACT                                                                                                \
@@ -149,7 +57,8 @@ lnt_bound lnt_bound_of(unsigned op, double a, double p, double q)
 }
 
 const lnt_judged lnt_judged_instrs[] = {
-#define INSTR(number, name, sources, result, text) [number] = {judge_##name, #name, sources, result},
+#define INSTR(number, name, sources, result, text)                                                           \
+    [number] = {wide_##name, quick_##name, #name, sources, result},
 #include "ops/program_list.h"
 #undef INSTR
 };

@@ -19,8 +19,13 @@ typedef double lnt_wide;
 #define LNT_FLUSHES false
 #endif
 
+/* What judges in double may be off by, in units of a float's last place, where errors count: libm's few units
+ * of a double's last place are 2**-27 of a float's, and cancellation takes at most twenty bits more. */
+#define LNT_QUICK_ULPS 0x1p-6
+
 typedef struct lnt_judged {
     lnt_wide (*judge)(lnt_wide a, lnt_wide b, lnt_wide c, lnt_wide p, lnt_wide q);
+    double (*quick)(double a, double b, double c, double p, double q); /* the same but LNT_QUICK_ULPS */
     const char *name, *sources; /* as in ops/program_list.h; NULL where a number is no instruction */
     char result;
 } lnt_judged;
@@ -34,7 +39,7 @@ typedef struct lnt_bound {
     double ulps, tiny;
 } lnt_bound;
 
-/* For the first source and the immediates. */
+/* For the first source and the immediates; nowhere narrower than at 0. */
 lnt_bound lnt_bound_of(unsigned op, double a, double p, double q);
 
 /* |got - want| in units of want's last place as a float. */

@@ -1,6 +1,7 @@
 """The program from outside: help, exit codes, files that are written or not, documented JSON."""
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -343,7 +344,7 @@ def test_library_is_small(tmp_path):
 
 
 def test_functions_are_held_to_their_bounds():
-    """Few floats of all; `make test-long` takes one in seven."""
+    """Few floats of all; `make test-long` takes every one."""
     done = linnet("doctor", "--floats", "100003", "--json")
     assert done.returncode == 0, done.stdout
     found = json.loads(done.stdout)
@@ -352,3 +353,18 @@ def test_functions_are_held_to_their_bounds():
     for name, most in {"EXP": 2, "LOG": 2, "SIN": 2, "COS": 2, "TANH": 4, "SIGMOID": 4, "ERF": 4, "POW": 16}.items():
         assert all(0.3 < r["worst"] <= r["allowed"] <= most for (f, _), r in rows.items() if f == name)
         assert (name, "scalar") in rows
+
+
+def test_what_is_said_of_functions_does_not_hang_on_threads():
+    """How many threads there are the processors allowed say."""
+    words = (LINNET, "doctor", "--floats", "50021", "--json")
+    every = json.loads(subprocess.run(words, capture_output=True, check=True).stdout)
+    alone = ("taskset", "-c", str(min(os.sched_getaffinity(0))))
+    one = json.loads(subprocess.run([*alone, *words], capture_output=True, check=True).stdout)
+    assert one["threads"] == 1 and one["functions"] == every["functions"]
+
+
+@pytest.mark.parametrize("words", [("--floats", "1", "--function", "ADD"), ("--floats", "99999999999")])
+def test_functions_that_are_not_there(words):
+    done = linnet("doctor", *words)
+    assert done.returncode == 2 and words[-1] in done.stderr
