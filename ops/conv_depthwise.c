@@ -1,13 +1,14 @@
 /* conv_depthwise.c — Conv with one channel or a few per group: each group is filtered by itself.
  *
- * Rows of output pixels are cut into runs; a run's lines of the kernel are those that lie inside the image.
- */
+ * Rows of output pixels, or columns where rows are short, are cut into runs; a run's lines of the kernel are
+ * those that lie inside the image. */
 #include "base/checked.h"
 #include "ops/conv.h"
 #include "ops/gemm.h"
 
 enum {
     RUN_WORK = 32 * 1024,    /* multiply-adds in a run of pixels */
+    SHORT_ROW = 8,           /* pixels that are filtered together */
     SHARED_WORK = 128 * 1024 /* as many pay for pixels that go from one core's cache to another's */
 };
 
@@ -18,6 +19,7 @@ typedef struct depthwise {
     lnt_store store;
     const lnt_gemm_kernels *kernels;
     const lnt_epilogue *epilogue; /* run with each run of pixels */
+    unsigned along, across;       /* axes: of runs (2: rows; 1: columns), and of those beside each other */
     int64_t run, runs;            /* pixels in a run, runs in a row */
     int64_t in_pixel, pixel;      /* floats of a pixel of input and output */
     size_t w_channel;             /* floats of one channel's weights for one tap, all features */
@@ -30,31 +32,45 @@ typedef struct depthwise_call {
     float *y;
 } depthwise_call;
 
-/* Lines of the kernel that lie inside the image, for one row of output pixels. */
+/* Lines of the kernel that lie inside the image, for one row (or column) of output pixels. */
 typedef struct line_list {
     const float *x[LNT_DEPTHWISE_LINES]; /* pixel 0 of the image's line */
     const float *w[LNT_DEPTHWISE_LINES];
     size_t n;
 } line_list;
 
+/* Pixels of an image, or taps of the kernel, from one to the next along an axis. */
+static int64_t apart(const int64_t extent[LNT_WINDOW_AXES], unsigned axis)
+{
+    return axis == 1 ? extent[2] : 1;
+}
+
 /* row: of all images' rows of output pixels. */
 static void list_lines(const depthwise_call *c, int64_t row, line_list *list)
 {
     const depthwise *d = c->d;
     const lnt_window *w = &d->g.w;
-    const int64_t image = row / (w->out[0] * w->out[1]), z0 = row / w->out[1] % w->out[0],
-                  y0 = row % w->out[1];
-    int64_t z, y, z_end, y_first, y_end;
+    const int64_t rows = w->out[d->across], plane_row = row / rows;
+    const int64_t image = plane_row / w->out[0], z0 = plane_row % w->out[0], at = row % rows;
+    int64_t z, z_end, first, end;
     list->n = 0;
-    lnt_window_taps(w, 1, y0, &y_first, &y_end);
+    lnt_window_taps(w, d->across, at, &first, &end);
     for (lnt_window_taps(w, 0, z0, &z, &z_end); z < z_end; z++)
-        for (y = y_first; y < y_end; y++) {
-            const int64_t plane = image * w->in[0] + z0 * w->stride[0] - w->before[0] + z * w->dilation[0];
-            const int64_t line = plane * w->in[1] + y0 * w->stride[1] - w->before[1] + y * w->dilation[1];
-            list->x[list->n] = c->x + line * w->in[2] * d->in_pixel;
-            list->w[list->n++] =
-                c->w + (size_t)((z * w->kernel[1] + y) * w->kernel[2] * d->g.channels) * d->w_channel;
+        for (int64_t t = first; t < end; t++) {
+            const int64_t plane = image * w->in[0] + lnt_window_at(w, 0, z0, z);
+            const int64_t pixel =
+                plane * w->in[1] * w->in[2] + lnt_window_at(w, d->across, at, t) * apart(w->in, d->across);
+            const int64_t tap = z * w->kernel[1] * w->kernel[2] + t * apart(w->kernel, d->across);
+            list->x[list->n] = c->x + pixel * d->in_pixel;
+            list->w[list->n++] = c->w + (size_t)(tap * d->g.channels) * d->w_channel;
         }
+}
+
+/* The output pixel at position x of a row. */
+static int64_t pixel_at(const depthwise *d, int64_t row, int64_t x)
+{
+    const int64_t *out = d->g.w.out, rows = out[d->across];
+    return row / rows * out[1] * out[2] + row % rows * apart(out, d->across) + x * apart(out, d->along);
 }
 
 /* Pixels [x, stop) of a row. */
@@ -62,24 +78,25 @@ static void part_of_row(const depthwise_call *c, int64_t row, int64_t x, int64_t
 {
     const depthwise *d = c->d;
     const lnt_window *w = &d->g.w;
-    const int64_t out = (row * w->out[2] + x) * d->pixel;
+    const unsigned along = d->along;
+    const int64_t out = pixel_at(d, row, x) * d->pixel;
     line_list lines;
     list_lines(c, row, &lines);
     const lnt_depthwise args = {.line = lines.x,
                                 .w = lines.w,
                                 .lines = lines.n,
-                                .taps = (size_t)w->kernel[2],
-                                .first = (ptrdiff_t)(x * w->stride[2] - w->before[2]),
-                                .width = (ptrdiff_t)w->in[2],
-                                .stride = (ptrdiff_t)w->stride[2],
-                                .spacing = (ptrdiff_t)w->dilation[2],
-                                .pixel = (size_t)d->pixel,
-                                .w_tap = (size_t)d->g.channels * d->w_channel,
+                                .taps = (size_t)w->kernel[along],
+                                .first = (ptrdiff_t)(x * w->stride[along] - w->before[along]),
+                                .width = (ptrdiff_t)w->in[along],
+                                .stride = (ptrdiff_t)w->stride[along],
+                                .spacing = (ptrdiff_t)w->dilation[along],
+                                .in_pixel = (size_t)(apart(w->in, along) * d->in_pixel),
+                                .pixel = (size_t)(apart(w->out, along) * d->pixel),
+                                .w_tap = (size_t)(apart(w->kernel, along) * d->g.channels) * d->w_channel,
                                 .pixels = (size_t)(stop - x),
                                 .channels = (size_t)d->pixel,
                                 .features = d->pixel == d->g.groups ? 0 : (size_t)d->g.features,
                                 .group_channels = (size_t)d->g.channels,
-                                .in_pixel = (size_t)d->in_pixel,
                                 .w_channel = d->w_channel,
                                 .c = c->y + out,
                                 .residual = c->residual ? c->residual + out : NULL,
@@ -94,14 +111,14 @@ static lnt_status run_items(lnt_kernel *k, void *arg, int64_t begin, int64_t end
     (void)thread;
     const depthwise_call *c = arg;
     const depthwise *d = c->d;
-    const int64_t width = d->g.w.out[2], pixel = d->pixel;
+    const int64_t length = d->g.w.out[d->along];
     for (int64_t item = begin; item < end; item++) {
         const int64_t row = item / d->runs, x = item % d->runs * d->run;
-        const int64_t stop = x + d->run < width ? x + d->run : width;
+        const int64_t stop = x + d->run < length ? x + d->run : length;
         part_of_row(c, row, x, stop);
         if (d->epilogue)
-            lnt_epilogue_run(d->epilogue, k, c->step, c->y + (row * width + x) * pixel, pixel,
-                             row * width + x, stop - x, 0, pixel);
+            lnt_epilogue_run(d->epilogue, k, c->step, c->y + (row * length + x) * d->pixel, d->pixel,
+                             row * length + x, stop - x, 0, d->pixel);
     }
     return LNT_OK;
 }
@@ -117,7 +134,7 @@ static lnt_status run_depthwise(lnt_kernel *k, const lnt_step *s)
         c.bias = lnt_in(k, s, (unsigned)d->store.bias);
     if (d->store.residual >= 0)
         c.residual = lnt_in(k, s, (unsigned)d->store.residual);
-    const int64_t *out = d->g.w.out, rows = d->g.batch * out[0] * out[1];
+    const int64_t rows = d->g.batch * d->g.w.out[0] * d->g.w.out[d->across];
     const int64_t work = d->run * d->pixel * d->g.channels * lnt_volume(d->g.w.kernel) + 1;
     LNT_TRY(lnt_parallel(k, rows * d->runs, SHARED_WORK / work + 1, run_items, &c));
     return lnt_conv_finish(k, s, &d->images, d->epilogue ? NULL : d->store.program);
@@ -126,7 +143,7 @@ static lnt_status run_depthwise(lnt_kernel *k, const lnt_step *s)
 lnt_status lnt_conv_bind_depthwise(lnt_site *site, const lnt_conv *g)
 {
     const lnt_window *w = &g->w;
-    const int64_t terms = lnt_volume(w->kernel) * g->channels, width = w->out[2];
+    const int64_t terms = lnt_volume(w->kernel) * g->channels;
     depthwise *d = lnt_bind_params(site, sizeof *d);
     if (!d)
         return LNT_E_MEMORY;
@@ -141,10 +158,15 @@ lnt_status lnt_conv_bind_depthwise(lnt_site *site, const lnt_conv *g)
     d->in_pixel = g->groups * g->channels;
     d->pixel = g->groups * g->features;
     d->w_channel = lnt_round_up((size_t)d->pixel, LNT_PANEL);
+    const bool columns = w->out[2] < SHORT_ROW && w->out[1] > w->out[2] && g->features == 1 && !d->epilogue &&
+                         w->kernel[0] * w->kernel[2] <= LNT_DEPTHWISE_LINES;
+    d->along = columns ? 1 : 2;
+    d->across = columns ? 2 : 1;
+    const int64_t length = w->out[d->along];
     d->run = RUN_WORK / (terms * d->pixel) / 8 * 8 + 8;
-    if (d->run > width)
-        d->run = width > 0 ? width : 1;
-    d->runs = (width + d->run - 1) / d->run;
+    if (d->run > length)
+        d->run = length > 0 ? length : 1;
+    d->runs = (length + d->run - 1) / d->run;
     lnt_bind_scratch(site, scratch);
     site->step->run = run_depthwise;
     return LNT_OK;

@@ -54,7 +54,7 @@ LNT_INLINE vf load_channels(const float *p, unsigned j, const depthwise_kind k, 
 LNT_INLINE void depthwise_any(depthwise_acc *acc, const lnt_depthwise *d, const depthwise_place *p,
                               const float *x, const float *w, const depthwise_kind k)
 {
-    const size_t tap_step = (size_t)d->spacing * d->pixel, pixel_step = (size_t)d->stride * d->pixel;
+    const size_t tap_step = (size_t)d->spacing * d->in_pixel, pixel_step = (size_t)d->stride * d->in_pixel;
     x += p->first_tap * tap_step;
     w += p->first_tap * d->w_tap;
     for (size_t t = 0; t < p->taps; t++, x += tap_step, w += d->w_tap)
@@ -79,7 +79,7 @@ LNT_INLINE void depthwise_line(depthwise_acc *acc, const lnt_depthwise *d, const
         for (unsigned t = 0; t < k.taps; t++, weights += d->w_tap)
             weight[t] = v_load(weights);
         UNROLL(19)
-        for (unsigned at = 0; at < (k.pixels - 1) * k.stride + k.taps; at++, pixel_at += d->pixel) {
+        for (unsigned at = 0; at < (k.pixels - 1) * k.stride + k.taps; at++, pixel_at += d->in_pixel) {
             if (!k.inside && (p->at + (ptrdiff_t)at < 0 || p->at + (ptrdiff_t)at >= d->width))
                 continue;
             const vf pixel = v_keep(load_channels(pixel_at, j, k, p->lanes));
@@ -101,7 +101,7 @@ LNT_INLINE void depthwise_group(const lnt_depthwise *d, const depthwise_place *p
         for (unsigned i = 0; i < k.pixels; i++)
             acc.v[i][j] = start;
     }
-    const ptrdiff_t from = p->at * (ptrdiff_t)d->pixel + (ptrdiff_t)p->n;
+    const ptrdiff_t from = p->at * (ptrdiff_t)d->in_pixel + (ptrdiff_t)p->n;
     for (size_t l = 0; l < d->lines; l++)
         if (k.taps)
             depthwise_line(&acc, d, p, d->line[l] + from, d->w[l] + p->n, k);

@@ -44,24 +44,23 @@ typedef void (*lnt_narrow_fn)(const lnt_tile *t, unsigned rows);
 enum { LNT_NARROW_COLUMNS = 4 /* as many or fewer */ };
 
 /* A run of pixels of a depthwise convolution, some of its channels. Pixel i takes taps t of each of the
- * kernel's lines (its extent along x) from pixel first + i * stride + t * spacing of an image's line, as far
- * as that lies in [0, width):
+ * kernel's lines (its extent along x, or y) from pixel first + i * stride + t * spacing of an image's line,
+ * as far as that lies in [0, width):
  *
- *     c[i * pixel + n] = clamp(sum over l, t of line[l][that * pixel + n] * w[l][t * w_tap + n]
+ *     c[i * pixel + n] = clamp(sum over l, t of line[l][that * in_pixel + n] * w[l][t * w_tap + n]
  *                              + bias[n] + residual[i * pixel + n], low, high)
  *
- * In groups of `features` that share group_channels channels of the image, whose pixels are then in_pixel
- * floats apart, it is the sum over these, too: of line[l][that * in_pixel + n / features * group_channels +
- * k]
- * * w[l][t * w_tap + k * w_channel + n]. See lnt_depthwise_takes for what groups there may be. */
+ * In groups of `features` that share group_channels channels of the image, it is the sum over these, too: of
+ * line[l][that * in_pixel + n / features * group_channels + k] * w[l][t * w_tap + k * w_channel + n]. See
+ * lnt_depthwise_takes for what groups there may be. */
 typedef struct lnt_depthwise {
     const float *const *line; /* [lines], pixel 0 */
     const float *const *w;    /* [lines], readable up to channels rounded up to 16 */
     size_t lines, taps;
     ptrdiff_t first, width, stride, spacing;
-    size_t pixel; /* floats from pixel to pixel, of the image and of the result */
+    size_t in_pixel, pixel; /* floats from pixel to pixel, of the image and of the result */
     size_t w_tap, pixels, channels;
-    size_t features, group_channels, in_pixel, w_channel; /* features 0: one channel per group */
+    size_t features, group_channels, w_channel; /* features 0: one channel per group */
     float *c;
     const float *residual; /* lies as c does, or NULL */
     const float *bias;     /* [channels] or NULL */

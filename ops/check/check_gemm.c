@@ -228,6 +228,7 @@ static void draw_depthwise(bench *t, depthwise_case *k)
 {
     const bool special = below(t, 4) == 0;
     const size_t pixel = 1 + below(t, COLUMNS_MAX), w_channel = PANELS * LNT_PANEL;
+    const size_t channels = pixel - below(t, 2) * below(t, (unsigned)pixel);
     const unsigned width = 1 + below(t, 3 * PIXELS_MAX);
     k->d = (lnt_depthwise){.line = k->line,
                            .w = k->w,
@@ -239,9 +240,9 @@ static void draw_depthwise(bench *t, depthwise_case *k)
                            .spacing = sometimes(t) ? 1 : 1 + (ptrdiff_t)below(t, 3),
                            .pixel = pixel,
                            .w_channel = w_channel,
-                           .in_pixel = pixel,
+                           .in_pixel = sometimes(t) ? channels : pixel,
                            .pixels = 1 + below(t, PIXELS_MAX),
-                           .channels = pixel - below(t, 2) * below(t, (unsigned)pixel),
+                           .channels = channels,
                            .c = t->pixels + GUARD,
                            .residual = sometimes(t) ? t->added : NULL,
                            .bias = sometimes(t) ? t->bias : NULL,

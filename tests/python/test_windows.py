@@ -12,8 +12,9 @@ from onnx import TensorProto, helper, numpy_helper
 from harness import linnet
 from linnet_ctypes import Model, Session
 
-FAMILIES = ["stem", "depthwise", "grouped", "wide", "transposed", "MaxPool", "AveragePool", "shared"]
-CHANNELS = {"stem": (1, 4), "depthwise": (2, 150), "grouped": (1, 8), "wide": (5, 70), "transposed": (5, 40)}
+FAMILIES = ["stem", "depthwise", "grouped", "wide", "transposed", "MaxPool", "AveragePool", "shared", "tall"]
+CHANNELS = {"stem": (1, 4), "depthwise": (2, 150), "grouped": (1, 8), "wide": (5, 70), "transposed": (5, 40), "tall": (2, 150)}
+DEPTHWISE = ("depthwise", "tall")
 
 
 def levels():
@@ -26,6 +27,8 @@ class Net:
         self.nodes, self.weights = [], []
         axes = self.draw(1, 2) if family == "stem" else self.draw(1, 3)
         self.batch, self.space = self.draw(1, 2), [self.draw(8, {1: 700, 2: 50, 3: 10}[axes]) for _ in range(axes)]
+        if family == "tall":  # columns are longer than rows
+            axes, self.space = max(axes, 2), [self.space[0], 7] if axes < 3 else [*self.space[:2], 7]
         self.groups = {"grouped": self.draw(2, 8), "shared": self.draw(2, 30)}.get(family, 1)
         self.channels = self.groups * self.draw(*CHANNELS.get(family, (1, 80)))
         if family == "shared":  # few channels to a group, and as many features or more
@@ -38,7 +41,7 @@ class Net:
         if family in ("MaxPool", "AveragePool"):
             x = self.node(family, [x], **self.window(axes, pool=True))
         else:
-            features = self.channels if family == "depthwise" else self.groups * self.draw(1, 80 // self.groups)
+            features = self.channels if family in DEPTHWISE else self.groups * self.draw(1, 80 // self.groups)
             features = self.channels * more if family == "shared" else features
             x = self.window_conv(family, x, features, axes)
         if self.draw(0, 1):
@@ -78,7 +81,7 @@ class Net:
 
     def window_conv(self, family, x, features, axes):
         window = self.window(axes)
-        groups = self.channels if family == "depthwise" else self.groups
+        groups = self.channels if family in DEPTHWISE else self.groups
         kernel = window["kernel_shape"]
         if family == "transposed":
             window["pads"] = [0] * (2 * axes)
