@@ -4,6 +4,7 @@
 #include "cli/json.h"
 #include "cli/table.h"
 #include "cli/verbs.h"
+#include "formats/stored.h"
 #include "ops/op.h"
 
 #include <inttypes.h>
@@ -152,6 +153,24 @@ static void constant_bytes(const lnt_file *f, uint64_t *plain, uint64_t *packed)
         *(f->constants[i].packed == LNT_FILE_NONE ? plain : packed) += f->constants[i].bytes;
 }
 
+/* Memory that loading takes for constants whose bytes are not used where they lie. */
+static uint64_t restored_bytes(const lnt_file *f)
+{
+    uint64_t total = 0;
+    for (uint32_t i = 0; i < f->n_constants; i++) {
+        const lnt_rec_constant *c = &f->constants[i];
+        const lnt_rec_value *v = &f->values[c->value];
+        lnt_operand o = {.dtype = v->dtype,
+                         .rank = v->rank,
+                         .packed = c->packed == LNT_FILE_NONE ? NULL : &f->packed[c->packed]};
+        size_t bytes = 0;
+        memcpy(o.dims, v->dims, sizeof o.dims);
+        if (v->stored != LNT_STORED_READY && !lnt_stored_bytes(LNT_STORED_READY, &o, &bytes))
+            total += bytes;
+    }
+    return total;
+}
+
 static const lnt_rec_section *sections_of(const lnt_file *f, uint32_t *n)
 {
     *n = ((const lnt_rec_header *)(const void *)f->bytes)->n_sections;
@@ -189,6 +208,9 @@ static void print_memory(const lnt_file *f, const binding *b)
            "; %" PRIu32 " steps a run, %" PRIu32 " operators computed at bind\n",
            b->info.arena_bytes, lnt_size_text(b->info.arena_bytes, text), b->info.alive_bytes, b->info.level,
            b->info.threads, b->info.n_steps, b->info.n_evaluated);
+    if (restored_bytes(f))
+        printf("        %s for constants that are packed when the file is loaded\n",
+               lnt_size_text(restored_bytes(f), text));
     if (b->info.unbounded)
         print_unbounded(f, b->info.unbounded);
 }
@@ -314,8 +336,9 @@ static void json_counts(lnt_json *j, const lnt_file *f)
     lnt_json_end(j, '}');
 }
 
-static void json_memory(lnt_json *j, const binding *b)
+static void json_memory(lnt_json *j, const lnt_file *f, const binding *b)
 {
+    lnt_json_int(j, "restored_bytes", (int64_t)restored_bytes(f));
     if (!b->known) {
         lnt_json_text(j, "arena_bytes", NULL);
         lnt_json_text(j, "arena_unknown_because", b->why_not);
@@ -346,7 +369,7 @@ static void print_json(const lnt_opened *o, const binding *b)
     for (uint32_t i = 0; i < f->n_metadata; i++)
         lnt_json_text(&j, f->strings + f->metadata[i].key, f->strings + f->metadata[i].text);
     lnt_json_end(&j, '}');
-    json_memory(&j, b);
+    json_memory(&j, f, b);
     lnt_json_end(&j, '}');
 }
 

@@ -7,6 +7,7 @@
 #include "base/checked.h"
 #include "formats/hash.h"
 #include "formats/lnt_file.h"
+#include "formats/stored.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -90,13 +91,14 @@ static lnt_status put_text(emitter *e, const char *text, uint32_t *at)
 /* ---- values ---- */
 
 static lnt_status put_value(emitter *e, const char *name, const lnt_operand *info, bool feeds_shape,
-                            uint32_t constant, uint32_t *number)
+                            uint32_t constant, lnt_stored stored, uint32_t *number)
 {
     lnt_rec_value v = {.dtype = info->dtype,
                        .rank = info->rank,
                        .order = info->order,
                        .flags = feeds_shape,
-                       .constant = constant};
+                       .constant = constant,
+                       .stored = stored};
     if (v.rank != LNT_RANK_UNKNOWN)
         for (unsigned i = 0; i < v.rank; i++)
             v.dims[i] = info->dims[i];
@@ -117,10 +119,24 @@ static lnt_status put_packed(emitter *e, const lnt_operand *info, size_t bytes, 
     return put(e, LNT_SECTION_PACKED, info->packed, sizeof *info->packed, NULL);
 }
 
+/* Panels that are an eighth larger than what is in them are made when the file is loaded, in files that are
+ * to be small. Changes *bytes. */
+static lnt_stored choose_form(const emitter *e, const lnt_operand *info, size_t *bytes)
+{
+    size_t plain;
+    const lnt_quantise_options *q = e->g->quantise;
+    if (!q || q->mode == LNT_INT8_OFF || !info->packed || lnt_stored_bytes(LNT_STORED_PLAIN, info, &plain) ||
+        *bytes - plain / 8 <= plain)
+        return LNT_STORED_READY;
+    *bytes = plain;
+    return LNT_STORED_PLAIN;
+}
+
 /* A constant not stored yet. Its bytes are copied once all are known. */
 static lnt_status put_constant(emitter *e, const char *name, const lnt_operand *info, size_t bytes,
                                bool feeds_shape, uint32_t *number)
 {
+    const lnt_stored stored = choose_form(e, info, &bytes);
     size_t *tensors = &e->section[LNT_SECTION_TENSORS].n;
     lnt_rec_constant c = {.offset = *tensors, .bytes = bytes};
     LNT_REQUIRE(bytes <= PTRDIFF_MAX / 2 && *tensors <= PTRDIFF_MAX / 2, e->err, LNT_E_LIMIT,
@@ -129,7 +145,7 @@ static lnt_status put_constant(emitter *e, const char *name, const lnt_operand *
     e->report->constant_bytes += bytes;
     LNT_TRY(put_packed(e, info, bytes, &c.packed));
     const uint32_t record = count(e, LNT_SECTION_CONSTANTS, sizeof c);
-    LNT_TRY(put_value(e, name, info, feeds_shape, record, number));
+    LNT_TRY(put_value(e, name, info, feeds_shape, record, stored, number));
     c.value = *number;
     LNT_TRY(LNT_GROW(&lnt_malloc_allocator, e->constant, e->constant_capacity, e->n_constants, e->err));
     e->constant[e->n_constants++] = info;
@@ -191,9 +207,9 @@ static lnt_status use_value(emitter *e, uint32_t value, uint32_t *number)
     }
     const lnt_gvalue *v = &e->g->value[value];
     if (e->value[value] == LNT_NONE)
-        LNT_TRY(v->constant
-                    ? share_constant(e, value, &e->value[value])
-                    : put_value(e, v->name, &v->info, v->feeds_shape, LNT_FILE_NONE, &e->value[value]));
+        LNT_TRY(v->constant ? share_constant(e, value, &e->value[value])
+                            : put_value(e, v->name, &v->info, v->feeds_shape, LNT_FILE_NONE, LNT_STORED_READY,
+                                        &e->value[value]));
     *number = e->value[value];
     return LNT_OK;
 }
@@ -373,8 +389,11 @@ static lnt_status put_tensors(emitter *e)
     if (!b->data)
         return LNT_E_MEMORY;
     const lnt_rec_constant *c = (const lnt_rec_constant *)e->section[LNT_SECTION_CONSTANTS].data;
+    const lnt_rec_value *values = (const lnt_rec_value *)e->section[LNT_SECTION_VALUES].data;
     for (size_t i = 0; i < e->n_constants; i++)
-        if (c[i].bytes)
+        if (values[c[i].value].stored)
+            lnt_stored_put(e->constant[i], b->data + c[i].offset);
+        else if (c[i].bytes)
             memcpy(b->data + c[i].offset, e->constant[i]->data, c[i].bytes);
     return LNT_OK;
 }

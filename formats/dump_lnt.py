@@ -110,11 +110,12 @@ class File:
         return self.string(self.records["symbols"][-extent - 2][0]) if extent <= -2 else None
 
     def value(self, number):
-        name, dtype, rank, order, flags, constant, _, *dims = self.records["values"][number]
+        name, dtype, rank, order, flags, constant, stored, *dims = self.records["values"][number]
         names = [self.symbol_name(d) for d in dims[:rank]] if rank <= 8 else []
         dims = [max(d, -1) for d in dims[:rank]] if rank <= 8 else None
         return {"name": self.string(name), "dtype": DTYPES[dtype], "dims": dims, "dim_names": names,
-                "order": order, "flags": flags, "constant": None if constant == NONE else constant}
+                "order": order, "flags": flags, "constant": None if constant == NONE else constant,
+                "stored": stored}
 
     def operands(self, first, n):
         return [None if v == NONE else v for (v,) in self.records["operands"][first:first + n]]
@@ -193,7 +194,7 @@ def details(f):
     constants = []
     for number, packed, offset, length, _ in f.records["constants"]:
         value = f.value(number)
-        if packed == NONE:
+        if packed == NONE or value["stored"] == 1:
             dtype, count = f.records["values"][number][1], 1
             for extent in value["dims"]:
                 count *= extent

@@ -79,8 +79,8 @@ typedef struct lnt_rec_value { /* 80 bytes */
     uint8_t order;     /* lnt_order */
     uint8_t flags;     /* bit 0: feeds shapes */
     uint32_t constant; /* record in constants, or NONE */
-    uint32_t reserved;
-    int64_t dims[8]; /* >= 0 known, -1 unknown, -2-k: symbol k */
+    uint32_t stored;   /* lnt_stored (stored.h): what the bytes of a constant are in the file */
+    int64_t dims[8];   /* >= 0 known, -1 unknown, -2-k: symbol k */
 } lnt_rec_value;
 
 typedef struct lnt_rec_constant { /* 32 bytes */

@@ -3,6 +3,7 @@
 
 #include "base/checked.h"
 #include "formats/golden.h"
+#include "formats/stored.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -73,8 +74,8 @@ static lnt_status check_value(const lnt_file *f, uint32_t i, lnt_error *err)
     LNT_CHECK_RECORD(v->order == LNT_ORDER_PLAIN ||
                          (v->order == LNT_ORDER_CHANNELS_LAST && v->rank >= 3 && v->rank <= LNT_MAX_RANK),
                      err, "values", i, "storage order %d does not go with rank %d", v->order, v->rank);
-    LNT_CHECK_RECORD((v->flags & ~KNOWN_FLAGS) == 0 && v->reserved == 0, err, "values", i,
-                     "a reserved field or flag is not 0");
+    LNT_CHECK_RECORD((v->flags & ~KNOWN_FLAGS) == 0 && (v->stored == 0 || v->constant != LNT_FILE_NONE), err,
+                     "values", i, "a reserved field or flag is not 0");
     LNT_CHECK_RECORD(v->constant == LNT_FILE_NONE ||
                          (v->constant < f->n_constants && f->constants[v->constant].value == i),
                      err, "values", i, "constant %" PRIu32 " is not its own", v->constant);
@@ -86,22 +87,22 @@ static lnt_status constant_bytes(const lnt_file *f, uint32_t i, uint64_t *bytes,
 {
     const lnt_rec_constant *c = &f->constants[i];
     const lnt_rec_value *v = &f->values[c->value];
-    int64_t count;
-    LNT_CHECK_RECORD(lnt_count(v->dims, v->rank, &count), err, "constants", i, "an extent is not known");
-    if (c->packed == LNT_FILE_NONE) {
-        *bytes = (uint64_t)count * lnt_dtype_size((lnt_dtype)v->dtype);
-        return LNT_OK;
+    lnt_operand o = {.dtype = v->dtype, .rank = v->rank};
+    size_t size = 0;
+    memcpy(o.dims, v->dims, sizeof o.dims);
+    LNT_CHECK_RECORD(lnt_operand_count(&o) >= 0, err, "constants", i, "an extent is not known");
+    if (c->packed != LNT_FILE_NONE) {
+        LNT_CHECK_RECORD(c->packed < f->n_packed, err, "constants", i,
+                         "packed record %" PRIu32 " is not there", c->packed);
+        o.packed = &f->packed[c->packed];
+        const char *fault = lnt_packed_check(o.packed, (lnt_dtype)v->dtype, v->rank, v->dims);
+        LNT_CHECK_RECORD(!fault, err, "packed", c->packed, "%s", fault);
+        LNT_CHECK_RECORD(v->order == LNT_ORDER_PLAIN, err, "packed", c->packed,
+                         "holds a constant that is not in plain order");
     }
-    LNT_CHECK_RECORD(c->packed < f->n_packed, err, "constants", i, "packed record %" PRIu32 " is not there",
-                     c->packed);
-    const lnt_packed *p = &f->packed[c->packed];
-    size_t packed_bytes = 0;
-    (void)lnt_packed_bytes(p, &packed_bytes);
-    const char *fault = lnt_packed_check(p, (lnt_dtype)v->dtype, v->rank, v->dims);
-    LNT_CHECK_RECORD(!fault, err, "packed", c->packed, "%s", fault);
-    LNT_CHECK_RECORD(v->order == LNT_ORDER_PLAIN, err, "packed", c->packed,
-                     "holds a constant that is not in plain order");
-    *bytes = packed_bytes;
+    const char *fault = lnt_stored_bytes(v->stored, &o, &size);
+    LNT_CHECK_RECORD(!fault, err, "constants", i, "%s", fault);
+    *bytes = size;
     return LNT_OK;
 }
 

@@ -1,6 +1,8 @@
-/* load.c — a checked file becomes a model: operators looked up, pointers resolved, nothing copied. */
+/* load.c — a checked file becomes a model: operators looked up, pointers resolved, nothing copied but
+ * constants that are stored in fewer bytes than kernels read. */
 #include "runtime/internal.h"
 
+#include "formats/stored.h"
 #include "ops/pack.h"
 #include "ops/program.h"
 
@@ -27,6 +29,25 @@ static void *model_array(lnt_model *m, size_t count, size_t size, lnt_error *err
     return lnt_bump_alloc(&m->memory, bytes, err);
 }
 
+static lnt_status load_constant(lnt_model *m, const lnt_rec_value *r, lnt_operand *v, lnt_error *err)
+{
+    const lnt_file *f = &m->file;
+    const lnt_rec_constant *c = &f->constants[r->constant];
+    size_t bytes;
+    v->constant = true;
+    v->data = f->tensors + c->offset;
+    v->packed = c->packed == LNT_FILE_NONE ? NULL : &f->packed[c->packed];
+    if (r->stored == LNT_STORED_READY)
+        return LNT_OK;
+    (void)lnt_stored_bytes(LNT_STORED_READY, v, &bytes);
+    void *ready = lnt_bump_alloc(&m->memory, bytes, err);
+    if (!ready)
+        return LNT_E_MEMORY;
+    lnt_stored_restore(v, v->data, ready);
+    v->data = ready;
+    return LNT_OK;
+}
+
 static lnt_status load_values(lnt_model *m, lnt_error *err)
 {
     const lnt_file *f = &m->file;
@@ -40,12 +61,8 @@ static lnt_status load_values(lnt_model *m, lnt_error *err)
         *v = (lnt_operand){.dtype = r->dtype, .rank = r->rank, .order = r->order, .storage = i};
         memcpy(v->dims, r->dims, sizeof v->dims);
         m->symbol_of[i] = LNT_NONE;
-        if (r->constant == LNT_FILE_NONE)
-            continue;
-        const lnt_rec_constant *c = &f->constants[r->constant];
-        v->constant = true;
-        v->data = f->tensors + c->offset;
-        v->packed = c->packed == LNT_FILE_NONE ? NULL : &f->packed[c->packed];
+        if (r->constant != LNT_FILE_NONE)
+            LNT_TRY(load_constant(m, r, v, err));
     }
     for (uint32_t i = 0; i < f->n_symbols; i++)
         if (f->symbols[i].kind == 2)

@@ -9,6 +9,7 @@
 
 #include "formats/golden.h"
 #include "formats/lnt_file.h"
+#include "formats/stored.h"
 
 #include <string.h>
 

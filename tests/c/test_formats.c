@@ -317,6 +317,15 @@ static void hostile_values_and_constants(void **state)
             "overflow");
     HOSTILE(s.values[0].order = 1, "storage order");
     HOSTILE(s.values[0].flags = 2, "reserved");
+    HOSTILE(s.values[0].stored = LNT_STORED_PLAIN, "reserved");
+    HOSTILE(s.values[SAMPLE_BIAS].stored = LNT_STORED_PLAIN, "does not go with it");
+    HOSTILE(s.values[SAMPLE_W].stored = 99, "unknown");
+    HOSTILE(s.values[SAMPLE_W].stored = LNT_STORED_PLAIN, "has 256 bytes, its extents need 48");
+    HOSTILE((s.values[SAMPLE_W].stored = LNT_STORED_PLAIN, s.constants[0].bytes = 0,
+             s.values[SAMPLE_W].dims[0] = s.packed[0].K = 0,
+             s.values[SAMPLE_W].dims[1] = s.packed[0].N = 1 << 20, s.packed[0].layout = LNT_LAYOUT_PANEL_I8,
+             s.values[SAMPLE_W].dtype = LNT_INT8),
+            "grow too much");
     HOSTILE(s.values[0].constant = 0, "not its own");
     HOSTILE(s.values[SAMPLE_W].constant = LNT_FILE_NONE, "constants section, record 0");
     HOSTILE(s.values[SAMPLE_W].dims[0] = -1, "constants section, record 0: an extent is not known");

@@ -9,7 +9,8 @@ import pytest
 from harness import ROOT, linnet
 
 MODELS = sorted((ROOT / "tests" / "data" / "models").glob("*.onnx"))
-OF_THE_MACHINE = {"arena_bytes", "alive_bytes", "arena_unknown_because", "threads", "level", "steps", "evaluated", "unbounded"}
+OF_THE_MACHINE = {"restored_bytes", "arena_bytes", "alive_bytes", "arena_unknown_because", "threads", "level", "steps",
+                  "evaluated", "unbounded"}
 
 
 def dump(path, *options):

@@ -311,6 +311,22 @@ def test_embeddings(tmp_path):
     assert snr(reference(model, {"ids": ids})[0], got["y"]) > 30
 
 
+def test_few_columns_are_packed_when_loaded(tmp_path):
+    """Five filters are stored as five, and compute what they compute among sixteen."""
+    rng = np.random.default_rng(17)
+    filters = rng.normal(0, 1, (16, 8, 3, 3)).astype(np.float32)
+    model = model_of([helper.make_node("Conv", ["x", "few"], ["y"]), helper.make_node("Conv", ["x", "many"], ["z"])],
+                     [("x", F, [1, 8, 9, 7])], [("y", F, None), ("z", F, None)], {"few": filters[:5], "many": filters})
+    path = tmp_path / "m.onnx"
+    onnx.save(model, path)
+    report, lnt = convert(path, "--int8", "dynamic"), path.with_suffix(".lnt")
+    scales, sums = 4 * (5 + 16), 4 * 16
+    assert report["constant_bytes"] == (5 + 16) * 72 + scales + sums
+    assert json.loads(linnet("info", lnt, "--json").stdout)["restored_bytes"] == 16 * 72 + sums
+    got = run(lnt, {"x": rng.normal(0, 1, (1, 8, 9, 7)).astype(np.float32)}, ["y", "z"], tmp_path)
+    assert np.array_equal(got["y"], got["z"][:, :5])
+
+
 @pytest.mark.parametrize("dtype", [np.uint8, np.int8])
 @pytest.mark.parametrize("op", ["QLinearSigmoid", "QLinearLeakyRelu"])
 def test_functions_of_bytes_are_tables(tmp_path, op, dtype):
