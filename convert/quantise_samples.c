@@ -2,9 +2,11 @@
 #include "convert/quantise_samples.h"
 
 #include "convert/convert.h"
+#include "convert/quantise_trial.h"
 #include "formats/tensor_file.h"
 
 #include <math.h>
+#include <string.h>
 
 static const lnt_allocator *const heap = &lnt_malloc_allocator;
 
@@ -42,24 +44,115 @@ void lnt_samples_free(lnt_samples *s)
 {
     for (size_t i = 0; s->input && i < s->n * s->n_inputs; i++)
         lnt_tensor_free(heap, &s->input[i]);
+    for (size_t i = 0; s->last && i < 2 * (size_t)s->n_outputs; i++)
+        lnt_tensor_free(heap, &s->last[i]);
     lnt_free(heap, s->input);
-    s->input = NULL;
+    lnt_free(heap, s->last);
+    lnt_free(heap, s->from);
+    *s = (lnt_samples){0};
+}
+
+/* The output of the sample before that input k of sample i was, or LNT_NONE. */
+static uint32_t source_of(const lnt_samples *s, size_t i, uint32_t k)
+{
+    return s->from ? s->from[i * s->n_inputs + k] : LNT_NONE;
 }
 
 bool lnt_samples_go_on(const lnt_samples *s, size_t i)
 {
     bool go_on = false;
     for (uint32_t k = 0; k < s->n_inputs && i + 1 < s->n; k++)
-        go_on |= !s->input[(i + 1) * s->n_inputs + k].data;
+        go_on |= !s->input[(i + 1) * s->n_inputs + k].data || source_of(s, i + 1, k) != LNT_NONE;
     return go_on;
+}
+
+/* Keeps the outputs that come back. */
+static lnt_status keep_states(lnt_samples *s, lnt_session *session, lnt_error *err)
+{
+    s->turn = !s->turn;
+    for (uint32_t j = 0; j < s->n_outputs; j++) {
+        lnt_tensor out, *kept = &s->last[s->turn * s->n_outputs + j];
+        if (!kept->data)
+            continue;
+        LNT_TRY(lnt_get_output(session, j, &out, err));
+        LNT_REQUIRE(out.bytes == kept->bytes, err, LNT_E_SHAPE, "state %u changes its size", j);
+        memcpy(kept->data, out.data, out.bytes);
+    }
+    return LNT_OK;
 }
 
 lnt_status lnt_samples_run(lnt_samples *s, lnt_session *session, size_t i, lnt_error *err)
 {
-    for (uint32_t k = 0; k < s->n_inputs; k++)
-        if (s->input[i * s->n_inputs + k].data)
-            LNT_TRY(lnt_set_input(session, k, &s->input[i * s->n_inputs + k], err));
-    return lnt_run(session, err);
+    for (uint32_t k = 0; k < s->n_inputs; k++) {
+        const uint32_t from = source_of(s, i, k);
+        const lnt_tensor *x =
+            from == LNT_NONE ? &s->input[i * s->n_inputs + k] : &s->last[s->turn * s->n_outputs + from];
+        if (x->data)
+            LNT_TRY(lnt_set_input(session, k, x, err));
+    }
+    LNT_TRY(lnt_run(session, err));
+    return s->from ? keep_states(s, session, err) : LNT_OK;
+}
+
+/* ---- states ---- */
+
+/* Does x hold what the output does, and not only zeros? Others computed it, perhaps. */
+static bool is_output(const lnt_tensor *x, const lnt_tensor *out)
+{
+    enum { LIKE = 60 }; /* dB */
+    lnt_noise n = {0};
+    if (!x->data || x->dtype != LNT_FLOAT || out->dtype != LNT_FLOAT || x->bytes != out->bytes ||
+        x->rank != out->rank || memcmp(x->dims, out->dims, x->rank * sizeof *x->dims) != 0)
+        return false;
+    lnt_noise_add(&n, out->data, x->data, (int64_t)(x->bytes / sizeof(float)));
+    return n.signal > 0 && lnt_noise_snr(&n) >= LIKE;
+}
+
+static lnt_status keep_from_now(lnt_samples *s, uint32_t output, const lnt_tensor *like, lnt_error *err)
+{
+    for (unsigned half = 0; half < 2; half++) {
+        lnt_tensor *t = &s->last[half * s->n_outputs + output];
+        if (!t->data)
+            LNT_TRY(lnt_tensor_alloc(heap, like->dtype, like->rank, like->dims, t, err));
+    }
+    return LNT_OK;
+}
+
+/* Notes which inputs of the sample behind i are what i has just given. */
+static lnt_status find_states_behind(lnt_samples *s, lnt_session *session, size_t i, lnt_error *err)
+{
+    for (uint32_t j = 0; j < s->n_outputs; j++) {
+        lnt_tensor out;
+        LNT_TRY(lnt_get_output(session, j, &out, err));
+        for (uint32_t k = 0; k < s->n_inputs; k++) {
+            const size_t at = (i + 1) * s->n_inputs + k;
+            if (s->from[at] != LNT_NONE || !is_output(&s->input[at], &out))
+                continue;
+            s->from[at] = j;
+            LNT_TRY(keep_from_now(s, j, &out, err));
+        }
+    }
+    return LNT_OK;
+}
+
+lnt_status lnt_samples_find_states(lnt_samples *s, const lnt_model *m, lnt_session *session, lnt_error *err)
+{
+    enum { LOOKED_AT = 8 }; /* samples without a state: there are none */
+    bool any = false;
+    if (!s->options->n_samples || s->n < 2)
+        return LNT_OK;
+    s->n_outputs = lnt_model_output_count(m);
+    s->from = lnt_alloc_zero(heap, s->n * s->n_inputs, sizeof *s->from, err);
+    s->last = lnt_alloc_zero(heap, 2 * (size_t)s->n_outputs, sizeof *s->last, err);
+    if (!s->from || !s->last)
+        return LNT_E_MEMORY;
+    memset(s->from, 0xff, s->n * s->n_inputs * sizeof *s->from);
+    for (size_t i = 0; i + 1 < s->n && (any || i < LOOKED_AT); i++) {
+        LNT_TRY(lnt_samples_run(s, session, i, err));
+        LNT_TRY(find_states_behind(s, session, i, err));
+        any |= lnt_samples_go_on(s, i);
+    }
+    return LNT_OK;
 }
 
 static lnt_status make_up(lnt_samples *s, const lnt_model *m, int64_t extent, lnt_error *err)

@@ -127,6 +127,7 @@ static lnt_status prepare_samples(trial *t, running *r)
     t->samples.options = t->options;
     t->samples.graph = t->g;
     LNT_TRY(lnt_samples_read(&t->samples, r->model, SIZE_MAX, t->err));
+    LNT_TRY(lnt_samples_find_states(&t->samples, r->model, r->session, t->err));
     t->n_outputs = lnt_model_output_count(r->model);
     t->want = lnt_alloc_zero(heap, t->samples.n * t->n_outputs, sizeof *t->want, t->err);
     t->noise = lnt_alloc_zero(heap, t->n_outputs, sizeof *t->noise, t->err);

@@ -142,6 +142,8 @@ HEARD = [("Please turn off the lights in the kitchen, and set a timer for ten mi
          ("How much wood would a woodchuck chuck, if a woodchuck could chuck wood?", "en-us+f3"),
          ("The quick brown fox jumps over the lazy dog, and runs away from the hunters.", "en-gb"),
          ("Hey Mycroft, what will the weather be like in Paris on Thursday?", "en-us+f4")]
+OTHERS = [("She sells sea shells by the sea shore.", "en-us"), ("Turn it up, please.", "en-gb"), ("Stop.", "en-us+m4"),
+          ("What time is it in Tokyo?", "en-us+f2"), ("Open the door, then close the window again.", "en-gb+f3")]
 NEW = [("Hey Jarvis, play some music in the living room.", "en-us+f3"), ("Seven silver swans swam silently seaward.", "en-gb+m3")]
 
 
@@ -224,25 +226,45 @@ def test_dtln(tmp_path, calibrated):
         assert snr(want, got) >= 30
 
 
-def test_silero(tmp_path):
-    """Probabilities of speech, states carried from frame to frame; where they say so for certain, bytes say the same."""
-    plain, quantised, report = convert_model(tmp_path, "silero_vad_v6", "--int8", "dynamic")
-    assert ratio(plain, quantised) <= 0.28
+def sentences(which, seed):
+    """Sentences with pauses between them, in a little noise."""
     pause = np.zeros(12000)
-    sound = np.concatenate([x for sentence in NEW for x in (pause, speech(*sentence, 0))] + [pause]) / 32768
-    sound = (sound + np.random.default_rng(5).normal(0, 0.003, len(sound))).astype(np.float32)
+    sound = np.concatenate([x for sentence in which for x in (pause, speech(*sentence, 0))] + [pause]) / 32768
+    return (sound + np.random.default_rng(seed).normal(0, 0.003, len(sound))).astype(np.float32)
 
-    def probabilities(lnt):
-        s, state, found = session(lnt), np.zeros((2, 1, 128), np.float32), []
-        for at in range(512, len(sound) - 511, 512):
-            s.run(input=sound[None, at - 64:at + 512], state=state, sr=np.array(16000, np.int64))
-            state = s.get("stateN")
-            found.append(s.get("output")[0, 0])
-        return np.array(found)
 
-    want, got = probabilities(plain), probabilities(quantised)
-    assert snr(want, got) >= 30
-    assert 40 < (want > 0.5).sum() < len(want) - 40 and ((want > 0.5) != (got > 0.5))[np.abs(want - 0.5) > 0.1].sum() == 0
+def detect_speech(lnt, sound, recorded=None):
+    """Probabilities of speech of frames of 512, the state carried from one to the next."""
+    s, state, found = session(lnt), np.zeros((2, 1, 128), np.float32), []
+    for at in range(512, len(sound) - 511, 512):
+        feed = dict(input=sound[None, at - 64:at + 512], state=state, sr=np.array(16000, np.int64))
+        if recorded is not None:
+            recorded.append(feed)
+        s.run(**feed)
+        state = s.get("stateN").copy()
+        found.append(s.get("output")[0, 0])
+    return np.array(found)
+
+
+@pytest.mark.parametrize("mode", [None, "dynamic", "static"] if LONG else [None, "dynamic"])
+def test_silero(tmp_path, mode):
+    """Without samples bytes say the same of speech where floats are certain; with frames recorded one after another,
+    whose states are then the quantised model's own, segments begin and end in the same frames."""
+    plain, quantised, _ = convert_model(tmp_path, "silero_vad_v6", "--int8", "dynamic")
+    assert ratio(plain, quantised) <= 0.28
+    if mode:
+        frames = []
+        detect_speech(plain, sentences(HEARD[:1], 3), frames)
+        quantised, report = convert_model(tmp_path, "silero_vad_v6", "--int8", mode, "--calibrate",
+                                          record(tmp_path / "samples", frames))[1:]
+        assert all(o["snr_db"] >= 31 for o in report["outputs"]) and ratio(plain, quantised) <= 0.33
+        assert sum(not layer["int8"] for layer in report["layers"]) == 1
+    for which, seed in ((NEW, 5), (OTHERS, 6)) if mode else ((NEW, 5),):
+        sound = sentences(which, seed)
+        want, got = detect_speech(plain, sound), detect_speech(quantised, sound)
+        assert snr(want, got) >= (40 if mode else 30)
+        assert 40 < (want > 0.5).sum() < len(want) - 40
+        assert ((want > 0.5) != (got > 0.5))[np.abs(want - 0.5) > (0 if mode else 0.1)].sum() == 0
 
 
 # ---- files ----
