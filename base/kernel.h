@@ -16,16 +16,27 @@ typedef struct lnt_step lnt_step;
 
 typedef lnt_status (*lnt_run_fn)(lnt_kernel *k, const lnt_step *s);
 
+/* Lines [begin, end) of output 0, a channels-last image: those of a batch's images one after the other, each
+ * a row of pixels. They are stored at `to`, by worker thread `thread`. */
+typedef lnt_status (*lnt_lines_fn)(lnt_kernel *k, const lnt_step *s, int64_t begin, int64_t end, float *to,
+                                   unsigned thread);
+
 struct lnt_step {
     lnt_run_fn run;
-    const void *params; /* made by the operator's bind function, read-only in run */
+    const void *params;      /* made by the operator's bind function, read-only in run */
     lnt_operand *const *in;  /* [n_in], NULL where an optional operand is skipped */
     lnt_operand *const *out; /* [n_out], NULL where an output is not wanted */
     uint16_t n_in, n_out;
+    uint16_t n_held;       /* in[n_in .. n_held) are read by the step that feeds it */
     uint32_t node;         /* index of its lnt_node: names it in errors, keys its random numbers */
     uint32_t in_place;     /* bit i: output 0 may take the memory of input i */
     uint32_t scratch_slot; /* slot of its scratch memory, LNT_NO_STORAGE if none */
     size_t scratch_bytes;  /* of all threads together */
+    lnt_lines_fn lines;    /* can make its output line by line; or NULL */
+    /* The step whose lines are input 0, which then has no memory of its own: that step does not run by
+     * itself, its scratch memory is the beginning of this one's. Or NULL. */
+    const lnt_step *feed;
+    const char *title; /* in a trace, NULL: the node's name */
 };
 
 /* A slice of parallel work: items [begin, end), run by worker thread (0 <= thread < k->threads). */

@@ -75,28 +75,48 @@ typedef struct conv {
     size_t gather_at, gather_bytes; /* of a thread */
 } conv;
 
+static lnt_gemm_call call_of(const lnt_kernel *k, const lnt_step *s, const float *x, const float *b)
+{
+    const conv *c = s->params;
+    return (lnt_gemm_call){
+        .plan = &c->bands[0].plan,
+        .step = s,
+        .a = x,
+        .b = b,
+        .b_offset = c->bands[0].b_offset,
+        .residual = c->store.residual >= 0 ? lnt_in(k, s, (unsigned)c->store.residual) : NULL,
+        .bias = c->store.bias >= 0 ? lnt_in(k, s, (unsigned)c->store.bias) : NULL,
+        .bias_product = (size_t)c->g.features,
+        .gather = (char *)lnt_scratch(k, s) + c->gather_at,
+    };
+}
+
 static lnt_status run_conv(lnt_kernel *k, const lnt_step *s)
 {
     const conv *c = s->params;
     const float *x, *b;
     LNT_TRY(lnt_conv_input(k, s, &c->images, &x));
     LNT_TRY(lnt_conv_packed_weights(k, s, &c->weights, &b));
-    lnt_gemm_call call = {
-        .step = s,
-        .a = x,
-        .b = b,
-        .c = lnt_conv_output(k, s, &c->images),
-        .residual = c->store.residual >= 0 ? lnt_in(k, s, (unsigned)c->store.residual) : NULL,
-        .bias = c->store.bias >= 0 ? lnt_in(k, s, (unsigned)c->store.bias) : NULL,
-        .bias_product = (size_t)c->g.features,
-        .gather = (char *)lnt_scratch(k, s) + c->gather_at,
-    };
+    lnt_gemm_call call = call_of(k, s, x, b);
+    call.c = lnt_conv_output(k, s, &c->images);
     for (unsigned i = 0; i < c->n_bands; i++) {
         call.plan = &c->bands[i].plan;
         call.b_offset = c->bands[i].b_offset;
         LNT_TRY(lnt_gemm_run(k, &call));
     }
     return lnt_conv_finish(k, s, &c->images, c->bands[0].plan.epilogue ? NULL : c->store.program);
+}
+
+static lnt_status conv_lines(lnt_kernel *k, const lnt_step *s, int64_t begin, int64_t end, float *to,
+                             unsigned thread)
+{
+    const conv *c = s->params;
+    const int64_t width = c->g.w.out[2];
+    lnt_gemm_call call = call_of(k, s, lnt_in(k, s, 0), lnt_in(k, s, 1));
+    call.c = to;
+    call.c_first = begin * width * c->g.features;
+    lnt_gemm_part(k, &call, begin * width, end * width, thread);
+    return LNT_OK;
 }
 
 /* ---- bind ---- */
@@ -269,6 +289,13 @@ static lnt_status bind_band(lnt_site *site, conv *c, band *b)
     return LNT_OK;
 }
 
+bool lnt_conv_may_feed(const lnt_site *site, const lnt_conv *c)
+{
+    enum { DEPTH = 256 };
+    return site->in[0]->dtype == LNT_FLOAT && site->out[0]->order == LNT_ORDER_CHANNELS_LAST &&
+           c->groups == 1 && c->channels * lnt_volume(c->w.kernel) <= DEPTH && c->w.out[2] >= LNT_GEMM_PART;
+}
+
 static lnt_status bind_float(lnt_site *site)
 {
     lnt_conv g;
@@ -298,6 +325,9 @@ static lnt_status bind_float(lnt_site *site)
     c->gather_at = scratch;
     lnt_bind_scratch(site, scratch + c->gather_bytes * site->threads);
     site->step->run = run_conv;
+    if (scratch == 0 && c->n_bands == 1 && lnt_gemm_has_parts(&c->bands[0].plan) &&
+        lnt_conv_may_feed(site, &g))
+        site->step->lines = conv_lines;
     return LNT_OK;
 }
 

@@ -76,6 +76,10 @@ static inline bool lnt_conv_is_depthwise(const lnt_conv *c)
 /* Few channels or few features, and an output that can be written channels-last. */
 bool lnt_conv_is_stem(const lnt_site *site, const lnt_conv *c);
 
+/* Is there any sense in making the output line by line? Yes, if little work makes much of it, and lines are
+ * long. */
+bool lnt_conv_may_feed(const lnt_site *site, const lnt_conv *c);
+
 /* For bind functions. */
 lnt_status lnt_conv_bind_depthwise(lnt_site *site, const lnt_conv *c);
 /* store must add no residual. */

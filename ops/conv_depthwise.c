@@ -1,16 +1,28 @@
 /* conv_depthwise.c — Conv with one channel or a few per group: each group is filtered by itself.
  *
  * Rows of output pixels, or columns where rows are short, are cut into runs; a run's lines of the kernel are
- * those that lie inside the image. */
+ * those that lie inside the image.
+ *
+ * What a convolution of small work makes of many channels, as the one that expands the pixels of an inverted
+ * residual block, is read here once and by nobody else. Where it is large the two run together: each thread
+ * has the lines that its rows need made into a ring of a few, which stays in its second-level cache. */
 #include "base/checked.h"
 #include "ops/conv.h"
 #include "ops/gemm.h"
 
 enum {
-    RUN_WORK = 32 * 1024,    /* multiply-adds in a run of pixels */
-    SHORT_ROW = 8,           /* pixels that are filtered together */
-    SHARED_WORK = 128 * 1024 /* as many pay for pixels that go from one core's cache to another's */
+    RUN_WORK = 32 * 1024,     /* multiply-adds in a run of pixels */
+    SHORT_ROW = 8,            /* pixels that are filtered together */
+    SHARED_WORK = 128 * 1024, /* as many pay for pixels that go from one core's cache to another's */
+    FED_BYTES = 512 * 1024,   /* an image worth being made line by line */
+    FED_PIXELS = 128,         /* made at once, about */
+    FED_ROWS = 8              /* of a thread at least, for each line that its neighbour makes, too */
 };
+
+/* A thread's lines of the image: line l is number l % lines of the ring. */
+typedef struct ring {
+    int64_t begin, end; /* those made without a gap; the last ones are still there */
+} ring;
 
 typedef struct depthwise {
     lnt_conv g;
@@ -23,6 +35,9 @@ typedef struct depthwise {
     int64_t run, runs;            /* pixels in a run, runs in a row */
     int64_t in_pixel, pixel;      /* floats of a pixel of input and output */
     size_t w_channel;             /* floats of one channel's weights for one tap, all features */
+    const lnt_step *feed;         /* makes the lines of the image; or NULL */
+    int64_t rows_at_once, ring_lines; /* then: rows of output pixels that share a call, lines of a ring */
+    size_t ring_at, ring_bytes;       /* in scratch memory, of a thread */
 } depthwise;
 
 typedef struct depthwise_call {
@@ -30,6 +45,7 @@ typedef struct depthwise_call {
     const lnt_step *step;
     const float *x, *w, *bias, *residual;
     float *y;
+    int64_t pixels; /* at x, of all images or of a ring */
 } depthwise_call;
 
 /* Lines of the kernel that lie inside the image, for one row (or column) of output pixels. */
@@ -61,7 +77,7 @@ static void list_lines(const depthwise_call *c, int64_t row, line_list *list)
             const int64_t pixel =
                 plane * w->in[1] * w->in[2] + lnt_window_at(w, d->across, at, t) * apart(w->in, d->across);
             const int64_t tap = z * w->kernel[1] * w->kernel[2] + t * apart(w->kernel, d->across);
-            list->x[list->n] = c->x + pixel * d->in_pixel;
+            list->x[list->n] = c->x + pixel % c->pixels * d->in_pixel;
             list->w[list->n++] = c->w + (size_t)(tap * d->g.channels) * d->w_channel;
         }
 }
@@ -106,10 +122,9 @@ static void part_of_row(const depthwise_call *c, int64_t row, int64_t x, int64_t
     d->kernels->depthwise(&args);
 }
 
-static lnt_status run_items(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+/* Runs [begin, end) of all rows'. */
+static void run_runs(lnt_kernel *k, const depthwise_call *c, int64_t begin, int64_t end)
 {
-    (void)thread;
-    const depthwise_call *c = arg;
     const depthwise *d = c->d;
     const int64_t length = d->g.w.out[d->along];
     for (int64_t item = begin; item < end; item++) {
@@ -120,14 +135,86 @@ static lnt_status run_items(lnt_kernel *k, void *arg, int64_t begin, int64_t end
             lnt_epilogue_run(d->epilogue, k, c->step, c->y + (row * length + x) * d->pixel, d->pixel,
                              row * length + x, stop - x, 0, d->pixel);
     }
+}
+
+static lnt_status run_items(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+{
+    (void)thread;
+    run_runs(k, arg, begin, end);
     return LNT_OK;
+}
+
+/* ---- lines made when they are wanted ---- */
+
+static int64_t clamped(int64_t x, int64_t high)
+{
+    return x < 0 ? 0 : x > high ? high : x;
+}
+
+/* Has the lines made that rows [row, row_end) of an image need, as far as they are not in the ring. */
+static lnt_status feed_lines(lnt_kernel *k, const depthwise *d, ring *r, float *to, int64_t image,
+                             int64_t row, int64_t row_end, unsigned thread)
+{
+    const lnt_window *w = &d->g.w;
+    const int64_t height = w->in[1], last = w->kernel[1] - 1;
+    const int64_t begin = image * height + clamped(lnt_window_at(w, 1, row, 0), height);
+    const int64_t end = image * height + clamped(lnt_window_at(w, 1, row_end - 1, last) + 1, height);
+    if (begin < r->begin || begin > r->end || begin + d->ring_lines < r->end)
+        r->begin = r->end = begin;
+    while (r->end < end) {
+        const int64_t at = r->end % d->ring_lines, left = d->ring_lines - at, wanted = end - r->end;
+        const int64_t lines = wanted < left ? wanted : left;
+        LNT_TRY(d->feed->lines(k, d->feed, r->end, r->end + lines, to + at * w->in[2] * d->in_pixel, thread));
+        r->end += lines;
+    }
+    return LNT_OK;
+}
+
+static int64_t groups_down(const depthwise *d)
+{
+    return (d->g.w.out[1] + d->rows_at_once - 1) / d->rows_at_once;
+}
+
+static ring *ring_of(const lnt_kernel *k, const lnt_step *s, unsigned thread)
+{
+    const depthwise *d = s->params;
+    return (ring *)(void *)((char *)lnt_scratch(k, s) + d->ring_at + thread * d->ring_bytes);
+}
+
+/* Groups of rows of output pixels. */
+static lnt_status run_fed_items(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+{
+    depthwise_call c = *(const depthwise_call *)arg;
+    const depthwise *d = c.d;
+    const int64_t down = groups_down(d), height = d->g.w.out[1];
+    ring *r = ring_of(k, c.step, thread);
+    float *lines = (float *)(void *)((char *)r + LNT_ALIGN);
+    c.x = lines;
+    c.pixels = d->ring_lines * d->g.w.in[2];
+    for (int64_t item = begin; item < end; item++) {
+        const int64_t image = item / down, row = item % down * d->rows_at_once;
+        const int64_t row_end = row + d->rows_at_once < height ? row + d->rows_at_once : height;
+        LNT_TRY(feed_lines(k, d, r, lines, image, row, row_end, thread));
+        run_runs(k, &c, (image * height + row) * d->runs, (image * height + row_end) * d->runs);
+    }
+    return LNT_OK;
+}
+
+static lnt_status run_fed(lnt_kernel *k, const depthwise_call *c, int64_t grain)
+{
+    for (unsigned t = 0; t < k->threads; t++)
+        *ring_of(k, c->step, t) = (ring){0, 0};
+    const int64_t items = c->d->g.batch * groups_down(c->d);
+    return lnt_parallel(k, items, grain / (c->d->rows_at_once * c->d->runs) + 1, run_fed_items,
+                        (void *)(uintptr_t)c);
 }
 
 static lnt_status run_depthwise(lnt_kernel *k, const lnt_step *s)
 {
     const depthwise *d = s->params;
     depthwise_call c = {.d = d, .step = s};
-    LNT_TRY(lnt_conv_input(k, s, &d->images, &c.x));
+    if (!d->feed)
+        LNT_TRY(lnt_conv_input(k, s, &d->images, &c.x));
     LNT_TRY(lnt_conv_packed_weights(k, s, &d->weights, &c.w));
     c.y = lnt_conv_output(k, s, &d->images);
     if (d->store.bias >= 0)
@@ -136,8 +223,55 @@ static lnt_status run_depthwise(lnt_kernel *k, const lnt_step *s)
         c.residual = lnt_in(k, s, (unsigned)d->store.residual);
     const int64_t rows = d->g.batch * d->g.w.out[0] * d->g.w.out[d->across];
     const int64_t work = d->run * d->pixel * d->g.channels * lnt_volume(d->g.w.kernel) + 1;
-    LNT_TRY(lnt_parallel(k, rows * d->runs, SHARED_WORK / work + 1, run_items, &c));
+    c.pixels = d->g.batch * lnt_volume(d->g.w.in);
+    const int64_t grain = SHARED_WORK / work + 1;
+    LNT_TRY(d->feed ? run_fed(k, &c, grain) : lnt_parallel(k, rows * d->runs, grain, run_items, &c));
     return lnt_conv_finish(k, s, &d->images, d->epilogue ? NULL : d->store.program);
+}
+
+/* ---- bind ---- */
+
+static size_t float_bytes(const lnt_operand *o)
+{
+    return (size_t)lnt_operand_count(o) * sizeof(float);
+}
+
+/* May this step's image be made line by line? It must be large, its rings must be small beside it, on all
+ * threads, so that they take no more memory than it did; and few of its lines should be made by two threads.
+ */
+static bool takes_lines(const lnt_site *site, const depthwise *d)
+{
+    const lnt_window *w = &d->g.w;
+    const lnt_operand *source = site->feeder ? site->feeder->in[0] : NULL;
+    if (!source || d->along != 2 || d->images.turn_out || d->weights.pack || w->in[0] * w->kernel[0] != 1 ||
+        w->out[1] == 0)
+        return false;
+    const size_t image = float_bytes(site->in[0]), before = float_bytes(source);
+    const size_t behind = float_bytes(site->out[0]);
+    const int64_t shared = d->ring_lines - d->rows_at_once * w->stride[1];
+    return image >= FED_BYTES && w->out[1] >= FED_ROWS * shared * site->threads &&
+           site->feeder->scratch_bytes + d->ring_bytes * site->threads +
+                   (before < behind ? before : behind) <=
+               image;
+}
+
+/* Takes the step that makes the image, if that is to the good; its scratch memory comes before all other. */
+static void bind_feed(lnt_site *site, depthwise *d, size_t *scratch)
+{
+    const lnt_window *w = &d->g.w;
+    int64_t reach, floats, at_once = FED_PIXELS / (w->in[2] * w->stride[1] + 1) + 1;
+    if (!lnt_mul_i64(w->kernel[1] - 1, w->dilation[1], &reach) || reach > w->in[1])
+        return;
+    d->rows_at_once = at_once;
+    d->ring_lines = reach + 1 + (at_once - 1) * w->stride[1];
+    if (!lnt_mul_i64(d->ring_lines, w->in[2] * d->in_pixel, &floats) || floats > INT32_MAX / 4)
+        return;
+    d->ring_bytes = lnt_round_up((size_t)floats * sizeof(float), LNT_ALIGN) + LNT_ALIGN;
+    if (!takes_lines(site, d))
+        return;
+    d->feed = site->step->feed = site->feeder;
+    d->ring_at = lnt_round_up(site->feeder->scratch_bytes, LNT_ALIGN);
+    *scratch = d->ring_at + d->ring_bytes * site->threads;
 }
 
 lnt_status lnt_conv_bind_depthwise(lnt_site *site, const lnt_conv *g)
@@ -167,6 +301,7 @@ lnt_status lnt_conv_bind_depthwise(lnt_site *site, const lnt_conv *g)
     if (d->run > length)
         d->run = length > 0 ? length : 1;
     d->runs = (length + d->run - 1) / d->run;
+    bind_feed(site, d, &scratch);
     lnt_bind_scratch(site, scratch);
     site->step->run = run_depthwise;
     return LNT_OK;

@@ -41,6 +41,7 @@ typedef struct stem_call {
     const lnt_step *step;
     const float *x, *b, *bias;
     float *y;
+    int64_t y_first; /* pixels of the output before y */
     char *bands;
 } stem_call;
 
@@ -97,7 +98,7 @@ static void run_band(lnt_kernel *k, const stem_call *c, const band *b, const flo
                                .bias = c->bias,
                                .pixels = (size_t)(b->end - b->begin),
                                .columns = (size_t)features,
-                               .c = c->y + at * features,
+                               .c = c->y + (at - c->y_first) * features,
                                .c_step = (size_t)features,
                                .low = s->store.low,
                                .high = s->store.high};
@@ -112,22 +113,69 @@ static int64_t bands_down(const stem *s)
     return (s->rows + s->band - 1) / s->band;
 }
 
+/* Rows [row, row_end) of an image, as many as a band has at most; run `run` of their pixels. */
+static void run_piece(lnt_kernel *k, const stem_call *c, int64_t image, int64_t row, int64_t row_end,
+                      int64_t run, unsigned thread)
+{
+    const stem *s = c->s;
+    float *scratch = (float *)(void *)(c->bands + thread * s->thread_bytes);
+    const band b = {.image = image,
+                    .row = row,
+                    .row_end = row_end,
+                    .begin = s->width * run / s->runs,
+                    .end = s->width * (run + 1) / s->runs};
+    if (!s->direct)
+        copy_band(c, &b, scratch);
+    run_band(k, c, &b, s->direct ? c->x + b.begin * s->pixel : scratch);
+}
+
+static int64_t band_end(const stem *s, int64_t row)
+{
+    return row + s->band < s->rows ? row + s->band : s->rows;
+}
+
 static lnt_status run_bands(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
 {
     const stem_call *c = arg;
     const stem *s = c->s;
     const int64_t down = bands_down(s);
-    float *scratch = (float *)(void *)(c->bands + thread * s->thread_bytes);
     for (int64_t item = begin; item < end; item++) {
-        const int64_t run = item % s->runs, row = item / s->runs % down * s->band;
-        const band b = {.image = item / s->runs / down,
-                        .row = row,
-                        .row_end = row + s->band < s->rows ? row + s->band : s->rows,
-                        .begin = s->width * run / s->runs,
-                        .end = s->width * (run + 1) / s->runs};
-        if (!s->direct)
-            copy_band(c, &b, scratch);
-        run_band(k, c, &b, s->direct ? c->x + b.begin * s->pixel : scratch);
+        const int64_t row = item / s->runs % down * s->band;
+        run_piece(k, c, item / s->runs / down, row, band_end(s, row), item % s->runs, thread);
+    }
+    return LNT_OK;
+}
+
+static stem_call call_of(const lnt_kernel *k, const lnt_step *step, const float *b)
+{
+    const stem *s = step->params;
+    return (stem_call){.s = s,
+                       .step = step,
+                       .x = lnt_in(k, step, 0),
+                       .b = b,
+                       .bias = s->store.bias >= 0 ? lnt_in(k, step, (unsigned)s->store.bias) : NULL,
+                       .bands = (char *)lnt_scratch(k, step) + s->band_at};
+}
+
+/* Where all pixels are one row, lines are runs of them. */
+static lnt_status stem_lines(lnt_kernel *k, const lnt_step *step, int64_t begin, int64_t end, float *to,
+                             unsigned thread)
+{
+    const stem *s = step->params;
+    const int64_t width = s->g.w.out[2];
+    stem_call c = call_of(k, step, lnt_in(k, step, 1));
+    c.y = to;
+    c.y_first = begin * width;
+    if (s->direct) {
+        const band b = {.row_end = 1, .begin = begin * width, .end = end * width};
+        run_band(k, &c, &b, c.x + b.begin * s->pixel);
+        return LNT_OK;
+    }
+    for (int64_t line = begin, next; line < end; line = next) {
+        const int64_t first = line % s->rows, most = end - line + first, stop = band_end(s, first);
+        next = line - first + (stop < most ? stop : most);
+        for (int64_t run = 0; run < s->runs; run++)
+            run_piece(k, &c, line / s->rows, first, next - (line - first), run, thread);
     }
     return LNT_OK;
 }
@@ -135,10 +183,10 @@ static lnt_status run_bands(lnt_kernel *k, void *arg, int64_t begin, int64_t end
 static lnt_status run_stem(lnt_kernel *k, const lnt_step *step)
 {
     const stem *s = step->params;
-    stem_call c = {.s = s, .step = step, .x = lnt_in(k, step, 0), .y = lnt_out(k, step, 0)};
-    LNT_TRY(lnt_conv_packed_weights(k, step, &s->weights, &c.b));
-    c.bias = s->store.bias >= 0 ? lnt_in(k, step, (unsigned)s->store.bias) : NULL;
-    c.bands = (char *)lnt_scratch(k, step) + s->band_at;
+    const float *b;
+    LNT_TRY(lnt_conv_packed_weights(k, step, &s->weights, &b));
+    stem_call c = call_of(k, step, b);
+    c.y = lnt_out(k, step, 0);
     const int64_t work = s->band * (s->width / s->runs) * (int64_t)s->depth * s->g.features;
     LNT_TRY(lnt_parallel(k, s->images * bands_down(s) * s->runs, BAND_WORK / (work + 1) + 1, run_bands, &c));
     if (!s->store.program || s->epilogue)
@@ -248,5 +296,7 @@ lnt_status lnt_conv_bind_stem(lnt_site *site, const lnt_conv *g, const lnt_store
     s->band_at = scratch;
     lnt_bind_scratch(site, scratch + s->thread_bytes * site->threads);
     site->step->run = run_stem;
+    if (!s->weights.pack && lnt_conv_may_feed(site, g))
+        site->step->lines = stem_lines;
     return LNT_OK;
 }

@@ -11,6 +11,7 @@ void lnt_site_begin_bind(lnt_site *site, lnt_step *step, lnt_bump *memory, lnt_l
                        .out = site->out,
                        .n_in = (uint16_t)site->n_in,
                        .n_out = (uint16_t)site->n_out,
+                       .n_held = (uint16_t)site->n_in,
                        .node = site->node->index,
                        .scratch_slot = LNT_NO_STORAGE};
     site->step = step;
@@ -18,6 +19,7 @@ void lnt_site_begin_bind(lnt_site *site, lnt_step *step, lnt_bump *memory, lnt_l
     site->level = level;
     site->kernels = lnt_kernels_of(level);
     site->threads = threads;
+    site->feeder = NULL;
     for (unsigned i = 0; i < site->n_out && i < LNT_MAX_VIEWS; i++) {
         site->view_of[i] = -1;
         site->view_offset[i] = 0;

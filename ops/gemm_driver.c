@@ -158,7 +158,7 @@ static void find_rows(block *b, const depth_range *r, float *gather)
         const unsigned next = tile_begin(b, t + 1), n = next - first;
         call->plan->rows_of(call, b->product, b->row + first, n, begin, end, gather, set);
         for (unsigned i = 0; i < n; i++)
-            set->c[i] = call->c + set->out[i];
+            set->c[i] = call->c + (set->out[i] - call->c_first);
         for (unsigned i = 0; call->residual && i < n; i++)
             set->residual[i] = call->residual + set->out[i];
         for (unsigned i = 0; r->first && !set->gathered && i < n; i++)
@@ -314,8 +314,23 @@ static void run_epilogue(lnt_kernel *k, const block *b)
     const lnt_gemm_plan *p = call->plan;
     const int64_t row = b->product * p->epilogue_rows + b->row;
     const int64_t column = b->product * p->epilogue_columns + (int64_t)b->column;
-    lnt_epilogue_run(p->epilogue, k, call->step, call->c + row * p->ld + column, p->ld, row, b->rows, column,
-                     (int64_t)b->columns);
+    lnt_epilogue_run(p->epilogue, k, call->step, call->c + (row * p->ld + column - call->c_first), p->ld, row,
+                     b->rows, column, (int64_t)b->columns);
+}
+
+/* Block number columns_at of the block's rows. */
+static void run_columns(lnt_kernel *k, block *b, int64_t columns_at, float *gather)
+{
+    const lnt_gemm_plan *p = b->call->plan;
+    const bool tall = p->tile_rows > p->kernels->tile_rows; /* the others cost twice as much: one is enough */
+    b->tiles = (b->rows + p->tile_rows - 1) / p->tile_rows;
+    b->tile_rows = tall ? p->tile_rows : b->rows / b->tiles;
+    b->rows_left = tall ? 0 : b->rows % b->tiles;
+    b->column = (size_t)columns_at * p->column_block;
+    b->columns = (size_t)at_most((int64_t)(p->columns - b->column), (int64_t)p->column_block);
+    run_block(b, gather);
+    if (p->epilogue)
+        run_epilogue(k, b);
 }
 
 /* How the blocks of a call are handed out. */
@@ -340,16 +355,7 @@ static lnt_status run_items(lnt_kernel *k, void *arg, int64_t begin, int64_t end
         b.product = item / blocks;
         b.row = cut(p->rows, o->row_blocks, rows_at);
         b.rows = (unsigned)(cut(p->rows, o->row_blocks, rows_at + 1) - b.row);
-        b.tiles = (b.rows + p->tile_rows - 1) / p->tile_rows;
-        const bool tall =
-            p->tile_rows > p->kernels->tile_rows; /* the others cost twice as much: one is enough */
-        b.tile_rows = tall ? p->tile_rows : b.rows / b.tiles;
-        b.rows_left = tall ? 0 : b.rows % b.tiles;
-        b.column = (size_t)columns_at * p->column_block;
-        b.columns = (size_t)at_most((int64_t)(p->columns - b.column), (int64_t)p->column_block);
-        run_block(&b, gather);
-        if (p->epilogue)
-            run_epilogue(k, &b);
+        run_columns(k, &b, columns_at, gather);
     }
     return LNT_OK;
 }
@@ -359,7 +365,11 @@ static lnt_status run_items(lnt_kernel *k, void *arg, int64_t begin, int64_t end
  * K would be split. Tall tiles do leave a few. */
 static order order_of(const lnt_kernel *k, const lnt_gemm_call *call)
 {
-    enum { MANY_ROWS = 48, ROWS = 24, TIMES = 8 /* as fast B comes as what another has just written */ };
+    enum {
+        MANY_ROWS = 48,
+        ROWS = LNT_GEMM_PART,
+        TIMES = 8 /* as fast B comes as what another has just written */
+    };
     const lnt_gemm_plan *p = call->plan;
     const bool tall = p->tile_rows > p->kernels->tile_rows;
     order o = {call, p->row_blocks, p->columns_outside};
@@ -382,6 +392,22 @@ lnt_status lnt_gemm_run(lnt_kernel *k, const lnt_gemm_call *call)
     if (items == 1 || p->alone)
         return run_items(k, &o, 0, items, 0);
     return lnt_parallel(k, items, p->grain, run_items, &o);
+}
+
+void lnt_gemm_part(lnt_kernel *k, const lnt_gemm_call *call, int64_t begin, int64_t end, unsigned thread)
+{
+    const lnt_gemm_plan *p = call->plan;
+    float *gather = (float *)(void *)(call->gather + thread * p->gather_bytes);
+    const int64_t blocks = divide_up(end - begin, BLOCK_ROWS / p->tile_rows * p->tile_rows);
+    block b;
+    b.call = call;
+    b.product = 0;
+    for (int64_t i = 0; i < blocks; i++) {
+        b.row = begin + cut(end - begin, blocks, i);
+        b.rows = (unsigned)(begin + cut(end - begin, blocks, i + 1) - b.row);
+        for (size_t column = 0; column < p->column_blocks; column++)
+            run_columns(k, &b, (int64_t)column, gather);
+    }
 }
 
 /* ---- packing at run time ---- */

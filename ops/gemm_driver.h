@@ -70,7 +70,8 @@ struct lnt_gemm_call {
     const float *b;
     const size_t *b_offset; /* [products] floats from b to the product's panels */
     float *c;
-    const float *residual; /* lies as c does, or NULL */
+    int64_t c_first;       /* floats of the output before c */
+    const float *residual; /* the output's first, lies as that does; or NULL */
     const float *bias;     /* [columns] of each product one after the other, or NULL */
     size_t bias_product;   /* floats from product to product of bias */
     char *gather;          /* threads * gather_bytes */
@@ -80,6 +81,16 @@ struct lnt_gemm_call {
 void lnt_gemm_plan_blocks(lnt_gemm_plan *p);
 
 lnt_status lnt_gemm_run(lnt_kernel *k, const lnt_gemm_call *call);
+
+/* Can rows be computed a few at a time, no sum of which changes? */
+static inline bool lnt_gemm_has_parts(const lnt_gemm_plan *p)
+{
+    return p->products == 1 && !p->narrow && p->tile_rows == p->kernels->tile_rows;
+}
+
+/* Rows [begin, end) alone, on this thread: LNT_GEMM_PART of them at least. */
+void lnt_gemm_part(lnt_kernel *k, const lnt_gemm_call *call, int64_t begin, int64_t end, unsigned thread);
+enum { LNT_GEMM_PART = 24 };
 
 /* May C be computed where the residual lies? Not if partial sums wait there. */
 static inline bool lnt_gemm_in_place(const lnt_gemm_plan *p)

@@ -74,6 +74,8 @@ struct lnt_site {
     lnt_level level;
     const lnt_kernels *kernels; /* of that level */
     unsigned threads;
+    /* NULL, or a step that can make input 0 line by line, for no other reader: step->feed takes it. */
+    const lnt_step *feeder;
     /* Answers of the bind function, read by the planner. */
     int16_t view_of[LNT_MAX_VIEWS];    /* per output: input it is a view of, or -1 */
     size_t view_offset[LNT_MAX_VIEWS]; /* bytes into that input */
@@ -163,8 +165,8 @@ bool lnt_op_may_skip(const lnt_op *op, unsigned i);
 /* Inputs whose contents the node's shape rule reads, as bits. */
 uint32_t lnt_node_value_inputs(const lnt_node *node);
 
-/* Pairs of a multiplication and an addition that a step of the node is worth; 0 for all but products of matrices,
- * convolutions, recurrent networks and attention. */
+/* Pairs of a multiplication and an addition that a step of the node is worth; 0 for all but products of
+ * matrices, convolutions, recurrent networks and attention. */
 int64_t lnt_multiply_adds(const lnt_node *node, const lnt_step *step);
 /* Is the operator with this id one of those that have any? */
 bool lnt_multiplies(unsigned op);

@@ -9,6 +9,7 @@
 
 #include "base/checked.h"
 
+#include <stdio.h>
 #include <string.h>
 
 uint32_t lnt_storage_root(lnt_session *s, uint32_t storage)
@@ -310,16 +311,56 @@ static bool take_views(lnt_session *s, const lnt_site *site)
     return all;
 }
 
+/* The step just bound that can make input 0 of the node line by line, if nobody else will see that: no other
+ * reader, no user, no part of the program that is bound anew from data. Or NULL. */
+static lnt_step *feeder_of(lnt_session *s, const lnt_frame *f, const lnt_node *n)
+{
+    const uint32_t value = n->n_in ? n->in[0] : LNT_NONE;
+    if (!f->n_steps || value == LNT_NONE || f->has_stop || s->separate || s->fetched[value] ||
+        s->model->readers[value] != 1)
+        return NULL;
+    lnt_step *last = f->list[f->n_steps - 1];
+    return last->lines && last->out[0] == &s->value[value] ? last : NULL;
+}
+
+/* Puts the step in the place of the one that feeds it, whose operands it keeps alive. */
+static lnt_status take_feeder(lnt_session *s, lnt_frame *f, lnt_step *step, lnt_step *feeder, lnt_error *err)
+{
+    const char *names[] = {lnt_session_node(s, feeder->node)->name, lnt_session_node(s, step->node)->name};
+    const size_t length = strlen(names[0]) + strlen(names[1]) + sizeof " + ";
+    char *title = lnt_bump_alloc(&s->params, length, err);
+    lnt_operand **in = lnt_bump_alloc(&s->params, (step->n_in + feeder->n_held) * sizeof *in, err);
+    if (!title || !in)
+        return LNT_E_MEMORY;
+    snprintf(title, length, "%s + %s", names[0], names[1]);
+    memcpy(in, step->in, step->n_in * sizeof *in);
+    memcpy(in + step->n_in, feeder->in, feeder->n_held * sizeof *in);
+    step->in = in;
+    step->n_held = (uint16_t)(step->n_in + feeder->n_held);
+    step->title = title;
+    feeder->scratch_slot = step->scratch_slot;
+    s->storage[in[0]->storage].place = LNT_PLACE_NONE;
+    f->n_steps--;
+    for (unsigned o = 0; o < step->n_out; o++)
+        if (step->out[o])
+            s->born[step->out[o]->storage] = f->n_steps;
+    return LNT_OK;
+}
+
 static lnt_status bind_step(lnt_session *s, lnt_frame *f, lnt_site *site)
 {
     const lnt_node *n = site->node;
     lnt_step *step = &s->step[n->index];
     define_outputs(s, f, n, LNT_PLACE_ARENA);
     lnt_site_begin_bind(site, step, &s->params, s->level, s->kernel.threads);
+    lnt_step *feeder = feeder_of(s, f, n);
+    site->feeder = feeder;
     LNT_TRY(n->op->bind(site));
     if (take_views(s, site))
         return LNT_OK;
     step->scratch_slot = step->scratch_bytes ? s->model->n_values + n->index : LNT_NO_STORAGE;
+    if (step->feed)
+        LNT_TRY(take_feeder(s, f, step, feeder, site->err));
     f->list[f->n_steps++] = step;
     return LNT_OK;
 }
@@ -570,6 +611,7 @@ static lnt_status bind_all(lnt_session *s, lnt_error *err)
     lnt_frame *f = &s->root;
     lnt_bump_reset(&s->params);
     lnt_bump_reset(&s->known);
+    s->n_trace = 0; /* it may have titles from there */
     reset_values(s);
     s->n_evaluated = 0;
     s->unbounded = NULL;

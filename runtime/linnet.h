@@ -183,13 +183,13 @@ LNT_API lnt_status lnt_session_get_info(const lnt_session *s, lnt_session_info *
 LNT_API lnt_status lnt_session_trim(lnt_session *s, lnt_error *err);
 
 typedef struct lnt_trace_step {
-    const char *node, *op; /* op: ONNX operator name */
+    const char *node, *op; /* op: ONNX operator name. Two that run together are one step, "node + node" */
     uint64_t start_ns, duration_ns; /* of the last run */
     uint64_t out_bytes;
     uint64_t multiply_adds; /* of products and convolutions; 0 for other operators */
 } lnt_trace_step;
 
-/* Steps of the last run, if options.enable_profiling. */
+/* Steps of the last run, if options.enable_profiling; none after a new bind. */
 LNT_API uint32_t lnt_trace_count(const lnt_session *s);
 LNT_API lnt_status lnt_trace_get(const lnt_session *s, uint32_t i, lnt_trace_step *step);
 /* The same as a file that chrome://tracing and Perfetto open. */

@@ -265,6 +265,26 @@ static lnt_status check_control(const lnt_model *m, const lnt_node *n, lnt_error
     }
 }
 
+static void count_reader(lnt_model *m, uint32_t value)
+{
+    if (value != LNT_NONE && m->readers[value] < 2)
+        m->readers[value]++;
+}
+
+static lnt_status count_readers(lnt_model *m, lnt_error *err)
+{
+    m->readers = model_array(m, m->n_values, sizeof *m->readers, err);
+    if (!m->readers)
+        return LNT_E_MEMORY;
+    for (uint32_t i = 0; i < m->n_nodes; i++)
+        for (unsigned n = 0; n < m->node[i].n_in; n++)
+            count_reader(m, m->node[i].in[n]);
+    for (uint32_t i = 0; i < m->file.n_subgraphs; i++)
+        for (uint32_t o = 0; o < m->sub[i].n_out; o++)
+            count_reader(m, m->file.operands[m->sub[i].first_operand + m->sub[i].n_in + o]);
+    return LNT_OK;
+}
+
 /* The user can feed and take tensors of types that have a size only. */
 static lnt_status check_ends(const lnt_model *m, lnt_error *err)
 {
@@ -324,6 +344,7 @@ static lnt_status load_model(lnt_model *m, uint32_t flags, lnt_error *err)
         LNT_TRY(check_control(m, &m->node[i], err));
     }
     LNT_TRY(check_ends(m, err));
+    LNT_TRY(count_readers(m, err));
     return name_dims(m, err);
 }
 

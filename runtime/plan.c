@@ -19,7 +19,7 @@
 static uint32_t earliest(lnt_session *s, const lnt_step *step, uint32_t base)
 {
     uint32_t time = base;
-    for (unsigned n = 0; n < step->n_in; n++) {
+    for (unsigned n = 0; n < step->n_held; n++) {
         const lnt_storage *in = step->in[n] ? &s->storage[lnt_storage_root(s, step->in[n]->storage)] : NULL;
         const bool made = in && (in->place == LNT_PLACE_ARENA || in->place == LNT_PLACE_OUTPUT);
         if (made && in->first + 1 > time)
@@ -106,7 +106,7 @@ static void note_steps(lnt_session *s, lnt_frame *f, uint32_t from)
 {
     for (uint32_t i = 0; i < f->n_steps; i++) {
         lnt_step *step = f->list[i];
-        for (unsigned n = 0; n < step->n_in; n++)
+        for (unsigned n = 0; n < step->n_held; n++)
             if (step->in[n])
                 use_until(storage_of(s, step->in[n]), f->time[i]);
         for (unsigned n = 0; n < step->n_out; n++)
@@ -217,6 +217,7 @@ static void append_copy(lnt_session *s, lnt_frame *f, uint32_t i, void *target)
                            .out = out->copy_out,
                            .n_in = 1,
                            .n_out = 1,
+                           .n_held = 1,
                            .node = LNT_NONE,
                            .scratch_slot = LNT_NO_STORAGE};
     s->storage[copy_slot(s, i)] = (lnt_storage){.parent = copy_slot(s, i), .place = LNT_PLACE_OUTPUT};
@@ -507,7 +508,7 @@ static void resolve(lnt_session *s, lnt_frame *f)
     char *arena = f->arena ? f->arena : (char *)s->slot; /* with nothing laid out any address will do */
     for (uint32_t i = 0; i < f->n_steps; i++) {
         const lnt_step *step = f->list[i];
-        for (unsigned n = 0; n < step->n_in; n++)
+        for (unsigned n = 0; n < step->n_held; n++)
             if (step->in[n])
                 step->in[n]->storage = lnt_storage_root(s, step->in[n]->storage);
         for (unsigned n = 0; n < step->n_out; n++)

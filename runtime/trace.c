@@ -16,11 +16,15 @@ lnt_status lnt_trace_note(lnt_session *s, const lnt_step *step, uint64_t start_n
     }
     const lnt_node *n = step->node == LNT_NONE ? NULL : lnt_session_node(s, step->node);
     lnt_trace_step *t = &s->trace_step[s->n_trace++];
-    *t = (lnt_trace_step){.node = n ? n->name : "output",
+    *t = (lnt_trace_step){.node = step->title ? step->title
+                                  : n         ? n->name
+                                              : "output",
                           .op = n ? n->op->name : "Copy",
                           .start_ns = start_ns - s->trace_origin_ns,
                           .duration_ns = end - start_ns,
                           .multiply_adds = n ? (uint64_t)lnt_multiply_adds(n, step) : 0};
+    if (step->feed)
+        t->multiply_adds += (uint64_t)lnt_multiply_adds(lnt_session_node(s, step->feed->node), step->feed);
     for (unsigned o = 0; o < step->n_out; o++)
         if (step->out[o])
             t->out_bytes += lnt_operand_bytes(step->out[o]);
