@@ -132,7 +132,8 @@ void lnt_static_plan_balance(lnt_static *st)
         if (!s->on || s->folded || s->to_float || !lnt_q_takes_balance(s))
             continue;
         lnt_qvalue *v = &st->value[st->site[s->last].node->out[0]];
-        v->balanced = v->balance && (v->clamp_low == 0 || v->clamp_low == -INFINITY) &&
+        const bool one_group = lnt_gnode_int(s->node, "group", 1) == 1; /* with floors of its own */
+        v->balanced = v->balance && (v->clamp_low == 0 || v->clamp_low == -INFINITY || one_group) &&
                       v->clamp_high == INFINITY && readers_take_it(st, v);
         if (v->balanced) {
             v->group_low = v->balanced_low;

@@ -316,12 +316,36 @@ static lnt_status put_conv_to_float(lnt_static *st, lnt_qsite *s, const uint32_t
     return s->behind ? lnt_gnode_set_int(st->g, s->behind, "axis", 1) : LNT_E_MEMORY;
 }
 
+/* What is done to outputs below 0: slopes, and floors where channels that were divided each end elsewhere.
+ * *n is the number of inputs that it adds. */
+static lnt_status put_bend(lnt_static *st, const lnt_qsite *s, uint32_t y, uint32_t *in, unsigned *n)
+{
+    const lnt_qvalue *v = &st->value[y];
+    const int64_t columns = s->product.columns;
+    *n = 0;
+    if (!s->bend && !(v->balanced && v->clamp_low < 0 && v->clamp_low > -INFINITY))
+        return LNT_OK;
+    float *slope = lnt_bump_alloc(&st->g->memory, (size_t)columns * 2 * sizeof *slope, st->g->err);
+    if (!slope)
+        return LNT_E_MEMORY;
+    float *floor = slope + columns;
+    for (int64_t i = 0; i < columns; i++) {
+        slope[i] = s->bend ? lnt_q_slope(st->g, s->bend, i) : 1;
+        floor[i] = v->balanced ? v->clamp_low / v->balance[i] : v->clamp_low;
+    }
+    in[0] = lnt_add_floats(st->g, "slope", 1, &columns, slope);
+    in[1] = lnt_add_floats(st->g, "floor", 1, &columns, floor);
+    *n = 2;
+    return in[0] == LNT_NONE || in[1] == LNT_NONE ? LNT_E_MEMORY : LNT_OK;
+}
+
 static lnt_status put_product(lnt_static *st, lnt_qsite *s)
 {
     const bool conv = lnt_is(s->node, Conv);
     const lnt_qweights *p = &s->product;
     const uint32_t y = st->site[s->last].node->out[0];
     uint32_t x[3], zero, scale, ys, yz;
+    unsigned more;
     LNT_TRY(read_bytes(st, s->node, s->node->in[0], x));
     LNT_TRY(make_weights(st, s));
     LNT_TRY(scalar(st, "zero", LNT_INT8, &(int8_t){0}, &zero));
@@ -334,11 +358,12 @@ static lnt_status put_product(lnt_static *st, lnt_qsite *s)
     }
     LNT_TRY(meaning(st, y, &ys, &yz));
     LNT_TRY(column_scales(st, p, y, &scale));
-    const uint32_t in[] = {x[0], x[1], x[2], p->bytes, scale, zero, ys, yz, p->bias_ints};
+    uint32_t in[11] = {x[0], x[1], x[2], p->bytes, scale, zero, ys, yz, p->bias_ints};
+    LNT_TRY(put_bend(st, s, y, in + 9, &more));
     const unsigned op = conv                  ? LNT_ID_QLinearConv
                         : p->bias == LNT_NONE ? LNT_ID_QLinearMatMul
                                               : LNT_ID_QLinearGemm;
-    LNT_TRY(put_bytes(st, s, op, in, conv || p->bias != LNT_NONE ? 9 : 8));
+    LNT_TRY(put_bytes(st, s, op, in, conv || p->bias != LNT_NONE ? 9 + more : 8));
     if (conv)
         take_attributes(s);
     return LNT_OK;

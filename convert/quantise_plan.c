@@ -74,6 +74,7 @@ static void choose_sites(lnt_static *st, const lnt_qlayers *layers)
         lnt_qsite *s = &st->site[i];
         s->on = is_chosen(st, s, layers);
         s->folded = s->to_float = false;
+        s->bend = NULL;
         s->last = i;
     }
     while (changed) {
@@ -94,16 +95,44 @@ static void choose_sites(lnt_static *st, const lnt_qlayers *layers)
 static bool clamps(const lnt_graph *g, const lnt_gnode *n, float *low, float *high)
 {
     double bound[2] = {-INFINITY, INFINITY};
-    if (lnt_is(n, Relu))
+    const bool least = lnt_is(n, Max) && n->n_in == 2, most = lnt_is(n, Min) && n->n_in == 2;
+    if (least || most) {
+        const uint32_t other = g->value[n->in[0]].constant ? n->in[0] : n->in[1];
+        if (!lnt_constant_scalar(g, other, &bound[most]))
+            return false;
+    } else if (lnt_is(n, Relu)) {
         bound[0] = 0;
-    else if (!lnt_is(n, Clip))
+    } else if (!lnt_is(n, Clip)) {
         return false;
-    for (unsigned i = 0; i < 2; i++)
+    }
+    for (unsigned i = 0; i < 2 && lnt_is(n, Clip); i++)
         if (lnt_in_value(n, i + 1) != LNT_NONE && !lnt_constant_scalar(g, n->in[i + 1], &bound[i]))
             return false;
     *low = (float)bound[0];
     *high = (float)bound[1];
     return *low <= 0 && *high >= 0;
+}
+
+float lnt_q_slope(const lnt_graph *g, const lnt_gnode *bend, int64_t channel)
+{
+    if (lnt_is(bend, LeakyRelu))
+        return lnt_gnode_float(bend, "alpha", 0.01f);
+    const lnt_operand *o = lnt_ginfo(g, bend->in[1]);
+    return ((const float *)o->data)[lnt_operand_count(o) > 1 ? channel : 0];
+}
+
+/* Is function n one that the convolution can do on its way to bytes: slopes in 0 to 1 for what is below 0? */
+static bool bends(const lnt_graph *g, const lnt_qsite *conv, const lnt_gnode *n)
+{
+    if (!lnt_is(conv->node, Conv) || lnt_gnode_int(conv->node, "group", 1) != 1 || conv->bend ||
+        !(lnt_is(n, LeakyRelu) || (lnt_is(n, PRelu) && g->value[n->in[1]].constant)))
+        return false;
+    for (int64_t c = 0; c < conv->product.columns; c++) {
+        const float slope = lnt_q_slope(g, n, c);
+        if (!(slope >= 0 && slope <= 1))
+            return false;
+    }
+    return true;
 }
 
 /* The only reader of what site `at` gives, if it works on bytes; or LNT_NONE. */
@@ -132,9 +161,12 @@ static void fold_followers(lnt_static *st, lnt_qsite *s)
     y->clamp_low = -INFINITY;
     y->clamp_high = INFINITY;
     for (uint32_t next; (next = follower(st, s->last)) != LNT_NONE;) {
-        const bool bounds = rounds && clamps(st->g, st->site[next].node, &low, &high);
-        if (!bounds && s->kind != LNT_Q_TABLE)
+        const lnt_gnode *n = st->site[next].node;
+        const bool bounds = rounds && clamps(st->g, n, &low, &high),
+                   bent = y->clamp_low == -INFINITY && y->clamp_high == INFINITY && bends(st->g, s, n);
+        if (!bounds && !bent && s->kind != LNT_Q_TABLE)
             return;
+        s->bend = bent ? n : s->bend;
         lnt_qvalue *z = &st->value[st->site[next].node->out[0]];
         z->clamp_low = bounds ? fmaxf(y->clamp_low, low) : -INFINITY;
         z->clamp_high = bounds ? fminf(y->clamp_high, high) : INFINITY;

@@ -45,11 +45,12 @@ typedef struct lnt_qsite { /* a node of the model, in the order of running */
     int64_t tables;     /* of a function: 1, or one for each channel */
     uint32_t adds_bias; /* site of the Add whose constant is the product's bias; or LNT_NONE */
     /* The plan. */
-    bool on;       /* works on bytes */
-    bool to_float; /* a product that nothing reads as bytes gives floats */
-    bool folded;   /* done by the site before it */
-    uint32_t last; /* the site whose output this one gives: itself, or the last folded into it */
-    uint32_t next; /* the one folded behind this one */
+    bool on;               /* works on bytes */
+    bool to_float;         /* a product that nothing reads as bytes gives floats */
+    bool folded;           /* done by the site before it */
+    const lnt_gnode *bend; /* the LeakyRelu or PRelu that is folded behind a convolution; or NULL */
+    uint32_t last;         /* the site whose output this one gives: itself, or the last folded into it */
+    uint32_t next;         /* the one folded behind this one */
     lnt_gnode *lowered, *behind; /* what was written; a second node that makes floats of its sums */
 } lnt_qsite;
 
@@ -121,6 +122,8 @@ lnt_status lnt_static_balance(lnt_static *st);
 void lnt_static_plan_balance(lnt_static *st);
 /* Can what the site reads have a scale for each channel? */
 bool lnt_q_takes_balance(const lnt_qsite *s);
+/* The slope of a LeakyRelu or PRelu for what is below 0 in that channel. */
+float lnt_q_slope(const lnt_graph *g, const lnt_gnode *bend, int64_t channel);
 /* The input channel that an element of a convolution's weights w belongs to. */
 int64_t lnt_q_weight_channel(const lnt_gnode *conv, const lnt_operand *w, int64_t element);
 

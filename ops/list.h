@@ -210,7 +210,7 @@ OP(604, 1, QLinearMatMul, ONNX, "QLinearMatMul", 8, 8, 1, 1, RULE, qmatmul, qmat
 OP(605, 1, MatMulIntegerToFloat, MICROSOFT, "MatMulIntegerToFloat", 4, 7, 1, 1, RULE, qmatmul, qmatmul, 0, EPILOGUE)
 OP(606, 1, DynamicQuantizeMatMul, MICROSOFT, "DynamicQuantizeMatMul", 3, 5, 1, 1, RULE, qmatmul, qmatmul, 0, EPILOGUE)
 OP(607, 1, ConvInteger, ONNX, "ConvInteger", 2, 4, 1, 1, RULE, qconv, qconv, 0, 0)
-OP(608, 1, QLinearConv, ONNX, "QLinearConv", 8, 9, 1, 1, RULE, qconv, qconv, 0, CL)
+OP(608, 1, QLinearConv, ONNX, "QLinearConv", 8, 11, 1, 1, RULE, qconv, qconv, 0, CL)
 OP(609, 1, QLinearAdd, MICROSOFT, "QLinearAdd", 7, 8, 1, 1, IN0, qbinary, qbinary, 0, CL)
 OP(610, 1, QLinearMul, MICROSOFT, "QLinearMul", 7, 8, 1, 1, IN0, qbinary, qbinary, 0, CL)
 OP(611, 1, QLinearSigmoid, MICROSOFT, "QLinearSigmoid", 4, 5, 1, 1, IN0, same, qunary, 0, CL)

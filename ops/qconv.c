@@ -10,14 +10,16 @@
 
 #include <string.h>
 
-enum { X, X_SCALE, X_ZERO, W, W_SCALE, W_ZERO, Y_SCALE, Y_ZERO, BIAS }; /* inputs of QLinearConv */
+/* Inputs of QLinearConv. Two more than ONNX has are what the quantiser makes of a LeakyRelu or PRelu behind
+ * it: of each filter the slope of what is below 0, in 0 to 1, and how low that gets. */
+enum { X, X_SCALE, X_ZERO, W, W_SCALE, W_ZERO, Y_SCALE, Y_ZERO, BIAS, SLOPE, FLOOR };
 
 /* ---- numbers ---- */
 
 /* Contents of the operands: known at bind, or those of a run. */
 typedef struct contents {
     const lnt_operand *const *o;
-    const void *data[BIAS + 1];
+    const void *data[FLOOR + 1];
     const int32_t *sums; /* of the packed columns */
 } contents;
 
@@ -32,6 +34,12 @@ static float float_of(const contents *c, unsigned i, int64_t f)
     return lnt_qfloat(c->o[i], c->data[i], c->data[i] && lnt_operand_count(c->o[i]) > 1 ? f : 0);
 }
 
+/* Of all numbers. */
+static size_t number_bytes(const lnt_qconv *p)
+{
+    return (size_t)p->columns * (p->bent ? 5 : 3) * sizeof(float);
+}
+
 /* Scales, zero points and what is added, for all filters. Columns without one get 0. */
 static void fill_numbers(const lnt_qconv *p, const contents *c, lnt_qnumbers *n)
 {
@@ -41,7 +49,7 @@ static void fill_numbers(const lnt_qconv *p, const contents *c, lnt_qnumbers *n)
     n->x_zero = int_of(c, p->x_zero, 0) + (p->x_signed ? 128 : 0);
     n->y_zero = p->linear ? int_of(c, Y_ZERO, 0) : 0;
     n->zeros = false;
-    memset(n->scale, 0, (size_t)p->columns * (sizeof *n->scale + sizeof *n->plus + sizeof *n->zero));
+    memset(n->scale, 0, number_bytes(p));
     for (int64_t f = 0; f < p->filters; f++) {
         const int64_t at = f / in_group * padded + f % in_group;
         const int32_t zero = int_of(c, p->w_zero, f) - (p->w_signed ? 0 : 128);
@@ -49,6 +57,10 @@ static void fill_numbers(const lnt_qconv *p, const contents *c, lnt_qnumbers *n)
         n->zero[at] = zero;
         n->zeros |= zero != 0;
         n->plus[at] = (int32_t)(bias - x_zero * (uint32_t)c->sums[at] + terms * x_zero * (uint32_t)zero);
+        if (p->bent) {
+            n->slope[at] = float_of(c, SLOPE, f);
+            n->floor[at] = float_of(c, FLOOR, f) / float_of(c, Y_SCALE, 0);
+        }
         if (p->linear)
             n->scale[at] = float_of(c, X_SCALE, 0) * float_of(c, W_SCALE, f) / float_of(c, Y_SCALE, 0);
     }
@@ -59,6 +71,8 @@ static void place_numbers(const lnt_qconv *p, void *memory, lnt_qnumbers *n)
     n->scale = memory;
     n->plus = (int32_t *)(n->scale + p->columns);
     n->zero = n->plus + p->columns;
+    n->slope = (float *)(n->zero + p->columns);
+    n->floor = n->slope + (p->bent ? p->columns : 0);
 }
 
 static const int32_t *sums_of(const lnt_qconv *p, const int8_t *packed)
@@ -78,7 +92,7 @@ static lnt_status bind_numbers(lnt_site *site, lnt_qconv *p)
     }
     if (!p->known)
         return LNT_OK;
-    void *memory = lnt_bump_alloc(site->memory, (size_t)p->columns * 3 * sizeof(float), site->err);
+    void *memory = lnt_bump_alloc(site->memory, number_bytes(p), site->err);
     if (!memory)
         return LNT_E_MEMORY;
     c.sums = sums_of(p, site->in[p->w_in]->data);
@@ -174,6 +188,7 @@ static lnt_status read_geometry(lnt_site *site, lnt_qconv *p)
 {
     p->w_in = weights_in(site);
     p->linear = p->w_in == W;
+    p->bent = lnt_input(site, SLOPE) && lnt_input(site, FLOOR);
     p->x_zero = 2;
     p->w_zero = p->linear ? W_ZERO : 3;
     const lnt_operand *x = site->in[0], *weights = site->in[p->w_in], *y = site->out[0];
@@ -204,8 +219,10 @@ lnt_status lnt_bind_qconv(lnt_site *site)
                 site->err, LNT_E_LIMIT, "weights of these extents are not possible");
     p->columns = (int64_t)lnt_packed_panel_count(&p->record) * LNT_QPANEL;
     LNT_TRY(bind_numbers(site, p));
-    p->numbers_at = lnt_qconv_reserve(&scratch, p->known ? 0 : (size_t)p->columns * 3 * sizeof(float));
+    p->numbers_at = lnt_qconv_reserve(&scratch, p->known ? 0 : number_bytes(p));
     p->packed_at = lnt_qconv_reserve(&scratch, p->pack ? packed : 0);
+    LNT_REQUIRE(!lnt_input(site, SLOPE) || (p->bent && !lnt_qconv_is_depthwise(&p->record)), site->err,
+                LNT_E_ARGUMENT, "slopes want floors, and no depthwise convolution");
     if (lnt_qconv_is_depthwise(&p->record)) {
         lnt_qconv_bind_depthwise(site, p, &scratch);
     } else {

@@ -58,18 +58,20 @@ bool lnt_qlinear_record(const lnt_node *node, const lnt_operand *weights, lnt_pa
 /* ---- ConvInteger and QLinearConv ---- */
 
 /* From sums to outputs, column by column as the packed weights have them: y = (sum + plus - zero * sum of the
- * row of A) * scale. */
+ * row of A) * scale, then where outputs are bent max(y, y * slope, or floor where that is more). */
 typedef struct lnt_qnumbers {
     int32_t x_zero, y_zero; /* of the input as uint8 */
     bool zeros;             /* any of zero is not 0 */
     float *scale;
     int32_t *plus, *zero; /* zero: the weights' zero point as int8 */
+    float *slope, *floor; /* of bent outputs; floor in units of the output */
 } lnt_qnumbers;
 
 typedef struct lnt_qconv {
     const lnt_row_kernels *row;
     const lnt_qgemm_kernels *kernels;
     bool linear; /* QLinearConv: its operands are scaled, and so is the output */
+    bool bent;   /* with slopes */
     unsigned w_in, x_zero, w_zero;
     lnt_window w;
     int64_t batch, channels, filters, groups, taps;

@@ -44,6 +44,8 @@ static void store_bytes(const lnt_qgemm_call *call, const lnt_qrow_set *set, uns
                              .row = j->n.zeros ? set->sum + from : NULL,
                              .zeros = j->n.zero + numbers,
                              .scale = j->n.scale + numbers,
+                             .slope = p->bent ? j->n.slope + numbers : NULL,
+                             .floor = p->bent ? j->n.floor + numbers : NULL,
                              .zero = j->n.y_zero,
                              .is_signed = p->y_signed,
                              .y = p->y_plain ? bytes : j->y + first,

@@ -75,14 +75,16 @@ typedef struct lnt_qtile {
     float low, high;
 } lnt_qtile;
 
-/* The same on their way to bytes: lnt_requantise of (acc + plus - row * zeros) * scale. The numbers of
- * columns are readable up to 16. */
+/* The same on their way to bytes: lnt_requantise of (acc + plus - row * zeros) * scale. Where there are
+ * slopes, in 0 to 1, v becomes max(v, v * slope, or floor where that is more) before. The numbers of columns
+ * are readable up to 16. */
 typedef struct lnt_qbytes {
     const int32_t *acc; /* [rows][16] */
     unsigned rows, columns;
     const int32_t *plus, *zeros; /* of each column */
     const int32_t *row;          /* of each row, or NULL: zeros do not matter */
     const float *scale;          /* of each column */
+    const float *slope, *floor;  /* the same, or NULL */
     int32_t zero;
     bool is_signed;
     uint8_t *y; /* row r of the output is at y + out[r] */

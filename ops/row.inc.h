@@ -596,20 +596,25 @@ static void store_sums(const lnt_qtile *tile)
     }
 }
 
-/* Columns [j, j + VL) of all rows: `whole` if there are as many, `moved` if rows have sums to be taken off.
- */
-LNT_INLINE void store_columns(const lnt_qbytes *t, unsigned j, const bool whole, const bool moved)
+/* Columns [j, j + VL) of all rows: `whole` if there are as many, `moved` if rows have sums to be taken off,
+ * `bent` if there are slopes. */
+LNT_INLINE void store_columns(const lnt_qbytes *t, unsigned j, const bool whole, const bool moved,
+                              const bool bent)
 {
     enum { PANEL = 16 };
     const vf low = v_splat((float)((t->is_signed ? -128 : 0) - t->zero)), high = low + v_splat(255);
     const vi zero = vi_splat(t->zero);
     const vu plus = (vu)vi_load(t->plus + j), zeros = (vu)vi_load(t->zeros + j);
     const vf scale = v_load(t->scale + j);
+    const vf slope = v_load(bent ? t->slope + j : t->scale + j),
+             floor = v_load(bent ? t->floor + j : t->scale + j);
     for (unsigned r = 0; r < t->rows; r++) {
         vu acc = (vu)vi_load(t->acc + r * PANEL + j) + plus;
         if (moved)
             acc -= (vu)vi_splat(t->row[r]) * zeros;
-        const vf v = vi_float((vi)acc) * scale;
+        vf v = vi_float((vi)acc) * scale;
+        if (bent)
+            v = v_at_least(v, v_at_least(v * slope, floor));
         uint8_t bytes[VL];
         store_requantised(whole ? t->y + t->out[r] + j : bytes, v, low, high, zero);
         if (!whole)
@@ -621,12 +626,14 @@ static void store_bytes(const lnt_qbytes *tile)
 {
     const lnt_qbytes t = *tile; /* out of reach of the stores */
     for (unsigned j = 0; j < t.columns; j += VL)
-        if (j + VL <= t.columns && !t.row)
-            store_columns(&t, j, true, false);
+        if (t.slope)
+            store_columns(&t, j, j + VL <= t.columns, t.row != NULL, true);
+        else if (j + VL <= t.columns && !t.row)
+            store_columns(&t, j, true, false, false);
         else if (j + VL <= t.columns)
-            store_columns(&t, j, true, true);
+            store_columns(&t, j, true, true, false);
         else
-            store_columns(&t, j, false, t.row != NULL);
+            store_columns(&t, j, false, t.row != NULL, false);
 }
 
 LNT_INLINE void combine_vector(const lnt_qpair *p, vi a, vi b, bool multiply, uint8_t *c)

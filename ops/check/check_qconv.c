@@ -9,7 +9,7 @@
 #include <string.h>
 
 enum { CASES = 150, CHANNELS_MAX = 150, EXTENT_MAX = 8, TAPS_MAX = 5, BATCH_MAX = 2 };
-enum { X, X_SCALE, X_ZERO, W, W_SCALE, W_ZERO, Y_SCALE, Y_ZERO, BIAS, INPUTS };
+enum { X, X_SCALE, X_ZERO, W, W_SCALE, W_ZERO, Y_SCALE, Y_ZERO, BIAS, SLOPE, FLOOR, INPUTS };
 enum {
     IMAGE_MAX = BATCH_MAX * CHANNELS_MAX * 2 * EXTENT_MAX * 2 * EXTENT_MAX,
     WEIGHTS_MAX = CHANNELS_MAX * 40 * TAPS_MAX * TAPS_MAX,
@@ -18,7 +18,7 @@ enum {
 
 typedef struct bench {
     uint8_t x[IMAGE_MAX], w[WEIGHTS_MAX], y[IMAGE_MAX + GUARD], want[IMAGE_MAX];
-    float scale[CHANNELS_MAX];
+    float scale[CHANNELS_MAX], slope[CHANNELS_MAX], floor[CHANNELS_MAX];
     uint8_t zeros[CHANNELS_MAX];
     int32_t bias[CHANNELS_MAX];
     float x_scale, y_scale;
@@ -89,6 +89,8 @@ static void draw(bench *b)
     set_operand(b, Y_SCALE, LNT_FLOAT, &b->y_scale, 1);
     set_operand(b, Y_ZERO, type, &b->y_zero, 1);
     set_operand(b, BIAS, LNT_INT32, b->bias, groups * columns);
+    set_operand(b, SLOPE, LNT_FLOAT, b->slope, groups * columns);
+    set_operand(b, FLOOR, LNT_FLOAT, b->floor, groups * columns);
     set_image(&b->operand[X], type, below(b, 2), x_dims, b->x);
     set_image(&b->operand[W], weights, LNT_ORDER_PLAIN, w_dims, b->w);
     set_image(&b->output, type, below(b, 2), x_dims, NULL);
@@ -106,8 +108,11 @@ static void draw(bench *b)
         b->scale[f] = 0.001f * (float)(1 + below(b, 40));
         b->zeros[f] = moved ? (uint8_t)below(b, 256) : weights == LNT_INT8 ? 0 : 128;
         b->bias[f] = (int32_t)below(b, 20000) - 10000;
+        b->slope[f] = (float)below(b, 9) / 8;
+        b->floor[f] = -0.5f * (float)below(b, 100);
     }
-    b->node = (lnt_node){.op = lnt_op_by_id(LNT_ID_QLinearConv), .name = "", .n_in = INPUTS, .n_out = 1};
+    const uint8_t inputs = kind > 0 && below(b, 2) ? INPUTS : SLOPE;
+    b->node = (lnt_node){.op = lnt_op_by_id(LNT_ID_QLinearConv), .name = "", .n_in = inputs, .n_out = 1};
     b->node.attr = b->attr;
     b->node.n_attr = 5;
 }
@@ -143,6 +148,11 @@ static int32_t sum_at(const bench *b, int64_t n, int64_t f, int64_t y, int64_t x
     return (int32_t)total;
 }
 
+static float bent(const bench *b, int64_t f, float v)
+{
+    return b->node.n_in < INPUTS ? v : fmaxf(v, fmaxf(v * b->slope[f], b->floor[f] / b->y_scale));
+}
+
 static void judge(bench *b)
 {
     const lnt_operand *o = &b->output;
@@ -154,16 +164,17 @@ static void judge(bench *b)
             for (int64_t y = 0; y < o->dims[2]; y++)
                 for (int64_t x = 0; x < o->dims[3]; x++)
                     b->want[n * strides[0] + f * strides[1] + y * strides[2] + x * strides[3]] =
-                        (uint8_t)lnt_requantise((float)sum_at(b, n, f, y, x) *
-                                                    (b->x_scale * scale / b->y_scale),
-                                                stored(o, &b->y_zero, 0), lnt_qrange_of(o->dtype));
+                        (uint8_t)lnt_requantise(
+                            bent(b, f, (float)sum_at(b, n, f, y, x) * (b->x_scale * scale / b->y_scale)),
+                            stored(o, &b->y_zero, 0), lnt_qrange_of(o->dtype));
         }
 }
 
 static lnt_status check_case(bench *b, lnt_level level, uint64_t seed, lnt_check_report *r)
 {
     lnt_error err = {0};
-    lnt_site site = {.node = &b->node, .in = b->in, .out = &b->out, .n_in = INPUTS, .n_out = 1, .err = &err};
+    lnt_site site = {
+        .node = &b->node, .in = b->in, .out = &b->out, .n_in = b->node.n_in, .n_out = 1, .err = &err};
     void *y = b->y;
     draw(b);
     if (!b->node.op || b->node.op->shape(&site) != LNT_OK || lnt_operand_count(&b->output) <= 0 ||

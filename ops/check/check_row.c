@@ -324,6 +324,15 @@ static void check_quantised(bench *t)
         lnt_check_fail(t->report, "%s quantise: n %lld, wrote past the row", t->level, (long long)t->n);
 }
 
+static float bent(const lnt_qbytes *q, unsigned column, float v)
+{
+    if (!q->slope)
+        return v;
+    const float below_zero = v * q->slope[column];
+    const float low = below_zero > q->floor[column] ? below_zero : q->floor[column];
+    return v > low ? v : low;
+}
+
 /* Sums of a tile to bytes. */
 static void check_stored(bench *t)
 {
@@ -332,7 +341,8 @@ static void check_stored(bench *t)
     uint8_t y[ROWS][PANEL + 1];
     int64_t out[ROWS];
     lnt_qbytes q = {.acc = acc, .rows = 1 + below(t, ROWS), .columns = 1 + below(t, PANEL), .plus = plus};
-    float scale[PANEL];
+    float scale[PANEL], slope[PANEL], least[PANEL];
+    q.floor = least;
     q.zeros = zeros;
     q.scale = scale;
     q.row = below(t, 2) ? of_row : NULL;
@@ -344,7 +354,10 @@ static void check_stored(bench *t)
         plus[i] = (int32_t)below(t, 1u << 20);
         zeros[i] = (int32_t)below(t, 512) - 256;
         scale[i] = below(t, 16) ? 0.001f * (float)below(t, 64) : INFINITY;
+        slope[i] = (float)(plus[i] % 9) / 8;
+        least[i] = plus[i] % 4 ? -(float)(plus[i] % 300) : -INFINITY;
     }
+    q.slope = plus[0] % 2 ? slope : NULL;
     for (unsigned i = 0; i < ROWS * PANEL; i++)
         acc[i] = (int32_t)below(t, 1u << 20) - (1 << 20);
     for (unsigned r = 0; r < ROWS; r++) {
@@ -359,7 +372,8 @@ static void check_stored(bench *t)
         uint8_t want = 0x5a;
         if (r < q.rows && c < q.columns)
             want = (uint8_t)lnt_requantise(
-                (float)(acc[r * PANEL + c] + plus[c] - (q.row ? of_row[r] * zeros[c] : 0)) * q.scale[c],
+                bent(&q, c,
+                     (float)(acc[r * PANEL + c] + plus[c] - (q.row ? of_row[r] * zeros[c] : 0)) * q.scale[c]),
                 q.zero, lnt_qrange_of(q.is_signed ? LNT_INT8 : LNT_UINT8));
         if (y[r][c] != want)
             lnt_check_fail(t->report, "%s store_bytes: row %u, column %u of %u is %u, not %u, seed %llu",
