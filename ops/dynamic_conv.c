@@ -3,7 +3,7 @@
  *     Y = conv(X, W[f, ...] * scale[f]) + bias        W int8
  *
  * Each image is quantised to uint8 over its own range, zero included, channels-last. The padding is the
- * image's zero point. An image that is not finite gives NaN. */
+ * image's zero point. An image that is not finite gives NaN. Depthwise ones go by the kernels for those. */
 #include "base/checked.h"
 #include "ops/conv.h"
 #include "ops/gemm_driver.h"
@@ -24,7 +24,8 @@ typedef struct conv {
     bool pack;
     int64_t image, chunks; /* floats of an image; chunks of it */
     lnt_qgemm_plan plan;
-    size_t ranges_at, meaning_at, zeros_at, bytes_at, padded_at, packed_at; /* scratch */
+    lnt_qconv filters; /* of a depthwise one, for one image */
+    size_t ranges_at, meaning_at, zeros_at, bytes_at, padded_at, packed_at, numbers_at; /* scratch */
 } conv;
 
 typedef struct conv_job {
@@ -100,6 +101,86 @@ static void rows_of(const lnt_qgemm_call *call, int64_t group, lnt_qrow_set *set
     }
 }
 
+/* ---- depthwise ---- */
+
+/* What differs from image to image, for all columns: scales, what is added, bias. */
+static void fill_numbers(const lnt_kernel *k, const lnt_step *s, const lnt_qrow *image, lnt_qconv_job *job)
+{
+    const conv *p = s->params;
+    const lnt_qconv *f = &p->filters;
+    const size_t columns = (size_t)f->columns;
+    const float *scale = lnt_in(k, s, IN_SCALE);
+    const int32_t *sums = (const int32_t *)(const void *)(job->packed + lnt_packed_sums_at(&p->record));
+    float *bias = (float *)(void *)((char *)lnt_scratch(k, s) + p->numbers_at);
+    memset(bias, 0, columns * 4 * sizeof *bias);
+    job->bias = bias;
+    job->n.scale = bias + columns;
+    job->n.plus = (int32_t *)(void *)(bias + 2 * columns);
+    job->n.zero = (int32_t *)(void *)(bias + 3 * columns);
+    job->n.x_zero = image->zero;
+    if (p->store.bias >= 0)
+        memcpy(bias, lnt_in(k, s, (unsigned)p->store.bias), (size_t)f->channels * sizeof *bias);
+    for (int64_t i = 0; i < f->channels; i++) {
+        job->n.scale[i] = image->scale * scale[i];
+        job->n.plus[i] = -image->zero * sums[i];
+    }
+}
+
+static lnt_status run_filters(lnt_kernel *k, const lnt_step *s, const conv_job *j, const int8_t *weights,
+                              float *y)
+{
+    const conv *p = j->p;
+    const int64_t pixels = lnt_volume(p->g.w.out);
+    lnt_qconv_job job = {.p = &p->filters,
+                         .s = s,
+                         .packed = weights,
+                         .result = LNT_QRESULT_FLOATS,
+                         .low = p->store.low,
+                         .high = p->store.high,
+                         .program = p->plan.epilogue};
+    for (int64_t i = 0; i < p->g.batch; i++) {
+        fill_numbers(k, s, &j->meaning[i], &job);
+        job.images = j->bytes + i * p->image;
+        job.first = i * pixels;
+        job.y = (uint8_t *)(y + i * pixels * p->filters.channels);
+        LNT_TRY(lnt_qconv_run_filters(k, &job));
+    }
+    return LNT_OK;
+}
+
+static void bind_filters(const lnt_site *site, conv *p, size_t *scratch)
+{
+    lnt_qconv *f = &p->filters;
+    f->w = p->g.w;
+    f->batch = 1;
+    f->channels = p->g.groups;
+    f->taps = p->record.taps;
+    f->columns = (int64_t)lnt_packed_panel_count(&p->record) * LNT_QPANEL;
+    p->numbers_at = lnt_qconv_reserve(scratch, (size_t)f->columns * 4 * sizeof(float));
+    lnt_qconv_bind_filters(site, f, scratch);
+}
+
+/* ---- all ---- */
+
+static lnt_status run_panels(lnt_kernel *k, const lnt_step *s, conv_job *j, const int8_t *weights, float *y)
+{
+    const conv *p = j->p;
+    uint8_t *padded = (uint8_t *)lnt_scratch(k, s) + p->padded_at;
+    j->rows = p->quantised.lies ? j->bytes : padded;
+    if (!p->quantised.lies)
+        LNT_TRY(lnt_qimage_fill(k, &p->quantised, j->bytes, j->zeros, padded));
+    const lnt_qgemm_call call = {
+        .plan = &p->plan,
+        .step = s,
+        .b = weights,
+        .scales = lnt_in(k, s, IN_SCALE),
+        .bias = p->store.bias >= 0 ? lnt_in(k, s, (unsigned)p->store.bias) : NULL,
+        .c = y,
+        .residual = p->store.residual >= 0 ? lnt_in(k, s, (unsigned)p->store.residual) : NULL,
+        .arg = j};
+    return lnt_qgemm_run(k, &call);
+}
+
 static lnt_status run_conv(lnt_kernel *k, const lnt_step *s)
 {
     const conv *p = s->params;
@@ -115,19 +196,10 @@ static lnt_status run_conv(lnt_kernel *k, const lnt_step *s)
     LNT_TRY(lnt_parallel(k, p->g.batch * p->chunks, 4, find_ranges, &job));
     join_ranges(&job);
     LNT_TRY(lnt_parallel(k, p->g.batch * p->chunks, 2, quantise_chunks, &job));
-    job.rows = p->quantised.lies ? job.bytes : (uint8_t *)(scratch + p->padded_at);
-    if (!p->quantised.lies)
-        LNT_TRY(lnt_qimage_fill(k, &p->quantised, job.bytes, job.zeros, (uint8_t *)(scratch + p->padded_at)));
-    const lnt_qgemm_call call = {
-        .plan = &p->plan,
-        .step = s,
-        .b = p->pack ? (int8_t *)scratch + p->packed_at : lnt_in(k, s, IN_W),
-        .scales = lnt_in(k, s, IN_SCALE),
-        .bias = p->store.bias >= 0 ? lnt_in(k, s, (unsigned)p->store.bias) : NULL,
-        .c = lnt_conv_output(k, s, &p->images),
-        .residual = p->store.residual >= 0 ? lnt_in(k, s, (unsigned)p->store.residual) : NULL,
-        .arg = &job};
-    LNT_TRY(lnt_qgemm_run(k, &call));
+    const int8_t *weights = p->pack ? (const int8_t *)scratch + p->packed_at : lnt_in(k, s, IN_W);
+    float *y = lnt_conv_output(k, s, &p->images);
+    LNT_TRY(lnt_qconv_is_depthwise(&p->record) ? run_filters(k, s, &job, weights, y)
+                                               : run_panels(k, s, &job, weights, y));
     return lnt_conv_finish(k, s, &p->images, p->plan.epilogue ? NULL : p->store.program);
 }
 
@@ -161,13 +233,6 @@ static void bind_plan(lnt_site *site, conv *p)
     plan->ld = p->g.groups * p->g.features;
 }
 
-static size_t reserve(size_t *total, size_t bytes)
-{
-    const size_t at = *total;
-    *total += lnt_round_up(bytes, LNT_ALIGN);
-    return at;
-}
-
 lnt_status lnt_bind_dynamic_conv(lnt_site *site)
 {
     conv *p = lnt_bind_params(site, sizeof *p);
@@ -182,18 +247,22 @@ lnt_status lnt_bind_dynamic_conv(lnt_site *site)
     p->pack = !site->in[IN_W]->packed;
     p->image = p->g.groups * p->g.channels * lnt_volume(p->g.w.in);
     p->chunks = (p->image + CHUNK - 1) / CHUNK;
-    LNT_TRY(lnt_qimage_bind(site, &p->g.w, p->g.groups, LNT_ORDER_CHANNELS_LAST, false, &p->record,
-                            &p->quantised));
+    const bool depthwise = lnt_qconv_is_depthwise(&p->record);
+    if (!depthwise)
+        LNT_TRY(lnt_qimage_bind(site, &p->g.w, p->g.groups, LNT_ORDER_CHANNELS_LAST, false, &p->record,
+                                &p->quantised));
     LNT_TRY(lnt_conv_bind_images(site, &p->g, NULL, &p->images, &scratch));
-    LNT_TRY(lnt_bind_store(site, 1, lnt_own_input(site, IN_BIAS) ? IN_BIAS : -1, lnt_conv_writes_output(site),
-                           &p->store));
+    LNT_TRY(lnt_bind_store(site, 1, lnt_own_input(site, IN_BIAS) ? IN_BIAS : -1,
+                           !depthwise && lnt_conv_writes_output(site), &p->store));
     bind_plan(site, p);
-    p->ranges_at = reserve(&scratch, (size_t)(p->g.batch * p->chunks) * 2 * sizeof(float));
-    p->meaning_at = reserve(&scratch, (size_t)p->g.batch * sizeof(lnt_qrow));
-    p->zeros_at = reserve(&scratch, (size_t)p->g.batch);
-    p->bytes_at = reserve(&scratch, (size_t)(p->g.batch * p->image));
-    p->padded_at = reserve(&scratch, p->quantised.bytes);
-    p->packed_at = reserve(&scratch, p->pack ? packed : 0);
+    if (depthwise)
+        bind_filters(site, p, &scratch);
+    p->ranges_at = lnt_qconv_reserve(&scratch, (size_t)(p->g.batch * p->chunks) * 2 * sizeof(float));
+    p->meaning_at = lnt_qconv_reserve(&scratch, (size_t)p->g.batch * sizeof(lnt_qrow));
+    p->zeros_at = lnt_qconv_reserve(&scratch, (size_t)p->g.batch);
+    p->bytes_at = lnt_qconv_reserve(&scratch, (size_t)(p->g.batch * p->image));
+    p->padded_at = lnt_qconv_reserve(&scratch, p->quantised.bytes);
+    p->packed_at = lnt_qconv_reserve(&scratch, p->pack ? packed : 0);
     lnt_bind_scratch(site, scratch);
     site->step->run = run_conv;
     return LNT_OK;

@@ -98,13 +98,22 @@ typedef struct lnt_qconv_job {
     const int8_t *packed;
     const uint8_t *padding; /* a line of it */
     uint8_t *y;
+    /* Depthwise only: what becomes of the sums, and where floats have a program. */
+    lnt_qresult result;
+    const float *bias;
+    float low, high;
+    const lnt_epilogue *program;
+    int64_t first; /* pixel of the output that is the first one of y */
 } lnt_qconv_job;
 
 void lnt_qconv_bind_panels(const lnt_site *site, lnt_qconv *p);
 lnt_status lnt_qconv_run_panels(lnt_kernel *k, const lnt_qconv_job *job);
 bool lnt_qconv_is_depthwise(const lnt_packed *record);
+/* For operands of bytes in any order; the other two for channels-last images, job->images and job->y. */
 void lnt_qconv_bind_depthwise(const lnt_site *site, lnt_qconv *p, size_t *scratch);
 lnt_status lnt_qconv_run_depthwise(lnt_kernel *k, lnt_qconv_job *job);
+void lnt_qconv_bind_filters(const lnt_site *site, lnt_qconv *p, size_t *scratch);
+lnt_status lnt_qconv_run_filters(lnt_kernel *k, lnt_qconv_job *job);
 
 /* Takes bytes of scratch memory. */
 static inline size_t lnt_qconv_reserve(size_t *scratch, size_t bytes)

@@ -64,6 +64,7 @@ static size_t find_runs(const lnt_qconv_job *j, const uint8_t *image, int64_t z,
                         lnt_qdepthwise_run *run, const uint8_t **tap)
 {
     const lnt_qconv *p = j->p;
+    const int64_t pixel = p->channels * (int64_t)lnt_qresult_bytes(j->result);
     int64_t first, end;
     size_t n = 0;
     inner_pixels(&p->w, &first, &end);
@@ -71,7 +72,7 @@ static size_t find_runs(const lnt_qconv_job *j, const uint8_t *image, int64_t z,
         find_taps(j, image, z, y, x, tap);
         run[n] = (lnt_qdepthwise_run){.tap = tap,
                                       .pixels = x == first && end > first ? (size_t)(end - first) : 1,
-                                      .y = y_row + x * p->channels};
+                                      .y = y_row + x * pixel};
         x += (int64_t)run[n].pixels;
     }
     return n;
@@ -87,28 +88,48 @@ static lnt_status convolve_strips(lnt_kernel *k, void *arg, int64_t begin, int64
     lnt_qdepthwise_run *run = (lnt_qdepthwise_run *)(void *)scratch;
     const uint8_t **tap = (const uint8_t **)(void *)(run + STRIP * runs_of_row(w));
     const int64_t plane = w->out[0] * w->out[1], rows = p->batch * plane;
+    const int64_t pixel = p->channels * (int64_t)lnt_qresult_bytes(j->result);
     for (int64_t item = begin; item < end; item++) {
         lnt_qdepthwise d = {.w = j->packed,
                             .w_tap = (size_t)p->columns,
                             .taps = (size_t)p->taps,
                             .channels = (size_t)p->channels,
                             .step = (size_t)(w->stride[2] * p->channels),
-                            .pixel = (size_t)p->channels,
+                            .pixel = (size_t)pixel,
                             .run = run,
                             .flip = p->x_signed ? 0x80 : 0,
                             .plus = j->n.plus,
                             .zeros = j->n.zero,
                             .moved = j->n.zeros,
                             .scale = j->n.scale,
+                            .bias = j->bias,
+                            .result = j->result,
+                            .low = j->low,
+                            .high = j->high,
                             .zero = j->n.y_zero,
                             .is_signed = p->y_signed};
-        for (int64_t row = item * p->strip; row < at_most((item + 1) * p->strip, rows); row++)
+        const int64_t top = item * p->strip, bottom = at_most(top + p->strip, rows);
+        for (int64_t row = top; row < bottom; row++)
             d.runs += find_runs(j, j->images + row / plane * lnt_volume(w->in) * p->channels,
-                                row % plane / w->out[1], row % w->out[1],
-                                j->y + row * w->out[2] * p->channels, run + d.runs, tap + d.runs * d.taps);
+                                row % plane / w->out[1], row % w->out[1], j->y + row * w->out[2] * pixel,
+                                run + d.runs, tap + d.runs * d.taps);
         p->plan.kernels->depthwise(&d);
+        if (j->program)
+            lnt_epilogue_run(j->program, k, j->s, (float *)(void *)(j->y + top * w->out[2] * pixel),
+                             p->channels, j->first + top * w->out[2], (bottom - top) * w->out[2], 0,
+                             p->channels);
     }
     return LNT_OK;
+}
+
+lnt_status lnt_qconv_run_filters(lnt_kernel *k, lnt_qconv_job *job)
+{
+    const lnt_qconv *p = job->p;
+    job->padding = memset((char *)lnt_scratch(k, job->s) + p->zeros_at,
+                          (uint8_t)job->n.x_zero ^ (p->x_signed ? 0x80 : 0), padding_bytes(p));
+    const int64_t rows = p->batch * p->w.out[0] * p->w.out[1];
+    const int64_t work = p->strip * p->w.out[2] * p->channels * p->taps;
+    return lnt_parallel(k, (rows + p->strip - 1) / p->strip, 1 + 262144 / (work + 1), convolve_strips, job);
 }
 
 lnt_status lnt_qconv_run_depthwise(lnt_kernel *k, lnt_qconv_job *job)
@@ -123,11 +144,8 @@ lnt_status lnt_qconv_run_depthwise(lnt_kernel *k, lnt_qconv_job *job)
     }
     if (p->turn_out.rank)
         job->y = (uint8_t *)scratch + p->out_at;
-    job->padding =
-        memset(scratch + p->zeros_at, (uint8_t)job->n.x_zero ^ (p->x_signed ? 0x80 : 0), padding_bytes(p));
-    const int64_t rows = p->batch * p->w.out[0] * p->w.out[1];
-    const int64_t work = p->strip * p->w.out[2] * p->channels * p->taps;
-    LNT_TRY(lnt_parallel(k, (rows + p->strip - 1) / p->strip, 1 + 262144 / (work + 1), convolve_strips, job));
+    job->result = p->linear ? LNT_QRESULT_BYTES : LNT_QRESULT_INTS;
+    LNT_TRY(lnt_qconv_run_filters(k, job));
     return p->turn_out.rank ? lnt_copy_run(k, &p->turn_out, y, job->y) : LNT_OK;
 }
 
@@ -140,24 +158,30 @@ static bool bind_turn(const lnt_operand *o, lnt_order from, lnt_order to, lnt_co
     there.order = (uint8_t)to;
     lnt_operand_strides(&here, src);
     lnt_operand_strides(&there, dst);
-    lnt_copy_box(copy, 1, o->rank, o->dims, dst, src);
+    lnt_copy_box(copy, lnt_dtype_size((lnt_dtype)o->dtype), o->rank, o->dims, dst, src);
     if (from == to || lnt_copy_is_plain(copy))
         copy->rank = 0;
     return copy->rank > 0;
 }
 
-void lnt_qconv_bind_depthwise(const lnt_site *site, lnt_qconv *p, size_t *scratch)
+void lnt_qconv_bind_filters(const lnt_site *site, lnt_qconv *p, size_t *scratch)
 {
-    const lnt_operand *x = site->in[0], *y = site->out[0];
     const int64_t rows = p->batch * p->w.out[0] * p->w.out[1], runs = STRIP * runs_of_row(&p->w);
     p->plan.kernels = site->kernels->qgemm;
     p->strip = rows / 4 < 1 ? 1 : at_most(rows / 4, STRIP);
-    if (bind_turn(x, x->order, LNT_ORDER_CHANNELS_LAST, &p->turn_in))
-        p->images_at = lnt_qconv_reserve(scratch, (size_t)lnt_operand_count(x));
-    if (bind_turn(y, LNT_ORDER_CHANNELS_LAST, y->order, &p->turn_out))
-        p->out_at = lnt_qconv_reserve(scratch, (size_t)lnt_operand_count(y));
     p->zeros_at = lnt_qconv_reserve(scratch, padding_bytes(p));
     p->thread_bytes = lnt_round_up(
         (size_t)runs * (sizeof(lnt_qdepthwise_run) + (size_t)p->taps * sizeof(uint8_t *)), LNT_ALIGN);
     p->thread_at = lnt_qconv_reserve(scratch, p->thread_bytes * site->threads);
+}
+
+void lnt_qconv_bind_depthwise(const lnt_site *site, lnt_qconv *p, size_t *scratch)
+{
+    const lnt_operand *x = site->in[0], *y = site->out[0];
+    if (bind_turn(x, x->order, LNT_ORDER_CHANNELS_LAST, &p->turn_in))
+        p->images_at = lnt_qconv_reserve(scratch, (size_t)lnt_operand_count(x));
+    if (bind_turn(y, LNT_ORDER_CHANNELS_LAST, y->order, &p->turn_out))
+        p->out_at =
+            lnt_qconv_reserve(scratch, (size_t)lnt_operand_count(y) * lnt_dtype_size((lnt_dtype)y->dtype));
+    lnt_qconv_bind_filters(site, p, scratch);
 }

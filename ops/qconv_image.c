@@ -41,20 +41,22 @@ static bool panels_record(const lnt_node *node, const lnt_operand *weights, lnt_
     return true;
 }
 
-bool lnt_qconv_record(const lnt_node *node, const lnt_operand *weights, lnt_packed *record)
-{
-    enum { COLUMNS = 4, TERMS = 8 }; /* fewer do not pay */
-    return panels_record(node, weights, record) && record->N >= COLUMNS && record->K >= TERMS;
-}
-
 bool lnt_qlinear_record(const lnt_node *node, const lnt_operand *weights, lnt_packed *record)
 {
     if (!panels_record(node, weights, record))
         return false;
-    if (record->N == 1 && record->K == record->taps && record->taps <= LNT_QTAPS_MAX &&
-        node->op->id == LNT_ID_QLinearConv)
+    if (record->N == 1 && record->K == record->taps && record->taps <= LNT_QTAPS_MAX)
         record->layout = LNT_LAYOUT_DEPTHWISE_I8;
     return true;
+}
+
+bool lnt_qconv_record(const lnt_node *node, const lnt_operand *weights, lnt_packed *record)
+{
+    enum { COLUMNS = 4, TERMS = 8, CHANNELS = 8, TAPS = 3 }; /* fewer do not pay */
+    if (!lnt_qlinear_record(node, weights, record))
+        return false;
+    return lnt_qconv_is_depthwise(record) ? record->groups >= CHANNELS && record->taps >= TAPS
+                                          : record->N >= COLUMNS && record->K >= TERMS;
 }
 
 /* ---- bytes turned ---- */

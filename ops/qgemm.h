@@ -33,31 +33,43 @@ typedef struct lnt_qproduct {
     const int8_t *ahead; /* NULL, or what is wanted next: as much as a panel, to be fetched meanwhile */
 } lnt_qproduct;
 
-/* Pixels side by side: tap t of pixel i is at tap[t] + i * step, its output at y + i * pixel. */
+/* What a depthwise convolution gives. */
+typedef enum lnt_qresult { LNT_QRESULT_BYTES, LNT_QRESULT_INTS, LNT_QRESULT_FLOATS } lnt_qresult;
+
+/* Pixels side by side: tap t of pixel i is at tap[t] + i * step, its output at y + i * pixel, in bytes. */
 typedef struct lnt_qdepthwise_run {
     const uint8_t *const *tap; /* [taps] */
     size_t pixels;
     uint8_t *y;
 } lnt_qdepthwise_run;
 
-/* A depthwise convolution: bytes of channel n are
+/* A depthwise convolution: of the sum of channel n,
  *
- *     lnt_requantise((plus[n] + sum over t of (tap[t][n] ^ flip) * (w[t * w_tap + n] - zeros[n])) * scale[n])
- */
+ *     plus[n] + sum over t of (tap[t][n] ^ flip) * (w[t * w_tap + n] - zeros[n])
+ *
+ * the results are bytes, lnt_requantise(sum * scale[n]); int32, the sum; or floats, sum * scale[n] + bias[n]
+ * brought between low and high. */
 typedef struct lnt_qdepthwise {
     const lnt_qdepthwise_run *run;
     size_t runs, taps, channels; /* taps: LNT_QTAPS_MAX or fewer */
     size_t step, pixel, w_tap;   /* w_tap: channels rounded up to 16, as far as numbers can be read */
     const int8_t *w;
     const int32_t *plus, *zeros;
-    bool moved; /* zeros are not all 0 */
-    const float *scale;
-    int32_t zero; /* of the output */
+    bool moved;                /* zeros are not all 0 */
+    const float *scale, *bias; /* bias: of floats */
+    lnt_qresult result;
+    float low, high; /* of floats */
+    int32_t zero;    /* of bytes */
     uint8_t flip;
     bool is_signed;
 } lnt_qdepthwise;
 
 enum { LNT_QTAPS_MAX = 64 };
+
+static inline size_t lnt_qresult_bytes(lnt_qresult r)
+{
+    return r == LNT_QRESULT_BYTES ? 1 : 4;
+}
 
 typedef struct lnt_qgemm_kernels {
     unsigned rows;   /* most rows of a tile */

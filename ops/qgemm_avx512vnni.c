@@ -163,10 +163,10 @@ typedef struct four_vectors {
 /* What a block of channels has in common for all pixels. */
 typedef struct depthwise_block {
     __m512i w[QUADS][PARTS], plus[PARTS], zeros[PARTS];
-    __m512 scale[PARTS];
+    __m512 scale[PARTS], bias[PARTS], low, high;
     __m512i flip, zero;
-    __mmask64 lanes; /* channels there are; of fewer than 33, those of one pixel */
-    size_t first;
+    __mmask64 lanes;     /* channels there are; of fewer than 33, those of one pixel */
+    size_t first, width; /* bytes of a result */
 } depthwise_block;
 
 static inline __attribute__((always_inline)) four_vectors interleave(__m512i a, __m512i b, __m512i c,
@@ -212,6 +212,11 @@ static void load_block(const lnt_qdepthwise *d, size_t first, unsigned n, bool t
     load_numbers(d->plus + first, room, two, b->plus);
     load_numbers(d->zeros + first, room, two, b->zeros);
     load_numbers(d->scale + first, room, two, b->scale);
+    b->width = lnt_qresult_bytes(d->result);
+    b->low = _mm512_set1_ps(d->low);
+    b->high = _mm512_set1_ps(d->high);
+    if (d->result == LNT_QRESULT_FLOATS)
+        load_numbers(d->bias + first, room, two, b->bias);
     for (size_t q = 0; 4 * q < d->taps; q++) {
         __m512i w[4];
         for (size_t t = 0; t < 4; t++)
@@ -236,6 +241,30 @@ static inline __attribute__((always_inline)) __m512i requantise(const depthwise_
     const __m512i low = _mm512_adds_epi16(_mm512_packs_epi32(v[0], v[1]), b->zero);
     const __m512i high = _mm512_adds_epi16(_mm512_packs_epi32(v[2], v[3]), b->zero);
     return is_signed ? _mm512_packs_epi16(low, high) : _mm512_packus_epi16(low, high);
+}
+
+/* Results of 32 bits: part l of all vectors becomes the channels from 16 l on, of a second pixel from l = 2
+ * on. */
+static __attribute__((noinline)) void store_wide(const lnt_qdepthwise *d, const depthwise_block *b,
+                                                 __m512i *acc, uint8_t *y, bool two)
+{
+    if (d->result == LNT_QRESULT_FLOATS)
+        for (int j = 0; j < PARTS; j++) {
+            const __m512 v =
+                _mm512_add_ps(_mm512_mul_ps(_mm512_cvtepi32_ps(acc[j]), b->scale[j]), b->bias[j]);
+            acc[j] = _mm512_castps_si512(_mm512_min_ps(b->high, _mm512_max_ps(b->low, v)));
+        }
+    const __m512i a = _mm512_shuffle_i32x4(acc[0], acc[1], 0x44),
+                  c = _mm512_shuffle_i32x4(acc[0], acc[1], 0xee);
+    const __m512i e = _mm512_shuffle_i32x4(acc[2], acc[3], 0x44),
+                  f = _mm512_shuffle_i32x4(acc[2], acc[3], 0xee);
+    const __m512i rows[PARTS] = {_mm512_shuffle_i32x4(a, e, 0x88), _mm512_shuffle_i32x4(a, e, 0xdd),
+                                 _mm512_shuffle_i32x4(c, f, 0x88), _mm512_shuffle_i32x4(c, f, 0xdd)};
+    for (int l = 0; l < PARTS; l++) {
+        const int part = two ? l % 2 : l;
+        _mm512_mask_storeu_epi32(y + (l > part ? d->pixel : 0) + 64 * part,
+                                 (__mmask16)(b->lanes >> (16 * part)), rows[l]);
+    }
 }
 
 /* One pixel of 64 channels, or two of 32, all taps by quads. */
@@ -269,6 +298,10 @@ depthwise_pixel(const lnt_qdepthwise *d, const depthwise_block *b, const uint8_t
 #pragma GCC unroll 4
     for (int j = 0; j < PARTS && moved; j++)
         acc[j] = _mm512_sub_epi32(acc[j], _mm512_mullo_epi32(total[j], b->zeros[j]));
+    if (d->result != LNT_QRESULT_BYTES) {
+        store_wide(d, b, acc, y, two);
+        return;
+    }
     const __m512i bytes = requantise(b, acc, d->is_signed);
     if (two) {
         _mm256_mask_storeu_epi8(y, (__mmask32)b->lanes, _mm512_castsi512_si256(bytes));
@@ -286,11 +319,11 @@ depthwise_channels(const lnt_qdepthwise *d, size_t first, unsigned n, size_t tap
     for (const lnt_qdepthwise_run *run = d->run; run < d->run + d->runs; run++) {
         size_t i = 0;
         for (; i + two < run->pixels; i += 1 + two)
-            depthwise_pixel(d, &b, run->tap, i * d->step + first, run->y + i * d->pixel + first, taps, two,
-                            moved);
+            depthwise_pixel(d, &b, run->tap, i * d->step + first, run->y + i * d->pixel + first * b.width,
+                            taps, two, moved);
         if (i < run->pixels)
-            depthwise_pixel(d, &b, run->tap, i * d->step + first, run->y + i * d->pixel + first, taps, false,
-                            moved);
+            depthwise_pixel(d, &b, run->tap, i * d->step + first, run->y + i * d->pixel + first * b.width,
+                            taps, false, moved);
     }
 }
 
