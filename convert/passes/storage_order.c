@@ -47,7 +47,7 @@ static bool reads_no_elements(const lnt_gnode *n)
 /* Convolutions are bound to channels-last; the others flagged CL or elementwise may choose. */
 static bool bound_to_channels_last(const lnt_gnode *n)
 {
-    return lnt_is(n, Conv) || lnt_is(n, ConvTranspose) || lnt_is(n, QLinearConv);
+    return lnt_is(n, Conv) || lnt_is(n, ConvTranspose) || lnt_is(n, QLinearConv) || lnt_is(n, DynamicConv);
 }
 
 /* A convolution of few channels copies what it reads anyway, whatever the order. */
@@ -55,7 +55,7 @@ static bool reads_either(const lnt_graph *g, const lnt_gnode *n, unsigned operan
 {
     enum { FEW = 4 };
     const lnt_operand *x = lnt_ginfo(g, n->in[0]);
-    return (lnt_is(n, Conv) || lnt_is(n, QLinearConv)) && operand == 0 && x->dims[1] >= 1 &&
+    return bound_to_channels_last(n) && !lnt_is(n, ConvTranspose) && operand == 0 && x->dims[1] >= 1 &&
            x->dims[1] <= FEW;
 }
 
