@@ -21,6 +21,13 @@ typedef lnt_status (*lnt_run_fn)(lnt_kernel *k, const lnt_step *s);
 typedef lnt_status (*lnt_lines_fn)(lnt_kernel *k, const lnt_step *s, int64_t begin, int64_t end, float *to,
                                    unsigned thread);
 
+/* The place of an input within output 0, where that is made of inputs side by side. */
+typedef struct lnt_join {
+    bool fits;     /* there is such a place: as much memory as the input takes, row by row */
+    size_t offset; /* bytes from the start of the output */
+    int64_t pitch; /* of the input there; 0: it lies there as it does anywhere */
+} lnt_join;
+
 struct lnt_step {
     lnt_run_fn run;
     const void *params;      /* made by the operator's bind function, read-only in run */
@@ -30,6 +37,8 @@ struct lnt_step {
     uint16_t n_held;       /* in[n_in .. n_held) are read by the step that feeds it */
     uint32_t node;         /* index of its lnt_node: names it in errors, keys its random numbers */
     uint32_t in_place;     /* bit i: output 0 may take the memory of input i */
+    bool pitched;          /* output 0 may be given a pitch after bind */
+    const lnt_join *join;  /* [n_in], or NULL: inputs that may be computed within output 0 */
     uint32_t scratch_slot; /* slot of its scratch memory, LNT_NO_STORAGE if none */
     size_t scratch_bytes;  /* of all threads together */
     lnt_lines_fn lines;    /* can make its output line by line; or NULL */

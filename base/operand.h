@@ -32,6 +32,7 @@ typedef struct lnt_operand {
     const lnt_packed *packed; /* layout of a packed constant, else NULL */
     uint32_t storage;         /* index into lnt_kernel.slot */
     size_t offset;            /* bytes from the start of that slot */
+    int64_t pitch; /* elements from row to row (of the last axis as it lies); 0: rows lie side by side */
 } lnt_operand;
 
 /* Elements; -1 if an extent or the rank is unknown, or on overflow. */
@@ -46,7 +47,13 @@ static inline int64_t lnt_operand_count(const lnt_operand *o)
     return n;
 }
 
-/* Elements between neighbours along each logical axis, in the operand's storage order. */
+/* Elements from row to row: of the last axis as it lies. The rank is above 0. */
+static inline int64_t lnt_operand_pitch(const lnt_operand *o)
+{
+    return o->pitch ? o->pitch : o->dims[o->order == LNT_ORDER_CHANNELS_LAST ? 1 : o->rank - 1];
+}
+
+/* Elements between neighbours along each logical axis, in the operand's storage order; not for a pitch. */
 static inline void lnt_operand_strides(const lnt_operand *o, int64_t strides[LNT_MAX_RANK])
 {
     int64_t step = 1;

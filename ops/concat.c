@@ -1,4 +1,7 @@
-/* concat.c — Concat: tensors laid side by side along an axis. */
+/* concat.c — Concat: tensors laid side by side along an axis.
+ *
+ * Inputs that were computed in their places within the output (runtime/join.c) have nothing left to be
+ * copied. */
 #include "ops/data.h"
 
 lnt_status lnt_shape_concat(lnt_site *site)
@@ -42,7 +45,8 @@ static lnt_status run_concat(lnt_kernel *k, const lnt_step *s)
     const concat_part *p = s->params;
     char *dst = lnt_out(k, s, 0);
     for (unsigned i = 0; i < s->n_in; i++)
-        LNT_TRY(lnt_copy_run(k, &p[i].copy, dst + p[i].offset, lnt_in(k, s, i)));
+        if (lnt_in(k, s, i) != dst + p[i].offset)
+            LNT_TRY(lnt_copy_run(k, &p[i].copy, dst + p[i].offset, lnt_in(k, s, i)));
     return LNT_OK;
 }
 
@@ -60,6 +64,19 @@ static int only_input(const lnt_site *site, const concat_part *p)
     return found;
 }
 
+/* The place of an input in the output: a run of bytes, or row by row where the axis is the last one as they
+ * lie.
+ */
+static lnt_join join_of(const lnt_operand *in, const lnt_operand *out, unsigned axis, const concat_part *part)
+{
+    const bool rows =
+        in->order == out->order && axis == (out->order == LNT_ORDER_CHANNELS_LAST ? 1u : out->rank - 1u);
+    const bool run = lnt_copy_is_plain(&part->copy);
+    return (lnt_join){.fits = part->copy.kind != LNT_COPY_NOTHING && (run || rows),
+                      .offset = (size_t)part->offset,
+                      .pitch = run ? 0 : lnt_operand_pitch(out)};
+}
+
 lnt_status lnt_bind_concat(lnt_site *site)
 {
     const lnt_operand *out = site->out[0];
@@ -67,7 +84,8 @@ lnt_status lnt_bind_concat(lnt_site *site)
     unsigned axis;
     LNT_TRY(lnt_axis(site, lnt_attr_i(site->node, "axis", 0), out->rank, &axis));
     concat_part *p = lnt_bind_params(site, site->n_in * sizeof *p);
-    if (!p)
+    lnt_join *join = lnt_bump_alloc(site->memory, site->n_in * sizeof *join, site->err);
+    if (!p || !join)
         return LNT_E_MEMORY;
     int64_t src[LNT_MAX_RANK], dst[LNT_MAX_RANK], first = 0;
     lnt_operand_strides(out, dst);
@@ -76,11 +94,13 @@ lnt_status lnt_bind_concat(lnt_site *site)
         lnt_operand_strides(in, src);
         lnt_copy_box(&p[i].copy, size, in->rank, in->dims, dst, src);
         p[i].offset = first * dst[axis] * (int64_t)size;
+        join[i] = join_of(in, out, axis, &p[i]);
         first += in->dims[axis];
     }
     const int only = only_input(site, p);
     if (only >= 0 && lnt_bind_view(site, 0, (unsigned)only, 0))
         return LNT_OK;
+    lnt_bind_join(site, join);
     site->step->run = run_concat;
     return LNT_OK;
 }

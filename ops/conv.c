@@ -84,6 +84,7 @@ static lnt_gemm_call call_of(const lnt_kernel *k, const lnt_step *s, const float
         .a = x,
         .b = b,
         .b_offset = c->bands[0].b_offset,
+        .ld = lnt_conv_out_pixel(s),
         .residual = c->store.residual >= 0 ? lnt_in(k, s, (unsigned)c->store.residual) : NULL,
         .bias = c->store.bias >= 0 ? lnt_in(k, s, (unsigned)c->store.bias) : NULL,
         .bias_product = (size_t)c->g.features,
@@ -114,7 +115,7 @@ static lnt_status conv_lines(lnt_kernel *k, const lnt_step *s, int64_t begin, in
     const int64_t width = c->g.w.out[2];
     lnt_gemm_call call = call_of(k, s, lnt_in(k, s, 0), lnt_in(k, s, 1));
     call.c = to;
-    call.c_first = begin * width * c->g.features;
+    call.c_first = begin * width * call.ld;
     lnt_gemm_part(k, &call, begin * width, end * width, thread);
     return LNT_OK;
 }
@@ -165,7 +166,6 @@ static void find_rows(const lnt_conv *g, unsigned axis, int64_t begin, int64_t e
     r->channels = g->channels;
     r->features = g->features;
     r->pixel = g->groups * g->channels;
-    r->out_pixel = g->groups * g->features;
 }
 
 /* Where the band of positions along axis a that begins at `begin` ends. The first and the last tap met only
@@ -277,7 +277,6 @@ static lnt_status bind_band(lnt_site *site, conv *c, band *b)
     const bool at_once = site->out[0]->order == LNT_ORDER_CHANNELS_LAST && c->n_bands == 1;
     plan->epilogue = at_once ? c->store.program : NULL;
     plan->epilogue_columns = c->g.features;
-    plan->ld = b->rows.out_pixel;
     lnt_gemm_plan_blocks(plan);
     b->b_offset = lnt_bump_alloc(site->memory, (size_t)c->g.groups * sizeof *b->b_offset, site->err);
     if (!b->b_offset)
@@ -324,6 +323,7 @@ static lnt_status bind_float(lnt_site *site)
         lnt_bind_in_place(site, 0, (unsigned)store.residual);
     c->gather_at = scratch;
     lnt_bind_scratch(site, scratch + c->gather_bytes * site->threads);
+    lnt_conv_bind_pitched(site, &store);
     site->step->run = run_conv;
     if (scratch == 0 && c->n_bands == 1 && lnt_gemm_has_parts(&c->bands[0].plan) &&
         lnt_conv_may_feed(site, &g))

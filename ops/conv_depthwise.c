@@ -46,6 +46,7 @@ typedef struct depthwise_call {
     const float *x, *w, *bias, *residual;
     float *y;
     int64_t pixels; /* at x, of all images or of a ring */
+    int64_t ld;     /* floats from pixel to pixel of y */
 } depthwise_call;
 
 /* Lines of the kernel that lie inside the image, for one row (or column) of output pixels. */
@@ -95,7 +96,7 @@ static void part_of_row(const depthwise_call *c, int64_t row, int64_t x, int64_t
     const depthwise *d = c->d;
     const lnt_window *w = &d->g.w;
     const unsigned along = d->along;
-    const int64_t out = pixel_at(d, row, x) * d->pixel;
+    const int64_t out = pixel_at(d, row, x) * c->ld;
     line_list lines;
     list_lines(c, row, &lines);
     const lnt_depthwise args = {.line = lines.x,
@@ -107,7 +108,7 @@ static void part_of_row(const depthwise_call *c, int64_t row, int64_t x, int64_t
                                 .stride = (ptrdiff_t)w->stride[along],
                                 .spacing = (ptrdiff_t)w->dilation[along],
                                 .in_pixel = (size_t)(apart(w->in, along) * d->in_pixel),
-                                .pixel = (size_t)(apart(w->out, along) * d->pixel),
+                                .pixel = (size_t)(apart(w->out, along) * c->ld),
                                 .w_tap = (size_t)(apart(w->kernel, along) * d->g.channels) * d->w_channel,
                                 .pixels = (size_t)(stop - x),
                                 .channels = (size_t)d->pixel,
@@ -132,7 +133,7 @@ static void run_runs(lnt_kernel *k, const depthwise_call *c, int64_t begin, int6
         const int64_t stop = x + d->run < length ? x + d->run : length;
         part_of_row(c, row, x, stop);
         if (d->epilogue)
-            lnt_epilogue_run(d->epilogue, k, c->step, c->y + (row * length + x) * d->pixel, d->pixel,
+            lnt_epilogue_run(d->epilogue, k, c->step, c->y + (row * length + x) * c->ld, c->ld,
                              row * length + x, stop - x, 0, d->pixel);
     }
 }
@@ -212,7 +213,7 @@ static lnt_status run_fed(lnt_kernel *k, const depthwise_call *c, int64_t grain)
 static lnt_status run_depthwise(lnt_kernel *k, const lnt_step *s)
 {
     const depthwise *d = s->params;
-    depthwise_call c = {.d = d, .step = s};
+    depthwise_call c = {.d = d, .step = s, .ld = lnt_conv_out_pixel(s)};
     if (!d->feed)
         LNT_TRY(lnt_conv_input(k, s, &d->images, &c.x));
     LNT_TRY(lnt_conv_packed_weights(k, s, &d->weights, &c.w));
@@ -303,6 +304,7 @@ lnt_status lnt_conv_bind_depthwise(lnt_site *site, const lnt_conv *g)
     d->runs = (length + d->run - 1) / d->run;
     bind_feed(site, d, &scratch);
     lnt_bind_scratch(site, scratch);
+    lnt_conv_bind_pitched(site, &d->store);
     site->step->run = run_depthwise;
     return LNT_OK;
 }

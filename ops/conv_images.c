@@ -147,18 +147,30 @@ float *lnt_conv_output(lnt_kernel *k, const lnt_step *s, const lnt_conv_images *
     return images->turn_out ? scratch_at(k, s, images->out_at) : lnt_out(k, s, 0);
 }
 
+int64_t lnt_conv_out_pixel(const lnt_step *s)
+{
+    const lnt_operand *out = s->out[0];
+    return out->order == LNT_ORDER_CHANNELS_LAST ? lnt_operand_pitch(out) : out->dims[1];
+}
+
+void lnt_conv_bind_pitched(lnt_site *site, const lnt_store *store)
+{
+    if (site->out[0]->order == LNT_ORDER_CHANNELS_LAST && store->residual < 0)
+        lnt_bind_pitched(site);
+}
+
 typedef struct program_call {
     const lnt_epilogue *program;
     const lnt_step *step;
     float *out;
-    int64_t columns;
+    int64_t columns, ld;
 } program_call;
 
 static lnt_status run_program(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
 {
     (void)thread;
     const program_call *c = arg;
-    lnt_epilogue_run(c->program, k, c->step, c->out + begin * c->columns, c->columns, begin, end - begin, 0,
+    lnt_epilogue_run(c->program, k, c->step, c->out + begin * c->ld, c->ld, begin, end - begin, 0,
                      c->columns);
     return LNT_OK;
 }
@@ -173,7 +185,8 @@ lnt_status lnt_conv_finish(lnt_kernel *k, const lnt_step *s, const lnt_conv_imag
     const int64_t count = lnt_operand_count(out);
     if (!program || count == 0)
         return LNT_OK;
-    program_call c = {program, s, y, out->dims[out->order == LNT_ORDER_CHANNELS_LAST ? 1 : out->rank - 1]};
+    program_call c = {program, s, y, out->dims[out->order == LNT_ORDER_CHANNELS_LAST ? 1 : out->rank - 1],
+                      lnt_operand_pitch(out)};
     return lnt_parallel(k, count / c.columns, 4096 / c.columns + 1, run_program, &c);
 }
 

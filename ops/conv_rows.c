@@ -70,7 +70,7 @@ typedef struct starts {
 /* Rows i .. of the tile from place p on, as far as they stand in one line. Returns how many; false in *inner
  * if one of them touches the padding. */
 static unsigned rows_of_line(const lnt_conv_rows *r, const place *p, unsigned i, unsigned n, const float *x,
-                             int64_t out_first, lnt_row_set *set, starts *start, bool *inner)
+                             int64_t out_first, int64_t ld, lnt_row_set *set, starts *start, bool *inner)
 {
     const int64_t left = r->count[2] - p->p[2];
     const unsigned rows = left < n - i ? (unsigned)left : n - i;
@@ -81,7 +81,7 @@ static unsigned rows_of_line(const lnt_conv_rows *r, const place *p, unsigned i,
         *inner &= p->p[a] >= r->inner[a][0] && p->p[a] + (a == 2 ? rows - 1 : 0) < r->inner[a][1];
     }
     const float *a = x + pixel_of(r->in, p->image, from) * r->pixel;
-    int64_t out = pixel_of(r->out, p->image, to) * r->out_pixel + out_first;
+    int64_t out = pixel_of(r->out, p->image, to) * ld + out_first;
     for (unsigned end = i + rows; i < end; i++) {
         set->a[i] = a;
         set->out[i] = out;
@@ -89,7 +89,7 @@ static unsigned rows_of_line(const lnt_conv_rows *r, const place *p, unsigned i,
         start->at[i][1] = from[1];
         start->at[i][2] = from[2];
         a += r->step[2] * r->pixel;
-        out += r->out_step[2] * r->out_pixel;
+        out += r->out_step[2] * ld;
         from[2] += r->step[2];
     }
     return rows;
@@ -116,7 +116,7 @@ static void rows_of(const lnt_gemm_call *call, int64_t product, int64_t row, uns
     bool inner = !call->plan->gathers_all;
     place p = place_of(r, row);
     for (unsigned i = 0; i < n; next_line(r, &p))
-        i += rows_of_line(r, &p, i, n, x, product * r->features, set, &start, &inner);
+        i += rows_of_line(r, &p, i, n, x, product * r->features, call->ld, set, &start, &inner);
     set->gathered = !inner;
     for (unsigned i = 0; i < n && !inner; i++) {
         gather_row(call->plan, set->a[i], start.at[i], k_begin, k_end, gather);

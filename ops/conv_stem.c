@@ -42,6 +42,7 @@ typedef struct stem_call {
     const float *x, *b, *bias;
     float *y;
     int64_t y_first; /* pixels of the output before y */
+    int64_t ld;      /* floats from one to the next */
     char *bands;
 } stem_call;
 
@@ -98,13 +99,13 @@ static void run_band(lnt_kernel *k, const stem_call *c, const band *b, const flo
                                .bias = c->bias,
                                .pixels = (size_t)(b->end - b->begin),
                                .columns = (size_t)features,
-                               .c = c->y + (at - c->y_first) * features,
-                               .c_step = (size_t)features,
+                               .c = c->y + (at - c->y_first) * c->ld,
+                               .c_step = (size_t)c->ld,
                                .low = s->store.low,
                                .high = s->store.high};
         s->kernels->stem(&args);
         if (s->epilogue)
-            lnt_epilogue_run(s->epilogue, k, c->step, args.c, features, at, b->end - b->begin, 0, features);
+            lnt_epilogue_run(s->epilogue, k, c->step, args.c, c->ld, at, b->end - b->begin, 0, features);
     }
 }
 
@@ -153,6 +154,7 @@ static stem_call call_of(const lnt_kernel *k, const lnt_step *step, const float 
                        .step = step,
                        .x = lnt_in(k, step, 0),
                        .b = b,
+                       .ld = lnt_conv_out_pixel(step),
                        .bias = s->store.bias >= 0 ? lnt_in(k, step, (unsigned)s->store.bias) : NULL,
                        .bands = (char *)lnt_scratch(k, step) + s->band_at};
 }
@@ -295,6 +297,7 @@ lnt_status lnt_conv_bind_stem(lnt_site *site, const lnt_conv *g, const lnt_store
     LNT_TRY(plan_bands(site, s));
     s->band_at = scratch;
     lnt_bind_scratch(site, scratch + s->thread_bytes * site->threads);
+    lnt_conv_bind_pitched(site, store);
     site->step->run = run_stem;
     if (!s->weights.pack && lnt_conv_may_feed(site, g))
         site->step->lines = stem_lines;

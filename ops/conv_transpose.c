@@ -155,7 +155,6 @@ static lnt_status bind_phase(lnt_site *site, conv_transpose *c, unsigned number,
     p->rows.channels = g->channels;
     p->rows.features = g->features;
     p->rows.pixel = g->groups * g->channels;
-    p->rows.out_pixel = g->groups * g->features;
     LNT_TRY(lnt_conv_rows_plan(site, &p->rows, g->batch, plan));
     plan->kernels = site->kernels->gemm;
     plan->products = g->groups;
@@ -198,6 +197,7 @@ static lnt_status run_conv_transpose(lnt_kernel *k, const lnt_step *s)
     lnt_gemm_call call = {
         .step = s,
         .c = lnt_conv_output(k, s, &c->images),
+        .ld = lnt_conv_out_pixel(s),
         .residual = c->store.residual >= 0 ? lnt_in(k, s, (unsigned)c->store.residual) : NULL,
         .bias = c->store.bias >= 0 ? lnt_in(k, s, (unsigned)c->store.bias) : NULL,
         .bias_product = (size_t)c->g.features,
@@ -227,6 +227,7 @@ static lnt_status bind_float(lnt_site *site)
     LNT_TRY(bind_phases(site, c, &gather_bytes));
     c->gather_at = scratch;
     lnt_bind_scratch(site, scratch + gather_bytes * site->threads);
+    lnt_conv_bind_pitched(site, &c->store);
     site->step->run = run_conv_transpose;
     return LNT_OK;
 }

@@ -314,8 +314,8 @@ static void run_epilogue(lnt_kernel *k, const block *b)
     const lnt_gemm_plan *p = call->plan;
     const int64_t row = b->product * p->epilogue_rows + b->row;
     const int64_t column = b->product * p->epilogue_columns + (int64_t)b->column;
-    lnt_epilogue_run(p->epilogue, k, call->step, call->c + (row * p->ld + column - call->c_first), p->ld, row,
-                     b->rows, column, (int64_t)b->columns);
+    lnt_epilogue_run(p->epilogue, k, call->step, call->c + (row * call->ld + column - call->c_first),
+                     call->ld, row, b->rows, column, (int64_t)b->columns);
 }
 
 /* Block number columns_at of the block's rows. */

@@ -42,7 +42,6 @@ struct lnt_gemm_plan {
     const lnt_epilogue *epilogue; /* NULL, or a program for every block after it is computed */
     int64_t epilogue_rows;        /* row of output 0 where product p starts: p * this */
     int64_t epilogue_columns;     /* column where product p starts: p * this */
-    int64_t ld;                   /* floats from row to row of the output; needed with an epilogue */
     int64_t row_step;             /* floats between neighbouring rows of A */
     bool gathers;                 /* rows_of may gather: room is kept for it */
 
@@ -70,6 +69,7 @@ struct lnt_gemm_call {
     const float *b;
     const size_t *b_offset; /* [products] floats from b to the product's panels */
     float *c;
+    int64_t ld;            /* floats from row to row of c; needed with an epilogue */
     int64_t c_first;       /* floats of the output before c */
     const float *residual; /* the output's first, lies as that does; or NULL */
     const float *bias;     /* [columns] of each product one after the other, or NULL */

@@ -262,6 +262,7 @@ static lnt_status run_matmul_f32(lnt_kernel *k, const lnt_step *s)
                           .b = b,
                           .b_offset = m->offset_b,
                           .c = lnt_out(k, s, 0),
+                          .ld = m->p.N,
                           .gather = scratch + m->scratch_gather};
     if (m->has_c && !m->stride_c[0])
         call.bias = c;
@@ -360,7 +361,6 @@ static lnt_status bind_f32(lnt_site *site, matmul *m)
     plan->high = m->store.high;
     plan->epilogue = m->store.program;
     plan->epilogue_rows = m->p.M;
-    plan->ld = m->p.N;
     lnt_gemm_plan_blocks(plan);
     if (m->store.residual >= 0 && lnt_gemm_in_place(plan))
         lnt_bind_in_place(site, 0, (unsigned)m->store.residual);

@@ -328,6 +328,16 @@ void lnt_bind_in_place(lnt_site *site, unsigned out, unsigned in)
         site->step->in_place |= 1u << in;
 }
 
+void lnt_bind_pitched(lnt_site *site)
+{
+    site->step->pitched = true;
+}
+
+void lnt_bind_join(lnt_site *site, const lnt_join *join)
+{
+    site->step->join = join;
+}
+
 lnt_status lnt_bind_unsupported_type(lnt_site *site, lnt_dtype dtype)
 {
     return LNT_SITE_FAIL(site, LNT_E_UNSUPPORTED, "%s is not implemented for %s", site->node->op->name,

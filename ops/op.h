@@ -242,6 +242,12 @@ void lnt_bind_scratch(lnt_site *site, size_t bytes);
 bool lnt_bind_view(lnt_site *site, unsigned out, unsigned in, size_t offset);
 /* Output out (only 0 is taken up) may be computed in the memory of input in, if that dies here. */
 void lnt_bind_in_place(lnt_site *site, unsigned out, unsigned in);
+/* The kernel asks for the pitch of output 0 when it runs (lnt_operand_pitch), and writes rows that far apart.
+ */
+void lnt_bind_pitched(lnt_site *site);
+/* Inputs may be computed at join[0 .. n_in) within output 0. The kernel finds those that were in the storage
+ * of output 0 and leaves them alone. join lives as long as the binding. */
+void lnt_bind_join(lnt_site *site, const lnt_join *join);
 /* "not for int8": fails with E_UNSUPPORTED naming operator and type. */
 lnt_status lnt_bind_unsupported_type(lnt_site *site, lnt_dtype dtype);
 

@@ -32,6 +32,7 @@ void lnt_place_value(lnt_session *s, uint32_t value, lnt_place place, void *data
     lnt_operand *v = &s->value[value];
     v->storage = value;
     v->offset = 0;
+    v->pitch = 0;
     v->data = known ? data : NULL;
     s->slot[value] = data;
     s->storage[value] = (lnt_storage){.parent = value, .place = (uint8_t)place};
@@ -358,6 +359,8 @@ static lnt_status bind_step(lnt_session *s, lnt_frame *f, lnt_site *site)
     LNT_TRY(n->op->bind(site));
     if (take_views(s, site))
         return LNT_OK;
+    if (step->pitched && site->out[0])
+        s->storage[n->out[0]].takes_pitch = true;
     step->scratch_slot = step->scratch_bytes ? s->model->n_values + n->index : LNT_NO_STORAGE;
     if (step->feed)
         LNT_TRY(take_feeder(s, f, step, feeder, site->err));

@@ -5,13 +5,15 @@
  *     lnt_frame     a subgraph being run: how far it is bound, its steps, its arena.
  *
  * Storage. Every value starts with a storage of its own, numbered as the value. A view takes the storage of
- * what it looks at; an output computed in place takes its input's. Scratch memory of node n is storage
- * n_values + n. A slot holds the memory of a storage: changing an input is one store.
+ * what it looks at; an output computed in place takes its input's; an input of a Concat that of the output.
+ * Scratch memory of node n is storage n_values + n. A slot holds the memory of a storage: changing an input
+ * is one store.
  *
  *     value ──storage──▶ lnt_storage ──slot──▶ memory (arena, caller's, file, evaluated, state) */
 #ifndef LNT_RUNTIME_INTERNAL_H
 #define LNT_RUNTIME_INTERNAL_H
 
+#include "base/checked.h"
 #include "base/clock.h"
 #include "formats/lnt_file.h"
 #include "ops/op.h"
@@ -33,7 +35,7 @@ struct lnt_model {
     const lnt_rec_subgraph *sub; /* 0 is the model */
     const uint32_t *in, *out;    /* value numbers of the model's inputs and outputs */
     uint32_t n_in, n_out;
-    uint8_t *readers;            /* per value: nodes that read it and results it is, 2 for all above */
+    uint8_t *readers;      /* per value: nodes that read it and results it is, 2 for all above */
     uint32_t *symbol_of;   /* value -> symbol of kind 2 (data-dependent value), or NONE */
     const char **dim_name; /* of inputs without a symbol: n_in x LNT_MAX_RANK, INPUT:AXIS */
 };
@@ -54,8 +56,16 @@ typedef struct lnt_storage {
     uint8_t place;        /* lnt_place */
     bool pinned;          /* fetched, or a graph output: never reused, never computed in place */
     bool laid;            /* has its offset */
-    size_t bytes, offset; /* offset in the arena */
+    bool takes_pitch;     /* computed by a step that heeds the pitch of its output */
+    bool joins;           /* join.c's own */
+    size_t bytes, offset; /* offset in the arena, or in the storage it was merged into */
 } lnt_storage;
+
+/* Bytes of the arena that it takes. */
+static inline size_t lnt_storage_extent(const lnt_storage *storage)
+{
+    return lnt_round_up(storage->bytes ? storage->bytes : 1, LNT_ALIGN);
+}
 
 /* Where binding stands in a subgraph; an If's branch is bound into its parent's steps. */
 typedef struct lnt_cursor {
@@ -88,7 +98,7 @@ typedef struct lnt_frame {
     uint32_t *order;    /* of the planner: storages to place, */
     uint32_t *best;     /* their best order so far, */
     lnt_places places;  /* of those laid out, */
-    size_t *change;     /* by how much the bytes alive change at each time */
+    size_t *alive;      /* bytes alive at each time */
     size_t alive_bytes; /* most that are alive at once */
 } lnt_frame;
 
@@ -222,6 +232,10 @@ lnt_status lnt_node_fail(const lnt_node *n, lnt_status status, lnt_error *err);
 /* ---- plan.c ---- */
 /* Lays out the storages of steps [from, n_steps) beside those that are still alive. */
 lnt_status lnt_plan_frame(lnt_session *s, lnt_frame *f, uint32_t from, lnt_error *err);
+
+/* ---- join.c ---- */
+/* Merges inputs of Concats among the steps from `from` on into their outputs; reads and keeps f->alive. */
+void lnt_join_inputs(lnt_session *s, lnt_frame *f, uint32_t from);
 
 /* Points the slots of outputs to the caller's memory and the states' next buffers. */
 void lnt_point_outputs(lnt_session *s);

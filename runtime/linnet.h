@@ -185,7 +185,7 @@ LNT_API lnt_status lnt_session_trim(lnt_session *s, lnt_error *err);
 typedef struct lnt_trace_step {
     const char *node, *op; /* op: ONNX operator name. Two that run together are one step, "node + node" */
     uint64_t start_ns, duration_ns; /* of the last run */
-    uint64_t out_bytes;
+    uint64_t out_bytes; /* a Concat's: without inputs that were computed in its output */
     uint64_t multiply_adds; /* of products and convolutions; 0 for other operators */
 } lnt_trace_step;
 

@@ -2,7 +2,8 @@
  *
  * Lifetimes first: a storage lives from the step that makes it to the last that reads it; what nodes still to
  * be bound read lives on. Then outputs move into the memory of inputs that die with them, where the operator
- * allows. Then offsets: the largest first, each at the lowest place that is free for all of its life.
+ * allows, and inputs of Concats into its output (join.c). Then offsets: the largest first, each at the lowest
+ * place that is free for all of its life.
  *
  *     arena   |  a  |    b     |  c  | d |        a, b, c, d: storages alive at one step
  *             0                          arena_bytes
@@ -310,11 +311,6 @@ static void merge_in_place(lnt_session *s, const lnt_frame *f, uint32_t from)
 
 /* ---- offsets ---- */
 
-static size_t extent_of(const lnt_storage *storage)
-{
-    return lnt_round_up(storage->bytes ? storage->bytes : 1, LNT_ALIGN);
-}
-
 /* By size or, weighed, by size and length of life; the larger first. */
 static bool goes_before(const lnt_session *s, uint32_t a, uint32_t b, bool weighed)
 {
@@ -354,7 +350,22 @@ static void sort_order(const lnt_session *s, uint32_t *order, size_t n, bool wei
 static void take_place(lnt_places *places, const lnt_storage *storage)
 {
     lnt_places_add(places, &(lnt_place_taken){storage->first, storage->last, storage->offset,
-                                              storage->offset + extent_of(storage)});
+                                              storage->offset + lnt_storage_extent(storage)});
+}
+
+/* The storage that output o of the step lies in, its scratch memory behind the last; LNT_NONE where there is
+ * none, or where another output has named it. */
+static uint32_t storage_made(lnt_session *s, const lnt_step *step, unsigned o)
+{
+    if (o == step->n_out)
+        return step->scratch_slot;
+    if (!step->out[o])
+        return LNT_NONE;
+    const uint32_t root = lnt_storage_root(s, step->out[o]->storage);
+    for (unsigned i = 0; i < o; i++)
+        if (step->out[i] && lnt_storage_root(s, step->out[i]->storage) == root)
+            return LNT_NONE;
+    return root;
 }
 
 /* Collects the frame's arena storages: those to lay out into order, places of those laid and still alive. */
@@ -365,9 +376,7 @@ static void collect(lnt_session *s, lnt_frame *f, uint32_t from, size_t *n_order
     for (uint32_t i = 0; i < f->n_steps; i++) {
         const lnt_step *step = f->list[i];
         for (unsigned o = 0; o <= step->n_out; o++) {
-            const uint32_t number =
-                o < step->n_out ? (step->out[o] ? lnt_storage_root(s, step->out[o]->storage) : LNT_NONE)
-                                : step->scratch_slot;
+            const uint32_t number = storage_made(s, step, o);
             if (number == LNT_NONE || s->storage[number].place != LNT_PLACE_ARENA ||
                 s->storage[number].first != f->time[i])
                 continue;
@@ -394,9 +403,9 @@ static lnt_status lay_out(lnt_session *s, lnt_frame *f, size_t n_order, size_t *
         size_t end;
         LNT_REQUIRE(storage->bytes <= PTRDIFF_MAX / 4, err, LNT_E_LIMIT, "a value of %zu bytes is too large",
                     storage->bytes);
-        storage->offset =
-            lnt_places_find(&f->places, storage->first, storage->last, extent_of(storage), s->separate);
-        LNT_REQUIRE(lnt_add_size(storage->offset, extent_of(storage), &end), err, LNT_E_LIMIT,
+        storage->offset = lnt_places_find(&f->places, storage->first, storage->last,
+                                          lnt_storage_extent(storage), s->separate);
+        LNT_REQUIRE(lnt_add_size(storage->offset, lnt_storage_extent(storage), &end), err, LNT_E_LIMIT,
                     "the arena overflows the address space");
         storage->laid = true;
         take_place(&f->places, storage);
@@ -408,19 +417,20 @@ static lnt_status lay_out(lnt_session *s, lnt_frame *f, size_t n_order, size_t *
     return LNT_OK;
 }
 
-/* Bytes of the n storages in the order alive at the time when most are: no plan needs less. */
-static size_t most_alive(const lnt_session *s, lnt_frame *f, size_t n)
+/* Bytes of the n storages in the order that are alive at each time: to f->alive. Returns the most: no plan
+ * needs less. */
+static size_t find_alive(const lnt_session *s, lnt_frame *f, size_t n)
 {
     const uint32_t times = f->n_steps ? f->time[f->n_steps - 1] + 1 : 0;
     size_t alive = 0, most = 0;
-    memset(f->change, 0, (times + 1) * sizeof *f->change);
-    for (size_t i = 0; i < n; i++) {
+    memset(f->alive, 0, (times + 1) * sizeof *f->alive);
+    for (size_t i = 0; i < n; i++) { /* first by how much they change */
         const lnt_storage *l = &s->storage[f->order[i]];
-        f->change[l->first] += extent_of(l);
-        f->change[l->last < times ? l->last + 1 : times] -= extent_of(l);
+        f->alive[l->first] += lnt_storage_extent(l);
+        f->alive[l->last < times ? l->last + 1 : times] -= lnt_storage_extent(l);
     }
     for (uint32_t t = 0; t < times; t++) {
-        alive += f->change[t];
+        f->alive[t] = alive += f->alive[t];
         most = alive > most ? alive : most;
     }
     return most;
@@ -433,8 +443,22 @@ static void move_to_front(uint32_t *order, size_t i)
     order[0] = moved;
 }
 
-/* Largest first wastes little. Where it does not, the length of lives is weighed, too, and then what sticks out
- * goes first in the next try; the best one counts. */
+/* Side by side nothing is computed within the output of a step to come, either. */
+static void join_inputs(lnt_session *s, lnt_frame *f, uint32_t from)
+{
+    bool any = false;
+    size_t n;
+    for (uint32_t i = from; i < f->n_steps; i++)
+        any |= f->list[i]->join != NULL;
+    if (!any || s->separate || s->mode == LNT_PARALLEL)
+        return;
+    collect(s, f, from, &n);
+    find_alive(s, f, n);
+    lnt_join_inputs(s, f, from);
+}
+
+/* Largest first wastes little. Where it does not, the length of lives is weighed, too, and then what sticks
+ * out goes first in the next try; the best one counts. */
 static lnt_status plan_offsets(lnt_session *s, lnt_frame *f, uint32_t from, size_t *bytes, lnt_error *err)
 {
     enum { TRIES = 12, SPARE = 20 }; /* good enough is what wastes less than one part in so many */
@@ -445,7 +469,7 @@ static lnt_status plan_offsets(lnt_session *s, lnt_frame *f, uint32_t from, size
     LNT_TRY(lay_out(s, f, n, bytes, &highest, err));
     if (!alone)
         return LNT_OK;
-    f->alive_bytes = most_alive(s, f, n);
+    f->alive_bytes = find_alive(s, f, n);
     const size_t enough = s->separate ? SIZE_MAX : f->alive_bytes + f->alive_bytes / SPARE;
     size_t best = *bytes;
     memcpy(f->best, f->order, n * sizeof *f->order);
@@ -502,6 +526,13 @@ static lnt_status grow_arena(lnt_session *s, lnt_frame *f, size_t bytes, lnt_err
     return LNT_OK;
 }
 
+/* Points an operand at the storage that its own was merged into. */
+static void move_to_root(lnt_session *s, lnt_operand *o)
+{
+    for (const lnt_storage *at; (at = &s->storage[o->storage])->parent != o->storage; o->storage = at->parent)
+        o->offset += at->offset;
+}
+
 /* Points the slots of all laid storages into the arena and operands at the storages they were merged into. */
 static void resolve(lnt_session *s, lnt_frame *f)
 {
@@ -510,10 +541,11 @@ static void resolve(lnt_session *s, lnt_frame *f)
         const lnt_step *step = f->list[i];
         for (unsigned n = 0; n < step->n_held; n++)
             if (step->in[n])
-                step->in[n]->storage = lnt_storage_root(s, step->in[n]->storage);
+                move_to_root(s, step->in[n]);
         for (unsigned n = 0; n < step->n_out; n++)
             if (step->out[n]) {
-                const uint32_t root = step->out[n]->storage = lnt_storage_root(s, step->out[n]->storage);
+                move_to_root(s, step->out[n]);
+                const uint32_t root = step->out[n]->storage;
                 if (s->storage[root].place == LNT_PLACE_ARENA)
                     s->slot[root] = arena + s->storage[root].offset;
             }
@@ -543,6 +575,7 @@ lnt_status lnt_plan_frame(lnt_session *s, lnt_frame *f, uint32_t from, lnt_error
     note_steps(s, f, from);
     keep_results(s, f);
     merge_in_place(s, f, from);
+    join_inputs(s, f, from);
     LNT_TRY(plan_offsets(s, f, from, &bytes, err));
     LNT_TRY(grow_arena(s, f, bytes, err));
     f->arena_bytes = from && f->arena_bytes > bytes ? f->arena_bytes : bytes;

@@ -77,8 +77,8 @@ static lnt_status make_frame(lnt_session *s, lnt_frame *f, uint32_t sub, lnt_err
     f->time = lnt_bump_alloc(&s->memory, steps * sizeof *f->time, err);
     f->order = lnt_bump_alloc(&s->memory, s->n_storages * sizeof *f->order, err);
     f->best = lnt_bump_alloc(&s->memory, s->n_storages * sizeof *f->best, err);
-    f->change = lnt_bump_alloc(&s->memory, (steps + 1) * sizeof *f->change, err);
-    if (!f->stack || !f->stop.stack || !f->list || !f->time || !f->order || !f->best || !f->change)
+    f->alive = lnt_bump_alloc(&s->memory, (steps + 1) * sizeof *f->alive, err);
+    if (!f->stack || !f->stop.stack || !f->list || !f->time || !f->order || !f->best || !f->alive)
         return LNT_E_MEMORY;
     return lnt_places_make(&f->places, s->n_storages, &s->memory, err);
 }

@@ -6,6 +6,20 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Of the outputs, as far as it is this step that writes them. */
+static uint64_t bytes_written(const lnt_step *step)
+{
+    uint64_t bytes = 0;
+    for (unsigned o = 0; o < step->n_out; o++)
+        if (step->out[o])
+            bytes += lnt_operand_bytes(step->out[o]);
+    for (unsigned i = 0; step->join && i < step->n_in; i++)
+        if (step->in[i]->storage == step->out[0]->storage &&
+            step->in[i]->offset == step->out[0]->offset + step->join[i].offset)
+            bytes -= lnt_operand_bytes(step->in[i]);
+    return bytes;
+}
+
 lnt_status lnt_trace_note(lnt_session *s, const lnt_step *step, uint64_t start_ns, lnt_error *err)
 {
     const uint64_t end = lnt_now_ns();
@@ -22,12 +36,10 @@ lnt_status lnt_trace_note(lnt_session *s, const lnt_step *step, uint64_t start_n
                           .op = n ? n->op->name : "Copy",
                           .start_ns = start_ns - s->trace_origin_ns,
                           .duration_ns = end - start_ns,
+                          .out_bytes = bytes_written(step),
                           .multiply_adds = n ? (uint64_t)lnt_multiply_adds(n, step) : 0};
     if (step->feed)
         t->multiply_adds += (uint64_t)lnt_multiply_adds(lnt_session_node(s, step->feed->node), step->feed);
-    for (unsigned o = 0; o < step->n_out; o++)
-        if (step->out[o])
-            t->out_bytes += lnt_operand_bytes(step->out[o]);
     return LNT_OK;
 }
 
