@@ -7,6 +7,7 @@
 #include "convert/quantise_static.h"
 
 #include "convert/passes/pass.h"
+#include "ops/quantise.h"
 
 #include <math.h>
 #include <string.h>
@@ -156,7 +157,9 @@ lnt_status lnt_static_find_channels(lnt_static *st)
             continue;
         v->channel_low = lnt_bump_alloc(&st->g->memory, (size_t)o->dims[1] * 2 * sizeof(float), st->g->err);
         v->channel_sum = lnt_bump_alloc(&st->g->memory, (size_t)o->dims[1] * sizeof(double), st->g->err);
-        if (!v->channel_low || !v->channel_sum)
+        v->channel_some =
+            lnt_bump_alloc(&st->g->memory, (size_t)o->dims[1] * LNT_Q_SOME * sizeof(float), st->g->err);
+        if (!v->channel_low || !v->channel_sum || !v->channel_some)
             return LNT_E_MEMORY;
         v->channels = o->dims[1];
         v->channel_high = v->channel_low + v->channels;
@@ -164,7 +167,36 @@ lnt_status lnt_static_find_channels(lnt_static *st)
     return LNT_OK;
 }
 
-void lnt_static_look_at_channels(lnt_qvalue *v, const lnt_tensor *x)
+/* Keeps elements of each channel at places that have nothing to do with each other, alike of all samples. */
+static void keep_some(lnt_qvalue *v, const lnt_tensor *x, int64_t run, size_t samples)
+{
+    const float *data = x->data;
+    const uint64_t places = (uint64_t)(x->dims[0] * run);
+    const size_t share = LNT_Q_SOME / samples + 1;
+    for (size_t i = 0; i < share && i < places && v->n_some < LNT_Q_SOME; i++, v->n_some++) {
+        const int64_t at = (int64_t)((v->n_some + 1) * UINT64_C(0x9e3779b97f4a7c15) >> 11) % (int64_t)places;
+        for (int64_t c = 0; c < v->channels; c++)
+            v->channel_some[c * LNT_Q_SOME + v->n_some] = data[(at / run * v->channels + c) * run + at % run];
+    }
+}
+
+double lnt_static_channel_offset(const lnt_static *st, uint32_t value, int64_t channel)
+{
+    const double counts = 0.1; /* of a step; five times what the mean of so many is off by chance */
+    const lnt_qvalue *v = &st->value[value], *m = lnt_static_meaning(st, value);
+    const float scale = v->balanced ? m->scale * v->balance[channel] : m->scale;
+    double sum = 0;
+    for (unsigned i = 0; i < v->n_some; i++) {
+        const float x = v->channel_some[channel * LNT_Q_SOME + i];
+        const int32_t byte = lnt_requantise(x / scale, m->zero, lnt_qrange_of(LNT_UINT8));
+        const double off = (double)((float)(byte - m->zero) * scale) - (double)x;
+        sum += fabs(off) <= (double)scale ? off : 0; /* what is cut off is another matter in each sample */
+    }
+    const double mean = v->n_some ? sum / v->n_some : 0;
+    return fabs(mean) > counts * (double)scale ? mean : 0;
+}
+
+void lnt_static_look_at_channels(lnt_qvalue *v, const lnt_tensor *x, size_t samples)
 {
     if (!v->channels || x->rank < 3 || x->dims[1] != v->channels || !x->bytes)
         return;
@@ -177,4 +209,5 @@ void lnt_static_look_at_channels(lnt_qvalue *v, const lnt_tensor *x)
         v->channel_sum[c] += (double)data[i];
     }
     v->channel_count += (double)count / (double)v->channels;
+    keep_some(v, x, run, samples);
 }

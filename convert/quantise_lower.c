@@ -152,9 +152,10 @@ static lnt_status scaled_weights(const lnt_static *st, const lnt_qsite *s, lnt_o
     return LNT_OK;
 }
 
-/* What rounding the weights w adds to the sums of column n on average, because the input's channels are not 0
- * on average. */
-static double mean_error(const lnt_static *st, const lnt_qsite *s, const lnt_operand *w, int64_t n)
+/* What rounding adds to the sums of column n on average: of the weights w, because the input's channels are
+ * not 0 on average, and of the input, where what is common lies between two bytes (a bound below 0, say). */
+static double mean_error(const lnt_static *st, const lnt_qsite *s, const lnt_operand *w, const double *offset,
+                         int64_t n)
 {
     const lnt_qvalue *x = &st->value[s->node->in[0]];
     const int8_t *bytes = st->g->value[s->product.bytes].info.data;
@@ -163,14 +164,25 @@ static double mean_error(const lnt_static *st, const lnt_qsite *s, const lnt_ope
     double error = 0;
     for (int64_t i = n * run; i < (n + 1) * run && x->channels && x->channel_count > 0; i++) {
         const int64_t c = lnt_q_weight_channel(s->node, w, i);
-        const double divided = x->balanced ? (double)x->balance[c] : 1;
-        const double off = (double)bytes[i] * scale - (double)((const float *)w->data)[i];
-        error += off / divided * x->channel_sum[c] / x->channel_count;
+        const double divided = x->balanced ? (double)x->balance[c] : 1, real = (double)bytes[i] * scale;
+        const double off = real - (double)((const float *)w->data)[i];
+        error += (off * x->channel_sum[c] / x->channel_count + real * offset[c]) / divided;
     }
     return error;
 }
 
-/* Biases in units of both scales, and their negatives, less what the weights w have been rounded by. */
+/* What becoming bytes adds to the channels of a convolution's input: in the caller's block. */
+static double *channel_offsets(const lnt_static *st, const lnt_qsite *s)
+{
+    const lnt_qvalue *x = &st->value[s->node->in[0]];
+    double *offset =
+        lnt_alloc_zero(&lnt_malloc_allocator, (size_t)x->channels + 1, sizeof *offset, st->g->err);
+    for (int64_t c = 0; offset && c < x->channels; c++)
+        offset[c] = lnt_static_channel_offset(st, s->node->in[0], c);
+    return offset;
+}
+
+/* Biases in units of both scales, and their negatives, less what rounding adds. */
 static lnt_status make_bias(lnt_static *st, lnt_qsite *s, const lnt_operand *w)
 {
     lnt_qweights *p = &s->product;
@@ -179,15 +191,17 @@ static lnt_status make_bias(lnt_static *st, lnt_qsite *s, const lnt_operand *w)
     const size_t bytes = (size_t)p->columns * sizeof(int32_t);
     int32_t *sum = lnt_bump_alloc(&st->g->memory, bytes, st->g->err);
     int32_t *negative = lnt_bump_alloc(&st->g->memory, bytes, st->g->err);
-    if (!sum || !negative)
+    double *offset = sum && negative ? channel_offsets(st, s) : NULL;
+    if (!offset)
         return LNT_E_MEMORY;
     for (int64_t i = 0; i < p->columns; i++) {
         const double unit = (double)p->x_scale * scale[i];
         const double real =
-            (bias ? (double)bias[i] : 0) - (lnt_is(s->node, Conv) ? mean_error(st, s, w, i) : 0);
+            (bias ? (double)bias[i] : 0) - (lnt_is(s->node, Conv) ? mean_error(st, s, w, offset, i) : 0);
         sum[i] = (int32_t)lrint(fmax(-INT32_MAX, fmin(INT32_MAX, real / unit)));
         negative[i] = -sum[i];
     }
+    lnt_free(&lnt_malloc_allocator, offset);
     const char *name = st->g->value[p->weights].name;
     p->bias_ints = lnt_graph_add_constant(st->g, name, LNT_INT32, 1, &p->columns, sum, bytes);
     p->bias_zero = lnt_graph_add_constant(st->g, name, LNT_INT32, 1, &p->columns, negative, bytes);

@@ -71,6 +71,8 @@ typedef struct lnt_qvalue { /* a value of the float model */
     int64_t channels; /* 0: not looked at */
     float *channel_low, *channel_high;
     double *channel_sum, channel_count; /* their mean, as sum and elements */
+    float *channel_some;                /* [channels][LNT_Q_SOME] elements of each, of which so many */
+    unsigned n_some;                    /* are known */
     const float *balance;
     float balanced_low, balanced_high;
     /* The plan: values whose bytes mean the same; figures count at the group's root. */
@@ -94,6 +96,7 @@ typedef struct lnt_static {
 } lnt_static;
 
 enum { LNT_Q_CONCAT_MOST = 32 }; /* inputs of a Concat of bytes */
+enum { LNT_Q_SOME = 256 };       /* elements of a channel that are kept */
 
 /* MatMul, Gemm or FusedMatMul n as a product; *turned: its weights are [N, K]. *fits false where it is none.
  */
@@ -117,9 +120,11 @@ lnt_status lnt_static_trim_ranges(lnt_static *st);
 /* Channels (quantise_balance.c): which values to look at, a look at one, and once all have been seen what
  * each may be divided by; then which of them are, in the present plan. */
 lnt_status lnt_static_find_channels(lnt_static *st);
-void lnt_static_look_at_channels(lnt_qvalue *v, const lnt_tensor *x);
+void lnt_static_look_at_channels(lnt_qvalue *v, const lnt_tensor *x, size_t samples);
 lnt_status lnt_static_balance(lnt_static *st);
 void lnt_static_plan_balance(lnt_static *st);
+/* What rounding to bytes adds to a channel of value v on average, in the present plan; 0 unless it is much. */
+double lnt_static_channel_offset(const lnt_static *st, uint32_t v, int64_t channel);
 /* Can what the site reads have a scale for each channel? */
 bool lnt_q_takes_balance(const lnt_qsite *s);
 /* The slope of a LeakyRelu or PRelu for what is below 0 in that channel. */

@@ -136,8 +136,9 @@ static lnt_status prepare_samples(trial *t, running *r)
 
 /* ---- what is seen of samples ---- */
 
-static void look(lnt_static *st, uint32_t v, const lnt_tensor *x, lnt_seen *seen, bool count)
+static void look(trial *t, uint32_t v, const lnt_tensor *x, bool count)
 {
+    lnt_seen *seen = t->seen;
     const int64_t n = (int64_t)(x->bytes / sizeof(float));
     if (x->dtype != LNT_FLOAT)
         return;
@@ -146,7 +147,7 @@ static void look(lnt_static *st, uint32_t v, const lnt_tensor *x, lnt_seen *seen
     if (count)
         return;
     lnt_seen_bounds(&seen[v], x->data, n);
-    lnt_static_look_at_channels(&st->value[v], x);
+    lnt_static_look_at_channels(&t->layers->fixed->value[v], x, t->samples.n);
 }
 
 static lnt_status look_at_values(trial *t, running *r, bool count)
@@ -157,7 +158,7 @@ static lnt_status look_at_values(trial *t, running *r, bool count)
         if (!st->value[v].observed)
             continue;
         LNT_TRY(lnt_get_value(r->session, t->g->value[v].name, &x, t->err));
-        look(st, v, &x, t->seen, count);
+        look(t, v, &x, count);
     }
     return LNT_OK;
 }
