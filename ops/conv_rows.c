@@ -125,7 +125,31 @@ static void rows_of(const lnt_gemm_call *call, int64_t product, int64_t row, uns
     }
 }
 
+/* The same where each pixel is a neighbourhood by itself. */
+static void rows_of_pixels(const lnt_gemm_call *call, int64_t product, int64_t row, unsigned n,
+                           size_t k_begin, size_t k_end, float *gather, lnt_row_set *set)
+{
+    const lnt_conv_rows *r = call->plan->rows_arg;
+    const size_t length = k_end - k_begin;
+    const float *a = call->a + product * r->channels + row * r->pixel;
+    int64_t out = product * r->features + row * call->ld;
+    set->gathered = call->plan->gathers_all;
+    for (unsigned i = 0; i < n; i++, a += r->pixel, out += call->ld) {
+        set->a[i] = set->gathered ? memcpy(gather + i * length, a + k_begin, length * sizeof *a) : a;
+        set->out[i] = out;
+    }
+}
+
 /* ---- bind ---- */
+
+static bool are_pixels(const lnt_conv_rows *r)
+{
+    bool are = true;
+    for (unsigned a = 0; a < LNT_WINDOW_AXES; a++)
+        are &= r->taps[a] == 1 && r->step[a] == 1 && r->origin[a] == 0 && r->out_first[a] == 0 &&
+               r->out_step[a] == 1 && r->in[a] == r->count[a] && r->out[a] == r->count[a];
+    return are;
+}
 
 static void find_inner(lnt_conv_rows *r)
 {
@@ -149,7 +173,7 @@ lnt_status lnt_conv_rows_plan(lnt_site *site, lnt_conv_rows *r, int64_t batch, l
         offset[t] = (ptrdiff_t)((lines * r->in[2] + x * r->spacing[2]) * r->pixel);
     }
     find_inner(r);
-    plan->rows_of = rows_of;
+    plan->rows_of = are_pixels(r) ? rows_of_pixels : rows_of;
     plan->rows_arg = r;
     plan->rows = batch * lnt_volume(r->count);
     plan->taps = (size_t)taps;
