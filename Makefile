@@ -203,8 +203,9 @@ KERNEL_OPT := $(if $(OPS_FROM),-O2)
 SPARE := $(if $(findstring x86_64,$(TARGET)),$(filter-out $(foreach l,$(ALL_LEVELS),%_$(l).c),$(KERNELS)))
 # So is what runs once for a file or a session, and what few networks have.
 SPARE += $(filter-out formats/hash.c,$(wildcard formats/*.c)) \
-         $(patsubst %,runtime/%.c,load session model_info resources partial trace) \
-         $(patsubst %,ops/%.c,attention col2im det einsum einsum_product gridsample loss lpnorm nms random roialign)
+         $(patsubst %,runtime/%.c,control load session model_info resources partial trace) \
+         $(patsubst %,ops/%.c,attention col2im cumulative det einsum einsum_product gridsample loss lpnorm nms \
+                 random roialign unique)
 level_of = $(strip $(foreach l,$(ALL_LEVELS),$(if $(filter %_$(l).c,$(1)),$(l))))
 $(BUILD)/obj/%.o: %.c Makefile $(TRIMMED)
 	@echo "  CC      $<"
