@@ -19,17 +19,23 @@ typedef struct buffer {
     size_t n, capacity;
 } buffer;
 
+/* Where the bytes of a constant are. */
+typedef struct contents {
+    const lnt_operand *info;
+    const lnt_narrow *narrow; /* or NULL */
+} contents;
+
 typedef struct emitter {
     lnt_graph *g;
     lnt_report *report;
     buffer section[SECTIONS]; /* by lnt_section; TENSORS only has its size until all constants are known */
     lnt_names strings;        /* text -> offset */
-    lnt_names contents;       /* constants by type, extents and hash -> value in the file */
+    lnt_names known;          /* constants by type, extents and hash -> value in the file */
     uint32_t *value;          /* graph value -> value in the file, LNT_NONE */
     uint32_t *sub;            /* graph subgraph -> subgraph in the file, LNT_NONE */
     uint32_t *sub_order;      /* the other way round */
     uint32_t n_subs;
-    const lnt_operand **constant; /* by constant record: where its bytes are */
+    contents *constant; /* by constant record */
     size_t n_constants, constant_capacity;
     lnt_error *err;
 } emitter;
@@ -121,34 +127,36 @@ static lnt_status put_packed(emitter *e, const lnt_operand *info, size_t bytes, 
 
 /* Panels that are an eighth larger than what is in them are made when the file is loaded, in files that are
  * to be small. Changes *bytes. */
-static lnt_stored choose_form(const emitter *e, const lnt_operand *info, size_t *bytes)
+static lnt_stored choose_form(const emitter *e, const contents *c, size_t *bytes)
 {
-    size_t plain;
     const lnt_quantise_options *q = e->g->quantise;
-    if (!q || q->mode == LNT_INT8_OFF || !info->packed || lnt_stored_bytes(LNT_STORED_PLAIN, info, &plain) ||
-        *bytes - plain / 8 <= plain)
+    size_t plain;
+    if (c->narrow && !lnt_stored_bytes(LNT_STORED_BYTES, c->info, bytes))
+        return LNT_STORED_BYTES;
+    if (!q || q->mode == LNT_INT8_OFF || !c->info->packed ||
+        lnt_stored_bytes(LNT_STORED_PLAIN, c->info, &plain) || *bytes - plain / 8 <= plain)
         return LNT_STORED_READY;
     *bytes = plain;
     return LNT_STORED_PLAIN;
 }
 
 /* A constant not stored yet. Its bytes are copied once all are known. */
-static lnt_status put_constant(emitter *e, const char *name, const lnt_operand *info, size_t bytes,
-                               bool feeds_shape, uint32_t *number)
+static lnt_status put_constant(emitter *e, const char *name, contents from, size_t bytes, bool feeds_shape,
+                               uint32_t *number)
 {
-    const lnt_stored stored = choose_form(e, info, &bytes);
+    const lnt_stored stored = choose_form(e, &from, &bytes);
     size_t *tensors = &e->section[LNT_SECTION_TENSORS].n;
     lnt_rec_constant c = {.offset = *tensors, .bytes = bytes};
     LNT_REQUIRE(bytes <= PTRDIFF_MAX / 2 && *tensors <= PTRDIFF_MAX / 2, e->err, LNT_E_LIMIT,
                 "the model's constants overflow the address space");
     *tensors += lnt_round_up(bytes, LNT_FILE_ALIGN);
     e->report->constant_bytes += bytes;
-    LNT_TRY(put_packed(e, info, bytes, &c.packed));
+    LNT_TRY(put_packed(e, from.info, bytes, &c.packed));
     const uint32_t record = count(e, LNT_SECTION_CONSTANTS, sizeof c);
-    LNT_TRY(put_value(e, name, info, feeds_shape, record, stored, number));
+    LNT_TRY(put_value(e, name, from.info, feeds_shape, record, stored, number));
     c.value = *number;
     LNT_TRY(LNT_GROW(&lnt_malloc_allocator, e->constant, e->constant_capacity, e->n_constants, e->err));
-    e->constant[e->n_constants++] = info;
+    e->constant[e->n_constants++] = from;
     return put(e, LNT_SECTION_CONSTANTS, &c, sizeof c, NULL);
 }
 
@@ -181,21 +189,21 @@ static lnt_status share_constant(emitter *e, uint32_t value, uint32_t *number)
 {
     const lnt_gvalue *v = &e->g->value[value];
     if (v->keep || is_model_operand(e, value))
-        return put_constant(e, v->name, &v->info, v->bytes, v->feeds_shape, number);
+        return put_constant(e, v->name, (contents){&v->info, v->narrow}, v->bytes, v->feeds_shape, number);
     const char *key = contents_key(e, &v->info, v->bytes);
     if (!key)
         return LNT_E_MEMORY;
-    const uint32_t known = lnt_names_find(&e->contents, key);
+    const uint32_t known = lnt_names_find(&e->known, key);
     if (known != LNT_NAMES_NONE) {
         const lnt_rec_value *values = (const lnt_rec_value *)e->section[LNT_SECTION_VALUES].data;
-        const lnt_operand *other = e->constant[values[known].constant];
+        const lnt_operand *other = e->constant[values[known].constant].info;
         if (values[known].flags == v->feeds_shape && memcmp(other->data, v->info.data, v->bytes) == 0) {
             *number = known;
             return LNT_OK;
         }
     }
-    LNT_TRY(put_constant(e, v->name, &v->info, v->bytes, v->feeds_shape, number));
-    return lnt_names_set(&e->contents, key, *number, e->err);
+    LNT_TRY(put_constant(e, v->name, (contents){&v->info, v->narrow}, v->bytes, v->feeds_shape, number));
+    return lnt_names_set(&e->known, key, *number, e->err);
 }
 
 /* The file's number of a graph value, its record written at first use. */
@@ -260,7 +268,7 @@ static lnt_status put_attr(emitter *e, const lnt_gnode *n, const lnt_attr *a)
     case LNT_ATTR_STRINGS: LNT_TRY(put_strings(e, a, &r.data)); break;
     case LNT_ATTR_TENSOR:
         LNT_TRY(
-            put_constant(e, n->name, a->tensor,
+            put_constant(e, n->name, (contents){a->tensor, NULL},
                          (size_t)lnt_operand_count(a->tensor) * lnt_dtype_size((lnt_dtype)a->tensor->dtype),
                          false, &number));
         r.data = number;
@@ -382,6 +390,21 @@ static lnt_status put_golden(emitter *e, const lnt_golden_set *golden)
     return LNT_OK;
 }
 
+/* As the file is to hold it. */
+static void put_contents(const contents *c, uint32_t stored, size_t bytes, uint8_t *to)
+{
+    const lnt_operand *o = c->info;
+    if (stored == LNT_STORED_BYTES) {
+        const size_t scales = (size_t)o->dims[0] * sizeof(float);
+        memcpy(to, c->narrow->bytes, (size_t)lnt_operand_count(o));
+        memcpy(to + bytes - scales, c->narrow->scale, scales);
+    } else if (stored == LNT_STORED_PLAIN) {
+        lnt_unpack(o->packed, (lnt_dtype)o->dtype, o->data, to);
+    } else {
+        memcpy(to, o->data, bytes);
+    }
+}
+
 static lnt_status put_tensors(emitter *e)
 {
     buffer *b = &e->section[LNT_SECTION_TENSORS];
@@ -391,10 +414,8 @@ static lnt_status put_tensors(emitter *e)
     const lnt_rec_constant *c = (const lnt_rec_constant *)e->section[LNT_SECTION_CONSTANTS].data;
     const lnt_rec_value *values = (const lnt_rec_value *)e->section[LNT_SECTION_VALUES].data;
     for (size_t i = 0; i < e->n_constants; i++)
-        if (values[c[i].value].stored)
-            lnt_stored_put(e->constant[i], b->data + c[i].offset);
-        else if (c[i].bytes)
-            memcpy(b->data + c[i].offset, e->constant[i]->data, c[i].bytes);
+        if (c[i].bytes)
+            put_contents(&e->constant[i], values[c[i].value].stored, c[i].bytes, b->data + c[i].offset);
     return LNT_OK;
 }
 
@@ -446,6 +467,6 @@ lnt_status lnt_emit(lnt_graph *g, lnt_report *report, const lnt_golden_set *gold
         lnt_free(&lnt_malloc_allocator, e.section[i].data);
     lnt_free(&lnt_malloc_allocator, e.constant);
     lnt_names_free(&e.strings);
-    lnt_names_free(&e.contents);
+    lnt_names_free(&e.known);
     return status;
 }

@@ -25,11 +25,18 @@ typedef struct lnt_gelement {
     bool known;
 } lnt_gelement;
 
+/* Float weights that are no finer than bytes: these with a scale for each place along the first axis. */
+typedef struct lnt_narrow {
+    const int8_t *bytes;
+    const float *scale;
+} lnt_narrow;
+
 typedef struct lnt_gvalue {
     const char *name; /* unique in the model */
     lnt_operand info; /* type and extents; a constant's contents in info.data, its record in info.packed */
     size_t bytes;     /* of info.data */
     const lnt_gelement *elements; /* of a small integer tensor that is no constant (symbols.c); or NULL */
+    const lnt_narrow *narrow;     /* of a float constant that the file may hold so; or NULL */
     lnt_gnode *producer;          /* NULL for constants, graph inputs and subgraph inputs */
     bool constant;
     bool keep;        /* --keep: no pass may remove it */

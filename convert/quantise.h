@@ -44,10 +44,11 @@ typedef struct lnt_qlayer {
     lnt_gnode *node;
     lnt_gnode plain, quantised;
     bool chosen;
-    bool fixed;                    /* what it reads and gives are bytes of fixed meaning: quantise_static.h */
-    bool formless;                 /* products that have no form in bytes: counted only */
-    bool unfit;                    /* not chosen for the sake of the outputs */
-    const char *why;               /* not chosen */
+    bool fixed;      /* what it reads and gives are bytes of fixed meaning: quantise_static.h */
+    bool formless;   /* products that have no form in bytes: counted only */
+    bool unfit;      /* not chosen for the sake of the outputs */
+    bool narrow;     /* chosen, it computes in float, with weights that are bytes in the file */
+    const char *why; /* not chosen */
     struct lnt_rounding *rounding; /* during the trial; or NULL */
     lnt_quantised measured;
 } lnt_qlayer;
@@ -72,5 +73,8 @@ lnt_status lnt_quantise_trial(lnt_graph *g, const lnt_quantise_options *options,
 lnt_status lnt_quantise_weights(lnt_graph *g, const char *name, const lnt_operand *value, unsigned axis,
                                 unsigned axes, float factor, const float *least, uint32_t *weights,
                                 uint32_t *scale);
+/* A float constant of int8 weights with a scale for each place along the first axis, which the file holds as
+ * these; LNT_NONE if there is no memory for it. */
+uint32_t lnt_widened_weights(lnt_graph *g, uint32_t weights, uint32_t scale);
 
 #endif

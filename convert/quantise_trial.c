@@ -573,7 +573,8 @@ static lnt_status meet_bound(trial *t)
  * where their neighbours are. A few rows of a table take no time, but the table much memory. */
 static bool goes_by_time(const lnt_qlayer *l)
 {
-    return !l->formless && l->plain.op->id != LNT_ID_Gather && (!l->fixed || l->measured.before);
+    return !l->formless && !l->narrow && l->plain.op->id != LNT_ID_Gather &&
+           (!l->fixed || l->measured.before);
 }
 
 static void drop_slow(trial *t)
@@ -586,6 +587,25 @@ static void drop_slow(trial *t)
             l->why = t->options->costs ? "slower there" : "slower here";
         }
     }
+}
+
+/* From the form in bytes, once it has been measured, to floats with weights that are no finer. */
+static lnt_status widen_narrow(lnt_graph *g, const lnt_qlayers *layers)
+{
+    for (size_t i = 0; i < layers->n; i++) {
+        lnt_qlayer *l = &layers->layer[i];
+        if (!l->narrow || l->quantised.op == l->plain.op)
+            continue;
+        const uint32_t wide = lnt_widened_weights(g, l->quantised.in[1], l->quantised.in[2]);
+        uint32_t *in = lnt_bump_alloc(&g->memory, l->plain.n_in * sizeof *in, g->err);
+        if (!in || wide == LNT_NONE)
+            return LNT_E_MEMORY;
+        memcpy(in, l->plain.in, l->plain.n_in * sizeof *in);
+        in[1] = wide;
+        l->quantised = l->plain;
+        l->quantised.in = in;
+    }
+    return LNT_OK;
 }
 
 static lnt_status tell_errors(trial *t)
@@ -632,6 +652,7 @@ static void drop_lonely(trial *t)
 static lnt_status try_all(trial *t)
 {
     LNT_TRY(run_float(t));
+    LNT_TRY(widen_narrow(t->g, t->layers));
     drop_slow(t);
     expect(t, 1);
     LNT_TRY(meet_bound(t));
@@ -676,6 +697,8 @@ lnt_status lnt_quantise_trial(lnt_graph *g, const lnt_quantise_options *options,
     lnt_free(heap, t.want);
     lnt_free(heap, t.noise);
     status = judge(&t, status, &why);
+    if (status == LNT_OK)
+        status = widen_narrow(g, layers);
     if (status == LNT_OK)
         status = put_forms(layers);
     forget_rounding(&t);

@@ -2,6 +2,7 @@
 #include "convert/quantise.h"
 
 #include "convert/passes/pass.h"
+#include "formats/stored.h"
 
 #include <math.h>
 #include <string.h>
@@ -56,4 +57,21 @@ lnt_status lnt_quantise_weights(lnt_graph *g, const char *name, const lnt_operan
     *weights = lnt_graph_add_constant(g, name, LNT_INT8, o.rank, o.dims, bytes, (size_t)c.count);
     *scale = lnt_add_floats(g, name, 1, &c.n, scales);
     return *weights == LNT_NONE || *scale == LNT_NONE ? LNT_E_MEMORY : LNT_OK;
+}
+
+uint32_t lnt_widened_weights(lnt_graph *g, uint32_t weights, uint32_t scale)
+{
+    const lnt_operand w = g->value[weights].info; /* the graph's values may move */
+    const size_t bytes = (size_t)lnt_operand_count(&w) * sizeof(float);
+    lnt_narrow *narrow = lnt_bump_alloc(&g->memory, sizeof *narrow, g->err);
+    float *floats = lnt_bump_alloc(&g->memory, bytes, g->err);
+    if (!narrow || !floats)
+        return LNT_NONE;
+    *narrow = (lnt_narrow){w.data, g->value[scale].info.data};
+    lnt_stored_widen(&w, narrow->bytes, narrow->scale, floats);
+    const uint32_t made =
+        lnt_graph_add_constant(g, g->value[weights].name, LNT_FLOAT, w.rank, w.dims, floats, bytes);
+    if (made != LNT_NONE)
+        g->value[made].narrow = narrow;
+    return made;
 }

@@ -14,6 +14,7 @@ typedef struct lnt_unsupported { /* one node that cannot be converted */
 typedef struct lnt_quantised {
     const char *node, *op;
     bool int8;
+    bool narrow;              /* in float, with weights that are bytes in the file */
     const char *why;          /* where it stays in float */
     uint64_t before, after;   /* bytes of weights */
     double multiplications;   /* in a trial run */

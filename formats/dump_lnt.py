@@ -194,11 +194,12 @@ def details(f):
     constants = []
     for number, packed, offset, length, _ in f.records["constants"]:
         value = f.value(number)
-        if packed == NONE or value["stored"] == 1:
+        if packed == NONE or value["stored"]:
             dtype, count = f.records["values"][number][1], 1
             for extent in value["dims"]:
                 count *= extent
-            check(count * BYTES[dtype] == length, f"constant {value['name']}: has {length} bytes")
+            expected = (count + 3) // 4 * 4 + 4 * value["dims"][0] if value["stored"] == 2 else count * BYTES[dtype]
+            check(expected == length, f"constant {value['name']}: has {length} bytes")
         constants.append({"value": number, "packed": None if packed == NONE else packed, "offset": offset,
                           "bytes": length})
     return {"value_list": [f.value(i) for i in range(len(f.records["values"]))], "constant_list": constants,

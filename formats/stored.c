@@ -5,29 +5,54 @@
 
 enum { GROWS_MOST = 128 }; /* panels of one column with one term: that a small file cannot ask for much */
 
+/* Bytes before the scales. */
+static size_t scales_at(const lnt_operand *o)
+{
+    return lnt_round_up((size_t)lnt_operand_count(o), sizeof(float));
+}
+
+static bool as_bytes(const lnt_operand *o, size_t *bytes)
+{
+    return o->dtype == LNT_FLOAT && o->rank > 0 && lnt_mul_size((size_t)o->dims[0], sizeof(float), bytes) &&
+           lnt_add_size(*bytes, scales_at(o), bytes);
+}
+
 const char *lnt_stored_bytes(uint32_t stored, const lnt_operand *o, size_t *bytes)
 {
-    size_t ready = 0;
+    size_t plain, ready;
     const int64_t count = lnt_operand_count(o);
-    if (count < 0 || !lnt_mul_size((size_t)count, lnt_dtype_size((lnt_dtype)o->dtype), bytes))
+    if (count < 0 || !lnt_mul_size((size_t)count, lnt_dtype_size((lnt_dtype)o->dtype), &plain))
         return "its extents are not known";
+    ready = *bytes = plain;
     if (o->packed && !lnt_packed_bytes(o->packed, &ready))
         return "its packed record is nonsense";
-    if (stored == LNT_STORED_READY) {
-        *bytes = o->packed ? ready : *bytes;
-        return NULL;
-    }
-    if (stored != LNT_STORED_PLAIN || !o->packed)
+    if (stored == LNT_STORED_READY)
+        *bytes = ready;
+    else if (stored == LNT_STORED_BYTES ? !as_bytes(o, bytes) : stored != LNT_STORED_PLAIN || !o->packed)
         return "it is stored in a way that is unknown or does not go with it";
     return ready / GROWS_MOST > *bytes ? "it would grow too much" : NULL;
 }
 
-void lnt_stored_restore(const lnt_operand *o, const void *src, void *dst)
+void lnt_stored_widen(const lnt_operand *o, const int8_t *bytes, const float *scale, float *to)
 {
-    lnt_pack(o->packed, (lnt_dtype)o->dtype, src, dst);
+    const int64_t count = lnt_operand_count(o), run = count > 0 ? count / o->dims[0] : 1;
+    for (int64_t i = 0; i < count; i++)
+        to[i] = (float)bytes[i] * scale[i / run];
 }
 
-void lnt_stored_put(const lnt_operand *o, void *dst)
+size_t lnt_stored_room(uint32_t stored, const lnt_operand *o)
 {
-    lnt_unpack(o->packed, (lnt_dtype)o->dtype, o->data, dst);
+    return stored == LNT_STORED_BYTES && o->packed ? (size_t)lnt_operand_count(o) * sizeof(float) : 0;
+}
+
+void lnt_stored_restore(uint32_t stored, const lnt_operand *o, const void *src, void *room, void *dst)
+{
+    if (stored == LNT_STORED_BYTES) {
+        const float *scale = (const float *)(const void *)((const int8_t *)src + scales_at(o));
+        float *floats = o->packed ? room : dst;
+        lnt_stored_widen(o, src, scale, floats);
+        src = floats;
+    }
+    if (o->packed)
+        lnt_pack(o->packed, (lnt_dtype)o->dtype, src, dst);
 }

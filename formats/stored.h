@@ -1,7 +1,7 @@
-/* stored.h — constants that take fewer bytes in the file than kernels read.
+/* stored.h — constants that take fewer bytes in the file than kernels read: who loads it makes them ready.
  *
  * Panels round extents up and have sums of their columns behind them, which is much where there are few
- * columns. Such constants may be stored as they were before; who loads the file makes the panels. */
+ * columns. Weights that kernels read as floats may be no finer than bytes. */
 #ifndef LNT_FORMATS_STORED_H
 #define LNT_FORMATS_STORED_H
 
@@ -10,14 +10,19 @@
 /* lnt_rec_value.stored */
 typedef enum lnt_stored {
     LNT_STORED_READY = 0, /* as kernels read it: used where it lies */
-    LNT_STORED_PLAIN = 1  /* packed constants: in ONNX order, to be packed as their record says */
+    LNT_STORED_PLAIN = 1, /* packed constants: in ONNX order, to be packed as their record says */
+    /* Floats, packed or not: int8 in ONNX order, then from a multiple of 4 on a scale, float, for each place
+     * along the first axis, with which they are multiplied. */
+    LNT_STORED_BYTES = 2
 } lnt_stored;
 
 /* Bytes in the file of a constant whose extents are known; NULL, or what is wrong with that form of it. */
 const char *lnt_stored_bytes(uint32_t stored, const lnt_operand *o, size_t *bytes);
+/* Bytes that lnt_stored_restore needs to work in. */
+size_t lnt_stored_room(uint32_t stored, const lnt_operand *o);
 /* From the file's bytes to those that kernels read: o->packed says how they lie, dst has room for them. */
-void lnt_stored_restore(const lnt_operand *o, const void *src, void *dst);
-/* From o->data, as kernels read it, to the file's bytes. */
-void lnt_stored_put(const lnt_operand *o, void *dst);
+void lnt_stored_restore(uint32_t stored, const lnt_operand *o, const void *src, void *room, void *dst);
+/* The floats that bytes and scales stand for. */
+void lnt_stored_widen(const lnt_operand *o, const int8_t *bytes, const float *scale, float *to);
 
 #endif

@@ -41,9 +41,11 @@ static lnt_status load_constant(lnt_model *m, const lnt_rec_value *r, lnt_operan
         return LNT_OK;
     (void)lnt_stored_bytes(LNT_STORED_READY, v, &bytes);
     void *ready = lnt_bump_alloc(&m->memory, bytes, err);
-    if (!ready)
+    void *room = ready ? lnt_alloc(&m->allocator, lnt_stored_room(r->stored, v), err) : NULL;
+    if (!room)
         return LNT_E_MEMORY;
-    lnt_stored_restore(v, v->data, ready);
+    lnt_stored_restore(r->stored, v, v->data, room, ready);
+    lnt_free(&m->allocator, room);
     v->data = ready;
     return LNT_OK;
 }

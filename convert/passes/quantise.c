@@ -93,10 +93,13 @@ static lnt_status find_conv(finder *f, lnt_gnode *n)
     if (!is_float_weight(g, n, 1) || !lnt_qconv_record(&view, lnt_ginfo(g, n->in[1]), &record))
         return LNT_OK;
     LNT_TRY(quantised_weights(f, n->in[1], 0, 1, 1, &m));
+    if (m->weights == LNT_NONE)
+        return LNT_OK;
     const uint32_t in[] = {n->in[0], m->weights, m->scale, lnt_in_value(n, 2)};
-    return m->weights == LNT_NONE
-               ? LNT_OK
-               : add_layer(f, n, LNT_ID_DynamicConv, in, in[3] == LNT_NONE ? 3 : 4, n->in[1]);
+    LNT_TRY(add_layer(f, n, LNT_ID_DynamicConv, in, in[3] == LNT_NONE ? 3 : 4, n->in[1]));
+    /* Depthwise ones take longer to make bytes of what they read than to compute in float. */
+    f->layers.layer[f->layers.n - 1].narrow = lnt_qconv_is_depthwise(&record);
+    return LNT_OK;
 }
 
 /* Scales [directions][gates * hidden] in the order of the packed columns, padding included. */
@@ -220,13 +223,16 @@ static lnt_status tell(finder *f)
             continue;
         lnt_quantised *q = &r->quantised[r->n_quantised++];
         *q = l->measured;
-        q->int8 = l->chosen;
-        q->why = l->why;
+        q->int8 = l->chosen && !l->narrow;
+        q->narrow = l->chosen && l->narrow;
+        q->why = q->narrow ? "faster in float; its weights are bytes" : l->why;
         q->node = lnt_report_text(r, "%s", q->node);
         if (!q->node)
             return LNT_E_MEMORY;
-        LNT_TRY(lnt_edit_count(
-            &f->e, lnt_report_text(r, "%s %s", l->plain.op->name, l->chosen ? "in INT8" : "kept in float")));
+        LNT_TRY(lnt_edit_count(&f->e, lnt_report_text(r, "%s %s", l->plain.op->name,
+                                                      q->int8     ? "in INT8"
+                                                      : q->narrow ? "in float with weights of bytes"
+                                                                  : "kept in float")));
     }
     return LNT_OK;
 }
