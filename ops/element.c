@@ -55,13 +55,6 @@ DEFINE_READ(double)
 DEFINE_READ(int64)
 #undef TO
 
-static inline int64_t saturate_signed(double x, int64_t low, int64_t high)
-{
-    if (x != x)
-        return 0;
-    return x <= (double)low ? low : x >= (double)high ? high : (int64_t)x;
-}
-
 static inline uint64_t saturate_unsigned(double x, uint64_t high)
 {
     return !(x > 0) ? 0 : x >= (double)high ? high : (uint64_t)x;
@@ -69,12 +62,12 @@ static inline uint64_t saturate_unsigned(double x, uint64_t high)
 
 #define WRITE_REAL(FROM)                                                                                     \
     case LNT_UINT8: EACH(FROM, uint8_t, saturate_unsigned((double)x, UINT8_MAX))                             \
-    case LNT_INT8: EACH(FROM, int8_t, saturate_signed((double)x, INT8_MIN, INT8_MAX))                        \
+    case LNT_INT8: EACH(FROM, int8_t, lnt_saturate((double)x, INT8_MIN, INT8_MAX))                           \
     case LNT_UINT16: EACH(FROM, uint16_t, saturate_unsigned((double)x, UINT16_MAX))                          \
-    case LNT_INT16: EACH(FROM, int16_t, saturate_signed((double)x, INT16_MIN, INT16_MAX))                    \
-    case LNT_INT32: EACH(FROM, int32_t, saturate_signed((double)x, INT32_MIN, INT32_MAX))                    \
+    case LNT_INT16: EACH(FROM, int16_t, lnt_saturate((double)x, INT16_MIN, INT16_MAX))                       \
+    case LNT_INT32: EACH(FROM, int32_t, lnt_saturate((double)x, INT32_MIN, INT32_MAX))                       \
     case LNT_UINT32: EACH(FROM, uint32_t, saturate_unsigned((double)x, UINT32_MAX))                          \
-    case LNT_INT64: EACH(FROM, int64_t, saturate_signed((double)x, INT64_MIN, INT64_MAX))                    \
+    case LNT_INT64: EACH(FROM, int64_t, lnt_saturate((double)x, INT64_MIN, INT64_MAX))                       \
     case LNT_UINT64: EACH(FROM, uint64_t, saturate_unsigned((double)x, UINT64_MAX))                          \
     case LNT_FLOAT: EACH(FROM, float, x)                                                                     \
     case LNT_DOUBLE: EACH(FROM, double, x)                                                                   \

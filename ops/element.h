@@ -17,6 +17,14 @@ void lnt_elements_from_float(lnt_dtype to, const float *src, void *dst, int64_t 
 void lnt_elements_from_double(lnt_dtype to, const double *src, void *dst, int64_t n);
 void lnt_elements_from_int64(lnt_dtype to, const int64_t *src, void *dst, int64_t n);
 
+/* x as an integer of low to high: truncated, NaN as 0. */
+static inline int64_t lnt_saturate(double x, int64_t low, int64_t high)
+{
+    if (x != x)
+        return 0;
+    return x <= (double)low ? low : x >= (double)high ? high : (int64_t)x;
+}
+
 static inline bool lnt_is_floating(lnt_dtype t)
 {
     return t == LNT_FLOAT || t == LNT_DOUBLE || t == LNT_FLOAT16 || t == LNT_BFLOAT16;

@@ -7,6 +7,7 @@
 #include "base/half.h"
 #include "ops/blas.h"
 #include "ops/copy.h"
+#include "ops/element.h"
 #include "ops/gemm_driver.h"
 #include "ops/gemm_store.h"
 #include "ops/pack.h"
@@ -381,6 +382,7 @@ typedef struct reference_call {
 /* alpha * x + beta * c; exact where the attributes are 1. */
 #define BLEND(x, c) ((alpha == 1 ? (x) : alpha * (x)) + (beta == 1 ? (c) : beta * (c)))
 #define AS_IS(x) (x)
+#define AS_INT64(x) lnt_saturate((double)(x), INT64_MIN, INT64_MAX)
 
 #define REFERENCE(name, type, work, factor, load, store)                                                     \
     static lnt_status name##_rows(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)     \
@@ -388,7 +390,7 @@ typedef struct reference_call {
         (void)k, (void)thread;                                                                               \
         const reference_call *r = arg;                                                                       \
         const matmul *m = r->m;                                                                              \
-        const work alpha = (work)(factor)m->p.alpha, beta = (work)(factor)m->p.beta;                         \
+        const work alpha = (work)factor(m->p.alpha), beta = (work)factor(m->p.beta);                         \
         for (int64_t row = begin; row < end; row++) {                                                        \
             const int64_t entry = row / m->p.M, i = row % m->p.M;                                            \
             const type *a = (const type *)(const void *)r->a + m->offset_a[entry] + i * m->row_a;            \
@@ -405,14 +407,16 @@ typedef struct reference_call {
         }                                                                                                    \
         return LNT_OK;                                                                                       \
     }
-REFERENCE(f64, double, double, float, AS_IS, AS_IS)
-REFERENCE(f16, uint16_t, float, float, lnt_f16_to_float, lnt_float_to_f16)
-REFERENCE(bf16, uint16_t, float, float, lnt_bf16_to_float, lnt_float_to_bf16)
-REFERENCE(i32, uint32_t, uint32_t, int64_t, AS_IS, AS_IS) /* unsigned: wraps alike, and overflow is defined */
-REFERENCE(i64, uint64_t, uint64_t, int64_t, AS_IS, AS_IS)
+REFERENCE(f64, double, double, AS_IS, AS_IS, AS_IS)
+REFERENCE(f16, uint16_t, float, AS_IS, lnt_f16_to_float, lnt_float_to_f16)
+REFERENCE(bf16, uint16_t, float, AS_IS, lnt_bf16_to_float, lnt_float_to_bf16)
+/* unsigned: wraps alike, and overflow is defined */
+REFERENCE(i32, uint32_t, uint32_t, AS_INT64, AS_IS, AS_IS)
+REFERENCE(i64, uint64_t, uint64_t, AS_INT64, AS_IS, AS_IS)
 #undef REFERENCE
 #undef BLEND
 #undef AS_IS
+#undef AS_INT64
 
 static lnt_task_fn reference_of(lnt_dtype dtype)
 {
