@@ -38,10 +38,10 @@ typedef struct lnt_tile {
     size_t ahead_step;
 } lnt_tile;
 
-/* Few columns leave most of a panel empty: then each column of B lies by itself, [columns][b_panel] with its
+/* Few columns leave much of a vector empty: then each column of B lies by itself, [columns][b_panel] with its
  * taps * depth elements one after the other, and b_row is not used. Any number of rows. */
 typedef void (*lnt_narrow_fn)(const lnt_tile *t, unsigned rows);
-enum { LNT_NARROW_COLUMNS = 4 /* as many or fewer */ };
+enum { LNT_NARROW_COLUMNS = 12 /* as many or fewer */, LNT_NARROW_ROWS = 8 /* go well together */ };
 
 /* A run of pixels of a depthwise convolution, some of its channels. Pixel i takes taps t of each of the
  * kernel's lines (its extent along x, or y) from pixel first + i * stride + t * spacing of an image's line,
@@ -150,6 +150,7 @@ typedef struct lnt_gemm_kernels {
     unsigned tall_rows;   /* most rows where columns are LNT_TALL_COLUMNS or fewer: tile_rows, or more */
     lnt_tile_fn tile[LNT_TILE_ROWS_MAX + 1]; /* by rows, 1 .. tall_rows */
     lnt_narrow_fn narrow;
+    unsigned lanes; /* floats in a vector */
     lnt_depthwise_fn depthwise;
     lnt_stem_fn stem;
     /* For measuring: `rounds` times fma_lanes independent multiply-adds, the results summed into *sink. */
@@ -159,6 +160,17 @@ typedef struct lnt_gemm_kernels {
     lnt_rnn_cell_fn gru_gates; /* makes z and r of recurrent, and reset */
     lnt_rnn_cell_fn gru_state; /* the new h, from what gru_gates left */
 } lnt_gemm_kernels;
+
+/* Are `columns` sums over taps * depth elements of many rows had sooner along K than side by side in vectors?
+ * Along K each of them costs some additions across a vector besides. */
+static inline bool lnt_is_narrow(const lnt_gemm_kernels *kernels, int64_t columns, int64_t taps,
+                                 int64_t depth)
+{
+    enum { ACROSS = 5 /* vectors' worth */ };
+    const int64_t lanes = kernels->lanes, vectors = (depth + lanes - 1) / lanes;
+    return columns <= LNT_NARROW_COLUMNS &&
+           columns * (taps * vectors + ACROSS) < (columns + lanes - 1) / lanes * taps * depth;
+}
 
 extern const lnt_gemm_kernels lnt_gemm_scalar, lnt_gemm_avx2, lnt_gemm_avx512, lnt_gemm_neon;
 

@@ -21,7 +21,6 @@ enum {
     FEW_ROWS = 4,              /* but of fewer rows B comes slower than it is multiplied */
     ITEM_WORK_MAX = 4096 * 1024, /* as many take well under a millisecond */
     ITEMS_WANTED = 32,
-    NARROW_DEPTH = 16, /* shorter runs of K are no work for whole vectors */
     WIDE_ROWS = 16,
     WIDE_COLUMNS = 128 /* columns of a block that pay for gathering rows, and for starting on a row of C */
 };
@@ -71,8 +70,11 @@ static bool rows_collide(const lnt_gemm_plan *p)
 
 void lnt_gemm_plan_blocks(lnt_gemm_plan *p)
 {
-    p->narrow = p->columns <= LNT_NARROW_COLUMNS && p->depth >= NARROW_DEPTH && p->b_row == LNT_PANEL;
+    p->narrow = p->rows >= LNT_NARROW_ROWS && p->b_row == LNT_PANEL &&
+                lnt_is_narrow(p->kernels, (int64_t)p->columns, (int64_t)p->taps, (int64_t)p->depth);
     p->tile_rows = p->columns <= LNT_TALL_COLUMNS ? p->kernels->tall_rows : p->kernels->tile_rows;
+    if (p->narrow)
+        p->tile_rows = LNT_NARROW_ROWS;
     p->gathers_all = !p->narrow && rows_collide(p);
     p->gathers |= p->gathers_all;
     const int64_t tile = p->tile_rows, K = (int64_t)(p->taps * p->depth);
@@ -112,6 +114,7 @@ void lnt_gemm_plan_blocks(lnt_gemm_plan *p)
 typedef struct block {
     const lnt_gemm_call *call;
     int64_t product, row;
+    int64_t laid_out; /* the product whose few columns of B lie in the scratch memory; -1: none */
     unsigned tiles, rows;
     unsigned tile_rows, rows_left; /* the first rows_left tiles have a row more than the others */
     size_t column, columns;
@@ -223,12 +226,15 @@ static void lay_out_columns(const block *b, float *to)
             *to++ = panel[k * LNT_PANEL + n];
 }
 
+/* scratch: room for the columns of B, laid out, and to gather rows. */
 static void run_narrow(block *b, float *scratch)
 {
     const lnt_gemm_plan *p = b->call->plan;
     const depth_range r = depth_block(p, 0);
     lnt_tile tile = common_tile(b, &r);
-    lay_out_columns(b, scratch);
+    if (b->laid_out != b->product)
+        lay_out_columns(b, scratch);
+    b->laid_out = b->product;
     tile.b = scratch;
     tile.b_panel = p->taps * p->depth;
     find_rows(b, &r, scratch + p->columns * tile.b_panel);
@@ -348,6 +354,7 @@ static lnt_status run_items(lnt_kernel *k, void *arg, int64_t begin, int64_t end
     float *gather = (float *)(void *)(call->gather + thread * p->gather_bytes);
     block b;
     b.call = call;
+    b.laid_out = -1;
     for (int64_t item = begin; item < end; item++) {
         const int64_t blocks = o->row_blocks * (int64_t)p->column_blocks, at = item % blocks;
         const int64_t rows_at = o->columns_outside ? at % o->row_blocks : at / (int64_t)p->column_blocks;
@@ -401,6 +408,7 @@ void lnt_gemm_part(lnt_kernel *k, const lnt_gemm_call *call, int64_t begin, int6
     const int64_t blocks = divide_up(end - begin, BLOCK_ROWS / p->tile_rows * p->tile_rows);
     block b;
     b.call = call;
+    b.laid_out = -1;
     b.product = 0;
     for (int64_t i = 0; i < blocks; i++) {
         b.row = begin + cut(end - begin, blocks, i);

@@ -384,61 +384,88 @@ TILE_HALVES(9, 4, 5)
 
 /* ---- few columns: sums along K ---- */
 
-enum { NARROW_ROWS = 4 };
+enum { NARROW = 4 /* rows and columns of a block */ };
 
-/* Adds depth elements of a[0 .. rows) times b, lane by lane. */
-LNT_INLINE void narrow_run(vf *sum, const float *const *a, ptrdiff_t offset, const float *b, size_t depth,
-                           const unsigned rows)
+/* Adds element k of rows of A times that of columns of B, lane by lane: as many as a vector has, or fewer. */
+LNT_INLINE void narrow_step(vf sum[NARROW][NARROW], const float *const *a, const float *b, size_t b_column,
+                            const unsigned rows, const unsigned columns, unsigned lanes)
 {
-    size_t k = 0;
-    for (; k + LNT_VL <= depth; k += LNT_VL) {
-        const vf x = v_load(b + k);
-        UNROLL(4)
-        for (unsigned i = 0; i < rows; i++)
-            sum[i] = v_fma(v_load(a[i] + offset + k), x, sum[i]);
-    }
-    if (k == depth)
-        return;
-    const unsigned lanes = (unsigned)(depth - k);
-    const vf x = v_load_n(b + k, lanes);
+    vf x[NARROW];
     UNROLL(4)
     for (unsigned i = 0; i < rows; i++)
-        sum[i] = v_fma(v_load_n(a[i] + offset + k, lanes), x, sum[i]);
-}
-
-static float narrow_finish(const lnt_tile *t, unsigned i, size_t n, float x)
-{
-    if (t->accumulate)
-        x += t->c[i][n];
-    x *= t->scale;
-    x += t->bias ? t->bias[n] : 0.0f;
-    x += t->residual ? t->residual[i][n] : 0.0f;
-    x = x < t->low ? t->low : x;
-    return x > t->high ? t->high : x;
-}
-
-LNT_INLINE void narrow_rows(const lnt_tile *t, unsigned first, const unsigned rows)
-{
-    for (size_t n = t->first; n < t->columns; n++) {
-        vf sum[NARROW_ROWS];
+        x[i] = lanes == LNT_VL ? v_load(a[i]) : v_load_n(a[i], lanes);
+    UNROLL(4)
+    for (unsigned n = 0; n < columns; n++) {
+        const vf y = lanes == LNT_VL ? v_load(b + n * b_column) : v_load_n(b + n * b_column, lanes);
         UNROLL(4)
         for (unsigned i = 0; i < rows; i++)
-            sum[i] = v_splat(0);
-        for (size_t tap = 0; tap < t->taps; tap++)
-            narrow_run(sum, t->a + first, t->tap_offset[tap], t->b + n * t->b_panel + tap * t->depth,
-                       t->depth, rows);
+            sum[i][n] = v_fma(x[i], y, sum[i][n]);
+    }
+}
+
+/* Adds the sums of a block from row `first` and a column on to those at `to`, PART in a row. */
+LNT_INLINE void narrow_block(const lnt_tile *t, unsigned first, size_t column, float *to, const unsigned rows,
+                             const unsigned columns)
+{
+    const float *b = t->b + column * t->b_panel;
+    vf sum[NARROW][NARROW];
+    UNROLL(4)
+    for (unsigned i = 0; i < NARROW; i++)
+        UNROLL(4)
+    for (unsigned n = 0; n < NARROW; n++)
+        sum[i][n] = v_splat(0);
+    for (size_t tap = 0; tap < t->taps; tap++) {
+        const float *a[NARROW];
+        UNROLL(4)
         for (unsigned i = 0; i < rows; i++)
-            t->c[first + i][n] = narrow_finish(t, first + i, n, v_sum(sum[i]));
+            a[i] = t->a[first + i] + t->tap_offset[tap];
+        size_t left = t->depth;
+        for (; left >= LNT_VL; left -= LNT_VL, b += LNT_VL) {
+            narrow_step(sum, a, b, t->b_panel, rows, columns, LNT_VL);
+            UNROLL(4)
+            for (unsigned i = 0; i < rows; i++)
+                a[i] += LNT_VL;
+        }
+        if (left)
+            narrow_step(sum, a, b, t->b_panel, rows, columns, (unsigned)left);
+        b += left;
+    }
+    if (columns == 1) {
+        const vf sums = v_sum4(sum[0][0], sum[1][0], sum[2][0], sum[3][0]);
+        UNROLL(4)
+        for (unsigned i = 0; i < rows; i++)
+            to[i * PART] += sums[i];
+        return;
+    }
+    UNROLL(4)
+    for (unsigned i = 0; i < rows; i++) {
+        const vf sums = v_sum4(sum[i][0], sum[i][1], sum[i][2], sum[i][3]);
+        v_store_n(to + i * PART, v_load_n(to + i * PART, NARROW) + sums, NARROW);
     }
 }
 
 static void narrow(const lnt_tile *t, unsigned rows)
 {
-    unsigned i = 0;
-    for (; i + NARROW_ROWS <= rows; i += NARROW_ROWS)
-        narrow_rows(t, i, NARROW_ROWS);
-    for (; i < rows; i++)
-        narrow_rows(t, i, 1);
+    float sums[LNT_TILE_ROWS_MAX * PART];
+    for (size_t n = t->first; n < t->columns; n += PART) {
+        const size_t columns = t->columns - n < PART ? t->columns - n : PART;
+        const unsigned vectors = (unsigned)((columns + LNT_VL - 1) / LNT_VL);
+        begin_sums(t, rows, vectors, sums, n);
+        for (unsigned i = 0; i < rows;) {
+            const bool many = rows - i >= NARROW;
+            float *to = sums + i * PART;
+            for (size_t at = 0; at < columns;)
+                if (many && columns - at >= NARROW) {
+                    narrow_block(t, i, n + at, to + at, NARROW, NARROW);
+                    at += NARROW;
+                } else if (many)
+                    narrow_block(t, i, n + at, to + at, NARROW, 1), at++;
+                else
+                    narrow_block(t, i, n + at, to + at, 1, 1), at++;
+            i += many ? NARROW : 1;
+        }
+        store_sums(t, rows, vectors, sums, n);
+    }
 }
 
 #include "ops/depthwise.inc.h"
@@ -497,6 +524,7 @@ const lnt_gemm_kernels LNT_SIMD_NAME(lnt_gemm) = {
 #endif
         },
     .narrow = narrow,
+    .lanes = LNT_VL,
     .depthwise = depthwise,
     .stem = stem,
     .fma = fma_chains,

@@ -452,6 +452,26 @@ LNT_INLINE float v_sum(vf x)
 #endif
 }
 
+/* The sums of each in lanes 0 to 3, all taken in one order. */
+LNT_INLINE vf v_sum4(vf a, vf b, vf c, vf d)
+{
+#if LNT_VL == 16
+    const __m512 ab = _mm512_unpacklo_ps((__m512)a, (__m512)b) + _mm512_unpackhi_ps((__m512)a, (__m512)b);
+    const __m512 cd = _mm512_unpacklo_ps((__m512)c, (__m512)d) + _mm512_unpackhi_ps((__m512)c, (__m512)d);
+    const __m512 all = _mm512_shuffle_ps(ab, cd, 0x44) + _mm512_shuffle_ps(ab, cd, 0xee);
+    const __m256 half =
+        _mm512_castps512_ps256(all) + _mm512_castps512_ps256(_mm512_shuffle_f32x4(all, all, 0x4e));
+    return (vf)_mm512_castps128_ps512(_mm256_castps256_ps128(half) + _mm256_extractf128_ps(half, 1));
+#elif LNT_VL == 8
+    const __m256 ab = _mm256_unpacklo_ps((__m256)a, (__m256)b) + _mm256_unpackhi_ps((__m256)a, (__m256)b);
+    const __m256 cd = _mm256_unpacklo_ps((__m256)c, (__m256)d) + _mm256_unpackhi_ps((__m256)c, (__m256)d);
+    const __m256 all = _mm256_shuffle_ps(ab, cd, 0x44) + _mm256_shuffle_ps(ab, cd, 0xee);
+    return (vf)(all + _mm256_permute2f128_ps(all, all, 1));
+#else
+    return (vf){v_sum(a), v_sum(b), v_sum(c), v_sum(d)};
+#endif
+}
+
 /* Largest or smallest lane; unspecified if a lane is NaN. */
 LNT_INLINE float v_max_lane(vf x)
 {
