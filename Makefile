@@ -108,11 +108,11 @@ $(BUILD)/liblinnet.a: $(LIB_OBJ)
 	@echo "  AR      $@"
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
-# The largest page the library can be mapped by: each segment of the file is padded to one.
+# The largest page the library can be mapped by: each segment of the file is padded to one, so there are no more than two.
 PAGE := $(if $(findstring x86_64,$(TARGET)),4096,16384)
 $(BUILD)/liblinnet.so: $(LIB_OBJ)
 	@echo "  LINK    $@"
-	$(Q)$(CC) -shared -Wl,-soname,liblinnet.so.0 -Wl,-z,max-page-size=$(PAGE) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+	$(Q)$(CC) -shared -Wl,-soname,liblinnet.so.0 -Wl,-z,max-page-size=$(PAGE) -Wl,-z,noseparate-code $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 # Rewritten when programs are to be linked another way (STATIC=1 after a build without it): they depend on it.
 LINKED := $(BUILD)/linked
@@ -204,7 +204,7 @@ SPARE := $(if $(findstring x86_64,$(TARGET)),$(filter-out $(foreach l,$(ALL_LEVE
 # So is what runs once for a file or a session, and what few networks have.
 SPARE += $(filter-out formats/hash.c,$(wildcard formats/*.c)) \
          $(patsubst %,runtime/%.c,control load session model_info resources partial trace) \
-         $(patsubst %,ops/%.c,attention col2im cumulative det einsum einsum_product embed_layernorm gridsample loss \
+         $(patsubst %,ops/%.c,attention col2im det einsum einsum_product embed_layernorm gridsample loss \
              lpnorm nms random roialign trilu unique unpool window_functions)
 level_of = $(strip $(foreach l,$(ALL_LEVELS),$(if $(filter %_$(l).c,$(1)),$(l))))
 $(BUILD)/obj/%.o: %.c Makefile $(TRIMMED)

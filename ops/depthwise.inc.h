@@ -136,18 +136,20 @@ static __attribute__((noinline)) void depthwise_tail(const lnt_depthwise *d, siz
     }
 }
 
-/* All channels of a group of pixels: k.vectors vectors at a time as long as there are, if all taps lie
- * inside; the rest one at a time, looking where the taps lie. So borders and odd channels share their code.
- */
-LNT_INLINE void depthwise_pixels(const lnt_depthwise *d, depthwise_place p, depthwise_kind k)
+/* Channels of a group of pixels that lie inside, as many as k.vectors vectors at a time do. */
+LNT_INLINE void depthwise_inside(const lnt_depthwise *d, depthwise_place *p, depthwise_kind k)
+{
+    k.whole = k.inside = true;
+    for (; p->n + k.vectors * LNT_VL <= d->channels; p->n += k.vectors * LNT_VL)
+        depthwise_group(d, p, k);
+}
+
+/* The channels from p.n on, looking where the taps lie: so borders and odd channels share their code. */
+LNT_INLINE void depthwise_rest(const lnt_depthwise *d, depthwise_place p, depthwise_kind k)
 {
     const bool masks = LNT_VL == 16; /* loads and stores of a few lanes cost nothing */
-    const bool inside = k.inside;
-    k.whole = k.inside = true;
-    for (; inside && p.n + k.vectors * LNT_VL <= d->channels; p.n += k.vectors * LNT_VL)
-        depthwise_group(d, &p, k);
     k.vectors = 1;
-    k.inside = false;
+    k.whole = true;
     for (; !masks && p.n + LNT_VL <= d->channels; p.n += LNT_VL)
         depthwise_group(d, &p, k);
     k.whole = false;
@@ -161,42 +163,48 @@ LNT_INLINE void depthwise_pixels(const lnt_depthwise *d, depthwise_place p, dept
 
 static __attribute__((noinline)) void depthwise_alone(const lnt_depthwise *d, size_t i)
 {
-    depthwise_pixels(d, place_alone(d, i),
-                     (depthwise_kind){.pixels = 1, .vectors = DEPTHWISE_MORE, .inside = true});
+    const depthwise_kind one = {.pixels = 1, .vectors = DEPTHWISE_MORE};
+    depthwise_place p = place_alone(d, i);
+    depthwise_inside(d, &p, one);
+    depthwise_rest(d, p, one);
 }
 
-/* k.pixels pixels from i on. */
-LNT_INLINE void depthwise_from(const lnt_depthwise *d, size_t i, depthwise_kind k)
+static bool all_inside(const lnt_depthwise *d, size_t i, size_t pixels)
 {
-    const ptrdiff_t span = (ptrdiff_t)(k.pixels - 1) * d->stride + (ptrdiff_t)(d->taps - 1) * d->spacing;
-    const depthwise_place p = {.i = i, .at = d->first + (ptrdiff_t)i * d->stride, .taps = d->taps};
-    k.inside = p.at >= 0 && p.at + span < d->width;
-    if (k.inside || k.taps)
-        depthwise_pixels(d, p, k);
-    for (size_t a = i; !k.inside && !k.taps && a < i + k.pixels; a++)
-        depthwise_alone(d, a);
+    const ptrdiff_t span = (ptrdiff_t)(pixels - 1) * d->stride + (ptrdiff_t)(d->taps - 1) * d->spacing;
+    const ptrdiff_t at = d->first + (ptrdiff_t)i * d->stride;
+    return at >= 0 && at + span < d->width;
 }
 
-/* The last group goes back over pixels that are done, rather than leave some to be done one by one; but not
- * where the residual may lie in the same place as the results. */
+/* Pixels that lie inside are taken in groups of many, those at the borders and the last ones of a few. The
+ * last group goes back over pixels that are done, rather than leave some to be done one by one; but not where
+ * the residual may lie in the same place as the results. */
 LNT_INLINE void depthwise_run(const lnt_depthwise *d, const unsigned taps, const unsigned stride)
 {
     const lnt_depthwise own = *d; /* out of reach of the stores, which may alias anything */
     const depthwise_kind many = {.pixels = DEPTHWISE_PIXELS, .vectors = 1, .taps = taps, .stride = stride};
     const depthwise_kind few = {
         .pixels = DEPTHWISE_FEW, .vectors = DEPTHWISE_VECTORS, .taps = taps, .stride = stride};
-    const bool back = !own.residual;
+    const bool back = !own.residual && own.pixels >= few.pixels;
     for (size_t i = 0, left = own.pixels; left > 0; i = own.pixels - left) {
-        if (DEPTHWISE_PIXELS > DEPTHWISE_FEW && left >= many.pixels) {
-            depthwise_from(&own, i, many);
-            left -= many.pixels;
-        } else if (left >= few.pixels || (back && own.pixels >= few.pixels)) {
-            depthwise_from(&own, left >= few.pixels ? i : own.pixels - few.pixels, few);
-            left -= left < few.pixels ? left : few.pixels;
-        } else {
-            depthwise_alone(&own, i);
-            left--;
-        }
+        const bool more =
+            DEPTHWISE_PIXELS > DEPTHWISE_FEW && left >= many.pixels && all_inside(&own, i, many.pixels);
+        const size_t pixels = more ? many.pixels : left >= few.pixels || back ? few.pixels : 1;
+        const size_t stop = left >= pixels ? i + pixels : own.pixels;
+        depthwise_place p = {.i = stop - pixels, .taps = own.taps};
+        p.at = own.first + (ptrdiff_t)p.i * own.stride;
+        const bool inside = more || all_inside(&own, p.i, pixels);
+        if (more)
+            depthwise_inside(&own, &p, many);
+        else if (inside && pixels > 1)
+            depthwise_inside(&own, &p, few);
+        const bool alone = pixels == 1 || (!inside && !taps);
+        for (; alone && p.i < stop; p.i++)
+            depthwise_alone(&own, p.i);
+        for (; p.n < own.channels && p.i < stop;
+             p.i += few.pixels, p.at += (ptrdiff_t)few.pixels * own.stride)
+            depthwise_rest(&own, p, few);
+        left = own.pixels - stop;
     }
 }
 
