@@ -94,7 +94,7 @@ ifneq ($(SNDFILE),)
 AUDIO_LIBS := -lsndfile -lsamplerate
 endif
 
-.PHONY: all objects python unit valgrind help check test test-long bench zoo demo deps deps-test deps-long clean install boards replay fuzz deb bundle \
+.PHONY: all objects python unit valgrind help check test test-long bench peers zoo demo deps deps-test deps-long clean install boards replay fuzz deb bundle \
         fuzz-targets
 .DEFAULT_GOAL := all
 
@@ -339,6 +339,20 @@ test-long: deps-test  ## everything: more compilers, boards, seeds
 bench: deps-test zoo  ## against onnxruntime on every bench model: BENCHMARKS.md and docs/bench.svg
 	$(Q)$(MAKE) --no-print-directory $(BUILD)/linnet
 	$(Q)$(PYTHON) tests/bench/bench.py $(BENCH)
+
+# Other engines, 8 GB: PyPI's torch comes with CUDA, and what makes LiteRT's files with a tensorflow of its own.
+PEERS := .deps/peers/ready .deps/peers-tf/ready
+.deps/peers/ready: tests/bench/peers.txt
+.deps/peers-tf/ready: tests/bench/peers-tf.txt
+$(PEERS):
+	$(Q)python3 -m venv $(@D)
+	$(Q)$(@D)/bin/python -m pip install -q --disable-pip-version-check --no-cache-dir -r $<
+	@touch $@
+
+# BENCH=--reuse, names of models: see tests/bench/peers.py --help.
+peers: deps-test zoo python $(PEERS)  ## beside OpenVINO, MNN, ncnn, LiteRT, torch.compile: a table in BENCHMARKS.md
+	$(Q)$(MAKE) --no-print-directory $(BUILD)/linnet
+	$(Q).deps/peers/bin/python tests/bench/peers.py $(BENCH)
 
 zoo: .deps/venv/ready  ## the bench's models, written to build/zoo
 	$(Q)$(PYTHON) tests/zoo/make.py

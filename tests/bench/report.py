@@ -1,4 +1,4 @@
-"""What bench.py measured as BENCHMARKS.md and docs/bench.svg."""
+"""What bench.py and peers.py measured as BENCHMARKS.md and docs/bench.svg."""
 
 import math
 import pathlib
@@ -236,6 +236,71 @@ other processes; what is its own is *private dirty*, with the arena in it.
     return "\n\n".join(parts) + "\n"
 
 
+# ---- other engines: what peers.py measured ----
+
+PEERS = "## Peers\n"
+
+
+def peer_cell(d, notes):
+    """Bold where the peer is faster than Linnet; a note's number where it has no time."""
+    if "ratio" in d:
+        strong = "**" if d["ratio"] < 1 else ""
+        return f"{strong}{ms(d['us'])} ({d['ratio']:.2f}){strong}"
+    if d["error"] not in notes:
+        notes.append(d["error"])
+    return f"– [{notes.index(d['error']) + 1}]"
+
+
+def peer_table(results, threads, notes):
+    lines = []
+    for key, found in results["rows"].items():
+        if key.endswith(f"/{threads}"):
+            lines.append([key.rsplit("/", 1)[0].replace("/", " "), ms(found["linnet"]["us"]) if "us" in found["linnet"] else "–",
+                          *(peer_cell(found[e], notes) for e in results["engines"] if e != "linnet")])
+    return table([threads_text(threads), *(e["name"] + ", ms" for e in results["engines"].values())], lines)
+
+
+def not_fastest(results):
+    """By peer: on which models, and with how many threads, it is faster than Linnet."""
+    faster = {}
+    for key, found in results["rows"].items():
+        for engine, d in found.items():
+            if d.get("ratio", 1) < 1:
+                model, threads = key.rsplit("/", 1)
+                faster.setdefault(engine, {}).setdefault(model.replace("/", " "), []).append(threads)
+    return "\n".join(f"* {results['engines'][e]['name']}: " + ", ".join(f"{m} ({' and '.join(t)})" for m, t in models.items())
+                     for e, models in faster.items()) or "Nowhere."
+
+
+def peers_section(results):
+    m, notes = results["machine"], []
+    tables = [peer_table(results, n, notes) for n in sorted({int(key.rsplit("/", 1)[1]) for key in results["rows"]})]
+    used = ", ".join(f"{e['name']} {e['version']}" for e in results["engines"].values() if e["version"])
+    parts = [PEERS, f"""`make peers`: engines as PyPI has them ({used}), Linnet {m['linnet']} (commit {m['commit']}), {m['date']}, the machine above,
+{results['rounds']} rounds; load average at the end: {m['load']:.1f}.{busy(m)}
+Each engine is in a process of its own and is asked through its Python package, in turns; that costs each of them some
+10 µs a run, which tells with the tiny models. All compute in float (OpenVINO would take bfloat16 here if it were let). In
+brackets the time over Linnet's: **bold where the peer is faster**. Outputs were held against onnxruntime's.
+""", *(t + "\n" for t in tables)]
+    if notes:
+        parts.append("\n".join(f"{i}. {note}" for i, note in enumerate(notes, 1)) + "\n")
+    parts.append(f"### Where Linnet is not the fastest\n\n{not_fastest(results)}\n")
+    return "\n".join(parts)
+
+
+def place_peers(document, section):
+    """The section in place of the one that is there, else at the end."""
+    before, found, rest = document.partition(PEERS)
+    after = rest.partition("\n## ") if found else ("", "", "")
+    tail = "\n## " + after[2] if after[1] else ""
+    return before.rstrip("\n") + "\n\n" + section + tail
+
+
+def write_peers(results, root=ROOT):
+    page = root / "BENCHMARKS.md"
+    page.write_text(place_peers(page.read_text(), peers_section(results)))
+
+
 # ---- the picture ----
 
 STYLE = """text{font:11px system-ui,sans-serif;fill:#333}.h{font-weight:600}.g{stroke:#ccc}.one{stroke:#333;stroke-width:1.5}
@@ -289,6 +354,9 @@ def picture(rows, results):
 
 
 def write(rows, results, root=ROOT):
-    (root / "BENCHMARKS.md").write_text(text(rows, results))
+    """Peers have a command of their own: their table stays as it is."""
+    page = root / "BENCHMARKS.md"
+    _, found, peers = (page.read_text() if page.exists() else "").partition(PEERS)
+    page.write_text(place_peers(text(rows, results), found + peers) if found else text(rows, results))
     (root / "docs").mkdir(exist_ok=True)
     (root / "docs/bench.svg").write_text(picture(rows, results))

@@ -15,5 +15,5 @@ def shared():
 
 @pytest.fixture(scope="session")
 def suite_folder():
-    """The ONNX backend suite: the shared one, unpacked once; else what the onnx package holds."""
+    """The ONNX backend suite: the shared one, unpacked once; else what the onnx package holds and makes."""
     return suite()

@@ -3,6 +3,7 @@
 import importlib
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -33,17 +34,47 @@ def linnet(*args, timeout=300):
 
 
 def suite():
-    """Folder of the ONNX backend suite: the shared one, unpacked once; else what the onnx package holds."""
+    """Folder of the ONNX backend suite, written once: the shared one unpacked, else what the onnx package holds and,
+    as it has none of the nodes' cases as files, what it makes of them."""
     archive = SHARED / "onnx-suite" / "onnx-backend-suite.tar.xz"
-    if not archive.is_file():
-        return pathlib.Path(onnx.backend.test.__file__).parent / "data"
-    folder = ROOT / "build" / "onnx-suite"
+    folder = ROOT / "build" / ("onnx-suite" if archive.is_file() else "onnx-suite-package")
     stamp = folder / ".unpacked"
     if not stamp.is_file():
-        with tarfile.open(archive) as t:
-            t.extractall(folder, filter="data")
+        if archive.is_file():
+            with tarfile.open(archive) as t:
+                t.extractall(folder, filter="data")
+        else:
+            shutil.copytree(pathlib.Path(onnx.backend.test.__file__).parent / "data", folder, dirs_exist_ok=True,
+                            ignore=shutil.ignore_patterns("real"))
+            write_node_cases(folder / "node")
         stamp.touch()
     return folder
+
+
+def write_node_cases(folder):
+    """The nodes' cases of the installed onnx package, as the suite has them: NAME/model.onnx, test_data_set_K/."""
+    from onnx.backend.test.case.node import collect_testcases
+
+    with np.errstate(all="ignore"):
+        cases = collect_testcases(None)
+    for case in cases:
+        graph = case.model.graph
+        for k, (inputs, outputs) in enumerate(case.data_sets):
+            data = folder / case.name / f"test_data_set_{k}"
+            data.mkdir(parents=True, exist_ok=True)
+            for stem, infos, values in (("input", graph.input, inputs), ("output", graph.output, outputs)):
+                for j, (info, value) in enumerate(zip(infos, values)):
+                    (data / f"{stem}_{j}.pb").write_bytes(as_proto(info, value).SerializeToString())
+        onnx.save(case.model, folder / case.name / "model.onnx")
+
+
+def as_proto(info, value):
+    """A value as the kind of message that its type is kept in."""
+    if isinstance(value, onnx.TensorProto):
+        return value
+    makers = {"sequence_type": numpy_helper.from_list, "optional_type": numpy_helper.from_optional,
+              "map_type": numpy_helper.from_dict}
+    return makers.get(info.type.WhichOneof("value"), numpy_helper.from_array)(value, info.name)
 
 
 def reference(model, inputs, optimise=False):
