@@ -36,6 +36,7 @@ typedef struct place {
     lnt_graph *g;
     const lnt_static *fixed; /* or NULL */
     lnt_session *session;
+    lnt_level level;
     lnt_error *err;
 } place;
 
@@ -154,8 +155,7 @@ static lnt_status prepare(place *t, const lnt_gnode *n, alone *a)
         if (!a->out_data[i])
             return LNT_E_MEMORY;
     }
-    return lnt_solo_bind(&a->solo, &a->memory, &a->node, a->in, a->out, a->out_data, lnt_cpu_best_level(),
-                         t->err);
+    return lnt_solo_bind(&a->solo, &a->memory, &a->node, a->in, a->out, a->out_data, t->level, t->err);
 }
 
 /* ---- time ---- */
@@ -167,8 +167,7 @@ static lnt_status bind_for_time(place *t, alone *a)
     if (!(a->node.op->flags & LNT_OP_CL) || a->in[0]->rank < 3)
         return LNT_OK;
     a->in[0]->order = a->out[0]->order = LNT_ORDER_CHANNELS_LAST;
-    return lnt_solo_bind(&a->solo, &a->memory, &a->node, a->in, a->out, a->out_data, lnt_cpu_best_level(),
-                         t->err);
+    return lnt_solo_bind(&a->solo, &a->memory, &a->node, a->in, a->out, a->out_data, t->level, t->err);
 }
 
 /* Microseconds of the fastest runs of both, taken in turns. */
@@ -292,7 +291,7 @@ static lnt_status compare_forms(place *t, alone *plain, alone *bytes, lnt_qlayer
 lnt_status lnt_measure_layer(lnt_graph *g, const lnt_qlayers *layers, lnt_session *s, lnt_qlayer *l,
                              lnt_error *err)
 {
-    place t = {g, layers->fixed, s, err};
+    place t = {g, layers->fixed, s, lnt_cpu_best_level(), err};
     alone *both = lnt_alloc_zero(&lnt_malloc_allocator, 2, sizeof *both, err);
     if (!both)
         return LNT_E_MEMORY;

@@ -74,10 +74,14 @@ static lnt_status channel_meanings(lnt_static *st, uint32_t value, uint32_t *sca
 static lnt_status twin(lnt_static *st, uint32_t value, uint32_t *bytes)
 {
     lnt_qvalue *v = &st->value[value];
-    if (v->bytes == LNT_NONE)
+    if (v->bytes == LNT_NONE) {
         v->bytes = lnt_graph_add_value(st->g, st->g->value[value].name);
+        if (v->bytes == LNT_NONE)
+            return LNT_E_MEMORY;
+        st->twinned[st->n_twinned++] = value;
+    }
     *bytes = v->bytes;
-    return *bytes == LNT_NONE ? LNT_E_MEMORY : LNT_OK;
+    return LNT_OK;
 }
 
 /* The twin of what node n reads, made here where nothing has made it yet; and its meaning. */

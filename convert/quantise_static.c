@@ -332,8 +332,9 @@ lnt_status lnt_static_find(lnt_graph *g, lnt_qlayers *layers)
     *st = (lnt_static){
         .g = g, .site = site, .n_sites = (uint32_t)sub->n_nodes, .n_values = (uint32_t)g->n_values};
     st->value = lnt_bump_alloc(&g->memory, st->n_values * sizeof *st->value, g->err);
+    st->twinned = lnt_bump_alloc(&g->memory, st->n_values * sizeof *st->twinned, g->err);
     st->reader = lnt_bump_alloc(&g->memory, operands * sizeof *st->reader, g->err);
-    if (!st->value || !st->reader)
+    if (!st->value || !st->twinned || !st->reader)
         return LNT_E_MEMORY;
     connect(st);
     absorb(st);
@@ -376,8 +377,14 @@ const char *lnt_static_why(const lnt_static *st, const lnt_gnode *n)
 
 uint32_t lnt_static_source(const lnt_static *st, uint32_t twin)
 {
-    for (uint32_t v = 0; v < st->n_values; v++)
-        if (st->value[v].bytes == twin)
-            return v;
-    return LNT_NONE;
+    uint32_t low = 0, high = st->n_twinned;
+    while (low < high) {
+        const uint32_t middle = low + (high - low) / 2;
+        if (st->value[st->twinned[middle]].bytes < twin)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    const bool found = low < st->n_twinned && st->value[st->twinned[low]].bytes == twin;
+    return found ? st->twinned[low] : LNT_NONE;
 }

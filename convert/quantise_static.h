@@ -92,6 +92,8 @@ typedef struct lnt_static {
     uint32_t n_sites;
     lnt_qvalue *value; /* by number; those made later have none */
     uint32_t n_values;
+    uint32_t *twinned; /* values that have twins, in the order in which these were made */
+    uint32_t n_twinned;
     lnt_qreader *reader;
 } lnt_static;
 

@@ -152,7 +152,8 @@ struct lnt_session {
     bool *fetched;  /* per value */
     bool *lent; /* per value: its known contents hold for this run only (or are a bound in place of data) */
     lnt_buffer fetch_copy; /* a fetched value in ONNX order */
-    lnt_buffer aside;      /* carried values on their way from one turn of a loop to the next */
+    lnt_buffer names; /* lnt_find_value's: numbers of values by a hash of their names, LNT_NONE between */
+    lnt_buffer aside; /* carried values on their way from one turn of a loop to the next */
 
     lnt_bump params, known; /* of the binding */
     bool bound_now, rebind; /* a binding exists; it is out of date */
@@ -206,7 +207,7 @@ uint64_t lnt_memory_limit(const lnt_session *s);
 /* Tells the host's log, if it wants messages of this severity. */
 void lnt_log(const lnt_session *s, int severity, const char *format, ...) LNT_PRINTF(3, 4);
 /* The value called name. */
-lnt_status lnt_find_value(const lnt_session *s, const char *name, uint32_t *value, lnt_error *err);
+lnt_status lnt_find_value(lnt_session *s, const char *name, uint32_t *value, lnt_error *err);
 
 /* ---- partial.c ---- */
 /* Finds out what a partial run needs. */

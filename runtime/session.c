@@ -2,6 +2,7 @@
 #include "runtime/internal.h"
 
 #include "base/checked.h"
+#include "formats/hash.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -252,6 +253,7 @@ static void free_working_memory(lnt_session *s)
         buffer_free(s, &s->input[i].seen);
     }
     buffer_free(s, &s->fetch_copy);
+    buffer_free(s, &s->names);
     buffer_free(s, &s->aside);
     lnt_bump_free(&s->params);
     lnt_bump_free(&s->known);
@@ -424,14 +426,39 @@ lnt_status lnt_set_bound(lnt_session *s, const char *name, int64_t bound, lnt_er
     return LNT_OK;
 }
 
-lnt_status lnt_find_value(const lnt_session *s, const char *name, uint32_t *value, lnt_error *err)
+/* The place of a name in the table of so many places, a power of two: where it is, or where it would go. */
+static uint32_t *place_of_name(const lnt_model *m, uint32_t *table, size_t places, const char *name)
 {
-    const lnt_model *m = s->model;
-    for (uint32_t i = 0; i < m->n_values; i++)
-        if (strcmp(lnt_value_name(m, i), name) == 0) {
-            *value = i;
-            return LNT_OK;
-        }
+    size_t at = (size_t)lnt_hash(name, strlen(name)) & (places - 1);
+    while (table[at] != LNT_NONE && strcmp(lnt_value_name(m, table[at]), name) != 0)
+        at = (at + 1) & (places - 1);
+    return &table[at];
+}
+
+/* Made when a name is first asked for. Of values with one name the first counts. */
+static lnt_status make_names(lnt_session *s, size_t places, lnt_error *err)
+{
+    LNT_TRY(lnt_buffer_reserve(s, &s->names, places * sizeof(uint32_t), err));
+    uint32_t *table = s->names.data;
+    memset(table, 0xff, places * sizeof *table); /* LNT_NONE */
+    for (uint32_t i = 0; i < s->model->n_values; i++) {
+        uint32_t *place = place_of_name(s->model, table, places, lnt_value_name(s->model, i));
+        if (*place == LNT_NONE)
+            *place = i;
+    }
+    return LNT_OK;
+}
+
+lnt_status lnt_find_value(lnt_session *s, const char *name, uint32_t *value, lnt_error *err)
+{
+    size_t places = 2;
+    while (places < 2 * (size_t)s->model->n_values)
+        places *= 2;
+    if (!s->names.data)
+        LNT_TRY(make_names(s, places, err));
+    *value = *place_of_name(s->model, s->names.data, places, name);
+    if (*value != LNT_NONE)
+        return LNT_OK;
     return lnt_fail(
         err, LNT_E_NOT_FOUND,
         "there is no value %s in the file: if the ONNX model has it, a fusion removed it; convert with "

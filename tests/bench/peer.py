@@ -80,8 +80,9 @@ def openvino(model, feeds, threads, folder):
 def mnn(model, feeds, threads, folder):
     import MNN
     converted = folder / "model.mnn"
-    tool("mnnconvert", "-f", "ONNX", "--modelFile", fixed(model, feeds, folder / "fixed.onnx"), "--MNNModel", converted,
-         "--bizCode", "linnet")
+    # The script mnnconvert would report to its makers and install what that takes: this is what it calls.
+    tool("python", "-c", "import sys, MNN, _tools; _tools.mnnconvert(sys.argv)", "-f", "ONNX", "--modelFile",
+         fixed(model, feeds, folder / "fixed.onnx"), "--MNNModel", converted, "--bizCode", "linnet")
     names = [o.name for o in onnx.load(model).graph.output]
     runtime = MNN.nn.create_runtime_manager(({"backend": "CPU", "precision": "high", "numThread": threads},))
     net = MNN.nn.load_module_from_file(str(converted), list(feeds), names, runtime_manager=runtime)
