@@ -37,7 +37,8 @@ struct lnt_step {
     uint16_t n_held;       /* in[n_in .. n_held) are read by the step that feeds it */
     uint32_t node;         /* index of its lnt_node: names it in errors, keys its random numbers */
     uint32_t in_place;     /* bit i: output 0 may take the memory of input i */
-    bool pitched;          /* output 0 may be given a pitch after bind */
+    bool pitched;          /* output 0 may be given a pitch after bind, */
+    uint32_t pitched_in;   /* bit i: input i, too */
     const lnt_join *join;  /* [n_in], or NULL: inputs that may be computed within output 0 */
     uint32_t scratch_slot; /* slot of its scratch memory, LNT_NO_STORAGE if none */
     size_t scratch_bytes;  /* of all threads together */

@@ -53,20 +53,19 @@ static inline int64_t lnt_operand_pitch(const lnt_operand *o)
     return o->pitch ? o->pitch : o->dims[o->order == LNT_ORDER_CHANNELS_LAST ? 1 : o->rank - 1];
 }
 
-/* Elements between neighbours along each logical axis, in the operand's storage order; not for a pitch. */
+/* Elements between neighbours along each logical axis, in the operand's storage order. */
 static inline void lnt_operand_strides(const lnt_operand *o, int64_t strides[LNT_MAX_RANK])
 {
-    int64_t step = 1;
-    unsigned last = o->rank;
-    if (o->order == LNT_ORDER_CHANNELS_LAST) {
-        strides[1] = 1;
-        step = o->dims[1];
-    }
-    while (last-- > 0) {
-        if (o->order == LNT_ORDER_CHANNELS_LAST && last == 1)
+    if (o->rank == 0)
+        return;
+    const unsigned row = o->order == LNT_ORDER_CHANNELS_LAST ? 1 : o->rank - 1u;
+    int64_t step = lnt_operand_pitch(o);
+    strides[row] = 1;
+    for (unsigned i = o->rank; i-- > 0;) {
+        if (i == row)
             continue;
-        strides[last] = step;
-        step *= o->dims[last];
+        strides[i] = step;
+        step *= o->dims[i];
     }
 }
 

@@ -36,17 +36,34 @@ lnt_status lnt_shape_concat(lnt_site *site)
 }
 
 typedef struct concat_part {
-    lnt_copy copy;
+    lnt_copy copy;  /* where nothing has a pitch */
     int64_t offset; /* bytes to its first element in the output */
 } concat_part;
+
+/* Both may have a pitch. */
+static void find_copy(const lnt_operand *in, const lnt_operand *out, lnt_copy *copy)
+{
+    int64_t src[LNT_MAX_RANK], dst[LNT_MAX_RANK];
+    lnt_operand_strides(in, src);
+    lnt_operand_strides(out, dst);
+    lnt_copy_box(copy, lnt_element_size(out), in->rank, in->dims, dst, src);
+}
 
 static lnt_status run_concat(lnt_kernel *k, const lnt_step *s)
 {
     const concat_part *p = s->params;
     char *dst = lnt_out(k, s, 0);
-    for (unsigned i = 0; i < s->n_in; i++)
-        if (lnt_in(k, s, i) != dst + p[i].offset)
-            LNT_TRY(lnt_copy_run(k, &p[i].copy, dst + p[i].offset, lnt_in(k, s, i)));
+    for (unsigned i = 0; i < s->n_in; i++) {
+        const lnt_copy *copy = &p[i].copy;
+        lnt_copy pitched;
+        if (lnt_in(k, s, i) == dst + p[i].offset)
+            continue;
+        if (s->in[i]->pitch || s->out[0]->pitch) {
+            find_copy(s->in[i], s->out[0], &pitched);
+            copy = &pitched;
+        }
+        LNT_TRY(lnt_copy_run(k, copy, dst + p[i].offset, lnt_in(k, s, i)));
+    }
     return LNT_OK;
 }
 
@@ -64,13 +81,16 @@ static int only_input(const lnt_site *site, const concat_part *p)
     return found;
 }
 
-/* The place of an input in the output: a run of bytes, or row by row where the axis is the last one as they
- * lie.
- */
+/* Is the axis the last one as o lies? */
+static bool is_in_row(const lnt_operand *o, unsigned axis)
+{
+    return axis == (o->order == LNT_ORDER_CHANNELS_LAST ? 1u : o->rank - 1u);
+}
+
+/* The place of an input in the output: a run of bytes, or row by row. */
 static lnt_join join_of(const lnt_operand *in, const lnt_operand *out, unsigned axis, const concat_part *part)
 {
-    const bool rows =
-        in->order == out->order && axis == (out->order == LNT_ORDER_CHANNELS_LAST ? 1u : out->rank - 1u);
+    const bool rows = in->order == out->order && is_in_row(out, axis);
     const bool run = lnt_copy_is_plain(&part->copy);
     return (lnt_join){.fits = part->copy.kind != LNT_COPY_NOTHING && (run || rows),
                       .offset = (size_t)part->offset,
@@ -87,12 +107,12 @@ lnt_status lnt_bind_concat(lnt_site *site)
     lnt_join *join = lnt_bump_alloc(site->memory, site->n_in * sizeof *join, site->err);
     if (!p || !join)
         return LNT_E_MEMORY;
-    int64_t src[LNT_MAX_RANK], dst[LNT_MAX_RANK], first = 0;
+    int64_t dst[LNT_MAX_RANK], first = 0;
     lnt_operand_strides(out, dst);
     for (unsigned i = 0; i < site->n_in; i++) {
         const lnt_operand *in = site->in[i];
-        lnt_operand_strides(in, src);
-        lnt_copy_box(&p[i].copy, size, in->rank, in->dims, dst, src);
+        find_copy(in, out, &p[i].copy);
+        lnt_bind_pitched_input(site, i);
         p[i].offset = first * dst[axis] * (int64_t)size;
         join[i] = join_of(in, out, axis, &p[i]);
         first += in->dims[axis];
@@ -101,6 +121,8 @@ lnt_status lnt_bind_concat(lnt_site *site)
     if (only >= 0 && lnt_bind_view(site, 0, (unsigned)only, 0))
         return LNT_OK;
     lnt_bind_join(site, join);
+    if (is_in_row(out, axis))
+        lnt_bind_pitched(site);
     site->step->run = run_concat;
     return LNT_OK;
 }

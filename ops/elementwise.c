@@ -74,14 +74,15 @@ typedef struct program_params {
 } program_params;
 
 typedef struct program_run {
-    const program_params *params;
+    const lnt_map *map;
+    const pieces *pieces;
     char *base[LNT_VIEW_MAX];
 } program_run;
 
 static lnt_status program_piece(void *arg, int64_t row, int64_t rows, int64_t col, int64_t cols)
 {
     const program_run *r = arg;
-    lnt_map_run(&r->params->map, r->base, 0, row, rows, col, cols);
+    lnt_map_run(r->map, r->base, 0, row, rows, col, cols);
     return LNT_OK;
 }
 
@@ -89,13 +90,38 @@ static lnt_status program_task(lnt_kernel *k, void *arg, int64_t begin, int64_t 
 {
     (void)k, (void)thread;
     const program_run *r = arg;
-    return for_pieces(&r->params->map, &r->params->pieces, begin, end, program_piece, arg);
+    return for_pieces(r->map, r->pieces, begin, end, program_piece, arg);
+}
+
+/* Rows of the map that are rows of its operand o may have a pitch. */
+static bool has_rows(const lnt_map *m, unsigned operand, const lnt_operand *o)
+{
+    const int64_t *stride = m->operand[operand].stride;
+    return m->rank == 2 && o->rank > 0 && m->cols == lnt_operand_pitch(o) && stride[0] == m->cols &&
+           stride[1] == 1;
+}
+
+/* The map with the pitches that operands have been given since bind: itself, or *own. */
+static const lnt_map *with_pitches(const program_params *p, const lnt_step *s, lnt_map *own)
+{
+    const lnt_map *m = &p->map;
+    for (unsigned i = 0; i < m->n_in + m->n_out; i++) {
+        const int64_t pitch = (i < m->n_in ? s->in[p->in[i]] : s->out[i - m->n_in])->pitch;
+        if (!pitch)
+            continue;
+        if (m == &p->map)
+            *own = p->map;
+        m = own;
+        own->operand[i].stride[0] = pitch;
+    }
+    return m;
 }
 
 static lnt_status run_program(lnt_kernel *k, const lnt_step *s)
 {
     const program_params *p = s->params;
-    program_run r = {.params = p};
+    lnt_map own;
+    program_run r = {.map = with_pitches(p, s, &own), .pieces = &p->pieces};
     for (unsigned i = 0; i < p->map.n_in; i++)
         r.base[i] = (char *)(uintptr_t)lnt_in(k, s, p->in[i]);
     for (unsigned i = 0; i < p->map.n_out; i++)
@@ -133,6 +159,11 @@ static lnt_status bind_program(lnt_site *site, const lnt_program *program, const
     for (unsigned o = 0; o < program->n_out; o++)
         for (unsigned i = 0; i < program->n_in; i++)
             allow_in_place(site, &p->map, o, i, in[i]);
+    for (unsigned i = 0; i < program->n_in; i++)
+        if (has_rows(&p->map, i, operand[i]))
+            lnt_bind_pitched_input(site, in[i]);
+    if (has_rows(&p->map, p->map.n_in, site->out[0]))
+        lnt_bind_pitched(site);
     site->step->run = run_program;
     return LNT_OK;
 }

@@ -333,6 +333,12 @@ void lnt_bind_pitched(lnt_site *site)
     site->step->pitched = true;
 }
 
+void lnt_bind_pitched_input(lnt_site *site, unsigned in)
+{
+    if (in < 32)
+        site->step->pitched_in |= 1u << in;
+}
+
 void lnt_bind_join(lnt_site *site, const lnt_join *join)
 {
     site->step->join = join;

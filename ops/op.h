@@ -245,6 +245,8 @@ void lnt_bind_in_place(lnt_site *site, unsigned out, unsigned in);
 /* The kernel asks for the pitch of output 0 when it runs (lnt_operand_pitch), and writes rows that far apart.
  */
 void lnt_bind_pitched(lnt_site *site);
+/* The same of input in and of reading. */
+void lnt_bind_pitched_input(lnt_site *site, unsigned in);
 /* Inputs may be computed at join[0 .. n_in) within output 0. The kernel finds those that were in the storage
  * of output 0 and leaves them alone. join lives as long as the binding. */
 void lnt_bind_join(lnt_site *site, const lnt_join *join);

@@ -149,6 +149,7 @@ lnt_status lnt_bind_widened(lnt_site *site, uint32_t inputs, uint32_t outputs)
     *p = plan;
     site->step->run = run_widened;
     site->step->pitched = false;
+    site->step->pitched_in = 0;
     lnt_bind_scratch(site, total ? total : LNT_ALIGN); /* operands without elements need a slot, too */
     return LNT_OK;
 }

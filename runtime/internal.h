@@ -57,6 +57,7 @@ typedef struct lnt_storage {
     bool pinned;          /* fetched, or a graph output: never reused, never computed in place */
     bool laid;            /* has its offset */
     bool takes_pitch;     /* computed by a step that heeds the pitch of its output */
+    bool needs_rows;      /* read by a step that does not heed its pitch */
     bool joins;           /* join.c's own */
     size_t bytes, offset; /* offset in the arena, or in the storage it was merged into */
 } lnt_storage;
@@ -235,8 +236,12 @@ lnt_status lnt_node_fail(const lnt_node *n, lnt_status status, lnt_error *err);
 lnt_status lnt_plan_frame(lnt_session *s, lnt_frame *f, uint32_t from, lnt_error *err);
 
 /* ---- join.c ---- */
-/* Merges inputs of Concats among the steps from `from` on into their outputs; reads and keeps f->alive. */
-void lnt_join_inputs(lnt_session *s, lnt_frame *f, uint32_t from);
+/* Merges inputs of Concats among the steps from `from` on into their outputs, as far as no more than `most`
+ * bytes are alive at any time before the Concat; 0: than when it runs with its inputs by themselves. Reads
+ * and keeps f->alive. Returns whether there are any. */
+bool lnt_join_inputs(lnt_session *s, lnt_frame *f, uint32_t from, size_t most);
+/* Takes all of that back. */
+void lnt_part_inputs(lnt_session *s, lnt_frame *f, uint32_t from);
 
 /* Points the slots of outputs to the caller's memory and the states' next buffers. */
 void lnt_point_outputs(lnt_session *s);

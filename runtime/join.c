@@ -1,15 +1,19 @@
 /* join.c — inputs of a Concat that are computed where it wants them: in its output.
  *
  * An input that is a run of the output's bytes simply lies there, whoever computes and reads it. One that is
- * not has a pitch there: its rows are as far apart as the output's. For that it must be computed by a step
- * that heeds pitches and read by nothing but the Concat, for which there is then nothing left to do.
+ * not has a pitch there: its rows are as far apart as the output's. For that it must be computed and read by
+ * steps that heed pitches. The Concat has nothing left to do. Its output may be another one's input in turn:
+ * the last one comes first, for its pitch is that of all.
  *
  *     a ──▶ Concat ──▶ c          c  | a a b b b | a a b b b | a a b b b |
  *     b ─────┘                       0           pitch
  *
- * The output is alive from the first of its inputs on: they are joined only as far as that takes no more
- * bytes at any time than there are when the Concat runs with its inputs by themselves. */
+ * The output is alive from the first of its inputs on: they are joined only as far as no more bytes than a
+ * given number are alive at any time. */
 #include "runtime/internal.h"
+static size_t lnt_most;
+static size_t lnt_most;
+static size_t lnt_most;
 
 static lnt_storage *storage_of(lnt_session *s, const lnt_operand *o)
 {
@@ -25,6 +29,12 @@ static bool is_read_twice(lnt_session *s, const lnt_step *step, unsigned i)
     return false;
 }
 
+/* The pitch of input i within output 0, which may have one itself; 0: none. */
+static int64_t pitch_of(const lnt_step *step, unsigned i)
+{
+    return step->out[0]->pitch ? step->out[0]->pitch : step->join[i].pitch;
+}
+
 /* May input i of a step that runs at `time` be computed within output 0, as far as lives and readers tell? */
 static bool can_join(lnt_session *s, const lnt_frame *f, const lnt_step *step, uint32_t time, unsigned i)
 {
@@ -34,8 +44,7 @@ static bool can_join(lnt_session *s, const lnt_frame *f, const lnt_step *step, u
         from->last != time || from->parent >= s->model->n_values || s->home[from->parent] != f ||
         in->offset || from->bytes != lnt_operand_bytes(in) || is_read_twice(s, step, i))
         return false;
-    return !step->join[i].pitch ||
-           (from->takes_pitch && s->model->readers[from->parent] == 1 && in == &s->value[from->parent]);
+    return !pitch_of(step, i) || (from->takes_pitch && !from->needs_rows && in == &s->value[from->parent]);
 }
 
 /* The first time at or after `time` at which an input that is to be joined is computed; LNT_NONE: none is. */
@@ -66,10 +75,9 @@ static size_t alive_at(lnt_session *s, const lnt_frame *f, const lnt_step *step,
     return alive;
 }
 
-/* From when on inputs of a step that runs at `at` may be joined: LNT_NONE if not at all. */
-static uint32_t find_first(lnt_session *s, const lnt_frame *f, const lnt_step *step, uint32_t at)
+/* From when on inputs may be joined: LNT_NONE if not at all. */
+static uint32_t find_first(lnt_session *s, const lnt_frame *f, const lnt_step *step, size_t most)
 {
-    const size_t most = f->alive[at];
     const uint32_t until = storage_of(s, step->out[0])->first;
     uint32_t first = first_after(s, step, 0), time = first;
     while (time < until) {
@@ -87,18 +95,18 @@ static void join(lnt_session *s, const lnt_step *step, unsigned i, lnt_storage *
     lnt_storage *from = storage_of(s, in);
     from->parent = step->out[0]->storage;
     from->offset = step->join[i].offset;
-    if (step->join[i].pitch)
-        in->pitch = step->join[i].pitch;
+    in->pitch = pitch_of(step, i);
     if (from->first < to->first)
         to->first = from->first;
 }
 
-static void join_inputs(lnt_session *s, lnt_frame *f, const lnt_step *step, uint32_t time)
+/* Returns whether there are any. */
+static bool join_inputs(lnt_session *s, lnt_frame *f, const lnt_step *step, uint32_t time, size_t most)
 {
     for (unsigned i = 0; i < step->n_in; i++)
         storage_of(s, step->in[i])->joins = can_join(s, f, step, time, i);
     lnt_storage *to = storage_of(s, step->out[0]);
-    const uint32_t first = find_first(s, f, step, time);
+    const uint32_t first = find_first(s, f, step, most);
     for (uint32_t t = first; t <= time && first != LNT_NONE; t++)
         f->alive[t] = alive_at(s, f, step, t, first);
     for (unsigned i = 0; i < step->n_in; i++) {
@@ -109,11 +117,41 @@ static void join_inputs(lnt_session *s, lnt_frame *f, const lnt_step *step, uint
         if (from->first >= first)
             join(s, step, i, to);
     }
+    return first != LNT_NONE;
 }
 
-void lnt_join_inputs(lnt_session *s, lnt_frame *f, uint32_t from)
+bool lnt_join_inputs(lnt_session *s, lnt_frame *f, uint32_t from, size_t most)
 {
-    for (uint32_t i = f->n_steps; i-- > from;)
+    bool any = false;
+    for (uint32_t i = f->n_steps; i-- > from;) {
+        const uint32_t time = f->time[i];
         if (f->list[i]->join)
-            join_inputs(s, f, f->list[i], f->time[i]);
+            any |= join_inputs(s, f, f->list[i], time, most ? most : f->alive[time]);
+    }
+    return any;
+}
+
+/* Storages on the way from an input to the output: one was merged by join(). */
+static void part(lnt_session *s, lnt_operand *in, uint32_t out)
+{
+    for (uint32_t at = in->storage, next; (next = s->storage[at].parent) != at; at = next)
+        if (next == out) {
+            s->storage[at].parent = at;
+            in->pitch = 0;
+            return;
+        }
+}
+
+void lnt_part_inputs(lnt_session *s, lnt_frame *f, uint32_t from)
+{
+ lnt_most=0;   for(uint32_t i=0;i<f->n_steps;i++) if (f->alive[f->time[i]]>lnt_most) lnt_most=f->alive[f->time[i]];
+    for (uint32_t i = from; i < f->n_steps; i++) {
+        const lnt_step *step = f->list[i];
+        if (!step->join)
+            continue;
+        const uint32_t out = step->out[0]->storage;
+        s->storage[out].first = f->time[i];
+        for (unsigned n = 0; n < step->n_in; n++)
+            part(s, step->in[n], out);
+    }
 }

@@ -83,6 +83,7 @@ static void clear_lifetimes(lnt_session *s, const lnt_frame *f)
             if (step->out[o]) {
                 lnt_storage *storage = storage_of(s, step->out[o]);
                 storage->last = 0;
+                storage->needs_rows = false;
                 storage->pinned = false;
             }
     }
@@ -103,13 +104,23 @@ static void note_scratch(lnt_session *s, lnt_step *step, uint32_t time)
                              .offset = scratch->offset};
 }
 
+/* A view has no pitch of its own. */
+static void note_input(lnt_session *s, const lnt_step *step, unsigned i, uint32_t time)
+{
+    const lnt_operand *in = step->in[i];
+    if (!in)
+        return;
+    use_until(storage_of(s, in), time);
+    const bool heeded = i < step->n_in && i < 32 && step->pitched_in >> i & 1;
+    storage_of(s, in)->needs_rows |= !heeded || in != &s->value[in->storage];
+}
+
 static void note_steps(lnt_session *s, lnt_frame *f, uint32_t from)
 {
     for (uint32_t i = 0; i < f->n_steps; i++) {
         lnt_step *step = f->list[i];
         for (unsigned n = 0; n < step->n_held; n++)
-            if (step->in[n])
-                use_until(storage_of(s, step->in[n]), f->time[i]);
+            note_input(s, step, n, f->time[i]);
         for (unsigned n = 0; n < step->n_out; n++)
             if (step->out[n])
                 use_until(storage_of(s, step->out[n]), f->time[i]);
@@ -443,20 +454,6 @@ static void move_to_front(uint32_t *order, size_t i)
     order[0] = moved;
 }
 
-/* Side by side nothing is computed within the output of a step to come, either. */
-static void join_inputs(lnt_session *s, lnt_frame *f, uint32_t from)
-{
-    bool any = false;
-    size_t n;
-    for (uint32_t i = from; i < f->n_steps; i++)
-        any |= f->list[i]->join != NULL;
-    if (!any || s->separate || s->mode == LNT_PARALLEL)
-        return;
-    collect(s, f, from, &n);
-    find_alive(s, f, n);
-    lnt_join_inputs(s, f, from);
-}
-
 /* Largest first wastes little. Where it does not, the length of lives is weighed, too, and then what sticks
  * out goes first in the next try; the best one counts. */
 static lnt_status plan_offsets(lnt_session *s, lnt_frame *f, uint32_t from, size_t *bytes, lnt_error *err)
@@ -490,6 +487,33 @@ static lnt_status plan_offsets(lnt_session *s, lnt_frame *f, uint32_t from, size
     memcpy(f->order, f->best, n * sizeof *f->order);
     lnt_places_clear(&f->places);
     return lay_out(s, f, n, bytes, &highest, err);
+}
+
+/* Side by side nothing is computed within the output of a step to come. */
+static bool may_join(const lnt_session *s, const lnt_frame *f, uint32_t from)
+{
+    bool any = false;
+    for (uint32_t i = from; i < f->n_steps; i++)
+        any |= f->list[i]->join != NULL;
+    return any && !s->separate && s->mode != LNT_PARALLEL;
+}
+
+/* Offsets once more with inputs of Concats in their outputs: as many as there is room for, else those that
+ * need no more while they are made than when they are copied. The arena shall not grow by that. */
+static lnt_status plan_joined(lnt_session *s, lnt_frame *f, uint32_t from, size_t *bytes, lnt_error *err)
+{
+    const size_t by_themselves = *bytes;
+    for (unsigned i = 0; i < 2; i++) {
+        size_t n;
+        collect(s, f, from, &n);
+        find_alive(s, f, n);
+        const bool any = lnt_join_inputs(s, f, from, i == 0 ? by_themselves : 0);
+        LNT_TRY(plan_offsets(s, f, from, bytes, err));
+        if (!any || *bytes <= by_themselves)
+            return LNT_OK;
+        lnt_part_inputs(s, f, from);
+    }
+    return plan_offsets(s, f, from, bytes, err);
 }
 
 /* ---- memory ---- */
@@ -575,8 +599,9 @@ lnt_status lnt_plan_frame(lnt_session *s, lnt_frame *f, uint32_t from, lnt_error
     note_steps(s, f, from);
     keep_results(s, f);
     merge_in_place(s, f, from);
-    join_inputs(s, f, from);
     LNT_TRY(plan_offsets(s, f, from, &bytes, err));
+    if (may_join(s, f, from))
+        LNT_TRY(plan_joined(s, f, from, &bytes, err));
     LNT_TRY(grow_arena(s, f, bytes, err));
     f->arena_bytes = from && f->arena_bytes > bytes ? f->arena_bytes : bytes;
     resolve(s, f);
