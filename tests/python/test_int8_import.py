@@ -13,14 +13,14 @@ import pytest
 from onnx import numpy_helper
 
 from harness import ROOT, linnet, reference
+from linnet_ctypes import Model, Session
 
 sys.path.append(str(ROOT / "tests/bench"))
 import quantised  # noqa: E402
 
 STEP = 1.05 / 127  # a step of a tensor of both signs, of its largest magnitude, where the output has none of its own
-# Steps where everything is computed in float: sums that fall between two bytes hang on the order of additions. Against the
-# same model in double precision, onnxruntime's boxes are 2 steps off in 228 of 17,680 numbers, Linnet's in 121; on bytes
-# Linnet's are right (test_bytes_are_exact).
+# Steps where everything is computed in float: sums that fall between two bytes hang on the order of additions, and what one
+# of them moves moves others behind (test_floats_are_as_near_as_onnxruntimes says how far).
 STEPS = {("ultraface_rfb_320", "QDQ", "none"): 2}
 S8, U8 = "QInt8", "QUInt8"
 
@@ -147,17 +147,52 @@ def in_double(model):
     return model
 
 
+def made_and_exact(path, tmp_path):
+    """UltraFace as QDQ, and the same in double precision."""
+    made = tmp_path / "quantised.onnx"
+    quantised.quantise(path, made, STATIC["ultraface_rfb_320"], [feed(path, seed) for seed in range(3)])
+    onnx.save(in_double(onnx.load(made)), tmp_path / "double.onnx")
+    return made, tmp_path / "double.onnx"
+
+
+@pytest.mark.parametrize("source", ["ultraface_rfb_320"], indirect=True)
+def test_floats_are_as_near_as_onnxruntimes(source, tmp_path):
+    """A QDQ model computed as it stands, in float, by both: neither is exact. Over four inputs Linnet's numbers are at
+    most 2 steps from those in double precision (onnxruntime's 3), and fewer of them are more than a step from
+    onnxruntime's than of onnxruntime's own when it computes on bytes."""
+    made, double = made_and_exact(source[1], tmp_path)
+    model, sessions = onnx.load(made), []
+    for m in (made, double):
+        done = linnet("convert", m, "-o", m.with_suffix(".lnt"), "--opt", "none")
+        assert done.returncode == 0, done.stderr
+        sessions.append(Session(Model(m.with_suffix(".lnt"))))
+    names = [o.name for o in model.graph.output]
+    steps = [step_of(model, name) for name in names]
+
+    def apart(one, other):
+        return np.concatenate([np.abs(a - b).ravel() / step for a, b, step in zip(one, other, steps)])
+
+    worst, theirs, unlike, unlike_themselves = 0, 0, 0, 0
+    for seed in range(99, 103):
+        inputs = feed(made, seed)
+        for s in sessions:
+            s.run(**inputs)
+        got, exact = ([s.get(name).astype(np.float64) for name in names] for s in sessions)
+        plain, on_bytes = reference(made, inputs), reference(made, inputs, optimise=True)
+        worst, theirs = max(worst, apart(got, exact).max()), max(theirs, apart(plain, exact).max())
+        unlike += (apart(got, plain) > 1.01).sum()
+        unlike_themselves += (apart(on_bytes, plain) > 1.01).sum()
+    assert worst <= theirs + 0.01 and unlike <= unlike_themselves, (worst, theirs, unlike, unlike_themselves)
+
+
 @pytest.mark.parametrize("source", ["ultraface_rfb_320"], indirect=True)
 def test_bytes_are_exact(source, tmp_path):
     """A QDQ model on bytes gives what it gives in double precision, from end to end."""
-    name, path = source
-    made = tmp_path / "quantised.onnx"
-    quantised.quantise(path, made, STATIC[name], [feed(path, seed) for seed in range(3)])
-    onnx.save(in_double(onnx.load(made)), tmp_path / "double.onnx")
+    made, double = made_and_exact(source[1], tmp_path)
     (key, value), = feed(made, 99).items()
     np.save(tmp_path / "in.npy", value)
     names, got = [o.name for o in onnx.load(made).graph.output], []
-    for model, opt in ((made, "all"), (tmp_path / "double.onnx", "none")):
+    for model, opt in ((made, "all"), (double, "none")):
         done = linnet("convert", model, "-o", tmp_path / "m.lnt", "--opt", opt)
         assert done.returncode == 0, done.stderr
         done = linnet("run", tmp_path / "m.lnt", "--input", f"{key}={tmp_path / 'in.npy'}",
