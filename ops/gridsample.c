@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { NEAREST, LINEAR, CUBIC };
+enum { LINEAR, NEAREST, CUBIC };
 enum { ZEROS, BORDER, REFLECTION };
 enum { MAX_AXES = 3, MAX_TAPS = 64 };
 
@@ -57,26 +57,17 @@ lnt_status lnt_shape_gridsample(lnt_site *site)
     return LNT_OK;
 }
 
-/* Position of text in list, -1 if it is not there. */
-static int find(const char *text, const char *const *list, int n)
-{
-    for (int i = 0; i < n; i++)
-        if (strcmp(text, list[i]) == 0)
-            return i;
-    return -1;
-}
-
 lnt_status lnt_bind_gridsample(lnt_site *site)
 {
     /* The long names are those of opset 16. */
-    static const char *const modes[] = {"nearest", "linear", "cubic", "nearest", "bilinear", "bicubic"};
+    static const char *const modes[] = {"linear", "nearest", "cubic", "bilinear", "nearest", "bicubic"};
     static const char *const paddings[] = {"zeros", "border", "reflection"};
     const lnt_operand *x = site->in[0], *grid = site->in[1];
     gridsample *p = lnt_bind_params(site, sizeof *p);
     if (!p)
         return LNT_E_MEMORY;
-    const int mode = find(lnt_attr_s(site->node, "mode", "linear"), modes, 6);
-    const int padding = find(lnt_attr_s(site->node, "padding_mode", "zeros"), paddings, 3);
+    const int mode = lnt_attr_choice(site->node, "mode", modes, 6);
+    const int padding = lnt_attr_choice(site->node, "padding_mode", paddings, 3);
     LNT_REQUIRE(mode >= 0 && padding >= 0, site->err, LNT_E_ARGUMENT, "unknown mode or padding_mode");
     p->kind = (unsigned)mode % 3;
     p->padding = (unsigned)padding;

@@ -92,6 +92,15 @@ const char *lnt_attr_s(const lnt_node *node, const char *name, const char *other
     return a && a->type == LNT_ATTR_STRING ? a->s : otherwise;
 }
 
+int lnt_attr_choice(const lnt_node *node, const char *name, const char *const *list, int n)
+{
+    const char *text = lnt_attr_s(node, name, list[0]);
+    for (int i = 0; i < n; i++)
+        if (strcmp(text, list[i]) == 0)
+            return i;
+    return -1;
+}
+
 lnt_status lnt_attr_ints(const lnt_site *site, const char *name, int64_t *out, unsigned n, int64_t otherwise)
 {
     const lnt_attr *a = lnt_attr_find(site->node, name);

@@ -176,6 +176,8 @@ const lnt_attr *lnt_attr_find(const lnt_node *node, const char *name);
 int64_t lnt_attr_i(const lnt_node *node, const char *name, int64_t otherwise);
 float lnt_attr_f(const lnt_node *node, const char *name, float otherwise);
 const char *lnt_attr_s(const lnt_node *node, const char *name, const char *otherwise);
+/* Where the text of attribute `name`, list[0] if there is none, stands in list[0 .. n); -1: nowhere. */
+int lnt_attr_choice(const lnt_node *node, const char *name, const char *const *list, int n);
 /* Fills out[0..n) from an INTS attribute of exactly n values, or with otherwise where there is none. */
 lnt_status lnt_attr_ints(const lnt_site *site, const char *name, int64_t *out, unsigned n, int64_t otherwise);
 

@@ -14,13 +14,10 @@ typedef struct border {
 static lnt_status read_mode(const lnt_site *site, pad_mode *out)
 {
     static const char *const names[] = {"constant", "reflect", "edge", "wrap"};
-    const char *mode = lnt_attr_s(site->node, "mode", "constant");
-    for (unsigned i = 0; i < 4; i++)
-        if (strcmp(mode, names[i]) == 0) {
-            *out = (pad_mode)i;
-            return LNT_OK;
-        }
-    return LNT_SITE_FAIL(site, LNT_E_UNSUPPORTED, "mode %s", mode);
+    const int mode = lnt_attr_choice(site->node, "mode", names, 4);
+    LNT_REQUIRE(mode >= 0, site->err, LNT_E_UNSUPPORTED, "mode %s", lnt_attr_s(site->node, "mode", ""));
+    *out = (pad_mode)mode;
+    return LNT_OK;
 }
 
 /* Borders of every axis from pads (input 1) and axes (input 3). */

@@ -280,10 +280,22 @@ lnt_status lnt_shape_resize(lnt_site *site)
 
 enum { NEAREST, LINEAR, CUBIC };
 
+/* In the order of read_method's lists; what is unknown counts as the first. */
+typedef enum transform {
+    HALF_PIXEL,
+    ALIGN_CORNERS,
+    ASYMMETRIC,
+    TF_CROP_AND_RESIZE,
+    PYTORCH_HALF_PIXEL,
+    HALF_PIXEL_SYMMETRIC
+} transform;
+typedef enum rounding { PREFER_FLOOR, PREFER_CEIL, FLOOR, CEIL } rounding;
+
 /* How coordinates and weights are made, the same for all axes. */
 typedef struct method {
     unsigned kind;
-    const char *transform, *rounding;
+    transform transform;
+    rounding rounding;
     double cubic_a;
     bool antialias, exclude_outside;
 } method;
@@ -293,27 +305,28 @@ static double source_of(const method *m, int64_t i, int64_t in, int64_t out, dou
                         double end)
 {
     const double y = (double)i, width = scale * (double)in, last = (double)(in - 1);
-    if (strcmp(m->transform, "align_corners") == 0)
-        return width == 1 ? 0 : y * last / (width - 1); /* width is not rounded down */
-    if (strcmp(m->transform, "asymmetric") == 0)
-        return y / scale;
-    if (strcmp(m->transform, "tf_crop_and_resize") == 0)
+    switch (m->transform) {
+    case ALIGN_CORNERS: return width == 1 ? 0 : y * last / (width - 1); /* width is not rounded down */
+    case ASYMMETRIC: return y / scale;
+    case TF_CROP_AND_RESIZE:
         return start * last +
                (width == 1 ? (end - start) * last / 2 : y * (end - start) * last / (width - 1));
-    if (strcmp(m->transform, "pytorch_half_pixel") == 0)
-        return width == 1 ? -0.5 : (y + 0.5) / scale - 0.5;
-    if (strcmp(m->transform, "half_pixel_symmetric") == 0)
-        return (double)in / 2 * (1 - (double)out / width) + (y + 0.5) / scale - 0.5;
+    case PYTORCH_HALF_PIXEL: return width == 1 ? -0.5 : (y + 0.5) / scale - 0.5;
+    case HALF_PIXEL_SYMMETRIC: return (double)in / 2 * (1 - (double)out / width) + (y + 0.5) / scale - 0.5;
+    case HALF_PIXEL: break;
+    }
     return (y + 0.5) / scale - 0.5;
 }
 
 static double nearest_of(const method *m, double x)
 {
-    if (strcmp(m->rounding, "round_prefer_ceil") == 0)
-        return floor(x + 0.5);
-    if (strcmp(m->rounding, "floor") == 0)
-        return floor(x);
-    return ceil(strcmp(m->rounding, "ceil") == 0 ? x : x - 0.5);
+    switch (m->rounding) {
+    case PREFER_CEIL: return floor(x + 0.5);
+    case FLOOR: return floor(x);
+    case CEIL: return ceil(x);
+    case PREFER_FLOOR: break;
+    }
+    return ceil(x - 0.5);
 }
 
 /* The interpolation kernel at distance d. */
@@ -394,12 +407,17 @@ static lnt_status fill_axis(lnt_site *site, const method *m, const request *r, u
 
 static lnt_status read_method(const lnt_site *site, const request *r, method *m)
 {
+    static const char *const transforms[] = {"half_pixel",         "align_corners",
+                                             "asymmetric",         "tf_crop_and_resize",
+                                             "pytorch_half_pixel", "half_pixel_symmetric"};
+    static const char *const roundings[] = {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"};
     const lnt_node *node = site->node;
     const char *mode = lnt_attr_s(node, "mode", "nearest");
     m->kind = strcmp(mode, "nearest") == 0 ? NEAREST : strcmp(mode, "cubic") == 0 ? CUBIC : LINEAR;
-    m->transform =
-        r->upsample ? "asymmetric" : lnt_attr_s(node, "coordinate_transformation_mode", "half_pixel");
-    m->rounding = r->upsample ? "floor" : lnt_attr_s(node, "nearest_mode", "round_prefer_floor");
+    const int how = lnt_attr_choice(node, "coordinate_transformation_mode", transforms, 6);
+    const int round = lnt_attr_choice(node, "nearest_mode", roundings, 4);
+    m->transform = r->upsample ? ASYMMETRIC : how < 0 ? HALF_PIXEL : (transform)how;
+    m->rounding = r->upsample ? FLOOR : round < 0 ? PREFER_FLOOR : (rounding)round;
     m->cubic_a = (double)lnt_attr_f(node, "cubic_coeff_a", -0.75f);
     m->antialias = lnt_attr_i(node, "antialias", 0) != 0 && m->kind != NEAREST;
     m->exclude_outside = lnt_attr_i(node, "exclude_outside", 0) != 0;

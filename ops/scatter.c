@@ -60,15 +60,12 @@ static combine_fn find_combine(lnt_dtype dtype, reduction how)
 static lnt_status read_reduction(lnt_site *site, combine_fn *combine)
 {
     static const char *const names[] = {"none", "add", "mul", "min", "max"};
-    const char *name = lnt_attr_s(site->node, "reduction", "none");
     const lnt_dtype dtype = (lnt_dtype)site->in[0]->dtype;
-    for (unsigned i = 0; i < 5; i++) {
-        if (strcmp(name, names[i]) != 0)
-            continue;
-        *combine = find_combine(dtype, (reduction)i);
-        return i == REDUCE_NONE || *combine ? LNT_OK : lnt_bind_unsupported_type(site, dtype);
-    }
-    return LNT_SITE_FAIL(site, LNT_E_UNSUPPORTED, "reduction %s", name);
+    const int how = lnt_attr_choice(site->node, "reduction", names, 5);
+    LNT_REQUIRE(how >= 0, site->err, LNT_E_UNSUPPORTED, "reduction %s",
+                lnt_attr_s(site->node, "reduction", ""));
+    *combine = find_combine(dtype, (reduction)how);
+    return how == REDUCE_NONE || *combine ? LNT_OK : lnt_bind_unsupported_type(site, dtype);
 }
 
 static void put(combine_fn combine, char *dst, const char *src, int64_t elements, int64_t size)

@@ -3,18 +3,20 @@
 
 #include <string.h>
 
+enum { NOTSET, VALID, SAME_UPPER, SAME_LOWER };
+
 /* Output extent of axis a; sets the padding where auto_pad asks for it. */
-static int64_t out_extent(lnt_window *w, unsigned a, const char *auto_pad, bool ceil_mode)
+static int64_t out_extent(lnt_window *w, unsigned a, int auto_pad, bool ceil_mode)
 {
     const int64_t reach = (w->kernel[a] - 1) * w->dilation[a] + 1, stride = w->stride[a], in = w->in[a];
     if (in < 0 || w->kernel[a] < 0) {
-        const bool keeps = strncmp(auto_pad, "SAME", 4) == 0 || w->before[a] + w->after[a] == reach - 1;
+        const bool keeps = auto_pad >= SAME_UPPER || w->before[a] + w->after[a] == reach - 1;
         return stride == 1 && w->kernel[a] > 0 && keeps ? in : LNT_DIM_UNKNOWN;
     }
-    if (strncmp(auto_pad, "SAME", 4) == 0) {
+    if (auto_pad >= SAME_UPPER) {
         const int64_t out = (in + stride - 1) / stride, missing = (out - 1) * stride + reach - in;
         const int64_t total = missing > 0 ? missing : 0;
-        w->before[a] = strcmp(auto_pad, "SAME_LOWER") == 0 ? total - total / 2 : total / 2;
+        w->before[a] = auto_pad == SAME_LOWER ? total - total / 2 : total / 2;
         w->after[a] = total - w->before[a];
         return out;
     }
@@ -41,11 +43,12 @@ lnt_status lnt_window_of(const lnt_site *site, lnt_window *w)
 
 lnt_status lnt_window_with(const lnt_site *site, const int64_t *kernel, lnt_window *w)
 {
+    static const char *const auto_pads[] = {"NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"};
     const lnt_operand *x = site->in[0];
     const unsigned n = x->rank < 3 ? 0 : x->rank - 2u, first = LNT_WINDOW_AXES - n;
     int64_t stride[LNT_MAX_RANK], dilation[LNT_MAX_RANK], pads[2 * LNT_MAX_RANK];
-    const char *auto_pad = lnt_attr_s(site->node, "auto_pad", "NOTSET");
-    const bool padded = strcmp(auto_pad, "NOTSET") == 0;
+    const int auto_pad = lnt_attr_choice(site->node, "auto_pad", auto_pads, 4);
+    const bool padded = auto_pad == NOTSET, ceil_mode = lnt_attr_i(site->node, "ceil_mode", 0) != 0;
     LNT_REQUIRE(n >= 1 && n <= LNT_WINDOW_AXES, site->err, LNT_E_UNSUPPORTED,
                 "%s is implemented for 1 to 3 spatial axes, the input has rank %u", site->node->op->name,
                 x->rank);
@@ -70,7 +73,7 @@ lnt_status lnt_window_with(const lnt_site *site, const int64_t *kernel, lnt_wind
         w->dilation[a] = dilation[i];
         w->before[a] = padded ? pads[i] : 0;
         w->after[a] = padded ? pads[n + i] : 0;
-        w->out[a] = out_extent(w, a, auto_pad, lnt_attr_i(site->node, "ceil_mode", 0) != 0);
+        w->out[a] = out_extent(w, a, auto_pad, ceil_mode);
     }
     return LNT_OK;
 }
