@@ -1,26 +1,26 @@
 /* depthwise.inc.h — the depthwise kernel, part of ops/gemm_tile.inc.h.
  *
  * A few pixels of a few vectors of channels at a time: as many sums as hide the latency of a multiply-add.
- * Where a line's taps and its stride are constants, what pixels share is loaded once. Pixels whose taps may
- * lie outside the image go by the same code, which then looks where it is. */
+ * Where a line's taps and its stride are constants, what pixels share is loaded once. Pixels some of whose
+ * taps lie outside the image go alone, or by code that looks where their taps lie. */
 
 enum {
     DEPTHWISE_PIXELS = LNT_VL == 16 ? 8 : 4,
     DEPTHWISE_FEW = 4,     /* pixels, where fewer are left */
-    DEPTHWISE_VECTORS = 2, /* of few pixels */
-    DEPTHWISE_MORE = 4,    /* of one pixel */
+    DEPTHWISE_VECTORS = 2, /* of them, or of one alone */
+    DEPTHWISE_ALONE = 3,   /* taps of a line up to which pixels at the border go alone; more cost too much */
     DEPTHWISE_TAPS = 5     /* of the longest line with code of its own */
 };
 
 typedef struct depthwise_acc {
-    vf v[DEPTHWISE_PIXELS][DEPTHWISE_MORE];
+    vf v[DEPTHWISE_PIXELS][DEPTHWISE_VECTORS];
 } depthwise_acc;
 
 /* What a body of code is made for; taps 0 stands for any number, and any stride and spacing. */
 typedef struct depthwise_kind {
     unsigned pixels, vectors, taps, stride;
-    bool inside; /* all taps of all pixels lie inside the image; with taps 0 they always do */
     bool whole;  /* all lanes of the vectors are channels */
+    bool border; /* taps may lie outside the image; with taps 0 they never do */
 } depthwise_kind;
 
 /* A group of pixels at a vector of channels. */
@@ -80,7 +80,7 @@ LNT_INLINE void depthwise_line(depthwise_acc *acc, const lnt_depthwise *d, const
             weight[t] = v_load(weights);
         UNROLL(19)
         for (unsigned at = 0; at < (k.pixels - 1) * k.stride + k.taps; at++, pixel_at += d->in_pixel) {
-            if (!k.inside && (p->at + (ptrdiff_t)at < 0 || p->at + (ptrdiff_t)at >= d->width))
+            if (k.border && (p->at + (ptrdiff_t)at < 0 || p->at + (ptrdiff_t)at >= d->width))
                 continue;
             const vf pixel = v_keep(load_channels(pixel_at, j, k, p->lanes));
             UNROLL(8)
@@ -102,11 +102,13 @@ LNT_INLINE void depthwise_group(const lnt_depthwise *d, const depthwise_place *p
             acc.v[i][j] = start;
     }
     const ptrdiff_t from = p->at * (ptrdiff_t)d->in_pixel + (ptrdiff_t)p->n;
-    for (size_t l = 0; l < d->lines; l++)
-        if (k.taps)
-            depthwise_line(&acc, d, p, d->line[l] + from, d->w[l] + p->n, k);
-        else
-            depthwise_any(&acc, d, p, d->line[l] + from, d->w[l] + p->n, k);
+    if (k.taps == 3 && k.pixels == 8 && k.whole && d->lines == 3)
+        UNROLL(3)
+    for (size_t l = 0; l < 3; l++)
+        depthwise_line(&acc, d, p, d->line[l] + from, d->w[l] + p->n, k);
+    else for (size_t l = 0; l < d->lines; l++) if (k.taps)
+        depthwise_line(&acc, d, p, d->line[l] + from, d->w[l] + p->n, k);
+    else depthwise_any(&acc, d, p, d->line[l] + from, d->w[l] + p->n, k);
     const vf low = v_splat(d->low), high = v_splat(d->high);
     size_t to = p->i * d->pixel + p->n;
     UNROLL(8)
@@ -136,24 +138,13 @@ static __attribute__((noinline)) void depthwise_tail(const lnt_depthwise *d, siz
     }
 }
 
-/* Channels of a group of pixels that lie inside, as many as k.vectors vectors at a time do. */
-LNT_INLINE void depthwise_inside(const lnt_depthwise *d, depthwise_place *p, depthwise_kind k)
-{
-    k.whole = k.inside = true;
-    for (; p->n + k.vectors * LNT_VL <= d->channels; p->n += k.vectors * LNT_VL)
-        depthwise_group(d, p, k);
-}
-
-/* The channels from p.n on, looking where the taps lie: so borders and odd channels share their code. */
+/* Channels from p.n on, a vector at a time. */
 LNT_INLINE void depthwise_rest(const lnt_depthwise *d, depthwise_place p, depthwise_kind k)
 {
     const bool masks = LNT_VL == 16; /* loads and stores of a few lanes cost nothing */
     k.vectors = 1;
-    k.whole = true;
-    for (; !masks && p.n + LNT_VL <= d->channels; p.n += LNT_VL)
-        depthwise_group(d, &p, k);
-    k.whole = false;
-    for (; masks && p.n < d->channels; p.n += LNT_VL) {
+    k.whole = !masks;
+    for (; masks ? p.n < d->channels : p.n + LNT_VL <= d->channels; p.n += LNT_VL) {
         p.lanes = d->channels - p.n < LNT_VL ? (unsigned)(d->channels - p.n) : LNT_VL;
         depthwise_group(d, &p, k);
     }
@@ -161,52 +152,109 @@ LNT_INLINE void depthwise_rest(const lnt_depthwise *d, depthwise_place p, depthw
         depthwise_tail(d, p.i, k.pixels, p.n);
 }
 
-static __attribute__((noinline)) void depthwise_alone(const lnt_depthwise *d, size_t i)
+/* k.vectors vectors at a time as long as there are. Returns the channel behind. */
+LNT_INLINE size_t depthwise_whole(const lnt_depthwise *d, depthwise_place p, depthwise_kind k)
 {
-    const depthwise_kind one = {.pixels = 1, .vectors = DEPTHWISE_MORE};
-    depthwise_place p = place_alone(d, i);
-    depthwise_inside(d, &p, one);
-    depthwise_rest(d, p, one);
+    k.whole = true;
+    for (; p.n + k.vectors * LNT_VL <= d->channels; p.n += k.vectors * LNT_VL)
+        depthwise_group(d, &p, k);
+    return p.n;
 }
 
-static bool all_inside(const lnt_depthwise *d, size_t i, size_t pixels)
+/* Pixels [i, end), with the taps that lie inside. */
+static __attribute__((noinline)) void depthwise_alone(const lnt_depthwise *d, size_t i, size_t end)
 {
-    const ptrdiff_t span = (ptrdiff_t)(pixels - 1) * d->stride + (ptrdiff_t)(d->taps - 1) * d->spacing;
-    const ptrdiff_t at = d->first + (ptrdiff_t)i * d->stride;
-    return at >= 0 && at + span < d->width;
-}
-
-/* Pixels that lie inside are taken in groups of many, those at the borders and the last ones of a few. The
- * last group goes back over pixels that are done, rather than leave some to be done one by one; but not where
- * the residual may lie in the same place as the results. */
-LNT_INLINE void depthwise_run(const lnt_depthwise *d, const unsigned taps, const unsigned stride)
-{
-    const lnt_depthwise own = *d; /* out of reach of the stores, which may alias anything */
-    const depthwise_kind many = {.pixels = DEPTHWISE_PIXELS, .vectors = 1, .taps = taps, .stride = stride};
-    const depthwise_kind few = {
-        .pixels = DEPTHWISE_FEW, .vectors = DEPTHWISE_VECTORS, .taps = taps, .stride = stride};
-    const bool back = !own.residual && own.pixels >= few.pixels;
-    for (size_t i = 0, left = own.pixels; left > 0; i = own.pixels - left) {
-        const bool more =
-            DEPTHWISE_PIXELS > DEPTHWISE_FEW && left >= many.pixels && all_inside(&own, i, many.pixels);
-        const size_t pixels = more ? many.pixels : left >= few.pixels || back ? few.pixels : 1;
-        const size_t stop = left >= pixels ? i + pixels : own.pixels;
-        depthwise_place p = {.i = stop - pixels, .taps = own.taps};
-        p.at = own.first + (ptrdiff_t)p.i * own.stride;
-        const bool inside = more || all_inside(&own, p.i, pixels);
-        if (more)
-            depthwise_inside(&own, &p, many);
-        else if (inside && pixels > 1)
-            depthwise_inside(&own, &p, few);
-        const bool alone = pixels == 1 || (!inside && !taps);
-        for (; alone && p.i < stop; p.i++)
-            depthwise_alone(&own, p.i);
-        for (; p.n < own.channels && p.i < stop;
-             p.i += few.pixels, p.at += (ptrdiff_t)few.pixels * own.stride)
-            depthwise_rest(&own, p, few);
-        left = own.pixels - stop;
+    const depthwise_kind k = {.pixels = 1, .vectors = DEPTHWISE_VECTORS};
+    for (; i < end; i++) {
+        depthwise_place p = place_alone(d, i);
+        p.n = depthwise_whole(d, p, k);
+        depthwise_rest(d, p, k);
     }
 }
+
+LNT_INLINE depthwise_place place_inside(const lnt_depthwise *d, size_t i)
+{
+    return (depthwise_place){.i = i, .at = d->first + (ptrdiff_t)i * d->stride, .taps = d->taps};
+}
+
+/* Pixels [*begin, *end) have all their taps inside the image. */
+LNT_INLINE void find_inside(const lnt_depthwise *d, const ptrdiff_t stride, size_t *begin, size_t *end)
+{
+    const ptrdiff_t pixels = (ptrdiff_t)d->pixels;
+    const ptrdiff_t last = d->width - 1 - (ptrdiff_t)(d->taps - 1) * d->spacing - d->first;
+    const ptrdiff_t outside = d->first < 0 ? (-d->first + stride - 1) / stride : 0;
+    const ptrdiff_t inside = last < 0 ? 0 : last / stride + 1;
+    *begin = (size_t)(outside < pixels ? outside : pixels);
+    *end = inside < (ptrdiff_t)*begin ? *begin : (size_t)(inside < pixels ? inside : pixels);
+}
+
+/* Channels from n on of pixels from i on, groups of DEPTHWISE_FEW before `stop`. */
+typedef void (*depthwise_rest_fn)(const lnt_depthwise *d, size_t i, size_t stop, size_t n);
+
+/* The last group goes back over pixels that are done, rather than leave some to be done one by one; but not
+ * where the residual may lie in the same place as the results. */
+LNT_INLINE void depthwise_run(const lnt_depthwise *d, const unsigned taps, const unsigned stride,
+                              const depthwise_rest_fn rest)
+{
+    enum { MANY = DEPTHWISE_PIXELS, FEW = DEPTHWISE_FEW, ALONE = DEPTHWISE_ALONE };
+    const lnt_depthwise own = *d; /* out of reach of the stores, which may alias anything */
+    const depthwise_kind many = {.pixels = MANY, .vectors = 1, .taps = taps, .stride = stride};
+    const depthwise_kind few = {.pixels = FEW, .vectors = DEPTHWISE_VECTORS, .taps = taps, .stride = stride};
+    size_t begin, end, i, stop = own.pixels;
+    find_inside(&own, stride ? (ptrdiff_t)stride : own.stride, &begin, &end);
+    if (taps > ALONE && !own.residual && stop >= FEW && begin <= FEW && stop - end <= FEW) {
+        i = begin > 0 ? FEW : 0;
+        stop -= end < stop ? FEW : 0;
+        if (i > 0)
+            rest(&own, 0, FEW, 0);
+        if (stop < own.pixels)
+            rest(&own, stop, own.pixels, 0);
+    } else {
+        depthwise_alone(&own, 0, begin);
+        depthwise_alone(&own, end, stop);
+        i = begin;
+        stop = end;
+    }
+    size_t n = own.channels;
+    const size_t first = i;
+    for (; MANY > FEW && i + FEW < stop && i + MANY <= end; i += MANY)
+        n = depthwise_whole(&own, place_inside(&own, i), many);
+    if (n < own.channels)
+        rest(&own, first, i, n);
+    const bool back = !own.residual && begin + FEW <= end;
+    for (; i < stop && (back || i + FEW <= end); i += FEW) {
+        const size_t at = i + FEW <= end ? i : end - FEW;
+        n = depthwise_whole(&own, place_inside(&own, at), few);
+        if (n < own.channels)
+            rest(&own, at, at + FEW, n);
+    }
+    depthwise_alone(&own, i, stop);
+}
+
+#define DEPTHWISE(t, s)                                                                                      \
+    static __attribute__((noinline)) void rest_##t##_##s(const lnt_depthwise *d, size_t i, size_t stop,      \
+                                                         size_t n)                                           \
+    {                                                                                                        \
+        const lnt_depthwise own = *d;                                                                        \
+        const depthwise_kind k = {                                                                           \
+            .pixels = DEPTHWISE_FEW, .taps = t, .stride = s, .border = t > DEPTHWISE_ALONE};                 \
+        for (; i < stop; i += DEPTHWISE_FEW) {                                                               \
+            depthwise_place p = place_inside(&own, i);                                                       \
+            p.n = n;                                                                                         \
+            depthwise_rest(&own, p, k);                                                                      \
+        }                                                                                                    \
+    }                                                                                                        \
+    static void depthwise_##t##_##s(const lnt_depthwise *d)                                                  \
+    {                                                                                                        \
+        depthwise_run(d, t, s, rest_##t##_##s);                                                              \
+    }
+DEPTHWISE(0, 0)
+#if defined(LNT_SIMD_AVX512) || defined(LNT_SIMD_AVX2) || defined(LNT_SIMD_NEON)
+DEPTHWISE(3, 1)
+DEPTHWISE(3, 2)
+DEPTHWISE(5, 1)
+#endif
+#undef DEPTHWISE
 
 static void depthwise(const lnt_depthwise *d)
 {
@@ -216,17 +264,17 @@ static void depthwise(const lnt_depthwise *d)
     }
 #if defined(LNT_SIMD_AVX512) || defined(LNT_SIMD_AVX2) || defined(LNT_SIMD_NEON)
     if (d->taps == 3 && d->spacing == 1 && d->stride == 1) {
-        depthwise_run(d, 3, 1);
+        depthwise_3_1(d);
         return;
     }
     if (d->taps == 3 && d->spacing == 1 && d->stride == 2) {
-        depthwise_run(d, 3, 2);
+        depthwise_3_2(d);
         return;
     }
     if (d->taps == 5 && d->spacing == 1 && d->stride == 1) {
-        depthwise_run(d, 5, 1);
+        depthwise_5_1(d);
         return;
     }
 #endif
-    depthwise_run(d, 0, 0);
+    depthwise_0_0(d);
 }
