@@ -100,6 +100,7 @@ typedef struct rnn {
     bool bytes;           /* DynamicLSTM, DynamicGRU */
     lnt_qgemm_plan qplan; /* of the product with W */
     int64_t h_bytes;      /* of a quantised row of h */
+    size_t r_sums_at;     /* bytes from R to its columns' sums */
     size_t x_at, meaning_at, h_at, h_thread; /* scratch: quantised X and its rows' meaning, rows of h */
 } rnn;
 
@@ -300,34 +301,46 @@ static void quantise_rows(recurrence *r)
     }
 }
 
-/* The quantised rows times one panel of R in bytes. */
-static void recur_panel(const recurrence *r, size_t panel)
+enum { PANELS_AT_ONCE = 24 }; /* of one row; no fewer than rows of a tile */
+_Static_assert((int)PANELS_AT_ONCE >= (int)LNT_TILE_ROWS_MAX, "sums of a panel find room");
+
+/* Sums of the quantised rows with panels [panel, panel + n) of R in bytes: [n][16] of one row, or [rows][16]
+ * of one panel. */
+static void sum_panels(const recurrence *r, size_t panel, size_t n, int32_t *acc)
+{
+    const rnn *m = r->c->m;
+    const uint8_t *h[LNT_TILE_ROWS_MAX];
+    const size_t panel_bytes = (size_t)m->h_bytes * LNT_PANEL;
+    lnt_qproduct p = {
+        .tap_offset = lnt_qone_run, .taps = 1, .quads = m->h_bytes / 4, .panels = 1, .c = {acc}};
+    for (unsigned i = 0; i < r->set->n; i++)
+        h[i] = r->h + i * m->h_bytes;
+    for (size_t i = 0; i < n; i++) {
+        p.panel[0] = r->c->r_bytes + (panel + i) * panel_bytes;
+        for (unsigned row = 0; row < r->set->n; row += p.rows, p.c[0] += p.rows * LNT_QPANEL) {
+            const unsigned left = r->set->n - row;
+            p.a = h + row;
+            p.rows = left < m->qplan.kernels->rows ? left : m->qplan.kernels->rows;
+            m->qplan.kernels->tile(&p);
+        }
+    }
+}
+
+/* The quantised rows times panels [panel, panel + n) of R; several of one row, or one. */
+static void recur_panels(const recurrence *r, size_t panel, size_t n)
 {
     const rnn_call *c = r->c;
     const rnn *m = c->m;
     const size_t at = ((size_t)r->direction * m->row / LNT_PANEL + panel) * LNT_PANEL;
-    const int32_t *sums = (const int32_t *)(const void *)(c->r_bytes + lnt_packed_sums_at(&m->record_r));
-    const uint8_t *h[LNT_TILE_ROWS_MAX];
+    const int32_t *sums = (const int32_t *)(const void *)(c->r_bytes + m->r_sums_at);
     float *y[LNT_TILE_ROWS_MAX];
-    int32_t acc[LNT_TILE_ROWS_MAX * LNT_QPANEL];
-    for (unsigned i = 0; i < r->set->n; i++) {
-        h[i] = r->h + i * m->h_bytes;
+    int32_t acc[PANELS_AT_ONCE * LNT_QPANEL];
+    for (unsigned i = 0; i < r->set->n; i++)
         y[i] = r->set->gates[i] + panel * LNT_PANEL;
-    }
-    for (unsigned i = 0, n; i < r->set->n; i += n) {
-        n = r->set->n - i < m->qplan.kernels->rows ? r->set->n - i : m->qplan.kernels->rows;
-        m->qplan.kernels->tile(&(lnt_qproduct){.a = h + i,
-                                               .rows = n,
-                                               .tap_offset = lnt_qone_run,
-                                               .taps = 1,
-                                               .quads = m->h_bytes / 4,
-                                               .panels = 1,
-                                               .panel = {c->r_bytes + at * (size_t)m->h_bytes},
-                                               .c = {acc + i * LNT_QPANEL}});
-    }
+    sum_panels(r, at / LNT_PANEL, n, acc);
     m->qplan.row->store_sums(&(lnt_qtile){.acc = acc,
                                           .rows = r->set->n,
-                                          .columns = LNT_PANEL,
+                                          .columns = (unsigned)n * LNT_PANEL,
                                           .scale = r->scale,
                                           .zero = r->zero,
                                           .sums = sums + at,
@@ -344,11 +357,15 @@ static lnt_status recur_bytes(lnt_kernel *k, void *arg, int64_t begin, int64_t e
 {
     (void)k, (void)thread;
     const recurrence *r = arg;
-    const rnn *m = r->c->m;
-    const size_t gates = (size_t)m->e.gates, wanted = r->columns == m->row ? gates : r->columns / LNT_PANEL;
-    for (size_t i = (size_t)begin; i < (size_t)end; i++)
-        for (size_t gate = r->first; gate < r->first + wanted; gate++)
-            recur_panel(r, i * gates + gate);
+    const size_t gates = (size_t)r->c->m->e.gates, most = r->set->n == 1 ? PANELS_AT_ONCE : 1;
+    const bool all = r->columns == r->c->m->row; /* panels of blocks that follow each other do so, too */
+    const size_t runs = all ? 1 : (size_t)(end - begin);
+    const size_t run = all ? (size_t)(end - begin) * gates : r->columns / LNT_PANEL;
+    for (size_t i = 0; i < runs; i++)
+        for (size_t done = 0, n; done < run; done += n) {
+            n = run - done < most ? run - done : most;
+            recur_panels(r, ((size_t)begin + i) * gates + r->first + done, n);
+        }
     return LNT_OK;
 }
 
@@ -703,6 +720,7 @@ static void bind_byte_product(const lnt_site *site, rnn *m, size_t *scratch)
     plan->low = -INFINITY;
     plan->high = INFINITY;
     m->h_bytes = lnt_qrow_bytes(&m->record_r);
+    m->r_sums_at = lnt_packed_sums_at(&m->record_r);
     m->h_thread = lnt_round_up(LNT_TILE_ROWS_MAX * (size_t)m->h_bytes, LNT_ALIGN);
     m->x_at = reserve(scratch, (size_t)(plan->rows * plan->row_bytes));
     m->meaning_at = reserve(scratch, (size_t)plan->rows * sizeof(lnt_qrow));

@@ -62,13 +62,14 @@
 
 enum { LNT_ROW_SLACK = 32 };
 
-/* Sums of byte products on their way to real numbers: rows of 16 columns, the first `columns` are stored. */
+/* Sums of byte products on their way to real numbers: rows of 16 columns, the first `columns` are stored; or
+ * one row of any number of them. */
 typedef struct lnt_qtile {
-    const int32_t *acc; /* [rows][16] */
+    const int32_t *acc; /* [rows][16], or [1][columns rounded up to 16] */
     unsigned rows, columns;
     const float *scale, *bias;    /* scale of each row; bias of each column, or NULL */
     const int32_t *zero;          /* of each row */
-    const int32_t *sums;          /* [16] of the columns' weights */
+    const int32_t *sums;          /* of the columns' weights, as far as a row of acc */
     const float *scales;          /* of each column */
     float *const *y;              /* rows of the output */
     const float *const *residual; /* rows to be added, or NULL */

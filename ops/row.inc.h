@@ -571,14 +571,11 @@ static void store_sums(const lnt_qtile *tile)
     enum { PANEL = 16 };
     const lnt_qtile own = *tile, *t = &own; /* out of reach of the stores */
     const vf low = v_splat(t->low), high = v_splat(t->high);
-    float scales[PANEL] = {0}, bias[PANEL] = {0};
-    memcpy(scales, t->scales, t->columns * sizeof *scales);
-    if (t->bias)
-        memcpy(bias, t->bias, t->columns * sizeof *bias);
     for (unsigned j = 0; j < t->columns; j += VL) {
         const unsigned n = t->columns - j < VL ? t->columns - j : VL;
         const vu sums = (vu)vi_load(t->sums + j);
-        const vf factors = v_load(scales + j), plus = v_load(bias + j);
+        const vf factors = n == VL ? v_load(t->scales + j) : v_load_n(t->scales + j, n);
+        const vf plus = !t->bias ? v_splat(0) : n == VL ? v_load(t->bias + j) : v_load_n(t->bias + j, n);
         vu taken = (vu)vi_splat(t->zero[0]) * sums;
         for (unsigned r = 0; r < t->rows; r++) {
             if (r > 0 && t->zero[r] != t->zero[r - 1])
