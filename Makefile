@@ -204,8 +204,8 @@ SPARE := $(if $(findstring x86_64,$(TARGET)),$(filter-out $(foreach l,$(ALL_LEVE
 # So is what runs once for a file or a session, and what few networks have.
 SPARE += $(filter-out formats/hash.c,$(wildcard formats/*.c)) \
          $(patsubst %,runtime/%.c,control load session model_info resources partial trace) \
-         $(patsubst %,ops/%.c,attention col2im det einsum einsum_product embed_layernorm gridsample loss \
-             lpnorm nms random roialign trilu unique unpool window_functions)
+         $(patsubst %,ops/%.c,attention col2im conv_images det einsum einsum_product embed_layernorm gridsample \
+             loss lpnorm nms op program_node random roialign trilu unique unpool window_functions)
 level_of = $(strip $(foreach l,$(ALL_LEVELS),$(if $(filter %_$(l).c,$(1)),$(l))))
 $(BUILD)/obj/%.o: %.c Makefile $(TRIMMED)
 	@echo "  CC      $<"

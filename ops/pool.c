@@ -34,6 +34,7 @@ typedef struct pool_job {
     const void *x;
     void *y, *scratch;
     int64_t *indices;
+    int64_t in_pixel, out_pixel; /* elements from pixel to pixel of channels-last images */
 } pool_job;
 
 /* Position `at` of a plane, counted with the first spatial axis running fastest. */
@@ -81,7 +82,13 @@ static lnt_status run_pool(lnt_kernel *k, const lnt_step *s)
                                             {plain_rows_double, deep_rows_double, indexed_planes_double}};
     const pool *p = s->params;
     const lnt_window *w = &p->w;
-    pool_job job = {p, lnt_in(k, s, 0), lnt_out(k, s, 0), lnt_scratch(k, s), lnt_out(k, s, 1)};
+    pool_job job = {p,
+                    lnt_in(k, s, 0),
+                    lnt_out(k, s, 0),
+                    lnt_scratch(k, s),
+                    lnt_out(k, s, 1),
+                    lnt_operand_pitch(s->in[0]),
+                    lnt_operand_pitch(s->out[0])};
     const unsigned how = job.indices ? 2 : p->channels_last;
     const int64_t rows = w->out[0] * w->out[1];
     const double taps = busy_window(w);
@@ -151,7 +158,7 @@ static lnt_status run_byte_pool(lnt_kernel *k, const lnt_step *s)
 {
     const pool *p = s->params;
     const lnt_window *w = &p->w;
-    pool_job job = {p, lnt_in(k, s, 0), lnt_out(k, s, 0), lnt_scratch(k, s), NULL};
+    pool_job job = {.p = p, .x = lnt_in(k, s, 0), .y = lnt_out(k, s, 0), .scratch = lnt_scratch(k, s)};
     const double taps = busy_window(w);
     const double cost = (double)w->out[2] * (double)(p->channels / 16 + 8) * taps;
     return lnt_parallel(k, p->batch * w->out[0] * w->out[1], grain_of(16384, cost), byte_rows, &job);
@@ -170,7 +177,7 @@ static lnt_status run_global_pool(lnt_kernel *k, const lnt_step *s)
     static const lnt_task_fn tasks[2][2] = {{plain_images_float, deep_images_float},
                                             {plain_images_double, deep_images_double}};
     const pool *p = s->params;
-    pool_job job = {p, lnt_in(k, s, 0), lnt_out(k, s, 0), NULL, NULL};
+    pool_job job = {.p = p, .x = lnt_in(k, s, 0), .y = lnt_out(k, s, 0)};
     const int64_t items = p->batch * (p->channels_last ? 1 : p->channels);
     const int64_t work = p->positions * (p->channels_last ? p->channels : 1);
     return lnt_parallel(k, items, 1 + 32768 / (work + 1),
@@ -266,6 +273,16 @@ static void plan_parts(pool *p)
     p->parts = p->part ? (w->out[2] + p->part - 1) / p->part : 0;
 }
 
+/* Rows that are joined are joined with all that lies between their pixels: those are read side by side. */
+static void bind_pitched(lnt_site *site, const pool *p)
+{
+    if (!p->channels_last || lnt_output(site, 1))
+        return;
+    if (!p->joins && busy_taps(&p->w, 0) * busy_taps(&p->w, 1) <= ROWS_MAX)
+        lnt_bind_pitched_input(site, 0);
+    lnt_bind_pitched(site);
+}
+
 lnt_status lnt_bind_pool(lnt_site *site)
 {
     pool *p = bind_common(site);
@@ -295,6 +312,7 @@ lnt_status lnt_bind_pool(lnt_site *site)
     else
         fill_share_float(p, p->share);
     lnt_bind_scratch(site, p->thread_bytes * site->threads);
+    bind_pitched(site, p);
     site->step->run = run_pool;
     return lnt_bind_widened(site, 1, 1);
 }

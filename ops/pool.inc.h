@@ -136,8 +136,9 @@ static void NAME(fill_share)(const pool *p, R *share)
 }
 
 /* One output of the channels-last image x, pixel by pixel: Lp norms, windows without any pixel. */
-static void NAME(deep_pixel)(const pool *p, const R *x, const int64_t o[3], R *y)
+static void NAME(deep_pixel)(const pool_job *j, const R *x, const int64_t o[3], R *y)
 {
+    const pool *p = j->p;
     const lnt_window *w = &p->w;
     const int64_t C = p->channels;
     int64_t z, z1, y0, y1, x0, x1;
@@ -149,7 +150,7 @@ static void NAME(deep_pixel)(const pool *p, const R *x, const int64_t o[3], R *y
             for (int64_t tx = x0; tx < x1; tx++) {
                 const int64_t iz = lnt_window_at(w, 0, o[0], z), iy = lnt_window_at(w, 1, o[1], ty);
                 const int64_t at = (iz * w->in[1] + iy) * w->in[2] + lnt_window_at(w, 2, o[2], tx);
-                NAME(take)(p, y, x + at * C, C);
+                NAME(take)(p, y, x + at * j->in_pixel, C);
             }
 }
 
@@ -163,30 +164,34 @@ typedef struct NAME(deep_window) {
 } NAME(deep_window);
 
 /* Outputs from d->o[2] to before end: they have the same taps along x. */
-static void NAME(deep_run)(const pool *p, const NAME(deep_window) * d, int64_t end, R *y)
+static void NAME(deep_run)(const pool_job *j, const NAME(deep_window) * d, int64_t end, R *y)
 {
+    const pool *p = j->p;
     const lnt_window *w = &p->w;
-    const int64_t C = p->channels, n = end - d->o[2];
+    const int64_t C = p->channels, n = end - d->o[2], in = j->in_pixel, out = j->out_pixel;
     int64_t x0, x1;
     const int64_t count = d->count * NAME(span)(p, 2, d->o[2], &x0, &x1);
     if (p->kind == LP || d->n == 0 || x0 == x1) {
         for (int64_t i = 0; i < n; i++)
-            NAME(deep_pixel)(p, d->x, (int64_t[]){d->o[0], d->o[1], d->o[2] + i}, y + i * C);
+            NAME(deep_pixel)(j, d->x, (int64_t[]){d->o[0], d->o[1], d->o[2] + i}, y + i * out);
     } else {
         const R *from[ROWS_MAX];
         for (int64_t l = 0; l < d->n; l++)
-            from[l] = d->lines[l] + lnt_window_at(w, 2, d->o[2], x0) * C;
-        (p->kind == MAX ? ROW(p)->max_pixels : ROW(p)->sum_pixels)(from, d->n, x1 - x0, w->dilation[2] * C, y,
-                                                                   n, w->stride[2] * C, C);
+            from[l] = d->lines[l] + lnt_window_at(w, 2, d->o[2], x0) * in;
+        (p->kind == MAX ? ROW(p)->max_pixels : ROW(p)->sum_pixels)(from, d->n, x1 - x0, w->dilation[2] * in,
+                                                                   y, out, n, w->stride[2] * in, C);
     }
-    NAME(finish)(p, y, n * C, count);
+    const int64_t together = out == C ? n : 1;
+    for (int64_t i = 0; i < n; i += together)
+        NAME(finish)(p, y + i * out, together * C, count);
 }
 
 /* Finds the rows d->lines: all of them, or one that joins them in acc where windows share much. */
-static void NAME(find_lines)(const pool *p, NAME(deep_window) * d, R *acc)
+static void NAME(find_lines)(const pool_job *j, NAME(deep_window) * d, R *acc)
 {
+    const pool *p = j->p;
     const lnt_window *w = &p->w;
-    const int64_t line = w->in[2] * p->channels;
+    const int64_t line = w->in[2] * j->in_pixel;
     NAME(gather) g = {.n = 0};
     int64_t z, z1, y0, y1;
     d->count = NAME(span)(p, 0, d->o[0], &z, &z1) * NAME(span)(p, 1, d->o[1], &y0, &y1);
@@ -222,14 +227,14 @@ static lnt_status NAME(deep_rows)(lnt_kernel *k, void *arg, int64_t begin, int64
         int64_t from, to;
         const int64_t row = part_of_row(p, item, &from, &to), image = row / (w->out[1] * w->out[0]);
         NAME(deep_window)
-        d = {.x = (const R *)j->x + image * lnt_volume(w->in) * p->channels,
+        d = {.x = (const R *)j->x + image * lnt_volume(w->in) * j->in_pixel,
              .o = {row / w->out[1] % w->out[0], row % w->out[1], from}};
-        R *y = (R *)j->y + row * w->out[2] * p->channels;
-        NAME(find_lines)(p, &d, acc);
+        R *y = (R *)j->y + row * w->out[2] * j->out_pixel;
+        NAME(find_lines)(j, &d, acc);
         while (d.o[2] < to) {
             const int64_t ox = d.o[2], inner = p->inner[1] < to ? p->inner[1] : to,
                           end_x = ox >= p->inner[0] && ox < inner ? inner : ox + 1;
-            NAME(deep_run)(p, &d, end_x, y + ox * p->channels);
+            NAME(deep_run)(j, &d, end_x, y + ox * j->out_pixel);
             d.o[2] = end_x;
         }
     }

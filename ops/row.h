@@ -53,12 +53,12 @@
      * the last may be read. */                                                                              \
     void (*max_window)(const R *x, R *y, int64_t n, int64_t stride, int64_t taps, int64_t dilation);         \
     void (*sum_window)(const R *x, R *y, int64_t n, int64_t stride, int64_t taps, int64_t dilation);         \
-    /* y[o * n + i] = largest or sum of lines[l][o * step + t * tap_step + i], l < n_lines, t < taps, both   \
-     * above 0, for o < outputs: windows of pixels of n channels */                                          \
+    /* y[o * y_step + i] = largest or sum of lines[l][o * step + t * tap_step + i], l < n_lines, t < taps,   \
+     * both above 0, for o < outputs: windows of pixels of n channels */                                     \
     void (*max_pixels)(const R *const *lines, int64_t n_lines, int64_t taps, int64_t tap_step, R *y,         \
-                       int64_t outputs, int64_t step, int64_t n);                                            \
+                       int64_t y_step, int64_t outputs, int64_t step, int64_t n);                            \
     void (*sum_pixels)(const R *const *lines, int64_t n_lines, int64_t taps, int64_t tap_step, R *y,         \
-                       int64_t outputs, int64_t step, int64_t n);
+                       int64_t y_step, int64_t outputs, int64_t step, int64_t n);
 
 enum { LNT_ROW_SLACK = 32 };
 

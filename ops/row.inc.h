@@ -397,9 +397,9 @@ WINDOW(sum_window, sum_rows, 0, plus)
 /* Four vectors of channels at a time: picking has a latency to hide. */
 #define PIXELS(name, pick)                                                                                   \
     static void name(const float *const *lines, int64_t n_lines, int64_t taps, int64_t tap_step, float *y,   \
-                     int64_t outputs, int64_t step, int64_t n)                                               \
+                     int64_t y_step, int64_t outputs, int64_t step, int64_t n)                               \
     {                                                                                                        \
-        for (int64_t o = 0; o < outputs; o++, y += n) {                                                      \
+        for (int64_t o = 0; o < outputs; o++, y += y_step) {                                                 \
             int64_t i = 0;                                                                                   \
             for (; i + 4 * VL <= n; i += 4 * VL) {                                                           \
                 const float *first = lines[0] + o * step + i;                                                \

@@ -175,7 +175,7 @@ static void subtract(const double *x, const double *minus, double *y, int64_t n)
         }                                                                                                    \
     }                                                                                                        \
     static void pixels_name(const double *const *lines, int64_t n_lines, int64_t taps, int64_t tap_step,     \
-                            double *y, int64_t outputs, int64_t step, int64_t n)                             \
+                            double *y, int64_t y_step, int64_t outputs, int64_t step, int64_t n)             \
     {                                                                                                        \
         for (int64_t o = 0; o < outputs; o++)                                                                \
             for (int64_t i = 0; i < n; i++) {                                                                \
@@ -184,7 +184,7 @@ static void subtract(const double *x, const double *minus, double *y, int64_t n)
                     const double v = lines[at / taps][o * step + at % taps * tap_step + i];                  \
                     acc = (expression);                                                                      \
                 }                                                                                            \
-                y[o * n + i] = acc;                                                                          \
+                y[o * y_step + i] = acc;                                                                     \
             }                                                                                                \
     }
 

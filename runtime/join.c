@@ -11,9 +11,6 @@
  * The output is alive from the first of its inputs on: they are joined only as far as no more bytes than a
  * given number are alive at any time. */
 #include "runtime/internal.h"
-static size_t lnt_most;
-static size_t lnt_most;
-static size_t lnt_most;
 
 static lnt_storage *storage_of(lnt_session *s, const lnt_operand *o)
 {
@@ -144,7 +141,6 @@ static void part(lnt_session *s, lnt_operand *in, uint32_t out)
 
 void lnt_part_inputs(lnt_session *s, lnt_frame *f, uint32_t from)
 {
- lnt_most=0;   for(uint32_t i=0;i<f->n_steps;i++) if (f->alive[f->time[i]]>lnt_most) lnt_most=f->alive[f->time[i]];
     for (uint32_t i = from; i < f->n_steps; i++) {
         const lnt_step *step = f->list[i];
         if (!step->join)

@@ -218,13 +218,14 @@ static void check_pixels(bench *t)
     const int64_t pixel = 1 + below(t, (unsigned)n), pixels = n / pixel,
                   taps = pixels < 3 ? 1 : 1 + below(t, 3);
     const int64_t stride = 1 + below(t, 2), outputs = (pixels - taps) / stride + 1;
-    t->n = outputs * pixel;
+    const int64_t spare = n / outputs - pixel, step = pixel + (spare > 0 ? below(t, (unsigned)spare + 1) : 0);
+    t->n = outputs * step;
     fill(t, &t->y, 2, false);
-    k->max_pixels(lines, 2, taps, pixel, t->y.f, outputs, stride * pixel, pixel);
-    lnt_row_double.max_pixels(judges, 2, taps, pixel, t->y.d, outputs, stride * pixel, pixel);
+    k->max_pixels(lines, 2, taps, pixel, t->y.f, step, outputs, stride * pixel, pixel);
+    lnt_row_double.max_pixels(judges, 2, taps, pixel, t->y.d, step, outputs, stride * pixel, pixel);
     compare_rows(t, "max_pixels", &t->y, 0, 0);
-    k->sum_pixels(lines, 2, taps, pixel, t->y.f, outputs, stride * pixel, pixel);
-    lnt_row_double.sum_pixels(judges, 2, taps, pixel, t->y.d, outputs, stride * pixel, pixel);
+    k->sum_pixels(lines, 2, taps, pixel, t->y.f, step, outputs, stride * pixel, pixel);
+    lnt_row_double.sum_pixels(judges, 2, taps, pixel, t->y.d, step, outputs, stride * pixel, pixel);
     compare_rows(t, "sum_pixels", &t->y, 6, 8);
     t->n = n;
 }

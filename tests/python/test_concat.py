@@ -66,6 +66,9 @@ class Net(Builder):
             n = len(self.extents)
             half = self.op("MaxPool", t, kernel_shape=[2] * n, strides=[2] * n)
             return self.op("ConvTranspose", half, self.weight(CHANNELS, 18, *[2] * n), strides=[2] * n), 18
+        if kind in ("MaxPool", "AveragePool", "LpPool"):
+            n = len(self.extents)
+            return self.op(kind, t, kernel_shape=[3] * n, pads=[1] * 2 * n), CHANNELS
         if kind == "residual":
             return self.op("Add", self.conv(t, CHANNELS, CHANNELS, 3), t), CHANNELS
         raise ValueError(kind)
@@ -111,7 +114,8 @@ def in_folder(tmp_path, monkeypatch):
 @pytest.mark.parametrize("batch, extents", [(1, (24,)), (1, (10, 18)), (2, (16, 12)), (2, (6, 4, 8))])
 def test_convolutions_side_by_side(package, tmp_path, batch, extents):
     net = Net(batch, extents)
-    kinds = ["wide", "few", "pointwise", "grouped", "depthwise", "shared", "far", "silu", "transposed"]
+    kinds = ["wide", "few", "pointwise", "grouped", "depthwise", "shared", "far", "silu", "transposed",
+             "MaxPool", "AveragePool", "LpPool"]
     branches, channels = zip(*map(net.branch, kinds))
     model = net.end(net.op("Concat", *branches, axis=1), sum(channels))
     check(package, tmp_path, net, model, [0])
@@ -143,8 +147,7 @@ def dense_block(net, layers, first):
 def test_concats_of_concats(package, tmp_path, batch, extents):
     """What begins the block comes from a step that knows no pitch: it is copied into rows of the last output."""
     net = Net(batch, extents)
-    n = len(extents)
-    begin = net.op("LpPool", net.t, kernel_shape=[3] * n, pads=[1] * 2 * n)
+    begin = net.op("InstanceNormalization", net.t, net.weight(CHANNELS), net.weight(CHANNELS))
     model = net.end(*dense_block(net, 4, (begin, CHANNELS)))
     check(package, tmp_path, net, model, [size(net, CHANNELS), 0, 0, 0])
 
@@ -157,6 +160,16 @@ def test_concats_that_others_read(package, tmp_path):
     last, n = dense_block(net, 1, (middle, m))
     model = net.end(net.op("Concat", net.op("Relu", last), aside, axis=1), n + 16)
     check(package, tmp_path, net, model, [0, 0, size(net, m), size(net, n)])
+
+
+@pytest.mark.parametrize("kind", ["MaxPool", "AveragePool", "LpPool"])
+def test_pooled_and_joined_later(package, tmp_path, kind):
+    """As in a U-Net: rows of the Concat's output are pooled, on the way to its other input."""
+    net = Net(2, (12, 8))
+    a, m = net.branch("grouped")
+    pooled = net.op(kind, a, kernel_shape=[2, 2], strides=[2, 2])
+    up = net.op("ConvTranspose", net.conv(pooled, m, 30, 3), net.weight(30, 13, 2, 2), strides=[2, 2])
+    check(package, tmp_path, net, net.end(net.op("Concat", up, a, axis=1), 13 + m), [0])
 
 
 def test_no_memory_for_it(package, tmp_path):
