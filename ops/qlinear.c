@@ -171,7 +171,8 @@ lnt_status lnt_bind_byte_table(lnt_site *site)
 
 enum { A, A_SCALE, A_ZERO, B, B_SCALE, B_ZERO, C_SCALE, C_ZERO };
 
-/* Rows of the output, and where their operands' rows start; flat: all of it is one row. */
+/* Rows of the output, and where their operands' rows start; flat: all of it is one row, operands too or one
+ * number. */
 typedef struct binary {
     const lnt_row_kernels *row;
     bool flat;
@@ -205,8 +206,8 @@ static lnt_status combine_slice(lnt_kernel *k, void *arg, int64_t begin, int64_t
     const binary_job *j = arg;
     lnt_qpair pair = j->pair;
     (void)k, (void)thread;
-    pair.a += begin;
-    pair.b += begin;
+    pair.a += pair.a_step * begin;
+    pair.b += pair.b_step * begin;
     pair.c += begin;
     j->p->row->combine_bytes(&pair, end - begin);
     return LNT_OK;
@@ -277,10 +278,11 @@ lnt_status lnt_bind_qbinary(lnt_site *site)
     p->pair.b_signed = b->dtype == LNT_INT8;
     p->pair.c_signed = y->dtype == LNT_INT8;
     const int64_t count = lnt_operand_count(y);
-    p->flat = lnt_operand_count(a) == count && lnt_operand_count(b) == count;
+    const bool all_a = lnt_operand_count(a) == count, all_b = lnt_operand_count(b) == count;
+    p->flat = (all_a || lnt_operand_count(a) == 1) && (all_b || lnt_operand_count(b) == 1);
     p->n = y->rank ? y->dims[axis_stored(y, y->rank - 1u)] : 1;
-    p->pair.a_step = p->flat || broadcast_rows(a, y, &p->a) != 0;
-    p->pair.b_step = p->flat || broadcast_rows(b, y, &p->b) != 0;
+    p->pair.a_step = p->flat ? all_a : broadcast_rows(a, y, &p->a) != 0;
+    p->pair.b_step = p->flat ? all_b : broadcast_rows(b, y, &p->b) != 0;
     site->step->run = run_binary;
     return LNT_OK;
 }
