@@ -16,13 +16,14 @@ LNT_INLINE void stem_tile(const lnt_stem *s, size_t i, size_t n, size_t left, co
                           const unsigned vectors)
 {
     const float *x = s->x + i * s->step, *b = s->b + n / LNT_PANEL * s->b_panel;
-    const size_t step = s->step, panel = s->b_panel;
+    const size_t step = s->step, c_step = s->c_step, panel = s->b_panel;
+    const bool whole = vectors > STEM_VECTORS; /* see stem_fits */
     unsigned lanes[4];
     vf acc[14][4];
     UNROLL(4)
     for (unsigned j = 0; j < vectors; j++) {
         const size_t behind = left < j * LNT_VL ? 0 : left - j * LNT_VL;
-        lanes[j] = behind < LNT_VL ? (unsigned)behind : LNT_VL;
+        lanes[j] = !whole && behind < LNT_VL ? (unsigned)behind : LNT_VL;
         const vf start = s->bias ? v_load_n(s->bias + n + j * LNT_VL, lanes[j]) : v_splat(0);
         UNROLL(14)
         for (unsigned p = 0; p < pixels; p++)
@@ -43,9 +44,9 @@ LNT_INLINE void stem_tile(const lnt_stem *s, size_t i, size_t n, size_t left, co
         }
     }
     const vf low = v_splat(s->low), high = v_splat(s->high);
-    float *c = s->c + i * s->c_step + n;
+    float *c = s->c + i * c_step + n;
     UNROLL(14)
-    for (unsigned p = 0; p < pixels; p++, c += s->c_step)
+    for (unsigned p = 0; p < pixels; p++, c += c_step)
         UNROLL(4)
     for (unsigned j = 0; j < vectors; j++) {
         const vf y = v_min(high, v_max(low, acc[p][j]));
