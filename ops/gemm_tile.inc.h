@@ -141,6 +141,13 @@ LNT_INLINE void accumulate(tile_acc *acc, const unsigned rows, const unsigned ve
                     acc_step(&chain[0], rows, vectors, a, k + c, bp, c * LNT_PANEL);
                 next_rows(bp, panels, STEPS * LNT_PANEL);
             }
+        if (LNT_VL > 4 && rows == 1 && chains == STEPS && b_row == LNT_PANEL && !t->b_is_far)
+            for (; k + STEPS <= depth; k += STEPS) {
+                UNROLL(4)
+                for (unsigned c = 0; c < STEPS; c++)
+                    acc_step(&chain[c], rows, vectors, a, k + c, bp, c * LNT_PANEL);
+                next_rows(bp, panels, STEPS * LNT_PANEL);
+            }
         for (; k + chains <= depth; k += chains)
             UNROLL(4)
         for (unsigned c = 0; c < chains; c++) {

@@ -94,9 +94,10 @@ typedef struct rnn {
     size_t b_offset[2];
     bool pack_w, pack_r;
     lnt_packed record_w, record_r;
-    size_t w_at, r_at, bias_at, gates_at, state_at; /* bytes into scratch memory */
+    size_t w_at, r_at, extras_at, gates_at, state_at; /* bytes into scratch memory */
     size_t state_floats;  /* of one row of one direction: h, c or reset, GRU's recurrent gates */
     int64_t block_rows;   /* of the batch that go together */
+    const float *extras;  /* biases and peepholes laid out, where they are constant */
     bool bytes;           /* DynamicLSTM, DynamicGRU */
     lnt_qgemm_plan qplan; /* of the product with W */
     int64_t h_bytes;      /* of a quantised row of h */
@@ -523,6 +524,22 @@ static void lay_out_peephole(const rnn *m, const float *p, float *to)
         memcpy(to + i * m->padded, p + i * hidden, hidden * sizeof *to);
 }
 
+static size_t extra_floats(const rnn *m)
+{
+    return (size_t)m->e.directions * (2 * m->row + 3 * m->padded);
+}
+
+/* Biases, those of the recurrent product, and peepholes, one after the other; b or p may be NULL. */
+static void lay_out_extras(const rnn *m, const float *b, const float *p, float *to)
+{
+    const size_t all_gates = (size_t)m->e.directions * m->row;
+    memset(to, 0, extra_floats(m) * sizeof *to);
+    if (b)
+        lay_out_bias(m, b, to, m->kind == LNT_ID_GRU ? to + all_gates : NULL);
+    if (p)
+        lay_out_peephole(m, p, to + 2 * all_gates);
+}
+
 static lnt_status packed(lnt_kernel *k, const rnn_call *c, bool pack, const lnt_packed *record, size_t at,
                          const float **weights)
 {
@@ -619,18 +636,14 @@ static lnt_status run_rnn(lnt_kernel *k, const lnt_step *s)
                   .y_c = lnt_out(k, s, 2),
                   .scratch = lnt_scratch(k, s)};
     const size_t all_gates = (size_t)m->e.directions * m->row;
-    float *bias = floats_at(&c, m->bias_at), *bias_r = bias + all_gates, *peephole = bias_r + all_gates;
-    if (b) {
-        memset(bias, 0, 2 * all_gates * sizeof *bias);
-        lay_out_bias(m, b, bias, m->kind == LNT_ID_GRU ? bias_r : NULL);
-        c.bias_r = m->kind == LNT_ID_GRU ? bias_r : NULL;
+    const float *extras = m->extras;
+    if (!extras && (b || p)) {
+        lay_out_extras(m, b, p, floats_at(&c, m->extras_at));
+        extras = floats_at(&c, m->extras_at);
     }
-    if (p) {
-        memset(peephole, 0, 3 * (size_t)m->e.directions * m->padded * sizeof *peephole);
-        lay_out_peephole(m, p, peephole);
-        c.peephole = peephole;
-    }
-    LNT_TRY((m->bytes ? multiply_bytes : multiply_floats)(k, &c, b ? bias : NULL));
+    c.bias_r = b && m->kind == LNT_ID_GRU ? extras + all_gates : NULL;
+    c.peephole = p ? extras + 2 * all_gates : NULL;
+    LNT_TRY((m->bytes ? multiply_bytes : multiply_floats)(k, &c, b ? extras : NULL));
     const int64_t items = m->e.directions * ((m->e.batch + m->block_rows - 1) / m->block_rows);
     c.shares_steps = items == 1 && (size_t)m->e.hidden * m->row > SHARED_STEP;
     return items == 1 ? run_blocks(k, &c, 0, 1, 0) : lnt_parallel(k, items, 1, run_blocks, &c);
@@ -749,6 +762,25 @@ static void bind_product(const lnt_site *site, rnn *m)
     m->b_offset[1] = m->row * plan->depth;
 }
 
+/* Has the input, if it is there, contents at bind? */
+static bool is_known(const lnt_operand *o)
+{
+    return !o || (o->constant && o->data && o->dtype == LNT_FLOAT);
+}
+
+static lnt_status bind_extras(lnt_site *site, rnn *m)
+{
+    const lnt_operand *b = lnt_input(site, IN_B), *p = lnt_input(site, IN_P);
+    if (!is_known(b) || !is_known(p))
+        return LNT_OK;
+    float *to = lnt_bump_alloc(site->memory, extra_floats(m) * sizeof *to, site->err);
+    if (!to)
+        return LNT_E_MEMORY;
+    lay_out_extras(m, b ? b->data : NULL, p ? p->data : NULL, to);
+    m->extras = to;
+    return LNT_OK;
+}
+
 static lnt_status bind_layer(lnt_site *site, const extents *e)
 {
     rnn *m = lnt_bind_params(site, sizeof *m);
@@ -769,7 +801,8 @@ static lnt_status bind_layer(lnt_site *site, const extents *e)
         bind_byte_product(site, m, &scratch);
     }
     const size_t directions = (size_t)e->directions, entries = directions * (size_t)e->batch;
-    m->bias_at = reserve(&scratch, directions * (2 * m->row + 3 * m->padded) * sizeof(float));
+    LNT_TRY(bind_extras(site, m));
+    m->extras_at = reserve(&scratch, m->extras ? 0 : extra_floats(m) * sizeof(float));
     m->gates_at = reserve(&scratch, entries * (size_t)e->steps * m->row * sizeof(float));
     m->state_floats = 2 * m->padded + (m->kind == LNT_ID_GRU ? m->row : 0);
     m->state_at = reserve(&scratch, entries * m->state_floats * sizeof(float));
