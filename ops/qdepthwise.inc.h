@@ -50,37 +50,32 @@ LNT_INLINE void depthwise_pixel(const lnt_qdepthwise *d, const depthwise_lanes *
         v_store(y, v_min(l->high, v_max(l->low, v + l->bias)));
 }
 
-/* The last channels, fewer than a vector has lanes. */
-static void depthwise_rest(const lnt_qdepthwise *d, size_t first, unsigned lanes)
+/* Channels [first, first + lanes). The last ones, fewer than a vector has lanes, go by copies. */
+static void depthwise_channels(const lnt_qdepthwise *d, size_t first, unsigned lanes)
 {
-    depthwise_lanes l;
-    uint8_t copies[LNT_QTAPS_MAX][LNT_VL] = {{0}};
     const size_t width = lnt_qresult_bytes(d->result);
-    int32_t y[LNT_VL];
-    const uint8_t *x[LNT_QTAPS_MAX];
+    const bool whole = lanes == LNT_VL;
+    depthwise_lanes l;
+    uint8_t copies[LNT_QTAPS_MAX][LNT_VL];
+    const uint8_t *copy[LNT_QTAPS_MAX];
+    int32_t results[LNT_VL];
     depthwise_load(d, first, lanes, &l);
-    for (size_t t = 0; t < d->taps; t++)
-        x[t] = copies[t];
+    for (size_t t = 0; !whole && t < d->taps; t++)
+        copy[t] = memset(copies[t], 0, LNT_VL);
     for (const lnt_qdepthwise_run *run = d->run; run < d->run + d->runs; run++)
         for (size_t i = 0; i < run->pixels; i++) {
-            for (size_t t = 0; t < d->taps; t++)
-                memcpy(copies[t], run->tap[t] + i * d->step + first, lanes);
-            depthwise_pixel(d, &l, x, 0, y);
-            memcpy(run->y + i * d->pixel + first * width, y, lanes * width);
+            const size_t at = i * d->step + first;
+            uint8_t *y = run->y + i * d->pixel + first * width;
+            for (size_t t = 0; !whole && t < d->taps; t++)
+                memcpy(copies[t], run->tap[t] + at, lanes);
+            depthwise_pixel(d, &l, whole ? run->tap : copy, whole ? at : 0, whole ? y : (void *)results);
+            if (!whole)
+                memcpy(y, results, lanes * width);
         }
 }
 
 static void depthwise(const lnt_qdepthwise *d)
 {
-    const size_t width = lnt_qresult_bytes(d->result);
-    size_t first = 0;
-    for (; first + LNT_VL <= d->channels; first += LNT_VL) {
-        depthwise_lanes l;
-        depthwise_load(d, first, LNT_VL, &l);
-        for (const lnt_qdepthwise_run *run = d->run; run < d->run + d->runs; run++)
-            for (size_t i = 0; i < run->pixels; i++)
-                depthwise_pixel(d, &l, run->tap, i * d->step + first, run->y + i * d->pixel + first * width);
-    }
-    if (first < d->channels)
-        depthwise_rest(d, first, (unsigned)(d->channels - first));
+    for (size_t first = 0; first < d->channels; first += LNT_VL)
+        depthwise_channels(d, first, d->channels - first < LNT_VL ? (unsigned)(d->channels - first) : LNT_VL);
 }

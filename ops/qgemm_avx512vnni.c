@@ -336,10 +336,8 @@ static void depthwise(const lnt_qdepthwise *d)
             depthwise_channels(d, first, n, 9, true, false);
         else if (nine)
             depthwise_channels(d, first, n, 9, false, false);
-        else if (!d->moved)
-            depthwise_channels(d, first, n, d->taps, false, false);
         else
-            depthwise_channels(d, first, n, d->taps, false, true);
+            depthwise_channels(d, first, n, d->taps, false, d->moved);
     }
 }
 
