@@ -5,10 +5,12 @@
 #include "convert/convert.h"
 
 #include "base/checked.h"
+#include "base/half.h"
 #include "formats/hash.h"
 #include "formats/lnt_file.h"
 #include "formats/stored.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -23,6 +25,7 @@ typedef struct buffer {
 typedef struct contents {
     const lnt_operand *info;
     const lnt_narrow *narrow; /* or NULL */
+    bool exact;               /* its floats may not be rounded */
 } contents;
 
 typedef struct emitter {
@@ -125,16 +128,37 @@ static lnt_status put_packed(emitter *e, const lnt_operand *info, size_t bytes, 
     return put(e, LNT_SECTION_PACKED, info->packed, sizeof *info->packed, NULL);
 }
 
-/* Panels that are an eighth larger than what is in them are made when the file is loaded, in files that are
- * to be small. Changes *bytes. */
+/* Does float16 hold these floats, exactly or, where they are no whole numbers, each with 11 bits? */
+static bool fits_halves(const lnt_operand *o)
+{
+    const int64_t n = lnt_operand_count(o);
+    bool exact = true, whole = true;
+    for (int64_t i = 0; i < n; i++) {
+        const float x = ((const float *)o->data)[i], half = lnt_f16_to_float(lnt_float_to_f16(x));
+        if (!(fabsf(half - x) <= fabsf(x) * 0x1p-11f))
+            return false;
+        exact &= half == x;
+        whole &= truncf(x) == x;
+    }
+    return exact || !whole;
+}
+
+/* In files that are to be small: panels that are an eighth larger than what is in them, and small ones that
+ * are larger at all, are made when the file is loaded; so are floats. Changes *bytes. */
 static lnt_stored choose_form(const emitter *e, const contents *c, size_t *bytes)
 {
-    const lnt_quantise_options *q = e->g->quantise;
+    enum { SMALL_PANELS = 64 << 10, LEAST_FLOATS = 64 };
+    const lnt_operand *o = c->info;
+    const size_t before = *bytes;
     size_t plain;
-    if (c->narrow && !lnt_stored_bytes(LNT_STORED_BYTES, c->info, bytes))
+    if (c->narrow && !lnt_stored_bytes(LNT_STORED_BYTES, o, bytes))
         return LNT_STORED_BYTES;
-    if (!q || q->mode == LNT_INT8_OFF || !c->info->packed ||
-        lnt_stored_bytes(LNT_STORED_PLAIN, c->info, &plain) || *bytes - plain / 8 <= plain)
+    if (e->g->halves && !c->exact && o->dtype == LNT_FLOAT && !o->packed &&
+        lnt_operand_count(o) >= LEAST_FLOATS && fits_halves(o) &&
+        !lnt_stored_bytes(LNT_STORED_HALF, o, bytes))
+        return LNT_STORED_HALF;
+    if (!e->g->small || !o->packed || lnt_stored_bytes(LNT_STORED_PLAIN, o, &plain) ||
+        before <= plain + (before > SMALL_PANELS ? plain / 8 : LNT_FILE_ALIGN - 1))
         return LNT_STORED_READY;
     *bytes = plain;
     return LNT_STORED_PLAIN;
@@ -188,8 +212,11 @@ static bool is_model_operand(const emitter *e, uint32_t value)
 static lnt_status share_constant(emitter *e, uint32_t value, uint32_t *number)
 {
     const lnt_gvalue *v = &e->g->value[value];
-    if (v->keep || is_model_operand(e, value))
-        return put_constant(e, v->name, (contents){&v->info, v->narrow}, v->bytes, v->feeds_shape, number);
+    contents from = {&v->info, v->narrow, v->feeds_shape};
+    if (v->keep || is_model_operand(e, value)) {
+        from.exact = true;
+        return put_constant(e, v->name, from, v->bytes, v->feeds_shape, number);
+    }
     const char *key = contents_key(e, &v->info, v->bytes);
     if (!key)
         return LNT_E_MEMORY;
@@ -202,7 +229,7 @@ static lnt_status share_constant(emitter *e, uint32_t value, uint32_t *number)
             return LNT_OK;
         }
     }
-    LNT_TRY(put_constant(e, v->name, (contents){&v->info, v->narrow}, v->bytes, v->feeds_shape, number));
+    LNT_TRY(put_constant(e, v->name, from, v->bytes, v->feeds_shape, number));
     return lnt_names_set(&e->known, key, *number, e->err);
 }
 
@@ -268,7 +295,7 @@ static lnt_status put_attr(emitter *e, const lnt_gnode *n, const lnt_attr *a)
     case LNT_ATTR_STRINGS: LNT_TRY(put_strings(e, a, &r.data)); break;
     case LNT_ATTR_TENSOR:
         LNT_TRY(
-            put_constant(e, n->name, (contents){a->tensor, NULL},
+            put_constant(e, n->name, (contents){a->tensor, NULL, true},
                          (size_t)lnt_operand_count(a->tensor) * lnt_dtype_size((lnt_dtype)a->tensor->dtype),
                          false, &number));
         r.data = number;
@@ -398,6 +425,9 @@ static void put_contents(const contents *c, uint32_t stored, size_t bytes, uint8
         const size_t scales = (size_t)o->dims[0] * sizeof(float);
         memcpy(to, c->narrow->bytes, (size_t)lnt_operand_count(o));
         memcpy(to + bytes - scales, c->narrow->scale, scales);
+    } else if (stored == LNT_STORED_HALF) {
+        for (int64_t i = 0; i < lnt_operand_count(o); i++)
+            ((uint16_t *)(void *)to)[i] = lnt_float_to_f16(((const float *)o->data)[i]);
     } else if (stored == LNT_STORED_PLAIN) {
         lnt_unpack(o->packed, (lnt_dtype)o->dtype, o->data, to);
     } else {

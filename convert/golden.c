@@ -277,7 +277,7 @@ static lnt_status feed(lnt_model *m, const lnt_graph *g, lnt_session *s, int64_t
  * take the whole budget. */
 static lnt_status collect(lnt_model *m, lnt_session *s, size_t budget, lnt_golden_set *set, lnt_error *err)
 {
-    enum { SAMPLES = 4096, LEAST = 256 }; /* bytes of all outputs, and of one */
+    enum { SAMPLES = 1024, LEAST = 256 }; /* bytes of all outputs, and of one */
     const uint32_t n = lnt_model_output_count(m);
     LNT_REQUIRE(set->data_bytes <= budget / 2, err, LNT_E_LIMIT,
                 "integer inputs are too large to be recorded");

@@ -362,6 +362,7 @@ static lnt_status run_chosen(trial *t, double *snr)
     running r;
     memset(t->noise, 0, t->n_outputs * sizeof *t->noise);
     LNT_TRY(put_forms(t->layers));
+    t->g->small = true;
     lnt_status status = start(t, &r);
     for (size_t i = 0; i < t->samples.n && status == LNT_OK; i++) {
         if (!is_fresh(t, i) && !lnt_samples_go_on(&t->samples, i))
@@ -649,13 +650,26 @@ static void drop_lonely(trial *t)
     }
 }
 
+/* Floats beside the weights are float16 in the file if the bound allows it. */
+static lnt_status try_halves(trial *t)
+{
+    double snr;
+    t->g->halves = true;
+    LNT_TRY(run_chosen(t, &snr));
+    if (t->options->min_snr <= 0 || snr >= t->options->min_snr)
+        return LNT_OK;
+    t->g->halves = false;
+    return run_chosen(t, &snr);
+}
+
 static lnt_status try_all(trial *t)
 {
     LNT_TRY(run_float(t));
     LNT_TRY(widen_narrow(t->g, t->layers));
     drop_slow(t);
-    expect(t, 1);
+    expect(t, 2);
     LNT_TRY(meet_bound(t));
+    LNT_TRY(try_halves(t));
     drop_lonely(t);
     return tell_errors(t);
 }
@@ -701,6 +715,7 @@ lnt_status lnt_quantise_trial(lnt_graph *g, const lnt_quantise_options *options,
         status = widen_narrow(g, layers);
     if (status == LNT_OK)
         status = put_forms(layers);
+    g->small = true;
     forget_rounding(&t);
     return status;
 }

@@ -198,7 +198,8 @@ def details(f):
             dtype, count = f.records["values"][number][1], 1
             for extent in value["dims"]:
                 count *= extent
-            expected = (count + 3) // 4 * 4 + 4 * value["dims"][0] if value["stored"] == 2 else count * BYTES[dtype]
+            expected = {2: (count + 3) // 4 * 4 + 4 * (value["dims"] or [0])[0], 3: 2 * count}
+            expected = expected.get(value["stored"], count * BYTES[dtype])
             check(expected == length, f"constant {value['name']}: has {length} bytes")
         constants.append({"value": number, "packed": None if packed == NONE else packed, "offset": offset,
                           "bytes": length})

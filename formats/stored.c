@@ -2,6 +2,7 @@
 #include "formats/stored.h"
 
 #include "base/checked.h"
+#include "base/half.h"
 
 enum { GROWS_MOST = 128 }; /* panels of one column with one term: that a small file cannot ask for much */
 
@@ -11,10 +12,15 @@ static size_t scales_at(const lnt_operand *o)
     return lnt_round_up((size_t)lnt_operand_count(o), sizeof(float));
 }
 
-static bool as_bytes(const lnt_operand *o, size_t *bytes)
+/* Bytes of floats in that form. */
+static bool narrow_bytes(uint32_t stored, const lnt_operand *o, size_t *bytes)
 {
-    return o->dtype == LNT_FLOAT && o->rank > 0 && lnt_mul_size((size_t)o->dims[0], sizeof(float), bytes) &&
-           lnt_add_size(*bytes, scales_at(o), bytes);
+    if (o->dtype != LNT_FLOAT)
+        return false;
+    *bytes /= 2;
+    return stored == LNT_STORED_HALF || (stored == LNT_STORED_BYTES && o->rank > 0 &&
+                                         lnt_mul_size((size_t)o->dims[0], sizeof(float), bytes) &&
+                                         lnt_add_size(*bytes, scales_at(o), bytes));
 }
 
 const char *lnt_stored_bytes(uint32_t stored, const lnt_operand *o, size_t *bytes)
@@ -28,7 +34,7 @@ const char *lnt_stored_bytes(uint32_t stored, const lnt_operand *o, size_t *byte
         return "its packed record is nonsense";
     if (stored == LNT_STORED_READY)
         *bytes = ready;
-    else if (stored == LNT_STORED_BYTES ? !as_bytes(o, bytes) : stored != LNT_STORED_PLAIN || !o->packed)
+    else if (stored == LNT_STORED_PLAIN ? !o->packed : !narrow_bytes(stored, o, bytes))
         return "it is stored in a way that is unknown or does not go with it";
     return ready / GROWS_MOST > *bytes ? "it would grow too much" : NULL;
 }
@@ -40,19 +46,24 @@ void lnt_stored_widen(const lnt_operand *o, const int8_t *bytes, const float *sc
         to[i] = (float)bytes[i] * scale[i / run];
 }
 
+static void widen_halves(const uint16_t *half, int64_t n, float *to)
+{
+    for (int64_t i = 0; i < n; i++)
+        to[i] = lnt_f16_to_float(half[i]);
+}
+
 size_t lnt_stored_room(uint32_t stored, const lnt_operand *o)
 {
-    return stored == LNT_STORED_BYTES && o->packed ? (size_t)lnt_operand_count(o) * sizeof(float) : 0;
+    return stored >= LNT_STORED_BYTES && o->packed ? (size_t)lnt_operand_count(o) * sizeof(float) : 0;
 }
 
 void lnt_stored_restore(uint32_t stored, const lnt_operand *o, const void *src, void *room, void *dst)
 {
-    if (stored == LNT_STORED_BYTES) {
-        const float *scale = (const float *)(const void *)((const int8_t *)src + scales_at(o));
-        float *floats = o->packed ? room : dst;
-        lnt_stored_widen(o, src, scale, floats);
-        src = floats;
-    }
+    float *floats = o->packed ? room : dst;
+    if (stored == LNT_STORED_BYTES)
+        lnt_stored_widen(o, src, (const float *)(const void *)((const int8_t *)src + scales_at(o)), floats);
+    if (stored == LNT_STORED_HALF)
+        widen_halves(src, lnt_operand_count(o), floats);
     if (o->packed)
-        lnt_pack(o->packed, (lnt_dtype)o->dtype, src, dst);
+        lnt_pack(o->packed, (lnt_dtype)o->dtype, stored == LNT_STORED_PLAIN ? src : room, dst);
 }

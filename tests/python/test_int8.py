@@ -362,26 +362,44 @@ def test_depthwise_weights_are_bytes(tmp_path, calibrated):
         report = convert(path, "--opt", opt, "--int8", "dynamic", "--min-snr", "0", *["--calibrate", tmp_path] * calibrated)
         (layer,) = report["int8"]["layers"]
         assert not layer["int8"] and layer["bytes_after"] == 64 * 25 and layer["bytes_before"] == 4 * 64 * 25
-        assert report["constant_bytes"] == 64 * 25 + 64 * 4 + 64 * 4  # bytes, their scales, the bias
+        assert report["constant_bytes"] == 64 * 25 + 64 * 4 + 64 * 2  # bytes, their scales, the bias
         assert report["int8"]["multiplications_in_int8"] == 0
-        assert json.loads(linnet("info", lnt, "--json").stdout)["restored_bytes"] == 4 * 64 * 25
+        assert json.loads(linnet("info", lnt, "--json").stdout)["restored_bytes"] == 4 * 64 * 25 + 4 * 64
         want, got = reference(model, {"x": x[4:]})[0], run(lnt, {"x": x[4:]}, ["y"], tmp_path)["y"]
         assert 40 < snr(want, got) < 100 and report["int8"]["outputs"][0]["snr_db"] == pytest.approx(snr(want, got), abs=3)
+
+
+@pytest.mark.parametrize("min_snr, kept", [(0, False), (90, True)])
+def test_floats_beside_weights_are_halves(tmp_path, min_snr, kept):
+    """Floats in rows are float16 in the file, whole numbers past 2048 and small ones are not; --min-snr may forbid it."""
+    rng = np.random.default_rng(23)
+    constants = {"w": rng.normal(0, 1, (16, 256)).astype(np.float32), "t": rng.uniform(1, 2, 256).astype(np.float32),
+                 "whole": np.arange(2000, 2256, dtype=np.float32), "tiny": np.full(256, 1e-6, np.float32)}
+    model = model_of([helper.make_node("MatMul", ["x", "w"], ["y"]), helper.make_node("Mul", ["x1", "t"], ["z"]),
+                      helper.make_node("Add", ["x1", "whole"], ["v"]), helper.make_node("Mul", ["x1", "tiny"], ["u"])],
+                     [("x", F, [3, 16]), ("x1", F, [3, 256])], [(name, F, None) for name in "yzvu"], constants)
+    path, lnt = tmp_path / "m.onnx", tmp_path / "m.lnt"
+    onnx.save(model, path)
+    convert(path, "--int8", "dynamic", "--min-snr", str(min_snr))
+    x1 = np.ones((3, 256), np.float32)
+    got = run(lnt, {"x": np.ones((3, 16), np.float32), "x1": x1}, list("zvu"), tmp_path)
+    assert np.array_equal(got["z"], x1 * (constants["t"] if kept else constants["t"].astype(np.float16)))
+    assert np.array_equal(got["v"], x1 + constants["whole"]) and np.array_equal(got["u"], x1 * constants["tiny"])
 
 
 def test_few_columns_are_packed_when_loaded(tmp_path):
     """Five filters are stored as five, and compute what they compute among sixteen."""
     rng = np.random.default_rng(17)
-    filters = rng.normal(0, 1, (16, 8, 3, 3)).astype(np.float32)
+    filters = rng.normal(0, 1, (16, 512, 3, 3)).astype(np.float32)
     model = model_of([helper.make_node("Conv", ["x", "few"], ["y"]), helper.make_node("Conv", ["x", "many"], ["z"])],
-                     [("x", F, [1, 8, 9, 7])], [("y", F, None), ("z", F, None)], {"few": filters[:5], "many": filters})
+                     [("x", F, [1, 512, 9, 7])], [("y", F, None), ("z", F, None)], {"few": filters[:5], "many": filters})
     path = tmp_path / "m.onnx"
     onnx.save(model, path)
     report, lnt = convert(path, "--int8", "dynamic"), path.with_suffix(".lnt")
     scales, sums = 4 * (5 + 16), 4 * 16
-    assert report["constant_bytes"] == (5 + 16) * 72 + scales + sums
-    assert json.loads(linnet("info", lnt, "--json").stdout)["restored_bytes"] == 16 * 72 + sums
-    got = run(lnt, {"x": rng.normal(0, 1, (1, 8, 9, 7)).astype(np.float32)}, ["y", "z"], tmp_path)
+    assert report["constant_bytes"] == (5 + 16) * 4608 + scales + sums
+    assert json.loads(linnet("info", lnt, "--json").stdout)["restored_bytes"] == 16 * 4608 + sums
+    got = run(lnt, {"x": rng.normal(0, 1, (1, 512, 9, 7)).astype(np.float32)}, ["y", "z"], tmp_path)
     assert np.array_equal(got["y"], got["z"][:, :5])
 
 
