@@ -468,6 +468,15 @@ static void run_part(frame *f, const part *b)
     }
 }
 
+/* Rows of a block: where they can, as many as fill whole vectors, which are then read and written where they
+ * lie. */
+static int64_t rows_at_once(const lnt_code *c, int64_t cols)
+{
+    const int64_t most = cols * 2 > c->block ? 1 : c->block / cols, both = cols | c->kernels->width;
+    const int64_t whole = c->kernels->width / (both & -both);
+    return most > whole ? most - most % whole : most;
+}
+
 /* Blocks hold several whole rows where rows are short. Padding lanes hold old register contents: any
  * instruction takes any bits. */
 void lnt_code_run(const lnt_code *c, const lnt_view *view, int64_t rows, int64_t cols)
@@ -480,7 +489,7 @@ void lnt_code_run(const lnt_code *c, const lnt_view *view, int64_t rows, int64_t
         f.at[c->n_slots + i] = c->constant[i];
         f.step[c->n_slots + i] = 0;
     }
-    const int64_t at_once = cols * 2 > c->block ? 1 : c->block / cols;
+    const int64_t at_once = rows_at_once(c, cols);
     for (int64_t row = 0; row < rows; row += at_once)
         for (int64_t col = 0; col < cols; col += c->block) {
             const int64_t r = rows - row < at_once ? rows - row : at_once;
