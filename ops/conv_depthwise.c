@@ -12,6 +12,10 @@
 
 enum {
     RUN_WORK = 32 * 1024,     /* multiply-adds in a run of pixels */
+    SLICED_BYTES = 36 * 1024, /* of a slice of the channels, in the first-level cache */
+    SLICED_RUN = 64,          /* pixels, at most */
+    SLICE = 64,               /* channels of a slice are a multiple of that */
+    BAND = 8,                 /* rows that go by with one slice of the channels */
     SHORT_ROW = 8,            /* pixels that are filtered together */
     SHARED_WORK = 128 * 1024, /* as many pay for pixels that go from one core's cache to another's */
     FED_BYTES = 512 * 1024,   /* an image worth being made line by line */
@@ -33,6 +37,7 @@ typedef struct depthwise {
     const lnt_epilogue *epilogue; /* run with each run of pixels */
     unsigned along, across;       /* axes: of runs (2: rows; 1: columns), and of those beside each other */
     int64_t run, runs;            /* pixels in a run, runs in a row */
+    int64_t slice, slices;        /* channels of a run; how many runs have them all */
     int64_t in_pixel, pixel;      /* floats of a pixel of input and output */
     size_t w_channel;             /* floats of one channel's weights for one tap, all features */
     const lnt_step *feed;         /* makes the lines of the image; or NULL */
@@ -45,6 +50,7 @@ typedef struct depthwise_call {
     const lnt_step *step;
     const float *x, *w, *bias, *residual;
     float *y;
+    int64_t rows;   /* of output pixels, of all images */
     int64_t pixels; /* at x, of all images or of a ring */
     int64_t ld;     /* floats from pixel to pixel of y */
 } depthwise_call;
@@ -62,8 +68,8 @@ static int64_t apart(const int64_t extent[LNT_WINDOW_AXES], unsigned axis)
     return axis == 1 ? extent[2] : 1;
 }
 
-/* row: of all images' rows of output pixels. */
-static void list_lines(const depthwise_call *c, int64_t row, line_list *list)
+/* row: of all images' rows of output pixels; channels from n on. */
+static void list_lines(const depthwise_call *c, int64_t row, int64_t n, line_list *list)
 {
     const depthwise *d = c->d;
     const lnt_window *w = &d->g.w;
@@ -78,8 +84,8 @@ static void list_lines(const depthwise_call *c, int64_t row, line_list *list)
             const int64_t pixel =
                 plane * w->in[1] * w->in[2] + lnt_window_at(w, d->across, at, t) * apart(w->in, d->across);
             const int64_t tap = z * w->kernel[1] * w->kernel[2] + t * apart(w->kernel, d->across);
-            list->x[list->n] = c->x + pixel % c->pixels * d->in_pixel;
-            list->w[list->n++] = c->w + (size_t)(tap * d->g.channels) * d->w_channel;
+            list->x[list->n] = c->x + pixel % c->pixels * d->in_pixel + n;
+            list->w[list->n++] = c->w + (size_t)(tap * d->g.channels) * d->w_channel + n;
         }
 }
 
@@ -90,15 +96,16 @@ static int64_t pixel_at(const depthwise *d, int64_t row, int64_t x)
     return row / rows * out[1] * out[2] + row % rows * apart(out, d->across) + x * apart(out, d->along);
 }
 
-/* Pixels [x, stop) of a row. */
-static void part_of_row(const depthwise_call *c, int64_t row, int64_t x, int64_t stop)
+/* Pixels [x, stop) of a row, channels from n on. */
+static void part_of_row(const depthwise_call *c, int64_t row, int64_t x, int64_t stop, int64_t n,
+                        int64_t channels)
 {
     const depthwise *d = c->d;
     const lnt_window *w = &d->g.w;
     const unsigned along = d->along;
-    const int64_t out = pixel_at(d, row, x) * c->ld;
+    const int64_t out = pixel_at(d, row, x) * c->ld + n;
     line_list lines;
-    list_lines(c, row, &lines);
+    list_lines(c, row, n, &lines);
     const lnt_depthwise args = {.line = lines.x,
                                 .w = lines.w,
                                 .lines = lines.n,
@@ -111,38 +118,50 @@ static void part_of_row(const depthwise_call *c, int64_t row, int64_t x, int64_t
                                 .pixel = (size_t)(apart(w->out, along) * c->ld),
                                 .w_tap = (size_t)(apart(w->kernel, along) * d->g.channels) * d->w_channel,
                                 .pixels = (size_t)(stop - x),
-                                .channels = (size_t)d->pixel,
+                                .channels = (size_t)channels,
                                 .features = d->pixel == d->g.groups ? 0 : (size_t)d->g.features,
                                 .group_channels = (size_t)d->g.channels,
                                 .w_channel = d->w_channel,
                                 .c = c->y + out,
                                 .residual = c->residual ? c->residual + out : NULL,
-                                .bias = c->bias,
+                                .bias = c->bias ? c->bias + n : NULL,
                                 .low = d->store.low,
                                 .high = d->store.high};
     d->kernels->depthwise(&args);
 }
 
-/* Runs [begin, end) of all rows'. */
-static void run_runs(lnt_kernel *k, const depthwise_call *c, int64_t begin, int64_t end)
+/* Run `run` of a row, slice `slice` of its channels. */
+static void run_piece(lnt_kernel *k, const depthwise_call *c, int64_t row, int64_t run, int64_t slice)
 {
     const depthwise *d = c->d;
-    const int64_t length = d->g.w.out[d->along];
-    for (int64_t item = begin; item < end; item++) {
-        const int64_t row = item / d->runs, x = item % d->runs * d->run;
-        const int64_t stop = x + d->run < length ? x + d->run : length;
-        part_of_row(c, row, x, stop);
-        if (d->epilogue)
-            lnt_epilogue_run(d->epilogue, k, c->step, c->y + (row * length + x) * c->ld, c->ld,
-                             row * length + x, stop - x, 0, d->pixel);
-    }
+    const int64_t length = d->g.w.out[d->along], x = run * d->run, n = slice * d->slice;
+    const int64_t stop = x + d->run < length ? x + d->run : length;
+    const int64_t channels = n + d->slice < d->pixel ? d->slice : d->pixel - n;
+    part_of_row(c, row, x, stop, n, channels);
+    if (d->epilogue)
+        lnt_epilogue_run(d->epilogue, k, c->step, c->y + (row * length + x) * c->ld + n, c->ld,
+                         row * length + x, stop - x, n, channels);
 }
 
+/* Bands of rows, of each the slices one after the other, of each the rows. */
 static lnt_status run_items(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
 {
     (void)thread;
-    run_runs(k, arg, begin, end);
+    const depthwise_call *c = arg;
+    const depthwise *d = c->d;
+    for (int64_t item = begin; item < end; item++) {
+        const int64_t line = item / d->runs, slice = line / BAND % d->slices;
+        const int64_t row = line / BAND / d->slices * BAND + line % BAND;
+        if (row < c->rows)
+            run_piece(k, c, row, item % d->runs, slice);
+    }
     return LNT_OK;
+}
+
+static int64_t item_count(const depthwise_call *c)
+{
+    const int64_t bands = (c->rows + BAND - 1) / BAND;
+    return bands * BAND * c->d->slices * c->d->runs;
 }
 
 /* ---- lines made when they are wanted ---- */
@@ -188,15 +207,17 @@ static lnt_status run_fed_items(lnt_kernel *k, void *arg, int64_t begin, int64_t
     depthwise_call c = *(const depthwise_call *)arg;
     const depthwise *d = c.d;
     const int64_t down = groups_down(d), height = d->g.w.out[1];
-    ring *r = ring_of(k, c.step, thread);
-    float *lines = (float *)(void *)((char *)r + LNT_ALIGN);
+    ring *made = ring_of(k, c.step, thread);
+    float *lines = (float *)(void *)((char *)made + LNT_ALIGN);
     c.x = lines;
     c.pixels = d->ring_lines * d->g.w.in[2];
     for (int64_t item = begin; item < end; item++) {
         const int64_t image = item / down, row = item % down * d->rows_at_once;
         const int64_t row_end = row + d->rows_at_once < height ? row + d->rows_at_once : height;
-        LNT_TRY(feed_lines(k, d, r, lines, image, row, row_end, thread));
-        run_runs(k, &c, (image * height + row) * d->runs, (image * height + row_end) * d->runs);
+        LNT_TRY(feed_lines(k, d, made, lines, image, row, row_end, thread));
+        for (int64_t slice = 0; slice < d->slices; slice++)
+            for (int64_t r = row * d->runs; r < row_end * d->runs; r++)
+                run_piece(k, &c, image * height + r / d->runs, r % d->runs, slice);
     }
     return LNT_OK;
 }
@@ -206,7 +227,7 @@ static lnt_status run_fed(lnt_kernel *k, const depthwise_call *c, int64_t grain)
     for (unsigned t = 0; t < k->threads; t++)
         *ring_of(k, c->step, t) = (ring){0, 0};
     const int64_t items = c->d->g.batch * groups_down(c->d);
-    return lnt_parallel(k, items, grain / (c->d->rows_at_once * c->d->runs) + 1, run_fed_items,
+    return lnt_parallel(k, items, grain / (c->d->rows_at_once * c->d->runs * c->d->slices) + 1, run_fed_items,
                         (void *)(uintptr_t)c);
 }
 
@@ -222,11 +243,11 @@ static lnt_status run_depthwise(lnt_kernel *k, const lnt_step *s)
         c.bias = lnt_in(k, s, (unsigned)d->store.bias);
     if (d->store.residual >= 0)
         c.residual = lnt_in(k, s, (unsigned)d->store.residual);
-    const int64_t rows = d->g.batch * d->g.w.out[0] * d->g.w.out[d->across];
-    const int64_t work = d->run * d->pixel * d->g.channels * lnt_volume(d->g.w.kernel) + 1;
+    c.rows = d->g.batch * d->g.w.out[0] * d->g.w.out[d->across];
+    const int64_t work = d->run * d->slice * d->g.channels * lnt_volume(d->g.w.kernel) + 1;
     c.pixels = d->g.batch * lnt_volume(d->g.w.in);
     const int64_t grain = SHARED_WORK / work + 1;
-    LNT_TRY(d->feed ? run_fed(k, &c, grain) : lnt_parallel(k, rows * d->runs, grain, run_items, &c));
+    LNT_TRY(d->feed ? run_fed(k, &c, grain) : lnt_parallel(k, item_count(&c), grain, run_items, &c));
     return lnt_conv_finish(k, s, &d->images, d->epilogue ? NULL : d->store.program);
 }
 
@@ -275,6 +296,22 @@ static void bind_feed(lnt_site *site, depthwise *d, size_t *scratch)
     *scratch = d->ring_at + d->ring_bytes * site->threads;
 }
 
+/* Channels that go by together. Where runs of all channels are short, a pixel is read again for each of its
+ * neighbours: then some channels of whole rows, whose lines stay in the first-level cache. But not where
+ * pixels lie so far apart that those share a few of its sets. */
+static int64_t slice_of(const depthwise *d)
+{
+    const lnt_window *w = &d->g.w;
+    const int64_t bytes = d->in_pixel * (int64_t)sizeof(float),
+                  reach = (w->kernel[1] - 1) * w->dilation[1] + 1;
+    if (d->epilogue || d->run > 8 || w->out[2] <= 8 || d->along != 2 || d->g.features > 1 ||
+        (bytes & -bytes) >= 1024)
+        return d->pixel;
+    const int64_t width = w->in[2] < SLICED_RUN * w->stride[2] ? w->in[2] : SLICED_RUN * w->stride[2];
+    const int64_t slice = SLICED_BYTES / (reach * width * (int64_t)sizeof(float)) / SLICE * SLICE;
+    return slice < SLICE ? SLICE : slice < d->pixel ? slice : d->pixel;
+}
+
 lnt_status lnt_conv_bind_depthwise(lnt_site *site, const lnt_conv *g)
 {
     const lnt_window *w = &g->w;
@@ -299,6 +336,10 @@ lnt_status lnt_conv_bind_depthwise(lnt_site *site, const lnt_conv *g)
     d->across = columns ? 2 : 1;
     const int64_t length = w->out[d->along];
     d->run = RUN_WORK / (terms * d->pixel) / 8 * 8 + 8;
+    d->slice = slice_of(d);
+    d->slices = (d->pixel + d->slice - 1) / d->slice;
+    if (d->slices > 1)
+        d->run = SLICED_RUN;
     if (d->run > length)
         d->run = length > 0 ? length : 1;
     d->runs = (length + d->run - 1) / d->run;

@@ -139,3 +139,33 @@ def test_windows_wider_than_the_input(tmp_path, op, length, kernel, stride, dila
         alone, shared = (Session(model, level=level, threads=n).set(x=x).run().get("y") for n in (1, 3))
         assert np.array_equal(alone, shared), level
         np.testing.assert_allclose(alone, want, rtol=1e-3, atol=1e-4, err_msg=level)
+
+
+@pytest.mark.parametrize("batch, rows, width, channels, kernel, stride, dilation", [
+    (1, 14, 14, 576, 3, 1, 1),
+    (2, 9, 11, 420, 5, 1, 2),  # a last slice of some vectors and some lanes, bands of rows that end early
+    (1, 21, 40, 320, 5, 2, 1),
+    (1, 3, 200, 330, 5, 1, 1),
+])
+def test_depthwise_of_many_channels(tmp_path, batch, rows, width, channels, kernel, stride, dilation):
+    """Rows go by with some of the channels at a time."""
+    rng, pad = np.random.default_rng(channels), kernel // 2 * dilation
+    x = rng.standard_normal((batch, 8, rows, width), np.float32)
+    weights = [numpy_helper.from_array(rng.standard_normal(shape, np.float32) / 4, name) for name, shape in (
+        ("u", (channels, 8, 1, 1)), ("w", (channels, 1, kernel, kernel)), ("b", (channels,)))]
+    nodes = [helper.make_node("Conv", ["x", "u"], ["x1"]),
+             helper.make_node("Conv", ["x1", "w", "b"], ["x2"], group=channels, pads=[pad] * 4, strides=[stride] * 2,
+                              dilations=[dilation] * 2),
+             helper.make_node("Relu", ["x2"], ["y"])]
+    graph = helper.make_graph(nodes, "wide", [helper.make_tensor_value_info("x", TensorProto.FLOAT, x.shape)],
+                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)], weights)
+    proto = helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", 22)])
+    onnx.save(proto, tmp_path / "w.onnx")
+    want = onnxruntime.InferenceSession(proto.SerializeToString()).run(None, {"x": x})[0]
+    done = linnet("convert", tmp_path / "w.onnx", "-o", tmp_path / "w.lnt")
+    assert done.returncode == 0, done.stderr
+    model = Model(tmp_path / "w.lnt")
+    for level in levels():
+        alone, shared = (Session(model, level=level, threads=n).set(x=x).run().get("y") for n in (1, 3))
+        assert np.array_equal(alone, shared), level
+        np.testing.assert_allclose(alone, want, rtol=1e-3, atol=1e-4, err_msg=level)
