@@ -623,14 +623,12 @@ static void store_bytes(const lnt_qbytes *tile)
 {
     const lnt_qbytes t = *tile; /* out of reach of the stores */
     for (unsigned j = 0; j < t.columns; j += VL)
-        if (t.slope)
-            store_columns(&t, j, j + VL <= t.columns, t.row != NULL, true);
-        else if (j + VL <= t.columns && !t.row)
+        if (j + VL <= t.columns && !t.row && !t.slope)
             store_columns(&t, j, true, false, false);
-        else if (j + VL <= t.columns)
+        else if (j + VL <= t.columns && !t.slope)
             store_columns(&t, j, true, true, false);
         else
-            store_columns(&t, j, false, t.row != NULL, false);
+            store_columns(&t, j, j + VL <= t.columns, t.row != NULL, t.slope != NULL);
 }
 
 LNT_INLINE void combine_vector(const lnt_qpair *p, vi a, vi b, bool multiply, uint8_t *c)
