@@ -78,29 +78,42 @@ static inline __attribute__((always_inline)) void tile_of(unsigned rows, unsigne
             _mm512_storeu_si512(p->c[i] + r * LNT_QPANEL, acc.row[r][i]);
 }
 
-/* One row waits for each product before it adds the next: four quads at a time do not wait for each other. */
-static void one_row(const lnt_qproduct *p)
+/* A quad of one row with those of the panels, which are gone past. */
+static inline __attribute__((always_inline)) void add_quad(unsigned panels, __m512i *acc, const uint8_t *a,
+                                                           const int8_t **panel)
 {
     enum { AHEAD = 2048 };
-    __m512i acc[AT_ONCE];
-    const int8_t *b = p->panel[0];
+    const __m512i four = four_of(a);
+#pragma GCC unroll 2
+    for (unsigned p = 0; p < panels; p++) {
+        _mm_prefetch((const char *)panel[p] + AHEAD, _MM_HINT_T0);
+        acc[p] = _mm512_dpbusd_epi32(acc[p], four, _mm512_loadu_si512(panel[p]));
+        panel[p] += 4 * LNT_QPANEL;
+    }
+}
+
+/* One row waits for each product before it adds the next: four quads at a time do not wait for each other. */
+static inline __attribute__((always_inline)) void one_row(unsigned panels, const lnt_qproduct *p)
+{
+    __m512i acc[AT_ONCE][PANELS];
+    const int8_t *panel[PANELS] = {p->panel[0], p->panel[panels - 1]};
 #pragma GCC unroll 4
     for (unsigned i = 0; i < AT_ONCE; i++)
-        acc[i] = _mm512_setzero_si512();
+        acc[i][0] = acc[i][1] = _mm512_setzero_si512();
     for (int64_t t = 0; t < p->taps; t++) {
         const uint8_t *a = p->a[0] + p->tap_offset[t];
         int64_t q = 0;
         for (; q + AT_ONCE <= p->quads; q += AT_ONCE)
 #pragma GCC unroll 4
-            for (unsigned i = 0; i < AT_ONCE; i++, b += 4 * LNT_QPANEL) {
-                _mm_prefetch((const char *)b + AHEAD, _MM_HINT_T0);
-                acc[i] = _mm512_dpbusd_epi32(acc[i], four_of(a + 4 * (q + i)), _mm512_loadu_si512(b));
-            }
-        for (; q < p->quads; q++, b += 4 * LNT_QPANEL)
-            acc[0] = _mm512_dpbusd_epi32(acc[0], four_of(a + 4 * q), _mm512_loadu_si512(b));
+            for (unsigned i = 0; i < AT_ONCE; i++)
+                add_quad(panels, acc[i], a + 4 * (q + i), panel);
+        for (; q < p->quads; q++)
+            add_quad(panels, acc[0], a + 4 * q, panel);
     }
-    _mm512_storeu_si512(p->c[0],
-                        _mm512_add_epi32(_mm512_add_epi32(acc[0], acc[1]), _mm512_add_epi32(acc[2], acc[3])));
+#pragma GCC unroll 2
+    for (unsigned i = 0; i < panels; i++)
+        _mm512_storeu_si512(p->c[i], _mm512_add_epi32(_mm512_add_epi32(acc[0][i], acc[1][i]),
+                                                      _mm512_add_epi32(acc[2][i], acc[3][i])));
 }
 
 /* The last of an odd number of panels takes rows by two and one by itself: there is less code for it. */
@@ -108,7 +121,7 @@ static void one_panel(const lnt_qproduct *p)
 {
     lnt_qproduct even = *p;
     if (p->rows % 2) {
-        one_row(p);
+        one_row(1, p);
         even.rows--;
         even.a++;
         even.c[0] += LNT_QPANEL;
@@ -133,7 +146,9 @@ static void tile(const lnt_qproduct *p)
     switch (p->rows) {
 #define ROWS_CASE(n)                                                                                         \
     case n: tile_of(n, PANELS, p); return;
-        ROWS_CASE(1)
+    case 1:
+        one_row(PANELS, p);
+        return;
         ROWS_CASE(2)
         ROWS_CASE(3)
         ROWS_CASE(4)

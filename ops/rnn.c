@@ -310,19 +310,23 @@ _Static_assert((int)PANELS_AT_ONCE >= (int)LNT_TILE_ROWS_MAX, "sums of a panel f
 static void sum_panels(const recurrence *r, size_t panel, size_t n, int32_t *acc)
 {
     const rnn *m = r->c->m;
+    const lnt_qgemm_kernels *kernels = m->qplan.kernels;
     const uint8_t *h[LNT_TILE_ROWS_MAX];
-    const size_t panel_bytes = (size_t)m->h_bytes * LNT_PANEL;
-    lnt_qproduct p = {
-        .tap_offset = lnt_qone_run, .taps = 1, .quads = m->h_bytes / 4, .panels = 1, .c = {acc}};
+    const int8_t *b = r->c->r_bytes + panel * (size_t)m->h_bytes * LNT_PANEL;
+    lnt_qproduct p = {.tap_offset = lnt_qone_run, .taps = 1, .quads = m->h_bytes / 4};
     for (unsigned i = 0; i < r->set->n; i++)
         h[i] = r->h + i * m->h_bytes;
-    for (size_t i = 0; i < n; i++) {
-        p.panel[0] = r->c->r_bytes + (panel + i) * panel_bytes;
+    for (size_t i = 0; i < n; i += p.panels) {
+        p.panels = n - i < kernels->panels ? 1 : kernels->panels;
+        for (unsigned k = 0; k < p.panels; k++) {
+            p.panel[k] = b + (i + k) * (size_t)m->h_bytes * LNT_PANEL;
+            p.c[k] = acc + (i + k) * LNT_QPANEL;
+        }
         for (unsigned row = 0; row < r->set->n; row += p.rows, p.c[0] += p.rows * LNT_QPANEL) {
             const unsigned left = r->set->n - row;
             p.a = h + row;
-            p.rows = left < m->qplan.kernels->rows ? left : m->qplan.kernels->rows;
-            m->qplan.kernels->tile(&p);
+            p.rows = left < kernels->rows ? left : kernels->rows;
+            kernels->tile(&p);
         }
     }
 }
