@@ -236,6 +236,8 @@ lnt_status lnt_node_fail(const lnt_node *n, lnt_status status, lnt_error *err);
 lnt_status lnt_plan_frame(lnt_session *s, lnt_frame *f, uint32_t from, lnt_error *err);
 
 /* ---- join.c ---- */
+/* Are there inputs of Concats among the steps from `from` on that may be computed in their outputs? */
+bool lnt_may_join(lnt_session *s, const lnt_frame *f, uint32_t from);
 /* Merges inputs of Concats among the steps from `from` on into their outputs, as far as no more than `most`
  * bytes are alive at any time before the Concat; 0: than when it runs with its inputs by themselves. Reads
  * and keeps f->alive. Returns whether there are any. */

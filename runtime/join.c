@@ -44,6 +44,17 @@ static bool can_join(lnt_session *s, const lnt_frame *f, const lnt_step *step, u
     return !pitch_of(step, i) || (from->takes_pitch && !from->needs_rows && in == &s->value[from->parent]);
 }
 
+bool lnt_may_join(lnt_session *s, const lnt_frame *f, uint32_t from)
+{
+    for (uint32_t i = from; i < f->n_steps; i++) {
+        const lnt_step *step = f->list[i];
+        for (unsigned n = 0; step->join && n < step->n_in; n++)
+            if (can_join(s, f, step, f->time[i], n))
+                return true;
+    }
+    return false;
+}
+
 /* The first time at or after `time` at which an input that is to be joined is computed; LNT_NONE: none is. */
 static uint32_t first_after(lnt_session *s, const lnt_step *step, uint32_t time)
 {

@@ -489,15 +489,6 @@ static lnt_status plan_offsets(lnt_session *s, lnt_frame *f, uint32_t from, size
     return lay_out(s, f, n, bytes, &highest, err);
 }
 
-/* Side by side nothing is computed within the output of a step to come. */
-static bool may_join(const lnt_session *s, const lnt_frame *f, uint32_t from)
-{
-    bool any = false;
-    for (uint32_t i = from; i < f->n_steps; i++)
-        any |= f->list[i]->join != NULL;
-    return any && !s->separate && s->mode != LNT_PARALLEL;
-}
-
 /* Offsets once more with inputs of Concats in their outputs: as many as there is room for, else those that
  * need no more while they are made than when they are copied. The arena shall not grow by that. */
 static lnt_status plan_joined(lnt_session *s, lnt_frame *f, uint32_t from, size_t *bytes, lnt_error *err)
@@ -599,8 +590,10 @@ lnt_status lnt_plan_frame(lnt_session *s, lnt_frame *f, uint32_t from, lnt_error
     note_steps(s, f, from);
     keep_results(s, f);
     merge_in_place(s, f, from);
+    /* Side by side nothing is computed within the output of a step to come. */
+    const bool joins = !s->separate && s->mode != LNT_PARALLEL && lnt_may_join(s, f, from);
     LNT_TRY(plan_offsets(s, f, from, &bytes, err));
-    if (may_join(s, f, from))
+    if (joins)
         LNT_TRY(plan_joined(s, f, from, &bytes, err));
     LNT_TRY(grow_arena(s, f, bytes, err));
     f->arena_bytes = from && f->arena_bytes > bytes ? f->arena_bytes : bytes;
