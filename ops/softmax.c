@@ -7,13 +7,18 @@
 #include <math.h>
 #include <string.h>
 
-enum { BLOCK = 256 }; /* columns worked on at a time, where the axis is not the innermost */
+enum {
+    BLOCK = 256, /* columns worked on at a time, where the axis is not the innermost */
+    SHORT = 16,  /* rows that are no longer are turned to columns, */
+    TURNED = 64, /* so many at a time */
+};
 enum { SOFTMAX, LOG_SOFTMAX, HARDMAX };
 
 typedef struct softmax {
     const lnt_row_kernels *row;
     unsigned kind;
     int64_t outer, n, inner; /* extents before, along and behind the axis */
+    bool turns;              /* many short rows */
 } softmax;
 
 typedef struct softmax_job {
@@ -48,17 +53,20 @@ lnt_status lnt_bind_softmax(lnt_site *site)
     softmax *p = lnt_bind_params(site, sizeof *p);
     if (!p)
         return LNT_E_MEMORY;
-    *p = (softmax){site->kernels->row,
-                   id == LNT_ID_Softmax      ? SOFTMAX
-                   : id == LNT_ID_LogSoftmax ? LOG_SOFTMAX
-                                             : HARDMAX,
-                   1, 1, 1};
+    *p = (softmax){.row = site->kernels->row,
+                   .kind = id == LNT_ID_Softmax      ? SOFTMAX
+                           : id == LNT_ID_LogSoftmax ? LOG_SOFTMAX
+                                                     : HARDMAX,
+                   .outer = 1,
+                   .n = 1,
+                   .inner = 1};
     if (x->rank > 0)
         LNT_TRY(lnt_axis(site, lnt_attr_i(site->node, "axis", -1), x->rank, &axis));
     for (unsigned d = 0; d < x->rank; d++)
         *(d < axis ? &p->outer : d == axis ? &p->n : &p->inner) *= x->dims[d];
     if (p->inner == 0)
         p->n = 0;
+    p->turns = p->inner == 1 && p->n <= SHORT && p->outer >= TURNED && p->kind != HARDMAX;
     site->step->run = run_softmax;
     lnt_bind_in_place(site, 0, 0);
     return lnt_bind_widened(site, 1, 1);

@@ -8,12 +8,51 @@ static void NAME(hard_row)(const softmax *p, const R *x, R *y)
         y[i] = i == at;
 }
 
+/* w columns of n rows, which lie `apart` elements apart. */
+static void NAME(soft_columns)(const softmax *p, const R *x, R *y, int64_t apart, int64_t w)
+{
+    R largest[BLOCK], total[BLOCK];
+    memcpy(largest, x, (size_t)w * sizeof *x);
+    memset(total, 0, (size_t)w * sizeof *total);
+    for (int64_t i = 1; i < p->n; i++)
+        ROW(p)->max_to(largest, x + i * apart, w);
+    for (int64_t i = 0; i < p->n; i++)
+        ROW(p)->exp_minus(total, x + i * apart, largest, p->kind == SOFTMAX ? y + i * apart : NULL, w);
+    for (int64_t c = 0; c < w; c++)
+        total[c] = p->kind == SOFTMAX ? 1 / total[c] : (R)log((double)total[c]);
+    for (int64_t i = 0; i < p->n; i++) {
+        R *row = y + i * apart;
+        if (p->kind == SOFTMAX) {
+            ROW(p)->multiply(row, total, w);
+            continue;
+        }
+        ROW(p)->subtract(x + i * apart, largest, row, w);
+        ROW(p)->subtract(row, total, row, w);
+    }
+}
+
+/* w short rows, as columns for so long. */
+static void NAME(short_rows)(const softmax *p, const R *x, R *y, int64_t w)
+{
+    R from[SHORT * TURNED], to[SHORT * TURNED];
+    for (int64_t r = 0; r < w; r++)
+        for (int64_t i = 0; i < p->n; i++)
+            from[i * w + r] = x[r * p->n + i];
+    NAME(soft_columns)(p, from, to, w, w);
+    for (int64_t r = 0; r < w; r++)
+        for (int64_t i = 0; i < p->n; i++)
+            y[r * p->n + i] = to[i * w + r];
+}
+
 static lnt_status NAME(rows)(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
 {
     const softmax_job *j = arg;
     const softmax *p = j->p;
     (void)k, (void)thread;
-    for (int64_t o = begin; o < end; o++) {
+    for (int64_t o = begin; p->turns && o < end; o += TURNED)
+        NAME(short_rows)
+        (p, (const R *)j->x + o * p->n, (R *)j->y + o * p->n, end - o < TURNED ? end - o : TURNED);
+    for (int64_t o = begin; !p->turns && o < end; o++) {
         const R *x = (const R *)j->x + o * p->n;
         R *y = (R *)j->y + o * p->n;
         if (p->kind == SOFTMAX)
@@ -24,29 +63,6 @@ static lnt_status NAME(rows)(lnt_kernel *k, void *arg, int64_t begin, int64_t en
             NAME(hard_row)(p, x, y);
     }
     return LNT_OK;
-}
-
-/* w columns of n rows, which lie p->inner elements apart. */
-static void NAME(soft_columns)(const softmax *p, const R *x, R *y, int64_t w)
-{
-    R largest[BLOCK], total[BLOCK];
-    memcpy(largest, x, (size_t)w * sizeof *x);
-    memset(total, 0, (size_t)w * sizeof *total);
-    for (int64_t i = 1; i < p->n; i++)
-        ROW(p)->max_to(largest, x + i * p->inner, w);
-    for (int64_t i = 0; i < p->n; i++)
-        ROW(p)->exp_minus(total, x + i * p->inner, largest, p->kind == SOFTMAX ? y + i * p->inner : NULL, w);
-    for (int64_t c = 0; c < w; c++)
-        total[c] = p->kind == SOFTMAX ? 1 / total[c] : (R)log((double)total[c]);
-    for (int64_t i = 0; i < p->n; i++) {
-        R *row = y + i * p->inner;
-        if (p->kind == SOFTMAX) {
-            ROW(p)->multiply(row, total, w);
-            continue;
-        }
-        ROW(p)->subtract(x + i * p->inner, largest, row, w);
-        ROW(p)->subtract(row, total, row, w);
-    }
 }
 
 static void NAME(hard_columns)(const softmax *p, const R *x, R *y, int64_t w)
@@ -72,8 +88,12 @@ static lnt_status NAME(columns)(lnt_kernel *k, void *arg, int64_t begin, int64_t
     for (int64_t item = begin; item < end; item++) {
         const int64_t column = item % blocks * BLOCK, at = item / blocks * p->n * p->inner + column;
         const int64_t w = p->inner - column < BLOCK ? p->inner - column : BLOCK;
-        (p->kind == HARDMAX ? NAME(hard_columns) : NAME(soft_columns))(p, (const R *)j->x + at,
-                                                                       (R *)j->y + at, w);
+        const R *x = (const R *)j->x + at;
+        R *y = (R *)j->y + at;
+        if (p->kind == HARDMAX)
+            NAME(hard_columns)(p, x, y, w);
+        else
+            NAME(soft_columns)(p, x, y, p->inner, w);
     }
     return LNT_OK;
 }

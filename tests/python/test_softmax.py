@@ -1,0 +1,41 @@
+"""Softmax and LogSoftmax of many short rows, which are worked on as columns: every level and several threads against
+numpy in double precision."""
+
+import json
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+from harness import linnet
+from linnet_ctypes import Model, Session
+
+TOLERANCE = {TensorProto.FLOAT: 4e-6, TensorProto.DOUBLE: 1e-14, TensorProto.FLOAT16: 2e-3}
+
+
+def rows_of(rows, n, kind):
+    x = np.random.default_rng(rows * 100 + n).standard_normal((rows, n)) * 5
+    x[0, 0], x[-1, -1], x[1, 0] = 80, -80, -np.inf if n > 1 else 0
+    return x.astype(helper.tensor_dtype_to_np_dtype(kind))
+
+
+@pytest.mark.parametrize("op", ["Softmax", "LogSoftmax"])
+@pytest.mark.parametrize("kind", TOLERANCE)
+@pytest.mark.parametrize("rows, n", [(64, 1), (4420, 2), (65, 3), (1000, 16), (1000, 17), (63, 5)])
+def test_short_rows(tmp_path, op, kind, rows, n):
+    x = rows_of(rows, n, kind)
+    graph = helper.make_graph([helper.make_node(op, ["x"], ["y"], axis=-1)], "rows",
+                              [helper.make_tensor_value_info("x", kind, x.shape)],
+                              [helper.make_tensor_value_info("y", kind, x.shape)])
+    onnx.save(helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", 17)]), tmp_path / "s.onnx")
+    done = linnet("convert", tmp_path / "s.onnx", "-o", tmp_path / "s.lnt")
+    assert done.returncode == 0, done.stderr
+    shifted = x.astype(np.float64) - x.max(1, keepdims=True)
+    want = shifted - np.log(np.exp(shifted).sum(1, keepdims=True))
+    want = np.exp(want) if op == "Softmax" else want
+    model = Model(tmp_path / "s.lnt")
+    for level in json.loads(linnet("doctor", "--quick", "--json").stdout)["levels"]:
+        alone, shared = (Session(model, level=level, threads=t).set(x=x).run().get("y") for t in (1, 3))
+        assert np.array_equal(alone, shared), level
+        np.testing.assert_allclose(alone, want, rtol=TOLERANCE[kind], atol=TOLERANCE[kind], err_msg=level)
