@@ -146,10 +146,10 @@ static int join(fuser *f, lnt_gnode *n)
             continue;
         if (number == NO_GROUP)
             number = at;
-        else
-            f->list[at].n = 0;
         for (unsigned k = 0; k < other->n; k++)
             f->of[other->member[k]->out[0]] = number;
+        if (at != number)
+            f->list[at].n = 0; /* now in the other */
         joined = candidate;
     }
     if (number != NO_GROUP) {

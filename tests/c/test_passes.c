@@ -542,6 +542,15 @@ static void build_detour(model *m)
 }
 PASS_TEST(detour, build_detour, expect(&m, "Softmax", 1); expect(&m, "Elementwise", 2);)
 
+/* The same, where what is read in between belongs to a program that has become part of another. */
+static void build_detour_of_two(model *m)
+{
+    const uint32_t x = input(m, DIMS(4, 10)), a = VALUE(m, "Exp", x), b = VALUE(m, "Neg", x);
+    const uint32_t sum = VALUE(m, "Add", a, b);
+    output(m, VALUE(m, "Mul", VALUE(m, "Softmax", b), sum));
+}
+PASS_TEST(detour_of_two, build_detour_of_two, expect(&m, "Softmax", 1); expect(&m, NULL, 3);)
+
 static void build_two_results(model *m)
 {
     const uint32_t a = VALUE(m, "Exp", VALUE(m, "Neg", input(m, DIMS(4, 10))));
@@ -839,6 +848,7 @@ int main(void)
         cmocka_unit_test(test_attention_scores),
         cmocka_unit_test(test_web),
         cmocka_unit_test(test_detour),
+        cmocka_unit_test(test_detour_of_two),
         cmocka_unit_test(test_two_results),
         cmocka_unit_test(test_rank_of_constant),
         cmocka_unit_test(test_vocoder),
