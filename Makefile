@@ -94,7 +94,7 @@ ifneq ($(SNDFILE),)
 AUDIO_LIBS := -lsndfile -lsamplerate
 endif
 
-.PHONY: all objects python unit valgrind help check test test-long bench peers zoo demo deps deps-test deps-long clean install boards replay fuzz deb bundle \
+.PHONY: all objects python unit valgrind help check test test-long bench peers zoo zoo-torch demo deps deps-test deps-long clean install boards replay fuzz deb bundle \
         fuzz-targets
 .DEFAULT_GOAL := all
 
@@ -353,6 +353,9 @@ $(PEERS):
 peers: deps-test zoo python $(PEERS)  ## beside OpenVINO, MNN, ncnn, LiteRT, torch.compile: a table in BENCHMARKS.md
 	$(Q)$(MAKE) --no-print-directory $(BUILD)/linnet
 	$(Q).deps/peers/bin/python tests/bench/peers.py $(BENCH)
+
+zoo-torch: .deps/peers/ready  ## the same architectures by torch's two exporters, in build/zoo-torch
+	$(Q).deps/peers/bin/python tests/zoo/from_torch.py
 
 zoo: .deps/venv/ready  ## the bench's models, written to build/zoo
 	$(Q)$(PYTHON) tests/zoo/make.py

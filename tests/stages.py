@@ -68,6 +68,7 @@ STAGES["long"] = [
     ("models, every way", [*LONG, *PYTEST, "tests/python/test_models.py"]),
     ("suite, sanitized", [*SANITIZED, *PYTEST, "tests/python/test_suite.py"]),
     ("zoo, whole", ["env", "LINNET_ZOO=full", *PYTEST, "tests/python/test_zoo.py"]),
+    ("zoo, from torch", ["env", "LINNET_ZOO=full", *PYTEST, "tests/python/test_zoo_torch.py"]),
     ("package", ["sh", "tests/package.sh"]),
     ("virtual machine", ["sh", "tests/vm/vm.sh"]),
     ("models, sanitized", [*SANITIZED, *PYTEST, "tests/python/test_models.py"]),

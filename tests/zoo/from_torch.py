@@ -207,11 +207,12 @@ def make(name, exporter, folder):
     from make import expected, write_tensors
     case = folder / "test_data_set_0"
     case.mkdir(parents=True, exist_ok=True)
+    (folder / "refused.txt").unlink(missing_ok=True)
     try:
         feeds = export(name, exporter, folder / "model.onnx")
     except Exception as error:
         (folder / "model.onnx").unlink(missing_ok=True)
-        said = str(error).strip().split("\n")[0]
+        said = next(line for line in str(error).partition("Exception summary")[::-1] if line).strip().split("\n")[0]
         (folder / "refused.txt").write_text(f"{type(error).__name__}: {said}\n")
         return f"refused: {said}"
     model = onnx.load(folder / "model.onnx")
@@ -222,9 +223,10 @@ def make(name, exporter, folder):
 
 
 def is_made(folder):
-    """Newer than this file; what was refused is tried again."""
-    model = folder / "model.onnx"
-    return model.exists() and model.stat().st_mtime > pathlib.Path(__file__).stat().st_mtime
+    """Or refused, and newer than this file and than the torch it is made by."""
+    sources = [pathlib.Path(__file__), pathlib.Path(torch.__file__)]
+    made = [p for p in (folder / "model.onnx", folder / "refused.txt") if p.exists()]
+    return bool(made) and made[0].stat().st_mtime > max(p.stat().st_mtime for p in sources)
 
 
 def main():
