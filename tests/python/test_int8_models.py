@@ -1,5 +1,6 @@
 """INT8 on models with trained weights: what they are for comes out the same on inputs that were not calibrated on."""
 
+import json
 import shutil
 import subprocess
 
@@ -39,6 +40,18 @@ def convert_model(folder, model, *options, state=()):
 
 def ratio(plain, quantised):
     return quantised.stat().st_size / plain.stat().st_size
+
+
+@pytest.mark.parametrize("model, mode, size", [("ultraface_rfb_320", "dynamic", 0.28), ("ultraface_rfb_320", "static", 0.295),
+                                               ("superres", "dynamic", 0.27), ("superres", "static", 0.275),
+                                               ("light_squeezenet", "dynamic", 0.265), ("light_squeezenet", "static", 0.28)])
+def test_sizes(tmp_path, model, mode, size):
+    """Little but a byte for each weight: no padding, no floats that need not be. What memory loading takes is told."""
+    calibrated = ["--calibrate", FOLDER / model] * (mode == "static")
+    plain, quantised, _ = convert_model(tmp_path, model, "--int8", mode, "--min-snr", "0", *calibrated)
+    assert ratio(plain, quantised) <= size
+    restored = json.loads(linnet("info", quantised, "--json").stdout)["restored_bytes"]
+    assert 0 < restored < plain.stat().st_size / 2
 
 
 # ---- faces ----
