@@ -26,7 +26,7 @@ def compare(row, mode):
     linnet("convert", cases / "model.onnx", "-o", plain, *words)
     linnet("convert", cases / "model.onnx", "-o", made, *words, "--int8", mode, "--min-snr", 0, "--report", report,
            *(["--calibrate", cases] if mode == "static" else []))
-    found = json.loads(report.read_text())["int8"]
+    found = json.loads(report.read_text()).get("int8", {"layers": []})
     if not any(layer["int8"] for layer in found["layers"]):
         return None
     case = cases / f"test_data_set_{row['set']}"
