@@ -201,11 +201,12 @@ KERNELS := $(foreach l,$(ALL_LEVELS),$(wildcard ops/*_$(l).c) $(patsubst %_$(l).
 KERNEL_OPT := $(if $(OPS_FROM),-O2)
 # Where levels above it do the work the scalar one is there to be right, and small.
 SPARE := $(if $(findstring x86_64,$(TARGET)),$(filter-out $(foreach l,$(ALL_LEVELS),%_$(l).c),$(KERNELS)))
-# So is what runs once for a file or a session, and what few networks have.
+# So is what runs once for a file, a session or a step, and what few networks have.
 SPARE += $(filter-out formats/hash.c,$(wildcard formats/*.c)) \
-         $(patsubst %,runtime/%.c,control load session model_info resources partial trace) \
-         $(patsubst %,ops/%.c,attention col2im conv_images det einsum einsum_product embed_layernorm gridsample \
-             loss lpnorm nms op program_node random roialign trilu unique unpool window_functions)
+         $(patsubst %,runtime/%.c,control join load session model_info resources partial trace) \
+         $(patsubst %,ops/%.c,attention col2im conv conv_images conv_transpose det einsum einsum_product \
+             embed_layernorm gridsample loss lpnorm nms op program_node random roialign trilu unique \
+             unpool window_functions)
 level_of = $(strip $(foreach l,$(ALL_LEVELS),$(if $(filter %_$(l).c,$(1)),$(l))))
 $(BUILD)/obj/%.o: %.c Makefile $(TRIMMED)
 	@echo "  CC      $<"

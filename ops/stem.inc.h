@@ -3,7 +3,7 @@
  * K is short and no two of its elements need lie side by side, so each has an offset of its own; pixels stand
  * at even steps, so that one pointer serves them all. */
 
-enum { STEM_VECTORS = LNT_PANEL / LNT_VL };
+enum { STEM_VECTORS = LNT_PANEL / LNT_VL, STEM_STEP = LNT_VL == 16 ? 2 : 0 };
 
 #if LNT_VL == 16
 #define STEM_LIST(X) X(6, 4) X(12, 2) X(14, 1)
@@ -11,12 +11,18 @@ enum { STEM_VECTORS = LNT_PANEL / LNT_VL };
 #define STEM_LIST(X) X(6, STEM_VECTORS)
 #endif
 
+/* Apart, where it takes much code. */
+static __attribute__((noinline, unused)) void store_some(float *p, vf x, unsigned lanes)
+{
+    v_store_n(p, x, lanes);
+}
+
 /* Columns from n on, `left` of them at most, of pixels [i, i + pixels). */
 LNT_INLINE void stem_tile(const lnt_stem *s, size_t i, size_t n, size_t left, const unsigned pixels,
-                          const unsigned vectors)
+                          const unsigned vectors, const size_t step)
 {
-    const float *x = s->x + i * s->step, *b = s->b + n / LNT_PANEL * s->b_panel;
-    const size_t step = s->step, c_step = s->c_step, panel = s->b_panel;
+    const float *x = s->x + i * step, *b = s->b + n / LNT_PANEL * s->b_panel;
+    const size_t c_step = s->c_step, panel = s->b_panel;
     const bool whole = vectors > STEM_VECTORS; /* see stem_fits */
     unsigned lanes[4];
     vf acc[14][4];
@@ -50,10 +56,12 @@ LNT_INLINE void stem_tile(const lnt_stem *s, size_t i, size_t n, size_t left, co
         UNROLL(4)
     for (unsigned j = 0; j < vectors; j++) {
         const vf y = v_min(high, v_max(low, acc[p][j]));
-        if (lanes[j] == LNT_VL)
+        if (MASKS && !whole)
+            v_store_n(c + j * LNT_VL, y, lanes[j]);
+        else if (lanes[j] == LNT_VL)
             v_store(c + j * LNT_VL, y);
         else
-            v_store_n(c + j * LNT_VL, y, lanes[j]);
+            store_some(c + j * LNT_VL, y, lanes[j]);
     }
 }
 
@@ -63,8 +71,12 @@ LNT_INLINE void stem_tile(const lnt_stem *s, size_t i, size_t n, size_t left, co
     static void stem_##P(const lnt_stem *s, size_t n)                                                        \
     {                                                                                                        \
         _Static_assert(P <= LNT_STEM_PIXELS, "as many pixels as a call has at least");                       \
-        for (size_t i = 0; i < s->pixels; i += P)                                                            \
-            stem_tile(s, i + P <= s->pixels ? i : s->pixels - P, n, s->columns - n, P, V);                   \
+        const size_t step = s->step, pixels = s->pixels, left = s->columns - n;                              \
+        size_t i = 0;                                                                                        \
+        for (; STEM_STEP && P > 6 && step == STEM_STEP && i < pixels; i += P)                                \
+            stem_tile(s, i + P <= pixels ? i : pixels - P, n, left, P, V, STEM_STEP);                        \
+        for (; i < pixels; i += P)                                                                           \
+            stem_tile(s, i + P <= pixels ? i : pixels - P, n, left, P, V, step);                             \
     }
 STEM_LIST(STEM)
 #undef STEM
