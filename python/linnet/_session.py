@@ -241,7 +241,7 @@ class InferenceSession:
         return ModelMetadata(pairs)
 
     def get_overridable_initializers(self):
-        """None: those that --overridable names are inputs like any other."""
+        """None: initializers are constants of the file; those that `overridable` names are inputs like any other."""
         return []
 
     def get_providers(self):
