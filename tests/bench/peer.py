@@ -132,7 +132,10 @@ def litert(model, feeds, threads, folder):
     from ai_edge_litert.interpreter import Interpreter
     made = folder / "tf/fixed_float32.tflite"
     if not made.exists():
-        tool("onnx2tf", "-i", fixed(model, feeds, folder / "fixed.onnx"), "-o", folder / "tf", "-n", "-rtpo", "Erf",
+        # Pictures it tries its result on, which it would fetch from elsewhere: any will do.
+        pictures = np.random.default_rng(0).random((20, 128, 128, 3), np.float32)
+        np.save(folder / "calibration_image_sample_data_20x128x128x3_float32.npy", pictures)
+        tool("onnx2tf", "-i", fixed(model, feeds, folder / "fixed.onnx"), "-o", folder / "tf", "-n", "-rtpo", "Erf", cwd=folder,
              programs=HERE.parents[1] / ".deps/peers-tf/bin")
     engine = Interpreter(str(made), num_threads=threads)
     engine.allocate_tensors()

@@ -53,7 +53,7 @@ class Peer:
         code = self.process.wait()
         self.log.seek(0)
         lines = [line.strip() for line in self.log if line.strip()]
-        return f"crashes (signal {-code})" if code < 0 and code != -9 else f"not ready after {PREPARE} s" if code < 0 else lines[-1]
+        return f"crashes (signal {-code})" if code < 0 and code != -9 else f"not ready after {PREPARE} s" if code < 0 else lines[-1][:200]
 
     def ask(self):
         """A run's median, microseconds; None where it ended."""

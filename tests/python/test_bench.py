@@ -81,3 +81,35 @@ def test_picture_is_a_drawing():
     root = xml.etree.ElementTree.fromstring(report.picture(bench.rows(), found))
     bars = [e for e in root.iter() if e.tag.endswith("rect")]
     assert len(bars) == 2 * len(bench.rows()) and sum(b.get("class") == "la" for b in bars) == 1
+
+
+def peers_found():
+    return {"machine": results()["machine"], "rounds": 11,
+            "engines": {"linnet": {"name": "Linnet", "version": None}, "openvino": {"name": "OpenVINO", "version": "2026.4"},
+                        "torch": {"name": "torch.compile", "version": "2.15"}},
+            "rows": {"unet/256x256/1": {"linnet": {"us": 2000, "ratio": 1, "max_rel": 0}, "torch": {"error": "no such operator"},
+                                        "openvino": {"us": 1500, "ratio": 0.75, "max_rel": 1e-6}}}}
+
+
+def test_peers_are_bold_where_they_are_faster():
+    text = section(report.peers_section(peers_found()), "Peers")
+    assert "| unet 256x256 | 2 | **1.5 (0.75)** | – [1] |" in text and "1. no such operator" in text
+    assert "* OpenVINO: unet 256x256 (1)" in text and "OpenVINO 2026.4" in text
+
+
+def test_peers_stay_when_the_bench_is_rendered(tmp_path):
+    """And the other way round: each command renews its own part of the page."""
+    (tmp_path / "docs").mkdir()
+    report.write(bench.rows(), results(), tmp_path)
+    first = (tmp_path / "BENCHMARKS.md").read_text()
+    report.write_peers(peers_found(), tmp_path)
+    both = (tmp_path / "BENCHMARKS.md").read_text()
+    assert both.startswith(first.rstrip("\n")) and section(both, "Peers")
+    report.write(bench.rows(), results(), tmp_path)
+    report.write_peers(peers_found(), tmp_path)
+    assert (tmp_path / "BENCHMARKS.md").read_text() == both
+
+
+def test_peers_models_are_the_benchs():
+    import peers
+    assert set(peers.MODELS) <= {r["key"] for r in bench.rows()}
