@@ -838,6 +838,63 @@ static void test_fetch_and_trace(void **state)
 
 /* What a board's cost table says of grain: large items stay by themselves, none is lost, nothing overflows.
  */
+enum { FILTERS = 37, SIDE = 6, IMAGE = FILTERS * SIDE * SIDE };
+
+/* y = a depthwise convolution of images [s0, FILTERS, SIDE, SIDE] with byte weights. */
+static void depthwise_model(opened *t)
+{
+    builder b;
+    builder_begin(&b);
+    int8_t w[FILTERS * 9];
+    float scale[FILTERS];
+    for (int i = 0; i < FILTERS * 9; i++)
+        w[i] = (int8_t)(i * 29 % 255 - 127);
+    for (int i = 0; i < FILTERS; i++)
+        scale[i] = 0.01f * (float)(1 + i % 5);
+    const uint32_t in[] = {
+        builder_input(&b, "x", LNT_FLOAT, 4, (int64_t[]){-2, FILTERS, SIDE, SIDE}),
+        lnt_graph_add_constant(&b.g, "w", LNT_INT8, 4, (int64_t[]){FILTERS, 1, 3, 3}, w, sizeof w),
+        lnt_graph_add_constant(&b.g, "s", LNT_FLOAT, 1, (int64_t[]){FILTERS}, scale, sizeof scale)};
+    const uint32_t y = lnt_graph_add_value(&b.g, "y");
+    lnt_gnode *n = lnt_graph_add_node(&b.g, 0, NULL, lnt_op_by_id(LNT_ID_DynamicConv), "conv", in, 3, &y, 1);
+    assert_non_null(n);
+    must(lnt_gnode_set_int(&b.g, n, "group", FILTERS), &b.err);
+    builder_output(&b, y);
+    t->model = builder_end(&b, LNT_OPT_ALL, &t->image);
+}
+
+static void convolve(opened *t, float *x, int64_t images, lnt_tensor *y)
+{
+    const lnt_tensor in = floats(x, 4, (int64_t[]){images, FILTERS, SIDE, SIDE});
+    must(lnt_set_input(t->session, 0, &in, &t->err), &t->err);
+    must(lnt_run(t->session, &t->err), &t->err);
+    must(lnt_get_output(t->session, 0, y, &t->err), &t->err);
+}
+
+/* Each image is quantised over its own range: beside others it gives what it gives alone. */
+static void test_images_have_their_own_ranges(void **state)
+{
+    (void)state;
+    enum { IMAGES = 3 };
+    opened t = {0};
+    static float x[IMAGES * IMAGE], together[IMAGES * IMAGE];
+    lnt_tensor y;
+    depthwise_model(&t);
+    open_session(&t, NULL);
+    fill(x, IMAGES * IMAGE);
+    for (int i = 0; i < IMAGE; i++)
+        x[IMAGE + i] = 50 * x[IMAGE + i] + 20;
+    convolve(&t, x, IMAGES, &y);
+    assert_int_equal(y.bytes % IMAGES, 0);
+    memcpy(together, y.data, y.bytes);
+    const size_t floats_each = y.bytes / IMAGES / sizeof(float);
+    for (int i = 0; i < IMAGES; i++) {
+        convolve(&t, x + i * IMAGE, 1, &y);
+        assert_memory_equal(y.data, together + (size_t)i * floats_each, y.bytes);
+    }
+    close_all(&t);
+}
+
 static void test_grain_follows_the_machine(void **state)
 {
     (void)state;
@@ -855,6 +912,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_grain_follows_the_machine),
         cmocka_unit_test(test_shapes_may_change),
+        cmocka_unit_test(test_images_have_their_own_ranges),
         cmocka_unit_test(test_inputs_of_any_alignment_are_left_alone),
         cmocka_unit_test(test_outputs_into_callers_memory),
         cmocka_unit_test(test_arena_is_exact),
