@@ -1,13 +1,11 @@
 /* conv_depthwise.c — Conv with one channel or a few per group: each group is filtered by itself.
  *
  * Rows of output pixels, or columns where rows are short, are cut into runs; a run's lines of the kernel are
- * those that lie inside the image.
- *
- * What a convolution of small work makes of many channels, as the one that expands the pixels of an inverted
- * residual block, is read here once and by nobody else. Where it is large the two run together: each thread
- * has the lines that its rows need made into a ring of a few, which stays in its second-level cache. */
+ * those that lie inside the image. That may be made line by line (ops/feed.h), as what expands the pixels of
+ * an inverted residual block is. */
 #include "base/checked.h"
 #include "ops/conv.h"
+#include "ops/feed.h"
 #include "ops/gemm.h"
 
 enum {
@@ -17,16 +15,8 @@ enum {
     SLICE = 64,               /* channels of a slice are a multiple of that */
     BAND = 8,                 /* rows that go by with one slice of the channels */
     SHORT_ROW = 8,            /* pixels that are filtered together */
-    SHARED_WORK = 128 * 1024, /* as many pay for pixels that go from one core's cache to another's */
-    FED_BYTES = 512 * 1024,   /* an image worth being made line by line */
-    FED_PIXELS = 128,         /* made at once, about */
-    FED_ROWS = 8              /* of a thread at least, for each line that its neighbour makes, too */
+    SHARED_WORK = 128 * 1024  /* as many pay for pixels that go from one core's cache to another's */
 };
-
-/* A thread's lines of the image: line l is number l % lines of the ring. */
-typedef struct ring {
-    int64_t begin, end; /* those made without a gap; the last ones are still there */
-} ring;
 
 typedef struct depthwise {
     lnt_conv g;
@@ -40,9 +30,7 @@ typedef struct depthwise {
     int64_t slice, slices;        /* channels of a run; how many runs have them all */
     int64_t in_pixel, pixel;      /* floats of a pixel of input and output */
     size_t w_channel;             /* floats of one channel's weights for one tap, all features */
-    const lnt_step *feed;         /* makes the lines of the image; or NULL */
-    int64_t rows_at_once, ring_lines; /* then: rows of output pixels that share a call, lines of a ring */
-    size_t ring_at, ring_bytes;       /* in scratch memory, of a thread */
+    lnt_feed feed;
 } depthwise;
 
 typedef struct depthwise_call {
@@ -164,78 +152,25 @@ static int64_t item_count(const depthwise_call *c)
     return bands * BAND * c->d->slices * c->d->runs;
 }
 
-/* ---- lines made when they are wanted ---- */
-
-static int64_t clamped(int64_t x, int64_t high)
-{
-    return x < 0 ? 0 : x > high ? high : x;
-}
-
-/* Has the lines made that rows [row, row_end) of an image need, as far as they are not in the ring. */
-static lnt_status feed_lines(lnt_kernel *k, const depthwise *d, ring *r, float *to, int64_t image,
-                             int64_t row, int64_t row_end, unsigned thread)
-{
-    const lnt_window *w = &d->g.w;
-    const int64_t height = w->in[1], last = w->kernel[1] - 1;
-    const int64_t begin = image * height + clamped(lnt_window_at(w, 1, row, 0), height);
-    const int64_t end = image * height + clamped(lnt_window_at(w, 1, row_end - 1, last) + 1, height);
-    if (begin < r->begin || begin > r->end || begin + d->ring_lines < r->end)
-        r->begin = r->end = begin;
-    while (r->end < end) {
-        const int64_t at = r->end % d->ring_lines, left = d->ring_lines - at, wanted = end - r->end;
-        const int64_t lines = wanted < left ? wanted : left;
-        LNT_TRY(d->feed->lines(k, d->feed, r->end, r->end + lines, to + at * w->in[2] * d->in_pixel, thread));
-        r->end += lines;
-    }
-    return LNT_OK;
-}
-
-static int64_t groups_down(const depthwise *d)
-{
-    return (d->g.w.out[1] + d->rows_at_once - 1) / d->rows_at_once;
-}
-
-static ring *ring_of(const lnt_kernel *k, const lnt_step *s, unsigned thread)
-{
-    const depthwise *d = s->params;
-    return (ring *)(void *)((char *)lnt_scratch(k, s) + d->ring_at + thread * d->ring_bytes);
-}
-
-/* Groups of rows of output pixels. */
-static lnt_status run_fed_items(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+static lnt_status run_fed(lnt_kernel *k, const void *arg, const float *ring, int64_t image, int64_t row,
+                          int64_t row_end, unsigned thread)
 {
     depthwise_call c = *(const depthwise_call *)arg;
     const depthwise *d = c.d;
-    const int64_t down = groups_down(d), height = d->g.w.out[1];
-    ring *made = ring_of(k, c.step, thread);
-    float *lines = (float *)(void *)((char *)made + LNT_ALIGN);
-    c.x = lines;
-    c.pixels = d->ring_lines * d->g.w.in[2];
-    for (int64_t item = begin; item < end; item++) {
-        const int64_t image = item / down, row = item % down * d->rows_at_once;
-        const int64_t row_end = row + d->rows_at_once < height ? row + d->rows_at_once : height;
-        LNT_TRY(feed_lines(k, d, made, lines, image, row, row_end, thread));
-        for (int64_t slice = 0; slice < d->slices; slice++)
-            for (int64_t r = row * d->runs; r < row_end * d->runs; r++)
-                run_piece(k, &c, image * height + r / d->runs, r % d->runs, slice);
-    }
+    (void)thread;
+    c.x = ring;
+    c.pixels = d->feed.ring_lines * d->g.w.in[2];
+    for (int64_t slice = 0; slice < d->slices; slice++)
+        for (int64_t r = row * d->runs; r < row_end * d->runs; r++)
+            run_piece(k, &c, image * d->g.w.out[1] + r / d->runs, r % d->runs, slice);
     return LNT_OK;
-}
-
-static lnt_status run_fed(lnt_kernel *k, const depthwise_call *c, int64_t grain)
-{
-    for (unsigned t = 0; t < k->threads; t++)
-        *ring_of(k, c->step, t) = (ring){0, 0};
-    const int64_t items = c->d->g.batch * groups_down(c->d);
-    return lnt_parallel(k, items, grain / (c->d->rows_at_once * c->d->runs * c->d->slices) + 1, run_fed_items,
-                        (void *)(uintptr_t)c);
 }
 
 static lnt_status run_depthwise(lnt_kernel *k, const lnt_step *s)
 {
     const depthwise *d = s->params;
     depthwise_call c = {.d = d, .step = s, .ld = lnt_conv_out_pixel(s)};
-    if (!d->feed)
+    if (!d->feed.step)
         LNT_TRY(lnt_conv_input(k, s, &d->images, &c.x));
     LNT_TRY(lnt_conv_packed_weights(k, s, &d->weights, &c.w));
     c.y = lnt_conv_output(k, s, &d->images);
@@ -247,54 +182,12 @@ static lnt_status run_depthwise(lnt_kernel *k, const lnt_step *s)
     const int64_t work = d->run * d->slice * d->g.channels * lnt_volume(d->g.w.kernel) + 1;
     c.pixels = d->g.batch * lnt_volume(d->g.w.in);
     const int64_t grain = SHARED_WORK / work + 1;
-    LNT_TRY(d->feed ? run_fed(k, &c, grain) : lnt_parallel(k, item_count(&c), grain, run_items, &c));
+    LNT_TRY(d->feed.step ? lnt_feed_run(k, s, &d->feed, &d->g.w, grain / (d->runs * d->slices), run_fed, &c)
+                         : lnt_parallel(k, item_count(&c), grain, run_items, &c));
     return lnt_conv_finish(k, s, &d->images, d->epilogue ? NULL : d->store.program);
 }
 
 /* ---- bind ---- */
-
-static size_t float_bytes(const lnt_operand *o)
-{
-    return (size_t)lnt_operand_count(o) * sizeof(float);
-}
-
-/* May this step's image be made line by line? It must be large, its rings must be small beside it, on all
- * threads, so that they take no more memory than it did; and few of its lines should be made by two threads.
- */
-static bool takes_lines(const lnt_site *site, const depthwise *d)
-{
-    const lnt_window *w = &d->g.w;
-    const lnt_operand *source = site->feeder ? site->feeder->in[0] : NULL;
-    if (!source || d->along != 2 || d->images.turn_out || d->weights.pack || w->in[0] * w->kernel[0] != 1 ||
-        w->out[1] == 0)
-        return false;
-    const size_t image = float_bytes(site->in[0]), before = float_bytes(source);
-    const size_t behind = float_bytes(site->out[0]);
-    const int64_t shared = d->ring_lines - d->rows_at_once * w->stride[1];
-    return image >= FED_BYTES && w->out[1] >= FED_ROWS * shared * site->threads &&
-           site->feeder->scratch_bytes + d->ring_bytes * site->threads +
-                   (before < behind ? before : behind) <=
-               image;
-}
-
-/* Takes the step that makes the image, if that is to the good; its scratch memory comes before all other. */
-static void bind_feed(lnt_site *site, depthwise *d, size_t *scratch)
-{
-    const lnt_window *w = &d->g.w;
-    int64_t reach, floats, at_once = FED_PIXELS / (w->in[2] * w->stride[1] + 1) + 1;
-    if (!lnt_mul_i64(w->kernel[1] - 1, w->dilation[1], &reach) || reach > w->in[1])
-        return;
-    d->rows_at_once = at_once;
-    d->ring_lines = reach + 1 + (at_once - 1) * w->stride[1];
-    if (!lnt_mul_i64(d->ring_lines, w->in[2] * d->in_pixel, &floats) || floats > INT32_MAX / 4)
-        return;
-    d->ring_bytes = lnt_round_up((size_t)floats * sizeof(float), LNT_ALIGN) + LNT_ALIGN;
-    if (!takes_lines(site, d))
-        return;
-    d->feed = site->step->feed = site->feeder;
-    d->ring_at = lnt_round_up(site->feeder->scratch_bytes, LNT_ALIGN);
-    *scratch = d->ring_at + d->ring_bytes * site->threads;
-}
 
 /* Channels that go by together. Where runs of all channels are short, a pixel is read again for each of its
  * neighbours: then some channels of whole rows, whose lines stay in the first-level cache. But not where
@@ -343,7 +236,8 @@ lnt_status lnt_conv_bind_depthwise(lnt_site *site, const lnt_conv *g)
     if (d->run > length)
         d->run = length > 0 ? length : 1;
     d->runs = (length + d->run - 1) / d->run;
-    bind_feed(site, d, &scratch);
+    if (d->along == 2 && !d->images.turn_out && !d->weights.pack)
+        lnt_bind_feed(site, w, &d->feed, &scratch);
     lnt_bind_scratch(site, scratch);
     lnt_conv_bind_pitched(site, &d->store);
     site->step->run = run_depthwise;

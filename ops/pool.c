@@ -2,6 +2,7 @@
 #include "ops/op.h"
 
 #include "base/checked.h"
+#include "ops/feed.h"
 #include "ops/row.h"
 #include "ops/widen.h"
 #include "ops/window.h"
@@ -26,7 +27,8 @@ typedef struct pool {
     int64_t padded;      /* length of a row with its padding, as far as they reach */
     int64_t part, parts; /* outputs along the last axis that are worth a slice of work; such parts of a row */
     void *share;         /* of each output of a row in the average, [out], in the type computed in */
-    size_t thread_bytes; /* scratch: one padded row; channels-last, one of the image */
+    lnt_feed feed;
+    size_t scratch_at, thread_bytes; /* scratch: one padded row; channels-last, one of the image */
 } pool;
 
 typedef struct pool_job {
@@ -35,6 +37,7 @@ typedef struct pool_job {
     void *y, *scratch;
     int64_t *indices;
     int64_t in_pixel, out_pixel; /* elements from pixel to pixel of channels-last images */
+    int64_t lines;               /* at x, of all such images or of a ring */
 } pool_job;
 
 /* Position `at` of a plane, counted with the first spatial axis running fastest. */
@@ -76,19 +79,30 @@ static int64_t grain_of(double worth, double cost)
     return 1 + (int64_t)(worth / (cost + 1));
 }
 
+static lnt_status run_fed(lnt_kernel *k, const void *arg, const float *ring, int64_t image, int64_t row,
+                          int64_t row_end, unsigned thread)
+{
+    pool_job job = *(const pool_job *)arg;
+    job.x = ring;
+    job.lines = job.p->feed.ring_lines;
+    const int64_t first = image * job.p->w.out[1];
+    return deep_rows_float(k, &job, first + row, first + row_end, thread);
+}
+
 static lnt_status run_pool(lnt_kernel *k, const lnt_step *s)
 {
     static const lnt_task_fn tasks[2][3] = {{plain_rows_float, deep_rows_float, indexed_planes_float},
                                             {plain_rows_double, deep_rows_double, indexed_planes_double}};
     const pool *p = s->params;
     const lnt_window *w = &p->w;
-    pool_job job = {p,
-                    lnt_in(k, s, 0),
-                    lnt_out(k, s, 0),
-                    lnt_scratch(k, s),
-                    lnt_out(k, s, 1),
-                    lnt_operand_pitch(s->in[0]),
-                    lnt_operand_pitch(s->out[0])};
+    pool_job job = {.p = p,
+                    .x = lnt_in(k, s, 0),
+                    .y = lnt_out(k, s, 0),
+                    .scratch = (char *)lnt_scratch(k, s) + p->scratch_at,
+                    .indices = lnt_out(k, s, 1),
+                    .in_pixel = lnt_operand_pitch(s->in[0]),
+                    .out_pixel = lnt_operand_pitch(s->out[0]),
+                    .lines = p->batch * w->in[0] * w->in[1]};
     const unsigned how = job.indices ? 2 : p->channels_last;
     const int64_t rows = w->out[0] * w->out[1];
     const double taps = busy_window(w);
@@ -97,6 +111,8 @@ static lnt_status run_pool(lnt_kernel *k, const lnt_step *s)
     const double cost[3] = {(double)w->in[2] * (double)busy_taps(w, 1) +
                                 (double)p->part * (double)p->taps / 8,
                             (double)p->part * (double)p->channels * taps, taps};
+    if (p->feed.step)
+        return lnt_feed_run(k, s, &p->feed, w, grain_of(32768, cost[how]), run_fed, &job);
     return lnt_parallel(k, items[how], grain_of(32768, cost[how]), tasks[s->in[0]->dtype == LNT_DOUBLE][how],
                         &job);
 }
@@ -311,7 +327,9 @@ lnt_status lnt_bind_pool(lnt_site *site)
         fill_share_double(p, p->share);
     else
         fill_share_float(p, p->share);
-    lnt_bind_scratch(site, p->thread_bytes * site->threads);
+    if (p->channels_last && p->kind != LP && p->parts == 1 && !lnt_output(site, 1))
+        lnt_bind_feed(site, w, &p->feed, &p->scratch_at);
+    lnt_bind_scratch(site, p->scratch_at + p->thread_bytes * site->threads);
     bind_pitched(site, p);
     site->step->run = run_pool;
     return lnt_bind_widened(site, 1, 1);

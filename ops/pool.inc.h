@@ -135,8 +135,8 @@ static void NAME(fill_share)(const pool *p, R *share)
     }
 }
 
-/* One output of the channels-last image x, pixel by pixel: Lp norms, windows without any pixel. */
-static void NAME(deep_pixel)(const pool_job *j, const R *x, const int64_t o[3], R *y)
+/* One output of a channels-last image, pixel by pixel: Lp norms, windows without any pixel. */
+static void NAME(deep_pixel)(const pool_job *j, int64_t image, const int64_t o[3], R *y)
 {
     const pool *p = j->p;
     const lnt_window *w = &p->w;
@@ -149,15 +149,15 @@ static void NAME(deep_pixel)(const pool_job *j, const R *x, const int64_t o[3], 
         for (int64_t ty = y0; ty < y1; ty++)
             for (int64_t tx = x0; tx < x1; tx++) {
                 const int64_t iz = lnt_window_at(w, 0, o[0], z), iy = lnt_window_at(w, 1, o[1], ty);
-                const int64_t at = (iz * w->in[1] + iy) * w->in[2] + lnt_window_at(w, 2, o[2], tx);
-                NAME(take)(p, y, x + at * j->in_pixel, C);
+                const int64_t line = (image * w->in[0] + iz) * w->in[1] + iy;
+                const int64_t at = line * w->in[2] + lnt_window_at(w, 2, o[2], tx);
+                NAME(take)(p, y, (const R *)j->x + at * j->in_pixel, C);
             }
 }
 
 /* Rows of one image that the windows of a row of outputs cover. */
 typedef struct NAME(deep_window) {
-    const R *x; /* the image */
-    int64_t o[3];
+    int64_t image, o[3];
     const R *lines[ROWS_MAX];
     int64_t n;     /* of lines */
     int64_t count; /* of rows in the average */
@@ -173,7 +173,7 @@ static void NAME(deep_run)(const pool_job *j, const NAME(deep_window) * d, int64
     const int64_t count = d->count * NAME(span)(p, 2, d->o[2], &x0, &x1);
     if (p->kind == LP || d->n == 0 || x0 == x1) {
         for (int64_t i = 0; i < n; i++)
-            NAME(deep_pixel)(j, d->x, (int64_t[]){d->o[0], d->o[1], d->o[2] + i}, y + i * out);
+            NAME(deep_pixel)(j, d->image, (int64_t[]){d->o[0], d->o[1], d->o[2] + i}, y + i * out);
     } else {
         const R *from[ROWS_MAX];
         for (int64_t l = 0; l < d->n; l++)
@@ -203,7 +203,7 @@ static void NAME(find_lines)(const pool_job *j, NAME(deep_window) * d, R *acc)
     for (; z < z1; z++)
         for (int64_t ty = y0; ty < y1; ty++) {
             const int64_t iz = lnt_window_at(w, 0, d->o[0], z), iy = lnt_window_at(w, 1, d->o[1], ty);
-            const R *row = d->x + (iz * w->in[1] + iy) * line;
+            const R *row = (const R *)j->x + ((d->image * w->in[0] + iz) * w->in[1] + iy) % j->lines * line;
             if (join)
                 NAME(gather_add)(p, &g, row, acc, line);
             else
@@ -227,8 +227,7 @@ static lnt_status NAME(deep_rows)(lnt_kernel *k, void *arg, int64_t begin, int64
         int64_t from, to;
         const int64_t row = part_of_row(p, item, &from, &to), image = row / (w->out[1] * w->out[0]);
         NAME(deep_window)
-        d = {.x = (const R *)j->x + image * lnt_volume(w->in) * j->in_pixel,
-             .o = {row / w->out[1] % w->out[0], row % w->out[1], from}};
+        d = {.image = image, .o = {row / w->out[1] % w->out[0], row % w->out[1], from}};
         R *y = (R *)j->y + row * w->out[2] * j->out_pixel;
         NAME(find_lines)(j, &d, acc);
         while (d.o[2] < to) {

@@ -1,5 +1,5 @@
-"""A convolution that makes much of little, and the depthwise one behind it that alone reads it: they run together, line
-by line, unless the value between them is wanted. The same bits either way, on any number of threads."""
+"""A convolution that makes much of little, and the depthwise one or the pooling behind it that alone reads it: they run
+together, line by line, unless the value between them is wanted. The same bits either way, on any number of threads."""
 
 import json
 import sys
@@ -27,6 +27,11 @@ CASES = {  # input, channels between, the first one's attributes, the second one
     "wide stem": ([1, 3, 90, 1100], 24, {"kernel": 3, "stride": 2, "pads": 1}, {"kernel": 3, "pads": 1}, "clip"),
     "few channels": ([1, 16, 70, 60], 48, PLAIN, {"kernel": 3, "pads": 1, "stride": 2}, "clip"),
     "whole neighbourhoods": ([1, 9, 40, 130], 70, {"kernel": 3, "stride": 1, "pads": 1}, {"kernel": 3, "pads": 1}, "clip"),
+    "MaxPool": ([1, 3, 160, 101], 64, {"kernel": 3, "stride": 2, "pads": 1}, {"kernel": 3, "stride": 2, "pads": 1}, "clip"),
+    "MaxPool of a batch": ([3, 20, 67, 41], 70, PLAIN, {"kernel": [2, 3], "stride": [3, 1], "pads": [1, 0, 0, 2]}, "silu"),
+    "MaxPool, dilated": ([1, 10, 145, 41], 70, PLAIN, {"kernel": 3, "pads": 2, "dilations": [2, 3]}, "clip"),
+    "AveragePool": ([2, 10, 80, 41], 70, PLAIN, {"kernel": 3, "pads": 1, "count_include_pad": 1}, "clip"),
+    "AveragePool, joined lines": ([1, 10, 151, 41], 70, PLAIN, {"kernel": 5, "stride": 2, "pads": [4, 1, 3, 2]}, "clip"),
     "sum": ([1, 10, 90, 41], 70, PLAIN, {"kernel": 3, "pads": 1}, "sum"),
 }
 
@@ -35,6 +40,11 @@ def convolution(b, x, channels, features, group, kernel, stride=1, pads=0, dilat
     kernel, strides = np.broadcast_to(kernel, 2).tolist(), np.broadcast_to(stride, 2).tolist()
     return b.op("Conv", x, b.weight(features, channels // group, *kernel), b.weight(features), group=group, strides=strides,
                 pads=np.broadcast_to(pads, 4).tolist(), dilations=list(dilations))
+
+
+def pooling(b, kind, x, kernel, stride=1, pads=0, **more):
+    kernel, strides = np.broadcast_to(kernel, 2).tolist(), np.broadcast_to(stride, 2).tolist()
+    return b.op(kind, x, kernel_shape=kernel, strides=strides, pads=np.broadcast_to(pads, 4).tolist(), **more)
 
 
 def activation(b, kind, x):
@@ -50,7 +60,10 @@ def make(folder, name, *options):
     x = convolution(b, b.input("x", TensorProto.FLOAT, shape), shape[1], shape[1], 1, 1)
     beside = convolution(b, x, shape[1], features, 1, 1) if kind == "sum" else None
     between = activation(b, kind, convolution(b, x, shape[1], features, 1, **first))
-    y = convolution(b, between, features, features, features, **second)
+    if "Pool" in name:
+        y = pooling(b, name.split(" ")[0].strip(","), between, **second)
+    else:
+        y = convolution(b, between, features, features, features, **second)
     y = b.op("Add", y, beside) if beside else activation(b, kind, y)
     b.output(convolution(b, y, features, 8, 1, 1), "y", [shape[0], 8, "h", "w"])
     save(b.model("lines"), folder / "m.onnx")
