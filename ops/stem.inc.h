@@ -73,7 +73,7 @@ LNT_INLINE void stem_tile(const lnt_stem *s, size_t i, size_t n, size_t left, co
         _Static_assert(P <= LNT_STEM_PIXELS, "as many pixels as a call has at least");                       \
         const size_t step = s->step, pixels = s->pixels, left = s->columns - n;                              \
         size_t i = 0;                                                                                        \
-        for (; STEM_STEP && P > 6 && step == STEM_STEP && i < pixels; i += P)                                \
+        for (; STEM_STEP > 0 && P > 6 && step == STEM_STEP && i < pixels; i += P)                            \
             stem_tile(s, i + P <= pixels ? i : pixels - P, n, left, P, V, STEM_STEP);                        \
         for (; i < pixels; i += P)                                                                           \
             stem_tile(s, i + P <= pixels ? i : pixels - P, n, left, P, V, step);                             \
