@@ -113,24 +113,27 @@ def test_float_between_bytes(tmp_path):
     assert np.array_equal(np.maximum(np.load(tmp_path / "c.npy"), 0) > 0, got["r"] > 0)
 
 
-@pytest.mark.parametrize("group", [1, 4, 16])
-def test_channels_of_unlike_size(tmp_path, group):
-    """Channels from 0.003 to 1 that count the same in what reads them."""
+@pytest.mark.parametrize("group, between", [(1, "Relu"), (4, "Relu"), (16, "Relu"), (1, "LeakyRelu"), (4, "LeakyRelu")])
+def test_channels_of_unlike_size(tmp_path, group, between):
+    """Channels from 0.003 to 1 that count the same in what reads them; with a bend at 0 and a least value in between."""
     rng = np.random.default_rng(11)
     sizes = np.float32(10) ** rng.uniform(-2.5, 0, 16).astype(np.float32)
     f, g = normal(rng, 16, 8, 1, 1) * sizes[:, None, None, None], normal(rng, 16, 16 // group, 3, 3)
     channel = np.arange(16)[:, None] // (16 // group) * (16 // group) + np.arange(16 // group)
     g /= sizes[channel][:, :, None, None]
-    nodes = [helper.make_node("Conv", ["x", "f"], ["c"]), helper.make_node("Relu", ["c"], ["r"]),
-             helper.make_node("Conv", ["r", "g"], ["y"], group=group)]
-    model = model_of(nodes, [("x", F, [1, 8, 20, 20])], [("y", F, None)], {"f": f, "g": g})
+    behind = {"Relu": [helper.make_node("Relu", ["c"], ["r"])],
+              "LeakyRelu": [helper.make_node("LeakyRelu", ["c"], ["l"], alpha=0.3), helper.make_node("Max", ["l", "least"], ["r"])]}
+    nodes = [helper.make_node("Conv", ["x", "f"], ["c"]), *behind[between], helper.make_node("Conv", ["r", "g"], ["y"], group=group)]
+    constants = {"f": f, "g": g, "least": np.float32(-0.05)}
+    model = model_of(nodes, [("x", F, [1, 8, 20, 20])], [("y", F, None)], constants)
     path = tmp_path / "m.onnx"
     onnx.save(model, path)
     report = convert(path, "--int8", "static", "--calibrate", record(rng, tmp_path / "s", 8, "x", (1, 8, 20, 20)), "--keep", "r")
-    assert report["int8"]["outputs"][0]["snr_db"] > 30
+    assert report["int8"]["outputs"][0]["snr_db"] > 30 and report["int8"]["multiplications_in_int8"] == 1
+    assert "ByteTable" not in operators(path.with_suffix(".lnt"))
     x = rng.normal(0, 1, (1, 8, 20, 20)).astype(np.float32)
     run(path.with_suffix(".lnt"), {"x": x}, [], tmp_path, "--fetch", f"r={tmp_path / 'r.npy'}")
-    onnx.save(model_of(nodes[:2], [("x", F, [1, 8, 20, 20])], [("r", F, None)], {"f": f}), path)
+    onnx.save(model_of(nodes[:-1], [("x", F, [1, 8, 20, 20])], [("r", F, None)], constants), path)
     want, got = reference(path, {"x": x})[0], np.load(tmp_path / "r.npy")
     assert all(snr(want[:, c], got[:, c]) > 25 for c in range(16))
 
