@@ -198,7 +198,9 @@ valgrind: $(TEST_BIN)
 
 # Compiling: the level in the file's name adds its flags.
 KERNELS := $(foreach l,$(ALL_LEVELS),$(wildcard ops/*_$(l).c) $(patsubst %_$(l).c,%.c,$(wildcard ops/*_$(l).c)))
+# A trimmed library is compiled for size, but for its products.
 KERNEL_OPT := $(if $(OPS_FROM),-O2)
+SMALL_KERNELS := ops/program_kernels% ops/row%
 # Where levels above it do the work the scalar one is there to be right, and small.
 SPARE := $(if $(findstring x86_64,$(TARGET)),$(filter-out $(foreach l,$(ALL_LEVELS),%_$(l).c),$(KERNELS)))
 # So is what runs once for a file, a session or a step, and what few networks have.
@@ -211,7 +213,7 @@ level_of = $(strip $(foreach l,$(ALL_LEVELS),$(if $(filter %_$(l).c,$(1)),$(l)))
 $(BUILD)/obj/%.o: %.c Makefile $(TRIMMED)
 	@echo "  CC      $<"
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(if $(filter $<,$(KERNELS)),$(KERNEL_OPT)) $(if $(filter $<,$(SPARE)),-Os) $(CFLAGS_$(call level_of,$<)) $(LEVEL_FLAGS) -MMD -MP -c -o $@ $<
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(if $(filter-out $(SMALL_KERNELS),$(filter $<,$(KERNELS))),$(KERNEL_OPT)) $(if $(filter $<,$(SPARE)),-Os) $(CFLAGS_$(call level_of,$<)) $(LEVEL_FLAGS) -MMD -MP -c -o $@ $<
 
 # The boards' cost tables as C: {"rpi4", "text"},
 $(BUILD)/obj/cli/board_costs.o: $(BUILD)/gen/board_costs.inc.h

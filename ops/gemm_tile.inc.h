@@ -462,7 +462,7 @@ static void narrow(const lnt_tile *t, unsigned rows)
             const bool many = rows - i >= NARROW;
             float *to = sums + i * PART;
             for (size_t at = 0; at < columns;)
-                if (many && columns - at >= NARROW) {
+                if (LNT_VL > 4 && many && columns - at >= NARROW) { /* else it is never worth it */
                     narrow_block(t, i, n + at, to + at, NARROW, NARROW);
                     at += NARROW;
                 } else if (many)

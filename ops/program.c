@@ -7,8 +7,8 @@
 #include <string.h>
 
 static const struct {
-    const char *sources; /* kinds of the registers read; NULL: no such instruction */
-    char result;
+    char sources[4]; /* kinds of the registers read */
+    char result;     /* 0: no such instruction */
 } forms[LNT_I_END] = {
 #define INSTR(number, name, src, dst, text) [number] = {src, dst},
 #include "ops/program_list.h"
@@ -17,7 +17,7 @@ static const struct {
 
 unsigned lnt_instr_sources(unsigned op)
 {
-    return op < LNT_I_END && forms[op].sources ? (unsigned)strlen(forms[op].sources) : 0;
+    return op < LNT_I_END ? (unsigned)strlen(forms[op].sources) : 0;
 }
 
 static unsigned operand_count(const lnt_program *p)
@@ -53,7 +53,7 @@ static const char *read_register(walk *w, const lnt_program *p, unsigned r, char
 static const char *walk_instr(walk *w, const lnt_program *p, const lnt_instr *in)
 {
     const char *sources = forms[in->op].sources;
-    if (!sources)
+    if (!forms[in->op].result)
         return "unknown instruction";
     for (unsigned j = 0; sources[j]; j++) {
         const char *wrong = read_register(w, p, in->src[j], sources[j]);

@@ -35,7 +35,8 @@ static int64_t kind_of(const lnt_op *op)
 
 static bool is_dynamic(const lnt_op *op)
 {
-    return op->id == LNT_ID_DynamicLSTM || op->id == LNT_ID_DynamicGRU;
+    return (LNT_HAS_DynamicLSTM && op->id == LNT_ID_DynamicLSTM) ||
+           (LNT_HAS_DynamicGRU && op->id == LNT_ID_DynamicGRU);
 }
 
 static int64_t gates_of(const lnt_op *op)
@@ -104,6 +105,12 @@ typedef struct rnn {
     size_t r_sums_at;     /* bytes from R to its columns' sums */
     size_t x_at, meaning_at, h_at, h_thread; /* scratch: quantised X and its rows' meaning, rows of h */
 } rnn;
+
+/* What trimmed libraries have no operator for is left out of them. */
+static bool is_in_bytes(const rnn *m)
+{
+    return (LNT_HAS_DynamicLSTM || LNT_HAS_DynamicGRU) && m->bytes;
+}
 
 /* ---- attributes ---- */
 
@@ -377,8 +384,8 @@ static lnt_status recur_bytes(lnt_kernel *k, void *arg, int64_t begin, int64_t e
 static lnt_status recur(lnt_kernel *k, recurrence r)
 {
     const int64_t blocks = (int64_t)(r.c->m->padded / LNT_PANEL);
-    const lnt_task_fn task = r.c->m->bytes ? recur_bytes : recur_blocks;
-    if (r.c->m->bytes)
+    const lnt_task_fn task = is_in_bytes(r.c->m) ? recur_bytes : recur_blocks;
+    if (is_in_bytes(r.c->m))
         quantise_rows(&r);
     return r.c->shares_steps ? lnt_parallel(k, blocks, 1, task, &r) : task(k, &r, 0, blocks, 0);
 }
@@ -647,7 +654,7 @@ static lnt_status run_rnn(lnt_kernel *k, const lnt_step *s)
     }
     c.bias_r = b && m->kind == LNT_ID_GRU ? extras + all_gates : NULL;
     c.peephole = p ? extras + 2 * all_gates : NULL;
-    LNT_TRY((m->bytes ? multiply_bytes : multiply_floats)(k, &c, b ? extras : NULL));
+    LNT_TRY((is_in_bytes(m) ? multiply_bytes : multiply_floats)(k, &c, b ? extras : NULL));
     const int64_t items = m->e.directions * ((m->e.batch + m->block_rows - 1) / m->block_rows);
     c.shares_steps = items == 1 && (size_t)m->e.hidden * m->row > SHARED_STEP;
     return items == 1 ? run_blocks(k, &c, 0, 1, 0) : lnt_parallel(k, items, 1, run_blocks, &c);
@@ -703,7 +710,7 @@ static lnt_status bind_weights(lnt_site *site, unsigned input, const rnn *m, boo
     *pack = !w->packed;
     *record = lnt_packed_panels(LNT_SOURCE_GATES, (uint32_t)m->e.directions, (uint32_t)w->dims[2],
                                 (uint32_t)m->e.hidden);
-    record->layout = m->bytes ? LNT_LAYOUT_PANEL_I8 : LNT_LAYOUT_GATES_F32;
+    record->layout = is_in_bytes(m) ? LNT_LAYOUT_PANEL_I8 : LNT_LAYOUT_GATES_F32;
     record->gates = (uint32_t)m->e.gates;
     if (!lnt_packed_bytes(record, &bytes))
         return LNT_SITE_FAIL(site, LNT_E_LIMIT, "the weights are too large");
@@ -800,7 +807,7 @@ static lnt_status bind_layer(lnt_site *site, const extents *e)
     bind_product(site, m);
     LNT_TRY(bind_weights(site, IN_W, m, &m->pack_w, &m->record_w, &m->w_at, &scratch));
     LNT_TRY(bind_weights(site, IN_R, m, &m->pack_r, &m->record_r, &m->r_at, &scratch));
-    if (m->bytes) {
+    if (is_in_bytes(m)) {
         LNT_TRY(check_scales(site, m));
         bind_byte_product(site, m, &scratch);
     }

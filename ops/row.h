@@ -117,6 +117,7 @@ typedef struct lnt_row_kernels {
     void (*dequantise)(const void *x, float *y, int64_t n, float scale, int32_t zero, bool is_signed);
     /* y = (acc - zero * sums) * (scale * scales) + bias + residual, clamped; NaN stays */
     void (*store_sums)(const lnt_qtile *tile);
+    /* NULL in trimmed libraries without operators that ask for them. */
     void (*store_bytes)(const lnt_qbytes *tile);
     void (*combine_bytes)(const lnt_qpair *pair, int64_t n);
     /* the largest of n_rows > 0 rows element by element, int8 or uint8 */

@@ -1,5 +1,6 @@
 /* row.inc.h — the float row kernels over simd.h, compiled once per level. Sums run in four vectors, the tail
  * in a fifth, and are added pairwise. */
+#include "ops/op.h"
 #include "ops/row.h"
 #include "ops/simd_narrow.h"
 #include "ops/vmath.h"
@@ -693,6 +694,12 @@ static void max_bytes(const uint8_t *const *rows, int64_t n_rows, bool is_signed
     }
 }
 
+/* Left out where no operator of a trimmed library asks for them. */
+enum {
+    STORES_BYTES = LNT_HAS_QLinearConv || LNT_HAS_QLinearMatMul || LNT_HAS_QLinearGemm,
+    COMBINES_BYTES = LNT_HAS_QLinearAdd || LNT_HAS_QLinearMul
+};
+
 const lnt_row_kernels LNT_SIMD_NAME(lnt_row) = {LNT_ROW_TABLE,
                                                 .pick_max = pick_max,
                                                 .first_beyond = first_beyond,
@@ -702,6 +709,6 @@ const lnt_row_kernels LNT_SIMD_NAME(lnt_row) = {LNT_ROW_TABLE,
                                                 .take_zeros = take_zeros,
                                                 .dequantise = dequantise,
                                                 .store_sums = store_sums,
-                                                .store_bytes = store_bytes,
-                                                .combine_bytes = combine_bytes,
+                                                .store_bytes = STORES_BYTES ? store_bytes : NULL,
+                                                .combine_bytes = COMBINES_BYTES ? combine_bytes : NULL,
                                                 .max_bytes = max_bytes};

@@ -420,7 +420,8 @@ lnt_status lnt_check_row(lnt_level level, uint64_t seed, lnt_check_report *r)
         check_extremes(t);
         check_accumulators(t);
         check_maps(t);
-        check_stored(t);
+        if (t->kernels->store_bytes)
+            check_stored(t);
         check_windows(t);
         check_pixels(t);
         check_first_beyond(t);
