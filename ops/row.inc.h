@@ -675,6 +675,8 @@ static void combine_bytes(const lnt_qpair *p, int64_t n)
     }
 }
 
+typedef uint8_t eight_bytes __attribute__((vector_size(8)));
+
 static void max_bytes(const uint8_t *const *rows, int64_t n_rows, bool is_signed, uint8_t *y, int64_t n)
 {
     enum { BYTES = 4 * LNT_VL };
@@ -685,6 +687,18 @@ static void max_bytes(const uint8_t *const *rows, int64_t n_rows, bool is_signed
         for (int64_t r = 1; r < n_rows; r++)
             most = vb_max(most, vb_load(rows[r] + i) ^ flip);
         vb_store(y + i, most ^ flip);
+    }
+    for (eight_bytes most, other; i + (int64_t)sizeof most <= n; i += (int64_t)sizeof most) {
+        memcpy(&most, rows[0] + i, sizeof most);
+        most ^= flip;
+        for (int64_t r = 1; r < n_rows; r++) {
+            memcpy(&other, rows[r] + i, sizeof other);
+            other ^= flip;
+            const eight_bytes less = (eight_bytes)(most < other);
+            most = (other & less) | (most & ~less);
+        }
+        most ^= flip;
+        memcpy(y + i, &most, sizeof most);
     }
     for (; i < n; i++) {
         uint8_t most = rows[0][i] ^ flip;

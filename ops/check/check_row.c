@@ -382,6 +382,30 @@ static void check_stored(bench *t)
     }
 }
 
+/* The largest of bytes; of numbers of its own, so that those of other kernels stay. */
+static void check_largest(bench *t)
+{
+    enum { ROWS = 3 };
+    uint8_t x[ROWS][LONGEST], y[LONGEST + 1];
+    const uint8_t *const rows[ROWS] = {x[0], x[1], x[2]};
+    const bool is_signed = t->n % 2 != 0;
+    uint64_t random = t->seed + (uint64_t)t->n;
+    for (int64_t i = 0; i < ROWS * t->n; i++)
+        x[i / t->n][i % t->n] = (uint8_t)(lnt_check_random(&random) >> 33);
+    y[t->n] = 0x5a;
+    t->kernels->max_bytes(rows, ROWS, is_signed, y, t->n);
+    t->report->cases++;
+    for (int64_t i = 0; i < t->n; i++) {
+        uint8_t want = x[0][i];
+        for (unsigned r = 1; r < ROWS; r++)
+            if (is_signed ? (int8_t)x[r][i] > (int8_t)want : x[r][i] > want)
+                want = x[r][i];
+        compare(t, "max_bytes", i, y[i], want, 0);
+    }
+    if (y[t->n] != 0x5a)
+        lnt_check_fail(t->report, "%s max_bytes: n %lld, wrote past the row", t->level, (long long)t->n);
+}
+
 static void check_zeros(bench *t)
 {
     int32_t acc[LONGEST + 1], want[LONGEST + 1], sums[LONGEST], zeros[LONGEST], bias[LONGEST];
@@ -422,6 +446,7 @@ lnt_status lnt_check_row(lnt_level level, uint64_t seed, lnt_check_report *r)
         check_maps(t);
         if (t->kernels->store_bytes)
             check_stored(t);
+        check_largest(t);
         check_windows(t);
         check_pixels(t);
         check_first_beyond(t);
