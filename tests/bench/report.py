@@ -276,8 +276,10 @@ def peers_section(results):
     m, notes = results["machine"], []
     tables = [peer_table(results, n, notes) for n in sorted({int(key.rsplit("/", 1)[1]) for key in results["rows"]})]
     used = ", ".join(f"{e['name']} {e['version']}" for e in results["engines"].values() if e["version"])
-    parts = [PEERS, f"""`make peers`: engines as PyPI has them ({used}), Linnet {m['linnet']} (commit {m['commit']}), {m['date']},
-{m['cpu']}, {m['cores']} cores, {results['rounds']} rounds; load average at the end: {m['load']:.1f}.{busy(m)}
+    shared = " **Other work shared the machine**: its times are long, ratios tell more." if busy(m) else ""
+    parts = [PEERS, f"""`make peers`: engines as PyPI has them ({used}),
+Linnet {m['linnet']} (commit {m['commit']}), {m['date']}, {m['cpu']}, {m['cores']} cores, {results['rounds']} rounds; load average at
+the end: {m['load']:.1f}.{shared}
 
 Each engine is in a process of its own and is asked through its Python package, in turns; that costs each of them some
 10 µs a run, which tells with the tiny models. All compute in float (OpenVINO would take bfloat16 here if it were let). In
