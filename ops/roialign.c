@@ -51,8 +51,9 @@ static lnt_status run_roialign(lnt_kernel *k, const lnt_step *s)
         LNT_REQUIRE(job.batch[n] >= 0 && job.batch[n] < p->images, k->err, LNT_E_VALUE,
                     "region %lld is of image %lld, there are %lld", (long long)n, (long long)job.batch[n],
                     (long long)p->images);
-    return lnt_parallel(k, p->regions, 1, s->in[0]->dtype == LNT_DOUBLE ? regions_double : regions_float,
-                        &job);
+    enum { SAMPLES = 16 * 1024 }; /* worth a thread's while, where a bin has a few */
+    return lnt_parallel(k, p->regions * p->out_height * p->out_width, 1 + SAMPLES / (4 * p->channels + 1),
+                        s->in[0]->dtype == LNT_DOUBLE ? bins_double : bins_float, &job);
 }
 
 lnt_status lnt_shape_roialign(lnt_site *site)
@@ -68,7 +69,7 @@ lnt_status lnt_shape_roialign(lnt_site *site)
 
 lnt_status lnt_bind_roialign(lnt_site *site)
 {
-    enum { MAX_RATIO = 256 }; /* a bin takes its square of samples */
+    enum { MAX_RATIO = 64 }; /* a bin takes its square of samples */
     const lnt_node *node = site->node;
     const lnt_operand *x = site->in[0], *rois = site->in[1], *batch = site->in[2], *y = site->out[0];
     roialign *p = lnt_bind_params(site, sizeof *p);

@@ -28,18 +28,38 @@ static void NAME(roi_point)(const roialign *p, R y, R x, int64_t at[4], R weight
     (p->height, p->width, y < 0 ? 0 : y > bottom ? bottom : y, x < 0 ? 0 : x > right ? right : x, at, weight);
 }
 
-/* A bin [y0, x0] of size [h, w], sampled at n_y by n_x points, for all channels. */
+/* Of n points `step` apart, the first half a step behind start: those not surely outside [-1, extent]. */
+static void NAME(points_near)(double start, double step, int64_t n, int64_t extent, int64_t *first,
+                              int64_t *end)
+{
+    enum { FEW = 256 };
+    const double low = floor((-1 - start) / step - 1.5), high = ceil(((double)extent - start) / step + 1.5);
+    *first = 0;
+    *end = n;
+    if (n <= FEW)
+        return;
+    *first = low > 0 ? (low < (double)n ? (int64_t)low : n) : 0;
+    *end = high < (double)n ? (high > (double)*first ? (int64_t)high : *first) : n;
+}
+
+/* A bin [y0, x0] of size [h, w], sampled at n_y by n_x points, for all channels. Points outside count as 0;
+ * many of them are not looked at. */
 static void NAME(roi_bin)(const roialign *p, const R *x, R *y, R y0, R x0, R h, R w, int64_t n_y, int64_t n_x)
 {
     const int64_t plane = p->height * p->width, step = p->out_height * p->out_width;
-    const R share = n_y * n_x > 1 ? 1 / (R)(n_y * n_x) : 1;
+    const R share = n_y * n_x > 1 ? 1 / (R)(n_y * n_x) : 1, down = h / (R)n_y, across = w / (R)n_x;
+    int64_t top, bottom, left, right;
+    NAME(points_near)((double)y0, (double)down, n_y, p->height, &top, &bottom);
+    NAME(points_near)((double)x0, (double)across, n_x, p->width, &left, &right);
+    bool first = (bottom - top) * (right - left) == n_y * n_x;
     for (int64_t c = 0; c < p->channels; c++)
         y[c * step] = 0;
-    for (int64_t i = 0; i < n_y * n_x; i++) {
+    for (int64_t i = top * (right - left); i < bottom * (right - left); i++, first = false) {
+        const int64_t row = i / (right - left), column = left + i % (right - left);
         int64_t at[4];
         R weight[4];
         NAME(roi_point)
-        (p, y0 + ((R)(i / n_x) + (R)0.5) * h / (R)n_y, x0 + ((R)(i % n_x) + (R)0.5) * w / (R)n_x, at, weight);
+        (p, y0 + ((R)row + (R)0.5) * h / (R)n_y, x0 + ((R)column + (R)0.5) * w / (R)n_x, at, weight);
         for (int64_t c = 0; c < p->channels; c++) {
             const R *v = x + c * plane;
             R *to = y + c * step, total = 0, largest = weight[0] * v[at[0]];
@@ -50,18 +70,21 @@ static void NAME(roi_bin)(const roialign *p, const R *x, R *y, R y0, R x0, R h, 
             }
             if (!p->maximum)
                 *to += total * share;
-            else if (i == 0 || largest > *to)
+            else if (first || largest > *to)
                 *to = largest;
         }
     }
 }
 
-static lnt_status NAME(regions)(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+/* Bins of all regions. */
+static lnt_status NAME(bins)(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
 {
     const roialign_job *j = arg;
     const roialign *p = j->p;
+    const int64_t bins = p->out_height * p->out_width;
     (void)k, (void)thread;
-    for (int64_t n = begin; n < end; n++) {
+    for (int64_t item = begin; item < end; item++) {
+        const int64_t n = item / bins, b = item % bins;
         const R *roi = (const R *)j->rois + n * 4, shift = p->half_pixel ? (R)0.5 : 0, scale = (R)p->scale;
         const R *x = (const R *)j->x + j->batch[n] * p->channels * p->height * p->width;
         const R left = roi[0] * scale - shift, top = roi[1] * scale - shift;
@@ -77,9 +100,8 @@ static lnt_status NAME(regions)(lnt_kernel *k, void *arg, int64_t begin, int64_t
         const int64_t n_x = p->ratio > 0 ? p->ratio
                             : w > 0      ? (int64_t)ceil((double)(w < most ? w : most))
                                          : 0;
-        R *y = (R *)j->y + n * p->channels * p->out_height * p->out_width;
-        for (int64_t b = 0; b < p->out_height * p->out_width; b++)
-            NAME(roi_bin)
+        R *y = (R *)j->y + n * p->channels * bins;
+        NAME(roi_bin)
         (p, x, y + b, top + (R)(b / p->out_width) * h, left + (R)(b % p->out_width) * w, h, w, n_y, n_x);
     }
     return LNT_OK;
