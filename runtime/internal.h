@@ -58,6 +58,7 @@ typedef struct lnt_storage {
     bool laid;            /* has its offset */
     bool takes_pitch;     /* computed by a step that heeds the pitch of its output */
     bool needs_rows;      /* read by a step that does not heed its pitch */
+    bool seen;            /* on a walk over the operands of one step */
     bool joins;           /* join.c's own */
     size_t bytes, offset; /* offset in the arena, or in the storage it was merged into */
 } lnt_storage;

@@ -12,18 +12,13 @@
  * given number are alive at any time. */
 #include "runtime/internal.h"
 
+#include <string.h>
+
+enum { SPAN = 1024 }; /* steps from an input to its Concat: more would not do plans' time good */
+
 static lnt_storage *storage_of(lnt_session *s, const lnt_operand *o)
 {
     return &s->storage[lnt_storage_root(s, o->storage)];
-}
-
-/* Does another input of the step lie in the same storage? */
-static bool is_read_twice(lnt_session *s, const lnt_step *step, unsigned i)
-{
-    for (unsigned j = 0; j < step->n_in; j++)
-        if (j != i && storage_of(s, step->in[j]) == storage_of(s, step->in[i]))
-            return true;
-    return false;
 }
 
 /* The pitch of input i within output 0, which may have one itself; 0: none. */
@@ -38,61 +33,76 @@ static bool can_join(lnt_session *s, const lnt_frame *f, const lnt_step *step, u
     const lnt_operand *in = step->in[i];
     const lnt_storage *from = storage_of(s, in), *to = storage_of(s, step->out[0]);
     if (!step->join[i].fits || from->place != LNT_PLACE_ARENA || from->pinned || from->laid || to->laid ||
-        from->last != time || from->parent >= s->model->n_values || s->home[from->parent] != f ||
-        in->offset || from->bytes != lnt_operand_bytes(in) || is_read_twice(s, step, i))
+        from->last != time || time - from->first >= SPAN || from->parent >= s->model->n_values ||
+        s->home[from->parent] != f || in->offset || from->bytes != lnt_operand_bytes(in))
         return false;
     return !pitch_of(step, i) || (from->takes_pitch && !from->needs_rows && in == &s->value[from->parent]);
 }
 
+/* Notes in their storages which inputs can; none of two that lie in the same one. Returns whether any can. */
+static bool note_joins(lnt_session *s, const lnt_frame *f, const lnt_step *step, uint32_t time)
+{
+    bool any = false;
+    for (unsigned i = 0; i < step->n_in; i++)
+        storage_of(s, step->in[i])->seen = false;
+    for (unsigned i = 0; i < step->n_in; i++) {
+        lnt_storage *from = storage_of(s, step->in[i]);
+        from->joins = !from->seen && can_join(s, f, step, time, i);
+        from->seen = true;
+    }
+    for (unsigned i = 0; i < step->n_in; i++)
+        any |= storage_of(s, step->in[i])->joins;
+    return any;
+}
+
 bool lnt_may_join(lnt_session *s, const lnt_frame *f, uint32_t from)
 {
-    for (uint32_t i = from; i < f->n_steps; i++) {
-        const lnt_step *step = f->list[i];
-        for (unsigned n = 0; step->join && n < step->n_in; n++)
-            if (can_join(s, f, step, f->time[i], n))
-                return true;
-    }
+    for (uint32_t i = from; i < f->n_steps; i++)
+        if (f->list[i]->join && note_joins(s, f, f->list[i], f->time[i]))
+            return true;
     return false;
 }
 
-/* The first time at or after `time` at which an input that is to be joined is computed; LNT_NONE: none is. */
-static uint32_t first_after(lnt_session *s, const lnt_step *step, uint32_t time)
+/* The times up to that of a Concat. */
+typedef struct window {
+    uint32_t begin, end;
+    size_t made[SPAN]; /* bytes of inputs to be joined that are computed at each */
+} window;
+
+static void find_made(lnt_session *s, const lnt_step *step, uint32_t time, window *w)
+{
+    w->end = time + 1;
+    w->begin = w->end > SPAN ? w->end - SPAN : 0;
+    memset(w->made, 0, sizeof w->made);
+    for (unsigned i = 0; i < step->n_in; i++) {
+        const lnt_storage *from = storage_of(s, step->in[i]);
+        if (from->joins)
+            w->made[from->first - w->begin] += lnt_storage_extent(from);
+    }
+}
+
+/* Bytes alive at a time at which inputs of so many bytes lie in the output. */
+static size_t alive_with(const lnt_frame *f, const lnt_storage *to, uint32_t time, size_t joined)
+{
+    const bool early = time < to->first && to->place == LNT_PLACE_ARENA;
+    return f->alive[time] + (early ? lnt_storage_extent(to) : 0) - joined;
+}
+
+/* From when on inputs may be joined: LNT_NONE if not at all. What is too much at a time with the inputs made
+ * since some earlier time is so with those made since a later one. */
+static uint32_t find_first(const lnt_frame *f, const lnt_storage *to, const window *w, size_t most)
 {
     uint32_t first = LNT_NONE;
-    for (unsigned i = 0; i < step->n_in; i++) {
-        const lnt_storage *from = storage_of(s, step->in[i]);
-        if (from->joins && from->first >= time && from->first < first)
-            first = from->first;
-    }
-    return first;
-}
-
-/* Bytes alive at a time, were the inputs made from `first` on joined. */
-static size_t alive_at(lnt_session *s, const lnt_frame *f, const lnt_step *step, uint32_t time,
-                       uint32_t first)
-{
-    const lnt_storage *to = storage_of(s, step->out[0]);
-    size_t alive = f->alive[time];
-    if (time < to->first && to->place == LNT_PLACE_ARENA)
-        alive += lnt_storage_extent(to);
-    for (unsigned i = 0; i < step->n_in; i++) {
-        const lnt_storage *from = storage_of(s, step->in[i]);
-        if (from->joins && from->first >= first && from->first <= time)
-            alive -= lnt_storage_extent(from);
-    }
-    return alive;
-}
-
-/* From when on inputs may be joined: LNT_NONE if not at all. */
-static uint32_t find_first(lnt_session *s, const lnt_frame *f, const lnt_step *step, size_t most)
-{
-    const uint32_t until = storage_of(s, step->out[0])->first;
-    uint32_t first = first_after(s, step, 0), time = first;
-    while (time < until) {
-        if (alive_at(s, f, step, time, first) > most)
-            time = first = first_after(s, step, first + 1);
-        else
-            time++;
+    size_t joined = 0;
+    for (uint32_t t = w->begin; t < w->end; t++) {
+        const size_t made = w->made[t - w->begin];
+        joined += made;
+        if (made && first == LNT_NONE)
+            first = t;
+        if (first == LNT_NONE || t >= to->first || alive_with(f, to, t, joined) <= most)
+            continue;
+        first = LNT_NONE;
+        joined = 0;
     }
     return first;
 }
@@ -111,12 +121,17 @@ static void join(lnt_session *s, const lnt_step *step, unsigned i, lnt_storage *
 /* Returns whether there are any. */
 static bool join_inputs(lnt_session *s, lnt_frame *f, const lnt_step *step, uint32_t time, size_t most)
 {
-    for (unsigned i = 0; i < step->n_in; i++)
-        storage_of(s, step->in[i])->joins = can_join(s, f, step, time, i);
+    window w;
+    if (!note_joins(s, f, step, time))
+        return false;
+    find_made(s, step, time, &w);
     lnt_storage *to = storage_of(s, step->out[0]);
-    const uint32_t first = find_first(s, f, step, most);
-    for (uint32_t t = first; t <= time && first != LNT_NONE; t++)
-        f->alive[t] = alive_at(s, f, step, t, first);
+    const uint32_t first = find_first(f, to, &w, most);
+    size_t joined = 0;
+    for (uint32_t t = first; t < w.end; t++) { /* not at all if LNT_NONE */
+        joined += w.made[t - w.begin];
+        f->alive[t] = alive_with(f, to, t, joined);
+    }
     for (unsigned i = 0; i < step->n_in; i++) {
         lnt_storage *from = storage_of(s, step->in[i]);
         if (!from->joins)

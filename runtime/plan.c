@@ -364,22 +364,16 @@ static void take_place(lnt_places *places, const lnt_storage *storage)
                                               storage->offset + lnt_storage_extent(storage)});
 }
 
-/* The storage that output o of the step lies in, its scratch memory behind the last; LNT_NONE where there is
- * none, or where another output has named it. */
-static uint32_t storage_made(lnt_session *s, const lnt_step *step, unsigned o)
+/* The storage that output o of the step lies in, its scratch memory behind the last; NULL: none. */
+static lnt_storage *storage_made(lnt_session *s, const lnt_step *step, unsigned o)
 {
-    if (o == step->n_out)
-        return step->scratch_slot;
-    if (!step->out[o])
-        return LNT_NONE;
-    const uint32_t root = lnt_storage_root(s, step->out[o]->storage);
-    for (unsigned i = 0; i < o; i++)
-        if (step->out[i] && lnt_storage_root(s, step->out[i]->storage) == root)
-            return LNT_NONE;
-    return root;
+    if (o < step->n_out)
+        return step->out[o] ? storage_of(s, step->out[o]) : NULL;
+    return step->scratch_slot == LNT_NONE ? NULL : &s->storage[step->scratch_slot];
 }
 
-/* Collects the frame's arena storages: those to lay out into order, places of those laid and still alive. */
+/* Collects the frame's arena storages: those to lay out into order, places of those laid and still alive. Two
+ * outputs of a step may lie in one. */
 static void collect(lnt_session *s, lnt_frame *f, uint32_t from, size_t *n_order)
 {
     *n_order = 0;
@@ -387,16 +381,21 @@ static void collect(lnt_session *s, lnt_frame *f, uint32_t from, size_t *n_order
     for (uint32_t i = 0; i < f->n_steps; i++) {
         const lnt_step *step = f->list[i];
         for (unsigned o = 0; o <= step->n_out; o++) {
-            const uint32_t number = storage_made(s, step, o);
-            if (number == LNT_NONE || s->storage[number].place != LNT_PLACE_ARENA ||
-                s->storage[number].first != f->time[i])
+            lnt_storage *made = storage_made(s, step, o);
+            if (made)
+                made->seen = false;
+        }
+        for (unsigned o = 0; o <= step->n_out; o++) {
+            lnt_storage *made = storage_made(s, step, o);
+            if (!made || made->seen || made->place != LNT_PLACE_ARENA || made->first != f->time[i])
                 continue;
-            if (s->storage[number].laid && i < from) {
-                if (s->separate || s->storage[number].last >= f->time[from])
-                    take_place(&f->places, &s->storage[number]);
+            made->seen = true;
+            if (made->laid && i < from) {
+                if (s->separate || made->last >= f->time[from])
+                    take_place(&f->places, made);
             } else {
-                s->storage[number].laid = false;
-                f->order[(*n_order)++] = number;
+                made->laid = false;
+                f->order[(*n_order)++] = (uint32_t)(made - s->storage);
             }
         }
     }
