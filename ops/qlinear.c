@@ -299,12 +299,13 @@ typedef struct concat_part {
 typedef struct concat {
     int64_t outer, inner; /* extents before the axis; bytes of the output behind one position before it */
     unsigned parts;
-    concat_part *part;
-    bool known; /* what bytes mean is constant, and the parts are filled at bind, not in each run */
+    concat_part *part; /* laid out at bind, and what bytes become filled there if known */
+    bool known;        /* scales and zero points are constant; else each run fills parts of its own */
 } concat;
 
 typedef struct concat_job {
     const concat *p;
+    const concat_part *part;
     const void *const *data; /* of each input */
     uint8_t *y;
 } concat_job;
@@ -315,12 +316,12 @@ static unsigned tensor_of(unsigned i)
     return 2 + 3 * i;
 }
 
-/* Reads the scales and zero points from data[], which has the contents of all inputs that are such. */
-static void fill_parts(const concat *p, lnt_operand *const *in, const void *const *data)
+/* What bytes of each part become, by the scales and zero points in data[], the contents of the inputs. */
+static void fill_parts(lnt_operand *const *in, const void *const *data, unsigned parts, concat_part *part)
 {
     const float y_scale = lnt_qfloat(in[0], data[0], 0);
     const int32_t y_zero = lnt_qint(in[1], data[1], 0, 0);
-    for (unsigned i = 0; i < p->parts; i++) {
+    for (unsigned i = 0; i < parts; i++) {
         const unsigned x = tensor_of(i);
         const mapping m = {.f = IDENTITY,
                            .type = in[x]->dtype,
@@ -328,10 +329,9 @@ static void fill_parts(const concat *p, lnt_operand *const *in, const void *cons
                            .y_scale = y_scale,
                            .x_zero = lnt_qint(in[x + 2], data[x + 2], 0, 0),
                            .y_zero = y_zero};
-        concat_part *part = &p->part[i];
-        part->same = m.x_scale == y_scale && m.x_zero == y_zero && y_scale > 0;
-        for (unsigned b = 0; b < 256 && !part->same; b++)
-            part->to[b] = map_byte(&m, (uint8_t)b);
+        part[i].same = m.x_scale == y_scale && m.x_zero == y_zero && y_scale > 0;
+        for (unsigned b = 0; b < 256 && !part[i].same; b++)
+            part[i].to[b] = map_byte(&m, (uint8_t)b);
     }
 }
 
@@ -341,7 +341,7 @@ static lnt_status join_parts(lnt_kernel *k, void *arg, int64_t begin, int64_t en
     const concat_job *j = arg;
     (void)k, (void)thread;
     for (unsigned i = 0; i < j->p->parts; i++) {
-        const concat_part part = j->p->part[i]; /* out of reach of the stores */
+        const concat_part part = j->part[i]; /* out of reach of the stores */
         const uint8_t *x = (const uint8_t *)j->data[tensor_of(i)] + begin * part.n;
         uint8_t *y = j->y + begin * j->p->inner + part.at;
         for (int64_t o = begin; o < end; o++, x += part.n, y += j->p->inner)
@@ -357,11 +357,15 @@ static lnt_status run_concat(lnt_kernel *k, const lnt_step *s)
 {
     const concat *p = s->params;
     const void **data = lnt_scratch(k, s);
+    concat_job job = {p, p->part, data, lnt_out(k, s, 0)};
     for (unsigned i = 0; i < s->n_in; i++)
         data[i] = lnt_in(k, s, i);
-    if (!p->known)
-        fill_parts(p, s->in, data);
-    concat_job job = {p, data, lnt_out(k, s, 0)};
+    if (!p->known) {
+        concat_part *part = (concat_part *)(void *)(data + s->n_in);
+        memcpy(part, p->part, p->parts * sizeof *part);
+        fill_parts(s->in, data, p->parts, part);
+        job.part = part;
+    }
     return lnt_parallel(k, p->outer, 1 + 16384 / (p->inner + 1), join_parts, &job);
 }
 
@@ -414,8 +418,8 @@ static lnt_status bind_parts(lnt_site *site, concat *p)
         p->known &= (i >= 2 && i % 3 == 2) || !o || data[i];
     }
     if (p->known)
-        fill_parts(p, site->in, data);
-    lnt_bind_scratch(site, site->n_in * sizeof *data);
+        fill_parts(site->in, data, p->parts, p->part);
+    lnt_bind_scratch(site, site->n_in * sizeof *data + (p->known ? 0 : p->parts * sizeof *p->part));
     return LNT_OK;
 }
 
