@@ -102,13 +102,17 @@ LNT_INLINE void depthwise_group(const lnt_depthwise *d, const depthwise_place *p
             acc.v[i][j] = start;
     }
     const ptrdiff_t from = p->at * (ptrdiff_t)d->in_pixel + (ptrdiff_t)p->n;
-    if (k.taps == 3 && k.pixels == 8 && k.whole && d->lines == 3)
+    if (k.taps == 3 && k.pixels == 8 && k.whole && d->lines == 3) {
         UNROLL(3)
-    for (size_t l = 0; l < 3; l++)
-        depthwise_line(&acc, d, p, d->line[l] + from, d->w[l] + p->n, k);
-    else for (size_t l = 0; l < d->lines; l++) if (k.taps)
-        depthwise_line(&acc, d, p, d->line[l] + from, d->w[l] + p->n, k);
-    else depthwise_any(&acc, d, p, d->line[l] + from, d->w[l] + p->n, k);
+        for (size_t l = 0; l < 3; l++)
+            depthwise_line(&acc, d, p, d->line[l] + from, d->w[l] + p->n, k);
+    } else {
+        for (size_t l = 0; l < d->lines; l++)
+            if (k.taps)
+                depthwise_line(&acc, d, p, d->line[l] + from, d->w[l] + p->n, k);
+            else
+                depthwise_any(&acc, d, p, d->line[l] + from, d->w[l] + p->n, k);
+    }
     const vf low = v_splat(d->low), high = v_splat(d->high);
     size_t to = p->i * d->pixel + p->n;
     UNROLL(8)
