@@ -9,9 +9,16 @@
 #include <math.h>
 #include <string.h>
 
+enum {
+    CHANNELS = 256,      /* of one piece of a bin, that deadlines find its end */
+    SAMPLES = 16 * 1024, /* worth a thread's while */
+    MAX_RATIO = 256      /* a bin takes its square of samples */
+};
+
 typedef struct roialign {
     int64_t images, channels, height, width, regions, out_height, out_width;
-    int64_t ratio; /* samples along each axis of a bin; 0: as many as it has elements */
+    int64_t blocks; /* of CHANNELS */
+    int64_t ratio;  /* samples along each axis of a bin; 0: as many as it has elements */
     double scale;
     bool maximum, half_pixel;
 } roialign;
@@ -36,6 +43,20 @@ typedef struct deform_job {
     void *y, *scratch;
 } deform_job;
 
+/* Of n points `step` apart, the first half a step behind start: those not surely outside [-1, extent]. None
+ * where start or step is infinite: no point is a number. */
+static void points_near(double start, double step, int64_t n, int64_t extent, int64_t *first, int64_t *end)
+{
+    enum { FEW = 256 };
+    const double low = floor((-1 - start) / step - 1.5), high = ceil(((double)extent - start) / step + 1.5);
+    *first = 0;
+    *end = n;
+    if (n <= FEW)
+        return;
+    *first = low < (double)n ? (low > 0 ? (int64_t)low : 0) : n;
+    *end = high > (double)*first ? (high < (double)n ? (int64_t)high : n) : *first;
+}
+
 #include "ops/real_float.h"
 #include "ops/roialign.inc.h"
 #include "ops/real_double.h"
@@ -51,8 +72,11 @@ static lnt_status run_roialign(lnt_kernel *k, const lnt_step *s)
         LNT_REQUIRE(job.batch[n] >= 0 && job.batch[n] < p->images, k->err, LNT_E_VALUE,
                     "region %lld is of image %lld, there are %lld", (long long)n, (long long)job.batch[n],
                     (long long)p->images);
-    enum { SAMPLES = 16 * 1024 }; /* worth a thread's while, where a bin has a few */
-    return lnt_parallel(k, p->regions * p->out_height * p->out_width, 1 + SAMPLES / (4 * p->channels + 1),
+    const int64_t bins = p->out_height * p->out_width;
+    const int64_t channels = p->channels < CHANNELS ? p->channels : CHANNELS;
+    const int64_t each = p->ratio > 0 ? p->ratio * p->ratio : 1 + p->height * p->width / bins;
+    return lnt_parallel(k, p->regions * bins * p->blocks,
+                        each < SAMPLES ? 1 + SAMPLES / (each * (channels + 1)) : 1,
                         s->in[0]->dtype == LNT_DOUBLE ? bins_double : bins_float, &job);
 }
 
@@ -69,7 +93,6 @@ lnt_status lnt_shape_roialign(lnt_site *site)
 
 lnt_status lnt_bind_roialign(lnt_site *site)
 {
-    enum { MAX_RATIO = 64 }; /* a bin takes its square of samples */
     const lnt_node *node = site->node;
     const lnt_operand *x = site->in[0], *rois = site->in[1], *batch = site->in[2], *y = site->out[0];
     roialign *p = lnt_bind_params(site, sizeof *p);
@@ -77,6 +100,7 @@ lnt_status lnt_bind_roialign(lnt_site *site)
         return LNT_E_MEMORY;
     *p = (roialign){.images = x->dims[0],
                     .channels = x->dims[1],
+                    .blocks = x->dims[1] / CHANNELS + (x->dims[1] % CHANNELS > 0),
                     .height = x->dims[2],
                     .width = x->dims[3],
                     .regions = rois->dims[0],
@@ -89,10 +113,11 @@ lnt_status lnt_bind_roialign(lnt_site *site)
                                          "half_pixel") == 0};
     LNT_REQUIRE(rois->dims[1] == 4 && batch->dtype == LNT_INT64 && lnt_operand_count(batch) == p->regions,
                 site->err, LNT_E_SHAPE, "rois must be [n, 4] and batch_indices [n] of int64");
-    LNT_REQUIRE(p->ratio >= 0 && p->ratio <= MAX_RATIO && p->out_height > 0 && p->out_width > 0 &&
-                    p->height * p->width > 0,
-                site->err, LNT_E_ARGUMENT,
-                "sampling_ratio, output_height, output_width or the input's extents");
+    LNT_REQUIRE(p->ratio >= 0 && p->ratio <= MAX_RATIO, site->err, LNT_E_ARGUMENT,
+                "sampling_ratio is %lld, and must be 0 (as many as fit) to %d", (long long)p->ratio,
+                MAX_RATIO);
+    LNT_REQUIRE(p->out_height > 0 && p->out_width > 0 && p->height * p->width > 0, site->err, LNT_E_SHAPE,
+                "the image and output_height by output_width must not be empty");
     site->step->run = run_roialign;
     return lnt_bind_widened(site, 3, 1);
 }

@@ -28,39 +28,32 @@ static void NAME(roi_point)(const roialign *p, R y, R x, int64_t at[4], R weight
     (p->height, p->width, y < 0 ? 0 : y > bottom ? bottom : y, x < 0 ? 0 : x > right ? right : x, at, weight);
 }
 
-/* Of n points `step` apart, the first half a step behind start: those not surely outside [-1, extent]. */
-static void NAME(points_near)(double start, double step, int64_t n, int64_t extent, int64_t *first,
-                              int64_t *end)
-{
-    enum { FEW = 256 };
-    const double low = floor((-1 - start) / step - 1.5), high = ceil(((double)extent - start) / step + 1.5);
-    *first = 0;
-    *end = n;
-    if (n <= FEW)
-        return;
-    *first = low > 0 ? (low < (double)n ? (int64_t)low : n) : 0;
-    *end = high < (double)n ? (high > (double)*first ? (int64_t)high : *first) : n;
-}
+/* A bin of size [h, w] from [y, x] on, sampled at [n_y, n_x] points. */
+typedef struct NAME(roi_bin) {
+    R y, x, h, w;
+    int64_t n_y, n_x;
+} NAME(roi_bin);
 
-/* A bin [y0, x0] of size [h, w], sampled at n_y by n_x points, for all channels. Points outside count as 0;
- * many of them are not looked at. */
-static void NAME(roi_bin)(const roialign *p, const R *x, R *y, R y0, R x0, R h, R w, int64_t n_y, int64_t n_x)
+/* A bin of the first channels of x. Points outside count as 0; many of them are not looked at. */
+static void NAME(sample)(const roialign *p, const R *x, R *y, int64_t channels, const NAME(roi_bin) * bin)
 {
     const int64_t plane = p->height * p->width, step = p->out_height * p->out_width;
-    const R share = n_y * n_x > 1 ? 1 / (R)(n_y * n_x) : 1, down = h / (R)n_y, across = w / (R)n_x;
+    const int64_t n_y = bin->n_y, n_x = bin->n_x;
+    const R share = n_y * n_x > 1 ? 1 / (R)(n_y * n_x) : 1;
     int64_t top, bottom, left, right;
-    NAME(points_near)((double)y0, (double)down, n_y, p->height, &top, &bottom);
-    NAME(points_near)((double)x0, (double)across, n_x, p->width, &left, &right);
+    points_near((double)bin->y, (double)(bin->h / (R)n_y), n_y, p->height, &top, &bottom);
+    points_near((double)bin->x, (double)(bin->w / (R)n_x), n_x, p->width, &left, &right);
     bool first = (bottom - top) * (right - left) == n_y * n_x;
-    for (int64_t c = 0; c < p->channels; c++)
+    for (int64_t c = 0; c < channels; c++)
         y[c * step] = 0;
     for (int64_t i = top * (right - left); i < bottom * (right - left); i++, first = false) {
         const int64_t row = i / (right - left), column = left + i % (right - left);
         int64_t at[4];
         R weight[4];
         NAME(roi_point)
-        (p, y0 + ((R)row + (R)0.5) * h / (R)n_y, x0 + ((R)column + (R)0.5) * w / (R)n_x, at, weight);
-        for (int64_t c = 0; c < p->channels; c++) {
+        (p, bin->y + ((R)row + (R)0.5) * bin->h / (R)n_y, bin->x + ((R)column + (R)0.5) * bin->w / (R)n_x, at,
+         weight);
+        for (int64_t c = 0; c < channels; c++) {
             const R *v = x + c * plane;
             R *to = y + c * step, total = 0, largest = weight[0] * v[at[0]];
             for (int t = 0; t < 4; t++) {
@@ -76,33 +69,48 @@ static void NAME(roi_bin)(const roialign *p, const R *x, R *y, R y0, R x0, R h, 
     }
 }
 
-/* Bins of all regions. */
+/* Points along an extent of a bin. */
+static int64_t NAME(points_of)(const roialign *p, R extent)
+{
+    const double most = 0x1p15;
+    if (p->ratio > 0)
+        return p->ratio;
+    return extent > 0 ? (int64_t)ceil((double)extent < most ? (double)extent : most) : 0;
+}
+
+/* Bin b of a region. */
+static NAME(roi_bin) NAME(bin_of)(const roialign *p, const R *roi, int64_t b)
+{
+    const R shift = p->half_pixel ? (R)0.5 : 0, scale = (R)p->scale;
+    const R left = roi[0] * scale - shift, top = roi[1] * scale - shift;
+    R width = roi[2] * scale - shift - left, height = roi[3] * scale - shift - top;
+    if (!p->half_pixel) {
+        width = width > 1 ? width : 1;
+        height = height > 1 ? height : 1;
+    }
+    const R h = height / (R)p->out_height, w = width / (R)p->out_width;
+    return (NAME(roi_bin)){.y = top + (R)(b / p->out_width) * h,
+                           .x = left + (R)(b % p->out_width) * w,
+                           .h = h,
+                           .w = w,
+                           .n_y = NAME(points_of)(p, h),
+                           .n_x = NAME(points_of)(p, w)};
+}
+
+/* Item: a bin of a region, for a block of channels. */
 static lnt_status NAME(bins)(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
 {
     const roialign_job *j = arg;
     const roialign *p = j->p;
-    const int64_t bins = p->out_height * p->out_width;
+    const int64_t bins = p->out_height * p->out_width, plane = p->height * p->width;
     (void)k, (void)thread;
     for (int64_t item = begin; item < end; item++) {
-        const int64_t n = item / bins, b = item % bins;
-        const R *roi = (const R *)j->rois + n * 4, shift = p->half_pixel ? (R)0.5 : 0, scale = (R)p->scale;
-        const R *x = (const R *)j->x + j->batch[n] * p->channels * p->height * p->width;
-        const R left = roi[0] * scale - shift, top = roi[1] * scale - shift;
-        R width = roi[2] * scale - shift - left, height = roi[3] * scale - shift - top;
-        if (!p->half_pixel) {
-            width = width > 1 ? width : 1;
-            height = height > 1 ? height : 1;
-        }
-        const R h = height / (R)p->out_height, w = width / (R)p->out_width, most = (R)0x1p15;
-        const int64_t n_y = p->ratio > 0 ? p->ratio
-                            : h > 0      ? (int64_t)ceil((double)(h < most ? h : most))
-                                         : 0;
-        const int64_t n_x = p->ratio > 0 ? p->ratio
-                            : w > 0      ? (int64_t)ceil((double)(w < most ? w : most))
-                                         : 0;
-        R *y = (R *)j->y + n * p->channels * bins;
-        NAME(roi_bin)
-        (p, x, y + b, top + (R)(b / p->out_width) * h, left + (R)(b % p->out_width) * w, h, w, n_y, n_x);
+        const int64_t n = item / p->blocks / bins, b = item / p->blocks % bins;
+        const int64_t c = item % p->blocks * CHANNELS, left = p->channels - c;
+        const NAME(roi_bin) bin = NAME(bin_of)(p, (const R *)j->rois + n * 4, b);
+        NAME(sample)
+        (p, (const R *)j->x + (j->batch[n] * p->channels + c) * plane,
+         (R *)j->y + (n * p->channels + c) * bins + b, left < CHANNELS ? left : CHANNELS, &bin);
     }
     return LNT_OK;
 }
