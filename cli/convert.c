@@ -118,6 +118,12 @@ static double share_of_int8(const lnt_report *r)
     return all > 0 ? bytes / all : -1;
 }
 
+/* Bytes of the layer's weights in the file. */
+static uint64_t bytes_now(const lnt_quantised *q)
+{
+    return q->int8 || q->narrow ? q->after : q->before;
+}
+
 static void json_quantised(lnt_json *j, const lnt_report *r)
 {
     lnt_json_begin(j, "int8", '{');
@@ -155,7 +161,7 @@ static void json_quantised(lnt_json *j, const lnt_report *r)
         lnt_json_bool(j, "int8", q->int8);
         lnt_json_text(j, "why", q->why ? q->why : "");
         lnt_json_int(j, "bytes_before", (int64_t)q->before);
-        lnt_json_int(j, "bytes_after", (int64_t)(q->int8 || q->narrow ? q->after : q->before));
+        lnt_json_int(j, "bytes_after", (int64_t)bytes_now(q));
         json_measured(j, "multiplications", q->multiplications);
         json_measured(j, "snr_db", q->snr);
         json_measured(j, "float_us", q->plain_us);
@@ -238,8 +244,7 @@ static void print_sums(const lnt_report *r)
     const double share = share_of_int8(r);
     for (size_t i = 0; i < r->n_quantised; i++) {
         before += r->quantised[i].before;
-        after +=
-            r->quantised[i].int8 || r->quantised[i].narrow ? r->quantised[i].after : r->quantised[i].before;
+        after += bytes_now(&r->quantised[i]);
     }
     printf("\nweights %s, before %s", lnt_size_text(after, a), lnt_size_text(before, b));
     if (share >= 0)
@@ -279,7 +284,7 @@ static void print_quantised(const lnt_report *r)
         lnt_table_cell(&t, "%s", q->node);
         lnt_table_cell(&t, "%s", q->op);
         lnt_table_cell(&t, "%s", q->int8 ? "INT8" : "float");
-        lnt_table_cell(&t, "%s", lnt_size_text(q->int8 || q->narrow ? q->after : q->before, text));
+        lnt_table_cell(&t, "%s", lnt_size_text(bytes_now(q), text));
         measured_cell(&t, "%.1f", q->snr);
         measured_cell(&t, "%.1f", q->int8_us);
         measured_cell(&t, "%.1f", q->plain_us);

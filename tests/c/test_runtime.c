@@ -836,8 +836,6 @@ static void test_fetch_and_trace(void **state)
     close_all(&t);
 }
 
-/* What a board's cost table says of grain: large items stay by themselves, none is lost, nothing overflows.
- */
 enum { FILTERS = 37, SIDE = 6, IMAGE = FILTERS * SIDE * SIDE };
 
 /* y = a depthwise convolution of images [s0, FILTERS, SIDE, SIDE] with byte weights. */
@@ -895,6 +893,8 @@ static void test_images_have_their_own_ranges(void **state)
     close_all(&t);
 }
 
+/* What a board's cost table says of grain: large items stay by themselves, none is lost, nothing overflows.
+ */
 static void test_grain_follows_the_machine(void **state)
 {
     (void)state;

@@ -204,8 +204,6 @@ def test_runs_of_bytes(package, tmp_path, axis):
         assert np.array_equal(run(package, model, feeds, 2, opt, execution_mode=side_by_side)[0][0], apart[0])
 
 
-
-
 def test_values_are_fetched_and_put_back(tmp_path):
     """An input of a Concat lies by itself where somebody asks for it, or gives it."""
     net = Net(2, (9, 7))
