@@ -118,7 +118,7 @@ static double share_of_int8(const lnt_report *r)
     return all > 0 ? bytes / all : -1;
 }
 
-/* Bytes of the layer's weights in the file. */
+/* Bytes of the layer's weights; those of float ones may be half as many in the file. */
 static uint64_t bytes_now(const lnt_quantised *q)
 {
     return q->int8 || q->narrow ? q->after : q->before;

@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { SECTIONS = LNT_SECTION_TENSORS + 1, KEY_BYTES = 256 };
+enum { SECTIONS = LNT_SECTION_TENSORS + 1, KEY_BYTES = 256, SHARED_BYTES = 64 };
 
 typedef struct buffer {
     uint8_t *data;
@@ -34,6 +34,7 @@ typedef struct emitter {
     buffer section[SECTIONS]; /* by lnt_section; TENSORS only has its size until all constants are known */
     lnt_names strings;        /* text -> offset */
     lnt_names known;          /* constants by type, extents and hash -> value in the file */
+    lnt_names runs;           /* section and bytes, as text -> offset */
     uint32_t *value;          /* graph value -> value in the file, LNT_NONE */
     uint32_t *sub;            /* graph subgraph -> subgraph in the file, LNT_NONE */
     uint32_t *sub_order;      /* the other way round */
@@ -76,13 +77,38 @@ static uint32_t count(const emitter *e, lnt_section section, size_t record)
     return (uint32_t)(e->section[section].n / record);
 }
 
-/* Attribute data: runs are aligned to 8 bytes. */
-static lnt_status put_data(emitter *e, const void *bytes, size_t n, uint64_t *at)
+/* Appends a run of bytes, aligned to 8. */
+static lnt_status put_aligned(emitter *e, lnt_section section, const void *bytes, size_t n, uint64_t *at)
 {
     static const uint8_t zero[8] = {0};
-    const size_t used = e->section[LNT_SECTION_ATTR_DATA].n;
-    LNT_TRY(put(e, LNT_SECTION_ATTR_DATA, zero, lnt_round_up(used, 8) - used, NULL));
-    return put(e, LNT_SECTION_ATTR_DATA, bytes, n, at);
+    const size_t used = e->section[section].n;
+    LNT_TRY(put(e, section, zero, lnt_round_up(used, 8) - used, NULL));
+    return put(e, section, bytes, n, at);
+}
+
+/* The same, if the section does not have these few bytes yet. */
+static lnt_status put_once(emitter *e, lnt_section section, const void *bytes, size_t n, uint64_t *at)
+{
+    if (n > SHARED_BYTES)
+        return put_aligned(e, section, bytes, n, at);
+    char key[2 * SHARED_BYTES + 2], *to = key;
+    *to++ = (char)('A' + section);
+    for (size_t i = 0; i < n; i++) {
+        *to++ = "0123456789abcdef"[((const uint8_t *)bytes)[i] >> 4];
+        *to++ = "0123456789abcdef"[((const uint8_t *)bytes)[i] & 15];
+    }
+    *to++ = '\0';
+    const uint32_t known = lnt_names_find(&e->runs, key);
+    *at = known;
+    if (known != LNT_NAMES_NONE)
+        return LNT_OK;
+    char *text = lnt_bump_alloc(&e->g->memory, (size_t)(to - key), e->err);
+    if (!text)
+        return LNT_E_MEMORY;
+    memcpy(text, key, (size_t)(to - key));
+    LNT_TRY(put_aligned(e, section, bytes, n, at));
+    LNT_REQUIRE(*at < LNT_NAMES_NONE, e->err, LNT_E_LIMIT, "the model's attributes have more than 4 GB");
+    return lnt_names_set(&e->runs, text, (uint32_t)*at, e->err);
 }
 
 static lnt_status put_text(emitter *e, const char *text, uint32_t *at)
@@ -123,19 +149,21 @@ static lnt_status put_packed(emitter *e, const lnt_operand *info, size_t bytes, 
     *record = LNT_FILE_NONE;
     if (!info->packed)
         return LNT_OK;
+    uint64_t at;
     e->report->packed_bytes += bytes;
-    *record = count(e, LNT_SECTION_PACKED, sizeof *info->packed);
-    return put(e, LNT_SECTION_PACKED, info->packed, sizeof *info->packed, NULL);
+    LNT_TRY(put_once(e, LNT_SECTION_PACKED, info->packed, sizeof *info->packed, &at));
+    *record = (uint32_t)(at / sizeof *info->packed);
+    return LNT_OK;
 }
 
-/* Does float16 hold these floats, exactly or, where they are no whole numbers, each with 11 bits? */
-static bool fits_halves(const lnt_operand *o)
+/* Does float16 hold these floats, exactly or, where they are no whole numbers, each with 11 bits? Those that
+ * are less than `small` need no more bits than it. */
+static bool fits_halves(const float *floats, size_t n, float small)
 {
-    const int64_t n = lnt_operand_count(o);
     bool exact = true, whole = true;
-    for (int64_t i = 0; i < n; i++) {
-        const float x = ((const float *)o->data)[i], half = lnt_f16_to_float(lnt_float_to_f16(x));
-        if (!(fabsf(half - x) <= fabsf(x) * 0x1p-11f))
+    for (size_t i = 0; i < n; i++) {
+        const float x = floats[i], half = lnt_f16_to_float(lnt_float_to_f16(x));
+        if (!(fabsf(half - x) <= fmaxf(fabsf(x), small) * 0x1p-11f))
             return false;
         exact &= half == x;
         whole &= truncf(x) == x;
@@ -143,18 +171,27 @@ static bool fits_halves(const lnt_operand *o)
     return exact || !whole;
 }
 
+/* Of a sum's terms those a thousandth of the largest; other floats are each as exact as the next. */
+static float least_that_counts(const lnt_operand *o, size_t n)
+{
+    float largest = 0;
+    for (size_t i = 0; o->packed && i < n; i++)
+        largest = fmaxf(largest, fabsf(((const float *)o->data)[i]));
+    return largest * 0x1p-10f;
+}
+
 /* In files that are to be small: panels that are an eighth larger than what is in them, and small ones that
  * are larger at all, are made when the file is loaded; so are floats. Changes *bytes. */
 static lnt_stored choose_form(const emitter *e, const contents *c, size_t *bytes)
 {
-    enum { SMALL_PANELS = 64 << 10, LEAST_FLOATS = 64 };
+    enum { SMALL_PANELS = 64 << 10, LEAST_FLOATS = 17 };
     const lnt_operand *o = c->info;
     const size_t before = *bytes;
     size_t plain;
     if (c->narrow && !lnt_stored_bytes(LNT_STORED_BYTES, o, bytes))
         return LNT_STORED_BYTES;
-    if (e->g->halves && !c->exact && o->dtype == LNT_FLOAT && !o->packed &&
-        lnt_operand_count(o) >= LEAST_FLOATS && fits_halves(o) &&
+    if (e->g->halves && !c->exact && o->dtype == LNT_FLOAT && lnt_operand_count(o) >= LEAST_FLOATS &&
+        fits_halves(o->data, before / sizeof(float), least_that_counts(o, before / sizeof(float))) &&
         !lnt_stored_bytes(LNT_STORED_HALF, o, bytes))
         return LNT_STORED_HALF;
     if (!e->g->small || !o->packed || lnt_stored_bytes(LNT_STORED_PLAIN, o, &plain) ||
@@ -170,10 +207,10 @@ static lnt_status put_constant(emitter *e, const char *name, contents from, size
 {
     const lnt_stored stored = choose_form(e, &from, &bytes);
     size_t *tensors = &e->section[LNT_SECTION_TENSORS].n;
-    lnt_rec_constant c = {.offset = *tensors, .bytes = bytes};
+    lnt_rec_constant c = {.offset = lnt_round_up(*tensors, lnt_constant_align(bytes)), .bytes = bytes};
     LNT_REQUIRE(bytes <= PTRDIFF_MAX / 2 && *tensors <= PTRDIFF_MAX / 2, e->err, LNT_E_LIMIT,
                 "the model's constants overflow the address space");
-    *tensors += lnt_round_up(bytes, LNT_FILE_ALIGN);
+    *tensors = (size_t)c.offset + bytes;
     e->report->constant_bytes += bytes;
     LNT_TRY(put_packed(e, from.info, bytes, &c.packed));
     const uint32_t record = count(e, LNT_SECTION_CONSTANTS, sizeof c);
@@ -208,7 +245,7 @@ static bool is_model_operand(const emitter *e, uint32_t value)
 }
 
 /* The constant in the file that value may share, stored now if there is none. Outputs of the model and kept
- * values have a name to defend: they are not shared. */
+ * values have a name to defend: they are not shared; in files that are to be small no other has one. */
 static lnt_status share_constant(emitter *e, uint32_t value, uint32_t *number)
 {
     const lnt_gvalue *v = &e->g->value[value];
@@ -229,7 +266,7 @@ static lnt_status share_constant(emitter *e, uint32_t value, uint32_t *number)
             return LNT_OK;
         }
     }
-    LNT_TRY(put_constant(e, v->name, from, v->bytes, v->feeds_shape, number));
+    LNT_TRY(put_constant(e, e->g->small ? "" : v->name, from, v->bytes, v->feeds_shape, number));
     return lnt_names_set(&e->known, key, *number, e->err);
 }
 
@@ -278,7 +315,7 @@ static lnt_status put_strings(emitter *e, const lnt_attr *a, uint64_t *at)
         return LNT_E_MEMORY;
     for (uint32_t i = 0; i < a->count; i++)
         LNT_TRY(put_text(e, a->strings[i], &offset[i]));
-    return put_data(e, offset, a->count * sizeof *offset, at);
+    return put_once(e, LNT_SECTION_ATTR_DATA, offset, a->count * sizeof *offset, at);
 }
 
 static lnt_status put_attr(emitter *e, const lnt_gnode *n, const lnt_attr *a)
@@ -288,9 +325,13 @@ static lnt_status put_attr(emitter *e, const lnt_gnode *n, const lnt_attr *a)
     LNT_TRY(put_text(e, a->name, &r.name));
     switch (a->type) {
     case LNT_ATTR_INT:
-    case LNT_ATTR_INTS: LNT_TRY(put_data(e, a->i, a->count * sizeof *a->i, &r.data)); break;
+    case LNT_ATTR_INTS:
+        LNT_TRY(put_once(e, LNT_SECTION_ATTR_DATA, a->i, a->count * sizeof *a->i, &r.data));
+        break;
     case LNT_ATTR_FLOAT:
-    case LNT_ATTR_FLOATS: LNT_TRY(put_data(e, a->f, a->count * sizeof *a->f, &r.data)); break;
+    case LNT_ATTR_FLOATS:
+        LNT_TRY(put_once(e, LNT_SECTION_ATTR_DATA, a->f, a->count * sizeof *a->f, &r.data));
+        break;
     case LNT_ATTR_STRING: LNT_TRY(put_string(e, a->s, a->count, &r.data)); break;
     case LNT_ATTR_STRINGS: LNT_TRY(put_strings(e, a, &r.data)); break;
     case LNT_ATTR_TENSOR:
@@ -407,7 +448,7 @@ static lnt_status put_golden(emitter *e, const lnt_golden_set *golden)
     uint64_t base = 0;
     if (!golden)
         return LNT_OK;
-    LNT_TRY(put_data(e, golden->data, golden->data_bytes, &base));
+    LNT_TRY(put_aligned(e, LNT_SECTION_ATTR_DATA, golden->data, golden->data_bytes, &base));
     for (size_t i = 0; i < golden->n; i++) {
         lnt_rec_golden r = golden->record[i];
         if (r.count)
@@ -417,8 +458,24 @@ static lnt_status put_golden(emitter *e, const lnt_golden_set *golden)
     return LNT_OK;
 }
 
+/* to: float16 [count], in ONNX order. */
+static lnt_status put_halves(const lnt_operand *o, uint16_t *to, lnt_error *err)
+{
+    const int64_t n = lnt_operand_count(o);
+    float *plain = o->packed ? lnt_alloc(&lnt_malloc_allocator, (size_t)n * sizeof *plain, err) : NULL;
+    if (o->packed && !plain)
+        return LNT_E_MEMORY;
+    if (o->packed)
+        lnt_unpack(o->packed, LNT_FLOAT, o->data, plain);
+    const float *from = plain ? plain : o->data;
+    for (int64_t i = 0; i < n; i++)
+        to[i] = lnt_float_to_f16(from[i]);
+    lnt_free(&lnt_malloc_allocator, plain);
+    return LNT_OK;
+}
+
 /* As the file is to hold it. */
-static void put_contents(const contents *c, uint32_t stored, size_t bytes, uint8_t *to)
+static lnt_status put_contents(const contents *c, uint32_t stored, size_t bytes, uint8_t *to, lnt_error *err)
 {
     const lnt_operand *o = c->info;
     if (stored == LNT_STORED_BYTES) {
@@ -426,13 +483,13 @@ static void put_contents(const contents *c, uint32_t stored, size_t bytes, uint8
         memcpy(to, c->narrow->bytes, (size_t)lnt_operand_count(o));
         memcpy(to + bytes - scales, c->narrow->scale, scales);
     } else if (stored == LNT_STORED_HALF) {
-        for (int64_t i = 0; i < lnt_operand_count(o); i++)
-            ((uint16_t *)(void *)to)[i] = lnt_float_to_f16(((const float *)o->data)[i]);
+        return put_halves(o, (uint16_t *)(void *)to, err);
     } else if (stored == LNT_STORED_PLAIN) {
         lnt_unpack(o->packed, (lnt_dtype)o->dtype, o->data, to);
     } else {
         memcpy(to, o->data, bytes);
     }
+    return LNT_OK;
 }
 
 static lnt_status put_tensors(emitter *e)
@@ -445,7 +502,8 @@ static lnt_status put_tensors(emitter *e)
     const lnt_rec_value *values = (const lnt_rec_value *)e->section[LNT_SECTION_VALUES].data;
     for (size_t i = 0; i < e->n_constants; i++)
         if (c[i].bytes)
-            put_contents(&e->constant[i], values[c[i].value].stored, c[i].bytes, b->data + c[i].offset);
+            LNT_TRY(put_contents(&e->constant[i], values[c[i].value].stored, c[i].bytes,
+                                 b->data + c[i].offset, e->err));
     return LNT_OK;
 }
 
@@ -498,5 +556,6 @@ lnt_status lnt_emit(lnt_graph *g, lnt_report *report, const lnt_golden_set *gold
     lnt_free(&lnt_malloc_allocator, e.constant);
     lnt_names_free(&e.strings);
     lnt_names_free(&e.known);
+    lnt_names_free(&e.runs);
     return status;
 }

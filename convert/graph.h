@@ -117,7 +117,7 @@ typedef struct lnt_graph {
     lnt_names fixed_dims;                        /* what --dim has fixed at import */
     const struct lnt_quantise_options *quantise; /* NULL: the model stays as it is */
     bool small;                /* the file is to be: what lies in it may be made ready later */
-    bool halves;               /* and floats beside weights may be float16 there */
+    bool halves;               /* and floats may be float16 there */
     unsigned loops;            /* bodies of Loop and Scan that inference is in */
     unsigned misfits;          /* nodes of the present branch whose extents do not fit */
     size_t folded, fold_limit; /* bytes computed at conversion so far, and at most (0: not worked out yet) */

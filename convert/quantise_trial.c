@@ -650,7 +650,7 @@ static void drop_lonely(trial *t)
     }
 }
 
-/* Floats beside the weights are float16 in the file if the bound allows it. */
+/* Floats are float16 in the file if the bound allows it: beside the weights, and weights of float layers. */
 static lnt_status try_halves(trial *t)
 {
     double snr;

@@ -93,7 +93,7 @@ class File:
     def check_hashes(self):
         tensors = self.raw["tensors"]
         for i, (_, _, offset, length, hash_) in enumerate(self.records["constants"]):
-            check(offset % 64 == 0 and offset + length <= len(tensors), f"constant {i}: misplaced")
+            check(offset % (16 if length <= 16 else 64) == 0 and offset + length <= len(tensors), f"constant {i}: misplaced")
             check_hash(tensors[offset:offset + length], hash_, f"constant {i}")
         for kind, _, offset, length, hash_ in self.sections:
             data = self.data[offset:offset + length]

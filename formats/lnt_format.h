@@ -13,7 +13,12 @@
 #include <stdint.h>
 
 #define LNT_FILE_MAGIC "\x89LNT\r\n\x1a\n"
-enum { LNT_FILE_VERSION = 0, LNT_FILE_ALIGN = 64 };
+enum { LNT_FILE_VERSION = 0, LNT_FILE_ALIGN = 64, LNT_FILE_ALIGN_FEW = 16 };
+/* What a constant of so many bytes starts at a multiple of: vectors are read from lines, numbers wherever. */
+static inline unsigned lnt_constant_align(uint64_t bytes)
+{
+    return bytes <= LNT_FILE_ALIGN_FEW ? LNT_FILE_ALIGN_FEW : LNT_FILE_ALIGN;
+}
 /* Ends a program that carries a model; the model lies at a multiple of every page size there is. */
 #define LNT_BUNDLE_MAGIC "\x89LNTBNDL"
 enum { LNT_BUNDLE_ALIGN = 65536 };

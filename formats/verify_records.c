@@ -120,8 +120,9 @@ static lnt_status check_constants(const lnt_file *f, lnt_error *err)
         LNT_CHECK_RECORD(v->rank <= LNT_MAX_RANK, err, "constants", i, "its rank is not known");
         LNT_CHECK_RECORD(range_valid(c->offset, c->bytes, f->tensors_bytes), err, "constants", i,
                          "lies outside of the tensors");
-        LNT_CHECK_RECORD(c->offset % LNT_FILE_ALIGN == 0, err, "constants", i,
-                         "offset %" PRIu64 " is not a multiple of %d", c->offset, LNT_FILE_ALIGN);
+        LNT_CHECK_RECORD(c->offset % lnt_constant_align(c->bytes) == 0, err, "constants", i,
+                         "offset %" PRIu64 " is not a multiple of %u", c->offset,
+                         lnt_constant_align(c->bytes));
         LNT_CHECK_RECORD(c->offset >= end, err, "constants", i, "overlaps the constant before it");
         LNT_TRY(constant_bytes(f, i, &bytes, err));
         LNT_CHECK_RECORD(c->bytes == bytes, err, "constants", i,

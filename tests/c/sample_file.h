@@ -72,14 +72,14 @@ static void sample_values(sample *s)
     s->constants[1] =
         (lnt_rec_constant){.value = SAMPLE_BIAS, .packed = LNT_FILE_NONE, .offset = 256, .bytes = 12};
     s->constants[2] =
-        (lnt_rec_constant){.value = SAMPLE_C, .packed = LNT_FILE_NONE, .offset = 320, .bytes = 1};
+        (lnt_rec_constant){.value = SAMPLE_C, .packed = LNT_FILE_NONE, .offset = 272, .bytes = 1};
     s->packed[0] = lnt_packed_panels(LNT_SOURCE_KN, 1, 4, 3);
     const float w[12] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, bias[3] = {.5f, 1, 1.5f};
     float panel[64];
     lnt_pack(&s->packed[0], LNT_FLOAT, w, panel);
     memcpy(s->tensors, panel, sizeof panel);
     memcpy(s->tensors + 256, bias, sizeof bias);
-    s->tensors[320] = 1;
+    s->tensors[272] = 1;
 }
 
 static void sample_attrs(sample *s)

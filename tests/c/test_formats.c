@@ -337,7 +337,8 @@ static void hostile_values_and_constants(void **state)
     HOSTILE(s.values[SAMPLE_BIAS].dims[0] = 4, "constants section, record 1: has 12 bytes");
     HOSTILE(s.values[SAMPLE_C].dtype = LNT_STRING, "of type string");
     HOSTILE(s.constants[1].offset = 192, "overlaps");
-    HOSTILE(s.constants[1].offset = 260, "multiple of 64");
+    HOSTILE(s.constants[0].offset = 16, "multiple of 64");
+    HOSTILE(s.constants[1].offset = 260, "multiple of 16");
     HOSTILE(s.constants[2].offset = 384, "outside of the tensors");
     HOSTILE(s.constants[2].bytes = UINT64_MAX, "outside of the tensors");
     HOSTILE(s.constants[0].packed = 1, "packed record 1");
