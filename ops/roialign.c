@@ -152,6 +152,14 @@ lnt_status lnt_shape_deform(lnt_site *site)
     return LNT_OK;
 }
 
+/* Is o [batch, offset_groups * taps * each, output height, output width]? */
+static bool goes_with_taps(const deform *p, const lnt_operand *o, int64_t each)
+{
+    return o->rank == 4 && o->dims[0] == p->batch && o->dims[1] % p->offset_groups == 0 &&
+           o->dims[1] / p->offset_groups == p->taps * each && o->dims[2] == p->w.out[1] &&
+           o->dims[3] == p->w.out[2];
+}
+
 lnt_status lnt_bind_deform(lnt_site *site)
 {
     const lnt_operand *x = site->in[IMAGE], *weights = site->in[WEIGHTS], *offset = site->in[OFFSET];
@@ -167,17 +175,19 @@ lnt_status lnt_bind_deform(lnt_site *site)
     p->groups = lnt_attr_i(site->node, "group", 1);
     p->offset_groups = lnt_attr_i(site->node, "offset_group", 1);
     p->taps = p->w.kernel[1] * p->w.kernel[2];
-    const int64_t points = p->w.out[1] * p->w.out[2],
-                  entries = p->batch * p->offset_groups * p->taps * points;
     LNT_REQUIRE(p->groups > 0 && p->offset_groups > 0 && p->channels % p->groups == 0 &&
                     p->filters % p->groups == 0 && p->channels % p->offset_groups == 0 &&
                     weights->dims[1] == p->channels / p->groups,
                 site->err, LNT_E_SHAPE, "channels, filters and groups do not fit together");
-    LNT_REQUIRE(lnt_operand_count(offset) == 2 * entries && (!mask || lnt_operand_count(mask) == entries) &&
+    LNT_REQUIRE(goes_with_taps(p, offset, 2) && (!mask || goes_with_taps(p, mask, 1)) &&
                     (!bias || lnt_operand_count(bias) == p->filters),
                 site->err, LNT_E_SHAPE, "offset, mask or bias do not fit the output");
     LNT_REQUIRE(p->w.in[1] * p->w.in[2] > 0, site->err, LNT_E_SHAPE, "the image is empty");
-    p->thread_bytes = lnt_round_up((size_t)(p->channels * p->taps) * sizeof(double), LNT_ALIGN);
+    size_t bytes;
+    LNT_REQUIRE(lnt_mul_size((size_t)p->channels, (size_t)p->taps, &bytes) &&
+                    lnt_mul_size(bytes, sizeof(double), &bytes) && bytes <= PTRDIFF_MAX / 2 / site->threads,
+                site->err, LNT_E_LIMIT, "the values of one output position overflow the address space");
+    p->thread_bytes = lnt_round_up(bytes, LNT_ALIGN);
     lnt_bind_scratch(site, p->thread_bytes * site->threads);
     site->step->run = run_deform;
     return lnt_bind_widened(site, UINT32_MAX, 1);
