@@ -184,13 +184,14 @@ static float least_that_counts(const lnt_operand *o, size_t n)
  * are larger at all, are made when the file is loaded; so are floats. Changes *bytes. */
 static lnt_stored choose_form(const emitter *e, const contents *c, size_t *bytes)
 {
-    enum { SMALL_PANELS = 64 << 10, LEAST_FLOATS = 17 };
+    enum { SMALL_PANELS = 64 << 10, LEAST_FLOATS = 17, LEAST_WEIGHTS = 4096 };
     const lnt_operand *o = c->info;
     const size_t before = *bytes;
     size_t plain;
     if (c->narrow && !lnt_stored_bytes(LNT_STORED_BYTES, o, bytes))
         return LNT_STORED_BYTES;
-    if (e->g->halves && !c->exact && o->dtype == LNT_FLOAT && lnt_operand_count(o) >= LEAST_FLOATS &&
+    if (e->g->halves && !c->exact && o->dtype == LNT_FLOAT &&
+        lnt_operand_count(o) >= (o->packed ? LEAST_WEIGHTS : LEAST_FLOATS) &&
         fits_halves(o->data, before / sizeof(float), least_that_counts(o, before / sizeof(float))) &&
         !lnt_stored_bytes(LNT_STORED_HALF, o, bytes))
         return LNT_STORED_HALF;
