@@ -2,7 +2,7 @@
  * arguments.
  *
  * Settings come as text, one a line: "opt all", "dim N=3", "state OUT=IN", "keep NAME", "keep_all 1",
- * "overridable NAME", "custom DOMAIN.OP", "meta KEY=TEXT". */
+ * "overridable NAME", "custom DOMAIN.OP", "meta KEY=TEXT". And runs in one call. */
 #include "convert/convert.h"
 
 #include <stdio.h>
@@ -22,6 +22,19 @@ typedef struct settings {
  * reason, by tabs. */
 LNT_API lnt_status lnt_python_convert(const char *path, const void *onnx, size_t onnx_size, const char *text,
                                       void **image, size_t *size, char **unsupported, lnt_error *err);
+/* Tensors of a run. */
+typedef struct lnt_python_call {
+    uint32_t n_in, n_out;
+    const uint32_t *input;    /* [n_in]: their numbers */
+    const lnt_tensor *tensor; /* [n_in] */
+    const uint32_t *output;   /* [n_out]: their numbers */
+    void *const *memory;      /* [n_out]; NULL: the session's own */
+    const size_t *bytes;      /* [n_out]: of it */
+} lnt_python_call;
+
+/* Sets inputs and outputs, and runs: one call instead of many, as each takes ctypes longer than a small
+ * model. */
+LNT_API lnt_status lnt_python_run(lnt_session *s, const lnt_python_call *call, lnt_error *err);
 LNT_API void lnt_python_free(void *image);
 LNT_API void lnt_python_free_text(char *text);
 
@@ -141,6 +154,15 @@ lnt_status lnt_python_convert(const char *path, const void *onnx, size_t onnx_si
     lnt_report_free(&report);
     free_settings(&s);
     return status;
+}
+
+lnt_status lnt_python_run(lnt_session *s, const lnt_python_call *call, lnt_error *err)
+{
+    for (uint32_t i = 0; i < call->n_in; i++)
+        LNT_TRY(lnt_set_input(s, call->input[i], &call->tensor[i], err));
+    for (uint32_t i = 0; i < call->n_out; i++)
+        LNT_TRY(lnt_set_output(s, call->output[i], call->memory[i], call->bytes[i], err));
+    return lnt_run(s, err);
 }
 
 void lnt_python_free(void *image)

@@ -10,7 +10,7 @@ import time
 import numpy as np
 
 from ._convert import convert
-from ._native import MAX_RANK, ConfigEntry, Error, LinnetError, Tensor, ValueInfo, check, lib
+from ._native import MAX_RANK, Call, ConfigEntry, Error, LinnetError, Tensor, ValueInfo, address, check, lib
 from ._native import SessionOptions as NativeOptions
 from ._value import IOBinding, OrtValue, numpy_type, type_name, type_number
 
@@ -138,6 +138,38 @@ class NodeArg:
         return f"NodeArg(name={self.name!r}, type={self.type!r}, shape={self.shape!r})"
 
 
+class _Given:
+    """An input as it was last given: the array's type and shape, and what the native run is told of them."""
+
+    __slots__ = ("port", "tensor", "dtype", "shape")
+
+    def __init__(self, port, tensor):
+        self.port, self.tensor, self.dtype, self.shape = port, tensor, None, None
+
+    def describe(self, value):
+        """The value as an array that can be read where it lies."""
+        value = value.numpy() if isinstance(value, OrtValue) else value
+        plain = not isinstance(value, (np.ndarray, np.generic))  # Python's numbers have no type to insist on
+        array = np.asarray(value, numpy_type(self.port.dtype) if plain else None)
+        if not array.flags.c_contiguous or not array.dtype.isnative:
+            array = array.astype(array.dtype.newbyteorder("="), order="C")
+        t = self.tensor
+        t.dtype, t.rank, t.bytes = type_number(array.dtype, self.port.dtype), array.ndim, array.nbytes
+        t.dims = (c.c_int64 * MAX_RANK)(*array.shape[:MAX_RANK])
+        self.dtype, self.shape = array.dtype, array.shape
+        return array
+
+
+class _Slot:
+    """An output of the runs to come; dims and dtype are None where its shape is not known before a run."""
+
+    __slots__ = ("number", "port", "dims", "dtype", "place")
+
+    def __init__(self, number, port, dims, dtype):
+        self.number, self.port, self.dims, self.dtype = number, port, dims, dtype
+        self.place = None  # in the call's lists; states are kept by the session
+
+
 class ModelMetadata:
     def __init__(self, pairs):
         self.producer_name = pairs.pop("onnx.producer", "").split(" ")[0]
@@ -172,9 +204,11 @@ class InferenceSession:
                          for i in range(lib.lnt_model_output_count(self._model))]
         self._number = {a.name: i for i, a in enumerate(self._inputs)}
         self._output_number = {a.name: i for i, a in enumerate(self._outputs)}
-        self._selected = None
-        self._shapes = None
-        self._out_dims = {}
+        self._error_ref = c.byref(self._error)
+        self._selected = self._wanted = self._asked = self._order = None  # of the outputs
+        self._given = {}  # by name: inputs of the last run
+        self._in_numbers, self._tensors = (c.c_uint32 * 0)(), (Tensor * 0)()
+        self._slots = None  # outputs, once it is known what there is to know before a run
 
     def __del__(self):
         if getattr(self, "_session", None):
@@ -271,7 +305,7 @@ class InferenceSession:
     def reset_states(self):
         with self._lock:
             check(lib.lnt_state_reset(self._session, c.byref(self._error)), self._error)
-            self._shapes = None
+            self._slots = None
 
     # ---- running ----
 
@@ -300,16 +334,25 @@ class InferenceSession:
     def _run(self, output_names, feed, memory, run_options):
         """memory: arrays by output name to be written to, for those that do not get new ones."""
         with self._lock:
-            outputs = self._select(output_names)
+            self._select(output_names)
             kept = self._feed(feed)
-            arrays = self._prepare(outputs, memory)
-            with run_options._running(self._session) if run_options else contextlib.nullcontext():
-                check(lib.lnt_run(self._session, c.byref(self._error)), self._error)
+            if self._slots is None:
+                self._bind()
+            arrays = self._prepare(memory)
+            if run_options:
+                with run_options._running(self._session):
+                    status = lib.lnt_python_run(self._session, self._call, self._error_ref)
+            else:
+                status = lib.lnt_python_run(self._session, self._call, self._error_ref)
+            check(status, self._error)
             del kept
-            taken = {i: self._take(i, array) for i, array in arrays.items()}
-            return [taken[i] for i in outputs]
+            taken = [array if slot.dims is not None else self._take(slot, array)
+                     for slot, array in zip(self._slots, arrays)]
+            return taken if self._order is None else [taken[k] for k in self._order]
 
     def _select(self, names):
+        if self._wanted is not None and (names or None) == self._asked:
+            return
         if not names:
             wanted = list(range(len(self._outputs)))
         else:
@@ -318,77 +361,97 @@ class InferenceSession:
             if missing:
                 raise LinnetError(14, f"the model has no output {missing[0]!r}; it has {', '.join(known)}")
             wanted = [known[n] for n in names]
-        selected = None if len(set(wanted)) == len(self._outputs) else tuple(sorted(set(wanted)))
-        if selected != self._selected:
-            numbers = None if selected is None else (c.c_uint32 * len(selected))(*selected)
-            check(lib.lnt_select_outputs(self._session, numbers, len(selected or ()), c.byref(self._error)),
-                  self._error)
-            self._selected, self._shapes = selected, None
-        return wanted
+        numbers = sorted(set(wanted))
+        selected = None if len(numbers) == len(self._outputs) else tuple(numbers)
+        if selected != self._selected or self._wanted is None:
+            native = None if selected is None else (c.c_uint32 * len(selected))(*selected)
+            check(lib.lnt_select_outputs(self._session, native, len(selected or ()), self._error_ref), self._error)
+            self._selected, self._wanted, self._slots = selected, numbers, None
+        self._order = None if wanted == numbers else [numbers.index(i) for i in wanted]
+        self._asked = list(names) if names else None
 
     def _feed(self, feed):
-        kept, shapes = [], []
+        """The arrays that the run reads where they lie."""
+        if len(feed) != len(self._given) or any(name not in self._given for name in feed):
+            self._give(feed)
+        kept = []
         for name, value in feed.items():
-            if name not in self._number:
-                raise LinnetError(14, f"the model has no input {name!r}; it has {', '.join(self._number)}")
-            i = self._number[name]
-            value = value.numpy() if isinstance(value, OrtValue) else value
-            plain = not isinstance(value, (np.ndarray, np.generic))  # Python's numbers have no type to insist on
-            array = np.asarray(value, numpy_type(self._inputs[i].dtype) if plain else None)
-            if not array.flags.c_contiguous or not array.dtype.isnative:
-                array = array.astype(array.dtype.newbyteorder("="), order="C")
-            number = type_number(array.dtype, self._inputs[i].dtype)
-            tensor = Tensor(number, array.ndim, (c.c_int64 * MAX_RANK)(*array.shape[:MAX_RANK]), array.ctypes.data,
-                            array.nbytes)
-            check(lib.lnt_set_input(self._session, i, c.byref(tensor), c.byref(self._error)), self._error)
-            kept.append(array)
-            shapes.append((i, array.shape))
-        if shapes != self._shapes:
-            self._shapes, self._out_dims = shapes, {}
+            given = self._given[name]
+            if not (type(value) is np.ndarray and value.dtype is given.dtype and value.shape == given.shape
+                    and value.flags.c_contiguous):
+                value = given.describe(value)
+                self._slots = None
+            given.tensor.data = address(value)
+            kept.append(value)
         return kept
 
-    def _prepare(self, outputs, memory):
-        """By number of output: the memory given, new memory where the shape is known before the run, else None."""
-        if not self._out_dims:
-            size, anywhere = _ANY_SIZE
-            for i in outputs:
-                if not self._outputs[i].is_state:
-                    check(lib.lnt_set_output(self._session, i, anywhere, size, c.byref(self._error)), self._error)
-            check(lib.lnt_bind(self._session, c.byref(self._error)), self._error)
-            for i in outputs:
-                tensor = Tensor()
-                open_shape = lib.lnt_get_output(self._session, i, c.byref(tensor), c.byref(self._error)) != 0
-                fixed = not open_shape and not self._outputs[i].is_state
-                self._out_dims[i] = (tuple(tensor.dims[: tensor.rank]), numpy_type(tensor.dtype)) if fixed else None
-        arrays = {}
-        for i in outputs:
-            array = memory.get(self._outputs[i].name)
-            if array is not None:
-                self._check_memory(i, array, self._out_dims[i][0] if self._out_dims[i] else array.shape)
-            elif self._out_dims[i]:
-                array = np.empty(*self._out_dims[i])
-            data = array.ctypes.data if array is not None else None
+    def _give(self, names):
+        """The runs to come are given these inputs. Others were never given, if the outputs do not need them: the session
+        would read where they once were."""
+        for name, given in self._given.items():
+            if name not in names and not given.port.is_state:
+                raise LinnetError(1, f"input {name!r} is missing")
+        for name in names:
+            if name not in self._number:
+                raise LinnetError(14, f"the model has no input {name!r}; it has {', '.join(self._number)}")
+        numbers = [self._number[name] for name in names]
+        self._in_numbers, self._tensors = (c.c_uint32 * len(numbers))(*numbers), (Tensor * len(numbers))()
+        self._given = {name: _Given(self._inputs[i], tensor) for name, i, tensor in zip(names, numbers, self._tensors)}
+        self._slots = None
+
+    def _bind(self):
+        """Finds out which outputs' shapes are known before the run."""
+        size, anywhere = _ANY_SIZE
+        for i, tensor in zip(self._in_numbers, self._tensors):
+            check(lib.lnt_set_input(self._session, i, c.byref(tensor), self._error_ref), self._error)
+        for i in self._wanted:
             if not self._outputs[i].is_state:
-                check(lib.lnt_set_output(self._session, i, data, array.nbytes if data else 0, c.byref(self._error)),
-                      self._error)
-            arrays[i] = array
+                check(lib.lnt_set_output(self._session, i, anywhere, size, self._error_ref), self._error)
+        check(lib.lnt_bind(self._session, self._error_ref), self._error)
+        slots = [self._slot(i) for i in self._wanted]
+        written = [slot for slot in slots if not slot.port.is_state]
+        n = len(written)
+        self._memory, self._sizes = (c.c_void_p * n)(), (c.c_size_t * n)()
+        for k, slot in enumerate(written):
+            slot.place = k
+        self._out_numbers = (c.c_uint32 * n)(*[slot.number for slot in written])
+        self._call = c.byref(Call(len(self._tensors), n, self._in_numbers, self._tensors, self._out_numbers, self._memory,
+                                  self._sizes))
+        self._slots = slots
+
+    def _slot(self, i):
+        port, tensor = self._outputs[i], Tensor()
+        known = lib.lnt_get_output(self._session, i, c.byref(tensor), self._error_ref) == 0 and not port.is_state
+        return _Slot(i, port, tuple(tensor.dims[: tensor.rank]) if known else None, numpy_type(tensor.dtype) if known else None)
+
+    def _prepare(self, memory):
+        """For each output the memory given, new memory where the shape is known before the run, else None."""
+        arrays = []
+        for slot in self._slots:
+            array = memory.get(slot.port.name) if memory else None
+            if array is not None:
+                self._check_memory(slot.port, array, array.shape if slot.dims is None else slot.dims)
+            elif slot.dims is not None:
+                array = np.empty(slot.dims, slot.dtype)
+            if slot.place is not None:
+                self._memory[slot.place] = address(array) if array is not None else None
+                self._sizes[slot.place] = array.nbytes if array is not None else 0
+            arrays.append(array)
         return arrays
 
-    def _check_memory(self, i, array, shape):
-        port = self._outputs[i]
+    @staticmethod
+    def _check_memory(port, array, shape):
         if array.dtype != numpy_type(port.dtype) or array.shape != shape:
             raise LinnetError(5, f"output {port.name!r} is {port.type} of shape {list(shape)}, the memory bound to it holds "
                                  f"{array.dtype} of shape {list(array.shape)}")
 
-    def _take(self, i, array):
-        if array is not None and self._out_dims[i]:
-            return array
+    def _take(self, slot, array):
         tensor = Tensor()
-        check(lib.lnt_get_output(self._session, i, c.byref(tensor), c.byref(self._error)), self._error)
+        check(lib.lnt_get_output(self._session, slot.number, c.byref(tensor), self._error_ref), self._error)
         shape = tuple(tensor.dims[: tensor.rank])
         if array is None:
             array = np.empty(shape, numpy_type(tensor.dtype))
-        self._check_memory(i, array, shape)
+        self._check_memory(slot.port, array, shape)
         if array.nbytes and array.ctypes.data != tensor.data:
             c.memmove(array.ctypes.data, tensor.data, array.nbytes)
         return array

@@ -126,6 +126,36 @@ def test_arrays_that_lie_otherwise(linnet):
     np.testing.assert_array_equal(x, before)
 
 
+def test_every_run_may_ask_for_something_else(linnet):
+    """What a session knows of the run before it is used for the next one only where it still holds."""
+    m = model("""
+three (float[N, 4] x, float[4] w) => (float[N, 4] a, float[N, 4] b, float[N] c) {
+    a = Add (x, w)
+    b = Mul (x, w)
+    axes = Constant <value_ints = [1]> ()
+    c = ReduceSum <keepdims = 0> (x, axes)
+}""")
+    session, rng = linnet.InferenceSession(m.SerializeToString()), np.random.default_rng(1)
+    for _ in range(200):
+        x = rng.standard_normal((rng.integers(0, 4), 4)).astype(np.float32)
+        w = rng.standard_normal(4).astype(np.float32)
+        want = {"a": x + w, "b": x * w, "c": x.sum(axis=1, dtype=np.float64).astype(np.float32)}
+        x = np.asfortranarray(x) if rng.random() < 0.3 else x
+        x.flags.writeable = w.flags.writeable = bool(rng.random() < 0.5)
+        names = [str(n) for n in rng.choice(["a", "b", "c"], rng.integers(1, 5))] if rng.random() < 0.6 else None
+        names = tuple(names) if names and rng.random() < 0.5 else names
+        feed = {"x": x, "w": w} if rng.random() < 0.5 else {"w": w, "x": linnet.OrtValue.ortvalue_from_numpy(x)}
+        for name, y in zip(names or "abc", session.run(names, feed), strict=True):
+            np.testing.assert_allclose(y, want[name], rtol=1e-5, atol=1e-6)
+    with pytest.raises(linnet.LinnetError, match="'x' is missing"):
+        session.run(["a"], {"w": w})
+    with pytest.raises(linnet.LinnetError, match="input x is not set"):
+        linnet.InferenceSession(m.SerializeToString()).run(None, {"w": w})
+    with pytest.raises(linnet.LinnetError):
+        session.run(None, {"x": x.astype(np.float64), "w": w})
+    assert len(session.run(None, {"x": x, "w": w})) == 3
+
+
 def test_shape_that_hangs_on_data(linnet):
     session = linnet.InferenceSession(POSITIONS.SerializeToString())
     for values in ([0, 1, 0, 2], [1, 1, 1, 1], [0, 0, 0, 0]):
