@@ -27,6 +27,8 @@ FOUND = ROOT / "tests" / "fuzz" / "found"
 TARGETS = sorted(path.stem.removeprefix("fuzz_") for path in (ROOT / "tests" / "fuzz").glob("fuzz_*.c"))
 LARGEST_SEED = 16 << 10
 MOST_RESTARTS = 20
+# Seconds for an input. Of a conversion's the run for golden vectors may take 20, and half as many more to be given up.
+TIMEOUT = {"onnx": 30}
 # As malloc does: what is too large is no reason to end the program.
 ENVIRONMENT = dict(os.environ, ASAN_OPTIONS="allocator_may_return_null=1", UBSAN_OPTIONS="print_stacktrace=1")
 COVERED = ["formats/verify.c", "formats/verify_records.c", "formats/verify_graph.c", "formats/packed.c", "runtime/load.c",
@@ -107,7 +109,7 @@ def run(target, seconds):
     corpus.mkdir(parents=True, exist_ok=True)
     log = FUZZ / f"{target}.log"
     crashes = f"crash-{target}-"
-    words = [FUZZ / f"fuzz_{target}", corpus, SEEDS / target, "-timeout=5", "-rss_limit_mb=2048",
+    words = [FUZZ / f"fuzz_{target}", corpus, SEEDS / target, f"-timeout={TIMEOUT.get(target, 5)}", "-rss_limit_mb=2048",
              f"-max_len={2 * LARGEST_SEED}", f"-artifact_prefix={FUZZ}/{crashes}",
              f"-close_fd_mask={3 if target == 'args' else 1}"]
     if target == "args":
