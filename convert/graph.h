@@ -196,6 +196,7 @@ typedef enum lnt_opt { LNT_OPT_NONE, LNT_OPT_BASIC, LNT_OPT_ALL } lnt_opt;
     X(fuse_batchnorm, ALL)                                                                                   \
     X(fuse_patterns, ALL)                                                                                    \
     X(subpixel, NONE)                                                                                        \
+    X(subpixel_floats, ALL)                                                                                  \
     X(quantise, NONE)                                                                                        \
     X(undo_leaky, ALL)                                                                                       \
     X(fuse_epilogue, ALL)                                                                                    \

@@ -204,11 +204,23 @@ static bool in_phase(const lnt_packed *p, uint32_t t, uint32_t r)
     return true;
 }
 
+/* How many taps of axis i there are in phase r of it. */
+static size_t axis_taps(const lnt_packed *p, unsigned i, uint32_t r)
+{
+    const uint32_t kernel = p->kernel[i], stride = p->stride[i];
+    if (p->dilation[i] == 1)
+        return r < kernel ? (kernel - r - 1) / stride + 1 : 0;
+    size_t n = 0;
+    for (uint32_t t = 0; t < kernel; t++)
+        n += (uint64_t)t * p->dilation[i] % stride == r;
+    return n;
+}
+
 static size_t phase_taps(const lnt_packed *p, uint32_t phase)
 {
-    size_t n = 0;
-    for (uint32_t t = 0; t < p->taps; t++)
-        n += in_phase(p, t, phase);
+    size_t n = 1;
+    for (unsigned i = 3; i-- > 0; phase /= p->stride[i])
+        n *= axis_taps(p, i, phase % p->stride[i]);
     return n;
 }
 
@@ -359,7 +371,8 @@ static void unpack_quads(const lnt_packed *p, const int8_t *src, uint8_t flip, s
         }
 }
 
-static void pack_panel_f32(const lnt_packed *p, const float *src, size_t panel, float *to)
+/* Gives the end of the panel, which is where the next one begins. */
+static float *pack_panel_f32(const lnt_packed *p, const float *src, size_t panel, float *to)
 {
     const panel_source s = source_of(p, panel);
     const size_t channels = p->K / p->taps;
@@ -370,9 +383,10 @@ static void pack_panel_f32(const lnt_packed *p, const float *src, size_t panel, 
         pack_rows(src + s.base + t * s.per_tap, &s, channels, to);
         to += channels * LNT_PANEL;
     }
+    return to;
 }
 
-static void unpack_panel_f32(const lnt_packed *p, const float *from, size_t panel, float *dst)
+static const float *unpack_panel_f32(const lnt_packed *p, const float *from, size_t panel, float *dst)
 {
     const panel_source s = source_of(p, panel);
     const size_t channels = p->K / p->taps;
@@ -383,6 +397,7 @@ static void unpack_panel_f32(const lnt_packed *p, const float *from, size_t pane
         unpack_rows(from, &s, channels, dst + s.base + t * s.per_tap);
         from += channels * LNT_PANEL;
     }
+    return from;
 }
 
 /* ---- depthwise: the features of all groups side by side ---- */
@@ -448,8 +463,9 @@ void lnt_pack_panels(const lnt_packed *p, lnt_dtype type, const void *src, void 
         for (size_t i = begin; i < end; i++)
             pack_quads(p, src, flip, i, (int8_t *)dst + i * bytes, sums + i * LNT_PANEL);
     } else {
+        float *to = (float *)dst + panel_start(p, begin);
         for (size_t i = begin; i < end; i++)
-            pack_panel_f32(p, src, i, (float *)dst + panel_start(p, i));
+            to = pack_panel_f32(p, src, i, to);
     }
 }
 
@@ -471,5 +487,5 @@ void lnt_unpack(const lnt_packed *p, lnt_dtype type, const void *src, void *dst)
             unpack_quads(p, (const int8_t *)src + i * bytes, flip, i, dst);
     else
         for (size_t i = 0; i < panels; i++)
-            unpack_panel_f32(p, (const float *)src + panel_start(p, i), i, dst);
+            src = unpack_panel_f32(p, src, i, dst);
 }

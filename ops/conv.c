@@ -39,7 +39,7 @@ lnt_status lnt_conv_of(const lnt_site *site, lnt_conv *c)
     const lnt_operand *x = site->in[0], *weights = site->in[1], *bias = lnt_own_input(site, 2);
     const int64_t groups = lnt_attr_i(site->node, "group", 1), features = weights->dims[0];
     LNT_TRY(window_of(site, &c->w));
-    if (groups < 1 || features % groups || x->dims[1] != weights->dims[1] * groups)
+    if (!lnt_conv_splits(x->dims[1], features, groups) || x->dims[1] / groups != weights->dims[1])
         return LNT_SITE_FAIL(
             site, LNT_E_SHAPE, "%lld channels do not fit weights of %lld x %lld in %lld groups",
             (long long)x->dims[1], (long long)features, (long long)weights->dims[1], (long long)groups);

@@ -16,6 +16,13 @@ typedef struct lnt_conv {
     bool transposed;
 } lnt_conv;
 
+/* Do all channels and features split into groups? Where there are neither there is one. */
+static inline bool lnt_conv_splits(int64_t channels, int64_t features, int64_t groups)
+{
+    return groups == 1 ||
+           (groups > 1 && channels % groups == 0 && features % groups == 0 && (channels > 0 || features > 0));
+}
+
 /* Geometry of a bound Conv or ConvTranspose; fails where operands do not fit each other. */
 lnt_status lnt_conv_of(const lnt_site *site, lnt_conv *c);
 lnt_status lnt_conv_transpose_of(const lnt_site *site, lnt_conv *c);
@@ -48,7 +55,8 @@ lnt_status lnt_conv_input(lnt_kernel *k, const lnt_step *s, const lnt_conv_image
 float *lnt_conv_output(lnt_kernel *k, const lnt_step *s, const lnt_conv_images *images);
 /* Floats from pixel to pixel of the output that kernels write. */
 int64_t lnt_conv_out_pixel(const lnt_step *s);
-/* Lets output 0 be given a pitch, if it lies channels-last and the kernel adds no residual, which has none. */
+/* Lets output 0 be given a pitch, if it lies channels-last and the kernel adds no residual, which has none.
+ */
 void lnt_conv_bind_pitched(lnt_site *site, const lnt_store *store);
 /* After the kernels: puts the output in its place, then runs program over all of it, unless NULL. */
 lnt_status lnt_conv_finish(lnt_kernel *k, const lnt_step *s, const lnt_conv_images *images,

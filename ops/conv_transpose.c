@@ -10,6 +10,8 @@
 
 #include <string.h>
 
+enum { PHASES_MOST = 65536 }; /* a plan for each */
+
 /* ---- extents ---- */
 
 /* The padding and extent of one axis. asked is the extent wanted by output_shape, or -1. */
@@ -61,6 +63,9 @@ static lnt_status window_of(const lnt_site *site, lnt_window *w)
             w->before[a] = w->after[a] = 0; /* those of a convolution */
         settle_axis(w, a, padding[i], asked, auto_pad);
     }
+    int64_t phases;
+    if (!lnt_count(w->stride, LNT_WINDOW_AXES, &phases) || phases > PHASES_MOST)
+        return LNT_SITE_FAIL(site, LNT_E_UNSUPPORTED, "strides make more than %d phases", PHASES_MOST);
     return LNT_OK;
 }
 
@@ -82,7 +87,8 @@ lnt_status lnt_conv_transpose_of(const lnt_site *site, lnt_conv *c)
     const lnt_operand *x = site->in[0], *weights = site->in[1], *bias = lnt_own_input(site, 2);
     const int64_t groups = lnt_attr_i(site->node, "group", 1);
     LNT_TRY(window_of(site, &c->w));
-    if (groups < 1 || x->dims[1] % groups || x->dims[1] != weights->dims[0])
+    if (!lnt_conv_splits(x->dims[1], lnt_dim_mul(weights->dims[1], groups), groups) ||
+        x->dims[1] != weights->dims[0])
         return LNT_SITE_FAIL(site, LNT_E_SHAPE,
                              "%lld channels do not fit weights of %lld x %lld in %lld groups",
                              (long long)x->dims[1], (long long)weights->dims[0], (long long)weights->dims[1],

@@ -1,15 +1,18 @@
-/* subpixel.c — for a model that is quantised, a ConvTranspose becomes a Conv, which has a form in bytes.
+/* subpixel.c — a ConvTranspose becomes a Conv: for a model that is quantised, as that has a form in bytes,
+ * and where there are so few features that panels of the kernel's phases would be nearly empty.
  *
  * Output o = s q + r of stride s reads the inputs q - j by the taps r + s j. So one convolution of J = ceil(k
- * / s) taps gives the s outputs of each q side by side, as channels (m, r); they are put in a row, and what
- * the padding would have cut off is cut off. */
+ * / s) taps gives the s outputs of each q side by side, as channels: (r, m) along one axis, which is how they
+ * lie in a row if pixels lie side by side, (m, r) along two, for DepthToSpace. What the padding would have
+ * cut off is cut off. */
 #include "convert/passes/pass.h"
 
+#include "base/checked.h"
 #include "convert/quantise.h"
 
 #include <string.h>
 
-enum { AXES = 2, WEIGHTS_MIN = 4096 };
+enum { AXES = 2, STRIDE_MOST = 4096, BYTES_MIN = 4096 /* weights worth quantising */ };
 
 typedef struct subpixel {
     lnt_gnode *node;
@@ -31,7 +34,8 @@ static bool settle_axis(subpixel *p, unsigned a)
     const int64_t s = p->stride[a] = int_at(p->node, "strides", a, 1);
     const int64_t padding = int_at(p->node, "output_padding", a, 0);
     const int64_t before = int_at(p->node, "pads", a, 0), after = int_at(p->node, "pads", a + p->axes, 0);
-    if (s < 1 || s > 64 || before < 0 || after < 0 || padding < 0 || int_at(p->node, "dilations", a, 1) != 1)
+    if (s < 1 || s > STRIDE_MOST || before < 0 || after < 0 || padding < 0 ||
+        int_at(p->node, "dilations", a, 1) != 1)
         return false;
     p->taps[a] = (p->kernel[a] + s - 1) / s;
     p->first[a] = before;
@@ -39,12 +43,29 @@ static bool settle_axis(subpixel *p, unsigned a)
     return p->behind[a] >= 0;
 }
 
+/* Outputs of a pixel that lie side by side: s along each axis. */
+static int64_t phases(const subpixel *p)
+{
+    return p->axes == 1 ? p->stride[0] : p->stride[0] * p->stride[1];
+}
+
+/* Strides wider than the kernel leave holes between its outputs: are there not too many? */
+static bool fills_taps(const subpixel *p)
+{
+    enum { LARGER = 4 }; /* the weights, at most */
+    int64_t taps = phases(p), kernel = 1;
+    for (unsigned a = 0; a < p->axes; a++) {
+        taps *= p->taps[a];
+        kernel *= p->kernel[a];
+    }
+    return taps <= LARGER * kernel;
+}
+
 static bool find(const lnt_graph *g, lnt_gnode *n, subpixel *p)
 {
     const uint32_t bias = lnt_in_value(n, 2);
     int64_t count = 0;
-    if (n->dead || !lnt_is(n, ConvTranspose) || !lnt_constant_floats(g, n->in[1], &count) ||
-        count < WEIGHTS_MIN)
+    if (n->dead || !lnt_is(n, ConvTranspose) || !lnt_constant_floats(g, n->in[1], &count))
         return false;
     const lnt_operand *w = lnt_ginfo(g, n->in[1]);
     if (w->rank < 3 || w->rank > 2 + AXES || lnt_gnode_int(n, "group", 1) != 1 ||
@@ -56,17 +77,32 @@ static bool find(const lnt_graph *g, lnt_gnode *n, subpixel *p)
         if (!settle_axis(p, a))
             return false;
     }
-    return (p->axes == 1 || p->stride[0] == p->stride[1]) &&
+    return (p->axes == 1 || p->stride[0] == p->stride[1]) && fills_taps(p) &&
            (bias == LNT_NONE || (lnt_constant_floats(g, bias, &count) && count == p->features));
 }
 
-/* Outputs of a pixel that lie side by side: s along each axis. */
-static int64_t phases(const subpixel *p)
+/* Multiply-adds for a pixel and channel, in whole panels: are there enough fewer that moving the outputs
+ * pays? */
+static bool saves_panels(const subpixel *p)
 {
-    return p->axes == 1 ? p->stride[0] : p->stride[0] * p->stride[1];
+    enum { MOVED = 64 }; /* multiply-adds that take as long as moving an element */
+    int64_t apart = lnt_round_up((size_t)p->features, LNT_PANEL), outputs = p->features * phases(p);
+    int64_t together = lnt_round_up((size_t)outputs, LNT_PANEL);
+    for (unsigned a = 0; a < p->axes; a++) {
+        apart *= p->kernel[a];
+        together *= p->taps[a];
+    }
+    return p->channels * (apart - together) > MOVED * outputs;
 }
 
-/* [(m, r), c, J...] of [c, m, k...], taps the other way round. */
+/* Channel i of the convolution's is output r of feature m. */
+static void split_channel(const subpixel *p, int64_t i, int64_t *m, int64_t *r)
+{
+    *m = p->axes == 1 ? i % p->features : i / phases(p);
+    *r = p->axes == 1 ? i / p->features : i % phases(p);
+}
+
+/* [channels as split_channel has them, c, J...] of [c, m, k...], taps the other way round. */
 static uint32_t make_weights(lnt_graph *g, const subpixel *p)
 {
     const float *w = g->value[p->node->in[1]].info.data;
@@ -77,7 +113,8 @@ static uint32_t make_weights(lnt_graph *g, const subpixel *p)
     float *to = lnt_bump_alloc(&g->memory, (size_t)(filters * p->channels * taps) * sizeof *to, g->err);
     for (int64_t i = 0; to && i < filters * p->channels * taps; i++) {
         const int64_t u = i % taps, c = i / taps % p->channels, f = i / taps / p->channels;
-        const int64_t m = f / phases(p), r = f % phases(p);
+        int64_t m, r;
+        split_channel(p, f, &m, &r);
         const int64_t y = p->axes == 2 ? r / s + s * (rows - 1 - u / columns) : 0;
         const int64_t x = r % s + s * (columns - 1 - u % columns);
         to[i] = y < tall && x < wide ? w[((c * p->features + m) * tall + y) * wide + x] : 0;
@@ -90,8 +127,10 @@ static uint32_t make_bias(lnt_graph *g, const subpixel *p)
     int64_t count, n = p->features * phases(p);
     const float *from = lnt_constant_floats(g, p->node->in[2], &count);
     float *to = lnt_bump_alloc(&g->memory, (size_t)n * sizeof *to, g->err);
-    for (int64_t i = 0; to && i < n; i++)
-        to[i] = from[i / phases(p)];
+    for (int64_t i = 0, m, r; to && i < n; i++) {
+        split_channel(p, i, &m, &r);
+        to[i] = from[m];
+    }
     return to ? lnt_add_floats(g, p->node->name, 1, &n, to) : LNT_NONE;
 }
 
@@ -127,27 +166,37 @@ static lnt_status insert(lnt_edit *e, const subpixel *p, unsigned op, uint32_t x
     return *made ? LNT_OK : LNT_E_MEMORY;
 }
 
+/* The last two axes change places. */
+static lnt_status turn(lnt_edit *e, const subpixel *p, uint32_t x, uint32_t *y)
+{
+    static const int64_t perm[] = {0, 2, 1};
+    lnt_gnode *n;
+    LNT_TRY(insert(e, p, LNT_ID_Transpose, x, LNT_NONE, y, &n));
+    return set_ints(e->g, n, "perm", 3, perm);
+}
+
 /* Channels (m, r) become features with the outputs of all r in a row. */
+static lnt_status put_in_plane(lnt_edit *e, const subpixel *p, uint32_t x, uint32_t *y)
+{
+    lnt_gnode *n;
+    LNT_TRY(insert(e, p, LNT_ID_DepthToSpace, x, LNT_NONE, y, &n));
+    LNT_TRY(lnt_gnode_set_int(e->g, n, "blocksize", p->stride[0]));
+    return lnt_gnode_set_attr(e->g, n,
+                              &(lnt_attr){.name = "mode", .type = LNT_ATTR_STRING, .count = 3, .s = "CRD"});
+}
+
+/* So do channels (r, m). */
 static lnt_status put_in_row(lnt_edit *e, const subpixel *p, uint32_t x, uint32_t *y)
 {
-    static const int64_t perm[] = {0, 1, 3, 2};
-    const int64_t apart[] = {0, p->features, p->stride[0], -1}, together[] = {0, p->features, -1};
-    lnt_graph *g = e->g;
-    const char *name = p->node->name;
+    const bool one = p->features == 1; /* is turned already */
+    const int64_t shape[] = {0, one ? 1 : -1, one ? -1 : p->features};
+    const uint32_t rows = lnt_add_ints(e->g, p->node->name, 3, shape);
     lnt_gnode *n;
-    if (p->axes == 2) {
-        LNT_TRY(insert(e, p, LNT_ID_DepthToSpace, x, LNT_NONE, y, &n));
-        LNT_TRY(lnt_gnode_set_int(g, n, "blocksize", p->stride[0]));
-        return lnt_gnode_set_attr(
-            g, n, &(lnt_attr){.name = "mode", .type = LNT_ATTR_STRING, .count = 3, .s = "CRD"});
-    }
-    const uint32_t shape[] = {lnt_add_ints(g, name, 4, apart), lnt_add_ints(g, name, 3, together)};
-    if (shape[0] == LNT_NONE || shape[1] == LNT_NONE)
+    if (rows == LNT_NONE)
         return LNT_E_MEMORY;
-    LNT_TRY(insert(e, p, LNT_ID_Reshape, x, shape[0], y, &n));
-    LNT_TRY(insert(e, p, LNT_ID_Transpose, *y, LNT_NONE, y, &n));
-    LNT_TRY(set_ints(g, n, "perm", 4, perm));
-    return insert(e, p, LNT_ID_Reshape, *y, shape[1], y, &n);
+    LNT_TRY(turn(e, p, x, y));
+    LNT_TRY(insert(e, p, LNT_ID_Reshape, *y, rows, y, &n));
+    return one ? LNT_OK : turn(e, p, *y, y);
 }
 
 /* Puts the last node, which may have nothing to cut off, in the place of the ConvTranspose. */
@@ -172,16 +221,26 @@ static lnt_status cut_off(lnt_edit *e, const subpixel *p, uint32_t x)
     return lnt_edit_substitute(e, p->node, lnt_op_by_id(LNT_ID_Slice), in, 4) ? LNT_OK : LNT_E_MEMORY;
 }
 
-static lnt_status visit(lnt_edit *e, lnt_gnode *n)
+static lnt_status replace(lnt_edit *e, const subpixel *p)
+{
+    uint32_t y;
+    LNT_TRY(insert_conv(e, p, &y));
+    LNT_TRY(p->axes == 1 ? put_in_row(e, p, y, &y) : put_in_plane(e, p, y, &y));
+    LNT_TRY(cut_off(e, p, y));
+    return lnt_edit_count(e, "ConvTranspose as Conv");
+}
+
+static lnt_status visit_layer(lnt_edit *e, lnt_gnode *n)
 {
     subpixel p;
-    uint32_t y;
-    if (!find(e->g, n, &p))
-        return LNT_OK;
-    LNT_TRY(insert_conv(e, &p, &y));
-    LNT_TRY(put_in_row(e, &p, y, &y));
-    LNT_TRY(cut_off(e, &p, y));
-    return lnt_edit_count(e, "ConvTranspose as Conv");
+    return find(e->g, n, &p) && lnt_operand_count(lnt_ginfo(e->g, n->in[1])) >= BYTES_MIN ? replace(e, &p)
+                                                                                          : LNT_OK;
+}
+
+static lnt_status visit_floats(lnt_edit *e, lnt_gnode *n)
+{
+    subpixel p;
+    return find(e->g, n, &p) && saves_panels(&p) ? replace(e, &p) : LNT_OK;
 }
 
 lnt_status lnt_pass_subpixel(lnt_graph *g, lnt_report *report)
@@ -190,5 +249,12 @@ lnt_status lnt_pass_subpixel(lnt_graph *g, lnt_report *report)
     if (!g->quantise || g->quantise->mode == LNT_INT8_OFF)
         return LNT_OK;
     LNT_TRY(lnt_edit_begin(&e, g, report, "subpixel"));
-    return lnt_edit_each(&e, visit);
+    return lnt_edit_each(&e, visit_layer);
+}
+
+lnt_status lnt_pass_subpixel_floats(lnt_graph *g, lnt_report *report)
+{
+    lnt_edit e;
+    LNT_TRY(lnt_edit_begin(&e, g, report, "subpixel"));
+    return lnt_edit_each(&e, visit_floats);
 }
