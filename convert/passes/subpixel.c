@@ -3,8 +3,8 @@
  *
  * Output o = s q + r of stride s reads the inputs q - j by the taps r + s j. So one convolution of J = ceil(k
  * / s) taps gives the s outputs of each q side by side, as channels: (r, m) along one axis, which is how they
- * lie in a row if pixels lie side by side, (m, r) along two, for DepthToSpace. What the padding would have
- * cut off is cut off. */
+ * lie in a row if pixels lie side by side; (m, r) along two, for DepthToSpace, and where there are groups.
+ * What the padding would have cut off is cut off. */
 #include "convert/passes/pass.h"
 
 #include "base/checked.h"
@@ -17,7 +17,7 @@ enum { AXES = 2, STRIDE_MOST = 4096, BYTES_MIN = 4096 /* weights worth quantisin
 typedef struct subpixel {
     lnt_gnode *node;
     unsigned axes;
-    int64_t channels, features;                                                /* C, M */
+    int64_t groups, channels, features;                                        /* C and M of a group */
     int64_t kernel[AXES], stride[AXES], taps[AXES], first[AXES], behind[AXES]; /* first, behind: to cut off */
 } subpixel;
 
@@ -68,17 +68,22 @@ static bool find(const lnt_graph *g, lnt_gnode *n, subpixel *p)
     if (n->dead || !lnt_is(n, ConvTranspose) || !lnt_constant_floats(g, n->in[1], &count))
         return false;
     const lnt_operand *w = lnt_ginfo(g, n->in[1]);
-    if (w->rank < 3 || w->rank > 2 + AXES || lnt_gnode_int(n, "group", 1) != 1 ||
+    const int64_t groups = lnt_gnode_int(n, "group", 1);
+    if (w->rank < 3 || w->rank > 2 + AXES || groups < 1 || w->dims[0] % groups ||
         lnt_gnode_attr(n, "output_shape") || strcmp(lnt_gnode_string(n, "auto_pad", "NOTSET"), "NOTSET") != 0)
         return false;
-    *p = (subpixel){.node = n, .axes = w->rank - 2u, .channels = w->dims[0], .features = w->dims[1]};
+    *p = (subpixel){.node = n,
+                    .axes = w->rank - 2u,
+                    .groups = groups,
+                    .channels = w->dims[0] / groups,
+                    .features = w->dims[1]};
     for (unsigned a = 0; a < p->axes; a++) {
         p->kernel[a] = w->dims[2 + a];
         if (!settle_axis(p, a))
             return false;
     }
     return (p->axes == 1 || p->stride[0] == p->stride[1]) && fills_taps(p) &&
-           (bias == LNT_NONE || (lnt_constant_floats(g, bias, &count) && count == p->features));
+           (bias == LNT_NONE || (lnt_constant_floats(g, bias, &count) && count == groups * p->features));
 }
 
 /* Multiply-adds for a pixel and channel, in whole panels: are there enough fewer that moving the outputs
@@ -92,14 +97,21 @@ static bool saves_panels(const subpixel *p)
         apart *= p->kernel[a];
         together *= p->taps[a];
     }
-    return p->channels * (apart - together) > MOVED * outputs;
+    return p->channels * (apart - together) > MOVED * outputs ||
+           (p->groups > 1 && p->features < LNT_PANEL); /* all groups go at once */
 }
 
-/* Channel i of the convolution's is output r of feature m. */
+/* Do the outputs of a pixel lie as they do in a row? */
+static bool lie_in_row(const subpixel *p)
+{
+    return p->axes == 1 && p->groups == 1;
+}
+
+/* Channel i of the convolution's is output r of feature m, of all groups'. */
 static void split_channel(const subpixel *p, int64_t i, int64_t *m, int64_t *r)
 {
-    *m = p->axes == 1 ? i % p->features : i / phases(p);
-    *r = p->axes == 1 ? i / p->features : i % phases(p);
+    *m = lie_in_row(p) ? i % p->features : i / phases(p);
+    *r = lie_in_row(p) ? i / p->features : i % phases(p);
 }
 
 /* [channels as split_channel has them, c, J...] of [c, m, k...], taps the other way round. */
@@ -108,7 +120,7 @@ static uint32_t make_weights(lnt_graph *g, const subpixel *p)
     const float *w = g->value[p->node->in[1]].info.data;
     const int64_t tall = p->axes == 2 ? p->kernel[0] : 1, rows = p->axes == 2 ? p->taps[0] : 1;
     const int64_t wide = p->kernel[p->axes - 1], columns = p->taps[p->axes - 1], s = p->stride[0];
-    const int64_t filters = p->features * phases(p), taps = rows * columns;
+    const int64_t filters = p->groups * p->features * phases(p), taps = rows * columns;
     int64_t dims[2 + AXES] = {filters, p->channels, p->taps[0], p->taps[1]};
     float *to = lnt_bump_alloc(&g->memory, (size_t)(filters * p->channels * taps) * sizeof *to, g->err);
     for (int64_t i = 0; to && i < filters * p->channels * taps; i++) {
@@ -117,14 +129,15 @@ static uint32_t make_weights(lnt_graph *g, const subpixel *p)
         split_channel(p, f, &m, &r);
         const int64_t y = p->axes == 2 ? r / s + s * (rows - 1 - u / columns) : 0;
         const int64_t x = r % s + s * (columns - 1 - u % columns);
-        to[i] = y < tall && x < wide ? w[((c * p->features + m) * tall + y) * wide + x] : 0;
+        const int64_t from = (m / p->features * p->channels + c) * p->features + m % p->features;
+        to[i] = y < tall && x < wide ? w[(from * tall + y) * wide + x] : 0;
     }
     return to ? lnt_add_floats(g, p->node->name, 2 + p->axes, dims, to) : LNT_NONE;
 }
 
 static uint32_t make_bias(lnt_graph *g, const subpixel *p)
 {
-    int64_t count, n = p->features * phases(p);
+    int64_t count, n = p->groups * p->features * phases(p);
     const float *from = lnt_constant_floats(g, p->node->in[2], &count);
     float *to = lnt_bump_alloc(&g->memory, (size_t)n * sizeof *to, g->err);
     for (int64_t i = 0, m, r; to && i < n; i++) {
@@ -155,6 +168,7 @@ static lnt_status insert_conv(lnt_edit *e, const subpixel *p, uint32_t *y)
     for (unsigned a = 0; a < p->axes; a++)
         pads[a] = pads[a + p->axes] = p->taps[a] - 1;
     LNT_TRY(set_ints(g, conv, "pads", 2 * p->axes, pads));
+    LNT_TRY(lnt_gnode_set_int(g, conv, "group", p->groups));
     return set_ints(g, conv, "kernel_shape", p->axes, p->taps);
 }
 
@@ -166,13 +180,21 @@ static lnt_status insert(lnt_edit *e, const subpixel *p, unsigned op, uint32_t x
     return *made ? LNT_OK : LNT_E_MEMORY;
 }
 
-/* The last two axes change places. */
-static lnt_status turn(lnt_edit *e, const subpixel *p, uint32_t x, uint32_t *y)
+/* The last two axes of so many change places. */
+static lnt_status turn(lnt_edit *e, const subpixel *p, uint32_t x, unsigned rank, uint32_t *y)
 {
-    static const int64_t perm[] = {0, 2, 1};
+    static const int64_t perm[2][4] = {{0, 2, 1}, {0, 1, 3, 2}};
     lnt_gnode *n;
     LNT_TRY(insert(e, p, LNT_ID_Transpose, x, LNT_NONE, y, &n));
-    return set_ints(e->g, n, "perm", 3, perm);
+    return set_ints(e->g, n, "perm", rank, perm[rank - 3]);
+}
+
+static lnt_status shape(lnt_edit *e, const subpixel *p, uint32_t x, unsigned rank, const int64_t *dims,
+                        uint32_t *y)
+{
+    const uint32_t to = lnt_add_ints(e->g, p->node->name, rank, dims);
+    lnt_gnode *n;
+    return to == LNT_NONE ? LNT_E_MEMORY : insert(e, p, LNT_ID_Reshape, x, to, y, &n);
 }
 
 /* Channels (m, r) become features with the outputs of all r in a row. */
@@ -189,14 +211,20 @@ static lnt_status put_in_plane(lnt_edit *e, const subpixel *p, uint32_t x, uint3
 static lnt_status put_in_row(lnt_edit *e, const subpixel *p, uint32_t x, uint32_t *y)
 {
     const bool one = p->features == 1; /* is turned already */
-    const int64_t shape[] = {0, one ? 1 : -1, one ? -1 : p->features};
-    const uint32_t rows = lnt_add_ints(e->g, p->node->name, 3, shape);
-    lnt_gnode *n;
-    if (rows == LNT_NONE)
-        return LNT_E_MEMORY;
-    LNT_TRY(turn(e, p, x, y));
-    LNT_TRY(insert(e, p, LNT_ID_Reshape, *y, rows, y, &n));
-    return one ? LNT_OK : turn(e, p, *y, y);
+    const int64_t rows[] = {0, one ? 1 : -1, one ? -1 : p->features};
+    LNT_TRY(turn(e, p, x, 3, y));
+    LNT_TRY(shape(e, p, *y, 3, rows, y));
+    return one ? LNT_OK : turn(e, p, *y, 3, y);
+}
+
+/* And (m, r). */
+static lnt_status put_groups_in_row(lnt_edit *e, const subpixel *p, uint32_t x, uint32_t *y)
+{
+    const int64_t features = p->groups * p->features;
+    const int64_t apart[] = {0, features, p->stride[0], -1}, together[] = {0, features, -1};
+    LNT_TRY(shape(e, p, x, 4, apart, y));
+    LNT_TRY(turn(e, p, *y, 4, y));
+    return shape(e, p, *y, 3, together, y);
 }
 
 /* Puts the last node, which may have nothing to cut off, in the place of the ConvTranspose. */
@@ -225,7 +253,7 @@ static lnt_status replace(lnt_edit *e, const subpixel *p)
 {
     uint32_t y;
     LNT_TRY(insert_conv(e, p, &y));
-    LNT_TRY(p->axes == 1 ? put_in_row(e, p, y, &y) : put_in_plane(e, p, y, &y));
+    LNT_TRY((p->axes > 1 ? put_in_plane : lie_in_row(p) ? put_in_row : put_groups_in_row)(e, p, y, &y));
     LNT_TRY(cut_off(e, p, y));
     return lnt_edit_count(e, "ConvTranspose as Conv");
 }
