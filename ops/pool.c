@@ -22,6 +22,8 @@ typedef struct pool {
     bool channels_last, count_pad, column_major, is_signed;
     int64_t inner[2];    /* outputs along the last axis with all their taps inside */
     bool joins;          /* rows of channels-last images are joined before pixels are */
+    int64_t pitch;       /* of a row with all its padding where images are worked on with it; else 0 */
+    int64_t reach;       /* elements behind one that are in its window along the last axis */
     int64_t taps;        /* along the last axis that meet the input for any output */
     int64_t inside;      /* padding before a row, as far as those taps reach */
     int64_t padded;      /* length of a row with its padding, as far as they reach */
@@ -91,8 +93,9 @@ static lnt_status run_fed(lnt_kernel *k, const void *arg, const float *ring, int
 
 static lnt_status run_pool(lnt_kernel *k, const lnt_step *s)
 {
-    static const lnt_task_fn tasks[2][3] = {{plain_rows_float, deep_rows_float, indexed_planes_float},
-                                            {plain_rows_double, deep_rows_double, indexed_planes_double}};
+    static const lnt_task_fn tasks[2][4] = {
+        {plain_rows_float, deep_rows_float, indexed_planes_float, padded_planes_float},
+        {plain_rows_double, deep_rows_double, indexed_planes_double, padded_planes_double}};
     const pool *p = s->params;
     const lnt_window *w = &p->w;
     pool_job job = {.p = p,
@@ -103,14 +106,15 @@ static lnt_status run_pool(lnt_kernel *k, const lnt_step *s)
                     .in_pixel = lnt_operand_pitch(s->in[0]),
                     .out_pixel = lnt_operand_pitch(s->out[0]),
                     .lines = p->batch * w->in[0] * w->in[1]};
-    const unsigned how = job.indices ? 2 : p->channels_last;
+    const unsigned how = job.indices ? 2 : p->pitch ? 3 : p->channels_last;
     const int64_t rows = w->out[0] * w->out[1];
     const double taps = busy_window(w);
-    const int64_t items[3] = {p->batch * p->channels * rows * p->parts, p->batch * rows * p->parts,
-                              p->batch * p->channels * rows * w->out[2]};
-    const double cost[3] = {(double)w->in[2] * (double)busy_taps(w, 1) +
+    const int64_t items[4] = {p->batch * p->channels * rows * p->parts, p->batch * rows * p->parts,
+                              p->batch * p->channels * rows * w->out[2], p->batch * p->channels};
+    const double cost[4] = {(double)w->in[2] * (double)busy_taps(w, 1) +
                                 (double)p->part * (double)p->taps / 8,
-                            (double)p->part * (double)p->channels * taps, taps};
+                            (double)p->part * (double)p->channels * taps, taps,
+                            (double)p->pitch * (double)(w->out[1] * (w->kernel[1] + w->kernel[2])) / 8};
     if (p->feed.step)
         return lnt_feed_run(k, s, &p->feed, w, grain_of(32768, cost[how]), run_fed, &job);
     return lnt_parallel(k, items[how], grain_of(32768, cost[how]), tasks[s->in[0]->dtype == LNT_DOUBLE][how],
@@ -276,6 +280,24 @@ static void plan_padding(pool *p)
     p->padded = reach > p->inside + w->in[2] ? reach : p->inside + w->in[2];
 }
 
+/* Images of such a size that they stay in the first-level cache, twice over. */
+static void plan_planes(pool *p, bool indices)
+{
+    enum { FEW = 32, MANY = 4096 };
+    const lnt_window *w = &p->w;
+    int64_t extent[LNT_WINDOW_AXES]; /* with the padding */
+    for (unsigned a = 0; a < LNT_WINDOW_AXES; a++) {
+        extent[a] = w->in[a] + w->before[a] + w->after[a];
+        if (w->stride[a] != 1 || w->out[a] < 1 || w->in[a] < 1 || w->in[a] > MANY || extent[a] > MANY)
+            return;
+    }
+    if (p->kind != MAX || p->channels_last || indices || w->kernel[0] > 1 || extent[0] > 1 ||
+        extent[1] * extent[2] > MANY || w->kernel[1] + w->kernel[2] > FEW)
+        return;
+    p->pitch = extent[2];
+    p->reach = (w->kernel[2] - 1) * w->dilation[2];
+}
+
 /* A row of outputs is cut where its windows are more work than joining the rows they cover, and a lot: a
  * deadline is heard between parts. */
 static void plan_parts(pool *p)
@@ -318,7 +340,11 @@ lnt_status lnt_bind_pool(lnt_site *site)
     plan_padding(p);
     plan_deep_rows(p);
     plan_parts(p);
-    const int64_t row = p->channels_last ? w->in[2] * p->channels : p->padded + LNT_ROW_SLACK;
+    plan_planes(p, lnt_output(site, 1) != NULL);
+    const int64_t planes = p->pitch * (2 * w->in[1] + w->before[1] + w->after[1] + w->out[1]) + p->reach;
+    const int64_t row = p->pitch           ? planes
+                        : p->channels_last ? w->in[2] * p->channels
+                                           : p->padded + LNT_ROW_SLACK;
     p->thread_bytes = lnt_round_up((size_t)row * sizeof(double), LNT_ALIGN);
     p->share = lnt_bump_alloc(site->memory, (size_t)w->out[2] * sizeof(double), site->err);
     if (!p->share)

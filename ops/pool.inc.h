@@ -51,7 +51,8 @@ static inline int64_t NAME(span)(const pool *p, unsigned a, int64_t o, int64_t *
     return p->count_pad ? lnt_window_padded_taps(&p->w, a, o) : *end - *first;
 }
 
-/* Rows that are to be joined into one: few at a time, so that the result stays in registers. */
+/* Rows that are to be joined into one: few at a time, so that the result stays in registers. An initialiser
+ * would set all of them, which takes longer than to join a few. */
 typedef struct NAME(gather) {
     const R *rows[ROWS_MAX];
     int64_t n;
@@ -83,8 +84,9 @@ static void NAME(join_rows)(const pool *p, const R *x, int64_t oz, int64_t oy, R
 {
     const lnt_window *w = &p->w;
     R *inside = acc + p->inside;
-    NAME(gather) g = {.n = 0};
+    NAME(gather) g;
     int64_t z0, z1, y0, y1;
+    g.n = 0;
     lnt_window_taps(w, 0, oz, &z0, &z1);
     lnt_window_taps(w, 1, oy, &y0, &y1);
     if (p->kind == LP || z0 == z1 || y0 == y1)
@@ -121,6 +123,41 @@ static lnt_status NAME(plain_rows)(lnt_kernel *k, void *arg, int64_t begin, int6
         (p, y, to - from, NAME(span)(p, 0, oz, &first, &last) * NAME(span)(p, 1, oy, &first, &last));
         if (p->kind == AVERAGE)
             ROW(p)->multiply(y, (const R *)p->share + from, to - from);
+    }
+    return LNT_OK;
+}
+
+/* y[i] = the largest of x[i + t * step], t < taps. */
+static void NAME(max_of_taps)(const pool *p, const R *x, int64_t taps, int64_t step, R *y, int64_t n)
+{
+    NAME(gather) g;
+    g.n = 0;
+    for (int64_t t = 0; t < taps; t++)
+        NAME(gather_add)(p, &g, x + t * step, y, n);
+    NAME(gather_end)(p, &g, y, n);
+}
+
+/* Largest elements of small plain images, whose rows fill few vectors: all rows with their padding are one,
+ * so what comes of windows that reach from one into the next is left behind. */
+static lnt_status NAME(padded_planes)(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+{
+    const pool_job *j = arg;
+    const pool *p = j->p;
+    const lnt_window *w = &p->w;
+    const int64_t pitch = p->pitch, in = w->in[1] * pitch, out = w->out[1] * pitch;
+    R *padded = (R *)((char *)j->scratch + thread * p->thread_bytes), *across = padded + in + p->reach;
+    R *down = across + out + (w->kernel[1] - 1) * w->dilation[1] * pitch;
+    (void)k;
+    NAME(start)(p, padded, down - padded);
+    for (int64_t item = begin; item < end; item++) {
+        const R *x = (const R *)j->x + item * w->in[1] * w->in[2];
+        R *y = (R *)j->y + item * w->out[1] * w->out[2];
+        for (int64_t i = 0; i < w->in[1]; i++)
+            memcpy(padded + i * pitch + w->before[2], x + i * w->in[2], (size_t)w->in[2] * sizeof *x);
+        NAME(max_of_taps)(p, padded, w->kernel[2], w->dilation[2], across + w->before[1] * pitch, in);
+        NAME(max_of_taps)(p, across, w->kernel[1], w->dilation[1] * pitch, down, out);
+        for (int64_t i = 0; i < w->out[1]; i++)
+            memcpy(y + i * w->out[2], down + i * pitch, (size_t)w->out[2] * sizeof *y);
     }
     return LNT_OK;
 }
@@ -192,8 +229,9 @@ static void NAME(find_lines)(const pool_job *j, NAME(deep_window) * d, R *acc)
     const pool *p = j->p;
     const lnt_window *w = &p->w;
     const int64_t line = w->in[2] * j->in_pixel;
-    NAME(gather) g = {.n = 0};
+    NAME(gather) g;
     int64_t z, z1, y0, y1;
+    g.n = 0;
     d->count = NAME(span)(p, 0, d->o[0], &z, &z1) * NAME(span)(p, 1, d->o[1], &y0, &y1);
     d->n = 0;
     const int64_t all = (z1 - z) * (y1 - y0);
@@ -226,8 +264,11 @@ static lnt_status NAME(deep_rows)(lnt_kernel *k, void *arg, int64_t begin, int64
     for (int64_t item = begin; item < end; item++) {
         int64_t from, to;
         const int64_t row = part_of_row(p, item, &from, &to), image = row / (w->out[1] * w->out[0]);
-        NAME(deep_window)
-        d = {.image = image, .o = {row / w->out[1] % w->out[0], row % w->out[1], from}};
+        NAME(deep_window) d;
+        d.image = image;
+        d.o[0] = row / w->out[1] % w->out[0];
+        d.o[1] = row % w->out[1];
+        d.o[2] = from;
         R *y = (R *)j->y + row * w->out[2] * j->out_pixel;
         NAME(find_lines)(j, &d, acc);
         while (d.o[2] < to) {
@@ -274,7 +315,8 @@ static lnt_status NAME(deep_images)(lnt_kernel *k, void *arg, int64_t begin, int
     for (int64_t i = begin; i < end; i++) {
         const R *x = (const R *)j->x + i * p->positions * C;
         R *y = (R *)j->y + i * C;
-        NAME(gather) g = {.n = 0};
+        NAME(gather) g;
+        g.n = 0;
         if (p->kind == LP || p->positions == 0)
             NAME(start)(p, y, C);
         for (int64_t e = 0; e < p->positions; e++)

@@ -59,17 +59,6 @@ static float dot(const float *a, const float *b, int64_t n)
     return v_sum(acc[0] + acc[1]);
 }
 
-/* The larger of acc and x, once NaN always NaN. */
-LNT_INLINE vf larger(vf acc, vf x)
-{
-    return v_select((x > acc) | (x != x), x, acc);
-}
-
-LNT_INLINE vf smaller(vf acc, vf x)
-{
-    return v_select((x < acc) | (x != x), x, acc);
-}
-
 /* Lanes moved down by n, the lowest to the top. */
 #if LNT_VL == 16
 #define ROTATE(v, n)                                                                                         \
@@ -113,8 +102,8 @@ LNT_INLINE vf smaller(vf acc, vf x)
         return FOLD(acc[0], pick);                                                                           \
     }
 
-ALONG_EXTREME(max, -INFINITY, larger)
-ALONG_EXTREME(min, INFINITY, smaller)
+ALONG_EXTREME(max, -INFINITY, v_max_or_nan)
+ALONG_EXTREME(min, INFINITY, v_min_or_nan)
 
 /* First or last element equal to extreme, NaN being equal to NaN. */
 static int64_t find(const float *x, int64_t n, float extreme, bool last)
@@ -312,8 +301,8 @@ ACROSS(add, a + v)
 ACROSS(add_squares, v_fma(v, v, a))
 ACROSS(add_abs, a + v_abs(v))
 ACROSS(multiply, a *v)
-ACROSS(max_to, larger(a, v))
-ACROSS(min_to, smaller(a, v))
+ACROSS(max_to, v_max_or_nan(a, v))
+ACROSS(min_to, v_min_or_nan(a, v))
 
 static void add_scaled(float *acc, const float *x, float factor, int64_t n)
 {
@@ -379,12 +368,22 @@ LNT_INLINE vf even_lanes(vf a, vf b)
     }                                                                                                        \
     static void rows_name(const float *const *rows, int64_t n_rows, float *y, int64_t n)                     \
     {                                                                                                        \
-        FOR_VECTORS({                                                                                        \
-            vf acc = load(rows[0] + i, left);                                                                \
+        int64_t i = 0;                                                                                       \
+        for (; i + 4 * VL <= n; i += 4 * VL) {                                                               \
+            vf acc[4];                                                                                       \
+            _Pragma("GCC unroll 4") for (int j = 0; j < 4; j++) acc[j] = v_load(rows[0] + i + j * VL);       \
             for (int64_t r = 1; r < n_rows; r++)                                                             \
-                acc = pick(acc, load(rows[r] + i, left));                                                    \
-            store(y + i, acc, left);                                                                         \
-        });                                                                                                  \
+                _Pragma("GCC unroll 4") for (int j = 0; j < 4; j++) acc[j] =                                 \
+                    pick(acc[j], v_load(rows[r] + i + j * VL));                                              \
+            _Pragma("GCC unroll 4") for (int j = 0; j < 4; j++) v_store(y + i + j * VL, acc[j]);             \
+        }                                                                                                    \
+        for (; i < n; i += VL) {                                                                             \
+            const unsigned left = n - i < VL ? (unsigned)(n - i) : VL;                                       \
+            vf acc = v_load_n(rows[0] + i, left);                                                            \
+            for (int64_t r = 1; r < n_rows; r++)                                                             \
+                acc = pick(acc, v_load_n(rows[r] + i, left));                                                \
+            v_store_n(y + i, acc, left);                                                                     \
+        }                                                                                                    \
     }
 
 LNT_INLINE vf plus(vf a, vf b)
@@ -392,7 +391,7 @@ LNT_INLINE vf plus(vf a, vf b)
     return a + b;
 }
 
-WINDOW(max_window, max_rows, -INFINITY, larger)
+WINDOW(max_window, max_rows, -INFINITY, v_max_or_nan)
 WINDOW(sum_window, sum_rows, 0, plus)
 
 /* Four vectors of channels at a time: picking has a latency to hide. */
@@ -431,7 +430,7 @@ WINDOW(sum_window, sum_rows, 0, plus)
         }                                                                                                    \
     }
 
-PIXELS(max_pixels, larger)
+PIXELS(max_pixels, v_max_or_nan)
 PIXELS(sum_pixels, plus)
 
 static void pick_max(float *best, int32_t *at, const float *x, int32_t index, bool least, bool last,

@@ -267,6 +267,11 @@ LNT_INLINE vi vi_select(vi mask, vi a, vi b)
     return (a & mask) | (b & ~mask);
 }
 
+LNT_INLINE vi v_is_nan(vf x)
+{
+    return x != x;
+}
+
 /* The smaller or larger. NaN if b is NaN; if only a is NaN the result is a or b, by level. So
  * v_max(v_splat(0), x) keeps x's NaN. */
 LNT_INLINE vf v_min(vf a, vf b)
@@ -295,6 +300,35 @@ LNT_INLINE vf v_max(vf a, vf b)
 #endif
 }
 
+/* The larger or smaller of acc and x; NaN if either is. */
+LNT_INLINE vf v_max_or_nan(vf acc, vf x)
+{
+#if defined(LNT_SIMD_AVX512)
+    const __mmask16 number = _mm512_cmp_ps_mask((__m512)x, (__m512)x, _CMP_ORD_Q);
+    return (vf)_mm512_mask_max_ps((__m512)x, number, (__m512)x, (__m512)acc);
+#elif defined(LNT_SIMD_AVX2)
+    return (vf)((vi)v_max(x, acc) | v_is_nan(x));
+#elif defined(LNT_SIMD_NEON)
+    return v_max(acc, x);
+#else
+    return v_select((x > acc) | (x != x), x, acc);
+#endif
+}
+
+LNT_INLINE vf v_min_or_nan(vf acc, vf x)
+{
+#if defined(LNT_SIMD_AVX512)
+    const __mmask16 number = _mm512_cmp_ps_mask((__m512)x, (__m512)x, _CMP_ORD_Q);
+    return (vf)_mm512_mask_min_ps((__m512)x, number, (__m512)x, (__m512)acc);
+#elif defined(LNT_SIMD_AVX2)
+    return (vf)((vi)v_min(x, acc) | v_is_nan(x));
+#elif defined(LNT_SIMD_NEON)
+    return v_min(acc, x);
+#else
+    return v_select((x < acc) | (x != x), x, acc);
+#endif
+}
+
 /* The larger of both; low for NaN. */
 LNT_INLINE vf v_at_least(vf x, vf low)
 {
@@ -308,11 +342,6 @@ LNT_INLINE vf v_at_least(vf x, vf low)
 LNT_INLINE vf v_abs(vf x)
 {
     return (vf)((vi)x & vi_splat(0x7fffffff));
-}
-
-LNT_INLINE vi v_is_nan(vf x)
-{
-    return x != x;
 }
 
 LNT_INLINE vf v_sqrt(vf x)

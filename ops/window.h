@@ -31,9 +31,10 @@ static inline void lnt_window_taps(const lnt_window *w, unsigned a, int64_t o, i
     const int64_t start = o * w->stride[a] - w->before[a], d = w->dilation[a];
     const int64_t room = w->in[a] - start; /* taps at start + t * d < in */
     *first = start < 0 ? (-start + d - 1) / d : 0;
-    *end = room <= 0 ? 0 : (room + d - 1) / d;
-    if (*end > w->kernel[a])
+    if (room > (w->kernel[a] - 1) * d) /* most windows, without a division */
         *end = w->kernel[a];
+    else
+        *end = room <= 0 ? 0 : (room + d - 1) / d;
     if (*first > *end)
         *first = *end;
 }

@@ -141,6 +141,35 @@ def test_windows_wider_than_the_input(tmp_path, op, length, kernel, stride, dila
         np.testing.assert_allclose(alone, want, rtol=1e-3, atol=1e-4, err_msg=level)
 
 
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+@pytest.mark.parametrize("extents, kernel, dilation, pads", [
+    ((20, 20), (5, 5), (1, 1), (2, 2, 2, 2)),
+    ((7, 9), (3, 1), (1, 2), (0, 0, 0, 0)),
+    ((6, 17), (2, 4), (3, 2), (1, 5, 4, 2)),
+    ((1, 1), (3, 3), (1, 1), (1, 1, 1, 1)),
+    ((3, 5), (4, 28), (1, 1), (1, 30, 2, 0)),  # some windows hold nothing but padding
+])
+def test_small_images_with_their_padding(tmp_path, kind, extents, kernel, dilation, pads):
+    x = np.random.default_rng(3).standard_normal((2, 9, *extents)).astype(kind)
+    x[1, 4, extents[0] // 2, extents[1] // 2] = np.nan
+    pool = helper.make_node("MaxPool", ["x"], ["y"], kernel_shape=kernel, dilations=dilation, pads=pads)
+    of_type = helper.np_dtype_to_tensor_dtype(x.dtype)
+    graph = helper.make_graph([pool], "pool", [helper.make_tensor_value_info("x", of_type, x.shape)],
+                              [helper.make_tensor_value_info("y", of_type, None)])
+    onnx.save(helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", 22)]), tmp_path / "p.onnx")
+    done = linnet("convert", tmp_path / "p.onnx", "-o", tmp_path / "p.lnt")
+    assert done.returncode == 0, done.stderr
+    padded = np.pad(x, [(0, 0), (0, 0), pads[::2], pads[1::2]], constant_values=-np.inf)
+    rows, columns = (padded.shape[2 + a] - (kernel[a] - 1) * dilation[a] for a in (0, 1))
+    want = np.max([padded[..., i * dilation[0]:, j * dilation[1]:][..., :rows, :columns]
+                   for i in range(kernel[0]) for j in range(kernel[1])], 0)
+    model = Model(tmp_path / "p.lnt")
+    for level in levels():
+        for threads in (1, 3):
+            got = Session(model, level=level, threads=threads).set(x=x).run().get("y")
+            np.testing.assert_array_equal(got, want, f"{level} {threads}")
+
+
 @pytest.mark.parametrize("batch, rows, width, channels, kernel, stride, dilation", [
     (1, 14, 14, 576, 3, 1, 1),
     (2, 9, 11, 420, 5, 1, 2),  # a last slice of some vectors and some lanes, bands of rows that end early
