@@ -9,7 +9,7 @@ enum {
     DEPTHWISE_FEW = 4,     /* pixels, where fewer are left */
     DEPTHWISE_VECTORS = 2, /* of them, or of one alone */
     DEPTHWISE_ALONE = 3,   /* taps of a line up to which pixels at the border go alone; more cost too much */
-    DEPTHWISE_TAPS = 5     /* of the longest line with code of its own */
+    DEPTHWISE_TAPS = 7     /* of the longest line with code of its own */
 };
 
 typedef struct depthwise_acc {
@@ -28,6 +28,7 @@ typedef struct depthwise_place {
     size_t i, n;            /* first pixel, first channel */
     ptrdiff_t at;           /* pixel of the line where the first tap stands */
     size_t first_tap, taps; /* those to be taken where kind.taps is 0 */
+    uint32_t met;           /* bit i: does pixel `at` + i of the line lie in the image? */
     unsigned lanes;
 } depthwise_place;
 
@@ -75,12 +76,12 @@ LNT_INLINE void depthwise_line(depthwise_acc *acc, const lnt_depthwise *d, const
     for (unsigned j = 0; j < k.vectors; j++) {
         const float *weights = w + j * LNT_VL, *pixel_at = x;
         vf weight[DEPTHWISE_TAPS];
-        UNROLL(5)
+        UNROLL(7)
         for (unsigned t = 0; t < k.taps; t++, weights += d->w_tap)
             weight[t] = v_load(weights);
         UNROLL(19)
         for (unsigned at = 0; at < (k.pixels - 1) * k.stride + k.taps; at++, pixel_at += d->in_pixel) {
-            if (k.border && (p->at + (ptrdiff_t)at < 0 || p->at + (ptrdiff_t)at >= d->width))
+            if (k.border && !(p->met & 1u << at))
                 continue;
             const vf pixel = v_keep(load_channels(pixel_at, j, k, p->lanes));
             UNROLL(8)
@@ -176,9 +177,17 @@ static __attribute__((noinline)) void depthwise_alone(const lnt_depthwise *d, si
     }
 }
 
+/* Bits [0, n), all of them from n = 32 on and none below 1. */
+LNT_INLINE uint32_t low_bits(ptrdiff_t n)
+{
+    return n >= 32 ? UINT32_MAX : n < 1 ? 0 : (UINT32_C(1) << n) - 1;
+}
+
 LNT_INLINE depthwise_place place_inside(const lnt_depthwise *d, size_t i)
 {
-    return (depthwise_place){.i = i, .at = d->first + (ptrdiff_t)i * d->stride, .taps = d->taps};
+    const ptrdiff_t at = d->first + (ptrdiff_t)i * d->stride;
+    return (depthwise_place){
+        .i = i, .at = at, .taps = d->taps, .met = low_bits(d->width - at) & ~low_bits(-at)};
 }
 
 /* Pixels [*begin, *end) have all their taps inside the image. */
@@ -260,6 +269,20 @@ DEPTHWISE(5, 1)
 #endif
 #undef DEPTHWISE
 
+#if defined(LNT_SIMD_AVX512) || defined(LNT_SIMD_AVX2) || defined(LNT_SIMD_NEON)
+/* For lines of seven taps and no residual. Their multiply-adds hide the look where taps lie, so that one body
+ * serves all pixels; the last group goes back over some that are done. */
+static void depthwise_7_1(const lnt_depthwise *d)
+{
+    enum { MANY = DEPTHWISE_PIXELS };
+    const depthwise_kind kind = {.pixels = MANY, .taps = 7, .stride = 1, .border = true};
+    lnt_depthwise own = *d;
+    own.residual = NULL;
+    for (size_t i = 0; i < own.pixels; i += MANY)
+        depthwise_rest(&own, place_inside(&own, i + MANY <= own.pixels ? i : own.pixels - MANY), kind);
+}
+#endif
+
 static void depthwise(const lnt_depthwise *d)
 {
     if (d->features) {
@@ -277,6 +300,10 @@ static void depthwise(const lnt_depthwise *d)
     }
     if (d->taps == 5 && d->spacing == 1 && d->stride == 1) {
         depthwise_5_1(d);
+        return;
+    }
+    if (d->taps == 7 && d->spacing == 1 && d->stride == 1 && d->pixels >= DEPTHWISE_PIXELS && !d->residual) {
+        depthwise_7_1(d);
         return;
     }
 #endif

@@ -12,7 +12,7 @@
 #include <string.h>
 
 enum {
-    TAPS_MAX = 5,
+    TAPS_MAX = 7,
     DEPTH_MAX = 70,
     COLUMNS_MAX = 124,
     GUARD = 32, /* floats before and behind each row of results */

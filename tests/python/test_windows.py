@@ -175,6 +175,9 @@ def test_small_images_with_their_padding(tmp_path, kind, extents, kernel, dilati
     (2, 9, 11, 420, 5, 1, 2),  # a last slice of some vectors and some lanes, bands of rows that end early
     (1, 21, 40, 320, 5, 2, 1),
     (1, 3, 200, 330, 5, 1, 1),
+    (1, 14, 14, 330, 7, 1, 1),
+    (2, 5, 4, 150, 7, 1, 1),  # taps that no pixel of a row meets
+    (1, 9, 61, 41, 7, 1, 1),
 ])
 def test_depthwise_of_many_channels(tmp_path, batch, rows, width, channels, kernel, stride, dilation):
     """Rows go by with some of the channels at a time."""
