@@ -2,6 +2,7 @@
 #include "ops/op.h"
 
 #include "ops/row.h"
+#include "ops/simd.h"
 #include "ops/widen.h"
 
 #include <math.h>
@@ -9,10 +10,16 @@
 
 enum { LINEAR, NEAREST, CUBIC };
 enum { ZEROS, BORDER, REFLECTION };
-enum { MAX_AXES = 3, MAX_TAPS = 64 };
+enum { MAX_AXES = 3 };
+enum {
+    POINTS = 512,        /* known at a time, */
+    TAPS = 2048,         /* and so are their taps */
+    SLICE_TAPS = 1 << 20 /* of all channels: what a thread does at least */
+};
 
 typedef struct gridsample {
-    unsigned kind, padding, axes, taps; /* taps along each axis */
+    unsigned kind, padding, axes, taps, all_taps; /* taps along each axis, and of a point */
+    int64_t block;                                /* points whose taps are known at a time */
     bool align_corners;
     int64_t extent[MAX_AXES];              /* of the input; of the grid for AffineGrid */
     int64_t batch, channels, size, points; /* size: elements of a plane; points: outputs of a plane */
@@ -25,15 +32,20 @@ typedef struct gridsample_job {
 } gridsample_job;
 
 #include "ops/real_float.h"
+#include "ops/taps.inc.h"
+
 #include "ops/gridsample.inc.h"
 #include "ops/real_double.h"
+#include "ops/taps.inc.h"
+
 #include "ops/gridsample.inc.h"
 
 static lnt_status run_gridsample(lnt_kernel *k, const lnt_step *s)
 {
     const gridsample *p = s->params;
     gridsample_job job = {p, lnt_in(k, s, 0), lnt_in(k, s, 1), lnt_out(k, s, 0)};
-    return lnt_parallel(k, p->batch * p->points, 64,
+    const int64_t most = 1 + SLICE_TAPS / p->all_taps / (p->channels + 1);
+    return lnt_parallel(k, p->batch * p->points, most < p->block ? most : p->block,
                         s->in[0]->dtype == LNT_DOUBLE ? sample_double : sample_float, &job);
 }
 
@@ -76,12 +88,14 @@ lnt_status lnt_bind_gridsample(lnt_site *site)
     p->align_corners = lnt_attr_i(site->node, "align_corners", 0) != 0;
     p->batch = x->dims[0];
     p->channels = x->dims[1];
-    p->size = p->points = 1;
+    p->size = p->points = p->all_taps = 1;
     for (unsigned d = 0; d < p->axes; d++) {
+        p->all_taps *= p->taps;
         p->extent[d] = x->dims[2 + d];
         p->size *= x->dims[2 + d];
         p->points *= grid->dims[1 + d];
     }
+    p->block = TAPS / p->all_taps < POINTS ? TAPS / p->all_taps : POINTS;
     LNT_REQUIRE(grid->dims[0] == p->batch && grid->dims[grid->rank - 1] == p->axes, site->err, LNT_E_SHAPE,
                 "the grid must be [%lld, ..., %u]", (long long)p->batch, p->axes);
     LNT_REQUIRE(p->size > 0 || p->points == 0, site->err, LNT_E_SHAPE, "there is nothing to sample");

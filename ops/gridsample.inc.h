@@ -59,30 +59,42 @@ static void NAME(weights)(const gridsample *p, R f, R *w)
     }
 }
 
-/* All elements one output hangs on: offsets into a plane and weights. Returns their number. */
-static unsigned NAME(taps)(const gridsample *p, const R *point, int64_t *offset, R *weight)
+/* The elements that count along one axis at grid coordinate n. Returns their number. */
+static unsigned NAME(axis_taps)(const gridsample *p, R n, int64_t extent, NAME(tap) * tap)
 {
-    unsigned n = 1;
-    offset[0] = 0;
-    weight[0] = 1;
-    for (unsigned d = 0; d < p->axes; d++) {
-        const int64_t extent = p->extent[d];
-        const R x = NAME(position)(p, point[p->axes - 1 - d], extent), base = (R)floor((double)x);
-        R w[4], from[MAX_TAPS];
-        int64_t at[MAX_TAPS];
-        unsigned count = 0;
-        NAME(weights)(p, x - base, w);
-        memcpy(from, weight, n * sizeof *from);
-        memcpy(at, offset, n * sizeof *at);
-        for (unsigned i = 0; i < n; i++)
-            for (unsigned t = 0; t < p->taps; t++) {
-                const int64_t e = NAME(element)(p, (int64_t)base - (p->kind == CUBIC) + t, extent);
-                if (e < 0)
-                    continue;
-                offset[count] = at[i] * extent + e;
-                weight[count++] = from[i] * w[t];
-            }
-        n = count;
+    const R x = NAME(position)(p, n, extent);
+    const int64_t cut = (int64_t)x, base = cut - ((R)cut > x);
+    R w[4];
+    unsigned count = 0;
+    if (p->kind == LINEAR && base >= 0 && base < extent - 1) {
+        tap[0] = (NAME(tap)){base, 1 - (x - (R)base)};
+        tap[1] = (NAME(tap)){base + 1, x - (R)base};
+        return 2;
+    }
+    NAME(weights)(p, x - (R)base, w);
+    for (unsigned t = 0; t < p->taps; t++) {
+        const int64_t at = NAME(element)(p, base - (p->kind == CUBIC) + t, extent);
+        if (at >= 0)
+            tap[count++] = (NAME(tap)){at, w[t]};
+    }
+    return count;
+}
+
+/* All elements one output hangs on. Returns their number. */
+static unsigned NAME(point_taps)(const gridsample *p, const R *point, NAME(tap) * tap)
+{
+    unsigned n = NAME(axis_taps)(p, point[p->axes - 1], p->extent[0], tap);
+    for (unsigned d = 1; d < p->axes; d++) {
+        NAME(tap) along[4];
+        const unsigned count = NAME(axis_taps)(p, point[p->axes - 1 - d], p->extent[d], along);
+        /* From the last on: their places are behind those of the taps they come from. */
+        for (unsigned i = n; i-- > 0;) {
+            const NAME(tap) from = tap[i];
+            for (unsigned t = count; t-- > 0;)
+                tap[i * count + t] =
+                    (NAME(tap)){from.at * p->extent[d] + along[t].at, from.weight * along[t].weight};
+        }
+        n *= count;
     }
     return n;
 }
@@ -91,19 +103,22 @@ static lnt_status NAME(sample)(lnt_kernel *k, void *arg, int64_t begin, int64_t 
 {
     const gridsample_job *j = arg;
     const gridsample *p = j->p;
+    NAME(taps) taps;
+    taps.onto = false;
     (void)k, (void)thread;
-    for (int64_t item = begin; item < end; item++) {
+    for (int64_t item = begin; item < end; item += taps.points) {
         const int64_t image = item / p->points, at = item % p->points;
-        const R *x = (const R *)j->x + image * p->channels * p->size;
-        R *y = (R *)j->y + image * p->channels * p->points + at, weight[MAX_TAPS];
-        int64_t offset[MAX_TAPS];
-        const unsigned n = NAME(taps)(p, (const R *)j->grid + item * p->axes, offset, weight);
-        for (int64_t c = 0; c < p->channels; c++, x += p->size) {
-            R total = 0;
-            for (unsigned t = 0; t < n; t++)
-                total += weight[t] * x[offset[t]];
-            y[c * p->points] = total;
+        const int64_t rest = end - item < p->points - at ? end - item : p->points - at;
+        taps.points = rest < p->block ? rest : p->block;
+        taps.used = 0;
+        for (int64_t i = 0; i < taps.points; i++) {
+            taps.count[i] =
+                NAME(point_taps)(p, (const R *)j->grid + (item + i) * p->axes, taps.tap + taps.used);
+            taps.used += taps.count[i];
         }
+        NAME(sum_taps)
+        (&taps, (const R *)j->x + image * p->channels * p->size, p->size,
+         (R *)j->y + image * p->channels * p->points + at, p->points, p->channels);
     }
     return LNT_OK;
 }
