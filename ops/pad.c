@@ -183,11 +183,6 @@ typedef struct pad_job {
     const char *src, *value;
 } pad_job;
 
-static void fill_units(const pad_job *job, char *dst, int64_t n)
-{
-    lnt_fill(dst, n * job->p->unit / (int64_t)job->p->element, job->value, job->p->element);
-}
-
 /* Whole elements are moved by one instruction where there is one. */
 static inline void move_unit(char *dst, const char *src, int64_t bytes)
 {
@@ -199,14 +194,22 @@ static inline void move_unit(char *dst, const char *src, int64_t bytes)
         memcpy(dst, src, (size_t)bytes);
 }
 
+/* A border has few elements as a rule: fewer than it takes to begin a fill. */
+static inline void fill_units(const pad_job *job, char *dst, int64_t n)
+{
+    enum { FEW = 8 };
+    const int64_t element = (int64_t)job->p->element, bytes = n * job->p->unit;
+    if (bytes >= FEW * element)
+        lnt_fill(dst, bytes / element, job->value, (size_t)element);
+    else
+        for (int64_t at = 0; at < bytes; at += element)
+            move_unit(dst + at, job->value, element);
+}
+
 /* n elements of a row from their offsets in src. */
 static void pad_border(const pad_job *job, char *dst, const char *src, const int64_t *offset, int64_t n)
 {
     const int64_t unit = job->p->unit;
-    if (job->p->mode == PAD_CONSTANT && job->p->middle > 0) { /* all that is kept lies in the middle */
-        fill_units(job, dst, n);
-        return;
-    }
     const bool single = unit == (int64_t)job->p->element;
     for (int64_t i = 0; i < n; i++, dst += unit) {
         if (offset[i] >= 0)
@@ -229,6 +232,22 @@ static void pad_row(const pad_job *job, char *row, const char *src)
     pad_border(job, middle + p->middle * p->unit, src, p->border + before, behind);
 }
 
+/* Rows of which all that is kept lies in the middle: what separates one's from the next's is filled at once.
+ */
+static void pad_plain_rows(const pad_job *job, char *row, const char *src, int64_t step, int64_t rows)
+{
+    const pad_params *p = job->p;
+    const pad_axis *last = &p->axis[p->rank - 1];
+    const int64_t bytes = p->middle * p->unit, behind = last->n - last->added - p->middle;
+    char *middle = row + last->added * p->unit;
+    src += last->low * last->step;
+    fill_units(job, row, last->added);
+    for (; rows > 0; rows--, middle += last->n * p->unit, src += step) {
+        memcpy(middle, src, (size_t)bytes);
+        fill_units(job, middle + bytes, rows > 1 ? last->added + behind : behind);
+    }
+}
+
 /* Where outer row r of all axes but the last two comes from; NULL: it is constant. */
 static const char *outer_source(const pad_job *job, int64_t r)
 {
@@ -243,6 +262,27 @@ static const char *outer_source(const pad_job *job, int64_t r)
     return src;
 }
 
+/* Rows from index i of an axis on, n or fewer of them in one go; how many there were. outer: what the axes
+ * before gave. */
+static int64_t pad_some_rows(const pad_job *job, const pad_axis *axis, const char *outer, int64_t i,
+                             int64_t n, char *row)
+{
+    const pad_params *p = job->p;
+    const int64_t offset = outer ? source_offset(p->mode, axis, i) : -1;
+    const int64_t left = axis->added + axis->kept - i;
+    if (offset < 0) {
+        fill_units(job, row, p->axis[p->rank - 1].n);
+        return 1;
+    }
+    if (p->mode != PAD_CONSTANT || p->middle == 0) {
+        pad_row(job, row, outer + offset);
+        return 1;
+    }
+    n = n < left ? n : left;
+    pad_plain_rows(job, row, outer + offset, axis->step, n);
+    return n;
+}
+
 static lnt_status pad_rows(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
 {
     (void)k;
@@ -252,14 +292,11 @@ static lnt_status pad_rows(lnt_kernel *k, void *arg, int64_t begin, int64_t end,
     static const pad_axis one_row = {.n = 1, .kept = 1};
     const pad_axis *axis = p->rank > 1 ? &p->axis[p->rank - 2] : &one_row, *last = &p->axis[p->rank - 1];
     char *row = job->dst + begin * last->n * p->unit;
-    for (int64_t r = begin; r < end;) {
+    for (int64_t r = begin, done; r < end;) {
         const char *outer = outer_source(job, r / axis->n);
-        for (int64_t i = r % axis->n; i < axis->n && r < end; i++, r++, row += last->n * p->unit) {
-            const int64_t offset = outer ? source_offset(p->mode, axis, i) : -1;
-            if (offset < 0)
-                fill_units(job, row, last->n);
-            else
-                pad_row(job, row, outer + offset);
+        for (int64_t i = r % axis->n; i < axis->n && r < end; i += done, r += done) {
+            done = pad_some_rows(job, axis, outer, i, end - r, row);
+            row += done * last->n * p->unit;
         }
     }
     return LNT_OK;
