@@ -311,20 +311,35 @@ static inline void turn_quads(const float *src, size_t step, float *dst)
         memcpy(dst + i * LNT_PANEL, &rows[i], sizeof rows[i]);
 }
 
+/* A row of a panel, whose first `columns` elements lie side by side. Quad by quad: a memcpy of all of it is a
+ * slow one where short code is asked for. */
+static inline void copy_row(const float *src, unsigned columns, float *dst)
+{
+    _Pragma("GCC unroll 4") for (unsigned n = 0; n < LNT_PANEL; n += 4)
+    {
+        if (n + 4 <= columns) {
+            memcpy(dst + n, src + n, sizeof(quad));
+        } else {
+            memset(dst + n, 0, sizeof(quad));
+            for (unsigned i = n; i < columns; i++)
+                dst[i] = src[i];
+        }
+    }
+}
+
 static void pack_rows(const float *src, const panel_source *s, size_t channels, float *dst)
 {
     if (s->per_channel == 1 && s->columns == LNT_PANEL)
         for (; channels >= 4; channels -= 4, src += 4, dst += 4 * LNT_PANEL)
             for (size_t n = 0; n < LNT_PANEL; n += 4)
                 turn_quads(src + n * s->per_column, s->per_column, dst + n);
-    if (s->per_column == 1 && s->columns == LNT_PANEL) {
-        for (size_t c = 0; c < channels; c++)
-            memcpy(dst + c * LNT_PANEL, src + c * s->per_channel, LNT_PANEL * sizeof *dst);
-        return;
-    }
     for (size_t c = 0; c < channels; c++, dst += LNT_PANEL) {
         const float *row = src + c * s->per_channel;
         unsigned n = 0;
+        if (s->per_column == 1) {
+            copy_row(row, s->columns, dst);
+            continue;
+        }
         for (; n < s->columns; n++)
             dst[n] = row[n * s->per_column];
         for (; n < LNT_PANEL; n++)
