@@ -2,7 +2,7 @@
 #include "ops/op.h"
 
 #include "ops/row.h"
-#include "ops/simd.h"
+#include "ops/taps.h"
 #include "ops/widen.h"
 
 #include <math.h>
@@ -11,11 +11,7 @@
 enum { LINEAR, NEAREST, CUBIC };
 enum { ZEROS, BORDER, REFLECTION };
 enum { MAX_AXES = 3 };
-enum {
-    POINTS = 512,        /* known at a time, */
-    TAPS = 2048,         /* and so are their taps */
-    SLICE_TAPS = 1 << 20 /* of all channels: what a thread does at least */
-};
+enum { SLICE_TAPS = 1 << 20 }; /* of all channels: what a thread does at least */
 
 typedef struct gridsample {
     unsigned kind, padding, axes, taps, all_taps; /* taps along each axis, and of a point */
@@ -32,12 +28,8 @@ typedef struct gridsample_job {
 } gridsample_job;
 
 #include "ops/real_float.h"
-#include "ops/taps.inc.h"
-
 #include "ops/gridsample.inc.h"
 #include "ops/real_double.h"
-#include "ops/taps.inc.h"
-
 #include "ops/gridsample.inc.h"
 
 static lnt_status run_gridsample(lnt_kernel *k, const lnt_step *s)
@@ -95,7 +87,7 @@ lnt_status lnt_bind_gridsample(lnt_site *site)
         p->size *= x->dims[2 + d];
         p->points *= grid->dims[1 + d];
     }
-    p->block = TAPS / p->all_taps < POINTS ? TAPS / p->all_taps : POINTS;
+    p->block = LNT_TAPS / p->all_taps < LNT_TAPS_POINTS ? LNT_TAPS / p->all_taps : LNT_TAPS_POINTS;
     LNT_REQUIRE(grid->dims[0] == p->batch && grid->dims[grid->rank - 1] == p->axes, site->err, LNT_E_SHAPE,
                 "the grid must be [%lld, ..., %u]", (long long)p->batch, p->axes);
     LNT_REQUIRE(p->size > 0 || p->points == 0, site->err, LNT_E_SHAPE, "there is nothing to sample");

@@ -60,39 +60,39 @@ static void NAME(weights)(const gridsample *p, R f, R *w)
 }
 
 /* The elements that count along one axis at grid coordinate n. Returns their number. */
-static unsigned NAME(axis_taps)(const gridsample *p, R n, int64_t extent, NAME(tap) * tap)
+static unsigned NAME(axis_taps)(const gridsample *p, R n, int64_t extent, NAME(lnt_tap) * tap)
 {
     const R x = NAME(position)(p, n, extent);
     const int64_t cut = (int64_t)x, base = cut - ((R)cut > x);
     R w[4];
     unsigned count = 0;
     if (p->kind == LINEAR && base >= 0 && base < extent - 1) {
-        tap[0] = (NAME(tap)){base, 1 - (x - (R)base)};
-        tap[1] = (NAME(tap)){base + 1, x - (R)base};
+        tap[0] = (NAME(lnt_tap)){base, 1 - (x - (R)base)};
+        tap[1] = (NAME(lnt_tap)){base + 1, x - (R)base};
         return 2;
     }
     NAME(weights)(p, x - (R)base, w);
     for (unsigned t = 0; t < p->taps; t++) {
         const int64_t at = NAME(element)(p, base - (p->kind == CUBIC) + t, extent);
         if (at >= 0)
-            tap[count++] = (NAME(tap)){at, w[t]};
+            tap[count++] = (NAME(lnt_tap)){at, w[t]};
     }
     return count;
 }
 
 /* All elements one output hangs on. Returns their number. */
-static unsigned NAME(point_taps)(const gridsample *p, const R *point, NAME(tap) * tap)
+static unsigned NAME(point_taps)(const gridsample *p, const R *point, NAME(lnt_tap) * tap)
 {
     unsigned n = NAME(axis_taps)(p, point[p->axes - 1], p->extent[0], tap);
     for (unsigned d = 1; d < p->axes; d++) {
-        NAME(tap) along[4];
+        NAME(lnt_tap) along[4];
         const unsigned count = NAME(axis_taps)(p, point[p->axes - 1 - d], p->extent[d], along);
         /* From the last on: their places are behind those of the taps they come from. */
         for (unsigned i = n; i-- > 0;) {
-            const NAME(tap) from = tap[i];
+            const NAME(lnt_tap) from = tap[i];
             for (unsigned t = count; t-- > 0;)
                 tap[i * count + t] =
-                    (NAME(tap)){from.at * p->extent[d] + along[t].at, from.weight * along[t].weight};
+                    (NAME(lnt_tap)){from.at * p->extent[d] + along[t].at, from.weight * along[t].weight};
         }
         n *= count;
     }
@@ -103,7 +103,7 @@ static lnt_status NAME(sample)(lnt_kernel *k, void *arg, int64_t begin, int64_t 
 {
     const gridsample_job *j = arg;
     const gridsample *p = j->p;
-    NAME(taps) taps;
+    NAME(lnt_taps) taps;
     taps.onto = false;
     (void)k, (void)thread;
     for (int64_t item = begin; item < end; item += taps.points) {
@@ -116,7 +116,7 @@ static lnt_status NAME(sample)(lnt_kernel *k, void *arg, int64_t begin, int64_t 
                 NAME(point_taps)(p, (const R *)j->grid + (item + i) * p->axes, taps.tap + taps.used);
             taps.used += taps.count[i];
         }
-        NAME(sum_taps)
+        NAME(lnt_sum_taps)
         (&taps, (const R *)j->x + image * p->channels * p->size, p->size,
          (R *)j->y + image * p->channels * p->points + at, p->points, p->channels);
     }

@@ -3,6 +3,7 @@
 
 #include "base/checked.h"
 #include "ops/row.h"
+#include "ops/taps.h"
 #include "ops/widen.h"
 #include "ops/window.h"
 
@@ -11,7 +12,7 @@
 
 enum {
     CHANNELS = 256,      /* of one piece of a bin, that deadlines find its end */
-    SAMPLES = 16 * 1024, /* worth a thread's while */
+    SAMPLES = 64 * 1024, /* worth a thread's while */
     MAX_RATIO = 256      /* a bin takes its square of samples */
 };
 

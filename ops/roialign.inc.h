@@ -1,31 +1,31 @@
 /* roialign.inc.h — RoiAlign and DeformConv in one type, R; included by roialign.c with R, NAME and ROW. */
 
-/* Four neighbours of (y, x) and their weights. */
-static void NAME(neighbours)(int64_t height, int64_t width, R y, R x, int64_t at[4], R weight[4])
+/* Four neighbours of (y, x) and their weights: 0 of those that are not there. */
+static void NAME(neighbours)(int64_t height, int64_t width, R y, R x, NAME(lnt_tap) tap[4])
 {
-    const R top = (R)floor((double)y), left = (R)floor((double)x), fy = y - top, fx = x - left;
-    for (int i = 0; i < 4; i++) {
-        const int64_t iy = (int64_t)top + i / 2, ix = (int64_t)left + i % 2;
-        weight[i] = (i / 2 ? fy : 1 - fy) * (i % 2 ? fx : 1 - fx);
-        at[i] = 0;
-        if (iy < 0 || iy >= height || ix < 0 || ix >= width)
-            weight[i] = 0;
-        else
-            at[i] = iy * width + ix;
-    }
+    const int64_t cut_y = (int64_t)y, cut_x = (int64_t)x;
+    const int64_t top = cut_y - ((R)cut_y > y), left = cut_x - ((R)cut_x > x);
+    const R fy = y - (R)top, fx = x - (R)left;
+    const bool up = top >= 0 && top < height, down = top >= -1 && top < height - 1;
+    const bool before = left >= 0 && left < width, behind = left >= -1 && left < width - 1;
+    const R above = up ? 1 - fy : 0, below = down ? fy : 0;
+    const int64_t at = top * width + left;
+    tap[0] = (NAME(lnt_tap)){up && before ? at : 0, above * (before ? 1 - fx : 0)};
+    tap[1] = (NAME(lnt_tap)){up && behind ? at + 1 : 0, above * (behind ? fx : 0)};
+    tap[2] = (NAME(lnt_tap)){down && before ? at + width : 0, below * (before ? 1 - fx : 0)};
+    tap[3] = (NAME(lnt_tap)){down && behind ? at + width + 1 : 0, below * (behind ? fx : 0)};
 }
 
 /* A point of a region: brought to the image's border within one element, nothing beyond. */
-static void NAME(roi_point)(const roialign *p, R y, R x, int64_t at[4], R weight[4])
+static void NAME(roi_point)(const roialign *p, R y, R x, NAME(lnt_tap) tap[4])
 {
     const R bottom = (R)(p->height - 1), right = (R)(p->width - 1);
     if (!(y >= -1 && y <= (R)p->height && x >= -1 && x <= (R)p->width)) {
-        memset(at, 0, 4 * sizeof *at);
-        memset(weight, 0, 4 * sizeof *weight);
+        memset(tap, 0, 4 * sizeof *tap);
         return;
     }
     NAME(neighbours)
-    (p->height, p->width, y < 0 ? 0 : y > bottom ? bottom : y, x < 0 ? 0 : x > right ? right : x, at, weight);
+    (p->height, p->width, y < 0 ? 0 : y > bottom ? bottom : y, x < 0 ? 0 : x > right ? right : x, tap);
 }
 
 /* A bin of size [h, w] from [y, x] on, sampled at [n_y, n_x] points. */
@@ -34,38 +34,91 @@ typedef struct NAME(roi_bin) {
     int64_t n_y, n_x;
 } NAME(roi_bin);
 
-/* A bin of the first channels of x. Points outside count as 0; many of them are not looked at. */
-static void NAME(sample)(const roialign *p, const R *x, R *y, int64_t channels, const NAME(roi_bin) * bin)
+/* Bins of one region, side by side, for some channels. */
+typedef struct NAME(roi_bins) {
+    const roialign *p;
+    const R *x; /* of the region's image */
+    R *y;       /* the first of the outputs whose taps are known */
+    int64_t channels;
+    NAME(lnt_taps) taps; /* 4 of each point */
+} NAME(roi_bins);
+
+/* The largest part of a sum that any of a point's taps is. */
+static inline R NAME(largest_part)(const NAME(lnt_tap) tap[4], const R *x)
 {
-    const int64_t plane = p->height * p->width, step = p->out_height * p->out_width;
+    R largest = tap->weight * x[tap->at];
+    for (int t = 1; t < 4; t++) {
+        const R part = tap[t].weight * x[tap[t].at];
+        largest = part > largest ? part : largest;
+    }
+    return largest;
+}
+
+/* y[c * y_plane + i] = the largest part at any of an output's points. */
+static void NAME(max_taps)(const NAME(lnt_taps) * taps, const R *x, int64_t plane, R *y, int64_t y_plane,
+                           int64_t channels)
+{
+    for (int64_t c = 0; c < channels; c++, x += plane, y += y_plane) {
+        const NAME(lnt_tap) *tap = taps->tap;
+        for (int64_t i = 0; i < taps->points; i++) {
+            const NAME(lnt_tap) *const end = tap + taps->count[i];
+            R most = 0;
+            if (i == 0 && taps->onto)
+                most = y[i];
+            else if (tap < end)
+                most = NAME(largest_part)(tap, x), tap += 4;
+            for (; tap < end; tap += 4) {
+                const R largest = NAME(largest_part)(tap, x);
+                most = largest > most ? largest : most;
+            }
+            y[i] = most;
+        }
+    }
+}
+
+/* Outputs of the taps known; the last one goes on. */
+static void NAME(write_bins)(NAME(roi_bins) * r)
+{
+    const roialign *p = r->p;
+    (p->maximum ? NAME(max_taps) : NAME(lnt_sum_taps))(&r->taps, r->x, p->height * p->width, r->y,
+                                                       p->out_height * p->out_width, r->channels);
+    r->y += r->taps.points - 1;
+    r->taps.points = 1;
+    r->taps.used = r->taps.count[0] = 0;
+    r->taps.onto = true;
+}
+
+static void NAME(add_point)(NAME(roi_bins) * r, R y, R x, R share)
+{
+    if (r->taps.used == LNT_TAPS)
+        NAME(write_bins)(r);
+    NAME(lnt_tap) *tap = r->taps.tap + r->taps.used;
+    NAME(roi_point)(r->p, y, x, tap);
+    for (int t = 0; t < 4; t++)
+        tap[t].weight *= share;
+    r->taps.used += 4;
+    r->taps.count[r->taps.points - 1] += 4;
+}
+
+/* Points outside count as 0; many of them are not looked at, for the largest part they are one. */
+static void NAME(add_bin)(NAME(roi_bins) * r, const NAME(roi_bin) * bin)
+{
+    const roialign *p = r->p;
     const int64_t n_y = bin->n_y, n_x = bin->n_x;
-    const R share = n_y * n_x > 1 ? 1 / (R)(n_y * n_x) : 1;
+    const R share = p->maximum || n_y * n_x == 0 ? 1 : 1 / (R)(n_y * n_x);
     int64_t top, bottom, left, right;
     points_near((double)bin->y, (double)(bin->h / (R)n_y), n_y, p->height, &top, &bottom);
     points_near((double)bin->x, (double)(bin->w / (R)n_x), n_x, p->width, &left, &right);
-    bool first = (bottom - top) * (right - left) == n_y * n_x;
-    for (int64_t c = 0; c < channels; c++)
-        y[c * step] = 0;
-    for (int64_t i = top * (right - left); i < bottom * (right - left); i++, first = false) {
-        const int64_t row = i / (right - left), column = left + i % (right - left);
-        int64_t at[4];
-        R weight[4];
-        NAME(roi_point)
-        (p, bin->y + ((R)row + (R)0.5) * bin->h / (R)n_y, bin->x + ((R)column + (R)0.5) * bin->w / (R)n_x, at,
-         weight);
-        for (int64_t c = 0; c < channels; c++) {
-            const R *v = x + c * plane;
-            R *to = y + c * step, total = 0, largest = weight[0] * v[at[0]];
-            for (int t = 0; t < 4; t++) {
-                const R part = weight[t] * v[at[t]];
-                total += part;
-                largest = part > largest ? part : largest;
-            }
-            if (!p->maximum)
-                *to += total * share;
-            else if (first || largest > *to)
-                *to = largest;
-        }
+    /* The first taps must have room: an output goes on only from some of its own. */
+    if (r->taps.points == LNT_TAPS_POINTS || r->taps.used == LNT_TAPS)
+        NAME(write_bins)(r);
+    r->taps.count[r->taps.points++] = 0;
+    if (p->maximum && (bottom - top) * (right - left) < n_y * n_x)
+        NAME(add_point)(r, -2, -2, 0);
+    for (int64_t i = top; i < bottom; i++) {
+        const R y = bin->y + ((R)i + (R)0.5) * bin->h / (R)n_y;
+        for (int64_t j = left; j < right; j++)
+            NAME(add_point)(r, y, bin->x + ((R)j + (R)0.5) * bin->w / (R)n_x, share);
     }
 }
 
@@ -103,42 +156,63 @@ static lnt_status NAME(bins)(lnt_kernel *k, void *arg, int64_t begin, int64_t en
     const roialign_job *j = arg;
     const roialign *p = j->p;
     const int64_t bins = p->out_height * p->out_width, plane = p->height * p->width;
+    NAME(roi_bins) r;
     (void)k, (void)thread;
-    for (int64_t item = begin; item < end; item++) {
-        const int64_t n = item / p->blocks / bins, b = item / p->blocks % bins;
-        const int64_t c = item % p->blocks * CHANNELS, left = p->channels - c;
-        const NAME(roi_bin) bin = NAME(bin_of)(p, (const R *)j->rois + n * 4, b);
-        NAME(sample)
-        (p, (const R *)j->x + (j->batch[n] * p->channels + c) * plane,
-         (R *)j->y + (n * p->channels + c) * bins + b, left < CHANNELS ? left : CHANNELS, &bin);
+    r.p = p;
+    for (int64_t item = begin, last; item < end; item = last) {
+        const int64_t n = item / bins / p->blocks, c = item / bins % p->blocks * CHANNELS, b = item % bins;
+        const int64_t left = p->channels - c;
+        last = end - item < bins - b ? end : item + bins - b;
+        r.x = (const R *)j->x + (j->batch[n] * p->channels + c) * plane;
+        r.y = (R *)j->y + (n * p->channels + c) * bins + b;
+        r.channels = left < CHANNELS ? left : CHANNELS;
+        r.taps.points = r.taps.used = 0;
+        r.taps.onto = false;
+        for (; item < last; item++) {
+            const NAME(roi_bin) bin = NAME(bin_of)(p, (const R *)j->rois + n * 4, item % bins);
+            NAME(add_bin)(&r, &bin);
+        }
+        NAME(write_bins)(&r);
     }
     return LNT_OK;
+}
+
+/* Tap t of the kernel at output position (oy, ox): four neighbours of where the offsets move it. */
+static void NAME(deform_tap)(const deform_job *j, int64_t entry, int64_t oy, int64_t ox, int64_t t,
+                             NAME(lnt_tap) tap[4])
+{
+    const lnt_window *w = &j->p->w;
+    const int64_t points = w->out[1] * w->out[2], here = oy * w->out[2] + ox;
+    const R *offset = (const R *)j->offset + (entry + t) * 2 * points + here;
+    const R factor = j->mask ? ((const R *)j->mask)[(entry + t) * points + here] : 1;
+    const int64_t ky = t / w->kernel[2], kx = t % w->kernel[2];
+    const R y = (R)(oy * w->stride[1] - w->before[1] + ky * w->dilation[1]) + offset[0];
+    const R x = (R)(ox * w->stride[2] - w->before[2] + kx * w->dilation[2]) + offset[points];
+    memset(tap, 0, 4 * sizeof *tap);
+    if (y > -1 && y < (R)w->in[1] && x > -1 && x < (R)w->in[2])
+        NAME(neighbours)(w->in[1], w->in[2], y, x, tap);
+    for (int i = 0; i < 4; i++)
+        tap[i].weight *= factor;
 }
 
 /* The values output position (oy, ox) hangs on, [channels][taps], at positions moved by the offsets. */
 static void NAME(deform_gather)(const deform_job *j, int64_t image, int64_t oy, int64_t ox, R *value)
 {
     const deform *p = j->p;
-    const lnt_window *w = &p->w;
-    const int64_t points = w->out[1] * w->out[2], here = oy * w->out[2] + ox, plane = w->in[1] * w->in[2];
-    const int64_t per_group = p->channels / p->offset_groups;
+    const int64_t plane = p->w.in[1] * p->w.in[2], per_group = p->channels / p->offset_groups;
+    NAME(lnt_taps) taps;
+    taps.onto = false;
     for (int64_t g = 0; g < p->offset_groups; g++)
-        for (int64_t t = 0; t < p->taps; t++) {
-            const int64_t entry = (image * p->offset_groups + g) * p->taps + t;
-            const R *offset = (const R *)j->offset + entry * 2 * points + here;
-            const R factor = j->mask ? ((const R *)j->mask)[entry * points + here] : 1;
-            const int64_t ky = t / w->kernel[2], kx = t % w->kernel[2];
-            const R y = (R)(oy * w->stride[1] - w->before[1] + ky * w->dilation[1]) + offset[0];
-            const R x = (R)(ox * w->stride[2] - w->before[2] + kx * w->dilation[2]) + offset[points];
-            int64_t at[4] = {0};
-            R weight[4] = {0};
-            if (y > -1 && y < (R)w->in[1] && x > -1 && x < (R)w->in[2])
-                NAME(neighbours)(w->in[1], w->in[2], y, x, at, weight);
-            for (int64_t c = g * per_group; c < (g + 1) * per_group; c++) {
-                const R *v = (const R *)j->x + (image * p->channels + c) * plane;
-                value[c * p->taps + t] = factor * (weight[0] * v[at[0]] + weight[1] * v[at[1]] +
-                                                   weight[2] * v[at[2]] + weight[3] * v[at[3]]);
+        for (int64_t t = 0; t < p->taps; t += taps.points) {
+            const int64_t entry = (image * p->offset_groups + g) * p->taps, rest = p->taps - t;
+            taps.points = rest < LNT_TAPS / 4 ? rest : LNT_TAPS / 4;
+            for (int64_t i = 0; i < taps.points; i++) {
+                taps.count[i] = 4;
+                NAME(deform_tap)(j, entry, oy, ox, t + i, taps.tap + 4 * i);
             }
+            NAME(lnt_sum_taps)
+            (&taps, (const R *)j->x + (image * p->channels + g * per_group) * plane, plane,
+             value + g * per_group * p->taps + t, p->taps, per_group);
         }
 }
 
