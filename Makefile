@@ -207,7 +207,7 @@ SPARE := $(if $(findstring x86_64,$(TARGET)),$(filter-out $(foreach l,$(ALL_LEVE
 SPARE += $(filter-out formats/hash.c,$(wildcard formats/*.c)) \
          $(patsubst %,runtime/%.c,control join load session model_info resources partial trace) \
          $(patsubst %,ops/%.c,attention col2im conv conv_images conv_transpose det einsum einsum_product \
-             embed_layernorm gridsample loss lpnorm nms op program_node random roialign trilu unique \
+             embed_layernorm fourier gridsample loss lpnorm nms op program_node random roialign trilu unique \
              unpool window_functions)
 level_of = $(strip $(foreach l,$(ALL_LEVELS),$(if $(filter %_$(l).c,$(1)),$(l))))
 $(BUILD)/obj/%.o: %.c Makefile $(TRIMMED)
