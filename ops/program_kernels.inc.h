@@ -52,13 +52,6 @@ LNT_INLINE vf clip(vf x, vf low, vf high)
     return v_min(high, v_max(low, x));
 }
 
-LNT_INLINE vf lanewise_fmod(vf a, vf b)
-{
-    for (unsigned i = 0; i < LNT_VL; i++)
-        a[i] = fmodf(a[i], b[i]);
-    return a;
-}
-
 LNT_INLINE vf sign(vf x)
 {
     const vf zero = v_splat(0), one = v_splat(1);
@@ -72,7 +65,7 @@ BINARY(DIV, A / B)
 BINARY(MIN, lesser(A, B))
 BINARY(MAX, greater(A, B))
 BINARY(POW, v_pow(A, B))
-BINARY(MOD, lanewise_fmod(A, B))
+BINARY(MOD, v_fmod(A, B))
 BINARY(PRELU, v_select(A < v_splat(0), A *B, A))
 UNARY(ABS, v_abs(A))
 UNARY(NEG, -A)

@@ -2,9 +2,9 @@
  *
  * The same polynomials at every level (levels with fused multiply-add round less often). Coefficients are
  * weighted least squares iterated to the minimax of the relative error. Largest errors over all floats, in
- * units in the last place: exp 1.1, log 1, sin and cos 2, tanh 3, sigmoid 3, erf 3.5, softplus 3, pow 1
- * (ops/check/check_program.c holds them to it). NaN stays NaN; infinities give the limits. What a lane gives
- * never hangs on its neighbours. */
+ * units in the last place: exp 1.1, log 1, sin and cos 2, tanh 3, sigmoid 3, erf 3.5, softplus 3, pow 1,
+ * fmod none (ops/check/check_program.c holds them to it). NaN stays NaN; infinities give the limits. What a
+ * lane gives never hangs on its neighbours. */
 #ifndef LNT_OPS_VMATH_H
 #define LNT_OPS_VMATH_H
 
@@ -412,6 +412,30 @@ LNT_INLINE vf v_pow(vf a, vf b)
     if (__builtin_expect(vi_any(v_pow_is_wide(a, b)), 0))
         return v_pow_wide(a, b);
     return v_pow_narrow(a, b);
+}
+
+/* ---- remainders ---- */
+
+LNT_NOINLINE vf v_fmod_lanes(vf a, vf b)
+{
+    for (unsigned i = 0; i < LNT_VL; i++)
+        a[i] = fmodf(a[i], b[i]);
+    return a;
+}
+
+/* C's fmod, exactly: the remainder is a float, so that one rounding gives it. So is what is left where the
+ * quotient was rounded up to the next integer. */
+LNT_INLINE vf v_fmod(vf a, vf b)
+{
+#if defined(LNT_SIMD_AVX512) || defined(LNT_SIMD_AVX2) || (defined(LNT_SIMD_NEON) && defined(__aarch64__))
+    const vf zero = v_splat(0), n = v_abs(a), d = v_abs(b), quotient = n / d;
+    if (!v_any_beyond(quotient, 0x1p23f)) {
+        const vf whole = vi_float(v_trunc_int(quotient)), rest = v_fnma(whole, d, n);
+        /* Where whole is 0, d may be infinite. */
+        return v_sign_of(v_select(whole == zero, n, v_select(rest < zero, rest + d, rest)), a);
+    }
+#endif
+    return v_fmod_lanes(a, b);
 }
 
 #endif

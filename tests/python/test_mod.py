@@ -1,0 +1,32 @@
+"""Mod of floats is C's fmod to the bit: near multiples of the divisor, with quotients that fit a float's digits and
+quotients that do not, of every sign and size."""
+
+import numpy as np
+from onnx import TensorProto, helper
+
+from harness import check_against_reference
+
+WAYS = (("--opt", "none"), ("--opt", "all", "--level", "scalar"), ("--opt", "all", "--level", "avx2"))
+
+
+def operands():
+    rng = np.random.default_rng(5)
+    sizes = np.float32(2) ** rng.integers(-149, 100, 20000)
+    b = (sizes * rng.uniform(1, 2, sizes.size)).astype(np.float32)
+    a = (b * rng.integers(0, 2 ** rng.integers(1, 24, b.size)).astype(np.float32)).astype(np.float32)
+    a = (a.view(np.int32) + rng.integers(-1, 2, a.size).astype(np.int32) * (a > 0)).view(np.float32)
+    special = np.array([0, 1, 1e-45, 1e-40, 3e38, np.inf, 0.1, 7.5], np.float32)
+    a = np.concatenate([a, np.repeat(special, 8), rng.uniform(0, 90, 32), [1e30] * 32]).astype(np.float32)
+    b = np.concatenate([b, np.tile(special, 8), [np.inf] * 32, rng.uniform(1, 9, 32)]).astype(np.float32)
+    return a * rng.choice([-1, 1], a.size).astype(np.float32), b * rng.choice([-1, 1], b.size).astype(np.float32)
+
+
+def test_mod_of_floats(tmp_path):
+    a, b = operands()
+    nodes = [helper.make_node("Mod", ["a", "b"], ["y"], fmod=1), helper.make_node("Reciprocal", ["y"], ["sign"])]
+    graph = helper.make_graph(
+        nodes, "remainders", [helper.make_tensor_value_info(name, TensorProto.FLOAT, a.shape) for name in "ab"],
+        [helper.make_tensor_value_info(name, TensorProto.FLOAT, a.shape) for name in ("y", "sign")])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
+    model.ir_version = 8
+    check_against_reference(tmp_path, model, {"a": a, "b": b}, "--max-rel", "0", ways=WAYS)
