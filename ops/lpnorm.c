@@ -1,7 +1,9 @@
 /* lpnorm.c — LpNormalization, MeanVarianceNormalization and LRN. */
 #include "ops/op.h"
 
+#include "base/checked.h"
 #include "ops/axes.h"
+#include "ops/program_kernels.h"
 #include "ops/row.h"
 #include "ops/widen.h"
 
@@ -12,6 +14,7 @@ enum { BLOCK = 256 }; /* columns worked on at a time */
 
 typedef struct lpnorm {
     const lnt_row_kernels *row;
+    lnt_instr_fn pow;         /* LRN of floats */
     int64_t outer, n, inner;  /* extents before, along and behind the axis */
     int64_t order;            /* 1 or 2, of the norm */
     int64_t size;             /* LRN: channels that count */
@@ -25,6 +28,26 @@ typedef struct lpnorm_job {
     const void *x;
     void *y;
 } lpnorm_job;
+
+/* x ** exponent, element by element, for n <= BLOCK of them; elements behind them may change, up to BLOCK. */
+static void raise_float(const lpnorm *p, float *x, int64_t n, double exponent)
+{
+    float vector[LNT_VECTOR_MAX];
+    for (unsigned i = 0; i < LNT_VECTOR_MAX; i++)
+        vector[i] = (float)exponent;
+    p->pow(&(lnt_instr_args){.dst = x,
+                             .src = {x, vector},
+                             .step = {1, 0},
+                             .imm = vector,
+                             .n = (int64_t)lnt_round_up((size_t)n, LNT_VECTOR_MAX)});
+}
+
+static void raise_double(const lpnorm *p, double *x, int64_t n, double exponent)
+{
+    (void)p;
+    for (int64_t i = 0; i < n; i++)
+        x[i] = pow(x[i], exponent);
+}
 
 #include "ops/real_float.h"
 #include "ops/lpnorm.inc.h"
@@ -87,6 +110,7 @@ lnt_status lnt_bind_lrn(lnt_site *site)
     lpnorm *p = bind_axis(site, 1);
     if (!p)
         return site->err->code;
+    p->pow = site->kernels->program->instr[LNT_I_POW];
     p->size = lnt_attr_i(site->node, "size", 0);
     p->alpha = (double)lnt_attr_f(site->node, "alpha", 1e-4f);
     p->beta = (double)lnt_attr_f(site->node, "beta", 0.75f);

@@ -42,8 +42,8 @@ static lnt_status NAME(lp)(lnt_kernel *k, void *arg, int64_t begin, int64_t end,
     return LNT_OK;
 }
 
-/* LRN of one image: x / (bias + alpha / size * sum of squares over size neighbouring channels) ** beta. The
- * sum is taken anew for each channel, in double, so that nothing is left over from subtracting. */
+/* LRN of one image: x * (bias + alpha / size * sum of squares over size neighbouring channels) ** -beta. The
+ * sum is taken anew for each channel, so that nothing is left over from subtracting. */
 static lnt_status NAME(lrn)(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
 {
     const lpnorm_job *j = arg;
@@ -59,9 +59,10 @@ static lnt_status NAME(lrn)(lnt_kernel *k, void *arg, int64_t begin, int64_t end
             R *y = (R *)j->y + first + column + c * p->inner, total[BLOCK] = {0};
             for (int64_t i = low; i <= high; i++)
                 ROW(p)->add_squares(total, x + i * p->inner, w);
-            for (int64_t i = 0; i < w; i++)
-                y[i] = (R)((double)x[c * p->inner + i] /
-                           pow(p->bias + p->alpha / (double)p->size * (double)total[i], p->beta));
+            ROW(p)->shift_scale(total, total, w, 0, (R)(p->alpha / (double)p->size), (R)p->bias);
+            NAME(raise)(p, total, w, -p->beta);
+            ROW(p)->multiply(total, x + c * p->inner, w);
+            memcpy(y, total, (size_t)w * sizeof *y);
         }
     }
     return LNT_OK;
