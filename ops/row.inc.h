@@ -243,6 +243,7 @@ static void softmax(const float *x, float *y, int64_t n)
         for (int j = 0; j < 4; j++) {
             const vf e = exp_down(v_load(x + i + j * VL) - m);
             acc[j] += e;
+            v_prefetch(x + n + i + j * VL); /* the next row, as a rule */
             v_store(y + i + j * VL, e);
         }
     }

@@ -29,8 +29,9 @@ LNT_INLINE vf v_poly(vf x, const float *c, unsigned n)
 /* Adding it rounds to an integer, which is then in the low bits. */
 #define LNT_EXP_MAGIC 0x1.8p23f
 
-/* x = n ln 2 + r with |r| <= ln(2) / 2: gives e**r - 1, and n + LNT_EXP_MAGIC in *shifted. |x| <= 104. */
-LNT_INLINE vf v_exp_reduced(vf x, vf *shifted)
+/* x = n ln 2 + r with |r| <= ln(2) / 2: returns q of e**r = 1 + r + r * r * q, sets *rest to r and *shifted
+ * to n + LNT_EXP_MAGIC. |x| <= 104. */
+LNT_INLINE vf v_exp_parts(vf x, vf *shifted, vf *rest)
 {
     const vf magic = v_splat(LNT_EXP_MAGIC);
     *shifted = v_fma(x, v_splat(0x1.715476p0f), magic);
@@ -38,7 +39,15 @@ LNT_INLINE vf v_exp_reduced(vf x, vf *shifted)
     /* The first part of ln 2 has nine bits: its product is exact. */
     vf r = v_fma(whole, v_splat(-0.693359375f), x);
     r = v_fma(whole, v_splat(2.12194440e-4f), r);
-    const vf q = LNT_POLY(r, 0x1.fffffcp-2f, 0x1.555490p-3f, 0x1.5558f6p-5f, 0x1.123a6ap-7f, 0x1.6a22eep-10f);
+    *rest = r;
+    return LNT_POLY(r, 0x1.fffffcp-2f, 0x1.555490p-3f, 0x1.5558f6p-5f, 0x1.123a6ap-7f, 0x1.6a22eep-10f);
+}
+
+/* e**r - 1 of the same r. */
+LNT_INLINE vf v_exp_reduced(vf x, vf *shifted)
+{
+    vf r;
+    const vf q = v_exp_parts(x, shifted, &r);
     return v_fma(r * r, q, r);
 }
 
@@ -62,8 +71,8 @@ LNT_INLINE vf v_exp_scaled(vf y, vf scale)
 /* |x| <= 104. Scaling by instruction goes through overflow and denormals. */
 LNT_INLINE vf v_exp_narrow(vf x)
 {
-    vf shifted;
-    const vf y = v_exp_reduced(x, &shifted) + v_splat(1);
+    vf shifted, r;
+    const vf q = v_exp_parts(x, &shifted, &r), y = v_fma(r, v_fma(r, q, v_splat(1)), v_splat(1));
     return (vf)_mm512_scalef_ps((__m512)y, (__m512)(shifted - v_splat(LNT_EXP_MAGIC)));
 }
 
