@@ -85,7 +85,19 @@ static inline bool lnt_conv_is_depthwise(const lnt_conv *c)
            c->w.kernel[0] * c->w.kernel[1] <= LNT_DEPTHWISE_LINES;
 }
 
-/* Few channels or few features, and an output that can be written channels-last. */
+/* Few channels in kernels of taps_x taps side by side, of `taps` in all. */
+static inline bool lnt_stem_takes(int64_t channels, int64_t features, int64_t taps, int64_t taps_x)
+{
+    enum {
+        CHANNELS_MAX = 4,
+        RUN_MAX = 32, /* floats side by side in K: more are work for tiles of rows */
+        DEPTH_MAX = 1024
+    };
+    return channels >= 1 && channels <= CHANNELS_MAX && taps_x <= RUN_MAX / channels &&
+           taps <= DEPTH_MAX / channels && features >= LNT_PANEL / 4;
+}
+
+/* Few channels, or few features and an output that can be written channels-last. */
 bool lnt_conv_is_stem(const lnt_site *site, const lnt_conv *c);
 
 /* Is there any sense in making the output line by line? Yes, if little work makes much of it, and lines are

@@ -2,7 +2,10 @@
  *
  * The lines of the input that a few rows of output pixels need are copied into scratch memory, the padding
  * with them, no matter in which order they lie; there each tap of each channel stands at a fixed distance
- * from the pixel. Kernels of one tap have no need of that: all their pixels are one run, where they lie. */
+ * from the pixel. Kernels of one tap have no need of that: all their pixels are one run, where they lie.
+ *
+ * Where the output lies plain, vectors hold pixels: those of a line in scratch memory lie by their place
+ * within the stride, so that every tap finds pixels side by side. */
 #include "base/checked.h"
 #include "ops/conv.h"
 #include "ops/gemm.h"
@@ -11,11 +14,9 @@
 
 enum {
     CHANNELS_MAX = 4,
-    RUN_MAX = 32, /* floats side by side in K: more are work for tiles of rows */
     FEATURES_FEW = LNT_PANEL,
     FEATURES_DEPTH = 160, /* of few features: longer sums hide what a tile of rows costs */
-    DEPTH_MAX = 1024,
-    DIRECT_MAX = 64, /* channels and features of kernels of one tap */
+    DIRECT_MAX = 64,      /* channels and features of kernels of one tap */
     BAND_ROWS = 8,
     BAND_PIXELS = 256, /* of each row */
     BAND_WORK = 32 * 1024
@@ -32,6 +33,8 @@ typedef struct stem {
     int64_t rows, width, images;  /* of the output */
     int64_t planes, pixel;        /* of the input: planes of an image, floats of a pixel */
     int64_t lines, line;          /* of a band in scratch memory: lines of a plane, floats of a line */
+    bool split;                   /* by place within the stride: the output lies plain */
+    int64_t phase;                /* then: floats of a line at one place within the stride */
     uint32_t *offset;             /* [K] */
     size_t depth, band_at, thread_bytes;
 } stem;
@@ -67,6 +70,14 @@ static void copy_line(float *to, const float *line, int64_t first, int64_t n, in
     memset(to + end, 0, (size_t)(n - end) * sizeof *to);
 }
 
+/* Puts pixels that are `stride` apart side by side. */
+static void split_line(float *to, const float *line, int64_t n, int64_t stride, int64_t phase)
+{
+    for (int64_t first = 0; first < stride; first++, to += phase)
+        for (int64_t i = first, j = 0; i < n; i += stride, j++)
+            to[j] = line[i];
+}
+
 static void copy_band(const stem_call *c, const band *b, float *to)
 {
     const stem *s = c->s;
@@ -74,13 +85,30 @@ static void copy_band(const stem_call *c, const band *b, float *to)
     const int64_t width = w->in[2] * s->pixel, first = (b->begin * w->stride[2] - w->before[2]) * s->pixel;
     const int64_t reach = (b->end - b->begin - 1) * w->stride[2] + (w->kernel[2] - 1) * w->dilation[2] + 1;
     const int64_t lines = (b->row_end - b->row - 1) * w->stride[1] + (w->kernel[1] - 1) * w->dilation[1] + 1;
+    const bool split = s->split && w->stride[2] > 1;
+    float *whole = split ? to + s->planes * s->lines * s->line : NULL;
     for (int64_t plane = 0; plane < s->planes; plane++)
         for (int64_t l = 0; l < lines; l++) {
             const int64_t y = b->row * w->stride[1] - w->before[1] + l;
             const float *from = c->x + ((b->image * s->planes + plane) * w->in[1] + y) * width;
-            copy_line(to + (plane * s->lines + l) * s->line, y < 0 || y >= w->in[1] ? NULL : from, first,
-                      reach * s->pixel, width);
+            float *line = to + (plane * s->lines + l) * s->line;
+            copy_line(split ? whole : line, y < 0 || y >= w->in[1] ? NULL : from, first, reach * s->pixel,
+                      width);
+            if (split)
+                split_line(line, whole, reach, w->stride[2], s->phase);
         }
+}
+
+/* Where pixel b->begin of a row goes, and how far from it the next one does: the next plane's if split. */
+static float *result_at(const stem_call *c, const band *b, int64_t row, size_t *step)
+{
+    const stem *s = c->s;
+    if (s->split) {
+        *step = (size_t)(s->rows * s->width);
+        return c->y + (b->image * s->g.features * s->rows + row) * s->width + b->begin;
+    }
+    *step = (size_t)c->ld;
+    return c->y + ((b->image * s->rows + row) * s->width + b->begin - c->y_first) * c->ld;
 }
 
 static void run_band(lnt_kernel *k, const stem_call *c, const band *b, const float *x)
@@ -90,8 +118,10 @@ static void run_band(lnt_kernel *k, const stem_call *c, const band *b, const flo
     const int64_t features = s->g.features;
     for (int64_t row = b->row; row < b->row_end; row++) {
         const int64_t at = (b->image * s->rows + row) * s->width + b->begin;
+        size_t c_step;
+        float *y = result_at(c, b, row, &c_step);
         const lnt_stem args = {.x = x + (row - b->row) * w->stride[1] * s->line,
-                               .step = (size_t)(w->stride[2] * s->pixel),
+                               .step = s->split ? 1 : (size_t)(w->stride[2] * s->pixel),
                                .offset = s->offset,
                                .depth = s->depth,
                                .b = c->b,
@@ -99,13 +129,13 @@ static void run_band(lnt_kernel *k, const stem_call *c, const band *b, const flo
                                .bias = c->bias,
                                .pixels = (size_t)(b->end - b->begin),
                                .columns = (size_t)features,
-                               .c = c->y + (at - c->y_first) * c->ld,
-                               .c_step = (size_t)c->ld,
+                               .c = y,
+                               .c_step = c_step,
                                .low = s->store.low,
                                .high = s->store.high};
-        s->kernels->stem(&args);
+        (s->split ? s->kernels->stem_planes : s->kernels->stem)(&args);
         if (s->epilogue)
-            lnt_epilogue_run(s->epilogue, k, c->step, args.c, c->ld, at, b->end - b->begin, 0, features);
+            lnt_epilogue_run(s->epilogue, k, c->step, y, c->ld, at, b->end - b->begin, 0, features);
     }
 }
 
@@ -223,21 +253,34 @@ static bool few_features(const lnt_conv *c)
 
 static bool few_channels(const lnt_conv *c)
 {
-    return c->channels <= CHANNELS_MAX && c->channels * c->w.kernel[2] <= RUN_MAX &&
-           c->channels * lnt_volume(c->w.kernel) <= DEPTH_MAX && 4 * c->features >= LNT_PANEL;
+    return lnt_stem_takes(c->channels, c->features, lnt_volume(c->w.kernel), c->w.kernel[2]);
+}
+
+static bool in_planes(const lnt_site *site, const lnt_conv *c)
+{
+    return site->in[0]->order == LNT_ORDER_PLAIN || c->channels == 1;
 }
 
 bool lnt_conv_is_stem(const lnt_site *site, const lnt_conv *c)
 {
     const lnt_window *w = &c->w;
-    if (c->groups != 1 || c->channels < 1 || !lnt_conv_writes_output(site))
+    if (c->groups != 1 || c->channels < 1)
         return false;
     const bool rows = w->in[0] == 1 && w->kernel[0] == 1 && w->before[0] == 0 && w->out[0] == 1 &&
                       w->out[2] >= LNT_STEM_PIXELS && w->out[1] > 0 && c->batch > 0;
     const bool lines = site->in[0]->order == LNT_ORDER_CHANNELS_LAST || c->channels <= CHANNELS_MAX;
+    if (!lnt_conv_writes_output(site))
+        return few_channels(c) && rows && w->out[2] >= LNT_PLANE_PIXELS && in_planes(site, c);
     return (few_channels(c) && rows) ||
            (few_features(c) && ((rows && lines && !has_one_tap(w)) || is_direct(site, c))) ||
            is_direct(site, c);
+}
+
+/* From a pixel to tap x of its line. */
+static int64_t tap_at(const stem *s, int64_t x)
+{
+    const int64_t at = x * s->g.w.dilation[2], stride = s->g.w.stride[2];
+    return s->split ? at % stride * s->phase + at / stride : at * s->pixel;
 }
 
 static void find_offsets(stem *s)
@@ -248,18 +291,18 @@ static void find_offsets(stem *s)
         for (int64_t x = 0; x < w->kernel[2]; x++)
             for (int64_t c = 0; c < s->g.channels; c++) {
                 const int64_t line = y * w->dilation[1] + (s->planes > 1 ? c * s->lines : 0);
-                *offset++ =
-                    (uint32_t)(line * s->line + x * w->dilation[2] * s->pixel + (s->planes > 1 ? 0 : c));
+                *offset++ = (uint32_t)(line * s->line + tap_at(s, x) + (s->planes > 1 ? 0 : c));
             }
 }
 
 static lnt_status plan_bands(lnt_site *site, stem *s)
 {
     const lnt_window *w = &s->g.w;
-    const bool planes = site->in[0]->order == LNT_ORDER_PLAIN;
+    const bool planes = in_planes(site, &s->g);
+    s->split = !lnt_conv_writes_output(site);
     s->planes = planes ? s->g.channels : 1;
     s->pixel = planes ? 1 : s->g.channels;
-    s->direct = is_direct(site, &s->g);
+    s->direct = !s->split && is_direct(site, &s->g);
     s->images = s->direct ? 1 : s->g.batch;
     s->rows = s->direct ? 1 : w->out[1];
     s->width = s->direct ? s->g.batch * lnt_volume(w->out) : w->out[2];
@@ -272,7 +315,10 @@ static lnt_status plan_bands(lnt_site *site, stem *s)
         return LNT_SITE_FAIL(site, LNT_E_LIMIT, "the dilated kernel is too large");
     s->lines += (s->band - 1) * w->stride[1] + 1;
     s->line = (s->line + (pixels - 1) * w->stride[2] + 1) * s->pixel;
-    if (!lnt_mul_i64(s->lines * s->planes, s->line, &floats) || floats > INT32_MAX)
+    s->phase = (s->line + w->stride[2] - 1) / w->stride[2];
+    if (s->split)
+        s->line = s->phase * w->stride[2];
+    if (!lnt_mul_i64(s->lines * s->planes + s->split, s->line, &floats) || floats > INT32_MAX)
         return LNT_SITE_FAIL(site, LNT_E_LIMIT, "the dilated kernel is too large");
     s->thread_bytes = s->direct ? 0 : lnt_round_up((size_t)floats * sizeof(float), LNT_ALIGN);
     s->depth = (size_t)(s->g.channels * lnt_volume(w->kernel));

@@ -77,7 +77,8 @@ static inline bool lnt_depthwise_takes(int64_t group_channels, int64_t features)
 }
 
 /* A run of pixels of a convolution of few channels: c[i * c_step + n] = clamp(sum over k < depth of
- * x[i * step + offset[k]] * B[k][n] + bias[n], low, high). */
+ * x[i * step + offset[k]] * B[k][n] + bias[n], low, high). Where features are planes it is c[n * c_step + i],
+ * step is 1 and there are LNT_PLANE_PIXELS or more. */
 typedef struct lnt_stem {
     const float *x;
     size_t step;
@@ -92,7 +93,7 @@ typedef struct lnt_stem {
     float low, high;
 } lnt_stem;
 
-enum { LNT_STEM_PIXELS = 14 };
+enum { LNT_STEM_PIXELS = 14, LNT_PLANE_PIXELS = LNT_PANEL };
 
 typedef void (*lnt_tile_fn)(const lnt_tile *t);
 typedef void (*lnt_stem_fn)(const lnt_stem *s);
@@ -152,7 +153,7 @@ typedef struct lnt_gemm_kernels {
     lnt_narrow_fn narrow;
     unsigned lanes; /* floats in a vector */
     lnt_depthwise_fn depthwise;
-    lnt_stem_fn stem;
+    lnt_stem_fn stem, stem_planes;
     /* For measuring: `rounds` times fma_lanes independent multiply-adds, the results summed into *sink. */
     void (*fma)(size_t rounds, float *sink);
     unsigned fma_lanes;

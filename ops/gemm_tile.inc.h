@@ -534,6 +534,7 @@ const lnt_gemm_kernels LNT_SIMD_NAME(lnt_gemm) = {
     .lanes = LNT_VL,
     .depthwise = depthwise,
     .stem = stem,
+    .stem_planes = stem_planes,
     .fma = fma_chains,
     .fma_lanes = TILE_ROWS * TILE_VECTORS * LNT_VL,
     .rnn = LNT_HAS_RNN ? rnn_cell : NULL,

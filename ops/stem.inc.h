@@ -99,3 +99,71 @@ static void stem(const lnt_stem *s)
     STEM_LIST(STEM)
 #undef STEM
 }
+
+/* ---- features as planes: vectors of pixels, which lie side by side ---- */
+
+#if LNT_VL == 16
+enum { PLANES = 8, PLANE_VECTORS = 3 };
+#elif LNT_VL == 8
+enum { PLANES = 8, PLANE_VECTORS = 1 };
+#elif defined(LNT_SIMD_NEON)
+enum { PLANES = 4, PLANE_VECTORS = 3 }; /* fewer loads for cores that run in order */
+#else
+enum { PLANES = 4, PLANE_VECTORS = 1 };
+#endif
+
+_Static_assert(LNT_PANEL % PLANES == 0 && LNT_VL <= LNT_PLANE_PIXELS,
+               "planes of one panel, pixels of a vector");
+
+/* Features [n, n + PLANES), as many as there are, of some vectors of pixels from i on. start[PLANES]: what
+ * their sums begin with. */
+LNT_INLINE void plane_tile(const lnt_stem *s, const float *start, size_t i, size_t n, const unsigned vectors)
+{
+    const float *x = s->x + i, *b = s->b + n / LNT_PANEL * s->b_panel + n % LNT_PANEL;
+    vf acc[PLANES][PLANE_VECTORS], sum[PLANES][PLANE_VECTORS];
+    UNROLL(16)
+    for (unsigned p = 0; p < PLANES; p++)
+        UNROLL(3)
+    for (unsigned j = 0; j < vectors; j++)
+        acc[p][j] = v_splat(start[p]);
+    for (size_t k = 0; k < s->depth; k++, b += LNT_PANEL) {
+        vf xv[PLANE_VECTORS];
+        UNROLL(3)
+        for (unsigned j = 0; j < vectors; j++)
+            xv[j] = v_keep(v_load(x + s->offset[k] + j * LNT_VL));
+        UNROLL(16)
+        for (unsigned p = 0; p < PLANES; p++) {
+            const vf weight = v_splat(b[p]);
+            UNROLL(3)
+            for (unsigned j = 0; j < vectors; j++)
+                acc[p][j] = v_fma(weight, xv[j], acc[p][j]);
+        }
+    }
+    UNROLL(16)
+    for (unsigned p = 0; p < PLANES; p++)
+        UNROLL(3)
+    for (unsigned j = 0; j < vectors; j++)
+        sum[p][j] = acc[p][j];
+    const vf low = v_splat(s->low), high = v_splat(s->high);
+    float *c = s->c + n * s->c_step + i;
+    for (unsigned p = 0; p < PLANES && n + p < s->columns; p++, c += s->c_step)
+        for (unsigned j = 0; j < vectors; j++)
+            v_store(c + j * LNT_VL, v_min(high, v_max(low, sum[p][j])));
+}
+
+/* The last vector goes back over pixels that are done. */
+static void stem_planes(const lnt_stem *s)
+{
+    enum { MANY = PLANE_VECTORS * LNT_VL };
+    const lnt_stem own = *s; /* out of reach of the stores, which may alias anything */
+    for (size_t n = 0, i; n < own.columns; n += PLANES) {
+        float start[PLANES] = {0};
+        for (size_t p = 0; own.bias && p < PLANES && n + p < own.columns; p++)
+            start[p] = own.bias[n + p];
+        i = 0;
+        for (; PLANE_VECTORS > 1 && i + MANY <= own.pixels; i += MANY)
+            plane_tile(&own, start, i, n, PLANE_VECTORS);
+        for (; i < own.pixels; i += LNT_VL)
+            plane_tile(&own, start, i + LNT_VL <= own.pixels ? i : own.pixels - LNT_VL, n, 1);
+    }
+}

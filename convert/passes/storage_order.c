@@ -5,6 +5,7 @@
  * are moved: first whole webs of such neighbours, then node by node until nothing gets better. Inputs and
  * outputs of the model and of subgraphs, and kept values, lie in ONNX order. */
 #include "convert/passes/pass.h"
+#include "ops/conv.h"
 
 #include <string.h>
 
@@ -44,7 +45,8 @@ static bool reads_no_elements(const lnt_gnode *n)
     return lnt_is(n, Shape) || lnt_is(n, Size);
 }
 
-/* Convolutions are bound to channels-last; the others flagged CL or elementwise may choose. */
+/* Convolutions are bound to channels-last (but see settle_planes); the others flagged CL or elementwise may
+ * choose. */
 static bool bound_to_channels_last(const lnt_gnode *n)
 {
     return lnt_is(n, Conv) || lnt_is(n, ConvTranspose) || lnt_is(n, QLinearConv) || lnt_is(n, DynamicConv);
@@ -57,6 +59,19 @@ static bool reads_either(const lnt_graph *g, const lnt_gnode *n, unsigned operan
     const lnt_operand *x = lnt_ginfo(g, n->in[0]);
     return bound_to_channels_last(n) && !lnt_is(n, ConvTranspose) && operand == 0 && x->dims[1] >= 1 &&
            x->dims[1] <= FEW;
+}
+
+/* A convolution of few channels and long rows makes planes from planes as well. */
+static bool makes_planes(const lnt_graph *g, const lnt_gnode *n)
+{
+    if (!lnt_is(n, Conv) || lnt_gnode_int(n, "group", 1) != 1)
+        return false;
+    const lnt_operand *w = lnt_ginfo(g, n->in[1]), *y = lnt_ginfo(g, n->out[0]);
+    if (w->rank < 3 || w->rank > 4 || y->rank != w->rank)
+        return false;
+    const int64_t x = w->dims[w->rank - 1], taps = w->rank > 3 ? lnt_dim_mul(w->dims[2], x) : x;
+    return x > 0 && taps > 0 && lnt_stem_takes(w->dims[1], w->dims[0], taps, x) &&
+           (y->dims[y->rank - 1] < 0 || y->dims[y->rank - 1] >= LNT_PLANE_PIXELS);
 }
 
 /* Reads and writes by strides: input and output may differ in order. */
@@ -374,6 +389,36 @@ static void choose(layouts *l)
     refine(l);
 }
 
+static bool wanted_in(const layouts *l, uint32_t value, unsigned order)
+{
+    for (uint32_t r = l->first_reader[value]; r != NOWHERE; r = l->reader[r].next)
+        if (wanted_order(l, value, &l->reader[r]) == (int)order)
+            return true;
+    return false;
+}
+
+static bool reads_plain(const layouts *l, const lnt_gnode *n)
+{
+    bool plain = true;
+    for (unsigned k = 0; k < n->n_in; k++)
+        plain &= !needs_order(l, n->in[k]) || written_order(l, n->in[k]) == LNT_ORDER_PLAIN;
+    return plain;
+}
+
+/* Convolutions that can make planes of planes do so where nobody reads them channels-last. */
+static void settle_planes(layouts *l)
+{
+    const lnt_graph *g = l->e.g;
+    for (uint32_t i = 0; i < l->n; i++) {
+        const lnt_gnode *n = l->node[i];
+        if (l->label[i] != LNT_ORDER_CHANNELS_LAST || !makes_planes(g, n) || !reads_plain(l, n) ||
+            wanted_in(l, n->out[0], LNT_ORDER_CHANNELS_LAST))
+            continue;
+        if (lnt_edit_is_output(&l->e, n->out[0]) || wanted_in(l, n->out[0], LNT_ORDER_PLAIN))
+            l->label[i] = LNT_ORDER_PLAIN;
+    }
+}
+
 /* ---- writing ---- */
 
 static lnt_status count_relayout(layouts *l, uint32_t value)
@@ -417,14 +462,6 @@ static void serve(layouts *l, uint32_t value, unsigned order, uint32_t twin)
     for (uint32_t r = l->first_reader[value]; r != NOWHERE; r = l->reader[r].next)
         if (wanted_order(l, value, &l->reader[r]) == (int)order)
             l->node[l->reader[r].node]->in[l->reader[r].operand] = twin;
-}
-
-static bool wanted_in(const layouts *l, uint32_t value, unsigned order)
-{
-    for (uint32_t r = l->first_reader[value]; r != NOWHERE; r = l->reader[r].next)
-        if (wanted_order(l, value, &l->reader[r]) == (int)order)
-            return true;
-    return false;
 }
 
 /* An output written channels-last (a kept value may lie as it likes): the producer writes a twin, from which
@@ -482,6 +519,7 @@ lnt_status lnt_pass_storage_order(lnt_graph *g, lnt_report *report)
     LNT_TRY(collect(&l));
     connect(&l);
     choose(&l);
+    settle_planes(&l);
     for (uint32_t v = 0; v < l.n_values; v++)
         if (needs_order(&l, v) && (l.producer[v] != NOWHERE || l.first_reader[v] != NOWHERE))
             LNT_TRY(settle(&l, v));

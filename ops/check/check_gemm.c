@@ -24,10 +24,10 @@ enum {
     DEPTHWISE_LINES = 7,
     GROUP_CHANNELS = 8,
     PIXELS_MAX = 14,
-    STEM_PIXELS_MAX = 30,
-    RESULTS = STEM_PIXELS_MAX * (COLUMNS_MAX + 1) + 2 * GUARD,
+    STEM_PIXELS_MAX = 60,
+    RESULTS = (STEM_PIXELS_MAX + 1) * (COLUMNS_MAX + 1) + 2 * GUARD,
     IMAGE = (3 * PIXELS_MAX + 1) * COLUMNS_MAX,
-    STEM_CASES = 200,
+    STEM_CASES = 400,
     CELL_CASES = 400,
     HIDDEN_MAX = 50,
     HIDDEN_ROOM = 64
@@ -335,44 +335,51 @@ static double judge_stem(const lnt_stem *s, size_t i, size_t n, double *error)
 }
 
 /* Pixels within t->image, results between guards in t->pixels. */
-static void check_stem(bench *t, uint64_t seed)
+static lnt_stem draw_stem(bench *t, uint32_t *offset, bool planes)
 {
-    uint32_t offset[DEPTH_MAX];
-    const size_t pixels = LNT_STEM_PIXELS + below(t, STEM_PIXELS_MAX - LNT_STEM_PIXELS + 1);
-    const size_t columns = 1 + below(t, COLUMNS_MAX), depth = below(t, DEPTH_MAX + 1), step = 1 + below(t, 4);
-    const size_t c_step = columns + below(t, 2);
+    const size_t fewest = planes ? LNT_PLANE_PIXELS : LNT_STEM_PIXELS;
+    const size_t pixels = fewest + below(t, (unsigned)(STEM_PIXELS_MAX - fewest + 1));
+    const size_t columns = 1 + below(t, COLUMNS_MAX), depth = below(t, DEPTH_MAX + 1);
+    const size_t step = planes ? 1 : 1 + below(t, 4);
     for (size_t k = 0; k < depth; k++)
         offset[k] = below(t, (unsigned)(IMAGE - (pixels - 1) * step));
-    const lnt_stem s = {.x = t->image,
-                        .step = step,
-                        .offset = offset,
-                        .depth = depth,
-                        .b = t->b,
-                        .b_panel = depth * LNT_PANEL,
-                        .bias = sometimes(t) ? t->bias : NULL,
-                        .pixels = pixels,
-                        .columns = columns,
-                        .c = t->pixels + GUARD,
-                        .c_step = c_step,
-                        .low = sometimes(t) ? -INFINITY : -0.5f,
-                        .high = sometimes(t) ? INFINITY : 0.75f};
     fill(t, t->image, IMAGE, below(t, 4) == 0);
     fill(t, t->b, PANELS * LNT_PANEL * depth, false);
     fill(t, t->bias, COLUMNS_MAX, false);
     for (size_t n = 0; n < sizeof t->pixels / sizeof *t->pixels; n++)
         t->pixels[n] = guard_value;
-    t->kernels->stem(&s);
+    return (lnt_stem){.x = t->image,
+                      .step = step,
+                      .offset = offset,
+                      .depth = depth,
+                      .b = t->b,
+                      .b_panel = depth * LNT_PANEL,
+                      .bias = sometimes(t) ? t->bias : NULL,
+                      .pixels = pixels,
+                      .columns = columns,
+                      .c = t->pixels + GUARD,
+                      .c_step = (planes ? pixels : columns) + below(t, 2),
+                      .low = sometimes(t) ? -INFINITY : -0.5f,
+                      .high = sometimes(t) ? INFINITY : 0.75f};
+}
+
+static void check_stem(bench *t, uint64_t seed, bool planes)
+{
+    uint32_t offset[DEPTH_MAX];
+    const lnt_stem s = draw_stem(t, offset, planes);
+    (planes ? t->kernels->stem_planes : t->kernels->stem)(&s);
     t->report->cases++;
     for (size_t at = 0; at < sizeof t->pixels / sizeof *t->pixels; at++) {
-        const size_t i = (at - GUARD) / c_step, n = (at - GUARD) % c_step;
-        const bool is_result = at >= GUARD && i < pixels && n < columns;
+        const size_t line = (at - GUARD) / s.c_step, within = (at - GUARD) % s.c_step;
+        const size_t i = planes ? within : line, n = planes ? line : within;
+        const bool is_result = at >= GUARD && i < s.pixels && n < s.columns;
         double error = 0;
         const double want = is_result ? judge_stem(&s, i, n, &error) : 0;
         if (is_result ? agrees(t, t->pixels[at], want, error) : t->pixels[at] == guard_value)
             continue;
-        lnt_check_fail(t->report, "%s stem, %zu pixels, %zu columns, %zu deep: element %td is %g (seed %llu)",
-                       t->level, pixels, columns, depth, (ptrdiff_t)at - GUARD, (double)t->pixels[at],
-                       (unsigned long long)seed);
+        lnt_check_fail(t->report, "%s stem, %zu pixels, %zu %s, %zu deep: element %td is %g (seed %llu)",
+                       t->level, s.pixels, s.columns, planes ? "planes" : "columns", s.depth,
+                       (ptrdiff_t)at - GUARD, (double)t->pixels[at], (unsigned long long)seed);
         return;
     }
 }
@@ -508,7 +515,7 @@ lnt_status lnt_check_gemm(lnt_level level, uint64_t seed, lnt_check_report *r)
     for (unsigned i = 0; i < DEPTHWISE_CASES; i++)
         check_depthwise(t, seed);
     for (unsigned i = 0; i < STEM_CASES; i++)
-        check_stem(t, seed);
+        check_stem(t, seed, i % 2 == 0);
     for (unsigned i = 0; i < CELL_CASES; i++)
         check_cell(t, i % 3 == 0 ? 4 : i % 3 == 1 ? 3 : 1, seed);
     lnt_free(&lnt_malloc_allocator, t);

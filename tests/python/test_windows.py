@@ -170,6 +170,37 @@ def test_small_images_with_their_padding(tmp_path, kind, extents, kernel, dilati
             np.testing.assert_array_equal(got, want, f"{level} {threads}")
 
 
+@pytest.mark.parametrize("dims, features, kernel, more, then", [
+    ([1, 1, 5000], 40, [10], {"strides": [5]}, None),
+    ([2, 3, 35, 61], 21, [7, 7], {"strides": [2, 2], "pads": [3] * 4}, "Relu"),
+    ([2, 2, 19, 16], 7, [3, 3], {"pads": [1] * 4}, "Sigmoid"),
+    ([1, 4, 20, 700], 19, [3, 5], {"strides": [1, 3], "dilations": [2, 2], "pads": [1, 4, 0, 7]}, None),
+    ([1, 1, 9, 50], 16, [1, 1], {}, "Add"),
+    ([1, 3, 12, 20], 8, [3, 3], {"strides": [1, 2]}, None),  # rows too short for vectors of pixels
+])
+def test_few_channels_to_planes(tmp_path, dims, features, kernel, more, then):
+    """What reads the output wants it in ONNX order: the convolution writes it so."""
+    rng = np.random.default_rng(features)
+    x = rng.standard_normal(dims, np.float32)
+    weights = [numpy_helper.from_array(rng.standard_normal(shape, np.float32) / 4, name) for name, shape in (
+        ("w", (features, dims[1], *kernel)), ("b", (features,)), ("row", (1, 1, 1, 1)))]
+    nodes = [helper.make_node("Conv", ["x", "w", "b"], ["c"], **more),
+             helper.make_node(then or "Identity", ["c", "row"] if then == "Add" else ["c"], ["y"])]
+    graph = helper.make_graph(nodes, "planes", [helper.make_tensor_value_info("x", TensorProto.FLOAT, dims)],
+                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)], weights)
+    proto = helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", 22)])
+    onnx.save(proto, tmp_path / "p.onnx")
+    want = onnxruntime.InferenceSession(proto.SerializeToString()).run(None, {"x": x})[0]
+    done = linnet("convert", tmp_path / "p.onnx", "-o", tmp_path / "p.lnt")
+    assert done.returncode == 0, done.stderr
+    assert ("Relayout" in linnet("info", tmp_path / "p.lnt").stdout) == (want.shape[-1] < 16)
+    model = Model(tmp_path / "p.lnt")
+    for level in levels():
+        alone, shared = (Session(model, level=level, threads=n).set(x=x).run().get("y") for n in (1, 3))
+        assert np.array_equal(alone, shared), level
+        np.testing.assert_allclose(alone, want, rtol=1e-3, atol=1e-4, err_msg=level)
+
+
 @pytest.mark.parametrize("batch, rows, width, channels, kernel, stride, dilation", [
     (1, 14, 14, 576, 3, 1, 1),
     (2, 9, 11, 420, 5, 1, 2),  # a last slice of some vectors and some lanes, bands of rows that end early
