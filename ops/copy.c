@@ -46,22 +46,27 @@ STRIDED_LOOPS(uint64_t)
 STRIDED_LOOPS(unit16)
 
 /* Vectors of 16 bytes. LOW takes turns from the first halves of a and b, HIGH from the second ones, EVEN
- * every other lane of both. */
+ * every other lane of both, LAST the same where b begins a lane early. */
 #define LOW_uint8_t(a, b)                                                                                    \
     __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23)
 #define HIGH_uint8_t(a, b)                                                                                   \
     __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31)
 #define EVEN_uint8_t(a, b)                                                                                   \
     __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30)
+#define LAST_uint8_t(a, b)                                                                                   \
+    __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14, 17, 19, 21, 23, 25, 27, 29, 31)
 #define LOW_uint16_t(a, b) __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11)
 #define HIGH_uint16_t(a, b) __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15)
 #define EVEN_uint16_t(a, b) __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14)
+#define LAST_uint16_t(a, b) __builtin_shufflevector(a, b, 0, 2, 4, 6, 9, 11, 13, 15)
 #define LOW_uint32_t(a, b) __builtin_shufflevector(a, b, 0, 4, 1, 5)
 #define HIGH_uint32_t(a, b) __builtin_shufflevector(a, b, 2, 6, 3, 7)
 #define EVEN_uint32_t(a, b) __builtin_shufflevector(a, b, 0, 2, 4, 6)
+#define LAST_uint32_t(a, b) __builtin_shufflevector(a, b, 0, 2, 5, 7)
 #define LOW_uint64_t(a, b) __builtin_shufflevector(a, b, 0, 2)
 #define HIGH_uint64_t(a, b) __builtin_shufflevector(a, b, 1, 3)
 #define EVEN_uint64_t(a, b) __builtin_shufflevector(a, b, 0, 2)
+#define LAST_uint64_t(a, b) __builtin_shufflevector(a, b, 0, 3)
 
 /* square_T transposes TILE x TILE units, made of squares of one vector's lanes: in each round neighbours
  * of the upper and lower half are interleaved, and after log2(lanes) rounds every row is a column.
@@ -92,16 +97,23 @@ STRIDED_LOOPS(unit16)
     }                                                                                                        \
     static void every_second_##T(char *dst, const char *src, int64_t n)                                      \
     {                                                                                                        \
-        int64_t i = 0;                                                                                       \
-        for (; i + LANES < n; i += LANES) {                                                                  \
-            vector_##T a, b;                                                                                 \
-            memcpy(&a, src + 2 * i * (int64_t)sizeof(T), 16);                                                \
-            memcpy(&b, src + 2 * i * (int64_t)sizeof(T) + 16, 16);                                           \
-            a = EVEN_##T(a, b);                                                                              \
-            memcpy(dst + i * (int64_t)sizeof(T), &a, 16);                                                    \
+        vector_##T a, b;                                                                                     \
+        if (n < LANES) {                                                                                     \
+            line_##T(dst, sizeof(T), src, 2 * sizeof(T), n);                                                 \
+            return;                                                                                          \
         }                                                                                                    \
-        line_##T(dst + i * (int64_t)sizeof(T), sizeof(T), src + 2 * i * (int64_t)sizeof(T), 2 * sizeof(T),   \
-                 n - i);                                                                                     \
+        for (; n > LANES; n -= LANES, src += 32, dst += 16) {                                                \
+            memcpy(&a, src, 16);                                                                             \
+            memcpy(&b, src + 16, 16);                                                                        \
+            a = EVEN_##T(a, b);                                                                              \
+            memcpy(dst, &a, 16);                                                                             \
+        }                                                                                                    \
+        dst += (n - LANES) * (int64_t)sizeof(T);                                                             \
+        src += 2 * (n - LANES) * (int64_t)sizeof(T);                                                         \
+        memcpy(&a, src, 16);                                                                                 \
+        memcpy(&b, src + 16 - sizeof(T), 16);                                                                \
+        a = LAST_##T(a, b);                                                                                  \
+        memcpy(dst, &a, 16);                                                                                 \
     }
 
 VECTOR_LOOPS(uint8_t, 16)

@@ -414,6 +414,11 @@ def gen_col2im(rng):
     return Case("Col2Im", [x, ints(image), ints(block)], pads=pads, strides=strides, dilations=dilations)
 
 
+def gen_every_second(rng):
+    x = tensor(rng, [2, int(rng.integers(2, 80))], pick(rng, NUMBERS))
+    return Case("Slice", [x, ints([rng.integers(2)]), ints([99]), ints([1]), ints([2])])
+
+
 def gen_center_crop_pad(rng):
     dims = shape_of(rng, low=1, high=4, largest=8, empty=0)
     axes = rng.permutation(len(dims))[:rng.integers(1, len(dims) + 1)]
