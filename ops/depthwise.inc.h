@@ -275,11 +275,15 @@ DEPTHWISE(5, 1)
 static void depthwise_7_1(const lnt_depthwise *d)
 {
     enum { MANY = DEPTHWISE_PIXELS };
-    const depthwise_kind kind = {.pixels = MANY, .taps = 7, .stride = 1, .border = true};
+    const depthwise_kind kind = {.pixels = MANY, .vectors = 1, .taps = 7, .stride = 1, .border = true};
     lnt_depthwise own = *d;
     own.residual = NULL;
-    for (size_t i = 0; i < own.pixels; i += MANY)
-        depthwise_rest(&own, place_inside(&own, i + MANY <= own.pixels ? i : own.pixels - MANY), kind);
+    for (size_t i = 0; i < own.pixels; i += MANY) {
+        depthwise_place p = place_inside(&own, i + MANY <= own.pixels ? i : own.pixels - MANY);
+        if (LNT_VL == 16) /* masks go by a port that multiply-adds need */
+            p.n = depthwise_whole(&own, p, kind);
+        depthwise_rest(&own, p, kind);
+    }
 }
 #endif
 
