@@ -1,10 +1,10 @@
 /* vmath.h — exp, log, tanh, erf, sin, pow and their kin over the vectors of ops/simd.h.
  *
- * The same polynomials at every level (levels with fused multiply-add round less often). Coefficients are
- * weighted least squares iterated to the minimax of the relative error. Largest errors over all floats, in
- * units in the last place: exp 1.1, log 1, sin and cos 2, tanh 3, sigmoid 3, erf 3.5, softplus 3, pow 1,
- * fmod none (ops/check/check_program.c holds them to it). NaN stays NaN; infinities give the limits. What a
- * lane gives never hangs on its neighbours. */
+ * The same polynomials at every level but for one of exp (levels with fused multiply-add round less often).
+ * Coefficients are weighted least squares iterated to the minimax of the relative error. Largest errors over
+ * all floats, in units in the last place: exp 1.1, log 1, sin and cos 2, tanh 3, sigmoid 3, erf 3.5, softplus
+ * 3, pow 1, fmod none (ops/check/check_program.c holds them to it). NaN stays NaN; infinities give the
+ * limits. What a lane gives never hangs on its neighbours. */
 #ifndef LNT_OPS_VMATH_H
 #define LNT_OPS_VMATH_H
 
@@ -68,22 +68,50 @@ LNT_INLINE vf v_exp_scaled(vf y, vf scale)
 }
 
 #if defined(LNT_SIMD_AVX512)
-/* |x| <= 104. Scaling by instruction goes through overflow and denormals. */
+/* |x| <= 104. With x = n ln 2 + r, n a multiple of 1/16 and |r| <= ln(2) / 32, two terms do after r; the
+ * sixteenths come from a table, whose index the permutation finds in the low bits. Scaling by instruction
+ * takes the whole part of n, through overflow and denormals. */
 LNT_INLINE vf v_exp_narrow(vf x)
+{
+    static const float sixteenths[16] = {0x1p0f,        0x1.0b5586p0f, 0x1.172b84p0f, 0x1.2387a6p0f,
+                                         0x1.306fep0f,  0x1.3dea64p0f, 0x1.4bfdaep0f, 0x1.5ab07ep0f,
+                                         0x1.6a09e6p0f, 0x1.7a1148p0f, 0x1.8ace54p0f, 0x1.9c4918p0f,
+                                         0x1.ae89fap0f, 0x1.c199bep0f, 0x1.d5818ep0f, 0x1.ea4afap0f};
+    const vf magic = v_splat(0x1.8p19f);
+    const vf shifted = v_fma(x, v_splat(0x1.715476p0f), magic), n = shifted - magic;
+    vf r = v_fma(n, v_splat(-0.693359375f), x);
+    r = v_fma(n, v_splat(2.12194440e-4f), r);
+    const vf y = v_fma(r * r, v_fma(r, v_splat(0x1.555556p-3f), v_splat(0.5f)), r);
+    const vf part = (vf)_mm512_permutexvar_ps((__m512i)shifted, (__m512)v_load(sixteenths));
+    return (vf)_mm512_scalef_ps((__m512)v_fma(part, y, part), (__m512)n);
+}
+
+/* The same without what the table's numbers are rounded by: for functions that feel it. */
+LNT_INLINE vf v_exp_close_narrow(vf x)
 {
     vf shifted, r;
     const vf q = v_exp_parts(x, &shifted, &r), y = v_fma(r, v_fma(r, q, v_splat(1)), v_splat(1));
     return (vf)_mm512_scalef_ps((__m512)y, (__m512)(shifted - v_splat(LNT_EXP_MAGIC)));
 }
 
+LNT_INLINE vf v_exp_clamped(vf x)
+{
+    return v_max(v_splat(-104), v_min(v_splat(89), x));
+}
+
 LNT_INLINE vf v_exp_wide(vf x)
 {
-    return v_exp_narrow(v_max(v_splat(-104), v_min(v_splat(89), x)));
+    return v_exp_narrow(v_exp_clamped(x));
 }
 
 LNT_INLINE vf v_exp(vf x)
 {
     return v_exp_wide(x);
+}
+
+LNT_INLINE vf v_exp_close(vf x)
+{
+    return v_exp_close_narrow(v_exp_clamped(x));
 }
 #else
 /* Any x: scales in two steps, through overflow and denormals. */
@@ -110,6 +138,16 @@ LNT_INLINE vf v_exp(vf x)
         return v_exp_wide(x);
     return v_exp_narrow(x);
 }
+
+LNT_INLINE vf v_exp_close_narrow(vf x)
+{
+    return v_exp_narrow(x);
+}
+
+LNT_INLINE vf v_exp_close(vf x)
+{
+    return v_exp(x);
+}
 #endif
 
 /* |magnitude| with the sign of x. */
@@ -131,28 +169,27 @@ LNT_INLINE vf v_expm1_negative(vf x)
 LNT_INLINE vf v_sigmoid_narrow(vf x)
 {
     const vf one = v_splat(1);
-    return v_ratio(one, one + v_exp_narrow(-x));
+    return v_ratio(one, one + v_exp_close_narrow(-x));
 }
 
-/* Far out e**-|x| alone is the result on one side, 1 on the other. */
-LNT_NOINLINE vf v_sigmoid_wide(vf x)
+/* near where |x| < 80. Far out e**-|x| alone is the result on one side, 1 on the other. */
+LNT_NOINLINE vf v_sigmoid_wide(vf x, vf near)
 {
-    const vi narrow = v_abs(x) < v_splat(80);
     const vf far = v_select(x >= v_splat(0), v_splat(1), v_exp_wide(-v_abs(x)));
-    return v_select(narrow, v_sigmoid_narrow(v_select(narrow, x, v_splat(0))), far);
+    return v_select(v_abs(x) < v_splat(80), near, far);
 }
 
 LNT_INLINE vf v_sigmoid(vf x)
 {
-    if (__builtin_expect(v_any_beyond(x, 80), 0))
-        return v_sigmoid_wide(x);
-    return v_sigmoid_narrow(x);
+    const vf near = v_sigmoid_narrow(x);
+    return __builtin_expect(v_any_beyond(x, 80), 0) ? v_sigmoid_wide(x, near) : near;
 }
 
 /* x * sigmoid(t) */
 LNT_INLINE vf v_gate(vf x, vf t)
 {
-    return x * v_sigmoid(t);
+    const vf one = v_splat(1), near = v_ratio(one, one + v_exp_narrow(-t));
+    return x * (__builtin_expect(v_any_beyond(t, 80), 0) ? v_sigmoid_wide(t, near) : near);
 }
 
 /* a < 0 ? alpha * (e**(rate * a) - 1) : a */
@@ -211,7 +248,7 @@ LNT_INLINE vf v_log1p_unit(vf z)
 
 LNT_INLINE vf v_softplus(vf x)
 {
-    return v_max(v_splat(0), x) + v_log1p_unit(v_exp(-v_abs(x)));
+    return v_max(v_splat(0), x) + v_log1p_unit(v_exp_close(-v_abs(x)));
 }
 
 /* tanh(|x|) = -e / (2 + e) with e = e**(-2 |x|) - 1, and x's sign. */
