@@ -60,7 +60,8 @@ struct lnt_kernel {
     /* Set from other threads; kernels see it through lnt_parallel and lnt_cancelled. */
     const _Atomic(uint32_t) *stop; /* 0, or the lnt_status to end with */
     lnt_status (*parallel)(lnt_kernel *k, int64_t items, int64_t grain, lnt_task_fn task, void *arg);
-    void *runtime; /* the runtime's own (control flow finds its session here) */
+    lnt_status (*poll)(lnt_kernel *k); /* NULL: there is no deadline */
+    void *runtime;                     /* the runtime's own (control flow finds its session here) */
 };
 
 /* Another seed made from one: neighbours become strangers (the last steps of splitmix64). */
@@ -104,6 +105,12 @@ static inline lnt_status lnt_parallel(lnt_kernel *k, int64_t items, int64_t grai
 static inline lnt_status lnt_cancelled(const lnt_kernel *k)
 {
     return (lnt_status)atomic_load_explicit(k->stop, memory_order_relaxed);
+}
+
+/* The same for a task whose single items may take long: looks at the clock, too. */
+static inline lnt_status lnt_poll(lnt_kernel *k)
+{
+    return k->poll ? k->poll(k) : LNT_OK;
 }
 
 #endif

@@ -36,6 +36,7 @@ typedef struct NAME(roi_bin) {
 
 /* Bins of one region, side by side, for some channels. */
 typedef struct NAME(roi_bins) {
+    lnt_kernel *k;
     const roialign *p;
     const R *x; /* of the region's image */
     R *y;       /* the first of the outputs whose taps are known */
@@ -76,8 +77,8 @@ static void NAME(max_taps)(const NAME(lnt_taps) * taps, const R *x, int64_t plan
     }
 }
 
-/* Outputs of the taps known; the last one goes on. */
-static void NAME(write_bins)(NAME(roi_bins) * r)
+/* Outputs of the taps known; the last one goes on. A deadline ends it: a bin may have millions of points. */
+static lnt_status NAME(write_bins)(NAME(roi_bins) * r)
 {
     const roialign *p = r->p;
     (p->maximum ? NAME(max_taps) : NAME(lnt_sum_taps))(&r->taps, r->x, p->height * p->width, r->y,
@@ -86,22 +87,24 @@ static void NAME(write_bins)(NAME(roi_bins) * r)
     r->taps.points = 1;
     r->taps.used = r->taps.count[0] = 0;
     r->taps.onto = true;
+    return lnt_poll(r->k);
 }
 
-static void NAME(add_point)(NAME(roi_bins) * r, R y, R x, R share)
+static lnt_status NAME(add_point)(NAME(roi_bins) * r, R y, R x, R share)
 {
     if (r->taps.used == LNT_TAPS)
-        NAME(write_bins)(r);
+        LNT_TRY(NAME(write_bins)(r));
     NAME(lnt_tap) *tap = r->taps.tap + r->taps.used;
     NAME(roi_point)(r->p, y, x, tap);
     for (int t = 0; t < 4; t++)
         tap[t].weight *= share;
     r->taps.used += 4;
     r->taps.count[r->taps.points - 1] += 4;
+    return LNT_OK;
 }
 
 /* Points outside count as 0; many of them are not looked at, for the largest part they are one. */
-static void NAME(add_bin)(NAME(roi_bins) * r, const NAME(roi_bin) * bin)
+static lnt_status NAME(add_bin)(NAME(roi_bins) * r, const NAME(roi_bin) * bin)
 {
     const roialign *p = r->p;
     const int64_t n_y = bin->n_y, n_x = bin->n_x;
@@ -111,15 +114,16 @@ static void NAME(add_bin)(NAME(roi_bins) * r, const NAME(roi_bin) * bin)
     points_near((double)bin->x, (double)(bin->w / (R)n_x), n_x, p->width, &left, &right);
     /* The first taps must have room: an output goes on only from some of its own. */
     if (r->taps.points == LNT_TAPS_POINTS || r->taps.used == LNT_TAPS)
-        NAME(write_bins)(r);
+        LNT_TRY(NAME(write_bins)(r));
     r->taps.count[r->taps.points++] = 0;
     if (p->maximum && (bottom - top) * (right - left) < n_y * n_x)
-        NAME(add_point)(r, -2, -2, 0);
+        LNT_TRY(NAME(add_point)(r, -2, -2, 0));
     for (int64_t i = top; i < bottom; i++) {
         const R y = bin->y + ((R)i + (R)0.5) * bin->h / (R)n_y;
         for (int64_t j = left; j < right; j++)
-            NAME(add_point)(r, y, bin->x + ((R)j + (R)0.5) * bin->w / (R)n_x, share);
+            LNT_TRY(NAME(add_point)(r, y, bin->x + ((R)j + (R)0.5) * bin->w / (R)n_x, share));
     }
+    return LNT_OK;
 }
 
 /* Points along an extent of a bin. */
@@ -157,7 +161,8 @@ static lnt_status NAME(bins)(lnt_kernel *k, void *arg, int64_t begin, int64_t en
     const roialign *p = j->p;
     const int64_t bins = p->out_height * p->out_width, plane = p->height * p->width;
     NAME(roi_bins) r;
-    (void)k, (void)thread;
+    (void)thread;
+    r.k = k;
     r.p = p;
     for (int64_t item = begin, last; item < end; item = last) {
         const int64_t n = item / bins / p->blocks, c = item / bins % p->blocks * CHANNELS, b = item % bins;
@@ -170,9 +175,9 @@ static lnt_status NAME(bins)(lnt_kernel *k, void *arg, int64_t begin, int64_t en
         r.taps.onto = false;
         for (; item < last; item++) {
             const NAME(roi_bin) bin = NAME(bin_of)(p, (const R *)j->rois + n * 4, item % bins);
-            NAME(add_bin)(&r, &bin);
+            LNT_TRY(NAME(add_bin)(&r, &bin));
         }
-        NAME(write_bins)(&r);
+        LNT_TRY(NAME(write_bins)(&r));
     }
     return LNT_OK;
 }

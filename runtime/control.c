@@ -122,8 +122,7 @@ static lnt_status run_body(lnt_turns *t)
     }
     t->s->kernel.seed = t->seed++;
     LNT_TRY(lnt_run_frame(t->s, t->f, t->err));
-    lnt_poll_deadline(&t->s->kernel);
-    return lnt_cancelled(&t->s->kernel);
+    return lnt_poll(&t->s->kernel);
 }
 
 /* An output of the loop, in a buffer of its own. */

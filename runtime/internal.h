@@ -275,8 +275,8 @@ typedef struct lnt_float_env {
 } lnt_float_env;
 lnt_float_env lnt_float_enter(void);
 void lnt_float_leave(lnt_float_env saved);
-/* Takes note of a passed deadline. */
-void lnt_poll_deadline(lnt_kernel *k);
+/* lnt_kernel.poll: takes note of a passed deadline, too. */
+lnt_status lnt_pool_poll(lnt_kernel *k);
 
 /* ---- resources.c ---- */
 /* Bytes this process may still take: free memory, cgroup, rlimit. */

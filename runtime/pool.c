@@ -113,13 +113,19 @@ void lnt_float_leave(lnt_float_env saved)
 
 /* ---- slices ---- */
 
-void lnt_poll_deadline(lnt_kernel *k)
+static void poll_deadline(lnt_kernel *k)
 {
     lnt_session *s = k->runtime;
     if (s && s->deadline_at_ns && lnt_now_ns() >= s->deadline_at_ns) {
         uint32_t none = 0;
         atomic_compare_exchange_strong(&s->stop_flag, &none, LNT_E_DEADLINE);
     }
+}
+
+lnt_status lnt_pool_poll(lnt_kernel *k)
+{
+    poll_deadline(k);
+    return lnt_cancelled(k);
 }
 
 /* Items of a slice: as wanted, but at least a grain, which takes well under a millisecond, and not too many.
@@ -136,8 +142,7 @@ static lnt_status run_alone(lnt_kernel *k, int64_t items, int64_t grain, lnt_tas
     for (int64_t begin = 0; begin < items; begin += slice) {
         const int64_t end = items - begin < slice ? items : begin + slice;
         LNT_TRY(task(k, arg, begin, end, 0));
-        lnt_poll_deadline(k);
-        LNT_TRY(lnt_cancelled(k));
+        LNT_TRY(lnt_pool_poll(k));
     }
     return LNT_OK;
 }
@@ -159,7 +164,7 @@ static void take_share(lnt_pool *p, lnt_share *share, uint32_t thread)
         const int64_t end = share->end - begin < p->slice ? share->end : begin + p->slice;
         lnt_status status = p->task(p->k, p->arg, begin, end, thread);
         if (thread == 0)
-            lnt_poll_deadline(p->k);
+            poll_deadline(p->k);
         if (status == LNT_OK)
             status = lnt_cancelled(p->k);
         if (status != LNT_OK)

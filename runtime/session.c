@@ -222,6 +222,7 @@ lnt_status lnt_session_create(lnt_model *model, const lnt_session_options *optio
                              .threads = lnt_pool_threads(s->pool),
                              .stop = &s->stop_flag,
                              .parallel = lnt_pool_parallel,
+                             .poll = lnt_pool_poll,
                              .runtime = s};
     *session = s;
     if (status != LNT_OK)
