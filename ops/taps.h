@@ -16,7 +16,7 @@ enum { LNT_TAPS_POINTS = 512, LNT_TAPS = 2048 };
     /* The taps of a run of outputs, one output's behind the other's. */                                     \
     typedef struct lnt_taps_##R {                                                                            \
         int64_t points, used;                                                                                \
-        bool onto; /* the first output goes on from what y holds */                                          \
+        bool onto; /* the first output comes on top of what y holds */                                       \
         unsigned count[LNT_TAPS_POINTS];                                                                     \
         lnt_tap_##R tap[LNT_TAPS];                                                                           \
     } lnt_taps_##R;                                                                                          \

@@ -15,14 +15,14 @@ static void NAME(sum_of_channels)(const NAME(lnt_taps) * taps, const R *x, int64
     for (int64_t i = 0; i < taps->points; i++) {
         const NAME(lnt_tap) *const end = tap + taps->count[i];
         R total[4] = {0};
-        if (i == 0 && taps->onto)
-#pragma GCC unroll 4
-            for (int c = 0; c < 4; c++)
-                total[c] = to[c][i];
         for (; tap < end; tap++)
 #pragma GCC unroll 4
             for (int c = 0; c < 4; c++)
                 total[c] += tap->weight * v[c][tap->at];
+        if (i == 0 && taps->onto)
+#pragma GCC unroll 4
+            for (int c = 0; c < 4; c++)
+                total[c] += to[c][i];
 #pragma GCC unroll 4
         for (int c = 0; c < 4; c++)
             to[c][i] = total[c];
