@@ -19,6 +19,7 @@ enum {
     DIRECT_MAX = 64,      /* channels and features of kernels of one tap */
     BAND_ROWS = 8,
     BAND_PIXELS = 256, /* of each row */
+    PLANE_RUN = 512,   /* of each row of planes, which lie far apart */
     BAND_WORK = 32 * 1024
 };
 
@@ -307,7 +308,8 @@ static lnt_status plan_bands(lnt_site *site, stem *s)
     s->rows = s->direct ? 1 : w->out[1];
     s->width = s->direct ? s->g.batch * lnt_volume(w->out) : w->out[2];
     s->band = s->rows < BAND_ROWS ? s->rows : BAND_ROWS;
-    s->runs = s->width / BAND_PIXELS + (s->width < BAND_PIXELS);
+    const int64_t run = s->split ? PLANE_RUN : BAND_PIXELS;
+    s->runs = s->width / run + (s->width < run);
     const int64_t pixels = (s->width + s->runs - 1) / s->runs;
     int64_t floats;
     if (!lnt_mul_i64(w->kernel[1] - 1, w->dilation[1], &s->lines) ||

@@ -147,8 +147,10 @@ LNT_INLINE void plane_tile(const lnt_stem *s, const float *start, size_t i, size
     const vf low = v_splat(s->low), high = v_splat(s->high);
     float *c = s->c + n * s->c_step + i;
     for (unsigned p = 0; p < PLANES && n + p < s->columns; p++, c += s->c_step)
-        for (unsigned j = 0; j < vectors; j++)
+        for (unsigned j = 0; j < vectors; j++) {
             v_store(c + j * LNT_VL, v_min(high, v_max(low, sum[p][j])));
+            v_prefetch(c + (j + vectors) * LNT_VL); /* which the next tile writes */
+        }
 }
 
 /* The last vector goes back over pixels that are done. */

@@ -171,7 +171,7 @@ def test_small_images_with_their_padding(tmp_path, kind, extents, kernel, dilati
 
 
 @pytest.mark.parametrize("dims, features, kernel, more, then", [
-    ([1, 1, 5000], 40, [10], {"strides": [5]}, None),
+    ([1, 1, 6000], 40, [10], {"strides": [5]}, None),  # more than one run of pixels
     ([2, 3, 35, 61], 21, [7, 7], {"strides": [2, 2], "pads": [3] * 4}, "Relu"),
     ([2, 2, 19, 16], 7, [3, 3], {"pads": [1] * 4}, "Sigmoid"),
     ([1, 4, 20, 700], 19, [3, 5], {"strides": [1, 3], "dilations": [2, 2], "pads": [1, 4, 0, 7]}, None),
