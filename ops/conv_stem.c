@@ -71,11 +71,29 @@ static void copy_line(float *to, const float *line, int64_t first, int64_t n, in
     memset(to + end, 0, (size_t)(n - end) * sizeof *to);
 }
 
+/* Parts n floats, but for the last few: returns how many. */
+static int64_t split_pairs(float *even, float *odd, const float *line, int64_t n)
+{
+    typedef float quad __attribute__((vector_size(16)));
+    int64_t i = 0;
+    for (; i + 8 <= n; i += 8, even += 4, odd += 4) {
+        quad a, b;
+        memcpy(&a, line + i, sizeof a);
+        memcpy(&b, line + i + 4, sizeof b);
+        const quad first = __builtin_shufflevector(a, b, 0, 2, 4, 6),
+                   second = __builtin_shufflevector(a, b, 1, 3, 5, 7);
+        memcpy(even, &first, sizeof first);
+        memcpy(odd, &second, sizeof second);
+    }
+    return i;
+}
+
 /* Puts pixels that are `stride` apart side by side. */
 static void split_line(float *to, const float *line, int64_t n, int64_t stride, int64_t phase)
 {
+    const int64_t done = stride == 2 ? split_pairs(to, to + phase, line, n) : 0;
     for (int64_t first = 0; first < stride; first++, to += phase)
-        for (int64_t i = first, j = 0; i < n; i += stride, j++)
+        for (int64_t i = done + first, j = done / stride; i < n; i += stride, j++)
             to[j] = line[i];
 }
 
