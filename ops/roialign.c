@@ -11,17 +11,15 @@
 #include <string.h>
 
 enum {
-    MIN_CHANNELS = 16,   /* of one piece of a bin: finding the elements must pay */
-    MAX_CHANNELS = 256,  /* deadlines must find its end, */
-    PIECE = 1024 * 1024, /* and that of so many samples of channels */
+    CHANNELS = 256,      /* of one piece of a bin, that deadlines find its end */
     SAMPLES = 64 * 1024, /* worth a thread's while */
     MAX_RATIO = 256      /* a bin takes its square of samples */
 };
 
 typedef struct roialign {
     int64_t images, channels, height, width, regions, out_height, out_width;
-    int64_t block, blocks; /* channels of a piece, and pieces */
-    int64_t ratio;         /* samples along each axis of a bin; 0: as many as it has elements */
+    int64_t blocks; /* of CHANNELS */
+    int64_t ratio;  /* samples along each axis of a bin; 0: as many as it has elements */
     double scale;
     bool maximum, half_pixel;
 } roialign;
@@ -81,7 +79,7 @@ static lnt_status run_roialign(lnt_kernel *k, const lnt_step *s)
         LNT_REQUIRE(job.batch[n] >= 0 && job.batch[n] < p->images, k->err, LNT_E_VALUE,
                     "region %lld is of image %lld, there are %lld", (long long)n, (long long)job.batch[n],
                     (long long)p->images);
-    const int64_t channels = p->channels < p->block ? p->channels : p->block, each = samples_of_bin(p);
+    const int64_t channels = p->channels < CHANNELS ? p->channels : CHANNELS, each = samples_of_bin(p);
     return lnt_parallel(k, p->blocks * p->regions * p->out_height * p->out_width,
                         each < SAMPLES ? 1 + SAMPLES / (each * (channels + 1)) : 1,
                         s->in[0]->dtype == LNT_DOUBLE ? bins_double : bins_float, &job);
@@ -107,6 +105,7 @@ lnt_status lnt_bind_roialign(lnt_site *site)
         return LNT_E_MEMORY;
     *p = (roialign){.images = x->dims[0],
                     .channels = x->dims[1],
+                    .blocks = x->dims[1] / CHANNELS + (x->dims[1] % CHANNELS > 0),
                     .height = x->dims[2],
                     .width = x->dims[3],
                     .regions = rois->dims[0],
@@ -124,9 +123,6 @@ lnt_status lnt_bind_roialign(lnt_site *site)
                 MAX_RATIO);
     LNT_REQUIRE(p->out_height > 0 && p->out_width > 0 && p->height * p->width > 0, site->err, LNT_E_SHAPE,
                 "the image and output_height by output_width must not be empty");
-    const int64_t fit = PIECE / samples_of_bin(p);
-    p->block = fit < MIN_CHANNELS ? MIN_CHANNELS : fit < MAX_CHANNELS ? fit : MAX_CHANNELS;
-    p->blocks = p->channels / p->block + (p->channels % p->block > 0);
     site->step->run = run_roialign;
     return lnt_bind_widened(site, 3, 1);
 }

@@ -166,12 +166,12 @@ static lnt_status NAME(bins)(lnt_kernel *k, void *arg, int64_t begin, int64_t en
     r.k = k;
     r.p = p;
     for (int64_t item = begin, last; item < end; item = last) {
-        const int64_t n = item / bins / p->blocks, c = item / bins % p->blocks * p->block, b = item % bins;
+        const int64_t n = item / bins / p->blocks, c = item / bins % p->blocks * CHANNELS, b = item % bins;
         const int64_t left = p->channels - c;
         last = end - item < bins - b ? end : item + bins - b;
         r.x = (const R *)j->x + (j->batch[n] * p->channels + c) * plane;
         r.y = (R *)j->y + (n * p->channels + c) * bins + b;
-        r.channels = left < p->block ? left : p->block;
+        r.channels = left < CHANNELS ? left : CHANNELS;
         r.taps.points = r.taps.used = 0;
         r.taps.onto = false;
         for (; item < last; item++) {

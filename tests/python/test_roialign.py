@@ -49,7 +49,7 @@ def test_more_channels_than_a_piece_has(tmp_path, ratio):
 
 @pytest.mark.parametrize("mode", ["avg", "max"])
 def test_most_samples(tmp_path, mode):
-    """onnxruntime's sums of 65,536 are that far from doubles'. A piece has fewer channels."""
+    """onnxruntime's sums of 65,536 are that far from doubles'."""
     check(tmp_path, 19, (15, 20), REGIONS, mode=mode, sampling_ratio=256, output_height=2, output_width=3, bound="1e-3")
 
 
