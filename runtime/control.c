@@ -58,14 +58,15 @@ static bool same_extents(const lnt_operand *a, const lnt_operand *b)
     return a->rank == b->rank && memcmp(a->dims, b->dims, a->rank * sizeof *a->dims) == 0;
 }
 
-/* Gives a body input the extents of like (NULL: a scalar) and bytes of its own; the body is bound anew if the
- * extents differ from the last turn's. */
+/* Gives a body input the extents of like, whose type it must have, and bytes of its own; the body is bound
+ * anew if the extents differ from the last turn's. */
 static lnt_status feed(lnt_turns *t, uint32_t value, const lnt_operand *like, const void *data, size_t bytes)
 {
     lnt_session *s = t->s;
     lnt_operand *v = &s->value[value];
-    lnt_operand shape = {.rank = 0};
-    shape = like ? *like : shape;
+    const lnt_operand shape = *like;
+    LNT_REQUIRE(v->dtype == shape.dtype, t->err, LNT_E_TYPE, "the body takes %s where it is given %s",
+                lnt_dtype_text((lnt_dtype)v->dtype), lnt_dtype_text((lnt_dtype)shape.dtype));
     if (!same_extents(v, &shape) || s->storage[value].place != LNT_PLACE_OWNED)
         unbind(t);
     LNT_TRY(lnt_buffer_reserve(s, &s->owned[value], bytes, t->err));
@@ -234,8 +235,8 @@ static lnt_status run_loop(lnt_turns *t)
     LNT_TRY(carry(t, t->in + 2, n->in + 2, carried));
     for (; go && turn < trips; turn++) {
         const uint8_t condition = go;
-        LNT_TRY(feed(t, t->in[0], NULL, &turn, sizeof turn));
-        LNT_TRY(feed(t, t->in[1], NULL, &condition, sizeof condition));
+        LNT_TRY(feed(t, t->in[0], &(lnt_operand){.dtype = LNT_INT64}, &turn, sizeof turn));
+        LNT_TRY(feed(t, t->in[1], &(lnt_operand){.dtype = LNT_BOOL}, &condition, sizeof condition));
         LNT_TRY(run_body(t));
         LNT_TRY(read_condition(t, t->out[0], &go));
         for (unsigned o = carried; o < n->n_out; o++)
