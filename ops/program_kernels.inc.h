@@ -37,16 +37,6 @@ enum { AHEAD = 512 };
 #define BINARY(name, result) LOOP(name, result, WITH_B)
 #define TERNARY(name, result) LOOP(name, result, WITH_B WITH_C)
 
-LNT_INLINE vf lesser(vf a, vf b)
-{
-    return v_select(v_is_nan(a), a, v_min(a, b));
-}
-
-LNT_INLINE vf greater(vf a, vf b)
-{
-    return v_select(v_is_nan(a), a, v_max(a, b));
-}
-
 LNT_INLINE vf clip(vf x, vf low, vf high)
 {
     return v_min(high, v_max(low, x));
@@ -62,8 +52,8 @@ BINARY(ADD, A + B)
 BINARY(SUB, A - B)
 BINARY(MUL, A *B)
 BINARY(DIV, A / B)
-BINARY(MIN, lesser(A, B))
-BINARY(MAX, greater(A, B))
+BINARY(MIN, v_min_or_nan(B, A))
+BINARY(MAX, v_max_or_nan(B, A))
 BINARY(POW, v_pow(A, B))
 BINARY(MOD, v_fmod(A, B))
 BINARY(PRELU, v_select(A < v_splat(0), A *B, A))
