@@ -64,17 +64,16 @@ static lnt_status feed(lnt_turns *t, uint32_t value, const lnt_operand *like, co
 {
     lnt_session *s = t->s;
     lnt_operand *v = &s->value[value];
-    const lnt_operand shape = *like;
-    LNT_REQUIRE(v->dtype == shape.dtype, t->err, LNT_E_TYPE, "the body takes %s where it is given %s",
-                lnt_dtype_text((lnt_dtype)v->dtype), lnt_dtype_text((lnt_dtype)shape.dtype));
-    if (!same_extents(v, &shape) || s->storage[value].place != LNT_PLACE_OWNED)
+    LNT_REQUIRE(v->dtype == like->dtype, t->err, LNT_E_TYPE, "the body takes %s where it is given %s",
+                lnt_dtype_text((lnt_dtype)v->dtype), lnt_dtype_text((lnt_dtype)like->dtype));
+    if (!same_extents(v, like) || s->storage[value].place != LNT_PLACE_OWNED)
         unbind(t);
     LNT_TRY(lnt_buffer_reserve(s, &s->owned[value], bytes, t->err));
     if (bytes && data != s->owned[value].data)
         memmove(s->owned[value].data, data, bytes);
     if (!t->bound || s->slot[value] != s->owned[value].data) {
-        v->rank = shape.rank;
-        memcpy(v->dims, shape.dims, sizeof v->dims);
+        v->rank = like->rank;
+        memcpy(v->dims, like->dims, sizeof v->dims);
         lnt_place_value(s, value, LNT_PLACE_OWNED, s->owned[value].data, false);
         s->home[value] = t->f;
     }
@@ -91,10 +90,6 @@ static lnt_status carry(lnt_turns *t, const uint32_t *to, const uint32_t *from, 
     for (unsigned i = 0; i < n; i++) {
         t->carried[i] = s->value[from[i]];
         t->from[i] = contents(s, from[i]);
-        LNT_REQUIRE(t->carried[i].dtype == s->value[to[i]].dtype, t->err, LNT_E_TYPE,
-                    "a carried value changes its type from %s to %s",
-                    lnt_dtype_text((lnt_dtype)s->value[to[i]].dtype),
-                    lnt_dtype_text((lnt_dtype)t->carried[i].dtype));
         if (s->storage[lnt_storage_root(s, t->carried[i].storage)].place == LNT_PLACE_OWNED)
             aside += lnt_round_up(lnt_operand_bytes(&t->carried[i]), LNT_ALIGN);
     }

@@ -113,18 +113,13 @@ void lnt_float_leave(lnt_float_env saved)
 
 /* ---- slices ---- */
 
-static void poll_deadline(lnt_kernel *k)
+lnt_status lnt_pool_poll(lnt_kernel *k)
 {
     lnt_session *s = k->runtime;
     if (s && s->deadline_at_ns && lnt_now_ns() >= s->deadline_at_ns) {
         uint32_t none = 0;
         atomic_compare_exchange_strong(&s->stop_flag, &none, LNT_E_DEADLINE);
     }
-}
-
-lnt_status lnt_pool_poll(lnt_kernel *k)
-{
-    poll_deadline(k);
     return lnt_cancelled(k);
 }
 
@@ -163,10 +158,8 @@ static void take_share(lnt_pool *p, lnt_share *share, uint32_t thread)
             return;
         const int64_t end = share->end - begin < p->slice ? share->end : begin + p->slice;
         lnt_status status = p->task(p->k, p->arg, begin, end, thread);
-        if (thread == 0)
-            poll_deadline(p->k);
         if (status == LNT_OK)
-            status = lnt_cancelled(p->k);
+            status = thread == 0 ? lnt_pool_poll(p->k) : lnt_cancelled(p->k);
         if (status != LNT_OK)
             stop_job(p, status);
     }
