@@ -114,7 +114,12 @@ def write_case(folder, model, inputs, outputs):
 
 def check_against_reference(folder, model, inputs, *options, ways=(("--opt", "none"), ("--opt", "all"))):
     """Fails unless the program agrees with onnxruntime on this model and these inputs, in every way given."""
-    case = write_case(folder, model, inputs, reference(model, inputs))
+    check_against(folder, model, inputs, reference(model, inputs), *options, ways=ways)
+
+
+def check_against(folder, model, inputs, outputs, *options, ways):
+    """The same with outputs that are known otherwise."""
+    case = write_case(folder, model, inputs, outputs)
     for way in ways:
         done = linnet("verify", case / "model.onnx", *way, *options)
         assert done.returncode == 0, f"verify {' '.join(way)}: exit {done.returncode}\n{done.stdout}{done.stderr}"

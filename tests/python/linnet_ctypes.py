@@ -3,11 +3,12 @@ caller's arena, bounds, states, and who allocates when. The Python package's own
 for."""
 
 import ctypes as c
+import json
 import os
 
 import numpy as np
 
-from harness import import_package
+from harness import import_package, linnet
 
 import_package()
 from linnet._native import MAX_RANK, Error, LinnetError, SessionOptions, Tensor, check, lib  # noqa: E402
@@ -145,3 +146,17 @@ class Session:
     def __del__(self):
         lib.lnt_session_destroy(c.byref(self.handle))
         self.model.release()
+
+
+def levels():
+    """Of this machine."""
+    return json.loads(linnet("doctor", "--quick", "--json").stdout)["levels"]
+
+
+def check_every_level(lnt, x, want, output="y", **close):
+    """What a file makes of input x is `want` at every level, and the same bits on three threads."""
+    model = Model(lnt)
+    for level in levels():
+        alone, shared = (Session(model, level=level, threads=n).set(x=x).run().get(output) for n in (1, 3))
+        assert alone.tobytes() == shared.tobytes(), level
+        np.testing.assert_allclose(alone, want, err_msg=level, **close)

@@ -1,15 +1,13 @@
 """DFT and STFT of lengths with factors of every kind, two transforms at a time and a last one alone: every level and
 several threads against numpy."""
 
-import json
-
 import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from harness import linnet
-from linnet_ctypes import Model, Session
+from linnet_ctypes import check_every_level
 
 LENGTHS = [1, 2, 4, 6, 8, 25, 60, 97, 128, 512]
 
@@ -25,11 +23,8 @@ def check(tmp_path, op, x, inputs, want, **attributes):
     onnx.save(helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", 20)]), tmp_path / "f.onnx")
     done = linnet("convert", tmp_path / "f.onnx", "-o", tmp_path / "f.lnt")
     assert done.returncode == 0, done.stderr
-    model, close = Model(tmp_path / "f.lnt"), 1e-12 if x.dtype == np.float64 else 1e-5
-    for level in json.loads(linnet("doctor", "--quick", "--json").stdout)["levels"]:
-        alone, shared = (Session(model, level=level, threads=t).set(x=x).run().get("y") for t in (1, 3))
-        assert np.array_equal(alone, shared), level
-        np.testing.assert_allclose(alone, want, rtol=close, atol=close * np.abs(want).max(), err_msg=level)
+    close = 1e-12 if x.dtype == np.float64 else 1e-5
+    check_every_level(tmp_path / "f.lnt", x, want, rtol=close, atol=close * np.abs(want).max())
 
 
 def parts(z):

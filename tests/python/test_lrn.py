@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper
 
-from harness import linnet, write_case
+from harness import check_against
 
 WAYS = (("--opt", "none"), ("--opt", "all", "--threads", 3), ("--opt", "all", "--level", "scalar"))
 
@@ -26,10 +26,7 @@ def check(folder, shape, element=TensorProto.FLOAT, bound="1e-6", **attributes):
         [helper.make_tensor_value_info("x", element, shape)], [helper.make_tensor_value_info("y", element, shape)])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
     model.ir_version = 8
-    case = write_case(folder, model, {"x": x}, [formula(x, **attributes).astype(of)])
-    for way in WAYS:
-        done = linnet("verify", case / "model.onnx", *way, "--max-rel", bound)
-        assert done.returncode == 0, done.stdout + done.stderr
+    check_against(folder, model, {"x": x}, [formula(x, **attributes).astype(of)], "--max-rel", bound, ways=WAYS)
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 8, 19])

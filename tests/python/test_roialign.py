@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper
 
-from harness import check_against_reference, linnet, reference, write_case
+from harness import check_against, check_against_reference, reference
 
 WAYS = (("--opt", "none"), ("--opt", "all"), ("--opt", "all", "--threads", 3))
 REGIONS = [[2, 3, 9, 11], [0, 0, 19.5, 14.25], [5.5, 6.5, 5.75, 7], [7, 7, 7, 7], [-6, -9, 8, 4], [-40, -30, 60, 50],
@@ -39,10 +39,7 @@ def check_against_doubles(folder, *args, bound, **attributes):
     model, feeds = model_of(*args, **attributes)
     wide = model_of(*args, element=TensorProto.DOUBLE, **attributes)[0]
     exact = reference(wide, {name: x if name == "batch" else x.astype(np.float64) for name, x in feeds.items()})
-    case = write_case(folder, model, feeds, [y.astype(np.float32) for y in exact])
-    for way in WAYS:
-        done = linnet("verify", case / "model.onnx", *way, "--max-rel", bound)
-        assert done.returncode == 0, done.stdout + done.stderr
+    check_against(folder, model, feeds, [y.astype(np.float32) for y in exact], "--max-rel", bound, ways=WAYS)
 
 
 @pytest.mark.parametrize("mode", ["avg", "max"])

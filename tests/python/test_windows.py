@@ -1,8 +1,6 @@
 """Convolutions and pooling as they stand inside networks: channels-last behind another convolution, or on a
 picture in planes, with what follows fused; every level and several threads against onnxruntime."""
 
-import json
-
 import numpy as np
 import onnx
 import onnxruntime
@@ -10,15 +8,11 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from harness import linnet
-from linnet_ctypes import Model, Session
+from linnet_ctypes import check_every_level
 
 FAMILIES = ["stem", "depthwise", "grouped", "wide", "transposed", "MaxPool", "AveragePool", "shared", "tall"]
 CHANNELS = {"stem": (1, 4), "depthwise": (2, 150), "grouped": (1, 8), "wide": (5, 70), "transposed": (5, 40), "tall": (2, 150)}
 DEPTHWISE = ("depthwise", "tall")
-
-
-def levels():
-    return json.loads(linnet("doctor", "--quick", "--json").stdout)["levels"]
 
 
 class Net:
@@ -98,11 +92,7 @@ def test_windows(tmp_path, family, seed):
     want = onnxruntime.InferenceSession(net.model.SerializeToString()).run(None, {"x": net.x})[0]
     done = linnet("convert", tmp_path / "net.onnx", "-o", tmp_path / "net.lnt")
     assert done.returncode == 0, done.stderr
-    model = Model(tmp_path / "net.lnt")
-    for level in levels():
-        alone, shared = (Session(model, level=level, threads=n).set(x=net.x).run().get(net.y) for n in (1, 3))
-        assert np.array_equal(alone, shared), level
-        np.testing.assert_allclose(alone, want, rtol=1e-3, atol=2e-5 * max(1, np.abs(want).max()), err_msg=level)
+    check_every_level(tmp_path / "net.lnt", net.x, want, net.y, rtol=1e-3, atol=2e-5 * max(1, np.abs(want).max()))
 
 
 def pool_of(op, x, kernel, stride, dilation, pads):
@@ -134,11 +124,8 @@ def test_windows_wider_than_the_input(tmp_path, op, length, kernel, stride, dila
     onnx.save(helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", 22)]), tmp_path / "p.onnx")
     done = linnet("convert", tmp_path / "p.onnx", "-o", tmp_path / "p.lnt")
     assert done.returncode == 0, done.stderr
-    model, want = Model(tmp_path / "p.lnt"), pool_of(op, x, kernel, stride, dilation, pads)
-    for level in levels():
-        alone, shared = (Session(model, level=level, threads=n).set(x=x).run().get("y") for n in (1, 3))
-        assert np.array_equal(alone, shared), level
-        np.testing.assert_allclose(alone, want, rtol=1e-3, atol=1e-4, err_msg=level)
+    want = pool_of(op, x, kernel, stride, dilation, pads)
+    check_every_level(tmp_path / "p.lnt", x, want, rtol=1e-3, atol=1e-4)
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
@@ -163,11 +150,7 @@ def test_small_images_with_their_padding(tmp_path, kind, extents, kernel, dilati
     rows, columns = (padded.shape[2 + a] - (kernel[a] - 1) * dilation[a] for a in (0, 1))
     want = np.max([padded[..., i * dilation[0]:, j * dilation[1]:][..., :rows, :columns]
                    for i in range(kernel[0]) for j in range(kernel[1])], 0)
-    model = Model(tmp_path / "p.lnt")
-    for level in levels():
-        for threads in (1, 3):
-            got = Session(model, level=level, threads=threads).set(x=x).run().get("y")
-            np.testing.assert_array_equal(got, want, f"{level} {threads}")
+    check_every_level(tmp_path / "p.lnt", x, want, rtol=0)
 
 
 @pytest.mark.parametrize("dims, features, kernel, more, then", [
@@ -194,11 +177,7 @@ def test_few_channels_to_planes(tmp_path, dims, features, kernel, more, then):
     done = linnet("convert", tmp_path / "p.onnx", "-o", tmp_path / "p.lnt")
     assert done.returncode == 0, done.stderr
     assert ("Relayout" in linnet("info", tmp_path / "p.lnt").stdout) == (want.shape[-1] < 16)
-    model = Model(tmp_path / "p.lnt")
-    for level in levels():
-        alone, shared = (Session(model, level=level, threads=n).set(x=x).run().get("y") for n in (1, 3))
-        assert np.array_equal(alone, shared), level
-        np.testing.assert_allclose(alone, want, rtol=1e-3, atol=1e-4, err_msg=level)
+    check_every_level(tmp_path / "p.lnt", x, want, rtol=1e-3, atol=1e-4)
 
 
 @pytest.mark.parametrize("batch, rows, width, channels, kernel, stride, dilation", [
@@ -227,8 +206,4 @@ def test_depthwise_of_many_channels(tmp_path, batch, rows, width, channels, kern
     want = onnxruntime.InferenceSession(proto.SerializeToString()).run(None, {"x": x})[0]
     done = linnet("convert", tmp_path / "w.onnx", "-o", tmp_path / "w.lnt")
     assert done.returncode == 0, done.stderr
-    model = Model(tmp_path / "w.lnt")
-    for level in levels():
-        alone, shared = (Session(model, level=level, threads=n).set(x=x).run().get("y") for n in (1, 3))
-        assert np.array_equal(alone, shared), level
-        np.testing.assert_allclose(alone, want, rtol=1e-3, atol=1e-4, err_msg=level)
+    check_every_level(tmp_path / "w.lnt", x, want, rtol=1e-3, atol=1e-4)
