@@ -197,7 +197,7 @@ static lnt_status shape(lnt_edit *e, const subpixel *p, uint32_t x, unsigned ran
     return to == LNT_NONE ? LNT_E_MEMORY : insert(e, p, LNT_ID_Reshape, x, to, y, &n);
 }
 
-/* Channels (m, r) become features with the outputs of all r in a row. */
+/* Channels (m, r) become features with the outputs of all r in their places. */
 static lnt_status put_in_plane(lnt_edit *e, const subpixel *p, uint32_t x, uint32_t *y)
 {
     lnt_gnode *n;
@@ -207,7 +207,7 @@ static lnt_status put_in_plane(lnt_edit *e, const subpixel *p, uint32_t x, uint3
                               &(lnt_attr){.name = "mode", .type = LNT_ATTR_STRING, .count = 3, .s = "CRD"});
 }
 
-/* So do channels (r, m). */
+/* So do channels (r, m), along one axis. */
 static lnt_status put_in_row(lnt_edit *e, const subpixel *p, uint32_t x, uint32_t *y)
 {
     const bool one = p->features == 1; /* is turned already */
