@@ -119,12 +119,20 @@ static int64_t even_part(int64_t extent, unsigned n, unsigned i)
     return left < 0 ? 0 : left < size ? left : size;
 }
 
+/* Extent of part i of n, from input 1 if there is one: unknown as long as that is. */
+static int64_t part_extent(const lnt_operand *parts, int64_t extent, unsigned n, unsigned i)
+{
+    if (!parts)
+        return even_part(extent, n, i);
+    return parts->data ? lnt_index_at(parts->data, parts->dtype == LNT_INT64, i) : LNT_DIM_UNKNOWN;
+}
+
 /* Fails unless the parts in input 1 fill the axis; parts beyond capacity are not expected: one per output. */
 static lnt_status check_parts(const lnt_site *site, const lnt_operand *parts, int64_t extent)
 {
     int64_t sum = 0;
     for (unsigned i = 0; i < site->n_out; i++) {
-        const int64_t part = lnt_index_at(parts->data, parts->dtype == LNT_INT64, i);
+        const int64_t part = part_extent(parts, extent, site->n_out, i);
         if (part < 0 || __builtin_add_overflow(sum, part, &sum))
             return LNT_SITE_FAIL(site, LNT_E_VALUE, "part %u has extent %lld", i, (long long)part);
     }
@@ -149,11 +157,7 @@ lnt_status lnt_shape_split(lnt_site *site)
     for (unsigned d = 0; d < in->rank; d++)
         dims[d] = in->dims[d];
     for (unsigned i = 0; i < site->n_out; i++) {
-        if (!parts)
-            dims[axis] = even_part(in->dims[axis], site->n_out, i);
-        else
-            dims[axis] =
-                parts->data ? lnt_index_at(parts->data, parts->dtype == LNT_INT64, i) : LNT_DIM_UNKNOWN;
+        dims[axis] = part_extent(parts, in->dims[axis], site->n_out, i);
         lnt_set_dims(site, i, in->rank, dims);
     }
     return parts && !parts->data ? LNT_UNKNOWN : LNT_OK;
@@ -187,10 +191,10 @@ lnt_status lnt_bind_split(lnt_site *site)
     lnt_operand_strides(in, src);
     for (unsigned i = 0; i < site->n_out; i++) {
         const lnt_operand *out = site->out[i];
-        const int64_t part = parts ? lnt_index_at(parts->data, parts->dtype == LNT_INT64, i)
-                                   : even_part(in->dims[axis], site->n_out, i);
+        const int64_t part = part_extent(parts, in->dims[axis], site->n_out, i);
         p[i].offset = first * src[axis] * (int64_t)size;
-        first += part;
+        if (part >= 0) /* else bounds stand in for the extents, to plan by, not to run */
+            first += part;
         if (!out)
             continue;
         lnt_operand_strides(out, dst);
