@@ -206,9 +206,10 @@ SPARE := $(if $(findstring x86_64,$(TARGET)),$(filter-out $(foreach l,$(ALL_LEVE
 # So is what runs once for a file, a session, a step or a run of pixels, and what few networks have.
 SPARE += $(filter-out formats/hash.c,$(wildcard formats/*.c)) \
          $(patsubst %,runtime/%.c,control join load session model_info resources partial trace) \
-         $(patsubst %,ops/%.c,attention col2im conv conv_depthwise conv_images conv_stem conv_transpose det \
-             einsum einsum_product embed_layernorm expand fourier gridsample loss lpnorm nms op program_node \
-             random roialign slice transpose trilu unique unpool window_functions)
+         $(patsubst %,ops/%.c,attention col2im conv conv_depthwise conv_images conv_stem conv_transpose cumulative \
+             det einsum einsum_product elementwise embed_layernorm expand fourier gridsample linear_attention \
+             loss lpnorm nms op program_node random roialign slice transpose trilu unique unpool \
+             window_functions)
 level_of = $(strip $(foreach l,$(ALL_LEVELS),$(if $(filter %_$(l).c,$(1)),$(l))))
 $(BUILD)/obj/%.o: %.c Makefile $(TRIMMED)
 	@echo "  CC      $<"

@@ -477,6 +477,18 @@ static int64_t rows_at_once(const lnt_code *c, int64_t cols)
     return most > whole ? most - most % whole : most;
 }
 
+/* Nothing goes through a slot but what is the same in a whole row: columns need not be cut to blocks. Every call
+ * of an instruction costs the processor its look ahead. */
+static bool runs_in_place(const frame *f, int64_t cols)
+{
+    const lnt_code *c = f->code;
+    const part row = {.rows = 1, .cols = cols};
+    bool in_place = c->direct && c->n_instr == 1 && lies_dense(&f->view[c->n_in], &row);
+    for (unsigned i = 0; i < c->n_in; i++)
+        in_place = in_place && (f->view[i].col_stride == 0 || lies_dense(&f->view[i], &row));
+    return in_place;
+}
+
 /* Blocks hold several whole rows where rows are short. Padding lanes hold old register contents: any
  * instruction takes any bits. */
 void lnt_code_run(const lnt_code *c, const lnt_view *view, int64_t rows, int64_t cols)
@@ -489,11 +501,12 @@ void lnt_code_run(const lnt_code *c, const lnt_view *view, int64_t rows, int64_t
         f.at[c->n_slots + i] = c->constant[i];
         f.step[c->n_slots + i] = 0;
     }
-    const int64_t at_once = rows_at_once(c, cols);
+    const int64_t at_once = rows_at_once(c, cols), vectors = cols & -(int64_t)c->kernels->width;
+    const int64_t most = vectors > c->block && runs_in_place(&f, cols) ? vectors : c->block;
     for (int64_t row = 0; row < rows; row += at_once)
-        for (int64_t col = 0; col < cols; col += c->block) {
+        for (int64_t col = 0; col < cols; col += most) {
             const int64_t r = rows - row < at_once ? rows - row : at_once;
-            const int64_t n = cols - col < c->block ? cols - col : c->block;
+            const int64_t n = cols - col < most ? cols - col : most;
             run_part(&f, &(part){row, r, col, n});
         }
 }

@@ -1,10 +1,10 @@
 /* vmath.h — exp, log, tanh, erf, sin, pow and their kin over the vectors of ops/simd.h.
  *
- * The same polynomials at every level but for one of exp (levels with fused multiply-add round less often).
- * Coefficients are weighted least squares iterated to the minimax of the relative error. Largest errors over
- * all floats, in units in the last place: exp 1.1, log 1, sin and cos 2, tanh 3, sigmoid 3, erf 3.5, softplus
- * 3, pow 1, fmod none (ops/check/check_program.c holds them to it). NaN stays NaN; infinities give the
- * limits. What a lane gives never hangs on its neighbours. */
+ * The same polynomials at every level but for those of exp and tanh (levels with fused multiply-add round less
+ * often). Coefficients are weighted least squares iterated to the minimax of the relative error. Largest errors
+ * over all floats, in units in the last place: exp 1.1, log 1, sin and cos 2, tanh 3, sigmoid 3, erf 3.5,
+ * softplus 3, pow 1, fmod none (ops/check/check_program.c holds them to it). NaN stays NaN; infinities give
+ * the limits. What a lane gives never hangs on its neighbours. */
 #ifndef LNT_OPS_VMATH_H
 #define LNT_OPS_VMATH_H
 
@@ -68,10 +68,11 @@ LNT_INLINE vf v_exp_scaled(vf y, vf scale)
 }
 
 #if defined(LNT_SIMD_AVX512)
-/* |x| <= 104. With x = n ln 2 + r, n a multiple of 1/16 and |r| <= ln(2) / 32, two terms do after r; the
- * sixteenths come from a table, whose index the permutation finds in the low bits. Scaling by instruction
- * takes the whole part of n, through overflow and denormals. */
-LNT_INLINE vf v_exp_narrow(vf x)
+/* x = n ln 2 + r, n a multiple of 1/16 and |r| <= ln(2) / 32 for |x| <= 104: two terms do after r. The sixteenths
+ * come from a table, whose index the permutation finds in the low bits; scaling by instruction takes the whole
+ * part of n, through overflow and denormals. Beyond 104 n alone says what comes out, infinity and NaN as well:
+ * limited, r stays a number. */
+LNT_INLINE vf v_exp_sixteenths(vf x, bool limited)
 {
     static const float sixteenths[16] = {0x1p0f,        0x1.0b5586p0f, 0x1.172b84p0f, 0x1.2387a6p0f,
                                          0x1.306fep0f,  0x1.3dea64p0f, 0x1.4bfdaep0f, 0x1.5ab07ep0f,
@@ -81,9 +82,27 @@ LNT_INLINE vf v_exp_narrow(vf x)
     const vf shifted = v_fma(x, v_splat(0x1.715476p0f), magic), n = shifted - magic;
     vf r = v_fma(n, v_splat(-0.693359375f), x);
     r = v_fma(n, v_splat(2.12194440e-4f), r);
+    if (limited) /* to the smaller magnitude, its number if one is NaN, r's sign */
+        r = (vf)_mm512_range_ps((__m512)r, (__m512)v_splat(0x1p-5f), 2);
     const vf y = v_fma(r * r, v_fma(r, v_splat(0x1.555556p-3f), v_splat(0.5f)), r);
     const vf part = (vf)_mm512_permutexvar_ps((__m512i)shifted, (__m512)v_load(sixteenths));
     return (vf)_mm512_scalef_ps((__m512)v_fma(part, y, part), (__m512)n);
+}
+
+/* |x| <= 104 */
+LNT_INLINE vf v_exp_narrow(vf x)
+{
+    return v_exp_sixteenths(x, false);
+}
+
+LNT_INLINE vf v_exp(vf x)
+{
+    return v_exp_sixteenths(x, true);
+}
+
+LNT_INLINE vf v_exp_wide(vf x)
+{
+    return v_exp(x);
 }
 
 /* The same without what the table's numbers are rounded by: for functions that feel it. */
@@ -94,24 +113,9 @@ LNT_INLINE vf v_exp_close_narrow(vf x)
     return (vf)_mm512_scalef_ps((__m512)y, (__m512)(shifted - v_splat(LNT_EXP_MAGIC)));
 }
 
-LNT_INLINE vf v_exp_clamped(vf x)
-{
-    return v_max(v_splat(-104), v_min(v_splat(89), x));
-}
-
-LNT_INLINE vf v_exp_wide(vf x)
-{
-    return v_exp_narrow(v_exp_clamped(x));
-}
-
-LNT_INLINE vf v_exp(vf x)
-{
-    return v_exp_wide(x);
-}
-
 LNT_INLINE vf v_exp_close(vf x)
 {
-    return v_exp_close_narrow(v_exp_clamped(x));
+    return v_exp_close_narrow(v_max(v_splat(-104), v_min(v_splat(89), x)));
 }
 #else
 /* Any x: scales in two steps, through overflow and denormals. */
@@ -251,12 +255,16 @@ LNT_INLINE vf v_softplus(vf x)
     return v_max(v_splat(0), x) + v_log1p_unit(v_exp_close(-v_abs(x)));
 }
 
+#if defined(LNT_SIMD_AVX512)
+#include "ops/vmath_tanh.h"
+#else
 /* tanh(|x|) = -e / (2 + e) with e = e**(-2 |x|) - 1, and x's sign. */
 LNT_INLINE vf v_tanh(vf x)
 {
     const vf e = v_expm1_negative(v_splat(-2) * v_abs(x));
     return v_sign_of(v_ratio(e, v_splat(2) + e), x);
 }
+#endif
 
 /* log(erfc(a)) / a is smooth: for 0 <= a <= 4.2, where erfc is 3e-9, the product with a is returned. */
 LNT_INLINE vf v_log_erfc(vf a)
