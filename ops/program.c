@@ -477,8 +477,8 @@ static int64_t rows_at_once(const lnt_code *c, int64_t cols)
     return most > whole ? most - most % whole : most;
 }
 
-/* Nothing goes through a slot but what is the same in a whole row: columns need not be cut to blocks. Every call
- * of an instruction costs the processor its look ahead. */
+/* Nothing goes through a slot but what is the same in a whole row: columns need not be cut to blocks. Every
+ * call of an instruction costs the processor its look ahead. */
 static bool runs_in_place(const frame *f, int64_t cols)
 {
     const lnt_code *c = f->code;

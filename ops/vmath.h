@@ -1,10 +1,10 @@
 /* vmath.h — exp, log, tanh, erf, sin, pow and their kin over the vectors of ops/simd.h.
  *
- * The same polynomials at every level but for those of exp and tanh (levels with fused multiply-add round less
- * often). Coefficients are weighted least squares iterated to the minimax of the relative error. Largest errors
- * over all floats, in units in the last place: exp 1.1, log 1, sin and cos 2, tanh 3, sigmoid 3, erf 3.5,
- * softplus 3, pow 1, fmod none (ops/check/check_program.c holds them to it). NaN stays NaN; infinities give
- * the limits. What a lane gives never hangs on its neighbours. */
+ * The same polynomials at every level but for those of exp and tanh (levels with fused multiply-add round
+ * less often). Coefficients are weighted least squares iterated to the minimax of the relative error. Largest
+ * errors over all floats, in units in the last place: exp 1.1, log 1, sin and cos 2, tanh 3, sigmoid 3,
+ * erf 3.5, softplus 3, pow 1, fmod none (ops/check/check_program.c holds them to it). NaN stays NaN;
+ * infinities give the limits. What a lane gives never hangs on its neighbours. */
 #ifndef LNT_OPS_VMATH_H
 #define LNT_OPS_VMATH_H
 
@@ -68,10 +68,10 @@ LNT_INLINE vf v_exp_scaled(vf y, vf scale)
 }
 
 #if defined(LNT_SIMD_AVX512)
-/* x = n ln 2 + r, n a multiple of 1/16 and |r| <= ln(2) / 32 for |x| <= 104: two terms do after r. The sixteenths
- * come from a table, whose index the permutation finds in the low bits; scaling by instruction takes the whole
- * part of n, through overflow and denormals. Beyond 104 n alone says what comes out, infinity and NaN as well:
- * limited, r stays a number. */
+/* x = n ln 2 + r, n a multiple of 1/16 and |r| <= ln(2) / 32 for |x| <= 104: two terms do after r. The
+ * sixteenths come from a table, whose index the permutation finds in the low bits; scaling by instruction
+ * takes the whole part of n, through overflow and denormals. Beyond 104 n alone says what comes out, infinity
+ * and NaN as well: limited, r stays a number. */
 LNT_INLINE vf v_exp_sixteenths(vf x, bool limited)
 {
     static const float sixteenths[16] = {0x1p0f,        0x1.0b5586p0f, 0x1.172b84p0f, 0x1.2387a6p0f,
