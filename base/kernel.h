@@ -28,6 +28,12 @@ typedef struct lnt_join {
     int64_t pitch; /* of the input there; 0: it lies there as it does anywhere */
 } lnt_join;
 
+/* Output `out` is input `in`, both of rank 4, with more at the end of axis 2: a cache that grows. Both may
+ * have a plane_pitch. In one memory what is past is there already. */
+typedef struct lnt_append {
+    uint8_t in, out;
+} lnt_append;
+
 struct lnt_step {
     lnt_run_fn run;
     const void *params;      /* made by the operator's bind function, read-only in run */
@@ -40,6 +46,8 @@ struct lnt_step {
     bool pitched;          /* output 0 may be given a pitch after bind, */
     uint32_t pitched_in;   /* bit i: input i, too */
     const lnt_join *join;  /* [n_in], or NULL: inputs that may be computed within output 0 */
+    const lnt_append *append; /* [n_append] */
+    unsigned n_append;
     uint32_t scratch_slot; /* slot of its scratch memory, LNT_NO_STORAGE if none */
     size_t scratch_bytes;  /* of all threads together */
     lnt_lines_fn lines;    /* can make its output line by line; or NULL */

@@ -33,6 +33,7 @@ typedef struct lnt_operand {
     uint32_t storage;         /* index into lnt_kernel.slot */
     size_t offset;            /* bytes from the start of that slot */
     int64_t pitch; /* elements from row to row (of the last axis as it lies); 0: rows lie side by side */
+    int64_t plane_pitch; /* of a cache: elements from plane to plane, behind axis 1; 0: side by side */
 } lnt_operand;
 
 /* Elements; -1 if an extent or the rank is unknown, or on overflow. */
@@ -51,6 +52,12 @@ static inline int64_t lnt_operand_count(const lnt_operand *o)
 static inline int64_t lnt_operand_pitch(const lnt_operand *o)
 {
     return o->pitch ? o->pitch : o->dims[o->order == LNT_ORDER_CHANNELS_LAST ? 1 : o->rank - 1];
+}
+
+/* Elements from plane to plane of a cache, of rank 4. */
+static inline int64_t lnt_operand_plane_pitch(const lnt_operand *o)
+{
+    return o->plane_pitch ? o->plane_pitch : o->dims[2] * o->dims[3];
 }
 
 /* Elements between neighbours along each logical axis, in the operand's storage order. */

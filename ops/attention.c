@@ -4,6 +4,7 @@
 
 #include "base/checked.h"
 #include "ops/attention.h"
+#include "ops/data.h"
 #include "ops/widen.h"
 
 #include <math.h>
@@ -34,10 +35,55 @@ lnt_attention_range lnt_attention_range_of(const lnt_attention_job *j, int64_t b
 #include "ops/real_double.h"
 #include "ops/attention.inc.h"
 
+/* ---- the cache ---- */
+
+/* Present keys or values, [batch][head][past + new][width], as the next run will be given them. */
+typedef struct cache {
+    const lnt_attention *p;
+    const char *past, *fresh;
+    char *present;
+    int64_t past_head, present_head; /* elements from head to head */
+    const lnt_attention_layout *layout;
+    size_t size; /* of an element */
+} cache;
+
+/* Item: a key head. In one memory with what is past only what is new has to be written. */
+static lnt_status extend_heads(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+{
+    const cache *c = arg;
+    const lnt_attention_layout *f = c->layout;
+    const size_t row = (size_t)f->width * c->size, past = (size_t)c->p->past * row;
+    (void)k, (void)thread;
+    for (int64_t item = begin; item < end; item++) {
+        const int64_t from = item / c->p->kv_heads * f->batch + item % c->p->kv_heads * f->head;
+        char *to = c->present + (size_t)(item * c->present_head) * c->size;
+        if (past && c->past != c->present)
+            memcpy(to, c->past + (size_t)(item * c->past_head) * c->size, past);
+        for (int64_t t = 0; t < c->p->fresh; t++)
+            memcpy(to + past + (size_t)t * row, c->fresh + (size_t)(from + t * f->row) * c->size, row);
+    }
+    return LNT_OK;
+}
+
+static lnt_status extend(lnt_kernel *k, cache c)
+{
+    const int64_t rows = c.past == c.present ? c.p->fresh : c.p->total;
+    if (!c.present)
+        return LNT_OK;
+    return lnt_parallel(k, c.p->batches * c.p->kv_heads, lnt_grain(rows * c.layout->width * (int64_t)c.size),
+                        extend_heads, &c);
+}
+
+static int64_t head_pitch(lnt_operand *const *o, unsigned n, unsigned i)
+{
+    return i < n && o[i] ? lnt_operand_plane_pitch(o[i]) : 0;
+}
+
 static lnt_status run_attention(lnt_kernel *k, const lnt_step *s)
 {
     const lnt_attention *p = s->params;
     const bool wide = s->in[0]->dtype == LNT_DOUBLE;
+    const size_t size = wide ? sizeof(double) : sizeof(float);
     lnt_attention_job job = {p,
                              lnt_in(k, s, QUERY),
                              lnt_in(k, s, KEY),
@@ -50,10 +96,15 @@ static lnt_status run_attention(lnt_kernel *k, const lnt_step *s)
                              lnt_out(k, s, 1),
                              lnt_out(k, s, 2),
                              lnt_out(k, s, 3),
-                             lnt_scratch(k, s)};
-    if (job.present_key || job.present_value)
-        LNT_TRY(lnt_parallel(k, p->batches * p->kv_heads, 1, wide ? concatenate_double : concatenate_float,
-                             &job));
+                             lnt_scratch(k, s),
+                             head_pitch(s->in, s->n_in, PAST_KEY),
+                             head_pitch(s->in, s->n_in, PAST_VALUE),
+                             head_pitch(s->out, s->n_out, 1),
+                             head_pitch(s->out, s->n_out, 2)};
+    LNT_TRY(extend(k, (cache){p, job.past_key, job.key, job.present_key, job.past_key_head,
+                              job.present_key_head, &p->k, size}));
+    LNT_TRY(extend(k, (cache){p, job.past_value, job.value, job.present_value, job.past_value_head,
+                              job.present_value_head, &p->v, size}));
     if (p->blocks)
         return lnt_attention_blocks(k, &job);
     return lnt_parallel(k, p->batches * p->heads * p->queries, 1 + 16384 / (p->total * p->k.width + 1),
@@ -223,6 +274,8 @@ lnt_status lnt_bind_attention(lnt_site *site)
     p->thread_bytes = p->blocks ? lnt_attention_blocks_bytes(p)
                                 : lnt_round_up((size_t)p->total * 2 * sizeof(double), LNT_ALIGN);
     lnt_bind_scratch(site, p->thread_bytes * site->threads);
+    static const lnt_append caches[] = {{PAST_KEY, 1}, {PAST_VALUE, 2}};
+    lnt_bind_append(site, caches, 2);
     site->step->run = run_attention;
     const uint32_t real = 1u << QUERY | 1u << KEY | 1u << VALUE | 1u << PAST_KEY | 1u << PAST_VALUE;
     return lnt_bind_widened(site, real | (p->mask_is_bool ? 0 : 1u << MASK), UINT32_MAX);

@@ -35,6 +35,8 @@ typedef struct lnt_attention_job {
     const void *query, *key, *value, *mask, *past_key, *past_value;
     const int64_t *valid; /* [batch] keys that are not padding */
     void *y, *present_key, *present_value, *logits, *scratch;
+    /* Elements from head to head of each cache. */
+    int64_t past_key_head, past_value_head, present_key_head, present_value_head;
 } lnt_attention_job;
 
 /* The keys [first, end) that a query of batch entry b may look at, the mask left aside. */

@@ -1,45 +1,13 @@
 /* attention.inc.h — attention in one type, R; included by attention.c with R, NAME and ROW. */
 
-/* Key or value j of a head: out of the cache, or new. */
-static inline const R *NAME(cached)(const lnt_attention *p, const void *past, const void *fresh,
-                                    const lnt_attention_layout *f, int64_t batch, int64_t head, int64_t j)
+/* Key or value j of a head: out of the cache, whose heads lie past_head elements apart, or new. */
+static inline const R *NAME(cached)(const lnt_attention *p, const void *past, int64_t past_head,
+                                    const void *fresh, const lnt_attention_layout *f, int64_t batch,
+                                    int64_t head, int64_t j)
 {
     if (j < p->past)
-        return (const R *)past + ((batch * p->kv_heads + head) * p->past + j) * f->width;
+        return (const R *)past + (batch * p->kv_heads + head) * past_head + j * f->width;
     return (const R *)fresh + batch * f->batch + head * f->head + (j - p->past) * f->row;
-}
-
-/* Past rows of a head, then the new ones, one after the other. */
-static void NAME(join)(const lnt_attention *p, const R *past, const R *fresh, int64_t step, int64_t width,
-                       R *out)
-{
-    const size_t row = (size_t)width * sizeof *out;
-    if (p->past)
-        memcpy(out, past, (size_t)p->past * row);
-    out += p->past * width;
-    for (int64_t t = 0; t < p->fresh; t++)
-        memcpy(out + t * width, fresh + t * step, row);
-}
-
-/* The cache [batch][head][past + new][width], as the next step will be given it. */
-static lnt_status NAME(concatenate)(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
-{
-    const lnt_attention_job *j = arg;
-    const lnt_attention *p = j->p;
-    (void)k, (void)thread;
-    for (int64_t item = begin; item < end; item++) {
-        const int64_t b = item / p->kv_heads, h = item % p->kv_heads, kw = p->k.width, vw = p->v.width;
-        if (j->present_key)
-            NAME(join)
-        (p, (const R *)j->past_key + item * p->past * kw, (const R *)j->key + b * p->k.batch + h * p->k.head,
-         p->k.row, kw, (R *)j->present_key + item * p->total * kw);
-        if (j->present_value)
-            NAME(join)
-        (p, (const R *)j->past_value + item * p->past * vw,
-         (const R *)j->value + b * p->v.batch + h * p->v.head, p->v.row, vw,
-         (R *)j->present_value + item * p->total * vw);
-    }
-    return LNT_OK;
 }
 
 /* What the mask, causality, window and padding add to the logits of one query. False if no key may be looked
@@ -86,8 +54,10 @@ static lnt_status NAME(attend)(lnt_kernel *k, void *arg, int64_t begin, int64_t 
         R *y = (R *)j->y + b * p->y.batch + head * p->y.head + query * p->y.row;
         R *show = j->logits ? (R *)j->logits + item * p->total : logits;
         for (int64_t t = 0; t < p->total; t++)
-            logits[t] = ROW(p)->dot(q, NAME(cached)(p, j->past_key, j->key, &p->k, b, kv, t), p->k.width) *
-                        (R)p->scale;
+            logits[t] =
+                ROW(p)->dot(q, NAME(cached)(p, j->past_key, j->past_key_head, j->key, &p->k, b, kv, t),
+                            p->k.width) *
+                (R)p->scale;
         if (p->show == SHOW_RAW && show != logits)
             memcpy(show, logits, bytes);
         for (int64_t t = 0; t < p->total && p->softcap > 0; t++)
@@ -104,8 +74,9 @@ static lnt_status NAME(attend)(lnt_kernel *k, void *arg, int64_t begin, int64_t 
         memset(y, 0, (size_t)p->v.width * sizeof *y);
         for (int64_t t = 0; t < p->total; t++)
             if (logits[t] != 0)
-                ROW(p)->add_scaled(y, NAME(cached)(p, j->past_value, j->value, &p->v, b, kv, t), logits[t],
-                                   p->v.width);
+                ROW(p)->add_scaled(
+                    y, NAME(cached)(p, j->past_value, j->past_value_head, j->value, &p->v, b, kv, t),
+                    logits[t], p->v.width);
     }
     return LNT_OK;
 }

@@ -221,15 +221,15 @@ static run run_from(const block *b, int64_t first)
     const lnt_attention *p = j->p;
     const int64_t head = b->batch * p->kv_heads + b->kv, kw = p->k.width, vw = p->v.width;
     if (j->present_key && j->present_value)
-        return (run){(const float *)j->present_key + (head * p->total + first) * kw,
-                     (const float *)j->present_value + (head * p->total + first) * vw,
+        return (run){(const float *)j->present_key + head * j->present_key_head + first * kw,
+                     (const float *)j->present_value + head * j->present_value_head + first * vw,
                      kw,
                      vw,
                      first,
                      p->total};
     if (first < p->past)
-        return (run){(const float *)j->past_key + (head * p->past + first) * kw,
-                     (const float *)j->past_value + (head * p->past + first) * vw,
+        return (run){(const float *)j->past_key + head * j->past_key_head + first * kw,
+                     (const float *)j->past_value + head * j->past_value_head + first * vw,
                      kw,
                      vw,
                      first,

@@ -337,6 +337,12 @@ void lnt_bind_in_place(lnt_site *site, unsigned out, unsigned in)
         site->step->in_place |= 1u << in;
 }
 
+void lnt_bind_append(lnt_site *site, const lnt_append *append, unsigned n)
+{
+    site->step->append = append;
+    site->step->n_append = n;
+}
+
 void lnt_bind_pitched(lnt_site *site)
 {
     site->step->pitched = true;

@@ -252,6 +252,8 @@ void lnt_bind_pitched_input(lnt_site *site, unsigned in);
 /* Inputs may be computed at join[0 .. n_in) within output 0. The kernel finds those that were in the storage
  * of output 0 and leaves them alone. join lives as long as the binding. */
 void lnt_bind_join(lnt_site *site, const lnt_join *join);
+/* The step appends to n caches. append lives as long as the binding. */
+void lnt_bind_append(lnt_site *site, const lnt_append *append, unsigned n);
 /* "not for int8": fails with E_UNSUPPORTED naming operator and type. */
 lnt_status lnt_bind_unsupported_type(lnt_site *site, lnt_dtype dtype);
 

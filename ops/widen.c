@@ -150,6 +150,7 @@ lnt_status lnt_bind_widened(lnt_site *site, uint32_t inputs, uint32_t outputs)
     site->step->run = run_widened;
     site->step->pitched = false;
     site->step->pitched_in = 0;
+    site->step->n_append = 0;
     lnt_bind_scratch(site, total ? total : LNT_ALIGN); /* operands without elements need a slot, too */
     return LNT_OK;
 }

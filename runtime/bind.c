@@ -32,7 +32,7 @@ void lnt_place_value(lnt_session *s, uint32_t value, lnt_place place, void *data
     lnt_operand *v = &s->value[value];
     v->storage = value;
     v->offset = 0;
-    v->pitch = 0;
+    v->pitch = v->plane_pitch = 0;
     v->data = known ? data : NULL;
     s->slot[value] = data;
     s->storage[value] = (lnt_storage){.parent = value, .place = (uint8_t)place};
@@ -532,42 +532,6 @@ lnt_status lnt_bind_frame(lnt_session *s, lnt_frame *f, lnt_error *err)
 
 /* ---- the session ---- */
 
-/* Extent of an input by the symbol it shares with one that is given; 0 for a state's that grows from nothing.
- */
-static int64_t extent_by_symbol(const lnt_session *s, int64_t symbol)
-{
-    const lnt_model *m = s->model;
-    for (uint32_t i = 0; i < m->n_in && symbol <= -2; i++)
-        for (unsigned d = 0; s->input[i].given && d < s->input[i].tensor.rank; d++)
-            if (m->value[m->in[i]].rank != LNT_RANK_UNKNOWN && m->value[m->in[i]].dims[d] == symbol)
-                return s->input[i].tensor.dims[d];
-    return 0;
-}
-
-/* A state not set yet starts with zeros. */
-static lnt_status start_state(lnt_session *s, lnt_state_slot *state, lnt_error *err)
-{
-    lnt_input_slot *in = &s->input[state->input];
-    if (in->given)
-        return LNT_OK;
-    const lnt_operand *v = &s->model->value[s->model->in[state->input]];
-    LNT_REQUIRE(v->rank != LNT_RANK_UNKNOWN, err, LNT_E_SHAPE,
-                "a state of unknown rank must be set before the run");
-    lnt_tensor t = {.dtype = (lnt_dtype)v->dtype, .rank = v->rank};
-    int64_t count;
-    for (unsigned d = 0; d < v->rank; d++)
-        t.dims[d] = v->dims[d] >= 0 ? v->dims[d] : extent_by_symbol(s, v->dims[d]);
-    LNT_REQUIRE(lnt_extents_fit(t.dims, t.rank, lnt_dtype_size(t.dtype)) && lnt_count(t.dims, t.rank, &count),
-                err, LNT_E_LIMIT, "a state is too large");
-    t.bytes = (size_t)count * lnt_dtype_size(t.dtype);
-    LNT_TRY(lnt_buffer_reserve(s, &state->now, t.bytes, err));
-    memset(state->now.data, 0, t.bytes);
-    t.data = state->now.data;
-    in->tensor = t;
-    in->given = true;
-    return LNT_OK;
-}
-
 /* Contents of an input that feeds shapes, kept to notice when they change. */
 static lnt_status note_contents(lnt_session *s, uint32_t i, lnt_error *err)
 {
@@ -594,8 +558,7 @@ static lnt_status check_input_bounds(lnt_session *s, uint32_t i, lnt_error *err)
 static lnt_status place_inputs(lnt_session *s, lnt_error *err)
 {
     const lnt_model *m = s->model;
-    for (uint32_t k = 0; k < s->n_states; k++)
-        LNT_TRY(start_state(s, &s->state[k], err));
+    LNT_TRY(lnt_start_states(s, err));
     for (uint32_t i = 0; i < m->n_in; i++) {
         lnt_input_slot *in = &s->input[i];
         lnt_operand *v = &s->value[m->in[i]];
@@ -608,6 +571,8 @@ static lnt_status place_inputs(lnt_session *s, lnt_error *err)
         if ((uintptr_t)in->tensor.data % lnt_dtype_size(in->tensor.dtype))
             LNT_TRY(lnt_buffer_reserve(s, &in->staging, in->tensor.bytes, err));
         lnt_place_value(s, m->in[i], LNT_PLACE_INPUT, NULL, false);
+        const lnt_state_slot *state = lnt_state_of_input(s, i);
+        v->plane_pitch = state ? state->now_pitch : 0;
         LNT_TRY(note_contents(s, i, err));
     }
     return LNT_OK;

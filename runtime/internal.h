@@ -46,7 +46,7 @@ typedef enum lnt_place {
     LNT_PLACE_CONSTANT, /* in the file */
     LNT_PLACE_INPUT,    /* the caller's, read-only */
     LNT_PLACE_KNOWN,    /* evaluated at bind */
-    LNT_PLACE_OUTPUT,   /* the caller's, or a state's next buffer */
+    LNT_PLACE_OUTPUT,   /* the caller's, or a state's buffer */
     LNT_PLACE_OWNED     /* a buffer of the session: loop-carried values, copies */
 } lnt_place;
 
@@ -126,9 +126,14 @@ typedef struct lnt_output_slot {
     lnt_operand *copy_in[1], *copy_out[1];
 } lnt_output_slot;
 
+/* What output `output` of a run is, input `input` of the next one is. A cache that grows has room in its
+ * buffer: then a run writes what is new behind what is past, in place, and `next` waits for the day the room
+ * is gone. */
 typedef struct lnt_state_slot {
     uint32_t input, output;
     lnt_buffer now, next;
+    int64_t now_pitch, next_pitch; /* lnt_operand.plane_pitch of each */
+    bool in_place;                 /* as bound, the output lies in `now` */
 } lnt_state_slot;
 
 struct lnt_session {
@@ -201,9 +206,12 @@ static inline size_t lnt_operand_bytes(const lnt_operand *o)
 /* ---- session.c ---- */
 lnt_status lnt_buffer_reserve(lnt_session *s, lnt_buffer *b, size_t bytes, lnt_error *err);
 const lnt_node *lnt_session_node(const lnt_session *s, uint32_t node);
-/* The state that output i feeds; NULL if it is an ordinary output. */
-lnt_state_slot *lnt_state_of_output(const lnt_session *s, uint32_t i);
 
+/* Fits a tensor to what the model says of its input i, naming the input in the error; *bytes: of its
+ * elements. */
+lnt_status lnt_check_input(const lnt_session *s, uint32_t i, const lnt_tensor *t, size_t *bytes,
+                           lnt_error *err);
+bool lnt_same_shape(const lnt_tensor *a, const lnt_tensor *b);
 /* Bytes a block of memory may have at most: the user's limit, else what the machine has to give. */
 uint64_t lnt_memory_limit(const lnt_session *s);
 /* Tells the host's log, if it wants messages of this severity. */
@@ -246,8 +254,20 @@ bool lnt_join_inputs(lnt_session *s, lnt_frame *f, uint32_t from, size_t most);
 /* Takes all of that back. */
 void lnt_part_inputs(lnt_session *s, lnt_frame *f, uint32_t from);
 
-/* Points the slots of outputs to the caller's memory and the states' next buffers. */
+/* Points the slots of outputs to the caller's memory and the states' buffers. */
 void lnt_point_outputs(lnt_session *s);
+
+/* ---- states.c ---- */
+/* The state that output i feeds, or that feeds input i; NULL if it is an ordinary one. */
+lnt_state_slot *lnt_state_of_output(const lnt_session *s, uint32_t i);
+lnt_state_slot *lnt_state_of_input(const lnt_session *s, uint32_t i);
+/* Before binding: states not set yet start with zeros. */
+lnt_status lnt_start_states(lnt_session *s, lnt_error *err);
+/* Where a bound output is to be computed; settles its plane_pitch. */
+lnt_status lnt_state_make_room(lnt_session *s, lnt_state_slot *state, lnt_error *err);
+void *lnt_state_target(const lnt_state_slot *state);
+/* After a run: what the outputs computed becomes the input of the next. */
+void lnt_swap_states(lnt_session *s);
 
 /* ---- run.c ---- */
 lnt_status lnt_run_frame(lnt_session *s, lnt_frame *f, lnt_error *err);

@@ -155,8 +155,9 @@ LNT_API lnt_status lnt_get_value(lnt_session *s, const char *name, lnt_tensor *t
 
 /* States: outputs that are inputs of the next run, swapped without a copy after each successful run. */
 LNT_API lnt_status lnt_state_reset(lnt_session *s, lnt_error *err); /* all to zeros */
-/* Sets or reads state k (numbered as the model's states): a copy in the tensor's memory. */
 LNT_API uint32_t lnt_state_count(const lnt_session *s);
+/* Sets state k (numbered as the model's states) to a copy of the tensor; or shows it: the tensor's data are then
+ * the session's, until it is run, bound or reset. */
 LNT_API lnt_status lnt_state_set(lnt_session *s, uint32_t k, const lnt_tensor *tensor, lnt_error *err);
 LNT_API lnt_status lnt_state_get(lnt_session *s, uint32_t k, lnt_tensor *tensor, lnt_error *err);
 

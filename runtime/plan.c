@@ -196,9 +196,8 @@ static lnt_status output_target(lnt_session *s, const lnt_frame *f, uint32_t i, 
     *target = NULL;
     lnt_state_slot *state = lnt_state_of_output(s, i);
     if (state) {
-        if (!state->next.data || state->next.capacity < bytes)
-            LNT_TRY(lnt_buffer_reserve(s, &state->next, bytes + bytes / 2, err));
-        *target = state->next.data;
+        LNT_TRY(lnt_state_make_room(s, state, err));
+        *target = lnt_state_target(state);
         return LNT_OK;
     }
     *target = callers_memory(s, i);
@@ -269,7 +268,7 @@ void lnt_point_outputs(lnt_session *s)
     for (uint32_t i = 0; i < s->model->n_out; i++) {
         const uint32_t root = lnt_storage_root(s, s->value[s->model->out[i]].storage);
         const lnt_state_slot *state = lnt_state_of_output(s, i);
-        void *target = state ? state->next.data : callers_memory(s, i);
+        void *target = state ? lnt_state_target(state) : callers_memory(s, i);
         if (!target)
             continue;
         s->slot[copy_slot(s, i)] = target;

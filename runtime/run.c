@@ -123,29 +123,6 @@ static lnt_status point_inputs(lnt_session *s, lnt_error *err)
     return LNT_OK;
 }
 
-/* What the outputs computed becomes the input of the next run. */
-static void swap_states(lnt_session *s)
-{
-    for (uint32_t k = 0; k < s->n_states; k++) {
-        lnt_state_slot *state = &s->state[k];
-        lnt_tensor *t = &s->input[state->input].tensor;
-        const lnt_operand *v = &s->value[s->model->out[state->output]];
-        if (s->storage[lnt_storage_root(s, v->storage)].place == LNT_PLACE_NONE)
-            continue; /* a partial run that did not compute it */
-        const lnt_buffer now = state->now;
-        state->now = state->next;
-        state->next = now;
-        if (t->rank != v->rank || memcmp(t->dims, v->dims, v->rank * sizeof *v->dims) != 0)
-            s->outgrown = true;
-        t->rank = v->rank;
-        memcpy(t->dims, v->dims, sizeof t->dims);
-        t->data = state->now.data;
-        t->bytes = lnt_operand_bytes(v);
-        if (state->next.capacity < t->bytes)
-            s->outgrown = true;
-    }
-}
-
 static lnt_status run_session(lnt_session *s, lnt_error *err)
 {
     if (s->rebind || s->outgrown || !s->bound_now || contents_changed(s))
@@ -162,7 +139,7 @@ static lnt_status run_session(lnt_session *s, lnt_error *err)
     const lnt_status status = lnt_run_frame(s, &s->root, err);
     s->running = false;
     if (status == LNT_OK)
-        swap_states(s);
+        lnt_swap_states(s);
     return status;
 }
 

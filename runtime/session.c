@@ -292,9 +292,8 @@ lnt_status lnt_session_trim(lnt_session *s, lnt_error *err)
 
 /* ---- inputs and outputs ---- */
 
-/* Fits a tensor to what the model says of its input, naming the input in the error. */
-static lnt_status check_input(const lnt_session *s, uint32_t i, const lnt_tensor *t, size_t *bytes,
-                              lnt_error *err)
+lnt_status lnt_check_input(const lnt_session *s, uint32_t i, const lnt_tensor *t, size_t *bytes,
+                           lnt_error *err)
 {
     const lnt_operand *v = &s->model->value[s->model->in[i]];
     const char *name = lnt_value_name(s->model, s->model->in[i]);
@@ -319,39 +318,23 @@ static lnt_status check_input(const lnt_session *s, uint32_t i, const lnt_tensor
     return LNT_OK;
 }
 
-static bool same_shape(const lnt_tensor *a, const lnt_tensor *b)
+bool lnt_same_shape(const lnt_tensor *a, const lnt_tensor *b)
 {
     return a->rank == b->rank && memcmp(a->dims, b->dims, a->rank * sizeof *a->dims) == 0;
-}
-
-static int state_of_input(const lnt_session *s, uint32_t i)
-{
-    for (uint32_t k = 0; k < s->n_states; k++)
-        if (s->state[k].input == i)
-            return (int)k;
-    return -1;
-}
-
-lnt_state_slot *lnt_state_of_output(const lnt_session *s, uint32_t i)
-{
-    for (uint32_t k = 0; k < s->n_states; k++)
-        if (s->state[k].output == i)
-            return &s->state[k];
-    return NULL;
 }
 
 lnt_status lnt_set_input(lnt_session *s, uint32_t i, const lnt_tensor *t, lnt_error *err)
 {
     lnt_error_clear(err);
     LNT_REQUIRE(s && t && i < s->model->n_in, err, LNT_E_ARGUMENT, "there is no input %u", i);
-    const int state = state_of_input(s, i);
-    if (state >= 0)
-        return lnt_state_set(s, (uint32_t)state, t, err);
+    const lnt_state_slot *state = lnt_state_of_input(s, i);
+    if (state)
+        return lnt_state_set(s, (uint32_t)(state - s->state), t, err);
     size_t bytes;
-    LNT_TRY(check_input(s, i, t, &bytes, err));
+    LNT_TRY(lnt_check_input(s, i, t, &bytes, err));
     lnt_input_slot *in = &s->input[i];
     const bool staged = (uintptr_t)t->data % lnt_dtype_size(t->dtype) != 0; /* in memory made at bind */
-    if (!in->given || !same_shape(&in->tensor, t) || (staged && in->staging.capacity < bytes))
+    if (!in->given || !lnt_same_shape(&in->tensor, t) || (staged && in->staging.capacity < bytes))
         s->rebind = true;
     in->tensor = *t;
     in->tensor.bytes = bytes;
@@ -515,53 +498,6 @@ lnt_status lnt_get_value(lnt_session *s, const char *name, lnt_tensor *t, lnt_er
     const void *data;
     LNT_TRY(plain_copy(s, v, value_memory(s, v), &data, err));
     fill_tensor(t, v, data);
-    return LNT_OK;
-}
-
-/* ---- states ---- */
-
-uint32_t lnt_state_count(const lnt_session *s)
-{
-    return s ? s->n_states : 0;
-}
-
-lnt_status lnt_state_reset(lnt_session *s, lnt_error *err)
-{
-    lnt_error_clear(err);
-    LNT_REQUIRE(s, err, LNT_E_ARGUMENT, "session must be given");
-    LNT_REQUIRE(!atomic_load(&s->busy), err, LNT_E_BUSY, "the session is running");
-    for (uint32_t k = 0; k < s->n_states; k++)
-        s->input[s->state[k].input].given = false;
-    s->rebind = true;
-    return LNT_OK;
-}
-
-lnt_status lnt_state_set(lnt_session *s, uint32_t k, const lnt_tensor *t, lnt_error *err)
-{
-    lnt_error_clear(err);
-    LNT_REQUIRE(s && k < s->n_states && t, err, LNT_E_ARGUMENT, "there is no state %u", k);
-    LNT_REQUIRE(t->data, err, LNT_E_ARGUMENT, "state %u needs data", k);
-    lnt_state_slot *state = &s->state[k];
-    lnt_input_slot *in = &s->input[state->input];
-    size_t bytes;
-    LNT_TRY(check_input(s, state->input, t, &bytes, err));
-    LNT_TRY(lnt_buffer_reserve(s, &state->now, bytes, err));
-    memcpy(state->now.data, t->data, bytes);
-    s->rebind |= !in->given || !same_shape(&in->tensor, t);
-    in->tensor = *t;
-    in->tensor.data = state->now.data;
-    in->tensor.bytes = bytes;
-    in->given = true;
-    return LNT_OK;
-}
-
-lnt_status lnt_state_get(lnt_session *s, uint32_t k, lnt_tensor *t, lnt_error *err)
-{
-    lnt_error_clear(err);
-    LNT_REQUIRE(s && k < s->n_states && t, err, LNT_E_ARGUMENT, "there is no state %u", k);
-    const lnt_input_slot *in = &s->input[s->state[k].input];
-    LNT_REQUIRE(in->given, err, LNT_E_ARGUMENT, "state %u has no contents before bind", k);
-    *t = in->tensor;
     return LNT_OK;
 }
 

@@ -124,10 +124,24 @@ class Session:
         call("lnt_run", self.handle)
         return self
 
+    def fetch(self, name):
+        call("lnt_fetch", self.handle, name.encode())
+        return self
+
+    def value(self, name):
+        """A copy of a fetched value."""
+        tensor = Tensor()
+        call("lnt_get_value", self.handle, name.encode(), c.byref(tensor))
+        return self.copy_of(tensor)
+
     def get(self, name):
         """A copy of an output."""
         tensor = Tensor()
         call("lnt_get_output", self.handle, c.c_uint32(self.model.output_index(name)), c.byref(tensor))
+        return self.copy_of(tensor)
+
+    @staticmethod
+    def copy_of(tensor):
         shape = tuple(tensor.dims[:tensor.rank])
         buffer = (c.c_char * tensor.bytes).from_address(tensor.data) if tensor.bytes else b""
         return np.frombuffer(buffer, NUMPY[tensor.dtype]).reshape(shape).copy()

@@ -1,0 +1,251 @@
+/* states.c — values that a session carries from one run to the next.
+ *
+ * A run reads a state's buffer `now` and writes `next`; then the two change places. A cache that a step
+ * appends to has planes with room behind them instead, and the run writes into them:
+ *
+ *     now  | a a a . . | b b b . . |    past: 3 rows a plane
+ *     now  | a a a A . | b b b B . |    present: 4
+ *          0           now_pitch
+ *
+ * Where the room is gone `next` is given more, and the step copies what is past. */
+#include "runtime/internal.h"
+
+#include <string.h>
+
+lnt_state_slot *lnt_state_of_input(const lnt_session *s, uint32_t i)
+{
+    for (uint32_t k = 0; k < s->n_states; k++)
+        if (s->state[k].input == i)
+            return &s->state[k];
+    return NULL;
+}
+
+lnt_state_slot *lnt_state_of_output(const lnt_session *s, uint32_t i)
+{
+    for (uint32_t k = 0; k < s->n_states; k++)
+        if (s->state[k].output == i)
+            return &s->state[k];
+    return NULL;
+}
+
+static void change_places(lnt_state_slot *state)
+{
+    const lnt_buffer now = state->now;
+    state->now = state->next;
+    state->next = now;
+    state->now_pitch = state->next_pitch;
+}
+
+/* ---- caches ---- */
+
+/* Does nobody but the step that appends see how the state lies? */
+static bool is_unseen(const lnt_session *s, const lnt_state_slot *state)
+{
+    const uint32_t in = s->model->in[state->input], out = s->model->out[state->output];
+    return s->model->readers[in] == 1 && s->model->readers[out] == 1 && !s->fetched[in] && !s->fetched[out] &&
+           !s->separate;
+}
+
+/* Is the state's output its input with more behind it, by a step that heeds where planes lie? */
+static bool is_appended(const lnt_session *s, const lnt_state_slot *state)
+{
+    const uint32_t in = s->model->in[state->input], out = s->model->out[state->output];
+    if (!is_unseen(s, state) || s->home[out] != &s->root || s->born[out] >= s->root.n_steps ||
+        s->storage[in].place != LNT_PLACE_INPUT)
+        return false;
+    const lnt_step *step = s->root.list[s->born[out]];
+    for (unsigned i = 0; i < step->n_append; i++) {
+        const lnt_append *a = &step->append[i];
+        if (a->in < step->n_in && step->in[a->in] == &s->value[in] && a->out < step->n_out &&
+            step->out[a->out] == &s->value[out])
+            return true;
+    }
+    return false;
+}
+
+/* Elements a plane of so many may need before long: as far as a bound for the input tells, else half as many
+ * again. */
+static int64_t with_room(const lnt_session *s, const lnt_state_slot *state, int64_t plane)
+{
+    const uint32_t in = s->model->in[state->input];
+    const lnt_operand *past = &s->value[in], *present = &s->value[s->model->out[state->output]];
+    const int64_t symbol = -2 - s->model->value[in].dims[2];
+    int64_t room;
+    if (symbol >= 0 && s->bound[symbol] >= 0 &&
+        !__builtin_add_overflow(s->bound[symbol], present->dims[2] - past->dims[2], &room) &&
+        !__builtin_mul_overflow(room, present->dims[3], &room) && room >= plane)
+        return room;
+    return plane + plane / 2;
+}
+
+/* Gives the output planes with room in `now`, or else in `next`. */
+static lnt_status make_room_behind(lnt_session *s, lnt_state_slot *state, lnt_operand *present,
+                                   lnt_error *err)
+{
+    const int64_t plane = present->dims[2] * present->dims[3], planes = present->dims[0] * present->dims[1];
+    state->in_place = state->now_pitch >= plane;
+    state->next_pitch = state->in_place ? state->now_pitch : with_room(s, state, plane);
+    present->plane_pitch = state->next_pitch;
+    if (state->in_place)
+        return LNT_OK;
+    const int64_t dims[] = {planes, state->next_pitch};
+    const size_t size = lnt_dtype_size((lnt_dtype)present->dtype);
+    LNT_REQUIRE(lnt_extents_fit(dims, 2, size), err, LNT_E_LIMIT, "a state is too large");
+    return lnt_buffer_reserve(s, &state->next, (size_t)(planes * state->next_pitch) * size, err);
+}
+
+/* Lets planes lie side by side. */
+static lnt_status make_plain(lnt_session *s, lnt_state_slot *state, lnt_error *err)
+{
+    lnt_tensor *t = &s->input[state->input].tensor;
+    if (!state->now_pitch)
+        return LNT_OK;
+    const size_t size = lnt_dtype_size(t->dtype), plane = (size_t)(t->dims[2] * t->dims[3]) * size;
+    LNT_TRY(lnt_buffer_reserve(s, &state->next, t->bytes, err));
+    for (int64_t i = 0; plane && i < t->dims[0] * t->dims[1]; i++)
+        memcpy((char *)state->next.data + (size_t)i * plane,
+               (const char *)state->now.data + (size_t)(i * state->now_pitch) * size, plane);
+    state->next_pitch = 0;
+    change_places(state);
+    t->data = state->now.data;
+    s->outgrown = true;
+    return LNT_OK;
+}
+
+/* ---- from bind to the end of a run ---- */
+
+/* Extent of an input by the symbol it shares with one that is given; 0 for a state's that grows from nothing.
+ */
+static int64_t extent_by_symbol(const lnt_session *s, int64_t symbol)
+{
+    const lnt_model *m = s->model;
+    for (uint32_t i = 0; i < m->n_in && symbol <= -2; i++)
+        for (unsigned d = 0; s->input[i].given && d < s->input[i].tensor.rank; d++)
+            if (m->value[m->in[i]].rank != LNT_RANK_UNKNOWN && m->value[m->in[i]].dims[d] == symbol)
+                return s->input[i].tensor.dims[d];
+    return 0;
+}
+
+/* A state not set yet starts with zeros. */
+static lnt_status start_state(lnt_session *s, lnt_state_slot *state, lnt_error *err)
+{
+    lnt_input_slot *in = &s->input[state->input];
+    if (in->given)
+        return LNT_OK;
+    const lnt_operand *v = &s->model->value[s->model->in[state->input]];
+    LNT_REQUIRE(v->rank != LNT_RANK_UNKNOWN, err, LNT_E_SHAPE,
+                "a state of unknown rank must be set before the run");
+    lnt_tensor t = {.dtype = (lnt_dtype)v->dtype, .rank = v->rank};
+    int64_t count;
+    for (unsigned d = 0; d < v->rank; d++)
+        t.dims[d] = v->dims[d] >= 0 ? v->dims[d] : extent_by_symbol(s, v->dims[d]);
+    LNT_REQUIRE(lnt_extents_fit(t.dims, t.rank, lnt_dtype_size(t.dtype)) && lnt_count(t.dims, t.rank, &count),
+                err, LNT_E_LIMIT, "a state is too large");
+    t.bytes = (size_t)count * lnt_dtype_size(t.dtype);
+    LNT_TRY(lnt_buffer_reserve(s, &state->now, t.bytes, err));
+    memset(state->now.data, 0, t.bytes);
+    state->now_pitch = 0;
+    t.data = state->now.data;
+    in->tensor = t;
+    in->given = true;
+    return LNT_OK;
+}
+
+lnt_status lnt_start_states(lnt_session *s, lnt_error *err)
+{
+    for (uint32_t k = 0; k < s->n_states; k++) {
+        if (!is_unseen(s, &s->state[k]))
+            LNT_TRY(make_plain(s, &s->state[k], err));
+        LNT_TRY(start_state(s, &s->state[k], err));
+    }
+    return LNT_OK;
+}
+
+lnt_status lnt_state_make_room(lnt_session *s, lnt_state_slot *state, lnt_error *err)
+{
+    lnt_operand *v = &s->value[s->model->out[state->output]];
+    if (is_appended(s, state))
+        return make_room_behind(s, state, v, err);
+    const size_t bytes = lnt_operand_bytes(v);
+    state->in_place = false;
+    state->next_pitch = 0;
+    if (state->next.data && state->next.capacity >= bytes)
+        return LNT_OK;
+    return lnt_buffer_reserve(s, &state->next, bytes + bytes / 2, err);
+}
+
+void *lnt_state_target(const lnt_state_slot *state)
+{
+    return state->in_place ? state->now.data : state->next.data;
+}
+
+void lnt_swap_states(lnt_session *s)
+{
+    for (uint32_t k = 0; k < s->n_states; k++) {
+        lnt_state_slot *state = &s->state[k];
+        lnt_tensor *t = &s->input[state->input].tensor;
+        const lnt_operand *v = &s->value[s->model->out[state->output]];
+        if (s->storage[lnt_storage_root(s, v->storage)].place == LNT_PLACE_NONE)
+            continue; /* a partial run that did not compute it */
+        if (!state->in_place)
+            change_places(state);
+        if (t->rank != v->rank || memcmp(t->dims, v->dims, v->rank * sizeof *v->dims) != 0)
+            s->outgrown = true;
+        t->rank = v->rank;
+        memcpy(t->dims, v->dims, sizeof t->dims);
+        t->data = state->now.data;
+        t->bytes = lnt_operand_bytes(v);
+        if (!state->in_place && (state->now_pitch || state->next.capacity < t->bytes))
+            s->outgrown = true;
+    }
+}
+
+/* ---- for the host ---- */
+
+uint32_t lnt_state_count(const lnt_session *s)
+{
+    return s ? s->n_states : 0;
+}
+
+lnt_status lnt_state_reset(lnt_session *s, lnt_error *err)
+{
+    lnt_error_clear(err);
+    LNT_REQUIRE(s, err, LNT_E_ARGUMENT, "session must be given");
+    LNT_REQUIRE(!atomic_load(&s->busy), err, LNT_E_BUSY, "the session is running");
+    for (uint32_t k = 0; k < s->n_states; k++)
+        s->input[s->state[k].input].given = false;
+    s->rebind = true;
+    return LNT_OK;
+}
+
+lnt_status lnt_state_set(lnt_session *s, uint32_t k, const lnt_tensor *t, lnt_error *err)
+{
+    lnt_error_clear(err);
+    LNT_REQUIRE(s && k < s->n_states && t, err, LNT_E_ARGUMENT, "there is no state %u", k);
+    LNT_REQUIRE(t->data, err, LNT_E_ARGUMENT, "state %u needs data", k);
+    lnt_state_slot *state = &s->state[k];
+    lnt_input_slot *in = &s->input[state->input];
+    size_t bytes;
+    LNT_TRY(lnt_check_input(s, state->input, t, &bytes, err));
+    LNT_TRY(lnt_buffer_reserve(s, &state->now, bytes, err));
+    memcpy(state->now.data, t->data, bytes);
+    s->rebind |= !in->given || !lnt_same_shape(&in->tensor, t) || state->now_pitch;
+    state->now_pitch = 0;
+    in->tensor = *t;
+    in->tensor.data = state->now.data;
+    in->tensor.bytes = bytes;
+    in->given = true;
+    return LNT_OK;
+}
+
+lnt_status lnt_state_get(lnt_session *s, uint32_t k, lnt_tensor *t, lnt_error *err)
+{
+    lnt_error_clear(err);
+    LNT_REQUIRE(s && k < s->n_states && t, err, LNT_E_ARGUMENT, "there is no state %u", k);
+    const lnt_input_slot *in = &s->input[s->state[k].input];
+    LNT_REQUIRE(in->given, err, LNT_E_ARGUMENT, "state %u has no contents before bind", k);
+    LNT_REQUIRE(!atomic_load(&s->busy), err, LNT_E_BUSY, "the session is running");
+    LNT_TRY(make_plain(s, &s->state[k], err));
+    *t = in->tensor;
+    return LNT_OK;
+}
