@@ -412,3 +412,43 @@ lnt_status lnt_fuse_attention(lnt_edit *e, lnt_gnode *n)
     LNT_TRY(lnt_gnode_set_float(g, a, "scale", (float)f.scale));
     return lnt_edit_count(e, "Attention");
 }
+
+/* ---- caches ---- */
+
+/* The Concat along axis 2 of [batch][head][past][width] and what is new, that nobody else reads than n's
+ * input i; or NULL. */
+static lnt_gnode *cache_of(lnt_edit *e, const lnt_gnode *n, unsigned i)
+{
+    lnt_gnode *c = lnt_producer(e->g, n, i);
+    if (!lnt_is(c, Concat) || c->n_in != 2 || c->subgraph != n->subgraph ||
+        lnt_edit_uses(e, c->out[0]) != 1 || lnt_ginfo(e->g, c->in[0])->rank != 4 ||
+        lnt_ginfo(e->g, c->in[1])->rank != 4)
+        return NULL;
+    const int64_t axis = lnt_gnode_int(c, "axis", 0);
+    return axis == 2 || axis == -2 ? c : NULL;
+}
+
+/* Keys and values that are past ones with new ones behind them: told so, Attention appends to the cache
+ * itself, in place where it is a state. */
+lnt_status lnt_fuse_cache(lnt_edit *e, lnt_gnode *n)
+{
+    enum { KEY = 1, VALUE, PAST = 4, INPUTS = 6 };
+    if (!lnt_is(n, Attention) || n->n_in > PAST || n->n_out > 1 || lnt_gnode_int(n, "is_causal", 0) ||
+        lnt_gnode_int(n, "left_window_size", -1) >= 0 || lnt_gnode_int(n, "right_window_size", -1) >= 0)
+        return LNT_OK;
+    lnt_gnode *k = cache_of(e, n, KEY), *v = cache_of(e, n, VALUE);
+    if (!k || !v || k == v)
+        return LNT_OK;
+    const uint32_t in[INPUTS] = {n->in[0], k->in[1], v->in[1], lnt_in_value(n, 3), k->in[0], v->in[0]};
+    const uint32_t out[] = {n->out[0], k->out[0], v->out[0]};
+    lnt_gnode *a = lnt_graph_add_node(e->g, n->subgraph, n, n->op, n->name, in, INPUTS, out, 3);
+    if (!a)
+        return LNT_E_MEMORY;
+    for (unsigned i = 0; i < n->n_attr; i++)
+        LNT_TRY(lnt_gnode_set_attr(e->g, a, &n->attr[i]));
+    lnt_edit_changed(e, a);
+    lnt_edit_drop(e, k);
+    lnt_edit_drop(e, v);
+    lnt_edit_drop(e, n);
+    return lnt_edit_count(e, "Attention that extends its cache");
+}

@@ -9,6 +9,7 @@
 lnt_status lnt_fuse_normalization(lnt_edit *e, lnt_gnode *n); /* LayerNormalization, RMSNormalization */
 lnt_status lnt_fuse_softmax(lnt_edit *e, lnt_gnode *n);
 lnt_status lnt_fuse_attention(lnt_edit *e, lnt_gnode *n);
+lnt_status lnt_fuse_cache(lnt_edit *e, lnt_gnode *n); /* Concat of keys and values into Attention */
 lnt_status lnt_fuse_activation(lnt_edit *e, lnt_gnode *n); /* Gelu, Swish, HardSwish, Mish, HardSigmoid */
 lnt_status lnt_fuse_pad(lnt_edit *e, lnt_gnode *n);        /* Pad into Conv */
 lnt_status lnt_fuse_transpose(lnt_edit *e, lnt_gnode *n);  /* Transpose into MatMul */
