@@ -136,7 +136,8 @@ typedef struct lnt_rnn_cell {
     float *reset;          /* GRU: reset gate * h */
     const float *peephole; /* LSTM: NULL, or for i, o, f one after the other [hidden rounded up to 16] */
     size_t hidden;
-    float clip; /* INFINITY: none */
+    size_t first, end; /* the units to be done; first is a multiple of 16 */
+    float clip;        /* INFINITY: none */
     lnt_activation f, g, h_act;
     bool input_forget;        /* LSTM: f = 1 - i */
     bool linear_before_reset; /* GRU */

@@ -241,7 +241,10 @@ typedef struct rows {
     lnt_rnn_cell cell[LNT_TILE_ROWS_MAX];
 } rows;
 
-/* gates (+)= a * panels [first, first + columns / 16) of each block of 16 units of R, bias included. */
+enum { CELLS = 2 };
+
+/* gates (+)= a * panels [first, first + columns / 16) of each block of 16 units of R, bias included; then
+ * what the units make of their gates. */
 typedef struct recurrence {
     const rnn_call *c;
     int64_t direction;
@@ -249,7 +252,8 @@ typedef struct recurrence {
     const float *const *a;
     size_t first, columns;
     bool accumulate;
-    uint8_t *h; /* room for quantised rows of a */
+    lnt_rnn_cell_fn cell[CELLS]; /* one after the other; the last may be NULL */
+    uint8_t *h;                  /* room for quantised rows of a */
     /* Of those rows. */
     float scale[LNT_TILE_ROWS_MAX];
     int32_t zero[LNT_TILE_ROWS_MAX];
@@ -364,7 +368,20 @@ static void recur_panels(const recurrence *r, size_t panel, size_t n)
                                           .high = INFINITY});
 }
 
-/* recur_blocks, with R in bytes. */
+/* Units [first, end). */
+static void open_cells(const recurrence *r, size_t first, size_t end)
+{
+    for (unsigned f = 0; f < CELLS && r->cell[f]; f++)
+        for (unsigned i = 0; i < r->set->n; i++) {
+            lnt_rnn_cell cell = r->set->cell[i];
+            cell.first = first;
+            cell.end = end < cell.hidden ? end : cell.hidden;
+            r->cell[f](&cell);
+        }
+}
+
+/* recur_blocks, with R in bytes. All threads read the quantised state: the new one may take its place here.
+ */
 static lnt_status recur_bytes(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
 {
     (void)k, (void)thread;
@@ -378,44 +395,43 @@ static lnt_status recur_bytes(lnt_kernel *k, void *arg, int64_t begin, int64_t e
             n = run - done < most ? run - done : most;
             recur_panels(r, ((size_t)begin + i) * gates + r->first + done, n);
         }
+    open_cells(r, (size_t)begin * LNT_PANEL, (size_t)end * LNT_PANEL);
     return LNT_OK;
 }
 
 static lnt_status recur(lnt_kernel *k, recurrence r)
 {
     const int64_t blocks = (int64_t)(r.c->m->padded / LNT_PANEL);
-    const lnt_task_fn task = is_in_bytes(r.c->m) ? recur_bytes : recur_blocks;
-    if (is_in_bytes(r.c->m))
+    const bool bytes = is_in_bytes(r.c->m);
+    const lnt_task_fn task = bytes ? recur_bytes : recur_blocks;
+    if (bytes)
         quantise_rows(&r);
-    return r.c->shares_steps ? lnt_parallel(k, blocks, 1, task, &r) : task(k, &r, 0, blocks, 0);
-}
-
-static void each_cell(rows *set, lnt_rnn_cell_fn fn)
-{
-    for (unsigned i = 0; i < set->n; i++)
-        fn(&set->cell[i]);
+    /* Two slices a thread: more cost more than they even out. */
+    const int64_t grain = 1 + blocks / (2 * (int64_t)k->threads + 1);
+    LNT_TRY(r.c->shares_steps ? lnt_parallel(k, blocks, grain, task, &r) : task(k, &r, 0, blocks, 0));
+    if (!bytes)
+        open_cells(&r, 0, SIZE_MAX);
+    return LNT_OK;
 }
 
 /* One step of the recurrence for a set of rows; h: room for their quantised states. */
-static lnt_status advance(lnt_kernel *k, const rnn_call *c, int64_t d, rows *set, uint8_t *h)
+static lnt_status advance(lnt_kernel *k, const rnn_call *c, int64_t d, const rows *set, uint8_t *h)
 {
     const rnn *m = c->m;
     const lnt_gemm_kernels *kernels = m->kernels;
+    recurrence r = {c, d, set, set->h, 0, m->row, m->kind != LNT_ID_GRU, .h = h};
     if (m->kind != LNT_ID_GRU) {
-        LNT_TRY(recur(k, (recurrence){c, d, set, set->h, 0, m->row, true, .h = h}));
-        each_cell(set, m->kind == LNT_ID_LSTM ? kernels->lstm : kernels->rnn);
-        return LNT_OK;
+        r.cell[0] = m->kind == LNT_ID_LSTM ? kernels->lstm : kernels->rnn;
+        return recur(k, r);
     }
+    r.cell[0] = kernels->gru_gates;
     if (m->linear_before_reset) {
-        LNT_TRY(recur(k, (recurrence){c, d, set, set->h, 0, m->row, false, .h = h}));
-        each_cell(set, kernels->gru_gates);
-    } else {
-        LNT_TRY(recur(k, (recurrence){c, d, set, set->h, 0, 2 * LNT_PANEL, false, .h = h}));
-        each_cell(set, kernels->gru_gates);
-        LNT_TRY(recur(k, (recurrence){c, d, set, set->reset, 2, LNT_PANEL, false, .h = h}));
+        r.cell[1] = kernels->gru_state;
+        return recur(k, r);
     }
-    each_cell(set, kernels->gru_state);
-    return LNT_OK;
+    r.columns = 2 * LNT_PANEL;
+    LNT_TRY(recur(k, r));
+    return recur(k, (recurrence){c, d, set, set->reset, 2, LNT_PANEL, .cell = {kernels->gru_state}, .h = h});
 }
 
 /* State of entry b: h, then c (LSTM) or reset and gates (GRU). */

@@ -567,31 +567,38 @@ static void dequantise(const void *x, float *y, int64_t n, float scale, int32_t 
 #undef BLOCK
 }
 
-static void store_sums(const lnt_qtile *tile)
+/* Columns [j, j + n) of all rows; n is VL if they are `whole`. */
+LNT_INLINE void store_sum_columns(const lnt_qtile *t, unsigned j, unsigned n, const bool whole)
 {
     enum { PANEL = 16 };
-    const lnt_qtile own = *tile, *t = &own; /* out of reach of the stores */
     const vf low = v_splat(t->low), high = v_splat(t->high);
-    for (unsigned j = 0; j < t->columns; j += VL) {
-        const unsigned n = t->columns - j < VL ? t->columns - j : VL;
-        const vu sums = (vu)vi_load(t->sums + j);
-        const vf factors = n == VL ? v_load(t->scales + j) : v_load_n(t->scales + j, n);
-        const vf plus = !t->bias ? v_splat(0) : n == VL ? v_load(t->bias + j) : v_load_n(t->bias + j, n);
-        vu taken = (vu)vi_splat(t->zero[0]) * sums;
-        for (unsigned r = 0; r < t->rows; r++) {
-            if (r > 0 && t->zero[r] != t->zero[r - 1])
-                taken = (vu)vi_splat(t->zero[r]) * sums;
-            const vu acc = (vu)vi_load(t->acc + r * PANEL + j) - taken;
-            vf v = vi_float((vi)acc) * (v_splat(t->scale[r]) * factors) + plus;
-            if (t->residual)
-                v += n == VL ? v_load(t->residual[r] + j) : v_load_n(t->residual[r] + j, n);
-            v = v_min(high, v_max(low, v));
-            if (n == VL)
-                v_store(t->y[r] + j, v);
-            else
-                v_store_n(t->y[r] + j, v, n);
-        }
+    const vu sums = (vu)vi_load(t->sums + j);
+    const vf factors = whole ? v_load(t->scales + j) : v_load_n(t->scales + j, n);
+    const vf plus = !t->bias ? v_splat(0) : whole ? v_load(t->bias + j) : v_load_n(t->bias + j, n);
+    vu taken = (vu)vi_splat(t->zero[0]) * sums;
+    for (unsigned r = 0; r < t->rows; r++) {
+        if (r > 0 && t->zero[r] != t->zero[r - 1])
+            taken = (vu)vi_splat(t->zero[r]) * sums;
+        const vu acc = (vu)vi_load(t->acc + r * PANEL + j) - taken;
+        vf v = vi_float((vi)acc) * (v_splat(t->scale[r]) * factors) + plus;
+        if (t->residual)
+            v += whole ? v_load(t->residual[r] + j) : v_load_n(t->residual[r] + j, n);
+        v = v_min(high, v_max(low, v));
+        if (whole)
+            v_store(t->y[r] + j, v);
+        else
+            v_store_n(t->y[r] + j, v, n);
     }
+}
+
+static void store_sums(const lnt_qtile *tile)
+{
+    const lnt_qtile own = *tile; /* out of reach of the stores */
+    unsigned j = 0;
+    for (; j + VL <= own.columns; j += VL)
+        store_sum_columns(&own, j, VL, true);
+    if (j < own.columns)
+        store_sum_columns(&own, j, own.columns - j, false);
 }
 
 /* Columns [j, j + VL) of all rows: `whole` if there are as many, `moved` if rows have sums to be taken off,

@@ -460,6 +460,7 @@ static void check_cell(bench *t, unsigned gates, uint64_t seed)
                                .reset = reset,
                                .peephole = sometimes(t) ? peephole : NULL,
                                .hidden = hidden,
+                               .end = hidden,
                                .clip = sometimes(t) ? INFINITY : 0.7f,
                                .f = act[0],
                                .g = act[1],
