@@ -212,6 +212,12 @@ static lnt_status bind_mask(lnt_site *site, lnt_attention *p)
     return LNT_OK;
 }
 
+static bool is_cache(const lnt_operand *past, const extents *e, int64_t width)
+{
+    return past->rank == 4 && past->dims[0] == e->batches && past->dims[1] == e->kv_heads &&
+           past->dims[2] == e->past && past->dims[3] == width;
+}
+
 static lnt_status check_operands(const lnt_site *site, const extents *e)
 {
     const lnt_operand *k = site->in[KEY], *v = site->in[VALUE];
@@ -223,9 +229,8 @@ static lnt_status check_operands(const lnt_site *site, const extents *e)
                     lnt_operand_count(v) == rows * e->fresh * e->v_width,
                 site->err, LNT_E_SHAPE, "Q, K and V do not fit together");
     LNT_REQUIRE(!past_k == !past_v, site->err, LNT_E_ARGUMENT, "past_key and past_value go together");
-    LNT_REQUIRE(!past_k || (lnt_operand_count(past_k) == rows * e->past * e->k_width &&
-                            lnt_operand_count(past_v) == rows * e->past * e->v_width),
-                site->err, LNT_E_SHAPE, "past_key or past_value do not fit K and V");
+    LNT_REQUIRE(!past_k || (is_cache(past_k, e, e->k_width) && is_cache(past_v, e, e->v_width)), site->err,
+                LNT_E_SHAPE, "past_key or past_value do not fit K and V");
     const lnt_operand *valid = lnt_input(site, VALID);
     LNT_REQUIRE(!valid || (valid->dtype == LNT_INT64 && lnt_operand_count(valid) == e->batches), site->err,
                 LNT_E_SHAPE, "nonpad_kv_seqlen must hold one int64 per batch entry");

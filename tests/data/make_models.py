@@ -154,6 +154,17 @@ def attention():
         const("two", np.float32(2)), const("last", np.int64(1))])
 
 
+def cache():
+    """Keys and values of the past, and new ones behind them."""
+    heads = [1, 2, "n", 4]
+    save("cache", [
+        node("Concat", "past_k k", "present_k", axis=2), node("Concat", "past_v v", "present_v", axis=2),
+        node("Transpose", "present_k", "t", perm=[0, 1, 3, 2]), node("MatMul", "q t", "s"),
+        node("Softmax", "s", "p", axis=-1), node("MatMul", "p present_v", "y"),
+    ], [*(floats(name, heads) for name in "qkv"), *(floats(name, [1, 2, "past", 4]) for name in ("past_k", "past_v"))],
+        [floats("y", heads), *(floats(name, [1, 2, "all", 4]) for name in ("present_k", "present_v"))], [])
+
+
 def lengths():
     """How many elements come out is a number computed on the way."""
     save("lengths", [
@@ -164,5 +175,5 @@ def lengths():
 
 
 FOLDER.mkdir(exist_ok=True)
-for make in (image, sequence, shapes, control, attention, lengths):
+for make in (image, sequence, shapes, control, attention, cache, lengths):
     make()

@@ -75,6 +75,8 @@ def make_seeds(every):
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         list(pool.map(lambda model: put_model(*model), models))
     put_model(ROOT / "tests" / "data" / "models" / "sequence.onnx", "states", "--state", "next=state")
+    put_model(ROOT / "tests" / "data" / "models" / "cache.onnx", "caches", "--state", "present_k=past_k", "--state",
+              "present_v=past_v")
     for case in cases:
         for data in sorted((case / "test_data_set_0").glob("input_*.pb"))[:1]:
             put("tensors", case.name, data.read_bytes())
