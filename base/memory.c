@@ -7,6 +7,14 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#if defined(__SANITIZE_ADDRESS__)
+#define LNT_IS_WATCHED 1
+#elif defined(__has_feature)
+#define LNT_IS_WATCHED __has_feature(address_sanitizer)
+#else
+#define LNT_IS_WATCHED 0
+#endif
+
 enum { HUGE_PAGE = 2 << 20, LARGE = 2 * HUGE_PAGE };
 
 /* Asks for huge pages: the lines of a large image lie on more pages than the processor has addresses of at
@@ -152,21 +160,33 @@ void lnt_bump_free(lnt_bump *b)
     lnt_bump_init(b, b->allocator);
 }
 
+/* Where a sanitizer watches, short arrays move with every element: it then sees who holds on to where one
+ * was. */
+static size_t grown(size_t capacity)
+{
+#if LNT_IS_WATCHED
+    enum { SHORT = 256 };
+    if (capacity < SHORT)
+        return capacity + 1;
+#endif
+    return capacity ? capacity * 2 : 16;
+}
+
 lnt_status lnt_grow(const lnt_allocator *a, void **array, size_t *capacity, size_t count, size_t size,
                     lnt_error *err)
 {
     if (count < *capacity)
         return LNT_OK;
-    size_t wanted = *capacity ? *capacity * 2 : 16, bytes;
+    size_t wanted = grown(*capacity), bytes;
     if (wanted <= *capacity || !lnt_mul_size(wanted, size, &bytes))
         return lnt_fail(err, LNT_E_MEMORY, "an array of %zu elements overflows the address space", count);
-    void *grown = lnt_alloc(a, bytes, err);
-    if (!grown)
+    void *moved = lnt_alloc(a, bytes, err);
+    if (!moved)
         return LNT_E_MEMORY;
     if (*array)
-        memcpy(grown, *array, count * size);
+        memcpy(moved, *array, count * size);
     lnt_free(a, *array);
-    *array = grown;
+    *array = moved;
     *capacity = wanted;
     return LNT_OK;
 }

@@ -120,19 +120,18 @@ static uint32_t padding_mask(maker *m, uint32_t mask, uint32_t q, uint32_t total
 {
     if (mask == LNT_NONE)
         return LNT_NONE;
-    const lnt_operand *o = lnt_ginfo(m->im->g, mask), *query = lnt_ginfo(m->im->g, q);
-    const lnt_dtype dtype = (lnt_dtype)o->dtype;
-    if (o->rank == 1) {
-        const bool starts = o->dims[0] > 0 && query->rank <= LNT_MAX_RANK && o->dims[0] == 2 * query->dims[0];
+    const lnt_operand o = *lnt_ginfo(m->im->g, mask), *query = lnt_ginfo(m->im->g, q);
+    if (o.rank == 1) {
+        const bool starts = o.dims[0] > 0 && query->rank <= LNT_MAX_RANK && o.dims[0] == 2 * query->dims[0];
         const uint32_t open = within(m, mask, starts, total);
         return filtered(m, make(m, "Unsqueeze", IN(open, INTS(m, "axes", 1, 2)), NULL));
     }
-    if (o->rank != 2 && o->rank != 3) {
+    if (o.rank != 2 && o.rank != 3) {
         unsupported(m, "the mask must have rank 1, 2 or 3");
         return LNT_NONE;
     }
-    const uint32_t open = make(m, "Greater", IN(mask, scalar(m, "none", dtype, 0)), NULL);
-    const uint32_t axes = o->rank == 2 ? INTS(m, "axes", 1, 2) : INTS(m, "axes", 1);
+    const uint32_t open = make(m, "Greater", IN(mask, scalar(m, "none", (lnt_dtype)o.dtype, 0)), NULL);
+    const uint32_t axes = o.rank == 2 ? INTS(m, "axes", 1, 2) : INTS(m, "axes", 1);
     return filtered(m, make(m, "Unsqueeze", IN(open, axes), NULL));
 }
 
@@ -318,6 +317,7 @@ void lnt_expand_rotary(maker *m)
     lnt_inode *n = m->n;
     const lnt_operand *x = lnt_ginfo(m->im->g, n->in[0]), *ids = lnt_ginfo(m->im->g, n->in[1]);
     const lnt_operand *cosine = lnt_ginfo(m->im->g, n->in[2]);
+    const int64_t row_axis = x->rank == 4 ? 2 : 1;
     int64_t heads = lnt_inode_i(n, "num_heads", 0);
     uint32_t positions = n->in[1];
     if (lnt_inode_i(n, "is_packed_batching", 0) || lnt_inode_f(n, "scale", 1) != 1.0f) {
@@ -327,8 +327,7 @@ void lnt_expand_rotary(maker *m)
     if (x->rank == 3 && heads == 0 && cosine->rank == 2 && x->dims[2] > 0 && cosine->dims[1] > 0)
         heads = x->dims[2] / (2 * cosine->dims[1]); /* whole heads turn */
     if (ids->rank == 1)
-        positions =
-            positions_from(m, positions, extent(m, n->in[0], 0), extent(m, n->in[0], x->rank == 4 ? 2 : 1));
+        positions = positions_from(m, positions, extent(m, n->in[0], 0), extent(m, n->in[0], row_axis));
     rotate(m, n->in[0], n->in[2], n->in[3], positions, heads, lnt_inode_i(n, "rotary_embedding_dim", 0),
            lnt_inode_i(n, "interleaved", 0), n->out[0]);
 }

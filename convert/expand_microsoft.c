@@ -365,11 +365,11 @@ static void expand_lstm(maker *m)
     const uint32_t w = lstm_bytes(m, n->in[1], lnt_inode_in(n, 9)),
                    r = lstm_bytes(m, n->in[2], lnt_inode_in(n, 11));
     if (w != LNT_NONE && r != LNT_NONE) {
-        const lnt_operand *o = lnt_ginfo(m->im->g, r);
+        const lnt_operand o = *lnt_ginfo(m->im->g, r); /* scales are values, too: they may move it */
         in.value[1] = w;
         in.value[2] = r;
-        in.value[8] = lstm_scales(m, lnt_inode_in(n, 8), o->dims[0], o->dims[1]);
-        in.value[9] = lstm_scales(m, lnt_inode_in(n, 10), o->dims[0], o->dims[1]);
+        in.value[8] = lstm_scales(m, lnt_inode_in(n, 8), o.dims[0], o.dims[1]);
+        in.value[9] = lstm_scales(m, lnt_inode_in(n, 10), o.dims[0], o.dims[1]);
         if (m->status == LNT_OK && in.value[8] != LNT_NONE && in.value[9] != LNT_NONE) {
             m->status = lnt_make_node(m->im, n, "linnet.DynamicLSTM", in.value, in.n, n->attr, n->n_attr,
                                       n->out, n->n_out);

@@ -38,9 +38,10 @@ LNT_INLINE void depthwise_pixel(const lnt_qdepthwise *d, const depthwise_lanes *
                                 size_t at, void *y)
 {
     const vi flip = vi_splat(d->flip);
-    vi acc = l->plus;
+    vu sum = (vu)l->plus; /* wraps, as sums of 32 bits do at every level */
     for (size_t t = 0; t < d->taps; t++)
-        acc += (vi_load_u8(x[t] + at) ^ flip) * l->w[t];
+        sum += (vu)((vi_load_u8(x[t] + at) ^ flip) * l->w[t]);
+    const vi acc = (vi)sum;
     const vf v = vi_float(acc) * l->scale;
     if (d->result == LNT_QRESULT_BYTES)
         vi_store_8(y, v_round_int(v_min(l->high, v_at_least(v, l->low))) + l->zero);

@@ -82,14 +82,14 @@ static bool is_symmetric(const lnt_graph *g, uint32_t zero, lnt_dtype type)
 /* The weights as int8. */
 static uint32_t as_int8(lnt_graph *g, uint32_t weights)
 {
-    const lnt_operand *w = lnt_ginfo(g, weights);
-    const int64_t n = lnt_operand_count(w);
-    if (w->dtype == LNT_INT8)
+    const lnt_operand w = *lnt_ginfo(g, weights);
+    const int64_t n = lnt_operand_count(&w);
+    if (w.dtype == LNT_INT8)
         return weights;
     uint8_t *bytes = lnt_bump_alloc(&g->memory, (size_t)n + 1, g->err);
     for (int64_t i = 0; bytes && i < n; i++)
-        bytes[i] = ((const uint8_t *)w->data)[i] ^ 0x80;
-    return bytes ? lnt_graph_add_constant(g, g->value[weights].name, LNT_INT8, w->rank, w->dims, bytes, (size_t)n)
+        bytes[i] = ((const uint8_t *)w.data)[i] ^ 0x80;
+    return bytes ? lnt_graph_add_constant(g, g->value[weights].name, LNT_INT8, w.rank, w.dims, bytes, (size_t)n)
                  : LNT_NONE;
 }
 
@@ -125,8 +125,8 @@ static lnt_status fold_conv(lnt_edit *e, lnt_gnode *n, const product *p)
         lnt_in_value(p->integer, 2) != p->quantise->out[2] || !lnt_qconv_record(&view, w, &record) ||
         !fits_filters(lnt_ginfo(g, p->weight_scale), w))
         return LNT_OK;
-    const uint32_t in[] = {p->quantise->in[0], as_int8(g, weights),
-                           filter_scales(g, p->weight_scale, w->dims[0])};
+    const int64_t filters = w->dims[0];
+    const uint32_t in[] = {p->quantise->in[0], as_int8(g, weights), filter_scales(g, p->weight_scale, filters)};
     if (in[1] == LNT_NONE || in[2] == LNT_NONE)
         return LNT_E_MEMORY;
     const lnt_gnode from = *p->integer;
