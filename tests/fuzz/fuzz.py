@@ -110,9 +110,9 @@ def run(target, seconds):
     corpus = FUZZ / "corpus" / target
     corpus.mkdir(parents=True, exist_ok=True)
     log = FUZZ / f"{target}.log"
-    crashes = f"crash-{target}-"
-    words = [FUZZ / f"fuzz_{target}", corpus, SEEDS / target, f"-timeout={TIMEOUT.get(target, 5)}", "-rss_limit_mb=2048",
-             f"-max_len={2 * LARGEST_SEED}", f"-artifact_prefix={FUZZ}/{crashes}",
+    crashes, longest = f"crash-{target}-", TIMEOUT.get(target, 5)
+    words = [FUZZ / f"fuzz_{target}", corpus, SEEDS / target, f"-timeout={longest}", f"-report_slow_units={longest}",
+             "-rss_limit_mb=2048", f"-max_len={2 * LARGEST_SEED}", f"-artifact_prefix={FUZZ}/{crashes}",
              f"-close_fd_mask={3 if target == 'args' else 1}"]
     if target == "args":
         words.append(f"-dict={words_of_help()}")
