@@ -26,6 +26,30 @@ void lnt_site_begin_bind(lnt_site *site, lnt_step *step, lnt_bump *memory, lnt_l
     }
 }
 
+static lnt_status run_nothing(lnt_kernel *k, const lnt_step *step)
+{
+    (void)k, (void)step;
+    return LNT_OK;
+}
+
+static bool makes_elements(const lnt_site *site)
+{
+    for (unsigned i = 0; i < site->n_out; i++)
+        if (site->out[i] && lnt_operand_count(site->out[i]) != 0)
+            return true;
+    return false;
+}
+
+lnt_status lnt_site_bind(lnt_site *site)
+{
+    LNT_TRY(site->node->op->bind(site));
+    if (!site->node->custom && !makes_elements(site)) {
+        site->step->run = run_nothing;
+        site->step->lines = NULL;
+    }
+    return LNT_OK;
+}
+
 static lnt_status whole_range(lnt_kernel *k, int64_t items, int64_t grain, lnt_task_fn task, void *arg)
 {
     (void)grain;
@@ -78,7 +102,7 @@ lnt_status lnt_solo_bind(lnt_solo *solo, lnt_bump *memory, const lnt_node *node,
     solo->site =
         (lnt_site){.node = node, .in = inputs, .out = outputs, .n_in = n_in, .n_out = n_out, .err = err};
     lnt_site_begin_bind(&solo->site, step, memory, level, 1);
-    LNT_TRY(node->op->bind(&solo->site));
+    LNT_TRY(lnt_site_bind(&solo->site));
     if (step->scratch_bytes) {
         step->scratch_slot = n_in + n_out;
         slot[n_in + n_out] = lnt_bump_alloc(memory, step->scratch_bytes, err);

@@ -175,7 +175,7 @@ lnt_status lnt_bind_qreal(lnt_site *site)
     LNT_TRY(make_inner(site, &inner));
     inner.y.order = inner.x.order;
     inner.site.step = &p->inner;
-    LNT_TRY(inner.node.op->bind(&inner.site));
+    LNT_TRY(lnt_site_bind(&inner.site));
     p->x = inner.x;
     p->y = inner.y;
     p->inner.n_in = p->inner.n_out = 1;

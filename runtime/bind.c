@@ -348,25 +348,6 @@ static lnt_status take_feeder(lnt_session *s, lnt_frame *f, lnt_step *step, lnt_
     return LNT_OK;
 }
 
-static lnt_status run_nothing(lnt_kernel *k, const lnt_step *step)
-{
-    (void)k, (void)step;
-    return LNT_OK;
-}
-
-/* A step all of whose outputs have no elements, whatever its inputs and its windows reach over, has nothing
- * to do. The host's operators run all the same. */
-static void rest_without_elements(lnt_step *step, const lnt_node *n)
-{
-    for (unsigned o = 0; o < step->n_out; o++)
-        if (step->out[o] && lnt_operand_count(step->out[o]) != 0)
-            return;
-    if (n->custom)
-        return;
-    step->run = run_nothing;
-    step->lines = NULL;
-}
-
 static lnt_status bind_step(lnt_session *s, lnt_frame *f, lnt_site *site)
 {
     const lnt_node *n = site->node;
@@ -375,10 +356,9 @@ static lnt_status bind_step(lnt_session *s, lnt_frame *f, lnt_site *site)
     lnt_site_begin_bind(site, step, &s->params, s->level, s->kernel.threads);
     lnt_step *feeder = feeder_of(s, f, n);
     site->feeder = feeder;
-    LNT_TRY(n->op->bind(site));
+    LNT_TRY(lnt_site_bind(site));
     if (take_views(s, site))
         return LNT_OK;
-    rest_without_elements(step, n);
     if (step->pitched && site->out[0])
         s->storage[n->out[0]].takes_pitch = true;
     step->scratch_slot = step->scratch_bytes ? s->model->n_values + n->index : LNT_NO_STORAGE;
