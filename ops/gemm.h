@@ -136,14 +136,14 @@ typedef struct lnt_rnn_cell {
     float *reset;          /* GRU: reset gate * h */
     const float *peephole; /* LSTM: NULL, or for i, o, f one after the other [hidden rounded up to 16] */
     size_t hidden;
-    size_t first, end; /* the units to be done; first is a multiple of 16 */
-    float clip;        /* INFINITY: none */
+    float clip; /* INFINITY: none */
     lnt_activation f, g, h_act;
     bool input_forget;        /* LSTM: f = 1 - i */
     bool linear_before_reset; /* GRU */
 } lnt_rnn_cell;
 
-typedef void (*lnt_rnn_cell_fn)(const lnt_rnn_cell *cell);
+/* Units [first, end), end <= hidden; first is a multiple of 16. */
+typedef void (*lnt_rnn_cell_fn)(const lnt_rnn_cell *cell, size_t first, size_t end);
 
 typedef struct lnt_gemm_kernels {
     unsigned tile_rows;   /* most rows of a tile at this level */

@@ -373,10 +373,8 @@ static void open_cells(const recurrence *r, size_t first, size_t end)
 {
     for (unsigned f = 0; f < CELLS && r->cell[f]; f++)
         for (unsigned i = 0; i < r->set->n; i++) {
-            lnt_rnn_cell cell = r->set->cell[i];
-            cell.first = first;
-            cell.end = end < cell.hidden ? end : cell.hidden;
-            r->cell[f](&cell);
+            const lnt_rnn_cell *cell = &r->set->cell[i];
+            r->cell[f](cell, first, end < cell->hidden ? end : cell->hidden);
         }
 }
 

@@ -53,18 +53,18 @@ LNT_INLINE size_t place_of_unit(size_t n, size_t gates)
     return n / LNT_PANEL * LNT_PANEL * gates + n % LNT_PANEL;
 }
 
-static void rnn_cell(const lnt_rnn_cell *cell)
+static void rnn_cell(const lnt_rnn_cell *cell, size_t first, size_t end)
 {
-    for (size_t n = cell->first; n < cell->end; n += LNT_VL)
+    for (size_t n = first; n < end; n += LNT_VL)
         store_h(cell, n, open_gate(cell, &cell->f, v_load(cell->recurrent + n)));
 }
 
 /* Gates i, o, f, c. */
-static void lstm_cell(const lnt_rnn_cell *cell)
+static void lstm_cell(const lnt_rnn_cell *cell, size_t first, size_t end)
 {
     const size_t padded = (cell->hidden + LNT_PANEL - 1) / LNT_PANEL * LNT_PANEL;
     const float *p = cell->peephole;
-    for (size_t n = cell->first; n < cell->end; n += LNT_VL) {
+    for (size_t n = first; n < end; n += LNT_VL) {
         const size_t at = place_of_unit(n, 4);
         const float *gate = cell->recurrent + at;
         vf i = v_load(gate), o = v_load(gate + LNT_PANEL), f = v_load(gate + 2 * LNT_PANEL);
@@ -85,9 +85,9 @@ static void lstm_cell(const lnt_rnn_cell *cell)
 }
 
 /* Gates z, r, h. */
-static void gru_gates(const lnt_rnn_cell *cell)
+static void gru_gates(const lnt_rnn_cell *cell, size_t first, size_t end)
 {
-    for (size_t n = cell->first; n < cell->end; n += LNT_VL) {
+    for (size_t n = first; n < end; n += LNT_VL) {
         const size_t at = place_of_unit(n, 3);
         const float *x = cell->input + at;
         float *s = cell->recurrent + at;
@@ -98,9 +98,9 @@ static void gru_gates(const lnt_rnn_cell *cell)
     }
 }
 
-static void gru_state(const lnt_rnn_cell *cell)
+static void gru_state(const lnt_rnn_cell *cell, size_t first, size_t end)
 {
-    for (size_t n = cell->first; n < cell->end; n += LNT_VL) {
+    for (size_t n = first; n < end; n += LNT_VL) {
         const size_t at = place_of_unit(n, 3);
         const float *x = cell->input + at, *s = cell->recurrent + at;
         const vf z = v_load(s), r = v_load(s + LNT_PANEL);

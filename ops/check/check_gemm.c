@@ -460,7 +460,6 @@ static void check_cell(bench *t, unsigned gates, uint64_t seed)
                                .reset = reset,
                                .peephole = sometimes(t) ? peephole : NULL,
                                .hidden = hidden,
-                               .end = hidden,
                                .clip = sometimes(t) ? INFINITY : 0.7f,
                                .f = act[0],
                                .g = act[1],
@@ -468,11 +467,11 @@ static void check_cell(bench *t, unsigned gates, uint64_t seed)
                                .input_forget = sometimes(t),
                                .linear_before_reset = true};
     if (gates == 4)
-        kernels->lstm(&cell);
+        kernels->lstm(&cell, 0, hidden);
     else if (gates == 1)
-        kernels->rnn(&cell);
+        kernels->rnn(&cell, 0, hidden);
     else
-        kernels->gru_gates(&cell), kernels->gru_state(&cell);
+        kernels->gru_gates(&cell, 0, hidden), kernels->gru_state(&cell, 0, hidden);
     t->report->cases++;
     for (size_t n = 0; n < hidden; n++) {
         float x[4] = {0}, s[4] = {0}, p[3] = {0};
