@@ -28,12 +28,13 @@ lnt_state_slot *lnt_state_of_output(const lnt_session *s, uint32_t i)
     return NULL;
 }
 
-static void change_places(lnt_state_slot *state)
+/* pitch: of what lies in `next`. */
+static void change_places(lnt_state_slot *state, int64_t pitch)
 {
     const lnt_buffer now = state->now;
     state->now = state->next;
     state->next = now;
-    state->now_pitch = state->next_pitch;
+    state->now_pitch = pitch;
 }
 
 /* ---- caches ---- */
@@ -84,14 +85,13 @@ static lnt_status make_room_behind(lnt_session *s, lnt_state_slot *state, lnt_op
 {
     const int64_t plane = present->dims[2] * present->dims[3], planes = present->dims[0] * present->dims[1];
     state->in_place = state->now_pitch >= plane;
-    state->next_pitch = state->in_place ? state->now_pitch : with_room(s, state, plane);
-    present->plane_pitch = state->next_pitch;
+    present->plane_pitch = state->in_place ? state->now_pitch : with_room(s, state, plane);
     if (state->in_place)
         return LNT_OK;
-    const int64_t dims[] = {planes, state->next_pitch};
+    const int64_t dims[] = {planes, present->plane_pitch};
     const size_t size = lnt_dtype_size((lnt_dtype)present->dtype);
     LNT_REQUIRE(lnt_extents_fit(dims, 2, size), err, LNT_E_LIMIT, "a state is too large");
-    return lnt_buffer_reserve(s, &state->next, (size_t)(planes * state->next_pitch) * size, err);
+    return lnt_buffer_reserve(s, &state->next, (size_t)(planes * present->plane_pitch) * size, err);
 }
 
 /* Lets planes lie side by side. */
@@ -105,8 +105,7 @@ static lnt_status make_plain(lnt_session *s, lnt_state_slot *state, lnt_error *e
     for (int64_t i = 0; plane && i < t->dims[0] * t->dims[1]; i++)
         memcpy((char *)state->next.data + (size_t)i * plane,
                (const char *)state->now.data + (size_t)(i * state->now_pitch) * size, plane);
-    state->next_pitch = 0;
-    change_places(state);
+    change_places(state, 0);
     t->data = state->now.data;
     s->outgrown = true;
     return LNT_OK;
@@ -168,7 +167,7 @@ lnt_status lnt_state_make_room(lnt_session *s, lnt_state_slot *state, lnt_error 
         return make_room_behind(s, state, v, err);
     const size_t bytes = lnt_operand_bytes(v);
     state->in_place = false;
-    state->next_pitch = 0;
+    v->plane_pitch = 0;
     if (state->next.data && state->next.capacity >= bytes)
         return LNT_OK;
     return lnt_buffer_reserve(s, &state->next, bytes + bytes / 2, err);
@@ -188,7 +187,7 @@ void lnt_swap_states(lnt_session *s)
         if (s->storage[lnt_storage_root(s, v->storage)].place == LNT_PLACE_NONE)
             continue; /* a partial run that did not compute it */
         if (!state->in_place)
-            change_places(state);
+            change_places(state, v->plane_pitch);
         if (t->rank != v->rank || memcmp(t->dims, v->dims, v->rank * sizeof *v->dims) != 0)
             s->outgrown = true;
         t->rank = v->rank;
