@@ -344,6 +344,13 @@ LNT_INLINE vf v_abs(vf x)
     return (vf)((vi)x & vi_splat(0x7fffffff));
 }
 
+/* |magnitude| with the sign of x. */
+LNT_INLINE vf v_sign_of(vf magnitude, vf x)
+{
+    const vi sign = vi_splat(INT32_MIN);
+    return (vf)(((vi)magnitude & ~sign) | ((vi)x & sign));
+}
+
 LNT_INLINE vf v_sqrt(vf x)
 {
 #if defined(LNT_SIMD_AVX512)

@@ -9,6 +9,9 @@
 #define LNT_OPS_VMATH_H
 
 #include "ops/simd.h"
+#if defined(LNT_SIMD_AVX512)
+#include "ops/vmath_tanh.h"
+#endif
 
 #define LNT_NOINLINE static __attribute__((noinline, unused))
 
@@ -100,11 +103,6 @@ LNT_INLINE vf v_exp(vf x)
     return v_exp_sixteenths(x, true);
 }
 
-LNT_INLINE vf v_exp_wide(vf x)
-{
-    return v_exp(x);
-}
-
 /* The same without what the table's numbers are rounded by: for functions that feel it. */
 LNT_INLINE vf v_exp_close_narrow(vf x)
 {
@@ -154,13 +152,6 @@ LNT_INLINE vf v_exp_close(vf x)
 }
 #endif
 
-/* |magnitude| with the sign of x. */
-LNT_INLINE vf v_sign_of(vf magnitude, vf x)
-{
-    const vi sign = vi_splat(INT32_MIN);
-    return (vf)(((vi)magnitude & ~sign) | ((vi)x & sign));
-}
-
 /* e**x - 1 for x <= 0, exact near 0. */
 LNT_INLINE vf v_expm1_negative(vf x)
 {
@@ -179,7 +170,7 @@ LNT_INLINE vf v_sigmoid_narrow(vf x)
 /* near where |x| < 80. Far out e**-|x| alone is the result on one side, 1 on the other. */
 LNT_NOINLINE vf v_sigmoid_wide(vf x, vf near)
 {
-    const vf far = v_select(x >= v_splat(0), v_splat(1), v_exp_wide(-v_abs(x)));
+    const vf far = v_select(x >= v_splat(0), v_splat(1), v_exp(-v_abs(x)));
     return v_select(v_abs(x) < v_splat(80), near, far);
 }
 
@@ -255,9 +246,7 @@ LNT_INLINE vf v_softplus(vf x)
     return v_max(v_splat(0), x) + v_log1p_unit(v_exp_close(-v_abs(x)));
 }
 
-#if defined(LNT_SIMD_AVX512)
-#include "ops/vmath_tanh.h"
-#else
+#if !defined(LNT_SIMD_AVX512)
 /* tanh(|x|) = -e / (2 + e) with e = e**(-2 |x|) - 1, and x's sign. */
 LNT_INLINE vf v_tanh(vf x)
 {
