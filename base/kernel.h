@@ -40,12 +40,12 @@ struct lnt_step {
     lnt_operand *const *in;  /* [n_in], NULL where an optional operand is skipped */
     lnt_operand *const *out; /* [n_out], NULL where an output is not wanted */
     uint16_t n_in, n_out;
-    uint16_t n_held;       /* in[n_in .. n_held) are read by the step that feeds it */
-    uint32_t node;         /* index of its lnt_node: names it in errors, keys its random numbers */
-    uint32_t in_place;     /* bit i: output 0 may take the memory of input i */
-    bool pitched;          /* output 0 may be given a pitch after bind, */
-    uint32_t pitched_in;   /* bit i: input i, too */
-    const lnt_join *join;  /* [n_in], or NULL: inputs that may be computed within output 0 */
+    uint16_t n_held;          /* in[n_in .. n_held) are read by the step that feeds it */
+    uint32_t node;            /* index of its lnt_node: names it in errors, keys its random numbers */
+    uint32_t in_place;        /* bit i: output 0 may take the memory of input i */
+    bool pitched;             /* output 0 may be given a pitch after bind, */
+    uint32_t pitched_in;      /* bit i: input i, too */
+    const lnt_join *join;     /* [n_in], or NULL: inputs that may be computed within output 0 */
     const lnt_append *append; /* [n_append] */
     unsigned n_append;
     uint32_t scratch_slot; /* slot of its scratch memory, LNT_NO_STORAGE if none */

@@ -120,7 +120,8 @@ static uint32_t padding_mask(maker *m, uint32_t mask, uint32_t q, uint32_t total
 {
     if (mask == LNT_NONE)
         return LNT_NONE;
-    const lnt_operand o = *lnt_ginfo(m->im->g, mask), *query = lnt_ginfo(m->im->g, q);
+    const lnt_operand o = *lnt_ginfo(m->im->g, mask);
+    const lnt_operand *query = lnt_ginfo(m->im->g, q);
     if (o.rank == 1) {
         const bool starts = o.dims[0] > 0 && query->rank <= LNT_MAX_RANK && o.dims[0] == 2 * query->dims[0];
         const uint32_t open = within(m, mask, starts, total);

@@ -444,8 +444,8 @@ lnt_status lnt_fuse_cache(lnt_edit *e, lnt_gnode *n)
     lnt_gnode *a = lnt_graph_add_node(e->g, n->subgraph, n, n->op, n->name, in, INPUTS, out, 3);
     if (!a)
         return LNT_E_MEMORY;
-    for (unsigned i = 0; i < n->n_attr; i++)
-        LNT_TRY(lnt_gnode_set_attr(e->g, a, &n->attr[i]));
+    a->attr = n->attr;
+    a->n_attr = n->n_attr;
     lnt_edit_changed(e, a);
     lnt_edit_drop(e, k);
     lnt_edit_drop(e, v);
