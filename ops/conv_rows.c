@@ -11,10 +11,25 @@ typedef struct place {
     int64_t image, p[LNT_WINDOW_AXES];
 } place;
 
+/* Takes *at apart: into how many times n, which is returned, and the rest. Most positions are of the first
+ * image and the first plane: they need no division. */
+static int64_t take_out(int64_t *at, int64_t n)
+{
+    if (*at < n)
+        return 0;
+    const int64_t times = *at / n;
+    *at -= times * n;
+    return times;
+}
+
 static place place_of(const lnt_conv_rows *r, int64_t row)
 {
     const int64_t *n = r->count;
-    return (place){row / lnt_volume(n), {row / (n[1] * n[2]) % n[0], row / n[2] % n[1], row % n[2]}};
+    place p = {.p = {0, 0, row}};
+    p.p[1] = take_out(&p.p[2], n[2]);
+    p.p[0] = take_out(&p.p[1], n[1]);
+    p.image = take_out(&p.p[0], n[0]);
+    return p;
 }
 
 /* Pixels before position `at` of image `image`; along each axis it may lie outside. */
