@@ -82,7 +82,7 @@ static lnt_status run_product(lnt_kernel *k, const lnt_step *s)
                        .meaning = (lnt_qrow *)(void *)(scratch + p->meaning_at)};
     if (p->pack)
         LNT_TRY(lnt_gemm_pack(k, &p->record, LNT_INT8, lnt_in(k, s, IN_B), scratch + p->packed_at));
-    LNT_TRY(lnt_parallel(k, p->plan.rows, 1 + 16384 / (p->K + 1), quantise_rows, &job));
+    LNT_TRY(lnt_parallel(k, p->plan.rows, lnt_quantise_grain(p->K), quantise_rows, &job));
     const lnt_qgemm_call call = {
         .plan = &p->plan,
         .step = s,

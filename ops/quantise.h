@@ -80,6 +80,12 @@ static inline lnt_qrow lnt_quantise_row(const lnt_row_kernels *row, const float 
     return q;
 }
 
+/* Rows of n numbers that are worth a turn of their own to quantise. */
+static inline int64_t lnt_quantise_grain(int64_t n)
+{
+    return 1 + 4096 / (n + 1);
+}
+
 /* Element i of operand data of an integer or real type, or what stands for a skipped operand. */
 static inline int32_t lnt_qint(const lnt_operand *o, const void *data, int64_t i, int32_t otherwise)
 {

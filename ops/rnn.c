@@ -97,7 +97,9 @@ typedef struct rnn {
     lnt_packed record_w, record_r;
     size_t w_at, r_at, extras_at, gates_at, state_at; /* bytes into scratch memory */
     size_t state_floats;  /* of one row of one direction: h, c or reset, GRU's recurrent gates */
-    int64_t block_rows;   /* of the batch that go together */
+    int64_t blocks;       /* of rows of the batch that go together, */
+    int64_t block_rows;   /* so many in each */
+    size_t block_floats;  /* of the states of a block, and what keeps them apart from the next one's */
     const float *extras;  /* biases and peepholes laid out, where they are constant */
     bool bytes;           /* DynamicLSTM, DynamicGRU */
     lnt_qgemm_plan qplan; /* of the product with W */
@@ -175,7 +177,10 @@ static lnt_status bind_attributes(lnt_site *site, rnn *m)
 
 /* ---- run ---- */
 
-enum { SHARED_STEP = 192 * 1024 /* recurrent weights that are worth calling the other threads for */ };
+enum {
+    SHARED_STEP = 192 * 1024, /* recurrent weights that are worth calling the other threads for */
+    APART = 2048 /* bytes between states that threads write again and again: as far as one may prefetch */
+};
 
 typedef struct rnn_call {
     const rnn *m;
@@ -436,7 +441,8 @@ static lnt_status advance(lnt_kernel *k, const rnn_call *c, int64_t d, const row
 static float *state_of(const rnn_call *c, int64_t d, int64_t b)
 {
     const rnn *m = c->m;
-    return floats_at(c, m->state_at) + (size_t)(d * m->e.batch + b) * m->state_floats;
+    const size_t block = (size_t)(d * m->blocks + b / m->block_rows), row = (size_t)(b % m->block_rows);
+    return floats_at(c, m->state_at) + block * m->block_floats + row * m->state_floats;
 }
 
 static void begin_state(const rnn_call *c, int64_t d, int64_t b)
@@ -496,9 +502,8 @@ static lnt_status run_blocks(lnt_kernel *k, void *arg, int64_t begin, int64_t en
     const rnn_call *c = arg;
     const rnn *m = c->m;
     uint8_t *h = (uint8_t *)c->scratch + m->h_at + thread * m->h_thread;
-    const int64_t blocks = (m->e.batch + m->block_rows - 1) / m->block_rows;
     for (int64_t item = begin; item < end; item++) {
-        const int64_t d = item / blocks, first = item % blocks * m->block_rows;
+        const int64_t d = item / m->blocks, first = item % m->blocks * m->block_rows;
         const int64_t stop = first + m->block_rows < m->e.batch ? first + m->block_rows : m->e.batch;
         for (int64_t b = first; b < stop; b++)
             begin_state(c, d, b);
@@ -616,7 +621,7 @@ static lnt_status multiply_bytes(lnt_kernel *k, rnn_call *c, const float *bias)
     if (m->pack_r)
         LNT_TRY(lnt_gemm_pack(k, &m->record_r, LNT_INT8, c->r_bytes, c->scratch + m->r_at));
     c->r_bytes = m->pack_r ? (int8_t *)c->scratch + m->r_at : c->r_bytes;
-    LNT_TRY(lnt_parallel(k, m->qplan.rows, 1 + 16384 / (m->e.input + 1), quantise_input, c));
+    LNT_TRY(lnt_parallel(k, m->qplan.rows, lnt_quantise_grain(m->e.input), quantise_input, c));
     const lnt_qgemm_call call = {.plan = &m->qplan,
                                  .step = c->step,
                                  .b = m->pack_w ? (int8_t *)c->scratch + m->w_at : w,
@@ -669,7 +674,7 @@ static lnt_status run_rnn(lnt_kernel *k, const lnt_step *s)
     c.bias_r = b && m->kind == LNT_ID_GRU ? extras + all_gates : NULL;
     c.peephole = p ? extras + 2 * all_gates : NULL;
     LNT_TRY((is_in_bytes(m) ? multiply_bytes : multiply_floats)(k, &c, b ? extras : NULL));
-    const int64_t items = m->e.directions * ((m->e.batch + m->block_rows - 1) / m->block_rows);
+    const int64_t items = m->e.directions * m->blocks;
     c.shares_steps = items == 1 && (size_t)m->e.hidden * m->row > SHARED_STEP;
     return items == 1 ? run_blocks(k, &c, 0, 1, 0) : lnt_parallel(k, items, 1, run_blocks, &c);
 }
@@ -708,11 +713,17 @@ static lnt_status check_inputs(const lnt_site *site, const extents *e)
     return LNT_OK;
 }
 
-/* Room in scratch memory; *total stays a multiple of 64. */
-static size_t reserve(size_t *total, size_t bytes)
+#define TOO_MUCH SIZE_MAX
+
+/* Room in scratch memory for n of a size; *total stays a multiple of 64, or becomes TOO_MUCH. */
+static size_t reserve(size_t *total, size_t n, size_t size)
 {
     const size_t at = *total;
-    *total += lnt_round_up(bytes, LNT_ALIGN);
+    size_t bytes;
+    if (lnt_mul_size(n, size, &bytes) && bytes < SIZE_MAX / 4 && at < SIZE_MAX / 4)
+        *total += lnt_round_up(bytes, LNT_ALIGN);
+    else
+        *total = TOO_MUCH;
     return at;
 }
 
@@ -729,7 +740,7 @@ static lnt_status bind_weights(lnt_site *site, unsigned input, const rnn *m, boo
     if (!lnt_packed_bytes(record, &bytes))
         return LNT_SITE_FAIL(site, LNT_E_LIMIT, "the weights are too large");
     if (*pack)
-        *at = reserve(scratch, bytes);
+        *at = reserve(scratch, bytes, 1);
     return LNT_OK;
 }
 
@@ -760,9 +771,9 @@ static void bind_byte_product(const lnt_site *site, rnn *m, size_t *scratch)
     m->h_bytes = lnt_qrow_bytes(&m->record_r);
     m->r_sums_at = lnt_packed_sums_at(&m->record_r);
     m->h_thread = lnt_round_up(LNT_TILE_ROWS_MAX * (size_t)m->h_bytes, LNT_ALIGN);
-    m->x_at = reserve(scratch, (size_t)(plan->rows * plan->row_bytes));
-    m->meaning_at = reserve(scratch, (size_t)plan->rows * sizeof(lnt_qrow));
-    m->h_at = reserve(scratch, m->h_thread * site->threads);
+    m->x_at = reserve(scratch, (size_t)plan->rows, (size_t)plan->row_bytes);
+    m->meaning_at = reserve(scratch, (size_t)plan->rows, sizeof(lnt_qrow));
+    m->h_at = reserve(scratch, site->threads, m->h_thread);
 }
 
 static void bind_product(const lnt_site *site, rnn *m)
@@ -827,12 +838,17 @@ static lnt_status bind_layer(lnt_site *site, const extents *e)
     }
     const size_t directions = (size_t)e->directions, entries = directions * (size_t)e->batch;
     LNT_TRY(bind_extras(site, m));
-    m->extras_at = reserve(&scratch, m->extras ? 0 : extra_floats(m) * sizeof(float));
-    m->gates_at = reserve(&scratch, entries * (size_t)e->steps * m->row * sizeof(float));
+    m->extras_at = reserve(&scratch, m->extras ? 0 : extra_floats(m), sizeof(float));
+    m->gates_at = reserve(&scratch, entries * (size_t)e->steps, m->row * sizeof(float));
     m->state_floats = 2 * m->padded + (m->kind == LNT_ID_GRU ? m->row : 0);
-    m->state_at = reserve(&scratch, entries * m->state_floats * sizeof(float));
-    const int64_t tile = m->kernels->tile_rows, blocks = (e->batch + tile - 1) / tile;
-    m->block_rows = blocks > 0 ? (e->batch + blocks - 1) / blocks : 1;
+    const int64_t tile = m->kernels->tile_rows;
+    m->blocks = (e->batch + tile - 1) / tile;
+    m->block_rows = m->blocks ? (e->batch + m->blocks - 1) / m->blocks : 1;
+    m->block_floats = (size_t)m->block_rows * m->state_floats + APART / sizeof(float);
+    m->state_at = reserve(&scratch, directions * (size_t)m->blocks, m->block_floats * sizeof(float));
+    if (scratch == TOO_MUCH)
+        return LNT_SITE_FAIL(site, LNT_E_LIMIT, "%lld rows of gates are too many",
+                             (long long)(e->steps * e->batch));
     lnt_bind_scratch(site, scratch);
     site->step->run = run_rnn;
     return LNT_OK;

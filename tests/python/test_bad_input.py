@@ -373,6 +373,16 @@ def test_options_that_do_not_fit(good, verb, words, code, message):
     refused(linnet(verb, path, *(w.format(good) for w in words)), code, [message])
 
 
+def test_a_layer_larger_than_the_addresses(tmp_path):
+    """Y would still fit them; the gates are 16 at least."""
+    weights = [constant(name, np.zeros((1, 4, n), np.float32)) for name, n in (("W", 0), ("R", 1))]
+    net = model([node("LSTM", "x W R", "y", hidden_size=1)], [floats("x", 1, "N", 0)],
+                [floats("y", 1, 1, "N", 1)], weights)
+    onnx.save(net, tmp_path / "m.onnx")
+    assert linnet("convert", tmp_path / "m.onnx", "-o", tmp_path / "m.lnt").returncode == 0
+    refused(linnet("bench", tmp_path / "m.lnt", "--dim", f"N={2 ** 57}"), RESOURCE, ["LSTM", "too many"])
+
+
 def test_bounds_reach_through_sums():
     """The length is the sum of numbers that are bounded: so is the arena."""
     path = ROOT / "tests/data/models/lengths.onnx"
