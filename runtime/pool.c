@@ -171,16 +171,18 @@ static void take_slices(lnt_pool *p, uint32_t thread)
         take_share(p, &p->share[(thread + i) % p->threads], thread);
 }
 
-/* Shares of a whole number of slices. */
+/* Shares as equal as items allow, each in slices as equal; no more shares than there are grains. */
 static void share_items(lnt_pool *p, int64_t items, int64_t grain)
 {
-    const int64_t threads = p->threads;
-    p->slice = slice_of(items / (threads * SLICES_PER_THREAD), grain);
-    const int64_t slices = (items + p->slice - 1) / p->slice;
+    const int64_t threads = p->threads, grains = (items - 1) / grain + 1;
+    const int64_t shares = grains < threads ? grains : threads, most = (items - 1) / shares + 1;
+    const int64_t slice = slice_of(items / (threads * SLICES_PER_THREAD), grain);
+    const int64_t slices = slice > grain ? (most - 1) / slice + 1 : most > slice ? most / slice : 1;
+    p->slice = (most - 1) / slices + 1;
     for (int64_t i = 0, begin = 0; i < threads; i++) {
-        const int64_t end = slices * (i + 1) / threads * p->slice;
+        const int64_t before = shares * (i + 1) / threads;
         atomic_store_explicit(&p->share[i].next, begin, memory_order_relaxed);
-        p->share[i].end = begin = end < items ? end : items;
+        p->share[i].end = begin = items / shares * before + items % shares * before / shares;
     }
 }
 
