@@ -94,16 +94,10 @@ void lnt_gemm_plan_blocks(lnt_gemm_plan *p)
     columns = at_least(columns, p->gathers || p->rows > WIDE_ROWS ? WIDE_COLUMNS : LNT_PANEL);
     const int64_t panels = at_least(divide_up((int64_t)p->columns, LNT_PANEL), 1);
     const int64_t panels_in_block = divide_up(columns, LNT_PANEL * together) * together;
-    p->column_blocks = (size_t)divide_up(panels, panels_in_block);
-    p->column_block =
-        (size_t)(divide_up(panels, (int64_t)p->column_blocks * together) * together * LNT_PANEL);
-    p->column_blocks = (size_t)divide_up(panels * LNT_PANEL, (int64_t)p->column_block);
-
+    p->column_blocks = divide_up(panels, panels_in_block);
     p->fetches_rows = (double)p->rows * (double)p->row_step > LNT_FAR_FLOATS && p->depth_parts == 1;
     p->columns_outside = (int64_t)p->columns > p->rows;
-    const double item_work = column_work * fmax(fmin((double)p->column_block, (double)p->columns), 1);
-    p->alone = total * fmax(1, FEW_ROWS / rows) <= SHARED_WORK;
-    p->grain = item_work >= 2 * ITEM_WORK_MIN ? 1 : (int64_t)ceil(2 * ITEM_WORK_MIN / item_work);
+    p->work = total * fmax(1, FEW_ROWS / rows);
     size_t floats = p->narrow ? p->columns * (size_t)K : 0;
     if (p->gathers)
         floats += (size_t)at_most(p->rows, block_rows) * (size_t)(part + (int64_t)p->depth);
@@ -324,27 +318,49 @@ static void run_epilogue(lnt_kernel *k, const block *b)
                      call->ld, row, b->rows, column, (int64_t)b->columns);
 }
 
-/* Block number columns_at of the block's rows. */
-static void run_columns(lnt_kernel *k, block *b, int64_t columns_at, float *gather)
+/* How the rows and columns of a call are cut, and handed out. */
+typedef struct order {
+    const lnt_gemm_call *call;
+    int64_t row_blocks, column_blocks;
+    bool columns_outside;
+} order;
+
+/* Tiles that are not cut evenly stay whole: a sum does not hang on how many blocks there are. */
+static bool has_whole_tiles(const lnt_gemm_plan *p)
+{
+    return p->tile_rows != p->kernels->tile_rows;
+}
+
+/* The first row of block i of the rows. */
+static int64_t row_of_block(const order *o, int64_t i)
+{
+    const lnt_gemm_plan *p = o->call->plan;
+    const int64_t unit = has_whole_tiles(p) ? p->tile_rows : 1;
+    return at_most(cut(divide_up(p->rows, unit), o->row_blocks, i) * unit, p->rows);
+}
+
+/* The first column of block i of n. As planned, tiles of the widest kind make up a block. */
+static size_t column_of_block(const lnt_gemm_plan *p, int64_t n, int64_t i)
+{
+    const int64_t columns = (int64_t)p->columns;
+    const int64_t unit = LNT_PANEL * (n == p->column_blocks ? (int64_t)p->kernels->tile_panels : 1);
+    return (size_t)at_most(cut(divide_up(columns, unit), n, i) * unit, columns);
+}
+
+/* Block i of n of the columns, for the block's rows. */
+static void run_columns(lnt_kernel *k, block *b, int64_t n, int64_t i, float *gather)
 {
     const lnt_gemm_plan *p = b->call->plan;
     const bool tall = p->tile_rows > p->kernels->tile_rows; /* the others cost twice as much: one is enough */
     b->tiles = (b->rows + p->tile_rows - 1) / p->tile_rows;
     b->tile_rows = tall ? p->tile_rows : b->rows / b->tiles;
     b->rows_left = tall ? 0 : b->rows % b->tiles;
-    b->column = (size_t)columns_at * p->column_block;
-    b->columns = (size_t)at_most((int64_t)(p->columns - b->column), (int64_t)p->column_block);
+    b->column = column_of_block(p, n, i);
+    b->columns = column_of_block(p, n, i + 1) - b->column;
     run_block(b, gather);
     if (p->epilogue)
         run_epilogue(k, b);
 }
-
-/* How the blocks of a call are handed out. */
-typedef struct order {
-    const lnt_gemm_call *call;
-    int64_t row_blocks;
-    bool columns_outside;
-} order;
 
 static lnt_status run_items(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
 {
@@ -356,20 +372,20 @@ static lnt_status run_items(lnt_kernel *k, void *arg, int64_t begin, int64_t end
     b.call = call;
     b.laid_out = -1;
     for (int64_t item = begin; item < end; item++) {
-        const int64_t blocks = o->row_blocks * (int64_t)p->column_blocks, at = item % blocks;
-        const int64_t rows_at = o->columns_outside ? at % o->row_blocks : at / (int64_t)p->column_blocks;
-        const int64_t columns_at = o->columns_outside ? at / o->row_blocks : at % (int64_t)p->column_blocks;
+        const int64_t blocks = o->row_blocks * o->column_blocks, at = item % blocks;
+        const int64_t rows_at = o->columns_outside ? at % o->row_blocks : at / o->column_blocks;
+        const int64_t columns_at = o->columns_outside ? at / o->row_blocks : at % o->column_blocks;
         b.product = item / blocks;
-        b.row = cut(p->rows, o->row_blocks, rows_at);
-        b.rows = (unsigned)(cut(p->rows, o->row_blocks, rows_at + 1) - b.row);
-        run_columns(k, &b, columns_at, gather);
+        b.row = row_of_block(o, rows_at);
+        b.rows = (unsigned)(row_of_block(o, rows_at + 1) - b.row);
+        run_columns(k, &b, o->column_blocks, columns_at, gather);
     }
     return LNT_OK;
 }
 
 /* Threads share the rows of one product, where there are enough, rather than its columns: what one writes it
  * reads itself in the next step. No sum changes: blocks of many rows have no tiles of a few, whose sums along
- * K would be split. Tall tiles do leave a few. */
+ * K would be split. Else they share the columns. Each is to have as many blocks as the others. */
 static order order_of(const lnt_kernel *k, const lnt_gemm_call *call)
 {
     enum {
@@ -378,13 +394,15 @@ static order order_of(const lnt_kernel *k, const lnt_gemm_call *call)
         TIMES = 8 /* as fast B comes as what another has just written */
     };
     const lnt_gemm_plan *p = call->plan;
-    const bool tall = p->tile_rows > p->kernels->tile_rows;
-    order o = {call, p->row_blocks, p->columns_outside};
-    const int64_t rows = p->rows / k->threads;
+    const int64_t threads = k->threads, rows = p->rows / threads;
+    const int64_t panels = divide_up((int64_t)p->columns, LNT_PANEL);
     const bool small = (int64_t)(p->columns * p->taps) <= TIMES * p->rows; /* is B */
-    if (k->threads > 1 && p->products == 1 && !tall && !p->narrow && rows >= (small ? ROWS : MANY_ROWS)) {
-        o.columns_outside = false;
-        o.row_blocks = divide_up(p->row_blocks, k->threads) * k->threads;
+    order o = {call, p->row_blocks, p->column_blocks, p->columns_outside};
+    if (p->products == 1 && rows >= (small ? ROWS : MANY_ROWS)) {
+        o.columns_outside &= threads == 1;
+        o.row_blocks = divide_up(p->row_blocks, threads) * threads;
+    } else if (p->products * o.row_blocks % threads && panels >= threads) {
+        o.column_blocks = at_least(p->column_blocks / threads, 1) * threads;
     }
     return o;
 }
@@ -393,12 +411,13 @@ lnt_status lnt_gemm_run(lnt_kernel *k, const lnt_gemm_call *call)
 {
     const lnt_gemm_plan *p = call->plan;
     order o = order_of(k, call);
-    const int64_t items = p->products * o.row_blocks * (int64_t)p->column_blocks;
+    const int64_t items = p->products * o.row_blocks * o.column_blocks;
     if (p->rows == 0 || p->columns == 0 || items == 0)
         return LNT_OK;
-    if (items == 1 || p->alone)
+    if (items == 1 || p->work <= SHARED_WORK)
         return run_items(k, &o, 0, items, 0);
-    return lnt_parallel(k, items, p->grain, run_items, &o);
+    const double grain = 2 * ITEM_WORK_MIN * (double)items / p->work;
+    return lnt_parallel(k, items, (int64_t)ceil(grain), run_items, &o);
 }
 
 void lnt_gemm_part(lnt_kernel *k, const lnt_gemm_call *call, int64_t begin, int64_t end, unsigned thread)
@@ -413,8 +432,8 @@ void lnt_gemm_part(lnt_kernel *k, const lnt_gemm_call *call, int64_t begin, int6
     for (int64_t i = 0; i < blocks; i++) {
         b.row = begin + cut(end - begin, blocks, i);
         b.rows = (unsigned)(begin + cut(end - begin, blocks, i + 1) - b.row);
-        for (size_t column = 0; column < p->column_blocks; column++)
-            run_columns(k, &b, (int64_t)column, gather);
+        for (int64_t column = 0; column < p->column_blocks; column++)
+            run_columns(k, &b, p->column_blocks, column, gather);
     }
 }
 

@@ -49,15 +49,13 @@ struct lnt_gemm_plan {
     bool narrow;      /* so few columns that they are laid out one by one */
     bool gathers_all; /* rows_of must gather: as they lie, rows would push each other out of the cache */
     unsigned tile_rows;
-    int64_t row_blocks;
-    size_t column_block, column_blocks;
+    int64_t row_blocks, column_blocks;
     bool columns_outside; /* B is larger than A: each of its blocks meets all rows before the next one */
     size_t depth_parts;   /* blocks of K within one tap, or 1 */
     size_t tap_blocks;    /* blocks of whole taps; depth_parts or tap_blocks is 1 */
     size_t panels_at_once;
     bool fetches_rows; /* A comes from far: tiles fetch the rows of the next one */
-    bool alone;        /* too little to share */
-    int64_t grain;
+    double work;       /* multiply-adds, more where they wait for B */
     size_t gather_bytes; /* scratch of one thread, to be given to every call */
 };
 
