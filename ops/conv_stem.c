@@ -20,7 +20,8 @@ enum {
     BAND_ROWS = 8,
     BAND_PIXELS = 256, /* of each row */
     PLANE_RUN = 512,   /* of each row of planes, which lie far apart */
-    BAND_WORK = 32 * 1024
+    BAND_WORK = 32 * 1024,
+    SHARED_WORK = 320 * 1024 /* as many pay for pixels that go from one core's cache to another's */
 };
 
 typedef struct stem {
@@ -290,9 +291,8 @@ bool lnt_conv_is_stem(const lnt_site *site, const lnt_conv *c)
     const bool lines = site->in[0]->order == LNT_ORDER_CHANNELS_LAST || c->channels <= CHANNELS_MAX;
     if (!lnt_conv_writes_output(site))
         return few_channels(c) && rows && w->out[2] >= LNT_PLANE_PIXELS && in_planes(site, c);
-    return (few_channels(c) && rows) ||
-           (few_features(c) && ((rows && lines && !has_one_tap(w)) || is_direct(site, c))) ||
-           is_direct(site, c);
+    return (few_channels(c) && rows) || (few_features(c) && rows && lines && !has_one_tap(w)) ||
+           (is_direct(site, c) && (few_features(c) || c->features > LNT_NARROW_COLUMNS));
 }
 
 /* From a pixel to tap x of its line. */
@@ -314,6 +314,15 @@ static void find_offsets(stem *s)
             }
 }
 
+/* Pieces of a line. Where all pixels are one line, threads get as many of them each. */
+static int64_t runs_of(const lnt_site *site, const stem *s)
+{
+    const int64_t run = s->split ? PLANE_RUN : BAND_PIXELS, runs = s->width / run + (s->width < run);
+    const int64_t even = (runs + site->threads - 1) / site->threads * site->threads;
+    const int64_t work = s->width / even * s->g.channels * s->g.features;
+    return s->direct && s->width / even >= LNT_STEM_PIXELS && work >= SHARED_WORK ? even : runs;
+}
+
 static lnt_status plan_bands(lnt_site *site, stem *s)
 {
     const lnt_window *w = &s->g.w;
@@ -326,8 +335,7 @@ static lnt_status plan_bands(lnt_site *site, stem *s)
     s->rows = s->direct ? 1 : w->out[1];
     s->width = s->direct ? s->g.batch * lnt_volume(w->out) : w->out[2];
     s->band = s->rows < BAND_ROWS ? s->rows : BAND_ROWS;
-    const int64_t run = s->split ? PLANE_RUN : BAND_PIXELS;
-    s->runs = s->width / run + (s->width < run);
+    s->runs = runs_of(site, s);
     const int64_t pixels = (s->width + s->runs - 1) / s->runs;
     int64_t floats;
     if (!lnt_mul_i64(w->kernel[1] - 1, w->dilation[1], &s->lines) ||
