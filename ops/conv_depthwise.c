@@ -38,7 +38,8 @@ typedef struct depthwise_call {
     const lnt_step *step;
     const float *x, *w, *bias, *residual;
     float *y;
-    int64_t rows;   /* of output pixels, of all images */
+    int64_t rows;   /* of output pixels, of all images, */
+    int64_t bands;  /* cut into so many as even as can be */
     int64_t pixels; /* at x, of all images or of a ring */
     int64_t ld;     /* floats from pixel to pixel of y */
 } depthwise_call;
@@ -131,25 +132,40 @@ static void run_piece(lnt_kernel *k, const depthwise_call *c, int64_t row, int64
                          row * length + x, stop - x, n, channels);
 }
 
+/* The first row of a band. */
+static int64_t band_row(const depthwise_call *c, int64_t band)
+{
+    return c->rows / c->bands * band + c->rows % c->bands * band / c->bands;
+}
+
+static int64_t most_rows(const depthwise_call *c)
+{
+    return (c->rows + c->bands - 1) / c->bands;
+}
+
 /* Bands of rows, of each the slices one after the other, of each the rows. */
 static lnt_status run_items(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
 {
     (void)thread;
     const depthwise_call *c = arg;
     const depthwise *d = c->d;
+    const int64_t most = most_rows(c);
     for (int64_t item = begin; item < end; item++) {
-        const int64_t line = item / d->runs, slice = line / BAND % d->slices;
-        const int64_t row = line / BAND / d->slices * BAND + line % BAND;
-        if (row < c->rows)
+        const int64_t line = item / d->runs, slice = line / most % d->slices, band = line / most / d->slices;
+        const int64_t row = band_row(c, band) + line % most;
+        if (row < band_row(c, band + 1))
             run_piece(k, c, row, item % d->runs, slice);
     }
     return LNT_OK;
 }
 
-static int64_t item_count(const depthwise_call *c)
+/* Each thread gets as many slices of bands. */
+static int64_t bands_of(const depthwise_call *c, int64_t threads)
 {
-    const int64_t bands = (c->rows + BAND - 1) / BAND;
-    return bands * BAND * c->d->slices * c->d->runs;
+    const int64_t bands = (c->rows + BAND - 1) / BAND, even = (bands + threads - 1) / threads * threads;
+    if (c->d->slices == 1 || c->rows < even)
+        return c->rows;
+    return bands * c->d->slices % threads ? even : bands;
 }
 
 static lnt_status run_fed(lnt_kernel *k, const void *arg, const float *ring, int64_t image, int64_t row,
@@ -181,13 +197,22 @@ static lnt_status run_depthwise(lnt_kernel *k, const lnt_step *s)
     c.rows = d->g.batch * d->g.w.out[0] * d->g.w.out[d->across];
     const int64_t work = d->run * d->slice * d->g.channels * lnt_volume(d->g.w.kernel) + 1;
     c.pixels = d->g.batch * lnt_volume(d->g.w.in);
+    c.bands = bands_of(&c, k->threads);
+    const int64_t items = c.bands ? c.bands * most_rows(&c) * d->slices * d->runs : 0;
     const int64_t grain = SHARED_WORK / work + 1;
     LNT_TRY(d->feed.step ? lnt_feed_run(k, s, &d->feed, &d->g.w, grain / (d->runs * d->slices), run_fed, &c)
-                         : lnt_parallel(k, item_count(&c), grain, run_items, &c));
+                         : lnt_parallel(k, items, grain, run_items, &c));
     return lnt_conv_finish(k, s, &d->images, d->epilogue ? NULL : d->store.program);
 }
 
 /* ---- bind ---- */
+
+/* Threads that cannot have as many of a few rows as each other share the channels of all. */
+static bool shares_channels(const lnt_site *site, const depthwise *d)
+{
+    const int64_t threads = site->threads, rows = d->g.batch * d->g.w.out[0] * d->g.w.out[d->across];
+    return rows <= BAND && rows % threads && d->pixel >= threads * SLICE && d->g.features == 1;
+}
 
 /* Channels that go by together. Where runs of all channels are short, a pixel is read again for each of its
  * neighbours: then some channels of whole rows, whose lines stay in the first-level cache. But not where
@@ -230,9 +255,11 @@ lnt_status lnt_conv_bind_depthwise(lnt_site *site, const lnt_conv *g)
     const int64_t length = w->out[d->along];
     d->run = RUN_WORK / (terms * d->pixel) / 8 * 8 + 8;
     d->slice = slice_of(d);
-    d->slices = (d->pixel + d->slice - 1) / d->slice;
-    if (d->slices > 1)
+    if (d->slice < d->pixel)
         d->run = SLICED_RUN;
+    else if (shares_channels(site, d))
+        d->slice = (int64_t)lnt_round_up((size_t)(d->pixel / site->threads), SLICE);
+    d->slices = (d->pixel + d->slice - 1) / d->slice;
     if (d->run > length)
         d->run = length > 0 ? length : 1;
     d->runs = (length + d->run - 1) / d->run;
