@@ -197,11 +197,14 @@ static lnt_status run_global_pool(lnt_kernel *k, const lnt_step *s)
     static const lnt_task_fn tasks[2][2] = {{plain_images_float, deep_images_float},
                                             {plain_images_double, deep_images_double}};
     const pool *p = s->params;
-    pool_job job = {.p = p, .x = lnt_in(k, s, 0), .y = lnt_out(k, s, 0)};
-    const int64_t items = p->batch * (p->channels_last ? 1 : p->channels);
-    const int64_t work = p->positions * (p->channels_last ? p->channels : 1);
-    return lnt_parallel(k, items, 1 + 32768 / (work + 1),
-                        tasks[s->in[0]->dtype == LNT_DOUBLE][p->channels_last], &job);
+    const bool is_double = s->in[0]->dtype == LNT_DOUBLE;
+    pool_job job = {.p = p, .x = lnt_in(k, s, 0), .y = lnt_out(k, s, 0), .scratch = lnt_scratch(k, s)};
+    const int64_t items = p->batch * (p->channels_last ? p->parts : p->channels);
+    const int64_t work = p->channels_last ? p->positions / p->parts * p->channels : p->positions;
+    LNT_TRY(lnt_parallel(k, items, 1 + 16384 / (work + 1), tasks[is_double][p->channels_last], &job));
+    if (p->channels_last)
+        (is_double ? join_images_double : join_images_float)(&job);
+    return LNT_OK;
 }
 
 lnt_status lnt_shape_pool(lnt_site *site)
@@ -361,10 +364,17 @@ lnt_status lnt_bind_pool(lnt_site *site)
     return lnt_bind_widened(site, 1, 1);
 }
 
+/* Threads share a channels-last image. How many parts it is in hangs on its size alone, as its sums do. */
 lnt_status lnt_bind_global_pool(lnt_site *site)
 {
-    if (!bind_common(site))
+    enum { FEW = 32, MANY = 128 };
+    pool *p = bind_common(site);
+    if (!p)
         return LNT_E_MEMORY;
+    p->parts = p->kind == LP || p->positions < FEW ? 1 : p->positions < MANY ? 4 : 8;
+    if (p->channels_last && p->parts > 1)
+        lnt_bind_scratch(site, (size_t)(p->batch * p->parts * p->channels) *
+                                   lnt_dtype_size(lnt_site_real_type(site)));
     site->step->run = run_global_pool;
     return lnt_bind_widened(site, 1, 1);
 }

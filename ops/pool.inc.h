@@ -305,7 +305,7 @@ static lnt_status NAME(plain_images)(lnt_kernel *k, void *arg, int64_t begin, in
     return LNT_OK;
 }
 
-/* Whole channels-last images to one row of channels each. */
+/* Parts of whole channels-last images to one row of channels each. */
 static lnt_status NAME(deep_images)(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
 {
     const pool_job *j = arg;
@@ -313,18 +313,34 @@ static lnt_status NAME(deep_images)(lnt_kernel *k, void *arg, int64_t begin, int
     const int64_t C = p->channels;
     (void)k, (void)thread;
     for (int64_t i = begin; i < end; i++) {
-        const R *x = (const R *)j->x + i * p->positions * C;
-        R *y = (R *)j->y + i * C;
+        const R *x = (const R *)j->x + i / p->parts * p->positions * C;
+        R *sums = (R *)(p->parts > 1 ? j->scratch : j->y) + i * C;
         NAME(gather) g;
         g.n = 0;
         if (p->kind == LP || p->positions == 0)
-            NAME(start)(p, y, C);
-        for (int64_t e = 0; e < p->positions; e++)
-            NAME(gather_add)(p, &g, x + e * C, y, C);
+            NAME(start)(p, sums, C);
+        const int64_t stop = p->positions * (i % p->parts + 1) / p->parts;
+        for (int64_t e = p->positions * (i % p->parts) / p->parts; e < stop; e++)
+            NAME(gather_add)(p, &g, x + e * C, sums, C);
+        NAME(gather_end)(p, &g, sums, C);
+    }
+    return LNT_OK;
+}
+
+/* What becomes of their sums. */
+static void NAME(join_images)(const pool_job *j)
+{
+    const pool *p = j->p;
+    const int64_t C = p->channels;
+    for (int64_t image = 0; image < p->batch; image++) {
+        R *y = (R *)j->y + image * C;
+        NAME(gather) g;
+        g.n = 0;
+        for (int64_t part = 0; p->parts > 1 && part < p->parts; part++)
+            NAME(gather_add)(p, &g, (const R *)j->scratch + (image * p->parts + part) * C, y, C);
         NAME(gather_end)(p, &g, y, C);
         NAME(finish)(p, y, C, p->positions);
     }
-    return LNT_OK;
 }
 
 /* MaxPool with indices: element by element, any storage order. */
