@@ -39,39 +39,54 @@ lnt_attention_range lnt_attention_range_of(const lnt_attention_job *j, int64_t b
 
 /* Present keys or values, [batch][head][past + new][width], as the next run will be given them. */
 typedef struct cache {
-    const lnt_attention *p;
+    const lnt_attention_layout *layout;
     const char *past, *fresh;
     char *present;
     int64_t past_head, present_head; /* elements from head to head */
-    const lnt_attention_layout *layout;
-    size_t size; /* of an element */
 } cache;
 
-/* Item: a key head. In one memory with what is past only what is new has to be written. */
+/* In one memory with what is past only what is new has to be written. */
+static void extend(const lnt_attention_job *j, int64_t head, cache c)
+{
+    const lnt_attention *p = j->p;
+    const lnt_attention_layout *f = c.layout;
+    const size_t row = (size_t)f->width * j->size, past = (size_t)p->past * row;
+    const int64_t from = head / p->kv_heads * f->batch + head % p->kv_heads * f->head;
+    char *to = c.present + (size_t)(head * c.present_head) * j->size;
+    if (!c.present)
+        return;
+    if (past && c.past != c.present)
+        memcpy(to, c.past + (size_t)(head * c.past_head) * j->size, past);
+    for (int64_t t = 0; t < p->fresh; t++)
+        memcpy(to + past + (size_t)t * row, c.fresh + (size_t)(from + t * f->row) * j->size, row);
+}
+
+void lnt_attention_extend(const lnt_attention_job *j, int64_t head)
+{
+    const lnt_attention *p = j->p;
+    extend(j, head,
+           (cache){&p->k, j->past_key, j->key, j->present_key, j->past_key_head, j->present_key_head});
+    extend(
+        j, head,
+        (cache){&p->v, j->past_value, j->value, j->present_value, j->past_value_head, j->present_value_head});
+}
+
 static lnt_status extend_heads(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
 {
-    const cache *c = arg;
-    const lnt_attention_layout *f = c->layout;
-    const size_t row = (size_t)f->width * c->size, past = (size_t)c->p->past * row;
     (void)k, (void)thread;
-    for (int64_t item = begin; item < end; item++) {
-        const int64_t from = item / c->p->kv_heads * f->batch + item % c->p->kv_heads * f->head;
-        char *to = c->present + (size_t)(item * c->present_head) * c->size;
-        if (past && c->past != c->present)
-            memcpy(to, c->past + (size_t)(item * c->past_head) * c->size, past);
-        for (int64_t t = 0; t < c->p->fresh; t++)
-            memcpy(to + past + (size_t)t * row, c->fresh + (size_t)(from + t * f->row) * c->size, row);
-    }
+    for (int64_t head = begin; head < end; head++)
+        lnt_attention_extend(arg, head);
     return LNT_OK;
 }
 
-static lnt_status extend(lnt_kernel *k, cache c)
+lnt_status lnt_attention_extend_all(lnt_kernel *k, lnt_attention_job *j)
 {
-    const int64_t rows = c.past == c.present ? c.p->fresh : c.p->total;
-    if (!c.present)
+    const lnt_attention *p = j->p;
+    const int64_t rows = j->past_key == j->present_key ? p->fresh : p->total;
+    if (!j->present_key && !j->present_value)
         return LNT_OK;
-    return lnt_parallel(k, c.p->batches * c.p->kv_heads, lnt_grain(rows * c.layout->width * (int64_t)c.size),
-                        extend_heads, &c);
+    return lnt_parallel(k, p->batches * p->kv_heads,
+                        lnt_grain(rows * (p->k.width + p->v.width) * (int64_t)j->size), extend_heads, j);
 }
 
 static int64_t head_pitch(lnt_operand *const *o, unsigned n, unsigned i)
@@ -83,8 +98,8 @@ static lnt_status run_attention(lnt_kernel *k, const lnt_step *s)
 {
     const lnt_attention *p = s->params;
     const bool wide = s->in[0]->dtype == LNT_DOUBLE;
-    const size_t size = wide ? sizeof(double) : sizeof(float);
     lnt_attention_job job = {p,
+                             wide ? sizeof(double) : sizeof(float),
                              lnt_in(k, s, QUERY),
                              lnt_in(k, s, KEY),
                              lnt_in(k, s, VALUE),
@@ -101,12 +116,9 @@ static lnt_status run_attention(lnt_kernel *k, const lnt_step *s)
                              head_pitch(s->in, s->n_in, PAST_VALUE),
                              head_pitch(s->out, s->n_out, 1),
                              head_pitch(s->out, s->n_out, 2)};
-    LNT_TRY(extend(k, (cache){p, job.past_key, job.key, job.present_key, job.past_key_head,
-                              job.present_key_head, &p->k, size}));
-    LNT_TRY(extend(k, (cache){p, job.past_value, job.value, job.present_value, job.past_value_head,
-                              job.present_value_head, &p->v, size}));
     if (p->blocks)
         return lnt_attention_blocks(k, &job);
+    LNT_TRY(lnt_attention_extend_all(k, &job));
     return lnt_parallel(k, p->batches * p->heads * p->queries, 1 + 16384 / (p->total * p->k.width + 1),
                         wide ? attend_double : attend_float, &job);
 }

@@ -32,6 +32,7 @@ typedef struct lnt_attention {
 
 typedef struct lnt_attention_job {
     const lnt_attention *p;
+    size_t size; /* of an element */
     const void *query, *key, *value, *mask, *past_key, *past_value;
     const int64_t *valid; /* [batch] keys that are not padding */
     void *y, *present_key, *present_value, *logits, *scratch;
@@ -46,7 +47,11 @@ typedef struct lnt_attention_range {
 
 lnt_attention_range lnt_attention_range_of(const lnt_attention_job *j, int64_t b, int64_t query);
 
-/* Float without output of the logits, in blocks. */
+/* Makes present keys and values of key head `head` of all batches', or of all heads on all threads. */
+void lnt_attention_extend(const lnt_attention_job *j, int64_t head);
+lnt_status lnt_attention_extend_all(lnt_kernel *k, lnt_attention_job *j);
+
+/* Float without output of the logits, in blocks; present keys and values, too. */
 lnt_status lnt_attention_blocks(lnt_kernel *k, lnt_attention_job *job);
 /* Scratch memory of one thread. */
 size_t lnt_attention_blocks_bytes(const lnt_attention *p);

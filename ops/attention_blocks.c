@@ -15,7 +15,8 @@ enum {
     ROWS = LNT_ATTEND_ROWS,
     LANES = LNT_ATTEND_LANES,
     KEYS = 128,
-    FEW = 4 /* queries or less: by rows, so that no lanes lie idle */
+    FEW = 4,        /* queries or less: by rows, so that no lanes lie idle */
+    MEMORY_ROWS = 8 /* fewer wait for keys and values as long as these take */
 };
 
 /* One block of queries at work. */
@@ -289,6 +290,8 @@ static lnt_status attend_items(lnt_kernel *k, void *arg, int64_t begin, int64_t 
     (void)k;
     for (int64_t item = begin; item < end; item++) {
         const int64_t first = item % blocks * ROWS;
+        if (blocks == 1)
+            lnt_attention_extend(j, item); /* while it is in the cache */
         b.kv = item / blocks % p->kv_heads;
         b.batch = item / blocks / p->kv_heads;
         attend_rows(&b, first, all - first < ROWS ? all - first : ROWS);
@@ -300,6 +303,9 @@ lnt_status lnt_attention_blocks(lnt_kernel *k, lnt_attention_job *job)
 {
     const lnt_attention *p = job->p;
     const int64_t all = p->heads / p->kv_heads * p->queries, blocks = (all + ROWS - 1) / ROWS;
-    const int64_t work = p->total * (p->k.width + p->v.width) * (all < ROWS ? all : ROWS);
+    const int64_t rows = all < MEMORY_ROWS ? MEMORY_ROWS : all < ROWS ? all : ROWS;
+    const int64_t work = p->total * (p->k.width + p->v.width) * rows;
+    if (blocks != 1)
+        LNT_TRY(lnt_attention_extend_all(k, job));
     return lnt_parallel(k, p->batches * p->kv_heads * blocks, 1 + 262144 / (work + 1), attend_items, job);
 }
