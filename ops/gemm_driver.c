@@ -18,7 +18,8 @@ enum {
     PANEL_BYTES = 24 * 1024,   /* of panels used at once: they share a first-level cache with a tile's rows */
     ITEM_WORK_MIN = 32 * 1024, /* multiply-adds worth a thread's while */
     SHARED_WORK = 144 * 1024,  /* as many are done by one thread before another has come to help, */
-    FEW_ROWS = 4,              /* but of fewer rows B comes slower than it is multiplied */
+    FEW_ROWS = 4,              /* but of fewer rows B comes slower than it is multiplied, */
+    FEW_COLUMNS = 8,           /* of fewer columns A */
     ITEM_WORK_MAX = 4096 * 1024, /* as many take well under a millisecond */
     ITEMS_WANTED = 32,
     WIDE_ROWS = 16,
@@ -97,7 +98,7 @@ void lnt_gemm_plan_blocks(lnt_gemm_plan *p)
     p->column_blocks = divide_up(panels, panels_in_block);
     p->fetches_rows = (double)p->rows * (double)p->row_step > LNT_FAR_FLOATS && p->depth_parts == 1;
     p->columns_outside = (int64_t)p->columns > p->rows;
-    p->work = total * fmax(1, FEW_ROWS / rows);
+    p->work = total * fmax(1, FEW_ROWS / rows) * fmax(1, FEW_COLUMNS / fmax((double)p->columns, 1));
     size_t floats = p->narrow ? p->columns * (size_t)K : 0;
     if (p->gathers)
         floats += (size_t)at_most(p->rows, block_rows) * (size_t)(part + (int64_t)p->depth);
