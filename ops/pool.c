@@ -27,10 +27,12 @@ typedef struct pool {
     int64_t taps;        /* along the last axis that meet the input for any output */
     int64_t inside;      /* padding before a row, as far as those taps reach */
     int64_t padded;      /* length of a row with its padding, as far as they reach */
-    int64_t part, parts; /* outputs along the last axis that are worth a slice of work; such parts of a row */
+    int64_t part, parts; /* outputs along the last axis that are worth a slice of work; such parts of a row;
+                            of a global pool: parts of an image whose sums are joined at the end */
     void *share;         /* of each output of a row in the average, [out], in the type computed in */
     lnt_feed feed;
-    size_t scratch_at, thread_bytes; /* scratch: one padded row; channels-last, one of the image */
+    size_t scratch_at, thread_bytes; /* scratch: one padded row; channels-last, one of the image. Of a global
+                                        pool: [batch][parts][channels] of all threads */
 } pool;
 
 typedef struct pool_job {

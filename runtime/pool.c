@@ -177,6 +177,7 @@ static void share_items(lnt_pool *p, int64_t items, int64_t grain)
     const int64_t threads = p->threads, grains = (items - 1) / grain + 1;
     const int64_t shares = grains < threads ? grains : threads, most = (items - 1) / shares + 1;
     const int64_t slice = slice_of(items / (threads * SLICES_PER_THREAD), grain);
+    /* Slices that are grains grow by what is left over rather than leave a small one. */
     const int64_t slices = slice > grain ? (most - 1) / slice + 1 : most > slice ? most / slice : 1;
     p->slice = (most - 1) / slices + 1;
     for (int64_t i = 0, begin = 0; i < threads; i++) {

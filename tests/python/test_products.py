@@ -37,6 +37,9 @@ CASES = {
     "one row, B beyond a cache": ("MatMul", [floats(1, 700)], [floats(700, 1500)], {}),
     "rows and columns in blocks": ("MatMul", [floats(400, 500)], [floats(500, 333)], {}),
     "more columns than rows": ("MatMul", [floats(30, 500)], [floats(500, 2001)], {}),
+    "few columns, a row left over": ("MatMul", [floats(781, 200)], [floats(200, 24)], {}),
+    "few columns, sums along K": ("MatMul", [floats(783, 300)], [floats(300, 3)], {}),
+    "few rows, many columns": ("MatMul", [floats(49, 96)], [floats(96, 580)], {}),
     "a batch, B as it lies": ("MatMul", [floats(12, 128, 32), floats(12, 32, 128)], [], {}),
     "both transposed": ("Gemm", [floats(201, 77), floats(99, 201)], [floats(99)], {"transA": 1, "transB": 1}),
     "lstm": ("LSTM", [floats(7, 1, 40)], [floats(1, 1056, 40) / 9, floats(1, 1056, 264) / 9, floats(1, 2112)],
@@ -69,3 +72,29 @@ def test_equal_columns_give_equal_results(linnet, rows):
     m, feed = model("Gemm", [floats(rows, 301)], [np.repeat(column, 1000, axis=1), np.full(1000, 7, np.float32)])
     y = outcomes(linnet, m, feed, 2)
     assert (y == y[:, :1]).all()
+
+
+@pytest.mark.parametrize("height, width, channels", [(7, 7, 576), (14, 14, 240), (24, 32, 64), (9, 5, 130)])
+def test_same_bits_through_a_block_that_squeezes(linnet, height, width, channels):
+    """Pixels that stay where they are from step to step: 1x1, depthwise, global pool, product, 1x1 to a few."""
+    import onnxruntime
+
+    weights = {"w": floats(channels, 24, 1, 1) / 5, "d": floats(channels, 1, 5, 5) / 5, "s": floats(channels, channels, 1, 1) / 20,
+               "p": floats(3, channels, 1, 1) / 20}
+    nodes = [helper.make_node("Conv", ["x", "w"], ["a"]),
+             helper.make_node("Conv", ["a", "d"], ["b"], group=channels, pads=[2] * 4),
+             helper.make_node("GlobalAveragePool", ["b"], ["mean"]),
+             helper.make_node("Conv", ["mean", "s"], ["squeezed"]),
+             helper.make_node("Sigmoid", ["squeezed"], ["gate"]),
+             helper.make_node("Mul", ["b", "gate"], ["scaled"]),
+             helper.make_node("Conv", ["scaled", "p"], ["y"])]
+    feed = {"x": floats(1, 24, height, width)}
+    graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, feed["x"].shape)],
+                              [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in ("y", "mean")],
+                              [numpy_helper.from_array(a, n) for n, a in weights.items()])
+    m = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    one = outcomes(linnet, m, feed, 1)
+    for threads in (2, 3, 5):
+        assert np.array_equal(one, outcomes(linnet, m, feed, threads))
+    want = onnxruntime.InferenceSession(m.SerializeToString()).run(None, feed)[0]
+    np.testing.assert_allclose(one, want, rtol=1e-3, atol=1e-4 * np.abs(want).max())
