@@ -335,8 +335,8 @@ static uint32_t lstm_scales(maker *m, uint32_t value, int64_t directions, int64_
     lnt_graph *g = m->im->g;
     const lnt_operand *o = lnt_ginfo(g, value);
     const int64_t hidden = columns / GATES, row = GATES * ((hidden + LNT_PANEL - 1) / LNT_PANEL * LNT_PANEL);
-    const int64_t count = lnt_operand_count(o), n = directions * row;
-    if (!o->constant || !o->data || o->dtype != LNT_FLOAT ||
+    const int64_t count = o ? lnt_operand_count(o) : 0, n = directions * row;
+    if (!o || !o->constant || !o->data || o->dtype != LNT_FLOAT ||
         (count != directions && count != directions * columns) || m->status != LNT_OK)
         return LNT_NONE;
     float *to = lnt_bump_alloc(&g->memory, (size_t)n * sizeof *to, g->err);
