@@ -52,9 +52,9 @@ static void extend(const lnt_attention_job *j, int64_t head, cache c)
     const lnt_attention_layout *f = c.layout;
     const size_t row = (size_t)f->width * j->size, past = (size_t)p->past * row;
     const int64_t from = head / p->kv_heads * f->batch + head % p->kv_heads * f->head;
-    char *to = c.present + (size_t)(head * c.present_head) * j->size;
     if (!c.present)
         return;
+    char *to = c.present + (size_t)(head * c.present_head) * j->size;
     if (past && c.past != c.present)
         memcpy(to, c.past + (size_t)(head * c.past_head) * j->size, past);
     for (int64_t t = 0; t < p->fresh; t++)

@@ -47,8 +47,9 @@ typedef struct lnt_attention_range {
 
 lnt_attention_range lnt_attention_range_of(const lnt_attention_job *j, int64_t b, int64_t query);
 
-/* Makes present keys and values of key head `head` of all batches', or of all heads on all threads. */
+/* Makes the present keys and values of one head, counted through all batches. */
 void lnt_attention_extend(const lnt_attention_job *j, int64_t head);
+/* Of every head, on all threads. */
 lnt_status lnt_attention_extend_all(lnt_kernel *k, lnt_attention_job *j);
 
 /* Float without output of the logits, in blocks; present keys and values, too. */
