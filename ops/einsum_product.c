@@ -187,15 +187,6 @@ static lnt_status run_product(lnt_kernel *k, const lnt_step *s)
 
 /* ---- bind ---- */
 
-/* Room for floats in scratch memory; false on overflow. */
-static bool reserve(size_t *bytes, int64_t floats, size_t *at)
-{
-    size_t size;
-    *at = *bytes;
-    return floats >= 0 && lnt_mul_size((size_t)floats, sizeof(float), &size) && size < SIZE_MAX - LNT_ALIGN &&
-           lnt_add_size(*bytes, lnt_round_up(size, LNT_ALIGN), bytes);
-}
-
 static bool plan_operands(const lnt_equation *e, const sorted *s, product_params *p, size_t *bytes)
 {
     const labels *set = s->set;
@@ -210,23 +201,23 @@ static bool plan_operands(const lnt_equation *e, const sorted *s, product_params
     p->copies_out = !is_dense(e, s->step[2], out + 2, 1);
     dense_steps(e, a, 3, dense);
     if (p->copies_a && (!plan_copy(e, a, 3, dense, s->step[0], &p->copy_a) ||
-                        !reserve(bytes, lnt_dim_mul(inner, set[M].count), &p->scratch_a)))
+                        !lnt_reserve(bytes, lnt_dim_mul(inner, set[M].count), sizeof(float), &p->scratch_a)))
         return false;
     dense_steps(e, b, 3, dense);
     if (p->copies_b && (!plan_copy(e, b, 3, dense, s->step[1], &p->copy_b) ||
-                        !reserve(bytes, lnt_dim_mul(inner, set[N].count), &p->scratch_b)))
+                        !lnt_reserve(bytes, lnt_dim_mul(inner, set[N].count), sizeof(float), &p->scratch_b)))
         return false;
     dense_steps(e, out, 3, dense);
     if (p->copies_out &&
         (!plan_copy(e, out, 3, s->step[2], dense, &p->copy_out) ||
-         !reserve(bytes, lnt_dim_mul(set[BATCH].count, lnt_dim_mul(set[M].count, set[N].count)),
-                  &p->scratch_out)))
+         !lnt_reserve(bytes, lnt_dim_mul(set[BATCH].count, lnt_dim_mul(set[M].count, set[N].count)),
+                      sizeof(float), &p->scratch_out)))
         return false;
     p->packed = lnt_packed_panels(turned ? LNT_SOURCE_NK : LNT_SOURCE_KN, (uint32_t)set[BATCH].count,
                                   (uint32_t)set[K].count, (uint32_t)set[N].count);
     size_t packed;
-    return lnt_packed_bytes(&p->packed, &packed) &&
-           reserve(bytes, (int64_t)(packed / sizeof(float)), &p->scratch_packed);
+    return lnt_packed_bytes(&p->packed, &packed) && packed <= PTRDIFF_MAX &&
+           lnt_reserve(bytes, (int64_t)packed, 1, &p->scratch_packed);
 }
 
 static lnt_status plan_rows(lnt_site *site, const lnt_equation *e, const sorted *s, product_params *p)

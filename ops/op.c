@@ -322,6 +322,18 @@ void lnt_bind_scratch(lnt_site *site, size_t bytes)
     site->step->scratch_bytes = bytes;
 }
 
+bool lnt_reserve(size_t *total, int64_t n, size_t size, size_t *at)
+{
+    const size_t most = PTRDIFF_MAX - LNT_ALIGN;
+    size_t bytes;
+    *at = *total;
+    if (n < 0 || (uint64_t)n > most || !lnt_mul_size((size_t)n, size, &bytes) || bytes > most ||
+        *total > most - bytes)
+        return false;
+    *total += lnt_round_up(bytes, LNT_ALIGN);
+    return true;
+}
+
 bool lnt_bind_view(lnt_site *site, unsigned out, unsigned in, size_t offset)
 {
     if (out >= LNT_MAX_VIEWS || in > INT16_MAX || site->in[in]->packed)

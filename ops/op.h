@@ -239,6 +239,9 @@ void *lnt_bind_params(lnt_site *site, size_t bytes);
 /* Scratch memory of bytes for the step (all threads together; per-thread needs are multiplied by the caller
  * with lnt_round_up(per_thread, 64) * site->threads). */
 void lnt_bind_scratch(lnt_site *site, size_t bytes);
+/* Room for n elements of a size at the end of what the step's scratch memory is to be: *at is a multiple of
+ * 64, *total is moved on. False on overflow, or if n < 0. */
+bool lnt_reserve(size_t *total, int64_t n, size_t size, size_t *at);
 /* Output out is input in, seen with other extents, starting offset bytes in: no step runs if all outputs are.
  * False where that cannot be (out >= LNT_MAX_VIEWS, a packed input): then the kernel has to copy. */
 bool lnt_bind_view(lnt_site *site, unsigned out, unsigned in, size_t offset);

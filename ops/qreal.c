@@ -152,17 +152,6 @@ lnt_status lnt_shape_qreal(lnt_site *site)
     return LNT_OK;
 }
 
-/* Room for a float operand at the end of the scratch memory. */
-static lnt_status reserve(lnt_site *site, const lnt_operand *o, size_t *total, size_t *at)
-{
-    const int64_t count = lnt_operand_count(o);
-    LNT_REQUIRE(count >= 0 && (uint64_t)count < SIZE_MAX / 8 - *total, site->err, LNT_E_LIMIT,
-                "an operand is too large");
-    *at = *total;
-    *total += lnt_round_up((size_t)count * sizeof(float), LNT_ALIGN);
-    return LNT_OK;
-}
-
 lnt_status lnt_bind_qreal(lnt_site *site)
 {
     inner_site inner;
@@ -180,8 +169,9 @@ lnt_status lnt_bind_qreal(lnt_site *site)
     p->y = inner.y;
     p->inner.n_in = p->inner.n_out = 1;
     size_t total = lnt_round_up(p->inner.scratch_bytes, LNT_ALIGN);
-    LNT_TRY(reserve(site, &p->x, &total, &p->x_at));
-    LNT_TRY(reserve(site, &p->y, &total, &p->y_at));
+    LNT_REQUIRE(lnt_reserve(&total, lnt_operand_count(&p->x), sizeof(float), &p->x_at) &&
+                    lnt_reserve(&total, lnt_operand_count(&p->y), sizeof(float), &p->y_at),
+                site->err, LNT_E_LIMIT, "an operand is too large");
     site->step->params = p;
     site->step->run = run_real;
     lnt_bind_scratch(site, total);

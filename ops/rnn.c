@@ -713,20 +713,6 @@ static lnt_status check_inputs(const lnt_site *site, const extents *e)
     return LNT_OK;
 }
 
-#define TOO_MUCH SIZE_MAX
-
-/* Room in scratch memory for n of a size; *total stays a multiple of 64, or becomes TOO_MUCH. */
-static size_t reserve(size_t *total, size_t n, size_t size)
-{
-    const size_t at = *total;
-    size_t bytes;
-    if (lnt_mul_size(n, size, &bytes) && bytes < SIZE_MAX / 4 && at < SIZE_MAX / 4)
-        *total += lnt_round_up(bytes, LNT_ALIGN);
-    else
-        *total = TOO_MUCH;
-    return at;
-}
-
 static lnt_status bind_weights(lnt_site *site, unsigned input, const rnn *m, bool *pack, lnt_packed *record,
                                size_t *at, size_t *scratch)
 {
@@ -737,10 +723,9 @@ static lnt_status bind_weights(lnt_site *site, unsigned input, const rnn *m, boo
                                 (uint32_t)m->e.hidden);
     record->layout = is_in_bytes(m) ? LNT_LAYOUT_PANEL_I8 : LNT_LAYOUT_GATES_F32;
     record->gates = (uint32_t)m->e.gates;
-    if (!lnt_packed_bytes(record, &bytes))
+    if (!lnt_packed_bytes(record, &bytes) || bytes > PTRDIFF_MAX ||
+        !lnt_reserve(scratch, *pack ? (int64_t)bytes : 0, 1, at))
         return LNT_SITE_FAIL(site, LNT_E_LIMIT, "the weights are too large");
-    if (*pack)
-        *at = reserve(scratch, bytes, 1);
     return LNT_OK;
 }
 
@@ -754,8 +739,8 @@ static lnt_status check_scales(const lnt_site *site, const rnn *m)
     return LNT_OK;
 }
 
-/* The product of the input with W in bytes. */
-static void bind_byte_product(const lnt_site *site, rnn *m, size_t *scratch)
+/* The product of the input with W in bytes. False: too many rows. */
+static bool bind_byte_product(const lnt_site *site, rnn *m, size_t *scratch)
 {
     lnt_qgemm_plan *plan = &m->qplan;
     plan->row = site->kernels->row;
@@ -771,9 +756,9 @@ static void bind_byte_product(const lnt_site *site, rnn *m, size_t *scratch)
     m->h_bytes = lnt_qrow_bytes(&m->record_r);
     m->r_sums_at = lnt_packed_sums_at(&m->record_r);
     m->h_thread = lnt_round_up(LNT_TILE_ROWS_MAX * (size_t)m->h_bytes, LNT_ALIGN);
-    m->x_at = reserve(scratch, (size_t)plan->rows, (size_t)plan->row_bytes);
-    m->meaning_at = reserve(scratch, (size_t)plan->rows, sizeof(lnt_qrow));
-    m->h_at = reserve(scratch, site->threads, m->h_thread);
+    return lnt_reserve(scratch, plan->rows, (size_t)plan->row_bytes, &m->x_at) &&
+           lnt_reserve(scratch, plan->rows, sizeof(lnt_qrow), &m->meaning_at) &&
+           lnt_reserve(scratch, site->threads, m->h_thread, &m->h_at);
 }
 
 static void bind_product(const lnt_site *site, rnn *m)
@@ -817,6 +802,19 @@ static lnt_status bind_extras(lnt_site *site, rnn *m)
     return LNT_OK;
 }
 
+/* Gates and states of all rows. False: too many. */
+static bool bind_rows(rnn *m, size_t *scratch)
+{
+    const extents *e = &m->e;
+    const int64_t tile = m->kernels->tile_rows, entries = lnt_dim_mul(e->directions, e->batch);
+    m->state_floats = 2 * m->padded + (m->kind == LNT_ID_GRU ? m->row : 0);
+    m->blocks = (e->batch + tile - 1) / tile;
+    m->block_rows = m->blocks ? (e->batch + m->blocks - 1) / m->blocks : 1;
+    m->block_floats = (size_t)m->block_rows * m->state_floats + APART / sizeof(float);
+    return lnt_reserve(scratch, lnt_dim_mul(entries, e->steps), m->row * sizeof(float), &m->gates_at) &&
+           lnt_reserve(scratch, e->directions * m->blocks, m->block_floats * sizeof(float), &m->state_at);
+}
+
 static lnt_status bind_layer(lnt_site *site, const extents *e)
 {
     rnn *m = lnt_bind_params(site, sizeof *m);
@@ -832,21 +830,12 @@ static lnt_status bind_layer(lnt_site *site, const extents *e)
     bind_product(site, m);
     LNT_TRY(bind_weights(site, IN_W, m, &m->pack_w, &m->record_w, &m->w_at, &scratch));
     LNT_TRY(bind_weights(site, IN_R, m, &m->pack_r, &m->record_r, &m->r_at, &scratch));
-    if (is_in_bytes(m)) {
+    if (is_in_bytes(m))
         LNT_TRY(check_scales(site, m));
-        bind_byte_product(site, m, &scratch);
-    }
-    const size_t directions = (size_t)e->directions, entries = directions * (size_t)e->batch;
     LNT_TRY(bind_extras(site, m));
-    m->extras_at = reserve(&scratch, m->extras ? 0 : extra_floats(m), sizeof(float));
-    m->gates_at = reserve(&scratch, entries * (size_t)e->steps, m->row * sizeof(float));
-    m->state_floats = 2 * m->padded + (m->kind == LNT_ID_GRU ? m->row : 0);
-    const int64_t tile = m->kernels->tile_rows;
-    m->blocks = (e->batch + tile - 1) / tile;
-    m->block_rows = m->blocks ? (e->batch + m->blocks - 1) / m->blocks : 1;
-    m->block_floats = (size_t)m->block_rows * m->state_floats + APART / sizeof(float);
-    m->state_at = reserve(&scratch, directions * (size_t)m->blocks, m->block_floats * sizeof(float));
-    if (scratch == TOO_MUCH)
+    if ((is_in_bytes(m) && !bind_byte_product(site, m, &scratch)) ||
+        !lnt_reserve(&scratch, m->extras ? 0 : (int64_t)extra_floats(m), sizeof(float), &m->extras_at) ||
+        !bind_rows(m, &scratch))
         return LNT_SITE_FAIL(site, LNT_E_LIMIT, "%lld rows of gates are too many",
                              (long long)(e->steps * e->batch));
     lnt_bind_scratch(site, scratch);

@@ -105,13 +105,9 @@ static lnt_status run_widened(lnt_kernel *k, const lnt_step *s)
 /* Room for a converted operand at the end of the scratch memory. */
 static lnt_status reserve(lnt_site *site, const lnt_operand *o, lnt_dtype type, size_t *total, size_t *at)
 {
-    const int64_t count = lnt_operand_count(o);
-    size_t bytes;
     if (!lnt_is_floating(o->dtype) && !lnt_is_integer(o->dtype) && o->dtype != LNT_BOOL)
         return lnt_bind_unsupported_type(site, o->dtype);
-    *at = *total;
-    if (count < 0 || !lnt_mul_size((size_t)count, lnt_dtype_size(type), &bytes) ||
-        bytes > SIZE_MAX / 2 - LNT_ALIGN || !lnt_add_size(*total, lnt_round_up(bytes, LNT_ALIGN), total))
+    if (!lnt_reserve(total, lnt_operand_count(o), lnt_dtype_size(type), at))
         return LNT_SITE_FAIL(site, LNT_E_LIMIT, "an operand is too large");
     return LNT_OK;
 }
