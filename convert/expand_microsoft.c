@@ -293,7 +293,7 @@ static uint32_t lstm_weights(maker *m, uint32_t value, uint32_t scale, uint32_t 
 {
     static const int64_t columns_first[] = {0, 2, 1};
     const lnt_operand *o = lnt_ginfo(m->im->g, scale);
-    const uint32_t axes = o && o->rank == 2 ? INTS(m, "axes", 1) : INTS(m, "axes", 1, 2);
+    const uint32_t axes = o->rank == 2 ? INTS(m, "axes", 1) : INTS(m, "axes", 1, 2);
     uint32_t w = cast(m, value, LNT_FLOAT);
     if (zero != LNT_NONE)
         w = make(m, "Sub", IN(w, make(m, "Unsqueeze", IN(cast(m, zero, LNT_FLOAT), axes), NULL)), NULL);
@@ -335,8 +335,8 @@ static uint32_t lstm_scales(maker *m, uint32_t value, int64_t directions, int64_
     lnt_graph *g = m->im->g;
     const lnt_operand *o = lnt_ginfo(g, value);
     const int64_t hidden = columns / GATES, row = GATES * ((hidden + LNT_PANEL - 1) / LNT_PANEL * LNT_PANEL);
-    const int64_t count = o ? lnt_operand_count(o) : 0, n = directions * row;
-    if (!o || !o->constant || !o->data || o->dtype != LNT_FLOAT ||
+    const int64_t count = lnt_operand_count(o), n = directions * row;
+    if (!o->constant || !o->data || o->dtype != LNT_FLOAT ||
         (count != directions && count != directions * columns) || m->status != LNT_OK)
         return LNT_NONE;
     float *to = lnt_bump_alloc(&g->memory, (size_t)n * sizeof *to, g->err);
@@ -359,6 +359,11 @@ static void expand_lstm(maker *m)
 {
     lnt_inode *n = m->n;
     operands in = inputs_of(n);
+    for (unsigned i = 8; i <= 10 && m->status == LNT_OK; i += 2)
+        if (lnt_inode_in(n, i) == LNT_NONE)
+            m->status = lnt_import_unsupported(m->im, n, "input %u, a scale, is required", i);
+    if (m->status != LNT_OK)
+        return;
     for (unsigned i = in.n; i < 10; i++)
         in.value[i] = LNT_NONE;
     in.n = 10;
@@ -368,8 +373,8 @@ static void expand_lstm(maker *m)
         const lnt_operand o = *lnt_ginfo(m->im->g, r); /* scales are values, too: they may move it */
         in.value[1] = w;
         in.value[2] = r;
-        in.value[8] = lstm_scales(m, lnt_inode_in(n, 8), o.dims[0], o.dims[1]);
-        in.value[9] = lstm_scales(m, lnt_inode_in(n, 10), o.dims[0], o.dims[1]);
+        in.value[8] = lstm_scales(m, n->in[8], o.dims[0], o.dims[1]);
+        in.value[9] = lstm_scales(m, n->in[10], o.dims[0], o.dims[1]);
         if (m->status == LNT_OK && in.value[8] != LNT_NONE && in.value[9] != LNT_NONE) {
             m->status = lnt_make_node(m->im, n, "linnet.DynamicLSTM", in.value, in.n, n->attr, n->n_attr,
                                       n->out, n->n_out);
@@ -377,8 +382,8 @@ static void expand_lstm(maker *m)
         }
     }
     in.n = 8;
-    in.value[1] = lstm_weights(m, n->in[1], lnt_inode_in(n, 8), lnt_inode_in(n, 9));
-    in.value[2] = lstm_weights(m, n->in[2], lnt_inode_in(n, 10), lnt_inode_in(n, 11));
+    in.value[1] = lstm_weights(m, n->in[1], n->in[8], lnt_inode_in(n, 9));
+    in.value[2] = lstm_weights(m, n->in[2], n->in[10], lnt_inode_in(n, 11));
     if (m->status == LNT_OK)
         m->status = lnt_make_node(m->im, n, "LSTM", in.value, in.n, n->attr, n->n_attr, n->out, n->n_out);
 }
