@@ -32,6 +32,13 @@ static inline size_t lnt_round_up(size_t n, size_t step)
     return (n + step - 1) & ~(step - 1);
 }
 
+/* Where part i of n begins when total is cut as evenly as can be: i in [0, n], total >= 0. */
+static inline int64_t lnt_cut(int64_t total, int64_t n, int64_t i)
+{
+    const int64_t left = total % n;
+    return total / n * i + (i < left ? i : left);
+}
+
 /* Product of dims[0..rank), each >= 0; false on overflow or a negative extent. */
 static inline bool lnt_count(const int64_t *dims, unsigned rank, int64_t *out)
 {

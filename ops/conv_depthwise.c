@@ -28,6 +28,7 @@ typedef struct depthwise {
     unsigned along, across;       /* axes: of runs (2: rows; 1: columns), and of those beside each other */
     int64_t run, runs;            /* pixels in a run, runs in a row */
     int64_t slice, slices;        /* channels of a run; how many runs have them all */
+    int64_t rows, bands;          /* of output pixels, of all images; cut into so many */
     int64_t in_pixel, pixel;      /* floats of a pixel of input and output */
     size_t w_channel;             /* floats of one channel's weights for one tap, all features */
     lnt_feed feed;
@@ -38,8 +39,6 @@ typedef struct depthwise_call {
     const lnt_step *step;
     const float *x, *w, *bias, *residual;
     float *y;
-    int64_t rows;   /* of output pixels, of all images, */
-    int64_t bands;  /* cut into so many as even as can be */
     int64_t pixels; /* at x, of all images or of a ring */
     int64_t ld;     /* floats from pixel to pixel of y */
 } depthwise_call;
@@ -132,15 +131,10 @@ static void run_piece(lnt_kernel *k, const depthwise_call *c, int64_t row, int64
                          row * length + x, stop - x, n, channels);
 }
 
-/* The first row of a band. */
-static int64_t band_row(const depthwise_call *c, int64_t band)
+/* Of a band. */
+static int64_t most_rows(const depthwise *d)
 {
-    return c->rows / c->bands * band + c->rows % c->bands * band / c->bands;
-}
-
-static int64_t most_rows(const depthwise_call *c)
-{
-    return (c->rows + c->bands - 1) / c->bands;
+    return (d->rows + d->bands - 1) / d->bands;
 }
 
 /* Bands of rows, of each the slices one after the other, of each the rows. */
@@ -149,23 +143,14 @@ static lnt_status run_items(lnt_kernel *k, void *arg, int64_t begin, int64_t end
     (void)thread;
     const depthwise_call *c = arg;
     const depthwise *d = c->d;
-    const int64_t most = most_rows(c);
+    const int64_t most = most_rows(d);
     for (int64_t item = begin; item < end; item++) {
         const int64_t line = item / d->runs, slice = line / most % d->slices, band = line / most / d->slices;
-        const int64_t row = band_row(c, band) + line % most;
-        if (row < band_row(c, band + 1))
+        const int64_t row = lnt_cut(d->rows, d->bands, band) + line % most;
+        if (row < lnt_cut(d->rows, d->bands, band + 1))
             run_piece(k, c, row, item % d->runs, slice);
     }
     return LNT_OK;
-}
-
-/* Each thread gets as many slices of bands. */
-static int64_t bands_of(const depthwise_call *c, int64_t threads)
-{
-    const int64_t bands = (c->rows + BAND - 1) / BAND, even = (bands + threads - 1) / threads * threads;
-    if (c->d->slices == 1 || c->rows < even)
-        return c->rows;
-    return bands * c->d->slices % threads ? even : bands;
 }
 
 static lnt_status run_fed(lnt_kernel *k, const void *arg, const float *ring, int64_t image, int64_t row,
@@ -194,11 +179,9 @@ static lnt_status run_depthwise(lnt_kernel *k, const lnt_step *s)
         c.bias = lnt_in(k, s, (unsigned)d->store.bias);
     if (d->store.residual >= 0)
         c.residual = lnt_in(k, s, (unsigned)d->store.residual);
-    c.rows = d->g.batch * d->g.w.out[0] * d->g.w.out[d->across];
     const int64_t work = d->run * d->slice * d->g.channels * lnt_volume(d->g.w.kernel) + 1;
     c.pixels = d->g.batch * lnt_volume(d->g.w.in);
-    c.bands = bands_of(&c, k->threads);
-    const int64_t items = c.bands ? c.bands * most_rows(&c) * d->slices * d->runs : 0;
+    const int64_t items = d->bands ? d->bands * most_rows(d) * d->slices * d->runs : 0;
     const int64_t grain = SHARED_WORK / work + 1;
     LNT_TRY(d->feed.step ? lnt_feed_run(k, s, &d->feed, &d->g.w, grain / (d->runs * d->slices), run_fed, &c)
                          : lnt_parallel(k, items, grain, run_items, &c));
@@ -210,8 +193,18 @@ static lnt_status run_depthwise(lnt_kernel *k, const lnt_step *s)
 /* Threads that cannot have as many of a few rows as each other share the channels of all. */
 static bool shares_channels(const lnt_site *site, const depthwise *d)
 {
-    const int64_t threads = site->threads, rows = d->g.batch * d->g.w.out[0] * d->g.w.out[d->across];
-    return rows <= BAND && rows % threads && d->pixel >= threads * SLICE && d->g.features == 1;
+    const int64_t threads = site->threads;
+    return d->rows <= BAND && d->rows % threads && d->pixel >= threads * SLICE && d->g.features == 1;
+}
+
+/* Each thread gets as many slices of bands. */
+static int64_t bands_of(const lnt_site *site, const depthwise *d)
+{
+    const int64_t threads = site->threads, bands = (d->rows + BAND - 1) / BAND,
+                  even = (bands + threads - 1) / threads * threads;
+    if (d->slices == 1 || d->rows < even)
+        return d->rows;
+    return bands * d->slices % threads ? even : bands;
 }
 
 /* Channels that go by together. Where runs of all channels are short, a pixel is read again for each of its
@@ -252,6 +245,7 @@ lnt_status lnt_conv_bind_depthwise(lnt_site *site, const lnt_conv *g)
                          w->kernel[0] * w->kernel[2] <= LNT_DEPTHWISE_LINES;
     d->along = columns ? 1 : 2;
     d->across = columns ? 2 : 1;
+    d->rows = g->batch * w->out[0] * w->out[d->across];
     const int64_t length = w->out[d->along];
     d->run = RUN_WORK / (terms * d->pixel) / 8 * 8 + 8;
     d->slice = slice_of(d);
@@ -260,6 +254,7 @@ lnt_status lnt_conv_bind_depthwise(lnt_site *site, const lnt_conv *g)
     else if (shares_channels(site, d))
         d->slice = (int64_t)lnt_round_up((size_t)(d->pixel / site->threads), SLICE);
     d->slices = (d->pixel + d->slice - 1) / d->slice;
+    d->bands = bands_of(site, d);
     if (d->run > length)
         d->run = length > 0 ? length : 1;
     d->runs = (length + d->run - 1) / d->run;

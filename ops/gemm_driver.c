@@ -41,12 +41,6 @@ static int64_t divide_up(int64_t a, int64_t b)
     return (a + b - 1) / b;
 }
 
-/* Where part i of n begins when total is cut evenly. */
-static int64_t cut(int64_t total, int64_t n, int64_t i)
-{
-    return total / n * i + at_most(total % n, i);
-}
-
 static void plan_depth(lnt_gemm_plan *p)
 {
     const int64_t tile = p->tile_rows, block = p->kernels->depth_block;
@@ -137,10 +131,10 @@ static depth_range depth_block(const lnt_gemm_plan *p, size_t i)
 {
     const size_t tap_block = i / p->depth_parts, part = i % p->depth_parts;
     depth_range r;
-    r.tap = (size_t)cut((int64_t)p->taps, (int64_t)p->tap_blocks, (int64_t)tap_block);
-    r.taps = (size_t)cut((int64_t)p->taps, (int64_t)p->tap_blocks, (int64_t)tap_block + 1) - r.tap;
-    r.first = (size_t)cut((int64_t)p->depth, (int64_t)p->depth_parts, (int64_t)part);
-    r.depth = (size_t)cut((int64_t)p->depth, (int64_t)p->depth_parts, (int64_t)part + 1) - r.first;
+    r.tap = (size_t)lnt_cut((int64_t)p->taps, (int64_t)p->tap_blocks, (int64_t)tap_block);
+    r.taps = (size_t)lnt_cut((int64_t)p->taps, (int64_t)p->tap_blocks, (int64_t)tap_block + 1) - r.tap;
+    r.first = (size_t)lnt_cut((int64_t)p->depth, (int64_t)p->depth_parts, (int64_t)part);
+    r.depth = (size_t)lnt_cut((int64_t)p->depth, (int64_t)p->depth_parts, (int64_t)part + 1) - r.first;
     r.begins = tap_block == 0 && part == 0;
     r.ends = tap_block + 1 == p->tap_blocks && part + 1 == p->depth_parts;
     return r;
@@ -326,18 +320,12 @@ typedef struct order {
     bool columns_outside;
 } order;
 
-/* Tiles that are not cut evenly stay whole: a sum does not hang on how many blocks there are. */
-static bool has_whole_tiles(const lnt_gemm_plan *p)
-{
-    return p->tile_rows != p->kernels->tile_rows;
-}
-
 /* The first row of block i of the rows. */
 static int64_t row_of_block(const order *o, int64_t i)
 {
     const lnt_gemm_plan *p = o->call->plan;
-    const int64_t unit = has_whole_tiles(p) ? p->tile_rows : 1;
-    return at_most(cut(divide_up(p->rows, unit), o->row_blocks, i) * unit, p->rows);
+    const int64_t unit = lnt_gemm_has_whole_tiles(p) ? p->tile_rows : 1;
+    return at_most(lnt_cut(divide_up(p->rows, unit), o->row_blocks, i) * unit, p->rows);
 }
 
 /* The first column of block i of n. As planned, tiles of the widest kind make up a block. */
@@ -345,17 +333,17 @@ static size_t column_of_block(const lnt_gemm_plan *p, int64_t n, int64_t i)
 {
     const int64_t columns = (int64_t)p->columns;
     const int64_t unit = LNT_PANEL * (n == p->column_blocks ? (int64_t)p->kernels->tile_panels : 1);
-    return (size_t)at_most(cut(divide_up(columns, unit), n, i) * unit, columns);
+    return (size_t)at_most(lnt_cut(divide_up(columns, unit), n, i) * unit, columns);
 }
 
 /* Block i of n of the columns, for the block's rows. */
 static void run_columns(lnt_kernel *k, block *b, int64_t n, int64_t i, float *gather)
 {
     const lnt_gemm_plan *p = b->call->plan;
-    const bool tall = p->tile_rows > p->kernels->tile_rows; /* the others cost twice as much: one is enough */
+    const bool whole = lnt_gemm_has_whole_tiles(p);
     b->tiles = (b->rows + p->tile_rows - 1) / p->tile_rows;
-    b->tile_rows = tall ? p->tile_rows : b->rows / b->tiles;
-    b->rows_left = tall ? 0 : b->rows % b->tiles;
+    b->tile_rows = whole ? p->tile_rows : b->rows / b->tiles;
+    b->rows_left = whole ? 0 : b->rows % b->tiles;
     b->column = column_of_block(p, n, i);
     b->columns = column_of_block(p, n, i + 1) - b->column;
     run_block(b, gather);
@@ -431,8 +419,8 @@ void lnt_gemm_part(lnt_kernel *k, const lnt_gemm_call *call, int64_t begin, int6
     b.laid_out = -1;
     b.product = 0;
     for (int64_t i = 0; i < blocks; i++) {
-        b.row = begin + cut(end - begin, blocks, i);
-        b.rows = (unsigned)(begin + cut(end - begin, blocks, i + 1) - b.row);
+        b.row = begin + lnt_cut(end - begin, blocks, i);
+        b.rows = (unsigned)(begin + lnt_cut(end - begin, blocks, i + 1) - b.row);
         for (int64_t column = 0; column < p->column_blocks; column++)
             run_columns(k, &b, p->column_blocks, column, gather);
     }

@@ -54,8 +54,8 @@ struct lnt_gemm_plan {
     size_t depth_parts;   /* blocks of K within one tap, or 1 */
     size_t tap_blocks;    /* blocks of whole taps; depth_parts or tap_blocks is 1 */
     size_t panels_at_once;
-    bool fetches_rows; /* A comes from far: tiles fetch the rows of the next one */
-    double work;       /* multiply-adds, more where they wait for B */
+    bool fetches_rows;   /* A comes from far: tiles fetch the rows of the next one */
+    double work;         /* multiply-adds, more where they wait for A or B */
     size_t gather_bytes; /* scratch of one thread, to be given to every call */
 };
 
@@ -80,10 +80,17 @@ void lnt_gemm_plan_blocks(lnt_gemm_plan *p);
 
 lnt_status lnt_gemm_run(lnt_kernel *k, const lnt_gemm_call *call);
 
+/* Tall and narrow tiles are not cut evenly: a rest costs twice as much, so there is one at most. Blocks of
+ * rows are then a multiple of a tile, or sums would hang on how many blocks there are. */
+static inline bool lnt_gemm_has_whole_tiles(const lnt_gemm_plan *p)
+{
+    return p->narrow || p->tile_rows != p->kernels->tile_rows;
+}
+
 /* Can rows be computed a few at a time, no sum of which changes? */
 static inline bool lnt_gemm_has_parts(const lnt_gemm_plan *p)
 {
-    return p->products == 1 && !p->narrow && p->tile_rows == p->kernels->tile_rows;
+    return p->products == 1 && !lnt_gemm_has_whole_tiles(p);
 }
 
 /* Rows [begin, end) alone, on this thread: LNT_GEMM_PART of them at least. */

@@ -11,7 +11,7 @@
 #include <string.h>
 
 enum { MAX, AVERAGE, LP };
-enum { ROWS_MAX = 32 }; /* rows joined at a time */
+enum { ROWS_MAX = 32 /* joined at a time */, GRAIN = 16384 /* elements worth a thread's while */ };
 
 typedef struct pool {
     const lnt_row_kernels *row;
@@ -183,7 +183,7 @@ static lnt_status run_byte_pool(lnt_kernel *k, const lnt_step *s)
     pool_job job = {.p = p, .x = lnt_in(k, s, 0), .y = lnt_out(k, s, 0), .scratch = lnt_scratch(k, s)};
     const double taps = busy_window(w);
     const double cost = (double)w->out[2] * (double)(p->channels / 16 + 8) * taps;
-    return lnt_parallel(k, p->batch * w->out[0] * w->out[1], grain_of(16384, cost), byte_rows, &job);
+    return lnt_parallel(k, p->batch * w->out[0] * w->out[1], grain_of(GRAIN, cost), byte_rows, &job);
 }
 
 /* The largest of bytes is a byte: nothing has to be widened. */
@@ -203,10 +203,11 @@ static lnt_status run_global_pool(lnt_kernel *k, const lnt_step *s)
     pool_job job = {.p = p, .x = lnt_in(k, s, 0), .y = lnt_out(k, s, 0), .scratch = lnt_scratch(k, s)};
     const int64_t items = p->batch * (p->channels_last ? p->parts : p->channels);
     const int64_t work = p->channels_last ? p->positions / p->parts * p->channels : p->positions;
-    LNT_TRY(lnt_parallel(k, items, 1 + 16384 / (work + 1), tasks[is_double][p->channels_last], &job));
-    if (p->channels_last)
-        (is_double ? join_images_double : join_images_float)(&job);
-    return LNT_OK;
+    LNT_TRY(lnt_parallel(k, items, 1 + GRAIN / (work + 1), tasks[is_double][p->channels_last], &job));
+    if (!p->channels_last)
+        return LNT_OK;
+    return lnt_parallel(k, p->batch, 1 + GRAIN / (p->parts * p->channels + 1),
+                        is_double ? join_images_double : join_images_float, &job);
 }
 
 lnt_status lnt_shape_pool(lnt_site *site)

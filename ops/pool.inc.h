@@ -319,20 +319,22 @@ static lnt_status NAME(deep_images)(lnt_kernel *k, void *arg, int64_t begin, int
         g.n = 0;
         if (p->kind == LP || p->positions == 0)
             NAME(start)(p, sums, C);
-        const int64_t stop = p->positions * (i % p->parts + 1) / p->parts;
-        for (int64_t e = p->positions * (i % p->parts) / p->parts; e < stop; e++)
+        const int64_t stop = lnt_cut(p->positions, p->parts, i % p->parts + 1);
+        for (int64_t e = lnt_cut(p->positions, p->parts, i % p->parts); e < stop; e++)
             NAME(gather_add)(p, &g, x + e * C, sums, C);
         NAME(gather_end)(p, &g, sums, C);
     }
     return LNT_OK;
 }
 
-/* What becomes of their sums. */
-static void NAME(join_images)(const pool_job *j)
+/* What becomes of the sums of whole images. */
+static lnt_status NAME(join_images)(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
 {
+    const pool_job *j = arg;
     const pool *p = j->p;
     const int64_t C = p->channels;
-    for (int64_t image = 0; image < p->batch; image++) {
+    (void)k, (void)thread;
+    for (int64_t image = begin; image < end; image++) {
         R *y = (R *)j->y + image * C;
         NAME(gather) g;
         g.n = 0;
@@ -341,6 +343,7 @@ static void NAME(join_images)(const pool_job *j)
         NAME(gather_end)(p, &g, y, C);
         NAME(finish)(p, y, C, p->positions);
     }
+    return LNT_OK;
 }
 
 /* MaxPool with indices: element by element, any storage order. */

@@ -12,6 +12,7 @@
  * are few it does not even look for one. A worker that meets another thread of its job moves off itself.
  *
  *     gate:  | job number : 32 | open : 1 | workers inside : 31 | */
+#include "base/checked.h"
 #include "runtime/internal.h"
 
 #include <pthread.h>
@@ -181,9 +182,8 @@ static void share_items(lnt_pool *p, int64_t items, int64_t grain)
     const int64_t slices = slice > grain ? (most - 1) / slice + 1 : most > slice ? most / slice : 1;
     p->slice = (most - 1) / slices + 1;
     for (int64_t i = 0, begin = 0; i < threads; i++) {
-        const int64_t before = shares * (i + 1) / threads;
         atomic_store_explicit(&p->share[i].next, begin, memory_order_relaxed);
-        p->share[i].end = begin = items / shares * before + items % shares * before / shares;
+        p->share[i].end = begin = lnt_cut(items, shares, shares * (i + 1) / threads);
     }
 }
 
