@@ -1,8 +1,7 @@
 /* conv.c — Conv: the rows of a product are the neighbourhoods of pixels.
  *
  * On a channels-last image a tap of the kernel is a fixed distance from the pixel, and its channels lie side
- * by side: the tile kernels walk [tap][channel] without a copy. Taps side by side along x are one run. Tiles
- * that touch the padding are gathered into scratch memory, zeros included. */
+ * by side: the tile kernels walk [tap][channel] without a copy (ops/conv_rows.h). */
 #include "ops/conv.h"
 
 #include "base/checked.h"
@@ -56,34 +55,26 @@ lnt_status lnt_conv_of(const lnt_site *site, lnt_conv *c)
 
 /* ---- the product ---- */
 
-/* Positions whose taps outside the image are the same, along the first axis with taps: the product leaves
- * those out. */
-typedef struct band {
-    lnt_conv_rows rows;
-    int64_t skipped; /* taps before its own */
-    lnt_gemm_plan plan;
-    size_t *b_offset; /* [groups] */
-} band;
-
 typedef struct conv {
     lnt_conv g;
     lnt_conv_images images;
     lnt_conv_weights weights;
     lnt_store store;
-    band *bands;
-    unsigned n_bands;
-    size_t gather_at, gather_bytes; /* of a thread */
+    lnt_conv_rows rows;
+    lnt_gemm_plan plan;
+    size_t *b_offset; /* [groups] */
+    size_t gather_at;
 } conv;
 
 static lnt_gemm_call call_of(const lnt_kernel *k, const lnt_step *s, const float *x, const float *b)
 {
     const conv *c = s->params;
     return (lnt_gemm_call){
-        .plan = &c->bands[0].plan,
+        .plan = &c->plan,
         .step = s,
         .a = x,
         .b = b,
-        .b_offset = c->bands[0].b_offset,
+        .b_offset = c->b_offset,
         .ld = lnt_conv_out_pixel(s),
         .residual = c->store.residual >= 0 ? lnt_in(k, s, (unsigned)c->store.residual) : NULL,
         .bias = c->store.bias >= 0 ? lnt_in(k, s, (unsigned)c->store.bias) : NULL,
@@ -100,12 +91,8 @@ static lnt_status run_conv(lnt_kernel *k, const lnt_step *s)
     LNT_TRY(lnt_conv_packed_weights(k, s, &c->weights, &b));
     lnt_gemm_call call = call_of(k, s, x, b);
     call.c = lnt_conv_output(k, s, &c->images);
-    for (unsigned i = 0; i < c->n_bands; i++) {
-        call.plan = &c->bands[i].plan;
-        call.b_offset = c->bands[i].b_offset;
-        LNT_TRY(lnt_gemm_run(k, &call));
-    }
-    return lnt_conv_finish(k, s, &c->images, c->bands[0].plan.epilogue ? NULL : c->store.program);
+    LNT_TRY(lnt_gemm_run(k, &call));
+    return lnt_conv_finish(k, s, &c->images, c->plan.epilogue ? NULL : c->store.program);
 }
 
 static lnt_status conv_lines(lnt_kernel *k, const lnt_step *s, int64_t begin, int64_t end, float *to,
@@ -122,102 +109,47 @@ static lnt_status conv_lines(lnt_kernel *k, const lnt_step *s, int64_t begin, in
 
 /* ---- bind ---- */
 
-/* Taps [*first, *stop) of axis a lie inside the image for some of the positions [begin, end); at least one is
- * named. */
-static void taps_met(const lnt_window *w, unsigned a, int64_t begin, int64_t end, int64_t *first,
-                     int64_t *stop)
+/* Taps [*first, *stop) of axis a lie inside the image for some position; at least one is named. */
+static void taps_met(const lnt_window *w, unsigned a, int64_t *first, int64_t *stop)
 {
     int64_t ignored;
-    lnt_window_taps(w, a, end - 1, first, &ignored);
-    lnt_window_taps(w, a, begin, &ignored, stop);
+    lnt_window_taps(w, a, w->out[a] - 1, first, &ignored);
+    lnt_window_taps(w, a, 0, &ignored, stop);
     if (*first == w->kernel[a])
         --*first;
     if (*stop <= *first)
         *stop = *first + 1;
 }
 
-/* Positions [begin, end) of an axis, all of the others. Taps that meet nothing but padding are left out as
- * long as the others lie side by side in the weights. */
-static void find_rows(const lnt_conv *g, unsigned axis, int64_t begin, int64_t end, band *b)
+/* Taps that meet nothing but padding wherever the kernel stands are left out as long as the others lie side
+ * by side in the weights. Returns how many come before those. */
+static int64_t find_rows(const lnt_conv *g, lnt_conv_rows *r)
 {
     const lnt_window *w = &g->w;
-    lnt_conv_rows *r = &b->rows;
-    int64_t behind = lnt_volume(w->kernel);
-    bool crop = true;
-    b->skipped = 0;
+    int64_t behind = lnt_volume(w->kernel), skipped = 0;
+    bool crop = lnt_volume(w->out) > 0;
     for (unsigned a = 0; a < LNT_WINDOW_AXES; a++) {
-        const int64_t from = a == axis ? begin : 0, to = a == axis ? end : w->out[a];
         int64_t first = 0, stop = w->kernel[a];
         behind /= w->kernel[a];
-        if (crop && from < to)
-            taps_met(w, a, from, to, &first, &stop);
+        if (crop)
+            taps_met(w, a, &first, &stop);
         crop &= stop - first == 1;
-        b->skipped += first * behind;
+        skipped += first * behind;
         r->in[a] = w->in[a];
+        r->zeros[a][0] = r->zeros[a][1] = 0;
         r->out[a] = w->out[a];
-        r->count[a] = to - from;
+        r->count[a] = w->out[a];
         r->step[a] = w->stride[a];
         r->spacing[a] = w->dilation[a];
-        r->origin[a] = lnt_window_at(w, a, from, first);
+        r->origin[a] = lnt_window_at(w, a, 0, first);
         r->taps[a] = stop - first;
-        r->out_first[a] = from;
+        r->out_first[a] = 0;
         r->out_step[a] = 1;
     }
     r->channels = g->channels;
     r->features = g->features;
     r->pixel = g->groups * g->channels;
-}
-
-/* Where the band of positions along axis a that begins at `begin` ends. The first and the last tap met only
- * go back along the axis: where both are the same again, so they are all the way. */
-static int64_t band_end(const lnt_window *w, unsigned a, int64_t begin, int64_t *taps)
-{
-    int64_t first, stop, end = begin + 1, beyond = w->out[a];
-    taps_met(w, a, begin, begin + 1, &first, &stop);
-    while (end < beyond) {
-        const int64_t middle = end + (beyond - end) / 2;
-        int64_t next, next_stop;
-        taps_met(w, a, middle, middle + 1, &next, &next_stop);
-        if (next == first && next_stop == stop)
-            end = middle + 1;
-        else
-            beyond = middle;
-    }
-    *taps = stop - first;
-    return end;
-}
-
-/* Cuts the rows into bands where that saves a fair share of the work: dilated taps that reach far. */
-static lnt_status cut_bands(lnt_site *site, conv *c)
-{
-    enum { MOST_BANDS = 8 };
-    const double worth = 0.8;
-    const lnt_window *w = &c->g.w;
-    const bool any = lnt_volume(w->out) > 0;
-    int64_t begin[MOST_BANDS + 1] = {0}, work = 0, all = 0, first, stop, taps;
-    unsigned axis = 0, n = 0;
-    for (; any && axis < LNT_WINDOW_AXES; axis++) { /* the first that keeps more than one tap */
-        taps_met(w, axis, 0, w->out[axis], &first, &stop);
-        all = (stop - first) * w->out[axis];
-        if (stop - first > 1)
-            break;
-    }
-    axis = axis < LNT_WINDOW_AXES ? axis : LNT_WINDOW_AXES - 1;
-    for (; any && n < MOST_BANDS && begin[n] < w->out[axis]; n++) {
-        begin[n + 1] = band_end(w, axis, begin[n], &taps);
-        work += (begin[n + 1] - begin[n]) * taps;
-    }
-    if (n == 0 || begin[n] < w->out[axis] || (double)work > worth * (double)all) {
-        n = 1;
-        begin[1] = w->out[axis];
-    }
-    c->n_bands = n;
-    c->bands = lnt_bump_alloc(site->memory, n * sizeof *c->bands, site->err);
-    if (!c->bands)
-        return LNT_E_MEMORY;
-    for (unsigned i = 0; i < n; i++)
-        find_rows(&c->g, axis, begin[i], begin[i + 1], &c->bands[i]);
-    return LNT_OK;
+    return skipped;
 }
 
 static double at_most_1(double x)
@@ -225,25 +157,28 @@ static double at_most_1(double x)
     return x < 1 ? x : 1;
 }
 
-/* Share of the tiles that touch the padding p. */
+/* Share of the tiles that have to be gathered for the padding p: those that touch it left or right, or
+ * partly above or below. */
 static double border_share(const lnt_conv_rows *r, const lnt_padding *p, unsigned tile_rows)
 {
     const int64_t *n = r->count;
+    const double ends = at_most_1((double)tile_rows / (double)n[2]); /* tiles with an end of a line */
     double inner = 1;
     for (unsigned a = 0; a < 2; a++) {
         const double border = (double)(p->before[a] + p->after[a]) / (double)r->step[a];
-        inner *= 1 - at_most_1(border / (double)n[a]);
+        inner *= 1 - at_most_1(border / (double)n[a]) * ends;
     }
     const double sides = (p->before[2] > 0) + (p->after[2] > 0);
-    return 1 - inner * (1 - at_most_1(sides * tile_rows / (double)n[2]));
+    return 1 - inner * (1 - at_most_1(sides * ends));
 }
 
 /* Should the input be copied with its padding? If it is copied anyway, or if gathering tiles at the border
  * would be more work; then *p is that padding and the rows are those of the padded image. */
 static bool pads_input(const lnt_site *site, lnt_conv_rows *r, lnt_padding *p)
 {
-    const double worth = 0.25;
+    const double worth = 0.25, most = 3; /* as much memory */
     bool any = false, some = true;
+    double grown = 1;
     for (unsigned a = 0; a < LNT_WINDOW_AXES; a++) {
         const int64_t end =
             r->origin[a] + (r->count[a] - 1) * r->step[a] + (r->taps[a] - 1) * r->spacing[a] + 1;
@@ -251,40 +186,43 @@ static bool pads_input(const lnt_site *site, lnt_conv_rows *r, lnt_padding *p)
         p->after[a] = end > r->in[a] ? end - r->in[a] : 0;
         any |= p->before[a] > 0 || p->after[a] > 0;
         some &= r->count[a] > 0;
+        grown *= 1 + (double)(p->before[a] + p->after[a]) / (double)r->in[a];
     }
     const bool copied = site->in[0]->order == LNT_ORDER_PLAIN && r->pixel > 1;
-    if (!any || !some || (!copied && border_share(r, p, site->kernels->gemm->tile_rows) < worth))
+    if (!any || !some || grown > most ||
+        (!copied && border_share(r, p, site->kernels->gemm->tile_rows) < worth))
         return false;
     for (unsigned a = 0; a < LNT_WINDOW_AXES; a++) {
         r->in[a] += p->before[a] + p->after[a];
         r->origin[a] += p->before[a];
+        r->zeros[a][0] = p->before[a];
+        r->zeros[a][1] = p->after[a];
     }
     return true;
 }
 
-static lnt_status bind_band(lnt_site *site, conv *c, band *b)
+/* skipped: taps before the first one of the rows. */
+static lnt_status bind_product(lnt_site *site, conv *c, int64_t skipped)
 {
-    lnt_gemm_plan *plan = &b->plan;
+    lnt_gemm_plan *plan = &c->plan;
     const int64_t panel = lnt_volume(c->g.w.kernel) * c->g.channels * LNT_PANEL;
     *plan = (lnt_gemm_plan){.kernels = site->kernels->gemm};
-    LNT_TRY(lnt_conv_rows_plan(site, &b->rows, c->g.batch, plan));
+    LNT_TRY(lnt_conv_rows_plan(site, &c->rows, c->g.batch, plan));
     plan->b_panel = (size_t)panel;
     plan->products = c->g.groups;
     plan->columns = (size_t)c->g.features;
     plan->scale = 1.0f;
     plan->low = c->store.low;
     plan->high = c->store.high;
-    const bool at_once = site->out[0]->order == LNT_ORDER_CHANNELS_LAST && c->n_bands == 1;
-    plan->epilogue = at_once ? c->store.program : NULL;
+    plan->epilogue = site->out[0]->order == LNT_ORDER_CHANNELS_LAST ? c->store.program : NULL;
     plan->epilogue_columns = c->g.features;
     lnt_gemm_plan_blocks(plan);
-    b->b_offset = lnt_bump_alloc(site->memory, (size_t)c->g.groups * sizeof *b->b_offset, site->err);
-    if (!b->b_offset)
+    c->b_offset = lnt_bump_alloc(site->memory, (size_t)c->g.groups * sizeof *c->b_offset, site->err);
+    if (!c->b_offset)
         return LNT_E_MEMORY;
     const size_t panels = lnt_round_up(plan->columns, LNT_PANEL) / LNT_PANEL;
     for (size_t g = 0; g < (size_t)c->g.groups; g++)
-        b->b_offset[g] = g * panels * (size_t)panel + (size_t)(b->skipped * c->g.channels) * LNT_PANEL;
-    c->gather_bytes = plan->gather_bytes > c->gather_bytes ? plan->gather_bytes : c->gather_bytes;
+        c->b_offset[g] = g * panels * (size_t)panel + (size_t)(skipped * c->g.channels) * LNT_PANEL;
     return LNT_OK;
 }
 
@@ -312,21 +250,19 @@ static lnt_status bind_float(lnt_site *site)
     c->g = g;
     c->store = store;
     size_t scratch = 0;
-    LNT_TRY(cut_bands(site, c));
     lnt_padding padding;
-    const bool padded = c->n_bands == 1 && pads_input(site, &c->bands[0].rows, &padding);
+    const int64_t skipped = find_rows(&g, &c->rows);
+    const bool padded = pads_input(site, &c->rows, &padding);
     LNT_TRY(lnt_conv_bind_images(site, &g, padded ? &padding : NULL, &c->images, &scratch));
     LNT_TRY(lnt_conv_bind_weights(site, &g, &c->weights, &scratch));
-    for (unsigned i = 0; i < c->n_bands; i++)
-        LNT_TRY(bind_band(site, c, &c->bands[i]));
-    if (store.residual >= 0 && c->n_bands == 1 && lnt_gemm_in_place(&c->bands[0].plan))
+    LNT_TRY(bind_product(site, c, skipped));
+    if (store.residual >= 0 && lnt_gemm_in_place(&c->plan))
         lnt_bind_in_place(site, 0, (unsigned)store.residual);
     c->gather_at = scratch;
-    lnt_bind_scratch(site, scratch + c->gather_bytes * site->threads);
+    lnt_bind_scratch(site, scratch + c->plan.gather_bytes * site->threads);
     lnt_conv_bind_pitched(site, &store);
     site->step->run = run_conv;
-    if (scratch == 0 && c->n_bands == 1 && lnt_gemm_has_parts(&c->bands[0].plan) &&
-        lnt_conv_may_feed(site, &g))
+    if (scratch == 0 && lnt_gemm_has_parts(&c->plan) && lnt_conv_may_feed(site, &g))
         site->step->lines = conv_lines;
     return LNT_OK;
 }

@@ -1,7 +1,8 @@
 /* conv_rows.c — finding the neighbourhoods of a tile's pixels.
  *
- * Tiles that touch the padding are gathered into scratch memory, zeros included; all others are used where
- * they lie. Taps side by side along x are walked as one run. */
+ * Taps side by side along x are walked as one run. Taps that meet nothing but padding for all rows of a tile
+ * are left out; where others do for some of them, the tile is gathered into scratch memory, zeros included.
+ * All others are used where they lie. */
 #include "ops/conv_rows.h"
 
 #include <string.h>
@@ -83,7 +84,7 @@ typedef struct starts {
 } starts;
 
 /* Rows i .. of the tile from place p on, as far as they stand in one line. Returns how many; false in *inner
- * if one of them touches the padding. */
+ * if taps of one of them miss the image. */
 static unsigned rows_of_line(const lnt_conv_rows *r, const place *p, unsigned i, unsigned n, const float *x,
                              int64_t out_first, int64_t ld, lnt_row_set *set, starts *start, bool *inner)
 {
@@ -110,6 +111,47 @@ static unsigned rows_of_line(const lnt_conv_rows *r, const place *p, unsigned i,
     return rows;
 }
 
+/* Taps [*first, *stop) of axis a meet the image for some of n rows; none: *stop is *first. */
+static void taps_met(const lnt_conv_rows *r, const starts *start, unsigned n, unsigned a, int64_t *first,
+                     int64_t *stop)
+{
+    const int64_t begin = r->zeros[a][0], end = r->in[a] - r->zeros[a][1], d = r->spacing[a];
+    int64_t low = start->at[0][a], high = low;
+    for (unsigned i = 1; i < n; i++) {
+        low = start->at[i][a] < low ? start->at[i][a] : low;
+        high = start->at[i][a] > high ? start->at[i][a] : high;
+    }
+    *first = 0;
+    *stop = r->taps[a];
+    while (*first < *stop && high + *first * d < begin)
+        ++*first;
+    while (*first < *stop && low + (*stop - 1) * d >= end)
+        --*stop;
+}
+
+/* Leaves out taps that meet the image for none of n rows, as far as the others lie side by side in the
+ * weights. Returns whether some of those lie outside what is in memory. */
+static bool leave_out(const lnt_conv_rows *r, const starts *start, unsigned n, lnt_row_set *set)
+{
+    int64_t first[LNT_WINDOW_AXES] = {0}, stop[LNT_WINDOW_AXES] = {r->taps[0], r->taps[1], r->taps[2]};
+    const unsigned axes = r->runs ? LNT_WINDOW_AXES - 1 : LNT_WINDOW_AXES; /* those with taps to leave out */
+    size_t behind = set->tap_end;
+    for (unsigned a = 0; a < axes && set->tap_end; a++) {
+        taps_met(r, start, n, a, &first[a], &stop[a]);
+        behind /= (size_t)r->taps[a];
+        set->tap += (size_t)first[a] * behind;
+        set->tap_end = set->tap + (size_t)(stop[a] - first[a]) * behind;
+        if (stop[a] - first[a] != 1)
+            break;
+    }
+    bool outside = false;
+    for (unsigned i = 0; i < n && set->tap < set->tap_end; i++)
+        for (unsigned a = 0; a < LNT_WINDOW_AXES; a++)
+            outside |= start->at[i][a] + first[a] * r->spacing[a] < 0 ||
+                       start->at[i][a] + (stop[a] - 1) * r->spacing[a] >= r->in[a];
+    return outside;
+}
+
 /* The place after the last one of its line. */
 static void next_line(const lnt_conv_rows *r, place *p)
 {
@@ -128,15 +170,21 @@ static void rows_of(const lnt_gemm_call *call, int64_t product, int64_t row, uns
     const lnt_conv_rows *r = call->plan->rows_arg;
     const float *x = call->a + product * r->channels;
     starts start;
-    bool inner = !call->plan->gathers_all;
+    bool inner = true;
     place p = place_of(r, row);
     for (unsigned i = 0; i < n; next_line(r, &p))
         i += rows_of_line(r, &p, i, n, x, product * r->features, call->ld, set, &start, &inner);
-    set->gathered = !inner;
-    for (unsigned i = 0; i < n && !inner; i++) {
+    const bool outside = !inner && leave_out(r, &start, n, set);
+    set->gathered = outside || call->plan->gathers_all;
+    if (!set->gathered)
+        return;
+    const size_t first = set->tap * call->plan->depth, end = set->tap_end * call->plan->depth;
+    k_begin = k_begin > first ? k_begin : first;
+    k_end = k_end < end ? k_end : end;
+    for (unsigned i = 0; i < n; i++) {
         gather_row(call->plan, set->a[i], start.at[i], k_begin, k_end, gather);
         set->a[i] = gather;
-        gather += k_end - k_begin;
+        gather += k_begin < k_end ? k_end - k_begin : 0;
     }
 }
 
@@ -169,10 +217,18 @@ static bool are_pixels(const lnt_conv_rows *r)
 static void find_inner(lnt_conv_rows *r)
 {
     for (unsigned a = 0; a < LNT_WINDOW_AXES; a++) {
-        const int64_t last = r->in[a] - 1 - (r->taps[a] - 1) * r->spacing[a] - r->origin[a];
-        r->inner[a][0] = r->origin[a] >= 0 ? 0 : (-r->origin[a] + r->step[a] - 1) / r->step[a];
+        const int64_t first = r->zeros[a][0] - r->origin[a];
+        const int64_t last = r->in[a] - r->zeros[a][1] - 1 - (r->taps[a] - 1) * r->spacing[a] - r->origin[a];
+        r->inner[a][0] = first <= 0 ? 0 : (first + r->step[a] - 1) / r->step[a];
         r->inner[a][1] = last < 0 ? 0 : last / r->step[a] + 1;
     }
+}
+
+/* Do taps of axis a reach beyond what lies in memory? */
+static bool reaches_out(const lnt_conv_rows *r, unsigned a)
+{
+    const int64_t last = r->origin[a] + (r->count[a] - 1) * r->step[a];
+    return r->origin[a] < 0 || last + (r->taps[a] - 1) * r->spacing[a] >= r->in[a];
 }
 
 lnt_status lnt_conv_rows_plan(lnt_site *site, lnt_conv_rows *r, int64_t batch, lnt_gemm_plan *plan)
@@ -199,6 +255,6 @@ lnt_status lnt_conv_rows_plan(lnt_site *site, lnt_conv_rows *r, int64_t batch, l
     plan->row_step = r->step[2] * r->pixel;
     plan->gathers = false;
     for (unsigned a = 0; a < LNT_WINDOW_AXES; a++)
-        plan->gathers |= r->inner[a][0] > 0 || r->inner[a][1] < r->count[a];
+        plan->gathers |= reaches_out(r, a);
     return LNT_OK;
 }

@@ -12,7 +12,8 @@
 /* Axes as in lnt_window. */
 typedef struct lnt_conv_rows {
     int64_t in[LNT_WINDOW_AXES];
-    int64_t count[LNT_WINDOW_AXES]; /* positions along each axis */
+    int64_t zeros[LNT_WINDOW_AXES][2]; /* of in: lines before and after the image that are padding */
+    int64_t count[LNT_WINDOW_AXES];    /* positions along each axis */
     int64_t origin[LNT_WINDOW_AXES],
         step[LNT_WINDOW_AXES]; /* position p has its first tap at origin + p * step */
     int64_t taps[LNT_WINDOW_AXES], spacing[LNT_WINDOW_AXES];
@@ -23,7 +24,7 @@ typedef struct lnt_conv_rows {
 
     /* Set by lnt_conv_rows_plan. */
     bool runs;                         /* taps along x are one run of taps[2] * channels floats */
-    int64_t inner[LNT_WINDOW_AXES][2]; /* positions with all taps inside the image: [begin, end) */
+    int64_t inner[LNT_WINDOW_AXES][2]; /* positions with all taps on the image: [begin, end) */
 } lnt_conv_rows;
 
 /* Completes *r, which the plan keeps a pointer to, and sets the plan's rows, taps, depth and where they lie.

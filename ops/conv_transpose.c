@@ -142,6 +142,7 @@ static void find_axis(const lnt_window *w, unsigned a, int64_t r, lnt_conv_rows 
         last = back;
     }
     rows->in[a] = w->in[a];
+    rows->zeros[a][0] = rows->zeros[a][1] = 0;
     rows->out[a] = w->out[a];
     rows->origin[a] = q - last;
     rows->step[a] = 1;

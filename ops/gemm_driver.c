@@ -120,6 +120,7 @@ static unsigned tile_begin(const block *b, unsigned tile)
 typedef struct depth_range {
     size_t tap, taps, first, depth;
     bool begins, ends; /* with the first, the last element of K */
+    const float *b;    /* its first element of column 0 */
 } depth_range;
 
 static size_t depth_blocks(const lnt_gemm_plan *p)
@@ -127,8 +128,10 @@ static size_t depth_blocks(const lnt_gemm_plan *p)
     return p->tap_blocks * p->depth_parts;
 }
 
-static depth_range depth_block(const lnt_gemm_plan *p, size_t i)
+/* Of the panels; where they are laid out otherwise, b is the caller's to set. */
+static depth_range depth_block(const block *b, size_t i)
 {
+    const lnt_gemm_plan *p = b->call->plan;
     const size_t tap_block = i / p->depth_parts, part = i % p->depth_parts;
     depth_range r;
     r.tap = (size_t)lnt_cut((int64_t)p->taps, (int64_t)p->tap_blocks, (int64_t)tap_block);
@@ -137,6 +140,7 @@ static depth_range depth_block(const lnt_gemm_plan *p, size_t i)
     r.depth = (size_t)lnt_cut((int64_t)p->depth, (int64_t)p->depth_parts, (int64_t)part + 1) - r.first;
     r.begins = tap_block == 0 && part == 0;
     r.ends = tap_block + 1 == p->tap_blocks && part + 1 == p->depth_parts;
+    r.b = b->call->b + b->call->b_offset[b->product] + (r.tap * p->depth + r.first) * p->b_row;
     return r;
 }
 
@@ -148,6 +152,8 @@ static void find_rows(block *b, const depth_range *r, float *gather)
     for (unsigned t = 0, first = 0; t < b->tiles; t++) {
         lnt_row_set *set = &b->set[t];
         const unsigned next = tile_begin(b, t + 1), n = next - first;
+        set->tap = 0;
+        set->tap_end = call->plan->taps;
         call->plan->rows_of(call, b->product, b->row + first, n, begin, end, gather, set);
         for (unsigned i = 0; i < n; i++)
             set->c[i] = call->c + (set->out[i] - call->c_first);
@@ -161,21 +167,12 @@ static void find_rows(block *b, const depth_range *r, float *gather)
     }
 }
 
-/* The panel of B with column n, from the first row of a range of K on. */
-static const float *panel_at(const block *b, const depth_range *r, size_t n)
-{
-    const lnt_gemm_plan *p = b->call->plan;
-    return b->call->b + b->call->b_offset[b->product] + (r->tap * p->depth + r->first) * p->b_row +
-           n / LNT_PANEL * p->b_panel;
-}
-
 /* What all tiles of a block have in common over one range of K. */
 static lnt_tile common_tile(const block *b, const depth_range *r)
 {
     const lnt_gemm_call *call = b->call;
     const lnt_gemm_plan *p = call->plan;
     return (lnt_tile){
-        .b = panel_at(b, r, 0),
         .b_row = p->b_row,
         .b_panel = p->b_panel,
         .bias = call->bias && r->ends ? call->bias + (size_t)b->product * call->bias_product : NULL,
@@ -194,12 +191,16 @@ static void place_tile(const block *b, unsigned t, const depth_range *r, lnt_til
     static const ptrdiff_t no_offset = 0;
     const lnt_gemm_plan *p = b->call->plan;
     const lnt_row_set *set = &b->set[t];
+    const size_t tap = set->tap > r->tap ? set->tap : r->tap, last = r->tap + r->taps,
+                 tap_end = set->tap_end < last ? set->tap_end : last;
+    const size_t taps = tap < tap_end ? tap_end - tap : 0;
     tile->a = set->a;
+    tile->b = r->b + (taps ? tap - r->tap : 0) * p->depth * (p->narrow ? 1 : p->b_row);
     tile->c = set->c;
     tile->residual = b->call->residual && r->ends ? set->residual : NULL;
-    tile->tap_offset = set->gathered ? &no_offset : p->tap_offset + r->tap;
-    tile->taps = set->gathered ? 1 : r->taps;
-    tile->depth = set->gathered ? r->taps * r->depth : r->depth;
+    tile->tap_offset = set->gathered ? &no_offset : p->tap_offset + tap;
+    tile->taps = set->gathered ? 1 : taps;
+    tile->depth = set->gathered ? taps * r->depth : r->depth;
     tile->first = first;
     tile->columns = end;
 }
@@ -219,12 +220,12 @@ static void lay_out_columns(const block *b, float *to)
 static void run_narrow(block *b, float *scratch)
 {
     const lnt_gemm_plan *p = b->call->plan;
-    const depth_range r = depth_block(p, 0);
+    depth_range r = depth_block(b, 0);
     lnt_tile tile = common_tile(b, &r);
     if (b->laid_out != b->product)
         lay_out_columns(b, scratch);
     b->laid_out = b->product;
-    tile.b = scratch;
+    r.b = scratch;
     tile.b_panel = p->taps * p->depth;
     find_rows(b, &r, scratch + p->columns * tile.b_panel);
     for (unsigned t = 0; t < b->tiles; t++) {
@@ -242,8 +243,7 @@ static const float *read_next(const block *b, size_t i, size_t n)
         i++;
     } else if (n >= b->column + b->columns)
         i = 0; /* of the next item */
-    const depth_range r = depth_block(p, i);
-    return n < p->columns && p->b_row == LNT_PANEL ? panel_at(b, &r, n) : NULL;
+    return n < p->columns && p->b_row == LNT_PANEL ? depth_block(b, i).b + n / LNT_PANEL * p->b_panel : NULL;
 }
 
 /* Lets a tile fetch so many floats at from while it is computed. */
@@ -285,7 +285,7 @@ static void run_block(block *b, float *gather)
     }
     const size_t at_once = p->panels_at_once * LNT_PANEL, end = b->column + b->columns;
     for (size_t i = 0; i < depth_blocks(p); i++) {
-        const depth_range r = depth_block(p, i);
+        const depth_range r = depth_block(b, i);
         lnt_tile tile = common_tile(b, &r);
         find_rows(b, &r, gather);
         for (size_t n = b->column; n < end; n += at_once) {
@@ -293,7 +293,7 @@ static void run_block(block *b, float *gather)
             for (unsigned t = 0; t < b->tiles; t++) {
                 place_tile(b, t, &r, &tile, n, end - n < at_once ? end : n + at_once);
                 tile.ahead = NULL;
-                if (p->fetches_rows && n == b->column && !b->set[t].gathered)
+                if (p->fetches_rows && n == b->column && !b->set[t].gathered && tile.taps)
                     fetch_rows(b, t, &tile);
                 else if (next)
                     fetch_panels(b, t, &r, next, &tile);

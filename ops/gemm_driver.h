@@ -18,7 +18,10 @@ typedef struct lnt_gemm_call lnt_gemm_call;
 typedef struct lnt_row_set {
     const float *a[LNT_TILE_ROWS_MAX];
     int64_t out[LNT_TILE_ROWS_MAX]; /* floats from the start of output and residual to the row */
-    bool gathered; /* a[] are the elements [k_begin, k_end) themselves, one after the other */
+    /* Taps [tap, tap_end) alone meet something that is not 0: no others are read. Without a callback's say it
+     * is all of them. */
+    size_t tap, tap_end;
+    bool gathered; /* a[] are the elements of those taps within [k_begin, k_end) themselves, side by side */
 
     /* The driver's own. */
     float *c[LNT_TILE_ROWS_MAX];
