@@ -26,30 +26,53 @@ static void turn_out(const lnt_qconv_job *j, int64_t first, int64_t n, int64_t c
     }
 }
 
+/* Where bytes of so many columns of a panel and those behind it come from; y and out are the caller's to set.
+ */
+static lnt_qbytes numbers_of(const lnt_qgemm_call *call, const lnt_qrow_set *set, unsigned from, unsigned n,
+                             int64_t product, int64_t panel, unsigned columns)
+{
+    const lnt_qconv_job *j = call->arg;
+    const lnt_qconv *p = j->p;
+    const int64_t numbers = (product * call->plan->panels + panel) * LNT_QPANEL;
+    return (lnt_qbytes){.rows = n,
+                        .columns = columns,
+                        .plus = j->n.plus + numbers,
+                        .row = j->n.zeros ? set->sum + from : NULL,
+                        .zeros = j->n.zero + numbers,
+                        .scale = j->n.scale + numbers,
+                        .slope = p->bent ? j->n.slope + numbers : NULL,
+                        .floor = p->bent ? j->n.floor + numbers : NULL,
+                        .zero = j->n.y_zero,
+                        .is_signed = p->y_signed};
+}
+
+static bool bytes_of(const lnt_qgemm_call *call, const lnt_qrow_set *set, unsigned from, unsigned n,
+                     int64_t product, int64_t panel, unsigned columns, lnt_qbytes *to)
+{
+    const lnt_qconv_job *j = call->arg;
+    if (j->p->y_plain || j->p->bent || j->n.zeros || call->plan->columns - panel * LNT_QPANEL < columns)
+        return false;
+    *to = numbers_of(call, set, from, n, product, panel, columns);
+    to->y = j->y + panel * LNT_QPANEL;
+    to->out = set->out + from;
+    return true;
+}
+
 static void store_bytes(const lnt_qgemm_call *call, const lnt_qrow_set *set, unsigned from, unsigned n,
                         int64_t product, int64_t panel, int32_t *sums)
 {
     const lnt_qconv_job *j = call->arg;
     const lnt_qconv *p = j->p;
-    const int64_t first = panel * LNT_QPANEL, numbers = (product * call->plan->panels + panel) * LNT_QPANEL;
-    const int64_t left = call->plan->columns - first, columns = left < LNT_QPANEL ? left : LNT_QPANEL;
+    const int64_t first = panel * LNT_QPANEL, left = call->plan->columns - first,
+                  columns = left < LNT_QPANEL ? left : LNT_QPANEL;
     uint8_t bytes[LNT_QROWS_MAX * LNT_QPANEL];
     int64_t dense[LNT_QROWS_MAX];
     for (unsigned i = 0; p->y_plain && i < n; i++)
         dense[i] = i * LNT_QPANEL;
-    const lnt_qbytes tile = {.acc = sums,
-                             .rows = n,
-                             .columns = (unsigned)columns,
-                             .plus = j->n.plus + numbers,
-                             .row = j->n.zeros ? set->sum + from : NULL,
-                             .zeros = j->n.zero + numbers,
-                             .scale = j->n.scale + numbers,
-                             .slope = p->bent ? j->n.slope + numbers : NULL,
-                             .floor = p->bent ? j->n.floor + numbers : NULL,
-                             .zero = j->n.y_zero,
-                             .is_signed = p->y_signed,
-                             .y = p->y_plain ? bytes : j->y + first,
-                             .out = p->y_plain ? dense : set->out + from};
+    lnt_qbytes tile = numbers_of(call, set, from, n, product, panel, (unsigned)columns);
+    tile.acc = sums;
+    tile.y = p->y_plain ? bytes : j->y + first;
+    tile.out = p->y_plain ? dense : set->out + from;
     p->row->store_bytes(&tile);
     if (p->y_plain)
         turn_out(j, set->first + from, n, product * call->plan->columns + first, columns, bytes);
@@ -87,6 +110,7 @@ void lnt_qconv_bind_panels(const lnt_site *site, lnt_qconv *p)
     plan->kernels = site->kernels->qgemm;
     plan->rows_of = rows_of;
     plan->store = p->linear ? store_bytes : store_ints;
+    plan->bytes_of = p->linear ? bytes_of : NULL;
     lnt_qgemm_plan_weights(plan, &p->record);
     lnt_qgemm_plan_runs(plan, p->images.run_offset, p->images.runs);
     plan->rows = p->batch * lnt_volume(p->w.out);

@@ -24,4 +24,5 @@ static void tile(const lnt_qproduct *p)
     }
 }
 
-const lnt_qgemm_kernels lnt_qgemm_scalar = {.rows = 1, .panels = 1, .tile = tile, .depthwise = depthwise};
+const lnt_qgemm_kernels lnt_qgemm_scalar = {
+    .rows = 1, .rows_by = 1, .panels = 1, .tile = tile, .depthwise = depthwise};

@@ -10,6 +10,7 @@
 
 #include "formats/packed.h"
 #include "ops/kernels.h"
+#include "ops/row.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,7 +31,9 @@ typedef struct lnt_qproduct {
     unsigned panels;             /* 1, or as many as the level takes at once */
     const int8_t *panel[LNT_QPANELS_MAX];
     int32_t *c[LNT_QPANELS_MAX];
-    const int8_t *ahead; /* NULL, or what is wanted next: as much as a panel, to be fetched meanwhile */
+    const int8_t *ahead;     /* NULL, or what is wanted next: as much as a panel, to be fetched meanwhile */
+    const lnt_qbytes *bytes; /* NULL, or what becomes of the sums at once: then c is not written. As many
+                                columns as the panels have; no row, no slope */
 } lnt_qproduct;
 
 /* What a depthwise convolution gives. */
@@ -72,9 +75,11 @@ static inline size_t lnt_qresult_bytes(lnt_qresult r)
 }
 
 typedef struct lnt_qgemm_kernels {
-    unsigned rows;   /* most rows of a tile */
-    unsigned panels; /* most panels */
-    bool whole;      /* rows are best taken so many at a time, not cut evenly */
+    unsigned rows;     /* most rows of a tile */
+    unsigned rows_by;  /* they are best a multiple of this */
+    unsigned panels;   /* most panels */
+    bool fewer_panels; /* may be had, too; else one */
+    bool to_bytes;     /* sums may go as bytes at once */
     void (*tile)(const lnt_qproduct *p);
     void (*depthwise)(const lnt_qdepthwise *d);
 } lnt_qgemm_kernels;

@@ -211,5 +211,9 @@ static void depthwise(const lnt_qdepthwise *d)
     lnt_qgemm_avx512vnni.depthwise(d);
 }
 
-const lnt_qgemm_kernels lnt_qgemm_amx = {
-    .rows = LNT_QROWS_MAX, .panels = LNT_QPANELS_MAX, .whole = true, .tile = tile, .depthwise = depthwise};
+const lnt_qgemm_kernels lnt_qgemm_amx = {.rows = LNT_QROWS_MAX,
+                                         .rows_by = LNT_QROWS_MAX,
+                                         .panels = LNT_QPANELS_MAX,
+                                         .fewer_panels = true,
+                                         .tile = tile,
+                                         .depthwise = depthwise};

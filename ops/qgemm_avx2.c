@@ -96,4 +96,5 @@ static void tile(const lnt_qproduct *p)
     }
 }
 
-const lnt_qgemm_kernels lnt_qgemm_avx2 = {.rows = ROWS, .panels = 1, .tile = tile, .depthwise = depthwise};
+const lnt_qgemm_kernels lnt_qgemm_avx2 = {
+    .rows = ROWS, .rows_by = 1, .panels = 1, .tile = tile, .depthwise = depthwise};

@@ -5,7 +5,12 @@
 #include <immintrin.h>
 #include <string.h>
 
-enum { ROWS = 12, PANELS = 2, AT_ONCE = 4 /* quads of one panel, half as many of two */ };
+enum {
+    ROWS = 12,
+    PANELS = 2,
+    AT_ONCE = 4, /* quads of one panel, half as many of two */
+    PARTS = 4    /* vectors of sums that make one of bytes */
+};
 
 static inline __attribute__((always_inline)) __m512i four_of(const uint8_t *a)
 {
@@ -17,6 +22,77 @@ static inline __attribute__((always_inline)) __m512i four_of(const uint8_t *a)
 typedef struct sums {
     __m512i row[ROWS][PANELS];
 } sums;
+
+/* lnt_requantise of two vectors of sums, to 16 bits still, by instructions that saturate: what is beyond
+ * int32 is INT32_MIN, and so is NaN. Parts of 128 bits take turns. */
+static inline __attribute__((always_inline)) __m512i requantise_two(__m512i a, __m512i b, __m512 scale_a,
+                                                                    __m512 scale_b, __m512i zero)
+{
+    const __m512 most = _mm512_set1_ps(1e6f);
+    a = _mm512_cvtps_epi32(_mm512_min_ps(most, _mm512_mul_ps(_mm512_cvtepi32_ps(a), scale_a)));
+    b = _mm512_cvtps_epi32(_mm512_min_ps(most, _mm512_mul_ps(_mm512_cvtepi32_ps(b), scale_b)));
+    return _mm512_adds_epi16(_mm512_packs_epi32(a, b), zero);
+}
+
+static inline __attribute__((always_inline)) __m512i to_bytes(__m512i low, __m512i high, bool is_signed)
+{
+    return is_signed ? _mm512_packs_epi16(low, high) : _mm512_packus_epi16(low, high);
+}
+
+/* Rows [first, first + n) as bytes: four vectors of sums, or fewer, make as many parts of 16. */
+static inline __attribute__((always_inline)) void store_rows(unsigned first, unsigned n, unsigned panels,
+                                                             const sums *acc, const lnt_qbytes *b)
+{
+    const __m512i in_order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+    const __m512i zero = _mm512_set1_epi16((int16_t)b->zero);
+    __m512i v[PARTS];
+    __m512 scale[PARTS];
+#pragma GCC unroll 4
+    for (unsigned i = 0; i < PARTS; i++) {
+        const unsigned at = i < n * panels ? i : n * panels - 1;
+        v[i] = _mm512_add_epi32(acc->row[first + at / panels][at % panels],
+                                _mm512_loadu_si512(b->plus + at % panels * LNT_QPANEL));
+        scale[i] = _mm512_loadu_ps(b->scale + at % panels * LNT_QPANEL);
+    }
+    const __m512i low = requantise_two(v[0], v[1], scale[0], scale[1], zero);
+    const __m512i high = n * panels > 2 ? requantise_two(v[2], v[3], scale[2], scale[3], zero) : low;
+    const __m512i bytes = _mm512_permutexvar_epi32(in_order, to_bytes(low, high, b->is_signed));
+    uint8_t *y[PARTS];
+#pragma GCC unroll 4
+    for (unsigned i = 0; i < n; i++)
+        y[i] = b->y + b->out[first + i];
+    if (panels == 2) {
+        _mm256_storeu_si256((__m256i *)(void *)y[0], _mm512_castsi512_si256(bytes));
+        if (n > 1)
+            _mm256_storeu_si256((__m256i *)(void *)y[1], _mm512_extracti64x4_epi64(bytes, 1));
+        return;
+    }
+    _mm_storeu_si128((__m128i *)(void *)y[0], _mm512_castsi512_si128(bytes));
+    if (n > 1)
+        _mm_storeu_si128((__m128i *)(void *)y[1], _mm512_extracti32x4_epi32(bytes, 1));
+    if (n > 2)
+        _mm_storeu_si128((__m128i *)(void *)y[2], _mm512_extracti32x4_epi32(bytes, 2));
+    if (n > 3)
+        _mm_storeu_si128((__m128i *)(void *)y[3], _mm512_extracti32x4_epi32(bytes, 3));
+}
+
+/* What becomes of the sums of a tile. */
+static inline __attribute__((always_inline)) void store(unsigned rows, unsigned panels, const sums *acc,
+                                                        const lnt_qproduct *p)
+{
+    const unsigned at_once = PARTS / panels;
+    if (p->bytes) {
+#pragma GCC unroll 6
+        for (unsigned r = 0; r < rows; r += at_once)
+            store_rows(r, rows - r < at_once ? rows - r : at_once, panels, acc, p->bytes);
+        return;
+    }
+#pragma GCC unroll 12
+    for (unsigned r = 0; r < rows; r++)
+#pragma GCC unroll 2
+        for (unsigned i = 0; i < panels; i++)
+            _mm512_storeu_si512(p->c[i] + r * LNT_QPANEL, acc->row[r][i]);
+}
 
 /* n quads of a run of all rows, `at` bytes from their start, with those of the panels. */
 static inline __attribute__((always_inline)) void add_quads(unsigned rows, unsigned panels, unsigned n,
@@ -71,11 +147,7 @@ static inline __attribute__((always_inline)) void tile_of(unsigned rows, unsigne
             panel[1] += 4 * LNT_QPANEL;
         }
     }
-#pragma GCC unroll 12
-    for (unsigned r = 0; r < rows; r++)
-#pragma GCC unroll 2
-        for (unsigned i = 0; i < panels; i++)
-            _mm512_storeu_si512(p->c[i] + r * LNT_QPANEL, acc.row[r][i]);
+    store(rows, panels, &acc, p);
 }
 
 /* A quad of one row with those of the panels, which are gone past. */
@@ -110,66 +182,68 @@ static inline __attribute__((always_inline)) void one_row(unsigned panels, const
         for (; q < p->quads; q++)
             add_quad(panels, acc[0], a + 4 * q, panel);
     }
+    sums total;
 #pragma GCC unroll 2
     for (unsigned i = 0; i < panels; i++)
-        _mm512_storeu_si512(p->c[i], _mm512_add_epi32(_mm512_add_epi32(acc[0][i], acc[1][i]),
-                                                      _mm512_add_epi32(acc[2][i], acc[3][i])));
+        total.row[0][i] =
+            _mm512_add_epi32(_mm512_add_epi32(acc[0][i], acc[1][i]), _mm512_add_epi32(acc[2][i], acc[3][i]));
+    store(1, panels, &total, p);
 }
 
-/* The last of an odd number of panels takes rows by two and one by itself: there is less code for it. */
-static void one_panel(const lnt_qproduct *p)
+/* A tile without its first rows. bytes: room for what becomes of them. */
+static lnt_qproduct rows_behind(const lnt_qproduct *p, unsigned rows, lnt_qbytes *bytes)
 {
-    lnt_qproduct even = *p;
-    if (p->rows % 2) {
-        one_row(1, p);
-        even.rows--;
-        even.a++;
-        even.c[0] += LNT_QPANEL;
+    lnt_qproduct rest = *p;
+    rest.rows -= rows;
+    rest.a += rows;
+    for (unsigned i = 0; i < p->panels; i++)
+        rest.c[i] += rows * LNT_QPANEL;
+    if (p->bytes) {
+        *bytes = *p->bytes;
+        bytes->out += rows;
+        rest.bytes = bytes;
     }
-    switch (even.rows) {
-    case 2: tile_of(2, 1, &even); return;
-    case 4: tile_of(4, 1, &even); return;
-    case 6: tile_of(6, 1, &even); return;
-    case 8: tile_of(8, 1, &even); return;
-    case 10: tile_of(10, 1, &even); return;
-    case 12: tile_of(12, 1, &even); return;
-    default: return;
-    }
+    return rest;
 }
 
+/* There is code for even numbers of rows, of one panel not for all of those. */
 static void tile(const lnt_qproduct *p)
 {
-    if (p->panels == 1) {
-        one_panel(p);
+    lnt_qproduct rest;
+    lnt_qbytes bytes;
+    unsigned rows = p->rows & ~1u;
+    if (p->panels == 1 && rows != ROWS && rows > 2)
+        rows = rows >= 8 ? 8 : 4;
+    if (p->panels == 1)
+        switch (rows) {
+        case 0: one_row(1, p); break;
+        case 2: tile_of(2, 1, p); break;
+        case 4: tile_of(4, 1, p); break;
+        case 8: tile_of(8, 1, p); break;
+        default: tile_of(12, 1, p);
+        }
+    else
+        switch (rows) {
+        case 0: one_row(PANELS, p); break;
+        case 2: tile_of(2, PANELS, p); break;
+        case 4: tile_of(4, PANELS, p); break;
+        case 6: tile_of(6, PANELS, p); break;
+        case 8: tile_of(8, PANELS, p); break;
+        case 10: tile_of(10, PANELS, p); break;
+        default: tile_of(12, PANELS, p);
+        }
+    rows += rows == 0;
+    if (rows == p->rows)
         return;
-    }
-    switch (p->rows) {
-#define ROWS_CASE(n)                                                                                         \
-    case n: tile_of(n, PANELS, p); return;
-    case 1:
-        one_row(PANELS, p);
-        return;
-        ROWS_CASE(2)
-        ROWS_CASE(3)
-        ROWS_CASE(4)
-        ROWS_CASE(5)
-        ROWS_CASE(6)
-        ROWS_CASE(7)
-        ROWS_CASE(8)
-        ROWS_CASE(9)
-        ROWS_CASE(10)
-        ROWS_CASE(11)
-        ROWS_CASE(12)
-#undef ROWS_CASE
-    default: return;
-    }
+    rest = rows_behind(p, rows, &bytes);
+    tile(&rest);
 }
 
 /* ---- depthwise ---- */
 
 /* Interleaving the bytes of four taps by unpacking puts channels [16 l + 4 j, + 4) into part l of vector j:
  * narrowing the sums pairwise brings them back into order. */
-enum { PARTS = 4, CHANNELS = 64, QUADS = LNT_QTAPS_MAX / 4 };
+enum { CHANNELS = 64, QUADS = LNT_QTAPS_MAX / 4 };
 
 typedef struct four_vectors {
     __m512i v[PARTS];
@@ -243,21 +317,6 @@ static void load_block(const lnt_qdepthwise *d, size_t first, unsigned n, bool t
     }
 }
 
-/* lnt_requantise by instructions that saturate: what is beyond int32 is INT32_MIN, and so is NaN. */
-static inline __attribute__((always_inline)) __m512i requantise(const depthwise_block *b, const __m512i *acc,
-                                                                bool is_signed)
-{
-    const __m512 most = _mm512_set1_ps(1e6f);
-    __m512i v[PARTS];
-#pragma GCC unroll 4
-    for (int j = 0; j < PARTS; j++)
-        v[j] =
-            _mm512_cvtps_epi32(_mm512_min_ps(most, _mm512_mul_ps(_mm512_cvtepi32_ps(acc[j]), b->scale[j])));
-    const __m512i low = _mm512_adds_epi16(_mm512_packs_epi32(v[0], v[1]), b->zero);
-    const __m512i high = _mm512_adds_epi16(_mm512_packs_epi32(v[2], v[3]), b->zero);
-    return is_signed ? _mm512_packs_epi16(low, high) : _mm512_packus_epi16(low, high);
-}
-
 /* Results of 32 bits: part l of all vectors becomes the channels from 16 l on, of a second pixel from l = 2
  * on. */
 static __attribute__((noinline)) void store_wide(const lnt_qdepthwise *d, const depthwise_block *b,
@@ -317,7 +376,9 @@ depthwise_pixel(const lnt_qdepthwise *d, const depthwise_block *b, const uint8_t
         store_wide(d, b, acc, y, two);
         return;
     }
-    const __m512i bytes = requantise(b, acc, d->is_signed);
+    const __m512i bytes =
+        to_bytes(requantise_two(acc[0], acc[1], b->scale[0], b->scale[1], b->zero),
+                 requantise_two(acc[2], acc[3], b->scale[2], b->scale[3], b->zero), d->is_signed);
     if (two) {
         _mm256_mask_storeu_epi8(y, (__mmask32)b->lanes, _mm512_castsi512_si256(bytes));
         _mm256_mask_storeu_epi8(y + d->pixel, (__mmask32)b->lanes, _mm512_extracti64x4_epi64(bytes, 1));
@@ -357,4 +418,4 @@ static void depthwise(const lnt_qdepthwise *d)
 }
 
 const lnt_qgemm_kernels lnt_qgemm_avx512vnni = {
-    .rows = ROWS, .panels = PANELS, .tile = tile, .depthwise = depthwise};
+    .rows = ROWS, .rows_by = 2, .panels = PANELS, .to_bytes = true, .tile = tile, .depthwise = depthwise};

@@ -5,4 +5,5 @@
 #define DOT(acc, b, a, lane) vdotq_laneq_s32(acc, b, a, lane)
 #include "ops/qgemm_dot.inc.h"
 
-const lnt_qgemm_kernels lnt_qgemm_dotprod = {.rows = ROWS, .panels = 1, .tile = tile, .depthwise = depthwise};
+const lnt_qgemm_kernels lnt_qgemm_dotprod = {
+    .rows = ROWS, .rows_by = 1, .panels = 1, .tile = tile, .depthwise = depthwise};

@@ -1,6 +1,8 @@
 /* qgemm_driver.c — blocking and threads around the tiles of bytes. */
 #include "ops/qgemm_driver.h"
 
+#include "base/checked.h"
+
 #include <string.h>
 
 enum { ITEM_WORK = 1 << 19 /* products of bytes that are worth a turn of their own */ };
@@ -108,48 +110,73 @@ void lnt_qstore_floats(const lnt_qgemm_call *call, const lnt_qrow_set *set, unsi
     p->row->store_sums(&tile);
 }
 
-/* How the product is cut: rows into blocks, panels into parts, so that threads have something to share. */
+/* How the product is cut: rows into blocks of tiles, panels into parts, so that threads have something to
+ * share. */
 typedef struct cut {
     const lnt_qgemm_call *call;
-    int64_t blocks, parts;
+    int64_t tiles, blocks, parts;
     int64_t groups; /* of as many panels as a tile takes */
 } cut;
 
-/* The row where tile t of n rows ends. */
-static unsigned tile_end(const lnt_qgemm_kernels *k, unsigned n, unsigned tiles, unsigned t)
+/* Tiles of a block: where each begins in the block's rows. */
+typedef struct tile_list {
+    unsigned n, begin[LNT_QROWS_BLOCK + 1];
+} tile_list;
+
+/* The rows of a block, cut into tiles of about as many rows as those of the others have. */
+static void list_tiles(const cut *c, int64_t block, tile_list *list, lnt_qrow_set *set)
 {
-    if (!k->whole)
-        return n * (t + 1) / tiles;
-    return (t + 1) * k->rows < n ? (t + 1) * k->rows : n;
+    const lnt_qgemm_plan *p = c->call->plan;
+    const int64_t by = p->kernels->rows_by, all = (p->rows + by - 1) / by;
+    const int64_t first = lnt_cut(c->tiles, c->blocks, block);
+    set->first = lnt_cut(all, c->tiles, first) * by;
+    list->n = (unsigned)(lnt_cut(c->tiles, c->blocks, block + 1) - first);
+    for (unsigned t = 0; t <= list->n; t++) {
+        const int64_t row = lnt_cut(all, c->tiles, first + t) * by;
+        list->begin[t] = (unsigned)((row < p->rows ? row : p->rows) - set->first);
+    }
+    set->n = list->begin[list->n];
 }
 
-static void run_block(const lnt_qgemm_call *call, const lnt_qrow_set *set, int64_t product,
-                      int64_t first_panel, int64_t end_panel)
+/* Multiplies and stores one tile, whose rows are set's from `from` on. */
+static void run_tile(const lnt_qgemm_call *call, const lnt_qrow_set *set, unsigned from, int64_t product,
+                     int64_t panel, lnt_qproduct *tile)
+{
+    const lnt_qgemm_plan *p = call->plan;
+    int32_t sums[LNT_QPANELS_MAX][LNT_QROWS_MAX * LNT_QPANEL];
+    lnt_qbytes bytes;
+    const bool at_once =
+        p->bytes_of && p->kernels->to_bytes && tile->panels == p->kernels->panels &&
+        p->bytes_of(call, set, from, tile->rows, product, panel, tile->panels * LNT_QPANEL, &bytes);
+    tile->a = set->a + from;
+    tile->bytes = at_once ? &bytes : NULL;
+    for (unsigned i = 0; i < tile->panels; i++)
+        tile->c[i] = sums[i];
+    p->kernels->tile(tile);
+    for (unsigned i = 0; i < tile->panels && !at_once; i++)
+        p->store(call, set, from, tile->rows, product, panel + i, sums[i]);
+}
+
+static void run_block(const lnt_qgemm_call *call, const lnt_qrow_set *set, const tile_list *list,
+                      int64_t product, int64_t first_panel, int64_t end_panel)
 {
     const lnt_qgemm_plan *p = call->plan;
     const int64_t panel_bytes = p->row_bytes * LNT_QPANEL;
     const int64_t first_of_product = (p->b_product ? p->b_product[product] : product) * p->panels;
-    const unsigned tiles = (set->n + p->kernels->rows - 1) / p->kernels->rows;
-    int32_t sums[LNT_QPANELS_MAX][LNT_QROWS_MAX * LNT_QPANEL];
-    lnt_qproduct tile = {.tap_offset = p->run_offset, .taps = p->runs, .quads = p->row_bytes / 4 / p->runs};
     const unsigned most = p->kernels->panels;
+    lnt_qproduct tile = {.tap_offset = p->run_offset, .taps = p->runs, .quads = p->row_bytes / 4 / p->runs};
     for (int64_t panel = first_panel; panel < end_panel; panel += tile.panels) {
-        tile.panels = end_panel - panel >= most ? most
-                      : p->kernels->whole       ? (unsigned)(end_panel - panel)
-                                                : 1;
-        for (unsigned i = 0; i < tile.panels; i++) {
+        tile.panels = end_panel - panel >= most  ? most
+                      : p->kernels->fewer_panels ? (unsigned)(end_panel - panel)
+                                                 : 1;
+        for (unsigned i = 0; i < tile.panels; i++)
             tile.panel[i] = call->b + (first_of_product + panel + i) * panel_bytes;
-            tile.c[i] = sums[i];
-        }
-        for (unsigned t = 0, at = 0; t < tiles; t++, at += tile.rows) {
-            tile.a = set->a + at;
-            tile.rows = tile_end(p->kernels, set->n, tiles, t) - at;
+        for (unsigned t = 0; t < list->n; t++) {
+            tile.rows = list->begin[t + 1] - list->begin[t];
             tile.ahead = t < tile.panels && panel + tile.panels + t < end_panel
                              ? tile.panel[0] + (tile.panels + t) * panel_bytes
                              : NULL;
-            p->kernels->tile(&tile);
-            for (unsigned i = 0; i < tile.panels; i++)
-                p->store(call, set, at, tile.rows, product, panel + i, sums[i]);
+            run_tile(call, set, list->begin[t], product, panel, &tile);
         }
     }
 }
@@ -167,10 +194,10 @@ static lnt_status run_items(lnt_kernel *k, void *arg, int64_t begin, int64_t end
                       end_panel = c->groups * (part + 1) / c->parts * p->kernels->panels;
         const int64_t stop = end_panel < p->panels ? end_panel : p->panels;
         lnt_qrow_set set;
-        set.first = p->rows * block / c->blocks;
-        set.n = (unsigned)(p->rows * (block + 1) / c->blocks - set.first);
+        tile_list list;
+        list_tiles(c, block, &list, &set);
         p->rows_of(call, product, &set);
-        run_block(call, &set, product, first, stop);
+        run_block(call, &set, &list, product, first, stop);
         if (p->epilogue) {
             const int64_t column = first * LNT_QPANEL,
                           last = stop * LNT_QPANEL < p->columns ? stop * LNT_QPANEL : p->columns;
@@ -185,9 +212,11 @@ static lnt_status run_items(lnt_kernel *k, void *arg, int64_t begin, int64_t end
 lnt_status lnt_qgemm_run(lnt_kernel *k, const lnt_qgemm_call *call)
 {
     const lnt_qgemm_plan *p = call->plan;
-    cut c = {.call = call, .blocks = (p->rows + LNT_QROWS_BLOCK - 1) / LNT_QROWS_BLOCK};
+    const int64_t tile_rows = p->kernels->rows, block_tiles = LNT_QROWS_BLOCK / tile_rows;
+    cut c = {.call = call, .tiles = (p->rows + tile_rows - 1) / tile_rows};
     if (p->rows == 0 || p->columns == 0 || p->products == 0)
         return LNT_OK;
+    c.blocks = (c.tiles + block_tiles - 1) / block_tiles;
     const int64_t rows = p->rows < LNT_QROWS_BLOCK ? p->rows : LNT_QROWS_BLOCK;
     const int64_t work = rows * p->row_bytes * LNT_QPANEL * p->panels;
     const int64_t wanted = work / ITEM_WORK + 1;

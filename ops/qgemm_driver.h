@@ -32,12 +32,18 @@ typedef void (*lnt_qrows_fn)(const lnt_qgemm_call *call, int64_t product, lnt_qr
 typedef void (*lnt_qstore_fn)(const lnt_qgemm_call *call, const lnt_qrow_set *set, unsigned from, unsigned n,
                               int64_t product, int64_t panel, int32_t *sums);
 
+/* What is to become of the sums of rows [from, from + n) of set with columns [0, columns) of a panel and
+ * those behind it, if that is bytes and nothing but what a tile can make of them; acc is left alone. */
+typedef bool (*lnt_qbytes_fn)(const lnt_qgemm_call *call, const lnt_qrow_set *set, unsigned from, unsigned n,
+                              int64_t product, int64_t panel, unsigned columns, lnt_qbytes *to);
+
 struct lnt_qgemm_plan {
     const lnt_row_kernels *row;
     const lnt_qgemm_kernels *kernels;
     lnt_qrows_fn rows_of;
     const void *rows_arg;
     lnt_qstore_fn store;
+    lnt_qbytes_fn bytes_of; /* or NULL */
     int64_t products, rows, columns;
     int64_t row_bytes, panels;
     const int64_t *b_product;    /* [products] numbers of their weights; NULL: their own */

@@ -5,4 +5,5 @@
 #define DOT(acc, b, a, lane) vsudotq_laneq_s32(acc, b, vreinterpretq_u8_s8(a), lane)
 #include "ops/qgemm_dot.inc.h"
 
-const lnt_qgemm_kernels lnt_qgemm_i8mm = {.rows = ROWS, .panels = 1, .tile = tile, .depthwise = depthwise};
+const lnt_qgemm_kernels lnt_qgemm_i8mm = {
+    .rows = ROWS, .rows_by = 1, .panels = 1, .tile = tile, .depthwise = depthwise};

@@ -163,4 +163,5 @@ static void tile(const lnt_qproduct *p)
         tile_of(2, p, false);
 }
 
-const lnt_qgemm_kernels lnt_qgemm_neon = {.rows = ROWS, .panels = 1, .tile = tile, .depthwise = depthwise};
+const lnt_qgemm_kernels lnt_qgemm_neon = {
+    .rows = ROWS, .rows_by = 1, .panels = 1, .tile = tile, .depthwise = depthwise};

@@ -195,23 +195,31 @@ static int64_t numbers_at(const qmatmul *p, int64_t product, int64_t panel, unsi
     return (p->matrix[product] * p->plan.panels + panel) * LNT_QPANEL;
 }
 
+/* What makes bytes of columns [first, first + width), numbers c, of rows [from, from + n) that share them. */
+static lnt_qbytes bytes_of_rows(const qmatmul_job *j, const lnt_qrow_set *set, unsigned from, unsigned n,
+                                int64_t first, unsigned width, const int32_t *zeros, const numbers *c)
+{
+    return (lnt_qbytes){.rows = n,
+                        .columns = width,
+                        .plus = c->plus,
+                        .zeros = zeros,
+                        .row = j->columns.zeros ? set->sum + from : NULL,
+                        .scale = c->factor,
+                        .zero = j->y_zero,
+                        .is_signed = j->p->y_signed,
+                        .y = (uint8_t *)j->y + first,
+                        .out = set->out + from};
+}
+
 /* Sums of rows [from, from + n) that share numbers. */
 static void store_alike(const qmatmul_job *j, const lnt_qrow_set *set, unsigned from, unsigned n,
                         int64_t first, unsigned width, const int32_t *zeros, const numbers *c,
                         const int32_t *sums)
 {
     if (j->p->operands->y_zero != NONE) {
-        j->p->plan.row->store_bytes(&(lnt_qbytes){.acc = sums,
-                                                  .rows = n,
-                                                  .columns = width,
-                                                  .plus = c->plus,
-                                                  .zeros = zeros,
-                                                  .row = j->columns.zeros ? set->sum + from : NULL,
-                                                  .scale = c->factor,
-                                                  .zero = j->y_zero,
-                                                  .is_signed = j->p->y_signed,
-                                                  .y = (uint8_t *)j->y + first,
-                                                  .out = set->out + from});
+        lnt_qbytes tile = bytes_of_rows(j, set, from, n, first, width, zeros, c);
+        tile.acc = sums;
+        j->p->plan.row->store_bytes(&tile);
         return;
     }
     for (unsigned i = 0; i < n; i++) {
@@ -241,6 +249,20 @@ static void store_integers(const lnt_qgemm_call *call, const lnt_qrow_set *set, 
         fill_numbers(j, product * p->plan.rows + set->first + from + i, at, LNT_QPANEL, &own);
         store_alike(j, set, from + i, 1, first, width, j->columns.zero + at, &own, sums + i * LNT_QPANEL);
     }
+}
+
+static bool bytes_of(const lnt_qgemm_call *call, const lnt_qrow_set *set, unsigned from, unsigned n,
+                     int64_t product, int64_t panel, unsigned n_columns, lnt_qbytes *to)
+{
+    const qmatmul_job *j = call->arg;
+    const qmatmul *p = j->p;
+    unsigned width;
+    const int64_t at = numbers_at(p, product, panel, &width), first = panel * LNT_QPANEL;
+    if (p->operands->y_zero == NONE || p->each_row || j->columns.zeros || p->N - first < n_columns)
+        return false;
+    const numbers c = {j->numbers.plus + at, j->numbers.factor + at};
+    *to = bytes_of_rows(j, set, from, n, first, n_columns, j->columns.zero + at, &c);
+    return true;
 }
 
 static void store_floats(const lnt_qgemm_call *call, const lnt_qrow_set *set, unsigned from, unsigned n,
@@ -483,6 +505,7 @@ static lnt_status bind_plan(lnt_site *site, qmatmul *p)
     p->plan.kernels = site->kernels->qgemm;
     p->plan.rows_of = rows_of;
     p->plan.store = is_float ? store_floats : store_integers;
+    p->plan.bytes_of = is_float ? NULL : bytes_of;
     p->store = (lnt_store){.bias = -1, .residual = -1};
     if (!is_float)
         return LNT_OK;

@@ -3,7 +3,9 @@
 
 #include "base/memory.h"
 #include "ops/qgemm.h"
+#include "ops/quantise.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { TAPS_MAX = 5, DEPTH_MAX = 300, COLUMNS_MAX = 100, GUARD = 16, CASES = 600 };
@@ -17,6 +19,10 @@ typedef struct bench {
     lnt_packed record;
     lnt_dtype type;
     int32_t c[LNT_QPANELS_MAX][LNT_QROWS_MAX * LNT_QPANEL + GUARD];
+    /* Where sums become bytes: what is added to each column, its scale, rows of results. */
+    int32_t plus[LNT_QPANELS_MAX * LNT_QPANEL];
+    float scale[LNT_QPANELS_MAX * LNT_QPANEL];
+    uint8_t y[LNT_QROWS_MAX][LNT_QPANELS_MAX * LNT_QPANEL + GUARD];
 } bench;
 
 static unsigned below(uint64_t *random, unsigned n)
@@ -65,13 +71,15 @@ typedef struct question {
     unsigned rows, panels, row[LNT_QROWS_MAX]; /* row r is the bench's row[r] */
     int64_t first;                             /* panel */
     bool apart; /* each tap by itself, backwards; otherwise the row in one piece */
+    bool to_bytes, is_signed;
+    int32_t zero; /* of bytes */
 } question;
 
 static question draw_question(const bench *t, const lnt_qgemm_kernels *kernels, uint64_t *random)
 {
     const unsigned there = (unsigned)lnt_qpanels(&t->record), most = kernels->panels;
     question q = {.rows = 1 + below(random, kernels->rows), .panels = 1};
-    if (kernels->whole)
+    if (kernels->fewer_panels)
         q.panels += below(random, there < most ? there : most);
     else if (there >= most && below(random, 2))
         q.panels = most;
@@ -80,7 +88,20 @@ static question draw_question(const bench *t, const lnt_qgemm_kernels *kernels, 
     const bool mixed = below(random, 2) != 0;
     for (unsigned i = 0; i < q.rows; i++)
         q.row[i] = mixed ? below(random, LNT_QROWS_MAX) : i;
+    q.to_bytes = kernels->to_bytes && below(random, 2);
+    q.is_signed = below(random, 2) != 0;
+    q.zero = (int32_t)below(random, 256) - (q.is_signed ? 128 : 0);
     return q;
+}
+
+/* Numbers that bring most sums into a byte's range, some far beyond it, and one to NaN. */
+static void draw_numbers(bench *t, uint64_t *random)
+{
+    for (unsigned i = 0; i < LNT_QPANELS_MAX * LNT_QPANEL; i++) {
+        t->plus[i] = (int32_t)below(random, 20001) - 10000;
+        t->scale[i] = (float)(1 + below(random, 1000)) * (below(random, 8) ? 1e-6f : 1e4f);
+    }
+    t->scale[below(random, LNT_QPANEL)] = NAN;
 }
 
 static void ask(bench *t, const lnt_qgemm_kernels *kernels, const question *q)
@@ -102,6 +123,18 @@ static void ask(bench *t, const lnt_qgemm_kernels *kernels, const question *q)
                             .taps = q->apart ? taps : 1,
                             .quads = (q->apart ? tap : bytes) / 4,
                             .panels = q->panels};
+    int64_t out[LNT_QROWS_MAX];
+    for (unsigned i = 0; i < q->rows; i++) /* backwards */
+        out[i] = (int64_t)((q->rows - 1 - i) * sizeof t->y[0]);
+    const lnt_qbytes to = {.rows = q->rows,
+                           .columns = q->panels * LNT_QPANEL,
+                           .plus = t->plus,
+                           .scale = t->scale,
+                           .zero = q->zero,
+                           .is_signed = q->is_signed,
+                           .y = t->y[0],
+                           .out = out};
+    product.bytes = q->to_bytes ? &to : NULL;
     for (unsigned i = 0; i < q->panels; i++) {
         product.panel[i] = t->packed + (q->first + i) * bytes * LNT_QPANEL;
         product.c[i] = t->c[i];
@@ -139,6 +172,33 @@ static bool judge(const bench *t, const question *q, unsigned panel, const char 
     return true;
 }
 
+/* Are the bytes of all rows what they should be? */
+static void judge_bytes(const bench *t, const question *q, const char *level, uint64_t seed,
+                        lnt_check_report *r)
+{
+    const lnt_qrange range = lnt_qrange_of(q->is_signed ? LNT_INT8 : LNT_UINT8);
+    const unsigned columns = q->panels * LNT_QPANEL;
+    int32_t sum;
+    for (unsigned i = 0; i < q->rows * columns; i++) {
+        const unsigned row = i / columns, n = i % columns;
+        const int32_t total = product(t, t->a[q->row[row]], q->first * LNT_QPANEL + n, &sum) + t->plus[n];
+        const int32_t want = lnt_requantise((float)total * t->scale[n], q->zero, range);
+        const uint8_t got = t->y[q->rows - 1 - row][n];
+        if (got != (uint8_t)want) {
+            lnt_check_fail(r, "%s tile: %u rows to bytes, row %u, column %u is %d, expected %d, seed %llu",
+                           level, q->rows, row, n, got, (uint8_t)want, (unsigned long long)seed);
+            return;
+        }
+    }
+    for (unsigned row = 0; row < LNT_QROWS_MAX; row++)
+        for (unsigned n = row < q->rows ? columns : 0; n < sizeof t->y[0]; n++)
+            if (t->y[row][n] != 0x5a) {
+                lnt_check_fail(r, "%s tile: %u rows to bytes, wrote past them, seed %llu", level, q->rows,
+                               (unsigned long long)seed);
+                return;
+            }
+}
+
 /* Weights that were packed so are what they were. */
 static void check_packing(bench *t, const lnt_packed *p, uint64_t seed, lnt_check_report *r)
 {
@@ -156,13 +216,17 @@ static void check_case(bench *t, const lnt_qgemm_kernels *kernels, const char *l
     const question q = draw_question(t, kernels, random);
     lnt_packed lines = t->record;
     lines.layout = LNT_LAYOUT_LINES_I8;
+    draw_numbers(t, random);
     memset(t->c, 0x5a, sizeof t->c);
+    memset(t->y, 0x5a, sizeof t->y);
     if (lines.source == LNT_SOURCE_CONV && lines.taps > 1)
         check_packing(t, &lines, seed, r);
     check_packing(t, &t->record, seed, r);
     ask(t, kernels, &q);
     r->cases++;
-    for (unsigned i = 0; i < q.panels && judge(t, &q, i, level, seed, r); i++)
+    if (q.to_bytes)
+        judge_bytes(t, &q, level, seed, r);
+    for (unsigned i = 0; i < q.panels && !q.to_bytes && judge(t, &q, i, level, seed, r); i++)
         ;
 }
 
