@@ -1,6 +1,8 @@
 """What the Python tests share: the program under test, ONNX models as case folders, onnxruntime as the judge."""
 
+import functools
 import importlib
+import json
 import os
 import pathlib
 import shutil
@@ -31,6 +33,12 @@ def import_package():
 def linnet(*args, timeout=300):
     """Runs the program; returns the finished process with its text output."""
     return subprocess.run([LINNET, *map(str, args)], capture_output=True, text=True, errors="replace", timeout=timeout)
+
+
+@functools.lru_cache
+def levels():
+    """Those this CPU has, the best last."""
+    return json.loads(linnet("doctor", "--quick", "--json").stdout)["levels"]
 
 
 def suite():

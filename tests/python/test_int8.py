@@ -1,6 +1,5 @@
 """INT8: bytes packed in the file, agreement with onnxruntime."""
 
-import functools
 import json
 
 import numpy as np
@@ -8,7 +7,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from harness import check_against_reference, linnet, reference
+from harness import check_against_reference, levels, linnet, reference
 
 F, I32 = TensorProto.FLOAT, TensorProto.INT32
 
@@ -55,12 +54,6 @@ def test_constant_bytes_are_packed(tmp_path, a, b):
     assert report["constant_bytes"] - report["packed_bytes"] < 16
     fetched = linnet("verify", tmp_path / "m.lnt")
     assert fetched.returncode == 0, fetched.stderr
-
-
-@functools.lru_cache
-def levels():
-    line = next(line for line in linnet("doctor").stdout.splitlines() if line.startswith("levels"))
-    return line.split()[1:]
 
 
 @pytest.mark.parametrize("seed", range(12))

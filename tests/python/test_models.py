@@ -9,7 +9,7 @@ import onnx
 import pytest
 from onnx import numpy_helper
 
-from harness import LONG, ROOT, SHARED, linnet, reference
+from harness import LONG, ROOT, SHARED, levels, linnet, reference
 from linnet_ctypes import Model, Session
 
 sys.path.insert(0, str(ROOT / "tests/python/models"))
@@ -19,15 +19,6 @@ FOLDER = SHARED / "models"
 MODELS = sorted(p.name for p in FOLDER.iterdir() if p.is_dir()) if FOLDER.is_dir() else ["none"]
 LIGHT = [name for name in MODELS if name.startswith("light_")] or ["none"]
 THREADS = range(1, 9) if LONG else (1, 2)
-
-
-def levels():
-    """Those this CPU has, the best last."""
-    best = json.loads(linnet("info", ROOT / "tests/data/models/image.onnx", "--json").stdout)["level"]
-    order = ["scalar", "neon"] if best == "neon" else ["scalar", "avx2", "avx512", "avx512vnni", "amx"]
-    return order[:order.index(best) + 1] if best in order else [best]
-
-
 LEVELS = levels() if LONG else ["scalar", None]
 WAYS = [(opt, threads, level) for opt in ("none", "all") for threads in THREADS for level in LEVELS]
 
