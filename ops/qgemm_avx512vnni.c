@@ -206,36 +206,44 @@ static lnt_qproduct rows_behind(const lnt_qproduct *p, unsigned rows, lnt_qbytes
     return rest;
 }
 
-/* There is code for even numbers of rows, of one panel not for all of those. */
+/* The first rows of a tile, as many as there is code for: returns how many. */
+static unsigned one_panel(const lnt_qproduct *p)
+{
+    switch (p->rows) {
+    case 1: one_row(1, p); return 1;
+    case 2:
+    case 3: tile_of(2, 1, p); return 2;
+    case 12: tile_of(12, 1, p); return 12;
+    default: break;
+    }
+    if (p->rows < 8) {
+        tile_of(4, 1, p);
+        return 4;
+    }
+    tile_of(8, 1, p);
+    return 8;
+}
+
+static unsigned two_panels(const lnt_qproduct *p)
+{
+    switch (p->rows / 2) {
+    case 0: one_row(PANELS, p); return 1;
+    case 1: tile_of(2, PANELS, p); return 2;
+    case 2: tile_of(4, PANELS, p); return 4;
+    case 3: tile_of(6, PANELS, p); return 6;
+    case 4: tile_of(8, PANELS, p); return 8;
+    case 5: tile_of(10, PANELS, p); return 10;
+    default: tile_of(12, PANELS, p); return 12;
+    }
+}
+
 static void tile(const lnt_qproduct *p)
 {
-    lnt_qproduct rest;
     lnt_qbytes bytes;
-    unsigned rows = p->rows & ~1u;
-    if (p->panels == 1 && rows != ROWS && rows > 2)
-        rows = rows >= 8 ? 8 : 4;
-    if (p->panels == 1)
-        switch (rows) {
-        case 0: one_row(1, p); break;
-        case 2: tile_of(2, 1, p); break;
-        case 4: tile_of(4, 1, p); break;
-        case 8: tile_of(8, 1, p); break;
-        default: tile_of(12, 1, p);
-        }
-    else
-        switch (rows) {
-        case 0: one_row(PANELS, p); break;
-        case 2: tile_of(2, PANELS, p); break;
-        case 4: tile_of(4, PANELS, p); break;
-        case 6: tile_of(6, PANELS, p); break;
-        case 8: tile_of(8, PANELS, p); break;
-        case 10: tile_of(10, PANELS, p); break;
-        default: tile_of(12, PANELS, p);
-        }
-    rows += rows == 0;
+    const unsigned rows = p->panels == 1 ? one_panel(p) : two_panels(p);
     if (rows == p->rows)
         return;
-    rest = rows_behind(p, rows, &bytes);
+    const lnt_qproduct rest = rows_behind(p, rows, &bytes);
     tile(&rest);
 }
 

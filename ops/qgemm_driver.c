@@ -146,7 +146,7 @@ static void run_tile(const lnt_qgemm_call *call, const lnt_qrow_set *set, unsign
     int32_t sums[LNT_QPANELS_MAX][LNT_QROWS_MAX * LNT_QPANEL];
     lnt_qbytes bytes;
     const bool at_once =
-        p->bytes_of && p->kernels->to_bytes && tile->panels == p->kernels->panels &&
+        p->bytes_of && p->kernels->to_bytes &&
         p->bytes_of(call, set, from, tile->rows, product, panel, tile->panels * LNT_QPANEL, &bytes);
     tile->a = set->a + from;
     tile->bytes = at_once ? &bytes : NULL;
