@@ -145,6 +145,9 @@ static lnt_status read_heads(const lnt_site *site, unsigned input, const char *a
     LNT_REQUIRE(o->rank == 3 || o->rank == 4, site->err, LNT_E_SHAPE, "Q, K and V must have rank 3 or 4");
     LNT_REQUIRE(o->rank == 4 || heads > 0, site->err, LNT_E_ARGUMENT,
                 "q_num_heads and kv_num_heads are needed where Q, K and V have rank 3");
+    LNT_REQUIRE(o->rank == 4 || o->dims[2] < 0 || (heads <= o->dims[2] && o->dims[2] % heads == 0), site->err,
+                LNT_E_SHAPE, "%lld heads do not share a width of %lld", (long long)heads,
+                (long long)o->dims[2]);
     if (o->rank == 4)
         *out = (heads_of){o->dims[0], o->dims[1], o->dims[2], o->dims[3]};
     else
@@ -232,13 +235,15 @@ static bool is_cache(const lnt_operand *past, const extents *e, int64_t width)
 
 static lnt_status check_operands(const lnt_site *site, const extents *e)
 {
-    const lnt_operand *k = site->in[KEY], *v = site->in[VALUE];
+    heads_of q, k, v;
+    LNT_TRY(read_heads(site, QUERY, "q_num_heads", &q));
+    LNT_TRY(read_heads(site, KEY, "kv_num_heads", &k));
+    LNT_TRY(read_heads(site, VALUE, "kv_num_heads", &v));
     const lnt_operand *past_k = lnt_input(site, PAST_KEY), *past_v = lnt_input(site, PAST_VALUE);
-    const int64_t rows = e->batches * e->kv_heads;
     LNT_REQUIRE(e->kv_heads > 0 && e->heads % e->kv_heads == 0, site->err, LNT_E_SHAPE,
                 "%lld query heads cannot share %lld key heads", (long long)e->heads, (long long)e->kv_heads);
-    LNT_REQUIRE(lnt_operand_count(k) == rows * e->fresh * e->k_width &&
-                    lnt_operand_count(v) == rows * e->fresh * e->v_width,
+    LNT_REQUIRE(q.batches == k.batches && k.batches == v.batches && k.heads == v.heads && k.rows == v.rows &&
+                    q.width == k.width,
                 site->err, LNT_E_SHAPE, "Q, K and V do not fit together");
     LNT_REQUIRE(!past_k == !past_v, site->err, LNT_E_ARGUMENT, "past_key and past_value go together");
     LNT_REQUIRE(!past_k || (is_cache(past_k, e, e->k_width) && is_cache(past_v, e, e->v_width)), site->err,
