@@ -155,6 +155,12 @@ static lnt_status read_heads(const lnt_site *site, unsigned input, const char *a
     return LNT_OK;
 }
 
+/* Are they the same, as far as both are known? */
+static bool agree(int64_t a, int64_t b)
+{
+    return a < 0 || b < 0 || a == b;
+}
+
 /* Not all of Q, K and V need have the same rank. */
 static lnt_status extents_of(const lnt_site *site, extents *e)
 {
@@ -163,6 +169,9 @@ static lnt_status extents_of(const lnt_site *site, extents *e)
     LNT_TRY(read_heads(site, QUERY, "q_num_heads", &q));
     LNT_TRY(read_heads(site, KEY, "kv_num_heads", &k));
     LNT_TRY(read_heads(site, VALUE, "kv_num_heads", &v));
+    LNT_REQUIRE(agree(q.batches, k.batches) && agree(k.batches, v.batches) && agree(k.heads, v.heads) &&
+                    agree(k.rows, v.rows) && agree(q.width, k.width),
+                site->err, LNT_E_SHAPE, "Q, K and V do not fit together");
     *e = (extents){q.batches, q.heads, k.heads, q.rows, k.rows, 0, q.width, v.width};
     if (past)
         e->past = past->rank == 4 ? past->dims[2] : LNT_DIM_UNKNOWN;
@@ -235,16 +244,9 @@ static bool is_cache(const lnt_operand *past, const extents *e, int64_t width)
 
 static lnt_status check_operands(const lnt_site *site, const extents *e)
 {
-    heads_of q, k, v;
-    LNT_TRY(read_heads(site, QUERY, "q_num_heads", &q));
-    LNT_TRY(read_heads(site, KEY, "kv_num_heads", &k));
-    LNT_TRY(read_heads(site, VALUE, "kv_num_heads", &v));
     const lnt_operand *past_k = lnt_input(site, PAST_KEY), *past_v = lnt_input(site, PAST_VALUE);
     LNT_REQUIRE(e->kv_heads > 0 && e->heads % e->kv_heads == 0, site->err, LNT_E_SHAPE,
                 "%lld query heads cannot share %lld key heads", (long long)e->heads, (long long)e->kv_heads);
-    LNT_REQUIRE(q.batches == k.batches && k.batches == v.batches && k.heads == v.heads && k.rows == v.rows &&
-                    q.width == k.width,
-                site->err, LNT_E_SHAPE, "Q, K and V do not fit together");
     LNT_REQUIRE(!past_k == !past_v, site->err, LNT_E_ARGUMENT, "past_key and past_value go together");
     LNT_REQUIRE(!past_k || (is_cache(past_k, e, e->k_width) && is_cache(past_v, e, e->v_width)), site->err,
                 LNT_E_SHAPE, "past_key or past_value do not fit K and V");
