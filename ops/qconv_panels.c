@@ -46,15 +46,14 @@ static lnt_qbytes numbers_of(const lnt_qgemm_call *call, const lnt_qrow_set *set
                         .is_signed = p->y_signed};
 }
 
-static bool bytes_of(const lnt_qgemm_call *call, const lnt_qrow_set *set, unsigned from, unsigned n,
-                     int64_t product, int64_t panel, unsigned columns, lnt_qbytes *to)
+static bool bytes_of(const lnt_qgemm_call *call, const lnt_qrow_set *set, int64_t product, int64_t panel,
+                     unsigned columns, lnt_qbytes *to)
 {
     const lnt_qconv_job *j = call->arg;
     if (j->p->y_plain || j->p->bent || j->n.zeros || call->plan->columns - panel * LNT_QPANEL < columns)
         return false;
-    *to = numbers_of(call, set, from, n, product, panel, columns);
+    *to = numbers_of(call, set, 0, set->n, product, panel, columns);
     to->y = j->y + panel * LNT_QPANEL;
-    to->out = set->out + from;
     return true;
 }
 

@@ -138,25 +138,6 @@ static void list_tiles(const cut *c, int64_t block, tile_list *list, lnt_qrow_se
     set->n = list->begin[list->n];
 }
 
-/* Multiplies and stores one tile, whose rows are set's from `from` on. */
-static void run_tile(const lnt_qgemm_call *call, const lnt_qrow_set *set, unsigned from, int64_t product,
-                     int64_t panel, lnt_qproduct *tile)
-{
-    const lnt_qgemm_plan *p = call->plan;
-    int32_t sums[LNT_QPANELS_MAX][LNT_QROWS_MAX * LNT_QPANEL];
-    lnt_qbytes bytes;
-    const bool at_once =
-        p->bytes_of && p->kernels->to_bytes &&
-        p->bytes_of(call, set, from, tile->rows, product, panel, tile->panels * LNT_QPANEL, &bytes);
-    tile->a = set->a + from;
-    tile->bytes = at_once ? &bytes : NULL;
-    for (unsigned i = 0; i < tile->panels; i++)
-        tile->c[i] = sums[i];
-    p->kernels->tile(tile);
-    for (unsigned i = 0; i < tile->panels && !at_once; i++)
-        p->store(call, set, from, tile->rows, product, panel + i, sums[i]);
-}
-
 static void run_block(const lnt_qgemm_call *call, const lnt_qrow_set *set, const tile_list *list,
                       int64_t product, int64_t first_panel, int64_t end_panel)
 {
@@ -164,19 +145,32 @@ static void run_block(const lnt_qgemm_call *call, const lnt_qrow_set *set, const
     const int64_t panel_bytes = p->row_bytes * LNT_QPANEL;
     const int64_t first_of_product = (p->b_product ? p->b_product[product] : product) * p->panels;
     const unsigned most = p->kernels->panels;
+    int32_t sums[LNT_QPANELS_MAX][LNT_QROWS_MAX * LNT_QPANEL];
     lnt_qproduct tile = {.tap_offset = p->run_offset, .taps = p->runs, .quads = p->row_bytes / 4 / p->runs};
     for (int64_t panel = first_panel; panel < end_panel; panel += tile.panels) {
+        lnt_qbytes bytes;
         tile.panels = end_panel - panel >= most  ? most
                       : p->kernels->fewer_panels ? (unsigned)(end_panel - panel)
                                                  : 1;
-        for (unsigned i = 0; i < tile.panels; i++)
+        for (unsigned i = 0; i < tile.panels; i++) {
             tile.panel[i] = call->b + (first_of_product + panel + i) * panel_bytes;
+            tile.c[i] = sums[i];
+        }
+        const bool at_once = p->bytes_of && p->kernels->to_bytes &&
+                             p->bytes_of(call, set, product, panel, tile.panels * LNT_QPANEL, &bytes);
+        tile.bytes = at_once ? &bytes : NULL;
         for (unsigned t = 0; t < list->n; t++) {
-            tile.rows = list->begin[t + 1] - list->begin[t];
+            const unsigned at = list->begin[t];
+            tile.a = set->a + at;
+            tile.rows = list->begin[t + 1] - at;
             tile.ahead = t < tile.panels && panel + tile.panels + t < end_panel
                              ? tile.panel[0] + (tile.panels + t) * panel_bytes
                              : NULL;
-            run_tile(call, set, list->begin[t], product, panel, &tile);
+            if (at_once)
+                bytes.out = set->out + at;
+            p->kernels->tile(&tile);
+            for (unsigned i = 0; i < tile.panels && !at_once; i++)
+                p->store(call, set, at, tile.rows, product, panel + i, sums[i]);
         }
     }
 }

@@ -32,10 +32,10 @@ typedef void (*lnt_qrows_fn)(const lnt_qgemm_call *call, int64_t product, lnt_qr
 typedef void (*lnt_qstore_fn)(const lnt_qgemm_call *call, const lnt_qrow_set *set, unsigned from, unsigned n,
                               int64_t product, int64_t panel, int32_t *sums);
 
-/* What is to become of the sums of rows [from, from + n) of set with columns [0, columns) of a panel and
- * those behind it, if that is bytes and nothing but what a tile can make of them; acc is left alone. */
-typedef bool (*lnt_qbytes_fn)(const lnt_qgemm_call *call, const lnt_qrow_set *set, unsigned from, unsigned n,
-                              int64_t product, int64_t panel, unsigned columns, lnt_qbytes *to);
+/* What is to become of the sums of set's rows with columns [0, columns) of a panel and those behind it, if
+ * that is bytes and nothing but what a tile can make of them. acc and out are left alone. */
+typedef bool (*lnt_qbytes_fn)(const lnt_qgemm_call *call, const lnt_qrow_set *set, int64_t product,
+                              int64_t panel, unsigned columns, lnt_qbytes *to);
 
 struct lnt_qgemm_plan {
     const lnt_row_kernels *row;

@@ -251,8 +251,8 @@ static void store_integers(const lnt_qgemm_call *call, const lnt_qrow_set *set, 
     }
 }
 
-static bool bytes_of(const lnt_qgemm_call *call, const lnt_qrow_set *set, unsigned from, unsigned n,
-                     int64_t product, int64_t panel, unsigned n_columns, lnt_qbytes *to)
+static bool bytes_of(const lnt_qgemm_call *call, const lnt_qrow_set *set, int64_t product, int64_t panel,
+                     unsigned n_columns, lnt_qbytes *to)
 {
     const qmatmul_job *j = call->arg;
     const qmatmul *p = j->p;
@@ -261,7 +261,7 @@ static bool bytes_of(const lnt_qgemm_call *call, const lnt_qrow_set *set, unsign
     if (p->operands->y_zero == NONE || p->each_row || j->columns.zeros || p->N - first < n_columns)
         return false;
     const numbers c = {j->numbers.plus + at, j->numbers.factor + at};
-    *to = bytes_of_rows(j, set, from, n, first, n_columns, j->columns.zero + at, &c);
+    *to = bytes_of_rows(j, set, 0, set->n, first, n_columns, j->columns.zero + at, &c);
     return true;
 }
 

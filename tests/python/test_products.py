@@ -84,8 +84,8 @@ def test_same_bits_through_a_block_that_squeezes(linnet, height, width, channels
     """Pixels that stay where they are from step to step: 1x1, depthwise, global pool, product, 1x1 to a few."""
     import onnxruntime
 
-    weights = {"w": floats(channels, 24, 1, 1) / 5, "d": floats(channels, 1, 5, 5) / 5, "s": floats(channels, channels, 1, 1) / 20,
-               "p": floats(3, channels, 1, 1) / 20}
+    weights = {"w": floats(channels, 24, 1, 1) / 5, "d": floats(channels, 1, 5, 5) / 5,
+               "s": floats(channels, channels, 1, 1) / 20, "p": floats(3, channels, 1, 1) / 20}
     nodes = [helper.make_node("Conv", ["x", "w"], ["a"]),
              helper.make_node("Conv", ["a", "d"], ["b"], group=channels, pads=[2] * 4),
              helper.make_node("GlobalAveragePool", ["b"], ["mean"]),
