@@ -110,9 +110,12 @@ $(BUILD)/liblinnet.a: $(LIB_OBJ)
 
 # The largest page the library can be mapped by: each segment of the file is padded to one, so there are no more than two.
 PAGE := $(if $(findstring x86_64,$(TARGET)),4096,16384)
+# Relocations of a few bits each instead of 24 bytes: 40 KB. Loaders have known them since glibc 2.36.
+PACKED_RELOCATIONS = $(shell printf '\043include <features.h>\n\043if !__GLIBC_PREREQ(2, 36)\n\043error\n\043endif\n' | \
+    $(CC) $(ARCH) -shared -Wl,--fatal-warnings -Wl,-z,pack-relative-relocs -x c - -o /dev/null 2>/dev/null && echo -Wl,-z,pack-relative-relocs)
 $(BUILD)/liblinnet.so: $(LIB_OBJ)
 	@echo "  LINK    $@"
-	$(Q)$(CC) -shared -Wl,-soname,liblinnet.so.0 -Wl,-z,max-page-size=$(PAGE) -Wl,-z,noseparate-code $(LDFLAGS) -o $@ $^ $(LDLIBS)
+	$(Q)$(CC) -shared -Wl,-soname,liblinnet.so.0 -Wl,-z,max-page-size=$(PAGE) -Wl,-z,noseparate-code $(PACKED_RELOCATIONS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 # Rewritten when programs are to be linked another way (STATIC=1 after a build without it): they depend on it.
 LINKED := $(BUILD)/linked
