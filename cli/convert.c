@@ -16,7 +16,7 @@ static struct {
     int opt, int8, method;
     double min_snr;
     lnt_texts dims, states, keep, overridable, custom, golden, meta, calibrate;
-    bool json;
+    bool json, winograd;
 } given = {.opt = LNT_OPT_ALL, .method = LNT_RANGE_BEST, .min_snr = -1};
 
 static const lnt_option options[] = {
@@ -47,6 +47,10 @@ static const lnt_option options[] = {
     {"--calibration", "minmax|percentile|entropy|mse|best", LNT_OPTION_CHOICE, &given.method,
      "static ranges: all that was seen; without the outermost of ten\nthousand elements; where bytes lose "
      "least; where squares of errors are\nleast; what serves the outputs best (best)"},
+    {"--winograd", NULL, LNT_OPTION_FLAG, &given.winograd,
+     "convolutions of 3x3 taps by Winograd's transform, where that is sooner:\ntheir weights are four times "
+     "as "
+     "large, results differ in the sixth digit"},
     {"--meta", "K=V", LNT_OPTION_TEXTS, &given.meta, "metadata"},
     {"--report", "F.json", LNT_OPTION_TEXT, &given.report, "write the report as JSON, too"},
     {"--json", NULL, LNT_OPTION_FLAG, &given.json, "print the report as JSON"},
@@ -87,6 +91,7 @@ static bool take_options(lnt_convert_options *o)
                                .custom = given.custom.item,
                                .n_custom = given.custom.n,
                                .golden = given.golden.item,
+                               .winograd = given.winograd,
                                .reference_golden = true,
                                .n_golden = given.golden.n};
     const char **keep = lnt_cli_alloc(given.keep.n * sizeof *keep);
@@ -180,6 +185,7 @@ static void report_json(const lnt_report *r, FILE *out)
     lnt_json_int(&j, "lnt_bytes", (int64_t)r->lnt_bytes);
     lnt_json_int(&j, "constant_bytes", (int64_t)r->constant_bytes);
     lnt_json_int(&j, "packed_bytes", (int64_t)r->packed_bytes);
+    lnt_json_int(&j, "winograd_bytes", (int64_t)r->winograd_bytes);
     lnt_json_int(&j, "duplicated_bytes", (int64_t)r->duplicated_bytes);
     lnt_json_int(&j, "nodes_before", r->nodes_before);
     lnt_json_int(&j, "nodes_after", r->nodes_after);
@@ -311,6 +317,9 @@ static void print_report(const lnt_report *r, const char *path)
     printf("%s: %s, from %s of ONNX; %" PRIu32 " operators, from %" PRIu32 "\n", path,
            lnt_size_text(r->lnt_bytes, a), lnt_size_text(r->onnx_bytes, b), r->nodes_after, r->nodes_before);
     printf("constants %s, packed %s", lnt_size_text(r->constant_bytes, a), lnt_size_text(r->packed_bytes, b));
+    if (r->winograd_bytes)
+        printf(", of it by Winograd's transform %s instead of %s", lnt_size_text(r->winograd_bytes, a),
+               lnt_size_text(r->winograd_bytes / 4, b));
     if (r->duplicated_bytes)
         printf(", stored twice %s", lnt_size_text(r->duplicated_bytes, a));
     printf("; relayouts %" PRIu32 "\n", r->relayouts);
@@ -407,6 +416,8 @@ static int run(const lnt_texts *words)
                                "--int8 static finds ranges on recorded inputs: --calibrate FILE|DIR");
     if (given.method != LNT_RANGE_BEST && given.int8 != LNT_INT8_STATIC && given.int8 != LNT_INT8_AUTO)
         return lnt_usage_error(&lnt_verb_convert, "--calibration belongs to --int8 static and auto");
+    if (given.winograd && given.opt != LNT_OPT_ALL)
+        return lnt_usage_error(&lnt_verb_convert, "--winograd belongs to --opt all");
     if (given.board && quantise.mode != LNT_INT8_AUTO)
         return lnt_usage_error(&lnt_verb_convert, "--board belongs to --int8 auto");
     if (given.board && lnt_costs_of_board(given.board, &costs, &err) != LNT_OK)
@@ -446,6 +457,7 @@ const lnt_verb lnt_verb_convert = {
                 "linnet convert vad.onnx -o vad.lnt --state stateN=state --dim input:0=1 --dim input:1=576\n"
                 "linnet convert model.onnx --int8 dynamic --min-snr 30 --calibrate recorded.npz\n"
                 "linnet convert model.onnx --int8 static --calibrate pictures/\n"
+                "linnet convert model.onnx --winograd\n"
                 "linnet convert model.onnx --golden test_data_set_0 --report report.json",
     .options = options,
     .n_options = sizeof options / sizeof *options,

@@ -61,6 +61,13 @@ const lnt_kernel_row lnt_kernel_rows[] = {
     {"conv", "Conv", "1x32x28x28 =32x32x3x3 =32", "pads=2,2,2,2 dilations=2,2", DEEP},
     {"conv", "Conv", "1x128x28x28 =128x4x3x3 =128", "pads=1,1,1,1 group=32", DEEP},
     {"conv", "Conv", "1x16x16x16x16 =32x16x3x3x3 =32", "pads=1,1,1,1,1,1", DEEP},
+    /* 3x3 taps by Winograd's transform: more than the peak, which is that of what they are without it. */
+    {"winograd", "WinogradConv", "1x64x56x56 =6x6x64x64 =64", "pads=1,1,1,1", DEEP},
+    {"winograd", "WinogradConv", "1x128x28x28 =6x6x128x128 =128", "pads=1,1,1,1", DEEP},
+    {"winograd", "WinogradConv", "1x256x14x14 =6x6x256x256 =256", "pads=1,1,1,1", DEEP},
+    {"winograd", "WinogradConv", "1x16x54x54 =6x6x16x64 =64", "pads=1,1,1,1", DEEP},
+    {"winograd", "WinogradConv", "1x48x13x13 =6x6x48x192 =192", "pads=1,1,1,1", DEEP},
+    {"winograd", "WinogradConv", "1x32x128x128 =6x6x32x32 =32", "pads=1,1,1,1", DEEP},
     {"stem", "Conv", "1x3x224x224 =64x3x7x7 =64", "pads=3,3,3,3 strides=2,2", TURN},
     {"stem", "Conv", "1x3x224x224 =64x3x3x3 =64", "strides=2,2", TURN},
     {"stem", "Conv", "1x3x240x320 =16x3x3x3 =16", "pads=1,1,1,1 strides=2,2", TURN},

@@ -129,7 +129,9 @@ static lnt_status read_row(subject *s, const lnt_kernel_row *row)
     static const uint32_t numbers[MAX_INPUTS] = {0, 1, 2, 3, 4, 5, 6, 7};
     const char *inputs = row->inputs, *attributes = row->attributes;
     lnt_node *node = &s->node;
-    *node = (lnt_node){.op = lnt_op_by_name("", row->op), .name = row->op, .in = numbers, .out = numbers};
+    const lnt_op *op = lnt_op_by_name("", row->op);
+    *node = (lnt_node){
+        .op = op ? op : lnt_op_by_name("linnet", row->op), .name = row->op, .in = numbers, .out = numbers};
     LNT_REQUIRE(node->op, s->err, LNT_E_INTERNAL, "no operator is called %s", row->op);
     for (char *word; node->n_attr < MAX_ATTRIBUTES && (word = next_word(s, &attributes));)
         s->attr[node->n_attr++] = read_attribute(s, word);
@@ -181,6 +183,7 @@ static double operations(const subject *s)
     const lnt_operand *x = s->in[0], *w = s->in[1], *y = s->out[0];
     switch (s->node.op->id) {
     case LNT_ID_Conv: return 2 * count_from(y, 0) * count_from(w, 1);
+    case LNT_ID_WinogradConv: return 2 * count_from(y, 0) * 9 * (double)w->dims[2];
     case LNT_ID_ConvTranspose: return 2 * count_from(x, 0) * count_from(w, 1);
     case LNT_ID_MatMul: return 2 * count_from(y, 0) * (double)x->dims[x->rank - 1];
     case LNT_ID_Gemm: return 2 * count_from(x, 0) * (double)y->dims[1];

@@ -63,6 +63,7 @@ lnt_status lnt_make_graph(const lnt_original *source, const lnt_quantise_options
 {
     LNT_TRY(lnt_import(g, source->onnx, source->size, source->folder, source->options, report));
     g->quantise = how;
+    g->winograd = source->options->winograd;
     LNT_TRY(lnt_run_passes(g, source->options->opt, report));
     return bound_symbols(g, source->options);
 }

@@ -118,6 +118,7 @@ typedef struct lnt_graph {
     const struct lnt_quantise_options *quantise; /* NULL: the model stays as it is */
     bool small;                /* the file is to be: what lies in it may be made ready later */
     bool halves;               /* and floats may be float16 there */
+    bool winograd;             /* weights may be transformed, and larger, where that is sooner */
     unsigned loops;            /* bodies of Loop and Scan that inference is in */
     unsigned misfits;          /* nodes of the present branch whose extents do not fit */
     size_t folded, fold_limit; /* bytes computed at conversion so far, and at most (0: not worked out yet) */
@@ -202,6 +203,7 @@ typedef enum lnt_opt { LNT_OPT_NONE, LNT_OPT_BASIC, LNT_OPT_ALL } lnt_opt;
     X(fuse_epilogue, ALL)                                                                                    \
     X(fuse_elementwise, ALL)                                                                                 \
     X(storage_order, ALL)                                                                                    \
+    X(winograd, ALL)                                                                                         \
     X(pack_weights, ALL)                                                                                     \
     X(mark_shapes, NONE)
 

@@ -93,11 +93,42 @@ typedef struct lnt_stem {
     float low, high;
 } lnt_stem;
 
+/* Winograd's transforms (ops/winograd.h) of tiles side by side, LNT_WINOGRAD_RUN or fewer. */
+enum { LNT_WINOGRAD_RUN = 8 };
+
+/* Patches of an image: element (i, j) of B' d B for tile t and channel n goes to
+ * v[(6 i + j) * v_point + t * v_tile + n]. Column x of the first patch is pixel first + x of a line; those
+ * outside [0, width) are 0. */
+typedef struct lnt_winograd_in {
+    const float *line[6]; /* pixel 0 */
+    size_t pixel[6];      /* floats from pixel to pixel of that line; 0 where it is one of zeros */
+    ptrdiff_t first, width;
+    size_t tiles, channels;
+    float *v; /* rows of tiles writable up to channels rounded up to 16 */
+    size_t v_tile, v_point;
+} lnt_winograd_in;
+
+/* Pixels from products, which lie as v does: line i, pixel x, column n goes to
+ * c[i * line + x * pixel + n] = clamp(A' m A + bias[n] + residual there, low, high). */
+typedef struct lnt_winograd_out {
+    const float *m;
+    size_t m_tile, m_point;
+    size_t tiles, columns;
+    size_t lines, width; /* of the tiles' that there are: lines 1 to 4, pixels of all of them together */
+    float *c;
+    const float *residual; /* lies as c does, or NULL */
+    size_t line, pixel;
+    const float *bias; /* [columns] or NULL */
+    float low, high;
+} lnt_winograd_out;
+
 enum { LNT_STEM_PIXELS = 14, LNT_PLANE_PIXELS = LNT_PANEL };
 
 typedef void (*lnt_tile_fn)(const lnt_tile *t);
 typedef void (*lnt_stem_fn)(const lnt_stem *s);
 typedef void (*lnt_depthwise_fn)(const lnt_depthwise *d);
+typedef void (*lnt_winograd_in_fn)(const lnt_winograd_in *w);
+typedef void (*lnt_winograd_out_fn)(const lnt_winograd_out *w);
 
 /* ---- recurrent cells ---- */
 
@@ -155,6 +186,8 @@ typedef struct lnt_gemm_kernels {
     unsigned lanes; /* floats in a vector */
     lnt_depthwise_fn depthwise;
     lnt_stem_fn stem, stem_planes;
+    lnt_winograd_in_fn winograd_in;
+    lnt_winograd_out_fn winograd_out;
     /* For measuring: `rounds` times fma_lanes independent multiply-adds, the results summed into *sink. */
     void (*fma)(size_t rounds, float *sink);
     unsigned fma_lanes;

@@ -417,13 +417,13 @@ void lnt_gemm_part(lnt_kernel *k, const lnt_gemm_call *call, int64_t begin, int6
     block b;
     b.call = call;
     b.laid_out = -1;
-    b.product = 0;
-    for (int64_t i = 0; i < blocks; i++) {
-        b.row = begin + lnt_cut(end - begin, blocks, i);
-        b.rows = (unsigned)(begin + lnt_cut(end - begin, blocks, i + 1) - b.row);
-        for (int64_t column = 0; column < p->column_blocks; column++)
-            run_columns(k, &b, p->column_blocks, column, gather);
-    }
+    for (b.product = 0; b.product < p->products; b.product++)
+        for (int64_t i = 0; i < blocks; i++) {
+            b.row = begin + lnt_cut(end - begin, blocks, i);
+            b.rows = (unsigned)(begin + lnt_cut(end - begin, blocks, i + 1) - b.row);
+            for (int64_t column = 0; column < p->column_blocks; column++)
+                run_columns(k, &b, p->column_blocks, column, gather);
+        }
 }
 
 /* ---- packing at run time ---- */

@@ -96,7 +96,8 @@ static inline bool lnt_gemm_has_parts(const lnt_gemm_plan *p)
     return p->products == 1 && !lnt_gemm_has_whole_tiles(p);
 }
 
-/* Rows [begin, end) alone, on this thread: LNT_GEMM_PART of them at least. */
+/* Rows [begin, end) of each product alone, on this thread: LNT_GEMM_PART of them at least, if sums are not to
+ * hang on how the rows were parted. */
 void lnt_gemm_part(lnt_kernel *k, const lnt_gemm_call *call, int64_t begin, int64_t end, unsigned thread);
 enum { LNT_GEMM_PART = 24 };
 

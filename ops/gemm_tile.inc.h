@@ -477,6 +477,7 @@ static void narrow(const lnt_tile *t, unsigned rows)
 
 #include "ops/depthwise.inc.h"
 #include "ops/stem.inc.h"
+#include "ops/winograd.inc.h"
 
 /* ---- the machine itself ---- */
 
@@ -535,6 +536,8 @@ const lnt_gemm_kernels LNT_SIMD_NAME(lnt_gemm) = {
     .depthwise = depthwise,
     .stem = stem,
     .stem_planes = stem_planes,
+    .winograd_in = LNT_HAS_WinogradConv ? winograd_in : NULL,
+    .winograd_out = LNT_HAS_WinogradConv ? winograd_out : NULL,
     .fma = fma_chains,
     .fma_lanes = TILE_ROWS * TILE_VECTORS * LNT_VL,
     .rnn = LNT_HAS_RNN ? rnn_cell : NULL,

@@ -124,6 +124,7 @@ bool lnt_pack_wanted(const lnt_node *node, unsigned input, const lnt_operand *o,
         return false;
     switch (node->op->id) {
     case LNT_ID_MatMul:
+    case LNT_ID_WinogradConv:
     case LNT_ID_Gemm:
     case LNT_ID_FusedMatMul: wanted = input == 1 && pack_matrix(node, o, record); break;
     case LNT_ID_Conv: wanted = input == 1 && pack_conv(node, o, false, record); break;

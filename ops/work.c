@@ -1,8 +1,11 @@
 /* work.c — how many multiplications and additions a product of matrices or a convolution is worth: what its
  * time is held against. */
 #include "ops/op.h"
+#include "ops/winograd.h"
 
-typedef enum kind { PRODUCT, CONV, CONV_TRANSPOSE, RECURRENT, ATTENTION } kind;
+enum { TAPS = LNT_WINOGRAD_TAPS * LNT_WINOGRAD_TAPS }; /* that a WinogradConv stands for */
+
+typedef enum kind { PRODUCT, CONV, CONV_TRANSPOSE, WINOGRAD, RECURRENT, ATTENTION } kind;
 
 /* Operators that are counted, and the input that holds a convolution's weights. */
 static const struct {
@@ -23,6 +26,7 @@ static const struct {
     {LNT_ID_ConvInteger, CONV, 1},
     {LNT_ID_DynamicConv, CONV, 1},
     {LNT_ID_QLinearConv, CONV, 3},
+    {LNT_ID_WinogradConv, WINOGRAD, 1},
     {LNT_ID_ConvTranspose, CONV_TRANSPOSE, 1},
     {LNT_ID_LSTM, RECURRENT, 0},
     {LNT_ID_GRU, RECURRENT, 0},
@@ -80,6 +84,7 @@ int64_t lnt_multiply_adds(const lnt_node *n, const lnt_step *s)
         case PRODUCT: return of_product(n, s);
         case CONV: return of_conv(s->out[0], s->in[counted[i].weights]);
         case CONV_TRANSPOSE: return of_conv(s->in[0], s->in[counted[i].weights]);
+        case WINOGRAD: return lnt_operand_count(s->out[0]) * TAPS * s->in[1]->dims[2];
         case RECURRENT: return of_recurrent(s);
         case ATTENTION: return of_attention(s);
         }

@@ -2,7 +2,7 @@
  * arguments.
  *
  * Settings come as text, one a line: "opt all", "dim N=3", "state OUT=IN", "keep NAME", "keep_all 1",
- * "overridable NAME", "custom DOMAIN.OP", "meta KEY=TEXT". And runs in one call. */
+ * "winograd 1", "overridable NAME", "custom DOMAIN.OP", "meta KEY=TEXT". And runs in one call. */
 #include "convert/convert.h"
 
 #include <stdio.h>
@@ -73,6 +73,8 @@ static lnt_status take(settings *s, char *key, char *value, lnt_error *err)
         s->keep[o->n_keep++] = value;
     } else if (strcmp(key, "keep_all") == 0) {
         o->keep_all = true;
+    } else if (strcmp(key, "winograd") == 0) {
+        o->winograd = true;
     } else if (strcmp(key, "overridable") == 0) {
         s->overridable[o->n_overridable++] = value;
     } else if (strcmp(key, "custom") == 0) {

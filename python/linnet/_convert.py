@@ -14,11 +14,12 @@ class UnsupportedModel(LinnetError):
         self.nodes = nodes
 
 
-def _settings(opt, dims, states, keep, overridable, custom, metadata):
+def _settings(opt, dims, states, keep, overridable, custom, metadata, winograd):
     lines = [f"opt {opt}"]
     lines += [f"dim {name}={extent}" for name, extent in (dims or {}).items()]
     lines += [f"state {output}={name}" for output, name in (states or {}).items()]
     lines += ["keep_all 1"] if keep == "all" else [f"keep {name}" for name in keep]
+    lines += ["winograd 1"] if winograd else []
     lines += [f"overridable {name}" for name in overridable]
     lines += [f"custom {name}" for name in custom]
     lines += [f"meta {key}={text}" for key, text in (metadata or {}).items()]
@@ -26,14 +27,15 @@ def _settings(opt, dims, states, keep, overridable, custom, metadata):
 
 
 def convert(model, output=None, *, opt="all", dims=None, states=None, keep=(), overridable=(), custom=(),
-            metadata=None):
+            metadata=None, winograd=False):
     """Converts an ONNX model (a path, or its bytes) and returns the .lnt file's bytes, also written to `output`.
 
     opt: "none", "basic" or "all". dims fixes extents, {"batch": 1}. states pairs outputs with the inputs they
-    feed in the next run, {"stateN": "state"}. keep names values that stay fetchable, or is "all".
+    feed in the next run, {"stateN": "state"}. keep names values that stay fetchable, or is "all". winograd:
+    convolutions of 3x3 taps by Winograd's transform, where that is sooner; their weights are four times as large.
     Raises UnsupportedModel with every node at fault."""
     image, size, unsupported, error = c.c_void_p(), c.c_size_t(), c.c_void_p(), Error()
-    settings = _settings(opt, dims, states, keep, overridable, custom, metadata)
+    settings = _settings(opt, dims, states, keep, overridable, custom, metadata, winograd)
     path, data = (None, bytes(model)) if isinstance(model, (bytes, bytearray, memoryview)) else (model, None)
     status = lib.lnt_python_convert(os.fsencode(path) if path is not None else None, data, len(data or b""),
                                     settings, c.byref(image), c.byref(size), c.byref(unsupported), c.byref(error))

@@ -1,0 +1,138 @@
+"""`convert --winograd`: convolutions of 3x3 taps through transformed weights, against onnxruntime without optimisations."""
+
+import json
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from harness import SHARED, levels, linnet, reference
+from linnet_ctypes import Model, Session
+
+FOLDER = SHARED / "models"
+node = helper.make_node
+
+
+def convolution(rng, dims, features, before=(), after=(), channels=None, kernel=(3, 3), **attributes):
+    """x of these dims through the nodes before, a convolution from `inner` to `c`, and the nodes after, to y."""
+    constants = {"w": rng.standard_normal((features, channels or dims[1], *kernel)) / 12, "b": rng.standard_normal(features)}
+    for name, shape in (("u", (channels or dims[1], dims[1], 1, 1)), ("v", (features, features, 1, 1)), ("row", (1, features, 1, 1))):
+        constants[name] = rng.standard_normal(shape) / 4
+    nodes = [*(before or [node("Identity", ["x"], ["inner"])]), node("Conv", ["inner", "w", "b"], ["c"], **attributes),
+             *(after or [node("Identity", ["c"], ["y"])])]
+    used = {name for made in nodes for name in made.input}
+    graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, dims)],
+                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+                              [numpy_helper.from_array(value.astype(np.float32), name) for name, value in constants.items()
+                               if name in used])
+    return helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", 22)])
+
+
+def convert(folder, proto, *options):
+    onnx.save(proto, folder / "m.onnx")
+    done = linnet("convert", folder / "m.onnx", "-o", folder / "m.lnt", "--json", *options)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def check(folder, proto, x):
+    """Every level agrees with the reference, and gives the same bits on any number of threads."""
+    want = reference(proto, {"x": x})[0].astype(np.float64)
+    model = Model(folder / "m.lnt")
+    for level in levels():
+        first, *others = (Session(model, level=level, threads=threads).set(x=x).run().get("y") for threads in (1, 2, 3))
+        assert first.shape == want.shape
+        assert np.abs(first - want).max() <= 1e-5 * np.abs(want).max(), level
+        assert all(np.array_equal(first, other) for other in others), level
+
+
+DEEP = [node("Conv", ["x", "u"], ["inner"])]  # input and output stay in the kernels' own order
+DEEP_AFTER = [node("Conv", ["c", "v"], ["y"])]
+
+
+@pytest.mark.parametrize("dims, features, pads", [
+    ([1, 16, 8, 8], 16, [1, 1, 1, 1]),
+    ([3, 17, 9, 23], 33, [0, 0, 0, 0]),
+    ([1, 64, 14, 14], 128, [1, 1, 1, 1]),   # few tiles: parts of the features
+    ([1, 40, 13, 70], 64, [2, 0, 3, 5]),    # patches that lie outside
+    ([2, 130, 12, 11], 16, [1, 1, 1, 1]),
+    ([1, 300, 16, 12], 257, [1, 1, 1, 1]),  # sums in parts, an odd column
+    ([1, 32, 121, 90], 24, [1, 1, 1, 1]),   # many blocks
+])
+@pytest.mark.parametrize("deep", [False, True])
+def test_shapes(tmp_path, dims, features, pads, deep):
+    rng = np.random.default_rng(features)
+    proto = convolution(rng, dims, features, DEEP if deep else (), DEEP_AFTER if deep else (), pads=pads)
+    report = convert(tmp_path, proto, "--winograd")
+    assert report["winograd_bytes"] == 4 * 36 * dims[1] * -(-features // 16) * 16
+    check(tmp_path, proto, rng.standard_normal(dims, np.float32))
+
+
+@pytest.mark.parametrize("after", [
+    [node("Relu", ["c"], ["y"])],
+    [node("Add", ["c", "row"], ["s"]), node("Add", ["s", "inner"], ["t"]), node("Relu", ["t"], ["y"])],  # a residual block
+    [node("Add", ["c", "inner"], ["y"])],
+    [node("Sigmoid", ["c"], ["s"]), node("Mul", ["c", "s"], ["y"])],  # a program for every block
+    [node("HardSwish", ["c"], ["s"]), node("Conv", ["s", "v"], ["y"])],
+    [node("Relu", ["c"], ["s"]), node("Concat", ["s", "inner"], ["y"], axis=1)],  # side by side with another
+])
+@pytest.mark.parametrize("deep", [False, True])
+def test_what_follows(tmp_path, after, deep):
+    rng, dims = np.random.default_rng(3), [2, 48, 19, 22]
+    before = DEEP if deep else [node("Relu", ["x"], ["inner"])]
+    proto = convolution(rng, dims, 48, before, after, pads=[1] * 4)
+    assert convert(tmp_path, proto, "--winograd")["winograd_bytes"] > 0
+    check(tmp_path, proto, rng.standard_normal(dims, np.float32))
+
+
+def test_open_extents(tmp_path):
+    rng = np.random.default_rng(4)
+    proto = convolution(rng, ["n", 32, "h", "w"], 32, channels=32, pads=[1] * 4, before=[node("Relu", ["x"], ["inner"])])
+    assert convert(tmp_path, proto, "--winograd")["winograd_bytes"] > 0
+    for dims in ([1, 32, 40, 30], [2, 32, 1, 1], [1, 32, 3, 50], [0, 32, 8, 8]):
+        x = rng.standard_normal(dims, np.float32)
+        if x.size:
+            check(tmp_path, proto, x)
+        else:
+            assert Session(Model(tmp_path / "m.lnt")).set(x=x).run().get("y").shape == (0, 32, 8, 8)
+
+
+@pytest.mark.parametrize("dims, features, more", [
+    ([1, 32, 20, 20], 32, {"strides": [2, 2]}),
+    ([1, 32, 20, 20], 32, {"dilations": [2, 2]}),
+    ([1, 32, 20, 20], 32, {"group": 2, "channels": 16}),
+    ([1, 32, 20, 20], 32, {"kernel": (1, 3)}),
+    ([1, 32, 20, 20, 9], 32, {"kernel": (3, 3, 1)}),
+    ([1, 8, 20, 20], 32, {}),
+    ([1, 32, 20, 20], 8, {}),
+    ([1, 512, 7, 7], 512, {}),  # weights by memory
+])
+def test_what_is_left_as_it_is(tmp_path, dims, features, more):
+    rng = np.random.default_rng(5)
+    before = [node("Relu", ["x"], ["inner"])]
+    proto = convolution(rng, dims, features, before, **more)
+    assert convert(tmp_path, proto, "--winograd")["winograd_bytes"] == 0
+    same = (tmp_path / "m.lnt").read_bytes()
+    convert(tmp_path, proto)
+    assert (tmp_path / "m.lnt").read_bytes() == same
+
+
+def test_only_where_weights_are_packed(tmp_path):
+    onnx.save(convolution(np.random.default_rng(7), [1, 16, 16, 16], 16), tmp_path / "m.onnx")
+    done = linnet("convert", tmp_path / "m.onnx", "--winograd", "--opt", "basic")
+    assert done.returncode == 2 and "--opt all" in done.stderr
+
+
+@pytest.mark.parametrize("model", ["superres", "ultraface_rfb_320", "yunet_n_dynamic", "oww_embedding"])
+def test_recorded_models(tmp_path, model):
+    """Real weights, recorded outputs."""
+    if not FOLDER.is_dir():
+        pytest.skip("no recorded models: LINNET_SHARED")
+    done = linnet("convert", FOLDER / model / "model.onnx", "-o", tmp_path / "m.lnt", "--winograd", "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["winograd_bytes"] > 0 or model != "superres"
+    for level in levels():
+        done = linnet("verify", tmp_path / "m.lnt", *sorted((FOLDER / model).glob("test_data_set_*")), "--max-rel", "1e-4",
+                      "--level", level)
+        assert done.returncode == 0, done.stdout + done.stderr
