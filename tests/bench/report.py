@@ -15,10 +15,11 @@ CLASSES = {
     "vocoder": ("Voices and vocoders", 1.7),
     "tiny": ("Tiny models", 5.0),
     "other": ("Others", None),
+    "winograd": ("Some again, their 3x3 convolutions by Winograd's transform (`convert --winograd`)", None),
     "int8_large": ("Quantised by onnxruntime's tools, large", 1.2),
     "int8": ("Quantised by onnxruntime's tools", 1.5),
 }
-FLOAT = {name for name in CLASSES if not name.startswith("int8")}
+FLOAT = CLASSES.keys() - {"winograd", "int8_large", "int8"}
 ALL, NONE_BELOW, START, RESIDENT, LIBRARY = 1.6, 1.0, 15, 2.5, 1_000_000
 LONG_US = 1000  # the mean is also taken over models that cost onnxruntime at least that much
 
