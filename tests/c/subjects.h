@@ -24,6 +24,7 @@ typedef struct subject {
     lnt_named_text state;
     lnt_named_int bound;       /*  */
     int64_t shortest, longest; /* extents for what is left open */
+    bool winograd;
     int64_t integer;           /* contents of integer inputs; 0: ones and twos */
 } subject;
 
@@ -35,11 +36,12 @@ static const subject subjects[] = {
     {"tests/data/models/rich.onnx", .shortest = 3, .longest = 9},
     {"tests/data/models/sequence.onnx", .state = {"next", "state"}, .shortest = 3, .longest = 9},
     {"tests/data/models/shapes.onnx", .bound = {"where:1", 99}, .shortest = 3, .longest = 9},
+    {"tests/data/models/tiles.onnx", .winograd = true, .shortest = 3, .longest = 9},
     {".deps/silero_vad.onnx", .dim = {{"input:0", 1}, {"input:1", 576}, {"state:1", 1}}, .n_dims = 3,
      .state = {"stateN", "state"}, .integer = 16000},
 };
 
-enum { SUBJECTS = sizeof subjects / sizeof subjects[0], SUBJECT_ELEMENTS = 16 * 1024 };
+enum { SUBJECTS = sizeof subjects / sizeof subjects[0], SUBJECT_ELEMENTS = 64 * 1024 };
 
 /* A subject made ready; everything lies one byte off its alignment. */
 typedef struct converted {
@@ -55,6 +57,7 @@ static inline void subject_convert(const subject *what, converted *c)
     const lnt_convert_options how = {.opt = LNT_OPT_ALL,
                                      .dim = what->dim,
                                      .n_dims = what->n_dims,
+                                     .winograd = what->winograd,
                                      .state = &what->state,
                                      .n_states = what->state.name != NULL};
     lnt_report report;

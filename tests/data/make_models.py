@@ -174,6 +174,13 @@ def lengths():
     ], [floats("x", ["N"])], [floats("y", ["M"])], [const("zero", np.int64(0)), const("one", np.int64(1))])
 
 
+def tiles():
+    """A residual block that Winograd's transform is worth."""
+    pixels = [1, 16, "h", 7]
+    save("tiles", [node("Conv", "x w b", "a", pads=[1, 1, 1, 1]), node("Add", "a x", "r"), node("Relu", "r", "y")],
+         [floats("x", pixels)], [floats("y", pixels)], [weights("w", 16, 16, 3, 3), weights("b", 16)])
+
+
 FOLDER.mkdir(exist_ok=True)
-for make in (image, sequence, shapes, control, attention, cache, lengths):
+for make in (image, sequence, shapes, control, attention, cache, lengths, tiles):
     make()

@@ -25,7 +25,7 @@ FUZZ = ROOT / "build" / "fuzz"
 SEEDS = FUZZ / "seeds"
 FOUND = ROOT / "tests" / "fuzz" / "found"
 TARGETS = sorted(path.stem.removeprefix("fuzz_") for path in (ROOT / "tests" / "fuzz").glob("fuzz_*.c"))
-LARGEST_SEED = 16 << 10
+LARGEST_SEED = 40 << 10
 MOST_RESTARTS = 20
 # Seconds for an input. Of a conversion's the run for golden vectors may take 20, and half as many more to be given up.
 TIMEOUT = {"onnx": 30}
@@ -75,6 +75,7 @@ def make_seeds(every):
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         list(pool.map(lambda model: put_model(*model), models))
     put_model(ROOT / "tests" / "data" / "models" / "sequence.onnx", "states", "--state", "next=state")
+    put_model(ROOT / "tests" / "data" / "models" / "tiles.onnx", "winograd", "--winograd")
     put_model(ROOT / "tests" / "data" / "models" / "cache.onnx", "caches", "--state", "present_k=past_k", "--state",
               "present_v=past_v")
     for case in cases:
