@@ -4,7 +4,8 @@ models.tsv (or those named), then BENCHMARKS.md and docs/bench.svg from what was
 
 What was measured is kept in build/bench/results.json: naming models renews their rows only, --reuse measures what is
 missing, --render nothing. --quick takes fewer rounds and says so in the tables. Rows with a form are models that
-onnxruntime's tools have quantised (quantised.py); those converted with --winograd are called so. A model's rows end up in the tables as they were found, whoever was faster.
+onnxruntime's tools have quantised (quantised.py); those converted with --winograd are called so. A model's rows end up in
+the tables as they were found, whoever was faster.
 """
 
 import argparse
