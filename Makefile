@@ -110,7 +110,8 @@ $(BUILD)/liblinnet.a: $(LIB_OBJ)
 
 # The largest page the library can be mapped by: each segment of the file is padded to one, so there are no more than two.
 PAGE := $(if $(findstring x86_64,$(TARGET)),4096,16384)
-# Relocations of a few bits each instead of 24 bytes: 40 KB. Loaders have known them since glibc 2.36.
+# Relocations of a few bits each instead of 24 bytes: 40 KB, where the linker makes them and the loader, glibc's from 2.36
+# on, takes them.
 PACKED_RELOCATIONS = $(shell printf '\043include <features.h>\n\043if !__GLIBC_PREREQ(2, 36)\n\043error\n\043endif\n' | \
     $(CC) $(ARCH) -shared -Wl,--fatal-warnings -Wl,-z,pack-relative-relocs -x c - -o /dev/null 2>/dev/null && echo -Wl,-z,pack-relative-relocs)
 $(BUILD)/liblinnet.so: $(LIB_OBJ)

@@ -48,9 +48,8 @@ static const lnt_option options[] = {
      "static ranges: all that was seen; without the outermost of ten\nthousand elements; where bytes lose "
      "least; where squares of errors are\nleast; what serves the outputs best (best)"},
     {"--winograd", NULL, LNT_OPTION_FLAG, &given.winograd,
-     "convolutions of 3x3 taps by Winograd's transform, where that is sooner:\ntheir weights are four times "
-     "as "
-     "large, results differ in the sixth digit"},
+     "convolutions of 3x3 taps by Winograd's transform, where that is sooner:\n"
+     "their weights are four times as large, results differ in the sixth digit"},
     {"--meta", "K=V", LNT_OPTION_TEXTS, &given.meta, "metadata"},
     {"--report", "F.json", LNT_OPTION_TEXT, &given.report, "write the report as JSON, too"},
     {"--json", NULL, LNT_OPTION_FLAG, &given.json, "print the report as JSON"},

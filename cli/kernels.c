@@ -10,6 +10,7 @@
 #include "ops/check/check.h"
 #include "ops/op.h"
 #include "ops/pack.h"
+#include "ops/winograd.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -183,7 +184,8 @@ static double operations(const subject *s)
     const lnt_operand *x = s->in[0], *w = s->in[1], *y = s->out[0];
     switch (s->node.op->id) {
     case LNT_ID_Conv: return 2 * count_from(y, 0) * count_from(w, 1);
-    case LNT_ID_WinogradConv: return 2 * count_from(y, 0) * 9 * (double)w->dims[2];
+    case LNT_ID_WinogradConv:
+        return 2 * count_from(y, 0) * LNT_WINOGRAD_TAPS * LNT_WINOGRAD_TAPS * (double)w->dims[2];
     case LNT_ID_ConvTranspose: return 2 * count_from(x, 0) * count_from(w, 1);
     case LNT_ID_MatMul: return 2 * count_from(y, 0) * (double)x->dims[x->rank - 1];
     case LNT_ID_Gemm: return 2 * count_from(x, 0) * (double)y->dims[1];
