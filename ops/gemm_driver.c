@@ -234,12 +234,10 @@ static void run_narrow(block *b, float *scratch)
     }
 }
 
-/* What is read of B after block i of K of the columns before n; NULL if that is what is read all the time. */
+/* What is read of B after block i of K of the columns before n, or NULL. */
 static const float *read_next(const block *b, size_t i, size_t n)
 {
     const lnt_gemm_plan *p = b->call->plan;
-    if (n >= p->columns && n - b->column <= p->panels_at_once * LNT_PANEL && depth_blocks(p) == 1)
-        return NULL;
     if (n >= b->column + b->columns && i + 1 < depth_blocks(p)) {
         n = b->column;
         i++;
