@@ -78,10 +78,15 @@ static void gather_row(const lnt_gemm_plan *plan, const float *x, const int64_t 
     }
 }
 
+/* Where the rows of a tile start: pixels outside the image count, too. */
+typedef struct starts {
+    int64_t at[LNT_TILE_ROWS_MAX][LNT_WINDOW_AXES];
+} starts;
+
 /* Rows i .. of the tile from place p on, as far as they stand in one line. Returns how many; false in *inner
  * if taps of one of them miss the image. */
 static unsigned rows_of_line(const lnt_conv_rows *r, const place *p, unsigned i, unsigned n, const float *x,
-                             int64_t out_first, int64_t ld, lnt_row_set *set, bool *inner)
+                             int64_t out_first, int64_t ld, lnt_row_set *set, starts *start, bool *inner)
 {
     const int64_t left = r->count[2] - p->p[2];
     const unsigned rows = left < n - i ? (unsigned)left : n - i;
@@ -96,16 +101,15 @@ static unsigned rows_of_line(const lnt_conv_rows *r, const place *p, unsigned i,
     for (unsigned end = i + rows; i < end; i++) {
         set->a[i] = a;
         set->out[i] = out;
+        start->at[i][0] = from[0];
+        start->at[i][1] = from[1];
+        start->at[i][2] = from[2];
         a += r->step[2] * r->pixel;
         out += r->out_step[2] * ld;
+        from[2] += r->step[2];
     }
     return rows;
 }
-
-/* Where the rows of a tile start: pixels outside the image count, too. */
-typedef struct starts {
-    int64_t at[LNT_TILE_ROWS_MAX][LNT_WINDOW_AXES];
-} starts;
 
 /* Taps [*first, *stop) of axis a meet the image for some of n rows; none: *stop is *first. */
 static void taps_met(const lnt_conv_rows *r, const starts *start, unsigned n, unsigned a, int64_t *first,
@@ -160,34 +164,18 @@ static void next_line(const lnt_conv_rows *r, place *p)
     p->image++;
 }
 
-static starts starts_of(const lnt_conv_rows *r, int64_t row, unsigned n)
-{
-    starts s;
-    place p = place_of(r, row);
-    for (unsigned i = 0; i < n; i++) {
-        for (unsigned a = 0; a < LNT_WINDOW_AXES; a++)
-            s.at[i][a] = r->origin[a] + p.p[a] * r->step[a];
-        if (++p.p[2] == r->count[2])
-            next_line(r, &p);
-    }
-    return s;
-}
-
 static void rows_of(const lnt_gemm_call *call, int64_t product, int64_t row, unsigned n, size_t k_begin,
                     size_t k_end, float *gather, lnt_row_set *set)
 {
     const lnt_conv_rows *r = call->plan->rows_arg;
     const float *x = call->a + product * r->channels;
+    starts start;
     bool inner = true;
     place p = place_of(r, row);
     for (unsigned i = 0; i < n; next_line(r, &p))
-        i += rows_of_line(r, &p, i, n, x, product * r->features, call->ld, set, &inner);
-    set->gathered = call->plan->gathers_all;
-    if (inner && !set->gathered)
-        return;
-    const starts start = starts_of(r, row, n);
-    if (!inner && leave_out(r, &start, n, set))
-        set->gathered = true;
+        i += rows_of_line(r, &p, i, n, x, product * r->features, call->ld, set, &start, &inner);
+    const bool outside = !inner && leave_out(r, &start, n, set);
+    set->gathered = outside || call->plan->gathers_all;
     if (!set->gathered)
         return;
     const size_t first = set->tap * call->plan->depth, end = set->tap_end * call->plan->depth;

@@ -47,7 +47,7 @@ def test_list_holds_every_model(shared):
     listed = {}
     for r in rows:
         if r["where"] == "shared" and not r["form"]:
-            listed.setdefault(r["name"], set()).add(extents(bench.folder(r) / f"test_data_set_{r['set']}"))
+            listed.setdefault(r["source"], set()).add(extents(bench.folder(r) / f"test_data_set_{r['set']}"))
     recorded = {m.name: {extents(s) for s in m.glob("test_data_set_*")} for m in (shared / "models").iterdir() if m.is_dir()}
     assert listed == recorded  # every shape that was recorded
 
