@@ -415,8 +415,6 @@ static int run(const lnt_texts *words)
                                "--int8 static finds ranges on recorded inputs: --calibrate FILE|DIR");
     if (given.method != LNT_RANGE_BEST && given.int8 != LNT_INT8_STATIC && given.int8 != LNT_INT8_AUTO)
         return lnt_usage_error(&lnt_verb_convert, "--calibration belongs to --int8 static and auto");
-    if (given.winograd && given.opt != LNT_OPT_ALL)
-        return lnt_usage_error(&lnt_verb_convert, "--winograd belongs to --opt all");
     if (given.board && quantise.mode != LNT_INT8_AUTO)
         return lnt_usage_error(&lnt_verb_convert, "--board belongs to --int8 auto");
     if (given.board && lnt_costs_of_board(given.board, &costs, &err) != LNT_OK)

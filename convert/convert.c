@@ -61,11 +61,14 @@ static lnt_status emit(lnt_graph *g, const void *onnx, size_t onnx_size, const c
 lnt_status lnt_make_graph(const lnt_original *source, const lnt_quantise_options *how, lnt_graph *g,
                           lnt_report *report)
 {
-    LNT_TRY(lnt_import(g, source->onnx, source->size, source->folder, source->options, report));
+    const lnt_convert_options *o = source->options;
+    LNT_REQUIRE(!o->winograd || o->opt == LNT_OPT_ALL, g->err, LNT_E_ARGUMENT,
+                "--winograd belongs to --opt all");
+    LNT_TRY(lnt_import(g, source->onnx, source->size, source->folder, o, report));
     g->quantise = how;
-    g->winograd = source->options->winograd;
-    LNT_TRY(lnt_run_passes(g, source->options->opt, report));
-    return bound_symbols(g, source->options);
+    g->winograd = o->winograd;
+    LNT_TRY(lnt_run_passes(g, o->opt, report));
+    return bound_symbols(g, o);
 }
 
 static lnt_status convert(lnt_graph *g, const lnt_original *source, lnt_report *report, void **image,
