@@ -4,7 +4,6 @@
 #include "convert/passes/pass.h"
 #include "convert/report.h"
 
-#include "base/checked.h"
 #include "formats/packed.h"
 
 enum { TAPS = LNT_WINOGRAD_TAPS, PATCH = LNT_WINOGRAD_PATCH, POINTS = LNT_WINOGRAD_POINTS };
@@ -83,20 +82,36 @@ static bool fits(const lnt_graph *g, const lnt_gnode *n)
            all_ones(n, "strides") && all_ones(n, "dilations") && pays(y, w->dims[1], w->dims[0]);
 }
 
+/* A convolution of these weights that is still to be changed, or NULL. */
+static lnt_gnode *another(const lnt_edit *e, uint32_t weights)
+{
+    uint32_t at = LNT_EDIT_FIRST;
+    lnt_gnode *n;
+    while ((n = lnt_edit_reader(e, weights, &at)) != NULL && !(fits(e->g, n) && n->in[1] == weights))
+        ;
+    return n;
+}
+
 static lnt_status visit(lnt_edit *e, lnt_gnode *n)
 {
     lnt_graph *g = e->g;
+    size_t bytes;
     if (!fits(g, n))
         return LNT_OK;
-    const uint32_t weights = transformed(g, n->in[1]);
+    const uint32_t before = n->in[1], weights = transformed(g, before);
     if (weights == LNT_NONE)
         return g->err->code;
-    const lnt_operand *w = lnt_ginfo(g, weights);
-    e->report->winograd_bytes +=
-        POINTS * (uint64_t)w->dims[2] * lnt_round_up((size_t)w->dims[3], LNT_PANEL) * sizeof(float);
-    n->op = lnt_op_by_id(LNT_ID_WinogradConv);
-    LNT_TRY(lnt_edit_set_input(e, n, 1, weights));
-    return lnt_edit_count(e, "3x3 convolution transformed");
+    const int64_t *dims = lnt_ginfo(g, weights)->dims;
+    const lnt_packed record = lnt_packed_panels(LNT_SOURCE_KN, POINTS, (uint32_t)dims[2], (uint32_t)dims[3]);
+    LNT_REQUIRE(lnt_packed_bytes(&record, &bytes), g->err, LNT_E_LIMIT, "the weights of %s are too large",
+                n->name);
+    e->report->winograd_bytes += bytes;
+    for (; n; n = another(e, before)) {
+        n->op = lnt_op_by_id(LNT_ID_WinogradConv);
+        LNT_TRY(lnt_edit_set_input(e, n, 1, weights));
+        LNT_TRY(lnt_edit_count(e, "3x3 convolution transformed"));
+    }
+    return LNT_OK;
 }
 
 lnt_status lnt_pass_winograd(lnt_graph *g, lnt_report *report)

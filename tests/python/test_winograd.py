@@ -7,7 +7,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from harness import SHARED, levels, linnet, reference
+from harness import SHARED, import_package, levels, linnet, reference
 from linnet_ctypes import Model, Session
 
 FOLDER = SHARED / "models"
@@ -124,14 +124,40 @@ def test_only_where_weights_are_packed(tmp_path):
     assert done.returncode == 2 and "--opt all" in done.stderr
 
 
-@pytest.mark.parametrize("model", ["superres", "ultraface_rfb_320", "yunet_n_dynamic", "oww_embedding"])
+def test_weights_of_several_readers(tmp_path):
+    """They are transformed once, and counted once; a reader that cannot keeps them as they were."""
+    rng = np.random.default_rng(8)
+    again = [node("Conv", ["c", "w", "b"], ["d"], pads=[1] * 4), node("Conv", ["d", "w", "b"], ["e"], pads=[1] * 4),
+             node("Conv", ["e", "w", "b"], ["y"], strides=[2, 2])]
+    proto = convolution(rng, [1, 64, 20, 22], 64, DEEP, again, channels=64, pads=[1] * 4)
+    report = convert(tmp_path, proto, "--winograd")
+    assert report["winograd_bytes"] == 4 * 36 * 64 * 64
+    assert report["packed_bytes"] == report["winograd_bytes"] + 4 * 9 * 64 * 64 + 4 * 64 * 64
+    assert json.loads(linnet("info", tmp_path / "m.lnt", "--json").stdout)["operators"]["WinogradConv"] == 3
+    check(tmp_path, proto, rng.standard_normal((1, 64, 20, 22), np.float32))
+
+
+def test_from_python(tmp_path):
+    proto = convolution(np.random.default_rng(9), [1, 16, 16, 16], 16, DEEP, channels=16)
+    convert(tmp_path, proto, "--winograd")
+    package, model = import_package(), proto.SerializeToString()
+    x = np.random.default_rng(10).standard_normal((1, 16, 16, 16), np.float32)
+    from_image = package.InferenceSession(package.convert(model, winograd=True)).run(None, {"x": x})[0]
+    from_file = package.InferenceSession(str(tmp_path / "m.lnt")).run(None, {"x": x})[0]
+    assert np.array_equal(from_image, from_file)
+    assert not np.array_equal(from_image, package.InferenceSession(package.convert(model)).run(None, {"x": x})[0])
+    with pytest.raises(package.LinnetError, match="--opt all"):
+        package.convert(model, opt="none", winograd=True)
+
+
+@pytest.mark.parametrize("model", ["superres", "light_densenet121"])
 def test_recorded_models(tmp_path, model):
-    """Real weights, recorded outputs."""
+    """Recorded outputs."""
     if not FOLDER.is_dir():
         pytest.skip("no recorded models: LINNET_SHARED")
     done = linnet("convert", FOLDER / model / "model.onnx", "-o", tmp_path / "m.lnt", "--winograd", "--json")
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["winograd_bytes"] > 0 or model != "superres"
+    assert json.loads(done.stdout)["winograd_bytes"] > 0
     for level in levels():
         done = linnet("verify", tmp_path / "m.lnt", *sorted((FOLDER / model).glob("test_data_set_*")), "--max-rel", "1e-4",
                       "--level", level)
