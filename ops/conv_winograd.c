@@ -14,7 +14,6 @@
 #include "ops/gemm_driver.h"
 
 #include <math.h>
-#include <string.h>
 
 enum {
     TILE = LNT_WINOGRAD_TILE,
@@ -23,7 +22,8 @@ enum {
     BLOCK_BYTES = 768 * 1024, /* of v and m: about a second-level cache */
     TILES_MIN = 24,           /* of a block: for fewer the weights come slower than they are multiplied */
     TILES_MAX = 96,
-    BLOCKS = 4 /* of tiles or parts of features there should be, for threads to share */
+    BLOCKS = 4,              /* of tiles or parts of features there should be, for threads to share */
+    PART_MIN = 4 * LNT_PANEL /* features, as wide as tiles are */
 };
 
 typedef struct winograd {
@@ -33,17 +33,18 @@ typedef struct winograd {
     const lnt_epilogue *epilogue; /* run with each run of tiles */
     lnt_gemm_plan plan;           /* of a block: a product for each point */
     size_t b_offset[POINTS];
+    const float *zeros;           /* a pixel of them */
     int64_t across, down;         /* tiles of an image */
     int64_t tiles, blocks, parts; /* tiles of all images, in so many blocks; parts of the features */
     size_t v_tile, m_tile, point; /* floats from tile to tile; tiles from point to point */
     size_t v_at, m_at, thread_bytes;
-    size_t zeros_at, gather_at, threads_at;
+    size_t gather_at, threads_at;
 } winograd;
 
 typedef struct winograd_call {
     const winograd *w;
     const lnt_step *step;
-    const float *x, *zeros, *bias, *residual;
+    const float *x, *bias, *residual;
     float *y;
     int64_t ld;    /* floats from pixel to pixel of y */
     char *threads; /* their memory */
@@ -80,7 +81,7 @@ static void transform_in(const winograd_call *c, const run *r, float *v)
     for (unsigned i = 0; i < PATCH; i++) {
         const int64_t y = r->down * TILE - window->before[1] + i;
         const bool inside = y >= 0 && y < height;
-        args.line[i] = inside ? c->x + (r->image * height + y) * width * w->g.channels : c->zeros;
+        args.line[i] = inside ? c->x + (r->image * height + y) * width * w->g.channels : w->zeros;
         args.pixel[i] = inside ? (size_t)w->g.channels : 0;
     }
     w->plan.kernels->winograd_in(&args);
@@ -161,11 +162,8 @@ static lnt_status run_winograd(lnt_kernel *k, const lnt_step *s)
 {
     const winograd *w = s->params;
     char *scratch = lnt_scratch(k, s);
-    float *zeros = (float *)(void *)(scratch + w->zeros_at);
-    memset(zeros, 0, (size_t)w->g.channels * sizeof *zeros);
     winograd_call c = {.w = w,
                        .step = s,
-                       .zeros = zeros,
                        .bias = w->store.bias >= 0 ? lnt_in(k, s, (unsigned)w->store.bias) : NULL,
                        .residual = w->store.residual >= 0 ? lnt_in(k, s, (unsigned)w->store.residual) : NULL,
                        .y = lnt_conv_output(k, s, &w->images),
@@ -201,7 +199,8 @@ static void cut_tiles(winograd *w)
     w->blocks = (w->tiles + most - 1) / most;
     if (w->blocks > 1)
         w->blocks = (w->blocks + BLOCKS - 1) / BLOCKS * BLOCKS;
-    for (w->parts = 1; w->parts * w->blocks < BLOCKS && features % (8 * LNT_PANEL * w->parts) == 0;)
+    w->parts = 1;
+    while (w->parts * w->blocks < BLOCKS && features % (2 * w->parts * PART_MIN) == 0)
         w->parts *= 2;
 }
 
@@ -233,13 +232,12 @@ static void plan_products(lnt_site *site, winograd *w)
         w->b_offset[i] = i * columns * channels;
 }
 
-/* Scratch memory: zeros for a pixel, then for each thread what products want, v and m. */
+/* Scratch memory: for each thread what products want, v and m. */
 static bool place(winograd *w, unsigned threads, size_t *scratch)
 {
     const int64_t rows = POINTS * (int64_t)w->point;
     w->thread_bytes = 0;
-    return lnt_reserve(scratch, w->g.channels, sizeof(float), &w->zeros_at) &&
-           lnt_reserve(scratch, threads, w->plan.gather_bytes, &w->gather_at) &&
+    return lnt_reserve(scratch, threads, w->plan.gather_bytes, &w->gather_at) &&
            lnt_reserve(&w->thread_bytes, rows, w->v_tile * sizeof(float), &w->v_at) &&
            lnt_reserve(&w->thread_bytes, rows, w->m_tile * sizeof(float), &w->m_at) &&
            lnt_reserve(scratch, threads, w->thread_bytes, &w->threads_at);
@@ -300,6 +298,9 @@ lnt_status lnt_bind_winograd_conv(lnt_site *site)
         lnt_bind_store(site, 1, lnt_own_input(site, 2) ? 2 : -1, lnt_conv_writes_output(site), &w->store));
     w->epilogue = site->out[0]->order == LNT_ORDER_CHANNELS_LAST ? w->store.program : NULL;
     LNT_TRY(lnt_conv_bind_images(site, &w->g, NULL, &w->images, &scratch));
+    w->zeros = lnt_bump_alloc(site->memory, (size_t)w->g.channels * sizeof *w->zeros, site->err);
+    if (!w->zeros)
+        return LNT_E_MEMORY;
     cut_tiles(w);
     plan_products(site, w);
     if (!place(w, site->threads, &scratch))

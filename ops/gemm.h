@@ -12,6 +12,7 @@
 
 #include "formats/packed.h"
 #include "ops/kernels.h"
+#include "ops/winograd.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -100,8 +101,8 @@ enum { LNT_WINOGRAD_RUN = 8 };
  * v[(6 i + j) * v_point + t * v_tile + n]. Column x of the first patch is pixel first + x of a line; those
  * outside [0, width) are 0. */
 typedef struct lnt_winograd_in {
-    const float *line[6]; /* pixel 0 */
-    size_t pixel[6];      /* floats from pixel to pixel of that line; 0 where it is one of zeros */
+    const float *line[LNT_WINOGRAD_PATCH]; /* pixel 0 */
+    size_t pixel[LNT_WINOGRAD_PATCH];      /* floats from pixel to pixel of that line; 0: a line of zeros */
     ptrdiff_t first, width;
     size_t tiles, channels;
     float *v; /* rows of tiles writable up to channels rounded up to 16 */
