@@ -10,7 +10,6 @@
 #include "ops/check/check.h"
 #include "ops/op.h"
 #include "ops/pack.h"
-#include "ops/winograd.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -178,27 +177,6 @@ static double count_from(const lnt_operand *o, unsigned first)
     return n;
 }
 
-/* Floating-point operations of a product, multiply and add counted apart; 0 for other operators. */
-static double operations(const subject *s)
-{
-    const lnt_operand *x = s->in[0], *w = s->in[1], *y = s->out[0];
-    switch (s->node.op->id) {
-    case LNT_ID_Conv: return 2 * count_from(y, 0) * count_from(w, 1);
-    case LNT_ID_WinogradConv:
-        return 2 * count_from(y, 0) * LNT_WINOGRAD_TAPS * LNT_WINOGRAD_TAPS * (double)w->dims[2];
-    case LNT_ID_ConvTranspose: return 2 * count_from(x, 0) * count_from(w, 1);
-    case LNT_ID_MatMul: return 2 * count_from(y, 0) * (double)x->dims[x->rank - 1];
-    case LNT_ID_Gemm: return 2 * count_from(x, 0) * (double)y->dims[1];
-    case LNT_ID_LSTM:
-    case LNT_ID_GRU:
-    case LNT_ID_RNN:
-        return 2 * (double)(x->dims[0] * x->dims[1]) * (count_from(w, 0) + count_from(s->in[2], 0));
-    case LNT_ID_Attention:
-        return 2 * (double)w->dims[w->rank == 4 ? 2 : 1] * (count_from(x, 0) + count_from(y, 0));
-    default: return 0;
-    }
-}
-
 static double bytes_moved(const subject *s)
 {
     double bytes = count_from(s->out[0], 0) * (double)lnt_dtype_size((lnt_dtype)s->out[0]->dtype);
@@ -270,7 +248,7 @@ static lnt_status measure(const lnt_kernel_row *row, lnt_level level, double pea
     if (status == LNT_OK)
         status = fastest(run_once, &s.solo, &r->seconds);
     if (status == LNT_OK) {
-        const double work = operations(&s);
+        const double work = 2 * (double)lnt_multiply_adds(&s.node, &s.solo.step); /* counted apart */
         r->operations = work > 0;
         r->rate = (r->operations ? work : bytes_moved(&s)) / r->seconds;
         r->limit = r->operations ? peak : copy_rate(&s, bytes_moved(&s));
