@@ -1,14 +1,15 @@
 /* depthwise.inc.h — the depthwise kernel, part of ops/gemm_tile.inc.h.
  *
  * A few pixels of a few vectors of channels at a time: as many sums as hide the latency of a multiply-add.
- * Where a line's taps and its stride are constants, what pixels share is loaded once. Pixels some of whose
- * taps lie outside the image go alone, or by code that looks where their taps lie. */
+ * Where a line's taps and its stride are constants, what pixels share is loaded once. Groups some of whose
+ * taps lie outside the image go by code that looks which do; the last one of a run computes pixels that it
+ * does not store, as far as there is an image for them. Where taps are not constants such pixels go alone. */
 
 enum {
     DEPTHWISE_PIXELS = LNT_VL == 16 ? 8 : 4,
-    DEPTHWISE_FEW = 4,     /* pixels, where fewer are left */
-    DEPTHWISE_VECTORS = 2, /* of them, or of one alone */
-    DEPTHWISE_ALONE = 3,   /* taps of a line up to which pixels at the border go alone; more cost too much */
+    DEPTHWISE_FEW = 4,     /* pixels of a group where taps are not constants */
+    DEPTHWISE_VECTORS = 2, /* of groups of few pixels, or of one alone */
+    DEPTHWISE_LOOK = 7,    /* taps of a line from which on their multiply-adds hide the look which are inside */
     DEPTHWISE_TAPS = 7     /* of the longest line with code of its own */
 };
 
@@ -29,7 +30,7 @@ typedef struct depthwise_place {
     ptrdiff_t at;           /* pixel of the line where the first tap stands */
     size_t first_tap, taps; /* those to be taken where kind.taps is 0 */
     uint32_t met;           /* bit i: does pixel `at` + i of the line lie in the image? */
-    unsigned lanes;
+    unsigned lanes, pixels; /* pixels: those to be stored, if fewer than the kind's */
 } depthwise_place;
 
 /* Pixel i by itself, with the taps that lie inside. */
@@ -40,7 +41,8 @@ LNT_INLINE depthwise_place place_alone(const lnt_depthwise *d, size_t i)
     ptrdiff_t end = room <= 0 ? 0 : (room + d->spacing - 1) / d->spacing;
     end = end > (ptrdiff_t)d->taps ? (ptrdiff_t)d->taps : end;
     first = first > end ? end : first;
-    return (depthwise_place){.i = i, .at = at, .first_tap = (size_t)first, .taps = (size_t)(end - first)};
+    return (depthwise_place){
+        .i = i, .at = at, .first_tap = (size_t)first, .taps = (size_t)(end - first), .pixels = 1};
 }
 
 #include "ops/depthwise_groups.inc.h"
@@ -103,31 +105,28 @@ LNT_INLINE void depthwise_group(const lnt_depthwise *d, const depthwise_place *p
             acc.v[i][j] = start;
     }
     const ptrdiff_t from = p->at * (ptrdiff_t)d->in_pixel + (ptrdiff_t)p->n;
-    if (k.taps == 3 && k.pixels == 8 && k.whole && d->lines == 3) {
-        UNROLL(3)
-        for (size_t l = 0; l < 3; l++)
+    for (size_t l = 0; l < d->lines; l++)
+        if (k.taps)
             depthwise_line(&acc, d, p, d->line[l] + from, d->w[l] + p->n, k);
-    } else {
-        for (size_t l = 0; l < d->lines; l++)
-            if (k.taps)
-                depthwise_line(&acc, d, p, d->line[l] + from, d->w[l] + p->n, k);
-            else
-                depthwise_any(&acc, d, p, d->line[l] + from, d->w[l] + p->n, k);
-    }
+        else
+            depthwise_any(&acc, d, p, d->line[l] + from, d->w[l] + p->n, k);
     const vf low = v_splat(d->low), high = v_splat(d->high);
     size_t to = p->i * d->pixel + p->n;
     UNROLL(8)
-    for (unsigned i = 0; i < k.pixels; i++, to += d->pixel)
+    for (unsigned i = 0; i < k.pixels; i++, to += d->pixel) {
+        if (k.border && i >= p->pixels)
+            break;
         UNROLL(4)
-    for (unsigned j = 0; j < k.vectors; j++) {
-        vf x = acc.v[i][j];
-        if (d->residual)
-            x += load_channels(d->residual + to, j, k, p->lanes);
-        x = v_min(high, v_max(low, x));
-        if (k.whole)
-            v_store(d->c + to + j * LNT_VL, x);
-        else
-            v_store_n(d->c + to, x, p->lanes);
+        for (unsigned j = 0; j < k.vectors; j++) {
+            vf x = acc.v[i][j];
+            if (d->residual)
+                x += load_channels(d->residual + to, j, k, p->lanes);
+            x = v_min(high, v_max(low, x));
+            if (k.whole)
+                v_store(d->c + to + j * LNT_VL, x);
+            else
+                v_store_n(d->c + to, x, p->lanes);
+        }
     }
 }
 
@@ -154,7 +153,7 @@ LNT_INLINE void depthwise_rest(const lnt_depthwise *d, depthwise_place p, depthw
         depthwise_group(d, &p, k);
     }
     if (p.n < d->channels)
-        depthwise_tail(d, p.i, k.pixels, p.n);
+        depthwise_tail(d, p.i, p.pixels, p.n);
 }
 
 /* k.vectors vectors at a time as long as there are. Returns the channel behind. */
@@ -183,11 +182,16 @@ LNT_INLINE uint32_t low_bits(ptrdiff_t n)
     return n >= 32 ? UINT32_MAX : n < 1 ? 0 : (UINT32_C(1) << n) - 1;
 }
 
-LNT_INLINE depthwise_place place_inside(const lnt_depthwise *d, size_t i)
+/* The group of up to so many pixels that starts with pixel i. */
+LNT_INLINE depthwise_place place_group(const lnt_depthwise *d, size_t i, unsigned pixels)
 {
     const ptrdiff_t at = d->first + (ptrdiff_t)i * d->stride;
-    return (depthwise_place){
-        .i = i, .at = at, .taps = d->taps, .met = low_bits(d->width - at) & ~low_bits(-at)};
+    const size_t left = d->pixels - i;
+    return (depthwise_place){.i = i,
+                             .at = at,
+                             .taps = d->taps,
+                             .met = low_bits(d->width - at) & ~low_bits(-at),
+                             .pixels = left < pixels ? (unsigned)left : pixels};
 }
 
 /* Pixels [*begin, *end) have all their taps inside the image. */
@@ -201,115 +205,93 @@ LNT_INLINE void find_inside(const lnt_depthwise *d, const ptrdiff_t stride, size
     *end = inside < (ptrdiff_t)*begin ? *begin : (size_t)(inside < pixels ? inside : pixels);
 }
 
-/* Channels from n on of pixels from i on, groups of DEPTHWISE_FEW before `stop`. */
-typedef void (*depthwise_rest_fn)(const lnt_depthwise *d, size_t i, size_t stop, size_t n);
-
-/* The last group goes back over pixels that are done, rather than leave some to be done one by one; but not
- * where the residual may lie in the same place as the results. */
-LNT_INLINE void depthwise_run(const lnt_depthwise *d, const unsigned taps, const unsigned stride,
-                              const depthwise_rest_fn rest)
+/* Constant taps and stride, spacing 1. */
+LNT_INLINE void depthwise_run(const lnt_depthwise *d, const unsigned taps, const unsigned stride)
 {
-    enum { MANY = DEPTHWISE_PIXELS, FEW = DEPTHWISE_FEW, ALONE = DEPTHWISE_ALONE };
+    enum { MANY = DEPTHWISE_PIXELS };
     const lnt_depthwise own = *d; /* out of reach of the stores, which may alias anything */
-    const depthwise_kind many = {.pixels = MANY, .vectors = 1, .taps = taps, .stride = stride};
-    const depthwise_kind few = {.pixels = FEW, .vectors = DEPTHWISE_VECTORS, .taps = taps, .stride = stride};
-    size_t begin, end, i, stop = own.pixels;
-    find_inside(&own, stride ? (ptrdiff_t)stride : own.stride, &begin, &end);
-    if (taps > ALONE && !own.residual && stop >= FEW && begin <= FEW && stop - end <= FEW) {
-        i = begin > 0 ? FEW : 0;
-        stop -= end < stop ? FEW : 0;
-        if (i > 0)
-            rest(&own, 0, FEW, 0);
-        if (stop < own.pixels)
-            rest(&own, stop, own.pixels, 0);
-    } else {
-        depthwise_alone(&own, 0, begin);
-        depthwise_alone(&own, end, stop);
-        i = begin;
-        stop = end;
+    const depthwise_kind border = {.pixels = MANY,
+                                   .vectors = MANY == 8 ? 1 : DEPTHWISE_VECTORS,
+                                   .taps = taps,
+                                   .stride = stride,
+                                   .border = true};
+    depthwise_kind inside = border;
+    inside.border = false;
+    size_t begin, end;
+    find_inside(&own, (ptrdiff_t)stride, &begin, &end);
+    for (size_t i = 0; i < own.pixels; i += MANY) {
+        depthwise_place p = place_group(&own, i, MANY);
+        if (taps < DEPTHWISE_LOOK && i >= begin && i + MANY <= end)
+            p.n = depthwise_whole(&own, p, inside);
+        else if (taps < DEPTHWISE_LOOK || LNT_VL == 16) /* its masks go by a port that multiply-adds need */
+            p.n = depthwise_whole(&own, p, border);
+        if (p.n < own.channels)
+            depthwise_rest(&own, p, border);
     }
-    size_t n = own.channels;
-    const size_t first = i;
-    for (; MANY > FEW && i + FEW < stop && i + MANY <= end; i += MANY)
-        n = depthwise_whole(&own, place_inside(&own, i), many);
-    if (n < own.channels)
-        rest(&own, first, i, n);
-    const bool back = !own.residual && begin + FEW <= end;
-    for (; i < stop && (back || i + FEW <= end); i += FEW) {
-        const size_t at = i + FEW <= end ? i : end - FEW;
-        n = depthwise_whole(&own, place_inside(&own, at), few);
-        if (n < own.channels)
-            rest(&own, at, at + FEW, n);
-    }
-    depthwise_alone(&own, i, stop);
 }
 
-#define DEPTHWISE(t, s)                                                                                      \
-    static __attribute__((noinline)) void rest_##t##_##s(const lnt_depthwise *d, size_t i, size_t stop,      \
-                                                         size_t n)                                           \
-    {                                                                                                        \
-        const lnt_depthwise own = *d;                                                                        \
-        const depthwise_kind k = {                                                                           \
-            .pixels = DEPTHWISE_FEW, .taps = t, .stride = s, .border = t > DEPTHWISE_ALONE};                 \
-        for (; i < stop; i += DEPTHWISE_FEW) {                                                               \
-            depthwise_place p = place_inside(&own, i);                                                       \
-            p.n = n;                                                                                         \
-            depthwise_rest(&own, p, k);                                                                      \
-        }                                                                                                    \
-    }                                                                                                        \
-    static void depthwise_##t##_##s(const lnt_depthwise *d)                                                  \
-    {                                                                                                        \
-        depthwise_run(d, t, s, rest_##t##_##s);                                                              \
+/* Any taps, stride and spacing. */
+static void depthwise_any_run(const lnt_depthwise *d)
+{
+    enum { FEW = DEPTHWISE_FEW };
+    const lnt_depthwise own = *d;
+    const depthwise_kind kind = {.pixels = FEW, .vectors = DEPTHWISE_VECTORS};
+    size_t begin, end, i;
+    find_inside(&own, own.stride, &begin, &end);
+    depthwise_alone(&own, 0, begin);
+    for (i = begin; i + FEW <= end; i += FEW) {
+        depthwise_place p = place_group(&own, i, FEW);
+        p.n = depthwise_whole(&own, p, kind);
+        depthwise_rest(&own, p, kind);
     }
-DEPTHWISE(0, 0)
+    depthwise_alone(&own, i, own.pixels);
+}
+
 #if defined(LNT_SIMD_AVX512) || defined(LNT_SIMD_AVX2) || defined(LNT_SIMD_NEON)
+#define DEPTHWISE(taps, stride)                                                                              \
+    static void depthwise_##taps##_##stride(const lnt_depthwise *d)                                          \
+    {                                                                                                        \
+        depthwise_run(d, taps, stride);                                                                      \
+    }
 DEPTHWISE(3, 1)
 DEPTHWISE(3, 2)
 DEPTHWISE(5, 1)
+DEPTHWISE(7, 1)
+#if LNT_VL == 16 /* where so many pixels go together that they share some */
+DEPTHWISE(5, 2)
+#else
+#define depthwise_5_2 NULL
 #endif
 #undef DEPTHWISE
 
-#if defined(LNT_SIMD_AVX512) || defined(LNT_SIMD_AVX2) || defined(LNT_SIMD_NEON)
-/* For lines of seven taps and no residual. Their multiply-adds hide the look where taps lie, so that one body
- * serves all pixels; the last group goes back over some that are done. */
-static void depthwise_7_1(const lnt_depthwise *d)
+/* That for d's lines, or NULL. */
+static lnt_depthwise_fn depthwise_of(const lnt_depthwise *d)
 {
-    enum { MANY = DEPTHWISE_PIXELS };
-    const depthwise_kind kind = {.pixels = MANY, .vectors = 1, .taps = 7, .stride = 1, .border = true};
-    lnt_depthwise own = *d;
-    own.residual = NULL;
-    for (size_t i = 0; i < own.pixels; i += MANY) {
-        depthwise_place p = place_inside(&own, i + MANY <= own.pixels ? i : own.pixels - MANY);
-        if (LNT_VL == 16) /* masks go by a port that multiply-adds need */
-            p.n = depthwise_whole(&own, p, kind);
-        depthwise_rest(&own, p, kind);
+    const bool two = d->stride == 2;
+    if (d->spacing != 1 || d->stride > 2)
+        return NULL;
+    switch (d->taps) {
+    case 3: return two ? depthwise_3_2 : depthwise_3_1;
+    case 5: return two ? depthwise_5_2 : depthwise_5_1;
+    case 7: return two ? NULL : depthwise_7_1;
+    default: return NULL;
     }
+}
+#else
+LNT_INLINE lnt_depthwise_fn depthwise_of(const lnt_depthwise *d)
+{
+    (void)d;
+    return NULL;
 }
 #endif
 
 static void depthwise(const lnt_depthwise *d)
 {
-    if (d->features) {
+    const lnt_depthwise_fn own = depthwise_of(d);
+    if (d->features)
         grouped_run(d);
-        return;
-    }
-#if defined(LNT_SIMD_AVX512) || defined(LNT_SIMD_AVX2) || defined(LNT_SIMD_NEON)
-    if (d->taps == 3 && d->spacing == 1 && d->stride == 1) {
-        depthwise_3_1(d);
-        return;
-    }
-    if (d->taps == 3 && d->spacing == 1 && d->stride == 2) {
-        depthwise_3_2(d);
-        return;
-    }
-    if (d->taps == 5 && d->spacing == 1 && d->stride == 1) {
-        depthwise_5_1(d);
-        return;
-    }
-    if (d->taps == 7 && d->spacing == 1 && d->stride == 1 && d->pixels >= DEPTHWISE_PIXELS && !d->residual) {
-        depthwise_7_1(d);
-        return;
-    }
-#endif
-    depthwise_0_0(d);
+    else if (own)
+        own(d);
+    else
+        depthwise_any_run(d);
 }

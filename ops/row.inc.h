@@ -723,7 +723,7 @@ enum {
 
 const lnt_row_kernels LNT_SIMD_NAME(lnt_row) = {LNT_ROW_TABLE,
                                                 .pick_max = pick_max,
-                                                .first_beyond = first_beyond,
+                                                .first_beyond = LNT_HAS_TopK ? first_beyond : NULL,
                                                 .quantise = quantise,
                                                 .requantise = requantise,
                                                 .requantise_each = requantise_each,
@@ -732,4 +732,4 @@ const lnt_row_kernels LNT_SIMD_NAME(lnt_row) = {LNT_ROW_TABLE,
                                                 .store_sums = store_sums,
                                                 .store_bytes = STORES_BYTES ? store_bytes : NULL,
                                                 .combine_bytes = COMBINES_BYTES ? combine_bytes : NULL,
-                                                .max_bytes = max_bytes};
+                                                .max_bytes = LNT_HAS_MaxPool ? max_bytes : NULL};

@@ -446,10 +446,12 @@ lnt_status lnt_check_row(lnt_level level, uint64_t seed, lnt_check_report *r)
         check_maps(t);
         if (t->kernels->store_bytes)
             check_stored(t);
-        check_largest(t);
+        if (t->kernels->max_bytes)
+            check_largest(t);
         check_windows(t);
         check_pixels(t);
-        check_first_beyond(t);
+        if (t->kernels->first_beyond)
+            check_first_beyond(t);
         check_quantised(t);
         check_zeros(t);
     }
