@@ -9,7 +9,7 @@ enum {
     DEPTHWISE_PIXELS = LNT_VL == 16 ? 8 : 4,
     DEPTHWISE_FEW = 4,     /* pixels of a group where taps are not constants */
     DEPTHWISE_VECTORS = 2, /* of groups of few pixels, or of one alone */
-    DEPTHWISE_LOOK = 7,    /* taps of a line from which on their multiply-adds hide the look which are inside */
+    DEPTHWISE_LOOK = LNT_VL == 16 ? 5 : 7, /* taps of a line whose multiply-adds hide the look which are inside */
     DEPTHWISE_TAPS = 7     /* of the longest line with code of its own */
 };
 
