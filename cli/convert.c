@@ -48,8 +48,8 @@ static const lnt_option options[] = {
      "static ranges: all that was seen; without the outermost of ten\nthousand elements; where bytes lose "
      "least; where squares of errors are\nleast; what serves the outputs best (best)"},
     {"--winograd", NULL, LNT_OPTION_FLAG, &given.winograd,
-     "convolutions of 3x3 taps by Winograd's transform, where that is sooner:\n"
-     "their weights are four times as large, results differ in the sixth digit"},
+     "convolutions of 3x3 taps, or of 3 to 16 in a line, by Winograd's transform,\nwhere that is sooner: "
+     "weights are two to four times as large, results\ndiffer in the sixth digit"},
     {"--meta", "K=V", LNT_OPTION_TEXTS, &given.meta, "metadata"},
     {"--report", "F.json", LNT_OPTION_TEXT, &given.report, "write the report as JSON, too"},
     {"--json", NULL, LNT_OPTION_FLAG, &given.json, "print the report as JSON"},
@@ -318,7 +318,7 @@ static void print_report(const lnt_report *r, const char *path)
     printf("constants %s, packed %s", lnt_size_text(r->constant_bytes, a), lnt_size_text(r->packed_bytes, b));
     if (r->winograd_bytes)
         printf(", of it by Winograd's transform %s instead of %s", lnt_size_text(r->winograd_bytes, a),
-               lnt_size_text(r->winograd_bytes / 4, b));
+               lnt_size_text(r->taps_bytes, b));
     if (r->duplicated_bytes)
         printf(", stored twice %s", lnt_size_text(r->duplicated_bytes, a));
     printf("; relayouts %" PRIu32 "\n", r->relayouts);

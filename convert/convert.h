@@ -40,7 +40,7 @@ typedef struct lnt_convert_options {
     const char *const *golden; /* case folders (input_K.pb, output_K.pb) to carry along */
     size_t n_golden;
     const lnt_quantise_options *quantise; /* NULL: not */
-    bool winograd;         /* convolutions of 3x3 taps by Winograd's transform, where that is sooner */
+    bool winograd;         /* convolutions by Winograd's transform, where that is sooner */
     bool reference_golden; /* without case folders: carry a run of the unoptimised model on seeded inputs */
     /* Baking of suite cases: graph inputs that become initializers (verify --bake). */
     const lnt_baked *bake;

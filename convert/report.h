@@ -41,7 +41,8 @@ struct lnt_report {
     size_t n_passes, pass_capacity;
     lnt_unsupported *unsupported;
     size_t n_unsupported, unsupported_capacity;
-    uint64_t onnx_bytes, lnt_bytes, constant_bytes, packed_bytes, winograd_bytes, duplicated_bytes;
+    uint64_t onnx_bytes, lnt_bytes, constant_bytes, packed_bytes, duplicated_bytes;
+    uint64_t winograd_bytes, taps_bytes; /* transformed weights, and what they take otherwise */
     uint32_t nodes_before, nodes_after, relayouts;
     bool rounds_to_bytes; /* the model holds operators that round floats to bytes */
     lnt_quantised *quantised;

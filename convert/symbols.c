@@ -8,7 +8,6 @@
  * written. */
 #include "convert/graph.h"
 #include "formats/hash.h"
-#include "ops/winograd.h"
 
 #include <string.h>
 
@@ -410,9 +409,7 @@ static void slide(const lnt_graph *g, const lnt_gnode *n, const lnt_node *view, 
     const char *automatic = lnt_attr_s(view, "auto_pad", "NOTSET");
     const unsigned spatial = x->rank - 2u;
     for (unsigned i = 0; i < spatial; i++) {
-        const int64_t extent = n->op->id == LNT_ID_WinogradConv ? LNT_WINOGRAD_TAPS
-                               : w && w->rank == x->rank        ? w->dims[i + 2]
-                                                                : entry(kernel, i, -1);
+        const int64_t extent = w && w->rank == x->rank ? w->dims[i + 2] : entry(kernel, i, -1);
         if (dims[i + 2] != LNT_DIM_UNKNOWN || x->dims[i + 2] >= LNT_DIM_UNKNOWN || extent < 0)
             continue;
         window v = {.before = x->dims[i + 2], .stride = entry(strides, i, 1)};

@@ -123,6 +123,33 @@ typedef struct lnt_winograd_out {
     float low, high;
 } lnt_winograd_out;
 
+/* The transforms of a line whose taps stand `apart` pixels from each other. A tile of `tile` (4 or 6) outputs
+ * of each of so many neighbours is as many rows, r = t * apart + p. Point j of B' d for channel n goes to
+ * v[j * v_point + r * v_row + n], where input i of the row is pixel first + (t * tile + i) * apart + p; those
+ * outside [0, width) are 0. */
+typedef struct lnt_winograd_line_in {
+    const float *x;     /* pixel 0, channels floats each */
+    const float *zeros; /* [channels] */
+    ptrdiff_t first, width, apart, tile, rows;
+    size_t channels, points; /* points: 8, or 7 without infinity */
+    float *v; /* rows writable up to channels rounded up to 16 */
+    size_t v_row, v_point;
+} lnt_winograd_line_in;
+
+/* Output i of row r is pixel (t * tile + i) * apart + p, if that is below width: column n of pixel x goes to
+ * c[x * pixel + n] = clamp(A' m + bias[n] + residual there, low, high). */
+typedef struct lnt_winograd_line_out {
+    const float *m; /* lies as v does */
+    size_t m_row, m_point;
+    ptrdiff_t width, apart, tile, rows;
+    size_t columns, points;
+    float *c;
+    const float *residual; /* lies as c does, or NULL */
+    size_t pixel;
+    const float *bias; /* [columns] or NULL */
+    float low, high;
+} lnt_winograd_line_out;
+
 enum { LNT_STEM_PIXELS = 14, LNT_PLANE_PIXELS = LNT_PANEL };
 
 typedef void (*lnt_tile_fn)(const lnt_tile *t);
@@ -130,6 +157,8 @@ typedef void (*lnt_stem_fn)(const lnt_stem *s);
 typedef void (*lnt_depthwise_fn)(const lnt_depthwise *d);
 typedef void (*lnt_winograd_in_fn)(const lnt_winograd_in *w);
 typedef void (*lnt_winograd_out_fn)(const lnt_winograd_out *w);
+typedef void (*lnt_winograd_line_in_fn)(const lnt_winograd_line_in *w);
+typedef void (*lnt_winograd_line_out_fn)(const lnt_winograd_line_out *w);
 
 /* ---- recurrent cells ---- */
 
@@ -189,6 +218,8 @@ typedef struct lnt_gemm_kernels {
     lnt_stem_fn stem, stem_planes;
     lnt_winograd_in_fn winograd_in;
     lnt_winograd_out_fn winograd_out;
+    lnt_winograd_line_in_fn winograd_line_in;
+    lnt_winograd_line_out_fn winograd_line_out;
     /* For measuring: `rounds` times fma_lanes independent multiply-adds, the results summed into *sink. */
     void (*fma)(size_t rounds, float *sink);
     unsigned fma_lanes;

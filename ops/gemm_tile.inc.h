@@ -233,6 +233,19 @@ LNT_INLINE vf load_lanes(const float *p, const bool some, unsigned lanes)
     return some ? v_load_n(p, lanes) : v_load(p);
 }
 
+LNT_INLINE unsigned lanes_left(size_t n)
+{
+    return n < LNT_VL ? (unsigned)n : LNT_VL;
+}
+
+LNT_INLINE void store_lanes(float *p, vf x, const bool some, unsigned lanes)
+{
+    if (some)
+        v_store_n(p, x, lanes);
+    else
+        v_store(p, x);
+}
+
 /* The same where sums never leave the registers. The last vector has `lanes` lanes, all unless there are
  * masks. */
 LNT_INLINE void acc_begin(tile_acc *acc, const lnt_tile *t, const unsigned rows, const unsigned vectors,
@@ -478,6 +491,7 @@ static void narrow(const lnt_tile *t, unsigned rows)
 #include "ops/depthwise.inc.h"
 #include "ops/stem.inc.h"
 #include "ops/winograd.inc.h"
+#include "ops/winograd_line.inc.h"
 
 /* ---- the machine itself ---- */
 
@@ -538,6 +552,8 @@ const lnt_gemm_kernels LNT_SIMD_NAME(lnt_gemm) = {
     .stem_planes = stem_planes,
     .winograd_in = LNT_HAS_WinogradConv ? winograd_in : NULL,
     .winograd_out = LNT_HAS_WinogradConv ? winograd_out : NULL,
+    .winograd_line_in = LNT_HAS_WinogradConv ? winograd_line_in : NULL,
+    .winograd_line_out = LNT_HAS_WinogradConv ? winograd_line_out : NULL,
     .fma = fma_chains,
     .fma_lanes = TILE_ROWS * TILE_VECTORS * LNT_VL,
     .rnn = LNT_HAS_RNN ? rnn_cell : NULL,

@@ -87,11 +87,7 @@ LNT_INLINE void winograd_store(const lnt_winograd_out *w, const vf *pixels, size
         vf y = pixels[x] + bias;
         if (w->residual)
             y += load_lanes(w->residual + at, some, lanes);
-        y = v_min(high, v_max(low, y));
-        if (some)
-            v_store_n(w->c + at, y, lanes);
-        else
-            v_store(w->c + at, y);
+        store_lanes(w->c + at, v_min(high, v_max(low, y)), some, lanes);
     }
 }
 

@@ -1,9 +1,6 @@
 /* work.c — how many multiplications and additions a product of matrices or a convolution is worth: what its
  * time is held against. */
 #include "ops/op.h"
-#include "ops/winograd.h"
-
-enum { TAPS = LNT_WINOGRAD_TAPS * LNT_WINOGRAD_TAPS }; /* that a WinogradConv stands for */
 
 typedef enum kind { PRODUCT, CONV, CONV_TRANSPOSE, WINOGRAD, RECURRENT, ATTENTION } kind;
 
@@ -50,6 +47,16 @@ static int64_t of_conv(const lnt_operand *each, const lnt_operand *w)
     return w->dims[0] ? lnt_operand_count(each) * (lnt_operand_count(w) / w->dims[0]) : 0;
 }
 
+/* As many as the Conv it stands for. */
+static int64_t of_winograd(const lnt_node *n, const lnt_step *s)
+{
+    const lnt_attr *kernel = lnt_attr_find(n, "kernel_shape");
+    int64_t each = lnt_operand_count(s->out[0]) * s->in[0]->dims[1];
+    for (uint32_t i = 0; kernel && i < kernel->count; i++)
+        each *= kernel->i[i];
+    return each;
+}
+
 /* Every step of every sequence of X [steps, batch, ...], or the other way round, meets all of W and R. */
 static int64_t of_recurrent(const lnt_step *s)
 {
@@ -84,7 +91,7 @@ int64_t lnt_multiply_adds(const lnt_node *n, const lnt_step *s)
         case PRODUCT: return of_product(n, s);
         case CONV: return of_conv(s->out[0], s->in[counted[i].weights]);
         case CONV_TRANSPOSE: return of_conv(s->in[0], s->in[counted[i].weights]);
-        case WINOGRAD: return lnt_operand_count(s->out[0]) * TAPS * s->in[1]->dims[2];
+        case WINOGRAD: return of_winograd(n, s);
         case RECURRENT: return of_recurrent(s);
         case ATTENTION: return of_attention(s);
         }

@@ -1,8 +1,8 @@
 /* check_winograd.c — Winograd's transforms against their matrices in double.
  *
  * Runs of tiles at any place of an image's line, lines of zeros above and below, odd numbers of channels,
- * tiles of which some lines and pixels do not exist; results between guards. A kernel may be off by (terms +
- * 4) * 2^-24 of the sum of the terms' magnitudes. */
+ * tiles of which some lines and pixels do not exist; lines with taps side by side and apart. Results lie
+ * between guards. A kernel may be off by (terms + 4) * 2^-24 of the sum of the terms' magnitudes. */
 #include "ops/check/check.h"
 
 #include "base/memory.h"
@@ -21,7 +21,11 @@ enum {
     LINE = WIDTH_MAX * CHANNELS_MAX,
     PRODUCTS = POINTS * LNT_WINOGRAD_RUN * ROOM,
     PIXELS = TILE * TILE * LNT_WINOGRAD_RUN * (CHANNELS_MAX + 1) + 1,
-    CASES = 200
+    CASES = 200,
+    LINE_POINTS = LNT_WINOGRAD_LINE_POINTS_MAX,
+    LINE_TILE_MAX = 6,
+    APART_MAX = 5,
+    ROWS_MAX = 2 * APART_MAX + 3 /* of lines: whole tiles and a part of one */
 };
 
 #define P LNT_WINOGRAD_P
@@ -33,6 +37,27 @@ static const double forward[PATCH][PATCH] = {{1, 0, -2.5, 0, 1, 0},      {0, -2 
                                              {0, Q / 2, -0.5, -Q, 1, 0}, {0, 1, 0, -2.5, 0, 1}};
 static const double backward[TILE][PATCH] = {
     {1, 1, 1, 1, 1, 0}, {0, P, -P, Q, -Q, 0}, {0, 0.5, 0.5, 2, 2, 0}, {0, P / 2, -P / 2, 2 * Q, -2 * Q, 1}};
+
+/* Those of lines, from their points: infinity is the last one. */
+typedef struct line_matrices {
+    double forward[LINE_POINTS][LINE_POINTS], backward[LINE_TILE_MAX][LINE_POINTS];
+} line_matrices;
+
+static line_matrices matrices_of(unsigned tile)
+{
+    static const double point[LINE_POINTS - 1] = {0, 0.5, -0.5, 1, -1, 2, -2};
+    line_matrices m = {0};
+    for (unsigned i = 0; i < LINE_POINTS; i++) {
+        double *row = m.forward[i];
+        row[0] = 1;
+        for (unsigned j = 0; j < LINE_POINTS - 1; j++)
+            for (unsigned k = LINE_POINTS - 1; j != i && k < LINE_POINTS; k--) /* times x - point j */
+                row[k] = (k > 0 ? row[k - 1] : 0) - point[j] * row[k];
+        for (unsigned k = 0; k < tile; k++)
+            m.backward[k][i] = i < LINE_POINTS - 1 ? pow(point[i], k) : k + 1 == tile;
+    }
+    return m;
+}
 
 static const float guard_value = 12345.5f;
 
@@ -201,6 +226,116 @@ static void check_out(bench *t, const char *level, uint64_t seed)
         }
 }
 
+/* ---- lines ---- */
+
+/* Point `at / v_point` of what lies there: the sum of its terms, or guard. */
+static bool line_point_holds(bench *t, const lnt_winograd_line_in *w, const line_matrices *b, size_t at)
+{
+    const size_t point = at / w->v_point, n = at % ROOM;
+    const ptrdiff_t row = (ptrdiff_t)(at % w->v_point / ROOM);
+    const size_t written = (w->channels + LNT_PANEL - 1) / LNT_PANEL * LNT_PANEL;
+    double want = 0, magnitude = 0;
+    if (point >= w->points || row >= w->rows || n >= written)
+        return t->products[at] == guard_value;
+    if (n >= w->channels)
+        return true;
+    for (unsigned i = 0; i < LINE_POINTS; i++) {
+        const ptrdiff_t x = w->first + (row / w->apart * w->tile + i) * w->apart + row % w->apart;
+        const bool inside = x >= 0 && x < w->width;
+        const double term = inside ? b->forward[point][i] * (double)w->x[(size_t)x * w->channels + n] : 0;
+        want += term;
+        magnitude += fabs(term);
+    }
+    return agrees(t, t->products[at], want, magnitude);
+}
+
+static void check_line_in(bench *t, const char *level, uint64_t seed)
+{
+    const size_t channels = 1 + below(t, CHANNELS_MAX);
+    lnt_winograd_line_in w = {.zeros = t->zeros + CHANNELS_MAX - channels,
+                              .first = (ptrdiff_t)below(t, 2 * PATCH) - PATCH,
+                              .width = 1 + (ptrdiff_t)below(t, WIDTH_MAX),
+                              .apart = 1 + (ptrdiff_t)below(t, APART_MAX),
+                              .tile = below(t, 2) ? 4 : LINE_TILE_MAX,
+                              .rows = 1 + (ptrdiff_t)below(t, ROWS_MAX),
+                              .channels = channels,
+                              .points = LINE_POINTS - below(t, 2),
+                              .v = t->products,
+                              .v_row = ROOM,
+                              .v_point = ROWS_MAX * ROOM};
+    const line_matrices b = matrices_of((unsigned)w.tile);
+    w.x = t->lines[0] + LINE - (size_t)w.width * channels; /* up to the end of the memory */
+    fill(t, t->lines[0], LINE);
+    guard(t->products, PRODUCTS);
+    t->kernels->winograd_line_in(&w);
+    t->report->cases++;
+    for (size_t at = 0; at < LINE_POINTS * w.v_point; at++)
+        if (!line_point_holds(t, &w, &b, at)) {
+            lnt_check_fail(t->report,
+                           "%s Winograd, inputs of %td rows of a line, %td apart, %zu channels: element %zu is "
+                           "%g (seed %llu)",
+                           level, w.rows, w.apart, channels, at, (double)t->products[at],
+                           (unsigned long long)seed);
+            return;
+        }
+}
+
+/* Element `at` of a line's pixels: a result, or guard. */
+static bool line_pixel_holds(bench *t, const lnt_winograd_line_out *w, const line_matrices *a, size_t at)
+{
+    const ptrdiff_t x = (ptrdiff_t)(at / w->pixel), each = w->apart * w->tile;
+    const ptrdiff_t row = x / each * w->apart + x % w->apart, i = x % each / w->apart;
+    const size_t n = at % w->pixel;
+    if (x >= w->width || row >= w->rows || n >= w->columns)
+        return t->pixels[at] == guard_value;
+    const double bias = w->bias ? (double)w->bias[n] : 0, rest = w->residual ? (double)w->residual[at] : 0;
+    double sum = bias + rest, magnitude = fabs(bias) + fabs(rest);
+    for (size_t point = 0; point < w->points; point++) {
+        const double term =
+            a->backward[i][point] * (double)w->m[point * w->m_point + (size_t)row * w->m_row + n];
+        sum += term;
+        magnitude += fabs(term);
+    }
+    return agrees(t, t->pixels[at], fmin(fmax(sum, (double)w->low), (double)w->high), magnitude);
+}
+
+static void check_line_out(bench *t, const char *level, uint64_t seed)
+{
+    const size_t columns = 1 + below(t, CHANNELS_MAX);
+    const ptrdiff_t apart = 1 + (ptrdiff_t)below(t, APART_MAX), rows = 1 + (ptrdiff_t)below(t, ROWS_MAX);
+    const lnt_winograd_line_out w = {.m = t->products,
+                                     .m_row = ROOM,
+                                     .m_point = ROWS_MAX * ROOM,
+                                     .width = 1 + (ptrdiff_t)below(t, WIDTH_MAX),
+                                     .apart = apart,
+                                     .tile = below(t, 2) ? 4 : LINE_TILE_MAX,
+                                     .rows = rows,
+                                     .columns = columns,
+                                     .points = LINE_POINTS - below(t, 2),
+                                     .c = t->pixels,
+                                     .residual = below(t, 2) ? t->residual : NULL,
+                                     .pixel = columns + below(t, 2),
+                                     .bias = below(t, 2) ? t->bias + CHANNELS_MAX - columns : NULL,
+                                     .low = below(t, 2) ? -INFINITY : -0.5f,
+                                     .high = below(t, 2) ? INFINITY : 0.75f};
+    const line_matrices a = matrices_of((unsigned)w.tile);
+    fill(t, t->products, PRODUCTS);
+    fill(t, t->residual, PIXELS);
+    fill(t, t->bias, CHANNELS_MAX);
+    guard(t->pixels, PIXELS);
+    t->kernels->winograd_line_out(&w);
+    t->report->cases++;
+    for (size_t at = 0; at < PIXELS; at++)
+        if (!line_pixel_holds(t, &w, &a, at)) {
+            lnt_check_fail(t->report,
+                           "%s Winograd, outputs of %td rows of a line, %td apart, %zu columns, %td pixels: "
+                           "element %zu is %g (seed %llu)",
+                           level, rows, apart, columns, w.width, at, (double)t->pixels[at],
+                           (unsigned long long)seed);
+            return;
+        }
+}
+
 lnt_status lnt_check_winograd(lnt_level level, uint64_t seed, lnt_check_report *r)
 {
     bench *t = lnt_alloc_zero(&lnt_malloc_allocator, 1, sizeof *t, NULL);
@@ -213,6 +348,8 @@ lnt_status lnt_check_winograd(lnt_level level, uint64_t seed, lnt_check_report *
     for (unsigned i = 0; i < CASES && t->kernels->winograd_in; i++) {
         check_in(t, lnt_level_text(level), seed);
         check_out(t, lnt_level_text(level), seed);
+        check_line_in(t, lnt_level_text(level), seed);
+        check_line_out(t, lnt_level_text(level), seed);
     }
     lnt_free(&lnt_malloc_allocator, t);
     return r->failures > failures ? LNT_E_INTERNAL : LNT_OK;

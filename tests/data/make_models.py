@@ -175,10 +175,12 @@ def lengths():
 
 
 def tiles():
-    """A residual block that Winograd's transform is worth."""
-    pixels = [1, 16, "h", 7]
-    save("tiles", [node("Conv", "x w b", "a", pads=[1, 1, 1, 1]), node("Add", "a x", "r"), node("Relu", "r", "y")],
-         [floats("x", pixels)], [floats("y", pixels)], [weights("w", 16, 16, 3, 3), weights("b", 16)])
+    """A residual block and a convolution along lines that Winograd's transform is worth."""
+    pixels = [1, 16, "h", 13]
+    save("tiles", [node("Conv", "x w b", "a", pads=[1, 1, 1, 1]), node("Add", "a x", "r"), node("Relu", "r", "l"),
+                   node("Conv", "l v", "y", pads=[0, 2, 0, 3])],
+         [floats("x", pixels)], [floats("y", pixels)],
+         [weights("w", 16, 16, 3, 3), weights("b", 16), weights("v", 16, 16, 1, 6)])
 
 
 FOLDER.mkdir(exist_ok=True)

@@ -1,4 +1,4 @@
-"""`convert --winograd`: convolutions of 3x3 taps through transformed weights, against onnxruntime without optimisations."""
+"""`convert --winograd`: convolutions through transformed weights, against onnxruntime without optimisations."""
 
 import json
 
@@ -17,7 +17,8 @@ node = helper.make_node
 def convolution(rng, dims, features, before=(), after=(), channels=None, kernel=(3, 3), **attributes):
     """x of these dims through the nodes before, a convolution from `inner` to `c`, and the nodes after, to y."""
     constants = {"w": rng.standard_normal((features, channels or dims[1], *kernel)) / 12, "b": rng.standard_normal(features)}
-    for name, shape in (("u", (channels or dims[1], dims[1], 1, 1)), ("v", (features, features, 1, 1)), ("row", (1, features, 1, 1))):
+    one = (1,) * (len(dims) - 2)
+    for name, shape in (("u", (channels or dims[1], dims[1], *one)), ("v", (features, features, *one)), ("row", (1, features, *one))):
         constants[name] = rng.standard_normal(shape) / 4
     nodes = [*(before or [node("Identity", ["x"], ["inner"])]), node("Conv", ["inner", "w", "b"], ["c"], **attributes),
              *(after or [node("Identity", ["c"], ["y"])])]
@@ -69,6 +70,51 @@ def test_shapes(tmp_path, dims, features, pads, deep):
     check(tmp_path, proto, rng.standard_normal(dims, np.float32))
 
 
+@pytest.mark.parametrize("dims, features, taps, dilation, pads, numbers", [
+    ([1, 32, 200], 32, 3, 1, [1, 1], 8),         # tiles of 6
+    ([2, 17, 131], 33, 3, 5, [0, 9], 8),         # a batch, odd channels, far padding
+    ([1, 64, 333], 64, 4, 1, [0, 0], 7),         # infinity is of no use
+    ([1, 40, 400], 24, 5, 6, [12, 12], 8),
+    ([1, 32, 777], 48, 7, 12, [36, 36], 14),     # two groups
+    ([1, 16, 90], 272, 9, 2, [8, 8], 16),        # two, the last one full; parts of the features
+    ([1, 300, 129], 16, 11, 1, [5, 5], 21),      # three; sums in parts
+    ([1, 16, 2000], 16, 16, 3, [0, 45], 28),     # four; many blocks
+    ([3, 32, 5, 40], 32, 7, 1, [0, 3, 0, 3], 14)  # lines of an image
+])
+@pytest.mark.parametrize("deep", [False, True])
+def test_lines(tmp_path, dims, features, taps, dilation, pads, numbers, deep):
+    rng = np.random.default_rng(taps)
+    rows = [1] * (len(dims) - 3)
+    proto = convolution(rng, dims, features, DEEP if deep else (), DEEP_AFTER if deep else (), kernel=(*rows, taps), pads=pads,
+                        dilations=[*rows, dilation])
+    report = convert(tmp_path, proto, "--winograd")
+    assert report["winograd_bytes"] == 4 * numbers * dims[1] * -(-features // 16) * 16
+    check(tmp_path, proto, rng.standard_normal(dims, np.float32))
+
+
+@pytest.mark.parametrize("dilation", [1, 3])
+def test_what_follows_lines(tmp_path, dilation):
+    """The residual blocks of a vocoder: programs and sums run over unbroken pieces of the lines."""
+    rng, dims = np.random.default_rng(dilation), [2, 32, 301]
+    after = [node("LeakyRelu", ["c"], ["s"], alpha=0.1), node("Add", ["s", "inner"], ["t"]),
+             node("Conv", ["t", "w", "b"], ["d"], pads=[3, 3]), node("Add", ["d", "t"], ["y"])]
+    proto = convolution(rng, dims, 32, [node("LeakyRelu", ["x"], ["inner"], alpha=0.1)], after, kernel=(7,),
+                        pads=[3 * dilation] * 2, dilations=[dilation])
+    assert convert(tmp_path, proto, "--winograd")["winograd_bytes"] == 4 * 14 * 32 * 32
+    check(tmp_path, proto, rng.standard_normal(dims, np.float32))
+
+
+def test_open_lines(tmp_path):
+    """Such are taken to be long where weights hardly grow; short ones come out right, too."""
+    for taps, features, transformed in ((5, 272, True), (3, 272, False), (3, 64, True)):
+        rng = np.random.default_rng(taps)
+        proto = convolution(rng, ["n", 64, "t"], features, [node("Relu", ["x"], ["inner"])], kernel=(taps,), channels=64,
+                            pads=[taps - 1, 0])
+        assert (convert(tmp_path, proto, "--winograd")["winograd_bytes"] > 0) == transformed
+        for dims in ([1, 64, 1], [2, 64, 7], [1, 64, 500]):
+            check(tmp_path, proto, rng.standard_normal(dims, np.float32))
+
+
 @pytest.mark.parametrize("after", [
     [node("Relu", ["c"], ["y"])],
     [node("Add", ["c", "row"], ["s"]), node("Add", ["s", "inner"], ["t"]), node("Relu", ["t"], ["y"])],  # a residual block
@@ -102,7 +148,13 @@ def test_open_extents(tmp_path):
     ([1, 32, 20, 20], 32, {"strides": [2, 2]}),
     ([1, 32, 20, 20], 32, {"dilations": [2, 2]}),
     ([1, 32, 20, 20], 32, {"group": 2, "channels": 16}),
-    ([1, 32, 20, 20], 32, {"kernel": (1, 3)}),
+    ([1, 32, 20, 20], 32, {"kernel": (3, 1)}),
+    ([1, 32, 20, 20], 32, {"kernel": (1, 2)}),
+    ([1, 32, 20, 40], 32, {"kernel": (1, 17)}),
+    ([1, 32, 20, 20], 32, {"kernel": (1, 3), "strides": [1, 2]}),
+    ([1, 32, 20, 20], 32, {"kernel": (1, 3), "pads": [1, 0, 0, 0]}),
+    ([1, 32, 40], 32, {"kernel": (5,), "dilations": [6]}),  # one tile of six lines
+    ([1, 32, 40], 32, {"kernel": (5,), "strides": [2]}),
     ([1, 32, 20, 20, 9], 32, {"kernel": (3, 3, 1)}),
     ([1, 8, 20, 20], 32, {}),
     ([1, 32, 20, 20], 8, {}),
