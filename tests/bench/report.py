@@ -15,7 +15,7 @@ CLASSES = {
     "vocoder": ("Voices and vocoders", 1.7),
     "tiny": ("Tiny models", 5.0),
     "other": ("Others", None),
-    "winograd": ("Some again, their 3x3 convolutions by Winograd's transform (`convert --winograd`)", None),
+    "winograd": ("Some again, their convolutions by Winograd's transform (`convert --winograd`)", None),
     "int8_large": ("Quantised by onnxruntime's tools, large", 1.2),
     "int8": ("Quantised by onnxruntime's tools", 1.5),
 }
