@@ -49,7 +49,7 @@ static const lnt_option options[] = {
      "least; where squares of errors are\nleast; what serves the outputs best (best)"},
     {"--winograd", NULL, LNT_OPTION_FLAG, &given.winograd,
      "convolutions of 3x3 taps, or of 3 to 16 in a line, by Winograd's transform,\nwhere that is sooner: "
-     "weights are two to four times as large, results\ndiffer in the sixth digit"},
+     "their weights are up to four times as large, results\ndiffer in the sixth digit"},
     {"--meta", "K=V", LNT_OPTION_TEXTS, &given.meta, "metadata"},
     {"--report", "F.json", LNT_OPTION_TEXT, &given.report, "write the report as JSON, too"},
     {"--json", NULL, LNT_OPTION_FLAG, &given.json, "print the report as JSON"},

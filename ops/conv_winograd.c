@@ -107,7 +107,7 @@ static void cut_blocks(lnt_winograd *w)
     rows = rows < ROWS_MIN ? ROWS_MIN : rows > ROWS_MAX ? ROWS_MAX : rows;
     const int64_t most = (rows + w->rows - 1) / w->rows;
     w->blocks = (w->tiles + most - 1) / most;
-    if (w->blocks > 1)
+    if (w->blocks > 1 && w->sequences < BLOCKS)
         w->blocks = (w->blocks + BLOCKS - 1) / BLOCKS * BLOCKS;
     if (w->blocks > w->tiles)
         w->blocks = w->tiles;
@@ -177,14 +177,14 @@ static lnt_status window_of(const lnt_site *site, lnt_window *w, const lnt_winog
             return LNT_OK;
     } else if (x->rank <= 4 && weights->rank == 3) {
         *kind = &lnt_winograd_line;
-        if (k[1] == 1 && k[2] >= 3 && k[2] <= LNT_WINOGRAD_LINE_TAPS_MAX && lnt_volume(w->stride) == 1 &&
-            !padded && dims[0] == lnt_winograd_line_points(k[2]) &&
+        if (k[1] == 1 && k[2] >= LNT_WINOGRAD_LINE_TAPS_MIN && k[2] <= LNT_WINOGRAD_LINE_TAPS_MAX &&
+            lnt_volume(w->stride) == 1 && !padded && dims[0] == lnt_winograd_line_points(k[2]) &&
             dims[1] % lnt_winograd_line_groups(k[2]) == 0)
             return LNT_OK;
     }
     return LNT_SITE_FAIL(site, LNT_E_SHAPE,
-                         "its weights are none of a square of 3x3 taps or of a line of 3 to %d at stride 1",
-                         LNT_WINOGRAD_LINE_TAPS_MAX);
+                         "its weights are none of a square of 3x3 taps or of a line of %d to %d at stride 1",
+                         LNT_WINOGRAD_LINE_TAPS_MIN, LNT_WINOGRAD_LINE_TAPS_MAX);
 }
 
 lnt_status lnt_shape_winograd_conv(lnt_site *site)
@@ -216,6 +216,10 @@ static lnt_status read_operands(lnt_site *site, lnt_winograd *w)
     LNT_REQUIRE(x->dims[1] == g->channels && (!bias || lnt_operand_count(bias) == g->features), site->err,
                 LNT_E_SHAPE, "%lld channels and the bias do not fit weights of %lld x %lld",
                 (long long)x->dims[1], (long long)g->channels, (long long)g->features);
+    const int64_t taps = window.kernel[2], dilation = window.dilation[2];
+    LNT_REQUIRE(dilation <= LNT_WINOGRAD_LINE_NEAR || lnt_winograd_line_fills(taps, dilation, window.out[2]),
+                site->err, LNT_E_LIMIT, "taps %lld apart are too far for %lld outputs", (long long)dilation,
+                (long long)window.out[2]);
     LNT_REQUIRE(weights->packed && weights->packed->source == LNT_SOURCE_KN, site->err, LNT_E_UNSUPPORTED,
                 "its weights must be a packed constant");
     if (x->dtype != LNT_FLOAT || (bias && bias->dtype != LNT_FLOAT))

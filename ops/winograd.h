@@ -33,6 +33,7 @@
 #ifndef LNT_OPS_WINOGRAD_H
 #define LNT_OPS_WINOGRAD_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum { LNT_WINOGRAD_TAPS = 3, LNT_WINOGRAD_TILE = 4, LNT_WINOGRAD_PATCH = 6, LNT_WINOGRAD_POINTS = 36 };
@@ -40,15 +41,28 @@ enum { LNT_WINOGRAD_TAPS = 3, LNT_WINOGRAD_TILE = 4, LNT_WINOGRAD_PATCH = 6, LNT
 #define LNT_WINOGRAD_P 0.70710678118654752440
 #define LNT_WINOGRAD_Q 1.41421356237309504880
 
-enum { LNT_WINOGRAD_LINE_POINTS_MAX = 8, LNT_WINOGRAD_LINE_TAPS_MAX = 16, LNT_WINOGRAD_LINE_GROUP = 4 };
+enum {
+    LNT_WINOGRAD_LINE_POINTS_MAX = 8,
+    LNT_WINOGRAD_LINE_TAPS_MIN = 3,
+    LNT_WINOGRAD_LINE_TAPS_MAX = 16,
+    LNT_WINOGRAD_LINE_GROUP = 4,    /* taps, and outputs of a tile */
+    LNT_WINOGRAD_LINE_TILE_MAX = 6, /* of the fewest taps */
+    LNT_WINOGRAD_LINE_NEAR = 16     /* apart, taps may always stand */
+};
 
 /* Outputs of a tile of a line. */
 static inline int64_t lnt_winograd_line_tile(int64_t taps)
 {
-    return taps <= 3 ? 6 : 4;
+    return taps > LNT_WINOGRAD_LINE_TAPS_MIN ? LNT_WINOGRAD_LINE_GROUP : LNT_WINOGRAD_LINE_TILE_MAX;
 }
 
-/* Groups of its taps, which number 3 or more. */
+/* Do so many outputs fill two tiles or more? Rows of products that nobody needs cost time and memory. */
+static inline bool lnt_winograd_line_fills(int64_t taps, int64_t dilation, int64_t outputs)
+{
+    return dilation <= outputs / 2 / lnt_winograd_line_tile(taps);
+}
+
+/* Groups of its taps. */
 static inline int64_t lnt_winograd_line_groups(int64_t taps)
 {
     return (taps + 2) / LNT_WINOGRAD_LINE_GROUP;
@@ -57,7 +71,8 @@ static inline int64_t lnt_winograd_line_groups(int64_t taps)
 /* Infinity, the last one, is of no use where no group is full. */
 static inline int64_t lnt_winograd_line_points(int64_t taps)
 {
-    return LNT_WINOGRAD_LINE_POINTS_MAX - (taps > 3 && taps % LNT_WINOGRAD_LINE_GROUP != 1);
+    const bool full = taps == LNT_WINOGRAD_LINE_TAPS_MIN || taps % LNT_WINOGRAD_LINE_GROUP == 1;
+    return LNT_WINOGRAD_LINE_POINTS_MAX - !full;
 }
 
 #endif

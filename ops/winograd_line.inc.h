@@ -3,8 +3,7 @@
 
 enum {
     WINOGRAD_LINE_POINTS = LNT_WINOGRAD_LINE_POINTS_MAX,
-    WINOGRAD_LINE_FINITE = WINOGRAD_LINE_POINTS - 1,
-    WINOGRAD_LINE_TILE_MAX = 6
+    WINOGRAD_LINE_FINITE = WINOGRAD_LINE_POINTS - 1
 };
 
 /* y = B' x */
@@ -85,7 +84,7 @@ LNT_INLINE void winograd_line_out_lanes(const lnt_winograd_line_out *w, const fl
 {
     const vf bias = w->bias ? load_lanes(w->bias + n, some, lanes) : v_splat(0);
     const vf low = v_splat(w->low), high = v_splat(w->high);
-    vf points[WINOGRAD_LINE_FINITE], y[WINOGRAD_LINE_TILE_MAX];
+    vf points[WINOGRAD_LINE_FINITE], y[LNT_WINOGRAD_LINE_TILE_MAX];
     UNROLL(8)
     for (unsigned i = 0; i < WINOGRAD_LINE_FINITE; i++)
         points[i] = v_load(m + i * w->m_point + n);

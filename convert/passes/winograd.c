@@ -6,12 +6,7 @@
 
 #include "formats/packed.h"
 
-enum {
-    TAPS = LNT_WINOGRAD_TAPS,
-    PATCH = LNT_WINOGRAD_PATCH,
-    LINE_TAPS_MIN = 3, /* for fewer it is no sooner */
-    LINE_TAPS_MAX = LNT_WINOGRAD_LINE_TAPS_MAX
-};
+enum { TAPS = LNT_WINOGRAD_TAPS, PATCH = LNT_WINOGRAD_PATCH };
 
 /* ---- weights ---- */
 
@@ -100,54 +95,71 @@ static uint32_t transformed(lnt_graph *g, uint32_t weights, const form *f)
 
 /* ---- which convolutions ---- */
 
-/* Tiles along axis i of y. An open extent may mean few of them, but where weights hardly grow it may as well
- * mean many. */
-static int64_t tiles_along(const form *f, const lnt_operand *y, unsigned i, int64_t few, int64_t many)
-{
-    const bool cut = f->square || i + 1u == y->rank, light = f->points * f->groups <= 2 * f->taps;
-    const int64_t tile = f->square ? LNT_WINOGRAD_TILE : cut ? lnt_winograd_line_tile(f->taps) : 1;
-    if (y->dims[i] < 0)
-        return cut ? (light ? many : few) : 1;
-    return (y->dims[i] - 1) / tile + 1;
-}
+enum { FEWEST = 16 /* channels, and features */, FEW = 4, MANY = 12 /* tiles */, CACHED = 128 * 128 };
 
-/* Is the transform sooner? Weights are up to four times as large: for few tiles they come slower than they are
- * multiplied, unless they stay in a cache. */
-static bool pays(const form *f, const lnt_operand *y, int64_t dilation)
+/* Is the transform sooner for so many tiles? Weights are up to four times as large: for few tiles they come
+ * slower than they are multiplied, unless they stay in a cache. */
+static bool pays(const form *f, int64_t tiles)
 {
-    enum { FEWEST = 16 /* channels, and features */, FEW = 4, MANY = 12, CACHED = 128 * 128 };
-    int64_t tiles = y->dims[0] > 0 ? y->dims[0] : 1;
-    for (unsigned i = 2; i < y->rank; i++)
-        tiles = lnt_dim_mul(tiles, tiles_along(f, y, i, FEW, MANY));
-    const int64_t length = y->dims[y->rank - 1];
     const bool cached = lnt_dim_mul(f->channels, f->features) <= CACHED;
-    const bool fills = f->square || length < 0 ||
-                       length / 2 >= lnt_dim_mul(dilation, lnt_winograd_line_tile(f->taps));
-    return f->channels >= FEWEST && f->features >= FEWEST && tiles >= (cached ? FEW : MANY) && fills;
+    return f->channels >= FEWEST && f->features >= FEWEST && tiles >= (cached ? FEW : MANY);
 }
 
 /* The last number of an attribute if all before it are `others`; 0 if not, `others` if there is none. */
 static int64_t last_of(const lnt_gnode *n, const char *name, int64_t others)
 {
-    lnt_node view;
-    lnt_gnode_view(n, &view);
-    const lnt_attr *a = lnt_attr_find(&view, name);
+    const lnt_attr *a = lnt_gnode_attr(n, name);
     for (uint32_t i = 0; a && i < a->count; i++)
         if (a->type != LNT_ATTR_INTS || (i + 1 < a->count && a->i[i] != others))
             return 0;
     return a && a->count ? a->i[a->count - 1] : others;
 }
 
-/* Padding only at both ends of the last axis? */
+/* Open extents may mean few tiles. */
+static bool squares_fit(const lnt_gnode *n, const lnt_operand *w, const lnt_operand *y, form *f)
+{
+    if (w->rank != 4 || w->dims[2] != TAPS || w->dims[3] != TAPS || last_of(n, "dilations", 1) != 1)
+        return false;
+    *f = (form){.square = true,
+                .features = w->dims[0],
+                .channels = w->dims[1],
+                .taps = TAPS * TAPS,
+                .groups = 1,
+                .points = LNT_WINOGRAD_POINTS};
+    int64_t tiles = y->dims[0] > 0 ? y->dims[0] : 1;
+    for (unsigned i = 2; i < y->rank; i++)
+        tiles = lnt_dim_mul(tiles, y->dims[i] < 0 ? FEW : (y->dims[i] - 1) / LNT_WINOGRAD_TILE + 1);
+    return pays(f, tiles);
+}
+
+/* Padding only at both ends of the last of so many axes? */
 static bool pads_line(const lnt_gnode *n, unsigned axes)
 {
-    lnt_node view;
-    lnt_gnode_view(n, &view);
-    const lnt_attr *a = lnt_attr_find(&view, "pads");
+    const lnt_attr *a = lnt_gnode_attr(n, "pads");
     for (uint32_t i = 0; a && i < a->count; i++)
         if (a->type != LNT_ATTR_INTS || ((i + 1) % axes && a->i[i] != 0))
             return false;
     return true;
+}
+
+/* Products are of one line at a time. An open line may be short, but where weights hardly grow it may as well
+ * be long. */
+static bool lines_fit(const lnt_gnode *n, const lnt_operand *w, const lnt_operand *y, form *f)
+{
+    const int64_t taps = w->dims[w->rank - 1], dilation = last_of(n, "dilations", 1);
+    const int64_t length = y->dims[y->rank - 1];
+    if ((w->rank == 4 && w->dims[2] != 1) || dilation < 1 || taps < LNT_WINOGRAD_LINE_TAPS_MIN ||
+        taps > LNT_WINOGRAD_LINE_TAPS_MAX || !pads_line(n, w->rank - 2u))
+        return false;
+    *f = (form){.features = w->dims[0],
+                .channels = w->dims[1],
+                .taps = taps,
+                .groups = lnt_winograd_line_groups(taps),
+                .points = lnt_winograd_line_points(taps)};
+    if (length >= 0)
+        return lnt_winograd_line_fills(taps, dilation, length) &&
+               pays(f, (length - 1) / lnt_winograd_line_tile(taps) + 1);
+    return dilation <= LNT_WINOGRAD_LINE_NEAR && pays(f, f->points * f->groups <= 2 * taps ? MANY : FEW);
 }
 
 static bool fits(const lnt_graph *g, const lnt_gnode *n, form *f)
@@ -159,17 +171,7 @@ static bool fits(const lnt_graph *g, const lnt_gnode *n, form *f)
     if (w->rank < 3 || w->rank > 4 || x->rank != w->rank || y->rank != w->rank || x->dtype != LNT_FLOAT ||
         lnt_gnode_int(n, "group", 1) != 1 || last_of(n, "strides", 1) != 1)
         return false;
-    const int64_t across = w->dims[w->rank - 1], dilation = last_of(n, "dilations", 1);
-    *f = (form){.features = w->dims[0], .channels = w->dims[1], .groups = 1};
-    f->square = w->rank == 4 && w->dims[2] == TAPS && across == TAPS && dilation == 1;
-    f->taps = f->square ? TAPS * TAPS : across;
-    if (!f->square && ((w->rank == 4 && w->dims[2] != 1) || across < LINE_TAPS_MIN || across > LINE_TAPS_MAX ||
-                       dilation < 1 || !pads_line(n, w->rank - 2u)))
-        return false;
-    if (!f->square)
-        f->groups = lnt_winograd_line_groups(f->taps);
-    f->points = f->square ? LNT_WINOGRAD_POINTS : lnt_winograd_line_points(f->taps);
-    return pays(f, y, dilation);
+    return squares_fit(n, w, y, f) || lines_fit(n, w, y, f);
 }
 
 /* A convolution of these weights that is still to be changed in the same way, or NULL. */

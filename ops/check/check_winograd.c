@@ -23,7 +23,7 @@ enum {
     PIXELS = TILE * TILE * LNT_WINOGRAD_RUN * (CHANNELS_MAX + 1) + 1,
     CASES = 200,
     LINE_POINTS = LNT_WINOGRAD_LINE_POINTS_MAX,
-    LINE_TILE_MAX = 6,
+    LINE_TILE_MAX = LNT_WINOGRAD_LINE_TILE_MAX,
     APART_MAX = 5,
     ROWS_MAX = 2 * APART_MAX + 3 /* of lines: whole tiles and a part of one */
 };
@@ -86,9 +86,9 @@ static void guard(float *p, size_t n)
         p[i] = guard_value;
 }
 
-static bool agrees(bench *t, float got, double want, double magnitude)
+static bool agrees(bench *t, float got, double want, unsigned terms, double magnitude)
 {
-    const double off = fabs((double)got - want), error = (POINTS + 4) * 0x1p-24 * (magnitude + 1e-30);
+    const double off = fabs((double)got - want), error = (terms + 4) * 0x1p-24 * (magnitude + 1e-30);
     if (off <= error && off > t->report->worst * error)
         t->report->worst = off / error;
     return off <= error;
@@ -156,7 +156,7 @@ static void check_in(bench *t, const char *level, uint64_t seed)
         } else {
             want = transformed(forward[point / PATCH], forward[point % PATCH], input_at, &p, &magnitude);
         }
-        if (agrees(t, t->products[at], want, magnitude))
+        if (agrees(t, t->products[at], want, POINTS, magnitude))
             continue;
         lnt_check_fail(
             t->report,
@@ -187,7 +187,7 @@ static bool pixel_holds(bench *t, const lnt_winograd_out *w, size_t at)
     double magnitude;
     const double sum = transformed(backward[line], backward[x % TILE], product_at, &p, &magnitude);
     const double bias = w->bias ? (double)w->bias[p.n] : 0, rest = w->residual ? (double)w->residual[at] : 0;
-    return agrees(t, t->pixels[at], fmin(fmax(sum + bias + rest, (double)w->low), (double)w->high),
+    return agrees(t, t->pixels[at], fmin(fmax(sum + bias + rest, (double)w->low), (double)w->high), POINTS,
                   magnitude + fabs(bias) + fabs(rest));
 }
 
@@ -246,7 +246,7 @@ static bool line_point_holds(bench *t, const lnt_winograd_line_in *w, const line
         want += term;
         magnitude += fabs(term);
     }
-    return agrees(t, t->products[at], want, magnitude);
+    return agrees(t, t->products[at], want, LINE_POINTS, magnitude);
 }
 
 static void check_line_in(bench *t, const char *level, uint64_t seed)
@@ -256,7 +256,7 @@ static void check_line_in(bench *t, const char *level, uint64_t seed)
                               .first = (ptrdiff_t)below(t, 2 * PATCH) - PATCH,
                               .width = 1 + (ptrdiff_t)below(t, WIDTH_MAX),
                               .apart = 1 + (ptrdiff_t)below(t, APART_MAX),
-                              .tile = below(t, 2) ? 4 : LINE_TILE_MAX,
+                              .tile = below(t, 2) ? LNT_WINOGRAD_LINE_GROUP : LINE_TILE_MAX,
                               .rows = 1 + (ptrdiff_t)below(t, ROWS_MAX),
                               .channels = channels,
                               .points = LINE_POINTS - below(t, 2),
@@ -296,7 +296,7 @@ static bool line_pixel_holds(bench *t, const lnt_winograd_line_out *w, const lin
         sum += term;
         magnitude += fabs(term);
     }
-    return agrees(t, t->pixels[at], fmin(fmax(sum, (double)w->low), (double)w->high), magnitude);
+    return agrees(t, t->pixels[at], fmin(fmax(sum, (double)w->low), (double)w->high), LINE_POINTS, magnitude);
 }
 
 static void check_line_out(bench *t, const char *level, uint64_t seed)
@@ -308,7 +308,7 @@ static void check_line_out(bench *t, const char *level, uint64_t seed)
                                      .m_point = ROWS_MAX * ROOM,
                                      .width = 1 + (ptrdiff_t)below(t, WIDTH_MAX),
                                      .apart = apart,
-                                     .tile = below(t, 2) ? 4 : LINE_TILE_MAX,
+                                     .tile = below(t, 2) ? LNT_WINOGRAD_LINE_GROUP : LINE_TILE_MAX,
                                      .rows = rows,
                                      .columns = columns,
                                      .points = LINE_POINTS - below(t, 2),

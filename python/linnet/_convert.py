@@ -32,7 +32,7 @@ def convert(model, output=None, *, opt="all", dims=None, states=None, keep=(), o
 
     opt: "none", "basic" or "all". dims fixes extents, {"batch": 1}. states pairs outputs with the inputs they
     feed in the next run, {"stateN": "state"}. keep names values that stay fetchable, or is "all". winograd:
-    convolutions of 3x3 taps, or of 3 to 16 in a line, by Winograd's transform, where that is sooner; their weights are two
+    convolutions of 3x3 taps, or of 3 to 16 in a line, by Winograd's transform, where that is sooner; their weights are up
     to four times as large.
     Raises UnsupportedModel with every node at fault."""
     image, size, unsupported, error = c.c_void_p(), c.c_size_t(), c.c_void_p(), Error()

@@ -155,6 +155,8 @@ def test_open_extents(tmp_path):
     ([1, 32, 20, 20], 32, {"kernel": (1, 3), "pads": [1, 0, 0, 0]}),
     ([1, 32, 40], 32, {"kernel": (5,), "dilations": [6]}),  # one tile of six lines
     ([1, 32, 40], 32, {"kernel": (5,), "strides": [2]}),
+    ([1, 32, "t"], 32, {"kernel": (5,), "dilations": [17]}),
+    ([1, 256, 200, 12], 256, {"kernel": (1, 3)}),  # many lines, each of few tiles
     ([1, 32, 20, 20, 9], 32, {"kernel": (3, 3, 1)}),
     ([1, 8, 20, 20], 32, {}),
     ([1, 32, 20, 20], 8, {}),
