@@ -230,21 +230,29 @@ LNT_INLINE void depthwise_run(const lnt_depthwise *d, const unsigned taps, const
     }
 }
 
+/* Groups of pixels [i, end). Returns the first pixel that fills none. */
+LNT_INLINE size_t depthwise_groups(const lnt_depthwise *d, size_t i, size_t end, const depthwise_kind k)
+{
+    for (; i + k.pixels <= end; i += k.pixels) {
+        depthwise_place p = place_group(d, i, k.pixels);
+        p.n = depthwise_whole(d, p, k);
+        depthwise_rest(d, p, k);
+    }
+    return i;
+}
+
 /* Any taps, stride and spacing. */
 static void depthwise_any_run(const lnt_depthwise *d)
 {
-    enum { FEW = DEPTHWISE_FEW };
     const lnt_depthwise own = *d;
-    const depthwise_kind kind = {.pixels = FEW, .vectors = DEPTHWISE_VECTORS};
-    size_t begin, end, i;
+    size_t begin, end;
     find_inside(&own, own.stride, &begin, &end);
     depthwise_alone(&own, 0, begin);
-    for (i = begin; i + FEW <= end; i += FEW) {
-        depthwise_place p = place_group(&own, i, FEW);
-        p.n = depthwise_whole(&own, p, kind);
-        depthwise_rest(&own, p, kind);
-    }
-    depthwise_alone(&own, i, own.pixels);
+    if (DEPTHWISE_PIXELS == 8)
+        begin = depthwise_groups(&own, begin, end, (depthwise_kind){.pixels = 8, .vectors = 1});
+    begin = depthwise_groups(&own, begin, end,
+                             (depthwise_kind){.pixels = DEPTHWISE_FEW, .vectors = DEPTHWISE_VECTORS});
+    depthwise_alone(&own, begin, own.pixels);
 }
 
 #if defined(LNT_SIMD_AVX512) || defined(LNT_SIMD_AVX2) || defined(LNT_SIMD_NEON)
