@@ -7,6 +7,7 @@
 #define LNT_OPS_ROW_H
 
 #include "ops/kernels.h"
+#include "ops/op.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -106,14 +107,8 @@ typedef struct lnt_qpair {
 
 typedef struct lnt_row_kernels {
     LNT_ROW_FIELDS(float)
-    /* lnt_requantise of x / scale or x * scale to int8 or uint8; dequantise: (x - zero) * scale */
+    /* lnt_requantise of x / scale to int8 or uint8; dequantise: (x - zero) * scale */
     void (*quantise)(const float *x, void *y, int64_t n, float scale, int32_t zero, bool is_signed);
-    void (*requantise)(const int32_t *x, void *y, int64_t n, float scale, int32_t zero, bool is_signed);
-    void (*requantise_each)(const int32_t *x, void *y, int64_t n, const float *scale, int32_t zero,
-                            bool is_signed);
-    /* acc[i] += bias[i] - zero * sums[i] - rest * zeros[i], wrapping */
-    void (*take_zeros)(int32_t *acc, int64_t n, int32_t zero, const int32_t *sums, int32_t rest,
-                       const int32_t *zeros, const int32_t *bias);
     void (*dequantise)(const void *x, float *y, int64_t n, float scale, int32_t zero, bool is_signed);
     /* y = (acc - zero * sums) * (scale * scales) + bias + residual, clamped; NaN stays */
     void (*store_sums)(const lnt_qtile *tile);
@@ -136,15 +131,22 @@ typedef struct lnt_row_double_kernels {
 extern const lnt_row_kernels lnt_row_scalar, lnt_row_avx2, lnt_row_avx512, lnt_row_neon;
 extern const lnt_row_double_kernels lnt_row_double;
 
+/* Which functions the operators of this library call, where not all do: of the others a table has NULL. */
+enum {
+    LNT_ROW_SOFTMAX = LNT_HAS_Softmax || LNT_HAS_LogSoftmax || LNT_HAS_Hardmax || LNT_HAS_Attention,
+    LNT_ROW_WINDOWS = LNT_HAS_MaxPool || LNT_HAS_AveragePool || LNT_HAS_LpPool
+};
+
 /* The start of the initialiser of a table whose functions have the fields' names. */
 #define LNT_ROW_TABLE                                                                                        \
     .sum = sum, .sum_squares = sum_squares, .sum_abs = sum_abs, .product = product, .max = max, .min = min,  \
     .sum_exp = sum_exp, .dot = dot, .argmax = argmax, .argmin = argmin, .moments = moments,                  \
-    .softmax = softmax, .log_softmax = log_softmax, .normalize = normalize, .shift_scale = shift_scale,      \
-    .shift_scale_each = shift_scale_each, .add = add, .add_squares = add_squares, .add_abs = add_abs,        \
-    .multiply = multiply, .max_to = max_to, .min_to = min_to, .add_scaled = add_scaled,                      \
-    .exp_minus = exp_minus, .subtract = subtract, .max_window = max_window, .sum_window = sum_window,        \
-    .max_rows = max_rows, .sum_rows = sum_rows, .max_pixels = max_pixels, .sum_pixels = sum_pixels,          \
-    .blend = blend
+    .softmax = LNT_ROW_SOFTMAX ? softmax : NULL, .log_softmax = LNT_ROW_SOFTMAX ? log_softmax : NULL,        \
+    .normalize = normalize, .shift_scale = shift_scale, .shift_scale_each = shift_scale_each, .add = add,    \
+    .add_squares = add_squares, .add_abs = add_abs, .multiply = multiply, .max_to = max_to,                  \
+    .min_to = min_to, .add_scaled = add_scaled, .exp_minus = exp_minus, .subtract = subtract,                \
+    .max_window = LNT_ROW_WINDOWS ? max_window : NULL, .sum_window = LNT_ROW_WINDOWS ? sum_window : NULL,    \
+    .max_rows = max_rows, .sum_rows = sum_rows, .max_pixels = LNT_ROW_WINDOWS ? max_pixels : NULL,           \
+    .sum_pixels = LNT_ROW_WINDOWS ? sum_pixels : NULL, .blend = blend
 
 #endif

@@ -511,48 +511,6 @@ static void quantise(const float *x, void *y, int64_t n, float scale, int32_t ze
 #undef BLOCK
 }
 
-static void requantise(const int32_t *x, void *y, int64_t n, float scale, int32_t zero, bool is_signed)
-{
-    const vf s = v_splat(scale), low = v_splat((float)((is_signed ? -128 : 0) - zero)),
-             high = low + v_splat(255);
-    const vi z = vi_splat(zero);
-#define BLOCK(from, to) store_requantised(to, vi_float(vi_load(from)) * s, low, high, z)
-    BYTES_LOOP(int32_t, uint8_t, BLOCK);
-#undef BLOCK
-}
-
-static void requantise_each(const int32_t *x, void *y, int64_t n, const float *scale, int32_t zero,
-                            bool is_signed)
-{
-    const vf low = v_splat((float)((is_signed ? -128 : 0) - zero)), high = low + v_splat(255);
-    const vi z = vi_splat(zero);
-    int64_t i = 0;
-    for (; i + VL <= n; i += VL)
-        store_requantised((uint8_t *)y + i, vi_float(vi_load(x + i)) * v_load(scale + i), low, high, z);
-    if (i < n) {
-        int32_t rest[VL] = {0};
-        uint8_t bytes[VL];
-        memcpy(rest, x + i, (size_t)(n - i) * sizeof *rest);
-        const vf s = v_load_n(scale + i, (unsigned)(n - i));
-        store_requantised(bytes, vi_float(vi_load(rest)) * s, low, high, z);
-        memcpy((uint8_t *)y + i, bytes, (size_t)(n - i));
-    }
-}
-
-static void take_zeros(int32_t *acc, int64_t n, int32_t zero, const int32_t *sums, int32_t rest,
-                       const int32_t *zeros, const int32_t *bias)
-{
-    const vu z = (vu)vi_splat(zero), r = (vu)vi_splat(rest);
-    int64_t i = 0;
-    for (; i + VL <= n; i += VL) {
-        const vu taken = z * (vu)vi_load(sums + i) + r * (vu)vi_load(zeros + i);
-        vi_store(acc + i, (vi)((vu)vi_load(acc + i) + (vu)vi_load(bias + i) - taken));
-    }
-    for (; i < n; i++)
-        acc[i] = (int32_t)((uint32_t)acc[i] + (uint32_t)bias[i] - (uint32_t)zero * (uint32_t)sums[i] -
-                           (uint32_t)rest * (uint32_t)zeros[i]);
-}
-
 LNT_INLINE vi load_bytes(const uint8_t *p, bool is_signed)
 {
     return is_signed ? vi_load_i8((const int8_t *)p) : vi_load_u8(p);
@@ -725,9 +683,6 @@ const lnt_row_kernels LNT_SIMD_NAME(lnt_row) = {LNT_ROW_TABLE,
                                                 .pick_max = pick_max,
                                                 .first_beyond = LNT_HAS_TopK ? first_beyond : NULL,
                                                 .quantise = quantise,
-                                                .requantise = requantise,
-                                                .requantise_each = requantise_each,
-                                                .take_zeros = take_zeros,
                                                 .dequantise = dequantise,
                                                 .store_sums = store_sums,
                                                 .store_bytes = STORES_BYTES ? store_bytes : NULL,
