@@ -70,6 +70,13 @@ CFLAGS_avx2 := $(KEEP_PORTS) -mavx2 -mfma -mf16c
 CFLAGS_avx512 := $(KEEP_PORTS) -mavx512f -mavx512dq -mavx512bw -mavx512vl -mfma -mf16c -mprefer-vector-width=512
 CFLAGS_avx512vnni := $(CFLAGS_avx512) -mavx512vnni
 CFLAGS_amx := $(CFLAGS_avx512) -mamx-tile -mamx-int8
+# AMX=emulated: its registers as arrays, for tests on a CPU without.
+AMX ?=
+ifneq ($(AMX),)
+$(if $(filter emulated,$(AMX)),,$(error AMX=$(AMX) is not known: emulated, or nothing))
+CFLAGS_amx += -include tests/c/emulate_amx.h
+$(BUILD)/obj/base/cpu.o: CPPFLAGS += -DLNT_AMX_EMULATED
+endif
 $(BUILD)/obj/ops/gemm_avx512.o $(BUILD)/obj/ops/attend_avx512.o: LEVEL_FLAGS := -mno-avx512bw
 CFLAGS_dotprod := -mcpu=cortex-a76
 CFLAGS_i8mm := -mcpu=cortex-a76+i8mm

@@ -12,7 +12,9 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LOGS = ROOT / "build" / "logs"
 PYTEST = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=short"]
-SANITIZE = ["BUILD=build/asan", "SAN=-fsanitize=address,undefined -fno-sanitize-recover=undefined"]
+# AMX is in few CPUs: these builds compute its instructions, so that every machine tests that level.
+SANITIZE = ["BUILD=build/asan", "SAN=-fsanitize=address,undefined -fno-sanitize-recover=undefined", "AMX=emulated"]
+SANITIZED = ["env", "LINNET=build/asan/linnet"]
 JOBS = f"-j{os.cpu_count() or 1}"
 THREADS = ["BUILD=build/tsan", "SAN=-fsanitize=thread", "TEST_BIN=build/tsan/tests/test_threads build/tsan/tests/test_runtime"]
 # A make that runs this must not lend its flags and variables to the makes below.
@@ -32,6 +34,7 @@ BOARDS = sorted(path.stem for path in (ROOT / "boards").glob("*.mk"))
 BUILD = ("build", make("all"))
 STYLE = ("style", [sys.executable, "tests/style.py"])
 UNIT = ("unit", make("unit"))
+INT8 = [f"tests/python/test_int8{part}.py" for part in ("", "_import", "_static")]
 FUZZ = [sys.executable, "tests/fuzz/fuzz.py"]
 
 # (name, command); the counts are read from what the command prints.
@@ -47,23 +50,23 @@ STAGES = {
         BUILD,
         STYLE,
         UNIT,
-        ("unit, sanitized", make("unit", "replay", *SANITIZE)),
+        ("unit, sanitized", make("all", "unit", "replay", *SANITIZE)),
         ("replay, build", make("replay")),
         ("replay", [*FUZZ, "replay"]),
         ("replay, sanitized", [*FUZZ, "replay", "--build", "build/asan", "--changes", "5"]),
         ("kernels", ["build/linnet", "doctor"]),
+        ("kernels, sanitized", ["build/asan/linnet", "doctor"]),
         ("python", [*PYTEST, "tests/python"]),
+        ("INT8, sanitized", [*SANITIZED, *PYTEST, *INT8]),
         *[board(name) for name in BOARDS],
     ],
 }
 LONG = ["env", "LINNET_LONG=1"]
-SANITIZED = ["env", "LINNET=build/asan/linnet"]
 STAGES["long"] = [
     *STAGES["test"],
     ("threads, sanitized", make("unit", *THREADS)),
     ("unit, valgrind", make("valgrind")),
     ("build, clang", make("all", "unit", "CC=clang", "BUILD=build/clang")),
-    ("program, sanitized", make("all", *SANITIZE)),
     ("suite, every way", [*LONG, *PYTEST, "tests/python/test_suite.py"]),
     ("models, every way", [*LONG, *PYTEST, "tests/python/test_models.py"]),
     ("suite, sanitized", [*SANITIZED, *PYTEST, "tests/python/test_suite.py"]),
