@@ -439,7 +439,8 @@ const lnt_verb lnt_verb_bench = {
         "without its optimisations end with exit code 1.\n"
         "With --kernels, operators by themselves on one thread: all, or those whose line in the table holds "
         "one\n"
-        "of the words. The limit is the peak of multiply-adds, or copying as many bytes.",
+        "of the words. The limit is the peak of multiply-adds (four times that for bytes), or copying as "
+        "much.",
     .examples = "linnet bench model.lnt\n"
                 "linnet bench model.lnt --threads 2 --runs 1000 --json\n"
                 "linnet bench model.lnt --dim T=200 --trace\n"

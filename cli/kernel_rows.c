@@ -5,6 +5,9 @@
 #define DEEP true, true  /* channels-last, as between two convolutions */
 #define TURN false, true /* as the first one of a model */
 
+/* What QLinearConv is given beside x: scales, zero points and these weights. */
+#define BYTES(weights) "(0.02) [128]:u8 =" weights ":i8 (0.01) [0]:i8 (0.2) [128]:u8"
+
 const lnt_kernel_row lnt_kernel_rows[] = {
     /* Products. */
     {"gemm", "MatMul", "64x64 =64x64", "", PLAIN},
@@ -86,6 +89,25 @@ const lnt_kernel_row lnt_kernel_rows[] = {
     {"depthwise", "Conv", "1x120x28x28 =120x1x5x5 =120", "pads=2,2,2,2 group=120", DEEP},
     {"depthwise", "Conv", "1x64x80x80 =64x1x3x3 =64", "pads=1,1,1,1 group=64", DEEP},
     {"depthwise", "Conv", "1x16x160x160 =16x1x3x3 =16", "pads=1,1,1,1 group=16", DEEP},
+
+    /* Bytes: weights alone, with rows quantised as they come; from bytes to bytes. */
+    {"int8", "DynamicMatMul", "1x384 =384x1536:i8 =1536", "", PLAIN},
+    {"int8", "DynamicMatMul", "128x384 =384x1536:i8 =1536", "", PLAIN},
+    {"int8", "DynamicConv", "1x128x28x28 =128x128x3x3:i8 =128", "pads=1,1,1,1", DEEP},
+    {"int8", "MatMulInteger", "256x256:u8 =256x256:i8", "", PLAIN},
+    {"int8", "QLinearMatMul", "128x384:u8 (0.02) [128]:u8 =384x1536:i8 (0.01) [0]:i8 (0.2) [128]:u8", "",
+     PLAIN},
+    {"int8", "QLinearConv", "1x64x56x56:u8 " BYTES("64x64x3x3"), "pads=1,1,1,1", DEEP},
+    {"int8", "QLinearConv", "1x128x28x28:u8 " BYTES("128x128x3x3"), "pads=1,1,1,1", DEEP},
+    {"int8", "QLinearConv", "1x512x7x7:u8 " BYTES("512x512x3x3"), "pads=1,1,1,1", DEEP},
+    {"int8", "QLinearConv", "1x64x56x56:u8 " BYTES("256x64x1x1"), "", DEEP},
+    {"int8", "QLinearConv", "1x1024x14x14:u8 " BYTES("256x1024x1x1"), "", DEEP},
+    {"int8", "QLinearConv", "1x16x96x128:u8 " BYTES("16x16x1x1"), "", DEEP},
+    {"int8", "QLinearConv", "1x3x224x224:u8 " BYTES("64x3x7x7"), "pads=3,3,3,3 strides=2,2", TURN},
+    {"int8", "QLinearConv", "1x144x56x56:u8 " BYTES("144x1x3x3"), "pads=1,1,1,1 group=144", DEEP},
+    {"int8", "QLinearConv", "1x96x112x112:u8 " BYTES("96x1x3x3"), "pads=1,1,1,1 strides=2,2 group=96", DEEP},
+    {"int8", "QLinearAdd", "1x64x56x56:u8 (0.02) [128]:u8 1x64x56x56:u8 (0.01) [100]:u8 (0.03) [128]:u8", "",
+     PLAIN},
 
     {"transposed", "ConvTranspose", "1x256x100 =256x128x16 =128", "strides=8, pads=4,4", DEEP},
     {"transposed", "ConvTranspose", "1x64x6400 =64x32x4 =32", "strides=2, pads=1,1", DEEP},

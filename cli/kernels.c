@@ -1,6 +1,6 @@
 /* kernels.c — single operators bound by themselves and run again and again on one thread: how near do they
- * come to what the machine can do? Products are held against its peak of multiply-adds, all others against
- * copying as many bytes as they read and write. */
+ * come to what the machine can do? Products are held against its peak of multiply-adds, those of bytes
+ * against four times that, all others against copying as many bytes as they read and write. */
 #include "cli/kernels.h"
 
 #include "cli/json.h"
@@ -15,7 +15,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_INPUTS = 8, MAX_ATTRIBUTES = 8, MAX_LIST = 16 };
+enum { MAX_INPUTS = 9, MAX_ATTRIBUTES = 8, MAX_LIST = 16 };
+
+/* A dot product of four bytes takes the place of a float's multiply-add, on levels that have it. */
+enum { BYTES_OF_FLOAT = 4 };
 
 static const double row_seconds = 0.06, peak_seconds = 0.03;
 
@@ -67,21 +70,29 @@ static lnt_attr read_attribute(subject *s, const char *word)
     return a;
 }
 
-/* "(1,1,2,2)" or "[3,4]": a constant of these elements. */
+/* The type that a word ends with, "...:u8" or "...:i8"; without one the usual. */
+static lnt_dtype type_of(const char *word, lnt_dtype usual)
+{
+    const char *type = strchr(word, ':');
+    return !type ? usual : type[1] == 'u' ? LNT_UINT8 : LNT_INT8;
+}
+
+/* "(1,1,2,2)", "[3,4]" or "[128]:u8": a constant of these elements. */
 static void read_list(subject *s, const char *word, lnt_operand *o)
 {
     int64_t *data = lnt_bump_alloc(&s->memory, MAX_LIST * sizeof *data, s->err);
-    const bool floats = *word++ == '(';
-    o->dtype = floats ? LNT_FLOAT : LNT_INT64;
+    o->dtype = type_of(word, *word == '(' ? LNT_FLOAT : LNT_INT64);
     o->rank = 1;
     o->constant = true;
     o->data = data;
+    word++;
     for (char *at; data && strchr("-.0123456789", *word) && *word && o->dims[0] < MAX_LIST; o->dims[0]++) {
         const double value = strtod(word, &at);
-        if (floats)
-            ((float *)(void *)data)[o->dims[0]] = (float)value;
-        else
-            data[o->dims[0]] = (int64_t)value;
+        switch (o->dtype) {
+        case LNT_FLOAT: ((float *)(void *)data)[o->dims[0]] = (float)value; break;
+        case LNT_INT64: data[o->dims[0]] = (int64_t)value; break;
+        default: ((uint8_t *)data)[o->dims[0]] = (uint8_t)(int)value;
+        }
         word = at + (*at == ',');
     }
 }
@@ -95,15 +106,24 @@ static void *random_floats(subject *s, int64_t n)
     return data;
 }
 
-/* "=64x64x3x3": random floats, a constant if it begins with '='. */
+static void *random_bytes(subject *s, int64_t n)
+{
+    uint64_t random = 1;
+    uint8_t *data = lnt_bump_alloc(&s->memory, (size_t)n, s->err);
+    for (int64_t i = 0; data && i < n; i++)
+        data[i] = (uint8_t)(lnt_check_random(&random) >> 33);
+    return data;
+}
+
+/* "=64x64x3x3:i8": random numbers, a constant if it begins with '='. */
 static void read_extents(subject *s, const char *word, lnt_operand *o)
 {
-    o->dtype = LNT_FLOAT;
+    o->dtype = type_of(word, LNT_FLOAT);
     o->constant = *word == '=';
     word += o->constant;
-    for (char *at; *word && o->rank < LNT_MAX_RANK; word = at + (*at == 'x'))
+    for (char *at; *word && *word != ':' && o->rank < LNT_MAX_RANK; word = at + (*at == 'x'))
         o->dims[o->rank++] = strtoll(word, &at, 10);
-    o->data = random_floats(s, lnt_operand_count(o));
+    o->data = (o->dtype == LNT_FLOAT ? random_floats : random_bytes)(s, lnt_operand_count(o));
 }
 
 static lnt_status pack_constant(subject *s, unsigned i)
@@ -126,12 +146,13 @@ static lnt_status pack_constant(subject *s, unsigned i)
 
 static lnt_status read_row(subject *s, const lnt_kernel_row *row)
 {
-    static const uint32_t numbers[MAX_INPUTS] = {0, 1, 2, 3, 4, 5, 6, 7};
+    static const uint32_t numbers[MAX_INPUTS] = {0, 1, 2, 3, 4, 5, 6, 7, 8};
     const char *inputs = row->inputs, *attributes = row->attributes;
     lnt_node *node = &s->node;
-    const lnt_op *op = lnt_op_by_name("", row->op);
-    *node = (lnt_node){
-        .op = op ? op : lnt_op_by_name("linnet", row->op), .name = row->op, .in = numbers, .out = numbers};
+    static const char *const domains[] = {"", "linnet", "com.microsoft"};
+    *node = (lnt_node){.name = row->op, .in = numbers, .out = numbers};
+    for (unsigned i = 0; i < sizeof domains / sizeof *domains && !node->op; i++)
+        node->op = lnt_op_by_name(domains[i], row->op);
     LNT_REQUIRE(node->op, s->err, LNT_E_INTERNAL, "no operator is called %s", row->op);
     for (char *word; node->n_attr < MAX_ATTRIBUTES && (word = next_word(s, &attributes));)
         s->attr[node->n_attr++] = read_attribute(s, word);
@@ -186,6 +207,15 @@ static double bytes_moved(const subject *s)
     return bytes;
 }
 
+/* Are its products of bytes? */
+static bool is_of_bytes(const subject *s)
+{
+    for (unsigned i = 0; i < s->node.n_in; i++)
+        if (s->in[i] && lnt_dtype_size((lnt_dtype)s->in[i]->dtype) == 1)
+            return true;
+    return false;
+}
+
 /* ---- measuring ---- */
 
 typedef struct copying {
@@ -237,9 +267,10 @@ static double copy_rate(subject *s, double bytes)
 
 typedef struct result {
     double seconds, rate, limit; /* operations or bytes a second */
-    bool operations;
+    const char *unit;            /* in thousand millions */
 } result;
 
+/* peak: floating point operations a second. */
 static lnt_status measure(const lnt_kernel_row *row, lnt_level level, double peak, result *r, lnt_error *err)
 {
     subject s = {.err = err};
@@ -249,9 +280,10 @@ static lnt_status measure(const lnt_kernel_row *row, lnt_level level, double pea
         status = fastest(run_once, &s.solo, &r->seconds);
     if (status == LNT_OK) {
         const double work = 2 * (double)lnt_multiply_adds(&s.node, &s.solo.step); /* counted apart */
-        r->operations = work > 0;
-        r->rate = (r->operations ? work : bytes_moved(&s)) / r->seconds;
-        r->limit = r->operations ? peak : copy_rate(&s, bytes_moved(&s));
+        const bool bytes = is_of_bytes(&s);
+        r->unit = work <= 0 ? "GB/s" : bytes ? "GOP/s" : "GFLOP/s";
+        r->rate = (work > 0 ? work : bytes_moved(&s)) / r->seconds;
+        r->limit = work <= 0 ? copy_rate(&s, bytes_moved(&s)) : bytes ? BYTES_OF_FLOAT * peak : peak;
     }
     lnt_bump_free(&s.memory);
     return status;
@@ -268,9 +300,7 @@ typedef struct report {
 /* by: the level, or who else did it. */
 static void add_row(report *to, const lnt_kernel_row *row, const char *by, const result *r)
 {
-    const char *unit = r->operations ? "GFLOP/s" : "GB/s", *order = row->in_last    ? "last"
-                                                                    : row->out_last ? "made last"
-                                                                                    : "";
+    const char *order = row->in_last ? "last" : row->out_last ? "made last" : "";
     char text[24];
     if (to->as_json) {
         lnt_json *j = &to->json;
@@ -282,7 +312,7 @@ static void add_row(report *to, const lnt_kernel_row *row, const char *by, const
         lnt_json_bool(j, "channels_last", row->out_last);
         lnt_json_text(j, "level", by);
         lnt_json_number(j, "us", r->seconds * 1e6);
-        lnt_json_text(j, "unit", unit);
+        lnt_json_text(j, "unit", r->unit);
         lnt_json_number(j, "rate", r->rate / 1e9);
         lnt_json_number(j, "limit", r->limit / 1e9);
         lnt_json_end(j, '}');
@@ -297,7 +327,7 @@ static void add_row(report *to, const lnt_kernel_row *row, const char *by, const
     lnt_table_cell(t, "%s", by);
     lnt_table_cell(t, "%s", lnt_time_text(r->seconds, text));
     lnt_table_cell(t, "%.1f", r->rate / 1e9);
-    lnt_table_cell(t, "%s", unit);
+    lnt_table_cell(t, "%s", r->unit);
     lnt_table_cell(t, "%.0f %%", r->limit > 0 ? 100 * r->rate / r->limit : 0.);
 }
 
@@ -339,7 +369,7 @@ static lnt_status add_rival(report *to, const lnt_kernel_row *row, lnt_level lev
     if (status == LNT_OK && a->rank == 2 && b->rank == 2) {
         const int64_t M = a->dims[0], K = a->dims[1], N = b->dims[1];
         rival v = {{.M = M, .N = N, .K = K, .lda = K, .ldb = N, .alpha = 1}, a->data, b->data, NULL};
-        result r = {.limit = peak, .operations = true};
+        result r = {.limit = peak, .unit = "GFLOP/s"};
         v.c = random_floats(&s, M * N);
         status = v.c ? fastest(run_rival, &v, &r.seconds) : LNT_E_MEMORY;
         r.rate = 2 * (double)M * (double)N * (double)K / r.seconds;

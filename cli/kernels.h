@@ -9,6 +9,7 @@
  * inputs are separated by spaces:
  *     1x64x56x56    random floats        =64x64x3x3   a constant, packed where the operator wants that
  *     (1,1,2,2)     these floats         [2,-1]       these int64
+ *     1x64x56x56:u8 random bytes         [128]:u8     these bytes; :i8 are signed
  *     -             skipped
  * attributes are NAME=VALUE, separated by spaces: 2 is an integer, 1,1 integers (a list of one: "1,"), 0.5 a
  * number, any other word a string. */
