@@ -36,10 +36,12 @@ static int64_t runs_of_row(const lnt_window *w)
     return w->out[2] - (end - first) + (end > first);
 }
 
-/* A line as long as a run of outputs reaches. */
+/* A line as long as the taps of a run of outputs reach. */
 static size_t padding_bytes(const lnt_qconv *p)
 {
-    return (size_t)(p->w.out[2] > 0 ? ((p->w.out[2] - 1) * p->w.stride[2] + 1) * p->channels : 0);
+    const lnt_window *w = &p->w;
+    const int64_t reach = (w->kernel[2] - 1) * w->dilation[2] + 1;
+    return (size_t)(w->out[2] > 0 ? ((w->out[2] - 1) * w->stride[2] + reach) * p->channels : 0);
 }
 
 /* Taps of the pixel at (z, y, x) of an image. */
@@ -54,8 +56,8 @@ static void find_taps(const lnt_qconv_job *j, const uint8_t *image, int64_t z, i
                               ix = lnt_window_at(w, 2, x, tx);
                 const bool inside =
                     iz >= 0 && iz < w->in[0] && iy >= 0 && iy < w->in[1] && ix >= 0 && ix < w->in[2];
-                *tap++ =
-                    inside ? image + ((iz * w->in[1] + iy) * w->in[2] + ix) * j->p->channels : j->padding;
+                *tap++ = inside ? image + ((iz * w->in[1] + iy) * w->in[2] + ix) * j->p->channels
+                                : j->padding + tx * w->dilation[2] * j->p->channels;
             }
 }
 

@@ -251,7 +251,7 @@ static void tile(const lnt_qproduct *p)
 
 /* Interleaving the bytes of four taps by unpacking puts channels [16 l + 4 j, + 4) into part l of vector j:
  * narrowing the sums pairwise brings them back into order. */
-enum { CHANNELS = 64, QUADS = LNT_QTAPS_MAX / 4 };
+enum { CHANNELS = 64, QUADS = LNT_QTAPS_MAX / 4, SIDE = 3 /* of kernels of nine taps */ };
 
 typedef struct four_vectors {
     __m512i v[PARTS];
@@ -260,6 +260,7 @@ typedef struct four_vectors {
 /* What a block of channels has in common for all pixels. */
 typedef struct depthwise_block {
     __m512i w[QUADS][PARTS], plus[PARTS], zeros[PARTS];
+    __m512i column[SIDE][PARTS]; /* of nine taps: a quad is a column, its fourth weight 0 */
     __m512 scale[PARTS], bias[PARTS], low, high;
     __m512i flip, zero;
     __mmask64 lanes;     /* channels there are; of fewer than 33, those of one pixel */
@@ -299,6 +300,19 @@ static void load_numbers(const void *from, size_t room, bool two, void *to)
     memcpy(to, numbers, sizeof numbers);
 }
 
+/* Weights of n taps, `apart` from one to the next, as a quad. */
+static void load_quad(const lnt_qdepthwise *d, const depthwise_block *b, bool two, size_t tap, size_t apart,
+                      size_t n, __m512i *to)
+{
+    __m512i w[4];
+    for (size_t t = 0; t < 4; t++)
+        w[t] = t < n ? load_pixels((const uint8_t *)d->w + (tap + t * apart) * d->w_tap + b->first, 0,
+                                   b->lanes, two)
+                     : _mm512_setzero_si512();
+    const four_vectors f = interleave(w[0], w[1], w[2], w[3]);
+    memcpy(to, f.v, sizeof f.v);
+}
+
 static void load_block(const lnt_qdepthwise *d, size_t first, unsigned n, bool two, depthwise_block *b)
 {
     const size_t room = d->w_tap - first;
@@ -314,15 +328,10 @@ static void load_block(const lnt_qdepthwise *d, size_t first, unsigned n, bool t
     b->high = _mm512_set1_ps(d->high);
     if (d->result == LNT_QRESULT_FLOATS)
         load_numbers(d->bias + first, room, two, b->bias);
-    for (size_t q = 0; 4 * q < d->taps; q++) {
-        __m512i w[4];
-        for (size_t t = 0; t < 4; t++)
-            w[t] = 4 * q + t < d->taps
-                       ? load_pixels((const uint8_t *)d->w + (4 * q + t) * d->w_tap + first, 0, b->lanes, two)
-                       : _mm512_setzero_si512();
-        const four_vectors f = interleave(w[0], w[1], w[2], w[3]);
-        memcpy(b->w[q], f.v, sizeof f.v);
-    }
+    for (size_t t = 0; t < d->taps; t += 4)
+        load_quad(d, b, two, t, 1, d->taps - t, b->w[t / 4]);
+    for (size_t x = 0; x < SIDE && d->taps == SIDE * SIDE; x++)
+        load_quad(d, b, two, x, SIDE, SIDE, b->column[x]);
 }
 
 /* Results of 32 bits: part l of all vectors becomes the channels from 16 l on, of a second pixel from l = 2
@@ -346,6 +355,27 @@ static __attribute__((noinline)) void store_wide(const lnt_qdepthwise *d, const 
         const int part = two ? l % 2 : l;
         _mm512_mask_storeu_epi32(y + (l > part ? d->pixel : 0) + 64 * part,
                                  (__mmask16)(b->lanes >> (16 * part)), rows[l]);
+    }
+}
+
+/* Sums of 64 channels of a pixel, or of 32 of two, on their way to y. */
+static inline __attribute__((always_inline)) void
+store_pixel(const lnt_qdepthwise *d, const depthwise_block *b, __m512i *acc, uint8_t *y, bool two)
+{
+    if (d->result != LNT_QRESULT_BYTES) {
+        __m512i own[PARTS]; /* acc itself is to stay in registers */
+        memcpy(own, acc, sizeof own);
+        store_wide(d, b, own, y, two);
+        return;
+    }
+    const __m512i bytes =
+        to_bytes(requantise_two(acc[0], acc[1], b->scale[0], b->scale[1], b->zero),
+                 requantise_two(acc[2], acc[3], b->scale[2], b->scale[3], b->zero), d->is_signed);
+    if (two) {
+        _mm256_mask_storeu_epi8(y, (__mmask32)b->lanes, _mm512_castsi512_si256(bytes));
+        _mm256_mask_storeu_epi8(y + d->pixel, (__mmask32)b->lanes, _mm512_extracti64x4_epi64(bytes, 1));
+    } else {
+        _mm512_mask_storeu_epi8(y, b->lanes, bytes);
     }
 }
 
@@ -380,18 +410,50 @@ depthwise_pixel(const lnt_qdepthwise *d, const depthwise_block *b, const uint8_t
 #pragma GCC unroll 4
     for (int j = 0; j < PARTS && moved; j++)
         acc[j] = _mm512_sub_epi32(acc[j], _mm512_mullo_epi32(total[j], b->zeros[j]));
-    if (d->result != LNT_QRESULT_BYTES) {
-        store_wide(d, b, acc, y, two);
-        return;
-    }
-    const __m512i bytes =
-        to_bytes(requantise_two(acc[0], acc[1], b->scale[0], b->scale[1], b->zero),
-                 requantise_two(acc[2], acc[3], b->scale[2], b->scale[3], b->zero), d->is_signed);
-    if (two) {
-        _mm256_mask_storeu_epi8(y, (__mmask32)b->lanes, _mm512_castsi512_si256(bytes));
-        _mm256_mask_storeu_epi8(y + d->pixel, (__mmask32)b->lanes, _mm512_extracti64x4_epi64(bytes, 1));
-    } else {
-        _mm512_mask_storeu_epi8(y, b->lanes, bytes);
+    store_pixel(d, b, acc, y, two);
+}
+
+/* Do the taps of a 3x3 kernel lie side by side in three lines, and is it moved by a pixel each time? */
+static bool in_lines(const lnt_qdepthwise *d, const lnt_qdepthwise_run *run)
+{
+    for (size_t t = 0; t < SIDE * SIDE; t++)
+        if (run->tap[t] != run->tap[t - t % SIDE] + t % SIDE * d->step)
+            return false;
+    return true;
+}
+
+/* Pixels of such a run: each column of three bytes is interleaved once and meets the weights of the three
+ * pixels that read it. */
+static inline __attribute__((always_inline)) void
+depthwise_lines(const lnt_qdepthwise *d, const depthwise_block *b, const lnt_qdepthwise_run *run)
+{
+    const uint8_t *const *tap = run->tap;
+    uint8_t *y = run->y + b->first * b->width;
+    __m512i first[PARTS], second[PARTS],
+        third[PARTS]; /* sums of the pixels whose last column comes next, ... */
+#pragma GCC unroll 4
+    for (int j = 0; j < PARTS; j++)
+        first[j] = second[j] = b->plus[j];
+    for (size_t x = 0, at = b->first; x < run->pixels + SIDE - 1; x++, at += d->step) {
+        const __m512i top = _mm512_xor_si512(_mm512_maskz_loadu_epi8(b->lanes, tap[0] + at), b->flip);
+        const __m512i middle = _mm512_xor_si512(_mm512_maskz_loadu_epi8(b->lanes, tap[SIDE] + at), b->flip);
+        const __m512i last = _mm512_xor_si512(_mm512_maskz_loadu_epi8(b->lanes, tap[2 * SIDE] + at), b->flip);
+        const four_vectors f = interleave(top, middle, last, _mm512_setzero_si512());
+#pragma GCC unroll 4
+        for (int j = 0; j < PARTS; j++) {
+            first[j] = _mm512_dpbusd_epi32(first[j], f.v[j], b->column[2][j]);
+            second[j] = _mm512_dpbusd_epi32(second[j], f.v[j], b->column[1][j]);
+            third[j] = _mm512_dpbusd_epi32(b->plus[j], f.v[j], b->column[0][j]);
+        }
+        if (x >= SIDE - 1) {
+            store_pixel(d, b, first, y, false);
+            y += d->pixel;
+        }
+#pragma GCC unroll 4
+        for (int j = 0; j < PARTS; j++) {
+            first[j] = second[j];
+            second[j] = third[j];
+        }
     }
 }
 
@@ -402,6 +464,10 @@ depthwise_channels(const lnt_qdepthwise *d, size_t first, unsigned n, size_t tap
     load_block(d, first, n, two, &b);
     for (const lnt_qdepthwise_run *run = d->run; run < d->run + d->runs; run++) {
         size_t i = 0;
+        if (taps == SIDE * SIDE && !two && !moved && run->pixels > 1 && in_lines(d, run)) {
+            depthwise_lines(d, &b, run);
+            continue;
+        }
         for (; i + two < run->pixels; i += 1 + two)
             depthwise_pixel(d, &b, run->tap, i * d->step + first, run->y + i * d->pixel + first * b.width,
                             taps, two, moved);
