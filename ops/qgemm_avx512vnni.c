@@ -50,8 +50,7 @@ static inline __attribute__((always_inline)) void store_rows(unsigned first, uns
 #pragma GCC unroll 4
     for (unsigned i = 0; i < PARTS; i++) {
         const unsigned at = i < n * panels ? i : n * panels - 1;
-        v[i] = _mm512_add_epi32(acc->row[first + at / panels][at % panels],
-                                _mm512_loadu_si512(b->plus + at % panels * LNT_QPANEL));
+        v[i] = acc->row[first + at / panels][at % panels];
         scale[i] = _mm512_loadu_ps(b->scale + at % panels * LNT_QPANEL);
     }
     const __m512i low = requantise_two(v[0], v[1], scale[0], scale[1], zero);
@@ -118,6 +117,12 @@ static inline __attribute__((always_inline)) void add_quads(unsigned rows, unsig
     }
 }
 
+/* What the sums of a panel begin with: nothing, or what is added to them on their way to bytes. */
+static inline __attribute__((always_inline)) __m512i start_of(const lnt_qproduct *p, unsigned panel)
+{
+    return p->bytes ? _mm512_loadu_si512(p->bytes->plus + panel * LNT_QPANEL) : _mm512_setzero_si512();
+}
+
 static inline __attribute__((always_inline)) void tile_of(unsigned rows, unsigned panels,
                                                           const lnt_qproduct *p)
 {
@@ -129,7 +134,7 @@ static inline __attribute__((always_inline)) void tile_of(unsigned rows, unsigne
     for (unsigned r = 0; r < rows; r++)
 #pragma GCC unroll 2
         for (unsigned i = 0; i < panels; i++)
-            acc.row[r][i] = _mm512_setzero_si512();
+            acc.row[r][i] = start_of(p, i);
     for (int64_t t = 0; t < p->taps; t++) {
         const ptrdiff_t at = p->tap_offset[t];
         int64_t q = 0;
@@ -171,7 +176,9 @@ static inline __attribute__((always_inline)) void one_row(unsigned panels, const
     const int8_t *panel[PANELS] = {p->panel[0], p->panel[panels - 1]};
 #pragma GCC unroll 4
     for (unsigned i = 0; i < AT_ONCE; i++)
-        acc[i][0] = acc[i][1] = _mm512_setzero_si512();
+#pragma GCC unroll 2
+        for (unsigned j = 0; j < PANELS; j++)
+            acc[i][j] = i > 0 || j >= panels ? _mm512_setzero_si512() : start_of(p, j);
     for (int64_t t = 0; t < p->taps; t++) {
         const uint8_t *a = p->a[0] + p->tap_offset[t];
         int64_t q = 0;
