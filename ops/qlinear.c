@@ -11,6 +11,7 @@
 /* ---- one input ---- */
 
 typedef struct table_job {
+    const lnt_row_kernels *row;
     const uint8_t *x;
     uint8_t *y;
     uint8_t to[256];
@@ -22,19 +23,11 @@ static float real_of(uint8_t b, lnt_dtype type, float scale, int32_t zero)
     return (float)((type == LNT_INT8 ? (int8_t)b : b) - zero) * scale;
 }
 
-/* to[] must be out of reach of the stores: of the caller's own. */
-static inline void map_bytes(const uint8_t to[256], const uint8_t *x, int64_t n, uint8_t *y)
-{
-#pragma GCC unroll 8
-    for (int64_t i = 0; i < n; i++)
-        y[i] = to[x[i]];
-}
-
 static lnt_status look_up(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
 {
-    const table_job j = *(const table_job *)arg;
+    const table_job *j = arg;
     (void)k, (void)thread;
-    map_bytes(j.to, j.x + begin, end - begin, j.y + begin);
+    j->row->look_up(j->to, j->x + begin, end - begin, j->y + begin);
     return LNT_OK;
 }
 
@@ -68,6 +61,7 @@ static void fill_table(const mapping *m, table_job *j, int64_t n)
 }
 
 typedef struct unary {
+    const lnt_row_kernels *row;
     function f;
     float alpha;
 } unary;
@@ -84,7 +78,7 @@ static lnt_status run_unary(lnt_kernel *k, const lnt_step *s)
                        lnt_qstep_float(k, s, Y_SCALE),
                        lnt_qstep_int(k, s, X_ZERO),
                        lnt_qstep_int(k, s, Y_ZERO)};
-    table_job job = {.x = lnt_in(k, s, X), .y = lnt_out(k, s, 0)};
+    table_job job = {.row = p->row, .x = lnt_in(k, s, X), .y = lnt_out(k, s, 0)};
     fill_table(&m, &job, lnt_operand_count(s->in[X]));
     return lnt_parallel(k, lnt_operand_count(s->in[X]), 32768, look_up, &job);
 }
@@ -96,6 +90,7 @@ lnt_status lnt_bind_qunary(lnt_site *site)
         return LNT_E_MEMORY;
     if (!lnt_is_byte(site->in[X]->dtype))
         return lnt_bind_unsupported_type(site, site->in[X]->dtype);
+    p->row = site->kernels->row;
     p->f = site->node->op->id == LNT_ID_QLinearSigmoid ? SIGMOID : LEAKY_RELU;
     p->alpha = lnt_attr_f(site->node, "alpha", 0.01f);
     site->step->run = run_unary;
@@ -106,6 +101,7 @@ lnt_status lnt_bind_qunary(lnt_site *site)
 /* ByteTable: planes of n bytes, each with its channel's table, or the one for all; or channels-last pixels of
  * n bytes that each have a table. */
 typedef struct tables {
+    const lnt_row_kernels *row;
     int64_t planes, n, channels;
     bool pixels;
 } tables;
@@ -139,7 +135,7 @@ static lnt_status run_byte_table(lnt_kernel *k, const lnt_step *s)
         return lnt_parallel(k, p->planes, 1 + 16384 / p->n, look_up_pixels, &pixels);
     }
     for (int64_t i = 0; i < p->planes; i++) {
-        table_job job = {.x = x + i * p->n, .y = y + i * p->n};
+        table_job job = {.row = p->row, .x = x + i * p->n, .y = y + i * p->n};
         memcpy(job.to, table + i % p->channels * 256, sizeof job.to);
         LNT_TRY(lnt_parallel(k, p->n, 32768, look_up, &job));
     }
@@ -154,6 +150,7 @@ lnt_status lnt_bind_byte_table(lnt_site *site)
         return LNT_E_MEMORY;
     if (!lnt_is_byte(x->dtype) || table->dtype != LNT_UINT8)
         return lnt_bind_unsupported_type(site, lnt_is_byte(x->dtype) ? table->dtype : x->dtype);
+    p->row = site->kernels->row;
     p->channels = table->rank == 2 ? table->dims[0] : 0;
     LNT_REQUIRE(p->channels > 0 && table->dims[1] == 256 &&
                     (p->channels == 1 || (x->rank > 1 && x->dims[1] == p->channels)),
@@ -297,6 +294,7 @@ typedef struct concat_part {
 } concat_part;
 
 typedef struct concat {
+    const lnt_row_kernels *row;
     int64_t outer, inner; /* extents before the axis; bytes of the output behind one position before it */
     unsigned parts;
     concat_part *part; /* laid out at bind, and what bytes become filled there if known */
@@ -341,14 +339,14 @@ static lnt_status join_parts(lnt_kernel *k, void *arg, int64_t begin, int64_t en
     const concat_job *j = arg;
     (void)k, (void)thread;
     for (unsigned i = 0; i < j->p->parts; i++) {
-        const concat_part part = j->part[i]; /* out of reach of the stores */
-        const uint8_t *x = (const uint8_t *)j->data[tensor_of(i)] + begin * part.n;
-        uint8_t *y = j->y + begin * j->p->inner + part.at;
-        for (int64_t o = begin; o < end; o++, x += part.n, y += j->p->inner)
-            if (part.same)
-                memcpy(y, x, (size_t)part.n);
+        const concat_part *part = &j->part[i];
+        const uint8_t *x = (const uint8_t *)j->data[tensor_of(i)] + begin * part->n;
+        uint8_t *y = j->y + begin * j->p->inner + part->at;
+        for (int64_t o = begin; o < end; o++, x += part->n, y += j->p->inner)
+            if (part->same)
+                memcpy(y, x, (size_t)part->n);
             else
-                map_bytes(part.to, x, part.n, y);
+                j->p->row->look_up(part->to, x, part->n, y);
     }
     return LNT_OK;
 }
@@ -434,6 +432,7 @@ lnt_status lnt_bind_qconcat(lnt_site *site)
     for (unsigned i = 2; i < site->n_in; i += 3)
         if (!lnt_is_byte(site->in[i]->dtype))
             return lnt_bind_unsupported_type(site, site->in[i]->dtype);
+    p->row = site->kernels->row;
     p->outer = p->inner = 1;
     bool behind = false; /* of the axis, in memory */
     for (unsigned d = 0; d < y->rank; d++) {

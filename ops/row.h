@@ -117,6 +117,8 @@ typedef struct lnt_row_kernels {
     void (*combine_bytes)(const lnt_qpair *pair, int64_t n);
     /* the largest of n_rows > 0 rows element by element, int8 or uint8 */
     void (*max_bytes)(const uint8_t *const *rows, int64_t n_rows, bool is_signed, uint8_t *y, int64_t n);
+    /* y[i] = to[x[i]]; to has 256 bytes, none of them in y */
+    void (*look_up)(const uint8_t *to, const uint8_t *x, int64_t n, uint8_t *y);
     /* where x beats best, best = x and at = index; ties and NaN as in argmax and argmin */
     void (*pick_max)(float *best, int32_t *at, const float *x, int32_t index, bool least, bool last,
                      int64_t n);

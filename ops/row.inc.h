@@ -2,6 +2,7 @@
  * in a fifth, and are added pairwise. */
 #include "ops/op.h"
 #include "ops/row.h"
+#include "ops/simd_lookup.h"
 #include "ops/simd_narrow.h"
 #include "ops/vmath.h"
 
@@ -673,8 +674,27 @@ static void max_bytes(const uint8_t *const *rows, int64_t n_rows, bool is_signed
     }
 }
 
+/* to[] is out of reach of the stores. */
+static void look_up(const uint8_t *restrict to, const uint8_t *x, int64_t n, uint8_t *y)
+{
+    int64_t i = 0;
+#if LNT_LOOKS_UP
+    enum { BYTES = sizeof(vb) };
+    if (n >= BYTES) {
+        const vb_table table = vb_table_of(to);
+        for (; i + BYTES <= n; i += BYTES)
+            vb_store(y + i, vb_look_up(&table, vb_load(x + i)));
+    }
+#endif
+#pragma GCC unroll 8
+    for (; i < n; i++)
+        y[i] = to[x[i]];
+}
+
 /* Left out where no operator of a trimmed library asks for them. */
 enum {
+    LOOKS_UP =
+        LNT_HAS_ByteTable || LNT_HAS_QLinearSigmoid || LNT_HAS_QLinearLeakyRelu || LNT_HAS_QLinearConcat,
     STORES_BYTES = LNT_HAS_QLinearConv || LNT_HAS_QLinearMatMul || LNT_HAS_QLinearGemm,
     COMBINES_BYTES = LNT_HAS_QLinearAdd || LNT_HAS_QLinearMul
 };
@@ -687,4 +707,5 @@ const lnt_row_kernels LNT_SIMD_NAME(lnt_row) = {LNT_ROW_TABLE,
                                                 .store_sums = store_sums,
                                                 .store_bytes = STORES_BYTES ? store_bytes : NULL,
                                                 .combine_bytes = COMBINES_BYTES ? combine_bytes : NULL,
-                                                .max_bytes = LNT_HAS_MaxPool ? max_bytes : NULL};
+                                                .max_bytes = LNT_HAS_MaxPool ? max_bytes : NULL,
+                                                .look_up = LOOKS_UP ? look_up : NULL};

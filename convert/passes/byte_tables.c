@@ -1,33 +1,64 @@
-/* byte_tables.c — QLinearSigmoid and QLinearLeakyRelu, whose meanings of bytes are constant, as what they
- * make of each byte. */
+/* byte_tables.c — com.microsoft's QLinearSigmoid, QLinearLeakyRelu, QLinearAdd and QLinearMul as what they
+ * make of each byte, where what bytes mean is constant and all bytes that meet hang on one: x * sigmoid(x) is
+ * a table, too. */
 #include "convert/passes/pass.h"
 
-enum { BYTES = 256 };
+enum { BYTES = 256, MAX_INPUTS = 8, MEANING = 3 /* a tensor, its scale and its zero point */ };
+
+/* How many tensors n combines, the first input of each MEANING; 0 if it is no such operator. */
+static unsigned tensors_of(const lnt_gnode *n)
+{
+    if (lnt_is(n, QLinearSigmoid) || lnt_is(n, QLinearLeakyRelu))
+        return 1;
+    return lnt_is(n, QLinearAdd) || lnt_is(n, QLinearMul) ? 2 : 0;
+}
+
+/* The table that input i of n comes out of, NULL if it comes from elsewhere. */
+static const lnt_gnode *table_before(const lnt_graph *g, const lnt_gnode *n, unsigned i)
+{
+    const lnt_gnode *table = lnt_producer(g, n, i);
+    const bool known = lnt_is(table, ByteTable) && lnt_is_constant(g, table->in[1]);
+    return known && lnt_ginfo(g, table->in[1])->dims[0] == 1 ? table : NULL;
+}
+
+/* The bytes that input i of n hangs on. */
+static uint32_t root_of(const lnt_graph *g, const lnt_gnode *n, unsigned i)
+{
+    const lnt_gnode *table = table_before(g, n, i);
+    return table ? table->in[0] : n->in[i];
+}
 
 static bool is_function(const lnt_graph *g, const lnt_gnode *n)
 {
-    bool fits = !n->dead && (lnt_is(n, QLinearSigmoid) || lnt_is(n, QLinearLeakyRelu));
-    for (unsigned i = 1; fits && i < n->n_in; i++)
-        fits = n->in[i] == LNT_NONE || lnt_is_constant(g, n->in[i]);
-    return fits && lnt_ginfo(g, n->in[0])->dtype != LNT_UNDEFINED;
+    const unsigned tensors = n->dead ? 0 : tensors_of(n);
+    bool fits = tensors > 0 && n->n_in <= MAX_INPUTS;
+    for (unsigned i = 0; fits && i < n->n_in; i++)
+        fits = i % MEANING == 0 && i / MEANING < tensors
+                   ? root_of(g, n, i) == root_of(g, n, 0)
+                   : n->in[i] == LNT_NONE || lnt_is_constant(g, n->in[i]);
+    return fits && lnt_ginfo(g, root_of(g, n, 0))->dtype != LNT_UNDEFINED;
 }
 
-/* The node's outputs for all bytes in their order. */
-static lnt_status fill(const lnt_graph *g, const lnt_gnode *n, uint8_t *table)
+/* The node's outputs for all bytes of the root in their order. */
+static lnt_status fill(const lnt_graph *g, const lnt_gnode *n, uint8_t *to)
 {
     uint8_t all[BYTES];
-    const lnt_operand *x = lnt_ginfo(g, n->in[0]);
-    lnt_operand operand[5] = {{.dtype = x->dtype, .rank = 1, .dims = {BYTES}, .data = all}}, y = {0};
-    lnt_operand *in[5] = {operand}, *out = &y;
-    void *data = table;
+    lnt_operand operand[MAX_INPUTS], y = {0}, *in[MAX_INPUTS] = {NULL}, *out = &y;
+    void *data = to;
     lnt_node view;
     for (unsigned i = 0; i < BYTES; i++)
         all[i] = (uint8_t)i;
-    for (unsigned i = 1; i < n->n_in; i++)
-        if (n->in[i] != LNT_NONE) {
-            operand[i] = *lnt_ginfo(g, n->in[i]);
-            in[i] = &operand[i];
+    for (unsigned i = 0; i < n->n_in; i++) {
+        if (n->in[i] == LNT_NONE)
+            continue;
+        in[i] = &operand[i];
+        operand[i] = *lnt_ginfo(g, n->in[i]);
+        if (i % MEANING == 0 && i / MEANING < tensors_of(n)) {
+            const lnt_gnode *table = table_before(g, n, i);
+            operand[i] = (lnt_operand){.dtype = operand[i].dtype, .rank = 1, .dims = {BYTES}};
+            operand[i].data = table ? lnt_ginfo(g, table->in[1])->data : all;
         }
+    }
     lnt_gnode_view(n, &view);
     lnt_site site = {.node = &view, .in = in, .out = &out, .n_in = n->n_in, .n_out = 1, .err = g->err};
     LNT_TRY(lnt_site_shape(&site));
@@ -37,12 +68,12 @@ static lnt_status fill(const lnt_graph *g, const lnt_gnode *n, uint8_t *table)
 static lnt_status visit(lnt_edit *e, lnt_gnode *n)
 {
     static const int64_t dims[] = {1, BYTES};
-    uint8_t table[BYTES];
+    uint8_t to[BYTES];
     if (!is_function(e->g, n))
         return LNT_OK;
-    LNT_TRY(fill(e->g, n, table));
-    const uint32_t in[] = {n->in[0],
-                           lnt_graph_add_constant(e->g, n->name, LNT_UINT8, 2, dims, table, sizeof table)};
+    LNT_TRY(fill(e->g, n, to));
+    const uint32_t in[] = {root_of(e->g, n, 0),
+                           lnt_graph_add_constant(e->g, n->name, LNT_UINT8, 2, dims, to, sizeof to)};
     if (in[1] == LNT_NONE || !lnt_edit_substitute(e, n, lnt_op_by_id(LNT_ID_ByteTable), in, 2))
         return LNT_E_MEMORY;
     return lnt_edit_count(e, "functions of bytes");

@@ -40,7 +40,7 @@ static unsigned below(bench *t, unsigned n)
 /* Random numbers in [-scale, scale) between guards; special: one in 100 is odd. */
 static void fill(bench *t, row *r, float scale, bool special)
 {
-    static const float odd[] = {NAN, INFINITY, -INFINITY, 0.0f, -0.0f, 1e30f, 1e-40f};
+    static const float odd[] = {NAN, INFINITY, -INFINITY, 0.0f, -0.0f, 1e18f, 1e-40f}; /* squares are numbers */
     for (int i = 0; i < ROOM; i++)
         r->memory[i] = guard_value;
     r->f = r->memory + GUARD + below(t, 8);
@@ -398,6 +398,24 @@ static void check_largest(bench *t)
         lnt_check_fail(t->report, "%s max_bytes: n %lld, wrote past the row", t->level, (long long)t->n);
 }
 
+/* Bytes through a table, x in place or not. */
+static void check_look_up(bench *t)
+{
+    uint8_t to[256], x[LONGEST], y[LONGEST + 1];
+    for (unsigned i = 0; i < sizeof to; i++)
+        to[i] = (uint8_t)below(t, 256);
+    for (int64_t i = 0; i < t->n; i++)
+        x[i] = (uint8_t)below(t, 256);
+    const bool in_place = below(t, 2) != 0;
+    y[t->n] = 0x5a;
+    memcpy(y, x, (size_t)t->n);
+    t->kernels->look_up(to, in_place ? y : x, t->n, y);
+    for (int64_t i = 0; i < t->n; i++)
+        compare(t, "look_up", i, y[i], to[x[i]], 0);
+    if (y[t->n] != 0x5a)
+        lnt_check_fail(t->report, "%s look_up: n %lld, wrote past the row", t->level, (long long)t->n);
+}
+
 lnt_status lnt_check_row(lnt_level level, uint64_t seed, lnt_check_report *r)
 {
     lnt_error err = {0};
@@ -420,6 +438,8 @@ lnt_status lnt_check_row(lnt_level level, uint64_t seed, lnt_check_report *r)
             check_stored(t);
         if (t->kernels->max_bytes)
             check_largest(t);
+        if (t->kernels->look_up)
+            check_look_up(t);
         check_windows(t);
         check_pixels(t);
         if (t->kernels->first_beyond)

@@ -417,6 +417,36 @@ def test_functions_of_bytes_are_tables(tmp_path, op, dtype):
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.int8])
+def test_functions_of_one_byte_are_one_table(tmp_path, dtype):
+    """x * sigmoid(x) + x, quantised at every step: one table, with the bytes that the operators make."""
+    rng, number = np.random.default_rng(14), element_type(dtype)
+    zeros = {"xz": 7, "sz": -3 % 128, "mz": 1, "yz": 20}
+    constants = {"xs": np.float32(0.05), "ss": np.float32(0.004), "ms": np.float32(0.03), "ys": np.float32(0.06)}
+    constants |= {name: np.array(zero, dtype) for name, zero in zeros.items()}
+    nodes = [helper.make_node("QLinearSigmoid", ["x", "xs", "xz", "ss", "sz"], ["s"], domain="com.microsoft"),
+             helper.make_node("QLinearMul", ["x", "xs", "xz", "s", "ss", "sz", "ms", "mz"], ["m"], domain="com.microsoft"),
+             helper.make_node("QLinearAdd", ["m", "ms", "mz", "x", "xs", "xz", "ys", "yz"], ["y"], domain="com.microsoft")]
+    path, x, ran = tmp_path / "m.onnx", np.arange(256).astype(np.uint8).view(dtype).reshape(8, 32), {}
+    for outputs, tables in ((["y"], 1), (["y", "s"], 2)):
+        onnx.save(model_of(nodes, [("x", number, ["N", 32])], [(name, number, None) for name in outputs], constants,
+                           microsoft=True), path)
+        for opt in ("none", "all"):
+            convert(path, "--opt", opt)
+            ran[opt] = run(path.with_suffix(".lnt"), {"x": x}, outputs, tmp_path)
+            found = json.loads(linnet("info", path.with_suffix(".lnt"), "--json").stdout)["operators"]
+            assert opt == "none" or found == {"ByteTable": tables}
+        for name in outputs:
+            assert np.array_equal(ran["none"][name], ran["all"][name])
+    other = [nodes[0], helper.make_node("QLinearMul", ["s", "ss", "sz", "z", "xs", "xz", "ms", "mz"], ["y"],
+                                        domain="com.microsoft")]
+    onnx.save(model_of(other, [("x", number, ["N", 32]), ("z", number, ["N", 32])], [("y", number, None)], constants,
+                       microsoft=True), path)
+    convert(path)
+    found = json.loads(linnet("info", path.with_suffix(".lnt"), "--json").stdout)["operators"]
+    assert found == {"ByteTable": 1, "QLinearMul": 1}
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8])
 def test_concat_of_bytes(tmp_path, dtype):
     """Scales and zero points that are known before the run, or come with it: the same bytes."""
     rng, number = np.random.default_rng(18), element_type(dtype)
