@@ -175,25 +175,54 @@ typedef struct binary {
     bool flat;
     int64_t n;
     lnt_axes a, b;
+    int64_t alike; /* so many rows, from a multiple of it on, share the row of one operand; those of the other
+                    * lie one after the other. 1: none do */
+    bool shares_a; /* that operand is A, else B */
     lnt_qpair pair; /* what does not hang on a run */
 } binary;
+
+enum { TILED = 1024 }; /* bytes of a row that is repeated to make short rows long */
 
 typedef struct binary_job {
     const binary *p;
     lnt_qpair pair;
 } binary_job;
 
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Rows that share one of an operand: as many at a time as that one, repeated, has room for. */
+static void combine_alike(const binary *p, lnt_qpair pair, int64_t rows)
+{
+    uint8_t tiled[TILED];
+    const uint8_t **shared = p->shares_a ? &pair.a : &pair.b, **other = p->shares_a ? &pair.b : &pair.a;
+    const int64_t at_once = least(rows, TILED / p->n);
+    for (int64_t i = 0; i < at_once; i++)
+        memcpy(tiled + i * p->n, *shared, (size_t)p->n);
+    *shared = tiled;
+    for (int64_t n; rows > 0; rows -= n / p->n, *other += n, pair.c += n) {
+        n = least(rows, at_once) * p->n;
+        p->row->combine_bytes(&pair, n);
+    }
+}
+
 static lnt_status combine_rows(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
 {
     const binary_job *j = arg;
     const binary *p = j->p;
     (void)k, (void)thread;
-    for (int64_t row = begin; row < end; row++) {
+    for (int64_t row = begin, rows; row < end; row += rows) {
         lnt_qpair pair = j->pair;
         pair.a += lnt_axes_offset(&p->a, row);
         pair.b += lnt_axes_offset(&p->b, row);
         pair.c += row * p->n;
-        p->row->combine_bytes(&pair, p->n);
+        rows = least(end - row, p->alike - row % p->alike);
+        if (rows > 1)
+            combine_alike(p, pair, rows);
+        else
+            p->row->combine_bytes(&pair, p->n);
     }
     return LNT_OK;
 }
@@ -261,6 +290,24 @@ static int64_t broadcast_rows(const lnt_operand *o, const lnt_operand *y, lnt_ax
     return y->rank ? stride[y->rank - 1] : 0;
 }
 
+/* How many rows share one of an operand that stays while the other goes on by n. */
+static int64_t rows_alike(const lnt_axes *stays, const lnt_axes *goes, int64_t n)
+{
+    int64_t rows = 1;
+    for (unsigned i = stays->n; i-- > 0 && stays->stride[i] == 0 && goes->stride[i] == rows * n;)
+        rows *= stays->extent[i];
+    return rows;
+}
+
+/* Short rows are worth repeating. */
+static void share_rows(binary *p)
+{
+    const int64_t of_a = rows_alike(&p->a, &p->b, p->n), of_b = rows_alike(&p->b, &p->a, p->n);
+    const bool fits = p->pair.a_step && p->pair.b_step && p->n > 0 && p->n <= TILED / 2;
+    p->shares_a = of_a > of_b;
+    p->alike = !fits ? 1 : p->shares_a ? of_a : of_b;
+}
+
 lnt_status lnt_bind_qbinary(lnt_site *site)
 {
     const lnt_operand *a = site->in[A], *b = site->in[B], *y = site->out[0];
@@ -280,6 +327,7 @@ lnt_status lnt_bind_qbinary(lnt_site *site)
     p->n = y->rank ? y->dims[axis_stored(y, y->rank - 1u)] : 1;
     p->pair.a_step = p->flat ? all_a : broadcast_rows(a, y, &p->a) != 0;
     p->pair.b_step = p->flat ? all_b : broadcast_rows(b, y, &p->b) != 0;
+    share_rows(p);
     site->step->run = run_binary;
     return LNT_OK;
 }
