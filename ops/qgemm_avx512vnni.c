@@ -430,14 +430,13 @@ static bool in_lines(const lnt_qdepthwise *d, const lnt_qdepthwise_run *run)
 }
 
 /* Pixels of such a run: each column of three bytes is interleaved once and meets the weights of the three
- * pixels that read it. */
+ * pixels that read it: first's sums have their last column then, second's their middle one. */
 static inline __attribute__((always_inline)) void
 depthwise_lines(const lnt_qdepthwise *d, const depthwise_block *b, const lnt_qdepthwise_run *run)
 {
     const uint8_t *const *tap = run->tap;
     uint8_t *y = run->y + b->first * b->width;
-    __m512i first[PARTS], second[PARTS],
-        third[PARTS]; /* sums of the pixels whose last column comes next, ... */
+    __m512i first[PARTS], second[PARTS], third[PARTS];
 #pragma GCC unroll 4
     for (int j = 0; j < PARTS; j++)
         first[j] = second[j] = b->plus[j];
