@@ -81,7 +81,7 @@ static lnt_dtype type_of(const char *word, lnt_dtype usual)
 static void read_list(subject *s, const char *word, lnt_operand *o)
 {
     int64_t *data = lnt_bump_alloc(&s->memory, MAX_LIST * sizeof *data, s->err);
-    o->dtype = type_of(word, *word == '(' ? LNT_FLOAT : LNT_INT64);
+    o->dtype = (uint8_t)type_of(word, *word == '(' ? LNT_FLOAT : LNT_INT64);
     o->rank = 1;
     o->constant = true;
     o->data = data;
@@ -118,7 +118,7 @@ static void *random_bytes(subject *s, int64_t n)
 /* "=64x64x3x3:i8": random numbers, a constant if it begins with '='. */
 static void read_extents(subject *s, const char *word, lnt_operand *o)
 {
-    o->dtype = type_of(word, LNT_FLOAT);
+    o->dtype = (uint8_t)type_of(word, LNT_FLOAT);
     o->constant = *word == '=';
     word += o->constant;
     for (char *at; *word && *word != ':' && o->rank < LNT_MAX_RANK; word = at + (*at == 'x'))

@@ -6,6 +6,7 @@
 #define LNT_TESTS_EMULATE_AMX_H
 
 #include <immintrin.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
