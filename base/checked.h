@@ -32,6 +32,11 @@ static inline size_t lnt_round_up(size_t n, size_t step)
     return (n + step - 1) & ~(step - 1);
 }
 
+static inline int64_t lnt_least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
 /* Where part i of n begins when total is cut as evenly as can be: i in [0, n], total >= 0. */
 static inline int64_t lnt_cut(int64_t total, int64_t n, int64_t i)
 {

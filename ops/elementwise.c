@@ -2,6 +2,7 @@
  *
  * A node that translates into instructions runs as a program; every other type and operator as a sequence of
  * typed loops. Operands may come in any storage order. */
+#include "base/checked.h"
 #include "ops/copy.h"
 #include "ops/op.h"
 #include "ops/program.h"
@@ -32,11 +33,6 @@ static void cut(const lnt_map *m, unsigned cost, pieces *p)
     p->grain = cost >= GRAIN ? 1 : GRAIN / cost;
 }
 
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* Calls each for pieces [begin, end), several at a time where they are neighbours in every operand. */
 typedef lnt_status (*piece_fn)(void *arg, int64_t row, int64_t rows, int64_t col, int64_t cols);
 static lnt_status for_pieces(const lnt_map *m, const pieces *p, int64_t begin, int64_t end, piece_fn each,
@@ -44,15 +40,15 @@ static lnt_status for_pieces(const lnt_map *m, const pieces *p, int64_t begin, i
 {
     if (p->across == 1) {
         const int64_t row = begin * p->rows;
-        return each(arg, row, least(end * p->rows, m->rows) - row, 0, m->cols);
+        return each(arg, row, lnt_least(end * p->rows, m->rows) - row, 0, m->cols);
     }
     if (m->rows == 1) {
         const int64_t col = begin * p->cols;
-        return each(arg, 0, 1, col, least(end * p->cols, m->cols) - col);
+        return each(arg, 0, 1, col, lnt_least(end * p->cols, m->cols) - col);
     }
     for (int64_t i = begin; i < end; i++) {
         const int64_t row = i / p->across * p->rows, col = i % p->across * p->cols;
-        LNT_TRY(each(arg, row, least(p->rows, m->rows - row), col, least(p->cols, m->cols - col)));
+        LNT_TRY(each(arg, row, lnt_least(p->rows, m->rows - row), col, lnt_least(p->cols, m->cols - col)));
     }
     return LNT_OK;
 }

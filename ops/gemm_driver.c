@@ -31,11 +31,6 @@ static int64_t at_least(int64_t x, int64_t low)
     return x < low ? low : x;
 }
 
-static int64_t at_most(int64_t x, int64_t high)
-{
-    return x > high ? high : x;
-}
-
 static int64_t divide_up(int64_t a, int64_t b)
 {
     return (a + b - 1) / b;
@@ -59,8 +54,8 @@ static bool rows_collide(const lnt_gemm_plan *p)
 {
     enum { PERIOD = 4096, WAYS = 6 };
     const int64_t bytes = p->row_step * (int64_t)sizeof(float), step = bytes & -bytes;
-    const int64_t rows = at_most(p->rows, p->tile_rows);
-    return step > 0 && rows * at_most(step, PERIOD) > WAYS * PERIOD;
+    const int64_t rows = lnt_least(p->rows, p->tile_rows);
+    return step > 0 && rows * lnt_least(step, PERIOD) > WAYS * PERIOD;
 }
 
 void lnt_gemm_plan_blocks(lnt_gemm_plan *p)
@@ -95,7 +90,7 @@ void lnt_gemm_plan_blocks(lnt_gemm_plan *p)
     p->work = total * fmax(1, FEW_ROWS / rows) * fmax(1, FEW_COLUMNS / fmax((double)p->columns, 1));
     size_t floats = p->narrow ? p->columns * (size_t)K : 0;
     if (p->gathers)
-        floats += (size_t)at_most(p->rows, block_rows) * (size_t)(part + (int64_t)p->depth);
+        floats += (size_t)lnt_least(p->rows, block_rows) * (size_t)(part + (int64_t)p->depth);
     p->gather_bytes = lnt_round_up(floats * sizeof(float), LNT_ALIGN);
 }
 
@@ -325,7 +320,7 @@ static int64_t row_of_block(const order *o, int64_t i)
 {
     const lnt_gemm_plan *p = o->call->plan;
     const int64_t unit = lnt_gemm_has_whole_tiles(p) ? p->tile_rows : 1;
-    return at_most(lnt_cut(divide_up(p->rows, unit), o->row_blocks, i) * unit, p->rows);
+    return lnt_least(lnt_cut(divide_up(p->rows, unit), o->row_blocks, i) * unit, p->rows);
 }
 
 /* The first column of block i of n. As planned, tiles of the widest kind make up a block. */
@@ -333,7 +328,7 @@ static size_t column_of_block(const lnt_gemm_plan *p, int64_t n, int64_t i)
 {
     const int64_t columns = (int64_t)p->columns;
     const int64_t unit = LNT_PANEL * (n == p->column_blocks ? (int64_t)p->kernels->tile_panels : 1);
-    return (size_t)at_most(lnt_cut(divide_up(columns, unit), n, i) * unit, columns);
+    return (size_t)lnt_least(lnt_cut(divide_up(columns, unit), n, i) * unit, columns);
 }
 
 /* Block i of n of the columns, for the block's rows. */

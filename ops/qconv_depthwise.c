@@ -10,17 +10,12 @@
 
 enum { STRIP = 8 /* rows that share what is made of the weights */ };
 
-static int64_t at_most(int64_t x, int64_t high)
-{
-    return x < high ? x : high;
-}
-
 /* Pixels [*first, *end) of a row have all their taps along x inside the image. */
 static void inner_pixels(const lnt_window *w, int64_t *first, int64_t *end)
 {
     const int64_t last = w->in[2] - 1 - (w->kernel[2] - 1) * w->dilation[2] + w->before[2];
-    *first = w->before[2] > 0 ? at_most((w->before[2] + w->stride[2] - 1) / w->stride[2], w->out[2]) : 0;
-    *end = last < 0 ? 0 : at_most(last / w->stride[2] + 1, w->out[2]);
+    *first = w->before[2] > 0 ? lnt_least((w->before[2] + w->stride[2] - 1) / w->stride[2], w->out[2]) : 0;
+    *end = last < 0 ? 0 : lnt_least(last / w->stride[2] + 1, w->out[2]);
     *end = *end < *first ? *first : *end;
 }
 
@@ -110,7 +105,7 @@ static lnt_status convolve_strips(lnt_kernel *k, void *arg, int64_t begin, int64
                             .high = j->high,
                             .zero = j->n.y_zero,
                             .is_signed = p->y_signed};
-        const int64_t top = item * p->strip, bottom = at_most(top + p->strip, rows);
+        const int64_t top = item * p->strip, bottom = lnt_least(top + p->strip, rows);
         for (int64_t row = top; row < bottom; row++)
             d.runs += find_runs(j, j->images + row / plane * lnt_volume(w->in) * p->channels,
                                 row % plane / w->out[1], row % w->out[1], j->y + row * w->out[2] * pixel,
@@ -170,7 +165,7 @@ void lnt_qconv_bind_filters(const lnt_site *site, lnt_qconv *p, size_t *scratch)
 {
     const int64_t rows = p->batch * p->w.out[0] * p->w.out[1], runs = STRIP * runs_of_row(&p->w);
     p->plan.kernels = site->kernels->qgemm;
-    p->strip = rows / 4 < 1 ? 1 : at_most(rows / 4, STRIP);
+    p->strip = rows / 4 < 1 ? 1 : lnt_least(rows / 4, STRIP);
     p->zeros_at = lnt_qconv_reserve(scratch, padding_bytes(p));
     p->thread_bytes = lnt_round_up(
         (size_t)runs * (sizeof(lnt_qdepthwise_run) + (size_t)p->taps * sizeof(uint8_t *)), LNT_ALIGN);

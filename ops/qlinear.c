@@ -3,6 +3,7 @@
  * happens to one is looked up. */
 #include "ops/op.h"
 
+#include "base/checked.h"
 #include "ops/axes.h"
 #include "ops/quantise.h"
 
@@ -188,22 +189,17 @@ typedef struct binary_job {
     lnt_qpair pair;
 } binary_job;
 
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* Rows that share one of an operand: as many at a time as that one, repeated, has room for. */
 static void combine_alike(const binary *p, lnt_qpair pair, int64_t rows)
 {
     uint8_t tiled[TILED];
     const uint8_t **shared = p->shares_a ? &pair.a : &pair.b, **other = p->shares_a ? &pair.b : &pair.a;
-    const int64_t at_once = least(rows, TILED / p->n);
+    const int64_t at_once = lnt_least(rows, TILED / p->n);
     for (int64_t i = 0; i < at_once; i++)
         memcpy(tiled + i * p->n, *shared, (size_t)p->n);
     *shared = tiled;
     for (int64_t n; rows > 0; rows -= n / p->n, *other += n, pair.c += n) {
-        n = least(rows, at_once) * p->n;
+        n = lnt_least(rows, at_once) * p->n;
         p->row->combine_bytes(&pair, n);
     }
 }
@@ -218,7 +214,7 @@ static lnt_status combine_rows(lnt_kernel *k, void *arg, int64_t begin, int64_t 
         pair.a += lnt_axes_offset(&p->a, row);
         pair.b += lnt_axes_offset(&p->b, row);
         pair.c += row * p->n;
-        rows = least(end - row, p->alike - row % p->alike);
+        rows = lnt_least(end - row, p->alike - row % p->alike);
         if (rows > 1)
             combine_alike(p, pair, rows);
         else
