@@ -13,6 +13,11 @@ static unsigned tensors_of(const lnt_gnode *n)
     return lnt_is(n, QLinearAdd) || lnt_is(n, QLinearMul) ? 2 : 0;
 }
 
+static bool is_tensor(const lnt_gnode *n, unsigned i)
+{
+    return i % MEANING == 0 && i / MEANING < tensors_of(n);
+}
+
 /* The table that input i of n comes out of, NULL if it comes from elsewhere. */
 static const lnt_gnode *table_before(const lnt_graph *g, const lnt_gnode *n, unsigned i)
 {
@@ -30,18 +35,17 @@ static uint32_t root_of(const lnt_graph *g, const lnt_gnode *n, unsigned i)
 
 static bool is_function(const lnt_graph *g, const lnt_gnode *n)
 {
-    const unsigned tensors = n->dead ? 0 : tensors_of(n);
-    bool fits = tensors > 0 && n->n_in <= MAX_INPUTS;
+    bool fits = !n->dead && tensors_of(n) > 0 && n->n_in <= MAX_INPUTS;
     for (unsigned i = 0; fits && i < n->n_in; i++)
-        fits = i % MEANING == 0 && i / MEANING < tensors
-                   ? root_of(g, n, i) == root_of(g, n, 0)
-                   : n->in[i] == LNT_NONE || lnt_is_constant(g, n->in[i]);
+        fits = is_tensor(n, i) ? root_of(g, n, i) == root_of(g, n, 0)
+                               : n->in[i] == LNT_NONE || lnt_is_constant(g, n->in[i]);
     return fits && lnt_ginfo(g, root_of(g, n, 0))->dtype != LNT_UNDEFINED;
 }
 
 /* The node's outputs for all bytes of the root in their order. */
 static lnt_status fill(const lnt_graph *g, const lnt_gnode *n, uint8_t *to)
 {
+    const lnt_operand *root = lnt_ginfo(g, root_of(g, n, 0));
     uint8_t all[BYTES];
     lnt_operand operand[MAX_INPUTS], y = {0}, *in[MAX_INPUTS] = {NULL}, *out = &y;
     void *data = to;
@@ -53,9 +57,9 @@ static lnt_status fill(const lnt_graph *g, const lnt_gnode *n, uint8_t *to)
             continue;
         in[i] = &operand[i];
         operand[i] = *lnt_ginfo(g, n->in[i]);
-        if (i % MEANING == 0 && i / MEANING < tensors_of(n)) {
+        if (is_tensor(n, i)) {
             const lnt_gnode *table = table_before(g, n, i);
-            operand[i] = (lnt_operand){.dtype = operand[i].dtype, .rank = 1, .dims = {BYTES}};
+            operand[i] = (lnt_operand){.dtype = root->dtype, .rank = 1, .dims = {BYTES}};
             operand[i].data = table ? lnt_ginfo(g, table->in[1])->data : all;
         }
     }
