@@ -337,7 +337,7 @@ static void load_block(const lnt_qdepthwise *d, size_t first, unsigned n, bool t
         load_numbers(d->bias + first, room, two, b->bias);
     for (size_t t = 0; t < d->taps; t += 4)
         load_quad(d, b, two, t, 1, d->taps - t, b->w[t / 4]);
-    for (size_t x = 0; x < SIDE && d->taps == SIDE * SIDE; x++)
+    for (size_t x = 0; x < SIDE && d->taps == SIDE * SIDE && !two; x++)
         load_quad(d, b, two, x, SIDE, SIDE, b->column[x]);
 }
 
