@@ -60,12 +60,13 @@ CFLAGS += -std=c11 $(OPT) $(WARN) $(ARCH) -fPIC -fvisibility=hidden -ffp-contrac
 LDFLAGS += -pthread -Wl,--gc-sections $(SAN) $(ARCH)
 LDLIBS += -lm
 
+CLANG := $(findstring clang,$(shell $(CC) --version 2>/dev/null))
 TARGET := $(shell $(CC) $(ARCH) -dumpmachine 2>/dev/null)
 ARCH_LEVELS := $(if $(findstring x86_64,$(TARGET)),avx2 avx512 avx512vnni amx,$(if $(findstring aarch64,$(TARGET)),neon dotprod i8mm,$(if $(ARMV7),neon)))
 ALL_LEVELS := avx2 avx512 avx512vnni amx neon dotprod i8mm
 # gcc would rather keep addresses in vector and mask registers than in memory: moved back they take the ports of the
 # multiply-adds. Without avx512bw masks are too narrow for it.
-KEEP_PORTS := $(if $(findstring clang,$(shell $(CC) --version 2>/dev/null)),,-mtune-ctrl=^inter_unit_moves_from_vec,^inter_unit_moves_to_vec)
+KEEP_PORTS := $(if $(CLANG),,-mtune-ctrl=^inter_unit_moves_from_vec,^inter_unit_moves_to_vec)
 CFLAGS_avx2 := $(KEEP_PORTS) -mavx2 -mfma -mf16c
 CFLAGS_avx512 := $(KEEP_PORTS) -mavx512f -mavx512dq -mavx512bw -mavx512vl -mfma -mf16c -mprefer-vector-width=512
 CFLAGS_avx512vnni := $(CFLAGS_avx512) -mavx512vnni
@@ -223,7 +224,7 @@ SPARE += $(filter-out formats/hash.c,$(wildcard formats/*.c)) \
              window_functions)
 level_of = $(strip $(foreach l,$(ALL_LEVELS),$(if $(filter %_$(l).c,$(1)),$(l))))
 # Loops and jumps outside kernels start where they fall: the no-operations before them are a thirtieth of the library.
-UNALIGNED := $(if $(findstring clang,$(shell $(CC) --version 2>/dev/null)),,-fno-align-functions -fno-align-loops -fno-align-jumps)
+UNALIGNED := $(if $(CLANG),,-fno-align-functions -fno-align-loops -fno-align-jumps)
 $(BUILD)/obj/%.o: %.c Makefile $(TRIMMED)
 	@echo "  CC      $<"
 	@mkdir -p $(@D)
