@@ -274,6 +274,9 @@ def test_bench_kernels_reports_rates_and_limits():
     assert rows and keys_of(rows) <= documented("bench")
     assert all("1x64x28x28" in r["inputs"] and r["level"] == "scalar" for r in rows)
     assert all(r["rate"] > 0 and r["limit"] > 0 and r["us"] > 0 for r in rows)
+    rows = json.loads(linnet("bench", "--kernels", "int8", "--json").stdout)
+    assert {"QLinearConv", "DynamicMatMul", "QLinearAdd"} <= {r["operator"] for r in rows}
+    assert {r["unit"] for r in rows} == {"GOP/s", "GB/s"} and all(r["rate"] > 0 and r["limit"] > 0 for r in rows)
     assert json.loads(linnet("bench", "--kernels", "no such kernel", "--json").stdout) == []
     done = linnet("bench", "--kernels", "--level", "sse9")
     assert done.returncode == 2 and "no level" in done.stderr

@@ -452,7 +452,7 @@ def test_functions_of_one_byte_are_one_table(tmp_path, dtype):
                                     ([4, 90, 300], [4, 1, 300]), ([2, 3, 5, 600], [600]), ([2, 0, 5, 8], [8])])
 def test_shared_rows_of_bytes(tmp_path, op, threads, shapes):
     """An operand that is broadcast makes the bytes that it makes written out, on either side."""
-    rng = np.random.default_rng(21)
+    rng, number = np.random.default_rng(21), element_type(np.uint8)
     constants = {"s0": np.float32(0.02), "z0": np.uint8(100), "s1": np.float32(0.03), "z1": np.uint8(128),
                  "ys": np.float32(0.7 if op == "QLinearMul" else 0.04), "yz": np.uint8(120)}
     large, small = (rng.integers(0, 256, shape).astype(np.uint8) for shape in shapes)
@@ -462,9 +462,8 @@ def test_shared_rows_of_bytes(tmp_path, op, threads, shapes):
         scales = constants if a is large else constants | {"s0": constants["s1"], "z0": constants["z1"],
                                                            "s1": constants["s0"], "z1": constants["z0"]}
         path = tmp_path / "m.onnx"
-        U8 = TensorProto.UINT8
-        onnx.save(model_of([node], [("a", U8, list(a.shape)), ("b", U8, list(b.shape))], [("y", U8, None)], scales,
-                           microsoft=True), path)
+        onnx.save(model_of([node], [("a", number, list(a.shape)), ("b", number, list(b.shape))], [("y", number, None)],
+                           scales, microsoft=True), path)
         convert(path)
         ran.append(run(path.with_suffix(".lnt"), {"a": a, "b": np.ascontiguousarray(b)}, ["y"], tmp_path,
                        "--threads", threads)["y"])
