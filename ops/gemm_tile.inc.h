@@ -6,6 +6,7 @@
  *     TALL_ROWS       if given, rows of the largest tile that is only two vectors wide
  *     TILE_VECTORS    vectors across; they may span one panel, a part of one, or two
  *     ROWS_AHEAD(n)   if given, of how many rows of n a step begins with the loads from A
+ *     HALVES(n)       if given, whether tiles of n rows do the last 8 columns or fewer with half a vector
  *     SUMS_MIN        sums (accumulators) that hide the latency of a multiply-add
  *     DEPTH_BLOCK     rows of K after which partial sums go to C
  *
@@ -23,12 +24,16 @@ enum {
     PREFETCH_FLOATS = 768,        /* a one-row product of a large B is bound by memory: fetch 3 KB ahead */
     STEPS = 4, /* of K at once in the largest tiles: more multiply-adds among the instructions */
     STEPS_SUMS = 5 * TILE_VECTORS,
-    LINES_AHEAD = STEPS / 2 /* fetched with them */
+    LINES_AHEAD = STEPS / 2,            /* fetched with them */
+    LOADS_IN_FMA = LNT_VL == 16 ? 3 : 0 /* see acc_step */
 };
 
 _Static_assert(LNT_PANEL % PART == 0 || PART % LNT_PANEL == 0, "parts make up panels, or panels parts");
 #ifndef TALL_ROWS
 #define TALL_ROWS TILE_ROWS
+#endif
+#ifndef HALVES
+#define HALVES(rows) 0
 #endif
 #ifndef ROWS_AHEAD
 #define ROWS_AHEAD(rows) 0
@@ -61,9 +66,11 @@ LNT_INLINE void load_early(float *x, const float *from)
 #endif
 }
 
-/* Row `row` of B, whose panels are at b[], times element k of each row of A. */
-LNT_INLINE void acc_step(tile_acc *acc, const unsigned rows, const unsigned vectors, const float *const *a,
-                         size_t k, const float *const *b, size_t row)
+/* Row `row` of B, whose panels are at b[], times element k of each row of A; with half, the last vector of B
+ * is half a one. An element of A that few halves are multiplied by is loaded with each multiply-add: by
+ * itself its way to all lanes takes a third longer than they do. */
+LNT_INLINE void acc_step(tile_acc *acc, const unsigned rows, const unsigned vectors, const bool half,
+                         const float *const *a, size_t k, const float *const *b, size_t row)
 {
     vf bv[TILE_VECTORS];
     UNROLL(4)
@@ -71,6 +78,14 @@ LNT_INLINE void acc_step(tile_acc *acc, const unsigned rows, const unsigned vect
         bv[j] = v_load(b[j * LNT_VL / LNT_PANEL] + row + j * LNT_VL % LNT_PANEL);
         if (rows > 1)
             v_hold(&bv[j]);
+    }
+    if (2 * vectors - half <= LOADS_IN_FMA) {
+        UNROLL(10)
+        for (unsigned i = 0; i < rows; i++)
+            UNROLL(4)
+        for (unsigned j = 0; j < vectors; j++)
+            v_fma_from(&acc->v[i][j], a[i] + k, bv[j], half && j + 1 == vectors);
+        return;
     }
     const unsigned ahead = ROWS_AHEAD(rows) < rows ? ROWS_AHEAD(rows) : rows;
     float from_a[LNT_TILE_ROWS_MAX];
@@ -84,7 +99,7 @@ LNT_INLINE void acc_step(tile_acc *acc, const unsigned rows, const unsigned vect
         const vf x = v_splat(from_a[i]);
         UNROLL(4)
         for (unsigned j = 0; j < vectors; j++)
-            v_fma_to(&acc->v[i][j], x, bv[j]);
+            v_fma_to(&acc->v[i][j], x, bv[j], half && j + 1 == vectors);
         if (ahead && i + ahead < rows)
             load_early(&from_a[i + ahead], a[i + ahead] + k);
     }
@@ -111,8 +126,8 @@ LNT_INLINE void acc_add(tile_acc *acc, const unsigned rows, const unsigned vecto
 }
 
 /* Adds the sum over all taps of one part; chains is 1, 2 or 4. */
-LNT_INLINE void accumulate(tile_acc *acc, const unsigned rows, const unsigned vectors, const unsigned chains,
-                           const lnt_tile *t, const float *b, const float **fetch)
+LNT_INLINE void accumulate(tile_acc *acc, const unsigned rows, const unsigned vectors, const bool half,
+                           const unsigned chains, const lnt_tile *t, const float *b, const float **fetch)
 {
     const size_t depth = t->depth, b_row = t->b_row, ahead_step = t->ahead_step;
     const unsigned panels = (vectors * LNT_VL + LNT_PANEL - 1) / LNT_PANEL;
@@ -138,14 +153,14 @@ LNT_INLINE void accumulate(tile_acc *acc, const unsigned rows, const unsigned ve
                     v_prefetch_far(ahead);
                 UNROLL(4)
                 for (unsigned c = 0; c < STEPS; c++)
-                    acc_step(&chain[0], rows, vectors, a, k + c, bp, c * LNT_PANEL);
+                    acc_step(&chain[0], rows, vectors, half, a, k + c, bp, c * LNT_PANEL);
                 next_rows(bp, panels, STEPS * LNT_PANEL);
             }
         if (LNT_VL > 4 && rows == 1 && chains == STEPS && b_row == LNT_PANEL && !t->b_is_far)
             for (; k + STEPS <= depth; k += STEPS) {
                 UNROLL(4)
                 for (unsigned c = 0; c < STEPS; c++)
-                    acc_step(&chain[c], rows, vectors, a, k + c, bp, c * LNT_PANEL);
+                    acc_step(&chain[c], rows, vectors, half, a, k + c, bp, c * LNT_PANEL);
                 next_rows(bp, panels, STEPS * LNT_PANEL);
             }
         for (; k + chains <= depth; k += chains)
@@ -153,12 +168,12 @@ LNT_INLINE void accumulate(tile_acc *acc, const unsigned rows, const unsigned ve
         for (unsigned c = 0; c < chains; c++) {
             if (rows == 1 && c == 0 && t->b_is_far)
                 v_prefetch(bp[0] + PREFETCH_FLOATS);
-            acc_step(&chain[c], rows, vectors, a, k + c, bp, 0);
+            acc_step(&chain[c], rows, vectors, half, a, k + c, bp, 0);
             next_rows(bp, panels, b_row);
         }
         if (chains > 1)
             for (; k < depth; k++) {
-                acc_step(&chain[0], rows, vectors, a, k, bp, 0);
+                acc_step(&chain[0], rows, vectors, half, a, k, bp, 0);
                 next_rows(bp, panels, b_row);
             }
     }
@@ -312,7 +327,7 @@ LNT_INLINE void acc_end(tile_acc *acc, const lnt_tile *t, const unsigned rows, c
 }
 
 LNT_INLINE void part(const lnt_tile *t, size_t n, const unsigned rows, const unsigned vectors,
-                     const float **fetch)
+                     const bool half, const float **fetch)
 {
     const unsigned chains = rows * TILE_VECTORS >= SUMS_MIN ? 1 : 2 * rows * TILE_VECTORS >= SUMS_MIN ? 2 : 4;
     const float *b = t->b + n / LNT_PANEL * t->b_panel + n % LNT_PANEL;
@@ -331,7 +346,7 @@ LNT_INLINE void part(const lnt_tile *t, size_t n, const unsigned rows, const uns
         UNROLL(4)
     for (unsigned j = 0; j < vectors; j++)
         acc.v[i][j] = v_load(sums + i * PART + j * LNT_VL);
-    accumulate(&acc, rows, vectors, chains, t, b, fetch);
+    accumulate(&acc, rows, vectors, half, chains, t, b, fetch);
     if (stays) {
         acc_end(&acc, t, rows, vectors, n, lanes);
         return;
@@ -344,27 +359,30 @@ LNT_INLINE void part(const lnt_tile *t, size_t n, const unsigned rows, const uns
     store_sums(t, rows, vectors, sums, n);
 }
 
+LNT_INLINE void next_part(const lnt_tile *t, size_t *n, const unsigned rows, const unsigned vectors,
+                          const float **fetch)
+{
+    if (HALVES(rows) && t->columns - *n <= vectors * LNT_VL - LNT_VL / 2)
+        part(t, *n, rows, vectors, true, fetch);
+    else
+        part(t, *n, rows, vectors, false, fetch);
+    *n += vectors * LNT_VL;
+}
+
 LNT_INLINE void tile(const lnt_tile *t, const unsigned rows)
 {
     const float *fetch = t->ahead ? t->ahead : t->b; /* looking for what is nowhere takes time */
-    size_t n = t->first;
-    while (n < t->columns) {
+    for (size_t n = t->first; n < t->columns;) {
         const size_t left = (t->columns - n + LNT_VL - 1) / LNT_VL;
         if (rows <= TILE_ROWS && left >= TILE_VECTORS &&
-            !(LNT_VL == LNT_PANEL && TILE_VECTORS == 4 && left > 4 && left < 7)) {
-            part(t, n, rows, TILE_VECTORS, &fetch);
-            n += PART;
-        } else if (rows <= TILE_ROWS && TILE_VECTORS > 3 &&
-                   left >= 3) { /* 5 and 6 vectors are 3 + 2 and 3 + 3 */
-            part(t, n, rows, 3, &fetch);
-            n += 3 * LNT_VL;
-        } else if (TILE_VECTORS > 2 && left >= 2) {
-            part(t, n, rows, 2, &fetch);
-            n += 2 * LNT_VL;
-        } else {
-            part(t, n, rows, 1, &fetch);
-            n += LNT_VL;
-        }
+            !(LNT_VL == LNT_PANEL && TILE_VECTORS == 4 && left > 4 && left < 7))
+            next_part(t, &n, rows, TILE_VECTORS, &fetch);
+        else if (rows <= TILE_ROWS && TILE_VECTORS > 3 && left >= 3) /* 5 and 6 vectors are 3 + 2 and 3 + 3 */
+            next_part(t, &n, rows, 3, &fetch);
+        else if (TILE_VECTORS > 2 && left >= 2)
+            next_part(t, &n, rows, 2, &fetch);
+        else
+            next_part(t, &n, rows, 1, &fetch);
     }
 }
 

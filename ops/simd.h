@@ -15,6 +15,7 @@
 #define LNT_OPS_SIMD_H
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -220,15 +221,32 @@ LNT_INLINE vf v_fma(vf a, vf b, vf c)
 }
 
 /* *c = a * b + *c, where *c is a register and stays the same one: left to itself GCC writes over a or b and
- * then moves and spills to get its sums back. */
-LNT_INLINE void v_fma_to(vf *c, vf a, vf b)
+ * then moves and spills to get its sums back. With half, only the first half of the lanes is wanted. */
+LNT_INLINE void v_fma_to(vf *c, vf a, vf b, const bool half)
 {
+    (void)half;
 #if defined(LNT_SIMD_AVX512)
-    __asm__("vfmadd231ps %2, %1, %0" : "+v"(*c) : "v"(a), "v"(b));
+    if (half)
+        __asm__("vfmadd231ps %t2, %t1, %t0" : "+v"(*c) : "v"(a), "v"(b));
+    else
+        __asm__("vfmadd231ps %2, %1, %0" : "+v"(*c) : "v"(a), "v"(b));
 #elif defined(LNT_SIMD_AVX2)
     __asm__("vfmadd231ps %2, %1, %0" : "+x"(*c) : "x"(a), "x"(b));
 #else
     *c = v_fma(a, b, *c);
+#endif
+}
+
+/* The same for *a in all lanes. */
+LNT_INLINE void v_fma_from(vf *c, const float *a, vf b, const bool half)
+{
+#if defined(LNT_SIMD_AVX512)
+    if (half)
+        __asm__("vfmadd231ps %2%{1to8%}, %t1, %t0" : "+v"(*c) : "v"(b), "m"(*a));
+    else
+        __asm__("vfmadd231ps %2%{1to16%}, %1, %0" : "+v"(*c) : "v"(b), "m"(*a));
+#else
+    v_fma_to(c, v_splat(*a), b, half);
 #endif
 }
 

@@ -17,9 +17,10 @@ static __attribute__((noinline, unused)) void store_some(float *p, vf x, unsigne
     v_store_n(p, x, lanes);
 }
 
-/* Columns from n on, `left` of them at most, of pixels [i, i + pixels). */
+/* Columns from n on, `left` of them at most, of pixels [i, i + pixels). half: of the last vector only half is
+ * wanted. */
 LNT_INLINE void stem_tile(const lnt_stem *s, size_t i, size_t n, size_t left, const unsigned pixels,
-                          const unsigned vectors, const size_t step)
+                          const unsigned vectors, const bool half, const size_t step)
 {
     const float *x = s->x + i * step, *b = s->b + n / LNT_PANEL * s->b_panel;
     const size_t c_step = s->c_step, panel = s->b_panel;
@@ -43,6 +44,10 @@ LNT_INLINE void stem_tile(const lnt_stem *s, size_t i, size_t n, size_t left, co
             bv[j] = v_load(b + j * LNT_VL / LNT_PANEL * panel + j * LNT_VL % LNT_PANEL);
         UNROLL(14)
         for (unsigned p = 0; p < pixels; p++) {
+            if (LOADS_IN_FMA && vectors == 1) {
+                v_fma_from(&acc[p][0], at + p * step, bv[0], half);
+                continue;
+            }
             const vf a = v_splat(at[p * step]);
             UNROLL(4)
             for (unsigned j = 0; j < vectors; j++)
@@ -67,16 +72,25 @@ LNT_INLINE void stem_tile(const lnt_stem *s, size_t i, size_t n, size_t left, co
 
 /* All pixels of some columns; the last tile goes back over pixels that are done, rather than be a short one.
  */
+LNT_INLINE void stem_columns(const lnt_stem *s, size_t n, const unsigned pixels, const unsigned vectors,
+                             const bool half)
+{
+    const size_t step = s->step, all = s->pixels, left = s->columns - n;
+    size_t i = 0;
+    for (; STEM_STEP > 0 && pixels > 6 && step == STEM_STEP && i < all; i += pixels)
+        stem_tile(s, i + pixels <= all ? i : all - pixels, n, left, pixels, vectors, half, STEM_STEP);
+    for (; i < all; i += pixels)
+        stem_tile(s, i + pixels <= all ? i : all - pixels, n, left, pixels, vectors, half, step);
+}
+
 #define STEM(P, V)                                                                                           \
     static void stem_##P(const lnt_stem *s, size_t n)                                                        \
     {                                                                                                        \
         _Static_assert(P <= LNT_STEM_PIXELS, "as many pixels as a call has at least");                       \
-        const size_t step = s->step, pixels = s->pixels, left = s->columns - n;                              \
-        size_t i = 0;                                                                                        \
-        for (; STEM_STEP > 0 && P > 6 && step == STEM_STEP && i < pixels; i += P)                            \
-            stem_tile(s, i + P <= pixels ? i : pixels - P, n, left, P, V, STEM_STEP);                        \
-        for (; i < pixels; i += P)                                                                           \
-            stem_tile(s, i + P <= pixels ? i : pixels - P, n, left, P, V, step);                             \
+        if (HALVES(P) && V == 1 && s->columns - n <= LNT_VL / 2)                                             \
+            stem_columns(s, n, P, V, true);                                                                  \
+        else                                                                                                 \
+            stem_columns(s, n, P, V, false);                                                                 \
     }
 STEM_LIST(STEM)
 #undef STEM
