@@ -189,11 +189,23 @@ static uint8_t power(build *b, uint8_t x)
     return emit2(b, LNT_I_POW, x, constant(b, (float)exponent));
 }
 
+/* x and input i; the larger or the smaller of a number and a constant is a limit. */
+static uint8_t combined(build *b, lnt_instr_op op, uint8_t x, unsigned i)
+{
+    double limit;
+    const bool limits = (op == LNT_I_MAX || op == LNT_I_MIN) && is_float(b->in[i]->dtype) &&
+                        scalar_constant(b->in[i], &limit) && !isnan(limit) && may_vanish(b, i);
+    if (!limits)
+        return emit2(b, op, x, input(b, i));
+    return emit_imm(b, LNT_I_CLIP, x, op == LNT_I_MAX ? (float)limit : -INFINITY,
+                    op == LNT_I_MIN ? (float)limit : INFINITY);
+}
+
 /* Sum, Mean, Min, Max. */
 static uint8_t variadic(build *b, lnt_instr_op op, uint8_t x)
 {
     for (unsigned i = 1; i < b->node->n_in && !b->failed; i++)
-        x = given(b, i) ? emit2(b, op, x, input(b, i)) : x;
+        x = given(b, i) ? combined(b, op, x, i) : x;
     if (b->node->n_in == 1)
         x = emit_imm(b, LNT_I_CLIP, x, -INFINITY, INFINITY);
     return x;
