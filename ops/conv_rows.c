@@ -78,9 +78,11 @@ static void gather_row(const lnt_gemm_plan *plan, const float *x, const int64_t 
     }
 }
 
-/* Where the rows of a tile start: pixels outside the image count, too. */
+/* Where the rows of a tile start, and the least and the largest of it: pixels outside the image count, too.
+ */
 typedef struct starts {
     int64_t at[LNT_TILE_ROWS_MAX][LNT_WINDOW_AXES];
+    int64_t low[LNT_WINDOW_AXES], high[LNT_WINDOW_AXES];
 } starts;
 
 /* Rows i .. of the tile from place p on, as far as they stand in one line. Returns how many; false in *inner
@@ -94,7 +96,10 @@ static unsigned rows_of_line(const lnt_conv_rows *r, const place *p, unsigned i,
     for (unsigned a = 0; a < LNT_WINDOW_AXES; a++) {
         from[a] = r->origin[a] + p->p[a] * r->step[a];
         to[a] = r->out_first[a] + p->p[a] * r->out_step[a];
-        *inner &= p->p[a] >= r->inner[a][0] && p->p[a] + (a == 2 ? rows - 1 : 0) < r->inner[a][1];
+        const int64_t more = a == 2 ? rows - 1 : 0, last = from[a] + more * r->step[a];
+        *inner &= p->p[a] >= r->inner[a][0] && p->p[a] + more < r->inner[a][1];
+        start->low[a] = i == 0 || from[a] < start->low[a] ? from[a] : start->low[a];
+        start->high[a] = i == 0 || last > start->high[a] ? last : start->high[a];
     }
     const float *a = x + pixel_of(r->in, p->image, from) * r->pixel;
     int64_t out = pixel_of(r->out, p->image, to) * ld + out_first;
@@ -111,33 +116,27 @@ static unsigned rows_of_line(const lnt_conv_rows *r, const place *p, unsigned i,
     return rows;
 }
 
-/* Taps [*first, *stop) of axis a meet the image for some of n rows; none: *stop is *first. */
-static void taps_met(const lnt_conv_rows *r, const starts *start, unsigned n, unsigned a, int64_t *first,
-                     int64_t *stop)
+/* Taps [*first, *stop) of axis a meet the image for some of the rows; none: *stop is *first. */
+static void taps_met(const lnt_conv_rows *r, const starts *start, unsigned a, int64_t *first, int64_t *stop)
 {
     const int64_t begin = r->zeros[a][0], end = r->in[a] - r->zeros[a][1], d = r->spacing[a];
-    int64_t low = start->at[0][a], high = low;
-    for (unsigned i = 1; i < n; i++) {
-        low = start->at[i][a] < low ? start->at[i][a] : low;
-        high = start->at[i][a] > high ? start->at[i][a] : high;
-    }
     *first = 0;
     *stop = r->taps[a];
-    while (*first < *stop && high + *first * d < begin)
+    while (*first < *stop && start->high[a] + *first * d < begin)
         ++*first;
-    while (*first < *stop && low + (*stop - 1) * d >= end)
+    while (*first < *stop && start->low[a] + (*stop - 1) * d >= end)
         --*stop;
 }
 
-/* Leaves out taps that meet the image for none of n rows, as far as the others lie side by side in the
+/* Leaves out taps that meet the image for none of the rows, as far as the others lie side by side in the
  * weights. Returns whether some of those lie outside what is in memory. */
-static bool leave_out(const lnt_conv_rows *r, const starts *start, unsigned n, lnt_row_set *set)
+static bool leave_out(const lnt_conv_rows *r, const starts *start, lnt_row_set *set)
 {
     int64_t first[LNT_WINDOW_AXES] = {0}, stop[LNT_WINDOW_AXES] = {r->taps[0], r->taps[1], r->taps[2]};
     const unsigned axes = r->runs ? LNT_WINDOW_AXES - 1 : LNT_WINDOW_AXES; /* those with taps to leave out */
     size_t behind = set->tap_end;
     for (unsigned a = 0; a < axes && set->tap_end; a++) {
-        taps_met(r, start, n, a, &first[a], &stop[a]);
+        taps_met(r, start, a, &first[a], &stop[a]);
         behind /= (size_t)r->taps[a];
         set->tap += (size_t)first[a] * behind;
         set->tap_end = set->tap + (size_t)(stop[a] - first[a]) * behind;
@@ -145,11 +144,10 @@ static bool leave_out(const lnt_conv_rows *r, const starts *start, unsigned n, l
             break;
     }
     bool outside = false;
-    for (unsigned i = 0; i < n && set->tap < set->tap_end; i++)
-        for (unsigned a = 0; a < LNT_WINDOW_AXES; a++)
-            outside |= start->at[i][a] + first[a] * r->spacing[a] < 0 ||
-                       start->at[i][a] + (stop[a] - 1) * r->spacing[a] >= r->in[a];
-    return outside;
+    for (unsigned a = 0; a < LNT_WINDOW_AXES; a++)
+        outside |= start->low[a] + first[a] * r->spacing[a] < 0 ||
+                   start->high[a] + (stop[a] - 1) * r->spacing[a] >= r->in[a];
+    return outside && set->tap < set->tap_end;
 }
 
 /* The place after the last one of its line. */
@@ -174,7 +172,7 @@ static void rows_of(const lnt_gemm_call *call, int64_t product, int64_t row, uns
     place p = place_of(r, row);
     for (unsigned i = 0; i < n; next_line(r, &p))
         i += rows_of_line(r, &p, i, n, x, product * r->features, call->ld, set, &start, &inner);
-    const bool outside = !inner && leave_out(r, &start, n, set);
+    const bool outside = !inner && leave_out(r, &start, set);
     set->gathered = outside || call->plan->gathers_all;
     if (!set->gathered)
         return;
