@@ -18,6 +18,7 @@
 #include <stddef.h>
 
 enum { LNT_TILE_ROWS_MAX = 10, LNT_FAR_FLOATS = 256 * 1024, LNT_TALL_COLUMNS = 2 * LNT_PANEL };
+enum { LNT_FETCH_STEP = 4 };
 
 typedef struct lnt_tile {
     const float *const *a;        /* [rows] */
@@ -34,8 +35,10 @@ typedef struct lnt_tile {
     float scale, low, high;
     bool accumulate; /* the sum goes on from what is in C, unscaled */
     bool b_is_far;   /* B is more than LNT_FAR_FLOATS: it will not come from a second-level cache */
-    /* Fetched meanwhile for later calls, unless NULL: a line for every two rows of a part, so far apart. */
+    /* Fetched meanwhile for later calls: so many lines for every LNT_FETCH_STEP elements of K of a part, so
+     * many floats apart. */
     const float *ahead;
+    unsigned ahead_lines;
     size_t ahead_step;
 } lnt_tile;
 

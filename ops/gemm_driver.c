@@ -241,15 +241,18 @@ static const float *read_next(const block *b, size_t i, size_t n)
     return n < p->columns && p->b_row == LNT_PANEL ? depth_block(b, i).b + n / LNT_PANEL * p->b_panel : NULL;
 }
 
-/* Lets a tile fetch so many floats at from while it is computed. */
+/* Lets a tile fetch so many floats at from while it is computed, as many as its multiply-adds leave time for.
+ */
 static void fetch(const lnt_gemm_plan *p, lnt_tile *tile, const float *from, size_t floats)
 {
-    const size_t part = p->kernels->tile_panels * LNT_PANEL;
-    const size_t parts = (tile->columns - tile->first + part - 1) / part;
-    const size_t lines = parts * tile->taps * tile->depth / 2; /* see lnt_tile */
-    const size_t step = lines ? (floats + lines - 1) / lines : 0;
+    enum { LINES_MAX = 8 };
+    const int64_t wanted = (int64_t)floats, columns = (int64_t)(tile->columns - tile->first);
+    const int64_t parts = divide_up(columns, (int64_t)p->kernels->tile_panels * LNT_PANEL);
+    const int64_t steps = parts * (int64_t)(tile->taps * (tile->depth / LNT_FETCH_STEP));
+    const int64_t lines = steps ? lnt_least(divide_up(wanted, steps * LNT_PANEL), LINES_MAX) : 0;
     tile->ahead = from;
-    tile->ahead_step = step < LNT_PANEL ? step : LNT_PANEL;
+    tile->ahead_lines = (unsigned)lines;
+    tile->ahead_step = lines ? (size_t)lnt_least(divide_up(wanted, steps * lines), LNT_PANEL) : 0;
 }
 
 /* The panels at next are fetched by all tiles of a block together: this is the share of tile t. */
@@ -287,7 +290,7 @@ static void run_block(block *b, float *gather)
             const float *next = read_next(b, i, n + at_once);
             for (unsigned t = 0; t < b->tiles; t++) {
                 place_tile(b, t, &r, &tile, n, end - n < at_once ? end : n + at_once);
-                tile.ahead = NULL;
+                tile.ahead_lines = 0;
                 if (p->fetches_rows && n == b->column && !b->set[t].gathered && tile.taps)
                     fetch_rows(b, t, &tile);
                 else if (next)

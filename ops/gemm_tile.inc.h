@@ -22,9 +22,8 @@
 enum {
     PART = TILE_VECTORS * LNT_VL, /* columns of a part: what a tile does at a time */
     PREFETCH_FLOATS = 768,        /* a one-row product of a large B is bound by memory: fetch 3 KB ahead */
-    STEPS = 4, /* of K at once in the largest tiles: more multiply-adds among the instructions */
+    STEPS = LNT_FETCH_STEP, /* of K at once in the largest tiles: more multiply-adds among the instructions */
     STEPS_SUMS = 5 * TILE_VECTORS,
-    LINES_AHEAD = STEPS / 2,            /* fetched with them */
     LOADS_IN_FMA = LNT_VL == 16 ? 3 : 0 /* see acc_step */
 };
 
@@ -149,7 +148,7 @@ LNT_INLINE void accumulate(tile_acc *acc, const unsigned rows, const unsigned ve
         size_t k = 0;
         if (LNT_VL > 4 && rows * vectors >= STEPS_SUMS && b_row == LNT_PANEL)
             for (; k + STEPS <= depth; k += STEPS) {
-                for (unsigned line = 0; line < LINES_AHEAD; line++, ahead += ahead_step)
+                for (unsigned line = 0; line < t->ahead_lines; line++, ahead += ahead_step)
                     v_prefetch_far(ahead);
                 UNROLL(4)
                 for (unsigned c = 0; c < STEPS; c++)
@@ -371,7 +370,7 @@ LNT_INLINE void next_part(const lnt_tile *t, size_t *n, const unsigned rows, con
 
 LNT_INLINE void tile(const lnt_tile *t, const unsigned rows)
 {
-    const float *fetch = t->ahead ? t->ahead : t->b; /* looking for what is nowhere takes time */
+    const float *fetch = t->ahead;
     for (size_t n = t->first; n < t->columns;) {
         const size_t left = (t->columns - n + LNT_VL - 1) / LNT_VL;
         if (rows <= TILE_ROWS && left >= TILE_VECTORS &&
