@@ -325,9 +325,11 @@ LNT_INLINE void acc_end(tile_acc *acc, const lnt_tile *t, const unsigned rows, c
     }
 }
 
-LNT_INLINE void part(const lnt_tile *t, size_t n, const unsigned rows, const unsigned vectors,
-                     const bool half, const float **fetch)
+/* The part that begins with column *at, which moves past it. */
+LNT_INLINE void part(const lnt_tile *t, size_t *at, const unsigned rows, const unsigned vectors,
+                     const float **fetch)
 {
+    const size_t n = *at;
     const unsigned chains = rows * TILE_VECTORS >= SUMS_MIN ? 1 : 2 * rows * TILE_VECTORS >= SUMS_MIN ? 2 : 4;
     const float *b = t->b + n / LNT_PANEL * t->b_panel + n % LNT_PANEL;
     const size_t left = t->columns - n - (vectors - 1) * LNT_VL;
@@ -335,6 +337,7 @@ LNT_INLINE void part(const lnt_tile *t, size_t n, const unsigned rows, const uns
     const bool stays = MASKS || (lanes == LNT_VL && t->scale == 1.0f);
     float sums[LNT_TILE_ROWS_MAX * PART];
     tile_acc acc;
+    *at += vectors * LNT_VL;
     if (stays)
         acc_begin(&acc, t, rows, vectors, n, lanes);
     else
@@ -345,7 +348,10 @@ LNT_INLINE void part(const lnt_tile *t, size_t n, const unsigned rows, const uns
         UNROLL(4)
     for (unsigned j = 0; j < vectors; j++)
         acc.v[i][j] = v_load(sums + i * PART + j * LNT_VL);
-    accumulate(&acc, rows, vectors, half, chains, t, b, fetch);
+    if (HALVES(rows) && left <= LNT_VL / 2)
+        accumulate(&acc, rows, vectors, true, chains, t, b, fetch);
+    else
+        accumulate(&acc, rows, vectors, false, chains, t, b, fetch);
     if (stays) {
         acc_end(&acc, t, rows, vectors, n, lanes);
         return;
@@ -358,16 +364,6 @@ LNT_INLINE void part(const lnt_tile *t, size_t n, const unsigned rows, const uns
     store_sums(t, rows, vectors, sums, n);
 }
 
-LNT_INLINE void next_part(const lnt_tile *t, size_t *n, const unsigned rows, const unsigned vectors,
-                          const float **fetch)
-{
-    if (HALVES(rows) && t->columns - *n <= vectors * LNT_VL - LNT_VL / 2)
-        part(t, *n, rows, vectors, true, fetch);
-    else
-        part(t, *n, rows, vectors, false, fetch);
-    *n += vectors * LNT_VL;
-}
-
 LNT_INLINE void tile(const lnt_tile *t, const unsigned rows)
 {
     const float *fetch = t->ahead;
@@ -375,13 +371,13 @@ LNT_INLINE void tile(const lnt_tile *t, const unsigned rows)
         const size_t left = (t->columns - n + LNT_VL - 1) / LNT_VL;
         if (rows <= TILE_ROWS && left >= TILE_VECTORS &&
             !(LNT_VL == LNT_PANEL && TILE_VECTORS == 4 && left > 4 && left < 7))
-            next_part(t, &n, rows, TILE_VECTORS, &fetch);
+            part(t, &n, rows, TILE_VECTORS, &fetch);
         else if (rows <= TILE_ROWS && TILE_VECTORS > 3 && left >= 3) /* 5 and 6 vectors are 3 + 2 and 3 + 3 */
-            next_part(t, &n, rows, 3, &fetch);
+            part(t, &n, rows, 3, &fetch);
         else if (TILE_VECTORS > 2 && left >= 2)
-            next_part(t, &n, rows, 2, &fetch);
+            part(t, &n, rows, 2, &fetch);
         else
-            next_part(t, &n, rows, 1, &fetch);
+            part(t, &n, rows, 1, &fetch);
     }
 }
 
