@@ -182,10 +182,12 @@ LNT_INLINE vf v_from_f16(vi h)
 LNT_INLINE vi v_to_f16(vf x)
 {
     const vi magnitude = (vi)x & vi_splat(0x7fffffff), sign = ((vi)x >> 16) & vi_splat(0x8000);
-    const vi rounded = magnitude + vi_splat(0xfff) + ((magnitude >> 13) & vi_splat(1));
+    const vi odd = (magnitude >> 13) & vi_splat(1);
+    const vu rounded = (vu)magnitude + (vu)vi_splat(0xfff) + (vu)odd; /* a NaN's may be beyond 2**31 */
     /* Below 2**-14 a multiple of 2**-24, rounded by the addition. */
     const vi subnormal = (vi)((vf)magnitude + v_splat(0.5f)) - vi_splat(0x3f000000);
-    vi y = vi_select(magnitude < vi_splat(0x38800000), subnormal, (rounded - vi_splat(0x38000000)) >> 13);
+    const vi normal = (vi)((rounded - (vu)vi_splat(0x38000000)) >> 13);
+    vi y = vi_select(magnitude < vi_splat(0x38800000), subnormal, normal);
     y = vi_select(magnitude >= vi_splat(0x477ff000), vi_splat(0x7c00), y);
     y = vi_select(magnitude > vi_splat(0x7f800000), vi_splat(0x7e00), y);
     return y | sign;
@@ -213,7 +215,7 @@ LNT_INLINE vf v_load_bf16(const uint16_t *p)
 LNT_INLINE vi v_to_bf16(vf x)
 {
     const vi u = (vi)x, odd = (u >> 16) & vi_splat(1);
-    const vi rounded = (u + vi_splat(0x7fff) + odd) >> 16;
+    const vi rounded = (vi)((vu)u + (vu)vi_splat(0x7fff) + (vu)odd) >> 16; /* that of a NaN may wrap */
     return vi_select(v_is_nan(x), (u >> 16) | vi_splat(0x40), rounded);
 }
 

@@ -30,9 +30,23 @@ static float draw_bits(uint64_t *random)
 
 static float draw_any(uint64_t *random)
 {
-    static const float special[] = {0.0f,      -0.0f,  INFINITY, -INFINITY, NAN,     1.0f,
-                                    -1.0f,     0.5f,   1e-40f,   -1e-45f,   FLT_MAX, -FLT_MAX,
-                                    0x1p-126f, 88.73f, -87.34f,  -103.98f};
+    static const float special[] = {0.0f,
+                                    -0.0f,
+                                    INFINITY,
+                                    -INFINITY,
+                                    NAN,
+                                    1.0f,
+                                    -1.0f,
+                                    0.5f,
+                                    1e-40f,
+                                    -1e-45f,
+                                    FLT_MAX,
+                                    -FLT_MAX,
+                                    0x1p-126f,
+                                    88.73f,
+                                    -87.34f,
+                                    -103.98f,
+                                    __builtin_nanf("0x7fffff")};
     switch (below(random, 8)) {
     case 0: return special[below(random, sizeof special / sizeof special[0])];
     case 1: return draw_bits(random);
