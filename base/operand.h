@@ -2,6 +2,7 @@
 #ifndef LNT_BASE_OPERAND_H
 #define LNT_BASE_OPERAND_H
 
+#include "base/checked.h"
 #include "base/linnet_types.h"
 
 #include <stdbool.h>
@@ -46,6 +47,14 @@ static inline int64_t lnt_operand_count(const lnt_operand *o)
         if (o->dims[i] < 0 || __builtin_mul_overflow(n, o->dims[i], &n))
             return -1;
     return n;
+}
+
+/* Bytes of all elements, side by side; false if an extent, the rank or the type's size is not known, or on
+ * overflow. */
+static inline bool lnt_operand_bytes(const lnt_operand *o, size_t *bytes)
+{
+    const size_t element = lnt_dtype_size((lnt_dtype)o->dtype);
+    return element && o->rank <= LNT_MAX_RANK && lnt_shape_bytes(o->dims, o->rank, element, bytes);
 }
 
 /* Elements from row to row: of the last axis as it lies. The rank is above 0. */

@@ -323,6 +323,7 @@ static lnt_status put_attr(emitter *e, const lnt_gnode *n, const lnt_attr *a)
 {
     lnt_rec_attr r = {.type = a->type, .count = a->count};
     uint32_t number;
+    size_t bytes;
     LNT_TRY(put_text(e, a->name, &r.name));
     switch (a->type) {
     case LNT_ATTR_INT:
@@ -336,10 +337,9 @@ static lnt_status put_attr(emitter *e, const lnt_gnode *n, const lnt_attr *a)
     case LNT_ATTR_STRING: LNT_TRY(put_string(e, a->s, a->count, &r.data)); break;
     case LNT_ATTR_STRINGS: LNT_TRY(put_strings(e, a, &r.data)); break;
     case LNT_ATTR_TENSOR:
-        LNT_TRY(
-            put_constant(e, n->name, (contents){a->tensor, NULL, true},
-                         (size_t)lnt_operand_count(a->tensor) * lnt_dtype_size((lnt_dtype)a->tensor->dtype),
-                         false, &number));
+        LNT_REQUIRE(lnt_operand_bytes(a->tensor, &bytes), e->err, LNT_E_MODEL,
+                    "node '%s': tensor %s is larger than the address space", n->name, a->name);
+        LNT_TRY(put_constant(e, n->name, (contents){a->tensor, NULL, true}, bytes, false, &number));
         r.data = number;
         break;
     case LNT_ATTR_GRAPH: r.data = e->sub[*a->i]; break;

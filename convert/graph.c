@@ -163,10 +163,10 @@ static const char *const *copy_strings(lnt_graph *g, const char *const *strings,
 static const lnt_operand *copy_tensor(lnt_graph *g, const lnt_operand *tensor)
 {
     lnt_operand *o = copy(g, tensor, sizeof *tensor);
-    const int64_t count = lnt_operand_count(tensor);
-    if (!o || count < 0)
+    size_t bytes;
+    if (!o || !lnt_operand_bytes(tensor, &bytes))
         return NULL;
-    o->data = copy(g, tensor->data, (size_t)count * lnt_dtype_size((lnt_dtype)tensor->dtype));
+    o->data = copy(g, tensor->data, bytes);
     return o->data ? o : NULL;
 }
 

@@ -249,10 +249,10 @@ static lnt_status bake(lnt_importer *im, const LntOnnx__ValueInfo *v, const lnt_
     info.rank = (uint8_t)t->rank;
     memcpy(info.dims, t->dims, sizeof info.dims);
     info.data = t->data;
-    const int64_t count = lnt_operand_count(&info);
-    LNT_REQUIRE(count >= 0 && (uint64_t)count * lnt_dtype_size(t->dtype) <= t->bytes, im->err, LNT_E_ARGUMENT,
+    size_t bytes;
+    LNT_REQUIRE(lnt_operand_bytes(&info, &bytes) && bytes <= t->bytes, im->err, LNT_E_ARGUMENT,
                 "the tensor to bake into input '%s' is short", v->name);
-    return add_constant(im, v->name, &info, (size_t)count * lnt_dtype_size(t->dtype));
+    return add_constant(im, v->name, &info, bytes);
 }
 
 /* Inputs of the model, without those that initializers or --bake make constants. */

@@ -298,7 +298,8 @@ static lnt_status add_constant(lnt_importer *im, lnt_inode *n)
     lnt_gvalue *v = &im->g->value[n->out[0]];
     t.constant = v->constant = true;
     v->info = t;
-    v->bytes = (size_t)lnt_operand_count(&t) * lnt_dtype_size((lnt_dtype)t.dtype);
+    LNT_REQUIRE(lnt_operand_bytes(&t, &v->bytes), im->err, LNT_E_MODEL,
+                "node '%s' (Constant): its value is larger than the address space", n->name);
     return LNT_OK;
 }
 

@@ -62,7 +62,9 @@ lnt_status lnt_quantise_weights(lnt_graph *g, const char *name, const lnt_operan
 uint32_t lnt_widened_weights(lnt_graph *g, uint32_t weights, uint32_t scale)
 {
     const lnt_operand w = g->value[weights].info; /* the graph's values may move */
-    const size_t bytes = (size_t)lnt_operand_count(&w) * sizeof(float);
+    size_t bytes;
+    if (!lnt_shape_bytes(w.dims, w.rank, sizeof(float), &bytes))
+        return LNT_NONE;
     lnt_narrow *narrow = lnt_bump_alloc(&g->memory, sizeof *narrow, g->err);
     float *floats = lnt_bump_alloc(&g->memory, bytes, g->err);
     if (!narrow || !floats)

@@ -26,8 +26,7 @@ static bool narrow_bytes(uint32_t stored, const lnt_operand *o, size_t *bytes)
 const char *lnt_stored_bytes(uint32_t stored, const lnt_operand *o, size_t *bytes)
 {
     size_t plain, ready;
-    const int64_t count = lnt_operand_count(o);
-    if (count < 0 || !lnt_mul_size((size_t)count, lnt_dtype_size((lnt_dtype)o->dtype), &plain))
+    if (!lnt_operand_bytes(o, &plain))
         return "its extents are not known";
     ready = *bytes = plain;
     if (o->packed && !lnt_packed_bytes(o->packed, &ready))
@@ -54,7 +53,10 @@ static void widen_halves(const uint16_t *half, int64_t n, float *to)
 
 size_t lnt_stored_room(uint32_t stored, const lnt_operand *o)
 {
-    return stored >= LNT_STORED_BYTES && o->packed ? (size_t)lnt_operand_count(o) * sizeof(float) : 0;
+    size_t bytes = 0;
+    if (stored >= LNT_STORED_BYTES && o->packed)
+        (void)lnt_shape_bytes(o->dims, o->rank, sizeof(float), &bytes); /* the verifier found that they fit */
+    return bytes;
 }
 
 void lnt_stored_restore(uint32_t stored, const lnt_operand *o, const void *src, void *room, void *dst)

@@ -14,13 +14,11 @@ lnt_status lnt_tensor_alloc(const lnt_allocator *a, lnt_dtype dtype, unsigned ra
                             lnt_tensor *out, lnt_error *err)
 {
     const size_t element = lnt_dtype_size(dtype);
-    int64_t count = 0;
-    size_t bytes = 0;
+    size_t bytes;
     LNT_REQUIRE(element > 0, err, LNT_E_UNSUPPORTED, "%s tensors are not supported", lnt_dtype_text(dtype));
     LNT_REQUIRE(rank <= LNT_MAX_RANK, err, LNT_E_LIMIT, "rank %u, at most %d supported", rank, LNT_MAX_RANK);
-    LNT_REQUIRE(lnt_count(dims, rank, &count) && (uint64_t)count <= SIZE_MAX &&
-                    lnt_mul_size((size_t)count, element, &bytes),
-                err, LNT_E_SHAPE, "an extent is negative or the tensor's size overflows");
+    LNT_REQUIRE(lnt_shape_bytes(dims, rank, element, &bytes), err, LNT_E_SHAPE,
+                "an extent is negative or the tensor's size overflows");
     lnt_tensor t = {.dtype = dtype, .rank = rank, .data = lnt_alloc(a, bytes, err), .bytes = bytes};
     if (!t.data)
         return LNT_E_MEMORY;
@@ -148,12 +146,10 @@ static size_t pb_header(const lnt_tensor *t, size_t bytes, char out[MAX_HEADER])
 
 static lnt_status check_writable(const lnt_tensor *t, size_t *bytes, lnt_error *err)
 {
-    int64_t count;
     LNT_REQUIRE(lnt_dtype_size(t->dtype) > 0, err, LNT_E_UNSUPPORTED, "%s tensors cannot be written",
                 lnt_dtype_text(t->dtype));
-    LNT_REQUIRE(t->rank <= LNT_MAX_RANK && lnt_count(t->dims, t->rank, &count) &&
-                    (uint64_t)count <= SIZE_MAX &&
-                    lnt_mul_size((size_t)count, lnt_dtype_size(t->dtype), bytes) && *bytes <= t->bytes,
+    LNT_REQUIRE(t->rank <= LNT_MAX_RANK &&
+                    lnt_shape_bytes(t->dims, t->rank, lnt_dtype_size(t->dtype), bytes) && *bytes <= t->bytes,
                 err, LNT_E_ARGUMENT, "the tensor's memory is smaller than its extents");
     return LNT_OK;
 }

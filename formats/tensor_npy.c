@@ -188,21 +188,19 @@ lnt_status lnt_tensor_parse_npy(const void *bytes, size_t size, const lnt_alloca
     npy_header h = {.dtype = LNT_UNDEFINED};
     text header = {NULL, NULL};
     const uint8_t *data = NULL;
-    int64_t count;
     size_t needed;
     LNT_TRY(split_npy(bytes, size, &header, &data, err));
     LNT_TRY(parse_header(header, &h, err));
     const size_t element = lnt_dtype_size(h.dtype), stored = size - (size_t)(data - (const uint8_t *)bytes);
-    LNT_REQUIRE(lnt_count(h.dims, h.rank, &count) && (uint64_t)count <= SIZE_MAX &&
-                    lnt_mul_size((size_t)count, element, &needed),
-                err, LNT_E_FILE, "npy: the size of its shape overflows");
+    LNT_REQUIRE(lnt_shape_bytes(h.dims, h.rank, element, &needed), err, LNT_E_FILE,
+                "npy: the size of its shape overflows");
     LNT_REQUIRE(needed == stored, err, LNT_E_FILE, "npy: holds %zu bytes of elements, its shape needs %zu",
                 stored, needed);
     LNT_TRY(lnt_tensor_alloc(a, h.dtype, h.rank, h.dims, out, err));
     if (h.fortran)
-        from_fortran(&h, out->data, data, (size_t)count, element);
+        from_fortran(&h, out->data, data, needed / element, element);
     else
-        lnt_copy_elements(out->data, data, (size_t)count, element, h.swap);
+        lnt_copy_elements(out->data, data, needed / element, element, h.swap);
     lnt_tensor_clean_bools(out);
     return LNT_OK;
 }

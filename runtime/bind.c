@@ -120,10 +120,11 @@ static lnt_status pretend_value(lnt_session *s, uint32_t value, bool *any, lnt_e
     lnt_operand *v = &s->value[value];
     const uint32_t symbol = s->model->symbol_of[value];
     const int64_t count = lnt_operand_count(v);
-    if (symbol == LNT_NONE || s->bound[symbol] < 0 || count < 0 || v->data ||
+    size_t bytes;
+    if (symbol == LNT_NONE || s->bound[symbol] < 0 || v->data || !lnt_operand_bytes(v, &bytes) ||
         (v->dtype != LNT_INT64 && v->dtype != LNT_INT32))
         return LNT_OK;
-    void *data = lnt_bump_alloc(&s->known, lnt_operand_bytes(v), err);
+    void *data = lnt_bump_alloc(&s->known, bytes, err);
     if (!data)
         return LNT_E_MEMORY;
     for (int64_t i = 0; i < count; i++) {
@@ -243,31 +244,21 @@ static bool extents_known(const lnt_site *site)
     return true;
 }
 
-static lnt_status check_sizes(const lnt_site *site)
+/* Outputs whose extents are known now, held against the file, become values of a place. */
+static lnt_status define_outputs(lnt_session *s, lnt_frame *f, const lnt_site *site, lnt_place place)
 {
     for (unsigned o = 0; o < site->n_out; o++) {
-        const lnt_operand *v = site->out[o];
-        if (!v)
+        const uint32_t value = site->node->out[o];
+        size_t bytes;
+        if (value == LNT_NONE)
             continue;
-        const size_t element = lnt_dtype_size((lnt_dtype)v->dtype);
-        LNT_REQUIRE(lnt_operand_count(v) >= 0 && lnt_extents_fit(v->dims, v->rank, element), site->err,
-                    LNT_E_LIMIT, "output %u is larger than the address space", o);
-        LNT_REQUIRE(element, site->err, LNT_E_TYPE, "output %u has type %s", o,
-                    lnt_dtype_text((lnt_dtype)v->dtype));
+        LNT_TRY(lnt_check_value(s, value, site->out[o], &bytes, site->err));
+        lnt_place_value(s, value, place, NULL, false);
+        s->born[value] = f->n_steps;
+        s->home[value] = f;
+        s->storage[value].bytes = bytes;
     }
     return LNT_OK;
-}
-
-static void define_outputs(lnt_session *s, lnt_frame *f, const lnt_node *n, lnt_place place)
-{
-    for (unsigned o = 0; o < n->n_out; o++) {
-        if (n->out[o] == LNT_NONE)
-            continue;
-        lnt_place_value(s, n->out[o], place, NULL, false);
-        s->born[n->out[o]] = f->n_steps;
-        s->home[n->out[o]] = f;
-        s->storage[n->out[o]].bytes = lnt_operand_bytes(&s->value[n->out[o]]);
-    }
 }
 
 /* Computes a node of known inputs now; its outputs live with the binding. */
@@ -277,10 +268,10 @@ static lnt_status evaluate_node(lnt_session *s, lnt_frame *f, lnt_site *site)
     void **data = lnt_bump_alloc(&s->known, n->n_out * sizeof *data, site->err);
     if (!data)
         return LNT_E_MEMORY;
-    define_outputs(s, f, n, LNT_PLACE_KNOWN);
+    LNT_TRY(define_outputs(s, f, site, LNT_PLACE_KNOWN));
     for (unsigned o = 0; o < n->n_out; o++)
         if (site->out[o] &&
-            !(data[o] = lnt_bump_alloc(&s->known, lnt_operand_bytes(site->out[o]), site->err)))
+            !(data[o] = lnt_bump_alloc(&s->known, s->storage[n->out[o]].bytes, site->err)))
             return LNT_E_MEMORY;
     LNT_TRY(lnt_evaluate_in(&s->params, n, site->in, site->out, data, s->level, s->seed, site->err));
     for (unsigned o = 0; o < n->n_out; o++)
@@ -352,7 +343,7 @@ static lnt_status bind_step(lnt_session *s, lnt_frame *f, lnt_site *site)
 {
     const lnt_node *n = site->node;
     lnt_step *step = &s->step[n->index];
-    define_outputs(s, f, n, LNT_PLACE_ARENA);
+    LNT_TRY(define_outputs(s, f, site, LNT_PLACE_ARENA));
     lnt_site_begin_bind(site, step, &s->params, s->level, s->kernel.threads);
     lnt_step *feeder = feeder_of(s, f, n);
     site->feeder = feeder;
@@ -387,7 +378,6 @@ static lnt_status bind_operator(lnt_session *s, lnt_frame *f, const lnt_node *n,
         inputs_known = reveal_inputs(s, f, n);
     }
     LNT_TRY(status);
-    LNT_TRY(check_sizes(&site));
     LNT_TRY(check_extent_bounds(s, &site, err));
     return n->evaluate_early && inputs_known ? evaluate_node(s, f, &site) : bind_step(s, f, &site);
 }
@@ -409,18 +399,21 @@ static lnt_status enter_branch(lnt_session *s, lnt_frame *f, const lnt_node *n, 
 }
 
 /* The outputs of an If are those of its branch, seen under other names. */
-static void leave_branch(lnt_session *s, const lnt_cursor *branch)
+static lnt_status leave_branch(lnt_session *s, const lnt_cursor *branch, lnt_error *err)
 {
     const lnt_node *n = lnt_session_node(s, branch->owner);
     const lnt_rec_subgraph *sub = &s->model->sub[branch->sub];
     const uint32_t *from = s->model->file.operands + sub->first_operand + sub->n_in;
     for (unsigned o = 0; o < n->n_out; o++) {
+        size_t bytes;
         if (n->out[o] == LNT_NONE)
             continue;
+        LNT_TRY(lnt_check_value(s, n->out[o], &s->value[from[o]], &bytes, err));
         s->value[n->out[o]] = s->value[from[o]];
         s->born[n->out[o]] = s->born[from[o]];
         s->home[n->out[o]] = s->home[from[o]];
     }
+    return LNT_OK;
 }
 
 /* ---- frames ---- */
@@ -481,8 +474,11 @@ lnt_status lnt_bind_frame(lnt_session *s, lnt_frame *f, lnt_error *err)
         lnt_cursor *top = &f->stack[f->depth - 1];
         const lnt_rec_subgraph *sub = &s->model->sub[top->sub];
         if (top->next == sub->n_nodes) {
-            if (top->owner != LNT_NONE)
-                leave_branch(s, top);
+            if (top->owner != LNT_NONE) {
+                const lnt_status left = leave_branch(s, top, err);
+                if (left != LNT_OK)
+                    return lnt_node_fail(lnt_session_node(s, top->owner), left, err);
+            }
             f->depth--;
             continue;
         }

@@ -15,7 +15,8 @@ typedef struct lnt_turns {
     lnt_frame *f;             /* of the body */
     const uint32_t *in, *out; /* the body's inputs and outputs: value numbers */
     lnt_operand *carried;     /* the values to be carried over, as they were when the turn ended */
-    const void **from;        /* and their contents */
+    const void **from;        /* their contents */
+    size_t *bytes;            /* and how long these are */
     lnt_bump_mark params, known;
     bool bound;
     uint64_t seed; /* of the next turn */
@@ -30,12 +31,13 @@ static lnt_status begin_turns(lnt_turns *t, lnt_session *s, const lnt_node *n, l
     t->out = t->in + sub->n_in;
     t->carried = lnt_bump_alloc(&s->params, n->n_in * sizeof *t->carried, err);
     t->from = lnt_bump_alloc(&s->params, n->n_in * sizeof *t->from, err);
+    t->bytes = lnt_bump_alloc(&s->params, n->n_in * sizeof *t->bytes, err);
     t->seed = lnt_mix_seed(s->kernel.seed);
     t->params = lnt_bump_here(&s->params);
     t->known = lnt_bump_here(&s->known);
     for (uint32_t i = 0; i < sub->n_in; i++) /* forget what a former loop left */
         s->storage[t->in[i]].place = LNT_PLACE_NONE;
-    return t->carried && t->from ? LNT_OK : LNT_E_MEMORY;
+    return t->carried && t->from && t->bytes ? LNT_OK : LNT_E_MEMORY;
 }
 
 /* Forgets the body's binding: its parameters and evaluated values give back their memory. */
@@ -53,20 +55,17 @@ static const void *contents(lnt_session *s, uint32_t value)
     return (const char *)s->slot[lnt_storage_root(s, v->storage)] + v->offset;
 }
 
-static bool same_extents(const lnt_operand *a, const lnt_operand *b)
-{
-    return a->rank == b->rank && memcmp(a->dims, b->dims, a->rank * sizeof *a->dims) == 0;
-}
-
-/* Gives a body input the extents of like, whose type it must have, and bytes of its own; the body is bound
+/* Gives a body input the extents of like, whose type it must have, and memory of its own; the body is bound
  * anew if the extents differ from the last turn's. */
-static lnt_status feed(lnt_turns *t, uint32_t value, const lnt_operand *like, const void *data, size_t bytes)
+static lnt_status feed(lnt_turns *t, uint32_t value, const lnt_operand *like, const void *data)
 {
     lnt_session *s = t->s;
     lnt_operand *v = &s->value[value];
+    size_t bytes;
     LNT_REQUIRE(v->dtype == like->dtype, t->err, LNT_E_TYPE, "the body takes %s where it is given %s",
                 lnt_dtype_text((lnt_dtype)v->dtype), lnt_dtype_text((lnt_dtype)like->dtype));
-    if (!same_extents(v, like) || s->storage[value].place != LNT_PLACE_OWNED)
+    LNT_TRY(lnt_check_value(s, value, like, &bytes, t->err));
+    if (!lnt_same_extents(v, like) || s->storage[value].place != LNT_PLACE_OWNED)
         unbind(t);
     LNT_TRY(lnt_buffer_reserve(s, &s->owned[value], bytes, t->err));
     if (bytes && data != s->owned[value].data)
@@ -86,24 +85,25 @@ static lnt_status feed(lnt_turns *t, uint32_t value, const lnt_operand *like, co
 static lnt_status carry(lnt_turns *t, const uint32_t *to, const uint32_t *from, unsigned n)
 {
     lnt_session *s = t->s;
-    size_t aside = 0;
+    size_t aside = 0, at;
     for (unsigned i = 0; i < n; i++) {
         t->carried[i] = s->value[from[i]];
         t->from[i] = contents(s, from[i]);
-        if (s->storage[lnt_storage_root(s, t->carried[i].storage)].place == LNT_PLACE_OWNED)
-            aside += lnt_round_up(lnt_operand_bytes(&t->carried[i]), LNT_ALIGN);
+        LNT_TRY(lnt_check_value(s, from[i], &t->carried[i], &t->bytes[i], t->err));
+        if (s->storage[lnt_storage_root(s, t->carried[i].storage)].place != LNT_PLACE_OWNED)
+            t->bytes[i] = 0; /* it stays where it is */
+        LNT_REQUIRE(lnt_reserve(&aside, (int64_t)t->bytes[i], 1, &at), t->err, LNT_E_LIMIT,
+                    "carried values are larger than the address space");
     }
     LNT_TRY(lnt_buffer_reserve(s, &s->aside, aside, t->err));
     char *place = s->aside.data;
     for (unsigned i = 0; i < n; i++) {
-        const size_t bytes = lnt_operand_bytes(&t->carried[i]);
-        if (!bytes || s->storage[lnt_storage_root(s, t->carried[i].storage)].place != LNT_PLACE_OWNED)
-            continue;
-        t->from[i] = memcpy(place, t->from[i], bytes);
-        place += lnt_round_up(bytes, LNT_ALIGN);
+        if (t->bytes[i])
+            t->from[i] = memcpy(place, t->from[i], t->bytes[i]);
+        place += lnt_round_up(t->bytes[i], LNT_ALIGN);
     }
     for (unsigned i = 0; i < n; i++)
-        LNT_TRY(feed(t, to[i], &t->carried[i], t->from[i], lnt_operand_bytes(&t->carried[i])));
+        LNT_TRY(feed(t, to[i], &t->carried[i], t->from[i]));
     return LNT_OK;
 }
 
@@ -126,7 +126,8 @@ static lnt_status give(lnt_turns *t, uint32_t value, const lnt_operand *like, co
 {
     lnt_session *s = t->s;
     lnt_operand *v = &s->value[value];
-    const size_t bytes = lnt_operand_bytes(like);
+    size_t bytes;
+    LNT_TRY(lnt_check_value(s, value, like, &bytes, t->err));
     LNT_TRY(lnt_buffer_reserve(s, &s->owned[value], bytes, t->err));
     if (bytes && data)
         memcpy(s->owned[value].data, data, bytes);
@@ -139,36 +140,39 @@ static lnt_status give(lnt_turns *t, uint32_t value, const lnt_operand *like, co
 
 /* ---- stacked outputs ---- */
 
-/* Appends the body's output as slice number turn of a stacked output, growing its buffer by doubling. */
+/* Appends the body's output as slice number turn of a stacked output, growing its buffer by doubling. The
+ * first slice says what the others are. */
 static lnt_status stack_slice(lnt_turns *t, uint32_t value, uint32_t slice, int64_t turn)
 {
     lnt_session *s = t->s;
     const lnt_operand *from = &s->value[slice];
-    lnt_operand *v = &s->value[value];
+    lnt_operand *v = &s->value[value], stacked = *from;
     lnt_buffer *b = &s->owned[value];
-    const size_t bytes = lnt_operand_bytes(from);
+    size_t bytes, needed;
     LNT_REQUIRE(from->rank < LNT_MAX_RANK, t->err, LNT_E_LIMIT, "a stacked output has more than %d axes",
                 LNT_MAX_RANK);
-    LNT_REQUIRE(turn == 0 || (v->rank == from->rank + 1 &&
+    stacked.rank++;
+    stacked.dims[0] = turn + 1;
+    memcpy(stacked.dims + 1, from->dims, from->rank * sizeof *from->dims);
+    LNT_REQUIRE(turn == 0 || (v->dtype == stacked.dtype && v->rank == stacked.rank &&
                               memcmp(v->dims + 1, from->dims, from->rank * sizeof *from->dims) == 0),
-                t->err, LNT_E_SHAPE, "a stacked output changes its extents in turn %lld", (long long)turn);
-    size_t needed;
-    LNT_REQUIRE(lnt_mul_size((size_t)turn + 1, bytes, &needed), t->err, LNT_E_LIMIT,
-                "a stacked output is too large");
+                t->err, LNT_E_MODEL, "a stacked output changes its type or extents in turn %lld",
+                (long long)turn);
+    LNT_TRY(lnt_check_value(s, slice, from, &bytes, t->err));
+    LNT_REQUIRE(lnt_operand_bytes(&stacked, &needed), t->err, LNT_E_LIMIT, "a stacked output is too large");
     if (needed > b->capacity) {
         lnt_buffer grown = {NULL, 0};
         LNT_TRY(lnt_buffer_reserve(s, &grown, needed + needed / 2, t->err));
         if (turn)
-            memcpy(grown.data, b->data, bytes * (size_t)turn);
+            memcpy(grown.data, b->data, needed - bytes);
         lnt_free(&s->allocator, b->data);
         *b = grown;
     }
     if (bytes)
-        memcpy((char *)b->data + bytes * (size_t)turn, contents(s, slice), bytes);
-    v->dtype = from->dtype;
-    v->rank = (uint8_t)(from->rank + 1);
-    memcpy(v->dims + 1, from->dims, from->rank * sizeof *from->dims);
-    v->dims[0] = turn + 1;
+        memcpy((char *)b->data + (needed - bytes), contents(s, slice), bytes);
+    v->dtype = stacked.dtype;
+    v->rank = stacked.rank;
+    memcpy(v->dims, stacked.dims, sizeof v->dims);
     return LNT_OK;
 }
 
@@ -187,10 +191,11 @@ static lnt_status empty_stack(lnt_turns *t, uint32_t value, uint32_t slice)
 static lnt_status finish_stack(lnt_turns *t, uint32_t value, uint32_t slice, int64_t turns)
 {
     lnt_session *s = t->s;
+    size_t bytes;
     if (turns == 0)
         return empty_stack(t, value, slice);
-    const lnt_operand v = s->value[value];
-    LNT_TRY(lnt_buffer_reserve(s, &s->owned[value], lnt_operand_bytes(&v), t->err));
+    LNT_TRY(lnt_check_value(s, value, &s->value[value], &bytes, t->err));
+    LNT_TRY(lnt_buffer_reserve(s, &s->owned[value], bytes, t->err));
     lnt_place_value(s, value, LNT_PLACE_OWNED, s->owned[value].data, false);
     return LNT_OK;
 }
@@ -218,6 +223,13 @@ static lnt_status read_condition(const lnt_turns *t, uint32_t value, bool *go)
     return LNT_OK;
 }
 
+/* Some exporters declare the turn's number and the condition with an axis of one. */
+static lnt_status feed_scalar(lnt_turns *t, uint32_t value, lnt_dtype dtype, const void *data)
+{
+    const lnt_operand one = {.dtype = (uint8_t)dtype, .rank = t->s->model->value[value].rank == 1, .dims = {1}};
+    return feed(t, value, &one, data);
+}
+
 static lnt_status run_loop(lnt_turns *t)
 {
     const lnt_node *n = t->n;
@@ -230,8 +242,8 @@ static lnt_status run_loop(lnt_turns *t)
     LNT_TRY(carry(t, t->in + 2, n->in + 2, carried));
     for (; go && turn < trips; turn++) {
         const uint8_t condition = go;
-        LNT_TRY(feed(t, t->in[0], &(lnt_operand){.dtype = LNT_INT64}, &turn, sizeof turn));
-        LNT_TRY(feed(t, t->in[1], &(lnt_operand){.dtype = LNT_BOOL}, &condition, sizeof condition));
+        LNT_TRY(feed_scalar(t, t->in[0], LNT_INT64, &turn));
+        LNT_TRY(feed_scalar(t, t->in[1], LNT_BOOL, &condition));
         LNT_TRY(run_body(t));
         LNT_TRY(read_condition(t, t->out[0], &go));
         for (unsigned o = carried; o < n->n_out; o++)
@@ -250,7 +262,8 @@ static lnt_status run_loop(lnt_turns *t)
 
 /* ---- Scan ---- */
 
-/* One slice of a tensor along an axis: outer runs of inner bytes, stride bytes apart. */
+/* One slice of a tensor along an axis: outer runs of inner bytes, stride bytes apart. The tensor's bytes have
+ * been worked out before: nothing here overflows. */
 typedef struct slice_walk {
     size_t outer, inner, stride;
 } slice_walk;
@@ -302,11 +315,13 @@ static lnt_status feed_slice(lnt_turns *t, unsigned i, unsigned first, int64_t t
     for (unsigned d = axis; d < shape.rank; d++)
         shape.dims[d] = v->dims[d + 1];
     lnt_buffer *b = &s->owned[t->in[first + i]];
-    LNT_TRY(lnt_buffer_reserve(s, b, w.outer * w.inner, t->err));
+    size_t bytes;
+    LNT_TRY(lnt_check_value(s, t->in[first + i], &shape, &bytes, t->err));
+    LNT_TRY(lnt_buffer_reserve(s, b, bytes, t->err));
     const char *from = (const char *)contents(s, t->n->in[first + i]) + index * w.inner;
     for (size_t o = 0; w.inner && o < w.outer; o++)
         memcpy((char *)b->data + o * w.inner, from + o * w.stride, w.inner);
-    return feed(t, t->in[first + i], &shape, b->data, w.outer * w.inner);
+    return feed(t, t->in[first + i], &shape, b->data);
 }
 
 /* Puts the body's output into its place in scan output o, which is made in the first turn. */
@@ -326,11 +341,10 @@ static lnt_status place_slice(lnt_turns *t, unsigned o, unsigned states, int64_t
     shape.dims[axis] = turns;
     for (unsigned d = axis; d < from->rank; d++)
         shape.dims[d + 1] = from->dims[d];
-    LNT_REQUIRE(lnt_operand_count(&shape) >= 0, t->err, LNT_E_LIMIT, "a scan output is too large");
     if (turn == 0)
         LNT_TRY(give(t, value, &shape, NULL));
-    LNT_REQUIRE(same_extents(&shape, &s->value[value]), t->err, LNT_E_SHAPE,
-                "a scan output changes its extents in turn %lld", (long long)turn);
+    LNT_REQUIRE(shape.dtype == s->value[value].dtype && lnt_same_extents(&shape, &s->value[value]), t->err,
+                LNT_E_MODEL, "a scan output changes its type or extents in turn %lld", (long long)turn);
     const slice_walk w = walk_along(&shape, axis);
     char *to = (char *)s->owned[value].data + (size_t)(backwards ? turns - 1 - turn : turn) * w.inner;
     for (size_t k = 0; w.inner && k < w.outer; k++)

@@ -21,6 +21,8 @@
 #include "runtime/linnet.h"
 #include "runtime/places.h"
 
+#include <string.h>
+
 struct lnt_model {
     lnt_allocator allocator;
     lnt_host host; /* its log may be NULL */
@@ -110,6 +112,12 @@ typedef struct lnt_buffer {
     size_t capacity;
 } lnt_buffer;
 
+/* A value that the user gave instead of having it computed. */
+typedef struct lnt_injected {
+    lnt_tensor tensor; /* its data in the buffer, in the value's storage order; NULL: the value is computed */
+    lnt_buffer buffer;
+} lnt_injected;
+
 typedef struct lnt_input_slot {
     lnt_tensor tensor; /* as the caller gave it */
     bool given;
@@ -123,6 +131,7 @@ typedef struct lnt_output_slot {
     uint32_t direct;    /* storage that was given this output's memory, or LNT_NONE */
     lnt_operand target; /* where a value that lives elsewhere is copied to by a last step */
     lnt_step copy;
+    size_t copy_bytes;
     lnt_operand *copy_in[1], *copy_out[1];
 } lnt_output_slot;
 
@@ -173,7 +182,7 @@ struct lnt_session {
     bool partial;         /* only what selected outputs and fetched values need is computed */
     bool *selected;       /* per output */
     bool *needed;         /* per value, while partial */
-    lnt_tensor *injected; /* per value, data NULL where it is computed */
+    lnt_injected *injected; /* per value */
     bool any_injected;
 
     lnt_execution_mode mode;
@@ -198,14 +207,20 @@ static inline const char *lnt_value_name(const lnt_model *m, uint32_t value)
     return m->file.strings + m->file.values[value].name;
 }
 
-static inline size_t lnt_operand_bytes(const lnt_operand *o)
+static inline bool lnt_same_extents(const lnt_operand *a, const lnt_operand *b)
 {
-    return (size_t)lnt_operand_count(o) * lnt_dtype_size((lnt_dtype)o->dtype);
+    return a->rank == b->rank && memcmp(a->dims, b->dims, a->rank * sizeof *a->dims) == 0;
 }
 
 /* ---- session.c ---- */
 lnt_status lnt_buffer_reserve(lnt_session *s, lnt_buffer *b, size_t bytes, lnt_error *err);
 const lnt_node *lnt_session_node(const lnt_session *s, uint32_t node);
+
+/* ---- declared.c ---- */
+/* Holds what was computed of a value against what the file declares of it: element type, rank, extents and
+ * storage order, as far as they are declared. *bytes: of its elements. */
+lnt_status lnt_check_value(const lnt_session *s, uint32_t value, const lnt_operand *computed, size_t *bytes,
+                           lnt_error *err);
 
 /* Fits a tensor to what the model says of its input i, naming the input in the error; *bytes: of its
  * elements. */

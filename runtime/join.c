@@ -32,9 +32,11 @@ static bool can_join(lnt_session *s, const lnt_frame *f, const lnt_step *step, u
 {
     const lnt_operand *in = step->in[i];
     const lnt_storage *from = storage_of(s, in), *to = storage_of(s, step->out[0]);
+    size_t bytes;
     if (!step->join[i].fits || from->place != LNT_PLACE_ARENA || from->pinned || from->laid || to->laid ||
         from->last != time || time - from->first >= SPAN || from->parent >= s->model->n_values ||
-        s->home[from->parent] != f || in->offset || from->bytes != lnt_operand_bytes(in))
+        s->home[from->parent] != f || in->offset || !lnt_operand_bytes(in, &bytes) ||
+        from->bytes != bytes)
         return false;
     return !pitch_of(step, i) || (from->takes_pitch && !from->needs_rows && in == &s->value[from->parent]);
 }

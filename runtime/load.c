@@ -223,6 +223,17 @@ static lnt_status check_packed(const lnt_model *m, const lnt_node *n, lnt_error 
     return LNT_OK;
 }
 
+/* What leaves a subgraph is read as it lies. */
+static lnt_status check_results(const lnt_model *m, const lnt_rec_subgraph *sub, lnt_error *err)
+{
+    for (uint32_t o = 0; o < sub->n_out; o++) {
+        const uint32_t value = m->file.operands[sub->first_operand + sub->n_in + o];
+        LNT_REQUIRE(!m->value[value].packed, err, LNT_E_FILE, "output %s is a packed constant",
+                    lnt_value_name(m, value));
+    }
+    return LNT_OK;
+}
+
 /* Subgraphs that a control-flow node must have, with the number of inputs and outputs it will be given. */
 static lnt_status check_subgraph(const lnt_model *m, const lnt_node *n, const char *name, uint32_t n_in,
                                  uint32_t n_out, lnt_error *err)
@@ -345,6 +356,8 @@ static lnt_status load_model(lnt_model *m, uint32_t flags, lnt_error *err)
         LNT_TRY(check_packed(m, &m->node[i], err));
         LNT_TRY(check_control(m, &m->node[i], err));
     }
+    for (uint32_t i = 0; i < f->n_subgraphs; i++)
+        LNT_TRY(check_results(m, &m->sub[i], err));
     LNT_TRY(check_ends(m, err));
     LNT_TRY(count_readers(m, err));
     return name_dims(m, err);

@@ -37,7 +37,7 @@ static void need_inputs(lnt_session *s, const lnt_node *n)
 bool lnt_node_needed(const lnt_session *s, const lnt_node *n)
 {
     for (unsigned o = 0; o < n->n_out; o++)
-        if (n->out[o] != LNT_NONE && s->needed[n->out[o]] && !s->injected[n->out[o]].data)
+        if (n->out[o] != LNT_NONE && s->needed[n->out[o]] && !s->injected[n->out[o]].tensor.data)
             return true;
     return false;
 }
@@ -63,7 +63,7 @@ void lnt_mark_needed(lnt_session *s)
 void lnt_place_injected(lnt_session *s)
 {
     for (uint32_t v = 0; s->any_injected && v < s->model->n_values; v++) {
-        const lnt_tensor *t = &s->injected[v];
+        const lnt_tensor *t = &s->injected[v].tensor;
         if (!t->data)
             continue;
         s->value[v].rank = (uint8_t)t->rank;
@@ -92,7 +92,7 @@ static lnt_status check_injected(const lnt_session *s, uint32_t value, const cha
                                  lnt_error *err)
 {
     const lnt_operand *v = &s->model->value[value];
-    int64_t count;
+    size_t bytes;
     LNT_REQUIRE(!v->constant, err, LNT_E_ARGUMENT, "%s is a constant of the model", name);
     for (uint32_t i = 0; i < s->model->n_in; i++)
         LNT_REQUIRE(s->model->in[i] != value, err, LNT_E_ARGUMENT, "%s is an input: use lnt_set_input", name);
@@ -105,11 +105,9 @@ static lnt_status check_injected(const lnt_session *s, uint32_t value, const cha
         LNT_REQUIRE(v->dims[d] < 0 || v->dims[d] == t->dims[d], err, LNT_E_SHAPE,
                     "%s has %lld along axis %u, not %lld", name, (long long)v->dims[d], d,
                     (long long)t->dims[d]);
-    LNT_REQUIRE(lnt_extents_fit(t->dims, t->rank, lnt_dtype_size(t->dtype)) &&
-                    lnt_count(t->dims, t->rank, &count) &&
-                    (uint64_t)count <= t->bytes / lnt_dtype_size(t->dtype),
-                err, LNT_E_SHAPE, "%s: its data is shorter than its shape says", name);
-    t->bytes = (size_t)count * lnt_dtype_size(t->dtype);
+    LNT_REQUIRE(lnt_shape_bytes(t->dims, t->rank, lnt_dtype_size(t->dtype), &bytes) && bytes <= t->bytes, err,
+                LNT_E_SHAPE, "%s: its data is shorter than its shape says", name);
+    t->bytes = bytes;
     return LNT_OK;
 }
 
@@ -121,16 +119,17 @@ lnt_status lnt_inject(lnt_session *s, const char *name, const lnt_tensor *tensor
     LNT_TRY(lnt_find_value(s, name, &value, err));
     s->rebind = true;
     if (!tensor) {
-        s->injected[value].data = NULL;
+        s->injected[value].tensor.data = NULL;
         return LNT_OK;
     }
+    lnt_injected *given = &s->injected[value];
     lnt_tensor t = *tensor;
     LNT_REQUIRE(t.data, err, LNT_E_ARGUMENT, "%s is to be injected without data", name);
     LNT_TRY(check_injected(s, value, name, &t, err));
-    LNT_TRY(lnt_buffer_reserve(s, &s->owned[value], t.bytes, err));
-    into_order(&s->model->value[value], &t, s->owned[value].data);
-    t.data = s->owned[value].data;
-    s->injected[value] = t;
+    LNT_TRY(lnt_buffer_reserve(s, &given->buffer, t.bytes, err));
+    into_order(&s->model->value[value], &t, given->buffer.data);
+    t.data = given->buffer.data;
+    given->tensor = t;
     s->any_injected = true;
     if (!s->partial)
         return lnt_select_outputs(s, NULL, 0, err);

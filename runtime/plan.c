@@ -177,9 +177,9 @@ static void keep_results(lnt_session *s, const lnt_frame *f)
 
 static lnt_status run_copy(lnt_kernel *k, const lnt_step *step)
 {
-    const size_t bytes = lnt_operand_bytes(step->out[0]);
-    if (bytes)
-        memcpy(lnt_out(k, step, 0), lnt_in(k, step, 0), bytes);
+    const size_t *bytes = step->params;
+    if (*bytes)
+        memcpy(lnt_out(k, step, 0), lnt_in(k, step, 0), *bytes);
     return LNT_OK;
 }
 
@@ -189,10 +189,10 @@ static void *callers_memory(const lnt_session *s, uint32_t i)
     return !s->partial || s->selected[i] ? s->output[i].data : NULL;
 }
 
-/* Memory that output i must end in: NULL if the session may choose. */
-static lnt_status output_target(lnt_session *s, const lnt_frame *f, uint32_t i, void **target, lnt_error *err)
+/* Memory that output i, of so many bytes, must end in: NULL if the session may choose. */
+static lnt_status output_target(lnt_session *s, const lnt_frame *f, uint32_t i, size_t bytes, void **target,
+                                lnt_error *err)
 {
-    const size_t bytes = lnt_operand_bytes(&s->value[s->model->out[i]]);
     *target = NULL;
     lnt_state_slot *state = lnt_state_of_output(s, i);
     if (state) {
@@ -215,15 +215,17 @@ static uint32_t copy_slot(const lnt_session *s, uint32_t i)
     return s->model->n_values + s->model->n_nodes + i;
 }
 
-static void append_copy(lnt_session *s, lnt_frame *f, uint32_t i, void *target)
+static void append_copy(lnt_session *s, lnt_frame *f, uint32_t i, size_t bytes, void *target)
 {
     lnt_output_slot *out = &s->output[i];
+    out->copy_bytes = bytes;
     out->target = s->value[s->model->out[i]];
     out->target.storage = copy_slot(s, i);
     out->target.offset = 0;
     out->copy_in[0] = &s->value[s->model->out[i]];
     out->copy_out[0] = &out->target;
     out->copy = (lnt_step){.run = run_copy,
+                           .params = &out->copy_bytes,
                            .in = out->copy_in,
                            .out = out->copy_out,
                            .n_in = 1,
@@ -243,21 +245,22 @@ static lnt_status direct_outputs(lnt_session *s, lnt_frame *f, lnt_error *err)
         const uint32_t value = s->model->out[i];
         const lnt_operand *v = &s->value[value];
         lnt_storage *storage = storage_of(s, v);
+        size_t bytes;
         void *target;
-        if (lnt_operand_count(v) < 0 || storage->place == LNT_PLACE_NONE)
+        if (storage->place == LNT_PLACE_NONE || !lnt_operand_bytes(v, &bytes))
             continue;
-        LNT_TRY(output_target(s, f, i, &target, err));
+        LNT_TRY(output_target(s, f, i, bytes, &target, err));
         if (!target)
             continue;
         if (storage->place == LNT_PLACE_OUTPUT && s->output[i].direct == storage->parent) {
             s->slot[storage->parent] = target;
         } else if (storage->place == LNT_PLACE_ARENA && !storage->laid && v->offset == 0 &&
-                   storage->bytes == lnt_operand_bytes(v)) {
+                   storage->bytes == bytes) {
             storage->place = LNT_PLACE_OUTPUT;
             s->slot[storage->parent] = target;
             s->output[i].direct = storage->parent;
         } else if (f->complete) {
-            append_copy(s, f, i, target);
+            append_copy(s, f, i, bytes, target);
         }
     }
     return LNT_OK;

@@ -246,9 +246,8 @@ static void free_working_memory(lnt_session *s)
     free_arena(s, &s->root);
     for (uint32_t i = 0; s->body && i < m->n_nodes; i++)
         free_arena(s, s->body[i]);
-    for (uint32_t i = 0; s->injected && i < m->n_values; i++)
-        if (!s->injected[i].data) /* what the user gave stays */
-            buffer_free(s, &s->owned[i]);
+    for (uint32_t i = 0; s->owned && i < m->n_values; i++)
+        buffer_free(s, &s->owned[i]);
     for (uint32_t i = 0; s->input && i < m->n_in; i++) {
         buffer_free(s, &s->input[i].staging);
         buffer_free(s, &s->input[i].seen);
@@ -268,7 +267,7 @@ void lnt_session_destroy(lnt_session **session)
     lnt_session *s = *session;
     free_working_memory(s);
     for (uint32_t i = 0; s->injected && i < s->model->n_values; i++)
-        buffer_free(s, &s->owned[i]);
+        buffer_free(s, &s->injected[i].buffer);
     for (uint32_t i = 0; s->state && i < s->n_states; i++) {
         buffer_free(s, &s->state[i].now);
         buffer_free(s, &s->state[i].next);
@@ -308,11 +307,8 @@ lnt_status lnt_check_input(const lnt_session *s, uint32_t i, const lnt_tensor *t
                     LNT_E_SHAPE, "input %s has %lld along axis %u, not %lld", name, (long long)v->dims[d], d,
                     (long long)t->dims[d]);
     }
-    int64_t count;
-    LNT_REQUIRE(lnt_extents_fit(t->dims, t->rank, lnt_dtype_size(t->dtype)) &&
-                    lnt_count(t->dims, t->rank, &count),
-                err, LNT_E_SHAPE, "input %s is larger than the address space", name);
-    *bytes = (size_t)count * lnt_dtype_size(t->dtype);
+    LNT_REQUIRE(lnt_shape_bytes(t->dims, t->rank, lnt_dtype_size(t->dtype), bytes), err, LNT_E_SHAPE,
+                "input %s is larger than the address space", name);
     LNT_REQUIRE(!t->data || t->bytes >= *bytes, err, LNT_E_SHAPE, "input %s needs %zu bytes, %zu are given",
                 name, *bytes, t->bytes);
     return LNT_OK;
@@ -352,8 +348,9 @@ lnt_status lnt_set_output(lnt_session *s, uint32_t i, void *data, size_t bytes, 
     const size_t align = lnt_dtype_size((lnt_dtype)s->model->value[s->model->out[i]].dtype);
     LNT_REQUIRE(!align || (uintptr_t)data % align == 0, err, LNT_E_ARGUMENT,
                 "output memory must be aligned to its elements of %zu bytes", align);
-    const lnt_operand *v = &s->value[s->model->out[i]];
-    const bool fits = s->bound_now && lnt_operand_count(v) >= 0 && bytes >= lnt_operand_bytes(v);
+    size_t needed;
+    const bool fits =
+        s->bound_now && lnt_operand_bytes(&s->value[s->model->out[i]], &needed) && bytes >= needed;
     if (!out->data != !data || (data && bytes < out->bytes && !fits))
         s->rebind = true;
     out->data = data;
@@ -365,7 +362,8 @@ static void fill_tensor(lnt_tensor *t, const lnt_operand *v, const void *data)
 {
     *t = (lnt_tensor){.dtype = (lnt_dtype)v->dtype, .rank = v->rank, .data = (void *)(uintptr_t)data};
     memcpy(t->dims, v->dims, sizeof t->dims);
-    t->bytes = lnt_operand_count(v) < 0 ? 0 : lnt_operand_bytes(v);
+    if (!lnt_operand_bytes(v, &t->bytes))
+        t->bytes = 0;
 }
 
 static const void *value_memory(lnt_session *s, const lnt_operand *v)
@@ -468,7 +466,9 @@ static lnt_status plain_copy(lnt_session *s, const lnt_operand *v, const void *d
     *out = data;
     if (v->order == LNT_ORDER_PLAIN && !v->packed)
         return LNT_OK;
-    LNT_TRY(lnt_buffer_reserve(s, &s->fetch_copy, lnt_operand_bytes(v), err));
+    size_t bytes;
+    LNT_REQUIRE(lnt_operand_bytes(v, &bytes), err, LNT_E_INTERNAL, "a fetched value has no size");
+    LNT_TRY(lnt_buffer_reserve(s, &s->fetch_copy, bytes, err));
     *out = s->fetch_copy.data;
     if (v->packed) {
         lnt_unpack(v->packed, (lnt_dtype)v->dtype, data, s->fetch_copy.data);

@@ -83,15 +83,18 @@ static int64_t with_room(const lnt_session *s, const lnt_state_slot *state, int6
 static lnt_status make_room_behind(lnt_session *s, lnt_state_slot *state, lnt_operand *present,
                                    lnt_error *err)
 {
-    const int64_t plane = present->dims[2] * present->dims[3], planes = present->dims[0] * present->dims[1];
+    int64_t plane;
+    size_t bytes;
+    LNT_REQUIRE(lnt_count(present->dims + 2, 2, &plane), err, LNT_E_LIMIT, "a state is too large");
     state->in_place = state->now_pitch >= plane;
     present->plane_pitch = state->in_place ? state->now_pitch : with_room(s, state, plane);
-    if (state->in_place)
+    const int64_t dims[] = {present->dims[0], present->dims[1], present->plane_pitch};
+    LNT_REQUIRE(lnt_shape_bytes(dims, 3, lnt_dtype_size((lnt_dtype)present->dtype), &bytes), err, LNT_E_LIMIT,
+                "a state is too large");
+    if (state->in_place && bytes <= state->now.capacity)
         return LNT_OK;
-    const int64_t dims[] = {planes, present->plane_pitch};
-    const size_t size = lnt_dtype_size((lnt_dtype)present->dtype);
-    LNT_REQUIRE(lnt_extents_fit(dims, 2, size), err, LNT_E_LIMIT, "a state is too large");
-    return lnt_buffer_reserve(s, &state->next, (size_t)(planes * present->plane_pitch) * size, err);
+    state->in_place = false;
+    return lnt_buffer_reserve(s, &state->next, bytes, err);
 }
 
 /* Lets planes lie side by side. */
@@ -100,11 +103,13 @@ static lnt_status make_plain(lnt_session *s, lnt_state_slot *state, lnt_error *e
     lnt_tensor *t = &s->input[state->input].tensor;
     if (!state->now_pitch)
         return LNT_OK;
-    const size_t size = lnt_dtype_size(t->dtype), plane = (size_t)(t->dims[2] * t->dims[3]) * size;
+    const size_t from = (size_t)state->now_pitch * lnt_dtype_size(t->dtype);
+    size_t plane;
+    LNT_REQUIRE(lnt_shape_bytes(t->dims + 2, 2, lnt_dtype_size(t->dtype), &plane), err, LNT_E_INTERNAL,
+                "a state's planes are too large");
     LNT_TRY(lnt_buffer_reserve(s, &state->next, t->bytes, err));
-    for (int64_t i = 0; plane && i < t->dims[0] * t->dims[1]; i++)
-        memcpy((char *)state->next.data + (size_t)i * plane,
-               (const char *)state->now.data + (size_t)(i * state->now_pitch) * size, plane);
+    for (size_t i = 0; plane && i < t->bytes / plane; i++)
+        memcpy((char *)state->next.data + i * plane, (const char *)state->now.data + i * from, plane);
     change_places(state, 0);
     t->data = state->now.data;
     s->outgrown = true;
@@ -135,12 +140,10 @@ static lnt_status start_state(lnt_session *s, lnt_state_slot *state, lnt_error *
     LNT_REQUIRE(v->rank != LNT_RANK_UNKNOWN, err, LNT_E_SHAPE,
                 "a state of unknown rank must be set before the run");
     lnt_tensor t = {.dtype = (lnt_dtype)v->dtype, .rank = v->rank};
-    int64_t count;
     for (unsigned d = 0; d < v->rank; d++)
         t.dims[d] = v->dims[d] >= 0 ? v->dims[d] : extent_by_symbol(s, v->dims[d]);
-    LNT_REQUIRE(lnt_extents_fit(t.dims, t.rank, lnt_dtype_size(t.dtype)) && lnt_count(t.dims, t.rank, &count),
-                err, LNT_E_LIMIT, "a state is too large");
-    t.bytes = (size_t)count * lnt_dtype_size(t.dtype);
+    LNT_REQUIRE(lnt_shape_bytes(t.dims, t.rank, lnt_dtype_size(t.dtype), &t.bytes), err, LNT_E_LIMIT,
+                "a state is too large");
     LNT_TRY(lnt_buffer_reserve(s, &state->now, t.bytes, err));
     memset(state->now.data, 0, t.bytes);
     state->now_pitch = 0;
@@ -163,9 +166,15 @@ lnt_status lnt_start_states(lnt_session *s, lnt_error *err)
 lnt_status lnt_state_make_room(lnt_session *s, lnt_state_slot *state, lnt_error *err)
 {
     lnt_operand *v = &s->value[s->model->out[state->output]];
+    size_t bytes;
+    const lnt_status status = lnt_check_value(s, s->model->in[state->input], v, &bytes, err);
+    if (status != LNT_OK) {
+        lnt_error_prefix(err, "output %s is to be a state's next contents: ",
+                         lnt_value_name(s->model, s->model->out[state->output]));
+        return status;
+    }
     if (is_appended(s, state))
         return make_room_behind(s, state, v, err);
-    const size_t bytes = lnt_operand_bytes(v);
     state->in_place = false;
     v->plane_pitch = 0;
     if (state->next.data && state->next.capacity >= bytes)
@@ -193,7 +202,7 @@ void lnt_swap_states(lnt_session *s)
         t->rank = v->rank;
         memcpy(t->dims, v->dims, sizeof t->dims);
         t->data = state->now.data;
-        t->bytes = lnt_operand_bytes(v);
+        (void)lnt_operand_bytes(v, &t->bytes); /* which bind found them to have */
         if (!state->in_place && (state->now_pitch || state->next.capacity < t->bytes))
             s->outgrown = true;
     }

@@ -73,11 +73,9 @@ static bool outputs_known(lnt_edit *e, const lnt_gnode *n, size_t *bytes)
         if (n->out[i] == LNT_NONE)
             continue;
         const lnt_operand *o = &e->g->value[n->out[i]].info;
-        const int64_t count = lnt_operand_count(o);
-        const size_t size = lnt_dtype_size(o->dtype);
         size_t more;
-        if (count < 0 || size == 0 || lnt_edit_pinned(e, n->out[i]) ||
-            __builtin_mul_overflow((size_t)count, size, &more) || __builtin_add_overflow(*bytes, more, bytes))
+        if (lnt_edit_pinned(e, n->out[i]) || !lnt_operand_bytes(o, &more) ||
+            !lnt_add_size(*bytes, more, bytes))
             return false;
     }
     return true;
@@ -85,14 +83,14 @@ static bool outputs_known(lnt_edit *e, const lnt_gnode *n, size_t *bytes)
 
 /* ---- folding one node ---- */
 
-static void become_constant(lnt_graph *g, uint32_t value, void *data)
+static void become_constant(lnt_graph *g, uint32_t value, void *data, size_t bytes)
 {
     lnt_gvalue *v = &g->value[value];
     v->constant = v->info.constant = true;
     v->producer = NULL;
     v->info.data = data;
     v->elements = NULL;
-    v->bytes = (size_t)lnt_operand_count(&v->info) * lnt_dtype_size(v->info.dtype);
+    v->bytes = bytes;
 }
 
 /* Runs the node; *folded says whether that worked: a node that fails here is left to fail, or not, at run. */
@@ -101,14 +99,14 @@ static lnt_status evaluate(lnt_edit *e, lnt_gnode *n, bool *folded)
     lnt_graph *g = e->g;
     lnt_operand *in[MAX_OPERANDS], *out[MAX_OPERANDS];
     void *data[MAX_OPERANDS] = {NULL};
+    size_t bytes[MAX_OPERANDS] = {0};
     for (unsigned i = 0; i < n->n_in; i++)
         in[i] = n->in[i] == LNT_NONE ? NULL : &g->value[n->in[i]].info;
     for (unsigned i = 0; i < n->n_out; i++) {
         out[i] = n->out[i] == LNT_NONE ? NULL : &g->value[n->out[i]].info;
         if (!out[i])
             continue;
-        data[i] = lnt_bump_alloc(&g->memory,
-                                 (size_t)lnt_operand_count(out[i]) * lnt_dtype_size(out[i]->dtype), g->err);
+        data[i] = lnt_operand_bytes(out[i], &bytes[i]) ? lnt_bump_alloc(&g->memory, bytes[i], g->err) : NULL;
         if (!data[i])
             return LNT_E_MEMORY;
     }
@@ -118,7 +116,7 @@ static lnt_status evaluate(lnt_edit *e, lnt_gnode *n, bool *folded)
     *folded = lnt_evaluate(&view, in, out, data, LNT_LEVEL_SCALAR, 0, &err) == LNT_OK;
     for (unsigned i = 0; *folded && i < n->n_out; i++)
         if (out[i])
-            become_constant(g, n->out[i], data[i]);
+            become_constant(g, n->out[i], data[i], bytes[i]);
     return LNT_OK;
 }
 
@@ -161,12 +159,13 @@ static lnt_status fold_known_elements(lnt_edit *e, lnt_gnode *n)
             return LNT_OK;
     if (!v->elements)
         return LNT_OK;
-    void *data = lnt_bump_alloc(&g->memory, (size_t)count * lnt_dtype_size(v->info.dtype), g->err);
+    size_t bytes;
+    void *data = lnt_operand_bytes(&v->info, &bytes) ? lnt_bump_alloc(&g->memory, bytes, g->err) : NULL;
     if (!data)
         return LNT_E_MEMORY;
     for (int64_t i = 0; i < count; i++)
         store(data, v->info.dtype, i, v->elements[i].value);
-    become_constant(g, n->out[0], data);
+    become_constant(g, n->out[0], data, bytes);
     lnt_edit_drop(e, n);
     return lnt_edit_count(e, "shapes known");
 }

@@ -417,10 +417,10 @@ const float *lnt_constant_floats(const lnt_graph *g, uint32_t value, int64_t *n)
 
 uint32_t lnt_add_floats(lnt_graph *g, const char *name, unsigned rank, const int64_t *dims, const float *data)
 {
-    int64_t n = 1;
-    for (unsigned i = 0; i < rank; i++)
-        n *= dims[i];
-    return lnt_graph_add_constant(g, name, LNT_FLOAT, rank, dims, data, (size_t)n * sizeof *data);
+    size_t bytes;
+    if (!lnt_shape_bytes(dims, rank, sizeof *data, &bytes))
+        return LNT_NONE;
+    return lnt_graph_add_constant(g, name, LNT_FLOAT, rank, dims, data, bytes);
 }
 
 uint32_t lnt_add_ints(lnt_graph *g, const char *name, unsigned n, const int64_t *data)
