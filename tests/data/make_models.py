@@ -183,6 +183,55 @@ def tiles():
          [weights("w", 16, 16, 3, 3), weights("b", 16), weights("v", 16, 16, 1, 6)])
 
 
+def value(name, dtype, dims):
+    return helper.make_tensor_value_info(name, dtype, dims)
+
+
+def branches(source, dims):
+    """What an If takes: a value as double, or its negative."""
+    double = TensorProto.DOUBLE
+    return {"then_branch": helper.make_graph([node("Cast", source, "t", to=double)], "then", [], [value("t", double, dims)]),
+            "else_branch": helper.make_graph([node("Neg", source, "less"), node("Cast", "less", "e", to=double)], "else", [],
+                                             [value("e", double, dims)])}
+
+
+def scan_turns():
+    """More turns than elements of a slice can be multiplied with, over an input without elements."""
+    body = helper.make_graph([node("Identity", "w", "y")], "body", [value("b", TensorProto.BOOL, [0])],
+                             [value("y", TensorProto.DOUBLE, [24])])
+    save("scan_turns", [node("Scan", "bs", "ys", body=body, num_scan_inputs=1)],
+         [value("bs", TensorProto.BOOL, ["turns", 0]), value("w", TensorProto.DOUBLE, [24])],
+         [value("ys", TensorProto.DOUBLE, ["turns", 24])], [])
+
+
+def loop_branches():
+    """A stacked output that an If computes: one branch in the first turn, the other from then on."""
+    body = helper.make_graph([node("Equal", "i zero", "first"), node("If", "first", "y", **branches("x", [4096])),
+                              node("Identity", "c", "go")], "body",
+                             [value("i", TensorProto.INT64, []), value("c", TensorProto.BOOL, [])],
+                             [value("go", TensorProto.BOOL, []), value("y", TensorProto.DOUBLE, [4096])])
+    save("loop_branches", [node("Loop", "n yes", "ys", body=body), node("Concat", "ys ys", "zs", axis=1)],
+         [value("n", TensorProto.INT64, []), floats("x", [4096])], [value("zs", TensorProto.DOUBLE, ["turns", 8192])],
+         [const("zero", np.int64(0)), const("yes", np.array(True))])
+
+
+def scan_branches():
+    """The same in a Scan whose slices choose."""
+    body = helper.make_graph([node("If", "b", "y", **branches("x", [4096]))], "body",
+                             [value("b", TensorProto.BOOL, [])], [value("y", TensorProto.DOUBLE, [4096])])
+    save("scan_branches", [node("Scan", "bs", "ys", body=body, num_scan_inputs=1), node("Concat", "ys ys", "zs", axis=1)],
+         [value("bs", TensorProto.BOOL, ["turns"]), floats("x", [4096])], [value("zs", TensorProto.DOUBLE, ["turns", 8192])],
+         [])
+
+
+def state_type():
+    """A state that is cast from an input."""
+    save("state_type", [node("Cast", "x", "next", to=TensorProto.DOUBLE), node("Concat", "state state", "y", axis=1)],
+         [floats("x", [1, 4096]), value("state", TensorProto.DOUBLE, [1, 4096])],
+         [value("y", TensorProto.DOUBLE, [1, 8192]), value("next", TensorProto.DOUBLE, [1, 4096])], [])
+
+
 FOLDER.mkdir(exist_ok=True)
-for make in (image, sequence, shapes, control, attention, cache, lengths, tiles):
+for make in (image, sequence, shapes, control, attention, cache, lengths, tiles, scan_turns, loop_branches, scan_branches,
+             state_type):
     make()
