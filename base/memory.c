@@ -3,6 +3,7 @@
 
 #include "base/checked.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -48,12 +49,74 @@ static void malloc_release(void *host, void *block)
 
 const lnt_allocator lnt_malloc_allocator = {malloc_allocate, malloc_release, NULL};
 
+/* Adds bytes to what is used, unless that is beyond the limit. */
+static bool budget_take(lnt_budget *b, size_t bytes)
+{
+    size_t used = atomic_load_explicit(&b->used, memory_order_relaxed), sum;
+    do {
+        if (!lnt_add_size(used, bytes, &sum) || sum > b->limit)
+            return false;
+    } while (!atomic_compare_exchange_weak_explicit(&b->used, &used, sum, memory_order_relaxed,
+                                                    memory_order_relaxed));
+    return true;
+}
+
+static void budget_give_back(lnt_budget *b, size_t bytes)
+{
+    atomic_fetch_sub_explicit(&b->used, bytes, memory_order_relaxed);
+}
+
+static void *budget_allocate(void *host, size_t bytes)
+{
+    lnt_budget *b = host;
+    size_t total;
+    if (!lnt_add_size(bytes, LNT_ALIGN, &total) || !budget_take(b, total))
+        return NULL;
+    char *block = b->from->allocate(b->from->host, total);
+    if (!block) {
+        budget_give_back(b, total);
+        return NULL;
+    }
+    memcpy(block, &total, sizeof total);
+    return block + LNT_ALIGN;
+}
+
+static void budget_release(void *host, void *block)
+{
+    lnt_budget *b = host;
+    char *start = (char *)block - LNT_ALIGN;
+    size_t total;
+    memcpy(&total, start, sizeof total);
+    b->from->release(b->from->host, start);
+    budget_give_back(b, total);
+}
+
+void lnt_budget_init(lnt_budget *b, const lnt_allocator *from, uint64_t limit, const char *set_by)
+{
+    b->allocator = (lnt_allocator){budget_allocate, budget_release, b};
+    b->from = from;
+    b->limit = limit < SIZE_MAX ? (size_t)limit : SIZE_MAX;
+    b->set_by = set_by;
+    atomic_init(&b->used, 0);
+}
+
+static void *no_memory(const lnt_allocator *a, size_t bytes, lnt_error *err)
+{
+    const lnt_budget *b = a->allocate == budget_allocate ? a->host : NULL;
+    const size_t used = b ? b->used : 0;
+    size_t sum;
+    if (b && (!lnt_add_size(used, bytes, &sum) || !lnt_add_size(sum, LNT_ALIGN, &sum) || sum > b->limit))
+        lnt_fail(err, LNT_E_MEMORY, "no memory for %zu bytes: %zu of the %zu that %s allows are taken", bytes,
+                 used, b->limit, b->set_by);
+    else
+        lnt_fail(err, LNT_E_MEMORY, "no memory for %zu bytes", bytes);
+    return NULL;
+}
+
 void *lnt_alloc(const lnt_allocator *a, size_t bytes, lnt_error *err)
 {
     void *block = bytes <= PTRDIFF_MAX ? a->allocate(a->host, bytes) : NULL;
-    if (!block)
-        lnt_fail(err, LNT_E_MEMORY, "no memory for %zu bytes", bytes);
-    return block;
+    return block ? block : no_memory(a, bytes, err);
 }
 
 void *lnt_alloc_zero(const lnt_allocator *a, size_t count, size_t size, lnt_error *err)

@@ -4,13 +4,15 @@
  *   lnt_alloc/lnt_free   one block, freed by its owner
  *   lnt_bump             many small blocks that die together; lnt_bump_reset keeps the memory, so that a
  *                        second pass of at most the same size allocates nothing
- *   LNT_GROW             a growing array */
+ *   LNT_GROW             a growing array
+ * An lnt_budget is an allocator that passes on to another and refuses what would be beyond a limit in sum. */
 #ifndef LNT_BASE_MEMORY_H
 #define LNT_BASE_MEMORY_H
 
 #include "base/error.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #define LNT_ALIGN 64 /* of tensors, arenas and every lnt_alloc block */
 
@@ -24,7 +26,21 @@ typedef struct lnt_allocator {
 /* malloc's. */
 extern const lnt_allocator lnt_malloc_allocator;
 
-/* Uninitialised memory aligned to LNT_ALIGN; NULL with E_MEMORY in err. bytes 0 gives a valid block. */
+/* Counts what is held of `from` at once; any thread may allocate and release. It stays where it is as long as
+ * a block of it lives. A block has its size in front of it, in LNT_ALIGN bytes that count, too. */
+typedef struct lnt_budget {
+    lnt_allocator allocator; /* to hand on */
+    const lnt_allocator *from;
+    size_t limit;       /* may change between allocations; SIZE_MAX: none */
+    const char *set_by; /* the option that sets the limit, for messages */
+    _Atomic(size_t) used;
+} lnt_budget;
+
+/* A limit of 2^64 - 1 is none. */
+void lnt_budget_init(lnt_budget *b, const lnt_allocator *from, uint64_t limit, const char *set_by);
+
+/* Uninitialised memory aligned to LNT_ALIGN; NULL with E_MEMORY in err, which tells of the limit where
+ * `a` is a budget's. bytes 0 gives a valid block. */
 void *lnt_alloc(const lnt_allocator *a, size_t bytes, lnt_error *err);
 /* The same, zeroed, for count * size bytes (overflow checked). */
 void *lnt_alloc_zero(const lnt_allocator *a, size_t count, size_t size, lnt_error *err);
@@ -55,7 +71,7 @@ void lnt_bump_free(lnt_bump *b);
 /* Makes room for one more element after count in a malloc-grown array; *array moves. */
 lnt_status lnt_grow(const lnt_allocator *a, void **array, size_t *capacity, size_t count, size_t size,
                     lnt_error *err);
-#define LNT_GROW(a, array, capacity, count, err) \
+#define LNT_GROW(a, array, capacity, count, err)                                                             \
     lnt_grow((a), (void **)&(array), &(capacity), (count), sizeof *(array), (err))
 
 #endif

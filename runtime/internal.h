@@ -147,7 +147,9 @@ typedef struct lnt_state_slot {
 
 struct lnt_session {
     lnt_model *model;
-    lnt_allocator allocator; /* the model's, refusing what is over the memory limit */
+    lnt_allocator machine;   /* the model's, refusing what the machine does not have */
+    lnt_budget budget;       /* of the user's limit: all that the session holds goes through it */
+    lnt_allocator allocator; /* the budget's */
     lnt_bump memory;         /* of the arrays below */
     lnt_operand *value;
     lnt_operand **operand; /* per operand record of the file: &value[...] or NULL */
@@ -227,8 +229,8 @@ lnt_status lnt_check_value(const lnt_session *s, uint32_t value, const lnt_opera
 lnt_status lnt_check_input(const lnt_session *s, uint32_t i, const lnt_tensor *t, size_t *bytes,
                            lnt_error *err);
 bool lnt_same_shape(const lnt_tensor *a, const lnt_tensor *b);
-/* Bytes a block of memory may have at most: the user's limit, else what the machine has to give. */
-uint64_t lnt_memory_limit(const lnt_session *s);
+/* Bytes that the session may still take: of the user's limit, else what the machine has to give. */
+uint64_t lnt_memory_left(const lnt_session *s);
 /* Tells the host's log, if it wants messages of this severity. */
 void lnt_log(const lnt_session *s, int severity, const char *format, ...) LNT_PRINTF(3, 4);
 /* The value called name. */

@@ -112,7 +112,10 @@ typedef struct lnt_session_options {
     uint64_t seed;            /* of random operators: same seed, same bits */
     void *arena;              /* the caller's memory for intermediate values, aligned to 64; NULL: the session's */
     size_t arena_bytes;
-    uint64_t memory_limit; /* refuse to need more bytes; 0: what the machine has to give */
+    /* Bytes that the session may hold in all (arena, states, stacked outputs, scratch and staging memory, its
+     * own tables; not memory of the caller's): what would exceed them is refused before it is taken. 0: what the
+     * machine has to give. */
+    uint64_t memory_limit;
     /* Free-form settings; unknown keys are refused, so that a misspelt one is noticed:
      *   session.intra_op.allow_spinning  "0" puts waiting threads to sleep at once */
     const lnt_config_entry *config;
@@ -177,6 +180,7 @@ typedef struct lnt_session_info {
     const char *level;
     const char *unbounded;  /* first data-dependent extent without a bound; NULL: the arena is exact */
     uint64_t alive_bytes;   /* of intermediate values and scratch memory, the most that is needed at once */
+    uint64_t held_bytes;    /* of all memory the session holds now: what memory_limit bounds */
 } lnt_session_info;
 
 LNT_API lnt_status lnt_session_get_info(const lnt_session *s, lnt_session_info *info, lnt_error *err);

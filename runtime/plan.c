@@ -510,11 +510,13 @@ static lnt_status plan_joined(lnt_session *s, lnt_frame *f, uint32_t from, size_
 
 /* ---- memory ---- */
 
+/* A budget takes LNT_ALIGN bytes more of each block. */
 static lnt_status check_limit(const lnt_session *s, size_t bytes, lnt_error *err)
 {
-    const uint64_t limit = lnt_memory_limit(s);
-    LNT_REQUIRE(bytes <= limit, err, LNT_E_LIMIT, "the model needs %zu bytes for these shapes, %llu are %s",
-                bytes, (unsigned long long)limit, s->memory_limit ? "allowed" : "free on this machine");
+    const uint64_t left = lnt_memory_left(s);
+    LNT_REQUIRE(bytes <= left && LNT_ALIGN <= left - bytes, err, LNT_E_LIMIT,
+                "the model needs an arena of %zu bytes for these shapes, %llu are %s", bytes,
+                (unsigned long long)left, s->memory_limit ? "left of memory_limit" : "free on this machine");
     return LNT_OK;
 }
 

@@ -46,22 +46,24 @@ static void buffer_free(lnt_session *s, lnt_buffer *b)
 
 /* ---- creation ---- */
 
-uint64_t lnt_memory_limit(const lnt_session *s)
+uint64_t lnt_memory_left(const lnt_session *s)
 {
-    return s->memory_limit ? s->memory_limit : lnt_available_memory();
+    const size_t used = atomic_load_explicit(&s->budget.used, memory_order_relaxed);
+    return !s->memory_limit ? lnt_available_memory() : s->budget.limit > used ? s->budget.limit - used : 0;
 }
 
-/* Large blocks are held against the limit before they are tried: systems that overcommit would say yes. */
-static void *limited_allocate(void *host, size_t bytes)
+/* Without a limit of the user's, large blocks are held against what the machine has before they are tried:
+ * systems that overcommit would say yes. */
+static void *machine_allocate(void *host, size_t bytes)
 {
     enum { SMALL = 1 << 20 };
     const lnt_session *s = host;
-    if (bytes > SMALL && bytes > lnt_memory_limit(s))
+    if (bytes > SMALL && !s->memory_limit && bytes > lnt_available_memory())
         return NULL;
     return s->model->allocator.allocate(s->model->allocator.host, bytes);
 }
 
-static void limited_release(void *host, void *block)
+static void machine_release(void *host, void *block)
 {
     const lnt_session *s = host;
     s->model->allocator.release(s->model->allocator.host, block);
@@ -192,6 +194,7 @@ static lnt_status take_options(lnt_session *s, const lnt_session_options *o, lnt
     s->root.arena_capacity = options.arena ? options.arena_bytes : 0;
     s->root.arena_is_callers = options.arena != NULL;
     s->memory_limit = options.memory_limit;
+    s->budget.limit = options.memory_limit && options.memory_limit < SIZE_MAX ? options.memory_limit : SIZE_MAX;
     s->seed = options.seed;
     s->trace = options.enable_profiling;
     s->mode = options.execution_mode;
@@ -211,7 +214,9 @@ lnt_status lnt_session_create(lnt_model *model, const lnt_session_options *optio
     if (!s)
         return LNT_E_MEMORY;
     s->model = model;
-    s->allocator = (lnt_allocator){limited_allocate, limited_release, s};
+    s->machine = (lnt_allocator){machine_allocate, machine_release, s};
+    lnt_budget_init(&s->budget, &s->machine, UINT64_MAX, "memory_limit");
+    s->allocator = s->budget.allocator;
     lnt_bump_init(&s->memory, &s->allocator);
     lnt_bump_init(&s->params, &s->allocator);
     lnt_bump_init(&s->known, &s->allocator);
@@ -535,7 +540,8 @@ lnt_status lnt_session_get_info(const lnt_session *s, lnt_session_info *info, ln
                              .threads = s->kernel.threads,
                              .level = lnt_level_text(s->level),
                              .unbounded = s->unbounded,
-                             .alive_bytes = s->root.alive_bytes};
+                             .alive_bytes = s->root.alive_bytes,
+                             .held_bytes = atomic_load_explicit(&s->budget.used, memory_order_relaxed)};
     memcpy(info, &full, wanted < sizeof full ? wanted : sizeof full);
     return LNT_OK;
 }
