@@ -131,7 +131,7 @@ static lnt_status pretend_value(lnt_session *s, uint32_t value, bool *any, lnt_e
         if (v->dtype == LNT_INT64)
             ((int64_t *)data)[i] = s->bound[symbol];
         else
-            ((int32_t *)data)[i] = (int32_t)s->bound[symbol];
+            ((int32_t *)data)[i] = (int32_t)lnt_least(s->bound[symbol], INT32_MAX);
     }
     v->data = data;
     s->lent[value] = *any = true;

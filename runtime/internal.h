@@ -193,11 +193,12 @@ struct lnt_session {
     lnt_level level;
     lnt_pool *pool;
     bool own_pool;
-    uint64_t seed;
+    _Atomic(uint64_t) seed;
     lnt_kernel kernel;
-    _Atomic(uint32_t) stop_flag;
-    _Atomic(uint32_t) busy;
-    uint64_t deadline_us, deadline_at_ns;
+    _Atomic(uint32_t) stop_flag; /* 0, E_DEADLINE or, over it, E_CANCELLED */
+    _Atomic(uint32_t) busy;      /* lnt_process() of the call that is in it, or 0 */
+    _Atomic(uint64_t) deadline_us;
+    uint64_t deadline_at_ns;
     bool trace;
     lnt_trace_step *trace_step;
     uint32_t n_trace, trace_capacity;
@@ -282,12 +283,22 @@ lnt_state_slot *lnt_state_of_input(const lnt_session *s, uint32_t i);
 lnt_status lnt_start_states(lnt_session *s, lnt_error *err);
 /* Where a bound output is to be computed; settles its plane_pitch. */
 lnt_status lnt_state_make_room(lnt_session *s, lnt_state_slot *state, lnt_error *err);
+/* lnt_state_set and lnt_state_get of a session that is entered. */
+lnt_status lnt_set_state(lnt_session *s, uint32_t k, const lnt_tensor *t, lnt_error *err);
+lnt_status lnt_get_state(lnt_session *s, uint32_t k, lnt_tensor *t, lnt_error *err);
 void *lnt_state_target(const lnt_state_slot *state);
 /* After a run: what the outputs computed becomes the input of the next. */
 void lnt_swap_states(lnt_session *s);
 
 /* ---- run.c ---- */
 lnt_status lnt_run_frame(lnt_session *s, lnt_frame *f, lnt_error *err);
+/* Every call of the user's that reads or changes a session enters it first and leaves it last, with its status.
+ * Clears err; another call in the session is LNT_E_BUSY. */
+lnt_status lnt_enter(const lnt_session *s, lnt_error *err);
+lnt_status lnt_leave(const lnt_session *s, lnt_status status);
+/* Ends a run in another thread and enters when that is done; false if the thread was lost in a fork: what the
+ * session holds may be half changed. */
+bool lnt_enter_last(lnt_session *s);
 
 /* ---- trace.c ---- */
 /* Records a step that has just run. */
@@ -306,6 +317,10 @@ uint32_t lnt_pool_threads(const lnt_pool *pool);
 /* lnt_pool_create with a choice: whose memory; idle workers spin for a moment, or sleep at once. */
 lnt_status lnt_pool_make(const lnt_allocator *a, uint32_t threads, bool spin, lnt_pool **pool,
                          lnt_error *err);
+/* Number of this process, counted by forks from the first that used the library. */
+uint32_t lnt_process(void);
+/* Has forks counted, and pools restarted after them, from now on. */
+lnt_status lnt_watch_forks(lnt_error *err);
 /* Floating-point environment of a thread for the length of a run: nearest, denormals kept. */
 typedef struct lnt_float_env {
     uint64_t control;

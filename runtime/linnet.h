@@ -8,7 +8,14 @@
  *     lnt_tensor probability;
  *     lnt_get_output(session, 0, &probability, &err);
  *
- * A model is immutable and may be shared by any number of sessions; a session belongs to one thread at a time.
+ * A model is immutable and may be shared by any number of sessions; a session belongs to one thread at a time: a
+ * call that finds another one in the same session returns E_BUSY and changes nothing, in a host's operator or log,
+ * too. Only lnt_cancel, lnt_set_deadline, lnt_set_seed and lnt_session_destroy may be called meanwhile.
+ *
+ * After fork a child may use or destroy what it inherited; threads of pools are started again by the first run that
+ * wants them. A session that another thread was running can in the child only be destroyed, which leaves its memory
+ * to the end of the process.
+ *
  * Every function that can fail returns an lnt_status and explains itself in *err (which may be NULL).
  * The library never prints, aborts or exits. */
 #ifndef LINNET_H
@@ -82,8 +89,10 @@ LNT_API lnt_status lnt_model_metadata(const lnt_model *model, uint32_t i, const 
 
 /* ---- thread pools ---- */
 
-/* threads counts the calling thread; 0: as many as the process may use (affinity, cgroup quota). */
+/* threads counts the calling thread; 0: as many as the process may use (affinity, cgroup quota). 64 at most: more
+ * are taken as 64, as they are in a session's options. */
 LNT_API lnt_status lnt_pool_create(uint32_t threads, lnt_pool **pool, lnt_error *err);
+/* Sessions that use it must be destroyed first. */
 LNT_API void lnt_pool_destroy(lnt_pool **pool);
 LNT_API uint32_t lnt_default_threads(void);
 
@@ -124,10 +133,12 @@ typedef struct lnt_session_options {
 
 LNT_API lnt_status lnt_session_create(lnt_model *model, const lnt_session_options *options, lnt_session **session,
                                       lnt_error *err);
+/* Cancels a run that is going on in another thread and waits until that call has returned; no other may begin. Not to
+ * be called by a host's operator or log within that run: it would wait for itself. */
 LNT_API void lnt_session_destroy(lnt_session **session);
 
-/* An upper bound for a named extent or data-dependent value ("T", "durations:0"). With bounds for all of them
- * the arena is exact at bind and a run that needs more fails. Takes effect at the next bind. */
+/* An upper bound for a named extent or data-dependent value ("T", "durations:0"); negative: none. With bounds for
+ * all of them the arena is exact at bind and a run that needs more fails. Takes effect at the next bind. */
 LNT_API lnt_status lnt_set_bound(lnt_session *s, const char *name, int64_t bound, lnt_error *err);
 /* Keeps the named value so that lnt_get_value can fetch it; takes effect at the next bind. */
 LNT_API lnt_status lnt_fetch(lnt_session *s, const char *name, lnt_error *err);
@@ -136,7 +147,7 @@ LNT_API lnt_status lnt_fetch(lnt_session *s, const char *name, lnt_error *err);
 
 /* Has the next runs compute these outputs only (and what lnt_fetch asked for): steps they do not need are
  * skipped, inputs they do not need may be left out, memory given for other outputs stays as it is. outputs NULL:
- * all again. n 0: none but fetched values. */
+ * all again. n 0: none but fetched values; no more than the model has. */
 LNT_API lnt_status lnt_select_outputs(lnt_session *s, const uint32_t *outputs, uint32_t n, lnt_error *err);
 /* Sets the named value instead of computing it, as to resume from where an earlier run was stopped. The tensor,
  * in ONNX order, is copied. NULL: compute it again. */
@@ -164,9 +175,11 @@ LNT_API uint32_t lnt_state_count(const lnt_session *s);
 LNT_API lnt_status lnt_state_set(lnt_session *s, uint32_t k, const lnt_tensor *tensor, lnt_error *err);
 LNT_API lnt_status lnt_state_get(lnt_session *s, uint32_t k, lnt_tensor *tensor, lnt_error *err);
 
-/* From any thread: the current run, or the next, ends with E_CANCELLED within milliseconds. */
+/* From any thread or signal handler (it stores one word): the current run ends with E_CANCELLED within milliseconds or,
+ * if none is going on or it ends for another reason, the next one does. Exactly one run answers, also where the session
+ * is cancelled again before that. lnt_bind does not: the run after it will. */
 LNT_API void lnt_cancel(lnt_session *s);
-/* The next runs end with E_DEADLINE after microseconds; 0: none. */
+/* The next runs end with E_DEADLINE after microseconds, however many; 0: none. */
 LNT_API void lnt_set_deadline(lnt_session *s, uint64_t microseconds);
 LNT_API void lnt_set_seed(lnt_session *s, uint64_t seed);
 

@@ -111,11 +111,31 @@ static lnt_status check_injected(const lnt_session *s, uint32_t value, const cha
     return LNT_OK;
 }
 
-lnt_status lnt_inject(lnt_session *s, const char *name, const lnt_tensor *tensor, lnt_error *err)
+static lnt_status select_outputs(lnt_session *s, const uint32_t *outputs, uint32_t n, lnt_error *err)
 {
-    lnt_error_clear(err);
+    const uint32_t n_out = s->model->n_out;
+    LNT_REQUIRE(!outputs || n <= n_out, err, LNT_E_ARGUMENT, "%u outputs of a model that has %u", n, n_out);
+    for (uint32_t i = 0; outputs && i < n; i++)
+        LNT_REQUIRE(outputs[i] < n_out, err, LNT_E_ARGUMENT, "there is no output %u", outputs[i]);
+    for (uint32_t o = 0; o < n_out; o++)
+        s->selected[o] = !outputs;
+    for (uint32_t i = 0; outputs && i < n; i++)
+        s->selected[outputs[i]] = true;
+    s->partial = outputs || s->any_injected;
+    s->rebind = true;
+    return LNT_OK;
+}
+
+lnt_status lnt_select_outputs(lnt_session *s, const uint32_t *outputs, uint32_t n, lnt_error *err)
+{
+    LNT_TRY(lnt_enter(s, err));
+    return lnt_leave(s, select_outputs(s, outputs, n, err));
+}
+
+static lnt_status inject(lnt_session *s, const char *name, const lnt_tensor *tensor, lnt_error *err)
+{
     uint32_t value;
-    LNT_REQUIRE(s && name, err, LNT_E_ARGUMENT, "session and name must be given");
+    LNT_REQUIRE(name, err, LNT_E_ARGUMENT, "a name must be given");
     LNT_TRY(lnt_find_value(s, name, &value, err));
     s->rebind = true;
     if (!tensor) {
@@ -132,22 +152,12 @@ lnt_status lnt_inject(lnt_session *s, const char *name, const lnt_tensor *tensor
     given->tensor = t;
     s->any_injected = true;
     if (!s->partial)
-        return lnt_select_outputs(s, NULL, 0, err);
+        return select_outputs(s, NULL, 0, err);
     return LNT_OK;
 }
 
-lnt_status lnt_select_outputs(lnt_session *s, const uint32_t *outputs, uint32_t n, lnt_error *err)
+lnt_status lnt_inject(lnt_session *s, const char *name, const lnt_tensor *tensor, lnt_error *err)
 {
-    lnt_error_clear(err);
-    LNT_REQUIRE(s, err, LNT_E_ARGUMENT, "session must be given");
-    const uint32_t n_out = s->model->n_out;
-    for (uint32_t i = 0; outputs && i < n; i++)
-        LNT_REQUIRE(outputs[i] < n_out, err, LNT_E_ARGUMENT, "there is no output %u", outputs[i]);
-    for (uint32_t o = 0; o < n_out; o++)
-        s->selected[o] = !outputs;
-    for (uint32_t i = 0; outputs && i < n; i++)
-        s->selected[outputs[i]] = true;
-    s->partial = outputs || s->any_injected;
-    s->rebind = true;
-    return LNT_OK;
+    LNT_TRY(lnt_enter(s, err));
+    return lnt_leave(s, inject(s, name, tensor, err));
 }

@@ -8,6 +8,8 @@
  * spin for a while after a job, then sleep on a condition variable. A pool that is busy with
  * another session's job is not waited for: the caller runs its work alone.
  *
+ * fork copies a pool without its workers. In the child it forgets them, and the first job starts others.
+ *
  * Linux may wake a worker on the caller's processor and leave it there while another idles: where processors
  * are few it does not even look for one. A worker that meets another thread of its job moves off itself.
  *
@@ -36,7 +38,7 @@ enum {
 
 typedef struct lnt_worker {
     lnt_pool *pool;
-    uint32_t index;
+    uint32_t index, life;
     pthread_t thread;
 } lnt_worker;
 
@@ -49,14 +51,17 @@ typedef struct lnt_share {
 
 struct lnt_pool {
     lnt_allocator allocator; /* of this block */
+    lnt_pool *next;          /* of all_pools */
     uint32_t threads;        /* workers + the caller */
+    uint32_t started;        /* worker[1 .. started) have threads */
+    bool orphaned;           /* they stayed behind in the process that was forked */
     uint64_t spin_ns;        /* before a worker sleeps */
     lnt_worker worker[MAX_THREADS];
-    pthread_mutex_t owner; /* held by the session whose job runs */
-    pthread_mutex_t lock;  /* of sleeping */
+    _Atomic(uintptr_t) owner; /* the thread whose job runs; 0: none does */
+    pthread_mutex_t lock;     /* of sleeping */
     pthread_cond_t wake;
     _Atomic(uint64_t) gate;
-    _Atomic(bool) quit;
+    _Atomic(uint32_t) life; /* workers of another one end */
     _Atomic(uint32_t) sleepers;
     _Atomic(uint64_t) taken; /* bit c: a thread of this job began on processor c */
 
@@ -203,24 +208,26 @@ static uint32_t gate_job(uint64_t gate)
     return (uint32_t)(gate >> 32);
 }
 
-/* Waits until a job other than seen is open or the pool ends. */
-static void await_job(lnt_pool *p, uint32_t seen)
+/* Waits until a job other than seen is open; false if the pool has ended, or this life of it. */
+static bool await_job(lnt_pool *p, uint32_t seen, uint32_t life)
 {
     const uint64_t until = lnt_now_ns() + p->spin_ns;
     do {
         for (int i = 0; i < 64; i++) {
-            if (gate_job(atomic_load_explicit(&p->gate, memory_order_acquire)) != seen ||
-                atomic_load(&p->quit))
-                return;
+            if (atomic_load(&p->life) != life)
+                return false;
+            if (gate_job(atomic_load_explicit(&p->gate, memory_order_acquire)) != seen)
+                return true;
             cpu_relax();
         }
     } while (lnt_now_ns() < until);
     pthread_mutex_lock(&p->lock);
     atomic_fetch_add(&p->sleepers, 1);
-    while (gate_job(atomic_load(&p->gate)) == seen && !atomic_load(&p->quit))
+    while (gate_job(atomic_load(&p->gate)) == seen && atomic_load(&p->life) == life)
         pthread_cond_wait(&p->wake, &p->lock);
     atomic_fetch_sub(&p->sleepers, 1);
     pthread_mutex_unlock(&p->lock);
+    return atomic_load(&p->life) == life;
 }
 
 #if defined(__linux__)
@@ -284,18 +291,16 @@ static void *worker_main(void *arg)
 {
     const lnt_worker *w = arg;
     lnt_pool *p = w->pool;
+    const uint32_t life = w->life;
     lnt_float_enter();
     uint32_t seen = 0;
-    for (;;) {
-        await_job(p, seen);
-        if (atomic_load(&p->quit))
-            return NULL;
+    while (await_job(p, seen, life))
         if (enter_job(p, &seen)) {
             take_processor(p);
             take_slices(p, w->index);
             atomic_fetch_sub_explicit(&p->gate, 1, memory_order_release);
         }
-    }
+    return NULL;
 }
 
 static void open_gate(lnt_pool *p)
@@ -327,25 +332,6 @@ int64_t lnt_pool_grain(int64_t grain, int64_t percent)
     return scaled < 1 ? 1 : scaled;
 }
 
-lnt_status lnt_pool_parallel(lnt_kernel *k, int64_t items, int64_t grain, lnt_task_fn task, void *arg)
-{
-    const lnt_session *s = k->runtime;
-    lnt_pool *p = s->pool;
-    grain = lnt_pool_grain(grain, LNT_GRAIN_PERCENT);
-    if (!p || k->threads == 1 || items <= grain || pthread_mutex_trylock(&p->owner) != 0)
-        return run_alone(k, items, grain, task, arg);
-    share_items(p, items, grain);
-    p->k = k;
-    p->task = task;
-    p->arg = arg;
-    open_gate(p);
-    take_slices(p, 0);
-    close_gate(p);
-    const lnt_status status = (lnt_status)atomic_load(&p->status);
-    pthread_mutex_unlock(&p->owner);
-    return status;
-}
-
 /* ---- life ---- */
 
 uint32_t lnt_pool_threads(const lnt_pool *pool)
@@ -353,25 +339,96 @@ uint32_t lnt_pool_threads(const lnt_pool *pool)
     return pool ? pool->threads : 1;
 }
 
-static lnt_status start_worker(lnt_pool *p, uint32_t index, lnt_error *err)
+static uintptr_t this_thread(void)
 {
-    lnt_worker *w = &p->worker[index];
-    w->pool = p;
-    w->index = index;
-    LNT_REQUIRE(pthread_create(&w->thread, NULL, worker_main, w) == 0, err, LNT_E_LIMIT,
-                "cannot start thread %u of %u", index, p->threads);
+    return (uintptr_t)pthread_self();
+}
+
+/* ---- fork ---- */
+
+static pthread_mutex_t all_lock = PTHREAD_MUTEX_INITIALIZER;
+static lnt_pool *all_pools;
+static _Atomic(uint32_t) process = 1;
+static int watch_failed;
+
+uint32_t lnt_process(void)
+{
+    return atomic_load(&process);
+}
+
+/* In the child only the thread that called fork goes on. If it was in the middle of a job, what the others had
+ * taken is lost, and the job fails. */
+static void forget_threads(lnt_pool *p)
+{
+    const bool ours = atomic_load(&p->owner) == this_thread();
+    pthread_mutex_init(&p->lock, NULL);
+    pthread_cond_init(&p->wake, NULL);
+    atomic_fetch_add(&p->life, 1);
+    atomic_store(&p->sleepers, 0);
+    p->orphaned = p->threads > 1;
+    p->started = 1;
+    if (ours)
+        stop_job(p, LNT_E_CANCELLED);
+    else
+        atomic_store(&p->owner, 0);
+    atomic_fetch_and(&p->gate, ~(2 * GATE_OPEN - 1));
+}
+
+static void before_fork(void)
+{
+    pthread_mutex_lock(&all_lock);
+}
+
+static void after_fork_in_parent(void)
+{
+    pthread_mutex_unlock(&all_lock);
+}
+
+static void after_fork_in_child(void)
+{
+    atomic_fetch_add(&process, 1);
+    for (lnt_pool *p = all_pools; p; p = p->next)
+        forget_threads(p);
+    pthread_mutex_unlock(&all_lock);
+}
+
+static void watch_forks(void)
+{
+    watch_failed = pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+}
+
+lnt_status lnt_watch_forks(lnt_error *err)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    LNT_REQUIRE(pthread_once(&once, watch_forks) == 0 && !watch_failed, err, LNT_E_MEMORY,
+                "cannot register for forks");
     return LNT_OK;
 }
 
-static void stop_workers(lnt_pool *p, uint32_t n)
+/* ---- making and ending ---- */
+
+/* Starts the workers that have no thread yet. */
+static lnt_status start_workers(lnt_pool *p, lnt_error *err)
+{
+    for (; p->started < p->threads; p->started++) {
+        lnt_worker *w = &p->worker[p->started];
+        w->pool = p;
+        w->index = p->started;
+        w->life = atomic_load(&p->life);
+        LNT_REQUIRE(pthread_create(&w->thread, NULL, worker_main, w) == 0, err, LNT_E_LIMIT,
+                    "cannot start thread %u of %u", p->started, p->threads);
+    }
+    return LNT_OK;
+}
+
+static void free_pool(lnt_pool *p)
 {
     pthread_mutex_lock(&p->lock);
-    atomic_store(&p->quit, true);
+    atomic_fetch_add(&p->life, 1);
     pthread_cond_broadcast(&p->wake);
     pthread_mutex_unlock(&p->lock);
-    for (uint32_t i = 1; i < n; i++)
+    for (uint32_t i = 1; i < p->started; i++)
         pthread_join(p->worker[i].thread, NULL);
-    pthread_mutex_destroy(&p->owner);
     pthread_mutex_destroy(&p->lock);
     pthread_cond_destroy(&p->wake);
     const lnt_allocator a = p->allocator;
@@ -382,23 +439,25 @@ lnt_status lnt_pool_make(const lnt_allocator *a, uint32_t threads, bool spin, ln
 {
     *pool = NULL;
     threads = threads ? threads : lnt_default_threads();
-    threads = threads < MAX_THREADS ? threads : MAX_THREADS;
+    LNT_TRY(lnt_watch_forks(err));
     lnt_pool *p = lnt_alloc_zero(a, 1, sizeof *p, err);
     if (!p)
         return LNT_E_MEMORY;
     p->allocator = *a;
-    p->threads = threads;
+    p->threads = threads < MAX_THREADS ? threads : MAX_THREADS;
+    p->started = 1;
     p->spin_ns = spin ? SPIN_NS : 0;
-    pthread_mutex_init(&p->owner, NULL);
     pthread_mutex_init(&p->lock, NULL);
     pthread_cond_init(&p->wake, NULL);
-    for (uint32_t i = 1; i < threads; i++) {
-        const lnt_status status = start_worker(p, i, err);
-        if (status != LNT_OK) {
-            stop_workers(p, i);
-            return status;
-        }
+    const lnt_status status = start_workers(p, err);
+    if (status != LNT_OK) {
+        free_pool(p);
+        return status;
     }
+    pthread_mutex_lock(&all_lock);
+    p->next = all_pools;
+    all_pools = p;
+    pthread_mutex_unlock(&all_lock);
     *pool = p;
     return LNT_OK;
 }
@@ -414,6 +473,39 @@ void lnt_pool_destroy(lnt_pool **pool)
 {
     if (!pool || !*pool)
         return;
-    stop_workers(*pool, (*pool)->threads);
+    pthread_mutex_lock(&all_lock);
+    lnt_pool **link = &all_pools;
+    while (*link != *pool)
+        link = &(*link)->next;
+    *link = (*pool)->next;
+    pthread_mutex_unlock(&all_lock);
+    free_pool(*pool);
     *pool = NULL;
+}
+
+/* ---- a job ---- */
+
+lnt_status lnt_pool_parallel(lnt_kernel *k, int64_t items, int64_t grain, lnt_task_fn task, void *arg)
+{
+    const lnt_session *s = k->runtime;
+    lnt_pool *p = s->pool;
+    grain = lnt_pool_grain(grain, LNT_GRAIN_PERCENT);
+    uintptr_t nobody = 0;
+    if (!p || k->threads == 1 || items <= grain ||
+        !atomic_compare_exchange_strong(&p->owner, &nobody, this_thread()))
+        return run_alone(k, items, grain, task, arg);
+    if (p->orphaned) {
+        p->orphaned = false;
+        (void)start_workers(p, NULL); /* those that there are do it, if only the caller */
+    }
+    share_items(p, items, grain);
+    p->k = k;
+    p->task = task;
+    p->arg = arg;
+    open_gate(p);
+    take_slices(p, 0);
+    close_gate(p);
+    const lnt_status status = (lnt_status)atomic_load(&p->status);
+    atomic_store(&p->owner, 0);
+    return status;
 }

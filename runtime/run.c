@@ -2,6 +2,7 @@
 #include "runtime/internal.h"
 
 #include <string.h>
+#include <time.h>
 
 /* ---- one step ---- */
 
@@ -15,7 +16,7 @@ static lnt_status fail_step(lnt_session *s, const lnt_step *step, lnt_status sta
 static lnt_status run_step(lnt_session *s, const lnt_step *step, lnt_error *err)
 {
     const uint64_t start = s->trace ? lnt_now_ns() : 0;
-    lnt_status status = lnt_cancelled(&s->kernel);
+    lnt_status status = lnt_pool_poll(&s->kernel);
     if (status == LNT_OK)
         status = step->run(&s->kernel, step);
     if (status != LNT_OK)
@@ -123,59 +124,108 @@ static lnt_status point_inputs(lnt_session *s, lnt_error *err)
     return LNT_OK;
 }
 
+/* When the deadline is, so many microseconds from now; 0: never. */
+static uint64_t deadline_after(uint64_t microseconds)
+{
+    uint64_t at;
+    if (!microseconds)
+        return 0;
+    if (__builtin_mul_overflow(microseconds, 1000, &at) || __builtin_add_overflow(at, lnt_now_ns(), &at))
+        return UINT64_MAX;
+    return at;
+}
+
 static lnt_status run_session(lnt_session *s, lnt_error *err)
 {
+    LNT_REQUIRE(!lnt_cancelled(&s->kernel), err, LNT_E_CANCELLED, "cancelled before it began");
     if (s->rebind || s->outgrown || !s->bound_now || contents_changed(s))
         LNT_TRY(lnt_bind_session(s, err));
     LNT_TRY(point_inputs(s, err));
     lnt_point_outputs(s);
     s->n_trace = 0;
     s->trace_origin_ns = s->trace ? lnt_now_ns() : 0;
-    s->deadline_at_ns = s->deadline_us ? lnt_now_ns() + s->deadline_us * 1000 : 0;
+    s->deadline_at_ns = deadline_after(s->deadline_us);
     s->kernel.seed = s->seed;
     s->kernel.err = err;
     s->running = true;
     lnt_frame_rewind(s, &s->root);
     const lnt_status status = lnt_run_frame(s, &s->root, err);
     s->running = false;
-    if (status == LNT_OK)
-        lnt_swap_states(s);
     return status;
 }
 
-/* One thread at a time: a second one is told so. */
-static lnt_status enter(lnt_session *s, lnt_error *err)
+/* Looks at the stop flag for the last time. Whoever cancelled is told so once, by this run or, if it ends for
+ * another reason, by the next; that the deadline has passed concerns this run alone. */
+static lnt_status answer(lnt_session *s, lnt_status status, lnt_error *err)
 {
-    uint32_t idle = 0;
+    uint32_t stop = LNT_E_DEADLINE;
+    if (status != LNT_OK && status != LNT_E_CANCELLED) {
+        atomic_compare_exchange_strong(&s->stop_flag, &stop, 0);
+        return status;
+    }
+    stop = atomic_exchange(&s->stop_flag, 0);
+    LNT_REQUIRE(status != LNT_OK || stop != LNT_E_CANCELLED, err, LNT_E_CANCELLED, "cancelled at its end");
+    return status;
+}
+
+/* ---- one call at a time ---- */
+
+/* A session is entered by the number of the process: after a fork no thread will ever leave it. */
+lnt_status lnt_enter(const lnt_session *s, lnt_error *err)
+{
+    const uint32_t here = lnt_process();
+    uint32_t held = 0;
+    lnt_error_clear(err);
     LNT_REQUIRE(s, err, LNT_E_ARGUMENT, "session must be given");
-    LNT_REQUIRE(atomic_compare_exchange_strong(&s->busy, &idle, 1), err, LNT_E_BUSY,
-                "the session is running in another thread; give each thread a session of its own");
-    return LNT_OK;
+    if (atomic_compare_exchange_strong(&((lnt_session *)(uintptr_t)s)->busy, &held, here))
+        return LNT_OK;
+    LNT_REQUIRE(held == here, err, LNT_E_BUSY,
+                "the session was running when this process was forked; it can only be destroyed");
+    return lnt_fail(err, LNT_E_BUSY,
+                    "the session is running in another thread; give each thread a session of its own");
+}
+
+lnt_status lnt_leave(const lnt_session *s, lnt_status status)
+{
+    atomic_store(&((lnt_session *)(uintptr_t)s)->busy, 0);
+    return status;
+}
+
+bool lnt_enter_last(lnt_session *s)
+{
+    static const struct timespec pause = {.tv_nsec = 50 * 1000};
+    const uint32_t here = lnt_process();
+    uint32_t held = 0;
+    lnt_cancel(s);
+    while (!atomic_compare_exchange_strong(&s->busy, &held, here)) {
+        if (held != here)
+            return false;
+        nanosleep(&pause, NULL);
+        held = 0;
+    }
+    return true;
 }
 
 lnt_status lnt_run(lnt_session *s, lnt_error *err)
 {
-    lnt_error own = {0};
+    lnt_error own;
     err = err ? err : &own;
-    lnt_error_clear(err);
-    LNT_TRY(enter(s, err));
+    LNT_TRY(lnt_enter(s, err));
     const lnt_float_env saved = lnt_float_enter();
-    const lnt_status status = run_session(s, err);
+    const lnt_status status = answer(s, run_session(s, err), err);
+    if (status == LNT_OK)
+        lnt_swap_states(s);
     lnt_float_leave(saved);
-    atomic_store(&s->stop_flag, 0);
-    atomic_store(&s->busy, 0);
-    return status;
+    return lnt_leave(s, status);
 }
 
 lnt_status lnt_bind(lnt_session *s, lnt_error *err)
 {
-    lnt_error own = {0};
+    lnt_error own;
     err = err ? err : &own;
-    lnt_error_clear(err);
-    LNT_TRY(enter(s, err));
+    LNT_TRY(lnt_enter(s, err));
     const lnt_float_env saved = lnt_float_enter();
     const lnt_status status = lnt_bind_session(s, err);
     lnt_float_leave(saved);
-    atomic_store(&s->busy, 0);
-    return status;
+    return lnt_leave(s, status);
 }

@@ -210,6 +210,7 @@ lnt_status lnt_session_create(lnt_model *model, const lnt_session_options *optio
     lnt_error_clear(err);
     LNT_REQUIRE(model && session, err, LNT_E_ARGUMENT, "model and session must be given");
     *session = NULL;
+    LNT_TRY(lnt_watch_forks(err));
     lnt_session *s = lnt_alloc_zero(&model->allocator, 1, sizeof *s, err);
     if (!s)
         return LNT_E_MEMORY;
@@ -270,6 +271,9 @@ void lnt_session_destroy(lnt_session **session)
     if (!session || !*session)
         return;
     lnt_session *s = *session;
+    *session = NULL;
+    if (!lnt_enter_last(s))
+        return;
     free_working_memory(s);
     for (uint32_t i = 0; s->injected && i < s->model->n_values; i++)
         buffer_free(s, &s->injected[i].buffer);
@@ -282,16 +286,13 @@ void lnt_session_destroy(lnt_session **session)
     lnt_free(&s->allocator, s->trace_step);
     lnt_bump_free(&s->memory);
     lnt_free(&s->model->allocator, s);
-    *session = NULL;
 }
 
 lnt_status lnt_session_trim(lnt_session *s, lnt_error *err)
 {
-    lnt_error_clear(err);
-    LNT_REQUIRE(s, err, LNT_E_ARGUMENT, "session must be given");
-    LNT_REQUIRE(!atomic_load(&s->busy), err, LNT_E_BUSY, "the session is running");
+    LNT_TRY(lnt_enter(s, err));
     free_working_memory(s);
-    return LNT_OK;
+    return lnt_leave(s, LNT_OK);
 }
 
 /* ---- inputs and outputs ---- */
@@ -324,13 +325,12 @@ bool lnt_same_shape(const lnt_tensor *a, const lnt_tensor *b)
     return a->rank == b->rank && memcmp(a->dims, b->dims, a->rank * sizeof *a->dims) == 0;
 }
 
-lnt_status lnt_set_input(lnt_session *s, uint32_t i, const lnt_tensor *t, lnt_error *err)
+static lnt_status set_input(lnt_session *s, uint32_t i, const lnt_tensor *t, lnt_error *err)
 {
-    lnt_error_clear(err);
-    LNT_REQUIRE(s && t && i < s->model->n_in, err, LNT_E_ARGUMENT, "there is no input %u", i);
+    LNT_REQUIRE(t && i < s->model->n_in, err, LNT_E_ARGUMENT, "there is no input %u", i);
     const lnt_state_slot *state = lnt_state_of_input(s, i);
     if (state)
-        return lnt_state_set(s, (uint32_t)(state - s->state), t, err);
+        return lnt_set_state(s, (uint32_t)(state - s->state), t, err);
     size_t bytes;
     LNT_TRY(lnt_check_input(s, i, t, &bytes, err));
     lnt_input_slot *in = &s->input[i];
@@ -343,10 +343,15 @@ lnt_status lnt_set_input(lnt_session *s, uint32_t i, const lnt_tensor *t, lnt_er
     return LNT_OK;
 }
 
-lnt_status lnt_set_output(lnt_session *s, uint32_t i, void *data, size_t bytes, lnt_error *err)
+lnt_status lnt_set_input(lnt_session *s, uint32_t i, const lnt_tensor *t, lnt_error *err)
 {
-    lnt_error_clear(err);
-    LNT_REQUIRE(s && i < s->model->n_out, err, LNT_E_ARGUMENT, "there is no output %u", i);
+    LNT_TRY(lnt_enter(s, err));
+    return lnt_leave(s, set_input(s, i, t, err));
+}
+
+static lnt_status set_output(lnt_session *s, uint32_t i, void *data, size_t bytes, lnt_error *err)
+{
+    LNT_REQUIRE(i < s->model->n_out, err, LNT_E_ARGUMENT, "there is no output %u", i);
     lnt_output_slot *out = &s->output[i];
     LNT_REQUIRE(!lnt_state_of_output(s, i), err, LNT_E_ARGUMENT,
                 "output %u is a state; read it with lnt_state_get", i);
@@ -363,6 +368,12 @@ lnt_status lnt_set_output(lnt_session *s, uint32_t i, void *data, size_t bytes, 
     return LNT_OK;
 }
 
+lnt_status lnt_set_output(lnt_session *s, uint32_t i, void *data, size_t bytes, lnt_error *err)
+{
+    LNT_TRY(lnt_enter(s, err));
+    return lnt_leave(s, set_output(s, i, data, bytes, err));
+}
+
 static void fill_tensor(lnt_tensor *t, const lnt_operand *v, const void *data)
 {
     *t = (lnt_tensor){.dtype = (lnt_dtype)v->dtype, .rank = v->rank, .data = (void *)(uintptr_t)data};
@@ -377,15 +388,14 @@ static const void *value_memory(lnt_session *s, const lnt_operand *v)
     return slot ? slot + v->offset : NULL;
 }
 
-lnt_status lnt_get_output(lnt_session *s, uint32_t i, lnt_tensor *t, lnt_error *err)
+static lnt_status get_output(lnt_session *s, uint32_t i, lnt_tensor *t, lnt_error *err)
 {
-    lnt_error_clear(err);
-    LNT_REQUIRE(s && t && i < s->model->n_out, err, LNT_E_ARGUMENT, "there is no output %u", i);
+    LNT_REQUIRE(t && i < s->model->n_out, err, LNT_E_ARGUMENT, "there is no output %u", i);
     LNT_REQUIRE(s->bound_now && !s->rebind, err, LNT_E_ARGUMENT,
                 "bind or run the session before reading outputs");
     const lnt_state_slot *state = lnt_state_of_output(s, i);
     if (state)
-        return lnt_state_get(s, (uint32_t)(state - s->state), t, err);
+        return lnt_get_state(s, (uint32_t)(state - s->state), t, err);
     const lnt_operand *v = &s->value[s->model->out[i]];
     LNT_REQUIRE(!s->partial || s->selected[i], err, LNT_E_ARGUMENT,
                 "output %u was not selected to be computed", i);
@@ -395,12 +405,17 @@ lnt_status lnt_get_output(lnt_session *s, uint32_t i, lnt_tensor *t, lnt_error *
     return LNT_OK;
 }
 
+lnt_status lnt_get_output(lnt_session *s, uint32_t i, lnt_tensor *t, lnt_error *err)
+{
+    LNT_TRY(lnt_enter(s, err));
+    return lnt_leave(s, get_output(s, i, t, err));
+}
+
 /* ---- bounds, fetching ---- */
 
-lnt_status lnt_set_bound(lnt_session *s, const char *name, int64_t bound, lnt_error *err)
+static lnt_status set_bound(lnt_session *s, const char *name, int64_t bound, lnt_error *err)
 {
-    lnt_error_clear(err);
-    LNT_REQUIRE(s && name, err, LNT_E_ARGUMENT, "session and name must be given");
+    LNT_REQUIRE(name, err, LNT_E_ARGUMENT, "a name must be given");
     const lnt_file *f = &s->model->file;
     bool found = false;
     for (uint32_t i = 0; i < f->n_symbols; i++)
@@ -411,6 +426,12 @@ lnt_status lnt_set_bound(lnt_session *s, const char *name, int64_t bound, lnt_er
     LNT_REQUIRE(found, err, LNT_E_NOT_FOUND,
                 "the model has no variable extent called %s; linnet info lists them", name);
     return LNT_OK;
+}
+
+lnt_status lnt_set_bound(lnt_session *s, const char *name, int64_t bound, lnt_error *err)
+{
+    LNT_TRY(lnt_enter(s, err));
+    return lnt_leave(s, set_bound(s, name, bound, err));
 }
 
 /* The place of a name in the table of so many places, a power of two: where it is, or where it would go. */
@@ -453,15 +474,20 @@ lnt_status lnt_find_value(lnt_session *s, const char *name, uint32_t *value, lnt
         name, name);
 }
 
-lnt_status lnt_fetch(lnt_session *s, const char *name, lnt_error *err)
+static lnt_status fetch(lnt_session *s, const char *name, lnt_error *err)
 {
-    lnt_error_clear(err);
     uint32_t value;
-    LNT_REQUIRE(s && name, err, LNT_E_ARGUMENT, "session and name must be given");
+    LNT_REQUIRE(name, err, LNT_E_ARGUMENT, "a name must be given");
     LNT_TRY(lnt_find_value(s, name, &value, err));
     s->rebind |= !s->fetched[value];
     s->fetched[value] = true;
     return LNT_OK;
+}
+
+lnt_status lnt_fetch(lnt_session *s, const char *name, lnt_error *err)
+{
+    LNT_TRY(lnt_enter(s, err));
+    return lnt_leave(s, fetch(s, name, err));
 }
 
 /* A value in ONNX order, in memory of the session's if it lies otherwise. */
@@ -488,11 +514,10 @@ static lnt_status plain_copy(lnt_session *s, const lnt_operand *v, const void *d
     return LNT_OK;
 }
 
-lnt_status lnt_get_value(lnt_session *s, const char *name, lnt_tensor *t, lnt_error *err)
+static lnt_status get_value(lnt_session *s, const char *name, lnt_tensor *t, lnt_error *err)
 {
-    lnt_error_clear(err);
     uint32_t value;
-    LNT_REQUIRE(s && name && t, err, LNT_E_ARGUMENT, "session, name and tensor must be given");
+    LNT_REQUIRE(name && t, err, LNT_E_ARGUMENT, "name and tensor must be given");
     LNT_TRY(lnt_find_value(s, name, &value, err));
     const lnt_operand *v = &s->value[value];
     LNT_REQUIRE(s->fetched[value] || v->constant, err, LNT_E_ARGUMENT,
@@ -506,13 +531,18 @@ lnt_status lnt_get_value(lnt_session *s, const char *name, lnt_tensor *t, lnt_er
     return LNT_OK;
 }
 
+lnt_status lnt_get_value(lnt_session *s, const char *name, lnt_tensor *t, lnt_error *err)
+{
+    LNT_TRY(lnt_enter(s, err));
+    return lnt_leave(s, get_value(s, name, t, err));
+}
+
 /* ---- control from outside, and information ---- */
 
 void lnt_cancel(lnt_session *s)
 {
-    uint32_t none = 0;
     if (s)
-        atomic_compare_exchange_strong(&s->stop_flag, &none, LNT_E_CANCELLED);
+        atomic_store(&s->stop_flag, LNT_E_CANCELLED);
 }
 
 void lnt_set_deadline(lnt_session *s, uint64_t microseconds)
@@ -529,8 +559,9 @@ void lnt_set_seed(lnt_session *s, uint64_t seed)
 
 lnt_status lnt_session_get_info(const lnt_session *s, lnt_session_info *info, lnt_error *err)
 {
-    lnt_error_clear(err);
-    LNT_REQUIRE(s && info, err, LNT_E_ARGUMENT, "session and info must be given");
+    LNT_TRY(lnt_enter(s, err));
+    if (!info)
+        return lnt_leave(s, lnt_fail(err, LNT_E_ARGUMENT, "info must be given"));
     const size_t wanted = info->struct_bytes;
     lnt_session_info full = {.struct_bytes = wanted,
                              .arena_bytes = s->root.arena_bytes,
@@ -543,5 +574,5 @@ lnt_status lnt_session_get_info(const lnt_session *s, lnt_session_info *info, ln
                              .alive_bytes = s->root.alive_bytes,
                              .held_bytes = atomic_load_explicit(&s->budget.used, memory_order_relaxed)};
     memcpy(info, &full, wanted < sizeof full ? wanted : sizeof full);
-    return LNT_OK;
+    return lnt_leave(s, LNT_OK);
 }

@@ -217,19 +217,16 @@ uint32_t lnt_state_count(const lnt_session *s)
 
 lnt_status lnt_state_reset(lnt_session *s, lnt_error *err)
 {
-    lnt_error_clear(err);
-    LNT_REQUIRE(s, err, LNT_E_ARGUMENT, "session must be given");
-    LNT_REQUIRE(!atomic_load(&s->busy), err, LNT_E_BUSY, "the session is running");
+    LNT_TRY(lnt_enter(s, err));
     for (uint32_t k = 0; k < s->n_states; k++)
         s->input[s->state[k].input].given = false;
     s->rebind = true;
-    return LNT_OK;
+    return lnt_leave(s, LNT_OK);
 }
 
-lnt_status lnt_state_set(lnt_session *s, uint32_t k, const lnt_tensor *t, lnt_error *err)
+lnt_status lnt_set_state(lnt_session *s, uint32_t k, const lnt_tensor *t, lnt_error *err)
 {
-    lnt_error_clear(err);
-    LNT_REQUIRE(s && k < s->n_states && t, err, LNT_E_ARGUMENT, "there is no state %u", k);
+    LNT_REQUIRE(k < s->n_states && t, err, LNT_E_ARGUMENT, "there is no state %u", k);
     LNT_REQUIRE(t->data, err, LNT_E_ARGUMENT, "state %u needs data", k);
     lnt_state_slot *state = &s->state[k];
     lnt_input_slot *in = &s->input[state->input];
@@ -246,14 +243,24 @@ lnt_status lnt_state_set(lnt_session *s, uint32_t k, const lnt_tensor *t, lnt_er
     return LNT_OK;
 }
 
-lnt_status lnt_state_get(lnt_session *s, uint32_t k, lnt_tensor *t, lnt_error *err)
+lnt_status lnt_state_set(lnt_session *s, uint32_t k, const lnt_tensor *t, lnt_error *err)
 {
-    lnt_error_clear(err);
-    LNT_REQUIRE(s && k < s->n_states && t, err, LNT_E_ARGUMENT, "there is no state %u", k);
+    LNT_TRY(lnt_enter(s, err));
+    return lnt_leave(s, lnt_set_state(s, k, t, err));
+}
+
+lnt_status lnt_get_state(lnt_session *s, uint32_t k, lnt_tensor *t, lnt_error *err)
+{
+    LNT_REQUIRE(k < s->n_states && t, err, LNT_E_ARGUMENT, "there is no state %u", k);
     const lnt_input_slot *in = &s->input[s->state[k].input];
     LNT_REQUIRE(in->given, err, LNT_E_ARGUMENT, "state %u has no contents before bind", k);
-    LNT_REQUIRE(!atomic_load(&s->busy), err, LNT_E_BUSY, "the session is running");
     LNT_TRY(make_plain(s, &s->state[k], err));
     *t = in->tensor;
     return LNT_OK;
+}
+
+lnt_status lnt_state_get(lnt_session *s, uint32_t k, lnt_tensor *t, lnt_error *err)
+{
+    LNT_TRY(lnt_enter(s, err));
+    return lnt_leave(s, lnt_get_state(s, k, t, err));
 }

@@ -47,15 +47,20 @@ lnt_status lnt_trace_note(lnt_session *s, const lnt_step *step, uint64_t start_n
 
 uint32_t lnt_trace_count(const lnt_session *s)
 {
-    return s ? s->n_trace : 0;
+    if (lnt_enter(s, NULL) != LNT_OK)
+        return 0;
+    const uint32_t n = s->n_trace;
+    lnt_leave(s, LNT_OK);
+    return n;
 }
 
 lnt_status lnt_trace_get(const lnt_session *s, uint32_t i, lnt_trace_step *step)
 {
-    if (!s || !step || i >= s->n_trace)
-        return LNT_E_ARGUMENT;
-    *step = s->trace_step[i];
-    return LNT_OK;
+    LNT_TRY(lnt_enter(s, NULL));
+    const bool there = step && i < s->n_trace;
+    if (there)
+        *step = s->trace_step[i];
+    return lnt_leave(s, there ? LNT_OK : LNT_E_ARGUMENT);
 }
 
 /* ---- as a file ---- */
@@ -125,10 +130,9 @@ static void append_step(text *t, const lnt_trace_step *step)
     append(t, ",\"bytes\":%" PRIu64 ",\"multiply_adds\":%" PRIu64 "}}", step->out_bytes, step->multiply_adds);
 }
 
-lnt_status lnt_trace_write(const lnt_session *s, const char *path, lnt_error *err)
+static lnt_status write_trace(const lnt_session *s, const char *path, lnt_error *err)
 {
-    lnt_error_clear(err);
-    LNT_REQUIRE(s && path, err, LNT_E_ARGUMENT, "session and path must be given");
+    LNT_REQUIRE(path, err, LNT_E_ARGUMENT, "a path must be given");
     LNT_REQUIRE(s->trace, err, LNT_E_ARGUMENT, "the session was made without enable_profiling");
     text t = {.allocator = &s->allocator, .err = err};
     append(&t, "[");
@@ -140,4 +144,10 @@ lnt_status lnt_trace_write(const lnt_session *s, const char *path, lnt_error *er
     const lnt_status status = t.data ? lnt_write_atomic(path, t.data, t.length, err) : LNT_E_MEMORY;
     lnt_free(&s->allocator, t.data);
     return status;
+}
+
+lnt_status lnt_trace_write(const lnt_session *s, const char *path, lnt_error *err)
+{
+    LNT_TRY(lnt_enter(s, err));
+    return lnt_leave(s, write_trace(s, path, err));
 }
