@@ -381,6 +381,8 @@ static lnt_status check_options(const lnt_model_options *o, lnt_error *err)
     LNT_REQUIRE(!o->host || !o->host->allocate == !o->host->release, err, LNT_E_ARGUMENT,
                 "a host brings both allocate and release, or neither");
     LNT_REQUIRE(o->custom || !o->n_custom, err, LNT_E_ARGUMENT, "n_custom operators, and custom is NULL");
+    LNT_REQUIRE(o->n_custom <= UINT16_MAX, err, LNT_E_ARGUMENT, "%zu custom operators, at most %d",
+                o->n_custom, UINT16_MAX);
     for (size_t i = 0; i < o->n_custom; i++)
         LNT_REQUIRE(o->custom[i].domain && o->custom[i].name && o->custom[i].shape && o->custom[i].run, err,
                     LNT_E_ARGUMENT, "a custom operator needs domain, name, shape and run");
@@ -457,6 +459,7 @@ lnt_status lnt_model_from_memory(const void *bytes, size_t size, const lnt_model
     lnt_error_clear(err);
     LNT_REQUIRE(bytes && model, err, LNT_E_ARGUMENT, "bytes and model must be given");
     *model = NULL;
+    LNT_REQUIRE(size <= PTRDIFF_MAX, err, LNT_E_ARGUMENT, "no memory holds %zu bytes", size);
     const lnt_model_options known = known_options(options);
     LNT_TRY(check_options(&known, err));
     const lnt_allocator a = allocator_of(&known);

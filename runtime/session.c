@@ -147,6 +147,8 @@ static lnt_status read_config(const lnt_session_options *o, bool *spin, lnt_erro
 {
     *spin = true;
     LNT_REQUIRE(o->config || !o->n_config, err, LNT_E_ARGUMENT, "n_config settings, and config is NULL");
+    LNT_REQUIRE(o->n_config <= UINT8_MAX, err, LNT_E_ARGUMENT, "%zu settings, at most %d", o->n_config,
+                UINT8_MAX);
     for (size_t i = 0; i < o->n_config; i++) {
         const lnt_config_entry *e = &o->config[i];
         LNT_REQUIRE(e->key && e->text, err, LNT_E_ARGUMENT, "a setting needs a key and a text");

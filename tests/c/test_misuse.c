@@ -4,6 +4,7 @@
 
 #include "base/memory.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -355,6 +356,161 @@ static void test_information(void **state)
     lnt_session_destroy(&traced);
 }
 
+/* ---- integers ---- */
+
+/* 0, 1, the last but one and the last of its type. */
+#define ENDS(max) {0, 1, (max) - 1, (max)}
+
+static void test_ends_of_indices(void **state)
+{
+    const fixture *f = *state;
+    const uint32_t ends[] = ENDS(UINT32_MAX);
+    lnt_session *s = f->session;
+    lnt_value_info info;
+    lnt_trace_step step;
+    lnt_tensor t;
+    const char *key, *text;
+    ACCEPTED(lnt_set_input(s, 0, &two_rows, err));
+    ACCEPTED(lnt_run(s, err));
+    for (int i = 0; i < 4; i++) {
+        const lnt_status here = i < 2 ? LNT_OK : LNT_E_ARGUMENT;
+        assert_int_equal(lnt_model_input(f->model, ends[i], &info), here);
+        assert_int_equal(lnt_model_output(f->model, ends[i], &info), here);
+        assert_int_equal(lnt_get_output(s, ends[i], &t, NULL), here);
+        assert_int_equal(lnt_state_get(s, ends[i], &t, NULL), i ? LNT_E_ARGUMENT : LNT_OK);
+        assert_int_equal(lnt_trace_get(s, ends[i], &step), LNT_E_ARGUMENT);
+        if (i < 2)
+            continue;
+        assert_int_equal(lnt_model_metadata(f->model, ends[i], &key, &text), LNT_E_ARGUMENT);
+        REFUSED(lnt_set_input(s, ends[i], &two_rows, err), LNT_E_ARGUMENT, "no input 429496729");
+        REFUSED(lnt_set_output(s, ends[i], numbers, 4, err), LNT_E_ARGUMENT, "no output 429496729");
+        REFUSED(lnt_state_set(s, ends[i], &two_rows, err), LNT_E_ARGUMENT, "no state 429496729");
+        REFUSED(lnt_select_outputs(s, &ends[0], ends[i], err), LNT_E_ARGUMENT, "a model that has 2");
+        ACCEPTED(lnt_select_outputs(s, NULL, ends[i], err));
+        ACCEPTED(lnt_run(s, err));
+    }
+}
+
+static void test_ends_of_tensors(void **state)
+{
+    const fixture *f = *state;
+    const int64_t extents[] = ENDS(INT64_MAX);
+    const uint32_t ranks[] = ENDS(UINT32_MAX);
+    const size_t bytes[] = ENDS(SIZE_MAX);
+    lnt_session *s = f->session;
+    ACCEPTED(lnt_fetch(s, "kept", err));
+    for (int i = 0; i < 4; i++) {
+        const int64_t n = extents[i];
+        const lnt_status fits = i < 2 ? LNT_OK : LNT_E_SHAPE;
+        assert_int_equal(lnt_set_input(s, 0, FLOATS(2, n, 4, numbers, 32), NULL), fits);
+        assert_int_equal(lnt_set_input(s, 0, FLOATS(2, n, 4, NULL, 0), NULL), fits);
+        assert_int_equal(lnt_inject(s, "kept", FLOATS(2, n, 4, numbers, 32), NULL), fits);
+        REFUSED(lnt_set_input(s, 0, FLOATS(ranks[i], 2, 4, numbers, 32), err), LNT_E_SHAPE, "rank 2");
+        REFUSED(lnt_inject(s, "kept", FLOATS(ranks[i], 2, 4, numbers, 32), err), LNT_E_SHAPE, "rank 2");
+        REFUSED(lnt_set_input(s, 0, TENSOR((lnt_dtype)n, 2, 2, 4, numbers, 32), err),
+                (lnt_dtype)n == LNT_FLOAT ? LNT_OK : LNT_E_TYPE, NULL);
+    }
+    ACCEPTED(lnt_inject(s, "kept", NULL, err));
+    for (int i = 0; i < 4; i++) {
+        const lnt_status enough = i < 2 ? LNT_E_SHAPE : LNT_OK;
+        assert_int_equal(lnt_set_input(s, 0, FLOATS(2, 2, 4, numbers, bytes[i]), NULL), enough);
+        assert_int_equal(lnt_inject(s, "kept", FLOATS(2, 2, 4, numbers, bytes[i]), NULL), enough);
+    }
+    ACCEPTED(lnt_inject(s, "kept", NULL, err));
+    for (int i = 0; i < 4; i++) {
+        float y[8];
+        ACCEPTED(lnt_set_output(s, 0, y, bytes[i], err));
+        REFUSED(lnt_run(s, err), i < 2 ? LNT_E_LIMIT : LNT_OK, NULL);
+    }
+}
+
+static void test_ends_of_settings(void **state)
+{
+    const fixture *f = *state;
+    const uint64_t ends[] = ENDS(UINT64_MAX);
+    const int64_t bounds[] = {INT64_MIN, -1, 0, 1, INT64_MAX - 1, INT64_MAX};
+    lnt_session *s = f->session;
+    for (int i = 0; i < 6; i++) {
+        ACCEPTED(lnt_set_input(s, 0, &two_rows, err));
+        ACCEPTED(lnt_set_bound(s, "s0", bounds[i], err));
+        REFUSED(lnt_run(s, err), i == 2 || i == 3 ? LNT_E_LIMIT : LNT_OK, NULL);
+    }
+    for (int i = 0; i < 4; i++) {
+        struct {
+            lnt_session_info info;
+            uint64_t behind;
+        } told = {.info.struct_bytes = (size_t)ends[i], .behind = 7};
+        lnt_set_deadline(s, ends[i]);
+        lnt_set_seed(s, ends[i]);
+        const lnt_status status = lnt_run(s, NULL);
+        assert_true(status == LNT_OK || (i == 1 && status == LNT_E_DEADLINE));
+        if (i > 0)
+            ACCEPTED(lnt_session_get_info(s, &told.info, err));
+        assert_int_equal(told.behind, 7);
+    }
+}
+
+static void test_ends_of_options(void **state)
+{
+    const fixture *f = *state;
+    const uint32_t threads[] = ENDS(UINT32_MAX);
+    const uint64_t ends[] = ENDS(UINT64_MAX);
+    const lnt_config_entry sleep = {"session.intra_op.allow_spinning", "0"};
+    const lnt_custom_op op = {"host", "op", .shape = some_rule, .run = some_rule};
+    const int modes[] = {0, 1, INT_MAX - 1, INT_MAX};
+    for (int i = 0; i < 4; i++) {
+        const size_t size = (size_t)ends[i];
+        lnt_session_options o = {.struct_bytes = sizeof o, .seed = ends[i]};
+        const lnt_model_options many = {.struct_bytes = sizeof many, .custom = &op, .n_custom = size};
+        const lnt_model_options flags = {.struct_bytes = sizeof flags, .flags = threads[i]};
+        lnt_session_info info = {.struct_bytes = sizeof info};
+        lnt_session *s = NULL;
+        lnt_model *m = NULL;
+        lnt_pool *pool = NULL;
+        o.intra_op_num_threads = o.inter_op_num_threads = threads[i];
+        ACCEPTED(lnt_session_create(f->model, &o, &s, err));
+        ACCEPTED(lnt_session_get_info(s, &info, err));
+        assert_true(i ? info.threads == (i == 1 ? 1 : 64) : info.threads > 0);
+        lnt_session_destroy(&s);
+        ACCEPTED(lnt_pool_create(threads[i], &pool, err));
+        lnt_pool_destroy(&pool);
+        o = (lnt_session_options){.struct_bytes = sizeof o, .config = &sleep, .n_config = size};
+        REFUSED(lnt_session_create(f->model, &o, &s, err), i < 2 ? LNT_OK : LNT_E_ARGUMENT, NULL);
+        lnt_session_destroy(&s);
+        o = (lnt_session_options){.struct_bytes = sizeof o, .execution_mode = (lnt_execution_mode)modes[i]};
+        REFUSED(lnt_session_create(f->model, &o, &s, err), i < 2 ? LNT_OK : LNT_E_ARGUMENT, NULL);
+        lnt_session_destroy(&s);
+        o = (lnt_session_options){.struct_bytes = sizeof o, .arena = f->image, .arena_bytes = i < 2 ? size : 0};
+        o.log_severity_level = modes[i];
+        ACCEPTED(lnt_session_create(f->model, &o, &s, err));
+        ACCEPTED(lnt_set_input(s, 0, &two_rows, err));
+        REFUSED(lnt_run(s, err), LNT_E_LIMIT, "arena");
+        lnt_session_destroy(&s);
+        REFUSED(lnt_model_from_memory(f->image, f->size, &many, &m, err), i < 2 ? LNT_OK : LNT_E_ARGUMENT, NULL);
+        lnt_model_close(&m);
+        REFUSED(lnt_model_from_memory(f->image, f->size, &flags, &m, err), i < 2 ? LNT_OK : LNT_E_ARGUMENT, NULL);
+        lnt_model_close(&m);
+        REFUSED(lnt_model_from_memory(f->image, size, NULL, &m, err), i < 2 ? LNT_E_FILE : LNT_E_ARGUMENT, NULL);
+    }
+}
+
+static void test_ends_of_struct_bytes(void **state)
+{
+    const fixture *f = *state;
+    const size_t ends[] = {1, SIZE_MAX - 1, SIZE_MAX};
+    for (int i = 0; i < 3; i++) {
+        const lnt_session_options o = {.struct_bytes = ends[i], .intra_op_num_threads = 1};
+        const lnt_host host = {.struct_bytes = ends[i]};
+        const lnt_model_options how = {.struct_bytes = ends[i], .host = &host};
+        lnt_session *s = NULL;
+        lnt_model *m = NULL;
+        ACCEPTED(lnt_session_create(f->model, &o, &s, err));
+        lnt_session_destroy(&s);
+        ACCEPTED(lnt_model_from_memory(f->image, f->size, &how, &m, err));
+        lnt_model_close(&m);
+    }
+}
+
 int main(void)
 {
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
@@ -369,6 +525,11 @@ int main(void)
         TEST(test_values_by_name),
         TEST(test_states),
         TEST(test_information),
+        TEST(test_ends_of_indices),
+        TEST(test_ends_of_tensors),
+        TEST(test_ends_of_settings),
+        TEST(test_ends_of_options),
+        TEST(test_ends_of_struct_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
