@@ -57,6 +57,13 @@ static inline bool lnt_operand_bytes(const lnt_operand *o, size_t *bytes)
     return element && o->rank <= LNT_MAX_RANK && lnt_shape_bytes(o->dims, o->rank, element, bytes);
 }
 
+/* The same as a number: 0 where there is none. */
+static inline size_t lnt_known_bytes(const lnt_operand *o)
+{
+    size_t bytes;
+    return lnt_operand_bytes(o, &bytes) ? bytes : 0;
+}
+
 /* Elements from row to row: of the last axis as it lies. The rank is above 0. */
 static inline int64_t lnt_operand_pitch(const lnt_operand *o)
 {

@@ -55,9 +55,9 @@ static lnt_status make_constant(lnt_importer *im, const lnt_inode *n, const char
 {
     const char *name = value_name(im, n, what);
     const int64_t extent = (int64_t)count;
-    *out =
-        name ? lnt_graph_add_constant(im->g, name, dtype, rank, &extent, data, count * lnt_dtype_size(dtype))
-             : LNT_NONE;
+    size_t bytes;
+    const bool fits = name && lnt_shape_bytes(&extent, 1, lnt_dtype_size(dtype), &bytes);
+    *out = fits ? lnt_graph_add_constant(im->g, name, dtype, rank, &extent, data, bytes) : LNT_NONE;
     return *out == LNT_NONE ? LNT_E_MEMORY : LNT_OK;
 }
 

@@ -165,11 +165,9 @@ static lnt_status split_npy(const uint8_t *bytes, size_t size, text *header, con
 /* dst in C order from elements where the first axis runs fastest. */
 static void from_fortran(const npy_header *h, uint8_t *dst, const uint8_t *src, size_t count, size_t size)
 {
-    int64_t index[LNT_MAX_RANK] = {0}, stride[LNT_MAX_RANK], offset = 0, step = 1;
-    for (unsigned i = 0; i < h->rank; i++) {
-        stride[i] = step;
-        step *= h->dims[i];
-    }
+    int64_t index[LNT_MAX_RANK] = {0}, stride[LNT_MAX_RANK] = {0}, offset = 0;
+    for (unsigned i = 0; i < h->rank; i++)
+        (void)lnt_count(h->dims, i, &stride[i]);
     for (size_t n = 0; n < count; n++) {
         lnt_copy_elements(dst + n * size, src + (size_t)offset * size, 1, size, h->swap);
         for (unsigned i = h->rank; i-- > 0;) {

@@ -19,7 +19,7 @@ static bool lies_both_ways(const lnt_operand *o)
 
 static size_t float_bytes(const lnt_operand *o)
 {
-    return lnt_round_up((size_t)lnt_operand_count(o) * sizeof(float), LNT_ALIGN);
+    return lnt_round_up(lnt_known_bytes(o), LNT_ALIGN);
 }
 
 bool lnt_conv_writes_output(const lnt_site *site)

@@ -20,8 +20,7 @@ static void describe(lnt_tensor *t, const lnt_operand *o, const void *data)
     t->rank = o->rank;
     t->data = (void *)(uintptr_t)data;
     memcpy(t->dims, o->dims, sizeof t->dims);
-    const int64_t count = lnt_operand_count(o);
-    t->bytes = count < 0 ? 0 : (size_t)count * lnt_dtype_size(t->dtype);
+    t->bytes = lnt_known_bytes(o);
 }
 
 static void begin(call_frame *f, const lnt_node *node, lnt_error *err)

@@ -125,8 +125,7 @@ lnt_status lnt_solo_run(lnt_solo *solo)
         if (!site->out[i] || i >= LNT_MAX_VIEWS || site->view_of[i] < 0)
             continue;
         const char *from = k->slot[site->view_of[i]];
-        const size_t bytes =
-            (size_t)lnt_operand_count(site->out[i]) * lnt_dtype_size((lnt_dtype)site->out[i]->dtype);
+        const size_t bytes = lnt_known_bytes(site->out[i]);
         if (bytes)
             memcpy(solo->out_data[i], from + site->view_offset[i], bytes);
     }

@@ -85,17 +85,12 @@ lnt_status lnt_feed_run(lnt_kernel *k, const lnt_step *s, const lnt_feed *feed, 
 
 /* ---- bind ---- */
 
-static size_t float_bytes(const lnt_operand *o)
-{
-    return (size_t)lnt_operand_count(o) * sizeof(float);
-}
-
 /* The image must be large, its rings must be small beside it, on all threads, so that they take no more
  * memory than it did; and few of its lines should be made by two threads. */
 static bool is_worth_it(const lnt_site *site, const lnt_window *w, const lnt_feed *f)
 {
-    const size_t image = float_bytes(site->in[0]), before = float_bytes(site->feeder->in[0]);
-    const size_t behind = float_bytes(site->out[0]);
+    const size_t image = lnt_known_bytes(site->in[0]), before = lnt_known_bytes(site->feeder->in[0]);
+    const size_t behind = lnt_known_bytes(site->out[0]);
     const int64_t shared = f->ring_lines - f->rows_at_once * w->stride[1];
     return image >= FED_BYTES && f->rows >= FED_ROWS * shared * site->threads &&
            site->feeder->scratch_bytes + f->ring_bytes * site->threads +

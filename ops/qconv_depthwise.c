@@ -178,7 +178,6 @@ void lnt_qconv_bind_depthwise(const lnt_site *site, lnt_qconv *p, size_t *scratc
     if (bind_turn(x, x->order, LNT_ORDER_CHANNELS_LAST, &p->turn_in))
         p->images_at = lnt_qconv_reserve(scratch, (size_t)lnt_operand_count(x));
     if (bind_turn(y, LNT_ORDER_CHANNELS_LAST, y->order, &p->turn_out))
-        p->out_at =
-            lnt_qconv_reserve(scratch, (size_t)lnt_operand_count(y) * lnt_dtype_size((lnt_dtype)y->dtype));
+        p->out_at = lnt_qconv_reserve(scratch, lnt_known_bytes(y));
     lnt_qconv_bind_filters(site, p, scratch);
 }

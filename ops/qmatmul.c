@@ -353,7 +353,7 @@ static lnt_status run_qmatmul(lnt_kernel *k, const lnt_step *s)
 /* A sum of nothing. */
 static lnt_status run_empty(lnt_kernel *k, const lnt_step *s)
 {
-    memset(lnt_out(k, s, 0), 0, (size_t)lnt_operand_count(s->out[0]) * sizeof(int32_t));
+    memset(lnt_out(k, s, 0), 0, lnt_known_bytes(s->out[0]));
     return LNT_OK;
 }
 

@@ -158,7 +158,7 @@ lnt_status lnt_bind_scatter_elements(lnt_site *site)
     p->extent = in->dims[axis];
     p->count = lnt_operand_count(site->in[1]);
     p->size = (int64_t)lnt_element_size(in);
-    p->bytes = lnt_operand_count(in) * p->size;
+    p->bytes = (int64_t)lnt_known_bytes(in);
     p->wide = site->in[1]->dtype == LNT_INT64;
     lnt_bind_in_place(site, 0, 0);
     site->step->run = run_scatter_elements;
@@ -246,7 +246,7 @@ lnt_status lnt_bind_scatter_nd(lnt_site *site)
     }
     p->tuples = lnt_extent(indices, 0, indices->rank - 1);
     p->elements = lnt_extent(in, p->depth, in->rank);
-    p->bytes = lnt_operand_count(in) * p->size;
+    p->bytes = (int64_t)lnt_known_bytes(in);
     lnt_bind_in_place(site, 0, 0);
     site->step->run = run_scatter_nd;
     return LNT_OK;

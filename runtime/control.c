@@ -270,12 +270,11 @@ typedef struct slice_walk {
 
 static slice_walk walk_along(const lnt_operand *v, unsigned axis)
 {
-    slice_walk w = {1, lnt_dtype_size((lnt_dtype)v->dtype), 0};
-    for (unsigned d = 0; d < axis; d++)
-        w.outer *= (size_t)v->dims[d];
-    for (unsigned d = axis + 1; d < v->rank; d++)
-        w.inner *= (size_t)v->dims[d];
-    w.stride = w.inner * (size_t)v->dims[axis];
+    const size_t size = lnt_dtype_size((lnt_dtype)v->dtype);
+    slice_walk w = {0, 0, 0};
+    (void)lnt_shape_bytes(v->dims, axis, 1, &w.outer);
+    (void)lnt_shape_bytes(v->dims + axis + 1, v->rank - axis - 1, size, &w.inner);
+    (void)lnt_shape_bytes(v->dims + axis, v->rank - axis, size, &w.stride);
     return w;
 }
 

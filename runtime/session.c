@@ -380,8 +380,7 @@ static void fill_tensor(lnt_tensor *t, const lnt_operand *v, const void *data)
 {
     *t = (lnt_tensor){.dtype = (lnt_dtype)v->dtype, .rank = v->rank, .data = (void *)(uintptr_t)data};
     memcpy(t->dims, v->dims, sizeof t->dims);
-    if (!lnt_operand_bytes(v, &t->bytes))
-        t->bytes = 0;
+    t->bytes = lnt_known_bytes(v);
 }
 
 static const void *value_memory(lnt_session *s, const lnt_operand *v)

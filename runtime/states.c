@@ -202,7 +202,7 @@ void lnt_swap_states(lnt_session *s)
         t->rank = v->rank;
         memcpy(t->dims, v->dims, sizeof t->dims);
         t->data = state->now.data;
-        (void)lnt_operand_bytes(v, &t->bytes); /* which bind found them to have */
+        t->bytes = lnt_known_bytes(v);
         if (!state->in_place && (state->now_pitch || state->next.capacity < t->bytes))
             s->outgrown = true;
     }

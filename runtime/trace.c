@@ -9,17 +9,15 @@
 /* Of the outputs, as far as it is this step that writes them. */
 static uint64_t bytes_written(const lnt_step *step)
 {
-    uint64_t total = 0;
-    size_t bytes;
+    uint64_t bytes = 0;
     for (unsigned o = 0; o < step->n_out; o++)
-        if (step->out[o] && lnt_operand_bytes(step->out[o], &bytes))
-            total += bytes;
+        if (step->out[o])
+            bytes += lnt_known_bytes(step->out[o]);
     for (unsigned i = 0; step->join && i < step->n_in; i++)
         if (step->in[i]->storage == step->out[0]->storage &&
-            step->in[i]->offset == step->out[0]->offset + step->join[i].offset &&
-            lnt_operand_bytes(step->in[i], &bytes))
-            total -= bytes;
-    return total;
+            step->in[i]->offset == step->out[0]->offset + step->join[i].offset)
+            bytes -= lnt_known_bytes(step->in[i]);
+    return bytes;
 }
 
 lnt_status lnt_trace_note(lnt_session *s, const lnt_step *step, uint64_t start_ns, lnt_error *err)

@@ -15,6 +15,12 @@ LINE = {".c": 120, ".h": 120, ".py": 140}
 FILE, FUNCTION = 1000, 100
 FORBIDDEN = re.compile(r"(?<![\w.>])(printf|puts|putchar|perror|abort|exit|_exit|assert)\s*\(|\b(stdout|stderr)\b")
 
+# Bytes of a tensor: lnt_operand_bytes, lnt_shape_bytes. These forget to ask whether there is such a size.
+RAW_BYTES = re.compile(r"\(size_t\)lnt_operand_count\([^()]*(\([^()]*\)[^()]*)*\) \* |count\w* \* lnt_dtype_size\(")
+# Where extents are new no product of them is taken by hand; kernels and bind functions have operands that passed.
+RAW_EXTENTS = re.compile(r"dims\[[^]]*\] \* |[\w)] \* [\w>.()\- ]*dims\[|\*= (\(size_t\))?[\w>.\-]*dims\[")
+CHECKED = ["base/checked.h", "base/operand.h"]
+
 faults = []
 lengths = []
 
@@ -73,6 +79,16 @@ def check_library(path, code):
             fault(path, number, f"the library does not use {found.group(0)}")
 
 
+def check_sizes(path, code):
+    if path.parts[0] not in ORDER or str(path) in CHECKED:
+        return
+    for number, line in enumerate(code.split("\n"), 1):
+        if RAW_BYTES.search(line):
+            fault(path, number, "bytes without a check: lnt_operand_bytes or lnt_shape_bytes")
+        if RAW_EXTENTS.search(line) and path.parts[0] in ("base", "formats", "runtime"):
+            fault(path, number, "a product of extents without a check: lnt_count or lnt_shape_bytes")
+
+
 def without_comments(text):
     """Comments and strings blanked out, lines kept."""
     pattern = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', re.S)
@@ -109,6 +125,7 @@ def main():
                 fault(path, 1, "no comment at the head that says what the file holds")
             check_includes(path, text)
             check_library(path, code)
+            check_sizes(path, code)
             if path.suffix == ".c":
                 measure_functions(path, code)
     lengths.sort()

@@ -156,8 +156,9 @@ static void test_what_a_loop_stacks_counts_against_the_limit(void **state)
     void *image;
     size_t size;
     lnt_report_init(&report);
-    assert_int_equal(lnt_convert_file("tests/data/models/loop_branches.onnx", &(lnt_convert_options){0}, &report, &image,
-                                      &size, &err), LNT_OK);
+    assert_int_equal(lnt_convert_file("tests/data/models/loop_branches.onnx", &(lnt_convert_options){0}, &report,
+                                      &image, &size, &err),
+                     LNT_OK);
     lnt_report_free(&report);
     assert_int_equal(lnt_model_from_memory(image, size, &how, &model, &err), LNT_OK);
     const size_t of_the_model = held.held;
