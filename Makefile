@@ -216,7 +216,7 @@ SMALL_KERNELS := ops/program_kernels% ops/row%
 # Where levels above it do the work the scalar one is there to be right, and small.
 SPARE := $(if $(findstring x86_64,$(TARGET)),$(filter-out $(foreach l,$(ALL_LEVELS),%_$(l).c),$(KERNELS)))
 # So is what runs once for a file, a session, a step or a run of pixels, and what few networks have.
-SPARE += $(filter-out formats/hash.c,$(wildcard formats/*.c)) \
+SPARE += base/file.c $(filter-out formats/hash.c,$(wildcard formats/*.c)) \
          $(patsubst %,runtime/%.c,control join load session model_info resources partial trace) \
          $(patsubst %,ops/%.c,attention col2im conv conv_depthwise conv_images conv_stem conv_transpose cumulative \
              det einsum einsum_product elementwise embed_layernorm expand fourier gridsample linear_attention \
@@ -269,7 +269,7 @@ demo: deps  ## find the speech in a sound: make demo, or make demo WAV=my.flac
 	$(Q)$(BUILD)/vad $(DEMO)/vad.lnt $(WAV) $(SILERO)
 
 # The reader of sounds: libsndfile's, or where that is not linked the program's own.
-VAD_AUDIO := $(if $(SNDFILE),examples/vad/audio_sndfile.c,examples/vad/audio_wav.c $(call objects,cli/audio_wav.c cli/model.c))
+VAD_AUDIO := $(if $(SNDFILE),examples/vad/audio_sndfile.c,examples/vad/audio_wav.c $(call objects,cli/audio.c cli/audio_wav.c cli/model.c))
 $(BUILD)/vad: examples/vad/vad.c examples/vad/segments.c $(VAD_AUDIO) $(BUILD)/liblinnet.a $(LINKED) $(wildcard examples/vad/*.h)
 	@echo "  LINK    $@"
 	$(Q)$(CC) -Iruntime $(CPPFLAGS) $(filter-out -g,$(CFLAGS)) $(LDFLAGS) $(if $(STATIC),-static) -s -o $@ \

@@ -12,11 +12,6 @@ typedef struct wav_format {
     unsigned code, channels, rate, bits;
 } wav_format;
 
-bool lnt_sound_name(const char *path)
-{
-    return lnt_ends_with(path, ".wav") || lnt_ends_with(path, ".flac") || lnt_ends_with(path, ".ogg");
-}
-
 static uint32_t little(const uint8_t *p, unsigned bytes)
 {
     uint32_t v = 0;
@@ -82,47 +77,44 @@ static bool parse(const uint8_t *bytes, size_t size, wav_format *f, const uint8_
     return *data && known(f);
 }
 
-lnt_status lnt_sound_read(const char *path, uint32_t want_rate, lnt_sound *out, lnt_error *err)
+lnt_status lnt_sound_decode(const char *path, const void *file, size_t size, uint32_t want_rate,
+                            lnt_sound *out, lnt_error *err)
 {
-    lnt_blob file;
     wav_format f;
     const uint8_t *data;
     size_t bytes = 0;
-    lnt_status status = LNT_OK;
 
     *out = (lnt_sound){0};
     LNT_REQUIRE(lnt_ends_with(path, ".wav"), err, LNT_E_UNSUPPORTED, "%s: this build reads .wav only", path);
-    LNT_TRY(lnt_blob_open(path, true, &lnt_malloc_allocator, &file, err));
-    if (!parse(file.bytes, file.size, &f, &data, &bytes)) {
-        status = lnt_fail(err, LNT_E_VALUE, "%s: no .wav of 8 to 32 bits or float", path);
-    } else if (want_rate && want_rate != f.rate) {
-        status = lnt_fail(err, LNT_E_UNSUPPORTED, "%s: is %u Hz, %u is wanted; this build does not resample",
-                          path, f.rate, want_rate);
-    } else {
-        const size_t width = f.bits / 8, n = bytes / (width * f.channels);
-        out->n = n;
-        out->rate = f.rate;
-        out->samples = lnt_alloc(&lnt_malloc_allocator, n * sizeof *out->samples, err);
-        for (size_t i = 0; i < n && out->samples; i++) {
-            float sum = 0;
-            for (unsigned c = 0; c < f.channels; c++)
-                sum += sample_at(data + (i * f.channels + c) * width, &f);
-            out->samples[i] = sum / (float)f.channels;
-        }
-        status = out->samples ? LNT_OK : LNT_E_MEMORY;
+    LNT_REQUIRE(parse(file, size, &f, &data, &bytes), err, LNT_E_VALUE,
+                "%s: no .wav of 8 to 32 bits or float", path);
+    LNT_REQUIRE(!want_rate || want_rate == f.rate, err, LNT_E_UNSUPPORTED,
+                "%s: is %u Hz, %u is wanted; this build does not resample", path, f.rate, want_rate);
+    const size_t width = f.bits / 8, n = bytes / (width * f.channels);
+    float *samples = lnt_alloc_zero(&lnt_malloc_allocator, n, sizeof *samples, err);
+    if (!samples)
+        return LNT_E_MEMORY;
+    for (size_t i = 0; i < n; i++) {
+        float sum = 0;
+        for (unsigned c = 0; c < f.channels; c++)
+            sum += sample_at(data + (i * f.channels + c) * width, &f);
+        samples[i] = sum / (float)f.channels;
     }
-    lnt_blob_close(&file);
-    return status;
+    *out = (lnt_sound){.samples = samples, .n = n, .rate = f.rate};
+    return LNT_OK;
 }
 
-lnt_status lnt_sound_write(const char *path, const float *samples, size_t n, uint32_t rate, lnt_error *err)
+lnt_status lnt_sound_encode(const char *path, const float *samples, size_t n, uint32_t rate, void **file,
+                            size_t *file_bytes, lnt_error *err)
 {
+    *file = NULL;
     LNT_REQUIRE(lnt_ends_with(path, ".wav"), err, LNT_E_UNSUPPORTED, "%s: this build writes .wav only", path);
-    LNT_REQUIRE(n < (UINT32_MAX - 36) / 2, err, LNT_E_LIMIT, "%s: too long for a .wav", path);
+    LNT_REQUIRE(n < (UINT32_MAX - 44) / 2, err, LNT_E_LIMIT, "%s: too long for a .wav", path);
     const size_t size = 44 + 2 * n;
-    uint8_t *bytes = lnt_alloc_zero(&lnt_malloc_allocator, size, 1, err);
+    uint8_t *bytes = *file = lnt_alloc_zero(&lnt_malloc_allocator, size, 1, err);
     if (!bytes)
         return LNT_E_MEMORY;
+    *file_bytes = size;
     memcpy(bytes, "RIFF----WAVEfmt ", 16);
     put_little(bytes + 4, (uint32_t)size - 8, 4);
     put_little(bytes + 16, 16, 4);
@@ -138,7 +130,5 @@ lnt_status lnt_sound_write(const char *path, const float *samples, size_t n, uin
         const float x = fminf(fmaxf(samples[i] * 32768, -32768), 32767);
         put_little(bytes + 44 + 2 * i, (uint32_t)(int32_t)lrintf(x), 2);
     }
-    const lnt_status status = lnt_write_atomic(path, bytes, size, err);
-    lnt_free(&lnt_malloc_allocator, bytes);
-    return status;
+    return LNT_OK;
 }

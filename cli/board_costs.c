@@ -1,8 +1,7 @@
 /* board_costs.c — the cost tables of boards/costs/, which are part of the program, and tables in files. */
 #include "cli/costs.h"
 
-#include "base/memory.h"
-#include "formats/lnt_file.h"
+#include "cli/model.h"
 
 #include <string.h>
 
@@ -14,15 +13,9 @@ static const struct {
 
 static lnt_status parse_file(const char *path, lnt_costs *c, lnt_error *err)
 {
-    lnt_blob blob;
-    LNT_TRY(lnt_blob_open(path, false, &lnt_malloc_allocator, &blob, err));
-    char *text = lnt_alloc_zero(&lnt_malloc_allocator, blob.size + 1, 1, err);
-    if (text)
-        memcpy(text, blob.bytes, blob.size);
-    lnt_blob_close(&blob);
-    const lnt_status status = text ? lnt_costs_parse(text, c, err) : LNT_E_MEMORY;
-    lnt_free(&lnt_malloc_allocator, text);
-    return status;
+    char *text;
+    LNT_TRY(lnt_read_text(path, &text, err));
+    return lnt_costs_parse(text, c, err);
 }
 
 lnt_status lnt_costs_of_board(const char *name, lnt_costs *c, lnt_error *err)

@@ -8,6 +8,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -339,11 +340,19 @@ static void print_report(const lnt_report *r, const char *path)
 
 static lnt_status write_report(const lnt_report *r, lnt_error *err)
 {
-    FILE *f = fopen(given.report, "w");
-    LNT_REQUIRE(f, err, LNT_E_IO, "cannot write %s", given.report);
-    report_json(r, f);
-    LNT_REQUIRE(fclose(f) == 0, err, LNT_E_IO, "cannot write %s", given.report);
-    return LNT_OK;
+    char *text = NULL;
+    size_t size = 0;
+    FILE *f = open_memstream(&text, &size);
+    if (f)
+        report_json(r, f);
+    const bool whole = f && !ferror(f);
+    lnt_status status = LNT_OK;
+    if ((f && fclose(f) != 0) || !whole)
+        status = lnt_fail(err, LNT_E_MEMORY, "no memory for %s", given.report);
+    if (status == LNT_OK)
+        status = lnt_write_atomic(given.report, text, size, err);
+    free(text);
+    return status;
 }
 
 static int finish(lnt_report *report, lnt_status status, const char *output, lnt_error *err)

@@ -8,6 +8,7 @@
  * best: one run after another. Who begins changes from round to round. */
 #include "cli/duel.h"
 
+#include "base/file.h"
 #include "cli/model.h"
 
 #include <errno.h>
@@ -17,7 +18,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -136,8 +136,9 @@ static void find_ratio(double *ratio, size_t processes, size_t rounds, lnt_duel 
 /* Drops the file from the page cache, as far as the kernel follows the advice. */
 static void forget(const char *path)
 {
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
+    int fd;
+    size_t bytes;
+    if (lnt_open_regular(path, 0, &fd, &bytes, NULL) != LNT_OK)
         return;
     (void)fdatasync(fd);
     (void)posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
@@ -333,9 +334,11 @@ static lnt_status measure_rounds(const lnt_duel_options *o, const lnt_named *in,
 
 static lnt_status file_bytes(const char *path, uint64_t *bytes, lnt_error *err)
 {
-    struct stat info;
-    LNT_REQUIRE(stat(path, &info) == 0, err, LNT_E_IO, "%s: %s", path, strerror(errno));
-    *bytes = (uint64_t)info.st_size;
+    int fd;
+    size_t size;
+    LNT_TRY(lnt_open_regular(path, 0, &fd, &size, err));
+    close(fd);
+    *bytes = size;
     return LNT_OK;
 }
 

@@ -16,6 +16,16 @@ void lnt_sort_figures(double *v, size_t n)
     qsort(v, n, sizeof *v, by_value);
 }
 
+lnt_status lnt_read_text(const char *path, char **text, lnt_error *err)
+{
+    lnt_blob file;
+    LNT_TRY(lnt_blob_open(path, true, &lnt_malloc_allocator, &file, err));
+    *text = memcpy(lnt_cli_alloc(file.size + 1), file.bytes, file.size);
+    (*text)[file.size] = '\0';
+    lnt_blob_close(&file);
+    return LNT_OK;
+}
+
 bool lnt_ends_with(const char *text, const char *end)
 {
     const size_t a = strlen(text), b = strlen(end);

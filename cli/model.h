@@ -37,6 +37,8 @@ void lnt_opened_close(lnt_opened *o);
 int lnt_exit_code(lnt_status status);
 /* Prints the failure to stderr and gives its exit code. */
 int lnt_failed(const lnt_verb *verb, const lnt_error *err);
+/* All of a file as text, which the command line keeps. */
+lnt_status lnt_read_text(const char *path, char **text, lnt_error *err);
 bool lnt_ends_with(const char *text, const char *end);
 /* The smallest first. */
 void lnt_sort_figures(double *v, size_t n);

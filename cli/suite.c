@@ -5,6 +5,8 @@
  * whatever the order in which children end. */
 #include "cli/suite.h"
 
+#include "cli/wire.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <poll.h>
@@ -80,20 +82,17 @@ static void collect(const char *folder, lnt_texts *list)
         collect(below.item[i], list);
 }
 
-/* The lines of a names file without blanks around them; '#' begins a comment. False if it cannot be read. */
-static bool read_names(const char *path, lnt_texts *names)
+/* The lines of a names file without blanks around them; '#' begins a comment. */
+static lnt_status read_names(const char *path, lnt_texts *names, lnt_error *err)
 {
-    FILE *f = fopen(path, "r");
-    char line[512], word[512];
-    if (!f)
-        return false;
-    while (fgets(line, sizeof line, f))
-        if (sscanf(line, " %511[^# \t\r\n]", word) == 1)
+    char *text, *rest = NULL, word[512];
+    LNT_TRY(lnt_read_text(path, &text, err));
+    for (const char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
+        if (sscanf(line, " %511[^# \t\r]", word) == 1)
             lnt_texts_add(names, lnt_cli_text("%s", word));
-    fclose(f);
     if (names->n)
         qsort(names->item, names->n, sizeof *names->item, by_text);
-    return true;
+    return LNT_OK;
 }
 
 static bool wanted(const lnt_texts *names, const char *name)
@@ -147,7 +146,7 @@ static void start(suite *s, suite_case *c)
     if (c->pid == 0) {
         close(ends[0]);
         const message m = judge_folder(s->judge, c->folder);
-        _exit(write(ends[1], &m, sizeof m) == (ssize_t)sizeof m ? 0 : 1);
+        _exit(lnt_wire_write(ends[1], &m, sizeof m) ? 0 : 1);
     }
     close(ends[1]);
     c->pipe = ends[0];
@@ -174,12 +173,12 @@ static bool too_long(const suite_case *c)
 static void finish(suite *s, suite_case *c, bool silent)
 {
     int how;
-    const ssize_t n = silent ? 0 : read(c->pipe, &c->result, sizeof c->result);
+    const bool answered = !silent && lnt_wire_read(c->pipe, &c->result, sizeof c->result);
     if (silent)
         kill(c->pid, SIGKILL);
     waitpid(c->pid, &how, 0);
     close(c->pipe);
-    if (n != (ssize_t)sizeof c->result) {
+    if (!answered) {
         c->result = (message){.code = LNT_EXIT_MISMATCH};
         if (silent)
             snprintf(c->result.reason, REASON_BYTES, "no answer in %d s, or %d of its own", SILENCE_SECONDS,
@@ -231,8 +230,9 @@ int lnt_suite_run(const lnt_verb *verb, const lnt_judge *judge, const char *dir,
 {
     suite s = {.judge = judge};
     lnt_texts folders = {0}, names = {0};
-    if (names_file && !read_names(names_file, &names))
-        return lnt_usage_error(verb, "cannot read %s", names_file);
+    lnt_error err = {0};
+    if (names_file && read_names(names_file, &names, &err) != LNT_OK)
+        return lnt_failed(verb, &err);
     collect(dir, &folders);
     s.item = lnt_cli_alloc(folders.n * sizeof *s.item);
     for (size_t i = 0; i < folders.n; i++) {

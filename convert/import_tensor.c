@@ -5,15 +5,16 @@
 #include "convert/import.h"
 
 #include "base/checked.h"
+#include "base/file.h"
 #include "formats/byte_order.h"
 #include "formats/tensor_file.h"
 #include "formats/wire.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 /* Field numbers of TensorProto and StringStringEntryProto. */
@@ -119,8 +120,18 @@ static bool climbs(const char *location)
     return false;
 }
 
+/* By errno. */
+static lnt_status not_found(const lnt_importer *im, const char *location)
+{
+    LNT_REQUIRE(errno != ENOMEM, im->err, LNT_E_MEMORY, "external data: no memory for the path of '%s'",
+                location);
+    LNT_REQUIRE(errno == ENOENT || errno == ENOTDIR, im->err, LNT_E_IO,
+                "external data: cannot open '%s': %s", location, strerror(errno));
+    return lnt_fail(im->err, LNT_E_IO, "external data: there is no file '%s' beside the model", location);
+}
+
 /* Opens the file of location; it must lie, links resolved, in the model's folder. */
-static lnt_status open_inside(lnt_importer *im, const char *location, int *fd)
+static lnt_status open_inside(lnt_importer *im, const char *location, int *fd, size_t *size)
 {
     LNT_REQUIRE(im->folder, im->err, LNT_E_MODEL,
                 "the model keeps tensors in '%s': convert it from a file, not from memory", location);
@@ -129,48 +140,38 @@ static lnt_status open_inside(lnt_importer *im, const char *location, int *fd)
     const char *path = lnt_import_text(im, "%s/%s", im->folder[0] ? im->folder : ".", location);
     if (!path)
         return LNT_E_MEMORY;
-    char *folder = realpath(im->folder[0] ? im->folder : ".", NULL), *file = realpath(path, NULL);
+    char *folder = realpath(im->folder[0] ? im->folder : ".", NULL);
+    char *file = folder ? realpath(path, NULL) : NULL;
     const size_t n = folder ? strlen(folder) : 0;
-    const bool inside =
-        file && folder && strncmp(file, folder, n) == 0 && (file[n] == '/' || folder[n - 1] == '/');
-    const bool found = file != NULL;
-    *fd = inside ? open(file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW) : -1;
+    lnt_status status;
+    if (!file)
+        status = not_found(im, location);
+    else if (strncmp(file, folder, n) != 0 || (file[n] != '/' && folder[n - 1] != '/'))
+        status = lnt_fail(im->err, LNT_E_MODEL,
+                          "external data at '%s': a link leads out of the model's folder", location);
+    else
+        status = lnt_open_regular(file, O_NOFOLLOW, fd, size, im->err);
     free(folder);
     free(file);
-    LNT_REQUIRE(found, im->err, LNT_E_IO, "external data: there is no file '%s' beside the model", location);
-    LNT_REQUIRE(inside, im->err, LNT_E_MODEL, "external data at '%s': a link leads out of the model's folder",
-                location);
-    LNT_REQUIRE(*fd >= 0, im->err, LNT_E_IO, "external data: '%s' cannot be read", location);
-    return LNT_OK;
+    return status;
 }
 
-static lnt_status read_all(lnt_importer *im, int fd, const place *p, uint8_t *to, size_t bytes)
+/* file_bytes: of the whole file. */
+static lnt_status read_from(lnt_importer *im, int fd, size_t file_bytes, const place *p, lnt_operand *t,
+                            size_t bytes)
 {
-    for (size_t done = 0; done < bytes;) {
-        const ssize_t got = pread(fd, to + done, bytes - done, (off_t)((size_t)p->offset + done));
-        LNT_REQUIRE(got > 0, im->err, LNT_E_IO, "external data: reading '%s' failed", p->location);
-        done += (size_t)got;
-    }
-    return LNT_OK;
-}
-
-static lnt_status read_from(lnt_importer *im, int fd, const place *p, lnt_operand *t, size_t bytes)
-{
-    struct stat st;
-    LNT_REQUIRE(fstat(fd, &st) == 0 && S_ISREG(st.st_mode), im->err, LNT_E_IO,
-                "external data: '%s' is no regular file", p->location);
     LNT_REQUIRE(p->length < 0 || (uint64_t)p->length == bytes, im->err, LNT_E_MODEL,
                 "external data in '%s': length %lld, but the tensor has %zu bytes", p->location,
                 (long long)p->length, bytes);
-    LNT_REQUIRE(p->offset <= st.st_size && bytes <= (uint64_t)(st.st_size - p->offset), im->err, LNT_E_MODEL,
-                "external data: %zu bytes at %lld are not inside '%s' (%lld bytes)", bytes,
-                (long long)p->offset, p->location, (long long)st.st_size);
+    LNT_REQUIRE((uint64_t)p->offset <= file_bytes && bytes <= file_bytes - (uint64_t)p->offset, im->err,
+                LNT_E_MODEL, "external data: %zu bytes at %lld are not inside '%s' (%zu bytes)", bytes,
+                (long long)p->offset, p->location, file_bytes);
     uint8_t *data = lnt_bump_alloc(&im->g->memory, bytes, im->err), *file = data;
     if (lnt_host_big_endian)
         file = lnt_bump_alloc(&im->g->memory, bytes, im->err);
     if (!data || !file)
         return LNT_E_MEMORY;
-    LNT_TRY(read_all(im, fd, p, file, bytes));
+    LNT_TRY(lnt_read_at(fd, p->location, file, bytes, (size_t)p->offset, im->err));
     const size_t size = lnt_dtype_size((lnt_dtype)t->dtype);
     if (lnt_host_big_endian)
         lnt_copy_elements(data, file, bytes / size, size, true);
@@ -186,9 +187,10 @@ static lnt_status read_external(lnt_importer *im, const place *p, lnt_operand *t
     const int64_t count = lnt_operand_count(t);
     LNT_REQUIRE(count >= 0 && lnt_mul_size((size_t)count, size, bytes), im->err, LNT_E_MODEL,
                 "external data in '%s': the tensor is too large", p->location);
-    int fd = -1;
-    LNT_TRY(open_inside(im, p->location, &fd));
-    const lnt_status status = read_from(im, fd, p, t, *bytes);
+    int fd;
+    size_t file_bytes;
+    LNT_TRY(open_inside(im, p->location, &fd, &file_bytes));
+    const lnt_status status = read_from(im, fd, file_bytes, p, t, *bytes);
     close(fd);
     return status;
 }

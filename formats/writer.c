@@ -2,6 +2,7 @@
 #include "formats/lnt_file.h"
 
 #include "base/checked.h"
+#include "base/file.h"
 #include "formats/hash.h"
 
 #include <errno.h>
@@ -161,9 +162,10 @@ static lnt_status fill_and_close(int fd, bool sync, const char *path, const void
                                  lnt_error *err)
 {
     lnt_status status = write_all(fd, path, bytes, size, err);
-    if (status == LNT_OK && sync && fsync(fd) != 0)
-        status = lnt_fail(err, LNT_E_IO, "cannot write %s to the disk: %s", path, strerror(errno));
-    if (close(fd) != 0 && status == LNT_OK)
+    while (status == LNT_OK && sync && fsync(fd) != 0)
+        if (errno != EINTR)
+            status = lnt_fail(err, LNT_E_IO, "cannot write %s to the disk: %s", path, strerror(errno));
+    if (close(fd) != 0 && errno != EINTR && status == LNT_OK)
         status = lnt_fail(err, LNT_E_IO, "cannot write %s: %s", path, strerror(errno));
     return status;
 }
@@ -186,7 +188,7 @@ static int open_beside(const char *path, char *temporary, size_t bytes)
 {
     int fd = -1;
     errno = EEXIST;
-    for (unsigned attempt = 0; fd < 0 && errno == EEXIST && attempt < 100; attempt++) {
+    for (unsigned attempt = 0; fd < 0 && (errno == EEXIST || errno == EINTR) && attempt < 100; attempt++) {
         snprintf(temporary, bytes, "%s.%ld-%u.tmp", path, (long)getpid(), attempt);
         fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     }
@@ -208,11 +210,18 @@ static lnt_status replace_file(const char *path, char *temporary, size_t tempora
     return status;
 }
 
-/* Devices and pipes (/dev/stdout) cannot be replaced: they are written to. */
-static lnt_status write_through(const char *path, const void *bytes, size_t size, lnt_error *err)
+/* Terminals, pipes (/dev/stdout) and /dev/null cannot be replaced: they are written to, a pipe if somebody
+ * reads it. */
+static lnt_status write_through(const char *path, unsigned mode, const void *bytes, size_t size,
+                                lnt_error *err)
 {
-    const int fd = open(path, O_WRONLY | O_CLOEXEC);
+    LNT_REQUIRE(S_ISCHR(mode) || S_ISFIFO(mode), err, LNT_E_IO, "%s is %s: it is not replaced", path,
+                lnt_file_kind(mode));
+    const int fd = open(path, O_WRONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    LNT_REQUIRE(fd >= 0 || errno != ENXIO, err, LNT_E_IO, "%s is %s that nobody reads", path,
+                lnt_file_kind(mode));
     LNT_REQUIRE(fd >= 0, err, LNT_E_IO, "cannot open %s: %s", path, strerror(errno));
+    (void)fcntl(fd, F_SETFL, 0);
     return fill_and_close(fd, false, path, bytes, size, err);
 }
 
@@ -221,7 +230,7 @@ lnt_status lnt_write_atomic(const char *path, const void *bytes, size_t size, ln
     enum { SUFFIX = 48 };
     struct stat info;
     if (stat(path, &info) == 0 && !S_ISREG(info.st_mode))
-        return write_through(path, bytes, size, err);
+        return write_through(path, info.st_mode, bytes, size, err);
     const size_t room = strlen(path) + SUFFIX;
     char *temporary = lnt_alloc(&lnt_malloc_allocator, room, err);
     if (!temporary)

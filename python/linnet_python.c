@@ -4,6 +4,7 @@
  * Settings come as text, one a line: "opt all", "dim N=3", "state OUT=IN", "keep NAME", "keep_all 1",
  * "winograd 1", "overridable NAME", "custom DOMAIN.OP", "meta KEY=TEXT". And runs in one call. */
 #include "convert/convert.h"
+#include "formats/lnt_file.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,6 +36,8 @@ typedef struct lnt_python_call {
 /* Sets inputs and outputs, and runs: one call instead of many, as each takes ctypes longer than a small
  * model. */
 LNT_API lnt_status lnt_python_run(lnt_session *s, const lnt_python_call *call, lnt_error *err);
+/* Writes the image to a file, all of it or nothing. */
+LNT_API lnt_status lnt_python_write(const char *path, const void *image, size_t size, lnt_error *err);
 LNT_API void lnt_python_free(void *image);
 LNT_API void lnt_python_free_text(char *text);
 
@@ -165,6 +168,12 @@ lnt_status lnt_python_run(lnt_session *s, const lnt_python_call *call, lnt_error
     for (uint32_t i = 0; i < call->n_out; i++)
         LNT_TRY(lnt_set_output(s, call->output[i], call->memory[i], call->bytes[i], err));
     return lnt_run(s, err);
+}
+
+lnt_status lnt_python_write(const char *path, const void *image, size_t size, lnt_error *err)
+{
+    lnt_error_clear(err);
+    return lnt_write_atomic(path, image, size, err);
 }
 
 void lnt_python_free(void *image)

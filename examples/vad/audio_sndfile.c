@@ -1,10 +1,15 @@
 /* audio_sndfile.c — a sound file as mono float samples, through libsndfile and libsamplerate. */
 #include "audio.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <samplerate.h>
 #include <sndfile.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 static float *resample(float *samples, size_t *n, double ratio)
 {
@@ -26,15 +31,30 @@ static float *resample(float *samples, size_t *n, double ratio)
     return out;
 }
 
+/* Opens a regular file; for anything else, a FIFO say, it does not wait. -1 after a message. */
+static int open_file(const char *path)
+{
+    struct stat st;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
+        return fd;
+    fprintf(stderr, "%s: %s\n", path, fd < 0 ? strerror(errno) : "not a regular file");
+    if (fd >= 0)
+        close(fd);
+    return -1;
+}
+
 float *audio_read(const char *path, int rate, size_t *n)
 {
     SF_INFO info = {0};
-    SNDFILE *file = sf_open(path, SFM_READ, &info);
+    const int fd = open_file(path);
+    SNDFILE *file = fd >= 0 ? sf_open_fd(fd, SFM_READ, &info, SF_TRUE) : NULL;
     if (!file) {
-        fprintf(stderr, "%s: %s\n", path, sf_strerror(NULL));
+        if (fd >= 0)
+            fprintf(stderr, "%s: %s\n", path, sf_strerror(NULL));
         return NULL;
     }
-    float *samples = malloc((size_t)info.frames * (size_t)info.channels * sizeof *samples + 1);
+    float *samples = calloc((size_t)info.frames + 1, (size_t)info.channels * sizeof *samples);
     *n = samples ? (size_t)sf_readf_float(file, samples, info.frames) : 0;
     sf_close(file);
     for (size_t i = 0; i < *n; i++) { /* the mean of all channels */

@@ -48,23 +48,9 @@ def convert(model, output=None, *, opt="all", dims=None, states=None, keep=(), o
     if nodes and status:
         raise UnsupportedModel(status, error.message.decode(errors="replace"), nodes)
     check(status, error)
-    result = c.string_at(image, size.value)
-    lib.lnt_python_free(image)
-    if output is not None:
-        _write(output, result)
-    return result
-
-
-def _write(path, data):
-    """All of the file or none of it."""
-    temporary = f"{os.fspath(path)}.{os.getpid()}.tmp"
     try:
-        with open(temporary, "wb") as f:
-            f.write(data)
-            f.flush()
-            os.fsync(f.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        if os.path.exists(temporary):
-            os.unlink(temporary)
-        raise
+        if output is not None:
+            check(lib.lnt_python_write(os.fsencode(output), image, size, c.byref(error)), error)
+        return c.string_at(image, size.value)
+    finally:
+        lib.lnt_python_free(image)

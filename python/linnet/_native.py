@@ -109,6 +109,7 @@ def _load():
              c.POINTER(pointer), err],
             c.c_int,
         ),
+        "lnt_python_write": ([c.c_char_p, pointer, c.c_size_t, err], c.c_int),
         "lnt_python_free": ([pointer], None),
         "lnt_python_free_text": ([pointer], None),
     }

@@ -4,6 +4,7 @@ import contextlib
 import ctypes as c
 import enum
 import os
+import stat
 import threading
 import time
 
@@ -186,6 +187,12 @@ def _optimisation(level):
     return "none" if level == 0 else "basic" if level == 1 else "all"
 
 
+def _head(path):
+    """The first bytes of a file; none of a FIFO or a device, which would have to be waited for."""
+    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as f:
+        return f.read(8) if stat.S_ISREG(os.fstat(f.fileno()).st_mode) else b""
+
+
 class InferenceSession:
     """A model ready to run.
 
@@ -220,8 +227,7 @@ class InferenceSession:
         if isinstance(source, (bytes, bytearray, memoryview)):
             head = bytes(source[:8])
         else:
-            with open(source, "rb") as f:
-                head = f.read(8)
+            head = _head(source)
         if head == _LNT_MAGIC and not isinstance(source, (bytes, bytearray, memoryview)):
             check(lib.lnt_model_open(os.fsencode(source), None, c.byref(self._model), c.byref(self._error)),
                   self._error)

@@ -275,7 +275,7 @@ def test_external_data(tmp_path, offset, length):
         ("missing.bin", 0, 24, "no file 'missing.bin'"),
         ("", 0, 24, "inside the model's folder"),
         (None, 0, 24, "without a location"),
-        ("sub", 0, 24, "no regular file"),
+        ("sub", 0, 24, "not a regular file but a folder"),
         ("short.bin", 0, 24, "not inside 'short.bin'"),
         ("w.bin", 4, 24, "not inside 'w.bin'"),
         ("w.bin", 9223372036854775807, 24, "not inside 'w.bin'"),
