@@ -16,7 +16,9 @@ PYTEST = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=
 SANITIZE = ["BUILD=build/asan", "SAN=-fsanitize=address,undefined -fno-sanitize-recover=undefined", "AMX=emulated"]
 SANITIZED = ["env", "LINNET=build/asan/linnet"]
 JOBS = f"-j{os.cpu_count() or 1}"
-THREADS = ["BUILD=build/tsan", "SAN=-fsanitize=thread", "TEST_BIN=build/tsan/tests/test_threads build/tsan/tests/test_runtime"]
+WATCHED = ["BUILD=build/tsan", "SAN=-fsanitize=thread"]
+RACES = [*WATCHED, "TEST_BIN=build/tsan/tests/test_races"]
+THREADS = [*WATCHED, "TEST_BIN=build/tsan/tests/test_threads build/tsan/tests/test_runtime"]
 # A make that runs this must not lend its flags and variables to the makes below.
 ENVIRONMENT = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES")}
 TAIL = 60
@@ -54,6 +56,7 @@ STAGES = {
         ("replay, build", make("replay")),
         ("replay", [*FUZZ, "replay"]),
         ("replay, sanitized", [*FUZZ, "replay", "--build", "build/asan", "--changes", "5"]),
+        ("races, sanitized", make("unit", *RACES)),
         ("kernels", ["build/linnet", "doctor"]),
         ("kernels, sanitized", ["build/asan/linnet", "doctor"]),
         ("python", [*PYTEST, "tests/python"]),

@@ -231,7 +231,20 @@ def state_type():
          [value("y", TensorProto.DOUBLE, [1, 8192]), value("next", TensorProto.DOUBLE, [1, 4096])], [])
 
 
+def hooks():
+    """Operators of the host's around products that threads share, and a state: for tests of what happens when."""
+    inputs = [floats("x", [96, 96]), floats("state", [96, 96])]
+    nodes = [node("EyeLike", "x", "w", k=1),
+             helper.make_node("Hook", ["x"], ["a"], name="first", domain="host"), node("MatMul", "a w", "b"),
+             helper.make_node("Hook", ["b"], ["c"], name="second", domain="host"), node("Add", "state w", "next"),
+             node("MatMul", "c next", "d"), helper.make_node("Hook", ["d"], ["y"], name="third", domain="host")]
+    outputs = [floats("y", [96, 96]), floats("next", [96, 96])]
+    graph = helper.make_graph(nodes, "hooks", inputs, outputs)
+    opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid("host", 1)]
+    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=8), FOLDER / "hooks.onnx")
+
+
 FOLDER.mkdir(exist_ok=True)
 for make in (image, sequence, shapes, control, attention, cache, lengths, tiles, scan_turns, loop_branches, scan_branches,
-             state_type):
+             state_type, hooks):
     make()
