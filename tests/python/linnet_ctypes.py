@@ -34,7 +34,7 @@ class ModelOptions(c.Structure):
 class SessionInfo(c.Structure):
     _fields_ = [("struct_bytes", c.c_size_t), ("arena_bytes", c.c_uint64), ("constant_bytes", c.c_uint64),
                 ("n_steps", c.c_uint32), ("n_evaluated", c.c_uint32), ("threads", c.c_uint32), ("level", c.c_char_p),
-                ("unbounded", c.c_char_p), ("alive_bytes", c.c_uint64)]
+                ("unbounded", c.c_char_p), ("alive_bytes", c.c_uint64), ("held_bytes", c.c_uint64)]
 
 
 E_MEMORY, E_LIMIT = 8, 9
@@ -89,11 +89,11 @@ class Session:
 
     GUARD = 4096
 
-    def __init__(self, model, threads=1, level=None, seed=0, arena=None, bounds=()):
+    def __init__(self, model, threads=1, level=None, seed=0, arena=None, bounds=(), parallel=False):
         self.model, self.kept, self.handle = model, {}, c.c_void_p()
         model.users += 1
         options = SessionOptions(struct_bytes=c.sizeof(SessionOptions), intra_op_num_threads=threads, seed=seed,
-                                 level=level.encode() if level else None)
+                                 level=level.encode() if level else None, execution_mode=int(parallel))
         if arena is not None:
             block = np.full(arena + self.GUARD + 64, 0xA5, np.uint8)
             begin = -block.ctypes.data % 64
