@@ -102,7 +102,7 @@ ifneq ($(SNDFILE),)
 AUDIO_LIBS := -lsndfile -lsamplerate
 endif
 
-.PHONY: all objects python unit valgrind help check test test-long bench peers zoo zoo-torch demo deps deps-test deps-long clean install boards replay fuzz deb bundle \
+.PHONY: all objects python unit faults valgrind help check test test-long bench peers zoo zoo-torch demo deps deps-test deps-long clean install boards replay fuzz deb bundle \
         fuzz-targets
 .DEFAULT_GOAL := all
 
@@ -166,6 +166,15 @@ $(BUILD)/tests/test_%: $(BUILD)/obj/tests/c/test_%.o $(BUILD)/libconvert.a $(BUI
 
 # Pieces of a bump may be refused one by one.
 $(BUILD)/tests/test_faults: LDFLAGS += -Wl,--wrap=lnt_bump_alloc
+
+# Makes a call to the system fail, in a test or, loaded before it, in a whole program. What it takes the place of is
+# declared with types that differ between C libraries.
+$(BUILD)/tests/fault.so: tests/c/fault.c tests/c/fault.h
+	@echo "  LINK    $@"
+	@mkdir -p $(@D)
+	$(Q)$(CC) -std=c11 -D_GNU_SOURCE -O1 -g -Wall -Wextra -Werror -fPIC -shared -o $@ $< -ldl
+
+faults: $(BUILD)/tests/fault.so
 
 unit: $(TEST_BIN)  ## build and run the unit tests (TEST_BIN=build/tests/test_x for one)
 	$(Q)for t in $(TEST_BIN); do echo "== $$t"; $$t || exit 1; done

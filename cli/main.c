@@ -1,11 +1,13 @@
 /* main.c — `linnet VERB …`: finds the verb, parses its options, runs it. */
 #include "cli/verbs.h"
 
-#include "formats/lnt_file.h"
-#include "runtime/linnet.h"
+#include "cli/model.h"
 
+#include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static const lnt_verb *const verbs[] = {
 #define X(name) &lnt_verb_##name,
@@ -38,9 +40,53 @@ static void take_own_model(const lnt_verb *verb, lnt_texts *words)
         lnt_texts_add(words, own);
 }
 
+/* Pages of a mapped file that is cut short, or of a disk that fails, cannot be had: the program ends. Nothing
+ * is written from a mapped file, so no target is half done. */
+static void on_lost_page(int number, siginfo_t *info, void *context)
+{
+    static const char text[] = "linnet: a file became shorter while it was mapped, or cannot be read\n";
+    (void)number;
+    (void)context;
+    if (info->si_code != BUS_ADRERR)
+        return; /* to the same instruction, and this time to the default action */
+    if (write(STDERR_FILENO, text, sizeof text - 1) < 0)
+        _exit(LNT_EXIT_RESOURCE);
+    _exit(LNT_EXIT_FILE);
+}
+
+static void watch_mapped_files(void)
+{
+    struct sigaction action = {.sa_sigaction = on_lost_page, .sa_flags = SA_SIGINFO | SA_RESETHAND};
+    sigaction(SIGBUS, &action, NULL);
+}
+
+/* code, unless what was printed did not arrive. */
+static int finish(const lnt_verb *verb, int code)
+{
+    lnt_error err = {0};
+    if ((fflush(stdout) == 0 && !ferror(stdout)) || code != LNT_EXIT_OK)
+        return code;
+    lnt_fail(&err, LNT_E_IO, "cannot write the output: %s", strerror(errno));
+    return lnt_failed(verb, &err);
+}
+
+static int run_verb(const lnt_verb *verb, int argc, char **argv)
+{
+    lnt_texts words = {0};
+    int code;
+    if (lnt_args_parse(verb, argc, argv, &words, &code)) {
+        take_own_model(verb, &words);
+        code = verb->run(&words);
+    }
+    code = finish(verb, code);
+    lnt_cli_free();
+    return code;
+}
+
 int main(int argc, char **argv)
 {
     const char *name = argc > 1 ? argv[1] : "";
+    watch_mapped_files();
     if (strcmp(name, "--version") == 0) {
         printf("linnet %s\n", lnt_version());
         return LNT_EXIT_OK;
@@ -49,18 +95,9 @@ int main(int argc, char **argv)
         help(stdout);
         return LNT_EXIT_OK;
     }
-    for (size_t i = 0; i < N_VERBS; i++) {
-        lnt_texts words = {0};
-        int code;
-        if (strcmp(name, verbs[i]->name) != 0)
-            continue;
-        if (lnt_args_parse(verbs[i], argc - 2, argv + 2, &words, &code)) {
-            take_own_model(verbs[i], &words);
-            code = verbs[i]->run(&words);
-        }
-        lnt_cli_free();
-        return code;
-    }
+    for (size_t i = 0; i < N_VERBS; i++)
+        if (strcmp(name, verbs[i]->name) == 0)
+            return run_verb(verbs[i], argc - 2, argv + 2);
     if (*name)
         fprintf(stderr, "linnet: no verb called '%s'\n\n", name);
     help(stderr);

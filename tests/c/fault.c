@@ -1,0 +1,256 @@
+/* fault.c — takes the place of libc's functions so that a chosen call of them fails. */
+#include "fault.h"
+
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+typedef enum class { OPEN, READ, WRITE, STAT, MAP, SYNC, CLOSE, RENAME, THREAD, MEMORY, CLASSES, NONE = CLASSES } class;
+typedef enum kind { PASS, FAIL, SHORT, AGAIN, FULL } kind;
+
+static const char *const class_name[CLASSES] = {"open", "read",  "write",  "stat",   "map",
+                                                "sync", "close", "rename", "thread", "memory"};
+static const char *const kind_name[] = {"pass", "fail", "short", "again", "full"};
+static const int class_error[CLASSES] = {EMFILE, EIO, ENOSPC, EIO, ENODEV, EIO, EIO, EACCES, EAGAIN, ENOMEM};
+
+static _Atomic(class) armed = NONE;
+static _Atomic(unsigned long) left; /* calls until the fault, that one included */
+static _Atomic(bool) happened;
+static kind how;
+static const char *caller, *log_file;
+
+void fault_arm(const char *name, const char *kind_text, unsigned long n)
+{
+    class c = 0;
+    while (c < CLASSES && strcmp(class_name[c], name) != 0)
+        c++;
+    how = FAIL;
+    while (how < FULL && strcmp(kind_name[how], kind_text) != 0)
+        how++;
+    happened = false;
+    left = n;
+    armed = c;
+}
+
+bool fault_disarm(void)
+{
+    armed = NONE;
+    return happened;
+}
+
+__attribute__((constructor)) static void arm_from_environment(void)
+{
+    const char *text = getenv("FAULT");
+    char name[16], kind_text[16];
+    unsigned long n;
+    caller = getenv("FAULT_CALLER");
+    log_file = getenv("FAULT_LOG");
+    if (text && sscanf(text, "%15s %15s %lu", name, kind_text, &n) == 3)
+        fault_arm(name, kind_text, n);
+}
+
+static bool calls_count(const void *from)
+{
+    Dl_info where;
+    return !caller || (dladdr(from, &where) && where.dli_fname && strstr(where.dli_fname, caller));
+}
+
+/* What becomes of a call of class c, made from the code at from. */
+static kind fault_of(class c, const void *from)
+{
+    if (armed != c || !calls_count(from))
+        return PASS;
+    if (happened)
+        return how == FULL ? FULL : PASS;
+    if (atomic_fetch_sub(&left, 1) != 1)
+        return PASS;
+    happened = true;
+    if (log_file)
+        syscall(SYS_close, syscall(SYS_openat, AT_FDCWD, log_file, O_WRONLY | O_CREAT, 0666));
+    return how;
+}
+
+/* The next definition of the function that it stands in. */
+#define REAL(type, name)                               \
+    static type (*real)();                             \
+    if (!real)                                         \
+        *(void **)&real = dlsym(RTLD_NEXT, name)
+
+#define FAULT(c) fault_of((c), __builtin_return_address(0))
+
+static int refuse(class c, kind k)
+{
+    errno = k == AGAIN ? EINTR : class_error[c];
+    return -1;
+}
+
+/* ---- files ---- */
+
+#define OPEN_AS(name)                                                                                        \
+    int name(const char *path, int flags, ...)                                                               \
+    {                                                                                                        \
+        va_list rest;                                                                                        \
+        va_start(rest, flags);                                                                               \
+        const unsigned mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(rest, unsigned) : 0;                    \
+        va_end(rest);                                                                                        \
+        const kind k = FAULT(OPEN);                                                                          \
+        return k ? refuse(OPEN, k) : (int)syscall(SYS_openat, AT_FDCWD, path, flags | O_LARGEFILE, mode);    \
+    }
+OPEN_AS(open)
+OPEN_AS(open64)
+
+#define FOPEN_AS(name)                                                                                       \
+    FILE *name(const char *path, const char *mode)                                                           \
+    {                                                                                                        \
+        REAL(FILE *, #name);                                                                                 \
+        const kind k = FAULT(OPEN);                                                                          \
+        return k ? (refuse(OPEN, k), NULL) : real(path, mode);                                               \
+    }
+FOPEN_AS(fopen)
+FOPEN_AS(fopen64)
+
+DIR *opendir(const char *path)
+{
+    REAL(DIR *, "opendir");
+    const kind k = FAULT(OPEN);
+    return k ? (refuse(OPEN, k), NULL) : real(path);
+}
+
+static size_t part(kind k, size_t n)
+{
+    return k == SHORT ? (n + 1) / 2 : n;
+}
+
+static bool refused(kind k)
+{
+    return k != PASS && k != SHORT;
+}
+
+ssize_t read(int fd, void *bytes, size_t n)
+{
+    const kind k = FAULT(READ);
+    return refused(k) ? refuse(READ, k) : syscall(SYS_read, fd, bytes, part(k, n));
+}
+
+#define PREAD_AS(name, offset_type)                                                                          \
+    ssize_t name(int fd, void *bytes, size_t n, offset_type offset)                                          \
+    {                                                                                                        \
+        REAL(ssize_t, "pread64");                                                                            \
+        const kind k = FAULT(READ);                                                                          \
+        return refused(k) ? refuse(READ, k) : real(fd, bytes, part(k, n), (off64_t)offset);                  \
+    }
+PREAD_AS(pread, off_t)
+PREAD_AS(pread64, off64_t)
+
+ssize_t write(int fd, const void *bytes, size_t n)
+{
+    const kind k = FAULT(WRITE);
+    return refused(k) ? refuse(WRITE, k) : syscall(SYS_write, fd, bytes, part(k, n));
+}
+
+#define STAT_AS(name, first, type)                                                                           \
+    int name(first, struct type *info)                                                                       \
+    {                                                                                                        \
+        REAL(int, #name);                                                                                    \
+        const kind k = FAULT(STAT);                                                                          \
+        return k ? refuse(STAT, k) : real(what, info);                                                       \
+    }
+STAT_AS(stat, const char *restrict what, stat)
+STAT_AS(fstat, int what, stat)
+STAT_AS(stat64, const char *restrict what, stat64)
+STAT_AS(fstat64, int what, stat64)
+
+#define MMAP_AS(name, offset_type)                                                                           \
+    void *name(void *at, size_t n, int protection, int flags, int fd, offset_type offset)                    \
+    {                                                                                                        \
+        REAL(void *, "mmap64");                                                                              \
+        const kind k = fd >= 0 ? FAULT(MAP) : PASS;                                                          \
+        return k ? (refuse(MAP, k), MAP_FAILED) : real(at, n, protection, flags, fd, (off64_t)offset);       \
+    }
+MMAP_AS(mmap, off_t)
+MMAP_AS(mmap64, off64_t)
+
+int fsync(int fd)
+{
+    const kind k = FAULT(SYNC);
+    return k ? refuse(SYNC, k) : (int)syscall(SYS_fsync, fd);
+}
+
+/* Closed it is in any case, as by the kernel. */
+int close(int fd)
+{
+    const kind k = FAULT(CLOSE);
+    const int failed = (int)syscall(SYS_close, fd);
+    return k ? refuse(CLOSE, k) : failed;
+}
+
+int rename(const char *from, const char *to)
+{
+    REAL(int, "rename");
+    const kind k = FAULT(RENAME);
+    return k ? refuse(RENAME, k) : real(from, to);
+}
+
+/* ---- threads and memory ---- */
+
+int pthread_create(pthread_t *thread, const pthread_attr_t *how_to, void *(*run)(void *), void *arg)
+{
+    REAL(int, "pthread_create");
+    return FAULT(THREAD) ? EAGAIN : real(thread, how_to, run, arg);
+}
+
+#define NO_MEMORY (refuse(MEMORY, FAIL), NULL)
+
+void *malloc(size_t n)
+{
+    REAL(void *, "malloc");
+    return FAULT(MEMORY) ? NO_MEMORY : real(n);
+}
+
+void *realloc(void *block, size_t n)
+{
+    REAL(void *, "realloc");
+    return FAULT(MEMORY) ? NO_MEMORY : real(block, n);
+}
+
+void *aligned_alloc(size_t alignment, size_t n)
+{
+    REAL(void *, "aligned_alloc");
+    return FAULT(MEMORY) ? NO_MEMORY : real(alignment, n);
+}
+
+int posix_memalign(void **block, size_t alignment, size_t n)
+{
+    REAL(int, "posix_memalign");
+    return FAULT(MEMORY) ? ENOMEM : real(block, alignment, n);
+}
+
+/* dlsym may ask for memory before there is a calloc to pass it on to. */
+void *calloc(size_t n, size_t size)
+{
+    static _Alignas(64) char early[4096];
+    static size_t used;
+    static bool looking;
+    static void *(*real)(size_t, size_t);
+    if (!real && looking) {
+        char *block = early + used;
+        used += (n * size + 63) / 64 * 64;
+        return used <= sizeof early ? block : NULL;
+    }
+    if (!real) {
+        looking = true;
+        *(void **)&real = dlsym(RTLD_NEXT, "calloc");
+    }
+    return FAULT(MEMORY) ? NO_MEMORY : real(n, size);
+}
