@@ -194,14 +194,27 @@ $(BUILD)/libfuzzed.a: $(filter-out %/cli/main.o,$(CLI_OBJ)) $(CONVERT_OBJ) $(LIB
 
 $(BUILD)/replay_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(BUILD)/obj/tests/fuzz/replay.o $(BUILD)/libfuzzed.a
 	@echo "  LINK    $@"
-	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(CONVERT_LIBS) $(AUDIO_LIBS) $(LDLIBS)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(CONVERT_LIBS) $(AUDIO_LIBS) $(LDLIBS)
 
 $(BUILD)/fuzz_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(BUILD)/libfuzzed.a
 	@echo "  LINK    $@"
-	$(Q)$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(CONVERT_LIBS) $(AUDIO_LIBS) $(LDLIBS)
+	$(Q)$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $(filter %.o,$^) $(filter %.a,$^) $(CONVERT_LIBS) $(AUDIO_LIBS) $(LDLIBS)
 
+$(BUILD)/replay_lnt $(BUILD)/fuzz_lnt: $(BUILD)/obj/tests/fuzz/mutate_lnt.o
 # A session of the command line's may take as much memory as the machine has: here a little.
-$(BUILD)/replay_args $(BUILD)/fuzz_args: LDFLAGS += -Wl,--wrap=lnt_available_memory
+WITH_VERBS := $(foreach t,args files,$(BUILD)/replay_$(t) $(BUILD)/fuzz_$(t))
+$(WITH_VERBS): LDFLAGS += -Wl,--wrap=lnt_available_memory
+# Files are bytes in memory, and sounds are read by the program's own reader.
+$(BUILD)/replay_files $(BUILD)/fuzz_files: LDFLAGS += -Wl,--wrap=lnt_blob_open
+$(BUILD)/replay_files $(BUILD)/fuzz_files: $(BUILD)/obj/cli/audio_wav.o
+
+# COVERED=FILES: counts the branches of those, for llvm-cov (CC=clang).
+COVERED ?=
+ifneq ($(COVERED),)
+COUNT_BRANCHES := -fprofile-instr-generate -fcoverage-mapping
+$(call objects,$(COVERED)): CFLAGS += $(COUNT_BRANCHES)
+LDFLAGS += $(COUNT_BRANCHES)
+endif
 
 replay: $(addprefix $(BUILD)/replay_,$(FUZZED))
 fuzz-targets: $(addprefix $(BUILD)/fuzz_,$(FUZZED))
@@ -298,7 +311,7 @@ $(SILERO): | $(PYTHON)
 DEBS_AUDIO := libsndfile1-dev libsamplerate0-dev
 DEBS_BUILD := gcc libc6-dev make pkg-config protobuf-c-compiler libprotobuf-c-dev libxxhash-dev $(DEBS_AUDIO) \
               espeak-ng python3 python3-venv
-DEBS_TEST := libcmocka-dev xz-utils g++ valgrind $(sort $(shell sed -n 's/^DEBS := //p' boards/*.mk))
+DEBS_TEST := libcmocka-dev xz-utils g++ valgrind clang llvm $(sort $(shell sed -n 's/^DEBS := //p' boards/*.mk))
 
 # Shell: installs those of the Debian packages $(1) that are missing, NAME or NAME:ARCHITECTURE; no network if there are
 # none. An update that fails for some index does no harm as long as the packages are found.

@@ -1,83 +1,262 @@
-/* try_model.h — loads and runs a model that may be nonsense, within narrow limits of memory and time. */
+/* try_model.h — loads and runs a model that may be nonsense, within narrow limits of memory and time.
+ *
+ * How it is used follows from a number, its recipe: sessions side by side, modes, levels, extents, what is
+ * fetched, injected, selected and bounded, what happens between runs. 0 is the plain way: one session, one
+ * step after another on one thread at the best level. */
 #ifndef TESTS_TRY_MODEL_H
 #define TESTS_TRY_MODEL_H
 
-#include "runtime/linnet.h"
+#include "runtime/internal.h"
 
-enum { INPUT_BYTES = 1 << 16 };
+#include <string.h>
 
-/* Input i in `memory`, open extents taken as `open`. */
-static lnt_status feed(lnt_model *m, lnt_session *s, uint32_t i, int64_t open, void *memory, lnt_error *err)
+enum {
+    TRY_BYTES = 1 << 16, /* of an input at most */
+    TRY_MEMORY = 64 << 20,
+    TRY_DEADLINE_US = 20000,
+    TRY_RUNS = 3,
+    TRY_SESSIONS = 2
+};
+
+/* A number below n out of what is left of a recipe. */
+static inline unsigned draw(uint64_t *recipe, unsigned n)
 {
-    lnt_value_info info;
-    LNT_TRY(lnt_model_input(m, i, &info));
-    lnt_tensor t = {.dtype = info.dtype, .rank = info.rank > LNT_MAX_RANK ? 1 : info.rank, .data = memory};
-    size_t bytes = lnt_dtype_size(t.dtype);
-    for (uint32_t k = 0; k < t.rank; k++) {
-        t.dims[k] = k >= info.rank || info.dims[k] < 0 ? open : info.dims[k];
-        if (t.dims[k] > INPUT_BYTES || (bytes *= (size_t)t.dims[k]) > INPUT_BYTES)
-            return LNT_E_LIMIT;
+    const unsigned x = (unsigned)(*recipe % n);
+    *recipe /= n;
+    return x;
+}
+
+/* Once in n. */
+static inline bool rarely(uint64_t *recipe, unsigned n)
+{
+    return draw(recipe, n) == n - 1;
+}
+
+typedef struct trial {
+    lnt_session_options options;
+    uint32_t load_flags;
+    unsigned sessions;
+    int64_t extent[TRY_RUNS]; /* of open axes */
+    unsigned contents;        /* of inputs */
+    bool full;                /* also what fetch, inject, bounds and states do */
+    uint64_t left;            /* of the recipe, for details */
+} trial;
+
+static inline lnt_pool *shared_pool(void)
+{
+    static lnt_pool *pool;
+    if (!pool)
+        (void)lnt_pool_create(2, &pool, NULL);
+    return pool;
+}
+
+static inline trial read_recipe(uint64_t recipe)
+{
+    static const char *const levels[] = {NULL, "scalar", "avx2", "avx512", "avx512vnni", "neon"};
+    static const int64_t extents[][TRY_RUNS] = {{3, 2, 3}, {2, 3, 5}, {1, 1, 1},   {0, 3, 0},
+                                                {3, 0, 4}, {5, 17, 1}, {64, 7, 64}, {1, 0, 2}};
+    static _Alignas(64) uint8_t arena[1 << 16];
+    trial t = {.options = {.struct_bytes = sizeof t.options,
+                           .intra_op_num_threads = 1,
+                           .inter_op_num_threads = 1,
+                           .memory_limit = TRY_MEMORY}};
+    t.options.execution_mode = draw(&recipe, 2) ? LNT_PARALLEL : LNT_SEQUENTIAL;
+    if (rarely(&recipe, 4))
+        t.options.pool = shared_pool();
+    t.options.level = levels[draw(&recipe, sizeof levels / sizeof *levels)];
+    t.sessions = 1 + rarely(&recipe, 4);
+    memcpy(t.extent, extents[draw(&recipe, sizeof extents / sizeof *extents)], sizeof t.extent);
+    t.contents = draw(&recipe, 5);
+    t.options.disable_mem_pattern = rarely(&recipe, 4);
+    t.options.enable_profiling = rarely(&recipe, 4);
+    if (rarely(&recipe, 8)) {
+        t.options.arena = arena;
+        t.options.arena_bytes = sizeof arena;
+        t.sessions = 1;
     }
-    t.bytes = bytes;
+    t.load_flags = rarely(&recipe, 8) ? LNT_LOAD_COPY : 0;
+    t.full = draw(&recipe, 2);
+    t.left = recipe;
+    return t;
+}
+
+/* Bytes to feed: zeros, small integers, floats, all bits, and bytes that count. */
+static inline const void *contents_of(unsigned kind)
+{
+    static _Alignas(64) uint8_t pattern[5][TRY_BYTES];
+    static bool made;
+    for (size_t i = 0; !made && i < TRY_BYTES; i++) {
+        pattern[1][i] = i % 8 == 0 ? (uint8_t)(i / 8 % 3) : 0;
+        pattern[2][i] = i % 4 == 3 ? 0x3f : i % 4 == 2 ? (uint8_t)(0xc0 + i / 4 % 64) : 0;
+        pattern[3][i] = 0xff;
+        pattern[4][i] = (uint8_t)i;
+    }
+    made = true;
+    return pattern[kind];
+}
+
+/* A tensor of the value's type and extents, open ones taken as `open`. */
+static inline lnt_status make_tensor(const lnt_operand *v, int64_t open, const void *data, lnt_tensor *t)
+{
+    *t = (lnt_tensor){.dtype = (lnt_dtype)v->dtype, .rank = v->rank > LNT_MAX_RANK ? 1 : v->rank};
+    t->data = (void *)(uintptr_t)data;
+    size_t bytes = lnt_dtype_size(t->dtype);
+    bool empty = false;
+    for (uint32_t k = 0; k < t->rank; k++) {
+        t->dims[k] = k >= v->rank || v->dims[k] < 0 ? open : v->dims[k];
+        empty |= t->dims[k] == 0;
+    }
+    for (uint32_t k = 0; k < t->rank && !empty; k++)
+        if (t->dims[k] > TRY_BYTES || (bytes *= (size_t)t->dims[k]) > TRY_BYTES)
+            return LNT_E_LIMIT;
+    t->bytes = empty ? 0 : bytes;
+    return LNT_OK;
+}
+
+static inline lnt_status feed(lnt_session *s, uint32_t i, int64_t open, const void *data, lnt_error *err)
+{
+    lnt_tensor t;
+    LNT_TRY(make_tensor(&s->model->value[s->model->in[i]], open, data, &t));
     return lnt_set_input(s, i, &t, err);
 }
 
-/* Sum of all output bytes, so that each is read; of states if asked to, which moves them. */
-static uint64_t read_outputs(lnt_model *m, lnt_session *s, bool states)
+static inline void read_bytes(const lnt_tensor *t)
 {
-    uint64_t sum = 0;
-    for (uint32_t i = 0; i < lnt_model_output_count(m); i++) {
-        lnt_value_info info = {0};
-        lnt_tensor t;
-        if (lnt_model_output(m, i, &info) == LNT_OK && info.is_state && !states)
-            continue;
-        if (lnt_get_output(s, i, &t, NULL) == LNT_OK && t.data)
-            for (size_t k = 0; k < t.bytes; k++)
-                sum += ((const uint8_t *)t.data)[k];
-    }
-    return sum;
+    volatile uint8_t sum = 0; /* no compiler can tell that nobody asks */
+    for (size_t k = 0; t->data && k < t->bytes; k++)
+        sum = (uint8_t)(sum + ((const uint8_t *)t->data)[k]);
 }
 
-static bool is_state(const lnt_model *m, uint32_t i)
+/* Every output is read; states too if asked to, which moves them. */
+static inline void read_outputs(lnt_session *s, bool states)
+{
+    for (uint32_t i = 0; i < s->model->n_out; i++) {
+        lnt_value_info info = {0};
+        lnt_tensor t = {0};
+        if (lnt_model_output(s->model, i, &info) == LNT_OK && info.is_state && !states)
+            continue;
+        if (lnt_get_output(s, i, &t, NULL) == LNT_OK)
+            read_bytes(&t);
+    }
+    for (uint32_t i = 0; states && i < s->n_states; i++) {
+        lnt_tensor t = {0};
+        if (lnt_state_get(s, i, &t, NULL) == LNT_OK)
+            read_bytes(&t);
+    }
+}
+
+/* Some value's name, as a host would know it from the ONNX model. */
+static inline const char *some_value(const lnt_model *m, uint64_t *recipe, lnt_operand *v)
+{
+    const uint32_t i = m->n_values ? draw(recipe, m->n_values) : 0;
+    *v = m->n_values ? m->value[i] : (lnt_operand){.rank = 0};
+    return m->n_values ? m->file.strings + m->file.values[i].name : "";
+}
+
+/* What a host may ask for before it binds. Refusals are as good as results. */
+static inline void ask(lnt_session *s, uint64_t recipe)
+{
+    lnt_model *m = s->model;
+    lnt_operand v;
+    lnt_tensor t;
+    uint32_t output = draw(&recipe, 4);
+    if (rarely(&recipe, 3))
+        (void)lnt_fetch(s, some_value(m, &recipe, &v), NULL);
+    if (rarely(&recipe, 4))
+        (void)lnt_select_outputs(s, &output, rarely(&recipe, 4) ? 0 : 1, NULL);
+    if (rarely(&recipe, 4)) {
+        const char *name = some_value(m, &recipe, &v);
+        if (make_tensor(&v, 2, contents_of(draw(&recipe, 5)), &t) == LNT_OK)
+            (void)lnt_inject(s, name, &t, NULL);
+    }
+    if (rarely(&recipe, 3) && m->file.n_symbols)
+        (void)lnt_set_bound(s, m->file.strings + m->file.symbols[draw(&recipe, m->file.n_symbols)].name,
+                            draw(&recipe, 40), NULL);
+    if (rarely(&recipe, 4)) {
+        static _Alignas(64) uint8_t output_bytes[1 << 12];
+        (void)lnt_set_output(s, output, output_bytes + draw(&recipe, 3), sizeof output_bytes - 3, NULL);
+    }
+}
+
+/* What may happen between two runs. */
+static inline void interrupt(lnt_session *s, uint64_t *recipe)
+{
+    lnt_tensor t;
+    const uint32_t state = s->n_states ? draw(recipe, s->n_states) : 0;
+    switch (draw(recipe, 10)) {
+    case 0: (void)lnt_state_reset(s, NULL); break;
+    case 1: (void)lnt_session_trim(s, NULL); break;
+    case 2: lnt_set_seed(s, 7); break;
+    case 3: lnt_cancel(s); break;
+    case 4:
+        if (lnt_state_get(s, state, &t, NULL) == LNT_OK)
+            (void)lnt_state_set(s, state, &t, NULL);
+        break;
+    case 5:
+        if (s->n_states && make_tensor(&s->model->value[s->model->in[s->state[state].input]], 1,
+                                       contents_of(2), &t) == LNT_OK)
+            (void)lnt_state_set(s, state, &t, NULL);
+        break;
+    case 6: (void)lnt_bind(s, NULL); break;
+    case 7: ask(s, *recipe); break;
+    default: break;
+    }
+}
+
+static inline bool is_state(const lnt_session *s, uint32_t i)
 {
     lnt_value_info info = {0};
-    return lnt_model_input(m, i, &info) == LNT_OK && info.is_state;
+    return lnt_model_input(s->model, i, &info) == LNT_OK && info.is_state;
 }
 
-/* Runs twice, with other extents the second time where there are open ones; states go on. */
-static lnt_status run_model(lnt_model *m, lnt_execution_mode mode, lnt_error *err)
+/* One run; from the second one on states go on, and open axes may have other extents. */
+static inline lnt_status run_once(lnt_session *s, const trial *t, unsigned run, lnt_error *err)
 {
-    enum { MEMORY = 64 << 20, DEADLINE_US = 200000, EXTENT = 3, RUNS = 2 };
-    static _Alignas(64) uint8_t zeros[INPUT_BYTES];
-    const lnt_session_options options = {.struct_bytes = sizeof options,
-                                         .intra_op_num_threads = 1,
-                                         .inter_op_num_threads = 1,
-                                         .execution_mode = mode,
-                                         .memory_limit = MEMORY};
-    lnt_session *s = NULL;
-    lnt_status status = lnt_session_create(m, &options, &s, err);
-    for (unsigned run = 0; status == LNT_OK && run < RUNS; run++) {
-        for (uint32_t i = 0; status == LNT_OK && i < lnt_model_input_count(m); i++)
-            if (run == 0 || !is_state(m, i))
-                status = feed(m, s, i, EXTENT - (int64_t)run, zeros, err);
-        lnt_set_deadline(s, DEADLINE_US);
-        if (status == LNT_OK)
-            status = lnt_run(s, err);
-        if (status == LNT_OK)
-            (void)read_outputs(m, s, run + 1 == RUNS);
+    for (uint32_t i = 0; i < s->model->n_in; i++)
+        if (!is_state(s, i) || (run == 0 && !t->full))
+            LNT_TRY(feed(s, i, t->extent[run], contents_of(t->contents), err));
+    lnt_set_deadline(s, TRY_DEADLINE_US);
+    LNT_TRY(lnt_run(s, err));
+    lnt_operand v;
+    lnt_tensor fetched = {0};
+    uint64_t left = t->left;
+    if (t->full && lnt_get_value(s, some_value(s->model, &left, &v), &fetched, NULL) == LNT_OK)
+        read_bytes(&fetched);
+    read_outputs(s, run + 1 == TRY_RUNS || t->full);
+    return LNT_OK;
+}
+
+/* Sessions take turns; an error ends all of it. */
+static inline lnt_status run_model(lnt_model *m, const trial *t, lnt_error *err)
+{
+    lnt_session *s[TRY_SESSIONS] = {NULL};
+    uint64_t left = t->left;
+    lnt_status status = LNT_OK;
+    for (unsigned i = 0; i < t->sessions && status == LNT_OK; i++) {
+        status = lnt_session_create(m, &t->options, &s[i], err);
+        if (status == LNT_OK && t->full)
+            ask(s[i], t->left >> 8 * i);
     }
-    lnt_session_destroy(&s);
+    for (unsigned turn = 0; turn < TRY_RUNS * t->sessions && status == LNT_OK; turn++) {
+        lnt_session *now = s[turn % t->sessions];
+        status = run_once(now, t, turn / t->sessions, err);
+        if (status == LNT_OK && t->full)
+            interrupt(now, &left);
+    }
+    for (unsigned i = 0; i < t->sessions; i++)
+        lnt_session_destroy(&s[i]);
     return status;
 }
 
-/* Loads, binds and runs the .lnt in memory; OK, or why not. */
-static lnt_status try_model(const void *bytes, size_t size, lnt_execution_mode mode, lnt_error *err)
+/* Loads, binds and runs the .lnt in memory as the recipe says; OK, or why not. */
+static inline lnt_status try_model(const void *bytes, size_t size, uint64_t recipe, lnt_error *err)
 {
+    const trial t = read_recipe(recipe);
+    const lnt_model_options options = {.struct_bytes = sizeof options, .flags = t.load_flags};
     lnt_model *m = NULL;
-    const lnt_model_options options = {.struct_bytes = sizeof options};
     lnt_status status = lnt_model_from_memory(bytes, size, &options, &m, err);
     if (status == LNT_OK)
-        status = run_model(m, mode, err);
+        status = run_model(m, &t, err);
     lnt_model_close(&m);
     return status;
 }

@@ -20,7 +20,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
         lnt_file file;
         if (lnt_file_check(image, image_size, true, &file, &err) != LNT_OK)
             fuzz_fail(err.message);
-        fuzz_judge(try_model(image, image_size, LNT_SEQUENTIAL, &err), &err);
+        fuzz_judge(try_model(image, image_size, 0, &err), &err);
         lnt_free(&lnt_malloc_allocator, image);
     } else if (!report.n_unsupported) {
         fuzz_judge(status, &err);

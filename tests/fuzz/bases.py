@@ -1,0 +1,182 @@
+"""bases.py: small models for fuzzing that the tests' own do not show: control flow in control flow, elements of other types
+in branches, empty scans, states of several kinds, chains of every fusion, and what is larger than a page of cache."""
+import numpy as np
+from onnx import TensorProto, helper, numpy_helper
+
+FLOAT, DOUBLE, INT64, BOOL = TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.INT64, TensorProto.BOOL
+rng = np.random.default_rng(1)
+
+
+def value(name, dims=None, dtype=FLOAT):
+    return helper.make_tensor_value_info(name, dtype, dims)
+
+
+def const(name, array):
+    return numpy_helper.from_array(np.asarray(array), name)
+
+
+def weights(name, *dims):
+    return const(name, rng.standard_normal(dims).astype(np.float32) / 4)
+
+
+def node(op, inputs, outputs, **attributes):
+    return helper.make_node(op, inputs.split(" "), outputs.split(), **attributes)
+
+
+def model(nodes, inputs, outputs, constants=(), opset=18, domains=()):
+    graph = helper.make_graph(nodes, "g", inputs, outputs, constants)
+    opsets = [helper.make_opsetid("", opset), *(helper.make_opsetid(domain, 1) for domain in domains)]
+    return helper.make_model(graph, opset_imports=opsets, ir_version=8)
+
+
+def branches(source, dtype=DOUBLE):
+    """Both cast source to dtype, each by a node of its own."""
+    then = helper.make_graph([node("Cast", source, "t", to=dtype)], "then", [], [value("t", None, dtype)])
+    other = helper.make_graph([node("Neg", source, "n"), node("Cast", "n", "e", to=dtype)], "else", [],
+                              [value("e", None, dtype)])
+    return {"then_branch": then, "else_branch": other}
+
+
+def loop_if():
+    body = helper.make_graph(
+        [node("Equal", "i zero", "first"), node("If", "first", "y", **branches("x")), node("Identity", "go", "on")], "body",
+        [value("i", [], INT64), value("go", [], BOOL)], [value("on", [], BOOL), value("y", [64], DOUBLE)])
+    return model([node("Loop", "n ", "ys", body=body)], [value("n", [], INT64), value("x", [64])],
+                 [value("ys", None, DOUBLE)], [const("zero", np.int64(0))])
+
+
+def loop_if_carried():
+    """An If whose output is carried to the next turn, and one that reads it."""
+    body = helper.make_graph(
+        [node("Equal", "i zero", "first"), node("If", "first", "y", **branches("c", FLOAT)), node("Identity", "go", "on"),
+         node("Identity", "y", "slice")], "body",
+        [value("i", [], INT64), value("go", [], BOOL), value("c", ["N"])],
+        [value("on", [], BOOL), value("y", ["N"]), value("slice", ["N"])])
+    return model([node("Loop", "n  x", "last ys", body=body)], [value("x", ["N"])], [value("last"), value("ys")],
+                 [const("zero", np.int64(0)), const("n", np.int64(3))])
+
+
+def scan_if():
+    body = helper.make_graph([node("If", "b", "y", **branches("x"))], "body", [value("b", [], BOOL)],
+                             [value("y", [64], DOUBLE)])
+    return model([node("Scan", "bs", "ys", body=body, num_scan_inputs=1)], [value("bs", [2], BOOL), value("x", [64])],
+                 [value("ys", None, DOUBLE)])
+
+
+def scan_empty():
+    """Turns times slice: of a constant without elements the first extent may be anything."""
+    body = helper.make_graph([node("Identity", "w", "y")], "body", [value("b", [0], BOOL)], [value("y", [24], DOUBLE)])
+    return model([node("Scan", "bs", "ys", body=body, num_scan_inputs=1)], [value("w", [24], DOUBLE)],
+                 [value("ys", None, DOUBLE)], [const("bs", np.zeros((2, 0), bool))])
+
+
+def scan_axes():
+    """Along other axes, backwards, with a state that is carried."""
+    body = helper.make_graph([node("Add", "s v", "s2"), node("Concat", "v u", "y", axis=0)], "body",
+                             [value("s", [3]), value("v", [3]), value("u", [2])], [value("s2", [3]), value("y", [5])])
+    return model([node("Scan", "s0 v u", "last ys", body=body, num_scan_inputs=2, scan_input_axes=[1, 0],
+                       scan_input_directions=[0, 1], scan_output_axes=[1], scan_output_directions=[1])],
+                 [value("s0", [3]), value("v", [3, "T"]), value("u", ["T", 2])], [value("last", [3]), value("ys")])
+
+
+def scan_in_loop():
+    cell = helper.make_graph([node("Add", "a v", "a2"), node("Mul", "a2 v", "y")], "cell", [value("a", []), value("v", [])],
+                             [value("a2", []), value("y", [])])
+    body = helper.make_graph(
+        [node("Scan", "zero c", "sum ys", body=cell, num_scan_inputs=1), node("Less", "i two", "on"),
+         node("Concat", "ys sum1", "c2", axis=0), node("Reshape", "sum one", "sum1")], "body",
+        [value("i", [], INT64), value("go", [], BOOL), value("c", None)], [value("on", [], BOOL), value("c2")])
+    body.node.insert(2, body.node.pop())  # the Reshape before who reads it
+    return model([node("Loop", "  x", "y", body=body)], [value("x", ["N"])], [value("y")],
+                 [const("zero", np.float32(0)), const("two", np.int64(2)), const("one", np.array([1]))], opset=18)
+
+
+def loop_in_if():
+    """A Loop in a branch, and the branch by what is fed."""
+    body = helper.make_graph([node("Identity", "go", "on"), node("Mul", "c c", "c2"), node("Identity", "i", "n2")], "body",
+                             [value("i", [], INT64), value("go", [], BOOL), value("c", [2])],
+                             [value("on", [], BOOL), value("c2", [2]), value("n2", [], INT64)])
+    then = helper.make_graph([node("Loop", "n  x", "t numbers", body=body)], "then", [], [value("t", [2])])
+    other = helper.make_graph([node("Abs", "x", "e")], "else", [], [value("e", [2])])
+    return model([node("If", "flag", "y", then_branch=then, else_branch=other), node("Relu", "y", "z")],
+                 [value("flag", [], BOOL), value("n", [], INT64), value("x", [2])], [value("z", [2])])
+
+
+def states():
+    """One cast to another type, one that grows, one of integers, one that is not computed."""
+    return model([node("Cast", "x", "wide", to=DOUBLE), node("Add", "s wide", "s2"), node("ReduceSum", "s", "r", keepdims=0),
+                  node("Concat", "tail x", "tail2", axis=0), node("Add", "count one", "count2"),
+                  node("Identity", "held", "held2")],
+                 [value("x", [16]), value("s", [16], DOUBLE), value("tail", ["T"]), value("count", [1], INT64),
+                  value("held", [2])],
+                 [value("r", [], DOUBLE), value("s2", [16], DOUBLE), value("tail2", ["U"]), value("count2", [1], INT64),
+                  value("held2", [2])], [const("one", np.array([1]))])
+
+
+def numbers():
+    """Extents out of data: NonZero, Range, Where, Compress, Split, with symbols to be bounded."""
+    return model([node("NonZero", "x", "nz"), node("Shape", "nz", "s"), node("Gather", "s one", "k"),
+                  node("Squeeze", "k axes", "n"), node("Range", "zero n one1", "r"), node("Cast", "r", "f", to=FLOAT),
+                  node("Expand", "x1 wide", "w"), node("Compress", "f mask", "c", axis=0), node("TopK", "f k", "v i"),
+                  node("Tile", "c twice", "y"), node("Slice", "f begin k axes", "z")],
+                 [value("x", ["N"]), value("mask", ["M"], BOOL), value("wide", [2], INT64), value("x1", [1])],
+                 [value("y"), value("v"), value("i", None, INT64), value("w"), value("z")],
+                 [const("one", np.array([1])), const("axes", np.array([0])), const("zero", np.int64(0)),
+                  const("one1", np.int64(1)), const("twice", np.array([2])), const("begin", np.array([0]))])
+
+
+def lines():
+    """Channels-last convolutions that feed one another line by line, with programs on their tiles."""
+    nodes, constants, last = [], [], "x"
+    shapes = [(8, 3, 3, 1), (8, 1, 3, 8), (16, 8, 1, 1), (16, 1, 3, 16), (8, 16, 1, 1)]
+    for i, (to, each, taps, group) in enumerate(shapes):
+        constants += [weights(f"w{i}", to, each, taps, taps), weights(f"b{i}", to)]
+        nodes += [node("Conv", f"{last} w{i} b{i}", f"c{i}", pads=[taps // 2] * 4, group=group),
+                  node("Sigmoid" if i % 2 else "Relu", f"c{i}", f"r{i}")]
+        last = f"r{i}"
+    nodes += [node("Add", "r4 r0", "sum"), node("AveragePool", "sum", "p", kernel_shape=[2, 2], strides=[2, 2]),
+              node("Resize", "p  scales", "z", mode="nearest"), node("Concat", "z r2", "y", axis=1)]
+    constants.append(const("scales", np.array([1, 1, 2, 2], np.float32)))
+    return model(nodes, [value("x", [1, 3, "h", 8])], [value("y")], constants)
+
+
+def elementwise():
+    """A program of many instructions with several results, masks, halves, and products with epilogues."""
+    return model([node("MatMul", "x w", "m"), node("Add", "m b", "a"), node("Erf", "a", "e"), node("Mul", "e a", "g"),
+                  node("Clip", "g low high", "c"), node("Sub", "c x", "d"), node("Exp", "d", "p"), node("Div", "p a", "q"),
+                  node("Greater", "q a", "k"), node("Where", "k p q", "o"), node("Cast", "o", "h", to=TensorProto.FLOAT16),
+                  node("Not", "k", "k2"), node("Softmax", "o", "y", axis=-1), node("LayerNormalization", "o b", "l"),
+                  node("Gemm", "l w b", "z", alpha=0.5, transB=1), node("Tanh", "z", "t")],
+                 [value("x", ["N", 16])], [value("y"), value("h", None, TensorProto.FLOAT16), value("k2", None, BOOL),
+                                           value("t")],
+                 [weights("w", 16, 16), weights("b", 16), const("low", np.float32(-1)), const("high", np.float32(1))])
+
+
+def quantised():
+    """Integer operators as other quantisers write them."""
+    byte = TensorProto.UINT8
+    return model([node("QuantizeLinear", "x s z", "q"), node("DequantizeLinear", "q s z", "d"),
+                  node("DynamicQuantizeLinear", "d", "u us uz"), node("MatMulInteger", "u w uz", "i"),
+                  node("Cast", "i", "f", to=FLOAT), node("Mul", "f us", "y"),
+                  node("QLinearMatMul", "q s z w s wz s z", "r")],
+                 [value("x", ["N", 8])], [value("y"), value("r", None, byte)],
+                 [const("s", np.float32(0.1)), const("z", np.uint8(128)), const("wz", np.int8(0)),
+                  const("w", rng.integers(-127, 127, (8, 8)).astype(np.int8))])
+
+
+def large():
+    """Weights of 110 KB."""
+    return model([node("MatMul", "x w", "m"), node("Relu", "m", "r"), node("MatMul", "r v", "y")], [value("x", ["N", 128])],
+                 [value("y")], [weights("w", 128, 128), weights("v", 128, 96)])
+
+
+def text():
+    """Names that JSON, C and a terminal would rather not see."""
+    return model([node("Add", 'x\n"y\\ \x1b[31m {b}'.replace(" ", "_") + " z", "out\u00e9\u4e2d")],
+                 [value('x\n"y\\_\x1b[31m_{b}', ['N"', "\\"]), value("z", [1])], [value("out\u00e9\u4e2d")])
+
+
+BASES = [loop_if, loop_if_carried, scan_if, scan_empty, scan_axes, scan_in_loop, loop_in_if, states, numbers, lines,
+         elementwise, quantised, large, text]
+# Options of `linnet convert` that some are converted with, besides what all are.
+OPTIONS = {"states": ["--state", "s2=s", "--state", "tail2=tail", "--state", "count2=count", "--state", "held2=held"]}
