@@ -44,7 +44,7 @@ LNT_INLINE void stem_tile(const lnt_stem *s, size_t i, size_t n, size_t left, co
             bv[j] = v_load(b + j * LNT_VL / LNT_PANEL * panel + j * LNT_VL % LNT_PANEL);
         UNROLL(14)
         for (unsigned p = 0; p < pixels; p++) {
-            if (LOADS_IN_FMA && vectors == 1) {
+            if (LOADS_IN_FMA != 0 && vectors == 1) {
                 v_fma_from(&acc[p][0], at + p * step, bv[0], half);
                 continue;
             }
