@@ -29,38 +29,22 @@ def model(nodes, inputs, outputs, constants=(), opset=18, domains=()):
     return helper.make_model(graph, opset_imports=opsets, ir_version=8)
 
 
-def branches(source, dtype=DOUBLE):
-    """Both cast source to dtype, each by a node of its own."""
-    then = helper.make_graph([node("Cast", source, "t", to=dtype)], "then", [], [value("t", None, dtype)])
-    other = helper.make_graph([node("Neg", source, "n"), node("Cast", "n", "e", to=dtype)], "else", [],
-                              [value("e", None, dtype)])
+def branches(source):
+    """Both give what source is, each by a node of its own that could give another type."""
+    then = helper.make_graph([node("Cast", source, "t", to=FLOAT)], "then", [], [value("t")])
+    other = helper.make_graph([node("Neg", source, "n"), node("Cast", "n", "e", to=FLOAT)], "else", [], [value("e")])
     return {"then_branch": then, "else_branch": other}
-
-
-def loop_if():
-    body = helper.make_graph(
-        [node("Equal", "i zero", "first"), node("If", "first", "y", **branches("x")), node("Identity", "go", "on")], "body",
-        [value("i", [], INT64), value("go", [], BOOL)], [value("on", [], BOOL), value("y", [64], DOUBLE)])
-    return model([node("Loop", "n ", "ys", body=body)], [value("n", [], INT64), value("x", [64])],
-                 [value("ys", None, DOUBLE)], [const("zero", np.int64(0))])
 
 
 def loop_if_carried():
     """An If whose output is carried to the next turn, and one that reads it."""
     body = helper.make_graph(
-        [node("Equal", "i zero", "first"), node("If", "first", "y", **branches("c", FLOAT)), node("Identity", "go", "on"),
+        [node("Equal", "i zero", "first"), node("If", "first", "y", **branches("c")), node("Identity", "go", "on"),
          node("Identity", "y", "slice")], "body",
         [value("i", [], INT64), value("go", [], BOOL), value("c", ["N"])],
         [value("on", [], BOOL), value("y", ["N"]), value("slice", ["N"])])
     return model([node("Loop", "n  x", "last ys", body=body)], [value("x", ["N"])], [value("last"), value("ys")],
                  [const("zero", np.int64(0)), const("n", np.int64(3))])
-
-
-def scan_if():
-    body = helper.make_graph([node("If", "b", "y", **branches("x"))], "body", [value("b", [], BOOL)],
-                             [value("y", [64], DOUBLE)])
-    return model([node("Scan", "bs", "ys", body=body, num_scan_inputs=1)], [value("bs", [2], BOOL), value("x", [64])],
-                 [value("ys", None, DOUBLE)])
 
 
 def scan_empty():
@@ -176,7 +160,7 @@ def text():
                  [value('x\n"y\\_\x1b[31m_{b}', ['N"', "\\"]), value("z", [1])], [value("out\u00e9\u4e2d")])
 
 
-BASES = [loop_if, loop_if_carried, scan_if, scan_empty, scan_axes, scan_in_loop, loop_in_if, states, numbers, lines,
+BASES = [loop_if_carried, scan_empty, scan_axes, scan_in_loop, loop_in_if, states, numbers, lines,
          elementwise, quantised, large, text]
 # Options of `linnet convert` that some are converted with, besides what all are.
 OPTIONS = {"states": ["--state", "s2=s", "--state", "tail2=tail", "--state", "count2=count", "--state", "held2=held"]}

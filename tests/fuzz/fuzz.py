@@ -1,101 +1,188 @@
 #!/usr/bin/env python3
 """fuzz.py: the fuzz targets' seeds, and what is done with them.
 
-    fuzz.py run --seconds N TARGET...      libFuzzer on each target (make fuzz); the corpora stay in build/fuzz/
-    fuzz.py replay --build DIR [--changes N]   the seeds, and N seeded changes of each, through DIR/replay_*
-    fuzz.py coverage [--missing]           the same with the corpora, and the lines of the verifier it reaches (gcov)
+    fuzz.py run --seconds N TARGET...      libFuzzer on each target (make fuzz); what it finds stays in build/fuzz/corpus/
+    fuzz.py keep TARGET...                 of that, what reaches something new goes to tests/fuzz/corpus/, as far as it fits
+    fuzz.py replay --build DIR [--changes N]   all there is, and N seeded changes of each, through DIR/replay_*
+    fuzz.py coverage [--missing]           the branches that the corpora reach, and the unit tests besides (clang)
 
-Inputs that once did harm are in tests/fuzz/found/TARGET/ and tried every time. A crash leaves its input in
-build/fuzz/crash-* (or build/replay-input)."""
+Inputs that once did harm are in tests/fuzz/found/TARGET/, the corpora that grow in tests/fuzz/corpus/TARGET/; both are tried
+every time. A crash leaves its input in build/fuzz/crash-* (or build/replay-input)."""
 import argparse
 import concurrent.futures
 import os
 import pathlib
 import re
 import shutil
+import struct
 import subprocess
 import sys
+import tempfile
 import time
+import wave
+
+import numpy as np
+import onnx
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "python"))
+import bases  # noqa: E402
+import branches  # noqa: E402
 from harness import LINNET, linnet, suite  # noqa: E402
 
 FUZZ = ROOT / "build" / "fuzz"
 SEEDS = FUZZ / "seeds"
 FOUND = ROOT / "tests" / "fuzz" / "found"
+KEPT = ROOT / "tests" / "fuzz" / "corpus"
+DATA = ROOT / "tests" / "data"
 TARGETS = sorted(path.stem.removeprefix("fuzz_") for path in (ROOT / "tests" / "fuzz").glob("fuzz_*.c"))
 LARGEST_SEED = 40 << 10
+# Models of the tests' own may be larger than what an instruction's offset or a page of cache holds.
+LARGEST_BASE = 160 << 10
+LARGEST_KEPT = 16 << 10
+# Bytes of the corpora in the tree, a share for each target.
+KEPT_BYTES = {"lnt": 560 << 10, "onnx": 220 << 10, "files": 110 << 10, "args": 60 << 10}
 MOST_RESTARTS = 20
 # Seconds for an input. Of a conversion's the run for golden vectors may take 20, and half as many more to be given up.
 TIMEOUT = {"onnx": 30}
-# As malloc does: what is too large is no reason to end the program.
-ENVIRONMENT = dict(os.environ, ASAN_OPTIONS="allocator_may_return_null=1", UBSAN_OPTIONS="print_stacktrace=1")
-COVERED = ["formats/verify.c", "formats/verify_records.c", "formats/verify_graph.c", "formats/packed.c", "runtime/load.c",
-           "convert/scan.c", "formats/tensor_npy.c", "formats/tensor_pb.c", "formats/wire.c", "cli/args.c"]
-VERIFIER_AT_LEAST = 0.95
+# As malloc does: what is too large is no reason to end the program. What was freed is watched for a while, not for ever.
+ENVIRONMENT = dict(os.environ, UBSAN_OPTIONS="print_stacktrace=1",
+                   ASAN_OPTIONS="allocator_may_return_null=1:quarantine_size_mb=16:malloc_context_size=8")
 VERBS = ["convert", "info", "run", "verify", "bench", "doctor"]
+STATES = {"state_type": ["--state", "next=state"], "sequence": ["--state", "next=state"],
+          "cache": ["--state", "present_k=past_k", "--state", "present_v=past_v"], **bases.OPTIONS}
+WAYS = {"plain": [], "none": ["--opt", "none"], "winograd": ["--winograd"], "dynamic": ["--int8", "dynamic", "--min-snr", "0"],
+        "static": ["--int8", "static", "--min-snr", "0", "--calibrate"]}
+
+made = set()  # seeds
 
 
-def put(target, name, content):
-    if len(content) <= LARGEST_SEED:
+def put(target, name, content, largest=LARGEST_SEED):
+    """Each once: what a model is converted with often changes nothing."""
+    if len(content) <= largest and (target, content) not in made:
+        made.add((target, content))
         (SEEDS / target / name).write_bytes(content)
 
 
-def put_model(path, name, *options):
-    if path.stat().st_size > LARGEST_SEED:
-        return
-    put("onnx", name, path.read_bytes())
+def put_model(path, name, options=(), largest=LARGEST_SEED):
     packed = FUZZ / f"seed-{name}.lnt"
+    if path.stat().st_size > largest:
+        return
     if linnet("convert", path, "-o", packed, "--meta", "a=b", *options).returncode == 0:
-        put("lnt", name, packed.read_bytes())
+        put("lnt", name, packed.read_bytes(), largest)
         packed.unlink()
 
 
+def recorded(path):
+    """An .npz of inputs of plausible extents to calibrate with."""
+    inputs, at = {}, FUZZ / f"calibrate-{path.stem}.npz"
+    for value in onnx.load(path).graph.input:
+        kind = value.type.tensor_type
+        dims = [d.dim_value or 8 for d in kind.shape.dim]
+        inputs[value.name] = np.ones(dims, onnx.helper.tensor_dtype_to_np_dtype(kind.elem_type))
+    np.savez(at, **inputs)
+    return at
+
+
+def put_base(path):
+    """One of the tests' models, converted in every way; plainly with its states and without."""
+    put("onnx", path.stem, path.read_bytes())
+    plain = linnet("convert", path, "-o", FUZZ / f"plain-{path.stem}.lnt").returncode == 0
+    for way, options in WAYS.items():
+        calibrated = [recorded(path)] if way == "static" else []
+        put_model(path, f"{path.stem}-{way}", [*options, *calibrated, *STATES.get(path.stem, [])], LARGEST_BASE)
+    if plain and path.stem in STATES:
+        put_model(path, f"{path.stem}-stateless", [], LARGEST_BASE)
+
+
+def put_case(case):
+    model = case / "model.onnx"
+    if model.stat().st_size <= LARGEST_SEED:
+        put("onnx", case.name, model.read_bytes())
+    put_model(model, case.name)
+    for data in sorted((case / "test_data_set_0").glob("input_*.pb"))[:1]:
+        put("files", case.name, data.read_bytes())
+
+
 def put_words(verb, words):
-    put("args", f"{verb}-{abs(hash(tuple(words))):x}", bytes([VERBS.index(verb)]) + "".join(w + "\n" for w in words).encode())
+    name = re.sub(r"\W+", "-", "-".join([verb, *words]))[:60]
+    put("args", name, bytes([VERBS.index(verb)]) + "".join(w + "\n" for w in words).encode())
 
 
 def put_options(verb):
-    """Each option of a verb with a plausible value, from its own help."""
-    for name, value in re.findall(r"^  (--[a-z-]+)(?: (\S+))?", linnet(verb, "--help").stdout, re.MULTILINE):
+    """Each option of a verb with plausible values, from its own help."""
+    for name, value in re.findall(r"^  (--[a-z0-9-]+)(?: (\S+))?", linnet(verb, "--help").stdout, re.MULTILINE):
         put_words(verb, [name] + ([value.split("|")[0] + "=1"] if value else []))
         put_words(verb, [name] + (["7"] if value else []))
 
 
+def put_dims():
+    """Extents that fit no model, or hardly."""
+    for extent in ("0", "1", "3", "-1", "4294967296", "9223372036854775807", "9223372036854775808", "1e3", "", "x"):
+        put_words("info", ["--dim", f"N={extent}", "--json"])
+        put_words("info", ["--dim", f"x:0={extent}", "--threads", "2"])
+    put_words("info", ["--dim", "N=2", "--dim", "N=3", "--dim", "Z=0"])
+
+
+def put_files():
+    for path in DATA.glob("*.npz"):
+        put("files", path.name, path.read_bytes())
+    for path in (ROOT / "boards" / "costs").glob("*"):
+        put("files", path.name, path.read_bytes())
+    for dtype in (np.float32, np.int64, np.bool_, np.float16):
+        np.save(SEEDS / "files" / f"{np.dtype(dtype).name}.npy", np.ones((2, 3), dtype))
+    np.save(SEEDS / "files" / "fortran.npy", np.asfortranarray(np.ones((3, 2), np.float32)))
+    for width in (1, 2, 3, 4):
+        with wave.open(str(SEEDS / "files" / f"{width}.wav"), "wb") as sound:
+            sound.setnchannels(1 + width % 2)
+            sound.setsampwidth(width)
+            sound.setframerate(16000)
+            sound.writeframes(bytes(range(48)) * width)
+    data = struct.pack("<4f", 0, 0.5, -1, 1)
+    for code in (3, 0xfffe):
+        head = struct.pack("<HHIIHH", code, 1, 8000, 32000, 4, 32) + (struct.pack("<HHIH14x", 22, 32, 0, 3) if code != 3 else b"")
+        chunks = b"fmt " + struct.pack("<I", len(head)) + head + b"LIST\x03\0\0\0abc\0data" + struct.pack("<I", len(data)) + data
+        put("files", f"float-{code}.wav", b"RIFF" + struct.pack("<I", 4 + len(chunks)) + b"WAVE" + chunks)
+    model = (SEEDS / "lnt" / "text-plain").read_bytes()
+    put("files", "text.lnt", model)
+    put("files", "states.lnt", (SEEDS / "lnt" / "states-plain").read_bytes())
+    for name, offset, length in (("bundle", 0, len(model)), ("bundle-short", 0, len(model) + 1), ("bundle-far", 65536, 1),
+                                 ("bundle-none", 0, 0), ("bundle-wraps", 2 ** 64 - 65536, len(model))):
+        put("files", name, model + struct.pack("<QQ8s", offset, length, b"\x89LNTBNDL"))
+
+
 def make_seeds(every):
-    """A folder of small inputs for each target: the tests' models, every so-manieth case of the ONNX suite, .pb and .npz
-    files, options."""
+    """A folder of small inputs for each target: the tests' models converted in several ways, every so-manieth case of the
+    ONNX suite, tensors, sounds, tables, options."""
     shutil.rmtree(SEEDS, ignore_errors=True)
-    for target in TARGETS:
-        (SEEDS / target).mkdir(parents=True)
+    for folder in (*TARGETS, "bases"):
+        (SEEDS / folder).mkdir(parents=True)
+    for make in bases.BASES:
+        onnx.save(make(), SEEDS / "bases" / f"{make.__name__}.onnx")
     cases = [case for group in ("node", "simple", "pytorch-operator") for case in sorted((suite() / group).glob("*/"))][::every]
-    models = [(path, path.stem) for path in sorted((ROOT / "tests" / "data" / "models").glob("*.onnx"))]
-    models += [(case / "model.onnx", case.name) for case in cases]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        list(pool.map(lambda model: put_model(*model), models))
-    put_model(ROOT / "tests" / "data" / "models" / "sequence.onnx", "states", "--state", "next=state")
-    put_model(ROOT / "tests" / "data" / "models" / "tiles.onnx", "winograd", "--winograd")
-    put_model(ROOT / "tests" / "data" / "models" / "cache.onnx", "caches", "--state", "present_k=past_k", "--state",
-              "present_v=past_v")
-    for case in cases:
-        for data in sorted((case / "test_data_set_0").glob("input_*.pb"))[:1]:
-            put("tensors", case.name, data.read_bytes())
-    for path in (ROOT / "tests" / "data").glob("*.npz"):
-        put("tensors", path.name, path.read_bytes())
+        list(pool.map(put_base, [*sorted((DATA / "models").glob("*.onnx")), *sorted((SEEDS / "bases").glob("*.onnx"))]))
+        list(pool.map(put_case, cases))
+    put_files()
     for verb in VERBS:
         put_options(verb)
     put_words("info", ["--dim", "T=3", "--json", "--threads", "2"])
-    linnet("convert", ROOT / "tests" / "data" / "models" / "shapes.onnx", "-o", FUZZ / "model.lnt")
-    for target in TARGETS:
-        for path in sorted((FOUND / target).glob("*")):
-            shutil.copy(path, SEEDS / target / path.name)
+    put_dims()
+    linnet("convert", DATA / "models" / "shapes.onnx", "-o", FUZZ / "model.lnt")
+
+
+def folders(target, *others):
+    """Where a target's inputs are; those that are not there yet are made."""
+    result = [SEEDS / target, FOUND / target, KEPT / target, *others]
+    for folder in result:
+        folder.mkdir(parents=True, exist_ok=True)
+    return result
 
 
 def words_of_help():
     """libFuzzer's dictionary for the command line: all options there are."""
     path = FUZZ / "options.dict"
-    names = sorted({n for verb in VERBS for n in re.findall(r"--[a-z-]+", linnet(verb, "--help").stdout)})
+    names = sorted({n for verb in VERBS for n in re.findall(r"--[a-z0-9-]+", linnet(verb, "--help").stdout)})
     path.write_text("".join(f'"{name}"\n' for name in names))
     return path
 
@@ -106,15 +193,19 @@ def last_figures(text):
     return [int(x) for x in lines[-1]] if lines else [0, 0, 0, 0]
 
 
+def longest_input(target):
+    return max(path.stat().st_size for folder in folders(target) for path in folder.iterdir()) + LARGEST_SEED
+
+
 def run(target, seconds):
     """After a finding the fuzzer starts again from the corpus it has, until the time is over."""
     corpus = FUZZ / "corpus" / target
-    corpus.mkdir(parents=True, exist_ok=True)
+    others = folders(target, corpus)[:-1]
     log = FUZZ / f"{target}.log"
     crashes, longest = f"crash-{target}-", TIMEOUT.get(target, 5)
-    words = [FUZZ / f"fuzz_{target}", corpus, SEEDS / target, f"-timeout={longest}", f"-report_slow_units={longest}",
-             "-rss_limit_mb=2048", f"-max_len={2 * LARGEST_SEED}", f"-artifact_prefix={FUZZ}/{crashes}",
-             f"-close_fd_mask={3 if target == 'args' else 1}"]
+    words = [FUZZ / f"fuzz_{target}", corpus, *others, f"-timeout={longest}", f"-report_slow_units={longest}",
+             "-rss_limit_mb=2048", f"-max_len={longest_input(target)}", f"-artifact_prefix={FUZZ}/{crashes}",
+             f"-close_fd_mask={3 if target == 'args' else 1}", "-detect_leaks=1"]
     if target == "args":
         words.append(f"-dict={words_of_help()}")
     begin, executions, edges, features, inputs, restarts = time.monotonic(), 0, 0, 0, 0, 0
@@ -134,70 +225,78 @@ def run(target, seconds):
     return not found
 
 
-def replay(target, build, changes, folders):
-    files = [path for folder in folders for path in sorted(folder.glob("*"))]
+def keep(target):
+    """libFuzzer's merge takes the smallest inputs that reach something that the seeds do not."""
+    old = [path for path in folders(target)[2].iterdir()]
+    with tempfile.TemporaryDirectory(dir=FUZZ) as name:
+        reached = pathlib.Path(name)
+        for folder in folders(target)[:2]:
+            for path in folder.iterdir():
+                shutil.copy(path, reached / path.name)
+        before = set(reached.iterdir())
+        subprocess.run([FUZZ / f"fuzz_{target}", "-merge=1", "-close_fd_mask=3", f"-max_len={LARGEST_KEPT}", reached,
+                        KEPT / target, FUZZ / "corpus" / target], cwd=ROOT, env=ENVIRONMENT, check=True,
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        new = sorted((path for path in set(reached.iterdir()) - before), key=lambda path: path.stat().st_size)
+        for path in old:
+            path.unlink()
+        total = kept = 0
+        for path in new:
+            total += path.stat().st_size
+            if total > KEPT_BYTES[target]:
+                break
+            shutil.copy(path, KEPT / target / path.name)
+            kept += 1
+    print(f"{target:10} {kept} of {len(new)} inputs kept", flush=True)
+    return True
+
+
+def replay(target, build, changes, extra=(), environment=ENVIRONMENT):
+    files = [path for folder in folders(target, *extra) for path in sorted(folder.iterdir())]
     done = subprocess.run([str(build / f"replay_{target}"), str(changes), *map(str, files)], cwd=ROOT,
-                          capture_output=True, text=True, errors="replace", env=ENVIRONMENT)
+                          capture_output=True, text=True, errors="replace", env=environment)
     good = done.returncode == 0
     last = done.stderr.strip().splitlines()[-1] if good else f"ended with {done.returncode}: {done.stderr[-4000:]}"
     print(f"{target:10} {last}", flush=True)
     return good
 
 
-def uncovered(build, source):
-    """(lines that can run, numbers and texts of those that never did)."""
-    folder = build / "obj" / pathlib.Path(source).parent
-    text = subprocess.run(["gcov", "-t", "-o", folder, folder / pathlib.Path(source).stem], cwd=ROOT, capture_output=True,
-                          text=True, check=True).stdout
-    mine = next(part for part in text.split("0:Source:") if part.startswith(source + "\n"))
-    lines = re.findall(r"^\s*(#####|=====|\d+\*?):\s*(\d+):(.*)$", mine, re.MULTILINE)
-    return len(lines), [(number, line) for count, number, line in lines if count in ("#####", "=====")]
-
-
-def coverage(targets, build, changes, missing):
-    """Builds with --coverage, replays, and prints a table; True if enough of the verifier is reached."""
-    subprocess.run(["make", "--no-print-directory", f"-j{os.cpu_count()}", f"BUILD={build.relative_to(ROOT)}", "OPT=-O0 -g",
-                    "SAN=--coverage", "replay"], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
-    for path in build.rglob("*.gcda"):
-        path.unlink()
-    good = all([replay(target, build, changes, [SEEDS / target, FUZZ / "corpus" / target]) for target in targets])
-    verifier, reached = 0, 0
-    print(f"\n{'file':28} {'lines':>6} {'reached':>8}")
-    for source in COVERED:
-        lines, lost = uncovered(build, source)
-        print(f"{source:28} {lines:6} {100 * (lines - len(lost)) / lines:7.1f}%")
-        if source.startswith("formats/verify"):
-            verifier, reached = verifier + lines, reached + lines - len(lost)
-        for number, line in lost if missing else []:
-            print(f"    {number}: {line.strip()}")
-    print(f"{'the verifier':28} {verifier:6} {100 * reached / verifier:7.1f}%")
-    return good and reached >= VERIFIER_AT_LEAST * verifier
+def coverage(targets, changes, missing):
+    """Builds with counters, replays, runs the unit tests, and prints the table; True if enough is reached."""
+    build = FUZZ / "coverage"
+    branches.build(build)
+    good = all([replay(target, build, changes, [FUZZ / "corpus" / target], branches.counting(build, "corpora"))
+                for target in targets])
+    branches.run_units(build)
+    return branches.report(build, [build / f"replay_{target}" for target in targets], missing) and good
 
 
 def main():
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("what", choices=["run", "replay", "coverage"])
+    options.add_argument("what", choices=["run", "keep", "replay", "coverage"])
     options.add_argument("targets", nargs="*", default=TARGETS)
     options.add_argument("--seconds", type=int, default=60, help="for each target")
     options.add_argument("--jobs", type=int, default=1, help="targets at a time")
-    options.add_argument("--every", type=int, help="take every N-th case of the ONNX suite (run: 1, else 12)")
-    options.add_argument("--missing", action="store_true", help="print the lines that are not reached")
+    options.add_argument("--every", type=int, help="take every N-th case of the ONNX suite (run, keep: 1, else 12)")
+    options.add_argument("--missing", action="store_true", help="print the branches that are not reached")
     options.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
     options.add_argument("--changes", type=int, default=20, help="changed copies of each seed")
     given = options.parse_intermixed_args()
     if not pathlib.Path(LINNET).exists():
         sys.exit("fuzz.py: build the program first: make")
-    make_seeds(given.every or (1 if given.what == "run" else 12))
+    make_seeds(given.every or (1 if given.what in ("run", "keep") else 12))
     if given.what == "run":
         print(f"{'target':10} {'seconds':>8} {'executions':>12} {'a second':>8} {'edges':>8} {'features':>9} {'inputs':>7}",
               flush=True)
         with concurrent.futures.ThreadPoolExecutor(given.jobs) as pool:
             good = list(pool.map(lambda target: run(target, given.seconds), given.targets))
+    elif given.what == "keep":
+        good = [keep(target) for target in given.targets]
     elif given.what == "coverage":
-        good = [coverage(given.targets, FUZZ / "coverage", given.changes, given.missing)]
+        good = [coverage(given.targets, given.changes, given.missing)]
         print(f"{sum(good)} passed, {len(good) - sum(good)} failed")
     else:
-        good = [replay(target, given.build, given.changes, [SEEDS / target]) for target in given.targets]
+        good = [replay(target, given.build, given.changes) for target in given.targets]
         print(f"{sum(good)} passed, {len(good) - sum(good)} failed")
     return 0 if all(good) else 1
 
