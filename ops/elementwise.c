@@ -583,7 +583,7 @@ lnt_status lnt_shape_dropout(lnt_site *site)
 /* A kernel runs where there is a mask to write, or a training mode to look at. */
 static lnt_status run_dropout(lnt_kernel *k, const lnt_step *s)
 {
-    const bool *training = lnt_in(k, s, 2);
+    const uint8_t *training = lnt_in(k, s, 2);
     double ratio = 0.5;
     if (lnt_in(k, s, 1))
         lnt_cast(lnt_in(k, s, 1), s->in[1]->dtype, 0, &ratio, LNT_DOUBLE, 0, 1);
@@ -599,6 +599,9 @@ lnt_status lnt_bind_dropout(lnt_site *site)
     if (lnt_input(site, 2) && site->in[2]->dtype != LNT_BOOL)
         return LNT_SITE_FAIL(site, LNT_E_TYPE, "training_mode is %s, not bool",
                              lnt_dtype_text(site->in[2]->dtype));
+    for (unsigned i = 1; i < site->n_in; i++)
+        if (lnt_input(site, i) && lnt_operand_count(site->in[i]) != 1)
+            return LNT_SITE_FAIL(site, LNT_E_SHAPE, "input %u must hold one element", i);
     if (lnt_output(site, 0)) {
         bool same;
         LNT_TRY(bind_reordering(site, &same));

@@ -435,7 +435,7 @@ static lnt_status gather_tuples(lnt_kernel *k, void *arg, int64_t begin, int64_t
         for (unsigned i = 0; i < p->depth; i++) {
             int64_t index = job->indices[t * p->depth + i];
             inside = lnt_wrap_index(&index, p->extent[i]) && inside;
-            offset += index * p->step[i];
+            offset += inside ? index * p->step[i] : 0;
         }
         if (inside)
             copy_slice(job->dst + t * p->slice, job->src + offset, p->slice);

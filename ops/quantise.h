@@ -86,11 +86,12 @@ static inline int64_t lnt_quantise_grain(int64_t n)
     return 1 + 4096 / (n + 1);
 }
 
-/* Element i of operand data of an integer or real type, or what stands for a skipped operand. */
+/* Element i of operand data of an integer or real type, or what stands for a skipped operand or for one that has
+ * no such element. */
 static inline int32_t lnt_qint(const lnt_operand *o, const void *data, int64_t i, int32_t otherwise)
 {
     int64_t x = otherwise;
-    if (data)
+    if (data && i < lnt_operand_count(o))
         lnt_elements_to_int64((lnt_dtype)o->dtype, lnt_element_at(data, (lnt_dtype)o->dtype, i), &x, 1);
     return (int32_t)x;
 }
@@ -98,7 +99,7 @@ static inline int32_t lnt_qint(const lnt_operand *o, const void *data, int64_t i
 static inline float lnt_qfloat(const lnt_operand *o, const void *data, int64_t i)
 {
     float x = 1;
-    if (data)
+    if (data && i < lnt_operand_count(o))
         lnt_elements_to_float((lnt_dtype)o->dtype, lnt_element_at(data, (lnt_dtype)o->dtype, i), &x, 1);
     return x;
 }

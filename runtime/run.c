@@ -117,7 +117,7 @@ static lnt_status point_inputs(lnt_session *s, lnt_error *err)
             continue; /* a partial run does not need it */
         LNT_REQUIRE(data || !in->tensor.bytes, err, LNT_E_ARGUMENT, "input %s has a shape but no data",
                     lnt_value_name(m, m->in[i]));
-        if ((uintptr_t)data % lnt_dtype_size(in->tensor.dtype))
+        if (in->tensor.bytes && (uintptr_t)data % lnt_dtype_size(in->tensor.dtype))
             data = memcpy(in->staging.data, data, in->tensor.bytes);
         s->slot[m->in[i]] = data ? data : (void *)s->slot;
     }
