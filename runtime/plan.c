@@ -29,10 +29,10 @@ static uint32_t earliest(lnt_session *s, const lnt_step *step, uint32_t base)
     return time;
 }
 
-/* Puts steps [from, n_steps) in the order of their times, those of one time in the order they were bound. */
-static void sort_by_time(lnt_frame *f, uint32_t from)
+/* Puts steps [from, end) in the order of their times, those of one time in the order they were bound. */
+static void sort_by_time(lnt_frame *f, uint32_t from, uint32_t end)
 {
-    for (uint32_t i = from + 1; i < f->n_steps; i++) {
+    for (uint32_t i = from + 1; i < end; i++) {
         lnt_step *step = f->list[i];
         const uint32_t time = f->time[i];
         uint32_t j = i;
@@ -45,12 +45,12 @@ static void sort_by_time(lnt_frame *f, uint32_t from)
     }
 }
 
-/* When each new step runs: one after another, or side by side as far as they depend on nothing but the past.
+/* When steps [from, end) run: one after another, or side by side as far as they depend on nothing but the past.
  */
-static void set_times(lnt_session *s, lnt_frame *f, uint32_t from)
+static void time_steps(lnt_session *s, lnt_frame *f, uint32_t from, uint32_t end)
 {
     const uint32_t base = from ? f->time[from - 1] + 1 : 0;
-    for (uint32_t i = from; i < f->n_steps; i++) {
+    for (uint32_t i = from; i < end; i++) {
         const lnt_step *step = f->list[i];
         f->time[i] = s->mode == LNT_PARALLEL ? earliest(s, step, base) : base + (i - from);
         for (unsigned o = 0; o < step->n_out; o++)
@@ -58,7 +58,16 @@ static void set_times(lnt_session *s, lnt_frame *f, uint32_t from)
                 s->storage[step->out[o]->storage].first = f->time[i];
     }
     if (s->mode == LNT_PARALLEL)
-        sort_by_time(f, from);
+        sort_by_time(f, from, end);
+}
+
+/* What is bound anew in every run comes behind what is not. */
+static void set_times(lnt_session *s, lnt_frame *f, uint32_t from)
+{
+    const bool stops = f->has_stop && f->stop.n_steps > from && f->stop.n_steps < f->n_steps;
+    const uint32_t stop = stops ? f->stop.n_steps : f->n_steps;
+    time_steps(s, f, from, stop);
+    time_steps(s, f, stop, f->n_steps);
 }
 
 /* ---- lifetimes ---- */
@@ -203,10 +212,15 @@ static lnt_status output_target(lnt_session *s, const lnt_frame *f, uint32_t i, 
     *target = callers_memory(s, i);
     if (!*target)
         return LNT_OK;
-    const bool by_bounds = f->has_stop && !s->running; /* data will tell what is really needed */
+    const uint32_t value = s->model->out[i];
+    const char *name = lnt_value_name(s->model, value);
+    const size_t align = lnt_dtype_size((lnt_dtype)s->value[value].dtype);
+    /* Data will tell what is really needed of what is bound anew in the run. */
+    const bool by_bounds = f->has_stop && !s->running && s->born[value] >= f->stop.n_steps;
     LNT_REQUIRE(by_bounds || bytes <= s->output[i].bytes, err, LNT_E_LIMIT,
-                "output %s needs %zu bytes, %zu are given", lnt_value_name(s->model, s->model->out[i]), bytes,
-                s->output[i].bytes);
+                "output %s needs %zu bytes, %zu are given", name, bytes, s->output[i].bytes);
+    LNT_REQUIRE((uintptr_t)*target % align == 0, err, LNT_E_ARGUMENT,
+                "output %s: memory must be aligned to its elements of %zu bytes", name, align);
     return LNT_OK;
 }
 

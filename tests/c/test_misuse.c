@@ -279,6 +279,48 @@ static void test_outputs(void **state)
     REFUSED(lnt_get_output(s, 0, &t, err), LNT_E_ARGUMENT, "not selected");
 }
 
+/* An output made before binding has to wait for data is checked before it is written, and one made after it. */
+static void test_outputs_of_extents_that_data_decides(void **state)
+{
+    (void)state;
+    for (int mode = LNT_SEQUENTIAL; mode <= LNT_PARALLEL; mode++) {
+        builder b;
+        void *image;
+        lnt_session *s = NULL;
+        lnt_tensor t;
+        float data[64] = {1, 2, 3};
+        float *small = malloc(sizeof *small);
+        int64_t *places = malloc(3 * sizeof *places), far_too_small;
+        const lnt_session_options options = {
+            .struct_bytes = sizeof options, .execution_mode = (lnt_execution_mode)mode, .inter_op_num_threads = 2};
+        builder_begin(&b);
+        const uint32_t x = builder_input(&b, "x", LNT_FLOAT, 1, (int64_t[]){-2});
+        builder_output(&b, builder_node(&b, "Exp", "y", 1, &x));
+        const uint32_t where = builder_node(&b, "NonZero", "where", 1, &x);
+        builder_output(&b, builder_node(&b, "Neg", "z", 1, &where));
+        lnt_model *model = builder_end(&b, LNT_OPT_NONE, &image);
+        ACCEPTED(lnt_session_create(model, &options, &s, err));
+        ACCEPTED(lnt_set_input(s, 0, &(lnt_tensor){LNT_FLOAT, 1, {64}, data, sizeof data}, err));
+        ACCEPTED(lnt_set_output(s, 0, small, sizeof *small, err));
+        REFUSED(lnt_run(s, err), LNT_E_LIMIT, "output y needs 256 bytes, 4 are given");
+        ACCEPTED(lnt_set_output(s, 0, NULL, 0, err));
+        ACCEPTED(lnt_set_output(s, 1, &far_too_small, sizeof far_too_small, err));
+        REFUSED(lnt_run(s, err), LNT_E_LIMIT, "output z needs 24 bytes, 8 are given");
+        ACCEPTED(lnt_set_output(s, 1, places, 3 * sizeof *places, err));
+        ACCEPTED(lnt_set_bound(s, "where:1", 64, err));
+        ACCEPTED(lnt_run(s, err));
+        ACCEPTED(lnt_get_output(s, 1, &t, err));
+        assert_true(t.data == places && t.dims[1] == 3 && places[2] == -2);
+        ACCEPTED(lnt_get_output(s, 0, &t, err));
+        assert_true(((const float *)t.data)[63] == 1);
+        lnt_session_destroy(&s);
+        lnt_model_close(&model);
+        lnt_free(&lnt_malloc_allocator, image);
+        free(places);
+        free(small);
+    }
+}
+
 static void test_values_by_name(void **state)
 {
     const fixture *f = *state;
@@ -522,6 +564,7 @@ int main(void)
         TEST(test_no_session),
         TEST(test_inputs),
         TEST(test_outputs),
+        cmocka_unit_test(test_outputs_of_extents_that_data_decides),
         TEST(test_values_by_name),
         TEST(test_states),
         TEST(test_information),

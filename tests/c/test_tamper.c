@@ -54,10 +54,10 @@ static void change(image *file, uint64_t *seed)
                       (unsigned long long)c.before, (unsigned long long)c.after, c.width);
 }
 
-static bool try_once(const image *file, unsigned trial)
+static bool try_once(const image *file, unsigned number)
 {
     image copy = {lnt_alloc(&lnt_malloc_allocator, file->size, NULL), file->size};
-    uint64_t seed = trial;
+    uint64_t seed = number;
     lnt_error err = {0};
     assert_non_null(copy.bytes);
     memcpy(copy.bytes, file->bytes, file->size);
@@ -65,11 +65,11 @@ static bool try_once(const image *file, unsigned trial)
         change(&copy, &seed);
     const uint64_t any = (uint64_t)next_random(&seed) << 32 | next_random(&seed);
     assert_int_equal(lnt_file_rehash(copy.bytes, copy.size, &err), LNT_OK);
-    const lnt_status status = try_model(copy.bytes, copy.size, trial % 2 ? any : 0, &err);
+    const lnt_status status = try_model(copy.bytes, copy.size, number % 2 ? any : 0, &err);
     if (setting("TAMPER_VERBOSE", 0))
         print_message("  status %d %s\n", status, err.message);
     if (status == LNT_E_INTERNAL || (status != LNT_OK && status != LNT_E_LIMIT && !err.message[0]))
-        fail_msg("trial %u: status %d \"%s\"", trial, status, err.message);
+        fail_msg("trial %u: status %d \"%s\"", number, status, err.message);
     lnt_free(&lnt_malloc_allocator, copy.bytes);
     return status == LNT_OK;
 }
@@ -83,10 +83,10 @@ static void tampered_model_is_safe(void **state)
         fail_msg("%s: %s", path, err.message);
     const unsigned first = setting("TAMPER_FIRST", 1), n = setting("TAMPER_TRIALS", 300);
     unsigned ran = 0;
-    for (unsigned trial = first; trial < first + n; trial++) {
+    for (unsigned number = first; number < first + n; number++) {
         if (setting("TAMPER_VERBOSE", 0))
-            print_message("%s: trial %u\n", path, trial);
-        ran += try_once(&file, trial);
+            print_message("%s: trial %u\n", path, number);
+        ran += try_once(&file, number);
     }
     print_message("%s: %u of %u changed files ran\n", path, ran, n);
     lnt_free(&lnt_malloc_allocator, file.bytes);
