@@ -26,6 +26,7 @@ lnt_status lnt_shape_conv(lnt_site *site)
     const lnt_operand *x = site->in[0], *weights = site->in[1];
     lnt_window w;
     LNT_TRY(window_of(site, &w));
+    LNT_TRY(lnt_window_check_groups(site, weights, false));
     int64_t dims[LNT_MAX_RANK] = {x->dims[0], weights->dims[0]};
     for (unsigned i = 2; i < x->rank; i++)
         dims[i] = w.out[LNT_WINDOW_AXES + i - x->rank];
@@ -38,10 +39,7 @@ lnt_status lnt_conv_of(const lnt_site *site, lnt_conv *c)
     const lnt_operand *x = site->in[0], *weights = site->in[1], *bias = lnt_own_input(site, 2);
     const int64_t groups = lnt_attr_i(site->node, "group", 1), features = weights->dims[0];
     LNT_TRY(window_of(site, &c->w));
-    if (!lnt_conv_splits(x->dims[1], features, groups) || x->dims[1] / groups != weights->dims[1])
-        return LNT_SITE_FAIL(
-            site, LNT_E_SHAPE, "%lld channels do not fit weights of %lld x %lld in %lld groups",
-            (long long)x->dims[1], (long long)features, (long long)weights->dims[1], (long long)groups);
+    LNT_TRY(lnt_window_check_groups(site, weights, false));
     if (bias && lnt_operand_count(bias) != features)
         return LNT_SITE_FAIL(site, LNT_E_SHAPE, "the bias must have %lld elements", (long long)features);
     c->batch = x->dims[0];

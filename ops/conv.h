@@ -16,13 +16,6 @@ typedef struct lnt_conv {
     bool transposed;
 } lnt_conv;
 
-/* Do all channels and features split into groups? Where there are neither there is one. */
-static inline bool lnt_conv_splits(int64_t channels, int64_t features, int64_t groups)
-{
-    return groups == 1 ||
-           (groups > 1 && channels % groups == 0 && features % groups == 0 && (channels > 0 || features > 0));
-}
-
 /* Geometry of a bound Conv or ConvTranspose; fails where operands do not fit each other. */
 lnt_status lnt_conv_of(const lnt_site *site, lnt_conv *c);
 lnt_status lnt_conv_transpose_of(const lnt_site *site, lnt_conv *c);

@@ -74,6 +74,7 @@ lnt_status lnt_shape_conv_transpose(lnt_site *site)
     const lnt_operand *x = site->in[0], *weights = site->in[1];
     lnt_window w;
     LNT_TRY(window_of(site, &w));
+    LNT_TRY(lnt_window_check_groups(site, weights, true));
     int64_t dims[LNT_MAX_RANK] = {x->dims[0],
                                   lnt_dim_mul(weights->dims[1], lnt_attr_i(site->node, "group", 1))};
     for (unsigned i = 2; i < x->rank; i++)
@@ -87,12 +88,7 @@ lnt_status lnt_conv_transpose_of(const lnt_site *site, lnt_conv *c)
     const lnt_operand *x = site->in[0], *weights = site->in[1], *bias = lnt_own_input(site, 2);
     const int64_t groups = lnt_attr_i(site->node, "group", 1);
     LNT_TRY(window_of(site, &c->w));
-    if (!lnt_conv_splits(x->dims[1], lnt_dim_mul(weights->dims[1], groups), groups) ||
-        x->dims[1] != weights->dims[0])
-        return LNT_SITE_FAIL(site, LNT_E_SHAPE,
-                             "%lld channels do not fit weights of %lld x %lld in %lld groups",
-                             (long long)x->dims[1], (long long)weights->dims[0], (long long)weights->dims[1],
-                             (long long)groups);
+    LNT_TRY(lnt_window_check_groups(site, weights, true));
     c->batch = x->dims[0];
     c->groups = groups;
     c->channels = x->dims[1] / groups;

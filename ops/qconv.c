@@ -155,6 +155,7 @@ lnt_status lnt_shape_qconv(lnt_site *site)
     LNT_REQUIRE(weights->rank == x->rank, site->err, LNT_E_SHAPE, "input has rank %u, weights %u", x->rank,
                 weights->rank);
     LNT_TRY(lnt_window_with(site, weights->dims + 2, &w));
+    LNT_TRY(lnt_window_check_groups(site, weights, false));
     for (unsigned d = 2; d < x->rank; d++)
         dims[d] = w.out[LNT_WINDOW_AXES + d - x->rank];
     lnt_set_dims(site, 0, x->rank, dims);
@@ -171,11 +172,7 @@ static lnt_status check_operands(lnt_site *site, const lnt_qconv *p)
         return lnt_bind_unsupported_type(site, weights->dtype);
     if (p->linear && !lnt_is_byte(site->out[0]->dtype))
         return lnt_bind_unsupported_type(site, site->out[0]->dtype);
-    LNT_REQUIRE(p->groups > 0 && p->channels % p->groups == 0 && p->filters % p->groups == 0 &&
-                    weights->dims[1] == p->channels / p->groups,
-                site->err, LNT_E_SHAPE, "%lld channels and %lld filters of depth %lld in %lld groups",
-                (long long)p->channels, (long long)p->filters, (long long)weights->dims[1],
-                (long long)p->groups);
+    LNT_TRY(lnt_window_check_groups(site, weights, false));
     for (unsigned i = p->linear ? W_SCALE : p->w_zero; i < site->n_in; i += i == W_ZERO ? BIAS - W_ZERO : 1) {
         const int64_t n = lnt_input(site, i) ? lnt_operand_count(site->in[i]) : 1;
         LNT_REQUIRE((n == 1 && i != BIAS) || n == p->filters || !site->in[i], site->err, LNT_E_SHAPE,

@@ -153,6 +153,7 @@ lnt_status lnt_shape_deform(lnt_site *site)
     LNT_REQUIRE(x->rank == 4 && weights->rank == 4, site->err, LNT_E_UNSUPPORTED,
                 "DeformConv is implemented for two spatial axes");
     LNT_TRY(lnt_window_with(site, weights->dims + 2, &w));
+    LNT_TRY(lnt_window_check_groups(site, weights, false));
     lnt_set_dims(site, 0, 4, (const int64_t[]){x->dims[0], weights->dims[0], w.out[1], w.out[2]});
     return LNT_OK;
 }
@@ -180,10 +181,10 @@ lnt_status lnt_bind_deform(lnt_site *site)
     p->groups = lnt_attr_i(site->node, "group", 1);
     p->offset_groups = lnt_attr_i(site->node, "offset_group", 1);
     p->taps = p->w.kernel[1] * p->w.kernel[2];
-    LNT_REQUIRE(p->groups > 0 && p->offset_groups > 0 && p->channels % p->groups == 0 &&
-                    p->filters % p->groups == 0 && p->channels % p->offset_groups == 0 &&
-                    weights->dims[1] == p->channels / p->groups,
-                site->err, LNT_E_SHAPE, "channels, filters and groups do not fit together");
+    LNT_TRY(lnt_window_check_groups(site, weights, false));
+    LNT_REQUIRE(p->offset_groups > 0 && p->channels % p->offset_groups == 0, site->err, LNT_E_SHAPE,
+                "%lld channels do not fit attribute offset_group, %lld", (long long)p->channels,
+                (long long)p->offset_groups);
     LNT_REQUIRE(goes_with_taps(p, offset, 2) && (!mask || goes_with_taps(p, mask, 1)) &&
                     (!bias || lnt_operand_count(bias) == p->filters),
                 site->err, LNT_E_SHAPE, "offset, mask or bias do not fit the output");

@@ -77,3 +77,24 @@ lnt_status lnt_window_with(const lnt_site *site, const int64_t *kernel, lnt_wind
     }
     return LNT_OK;
 }
+
+static bool goes_into(int64_t groups, int64_t extent)
+{
+    return extent < 0 || extent % groups == 0;
+}
+
+lnt_status lnt_window_check_groups(const lnt_site *site, const lnt_operand *weights, bool transposed)
+{
+    const int64_t groups = lnt_attr_i(site->node, "group", 1), channels = site->in[0]->dims[1],
+                  first = weights->dims[0], second = weights->dims[1];
+    bool fits = groups > 0 && goes_into(groups, channels) && goes_into(groups, first) &&
+                (groups == 1 || first != 0 || (!transposed && channels != 0));
+    if (fits && channels >= 0 && transposed)
+        fits = first < 0 || first == channels;
+    else if (fits && channels >= 0)
+        fits = second < 0 || second == channels / groups;
+    LNT_REQUIRE(fits, site->err, LNT_E_SHAPE,
+                "%lld channels do not fit weights of %lld x %lld in %lld groups (attribute group)",
+                (long long)channels, (long long)first, (long long)second, (long long)groups);
+    return LNT_OK;
+}

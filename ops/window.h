@@ -53,4 +53,8 @@ static inline int64_t lnt_window_padded_taps(const lnt_window *w, unsigned a, in
     return taps < w->kernel[a] ? taps : w->kernel[a];
 }
 
+/* Fails where attribute group does not split input 0 and weights, as far as their extents are known: no group
+ * is without a channel or feature of its own, unless there is but one. */
+lnt_status lnt_window_check_groups(const lnt_site *site, const lnt_operand *weights, bool transposed);
+
 #endif

@@ -81,6 +81,16 @@ def doubling(times, constants=()):
     return model(nodes, [] if constants else [floats("v0", 1)], [floats(f"v{times}", None)], constants)
 
 
+def grouped(op, groups, channels=1):
+    """A convolution of a few bytes that says it has so many groups."""
+    kind = TensorProto.UINT8 if op == "ConvInteger" else TensorProto.FLOAT
+    weights = np.ones((channels, 1, 3, 3), helper.tensor_dtype_to_np_dtype(kind))
+    result = TensorProto.INT32 if op == "ConvInteger" else kind
+    return model([node(op, "x w", "y", group=groups)],
+                 [helper.make_tensor_value_info("x", kind, [1, channels, 8, 8])],
+                 [helper.make_tensor_value_info("y", result, None)], [constant("w", weights)])
+
+
 ONE = floats("x", 4), floats("y", 4)
 JPEG = b"\xff\xd8\xff\xe0\x00\x10JFIF\x00\x01\x01" + bytes(range(256)) * 8
 
@@ -121,6 +131,10 @@ MODELS = {
     "doubling": (lambda: doubling(61), RESOURCE, ["address space"]),
     "doubling_a_constant": (lambda: doubling(61, [constant("v0", np.ones(1, np.float32))]), RESOURCE,
                             ["address space"]),
+    **{f"groups_{op}": (lambda op=op: grouped(op, 1 << 27), USAGE, [f"my_{op}", "1 channels", "1 x 1", "134217728 groups"])
+       for op in ("Conv", "ConvTranspose", "ConvInteger")},
+    "groups_of_no_channels": (lambda: grouped("ConvTranspose", 1 << 27, channels=0), USAGE, ["0 channels", "groups"]),
+    "groups_none": (lambda: grouped("Conv", 0), USAGE, ["in 0 groups"]),
     "two_million_nodes": (two_million_nodes, RESOURCE, ["more than 1048576 nodes"]),
     "five_thousand_subgraphs": (lambda: nested_subgraphs(5000), RESOURCE, ["nested deeper"]),
 }
