@@ -6,14 +6,16 @@
 #include "cli/table.h"
 #include "cli/verbs.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 static struct {
-    const char *output, *report, *board;
+    const char *output, *report, *board, *memory_limit;
     int opt, int8, method;
     double min_snr;
     lnt_texts dims, states, keep, overridable, custom, golden, meta, calibrate;
@@ -51,6 +53,8 @@ static const lnt_option options[] = {
     {"--winograd", NULL, LNT_OPTION_FLAG, &given.winograd,
      "convolutions of 3x3 taps, or of 3 to 16 in a line, by Winograd's transform,\nwhere that is sooner: "
      "their weights are up to four times as large, results\ndiffer in the sixth digit"},
+    {"--memory-limit", "BYTES[K|M|G]", LNT_OPTION_TEXT, &given.memory_limit,
+     "memory for the conversion (half of what the machine has to spare)"},
     {"--meta", "K=V", LNT_OPTION_TEXTS, &given.meta, "metadata"},
     {"--report", "F.json", LNT_OPTION_TEXT, &given.report, "write the report as JSON, too"},
     {"--json", NULL, LNT_OPTION_FLAG, &given.json, "print the report as JSON"},
@@ -83,6 +87,23 @@ static bool take_pairs(const lnt_texts *texts, const char *option, const lnt_nam
     return true;
 }
 
+/* A number of bytes with a unit or without; false after printing what is wrong. */
+static bool take_limit(const char *text, uint64_t *bytes)
+{
+    static const char units[] = "KMG";
+    char *end = NULL;
+    errno = 0;
+    const unsigned long long n = strtoull(text, &end, 10);
+    const char *unit = *end ? strchr(units, *end) : NULL;
+    const unsigned shift = unit ? 10 * (unsigned)(unit - units + 1) : 0;
+    if (*text < '0' || *text > '9' || errno || !n || (*end && (!unit || end[1])) || n > UINT64_MAX >> shift) {
+        lnt_usage_error(&lnt_verb_convert, "--memory-limit BYTES[K|M|G], not '%s'", text);
+        return false;
+    }
+    *bytes = (uint64_t)n << shift;
+    return true;
+}
+
 static bool take_options(lnt_convert_options *o)
 {
     *o = (lnt_convert_options){.opt = (lnt_opt)given.opt,
@@ -101,6 +122,8 @@ static bool take_options(lnt_convert_options *o)
         else
             keep[o->n_keep++] = given.keep.item[i];
     o->keep = keep;
+    if (given.memory_limit && !take_limit(given.memory_limit, &o->memory_limit))
+        return false;
     return take_dims(o) && take_pairs(&given.states, "--state OUT=IN", &o->state, &o->n_states) &&
            take_pairs(&given.meta, "--meta K=V", &o->meta, &o->n_meta);
 }

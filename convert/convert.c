@@ -2,6 +2,7 @@
 #include "convert/fastest.h"
 
 #include "formats/lnt_file.h"
+#include "runtime/internal.h"
 
 #include <string.h>
 
@@ -88,8 +89,11 @@ lnt_status lnt_convert_memory(const void *onnx, size_t onnx_size, const char *fo
 {
     lnt_error own = {0};
     lnt_graph g;
-    const lnt_original source = {onnx, onnx_size, folder, options};
-    lnt_graph_init(&g, err ? err : &own);
+    lnt_budget budget;
+    const uint64_t limit = options->memory_limit ? options->memory_limit : lnt_available_memory() / 2;
+    lnt_budget_init(&budget, &lnt_malloc_allocator, limit, "--memory-limit");
+    const lnt_original source = {onnx, onnx_size, folder, options, &budget.allocator};
+    lnt_graph_init(&g, source.memory, err ? err : &own);
     const lnt_status status = convert(&g, &source, report, image, size);
     if (status == LNT_E_MEMORY) /* the report fails without words */
         lnt_fail(g.err, status, "no memory for the conversion");

@@ -45,6 +45,9 @@ typedef struct lnt_convert_options {
     /* Baking of suite cases: graph inputs that become initializers (verify --bake). */
     const lnt_baked *bake;
     size_t n_bake;
+    /* Bytes for the messages, graphs and sections of the conversion, all of them together; 0: half of what the
+     * machine has to spare. The image and trial runs, which have a limit of their own, are apart. */
+    uint64_t memory_limit;
 } lnt_convert_options;
 
 /* Reads path (and external data inside its folder) and converts. On success *image, freed with lnt_free and

@@ -56,12 +56,12 @@ static lnt_status put(emitter *e, lnt_section section, const void *bytes, size_t
     LNT_REQUIRE(lnt_add_size(b->n, n, &needed), e->err, LNT_E_LIMIT, "the file is too large");
     if (needed > b->capacity) {
         const size_t capacity = needed > 2 * b->capacity ? needed + 4096 : 2 * b->capacity;
-        uint8_t *wider = lnt_alloc(&lnt_malloc_allocator, capacity, e->err);
+        uint8_t *wider = lnt_alloc(e->g->memory.allocator, capacity, e->err);
         if (!wider)
             return LNT_E_MEMORY;
         if (b->n)
             memcpy(wider, b->data, b->n);
-        lnt_free(&lnt_malloc_allocator, b->data);
+        lnt_free(e->g->memory.allocator, b->data);
         b->data = wider;
         b->capacity = capacity;
     }
@@ -217,7 +217,7 @@ static lnt_status put_constant(emitter *e, const char *name, contents from, size
     const uint32_t record = count(e, LNT_SECTION_CONSTANTS, sizeof c);
     LNT_TRY(put_value(e, name, from.info, feeds_shape, record, stored, number));
     c.value = *number;
-    LNT_TRY(LNT_GROW(&lnt_malloc_allocator, e->constant, e->constant_capacity, e->n_constants, e->err));
+    LNT_TRY(LNT_GROW(e->g->memory.allocator, e->constant, e->constant_capacity, e->n_constants, e->err));
     e->constant[e->n_constants++] = from;
     return put(e, LNT_SECTION_CONSTANTS, &c, sizeof c, NULL);
 }
@@ -496,7 +496,7 @@ static lnt_status put_contents(const contents *c, uint32_t stored, size_t bytes,
 static lnt_status put_tensors(emitter *e)
 {
     buffer *b = &e->section[LNT_SECTION_TENSORS];
-    b->data = lnt_alloc_zero(&lnt_malloc_allocator, b->n, 1, e->err);
+    b->data = lnt_alloc_zero(e->g->memory.allocator, b->n, 1, e->err);
     if (!b->data)
         return LNT_E_MEMORY;
     const lnt_rec_constant *c = (const lnt_rec_constant *)e->section[LNT_SECTION_CONSTANTS].data;
@@ -553,8 +553,8 @@ lnt_status lnt_emit(lnt_graph *g, lnt_report *report, const lnt_golden_set *gold
     if (status == LNT_OK)
         status = build(&e, image, size);
     for (unsigned i = 0; i < SECTIONS; i++)
-        lnt_free(&lnt_malloc_allocator, e.section[i].data);
-    lnt_free(&lnt_malloc_allocator, e.constant);
+        lnt_free(g->memory.allocator, e.section[i].data);
+    lnt_free(g->memory.allocator, e.constant);
     lnt_names_free(&e.strings);
     lnt_names_free(&e.known);
     lnt_names_free(&e.runs);

@@ -61,7 +61,7 @@ static lnt_status make(const lnt_original *source, form *f, lnt_error *err)
 {
     const lnt_quantise_options *asked = source->options->quantise;
     f->made = true;
-    lnt_graph_init(&f->g, err);
+    lnt_graph_init(&f->g, source->memory, err);
     lnt_report_init(&f->report);
     lnt_quantise_options *how = lnt_bump_alloc(&f->g.memory, sizeof *how, err);
     if (!how)

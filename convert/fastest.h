@@ -11,6 +11,7 @@ typedef struct lnt_original { /* a model to be converted */
     size_t size;
     const char *folder;
     const lnt_convert_options *options;
+    const lnt_allocator *memory; /* of its graphs */
 } lnt_original;
 
 /* Imports the model into g, newly made, and runs the passes; quantised as `how` says, unless that is NULL. */

@@ -366,7 +366,7 @@ static lnt_status record_reference(const lnt_graph *g, const void *onnx, size_t 
 {
     lnt_graph plain;
     lnt_golden_model r = {.graph = g};
-    lnt_graph_init(&plain, err);
+    lnt_graph_init(&plain, g->memory.allocator, err);
     lnt_status status = make_reference(&plain, onnx, onnx_size, folder, options, &r);
     lnt_graph_free(&plain);
     if (status == LNT_OK)

@@ -4,15 +4,15 @@
 #include <stdio.h>
 #include <string.h>
 
-void lnt_graph_init(lnt_graph *g, lnt_error *err)
+void lnt_graph_init(lnt_graph *g, const lnt_allocator *memory, lnt_error *err)
 {
     *g = (lnt_graph){.err = err};
-    lnt_bump_init(&g->memory, &lnt_malloc_allocator);
+    lnt_bump_init(&g->memory, memory);
 }
 
 void lnt_graph_free(lnt_graph *g)
 {
-    const lnt_allocator *a = &lnt_malloc_allocator;
+    const lnt_allocator *a = g->memory.allocator;
     for (size_t i = 0; i < g->n_subs; i++)
         lnt_free(a, g->sub[i].node);
     lnt_free(a, g->uses.list);
@@ -25,7 +25,7 @@ void lnt_graph_free(lnt_graph *g)
     lnt_names_free(&g->names);
     lnt_names_free(&g->fixed_dims);
     lnt_bump_free(&g->memory);
-    *g = (lnt_graph){.err = g->err};
+    lnt_graph_init(g, a, g->err);
 }
 
 /* ---- adding ---- */
@@ -61,7 +61,7 @@ static const char *unique_name(lnt_graph *g, const char *name)
 
 uint32_t lnt_graph_add_value(lnt_graph *g, const char *name)
 {
-    if (LNT_GROW(&lnt_malloc_allocator, g->value, g->value_capacity, g->n_values, g->err) != LNT_OK)
+    if (LNT_GROW(g->memory.allocator, g->value, g->value_capacity, g->n_values, g->err) != LNT_OK)
         return LNT_NONE;
     const uint32_t number = (uint32_t)g->n_values;
     const char *unique = unique_name(g, name);
@@ -93,7 +93,7 @@ uint32_t lnt_graph_add_constant(lnt_graph *g, const char *name, lnt_dtype dtype,
 uint32_t lnt_graph_add_sub(lnt_graph *g, const char *name)
 {
     const char *text = copy_text(g, name);
-    if (!text || LNT_GROW(&lnt_malloc_allocator, g->sub, g->sub_capacity, g->n_subs, g->err) != LNT_OK)
+    if (!text || LNT_GROW(g->memory.allocator, g->sub, g->sub_capacity, g->n_subs, g->err) != LNT_OK)
         return LNT_NONE;
     g->sub[g->n_subs] = (lnt_gsubgraph){.name = text};
     return (uint32_t)g->n_subs++;
@@ -102,7 +102,7 @@ uint32_t lnt_graph_add_sub(lnt_graph *g, const char *name)
 /* There is room for all that wait, too: a sweep cannot fail. */
 static lnt_status make_room(lnt_graph *g, lnt_gsubgraph *s)
 {
-    return LNT_GROW(&lnt_malloc_allocator, s->node, s->node_capacity, s->n_nodes + s->n_waiting, g->err);
+    return LNT_GROW(g->memory.allocator, s->node, s->node_capacity, s->n_nodes + s->n_waiting, g->err);
 }
 
 lnt_status lnt_graph_put_before(lnt_graph *g, lnt_gnode *n, lnt_gnode *before)

@@ -101,7 +101,7 @@ typedef struct lnt_gmeta {
 } lnt_gmeta;
 
 typedef struct lnt_graph {
-    lnt_bump memory;
+    lnt_bump memory; /* its allocator is that of all that belongs to the conversion */
     lnt_gvalue *value;
     size_t n_values, value_capacity;
     lnt_gsubgraph *sub; /* 0 is the model */
@@ -125,7 +125,7 @@ typedef struct lnt_graph {
     lnt_error *err;
 } lnt_graph;
 
-void lnt_graph_init(lnt_graph *g, lnt_error *err);
+void lnt_graph_init(lnt_graph *g, const lnt_allocator *memory, lnt_error *err);
 void lnt_graph_free(lnt_graph *g);
 
 /* Each returns LNT_NONE, NULL or a failure when memory is short, with g->err set. Names are copied; a name

@@ -188,13 +188,13 @@ static lnt_status add_outputs(lnt_importer *im, const LntOnnx__Graph *graph, uin
 
 lnt_status lnt_import_nodes(lnt_importer *im, LntOnnx__Node *const *node, size_t n)
 {
-    uint32_t *order = lnt_alloc_zero(&lnt_malloc_allocator, n, sizeof *order, im->err);
+    uint32_t *order = lnt_alloc_zero(im->g->memory.allocator, n, sizeof *order, im->err);
     if (!order)
         return LNT_E_MEMORY;
     lnt_status status = lnt_import_order(im, node, n, order);
     for (size_t i = 0; status == LNT_OK && i < n; i++)
         status = lnt_import_node(im, node[order[i]]);
-    lnt_free(&lnt_malloc_allocator, order);
+    lnt_free(im->g->memory.allocator, order);
     return status;
 }
 
@@ -370,7 +370,7 @@ static lnt_status check_header(lnt_importer *im)
 static lnt_status add_meta(lnt_importer *im, const char *key, const char *text)
 {
     lnt_graph *g = im->g;
-    LNT_TRY(LNT_GROW(&lnt_malloc_allocator, g->meta, g->meta_capacity, g->n_meta, im->err));
+    LNT_TRY(LNT_GROW(g->memory.allocator, g->meta, g->meta_capacity, g->n_meta, im->err));
     lnt_gmeta m = {lnt_import_text(im, "%s", key), lnt_import_text(im, "%s", text)};
     if (!m.key || !m.text)
         return LNT_E_MEMORY;
@@ -447,7 +447,7 @@ lnt_status lnt_import(lnt_graph *g, const void *onnx, size_t size, const char *f
     LNT_TRY(lnt_onnx_scan(onnx, size, g->err));
     report->onnx_bytes = size;
     unpacked u = {.err = {0}};
-    lnt_bump_init(&u.memory, &lnt_malloc_allocator);
+    lnt_bump_init(&u.memory, g->memory.allocator);
     lnt_scope scope = {0};
     lnt_importer im = {
         .g = g, .report = report, .options = options, .folder = folder, .scope = &scope, .err = g->err};

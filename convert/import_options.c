@@ -43,7 +43,7 @@ static lnt_status symbol_dim(lnt_importer *im, const char *name, uint32_t value,
     *dim = -2 - (int64_t)k;
     if (k < g->n_symbols)
         return LNT_OK;
-    LNT_TRY(LNT_GROW(&lnt_malloc_allocator, g->symbol, g->symbol_capacity, g->n_symbols, im->err));
+    LNT_TRY(LNT_GROW(g->memory.allocator, g->symbol, g->symbol_capacity, g->n_symbols, im->err));
     const char *copy = lnt_import_text(im, "%s", name);
     if (!copy)
         return LNT_E_MEMORY;
@@ -109,7 +109,7 @@ static lnt_status add_state(lnt_importer *im, const char *output, const char *in
     for (size_t i = 0; i < g->n_states; i++)
         LNT_REQUIRE(g->state[i].input != s.input && g->state[i].output != s.output, im->err, LNT_E_ARGUMENT,
                     "--state %s=%s: one of them is a state already", output, input);
-    LNT_TRY(LNT_GROW(&lnt_malloc_allocator, g->state, g->state_capacity, g->n_states, im->err));
+    LNT_TRY(LNT_GROW(g->memory.allocator, g->state, g->state_capacity, g->n_states, im->err));
     g->state[g->n_states++] = s;
     return LNT_OK;
 }
@@ -139,7 +139,7 @@ static lnt_status set_meta(lnt_importer *im, const char *key, const char *text)
     const lnt_gmeta m = {lnt_import_text(im, "%s", key), lnt_import_text(im, "%s", text)};
     if (!m.key || !m.text)
         return LNT_E_MEMORY;
-    LNT_TRY(LNT_GROW(&lnt_malloc_allocator, g->meta, g->meta_capacity, g->n_meta, im->err));
+    LNT_TRY(LNT_GROW(g->memory.allocator, g->meta, g->meta_capacity, g->n_meta, im->err));
     g->meta[i] = m;
     g->n_meta += i == g->n_meta;
     return LNT_OK;

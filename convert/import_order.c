@@ -33,6 +33,7 @@ typedef struct edges {
     uint32_t reader;
     bool in_order;
     lnt_error *err;
+    const lnt_allocator *memory;
 } edges;
 
 static lnt_status add_edge(void *arg, const char *name)
@@ -43,7 +44,7 @@ static lnt_status add_edge(void *arg, const char *name)
         return LNT_OK;
     if (maker > e->reader)
         e->in_order = false;
-    LNT_TRY(LNT_GROW(&lnt_malloc_allocator, e->edge, e->capacity, e->n_edges, e->err));
+    LNT_TRY(LNT_GROW(e->memory, e->edge, e->capacity, e->n_edges, e->err));
     e->edge[e->n_edges] = (struct edge){e->reader, e->first[maker]};
     e->first[maker] = (uint32_t)e->n_edges++;
     e->waiting[e->reader]++;
@@ -87,9 +88,9 @@ static void sort(edges *e, size_t n, uint32_t *order)
 
 lnt_status lnt_import_order(lnt_importer *im, LntOnnx__Node *const *node, size_t n, uint32_t *order)
 {
-    const lnt_allocator *a = &lnt_malloc_allocator;
+    const lnt_allocator *a = im->g->memory.allocator;
     LNT_REQUIRE(n < UINT32_MAX, im->err, LNT_E_LIMIT, "a graph has %zu nodes", n);
-    edges e = {.err = im->err};
+    edges e = {.memory = a, .err = im->err};
     e.first = lnt_alloc_zero(a, n, sizeof *e.first, im->err);
     e.waiting = lnt_alloc_zero(a, n, sizeof *e.waiting, im->err);
     lnt_status status = e.first && e.waiting ? collect(&e, node, n) : LNT_E_MEMORY;

@@ -197,9 +197,10 @@ static lnt_status read_external(lnt_importer *im, const place *p, lnt_operand *t
 
 /* ---- both kinds ---- */
 
-static void *bump_allocate(void *im, size_t bytes)
+static void *bump_allocate(void *arg, size_t bytes)
 {
-    return lnt_bump_alloc(&((lnt_importer *)im)->g->memory, bytes, NULL);
+    lnt_importer *im = arg;
+    return lnt_bump_alloc(&im->g->memory, bytes, im->err);
 }
 
 static void bump_release(void *im, void *block)

@@ -15,7 +15,7 @@
 static lnt_status append(lnt_graph *g, lnt_gnode *n)
 {
     lnt_gsubgraph *s = &g->sub[0];
-    LNT_TRY(LNT_GROW(&lnt_malloc_allocator, s->node, s->node_capacity, s->n_nodes, g->err));
+    LNT_TRY(LNT_GROW(g->memory.allocator, s->node, s->node_capacity, s->n_nodes, g->err));
     s->node[s->n_nodes++] = n;
     for (unsigned i = 0; i < n->n_out; i++)
         if (n->out[i] != LNT_NONE)

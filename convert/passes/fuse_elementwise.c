@@ -186,7 +186,7 @@ static lnt_status visit(fuser *f, lnt_gnode *n)
         find_likeness(f, n);
         own = join(f, n);
         if (own == NO_GROUP) {
-            LNT_TRY(LNT_GROW(&lnt_malloc_allocator, f->list, f->capacity, f->n_groups, g->err));
+            LNT_TRY(LNT_GROW(g->memory.allocator, f->list, f->capacity, f->n_groups, g->err));
             own = (int)f->n_groups++;
             f->list[own] = (group){.member = {n}, .n = 1, .open = true};
         }
@@ -250,6 +250,6 @@ lnt_status lnt_pass_fuse_elementwise(lnt_graph *g, lnt_report *report)
     f.of = lnt_bump_alloc(&g->memory, g->n_values * sizeof *f.of, g->err);
     f.like = lnt_bump_alloc(&g->memory, g->n_values * sizeof *f.like, g->err);
     const lnt_status status = f.of && f.like ? fuse(&f) : LNT_E_MEMORY;
-    lnt_free(&lnt_malloc_allocator, f.list);
+    lnt_free(g->memory.allocator, f.list);
     return status;
 }

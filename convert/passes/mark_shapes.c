@@ -90,7 +90,7 @@ static lnt_status add_symbol(marker *m, const char *name, uint32_t kind, uint32_
                              uint32_t *number)
 {
     lnt_graph *g = m->g;
-    LNT_TRY(LNT_GROW(&lnt_malloc_allocator, g->symbol, g->symbol_capacity, g->n_symbols, g->err));
+    LNT_TRY(LNT_GROW(g->memory.allocator, g->symbol, g->symbol_capacity, g->n_symbols, g->err));
     char *copy = lnt_bump_string(&g->memory, name, strlen(name), g->err);
     if (!copy)
         return LNT_E_MEMORY;

@@ -36,7 +36,7 @@ static lnt_status make_room(lnt_graph *g, lnt_gnode *n)
 {
     lnt_uses *u = &g->uses;
     for (; u->n_values < g->n_values; u->n_values++) {
-        LNT_TRY(LNT_GROW(&lnt_malloc_allocator, u->of, u->value_capacity, u->n_values, g->err));
+        LNT_TRY(LNT_GROW(g->memory.allocator, u->of, u->value_capacity, u->n_values, g->err));
         u->of[u->n_values] = (lnt_readers){.first = LNT_NONE, .pinned = g->value[u->n_values].keep};
     }
     if (n->n_in <= n->n_uses)
@@ -44,7 +44,7 @@ static lnt_status make_room(lnt_graph *g, lnt_gnode *n)
     n->first_use = (uint32_t)u->n;
     n->n_uses = 0;
     for (; n->n_uses < n->n_in; n->n_uses++, u->n++) {
-        LNT_TRY(LNT_GROW(&lnt_malloc_allocator, u->list, u->capacity, u->n, g->err));
+        LNT_TRY(LNT_GROW(g->memory.allocator, u->list, u->capacity, u->n, g->err));
         u->list[u->n] = (lnt_use){.value = LNT_NONE};
     }
     return LNT_OK;

@@ -73,7 +73,7 @@ static uint32_t transformed(lnt_graph *g, uint32_t weights, const form *f)
     const size_t features = (size_t)f->features, channels = (size_t)f->channels, taps = (size_t)f->taps;
     const float *from = g->value[weights].info.data;
     const size_t step = channels * features, count = (size_t)(f->points * f->groups) * step;
-    float *data = lnt_alloc(&lnt_malloc_allocator, count * sizeof *data, g->err);
+    float *data = lnt_alloc(g->memory.allocator, count * sizeof *data, g->err);
     if (!data)
         return LNT_NONE;
     for (size_t n = 0; n < features; n++)
@@ -89,7 +89,7 @@ static uint32_t transformed(lnt_graph *g, uint32_t weights, const form *f)
                   line[3] = {f->points, f->groups * f->channels, f->features};
     const uint32_t made =
         lnt_add_floats(g, g->value[weights].name, f->square ? 4 : 3, f->square ? square : line, data);
-    lnt_free(&lnt_malloc_allocator, data);
+    lnt_free(g->memory.allocator, data);
     return made;
 }
 

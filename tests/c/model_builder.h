@@ -30,7 +30,7 @@ static inline void must(lnt_status status, const lnt_error *err)
 static inline void builder_begin(builder *b)
 {
     memset(b, 0, sizeof *b);
-    lnt_graph_init(&b->g, &b->err);
+    lnt_graph_init(&b->g, &lnt_malloc_allocator, &b->err);
     lnt_report_init(&b->report);
     if (b->g.n_subs == 0)
         assert_int_equal(lnt_graph_add_sub(&b->g, "main"), 0);

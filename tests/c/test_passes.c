@@ -32,7 +32,7 @@ static void check(lnt_status status, const lnt_error *err)
 static void begin(model *m)
 {
     memset(m, 0, sizeof *m);
-    lnt_graph_init(&m->g, &m->err);
+    lnt_graph_init(&m->g, &lnt_malloc_allocator, &m->err);
     lnt_report_init(&m->report);
     lnt_graph_add_sub(&m->g, "main");
     m->g.sub[0].in = m->in;
