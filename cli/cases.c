@@ -5,6 +5,7 @@
 #include "formats/tensor_file.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,9 +20,18 @@ static int by_number(const void *a, const void *b)
     return i != j ? (i > j) - (i < j) : strcmp(x, y);
 }
 
+static DIR *open_folder(const char *folder)
+{
+    DIR *d;
+    do
+        d = opendir(folder);
+    while (!d && errno == EINTR);
+    return d;
+}
+
 void lnt_case_folders(const char *folder, lnt_texts *folders)
 {
-    DIR *d = opendir(folder);
+    DIR *d = open_folder(folder);
     const size_t first = folders->n;
     const struct dirent *e;
     if (!d)
@@ -34,23 +44,26 @@ void lnt_case_folders(const char *folder, lnt_texts *folders)
         qsort(folders->item + first, folders->n - first, sizeof *folders->item, by_number);
 }
 
-/* One more than the largest K of KIND_K.pb in folder. */
-static uint32_t count_files(const char *folder, const char *kind)
+/* One more than the largest K of input_K.pb and of output_K.pb in folder; none if there is no such folder. */
+static lnt_status count_files(const char *folder, uint32_t *n_in, uint32_t *n_out, lnt_error *err)
 {
-    DIR *d = opendir(folder);
+    DIR *d = open_folder(folder);
     const struct dirent *e;
-    uint32_t n = 0;
-    if (!d)
-        return 0;
-    while ((e = readdir(d))) {
-        char format[32], tail[4] = "";
+    LNT_REQUIRE(d || errno == ENOENT || errno == ENOTDIR, err, LNT_E_IO, "cannot open %s: %s", folder,
+                strerror(errno));
+    *n_in = *n_out = 0;
+    while (d && (e = readdir(d))) {
+        char kind[8], tail[4];
         unsigned k;
-        snprintf(format, sizeof format, "%s_%%5u.%%3s", kind);
-        if (sscanf(e->d_name, format, &k, tail) == 2 && strcmp(tail, "pb") == 0 && k + 1 > n)
-            n = k + 1;
+        if (sscanf(e->d_name, "%7[a-z]_%5u.%3s", kind, &k, tail) != 3 || strcmp(tail, "pb") != 0)
+            continue;
+        uint32_t *n = strcmp(kind, "input") == 0 ? n_in : strcmp(kind, "output") == 0 ? n_out : NULL;
+        if (n && k + 1 > *n)
+            *n = k + 1;
     }
-    closedir(d);
-    return n;
+    if (d)
+        closedir(d);
+    return LNT_OK;
 }
 
 static lnt_status read_one(const char *folder, const char *kind, uint32_t k, lnt_tensor *t, lnt_error *err)
@@ -62,8 +75,7 @@ static lnt_status read_case(const char *folder, lnt_case *c, lnt_error *err)
 {
     const char *slash = strrchr(folder, '/');
     *c = (lnt_case){.name = slash && slash[1] ? slash + 1 : folder};
-    c->n_in = count_files(folder, "input");
-    c->n_out = count_files(folder, "output");
+    LNT_TRY(count_files(folder, &c->n_in, &c->n_out, err));
     LNT_REQUIRE(c->n_in + c->n_out > 0, err, LNT_E_NOT_FOUND, "%s: no input_K.pb or output_K.pb", folder);
     c->in = lnt_cli_alloc(c->n_in * sizeof *c->in);
     c->out = lnt_cli_alloc(c->n_out * sizeof *c->out);
