@@ -10,7 +10,6 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -361,20 +360,34 @@ static void print_report(const lnt_report *r, const char *path)
         print_quantised(r);
 }
 
+/* Text that grows. open_memstream does not tell of what it lost for want of memory. */
+typedef struct text {
+    char *bytes;
+    size_t size, capacity;
+    lnt_error *err;
+} text;
+
+static ssize_t append(void *cookie, const char *bytes, size_t n)
+{
+    text *t = cookie;
+    for (size_t i = 0; i < n; i++) {
+        if (LNT_GROW(&lnt_malloc_allocator, t->bytes, t->capacity, t->size, t->err) != LNT_OK)
+            return (ssize_t)i;
+        t->bytes[t->size++] = bytes[i];
+    }
+    return (ssize_t)n;
+}
+
 static lnt_status write_report(const lnt_report *r, lnt_error *err)
 {
-    char *text = NULL;
-    size_t size = 0;
-    FILE *f = open_memstream(&text, &size);
-    if (f)
-        report_json(r, f);
-    const bool whole = f && !ferror(f);
-    lnt_status status = LNT_OK;
-    if ((f && fclose(f) != 0) || !whole)
-        status = lnt_fail(err, LNT_E_MEMORY, "no memory for %s", given.report);
-    if (status == LNT_OK)
-        status = lnt_write_atomic(given.report, text, size, err);
-    free(text);
+    text t = {.err = err};
+    FILE *f = fopencookie(&t, "w", (cookie_io_functions_t){.write = append});
+    LNT_REQUIRE(f, err, LNT_E_MEMORY, "no memory for %s", given.report);
+    report_json(r, f);
+    fclose(f); /* what append could not do is in err */
+    const lnt_status status =
+        err->code != LNT_OK ? err->code : lnt_write_atomic(given.report, t.bytes, t.size, err);
+    lnt_free(&lnt_malloc_allocator, t.bytes);
     return status;
 }
 
