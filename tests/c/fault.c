@@ -28,7 +28,7 @@ static _Atomic(class) armed = NONE;
 static _Atomic(unsigned long) left; /* calls until the fault, that one included */
 static _Atomic(bool) happened;
 static kind how;
-static const char *caller, *log_file;
+static const char *caller, *spared, *log_file;
 
 void fault_arm(const char *name, const char *kind_text, unsigned long n)
 {
@@ -55,6 +55,7 @@ __attribute__((constructor)) static void arm_from_environment(void)
     char name[16], kind_text[16];
     unsigned long n;
     caller = getenv("FAULT_CALLER");
+    spared = getenv("FAULT_SPARED");
     log_file = getenv("FAULT_LOG");
     if (text && sscanf(text, "%15s %15s %lu", name, kind_text, &n) == 3)
         fault_arm(name, kind_text, n);
@@ -63,7 +64,10 @@ __attribute__((constructor)) static void arm_from_environment(void)
 static bool calls_count(const void *from)
 {
     Dl_info where;
-    return !caller || (dladdr(from, &where) && where.dli_fname && strstr(where.dli_fname, caller));
+    if (!caller && !spared)
+        return true;
+    const char *name = dladdr(from, &where) && where.dli_fname ? where.dli_fname : "";
+    return (!caller || strstr(name, caller)) && (!spared || !strstr(name, spared));
 }
 
 /* What becomes of a call of class c, made from the code at from. */

@@ -2,7 +2,7 @@
  *
  * fault.c takes the place of libc's functions: linked into a test, or loaded before a program by LD_PRELOAD, when
  * FAULT="CLASS KIND N" arms it and the file FAULT_LOG is created once the fault has happened. FAULT_CALLER is
- * a part of the name of the object whose calls count; without it all do.
+ * a part of the name of the object whose calls alone count, FAULT_SPARED of one whose calls do not.
  *
  * classes: open read write stat map sync close rename thread memory
  * kinds:   fail (the error that the class is known for), short (half of what was asked for), again (EINTR, once),
