@@ -52,7 +52,9 @@ CPPFLAGS += -I$(BUILD)/trimmed -include $(BUILD)/trimmed/absent.h $(if $(findstr
 OPT ?= -Os -g
 endif
 OPT ?= -O2 -g
-CPPFLAGS += -I. -Ibase -D_GNU_SOURCE $(if $(ARMV7),-DLNT_ARMV7)
+# Where a sanitizer watches, assertions and the checking run loop are awake (base/lnt_assert.h).
+CHECKED := $(if $(SAN),-DLNT_CHECKED)
+CPPFLAGS += -I. -Ibase -D_GNU_SOURCE $(if $(ARMV7),-DLNT_ARMV7) $(CHECKED)
 # C has no exceptions to unwind for; debuggers find frames in -g's own section. A tenth of the library.
 NO_UNWIND := -fno-unwind-tables -fno-asynchronous-unwind-tables
 CFLAGS += -std=c11 $(OPT) $(WARN) $(ARCH) -fPIC -fvisibility=hidden -ffp-contract=off -fno-math-errno \

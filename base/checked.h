@@ -2,6 +2,8 @@
 #ifndef LNT_BASE_CHECKED_H
 #define LNT_BASE_CHECKED_H
 
+#include "base/lnt_assert.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -29,6 +31,7 @@ static inline bool lnt_add_i64(int64_t a, int64_t b, int64_t *out)
 /* Rounds n up to a multiple of step, a power of two. The caller knows that n + step does not overflow. */
 static inline size_t lnt_round_up(size_t n, size_t step)
 {
+    LNT_ASSERT(step && (step & (step - 1)) == 0);
     return (n + step - 1) & ~(step - 1);
 }
 
@@ -40,6 +43,7 @@ static inline int64_t lnt_least(int64_t a, int64_t b)
 /* Where part i of n begins when total is cut as evenly as can be: i in [0, n], total >= 0. */
 static inline int64_t lnt_cut(int64_t total, int64_t n, int64_t i)
 {
+    LNT_ASSERT(total >= 0 && n > 0 && i >= 0 && i <= n);
     const int64_t left = total % n;
     return total / n * i + (i < left ? i : left);
 }

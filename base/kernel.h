@@ -7,6 +7,7 @@
 #define LNT_BASE_KERNEL_H
 
 #include "base/error.h"
+#include "base/lnt_assert.h"
 #include "base/operand.h"
 
 #include <stdatomic.h>
@@ -97,6 +98,7 @@ static inline void *lnt_out(const lnt_kernel *k, const lnt_step *s, unsigned i)
 /* The step's scratch memory, as asked for with lnt_bind_scratch; aligned to 64 bytes. */
 static inline void *lnt_scratch(const lnt_kernel *k, const lnt_step *s)
 {
+    LNT_ASSERT(s->scratch_slot == LNT_NO_STORAGE || lnt_is_aligned(k->slot[s->scratch_slot], 64));
     return s->scratch_slot == LNT_NO_STORAGE ? NULL : k->slot[s->scratch_slot];
 }
 

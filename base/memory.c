@@ -2,19 +2,12 @@
 #include "base/memory.h"
 
 #include "base/checked.h"
+#include "base/lnt_assert.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-
-#if defined(__SANITIZE_ADDRESS__)
-#define LNT_IS_WATCHED 1
-#elif defined(__has_feature)
-#define LNT_IS_WATCHED __has_feature(address_sanitizer)
-#else
-#define LNT_IS_WATCHED 0
-#endif
 
 enum { HUGE_PAGE = 2 << 20, LARGE = 2 * HUGE_PAGE };
 
@@ -134,6 +127,7 @@ void *lnt_alloc_zero(const lnt_allocator *a, size_t count, size_t size, lnt_erro
 
 void lnt_free(const lnt_allocator *a, void *block)
 {
+    LNT_ASSERT(!block || a->release);
     if (block)
         a->release(a->host, block);
 }
@@ -210,6 +204,7 @@ lnt_bump_mark lnt_bump_here(const lnt_bump *b)
 
 void lnt_bump_rewind(lnt_bump *b, lnt_bump_mark mark)
 {
+    LNT_ASSERT(!mark.current || mark.used <= mark.current->size);
     b->current = mark.current;
     b->used = mark.used;
 }
@@ -238,6 +233,7 @@ static size_t grown(size_t capacity)
 lnt_status lnt_grow(const lnt_allocator *a, void **array, size_t *capacity, size_t count, size_t size,
                     lnt_error *err)
 {
+    LNT_ASSERT(count <= *capacity && (*array || *capacity == 0));
     if (count < *capacity)
         return LNT_OK;
     size_t wanted = grown(*capacity), bytes;

@@ -4,6 +4,7 @@
 
 #include "base/checked.h"
 #include "base/linnet_types.h"
+#include "base/lnt_assert.h"
 
 #include <stdbool.h>
 
@@ -67,18 +68,22 @@ static inline size_t lnt_known_bytes(const lnt_operand *o)
 /* Elements from row to row: of the last axis as it lies. The rank is above 0. */
 static inline int64_t lnt_operand_pitch(const lnt_operand *o)
 {
+    LNT_ASSERT(o->rank > 0 && o->rank <= LNT_MAX_RANK);
+    LNT_ASSERT(o->order != LNT_ORDER_CHANNELS_LAST || o->rank >= 3);
     return o->pitch ? o->pitch : o->dims[o->order == LNT_ORDER_CHANNELS_LAST ? 1 : o->rank - 1];
 }
 
 /* Elements from plane to plane of a cache, of rank 4. */
 static inline int64_t lnt_operand_plane_pitch(const lnt_operand *o)
 {
+    LNT_ASSERT(o->rank == 4);
     return o->plane_pitch ? o->plane_pitch : o->dims[2] * o->dims[3];
 }
 
 /* Elements between neighbours along each logical axis, in the operand's storage order. */
 static inline void lnt_operand_strides(const lnt_operand *o, int64_t strides[LNT_MAX_RANK])
 {
+    LNT_ASSERT(o->rank <= LNT_MAX_RANK);
     if (o->rank == 0)
         return;
     const unsigned row = o->order == LNT_ORDER_CHANNELS_LAST ? 1 : o->rank - 1u;

@@ -6,6 +6,7 @@
 
 #include "base/checked.h"
 #include "base/half.h"
+#include "base/lnt_assert.h"
 #include "formats/hash.h"
 #include "formats/lnt_file.h"
 #include "formats/stored.h"
@@ -49,6 +50,7 @@ typedef struct emitter {
 /* Appends bytes; their offset in *at (may be NULL). */
 static lnt_status put(emitter *e, lnt_section section, const void *bytes, size_t n, uint64_t *at)
 {
+    LNT_ASSERT(bytes || n == 0);
     buffer *b = &e->section[section];
     if (at)
         *at = b->n;
@@ -74,12 +76,14 @@ static lnt_status put(emitter *e, lnt_section section, const void *bytes, size_t
 /* The number the next record of the section will have. */
 static uint32_t count(const emitter *e, lnt_section section, size_t record)
 {
+    LNT_ASSERT(e->section[section].n % record == 0);
     return (uint32_t)(e->section[section].n / record);
 }
 
 /* Appends a run of bytes, aligned to 8. */
 static lnt_status put_aligned(emitter *e, lnt_section section, const void *bytes, size_t n, uint64_t *at)
 {
+    LNT_ASSERT(section <= LNT_SECTION_TENSORS);
     static const uint8_t zero[8] = {0};
     const size_t used = e->section[section].n;
     LNT_TRY(put(e, section, zero, lnt_round_up(used, 8) - used, NULL));
@@ -146,6 +150,7 @@ static lnt_status put_value(emitter *e, const char *name, const lnt_operand *inf
 
 static lnt_status put_packed(emitter *e, const lnt_operand *info, size_t bytes, uint32_t *record)
 {
+    LNT_ASSERT(!info->packed || info->constant);
     *record = LNT_FILE_NONE;
     if (!info->packed)
         return LNT_OK;
@@ -274,6 +279,7 @@ static lnt_status share_constant(emitter *e, uint32_t value, uint32_t *number)
 /* The file's number of a graph value, its record written at first use. */
 static lnt_status use_value(emitter *e, uint32_t value, uint32_t *number)
 {
+    LNT_ASSERT(value == LNT_NONE || value < e->g->n_values);
     if (value == LNT_NONE) {
         *number = LNT_FILE_NONE;
         return LNT_OK;

@@ -1,6 +1,8 @@
 /* graph.c — building, changing and searching the model while it is being converted. */
 #include "convert/graph.h"
 
+#include "base/lnt_assert.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -75,6 +77,7 @@ uint32_t lnt_graph_add_value(lnt_graph *g, const char *name)
 uint32_t lnt_graph_add_constant(lnt_graph *g, const char *name, lnt_dtype dtype, unsigned rank,
                                 const int64_t *dims, const void *data, size_t bytes)
 {
+    LNT_ASSERT(rank <= LNT_MAX_RANK && (rank == 0 || dims));
     const void *contents = copy(g, data, bytes);
     const uint32_t number = contents ? lnt_graph_add_value(g, name) : LNT_NONE;
     if (number == LNT_NONE)
@@ -107,6 +110,7 @@ static lnt_status make_room(lnt_graph *g, lnt_gsubgraph *s)
 
 lnt_status lnt_graph_put_before(lnt_graph *g, lnt_gnode *n, lnt_gnode *before)
 {
+    LNT_ASSERT(before->subgraph < g->n_subs && !n->ahead);
     lnt_gsubgraph *s = &g->sub[before->subgraph];
     LNT_TRY(make_room(g, s));
     n->subgraph = before->subgraph;
@@ -119,6 +123,7 @@ lnt_status lnt_graph_put_before(lnt_graph *g, lnt_gnode *n, lnt_gnode *before)
 
 static lnt_status append(lnt_graph *g, lnt_gnode *n)
 {
+    LNT_ASSERT(n->subgraph < g->n_subs);
     lnt_gsubgraph *s = &g->sub[n->subgraph];
     LNT_TRY(make_room(g, s));
     s->node[s->n_nodes++] = n;
@@ -129,6 +134,7 @@ lnt_gnode *lnt_graph_add_node(lnt_graph *g, uint32_t sub, lnt_gnode *before, con
                               const char *name, const uint32_t *in, unsigned n_in, const uint32_t *out,
                               unsigned n_out)
 {
+    LNT_ASSERT(op && sub < g->n_subs && (!before || before->subgraph == sub));
     lnt_gnode *n = lnt_bump_alloc(&g->memory, sizeof *n, g->err);
     if (!n)
         return NULL;
@@ -188,6 +194,7 @@ static lnt_status copy_contents(lnt_graph *g, lnt_attr *a)
 
 lnt_status lnt_gnode_set_attr(lnt_graph *g, lnt_gnode *n, const lnt_attr *attr)
 {
+    LNT_ASSERT(attr->name && attr->type >= LNT_ATTR_INT && attr->type <= LNT_ATTR_GRAPH);
     lnt_attr fresh = *attr;
     LNT_TRY(copy_contents(g, &fresh));
     for (unsigned i = 0; i < n->n_attr; i++)
@@ -247,6 +254,7 @@ bool lnt_graph_any(const lnt_graph *g, bool (*is)(const lnt_op *op))
 
 void lnt_graph_let_in(lnt_graph *g, uint32_t sub)
 {
+    LNT_ASSERT(sub < g->n_subs);
     lnt_gsubgraph *s = &g->sub[sub];
     size_t from = s->n_nodes, to = from + s->n_waiting;
     s->n_nodes = to;

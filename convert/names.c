@@ -1,6 +1,8 @@
 /* names.c — a map from text to a number: a hash table with linear probing, at most three quarters full. */
 #include "convert/names.h"
 
+#include "base/lnt_assert.h"
+
 #include <string.h>
 
 static uint64_t hash_of(const char *text)
@@ -14,6 +16,7 @@ static uint64_t hash_of(const char *text)
 /* The slot that holds text, or the free one where it belongs. */
 static struct lnt_names_slot *slot_of(const lnt_names *names, const char *text)
 {
+    LNT_ASSERT(names->capacity && (names->capacity & (names->capacity - 1)) == 0);
     const size_t mask = names->capacity - 1;
     size_t i = (size_t)hash_of(text) & mask;
     while (names->slot[i].text && strcmp(names->slot[i].text, text) != 0)
@@ -51,6 +54,7 @@ uint32_t lnt_names_find(const lnt_names *names, const char *text)
 
 lnt_status lnt_names_set(lnt_names *names, const char *text, uint32_t number, lnt_error *err)
 {
+    LNT_ASSERT(number != LNT_NAMES_NONE);
     if (names->n * 4 >= names->capacity * 3)
         LNT_TRY(grow(names, err));
     struct lnt_names_slot *slot = slot_of(names, text);

@@ -3,6 +3,7 @@
 #include "convert/quantise_trial.h"
 
 #include "base/clock.h"
+#include "base/lnt_assert.h"
 #include "convert/passes/pass.h"
 #include "ops/pack.h"
 #include "ops/quantise.h"
@@ -14,6 +15,7 @@ enum { IN_MOST = 2 + 3 * LNT_Q_CONCAT_MOST, OUT_MOST = 8 };
 
 void lnt_noise_add(lnt_noise *n, const float *want, const float *got, int64_t count)
 {
+    LNT_ASSERT(count >= 0);
     for (int64_t i = 0; i < count; i++) {
         const double w = want[i], d = w == got[i] ? 0 : (double)got[i] - w;
         n->signal += w * w;
@@ -83,6 +85,7 @@ static int64_t channel_run(const lnt_operand *o)
 /* The scale of the bytes in that row of a channel. */
 static float scale_at(const lnt_qvalue *m, int64_t row)
 {
+    LNT_ASSERT(m && row >= 0);
     return m->balanced ? m->scale * m->balance[row % m->channels] : m->scale;
 }
 

@@ -3,6 +3,7 @@
  * A value that is bytes has a twin of uint8. Where floats are wanted of it, DequantizeLinear makes the value
  * itself, so that float nodes stay as they are; where bytes are wanted of a float value, QuantizeLinear makes
  * the twin before its first reader. */
+#include "base/lnt_assert.h"
 #include "convert/quantise_rounding.h"
 #include "convert/quantise_static.h"
 
@@ -73,6 +74,7 @@ static lnt_status channel_meanings(lnt_static *st, uint32_t value, uint32_t *sca
 
 static lnt_status twin(lnt_static *st, uint32_t value, uint32_t *bytes)
 {
+    LNT_ASSERT(value < st->g->n_values);
     lnt_qvalue *v = &st->value[value];
     if (v->bytes == LNT_NONE) {
         v->bytes = lnt_graph_add_value(st->g, st->g->value[value].name);

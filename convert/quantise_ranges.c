@@ -1,6 +1,8 @@
 /* quantise_ranges.c — see quantise_ranges.h. */
 #include "convert/quantise_ranges.h"
 
+#include "base/lnt_assert.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -26,6 +28,7 @@ static double bin_width(const lnt_seen *s)
 
 void lnt_seen_count(lnt_seen *s, const float *x, int64_t n)
 {
+    LNT_ASSERT(s->low <= s->high);
     const double width = bin_width(s);
     for (int64_t i = 0; i < n && width > 0; i++) {
         if (!(x[i] >= s->low && x[i] <= s->high) || x[i] == 0)
@@ -48,6 +51,7 @@ static double sum(const uint64_t *bin, int from, int to)
 /* Leaves at most half of one element in ten thousand outside at either end. */
 static void keep_percentile(const uint64_t *bin, int *from, int *to)
 {
+    LNT_ASSERT(*from <= *to);
     const double outside = sum(bin, 0, BINS) * 0.5e-4;
     double below = 0, above = 0;
     while (*from < *to - 1 && (below += (double)bin[*from]) <= outside)

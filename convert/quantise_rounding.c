@@ -1,6 +1,7 @@
 /* quantise_rounding.c — see quantise_rounding.h. */
 #include "convert/quantise_rounding.h"
 
+#include "base/lnt_assert.h"
 #include "convert/passes/pass.h"
 #include "ops/conv.h"
 
@@ -132,6 +133,7 @@ lnt_status lnt_rounding_look(const lnt_graph *g, const lnt_gnode *n, lnt_roundin
  * is. */
 static void factor(float *h, int64_t n)
 {
+    LNT_ASSERT(n > 0);
     double trace = 0;
     for (int64_t i = 0; i < n; i++)
         trace += (double)h[i * n + i];

@@ -1,6 +1,8 @@
 /* report.c — collecting what a conversion did. */
 #include "convert/report.h"
 
+#include "base/lnt_assert.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,6 +23,7 @@ void lnt_report_free(lnt_report *r)
 
 lnt_status lnt_report_count(lnt_report *r, const char *pass, const char *what, unsigned count)
 {
+    LNT_ASSERT(pass && what);
     if (!what)
         return LNT_E_MEMORY;
     for (size_t i = 0; i < r->n_passes; i++)

@@ -3,6 +3,7 @@
 
 #include "base/checked.h"
 #include "base/half.h"
+#include "base/lnt_assert.h"
 
 static float uniform(uint64_t seed, uint64_t element)
 {
@@ -32,6 +33,7 @@ bool lnt_golden_fill(uint64_t seed, lnt_dtype dtype, size_t count, void *out)
 lnt_status lnt_golden_tensor(const lnt_file *file, const lnt_rec_golden *record, const lnt_allocator *a,
                              lnt_tensor *out, lnt_error *err)
 {
+    LNT_ASSERT(record >= file->golden && record < file->golden + file->n_golden);
     const lnt_dtype dtype = (lnt_dtype)record->dtype;
     const size_t size = lnt_dtype_size(dtype);
     int64_t count = record->count;

@@ -1,6 +1,8 @@
 /* hash.c — XXH3-64 of bytes, of the file's root and of its tensors. */
 #include "formats/hash.h"
 
+#include "base/lnt_assert.h"
+
 #include <string.h>
 
 #define XXH_INLINE_ALL
@@ -13,6 +15,7 @@ uint64_t lnt_hash(const void *bytes, size_t size)
 
 uint64_t lnt_hash_root(const void *file, uint32_t n_sections)
 {
+    LNT_ASSERT(n_sections <= LNT_FILE_MAX_SECTIONS);
     uint8_t copy[sizeof(lnt_rec_header) + LNT_FILE_MAX_SECTIONS * sizeof(lnt_rec_section)];
     const size_t size = sizeof(lnt_rec_header) + n_sections * sizeof(lnt_rec_section);
     memcpy(copy, file, size);

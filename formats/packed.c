@@ -5,6 +5,7 @@
 #include "formats/packed.h"
 
 #include "base/checked.h"
+#include "base/lnt_assert.h"
 
 #include <string.h>
 
@@ -135,12 +136,14 @@ bool lnt_packed_bytes(const lnt_packed *p, size_t *bytes)
 
 size_t lnt_packed_panel_bytes(const lnt_packed *p)
 {
+    LNT_ASSERT(lnt_packed_is_bytes(p));
     const size_t line = taps_in_line(p);
     return p->taps / line * ((line * (p->K / p->taps) + 3) / 4) * 4 * LNT_PANEL;
 }
 
 size_t lnt_packed_sums_at(const lnt_packed *p)
 {
+    LNT_ASSERT(lnt_packed_is_bytes(p) && p->N > 0);
     const size_t panels = lnt_packed_panel_count(p);
     return panels * (is_depthwise(p) ? (size_t)p->taps * LNT_PANEL : lnt_packed_panel_bytes(p));
 }
@@ -227,6 +230,7 @@ static size_t phase_taps(const lnt_packed *p, uint32_t phase)
 /* Number of the tap that comes i-th. */
 static uint32_t tap_at(const lnt_packed *p, uint32_t i)
 {
+    LNT_ASSERT(i < p->taps);
     return p->source == LNT_SOURCE_CONVT ? p->taps - 1 - i : i;
 }
 
@@ -252,6 +256,7 @@ size_t lnt_packed_panel_count(const lnt_packed *p)
 
 static panel_source source_of(const lnt_packed *p, size_t panel)
 {
+    LNT_ASSERT(panel < lnt_packed_panel_count(p));
     const size_t N = p->N, K = p->K, taps = p->taps;
     const size_t gate = panel % p->gates, across = panel / p->gates % panels_across(p);
     const size_t phase = panel / p->gates / panels_across(p) % p->phases;
@@ -467,6 +472,8 @@ static void unpack_depthwise_bytes(const lnt_packed *p, const uint8_t *src, uint
 void lnt_pack_panels(const lnt_packed *p, lnt_dtype type, const void *src, void *dst, size_t begin,
                      size_t end)
 {
+    LNT_ASSERT(begin <= end && end <= lnt_packed_panel_count(p));
+    LNT_ASSERT(lnt_is_aligned(dst, 16));
     const uint8_t flip = type == LNT_UINT8 ? 0x80 : 0;
     if (p->layout == LNT_LAYOUT_DEPTHWISE_F32) {
         pack_depthwise(p, src, dst, begin, end);
@@ -491,6 +498,7 @@ void lnt_pack(const lnt_packed *p, lnt_dtype type, const void *src, void *dst)
 
 void lnt_unpack(const lnt_packed *p, lnt_dtype type, const void *src, void *dst)
 {
+    LNT_ASSERT(lnt_is_aligned(src, 16));
     const uint8_t flip = type == LNT_UINT8 ? 0x80 : 0;
     const size_t panels = lnt_packed_panel_count(p), bytes = lnt_packed_panel_bytes(p);
     if (p->layout == LNT_LAYOUT_DEPTHWISE_F32)

@@ -3,6 +3,7 @@
 
 #include "base/checked.h"
 #include "base/half.h"
+#include "base/lnt_assert.h"
 
 enum { GROWS_MOST = 128 }; /* panels of one column with one term: that a small file cannot ask for much */
 
@@ -40,6 +41,7 @@ const char *lnt_stored_bytes(uint32_t stored, const lnt_operand *o, size_t *byte
 
 void lnt_stored_widen(const lnt_operand *o, const int8_t *bytes, const float *scale, float *to)
 {
+    LNT_ASSERT(lnt_operand_count(o) >= 0 && o->dtype == LNT_FLOAT);
     const int64_t count = lnt_operand_count(o), run = count > 0 ? count / o->dims[0] : 1;
     for (int64_t i = 0; i < count; i++)
         to[i] = (float)bytes[i] * scale[i / run];

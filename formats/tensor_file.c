@@ -2,6 +2,7 @@
 #include "formats/tensor_file.h"
 
 #include "base/checked.h"
+#include "base/lnt_assert.h"
 #include "formats/byte_order.h"
 #include "formats/lnt_file.h"
 #include "formats/tensor_parts.h"
@@ -13,6 +14,7 @@
 lnt_status lnt_tensor_alloc(const lnt_allocator *a, lnt_dtype dtype, unsigned rank, const int64_t *dims,
                             lnt_tensor *out, lnt_error *err)
 {
+    LNT_ASSERT(rank <= LNT_MAX_RANK);
     const size_t element = lnt_dtype_size(dtype);
     size_t bytes;
     LNT_REQUIRE(element > 0, err, LNT_E_UNSUPPORTED, "%s tensors are not supported", lnt_dtype_text(dtype));

@@ -5,6 +5,8 @@
  * when its subgraph ends it is gone for good. */
 #include "formats/verify.h"
 
+#include "base/lnt_assert.h"
+
 #include <inttypes.h>
 
 enum { ATTR_GRAPH = 8 }; /* of lnt_rec_attr.type */
@@ -27,6 +29,7 @@ typedef struct walk {
 
 static const char *value_name(const lnt_file *f, uint32_t value)
 {
+    LNT_ASSERT(value < f->n_values);
     return f->strings + f->values[value].name;
 }
 
@@ -81,6 +84,7 @@ static lnt_status enter(walk *w, uint32_t subgraph)
 /* The subgraph's outputs exist; what it made is out of reach from here on. */
 static lnt_status leave(walk *w)
 {
+    LNT_ASSERT(w->depth > 0);
     const uint32_t subgraph = w->stack[--w->depth].subgraph;
     const lnt_rec_subgraph *g = &w->f->subgraphs[subgraph];
     const uint32_t *operand = w->f->operands + g->first_operand;
@@ -100,6 +104,7 @@ static lnt_status leave(walk *w)
 
 static lnt_status use_inputs(walk *w, uint32_t node)
 {
+    LNT_ASSERT(node < w->f->n_nodes);
     const lnt_rec_node *n = &w->f->nodes[node];
     const uint32_t *in = w->f->operands + n->first_operand;
     for (unsigned k = 0; k < n->n_in; k++)
@@ -110,6 +115,7 @@ static lnt_status use_inputs(walk *w, uint32_t node)
 
 static lnt_status make_outputs(walk *w, uint32_t node)
 {
+    LNT_ASSERT(node < w->f->n_nodes);
     const lnt_rec_node *n = &w->f->nodes[node];
     const uint32_t *out = w->f->operands + n->first_operand + n->n_in;
     for (unsigned k = 0; k < n->n_out; k++)

@@ -2,6 +2,7 @@
 #include "formats/verify.h"
 
 #include "base/checked.h"
+#include "base/lnt_assert.h"
 #include "formats/golden.h"
 #include "formats/stored.h"
 
@@ -307,6 +308,7 @@ static lnt_status check_program_operands(const lnt_file *f, lnt_error *err)
 
 static bool is_packed(const lnt_file *f, uint32_t value)
 {
+    LNT_ASSERT(value < f->n_values);
     const uint32_t constant = f->values[value].constant;
     return constant != LNT_FILE_NONE && f->constants[constant].packed != LNT_FILE_NONE;
 }
@@ -327,6 +329,7 @@ static lnt_status check_subgraph_operands(const lnt_file *f, lnt_error *err)
 /* Value of the model's input, or after those output, number k. */
 static const lnt_rec_value *model_operand(const lnt_file *f, uint32_t k)
 {
+    LNT_ASSERT(k < f->subgraphs[0].n_in + f->subgraphs[0].n_out);
     return &f->values[f->operands[f->subgraphs[0].first_operand + k]];
 }
 

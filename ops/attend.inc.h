@@ -61,6 +61,7 @@ static void add_turned(const float *const *rows, int64_t width, float *s, int64_
 
 static void add_bias(const float *bias, int64_t keys, float *s, int64_t lanes)
 {
+    LNT_ASSERT(lanes % VL == 0);
     for (int64_t k = 0; k < keys; k++, s += lanes)
         for (int64_t j = 0; j < lanes; j += VL)
             v_store(s + j, v_load(s + j) + v_splat(bias[k]));
@@ -232,6 +233,7 @@ LNT_INLINE void mix_all(const lnt_mix *m, const int by_rows)
 
 static void mix(const lnt_mix *m)
 {
+    LNT_ASSERT(m->rows <= LNT_ATTEND_ROWS && (m->lanes == 0 || (unsigned)m->lanes >= m->rows));
     if (m->lanes)
         mix_all(m, 0);
     else

@@ -3,6 +3,7 @@
 #include "ops/op.h"
 
 #include "base/checked.h"
+#include "base/lnt_assert.h"
 #include "ops/attention.h"
 #include "ops/data.h"
 #include "ops/widen.h"
@@ -97,6 +98,8 @@ static int64_t head_pitch(lnt_operand *const *o, unsigned n, unsigned i)
 static lnt_status run_attention(lnt_kernel *k, const lnt_step *s)
 {
     const lnt_attention *p = s->params;
+    LNT_ASSERT(p->kv_heads > 0 && p->heads % p->kv_heads == 0);
+    LNT_ASSERT(s->in[0]->dtype == LNT_DOUBLE || s->in[0]->dtype == LNT_FLOAT);
     const bool wide = s->in[0]->dtype == LNT_DOUBLE;
     lnt_attention_job job = {p,
                              wide ? sizeof(double) : sizeof(float),

@@ -5,6 +5,7 @@
  * products. The largest logit seen so far is kept for each query; when a larger one turns up, what has been
  * summed is scaled (online softmax). */
 #include "base/checked.h"
+#include "base/lnt_assert.h"
 #include "base/memory.h"
 #include "ops/attention.h"
 
@@ -302,6 +303,7 @@ static lnt_status attend_items(lnt_kernel *k, void *arg, int64_t begin, int64_t 
 lnt_status lnt_attention_blocks(lnt_kernel *k, lnt_attention_job *job)
 {
     const lnt_attention *p = job->p;
+    LNT_ASSERT(job->size == sizeof(float) && p->attend);
     const int64_t all = p->heads / p->kv_heads * p->queries, blocks = (all + ROWS - 1) / ROWS;
     const int64_t rows = all < MEMORY_ROWS ? MEMORY_ROWS : all < ROWS ? all : ROWS;
     const int64_t work = p->total * (p->k.width + p->v.width) * rows;

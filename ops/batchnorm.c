@@ -3,6 +3,7 @@
 #include "ops/op.h"
 
 #include "base/checked.h"
+#include "base/lnt_assert.h"
 #include "ops/row.h"
 #include "ops/widen.h"
 
@@ -29,6 +30,7 @@ typedef struct batchnorm_job {
 
 static lnt_status run_batchnorm(lnt_kernel *k, const lnt_step *s)
 {
+    LNT_ASSERT(s->in[0]->dtype == LNT_DOUBLE || s->in[0]->dtype == LNT_FLOAT);
     const batchnorm *p = s->params;
     batchnorm_job job = {.p = p,
                          .x = lnt_in(k, s, 0),

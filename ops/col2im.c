@@ -1,4 +1,5 @@
 /* col2im.c — Col2Im: overlapping blocks summed back into an image. */
+#include "base/lnt_assert.h"
 #include "ops/data.h"
 #include "ops/number.h"
 
@@ -133,6 +134,7 @@ static lnt_status col2im_planes(lnt_kernel *k, void *arg, int64_t begin, int64_t
 
 static lnt_status run_col2im(lnt_kernel *k, const lnt_step *s)
 {
+    LNT_ASSERT(s->out[0]->rank >= 3 && s->in[0]->dtype == s->out[0]->dtype);
     col2im_job job = {s->params, lnt_in(k, s, 0), lnt_out(k, s, 0), (int64_t)lnt_element_size(s->in[0])};
     const lnt_operand *out = s->out[0];
     return lnt_parallel(k, out->dims[0] * out->dims[1], lnt_grain(job.p->pixels * job.p->taps * job.size),

@@ -4,6 +4,8 @@
  * copied. */
 #include "ops/data.h"
 
+#include "base/lnt_assert.h"
+
 lnt_status lnt_shape_concat(lnt_site *site)
 {
     const lnt_operand *first = site->in[0];
@@ -51,6 +53,7 @@ static void find_copy(const lnt_operand *in, const lnt_operand *out, lnt_copy *c
 
 static lnt_status run_concat(lnt_kernel *k, const lnt_step *s)
 {
+    LNT_ASSERT(s->out[0]->rank > 0);
     const concat_part *p = s->params;
     char *dst = lnt_out(k, s, 0);
     for (unsigned i = 0; i < s->n_in; i++) {

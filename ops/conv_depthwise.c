@@ -4,6 +4,7 @@
  * those that lie inside the image. That may be made line by line (ops/feed.h), as what expands the pixels of
  * an inverted residual block is. */
 #include "base/checked.h"
+#include "base/lnt_assert.h"
 #include "ops/conv.h"
 #include "ops/feed.h"
 #include "ops/gemm.h"
@@ -170,6 +171,7 @@ static lnt_status run_fed(lnt_kernel *k, const void *arg, const float *ring, int
 static lnt_status run_depthwise(lnt_kernel *k, const lnt_step *s)
 {
     const depthwise *d = s->params;
+    LNT_ASSERT(d->run > 0 && d->slice > 0 && d->runs > 0 && d->slices > 0);
     depthwise_call c = {.d = d, .step = s, .ld = lnt_conv_out_pixel(s)};
     if (!d->feed.step)
         LNT_TRY(lnt_conv_input(k, s, &d->images, &c.x));

@@ -1,5 +1,6 @@
 /* conv_images.c — storage orders, weights and types around the convolution kernels. */
 #include "base/checked.h"
+#include "base/lnt_assert.h"
 #include "ops/conv.h"
 #include "ops/gemm_driver.h"
 #include "ops/widen.h"
@@ -122,6 +123,7 @@ static lnt_status pad_lines(lnt_kernel *k, void *arg, int64_t begin, int64_t end
 
 lnt_status lnt_conv_input(lnt_kernel *k, const lnt_step *s, const lnt_conv_images *images, const float **x)
 {
+    LNT_ASSERT(!(images->turn_in || images->pad_in) || images->in_at < s->scratch_bytes);
     enum { GRAIN_FLOATS = 16384 };
     const float *src = lnt_in(k, s, 0);
     *x = src;
@@ -178,6 +180,7 @@ static lnt_status run_program(lnt_kernel *k, void *arg, int64_t begin, int64_t e
 lnt_status lnt_conv_finish(lnt_kernel *k, const lnt_step *s, const lnt_conv_images *images,
                            const lnt_epilogue *program)
 {
+    LNT_ASSERT(!images->turn_out || s->scratch_bytes > images->out_at);
     const lnt_operand *out = s->out[0];
     float *y = lnt_out(k, s, 0);
     if (images->turn_out)
@@ -228,6 +231,7 @@ lnt_status lnt_conv_bind_weights(lnt_site *site, const lnt_conv *c, lnt_conv_wei
 lnt_status lnt_conv_packed_weights(lnt_kernel *k, const lnt_step *s, const lnt_conv_weights *w,
                                    const float **b)
 {
+    LNT_ASSERT(!w->pack || w->at < s->scratch_bytes);
     *b = lnt_in(k, s, 1);
     if (!w->pack)
         return LNT_OK;

@@ -7,6 +7,7 @@
  * Where the output lies plain, vectors hold pixels: those of a line in scratch memory lie by their place
  * within the stride, so that every tap finds pixels side by side. */
 #include "base/checked.h"
+#include "base/lnt_assert.h"
 #include "ops/conv.h"
 #include "ops/gemm.h"
 
@@ -235,6 +236,7 @@ static lnt_status stem_lines(lnt_kernel *k, const lnt_step *step, int64_t begin,
 static lnt_status run_stem(lnt_kernel *k, const lnt_step *step)
 {
     const stem *s = step->params;
+    LNT_ASSERT(s->runs > 0 && s->band > 0 && s->depth > 0);
     const float *b;
     LNT_TRY(lnt_conv_packed_weights(k, step, &s->weights, &b));
     stem_call c = call_of(k, step, b);

@@ -5,6 +5,7 @@
  * neighbouring pixels: each phase is an ordinary convolution of stride 1 whose results stand `stride` apart.
  * Nothing is computed twice or added up in memory. */
 #include "base/checked.h"
+#include "base/lnt_assert.h"
 #include "ops/conv.h"
 #include "ops/conv_rows.h"
 
@@ -197,6 +198,7 @@ static lnt_status bind_phases(lnt_site *site, conv_transpose *c, size_t *gather_
 static lnt_status run_conv_transpose(lnt_kernel *k, const lnt_step *s)
 {
     const conv_transpose *c = s->params;
+    LNT_ASSERT(c->gather_at <= s->scratch_bytes);
     lnt_gemm_call call = {
         .step = s,
         .c = lnt_conv_output(k, s, &c->images),

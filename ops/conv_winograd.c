@@ -11,6 +11,7 @@
 #include "ops/conv_winograd.h"
 
 #include "base/checked.h"
+#include "base/lnt_assert.h"
 
 #include <math.h>
 
@@ -72,6 +73,7 @@ static void rows_of(const lnt_gemm_call *call, int64_t product, int64_t row, uns
 static lnt_status run_winograd(lnt_kernel *k, const lnt_step *s)
 {
     const lnt_winograd *w = s->params;
+    LNT_ASSERT(w->gather_at <= s->scratch_bytes && w->threads_at < s->scratch_bytes);
     char *scratch = lnt_scratch(k, s);
     lnt_winograd_call c = {.w = w,
                        .step = s,

@@ -1,6 +1,8 @@
 /* copy.c — strided copies: see copy.h. */
 #include "ops/copy.h"
 
+#include "base/lnt_assert.h"
+
 #include <string.h>
 
 enum {
@@ -150,6 +152,7 @@ static bool is_unit(int64_t bytes)
 
 void lnt_fill(void *dst, int64_t n, const void *value, size_t unit)
 {
+    LNT_ASSERT(unit == 1 || unit == 2 || unit == 4 || unit == 8 || unit == 16);
     char pattern[16], *to = dst;
     int64_t bytes = n * (int64_t)unit;
     for (size_t i = 0; i < sizeof pattern; i += unit)
@@ -168,6 +171,7 @@ void lnt_copy_begin(lnt_copy *c, size_t element)
 
 void lnt_copy_axis(lnt_copy *c, int64_t n, int64_t dst_step, int64_t src_step)
 {
+    LNT_ASSERT(c->rank < LNT_COPY_AXES && n >= 0);
     c->n[c->rank] = n;
     c->dst[c->rank] = dst_step;
     c->src[c->rank] = src_step;
@@ -453,6 +457,8 @@ static lnt_status copy_items(lnt_kernel *k, void *arg, int64_t begin, int64_t en
 
 lnt_status lnt_copy_run(lnt_kernel *k, const lnt_copy *c, void *dst, const void *src)
 {
+    LNT_ASSERT(c->kind == LNT_COPY_NOTHING || (c->rank > 0 && c->items > 0 && c->item_bytes > 0));
+    LNT_ASSERT(c->kind != LNT_COPY_TURN || c->rank >= 2);
     if (c->kind == LNT_COPY_NOTHING)
         return LNT_OK;
     copy_job job = {c, dst, src};

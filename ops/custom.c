@@ -2,6 +2,8 @@
  * and custom_name say which. The host's functions see tensors, not operands. */
 #include "ops/op.h"
 
+#include "base/lnt_assert.h"
+
 #include <string.h>
 
 enum { MAX_OPERANDS = 64 };
@@ -63,6 +65,7 @@ lnt_status lnt_shape_custom(lnt_site *site)
 
 static lnt_status run_custom(lnt_kernel *k, const lnt_step *s)
 {
+    LNT_ASSERT(s->n_in <= MAX_OPERANDS && s->n_out <= MAX_OPERANDS);
     const lnt_node *node = s->params;
     call_frame f;
     begin(&f, node, k->err);

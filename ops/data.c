@@ -1,6 +1,8 @@
 /* data.c — what the operators that move data share. */
 #include "ops/data.h"
 
+#include "base/lnt_assert.h"
+
 lnt_status lnt_bind_as_view(lnt_site *site)
 {
     if (!lnt_bind_view(site, 0, 0, 0))
@@ -78,6 +80,7 @@ lnt_status lnt_index_error(lnt_kernel *k, int64_t element, int64_t index, int64_
 
 lnt_status lnt_check_indices(lnt_kernel *k, const void *indices, bool wide, int64_t n, int64_t extent)
 {
+    LNT_ASSERT(n >= 0 && extent >= 0);
     for (int64_t i = 0; i < n; i++) {
         int64_t index = lnt_index_at(indices, wide, i);
         if (!lnt_wrap_index(&index, extent))

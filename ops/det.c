@@ -1,5 +1,6 @@
 /* det.c — Det: determinants of square matrices by elimination with row pivots, in double precision. */
 #include "base/checked.h"
+#include "base/lnt_assert.h"
 #include "ops/data.h"
 #include "ops/number.h"
 
@@ -81,6 +82,7 @@ static lnt_status det_matrices(lnt_kernel *k, void *arg, int64_t begin, int64_t 
 
 static lnt_status run_det(lnt_kernel *k, const lnt_step *s)
 {
+    LNT_ASSERT(s->in[0]->rank >= 2);
     const lnt_operand *in = s->in[0];
     det_job job = {(lnt_dtype)in->dtype, lnt_in(k, s, 0), lnt_out(k, s, 0), in->dims[in->rank - 1],
                    lnt_scratch(k, s)};

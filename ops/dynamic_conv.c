@@ -5,6 +5,7 @@
  * Each image is quantised to uint8 over its own range, zero included, channels-last. The padding is the
  * image's zero point. An image that is not finite gives NaN. Depthwise ones go by the kernels for those. */
 #include "base/checked.h"
+#include "base/lnt_assert.h"
 #include "ops/conv.h"
 #include "ops/gemm_driver.h"
 #include "ops/qconv.h"
@@ -184,6 +185,7 @@ static lnt_status run_panels(lnt_kernel *k, const lnt_step *s, conv_job *j, cons
 static lnt_status run_conv(lnt_kernel *k, const lnt_step *s)
 {
     const conv *p = s->params;
+    LNT_ASSERT(p->ranges_at < s->scratch_bytes && p->meaning_at < s->scratch_bytes);
     char *scratch = lnt_scratch(k, s);
     conv_job job = {.p = p,
                     .range = (float *)(void *)(scratch + p->ranges_at),

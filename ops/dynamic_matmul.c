@@ -6,6 +6,7 @@
  * Each row of A is quantised by itself to uint8 over its own range, zero included. A row that is not finite
  * gives NaN. */
 #include "base/checked.h"
+#include "base/lnt_assert.h"
 #include "ops/gemm_driver.h"
 #include "ops/gemm_store.h"
 #include "ops/qgemm_driver.h"
@@ -75,6 +76,7 @@ static void rows_of(const lnt_qgemm_call *call, int64_t index, lnt_qrow_set *set
 static lnt_status run_product(lnt_kernel *k, const lnt_step *s)
 {
     const product *p = s->params;
+    LNT_ASSERT(p->rows_at < s->scratch_bytes && p->meaning_at < s->scratch_bytes);
     char *scratch = lnt_scratch(k, s);
     product_job job = {.p = p,
                        .a = lnt_in(k, s, IN_A),

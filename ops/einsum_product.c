@@ -4,6 +4,7 @@
  * the output), K (in both operands, summed). Rows of A and of the output may lie anywhere, as long as the
  * elements of K, respectively N, are dense; else the operands, or the result, go through scratch memory. */
 #include "base/checked.h"
+#include "base/lnt_assert.h"
 #include "ops/data.h"
 #include "ops/einsum.h"
 #include "ops/gemm_driver.h"
@@ -161,6 +162,7 @@ static void rows_of_product(const lnt_gemm_call *call, int64_t product, int64_t 
 static lnt_status run_product(lnt_kernel *k, const lnt_step *s)
 {
     const product_params *p = s->params;
+    LNT_ASSERT(p->scratch_packed < s->scratch_bytes);
     char *scratch = lnt_scratch(k, s);
     float *packed = (float *)(void *)(scratch + p->scratch_packed);
     const void *a = lnt_in(k, s, p->a), *b = lnt_in(k, s, p->b);

@@ -2,6 +2,7 @@
  * looked up, added and brought to mean 0 and variance 1. */
 #include "ops/op.h"
 
+#include "base/lnt_assert.h"
 #include "ops/row.h"
 
 #include <math.h>
@@ -68,6 +69,7 @@ static lnt_status embed_rows(lnt_kernel *k, void *arg, int64_t begin, int64_t en
 static lnt_status run_embed(lnt_kernel *k, const lnt_step *s)
 {
     const embed *p = s->params;
+    LNT_ASSERT(p->batch >= 0 && p->length >= 0);
     embed_job job = {p,
                      lnt_in(k, s, IDS),
                      lnt_in(k, s, SEGMENT_IDS),

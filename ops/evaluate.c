@@ -1,6 +1,7 @@
 /* evaluate.c — one operator on the spot, for constant folding and for values that shapes hang on. */
 #include "ops/op.h"
 
+#include "base/lnt_assert.h"
 #include "ops/kernels.h"
 
 #include <string.h>
@@ -42,6 +43,7 @@ static bool makes_elements(const lnt_site *site)
 
 lnt_status lnt_site_bind(lnt_site *site)
 {
+    LNT_ASSERT(site->step && site->kernels && site->threads > 0);
     LNT_TRY(site->node->op->bind(site));
     if (!site->node->custom && !makes_elements(site)) {
         site->step->run = run_nothing;
@@ -117,6 +119,7 @@ lnt_status lnt_solo_bind(lnt_solo *solo, lnt_bump *memory, const lnt_node *node,
 
 lnt_status lnt_solo_run(lnt_solo *solo)
 {
+    LNT_ASSERT(solo->step.run || all_views(&solo->site));
     const lnt_site *site = &solo->site;
     lnt_kernel *k = &solo->kernel;
     if (!all_views(site))

@@ -2,6 +2,7 @@
 #include "ops/feed.h"
 
 #include "base/checked.h"
+#include "base/lnt_assert.h"
 
 enum {
     FED_BYTES = 512 * 1024, /* an image worth being made line by line */
@@ -77,6 +78,8 @@ static lnt_status run_groups(lnt_kernel *k, void *arg, int64_t begin, int64_t en
 lnt_status lnt_feed_run(lnt_kernel *k, const lnt_step *s, const lnt_feed *feed, const lnt_window *w,
                         int64_t grain, lnt_fed_fn rows, const void *arg)
 {
+    LNT_ASSERT(feed->step && feed->step->lines && feed->rows_at_once > 0);
+    LNT_ASSERT(feed->ring_at + feed->ring_bytes * k->threads <= s->scratch_bytes);
     feed_call c = {feed, w, s, rows, arg};
     for (unsigned t = 0; t < k->threads; t++)
         *ring_of(k, s, feed, t) = (ring){0, 0};

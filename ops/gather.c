@@ -1,6 +1,7 @@
 /* gather.c — Gather, GatherElements, GatherND: elements picked by index. */
 #include "ops/data.h"
 
+#include "base/lnt_assert.h"
 #include "formats/packed.h"
 #include "ops/row.h"
 
@@ -146,6 +147,7 @@ static lnt_status gather_slices(lnt_kernel *k, void *arg, int64_t begin, int64_t
 static lnt_status run_gather(lnt_kernel *k, const lnt_step *s)
 {
     const gather_params *p = s->params;
+    LNT_ASSERT(p->slice >= 0 && p->n >= 0 && p->outer >= 0);
     gather_job job = {p, lnt_out(k, s, 0), lnt_in(k, s, 0), lnt_in(k, s, 1), lnt_in(k, s, 2), 0};
     if (p->slice == 0 || p->n == 0 || p->outer == 0)
         return LNT_OK;

@@ -9,6 +9,7 @@
 #include "ops/gemm_driver.h"
 
 #include "base/checked.h"
+#include "base/lnt_assert.h"
 
 #include <math.h>
 
@@ -60,6 +61,8 @@ static bool rows_collide(const lnt_gemm_plan *p)
 
 void lnt_gemm_plan_blocks(lnt_gemm_plan *p)
 {
+    LNT_ASSERT(p->products >= 0 && p->rows >= 0 && p->b_row > 0);
+    LNT_ASSERT(p->kernels->tile_rows > 0 && p->kernels->tall_rows <= LNT_TILE_ROWS_MAX);
     p->narrow = p->rows >= LNT_NARROW_ROWS && p->b_row == LNT_PANEL &&
                 lnt_is_narrow(p->kernels, (int64_t)p->columns, (int64_t)p->taps, (int64_t)p->depth);
     p->tile_rows = p->columns <= LNT_TALL_COLUMNS ? p->kernels->tall_rows : p->kernels->tile_rows;
@@ -397,6 +400,9 @@ static order order_of(const lnt_kernel *k, const lnt_gemm_call *call)
 lnt_status lnt_gemm_run(lnt_kernel *k, const lnt_gemm_call *call)
 {
     const lnt_gemm_plan *p = call->plan;
+    LNT_ASSERT(p->tile_rows > 0 && (p->depth_parts == 1 || p->tap_blocks == 1));
+    LNT_ASSERT(p->gather_bytes == 0 || lnt_is_aligned(call->gather, LNT_ALIGN));
+    LNT_ASSERT(!p->epilogue || (call->step && call->step->out[0]));
     order o = order_of(k, call);
     const int64_t items = p->products * o.row_blocks * o.column_blocks;
     if (p->rows == 0 || p->columns == 0 || items == 0)
@@ -410,6 +416,8 @@ lnt_status lnt_gemm_run(lnt_kernel *k, const lnt_gemm_call *call)
 void lnt_gemm_part(lnt_kernel *k, const lnt_gemm_call *call, int64_t begin, int64_t end, unsigned thread)
 {
     const lnt_gemm_plan *p = call->plan;
+    LNT_ASSERT(begin < end && end <= p->rows);
+    LNT_ASSERT(end - begin >= LNT_GEMM_PART || end - begin == p->rows || lnt_gemm_has_parts(p));
     float *gather = (float *)(void *)(call->gather + thread * p->gather_bytes);
     const int64_t blocks = divide_up(end - begin, BLOCK_ROWS / p->tile_rows * p->tile_rows);
     block b;
@@ -443,6 +451,7 @@ static lnt_status pack_task(lnt_kernel *k, void *arg, int64_t begin, int64_t end
 
 lnt_status lnt_gemm_pack(lnt_kernel *k, const lnt_packed *p, lnt_dtype type, const void *src, void *dst)
 {
+    LNT_ASSERT(lnt_is_aligned(dst, LNT_ALIGN));
     pack_call c = {p, type, src, dst};
     const int64_t panel = (int64_t)p->K * LNT_PANEL;
     return lnt_parallel(k, (int64_t)lnt_packed_panel_count(p), ITEM_WORK_MIN / at_least(panel, 1) + 1,

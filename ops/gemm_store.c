@@ -1,6 +1,7 @@
 /* gemm_store.c — recognises bias, residual and clamp in an epilogue program. */
 #include "ops/gemm_store.h"
 
+#include "base/lnt_assert.h"
 #include "ops/program.h"
 
 #include <math.h>
@@ -71,6 +72,8 @@ static bool overwrites_operand(const lnt_program *p)
 lnt_status lnt_bind_store(lnt_site *site, unsigned column_axis, int own_bias, bool residual_fits,
                           lnt_store *out)
 {
+    LNT_ASSERT(site->node->n_program_in <= site->n_in);
+    LNT_ASSERT(own_bias < (int)lnt_own_inputs(site));
     const lnt_program *p = site->node->program;
     const lnt_store plain = {.bias = own_bias, .residual = -1, .low = -INFINITY, .high = INFINITY};
     *out = plain;

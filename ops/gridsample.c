@@ -1,6 +1,7 @@
 /* gridsample.c — GridSample, and AffineGrid that makes its grids. */
 #include "ops/op.h"
 
+#include "base/lnt_assert.h"
 #include "ops/row.h"
 #include "ops/taps.h"
 #include "ops/widen.h"
@@ -35,6 +36,7 @@ typedef struct gridsample_job {
 static lnt_status run_gridsample(lnt_kernel *k, const lnt_step *s)
 {
     const gridsample *p = s->params;
+    LNT_ASSERT(p->all_taps > 0 && p->block > 0);
     gridsample_job job = {p, lnt_in(k, s, 0), lnt_in(k, s, 1), lnt_out(k, s, 0)};
     const int64_t most = 1 + SLICE_TAPS / p->all_taps / (p->channels + 1);
     return lnt_parallel(k, p->batch * p->points, most < p->block ? most : p->block,

@@ -4,6 +4,7 @@
 #include "ops/op.h"
 
 #include "base/checked.h"
+#include "base/lnt_assert.h"
 #include "ops/row.h"
 #include "ops/widen.h"
 
@@ -33,6 +34,8 @@ static lnt_status run_groupnorm(lnt_kernel *k, const lnt_step *s)
 {
     static const lnt_task_fn tasks[2][2] = {{groups_float, images_float}, {groups_double, images_double}};
     const groupnorm *p = s->params;
+    LNT_ASSERT(s->in[0]->dtype == LNT_DOUBLE || s->in[0]->dtype == LNT_FLOAT);
+    LNT_ASSERT(p->groups > 0 && p->channels % p->groups == 0);
     groupnorm_job job = {
         p, lnt_in(k, s, 0), lnt_in(k, s, 1), lnt_in(k, s, 2), lnt_out(k, s, 0), lnt_scratch(k, s)};
     const int64_t items = p->channels_last ? p->batch : p->batch * p->groups;

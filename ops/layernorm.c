@@ -3,6 +3,7 @@
 #include "ops/op.h"
 
 #include "base/checked.h"
+#include "base/lnt_assert.h"
 #include "ops/element.h"
 #include "ops/row.h"
 #include "ops/widen.h"
@@ -59,6 +60,7 @@ typedef struct norm_job {
 static lnt_status run_norm(lnt_kernel *k, const lnt_step *s)
 {
     const norm *p = s->params;
+    LNT_ASSERT(s->in[0]->dtype == LNT_DOUBLE || s->in[0]->dtype == LNT_FLOAT);
     const operands *o = p->operands;
     norm_job job = {p,
                     lnt_in(k, s, o->x),

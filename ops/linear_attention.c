@@ -6,6 +6,7 @@
  *     o = scale * q^T S                       for each query head that shares the key head */
 #include "ops/op.h"
 
+#include "base/lnt_assert.h"
 #include "ops/widen.h"
 
 #include <math.h>
@@ -98,6 +99,7 @@ static lnt_status attend(lnt_kernel *k, void *arg, int64_t begin, int64_t end, u
 static lnt_status run_linear_attention(lnt_kernel *k, const lnt_step *s)
 {
     const linear_attention *p = s->params;
+    LNT_ASSERT(s->scratch_bytes >= k->threads * (size_t)p->v_width * sizeof(float));
     float *scratch = lnt_scratch(k, s);
     job w = {p,
              lnt_in(k, s, QUERY),

@@ -2,6 +2,7 @@
 #include "ops/op.h"
 
 #include "base/checked.h"
+#include "base/lnt_assert.h"
 #include "ops/row.h"
 #include "ops/widen.h"
 
@@ -33,6 +34,7 @@ typedef struct loss_job {
 static lnt_status run_loss(lnt_kernel *k, const lnt_step *s)
 {
     const loss *p = s->params;
+    LNT_ASSERT(p->batch >= 0 && p->positions >= 0 && p->classes >= 0);
     const int64_t items = p->batch * p->positions;
     const bool wide = s->in[0]->dtype == LNT_DOUBLE;
     double *scratch = lnt_scratch(k, s);

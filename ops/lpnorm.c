@@ -2,6 +2,7 @@
 #include "ops/op.h"
 
 #include "base/checked.h"
+#include "base/lnt_assert.h"
 #include "ops/axes.h"
 #include "ops/program_kernels.h"
 #include "ops/row.h"
@@ -56,6 +57,7 @@ static void raise_double(const lpnorm *p, double *x, int64_t n, double exponent)
 
 static lnt_status run_lpnorm(lnt_kernel *k, const lnt_step *s)
 {
+    LNT_ASSERT(s->in[0]->dtype == LNT_DOUBLE || s->in[0]->dtype == LNT_FLOAT);
     const lpnorm *p = s->params;
     lpnorm_job job = {p, lnt_in(k, s, 0), lnt_out(k, s, 0)};
     const int64_t blocks = (p->inner + BLOCK - 1) / BLOCK;

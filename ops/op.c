@@ -3,6 +3,7 @@
 
 #include "base/checked.h"
 #include "base/half.h"
+#include "base/lnt_assert.h"
 
 #include <string.h>
 
@@ -103,6 +104,7 @@ int lnt_attr_choice(const lnt_node *node, const char *name, const char *const *l
 
 lnt_status lnt_attr_ints(const lnt_site *site, const char *name, int64_t *out, unsigned n, int64_t otherwise)
 {
+    LNT_ASSERT(n <= 2 * LNT_MAX_RANK);
     const lnt_attr *a = lnt_attr_find(site->node, name);
     if (a && (a->type != LNT_ATTR_INTS || a->count != n))
         return LNT_SITE_FAIL(site, LNT_E_ARGUMENT, "attribute %s must hold %u integers", name, n);
@@ -145,6 +147,7 @@ lnt_status lnt_site_shape(lnt_site *site)
 
 void lnt_set_dims(lnt_site *site, unsigned i, unsigned rank, const int64_t *dims)
 {
+    LNT_ASSERT(rank <= LNT_MAX_RANK);
     lnt_operand *o = lnt_output(site, i);
     if (!o)
         return;
@@ -319,6 +322,7 @@ void *lnt_bind_params(lnt_site *site, size_t bytes)
 
 void lnt_bind_scratch(lnt_site *site, size_t bytes)
 {
+    LNT_ASSERT(bytes <= PTRDIFF_MAX);
     site->step->scratch_bytes = bytes;
 }
 
@@ -336,6 +340,7 @@ bool lnt_reserve(size_t *total, int64_t n, size_t size, size_t *at)
 
 bool lnt_bind_view(lnt_site *site, unsigned out, unsigned in, size_t offset)
 {
+    LNT_ASSERT(in < site->n_in && site->in[in]);
     if (out >= LNT_MAX_VIEWS || in > INT16_MAX || site->in[in]->packed)
         return false;
     site->view_of[out] = (int16_t)in;
@@ -345,12 +350,14 @@ bool lnt_bind_view(lnt_site *site, unsigned out, unsigned in, size_t offset)
 
 void lnt_bind_in_place(lnt_site *site, unsigned out, unsigned in)
 {
+    LNT_ASSERT(in < site->n_in && out < site->n_out);
     if (in < 32 && out == 0)
         site->step->in_place |= 1u << in;
 }
 
 void lnt_bind_append(lnt_site *site, const lnt_append *append, unsigned n)
 {
+    LNT_ASSERT(n == 0 || append);
     site->step->append = append;
     site->step->n_append = n;
 }
@@ -368,6 +375,7 @@ void lnt_bind_pitched_input(lnt_site *site, unsigned in)
 
 void lnt_bind_join(lnt_site *site, const lnt_join *join)
 {
+    LNT_ASSERT(join && site->n_out > 0);
     site->step->join = join;
 }
 

@@ -1,6 +1,8 @@
 /* pad.c — Pad and CenterCropPad: a box surrounded by a constant, or by elements of its own. */
 #include "ops/data.h"
 
+#include "base/lnt_assert.h"
+
 #include <string.h>
 
 /* ---- geometry ---- */
@@ -306,6 +308,7 @@ static lnt_status run_pad(lnt_kernel *k, const lnt_step *s)
 {
     static const char zero[8] = {0};
     const pad_params *p = s->params;
+    LNT_ASSERT(p->rank > 0 && p->rank <= LNT_MAX_RANK);
     const char *value = lnt_in(k, s, 2);
     pad_job job = {p, lnt_out(k, s, 0), lnt_in(k, s, 0), value ? value : zero};
     const int64_t n = p->axis[p->rank - 1].n;

@@ -2,6 +2,7 @@
 #include "ops/op.h"
 
 #include "base/checked.h"
+#include "base/lnt_assert.h"
 #include "ops/feed.h"
 #include "ops/row.h"
 #include "ops/widen.h"
@@ -179,6 +180,7 @@ static lnt_status byte_rows(lnt_kernel *k, void *arg, int64_t begin, int64_t end
 static lnt_status run_byte_pool(lnt_kernel *k, const lnt_step *s)
 {
     const pool *p = s->params;
+    LNT_ASSERT(p->channels_last && lnt_dtype_size((lnt_dtype)s->in[0]->dtype) == 1);
     const lnt_window *w = &p->w;
     pool_job job = {.p = p, .x = lnt_in(k, s, 0), .y = lnt_out(k, s, 0), .scratch = lnt_scratch(k, s)};
     const double taps = busy_window(w);

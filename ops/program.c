@@ -1,6 +1,7 @@
 /* program.c — checking elementwise programs, and making them ready to run. */
 #include "ops/program.h"
 
+#include "base/lnt_assert.h"
 #include "ops/program_run.h"
 
 #include <math.h>
@@ -426,6 +427,7 @@ static void load_operand(frame *f, unsigned i, const part *b, bool whole_vectors
 
 static void run_instrs(frame *f, int64_t n, float *last_dst)
 {
+    LNT_ASSERT(n > 0 && n % f->code->kernels->width == 0);
     const lnt_code *c = f->code;
     lnt_instr_args args = {.n = n};
     for (unsigned i = 0; i < c->n_instr; i++) {
@@ -493,6 +495,7 @@ static bool runs_in_place(const frame *f, int64_t cols)
  * instruction takes any bits. */
 void lnt_code_run(const lnt_code *c, const lnt_view *view, int64_t rows, int64_t cols)
 {
+    LNT_ASSERT(c->block > 0 && c->block % c->kernels->width == 0);
     frame f;
     f.code = c;
     f.view = view;

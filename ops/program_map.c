@@ -1,6 +1,7 @@
 /* program_map.c — programs over tensors: broadcasting in any mix of storage orders, epilogues. */
 #include "ops/program_run.h"
 
+#include "base/lnt_assert.h"
 #include "ops/epilogue.h"
 
 #include <string.h>
@@ -219,6 +220,8 @@ void lnt_map_split_row(const lnt_map *m, int64_t row, int64_t *index)
 void lnt_map_run(const lnt_map *m, char *const *base, int64_t ld, int64_t row, int64_t rows, int64_t col,
                  int64_t cols)
 {
+    LNT_ASSERT(m->rank >= 2 && m->rank <= LNT_MAX_RANK && m->n_in + m->n_out <= LNT_VIEW_MAX);
+    LNT_ASSERT(col >= 0 && col + cols <= m->dims[m->rank - 1]);
     int64_t index[LNT_MAX_RANK];
     lnt_view view[LNT_VIEW_MAX];
     const unsigned inner = m->rank - 2;
@@ -261,6 +264,7 @@ lnt_status lnt_bind_epilogue(lnt_site *site, const lnt_epilogue **out)
 void lnt_epilogue_run(const lnt_epilogue *e, const lnt_kernel *k, const lnt_step *s, float *tile, int64_t ld,
                       int64_t row, int64_t rows, int64_t col, int64_t cols)
 {
+    LNT_ASSERT(e->map.tile && e->first_in + e->map.n_in - 1 == s->n_in);
     char *base[LNT_VIEW_MAX];
     base[0] = base[e->map.n_in] = (char *)tile;
     for (unsigned i = 1; i < e->map.n_in; i++)

@@ -6,6 +6,7 @@
 #include "ops/qconv.h"
 
 #include "base/checked.h"
+#include "base/lnt_assert.h"
 #include "ops/gemm_driver.h"
 
 #include <string.h>
@@ -118,6 +119,8 @@ static lnt_status make_images(lnt_kernel *k, const lnt_qconv *p, lnt_qconv_job *
 static lnt_status run_qconv(lnt_kernel *k, const lnt_step *s)
 {
     const lnt_qconv *p = s->params;
+    LNT_ASSERT(!p->pack || p->packed_at < s->scratch_bytes);
+    LNT_ASSERT(p->known || p->numbers_at < s->scratch_bytes);
     char *scratch = lnt_scratch(k, s);
     lnt_qconv_job job = {.p = p, .s = s, .n = p->numbers, .y = lnt_out(k, s, 0)};
     job.packed = p->pack ? (const int8_t *)scratch + p->packed_at : lnt_in(k, s, p->w_in);

@@ -5,6 +5,7 @@
 #include "ops/qconv.h"
 
 #include "base/checked.h"
+#include "base/lnt_assert.h"
 
 #include <string.h>
 
@@ -122,6 +123,7 @@ static lnt_status convolve_strips(lnt_kernel *k, void *arg, int64_t begin, int64
 lnt_status lnt_qconv_run_filters(lnt_kernel *k, lnt_qconv_job *job)
 {
     const lnt_qconv *p = job->p;
+    LNT_ASSERT(p->strip > 0 && p->zeros_at < job->s->scratch_bytes);
     job->padding = memset((char *)lnt_scratch(k, job->s) + p->zeros_at,
                           (uint8_t)job->n.x_zero ^ (p->x_signed ? 0x80 : 0), padding_bytes(p));
     const int64_t rows = p->batch * p->w.out[0] * p->w.out[1];

@@ -2,6 +2,7 @@
 #include "ops/qconv.h"
 
 #include "base/checked.h"
+#include "base/lnt_assert.h"
 
 #include <string.h>
 
@@ -271,6 +272,7 @@ static lnt_status fill_lines(lnt_kernel *k, void *arg, int64_t begin, int64_t en
 lnt_status lnt_qimage_fill(lnt_kernel *k, const lnt_qimage *m, const uint8_t *input, const uint8_t *zero,
                            uint8_t *images)
 {
+    LNT_ASSERT(!m->lies && m->bytes >= LNT_QIMAGE_SLACK);
     image_job job = {.m = m, .input = input, .zero = zero, .images = images};
     memset(images + m->bytes - LNT_QIMAGE_SLACK, 0, LNT_QIMAGE_SLACK);
     return lnt_parallel(k, m->batch * m->extent[0] * m->extent[1], 1 + 32768 / (m->extent[2] * m->pixel + 1),

@@ -2,6 +2,7 @@
 #include "ops/qconv.h"
 
 #include "base/checked.h"
+#include "base/lnt_assert.h"
 
 static void rows_of(const lnt_qgemm_call *call, int64_t group, lnt_qrow_set *set)
 {
@@ -98,6 +99,7 @@ static void store_ints(const lnt_qgemm_call *call, const lnt_qrow_set *set, unsi
 
 lnt_status lnt_qconv_run_panels(lnt_kernel *k, const lnt_qconv_job *job)
 {
+    LNT_ASSERT(!lnt_qconv_is_depthwise(&job->p->record));
     const lnt_qgemm_call call = {.plan = &job->p->plan, .step = job->s, .b = job->packed, .arg = job};
     return lnt_qgemm_run(k, &call);
 }

@@ -77,6 +77,7 @@ static void depthwise_channels(const lnt_qdepthwise *d, size_t first, unsigned l
 
 static void depthwise(const lnt_qdepthwise *d)
 {
+    LNT_ASSERT(d->taps <= LNT_QTAPS_MAX);
     for (size_t first = 0; first < d->channels; first += LNT_VL)
         depthwise_channels(d, first, d->channels - first < LNT_VL ? (unsigned)(d->channels - first) : LNT_VL);
 }

@@ -2,6 +2,7 @@
 #include "ops/qgemm_driver.h"
 
 #include "base/checked.h"
+#include "base/lnt_assert.h"
 
 #include <string.h>
 
@@ -9,6 +10,7 @@ enum { ITEM_WORK = 1 << 19 /* products of bytes that are worth a turn of their o
 
 void lnt_qgemm_plan_weights(lnt_qgemm_plan *p, const lnt_packed *record)
 {
+    LNT_ASSERT(lnt_packed_is_bytes(record));
     p->products = record->groups;
     p->columns = record->N;
     p->row_bytes = lnt_qrow_bytes(record);
@@ -141,6 +143,7 @@ static void list_tiles(const cut *c, int64_t block, tile_list *list, lnt_qrow_se
 static void run_block(const lnt_qgemm_call *call, const lnt_qrow_set *set, const tile_list *list,
                       int64_t product, int64_t first_panel, int64_t end_panel)
 {
+    LNT_ASSERT(set->n <= LNT_QROWS_BLOCK && first_panel <= end_panel);
     const lnt_qgemm_plan *p = call->plan;
     const int64_t panel_bytes = p->row_bytes * LNT_QPANEL;
     const int64_t first_of_product = (p->b_product ? p->b_product[product] : product) * p->panels;
@@ -206,6 +209,9 @@ static lnt_status run_items(lnt_kernel *k, void *arg, int64_t begin, int64_t end
 lnt_status lnt_qgemm_run(lnt_kernel *k, const lnt_qgemm_call *call)
 {
     const lnt_qgemm_plan *p = call->plan;
+    LNT_ASSERT(p->kernels->rows <= LNT_QROWS_MAX && p->kernels->panels <= LNT_QPANELS_MAX);
+    LNT_ASSERT(p->runs > 0 && p->row_bytes % (4 * p->runs) == 0);
+    LNT_ASSERT(p->panels == (p->columns + LNT_QPANEL - 1) / LNT_QPANEL);
     const int64_t tile_rows = p->kernels->rows, block_tiles = LNT_QROWS_BLOCK / tile_rows;
     cut c = {.call = call, .tiles = (p->rows + tile_rows - 1) / tile_rows};
     if (p->rows == 0 || p->columns == 0 || p->products == 0)

@@ -4,6 +4,7 @@
 #include "ops/op.h"
 
 #include "base/checked.h"
+#include "base/lnt_assert.h"
 #include "ops/quantise.h"
 
 #include <string.h>
@@ -48,6 +49,7 @@ static lnt_status quantise(lnt_kernel *k, void *arg, int64_t begin, int64_t end,
 static lnt_status run_real(lnt_kernel *k, const lnt_step *s)
 {
     const real *p = s->params;
+    LNT_ASSERT(p->x_at < s->scratch_bytes && p->y_at < s->scratch_bytes);
     char *scratch = lnt_scratch(k, s);
     lnt_operand x = p->x, y = p->y, *in = &x, *out = &y;
     x.storage = y.storage = s->scratch_slot;

@@ -3,6 +3,7 @@
 #include "ops/op.h"
 
 #include "base/checked.h"
+#include "base/lnt_assert.h"
 #include "ops/quantise.h"
 #include "ops/row.h"
 
@@ -113,6 +114,7 @@ static lnt_status run_linear(lnt_kernel *k, const lnt_step *s,
                              void (*run)(const linear_job *j, int64_t at, int64_t n, int64_t from))
 {
     const linear *p = s->params;
+    LNT_ASSERT(s->scratch_bytes >= (size_t)p->scales * (sizeof(float) + sizeof(int32_t)));
     float *scale = lnt_scratch(k, s);
     linear_job job = {p, lnt_in(k, s, 0), lnt_out(k, s, 0), scale, (int32_t *)(scale + p->scales), run};
     lnt_elements_to_float(p->scale_type, lnt_in(k, s, 1), scale, p->scales);

@@ -5,6 +5,7 @@
  * into a block of columns. Either way memory is read once, in order. */
 #include "ops/op.h"
 
+#include "base/lnt_assert.h"
 #include "ops/axes.h"
 #include "ops/element.h"
 #include "ops/row.h"
@@ -142,6 +143,7 @@ static const row_int_kernels row_int = {.sum = sum,
 static lnt_status run_reduce(lnt_kernel *k, const lnt_step *s)
 {
     const reduce *p = s->params;
+    LNT_ASSERT(p->task && (p->along || p->inner > 0));
     reduce_job job = {p, lnt_in(k, s, 0), lnt_out(k, s, 0)};
     const int64_t blocks = p->along ? 1 : (p->inner + BLOCK - 1) / BLOCK;
     const int64_t work = p->count * (p->along ? 1 : p->inner < BLOCK ? p->inner : BLOCK);

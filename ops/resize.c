@@ -7,6 +7,7 @@
 #include "ops/op.h"
 
 #include "base/checked.h"
+#include "base/lnt_assert.h"
 #include "ops/element.h"
 #include "ops/row.h"
 #include "ops/widen.h"
@@ -132,6 +133,7 @@ static lnt_status run_nearest(lnt_kernel *k, const lnt_step *s)
 static lnt_status run_interpolate(lnt_kernel *k, const lnt_step *s)
 {
     const resize *p = s->params;
+    LNT_ASSERT(s->in[0]->dtype == LNT_DOUBLE || s->in[0]->dtype == LNT_FLOAT);
     resize_job job = {p, lnt_in(k, s, 0), lnt_out(k, s, 0), lnt_scratch(k, s)};
     if (p->along.out * p->unit == 0) /* rows without elements: nor is there scratch memory */
         return LNT_OK;

@@ -11,6 +11,7 @@
  * the columns, padding included: [directions][hidden / 16][gate][16]. Rows of X and h are quantised as they
  * come, each over its own range. */
 #include "base/checked.h"
+#include "base/lnt_assert.h"
 #include "ops/gemm_driver.h"
 #include "ops/qgemm_driver.h"
 #include "ops/quantise.h"
@@ -654,6 +655,7 @@ static lnt_status multiply_floats(lnt_kernel *k, rnn_call *c, const float *bias)
 static lnt_status run_rnn(lnt_kernel *k, const lnt_step *s)
 {
     const rnn *m = s->params;
+    LNT_ASSERT(m->e.directions == 1 || m->e.directions == 2);
     const float *b = lnt_in(k, s, IN_B), *p = lnt_in(k, s, IN_P);
     rnn_call c = {.m = m,
                   .step = s,

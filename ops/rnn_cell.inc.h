@@ -55,6 +55,7 @@ LNT_INLINE size_t place_of_unit(size_t n, size_t gates)
 
 static void rnn_cell(const lnt_rnn_cell *cell, size_t first, size_t end)
 {
+    LNT_ASSERT(first % LNT_PANEL == 0 && end <= cell->hidden);
     for (size_t n = first; n < end; n += LNT_VL)
         store_h(cell, n, open_gate(cell, &cell->f, v_load(cell->recurrent + n)));
 }
@@ -62,6 +63,7 @@ static void rnn_cell(const lnt_rnn_cell *cell, size_t first, size_t end)
 /* Gates i, o, f, c. */
 static void lstm_cell(const lnt_rnn_cell *cell, size_t first, size_t end)
 {
+    LNT_ASSERT(first % LNT_PANEL == 0 && end <= cell->hidden && cell->c);
     const size_t padded = (cell->hidden + LNT_PANEL - 1) / LNT_PANEL * LNT_PANEL;
     const float *p = cell->peephole;
     for (size_t n = first; n < end; n += LNT_VL) {
@@ -87,6 +89,7 @@ static void lstm_cell(const lnt_rnn_cell *cell, size_t first, size_t end)
 /* Gates z, r, h. */
 static void gru_gates(const lnt_rnn_cell *cell, size_t first, size_t end)
 {
+    LNT_ASSERT(first % LNT_PANEL == 0 && end <= cell->hidden && cell->reset);
     for (size_t n = first; n < end; n += LNT_VL) {
         const size_t at = place_of_unit(n, 3);
         const float *x = cell->input + at;
@@ -100,6 +103,7 @@ static void gru_gates(const lnt_rnn_cell *cell, size_t first, size_t end)
 
 static void gru_state(const lnt_rnn_cell *cell, size_t first, size_t end)
 {
+    LNT_ASSERT(first % LNT_PANEL == 0 && end <= cell->hidden && cell->input);
     for (size_t n = first; n < end; n += LNT_VL) {
         const size_t at = place_of_unit(n, 3);
         const float *x = cell->input + at, *s = cell->recurrent + at;

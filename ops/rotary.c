@@ -1,4 +1,5 @@
 /* rotary.c — RotaryEmbedding: pairs of a head's channels turned by an angle that grows with the position. */
+#include "base/lnt_assert.h"
 #include "ops/data.h"
 #include "ops/number.h"
 
@@ -44,6 +45,7 @@ static lnt_status turn_positions(lnt_kernel *k, void *arg, int64_t begin, int64_
     (void)thread;
     const rotary_job *job = arg;
     const rotary_params *p = job->p;
+    LNT_ASSERT(p->turned % 2 == 0 && p->turned <= p->head && p->length > 0);
     for (int64_t i = begin; i < end; i++) {
         const int64_t row = (job->positions ? job->positions[i] : i) * (p->turned / 2) * job->size;
         const int64_t batch = i / p->length, position = i % p->length;

@@ -145,6 +145,7 @@ static int64_t argmin(const float *x, int64_t n, bool last)
 
 static void moments(const float *x, int64_t n, float *mean, float *variance)
 {
+    LNT_ASSERT(n > 0);
     const float m = sum(x, n) / (float)n;
     const vf minus = v_splat(m);
     vf acc[2] = {{0}, {0}};
@@ -552,6 +553,7 @@ LNT_INLINE void store_sum_columns(const lnt_qtile *t, unsigned j, unsigned n, co
 
 static void store_sums(const lnt_qtile *tile)
 {
+    LNT_ASSERT(tile->rows <= 1 || tile->columns <= 16);
     const lnt_qtile own = *tile; /* out of reach of the stores */
     unsigned j = 0;
     for (; j + VL <= own.columns; j += VL)
@@ -645,6 +647,7 @@ typedef uint8_t eight_bytes __attribute__((vector_size(8)));
 
 static void max_bytes(const uint8_t *const *rows, int64_t n_rows, bool is_signed, uint8_t *y, int64_t n)
 {
+    LNT_ASSERT(n_rows > 0);
     enum { BYTES = 4 * LNT_VL };
     const uint8_t flip = is_signed ? 0x80 : 0;
     int64_t i = 0;

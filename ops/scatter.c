@@ -1,5 +1,6 @@
 /* scatter.c — ScatterElements, ScatterND, TensorScatter: updates written into a copy of the data, in order,
  * so that of several updates of one element the last wins. */
+#include "base/lnt_assert.h"
 #include "ops/data.h"
 #include "ops/number.h"
 
@@ -111,6 +112,7 @@ typedef struct elements_params {
 static void scatter_row(const elements_params *p, char *dst, const char *updates, const void *indices,
                         int64_t r)
 {
+    LNT_ASSERT(p->rank > 0 && p->rank <= LNT_MAX_RANK);
     const int64_t row = p->n[p->rank - 1], inner = p->step[p->rank - 1];
     int64_t rest = r, base = 0;
     for (unsigned i = p->rank - 1; i-- > 0; rest /= p->n[i])

@@ -1,4 +1,5 @@
 /* select.c — NonZero, Compress, OneHot: positions become data, data becomes positions. */
+#include "base/lnt_assert.h"
 #include "ops/data.h"
 #include "ops/number.h"
 
@@ -226,6 +227,7 @@ static lnt_status one_hot_rows(lnt_kernel *k, void *arg, int64_t begin, int64_t 
     (void)thread;
     const one_hot_job *job = arg;
     const one_hot_params *p = job->p;
+    LNT_ASSERT(p->depth > 0 && p->inner > 0);
     const int64_t row = p->depth * p->inner;
     for (int64_t outer = begin; outer < end; outer++) {
         char *dst = job->dst + outer * row * p->size;

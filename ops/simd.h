@@ -14,6 +14,8 @@
 #ifndef LNT_OPS_SIMD_H
 #define LNT_OPS_SIMD_H
 
+#include "base/lnt_assert.h"
+
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>

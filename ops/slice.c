@@ -1,6 +1,8 @@
 /* slice.c — Slice and Split: boxes cut out of a tensor. */
 #include "ops/data.h"
 
+#include "base/lnt_assert.h"
+
 /* ---- Slice ---- */
 
 typedef struct cut {
@@ -170,6 +172,7 @@ typedef struct split_part {
 
 static lnt_status run_split(lnt_kernel *k, const lnt_step *s)
 {
+    LNT_ASSERT(s->n_out > 0);
     const split_part *p = s->params;
     const char *src = lnt_in(k, s, 0);
     for (unsigned i = 0; i < s->n_out; i++)

@@ -1,6 +1,7 @@
 /* softmax.c — Softmax, LogSoftmax and Hardmax along an axis. */
 #include "ops/op.h"
 
+#include "base/lnt_assert.h"
 #include "ops/row.h"
 #include "ops/widen.h"
 
@@ -36,6 +37,7 @@ static lnt_status run_softmax(lnt_kernel *k, const lnt_step *s)
 {
     static const lnt_task_fn tasks[2][2] = {{rows_float, columns_float}, {rows_double, columns_double}};
     const softmax *p = s->params;
+    LNT_ASSERT(p->n >= 0 && p->inner > 0);
     softmax_job job = {p, lnt_in(k, s, 0), lnt_out(k, s, 0)};
     const int64_t blocks = p->inner == 1 ? 1 : (p->inner + BLOCK - 1) / BLOCK;
     const int64_t work = p->n * (p->inner < BLOCK ? p->inner : BLOCK);

@@ -1,6 +1,8 @@
 /* sort.c — sorting by one byte of the keys after the other, the last first. */
 #include "ops/sort.h"
 
+#include "base/lnt_assert.h"
+
 #include <string.h>
 
 enum { DIGITS = 256, FEW = 24 };
@@ -33,6 +35,7 @@ static void sort_digit(const lnt_entry *from, lnt_entry *to, int64_t n, unsigned
 
 void lnt_sort_entries(lnt_entry *entries, lnt_entry *spare, int64_t n)
 {
+    LNT_ASSERT(n >= 0 && (n == 0 || entries != spare));
     uint64_t differ = 0;
     lnt_entry *from = entries, *to = spare;
     if (n <= FEW) {

@@ -106,6 +106,7 @@ static bool stem_fits(const lnt_stem *s, size_t n, unsigned vectors)
 
 static void stem(const lnt_stem *s)
 {
+    LNT_ASSERT(s->pixels >= LNT_STEM_PIXELS);
     size_t n = 0;
 #define STEM(P, V)                                                                                           \
     for (; n < s->columns && stem_fits(s, n, V); n += V * LNT_VL)                                            \
@@ -170,6 +171,7 @@ LNT_INLINE void plane_tile(const lnt_stem *s, const float *start, size_t i, size
 /* The last vector goes back over pixels that are done. */
 static void stem_planes(const lnt_stem *s)
 {
+    LNT_ASSERT(s->step == 1 && s->pixels >= LNT_PLANE_PIXELS);
     enum { MANY = PLANE_VECTORS * LNT_VL };
     const lnt_stem own = *s; /* out of reach of the stores, which may alias anything */
     for (size_t n = 0, i; n < own.columns; n += PLANES) {

@@ -1,5 +1,6 @@
 /* topk.c — TopK: the k first elements along an axis, ties by lowest index. */
 #include "base/checked.h"
+#include "base/lnt_assert.h"
 #include "ops/data.h"
 #include "ops/order.h"
 #include "ops/row.h"
@@ -253,6 +254,7 @@ static lnt_status topk_rows(lnt_kernel *k, void *arg, int64_t begin, int64_t end
     (void)k;
     const topk_job *job = arg;
     const topk_params *p = job->p;
+    LNT_ASSERT(p->k <= p->n && p->inner > 0);
     lnt_entry *first = (lnt_entry *)(void *)(job->scratch + thread * p->scratch);
     for (int64_t r = begin; r < end; r++) {
         const int64_t outer = r / p->inner, column = r % p->inner;

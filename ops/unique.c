@@ -1,5 +1,6 @@
 /* unique.c — Unique: distinct elements, or distinct slices along an axis. */
 #include "base/checked.h"
+#include "base/lnt_assert.h"
 #include "ops/data.h"
 #include "ops/order.h"
 #include "ops/sort.h"
@@ -168,6 +169,7 @@ static void copy_item(const unique_params *p, const char *data, char *out, int64
 static lnt_status run_unique(lnt_kernel *k, const lnt_step *s)
 {
     const unique_params *p = s->params;
+    LNT_ASSERT(p->distinct <= p->it.n);
     items it = p->it;
     it.data = lnt_in(k, s, 0);
     int64_t *order = lnt_scratch(k, s), *leader = order + it.n, *id = leader + it.n;

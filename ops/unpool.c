@@ -1,6 +1,8 @@
 /* unpool.c — MaxUnpool: pooled maxima put back where they came from, zeros elsewhere. */
 #include "ops/data.h"
 
+#include "base/lnt_assert.h"
+
 #include <string.h>
 
 /* Extents that the pooling undone here started from, by its attributes. */
@@ -59,6 +61,7 @@ typedef struct unpool_params {
 static lnt_status run_max_unpool(lnt_kernel *k, const lnt_step *s)
 {
     const unpool_params *p = s->params;
+    LNT_ASSERT(p->rank <= LNT_MAX_RANK && p->size > 0);
     const char *src = lnt_in(k, s, 0);
     const int64_t *indices = lnt_in(k, s, 1);
     char *dst = lnt_out(k, s, 0);

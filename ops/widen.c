@@ -2,6 +2,7 @@
 #include "ops/widen.h"
 
 #include "base/checked.h"
+#include "base/lnt_assert.h"
 #include "ops/element.h"
 
 #include <math.h>
@@ -70,6 +71,7 @@ static void place_in_scratch(lnt_operand *o, lnt_operand *copy, const lnt_step *
 
 static lnt_status run_widened(lnt_kernel *k, const lnt_step *s)
 {
+    LNT_ASSERT(s->n_in <= LNT_WIDEN_MAX && s->n_out <= LNT_WIDEN_MAX);
     const widened *p = s->params;
     lnt_operand copies[2][LNT_WIDEN_MAX];
     lnt_operand *in[LNT_WIDEN_MAX], *out[LNT_WIDEN_MAX];

@@ -1,6 +1,8 @@
 /* window.c — sliding windows: attributes to geometry. */
 #include "ops/window.h"
 
+#include "base/lnt_assert.h"
+
 #include <string.h>
 
 enum { NOTSET, VALID, SAME_UPPER, SAME_LOWER };
@@ -43,6 +45,7 @@ lnt_status lnt_window_of(const lnt_site *site, lnt_window *w)
 
 lnt_status lnt_window_with(const lnt_site *site, const int64_t *kernel, lnt_window *w)
 {
+    LNT_ASSERT(site->in[0]->rank <= LNT_MAX_RANK);
     static const char *const auto_pads[] = {"NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"};
     const lnt_operand *x = site->in[0];
     const unsigned n = x->rank < 3 ? 0 : x->rank - 2u, first = LNT_WINDOW_AXES - n;

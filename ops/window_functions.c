@@ -1,4 +1,5 @@
 /* window_functions.c — HannWindow, HammingWindow, BlackmanWindow. */
+#include "base/lnt_assert.h"
 #include "ops/data.h"
 #include "ops/number.h"
 
@@ -25,6 +26,7 @@ typedef struct window_params {
 static lnt_status run_window(lnt_kernel *k, const lnt_step *s)
 {
     const window_params *p = s->params;
+    LNT_ASSERT(p->period > 0 && s->out[0]->rank == 1);
     void *out = lnt_out(k, s, 0);
     for (int64_t n = 0; n < s->out[0]->dims[0]; n++) {
         const double angle = 2 * 3.14159265358979323846 * (double)n / p->period;

@@ -70,6 +70,7 @@ LNT_INLINE void winograd_in_lanes(const lnt_winograd_in *w, size_t n, const bool
 
 static void winograd_in(const lnt_winograd_in *w)
 {
+    LNT_ASSERT(w->tiles <= LNT_WINOGRAD_RUN);
     const lnt_winograd_in own = *w; /* out of reach of the stores, which may alias anything */
     size_t n = 0;
     for (; n + LNT_VL <= own.channels; n += LNT_VL)
@@ -117,6 +118,8 @@ LNT_INLINE void winograd_out_lanes(const lnt_winograd_out *w, size_t t, size_t n
 
 static void winograd_out(const lnt_winograd_out *w)
 {
+    LNT_ASSERT(w->tiles <= LNT_WINOGRAD_RUN && w->lines <= WINOGRAD_TILE);
+    LNT_ASSERT(w->width <= w->tiles * WINOGRAD_TILE);
     const lnt_winograd_out own = *w;
     for (size_t t = 0; t < own.tiles; t++) {
         size_t n = 0;

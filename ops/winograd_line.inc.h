@@ -62,6 +62,7 @@ LNT_INLINE void winograd_line_in_lanes(const lnt_winograd_line_in *w, const floa
 
 static void winograd_line_in(const lnt_winograd_line_in *w)
 {
+    LNT_ASSERT(w->apart > 0 && (w->tile == 4 || w->tile == 6));
     const lnt_winograd_line_in own = *w; /* out of reach of the stores, which may alias anything */
     float *to = own.v;
     for (ptrdiff_t row = 0; row < own.rows; row++, to += own.v_row) {
@@ -102,6 +103,8 @@ LNT_INLINE void winograd_line_out_lanes(const lnt_winograd_line_out *w, const fl
 
 static void winograd_line_out(const lnt_winograd_line_out *w)
 {
+    LNT_ASSERT(w->apart > 0 && w->tile <= LNT_WINOGRAD_LINE_TILE_MAX);
+    LNT_ASSERT(w->points == WINOGRAD_LINE_FINITE || w->points == WINOGRAD_LINE_POINTS);
     const lnt_winograd_line_out own = *w;
     const float *m = own.m;
     for (ptrdiff_t row = 0; row < own.rows; row++, m += own.m_row) {

@@ -8,12 +8,14 @@
 #include "runtime/internal.h"
 
 #include "base/checked.h"
+#include "base/lnt_assert.h"
 
 #include <stdio.h>
 #include <string.h>
 
 uint32_t lnt_storage_root(lnt_session *s, uint32_t storage)
 {
+    LNT_ASSERT(storage < s->n_storages);
     while (s->storage[storage].parent != storage)
         storage = s->storage[storage].parent;
     return storage;
@@ -29,6 +31,7 @@ lnt_status lnt_node_fail(const lnt_node *n, lnt_status status, lnt_error *err)
 
 void lnt_place_value(lnt_session *s, uint32_t value, lnt_place place, void *data, bool known)
 {
+    LNT_ASSERT(value < s->model->n_values);
     lnt_operand *v = &s->value[value];
     v->storage = value;
     v->offset = 0;
@@ -318,6 +321,7 @@ static lnt_step *feeder_of(lnt_session *s, const lnt_frame *f, const lnt_node *n
 /* Puts the step in the place of the one that feeds it, whose operands it keeps alive. */
 static lnt_status take_feeder(lnt_session *s, lnt_frame *f, lnt_step *step, lnt_step *feeder, lnt_error *err)
 {
+    LNT_ASSERT(step->feed == feeder && feeder->lines && step->n_in > 0);
     const char *names[] = {lnt_session_node(s, feeder->node)->name, lnt_session_node(s, step->node)->name};
     const size_t length = strlen(names[0]) + strlen(names[1]) + sizeof " + ";
     char *title = lnt_bump_alloc(&s->params, length, err);
@@ -401,6 +405,7 @@ static lnt_status enter_branch(lnt_session *s, lnt_frame *f, const lnt_node *n, 
 /* The outputs of an If are those of its branch, seen under other names. */
 static lnt_status leave_branch(lnt_session *s, const lnt_cursor *branch, lnt_error *err)
 {
+    LNT_ASSERT(lnt_session_node(s, branch->owner)->n_out <= s->model->sub[branch->sub].n_out);
     const lnt_node *n = lnt_session_node(s, branch->owner);
     const lnt_rec_subgraph *sub = &s->model->sub[branch->sub];
     const uint32_t *from = s->model->file.operands + sub->first_operand + sub->n_in;
@@ -438,6 +443,7 @@ static void take_stop(lnt_session *s, lnt_frame *f)
 
 void lnt_frame_rewind(lnt_session *s, lnt_frame *f)
 {
+    LNT_ASSERT(!f->has_stop || (f->stop.depth > 0 && f->stop.n_steps <= f->n_steps));
     f->next = 0;
     if (!f->has_stop)
         return;

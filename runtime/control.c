@@ -6,6 +6,7 @@
 #include "runtime/internal.h"
 
 #include "base/checked.h"
+#include "base/lnt_assert.h"
 
 #include <string.h>
 
@@ -51,6 +52,7 @@ static void unbind(lnt_turns *t)
 /* Memory of a value's contents; the value is computed. */
 static const void *contents(lnt_session *s, uint32_t value)
 {
+    LNT_ASSERT(value < s->model->n_values && s->slot[lnt_storage_root(s, s->value[value].storage)]);
     const lnt_operand *v = &s->value[value];
     return (const char *)s->slot[lnt_storage_root(s, v->storage)] + v->offset;
 }

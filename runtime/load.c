@@ -2,6 +2,7 @@
  * constants that are stored in fewer bytes than kernels read. */
 #include "runtime/internal.h"
 
+#include "base/lnt_assert.h"
 #include "formats/stored.h"
 #include "ops/pack.h"
 #include "ops/program.h"
@@ -16,6 +17,7 @@ const char *lnt_version(void)
 
 static const char *text_at(const lnt_model *m, uint32_t offset)
 {
+    LNT_ASSERT(offset < m->file.strings_bytes);
     return m->file.strings + offset;
 }
 
@@ -31,6 +33,7 @@ static void *model_array(lnt_model *m, size_t count, size_t size, lnt_error *err
 
 static lnt_status load_constant(lnt_model *m, const lnt_rec_value *r, lnt_operand *v, lnt_error *err)
 {
+    LNT_ASSERT(r->constant < m->file.n_constants);
     const lnt_file *f = &m->file;
     const lnt_rec_constant *c = &f->constants[r->constant];
     size_t bytes;
@@ -115,6 +118,7 @@ static lnt_status load_attr(lnt_model *m, const lnt_rec_attr *r, lnt_attr *a, ln
 
 static lnt_status load_program(lnt_model *m, const lnt_rec_node *r, lnt_node *n, lnt_error *err)
 {
+    LNT_ASSERT(r->program == LNT_FILE_NONE || r->program < m->file.n_programs);
     if (r->program == LNT_FILE_NONE)
         return LNT_OK;
     const lnt_rec_program *p = &m->file.programs[r->program];
@@ -175,6 +179,7 @@ static lnt_status check_counts(const lnt_node *n, lnt_error *err)
 
 static lnt_status load_node(lnt_model *m, uint32_t i, lnt_error *err)
 {
+    LNT_ASSERT(i < m->n_nodes);
     const lnt_rec_node *r = &m->file.nodes[i];
     lnt_node *n = &m->node[i];
     *n = (lnt_node){.op = lnt_op_by_id(r->op),

@@ -2,6 +2,7 @@
 #include "runtime/internal.h"
 
 #include "base/checked.h"
+#include "base/lnt_assert.h"
 
 #include <string.h>
 
@@ -75,6 +76,7 @@ void lnt_place_injected(lnt_session *s)
 /* Copies ONNX order into the storage order of a value. */
 static void into_order(const lnt_operand *v, const lnt_tensor *t, char *to)
 {
+    LNT_ASSERT(v->order == LNT_ORDER_PLAIN || t->rank >= 3);
     const size_t size = lnt_dtype_size(t->dtype);
     if (v->order == LNT_ORDER_PLAIN) {
         memcpy(to, t->data, t->bytes);

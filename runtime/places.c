@@ -3,6 +3,8 @@
  * take little time. */
 #include "runtime/places.h"
 
+#include "base/lnt_assert.h"
+
 #include <string.h>
 
 enum { PAGE = 512 };
@@ -73,6 +75,7 @@ static uint32_t page_for(const lnt_places *p, size_t offset)
 
 void lnt_places_add(lnt_places *p, const lnt_place_taken *t)
 {
+    LNT_ASSERT(t->first <= t->last && t->offset < t->end);
     uint32_t i = page_for(p, t->offset);
     if (p->page[i].n == PAGE) {
         split(p, i);
@@ -105,6 +108,7 @@ static bool find_in(const lnt_places_page *g, uint32_t first, uint32_t last, siz
 
 size_t lnt_places_find(const lnt_places *p, uint32_t first, uint32_t last, size_t extent, bool always)
 {
+    LNT_ASSERT(first <= last && extent > 0);
     size_t offset = 0;
     for (const lnt_places_page *g = p->page; g < p->page + p->n_pages; g++) {
         const bool none = !always && (g->first_min > last || g->last_max < first);

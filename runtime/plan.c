@@ -8,9 +8,9 @@
  *     arena   |  a  |    b     |  c  | d |        a, b, c, d: storages alive at one step
  *             0                          arena_bytes
  */
-#include "runtime/internal.h"
-
 #include "base/checked.h"
+#include "base/lnt_assert.h"
+#include "runtime/check_run.h"
 
 #include <string.h>
 
@@ -231,6 +231,7 @@ static uint32_t copy_slot(const lnt_session *s, uint32_t i)
 
 static void append_copy(lnt_session *s, lnt_frame *f, uint32_t i, size_t bytes, void *target)
 {
+    LNT_ASSERT(f->n_steps < s->model->n_nodes + s->model->n_out);
     lnt_output_slot *out = &s->output[i];
     out->copy_bytes = bytes;
     out->target = s->value[s->model->out[i]];
@@ -536,6 +537,7 @@ static lnt_status check_limit(const lnt_session *s, size_t bytes, lnt_error *err
 
 static lnt_status grow_arena(lnt_session *s, lnt_frame *f, size_t bytes, lnt_error *err)
 {
+    LNT_ASSERT(bytes % LNT_ALIGN == 0 && !f->arena == (f->arena_capacity == 0));
     if (bytes <= f->arena_capacity)
         return LNT_OK;
     LNT_REQUIRE(!f->arena_is_callers, err, LNT_E_LIMIT,
@@ -617,5 +619,6 @@ lnt_status lnt_plan_frame(lnt_session *s, lnt_frame *f, uint32_t from, lnt_error
     resolve(s, f);
     if (f->arena != arena)
         refresh_lent(s);
+    lnt_check_plan(s, f);
     return LNT_OK;
 }

@@ -1,5 +1,7 @@
 /* run.c — the run loop, and what stands around it. */
-#include "runtime/internal.h"
+#include "runtime/check_run.h"
+
+#include "base/lnt_assert.h"
 
 #include <string.h>
 #include <time.h>
@@ -17,8 +19,10 @@ static lnt_status run_step(lnt_session *s, const lnt_step *step, lnt_error *err)
 {
     const uint64_t start = s->trace ? lnt_now_ns() : 0;
     lnt_status status = lnt_pool_poll(&s->kernel);
+    const uint64_t kept = lnt_check_before(s, &step, 1);
     if (status == LNT_OK)
         status = step->run(&s->kernel, step);
+    lnt_check_after(s, &step, 1, kept, status);
     if (status != LNT_OK)
         return fail_step(s, step, status, err);
     return s->trace ? lnt_trace_note(s, step, start, err) : LNT_OK;
@@ -71,8 +75,11 @@ static lnt_status run_time(lnt_session *s, lnt_frame *f, lnt_error *err)
             LNT_TRY(run_step(s, f->list[f->next], err));
         return LNT_OK;
     }
+    const lnt_step *const *steps = (const lnt_step *const *)(f->list + f->next);
+    const uint64_t kept = lnt_check_before(s, steps, end - f->next);
     abreast a = {.s = s, .step = f->list + f->next, .lock = ATOMIC_FLAG_INIT, .failed = UINT32_MAX};
     const lnt_status status = lnt_parallel(&s->kernel, end - f->next, 1, run_abreast, &a);
+    lnt_check_after(s, steps, end - f->next, kept, status);
     if (a.failed != UINT32_MAX && err)
         *err = a.err;
     f->next = end;
@@ -83,6 +90,7 @@ static lnt_status run_time(lnt_session *s, lnt_frame *f, lnt_error *err)
 
 lnt_status lnt_run_frame(lnt_session *s, lnt_frame *f, lnt_error *err)
 {
+    LNT_ASSERT(f->next <= f->n_steps);
     for (;;) {
         while (f->next < f->n_steps)
             LNT_TRY(s->mode == LNT_PARALLEL ? run_time(s, f, err) : run_step(s, f->list[f->next++], err));

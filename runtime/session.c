@@ -2,6 +2,7 @@
 #include "runtime/internal.h"
 
 #include "base/checked.h"
+#include "base/lnt_assert.h"
 #include "formats/hash.h"
 
 #include <stdarg.h>
@@ -23,11 +24,13 @@ void lnt_log(const lnt_session *s, int severity, const char *format, ...)
 
 const lnt_node *lnt_session_node(const lnt_session *s, uint32_t node)
 {
+    LNT_ASSERT(node < s->model->n_nodes);
     return &s->model->node[node];
 }
 
 lnt_status lnt_buffer_reserve(lnt_session *s, lnt_buffer *b, size_t bytes, lnt_error *err)
 {
+    LNT_ASSERT(b->data || b->capacity == 0);
     if (b->data && bytes <= b->capacity)
         return LNT_OK;
     void *grown = lnt_alloc(&s->allocator, bytes, err);

@@ -8,6 +8,7 @@
  *          0           now_pitch
  *
  * Where the room is gone `next` is given more, and the step copies what is past. */
+#include "base/lnt_assert.h"
 #include "runtime/internal.h"
 
 #include <string.h>
@@ -203,6 +204,7 @@ void lnt_swap_states(lnt_session *s)
         memcpy(t->dims, v->dims, sizeof t->dims);
         t->data = state->now.data;
         t->bytes = lnt_known_bytes(v);
+        LNT_ASSERT(state->now_pitch ? v->rank == 4 : t->bytes <= state->now.capacity);
         if (!state->in_place && (state->now_pitch || state->next.capacity < t->bytes))
             s->outgrown = true;
     }

@@ -1,6 +1,8 @@
 /* trace.c — where the time of a run went, as records and as a Chrome trace. */
 #include "runtime/internal.h"
 
+#include "base/lnt_assert.h"
+
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -22,6 +24,7 @@ static uint64_t bytes_written(const lnt_step *step)
 
 lnt_status lnt_trace_note(lnt_session *s, const lnt_step *step, uint64_t start_ns, lnt_error *err)
 {
+    LNT_ASSERT(s->n_trace <= s->trace_capacity);
     const uint64_t end = lnt_now_ns();
     if (s->n_trace == s->trace_capacity) {
         size_t capacity = s->trace_capacity;

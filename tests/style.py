@@ -13,6 +13,8 @@ ORDER = ["base", "formats", "ops", "runtime", "convert", "cli"]
 LIBRARY = ORDER[:-1]
 LINE = {".c": 120, ".h": 120, ".py": 140}
 FILE, FUNCTION = 1000, 100
+ASSERTIONS = 3  # LNT_ASSERT in 1,000 lines of a folder of the library, at least
+MAY_STOP = pathlib.Path("base/lnt_assert.c")  # where builds with a sanitizer print and abort
 FORBIDDEN = re.compile(r"(?<![\w.>])(printf|puts|putchar|perror|abort|exit|_exit|assert)\s*\(|\b(stdout|stderr)\b")
 
 # Bytes of a tensor: lnt_operand_bytes, lnt_shape_bytes. These forget to ask whether there is such a size.
@@ -23,6 +25,7 @@ CHECKED = ["base/checked.h", "base/operand.h"]
 
 faults = []
 lengths = []
+counted = {folder: [0, 0] for folder in LIBRARY}  # assertions, lines
 
 
 def fault(path, line, text):
@@ -72,6 +75,10 @@ def check_includes(path, text):
 
 def check_library(path, code):
     if path.parts[0] not in LIBRARY:
+        return
+    counted[path.parts[0]][0] += len(re.findall(r"^ +LNT_ASSERT\(", code, re.M))
+    counted[path.parts[0]][1] += code.count("\n")
+    if path == MAY_STOP:
         return
     for number, line in enumerate(code.split("\n"), 1):
         found = FORBIDDEN.search(line)
@@ -135,6 +142,11 @@ def main():
     for n, where in lengths:
         if n > FUNCTION:
             faults.append(f"{where}: {n} lines, at most {FUNCTION}")
+    print("assertions: " + ", ".join(f"{folder} {n} ({1000 * n / of:.1f} in 1,000 lines)"
+                                     for folder, (n, of) in counted.items()))
+    for folder, (n, of) in counted.items():
+        if 1000 * n < ASSERTIONS * of:
+            faults.append(f"{folder}/: {n} assertions in {of} lines, at least {ASSERTIONS} in 1,000")
     for text in faults:
         print(text)
     print(f"{0 if faults else 1} passed, {len(faults)} failed")

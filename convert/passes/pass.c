@@ -2,6 +2,7 @@
 #include "convert/passes/pass.h"
 
 #include "base/half.h"
+#include "base/lnt_assert.h"
 
 #include <string.h>
 
@@ -9,6 +10,7 @@
 
 static void unlink_use(lnt_uses *u, uint32_t use)
 {
+    LNT_ASSERT(use < u->n && (u->list[use].value == LNT_NONE || u->of[u->list[use].value].count > 0));
     const lnt_use *at = &u->list[use];
     if (at->value == LNT_NONE)
         return;
@@ -20,6 +22,7 @@ static void unlink_use(lnt_uses *u, uint32_t use)
 
 static void link_use(lnt_uses *u, uint32_t use, lnt_gnode *by, uint32_t value)
 {
+    LNT_ASSERT(use < u->n && (value == LNT_NONE || value < u->n_values));
     lnt_use *at = &u->list[use];
     *at = (lnt_use){by, value, LNT_NONE, LNT_NONE};
     if (value == LNT_NONE)
@@ -93,6 +96,7 @@ lnt_status lnt_edit_count(lnt_edit *e, const char *what)
 /* What is known of the value; of one that was made since, nothing. */
 static lnt_readers readers_of(const lnt_edit *e, uint32_t value)
 {
+    LNT_ASSERT(value < e->g->n_values);
     const lnt_uses *u = &e->g->uses;
     return value < u->n_values ? u->of[value]
                                : (lnt_readers){.first = LNT_NONE, .pinned = e->g->value[value].keep};
@@ -124,6 +128,7 @@ lnt_gnode *lnt_edit_reader(const lnt_edit *e, uint32_t value, uint32_t *at)
 
 lnt_gnode *lnt_edit_follower(const lnt_edit *e, const lnt_gnode *n)
 {
+    LNT_ASSERT(n->n_out > 0 && !n->dead);
     const uint32_t value = n->out[0];
     if (value == LNT_NONE)
         return NULL;
@@ -143,6 +148,7 @@ static bool is_subgraph_input(const lnt_graph *g, uint32_t value)
 
 static unsigned output_index(const lnt_gnode *n, uint32_t value)
 {
+    LNT_ASSERT(n->n_out > 0);
     unsigned i = 0;
     while (n->out[i] != value)
         i++;
@@ -164,12 +170,15 @@ void lnt_edit_released(lnt_edit *e, uint32_t value)
 
 void lnt_edit_drop(lnt_edit *e, lnt_gnode *n)
 {
+    LNT_ASSERT(n->subgraph < e->g->n_subs);
     n->dead = true;
     lnt_edit_changed(e, n);
 }
 
 void lnt_edit_replace(lnt_edit *e, uint32_t from, uint32_t to)
 {
+    LNT_ASSERT(from != to && to < e->g->n_values);
+    LNT_ASSERT(!lnt_edit_pinned(e, from));
     for (uint32_t use; (use = readers_of(e, from).first) != LNT_NONE && !e->g->uses.incomplete;) {
         lnt_gnode *n = e->g->uses.list[use].by;
         for (unsigned i = 0; i < n->n_in; i++)
@@ -181,6 +190,8 @@ void lnt_edit_replace(lnt_edit *e, uint32_t from, uint32_t to)
 
 lnt_status lnt_edit_set_input(lnt_edit *e, lnt_gnode *n, unsigned i, uint32_t value)
 {
+    LNT_ASSERT(value == LNT_NONE || value < e->g->n_values);
+    LNT_ASSERT(i < UINT16_MAX);
     if (i >= n->n_in) {
         uint32_t *in = lnt_bump_alloc(&e->g->memory, (i + 1) * sizeof *in, e->g->err);
         if (!in)
@@ -197,6 +208,7 @@ lnt_status lnt_edit_set_input(lnt_edit *e, lnt_gnode *n, unsigned i, uint32_t va
 
 lnt_gnode *lnt_edit_move(lnt_edit *e, lnt_gnode *n, lnt_gnode *at)
 {
+    LNT_ASSERT(n != at && n->n_out == at->n_out && n->subgraph == at->subgraph);
     lnt_gnode moved = *n;
     moved.ahead = at->ahead;
     moved.place = at->place;
@@ -214,6 +226,7 @@ lnt_gnode *lnt_edit_move(lnt_edit *e, lnt_gnode *n, lnt_gnode *at)
 
 bool lnt_edit_bypass(lnt_edit *e, lnt_gnode *n, uint32_t to)
 {
+    LNT_ASSERT(n->n_out > 0 && to < e->g->n_values && to != n->out[0]);
     lnt_graph *g = e->g;
     const uint32_t from = n->out[0];
     if (lnt_edit_pinned(e, from)) {
@@ -236,6 +249,7 @@ bool lnt_edit_bypass(lnt_edit *e, lnt_gnode *n, uint32_t to)
 lnt_gnode *lnt_edit_insert(lnt_edit *e, lnt_gnode *at, const lnt_op *op, const uint32_t *in, unsigned n_in,
                            uint32_t out, uint32_t *made)
 {
+    LNT_ASSERT(!at->dead && op);
     if (out == LNT_NONE)
         out = lnt_graph_add_value(e->g, at->name);
     if (out == LNT_NONE)
@@ -251,6 +265,7 @@ lnt_gnode *lnt_edit_insert(lnt_edit *e, lnt_gnode *at, const lnt_op *op, const u
 lnt_gnode *lnt_edit_substitute(lnt_edit *e, lnt_gnode *at, const lnt_op *op, const uint32_t *in,
                                unsigned n_in)
 {
+    LNT_ASSERT(at->n_out == 1 || at->out[0] != LNT_NONE);
     lnt_gnode *n = lnt_edit_insert(e, at, op, in, n_in, at->out[0], NULL);
     if (n)
         lnt_edit_drop(e, at);
@@ -373,6 +388,7 @@ bool lnt_is_constant(const lnt_graph *g, uint32_t value)
 
 static bool element(const lnt_operand *o, int64_t i, double *out)
 {
+    LNT_ASSERT(o->data && i >= 0);
     switch (o->dtype) {
     case LNT_FLOAT: *out = ((const float *)o->data)[i]; return true;
     case LNT_DOUBLE: *out = ((const double *)o->data)[i]; return true;
@@ -395,6 +411,7 @@ bool lnt_constant_scalar(const lnt_graph *g, uint32_t value, double *out)
 
 bool lnt_constant_ints(const lnt_graph *g, uint32_t value, int64_t *out, unsigned *n)
 {
+    LNT_ASSERT(*n > 0);
     if (!lnt_is_constant(g, value))
         return false;
     const lnt_operand *o = &g->value[value].info;
@@ -417,6 +434,7 @@ const float *lnt_constant_floats(const lnt_graph *g, uint32_t value, int64_t *n)
 
 uint32_t lnt_add_floats(lnt_graph *g, const char *name, unsigned rank, const int64_t *dims, const float *data)
 {
+    LNT_ASSERT(rank <= LNT_MAX_RANK);
     size_t bytes;
     if (!lnt_shape_bytes(dims, rank, sizeof *data, &bytes))
         return LNT_NONE;

@@ -1,4 +1,5 @@
 /* passes.c — runs the passes in their order. */
+#include "convert/check_graph.h"
 #include "convert/convert.h"
 
 typedef struct pass {
@@ -29,6 +30,7 @@ static lnt_status run(lnt_graph *g, lnt_report *report, const pass *p)
     if (g->uses.incomplete)
         return LNT_E_MEMORY;
     lnt_graph_sweep(g);
+    lnt_check_graph(g);
     return LNT_OK;
 }
 
