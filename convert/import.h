@@ -33,7 +33,6 @@ typedef struct lnt_scope {
 /* A model-local function while it is being inlined. */
 typedef struct lnt_call {
     const struct lnt_call *outer;
-    const LntOnnx__Function *function;
     const lnt_attr *attr; /* given by the node, or defaults */
     unsigned n_attr, depth;
     const char *prefix; /* of the names of its nodes and values */
@@ -45,7 +44,9 @@ typedef struct lnt_importer {
     const lnt_convert_options *options;
     const char *folder;
     const LntOnnx__Model *model;
-    lnt_names functions; /* see import_function.c */
+    lnt_names functions;     /* see import_function.c */
+    uint32_t *inlined_nodes; /* per function: those of its body, calls inlined; 0: not counted yet */
+    size_t most_nodes;       /* of the model once its functions are inlined */
     lnt_scope *scope;
     const lnt_call *call; /* NULL outside of functions */
     LntOnnx__OperatorSet *const *opset;

@@ -65,7 +65,7 @@ static area area_of(const lnt_session *s, const lnt_operand *o)
         return (area){NULL, 0, 0, 0};
     area a = {(char *)s->slot[o->storage] + o->offset, 1, (size_t)count * size, 0};
     if (o->plane_pitch) {
-        a.rows = (size_t)(o->dims[0] * o->dims[1]);
+        (void)lnt_shape_bytes(o->dims, 2, 1, &a.rows);
         a.step = (size_t)o->plane_pitch * size;
     } else if (o->pitch) {
         const int64_t row = o->dims[o->order == LNT_ORDER_CHANNELS_LAST ? 1 : o->rank - 1];

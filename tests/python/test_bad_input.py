@@ -81,6 +81,17 @@ def doubling(times, constants=()):
     return model(nodes, [] if constants else [floats("v0", 1)], [floats(f"v{times}", None)], constants)
 
 
+def calling(depth, width):
+    """Functions each of which calls the next so many times."""
+    opsets = [helper.make_opsetid("", 18), helper.make_opsetid("own", 1)]
+    functions = [helper.make_function("own", f"F{d}", ["x"], ["y"], [
+        helper.make_node("Sin" if d + 1 == depth else f"F{d + 1}", ["x" if k == 0 else f"t{k}"],
+                         ["y" if k + 1 == width else f"t{k + 1}"], domain="" if d + 1 == depth else "own")
+        for k in range(width)], opsets) for d in range(depth)]
+    graph = helper.make_graph([helper.make_node("F0", ["x"], ["y"], name="call", domain="own")], "g", *map(lambda v: [v], ONE))
+    return helper.make_model(graph, functions=functions, opset_imports=opsets, ir_version=8).SerializeToString()
+
+
 def grouped(op, groups, channels=1):
     """A convolution of a few bytes that says it has so many groups."""
     kind = TensorProto.UINT8 if op == "ConvInteger" else TensorProto.FLOAT
@@ -135,6 +146,9 @@ MODELS = {
        for op in ("Conv", "ConvTranspose", "ConvInteger")},
     "groups_of_no_channels": (lambda: grouped("ConvTranspose", 1 << 27, channels=0), USAGE, ["0 channels", "groups"]),
     "groups_none": (lambda: grouped("Conv", 0), USAGE, ["in 0 groups"]),
+    "functions_doubling": (lambda: calling(25, 2), RESOURCE, ["'call'", "'F0'", "more than"]),
+    "functions_of_functions": (lambda: calling(60, 4), RESOURCE, ["'F0'", "nodes"]),
+    "functions_too_deep": (lambda: calling(500, 1), RESOURCE, ["nested deeper than 64"]),
     "two_million_nodes": (two_million_nodes, RESOURCE, ["more than 1048576 nodes"]),
     "five_thousand_subgraphs": (lambda: nested_subgraphs(5000), RESOURCE, ["nested deeper"]),
 }
