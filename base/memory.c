@@ -63,8 +63,10 @@ static void *budget_allocate(void *host, size_t bytes)
 {
     lnt_budget *b = host;
     size_t total;
-    if (!lnt_add_size(bytes, LNT_ALIGN, &total) || !budget_take(b, total))
+    if (!lnt_add_size(bytes, LNT_ALIGN, &total) || !budget_take(b, total)) {
+        atomic_store_explicit(&b->refused, true, memory_order_relaxed);
         return NULL;
+    }
     char *block = b->from->allocate(b->from->host, total);
     if (!block) {
         budget_give_back(b, total);
@@ -91,6 +93,13 @@ void lnt_budget_init(lnt_budget *b, const lnt_allocator *from, uint64_t limit, c
     b->limit = limit < SIZE_MAX ? (size_t)limit : SIZE_MAX;
     b->set_by = set_by;
     atomic_init(&b->used, 0);
+    atomic_init(&b->refused, false);
+}
+
+bool lnt_budget_refused(const lnt_allocator *a)
+{
+    const lnt_budget *b = a->allocate == budget_allocate ? a->host : NULL;
+    return b && atomic_load_explicit(&b->refused, memory_order_relaxed);
 }
 
 static void *no_memory(const lnt_allocator *a, size_t bytes, lnt_error *err)

@@ -34,10 +34,13 @@ typedef struct lnt_budget {
     size_t limit;       /* may change between allocations; SIZE_MAX: none */
     const char *set_by; /* the option that sets the limit, for messages */
     _Atomic(size_t) used;
+    _Atomic(bool) refused; /* an allocation was beyond the limit */
 } lnt_budget;
 
 /* A limit of 2^64 - 1 is none. */
 void lnt_budget_init(lnt_budget *b, const lnt_allocator *from, uint64_t limit, const char *set_by);
+/* Is `a` a budget's that has refused something? */
+bool lnt_budget_refused(const lnt_allocator *a);
 
 /* Uninitialised memory aligned to LNT_ALIGN; NULL with E_MEMORY in err, which tells of the limit where
  * `a` is a budget's. bytes 0 gives a valid block. */

@@ -46,17 +46,28 @@ static lnt_status emit(lnt_graph *g, const void *onnx, size_t onnx_size, const c
         return LNT_OK;
     report->rounds_to_bytes = lnt_graph_any(g, rounds_to_bytes);
     const size_t budget = *size / SHARE > LEAST ? *size / SHARE : LEAST;
-    lnt_golden_set golden = {0};
+    lnt_golden_set golden = {.heap = g->memory.allocator};
     const lnt_golden_model own = {*image, *size, g, lnt_trial_deadline(g)};
     const bool is_static = g->quantise && g->quantise->mode == LNT_INT8_STATIC;
     lnt_status status = lnt_record_golden(g, onnx, onnx_size, folder, options, is_static ? &own : NULL,
                                           budget, report, &golden, g->err);
-    lnt_free(&lnt_malloc_allocator, *image);
+    lnt_free(g->memory.allocator, *image);
     *image = NULL;
     if (status == LNT_OK)
         status = lnt_emit(g, report, &golden, image, size);
     lnt_golden_set_free(&golden);
     return status;
+}
+
+lnt_status lnt_load_own(const lnt_allocator *heap, const void *image, size_t size, lnt_model **m,
+                        lnt_error *err)
+{
+    const lnt_host host = {.struct_bytes = sizeof host,
+                           .allocate = heap->allocate,
+                           .release = heap->release,
+                           .user = heap->host};
+    const lnt_model_options options = {.struct_bytes = sizeof options, .host = &host};
+    return lnt_model_from_memory(image, size, &options, m, err);
 }
 
 lnt_status lnt_make_graph(const lnt_original *source, const lnt_quantise_options *how, lnt_graph *g,
@@ -83,6 +94,26 @@ static lnt_status convert(lnt_graph *g, const lnt_original *source, lnt_report *
     return emit(g, source->onnx, source->size, source->folder, o, report, image, size);
 }
 
+/* The image is the caller's, who knows of no budget. */
+static lnt_status hand_over(const lnt_budget *budget, void **image, size_t size, lnt_error *err)
+{
+    void *own = *image;
+    *image = lnt_alloc(budget->from, size, err);
+    if (*image)
+        memcpy(*image, own, size);
+    lnt_free(&budget->allocator, own);
+    return *image ? LNT_OK : LNT_E_MEMORY;
+}
+
+static void begin_budget(lnt_budget *b, uint64_t limit)
+{
+    const uint64_t half = lnt_available_memory() / 2;
+    if (limit)
+        lnt_budget_init(b, &lnt_malloc_allocator, limit, "--memory-limit");
+    else
+        lnt_budget_init(b, &lnt_malloc_allocator, half, "--memory-limit (half of what is free)");
+}
+
 lnt_status lnt_convert_memory(const void *onnx, size_t onnx_size, const char *folder,
                               const lnt_convert_options *options, lnt_report *report, void **image,
                               size_t *size, lnt_error *err)
@@ -90,14 +121,15 @@ lnt_status lnt_convert_memory(const void *onnx, size_t onnx_size, const char *fo
     lnt_error own = {0};
     lnt_graph g;
     lnt_budget budget;
-    const uint64_t limit = options->memory_limit ? options->memory_limit : lnt_available_memory() / 2;
-    lnt_budget_init(&budget, &lnt_malloc_allocator, limit, "--memory-limit");
     const lnt_original source = {onnx, onnx_size, folder, options, &budget.allocator};
+    begin_budget(&budget, options->memory_limit);
     lnt_graph_init(&g, source.memory, err ? err : &own);
-    const lnt_status status = convert(&g, &source, report, image, size);
+    lnt_status status = convert(&g, &source, report, image, size);
+    lnt_graph_free(&g);
+    if (status == LNT_OK)
+        status = hand_over(&budget, image, *size, g.err);
     if (status == LNT_E_MEMORY) /* the report fails without words */
         lnt_fail(g.err, status, "no memory for the conversion");
-    lnt_graph_free(&g);
     return status;
 }
 

@@ -40,13 +40,13 @@ typedef struct lnt_convert_options {
     const char *const *golden; /* case folders (input_K.pb, output_K.pb) to carry along */
     size_t n_golden;
     const lnt_quantise_options *quantise; /* NULL: not */
-    bool winograd;         /* convolutions by Winograd's transform, where that is sooner */
+    bool winograd;                        /* convolutions by Winograd's transform, where that is sooner */
     bool reference_golden; /* without case folders: carry a run of the unoptimised model on seeded inputs */
     /* Baking of suite cases: graph inputs that become initializers (verify --bake). */
     const lnt_baked *bake;
     size_t n_bake;
-    /* Bytes for the messages, graphs and sections of the conversion, all of them together; 0: half of what the
-     * machine has to spare. The image and trial runs, which have a limit of their own, are apart. */
+    /* Bytes of all that the conversion holds at once, its runs of the model among them; 0: half of what the
+     * machine has to spare. The ONNX model itself and recorded inputs are apart. */
     uint64_t memory_limit;
 } lnt_convert_options;
 
@@ -66,6 +66,7 @@ lnt_status lnt_import(lnt_graph *g, const void *onnx, size_t size, const char *f
 lnt_status lnt_run_passes(lnt_graph *g, lnt_opt opt, lnt_report *report);
 /* Records of golden vectors; their data fields count from the start of `data`. */
 typedef struct lnt_golden_set {
+    const lnt_allocator *heap;
     lnt_rec_golden *record;
     size_t n, capacity;
     uint8_t *data;
@@ -87,9 +88,12 @@ lnt_status lnt_record_golden(const lnt_graph *g, const void *onnx, size_t onnx_s
                              lnt_report *report, lnt_golden_set *set, lnt_error *err);
 void lnt_golden_set_free(lnt_golden_set *set);
 
+/* A model in bytes that stay; its memory, and that of its sessions, is the heap's. */
+lnt_status lnt_load_own(const lnt_allocator *heap, const void *image, size_t size, lnt_model **m,
+                        lnt_error *err);
 /* Input i of m, made up for a run of a model that is not known: floats by the rule of golden vectors with
- * seed i + 1, integers 1; but one integer that the graph g (or NULL) compares with a constant is that
- * constant. An extent that is open becomes `extent`, but the first axis is taken for a batch of 1. */
+ * seed i + 1, integers 1; but one integer that the graph g compares with a constant is that constant. In g's
+ * memory. An extent that is open becomes `extent`, but the first axis is taken for a batch of 1. */
 lnt_status lnt_seeded_input(const lnt_graph *g, const lnt_model *m, uint32_t i, int64_t extent, lnt_tensor *t,
                             lnt_error *err);
 /* Which extents a model can take is not known beforehand: the first of these that runs. */
@@ -101,7 +105,7 @@ enum { LNT_TRIAL_MEMORY = 1 << 30 };
 /* Microseconds that it may take: little, if the model has loops, which may never end. */
 uint64_t lnt_trial_deadline(const lnt_graph *g);
 
-/* golden may be NULL. The image is freed with lnt_free and lnt_malloc_allocator. */
+/* golden may be NULL. The image is in g's memory, freed with lnt_free. */
 lnt_status lnt_emit(lnt_graph *g, lnt_report *report, const lnt_golden_set *golden, void **image,
                     size_t *size);
 

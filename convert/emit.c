@@ -466,10 +466,10 @@ static lnt_status put_golden(emitter *e, const lnt_golden_set *golden)
 }
 
 /* to: float16 [count], in ONNX order. */
-static lnt_status put_halves(const lnt_operand *o, uint16_t *to, lnt_error *err)
+static lnt_status put_halves(emitter *e, const lnt_operand *o, uint16_t *to)
 {
     const int64_t n = lnt_operand_count(o);
-    float *plain = o->packed ? lnt_alloc(&lnt_malloc_allocator, (size_t)n * sizeof *plain, err) : NULL;
+    float *plain = o->packed ? lnt_alloc(e->g->memory.allocator, (size_t)n * sizeof *plain, e->err) : NULL;
     if (o->packed && !plain)
         return LNT_E_MEMORY;
     if (o->packed)
@@ -477,12 +477,12 @@ static lnt_status put_halves(const lnt_operand *o, uint16_t *to, lnt_error *err)
     const float *from = plain ? plain : o->data;
     for (int64_t i = 0; i < n; i++)
         to[i] = lnt_float_to_f16(from[i]);
-    lnt_free(&lnt_malloc_allocator, plain);
+    lnt_free(e->g->memory.allocator, plain);
     return LNT_OK;
 }
 
 /* As the file is to hold it. */
-static lnt_status put_contents(const contents *c, uint32_t stored, size_t bytes, uint8_t *to, lnt_error *err)
+static lnt_status put_contents(emitter *e, const contents *c, uint32_t stored, size_t bytes, uint8_t *to)
 {
     const lnt_operand *o = c->info;
     if (stored == LNT_STORED_BYTES) {
@@ -490,7 +490,7 @@ static lnt_status put_contents(const contents *c, uint32_t stored, size_t bytes,
         memcpy(to, c->narrow->bytes, (size_t)lnt_operand_count(o));
         memcpy(to + bytes - scales, c->narrow->scale, scales);
     } else if (stored == LNT_STORED_HALF) {
-        return put_halves(o, (uint16_t *)(void *)to, err);
+        return put_halves(e, o, (uint16_t *)(void *)to);
     } else if (stored == LNT_STORED_PLAIN) {
         lnt_unpack(o->packed, (lnt_dtype)o->dtype, o->data, to);
     } else {
@@ -509,8 +509,8 @@ static lnt_status put_tensors(emitter *e)
     const lnt_rec_value *values = (const lnt_rec_value *)e->section[LNT_SECTION_VALUES].data;
     for (size_t i = 0; i < e->n_constants; i++)
         if (c[i].bytes)
-            LNT_TRY(put_contents(&e->constant[i], values[c[i].value].stored, c[i].bytes,
-                                 b->data + c[i].offset, e->err));
+            LNT_TRY(put_contents(e, &e->constant[i], values[c[i].value].stored, c[i].bytes,
+                                 b->data + c[i].offset));
     return LNT_OK;
 }
 
@@ -533,7 +533,7 @@ static lnt_status build(emitter *e, void **image, size_t *size)
     unsigned n = 0;
     for (unsigned i = 1; i < SECTIONS; i++)
         data[n++] = (lnt_section_data){(lnt_section)i, e->section[i].data, e->section[i].n};
-    LNT_TRY(lnt_file_build(data, n, &lnt_malloc_allocator, image, size, e->err));
+    LNT_TRY(lnt_file_build(data, n, e->g->memory.allocator, image, size, e->err));
     e->report->lnt_bytes = *size;
     e->report->nodes_after = count(e, LNT_SECTION_NODES, sizeof(lnt_rec_node));
     return LNT_OK;
@@ -550,7 +550,12 @@ static uint32_t *numbers(lnt_graph *g, size_t n)
 lnt_status lnt_emit(lnt_graph *g, lnt_report *report, const lnt_golden_set *golden, void **image,
                     size_t *size)
 {
-    emitter e = {.g = g, .report = report, .err = g->err};
+    emitter e = {.g = g,
+                 .report = report,
+                 .strings.heap = g->memory.allocator,
+                 .known.heap = g->memory.allocator,
+                 .runs.heap = g->memory.allocator,
+                 .err = g->err};
     e.value = numbers(g, g->n_values);
     e.sub = numbers(g, g->n_subs);
     e.sub_order = numbers(g, g->n_subs);

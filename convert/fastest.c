@@ -11,8 +11,6 @@
 
 #include <math.h>
 
-static const lnt_allocator *const heap = &lnt_malloc_allocator;
-
 enum { FORMS = LNT_FORMS_MOST, TEAMS = LNT_FORM_TEAMS };
 
 /* at_most: of a layer's time in float. Products that gain little by themselves may not gain enough for what
@@ -48,7 +46,7 @@ static lnt_status load(form *f, lnt_error *err)
     lnt_status status = lnt_emit(&f->g, &quiet, NULL, &f->image, &size);
     lnt_report_free(&quiet);
     if (status == LNT_OK)
-        status = lnt_model_from_memory(f->image, size, NULL, &f->model, err);
+        status = lnt_load_own(f->g.memory.allocator, f->image, size, &f->model, err);
     for (unsigned i = 0; i < TEAMS && status == LNT_OK; i++) {
         const lnt_session_options options = {.struct_bytes = sizeof options, .intra_op_num_threads = i == 0};
         status = lnt_session_create(f->model, &options, &f->session[i], err);
@@ -81,7 +79,7 @@ static void unload(form *f)
     for (unsigned i = 0; i < TEAMS; i++)
         lnt_session_destroy(&f->session[i]);
     lnt_model_close(&f->model);
-    lnt_free(heap, f->image);
+    lnt_free(f->g.memory.allocator, f->image);
     f->image = NULL;
 }
 
@@ -206,7 +204,7 @@ lnt_status lnt_make_fastest_graph(const lnt_original *source, lnt_graph *g, lnt_
 {
     const bool by_costs = source->options->quantise->costs != NULL;
     lnt_error *err = g->err;
-    form *forms = lnt_alloc_zero(heap, FORMS, sizeof *forms, err), *best = forms;
+    form *forms = lnt_alloc_zero(source->memory, FORMS, sizeof *forms, err), *best = forms;
     if (!forms)
         return LNT_E_MEMORY;
     lnt_status status = make_all(source, forms, err);
@@ -226,6 +224,6 @@ lnt_status lnt_make_fastest_graph(const lnt_original *source, lnt_graph *g, lnt_
         lnt_graph_free(&f->g);
         lnt_report_free(&f->report);
     }
-    lnt_free(heap, forms);
+    lnt_free(source->memory, forms);
     return status;
 }

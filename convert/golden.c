@@ -16,13 +16,11 @@
 
 enum { ORIGIN_RECORDED, ORIGIN_REFERENCE, ORIGIN_OWN };
 
-static const lnt_allocator *const heap = &lnt_malloc_allocator;
-
 void lnt_golden_set_free(lnt_golden_set *set)
 {
-    lnt_free(heap, set->record);
-    lnt_free(heap, set->data);
-    *set = (lnt_golden_set){0};
+    lnt_free(set->heap, set->record);
+    lnt_free(set->heap, set->data);
+    *set = (lnt_golden_set){.heap = set->heap};
 }
 
 /* Errors between CPU levels and orders of summation, relative to the largest magnitude. */
@@ -57,7 +55,7 @@ static lnt_rec_golden record_of(const lnt_tensor *t, uint32_t test, uint32_t ori
 
 static lnt_status add_record(lnt_golden_set *set, const lnt_rec_golden *r, lnt_error *err)
 {
-    LNT_TRY(LNT_GROW(heap, set->record, set->capacity, set->n, err));
+    LNT_TRY(LNT_GROW(set->heap, set->record, set->capacity, set->n, err));
     set->record[set->n++] = *r;
     return LNT_OK;
 }
@@ -70,12 +68,12 @@ static lnt_status add_elements(lnt_golden_set *set, const lnt_tensor *t, lnt_rec
     r->count = (uint32_t)((total + r->stride - 1) / r->stride);
     const size_t end = r->data + r->count * size;
     if (end > set->data_capacity) {
-        uint8_t *wider = lnt_alloc_zero(heap, end + 4096, 2, err);
+        uint8_t *wider = lnt_alloc_zero(set->heap, end + 4096, 2, err);
         if (!wider)
             return LNT_E_MEMORY;
         if (set->data_bytes)
             memcpy(wider, set->data, set->data_bytes);
-        lnt_free(heap, set->data);
+        lnt_free(set->heap, set->data);
         set->data = wider;
         set->data_capacity = (end + 4096) * 2;
     }
@@ -109,7 +107,8 @@ static lnt_status add_raw_input(lnt_golden_set *set, const lnt_tensor *t, uint32
 /* ---- recorded cases ---- */
 
 /* FOLDER/KIND_K.pb, freed with lnt_free; NULL if memory is short. */
-static char *file_name(const char *folder, const char *kind, uint32_t k, lnt_error *err)
+static char *file_name(const lnt_allocator *heap, const char *folder, const char *kind, uint32_t k,
+                       lnt_error *err)
 {
     const size_t room = strlen(folder) + 32;
     char *path = lnt_alloc(heap, room, err);
@@ -119,10 +118,11 @@ static char *file_name(const char *folder, const char *kind, uint32_t k, lnt_err
 }
 
 /* Files of that kind in folder, numbered from 0. */
-static lnt_status count_files(const char *folder, const char *kind, uint32_t *n, lnt_error *err)
+static lnt_status count_files(const lnt_allocator *heap, const char *folder, const char *kind, uint32_t *n,
+                              lnt_error *err)
 {
     for (*n = 0;; ++*n) {
-        char *path = file_name(folder, kind, *n, err);
+        char *path = file_name(heap, folder, kind, *n, err);
         if (!path)
             return LNT_E_MEMORY;
         const bool there = access(path, R_OK) == 0;
@@ -132,9 +132,10 @@ static lnt_status count_files(const char *folder, const char *kind, uint32_t *n,
     }
 }
 
-static lnt_status read_file(const char *folder, const char *kind, uint32_t k, lnt_tensor *t, lnt_error *err)
+static lnt_status read_file(const lnt_allocator *heap, const char *folder, const char *kind, uint32_t k,
+                            lnt_tensor *t, lnt_error *err)
 {
-    char *path = file_name(folder, kind, k, err);
+    char *path = file_name(heap, folder, kind, k, err);
     const lnt_status status = path ? lnt_tensor_read(path, heap, t, err) : LNT_E_MEMORY;
     lnt_free(heap, path);
     return status;
@@ -143,12 +144,12 @@ static lnt_status read_file(const char *folder, const char *kind, uint32_t k, ln
 static lnt_status record_inputs(const char *folder, uint32_t test, lnt_golden_set *set, lnt_error *err)
 {
     uint32_t n;
-    LNT_TRY(count_files(folder, "input", &n, err));
+    LNT_TRY(count_files(set->heap, folder, "input", &n, err));
     for (uint32_t i = 0; i < n; i++) {
         lnt_tensor t;
-        LNT_TRY(read_file(folder, "input", i, &t, err));
+        LNT_TRY(read_file(set->heap, folder, "input", i, &t, err));
         const lnt_status status = add_raw_input(set, &t, test, ORIGIN_RECORDED, i, err);
-        lnt_tensor_free(heap, &t);
+        lnt_tensor_free(set->heap, &t);
         LNT_TRY(status);
     }
     return LNT_OK;
@@ -158,13 +159,13 @@ static lnt_status record_outputs(const char *folder, uint32_t test, size_t budge
                                  lnt_error *err)
 {
     uint32_t n;
-    LNT_TRY(count_files(folder, "output", &n, err));
+    LNT_TRY(count_files(set->heap, folder, "output", &n, err));
     LNT_REQUIRE(n > 0, err, LNT_E_NOT_FOUND, "--golden %s: there is no output_0.pb", folder);
     for (uint32_t i = 0; i < n; i++) {
         lnt_tensor t;
-        LNT_TRY(read_file(folder, "output", i, &t, err));
+        LNT_TRY(read_file(set->heap, folder, "output", i, &t, err));
         const lnt_status status = add_output(set, &t, test, ORIGIN_RECORDED, i, budget / n | 8, err);
-        lnt_tensor_free(heap, &t);
+        lnt_tensor_free(set->heap, &t);
         LNT_TRY(status);
     }
     return LNT_OK;
@@ -204,7 +205,7 @@ static bool compared_with(const lnt_graph *g, const lnt_gnode *n, uint32_t value
 static int64_t number_for(const lnt_graph *g, const char *input, size_t count)
 {
     int64_t number = 1;
-    const uint32_t value = g && count == 1 ? lnt_names_find(&g->names, input) : LNT_NAMES_NONE;
+    const uint32_t value = count == 1 ? lnt_names_find(&g->names, input) : LNT_NAMES_NONE;
     for (size_t s = 0; value != LNT_NAMES_NONE && s < g->n_subs; s++)
         for (size_t k = 0; k < g->sub[s].n_nodes; k++)
             if (compared_with(g, g->sub[s].node[k], value, &number))
@@ -238,7 +239,7 @@ lnt_status lnt_seeded_input(const lnt_graph *g, const lnt_model *m, uint32_t i, 
                     (uint64_t)count <= LNT_TRIAL_MEMORY / lnt_dtype_size(info->dtype),
                 err, LNT_E_LIMIT, "input '%s' has %lld elements, too many to be made up", info->name,
                 (long long)count);
-    LNT_TRY(lnt_tensor_alloc(heap, info->dtype, info->rank, dims, t, err));
+    LNT_TRY(lnt_tensor_alloc(g->memory.allocator, info->dtype, info->rank, dims, t, err));
     if (!lnt_golden_fill(i + 1, t->dtype, (size_t)count, t->data))
         fill_integers(t, number_for(g, info->name, (size_t)count));
     return LNT_OK;
@@ -296,10 +297,9 @@ static lnt_status collect(lnt_model *m, lnt_session *s, size_t budget, lnt_golde
 static lnt_status run_once(lnt_model *m, const lnt_golden_model *r, int64_t extent, size_t budget,
                            lnt_golden_set *set, lnt_error *err)
 {
-    const lnt_session_options options = {
-        .struct_bytes = sizeof options, .intra_op_num_threads = 1, .memory_limit = LNT_TRIAL_MEMORY};
+    const lnt_session_options options = {.struct_bytes = sizeof options, .intra_op_num_threads = 1};
     const uint32_t n = lnt_model_input_count(m);
-    lnt_tensor *in = lnt_alloc_zero(heap, n, sizeof *in, err);
+    lnt_tensor *in = lnt_alloc_zero(set->heap, n, sizeof *in, err);
     lnt_session *s = NULL;
     lnt_status status = in ? lnt_session_create(m, &options, &s, err) : LNT_E_MEMORY;
     if (status == LNT_OK) {
@@ -312,15 +312,17 @@ static lnt_status run_once(lnt_model *m, const lnt_golden_model *r, int64_t exte
         status = collect(m, s, budget, set, err);
     lnt_session_destroy(&s);
     for (uint32_t i = 0; in && i < n; i++)
-        lnt_tensor_free(heap, &in[i]);
-    lnt_free(heap, in);
+        lnt_tensor_free(set->heap, &in[i]);
+    lnt_free(set->heap, in);
     return status;
 }
 
 static lnt_status run_reference(const lnt_golden_model *r, size_t budget, lnt_golden_set *set, lnt_error *err)
 {
     lnt_model *m = NULL;
-    lnt_status status = lnt_model_from_memory(r->image, r->size, NULL, &m, err);
+    lnt_budget budget_of_run;
+    lnt_budget_init(&budget_of_run, set->heap, LNT_TRIAL_MEMORY, "a run for golden vectors");
+    lnt_status status = lnt_load_own(&budget_of_run.allocator, r->image, r->size, &m, err);
     for (unsigned i = 0; m && i < LNT_TRIAL_EXTENTS; i++) {
         lnt_golden_set_free(set);
         lnt_error_clear(err);
@@ -331,7 +333,7 @@ static lnt_status run_reference(const lnt_golden_model *r, size_t budget, lnt_go
     if (status == LNT_E_DEADLINE)
         lnt_error_prefix(err, "a run of more than %g s was given up: ", (double)r->deadline / 1e6);
     lnt_model_close(&m);
-    return status;
+    return status == LNT_E_MEMORY && lnt_budget_refused(&budget_of_run.allocator) ? LNT_E_LIMIT : status;
 }
 
 /* Random operators draw by node number, which optimisation moves: their models have no reference run. */
@@ -371,7 +373,7 @@ static lnt_status record_reference(const lnt_graph *g, const void *onnx, size_t 
     lnt_graph_free(&plain);
     if (status == LNT_OK)
         status = run_reference(&r, budget, set, err);
-    lnt_free(heap, r.image);
+    lnt_free(set->heap, r.image);
     return status;
 }
 
@@ -416,8 +418,8 @@ lnt_status lnt_record_golden(const lnt_graph *g, const void *onnx, size_t onnx_s
         return status;
     /* A model that cannot be run without knowing it is still a good model. */
     lnt_golden_set_free(set);
-    /* No input makes types fit, or a disk readable. */
-    const bool hopeless = status == LNT_E_MEMORY || status == LNT_E_TYPE || status == LNT_E_IO;
+    const bool none_left = status == LNT_E_MEMORY && !lnt_budget_refused(set->heap);
+    const bool hopeless = none_left || status == LNT_E_TYPE; /* no input makes types fit */
     LNT_REQUIRE(!hopeless, err, status, "%s", why.message);
     report->no_golden = lnt_report_text(report, "%s", why.message);
     LNT_REQUIRE(report->no_golden, err, LNT_E_MEMORY, "no memory for the report");

@@ -228,7 +228,7 @@ lnt_status lnt_import_subgraph(lnt_importer *im, const LntOnnx__Graph *graph, co
     if (*sub == LNT_NONE)
         return LNT_E_MEMORY;
     const uint32_t outer_sub = im->sub;
-    lnt_scope inner = {.outer = im->scope};
+    lnt_scope inner = lnt_scope_in(im->scope, im->g);
     im->scope = &inner;
     im->sub = *sub;
     im->nesting++;
@@ -448,9 +448,14 @@ lnt_status lnt_import(lnt_graph *g, const void *onnx, size_t size, const char *f
     report->onnx_bytes = size;
     unpacked u = {.err = {0}};
     lnt_bump_init(&u.memory, g->memory.allocator);
-    lnt_scope scope = {0};
-    lnt_importer im = {
-        .g = g, .report = report, .options = options, .folder = folder, .scope = &scope, .err = g->err};
+    lnt_scope scope = lnt_scope_in(NULL, g);
+    lnt_importer im = {.g = g,
+                       .report = report,
+                       .options = options,
+                       .folder = folder,
+                       .functions.heap = g->memory.allocator,
+                       .scope = &scope,
+                       .err = g->err};
     lnt_status status = unpack(&u, onnx, size, &im.model, g->err);
     if (status == LNT_OK)
         status = import_model(&im);

@@ -30,6 +30,11 @@ typedef struct lnt_scope {
                        * of the model's own) */
 } lnt_scope;
 
+static inline lnt_scope lnt_scope_in(lnt_scope *outer, const lnt_graph *g)
+{
+    return (lnt_scope){.outer = outer, .names.heap = g->memory.allocator, .wanted.heap = g->memory.allocator};
+}
+
 /* A model-local function while it is being inlined. */
 typedef struct lnt_call {
     const struct lnt_call *outer;

@@ -181,7 +181,7 @@ lnt_status lnt_import_call(lnt_importer *im, const LntOnnx__Function *f, const l
     lnt_call call = {.outer = im->call, .depth = im->call ? im->call->depth + 1 : 1, .prefix = n->name};
     LNT_TRY(call_attrs(im, f, n, &call));
     const lnt_importer caller = *im;
-    lnt_scope scope = {0};
+    lnt_scope scope = lnt_scope_in(NULL, im->g);
     im->call = &call;
     im->scope = &scope;
     im->opset = f->opset_import;

@@ -90,7 +90,7 @@ lnt_status lnt_import_order(lnt_importer *im, LntOnnx__Node *const *node, size_t
 {
     const lnt_allocator *a = im->g->memory.allocator;
     LNT_REQUIRE(n < UINT32_MAX, im->err, LNT_E_LIMIT, "a graph has %zu nodes", n);
-    edges e = {.memory = a, .err = im->err};
+    edges e = {.maker.heap = a, .memory = a, .err = im->err};
     e.first = lnt_alloc_zero(a, n, sizeof *e.first, im->err);
     e.waiting = lnt_alloc_zero(a, n, sizeof *e.waiting, im->err);
     lnt_status status = e.first && e.waiting ? collect(&e, node, n) : LNT_E_MEMORY;

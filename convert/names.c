@@ -26,8 +26,9 @@ static struct lnt_names_slot *slot_of(const lnt_names *names, const char *text)
 
 static lnt_status grow(lnt_names *names, lnt_error *err)
 {
-    lnt_names wider = {.capacity = names->capacity ? names->capacity * 2 : 64, .n = names->n};
-    wider.slot = lnt_alloc_zero(&lnt_malloc_allocator, wider.capacity, sizeof *wider.slot, err);
+    lnt_names wider = {
+        .heap = names->heap, .capacity = names->capacity ? names->capacity * 2 : 64, .n = names->n};
+    wider.slot = lnt_alloc_zero(names->heap, wider.capacity, sizeof *wider.slot, err);
     if (!wider.slot)
         return LNT_E_MEMORY;
     for (size_t i = 0; i < names->capacity; i++)
@@ -40,8 +41,8 @@ static lnt_status grow(lnt_names *names, lnt_error *err)
 
 void lnt_names_free(lnt_names *names)
 {
-    lnt_free(&lnt_malloc_allocator, names->slot);
-    *names = (lnt_names){0};
+    lnt_free(names->heap, names->slot);
+    *names = (lnt_names){.heap = names->heap};
 }
 
 uint32_t lnt_names_find(const lnt_names *names, const char *text)

@@ -4,8 +4,9 @@
 
 #include "base/memory.h"
 
-/* Open addressing; texts are the caller's and must outlive the map. Zeroed is empty. */
+/* Open addressing; texts are the caller's and must outlive the map. Zeroed but for the heap it is empty. */
 typedef struct lnt_names {
+    const lnt_allocator *heap;
     struct lnt_names_slot {
         const char *text; /* NULL: free */
         uint32_t number;

@@ -28,9 +28,9 @@ typedef struct lnt_quantise_options {
     double at_most;          /* of a layer's time in float, or it stays in float; 0: no bound */
     const lnt_costs *costs;  /* of the machine whose time counts; NULL: this one's, by the clock */
     double min_snr;          /* dB that every output must keep; 0: no bound */
-    /* Recorded inputs; n_samples 0: seeded ones. Reads sample i into inputs[], zeroed, which then belong to
-     * the caller; a state whose data stay NULL goes on from the sample before. count_samples, unless NULL,
-     * says how many there are once the model is known. */
+    /* Recorded inputs; n_samples 0: seeded ones. Reads sample i into inputs[], zeroed, by
+     * lnt_malloc_allocator: they then belong to the caller; a state whose data stay NULL goes on from the
+     * sample before. count_samples, unless NULL, says how many there are once the model is known. */
     size_t n_samples;
     lnt_status (*count_samples)(void *arg, const lnt_model *m, size_t *n, lnt_error *err);
     lnt_status (*read_sample)(void *arg, const lnt_model *m, size_t i, lnt_tensor *inputs, lnt_error *err);

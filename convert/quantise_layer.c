@@ -142,7 +142,7 @@ static lnt_status find_operands(place *t, const lnt_gnode *n, alone *a)
 static lnt_status prepare(place *t, const lnt_gnode *n, alone *a)
 {
     *a = (alone){0};
-    lnt_bump_init(&a->memory, &lnt_malloc_allocator);
+    lnt_bump_init(&a->memory, t->g->memory.allocator);
     LNT_TRY(find_operands(t, n, a));
     lnt_site site = {
         .node = &a->node, .in = a->in, .out = a->out, .n_in = n->n_in, .n_out = n->n_out, .err = t->err};
@@ -295,7 +295,7 @@ lnt_status lnt_measure_layer(lnt_graph *g, const lnt_qlayers *layers, lnt_sessio
                              lnt_error *err)
 {
     place t = {g, layers->fixed, s, lnt_cpu_best_level(), err};
-    alone *both = lnt_alloc_zero(&lnt_malloc_allocator, 2, sizeof *both, err);
+    alone *both = lnt_alloc_zero(g->memory.allocator, 2, sizeof *both, err);
     if (!both)
         return LNT_E_MEMORY;
     lnt_status status = prepare(&t, &l->plain, &both[0]);
@@ -307,13 +307,13 @@ lnt_status lnt_measure_layer(lnt_graph *g, const lnt_qlayers *layers, lnt_sessio
         status = compare_forms(&t, &both[0], &both[1], l);
     lnt_bump_free(&both[0].memory);
     lnt_bump_free(&both[1].memory);
-    lnt_free(&lnt_malloc_allocator, both);
+    lnt_free(g->memory.allocator, both);
     return status;
 }
 
 lnt_status lnt_qlayers_add(lnt_qlayers *layers, lnt_graph *g, lnt_gnode *n, size_t weights)
 {
-    LNT_TRY(LNT_GROW(&lnt_malloc_allocator, layers->layer, layers->capacity, layers->n, g->err));
+    LNT_TRY(LNT_GROW(g->memory.allocator, layers->layer, layers->capacity, layers->n, g->err));
     layers->layer[layers->n++] = (lnt_qlayer){.node = n,
                                               .plain = *n,
                                               .quantised = *n,

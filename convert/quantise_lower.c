@@ -149,7 +149,7 @@ static lnt_status scaled_weights(const lnt_static *st, const lnt_qsite *s, lnt_o
         return LNT_OK;
     const int64_t n = lnt_operand_count(w);
     const float *from = w->data;
-    float *to = *block = lnt_alloc_zero(&lnt_malloc_allocator, (size_t)n, sizeof *to, st->g->err);
+    float *to = *block = lnt_alloc_zero(st->g->memory.allocator, (size_t)n, sizeof *to, st->g->err);
     if (!to)
         return LNT_E_MEMORY;
     for (int64_t i = 0; i < n; i++)
@@ -182,7 +182,7 @@ static double *channel_offsets(const lnt_static *st, const lnt_qsite *s)
 {
     const lnt_qvalue *x = &st->value[s->node->in[0]];
     double *offset =
-        lnt_alloc_zero(&lnt_malloc_allocator, (size_t)x->channels + 1, sizeof *offset, st->g->err);
+        lnt_alloc_zero(st->g->memory.allocator, (size_t)x->channels + 1, sizeof *offset, st->g->err);
     for (int64_t c = 0; offset && c < x->channels; c++)
         offset[c] = lnt_static_channel_offset(st, s->node->in[0], c);
     return offset;
@@ -207,7 +207,7 @@ static lnt_status make_bias(lnt_static *st, lnt_qsite *s, const lnt_operand *w)
         sum[i] = (int32_t)lrint(fmax(-INT32_MAX, fmin(INT32_MAX, real / unit)));
         negative[i] = -sum[i];
     }
-    lnt_free(&lnt_malloc_allocator, offset);
+    lnt_free(st->g->memory.allocator, offset);
     const char *name = st->g->value[p->weights].name;
     p->bias_ints = lnt_graph_add_constant(st->g, name, LNT_INT32, 1, &p->columns, sum, bytes);
     p->bias_zero = lnt_graph_add_constant(st->g, name, LNT_INT32, 1, &p->columns, negative, bytes);
@@ -220,7 +220,8 @@ static float *divisors(const lnt_static *st, const lnt_qsite *s, const lnt_opera
 {
     const lnt_rounding *r = s->product.rounding;
     const int64_t in_group = w->dims[0] / r->groups;
-    float *to = lnt_alloc_zero(&lnt_malloc_allocator, (size_t)(r->groups * r->terms), sizeof *to, st->g->err);
+    float *to =
+        lnt_alloc_zero(st->g->memory.allocator, (size_t)(r->groups * r->terms), sizeof *to, st->g->err);
     for (int64_t i = 0; to && i < r->groups * r->terms; i++) {
         const int64_t element = i / r->terms * in_group * r->terms + i % r->terms;
         to[i] = st->value[s->node->in[0]].balance[lnt_q_weight_channel(s->node, w, element)];
@@ -238,7 +239,7 @@ static lnt_status round_weights(lnt_static *st, const lnt_qsite *s, const lnt_op
         return LNT_E_MEMORY;
     const lnt_status status = lnt_round_weights(st->g, p->rounding, w, !lnt_is(s->node, Conv), p->scale,
                                                 p->factor, divided, p->bytes);
-    lnt_free(&lnt_malloc_allocator, divided);
+    lnt_free(st->g->memory.allocator, divided);
     return status;
 }
 
@@ -293,7 +294,7 @@ static lnt_status make_weights(lnt_static *st, lnt_qsite *s)
     }
     if (status == LNT_OK)
         status = make_bias(st, s, &w);
-    lnt_free(&lnt_malloc_allocator, block);
+    lnt_free(st->g->memory.allocator, block);
     return status;
 }
 
@@ -467,7 +468,7 @@ static lnt_status apply(const lnt_graph *g, const lnt_gnode *n, unsigned rank, i
     LNT_TRY(lnt_site_shape(&site));
     LNT_REQUIRE(y.dtype == LNT_FLOAT && lnt_operand_count(&y) == tables * BYTES, g->err, LNT_E_INTERNAL,
                 "%s is no function of one number", n->name);
-    LNT_TRY(lnt_evaluate(&view, in, &out, &data, LNT_LEVEL_SCALAR, 0, g->err));
+    LNT_TRY(lnt_evaluate(g->memory.allocator, &view, in, &out, &data, LNT_LEVEL_SCALAR, 0, g->err));
     memcpy(x, result, (size_t)(tables * BYTES) * sizeof *x);
     return LNT_OK;
 }

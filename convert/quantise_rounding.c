@@ -8,8 +8,6 @@
 #include <math.h>
 #include <string.h>
 
-static const lnt_allocator *const heap = &lnt_malloc_allocator;
-
 lnt_status lnt_rounding_make(const lnt_graph *g, const lnt_gnode *n, size_t samples, lnt_rounding **out)
 {
     enum { TERMS_MOST = 1280, SUMS_MOST = 1 << 24 };
@@ -25,22 +23,22 @@ lnt_status lnt_rounding_make(const lnt_graph *g, const lnt_gnode *n, size_t samp
     }
     if (!samples || terms < 2 || terms > TERMS_MOST || groups < 1 || groups > SUMS_MOST / (terms * terms))
         return LNT_OK;
-    lnt_rounding *r = *out = lnt_alloc_zero(heap, 1, sizeof *r, g->err);
+    lnt_rounding *r = *out = lnt_alloc_zero(g->memory.allocator, 1, sizeof *r, g->err);
     if (!r)
         return LNT_E_MEMORY;
     *r = (lnt_rounding){.terms = terms, .groups = groups};
-    r->sums = lnt_alloc_zero(heap, (size_t)(groups * terms * terms), sizeof *r->sums, g->err);
-    r->input = lnt_alloc_zero(heap, (size_t)terms, sizeof *r->input, g->err);
+    r->sums = lnt_alloc_zero(g->memory.allocator, (size_t)(groups * terms * terms), sizeof *r->sums, g->err);
+    r->input = lnt_alloc_zero(g->memory.allocator, (size_t)terms, sizeof *r->input, g->err);
     return r->sums && r->input ? LNT_OK : LNT_E_MEMORY;
 }
 
-void lnt_rounding_free(lnt_rounding *r)
+void lnt_rounding_free(const lnt_graph *g, lnt_rounding *r)
 {
     if (!r)
         return;
-    lnt_free(heap, r->sums);
-    lnt_free(heap, r->input);
-    lnt_free(heap, r);
+    lnt_free(g->memory.allocator, r->sums);
+    lnt_free(g->memory.allocator, r->input);
+    lnt_free(g->memory.allocator, r);
 }
 
 /* ---- looking ---- */
@@ -219,7 +217,7 @@ lnt_status lnt_round_weights(lnt_graph *g, const lnt_rounding *r, const lnt_oper
     const float *scales = g->value[scale].info.data;
     int8_t *to = (int8_t *)g->value[bytes].info.data; /* the graph's own copy */
     column c = {.terms = r->terms, .step = across ? columns : 1};
-    c.error = lnt_alloc_zero(heap, (size_t)r->terms, sizeof *c.error, g->err);
+    c.error = lnt_alloc_zero(g->memory.allocator, (size_t)r->terms, sizeof *c.error, g->err);
     if (!c.error)
         return LNT_E_MEMORY;
     for (int64_t n = 0; n < columns; n++) {
@@ -234,6 +232,6 @@ lnt_status lnt_round_weights(lnt_graph *g, const lnt_rounding *r, const lnt_oper
         if (c.scale > 0)
             round_column(&c, true, to + at);
     }
-    lnt_free(heap, c.error);
+    lnt_free(g->memory.allocator, c.error);
     return LNT_OK;
 }

@@ -21,7 +21,7 @@ typedef struct lnt_rounding {
 
 /* For such a node; NULL in *r, unless memory is short, where there are too many terms. */
 lnt_status lnt_rounding_make(const lnt_graph *g, const lnt_gnode *n, size_t samples, lnt_rounding **r);
-void lnt_rounding_free(lnt_rounding *r);
+void lnt_rounding_free(const lnt_graph *g, lnt_rounding *r);
 /* Looks at x, the node's input 0 in one of `samples` runs. */
 lnt_status lnt_rounding_look(const lnt_graph *g, const lnt_gnode *n, lnt_rounding *r, const lnt_tensor *x,
                              size_t samples);

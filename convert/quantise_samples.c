@@ -8,9 +8,13 @@
 #include <math.h>
 #include <string.h>
 
-static const lnt_allocator *const heap = &lnt_malloc_allocator;
-
 /* Sample i, all of whose floats must be numbers. */
+/* Recorded ones are the caller's, who reads them. */
+static const lnt_allocator *heap_of_inputs(const lnt_samples *s)
+{
+    return s->options->n_samples ? &lnt_malloc_allocator : s->graph->memory.allocator;
+}
+
 static lnt_status read_sample(lnt_samples *s, const lnt_model *m, size_t i, lnt_error *err)
 {
     lnt_tensor *input = s->input + i * s->n_inputs;
@@ -32,7 +36,7 @@ lnt_status lnt_samples_read(lnt_samples *s, const lnt_model *m, size_t most, lnt
     if (o->n_samples && o->count_samples)
         LNT_TRY(o->count_samples(o->arg, m, &s->n, err));
     s->n = s->n < most ? s->n : most;
-    s->input = lnt_alloc_zero(heap, s->n * s->n_inputs, sizeof *s->input, err);
+    s->input = lnt_alloc_zero(s->graph->memory.allocator, s->n * s->n_inputs, sizeof *s->input, err);
     if (!s->input)
         return LNT_E_MEMORY;
     for (size_t i = 0; i < s->n && o->n_samples; i++)
@@ -43,13 +47,13 @@ lnt_status lnt_samples_read(lnt_samples *s, const lnt_model *m, size_t most, lnt
 void lnt_samples_free(lnt_samples *s)
 {
     for (size_t i = 0; s->input && i < s->n * s->n_inputs; i++)
-        lnt_tensor_free(heap, &s->input[i]);
+        lnt_tensor_free(heap_of_inputs(s), &s->input[i]);
     for (size_t i = 0; s->last && i < 2 * (size_t)s->n_outputs; i++)
-        lnt_tensor_free(heap, &s->last[i]);
-    lnt_free(heap, s->input);
-    lnt_free(heap, s->last);
-    lnt_free(heap, s->from);
-    *s = (lnt_samples){0};
+        lnt_tensor_free(s->graph->memory.allocator, &s->last[i]);
+    lnt_free(s->graph->memory.allocator, s->input);
+    lnt_free(s->graph->memory.allocator, s->last);
+    lnt_free(s->graph->memory.allocator, s->from);
+    *s = (lnt_samples){.options = s->options, .graph = s->graph};
 }
 
 /* The output of the sample before that input k of sample i was, or LNT_NONE. */
@@ -113,7 +117,8 @@ static lnt_status keep_from_now(lnt_samples *s, uint32_t output, const lnt_tenso
     for (unsigned half = 0; half < 2; half++) {
         lnt_tensor *t = &s->last[half * s->n_outputs + output];
         if (!t->data)
-            LNT_TRY(lnt_tensor_alloc(heap, like->dtype, like->rank, like->dims, t, err));
+            LNT_TRY(
+                lnt_tensor_alloc(s->graph->memory.allocator, like->dtype, like->rank, like->dims, t, err));
     }
     return LNT_OK;
 }
@@ -142,8 +147,8 @@ lnt_status lnt_samples_find_states(lnt_samples *s, const lnt_model *m, lnt_sessi
     if (!s->options->n_samples || s->n < 2)
         return LNT_OK;
     s->n_outputs = lnt_model_output_count(m);
-    s->from = lnt_alloc_zero(heap, s->n * s->n_inputs, sizeof *s->from, err);
-    s->last = lnt_alloc_zero(heap, 2 * (size_t)s->n_outputs, sizeof *s->last, err);
+    s->from = lnt_alloc_zero(s->graph->memory.allocator, s->n * s->n_inputs, sizeof *s->from, err);
+    s->last = lnt_alloc_zero(s->graph->memory.allocator, 2 * (size_t)s->n_outputs, sizeof *s->last, err);
     if (!s->from || !s->last)
         return LNT_E_MEMORY;
     memset(s->from, 0xff, s->n * s->n_inputs * sizeof *s->from);
@@ -158,7 +163,7 @@ lnt_status lnt_samples_find_states(lnt_samples *s, const lnt_model *m, lnt_sessi
 static lnt_status make_up(lnt_samples *s, const lnt_model *m, int64_t extent, lnt_error *err)
 {
     for (uint32_t i = 0; i < s->n_inputs; i++) {
-        lnt_tensor_free(heap, &s->input[i]);
+        lnt_tensor_free(heap_of_inputs(s), &s->input[i]);
         LNT_TRY(lnt_seeded_input(s->graph, m, i, extent, &s->input[i], err));
     }
     return LNT_OK;

@@ -7,7 +7,7 @@
 
 typedef struct lnt_samples {
     const lnt_quantise_options *options;
-    const lnt_graph *graph; /* of the model; may be NULL */
+    const lnt_graph *graph; /* of the model */
     size_t n;
     uint32_t n_inputs;
     lnt_tensor *input; /* [n][n_inputs]; without data: a state that goes on from the sample before */
@@ -19,7 +19,7 @@ typedef struct lnt_samples {
 } lnt_samples;
 
 /* Reads up to `most` of the samples of the options; without any there is one, made up in its first run. All
- * zeros before; freed in any case. */
+ * but options and graph zeros before; freed in any case. */
 lnt_status lnt_samples_read(lnt_samples *s, const lnt_model *m, size_t most, lnt_error *err);
 void lnt_samples_free(lnt_samples *s);
 

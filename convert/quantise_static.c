@@ -82,13 +82,13 @@ static lnt_status turn(lnt_graph *g, lnt_qweights *p)
     const lnt_operand w = *lnt_ginfo(g, p->weights);
     const int64_t K = w.dims[1], N = w.dims[0], dims[] = {K, N};
     const float *from = w.data;
-    float *to = lnt_alloc_zero(&lnt_malloc_allocator, (size_t)(K * N), sizeof *to, g->err);
+    float *to = lnt_alloc_zero(g->memory.allocator, (size_t)(K * N), sizeof *to, g->err);
     if (!to)
         return LNT_E_MEMORY;
     for (int64_t i = 0; i < K * N; i++)
         to[i % K * N + i / K] = from[i];
     p->weights = lnt_add_floats(g, g->value[p->weights].name, 2, dims, to);
-    lnt_free(&lnt_malloc_allocator, to);
+    lnt_free(g->memory.allocator, to);
     return p->weights == LNT_NONE ? LNT_E_MEMORY : LNT_OK;
 }
 

@@ -16,8 +16,6 @@
 
 enum { SAMPLE_US = 60000000 };
 
-static const lnt_allocator *const heap = &lnt_malloc_allocator;
-
 /* ---- running the graph ---- */
 
 typedef struct trial {
@@ -67,11 +65,11 @@ static bool calibrates(const trial *t, size_t i)
     return t->options->n_samples && (t->samples.n == 1 || !is_fresh(t, i));
 }
 
-static void stop(running *r)
+static void stop(trial *t, running *r)
 {
     lnt_session_destroy(&r->session);
     lnt_model_close(&r->model);
-    lnt_free(heap, r->image);
+    lnt_free(t->g->memory.allocator, r->image);
     *r = (running){0};
 }
 
@@ -91,7 +89,7 @@ static lnt_status start(trial *t, running *r)
     }
     lnt_report_free(&quiet);
     if (status == LNT_OK)
-        status = lnt_model_from_memory(r->image, size, NULL, &r->model, t->err);
+        status = lnt_load_own(t->g->memory.allocator, r->image, size, &r->model, t->err);
     if (status == LNT_OK)
         status = lnt_session_create(r->model, &options, &r->session, t->err);
     if (r->session)
@@ -108,8 +106,8 @@ static lnt_status take_outputs(trial *t, running *r, size_t sample, bool keep)
         if (out.dtype != LNT_FLOAT)
             continue;
         if (keep) {
-            lnt_tensor_free(heap, want);
-            LNT_TRY(lnt_tensor_alloc(heap, out.dtype, out.rank, out.dims, want, t->err));
+            lnt_tensor_free(t->g->memory.allocator, want);
+            LNT_TRY(lnt_tensor_alloc(t->g->memory.allocator, out.dtype, out.rank, out.dims, want, t->err));
             memcpy(want->data, out.data, out.bytes);
         } else if (want->bytes == out.bytes) {
             lnt_noise_add(&t->noise[i], want->data, out.data, (int64_t)(out.bytes / sizeof(float)));
@@ -124,13 +122,11 @@ static lnt_status take_outputs(trial *t, running *r, size_t sample, bool keep)
 
 static lnt_status prepare_samples(trial *t, running *r)
 {
-    t->samples.options = t->options;
-    t->samples.graph = t->g;
     LNT_TRY(lnt_samples_read(&t->samples, r->model, SIZE_MAX, t->err));
     LNT_TRY(lnt_samples_find_states(&t->samples, r->model, r->session, t->err));
     t->n_outputs = lnt_model_output_count(r->model);
-    t->want = lnt_alloc_zero(heap, t->samples.n * t->n_outputs, sizeof *t->want, t->err);
-    t->noise = lnt_alloc_zero(heap, t->n_outputs, sizeof *t->noise, t->err);
+    t->want = lnt_alloc_zero(t->g->memory.allocator, t->samples.n * t->n_outputs, sizeof *t->want, t->err);
+    t->noise = lnt_alloc_zero(t->g->memory.allocator, t->n_outputs, sizeof *t->noise, t->err);
     return t->want && t->noise ? LNT_OK : LNT_E_MEMORY;
 }
 
@@ -199,7 +195,8 @@ static lnt_status make_bins(trial *t)
 {
     lnt_seen *seen = t->seen;
     for (uint32_t v = 0; v < t->layers->fixed->n_values; v++)
-        if (seen[v].any && !(seen[v].bin = lnt_alloc_zero(heap, LNT_SEEN_BINS, sizeof *seen[v].bin, t->err)))
+        if (seen[v].any && !(seen[v].bin = lnt_alloc_zero(t->g->memory.allocator, LNT_SEEN_BINS,
+                                                          sizeof *seen[v].bin, t->err)))
             return LNT_E_MEMORY;
     return LNT_OK;
 }
@@ -272,7 +269,7 @@ static lnt_status round_all(trial *t)
 static void forget_rounding(trial *t)
 {
     for (size_t i = 0; i < t->layers->n; i++) {
-        lnt_rounding_free(t->layers->layer[i].rounding);
+        lnt_rounding_free(t->g, t->layers->layer[i].rounding);
         t->layers->layer[i].rounding = NULL;
     }
 }
@@ -294,7 +291,7 @@ static lnt_status calibrate(trial *t, running *r)
     const lnt_static *st = t->layers->fixed;
     if (!t->options->n_samples)
         return LNT_OK;
-    if (st && !(t->seen = lnt_alloc_zero(heap, st->n_values, sizeof *t->seen, t->err)))
+    if (st && !(t->seen = lnt_alloc_zero(t->g->memory.allocator, st->n_values, sizeof *t->seen, t->err)))
         return LNT_E_MEMORY;
     LNT_TRY(prepare_rounding(t));
     LNT_TRY(look_at_samples(t, r, false));
@@ -371,7 +368,7 @@ static lnt_status run_chosen(trial *t, double *snr)
         if (status == LNT_OK && is_fresh(t, i))
             status = take_outputs(t, &r, i, false);
     }
-    stop(&r);
+    stop(t, &r);
     advance(t);
     *snr = LNT_SNR_MOST;
     for (uint32_t i = 0; i < t->n_outputs; i++)
@@ -425,7 +422,7 @@ static lnt_status run_float(trial *t)
         status = put_forms(t->layers);
     if (status == LNT_OK)
         status = measure_layers(t, &r);
-    stop(&r);
+    stop(t, &r);
     return status;
 }
 
@@ -558,7 +555,7 @@ static lnt_status meet_bound(trial *t)
     LNT_TRY(run_chosen(t, &snr));
     if (t->options->min_snr <= 0 || snr >= t->options->min_snr)
         return LNT_OK;
-    ranked *rank = lnt_alloc_zero(heap, t->layers->n, sizeof *rank, t->err);
+    ranked *rank = lnt_alloc_zero(t->g->memory.allocator, t->layers->n, sizeof *rank, t->err);
     if (!rank)
         return LNT_E_MEMORY;
     lnt_status status = rank_layers(t, rank, &n);
@@ -566,7 +563,7 @@ static lnt_status meet_bound(trial *t)
         status = find_enough(t, rank, n, &dropped);
     if (status == LNT_OK)
         status = give_back_most(t, rank, dropped);
-    lnt_free(heap, rank);
+    lnt_free(t->g->memory.allocator, rank);
     return status == LNT_OK ? run_chosen(t, &snr) : status;
 }
 
@@ -694,7 +691,12 @@ lnt_status lnt_quantise_trial(lnt_graph *g, const lnt_quantise_options *options,
                               lnt_report *report)
 {
     lnt_error why = {0}, *outer = g->err;
-    trial t = {.g = g, .options = options, .layers = layers, .report = report, .err = &why};
+    trial t = {.g = g,
+               .samples = {.options = options, .graph = g},
+               .options = options,
+               .layers = layers,
+               .report = report,
+               .err = &why};
     LNT_REQUIRE(options->mode != LNT_INT8_STATIC || options->n_samples, g->err, LNT_E_ARGUMENT,
                 "--int8 static needs recorded inputs: give some with --calibrate");
     if (!layers->n)
@@ -703,13 +705,13 @@ lnt_status lnt_quantise_trial(lnt_graph *g, const lnt_quantise_options *options,
     lnt_status status = try_all(&t);
     g->err = outer;
     for (uint32_t v = 0; t.seen && v < layers->fixed->n_values; v++)
-        lnt_free(heap, t.seen[v].bin);
+        lnt_free(g->memory.allocator, t.seen[v].bin);
     for (size_t i = 0; t.want && i < t.samples.n * t.n_outputs; i++)
-        lnt_tensor_free(heap, &t.want[i]);
+        lnt_tensor_free(g->memory.allocator, &t.want[i]);
     lnt_samples_free(&t.samples);
-    lnt_free(heap, t.seen);
-    lnt_free(heap, t.want);
-    lnt_free(heap, t.noise);
+    lnt_free(g->memory.allocator, t.seen);
+    lnt_free(g->memory.allocator, t.want);
+    lnt_free(g->memory.allocator, t.noise);
     status = judge(&t, status, &why);
     if (status == LNT_OK)
         status = widen_narrow(g, layers);

@@ -145,11 +145,12 @@ lnt_status lnt_evaluate_in(lnt_bump *memory, const lnt_node *node, lnt_operand *
     return lnt_solo_run(&solo);
 }
 
-lnt_status lnt_evaluate(const lnt_node *node, lnt_operand *const *in, lnt_operand *const *out,
-                        void *const *out_data, lnt_level level, uint64_t seed, lnt_error *err)
+lnt_status lnt_evaluate(const lnt_allocator *a, const lnt_node *node, lnt_operand *const *in,
+                        lnt_operand *const *out, void *const *out_data, lnt_level level, uint64_t seed,
+                        lnt_error *err)
 {
     lnt_bump memory;
-    lnt_bump_init(&memory, &lnt_malloc_allocator);
+    lnt_bump_init(&memory, a);
     const lnt_status status = lnt_evaluate_in(&memory, node, in, out, out_data, level, seed, err);
     lnt_bump_free(&memory);
     return status;

@@ -262,9 +262,10 @@ lnt_status lnt_bind_unsupported_type(lnt_site *site, lnt_dtype dtype);
 
 /* A whole operator on the spot, as constant folding and early evaluation need it: operands in[] hold their
  * contents in data, outputs have types and extents, out_data[i] receives output i. One thread.
- * Not for control flow. */
-lnt_status lnt_evaluate(const lnt_node *node, lnt_operand *const *in, lnt_operand *const *out,
-                        void *const *out_data, lnt_level level, uint64_t seed, lnt_error *err);
+ * Not for control flow. Parameters and scratch memory come from `a`. */
+lnt_status lnt_evaluate(const lnt_allocator *a, const lnt_node *node, lnt_operand *const *in,
+                        lnt_operand *const *out, void *const *out_data, lnt_level level, uint64_t seed,
+                        lnt_error *err);
 
 /* The same with parameters and scratch memory from a bump of the caller's. */
 lnt_status lnt_evaluate_in(lnt_bump *memory, const lnt_node *node, lnt_operand *const *in,

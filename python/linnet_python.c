@@ -2,7 +2,8 @@
  * arguments.
  *
  * Settings come as text, one a line: "opt all", "dim N=3", "state OUT=IN", "keep NAME", "keep_all 1",
- * "winograd 1", "overridable NAME", "custom DOMAIN.OP", "meta KEY=TEXT". And runs in one call. */
+ * "winograd 1", "memory_limit BYTES", "overridable NAME", "custom DOMAIN.OP", "meta KEY=TEXT". And runs in
+ * one call. */
 #include "convert/convert.h"
 #include "formats/lnt_file.h"
 
@@ -78,6 +79,10 @@ static lnt_status take(settings *s, char *key, char *value, lnt_error *err)
         o->keep_all = true;
     } else if (strcmp(key, "winograd") == 0) {
         o->winograd = true;
+    } else if (strcmp(key, "memory_limit") == 0) {
+        const long long bytes = strtoll(value, &right, 10);
+        LNT_REQUIRE(bytes > 0 && !*right, err, LNT_E_ARGUMENT, "memory_limit must be positive, is %s", value);
+        o->memory_limit = (uint64_t)bytes;
     } else if (strcmp(key, "overridable") == 0) {
         s->overridable[o->n_overridable++] = value;
     } else if (strcmp(key, "custom") == 0) {

@@ -66,7 +66,7 @@ static lnt_status fill(const lnt_graph *g, const lnt_gnode *n, uint8_t *to)
     lnt_gnode_view(n, &view);
     lnt_site site = {.node = &view, .in = in, .out = &out, .n_in = n->n_in, .n_out = 1, .err = g->err};
     LNT_TRY(lnt_site_shape(&site));
-    return lnt_evaluate(&view, in, &out, &data, LNT_LEVEL_SCALAR, 0, g->err);
+    return lnt_evaluate(g->memory.allocator, &view, in, &out, &data, LNT_LEVEL_SCALAR, 0, g->err);
 }
 
 static lnt_status visit(lnt_edit *e, lnt_gnode *n)

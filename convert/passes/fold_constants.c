@@ -113,7 +113,7 @@ static lnt_status evaluate(lnt_edit *e, lnt_gnode *n, bool *folded)
     lnt_node view;
     lnt_gnode_view(n, &view);
     lnt_error err = {.code = LNT_OK};
-    *folded = lnt_evaluate(&view, in, out, data, LNT_LEVEL_SCALAR, 0, &err) == LNT_OK;
+    *folded = lnt_evaluate(g->memory.allocator, &view, in, out, data, LNT_LEVEL_SCALAR, 0, &err) == LNT_OK;
     for (unsigned i = 0; *folded && i < n->n_out; i++)
         if (out[i])
             become_constant(g, n->out[i], data[i], bytes[i]);

@@ -252,6 +252,6 @@ lnt_status lnt_pass_quantise(lnt_graph *g, lnt_report *report)
         status = lnt_quantise_trial(g, g->quantise, &f.layers, report);
     if (status == LNT_OK)
         status = tell(&f);
-    lnt_free(&lnt_malloc_allocator, f.layers.layer);
+    lnt_free(g->memory.allocator, f.layers.layer);
     return status;
 }

@@ -183,7 +183,7 @@ static lnt_status check_case(bench *b, lnt_level level, uint64_t seed, lnt_check
         return LNT_OK; /* the window does not fit, or there is no such operator */
     const int64_t n = lnt_operand_count(&b->output);
     memset(b->y, 0x5a, sizeof b->y);
-    LNT_TRY(lnt_evaluate(&b->node, b->in, &b->out, &y, level, 0, &err));
+    LNT_TRY(lnt_evaluate(&lnt_malloc_allocator, &b->node, b->in, &b->out, &y, level, 0, &err));
     judge(b);
     r->cases++;
     for (int64_t i = 0; i < n + GUARD; i++) {

@@ -14,12 +14,13 @@ class UnsupportedModel(LinnetError):
         self.nodes = nodes
 
 
-def _settings(opt, dims, states, keep, overridable, custom, metadata, winograd):
+def _settings(opt, dims, states, keep, overridable, custom, metadata, winograd, memory_limit):
     lines = [f"opt {opt}"]
     lines += [f"dim {name}={extent}" for name, extent in (dims or {}).items()]
     lines += [f"state {output}={name}" for output, name in (states or {}).items()]
     lines += ["keep_all 1"] if keep == "all" else [f"keep {name}" for name in keep]
     lines += ["winograd 1"] if winograd else []
+    lines += [f"memory_limit {memory_limit}"] if memory_limit is not None else []
     lines += [f"overridable {name}" for name in overridable]
     lines += [f"custom {name}" for name in custom]
     lines += [f"meta {key}={text}" for key, text in (metadata or {}).items()]
@@ -27,16 +28,16 @@ def _settings(opt, dims, states, keep, overridable, custom, metadata, winograd):
 
 
 def convert(model, output=None, *, opt="all", dims=None, states=None, keep=(), overridable=(), custom=(),
-            metadata=None, winograd=False):
+            metadata=None, winograd=False, memory_limit=None):
     """Converts an ONNX model (a path, or its bytes) and returns the .lnt file's bytes, also written to `output`.
 
     opt: "none", "basic" or "all". dims fixes extents, {"batch": 1}. states pairs outputs with the inputs they
     feed in the next run, {"stateN": "state"}. keep names values that stay fetchable, or is "all". winograd:
     convolutions of 3x3 taps, or of 3 to 16 in a line, by Winograd's transform, where that is sooner; their weights are up
-    to four times as large.
+    to four times as large. memory_limit: bytes that the conversion may take; by default half of what is free.
     Raises UnsupportedModel with every node at fault."""
     image, size, unsupported, error = c.c_void_p(), c.c_size_t(), c.c_void_p(), Error()
-    settings = _settings(opt, dims, states, keep, overridable, custom, metadata, winograd)
+    settings = _settings(opt, dims, states, keep, overridable, custom, metadata, winograd, memory_limit)
     path, data = (None, bytes(model)) if isinstance(model, (bytes, bytearray, memoryview)) else (model, None)
     status = lib.lnt_python_convert(os.fsencode(path) if path is not None else None, data, len(data or b""),
                                     settings, c.byref(image), c.byref(size), c.byref(unsupported), c.byref(error))

@@ -402,7 +402,8 @@ static void test_gather_from_panels(void **state)
         add_list(&f, 4, picks);
         assert_int_equal(infer(&f, 1), LNT_OK);
         void *out_data[1] = {out};
-        assert_int_equal(lnt_evaluate(&f.node, f.in_at, f.out_at, out_data, LNT_LEVEL_SCALAR, 0, &f.err),
+        assert_int_equal(lnt_evaluate(&lnt_malloc_allocator, &f.node, f.in_at, f.out_at, out_data,
+                                      LNT_LEVEL_SCALAR, 0, &f.err),
                          LNT_OK);
         for (unsigned i = 0; i < 4; i++) {
             const int64_t row = picks[i] < 0 ? picks[i] + rows : picks[i];

@@ -1,5 +1,5 @@
-/* test_memory.c — a budget counts what is held, refuses what is beyond it and says so; a session's holds all that
- * the session does. Run from the top of the tree. */
+/* test_memory.c — a budget counts what is held, refuses what is beyond it and says so; a session's holds all
+ * that the session does. Run from the top of the tree. */
 #include "base/memory.h"
 #include "convert/convert.h"
 #include "runtime/linnet.h"
@@ -40,7 +40,9 @@ static void test_a_budget_refuses_one_byte_too_many(void **state)
     lnt_error err = {0};
     lnt_budget_init(&b, &lnt_malloc_allocator, 2 * TAKEN, "memory_limit");
     void *first = lnt_alloc(&b.allocator, BLOCK, &err);
+    assert_false(lnt_budget_refused(&b.allocator));
     assert_null(lnt_alloc(&b.allocator, BLOCK + 1, &err));
+    assert_true(lnt_budget_refused(&b.allocator));
     assert_int_equal(err.code, LNT_E_MEMORY);
     assert_string_equal(err.message,
                         "no memory for 1001 bytes: 1064 of the 2128 that memory_limit allows are taken");
@@ -81,6 +83,7 @@ static void test_what_the_source_refuses_is_not_counted(void **state)
     lnt_budget_init(&b, &none, LIMIT, "memory_limit");
     assert_null(lnt_alloc(&b.allocator, BLOCK, &err));
     assert_string_equal(err.message, "no memory for 1000 bytes");
+    assert_false(lnt_budget_refused(&b.allocator));
     assert_int_equal(b.used, 0);
 }
 
@@ -156,14 +159,15 @@ static void test_what_a_loop_stacks_counts_against_the_limit(void **state)
     void *image;
     size_t size;
     lnt_report_init(&report);
-    assert_int_equal(lnt_convert_file("tests/data/models/loop_branches.onnx", &(lnt_convert_options){0}, &report,
-                                      &image, &size, &err),
+    assert_int_equal(lnt_convert_file("tests/data/models/loop_branches.onnx", &(lnt_convert_options){0},
+                                      &report, &image, &size, &err),
                      LNT_OK);
     lnt_report_free(&report);
     assert_int_equal(lnt_model_from_memory(image, size, &how, &model, &err), LNT_OK);
     const size_t of_the_model = held.held;
     assert_int_equal(lnt_session_create(model, &options, &s, &err), LNT_OK);
-    const lnt_tensor n = {LNT_INT64, 0, {0}, &turns, sizeof turns}, x = {LNT_FLOAT, 1, {ELEMENTS}, ones, sizeof ones};
+    const lnt_tensor n = {LNT_INT64, 0, {0}, &turns, sizeof turns},
+                     x = {LNT_FLOAT, 1, {ELEMENTS}, ones, sizeof ones};
     assert_int_equal(lnt_set_input(s, (uint32_t)lnt_model_find_input(model, "n"), &n, &err), LNT_OK);
     assert_int_equal(lnt_set_input(s, (uint32_t)lnt_model_find_input(model, "x"), &x, &err), LNT_OK);
     assert_int_equal(lnt_run(s, &err), LNT_E_MEMORY);
