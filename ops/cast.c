@@ -154,7 +154,7 @@ static bool cast_dense(const void *src, lnt_dtype from, void *dst, lnt_dtype to,
 void lnt_cast(const void *src, lnt_dtype from, int64_t src_stride, void *dst, lnt_dtype to,
               int64_t dst_stride, int64_t n)
 {
-    LNT_ASSERT(src_stride >= 0 && dst_stride > 0 && n >= 0);
+    LNT_ASSERT(src_stride >= 0 && n >= 0 && (dst_stride > 0 || n <= 1));
     LNT_ASSERT(lnt_is_aligned(src, lnt_dtype_size(from)) && lnt_is_aligned(dst, lnt_dtype_size(to)));
     if (src_stride == (int64_t)lnt_dtype_size(from) && dst_stride == (int64_t)lnt_dtype_size(to) &&
         cast_dense(src, from, dst, to, n))

@@ -43,7 +43,7 @@ typedef struct lnt_tile {
 } lnt_tile;
 
 /* Few columns leave much of a vector empty: then each column of B lies by itself, [columns][b_panel] with its
- * taps * depth elements one after the other, and b_row is not used. Any number of rows. */
+ * taps * depth elements one after the other, and b_row is not used. At most LNT_TILE_ROWS_MAX rows. */
 typedef void (*lnt_narrow_fn)(const lnt_tile *t, unsigned rows);
 enum { LNT_NARROW_COLUMNS = 12 /* as many or fewer */, LNT_NARROW_ROWS = 8 /* go well together */ };
 

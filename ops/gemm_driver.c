@@ -400,7 +400,7 @@ static order order_of(const lnt_kernel *k, const lnt_gemm_call *call)
 lnt_status lnt_gemm_run(lnt_kernel *k, const lnt_gemm_call *call)
 {
     const lnt_gemm_plan *p = call->plan;
-    LNT_ASSERT(p->tile_rows > 0 && (p->depth_parts == 1 || p->tap_blocks == 1));
+    LNT_ASSERT(p->tile_rows > 0 && (p->depth_parts == 1 || p->tap_blocks == p->taps));
     LNT_ASSERT(p->gather_bytes == 0 || lnt_is_aligned(call->gather, LNT_ALIGN));
     LNT_ASSERT(!p->epilogue || (call->step && call->step->out[0]));
     order o = order_of(k, call);

@@ -55,7 +55,7 @@ struct lnt_gemm_plan {
     int64_t row_blocks, column_blocks;
     bool columns_outside; /* B is larger than A: each of its blocks meets all rows before the next one */
     size_t depth_parts;   /* blocks of K within one tap, or 1 */
-    size_t tap_blocks;    /* blocks of whole taps; depth_parts or tap_blocks is 1 */
+    size_t tap_blocks;    /* blocks of whole taps; of one each where depth_parts is not 1 */
     size_t panels_at_once;
     bool fetches_rows;   /* A comes from far: tiles fetch the rows of the next one */
     double work;         /* multiply-adds, more where they wait for A or B */

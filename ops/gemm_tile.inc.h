@@ -479,7 +479,7 @@ LNT_INLINE void narrow_block(const lnt_tile *t, unsigned first, size_t column, f
 
 static void narrow(const lnt_tile *t, unsigned rows)
 {
-    LNT_ASSERT(t->columns <= LNT_NARROW_COLUMNS && rows <= LNT_TILE_ROWS_MAX);
+    LNT_ASSERT(rows <= LNT_TILE_ROWS_MAX);
     LNT_ASSERT(t->first % LNT_PANEL == 0);
     float sums[LNT_TILE_ROWS_MAX * PART];
     for (size_t n = t->first; n < t->columns; n += PART) {
