@@ -174,9 +174,12 @@ $(BUILD)/tests/test_faults: LDFLAGS += -Wl,--wrap=lnt_bump_alloc
 $(BUILD)/tests/fault.so: tests/c/fault.c tests/c/fault.h
 	@echo "  LINK    $@"
 	@mkdir -p $(@D)
-	$(Q)$(CC) -std=c11 -D_GNU_SOURCE -O1 -g -Wall -Wextra -Werror -fPIC -shared -o $@ $< -ldl
+	$(Q)$(CC) -std=c11 -D_GNU_SOURCE -O1 -g -Wall -Wextra -Werror -fPIC -shared -Wl,-soname,fault.so -o $@ $< -ldl
 
 faults: $(BUILD)/tests/fault.so
+
+$(BUILD)/tests/test_system: $(BUILD)/tests/fault.so
+$(BUILD)/tests/test_system: LDFLAGS += -Wl,-rpath,'$$ORIGIN'
 
 unit: $(TEST_BIN)  ## build and run the unit tests (TEST_BIN=build/tests/test_x for one)
 	$(Q)for t in $(TEST_BIN); do echo "== $$t"; $$t || exit 1; done
@@ -226,9 +229,9 @@ fuzz: deps-test $(BUILD)/linnet  ## look for inputs that hurt, SECONDS for each 
 	$(Q)$(PYTHON) tests/fuzz/fuzz.py run --seconds $(SECONDS) $(FUZZED)
 
 # AVX-512 is unknown to valgrind: it sees the levels below. test_alloc and test_import take malloc's own place, and
-# test_faults, thousands of sessions, has the address sanitizer.
+# test_faults, thousands of sessions, has the address sanitizer. test_system takes the place of more.
 valgrind: $(TEST_BIN)
-	$(Q)for t in $(filter-out %/test_alloc %/test_import %/test_faults,$(TEST_BIN)); do echo "== $$t"; \
+	$(Q)for t in $(filter-out %/test_alloc %/test_import %/test_faults %/test_system,$(TEST_BIN)); do echo "== $$t"; \
 	    IMPORT_TRIALS=20 SLOW_SIDE=160 valgrind -q --error-exitcode=9 --leak-check=full \
 	        --suppressions=tests/valgrind.supp $$t || exit 1; done
 

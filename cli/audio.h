@@ -15,8 +15,8 @@ typedef struct lnt_sound {
 lnt_status lnt_sound_read(const char *path, uint32_t want_rate, lnt_sound *out, lnt_error *err);
 /* 16-bit mono .wav; with libsndfile also .flac and .ogg. */
 lnt_status lnt_sound_write(const char *path, const float *samples, size_t n, uint32_t rate, lnt_error *err);
-/* The same of a file in memory; path is for its ending and for messages. *bytes is an lnt_alloc block of malloc's,
- * to be freed after a failure too. */
+/* The same of a file in memory; path is for its ending and for messages. *bytes is an lnt_alloc block of
+ * malloc's, to be freed after a failure too. */
 lnt_status lnt_sound_decode(const char *path, const void *bytes, size_t size, uint32_t want_rate,
                             lnt_sound *out, lnt_error *err);
 lnt_status lnt_sound_encode(const char *path, const float *samples, size_t n, uint32_t rate, void **bytes,

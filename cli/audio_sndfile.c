@@ -117,7 +117,8 @@ static lnt_status resample(const char *path, uint32_t rate, lnt_sound *sound, ln
 }
 
 /* All samples of an opened file, its channels averaged. */
-static lnt_status read_samples(const char *path, SNDFILE *f, const SF_INFO *info, lnt_sound *out, lnt_error *err)
+static lnt_status read_samples(const char *path, SNDFILE *f, const SF_INFO *info, lnt_sound *out,
+                               lnt_error *err)
 {
     size_t each;
     LNT_REQUIRE(info->frames >= 0 && info->channels >= 1 && info->samplerate >= 1 &&

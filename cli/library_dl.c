@@ -15,7 +15,8 @@ static lnt_status check_path(const char *path, lnt_error *err)
     lnt_error why = {0};
     if (!strchr(path, '/'))
         return LNT_OK;
-    LNT_REQUIRE(lnt_open_regular(path, 0, &fd, &bytes, &why) == LNT_OK, err, LNT_E_NOT_FOUND, "%s", why.message);
+    LNT_REQUIRE(lnt_open_regular(path, 0, &fd, &bytes, &why) == LNT_OK, err, LNT_E_NOT_FOUND, "%s",
+                why.message);
     close(fd);
     return LNT_OK;
 }

@@ -125,8 +125,8 @@ static lnt_status not_found(const lnt_importer *im, const char *location)
 {
     LNT_REQUIRE(errno != ENOMEM, im->err, LNT_E_MEMORY, "external data: no memory for the path of '%s'",
                 location);
-    LNT_REQUIRE(errno == ENOENT || errno == ENOTDIR, im->err, LNT_E_IO,
-                "external data: cannot open '%s': %s", location, strerror(errno));
+    LNT_REQUIRE(errno == ENOENT || errno == ENOTDIR, im->err, LNT_E_IO, "external data: cannot open '%s': %s",
+                location, strerror(errno));
     return lnt_fail(im->err, LNT_E_IO, "external data: there is no file '%s' beside the model", location);
 }
 

@@ -60,6 +60,9 @@ typedef struct lnt_host {
     void *user;
 } lnt_host;
 
+/* Maps a regular file; anything else is refused without waiting. While it is mapped the file must not be cut short,
+ * which ends the process with SIGBUS, or written to, which makes what was checked untrue: replace it by rename, or
+ * open it with LNT_LOAD_COPY. */
 LNT_API lnt_status lnt_model_open(const char *path, const lnt_model_options *options, lnt_model **model,
                                   lnt_error *err);
 /* bytes must stay as they are until the model is closed; any alignment (unaligned bytes are copied). */

@@ -37,6 +37,7 @@ BUILD = ("build", make("all"))
 STYLE = ("style", [sys.executable, "tests/style.py"])
 UNIT = ("unit", make("unit"))
 INT8 = [f"tests/python/test_int8{part}.py" for part in ("", "_import", "_static")]
+FAULTS = ["tests/python/test_system_faults.py", "tests/python/test_files.py"]
 FUZZ = [sys.executable, "tests/fuzz/fuzz.py"]
 
 # (name, command); the counts are read from what the command prints.
@@ -61,6 +62,7 @@ STAGES = {
         ("kernels, sanitized", ["build/asan/linnet", "doctor"]),
         ("python", [*PYTEST, "tests/python"]),
         ("INT8, sanitized", [*SANITIZED, *PYTEST, *INT8]),
+        ("faults, sanitized", [*SANITIZED, *PYTEST, *FAULTS]),
         *[board(name) for name in BOARDS],
     ],
 }
@@ -70,6 +72,7 @@ STAGES["long"] = [
     ("threads, sanitized", make("unit", *THREADS)),
     ("unit, valgrind", make("valgrind")),
     ("build, clang", make("all", "unit", "CC=clang", "BUILD=build/clang")),
+    ("faults, every one", [*LONG, *PYTEST, *FAULTS]),
     ("suite, every way", [*LONG, *PYTEST, "tests/python/test_suite.py"]),
     ("models, every way", [*LONG, *PYTEST, "tests/python/test_models.py"]),
     ("suite, sanitized", [*SANITIZED, *PYTEST, "tests/python/test_suite.py"]),

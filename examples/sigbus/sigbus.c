@@ -1,5 +1,5 @@
-/* sigbus.c — a model whose file is cut short while it is mapped: the run ends, its result is thrown away, and the
- * program goes on. sigbus MODEL.lnt: a run for each line of its input. */
+/* sigbus.c — a model whose file is cut short while it is mapped: the run ends, its result is thrown away, and
+ * the program goes on. sigbus MODEL.lnt: a run for each line of its input. */
 #include <fcntl.h>
 #include <linnet.h>
 #include <signal.h>
@@ -17,8 +17,8 @@ static struct {
     volatile sig_atomic_t lost;
 } map;
 
-/* Zeros take the place of the pages that are gone, so that whichever thread read them can go on; what it computes
- * means nothing. mmap is a mere call of the kernel's. */
+/* Zeros take the place of the pages that are gone, so that whichever thread read them can go on; what it
+ * computes means nothing. mmap is a mere call of the kernel's. */
 static void on_bus_error(int number, siginfo_t *info, void *context)
 {
     const uintptr_t at = (uintptr_t)info->si_addr - (uintptr_t)map.at;

@@ -86,10 +86,10 @@ static kind fault_of(class c, const void *from)
 }
 
 /* The next definition of the function that it stands in. */
-#define REAL(type, name)                               \
-    static type (*real)();                             \
+#define REAL(name)                                     \
+    static __typeof__(name) *real;                     \
     if (!real)                                         \
-        *(void **)&real = dlsym(RTLD_NEXT, name)
+        *(void **)&real = dlsym(RTLD_NEXT, #name)
 
 #define FAULT(c) fault_of((c), __builtin_return_address(0))
 
@@ -117,7 +117,7 @@ OPEN_AS(open64)
 #define FOPEN_AS(name)                                                                                       \
     FILE *name(const char *path, const char *mode)                                                           \
     {                                                                                                        \
-        REAL(FILE *, #name);                                                                                 \
+        REAL(name);                                                                                 \
         const kind k = FAULT(OPEN);                                                                          \
         return k ? (refuse(OPEN, k), NULL) : real(path, mode);                                               \
     }
@@ -126,7 +126,7 @@ FOPEN_AS(fopen64)
 
 DIR *opendir(const char *path)
 {
-    REAL(DIR *, "opendir");
+    REAL(opendir);
     const kind k = FAULT(OPEN);
     return k ? (refuse(OPEN, k), NULL) : real(path);
 }
@@ -150,7 +150,7 @@ ssize_t read(int fd, void *bytes, size_t n)
 #define PREAD_AS(name, offset_type)                                                                          \
     ssize_t name(int fd, void *bytes, size_t n, offset_type offset)                                          \
     {                                                                                                        \
-        REAL(ssize_t, "pread64");                                                                            \
+        REAL(pread64);                                                                            \
         const kind k = FAULT(READ);                                                                          \
         return refused(k) ? refuse(READ, k) : real(fd, bytes, part(k, n), (off64_t)offset);                  \
     }
@@ -166,7 +166,7 @@ ssize_t write(int fd, const void *bytes, size_t n)
 #define STAT_AS(name, first, type)                                                                           \
     int name(first, struct type *info)                                                                       \
     {                                                                                                        \
-        REAL(int, #name);                                                                                    \
+        REAL(name);                                                                                    \
         const kind k = FAULT(STAT);                                                                          \
         return k ? refuse(STAT, k) : real(what, info);                                                       \
     }
@@ -178,7 +178,7 @@ STAT_AS(fstat64, int what, stat64)
 #define MMAP_AS(name, offset_type)                                                                           \
     void *name(void *at, size_t n, int protection, int flags, int fd, offset_type offset)                    \
     {                                                                                                        \
-        REAL(void *, "mmap64");                                                                              \
+        REAL(mmap64);                                                                              \
         const kind k = fd >= 0 ? FAULT(MAP) : PASS;                                                          \
         return k ? (refuse(MAP, k), MAP_FAILED) : real(at, n, protection, flags, fd, (off64_t)offset);       \
     }
@@ -201,7 +201,7 @@ int close(int fd)
 
 int rename(const char *from, const char *to)
 {
-    REAL(int, "rename");
+    REAL(rename);
     const kind k = FAULT(RENAME);
     return k ? refuse(RENAME, k) : real(from, to);
 }
@@ -210,7 +210,7 @@ int rename(const char *from, const char *to)
 
 int pthread_create(pthread_t *thread, const pthread_attr_t *how_to, void *(*run)(void *), void *arg)
 {
-    REAL(int, "pthread_create");
+    REAL(pthread_create);
     return FAULT(THREAD) ? EAGAIN : real(thread, how_to, run, arg);
 }
 
@@ -218,25 +218,25 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *how_to, void *(*run)
 
 void *malloc(size_t n)
 {
-    REAL(void *, "malloc");
+    REAL(malloc);
     return FAULT(MEMORY) ? NO_MEMORY : real(n);
 }
 
 void *realloc(void *block, size_t n)
 {
-    REAL(void *, "realloc");
+    REAL(realloc);
     return FAULT(MEMORY) ? NO_MEMORY : real(block, n);
 }
 
 void *aligned_alloc(size_t alignment, size_t n)
 {
-    REAL(void *, "aligned_alloc");
+    REAL(aligned_alloc);
     return FAULT(MEMORY) ? NO_MEMORY : real(alignment, n);
 }
 
 int posix_memalign(void **block, size_t alignment, size_t n)
 {
-    REAL(int, "posix_memalign");
+    REAL(posix_memalign);
     return FAULT(MEMORY) ? ENOMEM : real(block, alignment, n);
 }
 

@@ -5,6 +5,7 @@ its target, which is as it was or wholly new. LINNET_LONG=1 tries every n, other
 import os
 import pathlib
 import subprocess
+import sys
 import wave
 
 import numpy as np
@@ -13,7 +14,7 @@ import onnx.parser
 import pytest
 from onnx import TensorProto
 
-from harness import LINNET, LONG, ROOT, linnet, write_case
+from harness import LINNET, LONG, ROOT, import_package, linnet, write_case
 
 PROGRAM = pathlib.Path(LINNET).absolute()
 SANITIZED = b"__asan_init" in PROGRAM.read_bytes()
@@ -170,3 +171,15 @@ def test_short_and_interrupted_calls_are_made_again(shim, files, verb):
             where = f"{verb}, {' '.join(fault)} {n}: exit {done.returncode}\n{done.stderr}"
             assert done.returncode == 0, where
             assert found == good, where
+
+
+@pytest.mark.skipif(SANITIZED, reason="the package is of the plain build")
+def test_the_package_reports_a_failing_system(shim, files):
+    import_package()
+    (files / "out").mkdir(exist_ok=True)
+    # Python's own calls do not fail.
+    more = {"FAULT_CALLER": "liblinnet", "LD_PRELOAD": str(shim), "PYTHONPATH": str(ROOT / "python")}
+    done = subprocess.run([sys.executable, ROOT / "tests/python/package_faults.py", files], env={**os.environ, **more},
+                          capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert int(done.stdout) > 50
