@@ -2,19 +2,23 @@
  */
 #include "cli/json.h"
 
+#include "base/utf8.h"
+
 #include <inttypes.h>
 #include <math.h>
 
+/* Names come from models and may hold anything: what is no UTF-8 becomes the replacement character. */
 static void quoted(FILE *out, const char *text)
 {
     fputc('"', out);
-    for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
-        if (*c == '"' || *c == '\\')
-            fprintf(out, "\\%c", *c);
-        else if (*c < 0x20)
-            fprintf(out, "\\u%04x", *c);
+    for (unsigned n; *text; text += n ? n : 1) {
+        n = lnt_utf8_bytes(text);
+        if (*text == '"' || *text == '\\')
+            fprintf(out, "\\%c", *text);
+        else if (!n || (unsigned char)*text < 0x20)
+            fprintf(out, "\\u%04x", n ? (unsigned)*text : 0xfffd);
         else
-            fputc(*c, out);
+            fwrite(text, 1, n, out);
     }
     fputc('"', out);
 }

@@ -583,7 +583,7 @@ lnt_status lnt_shape_dropout(lnt_site *site)
 /* A kernel runs where there is a mask to write, or a training mode to look at. */
 static lnt_status run_dropout(lnt_kernel *k, const lnt_step *s)
 {
-    const uint8_t *training = lnt_in(k, s, 2);
+    const uint8_t *training = lnt_in(k, s, 2); /* any byte may come */
     double ratio = 0.5;
     if (lnt_in(k, s, 1))
         lnt_cast(lnt_in(k, s, 1), s->in[1]->dtype, 0, &ratio, LNT_DOUBLE, 0, 1);

@@ -2,6 +2,7 @@
 #include "runtime/internal.h"
 
 #include "base/lnt_assert.h"
+#include "base/utf8.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -108,14 +109,14 @@ static void append(text *t, const char *format, ...)
 static void append_string(text *t, const char *string)
 {
     append(t, "\"");
-    for (; *string; string++) {
-        const unsigned char c = (unsigned char)*string;
-        if (c == '"' || c == '\\')
-            append(t, "\\%c", c);
-        else if (c < 0x20)
-            append(t, "\\u%04x", c);
+    for (unsigned n; *string; string += n ? n : 1) {
+        n = lnt_utf8_bytes(string);
+        if (*string == '"' || *string == '\\')
+            append(t, "\\%c", *string);
+        else if (!n || (unsigned char)*string < 0x20)
+            append(t, "\\u%04x", n ? (unsigned)*string : 0xfffd);
         else
-            append(t, "%c", c);
+            append(t, "%.*s", (int)n, string);
     }
     append(t, "\"");
 }
