@@ -23,7 +23,7 @@ void lnt_report_free(lnt_report *r)
 
 lnt_status lnt_report_count(lnt_report *r, const char *pass, const char *what, unsigned count)
 {
-    LNT_ASSERT(pass && what);
+    LNT_ASSERT(pass);
     if (!what)
         return LNT_E_MEMORY;
     for (size_t i = 0; i < r->n_passes; i++)

@@ -143,7 +143,7 @@ size_t lnt_packed_panel_bytes(const lnt_packed *p)
 
 size_t lnt_packed_sums_at(const lnt_packed *p)
 {
-    LNT_ASSERT(lnt_packed_is_bytes(p) && p->N > 0);
+    LNT_ASSERT(lnt_packed_is_bytes(p));
     const size_t panels = lnt_packed_panel_count(p);
     return panels * (is_depthwise(p) ? (size_t)p->taps * LNT_PANEL : lnt_packed_panel_bytes(p));
 }
@@ -500,7 +500,7 @@ void lnt_unpack(const lnt_packed *p, lnt_dtype type, const void *src, void *dst)
 {
     LNT_ASSERT(lnt_is_aligned(src, 16));
     const uint8_t flip = type == LNT_UINT8 ? 0x80 : 0;
-    const size_t panels = lnt_packed_panel_count(p), bytes = lnt_packed_panel_bytes(p);
+    const size_t panels = lnt_packed_panel_count(p), bytes = lnt_packed_is_bytes(p) ? lnt_packed_panel_bytes(p) : 0;
     if (p->layout == LNT_LAYOUT_DEPTHWISE_F32)
         unpack_depthwise(p, src, dst);
     else if (p->layout == LNT_LAYOUT_DEPTHWISE_I8)

@@ -233,7 +233,7 @@ static bool reaches_out(const lnt_conv_rows *r, unsigned a)
 
 lnt_status lnt_conv_rows_plan(lnt_site *site, lnt_conv_rows *r, int64_t batch, lnt_gemm_plan *plan)
 {
-    LNT_ASSERT(r->taps[0] > 0 && r->taps[1] > 0 && r->taps[2] > 0);
+    LNT_ASSERT(r->taps[0] >= 0 && r->taps[1] >= 0 && r->taps[2] >= 0);
     r->runs = (r->spacing[2] == 1 || r->taps[2] == 1) && r->channels == r->pixel;
     const int64_t along_x = r->runs ? 1 : r->taps[2], taps = r->taps[0] * r->taps[1] * along_x;
     ptrdiff_t *offset = lnt_bump_alloc(site->memory, ((size_t)taps + 1) * sizeof *offset, site->err);

@@ -537,7 +537,7 @@ static lnt_status check_limit(const lnt_session *s, size_t bytes, lnt_error *err
 
 static lnt_status grow_arena(lnt_session *s, lnt_frame *f, size_t bytes, lnt_error *err)
 {
-    LNT_ASSERT(bytes % LNT_ALIGN == 0 && !f->arena == (f->arena_capacity == 0));
+    LNT_ASSERT(bytes % LNT_ALIGN == 0);
     if (bytes <= f->arena_capacity)
         return LNT_OK;
     LNT_REQUIRE(!f->arena_is_callers, err, LNT_E_LIMIT,
