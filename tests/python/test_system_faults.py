@@ -29,7 +29,7 @@ HARMLESS = [("read", "short"), ("read", "again"), ("write", "short"), ("write", 
 HARMFUL = [("open", "fail"), ("read", "fail"), ("write", "fail"), ("write", "full"), ("stat", "fail"), ("map", "fail"),
            ("sync", "fail"), ("close", "fail"), ("rename", "fail"), ("thread", "fail"), ("memory", "fail"),
            ("memory", "full")]
-EVERY = 1 << 30 if LONG else 12  # as many n are tried, then every second for as long, every third ...
+EVERY = 1 << 30 if LONG else 5 if SANITIZED else 12  # as many n are tried, then every second for as long, every third ...
 VERBS = {
     "convert": ["convert", "m.onnx", "-o", "out/target", "--report", "out/report.json"],
     "convert, bytes": ["convert", "m.onnx", "-o", "out/target", "--int8", "dynamic"],
