@@ -29,10 +29,11 @@ typedef struct sample {
     uint8_t instrs[32];
     lnt_rec_subgraph subgraphs[4];
     lnt_rec_symbol symbols[1];
-    lnt_rec_state states[1];
+    lnt_rec_state states[2];
     lnt_rec_metadata metadata[1];
     lnt_rec_golden golden[3];
     uint8_t tensors[512];
+    unsigned n_states;
 } sample;
 
 /* Offset of text in the sample's strings. */
@@ -161,6 +162,7 @@ static void sample_fill(sample *s)
     memcpy(s->instrs + 16, (uint8_t[]){27, 0, 0}, 3);
     s->symbols[0] = (lnt_rec_symbol){.name = sample_string(s, "T"), .value = SAMPLE_X, .bound = -1};
     s->states[0] = (lnt_rec_state){.output = 1, .input = 1};
+    s->n_states = 1;
     s->metadata[0] = (lnt_rec_metadata){sample_string(s, "author"), sample_string(s, "nobody")};
     s->golden[0] =
         (lnt_rec_golden){.encoding = LNT_GOLDEN_SEEDED, .dtype = LNT_FLOAT, .rank = 2, .dims = {5, 4}};
@@ -192,8 +194,9 @@ static void *sample_build(const sample *s, size_t *size, lnt_error *err)
         SECTION(ATTRS, attrs),         SECTION(ATTR_DATA, attr_data),
         SECTION(PROGRAMS, programs),   SECTION(INSTRS, instrs),
         SECTION(SUBGRAPHS, subgraphs), SECTION(SYMBOLS, symbols),
-        SECTION(STATES, states),       SECTION(METADATA, metadata),
-        SECTION(GOLDEN, golden),       {LNT_SECTION_TENSORS, s->tensors, 321},
+        {LNT_SECTION_STATES, s->states, s->n_states * sizeof *s->states},
+        SECTION(METADATA, metadata),   SECTION(GOLDEN, golden),
+        {LNT_SECTION_TENSORS, s->tensors, 321},
     };
 #undef SECTION
     void *image = NULL;

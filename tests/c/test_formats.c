@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -347,6 +348,12 @@ static void hostile_values_and_constants(void **state)
     HOSTILE((s.packed[0].taps = s.packed[0].K = s.packed[0].kernel[0] = 1 << 20, s.packed[0].N = 0,
              s.packed[0].source = LNT_SOURCE_CONV),
             "packed section, record 0");
+    HOSTILE((s.values[SAMPLE_W].rank = 3, s.values[SAMPLE_W].order = LNT_ORDER_CHANNELS_LAST,
+             s.values[SAMPLE_W].dims[0] = 1, s.values[SAMPLE_W].dims[1] = 4, s.values[SAMPLE_W].dims[2] = 3),
+            "not in plain order");
+    HOSTILE((s.packed[0].source = LNT_SOURCE_CONVT, s.packed[0].N = 0,
+             s.packed[0].phases = s.packed[0].stride[0] = 1 << 17),
+            "packed section, record 0: is nonsense");
     HOSTILE(s.operands[s.subgraphs[1].first_operand] = SAMPLE_W, "a packed constant is its output");
 }
 
@@ -374,6 +381,9 @@ static void hostile_nodes_and_attributes(void **state)
     HOSTILE(s.attrs[6].data = UINT64_MAX - 7, "its data lies outside");
     HOSTILE(s.attrs[5].count = 3, "its data lies outside");
     HOSTILE((memset(s.attr_data + 48, 0xff, 4)), "string 0 lies outside");
+    HOSTILE((memset(s.attr_data, 0, sizeof s.attr_data), s.attrs[8].data = 0, s.attrs[8].count = 20,
+             s.attrs[6] = s.attrs[8]),
+            "shares its list of strings");
     HOSTILE(s.attrs[9].data = SAMPLE_X, "its data lies outside");
     HOSTILE(s.attrs[0].data = 4, "its data lies outside");
     HOSTILE(s.programs[0].n_instr = 3, "programs section, record 0: its instructions");
@@ -420,6 +430,8 @@ static void hostile_rest(void **state)
     HOSTILE(s.symbols[0].value = SAMPLE_THEN, "of rank 255");
     HOSTILE(s.symbols[0].bound = -2, "below -1");
     HOSTILE(s.states[0].input = 2, "input 2");
+    HOSTILE((s.n_states = 2, s.states[1] = s.states[0]), "belongs to another state");
+    HOSTILE((s.n_states = 2, s.states[1].output = s.states[0].output), "belongs to another state");
     HOSTILE((s.states[0].input = 0, s.values[0].dtype = LNT_INT32), "differ in type");
     HOSTILE(s.metadata[0].text = 128, "metadata section, record 0");
     HOSTILE(s.golden[0].role = 1, "seeded");
@@ -470,6 +482,53 @@ static void hostile_tables(void **state)
         release(&copy);
     }
     release(&file);
+}
+
+/* The next section would start behind the end, and there is no room for a table. */
+static void tables_that_do_not_fit(void **state)
+{
+    (void)state;
+    image file = build_sample();
+    lnt_rec_header *h = (lnt_rec_header *)file.bytes;
+    lnt_rec_section *s = (lnt_rec_section *)(file.bytes + sizeof *h);
+    lnt_error err = {0};
+    lnt_file f;
+    const size_t first = s->offset;
+    h->file_bytes = first + 1;
+    s[0].bytes = 1;
+    s[1].offset = first + LNT_FILE_ALIGN;
+    h->root_hash = lnt_hash_root(file.bytes, h->n_sections);
+    assert_int_equal(lnt_file_check(file.bytes, first + 1, false, &f, &err), LNT_E_FILE);
+    assert_non_null(strstr(err.message, "past the end"));
+    h->file_bytes = sizeof *h + sizeof *s;
+    lnt_error_clear(&err);
+    assert_int_equal(lnt_file_check(file.bytes, sizeof *h + sizeof *s, false, &f, &err), LNT_E_FILE);
+    assert_non_null(strstr(err.message, "no room for a table"));
+    release(&file);
+}
+
+/* Memory that nobody writes to is as large as anyone likes. */
+static void four_billion_records_are_too_many(void **state)
+{
+    (void)state;
+    const uint64_t bytes = (uint64_t)UINT32_MAX, start = 128, size = start + bytes + 1;
+    void *at = size > SIZE_MAX ? MAP_FAILED
+                               : mmap(NULL, (size_t)size, PROT_READ | PROT_WRITE,
+                                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (at == MAP_FAILED)
+        skip();
+    lnt_rec_header *h = at;
+    lnt_rec_section *s = (lnt_rec_section *)((uint8_t *)at + sizeof *h);
+    lnt_error err = {0};
+    lnt_file f;
+    memcpy(h->magic, LNT_FILE_MAGIC, sizeof h->magic);
+    h->n_sections = 1;
+    h->file_bytes = size;
+    *s = (lnt_rec_section){.kind = LNT_SECTION_STRINGS, .offset = start, .bytes = bytes};
+    h->root_hash = lnt_hash_root(at, 1);
+    assert_int_equal(lnt_file_check(at, (size_t)size, false, &f, &err), LNT_E_FILE);
+    assert_non_null(strstr(err.message, "strings section: too many records"));
+    munmap(at, (size_t)size);
 }
 
 static void unknown_optional_sections_are_skipped(void **state)
@@ -635,6 +694,8 @@ int main(void)
         cmocka_unit_test(hostile_graphs),
         cmocka_unit_test(hostile_rest),
         cmocka_unit_test(hostile_tables),
+        cmocka_unit_test(tables_that_do_not_fit),
+        cmocka_unit_test(four_billion_records_are_too_many),
         cmocka_unit_test(unknown_optional_sections_are_skipped),
         cmocka_unit_test(nesting_is_limited),
         cmocka_unit_test(unaligned_bytes_are_refused),
