@@ -7,6 +7,7 @@ import os
 import stat
 import threading
 import time
+import weakref
 
 import numpy as np
 
@@ -193,6 +194,31 @@ def _head(path):
         return f.read(8) if stat.S_ISREG(os.fstat(f.fileno()).st_mode) else b""
 
 
+class _Lost:
+    """The lock of a session that another thread held when the process was forked."""
+
+    def locked(self):
+        return True
+
+    def __enter__(self):
+        raise LinnetError(10, "the session was running when this process was forked: make another one")
+
+    def __exit__(self, *_):
+        pass
+
+
+_sessions = weakref.WeakSet()
+
+
+def _after_fork():
+    for session in _sessions:
+        if session._lock.locked():
+            session._lock = _Lost()
+
+
+os.register_at_fork(after_in_child=_after_fork)
+
+
 class InferenceSession:
     """A model ready to run.
 
@@ -202,6 +228,7 @@ class InferenceSession:
     def __init__(self, path_or_bytes, sess_options=None, providers=None, provider_options=None, **conversion):
         self._model, self._session, self._image = c.c_void_p(), c.c_void_p(), None
         self._lock = threading.Lock()
+        _sessions.add(self)
         self._options = sess_options or SessionOptions()
         self._error = Error()
         self._open(path_or_bytes, conversion)

@@ -3,7 +3,7 @@
  * operator of the host's tells when the run is where. Also built with the thread sanitizer (tests/stages.py). Run
  * from the top of the tree. */
 #include "convert/convert.h"
-#include "runtime/linnet.h"
+#include "runtime/internal.h"
 
 #include <dirent.h>
 #include <dlfcn.h>
@@ -305,10 +305,74 @@ static void test_other_calls_find_the_session_busy(void **state)
     close_scene(&s);
 }
 
+static lnt_status call_one(lnt_session *x, unsigned which)
+{
+    lnt_tensor t;
+    lnt_trace_step step;
+    lnt_session_info info = {.struct_bytes = sizeof info};
+    switch (which % 14) {
+    case 0: return lnt_set_input(x, 0, &input, NULL);
+    case 1: return lnt_set_output(x, 0, NULL, 0, NULL);
+    case 2: return lnt_get_output(x, 0, &t, NULL);
+    case 3: return lnt_get_value(x, "y", &t, NULL);
+    case 4: return lnt_fetch(x, "y", NULL);
+    case 5: return lnt_select_outputs(x, NULL, 0, NULL);
+    case 6: return lnt_bind(x, NULL);
+    case 7: return lnt_state_reset(x, NULL);
+    case 8: return lnt_state_set(x, 0, &input, NULL);
+    case 9: return lnt_state_get(x, 0, &t, NULL);
+    case 10: return lnt_session_get_info(x, &info, NULL);
+    case 11: return lnt_session_trim(x, NULL);
+    case 12: return lnt_trace_get(x, lnt_trace_count(x), &step);
+    default: lnt_set_seed(x, which), lnt_set_deadline(x, 0); return LNT_OK;
+    }
+}
+
+typedef struct caller {
+    lnt_session *session;
+    _Atomic(bool) enough;
+    lnt_status odd; /* an answer that no call may give */
+} caller;
+
+static void *keep_calling(void *arg)
+{
+    caller *c = arg;
+    for (unsigned i = 0; !atomic_load(&c->enough); i++) {
+        const lnt_status status = call_one(c->session, i);
+        if (status != LNT_OK && status != LNT_E_BUSY && status != LNT_E_ARGUMENT) /* not bound at the moment */
+            c->odd = status;
+    }
+    return NULL;
+}
+
+/* Between runs, too, and while they begin and end. */
+static void test_other_calls_at_any_time(void **state)
+{
+    (void)state;
+    enum { WELL = 100 };
+    scene s;
+    open_scene(&s);
+    caller c = {.session = s.session};
+    pthread_t thread;
+    lnt_status status = LNT_OK;
+    assert_int_equal(pthread_create(&thread, NULL, keep_calling, &c), 0);
+    for (int well = 0; well < WELL && (status == LNT_OK || status == LNT_E_BUSY);) {
+        status = run(&s);
+        well += status == LNT_OK;
+    }
+    atomic_store(&c.enough, true);
+    pthread_join(thread, NULL);
+    assert_int_equal(status, LNT_OK);
+    assert_int_equal(c.odd, LNT_OK);
+    close_scene(&s);
+}
+
+/* As soon as the session that waits here is cancelled. */
 static void *let_go_on(void *arg)
 {
     scene *s = arg;
-    nanosleep(&(struct timespec){0, 2000000}, NULL);
+    while (!lnt_cancelled(&s->session->kernel))
+        nanosleep(&(struct timespec){0, 100000}, NULL);
     sem_post(&s->go_on);
     return NULL;
 }
@@ -397,6 +461,61 @@ static void test_forked_while_another_thread_runs(void **state)
         assert_int_equal(r.status, LNT_OK);
         expect_good_child(child);
     }
+    close_scene(&s);
+}
+
+static void *keep_running(void *arg)
+{
+    caller *c = arg;
+    while (!atomic_load(&c->enough) && c->odd == LNT_OK)
+        c->odd = lnt_run(c->session, NULL);
+    return NULL;
+}
+
+/* In a child: what was inherited idle can be run, whoever had the pool, and all of it destroyed. */
+static void use_idle_and_leave(scene *s, lnt_session *idle, lnt_pool *pool)
+{
+    alarm(CHILD_SECONDS);
+    lnt_session_destroy(&s->session);
+    const lnt_status status = lnt_run(idle, NULL);
+    lnt_session_destroy(&idle);
+    lnt_pool_destroy(&pool);
+    _exit(status);
+}
+
+static void test_forked_at_any_time(void **state)
+{
+    (void)state;
+    enum { FORKS = 20 };
+    scene s;
+    open_scene(&s);
+    lnt_pool *pool;
+    lnt_session *idle;
+    must(lnt_pool_create(THREADS, &pool, &s.err), &s.err);
+    const lnt_session_options with = {.struct_bytes = sizeof with, .pool = pool};
+    lnt_session_destroy(&s.session);
+    must(lnt_session_create(s.model, &with, &s.session, &s.err), &s.err);
+    must(lnt_session_create(s.model, &with, &idle, &s.err), &s.err);
+    must(lnt_set_input(s.session, 0, &input, &s.err), &s.err);
+    must(lnt_set_input(idle, 0, &input, &s.err), &s.err);
+    caller c = {.session = s.session};
+    pthread_t thread;
+    int status = 0;
+    assert_int_equal(pthread_create(&thread, NULL, keep_running, &c), 0);
+    for (int i = 0; i < FORKS && status == 0 && MAY_FORK; i++) {
+        const pid_t child = fork();
+        if (child == 0)
+            use_idle_and_leave(&s, idle, pool);
+        if (child < 0 || waitpid(child, &status, 0) != child)
+            status = -1;
+    }
+    atomic_store(&c.enough, true);
+    pthread_join(thread, NULL);
+    assert_int_equal(status, 0);
+    assert_int_equal(c.odd, LNT_OK);
+    lnt_session_destroy(&idle);
+    lnt_session_destroy(&s.session);
+    lnt_pool_destroy(&pool);
     close_scene(&s);
 }
 
@@ -550,9 +669,11 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_no_cancel_is_lost),
         cmocka_unit_test(test_a_deadline_passes_at_every_step),
         cmocka_unit_test(test_other_calls_find_the_session_busy),
+        cmocka_unit_test(test_other_calls_at_any_time),
         cmocka_unit_test(test_destroyed_at_every_step),
         cmocka_unit_test(test_a_child_uses_what_it_inherited),
         cmocka_unit_test(test_forked_while_another_thread_runs),
+        cmocka_unit_test(test_forked_at_any_time),
         cmocka_unit_test(test_forked_within_a_run),
         cmocka_unit_test_prestate(test_loaded_and_unloaded_again_and_again, library),
     };

@@ -1,7 +1,9 @@
-/* test_threads.c — eight sessions of one model in eight threads, with pools of their own and one they share,
- * cancelled from outside and against deadlines: every run that ends well gives the bits of a run alone. Also
- * built with the thread sanitizer (tests/stages.py). */
+/* test_threads.c — eight sessions of one model in eight threads, with pools of their own and one they share, at
+ * every level of this CPU, cancelled from outside and against deadlines: every run that ends well gives the bits of
+ * a run alone. Also built with the thread sanitizer (tests/stages.py). */
 #include "subjects.h"
+
+#include "base/cpu.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -12,6 +14,7 @@ typedef struct team {
     const converted *what;
     lnt_model *model;
     lnt_pool *shared;
+    const char *level;
     uint64_t expected[TURNS];
     _Atomic(int) at_work;
 } team;
@@ -30,7 +33,8 @@ static void open_session(team *t, int number, lnt_session **session)
     const lnt_session_options options = {.struct_bytes = sizeof options,
                                          .intra_op_num_threads = alone ? 1 : 3,
                                          .execution_mode = number % 4 == 3 ? LNT_PARALLEL : LNT_SEQUENTIAL,
-                                         .pool = shared ? t->shared : NULL};
+                                         .pool = shared ? t->shared : NULL,
+                                         .level = t->level};
     lnt_error err = {0};
     if (lnt_session_create(t->model, &options, session, &err) != LNT_OK)
         fail_msg("%s", err.message);
@@ -89,15 +93,13 @@ static void *disturb(void *arg)
     return NULL;
 }
 
-static void sessions_side_by_side(void **state)
+static void at_level(const converted *c, const char *level)
 {
-    converted c;
     lnt_error err = {0};
-    team t = {.what = &c, .at_work = SESSIONS};
+    team t = {.what = c, .at_work = SESSIONS, .level = level};
     member m[SESSIONS] = {{0}};
     pthread_t thread[SESSIONS], disturber;
-    subject_convert(*state, &c);
-    assert_int_equal(lnt_model_from_memory(c.image, c.size, NULL, &t.model, &err), LNT_OK);
+    assert_int_equal(lnt_model_from_memory(c->image, c->size, NULL, &t.model, &err), LNT_OK);
     assert_int_equal(lnt_pool_create(3, &t.shared, &err), LNT_OK);
     for (int i = 0; i < SESSIONS; i++) {
         m[i] = (member){.team = &t, .number = i};
@@ -107,14 +109,14 @@ static void sessions_side_by_side(void **state)
         if (run_turn(&t, m[0].session, turn, &t.expected[turn], &err) != LNT_OK)
             fail_msg("%s", err.message);
     for (int i = 0; i < SESSIONS; i++)
-        pthread_create(&thread[i], NULL, work, &m[i]);
-    pthread_create(&disturber, NULL, disturb, m);
+        assert_int_equal(pthread_create(&thread[i], NULL, work, &m[i]), 0);
+    assert_int_equal(pthread_create(&disturber, NULL, disturb, m), 0);
     for (int i = 0; i < SESSIONS; i++)
         pthread_join(thread[i], NULL);
     pthread_join(disturber, NULL);
     for (int i = 0; i < SESSIONS; i++) {
         if (m[i].wrong)
-            fail_msg("session %d: %s", i, m[i].complaint);
+            fail_msg("%s, session %d: %s", level, i, m[i].complaint);
         assert_int_equal(m[i].ended_well + m[i].ended_early, ROUNDS);
         if (i < 4)
             assert_int_equal(m[i].ended_early, 0);
@@ -122,6 +124,14 @@ static void sessions_side_by_side(void **state)
     }
     lnt_pool_destroy(&t.shared);
     lnt_model_close(&t.model);
+}
+
+static void sessions_side_by_side(void **state)
+{
+    converted c;
+    subject_convert(*state, &c);
+    for (int level = 0; level <= (int)lnt_cpu_best_level(); level++)
+        at_level(&c, lnt_level_text((lnt_level)level));
     subject_free(&c);
 }
 

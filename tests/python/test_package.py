@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import sys
 import threading
 
@@ -29,6 +30,17 @@ two (float[N, 4] x, float[4] w) => (float[N, 4] sum, float[N, 4] product) {
     product = Mul (x, w)
 }""")
 POSITIONS = model("positions (float[N] x) => (int64[1, K] y) { y = NonZero (x) }")
+
+TURNS = model("""
+turns (int64 n, bool go, float[2] x) => (float[2] y) {
+    y = Loop <body = turn (int64 i, bool c, float[2] v) => (bool c2, float[2] w) { c2 = Identity (c) w = Neg (v) }>
+        (n, go, x)
+}""")
+
+
+def turns(n):
+    return {"n": np.array(n), "go": np.array(True), "x": np.ones(2, np.float32)}
+
 
 # What the users' scripts do, by the module they import.
 MINILM = """
@@ -398,13 +410,8 @@ def test_results_of_another_run_are_not_written_to(linnet):
 
 def test_options_of_a_run_end_it(linnet):
     """An endless loop of the model's is ended from another thread; afterwards the session runs again."""
-    endless = onnx.parser.parse_model('''<ir_version: 8, opset_import: ["" : 18]>
-    endless (int64 n, bool go, float[2] x) => (float[2] y) {
-        y = Loop <body = turn (int64 i, bool c, float[2] v) => (bool c2, float[2] w) { c2 = Identity (c) w = Neg (v) }>
-            (n, go, x)
-    }''')
-    session, how = linnet.InferenceSession(endless.SerializeToString()), linnet.RunOptions()
-    feed = {"n": np.array(2**62), "go": np.array(True), "x": np.ones(2, np.float32)}
+    session, how = linnet.InferenceSession(TURNS.SerializeToString()), linnet.RunOptions()
+    feed = turns(2**62)
     end = threading.Timer(0.3, lambda: setattr(how, "terminate", True))
     end.start()
     for _ in range(2):  # the second does not begin
@@ -413,7 +420,51 @@ def test_options_of_a_run_end_it(linnet):
         assert caught.value.code == 11
     end.join()
     how.terminate = False
-    np.testing.assert_array_equal(session.run(None, feed | {"n": np.array(3)}, how)[0], [-1, -1])
+    np.testing.assert_array_equal(session.run(None, turns(3), how)[0], [-1, -1])
+
+
+def in_a_child(work):
+    """Whether work() is true in a child of this process."""
+    child = os.fork()
+    if not child:
+        signal.alarm(60)
+        right = False
+        try:
+            right = work()
+        finally:
+            os._exit(not right)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+@pytest.mark.filterwarnings("ignore:This process.*fork:DeprecationWarning")
+@pytest.mark.parametrize("threads", [1, 3])
+def test_a_child_uses_and_frees_what_it_inherited(linnet, threads):
+    options = linnet.SessionOptions()
+    options.intra_op_num_threads = threads
+    idle = [linnet.InferenceSession(TURNS.SerializeToString(), options)]
+    running, how = [linnet.InferenceSession(TURNS.SerializeToString(), options)], linnet.RunOptions()
+    idle[0].run(None, turns(2))
+
+    def run_for_ever():
+        with pytest.raises(linnet.LinnetError):
+            running[0].run(None, turns(2**62), how)
+
+    def child():
+        with pytest.raises(linnet.LinnetError, match="forked"):
+            running[0].run(None, turns(3))
+        running.clear()
+        right = idle.pop().run(None, turns(3))[0].tolist() == [-1, -1]
+        made = linnet.InferenceSession(TURNS.SerializeToString(), options)
+        return right and made.run(None, turns(2))[0].tolist() == [1, 1]
+
+    thread = threading.Thread(target=run_for_ever)
+    thread.start()
+    while not running[0]._lock.locked():
+        pass
+    assert in_a_child(child) and in_a_child(child)
+    how.terminate = True
+    thread.join()
+    assert running[0].run(None, turns(3))[0].tolist() == [-1, -1]
 
 
 def test_converted_model_is_kept(linnet, tmp_path):
