@@ -199,7 +199,8 @@ static lnt_status take_options(lnt_session *s, const lnt_session_options *o, lnt
     s->root.arena_capacity = options.arena ? options.arena_bytes : 0;
     s->root.arena_is_callers = options.arena != NULL;
     s->memory_limit = options.memory_limit;
-    s->budget.limit = options.memory_limit && options.memory_limit < SIZE_MAX ? options.memory_limit : SIZE_MAX;
+    s->budget.limit =
+        options.memory_limit && options.memory_limit < SIZE_MAX ? (size_t)options.memory_limit : SIZE_MAX;
     s->seed = options.seed;
     s->trace = options.enable_profiling;
     s->mode = options.execution_mode;
