@@ -53,7 +53,7 @@ OPT ?= -Os -g
 endif
 OPT ?= -O2 -g
 # Where a sanitizer watches, assertions and the checking run loop are awake (base/lnt_assert.h).
-CHECKED := $(if $(SAN),-DLNT_CHECKED)
+CHECKED ?= $(if $(SAN),-DLNT_CHECKED)
 CPPFLAGS += -I. -Ibase -D_GNU_SOURCE $(if $(ARMV7),-DLNT_ARMV7) $(CHECKED)
 # C has no exceptions to unwind for; debuggers find frames in -g's own section. A tenth of the library.
 NO_UNWIND := -fno-unwind-tables -fno-asynchronous-unwind-tables

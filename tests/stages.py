@@ -13,10 +13,13 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 LOGS = ROOT / "build" / "logs"
 PYTEST = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=short"]
 # AMX is in few CPUs: these builds compute its instructions, so that every machine tests that level.
-SANITIZE = ["BUILD=build/asan", "SAN=-fsanitize=address,undefined -fno-sanitize-recover=undefined", "AMX=emulated"]
+SANITIZER = ["SAN=-fsanitize=address,undefined -fno-sanitize-recover=undefined", "AMX=emulated"]
+SANITIZE = ["BUILD=build/asan", "CHECKED=", *SANITIZER]
+# With assertions and the loop that checks every step, which are for the long campaign.
+CHECKED = ["BUILD=build/checked", *SANITIZER]
 SANITIZED = ["env", "LINNET=build/asan/linnet"]
 JOBS = f"-j{os.cpu_count() or 1}"
-WATCHED = ["BUILD=build/tsan", "SAN=-fsanitize=thread"]
+WATCHED = ["BUILD=build/tsan", "CHECKED=", "SAN=-fsanitize=thread"]
 RACES = [*WATCHED, "TEST_BIN=build/tsan/tests/test_races"]
 THREADS = [*WATCHED, "TEST_BIN=build/tsan/tests/test_threads build/tsan/tests/test_runtime"]
 # A make that runs this must not lend its flags and variables to the makes below.
@@ -70,6 +73,8 @@ LONG = ["env", "LINNET_LONG=1"]
 STAGES["long"] = [
     *STAGES["test"],
     ("threads, sanitized", make("unit", *THREADS)),
+    ("unit, checked", make("all", "unit", "replay", *CHECKED)),
+    ("replay, checked", [*FUZZ, "replay", "--build", "build/checked", "--changes", "5"]),
     ("unit, valgrind", make("valgrind")),
     ("build, clang", make("all", "unit", "CC=clang", "BUILD=build/clang")),
     ("faults, every one", [*LONG, *PYTEST, *FAULTS]),
