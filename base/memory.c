@@ -63,7 +63,7 @@ static void *budget_allocate(void *host, size_t bytes)
 {
     lnt_budget *b = host;
     size_t total;
-    if (!lnt_add_size(bytes, LNT_ALIGN, &total) || !budget_take(b, total)) {
+    if (!lnt_add_size(bytes, LNT_ALIGN, &total) || total > PTRDIFF_MAX || !budget_take(b, total)) {
         atomic_store_explicit(&b->refused, true, memory_order_relaxed);
         return NULL;
     }
