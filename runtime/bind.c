@@ -565,8 +565,10 @@ static void reset_values(lnt_session *s)
     const lnt_model *m = s->model;
     memcpy(s->value, m->value, m->n_values * sizeof *s->value);
     memset(s->lent, 0, m->n_values * sizeof *s->lent);
-    for (uint32_t i = 0; i < s->n_storages; i++)
+    for (uint32_t i = 0; i < s->n_storages; i++) {
         s->storage[i] = (lnt_storage){.parent = i};
+        s->slot[i] = NULL; /* memory of the former binding may have been given back */
+    }
     for (uint32_t i = 0; i < m->n_out; i++)
         s->output[i].direct = LNT_NONE;
     for (uint32_t i = 0; i < m->n_values; i++)

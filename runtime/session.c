@@ -407,7 +407,10 @@ static lnt_status get_output(lnt_session *s, uint32_t i, lnt_tensor *t, lnt_erro
                 "output %u was not selected to be computed", i);
     LNT_REQUIRE(lnt_operand_count(v) >= 0, err, LNT_E_ARGUMENT,
                 "the shape of output %u is known after a run: it depends on data", i);
-    fill_tensor(t, v, s->output[i].data ? s->output[i].data : value_memory(s, v));
+    const lnt_output_slot *out = &s->output[i];
+    LNT_REQUIRE(!out->data || lnt_known_bytes(v) <= out->bytes, err, LNT_E_LIMIT,
+                "output %u needs %zu bytes, %zu are given", i, lnt_known_bytes(v), out->bytes);
+    fill_tensor(t, v, out->data ? out->data : value_memory(s, v));
     return LNT_OK;
 }
 
