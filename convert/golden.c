@@ -419,7 +419,8 @@ lnt_status lnt_record_golden(const lnt_graph *g, const void *onnx, size_t onnx_s
     /* A model that cannot be run without knowing it is still a good model. */
     lnt_golden_set_free(set);
     const bool none_left = status == LNT_E_MEMORY && !lnt_budget_refused(set->heap);
-    const bool hopeless = none_left || status == LNT_E_TYPE; /* no input makes types fit */
+    /* No input makes types fit, or a disk readable. */
+    const bool hopeless = none_left || status == LNT_E_TYPE || status == LNT_E_IO;
     LNT_REQUIRE(!hopeless, err, status, "%s", why.message);
     report->no_golden = lnt_report_text(report, "%s", why.message);
     LNT_REQUIRE(report->no_golden, err, LNT_E_MEMORY, "no memory for the report");
