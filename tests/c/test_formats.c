@@ -681,10 +681,36 @@ static void files_on_disk(void **state)
     release(&file);
 }
 
+/* A trailer that puts the model among its own bytes: nothing lies between the two. */
+static void a_bundle_whose_model_begins_in_its_trailer(void **state)
+{
+    (void)state;
+    enum { TRAILER = 24 };
+    static uint8_t bytes[LNT_BUNDLE_ALIGN + TRAILER];
+    char folder[] = "/tmp/lnt-test-XXXXXX", path[64];
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/bundle", folder);
+    for (size_t behind = 0; behind <= TRAILER; behind++) {
+        const size_t size = LNT_BUNDLE_ALIGN + behind;
+        const uint64_t trailer[] = {LNT_BUNDLE_ALIGN, behind == TRAILER ? 1 : LNT_BUNDLE_ALIGN};
+        lnt_blob blob;
+        memcpy(bytes + size - TRAILER, trailer, sizeof trailer);
+        memcpy(bytes + size - 8, LNT_BUNDLE_MAGIC, 8);
+        assert_int_equal(lnt_write_atomic(path, bytes, size, NULL), LNT_OK);
+        assert_false(lnt_blob_is_bundle(path));
+        assert_int_equal(lnt_blob_open(path, false, &lnt_malloc_allocator, &blob, NULL), LNT_OK);
+        assert_int_equal(blob.size, size); /* any file */
+        lnt_blob_close(&blob);
+    }
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(rmdir(folder), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(round_trip),
+        cmocka_unit_test(a_bundle_whose_model_begins_in_its_trailer),
         cmocka_unit_test(every_bit_flip_is_refused),
         cmocka_unit_test(every_truncation_is_refused),
         cmocka_unit_test(tampered_files_with_good_hashes_are_safe),
