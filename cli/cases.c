@@ -1,6 +1,7 @@
 /* cases.c — inputs and expected outputs: ONNX case folders and golden vectors. */
 #include "cli/cases.h"
 
+#include "base/checked.h"
 #include "formats/golden.h"
 #include "formats/tensor_file.h"
 
@@ -109,16 +110,24 @@ static void size_golden(const lnt_rec_golden *first, uint32_t n, lnt_case *c)
     c->name = lnt_cli_text("golden %" PRIu32, first->test);
 }
 
+/* Of two records for one tensor the later one counts. A seed stands for as many bytes as a file likes. */
 static lnt_status read_golden(const lnt_opened *o, const lnt_rec_golden *r, lnt_case *c, lnt_error *err)
 {
-    if (r->role == LNT_GOLDEN_INPUT)
-        return lnt_golden_tensor(&o->file, r, memory, &c->in[r->index], err);
-    lnt_case_output *out = &c->out[r->index];
-    out->tolerance = r->tolerance;
-    out->stride = r->encoding == LNT_GOLDEN_SAMPLED ? r->stride : 0;
-    out->rank = r->rank;
-    memcpy(out->dims, r->dims, sizeof out->dims);
-    return lnt_golden_tensor(&o->file, r, memory, &out->tensor, err);
+    lnt_case_output *out = r->role == LNT_GOLDEN_INPUT ? NULL : &c->out[r->index];
+    lnt_tensor *t = out ? &out->tensor : &c->in[r->index];
+    size_t bytes;
+    LNT_REQUIRE(lnt_shape_bytes(r->dims, r->rank, lnt_dtype_size((lnt_dtype)r->dtype), &bytes), err, LNT_E_FILE,
+                "golden vectors: bad extents");
+    if (r->encoding == LNT_GOLDEN_SEEDED)
+        LNT_TRY(lnt_room_for(bytes, c->name, err));
+    if (out) {
+        out->tolerance = r->tolerance;
+        out->stride = r->encoding == LNT_GOLDEN_SAMPLED ? r->stride : 0;
+        out->rank = r->rank;
+        memcpy(out->dims, r->dims, sizeof out->dims);
+    }
+    lnt_tensor_free(memory, t);
+    return lnt_golden_tensor(&o->file, r, memory, t, err);
 }
 
 lnt_status lnt_cases_golden(const lnt_opened *o, lnt_cases *cases, lnt_error *err)

@@ -146,6 +146,7 @@ static lnt_status make_up(const lnt_opened *o, const lnt_feed_options *how, cons
                 err, LNT_E_LIMIT, "input %s is too large", info->name);
     if (!has_contents(o, how, i))
         return LNT_OK;
+    LNT_TRY(lnt_room_for(t->bytes, info->name, err));
     t->data = lnt_alloc_zero(memory, t->bytes, 1, err);
     if (!t->data)
         return LNT_E_MEMORY;
@@ -157,17 +158,17 @@ static lnt_status make_up(const lnt_opened *o, const lnt_feed_options *how, cons
 /* Where extents hang on numbers, those of the file's first golden case serve better than zeros. */
 static void take_golden(const lnt_opened *o, lnt_feed *feed)
 {
-    lnt_cases cases = {0};
-    bool wanted = false;
-    for (uint32_t i = 0; i < feed->n; i++)
-        wanted |= feed->tensor[i].data != NULL;
-    if (wanted && lnt_cases_golden(o, &cases, NULL) == LNT_OK && cases.n)
-        for (uint32_t i = 0; i < feed->n && i < cases.item[0].n_in; i++) {
-            const lnt_tensor *from = &cases.item[0].in[i], *to = &feed->tensor[i];
-            if (to->data && from->data && from->dtype == to->dtype && from->bytes == to->bytes)
-                memcpy(to->data, from->data, from->bytes);
-        }
-    lnt_cases_free(&cases);
+    const lnt_rec_golden *g = o->file.golden;
+    for (const lnt_rec_golden *end = g + o->file.n_golden; g < end && g->test == o->file.golden->test; g++) {
+        lnt_tensor from, *to = g->role == LNT_GOLDEN_INPUT ? &feed->tensor[g->index] : NULL;
+        if (!to || !to->data || g->dtype != (uint32_t)to->dtype || g->rank != to->rank ||
+            memcmp(g->dims, to->dims, to->rank * sizeof *to->dims) != 0 ||
+            lnt_golden_tensor(&o->file, g, memory, &from, NULL) != LNT_OK)
+            continue;
+        if (from.bytes == to->bytes)
+            memcpy(to->data, from.data, from.bytes);
+        lnt_tensor_free(memory, &from);
+    }
 }
 
 static lnt_status make_inputs(lnt_opened *o, const lnt_feed_options *how, lnt_feed *feed, lnt_error *err)
@@ -186,7 +187,7 @@ static lnt_status make_inputs(lnt_opened *o, const lnt_feed_options *how, lnt_fe
         if (!feed->tensor[i].data && !info.is_state && how->rest != LNT_FEED_LEAVE)
             LNT_TRY(make_up(o, how, &info, i, &feed->tensor[i], err));
     }
-    if (how->rest == LNT_FEED_SHAPE && o->file.n_golden)
+    if (how->rest == LNT_FEED_SHAPE)
         take_golden(o, feed);
     return LNT_OK;
 }

@@ -1,6 +1,9 @@
 /* model.c — opening the model a verb was given, and what statuses mean to the shell. */
 #include "cli/model.h"
 
+#include "runtime/internal.h"
+
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,6 +33,14 @@ bool lnt_ends_with(const char *text, const char *end)
 {
     const size_t a = strlen(text), b = strlen(end);
     return a >= b && strcmp(text + a - b, end) == 0;
+}
+
+lnt_status lnt_room_for(uint64_t bytes, const char *what, lnt_error *err)
+{
+    const uint64_t room = lnt_available_memory();
+    LNT_REQUIRE(bytes <= room, err, LNT_E_LIMIT, "%s: has %" PRIu64 " bytes, the machine %" PRIu64, what, bytes,
+                room);
+    return LNT_OK;
 }
 
 int lnt_exit_code(lnt_status status)

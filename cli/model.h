@@ -33,6 +33,8 @@ lnt_status lnt_opened_image(void *image, size_t bytes, lnt_opened *o, lnt_error 
 lnt_status lnt_opened_file(lnt_opened *o, lnt_error *err);
 void lnt_opened_close(lnt_opened *o);
 
+/* LNT_E_LIMIT if the machine has no room for so many bytes of what. */
+lnt_status lnt_room_for(uint64_t bytes, const char *what, lnt_error *err);
 /* The one place where a status becomes an exit code. */
 int lnt_exit_code(lnt_status status);
 /* Prints the failure to stderr and gives its exit code. */

@@ -52,8 +52,9 @@ static void unbind(lnt_turns *t)
 /* Memory of a value's contents; the value is computed. */
 static const void *contents(lnt_session *s, uint32_t value)
 {
-    LNT_ASSERT(value < s->model->n_values && s->slot[lnt_storage_root(s, s->value[value].storage)]);
+    LNT_ASSERT(value < s->model->n_values);
     const lnt_operand *v = &s->value[value];
+    LNT_ASSERT(s->slot[lnt_storage_root(s, v->storage)] || lnt_operand_count(v) == 0);
     return (const char *)s->slot[lnt_storage_root(s, v->storage)] + v->offset;
 }
 

@@ -162,8 +162,8 @@ static lnt_status check_counts(const lnt_node *n, lnt_error *err)
 {
     const lnt_op *op = n->op;
     const unsigned in = n->n_in - n->n_program_in;
-    LNT_REQUIRE(n->n_program_in <= n->n_in && in >= op->in_min && (op->in_max == 255 || in <= op->in_max),
-                err, LNT_E_FILE, "node %s: %s with %u inputs", n->name, op->name, in);
+    LNT_REQUIRE(in >= op->in_min && (op->in_max == 255 || in <= op->in_max), err, LNT_E_FILE,
+                "node %s: %s with %u inputs", n->name, op->name, in);
     LNT_REQUIRE(n->n_out >= op->out_min && (op->out_max == 255 || n->n_out <= op->out_max), err, LNT_E_FILE,
                 "node %s: %s with %u outputs", n->name, op->name, n->n_out);
     LNT_REQUIRE(!n->program || may_carry(op, n->program), err, LNT_E_FILE, "node %s: %s cannot carry %s",

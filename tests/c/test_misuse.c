@@ -127,16 +127,34 @@ static void test_model_options(void **state)
     const fixture *f = *state;
     lnt_model *m;
     const lnt_host half = {.struct_bytes = sizeof half, .allocate = lnt_malloc_allocator.allocate};
-    const lnt_custom_op nameless = {.domain = "host", .shape = some_rule, .run = some_rule};
+    const lnt_custom_op lacking[] = {{.name = "n", .shape = some_rule, .run = some_rule},
+                                     {.domain = "host", .shape = some_rule, .run = some_rule},
+                                     {.domain = "host", .name = "n", .run = some_rule},
+                                     {.domain = "host", .name = "n", .shape = some_rule}};
     const lnt_model_options wrong[] = {
         {.struct_bytes = sizeof wrong[0], .flags = 0x80},
         {.struct_bytes = sizeof wrong[0], .host = &half},
         {.struct_bytes = sizeof wrong[0], .n_custom = 1},
-        {.struct_bytes = sizeof wrong[0], .custom = &nameless, .n_custom = 1},
+        {.struct_bytes = sizeof wrong[0], .custom = &lacking[0], .n_custom = 1},
+        {.struct_bytes = sizeof wrong[0], .custom = &lacking[1], .n_custom = 1},
+        {.struct_bytes = sizeof wrong[0], .custom = &lacking[2], .n_custom = 1},
+        {.struct_bytes = sizeof wrong[0], .custom = &lacking[3], .n_custom = 1},
     };
-    static const char *const words[] = {"flags 0x80", "release", "custom is NULL", "name"};
-    for (unsigned i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
+    static const char *const words[] = {"flags 0x80",      "release",         "custom is NULL", "needs domain",
+                                        "needs domain, n", "name, shape and", "shape and run"};
+    for (unsigned i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         REFUSED(lnt_model_from_memory(f->image, f->size, &wrong[i], &m, err), LNT_E_ARGUMENT, words[i]);
+        REFUSED(lnt_model_open("unread", &wrong[i], &m, err), LNT_E_ARGUMENT, words[i]);
+    }
+    REFUSED(lnt_model_from_memory(f->image, f->size, NULL, NULL, err), LNT_E_ARGUMENT, "model");
+    struct {
+        lnt_host known;
+        void *coming; /* of a later version */
+    } host = {{.struct_bytes = sizeof host}, NULL};
+    const lnt_model_options later = {.struct_bytes = sizeof later, .host = &host.known};
+    lnt_error err = {0};
+    must(lnt_model_from_memory(f->image, f->size, &later, &m, &err), &err);
+    lnt_model_close(&m);
 }
 
 static void test_questions_to_a_model(void **state)

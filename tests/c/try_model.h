@@ -8,10 +8,11 @@
 
 #include "runtime/internal.h"
 
+#include <limits.h>
 #include <string.h>
 
 enum {
-    TRY_BYTES = 1 << 16, /* of an input at most */
+    TRY_BYTES = 1 << 17, /* of an input at most */
     TRY_MEMORY = 64 << 20,
     TRY_DEADLINE_US = 20000,
     TRY_RUNS = 3,
@@ -32,15 +33,16 @@ static inline bool rarely(uint64_t *recipe, unsigned n)
     return draw(recipe, n) == n - 1;
 }
 
-typedef struct trial {
+typedef struct usage {
     lnt_session_options options;
     uint32_t load_flags;
     unsigned sessions;
     int64_t extent[TRY_RUNS]; /* of open axes */
     unsigned contents;        /* of inputs */
+    unsigned allocations;     /* that the host grants; UINT_MAX: all */
     bool full;                /* also what fetch, inject, bounds and states do */
     uint64_t left;            /* of the recipe, for details */
-} trial;
+} usage;
 
 static inline lnt_pool *shared_pool(void)
 {
@@ -50,13 +52,13 @@ static inline lnt_pool *shared_pool(void)
     return pool;
 }
 
-static inline trial read_recipe(uint64_t recipe)
+static inline usage read_recipe(uint64_t recipe)
 {
     static const char *const levels[] = {NULL, "scalar", "avx2", "avx512", "avx512vnni", "neon"};
     static const int64_t extents[][TRY_RUNS] = {{3, 2, 3}, {2, 3, 5}, {1, 1, 1},   {0, 3, 0},
                                                 {3, 0, 4}, {5, 17, 1}, {64, 7, 64}, {1, 0, 2}};
     static _Alignas(64) uint8_t arena[1 << 16];
-    trial t = {.options = {.struct_bytes = sizeof t.options,
+    usage t = {.options = {.struct_bytes = sizeof t.options,
                            .intra_op_num_threads = 1,
                            .inter_op_num_threads = 1,
                            .memory_limit = TRY_MEMORY}};
@@ -75,6 +77,7 @@ static inline trial read_recipe(uint64_t recipe)
         t.sessions = 1;
     }
     t.load_flags = rarely(&recipe, 8) ? LNT_LOAD_COPY : 0;
+    t.allocations = rarely(&recipe, 8) ? draw(&recipe, 100) : UINT_MAX;
     t.full = draw(&recipe, 2);
     t.left = recipe;
     return t;
@@ -210,7 +213,7 @@ static inline bool is_state(const lnt_session *s, uint32_t i)
 }
 
 /* One run; from the second one on states go on, and open axes may have other extents. */
-static inline lnt_status run_once(lnt_session *s, const trial *t, unsigned run, lnt_error *err)
+static inline lnt_status run_once(lnt_session *s, const usage *t, unsigned run, lnt_error *err)
 {
     for (uint32_t i = 0; i < s->model->n_in; i++)
         if (!is_state(s, i) || (run == 0 && !t->full))
@@ -227,7 +230,7 @@ static inline lnt_status run_once(lnt_session *s, const trial *t, unsigned run, 
 }
 
 /* Sessions take turns; an error ends all of it. */
-static inline lnt_status run_model(lnt_model *m, const trial *t, lnt_error *err)
+static inline lnt_status run_model(lnt_model *m, const usage *t, lnt_error *err)
 {
     lnt_session *s[TRY_SESSIONS] = {NULL};
     uint64_t left = t->left;
@@ -248,11 +251,25 @@ static inline lnt_status run_model(lnt_model *m, const trial *t, lnt_error *err)
     return status;
 }
 
+/* A host's memory that ends after so many blocks. */
+static inline void *allocate_some(void *user, size_t bytes)
+{
+    unsigned *left = user;
+    if (!*left)
+        return NULL;
+    *left -= *left != UINT_MAX;
+    return lnt_malloc_allocator.allocate(NULL, bytes);
+}
+
 /* Loads, binds and runs the .lnt in memory as the recipe says; OK, or why not. */
 static inline lnt_status try_model(const void *bytes, size_t size, uint64_t recipe, lnt_error *err)
 {
-    const trial t = read_recipe(recipe);
-    const lnt_model_options options = {.struct_bytes = sizeof options, .flags = t.load_flags};
+    usage t = read_recipe(recipe);
+    const lnt_host host = {.struct_bytes = sizeof host,
+                           .allocate = allocate_some,
+                           .release = lnt_malloc_allocator.release,
+                           .user = &t.allocations};
+    const lnt_model_options options = {.struct_bytes = sizeof options, .flags = t.load_flags, .host = &host};
     lnt_model *m = NULL;
     lnt_status status = lnt_model_from_memory(bytes, size, &options, &m, err);
     if (status == LNT_OK)

@@ -124,6 +124,41 @@ def lines():
     return model(nodes, [value("x", [1, 3, "h", 8])], [value("y")], constants)
 
 
+def streams():
+    """A convolution that makes much of little, and a depthwise one that reads it line by line."""
+    return model([node("Conv", "x w b", "c"), node("Clip", "c low high", "r"),
+                  node("Conv", "r v a", "y", group=70, pads=[1, 1, 1, 1])], [value("x", [1, 10, 72, 41])], [value("y")],
+                 [weights("w", 70, 10, 1, 1), weights("b", 70), weights("v", 70, 1, 3, 3), weights("a", 70),
+                  const("low", np.float32(-1)), const("high", np.float32(2))])
+
+
+def skips():
+    """Outputs that nobody wants, of loops and of what is evaluated early."""
+    body = helper.make_graph([node("Identity", "go", "on"), node("Mul", "c d", "c2"), node("Add", "d d", "d2"),
+                              node("Neg", "c2", "e"), node("Abs", "c2", "f")], "body",
+                             [value("i", [], INT64), value("go", [], BOOL), value("c", [2]), value("d", [2])],
+                             [value(name, dims, dtype) for name, dims, dtype in
+                              (("on", [], BOOL), ("c2", [2], FLOAT), ("d2", [2], FLOAT), ("e", [2], FLOAT), ("f", [2], FLOAT))])
+    cell = helper.make_graph([node("Add", "a v", "a2"), node("Sub", "a v", "g"), node("Exp", "v", "h")], "cell",
+                             [value("a", [2]), value("v", [2])], [value("a2", [2]), value("g", [2]), value("h", [2])])
+    return model([helper.make_node("Loop", ["n", "", "x", "x"], ["last", "", "", "ys"], body=body),
+                  helper.make_node("Scan", ["x", "ys"], ["sum", "", "hs"], body=cell, num_scan_inputs=1),
+                  node("Shape", "hs", "s"), helper.make_node("Split", ["s", "parts"], ["rows", "columns"], axis=0),
+                  node("ConstantOfShape", "rows", "zeros"), helper.make_node("TopK", ["last", "one"], ["top", "at"])],
+                 [value("n", [], INT64), value("x", [2])], [value("hs"), value("zeros"), value("at", None, INT64)],
+                 [const("parts", np.array([1, 1])), const("one", np.array([1]))])
+
+
+def numbers32():
+    """A length that is computed in 32 bits, to be bounded; more parts than views are told of."""
+    parts = [f"p{i}" for i in range(70)]
+    return model([node("ReduceSum", "x", "t", keepdims=0), node("Cast", "t", "n", to=TensorProto.INT32),
+                  node("Range", "zero n one", "r"), node("Cast", "r", "f", to=FLOAT), node("Expand", "f wide", "w"),
+                  helper.make_node("Split", ["z"], parts, axis=0, num_outputs=70), node("Concat", " ".join(parts), "y", axis=1)],
+                 [value("x", ["N"]), value("wide", [2], INT64), value("z", [70, 1])], [value("w"), value("y")],
+                 [const("zero", np.int32(0)), const("one", np.int32(1))])
+
+
 def elementwise():
     """A program of many instructions with several results, masks, halves, and products with epilogues."""
     return model([node("MatMul", "x w", "m"), node("Add", "m b", "a"), node("Erf", "a", "e"), node("Mul", "e a", "g"),
@@ -160,7 +195,7 @@ def text():
                  [value('x\n"y\\_\x1b[31m_{b}', ['N"', "\\"]), value("z", [1])], [value("out\u00e9\u4e2d")])
 
 
-BASES = [loop_if_carried, scan_empty, scan_axes, scan_in_loop, loop_in_if, states, numbers, lines,
-         elementwise, quantised, large, text]
+BASES = [loop_if_carried, scan_empty, scan_axes, scan_in_loop, loop_in_if, states, numbers, numbers32, skips, lines,
+         streams, elementwise, quantised, large, text]
 # Options of `linnet convert` that some are converted with, besides what all are.
 OPTIONS = {"states": ["--state", "s2=s", "--state", "tail2=tail", "--state", "count2=count", "--state", "held2=held"]}

@@ -217,6 +217,8 @@ def run(target, seconds):
             out.seek(start)
             figures = last_figures(out.read())
             executions, restarts = executions + figures[0], restarts + 1
+            if not figures[0]:
+                break  # one of the seeds: nothing else would be tried
             edges, features, inputs = (max(pair) for pair in zip((edges, features, inputs), figures[1:]))
     found = len(set(FUZZ.glob(crashes + "*")) - before)
     took = max(1, int(time.monotonic() - begin))

@@ -3,6 +3,7 @@
  *
  * Hashes are not repaired here: the target does that, and takes the header's, which nobody reads, as the
  * recipe of what to do with the model. */
+#include "base/checked.h"
 #include "formats/golden.h"
 #include "formats/lnt_file.h"
 #include "ops/op.h"
@@ -216,8 +217,7 @@ static void reshape(subject *f)
         break;
     default:
         v.rank--;
-        if (v.dims[v.rank] != 1 && v.rank && v.dims[v.rank] < 1 << 20 && v.dims[0] < 1 << 20)
-            v.dims[0] *= v.dims[v.rank];
+        (void)(v.rank && lnt_mul_i64(v.dims[0], v.dims[v.rank], &v.dims[0]));
         v.dims[v.rank] = 0;
         break;
     }
