@@ -8,6 +8,7 @@
 #include "ops/widen.h"
 
 #include <math.h>
+#include <string.h>
 
 typedef struct batchnorm {
     const lnt_row_kernels *row;

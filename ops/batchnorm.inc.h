@@ -72,6 +72,11 @@ static lnt_status NAME(run)(lnt_kernel *k, const batchnorm *p, batchnorm_job *j)
         LNT_TRY(lnt_parallel(k, p->channels, 1, NAME(statistics), j));
         j->mean = j->batch_mean;
         j->variance = j->batch_variance;
+    } else { /* the running ones stay */
+        if (j->mean_out)
+            memcpy(j->mean_out, j->mean, (size_t)p->channels * sizeof(R));
+        if (j->variance_out)
+            memcpy(j->variance_out, j->variance, (size_t)p->channels * sizeof(R));
     }
     for (int64_t c = 0; c < p->channels; c++)
         ((R *)j->factor)[c] =

@@ -61,7 +61,7 @@ static bool rows_collide(const lnt_gemm_plan *p)
 
 void lnt_gemm_plan_blocks(lnt_gemm_plan *p)
 {
-    LNT_ASSERT(p->products >= 0 && p->rows >= 0 && p->b_row > 0);
+    LNT_ASSERT(p->products >= 0 && p->rows >= 0 && (p->b_row > 0 || !p->columns));
     LNT_ASSERT(p->kernels->tile_rows > 0 && p->kernels->tall_rows <= LNT_TILE_ROWS_MAX);
     p->narrow = p->rows >= LNT_NARROW_ROWS && p->b_row == LNT_PANEL &&
                 lnt_is_narrow(p->kernels, (int64_t)p->columns, (int64_t)p->taps, (int64_t)p->depth);
