@@ -296,6 +296,8 @@ lnt_status lnt_bind_attention(lnt_site *site)
                                                                : 1 / sqrt((double)e.k_width),
                          .softcap = (double)lnt_attr_f(node, "softcap", 0),
                          .show = lnt_attr_i(node, "qk_matmul_output_mode", 0)};
+    LNT_REQUIRE(p->show >= SHOW_RAW && p->show <= SHOW_CHOSEN, site->err, LNT_E_ARGUMENT,
+                "qk_matmul_output_mode is %lld, not 0 to 3", (long long)p->show);
     LNT_TRY(bind_mask(site, p));
     p->blocks = lnt_site_real_type(site) == LNT_FLOAT && !lnt_output(site, 3) && p->k.width > 0;
     p->thread_bytes = p->blocks ? lnt_attention_blocks_bytes(p)
