@@ -296,7 +296,8 @@ static void change_operand_count(subject *f)
     if (!splice(f, LNT_SECTION_OPERANDS, operands.n, 0, operand, more ? count + 1 : count - 1))
         return;
     n.first_operand = (uint32_t)operands.n;
-    *(input ? &n.n_in : &n.n_out) += more ? 1 : -1;
+    uint16_t *listed = input ? &n.n_in : &n.n_out;
+    *listed = (uint16_t)(more ? *listed + 1 : *listed - 1);
     nodes = list_of(f, LNT_SECTION_NODES);
     put(&nodes, i, &n);
 }
