@@ -65,6 +65,13 @@ static inline size_t lnt_known_bytes(const lnt_operand *o)
     return lnt_operand_bytes(o, &bytes) ? bytes : 0;
 }
 
+/* Bytes of as many floats as it has elements, for those that are widened; 0 where there is no such size. */
+static inline size_t lnt_float_bytes(const lnt_operand *o)
+{
+    size_t bytes;
+    return o->rank <= LNT_MAX_RANK && lnt_shape_bytes(o->dims, o->rank, sizeof(float), &bytes) ? bytes : 0;
+}
+
 /* Elements from row to row: of the last axis as it lies. The rank is above 0. */
 static inline int64_t lnt_operand_pitch(const lnt_operand *o)
 {

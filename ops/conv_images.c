@@ -18,11 +18,6 @@ static bool lies_both_ways(const lnt_operand *o)
     return o->order == LNT_ORDER_CHANNELS_LAST || o->dims[1] <= 1 || pixels <= 1;
 }
 
-static size_t float_bytes(const lnt_operand *o)
-{
-    return lnt_round_up(lnt_known_bytes(o), LNT_ALIGN);
-}
-
 bool lnt_conv_writes_output(const lnt_site *site)
 {
     return lies_both_ways(site->out[0]);
@@ -80,7 +75,7 @@ lnt_status lnt_conv_bind_images(lnt_site *site, const lnt_conv *c, const lnt_pad
     if (images->turn_out) {
         turn_out(images, out);
         images->out_at = *scratch;
-        *scratch += float_bytes(out);
+        *scratch += lnt_round_up(lnt_float_bytes(out), LNT_ALIGN);
     }
     return LNT_OK;
 }

@@ -92,8 +92,8 @@ lnt_status lnt_feed_run(lnt_kernel *k, const lnt_step *s, const lnt_feed *feed, 
  * memory than it did; and few of its lines should be made by two threads. */
 static bool is_worth_it(const lnt_site *site, const lnt_window *w, const lnt_feed *f)
 {
-    const size_t image = lnt_known_bytes(site->in[0]), before = lnt_known_bytes(site->feeder->in[0]);
-    const size_t behind = lnt_known_bytes(site->out[0]);
+    const size_t image = lnt_float_bytes(site->in[0]), before = lnt_float_bytes(site->feeder->in[0]);
+    const size_t behind = lnt_float_bytes(site->out[0]);
     const int64_t shared = f->ring_lines - f->rows_at_once * w->stride[1];
     return image >= FED_BYTES && f->rows >= FED_ROWS * shared * site->threads &&
            site->feeder->scratch_bytes + f->ring_bytes * site->threads +
