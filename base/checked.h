@@ -72,13 +72,6 @@ static inline bool lnt_extents_fit(const int64_t *dims, unsigned rank, size_t el
 
 /* Bytes of a tensor: the one way from extents to a size. False if an extent is unknown, or if anything about
  * the tensor overflows, its strides beside an extent of 0 included. */
-static inline bool lnt_shape_bytes(const int64_t *dims, unsigned rank, size_t element, size_t *bytes)
-{
-    int64_t count;
-    if (!lnt_extents_fit(dims, rank, element) || !lnt_count(dims, rank, &count))
-        return false;
-    *bytes = (size_t)count * element;
-    return true;
-}
+bool lnt_shape_bytes(const int64_t *dims, unsigned rank, size_t element, size_t *bytes);
 
 #endif

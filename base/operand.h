@@ -52,25 +52,11 @@ static inline int64_t lnt_operand_count(const lnt_operand *o)
 
 /* Bytes of all elements, side by side; false if an extent, the rank or the type's size is not known, or on
  * overflow. */
-static inline bool lnt_operand_bytes(const lnt_operand *o, size_t *bytes)
-{
-    const size_t element = lnt_dtype_size((lnt_dtype)o->dtype);
-    return element && o->rank <= LNT_MAX_RANK && lnt_shape_bytes(o->dims, o->rank, element, bytes);
-}
-
+bool lnt_operand_bytes(const lnt_operand *o, size_t *bytes);
 /* The same as a number: 0 where there is none. */
-static inline size_t lnt_known_bytes(const lnt_operand *o)
-{
-    size_t bytes;
-    return lnt_operand_bytes(o, &bytes) ? bytes : 0;
-}
-
+size_t lnt_known_bytes(const lnt_operand *o);
 /* Bytes of as many floats as it has elements, for those that are widened; 0 where there is no such size. */
-static inline size_t lnt_float_bytes(const lnt_operand *o)
-{
-    size_t bytes;
-    return o->rank <= LNT_MAX_RANK && lnt_shape_bytes(o->dims, o->rank, sizeof(float), &bytes) ? bytes : 0;
-}
+size_t lnt_float_bytes(const lnt_operand *o);
 
 /* Elements from row to row: of the last axis as it lies. The rank is above 0. */
 static inline int64_t lnt_operand_pitch(const lnt_operand *o)

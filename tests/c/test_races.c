@@ -82,7 +82,7 @@ static void open_scene(scene *s)
     sem_init(&s->here, 0, 0);
     sem_init(&s->go_on, 0, 0);
     lnt_report_init(&report);
-    must(lnt_convert_file("tests/data/models/hooks.onnx", &how, &report, &s->image, &s->size, &s->err), &s->err);
+    must(lnt_convert_file("tests/data/hooks.onnx", &how, &report, &s->image, &s->size, &s->err), &s->err);
     lnt_report_free(&report);
     hook = (lnt_custom_op){.domain = "host", .name = "Hook", .shape = hook_shape, .run = hook_run, .user = s};
     must(lnt_model_from_memory(s->image, s->size, &options, &s->model, &s->err), &s->err);

@@ -241,7 +241,7 @@ def hooks():
     outputs = [floats("y", [96, 96]), floats("next", [96, 96])]
     graph = helper.make_graph(nodes, "hooks", inputs, outputs)
     opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid("host", 1)]
-    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=8), FOLDER / "hooks.onnx")
+    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=8), FOLDER.parent / "hooks.onnx")
 
 
 FOLDER.mkdir(exist_ok=True)
