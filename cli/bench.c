@@ -16,6 +16,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+enum { RUNS_MOST = 100000000 }; /* a time of 8 bytes is kept of each */
+
 static struct {
     lnt_texts dims, inputs;
     const char *data, *level, *onnx, *ort_lib, *worker;
@@ -409,8 +411,8 @@ static int run(const lnt_texts *words)
                                                 .threads = (uint32_t)given.threads});
     if (given.vs >= 0)
         return run_duel(words->item[0]);
-    if (given.runs < 1)
-        return lnt_usage_error(&lnt_verb_bench, "--runs must be at least 1");
+    if (given.runs < 1 || given.runs > RUNS_MOST)
+        return lnt_usage_error(&lnt_verb_bench, "--runs must be from 1 to 100000000");
     lnt_status status = lnt_opened_open(words->item[0], NULL, 0, &o, &err);
     f.load = o.load_seconds;
     if (status == LNT_OK)

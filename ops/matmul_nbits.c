@@ -93,15 +93,20 @@ lnt_status lnt_shape_nbits(lnt_site *site)
     return LNT_OK;
 }
 
-static lnt_status check_nbits(const lnt_site *site, const nbits *p)
+static lnt_status check_numbers(const lnt_site *site, const nbits *p)
 {
-    const lnt_operand *zeros = lnt_input(site, ZEROS), *groups = lnt_input(site, GROUPS);
-    const lnt_operand *bias = lnt_input(site, BIAS);
     LNT_REQUIRE(p->bits == 2 || p->bits == 4 || p->bits == 8, site->err, LNT_E_UNSUPPORTED,
                 "MatMulNBits is implemented for 2, 4 and 8 bits, not %lld", (long long)p->bits);
     LNT_REQUIRE(p->K > 0 && p->N > 0 && p->block > 0 && p->K < INT32_MAX && p->N < INT32_MAX &&
                     p->block < INT32_MAX,
                 site->err, LNT_E_ARGUMENT, "K, N and block_size must be positive");
+    return LNT_OK;
+}
+
+static lnt_status check_operands(const lnt_site *site, const nbits *p)
+{
+    const lnt_operand *zeros = lnt_input(site, ZEROS), *groups = lnt_input(site, GROUPS);
+    const lnt_operand *bias = lnt_input(site, BIAS);
     LNT_REQUIRE(site->in[WEIGHTS]->dtype == LNT_UINT8 &&
                     lnt_operand_count(site->in[WEIGHTS]) == p->N * p->column_bytes,
                 site->err, LNT_E_SHAPE, "the weights must be %lld bytes",
@@ -131,14 +136,15 @@ lnt_status lnt_bind_nbits(lnt_site *site)
     p->N = lnt_attr_i(node, "N", 0);
     p->bits = lnt_attr_i(node, "bits", 4);
     p->block = lnt_attr_i(node, "block_size", 0);
+    LNT_TRY(check_numbers(site, p));
     LNT_REQUIRE(a->dims[a->rank - 1] == p->K, site->err, LNT_E_SHAPE, "A has rows of %lld, K is %lld",
                 (long long)a->dims[a->rank - 1], (long long)p->K);
-    p->M = p->K ? lnt_operand_count(a) / p->K : 0;
-    p->blocks = p->block > 0 ? (p->K + p->block - 1) / p->block : 0;
+    p->M = lnt_operand_count(a) / p->K;
+    p->blocks = (p->K + p->block - 1) / p->block;
     p->column_bytes = p->blocks * ((p->block * p->bits + 7) / 8);
     p->zero_bytes = (p->blocks * p->bits + 7) / 8;
     p->packed_zeros = zeros && zeros->dtype == LNT_UINT8;
-    LNT_TRY(check_nbits(site, p));
+    LNT_TRY(check_operands(site, p));
     p->thread_bytes = lnt_round_up((size_t)p->K * sizeof(float), LNT_ALIGN);
     lnt_bind_scratch(site, p->thread_bytes * site->threads);
     site->step->run = run_nbits;

@@ -105,7 +105,7 @@ static lnt_status run(scene *s)
     return lnt_run(s->session, &s->err);
 }
 
-/* The state's first element: 0 before the first run, then one more for each that was not lost. */
+/* The state's second element: 0 before the first run, then one more for each that was not lost. */
 static float runs_counted(scene *s)
 {
     lnt_tensor state;
