@@ -50,6 +50,8 @@ ifneq ($(OPS_FROM),)
 TRIMMED := $(BUILD)/trimmed/ops/list.h
 CPPFLAGS += -I$(BUILD)/trimmed -include $(BUILD)/trimmed/absent.h $(if $(findstring aarch64,$(CROSS)),-DLNT_NEON_ONLY)
 OPT ?= -Os -g
+# Functions by name, whatever folder they are of: one whose address meets an erratum of the A53 costs a page of stubs.
+LDFLAGS += -Wl,--sort-section=name
 endif
 OPT ?= -O2 -g
 # Where a sanitizer watches, assertions and the checking run loop are awake (base/lnt_assert.h).
@@ -80,21 +82,24 @@ $(if $(filter emulated,$(AMX)),,$(error AMX=$(AMX) is not known: emulated, or no
 CFLAGS_amx += -include tests/c/emulate_amx.h
 $(BUILD)/obj/base/cpu.o: CPPFLAGS += -DLNT_AMX_EMULATED
 endif
-$(BUILD)/obj/ops/gemm_avx512.o $(BUILD)/obj/ops/attend_avx512.o: LEVEL_FLAGS := -mno-avx512bw
+$(BUILD)/obj/ops/gemm/gemm_avx512.o $(BUILD)/obj/ops/attention/attend_avx512.o: LEVEL_FLAGS := -mno-avx512bw
 CFLAGS_dotprod := -mcpu=cortex-a76
 CFLAGS_i8mm := -mcpu=cortex-a76+i8mm
 CFLAGS_neon := $(if $(ARMV7),-mfpu=neon-vfpv4)
 
 # C files of a folder, without those of other architectures' levels.
-sources = $(filter-out $(if $(BLAS),,ops/blas.c) $(foreach l,$(filter-out $(ARCH_LEVELS),$(ALL_LEVELS)),%_$(l).c),$(wildcard $(addsuffix /*.c,$(1))))
+sources = $(filter-out $(if $(BLAS),,ops/gemm/blas.c) $(foreach l,$(filter-out $(ARCH_LEVELS),$(ALL_LEVELS)),%_$(l).c),$(wildcard $(addsuffix /*.c,$(1))))
 objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 
-LIB_OBJ := $(call objects,$(call sources,base formats ops runtime))
-CONVERT_OBJ := $(if $(CONVERTER),$(call objects,$(call sources,convert convert/passes)) $(patsubst %.proto,$(BUILD)/obj/%.pb-c.o,$(wildcard convert/onnx.proto)))
+# A folder of the tree and those in it.
+rooms = $(patsubst %/,%,$(sort $(dir $(wildcard $(1)/*.c $(1)/*/*.c))))
+LIB_OBJ := $(call objects,$(call sources,base formats $(filter-out ops/check,$(call rooms,ops)) runtime))
+ONNX := convert/import/onnx
+CONVERT_OBJ := $(if $(CONVERTER),$(call objects,$(call sources,$(call rooms,convert))) $(BUILD)/obj/$(ONNX).pb-c.o)
 # Device builds leave out the converter's verbs; static programs open no libraries.
-CLI_SKIP := $(if $(CONVERTER),,cli/convert.c cli/calibrate.c cli/board_costs.c) $(if $(SNDFILE),cli/audio_wav.c,cli/audio_sndfile.c) \
-            $(if $(STATIC),cli/library_dl.c,cli/library_none.c)
-CLI_OBJ := $(call objects,$(filter-out $(CLI_SKIP),$(call sources,cli ops/check)))
+CLI_SKIP := $(if $(CONVERTER),,cli/verb_convert.c cli/data/calibrate.c cli/measure/board_costs.c) $(if $(SNDFILE),cli/data/audio_wav.c,cli/data/audio_sndfile.c) \
+            $(if $(STATIC),cli/measure/library_dl.c,cli/measure/library_none.c)
+CLI_OBJ := $(call objects,$(filter-out $(CLI_SKIP),$(call sources,$(call rooms,cli) ops/check)))
 
 ifneq ($(CONVERTER),)
 CPPFLAGS += -DLNT_CONVERTER -I$(BUILD)/gen
@@ -191,10 +196,10 @@ FUZZ_BUILD := BUILD=build/fuzz CC=clang OPT="-O1 -gline-tables-only" SAN="-fsani
               -fno-sanitize=pointer-overflow -fno-sanitize-recover=undefined"
 SECONDS ?= 60
 # Instrumented for fuzzing these take clang many minutes each; they are sanitized by gcc in `make test`.
-$(patsubst %,$(BUILD)/obj/ops/%.o,gemm gemm_avx2 gemm_avx512): override SAN := $(if $(findstring fuzzer,$(SAN)),,$(SAN))
+$(patsubst %,$(BUILD)/obj/ops/gemm/%.o,gemm gemm_avx2 gemm_avx512): override SAN := $(if $(findstring fuzzer,$(SAN)),,$(SAN))
 
 # What numbers are compared with tells little to a mutator that knows what they are: a third of the time.
-$(call objects,$(call sources,ops runtime)): CFLAGS += $(if $(findstring fuzzer,$(SAN)),-fno-sanitize-coverage=trace-cmp)
+$(call objects,$(call sources,$(call rooms,ops) runtime)): CFLAGS += $(if $(findstring fuzzer,$(SAN)),-fno-sanitize-coverage=trace-cmp)
 
 .SECONDARY: $(call objects,$(wildcard tests/fuzz/*.c))
 $(BUILD)/libfuzzed.a: $(filter-out %/cli/main.o,$(CLI_OBJ)) $(CONVERT_OBJ) $(LIB_OBJ)
@@ -214,7 +219,7 @@ WITH_VERBS := $(foreach t,args files,$(BUILD)/replay_$(t) $(BUILD)/fuzz_$(t))
 $(WITH_VERBS): LDFLAGS += -Wl,--wrap=lnt_available_memory
 # Files are bytes in memory, and sounds are read by the program's own reader.
 $(BUILD)/replay_files $(BUILD)/fuzz_files: LDFLAGS += -Wl,--wrap=lnt_blob_open
-$(BUILD)/replay_files $(BUILD)/fuzz_files: $(BUILD)/obj/cli/audio_wav.o
+$(BUILD)/replay_files $(BUILD)/fuzz_files: $(BUILD)/obj/cli/data/audio_wav.o
 
 # COVERED=FILES: counts the branches of those, for llvm-cov (CC=clang).
 COVERED ?=
@@ -239,19 +244,19 @@ valgrind: $(TEST_BIN)
 	        --suppressions=tests/valgrind.supp $$t || exit 1; done
 
 # Compiling: the level in the file's name adds its flags.
-KERNELS := $(foreach l,$(ALL_LEVELS),$(wildcard ops/*_$(l).c) $(patsubst %_$(l).c,%.c,$(wildcard ops/*_$(l).c)))
+KERNELS := $(foreach l,$(ALL_LEVELS),$(wildcard ops/*/*_$(l).c) $(patsubst %_$(l).c,%.c,$(wildcard ops/*/*_$(l).c)))
 # A trimmed library is compiled for size, but for its products.
 KERNEL_OPT := $(if $(OPS_FROM),-O2)
-SMALL_KERNELS := ops/program_kernels% ops/row%
+SMALL_KERNELS := ops/elementwise/program_kernels% ops/rows/row%
 # Where levels above it do the work the scalar one is there to be right, and small.
 SPARE := $(if $(findstring x86_64,$(TARGET)),$(filter-out $(foreach l,$(ALL_LEVELS),%_$(l).c),$(KERNELS)))
 # So is what runs once for a file, a session, a step or a run of pixels, and what few networks have.
 SPARE += base/file.c $(filter-out formats/hash.c,$(wildcard formats/*.c)) \
          $(patsubst %,runtime/%.c,control join load session model_info resources partial trace) \
-         $(patsubst %,ops/%.c,attention col2im conv conv_depthwise conv_images conv_stem conv_transpose cumulative \
+         $(foreach f,attention col2im conv conv_depthwise conv_images conv_stem conv_transpose cumulative \
              det einsum einsum_product elementwise embed_layernorm expand fourier gridsample linear_attention \
              loss lpnorm nms op program_node random roialign slice transpose trilu unique unpool \
-             window_functions)
+             window_functions,$(wildcard ops/$(f).c ops/*/$(f).c))
 level_of = $(strip $(foreach l,$(ALL_LEVELS),$(if $(filter %_$(l).c,$(1)),$(l))))
 # Loops and jumps outside kernels start where they fall: the no-operations before them are a thirtieth of the library.
 UNALIGNED := $(if $(CLANG),,-fno-align-functions -fno-align-loops -fno-align-jumps)
@@ -261,7 +266,7 @@ $(BUILD)/obj/%.o: %.c Makefile $(TRIMMED)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(if $(filter-out $(SMALL_KERNELS),$(filter $<,$(KERNELS))),$(KERNEL_OPT)) $(if $(filter $<,$(KERNELS)),,$(UNALIGNED)) $(if $(filter $<,$(SPARE)),-Os) $(CFLAGS_$(call level_of,$<)) $(LEVEL_FLAGS) -MMD -MP -c -o $@ $<
 
 # The boards' cost tables as C: {"rpi4", "text"},
-$(BUILD)/obj/cli/board_costs.o: $(BUILD)/gen/board_costs.inc.h
+$(BUILD)/obj/cli/measure/board_costs.o: $(BUILD)/gen/board_costs.inc.h
 $(BUILD)/gen/board_costs.inc.h: $(wildcard boards/costs/*)
 	@mkdir -p $(@D)
 	$(Q)for f in $^; do echo "{\"$${f##*/}\","; sed 's/.*/"&\\n"/' $$f; echo '},'; done > $@
@@ -269,20 +274,20 @@ $(BUILD)/gen/board_costs.inc.h: $(wildcard boards/costs/*)
 # A board's threads share work in pieces of at least the size that its cost table says.
 COSTS ?= $(if $(BOARD),boards/costs/$(BOARD))
 ifneq ($(COSTS),)
-$(BUILD)/obj/runtime/pool.o: $(COSTS)
-$(BUILD)/obj/runtime/pool.o: CPPFLAGS += -DLNT_GRAIN_PERCENT=$(shell sed -n 's/^grain_percent *\([0-9]*\).*/\1/p' $(COSTS))
+$(BUILD)/obj/runtime/thread_pool.o: $(COSTS)
+$(BUILD)/obj/runtime/thread_pool.o: CPPFLAGS += -DLNT_GRAIN_PERCENT=$(shell sed -n 's/^grain_percent *\([0-9]*\).*/\1/p' $(COSTS))
 endif
 
-$(BUILD)/gen/convert/onnx.pb-c.c: convert/onnx.proto
+$(BUILD)/gen/$(ONNX).pb-c.c: $(ONNX).proto
 	@echo "  PROTOC  $<"
 	@mkdir -p $(@D)
 	$(Q)protoc-c --proto_path=. --c_out=$(BUILD)/gen $<
 
-$(BUILD)/obj/convert/onnx.pb-c.o: $(BUILD)/gen/convert/onnx.pb-c.c
+$(BUILD)/obj/$(ONNX).pb-c.o: $(BUILD)/gen/$(ONNX).pb-c.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(filter-out $(WARN),$(CFLAGS)) -MMD -MP -c -o $@ $<
 
-$(CONVERT_OBJ) $(CLI_OBJ) $(BUILD)/obj/python/linnet_python.o: | $(if $(CONVERTER),$(patsubst %.proto,$(BUILD)/gen/%.pb-c.c,$(wildcard convert/onnx.proto)))
+$(CONVERT_OBJ) $(CLI_OBJ) $(BUILD)/obj/python/linnet_python.o: | $(if $(CONVERTER),$(BUILD)/gen/$(ONNX).pb-c.c)
 
 # ---- the demo: a real model on real sound ----
 
@@ -299,7 +304,7 @@ demo: deps  ## find the speech in a sound: make demo, or make demo WAV=my.flac
 	$(Q)$(BUILD)/vad $(DEMO)/vad.lnt $(WAV) $(SILERO)
 
 # The reader of sounds: libsndfile's, or where that is not linked the program's own.
-VAD_AUDIO := $(if $(SNDFILE),examples/vad/audio_sndfile.c,examples/vad/audio_wav.c $(call objects,cli/audio.c cli/audio_wav.c cli/model.c))
+VAD_AUDIO := $(if $(SNDFILE),examples/vad/read_sndfile.c,examples/vad/read_wav.c $(call objects,cli/data/audio.c cli/data/audio_wav.c cli/data/model.c))
 $(BUILD)/vad: examples/vad/vad.c examples/vad/segments.c $(VAD_AUDIO) $(BUILD)/liblinnet.a $(LINKED) $(wildcard examples/vad/*.h)
 	@echo "  LINK    $@"
 	$(Q)$(CC) -Iruntime $(CPPFLAGS) $(filter-out -g,$(CFLAGS)) $(LDFLAGS) $(if $(STATIC),-static) -s -o $@ \

@@ -84,7 +84,7 @@ def sh(words, **options):
 def assembly(family, level, core):
     """The compiler's output for one source file, as the Makefile builds it for that core."""
     march = {"dotprod": "cortex-a76", "i8mm": "cortex-a76+i8mm"}.get(level, core if core != "max" else "cortex-a76")
-    return sh([GCC, *FLAGS.split(), f"-mcpu={march}", "-S", "-o", "-", f"ops/{family}_{level}.c"])
+    return sh([GCC, *FLAGS.split(), f"-mcpu={march}", "-S", "-o", "-", *ROOT.glob(f"ops/*/{family}_{level}.c")])
 
 
 def loops(text, function):

@@ -1,7 +1,7 @@
 /* main.c — `linnet VERB …`: finds the verb, parses its options, runs it. */
 #include "cli/verbs.h"
 
-#include "cli/model.h"
+#include "cli/data/model.h"
 
 #include <errno.h>
 #include <signal.h>

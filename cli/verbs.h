@@ -2,7 +2,7 @@
 #ifndef LNT_CLI_VERBS_H
 #define LNT_CLI_VERBS_H
 
-#include "cli/args.h"
+#include "cli/shell/args.h"
 
 /* X(verb), in the order of the help. */
 #ifdef LNT_CONVERTER

@@ -2,7 +2,7 @@
 #ifndef LNT_CONVERT_CONVERT_H
 #define LNT_CONVERT_CONVERT_H
 
-#include "convert/quantise.h"
+#include "convert/quantize/quantize.h"
 #include "formats/lnt_format.h"
 #include "runtime/linnet.h"
 

@@ -7,7 +7,7 @@
 #include "convert/fastest.h"
 
 #include "base/clock.h"
-#include "convert/quantise_samples.h"
+#include "convert/quantize/quantize_samples.h"
 
 #include <math.h>
 

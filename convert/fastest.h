@@ -4,7 +4,7 @@
 #define LNT_CONVERT_FASTEST_H
 
 #include "convert/convert.h"
-#include "convert/report.h"
+#include "convert/graph/report.h"
 
 typedef struct lnt_original { /* a model to be converted */
     const void *onnx;

@@ -2,12 +2,12 @@
  * the next lower one: never an empty slot, but for families that no operator of a trimmed library uses. */
 #include "ops/kernels.h"
 
-#include "ops/attend.h"
-#include "ops/gemm.h"
+#include "ops/attention/attend.h"
+#include "ops/gemm/gemm.h"
 #include "ops/op.h"
-#include "ops/program_kernels.h"
-#include "ops/qgemm.h"
-#include "ops/row.h"
+#include "ops/elementwise/program_kernels.h"
+#include "ops/quant/qgemm.h"
+#include "ops/rows/row.h"
 
 /* Families that a trimmed library may have no operator for. */
 enum {

@@ -11,12 +11,12 @@
 typedef struct lnt_kernels lnt_kernels;
 
 struct lnt_kernels {
-    const struct lnt_gemm_kernels *gemm;       /* ops/gemm.h: GEMM, convolution and gate micro-kernels */
-    const struct lnt_program_kernels *program; /* ops/program_kernels.h: elementwise programs, math */
-    const struct lnt_row_kernels *row;         /* ops/row.h: reductions, softmax and norms along a row */
+    const struct lnt_gemm_kernels *gemm;       /* ops/gemm/gemm.h: GEMM, convolution and gate micro-kernels */
+    const struct lnt_program_kernels *program; /* ops/elementwise/program_kernels.h: elementwise programs, math */
+    const struct lnt_row_kernels *row;         /* ops/rows/row.h: reductions, softmax and norms along a row */
     /* NULL in a trimmed library without operators that use them: */
-    const struct lnt_qgemm_kernels *qgemm;   /* ops/qgemm.h: products of bytes */
-    const struct lnt_attend_kernels *attend; /* ops/attend.h: attention */
+    const struct lnt_qgemm_kernels *qgemm;   /* ops/quant/qgemm.h: products of bytes */
+    const struct lnt_attend_kernels *attend; /* ops/attention/attend.h: attention */
 };
 
 const lnt_kernels *lnt_kernels_of(lnt_level level);

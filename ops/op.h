@@ -13,7 +13,7 @@
 
 typedef struct lnt_op lnt_op;
 typedef struct lnt_site lnt_site;
-typedef struct lnt_program lnt_program; /* ops/program.h */
+typedef struct lnt_program lnt_program; /* ops/elementwise/program.h */
 typedef struct lnt_kernels lnt_kernels; /* ops/kernels.h */
 
 typedef enum lnt_attr_type {
@@ -102,7 +102,7 @@ typedef enum lnt_type_rule {
 /* Row flags. */
 enum {
     LNT_OP_CL = 1 << 0,          /* takes operand 0 channels-last and gives output 0 channels-last */
-    LNT_OP_ELEMENTWISE = 1 << 1, /* a program instruction: any order, fuses (ops/program_list.h) */
+    LNT_OP_ELEMENTWISE = 1 << 1, /* a program instruction: any order, fuses (ops/elementwise/program_list.h) */
     LNT_OP_EPILOGUE = 1 << 2,    /* can carry a program on its output */
     LNT_OP_ANY_RANK = 1 << 3,    /* shape rule also works on inputs of unknown rank */
     LNT_OP_CONTROL = 1 << 4,     /* If, Loop, Scan: bound by the runtime */

@@ -2,8 +2,8 @@
 #include "ops/pack.h"
 
 #include "base/checked.h"
-#include "ops/conv.h"
-#include "ops/qconv.h"
+#include "ops/conv/conv.h"
+#include "ops/quant/qconv.h"
 
 static bool fits_u32(const lnt_operand *o)
 {

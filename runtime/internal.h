@@ -17,7 +17,7 @@
 #include "base/clock.h"
 #include "formats/lnt_file.h"
 #include "ops/op.h"
-#include "ops/program.h"
+#include "ops/elementwise/program.h"
 #include "runtime/linnet.h"
 #include "runtime/places.h"
 

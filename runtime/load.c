@@ -5,7 +5,7 @@
 #include "base/lnt_assert.h"
 #include "formats/stored.h"
 #include "ops/pack.h"
-#include "ops/program.h"
+#include "ops/elementwise/program.h"
 
 #include <stdio.h>
 #include <string.h>

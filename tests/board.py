@@ -17,7 +17,7 @@ import sys
 import numpy as np
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT / "tests" / "python"), str(ROOT / "tests" / "python" / "models")]
+sys.path[:0] = [str(ROOT / "tests" / "python"), str(ROOT / "tests" / "python" / "builders")]
 
 import harness  # noqa: E402
 import pages  # noqa: E402

@@ -39,8 +39,8 @@ BOARDS = sorted(path.stem for path in (ROOT / "boards").glob("*.mk"))
 BUILD = ("build", make("all"))
 STYLE = ("style", [sys.executable, "tests/style.py"])
 UNIT = ("unit", make("unit"))
-INT8 = [f"tests/python/test_int8{part}.py" for part in ("", "_import", "_static")]
-FAULTS = ["tests/python/test_system_faults.py", "tests/python/test_files.py"]
+INT8 = [f"tests/python/int8/test_int8{part}.py" for part in ("", "_import", "_static")]
+FAULTS = ["tests/python/cli/test_system_faults.py", "tests/python/cli/test_files.py"]
 FUZZ = [sys.executable, "tests/fuzz/fuzz.py"]
 
 # (name, command); the counts are read from what the command prints.
@@ -50,7 +50,7 @@ STAGES = {
         STYLE,
         UNIT,
         ("kernels", ["build/linnet", "doctor"]),
-        ("suite", [*PYTEST, "tests/python/test_suite.py::test_suite[optimised]"]),
+        ("suite", [*PYTEST, "tests/python/models/test_suite.py::test_suite[optimised]"]),
     ],
     "test": [
         BUILD,
@@ -78,14 +78,14 @@ STAGES["long"] = [
     ("unit, valgrind", make("valgrind")),
     ("build, clang", make("all", "unit", "CC=clang", "BUILD=build/clang")),
     ("faults, every one", [*LONG, *PYTEST, *FAULTS]),
-    ("suite, every way", [*LONG, *PYTEST, "tests/python/test_suite.py"]),
-    ("models, every way", [*LONG, *PYTEST, "tests/python/test_models.py"]),
-    ("suite, sanitized", [*SANITIZED, *PYTEST, "tests/python/test_suite.py"]),
-    ("zoo, whole", ["env", "LINNET_ZOO=full", *PYTEST, "tests/python/test_zoo.py"]),
-    ("zoo, from torch", ["env", "LINNET_ZOO=full", *PYTEST, "tests/python/test_zoo_torch.py"]),
+    ("suite, every way", [*LONG, *PYTEST, "tests/python/models/test_suite.py"]),
+    ("models, every way", [*LONG, *PYTEST, "tests/python/models/test_models.py"]),
+    ("suite, sanitized", [*SANITIZED, *PYTEST, "tests/python/models/test_suite.py"]),
+    ("zoo, whole", ["env", "LINNET_ZOO=full", *PYTEST, "tests/python/models/test_zoo.py"]),
+    ("zoo, from torch", ["env", "LINNET_ZOO=full", *PYTEST, "tests/python/models/test_zoo_torch.py"]),
     ("package", ["sh", "tests/package.sh"]),
     ("virtual machine", ["sh", "tests/vm/vm.sh"]),
-    ("models, sanitized", [*SANITIZED, *PYTEST, "tests/python/test_models.py"]),
+    ("models, sanitized", [*SANITIZED, *PYTEST, "tests/python/models/test_models.py"]),
     ("functions, all floats", ["build/linnet", "doctor", "--floats", "1"]),
 ]
 

@@ -1,7 +1,7 @@
 /* byte_tables.c — com.microsoft's QLinearSigmoid, QLinearLeakyRelu, QLinearAdd and QLinearMul as what they
  * make of each byte, where what bytes mean is constant and all bytes that meet hang on one: x * sigmoid(x) is
  * a table, too. */
-#include "convert/passes/pass.h"
+#include "convert/graph/edit.h"
 
 enum { BYTES = 256, MAX_INPUTS = 8, MEANING = 3 /* a tensor, its scale and its zero point */ };
 

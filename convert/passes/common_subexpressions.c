@@ -1,6 +1,6 @@
 /* common_subexpressions.c — computes once what is computed twice from the same values, and stores equal
  * constants once. */
-#include "convert/passes/pass.h"
+#include "convert/graph/edit.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* dead_nodes.c — drops what no output, no kept value and no state hangs on. */
-#include "convert/passes/pass.h"
+#include "convert/graph/edit.h"
 
 typedef struct liveness {
     lnt_edit *e;

@@ -7,9 +7,9 @@
  *
  * The numbers are the same: the sum is converted and multiplied with the product of both scales. What is done
  * with the result goes into the operator's epilogue later. */
-#include "convert/passes/pass.h"
+#include "convert/graph/edit.h"
 
-#include "ops/qconv.h"
+#include "ops/quant/qconv.h"
 
 #include <string.h>
 

@@ -9,7 +9,7 @@
  * The sums are exact where they were rounded to float before: a result may be the neighbouring byte where it
  * falls between two. A Relu before Q goes where Q stores nothing below 0. Runs before constants are folded,
  * so that weights stay bytes. */
-#include "convert/passes/pass.h"
+#include "convert/graph/edit.h"
 
 #include <math.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  *
  * All of these are y = a[c] * x + b[c]; a chain of them is gathered in double precision and rounded once. A
  * BatchNormalization with nothing to fold it into becomes Mul and Add, which fuse elementwise. */
-#include "convert/passes/pass.h"
+#include "convert/graph/edit.h"
 
 #include <math.h>
 

@@ -5,7 +5,7 @@
  * no other reader, so that nothing is computed twice. What makes such an operand out of one other value is
  * done on the tile, too, if nothing else reads it. The product moves to where the last absorbed node
  * stood: there its new operands exist. */
-#include "convert/passes/pass.h"
+#include "convert/graph/edit.h"
 #include "convert/passes/program_builder.h"
 
 #include <string.h>

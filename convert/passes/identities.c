@@ -1,7 +1,7 @@
 /* identities.c — takes out nodes that change nothing, and merges neighbours that undo or repeat each other.
  *
  * Only what leaves every bit of the results as it was: x + 0 stays, since it turns -0 into +0. */
-#include "convert/passes/pass.h"
+#include "convert/graph/edit.h"
 
 static const lnt_operand *info(const lnt_graph *g, uint32_t value)
 {

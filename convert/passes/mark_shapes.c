@@ -5,7 +5,7 @@
  * meets a result of the run proper (a predicted duration, say), the first integer made of that becomes a
  * symbol of kind 2, which the user may bound; extents of operators whose results have as many elements as the
  * data happen to give (NonZero, ...) become symbols of kind 1. */
-#include "convert/passes/pass.h"
+#include "convert/graph/edit.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  * A constant all of whose readers want the same layout is packed in its place; a Gather of rows reads them
  * out of panels, so that an embedding tied to an output projection is stored once. Where readers differ there
  * is a packed copy per layout beside the ONNX one, and the report names the constant. */
-#include "convert/passes/pass.h"
+#include "convert/graph/edit.h"
 
 #include "ops/pack.h"
 

@@ -1,5 +1,5 @@
 /* passes.c — runs the passes in their order. */
-#include "convert/check_graph.h"
+#include "convert/graph/check_graph.h"
 #include "convert/convert.h"
 
 typedef struct pass {

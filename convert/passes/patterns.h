@@ -4,7 +4,7 @@
 #ifndef LNT_CONVERT_PASSES_PATTERNS_H
 #define LNT_CONVERT_PASSES_PATTERNS_H
 
-#include "convert/passes/pass.h"
+#include "convert/graph/edit.h"
 
 lnt_status lnt_fuse_normalization(lnt_edit *e, lnt_gnode *n); /* LayerNormalization, RMSNormalization */
 lnt_status lnt_fuse_softmax(lnt_edit *e, lnt_gnode *n);

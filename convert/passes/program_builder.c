@@ -17,7 +17,7 @@ static unsigned sources_of(const lnt_instr *instr)
 #define INSTR(number, name, sources, result, text)                                                           \
     case number:                                                                                             \
         return sizeof(sources) - 1;
-#include "ops/program_list.h"
+#include "ops/elementwise/program_list.h"
 #undef INSTR
     default: return 0;
     }

@@ -2,7 +2,7 @@
 #ifndef LNT_CONVERT_PASSES_PROGRAM_BUILDER_H
 #define LNT_CONVERT_PASSES_PROGRAM_BUILDER_H
 
-#include "convert/graph.h"
+#include "convert/graph/graph.h"
 
 /* A program under construction. Every instruction writes a virtual register of its own; lnt_builder_finish
  * gives out real ones. Small enough to be copied, so that an addition can be tried and taken back. */

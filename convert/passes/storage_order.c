@@ -4,8 +4,8 @@
  * Convolutions work channels-last. Nodes that can do either are labelled so that as few elements as possible
  * are moved: first whole webs of such neighbours, then node by node until nothing gets better. Inputs and
  * outputs of the model and of subgraphs, and kept values, lie in ONNX order. */
-#include "convert/passes/pass.h"
-#include "ops/conv.h"
+#include "convert/graph/edit.h"
+#include "ops/conv/conv.h"
 
 #include <string.h>
 

@@ -5,10 +5,10 @@
  * / s) taps gives the s outputs of each q side by side, as channels: (r, m) along one axis, which is how they
  * lie in a row if pixels lie side by side; (m, r) along two, for DepthToSpace, and where there are groups.
  * What the padding would have cut off is cut off. */
-#include "convert/passes/pass.h"
+#include "convert/graph/edit.h"
 
 #include "base/checked.h"
-#include "convert/quantise.h"
+#include "convert/quantize/quantize.h"
 
 #include <string.h>
 

@@ -6,7 +6,7 @@
  *
  * LeakyRelu can be undone. So y need not be kept: both LeakyRelus go into epilogues, and there is one pass
  * over memory and one value less. */
-#include "convert/passes/pass.h"
+#include "convert/graph/edit.h"
 
 enum { MAX_READERS = 8 };
 

@@ -1,8 +1,8 @@
 /* winograd.c — makes WinogradConv of Conv, if that is asked for (--winograd), where it is sooner. */
-#include "ops/winograd.h"
+#include "ops/conv/winograd.h"
 
-#include "convert/passes/pass.h"
-#include "convert/report.h"
+#include "convert/graph/edit.h"
+#include "convert/graph/report.h"
 
 #include "formats/packed.h"
 
@@ -17,7 +17,7 @@ typedef struct form {
     int64_t features, channels, taps, groups, points;
 } form;
 
-/* G of ops/winograd.h, for squares. */
+/* G of ops/conv/winograd.h, for squares. */
 static const double G[PATCH][TAPS] = {
     {1, 0, 0}, /* at 0, then at p, -p, q, -q and infinity */
     {-2 / 3., -2 / 3. * LNT_WINOGRAD_P, -1 / 3.},

@@ -5,7 +5,7 @@
  * The model was converted with its recurrent state declared (--state stateN=state): the session carries it
  * from frame to frame, this program never sees it. Each frame is 512 new samples behind the last 64 of the
  * frame before. */
-#include "audio.h"
+#include "read_audio.h"
 #include "segments.h"
 
 #include <linnet.h>

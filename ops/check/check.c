@@ -3,9 +3,9 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "ops/gemm.h"
-#include "ops/qgemm.h"
-#include "ops/row.h"
+#include "ops/gemm/gemm.h"
+#include "ops/quant/qgemm.h"
+#include "ops/rows/row.h"
 
 #include <math.h>
 #include <stdarg.h>

@@ -39,7 +39,7 @@ typedef void (*lnt_float_row_fn)(void *arg, const lnt_float_row *row);
 typedef struct lnt_floats_options {
     lnt_level best;   /* levels up to it */
     uint32_t stride;  /* each stride-th of all floats; 1: all */
-    const char *only; /* one function, by its name in ops/program_list.h; NULL: all */
+    const char *only; /* one function, by its name in ops/elementwise/program_list.h; NULL: all */
     unsigned threads;
     void (*progress)(size_t done, size_t total); /* of equal pieces of the work; on any thread; or NULL */
 } lnt_floats_options;

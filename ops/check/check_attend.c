@@ -1,4 +1,4 @@
-/* check_attend.c — the kernels of attention against the formulas of ops/attend.h in double.
+/* check_attend.c — the kernels of attention against the formulas of ops/attention/attend.h in double.
  *
  * Blocks of one and two sets of lanes and by rows, any number of keys around a few vectors, any width and
  * alignment; results between guard zones. A weight may be off by 4 units in the last place of the terms of
@@ -6,7 +6,7 @@
 #include "ops/check/check.h"
 
 #include "base/kernel.h"
-#include "ops/attend.h"
+#include "ops/attention/attend.h"
 
 #include <math.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 
 #include "base/half.h"
 #include "base/memory.h"
-#include "ops/program_kernels.h"
+#include "ops/elementwise/program_kernels.h"
 
 #include <math.h>
 #include <pthread.h>

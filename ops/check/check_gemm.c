@@ -6,7 +6,7 @@
 #include "ops/check/check.h"
 
 #include "base/memory.h"
-#include "ops/gemm.h"
+#include "ops/gemm/gemm.h"
 
 #include <math.h>
 #include <string.h>

@@ -2,13 +2,13 @@
  * every class of operand, against the same instructions applied to one element at a time.
  *
  * Numbers are drawn from moderate values, from all bit patterns and from the special ones. A result may be
- * off by the units in the last place that ops/vmath.h states; masks and exact operations must be right. */
+ * off by the units in the last place that ops/simd/vmath.h states; masks and exact operations must be right. */
 #include "ops/check/check.h"
 #include "ops/check/judge.h"
 
 #include "base/half.h"
 #include "base/memory.h"
-#include "ops/program_run.h"
+#include "ops/elementwise/program_run.h"
 
 #include <float.h>
 #include <math.h>

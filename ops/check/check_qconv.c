@@ -3,7 +3,7 @@
 #include "ops/check/check.h"
 
 #include "base/memory.h"
-#include "ops/quantise.h"
+#include "ops/quant/qparams.h"
 #include "ops/window.h"
 
 #include <string.h>

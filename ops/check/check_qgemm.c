@@ -2,8 +2,8 @@
 #include "ops/check/check.h"
 
 #include "base/memory.h"
-#include "ops/qgemm.h"
-#include "ops/quantise.h"
+#include "ops/quant/qgemm.h"
+#include "ops/quant/qparams.h"
 
 #include <math.h>
 #include <string.h>

@@ -6,8 +6,8 @@
 #include "ops/check/check.h"
 
 #include "base/memory.h"
-#include "ops/quantise.h"
-#include "ops/row.h"
+#include "ops/quant/qparams.h"
+#include "ops/rows/row.h"
 
 #include <math.h>
 #include <string.h>

@@ -6,8 +6,8 @@
 #include "ops/check/check.h"
 
 #include "base/memory.h"
-#include "ops/gemm.h"
-#include "ops/winograd.h"
+#include "ops/gemm/gemm.h"
+#include "ops/conv/winograd.h"
 
 #include <math.h>
 
@@ -31,7 +31,7 @@ enum {
 #define P LNT_WINOGRAD_P
 #define Q LNT_WINOGRAD_Q
 
-/* B' and A' of ops/winograd.h. */
+/* B' and A' of ops/conv/winograd.h. */
 static const double forward[PATCH][PATCH] = {{1, 0, -2.5, 0, 1, 0},      {0, -2 * P, -2, P, 1, 0},
                                              {0, 2 * P, -2, -P, 1, 0},   {0, -Q / 2, -0.5, Q, 1, 0},
                                              {0, Q / 2, -0.5, -Q, 1, 0}, {0, 1, 0, -2.5, 0, 1}};

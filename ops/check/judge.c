@@ -2,7 +2,7 @@
 #include "ops/check/judge.h"
 
 #include "base/half.h"
-#include "ops/program.h"
+#include "ops/elementwise/program.h"
 
 #include <string.h>
 #include <tgmath.h>
@@ -59,7 +59,7 @@ lnt_bound lnt_bound_of(unsigned op, double a, double p, double q)
 const lnt_judged lnt_judged_instrs[] = {
 #define INSTR(number, name, sources, result, text)                                                           \
     [number] = {wide_##name, quick_##name, #name, sources, result},
-#include "ops/program_list.h"
+#include "ops/elementwise/program_list.h"
 #undef INSTR
 };
 const unsigned lnt_judged_count = sizeof lnt_judged_instrs / sizeof lnt_judged_instrs[0];

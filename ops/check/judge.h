@@ -26,7 +26,7 @@ typedef double lnt_wide;
 typedef struct lnt_judged {
     lnt_wide (*judge)(lnt_wide a, lnt_wide b, lnt_wide c, lnt_wide p, lnt_wide q);
     double (*quick)(double a, double b, double c, double p, double q); /* the same but LNT_QUICK_ULPS */
-    const char *name, *sources; /* as in ops/program_list.h; NULL where a number is no instruction */
+    const char *name, *sources; /* as in ops/elementwise/program_list.h; NULL where a number is no instruction */
     char result;
 } lnt_judged;
 

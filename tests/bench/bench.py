@@ -4,7 +4,7 @@ models.tsv (or those named), then BENCHMARKS.md and docs/bench.svg from what was
 
 What was measured is kept in build/bench/results.json: naming models renews their rows only, --reuse measures what is
 missing, --render nothing. --quick takes fewer rounds and says so in the tables. Rows with a form are models that
-onnxruntime's tools have quantised (quantised.py); those converted with --winograd are called so. A model's rows end up in
+onnxruntime's tools have quantized (quantized.py); those converted with --winograd are called so. A model's rows end up in
 the tables as they were found, whoever was faster.
 """
 
@@ -49,9 +49,9 @@ def folder(row):
     source = (SHARED / "models" if row["where"] == "shared" else ROOT / "build/zoo") / row["source"]
     if not row["form"]:
         return source
-    import quantised
-    made = ROOT / "build/quantised" / row["name"]
-    quantised.make(source, row["form"], row["set"], made)
+    import quantized
+    made = ROOT / "build/quantized" / row["name"]
+    quantized.make(source, row["form"], row["set"], made)
     return made
 
 

@@ -1,4 +1,4 @@
-/* emulate_amx.h — the registers of AMX as arrays, so that ops/qgemm_amx.c runs on CPUs without them (make
+/* emulate_amx.h — the registers of AMX as arrays, so that ops/quant/qgemm_amx.c runs on CPUs without them (make
  * AMX=emulated puts this before its text). What the instructions refuse stops the program here, too.
  *
  * Source: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2: LDTILECFG, TDPBUSD. */

@@ -3,7 +3,7 @@
  *
  * What is read can be read to its end. Of a model `linnet info --json` is asked, and must answer in JSON
  * whatever the model's names are. */
-#include "cli/audio.h"
+#include "cli/data/audio.h"
 #include "cli/verbs.h"
 #include "formats/costs.h"
 #include "formats/lnt_file.h"

@@ -7,7 +7,7 @@
 #include "formats/golden.h"
 #include "formats/lnt_file.h"
 #include "ops/op.h"
-#include "ops/program.h"
+#include "ops/elementwise/program.h"
 #include "tests/c/changes.h"
 #include "tests/fuzz/fuzz.h"
 

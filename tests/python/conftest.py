@@ -1,8 +1,12 @@
-"""Fixtures of all Python tests."""
+"""Fixtures of all Python tests, which import the models' builders by name."""
+
+import sys
 
 import pytest
 
-from harness import SHARED, suite
+from harness import ROOT, SHARED, suite
+
+sys.path.insert(0, str(ROOT / "tests/python/builders"))
 
 
 @pytest.fixture(scope="session")

@@ -19,7 +19,7 @@ aarch64-linux-gnu-gcc -O2 -static -o $work/root/init tests/vm/init.c
 aarch64-linux-gnu-strip -o $work/root/linnet build/rpi4-static/linnet
 if [ ! -e $work/voice.lnt ]; then
     (cd tests/python && ../../.deps/venv/bin/python -c "
-import sys; sys.path.insert(0, 'models')
+import sys; sys.path.insert(0, 'builders')
 import voice, harness
 model, fed = voice.build(voice.MEDIUM), voice.inputs(3, size=voice.MEDIUM)
 harness.write_case('../../$work/voice', model, fed, harness.reference(model, fed))")

@@ -202,7 +202,7 @@ def shapes_of(net, inputs, axes):
 
 
 def make(name, exporter, folder):
-    sys.path[:0] = [str(HERE), str(HERE.parent / "python"), str(HERE.parent / "python/models")]
+    sys.path[:0] = [str(HERE), str(HERE.parent / "python"), str(HERE.parent / "python/builders")]
     import onnx
     from make import expected, write_tensors
     case = folder / "test_data_set_0"

@@ -10,7 +10,7 @@ import sys
 import numpy as np
 from onnx import TensorProto
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python/models"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python/builders"))
 from builder import Builder  # noqa: E402
 
 

@@ -13,7 +13,7 @@ import pathlib
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent / "python"), str(HERE.parent / "python/models")]
+sys.path[:0] = [str(HERE), str(HERE.parent / "python"), str(HERE.parent / "python/builders")]
 
 import classify  # noqa: E402
 import decoder  # noqa: E402
@@ -101,7 +101,7 @@ def make(folder, build, inputs):
 def is_made(folder):
     """Newer than every file of the zoo that models come from."""
     model = folder / "model.onnx"
-    sources = [*HERE.glob("*.py"), *(HERE.parent / "python/models").glob("*.py")]
+    sources = [*HERE.glob("*.py"), *(HERE.parent / "python/builders").glob("*.py")]
     return model.exists() and model.stat().st_mtime > max(p.stat().st_mtime for p in sources)
 
 

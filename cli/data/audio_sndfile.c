@@ -1,0 +1,178 @@
+/* audio_sndfile.c — sound files through libsndfile and libsamplerate. */
+#include "cli/data/audio.h"
+
+#include "base/checked.h"
+#include "cli/data/model.h"
+
+#include <samplerate.h>
+#include <sndfile.h>
+#include <string.h>
+
+/* ---- a file in memory ---- */
+
+/* Read from bytes, which are the caller's; or written to them, an lnt_alloc block that grows. */
+typedef struct memory_file {
+    uint8_t *bytes;
+    size_t size, at, capacity;
+    lnt_error *err;
+} memory_file;
+
+static sf_count_t file_size(void *user)
+{
+    return (sf_count_t)((const memory_file *)user)->size;
+}
+
+static sf_count_t file_at(void *user)
+{
+    return (sf_count_t)((const memory_file *)user)->at;
+}
+
+static sf_count_t file_seek(sf_count_t offset, int whence, void *user)
+{
+    memory_file *f = user;
+    const size_t from = whence == SEEK_SET ? 0 : whence == SEEK_CUR ? f->at : f->size;
+    sf_count_t to;
+    if (__builtin_add_overflow((sf_count_t)from, offset, &to) || to < 0 || (size_t)to > f->size)
+        return -1;
+    f->at = (size_t)to;
+    return to;
+}
+
+static sf_count_t file_read(void *to, sf_count_t count, void *user)
+{
+    memory_file *f = user;
+    const size_t left = f->size - f->at, n = count < 0 ? 0 : (size_t)count < left ? (size_t)count : left;
+    memcpy(to, f->bytes + f->at, n);
+    f->at += n;
+    return (sf_count_t)n;
+}
+
+/* Room for size bytes. */
+static bool make_room(memory_file *f, size_t size)
+{
+    if (size <= f->capacity)
+        return true;
+    const size_t capacity = 2 * size;
+    uint8_t *grown = lnt_alloc(&lnt_malloc_allocator, capacity, f->err);
+    if (!grown)
+        return false;
+    if (f->size)
+        memcpy(grown, f->bytes, f->size);
+    lnt_free(&lnt_malloc_allocator, f->bytes);
+    f->bytes = grown;
+    f->capacity = capacity;
+    return true;
+}
+
+static sf_count_t file_write(const void *from, sf_count_t count, void *user)
+{
+    memory_file *f = user;
+    size_t end;
+    if (count < 0 || __builtin_add_overflow(f->at, (size_t)count, &end) || end > PTRDIFF_MAX ||
+        !make_room(f, end))
+        return 0;
+    memcpy(f->bytes + f->at, from, (size_t)count);
+    f->at = end;
+    f->size = end > f->size ? end : f->size;
+    return count;
+}
+
+static SNDFILE *open_memory(memory_file *f, int mode, SF_INFO *info)
+{
+    static SF_VIRTUAL_IO calls = {file_size, file_seek, file_read, file_write, file_at};
+    return sf_open_virtual(&calls, mode, info, f);
+}
+
+/* ---- samples ---- */
+
+static void to_mono(float *samples, size_t frames, int channels)
+{
+    for (size_t i = 0; i < frames; i++) {
+        float sum = 0;
+        for (int c = 0; c < channels; c++)
+            sum += samples[i * (size_t)channels + (size_t)c];
+        samples[i] = sum / (float)channels;
+    }
+}
+
+static lnt_status resample(const char *path, uint32_t rate, lnt_sound *sound, lnt_error *err)
+{
+    const double ratio = (double)rate / sound->rate;
+    const size_t room = (size_t)((double)sound->n * ratio) + 64;
+    float *samples = lnt_alloc(&lnt_malloc_allocator, room * sizeof *samples, err);
+    if (!samples)
+        return LNT_E_MEMORY;
+    SRC_DATA job = {.data_in = sound->samples,
+                    .data_out = samples,
+                    .input_frames = (long)sound->n,
+                    .output_frames = (long)room,
+                    .src_ratio = ratio};
+    const int failed = src_simple(&job, SRC_SINC_MEDIUM_QUALITY, 1);
+    lnt_free(&lnt_malloc_allocator, sound->samples);
+    sound->samples = samples;
+    sound->n = (size_t)job.output_frames_gen;
+    sound->rate = rate;
+    LNT_REQUIRE(!failed, err, LNT_E_VALUE, "%s: %s", path, src_strerror(failed));
+    return LNT_OK;
+}
+
+/* All samples of an opened file, its channels averaged. */
+static lnt_status read_samples(const char *path, SNDFILE *f, const SF_INFO *info, lnt_sound *out,
+                               lnt_error *err)
+{
+    size_t each;
+    LNT_REQUIRE(info->frames >= 0 && info->channels >= 1 && info->samplerate >= 1 &&
+                    lnt_mul_size((size_t)info->channels, sizeof(float), &each),
+                err, LNT_E_VALUE, "%s: no sound in it", path);
+    float *samples = lnt_alloc_zero(&lnt_malloc_allocator, (size_t)info->frames, each, err);
+    if (!samples)
+        return LNT_E_MEMORY;
+    const sf_count_t read = sf_readf_float(f, samples, info->frames);
+    *out = (lnt_sound){.samples = samples, .n = (size_t)read, .rate = (uint32_t)info->samplerate};
+    to_mono(samples, out->n, info->channels);
+    LNT_REQUIRE(sf_error(f) == SF_ERR_NO_ERROR, err, LNT_E_FILE, "%s: %s", path, sf_strerror(f));
+    return LNT_OK;
+}
+
+lnt_status lnt_sound_decode(const char *path, const void *bytes, size_t size, uint32_t want_rate,
+                            lnt_sound *out, lnt_error *err)
+{
+    SF_INFO info = {0};
+    memory_file file = {.bytes = (uint8_t *)(uintptr_t)bytes, .size = size};
+    SNDFILE *f = open_memory(&file, SFM_READ, &info);
+    *out = (lnt_sound){0};
+    LNT_REQUIRE(f, err, LNT_E_FILE, "%s: %s", path, sf_strerror(NULL));
+    lnt_status status = read_samples(path, f, &info, out, err);
+    sf_close(f);
+    if (status == LNT_OK && want_rate && want_rate != out->rate)
+        status = resample(path, want_rate, out, err);
+    if (status != LNT_OK) {
+        lnt_free(&lnt_malloc_allocator, out->samples);
+        *out = (lnt_sound){0};
+    }
+    return status;
+}
+
+lnt_status lnt_sound_encode(const char *path, const float *samples, size_t n, uint32_t rate, void **bytes,
+                            size_t *size, lnt_error *err)
+{
+    SF_INFO info = {.samplerate = (int)rate, .channels = 1};
+    info.format = lnt_ends_with(path, ".flac")  ? SF_FORMAT_FLAC | SF_FORMAT_PCM_16
+                  : lnt_ends_with(path, ".ogg") ? SF_FORMAT_OGG | SF_FORMAT_VORBIS
+                                                : SF_FORMAT_WAV | SF_FORMAT_PCM_16;
+    memory_file file = {.err = err};
+    SNDFILE *f = open_memory(&file, SFM_WRITE, &info);
+    bool whole = f != NULL;
+    if (f) {
+        sf_command(f, SFC_SET_CLIPPING, NULL, SF_TRUE);
+        whole = sf_writef_float(f, samples, (sf_count_t)n) == (sf_count_t)n;
+        whole = sf_close(f) == 0 && whole;
+    }
+    *bytes = file.bytes;
+    *size = file.size;
+    if (err && err->code != LNT_OK)
+        return err->code;
+    LNT_REQUIRE(f, err, LNT_E_VALUE, "%s: %s", path, sf_strerror(NULL));
+    LNT_REQUIRE(whole, err, LNT_E_VALUE, "%s: the sound cannot be encoded", path);
+    return LNT_OK;
+}

@@ -1,0 +1,173 @@
+/* cases.c — inputs and expected outputs: ONNX case folders and golden vectors. */
+#include "cli/data/cases.h"
+
+#include "base/checked.h"
+#include "formats/golden.h"
+#include "formats/tensor_file.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const lnt_allocator *const memory = &lnt_malloc_allocator;
+
+static int by_number(const void *a, const void *b)
+{
+    const char *x = *(const char *const *)a, *y = *(const char *const *)b;
+    const long i = strtol(strrchr(x, '_') + 1, NULL, 10), j = strtol(strrchr(y, '_') + 1, NULL, 10);
+    return i != j ? (i > j) - (i < j) : strcmp(x, y);
+}
+
+static DIR *open_folder(const char *folder)
+{
+    DIR *d;
+    do
+        d = opendir(folder);
+    while (!d && errno == EINTR);
+    return d;
+}
+
+void lnt_case_folders(const char *folder, lnt_texts *folders)
+{
+    DIR *d = open_folder(folder);
+    const size_t first = folders->n;
+    const struct dirent *e;
+    if (!d)
+        return;
+    while ((e = readdir(d)))
+        if (strncmp(e->d_name, "test_data_set_", 14) == 0)
+            lnt_texts_add(folders, lnt_cli_text("%s/%s", folder, e->d_name));
+    closedir(d);
+    if (folders->n > first)
+        qsort(folders->item + first, folders->n - first, sizeof *folders->item, by_number);
+}
+
+/* One more than the largest K of input_K.pb and of output_K.pb in folder; none if there is no such folder. */
+static lnt_status count_files(const char *folder, uint32_t *n_in, uint32_t *n_out, lnt_error *err)
+{
+    DIR *d = open_folder(folder);
+    const struct dirent *e;
+    LNT_REQUIRE(d || errno == ENOENT || errno == ENOTDIR, err, LNT_E_IO, "cannot open %s: %s", folder,
+                strerror(errno));
+    *n_in = *n_out = 0;
+    while (d && (e = readdir(d))) {
+        char kind[8], tail[4];
+        unsigned k;
+        if (sscanf(e->d_name, "%7[a-z]_%5u.%3s", kind, &k, tail) != 3 || strcmp(tail, "pb") != 0)
+            continue;
+        uint32_t *n = strcmp(kind, "input") == 0 ? n_in : strcmp(kind, "output") == 0 ? n_out : NULL;
+        if (n && k + 1 > *n)
+            *n = k + 1;
+    }
+    if (d)
+        closedir(d);
+    return LNT_OK;
+}
+
+static lnt_status read_one(const char *folder, const char *kind, uint32_t k, lnt_tensor *t, lnt_error *err)
+{
+    return lnt_tensor_read(lnt_cli_text("%s/%s_%" PRIu32 ".pb", folder, kind, k), memory, t, err);
+}
+
+static lnt_status read_case(const char *folder, lnt_case *c, lnt_error *err)
+{
+    const char *slash = strrchr(folder, '/');
+    *c = (lnt_case){.name = slash && slash[1] ? slash + 1 : folder};
+    LNT_TRY(count_files(folder, &c->n_in, &c->n_out, err));
+    LNT_REQUIRE(c->n_in + c->n_out > 0, err, LNT_E_NOT_FOUND, "%s: no input_K.pb or output_K.pb", folder);
+    c->in = lnt_cli_alloc(c->n_in * sizeof *c->in);
+    c->out = lnt_cli_alloc(c->n_out * sizeof *c->out);
+    for (uint32_t i = 0; i < c->n_in; i++)
+        LNT_TRY(read_one(folder, "input", i, &c->in[i], err));
+    for (uint32_t i = 0; i < c->n_out; i++)
+        LNT_TRY(read_one(folder, "output", i, &c->out[i].tensor, err));
+    return LNT_OK;
+}
+
+lnt_status lnt_cases_read(const lnt_texts *folders, lnt_cases *cases, lnt_error *err)
+{
+    cases->item = lnt_cli_alloc(folders->n * sizeof *cases->item);
+    for (size_t i = 0; i < folders->n; i++) {
+        cases->n++; /* a case that fails half-way is freed like the others */
+        LNT_TRY(read_case(folders->item[i], &cases->item[i], err));
+    }
+    return LNT_OK;
+}
+
+/* Room for the records of one case: as many tensors as its largest indices ask for. */
+static void size_golden(const lnt_rec_golden *first, uint32_t n, lnt_case *c)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t *count = first[i].role == LNT_GOLDEN_INPUT ? &c->n_in : &c->n_out;
+        if (first[i].index >= *count)
+            *count = first[i].index + 1;
+    }
+    c->in = lnt_cli_alloc(c->n_in * sizeof *c->in);
+    c->out = lnt_cli_alloc(c->n_out * sizeof *c->out);
+    c->name = lnt_cli_text("golden %" PRIu32, first->test);
+}
+
+/* Of two records for one tensor the later one counts. A seed stands for as many bytes as a file likes. */
+static lnt_status read_golden(const lnt_opened *o, const lnt_rec_golden *r, lnt_case *c, lnt_error *err)
+{
+    lnt_case_output *out = r->role == LNT_GOLDEN_INPUT ? NULL : &c->out[r->index];
+    lnt_tensor *t = out ? &out->tensor : &c->in[r->index];
+    size_t bytes;
+    LNT_REQUIRE(lnt_shape_bytes(r->dims, r->rank, lnt_dtype_size((lnt_dtype)r->dtype), &bytes), err, LNT_E_FILE,
+                "golden vectors: bad extents");
+    if (r->encoding == LNT_GOLDEN_SEEDED)
+        LNT_TRY(lnt_room_for(bytes, c->name, err));
+    if (out) {
+        out->tolerance = r->tolerance;
+        out->stride = r->encoding == LNT_GOLDEN_SAMPLED ? r->stride : 0;
+        out->rank = r->rank;
+        memcpy(out->dims, r->dims, sizeof out->dims);
+    }
+    lnt_tensor_free(memory, t);
+    return lnt_golden_tensor(&o->file, r, memory, t, err);
+}
+
+lnt_status lnt_cases_golden(const lnt_opened *o, lnt_cases *cases, lnt_error *err)
+{
+    const lnt_rec_golden *record = o->file.golden;
+    const uint32_t n = o->file.n_golden;
+    cases->item = lnt_cli_alloc(n * sizeof *cases->item);
+    for (uint32_t first = 0, end; first < n; first = end) {
+        lnt_case *c = &cases->item[cases->n++];
+        for (end = first; end < n && record[end].test == record[first].test; end++)
+            ;
+        size_golden(record + first, end - first, c);
+        for (uint32_t i = first; i < end; i++)
+            LNT_TRY(read_golden(o, &record[i], c, err));
+    }
+    return LNT_OK;
+}
+
+void lnt_cases_free(lnt_cases *cases)
+{
+    for (size_t i = 0; i < cases->n; i++) {
+        lnt_case *c = &cases->item[i];
+        for (uint32_t k = 0; k < c->n_in; k++)
+            lnt_tensor_free(memory, &c->in[k]);
+        for (uint32_t k = 0; k < c->n_out; k++)
+            lnt_tensor_free(memory, &c->out[k].tensor);
+    }
+    *cases = (lnt_cases){0};
+}
+
+lnt_status lnt_case_feed(const lnt_opened *o, lnt_session *s, const lnt_case *c, lnt_error *err)
+{
+    for (uint32_t i = 0; i < lnt_model_input_count(o->model); i++) {
+        lnt_value_info info;
+        LNT_TRY(lnt_model_input(o->model, i, &info));
+        if (i < c->n_in && c->in[i].data)
+            LNT_TRY(lnt_set_input(s, i, &c->in[i], err));
+        else
+            LNT_REQUIRE(info.is_state, err, LNT_E_NOT_FOUND, "%s: no tensor for input %s", c->name,
+                        info.name);
+    }
+    return LNT_OK;
+}

@@ -1,0 +1,240 @@
+/* inputs.c — where a session's inputs come from when nobody recorded them. */
+#include "cli/data/inputs.h"
+
+#include "base/checked.h"
+#include "cli/data/audio.h"
+#include "formats/golden.h"
+#include "formats/tensor_file.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static const lnt_allocator *const memory = &lnt_malloc_allocator;
+
+/* Fits a run of `count` elements to the extents wanted: at most one of them unknown, or, where all unknown
+ * ones but the last are 1, that one. */
+static lnt_status fit(const char *path, const lnt_value_info *like, int64_t count, lnt_tensor *t,
+                      lnt_error *err)
+{
+    int64_t known = 1;
+    int open = -1;
+    LNT_REQUIRE(like->rank <= LNT_MAX_RANK, err, LNT_E_SHAPE, "%s: input %s has no rank; give an .npy", path,
+                like->name);
+    t->rank = like->rank;
+    for (uint32_t i = 0; i < like->rank; i++) {
+        t->dims[i] = like->dims[i] < 0 ? 1 : like->dims[i];
+        if (like->dims[i] < 0)
+            open = (int)i;
+        known *= t->dims[i];
+    }
+    if (open >= 0 && known > 0 && count % known == 0)
+        t->dims[open] = count / known;
+    int64_t n;
+    LNT_REQUIRE(lnt_count(t->dims, t->rank, &n) && n == count, err, LNT_E_SHAPE,
+                "%s: %" PRId64 " elements do not fit input %s", path, count, like->name);
+    return LNT_OK;
+}
+
+/* Raw little-endian elements: the type is the input's, the extents fit(). */
+static lnt_status read_raw(const char *path, const lnt_value_info *like, lnt_tensor *out, lnt_error *err)
+{
+    const size_t size = lnt_dtype_size(like->dtype);
+    lnt_blob file;
+    LNT_TRY(lnt_blob_open(path, true, memory, &file, err));
+    *out = (lnt_tensor){.dtype = like->dtype, .bytes = file.size};
+    lnt_status status = LNT_OK;
+    if (!size || file.size % size)
+        status = lnt_fail(err, LNT_E_SHAPE, "%s: %zu bytes are no whole number of %s", path, file.size,
+                          lnt_dtype_text(like->dtype));
+    if (status == LNT_OK)
+        status = fit(path, like, (int64_t)(file.size / size), out, err);
+    if (status == LNT_OK && !(out->data = lnt_alloc(memory, file.size, err)))
+        status = LNT_E_MEMORY;
+    if (status == LNT_OK)
+        memcpy(out->data, file.bytes, file.size);
+    lnt_blob_close(&file);
+    return status;
+}
+
+static lnt_status read_sound(const char *path, const lnt_value_info *like, uint32_t want_rate,
+                             lnt_tensor *out, uint32_t *rate, lnt_error *err)
+{
+    lnt_sound sound;
+    LNT_REQUIRE(like->dtype == LNT_FLOAT, err, LNT_E_TYPE, "%s: input %s is %s; sound is float", path,
+                like->name, lnt_dtype_text(like->dtype));
+    LNT_TRY(lnt_sound_read(path, want_rate, &sound, err));
+    *rate = sound.rate;
+    *out = (lnt_tensor){.dtype = LNT_FLOAT, .data = sound.samples, .bytes = sound.n * sizeof(float)};
+    const lnt_status status = fit(path, like, (int64_t)sound.n, out, err);
+    if (status != LNT_OK)
+        lnt_tensor_free(memory, out);
+    return status;
+}
+
+lnt_status lnt_feed_file(const char *path, const lnt_value_info *like, uint32_t want_rate, lnt_tensor *out,
+                         uint32_t *rate, lnt_error *err)
+{
+    if (lnt_sound_name(path))
+        return read_sound(path, like, want_rate, out, rate, err);
+    if (lnt_ends_with(path, ".npy") || lnt_ends_with(path, ".pb") || strstr(path, ".npz"))
+        return lnt_tensor_read(path, memory, out, err);
+    return read_raw(path, like, out, err);
+}
+
+static lnt_status read_files(const lnt_opened *o, const lnt_feed_options *how, lnt_feed *feed, lnt_error *err)
+{
+    for (size_t i = 0; how->files && i < how->files->n; i++) {
+        const char *name, *path;
+        lnt_value_info info;
+        LNT_REQUIRE(lnt_split_pair(how->files->item[i], false, &name, &path), err, LNT_E_ARGUMENT,
+                    "--input NAME=FILE, not '%s'", how->files->item[i]);
+        const int input = lnt_model_find_input(o->model, name);
+        LNT_REQUIRE(input >= 0, err, LNT_E_NOT_FOUND, "no input called %s", name);
+        LNT_TRY(lnt_model_input(o->model, (uint32_t)input, &info));
+        lnt_tensor_free(memory, &feed->tensor[input]);
+        LNT_TRY(lnt_feed_file(path, &info, how->rate, &feed->tensor[input], &feed->rate, err));
+    }
+    return LNT_OK;
+}
+
+/* The extent --dim gives to name; -1 if none. */
+static int64_t dim_given(const lnt_texts *dims, const char *name)
+{
+    for (size_t i = 0; name && dims && i < dims->n; i++) {
+        const char *key;
+        int64_t value;
+        if (lnt_split_count(dims->item[i], &key, &value) && strcmp(key, name) == 0)
+            return value;
+    }
+    return -1;
+}
+
+static bool floating(lnt_dtype dtype)
+{
+    return dtype == LNT_FLOAT || dtype == LNT_DOUBLE || dtype == LNT_FLOAT16 || dtype == LNT_BFLOAT16;
+}
+
+/* Does anyone look at the numbers of input i? */
+static bool has_contents(const lnt_opened *o, const lnt_feed_options *how, uint32_t i)
+{
+    const uint32_t value = o->file.operands[o->file.subgraphs[0].first_operand + i];
+    return how->rest != LNT_FEED_SHAPE || o->file.values[value].flags & 1;
+}
+
+/* Makes up input i. */
+static lnt_status make_up(const lnt_opened *o, const lnt_feed_options *how, const lnt_value_info *info,
+                          uint32_t i, lnt_tensor *t, lnt_error *err)
+{
+    int64_t count;
+    *t = (lnt_tensor){.dtype = info->dtype, .rank = info->rank};
+    LNT_REQUIRE(info->rank <= LNT_MAX_RANK, err, LNT_E_SHAPE, "input %s has no rank: give it with --input",
+                info->name);
+    LNT_REQUIRE(how->rest != LNT_FEED_REQUIRED, err, LNT_E_ARGUMENT,
+                "input %s is missing: give it with --input %s=FILE", info->name, info->name);
+    LNT_REQUIRE(how->rest != LNT_FEED_RANDOM || floating(info->dtype), err, LNT_E_ARGUMENT,
+                "input %s is %s, for which random numbers make no sense: give it with --input %s=FILE",
+                info->name, lnt_dtype_text(info->dtype), info->name);
+    for (uint32_t k = 0; k < info->rank; k++) {
+        t->dims[k] = info->dims[k] >= 0 ? info->dims[k] : dim_given(how->dims, info->dim_names[k]);
+        LNT_REQUIRE(t->dims[k] >= 0, err, LNT_E_ARGUMENT,
+                    "input %s: extent %s is open: give it with --dim %s=N", info->name,
+                    info->dim_names[k] ? info->dim_names[k] : "?",
+                    info->dim_names[k] ? info->dim_names[k] : "NAME");
+    }
+    LNT_REQUIRE(lnt_count(t->dims, t->rank, &count) &&
+                    lnt_mul_size((size_t)count, lnt_dtype_size(t->dtype), &t->bytes),
+                err, LNT_E_LIMIT, "input %s is too large", info->name);
+    if (!has_contents(o, how, i))
+        return LNT_OK;
+    LNT_TRY(lnt_room_for(t->bytes, info->name, err));
+    t->data = lnt_alloc_zero(memory, t->bytes, 1, err);
+    if (!t->data)
+        return LNT_E_MEMORY;
+    if (how->rest == LNT_FEED_RANDOM)
+        lnt_golden_fill(how->seed + i, t->dtype, (size_t)count, t->data);
+    return LNT_OK;
+}
+
+/* Where extents hang on numbers, those of the file's first golden case serve better than zeros. */
+static void take_golden(const lnt_opened *o, lnt_feed *feed)
+{
+    const lnt_rec_golden *g = o->file.golden;
+    for (const lnt_rec_golden *end = g + o->file.n_golden; g < end && g->test == o->file.golden->test; g++) {
+        lnt_tensor from, *to = g->role == LNT_GOLDEN_INPUT ? &feed->tensor[g->index] : NULL;
+        if (!to || !to->data || g->dtype != (uint32_t)to->dtype || g->rank != to->rank ||
+            memcmp(g->dims, to->dims, to->rank * sizeof *to->dims) != 0 ||
+            lnt_golden_tensor(&o->file, g, memory, &from, NULL) != LNT_OK)
+            continue;
+        if (from.bytes == to->bytes)
+            memcpy(to->data, from.data, from.bytes);
+        lnt_tensor_free(memory, &from);
+    }
+}
+
+static lnt_status make_inputs(lnt_opened *o, const lnt_feed_options *how, lnt_feed *feed, lnt_error *err)
+{
+    for (size_t i = 0; how->dims && i < how->dims->n; i++) {
+        const char *name;
+        int64_t value;
+        LNT_REQUIRE(lnt_split_count(how->dims->item[i], &name, &value), err, LNT_E_ARGUMENT,
+                    "--dim NAME=N, not '%s'", how->dims->item[i]);
+    }
+    LNT_TRY(lnt_opened_file(o, err));
+    LNT_TRY(read_files(o, how, feed, err));
+    for (uint32_t i = 0; i < feed->n; i++) {
+        lnt_value_info info;
+        LNT_TRY(lnt_model_input(o->model, i, &info));
+        if (!feed->tensor[i].data && !info.is_state && how->rest != LNT_FEED_LEAVE)
+            LNT_TRY(make_up(o, how, &info, i, &feed->tensor[i], err));
+    }
+    if (how->rest == LNT_FEED_SHAPE)
+        take_golden(o, feed);
+    return LNT_OK;
+}
+
+lnt_status lnt_feed_make(lnt_opened *o, const lnt_feed_options *how, lnt_feed *feed, lnt_error *err)
+{
+    *feed = (lnt_feed){.n = lnt_model_input_count(o->model)};
+    feed->tensor = lnt_cli_alloc(feed->n * sizeof *feed->tensor);
+    const lnt_status status = make_inputs(o, how, feed, err);
+    if (status != LNT_OK)
+        lnt_feed_free(feed);
+    return status;
+}
+
+static bool names_an_extent(const lnt_opened *o, const char *name)
+{
+    lnt_value_info info;
+    for (uint32_t i = 0; i < lnt_model_input_count(o->model); i++)
+        if (lnt_model_input(o->model, i, &info) == LNT_OK && info.rank <= LNT_MAX_RANK)
+            for (uint32_t k = 0; k < info.rank; k++)
+                if (info.dim_names[k] && strcmp(info.dim_names[k], name) == 0)
+                    return true;
+    return false;
+}
+
+lnt_status lnt_feed_session(const lnt_opened *o, const lnt_feed_options *how, const lnt_feed *feed,
+                            lnt_session *s, lnt_error *err)
+{
+    for (size_t i = 0; how->dims && i < how->dims->n; i++) {
+        const char *name;
+        int64_t value;
+        if (!lnt_split_count(how->dims->item[i], &name, &value))
+            continue;
+        const lnt_status status = lnt_set_bound(s, name, value, err);
+        if (status != LNT_OK && !names_an_extent(o, name)) /* INPUT:AXIS is an extent, and no symbol */
+            return status;
+        lnt_error_clear(err);
+    }
+    for (uint32_t i = 0; i < feed->n; i++)
+        if (feed->tensor[i].dtype)
+            LNT_TRY(lnt_set_input(s, i, &feed->tensor[i], err));
+    return LNT_OK;
+}
+
+void lnt_feed_free(lnt_feed *feed)
+{
+    for (uint32_t i = 0; i < feed->n; i++)
+        lnt_tensor_free(memory, &feed->tensor[i]);
+    *feed = (lnt_feed){0};
+}

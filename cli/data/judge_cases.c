@@ -1,0 +1,131 @@
+/* judge_cases.c — running cases and comparing what comes out. */
+#include "cli/data/judge_cases.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Picks the elements of got that a sampled expectation holds; false if got has other extents. */
+static bool sample(const lnt_tensor *got, const lnt_case_output *want, lnt_tensor *picked)
+{
+    const size_t size = lnt_dtype_size(got->dtype);
+    const int64_t n = want->tensor.dims[0];
+    if (got->rank != want->rank || got->dtype != want->tensor.dtype ||
+        memcmp(got->dims, want->dims, got->rank * sizeof *got->dims) != 0)
+        return false;
+    *picked = (lnt_tensor){.dtype = got->dtype, .rank = 1, .dims = {n}, .bytes = (size_t)n * size};
+    picked->data = lnt_cli_alloc(picked->bytes);
+    for (int64_t i = 0; i < n && ((uint64_t)i * want->stride + 1) * size <= got->bytes; i++)
+        memcpy((char *)picked->data + (size_t)i * size, (char *)got->data + (uint64_t)i * want->stride * size,
+               size);
+    return true;
+}
+
+static void compare_output(const lnt_judge *j, const lnt_tensor *got, const lnt_case_output *want,
+                           lnt_comparison *c)
+{
+    lnt_rule rule = j->rule;
+    lnt_tensor picked;
+    if (want->tolerance > 0 && rule.max_rel == 0)
+        rule.max_rel = want->tolerance;
+    if (!want->stride) {
+        lnt_compare(&rule, got, &want->tensor, c);
+    } else if (sample(got, want, &picked)) {
+        lnt_compare(&rule, &picked, &want->tensor, c);
+    } else {
+        *c = (lnt_comparison){.worst = -1, .reason = "type or extents differ from the sampled output's"};
+    }
+}
+
+static lnt_status judge_outputs(const lnt_judge *j, const lnt_opened *o, lnt_session *s, const lnt_case *c,
+                                lnt_verdict *verdict, char reason[256], lnt_error *err)
+{
+    const uint32_t n = lnt_model_output_count(o->model);
+    LNT_REQUIRE(c->n_out == n, err, LNT_E_NOT_FOUND, "%s: %" PRIu32 " outputs, the model has %" PRIu32,
+                c->name, c->n_out, n);
+    for (uint32_t i = 0; i < n; i++) {
+        lnt_value_info info;
+        lnt_tensor got;
+        lnt_comparison result;
+        LNT_TRY(lnt_model_output(o->model, i, &info));
+        LNT_REQUIRE(c->out[i].tensor.data, err, LNT_E_NOT_FOUND, "%s: no expected output %s", c->name,
+                    info.name);
+        LNT_TRY(lnt_get_output(s, i, &got, err));
+        compare_output(j, &got, &c->out[i], &result);
+        if (j->report)
+            j->report(j->arg, c, info.name, &got, &result);
+        if (result.pass)
+            continue;
+        if (*verdict == LNT_VERDICT_PASS)
+            snprintf(reason, 256, "%.40s: %.40s %s", c->name, info.name, result.reason);
+        *verdict = LNT_VERDICT_MISMATCH;
+    }
+    return LNT_OK;
+}
+
+lnt_status lnt_judge_cases(const lnt_judge *j, lnt_opened *o, const lnt_cases *cases, lnt_verdict *verdict,
+                           char reason[256], lnt_error *err)
+{
+    const lnt_session_options options = {
+        .struct_bytes = sizeof options, .intra_op_num_threads = j->threads, .level = j->level};
+    lnt_session *session = NULL;
+    LNT_TRY(lnt_session_create(o->model, &options, &session, err));
+    lnt_status status = LNT_OK;
+    for (size_t i = 0; i < cases->n && status == LNT_OK; i++) {
+        const lnt_case *c = &cases->item[i];
+        status = lnt_case_feed(o, session, c, err);
+        if (status == LNT_OK)
+            status = lnt_run(session, err);
+        if (status == LNT_OK)
+            status = judge_outputs(j, o, session, c, verdict, reason, err);
+    }
+    lnt_session_destroy(&session);
+    return status;
+}
+
+#ifdef LNT_CONVERTER
+static lnt_status judge_image(const lnt_judge *j, const char *path, const lnt_convert_options *options,
+                              const lnt_cases *cases, lnt_verdict *verdict, char reason[256], lnt_error *err)
+{
+    lnt_opened o;
+    LNT_TRY(lnt_opened_open(path, options, LNT_LOAD_FULL, &o, err));
+    const lnt_status status = lnt_judge_cases(j, &o, cases, verdict, reason, err);
+    lnt_opened_close(&o);
+    return status;
+}
+
+/* The case's tensors from number `first` on, by position. */
+static void bake_from(const lnt_case *c, uint32_t first, lnt_convert_options *options, lnt_baked *baked)
+{
+    size_t n = 0;
+    for (uint32_t i = first; i < c->n_in; i++)
+        baked[n++] = (lnt_baked){.input = i, .tensor = &c->in[i]};
+    options->bake = baked;
+    options->n_bake = n;
+}
+
+lnt_status lnt_judge_onnx(const lnt_judge *j, const char *path, const lnt_cases *cases, lnt_verdict *verdict,
+                          char reason[256], lnt_error *err)
+{
+    if (j->bake == LNT_BAKE_NONE)
+        return judge_image(j, path, &j->convert, cases, verdict, reason, err);
+    for (size_t i = 0; i < cases->n; i++) {
+        lnt_convert_options options = j->convert;
+        lnt_baked *baked = lnt_cli_alloc(cases->item[i].n_in * sizeof *baked);
+        bake_from(&cases->item[i], j->bake == LNT_BAKE_REST ? 1 : 0, &options, baked);
+        const lnt_cases one = {.item = &cases->item[i], .n = 1};
+        LNT_TRY(judge_image(j, path, &options, &one, verdict, reason, err));
+    }
+    return LNT_OK;
+}
+#else
+lnt_status lnt_judge_onnx(const lnt_judge *j, const char *path, const lnt_cases *cases, lnt_verdict *verdict,
+                          char reason[256], lnt_error *err)
+{
+    (void)j;
+    (void)cases;
+    (void)verdict;
+    (void)reason;
+    return lnt_fail(err, LNT_E_UNSUPPORTED, "%s: this build has no converter; verify an .lnt", path);
+}
+#endif

@@ -1,0 +1,37 @@
+/* judge_cases.h — running cases and comparing what comes out: the work behind `verify` and `verify --suite`. */
+#ifndef LNT_CLI_DATA_JUDGE_CASES_H
+#define LNT_CLI_DATA_JUDGE_CASES_H
+
+#include "cli/data/cases.h"
+#include "cli/data/compare.h"
+
+typedef enum lnt_bake {
+    LNT_BAKE_REST, /* all inputs but the first become initializers */
+    LNT_BAKE_ALL,
+    LNT_BAKE_NONE
+} lnt_bake;
+
+typedef struct lnt_judge {
+    lnt_rule rule;
+    lnt_convert_options convert;
+    lnt_bake bake;
+    uint32_t threads;
+    const char *level;
+    /* Told about each output compared; may be NULL. */
+    void (*report)(void *arg, const lnt_case *c, const char *output, const lnt_tensor *got,
+                   const lnt_comparison *result);
+    void *arg;
+} lnt_judge;
+
+typedef enum lnt_verdict { LNT_VERDICT_PASS, LNT_VERDICT_MISMATCH } lnt_verdict;
+
+/* Runs every case on an opened model. *verdict is valid if OK is returned; reason says why a case fails. */
+lnt_status lnt_judge_cases(const lnt_judge *j, lnt_opened *o, const lnt_cases *cases, lnt_verdict *verdict,
+                           char reason[256], lnt_error *err);
+
+/* Converts and judges an .onnx. The conversion sees of the cases only what bake declares: with baking it is
+ * done once for each case. */
+lnt_status lnt_judge_onnx(const lnt_judge *j, const char *path, const lnt_cases *cases, lnt_verdict *verdict,
+                          char reason[256], lnt_error *err);
+
+#endif

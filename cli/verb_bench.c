@@ -1,0 +1,456 @@
+/* verb_bench.c — `linnet bench`: how fast is a model here? */
+#include "cli/measure/duel.h"
+#include "cli/data/inputs.h"
+#include "cli/shell/json.h"
+#include "cli/data/judge_cases.h"
+#include "cli/measure/kernel_bench.h"
+#include "cli/measure/ort.h"
+#include "cli/shell/table.h"
+#include "cli/verbs.h"
+#include "ops/check/check.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+enum { RUNS_MOST = 100000000 }; /* a time of 8 bytes is kept of each */
+
+static struct {
+    lnt_texts dims, inputs;
+    const char *data, *level, *onnx, *ort_lib, *worker;
+    int64_t threads, runs, warmup, seed, rounds, processes, starts;
+    double max_rel;
+    int vs;
+    bool trust, trace, kernels, json;
+} given = {.threads = 1,
+           .runs = 100,
+           .warmup = 10,
+           .rounds = 31,
+           .processes = 3,
+           .starts = 5,
+           .max_rel = 1e-4,
+           .vs = -1};
+
+static const lnt_option options[] = {
+    {"--data", "CASE_DIR", LNT_OPTION_TEXT, &given.data, "inputs (and expected outputs) of this case folder"},
+    {"--input", "NAME=FILE", LNT_OPTION_TEXTS, &given.inputs, "an input from a file, as in `run`"},
+    {"--dim", "NAME=N", LNT_OPTION_TEXTS, &given.dims, "an open extent; floats are random then"},
+    {"--threads", "N", LNT_OPTION_COUNT, &given.threads, "threads (1); 0: as many as the machine gives"},
+    {"--level", "L", LNT_OPTION_TEXT, &given.level, "kernels of this level (best)"},
+    {"--runs", "N", LNT_OPTION_COUNT, &given.runs, "timed runs (100)"},
+    {"--warmup", "N", LNT_OPTION_COUNT, &given.warmup, "runs before that (10)"},
+    {"--seed", "S", LNT_OPTION_COUNT, &given.seed, "of random inputs (0)"},
+    {"--trust", NULL, LNT_OPTION_FLAG, &given.trust,
+     "do not compare the first run with the recorded outputs"},
+    {"--trace", NULL, LNT_OPTION_FLAG, &given.trace,
+     "the operators that took longest in the last run; the rate of products"},
+    {"--kernels", NULL, LNT_OPTION_FLAG, &given.kernels,
+     "no model but single operators against this machine's peak; --level all: each level"},
+    {"--vs", "onnxruntime", LNT_OPTION_CHOICE, &given.vs, "compare with this runtime, taking turns"},
+    {"--onnx", "M.onnx", LNT_OPTION_TEXT, &given.onnx, "the model M.lnt was made from, for --vs"},
+    {"--ort-lib", "FILE", LNT_OPTION_TEXT, &given.ort_lib,
+     "libonnxruntime.so; otherwise that in .deps/venv or the system's"},
+    {"--rounds", "N", LNT_OPTION_COUNT, &given.rounds, "of --vs: each times both once (31)"},
+    {"--processes", "N", LNT_OPTION_COUNT, &given.processes, "of --vs: rounds are begun anew in so many (3)"},
+    {"--starts", "N", LNT_OPTION_COUNT, &given.starts, "of --vs: processes that time load and first run (5)"},
+    {"--max-rel", "R", LNT_OPTION_NUMBER, &given.max_rel,
+     "of --vs: largest difference, over the largest magnitude of the output (1e-4)"},
+    {"--worker", "ENGINE", LNT_OPTION_TEXT, &given.worker,
+     "be one side of --vs, which starts itself with this"},
+    {"--json", NULL, LNT_OPTION_FLAG, &given.json, "print one flat JSON object; kernels: a list"},
+};
+
+typedef struct figures {
+    double load, bind, first, min, p50, p95, mean, std; /* seconds */
+    uint64_t rss_kib;
+    lnt_session_info session;
+    uint64_t multiply_adds; /* of a run; 0 if it is not traced */
+    double peak;            /* multiplications and additions a second that one core comes to */
+} figures;
+
+/* q in [0, 1]; the nearest rank of sorted times. */
+static double quantile(const double *sorted, size_t n, double q)
+{
+    return sorted[(size_t)(q * (double)(n - 1) + 0.5)];
+}
+
+static void summarise(double *times, size_t n, figures *f)
+{
+    double sum = 0, squares = 0;
+    lnt_sort_figures(times, n);
+    for (size_t i = 0; i < n; i++)
+        sum += times[i];
+    f->mean = sum / (double)n;
+    for (size_t i = 0; i < n; i++)
+        squares += (times[i] - f->mean) * (times[i] - f->mean);
+    f->std = n > 1 ? sqrt(squares / (double)(n - 1)) : 0;
+    f->min = times[0];
+    f->p50 = quantile(times, n, 0.5);
+    f->p95 = quantile(times, n, 0.95);
+}
+
+static uint64_t peak_rss_kib(void)
+{
+    struct rusage usage;
+    return getrusage(RUSAGE_SELF, &usage) == 0 ? (uint64_t)usage.ru_maxrss : 0;
+}
+
+/* Where the inputs come from: a case (a folder's or the first golden one), or a feed. */
+typedef struct source {
+    lnt_cases cases;
+    lnt_feed feed;
+    lnt_feed_options how;
+} source;
+
+static lnt_status find_inputs(lnt_opened *o, source *from, lnt_error *err)
+{
+    lnt_texts folder = {0};
+    LNT_TRY(lnt_opened_file(o, err));
+    if (given.data) {
+        lnt_texts_add(&folder, given.data);
+        return lnt_cases_read(&folder, &from->cases, err);
+    }
+    if (!given.inputs.n && !given.dims.n && o->file.n_golden) {
+        LNT_TRY(lnt_cases_golden(o, &from->cases, err));
+        return LNT_OK;
+    }
+    from->how = (lnt_feed_options){
+        .dims = &given.dims, .files = &given.inputs, .rest = LNT_FEED_RANDOM, .seed = (uint64_t)given.seed};
+    return lnt_feed_make(o, &from->how, &from->feed, err);
+}
+
+static lnt_status feed(const lnt_opened *o, const source *from, lnt_session *s, lnt_error *err)
+{
+    return from->cases.n ? lnt_case_feed(o, s, &from->cases.item[0], err)
+                         : lnt_feed_session(o, &from->how, &from->feed, s, err);
+}
+
+/* The case's outputs must come out right before their speed means anything. */
+static lnt_status check_case(lnt_opened *o, const source *from, lnt_error *err)
+{
+    /* Golden vectors carry a tolerance of their own. */
+    const lnt_judge judge = {.rule = {.rtol = 1e-3, .atol = 1e-7, .max_rel = given.data ? 1e-3 : 0},
+                             .threads = (uint32_t)given.threads,
+                             .level = given.level};
+    const lnt_cases one = {.item = from->cases.item, .n = from->cases.n ? 1 : 0};
+    lnt_verdict verdict = LNT_VERDICT_PASS;
+    char reason[256];
+    LNT_TRY(lnt_judge_cases(&judge, o, &one, &verdict, reason, err));
+    LNT_REQUIRE(verdict == LNT_VERDICT_PASS, err, LNT_E_INTERNAL, "wrong result: %s", reason);
+    return LNT_OK;
+}
+
+static lnt_status measure(lnt_opened *o, const source *from, lnt_session *s, figures *f, lnt_error *err)
+{
+    const bool progress = isatty(STDERR_FILENO);
+    double *times = lnt_cli_alloc((size_t)given.runs * sizeof *times), start = lnt_now();
+    lnt_status status = feed(o, from, s, err);
+    if (status == LNT_OK)
+        status = lnt_bind(s, err);
+    f->bind = lnt_now() - start;
+    start = lnt_now();
+    if (status == LNT_OK)
+        status = lnt_run(s, err);
+    f->first = lnt_now() - start;
+    for (int64_t i = -given.warmup; i < given.runs && status == LNT_OK; i++) {
+        start = lnt_now();
+        status = lnt_run(s, err);
+        if (i >= 0)
+            times[i] = lnt_now() - start;
+        if (progress && i % 16 == 0)
+            fprintf(stderr, "\r%" PRId64 " of %" PRId64, i < 0 ? 0 : i, given.runs);
+    }
+    if (progress)
+        fputs("\r\x1b[K", stderr);
+    if (status == LNT_OK)
+        summarise(times, (size_t)given.runs, f);
+    f->rss_kib = peak_rss_kib();
+    f->session.struct_bytes = sizeof f->session;
+    return status == LNT_OK ? lnt_session_get_info(s, &f->session, err) : status;
+}
+
+/* What the products of the last run come to, and the machine's limit for them. */
+static void add_work(const lnt_session *s, figures *f)
+{
+    lnt_trace_step step;
+    lnt_level level;
+    for (uint32_t i = 0; lnt_trace_get(s, i, &step) == LNT_OK; i++)
+        f->multiply_adds += step.multiply_adds;
+    if (f->multiply_adds && lnt_level_from_text(f->session.level, &level))
+        f->peak = 1e9 * lnt_check_peak(level, 0.05);
+}
+
+/* Operations a second of the products in a run that takes so long. */
+static double rate(uint64_t multiply_adds, double seconds)
+{
+    return seconds > 0 ? 2 * (double)multiply_adds / seconds : 0;
+}
+
+static void print_json(const figures *f)
+{
+    lnt_json j = {.out = stdout};
+    lnt_json_begin(&j, NULL, '{');
+    lnt_json_number(&j, "load_us", f->load * 1e6);
+    lnt_json_number(&j, "bind_us", f->bind * 1e6);
+    lnt_json_number(&j, "first_us", f->first * 1e6);
+    lnt_json_number(&j, "min_us", f->min * 1e6);
+    lnt_json_number(&j, "p50_us", f->p50 * 1e6);
+    lnt_json_number(&j, "p95_us", f->p95 * 1e6);
+    lnt_json_number(&j, "mean_us", f->mean * 1e6);
+    lnt_json_number(&j, "std_us", f->std * 1e6);
+    lnt_json_int(&j, "rss_kib", (int64_t)f->rss_kib);
+    lnt_json_int(&j, "arena_bytes", (int64_t)f->session.arena_bytes);
+    lnt_json_int(&j, "threads", f->session.threads);
+    lnt_json_text(&j, "level", f->session.level);
+    if (given.trace) {
+        lnt_json_int(&j, "multiply_adds", (int64_t)f->multiply_adds);
+        lnt_json_number(&j, "gflops", 1e-9 * rate(f->multiply_adds, f->p50));
+        lnt_json_number(&j, "peak_gflops", 1e-9 * f->peak);
+    }
+    lnt_json_end(&j, '}');
+}
+
+static void print_table(const figures *f)
+{
+    const struct {
+        const char *what;
+        double seconds;
+    } row[] = {{"load", f->load},  {"bind", f->bind}, {"first run", f->first}, {"fastest", f->min},
+               {"median", f->p50}, {"95 %", f->p95},  {"mean", f->mean},       {"deviation", f->std}};
+    char text[24];
+    lnt_table t;
+    lnt_table_begin(&t, "lr", NULL);
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        lnt_table_cell(&t, "%s", row[i].what);
+        lnt_table_cell(&t, "%s", lnt_time_text(row[i].seconds, text));
+    }
+    lnt_table_cell(&t, "peak memory");
+    lnt_table_cell(&t, "%s", lnt_size_text(f->rss_kib * 1024, text));
+    lnt_table_cell(&t, "arena");
+    lnt_table_cell(&t, "%s", lnt_size_text(f->session.arena_bytes, text));
+    lnt_table_cell(&t, "threads");
+    lnt_table_cell(&t, "%" PRIu32, f->session.threads);
+    lnt_table_cell(&t, "level");
+    lnt_table_cell(&t, "%s", f->session.level);
+    if (f->peak > 0) {
+        lnt_table_cell(&t, "products");
+        lnt_table_cell(&t, "%.1f GFLOP/s", 1e-9 * rate(f->multiply_adds, f->p50));
+        lnt_table_cell(&t, "of a core's float peak");
+        lnt_table_cell(&t, "%.0f %%", 100 * rate(f->multiply_adds, f->p50) / f->peak);
+    }
+    lnt_table_print(&t, stdout);
+}
+
+static int by_duration(const void *a, const void *b)
+{
+    const lnt_trace_step *x = a, *y = b;
+    return (x->duration_ns < y->duration_ns) - (x->duration_ns > y->duration_ns);
+}
+
+static void print_trace(const lnt_session *s)
+{
+    static const char *const heads[] = {"node", "operator", "time", "share", "GFLOP/s", "output"};
+    enum { MOST = 25 };
+    const uint32_t n = lnt_trace_count(s);
+    lnt_trace_step *step = lnt_cli_alloc(n * sizeof *step);
+    uint64_t total = 0;
+    lnt_table t;
+    for (uint32_t i = 0; i < n; i++)
+        if (lnt_trace_get(s, i, &step[i]) == LNT_OK)
+            total += step[i].duration_ns;
+    if (n)
+        qsort(step, n, sizeof *step, by_duration);
+    lnt_table_begin(&t, "llrrrr", heads);
+    for (uint32_t i = 0; i < n && i < MOST; i++) {
+        char text[24];
+        lnt_table_cell(&t, "%s", step[i].node);
+        lnt_table_cell(&t, "%s", step[i].op);
+        lnt_table_cell(&t, "%s", lnt_time_text(1e-9 * (double)step[i].duration_ns, text));
+        lnt_table_cell(&t, "%.1f %%", total ? 100. * (double)step[i].duration_ns / (double)total : 0.);
+        if (step[i].multiply_adds)
+            lnt_table_cell(&t, "%.1f",
+                           1e-9 * rate(step[i].multiply_adds, 1e-9 * (double)step[i].duration_ns));
+        else
+            lnt_table_cell(&t, "%s", "");
+        lnt_table_cell(&t, "%s", lnt_size_text(step[i].out_bytes, text));
+    }
+    fputc('\n', stdout);
+    lnt_table_print(&t, stdout);
+}
+
+static lnt_status bench(lnt_opened *o, source *from, figures *f, lnt_error *err)
+{
+    const lnt_session_options how = {.struct_bytes = sizeof how,
+                                     .intra_op_num_threads = (uint32_t)given.threads,
+                                     .level = given.level,
+                                     .enable_profiling = given.trace};
+    lnt_session *s = NULL;
+    LNT_TRY(find_inputs(o, from, err));
+    if (!given.trust)
+        LNT_TRY(check_case(o, from, err));
+    LNT_TRY(lnt_session_create(o->model, &how, &s, err));
+    const lnt_status status = measure(o, from, s, f, err);
+    if (status == LNT_OK && given.trace)
+        add_work(s, f);
+    if (status == LNT_OK) {
+        given.json ? print_json(f) : print_table(f);
+        if (given.trace && !given.json)
+            print_trace(s);
+    }
+    lnt_session_destroy(&s);
+    return status;
+}
+
+/* ---- against another runtime ---- */
+
+/* All inputs of the model under their names, states as they are before the first run, in memory of their own.
+ */
+static lnt_status name_inputs(const lnt_opened *o, const source *from, lnt_session *s, lnt_named *in,
+                              lnt_error *err)
+{
+    LNT_TRY(feed(o, from, s, err));
+    LNT_TRY(lnt_bind(s, err));
+    for (uint32_t i = 0; i < lnt_model_input_count(o->model); i++) {
+        lnt_value_info info;
+        LNT_TRY(lnt_model_input(o->model, i, &info));
+        in[i].name = lnt_cli_text("%s", info.name);
+        in[i].tensor = from->cases.n ? from->cases.item[0].in[i] : from->feed.tensor[i];
+    }
+    for (uint32_t k = 0; k < o->file.n_states; k++) {
+        const lnt_rec_state *state = &o->file.states[k];
+        lnt_value_info info;
+        LNT_TRY(lnt_model_output(o->model, state->output, &info));
+        in[state->input].state = lnt_cli_text("%s", info.name);
+        LNT_TRY(lnt_state_get(s, k, &in[state->input].tensor, err));
+    }
+    for (uint32_t i = 0; i < lnt_model_input_count(o->model); i++) {
+        lnt_tensor *t = &in[i].tensor;
+        void *copy = lnt_cli_alloc(t->bytes);
+        LNT_REQUIRE(t->data || !t->bytes, err, LNT_E_NOT_FOUND, "no tensor for input %s", in[i].name);
+        if (t->bytes)
+            memcpy(copy, t->data, t->bytes);
+        t->data = copy;
+    }
+    return LNT_OK;
+}
+
+/* The model is closed afterwards: a file that is mapped does not leave the page cache. */
+static lnt_status read_inputs(const char *path, lnt_named **in, size_t *n, lnt_error *err)
+{
+    const lnt_session_options how = {
+        .struct_bytes = sizeof how, .level = given.level, .intra_op_num_threads = 1};
+    lnt_opened o = {0};
+    source from = {0};
+    lnt_session *s = NULL;
+    lnt_status status = lnt_opened_open(path, NULL, 0, &o, err);
+    if (status == LNT_OK)
+        status = find_inputs(&o, &from, err);
+    if (status == LNT_OK)
+        status = lnt_session_create(o.model, &how, &s, err);
+    if (status == LNT_OK) {
+        *n = lnt_model_input_count(o.model);
+        *in = lnt_cli_alloc(*n * sizeof **in);
+        status = name_inputs(&o, &from, s, *in, err);
+    }
+    lnt_session_destroy(&s);
+    lnt_cases_free(&from.cases);
+    lnt_feed_free(&from.feed);
+    lnt_opened_close(&o);
+    return status;
+}
+
+static int run_duel(const char *path)
+{
+    const lnt_duel_options how = {.lnt = path,
+                                  .onnx = given.onnx,
+                                  .library = lnt_ort_find(given.ort_lib),
+                                  .level = given.level,
+                                  .threads = (uint32_t)given.threads,
+                                  .rounds = given.rounds,
+                                  .processes = given.processes,
+                                  .starts = given.starts,
+                                  .max_rel = given.max_rel};
+    lnt_named *in = NULL;
+    size_t n = 0;
+    lnt_duel duel;
+    lnt_error err = {0};
+    if (!given.onnx || !lnt_ends_with(path, ".lnt"))
+        return lnt_usage_error(&lnt_verb_bench,
+                               "--vs wants an .lnt and, as --onnx, the model it was made from");
+    if (given.rounds < 1 || given.processes < 1 || given.starts < 1 || given.threads < 1)
+        return lnt_usage_error(&lnt_verb_bench,
+                               "--rounds, --processes, --starts and --threads must be at least 1");
+    lnt_status status = read_inputs(path, &in, &n, &err);
+    if (status == LNT_OK)
+        status = lnt_duel_run(&how, in, n, &duel, &err);
+    if (status != LNT_OK)
+        return lnt_failed(&lnt_verb_bench, &err);
+    lnt_duel_print(&how, &duel, given.json);
+    return duel.agree || given.trust ? LNT_EXIT_OK : LNT_EXIT_MISMATCH;
+}
+
+static int run(const lnt_texts *words)
+{
+    lnt_opened o = {0};
+    source from = {0};
+    figures f = {0};
+    lnt_error err = {0};
+
+    if (given.kernels)
+        return lnt_bench_kernels(&lnt_verb_bench, words, given.level, given.json);
+    if (words->n != 1)
+        return lnt_usage_error(&lnt_verb_bench, words->n ? "one model at a time" : "which model?");
+    if (given.worker)
+        return lnt_worker(&(lnt_worker_options){.engine = given.worker,
+                                                .model = words->item[0],
+                                                .library = given.ort_lib,
+                                                .level = given.level,
+                                                .threads = (uint32_t)given.threads});
+    if (given.vs >= 0)
+        return run_duel(words->item[0]);
+    if (given.runs < 1 || given.runs > RUNS_MOST)
+        return lnt_usage_error(&lnt_verb_bench, "--runs must be from 1 to 100000000");
+    lnt_status status = lnt_opened_open(words->item[0], NULL, 0, &o, &err);
+    f.load = o.load_seconds;
+    if (status == LNT_OK)
+        status = bench(&o, &from, &f, &err);
+    lnt_cases_free(&from.cases);
+    lnt_feed_free(&from.feed);
+    lnt_opened_close(&o);
+    return status == LNT_OK ? LNT_EXIT_OK : lnt_failed(&lnt_verb_bench, &err);
+}
+
+const lnt_verb lnt_verb_bench = {
+    .name = "bench",
+    .summary = "how fast is a model here?",
+    .usage = "M.lnt [options] | --kernels [WORD...]",
+    .text =
+        "Loads, binds and runs a model and prints how long each took, and the memory it needed.\n"
+        "Inputs are those of the golden vectors in the file, or of a case folder, or files; with --dim "
+        "floats\n"
+        "are seeded random numbers and all other inputs have to be given. Where expected outputs are "
+        "known the\n"
+        "first run is compared with them, for a fast wrong answer is none (--trust leaves that out).\n"
+        "With --vs, both runtimes in processes of their own take turns on the same inputs; the ratio is the "
+        "other's\n"
+        "time over Linnet's, with the interval that holds it at 95 %. Outputs that differ from those of the "
+        "other\n"
+        "without its optimisations end with exit code 1.\n"
+        "With --kernels, operators by themselves on one thread: all, or those whose line in the table holds "
+        "one\n"
+        "of the words. The limit is the peak of multiply-adds (four times that for bytes), or copying as "
+        "much.",
+    .examples = "linnet bench model.lnt\n"
+                "linnet bench model.lnt --threads 2 --runs 1000 --json\n"
+                "linnet bench model.lnt --dim T=200 --trace\n"
+                "linnet bench model.lnt --data test_data_set_0 --level scalar\n"
+                "linnet bench model.lnt --vs onnxruntime --onnx model.onnx --threads 2\n"
+                "linnet bench --kernels conv pool --level avx2",
+    .options = options,
+    .n_options = sizeof options / sizeof *options,
+    .takes_model = true,
+    .run = run,
+};

@@ -1,0 +1,507 @@
+/* verb_convert.c — `linnet convert`: an ONNX model becomes an .lnt. */
+#include "cli/data/calibrate.h"
+#include "cli/measure/measure_costs.h"
+#include "cli/shell/json.h"
+#include "cli/data/model.h"
+#include "cli/shell/table.h"
+#include "cli/verbs.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static struct {
+    const char *output, *report, *board, *memory_limit;
+    int opt, int8, method;
+    double min_snr;
+    lnt_texts dims, states, keep, overridable, custom, golden, meta, calibrate;
+    bool json, winograd;
+} given = {.opt = LNT_OPT_ALL, .method = LNT_RANGE_BEST, .min_snr = -1};
+
+static const lnt_option options[] = {
+    {"-o", "M.lnt", LNT_OPTION_TEXT, &given.output, "file to write (the model's name with .lnt)"},
+    {"--opt", "none|basic|all", LNT_OPTION_CHOICE, &given.opt, "how much to optimise (all)"},
+    {"--dim", "NAME=N", LNT_OPTION_TEXTS, &given.dims,
+     "fix an extent, or bound a data-dependent one; INPUT:AXIS=N where it\nhas no name"},
+    {"--state", "OUT=IN", LNT_OPTION_TEXTS, &given.states,
+     "output OUT is input IN of the next run; the runtime carries it over"},
+    {"--keep", "NAME|all", LNT_OPTION_TEXTS, &given.keep, "keep a value, so that `run --fetch` can print it"},
+    {"--overridable", "NAME", LNT_OPTION_TEXTS, &given.overridable, "an initializer that stays an input"},
+    {"--custom", "DOMAIN.OP", LNT_OPTION_TEXTS, &given.custom, "an operator that the host program brings"},
+    {"--golden", "CASE_DIR", LNT_OPTION_TEXTS, &given.golden,
+     "record this case (input_K.pb, output_K.pb) in the file; otherwise the\nunoptimised model is run on "
+     "seeded inputs, and where\nthat fails a warning says why"},
+    {"--int8", "off|dynamic|auto|static", LNT_OPTION_CHOICE, &given.int8,
+     "quantise: weights per channel, activations in each run; static: activations\nover ranges found at "
+     "conversion; auto: whichever makes the whole model\nfaster on this machine, or float"},
+    {"--board", "NAME|FILE", LNT_OPTION_TEXT, &given.board,
+     "with --int8 auto: what is faster on this board, by its cost table\n(`linnet doctor --calibrate` makes "
+     "one)"},
+    {"--min-snr", "DB", LNT_OPTION_NUMBER, &given.min_snr,
+     "keep layers in float until every output has this signal-to-noise ratio\n(31 where there are recorded "
+     "inputs; 0: whatever comes out)"},
+    {"--calibrate", "FILE|DIR", LNT_OPTION_TEXTS, &given.calibrate,
+     "inputs to find ranges and to measure on: an .npz, .npy, .pb or sound, or a\nfolder of them or of "
+     "test_data_set_N"},
+    {"--calibration", "minmax|percentile|entropy|mse|best", LNT_OPTION_CHOICE, &given.method,
+     "static ranges: all that was seen; without the outermost of ten\nthousand elements; where bytes lose "
+     "least; where squares of errors are\nleast; what serves the outputs best (best)"},
+    {"--winograd", NULL, LNT_OPTION_FLAG, &given.winograd,
+     "convolutions of 3x3 taps, or of 3 to 16 in a line, by Winograd's transform,\nwhere that is sooner: "
+     "their weights are up to four times as large, results\ndiffer in the sixth digit"},
+    {"--memory-limit", "BYTES[K|M|G]", LNT_OPTION_TEXT, &given.memory_limit,
+     "memory for the conversion (half of what the machine has to spare)"},
+    {"--meta", "K=V", LNT_OPTION_TEXTS, &given.meta, "metadata"},
+    {"--report", "F.json", LNT_OPTION_TEXT, &given.report, "write the report as JSON, too"},
+    {"--json", NULL, LNT_OPTION_FLAG, &given.json, "print the report as JSON"},
+};
+
+/* NAME=N pairs; false after printing what is wrong. */
+static bool take_dims(lnt_convert_options *o)
+{
+    lnt_named_int *dim = lnt_cli_alloc(given.dims.n * sizeof *dim);
+    for (size_t i = 0; i < given.dims.n; i++)
+        if (!lnt_split_count(given.dims.item[i], &dim[i].name, &dim[i].value)) {
+            lnt_usage_error(&lnt_verb_convert, "--dim NAME=N, not '%s'", given.dims.item[i]);
+            return false;
+        }
+    o->dim = dim;
+    o->n_dims = given.dims.n;
+    return true;
+}
+
+static bool take_pairs(const lnt_texts *texts, const char *option, const lnt_named_text **pairs, size_t *n)
+{
+    lnt_named_text *pair = lnt_cli_alloc(texts->n * sizeof *pair);
+    for (size_t i = 0; i < texts->n; i++)
+        if (!lnt_split_pair(texts->item[i], false, &pair[i].name, &pair[i].text)) {
+            lnt_usage_error(&lnt_verb_convert, "%s, not '%s'", option, texts->item[i]);
+            return false;
+        }
+    *pairs = pair;
+    *n = texts->n;
+    return true;
+}
+
+/* A number of bytes with a unit or without; false after printing what is wrong. */
+static bool take_limit(const char *text, uint64_t *bytes)
+{
+    static const char units[] = "KMG";
+    char *end = NULL;
+    errno = 0;
+    const unsigned long long n = strtoull(text, &end, 10);
+    const char *unit = *end ? strchr(units, *end) : NULL;
+    const unsigned shift = unit ? 10 * (unsigned)(unit - units + 1) : 0;
+    if (*text < '0' || *text > '9' || errno || !n || (*end && (!unit || end[1])) || n > UINT64_MAX >> shift) {
+        lnt_usage_error(&lnt_verb_convert, "--memory-limit BYTES[K|M|G], not '%s'", text);
+        return false;
+    }
+    *bytes = (uint64_t)n << shift;
+    return true;
+}
+
+static bool take_options(lnt_convert_options *o)
+{
+    *o = (lnt_convert_options){.opt = (lnt_opt)given.opt,
+                               .overridable = given.overridable.item,
+                               .n_overridable = given.overridable.n,
+                               .custom = given.custom.item,
+                               .n_custom = given.custom.n,
+                               .golden = given.golden.item,
+                               .winograd = given.winograd,
+                               .reference_golden = true,
+                               .n_golden = given.golden.n};
+    const char **keep = lnt_cli_alloc(given.keep.n * sizeof *keep);
+    for (size_t i = 0; i < given.keep.n; i++)
+        if (strcmp(given.keep.item[i], "all") == 0)
+            o->keep_all = true;
+        else
+            keep[o->n_keep++] = given.keep.item[i];
+    o->keep = keep;
+    if (given.memory_limit && !take_limit(given.memory_limit, &o->memory_limit))
+        return false;
+    return take_dims(o) && take_pairs(&given.states, "--state OUT=IN", &o->state, &o->n_states) &&
+           take_pairs(&given.meta, "--meta K=V", &o->meta, &o->n_meta);
+}
+
+/* A figure that was measured, or null. */
+static void json_measured(lnt_json *j, const char *name, double x)
+{
+    lnt_json_number(j, name, x < 0 ? NAN : x);
+}
+
+/* Of the layers' multiplications, those on bytes; negative where nothing was counted. */
+static double share_of_int8(const lnt_report *r)
+{
+    double all = 0, bytes = 0;
+    for (size_t i = 0; i < r->n_quantised; i++) {
+        const double n = fmax(r->quantised[i].multiplications, 0);
+        all += n;
+        bytes += r->quantised[i].int8 ? n : 0;
+    }
+    return all > 0 ? bytes / all : -1;
+}
+
+/* Bytes of the layer's weights; those of float ones may be half as many in the file. */
+static uint64_t bytes_now(const lnt_quantised *q)
+{
+    return q->int8 || q->narrow ? q->after : q->before;
+}
+
+static void json_quantised(lnt_json *j, const lnt_report *r)
+{
+    lnt_json_begin(j, "int8", '{');
+    lnt_json_text(j, "measured_on", r->trial_inputs ? r->trial_inputs : "");
+    lnt_json_int(j, "inputs_measured", (int64_t)r->measured_on);
+    lnt_json_int(j, "inputs_calibrated", (int64_t)r->calibrated_on);
+    json_measured(j, "multiplications_in_int8", share_of_int8(r));
+    lnt_json_begin(j, "outputs", '[');
+    for (size_t i = 0; i < r->n_output_errors; i++) {
+        const lnt_output_error *e = &r->output_error[i];
+        lnt_json_begin(j, NULL, '{');
+        lnt_json_text(j, "output", e->output);
+        lnt_json_number(j, "snr_db", e->snr);
+        lnt_json_number(j, "max_error", e->max_error);
+        lnt_json_number(j, "largest", e->largest);
+        lnt_json_end(j, '}');
+    }
+    lnt_json_end(j, ']');
+    lnt_json_begin(j, "forms", '[');
+    for (size_t i = 0; i < r->n_forms; i++) {
+        lnt_json_begin(j, NULL, '{');
+        lnt_json_text(j, "form", r->form[i].form);
+        lnt_json_bool(j, "chosen", r->form[i].chosen);
+        lnt_json_number(j, "one_thread_us", r->form[i].us[0]);
+        lnt_json_number(j, "all_threads_us", r->form[i].us[1]);
+        lnt_json_end(j, '}');
+    }
+    lnt_json_end(j, ']');
+    lnt_json_begin(j, "layers", '[');
+    for (size_t i = 0; i < r->n_quantised; i++) {
+        const lnt_quantised *q = &r->quantised[i];
+        lnt_json_begin(j, NULL, '{');
+        lnt_json_text(j, "node", q->node);
+        lnt_json_text(j, "op", q->op);
+        lnt_json_bool(j, "int8", q->int8);
+        lnt_json_text(j, "why", q->why ? q->why : "");
+        lnt_json_int(j, "bytes_before", (int64_t)q->before);
+        lnt_json_int(j, "bytes_after", (int64_t)bytes_now(q));
+        json_measured(j, "multiplications", q->multiplications);
+        json_measured(j, "snr_db", q->snr);
+        json_measured(j, "float_us", q->plain_us);
+        json_measured(j, "int8_us", q->int8_us);
+        lnt_json_end(j, '}');
+    }
+    lnt_json_end(j, ']');
+    lnt_json_end(j, '}');
+}
+
+static void report_json(const lnt_report *r, FILE *out)
+{
+    lnt_json j = {.out = out};
+    lnt_json_begin(&j, NULL, '{');
+    lnt_json_int(&j, "onnx_bytes", (int64_t)r->onnx_bytes);
+    lnt_json_int(&j, "lnt_bytes", (int64_t)r->lnt_bytes);
+    lnt_json_int(&j, "constant_bytes", (int64_t)r->constant_bytes);
+    lnt_json_int(&j, "packed_bytes", (int64_t)r->packed_bytes);
+    lnt_json_int(&j, "winograd_bytes", (int64_t)r->winograd_bytes);
+    lnt_json_int(&j, "duplicated_bytes", (int64_t)r->duplicated_bytes);
+    lnt_json_int(&j, "nodes_before", r->nodes_before);
+    lnt_json_int(&j, "nodes_after", r->nodes_after);
+    lnt_json_int(&j, "relayouts", r->relayouts);
+    lnt_json_text(&j, "no_golden_vectors", r->no_golden);
+    lnt_json_begin(&j, "passes", '[');
+    for (size_t i = 0; i < r->n_passes; i++) {
+        lnt_json_begin(&j, NULL, '{');
+        lnt_json_text(&j, "pass", r->pass[i].pass);
+        lnt_json_text(&j, "what", r->pass[i].what);
+        lnt_json_int(&j, "count", r->pass[i].count);
+        lnt_json_end(&j, '}');
+    }
+    lnt_json_end(&j, ']');
+    if (r->n_quantised)
+        json_quantised(&j, r);
+    lnt_json_begin(&j, "unsupported", '[');
+    for (size_t i = 0; i < r->n_unsupported; i++) {
+        const lnt_unsupported *u = &r->unsupported[i];
+        lnt_json_begin(&j, NULL, '{');
+        lnt_json_text(&j, "node", u->node);
+        lnt_json_text(&j, "domain", u->domain);
+        lnt_json_text(&j, "op", u->op);
+        lnt_json_int(&j, "opset", u->opset);
+        lnt_json_text(&j, "reason", u->reason);
+        lnt_json_end(&j, '}');
+    }
+    lnt_json_end(&j, ']');
+    lnt_json_end(&j, '}');
+}
+
+static void print_unsupported(const lnt_report *r)
+{
+    static const char *const heads[] = {"node", "operator", "opset", "reason"};
+    lnt_table t;
+    lnt_table_begin(&t, "llrl", heads);
+    for (size_t i = 0; i < r->n_unsupported; i++) {
+        const lnt_unsupported *u = &r->unsupported[i];
+        lnt_table_cell(&t, "%s", u->node);
+        lnt_table_cell(&t, "%s%s%s", u->domain, *u->domain ? "." : "", u->op);
+        lnt_table_cell(&t, "%" PRId64, u->opset);
+        lnt_table_cell(&t, "%s", u->reason);
+    }
+    fprintf(stderr, "%zu node%s not supported:\n", r->n_unsupported, r->n_unsupported == 1 ? " is" : "s are");
+    lnt_table_print(&t, stderr);
+}
+
+/* A figure that was measured, or a dash. */
+static void measured_cell(lnt_table *t, const char *format, double x)
+{
+    if (x < 0)
+        lnt_table_cell(t, "-");
+    else
+        lnt_table_cell(t, format, x);
+}
+
+/* Weights before and after, what is done on bytes, and how many inputs told. */
+static void print_sums(const lnt_report *r)
+{
+    char a[24], b[24];
+    uint64_t before = 0, after = 0;
+    const double share = share_of_int8(r);
+    for (size_t i = 0; i < r->n_quantised; i++) {
+        before += r->quantised[i].before;
+        after += bytes_now(&r->quantised[i]);
+    }
+    printf("\nweights %s, before %s", lnt_size_text(after, a), lnt_size_text(before, b));
+    if (share >= 0)
+        printf("; %.1f %% of their multiplications in INT8", 100 * share);
+    putchar('\n');
+    if (r->calibrated_on)
+        printf("ranges from %zu input%s, measured on %zu\n", r->calibrated_on,
+               r->calibrated_on == 1 ? "" : "s", r->measured_on);
+}
+
+/* The whole model in the forms that --int8 auto has tried. */
+static void print_forms(const lnt_report *r)
+{
+    static const char *const heads[] = {"whole model", "one thread us", "all threads us", ""};
+    lnt_table t;
+    putchar('\n');
+    lnt_table_begin(&t, "lrrl", heads);
+    for (size_t i = 0; i < r->n_forms; i++) {
+        lnt_table_cell(&t, "%s", r->form[i].form);
+        lnt_table_cell(&t, "%.1f", r->form[i].us[0]);
+        lnt_table_cell(&t, "%.1f", r->form[i].us[1]);
+        lnt_table_cell(&t, "%s", r->form[i].chosen ? "taken" : "");
+    }
+    lnt_table_print(&t, stdout);
+}
+
+static void print_quantised(const lnt_report *r)
+{
+    static const char *const heads[] = {"layer",  "operator", "in",       "weights now",
+                                        "SNR dB", "INT8 us",  "float us", "kept in float for"};
+    lnt_table t;
+    char text[24];
+    putchar('\n');
+    lnt_table_begin(&t, "lllrrrrl", heads);
+    for (size_t i = 0; i < r->n_quantised; i++) {
+        const lnt_quantised *q = &r->quantised[i];
+        lnt_table_cell(&t, "%s", q->node);
+        lnt_table_cell(&t, "%s", q->op);
+        lnt_table_cell(&t, "%s", q->int8 ? "INT8" : "float");
+        lnt_table_cell(&t, "%s", lnt_size_text(bytes_now(q), text));
+        measured_cell(&t, "%.1f", q->snr);
+        measured_cell(&t, "%.1f", q->int8_us);
+        measured_cell(&t, "%.1f", q->plain_us);
+        lnt_table_cell(&t, "%s", q->why ? q->why : "");
+    }
+    lnt_table_print(&t, stdout);
+    if (!r->trial_inputs)
+        printf("\nINT8 was not measured: the model does not run on seeded inputs (%s); give some with "
+               "--calibrate\n",
+               r->trial_failure);
+    print_sums(r);
+    if (r->n_forms)
+        print_forms(r);
+    for (size_t i = 0; i < r->n_output_errors; i++)
+        printf("output %s: SNR %.1f dB, largest error %.3g of values up to %.3g, on %s\n",
+               r->output_error[i].output, r->output_error[i].snr, r->output_error[i].max_error,
+               r->output_error[i].largest, r->trial_inputs);
+}
+
+static void print_report(const lnt_report *r, const char *path)
+{
+    char a[24], b[24];
+    lnt_table t;
+    printf("%s: %s, from %s of ONNX; %" PRIu32 " operators, from %" PRIu32 "\n", path,
+           lnt_size_text(r->lnt_bytes, a), lnt_size_text(r->onnx_bytes, b), r->nodes_after, r->nodes_before);
+    printf("constants %s, packed %s", lnt_size_text(r->constant_bytes, a), lnt_size_text(r->packed_bytes, b));
+    if (r->winograd_bytes)
+        printf(", of it by Winograd's transform %s instead of %s", lnt_size_text(r->winograd_bytes, a),
+               lnt_size_text(r->taps_bytes, b));
+    if (r->duplicated_bytes)
+        printf(", stored twice %s", lnt_size_text(r->duplicated_bytes, a));
+    printf("; relayouts %" PRIu32 "\n", r->relayouts);
+    if (!r->n_passes)
+        return;
+    static const char *const heads[] = {"pass", "what", "count"};
+    putchar('\n');
+    lnt_table_begin(&t, "llr", heads);
+    for (size_t i = 0; i < r->n_passes; i++) {
+        lnt_table_cell(&t, "%s", r->pass[i].pass);
+        lnt_table_cell(&t, "%s", r->pass[i].what);
+        lnt_table_cell(&t, "%u", r->pass[i].count);
+    }
+    lnt_table_print(&t, stdout);
+    if (r->n_quantised)
+        print_quantised(r);
+}
+
+/* Text that grows. open_memstream does not tell of what it lost for want of memory. */
+typedef struct text {
+    char *bytes;
+    size_t size, capacity;
+    lnt_error *err;
+} text;
+
+static ssize_t append(void *cookie, const char *bytes, size_t n)
+{
+    text *t = cookie;
+    for (size_t i = 0; i < n; i++) {
+        if (LNT_GROW(&lnt_malloc_allocator, t->bytes, t->capacity, t->size, t->err) != LNT_OK)
+            return (ssize_t)i;
+        t->bytes[t->size++] = bytes[i];
+    }
+    return (ssize_t)n;
+}
+
+static lnt_status write_report(const lnt_report *r, lnt_error *err)
+{
+    text t = {.err = err};
+    FILE *f = fopencookie(&t, "w", (cookie_io_functions_t){.write = append});
+    LNT_REQUIRE(f, err, LNT_E_MEMORY, "no memory for %s", given.report);
+    report_json(r, f);
+    fclose(f); /* what append could not do is in err */
+    const lnt_status status =
+        err->code != LNT_OK ? err->code : lnt_write_atomic(given.report, t.bytes, t.size, err);
+    lnt_free(&lnt_malloc_allocator, t.bytes);
+    return status;
+}
+
+static int finish(lnt_report *report, lnt_status status, const char *output, lnt_error *err)
+{
+    lnt_error late = {0};
+    const bool tell = status == LNT_OK || report->n_unsupported;
+    if (tell && given.report && write_report(report, &late) != LNT_OK && status == LNT_OK) {
+        *err = late;
+        status = late.code;
+    }
+    if (tell && given.json)
+        report_json(report, stdout);
+    else if (status == LNT_OK)
+        print_report(report, output);
+    if (status == LNT_OK && report->no_golden)
+        fprintf(stderr,
+                "linnet convert: warning: %s has no golden vectors, so `verify` needs cases: the unoptimised "
+                "model does not run on seeded inputs (%s); --golden CASE_DIR records a case of yours\n",
+                output, report->no_golden);
+    if (status == LNT_OK)
+        return LNT_EXIT_OK;
+    if (report->n_unsupported && !given.json)
+        print_unsupported(report);
+    return lnt_failed(&lnt_verb_convert, err);
+}
+
+/* "dir/model.onnx" gives "dir/model.lnt". */
+static const char *default_output(const char *input)
+{
+    const size_t length = strlen(input) - (lnt_ends_with(input, ".onnx") ? 5 : 0);
+    return lnt_cli_text("%.*s.lnt", (int)length, input);
+}
+
+static void show_progress(void *arg, size_t done, size_t total)
+{
+    (void)arg;
+    lnt_progress_bar("quantising", done, total);
+}
+
+/* Noise that nobody recorded says too little to keep layers in float for it. */
+static double min_snr(void)
+{
+    return given.min_snr >= 0 ? given.min_snr : given.calibrate.n ? LNT_INT8_SNR : 0;
+}
+
+static int run(const lnt_texts *words)
+{
+    lnt_convert_options how;
+    lnt_quantise_options quantise = {.mode = (lnt_int8_mode)given.int8,
+                                     .method = (lnt_range_method)given.method,
+                                     .min_snr = min_snr(),
+                                     .progress = isatty(STDERR_FILENO) ? show_progress : NULL};
+    lnt_calibration samples = {0};
+    lnt_costs costs;
+    lnt_report report;
+    lnt_error err = {0};
+    void *image = NULL;
+    size_t size = 0;
+
+    if (words->n != 1)
+        return lnt_usage_error(&lnt_verb_convert, words->n ? "one model at a time" : "which model?");
+    if (!take_options(&how))
+        return LNT_EXIT_USAGE;
+    const char *output = given.output ? given.output : default_output(words->item[0]);
+    if ((given.min_snr > 0 || given.calibrate.n) && !given.int8)
+        return lnt_usage_error(&lnt_verb_convert, "--min-snr and --calibrate belong to --int8");
+    if (given.int8 == LNT_INT8_STATIC && !given.calibrate.n)
+        return lnt_usage_error(&lnt_verb_convert,
+                               "--int8 static finds ranges on recorded inputs: --calibrate FILE|DIR");
+    if (given.method != LNT_RANGE_BEST && given.int8 != LNT_INT8_STATIC && given.int8 != LNT_INT8_AUTO)
+        return lnt_usage_error(&lnt_verb_convert, "--calibration belongs to --int8 static and auto");
+    if (given.board && quantise.mode != LNT_INT8_AUTO)
+        return lnt_usage_error(&lnt_verb_convert, "--board belongs to --int8 auto");
+    if (given.board && lnt_costs_of_board(given.board, &costs, &err) != LNT_OK)
+        return lnt_failed(&lnt_verb_convert, &err);
+    quantise.costs = given.board ? &costs : NULL;
+    how.quantise = &quantise;
+    lnt_report_init(&report);
+    lnt_status status = lnt_calibration_find(&given.calibrate, &samples, &err);
+    quantise.n_samples = samples.paths.n;
+    quantise.read_sample = lnt_calibration_read;
+    quantise.count_samples = lnt_calibration_count;
+    quantise.arg = &samples;
+    if (status == LNT_OK)
+        status = lnt_convert_file(words->item[0], &how, &report, &image, &size, &err);
+    if (status == LNT_OK)
+        status = lnt_write_atomic(output, image, size, &err);
+    lnt_free(&lnt_malloc_allocator, image);
+    lnt_calibration_free(&samples);
+    const int code = finish(&report, status, output, &err);
+    lnt_report_free(&report);
+    return code;
+}
+
+const lnt_verb lnt_verb_convert = {
+    .name = "convert",
+    .summary = "turn an ONNX model into an .lnt",
+    .usage = "M.onnx [-o M.lnt] [options]",
+    .text =
+        "Reads an ONNX model, optimises it, packs its weights for the kernels and writes one file that any\n"
+        "CPU Linnet runs on can map and run. All decisions that need only the model are taken here.\n"
+        "Extents without a number stay open: fix them with --dim where you know them, for smaller memory "
+        "and\n"
+        "faster binding. An unsupported operator is an error that lists all of them; no file is written "
+        "then.",
+    .examples = "linnet convert model.onnx -o model.lnt\n"
+                "linnet convert voice.onnx --dim T=512 --meta language=en\n"
+                "linnet convert vad.onnx -o vad.lnt --state stateN=state --dim input:0=1 --dim input:1=576\n"
+                "linnet convert model.onnx --int8 dynamic --min-snr 30 --calibrate recorded.npz\n"
+                "linnet convert model.onnx --int8 static --calibrate pictures/\n"
+                "linnet convert model.onnx --winograd\n"
+                "linnet convert model.onnx --golden test_data_set_0 --report report.json",
+    .options = options,
+    .n_options = sizeof options / sizeof *options,
+    .run = run,
+};

@@ -1,0 +1,428 @@
+/* record_golden.c — golden vectors: cases that a file carries so that `verify` can prove it on a device.
+ *
+ * Recorded cases come from folders of the ONNX suite's form. Without any, the model is converted again
+ * without optimisation, loaded as a user would load it, and run on seeded inputs. */
+#include "convert/convert.h"
+
+#include "base/checked.h"
+#include "formats/golden.h"
+#include "formats/tensor_file.h"
+#include "runtime/linnet.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { ORIGIN_RECORDED, ORIGIN_REFERENCE, ORIGIN_OWN };
+
+void lnt_golden_set_free(lnt_golden_set *set)
+{
+    lnt_free(set->heap, set->record);
+    lnt_free(set->heap, set->data);
+    *set = (lnt_golden_set){.heap = set->heap};
+}
+
+/* Errors between CPU levels and orders of summation, relative to the largest magnitude. */
+static float tolerance_of(lnt_dtype dtype)
+{
+    switch (dtype) {
+    case LNT_FLOAT:
+    case LNT_DOUBLE: return 1e-3f;
+    case LNT_FLOAT16:
+    case LNT_BFLOAT16: return 2e-2f;
+    default: return 0;
+    }
+}
+
+/* ---- records ---- */
+
+static lnt_rec_golden record_of(const lnt_tensor *t, uint32_t test, uint32_t origin, uint16_t role,
+                                uint32_t index)
+{
+    lnt_rec_golden r = {.test = test,
+                        .origin = origin,
+                        .role = role,
+                        .index = index,
+                        .dtype = t->dtype,
+                        .rank = t->rank,
+                        .tolerance = role == LNT_GOLDEN_OUTPUT ? tolerance_of(t->dtype) : 0,
+                        .stride = 1};
+    for (unsigned i = 0; i < t->rank; i++)
+        r.dims[i] = t->dims[i];
+    return r;
+}
+
+static lnt_status add_record(lnt_golden_set *set, const lnt_rec_golden *r, lnt_error *err)
+{
+    LNT_TRY(LNT_GROW(set->heap, set->record, set->capacity, set->n, err));
+    set->record[set->n++] = *r;
+    return LNT_OK;
+}
+
+/* Appends every stride-th element, the run aligned to 8 bytes. */
+static lnt_status add_elements(lnt_golden_set *set, const lnt_tensor *t, lnt_rec_golden *r, lnt_error *err)
+{
+    const size_t size = lnt_dtype_size(t->dtype), total = t->bytes / size;
+    r->data = (set->data_bytes + 7) / 8 * 8;
+    r->count = (uint32_t)((total + r->stride - 1) / r->stride);
+    const size_t end = r->data + r->count * size;
+    if (end > set->data_capacity) {
+        uint8_t *wider = lnt_alloc_zero(set->heap, end + 4096, 2, err);
+        if (!wider)
+            return LNT_E_MEMORY;
+        if (set->data_bytes)
+            memcpy(wider, set->data, set->data_bytes);
+        lnt_free(set->heap, set->data);
+        set->data = wider;
+        set->data_capacity = (end + 4096) * 2;
+    }
+    for (size_t i = 0; i < r->count; i++)
+        memcpy(set->data + r->data + i * size, (const char *)t->data + i * r->stride * size, size);
+    set->data_bytes = end;
+    return LNT_OK;
+}
+
+/* Output `index`, sampled so that it takes at most `share` bytes. */
+static lnt_status add_output(lnt_golden_set *set, const lnt_tensor *t, uint32_t test, uint32_t origin,
+                             uint32_t index, size_t share, lnt_error *err)
+{
+    lnt_rec_golden r = record_of(t, test, origin, LNT_GOLDEN_OUTPUT, index);
+    if (t->bytes > share) {
+        r.encoding = LNT_GOLDEN_SAMPLED;
+        r.stride = (t->bytes + share - 1) / share | 1; /* odd: it visits all places of a row */
+    }
+    LNT_TRY(add_elements(set, t, &r, err));
+    return add_record(set, &r, err);
+}
+
+static lnt_status add_raw_input(lnt_golden_set *set, const lnt_tensor *t, uint32_t test, uint32_t origin,
+                                uint32_t index, lnt_error *err)
+{
+    lnt_rec_golden r = record_of(t, test, origin, LNT_GOLDEN_INPUT, index);
+    LNT_TRY(add_elements(set, t, &r, err));
+    return add_record(set, &r, err);
+}
+
+/* ---- recorded cases ---- */
+
+/* FOLDER/KIND_K.pb, freed with lnt_free; NULL if memory is short. */
+static char *file_name(const lnt_allocator *heap, const char *folder, const char *kind, uint32_t k,
+                       lnt_error *err)
+{
+    const size_t room = strlen(folder) + 32;
+    char *path = lnt_alloc(heap, room, err);
+    if (path)
+        snprintf(path, room, "%s/%s_%u.pb", folder, kind, k);
+    return path;
+}
+
+/* Files of that kind in folder, numbered from 0. */
+static lnt_status count_files(const lnt_allocator *heap, const char *folder, const char *kind, uint32_t *n,
+                              lnt_error *err)
+{
+    for (*n = 0;; ++*n) {
+        char *path = file_name(heap, folder, kind, *n, err);
+        if (!path)
+            return LNT_E_MEMORY;
+        const bool there = access(path, R_OK) == 0;
+        lnt_free(heap, path);
+        if (!there)
+            return LNT_OK;
+    }
+}
+
+static lnt_status read_file(const lnt_allocator *heap, const char *folder, const char *kind, uint32_t k,
+                            lnt_tensor *t, lnt_error *err)
+{
+    char *path = file_name(heap, folder, kind, k, err);
+    const lnt_status status = path ? lnt_tensor_read(path, heap, t, err) : LNT_E_MEMORY;
+    lnt_free(heap, path);
+    return status;
+}
+
+static lnt_status record_inputs(const char *folder, uint32_t test, lnt_golden_set *set, lnt_error *err)
+{
+    uint32_t n;
+    LNT_TRY(count_files(set->heap, folder, "input", &n, err));
+    for (uint32_t i = 0; i < n; i++) {
+        lnt_tensor t;
+        LNT_TRY(read_file(set->heap, folder, "input", i, &t, err));
+        const lnt_status status = add_raw_input(set, &t, test, ORIGIN_RECORDED, i, err);
+        lnt_tensor_free(set->heap, &t);
+        LNT_TRY(status);
+    }
+    return LNT_OK;
+}
+
+static lnt_status record_outputs(const char *folder, uint32_t test, size_t budget, lnt_golden_set *set,
+                                 lnt_error *err)
+{
+    uint32_t n;
+    LNT_TRY(count_files(set->heap, folder, "output", &n, err));
+    LNT_REQUIRE(n > 0, err, LNT_E_NOT_FOUND, "--golden %s: there is no output_0.pb", folder);
+    for (uint32_t i = 0; i < n; i++) {
+        lnt_tensor t;
+        LNT_TRY(read_file(set->heap, folder, "output", i, &t, err));
+        const lnt_status status = add_output(set, &t, test, ORIGIN_RECORDED, i, budget / n | 8, err);
+        lnt_tensor_free(set->heap, &t);
+        LNT_TRY(status);
+    }
+    return LNT_OK;
+}
+
+static lnt_status record_cases(const lnt_convert_options *o, size_t budget, lnt_golden_set *set,
+                               lnt_error *err)
+{
+    const size_t per_case = budget / o->n_golden;
+    for (size_t i = 0; i < o->n_golden; i++) {
+        const size_t before = set->data_bytes;
+        LNT_TRY(record_inputs(o->golden[i], (uint32_t)i, set, err));
+        const size_t used = set->data_bytes - before;
+        LNT_REQUIRE(
+            used <= per_case / 2, err, LNT_E_LIMIT,
+            "--golden %s: its inputs have %zu bytes, more than the %zu a file of this size may spend; "
+            "without --golden, vectors of seeded inputs are recorded",
+            o->golden[i], used, per_case / 2);
+        LNT_TRY(record_outputs(o->golden[i], (uint32_t)i, per_case - used, set, err));
+    }
+    return LNT_OK;
+}
+
+/* ---- the reference run ---- */
+
+/* The constant that node n compares `value` with. */
+static bool compared_with(const lnt_graph *g, const lnt_gnode *n, uint32_t value, int64_t *number)
+{
+    if (n->op->id != LNT_ID_Equal)
+        return false;
+    return (n->in[0] == value && lnt_graph_known_int(g, n->in[1], number)) ||
+           (n->in[1] == value && lnt_graph_known_int(g, n->in[0], number));
+}
+
+/* What the integers of an input are: valid as an index, a length, a mask; where one of them decides which
+ * branch is taken (a sample rate), it must be one that the model knows. */
+static int64_t number_for(const lnt_graph *g, const char *input, size_t count)
+{
+    int64_t number = 1;
+    const uint32_t value = count == 1 ? lnt_names_find(&g->names, input) : LNT_NAMES_NONE;
+    for (size_t s = 0; value != LNT_NAMES_NONE && s < g->n_subs; s++)
+        for (size_t k = 0; k < g->sub[s].n_nodes; k++)
+            if (compared_with(g, g->sub[s].node[k], value, &number))
+                return number;
+    return number;
+}
+
+static void fill_integers(lnt_tensor *t, int64_t number)
+{
+    const size_t size = lnt_dtype_size(t->dtype);
+    const uint8_t *low = (const uint8_t *)&number;
+    if (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__)
+        low += sizeof number - size;
+    for (size_t at = 0; at + size <= t->bytes; at += size)
+        memcpy((uint8_t *)t->data + at, low, size);
+}
+
+const int64_t lnt_trial_extents[LNT_TRIAL_EXTENTS] = {16, 128, 1024, 1};
+
+lnt_status lnt_seeded_input(const lnt_graph *g, const lnt_model *m, uint32_t i, int64_t extent, lnt_tensor *t,
+                            lnt_error *err)
+{
+    lnt_value_info described, *info = &described;
+    LNT_TRY(lnt_model_input(m, i, info));
+    LNT_REQUIRE(info->rank <= LNT_MAX_RANK, err, LNT_E_SHAPE, "input '%s' has no rank", info->name);
+    int64_t dims[LNT_MAX_RANK];
+    for (unsigned d = 0; d < info->rank; d++)
+        dims[d] = info->dims[d] >= 0 ? info->dims[d] : d == 0 && info->rank > 1 ? 1 : extent;
+    int64_t count = 0;
+    LNT_REQUIRE(lnt_count(dims, info->rank, &count) &&
+                    (uint64_t)count <= LNT_TRIAL_MEMORY / lnt_dtype_size(info->dtype),
+                err, LNT_E_LIMIT, "input '%s' has %lld elements, too many to be made up", info->name,
+                (long long)count);
+    LNT_TRY(lnt_tensor_alloc(g->memory.allocator, info->dtype, info->rank, dims, t, err));
+    if (!lnt_golden_fill(i + 1, t->dtype, (size_t)count, t->data))
+        fill_integers(t, number_for(g, info->name, (size_t)count));
+    return LNT_OK;
+}
+
+static bool may_never_end(const lnt_op *op)
+{
+    return op->id == LNT_ID_Loop;
+}
+
+uint64_t lnt_trial_deadline(const lnt_graph *g)
+{
+    enum { MOST = 20000000, WITH_LOOPS = 1000000 };
+    return lnt_graph_any(g, may_never_end) ? WITH_LOOPS : MOST;
+}
+
+static lnt_status feed(lnt_model *m, const lnt_graph *g, lnt_session *s, int64_t extent, lnt_tensor *in,
+                       lnt_golden_set *set, lnt_error *err)
+{
+    for (uint32_t i = 0; i < lnt_model_input_count(m); i++) {
+        LNT_TRY(lnt_seeded_input(g, m, i, extent, &in[i], err));
+        LNT_TRY(lnt_set_input(s, i, &in[i], err));
+        lnt_rec_golden r = record_of(&in[i], 0, ORIGIN_REFERENCE, LNT_GOLDEN_INPUT, i);
+        if (tolerance_of(in[i].dtype) > 0) {
+            r.encoding = LNT_GOLDEN_SEEDED;
+            r.data = i + 1;
+            LNT_TRY(add_record(set, &r, err));
+        } else {
+            LNT_TRY(add_raw_input(set, &in[i], 0, ORIGIN_REFERENCE, i, err));
+        }
+    }
+    return LNT_OK;
+}
+
+/* Of outputs a kilobyte or so of samples tells whether a device computes what it should; recorded cases may
+ * take the whole budget. */
+static lnt_status collect(lnt_model *m, lnt_session *s, size_t budget, lnt_golden_set *set, lnt_error *err)
+{
+    enum { SAMPLES = 1024, LEAST = 256 }; /* bytes of all outputs, and of one */
+    const uint32_t n = lnt_model_output_count(m);
+    LNT_REQUIRE(set->data_bytes <= budget / 2, err, LNT_E_LIMIT,
+                "integer inputs are too large to be recorded");
+    const size_t room = n ? (budget - set->data_bytes) / n : 0;
+    const size_t wanted = n && SAMPLES / n > LEAST ? SAMPLES / n : LEAST,
+                 share = wanted < room ? wanted : room;
+    LNT_REQUIRE(!n || share >= 64, err, LNT_E_LIMIT, "%u outputs are too many to be recorded", n);
+    for (uint32_t i = 0; i < n; i++) {
+        lnt_tensor out;
+        LNT_TRY(lnt_get_output(s, i, &out, err));
+        LNT_TRY(add_output(set, &out, 0, ORIGIN_REFERENCE, i, share, err));
+    }
+    return LNT_OK;
+}
+
+static lnt_status run_once(lnt_model *m, const lnt_golden_model *r, int64_t extent, size_t budget,
+                           lnt_golden_set *set, lnt_error *err)
+{
+    const lnt_session_options options = {.struct_bytes = sizeof options, .intra_op_num_threads = 1};
+    const uint32_t n = lnt_model_input_count(m);
+    lnt_tensor *in = lnt_alloc_zero(set->heap, n, sizeof *in, err);
+    lnt_session *s = NULL;
+    lnt_status status = in ? lnt_session_create(m, &options, &s, err) : LNT_E_MEMORY;
+    if (status == LNT_OK) {
+        lnt_set_deadline(s, r->deadline);
+        status = feed(m, r->graph, s, extent, in, set, err);
+    }
+    if (status == LNT_OK)
+        status = lnt_run(s, err);
+    if (status == LNT_OK)
+        status = collect(m, s, budget, set, err);
+    lnt_session_destroy(&s);
+    for (uint32_t i = 0; in && i < n; i++)
+        lnt_tensor_free(set->heap, &in[i]);
+    lnt_free(set->heap, in);
+    return status;
+}
+
+static lnt_status run_reference(const lnt_golden_model *r, size_t budget, lnt_golden_set *set, lnt_error *err)
+{
+    lnt_model *m = NULL;
+    lnt_budget budget_of_run;
+    lnt_budget_init(&budget_of_run, set->heap, LNT_TRIAL_MEMORY, "a run for golden vectors");
+    lnt_status status = lnt_load_own(&budget_of_run.allocator, r->image, r->size, &m, err);
+    for (unsigned i = 0; m && i < LNT_TRIAL_EXTENTS; i++) {
+        lnt_golden_set_free(set);
+        lnt_error_clear(err);
+        status = run_once(m, r, lnt_trial_extents[i], budget, set, err);
+        if (status == LNT_OK || status == LNT_E_MEMORY || status == LNT_E_DEADLINE)
+            break;
+    }
+    if (status == LNT_E_DEADLINE)
+        lnt_error_prefix(err, "a run of more than %g s was given up: ", (double)r->deadline / 1e6);
+    lnt_model_close(&m);
+    return status == LNT_E_MEMORY && lnt_budget_refused(&budget_of_run.allocator) ? LNT_E_LIMIT : status;
+}
+
+/* Random operators draw by node number, which optimisation moves: their models have no reference run. */
+static bool draws_random_numbers(const lnt_op *op)
+{
+    return op->flags & LNT_OP_RANDOM;
+}
+
+static lnt_status make_reference(lnt_graph *g, const void *onnx, size_t onnx_size, const char *folder,
+                                 const lnt_convert_options *options, lnt_golden_model *r)
+{
+    lnt_convert_options plain = *options;
+    plain.n_states = plain.n_keep = 0;
+    plain.keep_all = false;
+    lnt_report report;
+    lnt_report_init(&report);
+    lnt_status status = lnt_import(g, onnx, onnx_size, folder, &plain, &report);
+    if (status == LNT_OK && lnt_graph_any(g, draws_random_numbers))
+        status = lnt_fail(g->err, LNT_E_UNSUPPORTED, "the model draws random numbers");
+    if (status == LNT_OK)
+        status = lnt_run_passes(g, LNT_OPT_NONE, &report);
+    if (status == LNT_OK)
+        status = lnt_emit(g, &report, NULL, &r->image, &r->size);
+    r->deadline = lnt_trial_deadline(g);
+    lnt_report_free(&report);
+    return status;
+}
+
+static lnt_status record_reference(const lnt_graph *g, const void *onnx, size_t onnx_size, const char *folder,
+                                   const lnt_convert_options *options, size_t budget, lnt_golden_set *set,
+                                   lnt_error *err)
+{
+    lnt_graph plain;
+    lnt_golden_model r = {.graph = g};
+    lnt_graph_init(&plain, g->memory.allocator, err);
+    lnt_status status = make_reference(&plain, onnx, onnx_size, folder, options, &r);
+    lnt_graph_free(&plain);
+    if (status == LNT_OK)
+        status = run_reference(&r, budget, set, err);
+    lnt_free(set->heap, r.image);
+    return status;
+}
+
+/* Outputs of a quantised model are not those of the float one that were recorded: as far off as they were in
+ * the trial, and as far again. In its own run, and in a model that was quantised before, a float that falls
+ * between two bytes is rounded one way or the other, and the layers behind it see another byte. */
+static void widen_tolerance(lnt_golden_set *set, const lnt_report *report, bool own)
+{
+    const double unmeasured = 0.25, least = 0.01, imported = 0.05;
+    double tolerance = own || !report->n_quantised ? imported : report->trial_inputs ? least : unmeasured;
+    for (size_t i = 0; i < report->n_output_errors && !own; i++) {
+        const lnt_output_error *e = &report->output_error[i];
+        tolerance = fmax(tolerance, e->largest > 0 ? 2 * e->max_error / e->largest : unmeasured);
+    }
+    for (size_t i = 0; i < set->n; i++)
+        if (set->record[i].tolerance > 0)
+            set->record[i].tolerance = fmaxf(set->record[i].tolerance, (float)tolerance);
+}
+
+/* The model's own run: where ranges are fixed, seeded inputs lie outside of them, and the float model says
+ * nothing about what comes out. */
+static lnt_status record_own(const lnt_golden_model *m, size_t budget, lnt_golden_set *set, lnt_error *err)
+{
+    LNT_TRY(run_reference(m, budget, set, err));
+    for (size_t i = 0; i < set->n; i++)
+        set->record[i].origin = ORIGIN_OWN;
+    return LNT_OK;
+}
+
+lnt_status lnt_record_golden(const lnt_graph *g, const void *onnx, size_t onnx_size, const char *folder,
+                             const lnt_convert_options *options, const lnt_golden_model *own, size_t budget,
+                             lnt_report *report, lnt_golden_set *set, lnt_error *err)
+{
+    lnt_error why = {0};
+    const lnt_status status = options->n_golden ? record_cases(options, budget, set, err)
+                              : own
+                                  ? record_own(own, budget, set, &why)
+                                  : record_reference(g, onnx, onnx_size, folder, options, budget, set, &why);
+    if (status == LNT_OK && (report->n_quantised || report->rounds_to_bytes))
+        widen_tolerance(set, report, own != NULL);
+    if (status == LNT_OK || options->n_golden)
+        return status;
+    /* A model that cannot be run without knowing it is still a good model. */
+    lnt_golden_set_free(set);
+    const bool none_left = status == LNT_E_MEMORY && !lnt_budget_refused(set->heap);
+    /* No input makes types fit, or a disk readable. */
+    const bool hopeless = none_left || status == LNT_E_TYPE || status == LNT_E_IO;
+    LNT_REQUIRE(!hopeless, err, status, "%s", why.message);
+    report->no_golden = lnt_report_text(report, "%s", why.message);
+    LNT_REQUIRE(report->no_golden, err, LNT_E_MEMORY, "no memory for the report");
+    return LNT_OK;
+}

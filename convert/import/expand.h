@@ -1,0 +1,106 @@
+/* expand.h — what the files that make one node into several share: a maker of nodes that goes quiet after a
+ * failure, so that a rule reads like the formula it stands for. */
+#ifndef LNT_CONVERT_IMPORT_EXPAND_H
+#define LNT_CONVERT_IMPORT_EXPAND_H
+
+#include "convert/import/import.h"
+
+#include <string.h>
+
+/* Builds nodes beside n; after a failure it does nothing more and hands out LNT_NONE. */
+typedef struct maker {
+    lnt_importer *im;
+    lnt_inode *n;
+    lnt_status status;
+} maker;
+
+typedef struct operands {
+    uint32_t value[18]; /* as many as any operator that is expanded has */
+    unsigned n;
+} operands;
+
+#define IN(...) ((operands){{__VA_ARGS__}, sizeof((uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t)})
+#define INT_ATTR(text, pointer)                                                                              \
+    (&(lnt_attr){.name = (text), .type = LNT_ATTR_INT, .count = 1, .i = (pointer)})
+#define INTS(m, what, ...)                                                                                   \
+    make_ints(m, what, (const int64_t[]){__VA_ARGS__}, sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t))
+
+static inline uint32_t make(maker *m, const char *op, operands in, const lnt_attr *attr)
+{
+    uint32_t out = LNT_NONE;
+    if (m->status == LNT_OK)
+        m->status = lnt_make(m->im, m->n, op, in.value, in.n, attr, attr != NULL, &out);
+    return m->status == LNT_OK ? out : LNT_NONE;
+}
+
+/* The node's output i is what this operator gives. */
+static inline void finish(maker *m, unsigned i, const char *op, operands in, const lnt_attr *attr)
+{
+    if (m->status == LNT_OK && i < m->n->n_out && m->n->out[i] != LNT_NONE)
+        m->status = lnt_make_into(m->im, m->n, op, in.value, in.n, attr, attr != NULL, m->n->out[i]);
+}
+
+static inline uint32_t make_ints(maker *m, const char *what, const int64_t *v, size_t count)
+{
+    uint32_t out = LNT_NONE;
+    if (m->status == LNT_OK)
+        m->status = lnt_make_ints(m->im, m->n, what, v, count, &out);
+    return out;
+}
+
+static inline uint32_t scalar(maker *m, const char *what, lnt_dtype dtype, double v)
+{
+    uint32_t out = LNT_NONE;
+    if (m->status == LNT_OK)
+        m->status = lnt_make_scalar(m->im, m->n, what, dtype, v, &out);
+    return out;
+}
+
+static inline lnt_dtype type_of(const maker *m, uint32_t value)
+{
+    const lnt_operand *o = lnt_ginfo(m->im->g, value);
+    return o ? (lnt_dtype)o->dtype : LNT_UNDEFINED;
+}
+
+/* Extent `axis` of value as a tensor of one element. */
+static inline uint32_t extent(maker *m, uint32_t value, int64_t axis)
+{
+    const int64_t end = axis + 1;
+    const lnt_attr range[] = {*INT_ATTR("start", &axis), *INT_ATTR("end", &end)};
+    uint32_t out = LNT_NONE;
+    if (m->status == LNT_OK)
+        m->status = lnt_make(m->im, m->n, "Shape", &value, 1, range, 2, &out);
+    return out;
+}
+
+static inline uint32_t cast(maker *m, uint32_t value, lnt_dtype dtype)
+{
+    const int64_t to = dtype;
+    return make(m, "Cast", IN(value), INT_ATTR("to", &to));
+}
+
+static inline uint32_t transpose(maker *m, uint32_t value, const int64_t *perm, unsigned rank)
+{
+    const lnt_attr at = {.name = "perm", .type = LNT_ATTR_INTS, .count = rank, .i = perm};
+    return make(m, "Transpose", IN(value), &at);
+}
+
+/* An operator that becomes several nodes. */
+typedef struct lnt_expansion {
+    const char *op, *when; /* when: an attribute that must not be 0; or NULL */
+    uint8_t in_min, in_max, out_max;
+    void (*expand)(maker *m);
+} lnt_expansion;
+
+/* Expands n if the table has its operator; lists it as unsupported where its numbers of operands do not fit.
+ */
+lnt_status lnt_expand_by(const lnt_expansion *table, size_t count, lnt_importer *im, lnt_inode *n);
+
+/* Attention and its kin of com.microsoft (expand_attention.c). */
+void lnt_expand_attention(maker *m);
+void lnt_expand_multi_head_attention(maker *m);
+void lnt_expand_grouped_attention(maker *m);
+void lnt_expand_quantised_attention(maker *m);
+void lnt_expand_rotary(maker *m);
+
+#endif

@@ -1,0 +1,467 @@
+/* import.c — an ONNX model becomes a graph.
+ *
+ * Everything that cannot be converted is listed in the report before the import gives up, so that one run
+ * tells all. Values whose computation is missing have no type; what depends on them is not looked at. */
+#include "convert/import/import.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+char *lnt_import_text(lnt_importer *im, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    const int length = vsnprintf(NULL, 0, format, args);
+    va_end(args);
+    char *text = length < 0 ? NULL : lnt_bump_alloc(&im->g->memory, (size_t)length + 1, im->err);
+    if (!text)
+        return NULL;
+    va_start(args, format);
+    vsnprintf(text, (size_t)length + 1, format, args);
+    va_end(args);
+    return text;
+}
+
+lnt_status lnt_import_unsupported(lnt_importer *im, const lnt_inode *n, const char *reason, ...)
+{
+    char text[sizeof im->err->message];
+    va_list args;
+    va_start(args, reason);
+    vsnprintf(text, sizeof text, reason, args);
+    va_end(args);
+    const lnt_unsupported u = {n->name, n->domain, n->op, n->opset, text};
+    LNT_REQUIRE(lnt_report_unsupported(im->report, &u) == LNT_OK, im->err, LNT_E_MEMORY,
+                "no memory for the report");
+    return LNT_OK;
+}
+
+lnt_status lnt_import_list_failure(lnt_importer *im, const lnt_inode *n, lnt_status status)
+{
+    if (status != LNT_E_UNSUPPORTED)
+        return status;
+    const lnt_error failure = *im->err;
+    lnt_error_clear(im->err);
+    return lnt_import_unsupported(im, n, "%s", failure.message);
+}
+
+lnt_status lnt_import_bind(lnt_importer *im, const char *name, uint32_t value)
+{
+    LNT_REQUIRE(lnt_names_find(&im->scope->names, name) == LNT_NAMES_NONE, im->err, LNT_E_MODEL,
+                "value '%s' is defined twice", name);
+    return lnt_names_set(&im->scope->names, name, value, im->err);
+}
+
+/* ---- values ---- */
+
+/* Type of a graph input: *info keeps what is not declared. E_UNSUPPORTED for types we do not have. */
+static lnt_status declared_type(lnt_importer *im, const LntOnnx__ValueInfo *v, lnt_operand *info)
+{
+    const LntOnnx__TensorType *t = v->type ? v->type->tensor_type : NULL;
+    LNT_REQUIRE(!v->type || t, im->err, LNT_E_UNSUPPORTED,
+                "'%s' is no tensor (sequences, maps, optionals and sparse tensors are not supported)",
+                v->name);
+    if (!t)
+        return LNT_OK;
+    if (t->has_elem_type && t->elem_type != LNT_UNDEFINED) {
+        LNT_REQUIRE(lnt_dtype_size((lnt_dtype)t->elem_type) > 0, im->err, LNT_E_UNSUPPORTED,
+                    "'%s' has element type number %d (%s), which is not supported", v->name,
+                    (int)t->elem_type, lnt_dtype_text((lnt_dtype)t->elem_type));
+        info->dtype = (uint8_t)t->elem_type;
+    }
+    if (t->shape) {
+        LNT_REQUIRE(t->shape->n_dim <= LNT_MAX_RANK, im->err, LNT_E_UNSUPPORTED,
+                    "'%s' has rank %zu, more than %d", v->name, t->shape->n_dim, LNT_MAX_RANK);
+        info->rank = (uint8_t)t->shape->n_dim;
+        for (unsigned i = 0; i < info->rank; i++)
+            info->dims[i] = LNT_DIM_UNKNOWN;
+    }
+    return LNT_OK;
+}
+
+/* What a body's input i surely has in common with what it is first fed with: used where nothing is declared.
+ */
+static lnt_operand fed_type(const lnt_importer *im, const lnt_inode *owner, unsigned i)
+{
+    lnt_operand info = {.rank = LNT_RANK_UNKNOWN};
+    const bool loop = strcmp(owner->op, "Loop") == 0;
+    if (loop && i < 2)
+        return (lnt_operand){.dtype = i == 0 ? LNT_INT64 : LNT_BOOL};
+    const lnt_operand *fed = lnt_ginfo(im->g, lnt_inode_in(owner, i));
+    if (!fed)
+        return info;
+    info.dtype = fed->dtype;
+    if (loop && fed->rank != LNT_RANK_UNKNOWN) {
+        info.rank = fed->rank;
+        for (unsigned d = 0; d < info.rank; d++)
+            info.dims[d] = LNT_DIM_UNKNOWN;
+    }
+    return info;
+}
+
+/* The name under which a value of the ONNX model stands in the graph. */
+static const char *value_name(lnt_importer *im, const char *name)
+{
+    return im->call ? lnt_import_text(im, "%s/%s", im->call->prefix, name) : name;
+}
+
+static lnt_status add_input(lnt_importer *im, const LntOnnx__ValueInfo *v, lnt_operand info, uint32_t *number)
+{
+    const lnt_inode place = {.name = v->name, .domain = "", .op = "graph input"};
+    LNT_TRY(lnt_import_list_failure(im, &place, declared_type(im, v, &info)));
+    const char *name = value_name(im, v->name);
+    *number = name ? lnt_graph_add_value(im->g, name) : LNT_NONE;
+    if (*number == LNT_NONE)
+        return LNT_E_MEMORY;
+    im->g->value[*number].info = info;
+    return lnt_import_bind(im, v->name, *number);
+}
+
+static lnt_status add_constant(lnt_importer *im, const char *name, const lnt_operand *t, size_t bytes)
+{
+    const char *unique = value_name(im, name);
+    const uint32_t v =
+        unique ? lnt_graph_add_constant(im->g, unique, (lnt_dtype)t->dtype, t->rank, t->dims, t->data, bytes)
+               : LNT_NONE;
+    return v == LNT_NONE ? LNT_E_MEMORY : lnt_import_bind(im, name, v);
+}
+
+static lnt_status add_initializer(lnt_importer *im, const ProtobufCBinaryData *proto)
+{
+    lnt_operand tensor;
+    size_t bytes;
+    const char *name;
+    LNT_TRY(lnt_import_tensor_name(im, proto, &name));
+    LNT_REQUIRE(name[0], im->err, LNT_E_MODEL, "an initializer has no name");
+    if (!im->scope->outer && lnt_import_overridable(im, name))
+        return LNT_OK;
+    const lnt_inode place = {.name = name, .domain = "", .op = "initializer"};
+    const lnt_status status = lnt_import_tensor(im, proto, &tensor, &bytes);
+    if (status == LNT_OK)
+        return add_constant(im, name, &tensor, bytes);
+    if (status != LNT_E_UNSUPPORTED)
+        lnt_error_prefix(im->err, "initializer '%s': ", name);
+    LNT_TRY(lnt_import_list_failure(im, &place, status));
+    uint32_t value;
+    return lnt_import_define(im, name, &value);
+}
+
+static lnt_status add_initializers(lnt_importer *im, const LntOnnx__Graph *graph)
+{
+    for (size_t i = 0; i < graph->n_sparse_initializer; i++) {
+        const lnt_inode place = {
+            .name = graph->name ? graph->name : "", .domain = "", .op = "sparse_initializer"};
+        LNT_TRY(
+            lnt_import_unsupported(im, &place, "sparse initializers are not supported: store them dense"));
+    }
+    for (size_t i = 0; i < graph->n_initializer; i++)
+        LNT_TRY(add_initializer(im, &graph->initializer[i]));
+    return LNT_OK;
+}
+
+/* The value called name in the scopes from the innermost out; LNT_NONE if there is none. */
+static uint32_t lookup(const lnt_importer *im, const char *name)
+{
+    for (const lnt_scope *s = im->scope; s; s = s->outer) {
+        const uint32_t v = lnt_names_find(&s->names, name);
+        if (v != LNT_NAMES_NONE)
+            return v;
+    }
+    return LNT_NONE;
+}
+
+static lnt_status add_outputs(lnt_importer *im, const LntOnnx__Graph *graph, uint32_t sub)
+{
+    uint32_t *out = lnt_bump_alloc(&im->g->memory, graph->n_output * sizeof *out, im->err);
+    if (!out)
+        return LNT_E_MEMORY;
+    for (size_t i = 0; i < graph->n_output; i++) {
+        const char *name = graph->output[i]->name ? graph->output[i]->name : "";
+        out[i] = lookup(im, name);
+        LNT_REQUIRE(out[i] != LNT_NONE, im->err, LNT_E_MODEL, "output '%s' of graph '%s' is never computed",
+                    name, im->g->sub[sub].name);
+    }
+    im->g->sub[sub].out = out;
+    im->g->sub[sub].n_out = (uint32_t)graph->n_output;
+    return LNT_OK;
+}
+
+lnt_status lnt_import_nodes(lnt_importer *im, LntOnnx__Node *const *node, size_t n)
+{
+    uint32_t *order = lnt_alloc_zero(im->g->memory.allocator, n, sizeof *order, im->err);
+    if (!order)
+        return LNT_E_MEMORY;
+    lnt_status status = lnt_import_order(im, node, n, order);
+    for (size_t i = 0; status == LNT_OK && i < n; i++)
+        status = lnt_import_node(im, node[order[i]]);
+    lnt_free(im->g->memory.allocator, order);
+    return status;
+}
+
+/* ---- graphs ---- */
+
+static lnt_status fill_subgraph(lnt_importer *im, const LntOnnx__Graph *graph, const lnt_inode *owner,
+                                uint32_t sub)
+{
+    uint32_t *in = lnt_bump_alloc(&im->g->memory, graph->n_input * sizeof *in, im->err);
+    if (!in)
+        return LNT_E_MEMORY;
+    for (size_t i = 0; i < graph->n_input; i++) {
+        LNT_REQUIRE(graph->input[i]->name, im->err, LNT_E_MODEL, "input %zu of graph '%s' has no name", i,
+                    im->g->sub[sub].name);
+        LNT_TRY(add_input(im, graph->input[i], fed_type(im, owner, (unsigned)i), &in[i]));
+    }
+    im->g->sub[sub].in = in;
+    im->g->sub[sub].n_in = (uint32_t)graph->n_input;
+    LNT_TRY(add_initializers(im, graph));
+    LNT_TRY(lnt_import_nodes(im, graph->node, graph->n_node));
+    return add_outputs(im, graph, sub);
+}
+
+lnt_status lnt_import_subgraph(lnt_importer *im, const LntOnnx__Graph *graph, const lnt_inode *owner,
+                               uint32_t *sub)
+{
+    LNT_REQUIRE(im->nesting + 1 < LNT_FILE_MAX_NESTING, im->err, LNT_E_LIMIT,
+                "node '%s' (%s): subgraphs are nested deeper than %d", owner->name, owner->op,
+                LNT_FILE_MAX_NESTING);
+    *sub = lnt_graph_add_sub(im->g, graph->name ? graph->name : "");
+    if (*sub == LNT_NONE)
+        return LNT_E_MEMORY;
+    const uint32_t outer_sub = im->sub;
+    lnt_scope inner = lnt_scope_in(im->scope, im->g);
+    im->scope = &inner;
+    im->sub = *sub;
+    im->nesting++;
+    const lnt_status status = fill_subgraph(im, graph, owner, *sub);
+    im->scope = inner.outer;
+    im->sub = outer_sub;
+    im->nesting--;
+    lnt_names_free(&inner.names);
+    return status;
+}
+
+static lnt_status bake(lnt_importer *im, const LntOnnx__ValueInfo *v, const lnt_tensor *t)
+{
+    lnt_operand info = {.dtype = (uint8_t)t->dtype};
+    LNT_TRY(declared_type(im, v, &info));
+    LNT_REQUIRE(info.dtype == t->dtype, im->err, LNT_E_TYPE, "input '%s' is %s, the tensor to bake %s",
+                v->name, lnt_dtype_text((lnt_dtype)info.dtype), lnt_dtype_text(t->dtype));
+    info.rank = (uint8_t)t->rank;
+    memcpy(info.dims, t->dims, sizeof info.dims);
+    info.data = t->data;
+    size_t bytes;
+    LNT_REQUIRE(lnt_operand_bytes(&info, &bytes) && bytes <= t->bytes, im->err, LNT_E_ARGUMENT,
+                "the tensor to bake into input '%s' is short", v->name);
+    return add_constant(im, v->name, &info, bytes);
+}
+
+/* Inputs of the model, without those that initializers or --bake make constants. */
+static lnt_status add_model_inputs(lnt_importer *im, const LntOnnx__Graph *graph)
+{
+    lnt_graph *g = im->g;
+    uint32_t *in = lnt_bump_alloc(&g->memory, graph->n_input * sizeof *in, im->err), n = 0, position = 0;
+    if (!in)
+        return LNT_E_MEMORY;
+    for (size_t i = 0; i < graph->n_input; i++) {
+        const LntOnnx__ValueInfo *v = graph->input[i];
+        LNT_REQUIRE(v->name && v->name[0], im->err, LNT_E_MODEL, "input %zu of the model has no name", i);
+        if (lnt_names_find(&im->scope->names, v->name) != LNT_NAMES_NONE)
+            continue;
+        const lnt_tensor *baked = lnt_import_baked(im, position++);
+        if (baked) {
+            LNT_TRY(bake(im, v, baked));
+            continue;
+        }
+        LNT_TRY(add_input(im, v, (lnt_operand){.rank = LNT_RANK_UNKNOWN}, &in[n]));
+        const LntOnnx__TensorType *t = v->type ? v->type->tensor_type : NULL;
+        LNT_REQUIRE(v->type && (!t || t->elem_type), im->err, LNT_E_MODEL, "input '%s' has no element type",
+                    v->name);
+        if (t && t->shape && g->value[in[n]].info.rank == t->shape->n_dim)
+            LNT_TRY(lnt_import_input_dims(im, t->shape, in[n]));
+        n++;
+    }
+    for (size_t i = 0; i < im->options->n_bake; i++)
+        LNT_REQUIRE(im->options->bake[i].input < position, im->err, LNT_E_NOT_FOUND,
+                    "the model has no input number %u to bake", im->options->bake[i].input);
+    g->sub[0].in = in;
+    g->sub[0].n_in = n;
+    return LNT_OK;
+}
+
+/* Values for everything the model's own nodes compute, made first: subgraphs may use the same names, and it
+ * is theirs that change. */
+static lnt_status reserve_names(lnt_importer *im, const LntOnnx__Graph *graph)
+{
+    for (size_t i = 0; i < graph->n_node; i++)
+        for (size_t k = 0; k < graph->node[i]->n_output; k++) {
+            const char *name = graph->node[i]->output[k];
+            if (!name[0] || lnt_names_find(&im->scope->wanted, name) != LNT_NAMES_NONE)
+                continue;
+            const uint32_t value = lnt_graph_add_value(im->g, name);
+            if (value == LNT_NONE)
+                return LNT_E_MEMORY;
+            LNT_TRY(lnt_names_set(&im->scope->wanted, name, value, im->err));
+        }
+    return LNT_OK;
+}
+
+static lnt_status import_graph(lnt_importer *im)
+{
+    const LntOnnx__Graph *graph = im->model->graph;
+    LNT_REQUIRE(graph, im->err, LNT_E_MODEL, "the ONNX model has no graph");
+    LNT_REQUIRE(graph->n_output > 0, im->err, LNT_E_MODEL,
+                "the graph has no outputs: there is nothing to compute");
+    if (lnt_graph_add_sub(im->g, graph->name ? graph->name : "") == LNT_NONE)
+        return LNT_E_MEMORY;
+    LNT_TRY(add_initializers(im, graph));
+    LNT_TRY(add_model_inputs(im, graph));
+    LNT_TRY(reserve_names(im, graph));
+    LNT_TRY(lnt_import_nodes(im, graph->node, graph->n_node));
+    LNT_TRY(add_outputs(im, graph, 0));
+    return lnt_import_apply_options(im);
+}
+
+/* ---- the model ---- */
+
+/* Memory of the unpacked model: freed as a whole. */
+typedef struct unpacked {
+    lnt_bump memory;
+    lnt_error err;
+} unpacked;
+
+static void *unpack_allocate(void *arg, size_t bytes)
+{
+    unpacked *u = arg;
+    return lnt_bump_alloc(&u->memory, bytes, &u->err);
+}
+
+static void unpack_release(void *arg, void *block)
+{
+    (void)arg;
+    (void)block;
+}
+
+static lnt_status unpack(unpacked *u, const void *onnx, size_t size, const LntOnnx__Model **model,
+                         lnt_error *err)
+{
+    ProtobufCAllocator allocator = {unpack_allocate, unpack_release, u};
+    *model = lnt_onnx__model__unpack(&allocator, size, onnx);
+    LNT_REQUIRE(u->err.code == LNT_OK, err, u->err.code, "%s", u->err.message);
+    LNT_REQUIRE(*model, err, LNT_E_MODEL, "not an ONNX model, or a damaged one: a field has the wrong type");
+    return LNT_OK;
+}
+
+static lnt_status check_header(lnt_importer *im)
+{
+    const LntOnnx__Model *m = im->model;
+    LNT_REQUIRE(m->has_ir_version, im->err, LNT_E_MODEL, "not an ONNX model: there is no IR version");
+    LNT_REQUIRE(m->ir_version >= 3, im->err, LNT_E_UNSUPPORTED,
+                "ONNX IR version %lld is older than 3: export the model again", (long long)m->ir_version);
+    for (size_t i = 0; i < m->n_opset_import; i++) {
+        const LntOnnx__OperatorSet *s = m->opset_import[i];
+        const bool onnx = !s->domain || !s->domain[0] || strcmp(s->domain, "ai.onnx") == 0;
+        LNT_REQUIRE(!onnx || (s->version >= 1 && s->version <= LNT_ONNX_OPSET_NEWEST), im->err,
+                    LNT_E_UNSUPPORTED, "opset %lld is not known (1 to %d are): export with an older one",
+                    (long long)s->version, LNT_ONNX_OPSET_NEWEST);
+    }
+    return LNT_OK;
+}
+
+static lnt_status add_meta(lnt_importer *im, const char *key, const char *text)
+{
+    lnt_graph *g = im->g;
+    LNT_TRY(LNT_GROW(g->memory.allocator, g->meta, g->meta_capacity, g->n_meta, im->err));
+    lnt_gmeta m = {lnt_import_text(im, "%s", key), lnt_import_text(im, "%s", text)};
+    if (!m.key || !m.text)
+        return LNT_E_MEMORY;
+    g->meta[g->n_meta++] = m;
+    return LNT_OK;
+}
+
+/* What the model says of itself. */
+static lnt_status record_names(lnt_importer *im)
+{
+    const LntOnnx__Model *m = im->model;
+    const struct {
+        const char *key, *text;
+    } said[] = {{"onnx.graph", m->graph ? m->graph->name : NULL},
+                {"onnx.graph_description", m->graph ? m->graph->doc_string : NULL},
+                {"onnx.domain", m->domain},
+                {"onnx.description", m->doc_string},
+                {"onnx.version",
+                 m->has_model_version ? lnt_import_text(im, "%lld", (long long)m->model_version) : NULL}};
+    for (size_t i = 0; i < sizeof said / sizeof said[0]; i++)
+        if (said[i].text && said[i].text[0])
+            LNT_TRY(add_meta(im, said[i].key, said[i].text));
+    return LNT_OK;
+}
+
+/* Where the model came from, then its own metadata. */
+static lnt_status record_metadata(lnt_importer *im)
+{
+    const LntOnnx__Model *m = im->model;
+    if (m->producer_name && m->producer_name[0]) {
+        const char *version = m->producer_version ? m->producer_version : "";
+        const char *text = lnt_import_text(im, "%s%s%s", m->producer_name, version[0] ? " " : "", version);
+        if (!text)
+            return LNT_E_MEMORY;
+        LNT_TRY(add_meta(im, "onnx.producer", text));
+    }
+    for (size_t i = 0; i < m->n_opset_import; i++) {
+        const LntOnnx__OperatorSet *s = m->opset_import[i];
+        const char *domain = s->domain && s->domain[0] ? s->domain : "ai.onnx";
+        const char *key = lnt_import_text(im, "onnx.opset.%s", domain);
+        const char *text = lnt_import_text(im, "%lld", (long long)s->version);
+        if (!key || !text)
+            return LNT_E_MEMORY;
+        LNT_TRY(add_meta(im, key, text));
+    }
+    for (size_t i = 0; i < m->n_metadata_props; i++) {
+        const LntOnnx__StringEntry *e = m->metadata_props[i];
+        if (e->key && e->value)
+            LNT_TRY(add_meta(im, e->key, e->value));
+    }
+    return LNT_OK;
+}
+
+static lnt_status import_model(lnt_importer *im)
+{
+    LNT_TRY(check_header(im));
+    im->opset = im->model->opset_import;
+    im->n_opsets = im->model->n_opset_import;
+    LNT_TRY(lnt_import_index_functions(im));
+    LNT_TRY(record_metadata(im));
+    LNT_TRY(record_names(im));
+    LNT_TRY(import_graph(im));
+    const lnt_report *r = im->report;
+    LNT_REQUIRE(r->n_unsupported == 0, im->err, LNT_E_UNSUPPORTED,
+                "%zu of the model's parts cannot be converted, first '%s' (%s): %s", r->n_unsupported,
+                r->unsupported[0].node, r->unsupported[0].op, r->unsupported[0].reason);
+    im->report->nodes_before = (uint32_t)im->n_nodes;
+    return lnt_graph_infer(im->g);
+}
+
+lnt_status lnt_import(lnt_graph *g, const void *onnx, size_t size, const char *folder,
+                      const lnt_convert_options *options, lnt_report *report)
+{
+    LNT_TRY(lnt_onnx_scan(onnx, size, g->err));
+    report->onnx_bytes = size;
+    unpacked u = {.err = {0}};
+    lnt_bump_init(&u.memory, g->memory.allocator);
+    lnt_scope scope = lnt_scope_in(NULL, g);
+    lnt_importer im = {.g = g,
+                       .report = report,
+                       .options = options,
+                       .folder = folder,
+                       .functions.heap = g->memory.allocator,
+                       .scope = &scope,
+                       .err = g->err};
+    lnt_status status = unpack(&u, onnx, size, &im.model, g->err);
+    if (status == LNT_OK)
+        status = import_model(&im);
+    lnt_names_free(&scope.names);
+    lnt_names_free(&scope.wanted);
+    lnt_names_free(&im.functions);
+    lnt_bump_free(&u.memory);
+    return status;
+}

@@ -1,3 +1,0 @@
-/* attend.c — the kernels of attention at the scalar level. */
-#define MIX_ROWS 4
-#include "ops/attend.inc.h"

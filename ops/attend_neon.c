@@ -1,4 +1,0 @@
-/* attend_neon.c — the kernels of attention at the neon level. */
-#define LNT_SIMD_NEON
-#define MIX_ROWS 4
-#include "ops/attend.inc.h"

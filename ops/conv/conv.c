@@ -1,0 +1,273 @@
+/* conv.c — Conv: the rows of a product are the neighbourhoods of pixels.
+ *
+ * On a channels-last image a tap of the kernel is a fixed distance from the pixel, and its channels lie side
+ * by side: the tile kernels walk [tap][channel] without a copy (ops/conv/conv_rows.h). */
+#include "ops/conv/conv.h"
+
+#include "base/checked.h"
+#include "ops/conv/conv_rows.h"
+
+/* ---- extents ---- */
+
+static lnt_status window_of(const lnt_site *site, lnt_window *w)
+{
+    const lnt_operand *x = site->in[0], *weights = site->in[1];
+    if (x->rank < 3 || x->rank != weights->rank)
+        return LNT_SITE_FAIL(site, LNT_E_SHAPE, "input of rank %u and weights of rank %u do not fit", x->rank,
+                             weights->rank);
+    for (unsigned i = 2; i < weights->rank; i++)
+        if (weights->dims[i] == 0)
+            return LNT_SITE_FAIL(site, LNT_E_SHAPE, "the kernel has an extent of 0");
+    return lnt_window_with(site, weights->dims + 2, w);
+}
+
+lnt_status lnt_shape_conv(lnt_site *site)
+{
+    const lnt_operand *x = site->in[0], *weights = site->in[1];
+    lnt_window w;
+    LNT_TRY(window_of(site, &w));
+    LNT_TRY(lnt_window_check_groups(site, weights, false));
+    int64_t dims[LNT_MAX_RANK] = {x->dims[0], weights->dims[0]};
+    for (unsigned i = 2; i < x->rank; i++)
+        dims[i] = w.out[LNT_WINDOW_AXES + i - x->rank];
+    lnt_set_dims(site, 0, x->rank, dims);
+    return LNT_OK;
+}
+
+lnt_status lnt_conv_of(const lnt_site *site, lnt_conv *c)
+{
+    const lnt_operand *x = site->in[0], *weights = site->in[1], *bias = lnt_own_input(site, 2);
+    const int64_t groups = lnt_attr_i(site->node, "group", 1), features = weights->dims[0];
+    LNT_TRY(window_of(site, &c->w));
+    LNT_TRY(lnt_window_check_groups(site, weights, false));
+    if (bias && lnt_operand_count(bias) != features)
+        return LNT_SITE_FAIL(site, LNT_E_SHAPE, "the bias must have %lld elements", (long long)features);
+    c->batch = x->dims[0];
+    c->groups = groups;
+    c->channels = weights->dims[1];
+    c->features = features / groups;
+    c->axes = x->rank - 2u;
+    c->transposed = false;
+    return LNT_OK;
+}
+
+/* ---- the product ---- */
+
+typedef struct conv {
+    lnt_conv g;
+    lnt_conv_images images;
+    lnt_conv_weights weights;
+    lnt_store store;
+    lnt_conv_rows rows;
+    lnt_gemm_plan plan;
+    size_t *b_offset; /* [groups] */
+    size_t gather_at;
+} conv;
+
+static lnt_gemm_call call_of(const lnt_kernel *k, const lnt_step *s, const float *x, const float *b)
+{
+    const conv *c = s->params;
+    return (lnt_gemm_call){
+        .plan = &c->plan,
+        .step = s,
+        .a = x,
+        .b = b,
+        .b_offset = c->b_offset,
+        .ld = lnt_conv_out_pixel(s),
+        .residual = c->store.residual >= 0 ? lnt_in(k, s, (unsigned)c->store.residual) : NULL,
+        .bias = c->store.bias >= 0 ? lnt_in(k, s, (unsigned)c->store.bias) : NULL,
+        .bias_product = (size_t)c->g.features,
+        .gather = (char *)lnt_scratch(k, s) + c->gather_at,
+    };
+}
+
+static lnt_status run_conv(lnt_kernel *k, const lnt_step *s)
+{
+    const conv *c = s->params;
+    const float *x, *b;
+    LNT_TRY(lnt_conv_input(k, s, &c->images, &x));
+    LNT_TRY(lnt_conv_packed_weights(k, s, &c->weights, &b));
+    lnt_gemm_call call = call_of(k, s, x, b);
+    call.c = lnt_conv_output(k, s, &c->images);
+    LNT_TRY(lnt_gemm_run(k, &call));
+    return lnt_conv_finish(k, s, &c->images, c->plan.epilogue ? NULL : c->store.program);
+}
+
+static lnt_status conv_lines(lnt_kernel *k, const lnt_step *s, int64_t begin, int64_t end, float *to,
+                             unsigned thread)
+{
+    const conv *c = s->params;
+    const int64_t width = c->g.w.out[2];
+    lnt_gemm_call call = call_of(k, s, lnt_in(k, s, 0), lnt_in(k, s, 1));
+    call.c = to;
+    call.c_first = begin * width * call.ld;
+    lnt_gemm_part(k, &call, begin * width, end * width, thread);
+    return LNT_OK;
+}
+
+/* ---- bind ---- */
+
+/* Taps [*first, *stop) of axis a lie inside the image for some position; at least one is named. */
+static void taps_met(const lnt_window *w, unsigned a, int64_t *first, int64_t *stop)
+{
+    int64_t ignored;
+    lnt_window_taps(w, a, w->out[a] - 1, first, &ignored);
+    lnt_window_taps(w, a, 0, &ignored, stop);
+    if (*first == w->kernel[a])
+        --*first;
+    if (*stop <= *first)
+        *stop = *first + 1;
+}
+
+/* Taps that meet nothing but padding wherever the kernel stands are left out as long as the others lie side
+ * by side in the weights. Returns how many come before those. */
+static int64_t find_rows(const lnt_conv *g, lnt_conv_rows *r)
+{
+    const lnt_window *w = &g->w;
+    int64_t behind = lnt_volume(w->kernel), skipped = 0;
+    bool crop = lnt_volume(w->out) > 0;
+    for (unsigned a = 0; a < LNT_WINDOW_AXES; a++) {
+        int64_t first = 0, stop = w->kernel[a];
+        behind /= w->kernel[a];
+        if (crop)
+            taps_met(w, a, &first, &stop);
+        crop &= stop - first == 1;
+        skipped += first * behind;
+        r->in[a] = w->in[a];
+        r->zeros[a][0] = r->zeros[a][1] = 0;
+        r->out[a] = w->out[a];
+        r->count[a] = w->out[a];
+        r->step[a] = w->stride[a];
+        r->spacing[a] = w->dilation[a];
+        r->origin[a] = lnt_window_at(w, a, 0, first);
+        r->taps[a] = stop - first;
+        r->out_first[a] = 0;
+        r->out_step[a] = 1;
+    }
+    r->channels = g->channels;
+    r->features = g->features;
+    r->pixel = g->groups * g->channels;
+    return skipped;
+}
+
+static double at_most_1(double x)
+{
+    return x < 1 ? x : 1;
+}
+
+/* Share of the tiles that have to be gathered for the padding p: those that touch it left or right, or
+ * partly above or below. */
+static double border_share(const lnt_conv_rows *r, const lnt_padding *p, unsigned tile_rows)
+{
+    const int64_t *n = r->count;
+    const double ends = at_most_1((double)tile_rows / (double)n[2]); /* tiles with an end of a line */
+    double inner = 1;
+    for (unsigned a = 0; a < 2; a++) {
+        const double border = (double)(p->before[a] + p->after[a]) / (double)r->step[a];
+        inner *= 1 - at_most_1(border / (double)n[a]) * ends;
+    }
+    const double sides = (p->before[2] > 0) + (p->after[2] > 0);
+    return 1 - inner * (1 - at_most_1(sides * ends));
+}
+
+/* Should the input be copied with its padding? If it is copied anyway, or if gathering tiles at the border
+ * would be more work; then *p is that padding and the rows are those of the padded image. */
+static bool pads_input(const lnt_site *site, lnt_conv_rows *r, lnt_padding *p)
+{
+    const double worth = 0.25, most = 3; /* as much memory */
+    bool any = false, some = true;
+    double grown = 1;
+    for (unsigned a = 0; a < LNT_WINDOW_AXES; a++) {
+        const int64_t end =
+            r->origin[a] + (r->count[a] - 1) * r->step[a] + (r->taps[a] - 1) * r->spacing[a] + 1;
+        p->before[a] = r->origin[a] < 0 ? -r->origin[a] : 0;
+        p->after[a] = end > r->in[a] ? end - r->in[a] : 0;
+        any |= p->before[a] > 0 || p->after[a] > 0;
+        some &= r->count[a] > 0;
+        grown *= 1 + (double)(p->before[a] + p->after[a]) / (double)r->in[a];
+    }
+    const bool copied = site->in[0]->order == LNT_ORDER_PLAIN && r->pixel > 1;
+    if (!any || !some || grown > most ||
+        (!copied && border_share(r, p, site->kernels->gemm->tile_rows) < worth))
+        return false;
+    for (unsigned a = 0; a < LNT_WINDOW_AXES; a++) {
+        r->in[a] += p->before[a] + p->after[a];
+        r->origin[a] += p->before[a];
+        r->zeros[a][0] = p->before[a];
+        r->zeros[a][1] = p->after[a];
+    }
+    return true;
+}
+
+/* skipped: taps before the first one of the rows. */
+static lnt_status bind_product(lnt_site *site, conv *c, int64_t skipped)
+{
+    lnt_gemm_plan *plan = &c->plan;
+    const int64_t panel = lnt_volume(c->g.w.kernel) * c->g.channels * LNT_PANEL;
+    *plan = (lnt_gemm_plan){.kernels = site->kernels->gemm};
+    LNT_TRY(lnt_conv_rows_plan(site, &c->rows, c->g.batch, plan));
+    plan->b_panel = (size_t)panel;
+    plan->products = c->g.groups;
+    plan->columns = (size_t)c->g.features;
+    plan->scale = 1.0f;
+    plan->low = c->store.low;
+    plan->high = c->store.high;
+    plan->epilogue = site->out[0]->order == LNT_ORDER_CHANNELS_LAST ? c->store.program : NULL;
+    plan->epilogue_columns = c->g.features;
+    lnt_gemm_plan_blocks(plan);
+    c->b_offset = lnt_bump_alloc(site->memory, (size_t)c->g.groups * sizeof *c->b_offset, site->err);
+    if (!c->b_offset)
+        return LNT_E_MEMORY;
+    const size_t panels = lnt_round_up(plan->columns, LNT_PANEL) / LNT_PANEL;
+    for (size_t g = 0; g < (size_t)c->g.groups; g++)
+        c->b_offset[g] = g * panels * (size_t)panel + (size_t)(skipped * c->g.channels) * LNT_PANEL;
+    return LNT_OK;
+}
+
+bool lnt_conv_may_feed(const lnt_site *site, const lnt_conv *c)
+{
+    enum { DEPTH = 256 };
+    return site->in[0]->dtype == LNT_FLOAT && site->out[0]->order == LNT_ORDER_CHANNELS_LAST &&
+           c->groups == 1 && c->channels * lnt_volume(c->w.kernel) <= DEPTH && c->w.out[2] >= LNT_GEMM_PART;
+}
+
+static lnt_status bind_float(lnt_site *site)
+{
+    lnt_conv g;
+    LNT_TRY(lnt_conv_of(site, &g));
+    if (lnt_conv_is_depthwise(&g))
+        return lnt_conv_bind_depthwise(site, &g);
+    const int own_bias = lnt_own_input(site, 2) ? 2 : -1;
+    lnt_store store;
+    LNT_TRY(lnt_bind_store(site, 1, own_bias, lnt_conv_writes_output(site), &store));
+    if (store.residual < 0 && lnt_conv_is_stem(site, &g))
+        return lnt_conv_bind_stem(site, &g, &store);
+    conv *c = lnt_bind_params(site, sizeof *c);
+    if (!c)
+        return LNT_E_MEMORY;
+    c->g = g;
+    c->store = store;
+    size_t scratch = 0;
+    lnt_padding padding;
+    const int64_t skipped = find_rows(&g, &c->rows);
+    const bool padded = pads_input(site, &c->rows, &padding);
+    LNT_TRY(lnt_conv_bind_images(site, &g, padded ? &padding : NULL, &c->images, &scratch));
+    LNT_TRY(lnt_conv_bind_weights(site, &g, &c->weights, &scratch));
+    LNT_TRY(bind_product(site, c, skipped));
+    if (store.residual >= 0 && lnt_gemm_in_place(&c->plan))
+        lnt_bind_in_place(site, 0, (unsigned)store.residual);
+    c->gather_at = scratch;
+    lnt_bind_scratch(site, scratch + c->plan.gather_bytes * site->threads);
+    lnt_conv_bind_pitched(site, &store);
+    site->step->run = run_conv;
+    if (scratch == 0 && lnt_gemm_has_parts(&c->plan) && lnt_conv_may_feed(site, &g))
+        site->step->lines = conv_lines;
+    return LNT_OK;
+}
+
+lnt_status lnt_bind_conv(lnt_site *site)
+{
+    lnt_conv c;
+    LNT_TRY(lnt_conv_of(site, &c));
+    return lnt_conv_bind_types(site, &c, bind_float);
+}

@@ -1,0 +1,339 @@
+/* conv_images.c — storage orders, weights and types around the convolution kernels. */
+#include "base/checked.h"
+#include "base/lnt_assert.h"
+#include "ops/conv/conv.h"
+#include "ops/gemm/gemm_driver.h"
+#include "ops/widen.h"
+
+#include <string.h>
+
+/* ---- images ---- */
+
+/* Plain and channels-last are the same where there is one channel or one pixel. */
+static bool lies_both_ways(const lnt_operand *o)
+{
+    int64_t pixels = 1;
+    for (unsigned i = 2; i < o->rank; i++)
+        pixels *= o->dims[i];
+    return o->order == LNT_ORDER_CHANNELS_LAST || o->dims[1] <= 1 || pixels <= 1;
+}
+
+bool lnt_conv_writes_output(const lnt_site *site)
+{
+    return lies_both_ways(site->out[0]);
+}
+
+/* From plain order to channels-last, within a padded image. */
+static void turn_in(lnt_conv_images *images, const lnt_operand *in)
+{
+    lnt_operand dst = *in;
+    int64_t src_strides[LNT_MAX_RANK], dst_strides[LNT_MAX_RANK];
+    dst.order = LNT_ORDER_CHANNELS_LAST;
+    for (unsigned i = 2; i < in->rank; i++)
+        dst.dims[i] = images->whole[LNT_WINDOW_AXES + i - in->rank];
+    lnt_operand_strides(in, src_strides);
+    lnt_operand_strides(&dst, dst_strides);
+    lnt_copy_box(&images->in, sizeof(float), in->rank, in->dims, dst_strides, src_strides);
+}
+
+static void turn_out(lnt_conv_images *images, const lnt_operand *out)
+{
+    lnt_operand src = *out;
+    int64_t src_strides[LNT_MAX_RANK], dst_strides[LNT_MAX_RANK];
+    src.order = LNT_ORDER_CHANNELS_LAST;
+    lnt_operand_strides(&src, src_strides);
+    lnt_operand_strides(out, dst_strides);
+    lnt_copy_box(&images->out, sizeof(float), out->rank, out->dims, dst_strides, src_strides);
+}
+
+lnt_status lnt_conv_bind_images(lnt_site *site, const lnt_conv *c, const lnt_padding *padding,
+                                lnt_conv_images *images, size_t *scratch)
+{
+    const lnt_operand *in = site->in[0], *out = site->out[0];
+    int64_t floats = images->pixel = c->groups * c->channels;
+    images->batch = c->batch;
+    images->pad_in = padding != NULL;
+    for (unsigned a = 0; a < LNT_WINDOW_AXES; a++) {
+        images->extent[a] = images->whole[a] = c->w.in[a];
+        if (padding) {
+            images->before[a] = padding->before[a];
+            images->whole[a] = padding->before[a] + c->w.in[a] + padding->after[a];
+        }
+        if (!lnt_mul_i64(floats, images->whole[a], &floats))
+            return LNT_SITE_FAIL(site, LNT_E_LIMIT, "the padded input is too large");
+    }
+    if (!lnt_mul_i64(floats, c->batch * (int64_t)sizeof(float), &floats) || floats > PTRDIFF_MAX / 4)
+        return LNT_SITE_FAIL(site, LNT_E_LIMIT, "the padded input is too large");
+    images->turn_in = !lies_both_ways(in);
+    images->turn_out = !lies_both_ways(out);
+    if (images->turn_in)
+        turn_in(images, in);
+    if (images->turn_in || images->pad_in) {
+        images->in_at = *scratch;
+        *scratch += lnt_round_up((size_t)floats, LNT_ALIGN);
+    }
+    if (images->turn_out) {
+        turn_out(images, out);
+        images->out_at = *scratch;
+        *scratch += lnt_round_up(lnt_float_bytes(out), LNT_ALIGN);
+    }
+    return LNT_OK;
+}
+
+static float *scratch_at(lnt_kernel *k, const lnt_step *s, size_t at)
+{
+    return (float *)(void *)((char *)lnt_scratch(k, s) + at);
+}
+
+typedef struct pad_call {
+    const lnt_conv_images *images;
+    const float *src; /* NULL: leave room for the image, which is turned into its place */
+    float *dst;
+} pad_call;
+
+/* Lines of the padded images. */
+static lnt_status pad_lines(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+{
+    (void)k, (void)thread;
+    const pad_call *c = arg;
+    const lnt_conv_images *m = c->images;
+    const int64_t *in = m->extent, *whole = m->whole;
+    const size_t line = (size_t)(whole[2] * m->pixel), left = (size_t)(m->before[2] * m->pixel);
+    const size_t row = (size_t)(in[2] * m->pixel);
+    for (int64_t i = begin; i < end; i++) {
+        const int64_t y = i % whole[1] - m->before[1], z = i / whole[1] % whole[0] - m->before[0];
+        float *to = c->dst + (size_t)i * line;
+        if (y < 0 || y >= in[1] || z < 0 || z >= in[0]) {
+            memset(to, 0, line * sizeof *to);
+            continue;
+        }
+        const int64_t from = ((i / whole[1] / whole[0] * in[0] + z) * in[1] + y) * (int64_t)row;
+        memset(to, 0, left * sizeof *to);
+        if (c->src)
+            memcpy(to + left, c->src + from, row * sizeof *to);
+        memset(to + left + row, 0, (line - left - row) * sizeof *to);
+    }
+    return LNT_OK;
+}
+
+lnt_status lnt_conv_input(lnt_kernel *k, const lnt_step *s, const lnt_conv_images *images, const float **x)
+{
+    LNT_ASSERT(!(images->turn_in || images->pad_in) || images->in_at < s->scratch_bytes);
+    enum { GRAIN_FLOATS = 16384 };
+    const float *src = lnt_in(k, s, 0);
+    *x = src;
+    if (!images->turn_in && !images->pad_in)
+        return LNT_OK;
+    float *dst = scratch_at(k, s, images->in_at);
+    const int64_t *whole = images->whole, *before = images->before;
+    if (images->pad_in) {
+        pad_call c = {images, images->turn_in ? NULL : src, dst};
+        const int64_t lines = images->batch * whole[0] * whole[1];
+        LNT_TRY(lnt_parallel(k, lines, GRAIN_FLOATS / (whole[2] * images->pixel + 1) + 1, pad_lines, &c));
+    }
+    if (images->turn_in) {
+        const int64_t first = (before[0] * whole[1] + before[1]) * whole[2] + before[2];
+        LNT_TRY(lnt_copy_run(k, &images->in, dst + first * images->pixel, src));
+    }
+    *x = dst;
+    return LNT_OK;
+}
+
+float *lnt_conv_output(lnt_kernel *k, const lnt_step *s, const lnt_conv_images *images)
+{
+    return images->turn_out ? scratch_at(k, s, images->out_at) : lnt_out(k, s, 0);
+}
+
+int64_t lnt_conv_out_pixel(const lnt_step *s)
+{
+    const lnt_operand *out = s->out[0];
+    return out->order == LNT_ORDER_CHANNELS_LAST ? lnt_operand_pitch(out) : out->dims[1];
+}
+
+void lnt_conv_bind_pitched(lnt_site *site, const lnt_store *store)
+{
+    if (site->out[0]->order == LNT_ORDER_CHANNELS_LAST && store->residual < 0)
+        lnt_bind_pitched(site);
+}
+
+typedef struct program_call {
+    const lnt_epilogue *program;
+    const lnt_step *step;
+    float *out;
+    int64_t columns, ld;
+} program_call;
+
+static lnt_status run_program(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+{
+    (void)thread;
+    const program_call *c = arg;
+    lnt_epilogue_run(c->program, k, c->step, c->out + begin * c->ld, c->ld, begin, end - begin, 0,
+                     c->columns);
+    return LNT_OK;
+}
+
+lnt_status lnt_conv_finish(lnt_kernel *k, const lnt_step *s, const lnt_conv_images *images,
+                           const lnt_epilogue *program)
+{
+    LNT_ASSERT(!images->turn_out || s->scratch_bytes > images->out_at);
+    const lnt_operand *out = s->out[0];
+    float *y = lnt_out(k, s, 0);
+    if (images->turn_out)
+        LNT_TRY(lnt_copy_run(k, &images->out, y, scratch_at(k, s, images->out_at)));
+    const int64_t count = lnt_operand_count(out);
+    if (!program || count == 0)
+        return LNT_OK;
+    program_call c = {program, s, y, out->dims[out->order == LNT_ORDER_CHANNELS_LAST ? 1 : out->rank - 1],
+                      lnt_operand_pitch(out)};
+    return lnt_parallel(k, count / c.columns, 4096 / c.columns + 1, run_program, &c);
+}
+
+/* ---- weights ---- */
+
+lnt_packed lnt_conv_record(const lnt_conv *c)
+{
+    const lnt_source source = c->transposed ? LNT_SOURCE_CONVT : LNT_SOURCE_CONV;
+    const uint32_t taps = (uint32_t)lnt_volume(c->w.kernel);
+    lnt_packed p =
+        lnt_packed_panels(source, (uint32_t)c->groups, taps * (uint32_t)c->channels, (uint32_t)c->features);
+    p.taps = taps;
+    if (lnt_conv_is_depthwise(c))
+        p.layout = LNT_LAYOUT_DEPTHWISE_F32;
+    for (unsigned i = 0; i < c->axes; i++) {
+        const unsigned a = LNT_WINDOW_AXES - c->axes + i;
+        p.kernel[i] = (uint32_t)c->w.kernel[a];
+        p.stride[i] = c->transposed ? (uint32_t)c->w.stride[a] : 1;
+        p.dilation[i] = c->transposed ? (uint32_t)c->w.dilation[a] : 1;
+    }
+    p.phases = c->transposed ? (uint32_t)lnt_volume(c->w.stride) : 1;
+    return p;
+}
+
+lnt_status lnt_conv_bind_weights(lnt_site *site, const lnt_conv *c, lnt_conv_weights *w, size_t *scratch)
+{
+    size_t bytes;
+    if (site->in[1]->packed)
+        return LNT_OK;
+    w->pack = true;
+    w->record = lnt_conv_record(c);
+    if (!lnt_packed_bytes(&w->record, &bytes))
+        return LNT_SITE_FAIL(site, LNT_E_LIMIT, "the weights are too large");
+    w->at = *scratch;
+    *scratch += lnt_round_up(bytes, LNT_ALIGN);
+    return LNT_OK;
+}
+
+lnt_status lnt_conv_packed_weights(lnt_kernel *k, const lnt_step *s, const lnt_conv_weights *w,
+                                   const float **b)
+{
+    LNT_ASSERT(!w->pack || w->at <= s->scratch_bytes); /* without input channels nothing is packed */
+    *b = lnt_in(k, s, 1);
+    if (!w->pack)
+        return LNT_OK;
+    float *packed = scratch_at(k, s, w->at);
+    LNT_TRY(lnt_gemm_pack(k, &w->record, LNT_FLOAT, *b, packed));
+    *b = packed;
+    return LNT_OK;
+}
+
+/* ---- double ---- */
+
+typedef struct reference_call {
+    const lnt_conv *c;
+    const double *x, *w, *bias;
+    double *y;
+} reference_call;
+
+/* Input position that tap t of one axis reads for output position o; false if there is none. */
+static bool source_of(const lnt_conv *c, unsigned axis, int64_t o, int64_t t, int64_t *i)
+{
+    const lnt_window *w = &c->w;
+    if (!c->transposed) {
+        *i = o * w->stride[axis] - w->before[axis] + t * w->dilation[axis];
+    } else {
+        const int64_t at = o + w->before[axis] - t * w->dilation[axis];
+        if (at % w->stride[axis])
+            return false;
+        *i = at / w->stride[axis];
+    }
+    return *i >= 0 && *i < w->in[axis];
+}
+
+/* The sum for output pixel o of feature f in group g of image n; all plain order. */
+static double pixel(const reference_call *r, int64_t n, int64_t g, int64_t f, const int64_t o[3])
+{
+    const lnt_conv *c = r->c;
+    const int64_t *kernel = c->w.kernel, *in = c->w.in;
+    const int64_t pixels = lnt_volume(in), taps = lnt_volume(kernel);
+    const double *x = r->x + (n * c->groups + g) * c->channels * pixels;
+    const double *w =
+        r->w +
+        (c->transposed ? (g * c->channels * c->features + f) : (g * c->features + f) * c->channels) * taps;
+    const int64_t w_step = (c->transposed ? c->features : 1) * taps;
+    double sum = 0;
+    int64_t i[3];
+    for (int64_t t = 0; t < taps; t++) {
+        if (!source_of(c, 0, o[0], t / (kernel[1] * kernel[2]), &i[0]) ||
+            !source_of(c, 1, o[1], t / kernel[2] % kernel[1], &i[1]) ||
+            !source_of(c, 2, o[2], t % kernel[2], &i[2]))
+            continue;
+        const int64_t at = (i[0] * in[1] + i[1]) * in[2] + i[2];
+        for (int64_t ch = 0; ch < c->channels; ch++)
+            sum += x[ch * pixels + at] * w[ch * w_step + t];
+    }
+    return sum;
+}
+
+static lnt_status reference_planes(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+{
+    (void)k, (void)thread;
+    const reference_call *r = arg;
+    const lnt_conv *c = r->c;
+    const int64_t *out = c->w.out;
+    for (int64_t plane = begin; plane < end; plane++) {
+        const int64_t f = plane % c->features, g = plane / c->features % c->groups;
+        const double bias = r->bias ? r->bias[g * c->features + f] : 0;
+        double *y = r->y + plane * lnt_volume(out);
+        for (int64_t o = 0; o < lnt_volume(out); o++) {
+            const int64_t at[3] = {o / (out[1] * out[2]), o / out[2] % out[1], o % out[2]};
+            y[o] = bias + pixel(r, plane / c->features / c->groups, g, f, at);
+        }
+    }
+    return LNT_OK;
+}
+
+static lnt_status run_reference(lnt_kernel *k, const lnt_step *s)
+{
+    const lnt_conv *c = s->params;
+    reference_call r = {c, lnt_in(k, s, 0), lnt_in(k, s, 1), s->n_in > 2 ? lnt_in(k, s, 2) : NULL,
+                        lnt_out(k, s, 0)};
+    return lnt_parallel(k, c->batch * c->groups * c->features, 1, reference_planes, &r);
+}
+
+static lnt_status bind_reference(lnt_site *site, const lnt_conv *c)
+{
+    if (site->node->program || site->in[0]->order != LNT_ORDER_PLAIN ||
+        site->out[0]->order != LNT_ORDER_PLAIN)
+        return LNT_SITE_FAIL(site, LNT_E_UNSUPPORTED,
+                             "fused work and channels-last order are for float only");
+    lnt_conv *params = lnt_bind_params(site, sizeof *params);
+    if (!params)
+        return LNT_E_MEMORY;
+    *params = *c;
+    site->step->run = run_reference;
+    return LNT_OK;
+}
+
+lnt_status lnt_conv_bind_types(lnt_site *site, const lnt_conv *c, lnt_status (*bind_float)(lnt_site *site))
+{
+    const lnt_operand *x = site->in[0], *bias = lnt_own_input(site, 2);
+    if (x->dtype != site->in[1]->dtype || (bias && bias->dtype != x->dtype))
+        return LNT_SITE_FAIL(site, LNT_E_TYPE, "operands must be of one type");
+    if (x->dtype != LNT_FLOAT && x->dtype != LNT_DOUBLE && x->dtype != LNT_FLOAT16 &&
+        x->dtype != LNT_BFLOAT16)
+        return lnt_bind_unsupported_type(site, (lnt_dtype)x->dtype);
+    if (x->dtype != LNT_FLOAT && site->node->program)
+        return LNT_SITE_FAIL(site, LNT_E_UNSUPPORTED, "fused work is for float only");
+    LNT_TRY(lnt_site_real_type(site) == LNT_FLOAT ? bind_float(site) : bind_reference(site, c));
+    return lnt_bind_widened(site, 7, 1);
+}

@@ -1,0 +1,34 @@
+/* conv_rows.h — rows of a product that are neighbourhoods of an image's pixels.
+ *
+ * A neighbourhood is a box of taps at even spacing; neighbourhoods stand at even steps. A convolution is one
+ * set of them, a transposed convolution one for each phase. On a channels-last image a tap is a fixed
+ * distance from the first one and its channels lie side by side. */
+#ifndef LNT_OPS_CONV_CONV_ROWS_H
+#define LNT_OPS_CONV_CONV_ROWS_H
+
+#include "ops/gemm/gemm_driver.h"
+#include "ops/window.h"
+
+/* Axes as in lnt_window. */
+typedef struct lnt_conv_rows {
+    int64_t in[LNT_WINDOW_AXES];
+    int64_t zeros[LNT_WINDOW_AXES][2]; /* of in: lines before and after the image that are padding */
+    int64_t count[LNT_WINDOW_AXES];    /* positions along each axis */
+    int64_t origin[LNT_WINDOW_AXES],
+        step[LNT_WINDOW_AXES]; /* position p has its first tap at origin + p * step */
+    int64_t taps[LNT_WINDOW_AXES], spacing[LNT_WINDOW_AXES];
+    int64_t out[LNT_WINDOW_AXES];                                  /* extents of the output */
+    int64_t out_first[LNT_WINDOW_AXES], out_step[LNT_WINDOW_AXES]; /* where position p is stored */
+    int64_t pixel;              /* floats of a pixel of the input, all groups */
+    int64_t channels, features; /* of one group: product p reads and writes those from p * this on */
+
+    /* Set by lnt_conv_rows_plan. */
+    bool runs;                         /* taps along x are one run of taps[2] * channels floats */
+    int64_t inner[LNT_WINDOW_AXES][2]; /* positions with all taps on the image: [begin, end) */
+} lnt_conv_rows;
+
+/* Completes *r, which the plan keeps a pointer to, and sets the plan's rows, taps, depth and where they lie.
+ * The caller sets kernels, products, columns, store and epilogue and calls lnt_gemm_plan_blocks. */
+lnt_status lnt_conv_rows_plan(lnt_site *site, lnt_conv_rows *r, int64_t batch, lnt_gemm_plan *plan);
+
+#endif

@@ -1,0 +1,381 @@
+/* conv_stem.c — Conv of few channels, as a model's first one, or of few features, as its last ones.
+ *
+ * The lines of the input that a few rows of output pixels need are copied into scratch memory, the padding
+ * with them, no matter in which order they lie; there each tap of each channel stands at a fixed distance
+ * from the pixel. Kernels of one tap have no need of that: all their pixels are one run, where they lie.
+ *
+ * Where the output lies plain, vectors hold pixels: those of a line in scratch memory lie by their place
+ * within the stride, so that every tap finds pixels side by side. */
+#include "base/checked.h"
+#include "base/lnt_assert.h"
+#include "ops/conv/conv.h"
+#include "ops/gemm/gemm.h"
+
+#include <string.h>
+
+enum {
+    CHANNELS_MAX = 4,
+    FEATURES_FEW = LNT_PANEL,
+    FEATURES_DEPTH = 160, /* of few features: longer sums hide what a tile of rows costs */
+    DIRECT_MAX = 64,      /* channels and features of kernels of one tap */
+    BAND_ROWS = 8,
+    BAND_PIXELS = 256, /* of each row */
+    PLANE_RUN = 512,   /* of each row of planes, which lie far apart */
+    BAND_WORK = 32 * 1024,
+    SHARED_WORK = 320 * 1024 /* as many pay for pixels that go from one core's cache to another's */
+};
+
+typedef struct stem {
+    lnt_conv g;
+    lnt_conv_weights weights;
+    lnt_store store;
+    const lnt_gemm_kernels *kernels;
+    const lnt_epilogue *epilogue; /* run with each row of a band */
+    bool direct;                  /* one tap: pixels are read where they lie, all in one row */
+    int64_t band, runs;           /* rows of a band; bands side by side */
+    int64_t rows, width, images;  /* of the output */
+    int64_t planes, pixel;        /* of the input: planes of an image, floats of a pixel */
+    int64_t lines, line;          /* of a band in scratch memory: lines of a plane, floats of a line */
+    bool split;                   /* by place within the stride: the output lies plain */
+    int64_t phase;                /* then: floats of a line at one place within the stride */
+    uint32_t *offset;             /* [K] */
+    size_t depth, band_at, thread_bytes;
+} stem;
+
+typedef struct stem_call {
+    const stem *s;
+    const lnt_step *step;
+    const float *x, *b, *bias;
+    float *y;
+    int64_t y_first; /* pixels of the output before y */
+    int64_t ld;      /* floats from one to the next */
+    char *bands;
+} stem_call;
+
+/* Rows [row, row_end) of image `image`, pixels [begin, end). */
+typedef struct band {
+    int64_t image, row, row_end, begin, end;
+} band;
+
+/* Copies floats [first, first + n) of a line of `width` floats; those outside are 0. */
+static void copy_line(float *to, const float *line, int64_t first, int64_t n, int64_t width)
+{
+    const int64_t left = first >= 0   ? 0
+                         : -first < n ? -first
+                                      : n,
+                  end = width - first < n ? width - first : n;
+    if (!line || end <= left) {
+        memset(to, 0, (size_t)n * sizeof *to);
+        return;
+    }
+    memset(to, 0, (size_t)left * sizeof *to);
+    memcpy(to + left, line + first + left, (size_t)(end - left) * sizeof *to);
+    memset(to + end, 0, (size_t)(n - end) * sizeof *to);
+}
+
+/* Parts n floats, but for the last few: returns how many. */
+static int64_t split_pairs(float *even, float *odd, const float *line, int64_t n)
+{
+    typedef float quad __attribute__((vector_size(16)));
+    int64_t i = 0;
+    for (; i + 8 <= n; i += 8, even += 4, odd += 4) {
+        quad a, b;
+        memcpy(&a, line + i, sizeof a);
+        memcpy(&b, line + i + 4, sizeof b);
+        const quad first = __builtin_shufflevector(a, b, 0, 2, 4, 6),
+                   second = __builtin_shufflevector(a, b, 1, 3, 5, 7);
+        memcpy(even, &first, sizeof first);
+        memcpy(odd, &second, sizeof second);
+    }
+    return i;
+}
+
+/* Puts pixels that are `stride` apart side by side. */
+static void split_line(float *to, const float *line, int64_t n, int64_t stride, int64_t phase)
+{
+    const int64_t done = stride == 2 ? split_pairs(to, to + phase, line, n) : 0;
+    for (int64_t first = 0; first < stride; first++, to += phase)
+        for (int64_t i = done + first, j = done / stride; i < n; i += stride, j++)
+            to[j] = line[i];
+}
+
+static void copy_band(const stem_call *c, const band *b, float *to)
+{
+    const stem *s = c->s;
+    const lnt_window *w = &s->g.w;
+    const int64_t width = w->in[2] * s->pixel, first = (b->begin * w->stride[2] - w->before[2]) * s->pixel;
+    const int64_t reach = (b->end - b->begin - 1) * w->stride[2] + (w->kernel[2] - 1) * w->dilation[2] + 1;
+    const int64_t lines = (b->row_end - b->row - 1) * w->stride[1] + (w->kernel[1] - 1) * w->dilation[1] + 1;
+    const bool split = s->split && w->stride[2] > 1;
+    float *whole = split ? to + s->planes * s->lines * s->line : NULL;
+    for (int64_t plane = 0; plane < s->planes; plane++)
+        for (int64_t l = 0; l < lines; l++) {
+            const int64_t y = b->row * w->stride[1] - w->before[1] + l;
+            const float *from = c->x + ((b->image * s->planes + plane) * w->in[1] + y) * width;
+            float *line = to + (plane * s->lines + l) * s->line;
+            copy_line(split ? whole : line, y < 0 || y >= w->in[1] ? NULL : from, first, reach * s->pixel,
+                      width);
+            if (split)
+                split_line(line, whole, reach, w->stride[2], s->phase);
+        }
+}
+
+/* Where pixel b->begin of a row goes, and how far from it the next one does: the next plane's if split. */
+static float *result_at(const stem_call *c, const band *b, int64_t row, size_t *step)
+{
+    const stem *s = c->s;
+    if (s->split) {
+        *step = (size_t)(s->rows * s->width);
+        return c->y + (b->image * s->g.features * s->rows + row) * s->width + b->begin;
+    }
+    *step = (size_t)c->ld;
+    return c->y + ((b->image * s->rows + row) * s->width + b->begin - c->y_first) * c->ld;
+}
+
+static void run_band(lnt_kernel *k, const stem_call *c, const band *b, const float *x)
+{
+    const stem *s = c->s;
+    const lnt_window *w = &s->g.w;
+    const int64_t features = s->g.features;
+    for (int64_t row = b->row; row < b->row_end; row++) {
+        const int64_t at = (b->image * s->rows + row) * s->width + b->begin;
+        size_t c_step;
+        float *y = result_at(c, b, row, &c_step);
+        const lnt_stem args = {.x = x + (row - b->row) * w->stride[1] * s->line,
+                               .step = s->split ? 1 : (size_t)(w->stride[2] * s->pixel),
+                               .offset = s->offset,
+                               .depth = s->depth,
+                               .b = c->b,
+                               .b_panel = s->depth * LNT_PANEL,
+                               .bias = c->bias,
+                               .pixels = (size_t)(b->end - b->begin),
+                               .columns = (size_t)features,
+                               .c = y,
+                               .c_step = c_step,
+                               .low = s->store.low,
+                               .high = s->store.high};
+        (s->split ? s->kernels->stem_planes : s->kernels->stem)(&args);
+        if (s->epilogue)
+            lnt_epilogue_run(s->epilogue, k, c->step, y, c->ld, at, b->end - b->begin, 0, features);
+    }
+}
+
+static int64_t bands_down(const stem *s)
+{
+    return (s->rows + s->band - 1) / s->band;
+}
+
+/* Rows [row, row_end) of an image, as many as a band has at most; run `run` of their pixels. */
+static void run_piece(lnt_kernel *k, const stem_call *c, int64_t image, int64_t row, int64_t row_end,
+                      int64_t run, unsigned thread)
+{
+    const stem *s = c->s;
+    float *scratch = (float *)(void *)(c->bands + thread * s->thread_bytes);
+    const band b = {.image = image,
+                    .row = row,
+                    .row_end = row_end,
+                    .begin = s->width * run / s->runs,
+                    .end = s->width * (run + 1) / s->runs};
+    if (!s->direct)
+        copy_band(c, &b, scratch);
+    run_band(k, c, &b, s->direct ? c->x + b.begin * s->pixel : scratch);
+}
+
+static int64_t band_end(const stem *s, int64_t row)
+{
+    return row + s->band < s->rows ? row + s->band : s->rows;
+}
+
+static lnt_status run_bands(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+{
+    const stem_call *c = arg;
+    const stem *s = c->s;
+    const int64_t down = bands_down(s);
+    for (int64_t item = begin; item < end; item++) {
+        const int64_t row = item / s->runs % down * s->band;
+        run_piece(k, c, item / s->runs / down, row, band_end(s, row), item % s->runs, thread);
+    }
+    return LNT_OK;
+}
+
+static stem_call call_of(const lnt_kernel *k, const lnt_step *step, const float *b)
+{
+    const stem *s = step->params;
+    return (stem_call){.s = s,
+                       .step = step,
+                       .x = lnt_in(k, step, 0),
+                       .b = b,
+                       .ld = lnt_conv_out_pixel(step),
+                       .bias = s->store.bias >= 0 ? lnt_in(k, step, (unsigned)s->store.bias) : NULL,
+                       .bands = (char *)lnt_scratch(k, step) + s->band_at};
+}
+
+/* Where all pixels are one row, lines are runs of them. */
+static lnt_status stem_lines(lnt_kernel *k, const lnt_step *step, int64_t begin, int64_t end, float *to,
+                             unsigned thread)
+{
+    const stem *s = step->params;
+    const int64_t width = s->g.w.out[2];
+    stem_call c = call_of(k, step, lnt_in(k, step, 1));
+    c.y = to;
+    c.y_first = begin * width;
+    if (s->direct) {
+        const band b = {.row_end = 1, .begin = begin * width, .end = end * width};
+        run_band(k, &c, &b, c.x + b.begin * s->pixel);
+        return LNT_OK;
+    }
+    for (int64_t line = begin, next; line < end; line = next) {
+        const int64_t first = line % s->rows, most = end - line + first, stop = band_end(s, first);
+        next = line - first + (stop < most ? stop : most);
+        for (int64_t run = 0; run < s->runs; run++)
+            run_piece(k, &c, line / s->rows, first, next - (line - first), run, thread);
+    }
+    return LNT_OK;
+}
+
+static lnt_status run_stem(lnt_kernel *k, const lnt_step *step)
+{
+    const stem *s = step->params;
+    LNT_ASSERT(s->runs > 0 && s->band > 0 && s->depth > 0);
+    const float *b;
+    LNT_TRY(lnt_conv_packed_weights(k, step, &s->weights, &b));
+    stem_call c = call_of(k, step, b);
+    c.y = lnt_out(k, step, 0);
+    const int64_t work = s->band * (s->width / s->runs) * (int64_t)s->depth * s->g.features;
+    LNT_TRY(lnt_parallel(k, s->images * bands_down(s) * s->runs, BAND_WORK / (work + 1) + 1, run_bands, &c));
+    if (!s->store.program || s->epilogue)
+        return LNT_OK;
+    const lnt_conv_images none = {.turn_out = false};
+    return lnt_conv_finish(k, step, &none, s->store.program);
+}
+
+static bool has_one_tap(const lnt_window *w)
+{
+    bool one = true;
+    for (unsigned a = 0; a < LNT_WINDOW_AXES; a++)
+        one &= w->kernel[a] == 1 && w->stride[a] == 1 && w->before[a] == 0 && w->in[a] == w->out[a];
+    return one;
+}
+
+static bool is_direct(const lnt_site *site, const lnt_conv *c)
+{
+    return has_one_tap(&c->w) && c->channels <= DIRECT_MAX && c->features <= DIRECT_MAX &&
+           site->in[0]->order == LNT_ORDER_CHANNELS_LAST &&
+           c->batch * lnt_volume(c->w.out) >= LNT_STEM_PIXELS;
+}
+
+/* Fewer columns than a vector has lanes waste some of it; sums along K (LNT_NARROW_COLUMNS) waste their ends.
+ */
+static bool few_features(const lnt_conv *c)
+{
+    const int64_t depth = c->channels * lnt_volume(c->w.kernel), as_sums = c->features * (depth / 16 + 8);
+    return c->features <= FEATURES_FEW && depth <= FEATURES_DEPTH &&
+           (c->features > LNT_NARROW_COLUMNS || 2 * as_sums > depth);
+}
+
+static bool few_channels(const lnt_conv *c)
+{
+    return lnt_stem_takes(c->channels, c->features, lnt_volume(c->w.kernel), c->w.kernel[2]);
+}
+
+static bool in_planes(const lnt_site *site, const lnt_conv *c)
+{
+    return site->in[0]->order == LNT_ORDER_PLAIN || c->channels == 1;
+}
+
+bool lnt_conv_is_stem(const lnt_site *site, const lnt_conv *c)
+{
+    const lnt_window *w = &c->w;
+    if (c->groups != 1 || c->channels < 1)
+        return false;
+    const bool rows = w->in[0] == 1 && w->kernel[0] == 1 && w->before[0] == 0 && w->out[0] == 1 &&
+                      w->out[2] >= LNT_STEM_PIXELS && w->out[1] > 0 && c->batch > 0;
+    const bool lines = site->in[0]->order == LNT_ORDER_CHANNELS_LAST || c->channels <= CHANNELS_MAX;
+    if (!lnt_conv_writes_output(site))
+        return few_channels(c) && rows && w->out[2] >= LNT_PLANE_PIXELS && in_planes(site, c);
+    return (few_channels(c) && rows) || (few_features(c) && rows && lines && !has_one_tap(w)) ||
+           (is_direct(site, c) && (few_features(c) || c->features > LNT_NARROW_COLUMNS));
+}
+
+/* From a pixel to tap x of its line. */
+static int64_t tap_at(const stem *s, int64_t x)
+{
+    const int64_t at = x * s->g.w.dilation[2], stride = s->g.w.stride[2];
+    return s->split ? at % stride * s->phase + at / stride : at * s->pixel;
+}
+
+static void find_offsets(stem *s)
+{
+    const lnt_window *w = &s->g.w;
+    uint32_t *offset = s->offset;
+    for (int64_t y = 0; y < w->kernel[1]; y++)
+        for (int64_t x = 0; x < w->kernel[2]; x++)
+            for (int64_t c = 0; c < s->g.channels; c++) {
+                const int64_t line = y * w->dilation[1] + (s->planes > 1 ? c * s->lines : 0);
+                *offset++ = (uint32_t)(line * s->line + tap_at(s, x) + (s->planes > 1 ? 0 : c));
+            }
+}
+
+/* Pieces of a line. Where all pixels are one line, threads get as many of them each. */
+static int64_t runs_of(const lnt_site *site, const stem *s)
+{
+    const int64_t run = s->split ? PLANE_RUN : BAND_PIXELS, runs = s->width / run + (s->width < run);
+    const int64_t even = (runs + site->threads - 1) / site->threads * site->threads;
+    const int64_t work = s->width / even * s->g.channels * s->g.features;
+    return s->direct && s->width / even >= LNT_STEM_PIXELS && work >= SHARED_WORK ? even : runs;
+}
+
+static lnt_status plan_bands(lnt_site *site, stem *s)
+{
+    const lnt_window *w = &s->g.w;
+    const bool planes = in_planes(site, &s->g);
+    s->split = !lnt_conv_writes_output(site);
+    s->planes = planes ? s->g.channels : 1;
+    s->pixel = planes ? 1 : s->g.channels;
+    s->direct = !s->split && is_direct(site, &s->g);
+    s->images = s->direct ? 1 : s->g.batch;
+    s->rows = s->direct ? 1 : w->out[1];
+    s->width = s->direct ? s->g.batch * lnt_volume(w->out) : w->out[2];
+    s->band = s->rows < BAND_ROWS ? s->rows : BAND_ROWS;
+    s->runs = runs_of(site, s);
+    const int64_t pixels = (s->width + s->runs - 1) / s->runs;
+    int64_t floats;
+    if (!lnt_mul_i64(w->kernel[1] - 1, w->dilation[1], &s->lines) ||
+        !lnt_mul_i64(w->kernel[2] - 1, w->dilation[2], &s->line))
+        return LNT_SITE_FAIL(site, LNT_E_LIMIT, "the dilated kernel is too large");
+    s->lines += (s->band - 1) * w->stride[1] + 1;
+    s->line = (s->line + (pixels - 1) * w->stride[2] + 1) * s->pixel;
+    s->phase = (s->line + w->stride[2] - 1) / w->stride[2];
+    if (s->split)
+        s->line = s->phase * w->stride[2];
+    if (!lnt_mul_i64(s->lines * s->planes + s->split, s->line, &floats) || floats > INT32_MAX)
+        return LNT_SITE_FAIL(site, LNT_E_LIMIT, "the dilated kernel is too large");
+    s->thread_bytes = s->direct ? 0 : lnt_round_up((size_t)floats * sizeof(float), LNT_ALIGN);
+    s->depth = (size_t)(s->g.channels * lnt_volume(w->kernel));
+    s->offset = lnt_bump_alloc(site->memory, s->depth * sizeof *s->offset, site->err);
+    if (!s->offset)
+        return LNT_E_MEMORY;
+    find_offsets(s);
+    return LNT_OK;
+}
+
+lnt_status lnt_conv_bind_stem(lnt_site *site, const lnt_conv *g, const lnt_store *store)
+{
+    stem *s = lnt_bind_params(site, sizeof *s);
+    if (!s)
+        return LNT_E_MEMORY;
+    s->g = *g;
+    s->kernels = site->kernels->gemm;
+    size_t scratch = 0;
+    LNT_TRY(lnt_conv_bind_weights(site, g, &s->weights, &scratch));
+    s->store = *store;
+    s->epilogue = site->out[0]->order == LNT_ORDER_CHANNELS_LAST ? s->store.program : NULL;
+    LNT_TRY(plan_bands(site, s));
+    s->band_at = scratch;
+    lnt_bind_scratch(site, scratch + s->thread_bytes * site->threads);
+    lnt_conv_bind_pitched(site, store);
+    site->step->run = run_stem;
+    if (!s->weights.pack && lnt_conv_may_feed(site, g))
+        site->step->lines = stem_lines;
+    return LNT_OK;
+}

@@ -1,0 +1,257 @@
+/* conv_winograd.c — WinogradConv: a Conv of 3x3 taps, or of taps in a line, by minimal filtering
+ * (ops/conv/winograd.h), as the converter makes it of Conv. Its weights are the taps transformed: [6, 6, channels,
+ * features] of squares, [points, groups * channels, features] of lines.
+ *
+ *   block of tiles (and a part of the features, where tiles are few)
+ *     their inputs, transformed: v
+ *     for each point        m = v * the weights of that point, by the tile kernels
+ *     m transformed back, bias, residual and clamp with it
+ *
+ * A block is one thread's: v and m stay in its caches. Blocks follow from the extents alone. */
+#include "ops/conv/conv_winograd.h"
+
+#include "base/checked.h"
+#include "base/lnt_assert.h"
+
+#include <math.h>
+
+enum {
+    PATCH = LNT_WINOGRAD_PATCH,
+    TAPS = LNT_WINOGRAD_TAPS,
+    BLOCK_BYTES = 768 * 1024, /* of v and m: about a second-level cache */
+    ROWS_MIN = 24,            /* of a block: for fewer the weights come slower than they are multiplied */
+    ROWS_MAX = 96,
+    BLOCKS = 4,              /* of tiles or parts of features there should be, for threads to share */
+    PART_MIN = 4 * LNT_PANEL /* features, as wide as tiles are */
+};
+
+/* Tiles [*first, *stop) of a block. */
+static void block_tiles(const lnt_winograd *w, int64_t block, int64_t *first, int64_t *stop)
+{
+    const int64_t begin = block / w->blocks * w->tiles, part = block % w->blocks;
+    *first = begin + lnt_cut(w->tiles, w->blocks, part);
+    *stop = begin + lnt_cut(w->tiles, w->blocks, part + 1);
+}
+
+static lnt_status run_items(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+{
+    const lnt_winograd_call *c = arg;
+    const lnt_winograd *w = c->w;
+    char *own = c->threads + thread * w->thread_bytes;
+    float *v = (float *)(void *)(own + w->v_at), *m = (float *)(void *)(own + w->m_at);
+    lnt_gemm_call gemm = c->gemm;
+    gemm.a = v;
+    gemm.c = m;
+    int64_t in_v = -1; /* the block that is */
+    for (int64_t item = begin; item < end; item++) {
+        const int64_t block = item / w->parts, n = item % w->parts * (int64_t)w->plan.columns;
+        int64_t first, stop;
+        block_tiles(w, block, &first, &stop);
+        if (in_v != block)
+            w->kind->in(c, first, stop, v);
+        in_v = block;
+        gemm.b = c->gemm.b + n * w->groups * w->g.channels;
+        lnt_gemm_part(k, &gemm, 0, (stop - first) * w->rows, thread);
+        w->kind->out(k, c, first, stop, m, n);
+    }
+    return LNT_OK;
+}
+
+static void rows_of(const lnt_gemm_call *call, int64_t product, int64_t row, unsigned n, size_t k_begin,
+                    size_t k_end, float *gather, lnt_row_set *set)
+{
+    const lnt_winograd *w = call->plan->rows_arg;
+    const size_t at = (size_t)product * w->point + (size_t)row;
+    (void)k_begin, (void)k_end, (void)gather;
+    set->gathered = false;
+    for (unsigned i = 0; i < n; i++) {
+        set->a[i] = call->a + (at + i) * w->v_row;
+        set->out[i] = (int64_t)((at + i) * w->m_row);
+    }
+}
+
+static lnt_status run_winograd(lnt_kernel *k, const lnt_step *s)
+{
+    const lnt_winograd *w = s->params;
+    LNT_ASSERT(w->gather_at <= s->scratch_bytes && w->threads_at < s->scratch_bytes);
+    char *scratch = lnt_scratch(k, s);
+    lnt_winograd_call c = {.w = w,
+                       .step = s,
+                       .bias = w->store.bias >= 0 ? lnt_in(k, s, (unsigned)w->store.bias) : NULL,
+                       .residual = w->store.residual >= 0 ? lnt_in(k, s, (unsigned)w->store.residual) : NULL,
+                       .y = lnt_conv_output(k, s, &w->images),
+                       .ld = lnt_conv_out_pixel(s),
+                       .threads = scratch + w->threads_at,
+                       .gemm = {.plan = &w->plan,
+                                .step = s,
+                                .b = lnt_in(k, s, 1),
+                                .b_offset = w->b_offset,
+                                .gather = scratch + w->gather_at}};
+    LNT_TRY(lnt_conv_input(k, s, &w->images, &c.x));
+    LNT_TRY(lnt_parallel(k, w->sequences * w->blocks * w->parts, 1, run_items, &c));
+    return lnt_conv_finish(k, s, &w->images, w->epilogue ? NULL : w->store.program);
+}
+
+/* ---- bind ---- */
+
+/* Floats from row to row: no power of two, or rows would share the sets of a cache. */
+static size_t row_floats(size_t n)
+{
+    return lnt_round_up(n, LNT_PANEL) | LNT_PANEL;
+}
+
+/* Blocks of each sequence, and parts of the features. */
+static void cut_blocks(lnt_winograd *w)
+{
+    const int64_t features = w->g.features;
+    const int64_t row_bytes = (int64_t)(w->points * sizeof(float)) * (w->g.channels + features);
+    int64_t rows = BLOCK_BYTES / row_bytes;
+    rows = rows < ROWS_MIN ? ROWS_MIN : rows > ROWS_MAX ? ROWS_MAX : rows;
+    const int64_t most = (rows + w->rows - 1) / w->rows;
+    w->blocks = (w->tiles + most - 1) / most;
+    if (w->blocks > 1 && w->sequences < BLOCKS)
+        w->blocks = (w->blocks + BLOCKS - 1) / BLOCKS * BLOCKS;
+    if (w->blocks > w->tiles)
+        w->blocks = w->tiles;
+    w->parts = 1;
+    while (w->parts < BLOCKS && w->parts * w->blocks * w->sequences < BLOCKS &&
+           features % (2 * w->parts * PART_MIN) == 0)
+        w->parts *= 2;
+}
+
+static lnt_status plan_products(lnt_site *site, lnt_winograd *w)
+{
+    const size_t channels = (size_t)w->g.channels, columns = lnt_round_up((size_t)w->g.features, LNT_PANEL);
+    const size_t depth = (size_t)w->groups * channels;
+    const int64_t most = w->blocks ? (w->tiles + w->blocks - 1) / w->blocks : 0;
+    ptrdiff_t *offset = lnt_bump_alloc(site->memory, (size_t)w->groups * sizeof *offset, site->err);
+    if (!offset)
+        return LNT_E_MEMORY;
+    w->v_row = row_floats(channels);
+    w->m_row = row_floats((size_t)(w->g.features / w->parts));
+    w->point = (size_t)((most + w->groups - 1) * w->rows) | 1;
+    for (int64_t i = 0; i < w->groups; i++)
+        offset[i] = (ptrdiff_t)(i * w->rows * (int64_t)w->v_row);
+    w->plan = (lnt_gemm_plan){.kernels = site->kernels->gemm,
+                              .rows_of = rows_of,
+                              .rows_arg = w,
+                              .products = (int64_t)w->points,
+                              .rows = most * w->rows,
+                              .columns = (size_t)(w->g.features / w->parts),
+                              .taps = (size_t)w->groups,
+                              .depth = channels,
+                              .tap_offset = offset,
+                              .b_row = LNT_PANEL,
+                              .b_panel = depth * LNT_PANEL,
+                              .scale = 1.0f,
+                              .low = -INFINITY,
+                              .high = INFINITY,
+                              .row_step = (int64_t)w->v_row};
+    lnt_gemm_plan_blocks(&w->plan);
+    for (size_t i = 0; i < w->points; i++)
+        w->b_offset[i] = i * columns * depth;
+    return LNT_OK;
+}
+
+/* Scratch memory: for each thread what products want, v and m. */
+static bool place(lnt_winograd *w, unsigned threads, size_t *scratch)
+{
+    const int64_t rows = (int64_t)(w->points * w->point);
+    w->thread_bytes = 0;
+    return lnt_reserve(scratch, threads, w->plan.gather_bytes, &w->gather_at) &&
+           lnt_reserve(&w->thread_bytes, rows, w->v_row * sizeof(float), &w->v_at) &&
+           lnt_reserve(&w->thread_bytes, rows, w->m_row * sizeof(float), &w->m_at) &&
+           lnt_reserve(scratch, threads, w->thread_bytes, &w->threads_at);
+}
+
+/* ---- operands ---- */
+
+/* The window and the kind its weights are made for. */
+static lnt_status window_of(const lnt_site *site, lnt_window *w, const lnt_winograd_kind **kind)
+{
+    const lnt_operand *x = site->in[0], *weights = site->in[1];
+    const int64_t *k = w->kernel, *dims = weights->dims;
+    LNT_TRY(lnt_window_of(site, w));
+    const bool padded = w->before[1] || w->after[1];
+    if (x->rank == 4 && weights->rank == 4 && dims[0] == PATCH && dims[1] == PATCH) {
+        *kind = &lnt_winograd_square;
+        if (k[1] == TAPS && k[2] == TAPS && lnt_volume(w->stride) == 1 && lnt_volume(w->dilation) == 1)
+            return LNT_OK;
+    } else if (x->rank <= 4 && weights->rank == 3) {
+        *kind = &lnt_winograd_line;
+        if (k[1] == 1 && k[2] >= LNT_WINOGRAD_LINE_TAPS_MIN && k[2] <= LNT_WINOGRAD_LINE_TAPS_MAX &&
+            lnt_volume(w->stride) == 1 && !padded && dims[0] == lnt_winograd_line_points(k[2]) &&
+            dims[1] % lnt_winograd_line_groups(k[2]) == 0)
+            return LNT_OK;
+    }
+    return LNT_SITE_FAIL(site, LNT_E_SHAPE,
+                         "its weights are none of a square of 3x3 taps or of a line of %d to %d at stride 1",
+                         LNT_WINOGRAD_LINE_TAPS_MIN, LNT_WINOGRAD_LINE_TAPS_MAX);
+}
+
+lnt_status lnt_shape_winograd_conv(lnt_site *site)
+{
+    const lnt_operand *x = site->in[0], *weights = site->in[1];
+    const lnt_winograd_kind *kind;
+    lnt_window w;
+    LNT_TRY(window_of(site, &w, &kind));
+    const int64_t dims[] = {x->dims[0], weights->dims[weights->rank - 1], w.out[1], w.out[2]};
+    const int64_t line[] = {dims[0], dims[1], dims[3]};
+    lnt_set_dims(site, 0, x->rank, x->rank == 3 ? line : dims);
+    return LNT_OK;
+}
+
+static lnt_status read_operands(lnt_site *site, lnt_winograd *w)
+{
+    const lnt_operand *x = site->in[0], *weights = site->in[1], *bias = lnt_own_input(site, 2);
+    lnt_conv *g = &w->g;
+    lnt_window window;
+    LNT_TRY(window_of(site, &window, &w->kind));
+    *g = (lnt_conv){.w = window,
+                    .batch = x->dims[0],
+                    .groups = 1,
+                    .channels = weights->dims[weights->rank - 2],
+                    .features = weights->dims[weights->rank - 1],
+                    .axes = x->rank - 2u};
+    if (w->kind == &lnt_winograd_line)
+        g->channels /= lnt_winograd_line_groups(window.kernel[2]);
+    LNT_REQUIRE(x->dims[1] == g->channels && (!bias || lnt_operand_count(bias) == g->features), site->err,
+                LNT_E_SHAPE, "%lld channels and the bias do not fit weights of %lld x %lld",
+                (long long)x->dims[1], (long long)g->channels, (long long)g->features);
+    const int64_t taps = window.kernel[2], dilation = window.dilation[2];
+    LNT_REQUIRE(dilation <= LNT_WINOGRAD_LINE_NEAR || lnt_winograd_line_fills(taps, dilation, window.out[2]),
+                site->err, LNT_E_LIMIT, "taps %lld apart are too far for %lld outputs", (long long)dilation,
+                (long long)window.out[2]);
+    LNT_REQUIRE(weights->packed && weights->packed->source == LNT_SOURCE_KN, site->err, LNT_E_UNSUPPORTED,
+                "its weights must be a packed constant");
+    if (x->dtype != LNT_FLOAT || (bias && bias->dtype != LNT_FLOAT))
+        return lnt_bind_unsupported_type(site, x->dtype != LNT_FLOAT ? x->dtype : bias->dtype);
+    return LNT_OK;
+}
+
+lnt_status lnt_bind_winograd_conv(lnt_site *site)
+{
+    lnt_winograd *w = lnt_bind_params(site, sizeof *w);
+    size_t scratch = 0;
+    if (!w)
+        return LNT_E_MEMORY;
+    LNT_TRY(read_operands(site, w));
+    LNT_TRY(
+        lnt_bind_store(site, 1, lnt_own_input(site, 2) ? 2 : -1, lnt_conv_writes_output(site), &w->store));
+    w->epilogue = site->out[0]->order == LNT_ORDER_CHANNELS_LAST ? w->store.program : NULL;
+    LNT_TRY(lnt_conv_bind_images(site, &w->g, NULL, &w->images, &scratch));
+    w->zeros = lnt_bump_alloc(site->memory, (size_t)w->g.channels * sizeof *w->zeros, site->err);
+    if (!w->zeros)
+        return LNT_E_MEMORY;
+    w->kind->cut(w);
+    cut_blocks(w);
+    LNT_TRY(plan_products(site, w));
+    if (!place(w, site->threads, &scratch))
+        return LNT_SITE_FAIL(site, LNT_E_LIMIT, "the transformed tiles are too large");
+    lnt_bind_scratch(site, scratch);
+    if (w->store.residual >= 0)
+        lnt_bind_in_place(site, 0, (unsigned)w->store.residual);
+    lnt_conv_bind_pitched(site, &w->store);
+    site->step->run = run_winograd;
+    return LNT_OK;
+}

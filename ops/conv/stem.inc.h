@@ -1,0 +1,187 @@
+/* stem.inc.h — convolutions of few channels, part of ops/gemm/gemm_tile.inc.h.
+ *
+ * K is short and no two of its elements need lie side by side, so each has an offset of its own; pixels stand
+ * at even steps, so that one pointer serves them all. */
+
+enum { STEM_VECTORS = LNT_PANEL / LNT_VL, STEM_STEP = LNT_VL == 16 ? 2 : 0 };
+
+#if LNT_VL == 16
+#define STEM_LIST(X) X(6, 4) X(12, 2) X(14, 1)
+#else
+#define STEM_LIST(X) X(6, STEM_VECTORS)
+#endif
+
+/* Apart, where it takes much code. */
+static __attribute__((noinline, unused)) void store_some(float *p, vf x, unsigned lanes)
+{
+    v_store_n(p, x, lanes);
+}
+
+/* Columns from n on, `left` of them at most, of pixels [i, i + pixels). half: of the last vector only half is
+ * wanted. */
+LNT_INLINE void stem_tile(const lnt_stem *s, size_t i, size_t n, size_t left, const unsigned pixels,
+                          const unsigned vectors, const bool half, const size_t step)
+{
+    const float *x = s->x + i * step, *b = s->b + n / LNT_PANEL * s->b_panel;
+    const size_t c_step = s->c_step, panel = s->b_panel;
+    const bool whole = vectors > STEM_VECTORS; /* see stem_fits */
+    unsigned lanes[4];
+    vf acc[14][4];
+    UNROLL(4)
+    for (unsigned j = 0; j < vectors; j++) {
+        const size_t behind = left < j * LNT_VL ? 0 : left - j * LNT_VL;
+        lanes[j] = !whole && behind < LNT_VL ? (unsigned)behind : LNT_VL;
+        const vf start = s->bias ? v_load_n(s->bias + n + j * LNT_VL, lanes[j]) : v_splat(0);
+        UNROLL(14)
+        for (unsigned p = 0; p < pixels; p++)
+            acc[p][j] = start;
+    }
+    for (size_t k = 0; k < s->depth; k++, b += LNT_PANEL) {
+        const float *at = x + s->offset[k];
+        vf bv[4];
+        UNROLL(4)
+        for (unsigned j = 0; j < vectors; j++)
+            bv[j] = v_load(b + j * LNT_VL / LNT_PANEL * panel + j * LNT_VL % LNT_PANEL);
+        UNROLL(14)
+        for (unsigned p = 0; p < pixels; p++) {
+            if (LOADS_IN_FMA != 0 && vectors == 1) {
+                v_fma_from(&acc[p][0], at + p * step, bv[0], half);
+                continue;
+            }
+            const vf a = v_splat(at[p * step]);
+            UNROLL(4)
+            for (unsigned j = 0; j < vectors; j++)
+                acc[p][j] = v_fma(a, bv[j], acc[p][j]);
+        }
+    }
+    const vf low = v_splat(s->low), high = v_splat(s->high);
+    float *c = s->c + i * c_step + n;
+    UNROLL(14)
+    for (unsigned p = 0; p < pixels; p++, c += c_step)
+        UNROLL(4)
+    for (unsigned j = 0; j < vectors; j++) {
+        const vf y = v_min(high, v_max(low, acc[p][j]));
+        if (MASKS && !whole)
+            v_store_n(c + j * LNT_VL, y, lanes[j]);
+        else if (lanes[j] == LNT_VL)
+            v_store(c + j * LNT_VL, y);
+        else
+            store_some(c + j * LNT_VL, y, lanes[j]);
+    }
+}
+
+/* All pixels of some columns; the last tile goes back over pixels that are done, rather than be a short one.
+ */
+LNT_INLINE void stem_columns(const lnt_stem *s, size_t n, const unsigned pixels, const unsigned vectors,
+                             const bool half)
+{
+    const size_t step = s->step, all = s->pixels, left = s->columns - n;
+    size_t i = 0;
+    for (; STEM_STEP > 0 && pixels > 6 && step == STEM_STEP && i < all; i += pixels)
+        stem_tile(s, i + pixels <= all ? i : all - pixels, n, left, pixels, vectors, half, STEM_STEP);
+    for (; i < all; i += pixels)
+        stem_tile(s, i + pixels <= all ? i : all - pixels, n, left, pixels, vectors, half, step);
+}
+
+#define STEM(P, V)                                                                                           \
+    static void stem_##P(const lnt_stem *s, size_t n)                                                        \
+    {                                                                                                        \
+        _Static_assert(P <= LNT_STEM_PIXELS, "as many pixels as a call has at least");                       \
+        if (HALVES(P) && V == 1 && s->columns - n <= LNT_VL / 2)                                             \
+            stem_columns(s, n, P, V, true);                                                                  \
+        else                                                                                                 \
+            stem_columns(s, n, P, V, false);                                                                 \
+    }
+STEM_LIST(STEM)
+#undef STEM
+
+/* Is a tile of so many vectors wanted for column n? One of more than the narrowest must be full, and so must
+ * its panels fit into the first-level cache, for all pixels go by them. */
+static bool stem_fits(const lnt_stem *s, size_t n, unsigned vectors)
+{
+    enum { FLOATS = 4096 };
+    return vectors == STEM_VECTORS ||
+           (n + vectors * LNT_VL <= s->columns && (vectors == 2 || vectors * LNT_VL * s->depth <= FLOATS));
+}
+
+static void stem(const lnt_stem *s)
+{
+    LNT_ASSERT(s->pixels >= LNT_STEM_PIXELS);
+    size_t n = 0;
+#define STEM(P, V)                                                                                           \
+    for (; n < s->columns && stem_fits(s, n, V); n += V * LNT_VL)                                            \
+        stem_##P(s, n);
+    STEM_LIST(STEM)
+#undef STEM
+}
+
+/* ---- features as planes: vectors of pixels, which lie side by side ---- */
+
+#if LNT_VL == 16
+enum { PLANES = 8, PLANE_VECTORS = 3 };
+#elif LNT_VL == 8
+enum { PLANES = 8, PLANE_VECTORS = 1 };
+#elif defined(LNT_SIMD_NEON)
+enum { PLANES = 4, PLANE_VECTORS = 3 }; /* fewer loads for cores that run in order */
+#else
+enum { PLANES = 4, PLANE_VECTORS = 1 };
+#endif
+
+_Static_assert(LNT_PANEL % PLANES == 0 && LNT_VL <= LNT_PLANE_PIXELS,
+               "planes of one panel, pixels of a vector");
+
+/* Features [n, n + PLANES), as many as there are, of some vectors of pixels from i on. start[PLANES]: what
+ * their sums begin with. */
+LNT_INLINE void plane_tile(const lnt_stem *s, const float *start, size_t i, size_t n, const unsigned vectors)
+{
+    const float *x = s->x + i, *b = s->b + n / LNT_PANEL * s->b_panel + n % LNT_PANEL;
+    vf acc[PLANES][PLANE_VECTORS], sum[PLANES][PLANE_VECTORS];
+    UNROLL(16)
+    for (unsigned p = 0; p < PLANES; p++)
+        UNROLL(3)
+    for (unsigned j = 0; j < vectors; j++)
+        acc[p][j] = v_splat(start[p]);
+    for (size_t k = 0; k < s->depth; k++, b += LNT_PANEL) {
+        vf xv[PLANE_VECTORS];
+        UNROLL(3)
+        for (unsigned j = 0; j < vectors; j++)
+            xv[j] = v_keep(v_load(x + s->offset[k] + j * LNT_VL));
+        UNROLL(16)
+        for (unsigned p = 0; p < PLANES; p++) {
+            const vf weight = v_splat(b[p]);
+            UNROLL(3)
+            for (unsigned j = 0; j < vectors; j++)
+                acc[p][j] = v_fma(weight, xv[j], acc[p][j]);
+        }
+    }
+    UNROLL(16)
+    for (unsigned p = 0; p < PLANES; p++)
+        UNROLL(3)
+    for (unsigned j = 0; j < vectors; j++)
+        sum[p][j] = acc[p][j];
+    const vf low = v_splat(s->low), high = v_splat(s->high);
+    float *c = s->c + n * s->c_step + i;
+    for (unsigned p = 0; p < PLANES && n + p < s->columns; p++, c += s->c_step)
+        for (unsigned j = 0; j < vectors; j++) {
+            v_store(c + j * LNT_VL, v_min(high, v_max(low, sum[p][j])));
+            v_prefetch(c + (j + vectors) * LNT_VL); /* which the next tile writes */
+        }
+}
+
+/* The last vector goes back over pixels that are done. */
+static void stem_planes(const lnt_stem *s)
+{
+    LNT_ASSERT(s->step == 1 && s->pixels >= LNT_PLANE_PIXELS);
+    enum { MANY = PLANE_VECTORS * LNT_VL };
+    const lnt_stem own = *s; /* out of reach of the stores, which may alias anything */
+    for (size_t n = 0, i; n < own.columns; n += PLANES) {
+        float start[PLANES] = {0};
+        for (size_t p = 0; own.bias && p < PLANES && n + p < own.columns; p++)
+            start[p] = own.bias[n + p];
+        i = 0;
+        for (; PLANE_VECTORS > 1 && i + MANY <= own.pixels; i += MANY)
+            plane_tile(&own, start, i, n, PLANE_VECTORS);
+        for (; i < own.pixels; i += LNT_VL)
+            plane_tile(&own, start, i + LNT_VL <= own.pixels ? i : own.pixels - LNT_VL, n, 1);
+    }
+}

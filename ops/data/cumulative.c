@@ -1,0 +1,143 @@
+/* cumulative.c — CumSum and CumProd: running sums and products along an axis. */
+#include "ops/data/data.h"
+#include "ops/number.h"
+
+/* Neighbouring columns run along the axis together: up to COLUMNS, and where threads share them at least
+ * FEW, so that memory is still read in long pieces. */
+enum { COLUMNS = 2048, FEW = 256 };
+
+typedef struct walk {
+    int64_t n, step; /* elements along the axis; distance between them, negative for reverse */
+    int64_t columns; /* neighbours, at most COLUMNS */
+    bool exclusive;
+} walk;
+
+typedef void (*cumulate_fn)(const walk *w, const void *src, void *dst);
+
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("tree-loop-vectorize", "vect-cost-model=dynamic")
+#endif
+
+#define CUMULATE(NAME, DT, T, C, load, store, start, OP)                                                     \
+    static inline __attribute__((always_inline)) void NAME##_columns_##DT(                                   \
+        const walk *w, const void *src, void *dst, const int64_t columns, const bool exclusive)              \
+    {                                                                                                        \
+        C sum[COLUMNS];                                                                                      \
+        const T *x = src;                                                                                    \
+        T *y = dst;                                                                                          \
+        const int64_t step = w->step;                                                                        \
+        for (int64_t c = 0; c < columns; c++)                                                                \
+            sum[c] = start;                                                                                  \
+        for (int64_t i = w->n; i > 0; i--, x += step, y += step)                                             \
+            for (int64_t c = 0; c < columns; c++) {                                                          \
+                const C next = sum[c] OP load(x[c]);                                                         \
+                y[c] = store((exclusive ? sum[c] : next));                                                   \
+                sum[c] = next;                                                                               \
+            }                                                                                                \
+    }                                                                                                        \
+    static void NAME##_##DT(const walk *w, const void *src, void *dst)                                       \
+    {                                                                                                        \
+        if (LNT_COMMON_##DT && !w->exclusive && w->columns == 1)                                             \
+            NAME##_columns_##DT(w, src, dst, 1, false);                                                      \
+        else if (LNT_COMMON_##DT && !w->exclusive)                                                           \
+            NAME##_columns_##DT(w, src, dst, w->columns, false);                                             \
+        else                                                                                                 \
+            NAME##_columns_##DT(w, src, dst, w->columns, w->exclusive);                                      \
+    }
+#define X(DT, T, C, load, store, comparable)                                                                 \
+    CUMULATE(sum, DT, T, C, load, store, 0, +)                                                               \
+    CUMULATE(product, DT, T, C, load, store, 1, *)
+LNT_NUMBER_LIST(X)
+#undef X
+
+typedef struct cumulative_params {
+    cumulate_fn run;
+    bool exclusive, reverse;
+} cumulative_params;
+
+typedef struct cumulative_job {
+    const cumulative_params *p;
+    const char *src;
+    char *dst;
+    int64_t n, inner, size; /* extent, elements behind the axis, bytes of one */
+    int64_t width, blocks;  /* columns at once, and how often that is */
+} cumulative_job;
+
+static lnt_status cumulate_blocks(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+{
+    (void)k;
+    (void)thread;
+    const cumulative_job *job = arg;
+    for (int64_t item = begin; item < end; item++) {
+        const int64_t column = item % job->blocks * job->width, left = job->inner - column;
+        int64_t first = item / job->blocks * job->n * job->inner + column;
+        walk w = {job->n, job->inner, left < job->width ? left : job->width, job->p->exclusive};
+        if (job->p->reverse) {
+            first += (job->n - 1) * job->inner;
+            w.step = -w.step;
+        }
+        job->p->run(&w, job->src + first * job->size, job->dst + first * job->size);
+    }
+    return LNT_OK;
+}
+
+static lnt_status run_cumulative(lnt_kernel *k, const lnt_step *s)
+{
+    const lnt_operand *in = s->in[0];
+    int64_t axis = lnt_index_at(lnt_in(k, s, 1), s->in[1]->dtype == LNT_INT64, 0);
+    if (!lnt_wrap_index(&axis, in->rank))
+        return lnt_fail(k->err, LNT_E_VALUE, "axis %lld is outside a tensor of rank %u", (long long)axis,
+                        in->rank);
+    if (lnt_operand_count(in) == 0)
+        return LNT_OK;
+    cumulative_job job = {.p = s->params, .src = lnt_in(k, s, 0), .dst = lnt_out(k, s, 0)};
+    job.n = in->dims[axis];
+    job.inner = lnt_extent(in, (unsigned)axis + 1, in->rank);
+    job.size = (int64_t)lnt_element_size(in);
+    const int64_t share = (job.inner + k->threads - 1) / k->threads;
+    job.width = share < FEW ? FEW : share < COLUMNS ? share : COLUMNS;
+    job.width = job.width < job.inner ? job.width : job.inner;
+    job.blocks = (job.inner + job.width - 1) / job.width;
+    return lnt_parallel(k, lnt_extent(in, 0, (unsigned)axis) * job.blocks,
+                        lnt_grain(job.n * job.width * job.size), cumulate_blocks, &job);
+}
+
+static lnt_status bind_cumulative(lnt_site *site, cumulate_fn run)
+{
+    const lnt_operand *axis = site->in[1];
+    if (!run)
+        return lnt_bind_unsupported_type(site, (lnt_dtype)site->in[0]->dtype);
+    if (!lnt_is_index_type(axis) || lnt_operand_count(axis) != 1)
+        return LNT_SITE_FAIL(site, LNT_E_TYPE, "axis must be one int32 or int64");
+    cumulative_params *p = lnt_bind_params(site, sizeof *p);
+    if (!p)
+        return LNT_E_MEMORY;
+    p->run = run;
+    p->exclusive = lnt_attr_i(site->node, "exclusive", 0) != 0;
+    p->reverse = lnt_attr_i(site->node, "reverse", 0) != 0;
+    lnt_bind_in_place(site, 0, 0);
+    site->step->run = run_cumulative;
+    return LNT_OK;
+}
+
+lnt_status lnt_bind_cum_sum(lnt_site *site)
+{
+    switch (site->in[0]->dtype) {
+#define X(DT, T, C, load, store, comparable)                                                                 \
+    case LNT_##DT: return bind_cumulative(site, sum_##DT);
+        LNT_NUMBER_LIST(X)
+#undef X
+    default: return bind_cumulative(site, NULL);
+    }
+}
+
+lnt_status lnt_bind_cum_prod(lnt_site *site)
+{
+    switch (site->in[0]->dtype) {
+#define X(DT, T, C, load, store, comparable)                                                                 \
+    case LNT_##DT: return bind_cumulative(site, product_##DT);
+        LNT_NUMBER_LIST(X)
+#undef X
+    default: return bind_cumulative(site, NULL);
+    }
+}

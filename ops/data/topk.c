@@ -1,0 +1,320 @@
+/* topk.c — TopK: the k first elements along an axis, ties by lowest index. */
+#include "base/checked.h"
+#include "base/lnt_assert.h"
+#include "ops/data/data.h"
+#include "ops/data/order.h"
+#include "ops/rows/row.h"
+#include "ops/data/sort.h"
+
+#include <string.h>
+
+lnt_status lnt_shape_top_k(lnt_site *site)
+{
+    const lnt_operand *in = site->in[0];
+    int64_t dims[LNT_MAX_RANK], k = LNT_DIM_UNKNOWN;
+    unsigned axis;
+    LNT_TRY(lnt_axis(site, lnt_attr_i(site->node, "axis", -1), in->rank, &axis));
+    const lnt_status status = lnt_value_int(site, 1, LNT_DIM_UNKNOWN, &k);
+    if (status != LNT_OK && status != LNT_UNKNOWN)
+        return status;
+    if (status == LNT_OK && (k < 0 || (in->dims[axis] >= 0 && k > in->dims[axis])))
+        return LNT_SITE_FAIL(site, LNT_E_VALUE, "K is %lld for an axis of extent %lld", (long long)k,
+                             (long long)in->dims[axis]);
+    for (unsigned i = 0; i < in->rank; i++)
+        dims[i] = i == axis ? k : in->dims[i];
+    lnt_set_dims(site, 0, in->rank, dims);
+    lnt_set_dims(site, 1, in->rank, dims);
+    return status;
+}
+
+/* The smaller entry comes first in the output. */
+static inline bool before(lnt_entry a, lnt_entry b)
+{
+    return a.key < b.key || (a.key == b.key && a.index < b.index);
+}
+
+/* Restores the heap (largest entry at the root) below i. */
+static void sift_down(lnt_entry *heap, int64_t n, int64_t i)
+{
+    const lnt_entry moved = heap[i];
+    for (int64_t child; (child = 2 * i + 1) < n; i = child) {
+        if (child + 1 < n && before(heap[child], heap[child + 1]))
+            child++;
+        if (!before(moved, heap[child]))
+            break;
+        heap[i] = heap[child];
+    }
+    heap[i] = moved;
+}
+
+static void sort_heap(lnt_entry *heap, int64_t n)
+{
+    for (int64_t end = n - 1; end > 0; end--) {
+        const lnt_entry last = heap[0];
+        heap[0] = heap[end];
+        heap[end] = last;
+        sift_down(heap, end, 0);
+    }
+}
+
+/* ---- what hangs on the type ---- */
+
+/* The first of elements [i, n), step apart, that may come before element root: none that is skipped does. */
+typedef int64_t (*find_fn)(const void *data, int64_t step, int64_t i, int64_t n, int64_t root, bool largest);
+/* Keys of n elements, step apart, turned over where flip is set. */
+typedef void (*keys_fn)(const void *data, int64_t step, int64_t n, uint64_t flip, uint64_t *key);
+
+#define X(DT, T, C, load, store, comparable)                                                                 \
+    static int64_t find_##DT(const void *data, int64_t step, int64_t i, int64_t n, int64_t root,             \
+                             bool largest)                                                                   \
+    {                                                                                                        \
+        const T *x = data;                                                                                   \
+        const T limit = x[root * step];                                                                      \
+        if (largest)                                                                                         \
+            while (i < n && comparable(x[i * step]) <= comparable(limit))                                    \
+                i++;                                                                                         \
+        else                                                                                                 \
+            while (i < n && comparable(x[i * step]) >= comparable(limit))                                    \
+                i++;                                                                                         \
+        return i;                                                                                            \
+    }                                                                                                        \
+    static void keys_##DT(const void *data, int64_t step, int64_t n, uint64_t flip, uint64_t *key)           \
+    {                                                                                                        \
+        const T *x = data;                                                                                   \
+        for (int64_t i = 0; i < n; i++, x += step)                                                           \
+            key[i] = LNT_KEY(comparable(*x)) ^ flip;                                                         \
+    }
+LNT_NUMBER_LIST(X)
+#undef X
+
+static const struct {
+    find_fn find;
+    keys_fn keys;
+    unsigned zeros; /* high bits that all keys share */
+} types[LNT_BFLOAT16 + 1] = {
+#define X(DT, T, C, load, store, comparable)                                                                 \
+    [LNT_##DT] = {find_##DT, keys_##DT, sizeof(comparable(0)) == 4 ? 32 : 0},
+    LNT_NUMBER_LIST(X)
+#undef X
+};
+
+typedef struct topk_params {
+    lnt_dtype dtype;
+    bool by_digits;
+    int64_t n, k, inner, size;
+    int64_t room, scratch;      /* entries and bytes of one thread */
+    uint64_t flip;              /* all ones for the largest */
+    const lnt_row_kernels *row; /* where its first_beyond is for the elements of a row, else NULL */
+} topk_params;
+
+typedef struct topk_job {
+    const topk_params *p;
+    const char *src;
+    char *values;
+    int64_t *indices;
+    char *scratch;
+} topk_job;
+
+/* ---- few elements: those found so far, the last of them where it is quickly replaced ---- */
+
+/* Up to LISTED in order: a new one moves the others by conditional moves, where branches would be guesses.
+ * More are a heap. */
+enum { LISTED = 8 };
+
+static void insert_listed(lnt_entry *list, int64_t k, lnt_entry e)
+{
+    for (int64_t i = 0; i < k; i++) {
+        const lnt_entry old = list[i];
+        const bool first = e.key < old.key;
+        list[i].key = first ? e.key : old.key;
+        list[i].index = first ? e.index : old.index;
+        e.key = first ? old.key : e.key;
+        e.index = first ? old.index : e.index;
+    }
+}
+
+static void insert_heaped(lnt_entry *heap, int64_t k, lnt_entry e)
+{
+    if (e.key < heap[0].key) {
+        heap[0] = e;
+        sift_down(heap, k, 0);
+    }
+}
+
+/* The first of elements [i, n) that may come before element worst. */
+static int64_t next_candidate(const topk_params *p, const char *data, int64_t i, int64_t worst)
+{
+    const float *x = (const float *)(const void *)data;
+    return p->row ? i + p->row->first_beyond(x + i, p->n - i, x[worst], !p->flip)
+                  : types[p->dtype].find(data, p->inner, i, p->n, worst, p->flip != 0);
+}
+
+/* The first k entries of n elements, in order. */
+static void select_by_replacing(const topk_params *p, const char *data, lnt_entry *entries)
+{
+    const keys_fn keys = types[p->dtype].keys;
+    const int64_t step = p->inner, k = p->k;
+    const bool listed = k <= LISTED;
+    lnt_entry e;
+    for (e.index = 0; e.index < k; e.index++) {
+        keys(data + e.index * step * p->size, step, 1, p->flip, &e.key);
+        entries[e.index] = e;
+    }
+    if (listed)
+        lnt_sort_entries(entries, NULL, k);
+    for (int64_t root = listed ? 0 : k / 2; root-- > 0;)
+        sift_down(entries, k, root);
+    const lnt_entry *worst = listed ? entries + k - 1 : entries;
+    for (; (e.index = next_candidate(p, data, e.index, worst->index)) < p->n; e.index++) {
+        keys(data + e.index * step * p->size, step, 1, p->flip, &e.key);
+        if (listed)
+            insert_listed(entries, k, e);
+        else
+            insert_heaped(entries, k, e);
+    }
+    if (!listed)
+        sort_heap(entries, k);
+}
+
+/* ---- many elements: their keys' leading digits are counted until it is known which are wanted ---- */
+
+enum { DIGIT = 11, CHUNK = 256 };
+
+/* Keys whose bits from `shift` on are below prefix are wanted, and the first `ties` of those that equal it.
+ */
+typedef struct threshold {
+    unsigned shift;
+    uint64_t prefix;
+    int64_t ties;
+} threshold;
+
+/* Counts by their last `bits` the keys that, without bits below shift, lie in [first, first + 2**bits). */
+static void count_digits(const topk_params *p, const char *data, unsigned shift, uint64_t first,
+                         unsigned bits, int64_t *count)
+{
+    uint64_t key[CHUNK];
+    memset(count, 0, sizeof *count << bits);
+    for (int64_t i = 0; i < p->n; i += CHUNK) {
+        const int64_t n = p->n - i < CHUNK ? p->n - i : CHUNK;
+        types[p->dtype].keys(data + i * p->inner * p->size, p->inner, n, p->flip, key);
+        for (int64_t j = 0; j < n; j++) {
+            const uint64_t digit = (key[j] >> shift) - first;
+            if (digit < UINT64_C(1) << bits)
+                count[digit]++;
+        }
+    }
+}
+
+/* Lets at least k and at most p->room entries pass. */
+static threshold find_threshold(const topk_params *p, const char *data)
+{
+    int64_t count[1 << DIGIT], left = p->k; /* wanted of the keys that begin with prefix */
+    const unsigned zeros = types[p->dtype].zeros;
+    threshold t = {64 - zeros, zeros ? p->flip >> (64 - zeros) : 0, 0};
+    if (p->k == p->n)
+        return (threshold){0, UINT64_MAX, p->n};
+    do {
+        const unsigned bits = t.shift < DIGIT ? t.shift : DIGIT;
+        t.shift -= bits;
+        t.prefix <<= bits;
+        count_digits(p, data, t.shift, t.prefix, bits, count);
+        int64_t *digit = count;
+        while (*digit < left)
+            left -= *digit++;
+        t.prefix += (uint64_t)(digit - count);
+        t.ties = *digit;
+    } while (t.shift > 0 && p->k - left + t.ties > p->room);
+    if (p->k - left + t.ties > p->room)
+        t.ties = left;
+    return t;
+}
+
+/* The first k entries of n elements, in order. */
+static void select_by_digits(const topk_params *p, const char *data, lnt_entry *entries)
+{
+    threshold t = find_threshold(p, data);
+    uint64_t key[CHUNK];
+    int64_t found = 0;
+    for (int64_t i = 0; i < p->n; i += CHUNK) {
+        const int64_t n = p->n - i < CHUNK ? p->n - i : CHUNK;
+        types[p->dtype].keys(data + i * p->inner * p->size, p->inner, n, p->flip, key);
+        for (int64_t j = 0; j < n; j++) {
+            const uint64_t leading = key[j] >> t.shift;
+            if (leading < t.prefix || (leading == t.prefix && t.ties-- > 0))
+                entries[found++] = (lnt_entry){key[j], i + j};
+        }
+    }
+    lnt_sort_entries(entries, entries + p->room, found);
+}
+
+/* ---- rows ---- */
+
+static lnt_status topk_rows(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+{
+    (void)k;
+    const topk_job *job = arg;
+    const topk_params *p = job->p;
+    LNT_ASSERT(p->k <= p->n && p->inner > 0);
+    lnt_entry *first = (lnt_entry *)(void *)(job->scratch + thread * p->scratch);
+    for (int64_t r = begin; r < end; r++) {
+        const int64_t outer = r / p->inner, column = r % p->inner;
+        const char *data = job->src + (outer * p->n * p->inner + column) * p->size;
+        const int64_t to = outer * p->k * p->inner + column;
+        if (p->by_digits)
+            select_by_digits(p, data, first);
+        else
+            select_by_replacing(p, data, first);
+        for (int64_t i = 0; i < p->k; i++) {
+            const int64_t at = to + i * p->inner;
+            if (job->values)
+                memcpy(job->values + at * p->size, data + first[i].index * p->inner * p->size,
+                       (size_t)p->size);
+            if (job->indices)
+                job->indices[at] = first[i].index;
+        }
+    }
+    return LNT_OK;
+}
+
+static lnt_status run_top_k(lnt_kernel *k, const lnt_step *s)
+{
+    const topk_params *p = s->params;
+    topk_job job = {p, lnt_in(k, s, 0), lnt_out(k, s, 0), lnt_out(k, s, 1), lnt_scratch(k, s)};
+    const int64_t count = lnt_operand_count(s->in[0]);
+    if (count == 0 || p->k == 0)
+        return LNT_OK;
+    return lnt_parallel(k, count / p->n, lnt_grain(p->n * 8), topk_rows, &job);
+}
+
+static int64_t bits_of(int64_t x)
+{
+    return x > 0 ? 64 - __builtin_clzll((unsigned long long)x) : 0;
+}
+
+lnt_status lnt_bind_top_k(lnt_site *site)
+{
+    const lnt_operand *in = site->in[0];
+    unsigned axis;
+    LNT_TRY(lnt_axis(site, lnt_attr_i(site->node, "axis", -1), in->rank, &axis));
+    topk_params *p = lnt_bind_params(site, sizeof *p);
+    if (!p)
+        return LNT_E_MEMORY;
+    p->dtype = (lnt_dtype)in->dtype;
+    p->size = (int64_t)lnt_element_size(in);
+    if (p->dtype > LNT_BFLOAT16 || !types[p->dtype].find)
+        return lnt_bind_unsupported_type(site, p->dtype);
+    LNT_TRY(lnt_value_int(site, 1, 0, &p->k));
+    p->n = in->dims[axis];
+    p->inner = lnt_extent(in, axis + 1, in->rank);
+    p->row = p->dtype == LNT_FLOAT && p->inner == 1 ? site->kernels->row : NULL;
+    p->flip = lnt_attr_i(site->node, "largest", 1) ? UINT64_MAX : 0;
+    /* A heap takes about k log(n / k) new entries, each moved log(k) times; counting looks at all elements.
+     */
+    p->by_digits = p->k > 0 && p->k * bits_of(p->n / p->k) * bits_of(p->k) > p->n;
+    p->room = p->k + (p->by_digits && p->k < p->n ? p->k / 2 + 64 : 0);
+    p->scratch =
+        (int64_t)lnt_round_up((size_t)p->room * sizeof(lnt_entry) * (p->by_digits ? 2 : 1), LNT_ALIGN);
+    lnt_bind_scratch(site, (size_t)p->scratch * site->threads);
+    site->step->run = run_top_k;
+    return LNT_OK;
+}

@@ -1,0 +1,613 @@
+/* elementwise.c — operators that take each element by itself: shape rules, bind functions, the parallel walk.
+ *
+ * A node that translates into instructions runs as a program; every other type and operator as a sequence of
+ * typed loops. Operands may come in any storage order. */
+#include "base/checked.h"
+#include "ops/copy.h"
+#include "ops/op.h"
+#include "ops/elementwise/program.h"
+#include "ops/elementwise/program_run.h"
+#include "ops/elementwise/typed.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- cutting the work ---- */
+
+/* The rows x cols of a map, cut into pieces that fit a cache; numbered row by row. */
+typedef struct pieces {
+    int64_t rows, cols; /* of a piece */
+    int64_t across;     /* pieces side by side */
+    int64_t count;
+    int64_t grain;
+} pieces;
+
+enum { PIECE = 8192, /* elements */ GRAIN = 2 };
+
+static void cut(const lnt_map *m, unsigned cost, pieces *p)
+{
+    p->cols = m->cols < PIECE ? m->cols : PIECE;
+    p->rows = p->cols > 0 ? PIECE / p->cols : 1;
+    p->across = p->cols > 0 ? (m->cols + p->cols - 1) / p->cols : 0;
+    p->count = p->across * ((m->rows + p->rows - 1) / p->rows);
+    p->grain = cost >= GRAIN ? 1 : GRAIN / cost;
+}
+
+/* Calls each for pieces [begin, end), several at a time where they are neighbours in every operand. */
+typedef lnt_status (*piece_fn)(void *arg, int64_t row, int64_t rows, int64_t col, int64_t cols);
+static lnt_status for_pieces(const lnt_map *m, const pieces *p, int64_t begin, int64_t end, piece_fn each,
+                             void *arg)
+{
+    if (p->across == 1) {
+        const int64_t row = begin * p->rows;
+        return each(arg, row, lnt_least(end * p->rows, m->rows) - row, 0, m->cols);
+    }
+    if (m->rows == 1) {
+        const int64_t col = begin * p->cols;
+        return each(arg, 0, 1, col, lnt_least(end * p->cols, m->cols) - col);
+    }
+    for (int64_t i = begin; i < end; i++) {
+        const int64_t row = i / p->across * p->rows, col = i % p->across * p->cols;
+        LNT_TRY(each(arg, row, lnt_least(p->rows, m->rows - row), col, lnt_least(p->cols, m->cols - col)));
+    }
+    return LNT_OK;
+}
+
+/* An output may take the memory of an input that lies exactly as it does. */
+static void allow_in_place(lnt_site *site, const lnt_map *m, unsigned out, unsigned operand, unsigned in)
+{
+    const lnt_map_operand *a = &m->operand[operand], *b = &m->operand[m->n_in + out];
+    if (a->size == b->size && memcmp(a->stride, b->stride, m->rank * sizeof *a->stride) == 0)
+        lnt_bind_in_place(site, out, in);
+}
+
+/* ---- programs ---- */
+
+typedef struct program_params {
+    lnt_map map;
+    pieces pieces;
+    uint8_t in[LNT_PROGRAM_MAX_IN]; /* input of the step that is operand i */
+} program_params;
+
+typedef struct program_run {
+    const lnt_map *map;
+    const pieces *pieces;
+    char *base[LNT_VIEW_MAX];
+} program_run;
+
+static lnt_status program_piece(void *arg, int64_t row, int64_t rows, int64_t col, int64_t cols)
+{
+    const program_run *r = arg;
+    lnt_map_run(r->map, r->base, 0, row, rows, col, cols);
+    return LNT_OK;
+}
+
+static lnt_status program_task(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+{
+    (void)k, (void)thread;
+    const program_run *r = arg;
+    return for_pieces(r->map, r->pieces, begin, end, program_piece, arg);
+}
+
+/* Rows of the map that are rows of its operand o may have a pitch. */
+static bool has_rows(const lnt_map *m, unsigned operand, const lnt_operand *o)
+{
+    const int64_t *stride = m->operand[operand].stride;
+    return m->rank == 2 && o->rank > 0 && m->cols == lnt_operand_pitch(o) && stride[0] == m->cols &&
+           stride[1] == 1;
+}
+
+/* The map with the pitches that operands have been given since bind: itself, or *own. */
+static const lnt_map *with_pitches(const program_params *p, const lnt_step *s, lnt_map *own)
+{
+    const lnt_map *m = &p->map;
+    for (unsigned i = 0; i < m->n_in + m->n_out; i++) {
+        const int64_t pitch = (i < m->n_in ? s->in[p->in[i]] : s->out[i - m->n_in])->pitch;
+        if (!pitch)
+            continue;
+        if (m == &p->map)
+            *own = p->map;
+        m = own;
+        own->operand[i].stride[0] = pitch;
+    }
+    return m;
+}
+
+static lnt_status run_program(lnt_kernel *k, const lnt_step *s)
+{
+    const program_params *p = s->params;
+    lnt_map own;
+    program_run r = {.map = with_pitches(p, s, &own), .pieces = &p->pieces};
+    for (unsigned i = 0; i < p->map.n_in; i++)
+        r.base[i] = (char *)(uintptr_t)lnt_in(k, s, p->in[i]);
+    for (unsigned i = 0; i < p->map.n_out; i++)
+        r.base[p->map.n_in + i] = lnt_out(k, s, i);
+    return lnt_parallel(k, p->pieces.count, p->pieces.grain, program_task, &r);
+}
+
+/* Rough cost of an element, 1 for work that waits for memory. */
+static unsigned program_cost(const lnt_program *p)
+{
+    unsigned cost = 1;
+    for (unsigned i = 0; i < p->n_instr; i++) {
+        const unsigned op = p->instr[i].op;
+        const bool heavy = op == LNT_I_POW || op == LNT_I_MOD || (op >= LNT_I_EXP && op <= LNT_I_SOFTPLUS) ||
+                           op == LNT_I_ELU || (op >= LNT_I_GELU && op <= LNT_I_MISH) ||
+                           (op >= LNT_I_TAN && op <= LNT_I_ATANH);
+        cost += heavy ? 4 : i % 4 == 3;
+    }
+    return cost;
+}
+
+/* in[]: inputs of the site that are the program's operands, none skipped. */
+static lnt_status bind_program(lnt_site *site, const lnt_program *program, const uint8_t *in)
+{
+    const lnt_operand *operand[LNT_PROGRAM_MAX_IN];
+    program_params *p = lnt_bind_params(site, sizeof *p);
+    if (!p)
+        return site->err->code;
+    for (unsigned i = 0; i < program->n_in; i++) {
+        p->in[i] = in[i];
+        operand[i] = site->in[in[i]];
+    }
+    LNT_TRY(lnt_map_make(site, program, operand, (const lnt_operand *const *)site->out, &p->map));
+    cut(&p->map, program_cost(program), &p->pieces);
+    for (unsigned o = 0; o < program->n_out; o++)
+        for (unsigned i = 0; i < program->n_in; i++)
+            allow_in_place(site, &p->map, o, i, in[i]);
+    for (unsigned i = 0; i < program->n_in; i++)
+        if (has_rows(&p->map, i, operand[i]))
+            lnt_bind_pitched_input(site, in[i]);
+    if (has_rows(&p->map, p->map.n_in, site->out[0]))
+        lnt_bind_pitched(site);
+    site->step->run = run_program;
+    return LNT_OK;
+}
+
+lnt_status lnt_bind_program(lnt_site *site)
+{
+    const lnt_program *p = site->node->program;
+    if (!p || p->epilogue || p->n_in != site->n_in || p->n_out != site->n_out)
+        return LNT_SITE_FAIL(site, LNT_E_FILE, "an elementwise program does not fit its node");
+    for (unsigned o = 0; o < site->n_out; o++)
+        if (!site->out[o])
+            return LNT_SITE_FAIL(site, LNT_E_FILE, "an elementwise program has a result no one names");
+    uint8_t in[LNT_PROGRAM_MAX_IN];
+    for (unsigned i = 0; i < p->n_in; i++)
+        in[i] = (uint8_t)i;
+    return bind_program(site, p, in);
+}
+
+/* Results broadcast all operands. */
+lnt_status lnt_shape_program(lnt_site *site)
+{
+    const lnt_program *p = site->node->program;
+    if (!p || p->n_in != site->n_in || site->n_out > p->n_out)
+        return LNT_SITE_FAIL(site, LNT_E_FILE, "an elementwise program does not fit its node");
+    unsigned rank = 0;
+    int64_t dims[LNT_MAX_RANK];
+    const lnt_program_types types = lnt_program_types_of(p);
+    for (unsigned i = 0; i < site->n_out; i++)
+        lnt_set_type(site, i, (lnt_dtype)types.result[i]);
+    for (unsigned i = 0; i < site->n_in; i++) {
+        if (!site->in[i])
+            return LNT_SITE_FAIL(site, LNT_E_FILE, "an operand of an elementwise program is missing");
+        if (site->in[i]->rank == LNT_RANK_UNKNOWN)
+            return LNT_UNKNOWN;
+        LNT_TRY(lnt_broadcast_dims(site, &rank, dims, site->in[i]));
+    }
+    for (unsigned i = 0; i < site->n_out; i++)
+        lnt_set_dims(site, i, rank, dims);
+    return LNT_OK;
+}
+
+/* Registers of a node's instructions as a program's: inputs that are read first, then temporaries. */
+typedef struct renumbering {
+    uint8_t in[LNT_PROGRAM_MAX_IN]; /* input number of register i */
+    unsigned n_in;
+    uint8_t of_input[LNT_NODE_TEMP]; /* register of an input, 255: not read */
+} renumbering;
+
+static bool number_inputs(const lnt_node_instrs *n, renumbering *r)
+{
+    r->n_in = 0;
+    memset(r->of_input, 255, sizeof r->of_input);
+    for (unsigned i = 0; i < n->n; i++)
+        for (unsigned j = 0; j < lnt_instr_sources(n->instr[i].op); j++) {
+            const uint8_t input = n->instr[i].src[j];
+            if (input >= LNT_NODE_TEMP || r->of_input[input] != 255)
+                continue;
+            if (r->n_in == LNT_PROGRAM_MAX_IN)
+                return false;
+            r->of_input[input] = (uint8_t)r->n_in;
+            r->in[r->n_in++] = input;
+        }
+    return true;
+}
+
+static uint8_t new_register(const renumbering *r, uint8_t old)
+{
+    return old >= LNT_NODE_TEMP ? (uint8_t)(old - LNT_NODE_TEMP + r->n_in) : r->of_input[old];
+}
+
+/* A last instruction that the store of the result does anyway. */
+static bool left_to_store(const lnt_instr *last)
+{
+    return last->op == LNT_I_TO_F16 || last->op == LNT_I_TO_BF16 ||
+           (last->op == LNT_I_CLIP && last->imm[0] == -INFINITY && last->imm[1] == INFINITY);
+}
+
+/* Binds the node as a program of its own; false in *done if it is none. */
+static lnt_status try_node_program(lnt_site *site, bool *done)
+{
+    lnt_node_instrs n;
+    renumbering r;
+    *done = lnt_node_instrs_of(site->node, (const lnt_operand *const *)site->in, site->out[0], &n) &&
+            number_inputs(&n, &r);
+    if (!*done)
+        return LNT_OK;
+    const lnt_instr *last = &n.instr[n.n - 1];
+    const bool idle = left_to_store(last);
+    const uint8_t result = new_register(&r, idle ? last->src[0] : last->dst);
+    n.n -= idle;
+    for (unsigned i = 0; i < n.n; i++) {
+        n.instr[i].dst = new_register(&r, n.instr[i].dst);
+        for (unsigned j = 0; j < lnt_instr_sources(n.instr[i].op); j++)
+            n.instr[i].src[j] = new_register(&r, n.instr[i].src[j]);
+    }
+    const lnt_program p = {.instr = n.instr,
+                           .n_instr = (uint16_t)n.n,
+                           .n_in = (uint8_t)r.n_in,
+                           .n_out = 1,
+                           .n_regs = (uint8_t)(r.n_in + n.temps),
+                           .out = {result}};
+    return bind_program(site, &p, r.in);
+}
+
+/* ---- typed loops ---- */
+
+enum { FROM_RESULT = -1, MAX_OPERANDS = 3 };
+
+/* One pass over the result; its operands are inputs, or what the passes before left in the result. */
+typedef struct pass {
+    lnt_map map;
+    pieces pieces;
+    lnt_typed_fn loop;
+    double param[LNT_TYPED_PARAMS];
+    uint8_t dtype[2];
+    int16_t in[MAX_OPERANDS];
+} pass;
+
+typedef struct typed_params {
+    unsigned n, capacity;
+    pass pass[];
+} typed_params;
+
+typedef struct pass_run {
+    const pass *pass;
+    char *base[MAX_OPERANDS + 1]; /* operands, then the result */
+} pass_run;
+
+static lnt_status pass_piece(void *arg, int64_t row, int64_t rows, int64_t col, int64_t cols)
+{
+    const pass_run *r = arg;
+    const lnt_map *m = &r->pass->map;
+    const unsigned last = m->rank - 1;
+    int64_t index[LNT_MAX_RANK];
+    for (int64_t i = row; i < row + rows; i++) {
+        lnt_typed_args a = {
+            .n = cols, .param = r->pass->param, .dtype = {r->pass->dtype[0], r->pass->dtype[1]}};
+        lnt_map_split_row(m, i, index);
+        for (unsigned o = 0; o <= m->n_in; o++) {
+            const lnt_map_operand *operand = &m->operand[o];
+            int64_t offset = col * operand->stride[last];
+            for (unsigned d = 0; d < last; d++)
+                offset += index[d] * operand->stride[d];
+            char *at = r->base[o] + offset * operand->size;
+            const int64_t stride = operand->stride[last] * operand->size;
+            if (o == m->n_in) {
+                a.out = at;
+                a.out_stride = stride;
+            } else {
+                a.in[o] = at;
+                a.stride[o] = stride;
+            }
+        }
+        if (!r->pass->loop(&a))
+            return LNT_E_VALUE;
+    }
+    return LNT_OK;
+}
+
+static lnt_status pass_task(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+{
+    (void)thread;
+    const pass_run *r = arg;
+    LNT_REQUIRE(for_pieces(&r->pass->map, &r->pass->pieces, begin, end, pass_piece, arg) == LNT_OK, k->err,
+                LNT_E_VALUE, "integer division by zero, or of the smallest integer by -1");
+    return LNT_OK;
+}
+
+static lnt_status run_typed(lnt_kernel *k, const lnt_step *s)
+{
+    const typed_params *p = s->params;
+    for (unsigned i = 0; i < p->n; i++) {
+        pass_run r = {.pass = &p->pass[i]};
+        char *const result = lnt_out(k, s, 0);
+        const unsigned n_in = r.pass->map.n_in;
+        for (unsigned o = 0; o < n_in; o++)
+            r.base[o] = r.pass->in[o] == FROM_RESULT
+                            ? result
+                            : (char *)(uintptr_t)lnt_in(k, s, (unsigned)r.pass->in[o]);
+        r.base[n_in] = result;
+        LNT_TRY(lnt_parallel(k, r.pass->pieces.count, r.pass->pieces.grain, pass_task, &r));
+    }
+    return LNT_OK;
+}
+
+static typed_params *begin_passes(lnt_site *site, unsigned capacity)
+{
+    typed_params *p = lnt_bind_params(site, sizeof *p + capacity * sizeof p->pass[0]);
+    if (p)
+        p->capacity = capacity;
+    site->step->run = run_typed;
+    return p;
+}
+
+/* Adds a pass of n operands; NULL loop: the type is not for this operator. */
+static lnt_status add_pass(lnt_site *site, typed_params *t, lnt_typed_fn loop, const int *in, unsigned n)
+{
+    const lnt_operand *operand[MAX_OPERANDS];
+    for (unsigned i = 0; i < n; i++)
+        operand[i] = in[i] == FROM_RESULT ? site->out[0] : site->in[in[i]];
+    if (!loop)
+        return lnt_bind_unsupported_type(site, operand[0]->dtype);
+    for (unsigned i = 0; i < n; i++) /* Clip's shape rule does not look at its bounds */
+        if (!lnt_map_fits(operand[i], site->out[0], false))
+            return LNT_SITE_FAIL(site, LNT_E_SHAPE, "input %d does not fit the result", in[i]);
+    pass *p = &t->pass[t->n++];
+    lnt_map_extents(&p->map, operand, n, (const lnt_operand *const *)site->out, 1, false);
+    cut(&p->map, 4, &p->pieces);
+    p->loop = loop;
+    for (unsigned i = 0; i < n; i++) {
+        p->in[i] = (int16_t)in[i];
+        if (i < 2)
+            p->dtype[i] = operand[i]->dtype;
+        if (t->capacity == 1 && i < 2)
+            allow_in_place(site, &p->map, 0, i, (unsigned)in[i]);
+    }
+    return LNT_OK;
+}
+
+/* All inputs from first on, but skipped ones, must have one type. */
+static lnt_status require_same_types(lnt_site *site, unsigned first)
+{
+    for (unsigned i = first + 1; i < site->n_in; i++)
+        if (site->in[i] && site->in[i]->dtype != site->in[first]->dtype)
+            return LNT_SITE_FAIL(site, LNT_E_TYPE, "inputs %u and %u are %s and %s", first, i,
+                                 lnt_dtype_text(site->in[first]->dtype), lnt_dtype_text(site->in[i]->dtype));
+    return LNT_OK;
+}
+
+static lnt_status bind_typed_clip(lnt_site *site)
+{
+    const lnt_dtype dtype = site->in[0]->dtype;
+    int from = 0;
+    if (!lnt_input(site, 1) && !lnt_input(site, 2))
+        return lnt_bind_relayout(site);
+    LNT_TRY(require_same_types(site, 0));
+    typed_params *t = begin_passes(site, 2);
+    if (!t)
+        return site->err->code;
+    for (int i = 1; i <= 2; i++) {
+        if (!lnt_input(site, (unsigned)i))
+            continue;
+        LNT_TRY(add_pass(site, t, lnt_typed_bound(i == 2, dtype), (const int[]){from, i}, 2));
+        from = FROM_RESULT;
+    }
+    return LNT_OK;
+}
+
+static lnt_status bind_typed_where(lnt_site *site)
+{
+    typed_params *t = begin_passes(site, 1);
+    if (!t)
+        return site->err->code;
+    if (site->in[0]->dtype != LNT_BOOL)
+        return LNT_SITE_FAIL(site, LNT_E_TYPE, "the condition is %s, not bool",
+                             lnt_dtype_text(site->in[0]->dtype));
+    LNT_TRY(require_same_types(site, 1));
+    const lnt_typed_fn loop = lnt_typed_where(lnt_dtype_size(site->in[1]->dtype));
+    if (!loop)
+        return lnt_bind_unsupported_type(site, site->in[1]->dtype);
+    return add_pass(site, t, loop, (const int[]){0, 1, 2}, 3);
+}
+
+static lnt_status bind_typed_unary(lnt_site *site)
+{
+    typed_params *t = begin_passes(site, 1);
+    return t ? add_pass(site, t, lnt_typed_unary(site->node, site->in[0]->dtype, t->pass[0].param),
+                        (const int[]){0}, 1)
+             : site->err->code;
+}
+
+/* Pairs, and chains of pairs for Sum, Mean, Min and Max. */
+static lnt_status bind_typed_chain(lnt_site *site)
+{
+    const lnt_dtype dtype = site->in[0]->dtype;
+    const bool mean = site->node->op->id == LNT_ID_Mean;
+    if (site->node->op->id != LNT_ID_Pow)
+        LNT_TRY(require_same_types(site, 0));
+    typed_params *t = begin_passes(site, site->n_in - 1 + mean);
+    if (!t)
+        return site->err->code;
+    for (unsigned i = 1; i < site->n_in; i++)
+        LNT_TRY(add_pass(site, t, lnt_typed_binary(site->node, dtype),
+                         (const int[]){i == 1 ? 0 : FROM_RESULT, (int)i}, 2));
+    if (mean)
+        return add_pass(site, t, lnt_typed_real(site->node, dtype, t->pass[t->n].param),
+                        (const int[]){FROM_RESULT}, 1);
+    return LNT_OK;
+}
+
+lnt_status lnt_bind_elementwise(lnt_site *site)
+{
+    bool done;
+    for (unsigned i = 0; i < site->n_in; i++)
+        if (!site->in[i] && site->node->op->id != LNT_ID_Clip)
+            return LNT_SITE_FAIL(site, LNT_E_MODEL, "input %u is missing", i);
+    /* Bools alone stay the bytes they are, where registers would be four times as wide. */
+    const bool bytes = site->in[0] && site->in[0]->dtype == LNT_BOOL && site->node->op->id != LNT_ID_Where;
+    done = false;
+    if (!bytes)
+        LNT_TRY(try_node_program(site, &done));
+    if (done)
+        return LNT_OK;
+    switch (site->node->op->id) {
+    case LNT_ID_Clip: return bind_typed_clip(site);
+    case LNT_ID_Where: return bind_typed_where(site);
+    case LNT_ID_Sum:
+    case LNT_ID_Mean:
+    case LNT_ID_Min:
+    case LNT_ID_Max:
+        if (site->n_in == 1)
+            return lnt_bind_relayout(site);
+        break;
+    default: break;
+    }
+    return site->n_in == 1 ? bind_typed_unary(site) : bind_typed_chain(site);
+}
+
+/* ---- conversion ---- */
+
+static bool loop_cast(const lnt_typed_args *a)
+{
+    lnt_cast(a->in[0], a->dtype[0], a->stride[0], a->out, (lnt_dtype)a->param[0], a->out_stride, a->n);
+    return true;
+}
+
+lnt_status lnt_shape_cast(lnt_site *site)
+{
+    const lnt_dtype to = (lnt_dtype)lnt_attr_i(site->node, "to", LNT_UNDEFINED);
+    if (lnt_dtype_size(to) == 0)
+        return LNT_SITE_FAIL(site, LNT_E_UNSUPPORTED, "there is no conversion to element type %d (%s)",
+                             (int)to, lnt_dtype_text(to));
+    lnt_set_type(site, 0, to);
+    return lnt_shape_same(site);
+}
+
+/* Through registers, where a float holds the source exactly and the store cuts it to an integer. */
+static bool casts_by_store(lnt_dtype from, lnt_dtype to)
+{
+    const bool narrow = to == LNT_UINT8 || to == LNT_INT8 || to == LNT_UINT16 || to == LNT_INT16;
+    const bool exact = from == LNT_UINT8 || from == LNT_INT8 || from == LNT_UINT16 || from == LNT_INT16 ||
+                       from == LNT_FLOAT || from == LNT_FLOAT16 || from == LNT_BFLOAT16 || from == LNT_BOOL;
+    return exact && (narrow || to == LNT_INT32 || to == LNT_INT64);
+}
+
+static lnt_status bind_cast_by_store(lnt_site *site)
+{
+    static const lnt_instr from_mask = {.op = LNT_I_TO_FLOAT};
+    const lnt_program p = {
+        .instr = &from_mask, .n_instr = site->in[0]->dtype == LNT_BOOL, .n_in = 1, .n_out = 1, .n_regs = 1};
+    return bind_program(site, &p, (const uint8_t[1]){0});
+}
+
+lnt_status lnt_bind_cast(lnt_site *site)
+{
+    const lnt_dtype from = site->in[0]->dtype, to = site->out[0]->dtype;
+    bool done;
+    if (from == to)
+        return lnt_bind_relayout(site);
+    if (lnt_dtype_size(from) == 0 || lnt_dtype_size(to) == 0)
+        return LNT_SITE_FAIL(site, LNT_E_UNSUPPORTED, "there is no conversion from %s to %s",
+                             lnt_dtype_text(from), lnt_dtype_text(to));
+    if (casts_by_store(from, to))
+        return bind_cast_by_store(site);
+    LNT_TRY(try_node_program(site, &done));
+    if (done)
+        return LNT_OK;
+    typed_params *t = begin_passes(site, 1);
+    if (!t)
+        return site->err->code;
+    t->pass[0].param[0] = to;
+    return add_pass(site, t, loop_cast, (const int[]){0}, 1);
+}
+
+/* ---- copies ---- */
+
+static lnt_status run_copy(lnt_kernel *k, const lnt_step *s)
+{
+    return lnt_copy_run(k, s->params, lnt_out(k, s, 0), lnt_in(k, s, 0));
+}
+
+/* Output 0 is input 0, in the output's storage order. *same: the bytes need not change. */
+static lnt_status bind_reordering(lnt_site *site, bool *same)
+{
+    const lnt_operand *in = site->in[0], *out = site->out[0];
+    int64_t from[LNT_MAX_RANK], to[LNT_MAX_RANK];
+    lnt_copy *c = lnt_bind_params(site, sizeof *c);
+    if (!c)
+        return site->err->code;
+    lnt_operand_strides(in, from);
+    lnt_operand_strides(out, to);
+    lnt_copy_box(c, lnt_dtype_size(in->dtype), in->rank, in->dims, to, from);
+    *same = lnt_copy_is_plain(c);
+    site->step->run = run_copy;
+    return LNT_OK;
+}
+
+lnt_status lnt_bind_relayout(lnt_site *site)
+{
+    bool same;
+    LNT_TRY(bind_reordering(site, &same));
+    if (same)
+        lnt_bind_view(site, 0, 0, 0);
+    return LNT_OK;
+}
+
+lnt_status lnt_bind_identity(lnt_site *site)
+{
+    return lnt_bind_relayout(site);
+}
+
+/* ---- Dropout, as inference runs it: nothing is dropped ---- */
+
+lnt_status lnt_shape_dropout(lnt_site *site)
+{
+    lnt_set_type(site, 0, (lnt_dtype)site->in[0]->dtype);
+    lnt_set_type(site, 1, LNT_BOOL);
+    return lnt_shape_same(site);
+}
+
+/* A kernel runs where there is a mask to write, or a training mode to look at. */
+static lnt_status run_dropout(lnt_kernel *k, const lnt_step *s)
+{
+    const uint8_t *training = lnt_in(k, s, 2); /* any byte may come */
+    double ratio = 0.5;
+    if (lnt_in(k, s, 1))
+        lnt_cast(lnt_in(k, s, 1), s->in[1]->dtype, 0, &ratio, LNT_DOUBLE, 0, 1);
+    LNT_REQUIRE(!training || !*training || !(ratio > 0), k->err, LNT_E_UNSUPPORTED,
+                "training_mode is set: random dropping belongs to training");
+    if (lnt_out(k, s, 1))
+        memset(lnt_out(k, s, 1), 1, (size_t)lnt_operand_count(s->out[1]));
+    return lnt_out(k, s, 0) ? run_copy(k, s) : LNT_OK;
+}
+
+lnt_status lnt_bind_dropout(lnt_site *site)
+{
+    if (lnt_input(site, 2) && site->in[2]->dtype != LNT_BOOL)
+        return LNT_SITE_FAIL(site, LNT_E_TYPE, "training_mode is %s, not bool",
+                             lnt_dtype_text(site->in[2]->dtype));
+    for (unsigned i = 1; i < site->n_in; i++)
+        if (lnt_input(site, i) && lnt_operand_count(site->in[i]) != 1)
+            return LNT_SITE_FAIL(site, LNT_E_SHAPE, "input %u must hold one element", i);
+    if (lnt_output(site, 0)) {
+        bool same;
+        LNT_TRY(bind_reordering(site, &same));
+        if (same && !lnt_input(site, 2) && !lnt_output(site, 1))
+            lnt_bind_view(site, 0, 0, 0);
+    }
+    site->step->run = run_dropout;
+    return LNT_OK;
+}

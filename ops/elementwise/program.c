@@ -1,0 +1,515 @@
+/* program.c — checking elementwise programs, and making them ready to run. */
+#include "ops/elementwise/program.h"
+
+#include "base/lnt_assert.h"
+#include "ops/elementwise/program_run.h"
+
+#include <math.h>
+#include <string.h>
+
+static const struct {
+    char sources[4]; /* kinds of the registers read */
+    char result;     /* 0: no such instruction */
+} forms[LNT_I_END] = {
+#define INSTR(number, name, src, dst, text) [number] = {src, dst},
+#include "ops/elementwise/program_list.h"
+#undef INSTR
+};
+
+unsigned lnt_instr_sources(unsigned op)
+{
+    return op < LNT_I_END ? (unsigned)strlen(forms[op].sources) : 0;
+}
+
+static unsigned operand_count(const lnt_program *p)
+{
+    return p->n_in + (p->epilogue ? 1u : 0u);
+}
+
+/* ---- checking ---- */
+
+/* What is known of registers while walking a program. A kind is 'f', 'm', '?' (an operand no one has read
+ * yet) or 0 (nothing there). */
+typedef struct walk {
+    char kind[LNT_PROGRAM_MAX_REGS];
+    uint8_t operand[LNT_PROGRAM_MAX_REGS];     /* operand that lies in the register, or NOT_OPERAND */
+    char operand_kind[LNT_PROGRAM_MAX_IN + 1]; /* how it was read first */
+} walk;
+
+enum { NOT_OPERAND = 255 };
+
+static const char *read_register(walk *w, const lnt_program *p, unsigned r, char wanted)
+{
+    if (r >= p->n_regs || !w->kind[r])
+        return "a register is read before it is written";
+    if (w->kind[r] == '?') {
+        char *kind = &w->operand_kind[w->operand[r]];
+        if (*kind == '?')
+            *kind = wanted;
+        w->kind[r] = *kind;
+    }
+    return w->kind[r] == wanted ? NULL : "a register is read as another kind than it is";
+}
+
+static const char *walk_instr(walk *w, const lnt_program *p, const lnt_instr *in)
+{
+    const char *sources = forms[in->op].sources;
+    if (!forms[in->op].result)
+        return "unknown instruction";
+    for (unsigned j = 0; sources[j]; j++) {
+        const char *wrong = read_register(w, p, in->src[j], sources[j]);
+        if (wrong)
+            return wrong;
+    }
+    if (in->dst >= p->n_regs)
+        return "a register number is out of range";
+    w->kind[in->dst] = forms[in->op].result;
+    w->operand[in->dst] = NOT_OPERAND;
+    return NULL;
+}
+
+static const char *walk_program(walk *w, const lnt_program *p)
+{
+    memset(w, 0, sizeof *w);
+    const unsigned n_in = operand_count(p);
+    if (p->n_in > LNT_PROGRAM_MAX_IN || p->n_regs > LNT_PROGRAM_MAX_REGS || n_in > p->n_regs)
+        return "too many operands or registers";
+    if (p->n_instr > LNT_PROGRAM_MAX_INSTR)
+        return "too many instructions";
+    if (p->n_out < 1 || p->n_out > LNT_PROGRAM_MAX_OUT || (p->epilogue && p->n_out != 1))
+        return "the number of results is out of range";
+    for (unsigned i = 0; i < n_in; i++) {
+        w->operand[i] = (uint8_t)i;
+        w->kind[i] = w->operand_kind[i] = '?';
+    }
+    if (p->epilogue)
+        w->kind[0] = w->operand_kind[0] = 'f';
+    for (unsigned i = 0; i < p->n_instr; i++) {
+        const char *wrong = walk_instr(w, p, &p->instr[i]);
+        if (wrong)
+            return wrong;
+    }
+    for (unsigned i = 0; i < p->n_out; i++)
+        if (p->out[i] >= p->n_regs || !w->kind[p->out[i]])
+            return "a result is never written";
+    return p->epilogue && w->kind[p->out[0]] == 'm' ? "an epilogue must give floats" : NULL;
+}
+
+const char *lnt_program_check(const lnt_program *p)
+{
+    walk w;
+    return walk_program(&w, p);
+}
+
+static lnt_dtype result_type(const walk *w, const lnt_program *p, unsigned reg)
+{
+    if (w->kind[reg] == 'm')
+        return LNT_BOOL;
+    for (unsigned k = p->n_instr; k-- > 0;)
+        if (p->instr[k].dst == reg)
+            return p->instr[k].op == LNT_I_TO_F16    ? LNT_FLOAT16
+                   : p->instr[k].op == LNT_I_TO_BF16 ? LNT_BFLOAT16
+                                                     : LNT_FLOAT;
+    return LNT_FLOAT;
+}
+
+lnt_program_types lnt_program_types_of(const lnt_program *p)
+{
+    walk w;
+    lnt_program_types types;
+    walk_program(&w, p);
+    for (unsigned i = 0; i < p->n_in; i++)
+        types.mask[i] = w.operand_kind[i + (p->epilogue ? 1u : 0u)] == 'm';
+    for (unsigned i = 0; i < p->n_out; i++)
+        types.result[i] = (uint8_t)result_type(&w, p, p->out[i]);
+    return types;
+}
+
+/* ---- making code ---- */
+
+enum {
+    MAX_OPERANDS = LNT_PROGRAM_MAX_IN + 1,
+    MAX_WORK = LNT_PROGRAM_MAX_INSTR + LNT_PROGRAM_MAX_OUT,
+    /* Values while a program is rewritten: operands, constants, results of instructions. */
+    FIRST_CONSTANT = MAX_OPERANDS,
+    FIRST_RESULT = FIRST_CONSTANT + LNT_PROGRAM_MAX_INSTR,
+    MAX_VALUES = FIRST_RESULT + MAX_WORK,
+    NOT_PLACED = 255
+};
+
+/* The program with every value written once. */
+typedef struct work {
+    struct {
+        uint8_t op, value, src[3], n_src; /* op 0: gone */
+        float imm[2];
+    } instr[MAX_WORK];
+    unsigned n;
+    uint8_t uses[MAX_VALUES];
+    float constant[LNT_PROGRAM_MAX_INSTR];
+    unsigned n_constants;
+    uint8_t out[LNT_PROGRAM_MAX_OUT];
+} work;
+
+static void append(work *w, const lnt_instr *in, const uint8_t *value_of)
+{
+    const unsigned i = w->n++;
+    w->instr[i].op = in->op;
+    w->instr[i].value = (uint8_t)(FIRST_RESULT + i);
+    memcpy(w->instr[i].imm, in->imm, sizeof in->imm);
+    w->instr[i].n_src = (uint8_t)lnt_instr_sources(in->op);
+    for (unsigned j = 0; j < w->instr[i].n_src; j++)
+        w->uses[w->instr[i].src[j] = value_of[in->src[j]]]++;
+}
+
+static void number_values(work *w, const lnt_program *p)
+{
+    uint8_t value_of[LNT_PROGRAM_MAX_REGS];
+    w->n = w->n_constants = 0;
+    memset(w->uses, 0, sizeof w->uses);
+    for (unsigned i = 0; i < operand_count(p); i++)
+        value_of[i] = (uint8_t)i;
+    for (unsigned i = 0; i < p->n_instr; i++) {
+        const lnt_instr *in = &p->instr[i];
+        if (in->op == LNT_I_CONST) {
+            w->constant[w->n_constants] = in->imm[0];
+            value_of[in->dst] = (uint8_t)(FIRST_CONSTANT + w->n_constants++);
+        } else {
+            append(w, in, value_of);
+            value_of[in->dst] = (uint8_t)(FIRST_RESULT + w->n - 1);
+        }
+    }
+    for (unsigned i = 0; i < p->n_out; i++) {
+        uint8_t value = value_of[p->out[i]];
+        /* A copy of what has no memory of its own, or might lie where another result goes. */
+        if (value < FIRST_RESULT && (value >= FIRST_CONSTANT || p->n_out > 1)) {
+            append(w, &(lnt_instr){.op = LNT_I_OR, .src = {p->out[i], p->out[i]}}, value_of);
+            value = (uint8_t)(FIRST_RESULT + w->n - 1);
+        }
+        w->uses[w->out[i] = value]++;
+    }
+}
+
+/* The instruction whose only use is source j of instruction i and which is one of ops; -1 if there is none.
+ */
+static int sole_source(const work *w, unsigned i, unsigned j, unsigned op)
+{
+    const unsigned value = w->instr[i].src[j];
+    if (value < FIRST_RESULT || w->uses[value] != 1)
+        return -1;
+    const unsigned made_by = value - FIRST_RESULT;
+    return w->instr[made_by].op == op ? (int)made_by : -1;
+}
+
+/* t = a * b; y = t + c becomes one instruction. */
+static void join_mul_add(work *w, unsigned i)
+{
+    for (unsigned j = 0; j < 2; j++) {
+        const int mul = sole_source(w, i, j, LNT_I_MUL);
+        if (mul < 0)
+            continue;
+        w->instr[i].src[2] = w->instr[i].src[1 - j];
+        memcpy(w->instr[i].src, w->instr[mul].src, 2);
+        w->instr[i].n_src = 3;
+        w->instr[i].op = LNT_C_MUL_ADD;
+        w->instr[mul].op = 0;
+        return;
+    }
+}
+
+/* A sum or product that is clamped next becomes one instruction. */
+static void join_clip(work *w, unsigned i)
+{
+    static const struct {
+        uint8_t op, clipped;
+    } pairs[] = {
+        {LNT_I_ADD, LNT_C_ADD_CLIP}, {LNT_I_MUL, LNT_C_MUL_CLIP}, {LNT_C_MUL_ADD, LNT_C_MUL_ADD_CLIP}};
+    for (unsigned k = 0; k < sizeof pairs / sizeof pairs[0]; k++) {
+        const int made_by = sole_source(w, i, 0, pairs[k].op);
+        if (made_by < 0)
+            continue;
+        if (w->instr[i].op == LNT_I_RELU) {
+            w->instr[i].imm[0] = 0;
+            w->instr[i].imm[1] = INFINITY;
+        }
+        memcpy(w->instr[i].src, w->instr[made_by].src, 3);
+        w->instr[i].n_src = w->instr[made_by].n_src;
+        w->instr[i].op = pairs[k].clipped;
+        w->instr[made_by].op = 0;
+        return;
+    }
+}
+
+static void join_not_equal(work *w, unsigned i)
+{
+    const int made_by = sole_source(w, i, 0, LNT_I_EQUAL);
+    if (made_by < 0)
+        return;
+    memcpy(w->instr[i].src, w->instr[made_by].src, 2);
+    w->instr[i].n_src = 2;
+    w->instr[i].op = LNT_C_NOT_EQUAL;
+    w->instr[made_by].op = 0;
+}
+
+static void join_neighbours(work *w)
+{
+    for (unsigned i = 0; i < w->n; i++) {
+        if (w->instr[i].op == LNT_I_ADD)
+            join_mul_add(w, i);
+        else if (w->instr[i].op == LNT_I_RELU || w->instr[i].op == LNT_I_CLIP)
+            join_clip(w, i);
+        else if (w->instr[i].op == LNT_I_NOT)
+            join_not_equal(w, i);
+    }
+}
+
+/* Slots: the operands', then temporaries, then constants. */
+typedef struct code_instr {
+    lnt_instr_fn run;
+    uint8_t dst, src[3], n_src;
+    float imm[2];
+} code_instr;
+
+struct lnt_code {
+    const lnt_program_kernels *kernels;
+    unsigned n_in, n_out, n_instr;
+    unsigned n_slots;     /* with memory: operands and temporaries */
+    unsigned n_constants; /* slots behind those */
+    int64_t block;        /* elements of a slot */
+    uint8_t out[LNT_PROGRAM_MAX_OUT];
+    bool
+        direct; /* the last instruction gives result 0 and nothing else: it may write where the result lies */
+    code_instr instr[MAX_WORK];
+    float constant[][LNT_VECTOR_MAX];
+};
+
+/* Gives every value a slot: a temporary's is free again after its last use. */
+static void place_values(const work *w, lnt_code *c, uint8_t *slot)
+{
+    uint8_t left[MAX_VALUES], free_slot[MAX_WORK];
+    unsigned n_free = 0;
+    memcpy(left, w->uses, sizeof left);
+    c->n_slots = c->n_in;
+    for (unsigned i = 0; i < w->n; i++) {
+        if (!w->instr[i].op)
+            continue;
+        for (unsigned j = 0; j < w->instr[i].n_src; j++) {
+            const unsigned value = w->instr[i].src[j];
+            if (value >= FIRST_RESULT && --left[value] == 0)
+                free_slot[n_free++] = slot[value];
+        }
+        const unsigned value = w->instr[i].value;
+        slot[value] = n_free ? free_slot[--n_free] : (uint8_t)c->n_slots++;
+        if (left[value] == 0)
+            free_slot[n_free++] = slot[value];
+    }
+    for (unsigned i = 0; i < c->n_in; i++)
+        slot[i] = (uint8_t)i;
+    for (unsigned i = 0; i < w->n_constants; i++)
+        slot[FIRST_CONSTANT + i] = (uint8_t)(c->n_slots + i);
+}
+
+static void emit(const work *w, lnt_code *c, const uint8_t *slot)
+{
+    for (unsigned i = 0; i < w->n; i++) {
+        if (!w->instr[i].op)
+            continue;
+        code_instr *e = &c->instr[c->n_instr++];
+        e->run = c->kernels->instr[w->instr[i].op];
+        e->dst = slot[w->instr[i].value];
+        e->n_src = w->instr[i].n_src;
+        for (unsigned j = 0; j < e->n_src; j++)
+            e->src[j] = slot[w->instr[i].src[j]];
+        memcpy(e->imm, w->instr[i].imm, sizeof e->imm);
+    }
+    for (unsigned i = 0; i < c->n_out; i++)
+        c->out[i] = slot[w->out[i]];
+    for (unsigned i = 0; i < w->n_constants; i++)
+        for (unsigned l = 0; l < LNT_VECTOR_MAX; l++)
+            c->constant[i][l] = w->constant[i];
+}
+
+enum {
+    SLOT_MEMORY = 6144, /* floats of all slots together: half an L1 cache */
+    LARGEST_BLOCK = 512,
+    MAX_SLOTS = MAX_OPERANDS + MAX_WORK
+};
+
+const lnt_code *lnt_code_make(lnt_site *site, const lnt_program *p)
+{
+    work w;
+    uint8_t slot[MAX_VALUES];
+    memset(slot, NOT_PLACED, sizeof slot);
+    number_values(&w, p);
+    lnt_code *c = lnt_bump_alloc(site->memory, sizeof *c + w.n_constants * sizeof *c->constant, site->err);
+    if (!c)
+        return NULL;
+    c->kernels = site->kernels->program;
+    c->n_in = operand_count(p);
+    c->n_out = p->n_out;
+    c->n_constants = w.n_constants;
+    join_neighbours(&w);
+    place_values(&w, c, slot);
+    emit(&w, c, slot);
+    const int64_t fitting = SLOT_MEMORY / c->n_slots / 64 * 64;
+    c->block = fitting < LARGEST_BLOCK ? fitting : LARGEST_BLOCK;
+    c->direct = c->n_instr > 0 && c->instr[c->n_instr - 1].dst == c->out[0];
+    for (unsigned i = 1; i < c->n_out; i++)
+        c->direct = c->direct && c->out[i] != c->out[0];
+    return c;
+}
+
+/* ---- running ---- */
+
+/* A run's slots, and where each is found at the moment. */
+typedef struct frame {
+    const lnt_code *code;
+    const lnt_view *view;
+    const float *at[MAX_SLOTS + LNT_PROGRAM_MAX_INSTR];
+    int64_t step[MAX_SLOTS + LNT_PROGRAM_MAX_INSTR]; /* lnt_instr_args.step */
+    bool loaded[MAX_OPERANDS];                       /* holds what is the same for all rows */
+    _Alignas(64) float scalar[MAX_OPERANDS][LNT_VECTOR_MAX];
+    _Alignas(64) float memory[SLOT_MEMORY];
+} frame;
+
+_Static_assert(SLOT_MEMORY / MAX_SLOTS >= 64, "every program has a block of at least 64");
+
+/* Rows [row, row + rows) x columns [col, col + cols), no more elements than a block. */
+typedef struct part {
+    int64_t row, rows, col, cols;
+} part;
+
+static float *slot_memory(frame *f, unsigned slot)
+{
+    return f->memory + (int64_t)slot * f->code->block;
+}
+
+static bool lies_dense(const lnt_view *v, const part *b)
+{
+    return v->cell == LNT_CELL_F32 && v->col_stride == 1 && (b->rows == 1 || v->row_stride == b->cols);
+}
+
+static size_t cell_bytes(lnt_cell cell)
+{
+    static const uint8_t bytes[LNT_CELL_COUNT] = {4, 2, 2, 1, 1, 1, 2, 2, 4, 8};
+    return bytes[cell];
+}
+
+static char *element(const lnt_view *v, int64_t row, int64_t col)
+{
+    return v->data + (row * v->row_stride + col * v->col_stride) * (int64_t)cell_bytes(v->cell);
+}
+
+static void load_operand(frame *f, unsigned i, const part *b, bool whole_vectors)
+{
+    const lnt_program_kernels *k = f->code->kernels;
+    const lnt_view *v = &f->view[i];
+    if (v->col_stride == 0 && (b->rows == 1 || v->row_stride == 0)) {
+        if (!f->loaded[i])
+            k->load[v->cell](f->scalar[i], element(v, b->row, b->col), 0, LNT_VECTOR_MAX);
+        f->at[i] = f->scalar[i];
+        f->step[i] = 0;
+        f->loaded[i] = v->row_stride == 0;
+        return;
+    }
+    f->step[i] = 1;
+    if (whole_vectors && lies_dense(v, b)) {
+        f->at[i] = (const float *)(const void *)element(v, b->row, b->col);
+        return;
+    }
+    float *reg = slot_memory(f, i);
+    f->at[i] = reg;
+    if (f->loaded[i])
+        return;
+    for (int64_t r = 0; r < b->rows; r++)
+        k->load[v->cell](reg + r * b->cols, element(v, b->row + r, b->col), v->col_stride, b->cols);
+    f->loaded[i] = v->row_stride == 0 && b->rows > 1;
+}
+
+static void run_instrs(frame *f, int64_t n, float *last_dst)
+{
+    LNT_ASSERT(n > 0 && n % f->code->kernels->width == 0);
+    const lnt_code *c = f->code;
+    lnt_instr_args args = {.n = n};
+    for (unsigned i = 0; i < c->n_instr; i++) {
+        const code_instr *e = &c->instr[i];
+        for (unsigned j = 0; j < e->n_src; j++) {
+            args.src[j] = f->at[e->src[j]];
+            args.step[j] = f->step[e->src[j]];
+        }
+        args.imm = e->imm;
+        args.dst = last_dst && i + 1 == c->n_instr ? last_dst : slot_memory(f, e->dst);
+        e->run(&args);
+        f->at[e->dst] = args.dst;
+        f->step[e->dst] = 1;
+    }
+}
+
+/* n lanes of a slot: an operand that is the same in all of them is written out. */
+static const float *spread(frame *f, unsigned slot, int64_t n)
+{
+    if (f->step[slot])
+        return f->at[slot];
+    f->code->kernels->load[LNT_CELL_F32](slot_memory(f, slot), f->at[slot], 0, n);
+    return slot_memory(f, slot);
+}
+
+static void run_part(frame *f, const part *b)
+{
+    const lnt_code *c = f->code;
+    const int64_t n = b->rows * b->cols, width = c->kernels->width, padded = (n + width - 1) / width * width;
+    for (unsigned i = 0; i < c->n_in; i++)
+        load_operand(f, i, b, n == padded);
+    const lnt_view *result = f->view + c->n_in;
+    const bool direct = c->direct && n == padded && lies_dense(result, b);
+    run_instrs(f, padded, direct ? (float *)(void *)element(result, b->row, b->col) : NULL);
+    for (unsigned o = direct; o < c->n_out; o++) {
+        const float *reg = spread(f, c->out[o], padded);
+        for (int64_t r = 0; r < b->rows; r++)
+            c->kernels->store[result[o].cell](reg + r * b->cols, element(&result[o], b->row + r, b->col),
+                                              result[o].col_stride, b->cols);
+    }
+}
+
+/* Rows of a block: where they can, as many as fill whole vectors, which are then read and written where they
+ * lie. */
+static int64_t rows_at_once(const lnt_code *c, int64_t cols)
+{
+    const int64_t most = cols * 2 > c->block ? 1 : c->block / cols, both = cols | c->kernels->width;
+    const int64_t whole = c->kernels->width / (both & -both);
+    return most > whole ? most - most % whole : most;
+}
+
+/* Nothing goes through a slot but what is the same in a whole row: columns need not be cut to blocks. Every
+ * call of an instruction costs the processor its look ahead. */
+static bool runs_in_place(const frame *f, int64_t cols)
+{
+    const lnt_code *c = f->code;
+    const part row = {.rows = 1, .cols = cols};
+    bool in_place = c->direct && c->n_instr == 1 && lies_dense(&f->view[c->n_in], &row);
+    for (unsigned i = 0; i < c->n_in; i++)
+        in_place = in_place && (f->view[i].col_stride == 0 || lies_dense(&f->view[i], &row));
+    return in_place;
+}
+
+/* Blocks hold several whole rows where rows are short. Padding lanes hold old register contents: any
+ * instruction takes any bits. */
+void lnt_code_run(const lnt_code *c, const lnt_view *view, int64_t rows, int64_t cols)
+{
+    LNT_ASSERT(c->block > 0 && c->block % c->kernels->width == 0);
+    frame f;
+    f.code = c;
+    f.view = view;
+    memset(f.loaded, 0, sizeof f.loaded);
+    for (unsigned i = 0; i < c->n_constants; i++) {
+        f.at[c->n_slots + i] = c->constant[i];
+        f.step[c->n_slots + i] = 0;
+    }
+    const int64_t at_once = rows_at_once(c, cols), vectors = cols & -(int64_t)c->kernels->width;
+    const int64_t most = vectors > c->block && runs_in_place(&f, cols) ? vectors : c->block;
+    for (int64_t row = 0; row < rows; row += at_once)
+        for (int64_t col = 0; col < cols; col += most) {
+            const int64_t r = rows - row < at_once ? rows - row : at_once;
+            const int64_t n = cols - col < most ? cols - col : most;
+            run_part(&f, &(part){row, r, col, n});
+        }
+}

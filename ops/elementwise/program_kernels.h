@@ -1,0 +1,58 @@
+/* program_kernels.h — the kernel table of the program family: one loop per instruction, over registers.
+ *
+ * A register is an array of floats, or of int32 lanes 0 or -1 for a mask. */
+#ifndef LNT_OPS_ELEMENTWISE_PROGRAM_KERNELS_H
+#define LNT_OPS_ELEMENTWISE_PROGRAM_KERNELS_H
+
+#include "ops/kernels.h"
+#include "ops/elementwise/program.h"
+
+/* Instructions made at bind from neighbours in a program; behind the numbers of ops/elementwise/program_list.h. */
+enum {
+    LNT_C_MUL_ADD = 64, /* a * b + c, rounded twice */
+    LNT_C_ADD_CLIP,     /* min(max(a + b, imm0), imm1) */
+    LNT_C_MUL_CLIP,     /* min(max(a * b, imm0), imm1) */
+    LNT_C_MUL_ADD_CLIP, /* min(max(a * b + c, imm0), imm1) */
+    LNT_C_NOT_EQUAL,    /* a != b */
+    LNT_C_COUNT
+};
+
+/* Source j of an instruction: a register, or one vector that holds for the whole block. */
+typedef struct lnt_instr_args {
+    float *dst;
+    const float *src[3];
+    int64_t step[3]; /* 1: lane i is src[j][i]; 0: src[j] points to one vector of equal lanes */
+    const float *imm;
+    int64_t n; /* lanes, a multiple of the level's vector width; dst may be a source */
+} lnt_instr_args;
+
+typedef void (*lnt_instr_fn)(const lnt_instr_args *a);
+
+/* Between memory and registers. Integers become floats, and floats integers by lnt_cast's rules. */
+typedef enum lnt_cell {
+    LNT_CELL_F32,
+    LNT_CELL_F16,
+    LNT_CELL_BF16,
+    LNT_CELL_BOOL,
+    LNT_CELL_U8,
+    LNT_CELL_I8,
+    LNT_CELL_U16,
+    LNT_CELL_I16,
+    LNT_CELL_I32,
+    LNT_CELL_I64,
+    LNT_CELL_COUNT
+} lnt_cell;
+
+enum { LNT_VECTOR_MAX = 16 /* lanes of the widest level */ };
+
+typedef struct lnt_program_kernels {
+    int64_t width; /* lanes of a vector */
+    lnt_instr_fn instr[LNT_C_COUNT];
+    /* n elements, stride elements apart (0: all the same), from or to memory aligned to its element only. */
+    void (*load[LNT_CELL_COUNT])(float *reg, const void *memory, int64_t stride, int64_t n);
+    void (*store[LNT_CELL_COUNT])(const float *reg, void *memory, int64_t stride, int64_t n);
+} lnt_program_kernels;
+
+extern const lnt_program_kernels lnt_program_scalar, lnt_program_avx2, lnt_program_avx512, lnt_program_neon;
+
+#endif

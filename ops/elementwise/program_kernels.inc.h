@@ -1,0 +1,187 @@
+/* program_kernels.inc.h — the instruction loops and the way between memory and registers, for the level whose
+ * file includes this. */
+#include "ops/elementwise/program_kernels.h"
+#include "ops/simd/simd_narrow.h"
+#include "ops/simd/vmath.h"
+#include "ops/simd/vmath_arc.h"
+
+/* ---- instructions: A, B, C are the sources' lanes, P and Q the immediates ---- */
+
+#define LOOP(name, result, ...)                                                                              \
+    static void instr_##name(const lnt_instr_args *a)                                                        \
+    {                                                                                                        \
+        const int64_t n = a->n, step0 = a->step[0], step1 = a->step[1], step2 = a->step[2];                  \
+        const float *const s0 = a->src[0], *const s1 = a->src[1], *const s2 = a->src[2];                     \
+        float *const dst = a->dst;                                                                           \
+        const vf P = v_splat(a->imm[0]), Q = v_splat(a->imm[1]);                                             \
+        (void)step1, (void)step2, (void)s1, (void)s2, (void)P, (void)Q;                                      \
+        for (int64_t i = 0; i < n; i += LNT_VL) {                                                            \
+            const vf A = v_load(s0 + i * step0);                                                             \
+            __VA_ARGS__                                                                                      \
+            v_store(dst + i, (vf)(result));                                                                  \
+        }                                                                                                    \
+    }
+
+/* Functions of many instructions leave the processor no room to look ahead: the next block is asked for in
+ * time, and so are the lines it will be written to. */
+#if LNT_VL >= 8
+enum { AHEAD = 512 };
+#define ASK_AHEAD __builtin_prefetch(s0 + (i + AHEAD) * step0), __builtin_prefetch(dst + i + AHEAD, 1);
+#else
+#define ASK_AHEAD
+#endif
+#define WITH_B const vf B = v_load(s1 + i * step1);
+#define WITH_C const vf C = v_load(s2 + i * step2);
+#define UNARY(name, result) LOOP(name, result, )
+#define HEAVY(name, result) LOOP(name, result, ASK_AHEAD)
+#define BINARY(name, result) LOOP(name, result, WITH_B)
+#define TERNARY(name, result) LOOP(name, result, WITH_B WITH_C)
+
+LNT_INLINE vf clip(vf x, vf low, vf high)
+{
+    return v_min(high, v_max(low, x));
+}
+
+LNT_INLINE vf sign(vf x)
+{
+    const vf zero = v_splat(0), one = v_splat(1);
+    return v_select(x > zero, one, v_select(x < zero, -one, x));
+}
+
+BINARY(ADD, A + B)
+BINARY(SUB, A - B)
+BINARY(MUL, A *B)
+BINARY(DIV, A / B)
+BINARY(MIN, v_min_or_nan(B, A))
+BINARY(MAX, v_max_or_nan(B, A))
+BINARY(POW, v_pow(A, B))
+BINARY(MOD, v_fmod(A, B))
+BINARY(PRELU, v_select(A < v_splat(0), A *B, A))
+UNARY(ABS, v_abs(A))
+UNARY(NEG, -A)
+UNARY(SQRT, v_sqrt(A))
+UNARY(RECIPROCAL, v_splat(1) / A)
+UNARY(FLOOR, v_floor(A))
+UNARY(CEIL, v_ceil(A))
+UNARY(ROUND, v_round(A))
+UNARY(SIGN, sign(A))
+HEAVY(EXP, v_exp(A))
+HEAVY(LOG, v_log(A))
+HEAVY(SIN, v_sin(A))
+HEAVY(COS, v_cos(A))
+HEAVY(TANH, v_tanh(A))
+HEAVY(SIGMOID, v_sigmoid(A))
+HEAVY(ERF, v_erf(A))
+HEAVY(SOFTPLUS, v_softplus(A))
+UNARY(RELU, v_max(v_splat(0), A))
+UNARY(CLIP, clip(A, P, Q))
+UNARY(LEAKY_RELU, v_select(A < v_splat(0), P *A, A))
+HEAVY(ELU, v_elu(A, P, Q))
+UNARY(HARD_SIGMOID, clip(P *A + Q, v_splat(0), v_splat(1)))
+UNARY(HARD_SWISH, A *clip(A *v_splat(1.0f / 6) + v_splat(0.5f), v_splat(0), v_splat(1)))
+HEAVY(GELU, v_gelu(A))
+HEAVY(GELU_TANH, v_gelu_tanh(A))
+HEAVY(SILU, v_gate(A, P *A))
+HEAVY(MISH, v_mish(A))
+BINARY(EQUAL, A == B)
+BINARY(LESS, A < B)
+BINARY(LESS_EQUAL, A <= B)
+BINARY(GREATER, A > B)
+BINARY(GREATER_EQUAL, A >= B)
+BINARY(AND, (vi)A &(vi)B)
+BINARY(OR, (vi)A | (vi)B)
+BINARY(XOR, (vi)A ^ (vi)B)
+UNARY(NOT, ~(vi)A)
+TERNARY(WHERE, v_select((vi)A, B, C))
+UNARY(IS_NAN, v_is_nan(A))
+UNARY(SQUARE, A *A)
+UNARY(TO_FLOAT, (vi)A &(vi)v_splat(1))
+UNARY(TO_F16, v_round_f16(A))
+UNARY(TO_BF16, v_round_bf16(A))
+HEAVY(TAN, v_tan(A))
+HEAVY(ASIN, v_asin(A))
+HEAVY(ACOS, v_acos(A))
+HEAVY(ATAN, v_atan(A))
+HEAVY(SINH, v_sinh(A))
+HEAVY(COSH, v_cosh(A))
+HEAVY(ASINH, v_asinh(A))
+HEAVY(ACOSH, v_acosh(A))
+HEAVY(ATANH, v_atanh(A))
+TERNARY(MUL_ADD, A *B + C)
+BINARY(ADD_CLIP, clip(A + B, P, Q))
+BINARY(MUL_CLIP, clip(A *B, P, Q))
+TERNARY(MUL_ADD_CLIP, clip(A *B + C, P, Q))
+BINARY(NOT_EQUAL, A != B)
+
+/* ---- memory to registers and back ---- */
+
+/* LOADER: vector is a vf of the elements at p, lane the float of the element e. STORER: the reverse, from the
+ * vector v to p, and the element of the lane f. */
+#define LOADER(cell, type, vector, lane)                                                                     \
+    static void load_##cell(float *reg, const void *memory, int64_t stride, int64_t n)                       \
+    {                                                                                                        \
+        const type *p = memory;                                                                              \
+        int64_t i = 0;                                                                                       \
+        if (stride == 1)                                                                                     \
+            for (; i + LNT_VL <= n; i += LNT_VL, p += LNT_VL)                                                \
+                v_store(reg + i, (vf)(vector));                                                              \
+        for (; i < n; i++, p += stride) {                                                                    \
+            const type e = *p;                                                                               \
+            reg[i] = lane;                                                                                   \
+        }                                                                                                    \
+    }
+#define STORER(cell, type, vector, lane)                                                                     \
+    static void store_##cell(const float *reg, void *memory, int64_t stride, int64_t n)                      \
+    {                                                                                                        \
+        type *p = memory;                                                                                    \
+        int64_t i = 0;                                                                                       \
+        if (stride == 1)                                                                                     \
+            for (; i + LNT_VL <= n; i += LNT_VL, p += LNT_VL) {                                              \
+                const vf v = v_load(reg + i);                                                                \
+                vector;                                                                                      \
+            }                                                                                                \
+        for (; i < n; i++, p += stride) {                                                                    \
+            const float f = reg[i];                                                                          \
+            *p = (type)(lane);                                                                               \
+        }                                                                                                    \
+    }
+
+LOADER(F32, float, v_load(p), e)
+LOADER(F16, uint16_t, v_load_f16(p), lnt_f16_to_float(e))
+LOADER(BF16, uint16_t, v_load_bf16(p), lnt_bf16_to_float(e))
+LOADER(BOOL, uint8_t, vi_load_u8(p) != vi_splat(0), lnt_bits_float(e ? UINT32_MAX : 0))
+LOADER(U8, uint8_t, vi_float(vi_load_u8(p)), e)
+LOADER(I8, int8_t, vi_float(vi_load_i8(p)), e)
+LOADER(U16, uint16_t, vi_float(vi_load_u16(p)), e)
+LOADER(I16, int16_t, vi_float(vi_load_i16(p)), e)
+LOADER(I32, int32_t, vi_float(vi_load(p)), (float)e)
+LOADER(I64, int64_t, v_load_i64(p), (float)e)
+STORER(F32, float, v_store(p, v), f)
+STORER(F16, uint16_t, v_store_f16(p, v), lnt_float_to_f16(f))
+STORER(BF16, uint16_t, v_store_bf16(p, v), lnt_float_to_bf16(f))
+STORER(BOOL, uint8_t, vi_store_8(p, (vi)v &vi_splat(1)), lnt_float_bits(f) & 1)
+STORER(8, uint8_t, vi_store_8(p, v_cut_int(v)), lnt_cut_int(f))
+STORER(16, uint16_t, vi_store_16(p, v_cut_int(v)), lnt_cut_int(f))
+STORER(I32, int32_t, vi_store(p, v_cut_int(v)), lnt_cut_int(f))
+STORER(I64, int64_t, v_cut_i64(p, v), lnt_cut_i64(f))
+
+const lnt_program_kernels LNT_SIMD_NAME(lnt_program) = {
+    .width = LNT_VL,
+    .instr =
+        {
+#define INSTR(number, name, sources, result, text) [number] = instr_##name,
+#define instr_CONST NULL
+#include "ops/elementwise/program_list.h"
+#undef instr_CONST
+#undef INSTR
+            [LNT_C_MUL_ADD] = instr_MUL_ADD,
+            [LNT_C_ADD_CLIP] = instr_ADD_CLIP,
+            [LNT_C_MUL_CLIP] = instr_MUL_CLIP,
+            [LNT_C_MUL_ADD_CLIP] = instr_MUL_ADD_CLIP,
+            [LNT_C_NOT_EQUAL] = instr_NOT_EQUAL,
+        },
+    .load = {load_F32, load_F16, load_BF16, load_BOOL, load_U8, load_I8, load_U16, load_I16, load_I32,
+             load_I64},
+    .store = {store_F32, store_F16, store_BF16, store_BOOL, store_8, store_8, store_16, store_16, store_I32,
+              store_I64},
+};

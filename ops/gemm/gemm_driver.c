@@ -1,0 +1,459 @@
+/* gemm_driver.c — a product cut into blocks of rows and columns, each computed by one thread.
+ *
+ *   block of C (row_block x column_block)
+ *     for each block of K                  partial sums wait in C
+ *       for a few panels of B              stay in the first-level cache
+ *         for each tile of rows            6 rows or fewer, evenly cut; or 12 and a rest
+ *           tile kernel
+ *     epilogue over the block, still in cache */
+#include "ops/gemm/gemm_driver.h"
+
+#include "base/checked.h"
+#include "base/lnt_assert.h"
+
+#include <math.h>
+
+enum {
+    BLOCK_TILES = 48,          /* at most, in a block of rows */
+    BLOCK_ROWS = 192,          /* tiles that share one reading of B from the second-level cache */
+    PANEL_BYTES = 24 * 1024,   /* of panels used at once: they share a first-level cache with a tile's rows */
+    ITEM_WORK_MIN = 32 * 1024, /* multiply-adds worth a thread's while */
+    SHARED_WORK = 144 * 1024,  /* as many are done by one thread before another has come to help, */
+    FEW_ROWS = 4,              /* but of fewer rows B comes slower than it is multiplied, */
+    FEW_COLUMNS = 8,           /* of fewer columns A */
+    ITEM_WORK_MAX = 4096 * 1024, /* as many take well under a millisecond */
+    ITEMS_WANTED = 32,
+    WIDE_ROWS = 16,
+    WIDE_COLUMNS = 128 /* columns of a block that pay for gathering rows, and for starting on a row of C */
+};
+
+static int64_t at_least(int64_t x, int64_t low)
+{
+    return x < low ? low : x;
+}
+
+static int64_t divide_up(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+static void plan_depth(lnt_gemm_plan *p)
+{
+    const int64_t tile = p->tile_rows, block = p->kernels->depth_block;
+    const int64_t depth = (int64_t)p->depth, taps = (int64_t)p->taps;
+    p->depth_parts = p->tap_blocks = 1;
+    if (p->narrow || p->rows <= tile || depth * taps <= block + block / 2)
+        return; /* nothing would be used again, or everything stays anyway */
+    if (depth > block)
+        p->depth_parts = (size_t)divide_up(depth, block);
+    p->tap_blocks = (size_t)(depth > block ? taps : divide_up(taps, at_least(block / at_least(depth, 1), 1)));
+}
+
+/* Elements that lie a multiple of 4 KB apart share a set of the first-level cache, which holds 8 or 12 of
+ * them. Rows that are a large power of two long would not stay there side by side. */
+static bool rows_collide(const lnt_gemm_plan *p)
+{
+    enum { PERIOD = 4096, WAYS = 6 };
+    const int64_t bytes = p->row_step * (int64_t)sizeof(float), step = bytes & -bytes;
+    const int64_t rows = lnt_least(p->rows, p->tile_rows);
+    return step > 0 && rows * lnt_least(step, PERIOD) > WAYS * PERIOD;
+}
+
+void lnt_gemm_plan_blocks(lnt_gemm_plan *p)
+{
+    LNT_ASSERT(p->products >= 0 && p->rows >= 0 && (p->b_row > 0 || !p->columns));
+    LNT_ASSERT(p->kernels->tile_rows > 0 && p->kernels->tall_rows <= LNT_TILE_ROWS_MAX);
+    p->narrow = p->rows >= LNT_NARROW_ROWS && p->b_row == LNT_PANEL &&
+                lnt_is_narrow(p->kernels, (int64_t)p->columns, (int64_t)p->taps, (int64_t)p->depth);
+    p->tile_rows = p->columns <= LNT_TALL_COLUMNS ? p->kernels->tall_rows : p->kernels->tile_rows;
+    if (p->narrow)
+        p->tile_rows = LNT_NARROW_ROWS;
+    p->gathers_all = !p->narrow && rows_collide(p);
+    p->gathers |= p->gathers_all;
+    const int64_t tile = p->tile_rows, K = (int64_t)(p->taps * p->depth);
+    plan_depth(p);
+    const int64_t part = divide_up(K, (int64_t)(p->tap_blocks * p->depth_parts));
+    const int64_t together = p->kernels->tile_panels,
+                  group_bytes = at_least(part, 1) * LNT_PANEL * 4 * together;
+    p->panels_at_once = (size_t)(at_least(PANEL_BYTES / group_bytes, 1) * together);
+
+    const int64_t block_rows = BLOCK_ROWS / tile * tile;
+    p->row_blocks = at_least(divide_up(p->rows, block_rows), 1);
+    const double rows = fmax((double)p->rows / (double)p->row_blocks, 1);
+    const double column_work = (double)at_least(K, 1) * rows;
+    const double total = column_work * (double)p->columns * (double)p->row_blocks * (double)p->products;
+    const double work = fmin(fmax(total / ITEMS_WANTED, ITEM_WORK_MIN), ITEM_WORK_MAX);
+    int64_t columns = (int64_t)fmin(ceil(work / column_work), (double)p->columns);
+    columns = at_least(columns, p->gathers || p->rows > WIDE_ROWS ? WIDE_COLUMNS : LNT_PANEL);
+    const int64_t panels = at_least(divide_up((int64_t)p->columns, LNT_PANEL), 1);
+    const int64_t panels_in_block = divide_up(columns, LNT_PANEL * together) * together;
+    p->column_blocks = divide_up(panels, panels_in_block);
+    p->fetches_rows = (double)p->rows * (double)p->row_step > LNT_FAR_FLOATS && p->depth_parts == 1;
+    p->columns_outside = (int64_t)p->columns > p->rows;
+    p->work = total * fmax(1, FEW_ROWS / rows) * fmax(1, FEW_COLUMNS / fmax((double)p->columns, 1));
+    size_t floats = p->narrow ? p->columns * (size_t)K : 0;
+    if (p->gathers)
+        floats += (size_t)lnt_least(p->rows, block_rows) * (size_t)(part + (int64_t)p->depth);
+    p->gather_bytes = lnt_round_up(floats * sizeof(float), LNT_ALIGN);
+}
+
+/* One block of C while it is being computed. */
+typedef struct block {
+    const lnt_gemm_call *call;
+    int64_t product, row;
+    int64_t laid_out; /* the product whose few columns of B lie in the scratch memory; -1: none */
+    unsigned tiles, rows;
+    unsigned tile_rows, rows_left; /* the first rows_left tiles have a row more than the others */
+    size_t column, columns;
+    lnt_row_set set[BLOCK_TILES];
+} block;
+
+static unsigned tile_begin(const block *b, unsigned tile)
+{
+    const unsigned at = b->tile_rows * tile + (b->rows_left < tile ? b->rows_left : tile);
+    return at < b->rows ? at : b->rows;
+}
+
+/* Elements [k_begin, k_end) of K: one tap's part, or whole taps. */
+typedef struct depth_range {
+    size_t tap, taps, first, depth;
+    bool begins, ends; /* with the first, the last element of K */
+    const float *b;    /* its first element of column 0 */
+} depth_range;
+
+static size_t depth_blocks(const lnt_gemm_plan *p)
+{
+    return p->tap_blocks * p->depth_parts;
+}
+
+/* Of the panels; where they are laid out otherwise, b is the caller's to set. */
+static depth_range depth_block(const block *b, size_t i)
+{
+    const lnt_gemm_plan *p = b->call->plan;
+    const size_t tap_block = i / p->depth_parts, part = i % p->depth_parts;
+    depth_range r;
+    r.tap = (size_t)lnt_cut((int64_t)p->taps, (int64_t)p->tap_blocks, (int64_t)tap_block);
+    r.taps = (size_t)lnt_cut((int64_t)p->taps, (int64_t)p->tap_blocks, (int64_t)tap_block + 1) - r.tap;
+    r.first = (size_t)lnt_cut((int64_t)p->depth, (int64_t)p->depth_parts, (int64_t)part);
+    r.depth = (size_t)lnt_cut((int64_t)p->depth, (int64_t)p->depth_parts, (int64_t)part + 1) - r.first;
+    r.begins = tap_block == 0 && part == 0;
+    r.ends = tap_block + 1 == p->tap_blocks && part + 1 == p->depth_parts;
+    r.b = b->call->b + b->call->b_offset[b->product] + (r.tap * p->depth + r.first) * p->b_row;
+    return r;
+}
+
+static void find_rows(block *b, const depth_range *r, float *gather)
+{
+    const lnt_gemm_call *call = b->call;
+    const size_t begin = r->tap * call->plan->depth + r->first;
+    const size_t end = begin + r->taps * r->depth;
+    for (unsigned t = 0, first = 0; t < b->tiles; t++) {
+        lnt_row_set *set = &b->set[t];
+        const unsigned next = tile_begin(b, t + 1), n = next - first;
+        set->tap = 0;
+        set->tap_end = call->plan->taps;
+        call->plan->rows_of(call, b->product, b->row + first, n, begin, end, gather, set);
+        for (unsigned i = 0; i < n; i++)
+            set->c[i] = call->c + (set->out[i] - call->c_first);
+        for (unsigned i = 0; call->residual && i < n; i++)
+            set->residual[i] = call->residual + set->out[i];
+        for (unsigned i = 0; r->first && !set->gathered && i < n; i++)
+            set->a[i] += r->first;
+        if (set->gathered)
+            gather += n * (end - begin);
+        first = next;
+    }
+}
+
+/* What all tiles of a block have in common over one range of K. */
+static lnt_tile common_tile(const block *b, const depth_range *r)
+{
+    const lnt_gemm_call *call = b->call;
+    const lnt_gemm_plan *p = call->plan;
+    return (lnt_tile){
+        .b_row = p->b_row,
+        .b_panel = p->b_panel,
+        .bias = call->bias && r->ends ? call->bias + (size_t)b->product * call->bias_product : NULL,
+        .scale = r->ends ? p->scale : 1.0f,
+        .low = r->ends ? p->low : -INFINITY,
+        .high = r->ends ? p->high : INFINITY,
+        .accumulate = !r->begins,
+        .b_is_far = p->taps * p->depth * p->columns > LNT_FAR_FLOATS,
+    };
+}
+
+/* Makes *tile one of rows times columns [first, end). */
+static void place_tile(const block *b, unsigned t, const depth_range *r, lnt_tile *tile, size_t first,
+                       size_t end)
+{
+    static const ptrdiff_t no_offset = 0;
+    const lnt_gemm_plan *p = b->call->plan;
+    const lnt_row_set *set = &b->set[t];
+    const size_t tap = set->tap > r->tap ? set->tap : r->tap, last = r->tap + r->taps,
+                 tap_end = set->tap_end < last ? set->tap_end : last;
+    const size_t taps = tap < tap_end ? tap_end - tap : 0;
+    tile->a = set->a;
+    tile->b = r->b + (taps ? tap - r->tap : 0) * p->depth * (p->narrow ? 1 : p->b_row);
+    tile->c = set->c;
+    tile->residual = b->call->residual && r->ends ? set->residual : NULL;
+    tile->tap_offset = set->gathered ? &no_offset : p->tap_offset + tap;
+    tile->taps = set->gathered ? 1 : taps;
+    tile->depth = set->gathered ? taps * r->depth : r->depth;
+    tile->first = first;
+    tile->columns = end;
+}
+
+/* The columns of B one by one, at to. */
+static void lay_out_columns(const block *b, float *to)
+{
+    const lnt_gemm_plan *p = b->call->plan;
+    const float *panel = b->call->b + b->call->b_offset[b->product];
+    const size_t K = p->taps * p->depth;
+    for (size_t n = 0; n < p->columns; n++)
+        for (size_t k = 0; k < K; k++)
+            *to++ = panel[k * LNT_PANEL + n];
+}
+
+/* scratch: room for the columns of B, laid out, and to gather rows. */
+static void run_narrow(block *b, float *scratch)
+{
+    const lnt_gemm_plan *p = b->call->plan;
+    depth_range r = depth_block(b, 0);
+    lnt_tile tile = common_tile(b, &r);
+    if (b->laid_out != b->product)
+        lay_out_columns(b, scratch);
+    b->laid_out = b->product;
+    r.b = scratch;
+    tile.b_panel = p->taps * p->depth;
+    find_rows(b, &r, scratch + p->columns * tile.b_panel);
+    for (unsigned t = 0; t < b->tiles; t++) {
+        place_tile(b, t, &r, &tile, 0, p->columns);
+        p->kernels->narrow(&tile, tile_begin(b, t + 1) - tile_begin(b, t));
+    }
+}
+
+/* What is read of B after block i of K of the columns before n, or NULL. */
+static const float *read_next(const block *b, size_t i, size_t n)
+{
+    const lnt_gemm_plan *p = b->call->plan;
+    if (n >= b->column + b->columns && i + 1 < depth_blocks(p)) {
+        n = b->column;
+        i++;
+    } else if (n >= b->column + b->columns)
+        i = 0; /* of the next item */
+    return n < p->columns && p->b_row == LNT_PANEL ? depth_block(b, i).b + n / LNT_PANEL * p->b_panel : NULL;
+}
+
+/* Lets a tile fetch so many floats at from while it is computed, as many as its multiply-adds leave time for.
+ */
+static void fetch(const lnt_gemm_plan *p, lnt_tile *tile, const float *from, size_t floats)
+{
+    enum { LINES_MAX = 8 };
+    const int64_t wanted = (int64_t)floats, columns = (int64_t)(tile->columns - tile->first);
+    const int64_t parts = divide_up(columns, (int64_t)p->kernels->tile_panels * LNT_PANEL);
+    const int64_t steps = parts * (int64_t)(tile->taps * (tile->depth / LNT_FETCH_STEP));
+    const int64_t lines = steps ? lnt_least(divide_up(wanted, steps * LNT_PANEL), LINES_MAX) : 0;
+    tile->ahead = from;
+    tile->ahead_lines = (unsigned)lines;
+    tile->ahead_step = lines ? (size_t)lnt_least(divide_up(wanted, steps * lines), LNT_PANEL) : 0;
+}
+
+/* The panels at next are fetched by all tiles of a block together: this is the share of tile t. */
+static void fetch_panels(const block *b, unsigned t, const depth_range *r, const float *next, lnt_tile *tile)
+{
+    const lnt_gemm_plan *p = b->call->plan;
+    const size_t rows = r->taps * r->depth, lines = p->panels_at_once * rows;
+    const size_t begin = t * lines / b->tiles, end = (t + 1) * lines / b->tiles;
+    if (lines)
+        fetch(p, tile, next + begin / rows * p->b_panel + begin % rows * LNT_PANEL,
+              (end - begin) * LNT_PANEL);
+}
+
+/* The rows behind those of tile t, as far as it has not read them itself for its last tap. */
+static void fetch_rows(const block *b, unsigned t, lnt_tile *tile)
+{
+    const lnt_gemm_plan *p = b->call->plan;
+    const int64_t floats = (tile_begin(b, t + 1) - tile_begin(b, t)) * p->row_step;
+    fetch(p, tile, tile->a[0] + tile->tap_offset[tile->taps - 1] + floats, (size_t)floats);
+}
+
+static void run_block(block *b, float *gather)
+{
+    const lnt_gemm_plan *p = b->call->plan;
+    if (p->narrow) {
+        run_narrow(b, gather);
+        return;
+    }
+    const size_t at_once = p->panels_at_once * LNT_PANEL, end = b->column + b->columns;
+    for (size_t i = 0; i < depth_blocks(p); i++) {
+        const depth_range r = depth_block(b, i);
+        lnt_tile tile = common_tile(b, &r);
+        find_rows(b, &r, gather);
+        for (size_t n = b->column; n < end; n += at_once) {
+            const float *next = read_next(b, i, n + at_once);
+            for (unsigned t = 0; t < b->tiles; t++) {
+                place_tile(b, t, &r, &tile, n, end - n < at_once ? end : n + at_once);
+                tile.ahead_lines = 0;
+                if (p->fetches_rows && n == b->column && !b->set[t].gathered && tile.taps)
+                    fetch_rows(b, t, &tile);
+                else if (next)
+                    fetch_panels(b, t, &r, next, &tile);
+                p->kernels->tile[tile_begin(b, t + 1) - tile_begin(b, t)](&tile);
+            }
+        }
+    }
+}
+
+static void run_epilogue(lnt_kernel *k, const block *b)
+{
+    const lnt_gemm_call *call = b->call;
+    const lnt_gemm_plan *p = call->plan;
+    const int64_t row = b->product * p->epilogue_rows + b->row;
+    const int64_t column = b->product * p->epilogue_columns + (int64_t)b->column;
+    lnt_epilogue_run(p->epilogue, k, call->step, call->c + (row * call->ld + column - call->c_first),
+                     call->ld, row, b->rows, column, (int64_t)b->columns);
+}
+
+/* How the rows and columns of a call are cut, and handed out. */
+typedef struct order {
+    const lnt_gemm_call *call;
+    int64_t row_blocks, column_blocks;
+    bool columns_outside;
+} order;
+
+/* The first row of block i of the rows. */
+static int64_t row_of_block(const order *o, int64_t i)
+{
+    const lnt_gemm_plan *p = o->call->plan;
+    const int64_t unit = lnt_gemm_has_whole_tiles(p) ? p->tile_rows : 1;
+    return lnt_least(lnt_cut(divide_up(p->rows, unit), o->row_blocks, i) * unit, p->rows);
+}
+
+/* The first column of block i of n. As planned, tiles of the widest kind make up a block. */
+static size_t column_of_block(const lnt_gemm_plan *p, int64_t n, int64_t i)
+{
+    const int64_t columns = (int64_t)p->columns;
+    const int64_t unit = LNT_PANEL * (n == p->column_blocks ? (int64_t)p->kernels->tile_panels : 1);
+    return (size_t)lnt_least(lnt_cut(divide_up(columns, unit), n, i) * unit, columns);
+}
+
+/* Block i of n of the columns, for the block's rows. */
+static void run_columns(lnt_kernel *k, block *b, int64_t n, int64_t i, float *gather)
+{
+    const lnt_gemm_plan *p = b->call->plan;
+    const bool whole = lnt_gemm_has_whole_tiles(p);
+    b->tiles = (b->rows + p->tile_rows - 1) / p->tile_rows;
+    b->tile_rows = whole ? p->tile_rows : b->rows / b->tiles;
+    b->rows_left = whole ? 0 : b->rows % b->tiles;
+    b->column = column_of_block(p, n, i);
+    b->columns = column_of_block(p, n, i + 1) - b->column;
+    run_block(b, gather);
+    if (p->epilogue)
+        run_epilogue(k, b);
+}
+
+static lnt_status run_items(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+{
+    const order *o = arg;
+    const lnt_gemm_call *call = o->call;
+    const lnt_gemm_plan *p = call->plan;
+    float *gather = (float *)(void *)(call->gather + thread * p->gather_bytes);
+    block b;
+    b.call = call;
+    b.laid_out = -1;
+    for (int64_t item = begin; item < end; item++) {
+        const int64_t blocks = o->row_blocks * o->column_blocks, at = item % blocks;
+        const int64_t rows_at = o->columns_outside ? at % o->row_blocks : at / o->column_blocks;
+        const int64_t columns_at = o->columns_outside ? at / o->row_blocks : at % o->column_blocks;
+        b.product = item / blocks;
+        b.row = row_of_block(o, rows_at);
+        b.rows = (unsigned)(row_of_block(o, rows_at + 1) - b.row);
+        run_columns(k, &b, o->column_blocks, columns_at, gather);
+    }
+    return LNT_OK;
+}
+
+/* Threads share the rows of one product, where there are enough, rather than its columns: what one writes it
+ * reads itself in the next step. No sum changes: blocks of many rows have no tiles of a few, whose sums along
+ * K would be split. Else they share the columns. Each is to have as many blocks as the others. */
+static order order_of(const lnt_kernel *k, const lnt_gemm_call *call)
+{
+    enum {
+        MANY_ROWS = 48,
+        ROWS = LNT_GEMM_PART,
+        TIMES = 8 /* as fast B comes as what another has just written */
+    };
+    const lnt_gemm_plan *p = call->plan;
+    const int64_t threads = k->threads, rows = p->rows / threads;
+    const int64_t panels = divide_up((int64_t)p->columns, LNT_PANEL);
+    const bool small = (int64_t)(p->columns * p->taps) <= TIMES * p->rows; /* is B */
+    order o = {call, p->row_blocks, p->column_blocks, p->columns_outside};
+    if (p->products == 1 && rows >= (small ? ROWS : MANY_ROWS)) {
+        o.columns_outside &= threads == 1;
+        o.row_blocks = divide_up(p->row_blocks, threads) * threads;
+    } else if (p->products * o.row_blocks % threads && panels >= threads) {
+        o.column_blocks = at_least(p->column_blocks / threads, 1) * threads;
+    }
+    return o;
+}
+
+lnt_status lnt_gemm_run(lnt_kernel *k, const lnt_gemm_call *call)
+{
+    const lnt_gemm_plan *p = call->plan;
+    LNT_ASSERT(p->tile_rows > 0 && (p->depth_parts == 1 || p->tap_blocks == p->taps));
+    LNT_ASSERT(p->gather_bytes == 0 || lnt_is_aligned(call->gather, LNT_ALIGN));
+    LNT_ASSERT(!p->epilogue || (call->step && call->step->out[0]));
+    order o = order_of(k, call);
+    const int64_t items = p->products * o.row_blocks * o.column_blocks;
+    if (p->rows == 0 || p->columns == 0 || items == 0)
+        return LNT_OK;
+    if (items == 1 || p->work <= SHARED_WORK)
+        return run_items(k, &o, 0, items, 0);
+    const double grain = 2 * ITEM_WORK_MIN * (double)items / p->work;
+    return lnt_parallel(k, items, (int64_t)ceil(grain), run_items, &o);
+}
+
+void lnt_gemm_part(lnt_kernel *k, const lnt_gemm_call *call, int64_t begin, int64_t end, unsigned thread)
+{
+    const lnt_gemm_plan *p = call->plan;
+    LNT_ASSERT(begin < end && end <= p->rows);
+    LNT_ASSERT(end - begin >= LNT_GEMM_PART || end - begin == p->rows || lnt_gemm_has_parts(p));
+    float *gather = (float *)(void *)(call->gather + thread * p->gather_bytes);
+    const int64_t blocks = divide_up(end - begin, BLOCK_ROWS / p->tile_rows * p->tile_rows);
+    block b;
+    b.call = call;
+    b.laid_out = -1;
+    for (b.product = 0; b.product < p->products; b.product++)
+        for (int64_t i = 0; i < blocks; i++) {
+            b.row = begin + lnt_cut(end - begin, blocks, i);
+            b.rows = (unsigned)(begin + lnt_cut(end - begin, blocks, i + 1) - b.row);
+            for (int64_t column = 0; column < p->column_blocks; column++)
+                run_columns(k, &b, p->column_blocks, column, gather);
+        }
+}
+
+/* ---- packing at run time ---- */
+
+typedef struct pack_call {
+    const lnt_packed *p;
+    lnt_dtype type;
+    const void *src;
+    void *dst;
+} pack_call;
+
+static lnt_status pack_task(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+{
+    (void)k, (void)thread;
+    const pack_call *c = arg;
+    lnt_pack_panels(c->p, c->type, c->src, c->dst, (size_t)begin, (size_t)end);
+    return LNT_OK;
+}
+
+lnt_status lnt_gemm_pack(lnt_kernel *k, const lnt_packed *p, lnt_dtype type, const void *src, void *dst)
+{
+    LNT_ASSERT(lnt_is_aligned(dst, LNT_ALIGN));
+    pack_call c = {p, type, src, dst};
+    const int64_t panel = (int64_t)p->K * LNT_PANEL;
+    return lnt_parallel(k, (int64_t)lnt_packed_panel_count(p), ITEM_WORK_MIN / at_least(panel, 1) + 1,
+                        pack_task, &c);
+}

@@ -1,0 +1,578 @@
+/* gemm_tile.inc.h — the tile kernels, written once over ops/simd/simd.h and compiled per level.
+ *
+ * The including file says which level (see ops/simd/simd.h) and the shape that fits its registers:
+ *
+ *     TILE_ROWS       rows of the largest tile
+ *     TALL_ROWS       if given, rows of the largest tile that is only two vectors wide
+ *     TILE_VECTORS    vectors across; they may span one panel, a part of one, or two
+ *     ROWS_AHEAD(n)   if given, of how many rows of n a step begins with the loads from A
+ *     HALVES(n)       if given, whether tiles of n rows do the last 8 columns or fewer with half a vector
+ *     SUMS_MIN        sums (accumulators) that hide the latency of a multiply-add
+ *     DEPTH_BLOCK     rows of K after which partial sums go to C
+ *
+ * A tile has rows * vectors sums. Small ones split K into chains, which are summed at the end. */
+#include "ops/gemm/gemm.h"
+#include "ops/op.h"
+#include "ops/simd/simd.h"
+
+#define UNROLL(n) _Pragma(UNROLL_TEXT(n))
+#define UNROLL_TEXT(n) UNROLL_STRING(GCC unroll n)
+#define UNROLL_STRING(text) #text
+
+enum {
+    PART = TILE_VECTORS * LNT_VL, /* columns of a part: what a tile does at a time */
+    PREFETCH_FLOATS = 768,        /* a one-row product of a large B is bound by memory: fetch 3 KB ahead */
+    STEPS = LNT_FETCH_STEP, /* of K at once in the largest tiles: more multiply-adds among the instructions */
+    STEPS_SUMS = 5 * TILE_VECTORS,
+    LOADS_IN_FMA = LNT_VL == 16 ? 3 : 0 /* see acc_step */
+};
+
+_Static_assert(LNT_PANEL % PART == 0 || PART % LNT_PANEL == 0, "parts make up panels, or panels parts");
+#ifndef TALL_ROWS
+#define TALL_ROWS TILE_ROWS
+#endif
+#ifndef HALVES
+#define HALVES(rows) 0
+#endif
+#ifndef ROWS_AHEAD
+#define ROWS_AHEAD(rows) 0
+#endif
+
+_Static_assert(TALL_ROWS <= LNT_TILE_ROWS_MAX, "fits the table");
+
+typedef struct tile_acc {
+    vf v[LNT_TILE_ROWS_MAX][TILE_VECTORS];
+} tile_acc;
+
+/* ---- inner loops ---- */
+
+LNT_INLINE void acc_fill(tile_acc *acc, const unsigned rows, const unsigned vectors, vf x)
+{
+    UNROLL(10)
+    for (unsigned i = 0; i < rows; i++)
+        UNROLL(4)
+    for (unsigned j = 0; j < vectors; j++)
+        acc->v[i][j] = x;
+}
+
+/* A load that stays where it is written, before the multiply-adds: cores that run in order wait for it
+ * otherwise. */
+LNT_INLINE void load_early(float *x, const float *from)
+{
+    *x = *from;
+#if defined(__aarch64__)
+    __asm__ volatile("" : "+w"(*x));
+#endif
+}
+
+/* Row `row` of B, whose panels are at b[], times element k of each row of A; with half, the last vector of B
+ * is half a one. An element of A that few halves are multiplied by is loaded with each multiply-add: by
+ * itself its way to all lanes takes a third longer than they do. */
+LNT_INLINE void acc_step(tile_acc *acc, const unsigned rows, const unsigned vectors, const bool half,
+                         const float *const *a, size_t k, const float *const *b, size_t row)
+{
+    vf bv[TILE_VECTORS];
+    UNROLL(4)
+    for (unsigned j = 0; j < vectors; j++) {
+        bv[j] = v_load(b[j * LNT_VL / LNT_PANEL] + row + j * LNT_VL % LNT_PANEL);
+        if (rows > 1)
+            v_hold(&bv[j]);
+    }
+    if (2 * vectors - half <= LOADS_IN_FMA) {
+        UNROLL(10)
+        for (unsigned i = 0; i < rows; i++)
+            UNROLL(4)
+        for (unsigned j = 0; j < vectors; j++)
+            v_fma_from(&acc->v[i][j], a[i] + k, bv[j], half && j + 1 == vectors);
+        return;
+    }
+    const unsigned ahead = ROWS_AHEAD(rows) < rows ? ROWS_AHEAD(rows) : rows;
+    float from_a[LNT_TILE_ROWS_MAX];
+    UNROLL(10)
+    for (unsigned i = 0; i < ahead; i++)
+        load_early(&from_a[i], a[i] + k);
+    UNROLL(10)
+    for (unsigned i = 0; i < rows; i++) {
+        if (ahead == 0)
+            from_a[i] = a[i][k];
+        const vf x = v_splat(from_a[i]);
+        UNROLL(4)
+        for (unsigned j = 0; j < vectors; j++)
+            v_fma_to(&acc->v[i][j], x, bv[j], half && j + 1 == vectors);
+        if (ahead && i + ahead < rows)
+            load_early(&from_a[i + ahead], a[i + ahead] + k);
+    }
+}
+
+/* Moves on in B. The pointers stay what they are, one for each panel: left alone, compilers turn them into
+ * sums that need more registers than there are. */
+LNT_INLINE void next_rows(const float **b, const unsigned panels, size_t floats)
+{
+    UNROLL(4)
+    for (unsigned j = 0; j < panels; j++) {
+        b[j] += floats;
+        __asm__("" : "+r"(b[j]));
+    }
+}
+
+LNT_INLINE void acc_add(tile_acc *acc, const unsigned rows, const unsigned vectors, const tile_acc *other)
+{
+    UNROLL(10)
+    for (unsigned i = 0; i < rows; i++)
+        UNROLL(4)
+    for (unsigned j = 0; j < vectors; j++)
+        acc->v[i][j] += other->v[i][j];
+}
+
+/* Adds the sum over all taps of one part; chains is 1, 2 or 4. */
+LNT_INLINE void accumulate(tile_acc *acc, const unsigned rows, const unsigned vectors, const bool half,
+                           const unsigned chains, const lnt_tile *t, const float *b, const float **fetch)
+{
+    const size_t depth = t->depth, b_row = t->b_row, ahead_step = t->ahead_step;
+    const unsigned panels = (vectors * LNT_VL + LNT_PANEL - 1) / LNT_PANEL;
+    const float *ahead = *fetch, *bp[TILE_VECTORS];
+    tile_acc chain[4];
+    chain[0] = *acc;
+    UNROLL(4)
+    for (unsigned c = 1; c < chains; c++)
+        acc_fill(&chain[c], rows, vectors, v_splat(0));
+    UNROLL(4)
+    for (unsigned j = 0; j < panels; j++)
+        bp[j] = b + j * t->b_panel;
+    for (size_t tap = 0; tap < t->taps; tap++) {
+        const ptrdiff_t offset = t->tap_offset[tap];
+        const float *a[LNT_TILE_ROWS_MAX];
+        UNROLL(10)
+        for (unsigned i = 0; i < rows; i++)
+            a[i] = t->a[i] + offset;
+        size_t k = 0;
+        if (LNT_VL > 4 && rows * vectors >= STEPS_SUMS && b_row == LNT_PANEL)
+            for (; k + STEPS <= depth; k += STEPS) {
+                for (unsigned line = 0; line < t->ahead_lines; line++, ahead += ahead_step)
+                    v_prefetch_far(ahead);
+                UNROLL(4)
+                for (unsigned c = 0; c < STEPS; c++)
+                    acc_step(&chain[0], rows, vectors, half, a, k + c, bp, c * LNT_PANEL);
+                next_rows(bp, panels, STEPS * LNT_PANEL);
+            }
+        if (LNT_VL > 4 && rows == 1 && chains == STEPS && b_row == LNT_PANEL && !t->b_is_far)
+            for (; k + STEPS <= depth; k += STEPS) {
+                UNROLL(4)
+                for (unsigned c = 0; c < STEPS; c++)
+                    acc_step(&chain[c], rows, vectors, half, a, k + c, bp, c * LNT_PANEL);
+                next_rows(bp, panels, STEPS * LNT_PANEL);
+            }
+        for (; k + chains <= depth; k += chains)
+            UNROLL(4)
+        for (unsigned c = 0; c < chains; c++) {
+            if (rows == 1 && c == 0 && t->b_is_far)
+                v_prefetch(bp[0] + PREFETCH_FLOATS);
+            acc_step(&chain[c], rows, vectors, half, a, k + c, bp, 0);
+            next_rows(bp, panels, b_row);
+        }
+        if (chains > 1)
+            for (; k < depth; k++) {
+                acc_step(&chain[0], rows, vectors, half, a, k, bp, 0);
+                next_rows(bp, panels, b_row);
+            }
+    }
+    if (chains == 4) {
+        acc_add(&chain[0], rows, vectors, &chain[2]);
+        acc_add(&chain[1], rows, vectors, &chain[3]);
+    }
+    if (chains >= 2)
+        acc_add(&chain[0], rows, vectors, &chain[1]);
+    *acc = chain[0];
+    *fetch = ahead;
+}
+
+/* ---- storing ---- */
+
+/* Where the sums of row i begin: with C, and with the bias if it is not to be scaled. All columns of a row
+ * are summed in one order, so that equal columns of B give equal results. */
+LNT_INLINE vf begin(const lnt_tile *t, unsigned i, size_t n, unsigned lanes)
+{
+    vf x = t->bias && t->scale == 1.0f ? v_load_n(t->bias + n, lanes) : v_splat(0);
+    if (t->accumulate)
+        x += v_load_n(t->c[i] + n, lanes);
+    return x;
+}
+
+/* What becomes of the sum x of row i at column n: the rest of the formula of ops/gemm/gemm.h. */
+LNT_INLINE vf finish(const lnt_tile *t, unsigned i, size_t n, vf x, unsigned lanes)
+{
+    if (t->scale != 1.0f) {
+        x *= v_splat(t->scale);
+        if (t->bias)
+            x += v_load_n(t->bias + n, lanes);
+    }
+    if (t->residual)
+        x += v_load_n(t->residual[i] + n, lanes);
+    return v_min(v_splat(t->high), v_max(v_splat(t->low), x));
+}
+
+/* Up to `vectors` vectors from column n on of sums laid down in memory, PART in a row: their beginning, and
+ * what becomes of them. Apart from the tiles, so that nothing in here has a say in which registers their
+ * accumulators get. */
+static __attribute__((noinline)) void begin_sums(const lnt_tile *t, unsigned rows, unsigned vectors,
+                                                 float *sums, size_t n)
+{
+    for (unsigned i = 0; i < rows; i++, sums += PART)
+        for (size_t j = 0; j < vectors * LNT_VL; j += LNT_VL) {
+            const size_t left = t->columns - n - j;
+            v_store(sums + j, begin(t, i, n + j, left < LNT_VL ? (unsigned)left : LNT_VL));
+        }
+}
+
+static __attribute__((noinline)) void store_sums(const lnt_tile *t, unsigned rows, unsigned vectors,
+                                                 const float *sums, size_t n)
+{
+    for (unsigned i = 0; i < rows; i++, sums += PART)
+        for (size_t j = 0; j < vectors * LNT_VL; j += LNT_VL) {
+            const size_t left = t->columns - n - j;
+            const unsigned lanes = left < LNT_VL ? (unsigned)left : LNT_VL;
+            v_store_n(t->c[i] + n + j, finish(t, i, n + j, v_load(sums + j), lanes), lanes);
+        }
+}
+
+/* Where lanes can be masked for nothing the last vector needs no other way than the rest. */
+#ifdef LNT_SIMD_AVX512
+enum { MASKS = 1 };
+#else
+enum { MASKS = 0 };
+#endif
+
+LNT_INLINE vf load_lanes(const float *p, const bool some, unsigned lanes)
+{
+    return some ? v_load_n(p, lanes) : v_load(p);
+}
+
+LNT_INLINE unsigned lanes_left(size_t n)
+{
+    return n < LNT_VL ? (unsigned)n : LNT_VL;
+}
+
+LNT_INLINE void store_lanes(float *p, vf x, const bool some, unsigned lanes)
+{
+    if (some)
+        v_store_n(p, x, lanes);
+    else
+        v_store(p, x);
+}
+
+/* The same where sums never leave the registers. The last vector has `lanes` lanes, all unless there are
+ * masks. */
+LNT_INLINE void acc_begin(tile_acc *acc, const lnt_tile *t, const unsigned rows, const unsigned vectors,
+                          size_t n, unsigned lanes)
+{
+    UNROLL(4)
+    for (unsigned j = 0; j < vectors; j++) {
+        const bool some = MASKS && j + 1 == vectors;
+        const vf bias =
+            t->bias && t->scale == 1.0f ? load_lanes(t->bias + n + j * LNT_VL, some, lanes) : v_splat(0);
+        UNROLL(10)
+        for (unsigned i = 0; i < rows; i++)
+            acc->v[i][j] = bias;
+    }
+    if (t->accumulate)
+        UNROLL(10)
+    for (unsigned i = 0; i < rows; i++)
+        UNROLL(4)
+    for (unsigned j = 0; j < vectors; j++)
+        acc->v[i][j] += load_lanes(t->c[i] + n + j * LNT_VL, MASKS && j + 1 == vectors, lanes);
+}
+
+LNT_INLINE void acc_scale(tile_acc *acc, const lnt_tile *t, const unsigned rows, const unsigned vectors,
+                          size_t n, unsigned lanes)
+{
+    UNROLL(4)
+    for (unsigned j = 0; j < vectors; j++) {
+        const vf bias =
+            t->bias ? load_lanes(t->bias + n + j * LNT_VL, j + 1 == vectors, lanes) : v_splat(-0.0f);
+        UNROLL(10)
+        for (unsigned i = 0; i < rows; i++)
+            acc->v[i][j] = acc->v[i][j] * v_splat(t->scale) + bias;
+    }
+}
+
+LNT_INLINE void acc_end(tile_acc *acc, const lnt_tile *t, const unsigned rows, const unsigned vectors,
+                        size_t n, unsigned lanes)
+{
+    if (MASKS && t->scale != 1.0f)
+        acc_scale(acc, t, rows, vectors, n, lanes);
+    if (t->residual)
+        UNROLL(10)
+    for (unsigned i = 0; i < rows; i++)
+        UNROLL(4)
+    for (unsigned j = 0; j < vectors; j++)
+        acc->v[i][j] += load_lanes(t->residual[i] + n + j * LNT_VL, MASKS && j + 1 == vectors, lanes);
+    const vf low = v_splat(t->low), high = v_splat(t->high);
+    if (t->low != -INFINITY || t->high != INFINITY)
+        UNROLL(10)
+    for (unsigned i = 0; i < rows; i++)
+        UNROLL(4)
+    for (unsigned j = 0; j < vectors; j++)
+        acc->v[i][j] = v_min(high, v_max(low, acc->v[i][j]));
+    UNROLL(10)
+    for (unsigned i = 0; i < rows; i++)
+        UNROLL(4)
+    for (unsigned j = 0; j < vectors; j++) {
+        float *c = t->c[i] + n + j * LNT_VL;
+        if (MASKS && j + 1 == vectors)
+            v_store_n(c, acc->v[i][j], lanes);
+        else
+            v_store(c, acc->v[i][j]);
+    }
+}
+
+/* The part that begins with column *at, which moves past it. */
+LNT_INLINE void part(const lnt_tile *t, size_t *at, const unsigned rows, const unsigned vectors,
+                     const float **fetch)
+{
+    const size_t n = *at;
+    const unsigned chains = rows * TILE_VECTORS >= SUMS_MIN ? 1 : 2 * rows * TILE_VECTORS >= SUMS_MIN ? 2 : 4;
+    const float *b = t->b + n / LNT_PANEL * t->b_panel + n % LNT_PANEL;
+    const size_t left = t->columns - n - (vectors - 1) * LNT_VL;
+    const unsigned lanes = left < LNT_VL ? (unsigned)left : LNT_VL;
+    const bool stays = MASKS || (lanes == LNT_VL && t->scale == 1.0f);
+    float sums[LNT_TILE_ROWS_MAX * PART];
+    tile_acc acc;
+    *at += vectors * LNT_VL;
+    if (stays)
+        acc_begin(&acc, t, rows, vectors, n, lanes);
+    else
+        begin_sums(t, rows, vectors, sums, n);
+    if (!stays)
+        UNROLL(10)
+    for (unsigned i = 0; i < rows; i++)
+        UNROLL(4)
+    for (unsigned j = 0; j < vectors; j++)
+        acc.v[i][j] = v_load(sums + i * PART + j * LNT_VL);
+    if (HALVES(rows) && left <= LNT_VL / 2)
+        accumulate(&acc, rows, vectors, true, chains, t, b, fetch);
+    else
+        accumulate(&acc, rows, vectors, false, chains, t, b, fetch);
+    if (stays) {
+        acc_end(&acc, t, rows, vectors, n, lanes);
+        return;
+    }
+    UNROLL(10)
+    for (unsigned i = 0; i < rows; i++)
+        UNROLL(4)
+    for (unsigned j = 0; j < vectors; j++)
+        v_store(sums + i * PART + j * LNT_VL, acc.v[i][j]);
+    store_sums(t, rows, vectors, sums, n);
+}
+
+LNT_INLINE void tile(const lnt_tile *t, const unsigned rows)
+{
+    const float *fetch = t->ahead;
+    for (size_t n = t->first; n < t->columns;) {
+        const size_t left = (t->columns - n + LNT_VL - 1) / LNT_VL;
+        if (rows <= TILE_ROWS && left >= TILE_VECTORS &&
+            !(LNT_VL == LNT_PANEL && TILE_VECTORS == 4 && left > 4 && left < 7))
+            part(t, &n, rows, TILE_VECTORS, &fetch);
+        else if (rows <= TILE_ROWS && TILE_VECTORS > 3 && left >= 3) /* 5 and 6 vectors are 3 + 2 and 3 + 3 */
+            part(t, &n, rows, 3, &fetch);
+        else if (TILE_VECTORS > 2 && left >= 2)
+            part(t, &n, rows, 2, &fetch);
+        else
+            part(t, &n, rows, 1, &fetch);
+    }
+}
+
+#define TILE(rows)                                                                                           \
+    static void tile_##rows(const lnt_tile *t)                                                               \
+    {                                                                                                        \
+        tile(t, rows);                                                                                       \
+    }
+TILE(1)
+TILE(2)
+TILE(3)
+TILE(4)
+#if TILE_ROWS >= 6
+TILE(5)
+TILE(6)
+#endif
+#if TALL_ROWS >= 10
+TILE(10)
+
+/* What is left at the end of tall tiles goes in two halves. */
+#define TILE_HALVES(rows, first, second)                                                                     \
+    static void tile_##rows(const lnt_tile *t)                                                               \
+    {                                                                                                        \
+        lnt_tile half = *t;                                                                                  \
+        tile_##first(&half);                                                                                 \
+        half.a += first;                                                                                     \
+        half.c += first;                                                                                     \
+        half.residual = half.residual ? half.residual + first : NULL;                                        \
+        tile_##second(&half);                                                                                \
+    }
+TILE_HALVES(7, 3, 4)
+TILE_HALVES(8, 4, 4)
+TILE_HALVES(9, 4, 5)
+#undef TILE_HALVES
+#endif
+#undef TILE
+
+/* ---- few columns: sums along K ---- */
+
+enum { NARROW = 4 /* rows and columns of a block */ };
+
+/* Adds element k of rows of A times that of columns of B, lane by lane: as many as a vector has, or fewer. */
+LNT_INLINE void narrow_step(vf sum[NARROW][NARROW], const float *const *a, const float *b, size_t b_column,
+                            const unsigned rows, const unsigned columns, unsigned lanes)
+{
+    vf x[NARROW];
+    UNROLL(4)
+    for (unsigned i = 0; i < rows; i++)
+        x[i] = lanes == LNT_VL ? v_load(a[i]) : v_load_n(a[i], lanes);
+    UNROLL(4)
+    for (unsigned n = 0; n < columns; n++) {
+        const vf y = lanes == LNT_VL ? v_load(b + n * b_column) : v_load_n(b + n * b_column, lanes);
+        UNROLL(4)
+        for (unsigned i = 0; i < rows; i++)
+            sum[i][n] = v_fma(x[i], y, sum[i][n]);
+    }
+}
+
+/* Adds the sums of a block from row `first` and a column on to those at `to`, PART in a row. */
+LNT_INLINE void narrow_block(const lnt_tile *t, unsigned first, size_t column, float *to, const unsigned rows,
+                             const unsigned columns)
+{
+    const float *b = t->b + column * t->b_panel;
+    vf sum[NARROW][NARROW];
+    UNROLL(4)
+    for (unsigned i = 0; i < NARROW; i++)
+        UNROLL(4)
+    for (unsigned n = 0; n < NARROW; n++)
+        sum[i][n] = v_splat(0);
+    for (size_t tap = 0; tap < t->taps; tap++) {
+        const float *a[NARROW];
+        UNROLL(4)
+        for (unsigned i = 0; i < rows; i++)
+            a[i] = t->a[first + i] + t->tap_offset[tap];
+        size_t left = t->depth;
+        for (; left >= LNT_VL; left -= LNT_VL, b += LNT_VL) {
+            narrow_step(sum, a, b, t->b_panel, rows, columns, LNT_VL);
+            UNROLL(4)
+            for (unsigned i = 0; i < rows; i++)
+                a[i] += LNT_VL;
+        }
+        if (left)
+            narrow_step(sum, a, b, t->b_panel, rows, columns, (unsigned)left);
+        b += left;
+    }
+    if (columns == 1) {
+        const vf sums = v_sum4(sum[0][0], sum[1][0], sum[2][0], sum[3][0]);
+        UNROLL(4)
+        for (unsigned i = 0; i < rows; i++)
+            to[i * PART] += sums[i];
+        return;
+    }
+    UNROLL(4)
+    for (unsigned i = 0; i < rows; i++) {
+        const vf sums = v_sum4(sum[i][0], sum[i][1], sum[i][2], sum[i][3]);
+        v_store_n(to + i * PART, v_load_n(to + i * PART, NARROW) + sums, NARROW);
+    }
+}
+
+static void narrow(const lnt_tile *t, unsigned rows)
+{
+    LNT_ASSERT(rows <= LNT_TILE_ROWS_MAX);
+    LNT_ASSERT(t->first % LNT_PANEL == 0);
+    float sums[LNT_TILE_ROWS_MAX * PART];
+    for (size_t n = t->first; n < t->columns; n += PART) {
+        const size_t columns = t->columns - n < PART ? t->columns - n : PART;
+        const unsigned vectors = (unsigned)((columns + LNT_VL - 1) / LNT_VL);
+        begin_sums(t, rows, vectors, sums, n);
+        for (unsigned i = 0; i < rows;) {
+            const bool many = rows - i >= NARROW;
+            float *to = sums + i * PART;
+            for (size_t at = 0; at < columns;)
+                if (LNT_VL > 4 && many && columns - at >= NARROW) { /* else it is never worth it */
+                    narrow_block(t, i, n + at, to + at, NARROW, NARROW);
+                    at += NARROW;
+                } else if (many)
+                    narrow_block(t, i, n + at, to + at, NARROW, 1), at++;
+                else
+                    narrow_block(t, i, n + at, to + at, 1, 1), at++;
+            i += many ? NARROW : 1;
+        }
+        store_sums(t, rows, vectors, sums, n);
+    }
+}
+
+#include "ops/conv/depthwise.inc.h"
+#include "ops/conv/stem.inc.h"
+#include "ops/conv/winograd.inc.h"
+#include "ops/conv/winograd_line.inc.h"
+
+/* ---- the machine itself ---- */
+
+/* As many chains as the largest tile has accumulators: nothing but multiply-adds. */
+static void fma_chains(size_t rounds, float *sink)
+{
+    tile_acc acc; /* starts that differ, or the compiler would keep one chain for all */
+    UNROLL(10)
+    for (unsigned i = 0; i < TILE_ROWS; i++)
+        UNROLL(4)
+    for (unsigned j = 0; j < TILE_VECTORS; j++)
+        acc.v[i][j] = v_splat((float)(i * TILE_VECTORS + j));
+    const vf x = v_load(sink), y = v_splat(0.5f);
+    for (size_t r = 0; r < rounds; r++)
+        UNROLL(10)
+    for (unsigned i = 0; i < TILE_ROWS; i++)
+        UNROLL(4)
+    for (unsigned j = 0; j < TILE_VECTORS; j++)
+        acc.v[i][j] = v_fma(acc.v[i][j], y, x);
+    vf sum = v_splat(0);
+    UNROLL(10)
+    for (unsigned i = 0; i < TILE_ROWS; i++)
+        UNROLL(4)
+    for (unsigned j = 0; j < TILE_VECTORS; j++)
+        sum += acc.v[i][j];
+    v_store(sink, sum);
+}
+
+#include "ops/recurrent/rnn_cell.inc.h"
+
+const lnt_gemm_kernels LNT_SIMD_NAME(lnt_gemm) = {
+    .tile_rows = TILE_ROWS,
+    .tall_rows = TALL_ROWS,
+    .tile_panels = (PART + LNT_PANEL - 1) / LNT_PANEL,
+    .depth_block = DEPTH_BLOCK,
+    .tile =
+        {
+            NULL,
+            tile_1,
+            tile_2,
+            tile_3,
+            tile_4,
+#if TILE_ROWS >= 6
+            tile_5,
+            tile_6,
+#endif
+#if TALL_ROWS >= 10
+            tile_7,
+            tile_8,
+            tile_9,
+            tile_10,
+#endif
+        },
+    .narrow = narrow,
+    .lanes = LNT_VL,
+    .depthwise = depthwise,
+    .stem = stem,
+    .stem_planes = stem_planes,
+    .winograd_in = LNT_HAS_WinogradConv ? winograd_in : NULL,
+    .winograd_out = LNT_HAS_WinogradConv ? winograd_out : NULL,
+    .winograd_line_in = LNT_HAS_WinogradConv ? winograd_line_in : NULL,
+    .winograd_line_out = LNT_HAS_WinogradConv ? winograd_line_out : NULL,
+    .fma = fma_chains,
+    .fma_lanes = TILE_ROWS * TILE_VECTORS * LNT_VL,
+    .rnn = LNT_HAS_RNN ? rnn_cell : NULL,
+    .lstm = LNT_HAS_LSTM || LNT_HAS_DynamicLSTM ? lstm_cell : NULL,
+    .gru_gates = LNT_HAS_GRU || LNT_HAS_DynamicGRU ? gru_gates : NULL,
+    .gru_state = LNT_HAS_GRU || LNT_HAS_DynamicGRU ? gru_state : NULL,
+};

@@ -1,0 +1,529 @@
+/* matmul.c — MatMul, FusedMatMul (com.microsoft) and Gemm.
+ *
+ * All three are Y = alpha * op(A) * op(B) + beta * C over a batch. float goes to the tile kernels: a constant
+ * B is packed already, any other is packed in scratch memory or, for few rows, read where it lies. The other
+ * types take a plain loop. */
+#include "base/checked.h"
+#include "base/half.h"
+#include "base/lnt_assert.h"
+#include "ops/gemm/blas.h"
+#include "ops/copy.h"
+#include "ops/element.h"
+#include "ops/gemm/gemm_driver.h"
+#include "ops/gemm/gemm_store.h"
+#include "ops/pack.h"
+
+#include <string.h>
+
+/* ---- extents ---- */
+
+/* The product as three matrices per batch entry. Extents may be unknown (negative) in shape rules. */
+typedef struct matrices {
+    int64_t M, K, N;
+    bool trans_a, trans_b;
+    bool vector_a, vector_b; /* rank 1: its axis of length 1 does not show in the output */
+    float alpha, beta;
+} matrices;
+
+static bool flag(const lnt_node *node, const char *name)
+{
+    return lnt_attr_i(node, name, 0) != 0;
+}
+
+static matrices matrices_of(const lnt_node *node, const lnt_operand *a, const lnt_operand *b)
+{
+    matrices p = {.trans_a = flag(node, "transA") && a->rank > 1,
+                  .trans_b = flag(node, "transB") && b->rank > 1,
+                  .vector_a = a->rank == 1,
+                  .vector_b = b->rank == 1,
+                  .alpha = lnt_attr_f(node, "alpha", 1.0f),
+                  .beta = lnt_attr_f(node, "beta", 1.0f)};
+    const unsigned ra = a->rank, rb = b->rank;
+    p.M = p.vector_a ? 1 : a->dims[p.trans_a ? ra - 1 : ra - 2];
+    p.K = a->dims[p.vector_a || !p.trans_a ? ra - 1 : ra - 2];
+    p.N = p.vector_b ? 1 : b->dims[p.trans_b ? rb - 2 : rb - 1];
+    return p;
+}
+
+/* Extent of B that must equal K. */
+static int64_t inner_of_b(const matrices *p, const lnt_operand *b)
+{
+    return p->vector_b ? b->dims[0] : b->dims[p->trans_b ? b->rank - 1 : b->rank - 2];
+}
+
+/* The axes before the last two. */
+static lnt_operand batch_of(const lnt_operand *o)
+{
+    lnt_operand batch = *o;
+    batch.rank = (uint8_t)(o->rank > 2 ? o->rank - 2 : 0);
+    return batch;
+}
+
+static lnt_status check_inner(const lnt_site *site, const matrices *p, const lnt_operand *b)
+{
+    const int64_t inner = inner_of_b(p, b);
+    if (p->K >= 0 && inner >= 0 && p->K != inner)
+        return LNT_SITE_FAIL(site, LNT_E_SHAPE, "A has %lld columns, B has %lld rows", (long long)p->K,
+                             (long long)inner);
+    return LNT_OK;
+}
+
+lnt_status lnt_shape_matmul(lnt_site *site)
+{
+    const lnt_operand *a = site->in[0], *b = site->in[1];
+    if (a->rank == 0 || b->rank == 0)
+        return LNT_SITE_FAIL(site, LNT_E_SHAPE, "operands must not be scalars");
+    const matrices p = matrices_of(site->node, a, b);
+    LNT_TRY(check_inner(site, &p, b));
+    const lnt_operand batch_a = batch_of(a), batch_b = batch_of(b);
+    int64_t dims[LNT_MAX_RANK];
+    unsigned rank = 0;
+    LNT_TRY(lnt_broadcast_dims(site, &rank, dims, &batch_a));
+    LNT_TRY(lnt_broadcast_dims(site, &rank, dims, &batch_b));
+    if (!p.vector_a)
+        dims[rank++] = p.M;
+    if (!p.vector_b)
+        dims[rank++] = p.N;
+    lnt_set_dims(site, 0, rank, dims);
+    return LNT_OK;
+}
+
+lnt_status lnt_shape_gemm(lnt_site *site)
+{
+    const lnt_operand *a = site->in[0], *b = site->in[1], *c = lnt_own_input(site, 2);
+    if (a->rank != 2 || b->rank != 2)
+        return LNT_SITE_FAIL(site, LNT_E_SHAPE, "A and B must be matrices");
+    const matrices p = matrices_of(site->node, a, b);
+    LNT_TRY(check_inner(site, &p, b));
+    const int64_t dims[2] = {p.M, p.N};
+    if (c) {
+        unsigned rank = 2;
+        int64_t with_c[LNT_MAX_RANK] = {p.M, p.N};
+        LNT_TRY(lnt_broadcast_dims(site, &rank, with_c, c));
+        if (rank != 2 || (p.M >= 0 && with_c[0] >= 0 && with_c[0] != p.M) ||
+            (p.N >= 0 && with_c[1] >= 0 && with_c[1] != p.N))
+            return LNT_SITE_FAIL(site, LNT_E_SHAPE, "C does not broadcast to the product");
+    }
+    lnt_set_dims(site, 0, 2, dims);
+    return LNT_OK;
+}
+
+/* ---- what a bound product knows ---- */
+
+typedef struct matmul {
+    matrices p;
+    int64_t batch;          /* products to compute, after merging */
+    const size_t *offset_a; /* [batch] elements from A to its matrix */
+    size_t *offset_b;
+    int64_t row_a, column_a; /* strides of op(A), in elements */
+    int64_t row_b, column_b;
+    int64_t stride_c[2]; /* of Gemm's C over rows and columns; 0 where it broadcasts */
+    bool has_c;
+    bool pack_b, transpose_a, expand_c;
+    lnt_packed packed;                                      /* of B, where it is packed at run time */
+    size_t scratch_b, scratch_a, scratch_c, scratch_gather; /* offsets into scratch memory */
+    lnt_store store;
+    lnt_copy turn; /* of A, where it is transposed */
+    lnt_gemm_plan plan;
+} matmul;
+
+/* Offsets of each batch entry's matrix in an operand, in matrices, broadcasting. */
+static void batch_offsets(const lnt_operand *o, unsigned rank, const int64_t *dims, int64_t count,
+                          size_t *out)
+{
+    const unsigned own = o->rank > 2 ? o->rank - 2u : 0;
+    for (int64_t i = 0; i < count; i++) {
+        int64_t rest = i, step = 1;
+        size_t at = 0;
+        for (unsigned d = rank; d-- > 0;) {
+            const int64_t index = rest % dims[d];
+            rest /= dims[d];
+            if (d + own < rank)
+                continue;
+            const int64_t extent = o->dims[d + own - rank];
+            at += extent == 1 ? 0 : (size_t)(index * step);
+            step *= extent;
+        }
+        out[i] = at;
+    }
+}
+
+static lnt_status bind_batch(lnt_site *site, matmul *m)
+{
+    const lnt_operand *a = site->in[0], *b = site->in[1];
+    const lnt_operand batch_a = batch_of(a), batch_b = batch_of(b);
+    int64_t dims[LNT_MAX_RANK], count, in_b;
+    unsigned rank = 0;
+    LNT_TRY(lnt_broadcast_dims(site, &rank, dims, &batch_a));
+    LNT_TRY(lnt_broadcast_dims(site, &rank, dims, &batch_b));
+    if (!lnt_count(dims, rank, &count) || !lnt_count(batch_b.dims, batch_b.rank, &in_b))
+        return LNT_SITE_FAIL(site, LNT_E_LIMIT, "too many matrices");
+    const bool merge = in_b == 1 && !m->p.trans_a && count == lnt_operand_count(&batch_a);
+    if (merge) {
+        m->p.M *= count;
+        count = 1;
+    }
+    m->batch = count;
+    size_t *offsets = lnt_bump_alloc(site->memory, (2 * (size_t)count + 1) * sizeof *offsets, site->err);
+    if (!offsets)
+        return LNT_E_MEMORY;
+    if (!merge) {
+        batch_offsets(a, rank, dims, count, offsets);
+        batch_offsets(b, rank, dims, count, offsets + count);
+    }
+    for (int64_t i = 0; i < count; i++)
+        offsets[i] *= (size_t)(m->p.M * m->p.K);
+    m->offset_a = offsets;
+    m->offset_b = offsets + count; /* in matrices still */
+    return LNT_OK;
+}
+
+/* Once it is known how B lies: elements in one of its matrices. */
+static void scale_offsets(const matmul *m, size_t elements)
+{
+    for (int64_t i = 0; i < m->batch; i++)
+        m->offset_b[i] *= elements;
+}
+
+static void find_c(const lnt_site *site, matmul *m)
+{
+    const lnt_operand *c = lnt_own_input(site, 2);
+    m->has_c = c && m->p.beta != 0.0f;
+    if (!m->has_c)
+        return;
+    const int64_t columns = c->rank ? c->dims[c->rank - 1] : 1, rows = c->rank > 1 ? c->dims[0] : 1;
+    m->stride_c[0] = rows == 1 ? 0 : columns;
+    m->stride_c[1] = columns == 1 ? 0 : 1;
+}
+
+/* ---- float ---- */
+
+enum {
+    DIRECT_ROWS = 12,        /* fewer rows than that do not pay for packing B */
+    DIRECT_COLUMNS = 64,     /* as few lie close together anyway */
+    DIRECT_BYTES = 24 * 1024 /* of a B that stays in the first-level cache as it lies */
+};
+
+/* May tiles read B where it lies? */
+static bool reads_in_place(const matmul *m, const lnt_operand *b)
+{
+    if (b->packed || m->p.trans_b || m->p.N % LNT_PANEL != 0)
+        return false;
+    return m->p.M <= DIRECT_ROWS || m->p.N <= DIRECT_COLUMNS ||
+           m->p.K <= DIRECT_BYTES / (int64_t)sizeof(float) / m->p.N;
+}
+
+static void rows_of_matrix(const lnt_gemm_call *call, int64_t product, int64_t row, unsigned n,
+                           size_t k_begin, size_t k_end, float *gather, lnt_row_set *set)
+{
+    const lnt_gemm_plan *p = call->plan;
+    const size_t *offset_a = p->rows_arg, length = k_end - k_begin;
+    const float *a = call->a + offset_a[product] + (size_t)row * p->depth;
+    const int64_t out = (product * p->rows + row) * (int64_t)p->columns;
+    set->gathered = p->gathers_all;
+    for (unsigned i = 0; i < n; i++, a += p->depth) {
+        set->a[i] = set->gathered ? gather + i * length : a;
+        set->out[i] = out + i * (int64_t)p->columns;
+        if (set->gathered)
+            memcpy(gather + i * length, a + k_begin, length * sizeof *a);
+    }
+}
+
+/* beta * C, broadcast to whole rows: [1 or M][N]. */
+static void expand_c(const matmul *m, const float *c, float *dst)
+{
+    const int64_t rows = m->stride_c[0] ? m->p.M : 1;
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = 0; j < m->p.N; j++)
+            dst[i * m->p.N + j] = m->p.beta * c[i * m->stride_c[0] + j * m->stride_c[1]];
+}
+
+static lnt_status run_matmul_f32(lnt_kernel *k, const lnt_step *s)
+{
+    const matmul *m = s->params;
+    LNT_ASSERT(!m->pack_b || m->scratch_b < s->scratch_bytes);
+    LNT_ASSERT(!m->transpose_a || m->scratch_a < s->scratch_bytes);
+    char *scratch = lnt_scratch(k, s);
+    const float *a = lnt_in(k, s, 0), *b = lnt_in(k, s, 1), *c = lnt_in(k, s, 2);
+    if (m->pack_b) {
+        float *packed = (float *)(void *)(scratch + m->scratch_b);
+        LNT_TRY(lnt_gemm_pack(k, &m->packed, LNT_FLOAT, b, packed));
+        b = packed;
+    }
+    if (m->transpose_a) {
+        float *rows = (float *)(void *)(scratch + m->scratch_a);
+        LNT_TRY(lnt_copy_run(k, &m->turn, rows, a));
+        a = rows;
+    }
+    if (m->expand_c) {
+        float *rows = (float *)(void *)(scratch + m->scratch_c);
+        expand_c(m, c, rows);
+        c = rows;
+    }
+    lnt_gemm_call call = {.plan = &m->plan,
+                          .step = s,
+                          .a = a,
+                          .b = b,
+                          .b_offset = m->offset_b,
+                          .c = lnt_out(k, s, 0),
+                          .ld = m->p.N,
+                          .gather = scratch + m->scratch_gather};
+    if (m->has_c && !m->stride_c[0])
+        call.bias = c;
+    else if (m->has_c)
+        call.residual = c;
+    if (m->store.bias >= 0)
+        call.bias = lnt_in(k, s, (unsigned)m->store.bias);
+    if (m->store.residual >= 0)
+        call.residual = lnt_in(k, s, (unsigned)m->store.residual);
+    return lnt_gemm_run(k, &call);
+}
+
+/* Chooses where B is read from; *bytes grows by the scratch memory for it. */
+static lnt_status bind_b(lnt_site *site, matmul *m, size_t *bytes)
+{
+    const lnt_operand *b = site->in[1];
+    lnt_gemm_plan *plan = &m->plan;
+    size_t packed_bytes;
+    plan->b_row = LNT_PANEL;
+    plan->b_panel = (size_t)m->p.K * LNT_PANEL;
+    if (reads_in_place(m, b)) {
+        plan->b_row = (size_t)m->p.N;
+        plan->b_panel = LNT_PANEL;
+        scale_offsets(m, (size_t)(m->p.K * m->p.N));
+        return LNT_OK;
+    }
+    scale_offsets(m, (size_t)m->p.K * lnt_round_up((size_t)m->p.N, LNT_PANEL));
+    if (b->packed)
+        return LNT_OK;
+    const lnt_operand batch = batch_of(b);
+    const int64_t groups = lnt_operand_count(&batch);
+    if (m->p.K > UINT32_MAX || m->p.N > UINT32_MAX || groups > UINT32_MAX)
+        return LNT_SITE_FAIL(site, LNT_E_LIMIT, "matrix B is too large");
+    m->packed = lnt_packed_panels(m->p.trans_b ? LNT_SOURCE_NK : LNT_SOURCE_KN, (uint32_t)groups,
+                                  (uint32_t)m->p.K, (uint32_t)m->p.N);
+    if (!lnt_packed_bytes(&m->packed, &packed_bytes))
+        return LNT_SITE_FAIL(site, LNT_E_LIMIT, "matrix B is too large");
+    m->pack_b = true;
+    m->scratch_b = *bytes;
+    *bytes += lnt_round_up(packed_bytes, 64);
+    return LNT_OK;
+}
+
+/* C is a bias or a residual as it lies, or is made one in scratch memory. */
+static void bind_c(const lnt_site *site, matmul *m, size_t *bytes)
+{
+    const lnt_operand *c = lnt_own_input(site, 2);
+    if (!m->has_c || (m->p.beta == 1.0f && c->rank && c->dims[c->rank - 1] == m->p.N))
+        return;
+    m->expand_c = true;
+    m->scratch_c = *bytes;
+    *bytes += lnt_round_up((size_t)(m->p.N * (m->stride_c[0] ? m->p.M : 1)) * sizeof(float), 64);
+}
+
+/* Matrices of A, [K][M] each, to rows [M][K] in scratch memory. */
+static void bind_turn(const lnt_site *site, matmul *m, size_t *bytes)
+{
+    const int64_t M = m->p.M, K = m->p.K, element = sizeof(float), count = lnt_operand_count(site->in[0]);
+    m->transpose_a = m->p.trans_a && M > 1 && K > 1;
+    if (!m->transpose_a)
+        return;
+    lnt_copy_begin(&m->turn, sizeof(float));
+    lnt_copy_axis(&m->turn, count / (M * K), M * K * element, M * K * element);
+    lnt_copy_axis(&m->turn, M, K * element, element);
+    lnt_copy_axis(&m->turn, K, element, M * element);
+    lnt_copy_settle(&m->turn);
+    m->scratch_a = *bytes;
+    *bytes += lnt_round_up((size_t)(count * element), 64);
+}
+
+static lnt_status bind_f32(lnt_site *site, matmul *m)
+{
+    static const ptrdiff_t no_offset[1] = {0};
+    const lnt_operand *out = site->out[0];
+    size_t bytes = 0;
+    bind_turn(site, m, &bytes);
+    bind_c(site, m, &bytes);
+    LNT_TRY(bind_b(site, m, &bytes));
+    const bool own_bias = m->has_c && !m->stride_c[0], own_residual = m->has_c && m->stride_c[0];
+    LNT_TRY(lnt_bind_store(site, out->rank - 1u, own_bias ? 2 : -1, !own_residual, &m->store));
+    if (own_bias)
+        m->store.bias = -1; /* C may be scaled first */
+    lnt_gemm_plan *plan = &m->plan;
+    plan->kernels = site->kernels->gemm;
+    plan->rows_of = rows_of_matrix;
+    plan->rows_arg = m->offset_a;
+    plan->products = m->batch;
+    plan->rows = m->p.M;
+    plan->columns = (size_t)m->p.N;
+    plan->taps = 1;
+    plan->depth = (size_t)m->p.K;
+    plan->row_step = m->p.K;
+    plan->tap_offset = no_offset;
+    plan->scale = m->p.alpha;
+    plan->low = m->store.low;
+    plan->high = m->store.high;
+    plan->epilogue = m->store.program;
+    plan->epilogue_rows = m->p.M;
+    lnt_gemm_plan_blocks(plan);
+    if (m->store.residual >= 0 && lnt_gemm_in_place(plan))
+        lnt_bind_in_place(site, 0, (unsigned)m->store.residual);
+    m->scratch_gather = bytes;
+    lnt_bind_scratch(site, bytes + plan->gather_bytes * site->threads);
+    site->step->run = run_matmul_f32;
+    return LNT_OK;
+}
+
+/* ---- other types: one row of Y at a time ---- */
+
+typedef struct reference_call {
+    const matmul *m;
+    const char *a, *b, *c;
+    char *y;
+} reference_call;
+
+/* alpha * x + beta * c; exact where the attributes are 1. */
+#define BLEND(x, c) ((alpha == 1 ? (x) : alpha * (x)) + (beta == 1 ? (c) : beta * (c)))
+#define AS_IS(x) (x)
+#define AS_INT64(x) lnt_saturate((double)(x), INT64_MIN, INT64_MAX)
+
+#define REFERENCE(name, type, work, factor, load, store)                                                     \
+    static lnt_status name##_rows(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)     \
+    {                                                                                                        \
+        (void)k, (void)thread;                                                                               \
+        const reference_call *r = arg;                                                                       \
+        const matmul *m = r->m;                                                                              \
+        const work alpha = (work)factor(m->p.alpha), beta = (work)factor(m->p.beta);                         \
+        for (int64_t row = begin; row < end; row++) {                                                        \
+            const int64_t entry = row / m->p.M, i = row % m->p.M;                                            \
+            const type *a = (const type *)(const void *)r->a + m->offset_a[entry] + i * m->row_a;            \
+            const type *b = (const type *)(const void *)r->b + m->offset_b[entry];                           \
+            const type *c = (const type *)(const void *)r->c;                                                \
+            type *y = (type *)(void *)r->y + row * m->p.N;                                                   \
+            for (int64_t j = 0; j < m->p.N; j++) {                                                           \
+                work sum = 0;                                                                                \
+                for (int64_t e = 0; e < m->p.K; e++)                                                         \
+                    sum += load(a[e * m->column_a]) * load(b[e * m->row_b + j * m->column_b]);               \
+                const work plus = m->has_c ? load(c[i * m->stride_c[0] + j * m->stride_c[1]]) : 0;           \
+                y[j] = store(BLEND(sum, plus));                                                              \
+            }                                                                                                \
+        }                                                                                                    \
+        return LNT_OK;                                                                                       \
+    }
+REFERENCE(f64, double, double, AS_IS, AS_IS, AS_IS)
+REFERENCE(f16, uint16_t, float, AS_IS, lnt_f16_to_float, lnt_float_to_f16)
+REFERENCE(bf16, uint16_t, float, AS_IS, lnt_bf16_to_float, lnt_float_to_bf16)
+/* unsigned: wraps alike, and overflow is defined */
+REFERENCE(i32, uint32_t, uint32_t, AS_INT64, AS_IS, AS_IS)
+REFERENCE(i64, uint64_t, uint64_t, AS_INT64, AS_IS, AS_IS)
+#undef REFERENCE
+#undef BLEND
+#undef AS_IS
+#undef AS_INT64
+
+static lnt_task_fn reference_of(lnt_dtype dtype)
+{
+    switch (dtype) {
+    case LNT_DOUBLE: return f64_rows;
+    case LNT_FLOAT16: return f16_rows;
+    case LNT_BFLOAT16: return bf16_rows;
+    case LNT_INT32:
+    case LNT_UINT32: return i32_rows;
+    case LNT_INT64:
+    case LNT_UINT64: return i64_rows;
+    default: return NULL;
+    }
+}
+
+static lnt_status run_reference(lnt_kernel *k, const lnt_step *s)
+{
+    const matmul *m = s->params;
+    reference_call r = {m, lnt_in(k, s, 0), lnt_in(k, s, 1), m->has_c ? lnt_in(k, s, 2) : NULL,
+                        lnt_out(k, s, 0)};
+    const int64_t row_work = m->p.K * m->p.N + 1;
+    return lnt_parallel(k, m->batch * m->p.M, 16384 / row_work + 1, reference_of((lnt_dtype)s->in[0]->dtype),
+                        &r);
+}
+
+#ifdef LNT_OPENBLAS
+enum { BLAS_ROWS = 64 /* of Y in one call */ };
+
+static lnt_status blas_rows(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+{
+    (void)k, (void)thread;
+    const reference_call *r = arg;
+    const matmul *m = r->m;
+    const int64_t blocks = (m->p.M + BLAS_ROWS - 1) / BLAS_ROWS, N = m->p.N;
+    const double *a = (const double *)(const void *)r->a, *b = (const double *)(const void *)r->b;
+    const double *c = (const double *)(const void *)r->c;
+    for (int64_t item = begin; item < end; item++) {
+        const int64_t entry = item / blocks, row = item % blocks * BLAS_ROWS;
+        const lnt_blas_call call = {.trans_a = m->p.trans_a,
+                                    .trans_b = m->p.trans_b,
+                                    .M = m->p.M - row < BLAS_ROWS ? m->p.M - row : BLAS_ROWS,
+                                    .N = N,
+                                    .K = m->p.K,
+                                    .lda = m->p.trans_a ? m->p.M : m->p.K,
+                                    .ldb = m->p.trans_b ? m->p.K : N,
+                                    .alpha = (double)m->p.alpha,
+                                    .beta = m->has_c ? (double)m->p.beta : 0};
+        double *y = (double *)(void *)r->y + (entry * m->p.M + row) * N;
+        for (int64_t i = 0; m->has_c && i < call.M; i++)
+            for (int64_t j = 0; j < N; j++)
+                y[i * N + j] = c[(row + i) * m->stride_c[0] + j * m->stride_c[1]];
+        lnt_blas_f64(&call, a + m->offset_a[entry] + row * m->row_a, b + m->offset_b[entry], y);
+    }
+    return LNT_OK;
+}
+
+static lnt_status run_blas(lnt_kernel *k, const lnt_step *s)
+{
+    const matmul *m = s->params;
+    reference_call r = {m, lnt_in(k, s, 0), lnt_in(k, s, 1), m->has_c ? lnt_in(k, s, 2) : NULL,
+                        lnt_out(k, s, 0)};
+    return lnt_parallel(k, m->batch * ((m->p.M + BLAS_ROWS - 1) / BLAS_ROWS),
+                        1 + 16384 / (BLAS_ROWS * m->p.K * m->p.N + 1), blas_rows, &r);
+}
+
+/* Extents of 32 bits, none of them 0. */
+static bool blas_takes(const lnt_site *site, const matmul *m)
+{
+    const matrices *p = &m->p;
+    return site->in[0]->dtype == LNT_DOUBLE && p->M > 0 && p->N > 0 && p->K > 0 && p->M <= INT32_MAX &&
+           p->N <= INT32_MAX && p->K <= INT32_MAX;
+}
+#endif
+
+static lnt_status bind_reference(lnt_site *site, matmul *m)
+{
+    if (!reference_of((lnt_dtype)site->in[0]->dtype))
+        return lnt_bind_unsupported_type(site, (lnt_dtype)site->in[0]->dtype);
+    if (site->node->program)
+        return LNT_SITE_FAIL(site, LNT_E_UNSUPPORTED, "fused work is for float only");
+    scale_offsets(m, (size_t)(m->p.K * m->p.N));
+    m->row_a = m->p.trans_a ? 1 : m->p.K;
+    m->column_a = m->p.trans_a ? m->p.M : 1;
+    m->row_b = m->p.trans_b ? 1 : m->p.N;
+    m->column_b = m->p.trans_b ? m->p.K : 1;
+    site->step->run = run_reference;
+#ifdef LNT_OPENBLAS
+    if (blas_takes(site, m))
+        site->step->run = run_blas;
+#endif
+    return LNT_OK;
+}
+
+lnt_status lnt_bind_matmul(lnt_site *site)
+{
+    const lnt_operand *a = site->in[0], *b = site->in[1];
+    const lnt_operand *c = lnt_own_input(site, 2);
+    if (a->dtype != b->dtype || (c && c->dtype != a->dtype))
+        return LNT_SITE_FAIL(site, LNT_E_TYPE, "operands must be of one type");
+    matmul *m = lnt_bind_params(site, sizeof *m);
+    if (!m)
+        return LNT_E_MEMORY;
+    m->p = matrices_of(site->node, a, b);
+    LNT_TRY(bind_batch(site, m));
+    find_c(site, m);
+    return a->dtype == LNT_FLOAT ? bind_f32(site, m) : bind_reference(site, m);
+}

@@ -1,0 +1,153 @@
+/* matmul_nbits.c — com.microsoft's MatMulNBits: a product with weights of 2, 4 or 8 bits in blocks along K,
+ * each with a scale and a zero point. A column of weights is brought to float once and met by all rows. */
+#include "ops/op.h"
+
+#include "base/checked.h"
+#include "ops/element.h"
+#include "ops/rows/row.h"
+#include "ops/widen.h"
+
+enum { A, WEIGHTS, SCALES, ZEROS, GROUPS, BIAS }; /* inputs */
+
+typedef struct nbits {
+    const lnt_row_kernels *row;
+    int64_t M, K, N, block, blocks, bits;
+    int64_t column_bytes, zero_bytes; /* of one column: weights, packed zero points */
+    bool packed_zeros;                /* else they are numbers like the scales, or there are none */
+    size_t thread_bytes;              /* scratch: a column */
+} nbits;
+
+typedef struct nbits_job {
+    const nbits *p;
+    const float *a, *scales, *bias, *zeros;
+    const uint8_t *weights, *packed_zeros;
+    const int32_t *groups; /* block of each k, or NULL */
+    float *y;
+    char *scratch;
+} nbits_job;
+
+/* Number i of those packed lowest bits first. */
+static inline unsigned packed_at(const uint8_t *bytes, int64_t i, int64_t bits)
+{
+    const int64_t at = i * bits;
+    return (unsigned)bytes[at / 8] >> (at % 8) & ((1u << bits) - 1);
+}
+
+static void unpack_column(const nbits_job *j, int64_t n, float *column)
+{
+    const nbits *p = j->p;
+    const uint8_t *weights = j->weights + n * p->column_bytes;
+    for (int64_t i = 0; i < p->K; i++) {
+        const int64_t group = j->groups ? j->groups[i] : i / p->block, at = n * p->blocks + group;
+        float zero = (float)(1 << (p->bits - 1));
+        if (j->packed_zeros)
+            zero = (float)packed_at(j->packed_zeros + n * p->zero_bytes, group, p->bits);
+        else if (j->zeros)
+            zero = j->zeros[at];
+        column[i] = ((float)packed_at(weights, i, p->bits) - zero) * j->scales[at];
+    }
+}
+
+static lnt_status multiply_columns(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+{
+    const nbits_job *j = arg;
+    const nbits *p = j->p;
+    float *column = (float *)(j->scratch + thread * p->thread_bytes);
+    (void)k;
+    for (int64_t n = begin; n < end; n++) {
+        unpack_column(j, n, column);
+        for (int64_t m = 0; m < p->M; m++)
+            j->y[m * p->N + n] = p->row->dot(j->a + m * p->K, column, p->K) + (j->bias ? j->bias[n] : 0);
+    }
+    return LNT_OK;
+}
+
+static lnt_status run_nbits(lnt_kernel *k, const lnt_step *s)
+{
+    const nbits *p = s->params;
+    const void *zeros = lnt_in(k, s, ZEROS);
+    nbits_job job = {p,
+                     lnt_in(k, s, A),
+                     lnt_in(k, s, SCALES),
+                     lnt_in(k, s, BIAS),
+                     p->packed_zeros ? NULL : zeros,
+                     lnt_in(k, s, WEIGHTS),
+                     p->packed_zeros ? zeros : NULL,
+                     lnt_in(k, s, GROUPS),
+                     lnt_out(k, s, 0),
+                     lnt_scratch(k, s)};
+    for (int64_t i = 0; job.groups && i < p->K; i++)
+        LNT_REQUIRE(job.groups[i] >= 0 && job.groups[i] < p->blocks, k->err, LNT_E_VALUE,
+                    "g_idx holds %d, of %lld blocks", (int)job.groups[i], (long long)p->blocks);
+    return lnt_parallel(k, p->N, 1 + 16384 / (p->K * (p->M + 1) + 1), multiply_columns, &job);
+}
+
+lnt_status lnt_shape_nbits(lnt_site *site)
+{
+    const lnt_operand *a = site->in[A];
+    int64_t dims[LNT_MAX_RANK];
+    LNT_REQUIRE(a->rank >= 1, site->err, LNT_E_SHAPE, "A is a scalar");
+    for (unsigned d = 0; d < a->rank; d++)
+        dims[d] = d + 1u < a->rank ? a->dims[d] : lnt_attr_i(site->node, "N", 0);
+    lnt_set_dims(site, 0, a->rank, dims);
+    return LNT_OK;
+}
+
+static lnt_status check_numbers(const lnt_site *site, const nbits *p)
+{
+    LNT_REQUIRE(p->bits == 2 || p->bits == 4 || p->bits == 8, site->err, LNT_E_UNSUPPORTED,
+                "MatMulNBits is implemented for 2, 4 and 8 bits, not %lld", (long long)p->bits);
+    LNT_REQUIRE(p->K > 0 && p->N > 0 && p->block > 0 && p->K < INT32_MAX && p->N < INT32_MAX &&
+                    p->block < INT32_MAX,
+                site->err, LNT_E_ARGUMENT, "K, N and block_size must be positive");
+    return LNT_OK;
+}
+
+static lnt_status check_operands(const lnt_site *site, const nbits *p)
+{
+    const lnt_operand *zeros = lnt_input(site, ZEROS), *groups = lnt_input(site, GROUPS);
+    const lnt_operand *bias = lnt_input(site, BIAS);
+    LNT_REQUIRE(site->in[WEIGHTS]->dtype == LNT_UINT8 &&
+                    lnt_operand_count(site->in[WEIGHTS]) == p->N * p->column_bytes,
+                site->err, LNT_E_SHAPE, "the weights must be %lld bytes",
+                (long long)(p->N * p->column_bytes));
+    LNT_REQUIRE(lnt_operand_count(site->in[SCALES]) == p->N * p->blocks, site->err, LNT_E_SHAPE,
+                "%lld scales are needed", (long long)(p->N * p->blocks));
+    LNT_REQUIRE(!zeros || lnt_operand_count(zeros) == p->N * (p->packed_zeros ? p->zero_bytes : p->blocks),
+                site->err, LNT_E_SHAPE, "zero_points do not fit the scales");
+    LNT_REQUIRE(!groups || (groups->dtype == LNT_INT32 && lnt_operand_count(groups) >= p->K), site->err,
+                LNT_E_SHAPE, "g_idx must hold K int32");
+    LNT_REQUIRE(!bias || lnt_operand_count(bias) == p->N, site->err, LNT_E_SHAPE,
+                "the bias must hold N numbers");
+    return LNT_OK;
+}
+
+lnt_status lnt_bind_nbits(lnt_site *site)
+{
+    const lnt_node *node = site->node;
+    const lnt_operand *a = site->in[A], *zeros = lnt_input(site, ZEROS);
+    nbits *p = lnt_bind_params(site, sizeof *p);
+    if (!p)
+        return LNT_E_MEMORY;
+    if (a->dtype == LNT_DOUBLE || !lnt_is_floating(a->dtype))
+        return lnt_bind_unsupported_type(site, a->dtype);
+    p->row = site->kernels->row;
+    p->K = lnt_attr_i(node, "K", 0);
+    p->N = lnt_attr_i(node, "N", 0);
+    p->bits = lnt_attr_i(node, "bits", 4);
+    p->block = lnt_attr_i(node, "block_size", 0);
+    LNT_TRY(check_numbers(site, p));
+    LNT_REQUIRE(a->dims[a->rank - 1] == p->K, site->err, LNT_E_SHAPE, "A has rows of %lld, K is %lld",
+                (long long)a->dims[a->rank - 1], (long long)p->K);
+    p->M = lnt_operand_count(a) / p->K;
+    p->blocks = (p->K + p->block - 1) / p->block;
+    p->column_bytes = p->blocks * ((p->block * p->bits + 7) / 8);
+    p->zero_bytes = (p->blocks * p->bits + 7) / 8;
+    p->packed_zeros = zeros && zeros->dtype == LNT_UINT8;
+    LNT_TRY(check_operands(site, p));
+    p->thread_bytes = lnt_round_up((size_t)p->K * sizeof(float), LNT_ALIGN);
+    lnt_bind_scratch(site, p->thread_bytes * site->threads);
+    site->step->run = run_nbits;
+    const uint32_t real = 1u << A | 1u << SCALES | 1u << BIAS | (p->packed_zeros ? 0 : 1u << ZEROS);
+    return lnt_bind_widened(site, real, 1);
+}

@@ -1,0 +1,385 @@
+/* pooling.c — MaxPool, AveragePool, LpPool and their global forms. */
+#include "ops/op.h"
+
+#include "base/checked.h"
+#include "base/lnt_assert.h"
+#include "ops/conv/row_fusion.h"
+#include "ops/rows/row.h"
+#include "ops/widen.h"
+#include "ops/window.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { MAX, AVERAGE, LP };
+enum { ROWS_MAX = 32 /* joined at a time */, GRAIN = 16384 /* elements worth a thread's while */ };
+
+typedef struct pool {
+    const lnt_row_kernels *row;
+    unsigned kind;
+    double order; /* of the Lp norm */
+    lnt_window w;
+    int64_t batch, channels, positions;
+    bool channels_last, count_pad, column_major, is_signed;
+    int64_t inner[2];    /* outputs along the last axis with all their taps inside */
+    bool joins;          /* rows of channels-last images are joined before pixels are */
+    int64_t pitch;       /* of a row with all its padding where images are worked on with it; else 0 */
+    int64_t reach;       /* elements behind one that are in its window along the last axis */
+    int64_t taps;        /* along the last axis that meet the input for any output */
+    int64_t inside;      /* padding before a row, as far as those taps reach */
+    int64_t padded;      /* length of a row with its padding, as far as they reach */
+    int64_t part, parts; /* outputs along the last axis that are worth a slice of work; such parts of a row;
+                            of a global pool: parts of an image whose sums are joined at the end */
+    void *share;         /* of each output of a row in the average, [out], in the type computed in */
+    lnt_feed feed;
+    size_t scratch_at, thread_bytes; /* scratch: one padded row; channels-last, one of the image. Of a global
+                                        pool: [batch][parts][channels] of all threads */
+} pool;
+
+typedef struct pool_job {
+    const pool *p;
+    const void *x;
+    void *y, *scratch;
+    int64_t *indices;
+    int64_t in_pixel, out_pixel; /* elements from pixel to pixel of channels-last images */
+    int64_t lines;               /* at x, of all such images or of a ring */
+} pool_job;
+
+/* Position `at` of a plane, counted with the first spatial axis running fastest. */
+static int64_t column_major(const lnt_window *w, int64_t at)
+{
+    const int64_t x = at % w->in[2], y = at / w->in[2] % w->in[1], z = at / (w->in[2] * w->in[1]);
+    return z + w->in[0] * (y + w->in[1] * x);
+}
+
+/* Part `item` of the rows of outputs: outputs [*begin, *end) of a row. Returns the row. */
+static int64_t part_of_row(const pool *p, int64_t item, int64_t *begin, int64_t *end)
+{
+    *begin = item % p->parts * p->part;
+    *end = p->w.out[2] - *begin < p->part ? p->w.out[2] : *begin + p->part;
+    return item / p->parts;
+}
+
+#include "ops/real_float.h"
+#include "ops/image/pooling.inc.h"
+#include "ops/real_double.h"
+#include "ops/image/pooling.inc.h"
+
+/* Taps along axis a that can meet the input at once. */
+static int64_t busy_taps(const lnt_window *w, unsigned a)
+{
+    return w->kernel[a] < w->in[a] ? w->kernel[a] : w->in[a];
+}
+
+/* The same of a whole window: of images without channels it may be too large for an integer. */
+static double busy_window(const lnt_window *w)
+{
+    return (double)busy_taps(w, 0) * (double)busy_taps(w, 1) * (double)busy_taps(w, 2);
+}
+
+/* Items that are worth a slice of work, of `cost` each: a number that may be too large for an integer where
+ * there are no items. */
+static int64_t grain_of(double worth, double cost)
+{
+    return 1 + (int64_t)(worth / (cost + 1));
+}
+
+static lnt_status run_fed(lnt_kernel *k, const void *arg, const float *ring, int64_t image, int64_t row,
+                          int64_t row_end, unsigned thread)
+{
+    pool_job job = *(const pool_job *)arg;
+    job.x = ring;
+    job.lines = job.p->feed.ring_lines;
+    const int64_t first = image * job.p->w.out[1];
+    return deep_rows_float(k, &job, first + row, first + row_end, thread);
+}
+
+static lnt_status run_pool(lnt_kernel *k, const lnt_step *s)
+{
+    static const lnt_task_fn tasks[2][4] = {
+        {plain_rows_float, deep_rows_float, indexed_planes_float, padded_planes_float},
+        {plain_rows_double, deep_rows_double, indexed_planes_double, padded_planes_double}};
+    const pool *p = s->params;
+    const lnt_window *w = &p->w;
+    pool_job job = {.p = p,
+                    .x = lnt_in(k, s, 0),
+                    .y = lnt_out(k, s, 0),
+                    .scratch = (char *)lnt_scratch(k, s) + p->scratch_at,
+                    .indices = lnt_out(k, s, 1),
+                    .in_pixel = lnt_operand_pitch(s->in[0]),
+                    .out_pixel = lnt_operand_pitch(s->out[0]),
+                    .lines = p->batch * w->in[0] * w->in[1]};
+    const unsigned how = job.indices ? 2 : p->pitch ? 3 : p->channels_last;
+    const int64_t rows = w->out[0] * w->out[1];
+    const double taps = busy_window(w);
+    const int64_t items[4] = {p->batch * p->channels * rows * p->parts, p->batch * rows * p->parts,
+                              p->batch * p->channels * rows * w->out[2], p->batch * p->channels};
+    const double cost[4] = {(double)w->in[2] * (double)busy_taps(w, 1) +
+                                (double)p->part * (double)p->taps / 8,
+                            (double)p->part * (double)p->channels * taps, taps,
+                            (double)p->pitch * (double)(w->out[1] * (w->kernel[1] + w->kernel[2])) / 8};
+    if (p->feed.step)
+        return lnt_feed_run(k, s, &p->feed, w, grain_of(32768, cost[how]), run_fed, &job);
+    return lnt_parallel(k, items[how], grain_of(32768, cost[how]), tasks[s->in[0]->dtype == LNT_DOUBLE][how],
+                        &job);
+}
+
+/* Where a window stands, and which of its taps meet the input. */
+typedef struct standing {
+    int64_t at[LNT_WINDOW_AXES], first[LNT_WINDOW_AXES], end[LNT_WINDOW_AXES];
+} standing;
+
+static void stand(const lnt_window *w, unsigned axis, int64_t at, standing *m)
+{
+    m->at[axis] = at;
+    lnt_window_taps(w, axis, at, &m->first[axis], &m->end[axis]);
+}
+
+/* The pixels of image x that a window meets; how many there are. */
+static int64_t find_pixels(const pool *p, const uint8_t *x, const standing *m, const uint8_t **pixel)
+{
+    const lnt_window *w = &p->w;
+    int64_t n = 0;
+    for (int64_t tz = m->first[0]; tz < m->end[0]; tz++)
+        for (int64_t ty = m->first[1]; ty < m->end[1]; ty++) {
+            const int64_t line =
+                lnt_window_at(w, 0, m->at[0], tz) * w->in[1] + lnt_window_at(w, 1, m->at[1], ty);
+            for (int64_t tx = m->first[2]; tx < m->end[2]; tx++)
+                pixel[n++] = x + (line * w->in[2] + lnt_window_at(w, 2, m->at[2], tx)) * p->channels;
+        }
+    return n;
+}
+
+/* Rows of outputs of channels-last images of bytes: the largest. */
+static lnt_status byte_rows(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+{
+    const pool_job *j = arg;
+    const pool *p = j->p;
+    const lnt_window *w = &p->w;
+    const uint8_t **pixel = (const uint8_t **)(void *)((char *)j->scratch + thread * p->thread_bytes);
+    (void)k;
+    for (int64_t item = begin; item < end; item++) {
+        const int64_t image = item / (w->out[1] * w->out[0]);
+        const uint8_t *x = (const uint8_t *)j->x + image * lnt_volume(w->in) * p->channels;
+        uint8_t *y = (uint8_t *)j->y + item * w->out[2] * p->channels;
+        standing m;
+        stand(w, 0, item / w->out[1] % w->out[0], &m);
+        stand(w, 1, item % w->out[1], &m);
+        for (int64_t ox = 0; ox < w->out[2]; ox++, y += p->channels) {
+            stand(w, 2, ox, &m);
+            const int64_t n = find_pixels(p, x, &m, pixel);
+            if (n)
+                p->row->max_bytes(pixel, n, p->is_signed, y, p->channels);
+            else
+                memset(y, p->is_signed ? INT8_MIN : 0, (size_t)p->channels);
+        }
+    }
+    return LNT_OK;
+}
+
+static lnt_status run_byte_pool(lnt_kernel *k, const lnt_step *s)
+{
+    const pool *p = s->params;
+    LNT_ASSERT(p->channels_last && lnt_dtype_size((lnt_dtype)s->in[0]->dtype) == 1);
+    const lnt_window *w = &p->w;
+    pool_job job = {.p = p, .x = lnt_in(k, s, 0), .y = lnt_out(k, s, 0), .scratch = lnt_scratch(k, s)};
+    const double taps = busy_window(w);
+    const double cost = (double)w->out[2] * (double)(p->channels / 16 + 8) * taps;
+    return lnt_parallel(k, p->batch * w->out[0] * w->out[1], grain_of(GRAIN, cost), byte_rows, &job);
+}
+
+/* The largest of bytes is a byte: nothing has to be widened. */
+static bool stays_bytes(const lnt_site *site, const pool *p)
+{
+    const lnt_dtype type = site->in[0]->dtype;
+    return p->kind == MAX && p->channels_last && !lnt_output(site, 1) &&
+           (type == LNT_INT8 || type == LNT_UINT8);
+}
+
+static lnt_status run_global_pool(lnt_kernel *k, const lnt_step *s)
+{
+    static const lnt_task_fn tasks[2][2] = {{plain_images_float, deep_images_float},
+                                            {plain_images_double, deep_images_double}};
+    const pool *p = s->params;
+    const bool is_double = s->in[0]->dtype == LNT_DOUBLE;
+    pool_job job = {.p = p, .x = lnt_in(k, s, 0), .y = lnt_out(k, s, 0), .scratch = lnt_scratch(k, s)};
+    const int64_t items = p->batch * (p->channels_last ? p->parts : p->channels);
+    const int64_t work = p->channels_last ? p->positions / p->parts * p->channels : p->positions;
+    LNT_TRY(lnt_parallel(k, items, 1 + GRAIN / (work + 1), tasks[is_double][p->channels_last], &job));
+    if (!p->channels_last)
+        return LNT_OK;
+    return lnt_parallel(k, p->batch, 1 + GRAIN / (p->parts * p->channels + 1),
+                        is_double ? join_images_double : join_images_float, &job);
+}
+
+lnt_status lnt_shape_pool(lnt_site *site)
+{
+    const lnt_operand *x = site->in[0];
+    lnt_window w;
+    int64_t dims[LNT_MAX_RANK] = {x->dims[0], x->dims[1]};
+    LNT_TRY(lnt_window_of(site, &w));
+    for (unsigned d = 2; d < x->rank; d++)
+        dims[d] = w.out[LNT_WINDOW_AXES + d - x->rank];
+    lnt_set_dims(site, 0, x->rank, dims);
+    lnt_set_dims(site, 1, x->rank, dims);
+    return LNT_OK;
+}
+
+lnt_status lnt_shape_global_pool(lnt_site *site)
+{
+    const lnt_operand *x = site->in[0];
+    int64_t dims[LNT_MAX_RANK];
+    LNT_REQUIRE(x->rank >= 2, site->err, LNT_E_SHAPE, "the input must have a batch and a channel axis");
+    for (unsigned d = 0; d < x->rank; d++)
+        dims[d] = d < 2 ? x->dims[d] : 1;
+    lnt_set_dims(site, 0, x->rank, dims);
+    return LNT_OK;
+}
+
+/* What all pooling operators share. */
+static pool *bind_common(lnt_site *site)
+{
+    const lnt_operand *x = site->in[0];
+    const unsigned id = site->node->op->id;
+    pool *p = lnt_bind_params(site, sizeof *p);
+    if (!p)
+        return NULL;
+    p->row = site->kernels->row;
+    p->kind = id == LNT_ID_MaxPool || id == LNT_ID_GlobalMaxPool           ? MAX
+              : id == LNT_ID_AveragePool || id == LNT_ID_GlobalAveragePool ? AVERAGE
+                                                                           : LP;
+    p->order = (double)lnt_attr_i(site->node, "p", 2);
+    p->batch = x->dims[1] ? x->dims[0] : 0; /* without channels there is nothing to go through */
+    p->channels = x->dims[1];
+    p->positions = 1;
+    for (unsigned d = 2; d < x->rank; d++)
+        p->positions *= x->dims[d];
+    p->channels_last = x->order == LNT_ORDER_CHANNELS_LAST;
+    return p;
+}
+
+/* For channels-last images: where no tap is missing, and whether joining the rows of a window first (stride
+ * pixels of each for an output, then its taps) is less work than taking all of its pixels. */
+static void plan_deep_rows(pool *p)
+{
+    enum { COST_OF_JOINING = 2 };
+    const lnt_window *w = &p->w;
+    const int64_t last = w->in[2] - 1 - (w->kernel[2] - 1) * w->dilation[2] + w->before[2];
+    const int64_t rows = busy_taps(w, 0) * busy_taps(w, 1), taps = w->kernel[2];
+    p->inner[0] = (w->before[2] + w->stride[2] - 1) / w->stride[2];
+    p->inner[1] = last < 0 ? 0 : last / w->stride[2] + 1;
+    if (p->inner[1] > w->out[2])
+        p->inner[1] = w->out[2];
+    p->joins = rows * taps > rows * w->stride[2] + taps + COST_OF_JOINING;
+}
+
+/* Of a window and a padding that are much wider than the input only what can meet it has a place. */
+static void plan_padding(pool *p)
+{
+    const lnt_window *w = &p->w;
+    const int64_t d = w->dilation[2], last = (w->out[2] - 1) * w->stride[2];
+    const int64_t met = (w->before[2] + w->in[2] + d - 1) / d, end = w->kernel[2] < met ? w->kernel[2] : met;
+    int64_t first = w->before[2] > last ? (w->before[2] - last) / d : 0;
+    if (first >= end)
+        first = end > 0 ? end - 1 : 0;
+    p->taps = end > first ? end - first : 1;
+    p->inside = w->before[2] - first * d;
+    const int64_t reach = last + (p->taps - 1) * d + 1;
+    p->padded = reach > p->inside + w->in[2] ? reach : p->inside + w->in[2];
+}
+
+/* Images of such a size that they stay in the first-level cache, twice over. */
+static void plan_planes(pool *p, bool indices)
+{
+    enum { FEW = 32, MANY = 4096 };
+    const lnt_window *w = &p->w;
+    int64_t extent[LNT_WINDOW_AXES]; /* with the padding */
+    for (unsigned a = 0; a < LNT_WINDOW_AXES; a++) {
+        extent[a] = w->in[a] + w->before[a] + w->after[a];
+        if (w->stride[a] != 1 || w->out[a] < 1 || w->in[a] < 1 || w->in[a] > MANY || extent[a] > MANY)
+            return;
+    }
+    if (p->kind != MAX || p->channels_last || indices || w->kernel[0] > 1 || extent[0] > 1 ||
+        extent[1] * extent[2] > MANY || w->kernel[1] + w->kernel[2] > FEW)
+        return;
+    p->pitch = extent[2];
+    p->reach = (w->kernel[2] - 1) * w->dilation[2];
+}
+
+/* A row of outputs is cut where its windows are more work than joining the rows they cover, and a lot: a
+ * deadline is heard between parts. */
+static void plan_parts(pool *p)
+{
+    enum { A_LOT = 1 << 20 };
+    const lnt_window *w = &p->w;
+    const double width = p->channels_last ? (double)p->channels : 1;
+    const double join = (double)w->in[2] * width * (double)busy_taps(w, 0) * (double)busy_taps(w, 1);
+    const double part = 1 + (join > A_LOT ? join : A_LOT) / ((double)p->taps * width + 1);
+    p->part = part < (double)w->out[2] ? (int64_t)part : w->out[2];
+    p->parts = p->part ? (w->out[2] + p->part - 1) / p->part : 0;
+}
+
+/* Rows that are joined are joined with all that lies between their pixels: those are read side by side. */
+static void bind_pitched(lnt_site *site, const pool *p)
+{
+    if (!p->channels_last || lnt_output(site, 1))
+        return;
+    if (!p->joins && busy_taps(&p->w, 0) * busy_taps(&p->w, 1) <= ROWS_MAX)
+        lnt_bind_pitched_input(site, 0);
+    lnt_bind_pitched(site);
+}
+
+lnt_status lnt_bind_pool(lnt_site *site)
+{
+    pool *p = bind_common(site);
+    if (!p)
+        return LNT_E_MEMORY;
+    LNT_TRY(lnt_window_of(site, &p->w));
+    p->count_pad = lnt_attr_i(site->node, "count_include_pad", 0) != 0;
+    p->column_major = lnt_attr_i(site->node, "storage_order", 0) != 0;
+    const lnt_window *w = &p->w;
+    if (stays_bytes(site, p)) {
+        p->is_signed = site->in[0]->dtype == LNT_INT8;
+        p->thread_bytes = lnt_round_up((size_t)busy_window(w) * sizeof(uint8_t *), LNT_ALIGN);
+        lnt_bind_scratch(site, p->thread_bytes * site->threads);
+        site->step->run = run_byte_pool;
+        return LNT_OK;
+    }
+    plan_padding(p);
+    plan_deep_rows(p);
+    plan_parts(p);
+    plan_planes(p, lnt_output(site, 1) != NULL);
+    const int64_t planes = p->pitch * (2 * w->in[1] + w->before[1] + w->after[1] + w->out[1]) + p->reach;
+    const int64_t row = p->pitch           ? planes
+                        : p->channels_last ? w->in[2] * p->channels
+                                           : p->padded + LNT_ROW_SLACK;
+    p->thread_bytes = lnt_round_up((size_t)row * sizeof(double), LNT_ALIGN);
+    p->share = lnt_bump_alloc(site->memory, (size_t)w->out[2] * sizeof(double), site->err);
+    if (!p->share)
+        return LNT_E_MEMORY;
+    if (lnt_site_real_type(site) == LNT_DOUBLE)
+        fill_share_double(p, p->share);
+    else
+        fill_share_float(p, p->share);
+    if (p->channels_last && p->kind != LP && p->parts == 1 && !lnt_output(site, 1))
+        lnt_bind_feed(site, w, &p->feed, &p->scratch_at);
+    lnt_bind_scratch(site, p->scratch_at + p->thread_bytes * site->threads);
+    bind_pitched(site, p);
+    site->step->run = run_pool;
+    return lnt_bind_widened(site, 1, 1);
+}
+
+/* Threads share a channels-last image. How many parts it is in hangs on its size alone, as its sums do. */
+lnt_status lnt_bind_global_pool(lnt_site *site)
+{
+    enum { FEW = 32, MANY = 128 };
+    pool *p = bind_common(site);
+    if (!p)
+        return LNT_E_MEMORY;
+    p->parts = p->kind == LP || p->positions < FEW ? 1 : p->positions < MANY ? 4 : 8;
+    if (p->channels_last && p->parts > 1)
+        lnt_bind_scratch(site, (size_t)(p->batch * p->parts * p->channels) *
+                                   lnt_dtype_size(lnt_site_real_type(site)));
+    site->step->run = run_global_pool;
+    return lnt_bind_widened(site, 1, 1);
+}

@@ -1,0 +1,382 @@
+/* pooling.inc.h — pooling in one type, R; included by pool.c with R, NAME and ROW.
+ *
+ * Maxima and sums are taken axis by axis. Plain images: the rows a window covers are joined into one row,
+ * then that row's neighbours into outputs. Channels-last images: the pixels a window covers are joined, all
+ * channels at once. */
+
+/* acc += |x| ** order */
+static void NAME(add_powers)(const pool *p, R *acc, const R *x, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        acc[i] += (R)pow(fabs((double)x[i]), p->order);
+}
+
+/* Takes n elements of the input into the accumulators. */
+static void NAME(take)(const pool *p, R *acc, const R *x, int64_t n)
+{
+    if (p->kind == MAX)
+        ROW(p)->max_to(acc, x, n);
+    else if (p->kind == AVERAGE)
+        ROW(p)->add(acc, x, n);
+    else if (p->order == 1)
+        ROW(p)->add_abs(acc, x, n);
+    else if (p->order == 2)
+        ROW(p)->add_squares(acc, x, n);
+    else
+        NAME(add_powers)(p, acc, x, n);
+}
+
+static void NAME(start)(const pool *p, R *acc, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        acc[i] = p->kind == MAX ? (R)-INFINITY : 0;
+}
+
+/* Turns sums into results: count elements went into each. */
+static void NAME(finish)(const pool *p, R *y, int64_t n, int64_t count)
+{
+    if (p->kind == AVERAGE) {
+        ROW(p)->shift_scale(y, y, n, 0, count ? 1 / (R)count : 0, 0);
+        return;
+    }
+    if (p->kind == LP && p->order != 1)
+        for (int64_t i = 0; i < n; i++)
+            y[i] = (R)(p->order == 2 ? sqrt((double)y[i]) : pow((double)y[i], 1 / p->order));
+}
+
+/* What a window at o holds along axis a: taps inside the input, and how many count for the average. */
+static inline int64_t NAME(span)(const pool *p, unsigned a, int64_t o, int64_t *first, int64_t *end)
+{
+    lnt_window_taps(&p->w, a, o, first, end);
+    return p->count_pad ? lnt_window_padded_taps(&p->w, a, o) : *end - *first;
+}
+
+/* Rows that are to be joined into one: few at a time, so that the result stays in registers. An initialiser
+ * would set all of them, which takes longer than to join a few. */
+typedef struct NAME(gather) {
+    const R *rows[ROWS_MAX];
+    int64_t n;
+} NAME(gather);
+
+static void NAME(gather_end)(const pool *p, NAME(gather) * g, R *to, int64_t width)
+{
+    if (g->n > 1 || (g->n == 1 && g->rows[0] != to))
+        (p->kind == MAX ? ROW(p)->max_rows : ROW(p)->sum_rows)(g->rows, g->n, to, width);
+}
+
+/* Adds row to what is joined into `to`, which holds the start value if the rows need work one by one (Lp). */
+static void NAME(gather_add)(const pool *p, NAME(gather) * g, const R *row, R *to, int64_t width)
+{
+    if (p->kind == LP) {
+        NAME(take)(p, to, row, width);
+        return;
+    }
+    if (g->n == ROWS_MAX) {
+        NAME(gather_end)(p, g, to, width);
+        g->rows[0] = to;
+        g->n = 1;
+    }
+    g->rows[g->n++] = row;
+}
+
+/* The rows that the window at (oz, oy) covers, joined into one with the padding on both sides. */
+static void NAME(join_rows)(const pool *p, const R *x, int64_t oz, int64_t oy, R *acc)
+{
+    const lnt_window *w = &p->w;
+    R *inside = acc + p->inside;
+    NAME(gather) g;
+    int64_t z0, z1, y0, y1;
+    g.n = 0;
+    lnt_window_taps(w, 0, oz, &z0, &z1);
+    lnt_window_taps(w, 1, oy, &y0, &y1);
+    if (p->kind == LP || z0 == z1 || y0 == y1)
+        NAME(start)(p, inside, w->in[2]);
+    for (int64_t tz = z0; tz < z1; tz++)
+        for (int64_t ty = y0; ty < y1; ty++) {
+            const int64_t iz = lnt_window_at(w, 0, oz, tz), iy = lnt_window_at(w, 1, oy, ty);
+            NAME(gather_add)(p, &g, x + (iz * w->in[1] + iy) * w->in[2], inside, w->in[2]);
+        }
+    NAME(gather_end)(p, &g, inside, w->in[2]);
+}
+
+/* Rows of outputs of plain images. */
+static lnt_status NAME(plain_rows)(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+{
+    const pool_job *j = arg;
+    const pool *p = j->p;
+    const lnt_window *w = &p->w;
+    R *acc = (R *)((char *)j->scratch + thread * p->thread_bytes);
+    (void)k;
+    NAME(start)(p, acc, p->padded + LNT_ROW_SLACK);
+    for (int64_t item = begin; item < end; item++) {
+        int64_t from, to, first, last;
+        const int64_t row = part_of_row(p, item, &from, &to), oy = row % w->out[1],
+                      oz = row / w->out[1] % w->out[0], image = row / (w->out[1] * w->out[0]);
+        const R *x = (const R *)j->x + image * w->in[0] * w->in[1] * w->in[2];
+        R *y = (R *)j->y + row * w->out[2] + from;
+        NAME(join_rows)(p, x, oz, oy, acc);
+        (p->kind == MAX ? ROW(p)->max_window : ROW(p)->sum_window)(acc + from * w->stride[2], y, to - from,
+                                                                   w->stride[2], p->taps, w->dilation[2]);
+        if (p->kind == MAX)
+            continue;
+        NAME(finish)
+        (p, y, to - from, NAME(span)(p, 0, oz, &first, &last) * NAME(span)(p, 1, oy, &first, &last));
+        if (p->kind == AVERAGE)
+            ROW(p)->multiply(y, (const R *)p->share + from, to - from);
+    }
+    return LNT_OK;
+}
+
+/* y[i] = the largest of x[i + t * step], t < taps. */
+static void NAME(max_of_taps)(const pool *p, const R *x, int64_t taps, int64_t step, R *y, int64_t n)
+{
+    NAME(gather) g;
+    g.n = 0;
+    for (int64_t t = 0; t < taps; t++)
+        NAME(gather_add)(p, &g, x + t * step, y, n);
+    NAME(gather_end)(p, &g, y, n);
+}
+
+/* Largest elements of small plain images, whose rows fill few vectors: all rows with their padding are one,
+ * so what comes of windows that reach from one into the next is left behind. */
+static lnt_status NAME(padded_planes)(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+{
+    const pool_job *j = arg;
+    const pool *p = j->p;
+    const lnt_window *w = &p->w;
+    const int64_t pitch = p->pitch, in = w->in[1] * pitch, out = w->out[1] * pitch;
+    R *padded = (R *)((char *)j->scratch + thread * p->thread_bytes), *across = padded + in + p->reach;
+    R *down = across + out + (w->kernel[1] - 1) * w->dilation[1] * pitch;
+    (void)k;
+    NAME(start)(p, padded, down - padded);
+    for (int64_t item = begin; item < end; item++) {
+        const R *x = (const R *)j->x + item * w->in[1] * w->in[2];
+        R *y = (R *)j->y + item * w->out[1] * w->out[2];
+        for (int64_t i = 0; i < w->in[1]; i++)
+            memcpy(padded + i * pitch + w->before[2], x + i * w->in[2], (size_t)w->in[2] * sizeof *x);
+        NAME(max_of_taps)(p, padded, w->kernel[2], w->dilation[2], across + w->before[1] * pitch, in);
+        NAME(max_of_taps)(p, across, w->kernel[1], w->dilation[1] * pitch, down, out);
+        for (int64_t i = 0; i < w->out[1]; i++)
+            memcpy(y + i * w->out[2], down + i * pitch, (size_t)w->out[2] * sizeof *y);
+    }
+    return LNT_OK;
+}
+
+/* For the average: 1 / (elements that count along the last axis), for each output of a row. */
+static void NAME(fill_share)(const pool *p, R *share)
+{
+    for (int64_t o = 0; o < p->w.out[2]; o++) {
+        int64_t first, last;
+        const int64_t count = NAME(span)(p, 2, o, &first, &last);
+        share[o] = count ? 1 / (R)count : 0;
+    }
+}
+
+/* One output of a channels-last image, pixel by pixel: Lp norms, windows without any pixel. */
+static void NAME(deep_pixel)(const pool_job *j, int64_t image, const int64_t o[3], R *y)
+{
+    const pool *p = j->p;
+    const lnt_window *w = &p->w;
+    const int64_t C = p->channels;
+    int64_t z, z1, y0, y1, x0, x1;
+    lnt_window_taps(w, 1, o[1], &y0, &y1);
+    lnt_window_taps(w, 2, o[2], &x0, &x1);
+    NAME(start)(p, y, C);
+    for (lnt_window_taps(w, 0, o[0], &z, &z1); z < z1; z++)
+        for (int64_t ty = y0; ty < y1; ty++)
+            for (int64_t tx = x0; tx < x1; tx++) {
+                const int64_t iz = lnt_window_at(w, 0, o[0], z), iy = lnt_window_at(w, 1, o[1], ty);
+                const int64_t line = (image * w->in[0] + iz) * w->in[1] + iy;
+                const int64_t at = line * w->in[2] + lnt_window_at(w, 2, o[2], tx);
+                NAME(take)(p, y, (const R *)j->x + at * j->in_pixel, C);
+            }
+}
+
+/* Rows of one image that the windows of a row of outputs cover. */
+typedef struct NAME(deep_window) {
+    int64_t image, o[3];
+    const R *lines[ROWS_MAX];
+    int64_t n;     /* of lines */
+    int64_t count; /* of rows in the average */
+} NAME(deep_window);
+
+/* Outputs from d->o[2] to before end: they have the same taps along x. */
+static void NAME(deep_run)(const pool_job *j, const NAME(deep_window) * d, int64_t end, R *y)
+{
+    const pool *p = j->p;
+    const lnt_window *w = &p->w;
+    const int64_t C = p->channels, n = end - d->o[2], in = j->in_pixel, out = j->out_pixel;
+    int64_t x0, x1;
+    const int64_t count = d->count * NAME(span)(p, 2, d->o[2], &x0, &x1);
+    if (p->kind == LP || d->n == 0 || x0 == x1) {
+        for (int64_t i = 0; i < n; i++)
+            NAME(deep_pixel)(j, d->image, (int64_t[]){d->o[0], d->o[1], d->o[2] + i}, y + i * out);
+    } else {
+        const R *from[ROWS_MAX];
+        for (int64_t l = 0; l < d->n; l++)
+            from[l] = d->lines[l] + lnt_window_at(w, 2, d->o[2], x0) * in;
+        (p->kind == MAX ? ROW(p)->max_pixels : ROW(p)->sum_pixels)(from, d->n, x1 - x0, w->dilation[2] * in,
+                                                                   y, out, n, w->stride[2] * in, C);
+    }
+    const int64_t together = out == C ? n : 1;
+    for (int64_t i = 0; i < n; i += together)
+        NAME(finish)(p, y + i * out, together * C, count);
+}
+
+/* Finds the rows d->lines: all of them, or one that joins them in acc where windows share much. */
+static void NAME(find_lines)(const pool_job *j, NAME(deep_window) * d, R *acc)
+{
+    const pool *p = j->p;
+    const lnt_window *w = &p->w;
+    const int64_t line = w->in[2] * j->in_pixel;
+    NAME(gather) g;
+    int64_t z, z1, y0, y1;
+    g.n = 0;
+    d->count = NAME(span)(p, 0, d->o[0], &z, &z1) * NAME(span)(p, 1, d->o[1], &y0, &y1);
+    d->n = 0;
+    const int64_t all = (z1 - z) * (y1 - y0);
+    const bool join = all > ROWS_MAX || (all > 1 && p->joins);
+    if (p->kind == LP)
+        return;
+    for (; z < z1; z++)
+        for (int64_t ty = y0; ty < y1; ty++) {
+            const int64_t iz = lnt_window_at(w, 0, d->o[0], z), iy = lnt_window_at(w, 1, d->o[1], ty);
+            const R *row = (const R *)j->x + ((d->image * w->in[0] + iz) * w->in[1] + iy) % j->lines * line;
+            if (join)
+                NAME(gather_add)(p, &g, row, acc, line);
+            else
+                d->lines[d->n++] = row;
+        }
+    if (join) {
+        NAME(gather_end)(p, &g, acc, line);
+        d->lines[d->n++] = acc;
+    }
+}
+
+/* Rows of outputs of channels-last images. */
+static lnt_status NAME(deep_rows)(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+{
+    const pool_job *j = arg;
+    const pool *p = j->p;
+    const lnt_window *w = &p->w;
+    R *acc = (R *)((char *)j->scratch + thread * p->thread_bytes);
+    (void)k;
+    for (int64_t item = begin; item < end; item++) {
+        int64_t from, to;
+        const int64_t row = part_of_row(p, item, &from, &to), image = row / (w->out[1] * w->out[0]);
+        NAME(deep_window) d;
+        d.image = image;
+        d.o[0] = row / w->out[1] % w->out[0];
+        d.o[1] = row % w->out[1];
+        d.o[2] = from;
+        R *y = (R *)j->y + row * w->out[2] * j->out_pixel;
+        NAME(find_lines)(j, &d, acc);
+        while (d.o[2] < to) {
+            const int64_t ox = d.o[2], inner = p->inner[1] < to ? p->inner[1] : to,
+                          end_x = ox >= p->inner[0] && ox < inner ? inner : ox + 1;
+            NAME(deep_run)(j, &d, end_x, y + ox * j->out_pixel);
+            d.o[2] = end_x;
+        }
+    }
+    return LNT_OK;
+}
+
+/* Whole plain images to one number each. */
+static lnt_status NAME(plain_images)(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+{
+    const pool_job *j = arg;
+    const pool *p = j->p;
+    const int64_t n = p->positions;
+    (void)k, (void)thread;
+    for (int64_t i = begin; i < end; i++) {
+        const R *x = (const R *)j->x + i * n;
+        R *y = (R *)j->y + i;
+        if (p->kind == MAX)
+            *y = ROW(p)->max(x, n);
+        else if (p->kind == AVERAGE)
+            *y = ROW(p)->sum(x, n) / (R)n;
+        else {
+            *y = 0;
+            for (int64_t e = 0; e < n; e++)
+                NAME(take)(p, y, x + e, 1);
+            NAME(finish)(p, y, 1, n);
+        }
+    }
+    return LNT_OK;
+}
+
+/* Parts of whole channels-last images to one row of channels each. */
+static lnt_status NAME(deep_images)(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+{
+    const pool_job *j = arg;
+    const pool *p = j->p;
+    const int64_t C = p->channels;
+    (void)k, (void)thread;
+    for (int64_t i = begin; i < end; i++) {
+        const R *x = (const R *)j->x + i / p->parts * p->positions * C;
+        R *sums = (R *)(p->parts > 1 ? j->scratch : j->y) + i * C;
+        NAME(gather) g;
+        g.n = 0;
+        if (p->kind == LP || p->positions == 0)
+            NAME(start)(p, sums, C);
+        const int64_t stop = lnt_cut(p->positions, p->parts, i % p->parts + 1);
+        for (int64_t e = lnt_cut(p->positions, p->parts, i % p->parts); e < stop; e++)
+            NAME(gather_add)(p, &g, x + e * C, sums, C);
+        NAME(gather_end)(p, &g, sums, C);
+    }
+    return LNT_OK;
+}
+
+/* What becomes of the sums of whole images. */
+static lnt_status NAME(join_images)(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+{
+    const pool_job *j = arg;
+    const pool *p = j->p;
+    const int64_t C = p->channels;
+    (void)k, (void)thread;
+    for (int64_t image = begin; image < end; image++) {
+        R *y = (R *)j->y + image * C;
+        NAME(gather) g;
+        g.n = 0;
+        for (int64_t part = 0; p->parts > 1 && part < p->parts; part++)
+            NAME(gather_add)(p, &g, (const R *)j->scratch + (image * p->parts + part) * C, y, C);
+        NAME(gather_end)(p, &g, y, C);
+        NAME(finish)(p, y, C, p->positions);
+    }
+    return LNT_OK;
+}
+
+/* MaxPool with indices: element by element, any storage order. */
+static lnt_status NAME(indexed_planes)(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+{
+    const pool_job *j = arg;
+    const pool *p = j->p;
+    const lnt_window *w = &p->w;
+    const int64_t size = w->in[0] * w->in[1] * w->in[2], n_out = w->out[0] * w->out[1] * w->out[2];
+    const int64_t step = p->channels_last ? p->channels : 1; /* elements between neighbours of one plane */
+    (void)k, (void)thread;
+    for (int64_t item = begin; item < end; item++) {
+        const int64_t plane = item / n_out, o = item % n_out, image = plane / p->channels,
+                      c = plane % p->channels;
+        const R *x = (const R *)j->x + (p->channels_last ? image * p->channels * size + c : plane * size);
+        const int64_t oz = o / (w->out[1] * w->out[2]), oy = o / w->out[2] % w->out[1], ox = o % w->out[2];
+        int64_t z0, z1, y0, y1, x0, x1, best = -1;
+        lnt_window_taps(w, 0, oz, &z0, &z1);
+        lnt_window_taps(w, 1, oy, &y0, &y1);
+        lnt_window_taps(w, 2, ox, &x0, &x1);
+        for (int64_t tz = z0; tz < z1; tz++)
+            for (int64_t ty = y0; ty < y1; ty++)
+                for (int64_t tx = x0; tx < x1; tx++) {
+                    const int64_t iz = lnt_window_at(w, 0, oz, tz), iy = lnt_window_at(w, 1, oy, ty);
+                    const int64_t ix = lnt_window_at(w, 2, ox, tx);
+                    const int64_t at = (iz * w->in[1] + iy) * w->in[2] + ix;
+                    if (best < 0 || x[at * step] > x[best * step] ||
+                        (x[at * step] != x[at * step] && x[best * step] == x[best * step]))
+                        best = at;
+                }
+        const int64_t y_at = p->channels_last ? (image * n_out + o) * p->channels + c : item;
+        ((R *)j->y)[y_at] = best < 0 ? (R)-INFINITY : x[best * step];
+        j->indices[item] = best < 0 ? -1 : plane * size + (p->column_major ? column_major(w, best) : best);
+    }
+    return LNT_OK;
+}

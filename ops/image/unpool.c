@@ -1,0 +1,100 @@
+/* unpool.c — MaxUnpool: pooled maxima put back where they came from, zeros elsewhere. */
+#include "ops/data/data.h"
+
+#include "base/lnt_assert.h"
+
+#include <string.h>
+
+/* Extents that the pooling undone here started from, by its attributes. */
+static lnt_status original_dims(const lnt_site *site, int64_t dims[LNT_MAX_RANK])
+{
+    const lnt_operand *in = site->in[0];
+    int64_t kernel[LNT_MAX_RANK], stride[LNT_MAX_RANK], pads[2 * LNT_MAX_RANK];
+    if (in->rank < 3)
+        return LNT_SITE_FAIL(site, LNT_E_SHAPE, "the input must have rank 3 or more, has %u", in->rank);
+    const unsigned axes = in->rank - 2u;
+    LNT_TRY(lnt_attr_ints(site, "kernel_shape", kernel, axes, 1));
+    LNT_TRY(lnt_attr_ints(site, "strides", stride, axes, 1));
+    LNT_TRY(lnt_attr_ints(site, "pads", pads, 2 * axes, 0));
+    dims[0] = in->dims[0];
+    dims[1] = in->dims[1];
+    for (unsigned i = 0; i < axes; i++) {
+        const int64_t n = in->dims[i + 2], after = pads[i + axes];
+        dims[i + 2] = LNT_DIM_UNKNOWN;
+        if (n < 0)
+            continue;
+        int64_t *out = &dims[i + 2];
+        if (__builtin_mul_overflow(n - 1, stride[i], out) || __builtin_sub_overflow(*out, pads[i], out) ||
+            __builtin_sub_overflow(*out, after, out) || __builtin_add_overflow(*out, kernel[i], out) ||
+            *out < 0)
+            return LNT_SITE_FAIL(site, LNT_E_SHAPE, "axis %u would have extent %lld", i + 2,
+                                 (long long)dims[i + 2]);
+    }
+    return LNT_OK;
+}
+
+lnt_status lnt_shape_max_unpool(lnt_site *site)
+{
+    const lnt_operand *in = site->in[0];
+    int64_t dims[LNT_MAX_RANK], wanted[LNT_MAX_RANK];
+    unsigned n = LNT_MAX_RANK;
+    bool given;
+    LNT_TRY(original_dims(site, dims));
+    const lnt_status status = lnt_value_ints(site, 2, wanted, &n, &given);
+    if (status == LNT_UNKNOWN)
+        return lnt_shape_of_rank(site, in->rank);
+    LNT_TRY(status);
+    for (unsigned i = 0; given && i < n; i++)
+        if (n != in->rank || wanted[i] < dims[i])
+            return LNT_SITE_FAIL(site, LNT_E_SHAPE, "output_shape does not hold what was pooled");
+    lnt_set_dims(site, 0, in->rank, given ? wanted : dims);
+    return LNT_OK;
+}
+
+typedef struct unpool_params {
+    unsigned rank;
+    int64_t dims[LNT_MAX_RANK]; /* that the indices count in */
+    int64_t step[LNT_MAX_RANK]; /* of the output */
+    int64_t total, n, size, bytes;
+} unpool_params;
+
+static lnt_status run_max_unpool(lnt_kernel *k, const lnt_step *s)
+{
+    const unpool_params *p = s->params;
+    LNT_ASSERT(p->rank <= LNT_MAX_RANK && p->size > 0);
+    const char *src = lnt_in(k, s, 0);
+    const int64_t *indices = lnt_in(k, s, 1);
+    char *dst = lnt_out(k, s, 0);
+    memset(dst, 0, (size_t)p->bytes);
+    for (int64_t i = 0; i < p->n; i++) {
+        int64_t rest = indices[i], at = 0;
+        if (rest < 0 || rest >= p->total)
+            return lnt_fail(k->err, LNT_E_VALUE, "element %lld of indices is %lld, outside %lld elements",
+                            (long long)i, (long long)rest, (long long)p->total);
+        for (unsigned axis = p->rank; axis-- > 0; rest /= p->dims[axis])
+            at += rest % p->dims[axis] * p->step[axis];
+        memcpy(dst + at * p->size, src + i * p->size, (size_t)p->size);
+    }
+    return LNT_OK;
+}
+
+lnt_status lnt_bind_max_unpool(lnt_site *site)
+{
+    const lnt_operand *in = site->in[0], *out = site->out[0];
+    unpool_params *p = lnt_bind_params(site, sizeof *p);
+    if (!p)
+        return LNT_E_MEMORY;
+    if (site->in[1]->dtype != LNT_INT64 || lnt_operand_count(site->in[1]) != lnt_operand_count(in))
+        return LNT_SITE_FAIL(site, LNT_E_SHAPE, "indices must be one int64 per element");
+    LNT_TRY(original_dims(site, p->dims));
+    p->rank = in->rank;
+    p->total = 1;
+    for (unsigned i = 0; i < p->rank; i++)
+        p->total *= p->dims[i];
+    lnt_operand_strides(out, p->step);
+    p->n = lnt_operand_count(in);
+    p->size = (int64_t)lnt_element_size(in);
+    p->bytes = lnt_operand_count(out) * p->size;
+    site->step->run = run_max_unpool;
+    return LNT_OK;
+}

@@ -1,5 +1,0 @@
-/* program_kernels_neon.c — elementwise programs at level neon. */
-#define LNT_SIMD_NEON
-#include "ops/simd.h"
-
-#include "ops/program_kernels.inc.h"

@@ -1,0 +1,305 @@
+/* qconv_image.c — images of bytes as the kernels walk them, and the records of the weights they meet. */
+#include "ops/quant/qconv.h"
+
+#include "base/checked.h"
+#include "base/lnt_assert.h"
+
+#include <string.h>
+
+/* ---- records ---- */
+
+/* Few channels waste less when those of a line of taps are padded together. */
+static bool goes_by_lines(const lnt_node *node, const lnt_operand *weights)
+{
+    enum { CHANNELS_MOST = 2 }; /* of more, images are turned faster as quads */
+    const lnt_attr *dilations = lnt_attr_find(node, "dilations");
+    const int64_t depth = weights->dims[1], line = weights->dims[weights->rank - 1] * depth;
+    return lnt_attr_i(node, "group", 1) == 1 && depth <= CHANNELS_MOST &&
+           (!dilations || (dilations->type == LNT_ATTR_INTS && dilations->count == weights->rank - 2u &&
+                           dilations->i[dilations->count - 1] == 1)) &&
+           (line + 3) / 4 * 4 < weights->dims[weights->rank - 1] * ((depth + 3) / 4 * 4);
+}
+
+static bool panels_record(const lnt_node *node, const lnt_operand *weights, lnt_packed *record)
+{
+    const int64_t groups = lnt_attr_i(node, "group", 1);
+    int64_t taps = 1;
+    if (weights->rank < 3 || weights->rank > 2 + LNT_WINDOW_AXES || groups < 1 || groups > INT32_MAX ||
+        weights->dims[0] % groups)
+        return false;
+    for (unsigned i = 2; i < weights->rank; i++)
+        if (weights->dims[i] < 1 || __builtin_mul_overflow(taps, weights->dims[i], &taps) || taps > INT16_MAX)
+            return false;
+    const int64_t columns = weights->dims[0] / groups, depth = weights->dims[1];
+    if (columns < 1 || columns > INT32_MAX || depth < 1 || depth > INT32_MAX / INT16_MAX)
+        return false;
+    *record =
+        lnt_packed_panels(LNT_SOURCE_CONV, (uint32_t)groups, (uint32_t)(depth * taps), (uint32_t)columns);
+    record->layout = goes_by_lines(node, weights) ? LNT_LAYOUT_LINES_I8 : LNT_LAYOUT_PANEL_I8;
+    record->taps = (uint32_t)taps;
+    for (unsigned i = 2; i < weights->rank; i++)
+        record->kernel[i - 2] = (uint32_t)weights->dims[i];
+    return true;
+}
+
+bool lnt_qlinear_record(const lnt_node *node, const lnt_operand *weights, lnt_packed *record)
+{
+    if (!panels_record(node, weights, record))
+        return false;
+    if (record->N == 1 && record->K == record->taps && record->taps <= LNT_QTAPS_MAX)
+        record->layout = LNT_LAYOUT_DEPTHWISE_I8;
+    return true;
+}
+
+bool lnt_qconv_record(const lnt_node *node, const lnt_operand *weights, lnt_packed *record)
+{
+    enum { COLUMNS = 4, TERMS = 8, CHANNELS = 8, TAPS = 3 }; /* fewer do not pay */
+    if (!lnt_qlinear_record(node, weights, record))
+        return false;
+    return lnt_qconv_is_depthwise(record) ? record->groups >= CHANNELS && record->taps >= TAPS
+                                          : record->N >= COLUMNS && record->K >= TERMS;
+}
+
+/* ---- bytes turned ---- */
+
+static inline uint64_t load_row(const uint8_t *p)
+{
+    uint64_t x;
+    memcpy(&x, p, sizeof x);
+    return __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? __builtin_bswap64(x) : x;
+}
+
+static inline void store_row(uint8_t *p, uint64_t x)
+{
+    x = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? __builtin_bswap64(x) : x;
+    memcpy(p, &x, sizeof x);
+}
+
+/* Columns `bits` further on in row a change places with those of row b. */
+static inline void swap_corners(uint64_t *a, uint64_t *b, unsigned bits, uint64_t mask)
+{
+    const uint64_t differ = ((*a >> bits) ^ *b) & mask;
+    *b ^= differ;
+    *a ^= differ << bits;
+}
+
+/* 8 x 8 bytes: halves, quarters and neighbours of a square change corners. */
+static void turn_square(const uint8_t *src, int64_t src_step, uint8_t *dst, int64_t dst_step, uint64_t flip)
+{
+    uint64_t w[8];
+    for (int i = 0; i < 8; i++)
+        w[i] = load_row(src + i * src_step) ^ flip;
+    for (int i = 0; i < 4; i++)
+        swap_corners(&w[i], &w[i + 4], 32, 0x00000000ffffffffu);
+    for (int i = 0; i < 8; i += i % 2 ? 3 : 1)
+        swap_corners(&w[i], &w[i + 2], 16, 0x0000ffff0000ffffu);
+    for (int i = 0; i < 8; i += 2)
+        swap_corners(&w[i], &w[i + 1], 8, 0x00ff00ff00ff00ffu);
+    for (int i = 0; i < 8; i++)
+        store_row(dst + i * dst_step, w[i]);
+}
+
+void lnt_turn_bytes(const uint8_t *src, int64_t rows, int64_t columns, int64_t src_step, uint8_t *dst,
+                    int64_t dst_step, uint8_t flip)
+{
+    const int64_t whole_rows = rows / 8 * 8, whole_columns = columns / 8 * 8;
+    const uint64_t flips = flip * 0x0101010101010101u;
+    for (int64_t c = 0; c < whole_columns; c += 8)
+        for (int64_t r = 0; r < whole_rows; r += 8)
+            turn_square(src + r * src_step + c, src_step, dst + c * dst_step + r, dst_step, flips);
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t c = r < whole_rows ? whole_columns : 0; c < columns; c++)
+            dst[c * dst_step + r] = src[r * src_step + c] ^ flip;
+}
+
+/* ---- images ---- */
+
+/* Bytes from the start of an image to line (z, y). */
+static int64_t line_at(const lnt_qimage *m, int64_t z, int64_t y)
+{
+    return (z * m->extent[1] + y) * m->extent[2] * m->pixel;
+}
+
+/* Taps along x of a dense kernel lie side by side, unless other groups lie between them. */
+static lnt_status find_runs(lnt_site *site, lnt_qimage *m)
+{
+    const lnt_window *w = &m->w;
+    const bool joined = m->groups == 1 && w->dilation[2] == 1;
+    const int64_t taps = joined ? 1 : w->kernel[2];
+    m->run = (joined ? w->kernel[2] : 1) * m->padded;
+    m->terms = m->run;
+    m->run = (m->run + 3) / 4 * 4;
+    m->runs = w->kernel[0] * w->kernel[1] * taps;
+    ptrdiff_t *offset = m->run_offset =
+        lnt_bump_alloc(site->memory, (size_t)m->runs * sizeof *offset, site->err);
+    if (!offset)
+        return LNT_E_MEMORY;
+    for (int64_t z = 0; z < w->kernel[0]; z++)
+        for (int64_t y = 0; y < w->kernel[1]; y++)
+            for (int64_t x = 0; x < taps; x++)
+                *offset++ = (ptrdiff_t)(line_at(m, z * w->dilation[0], y * w->dilation[1]) +
+                                        x * w->dilation[2] * m->pixel);
+    return LNT_OK;
+}
+
+lnt_status lnt_qimage_bind(lnt_site *site, const lnt_window *w, int64_t groups, lnt_order order,
+                           bool is_signed, const lnt_packed *weights, lnt_qimage *m)
+{
+    const lnt_operand *x = site->in[0];
+    const bool lines = weights->layout == LNT_LAYOUT_LINES_I8;
+    const int64_t depth = x->dims[1] / groups, padded = lines ? depth : (depth + 3) / 4 * 4;
+    const bool empty = x->dims[0] == 0 || lnt_volume(w->out) == 0;
+    int64_t bytes = padded * groups;
+    *m = (lnt_qimage){.w = *w,
+                      .batch = x->dims[0],
+                      .groups = groups,
+                      .depth = depth,
+                      .padded = padded,
+                      .pixel = padded * groups,
+                      .plain = order == LNT_ORDER_PLAIN && x->dims[1] > 1,
+                      .flip = is_signed ? 0x80 : 0,
+                      .lies = depth == padded && !is_signed && !lines};
+    for (unsigned a = 0; a < LNT_WINDOW_AXES; a++) {
+        m->extent[a] = empty ? 0 : lnt_window_at(w, a, w->out[a] - 1, w->kernel[a] - 1) + w->before[a] + 1;
+        m->lies &= w->before[a] == 0 && m->extent[a] <= w->in[a];
+    }
+    m->lies &= !m->plain || lnt_volume(w->in) == 1;
+    for (unsigned a = 0; a < LNT_WINDOW_AXES; a++) {
+        m->extent[a] = m->lies ? w->in[a] : m->extent[a];
+        LNT_REQUIRE(lnt_mul_i64(bytes, m->extent[a], &bytes), site->err, LNT_E_LIMIT,
+                    "the padded input is too large");
+    }
+    m->image = bytes;
+    LNT_REQUIRE(lnt_mul_i64(bytes, m->batch, &bytes) && bytes < PTRDIFF_MAX / 2, site->err, LNT_E_LIMIT,
+                "the padded input is too large");
+    m->bytes = m->lies ? 0 : (size_t)bytes + LNT_QIMAGE_SLACK;
+    return find_runs(site, m);
+}
+
+typedef struct image_job {
+    const lnt_qimage *m;
+    const uint8_t *input, *zero;
+    uint8_t *images;
+} image_job;
+
+/* Pixels of padding: the zero point, and 0 where no channel is. */
+static void pad_pixels(const lnt_qimage *m, uint8_t zero, int64_t n, uint8_t *to)
+{
+    if (n <= 0)
+        return;
+    memset(to, zero, (size_t)(n * m->pixel));
+    for (int64_t at = 0; m->depth < m->padded && at < n * m->pixel; at += m->padded)
+        memset(to + at + m->depth, 0, (size_t)(m->padded - m->depth));
+}
+
+/* n pixels of up to four channels as quads: bytes of a pixel lie `channel` apart, pixels `step`. */
+static void copy_quads(const uint8_t *from, int64_t depth, int64_t channel, int64_t step, int64_t n,
+                       uint8_t flip, uint8_t *to, int64_t to_step)
+{
+    const int64_t second = depth > 1 ? channel : 0, third = depth > 2 ? 2 * channel : 0,
+                  fourth = depth > 3 ? 3 * channel : 0;
+    const uint8_t keep[4] = {0xff, depth > 1 ? 0xff : 0, depth > 2 ? 0xff : 0, depth > 3 ? 0xff : 0};
+    for (int64_t i = 0; i < n; i++, from += step, to += to_step) {
+        to[0] = from[0] ^ flip;
+        to[1] = (from[second] ^ flip) & keep[1];
+        to[2] = (from[third] ^ flip) & keep[2];
+        to[3] = (from[fourth] ^ flip) & keep[3];
+    }
+}
+
+/* n pixels of a channels-last line. */
+static void copy_pixels(const lnt_qimage *m, const uint8_t *from, int64_t n, uint8_t *to)
+{
+    if (m->depth == m->padded) {
+        lnt_qflip_bytes(from, n * m->pixel, m->flip, to);
+        return;
+    }
+    if (m->padded == 4) {
+        copy_quads(from, m->depth, 1, m->depth, n * m->groups, m->flip, to, 4);
+        return;
+    }
+    for (int64_t i = 0; i < n * m->groups; i++, from += m->depth, to += m->padded) {
+        lnt_qflip_bytes(from, m->depth, m->flip, to);
+        memset(to + m->depth, 0, (size_t)(m->padded - m->depth));
+    }
+}
+
+/* n pixels from rows of planes, which are `plane` bytes apart. */
+static void turn_pixels(const lnt_qimage *m, const uint8_t *from, int64_t plane, int64_t n, uint8_t *to)
+{
+    for (int64_t g = 0; g < m->groups; g++, from += m->depth * plane, to += m->padded) {
+        if (m->padded == 4) {
+            copy_quads(from, m->depth, plane, 1, n, m->flip, to, m->pixel);
+            continue;
+        }
+        lnt_turn_bytes(from, m->depth, n, plane, to, m->pixel, m->flip);
+        for (int64_t i = 0; m->depth < m->padded && i < n; i++)
+            memset(to + i * m->pixel + m->depth, 0, (size_t)(m->padded - m->depth));
+    }
+}
+
+/* Item: a line of an image. */
+static lnt_status fill_lines(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+{
+    const image_job *j = arg;
+    const lnt_qimage *m = j->m;
+    const lnt_window *w = &m->w;
+    const int64_t width = m->extent[2], volume = lnt_volume(w->in),
+                  left = w->before[2] > 0 ? w->before[2] : 0;
+    const int64_t skipped = w->before[2] < 0 ? -w->before[2] : 0, room = width - left;
+    const int64_t n = w->in[2] - skipped < room ? w->in[2] - skipped : room;
+    (void)k, (void)thread;
+    for (int64_t line = begin; line < end; line++) {
+        const int64_t i = line / (m->extent[0] * m->extent[1]), y = line % m->extent[1] - w->before[1],
+                      z = line / m->extent[1] % m->extent[0] - w->before[0];
+        uint8_t *to = j->images + line * width * m->pixel;
+        if (z < 0 || z >= w->in[0] || y < 0 || y >= w->in[1] || n <= 0) {
+            pad_pixels(m, j->zero[i], width, to);
+            continue;
+        }
+        const int64_t at = (z * w->in[1] + y) * w->in[2] + skipped, channels = m->groups * m->depth;
+        const uint8_t *image = j->input + i * volume * channels;
+        pad_pixels(m, j->zero[i], left, to);
+        if (m->plain)
+            turn_pixels(m, image + at, volume, n, to + left * m->pixel);
+        else
+            copy_pixels(m, image + at * channels, n, to + left * m->pixel);
+        pad_pixels(m, j->zero[i], room - n, to + (left + n) * m->pixel);
+    }
+    return LNT_OK;
+}
+
+lnt_status lnt_qimage_fill(lnt_kernel *k, const lnt_qimage *m, const uint8_t *input, const uint8_t *zero,
+                           uint8_t *images)
+{
+    LNT_ASSERT(!m->lies && m->bytes >= LNT_QIMAGE_SLACK);
+    image_job job = {.m = m, .input = input, .zero = zero, .images = images};
+    memset(images + m->bytes - LNT_QIMAGE_SLACK, 0, LNT_QIMAGE_SLACK);
+    return lnt_parallel(k, m->batch * m->extent[0] * m->extent[1], 1 + 32768 / (m->extent[2] * m->pixel + 1),
+                        fill_lines, &job);
+}
+
+void lnt_qimage_rows(const lnt_qimage *m, const uint8_t *images, int64_t group, int64_t columns,
+                     lnt_qrow_set *set)
+{
+    const lnt_window *w = &m->w;
+    const int64_t plane = lnt_volume(w->out), step = w->stride[2] * m->pixel, pixel = m->groups * columns;
+    int64_t image = set->first / plane, at = set->first % plane;
+    int64_t x = at % w->out[2], y = at / w->out[2] % w->out[1], z = at / (w->out[2] * w->out[1]);
+    for (unsigned i = 0; i < set->n;) {
+        const uint8_t *line = images + image * m->image + line_at(m, z * w->stride[0], y * w->stride[1]);
+        for (const uint8_t *a = line + x * step + group * m->padded; x < w->out[2] && i < set->n; x++, i++) {
+            set->a[i] = a;
+            set->out[i] = (set->first + i) * pixel + group * columns;
+            a += step;
+        }
+        x = 0;
+        if (++y == w->out[1]) {
+            y = 0;
+            if (++z == w->out[0]) {
+                z = 0;
+                image++;
+            }
+        }
+    }
+}

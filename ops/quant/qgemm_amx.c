@@ -1,0 +1,219 @@
+/* qgemm_amx.c — products of bytes at the amx level, which has registers of 16 rows of 64 bytes: a panel's
+ * sixteen quads are one of them as they lie in memory, and so are sixteen rows' 64 bytes of K.
+ *
+ * Four panels of sums stay in registers. Few rows and short sums are left to the level below. */
+#include "ops/quant/qgemm.h"
+
+#include <immintrin.h>
+#include <string.h>
+
+enum {
+    ROWS = 16,    /* of a register, of A and of sums */
+    QUADS = 16,   /* of a register, of A and of B */
+    CHUNK = 64,   /* bytes of a row of a register: so many quads of A, one of B */
+    TOGETHER = 4, /* panels */
+    GATHERED = 8, /* registers of A that are gathered at a time */
+    PANEL_BYTES = QUADS * CHUNK
+};
+
+/* Registers 0 to 3 are sums of four panels; A and B; those of what is left when K is no multiple of 64. Their
+ * numbers become text of the assembler's. */
+#define WHOLE_A 4
+#define WHOLE_B 5
+#define REST_A 6
+#define REST_B 7
+
+typedef struct shapes {
+    uint8_t palette, start, reserved[14];
+    uint16_t row_bytes[16];
+    uint8_t rows[16];
+} shapes;
+
+/* x is in memory from here on: gcc's intrinsics do not say all that they read. */
+#define IN_MEMORY(x) __asm__ volatile("" : : "m"(x))
+
+static void shape_registers(unsigned rows, unsigned rest)
+{
+    shapes s = {.palette = 1};
+    for (unsigned i = 0; i < TOGETHER; i++)
+        s.rows[i] = (uint8_t)rows, s.row_bytes[i] = CHUNK;
+    s.rows[WHOLE_A] = (uint8_t)rows, s.row_bytes[WHOLE_A] = CHUNK;
+    s.rows[WHOLE_B] = QUADS, s.row_bytes[WHOLE_B] = CHUNK;
+    if (rest) {
+        s.rows[REST_A] = (uint8_t)rows, s.row_bytes[REST_A] = (uint16_t)(4 * rest);
+        s.rows[REST_B] = (uint8_t)rest, s.row_bytes[REST_B] = CHUNK;
+    }
+    IN_MEMORY(s);
+    _tile_loadconfig(&s);
+}
+
+/* Multiplies what is in the registers of A with B of one panel after the other. */
+#define MULTIPLY(a, b)                                                                                       \
+    do {                                                                                                     \
+        _tile_loadd(b, panel[0] + at, CHUNK);                                                                \
+        _tile_dpbusd(0, a, b);                                                                               \
+        if (panels > 1) {                                                                                    \
+            _tile_loadd(b, panel[1] + at, CHUNK);                                                            \
+            _tile_dpbusd(1, a, b);                                                                           \
+        }                                                                                                    \
+        if (panels > 2) {                                                                                    \
+            _tile_loadd(b, panel[2] + at, CHUNK);                                                            \
+            _tile_dpbusd(2, a, b);                                                                           \
+        }                                                                                                    \
+        if (panels > 3) {                                                                                    \
+            _tile_loadd(b, panel[3] + at, CHUNK);                                                            \
+            _tile_dpbusd(3, a, b);                                                                           \
+        }                                                                                                    \
+    } while (0)
+
+static void clear_sums(void)
+{
+    _tile_zero(0);
+    _tile_zero(1);
+    _tile_zero(2);
+    _tile_zero(3);
+}
+
+static void store_sums(int32_t *const *c, unsigned panels, unsigned first)
+{
+    const size_t at = (size_t)first * LNT_QPANEL;
+    _tile_stored(0, c[0] + at, CHUNK);
+    if (panels > 1)
+        _tile_stored(1, c[1] + at, CHUNK);
+    if (panels > 2)
+        _tile_stored(2, c[2] + at, CHUNK);
+    if (panels > 3)
+        _tile_stored(3, c[3] + at, CHUNK);
+}
+
+/* Adds quads [first, first + n) of K, which lie one after the other in rows `step` bytes apart. */
+static void add_quads(const uint8_t *a, ptrdiff_t step, int64_t first, int64_t n, const int8_t *const *panel,
+                      unsigned panels)
+{
+    int64_t at = first * CHUNK;
+    for (; n >= QUADS; n -= QUADS, a += CHUNK, at += PANEL_BYTES) {
+        _tile_loadd(WHOLE_A, a, step);
+        MULTIPLY(WHOLE_A, WHOLE_B);
+    }
+    if (n > 0) {
+        _tile_loadd(REST_A, a, step);
+        MULTIPLY(REST_A, REST_B);
+    }
+}
+
+/* Copies quads [first, first + n) of all rows to lie side by side, rows GATHERED * CHUNK bytes apart. */
+static void gather(const lnt_qproduct *p, const uint8_t *const *a, unsigned rows, int64_t first, int64_t n,
+                   uint8_t *to)
+{
+    for (int64_t q = first; q < first + n;) {
+        const int64_t tap = q / p->quads, in_tap = q % p->quads, left = first + n - q;
+        int64_t quads = p->quads - in_tap < left ? p->quads - in_tap : left;
+        quads = quads < QUADS ? quads : QUADS;
+        const __mmask64 bytes = ~(__mmask64)0 >> (CHUNK - 4 * quads);
+        const ptrdiff_t from = p->tap_offset[tap] + 4 * in_tap;
+        uint8_t *row = to + 4 * (q - first);
+        for (unsigned r = 0; r < rows; r++, row += GATHERED * CHUNK)
+            _mm512_mask_storeu_epi8(row, bytes, _mm512_maskz_loadu_epi8(bytes, a[r] + from));
+        q += quads;
+    }
+}
+
+/* Bytes from row to row, 0 where rows do not lie evenly. */
+static ptrdiff_t step_of(const uint8_t *const *a, unsigned rows)
+{
+    const ptrdiff_t step = rows > 1 ? a[1] - a[0] : CHUNK;
+    for (unsigned r = 2; r < rows; r++)
+        if (a[r] - a[r - 1] != step)
+            return 0;
+    return step;
+}
+
+/* Rows [first, first + rows) times some panels; each tap is whole registers, or there is one. */
+static void multiply_even(const lnt_qproduct *p, unsigned first, ptrdiff_t step, unsigned panel,
+                          unsigned panels)
+{
+    for (int64_t t = 0; t < p->taps; t++)
+        add_quads(p->a[first] + p->tap_offset[t], step, t * p->quads, p->quads, p->panel + panel, panels);
+}
+
+static void multiply_gathered(const lnt_qproduct *p, unsigned first, unsigned rows, unsigned panel,
+                              unsigned panels)
+{
+    _Alignas(CHUNK) uint8_t bytes[ROWS][GATHERED * CHUNK];
+    const int64_t all = p->taps * p->quads;
+    for (int64_t q = 0; q < all; q += GATHERED * QUADS) {
+        const int64_t n = all - q < GATHERED * QUADS ? all - q : GATHERED * QUADS;
+        gather(p, p->a + first, rows, q, n, bytes[0]);
+        IN_MEMORY(bytes);
+        add_quads(bytes[0], sizeof bytes[0], q, n, p->panel + panel, panels);
+    }
+}
+
+/* Do taps begin where registers of B do? */
+static bool taps_are_whole(const lnt_qproduct *p)
+{
+    return p->taps == 1 || p->quads % QUADS == 0;
+}
+
+static void multiply_rows(const lnt_qproduct *p, unsigned first, unsigned rows)
+{
+    const ptrdiff_t step = taps_are_whole(p) ? step_of(p->a + first, rows) : 0;
+    shape_registers(rows, (unsigned)(p->taps * p->quads % QUADS));
+    for (unsigned panel = 0; panel < p->panels; panel += TOGETHER) {
+        const unsigned panels = p->panels - panel < TOGETHER ? p->panels - panel : TOGETHER;
+        clear_sums();
+        if (step)
+            multiply_even(p, first, step, panel, panels);
+        else
+            multiply_gathered(p, first, rows, panel, panels);
+        store_sums(p->c + panel, panels, first);
+    }
+    _tile_release();
+}
+
+/* The same by the level below. */
+static void multiply_small(const lnt_qproduct *p)
+{
+    const lnt_qgemm_kernels *below = &lnt_qgemm_avx512vnni;
+    if (p->rows <= below->rows && p->panels <= below->panels) {
+        below->tile(p);
+        return;
+    }
+    lnt_qproduct part = *p;
+    for (unsigned panel = 0; panel < p->panels; panel += part.panels) {
+        part.panels = p->panels - panel < below->panels ? 1 : below->panels;
+        for (unsigned first = 0; first < p->rows; first += part.rows) {
+            part.rows = p->rows - first < below->rows ? p->rows - first : below->rows;
+            part.a = p->a + first;
+            for (unsigned i = 0; i < part.panels; i++) {
+                part.panel[i] = p->panel[panel + i];
+                part.c[i] = p->c[panel + i] + (size_t)first * LNT_QPANEL;
+            }
+            below->tile(&part);
+        }
+    }
+}
+
+static void tile(const lnt_qproduct *p)
+{
+    enum { FEW = 4, SHORT = 1024, SHORT_GATHERED = 4096 };
+    const int64_t quads = p->rows * p->panels * p->taps * p->quads;
+    if (p->rows <= FEW || quads < (taps_are_whole(p) ? SHORT : SHORT_GATHERED)) {
+        multiply_small(p);
+        return;
+    }
+    for (unsigned first = 0; first < p->rows; first += ROWS)
+        multiply_rows(p, first, p->rows - first < ROWS ? p->rows - first : ROWS);
+}
+
+static void depthwise(const lnt_qdepthwise *d)
+{
+    lnt_qgemm_avx512vnni.depthwise(d);
+}
+
+const lnt_qgemm_kernels lnt_qgemm_amx = {.rows = LNT_QROWS_MAX,
+                                         .rows_by = LNT_QROWS_MAX,
+                                         .panels = LNT_QPANELS_MAX,
+                                         .fewer_panels = true,
+                                         .tile = tile,
+                                         .depthwise = depthwise};

@@ -1,0 +1,100 @@
+/* qgemm_avx2.c — products of bytes at the avx2 level: bytes widened to int16, products added in pairs. A
+ * vector holds four columns of two partial sums each, which are joined at the end. */
+#define LNT_SIMD_AVX2
+#include "ops/quant/qgemm.h"
+#include "ops/simd/simd.h"
+
+#include "ops/quant/qdepthwise.inc.h"
+
+#include <immintrin.h>
+#include <string.h>
+
+/* Half a panel of 6 rows keeps 12 sums in registers; CHUNK quads of the rows are widened at a time. */
+enum { ROWS = 6, HALF = 8, CHUNK = 128 };
+
+typedef struct wide_rows {
+    int16_t row[ROWS][4 * CHUNK];
+} wide_rows;
+
+static inline __attribute__((always_inline)) void
+half_tile(unsigned rows, const wide_rows *a, const int8_t *panel, int64_t quads, int32_t *c, bool more)
+{
+    __m256i acc[ROWS][2];
+#pragma GCC unroll 6
+    for (unsigned r = 0; r < rows; r++)
+        acc[r][0] = acc[r][1] = _mm256_setzero_si256();
+    for (int64_t q = 0; q < quads; q++, panel += 4 * LNT_QPANEL) {
+        const __m256i b0 = _mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)panel));
+        const __m256i b1 = _mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)(panel + 16)));
+#pragma GCC unroll 6
+        for (unsigned r = 0; r < rows; r++) {
+            int64_t four;
+            memcpy(&four, &a->row[r][4 * q], sizeof four);
+            const __m256i x = _mm256_set1_epi64x(four);
+            acc[r][0] = _mm256_add_epi32(acc[r][0], _mm256_madd_epi16(x, b0));
+            acc[r][1] = _mm256_add_epi32(acc[r][1], _mm256_madd_epi16(x, b1));
+            /* Row after row: GCC would start all rows' products first and spill the sums. */
+            __asm__ volatile("" : "+x"(acc[r][0]), "+x"(acc[r][1]));
+        }
+    }
+#pragma GCC unroll 6
+    for (unsigned r = 0; r < rows; r++) {
+        /* hadd joins within halves of 128 bits: columns come out as 0 1 4 5 2 3 6 7. */
+        const __m256i joined = _mm256_hadd_epi32(acc[r][0], acc[r][1]);
+        __m256i sums = _mm256_permute4x64_epi64(joined, _MM_SHUFFLE(3, 1, 2, 0));
+        __m256i *to = (__m256i *)(c + r * LNT_QPANEL);
+        if (more)
+            sums = _mm256_add_epi32(sums, _mm256_loadu_si256(to));
+        _mm256_storeu_si256(to, sums);
+    }
+}
+
+static void widen(const uint8_t *src, int16_t *dst, int64_t n)
+{
+    int64_t i = 0;
+    for (; i + 16 <= n; i += 16)
+        _mm256_storeu_si256((__m256i *)(dst + i),
+                            _mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)(src + i))));
+    for (; i < n; i++)
+        dst[i] = src[i];
+}
+
+/* Runs of taps are widened one after the other until CHUNK quads are together. */
+static inline __attribute__((always_inline)) void tile_of(unsigned rows, const lnt_qproduct *p)
+{
+    wide_rows wide;
+    const int64_t quads = p->taps * p->quads;
+    int64_t tap = 0, at = 0; /* of the next quad to be widened */
+    memset(p->c[0], 0, (size_t)rows * LNT_QPANEL * sizeof *p->c[0]);
+    for (int64_t q = 0; q < quads; q += CHUNK) {
+        const int64_t n = quads - q < CHUNK ? quads - q : CHUNK;
+        const int8_t *b = p->panel[0] + q * 4 * LNT_QPANEL;
+        for (int64_t done = 0, run; done < n; done += run) {
+            run = p->quads - at < n - done ? p->quads - at : n - done;
+            for (unsigned r = 0; r < rows; r++)
+                widen(p->a[r] + p->tap_offset[tap] + 4 * at, wide.row[r] + 4 * done, 4 * run);
+            at += run;
+            if (at == p->quads) {
+                at = 0;
+                tap++;
+            }
+        }
+        half_tile(rows, &wide, b, n, p->c[0], q > 0);
+        half_tile(rows, &wide, b + 4 * HALF, n, p->c[0] + HALF, q > 0);
+    }
+}
+
+static void tile(const lnt_qproduct *p)
+{
+    switch (p->rows) {
+    case 1: tile_of(1, p); return;
+    case 2: tile_of(2, p); return;
+    case 3: tile_of(3, p); return;
+    case 4: tile_of(4, p); return;
+    case 5: tile_of(5, p); return;
+    default: tile_of(6, p); return;
+    }
+}
+
+const lnt_qgemm_kernels lnt_qgemm_avx2 = {
+    .rows = ROWS, .rows_by = 1, .panels = 1, .tile = tile, .depthwise = depthwise};

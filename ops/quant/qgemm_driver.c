@@ -1,0 +1,227 @@
+/* qgemm_driver.c — blocking and threads around the tiles of bytes. */
+#include "ops/quant/qgemm_driver.h"
+
+#include "base/checked.h"
+#include "base/lnt_assert.h"
+
+#include <string.h>
+
+enum { ITEM_WORK = 1 << 19 /* products of bytes that are worth a turn of their own */ };
+
+void lnt_qgemm_plan_weights(lnt_qgemm_plan *p, const lnt_packed *record)
+{
+    LNT_ASSERT(lnt_packed_is_bytes(record));
+    p->products = record->groups;
+    p->columns = record->N;
+    p->row_bytes = lnt_qrow_bytes(record);
+    p->panels = lnt_qpanels(record);
+    p->sums_at = lnt_packed_sums_at(record);
+    p->run_offset = lnt_qone_run;
+    p->runs = 1;
+}
+
+void lnt_qgemm_plan_runs(lnt_qgemm_plan *p, const ptrdiff_t *offset, int64_t runs)
+{
+    p->run_offset = offset;
+    p->runs = runs;
+}
+
+/* Sums of two bytes each. */
+static uint64_t by_pairs(uint64_t bytes)
+{
+    const uint64_t every_other = 0x00ff00ff00ff00ffu;
+    return (bytes & every_other) + (bytes >> 8 & every_other);
+}
+
+/* Four sums of 16 bits as one. */
+static int32_t total_of(uint64_t sums)
+{
+    const uint64_t pairs = (sums & 0x0000ffff0000ffffu) + (sums >> 16 & 0x0000ffff0000ffffu);
+    return (int32_t)((pairs & UINT32_MAX) + (pairs >> 32));
+}
+
+int32_t lnt_qsum_bytes(const uint8_t *row, const ptrdiff_t *offset, int64_t runs, int64_t bytes)
+{
+    enum { EIGHT = 8, FOUR = 4, MOST = 64 }; /* steps until sums of 16 bits might be full */
+    int32_t total = 0;
+    for (int64_t r = 0; r < runs; r++) {
+        const uint8_t *x = row + offset[r], *end = x + bytes;
+        while (end - x >= EIGHT) {
+            uint64_t sums = 0, eight;
+            for (unsigned i = 0; i < MOST && end - x >= EIGHT; i++, x += EIGHT) {
+                memcpy(&eight, x, EIGHT);
+                sums += by_pairs(eight);
+            }
+            total += total_of(sums);
+        }
+        if (end - x >= FOUR) {
+            uint32_t four;
+            memcpy(&four, x, FOUR);
+            total += total_of(by_pairs(four));
+            x += FOUR;
+        }
+        for (; x < end; x++)
+            total += *x;
+    }
+    return total;
+}
+
+void lnt_qflip_bytes(const uint8_t *from, int64_t n, uint8_t flip, uint8_t *to)
+{
+    if (!flip) {
+        memcpy(to, from, (size_t)n);
+        return;
+    }
+    const uint64_t flips = flip * 0x0101010101010101u;
+    int64_t i = 0;
+    for (uint64_t eight; i + (int64_t)sizeof eight <= n; i += (int64_t)sizeof eight) {
+        memcpy(&eight, from + i, sizeof eight);
+        eight ^= flips;
+        memcpy(to + i, &eight, sizeof eight);
+    }
+    for (; i < n; i++)
+        to[i] = from[i] ^ flip;
+}
+
+void lnt_qstore_floats(const lnt_qgemm_call *call, const lnt_qrow_set *set, unsigned from, unsigned n,
+                       int64_t product, int64_t panel, int32_t *sums)
+{
+    const lnt_qgemm_plan *p = call->plan;
+    const int64_t first = panel * LNT_QPANEL, column = product * p->columns + first;
+    const int64_t columns = p->columns - first < LNT_QPANEL ? p->columns - first : LNT_QPANEL;
+    const int32_t *all_sums = (const int32_t *)(const void *)(call->b + p->sums_at);
+    float *y[LNT_QROWS_BLOCK];
+    const float *residual[LNT_QROWS_BLOCK];
+    for (unsigned i = 0; i < n; i++) {
+        y[i] = call->c + set->out[from + i] + first;
+        if (call->residual)
+            residual[i] = call->residual + set->out[from + i] + first;
+    }
+    const lnt_qtile tile = {.acc = sums,
+                            .rows = n,
+                            .columns = (unsigned)columns,
+                            .scale = set->scale + from,
+                            .zero = set->zero + from,
+                            .sums = all_sums + (product * p->panels + panel) * LNT_QPANEL,
+                            .scales = call->scales + column,
+                            .bias = call->bias ? call->bias + column : NULL,
+                            .y = y,
+                            .residual = call->residual ? residual : NULL,
+                            .low = p->low,
+                            .high = p->high};
+    p->row->store_sums(&tile);
+}
+
+/* How the product is cut: rows into blocks of tiles, panels into parts, so that threads have something to
+ * share. */
+typedef struct cut {
+    const lnt_qgemm_call *call;
+    int64_t tiles, blocks, parts;
+    int64_t groups; /* of as many panels as a tile takes */
+} cut;
+
+/* Tiles of a block: where each begins in the block's rows. */
+typedef struct tile_list {
+    unsigned n, begin[LNT_QROWS_BLOCK + 1];
+} tile_list;
+
+/* The rows of a block, cut into tiles of about as many rows as those of the others have. */
+static void list_tiles(const cut *c, int64_t block, tile_list *list, lnt_qrow_set *set)
+{
+    const lnt_qgemm_plan *p = c->call->plan;
+    const int64_t by = p->kernels->rows_by, all = (p->rows + by - 1) / by;
+    const int64_t first = lnt_cut(c->tiles, c->blocks, block);
+    set->first = lnt_cut(all, c->tiles, first) * by;
+    list->n = (unsigned)(lnt_cut(c->tiles, c->blocks, block + 1) - first);
+    for (unsigned t = 0; t <= list->n; t++) {
+        const int64_t row = lnt_cut(all, c->tiles, first + t) * by;
+        list->begin[t] = (unsigned)((row < p->rows ? row : p->rows) - set->first);
+    }
+    set->n = list->begin[list->n];
+}
+
+static void run_block(const lnt_qgemm_call *call, const lnt_qrow_set *set, const tile_list *list,
+                      int64_t product, int64_t first_panel, int64_t end_panel)
+{
+    LNT_ASSERT(set->n <= LNT_QROWS_BLOCK && first_panel <= end_panel);
+    const lnt_qgemm_plan *p = call->plan;
+    const int64_t panel_bytes = p->row_bytes * LNT_QPANEL;
+    const int64_t first_of_product = (p->b_product ? p->b_product[product] : product) * p->panels;
+    const unsigned most = p->kernels->panels;
+    int32_t sums[LNT_QPANELS_MAX][LNT_QROWS_MAX * LNT_QPANEL];
+    lnt_qproduct tile = {.tap_offset = p->run_offset, .taps = p->runs, .quads = p->row_bytes / 4 / p->runs};
+    for (int64_t panel = first_panel; panel < end_panel; panel += tile.panels) {
+        lnt_qbytes bytes;
+        tile.panels = end_panel - panel >= most  ? most
+                      : p->kernels->fewer_panels ? (unsigned)(end_panel - panel)
+                                                 : 1;
+        for (unsigned i = 0; i < tile.panels; i++) {
+            tile.panel[i] = call->b + (first_of_product + panel + i) * panel_bytes;
+            tile.c[i] = sums[i];
+        }
+        const bool at_once = p->bytes_of && p->kernels->to_bytes &&
+                             p->bytes_of(call, set, product, panel, tile.panels * LNT_QPANEL, &bytes);
+        tile.bytes = at_once ? &bytes : NULL;
+        for (unsigned t = 0; t < list->n; t++) {
+            const unsigned at = list->begin[t];
+            tile.a = set->a + at;
+            tile.rows = list->begin[t + 1] - at;
+            tile.ahead = t < tile.panels && panel + tile.panels + t < end_panel
+                             ? tile.panel[0] + (tile.panels + t) * panel_bytes
+                             : NULL;
+            if (at_once)
+                bytes.out = set->out + at;
+            p->kernels->tile(&tile);
+            for (unsigned i = 0; i < tile.panels && !at_once; i++)
+                p->store(call, set, at, tile.rows, product, panel + i, sums[i]);
+        }
+    }
+}
+
+static lnt_status run_items(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+{
+    (void)thread;
+    const cut *c = arg;
+    const lnt_qgemm_call *call = c->call;
+    const lnt_qgemm_plan *p = call->plan;
+    for (int64_t item = begin; item < end; item++) {
+        const int64_t part = item % c->parts, block = item / c->parts % c->blocks,
+                      product = item / c->parts / c->blocks;
+        const int64_t first = c->groups * part / c->parts * p->kernels->panels,
+                      end_panel = c->groups * (part + 1) / c->parts * p->kernels->panels;
+        const int64_t stop = end_panel < p->panels ? end_panel : p->panels;
+        lnt_qrow_set set;
+        tile_list list;
+        list_tiles(c, block, &list, &set);
+        p->rows_of(call, product, &set);
+        run_block(call, &set, &list, product, first, stop);
+        if (p->epilogue) {
+            const int64_t column = first * LNT_QPANEL,
+                          last = stop * LNT_QPANEL < p->columns ? stop * LNT_QPANEL : p->columns;
+            lnt_epilogue_run(p->epilogue, k, call->step, call->c + set.out[0] + column, p->ld,
+                             product * p->epilogue_rows + set.first, set.n,
+                             product * p->epilogue_columns + column, last - column);
+        }
+    }
+    return LNT_OK;
+}
+
+lnt_status lnt_qgemm_run(lnt_kernel *k, const lnt_qgemm_call *call)
+{
+    const lnt_qgemm_plan *p = call->plan;
+    LNT_ASSERT(p->kernels->rows <= LNT_QROWS_MAX && p->kernels->panels <= LNT_QPANELS_MAX);
+    LNT_ASSERT(p->runs > 0 && p->row_bytes % (4 * p->runs) == 0);
+    LNT_ASSERT(p->panels == (p->columns + LNT_QPANEL - 1) / LNT_QPANEL);
+    const int64_t tile_rows = p->kernels->rows, block_tiles = LNT_QROWS_BLOCK / tile_rows;
+    cut c = {.call = call, .tiles = (p->rows + tile_rows - 1) / tile_rows};
+    if (p->rows == 0 || p->columns == 0 || p->products == 0)
+        return LNT_OK;
+    c.blocks = (c.tiles + block_tiles - 1) / block_tiles;
+    const int64_t rows = p->rows < LNT_QROWS_BLOCK ? p->rows : LNT_QROWS_BLOCK;
+    const int64_t work = rows * p->row_bytes * LNT_QPANEL * p->panels;
+    const int64_t wanted = work / ITEM_WORK + 1;
+    c.groups = (p->panels + p->kernels->panels - 1) / p->kernels->panels;
+    c.parts = c.blocks * p->products >= 8 ? 1 : wanted < c.groups ? wanted : c.groups;
+    return lnt_parallel(k, p->products * c.blocks * c.parts, 1 + ITEM_WORK / (work / c.parts + 1), run_items,
+                        &c);
+}

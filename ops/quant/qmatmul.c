@@ -1,0 +1,548 @@
+/* qmatmul.c — matrix products of bytes: MatMulInteger, QLinearMatMul, and com.microsoft's
+ * MatMulIntegerToFloat and DynamicQuantizeMatMul; QLinearGemm, which is QLinearMatMul with transB and a bias
+ * of int32 in units of both scales. All accumulate exactly in int32 and differ in what goes in and comes out.
+ */
+#include "base/checked.h"
+#include "ops/axes.h"
+#include "ops/gemm/gemm_driver.h"
+#include "ops/gemm/gemm_store.h"
+#include "ops/quant/qgemm_driver.h"
+#include "ops/quant/qparams.h"
+#include "ops/rows/row.h"
+
+#include <string.h>
+
+enum { NONE = 255, OPERANDS_MAX = 9 };
+
+/* Operand numbers of an operator of the family; NONE where it has no such operand. */
+typedef struct operands {
+    uint16_t id;
+    uint8_t b, a_scale, a_zero, b_scale, b_zero, y_scale, y_zero,
+        bias;        /* bias: float, or int32 of QLinearGemm */
+    bool quantise_a; /* A is float and quantised on the way in */
+} operands;
+
+static const operands family[] = {
+    {LNT_ID_MatMulInteger, 1, NONE, 2, NONE, 3, NONE, NONE, NONE, false},
+    {LNT_ID_QLinearMatMul, 3, 1, 2, 4, 5, 6, 7, NONE, false},
+    {LNT_ID_QLinearGemm, 3, 1, 2, 4, 5, 6, 7, 8, false},
+    {LNT_ID_MatMulIntegerToFloat, 1, 2, 4, 3, 5, NONE, NONE, 6, false},
+    {LNT_ID_DynamicQuantizeMatMul, 1, NONE, NONE, 2, 3, NONE, NONE, 4, true},
+};
+
+/* What is known of B's columns, as the packed weights have them: [matrices][panels * 16]. */
+typedef struct columns {
+    int32_t *sums; /* of the column, K times its zero point taken away */
+    int32_t *zero; /* as int8 */
+    int32_t *bias; /* of sums */
+    float *scale;  /* over that of the output */
+    bool zeros;    /* any of zero is not 0 */
+} columns;
+
+/* What becomes of them with A's scale and zero point: y = (sum + plus - zero * sum of the row) * factor. */
+typedef struct numbers {
+    int32_t *plus;
+    float *factor;
+} numbers;
+
+enum { ARRAYS = 6 }; /* of columns and numbers, 4 bytes an element */
+
+typedef struct qmatmul {
+    const operands *operands;
+    lnt_qgemm_plan plan;
+    lnt_store store;
+    int64_t M, K, N, a_rows; /* a_rows: of all matrices of A */
+    lnt_axes a;              /* matrices of the batch, in elements; none where all rows are one product's */
+    int64_t *matrix;         /* of B, [products] */
+    lnt_packed record;       /* of B */
+    unsigned own_inputs;
+    bool a_signed, b_signed, y_signed;
+    bool lies;                     /* rows of A are multiplied where they lie */
+    bool each_row;                 /* has a scale or a zero point of its own */
+    bool pack;                     /* B is packed in each run */
+    bool columns_known, all_known; /* at bind: columns, and numbers too */
+    int64_t n_columns;
+    columns columns;
+    numbers numbers;
+    size_t a_at, b_at, columns_at; /* scratch */
+} qmatmul;
+
+typedef struct qmatmul_job {
+    const qmatmul *p;
+    const lnt_operand *const *operand;
+    const void *data[OPERANDS_MAX];
+    const void *a;
+    const uint8_t *rows;
+    uint8_t *made; /* rows that do not lie */
+    void *y;
+    columns columns;
+    numbers numbers;
+    float a_scale; /* of a quantised A */
+    int32_t a_zero, y_zero;
+} qmatmul_job;
+
+/* Element i of operand `which`, or the only one. Rows and columns of a batch go round. */
+static int64_t pick(const qmatmul_job *j, unsigned which, int64_t i)
+{
+    const int64_t n = j->data[which] ? lnt_operand_count(j->operand[which]) : 1;
+    return n == 1 ? 0 : i % n;
+}
+
+static int32_t int_of(const qmatmul_job *j, unsigned which, int64_t i)
+{
+    return which == NONE ? 0 : lnt_qint(j->operand[which], j->data[which], pick(j, which, i), 0);
+}
+
+static float float_of(const qmatmul_job *j, unsigned which, int64_t i)
+{
+    return which == NONE ? 1 : lnt_qfloat(j->operand[which], j->data[which], pick(j, which, i));
+}
+
+/* ---- numbers ---- */
+
+static void place_columns(const qmatmul *p, void *memory, columns *c, numbers *n)
+{
+    c->sums = memory;
+    c->zero = c->sums + p->n_columns;
+    c->bias = c->zero + p->n_columns;
+    c->scale = (float *)(c->bias + p->n_columns);
+    n->plus = (int32_t *)(c->scale + p->n_columns);
+    n->factor = (float *)(n->plus + p->n_columns);
+    memset(memory, 0, (size_t)p->n_columns * ARRAYS * sizeof(int32_t));
+}
+
+static void fill_columns(const qmatmul_job *j, const int8_t *packed, columns *c)
+{
+    const qmatmul *p = j->p;
+    const operands *o = p->operands;
+    const int32_t *sums = (const int32_t *)(const void *)(packed + lnt_packed_sums_at(&p->record));
+    const int64_t padded = p->plan.panels * LNT_QPANEL;
+    const bool sum_bias = o->id == LNT_ID_QLinearGemm;
+    const float y_scale = float_of(j, o->y_scale, 0);
+    c->zeros = false;
+    for (int64_t i = 0; i < p->record.groups * p->N; i++) {
+        const int64_t at = i / p->N * padded + i % p->N;
+        c->zero[at] = int_of(j, o->b_zero, i) - (p->b_signed ? 0 : 128);
+        c->zeros |= c->zero[at] != 0;
+        c->sums[at] = (int32_t)((uint32_t)sums[at] - (uint32_t)p->K * (uint32_t)c->zero[at]);
+        c->scale[at] = float_of(j, o->b_scale, i) / y_scale;
+        c->bias[at] = sum_bias ? int_of(j, o->bias, i) : 0;
+    }
+}
+
+static int32_t zero_of_row(const qmatmul_job *j, int64_t row)
+{
+    const operands *o = j->p->operands;
+    return (o->quantise_a ? j->a_zero : int_of(j, o->a_zero, row)) + 128 * j->p->a_signed;
+}
+
+static float scale_of_row(const qmatmul_job *j, int64_t row)
+{
+    return j->p->operands->quantise_a ? j->a_scale : float_of(j, j->p->operands->a_scale, row);
+}
+
+/* The numbers of n columns from `at` on, for a row. */
+static void fill_numbers(const qmatmul_job *j, int64_t row, int64_t at, int64_t n, numbers *to)
+{
+    const uint32_t zero = (uint32_t)zero_of_row(j, row);
+    const float scale = scale_of_row(j, row);
+    const columns *c = &j->columns;
+    for (int64_t i = 0; i < n; i++) {
+        to->plus[i] = (int32_t)((uint32_t)c->bias[at + i] - zero * (uint32_t)c->sums[at + i]);
+        to->factor[i] = scale * c->scale[at + i];
+    }
+}
+
+/* ---- rows and stores ---- */
+
+/* Rows of A as uint8, padded to whole quads. */
+static lnt_status prepare_rows(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+{
+    const qmatmul_job *j = arg;
+    const qmatmul *p = j->p;
+    (void)k, (void)thread;
+    for (int64_t m = begin; m < end; m++) {
+        uint8_t *row = j->made + m * p->plan.row_bytes;
+        memset(row + p->K, 0, (size_t)(p->plan.row_bytes - p->K));
+        if (p->operands->quantise_a)
+            p->plan.row->quantise((const float *)j->a + m * p->K, row, p->K, j->a_scale, j->a_zero, false);
+        else
+            lnt_qflip_bytes((const uint8_t *)j->a + m * p->K, p->K, p->a_signed ? 0x80 : 0, row);
+    }
+    return LNT_OK;
+}
+
+static void rows_of(const lnt_qgemm_call *call, int64_t product, lnt_qrow_set *set)
+{
+    const qmatmul_job *j = call->arg;
+    const qmatmul *p = j->p;
+    const int64_t first = p->plan.products > 1 ? lnt_axes_offset(&p->a, product) / p->K : 0;
+    for (unsigned i = 0; i < set->n; i++) {
+        const int64_t row = product * p->plan.rows + set->first + i;
+        set->a[i] = j->rows + (first + set->first + i) * p->plan.row_bytes;
+        set->out[i] = row * p->N;
+        set->sum[i] = j->columns.zeros ? lnt_qsum_bytes(set->a[i], lnt_qone_run, 1, p->K) : 0;
+        set->zero[i] = p->each_row || i == 0 ? zero_of_row(j, row) : set->zero[0];
+        set->scale[i] = p->each_row || i == 0 ? scale_of_row(j, row) : set->scale[0];
+    }
+}
+
+/* Where the numbers of a panel begin, and how many of its columns there are. */
+static int64_t numbers_at(const qmatmul *p, int64_t product, int64_t panel, unsigned *n)
+{
+    const int64_t left = p->N - panel * LNT_QPANEL;
+    *n = left < LNT_QPANEL ? (unsigned)left : LNT_QPANEL;
+    return (p->matrix[product] * p->plan.panels + panel) * LNT_QPANEL;
+}
+
+/* What makes bytes of columns [first, first + width), numbers c, of rows [from, from + n) that share them. */
+static lnt_qbytes bytes_of_rows(const qmatmul_job *j, const lnt_qrow_set *set, unsigned from, unsigned n,
+                                int64_t first, unsigned width, const int32_t *zeros, const numbers *c)
+{
+    return (lnt_qbytes){.rows = n,
+                        .columns = width,
+                        .plus = c->plus,
+                        .zeros = zeros,
+                        .row = j->columns.zeros ? set->sum + from : NULL,
+                        .scale = c->factor,
+                        .zero = j->y_zero,
+                        .is_signed = j->p->y_signed,
+                        .y = (uint8_t *)j->y + first,
+                        .out = set->out + from};
+}
+
+/* Sums of rows [from, from + n) that share numbers. */
+static void store_alike(const qmatmul_job *j, const lnt_qrow_set *set, unsigned from, unsigned n,
+                        int64_t first, unsigned width, const int32_t *zeros, const numbers *c,
+                        const int32_t *sums)
+{
+    if (j->p->operands->y_zero != NONE) {
+        lnt_qbytes tile = bytes_of_rows(j, set, from, n, first, width, zeros, c);
+        tile.acc = sums;
+        j->p->plan.row->store_bytes(&tile);
+        return;
+    }
+    for (unsigned i = 0; i < n; i++) {
+        int32_t *to = (int32_t *)j->y + set->out[from + i] + first;
+        for (unsigned k = 0; k < width; k++)
+            to[k] = (int32_t)((uint32_t)sums[i * LNT_QPANEL + k] + (uint32_t)c->plus[k] -
+                              (uint32_t)set->sum[from + i] * (uint32_t)zeros[k]);
+    }
+}
+
+/* Bytes and int32. */
+static void store_integers(const lnt_qgemm_call *call, const lnt_qrow_set *set, unsigned from, unsigned n,
+                           int64_t product, int64_t panel, int32_t *sums)
+{
+    const qmatmul_job *j = call->arg;
+    const qmatmul *p = j->p;
+    unsigned width;
+    const int64_t first = panel * LNT_QPANEL, at = numbers_at(p, product, panel, &width);
+    int32_t plus[LNT_QPANEL];
+    float factor[LNT_QPANEL];
+    numbers c = {j->numbers.plus + at, j->numbers.factor + at}, own = {plus, factor};
+    if (!p->each_row) {
+        store_alike(j, set, from, n, first, width, j->columns.zero + at, &c, sums);
+        return;
+    }
+    for (unsigned i = 0; i < n; i++) {
+        fill_numbers(j, product * p->plan.rows + set->first + from + i, at, LNT_QPANEL, &own);
+        store_alike(j, set, from + i, 1, first, width, j->columns.zero + at, &own, sums + i * LNT_QPANEL);
+    }
+}
+
+static bool bytes_of(const lnt_qgemm_call *call, const lnt_qrow_set *set, int64_t product, int64_t panel,
+                     unsigned n_columns, lnt_qbytes *to)
+{
+    const qmatmul_job *j = call->arg;
+    const qmatmul *p = j->p;
+    unsigned width;
+    const int64_t at = numbers_at(p, product, panel, &width), first = panel * LNT_QPANEL;
+    if (p->operands->y_zero == NONE || p->each_row || j->columns.zeros || p->N - first < n_columns)
+        return false;
+    const numbers c = {j->numbers.plus + at, j->numbers.factor + at};
+    *to = bytes_of_rows(j, set, 0, set->n, first, n_columns, j->columns.zero + at, &c);
+    return true;
+}
+
+static void store_floats(const lnt_qgemm_call *call, const lnt_qrow_set *set, unsigned from, unsigned n,
+                         int64_t product, int64_t panel, int32_t *sums)
+{
+    const qmatmul_job *j = call->arg;
+    const qmatmul *p = j->p;
+    unsigned width;
+    const int64_t first = panel * LNT_QPANEL, at = numbers_at(p, product, panel, &width);
+    float *y[LNT_QROWS_MAX];
+    const float *residual[LNT_QROWS_MAX];
+    for (unsigned i = 0; i < n; i++) {
+        const int64_t out = set->out[from + i] + first;
+        y[i] = call->c + out;
+        residual[i] = call->residual ? call->residual + out : NULL;
+        for (unsigned k = 0; j->columns.zeros && k < LNT_QPANEL; k++)
+            sums[i * LNT_QPANEL + k] =
+                (int32_t)((uint32_t)sums[i * LNT_QPANEL + k] -
+                          (uint32_t)set->sum[from + i] * (uint32_t)j->columns.zero[at + k]);
+    }
+    p->plan.row->store_sums(&(lnt_qtile){.acc = sums,
+                                         .rows = n,
+                                         .columns = width,
+                                         .scale = set->scale + from,
+                                         .zero = set->zero + from,
+                                         .sums = j->columns.sums + at,
+                                         .scales = j->columns.scale + at,
+                                         .bias = call->bias ? call->bias + first : NULL,
+                                         .y = y,
+                                         .residual = call->residual ? residual : NULL,
+                                         .low = p->plan.low,
+                                         .high = p->plan.high});
+}
+
+/* ---- run ---- */
+
+static lnt_status make_rows(lnt_kernel *k, const lnt_step *s, qmatmul_job *j)
+{
+    const qmatmul *p = j->p;
+    j->rows = j->a;
+    if (p->operands->quantise_a)
+        lnt_dynamic_scale(p->plan.row, j->a, lnt_operand_count(s->in[0]), &j->a_scale, &j->a_zero);
+    if (p->lies)
+        return LNT_OK;
+    j->rows = j->made = (uint8_t *)lnt_scratch(k, s) + p->a_at;
+    return lnt_parallel(k, p->a_rows, 1 + 16384 / p->plan.row_bytes, prepare_rows, j);
+}
+
+static lnt_status run_qmatmul(lnt_kernel *k, const lnt_step *s)
+{
+    const qmatmul *p = s->params;
+    const operands *o = p->operands;
+    char *scratch = lnt_scratch(k, s);
+    qmatmul_job job = {.p = p,
+                       .operand = (const lnt_operand *const *)s->in,
+                       .a = lnt_in(k, s, 0),
+                       .y = lnt_out(k, s, 0),
+                       .columns = p->columns,
+                       .numbers = p->numbers};
+    const int8_t *packed = p->pack ? (int8_t *)scratch + p->b_at : lnt_in(k, s, o->b);
+    for (unsigned i = 0; i < p->own_inputs; i++)
+        job.data[i] = lnt_in(k, s, i);
+    job.y_zero = int_of(&job, o->y_zero, 0);
+    if (p->pack)
+        LNT_TRY(lnt_gemm_pack(k, &p->record, p->b_signed ? LNT_INT8 : LNT_UINT8, lnt_in(k, s, o->b),
+                              scratch + p->b_at));
+    LNT_TRY(make_rows(k, s, &job));
+    if (!p->columns_known) {
+        place_columns(p, scratch + p->columns_at, &job.columns, &job.numbers);
+        fill_columns(&job, packed, &job.columns);
+    } else if (!p->all_known) {
+        job.numbers.plus = (int32_t *)(void *)(scratch + p->columns_at);
+        job.numbers.factor = (float *)(job.numbers.plus + p->n_columns);
+    }
+    if (!p->all_known && !p->each_row)
+        fill_numbers(&job, 0, 0, p->n_columns, &job.numbers);
+    const lnt_qgemm_call call = {
+        .plan = &p->plan,
+        .step = s,
+        .b = packed,
+        .bias = p->store.bias >= 0 ? lnt_in(k, s, (unsigned)p->store.bias) : NULL,
+        .c = job.y,
+        .residual = p->store.residual >= 0 ? lnt_in(k, s, (unsigned)p->store.residual) : NULL,
+        .arg = &job};
+    return lnt_qgemm_run(k, &call);
+}
+
+/* A sum of nothing. */
+static lnt_status run_empty(lnt_kernel *k, const lnt_step *s)
+{
+    memset(lnt_out(k, s, 0), 0, lnt_known_bytes(s->out[0]));
+    return LNT_OK;
+}
+
+/* ---- bind ---- */
+
+static const operands *operands_of(const lnt_site *site)
+{
+    for (unsigned i = 0; i < sizeof family / sizeof family[0]; i++)
+        if (family[i].id == site->node->op->id)
+            return &family[i];
+    return NULL;
+}
+
+lnt_status lnt_shape_qmatmul(lnt_site *site)
+{
+    const operands *o = operands_of(site);
+    lnt_operand *factors[2] = {site->in[0], site->in[o->b]};
+    lnt_site product = *site;
+    product.in = factors;
+    product.n_in = 2;
+    lnt_set_type(site, 0,
+                 o->y_zero != NONE                            ? (lnt_dtype)site->in[o->y_zero]->dtype
+                 : site->node->op->id == LNT_ID_MatMulInteger ? LNT_INT32
+                                                              : LNT_FLOAT);
+    if (factors[0]->rank == LNT_RANK_UNKNOWN || factors[1]->rank == LNT_RANK_UNKNOWN)
+        return LNT_UNKNOWN;
+    return lnt_shape_matmul(&product);
+}
+
+/* Where the matrices of operand o lie, for each entry of the output's batch of the given rank. */
+static lnt_axes batch_axes(const lnt_operand *o, const int64_t *batch, unsigned rank, int64_t matrix)
+{
+    lnt_axes a = {0};
+    int64_t stride[LNT_MAX_RANK], step = matrix;
+    for (unsigned d = rank; d-- > 0;) {
+        const int64_t extent = d + o->rank >= rank + 2 ? o->dims[d + o->rank - rank - 2] : 1;
+        stride[d] = extent == 1 ? 0 : step;
+        step *= extent;
+    }
+    for (unsigned d = 0; d < rank; d++)
+        lnt_axes_push(&a, batch[d], stride[d]);
+    return a;
+}
+
+/* B of each product: in a batch of weights that all products share there is but one. */
+static lnt_status bind_products(lnt_site *site, qmatmul *p, unsigned batch_rank)
+{
+    const lnt_operand *a = site->in[0], *b = site->in[p->operands->b], *y = site->out[0];
+    const int64_t matrices = p->record.groups;
+    const lnt_axes axes = batch_axes(b, y->dims, batch_rank, p->K * p->N);
+    p->a = batch_axes(a, y->dims, batch_rank, p->M * p->K);
+    p->plan.products = matrices <= 1 ? matrices : lnt_axes_items(&p->a);
+    p->plan.rows = matrices == 1 ? p->a_rows : p->M;
+    p->plan.b_product = p->matrix =
+        lnt_bump_alloc(site->memory, (size_t)p->plan.products * sizeof *p->matrix, site->err);
+    if (!p->matrix)
+        return LNT_E_MEMORY;
+    for (int64_t i = 0; i < p->plan.products; i++)
+        p->matrix[i] = matrices == 1 ? 0 : lnt_axes_offset(&axes, i) / (p->K * p->N);
+    return LNT_OK;
+}
+
+static lnt_status bind_record(lnt_site *site, qmatmul *p)
+{
+    const lnt_operand *b = site->in[p->operands->b];
+    const int64_t matrices = p->K > 0 && p->N > 0 ? lnt_operand_count(b) / (p->K * p->N) : 0;
+    const lnt_source source = lnt_attr_i(site->node, "transB", 0) ? LNT_SOURCE_NK : LNT_SOURCE_KN;
+    size_t packed = 0;
+    p->record = lnt_packed_panels(source, (uint32_t)matrices, (uint32_t)p->K, (uint32_t)p->N);
+    p->record.layout = LNT_LAYOUT_PANEL_I8;
+    LNT_REQUIRE(p->K <= INT32_MAX && p->N <= INT32_MAX && matrices <= INT32_MAX &&
+                    lnt_packed_bytes(&p->record, &packed),
+                site->err, LNT_E_LIMIT, "matrix B is too large");
+    lnt_qgemm_plan_weights(&p->plan, &p->record);
+    p->pack = !b->packed;
+    p->n_columns = matrices * p->plan.panels * LNT_QPANEL;
+    p->a_at = lnt_round_up((size_t)p->n_columns * ARRAYS * sizeof(int32_t), LNT_ALIGN);
+    p->b_at = p->a_at + (p->lies ? 0 : lnt_round_up((size_t)(p->a_rows * p->plan.row_bytes), LNT_ALIGN));
+    lnt_bind_scratch(site, p->b_at + (p->pack ? packed : 0));
+    return LNT_OK;
+}
+
+static bool is_known(const lnt_site *site, unsigned i)
+{
+    const lnt_operand *o = i == NONE ? NULL : lnt_own_input(site, i);
+    return !o || (o->constant && o->data);
+}
+
+/* What hangs on constants alone is made now. */
+static lnt_status bind_numbers(lnt_site *site, qmatmul *p)
+{
+    const operands *o = p->operands;
+    qmatmul_job job = {.p = p, .operand = (const lnt_operand *const *)site->in};
+    p->columns_known = !p->pack && site->in[o->b]->constant && is_known(site, o->b_scale) &&
+                       is_known(site, o->b_zero) && is_known(site, o->y_scale) && is_known(site, o->bias);
+    p->all_known =
+        p->columns_known && !o->quantise_a && is_known(site, o->a_scale) && is_known(site, o->a_zero);
+    if (!p->columns_known)
+        return LNT_OK;
+    void *memory = lnt_bump_alloc(site->memory, (size_t)p->n_columns * ARRAYS * sizeof(int32_t), site->err);
+    if (!memory)
+        return LNT_E_MEMORY;
+    for (unsigned i = 0; i < p->own_inputs; i++)
+        job.data[i] = site->in[i] && site->in[i]->constant ? site->in[i]->data : NULL;
+    place_columns(p, memory, &p->columns, &p->numbers);
+    fill_columns(&job, site->in[o->b]->data, &p->columns);
+    job.columns = p->columns;
+    if (p->all_known && !p->each_row)
+        fill_numbers(&job, 0, 0, p->n_columns, &p->numbers);
+    return LNT_OK;
+}
+
+static lnt_status check_operands(lnt_site *site, const qmatmul *p)
+{
+    const operands *o = p->operands;
+    const lnt_operand *a = site->in[0], *b = site->in[o->b], *y = site->out[0];
+    if (!(o->quantise_a ? a->dtype == LNT_FLOAT : lnt_is_byte(a->dtype)))
+        return lnt_bind_unsupported_type(site, a->dtype);
+    if (!lnt_is_byte(b->dtype))
+        return lnt_bind_unsupported_type(site, b->dtype);
+    if (o->y_zero != NONE && !lnt_is_byte(y->dtype))
+        return lnt_bind_unsupported_type(site, y->dtype);
+    for (unsigned i = 1; i < lnt_own_inputs(site); i++)
+        LNT_REQUIRE(i == o->b || !site->in[i] || lnt_operand_count(site->in[i]) > 0, site->err, LNT_E_SHAPE,
+                    "input %u, a scale or zero point, is empty", i);
+    const lnt_operand *bias = o->bias == NONE ? NULL : lnt_own_input(site, o->bias);
+    LNT_REQUIRE(o->id != LNT_ID_QLinearGemm || b->rank == 2, site->err, LNT_E_SHAPE, "B has rank %u",
+                b->rank);
+    LNT_REQUIRE(!bias || (lnt_operand_count(bias) == p->N &&
+                          bias->dtype == (o->id == LNT_ID_QLinearGemm ? LNT_INT32 : LNT_FLOAT)),
+                site->err, LNT_E_SHAPE, "the bias must hold %lld %s", (long long)p->N,
+                o->id == LNT_ID_QLinearGemm ? "int32" : "floats");
+    LNT_REQUIRE(p->K > 0 || y->dtype == LNT_INT32, site->err, LNT_E_UNSUPPORTED, "A has rows of no elements");
+    return LNT_OK;
+}
+
+static bool one_of(const lnt_site *site, unsigned i)
+{
+    return i == NONE || !lnt_own_input(site, i) || lnt_operand_count(site->in[i]) == 1;
+}
+
+/* How sums are stored. */
+static lnt_status bind_plan(lnt_site *site, qmatmul *p)
+{
+    const operands *o = p->operands;
+    const lnt_operand *y = site->out[0];
+    const bool is_float = y->dtype == LNT_FLOAT;
+    p->plan.row = site->kernels->row;
+    p->plan.kernels = site->kernels->qgemm;
+    p->plan.rows_of = rows_of;
+    p->plan.store = is_float ? store_floats : store_integers;
+    p->plan.bytes_of = is_float ? NULL : bytes_of;
+    p->store = (lnt_store){.bias = -1, .residual = -1};
+    if (!is_float)
+        return LNT_OK;
+    const int own_bias = o->bias != NONE && lnt_own_input(site, o->bias) ? o->bias : -1;
+    LNT_TRY(lnt_bind_store(site, y->rank ? y->rank - 1u : 0, own_bias, true, &p->store));
+    p->plan.low = p->store.low;
+    p->plan.high = p->store.high;
+    p->plan.epilogue = p->store.program;
+    p->plan.epilogue_rows = p->M;
+    p->plan.ld = p->N;
+    return LNT_OK;
+}
+
+lnt_status lnt_bind_qmatmul(lnt_site *site)
+{
+    qmatmul *p = lnt_bind_params(site, sizeof *p);
+    if (!p)
+        return LNT_E_MEMORY;
+    const operands *o = p->operands = operands_of(site);
+    const lnt_operand *a = site->in[0], *b = site->in[o->b], *y = site->out[0];
+    const unsigned batch_rank = y->rank - (a->rank > 1) - (b->rank > 1);
+    p->M = a->rank > 1 ? a->dims[a->rank - 2] : 1;
+    p->K = a->dims[a->rank - 1];
+    p->N = b->rank > 1 ? b->dims[b->rank - (lnt_attr_i(site->node, "transB", 0) ? 2 : 1)] : 1;
+    LNT_TRY(check_operands(site, p));
+    site->step->run = p->K ? run_qmatmul : run_empty;
+    if (p->K == 0)
+        return LNT_OK;
+    p->a_rows = lnt_operand_count(a) / p->K;
+    p->own_inputs = lnt_own_inputs(site);
+    p->a_signed = a->dtype == LNT_INT8;
+    p->b_signed = b->dtype == LNT_INT8;
+    p->y_signed = y->dtype == LNT_INT8;
+    p->lies = a->dtype == LNT_UINT8 && p->K % 4 == 0;
+    p->each_row = !o->quantise_a && (!one_of(site, o->a_scale) || !one_of(site, o->a_zero));
+    LNT_TRY(bind_plan(site, p));
+    LNT_TRY(bind_record(site, p));
+    LNT_TRY(bind_products(site, p, batch_rank));
+    return bind_numbers(site, p);
+}

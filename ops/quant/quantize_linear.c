@@ -1,0 +1,292 @@
+/* quantize_linear.c — QuantizeLinear, DequantizeLinear and DynamicQuantizeLinear, per tensor, per axis and in
+ * blocks. */
+#include "ops/op.h"
+
+#include "base/checked.h"
+#include "base/lnt_assert.h"
+#include "ops/quant/qparams.h"
+#include "ops/rows/row.h"
+
+enum { BLOCK = 256 }; /* elements converted at a time */
+
+/* A tensor is seen as rows that lie behind each other. A row's elements share one scale, or each has its own.
+ */
+typedef struct linear {
+    const lnt_row_kernels *row;
+    lnt_dtype in_type, out_type, scale_type;
+    int64_t rows, n; /* rows of n elements */
+    int64_t width;   /* scales a row takes: 1 or n */
+    int64_t axis;    /* extent of the quantisation axis; rows run along it */
+    int64_t block;   /* rows that share scales */
+    int64_t scales;  /* in all */
+} linear;
+
+typedef struct linear_job linear_job;
+
+struct linear_job {
+    const linear *p;
+    const void *x;
+    void *y;
+    float *scale;
+    int32_t *zero;
+    void (*run)(const linear_job *j, int64_t at, int64_t n, int64_t from);
+};
+
+static void quantise_row(const linear *p, const float *x, int32_t *y, int64_t n, const float *scale,
+                         const int32_t *zero)
+{
+    const lnt_qrange range = lnt_qrange_of(p->out_type);
+    const int64_t step = p->width > 1;
+    for (int64_t i = 0; i < n; i++)
+        y[i] = lnt_requantise(x[i] / scale[i * step], zero[i * step], range);
+}
+
+static void store_ints(lnt_dtype type, const int32_t *src, void *dst, int64_t n)
+{
+    switch (type) {
+    case LNT_INT8:
+    case LNT_UINT8:
+        for (int64_t i = 0; i < n; i++)
+            ((uint8_t *)dst)[i] = (uint8_t)src[i];
+        break;
+    default:
+        for (int64_t i = 0; i < n; i++)
+            ((uint16_t *)dst)[i] = (uint16_t)src[i];
+    }
+}
+
+/* Index of the first scale of a row. */
+static int64_t scale_at(const linear *p, int64_t row)
+{
+    const int64_t blocks = (p->axis + p->block - 1) / p->block;
+    return (row / p->axis * blocks + row % p->axis / p->block) * p->width % p->scales;
+}
+
+/* n elements from element at on, with scales from index `from` on. */
+static void quantise_run(const linear_job *j, int64_t at, int64_t n, int64_t from)
+{
+    const linear *p = j->p;
+    float x[BLOCK];
+    int32_t y[BLOCK];
+    if (p->in_type == LNT_FLOAT && lnt_is_byte(p->out_type) && p->width == 1) {
+        p->row->quantise((const float *)j->x + at, (uint8_t *)j->y + at, n, j->scale[from], j->zero[from],
+                         p->out_type == LNT_INT8);
+        return;
+    }
+    lnt_elements_to_float(p->in_type, lnt_element_at(j->x, p->in_type, at), x, n);
+    quantise_row(p, x, y, n, j->scale + from, j->zero + from);
+    store_ints(p->out_type, y, lnt_element_at(j->y, p->out_type, at), n);
+}
+
+static void dequantise_run(const linear_job *j, int64_t at, int64_t n, int64_t from)
+{
+    const linear *p = j->p;
+    const int64_t step = p->width > 1;
+    int64_t x[BLOCK];
+    float y[BLOCK];
+    if (p->out_type == LNT_FLOAT && lnt_is_byte(p->in_type) && p->width == 1) {
+        p->row->dequantise((const uint8_t *)j->x + at, (float *)j->y + at, n, j->scale[from], j->zero[from],
+                           p->in_type == LNT_INT8);
+        return;
+    }
+    lnt_elements_to_int64(p->in_type, lnt_element_at(j->x, p->in_type, at), x, n);
+    for (int64_t i = 0; i < n; i++)
+        y[i] = (float)(x[i] - j->zero[from + i * step]) * j->scale[from + i * step];
+    lnt_elements_from_float(p->out_type, y, lnt_element_at(j->y, p->out_type, at), n);
+}
+
+/* Rows, or with one scale for the whole tensor elements. */
+static lnt_status convert_rows(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+{
+    const linear_job *j = arg;
+    const linear *p = j->p;
+    const int64_t n_rows = p->scales == 1 ? 1 : end - begin, n = p->scales == 1 ? end - begin : p->n;
+    (void)k, (void)thread;
+    for (int64_t row = begin; row < begin + n_rows; row++)
+        for (int64_t i = 0; i < n; i += BLOCK) {
+            const int64_t from = p->scales == 1 ? 0 : scale_at(p, row) + (p->width > 1 ? i : 0);
+            j->run(j, row * p->n + i, n - i < BLOCK ? n - i : BLOCK, from);
+        }
+    return LNT_OK;
+}
+
+static lnt_status run_linear(lnt_kernel *k, const lnt_step *s,
+                             void (*run)(const linear_job *j, int64_t at, int64_t n, int64_t from))
+{
+    const linear *p = s->params;
+    LNT_ASSERT(s->scratch_bytes >= (size_t)p->scales * (sizeof(float) + sizeof(int32_t)));
+    float *scale = lnt_scratch(k, s);
+    linear_job job = {p, lnt_in(k, s, 0), lnt_out(k, s, 0), scale, (int32_t *)(scale + p->scales), run};
+    lnt_elements_to_float(p->scale_type, lnt_in(k, s, 1), scale, p->scales);
+    for (int64_t i = 0; i < p->scales; i++)
+        job.zero[i] = lnt_qint(s->n_in > 2 ? s->in[2] : NULL, lnt_in(k, s, 2), i, 0);
+    return lnt_parallel(k, p->rows, 1 + 16384 / (p->n + 1), convert_rows, &job);
+}
+
+static lnt_status run_quantize(lnt_kernel *k, const lnt_step *s)
+{
+    return run_linear(k, s, quantise_run);
+}
+
+static lnt_status run_dequantize(lnt_kernel *k, const lnt_step *s)
+{
+    return run_linear(k, s, dequantise_run);
+}
+
+lnt_status lnt_shape_quantize(lnt_site *site)
+{
+    const lnt_operand *zero = lnt_input(site, 2);
+    const int64_t wanted = lnt_attr_i(site->node, "output_dtype", 0);
+    lnt_set_type(site, 0, zero ? zero->dtype : wanted ? (lnt_dtype)wanted : LNT_UINT8);
+    if (site->in[0]->rank == LNT_RANK_UNKNOWN)
+        return LNT_UNKNOWN;
+    lnt_set_dims_like(site, 0, site->in[0]);
+    return LNT_OK;
+}
+
+lnt_status lnt_shape_dequantize(lnt_site *site)
+{
+    const int64_t wanted = lnt_attr_i(site->node, "output_dtype", 0);
+    lnt_set_type(site, 0, wanted ? (lnt_dtype)wanted : site->in[1]->dtype);
+    if (site->in[0]->rank == LNT_RANK_UNKNOWN)
+        return LNT_UNKNOWN;
+    lnt_set_dims_like(site, 0, site->in[0]);
+    return LNT_OK;
+}
+
+/* One scale for all, one per position of an axis, or one per block of positions of an axis. */
+static lnt_status bind_scales(lnt_site *site, linear *p)
+{
+    const lnt_operand *x = site->in[0], *scale = site->in[1];
+    const int64_t block = lnt_attr_i(site->node, "block_size", 0), count = lnt_operand_count(x);
+    unsigned axis;
+    p->scales = lnt_operand_count(scale);
+    p->block = p->axis = p->width = 1;
+    if (p->scales == 1 && block == 0) {
+        p->n = 1;
+        p->rows = count;
+        return LNT_OK;
+    }
+    LNT_TRY(lnt_axis(site, lnt_attr_i(site->node, "axis", 1), x->rank, &axis));
+    p->axis = x->dims[axis];
+    p->n = 1;
+    for (unsigned d = axis + 1; d < x->rank; d++)
+        p->n *= x->dims[d];
+    p->rows = p->n ? count / p->n : 0;
+    if (block == 0) {
+        LNT_REQUIRE(p->scales == p->axis, site->err, LNT_E_SHAPE,
+                    "%lld scales for %lld elements along axis %u", (long long)p->scales, (long long)p->axis,
+                    axis);
+        return LNT_OK;
+    }
+    LNT_REQUIRE(block > 0 && scale->rank == x->rank, site->err, LNT_E_SHAPE,
+                "block_size %lld: scale must have the input's rank", (long long)block);
+    for (unsigned d = 0; d < x->rank; d++)
+        LNT_REQUIRE(
+            scale->dims[d] == (d == axis ? x->dims[d] / block + (x->dims[d] % block != 0) : x->dims[d]),
+            site->err, LNT_E_SHAPE, "scale has extent %lld along axis %u", (long long)scale->dims[d], d);
+    p->block = block;
+    p->width = p->n;
+    return LNT_OK;
+}
+
+static lnt_status bind_linear(lnt_site *site, lnt_run_fn run)
+{
+    const lnt_operand *zero = lnt_input(site, 2);
+    size_t bytes;
+    linear *p = lnt_bind_params(site, sizeof *p);
+    if (!p)
+        return LNT_E_MEMORY;
+    p->row = site->kernels->row;
+    p->in_type = site->in[0]->dtype;
+    p->out_type = site->out[0]->dtype;
+    p->scale_type = site->in[1]->dtype;
+    LNT_TRY(bind_scales(site, p));
+    LNT_REQUIRE(!zero || lnt_operand_count(zero) == p->scales, site->err, LNT_E_SHAPE,
+                "scale and zero point must have the same shape");
+    LNT_REQUIRE(lnt_mul_size((size_t)p->scales, 8, &bytes), site->err, LNT_E_LIMIT, "too many scales");
+    lnt_bind_scratch(site, bytes);
+    site->step->run = run;
+    return LNT_OK;
+}
+
+lnt_status lnt_bind_quantize(lnt_site *site)
+{
+    const lnt_dtype in = site->in[0]->dtype, out = site->out[0]->dtype;
+    if (!lnt_is_floating(in) && in != LNT_INT32)
+        return lnt_bind_unsupported_type(site, in);
+    if (!lnt_is_quantised(out))
+        return lnt_bind_unsupported_type(site, out);
+    return bind_linear(site, run_quantize);
+}
+
+lnt_status lnt_bind_dequantize(lnt_site *site)
+{
+    const lnt_dtype in = site->in[0]->dtype, out = site->out[0]->dtype;
+    if (!lnt_is_quantised(in) && in != LNT_INT32)
+        return lnt_bind_unsupported_type(site, in);
+    if (!lnt_is_floating(out))
+        return lnt_bind_unsupported_type(site, out);
+    return bind_linear(site, run_dequantize);
+}
+
+/* ---- DynamicQuantizeLinear ---- */
+
+typedef struct dynamic {
+    const lnt_row_kernels *row;
+} dynamic;
+
+typedef struct dynamic_job {
+    const lnt_row_kernels *row;
+    const float *x;
+    uint8_t *y;
+    float scale;
+    int32_t zero;
+} dynamic_job;
+
+static lnt_status quantise_slice(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+{
+    const dynamic_job *j = arg;
+    (void)k, (void)thread;
+    j->row->quantise(j->x + begin, j->y + begin, end - begin, j->scale, j->zero, false);
+    return LNT_OK;
+}
+
+static lnt_status run_dynamic(lnt_kernel *k, const lnt_step *s)
+{
+    const dynamic *p = s->params;
+    const int64_t n = lnt_operand_count(s->in[0]);
+    dynamic_job job = {.row = p->row, .x = lnt_in(k, s, 0), .y = lnt_out(k, s, 0)};
+    lnt_dynamic_scale(p->row, job.x, n, &job.scale, &job.zero);
+    LNT_TRY(lnt_parallel(k, n, 8192, quantise_slice, &job));
+    if (lnt_out(k, s, 1))
+        *(float *)lnt_out(k, s, 1) = job.scale;
+    if (lnt_out(k, s, 2))
+        *(uint8_t *)lnt_out(k, s, 2) = (uint8_t)job.zero;
+    return LNT_OK;
+}
+
+lnt_status lnt_shape_dynamic_quantize(lnt_site *site)
+{
+    lnt_set_type(site, 0, LNT_UINT8);
+    lnt_set_type(site, 1, LNT_FLOAT);
+    lnt_set_type(site, 2, LNT_UINT8);
+    lnt_set_dims(site, 1, 0, NULL);
+    lnt_set_dims(site, 2, 0, NULL);
+    if (site->in[0]->rank == LNT_RANK_UNKNOWN)
+        return LNT_UNKNOWN;
+    lnt_set_dims_like(site, 0, site->in[0]);
+    return LNT_OK;
+}
+
+lnt_status lnt_bind_dynamic_quantize(lnt_site *site)
+{
+    dynamic *p = lnt_bind_params(site, sizeof *p);
+    if (!p)
+        return LNT_E_MEMORY;
+    if (site->in[0]->dtype != LNT_FLOAT)
+        return lnt_bind_unsupported_type(site, site->in[0]->dtype);
+    p->row = site->kernels->row;
+    site->step->run = run_dynamic;
+    return LNT_OK;
+}

@@ -1,4 +1,0 @@
-/* row_avx2.c — the row kernels at the avx2 level. */
-#define LNT_SIMD_AVX2
-#include "ops/simd.h"
-#include "ops/row.inc.h"

@@ -1,4 +1,0 @@
-/* row_avx512.c — the row kernels at the avx512 level. */
-#define LNT_SIMD_AVX512
-#include "ops/simd.h"
-#include "ops/row.inc.h"

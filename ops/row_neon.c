@@ -1,4 +1,0 @@
-/* row_neon.c — the row kernels at the neon level. */
-#define LNT_SIMD_NEON
-#include "ops/simd.h"
-#include "ops/row.inc.h"

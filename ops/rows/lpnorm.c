@@ -1,0 +1,155 @@
+/* lpnorm.c — LpNormalization, MeanVarianceNormalization and LRN. */
+#include "ops/op.h"
+
+#include "base/checked.h"
+#include "base/lnt_assert.h"
+#include "ops/axes.h"
+#include "ops/elementwise/program_kernels.h"
+#include "ops/rows/row.h"
+#include "ops/widen.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { BLOCK = 256 }; /* columns worked on at a time */
+
+typedef struct lpnorm {
+    const lnt_row_kernels *row;
+    lnt_instr_fn pow;         /* LRN of floats */
+    int64_t outer, n, inner;  /* extents before, along and behind the axis */
+    int64_t order;            /* 1 or 2, of the norm */
+    int64_t size;             /* LRN: channels that count */
+    double alpha, beta, bias; /* LRN */
+    lnt_axes kept, reduced;   /* MeanVarianceNormalization, n elements reduced */
+    int64_t run;              /* of them lie side by side */
+} lpnorm;
+
+typedef struct lpnorm_job {
+    const lpnorm *p;
+    const void *x;
+    void *y;
+} lpnorm_job;
+
+/* x ** exponent, element by element, for n <= BLOCK of them; elements behind them may change, up to BLOCK. */
+static void raise_float(const lpnorm *p, float *x, int64_t n, double exponent)
+{
+    float vector[LNT_VECTOR_MAX];
+    for (unsigned i = 0; i < LNT_VECTOR_MAX; i++)
+        vector[i] = (float)exponent;
+    p->pow(&(lnt_instr_args){.dst = x,
+                             .src = {x, vector},
+                             .step = {1, 0},
+                             .imm = vector,
+                             .n = (int64_t)lnt_round_up((size_t)n, LNT_VECTOR_MAX)});
+}
+
+static void raise_double(const lpnorm *p, double *x, int64_t n, double exponent)
+{
+    (void)p;
+    for (int64_t i = 0; i < n; i++)
+        x[i] = pow(x[i], exponent);
+}
+
+#include "ops/real_float.h"
+#include "ops/rows/lpnorm.inc.h"
+#include "ops/real_double.h"
+#include "ops/rows/lpnorm.inc.h"
+
+static lnt_status run_lpnorm(lnt_kernel *k, const lnt_step *s)
+{
+    LNT_ASSERT(s->in[0]->dtype == LNT_DOUBLE || s->in[0]->dtype == LNT_FLOAT);
+    const lpnorm *p = s->params;
+    lpnorm_job job = {p, lnt_in(k, s, 0), lnt_out(k, s, 0)};
+    const int64_t blocks = (p->inner + BLOCK - 1) / BLOCK;
+    return lnt_parallel(k, p->outer * blocks, 1 + 8192 / (p->n + 1),
+                        s->in[0]->dtype == LNT_DOUBLE ? lp_double : lp_float, &job);
+}
+
+static lnt_status run_lrn(lnt_kernel *k, const lnt_step *s)
+{
+    const lpnorm *p = s->params;
+    lpnorm_job job = {p, lnt_in(k, s, 0), lnt_out(k, s, 0)};
+    return lnt_parallel(k, p->outer * p->n, 1, s->in[0]->dtype == LNT_DOUBLE ? lrn_double : lrn_float, &job);
+}
+
+static lnt_status run_mvn(lnt_kernel *k, const lnt_step *s)
+{
+    const lpnorm *p = s->params;
+    lpnorm_job job = {p, lnt_in(k, s, 0), lnt_out(k, s, 0)};
+    return lnt_parallel(k, p->outer, 1, s->in[0]->dtype == LNT_DOUBLE ? mvn_double : mvn_float, &job);
+}
+
+/* Splits the input's extents at axis. */
+static lpnorm *bind_axis(lnt_site *site, int64_t wanted)
+{
+    const lnt_operand *x = site->in[0];
+    unsigned axis;
+    lpnorm *p = lnt_bind_params(site, sizeof *p);
+    if (!p || lnt_axis(site, wanted, x->rank, &axis) != LNT_OK)
+        return NULL;
+    p->row = site->kernels->row;
+    p->outer = p->n = p->inner = 1;
+    for (unsigned d = 0; d < x->rank; d++)
+        *(d < axis ? &p->outer : d == axis ? &p->n : &p->inner) *= x->dims[d];
+    return p;
+}
+
+lnt_status lnt_bind_lpnorm(lnt_site *site)
+{
+    lpnorm *p = bind_axis(site, lnt_attr_i(site->node, "axis", -1));
+    if (!p)
+        return site->err->code;
+    p->order = lnt_attr_i(site->node, "p", 2);
+    LNT_REQUIRE(p->order == 1 || p->order == 2, site->err, LNT_E_ARGUMENT, "p must be 1 or 2, is %lld",
+                (long long)p->order);
+    site->step->run = run_lpnorm;
+    lnt_bind_in_place(site, 0, 0);
+    return lnt_bind_widened(site, 1, 1);
+}
+
+lnt_status lnt_bind_lrn(lnt_site *site)
+{
+    lpnorm *p = bind_axis(site, 1);
+    if (!p)
+        return site->err->code;
+    p->pow = site->kernels->program->instr[LNT_I_POW];
+    p->size = lnt_attr_i(site->node, "size", 0);
+    p->alpha = (double)lnt_attr_f(site->node, "alpha", 1e-4f);
+    p->beta = (double)lnt_attr_f(site->node, "beta", 0.75f);
+    p->bias = (double)lnt_attr_f(site->node, "bias", 1);
+    LNT_REQUIRE(p->size > 0, site->err, LNT_E_ARGUMENT, "size must be positive, is %lld", (long long)p->size);
+    site->step->run = run_lrn;
+    return lnt_bind_widened(site, 1, 1);
+}
+
+lnt_status lnt_bind_mvn(lnt_site *site)
+{
+    static const int64_t otherwise[] = {0, 2, 3};
+    const lnt_operand *x = site->in[0];
+    const lnt_attr *a = lnt_attr_find(site->node, "axes");
+    const int64_t *list = a ? a->i : otherwise;
+    uint32_t mask = 0;
+    int64_t stride = lnt_operand_count(x);
+    lpnorm *p = lnt_bind_params(site, sizeof *p);
+    if (!p)
+        return LNT_E_MEMORY;
+    for (unsigned i = 0; i < (a ? a->count : 3); i++) {
+        unsigned axis;
+        LNT_TRY(lnt_axis(site, list[i], x->rank, &axis));
+        mask |= 1u << axis;
+    }
+    p->row = site->kernels->row;
+    for (unsigned d = 0; d < x->rank; d++) {
+        lnt_axes *to = mask >> d & 1u ? &p->reduced : &p->kept;
+        stride = x->dims[d] ? stride / x->dims[d] : 0;
+        lnt_axes_push(to, x->dims[d], stride);
+    }
+    p->outer = lnt_axes_items(&p->kept);
+    p->n = lnt_axes_items(&p->reduced);
+    p->run = 1;
+    for (unsigned d = p->reduced.n; d-- > 0 && p->reduced.stride[d] == p->run;)
+        p->run *= p->reduced.extent[d];
+    site->step->run = run_mvn;
+    lnt_bind_in_place(site, 0, 0);
+    return lnt_bind_widened(site, 1, 1);
+}

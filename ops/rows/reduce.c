@@ -1,0 +1,316 @@
+/* reduce.c — ReduceSum, ReduceMean, ... over any axes.
+ *
+ * Neighbouring axes of one kind are joined, so that a tensor is a sequence of kept and reduced axes in turn.
+ * If the innermost one is reduced, whole rows are reduced to a number each; if it is kept, rows are added up
+ * into a block of columns. Either way memory is read once, in order. */
+#include "ops/op.h"
+
+#include "base/lnt_assert.h"
+#include "ops/axes.h"
+#include "ops/element.h"
+#include "ops/rows/row.h"
+
+#include <math.h>
+
+enum {
+    BLOCK = 512,     /* elements converted, or columns held, at a time */
+    ROWS_AT_ONCE = 8 /* added to an accumulator in one pass */
+};
+
+/* What is done to a row. SUM_EXP is the second pass of LogSumExp, after MAX. */
+enum { SUM, SUM_SQUARES, SUM_ABS, PRODUCT, MAX, MIN, SUM_EXP, KINDS };
+/* What is done to a result. FLIP: uint64 is compared as int64 with the sign bit flipped. */
+enum { FINISH_NONE, FINISH_MEAN, FINISH_SQRT, FINISH_LOG, FINISH_FLIP };
+
+/* int64_t has a table of its own, which holds what reductions need. */
+typedef struct row_int_kernels {
+    LNT_ROW_FIELDS(int64_t)
+} row_int_kernels;
+
+typedef struct reduce {
+    const lnt_row_kernels *row;
+    lnt_dtype dtype, out_dtype;
+    unsigned kind, finish;
+    bool flip;
+    lnt_axes kept,
+        reduced;        /* without the innermost axis (and, where that is kept, the reduced one before it) */
+    bool along;         /* the innermost axis is reduced */
+    int64_t inner;      /* its extent */
+    int64_t rows, fold; /* where it is kept: extent of the reduced axis before it, rows taken together */
+    int64_t n_outer_reduced; /* items of reduced */
+    int64_t n_kept;          /* items of kept */
+    int64_t count;           /* elements reduced to one */
+    int64_t least, largest;  /* of an integer type: maximum and minimum over nothing */
+    lnt_task_fn task;
+} reduce;
+
+typedef struct reduce_job {
+    const reduce *p;
+    const void *x;
+    void *y;
+} reduce_job;
+
+/* ---- int64 row kernels: sums wrap ---- */
+
+#define WRAP(a, op, b) ((int64_t)((uint64_t)(a)op(uint64_t)(b)))
+#define FLIP(x) ((uint64_t)(x) ^ (UINT64_C(1) << 63))
+
+#define INT_ROW(along_name, across_name, start, expression)                                                  \
+    static int64_t along_name(const int64_t *x, int64_t n)                                                   \
+    {                                                                                                        \
+        int64_t a = (start);                                                                                 \
+        for (int64_t i = 0; i < n; i++)                                                                      \
+            a = (expression);                                                                                \
+        return a;                                                                                            \
+    }                                                                                                        \
+    static void across_name(int64_t *acc, const int64_t *x, int64_t n)                                       \
+    {                                                                                                        \
+        for (int64_t i = 0; i < n; i++) {                                                                    \
+            const int64_t a = acc[i];                                                                        \
+            acc[i] = (expression);                                                                           \
+        }                                                                                                    \
+    }
+
+INT_ROW(sum, add, 0, WRAP(a, +, x[i]))
+INT_ROW(sum_squares, add_squares, 0, WRAP(a, +, WRAP(x[i], *, x[i])))
+INT_ROW(sum_abs, add_abs, 0, WRAP(a, +, x[i] < 0 ? WRAP(0, -, x[i]) : x[i]))
+INT_ROW(product, multiply, 1, WRAP(a, *, x[i]))
+INT_ROW(max, max_to, INT64_MIN, x[i] > a ? x[i] : a)
+INT_ROW(min, min_to, INT64_MAX, x[i] < a ? x[i] : a)
+
+/* LogSumExp of integers is computed in double: these fields are there for the template alone. */
+static int64_t no_sum_exp(const int64_t *x, int64_t n, int64_t minus)
+{
+    (void)x, (void)n;
+    return minus;
+}
+
+static void no_exp_minus(int64_t *acc, const int64_t *x, const int64_t *minus, int64_t *y, int64_t n)
+{
+    (void)acc, (void)x, (void)minus, (void)y, (void)n;
+}
+
+static const row_int_kernels row_int = {.sum = sum,
+                                        .sum_squares = sum_squares,
+                                        .sum_abs = sum_abs,
+                                        .product = product,
+                                        .max = max,
+                                        .min = min,
+                                        .sum_exp = no_sum_exp,
+                                        .add = add,
+                                        .add_squares = add_squares,
+                                        .add_abs = add_abs,
+                                        .multiply = multiply,
+                                        .max_to = max_to,
+                                        .min_to = min_to,
+                                        .exp_minus = no_exp_minus};
+
+#include "ops/real_float.h"
+#define START_MAX(p) (-INFINITY)
+#define START_MIN(p) INFINITY
+#define NATIVE LNT_FLOAT
+#define LOAD lnt_elements_to_float
+#define STORE lnt_elements_from_float
+#include "ops/rows/reduce.inc.h"
+#undef NATIVE
+#undef LOAD
+#undef STORE
+
+#include "ops/real_double.h"
+#define NATIVE LNT_DOUBLE
+#define LOAD lnt_elements_to_double
+#define STORE lnt_elements_from_double
+#include "ops/rows/reduce.inc.h"
+#undef NATIVE
+#undef LOAD
+#undef STORE
+#undef R
+#undef NAME
+#undef ROW
+
+#undef START_MAX
+#undef START_MIN
+#define R int64_t
+#define START_MAX(p) (p)->least
+#define START_MIN(p) (p)->largest
+#define NATIVE LNT_INT64
+#define NAME(x) x##_int
+#define LOAD lnt_elements_to_int64
+#define STORE lnt_elements_from_int64
+#define ROW(p) ((void)(p), &row_int)
+#include "ops/rows/reduce.inc.h"
+
+static lnt_status run_reduce(lnt_kernel *k, const lnt_step *s)
+{
+    const reduce *p = s->params;
+    LNT_ASSERT(p->task && (p->along || p->inner > 0));
+    reduce_job job = {p, lnt_in(k, s, 0), lnt_out(k, s, 0)};
+    const int64_t blocks = p->along ? 1 : (p->inner + BLOCK - 1) / BLOCK;
+    const int64_t work = p->count * (p->along ? 1 : p->inner < BLOCK ? p->inner : BLOCK);
+    return lnt_parallel(k, p->n_kept * blocks, 1 + 32768 / (work + 1), p->task, &job);
+}
+
+/* ---- bind ---- */
+
+/* Splits the input's extents into p's axes; mask: bit d set where axis d is reduced. */
+static void set_axes(reduce *p, const lnt_operand *x, uint32_t mask)
+{
+    lnt_axes joined = {0};
+    bool kind[LNT_MAX_RANK] = {0};
+    p->count = 1;
+    for (unsigned d = 0; d < x->rank; d++) {
+        const bool reduced = mask >> d & 1u;
+        if (reduced)
+            p->count *= x->dims[d];
+        if (x->dims[d] == 1)
+            continue;
+        if (joined.n && kind[joined.n - 1] == reduced) {
+            joined.extent[joined.n - 1] *= x->dims[d];
+        } else {
+            kind[joined.n] = reduced;
+            lnt_axes_push(&joined, x->dims[d], 0);
+        }
+    }
+    int64_t stride = 1;
+    for (unsigned i = joined.n; i-- > 0; stride *= joined.extent[i])
+        joined.stride[i] = stride;
+    unsigned left = joined.n;
+    p->inner = p->rows = p->fold = 1;
+    p->along = true;
+    if (left) {
+        p->along = kind[--left];
+        p->inner = joined.extent[left];
+    }
+    if (!p->along && left)
+        p->rows = joined.extent[--left];
+    if (!p->along && p->inner > 0 && p->inner <= BLOCK / 4)
+        p->fold = BLOCK / p->inner < p->rows ? BLOCK / p->inner : p->rows > 0 ? p->rows : 1;
+    for (unsigned i = 0; i < left; i++)
+        lnt_axes_push(kind[i] ? &p->reduced : &p->kept, joined.extent[i], joined.stride[i]);
+    p->n_outer_reduced = lnt_axes_items(&p->reduced);
+    p->n_kept = lnt_axes_items(&p->kept);
+}
+
+/* What a maximum or minimum over nothing gives. uint64 is seen with its sign bit flipped. */
+static void set_extremes(reduce *p)
+{
+    const unsigned bits = 8 * (unsigned)lnt_dtype_size(p->dtype);
+    const bool is_signed = p->dtype == LNT_INT8 || p->dtype == LNT_INT16 || p->dtype == LNT_INT32;
+    p->least = INT64_MIN;
+    p->largest = INT64_MAX;
+    if (bits == 64)
+        return;
+    p->largest = p->dtype == LNT_BOOL ? 1 : (INT64_C(1) << (bits - is_signed)) - 1;
+    p->least = is_signed ? -p->largest - 1 : 0;
+}
+
+static lnt_task_fn task_of(const reduce *p)
+{
+    static const lnt_task_fn tasks[3][2] = {{task_across_float, task_along_float},
+                                            {task_across_double, task_along_double},
+                                            {task_across_int, task_along_int}};
+    const bool exact = p->finish == FINISH_NONE || p->finish == FINISH_FLIP;
+    if (lnt_is_floating(p->dtype))
+        return tasks[p->dtype == LNT_DOUBLE][p->along];
+    return tasks[exact ? 2 : 1][p->along];
+}
+
+/* Axes to reduce, as a bit mask; LNT_UNKNOWN while they are not known. */
+static lnt_status axes_mask(const lnt_site *site, uint32_t *mask)
+{
+    int64_t list[LNT_MAX_RANK];
+    unsigned n = LNT_MAX_RANK, axis;
+    const unsigned rank = site->in[0]->rank;
+    bool given;
+    *mask = 0;
+    LNT_TRY(lnt_value_ints(site, 1, list, &n, &given));
+    if (n == 0) {
+        if (!lnt_attr_i(site->node, "noop_with_empty_axes", 0))
+            *mask = (1u << rank) - 1;
+        return LNT_OK;
+    }
+    for (unsigned i = 0; i < n; i++) {
+        LNT_TRY(lnt_axis(site, list[i], rank, &axis));
+        *mask |= 1u << axis;
+    }
+    return LNT_OK;
+}
+
+/* Axes of extent 1 are left out where they are reduced, unless kept. */
+static void set_reduced_dims(lnt_site *site, unsigned out, uint32_t mask, bool keep)
+{
+    const lnt_operand *x = site->in[0];
+    int64_t dims[LNT_MAX_RANK];
+    unsigned rank = 0;
+    for (unsigned d = 0; d < x->rank; d++) {
+        if (!(mask >> d & 1u))
+            dims[rank++] = x->dims[d];
+        else if (keep)
+            dims[rank++] = 1;
+    }
+    lnt_set_dims(site, out, rank, dims);
+}
+
+lnt_status lnt_shape_reduce(lnt_site *site)
+{
+    uint32_t mask;
+    const bool keep = lnt_attr_i(site->node, "keepdims", 1) != 0;
+    const lnt_status status = axes_mask(site, &mask);
+    if (status == LNT_UNKNOWN && keep) {
+        int64_t dims[LNT_MAX_RANK];
+        for (unsigned d = 0; d < site->in[0]->rank; d++)
+            dims[d] = site->in[0]->dims[d] == 1 ? 1 : LNT_DIM_UNKNOWN;
+        lnt_set_dims(site, 0, site->in[0]->rank, dims);
+        return LNT_UNKNOWN;
+    }
+    LNT_TRY(status);
+    set_reduced_dims(site, 0, mask, keep);
+    return LNT_OK;
+}
+
+/* The axes follow from the output's extents where their contents are no longer at hand. */
+static lnt_status bind_mask(const lnt_site *site, uint32_t *mask)
+{
+    const lnt_status status = axes_mask(site, mask);
+    return status == LNT_UNKNOWN
+               ? LNT_SITE_FAIL(site, LNT_E_SHAPE, "axes are not known when the operator is bound")
+               : status;
+}
+
+lnt_status lnt_bind_reduce(lnt_site *site)
+{
+    static const struct {
+        uint16_t id;
+        uint8_t kind, finish;
+    } table[] = {
+        {LNT_ID_ReduceSum, SUM, FINISH_NONE},          {LNT_ID_ReduceMean, SUM, FINISH_MEAN},
+        {LNT_ID_ReduceMax, MAX, FINISH_NONE},          {LNT_ID_ReduceMin, MIN, FINISH_NONE},
+        {LNT_ID_ReduceProd, PRODUCT, FINISH_NONE},     {LNT_ID_ReduceL1, SUM_ABS, FINISH_NONE},
+        {LNT_ID_ReduceL2, SUM_SQUARES, FINISH_SQRT},   {LNT_ID_ReduceLogSum, SUM, FINISH_LOG},
+        {LNT_ID_ReduceLogSumExp, SUM_EXP, FINISH_LOG}, {LNT_ID_ReduceSumSquare, SUM_SQUARES, FINISH_NONE}};
+    const lnt_operand *x = site->in[0];
+    uint32_t mask;
+    reduce *p = lnt_bind_params(site, sizeof *p);
+    if (!p)
+        return LNT_E_MEMORY;
+    LNT_TRY(bind_mask(site, &mask));
+    for (unsigned i = 0; i < sizeof table / sizeof table[0]; i++) {
+        if (table[i].id != site->node->op->id)
+            continue;
+        p->kind = table[i].kind;
+        p->finish = table[i].finish;
+    }
+    const bool extreme = p->kind == MAX || p->kind == MIN;
+    p->dtype = p->out_dtype = (lnt_dtype)x->dtype;
+    if (!lnt_is_floating(p->dtype) && !lnt_is_integer(p->dtype) && !(p->dtype == LNT_BOOL && extreme))
+        return lnt_bind_unsupported_type(site, p->dtype);
+    p->row = site->kernels->row;
+    p->flip = p->dtype == LNT_UINT64 && extreme;
+    if (p->flip)
+        p->finish = FINISH_FLIP;
+    set_extremes(p);
+    set_axes(p, x, mask);
+    p->task = task_of(p);
+    site->step->run = run_reduce;
+    return LNT_OK;
+}

@@ -1,0 +1,75 @@
+/* softmax.c — Softmax, LogSoftmax and Hardmax along an axis. */
+#include "ops/op.h"
+
+#include "base/lnt_assert.h"
+#include "ops/rows/row.h"
+#include "ops/widen.h"
+
+#include <math.h>
+#include <string.h>
+
+enum {
+    BLOCK = 256, /* columns worked on at a time, where the axis is not the innermost */
+    SHORT = 16,  /* rows that are no longer are turned to columns, */
+    TURNED = 64, /* so many at a time */
+};
+enum { SOFTMAX, LOG_SOFTMAX, HARDMAX };
+
+typedef struct softmax {
+    const lnt_row_kernels *row;
+    unsigned kind;
+    int64_t outer, n, inner; /* extents before, along and behind the axis */
+    bool turns;              /* many short rows */
+} softmax;
+
+typedef struct softmax_job {
+    const softmax *p;
+    const void *x;
+    void *y;
+} softmax_job;
+
+#include "ops/real_float.h"
+#include "ops/rows/softmax.inc.h"
+#include "ops/real_double.h"
+#include "ops/rows/softmax.inc.h"
+
+static lnt_status run_softmax(lnt_kernel *k, const lnt_step *s)
+{
+    static const lnt_task_fn tasks[2][2] = {{rows_float, columns_float}, {rows_double, columns_double}};
+    const softmax *p = s->params;
+    LNT_ASSERT(p->n >= 0 && p->inner > 0);
+    softmax_job job = {p, lnt_in(k, s, 0), lnt_out(k, s, 0)};
+    const int64_t blocks = p->inner == 1 ? 1 : (p->inner + BLOCK - 1) / BLOCK;
+    const int64_t work = p->n * (p->inner < BLOCK ? p->inner : BLOCK);
+    if (p->n == 0)
+        return LNT_OK;
+    return lnt_parallel(k, p->outer * blocks, 1 + 4096 / work,
+                        tasks[s->in[0]->dtype == LNT_DOUBLE][p->inner != 1], &job);
+}
+
+lnt_status lnt_bind_softmax(lnt_site *site)
+{
+    const lnt_operand *x = site->in[0];
+    const uint16_t id = site->node->op->id;
+    unsigned axis = 0;
+    softmax *p = lnt_bind_params(site, sizeof *p);
+    if (!p)
+        return LNT_E_MEMORY;
+    *p = (softmax){.row = site->kernels->row,
+                   .kind = id == LNT_ID_Softmax      ? SOFTMAX
+                           : id == LNT_ID_LogSoftmax ? LOG_SOFTMAX
+                                                     : HARDMAX,
+                   .outer = 1,
+                   .n = 1,
+                   .inner = 1};
+    if (x->rank > 0)
+        LNT_TRY(lnt_axis(site, lnt_attr_i(site->node, "axis", -1), x->rank, &axis));
+    for (unsigned d = 0; d < x->rank; d++)
+        *(d < axis ? &p->outer : d == axis ? &p->n : &p->inner) *= x->dims[d];
+    if (p->inner == 0)
+        p->n = 0;
+    p->turns = p->inner == 1 && p->n <= SHORT && p->outer >= TURNED && p->kind != HARDMAX;
+    site->step->run = run_softmax;
+    lnt_bind_in_place(site, 0, 0);
+    return lnt_bind_widened(site, 1, 1);
+}

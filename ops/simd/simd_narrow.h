@@ -1,0 +1,291 @@
+/* simd_narrow.h — narrow elements in memory to and from the lanes of ops/simd/simd.h.
+ *
+ * Loads widen with or without sign, stores keep the low bits; float16 rounds to nearest even. Compilers take
+ * such conversions apart into single lanes, so they are spelled out where a level has instructions for them.
+ */
+#ifndef LNT_OPS_SIMD_SIMD_NARROW_H
+#define LNT_OPS_SIMD_SIMD_NARROW_H
+
+#include "base/half.h"
+#include "ops/simd/simd.h"
+
+#if defined(LNT_SIMD_AVX512)
+
+LNT_INLINE vi vi_load_u8(const uint8_t *p)
+{
+    return (vi)_mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(const void *)p));
+}
+
+LNT_INLINE vi vi_load_i8(const int8_t *p)
+{
+    return (vi)_mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)(const void *)p));
+}
+
+LNT_INLINE vi vi_load_u16(const uint16_t *p)
+{
+    return (vi)_mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(const void *)p));
+}
+
+LNT_INLINE vi vi_load_i16(const int16_t *p)
+{
+    return (vi)_mm512_cvtepi16_epi32(_mm256_loadu_si256((const __m256i *)(const void *)p));
+}
+
+LNT_INLINE void vi_store_8(void *p, vi x)
+{
+    _mm_storeu_si128(p, _mm512_cvtepi32_epi8((__m512i)x));
+}
+
+LNT_INLINE void vi_store_16(void *p, vi x)
+{
+    _mm256_storeu_si256(p, _mm512_cvtepi32_epi16((__m512i)x));
+}
+
+LNT_INLINE vf v_load_f16(const uint16_t *p)
+{
+    return (vf)_mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)p));
+}
+
+LNT_INLINE void v_store_f16(uint16_t *p, vf x)
+{
+    _mm256_storeu_si256((__m256i *)(void *)p,
+                        _mm512_cvtps_ph((__m512)x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+}
+
+#elif defined(LNT_SIMD_AVX2)
+
+LNT_INLINE vi vi_load_u8(const uint8_t *p)
+{
+    return (vi)_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)p));
+}
+
+LNT_INLINE vi vi_load_i8(const int8_t *p)
+{
+    return (vi)_mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)p));
+}
+
+LNT_INLINE vi vi_load_u16(const uint16_t *p)
+{
+    return (vi)_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(const void *)p));
+}
+
+LNT_INLINE vi vi_load_i16(const int16_t *p)
+{
+    return (vi)_mm256_cvtepi16_epi32(_mm_loadu_si128((const __m128i *)(const void *)p));
+}
+
+LNT_INLINE void vi_store_8(void *p, vi x)
+{
+    const __m256i low_bytes = _mm256_set1_epi32(0x0c080400);
+    const __m256i packed = _mm256_shuffle_epi8((__m256i)x, low_bytes);
+    _mm_storel_epi64(p,
+                     _mm_unpacklo_epi32(_mm256_castsi256_si128(packed), _mm256_extracti128_si256(packed, 1)));
+}
+
+LNT_INLINE void vi_store_16(void *p, vi x)
+{
+    const __m256i low_halves = _mm256_set1_epi64x(0x0d0c090805040100);
+    const __m256i packed = _mm256_shuffle_epi8((__m256i)x, low_halves);
+    _mm_storeu_si128(p, _mm256_castsi256_si128(_mm256_permute4x64_epi64(packed, 0x08)));
+}
+
+LNT_INLINE vf v_load_f16(const uint16_t *p)
+{
+    return (vf)_mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)p));
+}
+
+LNT_INLINE void v_store_f16(uint16_t *p, vf x)
+{
+    _mm_storeu_si128((__m128i *)(void *)p,
+                     _mm256_cvtps_ph((__m256)x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+}
+
+#elif defined(LNT_SIMD_NEON)
+
+LNT_INLINE vi vi_load_u16(const uint16_t *p)
+{
+    return (vi)vmovl_u16(vld1_u16(p));
+}
+
+LNT_INLINE vi vi_load_i16(const int16_t *p)
+{
+    return (vi)vmovl_s16(vld1_s16(p));
+}
+
+LNT_INLINE vi vi_load_u8(const uint8_t *p)
+{
+    uint32_t four;
+    memcpy(&four, p, sizeof four);
+    return (vi)vmovl_u16(vget_low_u16(vmovl_u8(vreinterpret_u8_u32(vdup_n_u32(four)))));
+}
+
+LNT_INLINE vi vi_load_i8(const int8_t *p)
+{
+    uint32_t four;
+    memcpy(&four, p, sizeof four);
+    return (vi)vmovl_s16(vget_low_s16(vmovl_s8(vreinterpret_s8_u32(vdup_n_u32(four)))));
+}
+
+LNT_INLINE void vi_store_16(void *p, vi x)
+{
+    vst1_u16(p, vmovn_u32((uint32x4_t)x));
+}
+
+LNT_INLINE void vi_store_8(void *p, vi x)
+{
+    const uint16x4_t halves = vmovn_u32((uint32x4_t)x);
+    const uint8x8_t bytes = vmovn_u16(vcombine_u16(halves, halves));
+    const uint32_t four = vget_lane_u32(vreinterpret_u32_u8(bytes), 0);
+    memcpy(p, &four, sizeof four);
+}
+
+#else
+
+#define LNT_LOAD_NARROW(name, type)                                                                          \
+    LNT_INLINE vi vi_load_##name(const type *p)                                                              \
+    {                                                                                                        \
+        return (vi){p[0], p[1], p[2], p[3]};                                                                 \
+    }
+LNT_LOAD_NARROW(u8, uint8_t)
+LNT_LOAD_NARROW(i8, int8_t)
+LNT_LOAD_NARROW(u16, uint16_t)
+LNT_LOAD_NARROW(i16, int16_t)
+#undef LNT_LOAD_NARROW
+
+LNT_INLINE void vi_store_8(void *p, vi x)
+{
+    for (unsigned i = 0; i < LNT_VL; i++)
+        ((uint8_t *)p)[i] = (uint8_t)x[i];
+}
+
+LNT_INLINE void vi_store_16(void *p, vi x)
+{
+    for (unsigned i = 0; i < LNT_VL; i++)
+        ((uint16_t *)p)[i] = (uint16_t)x[i];
+}
+
+#endif
+
+/* ---- float16 without instructions for it: bits in the low half of each lane ---- */
+
+LNT_INLINE vf v_from_f16(vi h)
+{
+    const vi sign = (h & vi_splat(0x8000)) << 16, rest = h & vi_splat(0x7fff);
+    const vi normal = (rest << 13) + vi_splat(0x38000000);
+    const vi special = vi_splat(0x7f800000) | (rest << 13);
+    const vi subnormal = (vi)(vi_float(rest) * v_splat(0x1p-24f));
+    vi y = vi_select(rest >= vi_splat(0x400), normal, subnormal);
+    y = vi_select(rest >= vi_splat(0x7c00), special, y);
+    return (vf)(y | sign);
+}
+
+LNT_INLINE vi v_to_f16(vf x)
+{
+    const vi magnitude = (vi)x & vi_splat(0x7fffffff), sign = ((vi)x >> 16) & vi_splat(0x8000);
+    const vi odd = (magnitude >> 13) & vi_splat(1);
+    const vu rounded = (vu)magnitude + (vu)vi_splat(0xfff) + (vu)odd; /* a NaN's may be beyond 2**31 */
+    /* Below 2**-14 a multiple of 2**-24, rounded by the addition. */
+    const vi subnormal = (vi)((vf)magnitude + v_splat(0.5f)) - vi_splat(0x3f000000);
+    const vi normal = (vi)((rounded - (vu)vi_splat(0x38000000)) >> 13);
+    vi y = vi_select(magnitude < vi_splat(0x38800000), subnormal, normal);
+    y = vi_select(magnitude >= vi_splat(0x477ff000), vi_splat(0x7c00), y);
+    y = vi_select(magnitude > vi_splat(0x7f800000), vi_splat(0x7e00), y);
+    return y | sign;
+}
+
+#if !defined(LNT_SIMD_AVX512) && !defined(LNT_SIMD_AVX2)
+LNT_INLINE vf v_load_f16(const uint16_t *p)
+{
+    return v_from_f16(vi_load_u16(p));
+}
+
+LNT_INLINE void v_store_f16(uint16_t *p, vf x)
+{
+    vi_store_16(p, v_to_f16(x));
+}
+#endif
+
+/* ---- bfloat16 ---- */
+
+LNT_INLINE vf v_load_bf16(const uint16_t *p)
+{
+    return (vf)(vi_load_u16(p) << 16);
+}
+
+LNT_INLINE vi v_to_bf16(vf x)
+{
+    const vi u = (vi)x, odd = (u >> 16) & vi_splat(1);
+    const vi rounded = (vi)((vu)u + (vu)vi_splat(0x7fff) + (vu)odd) >> 16; /* that of a NaN may wrap */
+    return vi_select(v_is_nan(x), (u >> 16) | vi_splat(0x40), rounded);
+}
+
+LNT_INLINE void v_store_bf16(uint16_t *p, vf x)
+{
+    vi_store_16(p, v_to_bf16(x));
+}
+
+/* x as it is once it has been stored. */
+LNT_INLINE vf v_round_bf16(vf x)
+{
+    return (vf)(v_to_bf16(x) << 16);
+}
+
+LNT_INLINE vf v_round_f16(vf x)
+{
+#if defined(LNT_SIMD_AVX512) || defined(LNT_SIMD_AVX2)
+    uint16_t stored[LNT_VL];
+    v_store_f16(stored, x);
+    return v_load_f16(stored);
+#else
+    return v_from_f16(v_to_f16(x));
+#endif
+}
+
+/* ---- float to int32: towards zero; what does not fit, NaN too, is the smallest one ---- */
+
+LNT_INLINE vi v_cut_int(vf x)
+{
+    const vi fits = v_abs(x) < v_splat(0x1p31f);
+    return vi_select(fits, v_trunc_int(v_select(fits, x, v_splat(0))), vi_splat(INT32_MIN));
+}
+
+static inline int64_t lnt_cut_i64(float x)
+{
+    return x >= -0x1p63f && x < 0x1p63f ? (int64_t)x : INT64_MIN;
+}
+
+/* The same to int64. */
+LNT_INLINE void v_cut_i64(int64_t *p, vf x)
+{
+#if defined(LNT_SIMD_AVX512)
+    _mm512_storeu_si512(p, _mm512_cvttps_epi64(_mm512_castps512_ps256((__m512)x)));
+    _mm512_storeu_si512(p + 8, _mm512_cvttps_epi64(_mm512_extractf32x8_ps((__m512)x, 1)));
+#elif defined(LNT_SIMD_AVX2)
+    for (unsigned i = 0; i < LNT_VL; i++)
+        p[i] = _mm_cvttss_si64(_mm_set_ss(x[i]));
+#else
+    for (unsigned i = 0; i < LNT_VL; i++)
+        p[i] = lnt_cut_i64(x[i]);
+#endif
+}
+
+/* int64 as float, rounded once. */
+LNT_INLINE vf v_load_i64(const int64_t *p)
+{
+#if defined(LNT_SIMD_AVX512)
+    const __m512 low = _mm512_castps256_ps512(_mm512_cvtepi64_ps(_mm512_loadu_si512(p)));
+    return (vf)_mm512_insertf32x8(low, _mm512_cvtepi64_ps(_mm512_loadu_si512(p + 8)), 1);
+#else
+    vf x;
+    for (unsigned i = 0; i < LNT_VL; i++)
+        x[i] = (float)p[i];
+    return x;
+#endif
+}
+
+static inline int32_t lnt_cut_int(float x)
+{
+    return x > -0x1p31f && x < 0x1p31f ? (int32_t)x : INT32_MIN;
+}
+
+#endif

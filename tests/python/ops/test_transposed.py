@@ -1,0 +1,75 @@
+"""ConvTranspose of few features to a pixel, as vocoders and segmentation nets end: one Conv that gives all outputs between
+two inputs at once. The numbers are onnxruntime's, whatever is cut off at the ends and wherever it stands."""
+
+import json
+
+import numpy as np
+import pytest
+from onnx import TensorProto
+
+from harness import check_against_reference, linnet
+from builder import Builder
+
+WAYS = (("--opt", "none"), ("--opt", "all"), ("--opt", "all", "--threads", 3), ("--opt", "all", "--level", "scalar"))
+
+
+def check(folder, channels, features, kernel, extents, becomes_conv=True, behind=None, bias=True, opens=False, group=1,
+          **attributes):
+    """becomes_conv: nothing but Conv is left of it."""
+    b = Builder(7)
+    n, axes = 2, len(extents)
+    shape = [n, channels, *extents]
+    x = b.input("x", TensorProto.FLOAT, [n, channels, *(["L"] if opens else [extents[0]]), *extents[1:]])
+    t = b.op("Relu", b.op("Conv", x, b.weight(channels, channels, *[1] * axes))) if behind else x
+    w = b.weight(channels, features, *kernel)
+    bias = [b.weight(features * group, scale=0.5)] if bias else []
+    y = b.op("ConvTranspose", t, w, *bias, group=group, **attributes)
+    b.output(b.op(behind, y) if behind else y, "y", [None] * (axes + 2))
+    model = b.model("transposed")
+    feeds = {"x": np.random.default_rng(3).standard_normal(shape).astype(np.float32)}
+    check_against_reference(folder, model, feeds, "--max-rel", "1e-5", ways=WAYS)
+    done = linnet("convert", folder / "model.onnx", "-o", folder / "model.lnt")
+    assert done.returncode == 0, done.stderr
+    operators = json.loads(linnet("info", folder / "model.lnt", "--json").stdout)["operators"]
+    assert ("ConvTranspose" not in operators) == becomes_conv, operators
+
+
+@pytest.mark.parametrize("kernel, stride", [(16, 4), (7, 3), (4, 4), (3, 2), (2, 5), (96, 24), (1024, 256)])
+@pytest.mark.parametrize("features, pads", [(1, (0, 0)), (1, (2, 1)), (3, (0, 0)), (3, (1, 2))])
+def test_rows(tmp_path, kernel, stride, features, pads):
+    check(tmp_path, 96, features, [kernel], [37], strides=[stride], pads=pads)
+
+
+@pytest.mark.parametrize("kernel, stride", [((2, 2), 2), ((4, 4), 2), ((3, 5), 3)])
+@pytest.mark.parametrize("features, pads", [(1, (0, 0, 0, 0)), (2, (1, 0, 0, 1))])
+def test_planes(tmp_path, kernel, stride, features, pads):
+    check(tmp_path, 64, features, kernel, [9, 14], strides=[stride] * 2, pads=pads)
+
+
+@pytest.mark.parametrize("behind", ["Sigmoid", "Tanh", "Neg"])
+def test_inside_a_network(tmp_path, behind):
+    check(tmp_path, 64, 1, [4, 4], [12, 10], strides=[2, 2], pads=[1] * 4, behind=behind)
+    check(tmp_path, 64, 1, [16], [50], strides=[4], behind=behind, bias=False)
+
+
+@pytest.mark.parametrize("group, features", [(24, 1), (24, 2), (6, 1), (3, 5)])
+@pytest.mark.parametrize("kernel", [[4], [4, 4], [3, 3]])
+def test_groups(tmp_path, group, features, kernel):
+    """As images are enlarged channel by channel."""
+    axes = len(kernel)
+    check(tmp_path, 24, features, kernel, [11, 8][:axes], strides=[2] * axes, pads=[1] * 2 * axes, group=group)
+
+
+def test_lengths_that_are_open(tmp_path):
+    check(tmp_path, 64, 1, [16], [21], strides=[4], pads=[3, 2], opens=True)
+    check(tmp_path, 64, 2, [8], [21], strides=[4], pads=[2, 2], opens=True, output_padding=[1])
+
+
+def test_what_stays(tmp_path):
+    """Enough features to fill panels, holes in the kernel, another step along each axis, an extent that was asked for."""
+    check(tmp_path, 32, 48, [4], [30], strides=[2], becomes_conv=False)
+    check(tmp_path, 64, 1, [4], [30], strides=[2], dilations=[2], becomes_conv=False)
+    check(tmp_path, 64, 16, [4], [30], strides=[2], group=2, becomes_conv=False)
+    check(tmp_path, 64, 1, [4, 4], [6, 7], strides=[2, 3], becomes_conv=False)
+    check(tmp_path, 64, 1, [4], [30], strides=[4], output_shape=[123], becomes_conv=False)
+    check(tmp_path, 64, 1, [3], [30], strides=[1], becomes_conv=False)
