@@ -73,7 +73,7 @@ struct lnt_kernel {
     void *runtime;                     /* the runtime's own (control flow finds its session here) */
 };
 
-/* Another seed made from one: neighbours become strangers (the last steps of splitmix64). */
+/* Another seed made from one: neighbors become strangers (the last steps of splitmix64). */
 static inline uint64_t lnt_mix_seed(uint64_t x)
 {
     x += 0x9e3779b97f4a7c15u;

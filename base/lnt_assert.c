@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* A sanitizer's; absent where only undefined behaviour is watched. */
+/* A sanitizer's; absent where only undefined behavior is watched. */
 extern void __sanitizer_print_stack_trace(void) __attribute__((weak));
 
 _Noreturn void lnt_assert_failed(const char *file, int line, const char *text)

@@ -42,7 +42,7 @@ void lnt_budget_init(lnt_budget *b, const lnt_allocator *from, uint64_t limit, c
 /* Is `a` a budget's that has refused something? */
 bool lnt_budget_refused(const lnt_allocator *a);
 
-/* Uninitialised memory aligned to LNT_ALIGN; NULL with E_MEMORY in err, which tells of the limit where
+/* Uninitialized memory aligned to LNT_ALIGN; NULL with E_MEMORY in err, which tells of the limit where
  * `a` is a budget's. bytes 0 gives a valid block. */
 void *lnt_alloc(const lnt_allocator *a, size_t bytes, lnt_error *err);
 /* The same, zeroed, for count * size bytes (overflow checked). */

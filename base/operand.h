@@ -73,7 +73,7 @@ static inline int64_t lnt_operand_plane_pitch(const lnt_operand *o)
     return o->plane_pitch ? o->plane_pitch : o->dims[2] * o->dims[3];
 }
 
-/* Elements between neighbours along each logical axis, in the operand's storage order. */
+/* Elements between neighbors along each logical axis, in the operand's storage order. */
 static inline void lnt_operand_strides(const lnt_operand *o, int64_t strides[LNT_MAX_RANK])
 {
     LNT_ASSERT(o->rank <= LNT_MAX_RANK);

@@ -77,7 +77,7 @@ static double quantile(const double *sorted, size_t n, double q)
     return sorted[(size_t)(q * (double)(n - 1) + 0.5)];
 }
 
-static void summarise(double *times, size_t n, figures *f)
+static void summarize(double *times, size_t n, figures *f)
 {
     double sum = 0, squares = 0;
     lnt_sort_figures(times, n);
@@ -166,7 +166,7 @@ static lnt_status measure(lnt_opened *o, const source *from, lnt_session *s, fig
     if (progress)
         fputs("\r\x1b[K", stderr);
     if (status == LNT_OK)
-        summarise(times, (size_t)given.runs, f);
+        summarize(times, (size_t)given.runs, f);
     f->rss_kib = peak_rss_kib();
     f->session.struct_bytes = sizeof f->session;
     return status == LNT_OK ? lnt_session_get_info(s, &f->session, err) : status;
@@ -438,7 +438,7 @@ const lnt_verb lnt_verb_bench = {
         "other's\n"
         "time over Linnet's, with the interval that holds it at 95 %. Outputs that differ from those of the "
         "other\n"
-        "without its optimisations end with exit code 1.\n"
+        "without its optimizations end with exit code 1.\n"
         "With --kernels, operators by themselves on one thread: all, or those whose line in the table holds "
         "one\n"
         "of the words. The limit is the peak of multiply-adds (four times that for bytes), or copying as "

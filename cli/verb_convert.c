@@ -23,7 +23,7 @@ static struct {
 
 static const lnt_option options[] = {
     {"-o", "M.lnt", LNT_OPTION_TEXT, &given.output, "file to write (the model's name with .lnt)"},
-    {"--opt", "none|basic|all", LNT_OPTION_CHOICE, &given.opt, "how much to optimise (all)"},
+    {"--opt", "none|basic|all", LNT_OPTION_CHOICE, &given.opt, "how much to optimize (all)"},
     {"--dim", "NAME=N", LNT_OPTION_TEXTS, &given.dims,
      "fix an extent, or bound a data-dependent one; INPUT:AXIS=N where it\nhas no name"},
     {"--state", "OUT=IN", LNT_OPTION_TEXTS, &given.states,
@@ -32,10 +32,10 @@ static const lnt_option options[] = {
     {"--overridable", "NAME", LNT_OPTION_TEXTS, &given.overridable, "an initializer that stays an input"},
     {"--custom", "DOMAIN.OP", LNT_OPTION_TEXTS, &given.custom, "an operator that the host program brings"},
     {"--golden", "CASE_DIR", LNT_OPTION_TEXTS, &given.golden,
-     "record this case (input_K.pb, output_K.pb) in the file; otherwise the\nunoptimised model is run on "
+     "record this case (input_K.pb, output_K.pb) in the file; otherwise the\nunoptimized model is run on "
      "seeded inputs, and where\nthat fails a warning says why"},
     {"--int8", "off|dynamic|auto|static", LNT_OPTION_CHOICE, &given.int8,
-     "quantise: weights per channel, activations in each run; static: activations\nover ranges found at "
+     "quantize: weights per channel, activations in each run; static: activations\nover ranges found at "
      "conversion; auto: whichever makes the whole model\nfaster on this machine, or float"},
     {"--board", "NAME|FILE", LNT_OPTION_TEXT, &given.board,
      "with --int8 auto: what is faster on this board, by its cost table\n(`linnet doctor --calibrate` makes "
@@ -137,21 +137,21 @@ static void json_measured(lnt_json *j, const char *name, double x)
 static double share_of_int8(const lnt_report *r)
 {
     double all = 0, bytes = 0;
-    for (size_t i = 0; i < r->n_quantised; i++) {
-        const double n = fmax(r->quantised[i].multiplications, 0);
+    for (size_t i = 0; i < r->n_quantized; i++) {
+        const double n = fmax(r->quantized[i].multiplications, 0);
         all += n;
-        bytes += r->quantised[i].int8 ? n : 0;
+        bytes += r->quantized[i].int8 ? n : 0;
     }
     return all > 0 ? bytes / all : -1;
 }
 
 /* Bytes of the layer's weights; those of float ones may be half as many in the file. */
-static uint64_t bytes_now(const lnt_quantised *q)
+static uint64_t bytes_now(const lnt_quantized *q)
 {
     return q->int8 || q->narrow ? q->after : q->before;
 }
 
-static void json_quantised(lnt_json *j, const lnt_report *r)
+static void json_quantized(lnt_json *j, const lnt_report *r)
 {
     lnt_json_begin(j, "int8", '{');
     lnt_json_text(j, "measured_on", r->trial_inputs ? r->trial_inputs : "");
@@ -180,8 +180,8 @@ static void json_quantised(lnt_json *j, const lnt_report *r)
     }
     lnt_json_end(j, ']');
     lnt_json_begin(j, "layers", '[');
-    for (size_t i = 0; i < r->n_quantised; i++) {
-        const lnt_quantised *q = &r->quantised[i];
+    for (size_t i = 0; i < r->n_quantized; i++) {
+        const lnt_quantized *q = &r->quantized[i];
         lnt_json_begin(j, NULL, '{');
         lnt_json_text(j, "node", q->node);
         lnt_json_text(j, "op", q->op);
@@ -222,8 +222,8 @@ static void report_json(const lnt_report *r, FILE *out)
         lnt_json_end(&j, '}');
     }
     lnt_json_end(&j, ']');
-    if (r->n_quantised)
-        json_quantised(&j, r);
+    if (r->n_quantized)
+        json_quantized(&j, r);
     lnt_json_begin(&j, "unsupported", '[');
     for (size_t i = 0; i < r->n_unsupported; i++) {
         const lnt_unsupported *u = &r->unsupported[i];
@@ -270,9 +270,9 @@ static void print_sums(const lnt_report *r)
     char a[24], b[24];
     uint64_t before = 0, after = 0;
     const double share = share_of_int8(r);
-    for (size_t i = 0; i < r->n_quantised; i++) {
-        before += r->quantised[i].before;
-        after += bytes_now(&r->quantised[i]);
+    for (size_t i = 0; i < r->n_quantized; i++) {
+        before += r->quantized[i].before;
+        after += bytes_now(&r->quantized[i]);
     }
     printf("\nweights %s, before %s", lnt_size_text(after, a), lnt_size_text(before, b));
     if (share >= 0)
@@ -299,7 +299,7 @@ static void print_forms(const lnt_report *r)
     lnt_table_print(&t, stdout);
 }
 
-static void print_quantised(const lnt_report *r)
+static void print_quantized(const lnt_report *r)
 {
     static const char *const heads[] = {"layer",  "operator", "in",       "weights now",
                                         "SNR dB", "INT8 us",  "float us", "kept in float for"};
@@ -307,8 +307,8 @@ static void print_quantised(const lnt_report *r)
     char text[24];
     putchar('\n');
     lnt_table_begin(&t, "lllrrrrl", heads);
-    for (size_t i = 0; i < r->n_quantised; i++) {
-        const lnt_quantised *q = &r->quantised[i];
+    for (size_t i = 0; i < r->n_quantized; i++) {
+        const lnt_quantized *q = &r->quantized[i];
         lnt_table_cell(&t, "%s", q->node);
         lnt_table_cell(&t, "%s", q->op);
         lnt_table_cell(&t, "%s", q->int8 ? "INT8" : "float");
@@ -356,8 +356,8 @@ static void print_report(const lnt_report *r, const char *path)
         lnt_table_cell(&t, "%u", r->pass[i].count);
     }
     lnt_table_print(&t, stdout);
-    if (r->n_quantised)
-        print_quantised(r);
+    if (r->n_quantized)
+        print_quantized(r);
 }
 
 /* Text that grows. open_memstream does not tell of what it lost for want of memory. */
@@ -405,7 +405,7 @@ static int finish(lnt_report *report, lnt_status status, const char *output, lnt
         print_report(report, output);
     if (status == LNT_OK && report->no_golden)
         fprintf(stderr,
-                "linnet convert: warning: %s has no golden vectors, so `verify` needs cases: the unoptimised "
+                "linnet convert: warning: %s has no golden vectors, so `verify` needs cases: the unoptimized "
                 "model does not run on seeded inputs (%s); --golden CASE_DIR records a case of yours\n",
                 output, report->no_golden);
     if (status == LNT_OK)
@@ -425,7 +425,7 @@ static const char *default_output(const char *input)
 static void show_progress(void *arg, size_t done, size_t total)
 {
     (void)arg;
-    lnt_progress_bar("quantising", done, total);
+    lnt_progress_bar("quantizing", done, total);
 }
 
 /* Noise that nobody recorded says too little to keep layers in float for it. */
@@ -437,7 +437,7 @@ static double min_snr(void)
 static int run(const lnt_texts *words)
 {
     lnt_convert_options how;
-    lnt_quantise_options quantise = {.mode = (lnt_int8_mode)given.int8,
+    lnt_quantize_options quantize = {.mode = (lnt_int8_mode)given.int8,
                                      .method = (lnt_range_method)given.method,
                                      .min_snr = min_snr(),
                                      .progress = isatty(STDERR_FILENO) ? show_progress : NULL};
@@ -460,18 +460,18 @@ static int run(const lnt_texts *words)
                                "--int8 static finds ranges on recorded inputs: --calibrate FILE|DIR");
     if (given.method != LNT_RANGE_BEST && given.int8 != LNT_INT8_STATIC && given.int8 != LNT_INT8_AUTO)
         return lnt_usage_error(&lnt_verb_convert, "--calibration belongs to --int8 static and auto");
-    if (given.board && quantise.mode != LNT_INT8_AUTO)
+    if (given.board && quantize.mode != LNT_INT8_AUTO)
         return lnt_usage_error(&lnt_verb_convert, "--board belongs to --int8 auto");
     if (given.board && lnt_costs_of_board(given.board, &costs, &err) != LNT_OK)
         return lnt_failed(&lnt_verb_convert, &err);
-    quantise.costs = given.board ? &costs : NULL;
-    how.quantise = &quantise;
+    quantize.costs = given.board ? &costs : NULL;
+    how.quantize = &quantize;
     lnt_report_init(&report);
     lnt_status status = lnt_calibration_find(&given.calibrate, &samples, &err);
-    quantise.n_samples = samples.paths.n;
-    quantise.read_sample = lnt_calibration_read;
-    quantise.count_samples = lnt_calibration_count;
-    quantise.arg = &samples;
+    quantize.n_samples = samples.paths.n;
+    quantize.read_sample = lnt_calibration_read;
+    quantize.count_samples = lnt_calibration_count;
+    quantize.arg = &samples;
     if (status == LNT_OK)
         status = lnt_convert_file(words->item[0], &how, &report, &image, &size, &err);
     if (status == LNT_OK)
@@ -488,7 +488,7 @@ const lnt_verb lnt_verb_convert = {
     .summary = "turn an ONNX model into an .lnt",
     .usage = "M.onnx [-o M.lnt] [options]",
     .text =
-        "Reads an ONNX model, optimises it, packs its weights for the kernels and writes one file that any\n"
+        "Reads an ONNX model, optimizes it, packs its weights for the kernels and writes one file that any\n"
         "CPU Linnet runs on can map and run. All decisions that need only the model are taken here.\n"
         "Extents without a number stay open: fix them with --dim where you know them, for smaller memory "
         "and\n"

@@ -23,7 +23,7 @@ static const lnt_option options[] = {
     {"--threads", "N", LNT_OPTION_COUNT, &given.threads, "threads (1); 0: as many as the machine gives"},
     {"--level", "L", LNT_OPTION_TEXT, &given.level, "kernels of this level: scalar, avx2, neon, ... (best)"},
 #ifdef LNT_CONVERTER
-    {"--opt", "none|basic|all", LNT_OPTION_CHOICE, &given.opt, "how much an .onnx is optimised (all)"},
+    {"--opt", "none|basic|all", LNT_OPTION_CHOICE, &given.opt, "how much an .onnx is optimized (all)"},
     {"--bake", "rest|all", LNT_OPTION_CHOICE, &given.bake,
      "make inputs constants before converting an .onnx: all but the first, or all"},
     {"--suite", "DIR", LNT_OPTION_TEXT, &given.suite,

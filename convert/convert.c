@@ -48,7 +48,7 @@ static lnt_status emit(lnt_graph *g, const void *onnx, size_t onnx_size, const c
     const size_t budget = *size / SHARE > LEAST ? *size / SHARE : LEAST;
     lnt_golden_set golden = {.heap = g->memory.allocator};
     const lnt_golden_model own = {*image, *size, g, lnt_trial_deadline(g)};
-    const bool is_static = g->quantise && g->quantise->mode == LNT_INT8_STATIC;
+    const bool is_static = g->quantize && g->quantize->mode == LNT_INT8_STATIC;
     lnt_status status = lnt_record_golden(g, onnx, onnx_size, folder, options, is_static ? &own : NULL,
                                           budget, report, &golden, g->err);
     lnt_free(g->memory.allocator, *image);
@@ -70,14 +70,14 @@ lnt_status lnt_load_own(const lnt_allocator *heap, const void *image, size_t siz
     return lnt_model_from_memory(image, size, &options, m, err);
 }
 
-lnt_status lnt_make_graph(const lnt_original *source, const lnt_quantise_options *how, lnt_graph *g,
+lnt_status lnt_make_graph(const lnt_original *source, const lnt_quantize_options *how, lnt_graph *g,
                           lnt_report *report)
 {
     const lnt_convert_options *o = source->options;
     LNT_REQUIRE(!o->winograd || o->opt == LNT_OPT_ALL, g->err, LNT_E_ARGUMENT,
                 "--winograd belongs to --opt all");
     LNT_TRY(lnt_import(g, source->onnx, source->size, source->folder, o, report));
-    g->quantise = how;
+    g->quantize = how;
     g->winograd = o->winograd;
     LNT_TRY(lnt_run_passes(g, o->opt, report));
     return bound_symbols(g, o);
@@ -87,10 +87,10 @@ static lnt_status convert(lnt_graph *g, const lnt_original *source, lnt_report *
                           size_t *size)
 {
     const lnt_convert_options *o = source->options;
-    if (o->quantise && o->quantise->mode == LNT_INT8_AUTO)
+    if (o->quantize && o->quantize->mode == LNT_INT8_AUTO)
         LNT_TRY(lnt_make_fastest_graph(source, g, report));
     else
-        LNT_TRY(lnt_make_graph(source, o->quantise, g, report));
+        LNT_TRY(lnt_make_graph(source, o->quantize, g, report));
     return emit(g, source->onnx, source->size, source->folder, o, report, image, size);
 }
 

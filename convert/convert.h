@@ -39,9 +39,9 @@ typedef struct lnt_convert_options {
     size_t n_meta;
     const char *const *golden; /* case folders (input_K.pb, output_K.pb) to carry along */
     size_t n_golden;
-    const lnt_quantise_options *quantise; /* NULL: not */
+    const lnt_quantize_options *quantize; /* NULL: not */
     bool winograd;                        /* convolutions by Winograd's transform, where that is sooner */
-    bool reference_golden; /* without case folders: carry a run of the unoptimised model on seeded inputs */
+    bool reference_golden; /* without case folders: carry a run of the unoptimized model on seeded inputs */
     /* Baking of suite cases: graph inputs that become initializers (verify --bake). */
     const lnt_baked *bake;
     size_t n_bake;

@@ -14,7 +14,7 @@
 enum { FORMS = LNT_FORMS_MOST, TEAMS = LNT_FORM_TEAMS };
 
 /* at_most: of a layer's time in float. Products that gain little by themselves may not gain enough for what
- * stands around them; of those that work on bytes of fixed meaning each gains by its neighbours. */
+ * stands around them; of those that work on bytes of fixed meaning each gains by its neighbors. */
 static const struct {
     const char *name;
     lnt_int8_mode mode;
@@ -57,20 +57,20 @@ static lnt_status load(form *f, lnt_error *err)
 
 static lnt_status make(const lnt_original *source, form *f, lnt_error *err)
 {
-    const lnt_quantise_options *asked = source->options->quantise;
+    const lnt_quantize_options *asked = source->options->quantize;
     f->made = true;
     lnt_graph_init(&f->g, source->memory, err);
     lnt_report_init(&f->report);
-    lnt_quantise_options *how = lnt_bump_alloc(&f->g.memory, sizeof *how, err);
+    lnt_quantize_options *how = lnt_bump_alloc(&f->g.memory, sizeof *how, err);
     if (!how)
         return LNT_E_MEMORY;
     *how = *asked;
     how->mode = kind[f->kind].mode;
     how->at_most = kind[f->kind].at_most;
     LNT_TRY(lnt_make_graph(source, how, &f->g, &f->report));
-    for (size_t i = 0; i < f->report.n_quantised; i++)
-        if (f->report.quantised[i].int8)
-            f->saved += f->report.quantised[i].plain_us - f->report.quantised[i].int8_us;
+    for (size_t i = 0; i < f->report.n_quantized; i++)
+        if (f->report.quantized[i].int8)
+            f->saved += f->report.quantized[i].plain_us - f->report.quantized[i].int8_us;
     return asked->costs ? LNT_OK : load(f, err);
 }
 
@@ -111,7 +111,7 @@ static lnt_status time_in_turns(form *forms, lnt_samples *samples, lnt_error *er
  */
 static lnt_status time_forms(const lnt_original *source, form *forms, lnt_error *err)
 {
-    lnt_samples samples = {.options = source->options->quantise, .graph = &forms[0].g};
+    lnt_samples samples = {.options = source->options->quantize, .graph = &forms[0].g};
     lnt_status status = lnt_samples_read(&samples, forms->model, 1, err);
     if (status == LNT_OK)
         status = lnt_samples_run_first(&samples, forms->model, forms->session[0], 0, err);
@@ -137,12 +137,12 @@ static double part_of(const form *f, const form *floats, bool by_costs)
 static lnt_status tell_of_layers(form *floats, const form *other, lnt_error *err)
 {
     lnt_report *r = &floats->report;
-    r->quantised = lnt_bump_alloc(&r->memory, other->report.n_quantised * sizeof *r->quantised, err);
-    if (!r->quantised)
+    r->quantized = lnt_bump_alloc(&r->memory, other->report.n_quantized * sizeof *r->quantized, err);
+    if (!r->quantized)
         return LNT_E_MEMORY;
-    for (size_t i = 0; i < other->report.n_quantised; i++) {
-        lnt_quantised *q = &r->quantised[r->n_quantised++];
-        *q = other->report.quantised[i];
+    for (size_t i = 0; i < other->report.n_quantized; i++) {
+        lnt_quantized *q = &r->quantized[r->n_quantized++];
+        *q = other->report.quantized[i];
         q->why = q->int8 ? "the model is slower with it" : q->why;
         q->int8 = false;
         q->node = lnt_report_text(r, "%s", q->node);
@@ -191,7 +191,7 @@ static lnt_status choose(form *forms, bool by_costs, lnt_error *err, form **best
 
 static lnt_status make_all(const lnt_original *source, form *forms, lnt_error *err)
 {
-    const bool recorded = source->options->quantise->n_samples > 0;
+    const bool recorded = source->options->quantize->n_samples > 0;
     for (unsigned i = 0; i < FORMS; i++) {
         forms[i].kind = i;
         if (kind[i].mode != LNT_INT8_STATIC || recorded)
@@ -202,7 +202,7 @@ static lnt_status make_all(const lnt_original *source, form *forms, lnt_error *e
 
 lnt_status lnt_make_fastest_graph(const lnt_original *source, lnt_graph *g, lnt_report *report)
 {
-    const bool by_costs = source->options->quantise->costs != NULL;
+    const bool by_costs = source->options->quantize->costs != NULL;
     lnt_error *err = g->err;
     form *forms = lnt_alloc_zero(source->memory, FORMS, sizeof *forms, err), *best = forms;
     if (!forms)

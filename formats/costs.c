@@ -29,7 +29,7 @@ static const field fields[] = {TEXT(origin),
                                TEXT(throttled),
                                NUMBER(clock_mhz, true),
                                NUMBER(temperature_c, true),
-                               NUMBER(quantise_ns, false),
+                               NUMBER(quantize_ns, false),
                                NUMBER(wake_us, false),
                                NUMBER(handover_us, false),
                                NUMBER(grain_percent, false)};
@@ -139,7 +139,7 @@ double lnt_costs_float_us(const lnt_costs *c, double multiplications, double wei
 double lnt_costs_byte_us(const lnt_costs *c, double multiplications, double weight_bytes, double activations)
 {
     const double compute = 2 * multiplications / c->level[c->n_levels - 1].byte_gops / 1e3;
-    return fmax(compute, read_us(c, weight_bytes)) + activations * c->quantise_ns / 1e3;
+    return fmax(compute, read_us(c, weight_bytes)) + activations * c->quantize_ns / 1e3;
 }
 
 double lnt_costs_grain_percent(const lnt_costs *c)

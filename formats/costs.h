@@ -13,7 +13,7 @@
  *                     GOP/s; the best level last
  *     memory          KIB GBS: reading by one core from a cache of this size; the last, size 0,
  *                     is main memory
- *     quantise_ns     to bring one activation to a byte
+ *     quantize_ns     to bring one activation to a byte
  *     wake_us         until a sleeping worker runs
  *     handover_us     until a worker that waits awake has taken a piece of work and given it back
  *     grain_percent   the least work of a thread, in percent of what the kernels ask for
@@ -41,7 +41,7 @@ typedef struct lnt_costs {
     lnt_cost_level level[LNT_COSTS_LEVELS];
     lnt_cost_memory memory[LNT_COSTS_MEMORIES];
     unsigned n_levels, n_memories;
-    double quantise_ns, wake_us, handover_us, grain_percent;
+    double quantize_ns, wake_us, handover_us, grain_percent;
 } lnt_costs;
 
 /* Reads a table. E_FILE names the line that is wrong, or the key that is missing. */

@@ -156,7 +156,7 @@ typedef struct lnt_rec_metadata { /* 8 bytes */
 
 typedef struct lnt_rec_golden { /* 112 bytes: one tensor of a recorded case */
     uint32_t test;              /* number of the case, rising */
-    uint32_t origin;            /* 0 recorded case, 1 unoptimised reference run, 2 own run */
+    uint32_t origin;            /* 0 recorded case, 1 unoptimized reference run, 2 own run */
     uint16_t role;              /* 0 input, 1 output */
     uint16_t encoding;          /* 0 raw bytes, 1 seeded rule (inputs), 2 sampled elements (outputs) */
     uint32_t index;             /* number of the model's input or output */

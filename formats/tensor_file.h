@@ -7,7 +7,7 @@
 
 #include "base/memory.h"
 
-/* Memory for a tensor of these extents, uninitialised; extents and their product are checked. */
+/* Memory for a tensor of these extents, uninitialized; extents and their product are checked. */
 lnt_status lnt_tensor_alloc(const lnt_allocator *a, lnt_dtype dtype, unsigned rank, const int64_t *dims,
                             lnt_tensor *out, lnt_error *err);
 

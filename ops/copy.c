@@ -70,7 +70,7 @@ STRIDED_LOOPS(unit16)
 #define EVEN_uint64_t(a, b) __builtin_shufflevector(a, b, 0, 2)
 #define LAST_uint64_t(a, b) __builtin_shufflevector(a, b, 0, 3)
 
-/* square_T transposes TILE x TILE units, made of squares of one vector's lanes: in each round neighbours
+/* square_T transposes TILE x TILE units, made of squares of one vector's lanes: in each round neighbors
  * of the upper and lower half are interleaved, and after log2(lanes) rounds every row is a column.
  * every_second_T gathers n units two apart. */
 #define VECTOR_LOOPS(T, LANES)                                                                               \

@@ -98,7 +98,7 @@ OP(205, 1, LSTM, ONNX, "LSTM", 3, 8, 0, 3, IN0, rnn, rnn, 0, 0)
 OP(206, 1, GRU, ONNX, "GRU", 3, 6, 0, 2, IN0, rnn, rnn, 0, 0)
 OP(207, 1, RNN, ONNX, "RNN", 3, 6, 0, 2, IN0, rnn, rnn, 0, 0)
 
-/* 300: reductions, normalisation, softmax, pooling, resize */
+/* 300: reductions, normalization, softmax, pooling, resize */
 OP(300, 1, ReduceSum, ONNX, "ReduceSum", 1, 2, 1, 1, IN0, reduce, reduce, V(1), 0)
 OP(301, 1, ReduceMean, ONNX, "ReduceMean", 1, 2, 1, 1, IN0, reduce, reduce, V(1), 0)
 OP(302, 1, ReduceMax, ONNX, "ReduceMax", 1, 2, 1, 1, IN0, reduce, reduce, V(1), 0)
@@ -201,7 +201,7 @@ OP(522, 1, MaxUnpool, ONNX, "MaxUnpool", 2, 3, 1, 1, IN0, max_unpool, max_unpool
 OP(523, 1, Det, ONNX, "Det", 1, 1, 1, 1, IN0, det, det, 0, 0)
 OP(524, 1, Einsum, ONNX, "Einsum", 1, 255, 1, 1, IN0, einsum, einsum, 0, 0)
 
-/* 600: quantisation */
+/* 600: quantization */
 OP(600, 1, QuantizeLinear, ONNX, "QuantizeLinear", 2, 3, 1, 1, RULE, quantize, quantize, 0, CL)
 OP(601, 1, DequantizeLinear, ONNX, "DequantizeLinear", 2, 3, 1, 1, RULE, dequantize, dequantize, 0, CL)
 OP(602, 1, DynamicQuantizeLinear, ONNX, "DynamicQuantizeLinear", 1, 1, 3, 3, RULE, dynamic_quantize, dynamic_quantize, 0, 0)

@@ -32,7 +32,7 @@ static void count_in(lnt_places_page *g, const lnt_place_taken *t, bool lowest)
     g->high = t->end > g->high ? t->end : g->high;
 }
 
-static void summarise(lnt_places_page *g)
+static void summarize(lnt_places_page *g)
 {
     *g = (lnt_places_page){.place = g->place, .n = g->n, .first_min = UINT32_MAX, .last_min = UINT32_MAX};
     for (uint32_t i = 0; i < g->n; i++)
@@ -42,7 +42,7 @@ static void summarise(lnt_places_page *g)
 void lnt_places_clear(lnt_places *p)
 {
     p->page[0] = (lnt_places_page){.place = p->memory};
-    summarise(&p->page[0]);
+    summarize(&p->page[0]);
     p->n_pages = 1;
 }
 
@@ -55,8 +55,8 @@ static void split(lnt_places *p, uint32_t i)
     g[1].n -= g->n;
     g[1].place = p->memory + (size_t)p->n_pages++ * PAGE;
     memcpy(g[1].place, g->place + g->n, g[1].n * sizeof *g->place);
-    summarise(g);
-    summarise(g + 1);
+    summarize(g);
+    summarize(g + 1);
 }
 
 /* The last page that begins at offset or below; the first if none does. */

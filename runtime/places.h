@@ -13,7 +13,7 @@ typedef struct lnt_place_taken {
     size_t offset, end;
 } lnt_place_taken;
 
-/* Neighbours in the order of offsets, and what tells for all of them at once whether they can matter. */
+/* Neighbors in the order of offsets, and what tells for all of them at once whether they can matter. */
 typedef struct lnt_places_page {
     lnt_place_taken *place;
     uint32_t n;

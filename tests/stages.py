@@ -50,7 +50,7 @@ STAGES = {
         STYLE,
         UNIT,
         ("kernels", ["build/linnet", "doctor"]),
-        ("suite", [*PYTEST, "tests/python/models/test_suite.py::test_suite[optimised]"]),
+        ("suite", [*PYTEST, "tests/python/models/test_suite.py::test_suite[optimized]"]),
     ],
     "test": [
         BUILD,

@@ -1,4 +1,4 @@
-/* calibrate.h — recorded inputs that a quantised model is measured on. */
+/* calibrate.h — recorded inputs that a quantized model is measured on. */
 #ifndef LNT_CLI_DATA_CALIBRATE_H
 #define LNT_CLI_DATA_CALIBRATE_H
 
@@ -14,11 +14,11 @@ typedef struct lnt_calibration {
 
 /* Every word is a file, a folder of files, or a folder of test_data_set_N. Fails where nothing is found. */
 lnt_status lnt_calibration_find(const lnt_texts *words, lnt_calibration *c, lnt_error *err);
-/* lnt_quantise_options.count_samples: where the model's input has fixed extents a sound is cut into so many
+/* lnt_quantize_options.count_samples: where the model's input has fixed extents a sound is cut into so many
  * frames, at most 256, and states are carried from one to the next. */
 lnt_status lnt_calibration_count(void *arg, const lnt_model *m, size_t *n, lnt_error *err);
 void lnt_calibration_free(lnt_calibration *c);
-/* lnt_quantise_options.read_sample; arg is the lnt_calibration. Members of an .npz are called as the inputs
+/* lnt_quantize_options.read_sample; arg is the lnt_calibration. Members of an .npz are called as the inputs
  * are; states that are not recorded are zeros. */
 lnt_status lnt_calibration_read(void *arg, const lnt_model *m, size_t i, lnt_tensor *inputs, lnt_error *err);
 

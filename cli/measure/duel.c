@@ -236,22 +236,22 @@ static void compare(const lnt_duel_options *o, const lnt_named *got, const lnt_n
 static lnt_status compare_outputs(const lnt_duel_options *o, const lnt_named *in, size_t n_in, lnt_duel *d,
                                   lnt_error *err)
 {
-    lnt_named *own, *plain, *optimised;
-    size_t n, n_plain, n_optimised;
+    lnt_named *own, *plain, *optimized;
+    size_t n, n_plain, n_optimized;
     uint32_t runs = 1;
     for (size_t i = 0; i < n_in; i++)
         if (in[i].state)
             runs = 3;
     LNT_TRY(outputs_of(o, "linnet", in, n_in, runs, &own, &n, err));
     LNT_TRY(outputs_of(o, "onnxruntime-plain", in, n_in, runs, &plain, &n_plain, err));
-    LNT_TRY(outputs_of(o, "onnxruntime", in, n_in, runs, &optimised, &n_optimised, err));
+    LNT_TRY(outputs_of(o, "onnxruntime", in, n_in, runs, &optimized, &n_optimized, err));
     d->n_outputs = (uint32_t)n;
     d->output = lnt_cli_alloc(n * sizeof *d->output);
     d->agree = true;
     for (size_t i = 0; i < n; i++) {
         d->output[i].name = own[i].name;
         compare(o, &own[i], plain, n_plain, &d->output[i].plain);
-        compare(o, &own[i], optimised, n_optimised, &d->output[i].optimised);
+        compare(o, &own[i], optimized, n_optimized, &d->output[i].optimized);
         d->agree &= d->output[i].plain.pass;
     }
     return LNT_OK;

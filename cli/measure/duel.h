@@ -25,7 +25,7 @@ typedef struct lnt_duel_side {
 
 typedef struct lnt_duel_output {
     const char *name;
-    lnt_comparison plain, optimised; /* with onnxruntime's output, its optimisations off and on */
+    lnt_comparison plain, optimized; /* with onnxruntime's output, its optimizations off and on */
 } lnt_duel_output;
 
 /* The ratio is onnxruntime's time over Linnet's: the median over the rounds of all processes. Its interval

@@ -58,7 +58,7 @@ static void print_json(const lnt_duel_options *o, const lnt_duel *d)
         lnt_json_begin(&j, NULL, '{');
         lnt_json_text(&j, "output", d->output[i].name);
         json_comparison(&j, "plain", &d->output[i].plain);
-        json_comparison(&j, "optimised", &d->output[i].optimised);
+        json_comparison(&j, "optimized", &d->output[i].optimized);
         lnt_json_end(&j, '}');
     }
     lnt_json_end(&j, ']');
@@ -98,11 +98,11 @@ static void row_size(lnt_table *t, const char *what, uint64_t linnet, uint64_t o
 
 static void print_outputs(const lnt_duel *d)
 {
-    static const char *const heads[] = {"output", "largest error", "cosine", "", "optimised", "cosine", ""};
+    static const char *const heads[] = {"output", "largest error", "cosine", "", "optimized", "cosine", ""};
     lnt_table t;
     lnt_table_begin(&t, "lrrlrrl", heads);
     for (uint32_t i = 0; i < d->n_outputs; i++) {
-        const lnt_comparison *c[2] = {&d->output[i].plain, &d->output[i].optimised};
+        const lnt_comparison *c[2] = {&d->output[i].plain, &d->output[i].optimized};
         row_head(&t, d->output[i].name);
         for (int k = 0; k < 2; k++) {
             lnt_table_cell(&t, "%.1e", c[k]->relative);

@@ -201,7 +201,7 @@ void lnt_costs_measure(lnt_costs *c)
         l->float_gflops = lnt_check_float_rate((lnt_level)i, turn_seconds);
         l->byte_gops = lnt_check_byte_rate((lnt_level)i, turn_seconds);
     }
-    c->quantise_ns = 1 / lnt_check_quantise_rate(best, turn_seconds);
+    c->quantize_ns = 1 / lnt_check_quantize_rate(best, turn_seconds);
     measure_memory(c);
     if (lnt_default_threads() > 1) {
         c->wake_us = answer_us(true);
@@ -231,7 +231,7 @@ void lnt_costs_print(const lnt_costs *c, FILE *out)
                 c->level[i].byte_gops);
     for (unsigned i = 0; i < c->n_memories; i++)
         fprintf(out, "%-16s%.4g %.4g\n", "memory", c->memory[i].kib, c->memory[i].gbs);
-    print_number(out, "quantise_ns", c->quantise_ns);
+    print_number(out, "quantize_ns", c->quantize_ns);
     print_number(out, "wake_us", c->wake_us);
     print_number(out, "handover_us", c->handover_us);
     print_number(out, "grain_percent", c->grain_percent);

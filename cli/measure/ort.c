@@ -119,10 +119,10 @@ const char *lnt_ort_version(const lnt_ort *ort)
     return ort->version;
 }
 
-static lnt_status set_options(lnt_ort *ort, void *options, uint32_t threads, bool optimise, lnt_error *err)
+static lnt_status set_options(lnt_ort *ort, void *options, uint32_t threads, bool optimize, lnt_error *err)
 {
     ORT_TRY("options",
-            SetSessionGraphOptimizationLevel(options, optimise ? LNT_ORT_OPTIMISED : LNT_ORT_PLAIN));
+            SetSessionGraphOptimizationLevel(options, optimize ? LNT_ORT_OPTIMIZED : LNT_ORT_PLAIN));
     ORT_TRY("options", SetIntraOpNumThreads(options, (int)threads));
     ORT_TRY("options", SetInterOpNumThreads(options, 1));
     /* As Linnet does; without it a fading state makes some runs many times slower. */
@@ -146,11 +146,11 @@ static lnt_status read_names(lnt_ort *ort, lnt_error *err)
     return LNT_OK;
 }
 
-lnt_status lnt_ort_open(lnt_ort *ort, const char *onnx, uint32_t threads, bool optimise, lnt_error *err)
+lnt_status lnt_ort_open(lnt_ort *ort, const char *onnx, uint32_t threads, bool optimize, lnt_error *err)
 {
     void *options;
     ORT_TRY("options", CreateSessionOptions(&options));
-    lnt_status status = set_options(ort, options, threads, optimise, err);
+    lnt_status status = set_options(ort, options, threads, optimize, err);
     if (status == LNT_OK)
         status = check(ort, ort->api.CreateSession(ort->env, onnx, options, &ort->session), onnx, err);
     ort->api.ReleaseSessionOptions(options);

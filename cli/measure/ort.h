@@ -13,8 +13,8 @@ const char *lnt_ort_find(const char *given);
 /* Opens the library and checks its version. path NULL: by name, where the system keeps libraries. */
 lnt_status lnt_ort_load(const char *path, lnt_ort **ort, lnt_error *err);
 const char *lnt_ort_version(const lnt_ort *ort);
-/* All optimisations or none; sequential, spinning as it does by default. */
-lnt_status lnt_ort_open(lnt_ort *ort, const char *onnx, uint32_t threads, bool optimise, lnt_error *err);
+/* All optimizations or none; sequential, spinning as it does by default. */
+lnt_status lnt_ort_open(lnt_ort *ort, const char *onnx, uint32_t threads, bool optimize, lnt_error *err);
 /* Gives it the inputs, by name; their memory is used, not copied: that of states is written. */
 lnt_status lnt_ort_feed(lnt_ort *ort, const lnt_named *in, size_t n, lnt_error *err);
 /* The first run lets it make the outputs, all others find them made. States are swapped afterwards. */

@@ -11,8 +11,8 @@ enum {
     LNT_ORT_API_VERSION = 5,
     LNT_ORT_OLDEST_MINOR = 12, /* of release 1.x: what came before is not tested */
     LNT_ORT_LOG_ERRORS = 3,
-    LNT_ORT_PLAIN = 0, /* graph optimisation: none, all */
-    LNT_ORT_OPTIMISED = 99,
+    LNT_ORT_PLAIN = 0, /* graph optimization: none, all */
+    LNT_ORT_OPTIMIZED = 99,
     LNT_ORT_ARENA_ALLOCATOR = 1,
     LNT_ORT_DEFAULT_MEMORY = 0
 };

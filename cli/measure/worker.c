@@ -92,11 +92,11 @@ static lnt_status linnet_output(worker *w, size_t i, lnt_named *out, lnt_error *
 
 static lnt_status open_ort(worker *w, lnt_error *err)
 {
-    const bool optimise = strcmp(w->options->engine, "onnxruntime") == 0;
+    const bool optimize = strcmp(w->options->engine, "onnxruntime") == 0;
     const double start = lnt_now();
     LNT_TRY(lnt_ort_load(w->options->library, &w->ort, err));
     w->reply.library = lnt_now() - start;
-    LNT_TRY(lnt_ort_open(w->ort, w->options->model, w->options->threads, optimise, err));
+    LNT_TRY(lnt_ort_open(w->ort, w->options->model, w->options->threads, optimize, err));
     w->reply.load = lnt_now() - start - w->reply.library;
     snprintf(w->reply.version, sizeof w->reply.version, "%s", lnt_ort_version(w->ort));
     return lnt_ort_feed(w->ort, w->in, w->n_in, err);

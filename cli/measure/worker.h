@@ -32,7 +32,7 @@ typedef struct lnt_reply {
 } lnt_reply;
 
 typedef struct lnt_worker_options {
-    const char *engine; /* "linnet", "onnxruntime", "onnxruntime-plain": without optimisations */
+    const char *engine; /* "linnet", "onnxruntime", "onnxruntime-plain": without optimizations */
     const char *model, *library, *level;
     uint32_t threads;
 } lnt_worker_options;

@@ -1,7 +1,7 @@
 /* record_golden.c — golden vectors: cases that a file carries so that `verify` can prove it on a device.
  *
  * Recorded cases come from folders of the ONNX suite's form. Without any, the model is converted again
- * without optimisation, loaded as a user would load it, and run on seeded inputs. */
+ * without optimization, loaded as a user would load it, and run on seeded inputs. */
 #include "convert/convert.h"
 
 #include "base/checked.h"
@@ -336,7 +336,7 @@ static lnt_status run_reference(const lnt_golden_model *r, size_t budget, lnt_go
     return status == LNT_E_MEMORY && lnt_budget_refused(&budget_of_run.allocator) ? LNT_E_LIMIT : status;
 }
 
-/* Random operators draw by node number, which optimisation moves: their models have no reference run. */
+/* Random operators draw by node number, which optimization moves: their models have no reference run. */
 static bool draws_random_numbers(const lnt_op *op)
 {
     return op->flags & LNT_OP_RANDOM;
@@ -377,13 +377,13 @@ static lnt_status record_reference(const lnt_graph *g, const void *onnx, size_t 
     return status;
 }
 
-/* Outputs of a quantised model are not those of the float one that were recorded: as far off as they were in
- * the trial, and as far again. In its own run, and in a model that was quantised before, a float that falls
+/* Outputs of a quantized model are not those of the float one that were recorded: as far off as they were in
+ * the trial, and as far again. In its own run, and in a model that was quantized before, a float that falls
  * between two bytes is rounded one way or the other, and the layers behind it see another byte. */
 static void widen_tolerance(lnt_golden_set *set, const lnt_report *report, bool own)
 {
     const double unmeasured = 0.25, least = 0.01, imported = 0.05;
-    double tolerance = own || !report->n_quantised ? imported : report->trial_inputs ? least : unmeasured;
+    double tolerance = own || !report->n_quantized ? imported : report->trial_inputs ? least : unmeasured;
     for (size_t i = 0; i < report->n_output_errors && !own; i++) {
         const lnt_output_error *e = &report->output_error[i];
         tolerance = fmax(tolerance, e->largest > 0 ? 2 * e->max_error / e->largest : unmeasured);
@@ -412,7 +412,7 @@ lnt_status lnt_record_golden(const lnt_graph *g, const void *onnx, size_t onnx_s
                               : own
                                   ? record_own(own, budget, set, &why)
                                   : record_reference(g, onnx, onnx_size, folder, options, budget, set, &why);
-    if (status == LNT_OK && (report->n_quantised || report->rounds_to_bytes))
+    if (status == LNT_OK && (report->n_quantized || report->rounds_to_bytes))
         widen_tolerance(set, report, own != NULL);
     if (status == LNT_OK || options->n_golden)
         return status;

@@ -115,7 +115,7 @@ typedef struct lnt_graph {
     lnt_uses uses;
     lnt_names names;                             /* of values */
     lnt_names fixed_dims;                        /* what --dim has fixed at import */
-    const struct lnt_quantise_options *quantise; /* NULL: the model stays as it is */
+    const struct lnt_quantize_options *quantize; /* NULL: the model stays as it is */
     bool small;                /* the file is to be: what lies in it may be made ready later */
     bool halves;               /* and floats may be float16 there */
     bool winograd;             /* weights may be transformed, and larger, where that is sooner */
@@ -198,7 +198,7 @@ typedef enum lnt_opt { LNT_OPT_NONE, LNT_OPT_BASIC, LNT_OPT_ALL } lnt_opt;
     X(fuse_patterns, ALL)                                                                                    \
     X(subpixel, NONE)                                                                                        \
     X(subpixel_floats, ALL)                                                                                  \
-    X(quantise, NONE)                                                                                        \
+    X(quantize, NONE)                                                                                        \
     X(undo_leaky, ALL)                                                                                       \
     X(fuse_epilogue, ALL)                                                                                    \
     X(fuse_elementwise, ALL)                                                                                 \

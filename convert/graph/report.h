@@ -10,8 +10,8 @@ typedef struct lnt_unsupported { /* one node that cannot be converted */
     const char *reason; /* unknown operator, type, attribute at fault; and the way out where there is one */
 } lnt_unsupported;
 
-/* A layer that can be quantised. Figures that were not measured are negative. */
-typedef struct lnt_quantised {
+/* A layer that can be quantized. Figures that were not measured are negative. */
+typedef struct lnt_quantized {
     const char *node, *op;
     bool int8;
     bool narrow;              /* in float, with weights that are bytes in the file */
@@ -20,9 +20,9 @@ typedef struct lnt_quantised {
     double multiplications;   /* in a trial run */
     double snr;               /* dB, of the layer by itself */
     double plain_us, int8_us; /* in a trial run, one thread; by a cost table where one is given */
-} lnt_quantised;
+} lnt_quantized;
 
-typedef struct lnt_output_error { /* the quantised model against the float one */
+typedef struct lnt_output_error { /* the quantized model against the float one */
     const char *output;
     double snr, max_error, largest; /* dB; of the elements; largest magnitude expected */
 } lnt_output_error;
@@ -45,8 +45,8 @@ struct lnt_report {
     uint64_t winograd_bytes, taps_bytes; /* transformed weights, and what they take otherwise */
     uint32_t nodes_before, nodes_after, relayouts;
     bool rounds_to_bytes; /* the model holds operators that round floats to bytes */
-    lnt_quantised *quantised;
-    size_t n_quantised;
+    lnt_quantized *quantized;
+    size_t n_quantized;
     lnt_output_error *output_error;
     size_t n_output_errors;
     const char *trial_inputs; /* what the figures were measured on; NULL: not measured, for this reason: */

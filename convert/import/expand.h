@@ -100,7 +100,7 @@ lnt_status lnt_expand_by(const lnt_expansion *table, size_t count, lnt_importer 
 void lnt_expand_attention(maker *m);
 void lnt_expand_multi_head_attention(maker *m);
 void lnt_expand_grouped_attention(maker *m);
-void lnt_expand_quantised_attention(maker *m);
+void lnt_expand_quantized_attention(maker *m);
 void lnt_expand_rotary(maker *m);
 
 #endif

@@ -198,7 +198,7 @@ void lnt_expand_attention(maker *m)
     attend_projected(m, n->in[0], qkv, lnt_inode_in(n, 3), lnt_inode_in(n, 4), lnt_inode_in(n, 5));
 }
 
-void lnt_expand_quantised_attention(maker *m)
+void lnt_expand_quantized_attention(maker *m)
 {
     lnt_inode *n = m->n;
     const uint32_t qkv = make(

@@ -1,4 +1,4 @@
-/* expand_microsoft.c — com.microsoft operators, as onnxruntime's optimiser and quantiser write them, made of
+/* expand_microsoft.c — com.microsoft operators, as onnxruntime's optimizer and quantizer write them, made of
  * ONNX's own. Attention and its kind are in expand_attention.c. */
 #include "convert/import/expand.h"
 
@@ -64,9 +64,9 @@ static void expand_matmul(maker *m)
         finish_like(m, n, "com.microsoft.FusedMatMul", IN(a, b));
 }
 
-/* ---- normalisation ---- */
+/* ---- normalization ---- */
 
-/* A sum, which goes into the product before it, and a plain normalisation. Narrower types keep the operator
+/* A sum, which goes into the product before it, and a plain normalization. Narrower types keep the operator
  * that does both: it rounds once. */
 static void skip_norm(maker *m, lnt_inode *n, const char *op, unsigned bias, unsigned affine)
 {
@@ -232,7 +232,7 @@ static void expand_qconv(maker *m)
     finish_like(m, n, "QLinearConv", inputs_of(n));
 }
 
-/* ---- quantised ---- */
+/* ---- quantized ---- */
 
 /* The same operator of ONNX. */
 static void expand_quantize(maker *m)
@@ -253,7 +253,7 @@ static bool is_qlinear_gemm(maker *m, const lnt_inode *n)
            c->rank == 1 && c->dims[0] >= 0 && c->dims[0] == b->dims[lnt_inode_i(n, "transB", 0) ? 0 : 1];
 }
 
-/* Y = alpha * a_scale * b_scale * ((A - a_zero) (B - b_zero) + C), quantised where y_scale is given. */
+/* Y = alpha * a_scale * b_scale * ((A - a_zero) (B - b_zero) + C), quantized where y_scale is given. */
 static void expand_qgemm(maker *m)
 {
     lnt_inode *n = m->n;
@@ -388,7 +388,7 @@ static void expand_lstm(maker *m)
         m->status = lnt_make_node(m->im, n, "LSTM", in.value, in.n, n->attr, n->n_attr, n->out, n->n_out);
 }
 
-static uint32_t dequantise(maker *m, uint32_t value, uint32_t scale, uint32_t zero)
+static uint32_t dequantize(maker *m, uint32_t value, uint32_t scale, uint32_t zero)
 {
     return make(m, "DequantizeLinear", zero == LNT_NONE ? IN(value, scale) : IN(value, scale, zero), NULL);
 }
@@ -396,8 +396,8 @@ static uint32_t dequantise(maker *m, uint32_t value, uint32_t scale, uint32_t ze
 static void expand_qwhere(maker *m)
 {
     lnt_inode *n = m->n;
-    const uint32_t x = dequantise(m, n->in[1], n->in[2], n->in[3]);
-    const uint32_t y = dequantise(m, n->in[4], n->in[5], n->in[6]);
+    const uint32_t x = dequantize(m, n->in[1], n->in[2], n->in[3]);
+    const uint32_t y = dequantize(m, n->in[4], n->in[5], n->in[6]);
     finish(m, 0, "QuantizeLinear", IN(make(m, "Where", IN(n->in[0], x, y), NULL), n->in[7], n->in[8]), NULL);
 }
 
@@ -408,7 +408,7 @@ static uint32_t embed(maker *m, unsigned table, uint32_t ids)
 {
     const lnt_inode *n = m->n;
     const uint32_t rows = make(m, "Gather", IN(lnt_inode_in(n, Q_TABLES + table), ids), NULL);
-    return dequantise(m, rows, lnt_inode_in(n, Q_SCALES + table), lnt_inode_in(n, Q_ZEROS + table));
+    return dequantize(m, rows, lnt_inode_in(n, Q_SCALES + table), lnt_inode_in(n, Q_ZEROS + table));
 }
 
 static void expand_embedding(maker *m)
@@ -423,9 +423,9 @@ static void expand_embedding(maker *m)
     if (lnt_inode_in(n, Q_SEGMENT_IDS) != LNT_NONE)
         sum = make(m, "Add", IN(sum, embed(m, 2, n->in[Q_SEGMENT_IDS])), NULL);
     const uint32_t gamma =
-        dequantise(m, lnt_inode_in(n, Q_GAMMA), lnt_inode_in(n, Q_SCALES + 3), lnt_inode_in(n, Q_ZEROS + 3));
+        dequantize(m, lnt_inode_in(n, Q_GAMMA), lnt_inode_in(n, Q_SCALES + 3), lnt_inode_in(n, Q_ZEROS + 3));
     const uint32_t beta =
-        dequantise(m, lnt_inode_in(n, Q_BETA), lnt_inode_in(n, Q_SCALES + 4), lnt_inode_in(n, Q_ZEROS + 4));
+        dequantize(m, lnt_inode_in(n, Q_BETA), lnt_inode_in(n, Q_SCALES + 4), lnt_inode_in(n, Q_ZEROS + 4));
     finish(m, 0, "LayerNormalization", IN(sum, gamma, beta), &at);
     if (n->n_out < 2 || n->out[1] == LNT_NONE)
         return;
@@ -452,7 +452,7 @@ static const lnt_expansion expansions[] = {
     {"MultiHeadAttention", NULL, 1, 10, 4, lnt_expand_multi_head_attention},
     {"NhwcFusedConv", NULL, 2, 4, 1, expand_nhwc_conv},
     {"NhwcMaxPool", NULL, 1, 1, 1, expand_max_pool},
-    {"QAttention", NULL, 5, 9, 2, lnt_expand_quantised_attention},
+    {"QAttention", NULL, 5, 9, 2, lnt_expand_quantized_attention},
     {"QEmbedLayerNormalization", NULL, 1, 18, 2, expand_embedding},
     {"QGemm", NULL, 6, 9, 1, expand_qgemm},
     {"QLinearAveragePool", "channels_last", 4, 5, 1, expand_average_pool},

@@ -83,7 +83,7 @@ static void expand_swiglu(maker *m)
 
 /* ---- AffineGrid ---- */
 
-/* Coordinates of `count` pixels along one axis: -1 to 1, from centre to centre of the corner pixels with
+/* Coordinates of `count` pixels along one axis: -1 to 1, from center to center of the corner pixels with
  * align_corners, else from edge to edge. count has one element. */
 static uint32_t coordinates(maker *m, uint32_t count, lnt_dtype dtype, bool align_corners)
 {

@@ -175,7 +175,7 @@ static bool shrinks(const lnt_operand *scales)
     return false;
 }
 
-/* Upsample, and Resize of opset 10: coordinates are divided by the scale; nearest takes the lower neighbour
+/* Upsample, and Resize of opset 10: coordinates are divided by the scale; nearest takes the lower neighbor
  * when growing and the upper one when shrinking. */
 static lnt_status resize_by_scales(lnt_importer *im, lnt_inode *n)
 {
@@ -230,7 +230,7 @@ static lnt_status dft_axis(lnt_importer *im, lnt_inode *n)
     return lnt_inode_set_in(im, n, 2, axis);
 }
 
-/* ---- normalisation ---- */
+/* ---- normalization ---- */
 
 /* One elementwise node of two inputs. */
 static lnt_status binary(lnt_importer *im, const lnt_inode *n, const char *op, uint32_t a, uint32_t b,
@@ -250,13 +250,13 @@ static lnt_status batch_norm(lnt_importer *im, lnt_inode *n)
         return lnt_import_unsupported(im, n, "training is not supported: export for inference");
     if (spatial || n->n_in != 5 || !x || n->n_out != 1)
         return LNT_OK;
-    uint32_t epsilon, centred, shifted, deviation, normal, scaled;
+    uint32_t epsilon, centered, shifted, deviation, normal, scaled;
     LNT_TRY(
         lnt_make_scalar(im, n, "epsilon", (lnt_dtype)x->dtype, lnt_inode_f(n, "epsilon", 1e-5f), &epsilon));
-    LNT_TRY(binary(im, n, "Sub", n->in[0], n->in[3], &centred));
+    LNT_TRY(binary(im, n, "Sub", n->in[0], n->in[3], &centered));
     LNT_TRY(binary(im, n, "Add", n->in[4], epsilon, &shifted));
     LNT_TRY(lnt_make(im, n, "Sqrt", &shifted, 1, NULL, 0, &deviation));
-    LNT_TRY(binary(im, n, "Div", centred, deviation, &normal));
+    LNT_TRY(binary(im, n, "Div", centered, deviation, &normal));
     LNT_TRY(binary(im, n, "Mul", normal, n->in[1], &scaled));
     n->replaced = true;
     return lnt_make_into(im, n, "Add", (const uint32_t[]){scaled, n->in[2]}, 2, NULL, 0, n->out[0]);

@@ -15,7 +15,7 @@
 
 /* The parts of such a product. */
 typedef struct product {
-    const lnt_gnode *integer, *quantise; /* quantise: DynamicQuantizeLinear, NULL if it is something else */
+    const lnt_gnode *integer, *quantize; /* quantize: DynamicQuantizeLinear, NULL if it is something else */
     uint32_t scale, weight_scale;
 } product;
 
@@ -39,11 +39,11 @@ static bool find_product(lnt_edit *e, const lnt_gnode *n, product *p)
             (!lnt_is(p->integer, MatMulInteger) && !lnt_is(p->integer, ConvInteger)))
             continue;
         const lnt_gnode *made = lnt_producer(g, p->integer, 0);
-        p->quantise = lnt_is(made, DynamicQuantizeLinear) ? made : NULL;
+        p->quantize = lnt_is(made, DynamicQuantizeLinear) ? made : NULL;
         for (unsigned k = 0; k < 2; k++) {
             p->scale = scales->in[k];
             p->weight_scale = scales->in[1 - k];
-            if (p->quantise && p->scale == p->quantise->out[1] && lnt_is_constant(g, p->weight_scale) &&
+            if (p->quantize && p->scale == p->quantize->out[1] && lnt_is_constant(g, p->weight_scale) &&
                 lnt_ginfo(g, p->weight_scale)->dtype == LNT_FLOAT)
                 return is_scale(g, p->scale);
         }
@@ -116,17 +116,17 @@ static lnt_status fold_conv(lnt_edit *e, lnt_gnode *n, const product *p)
 {
     lnt_graph *g = e->g;
     const uint32_t weights = p->integer->in[1];
-    const lnt_operand *x = lnt_ginfo(g, p->quantise->in[0]), *w = lnt_ginfo(g, weights);
+    const lnt_operand *x = lnt_ginfo(g, p->quantize->in[0]), *w = lnt_ginfo(g, weights);
     lnt_node view;
     lnt_packed record;
     lnt_gnode_view(p->integer, &view);
     if (x->rank < 3 || x->rank > LNT_MAX_RANK || x->dims[0] != 1 || !lnt_is_constant(g, weights) ||
         !is_symmetric(g, lnt_in_value(p->integer, 3), (lnt_dtype)w->dtype) ||
-        lnt_in_value(p->integer, 2) != p->quantise->out[2] || !lnt_qconv_record(&view, w, &record) ||
+        lnt_in_value(p->integer, 2) != p->quantize->out[2] || !lnt_qconv_record(&view, w, &record) ||
         !fits_filters(lnt_ginfo(g, p->weight_scale), w))
         return LNT_OK;
     const int64_t filters = w->dims[0];
-    const uint32_t in[] = {p->quantise->in[0], as_int8(g, weights), filter_scales(g, p->weight_scale, filters)};
+    const uint32_t in[] = {p->quantize->in[0], as_int8(g, weights), filter_scales(g, p->weight_scale, filters)};
     if (in[1] == LNT_NONE || in[2] == LNT_NONE)
         return LNT_E_MEMORY;
     const lnt_gnode from = *p->integer;

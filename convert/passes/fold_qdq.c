@@ -6,7 +6,7 @@
  *     Q(Add | Mul | Concat | ...(DQ))   com.microsoft.QLinear*
  *     Q(Reshape | MaxPool | ...(DQ(x))) the same on bytes, if Q is the inverse of DQ
  *
- * The sums are exact where they were rounded to float before: a result may be the neighbouring byte where it
+ * The sums are exact where they were rounded to float before: a result may be the neighboring byte where it
  * falls between two. A Relu before Q goes where Q stores nothing below 0. Runs before constants are folded,
  * so that weights stay bytes. */
 #include "convert/graph/edit.h"
@@ -14,13 +14,13 @@
 #include <math.h>
 #include <string.h>
 
-/* What a quantised value means; scale LNT_NONE: it is none. */
-typedef struct quantised {
+/* What a quantized value means; scale LNT_NONE: it is none. */
+typedef struct quantized {
     uint32_t value, scale, zero;
     lnt_dtype type;
     float factor; /* the scale, and the zero point, where there is one for the whole tensor */
     double origin;
-} quantised;
+} quantized;
 
 static bool is_byte(lnt_dtype t)
 {
@@ -40,7 +40,7 @@ static bool one_float(const lnt_graph *g, uint32_t v)
 }
 
 /* Reads scale and zero point of Q or DQ node n, one for the whole tensor. False if it is of another kind. */
-static bool meaning(lnt_graph *g, const lnt_gnode *n, lnt_dtype type, quantised *q)
+static bool meaning(lnt_graph *g, const lnt_gnode *n, lnt_dtype type, quantized *q)
 {
     double scale, origin = 0;
     q->scale = lnt_in_value(n, 1);
@@ -62,8 +62,8 @@ static bool meaning(lnt_graph *g, const lnt_gnode *n, lnt_dtype type, quantised 
     return q->zero != LNT_NONE;
 }
 
-/* Input i of n is a dequantised byte tensor. */
-static bool dequantised(lnt_graph *g, const lnt_gnode *n, unsigned i, quantised *q)
+/* Input i of n is a dequantized byte tensor. */
+static bool dequantized(lnt_graph *g, const lnt_gnode *n, unsigned i, quantized *q)
 {
     const lnt_gnode *dq = lnt_producer(g, n, i);
     if (!lnt_is(dq, DequantizeLinear) || !is_byte((lnt_dtype)lnt_ginfo(g, dq->in[0])->dtype) ||
@@ -74,17 +74,17 @@ static bool dequantised(lnt_graph *g, const lnt_gnode *n, unsigned i, quantised 
 }
 
 /* Constant weights with a scale and a zero point for the tensor, or one for each index of `axis`. */
-static bool dequantised_weights(lnt_graph *g, const lnt_gnode *n, unsigned i, unsigned axis, quantised *q)
+static bool dequantized_weights(lnt_graph *g, const lnt_gnode *n, unsigned i, unsigned axis, quantized *q)
 {
     const lnt_gnode *dq = lnt_producer(g, n, i);
-    if (dequantised(g, n, i, q))
+    if (dequantized(g, n, i, q))
         return lnt_is_constant(g, q->value);
     if (!lnt_is(dq, DequantizeLinear) || !lnt_is_constant(g, dq->in[0]) ||
         lnt_gnode_int(dq, "block_size", 0) || lnt_ginfo(g, dq->out[0])->dtype != LNT_FLOAT)
         return false;
     const lnt_operand *w = lnt_ginfo(g, dq->in[0]);
     const int64_t given = lnt_gnode_int(dq, "axis", 1), counted = given < 0 ? given + w->rank : given;
-    *q = (quantised){dq->in[0], lnt_in_value(dq, 1), lnt_in_value(dq, 2), (lnt_dtype)w->dtype, 0, 0};
+    *q = (quantized){dq->in[0], lnt_in_value(dq, 1), lnt_in_value(dq, 2), (lnt_dtype)w->dtype, 0, 0};
     if (!is_byte(q->type) || counted != axis || axis >= w->rank || !lnt_is_constant(g, q->scale) ||
         lnt_ginfo(g, q->scale)->dtype != LNT_FLOAT ||
         lnt_operand_count(lnt_ginfo(g, q->scale)) != w->dims[axis])
@@ -95,7 +95,7 @@ static bool dequantised_weights(lnt_graph *g, const lnt_gnode *n, unsigned i, un
 }
 
 /* The QuantizeLinear that alone reads n's output, perhaps behind a Relu that it makes needless. */
-static lnt_gnode *quantiser(lnt_edit *e, const lnt_gnode *n, quantised *q)
+static lnt_gnode *quantizer(lnt_edit *e, const lnt_gnode *n, quantized *q)
 {
     lnt_graph *g = e->g;
     lnt_gnode *next = lnt_edit_follower(e, n), *relu = NULL;
@@ -114,7 +114,7 @@ static lnt_gnode *quantiser(lnt_edit *e, const lnt_gnode *n, quantised *q)
 }
 
 /* An int32 constant b whose scale is that of x times those of w, as QLinearConv takes it for granted. */
-static bool fitting_bias(lnt_graph *g, const lnt_gnode *n, unsigned i, const quantised *x, const quantised *w,
+static bool fitting_bias(lnt_graph *g, const lnt_gnode *n, unsigned i, const quantized *x, const quantized *w,
                          uint32_t *bias)
 {
     const float tolerance = 1e-4f;
@@ -158,11 +158,11 @@ static lnt_status replace(lnt_edit *e, lnt_gnode *n, lnt_gnode *q, unsigned op, 
 
 static lnt_status fold_conv(lnt_edit *e, lnt_gnode *n)
 {
-    quantised x, w, y;
+    quantized x, w, y;
     uint32_t bias;
     lnt_gnode *q;
-    if (!dequantised(e->g, n, 0, &x) || !dequantised_weights(e->g, n, 1, 0, &w) ||
-        !fitting_bias(e->g, n, 2, &x, &w, &bias) || !(q = quantiser(e, n, &y)))
+    if (!dequantized(e->g, n, 0, &x) || !dequantized_weights(e->g, n, 1, 0, &w) ||
+        !fitting_bias(e->g, n, 2, &x, &w, &bias) || !(q = quantizer(e, n, &y)))
         return LNT_OK;
     const uint32_t in[] = {x.value, x.scale, x.zero, w.value, w.scale, w.zero, y.scale, y.zero, bias};
     return replace(e, n, q, LNT_ID_QLinearConv, in, bias == LNT_NONE ? 8 : 9);
@@ -170,12 +170,12 @@ static lnt_status fold_conv(lnt_edit *e, lnt_gnode *n)
 
 static lnt_status fold_matmul(lnt_edit *e, lnt_gnode *n)
 {
-    quantised a, b, y;
+    quantized a, b, y;
     lnt_gnode *q;
     const lnt_operand *right = lnt_ginfo(e->g, n->in[1]);
-    const bool constant = right->rank == 2 && dequantised_weights(e->g, n, 1, 1, &b);
-    if (!dequantised(e->g, n, 0, &a) || (!constant && !dequantised(e->g, n, 1, &b)) ||
-        !(q = quantiser(e, n, &y)))
+    const bool constant = right->rank == 2 && dequantized_weights(e->g, n, 1, 1, &b);
+    if (!dequantized(e->g, n, 0, &a) || (!constant && !dequantized(e->g, n, 1, &b)) ||
+        !(q = quantizer(e, n, &y)))
         return LNT_OK;
     const uint32_t in[] = {a.value, a.scale, a.zero, b.value, b.scale, b.zero, y.scale, y.zero};
     return replace(e, n, q, LNT_ID_QLinearMatMul, in, 8);
@@ -184,16 +184,16 @@ static lnt_status fold_matmul(lnt_edit *e, lnt_gnode *n)
 /* Only with a bias; without one a Gemm is a MatMul. */
 static lnt_status fold_gemm(lnt_edit *e, lnt_gnode *n)
 {
-    quantised a, b, y;
+    quantized a, b, y;
     uint32_t bias;
     lnt_gnode *q;
     const unsigned columns = lnt_gnode_int(n, "transB", 0) ? 0 : 1;
     if (lnt_gnode_int(n, "transA", 0) || lnt_gnode_float(n, "alpha", 1) != 1 ||
         lnt_gnode_float(n, "beta", 1) != 1 || lnt_in_value(n, 2) == LNT_NONE ||
-        !dequantised(e->g, n, 0, &a) || !dequantised_weights(e->g, n, 1, columns, &b) ||
+        !dequantized(e->g, n, 0, &a) || !dequantized_weights(e->g, n, 1, columns, &b) ||
         !fitting_bias(e->g, n, 2, &a, &b, &bias) ||
         lnt_operand_count(lnt_ginfo(e->g, bias)) != lnt_ginfo(e->g, b.value)->dims[columns] ||
-        !(q = quantiser(e, n, &y)))
+        !(q = quantizer(e, n, &y)))
         return LNT_OK;
     const uint32_t in[] = {a.value, a.scale, a.zero, b.value, b.scale, b.zero, y.scale, y.zero, bias};
     return replace(e, n, q, LNT_ID_QLinearGemm, in, 9);
@@ -201,9 +201,9 @@ static lnt_status fold_gemm(lnt_edit *e, lnt_gnode *n)
 
 static lnt_status fold_binary(lnt_edit *e, lnt_gnode *n)
 {
-    quantised a, b, y;
+    quantized a, b, y;
     lnt_gnode *q;
-    if (!dequantised(e->g, n, 0, &a) || !dequantised(e->g, n, 1, &b) || !(q = quantiser(e, n, &y)) ||
+    if (!dequantized(e->g, n, 0, &a) || !dequantized(e->g, n, 1, &b) || !(q = quantizer(e, n, &y)) ||
         a.type != y.type || b.type != y.type)
         return LNT_OK;
     const uint32_t in[] = {a.value, a.scale, a.zero, b.value, b.scale, b.zero, y.scale, y.zero};
@@ -212,13 +212,13 @@ static lnt_status fold_binary(lnt_edit *e, lnt_gnode *n)
 
 static lnt_status fold_concat(lnt_edit *e, lnt_gnode *n)
 {
-    quantised x, y;
-    lnt_gnode *q = quantiser(e, n, &y);
+    quantized x, y;
+    lnt_gnode *q = quantizer(e, n, &y);
     uint32_t in[2 + 3 * 32] = {y.scale, y.zero};
     if (!q || n->n_in > 32)
         return LNT_OK;
     for (unsigned i = 0; i < n->n_in; i++) {
-        if (!dequantised(e->g, n, i, &x) || x.type != y.type)
+        if (!dequantized(e->g, n, i, &x) || x.type != y.type)
             return LNT_OK;
         in[2 + 3 * i] = x.value;
         in[3 + 3 * i] = x.scale;
@@ -230,9 +230,9 @@ static lnt_status fold_concat(lnt_edit *e, lnt_gnode *n)
 /* Operators with one tensor whose counterparts take (x, its scale and zero point, those of y). */
 static lnt_status fold_unary(lnt_edit *e, lnt_gnode *n, unsigned op)
 {
-    quantised x, y;
+    quantized x, y;
     lnt_gnode *q;
-    if (!dequantised(e->g, n, 0, &x) || !(q = quantiser(e, n, &y)) || x.type != y.type)
+    if (!dequantized(e->g, n, 0, &x) || !(q = quantizer(e, n, &y)) || x.type != y.type)
         return LNT_OK;
     const uint32_t in[] = {x.value, x.scale, x.zero, y.scale, y.zero};
     return replace(e, n, q, op, in, 5);
@@ -241,9 +241,9 @@ static lnt_status fold_unary(lnt_edit *e, lnt_gnode *n, unsigned op)
 /* Moves elements, or picks among them: what Q would store again is what DQ has read. */
 static lnt_status fold_moving(lnt_edit *e, lnt_gnode *n)
 {
-    quantised x, y;
+    quantized x, y;
     lnt_gnode *q;
-    if (n->n_out != 1 || !dequantised(e->g, n, 0, &x) || !(q = quantiser(e, n, &y)) || x.type != y.type ||
+    if (n->n_out != 1 || !dequantized(e->g, n, 0, &x) || !(q = quantizer(e, n, &y)) || x.type != y.type ||
         x.factor != y.factor || x.origin != y.origin)
         return LNT_OK;
     uint32_t *in = lnt_bump_alloc(&e->g->memory, n->n_in * sizeof *in, e->g->err);

@@ -1,4 +1,4 @@
-/* identities.c — takes out nodes that change nothing, and merges neighbours that undo or repeat each other.
+/* identities.c — takes out nodes that change nothing, and merges neighbors that undo or repeat each other.
  *
  * Only what leaves every bit of the results as it was: x + 0 stays, since it turns -0 into +0. */
 #include "convert/graph/edit.h"
@@ -124,7 +124,7 @@ static bool does_nothing(const lnt_edit *e, const lnt_gnode *n, unsigned *pass)
     return idle_arithmetic(g, n, pass);
 }
 
-/* ---- neighbours ---- */
+/* ---- neighbors ---- */
 
 /* Hands on all elements of input 0 in order, under other extents. */
 static bool renames_extents(const lnt_gnode *n)
@@ -220,7 +220,7 @@ static lnt_status simplify(lnt_edit *e, lnt_gnode *n)
     const uint32_t start = renames_extents(n) ? chain_start(e->g, n) : LNT_NONE;
     merged |= start != LNT_NONE && lnt_edit_bypass(e, n, start);
     if (merged)
-        LNT_TRY(lnt_edit_count(e, "neighbours merged"));
+        LNT_TRY(lnt_edit_count(e, "neighbors merged"));
     if (!n->dead && n->n_in > 0 && n->in[0] != LNT_NONE && does_nothing(e, n, &pass) &&
         lnt_edit_bypass(e, n, n->in[pass]))
         return lnt_edit_count(e, "nodes without effect");

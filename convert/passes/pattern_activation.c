@@ -1,4 +1,4 @@
-/* pattern_activation.c — activations written out in arithmetic, recognised by their values.
+/* pattern_activation.c — activations written out in arithmetic, recognized by their values.
  *
  * Exporters spell GELU, SiLU and the like in many ways. A web of elementwise nodes whose only variable is x
  * is a function of one number: it is computed at a handful of points and compared with the functions there
@@ -146,7 +146,7 @@ static bool matches(const known *k, const double *y)
     return true;
 }
 
-static bool recognise(const double *y, known *found)
+static bool recognize(const double *y, known *found)
 {
     /* Were it a Swish, its value at one point would give alpha. */
     const double share = y[6] / points[6], alpha = log(share / (1 - share)) / points[6];
@@ -194,7 +194,7 @@ static bool function_of(const lnt_graph *g, uint32_t result, uint32_t x, known *
         if (isnan(y[i]))
             return false;
     }
-    return recognise(y, found);
+    return recognize(y, found);
 }
 
 static lnt_status replace(lnt_edit *e, lnt_gnode *top, uint32_t x, const known *k)

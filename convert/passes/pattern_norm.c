@@ -4,9 +4,9 @@
 #include <math.h>
 #include <string.h>
 
-/* What is known of a normalisation while it is put together. */
+/* What is known of a normalization while it is put together. */
 typedef struct norm {
-    uint32_t centred; /* what was squared: x less its mean, or x itself */
+    uint32_t centered; /* what was squared: x less its mean, or x itself */
     uint32_t x, mean; /* mean LNT_NONE: there is none to subtract */
     double epsilon;
     unsigned axis; /* first of the axes reduced, which are the last ones */
@@ -44,7 +44,7 @@ static bool square_of(const lnt_graph *g, uint32_t value, uint32_t *root)
     return lnt_is(n, Pow) && lnt_constant_scalar(g, n->in[1], &two) && two == 2;
 }
 
-/* value is mean(square(centred)) + epsilon. */
+/* value is mean(square(centered)) + epsilon. */
 static bool variance(const lnt_graph *g, uint32_t value, norm *v)
 {
     const lnt_gnode *add = producer_of(g, value);
@@ -53,7 +53,7 @@ static bool variance(const lnt_graph *g, uint32_t value, norm *v)
         return false;
     const lnt_gnode *mean = producer_of(g, add->in[other]);
     return lnt_is(mean, ReduceMean) && reduces_last_axes(g, mean, &v->axis, &v->rank) &&
-           square_of(g, mean->in[0], &v->centred);
+           square_of(g, mean->in[0], &v->centered);
 }
 
 static bool deviation(const lnt_graph *g, uint32_t value, norm *v)
@@ -80,10 +80,10 @@ static bool inverse_deviation(const lnt_graph *g, uint32_t value, norm *v)
 /* Fills x and mean from what was squared. */
 static void find_mean(const lnt_graph *g, norm *v)
 {
-    const lnt_gnode *sub = producer_of(g, v->centred);
+    const lnt_gnode *sub = producer_of(g, v->centered);
     const lnt_gnode *mean = lnt_is(sub, Sub) ? producer_of(g, sub->in[1]) : NULL;
     unsigned axis, rank;
-    v->x = v->centred;
+    v->x = v->centered;
     v->mean = LNT_NONE;
     if (lnt_is(mean, ReduceMean) && mean->in[0] == sub->in[0] && reduces_last_axes(g, mean, &axis, &rank) &&
         axis == v->axis) {
@@ -94,7 +94,7 @@ static void find_mean(const lnt_graph *g, norm *v)
 
 /* ---- scale and shift ---- */
 
-/* The parameter as a constant of the extents that are normalised; LNT_NONE if it is none. */
+/* The parameter as a constant of the extents that are normalized; LNT_NONE if it is none. */
 static uint32_t parameter(lnt_graph *g, const norm *v, uint32_t value)
 {
     int64_t count, dims[LNT_MAX_RANK];
@@ -159,14 +159,14 @@ static lnt_status write_norm(lnt_edit *e, const norm *v, lnt_gnode *last, uint32
 
 /* ---- the two ways to write it ---- */
 
-/* centred / deviation, or centred * (1 / deviation); then perhaps * scale + bias. */
+/* centered / deviation, or centered * (1 / deviation); then perhaps * scale + bias. */
 static lnt_status fuse_quotient(lnt_edit *e, lnt_gnode *n)
 {
     const lnt_graph *g = e->g;
     norm v;
-    bool found = lnt_is(n, Div) && deviation(g, n->in[1], &v) && v.centred == n->in[0];
+    bool found = lnt_is(n, Div) && deviation(g, n->in[1], &v) && v.centered == n->in[0];
     for (unsigned i = 0; i < 2 && !found && lnt_is(n, Mul); i++)
-        found = inverse_deviation(g, n->in[i], &v) && v.centred == n->in[1 - i];
+        found = inverse_deviation(g, n->in[i], &v) && v.centered == n->in[1 - i];
     if (!found || lnt_ginfo(g, n->out[0])->dtype != LNT_FLOAT)
         return LNT_OK;
     find_mean(g, &v);

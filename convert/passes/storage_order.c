@@ -1,8 +1,8 @@
 /* storage_order.c — chooses for each value of rank 3 and more whether it lies in ONNX order or channels-last,
  * and puts linnet.Relayout nodes where a reader wants the other one.
  *
- * Convolutions work channels-last. Nodes that can do either are labelled so that as few elements as possible
- * are moved: first whole webs of such neighbours, then node by node until nothing gets better. Inputs and
+ * Convolutions work channels-last. Nodes that can do either are labeled so that as few elements as possible
+ * are moved: first whole webs of such neighbors, then node by node until nothing gets better. Inputs and
  * outputs of the model and of subgraphs, and kept values, lie in ONNX order. */
 #include "convert/graph/edit.h"
 #include "ops/conv/conv.h"
@@ -96,7 +96,7 @@ static bool has_channels(const lnt_operand *o)
     return o->rank >= 3 && o->rank <= LNT_MAX_RANK && (o->dtype == LNT_FLOAT || is_byte(o));
 }
 
-/* Operators on quantised tensors with more than one of them. */
+/* Operators on quantized tensors with more than one of them. */
 static bool combines_bytes(const lnt_gnode *n)
 {
     return lnt_is(n, QLinearAdd) || lnt_is(n, QLinearMul);
@@ -314,9 +314,9 @@ static double node_cost(layouts *l, uint32_t i)
     return cost;
 }
 
-/* ---- labelling ---- */
+/* ---- labeling ---- */
 
-/* Adds the unvisited, free neighbours over one value to the web. */
+/* Adds the unvisited, free neighbors over one value to the web. */
 static uint32_t spread(layouts *l, uint32_t value, uint32_t count)
 {
     uint32_t at = needs_order(l, value) ? l->producer[value] : NOWHERE;

@@ -1,4 +1,4 @@
-/* subpixel.c — a ConvTranspose becomes a Conv: for a model that is quantised, as that has a form in bytes,
+/* subpixel.c — a ConvTranspose becomes a Conv: for a model that is quantized, as that has a form in bytes,
  * and where there are so few features that panels of the kernel's phases would be nearly empty.
  *
  * Output o = s q + r of stride s reads the inputs q - j by the taps r + s j. So one convolution of J = ceil(k
@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-enum { AXES = 2, STRIDE_MOST = 4096, BYTES_MIN = 4096 /* weights worth quantising */ };
+enum { AXES = 2, STRIDE_MOST = 4096, BYTES_MIN = 4096 /* weights worth quantizing */ };
 
 typedef struct subpixel {
     lnt_gnode *node;
@@ -274,7 +274,7 @@ static lnt_status visit_floats(lnt_edit *e, lnt_gnode *n)
 lnt_status lnt_pass_subpixel(lnt_graph *g, lnt_report *report)
 {
     lnt_edit e;
-    if (!g->quantise || g->quantise->mode == LNT_INT8_OFF)
+    if (!g->quantize || g->quantize->mode == LNT_INT8_OFF)
         return LNT_OK;
     LNT_TRY(lnt_edit_begin(&e, g, report, "subpixel"));
     return lnt_edit_each(&e, visit_layer);

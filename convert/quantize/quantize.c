@@ -1,7 +1,7 @@
 /* quantize.c — products with constant float weights become products of bytes (convert/quantize/quantize.h).
  *
  * Comes behind the patterns, which make the weights what they will be, and before epilogues, which then are
- * taken up by the quantised operators as they were by the float ones. */
+ * taken up by the quantized operators as they were by the float ones. */
 #include "convert/quantize/quantize_static.h"
 
 #include "base/checked.h"
@@ -12,7 +12,7 @@
 
 enum { TABLE_MIN = 4096 }; /* bytes of a table that rows are gathered from */
 
-typedef struct made { /* weights already quantised, for constants with several readers */
+typedef struct made { /* weights already quantized, for constants with several readers */
     uint32_t from, weights, scale;
     unsigned axis;
     float factor;
@@ -32,7 +32,7 @@ static bool is_float_weight(const lnt_graph *g, const lnt_gnode *n, unsigned i)
            lnt_operand_count(lnt_ginfo(g, v)) > 0;
 }
 
-static lnt_status quantised_weights(finder *f, uint32_t from, unsigned axis, unsigned axes, float factor,
+static lnt_status quantized_weights(finder *f, uint32_t from, unsigned axis, unsigned axes, float factor,
                                     made **out)
 {
     lnt_graph *g = f->e.g;
@@ -46,7 +46,7 @@ static lnt_status quantised_weights(finder *f, uint32_t from, unsigned axis, uns
         return LNT_E_MEMORY;
     *m = (made){.from = from, .axis = axis, .factor = factor, .next = f->made};
     f->made = m;
-    return lnt_quantise_weights(g, g->value[from].name, &g->value[from].info, axis, axes, factor, NULL,
+    return lnt_quantize_weights(g, g->value[from].name, &g->value[from].info, axis, axes, factor, NULL,
                                 &m->weights, &m->scale);
 }
 
@@ -61,9 +61,9 @@ static lnt_status add_layer(finder *f, lnt_gnode *n, unsigned op, const uint32_t
         return LNT_E_MEMORY;
     memcpy(operands, in, n_in * sizeof *in);
     lnt_qlayer *l = &f->layers.layer[f->layers.n - 1];
-    l->quantised.op = lnt_op_by_id(op);
-    l->quantised.in = operands;
-    l->quantised.n_in = (uint16_t)n_in;
+    l->quantized.op = lnt_op_by_id(op);
+    l->quantized.in = operands;
+    l->quantized.n_in = (uint16_t)n_in;
     return LNT_OK;
 }
 
@@ -76,7 +76,7 @@ static lnt_status find_matmul(finder *f, lnt_gnode *n)
     LNT_TRY(lnt_qweights_of(g, n, &p, &turned, &fits));
     if (!fits)
         return LNT_OK;
-    LNT_TRY(quantised_weights(f, p.weights, !turned, 1, p.factor, &m));
+    LNT_TRY(quantized_weights(f, p.weights, !turned, 1, p.factor, &m));
     const uint32_t in[] = {n->in[0], m->weights, m->scale, p.bias};
     return m->weights == LNT_NONE
                ? LNT_OK
@@ -92,7 +92,7 @@ static lnt_status find_conv(finder *f, lnt_gnode *n)
     lnt_gnode_view(n, &view);
     if (!is_float_weight(g, n, 1) || !lnt_qconv_record(&view, lnt_ginfo(g, n->in[1]), &record))
         return LNT_OK;
-    LNT_TRY(quantised_weights(f, n->in[1], 0, 1, 1, &m));
+    LNT_TRY(quantized_weights(f, n->in[1], 0, 1, 1, &m));
     if (m->weights == LNT_NONE)
         return LNT_OK;
     const uint32_t in[] = {n->in[0], m->weights, m->scale, lnt_in_value(n, 2)};
@@ -130,8 +130,8 @@ static lnt_status find_recurrent(finder *f, lnt_gnode *n)
     const int64_t directions = recurrent->dims[0], hidden = recurrent->dims[2];
     if (lnt_ginfo(g, n->in[1])->rank != 3 || recurrent->rank != 3 || recurrent->dims[1] != gates * hidden)
         return LNT_OK;
-    LNT_TRY(quantised_weights(f, n->in[1], 0, 2, 1, &w));
-    LNT_TRY(quantised_weights(f, n->in[2], 0, 2, 1, &r));
+    LNT_TRY(quantized_weights(f, n->in[1], 0, 2, 1, &w));
+    LNT_TRY(quantized_weights(f, n->in[2], 0, 2, 1, &r));
     if (w->weights == LNT_NONE || r->weights == LNT_NONE)
         return LNT_OK;
     for (unsigned i = 0; i < 8; i++)
@@ -143,7 +143,7 @@ static lnt_status find_recurrent(finder *f, lnt_gnode *n)
     if (in[8] == LNT_NONE || in[9] == LNT_NONE)
         return LNT_E_MEMORY;
     LNT_TRY(add_layer(f, n, lnt_is(n, LSTM) ? LNT_ID_DynamicLSTM : LNT_ID_DynamicGRU, in, 10, n->in[1]));
-    lnt_quantised *q = &f->layers.layer[f->layers.n - 1].measured;
+    lnt_quantized *q = &f->layers.layer[f->layers.n - 1].measured;
     q->before += g->value[n->in[2]].bytes;
     q->after += g->value[n->in[2]].bytes / sizeof(float);
     return LNT_OK;
@@ -156,7 +156,7 @@ static lnt_status find_gather(finder *f, lnt_gnode *n)
     if (!is_float_weight(g, n, 0) || lnt_gnode_int(n, "axis", 0) != 0 || lnt_ginfo(g, n->in[0])->rank != 2 ||
         g->value[n->in[0]].bytes < TABLE_MIN)
         return LNT_OK;
-    LNT_TRY(quantised_weights(f, n->in[0], 0, 1, 1, &m));
+    LNT_TRY(quantized_weights(f, n->in[0], 0, 1, 1, &m));
     const uint32_t in[] = {m->weights, n->in[1], m->scale};
     return m->weights == LNT_NONE ? LNT_OK : add_layer(f, n, LNT_ID_DynamicGather, in, 3, n->in[0]);
 }
@@ -203,7 +203,7 @@ static lnt_status find(finder *f, lnt_gnode *n)
     return f->layers.n == before ? note_formless(f, n) : LNT_OK;
 }
 
-/* Not what goes along within another layer, and what nothing but its neighbours keep in float. */
+/* Not what goes along within another layer, and what nothing but its neighbors keep in float. */
 static bool is_told(const lnt_qlayers *layers, const lnt_qlayer *l)
 {
     const lnt_qsite *s = l->fixed ? lnt_static_site(layers->fixed, l->node) : NULL;
@@ -214,14 +214,14 @@ static bool is_told(const lnt_qlayers *layers, const lnt_qlayer *l)
 static lnt_status tell(finder *f)
 {
     lnt_report *r = f->e.report;
-    r->quantised = lnt_bump_alloc(&r->memory, f->layers.n * sizeof *r->quantised, f->e.g->err);
-    if (!r->quantised)
+    r->quantized = lnt_bump_alloc(&r->memory, f->layers.n * sizeof *r->quantized, f->e.g->err);
+    if (!r->quantized)
         return LNT_E_MEMORY;
     for (size_t i = 0; i < f->layers.n; i++) {
         lnt_qlayer *l = &f->layers.layer[i];
         if (!is_told(&f->layers, l))
             continue;
-        lnt_quantised *q = &r->quantised[r->n_quantised++];
+        lnt_quantized *q = &r->quantized[r->n_quantized++];
         *q = l->measured;
         q->int8 = l->chosen && !l->narrow;
         q->narrow = l->chosen && l->narrow;
@@ -237,19 +237,19 @@ static lnt_status tell(finder *f)
     return LNT_OK;
 }
 
-lnt_status lnt_pass_quantise(lnt_graph *g, lnt_report *report)
+lnt_status lnt_pass_quantize(lnt_graph *g, lnt_report *report)
 {
-    finder f = {.e = {.g = g, .report = report, .pass = "quantise"}};
+    finder f = {.e = {.g = g, .report = report, .pass = "quantize"}};
     lnt_status status = LNT_OK;
-    if (!g->quantise || g->quantise->mode == LNT_INT8_OFF)
+    if (!g->quantize || g->quantize->mode == LNT_INT8_OFF)
         return LNT_OK;
-    if (g->quantise->mode == LNT_INT8_STATIC)
+    if (g->quantize->mode == LNT_INT8_STATIC)
         status = lnt_static_find(g, &f.layers);
     for (size_t s = 0; s < g->n_subs && status == LNT_OK; s++)
         for (size_t i = 0; i < g->sub[s].n_nodes && status == LNT_OK; i++)
             status = find(&f, g->sub[s].node[i]);
     if (status == LNT_OK)
-        status = lnt_quantise_trial(g, g->quantise, &f.layers, report);
+        status = lnt_quantize_trial(g, g->quantize, &f.layers, report);
     if (status == LNT_OK)
         status = tell(&f);
     lnt_free(g->memory.allocator, f.layers.layer);

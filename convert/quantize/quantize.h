@@ -1,7 +1,7 @@
 /* quantize.h — INT8 for models that come in float: which layers, how exact, how fast.
  *
- * The pass (passes/quantise.c) finds layers whose weights are constant and forms each one's quantised node;
- * trial runs (quantise_trial.c) measure what that costs in exactness and gains in time; then the layers that
+ * The pass (passes/quantize.c) finds layers whose weights are constant and forms each one's quantized node;
+ * trial runs (quantize_trial.c) measure what that costs in exactness and gains in time; then the layers that
  * pass are exchanged. */
 #ifndef LNT_CONVERT_QUANTIZE_QUANTIZE_H
 #define LNT_CONVERT_QUANTIZE_QUANTIZE_H
@@ -22,7 +22,7 @@ typedef enum lnt_int8_mode {
  */
 enum { LNT_INT8_SNR = 31 };
 
-typedef struct lnt_quantise_options {
+typedef struct lnt_quantize_options {
     lnt_int8_mode mode;
     lnt_range_method method; /* of static ranges */
     double at_most;          /* of a layer's time in float, or it stays in float; 0: no bound */
@@ -37,20 +37,20 @@ typedef struct lnt_quantise_options {
     void *arg;
     /* Told how much of the work is done; may be NULL. */
     void (*progress)(void *arg, size_t done, size_t total);
-} lnt_quantise_options;
+} lnt_quantize_options;
 
 /* One layer and its two forms. */
 typedef struct lnt_qlayer {
     lnt_gnode *node;
-    lnt_gnode plain, quantised;
+    lnt_gnode plain, quantized;
     bool chosen;
-    bool fixed;      /* what it reads and gives are bytes of fixed meaning: quantise_static.h */
+    bool fixed;      /* what it reads and gives are bytes of fixed meaning: quantize_static.h */
     bool formless;   /* products that have no form in bytes: counted only */
     bool unfit;      /* not chosen for the sake of the outputs */
     bool narrow;     /* chosen, it computes in float, with weights that are bytes in the file */
     const char *why; /* not chosen */
     struct lnt_rounding *rounding; /* during the trial; or NULL */
-    lnt_quantised measured;
+    lnt_quantized measured;
 } lnt_qlayer;
 
 typedef struct lnt_qlayers {
@@ -59,18 +59,18 @@ typedef struct lnt_qlayers {
     struct lnt_static *fixed; /* NULL unless static */
 } lnt_qlayers;
 
-/* Adds node n, chosen, with the bytes of its weights; its quantised form is still the plain one. */
+/* Adds node n, chosen, with the bytes of its weights; its quantized form is still the plain one. */
 lnt_status lnt_qlayers_add(lnt_qlayers *layers, lnt_graph *g, lnt_gnode *n, size_t weights);
 
 /* Measures every layer by itself and the model as a whole, and takes layers back until the bounds hold. The
  * graph's nodes are in the chosen form afterwards. */
-lnt_status lnt_quantise_trial(lnt_graph *g, const lnt_quantise_options *options, lnt_qlayers *layers,
+lnt_status lnt_quantize_trial(lnt_graph *g, const lnt_quantize_options *options, lnt_qlayers *layers,
                               lnt_report *report);
 
 /* An int8 constant with one scale per channel, in +-127, of the float constant: its channels run along
  * axis `axis` (0 <= axis < rank), or along the first `axes` axes together. Scales times factor, none below
  * least[] (may be NULL) where that is not 0. LNT_NONE as *weights where an element is not finite. */
-lnt_status lnt_quantise_weights(lnt_graph *g, const char *name, const lnt_operand *value, unsigned axis,
+lnt_status lnt_quantize_weights(lnt_graph *g, const char *name, const lnt_operand *value, unsigned axis,
                                 unsigned axes, float factor, const float *least, uint32_t *weights,
                                 uint32_t *scale);
 /* A float constant of int8 weights with a scale for each place along the first axis, which the file holds as

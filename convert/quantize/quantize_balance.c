@@ -188,7 +188,7 @@ double lnt_static_channel_offset(const lnt_static *st, uint32_t value, int64_t c
     double sum = 0;
     for (unsigned i = 0; i < v->n_some; i++) {
         const float x = v->channel_some[channel * LNT_Q_SOME + i];
-        const int32_t byte = lnt_requantise(x / scale, m->zero, lnt_qrange_of(LNT_UINT8));
+        const int32_t byte = lnt_requantize(x / scale, m->zero, lnt_qrange_of(LNT_UINT8));
         const double off = (double)((float)(byte - m->zero) * scale) - (double)x;
         sum += fabs(off) <= (double)scale ? off : 0; /* what is cut off is another matter in each sample */
     }

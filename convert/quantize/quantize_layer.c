@@ -1,4 +1,4 @@
-/* quantize_layer.c — one quantised layer by itself: its plain and its quantised form on what it reads in the
+/* quantize_layer.c — one quantized layer by itself: its plain and its quantized form on what it reads in the
  * float model. */
 #include "convert/quantize/quantize_trial.h"
 
@@ -109,7 +109,7 @@ static lnt_status read_value(place *t, alone *a, uint32_t v, lnt_operand *o)
     const lnt_qvalue *m = lnt_static_meaning(t->fixed, floats);
     const int64_t n = (int64_t)(x.bytes / sizeof(float)), run = channel_run(o);
     for (int64_t i = 0; i < n; i++)
-        ((uint8_t *)data)[i] = (uint8_t)lnt_requantise(((const float *)x.data)[i] / scale_at(m, i / run),
+        ((uint8_t *)data)[i] = (uint8_t)lnt_requantize(((const float *)x.data)[i] / scale_at(m, i / run),
                                                        m->zero, lnt_qrange_of(LNT_UINT8));
     o->dtype = LNT_UINT8;
     return LNT_OK;
@@ -243,14 +243,14 @@ static lnt_status compare_site(const place *t, const lnt_qsite *s, const alone *
 
 /* ---- one layer ---- */
 
-static const lnt_gnode *quantised_form(const lnt_static *st, const lnt_qlayer *l)
+static const lnt_gnode *quantized_form(const lnt_static *st, const lnt_qlayer *l)
 {
-    return l->fixed ? lnt_static_site(st, l->node)->lowered : &l->quantised;
+    return l->fixed ? lnt_static_site(st, l->node)->lowered : &l->quantized;
 }
 
 bool lnt_can_measure(const lnt_qlayers *layers, const lnt_qlayer *l)
 {
-    const lnt_gnode *n = quantised_form(layers->fixed, l);
+    const lnt_gnode *n = quantized_form(layers->fixed, l);
     return n && l->plain.subgraph == 0 && n->n_in <= IN_MOST && n->n_out <= OUT_MOST;
 }
 
@@ -265,7 +265,7 @@ lnt_status lnt_fetch_layer(const lnt_graph *g, lnt_session *s, const lnt_qlayer 
 /* What both forms take on the machine of a cost table. Of a table of embeddings only the rows are read. */
 static void estimate_both(const lnt_costs *c, const alone *a, lnt_qlayer *l)
 {
-    lnt_quantised *m = &l->measured;
+    lnt_quantized *m = &l->measured;
     const bool rows = l->plain.op->id == LNT_ID_Gather;
     const double y = (double)lnt_operand_count(a->out[0]);
     const double floats = rows ? y * sizeof(float) : (double)m->before, bytes = rows ? y : (double)m->after;
@@ -282,8 +282,8 @@ static lnt_status compare_forms(place *t, alone *plain, alone *bytes, lnt_qlayer
     LNT_TRY(l->fixed ? compare_site(t, lnt_static_site(t->fixed, l->node), bytes, &n)
                      : compare_outputs(plain, bytes, &n));
     l->measured.snr = lnt_noise_snr(&n);
-    if (t->g->quantise->costs) {
-        estimate_both(t->g->quantise->costs, plain, l);
+    if (t->g->quantize->costs) {
+        estimate_both(t->g->quantize->costs, plain, l);
         return LNT_OK;
     }
     LNT_TRY(bind_for_time(t, plain));
@@ -302,7 +302,7 @@ lnt_status lnt_measure_layer(lnt_graph *g, const lnt_qlayers *layers, lnt_sessio
     if (status == LNT_OK)
         l->measured.multiplications = multiplications(&both[0]);
     if (status == LNT_OK && !l->formless)
-        status = prepare(&t, quantised_form(layers->fixed, l), &both[1]);
+        status = prepare(&t, quantized_form(layers->fixed, l), &both[1]);
     if (status == LNT_OK && !l->formless)
         status = compare_forms(&t, &both[0], &both[1], l);
     lnt_bump_free(&both[0].memory);
@@ -316,7 +316,7 @@ lnt_status lnt_qlayers_add(lnt_qlayers *layers, lnt_graph *g, lnt_gnode *n, size
     LNT_TRY(LNT_GROW(g->memory.allocator, layers->layer, layers->capacity, layers->n, g->err));
     layers->layer[layers->n++] = (lnt_qlayer){.node = n,
                                               .plain = *n,
-                                              .quantised = *n,
+                                              .quantized = *n,
                                               .chosen = true,
                                               .measured = {.node = n->name,
                                                            .op = n->op->name,

@@ -214,7 +214,7 @@ static lnt_status make_bias(lnt_static *st, lnt_qsite *s, const lnt_operand *w)
     return p->bias_ints == LNT_NONE || p->bias_zero == LNT_NONE ? LNT_E_MEMORY : LNT_OK;
 }
 
-/* What the terms of a balanced input are divided by, [groups][terms] as quantise_rounding.h wants it; NULL
+/* What the terms of a balanced input are divided by, [groups][terms] as quantize_rounding.h wants it; NULL
  * where memory is short. */
 static float *divisors(const lnt_static *st, const lnt_qsite *s, const lnt_operand *w)
 {
@@ -285,7 +285,7 @@ static lnt_status make_weights(lnt_static *st, lnt_qsite *s)
     LNT_TRY(scaled_weights(st, s, &w, &block));
     lnt_status status = LNT_OK;
     if (!use_made(st, p, least)) {
-        status = lnt_quantise_weights(st->g, st->g->value[p->weights].name, &w, lnt_is(s->node, Conv) ? 0 : 1,
+        status = lnt_quantize_weights(st->g, st->g->value[p->weights].name, &w, lnt_is(s->node, Conv) ? 0 : 1,
                                       1, p->factor, least, &p->bytes, &p->scale);
         if (status == LNT_OK)
             status = round_weights(st, s, &w);
@@ -495,7 +495,7 @@ static lnt_status make_table(lnt_static *st, const lnt_qsite *s, uint32_t value,
     for (f = s; f != last; f = &st->site[f->next])
         LNT_TRY(apply(g, st->site[f->next].node, rank, tables, x, x + n));
     for (size_t i = 0; i < n; i++)
-        bytes[i] = (uint8_t)lnt_requantise(x[i] / to->scale, to->zero, lnt_qrange_of(LNT_UINT8));
+        bytes[i] = (uint8_t)lnt_requantize(x[i] / to->scale, to->zero, lnt_qrange_of(LNT_UINT8));
     const int64_t dims[] = {tables, BYTES};
     *table = lnt_graph_add_constant(g, s->node->name, LNT_UINT8, 2, dims, bytes, n);
     return *table == LNT_NONE ? LNT_E_MEMORY : LNT_OK;

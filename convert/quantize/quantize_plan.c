@@ -152,7 +152,7 @@ static void take_in(lnt_static *st, lnt_qsite *s, uint32_t next)
     s->last = next;
 }
 
-/* Takes in bounds behind operators that requantise, and functions behind functions. */
+/* Takes in bounds behind operators that requantize, and functions behind functions. */
 static void fold_followers(lnt_static *st, lnt_qsite *s)
 {
     float low, high;

@@ -1,4 +1,4 @@
-/* quantize_ranges.c — see quantise_ranges.h. */
+/* quantize_ranges.c — see quantize_ranges.h. */
 #include "convert/quantize/quantize_ranges.h"
 
 #include "base/lnt_assert.h"

@@ -1,4 +1,4 @@
-/* quantize_rounding.c — see quantise_rounding.h. */
+/* quantize_rounding.c — see quantize_rounding.h. */
 #include "convert/quantize/quantize_rounding.h"
 
 #include "base/lnt_assert.h"

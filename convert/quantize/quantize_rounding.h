@@ -1,7 +1,7 @@
 /* quantize_rounding.h — weights rounded so that their errors cancel on what a layer reads.
  *
  * Rounding each weight to its nearest byte is best only where inputs have nothing to do with each other.
- * Neighbouring pixels and channels have: what one weight is off, another can make good. With the sums H of
+ * Neighboring pixels and channels have: what one weight is off, another can make good. With the sums H of
  * products of inputs as recorded, e' H e is what errors e of a column do to its outputs; bytes are found that
  * make it small. */
 #ifndef LNT_CONVERT_QUANTIZE_QUANTIZE_ROUNDING_H

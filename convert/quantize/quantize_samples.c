@@ -1,4 +1,4 @@
-/* quantize_samples.c — see quantise_samples.h. */
+/* quantize_samples.c — see quantize_samples.h. */
 #include "convert/quantize/quantize_samples.h"
 
 #include "convert/convert.h"
@@ -30,7 +30,7 @@ static lnt_status read_sample(lnt_samples *s, const lnt_model *m, size_t i, lnt_
 
 lnt_status lnt_samples_read(lnt_samples *s, const lnt_model *m, size_t most, lnt_error *err)
 {
-    const lnt_quantise_options *o = s->options;
+    const lnt_quantize_options *o = s->options;
     s->n_inputs = lnt_model_input_count(m);
     s->n = o->n_samples ? o->n_samples : 1;
     if (o->n_samples && o->count_samples)

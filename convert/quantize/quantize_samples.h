@@ -1,4 +1,4 @@
-/* quantize_samples.h — inputs that a model is run on while it is quantised: recorded ones, or one that is
+/* quantize_samples.h — inputs that a model is run on while it is quantized: recorded ones, or one that is
  * made up. */
 #ifndef LNT_CONVERT_QUANTIZE_QUANTIZE_SAMPLES_H
 #define LNT_CONVERT_QUANTIZE_QUANTIZE_SAMPLES_H
@@ -6,7 +6,7 @@
 #include "convert/quantize/quantize.h"
 
 typedef struct lnt_samples {
-    const lnt_quantise_options *options;
+    const lnt_quantize_options *options;
     const lnt_graph *graph; /* of the model */
     size_t n;
     uint32_t n_inputs;

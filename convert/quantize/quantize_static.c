@@ -372,7 +372,7 @@ const char *lnt_static_why(const lnt_static *st, const lnt_gnode *n)
     for (unsigned k = 0; k < n->n_in; k++)
         if (n->in[k] != LNT_NONE && lnt_q_reads_bytes(s, k) && st->value[n->in[k]].observed)
             usable &= st->value[n->in[k]].usable;
-    return usable ? "its neighbours are float" : "values that are not finite";
+    return usable ? "its neighbors are float" : "values that are not finite";
 }
 
 uint32_t lnt_static_source(const lnt_static *st, uint32_t twin)

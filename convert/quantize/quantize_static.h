@@ -1,7 +1,7 @@
 /* quantize_static.h — nodes that work on bytes whose meaning is fixed at conversion.
  *
  * A value's meaning comes from what it was seen to hold. Of the nodes that can work on bytes some are chosen;
- * quantise_plan.c settles which of the others follow them and what every value's bytes mean, quantise_lower.c
+ * quantize_plan.c settles which of the others follow them and what every value's bytes mean, quantize_lower.c
  * writes the subgraph's nodes anew. The float nodes are kept: other choices are tried on the same graph. */
 #ifndef LNT_CONVERT_QUANTIZE_QUANTIZE_STATIC_H
 #define LNT_CONVERT_QUANTIZE_QUANTIZE_STATIC_H
@@ -67,7 +67,7 @@ typedef struct lnt_qvalue { /* a value of the float model */
     float low, high; /* the range to hold; with 0 */
     bool usable;     /* there is such a range */
     /* Of what convolutions read: the range of each channel, and what it may be divided by
-     * (quantise_balance.c); balance NULL: nothing. */
+     * (quantize_balance.c); balance NULL: nothing. */
     int64_t channels; /* 0: not looked at */
     float *channel_low, *channel_high;
     double *channel_sum, channel_count; /* their mean, as sum and elements */
@@ -116,10 +116,10 @@ bool lnt_static_claims(const lnt_static *st, const lnt_gnode *n);
 /* The ranges are set: what of the values can be bytes? */
 void lnt_static_set_range(lnt_static *st, uint32_t value, float low, float high);
 /* All ranges are set: those that only functions read need not reach where these no longer change
- * (quantise_lower.c). */
+ * (quantize_lower.c). */
 lnt_status lnt_static_trim_ranges(lnt_static *st);
 
-/* Channels (quantise_balance.c): which values to look at, a look at one, and once all have been seen what
+/* Channels (quantize_balance.c): which values to look at, a look at one, and once all have been seen what
  * each may be divided by; then which of them are, in the present plan. */
 lnt_status lnt_static_find_channels(lnt_static *st);
 void lnt_static_look_at_channels(lnt_qvalue *v, const lnt_tensor *x, size_t samples);
@@ -134,9 +134,9 @@ float lnt_q_slope(const lnt_graph *g, const lnt_gnode *bend, int64_t channel);
 /* The input channel that an element of a convolution's weights w belongs to. */
 int64_t lnt_q_weight_channel(const lnt_gnode *conv, const lnt_operand *w, int64_t element);
 
-/* Settles what is done in bytes when these layers are chosen, and how (quantise_plan.c). */
+/* Settles what is done in bytes when these layers are chosen, and how (quantize_plan.c). */
 void lnt_static_plan(lnt_static *st, const lnt_qlayers *layers);
-/* Puts the planned nodes into the graph (quantise_lower.c), after lnt_static_plan. */
+/* Puts the planned nodes into the graph (quantize_lower.c), after lnt_static_plan. */
 lnt_status lnt_static_lower(lnt_static *st);
 /* Does the node work on bytes in the present plan, or else why not? */
 bool lnt_static_is_on(const lnt_static *st, const lnt_gnode *n);

@@ -1,4 +1,4 @@
-/* quantize_trial.c — what quantised layers cost and gain, measured on runs of the model.
+/* quantize_trial.c — what quantized layers cost and gain, measured on runs of the model.
  *
  * The graph is emitted as it stands, loaded as a user would load it, and run on samples, or on seeded inputs
  * where there are none. What the layers read in the float run is kept, so that each can be computed by itself
@@ -20,7 +20,7 @@ enum { SAMPLE_US = 60000000 };
 
 typedef struct trial {
     lnt_graph *g;
-    const lnt_quantise_options *options;
+    const lnt_quantize_options *options;
     lnt_qlayers *layers;
     lnt_report *report;
     lnt_error *err;
@@ -254,9 +254,9 @@ static lnt_status round_all(trial *t)
         lnt_rounding_solve(l->rounding);
         if (!l->fixed)
             LNT_TRY(lnt_round_weights(t->g, l->rounding, lnt_ginfo(t->g, l->plain.in[1]),
-                                      !conv && !lnt_gnode_int(&l->plain, "transB", 0), l->quantised.in[2],
+                                      !conv && !lnt_gnode_int(&l->plain, "transB", 0), l->quantized.in[2],
                                       conv ? 1 : lnt_gnode_float(&l->plain, "alpha", 1), NULL,
-                                      l->quantised.in[1]));
+                                      l->quantized.in[1]));
         advance(t);
     }
     lnt_static *st = t->layers->fixed;
@@ -345,7 +345,7 @@ static lnt_status put_forms(const lnt_qlayers *layers)
     for (size_t i = 0; i < layers->n; i++) {
         const lnt_qlayer *l = &layers->layer[i];
         if (!l->fixed)
-            *l->node = l->chosen ? l->quantised : l->plain;
+            *l->node = l->chosen ? l->quantized : l->plain;
     }
     if (!layers->fixed)
         return LNT_OK;
@@ -568,7 +568,7 @@ static lnt_status meet_bound(trial *t)
 }
 
 /* Is time what decides on the layer? Of what works on bytes of fixed meaning only products: the others go
- * where their neighbours are. A few rows of a table take no time, but the table much memory. */
+ * where their neighbors are. A few rows of a table take no time, but the table much memory. */
 static bool goes_by_time(const lnt_qlayer *l)
 {
     return !l->formless && !l->narrow && l->plain.op->id != LNT_ID_Gather &&
@@ -592,16 +592,16 @@ static lnt_status widen_narrow(lnt_graph *g, const lnt_qlayers *layers)
 {
     for (size_t i = 0; i < layers->n; i++) {
         lnt_qlayer *l = &layers->layer[i];
-        if (!l->narrow || l->quantised.op == l->plain.op)
+        if (!l->narrow || l->quantized.op == l->plain.op)
             continue;
-        const uint32_t wide = lnt_widened_weights(g, l->quantised.in[1], l->quantised.in[2]);
+        const uint32_t wide = lnt_widened_weights(g, l->quantized.in[1], l->quantized.in[2]);
         uint32_t *in = lnt_bump_alloc(&g->memory, l->plain.n_in * sizeof *in, g->err);
         if (!in || wide == LNT_NONE)
             return LNT_E_MEMORY;
         memcpy(in, l->plain.in, l->plain.n_in * sizeof *in);
         in[1] = wide;
-        l->quantised = l->plain;
-        l->quantised.in = in;
+        l->quantized = l->plain;
+        l->quantized.in = in;
     }
     return LNT_OK;
 }
@@ -671,11 +671,11 @@ static lnt_status try_all(trial *t)
     return tell_errors(t);
 }
 
-/* Without samples a model that seeded inputs do not run is quantised unmeasured, unless a bound was asked
+/* Without samples a model that seeded inputs do not run is quantized unmeasured, unless a bound was asked
  * for. */
 static lnt_status judge(trial *t, lnt_status status, const lnt_error *why)
 {
-    const lnt_quantise_options *o = t->options;
+    const lnt_quantize_options *o = t->options;
     if (status == LNT_OK)
         return LNT_OK;
     LNT_REQUIRE(status != LNT_E_MEMORY, t->g->err, status, "%s", why->message);
@@ -687,7 +687,7 @@ static lnt_status judge(trial *t, lnt_status status, const lnt_error *why)
     return t->report->trial_failure ? LNT_OK : LNT_E_MEMORY;
 }
 
-lnt_status lnt_quantise_trial(lnt_graph *g, const lnt_quantise_options *options, lnt_qlayers *layers,
+lnt_status lnt_quantize_trial(lnt_graph *g, const lnt_quantize_options *options, lnt_qlayers *layers,
                               lnt_report *report)
 {
     lnt_error why = {0}, *outer = g->err;

@@ -1,4 +1,4 @@
-/* quantize_trial.h — a trial of quantised layers at work (quantise_trial.c, quantise_layer.c). */
+/* quantize_trial.h — a trial of quantized layers at work (quantize_trial.c, quantize_layer.c). */
 #ifndef LNT_CONVERT_QUANTIZE_QUANTIZE_TRIAL_H
 #define LNT_CONVERT_QUANTIZE_QUANTIZE_TRIAL_H
 

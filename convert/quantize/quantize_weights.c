@@ -30,7 +30,7 @@ static bool find_scales(const float *w, const channels *c, const float *least, f
     return true;
 }
 
-lnt_status lnt_quantise_weights(lnt_graph *g, const char *name, const lnt_operand *value, unsigned axis,
+lnt_status lnt_quantize_weights(lnt_graph *g, const char *name, const lnt_operand *value, unsigned axis,
                                 unsigned axes, float factor, const float *least, uint32_t *weights,
                                 uint32_t *scale)
 {

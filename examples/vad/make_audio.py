@@ -12,7 +12,7 @@ SENTENCES = [  # (seconds of silence before it, voice, text)
     (0.9, "en-us", "Good morning. This is the station announcement."),
     (1.4, "en-gb", "The train to the coast leaves from platform four in eleven minutes."),
     (0.7, "en-us+f3", "Please keep your luggage with you."),
-    (2.2, "en-gb+m5", "Thank you for travelling with us, and mind the gap."),
+    (2.2, "en-gb+m5", "Thank you for traveling with us, and mind the gap."),
 ]
 TAIL = 1.1
 RATE = 16000

@@ -11,7 +11,7 @@
 #include "ops/gemm/gemm.h"
 #include "ops/rows/row.h"
 
-/* Elements between neighbours of an operand [batch][head][row][width], however it is stored. */
+/* Elements between neighbors of an operand [batch][head][row][width], however it is stored. */
 typedef struct lnt_attention_layout {
     int64_t batch, head, row, width;
 } lnt_attention_layout;

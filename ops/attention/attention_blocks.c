@@ -37,7 +37,7 @@ typedef struct block {
     bool begun; /* y holds something */
 } block;
 
-/* Keys [first, end) with neighbours `step` apart; k and v are of key `first`. */
+/* Keys [first, end) with neighbors `step` apart; k and v are of key `first`. */
 typedef struct run {
     const float *k, *v;
     int64_t k_step, v_step, first, end;

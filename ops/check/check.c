@@ -115,14 +115,14 @@ static void turn_bytes(const work *w)
         w->kernels->qgemm->tile(&product);
 }
 
-static void turn_quantise(const work *w)
+static void turn_quantize(const work *w)
 {
     operands *o = w->arg;
     const lnt_row_kernels *row = w->kernels->row;
     for (size_t i = 0; i < w->n; i++) {
         const float low = row->min(o->b, PANELS * LNT_PANEL * DEPTH),
                     high = row->max(o->b, PANELS * LNT_PANEL * DEPTH);
-        row->quantise(o->b, o->panel, PANELS * LNT_PANEL * DEPTH, high > low ? high - low : 1, 0, false);
+        row->quantize(o->b, o->panel, PANELS * LNT_PANEL * DEPTH, high > low ? high - low : 1, 0, false);
     }
 }
 
@@ -155,9 +155,9 @@ double lnt_check_byte_rate(lnt_level level, double seconds)
                    : 0;
 }
 
-double lnt_check_quantise_rate(lnt_level level, double seconds)
+double lnt_check_quantize_rate(lnt_level level, double seconds)
 {
-    return (double)PANELS * LNT_PANEL * DEPTH / tile_seconds(level, turn_quantise, seconds) / 1e9;
+    return (double)PANELS * LNT_PANEL * DEPTH / tile_seconds(level, turn_quantize, seconds) / 1e9;
 }
 
 double lnt_check_read_rate(lnt_level level, size_t bytes, double seconds)

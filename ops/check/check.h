@@ -77,7 +77,7 @@ double lnt_check_peak(lnt_level level, double seconds);
  * a second. */
 double lnt_check_float_rate(lnt_level level, double seconds);
 double lnt_check_byte_rate(lnt_level level, double seconds);
-double lnt_check_quantise_rate(lnt_level level, double seconds);
+double lnt_check_quantize_rate(lnt_level level, double seconds);
 /* 1e9 bytes a second that one core reads from `bytes` of memory, again and again; 0 if memory is short. */
 double lnt_check_read_rate(lnt_level level, size_t bytes, double seconds);
 

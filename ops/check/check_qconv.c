@@ -164,7 +164,7 @@ static void judge(bench *b)
             for (int64_t y = 0; y < o->dims[2]; y++)
                 for (int64_t x = 0; x < o->dims[3]; x++)
                     b->want[n * strides[0] + f * strides[1] + y * strides[2] + x * strides[3]] =
-                        (uint8_t)lnt_requantise(
+                        (uint8_t)lnt_requantize(
                             bent(b, f, (float)sum_at(b, n, f, y, x) * (b->x_scale * scale / b->y_scale)),
                             stored(o, &b->y_zero, 0), lnt_qrange_of(o->dtype));
         }

@@ -182,7 +182,7 @@ static void judge_bytes(const bench *t, const question *q, const char *level, ui
     for (unsigned i = 0; i < q->rows * columns; i++) {
         const unsigned row = i / columns, n = i % columns;
         const int32_t total = product(t, t->a[q->row[row]], q->first * LNT_QPANEL + n, &sum) + t->plus[n];
-        const int32_t want = lnt_requantise((float)total * t->scale[n], q->zero, range);
+        const int32_t want = lnt_requantize((float)total * t->scale[n], q->zero, range);
         const uint8_t got = t->y[q->rows - 1 - row][n];
         if (got != (uint8_t)want) {
             lnt_check_fail(r, "%s tile: %u rows to bytes, row %u, column %u is %d, expected %d, seed %llu",

@@ -292,8 +292,8 @@ static void check_first_beyond(bench *t)
     compare(t, "first_beyond", 0, (float)t->kernels->first_beyond(x, t->n, limit, least), (double)want, 0);
 }
 
-/* Quantising and back, one number at a time by the shared definition. */
-static void check_quantised(bench *t)
+/* Quantizing and back, one number at a time by the shared definition. */
+static void check_quantized(bench *t)
 {
     const lnt_row_kernels *k = t->kernels;
     const bool is_signed = below(t, 2) != 0;
@@ -306,15 +306,15 @@ static void check_quantised(bench *t)
     for (int64_t i = 0; i < t->n; i++)
         if (below(t, 3) == 0)
             t->x.f[i] = scale * 0.5f * (float)((int)below(t, 600) - 300);
-    k->quantise(t->x.f, y, t->n, scale, zero, is_signed);
-    k->dequantise(y, t->b.f = t->b.memory + GUARD, t->n, scale, zero, is_signed);
+    k->quantize(t->x.f, y, t->n, scale, zero, is_signed);
+    k->dequantize(y, t->b.f = t->b.memory + GUARD, t->n, scale, zero, is_signed);
     for (int64_t i = 0; i < t->n; i++) {
         const int32_t stored = is_signed ? (int8_t)y[i] : y[i];
-        compare(t, "quantise", i, (float)stored, lnt_requantise(t->x.f[i] / scale, zero, range), 0);
-        compare(t, "dequantise", i, t->b.f[i], (double)((float)(stored - zero) * scale), 0);
+        compare(t, "quantize", i, (float)stored, lnt_requantize(t->x.f[i] / scale, zero, range), 0);
+        compare(t, "dequantize", i, t->b.f[i], (double)((float)(stored - zero) * scale), 0);
     }
     if (y[t->n] != 0x5a)
-        lnt_check_fail(t->report, "%s quantise: n %lld, wrote past the row", t->level, (long long)t->n);
+        lnt_check_fail(t->report, "%s quantize: n %lld, wrote past the row", t->level, (long long)t->n);
 }
 
 static float bent(const lnt_qbytes *q, unsigned column, float v)
@@ -364,7 +364,7 @@ static void check_stored(bench *t)
         const unsigned r = i / (PANEL + 1), c = i % (PANEL + 1);
         uint8_t want = 0x5a;
         if (r < q.rows && c < q.columns)
-            want = (uint8_t)lnt_requantise(
+            want = (uint8_t)lnt_requantize(
                 bent(&q, c,
                      (float)(acc[r * PANEL + c] + plus[c] - (q.row ? of_row[r] * zeros[c] : 0)) * q.scale[c]),
                 q.zero, lnt_qrange_of(q.is_signed ? LNT_INT8 : LNT_UINT8));
@@ -444,7 +444,7 @@ lnt_status lnt_check_row(lnt_level level, uint64_t seed, lnt_check_report *r)
         check_pixels(t);
         if (t->kernels->first_beyond)
             check_first_beyond(t);
-        check_quantised(t);
+        check_quantized(t);
     }
     lnt_free(&lnt_malloc_allocator, t);
     return r->failures > before ? LNT_E_INTERNAL : LNT_OK;

@@ -1,4 +1,4 @@
-/* conv.c — Conv: the rows of a product are the neighbourhoods of pixels.
+/* conv.c — Conv: the rows of a product are the neighborhoods of pixels.
  *
  * On a channels-last image a tap of the kernel is a fixed distance from the pixel, and its channels lie side
  * by side: the tile kernels walk [tap][channel] without a copy (ops/conv/conv_rows.h). */

@@ -210,7 +210,7 @@ static int64_t bands_of(const lnt_site *site, const depthwise *d)
 }
 
 /* Channels that go by together. Where runs of all channels are short, a pixel is read again for each of its
- * neighbours: then some channels of whole rows, whose lines stay in the first-level cache. But not where
+ * neighbors: then some channels of whole rows, whose lines stay in the first-level cache. But not where
  * pixels lie so far apart that those share a few of its sets. */
 static int64_t slice_of(const depthwise *d)
 {

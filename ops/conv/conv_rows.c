@@ -1,4 +1,4 @@
-/* conv_rows.c — finding the neighbourhoods of a tile's pixels.
+/* conv_rows.c — finding the neighborhoods of a tile's pixels.
  *
  * Taps side by side along x are walked as one run. Taps that meet nothing but padding for all rows of a tile
  * are left out; where others do for some of them, the tile is gathered into scratch memory, zeros included.
@@ -55,7 +55,7 @@ static void tap_inside(const lnt_conv_rows *r, const int64_t start[3], size_t t,
     *high = (x + pixels > r->in[2] ? r->in[2] - x : pixels) * r->channels;
 }
 
-/* Copies elements [k_begin, k_end) of a neighbourhood; x is where its tap 0 would be. */
+/* Copies elements [k_begin, k_end) of a neighborhood; x is where its tap 0 would be. */
 static void gather_row(const lnt_gemm_plan *plan, const float *x, const int64_t start[3], size_t k_begin,
                        size_t k_end, float *dst)
 {
@@ -188,7 +188,7 @@ static void rows_of(const lnt_gemm_call *call, int64_t product, int64_t row, uns
     }
 }
 
-/* The same where each pixel is a neighbourhood by itself. */
+/* The same where each pixel is a neighborhood by itself. */
 static void rows_of_pixels(const lnt_gemm_call *call, int64_t product, int64_t row, unsigned n,
                            size_t k_begin, size_t k_end, float *gather, lnt_row_set *set)
 {

@@ -1,8 +1,8 @@
 /* conv_transpose.c — ConvTranspose as one product per phase.
  *
  * Output position o reads input i through tap t where i * stride = o + before - t * dilation. So all o with
- * the same remainder of o + before modulo stride read the same taps, and neighbours among them read
- * neighbouring pixels: each phase is an ordinary convolution of stride 1 whose results stand `stride` apart.
+ * the same remainder of o + before modulo stride read the same taps, and neighbors among them read
+ * neighboring pixels: each phase is an ordinary convolution of stride 1 whose results stand `stride` apart.
  * Nothing is computed twice or added up in memory. */
 #include "base/checked.h"
 #include "base/lnt_assert.h"

@@ -1,6 +1,6 @@
 /* conv_winograd_line.c — tiles of outputs of taps in a line: each line of an image is a sequence.
  *
- * With dilation d the taps of an output meet every d-th input: d neighbours have none in common. A tile is d
+ * With dilation d the taps of an output meet every d-th input: d neighbors have none in common. A tile is d
  * rows of the products, one for each of them, so that its outputs are an unbroken piece of the line; a group
  * of taps finds its inputs d rows further on. */
 #include "ops/conv/conv_winograd.h"

@@ -7,7 +7,7 @@
 enum {
     FED_BYTES = 512 * 1024, /* an image worth being made line by line */
     FED_PIXELS = 128,       /* made at once, about */
-    FED_ROWS = 8            /* of a thread at least, for each line that its neighbour makes, too */
+    FED_ROWS = 8            /* of a thread at least, for each line that its neighbor makes, too */
 };
 
 /* A thread's lines of the image. */

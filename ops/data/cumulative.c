@@ -2,13 +2,13 @@
 #include "ops/data/data.h"
 #include "ops/number.h"
 
-/* Neighbouring columns run along the axis together: up to COLUMNS, and where threads share them at least
+/* Neighboring columns run along the axis together: up to COLUMNS, and where threads share them at least
  * FEW, so that memory is still read in long pieces. */
 enum { COLUMNS = 2048, FEW = 256 };
 
 typedef struct walk {
     int64_t n, step; /* elements along the axis; distance between them, negative for reverse */
-    int64_t columns; /* neighbours, at most COLUMNS */
+    int64_t columns; /* neighbors, at most COLUMNS */
     bool exclusive;
 } walk;
 

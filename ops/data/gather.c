@@ -114,7 +114,7 @@ static void read_scaled_row(const gather_job *job, int64_t index, float *dst)
             read_packed_bytes(p->packed, table, index, from, n, bytes);
             row = bytes;
         }
-        p->row->dequantise(row, dst + from, n, job->scale[index], 0, true);
+        p->row->dequantize(row, dst + from, n, job->scale[index], 0, true);
     }
 }
 

@@ -282,7 +282,7 @@ lnt_status lnt_shape_multinomial(lnt_site *site)
     return LNT_OK;
 }
 
-/* A sample of unnormalised log-probabilities x is the argmax of x - ln(-ln u) (Gumbel's trick): no sums. */
+/* A sample of unnormalized log-probabilities x is the argmax of x - ln(-ln u) (Gumbel's trick): no sums. */
 static lnt_status draw_samples(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
 {
     (void)k;

@@ -33,7 +33,7 @@ static void cut(const lnt_map *m, unsigned cost, pieces *p)
     p->grain = cost >= GRAIN ? 1 : GRAIN / cost;
 }
 
-/* Calls each for pieces [begin, end), several at a time where they are neighbours in every operand. */
+/* Calls each for pieces [begin, end), several at a time where they are neighbors in every operand. */
 typedef lnt_status (*piece_fn)(void *arg, int64_t row, int64_t rows, int64_t col, int64_t cols);
 static lnt_status for_pieces(const lnt_map *m, const pieces *p, int64_t begin, int64_t end, piece_fn each,
                              void *arg)

@@ -250,7 +250,7 @@ static void join_not_equal(work *w, unsigned i)
     w->instr[made_by].op = 0;
 }
 
-static void join_neighbours(work *w)
+static void join_neighbors(work *w)
 {
     for (unsigned i = 0; i < w->n; i++) {
         if (w->instr[i].op == LNT_I_ADD)
@@ -347,7 +347,7 @@ const lnt_code *lnt_code_make(lnt_site *site, const lnt_program *p)
     c->n_in = operand_count(p);
     c->n_out = p->n_out;
     c->n_constants = w.n_constants;
-    join_neighbours(&w);
+    join_neighbors(&w);
     place_values(&w, c, slot);
     emit(&w, c, slot);
     const int64_t fitting = SLOT_MEMORY / c->n_slots / 64 * 64;

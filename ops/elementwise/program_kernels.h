@@ -7,7 +7,7 @@
 #include "ops/kernels.h"
 #include "ops/elementwise/program.h"
 
-/* Instructions made at bind from neighbours in a program; behind the numbers of ops/elementwise/program_list.h. */
+/* Instructions made at bind from neighbors in a program; behind the numbers of ops/elementwise/program_list.h. */
 enum {
     LNT_C_MUL_ADD = 64, /* a * b + c, rounded twice */
     LNT_C_ADD_CLIP,     /* min(max(a + b, imm0), imm1) */

@@ -72,7 +72,7 @@ static void move_axis(lnt_map *m, unsigned operands, unsigned to, unsigned from)
         m->operand[i].stride[to] = m->operand[i].stride[from];
 }
 
-/* Drops axes of extent 1 and merges neighbours that every operand walks as one. The last axis of a matrix
+/* Drops axes of extent 1 and merges neighbors that every operand walks as one. The last axis of a matrix
  * (columns of an epilogue) stays itself. */
 static void collapse(lnt_map *m, unsigned operands, bool keep_columns)
 {

@@ -2,7 +2,7 @@
  *
  *     lnt_program --lnt_code_make--> lnt_code --lnt_map_make--> lnt_map --lnt_map_run--> results
  *
- * A code is the program with its constants spread over vectors, neighbours joined and registers packed into
+ * A code is the program with its constants spread over vectors, neighbors joined and registers packed into
  * few L1-resident slots. A map adds the extents of the result, as rows of columns, and every operand's
  * strides against them. */
 #ifndef LNT_OPS_ELEMENTWISE_PROGRAM_RUN_H

@@ -1,4 +1,4 @@
-/* einsum.c — Einsum: sums of products over labelled axes, any number of operands.
+/* einsum.c — Einsum: sums of products over labeled axes, any number of operands.
  *
  * Every label, the axes of an ellipsis included, becomes a loop; an operand takes part in it with the step of
  * its axis, 0 where it has none (or extent 1), the sum of its steps where a label occurs twice (a diagonal).

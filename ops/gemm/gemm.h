@@ -5,7 +5,7 @@
  *     C[i][n] = clamp(scale * sum over taps t, k < depth of A[i][tap_offset[t] + k] * B[t * depth + k][n]
  *                     + bias[n] + residual[i][n], low, high)
  *
- * A is only row pointers, so that a row may be a row of a matrix, the neighbourhood of a pixel of a
+ * A is only row pointers, so that a row may be a row of a matrix, the neighborhood of a pixel of a
  * channels-last image (taps), or a row gathered into scratch memory. C is row pointers too. */
 #ifndef LNT_OPS_GEMM_GEMM_H
 #define LNT_OPS_GEMM_GEMM_H
@@ -127,7 +127,7 @@ typedef struct lnt_winograd_out {
 } lnt_winograd_out;
 
 /* The transforms of a line whose taps stand `apart` pixels from each other. A tile of `tile` (4 or 6) outputs
- * of each of so many neighbours is as many rows, r = t * apart + p. Point j of B' d for channel n goes to
+ * of each of so many neighbors is as many rows, r = t * apart + p. Point j of B' d for channel n goes to
  * v[j * v_point + r * v_row + n], where input i of the row is pixel first + (t * tile + i) * apart + p; those
  * outside [0, width) are 0. */
 typedef struct lnt_winograd_line_in {

@@ -1,7 +1,7 @@
 /* gemm_driver.h — blocking and threads around the tile kernels: how a whole product is computed.
  *
  * A product C = A * B may be one of several of the same extents (a batch, the groups of a convolution). Where
- * the rows of A and C lie is said by a callback, so that convolutions need no matrix of their neighbourhoods.
+ * the rows of A and C lie is said by a callback, so that convolutions need no matrix of their neighborhoods.
  * Blocking follows from the extents and the level alone; threads decide only which rows a block takes, which
  * changes no sum. */
 #ifndef LNT_OPS_GEMM_GEMM_DRIVER_H
@@ -45,7 +45,7 @@ struct lnt_gemm_plan {
     const lnt_epilogue *epilogue; /* NULL, or a program for every block after it is computed */
     int64_t epilogue_rows;        /* row of output 0 where product p starts: p * this */
     int64_t epilogue_columns;     /* column where product p starts: p * this */
-    int64_t row_step;             /* floats between neighbouring rows of A */
+    int64_t row_step;             /* floats between neighboring rows of A */
     bool gathers;                 /* rows_of may gather: room is kept for it */
 
     /* Set by lnt_gemm_plan_blocks. */

@@ -1,4 +1,4 @@
-/* gemm_store.c — recognises bias, residual and clamp in an epilogue program. */
+/* gemm_store.c — recognizes bias, residual and clamp in an epilogue program. */
 #include "ops/gemm/gemm_store.h"
 
 #include "base/lnt_assert.h"

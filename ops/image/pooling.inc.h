@@ -1,7 +1,7 @@
 /* pooling.inc.h — pooling in one type, R; included by pool.c with R, NAME and ROW.
  *
  * Maxima and sums are taken axis by axis. Plain images: the rows a window covers are joined into one row,
- * then that row's neighbours into outputs. Channels-last images: the pixels a window covers are joined, all
+ * then that row's neighbors into outputs. Channels-last images: the pixels a window covers are joined, all
  * channels at once. */
 
 /* acc += |x| ** order */
@@ -51,7 +51,7 @@ static inline int64_t NAME(span)(const pool *p, unsigned a, int64_t o, int64_t *
     return p->count_pad ? lnt_window_padded_taps(&p->w, a, o) : *end - *first;
 }
 
-/* Rows that are to be joined into one: few at a time, so that the result stays in registers. An initialiser
+/* Rows that are to be joined into one: few at a time, so that the result stays in registers. An initializer
  * would set all of them, which takes longer than to join a few. */
 typedef struct NAME(gather) {
     const R *rows[ROWS_MAX];
@@ -353,7 +353,7 @@ static lnt_status NAME(indexed_planes)(lnt_kernel *k, void *arg, int64_t begin, 
     const pool *p = j->p;
     const lnt_window *w = &p->w;
     const int64_t size = w->in[0] * w->in[1] * w->in[2], n_out = w->out[0] * w->out[1] * w->out[2];
-    const int64_t step = p->channels_last ? p->channels : 1; /* elements between neighbours of one plane */
+    const int64_t step = p->channels_last ? p->channels : 1; /* elements between neighbors of one plane */
     (void)k, (void)thread;
     for (int64_t item = begin; item < end; item++) {
         const int64_t plane = item / n_out, o = item % n_out, image = plane / p->channels,

@@ -17,7 +17,7 @@
 
 /* One axis, in memory order: output i is the sum of weight[i * taps + t] * input[index[i * taps + t]]. */
 typedef struct axis_map {
-    int64_t in, out, stride; /* stride: elements of the input between neighbours */
+    int64_t in, out, stride; /* stride: elements of the input between neighbors */
     unsigned taps;
     int32_t *index; /* -1: outside the region of interest */
     void *weight;   /* of the type computed in */

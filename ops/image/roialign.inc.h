@@ -1,7 +1,7 @@
 /* roialign.inc.h — RoiAlign and DeformConv in one type, R; included by roialign.c with R, NAME and ROW. */
 
-/* Four neighbours of (y, x) and their weights: 0 of those that are not there. */
-static void NAME(neighbours)(int64_t height, int64_t width, R y, R x, NAME(lnt_tap) tap[4])
+/* Four neighbors of (y, x) and their weights: 0 of those that are not there. */
+static void NAME(neighbors)(int64_t height, int64_t width, R y, R x, NAME(lnt_tap) tap[4])
 {
     const int64_t cut_y = (int64_t)y, cut_x = (int64_t)x;
     const int64_t top = cut_y - ((R)cut_y > y), left = cut_x - ((R)cut_x > x);
@@ -24,7 +24,7 @@ static void NAME(roi_point)(const roialign *p, R y, R x, NAME(lnt_tap) tap[4])
         memset(tap, 0, 4 * sizeof *tap);
         return;
     }
-    NAME(neighbours)
+    NAME(neighbors)
     (p->height, p->width, y < 0 ? 0 : y > bottom ? bottom : y, x < 0 ? 0 : x > right ? right : x, tap);
 }
 
@@ -183,7 +183,7 @@ static lnt_status NAME(bins)(lnt_kernel *k, void *arg, int64_t begin, int64_t en
     return LNT_OK;
 }
 
-/* Tap t of the kernel at output position (oy, ox): four neighbours of where the offsets move it. */
+/* Tap t of the kernel at output position (oy, ox): four neighbors of where the offsets move it. */
 static void NAME(deform_tap)(const deform_job *j, int64_t entry, int64_t oy, int64_t ox, int64_t t,
                              NAME(lnt_tap) tap[4])
 {
@@ -196,7 +196,7 @@ static void NAME(deform_tap)(const deform_job *j, int64_t entry, int64_t oy, int
     const R x = (R)(ox * w->stride[2] - w->before[2] + kx * w->dilation[2]) + offset[points];
     memset(tap, 0, 4 * sizeof *tap);
     if (y > -1 && y < (R)w->in[1] && x > -1 && x < (R)w->in[2])
-        NAME(neighbours)(w->in[1], w->in[2], y, x, tap);
+        NAME(neighbors)(w->in[1], w->in[2], y, x, tap);
     for (int i = 0; i < 4; i++)
         tap[i].weight *= factor;
 }

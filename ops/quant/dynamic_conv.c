@@ -1,8 +1,8 @@
-/* dynamic_conv.c — DynamicConv: a convolution of floats with byte weights, as the quantiser makes it of Conv.
+/* dynamic_conv.c — DynamicConv: a convolution of floats with byte weights, as the quantizer makes it of Conv.
  *
  *     Y = conv(X, W[f, ...] * scale[f]) + bias        W int8
  *
- * Each image is quantised to uint8 over its own range, zero included, channels-last. The padding is the
+ * Each image is quantized to uint8 over its own range, zero included, channels-last. The padding is the
  * image's zero point. An image that is not finite gives NaN. Depthwise ones go by the kernels for those. */
 #include "base/checked.h"
 #include "base/lnt_assert.h"
@@ -21,7 +21,7 @@ typedef struct conv {
     lnt_conv_images images;
     lnt_store store;
     lnt_packed record;
-    lnt_qimage quantised;
+    lnt_qimage quantized;
     bool pack;
     int64_t image, chunks; /* floats of an image; chunks of it */
     lnt_qgemm_plan plan;
@@ -75,7 +75,7 @@ static void join_ranges(const conv_job *j)
     }
 }
 
-static lnt_status quantise_chunks(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+static lnt_status quantize_chunks(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
 {
     const conv_job *j = arg;
     const conv *p = j->p;
@@ -83,7 +83,7 @@ static lnt_status quantise_chunks(lnt_kernel *k, void *arg, int64_t begin, int64
     for (int64_t i = begin; i < end; i++) {
         const int64_t image = i / p->chunks, at = image * p->image + i % p->chunks * CHUNK;
         const lnt_qrow q = j->meaning[image];
-        p->plan.row->quantise(j->x + at, j->bytes + at, chunk_length(p, i % p->chunks), q.scale, q.zero,
+        p->plan.row->quantize(j->x + at, j->bytes + at, chunk_length(p, i % p->chunks), q.scale, q.zero,
                               false);
     }
     return LNT_OK;
@@ -94,7 +94,7 @@ static void rows_of(const lnt_qgemm_call *call, int64_t group, lnt_qrow_set *set
     const conv_job *j = call->arg;
     const conv *p = j->p;
     const int64_t plane = lnt_volume(p->g.w.out);
-    lnt_qimage_rows(&p->quantised, j->rows, group, p->g.features, set);
+    lnt_qimage_rows(&p->quantized, j->rows, group, p->g.features, set);
     for (unsigned i = 0; i < set->n; i++) {
         const lnt_qrow q = j->meaning[(set->first + i) / plane];
         set->scale[i] = q.scale;
@@ -167,9 +167,9 @@ static lnt_status run_panels(lnt_kernel *k, const lnt_step *s, conv_job *j, cons
 {
     const conv *p = j->p;
     uint8_t *padded = (uint8_t *)lnt_scratch(k, s) + p->padded_at;
-    j->rows = p->quantised.lies ? j->bytes : padded;
-    if (!p->quantised.lies)
-        LNT_TRY(lnt_qimage_fill(k, &p->quantised, j->bytes, j->zeros, padded));
+    j->rows = p->quantized.lies ? j->bytes : padded;
+    if (!p->quantized.lies)
+        LNT_TRY(lnt_qimage_fill(k, &p->quantized, j->bytes, j->zeros, padded));
     const lnt_qgemm_call call = {
         .plan = &p->plan,
         .step = s,
@@ -197,7 +197,7 @@ static lnt_status run_conv(lnt_kernel *k, const lnt_step *s)
         LNT_TRY(lnt_gemm_pack(k, &p->record, LNT_INT8, lnt_in(k, s, IN_W), scratch + p->packed_at));
     LNT_TRY(lnt_parallel(k, p->g.batch * p->chunks, 4, find_ranges, &job));
     join_ranges(&job);
-    LNT_TRY(lnt_parallel(k, p->g.batch * p->chunks, 2, quantise_chunks, &job));
+    LNT_TRY(lnt_parallel(k, p->g.batch * p->chunks, 2, quantize_chunks, &job));
     const int8_t *weights = p->pack ? (const int8_t *)scratch + p->packed_at : lnt_in(k, s, IN_W);
     float *y = lnt_conv_output(k, s, &p->images);
     LNT_TRY(lnt_qconv_is_depthwise(&p->record) ? run_filters(k, s, &job, weights, y)
@@ -226,7 +226,7 @@ static void bind_plan(lnt_site *site, conv *p)
     plan->rows_of = rows_of;
     plan->store = lnt_qstore_floats;
     lnt_qgemm_plan_weights(plan, &p->record);
-    lnt_qgemm_plan_runs(plan, p->quantised.run_offset, p->quantised.runs);
+    lnt_qgemm_plan_runs(plan, p->quantized.run_offset, p->quantized.runs);
     plan->rows = p->g.batch * lnt_volume(p->g.w.out);
     plan->low = p->store.low;
     plan->high = p->store.high;
@@ -252,7 +252,7 @@ lnt_status lnt_bind_dynamic_conv(lnt_site *site)
     const bool depthwise = lnt_qconv_is_depthwise(&p->record);
     if (!depthwise)
         LNT_TRY(lnt_qimage_bind(site, &p->g.w, p->g.groups, LNT_ORDER_CHANNELS_LAST, false, &p->record,
-                                &p->quantised));
+                                &p->quantized));
     LNT_TRY(lnt_conv_bind_images(site, &p->g, NULL, &p->images, &scratch));
     LNT_TRY(lnt_bind_store(site, 1, lnt_own_input(site, IN_BIAS) ? IN_BIAS : -1,
                            !depthwise && lnt_conv_writes_output(site), &p->store));
@@ -263,7 +263,7 @@ lnt_status lnt_bind_dynamic_conv(lnt_site *site)
     p->meaning_at = lnt_qconv_reserve(&scratch, (size_t)p->g.batch * sizeof(lnt_qrow));
     p->zeros_at = lnt_qconv_reserve(&scratch, (size_t)p->g.batch);
     p->bytes_at = lnt_qconv_reserve(&scratch, (size_t)(p->g.batch * p->image));
-    p->padded_at = lnt_qconv_reserve(&scratch, p->quantised.bytes);
+    p->padded_at = lnt_qconv_reserve(&scratch, p->quantized.bytes);
     p->packed_at = lnt_qconv_reserve(&scratch, p->pack ? packed : 0);
     lnt_bind_scratch(site, scratch);
     site->step->run = run_conv;

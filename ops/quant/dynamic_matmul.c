@@ -1,9 +1,9 @@
-/* dynamic_matmul.c — DynamicMatMul: float rows times byte weights, as the quantiser makes it of MatMul and
+/* dynamic_matmul.c — DynamicMatMul: float rows times byte weights, as the quantizer makes it of MatMul and
  * Gemm.
  *
  *     Y = A * (B[k, n] * scale[n]) + bias        B int8, [K, N], or [N, K] with transB
  *
- * Each row of A is quantised by itself to uint8 over its own range, zero included. A row that is not finite
+ * Each row of A is quantized by itself to uint8 over its own range, zero included. A row that is not finite
  * gives NaN. */
 #include "base/checked.h"
 #include "base/lnt_assert.h"
@@ -48,14 +48,14 @@ lnt_status lnt_shape_dynamic_matmul(lnt_site *site)
     return LNT_OK;
 }
 
-static lnt_status quantise_rows(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+static lnt_status quantize_rows(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
 {
     const product_job *j = arg;
     const product *p = j->p;
     const int64_t K = p->K, row_bytes = p->plan.row_bytes;
     (void)k, (void)thread;
     for (int64_t m = begin; m < end; m++)
-        j->meaning[m] = lnt_quantise_row(p->plan.row, j->a + m * K, K, j->rows + m * row_bytes, row_bytes);
+        j->meaning[m] = lnt_quantize_row(p->plan.row, j->a + m * K, K, j->rows + m * row_bytes, row_bytes);
     return LNT_OK;
 }
 
@@ -84,7 +84,7 @@ static lnt_status run_product(lnt_kernel *k, const lnt_step *s)
                        .meaning = (lnt_qrow *)(void *)(scratch + p->meaning_at)};
     if (p->pack)
         LNT_TRY(lnt_gemm_pack(k, &p->record, LNT_INT8, lnt_in(k, s, IN_B), scratch + p->packed_at));
-    LNT_TRY(lnt_parallel(k, p->plan.rows, lnt_quantise_grain(p->K), quantise_rows, &job));
+    LNT_TRY(lnt_parallel(k, p->plan.rows, lnt_quantize_grain(p->K), quantize_rows, &job));
     const lnt_qgemm_call call = {
         .plan = &p->plan,
         .step = s,

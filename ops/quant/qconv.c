@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-/* Inputs of QLinearConv. Two more than ONNX has are what the quantiser makes of a LeakyRelu or PRelu behind
+/* Inputs of QLinearConv. Two more than ONNX has are what the quantizer makes of a LeakyRelu or PRelu behind
  * it: of each filter the slope of what is below 0, in 0 to 1, and how low that gets. */
 enum { X, X_SCALE, X_ZERO, W, W_SCALE, W_ZERO, Y_SCALE, Y_ZERO, BIAS, SLOPE, FLOOR };
 

@@ -38,7 +38,7 @@ lnt_status lnt_qimage_bind(lnt_site *site, const lnt_window *w, int64_t groups, 
 /* Makes the images; zero[i] is what the padding of image i holds, as uint8. */
 lnt_status lnt_qimage_fill(lnt_kernel *k, const lnt_qimage *m, const uint8_t *input, const uint8_t *zero,
                            uint8_t *images);
-/* Points the set's rows [first, first + n) at the neighbourhoods of those outputs in a group, and its outputs
+/* Points the set's rows [first, first + n) at the neighborhoods of those outputs in a group, and its outputs
  * at pixels of groups * columns channels. */
 void lnt_qimage_rows(const lnt_qimage *m, const uint8_t *images, int64_t group, int64_t columns,
                      lnt_qrow_set *set);
@@ -50,7 +50,7 @@ void lnt_turn_bytes(const uint8_t *src, int64_t rows, int64_t columns, int64_t s
 
 /* ---- weights ---- */
 
-/* The record of weights that are worth going by panels where floats are quantised on the way. */
+/* The record of weights that are worth going by panels where floats are quantized on the way. */
 bool lnt_qconv_record(const lnt_node *node, const lnt_operand *weights, lnt_packed *record);
 /* The record of any weights of ConvInteger or QLinearConv; false if their extents are out of bounds. */
 bool lnt_qlinear_record(const lnt_node *node, const lnt_operand *weights, lnt_packed *record);

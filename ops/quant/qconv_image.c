@@ -83,7 +83,7 @@ static inline void swap_corners(uint64_t *a, uint64_t *b, unsigned bits, uint64_
     *a ^= differ << bits;
 }
 
-/* 8 x 8 bytes: halves, quarters and neighbours of a square change corners. */
+/* 8 x 8 bytes: halves, quarters and neighbors of a square change corners. */
 static void turn_square(const uint8_t *src, int64_t src_step, uint8_t *dst, int64_t dst_step, uint64_t flip)
 {
     uint64_t w[8];

@@ -1,4 +1,4 @@
-/* qconv_panels.c — convolutions of bytes by panels: rows of a product are the neighbourhoods of pixels. */
+/* qconv_panels.c — convolutions of bytes by panels: rows of a product are the neighborhoods of pixels. */
 #include "ops/quant/qconv.h"
 
 #include "base/checked.h"

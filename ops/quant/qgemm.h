@@ -18,7 +18,7 @@
 
 enum { LNT_QPANEL = LNT_PANEL, LNT_QROWS_MAX = 32, LNT_QPANELS_MAX = 8 };
 
-/* Rows of A times one panel, or a few beside each other. A row may be the neighbourhood of a pixel of a
+/* Rows of A times one panel, or a few beside each other. A row may be the neighborhood of a pixel of a
  * channels-last image: its taps are then as many runs of bytes. For p < panels, r < rows and j < 16
  *
  *     c[p][r * 16 + j] = sum over t < taps, k < 4 * quads of
@@ -50,7 +50,7 @@ typedef struct lnt_qdepthwise_run {
  *
  *     plus[n] + sum over t of (tap[t][n] ^ flip) * (w[t * w_tap + n] - zeros[n])
  *
- * the results are bytes, lnt_requantise(sum * scale[n]); int32, the sum; or floats, sum * scale[n] + bias[n]
+ * the results are bytes, lnt_requantize(sum * scale[n]); int32, the sum; or floats, sum * scale[n] + bias[n]
  * brought between low and high. */
 typedef struct lnt_qdepthwise {
     const lnt_qdepthwise_run *run;

@@ -23,9 +23,9 @@ typedef struct sums {
     __m512i row[ROWS][PANELS];
 } sums;
 
-/* lnt_requantise of two vectors of sums, to 16 bits still, by instructions that saturate: what is beyond
+/* lnt_requantize of two vectors of sums, to 16 bits still, by instructions that saturate: what is beyond
  * int32 is INT32_MIN, and so is NaN. Parts of 128 bits take turns. */
-static inline __attribute__((always_inline)) __m512i requantise_two(__m512i a, __m512i b, __m512 scale_a,
+static inline __attribute__((always_inline)) __m512i requantize_two(__m512i a, __m512i b, __m512 scale_a,
                                                                     __m512 scale_b, __m512i zero)
 {
     const __m512 most = _mm512_set1_ps(1e6f);
@@ -53,8 +53,8 @@ static inline __attribute__((always_inline)) void store_rows(unsigned first, uns
         v[i] = acc->row[first + at / panels][at % panels];
         scale[i] = _mm512_loadu_ps(b->scale + at % panels * LNT_QPANEL);
     }
-    const __m512i low = requantise_two(v[0], v[1], scale[0], scale[1], zero);
-    const __m512i high = n * panels > 2 ? requantise_two(v[2], v[3], scale[2], scale[3], zero) : low;
+    const __m512i low = requantize_two(v[0], v[1], scale[0], scale[1], zero);
+    const __m512i high = n * panels > 2 ? requantize_two(v[2], v[3], scale[2], scale[3], zero) : low;
     const __m512i bytes = _mm512_permutexvar_epi32(in_order, to_bytes(low, high, b->is_signed));
     uint8_t *y[PARTS];
 #pragma GCC unroll 4
@@ -376,8 +376,8 @@ store_pixel(const lnt_qdepthwise *d, const depthwise_block *b, __m512i *acc, uin
         return;
     }
     const __m512i bytes =
-        to_bytes(requantise_two(acc[0], acc[1], b->scale[0], b->scale[1], b->zero),
-                 requantise_two(acc[2], acc[3], b->scale[2], b->scale[3], b->zero), d->is_signed);
+        to_bytes(requantize_two(acc[0], acc[1], b->scale[0], b->scale[1], b->zero),
+                 requantize_two(acc[2], acc[3], b->scale[2], b->scale[3], b->zero), d->is_signed);
     if (two) {
         _mm256_mask_storeu_epi8(y, (__mmask32)b->lanes, _mm512_castsi512_si256(bytes));
         _mm256_mask_storeu_epi8(y + d->pixel, (__mmask32)b->lanes, _mm512_extracti64x4_epi64(bytes, 1));

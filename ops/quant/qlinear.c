@@ -1,4 +1,4 @@
-/* qlinear.c — com.microsoft's operators on quantised tensors: QLinearAdd, QLinearMul, QLinearSigmoid,
+/* qlinear.c — com.microsoft's operators on quantized tensors: QLinearAdd, QLinearMul, QLinearSigmoid,
  * QLinearLeakyRelu, QLinearConcat; and ByteTable, any function of a byte. A byte has 256 values, so what
  * happens to one is looked up. */
 #include "ops/op.h"
@@ -34,7 +34,7 @@ static lnt_status look_up(lnt_kernel *k, void *arg, int64_t begin, int64_t end, 
 
 typedef enum function { IDENTITY, SIGMOID, LEAKY_RELU } function;
 
-/* What happens to a byte: the function of the real number it stands for, quantised again. */
+/* What happens to a byte: the function of the real number it stands for, quantized again. */
 typedef struct mapping {
     function f;
     float alpha; /* of LEAKY_RELU */
@@ -47,7 +47,7 @@ static uint8_t map_byte(const mapping *m, uint8_t b)
 {
     const float x = real_of(b, m->type, m->x_scale, m->x_zero);
     const float y = m->f == SIGMOID ? 1 / (1 + expf(-x)) : m->f == LEAKY_RELU && x < 0 ? m->alpha * x : x;
-    return (uint8_t)lnt_requantise(y / m->y_scale, m->y_zero, lnt_qrange_of(m->type));
+    return (uint8_t)lnt_requantize(y / m->y_scale, m->y_zero, lnt_qrange_of(m->type));
 }
 
 /* The table for the n bytes at x: of few only those that occur. */

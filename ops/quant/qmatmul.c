@@ -19,7 +19,7 @@ typedef struct operands {
     uint16_t id;
     uint8_t b, a_scale, a_zero, b_scale, b_zero, y_scale, y_zero,
         bias;        /* bias: float, or int32 of QLinearGemm */
-    bool quantise_a; /* A is float and quantised on the way in */
+    bool quantize_a; /* A is float and quantized on the way in */
 } operands;
 
 static const operands family[] = {
@@ -77,7 +77,7 @@ typedef struct qmatmul_job {
     void *y;
     columns columns;
     numbers numbers;
-    float a_scale; /* of a quantised A */
+    float a_scale; /* of a quantized A */
     int32_t a_zero, y_zero;
 } qmatmul_job;
 
@@ -133,12 +133,12 @@ static void fill_columns(const qmatmul_job *j, const int8_t *packed, columns *c)
 static int32_t zero_of_row(const qmatmul_job *j, int64_t row)
 {
     const operands *o = j->p->operands;
-    return (o->quantise_a ? j->a_zero : int_of(j, o->a_zero, row)) + 128 * j->p->a_signed;
+    return (o->quantize_a ? j->a_zero : int_of(j, o->a_zero, row)) + 128 * j->p->a_signed;
 }
 
 static float scale_of_row(const qmatmul_job *j, int64_t row)
 {
-    return j->p->operands->quantise_a ? j->a_scale : float_of(j, j->p->operands->a_scale, row);
+    return j->p->operands->quantize_a ? j->a_scale : float_of(j, j->p->operands->a_scale, row);
 }
 
 /* The numbers of n columns from `at` on, for a row. */
@@ -164,8 +164,8 @@ static lnt_status prepare_rows(lnt_kernel *k, void *arg, int64_t begin, int64_t 
     for (int64_t m = begin; m < end; m++) {
         uint8_t *row = j->made + m * p->plan.row_bytes;
         memset(row + p->K, 0, (size_t)(p->plan.row_bytes - p->K));
-        if (p->operands->quantise_a)
-            p->plan.row->quantise((const float *)j->a + m * p->K, row, p->K, j->a_scale, j->a_zero, false);
+        if (p->operands->quantize_a)
+            p->plan.row->quantize((const float *)j->a + m * p->K, row, p->K, j->a_scale, j->a_zero, false);
         else
             lnt_qflip_bytes((const uint8_t *)j->a + m * p->K, p->K, p->a_signed ? 0x80 : 0, row);
     }
@@ -303,7 +303,7 @@ static lnt_status make_rows(lnt_kernel *k, const lnt_step *s, qmatmul_job *j)
 {
     const qmatmul *p = j->p;
     j->rows = j->a;
-    if (p->operands->quantise_a)
+    if (p->operands->quantize_a)
         lnt_dynamic_scale(p->plan.row, j->a, lnt_operand_count(s->in[0]), &j->a_scale, &j->a_zero);
     if (p->lies)
         return LNT_OK;
@@ -450,7 +450,7 @@ static lnt_status bind_numbers(lnt_site *site, qmatmul *p)
     p->columns_known = !p->pack && site->in[o->b]->constant && is_known(site, o->b_scale) &&
                        is_known(site, o->b_zero) && is_known(site, o->y_scale) && is_known(site, o->bias);
     p->all_known =
-        p->columns_known && !o->quantise_a && is_known(site, o->a_scale) && is_known(site, o->a_zero);
+        p->columns_known && !o->quantize_a && is_known(site, o->a_scale) && is_known(site, o->a_zero);
     if (!p->columns_known)
         return LNT_OK;
     void *memory = lnt_bump_alloc(site->memory, (size_t)p->n_columns * ARRAYS * sizeof(int32_t), site->err);
@@ -470,7 +470,7 @@ static lnt_status check_operands(lnt_site *site, const qmatmul *p)
 {
     const operands *o = p->operands;
     const lnt_operand *a = site->in[0], *b = site->in[o->b], *y = site->out[0];
-    if (!(o->quantise_a ? a->dtype == LNT_FLOAT : lnt_is_byte(a->dtype)))
+    if (!(o->quantize_a ? a->dtype == LNT_FLOAT : lnt_is_byte(a->dtype)))
         return lnt_bind_unsupported_type(site, a->dtype);
     if (!lnt_is_byte(b->dtype))
         return lnt_bind_unsupported_type(site, b->dtype);
@@ -540,7 +540,7 @@ lnt_status lnt_bind_qmatmul(lnt_site *site)
     p->b_signed = b->dtype == LNT_INT8;
     p->y_signed = y->dtype == LNT_INT8;
     p->lies = a->dtype == LNT_UINT8 && p->K % 4 == 0;
-    p->each_row = !o->quantise_a && (!one_of(site, o->a_scale) || !one_of(site, o->a_zero));
+    p->each_row = !o->quantize_a && (!one_of(site, o->a_scale) || !one_of(site, o->a_zero));
     LNT_TRY(bind_plan(site, p));
     LNT_TRY(bind_record(site, p));
     LNT_TRY(bind_products(site, p, batch_rank));

@@ -1,4 +1,4 @@
-/* qparams.h — what integers of quantised tensors mean: real = (stored - zero point) * scale. */
+/* qparams.h — what integers of quantized tensors mean: real = (stored - zero point) * scale. */
 #ifndef LNT_OPS_QUANT_QPARAMS_H
 #define LNT_OPS_QUANT_QPARAMS_H
 
@@ -24,7 +24,7 @@ static inline lnt_qrange lnt_qrange_of(lnt_dtype t)
     }
 }
 
-static inline bool lnt_is_quantised(lnt_dtype t)
+static inline bool lnt_is_quantized(lnt_dtype t)
 {
     return t == LNT_INT8 || t == LNT_UINT8 || t == LNT_INT16 || t == LNT_UINT16;
 }
@@ -34,9 +34,9 @@ static inline bool lnt_is_byte(lnt_dtype t)
     return t == LNT_INT8 || t == LNT_UINT8;
 }
 
-/* Quantise and requantise: saturate(round-half-even(x) + zero point), for every operator and level. NaN gives
+/* Quantize and requantize: saturate(round-half-even(x) + zero point), for every operator and level. NaN gives
  * the low end. */
-static inline int32_t lnt_requantise(float x, int32_t zero_point, lnt_qrange r)
+static inline int32_t lnt_requantize(float x, int32_t zero_point, lnt_qrange r)
 {
     const float low = (float)(r.low - zero_point), high = (float)(r.high - zero_point);
     const float inside = !(x > low) ? low : x < high ? x : high;
@@ -49,7 +49,7 @@ static inline void lnt_dynamic_scale(const lnt_row_kernels *row, const float *x,
 {
     const float low = fminf(row->min(x, n), 0), high = fmaxf(row->max(x, n), 0);
     *scale = high > low ? (high - low) / 255 : 1;
-    *zero = lnt_requantise((0 - low) / *scale, 0, lnt_qrange_of(LNT_UINT8));
+    *zero = lnt_requantize((0 - low) / *scale, 0, lnt_qrange_of(LNT_UINT8));
 }
 
 /* What the bytes of a row mean: real = (byte - zero) * scale. */
@@ -67,21 +67,21 @@ static inline lnt_qrow lnt_qrow_of(float low, float high)
     low = fminf(low, 0);
     const float scale = (fmaxf(high, 0) - low) / 255;
     const lnt_qrow q = {scale >= 1e-37f ? scale : 1, 0};
-    return (lnt_qrow){q.scale, lnt_requantise((0 - low) / q.scale, 0, lnt_qrange_of(LNT_UINT8))};
+    return (lnt_qrow){q.scale, lnt_requantize((0 - low) / q.scale, 0, lnt_qrange_of(LNT_UINT8))};
 }
 
 /* n floats as uint8 over their own range, then zeros up to room. */
-static inline lnt_qrow lnt_quantise_row(const lnt_row_kernels *row, const float *x, int64_t n, uint8_t *y,
+static inline lnt_qrow lnt_quantize_row(const lnt_row_kernels *row, const float *x, int64_t n, uint8_t *y,
                                         int64_t room)
 {
     const lnt_qrow q = lnt_qrow_of(row->min(x, n), row->max(x, n));
-    row->quantise(x, y, n, q.scale, q.zero, false);
+    row->quantize(x, y, n, q.scale, q.zero, false);
     memset(y + n, 0, (size_t)(room - n));
     return q;
 }
 
-/* Rows of n numbers that are worth a turn of their own to quantise. */
-static inline int64_t lnt_quantise_grain(int64_t n)
+/* Rows of n numbers that are worth a turn of their own to quantize. */
+static inline int64_t lnt_quantize_grain(int64_t n)
 {
     return 1 + 4096 / (n + 1);
 }

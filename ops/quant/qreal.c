@@ -1,6 +1,6 @@
-/* qreal.c — com.microsoft's operators on quantised tensors that are done in float: QLinearAveragePool,
- * QLinearGlobalAveragePool, QLinearSoftmax. The input is dequantised into scratch memory, the float operator
- * runs there, its result is quantised. */
+/* qreal.c — com.microsoft's operators on quantized tensors that are done in float: QLinearAveragePool,
+ * QLinearGlobalAveragePool, QLinearSoftmax. The input is dequantized into scratch memory, the float operator
+ * runs there, its result is quantized. */
 #include "ops/op.h"
 
 #include "base/checked.h"
@@ -28,20 +28,20 @@ typedef struct real_job {
     int32_t x_zero, y_zero;
 } real_job;
 
-static lnt_status dequantise(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+static lnt_status dequantize(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
 {
     const real_job *j = arg;
     (void)k, (void)thread;
-    j->row->dequantise((const uint8_t *)j->x + begin, j->x_real + begin, end - begin, j->x_scale, j->x_zero,
+    j->row->dequantize((const uint8_t *)j->x + begin, j->x_real + begin, end - begin, j->x_scale, j->x_zero,
                        j->x_type == LNT_INT8);
     return LNT_OK;
 }
 
-static lnt_status quantise(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+static lnt_status quantize(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
 {
     const real_job *j = arg;
     (void)k, (void)thread;
-    j->row->quantise(j->y_real + begin, (uint8_t *)j->y + begin, end - begin, j->y_scale, j->y_zero,
+    j->row->quantize(j->y_real + begin, (uint8_t *)j->y + begin, end - begin, j->y_scale, j->y_zero,
                      j->y_type == LNT_INT8);
     return LNT_OK;
 }
@@ -70,9 +70,9 @@ static lnt_status run_real(lnt_kernel *k, const lnt_step *s)
                     lnt_qstep_float(k, s, Y_SCALE),
                     lnt_qstep_int(k, s, X_ZERO),
                     lnt_qstep_int(k, s, Y_ZERO)};
-    LNT_TRY(lnt_parallel(k, lnt_operand_count(&x), 16384, dequantise, &job));
+    LNT_TRY(lnt_parallel(k, lnt_operand_count(&x), 16384, dequantize, &job));
     LNT_TRY(inner.run(k, &inner));
-    return lnt_parallel(k, lnt_operand_count(&y), 16384, quantise, &job);
+    return lnt_parallel(k, lnt_operand_count(&y), 16384, quantize, &job);
 }
 
 /* The float operator's site: one input, one output, the same attributes. */

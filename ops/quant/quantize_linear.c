@@ -16,7 +16,7 @@ typedef struct linear {
     lnt_dtype in_type, out_type, scale_type;
     int64_t rows, n; /* rows of n elements */
     int64_t width;   /* scales a row takes: 1 or n */
-    int64_t axis;    /* extent of the quantisation axis; rows run along it */
+    int64_t axis;    /* extent of the quantization axis; rows run along it */
     int64_t block;   /* rows that share scales */
     int64_t scales;  /* in all */
 } linear;
@@ -32,13 +32,13 @@ struct linear_job {
     void (*run)(const linear_job *j, int64_t at, int64_t n, int64_t from);
 };
 
-static void quantise_row(const linear *p, const float *x, int32_t *y, int64_t n, const float *scale,
+static void quantize_row(const linear *p, const float *x, int32_t *y, int64_t n, const float *scale,
                          const int32_t *zero)
 {
     const lnt_qrange range = lnt_qrange_of(p->out_type);
     const int64_t step = p->width > 1;
     for (int64_t i = 0; i < n; i++)
-        y[i] = lnt_requantise(x[i] / scale[i * step], zero[i * step], range);
+        y[i] = lnt_requantize(x[i] / scale[i * step], zero[i * step], range);
 }
 
 static void store_ints(lnt_dtype type, const int32_t *src, void *dst, int64_t n)
@@ -63,29 +63,29 @@ static int64_t scale_at(const linear *p, int64_t row)
 }
 
 /* n elements from element at on, with scales from index `from` on. */
-static void quantise_run(const linear_job *j, int64_t at, int64_t n, int64_t from)
+static void quantize_run(const linear_job *j, int64_t at, int64_t n, int64_t from)
 {
     const linear *p = j->p;
     float x[BLOCK];
     int32_t y[BLOCK];
     if (p->in_type == LNT_FLOAT && lnt_is_byte(p->out_type) && p->width == 1) {
-        p->row->quantise((const float *)j->x + at, (uint8_t *)j->y + at, n, j->scale[from], j->zero[from],
+        p->row->quantize((const float *)j->x + at, (uint8_t *)j->y + at, n, j->scale[from], j->zero[from],
                          p->out_type == LNT_INT8);
         return;
     }
     lnt_elements_to_float(p->in_type, lnt_element_at(j->x, p->in_type, at), x, n);
-    quantise_row(p, x, y, n, j->scale + from, j->zero + from);
+    quantize_row(p, x, y, n, j->scale + from, j->zero + from);
     store_ints(p->out_type, y, lnt_element_at(j->y, p->out_type, at), n);
 }
 
-static void dequantise_run(const linear_job *j, int64_t at, int64_t n, int64_t from)
+static void dequantize_run(const linear_job *j, int64_t at, int64_t n, int64_t from)
 {
     const linear *p = j->p;
     const int64_t step = p->width > 1;
     int64_t x[BLOCK];
     float y[BLOCK];
     if (p->out_type == LNT_FLOAT && lnt_is_byte(p->in_type) && p->width == 1) {
-        p->row->dequantise((const uint8_t *)j->x + at, (float *)j->y + at, n, j->scale[from], j->zero[from],
+        p->row->dequantize((const uint8_t *)j->x + at, (float *)j->y + at, n, j->scale[from], j->zero[from],
                            p->in_type == LNT_INT8);
         return;
     }
@@ -125,12 +125,12 @@ static lnt_status run_linear(lnt_kernel *k, const lnt_step *s,
 
 static lnt_status run_quantize(lnt_kernel *k, const lnt_step *s)
 {
-    return run_linear(k, s, quantise_run);
+    return run_linear(k, s, quantize_run);
 }
 
 static lnt_status run_dequantize(lnt_kernel *k, const lnt_step *s)
 {
-    return run_linear(k, s, dequantise_run);
+    return run_linear(k, s, dequantize_run);
 }
 
 lnt_status lnt_shape_quantize(lnt_site *site)
@@ -215,7 +215,7 @@ lnt_status lnt_bind_quantize(lnt_site *site)
     const lnt_dtype in = site->in[0]->dtype, out = site->out[0]->dtype;
     if (!lnt_is_floating(in) && in != LNT_INT32)
         return lnt_bind_unsupported_type(site, in);
-    if (!lnt_is_quantised(out))
+    if (!lnt_is_quantized(out))
         return lnt_bind_unsupported_type(site, out);
     return bind_linear(site, run_quantize);
 }
@@ -223,7 +223,7 @@ lnt_status lnt_bind_quantize(lnt_site *site)
 lnt_status lnt_bind_dequantize(lnt_site *site)
 {
     const lnt_dtype in = site->in[0]->dtype, out = site->out[0]->dtype;
-    if (!lnt_is_quantised(in) && in != LNT_INT32)
+    if (!lnt_is_quantized(in) && in != LNT_INT32)
         return lnt_bind_unsupported_type(site, in);
     if (!lnt_is_floating(out))
         return lnt_bind_unsupported_type(site, out);
@@ -244,11 +244,11 @@ typedef struct dynamic_job {
     int32_t zero;
 } dynamic_job;
 
-static lnt_status quantise_slice(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+static lnt_status quantize_slice(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
 {
     const dynamic_job *j = arg;
     (void)k, (void)thread;
-    j->row->quantise(j->x + begin, j->y + begin, end - begin, j->scale, j->zero, false);
+    j->row->quantize(j->x + begin, j->y + begin, end - begin, j->scale, j->zero, false);
     return LNT_OK;
 }
 
@@ -258,7 +258,7 @@ static lnt_status run_dynamic(lnt_kernel *k, const lnt_step *s)
     const int64_t n = lnt_operand_count(s->in[0]);
     dynamic_job job = {.row = p->row, .x = lnt_in(k, s, 0), .y = lnt_out(k, s, 0)};
     lnt_dynamic_scale(p->row, job.x, n, &job.scale, &job.zero);
-    LNT_TRY(lnt_parallel(k, n, 8192, quantise_slice, &job));
+    LNT_TRY(lnt_parallel(k, n, 8192, quantize_slice, &job));
     if (lnt_out(k, s, 1))
         *(float *)lnt_out(k, s, 1) = job.scale;
     if (lnt_out(k, s, 2))

@@ -7,8 +7,8 @@
  * units side by side. Directions and blocks of rows of the batch are independent: they are what threads
  * share.
  *
- * The quantiser's DynamicLSTM and DynamicGRU have int8 W and R, each with a scale per column, in the order of
- * the columns, padding included: [directions][hidden / 16][gate][16]. Rows of X and h are quantised as they
+ * The quantizer's DynamicLSTM and DynamicGRU have int8 W and R, each with a scale per column, in the order of
+ * the columns, padding included: [directions][hidden / 16][gate][16]. Rows of X and h are quantized as they
  * come, each over its own range. */
 #include "base/checked.h"
 #include "base/lnt_assert.h"
@@ -104,9 +104,9 @@ typedef struct rnn {
     const float *extras;  /* biases and peepholes laid out, where they are constant */
     bool bytes;           /* DynamicLSTM, DynamicGRU */
     lnt_qgemm_plan qplan; /* of the product with W */
-    int64_t h_bytes;      /* of a quantised row of h */
+    int64_t h_bytes;      /* of a quantized row of h */
     size_t r_sums_at;     /* bytes from R to its columns' sums */
-    size_t x_at, meaning_at, h_at, h_thread; /* scratch: quantised X and its rows' meaning, rows of h */
+    size_t x_at, meaning_at, h_at, h_thread; /* scratch: quantized X and its rows' meaning, rows of h */
 } rnn;
 
 /* What trimmed libraries have no operator for is left out of them. */
@@ -259,7 +259,7 @@ typedef struct recurrence {
     size_t first, columns;
     bool accumulate;
     lnt_rnn_cell_fn cell[CELLS]; /* one after the other; the last may be NULL */
-    uint8_t *h;                  /* room for quantised rows of a */
+    uint8_t *h;                  /* room for quantized rows of a */
     /* Of those rows. */
     float scale[LNT_TILE_ROWS_MAX];
     int32_t zero[LNT_TILE_ROWS_MAX];
@@ -308,12 +308,12 @@ static lnt_status recur_blocks(lnt_kernel *k, void *arg, int64_t begin, int64_t 
     return LNT_OK;
 }
 
-static void quantise_rows(recurrence *r)
+static void quantize_rows(recurrence *r)
 {
     const rnn *m = r->c->m;
     for (unsigned i = 0; i < r->set->n; i++) {
         const lnt_qrow q =
-            lnt_quantise_row(m->qplan.row, r->a[i], m->e.hidden, r->h + i * m->h_bytes, m->h_bytes);
+            lnt_quantize_row(m->qplan.row, r->a[i], m->e.hidden, r->h + i * m->h_bytes, m->h_bytes);
         r->scale[i] = q.scale;
         r->zero[i] = q.zero;
     }
@@ -322,7 +322,7 @@ static void quantise_rows(recurrence *r)
 enum { PANELS_AT_ONCE = 24 }; /* of one row; no fewer than rows of a tile */
 _Static_assert((int)PANELS_AT_ONCE >= (int)LNT_TILE_ROWS_MAX, "sums of a panel find room");
 
-/* Sums of the quantised rows with panels [panel, panel + n) of R in bytes: [n][16] of one row, or [rows][16]
+/* Sums of the quantized rows with panels [panel, panel + n) of R in bytes: [n][16] of one row, or [rows][16]
  * of one panel. */
 static void sum_panels(const recurrence *r, size_t panel, size_t n, int32_t *acc)
 {
@@ -348,7 +348,7 @@ static void sum_panels(const recurrence *r, size_t panel, size_t n, int32_t *acc
     }
 }
 
-/* The quantised rows times panels [panel, panel + n) of R; several of one row, or one. */
+/* The quantized rows times panels [panel, panel + n) of R; several of one row, or one. */
 static void recur_panels(const recurrence *r, size_t panel, size_t n)
 {
     const rnn_call *c = r->c;
@@ -384,7 +384,7 @@ static void open_cells(const recurrence *r, size_t first, size_t end)
         }
 }
 
-/* recur_blocks, with R in bytes. All threads read the quantised state: the new one may take its place here.
+/* recur_blocks, with R in bytes. All threads read the quantized state: the new one may take its place here.
  */
 static lnt_status recur_bytes(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
 {
@@ -409,7 +409,7 @@ static lnt_status recur(lnt_kernel *k, recurrence r)
     const bool bytes = is_in_bytes(r.c->m);
     const lnt_task_fn task = bytes ? recur_bytes : recur_blocks;
     if (bytes)
-        quantise_rows(&r);
+        quantize_rows(&r);
     /* Two slices a thread: more cost more than they even out. */
     const int64_t grain = 1 + blocks / (2 * (int64_t)k->threads + 1);
     LNT_TRY(r.c->shares_steps ? lnt_parallel(k, blocks, grain, task, &r) : task(k, &r, 0, blocks, 0));
@@ -418,7 +418,7 @@ static lnt_status recur(lnt_kernel *k, recurrence r)
     return LNT_OK;
 }
 
-/* One step of the recurrence for a set of rows; h: room for their quantised states. */
+/* One step of the recurrence for a set of rows; h: room for their quantized states. */
 static lnt_status advance(lnt_kernel *k, const rnn_call *c, int64_t d, const rows *set, uint8_t *h)
 {
     const rnn *m = c->m;
@@ -582,7 +582,7 @@ static lnt_status packed(lnt_kernel *k, const rnn_call *c, bool pack, const lnt_
     return LNT_OK;
 }
 
-static lnt_status quantise_input(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+static lnt_status quantize_input(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
 {
     const rnn_call *c = arg;
     const rnn *m = c->m;
@@ -592,11 +592,11 @@ static lnt_status quantise_input(lnt_kernel *k, void *arg, int64_t begin, int64_
     (void)k, (void)thread;
     for (int64_t i = begin; i < end; i++)
         meaning[i] =
-            lnt_quantise_row(m->qplan.row, input_row(m, c->x, i), m->e.input, bytes + i * room, room);
+            lnt_quantize_row(m->qplan.row, input_row(m, c->x, i), m->e.input, bytes + i * room, room);
     return LNT_OK;
 }
 
-static void quantised_rows(const lnt_qgemm_call *call, int64_t product, lnt_qrow_set *set)
+static void quantized_rows(const lnt_qgemm_call *call, int64_t product, lnt_qrow_set *set)
 {
     const rnn_call *c = call->arg;
     const rnn *m = c->m;
@@ -622,7 +622,7 @@ static lnt_status multiply_bytes(lnt_kernel *k, rnn_call *c, const float *bias)
     if (m->pack_r)
         LNT_TRY(lnt_gemm_pack(k, &m->record_r, LNT_INT8, c->r_bytes, c->scratch + m->r_at));
     c->r_bytes = m->pack_r ? (int8_t *)c->scratch + m->r_at : c->r_bytes;
-    LNT_TRY(lnt_parallel(k, m->qplan.rows, lnt_quantise_grain(m->e.input), quantise_input, c));
+    LNT_TRY(lnt_parallel(k, m->qplan.rows, lnt_quantize_grain(m->e.input), quantize_input, c));
     const lnt_qgemm_call call = {.plan = &m->qplan,
                                  .step = c->step,
                                  .b = m->pack_w ? (int8_t *)c->scratch + m->w_at : w,
@@ -747,7 +747,7 @@ static bool bind_byte_product(const lnt_site *site, rnn *m, size_t *scratch)
     lnt_qgemm_plan *plan = &m->qplan;
     plan->row = site->kernels->row;
     plan->kernels = site->kernels->qgemm;
-    plan->rows_of = quantised_rows;
+    plan->rows_of = quantized_rows;
     plan->store = lnt_qstore_floats;
     lnt_qgemm_plan_weights(plan, &m->record_w);
     plan->rows = m->e.steps * m->e.batch;

@@ -21,7 +21,7 @@ typedef struct cast {
 typedef struct operands {
     uint16_t id;
     uint8_t x, skip, scale, bias, skip_bias, mean, factor, sum;
-    bool centred;
+    bool centered;
 } operands;
 
 enum { NONE = 255 };
@@ -42,7 +42,7 @@ typedef struct norm {
     int64_t dims[LNT_MAX_RANK];
     cast scale, bias;
     double epsilon;
-    bool centred;
+    bool centered;
     size_t thread_bytes; /* scratch for two rows, where coefficients have to be spread */
 } norm;
 
@@ -162,7 +162,7 @@ lnt_status lnt_bind_layernorm(lnt_site *site)
         return LNT_E_MEMORY;
     p->row = site->kernels->row;
     p->operands = operands_of(site);
-    p->centred = p->operands->centred;
+    p->centered = p->operands->centered;
     p->epsilon = (double)lnt_attr_f(site->node, "epsilon", p->operands->skip == NONE ? 1e-5f : 1e-12f);
     p->rank = x->rank;
     memcpy(p->dims, x->dims, sizeof p->dims);

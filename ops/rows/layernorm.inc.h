@@ -35,7 +35,7 @@ static lnt_status NAME(rows)(lnt_kernel *k, void *arg, int64_t begin, int64_t en
                 ROW(p)->add(sum, j->skip_bias, n);
             x = sum;
         }
-        if (p->centred)
+        if (p->centered)
             ROW(p)->moments(x, n, &mean, &spread);
         else
             spread = ROW(p)->sum_squares(x, n) / (R)n;

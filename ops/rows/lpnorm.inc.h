@@ -42,7 +42,7 @@ static lnt_status NAME(lp)(lnt_kernel *k, void *arg, int64_t begin, int64_t end,
     return LNT_OK;
 }
 
-/* LRN of one image: x * (bias + alpha / size * sum of squares over size neighbouring channels) ** -beta. The
+/* LRN of one image: x * (bias + alpha / size * sum of squares over size neighboring channels) ** -beta. The
  * sum is taken anew for each channel, so that nothing is left over from subtracting. */
 static lnt_status NAME(lrn)(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
 {

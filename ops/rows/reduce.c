@@ -1,6 +1,6 @@
 /* reduce.c — ReduceSum, ReduceMean, ... over any axes.
  *
- * Neighbouring axes of one kind are joined, so that a tensor is a sequence of kept and reduced axes in turn.
+ * Neighboring axes of one kind are joined, so that a tensor is a sequence of kept and reduced axes in turn.
  * If the innermost one is reduced, whole rows are reduced to a number each; if it is kept, rows are added up
  * into a block of columns. Either way memory is read once, in order. */
 #include "ops/op.h"

@@ -1,4 +1,4 @@
-/* row.h — the kernel table of the row family: reductions, softmax and normalisation along contiguous rows.
+/* row.h — the kernel table of the row family: reductions, softmax and normalization along contiguous rows.
  *
  * There is one table per level for float and one for double (plain C, also the judge of the others). The
  * order of additions depends on the row's length and the level alone. Rows are n elements, element-aligned;
@@ -77,7 +77,7 @@ typedef struct lnt_qtile {
     float low, high;
 } lnt_qtile;
 
-/* The same on their way to bytes: lnt_requantise of (acc + plus - row * zeros) * scale. Where there are
+/* The same on their way to bytes: lnt_requantize of (acc + plus - row * zeros) * scale. Where there are
  * slopes, in 0 to 1, v becomes max(v, v * slope, or floor where that is more) before. The numbers of columns
  * are readable up to 16. */
 typedef struct lnt_qbytes {
@@ -93,7 +93,7 @@ typedef struct lnt_qbytes {
     const int64_t *out;
 } lnt_qbytes;
 
-/* Two rows of bytes into one: lnt_requantise of (a - a_zero) * a_ratio + (b - b_zero) * b_ratio, or of
+/* Two rows of bytes into one: lnt_requantize of (a - a_zero) * a_ratio + (b - b_zero) * b_ratio, or of
  * (a - a_zero) * (b - b_zero) * a_ratio. A row whose step is 0 is one byte. */
 typedef struct lnt_qpair {
     const uint8_t *a, *b;
@@ -107,9 +107,9 @@ typedef struct lnt_qpair {
 
 typedef struct lnt_row_kernels {
     LNT_ROW_FIELDS(float)
-    /* lnt_requantise of x / scale to int8 or uint8; dequantise: (x - zero) * scale */
-    void (*quantise)(const float *x, void *y, int64_t n, float scale, int32_t zero, bool is_signed);
-    void (*dequantise)(const void *x, float *y, int64_t n, float scale, int32_t zero, bool is_signed);
+    /* lnt_requantize of x / scale to int8 or uint8; dequantize: (x - zero) * scale */
+    void (*quantize)(const float *x, void *y, int64_t n, float scale, int32_t zero, bool is_signed);
+    void (*dequantize)(const void *x, float *y, int64_t n, float scale, int32_t zero, bool is_signed);
     /* y = (acc - zero * sums) * (scale * scales) + bias + residual, clamped; NaN stays */
     void (*store_sums)(const lnt_qtile *tile);
     /* NULL in trimmed libraries without operators that ask for them. */
@@ -139,7 +139,7 @@ enum {
     LNT_ROW_WINDOWS = LNT_HAS_MaxPool || LNT_HAS_AveragePool || LNT_HAS_LpPool
 };
 
-/* The start of the initialiser of a table whose functions have the fields' names. */
+/* The start of the initializer of a table whose functions have the fields' names. */
 #define LNT_ROW_TABLE                                                                                        \
     .sum = sum, .sum_squares = sum_squares, .sum_abs = sum_abs, .product = product, .max = max, .min = min,  \
     .sum_exp = sum_exp, .dot = dot, .argmax = argmax, .argmin = argmin, .moments = moments,                  \

@@ -473,8 +473,8 @@ static int64_t first_beyond(const float *x, int64_t n, float limit, bool least)
     return i;
 }
 
-/* lnt_requantise (ops/quant/qparams.h), lane by lane. */
-LNT_INLINE void store_requantised(uint8_t *y, vf v, vf low, vf high, vi zero)
+/* lnt_requantize (ops/quant/qparams.h), lane by lane. */
+LNT_INLINE void store_requantized(uint8_t *y, vf v, vf low, vf high, vi zero)
 {
     vi_store_8(y, v_round_int(v_min(high, v_at_least(v, low))) + zero);
 }
@@ -503,12 +503,12 @@ LNT_INLINE vf divided(vf x, float scale, float inverse)
     return v_any_beyond(v - v_round(v), near_middle) ? x / v_splat(scale) : v;
 }
 
-static void quantise(const float *x, void *y, int64_t n, float scale, int32_t zero, bool is_signed)
+static void quantize(const float *x, void *y, int64_t n, float scale, int32_t zero, bool is_signed)
 {
     const vf low = v_splat((float)((is_signed ? -128 : 0) - zero)), high = low + v_splat(255);
     const vi z = vi_splat(zero);
     const float inverse = scale > 1e-30f && scale < 1e30f ? 1 / scale : NAN; /* NaN: always divides */
-#define BLOCK(from, to) store_requantised(to, divided(v_load(from), scale, inverse), low, high, z)
+#define BLOCK(from, to) store_requantized(to, divided(v_load(from), scale, inverse), low, high, z)
     BYTES_LOOP(float, uint8_t, BLOCK);
 #undef BLOCK
 }
@@ -518,7 +518,7 @@ LNT_INLINE vi load_bytes(const uint8_t *p, bool is_signed)
     return is_signed ? vi_load_i8((const int8_t *)p) : vi_load_u8(p);
 }
 
-static void dequantise(const void *x, float *y, int64_t n, float scale, int32_t zero, bool is_signed)
+static void dequantize(const void *x, float *y, int64_t n, float scale, int32_t zero, bool is_signed)
 {
     const vf s = v_splat(scale);
     const vi z = vi_splat(zero);
@@ -582,7 +582,7 @@ LNT_INLINE void store_columns(const lnt_qbytes *t, unsigned j, const bool whole,
         if (bent)
             v = v_at_least(v, v_at_least(v * slope, floor));
         uint8_t bytes[VL];
-        store_requantised(whole ? t->y + t->out[r] + j : bytes, v, low, high, zero);
+        store_requantized(whole ? t->y + t->out[r] + j : bytes, v, low, high, zero);
         if (!whole)
             memcpy(t->y + t->out[r] + j, bytes, t->columns - j);
     }
@@ -607,7 +607,7 @@ LNT_INLINE void combine_vector(const lnt_qpair *p, vi a, vi b, bool multiply, ui
     a -= vi_splat(p->a_zero);
     b -= vi_splat(p->b_zero);
     const vf v = multiply ? vi_float(a * b) * of_a : vi_float(a) * of_a + vi_float(b) * of_b;
-    store_requantised(c, v, low, high, vi_splat(p->c_zero));
+    store_requantized(c, v, low, high, vi_splat(p->c_zero));
 }
 
 LNT_INLINE void combine_row(const lnt_qpair *p, int64_t n, bool multiply, bool each_a, bool each_b)
@@ -705,8 +705,8 @@ enum {
 const lnt_row_kernels LNT_SIMD_NAME(lnt_row) = {LNT_ROW_TABLE,
                                                 .pick_max = pick_max,
                                                 .first_beyond = LNT_HAS_TopK ? first_beyond : NULL,
-                                                .quantise = quantise,
-                                                .dequantise = dequantise,
+                                                .quantize = quantize,
+                                                .dequantize = dequantize,
                                                 .store_sums = store_sums,
                                                 .store_bytes = STORES_BYTES ? store_bytes : NULL,
                                                 .combine_bytes = COMBINES_BYTES ? combine_bytes : NULL,

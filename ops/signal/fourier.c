@@ -454,14 +454,14 @@ static lnt_status run_mel(lnt_kernel *k, const lnt_step *s)
         mel_set(k, s, p, i / p->bands, i % p->bands, 0);
     for (int64_t b = 0; b < p->bands; b++) {
         const int64_t low = mel_edge(v[3], v[4], b, p->bands, v[1], v[2]);
-        const int64_t centre = mel_edge(v[3], v[4], b + 1, p->bands, v[1], v[2]);
+        const int64_t center = mel_edge(v[3], v[4], b + 1, p->bands, v[1], v[2]);
         const int64_t high = mel_edge(v[3], v[4], b + 2, p->bands, v[1], v[2]);
-        if (low == centre)
-            mel_set(k, s, p, centre, b, 1);
-        for (int64_t i = low; i <= centre && low < centre && i < p->bins; i++)
-            mel_set(k, s, p, i, b, (double)(i - low) / (double)(centre - low));
-        for (int64_t i = centre; i < high && i < p->bins; i++)
-            mel_set(k, s, p, i, b, (double)(high - i) / (double)(high - centre));
+        if (low == center)
+            mel_set(k, s, p, center, b, 1);
+        for (int64_t i = low; i <= center && low < center && i < p->bins; i++)
+            mel_set(k, s, p, i, b, (double)(i - low) / (double)(center - low));
+        for (int64_t i = center; i < high && i < p->bins; i++)
+            mel_set(k, s, p, i, b, (double)(high - i) / (double)(high - center));
     }
     return LNT_OK;
 }

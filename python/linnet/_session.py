@@ -183,7 +183,7 @@ class ModelMetadata:
         self.custom_metadata_map = {k: v for k, v in pairs.items() if not k.startswith("onnx.")}
 
 
-def _optimisation(level):
+def _optimization(level):
     level = int(level)
     return "none" if level == 0 else "basic" if level == 1 else "all"
 
@@ -260,7 +260,7 @@ class InferenceSession:
                   self._error)
             return
         if head != _LNT_MAGIC:
-            conversion.setdefault("opt", _optimisation(self._options.graph_optimization_level))
+            conversion.setdefault("opt", _optimization(self._options.graph_optimization_level))
             conversion["dims"] = {**self._options._dims, **(conversion.get("dims") or {})}
             source = convert(source, self._options.optimized_model_filepath or None, **conversion)
         self._image = np.frombuffer(bytes(source), np.uint8)

@@ -26,7 +26,7 @@ LINNET = ROOT / "build/linnet"
 DEVICE = ROOT / "build/device/linnet"
 FULL = {"rounds": 31, "processes": 3, "starts": 5}
 QUICK = {"rounds": 11, "processes": 2, "starts": 1}
-QUANTISED_MAX_REL = 0.1  # a byte that falls to the other side in one layer is another byte in the next
+QUANTIZED_MAX_REL = 0.1  # a byte that falls to the other side in one layer is another byte in the next
 LONG_RUN = 0.25  # seconds: slower models get fewer rounds when in a hurry
 WEIGHT_BOUND = "weights_20mb"  # of the table of starts; it is in no class
 
@@ -89,7 +89,7 @@ def measure(row, threads, how):
     once = json.loads(linnet("bench", lnt, *data, "--runs", 1, "--warmup", 0, "--trust", "--trace", "--threads", threads, "--json"))
     if how is not FULL:
         how = how | ({"rounds": 5, "processes": 1} if once["min_us"] > LONG_RUN * 1e6 else {})
-    close = ["--max-rel", QUANTISED_MAX_REL] if row["form"] else []
+    close = ["--max-rel", QUANTIZED_MAX_REL] if row["form"] else []
     found = json.loads(linnet("bench", lnt, "--vs", "onnxruntime", "--onnx", model, *data, "--threads", threads, *close,
                               *effort(how), "--json"))
     return found | {"shape": shape_text(row), "multiply_adds": once["multiply_adds"], "peak_gflops": once["peak_gflops"]}

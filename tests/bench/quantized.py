@@ -1,4 +1,4 @@
-"""The bench's models as onnxruntime's own tools quantise them."""
+"""The bench's models as onnxruntime's own tools quantize them."""
 
 import logging
 import pathlib
@@ -29,7 +29,7 @@ def session(source, **settings):
 
 def prepare(model, path):
     """Writes the float model as the tools want it: of an opset that knows scales per channel, where it can be brought
-    there, no initializers among the inputs, normalisations folded."""
+    there, no initializers among the inputs, normalizations folded."""
     constants = {t.name for t in model.graph.initializer}
     fed = [i for i in model.graph.input if i.name not in constants]
     del model.graph.input[:]
@@ -56,8 +56,8 @@ def samples(feeds):
     return Samples()
 
 
-def quantise(source, path, form, feeds=(), **more):
-    """Quantises the float model at source; feeds calibrate the static forms."""
+def quantize(source, path, form, feeds=(), **more):
+    """Quantizes the float model at source; feeds calibrate the static forms."""
     from onnxruntime.quantization import QuantFormat, QuantType, quantize_dynamic, quantize_static
     logging.getLogger().setLevel(logging.ERROR)
     layout, activations, weights, per_channel = form
@@ -94,5 +94,5 @@ def make(source, form, label, made):
     prepared = made / "float.onnx"
     prepare(onnx.load(source / "model.onnx"), prepared)
     names = [i.name for i in session(str(prepared)).get_inputs()]
-    quantise(prepared, model, FORMS[form], recorded(source / f"test_data_set_{label}", names))
+    quantize(prepared, model, FORMS[form], recorded(source / f"test_data_set_{label}", names))
     prepared.unlink()

@@ -16,8 +16,8 @@ CLASSES = {
     "tiny": ("Tiny models", 5.0),
     "other": ("Others", None),
     "winograd": ("Some again, their convolutions by Winograd's transform (`convert --winograd`)", None),
-    "int8_large": ("Quantised by onnxruntime's tools, large", 1.2),
-    "int8": ("Quantised by onnxruntime's tools", 1.5),
+    "int8_large": ("Quantized by onnxruntime's tools, large", 1.2),
+    "int8": ("Quantized by onnxruntime's tools", 1.5),
 }
 FLOAT = CLASSES.keys() - {"winograd", "int8_large", "int8"}
 ALL, NONE_BELOW, START, RESIDENT, LIBRARY = 1.6, 1.0, 15, 2.5, 1_000_000
@@ -144,7 +144,7 @@ def class_section(name, found):
     mean = f"geometric mean ≥ {target:.2f}, " if target else ""
     return (f"## {heading}\n\n`make bench`, medians of a run; target: {mean}none below 1. Processor: the ratio of processor time. "
             f"Of peak: Linnet's multiply-adds on {threads_text(found[0].threads)} against what the cores do with nothing else. "
-            f"Error: the largest difference to onnxruntime without optimisations, over the largest magnitude.\n\n"
+            f"Error: the largest difference to onnxruntime without optimizations, over the largest magnitude.\n\n"
             f"{duels_of(name, found)}")
 
 
@@ -224,7 +224,7 @@ in `tests/bench/models.tsv`; `make zoo` writes those that are not recorded.
             [f"* {r['key'].replace('/', ' ')}, {threads_text(f.threads)}: {f.all.get(r['key'], (0, {}))[1].get('error', 'not measured')}"
              for f in found for r in rows if r["key"] not in f.good] +
             [f"* {key.replace('/', ' ')}: outputs differ from onnxruntime's by more than 1e-4 of the largest "
-             "(quantised models: a tenth)" for key in differ]))
+             "(quantized models: a tenth)" for key in differ]))
     parts += [class_section(name, found) for name in CLASSES if any(r["class"] == name for r, _ in found[0].all.values())]
     parts.append(f"## Starting\n\n`make bench`; processes of a program that has nothing but the engine.\n\n{starts(results.get('start'))}")
     parts.append(f"""## Memory and loading

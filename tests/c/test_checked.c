@@ -27,12 +27,12 @@ typedef enum fault {
     SHRINKS
 } fault;
 
-typedef struct misbehaviour {
+typedef struct misbehavior {
     fault fault;
     lnt_session *session;
     uint32_t value; /* the operator's output */
     lnt_custom_op op;
-} misbehaviour;
+} misbehavior;
 
 /* As an instruction would that the sanitizer does not see. */
 static __attribute__((no_sanitize("address"), noinline)) void store(float *to, float x)
@@ -48,7 +48,7 @@ static lnt_status same_shape(lnt_custom_call *call)
 
 static lnt_status misbehave(lnt_custom_call *call)
 {
-    const misbehaviour *m = call->user;
+    const misbehavior *m = call->user;
     float *x = call->in[0].data, *y = call->out[0].data;
     for (size_t i = 0; i < N; i++)
         if (m->fault != LEAVES_ONE || i != 5)
@@ -66,7 +66,7 @@ static lnt_status misbehave(lnt_custom_call *call)
 }
 
 /* a = -x, v = the host's of a, z = |a| beside it, y = -v */
-static lnt_model *make_model(misbehaviour *m, void **image)
+static lnt_model *make_model(misbehavior *m, void **image)
 {
     builder b;
     lnt_model *model = NULL;
@@ -98,7 +98,7 @@ static lnt_model *make_model(misbehaviour *m, void **image)
 
 static void run_once(fault what, lnt_execution_mode mode)
 {
-    misbehaviour m = {.fault = what};
+    misbehavior m = {.fault = what};
     float data[N] = {1, 2, 3};
     void *image = NULL;
     lnt_error err = {0};

@@ -183,7 +183,7 @@ static size_t run(model *m, float *result)
 typedef void (*build_fn)(model *m);
 
 /* Takes *m through all passes; its results must be those of the model that went through none. */
-static void optimise(model *m, build_fn build)
+static void optimize(model *m, build_fn build)
 {
     static float plain[MAX_OUT], fused[MAX_OUT];
     model reference;
@@ -222,7 +222,7 @@ static void expect(const model *m, const char *op, unsigned count)
     {                                                                                                        \
         (void)state;                                                                                         \
         model m;                                                                                             \
-        optimise(&m, build);                                                                                 \
+        optimize(&m, build);                                                                                 \
         __VA_ARGS__                                                                                          \
         end(&m);                                                                                             \
     }
@@ -762,7 +762,7 @@ static void test_kept_values_stay(void **state)
 {
     (void)state;
     model m;
-    optimise(&m, build_kept);
+    optimize(&m, build_kept);
     for (size_t v = 0; v < m.g.n_values; v++)
         if (m.g.value[v].keep)
             assert_non_null(m.g.value[v].producer);
@@ -785,7 +785,7 @@ static void test_marks(void **state)
 {
     (void)state;
     model m;
-    optimise(&m, build_dynamic_reshape);
+    optimize(&m, build_dynamic_reshape);
     unsigned early = 0;
     for (size_t i = 0; i < m.g.sub[0].n_nodes; i++)
         early += m.g.sub[0].node[i]->evaluate_early;
@@ -814,7 +814,7 @@ static void test_predicted_length(void **state)
 {
     (void)state;
     model m;
-    optimise(&m, build_predicted_length);
+    optimize(&m, build_predicted_length);
     assert_int_equal(m.g.n_symbols, 1);
     assert_int_equal(m.g.symbol[0].kind, 2);
     assert_string_equal(m.g.symbol[0].name, "Cast");

@@ -882,7 +882,7 @@ static void convolve(opened *t, float *x, int64_t images, lnt_tensor *y)
     must(lnt_get_output(t->session, 0, y, &t->err), &t->err);
 }
 
-/* Each image is quantised over its own range: beside others it gives what it gives alone. */
+/* Each image is quantized over its own range: beside others it gives what it gives alone. */
 static void test_images_have_their_own_ranges(void **state)
 {
     (void)state;

@@ -41,7 +41,7 @@ def save(name, nodes, inputs, outputs, constants):
 
 
 def image():
-    """Convolutions of every kind, pooling, normalisation, resize."""
+    """Convolutions of every kind, pooling, normalization, resize."""
     save("image", [
         node("Conv", "x w1 b1", "a", pads=[1, 1, 1, 1], strides=[2, 2]),
         node("Relu", "a", "a1"),

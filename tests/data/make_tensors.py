@@ -2,7 +2,7 @@
 
     python3 tests/data/make_tensors.py        (needs numpy and onnx)
 
-npy.npz has one array per element type and layout. pb.npz has serialised TensorProto messages (and a few
+npy.npz has one array per element type and layout. pb.npz has serialized TensorProto messages (and a few
 messages that are none) as arrays of bytes. Arrays are 2 x 3 and hold what values() gives.
 """
 import io

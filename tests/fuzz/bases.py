@@ -171,8 +171,8 @@ def elementwise():
                  [weights("w", 16, 16), weights("b", 16), const("low", np.float32(-1)), const("high", np.float32(1))])
 
 
-def quantised():
-    """Integer operators as other quantisers write them."""
+def quantized():
+    """Integer operators as other quantizers write them."""
     byte = TensorProto.UINT8
     return model([node("QuantizeLinear", "x s z", "q"), node("DequantizeLinear", "q s z", "d"),
                   node("DynamicQuantizeLinear", "d", "u us uz"), node("MatMulInteger", "u w uz", "i"),
@@ -196,6 +196,6 @@ def text():
 
 
 BASES = [loop_if_carried, scan_empty, scan_axes, scan_in_loop, loop_in_if, states, numbers, numbers32, skips, lines,
-         streams, elementwise, quantised, large, text]
+         streams, elementwise, quantized, large, text]
 # Options of `linnet convert` that some are converted with, besides what all are.
 OPTIONS = {"states": ["--state", "s2=s", "--state", "tail2=tail", "--state", "count2=count", "--state", "held2=held"]}

@@ -650,7 +650,7 @@ def recurrent(gates, states):
     return make
 
 
-# ---- quantised ----
+# ---- quantized ----
 
 
 def quantize(r, version):

@@ -85,13 +85,13 @@ def as_proto(info, value):
     return makers.get(info.type.WhichOneof("value"), numpy_helper.from_array)(value, info.name)
 
 
-def reference(model, inputs, optimise=False):
+def reference(model, inputs, optimize=False):
     """Outputs of the model (ModelProto, bytes or path) under onnxruntime, as a list in graph order."""
     import onnxruntime as ort
 
     options = ort.SessionOptions()
     options.log_severity_level = 3
-    if not optimise:
+    if not optimize:
         options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
     source = model.SerializeToString() if isinstance(model, onnx.ModelProto) else str(model)
     session = ort.InferenceSession(source, options, providers=["CPUExecutionProvider"])

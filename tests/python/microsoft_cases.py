@@ -1,4 +1,4 @@
-"""Generated cases of the com.microsoft operators that onnxruntime's optimiser and quantiser write.
+"""Generated cases of the com.microsoft operators that onnxruntime's optimizer and quantizer write.
 
 GENERATORS[operator](r) gives one Case; `r` draws shapes, types and numbers."""
 
@@ -100,7 +100,7 @@ def fused_conv(r):
     return Case(inputs, constant={1}, **at)
 
 
-# ---- normalisation and embedding ----
+# ---- normalization and embedding ----
 
 
 def skip_norm(simplified):
@@ -130,7 +130,7 @@ def embed_norm(r):
     return Case(inputs, outputs=2, epsilon=1e-5)
 
 
-def quantised_embed_norm(r):
+def quantized_embed_norm(r):
     batch, length, width, words = r.int(1, 3), r.int(1, 6), r.int(1, 40), 11
     segments = r.chance()
     tables = [(words, width), (8, width), (2, width), (width,), (width,)]
@@ -189,7 +189,7 @@ def attention(r):
     return Case(inputs, outputs=2 if past is not None else 1, constant={1} if r.chance() else (), **at)
 
 
-def quantised_attention(r):
+def quantized_attention(r):
     batch, length, heads, width = extents(r)
     hidden, inside, kind = heads * width, r.int(1, 12), byte(r)
     past = r.int(0, 5) if r.chance(0.4) else None
@@ -269,7 +269,7 @@ def rotary_embedding(r):
     return Case([x, ids.astype(np.int64), floats(r, positions, turned // 2), floats(r, positions, turned // 2)], **at)
 
 
-# ---- quantised ----
+# ---- quantized ----
 
 
 def qlinear_binary(r):
@@ -429,8 +429,8 @@ GENERATORS = {
     "MatMulNBits": matmul_nbits,
     "MultiHeadAttention": multi_head_attention,
     "NhwcMaxPool": nhwc_max_pool,
-    "QAttention": quantised_attention,
-    "QEmbedLayerNormalization": quantised_embed_norm,
+    "QAttention": quantized_attention,
+    "QEmbedLayerNormalization": quantized_embed_norm,
     "QGemm": qgemm,
     "QLinearAdd": qlinear_binary,
     "QLinearAveragePool": qlinear_pool,

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """from_torch.py [--out DIR] [--list] [NAME ...]: the zoo's architectures as torch, torchvision and transformers have
 them, exported by both of torch's exporters: DIR/NAME.script/ and DIR/NAME.dynamo/, each with model.onnx and
-test_data_set_0/ as the ONNX suite has them, outputs by onnxruntime with its optimisations off.
+test_data_set_0/ as the ONNX suite has them, outputs by onnxruntime with its optimizations off.
 
 Weights are random, from a fixed seed: nothing is downloaded. Runs under .deps/peers (`make zoo-torch`). A model that an
 exporter refuses is told, with the reason, in DIR/NAME.EXPORTER/refused.txt."""

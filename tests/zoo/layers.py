@@ -1,6 +1,6 @@
 """The layers that the zoo's networks are written in: a Builder that knows how many channels a value has.
 
-Weights are seeded and scaled so that activations keep their size through any number of layers. Batch normalisation is
+Weights are seeded and scaled so that activations keep their size through any number of layers. Batch normalization is
 folded into the convolution before it, as exporters do, or (Net(batchnorm=True)) a node of its own.
 """
 
@@ -49,7 +49,7 @@ class Net(Builder):
         return self.like(x, {"relu": "Relu", "hswish": "HardSwish", "sigmoid": "Sigmoid"}[kind])
 
     def conv(self, x, out, k=1, stride=1, act="relu", groups=1, dilation=1, pads=None, gain=None, norm=True):
-        """Convolution, normalisation, activation; k and stride are numbers or (height, width) pairs."""
+        """Convolution, normalization, activation; k and stride are numbers or (height, width) pairs."""
         k, stride = ((v, v) if isinstance(v, int) else v for v in (k, stride))
         each = self.channels[x] // groups
         gain = gain or (1.0 if act is None else 1.4)

@@ -3,7 +3,7 @@
 
 Each is DIR/NAME/model.onnx with a folder test_data_set_LABEL for every set of shapes it is measured at, as the ONNX
 suite has them: `linnet verify`, `convert --golden` and `bench --data` read these. The input_K.pb are seeded; what to
-expect of them (output_K.pb) is written where onnxruntime is installed, computed with its optimisations off.
+expect of them (output_K.pb) is written where onnxruntime is installed, computed with its optimizations off.
 --list prints one line of JSON a model: its name and its labels. What is there already and newer is not made again.
 """
 

@@ -8,9 +8,9 @@ VOCABULARY, HIDDEN, HEADS = 30522, 384, 12
 
 
 def layer_norm(b, x, n=HIDDEN):
-    centred = b.op("Sub", x, b.op("ReduceMean", x, axes=[-1]))
-    variance = b.op("ReduceMean", b.op("Pow", centred, 2.0), axes=[-1])
-    normal = b.op("Div", centred, b.op("Sqrt", b.op("Add", variance, 1e-12)))
+    centered = b.op("Sub", x, b.op("ReduceMean", x, axes=[-1]))
+    variance = b.op("ReduceMean", b.op("Pow", centered, 2.0), axes=[-1])
+    normal = b.op("Div", centered, b.op("Sqrt", b.op("Add", variance, 1e-12)))
     return b.op("Add", b.op("Mul", normal, b.near(1, n)), b.near(0, n))
 
 

@@ -1,6 +1,6 @@
 """The "light" models have real topologies and one number for all weights; here they get weights of their own.
 
-Seeded. Convolutions keep the variance of what goes through them, batch normalisation has means and variances of a
+Seeded. Convolutions keep the variance of what goes through them, batch normalization has means and variances of a
 trained network's kind, and the last product is scaled so that a softmax behind it is not saturated."""
 
 import numpy as np
@@ -28,7 +28,7 @@ def _weights(rng, role, shape):
     return rng.standard_normal(shape) * np.sqrt((2 if op == "Conv" else 1) / fan_in)
 
 
-def randomise(model, seed):
+def randomize(model, seed):
     """Puts initializers in the place of every ConstantOfShape of a constant shape that holds floats."""
     rng, graph = np.random.default_rng(seed), model.graph
     constants = {t.name: numpy_helper.to_array(t) for t in graph.initializer}

@@ -41,9 +41,9 @@ MEDIUM = Size(vocabulary=256, hidden=192, layers=6, flows=4, gates=(1, 1, 1, 1),
 def layer_norm(b, x, channels):
     """Over axis 1, the long way: transpose, mean, variance."""
     t = b.op("Transpose", x, perm=[0, 2, 1])
-    centred = b.op("Sub", t, b.op("ReduceMean", t, axes=[-1]))
-    variance = b.op("ReduceMean", b.op("Pow", centred, 2.0), axes=[-1])
-    normal = b.op("Div", centred, b.op("Sqrt", b.op("Add", variance, 1e-5)))
+    centered = b.op("Sub", t, b.op("ReduceMean", t, axes=[-1]))
+    variance = b.op("ReduceMean", b.op("Pow", centered, 2.0), axes=[-1])
+    normal = b.op("Div", centered, b.op("Sqrt", b.op("Add", variance, 1e-5)))
     scaled = b.op("Add", b.op("Mul", normal, b.constant(1 + b.rng.standard_normal(channels) / 10, np.float32)),
                   b.weight(channels, scale=0.1))
     return b.op("Transpose", scaled, perm=[0, 2, 1])

@@ -67,7 +67,7 @@ def test_help_of_verb_teaches(verb):
 
 
 @pytest.mark.parametrize("words", [
-    [], ["bake"], ["info"], ["info", "a", "b"], ["info", "m.lnt", "--colour"], ["verify"], ["convert"],
+    [], ["bake"], ["info"], ["info", "a", "b"], ["info", "m.lnt", "--color"], ["verify"], ["convert"],
     ["bench", "m.lnt", "--runs"], ["bench", "m.lnt", "--runs", "many"], ["bench", "m.lnt", "--runs", "0"],
     ["bench", "m.lnt", "--runs", "100000001"],
     ["convert", "m.onnx", "--opt", "some"], ["convert", "m.onnx", "--dim", "N"], ["doctor", "now"],

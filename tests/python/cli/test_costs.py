@@ -11,7 +11,7 @@ from onnx import TensorProto, helper, numpy_helper
 from harness import ROOT, linnet
 
 BOARDS = sorted(path.stem for path in (ROOT / "boards").glob("*.mk"))
-KEYS = ["origin", "cpu", "clock_mhz", "governor", "temperature_c", "throttled", "level", "memory", "quantise_ns", "wake_us",
+KEYS = ["origin", "cpu", "clock_mhz", "governor", "temperature_c", "throttled", "level", "memory", "quantize_ns", "wake_us",
         "handover_us", "grain_percent"]
 
 
@@ -33,7 +33,7 @@ def model(tmp_path_factory):
 
 def table(**changes):
     given = {"origin": "made up", "cpu": "none", "clock_mhz": 1000, "governor": "unknown", "temperature_c": "unknown",
-             "throttled": "unknown", "level": "neon 8 16", "memory": "0 4", "quantise_ns": 1, "wake_us": 1, "handover_us": 1,
+             "throttled": "unknown", "level": "neon 8 16", "memory": "0 4", "quantize_ns": 1, "wake_us": 1, "handover_us": 1,
              "grain_percent": 100, **changes}
     return "".join(f"{key} {value}  # {key}\n" for key, value in given.items() if value is not None)
 
@@ -65,7 +65,7 @@ def test_decision(model, tmp_path):
     slow_bytes = by_table(model, table(level="neon 8 4"), tmp_path)
     assert not slow_bytes["many_rows"]["int8"] and slow_bytes["many_rows"]["why"] == "slower there"
     assert slow_bytes["one_row"]["int8"]
-    slow_rounding = by_table(model, table(quantise_ns=10000), tmp_path)
+    slow_rounding = by_table(model, table(quantize_ns=10000), tmp_path)
     assert not any(x["int8"] for x in slow_rounding.values())
     # Weights that a cache holds come from it.
     cached = by_table(model, table(memory="4096 1000\nmemory 0 4", level="neon 8000 2"), tmp_path)
@@ -94,7 +94,7 @@ def test_calibrate(model, tmp_path):
     (table(cpu=None), "cpu is missing"), (table(level=None), "level is missing"), (table(memory="32 4"), "must end with size 0"),
     (table(wake_us="soon"), "wake_us soon"), (table() + "wake_us 1\n", "line 13"), (table() + "speed 9\n", "speed 9"),
     (table(level="neon 0 1"), "level"), (table(level="neon 1"), "level"), (table(cpu="x" * 300), "too long"),
-    (table(memory="0 4\n" + "memory 1 1\n" * 9), "memory"), (table(quantise_ns="nan"), "quantise_ns")])
+    (table(memory="0 4\n" + "memory 1 1\n" * 9), "memory"), (table(quantize_ns="nan"), "quantize_ns")])
 def test_damaged(model, tmp_path, text, word):
     (tmp_path / "board.costs").write_text(text)
     done = linnet("convert", model, "-o", tmp_path / "m.lnt", "--int8", "auto", "--board", tmp_path / "board.costs")

@@ -182,7 +182,7 @@ def test_levels_agree(tmp_path):
     image = rng.normal(0, 1, (1, 3, 13, 17)).astype(np.float32)
     scalar = run(path.with_suffix(".lnt"), {"image": image}, ["y"], tmp_path, "--level", "scalar")["y"]
     best = run(path.with_suffix(".lnt"), {"image": image}, ["y"], tmp_path)["y"]
-    assert snr(scalar, best) > 45  # a float that rounds to the neighbouring byte
+    assert snr(scalar, best) > 45  # a float that rounds to the neighboring byte
 
 
 def test_bound_keeps_layers_in_float(tmp_path):
@@ -418,7 +418,7 @@ def test_functions_of_bytes_are_tables(tmp_path, op, dtype):
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.int8])
 def test_functions_of_one_byte_are_one_table(tmp_path, dtype):
-    """x * sigmoid(x) + x, quantised at every step: one table, with the bytes that the operators make."""
+    """x * sigmoid(x) + x, quantized at every step: one table, with the bytes that the operators make."""
     rng, number = np.random.default_rng(14), element_type(dtype)
     zeros = {"xz": 7, "sz": -3 % 128, "mz": 1, "yz": 20}
     constants = {"xs": np.float32(0.05), "ss": np.float32(0.004), "ms": np.float32(0.03), "ys": np.float32(0.06)}

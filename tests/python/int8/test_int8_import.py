@@ -1,6 +1,6 @@
 """Models that onnxruntime's tools have quantized agree with onnxruntime within a step of the output.
 
-onnxruntime itself computes QDQ models in two ways: in float between Q and DQ, and, optimised, on bytes. Sums that fall
+onnxruntime itself computes QDQ models in two ways: in float between Q and DQ, and, optimized, on bytes. Sums that fall
 between two bytes come out differently, and the layers behind see another byte; either way is right, and it is enough to
 agree with one of them."""
 
@@ -47,7 +47,7 @@ def feed(path, seed):
 
 
 def step_of(model, name):
-    """The scale an output was dequantised with, or the sum of those of all tensors it was made of; 0 without any."""
+    """The scale an output was dequantized with, or the sum of those of all tensors it was made of; 0 without any."""
     made = {o: n for n in model.graph.node for o in n.output}
     scales = {t.name: numpy_helper.to_array(t) for t in model.graph.initializer}
     waiting, seen, step = [name], set(), 0.0
@@ -69,7 +69,7 @@ def step_of(model, name):
 def check(path, tmp_path, opt, steps=1):
     """Converts and runs the model; returns the report."""
     inputs = feed(path, 99)
-    plain, optimised = reference(path, inputs), reference(path, inputs, optimise=True)
+    plain, optimized = reference(path, inputs), reference(path, inputs, optimize=True)
     lnt = tmp_path / "m.lnt"
     done = linnet("convert", path, "-o", lnt, "--opt", opt, "--json")
     assert done.returncode == 0, done.stderr
@@ -86,7 +86,7 @@ def check(path, tmp_path, opt, steps=1):
     for i, name in enumerate(names):
         got = np.load(tmp_path / f"out{i}.npy")
         allowed = steps * (1.01 * step_of(model, name) or STEP * np.abs(plain[i]).max())
-        error = min(np.abs(got - plain[i]).max(), np.abs(got - optimised[i]).max())
+        error = min(np.abs(got - plain[i]).max(), np.abs(got - optimized[i]).max())
         assert error <= allowed, f"output {name}: off by {error:g}, allowed {allowed:g}"
     return json.loads(done.stdout)
 
@@ -98,7 +98,7 @@ def test_quantize_dynamic(source, tmp_path, opt):
     weights, per_channel = DYNAMIC[name]
     made = tmp_path / "quantized.onnx"
     # LSTM is left out: onnxruntime rounds its state in each step, Linnet takes the weights for what they mean.
-    quantized.quantise(path, made, (None, None, weights, per_channel), op_types_to_quantize=["MatMul", "Gemm", "Conv", "Gather"])
+    quantized.quantize(path, made, (None, None, weights, per_channel), op_types_to_quantize=["MatMul", "Gemm", "Conv", "Gather"])
     check(made, tmp_path, opt)
 
 
@@ -107,7 +107,7 @@ def test_quantize_dynamic(source, tmp_path, opt):
 def test_quantize_static(source, tmp_path, opt):
     name, path = source
     made = tmp_path / "quantized.onnx"
-    quantized.quantise(path, made, STATIC[name], [feed(path, seed) for seed in range(3)])
+    quantized.quantize(path, made, STATIC[name], [feed(path, seed) for seed in range(3)])
     report = check(made, tmp_path, opt, STEPS.get((name, STATIC[name][0], opt), 1))
     if opt == "all" and name not in ("dtln_1", "tiny_transformer", "mnist12"):  # whose weights are not all bytes
         assert report["constant_bytes"] < 1.3 * made.stat().st_size
@@ -150,7 +150,7 @@ def in_double(model):
 def made_and_exact(path, tmp_path):
     """UltraFace as QDQ, and the same in double precision."""
     made = tmp_path / "quantized.onnx"
-    quantized.quantise(path, made, STATIC["ultraface_rfb_320"], [feed(path, seed) for seed in range(3)])
+    quantized.quantize(path, made, STATIC["ultraface_rfb_320"], [feed(path, seed) for seed in range(3)])
     onnx.save(in_double(onnx.load(made)), tmp_path / "double.onnx")
     return made, tmp_path / "double.onnx"
 
@@ -178,7 +178,7 @@ def test_floats_are_as_near_as_onnxruntimes(source, tmp_path):
         for s in sessions:
             s.run(**inputs)
         got, exact = ([s.get(name).astype(np.float64) for name in names] for s in sessions)
-        plain, on_bytes = reference(made, inputs), reference(made, inputs, optimise=True)
+        plain, on_bytes = reference(made, inputs), reference(made, inputs, optimize=True)
         worst, theirs = max(worst, apart(got, exact).max()), max(theirs, apart(plain, exact).max())
         unlike += (apart(got, plain) > 1.01).sum()
         unlike_themselves += (apart(on_bytes, plain) > 1.01).sum()

@@ -267,7 +267,7 @@ def test_constant_activations(tmp_path, value):
 
 
 def test_values_that_are_not_finite(tmp_path):
-    """A Log that meets 0: its neighbours stay in float, the others do not."""
+    """A Log that meets 0: its neighbors stay in float, the others do not."""
     rng = np.random.default_rng(7)
     nodes = [helper.make_node("Conv", ["x", "f"], ["c"]), helper.make_node("Relu", ["c"], ["r"]),
              helper.make_node("Conv", ["r", "f"], ["d"]), helper.make_node("Relu", ["d"], ["e"]),

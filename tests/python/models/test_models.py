@@ -1,5 +1,5 @@
 """Real models: against their recorded outputs, and the same bits on any number of threads; networks with weights of
-our own against onnxruntime. LINNET_LONG=1: every level, one thread to eight, optimised and not."""
+our own against onnxruntime. LINNET_LONG=1: every level, one thread to eight, optimized and not."""
 
 import json
 
@@ -79,11 +79,11 @@ def test_bits_depend_on_shapes_and_level_alone(shared, tmp_path, model, opt):
 @pytest.mark.parametrize("model", LIGHT)
 @pytest.mark.parametrize("opt", ["none", "all"])
 def test_topology_with_random_weights(shared, tmp_path, model, opt):
-    made = random_weights.randomise(onnx.load(FOLDER / model / "model.onnx"), 7)
+    made = random_weights.randomize(onnx.load(FOLDER / model / "model.onnx"), 7)
     constants = {t.name for t in made.graph.initializer}
     (name,) = [i.name for i in made.graph.input if i.name not in constants]
     feeds = {name: np.random.default_rng(8).standard_normal((1, 3, 224, 224)).astype(np.float32)}
-    want = reference(made, feeds, optimise=True)[0].astype(np.float64)
+    want = reference(made, feeds, optimize=True)[0].astype(np.float64)
     onnx.save(made, tmp_path / "m.onnx")
     done = linnet("convert", tmp_path / "m.onnx", "-o", tmp_path / "m.lnt", "--opt", opt, timeout=600)
     assert done.returncode == 0, done.stderr

@@ -1,4 +1,4 @@
-"""Models as onnxruntime's optimiser and quantiser write them: an encoder, a decoder and a convolution net, converted and
+"""Models as onnxruntime's optimizer and quantizer write them: an encoder, a decoder and a convolution net, converted and
 held against onnxruntime."""
 
 import logging
@@ -41,10 +41,10 @@ def make(folder, name):
     return path, inputs()
 
 
-def optimised(path, level):
+def optimized(path, level):
     options = ort.SessionOptions()
     options.graph_optimization_level = level
-    options.optimized_model_filepath = str(path.with_suffix(".optimised.onnx"))
+    options.optimized_model_filepath = str(path.with_suffix(".optimized.onnx"))
     options.log_severity_level = 3
     ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
     return onnx.load(options.optimized_model_filepath)
@@ -65,20 +65,20 @@ def check(folder, model, feed, expected, tolerance):
 @pytest.mark.parametrize("name, wanted", [("encoder", "BiasGelu"), ("decoder", "QuickGelu")])
 def test_fused(tmp_path, name, wanted, level):
     path, feed = make(tmp_path, name)
-    model = optimised(path, LEVELS[level])
+    model = optimized(path, LEVELS[level])
     assert {wanted, "FusedMatMul"} <= operators(model)
     check(tmp_path, model, feed, reference(path, feed), "1e-4")
 
 
 def test_fused_convolutions(tmp_path):
     path, feed = make(tmp_path, "net")
-    model = optimised(path, Level.ORT_ENABLE_EXTENDED)
+    model = optimized(path, Level.ORT_ENABLE_EXTENDED)
     assert "FusedConv" in operators(model)
     check(tmp_path, model, feed, reference(path, feed), "1e-4")
 
 
 def test_weights_of_one_machine_are_refused(tmp_path):
-    model = optimised(make(tmp_path, "net")[0], Level.ORT_ENABLE_ALL)
+    model = optimized(make(tmp_path, "net")[0], Level.ORT_ENABLE_ALL)
     if not any(n.domain == "com.microsoft.nchwc" for n in model.graph.node):
         pytest.skip("onnxruntime blocks no channels on this machine")
     onnx.save(model, tmp_path / "blocked.onnx")
@@ -102,19 +102,19 @@ def test_fused_by_the_transformer_tool(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["encoder", "decoder"])
-def test_dynamically_quantised(tmp_path, name):
+def test_dynamically_quantized(tmp_path, name):
     from onnxruntime.quantization import QuantType, quantize_dynamic
     path, feed = make(tmp_path, name)
     quantized = tmp_path / "quantized.onnx"
     quantize_dynamic(path, quantized, weight_type=QuantType.QInt8)
-    model = optimised(quantized, Level.ORT_ENABLE_EXTENDED)
+    model = optimized(quantized, Level.ORT_ENABLE_EXTENDED)
     assert {"DynamicQuantizeMatMul", "MatMulIntegerToFloat"} <= operators(model)
-    check(tmp_path, model, feed, reference(quantized, feed, optimise=True), "1e-2")
+    check(tmp_path, model, feed, reference(quantized, feed, optimize=True), "1e-2")
 
 
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("form", ["QOperator", "QDQ"])
-def test_statically_quantised(tmp_path, form, level):
+def test_statically_quantized(tmp_path, form, level):
     from onnxruntime.quantization import CalibrationDataReader, QuantFormat, quantize_static
 
     class Pictures(CalibrationDataReader):
@@ -127,9 +127,9 @@ def test_statically_quantised(tmp_path, form, level):
     path, feed = make(tmp_path, "net")
     quantized = tmp_path / "quantized.onnx"
     quantize_static(path, quantized, Pictures(), quant_format=QuantFormat[form])
-    model = optimised(quantized, LEVELS[level])
+    model = optimized(quantized, LEVELS[level])
     assert {"QGemm", "QLinearSoftmax"} <= operators(model)
-    check(tmp_path, model, feed, reference(quantized, feed, optimise=True), "1e-2")
+    check(tmp_path, model, feed, reference(quantized, feed, optimize=True), "1e-2")
 
 
 def test_a_bias_that_is_too_short_is_refused(tmp_path):

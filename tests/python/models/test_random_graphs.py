@@ -1,5 +1,5 @@
 """Random graphs of the operators that the converter's passes fold, fuse, merge and reorder, against onnxruntime:
-without optimisation, with it, and with some inner values kept and fetched. Extents of the input are open in half of them."""
+without optimization, with it, and with some inner values kept and fetched. Extents of the input are open in half of them."""
 
 import numpy as np
 import onnx
@@ -175,10 +175,10 @@ class Graph:
     def layer_norm(self, v):
         axes, d = self.ints(-1), v[1][-1]
         mean = self.node("ReduceMean", [v[0], axes], v[1][:-1] + [1])
-        centred = self.same("Sub", v, mean[0])
-        variance = self.node("ReduceMean", [self.same("Pow", centred, self.number(2))[0], axes], v[1][:-1] + [1])
+        centered = self.same("Sub", v, mean[0])
+        variance = self.node("ReduceMean", [self.same("Pow", centered, self.number(2))[0], axes], v[1][:-1] + [1])
         deviation = self.same("Sqrt", self.same("Add", variance, self.number(1e-2)))
-        y = self.same("Div", centred, deviation[0])
+        y = self.same("Div", centered, deviation[0])
         return self.same("Add", self.same("Mul", y, self.weights(d)), self.weights(d))
 
     def identity(self, v):

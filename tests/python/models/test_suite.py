@@ -16,8 +16,8 @@ EXPECTED = ROOT / "tests" / "expected_pass.txt"
 T2_AT_LEAST = 839  # of 841 in node/
 
 WAYS = {
-    "unoptimised": ["--opt", "none"],
-    "optimised": ["--opt", "all"],
+    "unoptimized": ["--opt", "none"],
+    "optimized": ["--opt", "all"],
     "scalar": ["--opt", "all", "--level", "scalar"],
     "two_threads": ["--opt", "all", "--threads", "2"],
     "baked_rest": ["--opt", "all", "--bake", "rest"],

@@ -23,7 +23,7 @@ CASES = {  # input, channels between, the first one's attributes, the second one
     "stem": ([2, 3, 146, 101], 34, {"kernel": 3, "stride": 2, "pads": 1}, {"kernel": 3, "pads": 1}, "silu"),
     "wide stem": ([1, 3, 90, 1100], 24, {"kernel": 3, "stride": 2, "pads": 1}, {"kernel": 3, "pads": 1}, "clip"),
     "few channels": ([1, 16, 70, 60], 48, PLAIN, {"kernel": 3, "pads": 1, "stride": 2}, "clip"),
-    "whole neighbourhoods": ([1, 9, 40, 130], 70, {"kernel": 3, "stride": 1, "pads": 1}, {"kernel": 3, "pads": 1}, "clip"),
+    "whole neighborhoods": ([1, 9, 40, 130], 70, {"kernel": 3, "stride": 1, "pads": 1}, {"kernel": 3, "pads": 1}, "clip"),
     "MaxPool": ([1, 3, 160, 101], 64, {"kernel": 3, "stride": 2, "pads": 1}, {"kernel": 3, "stride": 2, "pads": 1}, "clip"),
     "MaxPool of a batch": ([3, 20, 67, 41], 70, PLAIN, {"kernel": [2, 3], "stride": [3, 1], "pads": [1, 0, 0, 2]}, "silu"),
     "MaxPool, dilated": ([1, 10, 145, 41], 70, PLAIN, {"kernel": 3, "pads": 2, "dilations": [2, 3]}, "clip"),

@@ -37,7 +37,7 @@ def test_normal_numbers(tmp_path):
     assert np.unique(z).size > 0.98 * z.size
 
 
-def test_neighbours_are_independent(tmp_path):
+def test_neighbors_are_independent(tmp_path):
     y = run(tmp_path, NORMAL)["y"].astype(np.float64) - 2
     for lag in (1, 2, 3):
         assert abs(np.corrcoef(y[:-lag], y[lag:])[0, 1]) < 0.01

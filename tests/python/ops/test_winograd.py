@@ -1,4 +1,4 @@
-"""`convert --winograd`: convolutions through transformed weights, against onnxruntime without optimisations."""
+"""`convert --winograd`: convolutions through transformed weights, against onnxruntime without optimizations."""
 
 import json
 

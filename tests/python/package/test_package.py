@@ -176,12 +176,12 @@ def test_shape_that_hangs_on_data(linnet):
 
 def test_convert_writes_what_a_session_opens(linnet, tmp_path):
     path = tmp_path / "two.lnt"
-    data = linnet.convert(TWO.SerializeToString(), path, metadata={"licence": "MIT"})
+    data = linnet.convert(TWO.SerializeToString(), path, metadata={"license": "MIT"})
     assert path.read_bytes() == data
     assert [p.name for p in tmp_path.iterdir()] == ["two.lnt"]
     for source in (str(path), path, data):
         session = linnet.InferenceSession(source)
-        assert session.get_modelmeta().custom_metadata_map["licence"] == "MIT"
+        assert session.get_modelmeta().custom_metadata_map["license"] == "MIT"
         total = session.run(["sum"], {"x": np.ones((1, 4), np.float32), "w": np.ones(4, np.float32)})[0]
         np.testing.assert_array_equal(total, [[2, 2, 2, 2]])
 

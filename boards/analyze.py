@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""analyse.py: what can be said of the hot kernels of ARM boards without one: writes boards/ANALYSIS.md.
+"""analyze.py: what can be said of the hot kernels of ARM boards without one: writes boards/ANALYSIS.md.
 
 The innermost loop of each kernel, as the compiler makes it for the core, goes through llvm-mca with that core's model;
 beside stand the instructions that a whole operator takes under emulation, counted by a small plugin for QEMU. Needs
@@ -31,7 +31,7 @@ KERNELS = [
     ("bytes, SMULL, 2 x 16", "neon", "qgemm", "tile", "smull2?|smlal2?", "smull2?|smlal2?", 16, "ops"),
     ("bytes, SDOT, 5 x 16", "dotprod", "qgemm", "tile", "sdot", "sdot", 32, "ops"),
     ("bytes, SUDOT, 5 x 16", "i8mm", "qgemm", "tile", "sudot|usdot", "sudot|usdot", 32, "ops"),
-    ("floats to bytes", "neon", "row", "quantise", "fdiv", "fdiv", 4, "elements"),
+    ("floats to bytes", "neon", "row", "quantize", "fdiv", "fdiv", 4, "elements"),
     ("their least", "neon", "row", "min", "fcmgt|bit|bif|bsl", "fcmgt", 4, "elements"),
     ("e ** x", "neon", "program_kernels", "instr_EXP", "fmla", r"str\tq\d+", 4, "elements"),
 ]
@@ -190,7 +190,7 @@ def table(heads, rows):
 
 TEXT = """# Hot kernels by static analysis
 
-Written by `python3 boards/analyse.py`; nothing here was run on a board.
+Written by `python3 boards/analyze.py`; nothing here was run on a board.
 
 ## Innermost loops
 
