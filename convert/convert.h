@@ -60,7 +60,7 @@ lnt_status lnt_convert_memory(const void *onnx, size_t onnx_size, const char *fo
                               const lnt_convert_options *options, lnt_report *report, void **image,
                               size_t *size, lnt_error *err);
 
-/* The parts, in order (import.c, passes/, golden.c, emit.c). */
+/* The parts, in order (import/, passes/, emit/). */
 lnt_status lnt_import(lnt_graph *g, const void *onnx, size_t size, const char *folder,
                       const lnt_convert_options *options, lnt_report *report);
 lnt_status lnt_run_passes(lnt_graph *g, lnt_opt opt, lnt_report *report);
@@ -81,7 +81,7 @@ typedef struct lnt_golden_model {
     uint64_t deadline; /* microseconds */
 } lnt_golden_model;
 
-/* Records the cases of the options, or the reference run (golden.c), or one of `own` unless that is NULL, in
+/* Records the cases of the options, or the reference run (emit/record_golden.c), or one of `own` unless that is NULL, in
  * at most `budget` bytes; g is the model's graph. */
 lnt_status lnt_record_golden(const lnt_graph *g, const void *onnx, size_t onnx_size, const char *folder,
                              const lnt_convert_options *options, const lnt_golden_model *own, size_t budget,

@@ -308,7 +308,7 @@ lnt_status lnt_trace_note(lnt_session *s, const lnt_step *step, uint64_t start_n
 /* Runs a Loop or Scan whole and defines its outputs. Every step before it has run. */
 lnt_status lnt_run_control(lnt_session *s, lnt_frame *f, const lnt_node *n, lnt_error *err);
 
-/* ---- pool.c ---- */
+/* ---- thread_pool.c ---- */
 /* The least items of a slice, where kernels ask for grain and the machine for so many percent of that. */
 int64_t lnt_pool_grain(int64_t grain, int64_t percent);
 /* lnt_kernel.parallel: slices on the session's pool. */

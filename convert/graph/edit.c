@@ -1,4 +1,4 @@
-/* edit.c — see pass.h. */
+/* edit.c — see edit.h. */
 #include "convert/graph/edit.h"
 
 #include "base/half.h"

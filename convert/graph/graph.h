@@ -43,7 +43,7 @@ typedef struct lnt_gvalue {
     bool feeds_shape; /* small integers that extents hang on (marked by passes/mark_shapes.c) */
 } lnt_gvalue;
 
-/* Who reads which value, for the passes; kept right by their edits (passes/pass.c). */
+/* Who reads which value, for the passes; kept right by their edits (graph/edit.c). */
 typedef struct lnt_use { /* an operand of a live node, in the list of its value */
     lnt_gnode *by;
     uint32_t value, next, before; /* LNT_NONE: no operand; the ends of the list */

@@ -63,7 +63,7 @@ typedef struct lnt_importer {
 } lnt_importer;
 
 /* An ONNX node on its way into the graph: operands are values, attributes read. Rules of upgrade*.c and
- * expand.c change it or replace it by others. Arrays are in the graph's memory. */
+ * expand_standard.c change it or replace it by others. Arrays are in the graph's memory. */
 typedef struct lnt_inode {
     const char *name, *domain, *op;
     int64_t opset; /* of its domain */
@@ -133,7 +133,7 @@ lnt_status lnt_import_input_dims(lnt_importer *im, const LntOnnx__Shape *shape, 
 /* --bake, --overridable, --state, --keep, --meta, checked against the imported graph. */
 lnt_status lnt_import_apply_options(lnt_importer *im);
 
-/* ---- for upgrade*.c and expand.c ---- */
+/* ---- for upgrade*.c and expand_*.c ---- */
 
 /* Adds a node of the newest opset beside n; its only output in *out. `what` is part of its name. */
 lnt_status lnt_make(lnt_importer *im, const lnt_inode *n, const char *op, const uint32_t *in, unsigned n_in,

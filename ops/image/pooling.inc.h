@@ -1,4 +1,4 @@
-/* pooling.inc.h — pooling in one type, R; included by pool.c with R, NAME and ROW.
+/* pooling.inc.h — pooling in one type, R; included by pooling.c with R, NAME and ROW.
  *
  * Maxima and sums are taken axis by axis. Plain images: the rows a window covers are joined into one row,
  * then that row's neighbors into outputs. Channels-last images: the pixels a window covers are joined, all
