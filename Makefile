@@ -82,7 +82,7 @@ $(if $(filter emulated,$(AMX)),,$(error AMX=$(AMX) is not known: emulated, or no
 CFLAGS_amx += -include tests/c/emulate_amx.h
 $(BUILD)/obj/base/cpu.o: CPPFLAGS += -DLNT_AMX_EMULATED
 endif
-$(BUILD)/obj/ops/gemm/gemm_avx512.o $(BUILD)/obj/ops/attention/attend_avx512.o: LEVEL_FLAGS := -mno-avx512bw
+$(patsubst %,$(BUILD)/obj/ops/%_avx512.o,gemm/gemm conv/conv_kernels recurrent/rnn_cells attention/attend): LEVEL_FLAGS := -mno-avx512bw
 CFLAGS_dotprod := -mcpu=cortex-a76
 CFLAGS_i8mm := -mcpu=cortex-a76+i8mm
 CFLAGS_neon := $(if $(ARMV7),-mfpu=neon-vfpv4)
@@ -196,7 +196,7 @@ FUZZ_BUILD := BUILD=build/fuzz CC=clang OPT="-O1 -gline-tables-only" SAN="-fsani
               -fno-sanitize=pointer-overflow -fno-sanitize-recover=undefined"
 SECONDS ?= 60
 # Instrumented for fuzzing these take clang many minutes each; they are sanitized by gcc in `make test`.
-$(patsubst %,$(BUILD)/obj/ops/gemm/%.o,gemm gemm_avx2 gemm_avx512): override SAN := $(if $(findstring fuzzer,$(SAN)),,$(SAN))
+$(foreach l,$(empty) _avx2 _avx512,$(patsubst %,$(BUILD)/obj/ops/%$(l).o,gemm/gemm conv/conv_kernels)): override SAN := $(if $(findstring fuzzer,$(SAN)),,$(SAN))
 
 # What numbers are compared with tells little to a mutator that knows what they are: a third of the time.
 $(call objects,$(call sources,$(call rooms,ops) runtime)): CFLAGS += $(if $(findstring fuzzer,$(SAN)),-fno-sanitize-coverage=trace-cmp)

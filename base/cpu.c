@@ -11,91 +11,108 @@
 #include <unistd.h>
 #endif
 
-static unsigned long long xgetbv0(void)
+/* What cpuid and xgetbv say: registers of leaves 1 and 7, and what the system saves. */
+typedef struct features {
+    unsigned c1, b7, c7, d7;
+    unsigned long long saved;
+} features;
+
+static features cpu_features(void)
 {
-    unsigned low, high;
+    enum { OSXSAVE = 1 << 27 };
+    unsigned a, b, c, d, low, high;
+    features f = {0};
+    if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & OSXSAVE))
+        return f;
+    f.c1 = c;
     __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
-    return ((unsigned long long)high << 32) | low;
+    f.saved = ((unsigned long long)high << 32) | low;
+    if (__get_cpuid_count(7, 0, &a, &b, &c, &d))
+        f.b7 = b, f.c7 = c, f.d7 = d;
+    return f;
+}
+
+static bool has_avx2(const features *f)
+{
+    enum { FMA = 1 << 12, AVX = 1 << 28, F16C = 1 << 29, AVX2 = 1 << 5, YMM_STATE = 0x6 };
+    const unsigned needed = FMA | AVX | F16C;
+    return (f->c1 & needed) == needed && (f->saved & YMM_STATE) == YMM_STATE && (f->b7 & AVX2);
+}
+
+static bool has_avx512(const features *f)
+{
+    enum { AVX512F = 1 << 16, AVX512DQ = 1 << 17, AVX512BW = 1 << 30, ZMM_STATE = 0xe6 };
+    const unsigned needed = AVX512F | AVX512DQ | AVX512BW | 1u << 31 /* AVX512VL */;
+    return (f->b7 & needed) == needed && (f->saved & ZMM_STATE) == ZMM_STATE;
 }
 
 /* Linux gives a process the registers of AMX when it asks for them. */
-static bool has_amx(unsigned d)
+static bool has_amx(const features *f)
 {
 #if defined(LNT_AMX_EMULATED)
-    (void)d;
+    (void)f;
     return true;
 #elif defined(__linux__)
     enum { AMX_TILE = 1 << 24, AMX_INT8 = 1 << 25, TILE_STATE = 0x60000, ASK = 0x1023, TILE_DATA = 18 };
-    return (d & AMX_TILE) && (d & AMX_INT8) && (xgetbv0() & TILE_STATE) == TILE_STATE &&
+    return (f->d7 & AMX_TILE) && (f->d7 & AMX_INT8) && (f->saved & TILE_STATE) == TILE_STATE &&
            syscall(SYS_arch_prctl, ASK, TILE_DATA) == 0;
 #else
-    (void)d;
+    (void)f;
     return false;
 #endif
 }
 
-lnt_level lnt_cpu_best_level(void)
-{
-    enum { FMA = 1 << 12, OSXSAVE = 1 << 27, AVX = 1 << 28, F16C = 1 << 29, AVX2 = 1 << 5 };
-    enum {
-        AVX512_VNNI = 1 << 11,
-        AVX512F = 1 << 16,
-        AVX512DQ = 1 << 17,
-        AVX512BW = 1 << 30,
-        YMM_STATE = 0x6,
-        ZMM_STATE = 0xe6
-    };
-    const unsigned avx512 = AVX512F | AVX512DQ | AVX512BW | 1u << 31 /* AVX512VL */;
-    unsigned a, b, c, d;
-    if (!__get_cpuid(1, &a, &b, &c, &d))
-        return LNT_LEVEL_SCALAR;
-    const unsigned needed = FMA | OSXSAVE | AVX | F16C;
-    if ((c & needed) != needed || (xgetbv0() & YMM_STATE) != YMM_STATE)
-        return LNT_LEVEL_SCALAR;
-    if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || !(b & AVX2))
-        return LNT_LEVEL_SCALAR;
-    const bool wide = (b & avx512) == avx512 && (xgetbv0() & ZMM_STATE) == ZMM_STATE;
-    if (!wide)
-        return LNT_LEVEL_AVX2;
-    if (!(c & AVX512_VNNI))
-        return LNT_LEVEL_AVX512;
-    return has_amx(d) ? LNT_LEVEL_AMX : LNT_LEVEL_AVX512VNNI;
-}
-
-#elif defined(__aarch64__)
+#elif defined(__aarch64__) || defined(__ARM_NEON) || defined(LNT_ARMV7)
 #include <sys/auxv.h>
 
-lnt_level lnt_cpu_best_level(void)
+typedef struct features {
+    unsigned long hwcap, hwcap2;
+} features;
+
+static features cpu_features(void)
 {
-    enum { HWCAP_ASIMDDP_BIT = 1 << 20, HWCAP2_I8MM_BIT = 1 << 13 };
-    if (!(getauxval(AT_HWCAP) & HWCAP_ASIMDDP_BIT))
-        return LNT_LEVEL_NEON; /* part of the base architecture */
-    return getauxval(AT_HWCAP2) & HWCAP2_I8MM_BIT ? LNT_LEVEL_I8MM : LNT_LEVEL_DOTPROD;
+    return (features){getauxval(AT_HWCAP), getauxval(AT_HWCAP2)};
 }
 
-#elif defined(__ARM_NEON) || defined(LNT_ARMV7)
-#include <sys/auxv.h>
-
-lnt_level lnt_cpu_best_level(void)
+#if !defined(__aarch64__)
+static bool has_vfpv4(const features *f)
 {
     enum { HWCAP_NEON_BIT = 1 << 12, HWCAP_VFPV4_BIT = 1 << 16 };
     const unsigned long needed = HWCAP_NEON_BIT | HWCAP_VFPV4_BIT;
-    return (getauxval(AT_HWCAP) & needed) == needed ? LNT_LEVEL_NEON : LNT_LEVEL_SCALAR;
+    return (f->hwcap & needed) == needed;
 }
+#endif
 
 #else
 
-lnt_level lnt_cpu_best_level(void)
+typedef struct features {
+    bool none;
+} features;
+
+static features cpu_features(void)
 {
-    return LNT_LEVEL_SCALAR;
+    return (features){true};
 }
 
 #endif
 
+lnt_level lnt_cpu_best_level(void)
+{
+    const features cpu = cpu_features();
+    int best = -1;
+    (void)cpu;
+#define LEVEL(ident, name, floats, int8, has)                                                                \
+    if (best + 1 == LNT_LEVEL_##ident && (has))                                                              \
+        best++;
+#include "base/levels.h"
+#undef LEVEL
+    return (lnt_level)best;
+}
+
 static const char *const level_text[LNT_LEVEL_COUNT] = {
-#define X(name, text) text,
-    LNT_LEVEL_LIST(X)
-#undef X
+#define LEVEL(ident, name, ...) name,
+#include "base/levels.h"
+#undef LEVEL
 };
 
 const char *lnt_level_text(lnt_level level)

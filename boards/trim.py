@@ -10,7 +10,7 @@ import sys
 
 source, info, trimmed, absent = sys.argv[1:]
 kept = set(json.load(open(info))["operators"])
-row = re.compile(r'^OP\((\d+), \d+, (\w+), \w+, "([^"]+)", (?:\w+, ){5}(\w+), (\w+), ')
+row = re.compile(r'^(?:OP|PRODUCT)\((\d+), \d+, (\w+), \w+, "([^"]+)", (?:\w+, ){5}(\w+), (\w+), ')
 functions = set()
 with open(trimmed, "w") as out:
     out.write("#ifndef ABSENT\n#define ABSENT(id, ident)\n#endif\n")

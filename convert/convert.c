@@ -1,6 +1,10 @@
 /* convert.c — the whole way from an ONNX model to an image. */
 #include "convert/fastest.h"
 
+#include "convert/record_golden.h"
+#include "convert/emit/trial_model.h"
+#include "convert/import/import.h"
+#include "convert/passes/passes.h"
 #include "formats/lnt_file.h"
 #include "runtime/internal.h"
 
@@ -57,17 +61,6 @@ static lnt_status emit(lnt_graph *g, const void *onnx, size_t onnx_size, const c
         status = lnt_emit(g, report, &golden, image, size);
     lnt_golden_set_free(&golden);
     return status;
-}
-
-lnt_status lnt_load_own(const lnt_allocator *heap, const void *image, size_t size, lnt_model **m,
-                        lnt_error *err)
-{
-    const lnt_host host = {.struct_bytes = sizeof host,
-                           .allocate = heap->allocate,
-                           .release = heap->release,
-                           .user = heap->host};
-    const lnt_model_options options = {.struct_bytes = sizeof options, .host = &host};
-    return lnt_model_from_memory(image, size, &options, m, err);
 }
 
 lnt_status lnt_make_graph(const lnt_original *source, const lnt_quantize_options *how, lnt_graph *g,

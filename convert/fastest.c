@@ -7,6 +7,8 @@
 #include "convert/fastest.h"
 
 #include "base/clock.h"
+#include "convert/emit/emit.h"
+#include "convert/emit/trial_model.h"
 #include "convert/quantize/quantize_samples.h"
 
 #include <math.h>

@@ -1,8 +1,8 @@
 /* kernels.h — the kernel tables of one level.
  *
- * Each family declares its functions in a struct of pointers in its own header and defines one constant table
- * per level, in a file of the family's stem plus the level: gemm.c (scalar), gemm_avx2.c, gemm_neon.c.
- * Kernels never ask which CPU they run on. */
+ * A family declares its functions in a struct of pointers in its own header and defines one constant table per
+ * level, in a file of the family's stem plus the level: gemm.c (scalar), gemm_avx2.c, gemm_neon.c. Which table
+ * serves which level stands in base/levels.h. Kernels never ask which CPU they run on. */
 #ifndef LNT_OPS_KERNELS_H
 #define LNT_OPS_KERNELS_H
 
@@ -11,13 +11,27 @@
 typedef struct lnt_kernels lnt_kernels;
 
 struct lnt_kernels {
-    const struct lnt_gemm_kernels *gemm;       /* ops/gemm/gemm.h: GEMM, convolution and gate micro-kernels */
+    const struct lnt_gemm_kernels *gemm;       /* ops/gemm/gemm.h: matrix products */
+    const struct lnt_conv_kernels *conv;       /* ops/conv/conv_kernels.h: depthwise, few channels, Winograd */
+    const struct lnt_rnn_kernels *rnn;         /* ops/recurrent/rnn_cells.h: recurrent cells */
     const struct lnt_program_kernels *program; /* ops/elementwise/program_kernels.h: elementwise programs, math */
     const struct lnt_row_kernels *row;         /* ops/rows/row.h: reductions, softmax and norms along a row */
     /* NULL in a trimmed library without operators that use them: */
-    const struct lnt_qgemm_kernels *qgemm;   /* ops/quant/qgemm.h: products of bytes */
+    const struct lnt_qgemm_kernels *qgemm;   /* ops/quant/qgemm.h: int8 products */
     const struct lnt_attend_kernels *attend; /* ops/attention/attend.h: attention */
 };
+
+/* The tables: lnt_gemm_avx2, lnt_qgemm_amx, ... */
+#define LEVEL(ident, name, floats, int8, has)                                                                \
+    extern const struct lnt_gemm_kernels lnt_gemm_##floats;                                                  \
+    extern const struct lnt_conv_kernels lnt_conv_##floats;                                                  \
+    extern const struct lnt_rnn_kernels lnt_rnn_##floats;                                                    \
+    extern const struct lnt_program_kernels lnt_program_##floats;                                            \
+    extern const struct lnt_row_kernels lnt_row_##floats;                                                    \
+    extern const struct lnt_attend_kernels lnt_attend_##floats;                                              \
+    extern const struct lnt_qgemm_kernels lnt_qgemm_##int8;
+#include "base/levels.h"
+#undef LEVEL
 
 const lnt_kernels *lnt_kernels_of(lnt_level level);
 

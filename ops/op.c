@@ -4,32 +4,23 @@
 #include "base/checked.h"
 #include "base/half.h"
 #include "base/lnt_assert.h"
+#include "ops/list_names.h"
+#include "ops/product.h"
 
 #include <string.h>
 
-#define ONNX ""
-#define MICROSOFT "com.microsoft"
-#define ML "ai.onnx.ml"
-#define LINNET "linnet"
-
-/* Row flags by their short names. */
-enum {
-    CL = LNT_OP_CL,
-    ELEMENTWISE = LNT_OP_ELEMENTWISE,
-    EPILOGUE = LNT_OP_EPILOGUE,
-    ANY_RANK = LNT_OP_ANY_RANK,
-    EXTENTS = LNT_OP_EXTENTS,
-    CONTROL = LNT_OP_CONTROL,
-    RANDOM = LNT_OP_RANDOM,
-    VIEW = LNT_OP_VIEW
-};
-
 const lnt_op lnt_ops[] = {
+#define ROW(id, version, domain, name, imin, imax, omin, omax, types, shape, bind, values, flags, product)   \
+    {id,     version,           domain,          name,   imin, imax, omin, omax, LNT_TYPE_##types, flags,    \
+     values, lnt_shape_##shape, lnt_bind_##bind, product},
 #define OP(id, version, ident, domain, name, imin, imax, omin, omax, types, shape, bind, values, flags)      \
-    {id,     version,           domain,         name, imin, imax, omin, omax, LNT_TYPE_##types, flags,       \
-     values, lnt_shape_##shape, lnt_bind_##bind},
+    ROW(id, version, domain, name, imin, imax, omin, omax, types, shape, bind, values, flags, NULL)
+#define PRODUCT(id, version, ident, domain, name, imin, imax, omin, omax, types, shape, bind, values, flags, hook)   \
+    ROW(id, version, domain, name, imin, imax, omin, omax, types, shape, bind, values, flags, &lnt_product_##hook)
 #include "ops/list.h"
+#undef PRODUCT
 #undef OP
+#undef ROW
 };
 const unsigned lnt_op_count = sizeof lnt_ops / sizeof lnt_ops[0];
 

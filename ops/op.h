@@ -15,6 +15,7 @@ typedef struct lnt_op lnt_op;
 typedef struct lnt_site lnt_site;
 typedef struct lnt_program lnt_program; /* ops/elementwise/program.h */
 typedef struct lnt_kernels lnt_kernels; /* ops/kernels.h */
+typedef struct lnt_product lnt_product; /* ops/product.h */
 
 typedef enum lnt_attr_type {
     LNT_ATTR_INT = 1,
@@ -108,7 +109,10 @@ enum {
     LNT_OP_CONTROL = 1 << 4,     /* If, Loop, Scan: bound by the runtime */
     LNT_OP_RANDOM = 1 << 5,      /* draws random numbers: never folded, never merged */
     LNT_OP_VIEW = 1 << 6,        /* usually moves no data */
-    LNT_OP_EXTENTS = 1 << 7      /* reads its inputs' extents, never their contents */
+    LNT_OP_EXTENTS = 1 << 7,     /* reads its inputs' extents, never their contents */
+    LNT_OP_CHEAP = 1 << 8,       /* of small tensors it is computed at bind, where extents depend on it */
+    LNT_OP_COUNTS = 1 << 9,      /* how many elements it gives depends on the contents of its inputs */
+    LNT_OP_INT8 = 1 << 10        /* multiplies int8: needs the int8 kernels, and constants packed for them */
 };
 
 struct lnt_op {
@@ -121,6 +125,7 @@ struct lnt_op {
     uint32_t value_inputs; /* bit i: the shape rule reads the contents of input i */
     lnt_shape_fn shape;
     lnt_bind_fn bind;
+    const lnt_product *product; /* of operators that multiply matrices (ops/product.h), else NULL */
 };
 
 /* Operators by number: LNT_ID_Conv, ... */
@@ -164,12 +169,6 @@ bool lnt_op_may_skip(const lnt_op *op, unsigned i);
 
 /* Inputs whose contents the node's shape rule reads, as bits. */
 uint32_t lnt_node_value_inputs(const lnt_node *node);
-
-/* Pairs of a multiplication and an addition that a step of the node is worth; 0 for all but products of
- * matrices, convolutions, recurrent networks and attention. */
-int64_t lnt_multiply_adds(const lnt_node *node, const lnt_step *step);
-/* Is the operator with this id one of those that have any? */
-bool lnt_multiplies(unsigned op);
 
 /* ---- attributes: the value, or the default where the node has none ---- */
 const lnt_attr *lnt_attr_find(const lnt_node *node, const char *name);

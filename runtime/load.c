@@ -4,7 +4,7 @@
 
 #include "base/lnt_assert.h"
 #include "formats/stored.h"
-#include "ops/pack.h"
+#include "ops/product.h"
 #include "ops/elementwise/program.h"
 
 #include <stdio.h>

@@ -3,6 +3,7 @@
 
 #include "base/lnt_assert.h"
 #include "base/utf8.h"
+#include "ops/product.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

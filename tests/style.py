@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """style.py: what can be checked of the source by reading it: include order, blanks, lengths, what the library may not
 call. Prints the lengths of functions, then what is wrong; exit 1 if anything is."""
+import collections
 import pathlib
 import re
 import statistics
@@ -13,6 +14,8 @@ ORDER = ["base", "formats", "ops", "runtime", "convert", "cli"]
 LIBRARY = ORDER[:-1]
 LINE = {".c": 120, ".h": 120, ".py": 140}
 FILE, FUNCTION = 1000, 100
+ROOM = 40  # files of a folder
+TWICE = {"README.md", "__init__.py"}  # names that more than one folder may have
 ASSERTIONS = 3  # LNT_ASSERT in 1,000 lines of a folder of the library, at least
 MAY_STOP = pathlib.Path("base/lnt_assert.c")  # where builds with a sanitizer print and abort
 FORBIDDEN = re.compile(r"(?<![\w.>])(printf|puts|putchar|perror|abort|exit|_exit|assert)\s*\(|\b(stdout|stderr)\b")
@@ -35,6 +38,47 @@ def fault(path, line, text):
 def tracked():
     listing = subprocess.run(["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
     return [pathlib.Path(p) for p in listing.split("\n") if p]
+
+
+def check_rooms(files):
+    """No folder with more files than one looks through, no name twice, but for data."""
+    rooms, names = collections.Counter(f.parent for f in files), {}
+    for room, n in rooms.items():
+        if n > ROOM:
+            fault(room, 1, f"{n} files, at most {ROOM}")
+    for f in files:
+        other = names.setdefault(f.name, f)
+        if other != f and f.name not in TWICE:
+            fault(f, 1, f"{other} has this name, too")
+
+
+def circle(arrows, start):
+    """A way from a folder back to it, or None."""
+    ways, seen = [[start]], set()
+    while ways:
+        way = ways.pop(0)
+        for to in arrows.get(way[-1], ()):
+            if to == start:
+                return [*way, to]
+            if to not in seen:
+                seen.add(to)
+                ways.append([*way, to])
+    return None
+
+
+def check_circles(files):
+    """Folders whose files include each other's, over however many others."""
+    arrows = {}
+    for f in files:
+        if f.suffix in (".c", ".h"):
+            found = re.findall(r'^#include "([^"]+)/[^"/]+"', (ROOT / f).read_text(), re.M)
+            arrows.setdefault(str(f.parent), set()).update(set(found) - {str(f.parent)})
+    reported = set()
+    for folder in sorted(arrows):
+        way = circle(arrows, folder)
+        if way and not reported & set(way):
+            reported |= set(way)
+            fault(folder, 1, "includes in a circle: " + " -> ".join(way))
 
 
 def check_text(path, text):
@@ -135,6 +179,9 @@ def main():
             check_sizes(path, code)
             if path.suffix == ".c":
                 measure_functions(path, code)
+    files = [path for path in tracked() if (ROOT / path).exists()]
+    check_rooms(files)
+    check_circles(files)
     lengths.sort()
     lines = [n for n, _ in lengths]
     print(f"{len(lines)} functions: median {statistics.median(lines):.0f} lines, "

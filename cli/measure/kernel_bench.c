@@ -9,7 +9,7 @@
 #include "ops/gemm/blas.h"
 #include "ops/check/check.h"
 #include "ops/op.h"
-#include "ops/pack.h"
+#include "ops/product.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

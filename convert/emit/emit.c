@@ -2,7 +2,7 @@
  *
  * Subgraphs are numbered as a run would meet them, values and constants in order of first use. What nothing
  * uses is left out; equal texts and equal constants are stored once. */
-#include "convert/convert.h"
+#include "convert/emit/emit.h"
 
 #include "base/checked.h"
 #include "base/half.h"
@@ -570,4 +570,11 @@ lnt_status lnt_emit(lnt_graph *g, lnt_report *report, const lnt_golden_set *gold
     lnt_names_free(&e.known);
     lnt_names_free(&e.runs);
     return status;
+}
+
+void lnt_golden_set_free(lnt_golden_set *set)
+{
+    lnt_free(set->heap, set->record);
+    lnt_free(set->heap, set->data);
+    *set = (lnt_golden_set){.heap = set->heap};
 }

@@ -182,33 +182,4 @@ typedef struct lnt_pass_count { /* a line of the report */
 
 typedef struct lnt_report lnt_report; /* convert/graph/report.h */
 
-typedef enum lnt_opt { LNT_OPT_NONE, LNT_OPT_BASIC, LNT_OPT_ALL } lnt_opt;
-
-/* X(name): runs lnt_pass_NAME(g, report) in this order; the second column is the least --opt that wants it.
- */
-#define LNT_PASS_LIST(X)                                                                                     \
-    X(fold_qdq, BASIC)                                                                                       \
-    X(fold_constants, BASIC)                                                                                 \
-    X(identities, BASIC)                                                                                     \
-    X(common_subexpressions, BASIC)                                                                          \
-    X(dead_nodes, BASIC)                                                                                     \
-    X(fold_dynamic, ALL)                                                                                     \
-    X(byte_tables, ALL)                                                                                      \
-    X(fuse_batchnorm, ALL)                                                                                   \
-    X(fuse_patterns, ALL)                                                                                    \
-    X(subpixel, NONE)                                                                                        \
-    X(subpixel_floats, ALL)                                                                                  \
-    X(quantize, NONE)                                                                                        \
-    X(undo_leaky, ALL)                                                                                       \
-    X(fuse_epilogue, ALL)                                                                                    \
-    X(fuse_elementwise, ALL)                                                                                 \
-    X(storage_order, ALL)                                                                                    \
-    X(winograd, ALL)                                                                                         \
-    X(pack_weights, ALL)                                                                                     \
-    X(mark_shapes, NONE)
-
-#define X(name, level) lnt_status lnt_pass_##name(lnt_graph *g, lnt_report *report);
-LNT_PASS_LIST(X)
-#undef X
-
 #endif

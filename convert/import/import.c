@@ -4,6 +4,8 @@
  * tells all. Values whose computation is missing have no type; what depends on them is not looked at. */
 #include "convert/import/import.h"
 
+#include "formats/lnt_format.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>

@@ -12,9 +12,14 @@
 #ifndef LNT_CONVERT_IMPORT_IMPORT_H
 #define LNT_CONVERT_IMPORT_IMPORT_H
 
-#include "convert/convert.h"
+#include "convert/graph/options.h"
+#include "convert/graph/report.h"
 #include "convert/import/onnx.pb-c.h"
 #include "convert/import/scan.h"
+
+/* Fills g from the model in `onnx`; folder (may be NULL) is where external data may lie. */
+lnt_status lnt_import(lnt_graph *g, const void *onnx, size_t size, const char *folder,
+                      const lnt_convert_options *options, lnt_report *report);
 
 enum {
     LNT_ONNX_OPSET_NEWEST = 28,

@@ -2,6 +2,7 @@
  * make of each byte, where what bytes mean is constant and all bytes that meet hang on one: x * sigmoid(x) is
  * a table, too. */
 #include "convert/graph/edit.h"
+#include "convert/passes/passes.h"
 
 enum { BYTES = 256, MAX_INPUTS = 8, MEANING = 3 /* a tensor, its scale and its zero point */ };
 

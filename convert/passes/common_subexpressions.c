@@ -1,6 +1,7 @@
 /* common_subexpressions.c — computes once what is computed twice from the same values, and stores equal
  * constants once. */
 #include "convert/graph/edit.h"
+#include "convert/passes/passes.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,6 @@
 /* dead_nodes.c — drops what no output, no kept value and no state hangs on. */
 #include "convert/graph/edit.h"
+#include "convert/passes/passes.h"
 
 typedef struct liveness {
     lnt_edit *e;

@@ -3,6 +3,7 @@
  * A node all of whose inputs are constants is run by the runtime's own kernels; a shape whose extents are
  * known becomes a constant; an If whose condition is constant gives way to its branch. */
 #include "convert/passes/patterns.h"
+#include "convert/passes/passes.h"
 
 #include <string.h>
 

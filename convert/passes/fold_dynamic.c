@@ -8,6 +8,7 @@
  * The numbers are the same: the sum is converted and multiplied with the product of both scales. What is done
  * with the result goes into the operator's epilogue later. */
 #include "convert/graph/edit.h"
+#include "convert/passes/passes.h"
 
 #include "ops/quant/qconv.h"
 

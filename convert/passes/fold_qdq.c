@@ -10,6 +10,7 @@
  * falls between two. A Relu before Q goes where Q stores nothing below 0. Runs before constants are folded,
  * so that weights stay bytes. */
 #include "convert/graph/edit.h"
+#include "convert/passes/passes.h"
 
 #include <math.h>
 #include <string.h>

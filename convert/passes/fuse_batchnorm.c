@@ -4,6 +4,7 @@
  * All of these are y = a[c] * x + b[c]; a chain of them is gathered in double precision and rounded once. A
  * BatchNormalization with nothing to fold it into becomes Mul and Add, which fuse elementwise. */
 #include "convert/graph/edit.h"
+#include "convert/passes/passes.h"
 
 #include <math.h>
 

@@ -4,6 +4,7 @@
  * Nodes are visited in running order. A group is open while nobody outside has read its values: then it may
  * still move down to the place of the node that joins it, and two open groups may become one. */
 #include "convert/graph/edit.h"
+#include "convert/passes/passes.h"
 #include "convert/passes/program_builder.h"
 
 #include <string.h>

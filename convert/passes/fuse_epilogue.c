@@ -6,6 +6,7 @@
  * done on the tile, too, if nothing else reads it. The product moves to where the last absorbed node
  * stood: there its new operands exist. */
 #include "convert/graph/edit.h"
+#include "convert/passes/passes.h"
 #include "convert/passes/program_builder.h"
 
 #include <string.h>

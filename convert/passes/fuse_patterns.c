@@ -1,5 +1,6 @@
 /* fuse_patterns.c — finds groups of nodes that are one operator (patterns.h) and puts that in their place. */
 #include "convert/passes/patterns.h"
+#include "convert/passes/passes.h"
 
 lnt_status lnt_pass_fuse_patterns(lnt_graph *g, lnt_report *report)
 {

@@ -2,6 +2,7 @@
  *
  * Only what leaves every bit of the results as it was: x + 0 stays, since it turns -0 into +0. */
 #include "convert/graph/edit.h"
+#include "convert/passes/passes.h"
 
 static const lnt_operand *info(const lnt_graph *g, uint32_t value)
 {

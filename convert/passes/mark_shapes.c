@@ -6,6 +6,7 @@
  * symbol of kind 2, which the user may bound; extents of operators whose results have as many elements as the
  * data happen to give (NonZero, ...) become symbols of kind 1. */
 #include "convert/graph/edit.h"
+#include "convert/passes/passes.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -20,36 +21,6 @@ typedef struct marker {
     uint8_t *verdict; /* per value: can it be computed at bind? */
     bool *marked;     /* per value: its way was gone already */
 } marker;
-
-/* clang-format off */
-/* Cheap enough for bind, and harmless there. */
-static bool cheap(const lnt_gnode *n)
-{
-    switch (n->op->id) {
-    case LNT_ID_Shape: case LNT_ID_Size: case LNT_ID_Gather: case LNT_ID_GatherElements: case LNT_ID_GatherND:
-    case LNT_ID_Concat: case LNT_ID_Slice: case LNT_ID_Split: case LNT_ID_Squeeze: case LNT_ID_Unsqueeze:
-    case LNT_ID_Reshape: case LNT_ID_Flatten: case LNT_ID_Expand: case LNT_ID_Tile: case LNT_ID_Transpose:
-    case LNT_ID_Pad: case LNT_ID_ScatterND: case LNT_ID_ScatterElements: case LNT_ID_ConstantOfShape:
-    case LNT_ID_Range: case LNT_ID_NonZero: case LNT_ID_OneHot: case LNT_ID_TopK: case LNT_ID_CumSum:
-    case LNT_ID_Identity: case LNT_ID_Cast: case LNT_ID_CastLike: case LNT_ID_Add: case LNT_ID_Sub:
-    case LNT_ID_Mul: case LNT_ID_Div: case LNT_ID_Mod: case LNT_ID_Pow: case LNT_ID_Neg: case LNT_ID_Abs:
-    case LNT_ID_Sign: case LNT_ID_Sqrt: case LNT_ID_Reciprocal: case LNT_ID_Exp: case LNT_ID_Log:
-    case LNT_ID_Floor: case LNT_ID_Ceil: case LNT_ID_Round: case LNT_ID_Clip: case LNT_ID_Min: case LNT_ID_Max:
-    case LNT_ID_Sum: case LNT_ID_Where: case LNT_ID_Equal: case LNT_ID_Less: case LNT_ID_LessOrEqual:
-    case LNT_ID_Greater: case LNT_ID_GreaterOrEqual: case LNT_ID_Not: case LNT_ID_And: case LNT_ID_Or:
-    case LNT_ID_Xor: case LNT_ID_BitShift: case LNT_ID_BitwiseAnd: case LNT_ID_BitwiseOr:
-    case LNT_ID_ReduceProd: case LNT_ID_ReduceSum: case LNT_ID_ReduceMax: case LNT_ID_ReduceMin:
-    case LNT_ID_ReduceMean: case LNT_ID_ArgMax: case LNT_ID_ArgMin: return true;
-    default: return false;
-    }
-}
-/* clang-format on */
-
-/* The number of their results' elements hangs on the data itself. */
-static bool counts_data(const lnt_gnode *n)
-{
-    return lnt_is(n, NonZero) || lnt_is(n, Unique) || lnt_is(n, Compress) || lnt_is(n, NonMaxSuppression);
-}
 
 static bool is_float(unsigned dtype)
 {
@@ -79,7 +50,7 @@ static bool early(marker *m, uint32_t value)
         return m->verdict[value] == EARLY;
     m->verdict[value] = BUSY;
     /* Floats that are fed are data, unless a shape rule itself asks for them (Resize's scales). */
-    bool yes = small(&v->info) && (p ? cheap(p) : !is_float(v->info.dtype));
+    bool yes = small(&v->info) && (p ? (p->op->flags & LNT_OP_CHEAP) != 0 : !is_float(v->info.dtype));
     for (unsigned i = 0; yes && p && !reads_extents_only(p) && i < p->n_in; i++)
         yes = p->in[i] == LNT_NONE || early(m, p->in[i]);
     m->verdict[value] = yes ? EARLY : LATE;
@@ -104,7 +75,7 @@ static lnt_status add_symbol(marker *m, const char *name, uint32_t kind, uint32_
  * count: a float result is one of the run proper. */
 static bool follows_on(const marker *m, const lnt_gnode *p)
 {
-    if (!p || !cheap(p) || counts_data(p))
+    if (!p || !(p->op->flags & LNT_OP_CHEAP) || (p->op->flags & LNT_OP_COUNTS))
         return false;
     for (unsigned i = 0; i < p->n_in; i++) {
         if (p->in[i] == LNT_NONE || m->g->value[p->in[i]].constant)
@@ -202,7 +173,7 @@ static lnt_status mark_inputs(marker *m, const lnt_gnode *n)
         bool wanted = true;
         if (n->op->flags & LNT_OP_CONTROL)
             wanted = early(m, value);
-        else if (counts_data(n))
+        else if (n->op->flags & LNT_OP_COUNTS)
             wanted = m->g->value[value].producer && early(m, value);
         if (wanted)
             LNT_TRY(mark(m, value));
@@ -223,7 +194,7 @@ lnt_status lnt_pass_mark_shapes(lnt_graph *g, lnt_report *report)
     for (size_t s = 0; s < g->n_subs; s++)
         for (size_t i = 0; i < g->sub[s].n_nodes; i++) {
             const lnt_gnode *n = g->sub[s].node[i];
-            if (counts_data(n))
+            if (n->op->flags & LNT_OP_COUNTS)
                 LNT_TRY(mark_counted(&m, n));
             if (lnt_is(n, Loop))
                 LNT_TRY(mark_scan_outputs(&m, n));

@@ -4,8 +4,9 @@
  * out of panels, so that an embedding tied to an output projection is stored once. Where readers differ there
  * is a packed copy per layout beside the ONNX one, and the report names the constant. */
 #include "convert/graph/edit.h"
+#include "convert/passes/passes.h"
 
-#include "ops/pack.h"
+#include "ops/product.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* passes.c — runs the passes in their order. */
 #include "convert/graph/check_graph.h"
-#include "convert/convert.h"
+#include "convert/passes/passes.h"
 
 typedef struct pass {
     lnt_status (*run)(lnt_graph *g, lnt_report *report);

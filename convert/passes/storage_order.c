@@ -5,6 +5,7 @@
  * are moved: first whole webs of such neighbors, then node by node until nothing gets better. Inputs and
  * outputs of the model and of subgraphs, and kept values, lie in ONNX order. */
 #include "convert/graph/edit.h"
+#include "convert/passes/passes.h"
 #include "ops/conv/conv.h"
 
 #include <string.h>

@@ -6,6 +6,7 @@
  * lie in a row if pixels lie side by side; (m, r) along two, for DepthToSpace, and where there are groups.
  * What the padding would have cut off is cut off. */
 #include "convert/graph/edit.h"
+#include "convert/passes/passes.h"
 
 #include "base/checked.h"
 #include "convert/quantize/quantize.h"

@@ -7,6 +7,7 @@
  * LeakyRelu can be undone. So y need not be kept: both LeakyRelus go into epilogues, and there is one pass
  * over memory and one value less. */
 #include "convert/graph/edit.h"
+#include "convert/passes/passes.h"
 
 enum { MAX_READERS = 8 };
 

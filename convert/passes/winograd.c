@@ -2,6 +2,7 @@
 #include "ops/conv/winograd.h"
 
 #include "convert/graph/edit.h"
+#include "convert/passes/passes.h"
 #include "convert/graph/report.h"
 
 #include "formats/packed.h"

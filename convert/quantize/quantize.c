@@ -181,7 +181,7 @@ static lnt_status note_formless(finder *f, lnt_gnode *n)
 {
     lnt_graph *g = f->e.g;
     size_t weights = 0;
-    if (n->subgraph != 0 || !lnt_multiplies(n->op->id))
+    if (n->subgraph != 0 || !n->op->product)
         return LNT_OK;
     for (unsigned i = 0; i < n->n_in; i++)
         if (lnt_is_constant(g, n->in[i]) && g->value[n->in[i]].info.rank > 1)

@@ -39,6 +39,9 @@ typedef struct lnt_quantize_options {
     void (*progress)(void *arg, size_t done, size_t total);
 } lnt_quantize_options;
 
+/* The pass: exchanges layers by the options of the graph (lnt_graph.quantize); nothing without. */
+lnt_status lnt_pass_quantize(lnt_graph *g, lnt_report *report);
+
 /* One layer and its two forms. */
 typedef struct lnt_qlayer {
     lnt_gnode *node;

@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/lnt_assert.h"
 #include "convert/graph/edit.h"
-#include "ops/pack.h"
+#include "ops/product.h"
 #include "ops/quant/qparams.h"
 
 #include <math.h>

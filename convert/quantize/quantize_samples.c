@@ -1,7 +1,7 @@
 /* quantize_samples.c — see quantize_samples.h. */
 #include "convert/quantize/quantize_samples.h"
 
-#include "convert/convert.h"
+#include "convert/emit/trial_model.h"
 #include "convert/quantize/quantize_trial.h"
 #include "formats/tensor_file.h"
 

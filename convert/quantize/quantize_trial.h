@@ -2,7 +2,8 @@
 #ifndef LNT_CONVERT_QUANTIZE_QUANTIZE_TRIAL_H
 #define LNT_CONVERT_QUANTIZE_QUANTIZE_TRIAL_H
 
-#include "convert/convert.h"
+#include "convert/emit/emit.h"
+#include "convert/emit/trial_model.h"
 #include "convert/quantize/quantize_static.h"
 
 /* Signal and noise, summed up. */

@@ -45,6 +45,4 @@ typedef struct lnt_attend_kernels {
     void (*mix)(const lnt_mix *m);
 } lnt_attend_kernels;
 
-extern const lnt_attend_kernels lnt_attend_scalar, lnt_attend_avx2, lnt_attend_avx512, lnt_attend_neon;
-
 #endif

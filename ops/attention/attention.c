@@ -35,6 +35,7 @@ lnt_attention_range lnt_attention_range_of(const lnt_attention_job *j, int64_t b
 #include "ops/attention/attention.inc.h"
 #include "ops/real_double.h"
 #include "ops/attention/attention.inc.h"
+#include "ops/product.h"
 
 /* ---- the cache ---- */
 
@@ -309,3 +310,15 @@ lnt_status lnt_bind_attention(lnt_site *site)
     const uint32_t real = 1u << QUERY | 1u << KEY | 1u << VALUE | 1u << PAST_KEY | 1u << PAST_VALUE;
     return lnt_bind_widened(site, real | (p->mask_is_bool ? 0 : 1u << MASK), UINT32_MAX);
 }
+
+/* Every query meets every key, and its weights every value; what a mask spares is counted, too. Keys are
+ * [batch, heads, length, size] or [batch, length, heads * size], past ones of rank 4. */
+static int64_t multiply_adds(const lnt_node *node, const lnt_step *s)
+{
+    (void)node;
+    const lnt_operand *key = s->in[KEY], *past = s->n_in > PAST_KEY ? s->in[PAST_KEY] : NULL;
+    const int64_t length = key->dims[key->rank - 2] + (past ? past->dims[2] : 0);
+    return length * (lnt_operand_count(s->in[QUERY]) + lnt_operand_count(s->out[0]));
+}
+
+const lnt_product lnt_product_attention = {.multiply_adds = multiply_adds};

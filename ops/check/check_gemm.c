@@ -6,7 +6,9 @@
 #include "ops/check/check.h"
 
 #include "base/memory.h"
+#include "ops/conv/conv_kernels.h"
 #include "ops/gemm/gemm.h"
+#include "ops/recurrent/rnn_cells.h"
 
 #include <math.h>
 #include <string.h>
@@ -41,6 +43,8 @@ typedef struct bench {
     const char *level;
     uint64_t seed, random;
     const lnt_gemm_kernels *kernels;
+    const lnt_conv_kernels *conv;
+    const lnt_rnn_kernels *cells;
     float a[LNT_TILE_ROWS_MAX][A_ROW], b[PANELS * LNT_PANEL * TAPS_MAX * DEPTH_MAX];
     float c[LNT_TILE_ROWS_MAX][ROW], before[LNT_TILE_ROWS_MAX][ROW], residual[LNT_TILE_ROWS_MAX][ROW];
     float bias[COLUMNS_MAX], weights[DEPTHWISE_LINES * TAPS_MAX * GROUP_CHANNELS * PANELS * LNT_PANEL];
@@ -305,7 +309,7 @@ static void check_depthwise(bench *t, uint64_t seed)
     const lnt_depthwise *d = &k.d;
     t->report->cases++;
     draw_depthwise(t, &k);
-    t->kernels->depthwise(d);
+    t->conv->depthwise(d);
     for (size_t at = 0; at < sizeof t->pixels / sizeof *t->pixels; at++) {
         if (depthwise_holds(t, &k, at))
             continue;
@@ -367,7 +371,7 @@ static void check_stem(bench *t, uint64_t seed, bool planes)
 {
     uint32_t offset[DEPTH_MAX];
     const lnt_stem s = draw_stem(t, offset, planes);
-    (planes ? t->kernels->stem_planes : t->kernels->stem)(&s);
+    (planes ? t->conv->stem_planes : t->conv->stem)(&s);
     t->report->cases++;
     for (size_t at = 0; at < sizeof t->pixels / sizeof *t->pixels; at++) {
         const size_t line = (at - GUARD) / s.c_step, within = (at - GUARD) % s.c_step;
@@ -434,8 +438,8 @@ static unit judge_gru(const lnt_rnn_cell *cell, const float x[3], const float s[
 static void check_cell(bench *t, unsigned gates, uint64_t seed)
 {
     enum { KINDS = LNT_ACT_SOFTPLUS + 1 };
-    const lnt_gemm_kernels *kernels = t->kernels;
-    if (!(gates == 4 ? kernels->lstm : gates == 1 ? kernels->rnn : kernels->gru_gates))
+    const lnt_rnn_kernels *cells = t->cells;
+    if (!(gates == 4 ? cells->lstm : gates == 1 ? cells->rnn : cells->gru_gates))
         return;
     const size_t hidden = 1 + below(t, HIDDEN_MAX), room = (hidden + LNT_PANEL - 1) / LNT_PANEL * LNT_PANEL;
     float *input = t->b, *recurrent = input + 4 * HIDDEN_ROOM, *kept = recurrent + 4 * HIDDEN_ROOM;
@@ -467,11 +471,11 @@ static void check_cell(bench *t, unsigned gates, uint64_t seed)
                                .input_forget = sometimes(t),
                                .linear_before_reset = true};
     if (gates == 4)
-        kernels->lstm(&cell, 0, hidden);
+        cells->lstm(&cell, 0, hidden);
     else if (gates == 1)
-        kernels->rnn(&cell, 0, hidden);
+        cells->rnn(&cell, 0, hidden);
     else
-        kernels->gru_gates(&cell, 0, hidden), kernels->gru_state(&cell, 0, hidden);
+        cells->gru_gates(&cell, 0, hidden), cells->gru_state(&cell, 0, hidden);
     t->report->cases++;
     for (size_t n = 0; n < hidden; n++) {
         float x[4] = {0}, s[4] = {0}, p[3] = {0};
@@ -509,6 +513,8 @@ lnt_status lnt_check_gemm(lnt_level level, uint64_t seed, lnt_check_report *r)
     t->level = lnt_level_text(level);
     t->random = seed ? seed : 1;
     t->kernels = lnt_kernels_of(level)->gemm;
+    t->conv = lnt_kernels_of(level)->conv;
+    t->cells = lnt_kernels_of(level)->rnn;
     const uint64_t failures = r->failures;
     for (unsigned i = 0; i < GEMM_CASES; i++)
         check_tile(t, seed);

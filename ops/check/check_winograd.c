@@ -6,7 +6,7 @@
 #include "ops/check/check.h"
 
 #include "base/memory.h"
-#include "ops/gemm/gemm.h"
+#include "ops/conv/conv_kernels.h"
 #include "ops/conv/winograd.h"
 
 #include <math.h>
@@ -64,7 +64,7 @@ static const float guard_value = 12345.5f;
 typedef struct bench {
     lnt_check_report *report;
     uint64_t random;
-    const lnt_gemm_kernels *kernels;
+    const lnt_conv_kernels *kernels;
     float lines[PATCH][LINE], zeros[CHANNELS_MAX], products[PRODUCTS];
     float pixels[PIXELS], residual[PIXELS], bias[CHANNELS_MAX];
 } bench;
@@ -343,7 +343,7 @@ lnt_status lnt_check_winograd(lnt_level level, uint64_t seed, lnt_check_report *
         return LNT_E_MEMORY;
     t->report = r;
     t->random = seed ? seed : 1;
-    t->kernels = lnt_kernels_of(level)->gemm;
+    t->kernels = lnt_kernels_of(level)->conv;
     const uint64_t failures = r->failures;
     for (unsigned i = 0; i < CASES && t->kernels->winograd_in; i++) {
         check_in(t, lnt_level_text(level), seed);

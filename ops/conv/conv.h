@@ -4,7 +4,7 @@
 
 #include "formats/packed.h"
 #include "ops/copy.h"
-#include "ops/gemm/gemm.h"
+#include "ops/conv/conv_kernels.h"
 #include "ops/gemm/gemm_store.h"
 #include "ops/window.h"
 
@@ -22,6 +22,10 @@ lnt_status lnt_conv_transpose_of(const lnt_site *site, lnt_conv *c);
 
 /* The record of float weights w for this geometry; depthwise ones have their own layout. */
 lnt_packed lnt_conv_record(const lnt_conv *c);
+
+/* The same of a constant: W of Conv [groups * features, channels, kernel...], of ConvTranspose
+ * [groups * channels, features, kernel...]; false where node's attributes do not fit it. */
+bool lnt_conv_pack(const lnt_node *node, const lnt_operand *w, bool transposed, lnt_packed *record);
 
 /* Pixels of zeros around an image. */
 typedef struct lnt_padding {

@@ -7,7 +7,7 @@
 #include "base/lnt_assert.h"
 #include "ops/conv/conv.h"
 #include "ops/conv/row_fusion.h"
-#include "ops/gemm/gemm.h"
+#include "ops/conv/conv_kernels.h"
 
 enum {
     RUN_WORK = 32 * 1024,     /* multiply-adds in a run of pixels */
@@ -24,7 +24,7 @@ typedef struct depthwise {
     lnt_conv_images images;
     lnt_conv_weights weights;
     lnt_store store;
-    const lnt_gemm_kernels *kernels;
+    const lnt_conv_kernels *kernels;
     const lnt_epilogue *epilogue; /* run with each run of pixels */
     unsigned along, across;       /* axes: of runs (2: rows; 1: columns), and of those beside each other */
     int64_t run, runs;            /* pixels in a run, runs in a row */
@@ -233,7 +233,7 @@ lnt_status lnt_conv_bind_depthwise(lnt_site *site, const lnt_conv *g)
     if (!d)
         return LNT_E_MEMORY;
     d->g = *g;
-    d->kernels = site->kernels->gemm;
+    d->kernels = site->kernels->conv;
     size_t scratch = 0;
     LNT_TRY(lnt_conv_bind_images(site, g, NULL, &d->images, &scratch));
     LNT_TRY(lnt_conv_bind_weights(site, g, &d->weights, &scratch));

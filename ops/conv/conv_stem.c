@@ -9,6 +9,7 @@
 #include "base/checked.h"
 #include "base/lnt_assert.h"
 #include "ops/conv/conv.h"
+#include "ops/conv/conv_kernels.h"
 #include "ops/gemm/gemm.h"
 
 #include <string.h>
@@ -29,7 +30,7 @@ typedef struct stem {
     lnt_conv g;
     lnt_conv_weights weights;
     lnt_store store;
-    const lnt_gemm_kernels *kernels;
+    const lnt_conv_kernels *kernels;
     const lnt_epilogue *epilogue; /* run with each row of a band */
     bool direct;                  /* one tap: pixels are read where they lie, all in one row */
     int64_t band, runs;           /* rows of a band; bands side by side */
@@ -365,7 +366,7 @@ lnt_status lnt_conv_bind_stem(lnt_site *site, const lnt_conv *g, const lnt_store
     if (!s)
         return LNT_E_MEMORY;
     s->g = *g;
-    s->kernels = site->kernels->gemm;
+    s->kernels = site->kernels->conv;
     size_t scratch = 0;
     LNT_TRY(lnt_conv_bind_weights(site, g, &s->weights, &scratch));
     s->store = *store;

@@ -12,6 +12,7 @@
 
 #include "base/checked.h"
 #include "base/lnt_assert.h"
+#include "ops/product.h"
 
 #include <math.h>
 
@@ -132,6 +133,7 @@ static lnt_status plan_products(lnt_site *site, lnt_winograd *w)
     w->point = (size_t)((most + w->groups - 1) * w->rows) | 1;
     for (int64_t i = 0; i < w->groups; i++)
         offset[i] = (ptrdiff_t)(i * w->rows * (int64_t)w->v_row);
+    w->transforms = site->kernels->conv;
     w->plan = (lnt_gemm_plan){.kernels = site->kernels->gemm,
                               .rows_of = rows_of,
                               .rows_arg = w,
@@ -255,3 +257,17 @@ lnt_status lnt_bind_winograd_conv(lnt_site *site)
     site->step->run = run_winograd;
     return LNT_OK;
 }
+
+/* ---- the row's hooks ---- */
+
+/* As many as the Conv it stands for. */
+static int64_t multiply_adds(const lnt_node *n, const lnt_step *s)
+{
+    const lnt_attr *kernel = lnt_attr_find(n, "kernel_shape");
+    int64_t each = lnt_operand_count(s->out[0]) * s->in[0]->dims[1];
+    for (uint32_t i = 0; kernel && i < kernel->count; i++)
+        each *= kernel->i[i];
+    return each;
+}
+
+const lnt_product lnt_product_winograd = {1u << 1, lnt_pack_matrix, multiply_adds};

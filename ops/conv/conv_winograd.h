@@ -3,6 +3,7 @@
 #define LNT_OPS_CONV_CONV_WINOGRAD_H
 
 #include "ops/conv/conv.h"
+#include "ops/conv/conv_kernels.h"
 #include "ops/gemm/gemm_driver.h"
 #include "ops/conv/winograd.h"
 
@@ -27,7 +28,8 @@ struct lnt_winograd {
     lnt_conv_images images;
     lnt_store store;
     const lnt_epilogue *epilogue; /* run with each run of tiles */
-    lnt_gemm_plan plan;           /* of a block: a product for each point */
+    const lnt_conv_kernels *transforms;
+    lnt_gemm_plan plan; /* of a block: a product for each point */
     size_t b_offset[LNT_WINOGRAD_POINTS];
     const float *zeros; /* a pixel of them */
 

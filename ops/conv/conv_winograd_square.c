@@ -36,7 +36,7 @@ static void run_in(const lnt_winograd_call *c, const run *r, float *v)
         args.line[i] = inside ? c->x + (r->image * height + y) * width * w->g.channels : w->zeros;
         args.pixel[i] = inside ? (size_t)w->g.channels : 0;
     }
-    w->plan.kernels->winograd_in(&args);
+    w->transforms->winograd_in(&args);
 }
 
 /* m: of the run's first tile; features [n, n + columns). */
@@ -61,7 +61,7 @@ static void run_out(lnt_kernel *k, const lnt_winograd_call *c, const run *r, con
                                    .bias = c->bias ? c->bias + n : NULL,
                                    .low = w->store.low,
                                    .high = w->store.high};
-    w->plan.kernels->winograd_out(&args);
+    w->transforms->winograd_out(&args);
     for (int64_t i = 0; w->epilogue && i < lines; i++)
         lnt_epilogue_run(w->epilogue, k, c->step, args.c + (size_t)i * args.line, c->ld, pixel + i * out[2],
                          width, n, (int64_t)w->plan.columns);

@@ -1,4 +1,4 @@
-/* depthwise.inc.h — the depthwise kernel, part of ops/gemm/gemm_tile.inc.h.
+/* depthwise.inc.h — the depthwise kernel, part of ops/conv/conv_kernels.inc.h.
  *
  * A few pixels of a few vectors of channels at a time: as many sums as hide the latency of a multiply-add.
  * Where a line's taps and its stride are constants, what pixels share is loaded once. Groups some of whose

@@ -1,4 +1,4 @@
-/* stem.inc.h — convolutions of few channels, part of ops/gemm/gemm_tile.inc.h.
+/* stem.inc.h — convolutions of few channels, part of ops/conv/conv_kernels.inc.h.
  *
  * K is short and no two of its elements need lie side by side, so each has an offset of its own; pixels stand
  * at even steps, so that one pointer serves them all. */
@@ -44,7 +44,7 @@ LNT_INLINE void stem_tile(const lnt_stem *s, size_t i, size_t n, size_t left, co
             bv[j] = v_load(b + j * LNT_VL / LNT_PANEL * panel + j * LNT_VL % LNT_PANEL);
         UNROLL(14)
         for (unsigned p = 0; p < pixels; p++) {
-            if (LOADS_IN_FMA != 0 && vectors == 1) {
+            if (LNT_VL == 16 && vectors == 1) {
                 v_fma_from(&acc[p][0], at + p * step, bv[0], half);
                 continue;
             }

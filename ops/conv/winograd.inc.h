@@ -1,4 +1,4 @@
-/* winograd.inc.h — Winograd's transforms of inputs and outputs, part of ops/gemm/gemm_tile.inc.h.
+/* winograd.inc.h — Winograd's transforms of inputs and outputs, part of ops/conv/conv_kernels.inc.h.
  *
  * Vectors hold channels. What is done to a patch is done along one axis for all its lines, then along the
  * other; patches side by side share what the first of the two gives for their common columns. The matrices

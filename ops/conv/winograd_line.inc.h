@@ -1,4 +1,4 @@
-/* winograd_line.inc.h — Winograd's transforms along a line, part of ops/gemm/gemm_tile.inc.h. Vectors hold
+/* winograd_line.inc.h — Winograd's transforms along a line, part of ops/conv/conv_kernels.inc.h. Vectors hold
  * channels. The matrices are those of ops/conv/winograd.h; points of opposite sign share their even and odd parts. */
 
 enum {

@@ -53,6 +53,4 @@ typedef struct lnt_program_kernels {
     void (*store[LNT_CELL_COUNT])(const float *reg, void *memory, int64_t stride, int64_t n);
 } lnt_program_kernels;
 
-extern const lnt_program_kernels lnt_program_scalar, lnt_program_avx2, lnt_program_avx512, lnt_program_neon;
-
 #endif

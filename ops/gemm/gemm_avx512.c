@@ -5,7 +5,6 @@
 #define TILE_ROWS 6
 #define TALL_ROWS 10
 #define TILE_VECTORS 4
-#define HALVES(rows) ((rows) >= 5)
 #define SUMS_MIN 16
 #define DEPTH_BLOCK 768
 #include "ops/gemm/gemm_tile.inc.h"

@@ -6,18 +6,13 @@
  *     TALL_ROWS       if given, rows of the largest tile that is only two vectors wide
  *     TILE_VECTORS    vectors across; they may span one panel, a part of one, or two
  *     ROWS_AHEAD(n)   if given, of how many rows of n a step begins with the loads from A
- *     HALVES(n)       if given, whether tiles of n rows do the last 8 columns or fewer with half a vector
  *     SUMS_MIN        sums (accumulators) that hide the latency of a multiply-add
  *     DEPTH_BLOCK     rows of K after which partial sums go to C
  *
  * A tile has rows * vectors sums. Small ones split K into chains, which are summed at the end. */
 #include "ops/gemm/gemm.h"
-#include "ops/op.h"
 #include "ops/simd/simd.h"
-
-#define UNROLL(n) _Pragma(UNROLL_TEXT(n))
-#define UNROLL_TEXT(n) UNROLL_STRING(GCC unroll n)
-#define UNROLL_STRING(text) #text
+#include "ops/simd/simd_lanes.h"
 
 enum {
     PART = TILE_VECTORS * LNT_VL, /* columns of a part: what a tile does at a time */
@@ -30,9 +25,6 @@ enum {
 _Static_assert(LNT_PANEL % PART == 0 || PART % LNT_PANEL == 0, "parts make up panels, or panels parts");
 #ifndef TALL_ROWS
 #define TALL_ROWS TILE_ROWS
-#endif
-#ifndef HALVES
-#define HALVES(rows) 0
 #endif
 #ifndef ROWS_AHEAD
 #define ROWS_AHEAD(rows) 0
@@ -233,31 +225,6 @@ static __attribute__((noinline)) void store_sums(const lnt_tile *t, unsigned row
             const unsigned lanes = left < LNT_VL ? (unsigned)left : LNT_VL;
             v_store_n(t->c[i] + n + j, finish(t, i, n + j, v_load(sums + j), lanes), lanes);
         }
-}
-
-/* Where lanes can be masked for nothing the last vector needs no other way than the rest. */
-#ifdef LNT_SIMD_AVX512
-enum { MASKS = 1 };
-#else
-enum { MASKS = 0 };
-#endif
-
-LNT_INLINE vf load_lanes(const float *p, const bool some, unsigned lanes)
-{
-    return some ? v_load_n(p, lanes) : v_load(p);
-}
-
-LNT_INLINE unsigned lanes_left(size_t n)
-{
-    return n < LNT_VL ? (unsigned)n : LNT_VL;
-}
-
-LNT_INLINE void store_lanes(float *p, vf x, const bool some, unsigned lanes)
-{
-    if (some)
-        v_store_n(p, x, lanes);
-    else
-        v_store(p, x);
 }
 
 /* The same where sums never leave the registers. The last vector has `lanes` lanes, all unless there are
@@ -503,11 +470,6 @@ static void narrow(const lnt_tile *t, unsigned rows)
     }
 }
 
-#include "ops/conv/depthwise.inc.h"
-#include "ops/conv/stem.inc.h"
-#include "ops/conv/winograd.inc.h"
-#include "ops/conv/winograd_line.inc.h"
-
 /* ---- the machine itself ---- */
 
 /* As many chains as the largest tile has accumulators: nothing but multiply-adds. */
@@ -535,8 +497,6 @@ static void fma_chains(size_t rounds, float *sink)
     v_store(sink, sum);
 }
 
-#include "ops/recurrent/rnn_cell.inc.h"
-
 const lnt_gemm_kernels LNT_SIMD_NAME(lnt_gemm) = {
     .tile_rows = TILE_ROWS,
     .tall_rows = TALL_ROWS,
@@ -562,17 +522,6 @@ const lnt_gemm_kernels LNT_SIMD_NAME(lnt_gemm) = {
         },
     .narrow = narrow,
     .lanes = LNT_VL,
-    .depthwise = depthwise,
-    .stem = stem,
-    .stem_planes = stem_planes,
-    .winograd_in = LNT_HAS_WinogradConv ? winograd_in : NULL,
-    .winograd_out = LNT_HAS_WinogradConv ? winograd_out : NULL,
-    .winograd_line_in = LNT_HAS_WinogradConv ? winograd_line_in : NULL,
-    .winograd_line_out = LNT_HAS_WinogradConv ? winograd_line_out : NULL,
     .fma = fma_chains,
     .fma_lanes = TILE_ROWS * TILE_VECTORS * LNT_VL,
-    .rnn = LNT_HAS_RNN ? rnn_cell : NULL,
-    .lstm = LNT_HAS_LSTM || LNT_HAS_DynamicLSTM ? lstm_cell : NULL,
-    .gru_gates = LNT_HAS_GRU || LNT_HAS_DynamicGRU ? gru_gates : NULL,
-    .gru_state = LNT_HAS_GRU || LNT_HAS_DynamicGRU ? gru_state : NULL,
 };

@@ -11,7 +11,7 @@
 #include "ops/element.h"
 #include "ops/gemm/gemm_driver.h"
 #include "ops/gemm/gemm_store.h"
-#include "ops/pack.h"
+#include "ops/product.h"
 
 #include <string.h>
 
@@ -527,3 +527,5 @@ lnt_status lnt_bind_matmul(lnt_site *site)
     find_c(site, m);
     return a->dtype == LNT_FLOAT ? bind_f32(site, m) : bind_reference(site, m);
 }
+
+const lnt_product lnt_product_matmul = {1u << 1, lnt_pack_matrix, lnt_matrix_multiply_adds};

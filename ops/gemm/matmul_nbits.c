@@ -6,6 +6,7 @@
 #include "ops/element.h"
 #include "ops/rows/row.h"
 #include "ops/widen.h"
+#include "ops/product.h"
 
 enum { A, WEIGHTS, SCALES, ZEROS, GROUPS, BIAS }; /* inputs */
 
@@ -151,3 +152,5 @@ lnt_status lnt_bind_nbits(lnt_site *site)
     const uint32_t real = 1u << A | 1u << SCALES | 1u << BIAS | (p->packed_zeros ? 0 : 1u << ZEROS);
     return lnt_bind_widened(site, real, 1);
 }
+
+const lnt_product lnt_product_nbits = {.multiply_adds = lnt_matrix_multiply_adds};

@@ -11,6 +11,7 @@
 #include "ops/gemm/gemm_store.h"
 #include "ops/quant/qgemm_driver.h"
 #include "ops/quant/qparams.h"
+#include "ops/product.h"
 
 #include <string.h>
 
@@ -145,3 +146,12 @@ lnt_status lnt_bind_dynamic_matmul(lnt_site *site)
     site->step->run = run_product;
     return LNT_OK;
 }
+
+static bool pack_b(const lnt_node *node, const lnt_operand *b, lnt_packed *record)
+{
+    const bool wanted = b->rank == 2 && lnt_pack_matrix(node, b, record);
+    record->layout = LNT_LAYOUT_PANEL_I8;
+    return wanted;
+}
+
+const lnt_product lnt_product_dynamic_matmul = {1u << 1, pack_b, lnt_matrix_multiply_adds};

@@ -87,9 +87,6 @@ typedef struct lnt_qgemm_kernels {
 /* The tap_offset of rows in one piece. */
 extern const ptrdiff_t lnt_qone_run[1];
 
-extern const lnt_qgemm_kernels lnt_qgemm_scalar, lnt_qgemm_avx2, lnt_qgemm_avx512vnni, lnt_qgemm_amx,
-    lnt_qgemm_neon, lnt_qgemm_dotprod, lnt_qgemm_i8mm;
-
 /* Bytes of a row of A: taps of whole quads. */
 static inline int64_t lnt_qrow_bytes(const lnt_packed *p)
 {

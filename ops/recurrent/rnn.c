@@ -13,6 +13,7 @@
 #include "base/checked.h"
 #include "base/lnt_assert.h"
 #include "ops/gemm/gemm_driver.h"
+#include "ops/recurrent/rnn_cells.h"
 #include "ops/quant/qgemm_driver.h"
 #include "ops/quant/qparams.h"
 #include "ops/widen.h"
@@ -92,6 +93,7 @@ typedef struct rnn {
     float clip;
     bool input_forget, linear_before_reset;
     const lnt_gemm_kernels *kernels;
+    const lnt_rnn_kernels *cells;
     lnt_gemm_plan plan; /* of the product with W */
     size_t b_offset[2];
     bool pack_w, pack_r;
@@ -422,20 +424,20 @@ static lnt_status recur(lnt_kernel *k, recurrence r)
 static lnt_status advance(lnt_kernel *k, const rnn_call *c, int64_t d, const rows *set, uint8_t *h)
 {
     const rnn *m = c->m;
-    const lnt_gemm_kernels *kernels = m->kernels;
+    const lnt_rnn_kernels *cells = m->cells;
     recurrence r = {c, d, set, set->h, 0, m->row, m->kind != LNT_ID_GRU, .h = h};
     if (m->kind != LNT_ID_GRU) {
-        r.cell[0] = m->kind == LNT_ID_LSTM ? kernels->lstm : kernels->rnn;
+        r.cell[0] = m->kind == LNT_ID_LSTM ? cells->lstm : cells->rnn;
         return recur(k, r);
     }
-    r.cell[0] = kernels->gru_gates;
+    r.cell[0] = cells->gru_gates;
     if (m->linear_before_reset) {
-        r.cell[1] = kernels->gru_state;
+        r.cell[1] = cells->gru_state;
         return recur(k, r);
     }
     r.columns = 2 * LNT_PANEL;
     LNT_TRY(recur(k, r));
-    return recur(k, (recurrence){c, d, set, set->reset, 2, LNT_PANEL, .cell = {kernels->gru_state}, .h = h});
+    return recur(k, (recurrence){c, d, set, set->reset, 2, LNT_PANEL, .cell = {cells->gru_state}, .h = h});
 }
 
 /* State of entry b: h, then c (LSTM) or reset and gates (GRU). */
@@ -768,6 +770,7 @@ static void bind_product(const lnt_site *site, rnn *m)
     static const ptrdiff_t no_offset = 0;
     lnt_gemm_plan *plan = &m->plan;
     plan->kernels = m->kernels = site->kernels->gemm;
+    m->cells = site->kernels->rnn;
     plan->rows_of = rows_of_input;
     plan->rows_arg = m;
     plan->products = m->e.directions;

@@ -130,7 +130,6 @@ typedef struct lnt_row_double_kernels {
     LNT_ROW_FIELDS(double)
 } lnt_row_double_kernels;
 
-extern const lnt_row_kernels lnt_row_scalar, lnt_row_avx2, lnt_row_avx512, lnt_row_neon;
 extern const lnt_row_double_kernels lnt_row_double;
 
 /* Which functions the operators of this library call, where not all do: of the others a table has NULL. */

@@ -3,6 +3,8 @@
 #define LNT_TESTS_MODEL_BUILDER_H
 
 #include "convert/convert.h"
+#include "convert/emit/emit.h"
+#include "convert/passes/passes.h"
 #include "runtime/linnet.h"
 
 #include <setjmp.h>

@@ -3,6 +3,8 @@
  * A model is built twice by the same function: once it goes through no passes, once through all; both are
  * written, loaded and run on the same inputs. What is left after the passes is counted by operator. */
 #include "convert/convert.h"
+#include "convert/emit/emit.h"
+#include "convert/passes/passes.h"
 #include "runtime/linnet.h"
 
 #include <math.h>

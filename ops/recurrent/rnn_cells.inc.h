@@ -1,5 +1,8 @@
-/* rnn_cell.inc.h — what happens to the gates of one row in one step: activations and the new state. Part of
- * gemm_tile.inc.h. */
+/* rnn_cells.inc.h — what happens to the gates of one row in one step: activations and the new state. Written once over
+ * ops/simd/simd.h and compiled per level; the including file says which. */
+#include "ops/op.h"
+#include "ops/recurrent/rnn_cells.h"
+#include "ops/simd/simd.h"
 #include "ops/simd/vmath.h"
 
 static __attribute__((noinline)) vf activate_other(const lnt_activation *a, vf x)
@@ -115,3 +118,10 @@ static void gru_state(const lnt_rnn_cell *cell, size_t first, size_t end)
         store_h(cell, n, (v_splat(1) - z) * h + z * v_load(cell->h + n));
     }
 }
+
+const lnt_rnn_kernels LNT_SIMD_NAME(lnt_rnn) = {
+    .rnn = LNT_HAS_RNN ? rnn_cell : NULL,
+    .lstm = LNT_HAS_LSTM || LNT_HAS_DynamicLSTM ? lstm_cell : NULL,
+    .gru_gates = LNT_HAS_GRU || LNT_HAS_DynamicGRU ? gru_gates : NULL,
+    .gru_state = LNT_HAS_GRU || LNT_HAS_DynamicGRU ? gru_state : NULL,
+};

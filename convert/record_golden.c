@@ -2,9 +2,12 @@
  *
  * Recorded cases come from folders of the ONNX suite's form. Without any, the model is converted again
  * without optimization, loaded as a user would load it, and run on seeded inputs. */
-#include "convert/convert.h"
+#include "convert/record_golden.h"
 
 #include "base/checked.h"
+#include "convert/emit/trial_model.h"
+#include "convert/import/import.h"
+#include "convert/passes/passes.h"
 #include "formats/golden.h"
 #include "formats/tensor_file.h"
 #include "runtime/linnet.h"
@@ -15,13 +18,6 @@
 #include <unistd.h>
 
 enum { ORIGIN_RECORDED, ORIGIN_REFERENCE, ORIGIN_OWN };
-
-void lnt_golden_set_free(lnt_golden_set *set)
-{
-    lnt_free(set->heap, set->record);
-    lnt_free(set->heap, set->data);
-    *set = (lnt_golden_set){.heap = set->heap};
-}
 
 /* Errors between CPU levels and orders of summation, relative to the largest magnitude. */
 static float tolerance_of(lnt_dtype dtype)
@@ -190,71 +186,6 @@ static lnt_status record_cases(const lnt_convert_options *o, size_t budget, lnt_
 }
 
 /* ---- the reference run ---- */
-
-/* The constant that node n compares `value` with. */
-static bool compared_with(const lnt_graph *g, const lnt_gnode *n, uint32_t value, int64_t *number)
-{
-    if (n->op->id != LNT_ID_Equal)
-        return false;
-    return (n->in[0] == value && lnt_graph_known_int(g, n->in[1], number)) ||
-           (n->in[1] == value && lnt_graph_known_int(g, n->in[0], number));
-}
-
-/* What the integers of an input are: valid as an index, a length, a mask; where one of them decides which
- * branch is taken (a sample rate), it must be one that the model knows. */
-static int64_t number_for(const lnt_graph *g, const char *input, size_t count)
-{
-    int64_t number = 1;
-    const uint32_t value = count == 1 ? lnt_names_find(&g->names, input) : LNT_NAMES_NONE;
-    for (size_t s = 0; value != LNT_NAMES_NONE && s < g->n_subs; s++)
-        for (size_t k = 0; k < g->sub[s].n_nodes; k++)
-            if (compared_with(g, g->sub[s].node[k], value, &number))
-                return number;
-    return number;
-}
-
-static void fill_integers(lnt_tensor *t, int64_t number)
-{
-    const size_t size = lnt_dtype_size(t->dtype);
-    const uint8_t *low = (const uint8_t *)&number;
-    if (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__)
-        low += sizeof number - size;
-    for (size_t at = 0; at + size <= t->bytes; at += size)
-        memcpy((uint8_t *)t->data + at, low, size);
-}
-
-const int64_t lnt_trial_extents[LNT_TRIAL_EXTENTS] = {16, 128, 1024, 1};
-
-lnt_status lnt_seeded_input(const lnt_graph *g, const lnt_model *m, uint32_t i, int64_t extent, lnt_tensor *t,
-                            lnt_error *err)
-{
-    lnt_value_info described, *info = &described;
-    LNT_TRY(lnt_model_input(m, i, info));
-    LNT_REQUIRE(info->rank <= LNT_MAX_RANK, err, LNT_E_SHAPE, "input '%s' has no rank", info->name);
-    int64_t dims[LNT_MAX_RANK];
-    for (unsigned d = 0; d < info->rank; d++)
-        dims[d] = info->dims[d] >= 0 ? info->dims[d] : d == 0 && info->rank > 1 ? 1 : extent;
-    int64_t count = 0;
-    LNT_REQUIRE(lnt_count(dims, info->rank, &count) &&
-                    (uint64_t)count <= LNT_TRIAL_MEMORY / lnt_dtype_size(info->dtype),
-                err, LNT_E_LIMIT, "input '%s' has %lld elements, too many to be made up", info->name,
-                (long long)count);
-    LNT_TRY(lnt_tensor_alloc(g->memory.allocator, info->dtype, info->rank, dims, t, err));
-    if (!lnt_golden_fill(i + 1, t->dtype, (size_t)count, t->data))
-        fill_integers(t, number_for(g, info->name, (size_t)count));
-    return LNT_OK;
-}
-
-static bool may_never_end(const lnt_op *op)
-{
-    return op->id == LNT_ID_Loop;
-}
-
-uint64_t lnt_trial_deadline(const lnt_graph *g)
-{
-    enum { MOST = 20000000, WITH_LOOPS = 1000000 };
-    return lnt_graph_any(g, may_never_end) ? WITH_LOOPS : MOST;
-}
 
 static lnt_status feed(lnt_model *m, const lnt_graph *g, lnt_session *s, int64_t extent, lnt_tensor *in,
                        lnt_golden_set *set, lnt_error *err)

@@ -1,0 +1,57 @@
+/* options.h — what a caller of the converter may ask for. */
+#ifndef LNT_CONVERT_GRAPH_OPTIONS_H
+#define LNT_CONVERT_GRAPH_OPTIONS_H
+
+#include "runtime/linnet.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef enum lnt_opt { LNT_OPT_NONE, LNT_OPT_BASIC, LNT_OPT_ALL } lnt_opt;
+
+typedef struct lnt_named_int {
+    const char *name;
+    int64_t value;
+} lnt_named_int;
+
+typedef struct lnt_named_text {
+    const char *name, *text;
+} lnt_named_text;
+
+/* A graph input that becomes an initializer: by its position among the inputs that have no initializer. */
+typedef struct lnt_baked {
+    uint32_t input;
+    const lnt_tensor *tensor;
+} lnt_baked;
+
+typedef struct lnt_convert_options {
+    lnt_opt opt;
+    const lnt_named_int
+        *dim; /* --dim: fixes an input's extent (dim_param or INPUT:AXIS) or bounds a symbol */
+    size_t n_dims;
+    const lnt_named_text *state; /* --state OUT=IN */
+    size_t n_states;
+    const char *const *keep; /* value names */
+    size_t n_keep;
+    bool keep_all;
+    const char *const *overridable; /* initializers that stay inputs */
+    size_t n_overridable;
+    const char *const *custom; /* DOMAIN.OP the host will register */
+    size_t n_custom;
+    const lnt_named_text *meta;
+    size_t n_meta;
+    const char *const *golden; /* case folders (input_K.pb, output_K.pb) to carry along */
+    size_t n_golden;
+    const struct lnt_quantize_options *quantize; /* convert/quantize/quantize.h; NULL: not */
+    bool winograd; /* convolutions by Winograd's transform, where that is sooner */
+    bool reference_golden; /* without case folders: carry a run of the unoptimized model on seeded inputs */
+    /* Baking of suite cases: graph inputs that become initializers (verify --bake). */
+    const lnt_baked *bake;
+    size_t n_bake;
+    /* Bytes of all that the conversion holds at once, its runs of the model among them; 0: half of what the
+     * machine has to spare. The ONNX model itself and recorded inputs are apart. */
+    uint64_t memory_limit;
+} lnt_convert_options;
+
+#endif

@@ -1,0 +1,37 @@
+/* passes.h — the passes over the graph between import and the file. */
+#ifndef LNT_CONVERT_PASSES_PASSES_H
+#define LNT_CONVERT_PASSES_PASSES_H
+
+#include "convert/graph/options.h"
+#include "convert/graph/report.h"
+
+/* X(name, opt): lnt_pass_NAME(g, report), for --opt of at least that. In order. */
+#define LNT_PASS_LIST(X)                                                                                     \
+    X(fold_qdq, BASIC)                                                                                       \
+    X(fold_constants, BASIC)                                                                                 \
+    X(identities, BASIC)                                                                                     \
+    X(common_subexpressions, BASIC)                                                                          \
+    X(dead_nodes, BASIC)                                                                                     \
+    X(fold_dynamic, ALL)                                                                                     \
+    X(byte_tables, ALL)                                                                                      \
+    X(fuse_batchnorm, ALL)                                                                                   \
+    X(fuse_patterns, ALL)                                                                                    \
+    X(subpixel, NONE)                                                                                        \
+    X(subpixel_floats, ALL)                                                                                  \
+    X(quantize, NONE)                                                                                        \
+    X(undo_leaky, ALL)                                                                                       \
+    X(fuse_epilogue, ALL)                                                                                    \
+    X(fuse_elementwise, ALL)                                                                                 \
+    X(storage_order, ALL)                                                                                    \
+    X(winograd, ALL)                                                                                         \
+    X(pack_weights, ALL)                                                                                     \
+    X(mark_shapes, NONE)
+
+#define X(name, level) lnt_status lnt_pass_##name(lnt_graph *g, lnt_report *report);
+LNT_PASS_LIST(X)
+#undef X
+
+/* Runs those that opt wants. */
+lnt_status lnt_run_passes(lnt_graph *g, lnt_opt opt, lnt_report *report);
+
+#endif

@@ -1,0 +1,137 @@
+/* conv_kernels.h — micro-kernels of convolutions that are no matrix product: depthwise ones and small groups, those
+ * of few channels ("stems"), and the transforms of Winograd's algorithm.
+ *
+ * All images are channels-last; a kernel gets one run of pixels of one line, and pointers that its caller has moved to
+ * where the lines lie, so that neither padding nor the layout of the whole image is known here. */
+#ifndef LNT_OPS_CONV_CONV_KERNELS_H
+#define LNT_OPS_CONV_CONV_KERNELS_H
+
+#include "formats/packed.h"
+#include "ops/conv/winograd.h"
+#include "ops/kernels.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* A run of pixels of a depthwise convolution, some of its channels. Pixel i takes taps t of each of the
+ * kernel's lines (its extent along x, or y) from pixel first + i * stride + t * spacing of an image's line,
+ * as far as that lies in [0, width):
+ *
+ *     c[i * pixel + n] = clamp(sum over l, t of line[l][that * in_pixel + n] * w[l][t * w_tap + n]
+ *                              + bias[n] + residual[i * pixel + n], low, high)
+ *
+ * In groups of `features` that share group_channels channels of the image, it is the sum over these, too: of
+ * line[l][that * in_pixel + n / features * group_channels + k] * w[l][t * w_tap + k * w_channel + n]. See
+ * lnt_depthwise_takes for what groups there may be. */
+typedef struct lnt_depthwise {
+    const float *const *line; /* [lines], pixel 0 */
+    const float *const *w;    /* [lines], readable up to channels rounded up to 16 */
+    size_t lines, taps;
+    ptrdiff_t first, width, stride, spacing;
+    size_t in_pixel, pixel; /* floats from pixel to pixel, of the image and of the result */
+    size_t w_tap, pixels, channels;
+    size_t features, group_channels, w_channel; /* features 0: one channel per group */
+    float *c;
+    const float *residual; /* lies as c does, or NULL */
+    const float *bias;     /* [channels] or NULL */
+    float low, high;
+} lnt_depthwise;
+
+/* Groups whose channels, wherever a vector of features begins, lie in one vector: one channel, or powers of
+ * two and no more channels than features. */
+static inline bool lnt_depthwise_takes(int64_t group_channels, int64_t features)
+{
+    const bool powers = (group_channels & (group_channels - 1)) == 0 && (features & (features - 1)) == 0;
+    return group_channels >= 1 && features >= 1 && features < LNT_PANEL &&
+           (group_channels == 1 || (group_channels <= features && powers));
+}
+
+/* A run of pixels of a convolution of few channels: c[i * c_step + n] = clamp(sum over k < depth of
+ * x[i * step + offset[k]] * B[k][n] + bias[n], low, high). Where features are planes it is c[n * c_step + i],
+ * step is 1 and there are LNT_PLANE_PIXELS or more. */
+typedef struct lnt_stem {
+    const float *x;
+    size_t step;
+    const uint32_t *offset; /* [depth] */
+    size_t depth;
+    const float *b; /* panels, b_panel floats apart */
+    size_t b_panel;
+    const float *bias;      /* [columns] or NULL */
+    size_t pixels, columns; /* pixels: LNT_STEM_PIXELS or more */
+    float *c;
+    size_t c_step;
+    float low, high;
+} lnt_stem;
+
+/* Winograd's transforms (ops/conv/winograd.h) of tiles side by side, LNT_WINOGRAD_RUN or fewer. */
+enum { LNT_WINOGRAD_RUN = 8 };
+
+/* Patches of an image: element (i, j) of B' d B for tile t and channel n goes to
+ * v[(6 i + j) * v_point + t * v_tile + n]. Column x of the first patch is pixel first + x of a line; those
+ * outside [0, width) are 0. */
+typedef struct lnt_winograd_in {
+    const float *line[LNT_WINOGRAD_PATCH]; /* pixel 0 */
+    size_t pixel[LNT_WINOGRAD_PATCH];      /* floats from pixel to pixel of that line; 0: a line of zeros */
+    ptrdiff_t first, width;
+    size_t tiles, channels;
+    float *v; /* rows of tiles writable up to channels rounded up to 16 */
+    size_t v_tile, v_point;
+} lnt_winograd_in;
+
+/* Pixels from products, which lie as v does: line i, pixel x, column n goes to
+ * c[i * line + x * pixel + n] = clamp(A' m A + bias[n] + residual there, low, high). */
+typedef struct lnt_winograd_out {
+    const float *m;
+    size_t m_tile, m_point;
+    size_t tiles, columns;
+    size_t lines, width; /* of the tiles' that there are: lines 1 to 4, pixels of all of them together */
+    float *c;
+    const float *residual; /* lies as c does, or NULL */
+    size_t line, pixel;
+    const float *bias; /* [columns] or NULL */
+    float low, high;
+} lnt_winograd_out;
+
+/* The transforms of a line whose taps stand `apart` pixels from each other. A tile of `tile` (4 or 6) outputs
+ * of each of so many neighbors is as many rows, r = t * apart + p. Point j of B' d for channel n goes to
+ * v[j * v_point + r * v_row + n], where input i of the row is pixel first + (t * tile + i) * apart + p; those
+ * outside [0, width) are 0. */
+typedef struct lnt_winograd_line_in {
+    const float *x;     /* pixel 0, channels floats each */
+    const float *zeros; /* [channels] */
+    ptrdiff_t first, width, apart, tile, rows;
+    size_t channels, points; /* points: 8, or 7 without infinity */
+    float *v; /* rows writable up to channels rounded up to 16 */
+    size_t v_row, v_point;
+} lnt_winograd_line_in;
+
+/* Output i of row r is pixel (t * tile + i) * apart + p, if that is below width: column n of pixel x goes to
+ * c[x * pixel + n] = clamp(A' m + bias[n] + residual there, low, high). */
+typedef struct lnt_winograd_line_out {
+    const float *m; /* lies as v does */
+    size_t m_row, m_point;
+    ptrdiff_t width, apart, tile, rows;
+    size_t columns, points;
+    float *c;
+    const float *residual; /* lies as c does, or NULL */
+    size_t pixel;
+    const float *bias; /* [columns] or NULL */
+    float low, high;
+} lnt_winograd_line_out;
+
+enum { LNT_STEM_PIXELS = 14, LNT_PLANE_PIXELS = LNT_PANEL };
+
+typedef void (*lnt_depthwise_fn)(const lnt_depthwise *d);
+
+typedef struct lnt_conv_kernels {
+    lnt_depthwise_fn depthwise;
+    void (*stem)(const lnt_stem *s);        /* columns of a pixel side by side */
+    void (*stem_planes)(const lnt_stem *s); /* pixels of a feature side by side */
+    /* NULL in a trimmed library without WinogradConv: */
+    void (*winograd_in)(const lnt_winograd_in *w);
+    void (*winograd_out)(const lnt_winograd_out *w);
+    void (*winograd_line_in)(const lnt_winograd_line_in *w);
+    void (*winograd_line_out)(const lnt_winograd_line_out *w);
+} lnt_conv_kernels;
+
+#endif

@@ -1,0 +1,2 @@
+/* rnn_cells.c — recurrent cells of the scalar level. */
+#include "ops/recurrent/rnn_cells.inc.h"

@@ -1,0 +1,45 @@
+/* simd_lanes.h — loops over vectors that the compiler is to unroll, and the last vector of a row, some of whose lanes
+ * are not wanted. Included after ops/simd/simd.h by the files of micro-kernels. */
+#ifndef LNT_OPS_SIMD_SIMD_LANES_H
+#define LNT_OPS_SIMD_SIMD_LANES_H
+
+#include "ops/simd/simd.h"
+
+#define UNROLL(n) _Pragma(UNROLL_TEXT(n))
+#define UNROLL_TEXT(n) UNROLL_STRING(GCC unroll n)
+#define UNROLL_STRING(text) #text
+
+/* Do tiles of so many rows compute the last LNT_VL / 2 columns or fewer with half a vector? Worth it from 5 rows
+ * on where both halves of a vector have a port of their own. */
+#ifdef LNT_SIMD_AVX512
+#define HALVES(rows) ((rows) >= 5)
+#else
+#define HALVES(rows) 0
+#endif
+
+/* Where lanes can be masked for nothing the last vector needs no other way than the rest. */
+#ifdef LNT_SIMD_AVX512
+enum { MASKS = 1 };
+#else
+enum { MASKS = 0 };
+#endif
+
+LNT_INLINE vf load_lanes(const float *p, const bool some, unsigned lanes)
+{
+    return some ? v_load_n(p, lanes) : v_load(p);
+}
+
+LNT_INLINE unsigned lanes_left(size_t n)
+{
+    return n < LNT_VL ? (unsigned)n : LNT_VL;
+}
+
+LNT_INLINE void store_lanes(float *p, vf x, const bool some, unsigned lanes)
+{
+    if (some)
+        v_store_n(p, x, lanes);
+    else
+        v_store(p, x);
+}
+
+#endif
