@@ -689,7 +689,8 @@ def q_linear_mat_mul(r, version):
     m, k, n = r.int(1, 9), r.int(1, 30), r.int(1, 20)
     scale = lambda: np.array(r.rng.uniform(0.01, 0.02), np.float32)
     zero = lambda: np.array(r.int(90, 150), np.uint8)
-    return Case([whole(r, [m, k], np.uint8), scale(), zero(), whole(r, [k, n], np.uint8), scale(), zero(),
+    weights, weight_zero = r.pick((np.uint8, zero()), (np.int8, np.array(r.int(-20, 20), np.int8)))
+    return Case([whole(r, [m, k], np.uint8), scale(), zero(), whole(r, [k, n], weights), scale(), weight_zero,
                  np.array(0.2, np.float32), zero()])
 
 
@@ -703,8 +704,8 @@ def integer_conv(r):
 
 def conv_integer(r, version):
     x, w, c_out, attributes = integer_conv(r)
-    return Case([whole(r, x, np.uint8), whole(r, w, np.uint8), np.array(r.int(0, 200), np.uint8),
-                 np.array(r.int(0, 200), np.uint8)], **attributes)
+    a, b = (r.pick(np.uint8, np.int8) for _ in range(2))
+    return Case([whole(r, x, a), whole(r, w, b), np.array(r.int(0, 100), a), np.array(r.int(0, 100), b)], **attributes)
 
 
 def q_linear_conv(r, version):

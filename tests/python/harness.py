@@ -15,6 +15,8 @@ import onnx
 import onnx.backend.test
 from onnx import numpy_helper
 
+import exact_products
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SHARED = pathlib.Path(os.environ.get("LINNET_SHARED", ROOT.parent / "shared"))
 LINNET = os.environ.get("LINNET", str(ROOT / "build" / "linnet"))
@@ -86,15 +88,15 @@ def as_proto(info, value):
 
 
 def reference(model, inputs, optimize=False):
-    """Outputs of the model (ModelProto, bytes or path) under onnxruntime, as a list in graph order."""
+    """Outputs of the model (ModelProto, bytes or path) under onnxruntime, as a list in graph order; integer
+    products are exact."""
     import onnxruntime as ort
 
     options = ort.SessionOptions()
     options.log_severity_level = 3
     if not optimize:
         options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
-    source = model.SerializeToString() if isinstance(model, onnx.ModelProto) else str(model)
-    session = ort.InferenceSession(source, options, providers=["CPUExecutionProvider"])
+    session = ort.InferenceSession(exact_products.source(model), options, providers=["CPUExecutionProvider"])
     return session.run(None, inputs)
 
 

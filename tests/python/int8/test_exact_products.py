@@ -1,0 +1,97 @@
+"""The models that onnxruntime judges products of bytes by: their sums are exact on every CPU, and they give the bits of
+the models they were made of, where those cannot saturate."""
+
+import numpy as np
+import onnxruntime
+import pytest
+from onnx import TensorProto, helper
+
+import differential_cases
+import exact_products
+import microsoft_cases
+from harness import reference
+from test_differential import by_onnxruntime, feed_of, model_of
+from test_int8 import bytes_of, element_type, model_of as graph_of
+
+DOMAINS = {"": differential_cases.GENERATORS, "com.microsoft": microsoft_cases.GENERATORS}
+OPERATORS = [(domain, name) for domain, known in DOMAINS.items() for name in exact_products.PRODUCTS
+             if name in known and name != "DequantizeLinear"]
+
+
+def generated(domain, name, seed):
+    draw = differential_cases.Draw(seed)
+    return DOMAINS[domain][name](draw) if domain else DOMAINS[domain][name](draw, 10)
+
+
+@pytest.mark.parametrize("optimise", [False, True])
+@pytest.mark.parametrize("fed", [False, True])
+@pytest.mark.parametrize("a", [np.uint8, np.int8])
+@pytest.mark.parametrize("b", [np.uint8, np.int8])
+def test_sums_are_exact(a, b, fed, optimise):
+    """The largest bytes beside each other; with zero points and without; weights that are constant, that come with the
+    run, or that are computed."""
+    rng = np.random.default_rng(5)
+    x, w = (np.where(rng.random(shape) < 0.9, np.iinfo(t).max, bytes_of(rng, t, *shape)).astype(t)
+            for t, shape in ((a, (7, 40)), (b, (40, 21))))
+    zeros = {"za": np.array(3, a), "zb": np.array(7, b)}
+    nodes = [helper.make_node("Identity", ["w"], ["copy"]), helper.make_node("MatMulInteger", ["x", "w", "za", "zb"], ["y"]),
+             helper.make_node("MatMulInteger", ["x", "copy"], ["z"]),
+             helper.make_node("Reshape", ["x", "image"], ["i"]), helper.make_node("Reshape", ["w", "kernel"], ["f"]),
+             helper.make_node("ConvInteger", ["i", "f", "za", "zb"], ["c"])]
+    shapes = {"image": np.array([7, 40, 1, 1]), "kernel": np.array([21, 40, 1, 1])}
+    constants = zeros | shapes if fed else zeros | shapes | {"w": w}
+    feed = {"x": x, "w": w} if fed else {"x": x}
+    model = graph_of(nodes, [(n, element_type(v.dtype), v.shape) for n, v in feed.items()],
+                     [(n, TensorProto.INT32, None) for n in "yzc"], constants)
+    y, z, c = reference(model, feed, optimise)
+    x, w = x.astype(np.int32), w.astype(np.int32)
+    assert np.array_equal(y, (x - 3) @ (w - 7)) and np.array_equal(z, x @ w)
+    assert np.array_equal(c[:, :, 0, 0], (x - 3) @ (w.reshape(21, 40).T - 7))
+
+
+@pytest.mark.parametrize("optimise", [False, True])
+def test_sums_between_q_and_dq_are_exact(optimise):
+    """Optimised, a Conv between DequantizeLinear and QuantizeLinear is computed on bytes."""
+    rng = np.random.default_rng(6)
+    x = rng.choice(np.array([0, 254, 255], np.uint8), (1, 40, 9, 1))
+    w = rng.choice(np.array([-128, 126, 127], np.int8), (21, 40, 1, 1))
+    nodes = [helper.make_node("DequantizeLinear", ["x", "one", "zx"], ["a"]),
+             helper.make_node("DequantizeLinear", ["w", "ones", "zw"], ["b"], axis=0), helper.make_node("Conv", ["a", "b"], ["c"]),
+             helper.make_node("QuantizeLinear", ["c", "scale", "zy"], ["q"]),
+             helper.make_node("DequantizeLinear", ["q", "scale", "zy"], ["y"])]
+    constants = {"one": np.float32(1), "zx": np.uint8(100), "w": w, "ones": np.ones(21, np.float32), "zw": np.zeros(21, np.int8),
+                 "scale": np.float32(8192), "zy": np.uint8(120)}
+    model = graph_of(nodes, [("x", TensorProto.UINT8, x.shape)], [("y", TensorProto.FLOAT, None)], constants)
+    sums = np.einsum("nchw,kc->nkhw", x.astype(np.int32) - 100, w[:, :, 0, 0].astype(np.int32))
+    want = np.clip(np.rint(sums / 8192) + 120, 0, 255) - 120
+    assert np.array_equal(reference(model, {"x": x}, optimise)[0], want * 8192)
+
+
+@pytest.mark.parametrize("domain, name", OPERATORS)
+def test_same_bits(domain, name):
+    """Signed bytes of 7 bits: no pair of products saturates, and onnxruntime needs no help."""
+    same = changed = 0
+    for seed in range(60):
+        case = generated(domain, name, seed)
+        case.inputs = [np.asarray(x >> 1) if x is not None and x.dtype == np.int8 else x for x in case.inputs]
+        model = model_of(name, case, 17, domain).SerializeToString()
+        want = alone(model, feed_of(case))
+        if want is None:
+            continue
+        got = by_onnxruntime(model, feed_of(case))
+        assert all(w.dtype == g.dtype and w.tobytes() == g.tobytes() for w, g in zip(want, got, strict=True)), seed
+        same += 1
+        changed += exact_products.source(model) != model
+    assert same >= 15 and changed >= 5, (same, changed)
+
+
+def alone(model, feed):
+    """What onnxruntime makes of the model as it is, or None."""
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.intra_op_num_threads = 1
+    try:
+        return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"]).run(None, feed)
+    except Exception:  # of many kinds
+        return None
