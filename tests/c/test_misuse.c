@@ -324,6 +324,7 @@ static void test_outputs_of_extents_that_data_decides(void **state)
         ACCEPTED(lnt_set_output(s, 0, NULL, 0, err));
         ACCEPTED(lnt_set_output(s, 1, &far_too_small, sizeof far_too_small, err));
         REFUSED(lnt_run(s, err), LNT_E_LIMIT, "output z needs 24 bytes, 8 are given");
+        REFUSED(lnt_get_output(s, 1, &t, err), LNT_E_LIMIT, "output 1 needs 24 bytes, 8 are given");
         ACCEPTED(lnt_set_output(s, 1, places, 3 * sizeof *places, err));
         ACCEPTED(lnt_set_bound(s, "where:1", 64, err));
         ACCEPTED(lnt_run(s, err));

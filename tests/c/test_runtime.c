@@ -667,6 +667,35 @@ static void test_memory_given_back_is_taken_again(void **state)
     close_all(&t);
 }
 
+/* What is laid out by the run alone, since data decides on what comes before it, lies nowhere after a bind: trim may
+ * have given back the memory of the run before. */
+static void test_a_bind_shows_no_memory_that_was_given_back(void **state)
+{
+    (void)state;
+    opened t = {0};
+    builder b;
+    float data[4] = {0, 1, 0, 2};
+    lnt_tensor y;
+    builder_begin(&b);
+    const uint32_t x = builder_input(&b, "x", LNT_FLOAT, 1, (int64_t[]){4});
+    const uint32_t where = builder_node(&b, "NonZero", "where", 1, &x);
+    builder_output(&b, builder_node(&b, "ReduceSum", "y", 1, &where));
+    t.model = builder_end(&b, LNT_OPT_NONE, &t.image);
+    open_session(&t, NULL);
+    const lnt_tensor in = floats(data, 1, (int64_t[]){4});
+    must(lnt_set_input(t.session, 0, &in, &t.err), &t.err);
+    for (int turn = 0; turn < 2; turn++) {
+        must(lnt_run(t.session, &t.err), &t.err);
+        must(lnt_get_output(t.session, 0, &y, &t.err), &t.err);
+        assert_int_equal(*(int64_t *)y.data, 4);
+        must(lnt_session_trim(t.session, &t.err), &t.err);
+        must(lnt_bind(t.session, &t.err), &t.err);
+        must(lnt_get_output(t.session, 0, &y, &t.err), &t.err);
+        assert_null(y.data);
+    }
+    close_all(&t);
+}
+
 static void test_parallel_execution_and_separate_memory_give_the_same_bits(void **state)
 {
     (void)state;
@@ -942,6 +971,7 @@ int main(void)
         cmocka_unit_test(test_a_run_cut_anywhere_gives_the_same_bits),
         cmocka_unit_test(test_inputs_that_are_not_needed_may_be_left_out),
         cmocka_unit_test(test_memory_given_back_is_taken_again),
+        cmocka_unit_test(test_a_bind_shows_no_memory_that_was_given_back),
         cmocka_unit_test(test_parallel_execution_and_separate_memory_give_the_same_bits),
         cmocka_unit_test(test_unknown_settings_are_refused),
         cmocka_unit_test(test_the_host_brings_an_operator_memory_and_a_log),
