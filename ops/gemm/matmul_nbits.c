@@ -100,7 +100,8 @@ static lnt_status check_numbers(const lnt_site *site, const nbits *p)
                 "MatMulNBits is implemented for 2, 4 and 8 bits, not %lld", (long long)p->bits);
     LNT_REQUIRE(p->K > 0 && p->N > 0 && p->block > 0 && p->K < INT32_MAX && p->N < INT32_MAX &&
                     p->block < INT32_MAX,
-                site->err, LNT_E_ARGUMENT, "K, N and block_size must be positive");
+                site->err, LNT_E_ARGUMENT, "K, N and block_size must be from 1 to %d",
+                INT32_MAX - 1);
     return LNT_OK;
 }
 

@@ -181,6 +181,27 @@ def test_models_that_cannot_be_converted(tmp_path, name):
         refused(linnet(verb, path), code, words)
 
 
+NBITS = dict(K=4, N=3, bits=4, block_size=16)
+
+
+@pytest.mark.parametrize("name, value", [
+    ("K", 2**63 - 1), ("K", 0), ("N", 0), ("bits", 2**62), ("bits", 3), ("block_size", 2**62), ("block_size", 2**63 - 1),
+    ("block_size", 2**31 - 1), ("block_size", -1),
+])
+def test_numbers_of_packed_weights(tmp_path, name, value):
+    """They come from attributes and are multiplied with one another: each is held to its limits before."""
+    numbers = NBITS | {name: value, "bits": value if name == "bits" else 8}
+    graph = helper.make_graph(
+        [helper.make_node("MatMulNBits", ["x", "w", "s"], ["y"], name="my_MatMulNBits", domain="com.microsoft", **numbers)], "g",
+        [floats("x", 2, 4)], [floats("y", 2, None)],
+        [constant("w", np.zeros((3, 1, 8), np.uint8)), constant("s", np.ones(3, np.float32))])
+    opsets = [helper.make_opsetid("", 18), helper.make_opsetid("com.microsoft", 1)]
+    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=8), tmp_path / "m.onnx")
+    np.save(tmp_path / "x.npy", np.ones((2, 4), np.float32))
+    code, words = (UNSUPPORTED, "2, 4 and 8 bits") if name == "bits" else (USAGE, "from 1 to 2147483646")
+    refused(linnet("run", tmp_path / "m.onnx", "--input", f"x={tmp_path}/x.npy"), code, ["my_MatMulNBits", words])
+
+
 def test_types_that_do_not_fit(tmp_path):
     """Found by the reference run, which no other verb makes; those that run the model find it themselves."""
     (tmp_path / "m.onnx").write_bytes(model([node("Add", "x w", "y")], [ONE[0]], [ONE[1]],
