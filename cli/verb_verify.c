@@ -119,7 +119,7 @@ static lnt_status judge_onnx(const lnt_judge *j, const char *path, lnt_texts *fo
 {
     if (!folders->n) {
         const char *slash = strrchr(path, '/');
-        lnt_case_folders(slash ? lnt_cli_text("%.*s", (int)(slash - path), path) : ".", folders);
+        LNT_TRY(lnt_case_folders(slash ? lnt_cli_text("%.*s", (int)(slash - path), path) : ".", folders, err));
     }
     if (!folders->n) { /* of two mistakes the file itself is told first */
         lnt_opened o;

@@ -5,10 +5,10 @@
 #include "cli/data/audio.h"
 #include "cli/data/cases.h"
 #include "cli/data/compare.h"
+#include "cli/data/folder.h"
 #include "cli/data/inputs.h"
 #include "formats/tensor_file.h"
 
-#include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -27,33 +27,22 @@ static bool is_sample(const char *name)
            lnt_sound_name(name);
 }
 
-static int by_name(const void *a, const void *b)
+/* The folder itself if it is a case, else the cases in it, else the samples. */
+static lnt_status find_in_folder(const char *folder, lnt_texts *paths, lnt_error *err)
 {
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-static bool has_inputs(const char *folder)
-{
-    struct stat s;
-    return stat(lnt_cli_text("%s/input_0.pb", folder), &s) == 0;
-}
-
-static void find_in_folder(const char *folder, lnt_texts *paths)
-{
-    const size_t first = paths->n;
-    if (has_inputs(folder)) {
-        lnt_texts_add(paths, folder);
-        return;
+    lnt_texts names = {0};
+    bool is_case = false, holds_cases = false;
+    LNT_TRY(lnt_folder_names(folder, &names, err));
+    for (size_t i = 0; i < names.n; i++) {
+        is_case |= strcmp(names.item[i], "input_0.pb") == 0;
+        holds_cases |= lnt_is_case_folder(names.item[i]);
     }
-    lnt_case_folders(folder, paths);
-    DIR *d = paths->n == first ? opendir(folder) : NULL;
-    for (const struct dirent *e; d && (e = readdir(d));)
-        if (is_sample(e->d_name))
-            lnt_texts_add(paths, lnt_cli_text("%s/%s", folder, e->d_name));
-    if (d)
-        closedir(d);
-    if (paths->n > first)
-        qsort(paths->item + first, paths->n - first, sizeof *paths->item, by_name);
+    if (is_case)
+        lnt_texts_add(paths, folder);
+    for (size_t i = 0; i < names.n && !is_case; i++)
+        if (holds_cases ? lnt_is_case_folder(names.item[i]) : is_sample(names.item[i]))
+            lnt_texts_add(paths, lnt_cli_text("%s/%s", folder, names.item[i]));
+    return LNT_OK;
 }
 
 lnt_status lnt_calibration_find(const lnt_texts *words, lnt_calibration *c, lnt_error *err)
@@ -61,7 +50,7 @@ lnt_status lnt_calibration_find(const lnt_texts *words, lnt_calibration *c, lnt_
     for (size_t i = 0; i < words->n; i++) {
         const size_t before = c->paths.n;
         if (is_folder(words->item[i]))
-            find_in_folder(words->item[i], &c->paths);
+            LNT_TRY(find_in_folder(words->item[i], &c->paths, err));
         else
             lnt_texts_add(&c->paths, words->item[i]);
         LNT_REQUIRE(c->paths.n > before, err, LNT_E_NOT_FOUND,

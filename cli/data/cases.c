@@ -2,11 +2,10 @@
 #include "cli/data/cases.h"
 
 #include "base/checked.h"
+#include "cli/data/folder.h"
 #include "formats/golden.h"
 #include "formats/tensor_file.h"
 
-#include <dirent.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,49 +20,39 @@ static int by_number(const void *a, const void *b)
     return i != j ? (i > j) - (i < j) : strcmp(x, y);
 }
 
-static DIR *open_folder(const char *folder)
+lnt_status lnt_case_folders(const char *folder, lnt_texts *folders, lnt_error *err)
 {
-    DIR *d;
-    do
-        d = opendir(folder);
-    while (!d && errno == EINTR);
-    return d;
-}
-
-void lnt_case_folders(const char *folder, lnt_texts *folders)
-{
-    DIR *d = open_folder(folder);
     const size_t first = folders->n;
-    const struct dirent *e;
-    if (!d)
-        return;
-    while ((e = readdir(d)))
-        if (strncmp(e->d_name, "test_data_set_", 14) == 0)
-            lnt_texts_add(folders, lnt_cli_text("%s/%s", folder, e->d_name));
-    closedir(d);
+    lnt_texts names = {0};
+    LNT_TRY(lnt_folder_names(folder, &names, err));
+    for (size_t i = 0; i < names.n; i++)
+        if (lnt_is_case_folder(names.item[i]))
+            lnt_texts_add(folders, lnt_cli_text("%s/%s", folder, names.item[i]));
     if (folders->n > first)
         qsort(folders->item + first, folders->n - first, sizeof *folders->item, by_number);
+    return LNT_OK;
+}
+
+bool lnt_is_case_folder(const char *name)
+{
+    return strncmp(name, "test_data_set_", 14) == 0;
 }
 
 /* One more than the largest K of input_K.pb and of output_K.pb in folder; none if there is no such folder. */
 static lnt_status count_files(const char *folder, uint32_t *n_in, uint32_t *n_out, lnt_error *err)
 {
-    DIR *d = open_folder(folder);
-    const struct dirent *e;
-    LNT_REQUIRE(d || errno == ENOENT || errno == ENOTDIR, err, LNT_E_IO, "cannot open %s: %s", folder,
-                strerror(errno));
+    lnt_texts names = {0};
+    LNT_TRY(lnt_folder_names(folder, &names, err));
     *n_in = *n_out = 0;
-    while (d && (e = readdir(d))) {
+    for (size_t i = 0; i < names.n; i++) {
         char kind[8], tail[4];
         unsigned k;
-        if (sscanf(e->d_name, "%7[a-z]_%5u.%3s", kind, &k, tail) != 3 || strcmp(tail, "pb") != 0)
+        if (sscanf(names.item[i], "%7[a-z]_%5u.%3s", kind, &k, tail) != 3 || strcmp(tail, "pb") != 0)
             continue;
         uint32_t *n = strcmp(kind, "input") == 0 ? n_in : strcmp(kind, "output") == 0 ? n_out : NULL;
         if (n && k + 1 > *n)
             *n = k + 1;
     }
-    if (d)
-        closedir(d);
     return LNT_OK;
 }
 

@@ -25,7 +25,8 @@ typedef struct lnt_cases {
 } lnt_cases;
 
 /* Folders called test_data_set_* in folder, in the order of their numbers. */
-void lnt_case_folders(const char *folder, lnt_texts *folders);
+lnt_status lnt_case_folders(const char *folder, lnt_texts *folders, lnt_error *err);
+bool lnt_is_case_folder(const char *name);
 /* input_K.pb and output_K.pb of each folder. */
 lnt_status lnt_cases_read(const lnt_texts *folders, lnt_cases *cases, lnt_error *err);
 /* All golden vectors of a file. */

@@ -5,16 +5,15 @@
  * whatever the order in which children end. */
 #include "cli/data/suite.h"
 
+#include "cli/data/folder.h"
 #include "cli/shell/pipe.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -47,39 +46,26 @@ typedef struct suite {
     unsigned running, passed, failed, skipped;
 } suite;
 
-static bool exists(const char *folder, const char *file)
-{
-    struct stat st;
-    return stat(lnt_cli_text("%s/%s", folder, file), &st) == 0;
-}
-
 static int by_text(const void *a, const void *b)
 {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
 /* Adds the case folders below folder to list, in the order of their names. */
-static void collect(const char *folder, lnt_texts *list)
+static lnt_status collect(const char *folder, lnt_texts *list, lnt_error *err)
 {
-    lnt_texts below = {0};
-    if (exists(folder, "model.onnx")) {
-        lnt_texts sets = {0};
-        lnt_case_folders(folder, &sets);
-        if (sets.n)
-            lnt_texts_add(list, folder);
-        return;
+    lnt_texts names = {0};
+    bool has_model = false, has_data = false;
+    LNT_TRY(lnt_folder_names(folder, &names, err));
+    for (size_t i = 0; i < names.n; i++) {
+        has_model |= strcmp(names.item[i], "model.onnx") == 0;
+        has_data |= lnt_is_case_folder(names.item[i]);
     }
-    DIR *d = opendir(folder);
-    const struct dirent *e;
-    while (d && (e = readdir(d)))
-        if (e->d_name[0] != '.')
-            lnt_texts_add(&below, lnt_cli_text("%s/%s", folder, e->d_name));
-    if (d)
-        closedir(d);
-    if (below.n)
-        qsort(below.item, below.n, sizeof *below.item, by_text);
-    for (size_t i = 0; i < below.n; i++)
-        collect(below.item[i], list);
+    if (has_model && has_data)
+        lnt_texts_add(list, folder);
+    for (size_t i = 0; i < names.n && !has_model; i++)
+        LNT_TRY(collect(lnt_cli_text("%s/%s", folder, names.item[i]), list, err));
+    return LNT_OK;
 }
 
 /* The lines of a names file without blanks around them; '#' begins a comment. */
@@ -112,8 +98,14 @@ static message judge_folder(const lnt_judge *judge, const char *folder)
     lnt_verdict verdict = LNT_VERDICT_PASS;
     char reason[256] = "";
 
-    lnt_case_folders(folder, &folders);
-    lnt_status status = lnt_cases_read(&folders, &cases, &err);
+    lnt_status status = lnt_case_folders(folder, &folders, &err);
+    if (status == LNT_OK)
+        status = lnt_cases_read(&folders, &cases, &err);
+    if (status == LNT_E_IO || status == LNT_E_MEMORY) {
+        m.code = LNT_EXIT_MISMATCH;
+        snprintf(m.reason, sizeof m.reason, "%.470s", err.message);
+        return m;
+    }
     /* Strings, sequences and optionals in the data: the conversion tells what is not supported. */
     const bool readable = status == LNT_OK;
     lnt_judge plain = *judge;
@@ -233,7 +225,8 @@ int lnt_suite_run(const lnt_verb *verb, const lnt_judge *judge, const char *dir,
     lnt_error err = {0};
     if (names_file && read_names(names_file, &names, &err) != LNT_OK)
         return lnt_failed(verb, &err);
-    collect(dir, &folders);
+    if (collect(dir, &folders, &err) != LNT_OK)
+        return lnt_failed(verb, &err);
     s.item = lnt_cli_alloc(folders.n * sizeof *s.item);
     for (size_t i = 0; i < folders.n; i++) {
         const char *below = folders.item[i] + strlen(dir);

@@ -15,6 +15,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -346,6 +347,7 @@ lnt_status lnt_duel_run(const lnt_duel_options *o, const lnt_named *in, size_t n
                         lnt_error *err)
 {
     *d = (lnt_duel){0};
+    signal(SIGPIPE, SIG_IGN); /* a process that ended is an error of what was asked of it */
     LNT_TRY(file_bytes(o->lnt, &d->linnet.model_bytes, err));
     LNT_TRY(file_bytes(o->onnx, &d->ort.model_bytes, err));
     LNT_TRY(compare_outputs(o, in, n_in, d, err));

@@ -219,7 +219,8 @@ static bool answer(worker *w, const lnt_request *r, int to)
     if (w->options->threads != 1 && r->what == LNT_WORK_RUN)
         settle();
     if (r->memory) {
-        w->reply.dirty = dirty_kib() - w->base_dirty;
+        const uint64_t dirty = dirty_kib();
+        w->reply.dirty = dirty > w->base_dirty ? dirty - w->base_dirty : 0;
         w->reply.resident = own_kib("/proc/self/status", "VmRSS:");
         w->reply.peak = own_kib("/proc/self/status", "VmHWM:");
         w->reply.library_bytes = 0;

@@ -16,13 +16,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-typedef enum class { OPEN, READ, WRITE, STAT, MAP, SYNC, CLOSE, RENAME, THREAD, MEMORY, CLASSES, NONE = CLASSES } class;
+typedef enum class { OPEN, READ, WRITE, STAT, MAP, SYNC, CLOSE, RENAME, THREAD, PROCESS, MEMORY, CLASSES, NONE = CLASSES } class;
 typedef enum kind { PASS, FAIL, SHORT, AGAIN, FULL } kind;
 
 static const char *const class_name[CLASSES] = {"open", "read",  "write",  "stat",   "map",
-                                                "sync", "close", "rename", "thread", "memory"};
+                                                "sync", "close", "rename", "thread", "process", "memory"};
 static const char *const kind_name[] = {"pass", "fail", "short", "again", "full"};
-static const int class_error[CLASSES] = {EMFILE, EIO, ENOSPC, EIO, ENODEV, EIO, EIO, EACCES, EAGAIN, ENOMEM};
+static const int class_error[CLASSES] = {EMFILE, EIO, ENOSPC, EIO, ENODEV, EIO, EIO, EACCES, EAGAIN, EAGAIN, ENOMEM};
 
 static _Atomic(class) armed = NONE;
 static _Atomic(unsigned long) left; /* calls until the fault, that one included */
@@ -131,6 +131,16 @@ DIR *opendir(const char *path)
     return k ? (refuse(OPEN, k), NULL) : real(path);
 }
 
+#define READDIR_AS(name, type)                                                                               \
+    struct type *name(DIR *d)                                                                                \
+    {                                                                                                        \
+        REAL(name);                                                                                          \
+        const kind k = FAULT(READ);                                                                          \
+        return k == FAIL || k == FULL ? (refuse(READ, k), NULL) : real(d);                                   \
+    }
+READDIR_AS(readdir, dirent)
+READDIR_AS(readdir64, dirent64)
+
 static size_t part(kind k, size_t n)
 {
     return k == SHORT ? (n + 1) / 2 : n;
@@ -206,12 +216,33 @@ int rename(const char *from, const char *to)
     return k ? refuse(RENAME, k) : real(from, to);
 }
 
-/* ---- threads and memory ---- */
+/* ---- threads, processes and memory ---- */
 
 int pthread_create(pthread_t *thread, const pthread_attr_t *how_to, void *(*run)(void *), void *arg)
 {
     REAL(pthread_create);
     return FAULT(THREAD) ? EAGAIN : real(thread, how_to, run, arg);
+}
+
+pid_t fork(void)
+{
+    REAL(fork);
+    const kind k = FAULT(PROCESS);
+    return k ? refuse(PROCESS, FAIL) : real();
+}
+
+int pipe(int ends[2])
+{
+    REAL(pipe);
+    const kind k = FAULT(PROCESS);
+    return k ? refuse(PROCESS, FAIL) : real(ends);
+}
+
+int pipe2(int ends[2], int flags)
+{
+    REAL(pipe2);
+    const kind k = FAULT(PROCESS);
+    return k ? refuse(PROCESS, FAIL) : real(ends, flags);
 }
 
 #define NO_MEMORY (refuse(MEMORY, FAIL), NULL)

@@ -4,7 +4,7 @@
  * FAULT="CLASS KIND N" arms it and the file FAULT_LOG is created once the fault has happened. FAULT_CALLER is
  * a part of the name of the object whose calls alone count, FAULT_SPARED of one whose calls do not.
  *
- * classes: open read write stat map sync close rename thread memory
+ * classes: open read write stat map sync close rename thread process memory
  * kinds:   fail (the error that the class is known for), short (half of what was asked for), again (EINTR, once),
  *          full (like fail, and so do all calls of the class after it) */
 #ifndef LNT_TESTS_FAULT_H
