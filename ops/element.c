@@ -36,24 +36,28 @@
     {                                                                                                        \
         switch (from) {                                                                                      \
             INTEGERS(READ_INTEGER)                                                                           \
-        case LNT_FLOAT: EACH(float, TO, x)                                                                   \
-        case LNT_DOUBLE: EACH(double, TO, x)                                                                 \
-        case LNT_FLOAT16: EACH(uint16_t, TO, lnt_f16_to_float(x))                                            \
-        case LNT_BFLOAT16: EACH(uint16_t, TO, lnt_bf16_to_float(x))                                          \
+        case LNT_FLOAT: EACH(float, TO, OF_REAL(x))                                                          \
+        case LNT_DOUBLE: EACH(double, TO, OF_REAL(x))                                                        \
+        case LNT_FLOAT16: EACH(uint16_t, TO, OF_REAL(lnt_f16_to_float(x)))                                   \
+        case LNT_BFLOAT16: EACH(uint16_t, TO, OF_REAL(lnt_bf16_to_float(x)))                                 \
         case LNT_BOOL: EACH(uint8_t, TO, x != 0)                                                             \
         default: break;                                                                                      \
         }                                                                                                    \
     }
 
+#define OF_REAL(x) (x)
 #define TO float
 DEFINE_READ(float)
 #undef TO
 #define TO double
 DEFINE_READ(double)
 #undef TO
+#undef OF_REAL
+#define OF_REAL(x) lnt_saturate((double)(x), INT64_MIN, INT64_MAX)
 #define TO int64_t
 DEFINE_READ(int64)
 #undef TO
+#undef OF_REAL
 
 static inline uint64_t saturate_unsigned(double x, uint64_t high)
 {

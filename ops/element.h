@@ -1,7 +1,7 @@
 /* element.h — blocks of elements of any numeric type, read and written as float, double or int64.
  *
- * Integers become int64 by wrapping (uint64 keeps its bits), floats by truncation. Going back, float16 and
- * bfloat16 round to nearest even; float and double become integers by truncation, saturated, NaN as 0; int64
+ * Integers become int64 by wrapping (uint64 keeps its bits), floats by truncation, saturated, NaN as 0. Going
+ * back, float16 and bfloat16 round to nearest even; float and double become integers as they become int64; int64
  * wraps. bool reads as 0 or 1 and is written as "not zero". */
 #ifndef LNT_OPS_ELEMENT_H
 #define LNT_OPS_ELEMENT_H

@@ -272,6 +272,8 @@ bool lnt_join_inputs(lnt_session *s, lnt_frame *f, uint32_t from, size_t most);
 /* Takes all of that back. */
 void lnt_part_inputs(lnt_session *s, lnt_frame *f, uint32_t from);
 
+/* Refuses memory of the caller's that is given for two outputs, as far as their extents are known. */
+lnt_status lnt_outputs_apart(const lnt_session *s, lnt_error *err);
 /* Points the slots of outputs to the caller's memory and the states' buffers. */
 void lnt_point_outputs(lnt_session *s);
 

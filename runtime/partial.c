@@ -100,6 +100,8 @@ static lnt_status check_injected(const lnt_session *s, uint32_t value, const cha
         LNT_REQUIRE(s->model->in[i] != value, err, LNT_E_ARGUMENT, "%s is an input: use lnt_set_input", name);
     LNT_REQUIRE(t->dtype == v->dtype, err, LNT_E_TYPE, "%s is %s, not %s", name,
                 lnt_dtype_text((lnt_dtype)v->dtype), lnt_dtype_text(t->dtype));
+    LNT_REQUIRE(lnt_dtype_size(t->dtype), err, LNT_E_TYPE, "%s is %s, which cannot be injected", name,
+                lnt_dtype_text(t->dtype));
     LNT_REQUIRE(t->rank <= LNT_MAX_RANK && (v->rank == LNT_RANK_UNKNOWN || v->rank == t->rank) &&
                     (v->order == LNT_ORDER_PLAIN || t->rank >= 3),
                 err, LNT_E_SHAPE, "%s has rank %u, not %u", name, v->rank, t->rank);

@@ -253,6 +253,28 @@ static void append_copy(lnt_session *s, lnt_frame *f, uint32_t i, size_t bytes, 
     f->list[f->n_steps++] = &out->copy;
 }
 
+/* Of the memory given for output i, as much as it takes. */
+static size_t taken_bytes(const lnt_session *s, uint32_t i)
+{
+    const size_t bytes = lnt_known_bytes(&s->value[s->model->out[i]]);
+    return bytes < s->output[i].bytes ? bytes : s->output[i].bytes;
+}
+
+static bool share_memory(const lnt_session *s, uint32_t i, uint32_t j)
+{
+    const uintptr_t a = (uintptr_t)callers_memory(s, i), b = (uintptr_t)callers_memory(s, j);
+    return a && b && a < b + taken_bytes(s, j) && b < a + taken_bytes(s, i);
+}
+
+lnt_status lnt_outputs_apart(const lnt_session *s, lnt_error *err)
+{
+    for (uint32_t i = 1; i < s->model->n_out; i++)
+        for (uint32_t j = 0; j < i && callers_memory(s, i); j++)
+            LNT_REQUIRE(!share_memory(s, i, j), err, LNT_E_ARGUMENT, "outputs %s and %s are given the same memory",
+                        lnt_value_name(s->model, s->model->out[j]), lnt_value_name(s->model, s->model->out[i]));
+    return LNT_OK;
+}
+
 /* Lets the values of outputs be computed right in their targets, or adds a copy at the end. */
 static lnt_status direct_outputs(lnt_session *s, lnt_frame *f, lnt_error *err)
 {
@@ -278,7 +300,7 @@ static lnt_status direct_outputs(lnt_session *s, lnt_frame *f, lnt_error *err)
             append_copy(s, f, i, bytes, target);
         }
     }
-    return LNT_OK;
+    return f == &s->root ? lnt_outputs_apart(s, err) : LNT_OK;
 }
 
 void lnt_point_outputs(lnt_session *s)

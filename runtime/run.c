@@ -149,6 +149,7 @@ static lnt_status run_session(lnt_session *s, lnt_error *err)
     if (s->rebind || s->outgrown || !s->bound_now || contents_changed(s))
         LNT_TRY(lnt_bind_session(s, err));
     LNT_TRY(point_inputs(s, err));
+    LNT_TRY(lnt_outputs_apart(s, err));
     lnt_point_outputs(s);
     s->n_trace = 0;
     s->trace_origin_ns = s->trace ? lnt_now_ns() : 0;

@@ -297,6 +297,42 @@ static void test_outputs(void **state)
     REFUSED(lnt_get_output(s, 0, &t, err), LNT_E_ARGUMENT, "not selected");
 }
 
+/* Of outputs that begin in one another's memory a run would write one into the other while it is read. */
+static void test_outputs_have_memory_each(void **state)
+{
+    (void)state;
+    builder b;
+    void *image;
+    lnt_session *s = NULL;
+    float data[4] = {1, -2, 3, -4}, y[12];
+    int64_t places[8];
+    builder_begin(&b);
+    const uint32_t x = builder_input(&b, "x", LNT_FLOAT, 1, (int64_t[]){-2});
+    builder_output(&b, builder_node(&b, "Exp", "y", 1, &x));
+    builder_output(&b, builder_node(&b, "Neg", "z", 1, &x));
+    builder_output(&b, builder_node(&b, "NonZero", "where", 1, &x));
+    lnt_model *model = builder_end(&b, LNT_OPT_NONE, &image);
+    ACCEPTED(lnt_session_create(model, NULL, &s, err));
+    ACCEPTED(lnt_set_input(s, 0, FLOATS(1, 4, 1, data, sizeof data), err));
+    ACCEPTED(lnt_set_output(s, 0, y, sizeof y, err));
+    ACCEPTED(lnt_set_output(s, 1, y + 4, 4 * sizeof *y, err));
+    ACCEPTED(lnt_run(s, err));
+    assert_true(y[4] == -1 && y[7] == 4);
+    ACCEPTED(lnt_set_output(s, 1, y + 3, 4 * sizeof *y, err));
+    REFUSED(lnt_run(s, err), LNT_E_ARGUMENT, "outputs y and z are given the same memory");
+    ACCEPTED(lnt_set_output(s, 0, y + 7, 4 * sizeof *y, err));
+    ACCEPTED(lnt_run(s, err));
+    assert_true(y[3] == -1 && y[6] == 4);
+    ACCEPTED(lnt_set_output(s, 0, places, 4 * sizeof *y, err));
+    ACCEPTED(lnt_set_output(s, 2, places, sizeof places, err));
+    REFUSED(lnt_run(s, err), LNT_E_ARGUMENT, "outputs y and where are given the same memory");
+    ACCEPTED(lnt_set_output(s, 2, places + 2, sizeof places - 2 * sizeof *places, err));
+    ACCEPTED(lnt_run(s, err));
+    lnt_session_destroy(&s);
+    lnt_model_close(&model);
+    lnt_free(&lnt_malloc_allocator, image);
+}
+
 /* An output made before binding has to wait for data is checked before it is written, and one made after it. */
 static void test_outputs_of_extents_that_data_decides(void **state)
 {
@@ -583,6 +619,7 @@ int main(void)
         TEST(test_no_session),
         TEST(test_inputs),
         TEST(test_outputs),
+        cmocka_unit_test(test_outputs_have_memory_each),
         cmocka_unit_test(test_outputs_of_extents_that_data_decides),
         TEST(test_values_by_name),
         TEST(test_states),
