@@ -158,8 +158,9 @@ LNT_API lnt_status lnt_inject(lnt_session *s, const char *name, const lnt_tensor
 
 /* Gives input i its shape and memory. The memory is read during lnt_run, never written; any alignment. */
 LNT_API lnt_status lnt_set_input(lnt_session *s, uint32_t i, const lnt_tensor *tensor, lnt_error *err);
-/* Has output i written to data, which holds bytes; NULL: the session's own memory. A run reads and writes outputs in
- * any order: it is refused where two of them share memory, and what an input shares with one of them may change early. */
+/* Has output i written to data, which holds bytes; NULL: the session's own memory. A run writes outputs and reads
+ * inputs in any order: it is refused where two outputs share memory, and of what an input shares with one the contents
+ * may change before they are read. */
 LNT_API lnt_status lnt_set_output(lnt_session *s, uint32_t i, void *data, size_t bytes, lnt_error *err);
 
 /* Works out all shapes, chooses kernels, lays out memory. lnt_run does it when shapes have changed. */

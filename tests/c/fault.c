@@ -16,7 +16,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-typedef enum class { OPEN, READ, WRITE, STAT, MAP, SYNC, CLOSE, RENAME, THREAD, PROCESS, MEMORY, CLASSES, NONE = CLASSES } class;
+typedef enum class {
+    OPEN, READ, WRITE, STAT, MAP, SYNC, CLOSE, RENAME, THREAD, PROCESS, MEMORY,
+    CLASSES, NONE = CLASSES
+} class;
 typedef enum kind { PASS, FAIL, SHORT, AGAIN, FULL } kind;
 
 static const char *const class_name[CLASSES] = {"open", "read",  "write",  "stat",   "map",
