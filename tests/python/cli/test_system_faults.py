@@ -128,10 +128,10 @@ def environment(shim, fault, n, log, verb):
 
 
 def numbers(verb):
-    n, every = 1, EVERY if LONG or verb != SLOW else 1
+    n = 1
     for tried in range(1 << 30):
         yield n
-        n += 1 + tried // every
+        n += 1 + (n // 2 if verb == SLOW and not LONG else tried // EVERY)
 
 
 def prepare(folder):
