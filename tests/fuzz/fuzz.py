@@ -6,10 +6,11 @@
     fuzz.py replay --build DIR [--changes N]   all there is, and N seeded changes of each, through DIR/replay_*
     fuzz.py coverage [--missing]           the branches that the corpora reach, and the unit tests besides (clang)
 
-Inputs that once did harm are in tests/fuzz/found/TARGET/, the corpora that grow in tests/fuzz/corpus/TARGET/; both are tried
-every time. A crash leaves its input in build/fuzz/crash-* (or build/replay-input)."""
+Inputs that once did harm are in tests/fuzz/found/TARGET/, the corpora that grow in tests/fuzz/corpus/, as archives; both
+are tried every time. A crash leaves its input in build/fuzz/crash-* (or build/replay-input)."""
 import argparse
 import concurrent.futures
+import io
 import os
 import pathlib
 import re
@@ -17,6 +18,7 @@ import shutil
 import struct
 import subprocess
 import sys
+import tarfile
 import tempfile
 import time
 import wave
@@ -33,7 +35,8 @@ from harness import LINNET, linnet, suite  # noqa: E402
 FUZZ = ROOT / "build" / "fuzz"
 SEEDS = FUZZ / "seeds"
 FOUND = ROOT / "tests" / "fuzz" / "found"
-KEPT = ROOT / "tests" / "fuzz" / "corpus"
+KEPT = ROOT / "tests" / "fuzz" / "corpus"  # TARGET-KK.tar.xz
+ARCHIVE = 16000  # bytes, at most
 DATA = ROOT / "tests" / "data"
 TARGETS = sorted(path.stem.removeprefix("fuzz_") for path in (ROOT / "tests" / "fuzz").glob("fuzz_*.c"))
 LARGEST_SEED = 40 << 10
@@ -171,9 +174,49 @@ def make_seeds(every):
     linnet("convert", DATA / "models" / "shapes.onnx", "-o", FUZZ / "model.lnt")
 
 
+def unpacked(target):
+    """The folder of the inputs that were kept."""
+    folder = FUZZ / "kept" / target
+    archives = sorted(KEPT.glob(f"{target}-*.tar.xz"))
+    if not folder.is_dir() or any(a.stat().st_mtime > folder.stat().st_mtime for a in archives):
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        for archive in archives:
+            with tarfile.open(archive) as t:
+                t.extractall(folder, filter="data")
+        os.utime(folder)
+    return folder
+
+
+def pack(target, files):
+    """The inputs in archives of at most ARCHIVE bytes, in place of those there were."""
+    for old in KEPT.glob(f"{target}-*.tar.xz"):
+        old.unlink()
+    KEPT.mkdir(exist_ok=True)
+    pending, number = sorted(files, key=lambda path: (path.stat().st_size, path.name)), 0
+    while pending:
+        n = len(pending)
+        while len(data := archive_of(pending[:n])) > ARCHIVE and n > 1:
+            n = max(1, min(n - 1, n * ARCHIVE // len(data)))
+        (KEPT / f"{target}-{number:02}.tar.xz").write_bytes(data)
+        pending, number = pending[n:], number + 1
+
+
+def archive_of(files):
+    """The bytes of an archive, the same for the same files."""
+    data = io.BytesIO()
+    with tarfile.open(fileobj=data, mode="w:xz", preset=9) as t:
+        for path in files:
+            entry = tarfile.TarInfo(path.name)
+            entry.size = path.stat().st_size
+            with open(path, "rb") as f:
+                t.addfile(entry, f)
+    return data.getvalue()
+
+
 def folders(target, *others):
     """Where a target's inputs are; those that are not there yet are made."""
-    result = [SEEDS / target, FOUND / target, KEPT / target, *others]
+    result = [SEEDS / target, FOUND / target, unpacked(target), *others]
     for folder in result:
         folder.mkdir(parents=True, exist_ok=True)
     return result
@@ -229,27 +272,24 @@ def run(target, seconds):
 
 def keep(target):
     """libFuzzer's merge takes the smallest inputs that reach something that the seeds do not."""
-    old = [path for path in folders(target)[2].iterdir()]
     with tempfile.TemporaryDirectory(dir=FUZZ) as name:
         reached = pathlib.Path(name)
         for folder in folders(target)[:2]:
             for path in folder.iterdir():
                 shutil.copy(path, reached / path.name)
         before = set(reached.iterdir())
-        subprocess.run([FUZZ / f"fuzz_{target}", "-merge=1", "-close_fd_mask=3", f"-max_len={LARGEST_KEPT}", reached,
-                        KEPT / target, FUZZ / "corpus" / target], cwd=ROOT, env=ENVIRONMENT, check=True,
-                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        words = ["-merge=1", "-close_fd_mask=3", f"-artifact_prefix={FUZZ}/merge-", f"-max_len={LARGEST_KEPT}"]
+        subprocess.run([FUZZ / f"fuzz_{target}", *words, reached, unpacked(target), FUZZ / "corpus" / target], cwd=ROOT,
+                       env=ENVIRONMENT, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         new = sorted((path for path in set(reached.iterdir()) - before), key=lambda path: path.stat().st_size)
-        for path in old:
-            path.unlink()
-        total = kept = 0
+        total, kept = 0, []
         for path in new:
             total += path.stat().st_size
             if total > KEPT_BYTES[target]:
                 break
-            shutil.copy(path, KEPT / target / path.name)
-            kept += 1
-    print(f"{target:10} {kept} of {len(new)} inputs kept", flush=True)
+            kept.append(path)
+        pack(target, kept)
+    print(f"{target:10} {len(kept)} of {len(new)} inputs kept", flush=True)
     return True
 
 

@@ -9,7 +9,8 @@ import pytest
 from onnx import helper
 
 from harness import linnet, reference
-from test_int8 import F, convert, model_of, run, snr
+from small_int8 import model_of
+from test_int8 import F, convert, run, snr
 
 
 def normal(rng, *shape):

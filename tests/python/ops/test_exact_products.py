@@ -10,8 +10,8 @@ import differential_cases
 import exact_products
 import microsoft_cases
 from harness import reference
+from small_int8 import bytes_of, element_type, model_of as graph_of
 from test_differential import by_onnxruntime, feed_of, model_of
-from test_int8 import bytes_of, element_type, model_of as graph_of
 
 DOMAINS = {"": differential_cases.GENERATORS, "com.microsoft": microsoft_cases.GENERATORS}
 OPERATORS = [(domain, name) for domain, known in DOMAINS.items() for name in exact_products.PRODUCTS
