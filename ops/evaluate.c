@@ -41,9 +41,66 @@ static bool makes_elements(const lnt_site *site)
     return false;
 }
 
+/* ---- storage orders ---- */
+
+/* Reads and writes by strides, or passes bytes on: any operand may lie in any order. */
+static bool heeds_orders(const lnt_op *op)
+{
+    switch (op->id) {
+    case LNT_ID_Elementwise:
+    case LNT_ID_Relayout:
+    case LNT_ID_Transpose:
+    case LNT_ID_DepthToSpace:
+    case LNT_ID_SpaceToDepth:
+    case LNT_ID_Concat:
+    case LNT_ID_Squeeze:
+    case LNT_ID_Unsqueeze:
+    case LNT_ID_QLinearAdd:
+    case LNT_ID_QLinearMul: return true;
+    default: return op->flags & (LNT_OP_ELEMENTWISE | LNT_OP_EXTENTS);
+    }
+}
+
+/* May its image lie in another order than its result? */
+static bool turns_images(const lnt_op *op)
+{
+    return (op->flags & LNT_OP_EPILOGUE && op->flags & LNT_OP_CL) || op->id == LNT_ID_QLinearConv;
+}
+
+/* Does input i lie, or output i if it is one, as the operator takes it to lie? */
+static bool lies_well(const lnt_site *site, unsigned i, bool is_output)
+{
+    const lnt_op *op = site->node->op;
+    const lnt_operand *o = is_output ? site->out[i] : site->in[i], *y = site->out[0];
+    if (is_output)
+        return o->order == (i == 0 || op->id == LNT_ID_Split ? y->order : LNT_ORDER_PLAIN);
+    if (i + site->node->n_program_in >= site->n_in)
+        return true;
+    if (op->id == LNT_ID_QLinearConcat ? i >= 2 && i % 3 == 2 : i == 0)
+        return o->order == y->order || turns_images(op);
+    return o->order == LNT_ORDER_PLAIN;
+}
+
+/* An operator that takes operands channels-last takes its image, and gives its result, so; others none at all. */
+static lnt_status check_orders(const lnt_site *site)
+{
+    const lnt_op *op = site->node->op;
+    const bool channels_last = op->flags & LNT_OP_CL && site->out[0];
+    for (unsigned i = 0; i < site->n_in + site->n_out && !heeds_orders(op); i++) {
+        const bool is_output = i >= site->n_in;
+        const unsigned k = is_output ? i - site->n_in : i;
+        const lnt_operand *o = is_output ? site->out[k] : site->in[k];
+        LNT_REQUIRE(!o || (channels_last ? lies_well(site, k, is_output) : o->order == LNT_ORDER_PLAIN), site->err,
+                    LNT_E_MODEL, "%s %u is in a storage order that the operator does not take",
+                    is_output ? "output" : "input", k);
+    }
+    return LNT_OK;
+}
+
 lnt_status lnt_site_bind(lnt_site *site)
 {
     LNT_ASSERT(site->step && site->kernels && site->threads > 0);
+    LNT_TRY(check_orders(site));
     LNT_TRY(site->node->op->bind(site));
     if (!site->node->custom && !makes_elements(site)) {
         site->step->run = run_nothing;

@@ -164,6 +164,46 @@ static void test_a_state_of_another_type(void **state)
     end(&t);
 }
 
+/* Lays value i channels-last and runs; LNT_E_FILE where it is a constant, an input or an output. */
+static lnt_status run_turned(uint32_t i, uint32_t *n_values)
+{
+    static const lnt_tensor image = {LNT_FLOAT, 4, {1, 3, 8, 8}, ones, 192 * sizeof *ones};
+    trial t;
+    lnt_file f;
+    convert(&t, "tests/data/models/image.onnx", NULL);
+    must(lnt_file_check(t.image, t.size, true, &f, &t.err), &t.err);
+    lnt_rec_value *v = (lnt_rec_value *)(uintptr_t)f.values + i;
+    *n_values = f.n_values;
+    lnt_status status = LNT_E_FILE;
+    if (v->rank >= 3 && v->rank <= LNT_MAX_RANK && v->constant == LNT_FILE_NONE) {
+        v->order = LNT_ORDER_CHANNELS_LAST;
+        must(lnt_file_rehash(t.image, t.size, &t.err), &t.err);
+        status = lnt_model_from_memory(t.image, t.size, NULL, &t.model, &t.err);
+    }
+    if (status == LNT_OK) {
+        must(lnt_session_create(t.model, NULL, &t.session, &t.err), &t.err);
+        give(&t, "x", &image);
+        status = lnt_run(t.session, &t.err);
+        assert_true(status == LNT_OK || strstr(t.err.message, "storage order"));
+    }
+    end(&t);
+    return status;
+}
+
+static void test_a_value_in_another_storage_order(void **state)
+{
+    (void)state;
+    unsigned refused_values = 0, taken = 0;
+    uint32_t n_values = 1;
+    for (uint32_t i = 0; i < n_values; i++) {
+        const lnt_status status = run_turned(i, &n_values);
+        assert_true(status == LNT_OK || status == LNT_E_MODEL || status == LNT_E_FILE);
+        refused_values += status == LNT_E_MODEL;
+        taken += status == LNT_OK;
+    }
+    assert_true(refused_values > 1 && taken > 0);
+}
+
 int main(void)
 {
     for (size_t i = 0; i < sizeof ones / sizeof ones[0]; i++)
@@ -173,6 +213,7 @@ int main(void)
         cmocka_unit_test(test_a_branch_of_another_type_in_a_loop),
         cmocka_unit_test(test_a_branch_of_another_type_in_a_scan),
         cmocka_unit_test(test_a_state_of_another_type),
+        cmocka_unit_test(test_a_value_in_another_storage_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
