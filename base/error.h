@@ -4,7 +4,13 @@
  *     LNT_TRY(do_this(...));                 // passes a failure on
  *     LNT_REQUIRE(n > 0, err, LNT_E_ARGUMENT, "n must be positive, is %d", n);
  *
- * The first message wins: callers that add context use lnt_error_prefix. */
+ * The first message wins: callers that add context use lnt_error_prefix.
+ *
+ * A function that holds something calls one that may return early, then releases it, whatever came back:
+ *
+ *     const lnt_status status = use(&thing);
+ *     release(&thing);
+ *     return status; */
 #ifndef LNT_BASE_ERROR_H
 #define LNT_BASE_ERROR_H
 

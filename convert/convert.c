@@ -2,7 +2,7 @@
 #include "convert/fastest.h"
 
 #include "convert/record_golden.h"
-#include "convert/emit/trial_model.h"
+#include "convert/emit/own_model.h"
 #include "convert/import/import.h"
 #include "convert/passes/passes.h"
 #include "formats/lnt_file.h"

@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "convert/emit/emit.h"
-#include "convert/emit/trial_model.h"
+#include "convert/emit/own_model.h"
 #include "convert/quantize/quantize_samples.h"
 
 #include <math.h>

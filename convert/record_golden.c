@@ -5,7 +5,7 @@
 #include "convert/record_golden.h"
 
 #include "base/checked.h"
-#include "convert/emit/trial_model.h"
+#include "convert/emit/own_model.h"
 #include "convert/import/import.h"
 #include "convert/passes/passes.h"
 #include "formats/golden.h"

@@ -237,21 +237,24 @@ static lnt_status tell(finder *f)
     return LNT_OK;
 }
 
+static lnt_status find_and_try(finder *f)
+{
+    lnt_graph *g = f->e.g;
+    if (g->quantize->mode == LNT_INT8_STATIC)
+        LNT_TRY(lnt_static_find(g, &f->layers));
+    for (size_t s = 0; s < g->n_subs; s++)
+        for (size_t i = 0; i < g->sub[s].n_nodes; i++)
+            LNT_TRY(find(f, g->sub[s].node[i]));
+    LNT_TRY(lnt_quantize_trial(g, g->quantize, &f->layers, f->e.report));
+    return tell(f);
+}
+
 lnt_status lnt_pass_quantize(lnt_graph *g, lnt_report *report)
 {
     finder f = {.e = {.g = g, .report = report, .pass = "quantize"}};
-    lnt_status status = LNT_OK;
     if (!g->quantize || g->quantize->mode == LNT_INT8_OFF)
         return LNT_OK;
-    if (g->quantize->mode == LNT_INT8_STATIC)
-        status = lnt_static_find(g, &f.layers);
-    for (size_t s = 0; s < g->n_subs && status == LNT_OK; s++)
-        for (size_t i = 0; i < g->sub[s].n_nodes && status == LNT_OK; i++)
-            status = find(&f, g->sub[s].node[i]);
-    if (status == LNT_OK)
-        status = lnt_quantize_trial(g, g->quantize, &f.layers, report);
-    if (status == LNT_OK)
-        status = tell(&f);
+    const lnt_status status = find_and_try(&f);
     lnt_free(g->memory.allocator, f.layers.layer);
     return status;
 }

@@ -1,8 +1,8 @@
 /* quantize.h — INT8 for models that come in float: which layers, how exact, how fast.
  *
  * The pass (passes/quantize.c) finds layers whose weights are constant and forms each one's quantized node;
- * trial runs (quantize_trial.c) measure what that costs in exactness and gains in time; then the layers that
- * pass are exchanged. */
+ * a trial (trial.h) measures what that costs in exactness and gains in time; then the layers that pass are
+ * exchanged. */
 #ifndef LNT_CONVERT_QUANTIZE_QUANTIZE_H
 #define LNT_CONVERT_QUANTIZE_QUANTIZE_H
 

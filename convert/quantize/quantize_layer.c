@@ -1,10 +1,10 @@
-/* quantize_layer.c — one quantized layer by itself: its plain and its quantized form on what it reads in the
- * float model. */
-#include "convert/quantize/quantize_trial.h"
+/* quantize_layer.c — see quantize_layer.h. */
+#include "convert/quantize/quantize_layer.h"
 
 #include "base/clock.h"
 #include "base/lnt_assert.h"
 #include "convert/graph/edit.h"
+#include "convert/quantize/quantize_noise.h"
 #include "ops/product.h"
 #include "ops/quant/qparams.h"
 
@@ -12,26 +12,6 @@
 #include <string.h>
 
 enum { IN_MOST = 2 + 3 * LNT_Q_CONCAT_MOST, OUT_MOST = 8 };
-
-void lnt_noise_add(lnt_noise *n, const float *want, const float *got, int64_t count)
-{
-    LNT_ASSERT(count >= 0);
-    for (int64_t i = 0; i < count; i++) {
-        const double w = want[i], d = w == got[i] ? 0 : (double)got[i] - w;
-        n->signal += w * w;
-        n->error += d * d;
-        n->worst = fabs(d) <= n->worst ? n->worst : fabs(d); /* NaN stays */
-        n->largest = fmax(n->largest, fabs(w));
-    }
-}
-
-double lnt_noise_snr(const lnt_noise *n)
-{
-    if (n->error == 0)
-        return LNT_SNR_MOST;
-    const double snr = n->signal > 0 ? 10 * log10(n->signal / n->error) : 0;
-    return isfinite(snr) ? fmin(snr, LNT_SNR_MOST) : 0;
-}
 
 /* Where a layer is measured. */
 typedef struct place {
@@ -291,6 +271,16 @@ static lnt_status compare_forms(place *t, alone *plain, alone *bytes, lnt_qlayer
     return time_both(plain, bytes, &l->measured.plain_us, &l->measured.int8_us);
 }
 
+static lnt_status measure(place *t, const lnt_qlayers *layers, alone *plain, alone *bytes, lnt_qlayer *l)
+{
+    LNT_TRY(prepare(t, &l->plain, plain));
+    l->measured.multiplications = multiplications(plain);
+    if (l->formless)
+        return LNT_OK;
+    LNT_TRY(prepare(t, quantized_form(layers->fixed, l), bytes));
+    return compare_forms(t, plain, bytes, l);
+}
+
 lnt_status lnt_measure_layer(lnt_graph *g, const lnt_qlayers *layers, lnt_session *s, lnt_qlayer *l,
                              lnt_error *err)
 {
@@ -298,13 +288,7 @@ lnt_status lnt_measure_layer(lnt_graph *g, const lnt_qlayers *layers, lnt_sessio
     alone *both = lnt_alloc_zero(g->memory.allocator, 2, sizeof *both, err);
     if (!both)
         return LNT_E_MEMORY;
-    lnt_status status = prepare(&t, &l->plain, &both[0]);
-    if (status == LNT_OK)
-        l->measured.multiplications = multiplications(&both[0]);
-    if (status == LNT_OK && !l->formless)
-        status = prepare(&t, quantized_form(layers->fixed, l), &both[1]);
-    if (status == LNT_OK && !l->formless)
-        status = compare_forms(&t, &both[0], &both[1], l);
+    const lnt_status status = measure(&t, layers, &both[0], &both[1], l);
     lnt_bump_free(&both[0].memory);
     lnt_bump_free(&both[1].memory);
     lnt_free(g->memory.allocator, both);

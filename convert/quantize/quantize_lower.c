@@ -268,6 +268,20 @@ static bool use_made(const lnt_static *st, lnt_qweights *p, const float *least)
     return true;
 }
 
+/* Of weights w, as the site's inputs need them. */
+static lnt_status make_int8(lnt_static *st, lnt_qsite *s, const lnt_operand *w, const float *least)
+{
+    lnt_qweights *p = &s->product;
+    if (!use_made(st, p, least)) {
+        LNT_TRY(lnt_quantize_weights(st->g, st->g->value[p->weights].name, w, lnt_is(s->node, Conv) ? 0 : 1, 1,
+                                     p->factor, least, &p->bytes, &p->scale));
+        LNT_TRY(round_weights(st, s, w));
+        p->made[p->x_balanced].bytes = p->bytes;
+        p->made[p->x_balanced].scale = p->scale;
+    }
+    return make_bias(st, s, w);
+}
+
 static lnt_status make_weights(lnt_static *st, lnt_qsite *s)
 {
     lnt_qweights *p = &s->product;
@@ -283,17 +297,7 @@ static lnt_status make_weights(lnt_static *st, lnt_qsite *s)
     p->x_scale = x_scale;
     p->x_balanced = balanced;
     LNT_TRY(scaled_weights(st, s, &w, &block));
-    lnt_status status = LNT_OK;
-    if (!use_made(st, p, least)) {
-        status = lnt_quantize_weights(st->g, st->g->value[p->weights].name, &w, lnt_is(s->node, Conv) ? 0 : 1,
-                                      1, p->factor, least, &p->bytes, &p->scale);
-        if (status == LNT_OK)
-            status = round_weights(st, s, &w);
-        p->made[balanced].bytes = p->bytes;
-        p->made[balanced].scale = p->scale;
-    }
-    if (status == LNT_OK)
-        status = make_bias(st, s, &w);
+    const lnt_status status = make_int8(st, s, &w, least);
     lnt_free(st->g->memory.allocator, block);
     return status;
 }

@@ -1,20 +1,20 @@
 /* quantize_samples.c — see quantize_samples.h. */
 #include "convert/quantize/quantize_samples.h"
 
-#include "convert/emit/trial_model.h"
-#include "convert/quantize/quantize_trial.h"
+#include "convert/emit/own_model.h"
+#include "convert/quantize/quantize_noise.h"
 #include "formats/tensor_file.h"
 
 #include <math.h>
 #include <string.h>
 
-/* Sample i, all of whose floats must be numbers. */
-/* Recorded ones are the caller's, who reads them. */
+/* Recorded inputs are the caller's, who reads them. */
 static const lnt_allocator *heap_of_inputs(const lnt_samples *s)
 {
     return s->options->n_samples ? &lnt_malloc_allocator : s->graph->memory.allocator;
 }
 
+/* Sample i, all of whose floats must be numbers. */
 static lnt_status read_sample(lnt_samples *s, const lnt_model *m, size_t i, lnt_error *err)
 {
     lnt_tensor *input = s->input + i * s->n_inputs;

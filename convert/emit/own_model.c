@@ -1,5 +1,5 @@
-/* trial_model.c — loading a model of our own making, and inputs for one that is not known. */
-#include "convert/emit/trial_model.h"
+/* own_model.c — loading a model of our own making, and inputs for one that is not known. */
+#include "convert/emit/own_model.h"
 
 #include "formats/golden.h"
 #include "formats/tensor_file.h"

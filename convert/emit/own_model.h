@@ -1,6 +1,6 @@
-/* trial_model.h — models that the converter runs itself: to record golden vectors, to calibrate and measure. */
-#ifndef LNT_CONVERT_EMIT_TRIAL_MODEL_H
-#define LNT_CONVERT_EMIT_TRIAL_MODEL_H
+/* own_model.h — models that the converter runs itself: to record golden vectors, to calibrate and measure. */
+#ifndef LNT_CONVERT_EMIT_OWN_MODEL_H
+#define LNT_CONVERT_EMIT_OWN_MODEL_H
 
 #include "convert/graph/graph.h"
 #include "runtime/linnet.h"
