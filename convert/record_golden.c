@@ -144,7 +144,7 @@ static lnt_status record_inputs(const char *folder, uint32_t test, lnt_golden_se
     for (uint32_t i = 0; i < n; i++) {
         lnt_tensor t;
         LNT_TRY(read_file(set->heap, folder, "input", i, &t, err));
-        const lnt_status status = add_raw_input(set, &t, test, ORIGIN_RECORDED, i, err);
+        const lnt_status status = add_raw_input(set, &t, test, LNT_GOLDEN_RECORDED, i, err);
         lnt_tensor_free(set->heap, &t);
         LNT_TRY(status);
     }
@@ -160,7 +160,7 @@ static lnt_status record_outputs(const char *folder, uint32_t test, size_t budge
     for (uint32_t i = 0; i < n; i++) {
         lnt_tensor t;
         LNT_TRY(read_file(set->heap, folder, "output", i, &t, err));
-        const lnt_status status = add_output(set, &t, test, ORIGIN_RECORDED, i, budget / n | 8, err);
+        const lnt_status status = add_output(set, &t, test, LNT_GOLDEN_RECORDED, i, budget / n | 8, err);
         lnt_tensor_free(set->heap, &t);
         LNT_TRY(status);
     }
@@ -193,13 +193,13 @@ static lnt_status feed(lnt_model *m, const lnt_graph *g, lnt_session *s, int64_t
     for (uint32_t i = 0; i < lnt_model_input_count(m); i++) {
         LNT_TRY(lnt_seeded_input(g, m, i, extent, &in[i], err));
         LNT_TRY(lnt_set_input(s, i, &in[i], err));
-        lnt_rec_golden r = record_of(&in[i], 0, ORIGIN_REFERENCE, LNT_GOLDEN_INPUT, i);
+        lnt_rec_golden r = record_of(&in[i], 0, LNT_GOLDEN_REFERENCE, LNT_GOLDEN_INPUT, i);
         if (tolerance_of(in[i].dtype) > 0) {
             r.encoding = LNT_GOLDEN_SEEDED;
             r.data = i + 1;
             LNT_TRY(add_record(set, &r, err));
         } else {
-            LNT_TRY(add_raw_input(set, &in[i], 0, ORIGIN_REFERENCE, i, err));
+            LNT_TRY(add_raw_input(set, &in[i], 0, LNT_GOLDEN_REFERENCE, i, err));
         }
     }
     return LNT_OK;
@@ -220,7 +220,7 @@ static lnt_status collect(lnt_model *m, lnt_session *s, size_t budget, lnt_golde
     for (uint32_t i = 0; i < n; i++) {
         lnt_tensor out;
         LNT_TRY(lnt_get_output(s, i, &out, err));
-        LNT_TRY(add_output(set, &out, 0, ORIGIN_REFERENCE, i, share, err));
+        LNT_TRY(add_output(set, &out, 0, LNT_GOLDEN_REFERENCE, i, share, err));
     }
     return LNT_OK;
 }
@@ -330,7 +330,7 @@ static lnt_status record_own(const lnt_golden_model *m, size_t budget, lnt_golde
 {
     LNT_TRY(run_reference(m, budget, set, err));
     for (size_t i = 0; i < set->n; i++)
-        set->record[i].origin = ORIGIN_OWN;
+        set->record[i].origin = LNT_GOLDEN_OWN;
     return LNT_OK;
 }
 

@@ -40,6 +40,9 @@ SECTIONS = {  # kind: (name, record format)
 }
 DTYPES = {0: "undefined", 1: "float", 2: "uint8", 3: "int8", 4: "uint16", 5: "int16", 6: "int32", 7: "int64",
           8: "string", 9: "bool", 10: "float16", 11: "double", 12: "uint32", 13: "uint64", 16: "bfloat16"}
+SECTION_REQUIRED = 1
+ATTR_INT, ATTR_FLOAT, ATTR_STRING, ATTR_INTS, ATTR_FLOATS, ATTR_STRINGS, ATTR_TENSOR, ATTR_GRAPH = range(1, 9)
+STORED_READY, STORED_PLAIN, STORED_BYTES, STORED_HALF = range(4)  # what the bytes of a constant are in the file
 BYTES = {1: 4, 2: 1, 3: 1, 4: 2, 5: 2, 6: 4, 7: 8, 9: 1, 10: 2, 11: 8, 12: 4, 13: 8, 16: 2}
 
 
@@ -75,7 +78,7 @@ class File:
         self.raw = {name: b"" for name, _ in SECTIONS.values()}
         end = 64 + 32 * n
         for kind, flags, offset, length, _ in self.sections:
-            check(kind in SECTIONS or not flags & 1, f"section of kind {kind} is unknown and required")
+            check(kind in SECTIONS or not flags & SECTION_REQUIRED, f"section of kind {kind} is unknown and required")
             check(offset == round_up(end) and offset + length <= size, f"section of kind {kind}: misplaced")
             check(not any(data[end:offset]), f"padding before {offset} is not 0")
             end = offset + length
@@ -131,17 +134,17 @@ class File:
     def attribute(self, number):
         name, type_, count, _, data = self.records["attributes"][number]
         pool = self.raw["attribute data"]
-        if type_ in (1, 4):
+        if type_ in (ATTR_INT, ATTR_INTS):
             content = struct.unpack_from(f"<{count}q", pool, data)
-        elif type_ in (2, 5):
+        elif type_ in (ATTR_FLOAT, ATTR_FLOATS):
             content = struct.unpack_from(f"<{count}f", pool, data)
-        elif type_ == 3:
+        elif type_ == ATTR_STRING:
             content = [self.raw["strings"][data:data + count].decode("utf-8", "replace")]
-        elif type_ == 6:
+        elif type_ == ATTR_STRINGS:
             content = [self.string(s) for s in struct.unpack_from(f"<{count}I", pool, data)]
         else:
             content = [data]
-        return self.string(name), content[0] if type_ in (1, 2, 3, 7, 8) else list(content)
+        return self.string(name), content[0] if type_ in (ATTR_INT, ATTR_FLOAT, ATTR_STRING, ATTR_TENSOR, ATTR_GRAPH) else list(content)
 
 
 def operator_names():
@@ -194,11 +197,11 @@ def details(f):
     constants = []
     for number, packed, offset, length, _ in f.records["constants"]:
         value = f.value(number)
-        if packed == NONE or value["stored"]:
+        if packed == NONE or value["stored"] != STORED_READY:
             dtype, count = f.records["values"][number][1], 1
             for extent in value["dims"]:
                 count *= extent
-            expected = {2: (count + 3) // 4 * 4 + 4 * (value["dims"] or [0])[0], 3: 2 * count}
+            expected = {STORED_BYTES: (count + 3) // 4 * 4 + 4 * (value["dims"] or [0])[0], STORED_HALF: 2 * count}
             expected = expected.get(value["stored"], count * BYTES[dtype])
             check(expected == length, f"constant {value['name']}: has {length} bytes")
         constants.append({"value": number, "packed": None if packed == NONE else packed, "offset": offset,

@@ -7,9 +7,6 @@
 
 #include "formats/lnt_file.h"
 
-enum { LNT_GOLDEN_INPUT = 0, LNT_GOLDEN_OUTPUT = 1 };
-enum { LNT_GOLDEN_RAW = 0, LNT_GOLDEN_SEEDED = 1, LNT_GOLDEN_SAMPLED = 2 };
-
 /* The rule of seeded inputs: element e is uniform in [-1, 1), a function of seed and e alone (splitmix64),
  * rounded to dtype: float, double, float16 or bfloat16. False for any other type. */
 bool lnt_golden_fill(uint64_t seed, lnt_dtype dtype, size_t count, void *out);

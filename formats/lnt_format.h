@@ -9,6 +9,7 @@
 #ifndef LNT_FORMATS_LNT_FORMAT_H
 #define LNT_FORMATS_LNT_FORMAT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -77,16 +78,35 @@ typedef enum lnt_section {
 
 enum { LNT_SECTION_REQUIRED = 1 }; /* lnt_rec_section.flags: who does not know the kind refuses the file */
 
+enum { LNT_VALUE_FEEDS_SHAPES = 1 }; /* lnt_rec_value.flags: extents depend on its contents */
+
 typedef struct lnt_rec_value { /* 80 bytes */
     uint32_t name;
     uint8_t dtype;
     uint8_t rank;      /* 255 unknown */
     uint8_t order;     /* lnt_order */
-    uint8_t flags;     /* bit 0: feeds shapes */
+    uint8_t flags;     /* LNT_VALUE_FEEDS_SHAPES or 0 */
     uint32_t constant; /* record in constants, or NONE */
     uint32_t stored;   /* lnt_stored (stored.h): what the bytes of a constant are in the file */
-    int64_t dims[8];   /* >= 0 known, -1 unknown, -2-k: symbol k */
+    int64_t dims[8];   /* >= 0 known, -1 unknown, below: symbols */
 } lnt_rec_value;
+
+/* An extent that is symbol k is -2 - k. */
+static inline int64_t lnt_symbol_extent(uint32_t symbol)
+{
+    return -2 - (int64_t)symbol;
+}
+
+static inline bool lnt_is_symbol(int64_t extent)
+{
+    return extent <= -2;
+}
+
+/* The number of that symbol. */
+static inline int64_t lnt_symbol_number(int64_t extent)
+{
+    return -2 - extent;
+}
 
 typedef struct lnt_rec_constant { /* 32 bytes */
     uint32_t value;
@@ -95,6 +115,9 @@ typedef struct lnt_rec_constant { /* 32 bytes */
     uint64_t bytes;
     uint64_t hash; /* XXH3-64 of the bytes */
 } lnt_rec_constant;
+
+/* lnt_rec_node.flags: computed at bind as soon as its inputs are known, because extents depend on it. */
+enum { LNT_NODE_EVALUATE_EARLY = 1 };
 
 typedef struct lnt_rec_node { /* 40 bytes */
     uint16_t op, op_version;
@@ -105,9 +128,20 @@ typedef struct lnt_rec_node { /* 40 bytes */
     uint16_t n_attrs;
     uint32_t first_attr;
     uint32_t program; /* or NONE */
-    uint32_t flags;   /* bit 0: evaluate early */
+    uint32_t flags;   /* LNT_NODE_EVALUATE_EARLY or 0 */
     uint32_t reserved[2];
 } lnt_rec_node;
+
+typedef enum lnt_attr_type {
+    LNT_ATTR_INT = 1,
+    LNT_ATTR_FLOAT = 2,
+    LNT_ATTR_STRING = 3, /* one string, NUL-terminated; its count is its length */
+    LNT_ATTR_INTS = 4,
+    LNT_ATTR_FLOATS = 5,
+    LNT_ATTR_STRINGS = 6, /* count strings */
+    LNT_ATTR_TENSOR = 7,  /* a constant */
+    LNT_ATTR_GRAPH = 8    /* a subgraph */
+} lnt_attr_type;
 
 typedef struct lnt_rec_attr { /* 24 bytes */
     uint32_t name;
@@ -135,12 +169,17 @@ typedef struct lnt_rec_subgraph { /* 32 bytes */
     uint32_t reserved[2];
 } lnt_rec_subgraph;
 
-/* An extent, or a value that extents hang on, unknown until bind or run. 32 bytes. */
-typedef struct lnt_rec_symbol {
+typedef enum lnt_symbol_kind {
+    LNT_SYMBOL_INPUT_EXTENT = 0, /* extent of an input */
+    LNT_SYMBOL_DATA_EXTENT = 1,  /* extent that depends on data */
+    LNT_SYMBOL_DATA_VALUE = 2    /* value that depends on data, and that extents depend on */
+} lnt_symbol_kind;
+
+typedef struct lnt_rec_symbol { /* 32 bytes: unknown until bind or run */
     uint32_t name; /* of the ONNX dim_param, or VALUE:AXIS, or the value's name */
-    uint32_t kind; /* 0 extent of an input; 1 data-dependent extent; 2 data-dependent value */
+    uint32_t kind; /* lnt_symbol_kind */
     uint32_t value;
-    uint32_t axis; /* of kinds 0 and 1 */
+    uint32_t axis; /* of extents; else 0 */
     int64_t bound; /* largest extent or value; -1 none */
     uint64_t reserved;
 } lnt_rec_symbol;
@@ -154,11 +193,25 @@ typedef struct lnt_rec_metadata { /* 8 bytes */
     uint32_t key, text;
 } lnt_rec_metadata;
 
+typedef enum lnt_golden_origin {
+    LNT_GOLDEN_RECORDED = 0,  /* a recorded case */
+    LNT_GOLDEN_REFERENCE = 1, /* a run of the unoptimized model */
+    LNT_GOLDEN_OWN = 2        /* a run of the file's own operators */
+} lnt_golden_origin;
+
+typedef enum lnt_golden_role { LNT_GOLDEN_INPUT = 0, LNT_GOLDEN_OUTPUT = 1 } lnt_golden_role;
+
+typedef enum lnt_golden_encoding {
+    LNT_GOLDEN_RAW = 0,
+    LNT_GOLDEN_SEEDED = 1, /* inputs: elements follow from a seed (golden.h) */
+    LNT_GOLDEN_SAMPLED = 2 /* outputs: every stride-th element */
+} lnt_golden_encoding;
+
 typedef struct lnt_rec_golden { /* 112 bytes: one tensor of a recorded case */
     uint32_t test;              /* number of the case, rising */
-    uint32_t origin;            /* 0 recorded case, 1 unoptimized reference run, 2 own run */
-    uint16_t role;              /* 0 input, 1 output */
-    uint16_t encoding;          /* 0 raw bytes, 1 seeded rule (inputs), 2 sampled elements (outputs) */
+    uint32_t origin;            /* lnt_golden_origin */
+    uint16_t role;              /* lnt_golden_role */
+    uint16_t encoding;          /* lnt_golden_encoding */
     uint32_t index;             /* number of the model's input or output */
     uint32_t dtype, rank;
     int64_t dims[8];

@@ -9,7 +9,6 @@
 
 #include <inttypes.h>
 
-enum { ATTR_GRAPH = 8 }; /* of lnt_rec_attr.type */
 
 typedef enum state { UNMADE, MADE, GONE } state;
 
@@ -132,7 +131,7 @@ static lnt_status advance(walk *w, frame *top)
         LNT_TRY(use_inputs(w, top->node));
     while (top->attr < n->n_attrs) {
         const lnt_rec_attr *a = &w->f->attrs[n->first_attr + top->attr++];
-        if (a->type == ATTR_GRAPH)
+        if (a->type == LNT_ATTR_GRAPH)
             return enter(w, (uint32_t)a->data);
     }
     top->attr = 0;

@@ -43,7 +43,7 @@ static const char *dims_fault(const int64_t *dims, unsigned rank, size_t element
         const int64_t d = dims[i];
         if (i >= rank && d != 0)
             return "an extent past the rank is not 0";
-        if (d < LNT_DIM_UNKNOWN && -(d + 2) >= (int64_t)n_symbols)
+        if (lnt_is_symbol(d) && lnt_symbol_number(d) >= (int64_t)n_symbols)
             return "an extent names a symbol that is not there";
     }
     return lnt_extents_fit(dims, rank, element_bytes) ? NULL : "its size overflows the address space";
@@ -62,7 +62,6 @@ static bool dtype_known(uint32_t dtype)
 
 static lnt_status check_value(const lnt_file *f, uint32_t i, lnt_error *err)
 {
-    enum { KNOWN_FLAGS = 1 };
     const lnt_rec_value *v = &f->values[i];
     LNT_CHECK_RECORD(string_valid(f, v->name), err, "values", i, "its name lies outside of the strings");
     LNT_CHECK_RECORD(v->dtype == LNT_UNDEFINED || dtype_known(v->dtype), err, "values", i,
@@ -75,8 +74,9 @@ static lnt_status check_value(const lnt_file *f, uint32_t i, lnt_error *err)
     LNT_CHECK_RECORD(v->order == LNT_ORDER_PLAIN ||
                          (v->order == LNT_ORDER_CHANNELS_LAST && v->rank >= 3 && v->rank <= LNT_MAX_RANK),
                      err, "values", i, "storage order %d does not go with rank %d", v->order, v->rank);
-    LNT_CHECK_RECORD((v->flags & ~KNOWN_FLAGS) == 0 && (v->stored == 0 || v->constant != LNT_FILE_NONE), err,
-                     "values", i, "a reserved field or flag is not 0");
+    LNT_CHECK_RECORD((v->flags & ~LNT_VALUE_FEEDS_SHAPES) == 0 &&
+                         (v->stored == LNT_STORED_READY || v->constant != LNT_FILE_NONE),
+                     err, "values", i, "a reserved field or flag is not 0");
     LNT_CHECK_RECORD(v->constant == LNT_FILE_NONE ||
                          (v->constant < f->n_constants && f->constants[v->constant].value == i),
                      err, "values", i, "constant %" PRIu32 " is not its own", v->constant);
@@ -156,7 +156,6 @@ static lnt_status check_operands(const lnt_file *f, lnt_error *err)
 
 static lnt_status check_node(const lnt_file *f, uint32_t i, lnt_error *err)
 {
-    enum { KNOWN_FLAGS = 1 };
     const lnt_rec_node *n = &f->nodes[i];
     LNT_CHECK_RECORD(string_valid(f, n->name), err, "nodes", i, "its name lies outside of the strings");
     LNT_CHECK_RECORD(range_valid(n->first_operand, (uint64_t)n->n_in + n->n_out, f->n_operands), err, "nodes",
@@ -170,7 +169,7 @@ static lnt_status check_node(const lnt_file *f, uint32_t i, lnt_error *err)
     else
         LNT_CHECK_RECORD(n->program < f->n_programs && f->programs[n->program].n_in == n->n_program_in, err,
                          "nodes", i, "program %" PRIu32 " is not there or takes other operands", n->program);
-    LNT_CHECK_RECORD((n->flags & ~(uint32_t)KNOWN_FLAGS) == 0 && all_zero_u32(n->reserved, 2), err, "nodes",
+    LNT_CHECK_RECORD((n->flags & ~(uint32_t)LNT_NODE_EVALUATE_EARLY) == 0 && all_zero_u32(n->reserved, 2), err, "nodes",
                      i, "a reserved field or flag is not 0");
     return LNT_OK;
 }
@@ -191,31 +190,28 @@ static lnt_status check_string_list(const lnt_file *f, uint32_t i, lnt_error *er
     return LNT_OK;
 }
 
-/* Numbers of attributes' types are those of lnt_attr_type (ops/op.h), written here as FORMAT.md has them. */
-enum { ATTR_INT = 1, ATTR_FLOAT, ATTR_STRING, ATTR_INTS, ATTR_FLOATS, ATTR_STRINGS, ATTR_TENSOR, ATTR_GRAPH };
-
 static lnt_status check_attr(const lnt_file *f, uint32_t i, lnt_error *err)
 {
     const lnt_rec_attr *a = &f->attrs[i];
-    const bool single =
-        a->type != ATTR_STRING && a->type != ATTR_INTS && a->type != ATTR_FLOATS && a->type != ATTR_STRINGS;
+    const bool single = a->type != LNT_ATTR_STRING && a->type != LNT_ATTR_INTS &&
+                        a->type != LNT_ATTR_FLOATS && a->type != LNT_ATTR_STRINGS;
     LNT_CHECK_RECORD(string_valid(f, a->name), err, "attributes", i, "its name lies outside of the strings");
     LNT_CHECK_RECORD(a->reserved == 0, err, "attributes", i, "a reserved field is not 0");
     LNT_CHECK_RECORD(!single || a->count == 1, err, "attributes", i, "%" PRIu32 " values where there is one",
                      a->count);
     bool valid = false;
     switch (a->type) {
-    case ATTR_INT:
-    case ATTR_INTS: valid = attr_data_valid(f, a->data, a->count, sizeof(int64_t)); break;
-    case ATTR_FLOAT:
-    case ATTR_FLOATS: valid = attr_data_valid(f, a->data, a->count, sizeof(float)); break;
-    case ATTR_STRINGS: valid = attr_data_valid(f, a->data, a->count, sizeof(uint32_t)); break;
-    case ATTR_STRING:
+    case LNT_ATTR_INT:
+    case LNT_ATTR_INTS: valid = attr_data_valid(f, a->data, a->count, sizeof(int64_t)); break;
+    case LNT_ATTR_FLOAT:
+    case LNT_ATTR_FLOATS: valid = attr_data_valid(f, a->data, a->count, sizeof(float)); break;
+    case LNT_ATTR_STRINGS: valid = attr_data_valid(f, a->data, a->count, sizeof(uint32_t)); break;
+    case LNT_ATTR_STRING:
         valid = range_valid(a->data, (uint64_t)a->count + 1, f->strings_bytes) &&
                 f->strings[a->data + a->count] == '\0';
         break;
-    case ATTR_TENSOR: valid = a->data < f->n_values && f->values[a->data].constant != LNT_FILE_NONE; break;
-    case ATTR_GRAPH: valid = a->data < f->n_subgraphs; break;
+    case LNT_ATTR_TENSOR: valid = a->data < f->n_values && f->values[a->data].constant != LNT_FILE_NONE; break;
+    case LNT_ATTR_GRAPH: valid = a->data < f->n_subgraphs; break;
     }
     LNT_CHECK_RECORD(valid, err, "attributes", i, "type %" PRIu32 " is unknown or its data lies outside",
                      a->type);
@@ -227,7 +223,7 @@ static lnt_status check_attrs(const lnt_file *f, lnt_error *err)
     uint64_t listed = 0;
     for (uint32_t i = 0; i < f->n_attrs; i++) {
         LNT_TRY(check_attr(f, i, err));
-        if (f->attrs[i].type != ATTR_STRINGS)
+        if (f->attrs[i].type != LNT_ATTR_STRINGS)
             continue;
         listed += f->attrs[i].count;
         LNT_CHECK_RECORD(listed <= f->attr_data_bytes / sizeof(uint32_t), err, "attributes", i,
@@ -349,15 +345,14 @@ static lnt_status check_model_operands(const lnt_file *f, lnt_error *err)
 
 static lnt_status check_symbols(const lnt_file *f, lnt_error *err)
 {
-    enum { EXTENT_OF_INPUT, DATA_EXTENT, DATA_VALUE };
     for (uint32_t i = 0; i < f->n_symbols; i++) {
         const lnt_rec_symbol *s = &f->symbols[i];
         LNT_CHECK_RECORD(string_valid(f, s->name), err, "symbols", i, "its name lies outside of the strings");
-        LNT_CHECK_RECORD(s->kind <= DATA_VALUE, err, "symbols", i, "kind %" PRIu32 " is unknown", s->kind);
+        LNT_CHECK_RECORD(s->kind <= LNT_SYMBOL_DATA_VALUE, err, "symbols", i, "kind %" PRIu32 " is unknown", s->kind);
         LNT_CHECK_RECORD(s->value < f->n_values, err, "symbols", i, "value %" PRIu32 " is not there",
                          s->value);
         const unsigned rank = f->values[s->value].rank;
-        LNT_CHECK_RECORD(s->kind == DATA_VALUE ? s->axis == 0 : s->axis < rank && rank <= LNT_MAX_RANK, err,
+        LNT_CHECK_RECORD(s->kind == LNT_SYMBOL_DATA_VALUE ? s->axis == 0 : s->axis < rank && rank <= LNT_MAX_RANK, err,
                          "symbols", i, "axis %" PRIu32 " of rank %u", s->axis, rank);
         LNT_CHECK_RECORD(s->bound >= -1 && s->reserved == 0, err, "symbols", i,
                          "bound %" PRId64 " is below -1 or a reserved field is not 0", s->bound);
@@ -439,9 +434,9 @@ static lnt_status check_golden(const lnt_file *f, lnt_error *err)
         int64_t elements;
         LNT_CHECK_RECORD(i == 0 || g->test >= f->golden[i - 1].test, err, "golden vectors", i,
                          "cases are not in order");
-        LNT_CHECK_RECORD(g->origin <= 2 && g->role <= 1, err, "golden vectors", i,
+        LNT_CHECK_RECORD(g->origin <= LNT_GOLDEN_OWN && g->role <= LNT_GOLDEN_OUTPUT, err, "golden vectors", i,
                          "origin %" PRIu32 " or role %d is unknown", g->origin, g->role);
-        LNT_CHECK_RECORD(g->index < (g->role ? f->subgraphs[0].n_out : f->subgraphs[0].n_in), err,
+        LNT_CHECK_RECORD(g->index < (g->role == LNT_GOLDEN_OUTPUT ? f->subgraphs[0].n_out : f->subgraphs[0].n_in), err,
                          "golden vectors", i, "input or output %" PRIu32 " is not there", g->index);
         LNT_CHECK_RECORD(lnt_dtype_size((lnt_dtype)g->dtype) > 0, err, "golden vectors", i,
                          "element type %" PRIu32 " is unknown or has no fixed size", g->dtype);

@@ -10,6 +10,7 @@
 #include "base/cpu.h"
 #include "base/kernel.h"
 #include "base/memory.h"
+#include "formats/lnt_format.h"
 
 typedef struct lnt_op lnt_op;
 typedef struct lnt_site lnt_site;
@@ -17,23 +18,12 @@ typedef struct lnt_program lnt_program; /* ops/elementwise/program.h */
 typedef struct lnt_kernels lnt_kernels; /* ops/kernels.h */
 typedef struct lnt_product lnt_product; /* ops/product.h */
 
-typedef enum lnt_attr_type {
-    LNT_ATTR_INT = 1,
-    LNT_ATTR_FLOAT = 2,
-    LNT_ATTR_STRING = 3, /* one string; s is NUL-terminated, count its length */
-    LNT_ATTR_INTS = 4,
-    LNT_ATTR_FLOATS = 5,
-    LNT_ATTR_STRINGS = 6, /* count strings */
-    LNT_ATTR_TENSOR = 7,  /* a constant operand */
-    LNT_ATTR_GRAPH = 8    /* a subgraph: index in *i */
-} lnt_attr_type;
-
 typedef struct lnt_attr {
     const char *name;
     lnt_attr_type type;
     uint32_t count; /* of ints, floats or strings; length of a string; 1 otherwise */
     union {
-        const int64_t *i;
+        const int64_t *i; /* of a graph: the number of the subgraph */
         const float *f;
         const char *s;
         const char *const *strings;

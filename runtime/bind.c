@@ -145,11 +145,13 @@ static const lnt_rec_symbol *extent_symbol(const lnt_session *s, uint32_t value,
                                            uint32_t *number)
 {
     const lnt_file *f = &s->model->file;
-    for (uint32_t i = 0; i < f->n_symbols; i++)
-        if (f->symbols[i].kind == 1 && f->symbols[i].value == value && f->symbols[i].axis == axis) {
+    for (uint32_t i = 0; i < f->n_symbols; i++) {
+        const lnt_rec_symbol *symbol = &f->symbols[i];
+        if (symbol->kind == LNT_SYMBOL_DATA_EXTENT && symbol->value == value && symbol->axis == axis) {
             *number = i;
-            return &f->symbols[i];
+            return symbol;
         }
+    }
     return NULL;
 }
 
@@ -215,7 +217,7 @@ static const char *name_of_unknown(const lnt_session *s, const lnt_site *site)
                 return f->strings + f->symbols[symbol].name;
         }
     for (uint32_t i = 0; i < f->n_symbols && site->node->op->id != LNT_ID_If; i++)
-        if (f->symbols[i].kind == 2 && s->bound[i] < 0)
+        if (f->symbols[i].kind == LNT_SYMBOL_DATA_VALUE && s->bound[i] < 0)
             return f->strings + f->symbols[i].name;
     return site->node->name;
 }
@@ -518,7 +520,7 @@ lnt_status lnt_bind_frame(lnt_session *s, lnt_frame *f, lnt_error *err)
 static lnt_status note_contents(lnt_session *s, uint32_t i, lnt_error *err)
 {
     lnt_input_slot *in = &s->input[i];
-    if (!(s->model->file.values[s->model->in[i]].flags & 1) || !in->tensor.data)
+    if (!(s->model->file.values[s->model->in[i]].flags & LNT_VALUE_FEEDS_SHAPES) || !in->tensor.data)
         return LNT_OK;
     LNT_TRY(lnt_buffer_reserve(s, &in->seen, in->tensor.bytes, err));
     memcpy(in->seen.data, in->tensor.data, in->tensor.bytes);
@@ -531,9 +533,11 @@ static lnt_status check_input_bounds(lnt_session *s, uint32_t i, lnt_error *err)
 {
     const lnt_operand *v = &s->model->value[s->model->in[i]];
     for (unsigned d = 0; v->rank != LNT_RANK_UNKNOWN && d < v->rank; d++)
-        if (v->dims[d] <= -2)
-            LNT_TRY(check_bound(s, &s->model->file.symbols[-2 - v->dims[d]], s->bound[-2 - v->dims[d]],
+        if (lnt_is_symbol(v->dims[d])) {
+            const int64_t symbol = lnt_symbol_number(v->dims[d]);
+            LNT_TRY(check_bound(s, &s->model->file.symbols[symbol], s->bound[symbol],
                                 s->input[i].tensor.dims[d], err));
+        }
     return LNT_OK;
 }
 

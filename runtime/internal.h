@@ -38,7 +38,7 @@ struct lnt_model {
     const uint32_t *in, *out;    /* value numbers of the model's inputs and outputs */
     uint32_t n_in, n_out;
     uint8_t *readers;      /* per value: nodes that read it and results it is, 2 for all above */
-    uint32_t *symbol_of;   /* value -> symbol of kind 2 (data-dependent value), or NONE */
+    uint32_t *symbol_of;   /* value -> its LNT_SYMBOL_DATA_VALUE, or NONE */
     const char **dim_name; /* of inputs without a symbol: n_in x LNT_MAX_RANK, INPUT:AXIS */
 };
 

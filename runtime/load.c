@@ -70,7 +70,7 @@ static lnt_status load_values(lnt_model *m, lnt_error *err)
             LNT_TRY(load_constant(m, r, v, err));
     }
     for (uint32_t i = 0; i < f->n_symbols; i++)
-        if (f->symbols[i].kind == 2)
+        if (f->symbols[i].kind == LNT_SYMBOL_DATA_VALUE)
             m->symbol_of[f->symbols[i].value] = i;
     return LNT_OK;
 }
@@ -191,7 +191,7 @@ static lnt_status load_node(lnt_model *m, uint32_t i, lnt_error *err)
                     .n_program_in = r->n_program_in,
                     .n_attr = r->n_attrs,
                     .index = i,
-                    .evaluate_early = r->flags & 1};
+                    .evaluate_early = r->flags & LNT_NODE_EVALUATE_EARLY};
     LNT_REQUIRE(
         n->op, err, LNT_E_UNSUPPORTED,
         "node %s: operator number %u is not in this build; convert the model for this version of Linnet",
@@ -327,8 +327,8 @@ static lnt_status name_dims(lnt_model *m, lnt_error *err)
             char text[300];
             if (v->dims[d] >= 0)
                 continue;
-            if (v->dims[d] <= -2) {
-                m->dim_name[i * LNT_MAX_RANK + d] = text_at(m, m->file.symbols[-2 - v->dims[d]].name);
+            if (lnt_is_symbol(v->dims[d])) {
+                m->dim_name[i * LNT_MAX_RANK + d] = text_at(m, m->file.symbols[lnt_symbol_number(v->dims[d])].name);
                 continue;
             }
             const int length = snprintf(text, sizeof text, "%.250s:%u", lnt_value_name(m, m->in[i]), d);

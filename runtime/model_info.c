@@ -19,8 +19,8 @@ static void describe(const lnt_model *m, uint32_t value, lnt_value_info *info)
     *info = (lnt_value_info){.name = lnt_value_name(m, value), .dtype = (lnt_dtype)v->dtype, .rank = v->rank};
     for (unsigned d = 0; v->rank <= LNT_MAX_RANK && d < v->rank; d++) {
         info->dims[d] = v->dims[d] < 0 ? -1 : v->dims[d];
-        if (v->dims[d] <= -2)
-            info->dim_names[d] = m->file.strings + m->file.symbols[-2 - v->dims[d]].name;
+        if (lnt_is_symbol(v->dims[d]))
+            info->dim_names[d] = m->file.strings + m->file.symbols[lnt_symbol_number(v->dims[d])].name;
     }
 }
 

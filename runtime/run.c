@@ -108,7 +108,7 @@ static bool contents_changed(const lnt_session *s)
     const lnt_model *m = s->model;
     for (uint32_t i = 0; i < m->n_in; i++) {
         const lnt_input_slot *in = &s->input[i];
-        if (m->file.values[m->in[i]].flags & 1 && in->tensor.data &&
+        if (m->file.values[m->in[i]].flags & LNT_VALUE_FEEDS_SHAPES && in->tensor.data &&
             (!in->seen.data || memcmp(in->seen.data, in->tensor.data, in->tensor.bytes) != 0))
             return true;
     }

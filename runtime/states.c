@@ -71,7 +71,7 @@ static int64_t with_room(const lnt_session *s, const lnt_state_slot *state, int6
 {
     const uint32_t in = s->model->in[state->input];
     const lnt_operand *past = &s->value[in], *present = &s->value[s->model->out[state->output]];
-    const int64_t symbol = -2 - s->model->value[in].dims[2];
+    const int64_t symbol = lnt_symbol_number(s->model->value[in].dims[2]);
     int64_t room;
     if (symbol >= 0 && s->bound[symbol] >= 0 &&
         !__builtin_add_overflow(s->bound[symbol], present->dims[2] - past->dims[2], &room) &&
@@ -124,7 +124,7 @@ static lnt_status make_plain(lnt_session *s, lnt_state_slot *state, lnt_error *e
 static int64_t extent_by_symbol(const lnt_session *s, int64_t symbol)
 {
     const lnt_model *m = s->model;
-    for (uint32_t i = 0; i < m->n_in && symbol <= -2; i++)
+    for (uint32_t i = 0; i < m->n_in && lnt_is_symbol(symbol); i++)
         for (unsigned d = 0; s->input[i].given && d < s->input[i].tensor.rank; d++)
             if (m->value[m->in[i]].rank != LNT_RANK_UNKNOWN && m->value[m->in[i]].dims[d] == symbol)
                 return s->input[i].tensor.dims[d];

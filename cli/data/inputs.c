@@ -118,7 +118,7 @@ static bool floating(lnt_dtype dtype)
 static bool has_contents(const lnt_opened *o, const lnt_feed_options *how, uint32_t i)
 {
     const uint32_t value = o->file.operands[o->file.subgraphs[0].first_operand + i];
-    return how->rest != LNT_FEED_SHAPE || o->file.values[value].flags & 1;
+    return how->rest != LNT_FEED_SHAPE || o->file.values[value].flags & LNT_VALUE_FEEDS_SHAPES;
 }
 
 /* Makes up input i. */

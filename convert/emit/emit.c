@@ -135,7 +135,7 @@ static lnt_status put_value(emitter *e, const char *name, const lnt_operand *inf
     lnt_rec_value v = {.dtype = info->dtype,
                        .rank = info->rank,
                        .order = info->order,
-                       .flags = feeds_shape,
+                       .flags = feeds_shape ? LNT_VALUE_FEEDS_SHAPES : 0,
                        .constant = constant,
                        .stored = stored};
     if (v.rank != LNT_RANK_UNKNOWN)
@@ -267,7 +267,8 @@ static lnt_status share_constant(emitter *e, uint32_t value, uint32_t *number)
     if (known != LNT_NAMES_NONE) {
         const lnt_rec_value *values = (const lnt_rec_value *)e->section[LNT_SECTION_VALUES].data;
         const lnt_operand *other = e->constant[values[known].constant].info;
-        if (values[known].flags == v->feeds_shape && memcmp(other->data, v->info.data, v->bytes) == 0) {
+        const bool feeds_shape = values[known].flags & LNT_VALUE_FEEDS_SHAPES;
+        if (feeds_shape == v->feeds_shape && memcmp(other->data, v->info.data, v->bytes) == 0) {
             *number = known;
             return LNT_OK;
         }
@@ -372,7 +373,6 @@ static lnt_status put_program(emitter *e, const lnt_program *p, uint32_t *number
 
 static lnt_status put_node(emitter *e, const lnt_gnode *n)
 {
-    enum { EVALUATE_EARLY = 1 };
     lnt_rec_node r = {.op = n->op->id,
                       .op_version = n->op->version,
                       .first_operand = count(e, LNT_SECTION_OPERANDS, sizeof(uint32_t)),
@@ -381,7 +381,7 @@ static lnt_status put_node(emitter *e, const lnt_gnode *n)
                       .n_program_in = n->n_program_in,
                       .n_attrs = n->n_attr,
                       .first_attr = count(e, LNT_SECTION_ATTRS, sizeof(lnt_rec_attr)),
-                      .flags = n->evaluate_early ? EVALUATE_EARLY : 0};
+                      .flags = n->evaluate_early ? LNT_NODE_EVALUATE_EARLY : 0};
     LNT_TRY(put_text(e, n->name, &r.name));
     LNT_TRY(put_operands(e, n->in, n->n_in));
     LNT_TRY(put_operands(e, n->out, n->n_out));

@@ -88,7 +88,8 @@ typedef struct lnt_gsubgraph {
 
 typedef struct lnt_gsymbol { /* becomes lnt_rec_symbol */
     const char *name;
-    uint32_t kind, value, axis;
+    lnt_symbol_kind kind;
+    uint32_t value, axis;
     int64_t bound;
 } lnt_gsymbol;
 

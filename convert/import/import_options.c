@@ -40,7 +40,7 @@ static lnt_status symbol_dim(lnt_importer *im, const char *name, uint32_t value,
     size_t k = 0;
     while (k < g->n_symbols && strcmp(g->symbol[k].name, name) != 0)
         k++;
-    *dim = -2 - (int64_t)k;
+    *dim = lnt_symbol_extent((uint32_t)k);
     if (k < g->n_symbols)
         return LNT_OK;
     LNT_TRY(LNT_GROW(g->memory.allocator, g->symbol, g->symbol_capacity, g->n_symbols, im->err));
@@ -48,7 +48,7 @@ static lnt_status symbol_dim(lnt_importer *im, const char *name, uint32_t value,
     if (!copy)
         return LNT_E_MEMORY;
     g->symbol[g->n_symbols++] =
-        (lnt_gsymbol){.name = copy, .kind = 0, .value = value, .axis = axis, .bound = -1};
+        (lnt_gsymbol){.name = copy, .kind = LNT_SYMBOL_INPUT_EXTENT, .value = value, .axis = axis, .bound = -1};
     return LNT_OK;
 }
 

@@ -3,8 +3,8 @@
  * From every input whose contents an operator's shape rule reads, the walk goes back through cheap operators
  * on small tensors to constants, graph inputs and shapes: all nodes on the way are evaluated early. Where it
  * meets a result of the run proper (a predicted duration, say), the first integer made of that becomes a
- * symbol of kind 2, which the user may bound; extents of operators whose results have as many elements as the
- * data happen to give (NonZero, ...) become symbols of kind 1. */
+ * symbol (LNT_SYMBOL_DATA_VALUE), which the user may bound; extents of operators whose results have as many
+ * elements as the data happen to give (NonZero, ...) become symbols, too (LNT_SYMBOL_DATA_EXTENT). */
 #include "convert/graph/edit.h"
 #include "convert/passes/passes.h"
 
@@ -57,7 +57,7 @@ static bool early(marker *m, uint32_t value)
     return yes;
 }
 
-static lnt_status add_symbol(marker *m, const char *name, uint32_t kind, uint32_t value, uint32_t axis,
+static lnt_status add_symbol(marker *m, const char *name, lnt_symbol_kind kind, uint32_t value, uint32_t axis,
                              uint32_t *number)
 {
     lnt_graph *g = m->g;
@@ -100,8 +100,9 @@ static lnt_status mark(marker *m, uint32_t value)
     const bool computable = early(m, value);
     if (!computable && !follows_on(m, p)) {
         uint32_t number;
-        return is_float(v->info.dtype) || v->info.rank > 1 ? LNT_OK
-                                                           : add_symbol(m, v->name, 2, value, 0, &number);
+        if (is_float(v->info.dtype) || v->info.rank > 1)
+            return LNT_OK;
+        return add_symbol(m, v->name, LNT_SYMBOL_DATA_VALUE, value, 0, &number);
     }
     if (!p->evaluate_early) {
         p->evaluate_early = true;
@@ -126,8 +127,8 @@ static lnt_status symbol_extent(marker *m, uint32_t value, unsigned axis)
     if (!name)
         return LNT_E_MEMORY;
     sprintf(name, "%s:%u", g->value[value].name, axis);
-    LNT_TRY(add_symbol(m, name, 1, value, axis, &number));
-    g->value[value].info.dims[axis] = -2 - (int64_t)number;
+    LNT_TRY(add_symbol(m, name, LNT_SYMBOL_DATA_EXTENT, value, axis, &number));
+    g->value[value].info.dims[axis] = lnt_symbol_extent(number);
     return LNT_OK;
 }
 

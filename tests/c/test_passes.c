@@ -818,7 +818,7 @@ static void test_predicted_length(void **state)
     model m;
     optimize(&m, build_predicted_length);
     assert_int_equal(m.g.n_symbols, 1);
-    assert_int_equal(m.g.symbol[0].kind, 2);
+    assert_int_equal(m.g.symbol[0].kind, LNT_SYMBOL_DATA_VALUE);
     assert_string_equal(m.g.symbol[0].name, "Cast");
     end(&m);
 }
