@@ -215,6 +215,12 @@ static inline bool lnt_same_extents(const lnt_operand *a, const lnt_operand *b)
     return a->rank == b->rank && memcmp(a->dims, b->dims, a->rank * sizeof *a->dims) == 0;
 }
 
+/* ---- options.c ---- */
+/* Copies a struct that begins with struct_bytes, as far as the caller knows it, the rest zeros; all zeros where
+ * none is given. type: its name. A struct_bytes of 0 is refused. */
+lnt_status lnt_take_struct(const void *given, void *taken, size_t size, const char *type, lnt_error *err);
+lnt_status lnt_check_struct_bytes(size_t struct_bytes, const char *type, lnt_error *err);
+
 /* ---- session.c ---- */
 lnt_status lnt_buffer_reserve(lnt_session *s, lnt_buffer *b, size_t bytes, lnt_error *err);
 const lnt_node *lnt_session_node(const lnt_session *s, uint32_t node);

@@ -44,7 +44,7 @@ enum {
 };
 
 typedef struct lnt_model_options {
-    size_t struct_bytes; /* sizeof(lnt_model_options): tells which fields the caller knows */
+    size_t struct_bytes; /* sizeof(lnt_model_options): tells which fields the caller knows; 0 is refused */
     uint32_t flags;
     const struct lnt_host *host; /* memory and log of the host; NULL: malloc, silence */
     const lnt_custom_op *custom; /* operators of the host's */
@@ -53,7 +53,7 @@ typedef struct lnt_model_options {
 
 /* The host's memory and log. Must outlive everything made with it. */
 typedef struct lnt_host {
-    size_t struct_bytes;
+    size_t struct_bytes; /* sizeof(lnt_host) */
     void *(*allocate)(void *user, size_t bytes); /* aligned to 64 bytes, NULL on failure */
     void (*release)(void *user, void *block);
     void (*log)(void *user, int severity, const char *message); /* may be NULL; 0 verbose .. 3 error */
@@ -110,9 +110,9 @@ typedef struct lnt_config_entry {
     const char *key, *text;
 } lnt_config_entry;
 
-/* All zeros (with struct_bytes set) is the default. */
+/* All zeros but struct_bytes is the default. */
 typedef struct lnt_session_options {
-    size_t struct_bytes;
+    size_t struct_bytes; /* sizeof(lnt_session_options); 0 is refused */
     uint32_t intra_op_num_threads; /* 0: as many as the process may use; ignored if pool is given */
     uint32_t inter_op_num_threads; /* for LNT_PARALLEL; the same pool serves both, the larger number counts */
     lnt_execution_mode execution_mode;
@@ -189,7 +189,7 @@ LNT_API void lnt_set_deadline(lnt_session *s, uint64_t microseconds);
 LNT_API void lnt_set_seed(lnt_session *s, uint64_t seed);
 
 typedef struct lnt_session_info {
-    size_t struct_bytes;
+    size_t struct_bytes; /* sizeof(lnt_session_info), set before the call: how much is filled in; 0 is refused */
     uint64_t arena_bytes;   /* of the present binding */
     uint64_t constant_bytes;
     uint32_t n_steps;       /* run each time */

@@ -370,17 +370,11 @@ static lnt_status load_model(lnt_model *m, uint32_t flags, lnt_error *err)
 
 /* ---- the public way in ---- */
 
-/* The caller's options, zero where its header was older than ours. */
-static lnt_model_options known_options(const lnt_model_options *o)
+static lnt_status take_options(const lnt_model_options *given, lnt_model_options *o, lnt_error *err)
 {
-    lnt_model_options options = {0};
-    if (o)
-        memcpy(&options, o, o->struct_bytes < sizeof options ? o->struct_bytes : sizeof options);
-    return options;
-}
-
-static lnt_status check_options(const lnt_model_options *o, lnt_error *err)
-{
+    LNT_TRY(lnt_take_struct(given, o, sizeof *o, "lnt_model_options", err));
+    if (o->host)
+        LNT_TRY(lnt_check_struct_bytes(o->host->struct_bytes, "lnt_host", err));
     LNT_REQUIRE(!(o->flags & ~(uint32_t)(LNT_LOAD_FULL | LNT_LOAD_COPY)), err, LNT_E_ARGUMENT,
                 "this version does not know the flags 0x%x", o->flags);
     LNT_REQUIRE(!o->host || !o->host->allocate == !o->host->release, err, LNT_E_ARGUMENT,
@@ -432,8 +426,8 @@ lnt_status lnt_model_open(const char *path, const lnt_model_options *options, ln
     lnt_error_clear(err);
     LNT_REQUIRE(path && model, err, LNT_E_ARGUMENT, "path and model must be given");
     *model = NULL;
-    const lnt_model_options known = known_options(options);
-    LNT_TRY(check_options(&known, err));
+    lnt_model_options known;
+    LNT_TRY(take_options(options, &known, err));
     const lnt_allocator a = allocator_of(&known);
     lnt_blob blob;
     LNT_TRY(lnt_blob_open(path, known.flags & LNT_LOAD_COPY, &a, &blob, err));
@@ -465,8 +459,8 @@ lnt_status lnt_model_from_memory(const void *bytes, size_t size, const lnt_model
     LNT_REQUIRE(bytes && model, err, LNT_E_ARGUMENT, "bytes and model must be given");
     *model = NULL;
     LNT_REQUIRE(size <= PTRDIFF_MAX, err, LNT_E_ARGUMENT, "no memory holds %zu bytes", size);
-    const lnt_model_options known = known_options(options);
-    LNT_TRY(check_options(&known, err));
+    lnt_model_options known;
+    LNT_TRY(take_options(options, &known, err));
     const lnt_allocator a = allocator_of(&known);
     if ((uintptr_t)bytes % LNT_FILE_ALIGN == 0 && !(known.flags & LNT_LOAD_COPY))
         return model_from_blob((lnt_blob){bytes, size, &callers}, &a, &known, model, err);

@@ -179,9 +179,8 @@ static lnt_status start_pool(lnt_session *s, const lnt_session_options *o, lnt_e
 
 static lnt_status take_options(lnt_session *s, const lnt_session_options *o, lnt_error *err)
 {
-    lnt_session_options options = {0};
-    if (o)
-        memcpy(&options, o, o->struct_bytes < sizeof options ? o->struct_bytes : sizeof options);
+    lnt_session_options options;
+    LNT_TRY(lnt_take_struct(o, &options, sizeof options, "lnt_session_options", err));
     s->level = lnt_cpu_level();
     if (options.level) {
         lnt_level level;
@@ -566,12 +565,11 @@ void lnt_set_seed(lnt_session *s, uint64_t seed)
         s->seed = seed;
 }
 
-lnt_status lnt_session_get_info(const lnt_session *s, lnt_session_info *info, lnt_error *err)
+static lnt_status get_info(const lnt_session *s, lnt_session_info *info, lnt_error *err)
 {
-    LNT_TRY(lnt_enter(s, err));
-    if (!info)
-        return lnt_leave(s, lnt_fail(err, LNT_E_ARGUMENT, "info must be given"));
+    LNT_REQUIRE(info, err, LNT_E_ARGUMENT, "info must be given");
     const size_t wanted = info->struct_bytes;
+    LNT_TRY(lnt_check_struct_bytes(wanted, "lnt_session_info", err));
     lnt_session_info full = {.struct_bytes = wanted,
                              .arena_bytes = s->root.arena_bytes,
                              .constant_bytes = s->model->file.tensors_bytes,
@@ -583,5 +581,11 @@ lnt_status lnt_session_get_info(const lnt_session *s, lnt_session_info *info, ln
                              .alive_bytes = s->root.alive_bytes,
                              .held_bytes = atomic_load_explicit(&s->budget.used, memory_order_relaxed)};
     memcpy(info, &full, wanted < sizeof full ? wanted : sizeof full);
-    return lnt_leave(s, LNT_OK);
+    return LNT_OK;
+}
+
+lnt_status lnt_session_get_info(const lnt_session *s, lnt_session_info *info, lnt_error *err)
+{
+    LNT_TRY(lnt_enter(s, err));
+    return lnt_leave(s, get_info(s, info, err));
 }

@@ -127,7 +127,8 @@ static void sample_graph(sample *s)
         (lnt_rec_node){.op = 700, .op_version = 1, .name = sample_string(s, "y"), .n_in = 1, .n_out = 1};
     s->nodes[1].first_operand = OPERANDS(SAMPLE_C, SAMPLE_Y);
     s->nodes[1].n_attrs = 2;
-    s->nodes[2] = (lnt_rec_node){.op = 500, .op_version = 1, .n_in = 2, .n_out = 1, .flags = 1};
+    s->nodes[2] = (lnt_rec_node){.op = 500, .op_version = 1, .n_in = 2, .n_out = 1};
+    s->nodes[2].flags = LNT_NODE_EVALUATE_EARLY;
     s->nodes[2].first_operand = OPERANDS(SAMPLE_H, SAMPLE_NONE, SAMPLE_H2);
     s->nodes[2].first_attr = 3;
     s->nodes[2].n_attrs = 8;

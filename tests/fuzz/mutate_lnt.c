@@ -327,7 +327,7 @@ static void change_node(subject *f)
     if (!get(&nodes, i, &n) || !get(&nodes, k, &other))
         return;
     switch (below(f, 6)) {
-    case 0: n.flags ^= 1; break;
+    case 0: n.flags ^= LNT_NODE_EVALUATE_EARLY; break;
     case 1: n.program = other.program; n.n_program_in = other.n_program_in; break;
     case 2: n.program = LNT_FILE_NONE; n.n_program_in = 0; break;
     case 3: n.first_attr = other.first_attr; n.n_attrs = other.n_attrs; break;
