@@ -110,7 +110,7 @@ AUDIO_LIBS := -lsndfile -lsamplerate
 endif
 
 .PHONY: all objects python unit faults valgrind help check test test-long bench peers zoo zoo-torch demo deps deps-test deps-long clean install boards replay fuzz deb bundle \
-        fuzz-targets
+        fuzz-targets hooks
 .DEFAULT_GOAL := all
 
 # STATIC=1: one file that needs nothing of the system it is put on.
@@ -471,6 +471,13 @@ help:  ## this list
 	@echo; echo "Boards, as make BOARD=NAME [STATIC=1]; make BOARD=NAME test runs the result under emulation:"
 	@for b in $(BOARDS); do awk -F ' := ' -v b=$$b '{ v[$$1] = $$2 } END { \
 	    printf "%-16s%-24s  RAM %-8s threads %-4s %s\n", b, v["CORE"], v["RAM"], v["THREADS"], v["LEVELS"] }' boards/$$b.mk; done
+
+hooks:  ## install git's hooks of tests/hooks: style and a build of what changed before each commit
+	$(Q)to=$$(git rev-parse --git-path hooks) && mkdir -p $$to && for h in $(notdir $(wildcard tests/hooks/*)); do \
+	    text='#!/bin/sh\n[ ! -x tests/hooks/'$$h' ] || exec tests/hooks/'$$h' "$$@"\n'; \
+	    printf "$$text" | cmp -s - $$to/$$h || { \
+	        [ ! -e $$to/$$h ] || { echo "$$to/$$h is there already, and not ours"; exit 1; }; \
+	        printf "$$text" > $$to/$$h && chmod +x $$to/$$h; }; done
 
 clean:  ## remove the build folder
 	rm -rf build

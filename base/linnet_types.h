@@ -20,10 +20,11 @@ extern "C" {
 #endif
 
 /* X(identifier, number, text). Numbers are part of the ABI and are never reused. */
+/* clang-format off */
 #define LNT_STATUS_LIST(X)                                                                 \
     X(OK, 0, "ok")                                                                         \
     X(E_ARGUMENT, 1, "invalid argument")                                                   \
-    X(E_FILE, 2, "damaged or foreign file")                                           \
+    X(E_FILE, 2, "damaged or foreign file")                                                \
     X(E_MODEL, 3, "malformed ONNX model")                                                  \
     X(E_UNSUPPORTED, 4, "not supported")                                                   \
     X(E_SHAPE, 5, "shapes do not fit")                                                     \
@@ -37,6 +38,7 @@ extern "C" {
     X(E_IO, 13, "input/output error")                                                      \
     X(E_NOT_FOUND, 14, "no such name")                                                     \
     X(E_INTERNAL, 15, "internal error: please report it")
+/* clang-format on */
 
 typedef enum lnt_status {
 #define X(name, number, text) LNT_##name = number,
@@ -51,6 +53,7 @@ typedef struct lnt_error {
 } lnt_error;
 
 /* Element types carry ONNX's TensorProto.DataType numbers. X(identifier, number, bits, text) */
+/* clang-format off */
 #define LNT_DTYPE_LIST(X)            \
     X(FLOAT, 1, 32, "float")         \
     X(UINT8, 2, 8, "uint8")          \
@@ -66,6 +69,7 @@ typedef struct lnt_error {
     X(UINT32, 12, 32, "uint32")      \
     X(UINT64, 13, 64, "uint64")      \
     X(BFLOAT16, 16, 16, "bfloat16")
+/* clang-format on */
 
 typedef enum lnt_dtype {
     LNT_UNDEFINED = 0,

@@ -1,5 +1,7 @@
 /* attributes.h — the attributes of the operators of ONNX (domain ai.onnx) in their newest form, as its
  * documentation lists them. An operator that is not here has none. ATTRIBUTES(operator, names) */
+
+/* clang-format off */
 ATTRIBUTES("AffineGrid", "align_corners")
 ATTRIBUTES("ArgMax", "axis keepdims select_last_index")
 ATTRIBUTES("ArgMin", "axis keepdims select_last_index")
@@ -138,3 +140,4 @@ ATTRIBUTES("Transpose", "perm")
 ATTRIBUTES("Trilu", "upper")
 ATTRIBUTES("Unique", "axis sorted")
 ATTRIBUTES("Upsample", "mode")
+/* clang-format on */

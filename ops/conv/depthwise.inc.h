@@ -9,8 +9,9 @@ enum {
     DEPTHWISE_PIXELS = LNT_VL == 16 ? 8 : 4,
     DEPTHWISE_FEW = 4,     /* pixels of a group where taps are not constants */
     DEPTHWISE_VECTORS = 2, /* of groups of few pixels, or of one alone */
-    DEPTHWISE_LOOK = LNT_VL == 16 ? 5 : 7, /* taps of a line whose multiply-adds hide the look which are inside */
-    DEPTHWISE_TAPS = 7     /* of the longest line with code of its own */
+    /* taps of a line whose multiply-adds hide the look which are inside */
+    DEPTHWISE_LOOK = LNT_VL == 16 ? 5 : 7,
+    DEPTHWISE_TAPS = 7 /* of the longest line with code of its own */
 };
 
 typedef struct depthwise_acc {
@@ -61,33 +62,28 @@ LNT_INLINE void depthwise_any(depthwise_acc *acc, const lnt_depthwise *d, const 
     x += p->first_tap * tap_step;
     w += p->first_tap * d->w_tap;
     for (size_t t = 0; t < p->taps; t++, x += tap_step, w += d->w_tap)
-        UNROLL(4)
-    for (unsigned j = 0; j < k.vectors; j++) {
-        const vf weight = v_load(w + j * LNT_VL);
-        UNROLL(8)
-        for (unsigned i = 0; i < k.pixels; i++)
-            acc->v[i][j] = v_fma(load_channels(x + i * pixel_step, j, k, p->lanes), weight, acc->v[i][j]);
-    }
+        UNROLL_FOR(4, unsigned j = 0; j < k.vectors; j++) {
+            const vf weight = v_load(w + j * LNT_VL);
+            UNROLL_FOR(8, unsigned i = 0; i < k.pixels; i++)
+                acc->v[i][j] = v_fma(load_channels(x + i * pixel_step, j, k, p->lanes), weight, acc->v[i][j]);
+        }
 }
 
 /* The same for constant taps and stride, spacing 1. */
 LNT_INLINE void depthwise_line(depthwise_acc *acc, const lnt_depthwise *d, const depthwise_place *p,
                                const float *x, const float *w, const depthwise_kind k)
 {
-    UNROLL(4)
-    for (unsigned j = 0; j < k.vectors; j++) {
+    UNROLL_FOR(4, unsigned j = 0; j < k.vectors; j++) {
         const float *weights = w + j * LNT_VL, *pixel_at = x;
         vf weight[DEPTHWISE_TAPS];
-        UNROLL(7)
-        for (unsigned t = 0; t < k.taps; t++, weights += d->w_tap)
+        UNROLL_FOR(7, unsigned t = 0; t < k.taps; t++, weights += d->w_tap)
             weight[t] = v_load(weights);
-        UNROLL(19)
-        for (unsigned at = 0; at < (k.pixels - 1) * k.stride + k.taps; at++, pixel_at += d->in_pixel) {
+        UNROLL_FOR(19, unsigned at = 0; at < (k.pixels - 1) * k.stride + k.taps;
+                   at++, pixel_at += d->in_pixel) {
             if (k.border && !(p->met & 1u << at))
                 continue;
             const vf pixel = v_keep(load_channels(pixel_at, j, k, p->lanes));
-            UNROLL(8)
-            for (unsigned i = 0; i < k.pixels; i++)
+            UNROLL_FOR(8, unsigned i = 0; i < k.pixels; i++)
                 if (at >= i * k.stride && at - i * k.stride < k.taps)
                     acc->v[i][j] = v_fma(pixel, weight[at - i * k.stride], acc->v[i][j]);
         }
@@ -97,11 +93,9 @@ LNT_INLINE void depthwise_line(depthwise_acc *acc, const lnt_depthwise *d, const
 LNT_INLINE void depthwise_group(const lnt_depthwise *d, const depthwise_place *p, const depthwise_kind k)
 {
     depthwise_acc acc;
-    UNROLL(4)
-    for (unsigned j = 0; j < k.vectors; j++) {
+    UNROLL_FOR(4, unsigned j = 0; j < k.vectors; j++) {
         const vf start = d->bias ? load_channels(d->bias + p->n, j, k, p->lanes) : v_splat(0);
-        UNROLL(8)
-        for (unsigned i = 0; i < k.pixels; i++)
+        UNROLL_FOR(8, unsigned i = 0; i < k.pixels; i++)
             acc.v[i][j] = start;
     }
     const ptrdiff_t from = p->at * (ptrdiff_t)d->in_pixel + (ptrdiff_t)p->n;
@@ -112,12 +106,10 @@ LNT_INLINE void depthwise_group(const lnt_depthwise *d, const depthwise_place *p
             depthwise_any(&acc, d, p, d->line[l] + from, d->w[l] + p->n, k);
     const vf low = v_splat(d->low), high = v_splat(d->high);
     size_t to = p->i * d->pixel + p->n;
-    UNROLL(8)
-    for (unsigned i = 0; i < k.pixels; i++, to += d->pixel) {
+    UNROLL_FOR(8, unsigned i = 0; i < k.pixels; i++, to += d->pixel) {
         if (k.border && i >= p->pixels)
             break;
-        UNROLL(4)
-        for (unsigned j = 0; j < k.vectors; j++) {
+        UNROLL_FOR(4, unsigned j = 0; j < k.vectors; j++) {
             vf x = acc.v[i][j];
             if (d->residual)
                 x += load_channels(d->residual + to, j, k, p->lanes);

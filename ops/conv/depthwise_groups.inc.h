@@ -32,23 +32,20 @@ LNT_INLINE void grouped_pixels(const lnt_depthwise *d, const depthwise_place *p,
     const vf start = d->bias ? v_load_n(d->bias + g->n, g->lanes) : v_splat(0);
     const vi at = g->at;
     vf acc[DEPTHWISE_PIXELS];
-    UNROLL(8)
-    for (unsigned i = 0; i < pixels; i++)
+    UNROLL_FOR(8, unsigned i = 0; i < pixels; i++)
         acc[i] = start;
     for (size_t l = 0; l < d->lines; l++) {
         const float *x = d->line[l] + from + g->channel, *w = d->w[l] + p->first_tap * d->w_tap + g->n;
         for (size_t t = 0; t < p->taps; t++, x += tap_step, w += d->w_tap)
             for (unsigned c = 0; c < d->group_channels; c++) {
                 const vf weight = v_load(w + c * d->w_channel);
-                UNROLL(8)
-                for (unsigned i = 0; i < pixels; i++)
+                UNROLL_FOR(8, unsigned i = 0; i < pixels; i++)
                     acc[i] = v_fma(v_pick(x + i * pixel_step + c, g->room - c, at), weight, acc[i]);
             }
     }
     const vf low = v_splat(d->low), high = v_splat(d->high);
     size_t to = p->i * d->pixel + g->n;
-    UNROLL(8)
-    for (unsigned i = 0; i < pixels; i++, to += d->pixel) {
+    UNROLL_FOR(8, unsigned i = 0; i < pixels; i++, to += d->pixel) {
         if (d->residual)
             acc[i] += v_load_n(d->residual + to, g->lanes);
         v_store_n(d->c + to, v_min(high, v_max(low, acc[i])), g->lanes);

@@ -27,51 +27,43 @@ LNT_INLINE void stem_tile(const lnt_stem *s, size_t i, size_t n, size_t left, co
     const bool whole = vectors > STEM_VECTORS; /* see stem_fits */
     unsigned lanes[4];
     vf acc[14][4];
-    UNROLL(4)
-    for (unsigned j = 0; j < vectors; j++) {
+    UNROLL_FOR(4, unsigned j = 0; j < vectors; j++) {
         const size_t behind = left < j * LNT_VL ? 0 : left - j * LNT_VL;
         lanes[j] = !whole && behind < LNT_VL ? (unsigned)behind : LNT_VL;
         const vf start = s->bias ? v_load_n(s->bias + n + j * LNT_VL, lanes[j]) : v_splat(0);
-        UNROLL(14)
-        for (unsigned p = 0; p < pixels; p++)
+        UNROLL_FOR(14, unsigned p = 0; p < pixels; p++)
             acc[p][j] = start;
     }
     for (size_t k = 0; k < s->depth; k++, b += LNT_PANEL) {
         const float *at = x + s->offset[k];
         vf bv[4];
-        UNROLL(4)
-        for (unsigned j = 0; j < vectors; j++)
+        UNROLL_FOR(4, unsigned j = 0; j < vectors; j++)
             bv[j] = v_load(b + j * LNT_VL / LNT_PANEL * panel + j * LNT_VL % LNT_PANEL);
-        UNROLL(14)
-        for (unsigned p = 0; p < pixels; p++) {
+        UNROLL_FOR(14, unsigned p = 0; p < pixels; p++) {
             if (LNT_VL == 16 && vectors == 1) {
                 v_fma_from(&acc[p][0], at + p * step, bv[0], half);
                 continue;
             }
             const vf a = v_splat(at[p * step]);
-            UNROLL(4)
-            for (unsigned j = 0; j < vectors; j++)
+            UNROLL_FOR(4, unsigned j = 0; j < vectors; j++)
                 acc[p][j] = v_fma(a, bv[j], acc[p][j]);
         }
     }
     const vf low = v_splat(s->low), high = v_splat(s->high);
     float *c = s->c + i * c_step + n;
-    UNROLL(14)
-    for (unsigned p = 0; p < pixels; p++, c += c_step)
-        UNROLL(4)
-    for (unsigned j = 0; j < vectors; j++) {
-        const vf y = v_min(high, v_max(low, acc[p][j]));
-        if (MASKS && !whole)
-            v_store_n(c + j * LNT_VL, y, lanes[j]);
-        else if (lanes[j] == LNT_VL)
-            v_store(c + j * LNT_VL, y);
-        else
-            store_some(c + j * LNT_VL, y, lanes[j]);
-    }
+    UNROLL_FOR(14, unsigned p = 0; p < pixels; p++, c += c_step)
+        UNROLL_FOR(4, unsigned j = 0; j < vectors; j++) {
+            const vf y = v_min(high, v_max(low, acc[p][j]));
+            if (MASKS && !whole)
+                v_store_n(c + j * LNT_VL, y, lanes[j]);
+            else if (lanes[j] == LNT_VL)
+                v_store(c + j * LNT_VL, y);
+            else
+                store_some(c + j * LNT_VL, y, lanes[j]);
+        }
 }
 
-/* All pixels of some columns; the last tile goes back over pixels that are done, rather than be a short one.
- */
+/* All pixels of some columns; the last tile goes back over pixels that are done, rather than be a short one. */
 LNT_INLINE void stem_columns(const lnt_stem *s, size_t n, const unsigned pixels, const unsigned vectors,
                              const bool half)
 {
@@ -136,29 +128,22 @@ LNT_INLINE void plane_tile(const lnt_stem *s, const float *start, size_t i, size
 {
     const float *x = s->x + i, *b = s->b + n / LNT_PANEL * s->b_panel + n % LNT_PANEL;
     vf acc[PLANES][PLANE_VECTORS], sum[PLANES][PLANE_VECTORS];
-    UNROLL(16)
-    for (unsigned p = 0; p < PLANES; p++)
-        UNROLL(3)
-    for (unsigned j = 0; j < vectors; j++)
-        acc[p][j] = v_splat(start[p]);
+    UNROLL_FOR(16, unsigned p = 0; p < PLANES; p++)
+        UNROLL_FOR(3, unsigned j = 0; j < vectors; j++)
+            acc[p][j] = v_splat(start[p]);
     for (size_t k = 0; k < s->depth; k++, b += LNT_PANEL) {
         vf xv[PLANE_VECTORS];
-        UNROLL(3)
-        for (unsigned j = 0; j < vectors; j++)
+        UNROLL_FOR(3, unsigned j = 0; j < vectors; j++)
             xv[j] = v_keep(v_load(x + s->offset[k] + j * LNT_VL));
-        UNROLL(16)
-        for (unsigned p = 0; p < PLANES; p++) {
+        UNROLL_FOR(16, unsigned p = 0; p < PLANES; p++) {
             const vf weight = v_splat(b[p]);
-            UNROLL(3)
-            for (unsigned j = 0; j < vectors; j++)
+            UNROLL_FOR(3, unsigned j = 0; j < vectors; j++)
                 acc[p][j] = v_fma(weight, xv[j], acc[p][j]);
         }
     }
-    UNROLL(16)
-    for (unsigned p = 0; p < PLANES; p++)
-        UNROLL(3)
-    for (unsigned j = 0; j < vectors; j++)
-        sum[p][j] = acc[p][j];
+    UNROLL_FOR(16, unsigned p = 0; p < PLANES; p++)
+        UNROLL_FOR(3, unsigned j = 0; j < vectors; j++)
+            sum[p][j] = acc[p][j];
     const vf low = v_splat(s->low), high = v_splat(s->high);
     float *c = s->c + n * s->c_step + i;
     for (unsigned p = 0; p < PLANES && n + p < s->columns; p++, c += s->c_step)

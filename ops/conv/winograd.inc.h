@@ -47,8 +47,7 @@ LNT_INLINE void winograd_in_lanes(const lnt_winograd_in *w, size_t n, const bool
         const ptrdiff_t at = w->first + (ptrdiff_t)x;
         const bool inside = at >= 0 && at < w->width;
         vf line[WINOGRAD_PATCH];
-        UNROLL(6)
-        for (unsigned i = 0; i < WINOGRAD_PATCH; i++)
+        UNROLL_FOR(6, unsigned i = 0; i < WINOGRAD_PATCH; i++)
             line[i] =
                 inside ? load_lanes(w->line[i] + (size_t)at * w->pixel[i] + n, some, lanes) : v_splat(0);
         winograd_forward(line, column[x]);
@@ -57,12 +56,10 @@ LNT_INLINE void winograd_in_lanes(const lnt_winograd_in *w, size_t n, const bool
         float *to = w->v + t * w->v_tile + n;
         for (unsigned i = 0; i < WINOGRAD_PATCH; i++) {
             vf row[WINOGRAD_PATCH], points[WINOGRAD_PATCH];
-            UNROLL(6)
-            for (unsigned j = 0; j < WINOGRAD_PATCH; j++)
+            UNROLL_FOR(6, unsigned j = 0; j < WINOGRAD_PATCH; j++)
                 row[j] = column[t * WINOGRAD_TILE + j][i];
             winograd_forward(row, points);
-            UNROLL(6)
-            for (unsigned j = 0; j < WINOGRAD_PATCH; j++, to += w->v_point)
+            UNROLL_FOR(6, unsigned j = 0; j < WINOGRAD_PATCH; j++, to += w->v_point)
                 v_store(to, points[j]);
         }
     }
@@ -102,12 +99,10 @@ LNT_INLINE void winograd_out_lanes(const lnt_winograd_out *w, size_t t, size_t n
     vf half[WINOGRAD_TILE][WINOGRAD_PATCH], pixels[WINOGRAD_TILE];
     for (unsigned j = 0; j < WINOGRAD_PATCH; j++, from += w->m_point) {
         vf points[WINOGRAD_PATCH], lines[WINOGRAD_TILE];
-        UNROLL(6)
-        for (unsigned i = 0; i < WINOGRAD_PATCH; i++)
+        UNROLL_FOR(6, unsigned i = 0; i < WINOGRAD_PATCH; i++)
             points[i] = v_load(from + i * WINOGRAD_PATCH * w->m_point);
         winograd_backward(points, lines);
-        UNROLL(4)
-        for (unsigned i = 0; i < WINOGRAD_TILE; i++)
+        UNROLL_FOR(4, unsigned i = 0; i < WINOGRAD_TILE; i++)
             half[i][j] = lines[i];
     }
     for (size_t i = 0; i < w->lines; i++) {

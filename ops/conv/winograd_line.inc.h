@@ -1,10 +1,7 @@
 /* winograd_line.inc.h — Winograd's transforms along a line, part of ops/conv/conv_kernels.inc.h. Vectors hold
  * channels. The matrices are those of ops/conv/winograd.h; points of opposite sign share their even and odd parts. */
 
-enum {
-    WINOGRAD_LINE_POINTS = LNT_WINOGRAD_LINE_POINTS_MAX,
-    WINOGRAD_LINE_FINITE = WINOGRAD_LINE_POINTS - 1
-};
+enum { WINOGRAD_LINE_POINTS = LNT_WINOGRAD_LINE_POINTS_MAX, WINOGRAD_LINE_FINITE = WINOGRAD_LINE_POINTS - 1 };
 
 /* y = B' x */
 LNT_INLINE void winograd_line_forward(const vf *x, vf *y)
@@ -45,16 +42,13 @@ LNT_INLINE void winograd_line_in_lanes(const lnt_winograd_line_in *w, const floa
 {
     const size_t ahead = 2 * (size_t)(w->tile * w->apart) * w->channels; /* of inputs that rows share */
     vf inputs[WINOGRAD_LINE_POINTS], points[WINOGRAD_LINE_POINTS];
-    UNROLL(8)
-    for (unsigned i = 0; i < WINOGRAD_LINE_POINTS; i++)
+    UNROLL_FOR(8, unsigned i = 0; i < WINOGRAD_LINE_POINTS; i++)
         inputs[i] = load_lanes(x[i] + n, some, lanes);
     if (n % LNT_PANEL == 0)
-        UNROLL(8)
-    for (unsigned i = WINOGRAD_LINE_POINTS / 2; i < WINOGRAD_LINE_POINTS; i++)
-        v_prefetch(x[i] + ahead + n);
+        UNROLL_FOR(8, unsigned i = WINOGRAD_LINE_POINTS / 2; i < WINOGRAD_LINE_POINTS; i++)
+            v_prefetch(x[i] + ahead + n);
     winograd_line_forward(inputs, points);
-    UNROLL(8)
-    for (unsigned i = 0; i < WINOGRAD_LINE_FINITE; i++)
+    UNROLL_FOR(8, unsigned i = 0; i < WINOGRAD_LINE_FINITE; i++)
         v_store(to + i * w->v_point + n, points[i]);
     if (w->points > WINOGRAD_LINE_FINITE)
         v_store(to + WINOGRAD_LINE_FINITE * w->v_point + n, points[WINOGRAD_LINE_FINITE]);
@@ -78,16 +72,14 @@ static void winograd_line_in(const lnt_winograd_line_in *w)
     }
 }
 
-/* Outputs `at`, at + apart, ... of a row whose products are m: columns [n, n + lanes), whole vectors or fewer.
- */
+/* Outputs `at`, at + apart, ... of a row whose products are m: columns [n, n + lanes), whole vectors or fewer. */
 LNT_INLINE void winograd_line_out_lanes(const lnt_winograd_line_out *w, const float *m, ptrdiff_t at,
                                         size_t n, const bool some, unsigned lanes)
 {
     const vf bias = w->bias ? load_lanes(w->bias + n, some, lanes) : v_splat(0);
     const vf low = v_splat(w->low), high = v_splat(w->high);
     vf points[WINOGRAD_LINE_FINITE], y[LNT_WINOGRAD_LINE_TILE_MAX];
-    UNROLL(8)
-    for (unsigned i = 0; i < WINOGRAD_LINE_FINITE; i++)
+    UNROLL_FOR(8, unsigned i = 0; i < WINOGRAD_LINE_FINITE; i++)
         points[i] = v_load(m + i * w->m_point + n);
     winograd_line_backward(points, y);
     for (ptrdiff_t i = 0; i < w->tile && at < w->width; i++, at += w->apart) {

@@ -107,7 +107,7 @@
 #define REAL_LOOPS(type, dtype, utype)                                                                       \
     BINARY(Add, type, dtype, type, true, x + y)                                                              \
     BINARY(Sub, type, dtype, type, true, x - y)                                                              \
-    BINARY(Mul, type, dtype, type, true, x *y)                                                               \
+    BINARY(Mul, type, dtype, type, true, (x * y))                                                            \
     BINARY(Div, type, dtype, type, true, x / y)                                                              \
     BINARY(Fmod, type, dtype, type, true, fmod((double)x, (double)y))                                        \
     BINARY(Mod, type, dtype, type, true, (double)x - floor((double)x / (double)y) * (double)y)               \
@@ -292,53 +292,52 @@ enum {
     WITH_Not = LNT_HAS_Not
 };
 
+/* clang-format off */
 #define CELL(name, dtype, loop) [name][LNT_##dtype] = WITH_##name ? loop_##loop##_##dtype : NULL,
 #define ENTRY(name, dtype) CELL(name, dtype, name)
 #define INTEGER_ENTRIES(type, dtype, utype)                                                                  \
-    ENTRY(BitwiseAnd, dtype)                                                                                 \
-    ENTRY(BitwiseOr, dtype) ENTRY(BitwiseXor, dtype) ENTRY(BitwiseNot, dtype) ENTRY(Sign, dtype)
+    ENTRY(BitwiseAnd, dtype) ENTRY(BitwiseOr, dtype) ENTRY(BitwiseXor, dtype) ENTRY(BitwiseNot, dtype)       \
+    ENTRY(Sign, dtype)
 #define SIGNED_ENTRIES(type, dtype, utype)                                                                   \
     ENTRY(Mod, dtype) ENTRY(PRelu, dtype) ENTRY(Abs, dtype) ENTRY(Neg, dtype) ENTRY(Relu, dtype)
 #define UNSIGNED_ENTRIES(type, dtype, utype)                                                                 \
-    ENTRY(ShiftLeft, dtype)                                                                                  \
-    ENTRY(ShiftRight, dtype)                                                                                 \
-    CELL(Mod, dtype, Fmod)                                                                                   \
-    CELL(PRelu, dtype, Same) CELL(Abs, dtype, Same) CELL(Relu, dtype, Same)
+    ENTRY(ShiftLeft, dtype) ENTRY(ShiftRight, dtype)                                                         \
+    CELL(Mod, dtype, Fmod) CELL(PRelu, dtype, Same) CELL(Abs, dtype, Same) CELL(Relu, dtype, Same)
 #define REAL_ENTRIES(type, dtype, utype) ENTRY(Mod, dtype) ENTRY(PRelu, dtype)
 #define ALL_ENTRIES(type, dtype, utype)                                                                      \
-    ENTRY(Add, dtype)                                                                                        \
-    ENTRY(Sub, dtype)                                                                                        \
-    ENTRY(Mul, dtype)                                                                                        \
-    ENTRY(Div, dtype)                                                                                        \
-    ENTRY(Fmod, dtype)                                                                                       \
-    ENTRY(Min, dtype) ENTRY(Max, dtype) ENTRY(Equal, dtype) ENTRY(Less, dtype) ENTRY(LessOrEqual, dtype)     \
-        ENTRY(Greater, dtype) ENTRY(GreaterOrEqual, dtype)
+    ENTRY(Add, dtype) ENTRY(Sub, dtype) ENTRY(Mul, dtype) ENTRY(Div, dtype) ENTRY(Fmod, dtype)               \
+    ENTRY(Min, dtype) ENTRY(Max, dtype)                                                                      \
+    ENTRY(Equal, dtype) ENTRY(Less, dtype) ENTRY(LessOrEqual, dtype)                                         \
+    ENTRY(Greater, dtype) ENTRY(GreaterOrEqual, dtype)
 
 static const lnt_typed_fn loops[ROW_COUNT][LNT_BFLOAT16 + 1] = {
-    INTEGER_TYPES(INTEGER_ENTRIES) SIGNED_TYPES(SIGNED_ENTRIES) UNSIGNED_TYPES(UNSIGNED_ENTRIES)
-        REAL_TYPES(REAL_ENTRIES) ALL_TYPES(ALL_ENTRIES) ENTRY(And, BOOL) ENTRY(Or, BOOL) ENTRY(Xor, BOOL)
-            ENTRY(Equal, BOOL) ENTRY(Not, BOOL)};
+    INTEGER_TYPES(INTEGER_ENTRIES)
+    SIGNED_TYPES(SIGNED_ENTRIES)
+    UNSIGNED_TYPES(UNSIGNED_ENTRIES)
+    REAL_TYPES(REAL_ENTRIES)
+    ALL_TYPES(ALL_ENTRIES)
+    ENTRY(And, BOOL) ENTRY(Or, BOOL) ENTRY(Xor, BOOL) ENTRY(Equal, BOOL) ENTRY(Not, BOOL)
+};
+/* clang-format on */
 
 static row row_of(const lnt_node *node)
 {
+    /* clang-format off */
     switch (node->op->id) {
-#define ROW(ident)                                                                                           \
-    case LNT_ID_##ident: return ident;
-        ROW(Add)
-        ROW(Sub)
-        ROW(Mul)
-        ROW(Div)
-        ROW(Min)
-        ROW(Max) ROW(PRelu) ROW(Equal) ROW(Less) ROW(LessOrEqual) ROW(Greater) ROW(GreaterOrEqual)
-            ROW(BitwiseAnd) ROW(BitwiseOr) ROW(BitwiseXor) ROW(BitwiseNot) ROW(Abs) ROW(Neg) ROW(Relu)
-                ROW(Sign) ROW(And) ROW(Or) ROW(Xor) ROW(Not)
+#define ROW(ident) case LNT_ID_##ident: return ident;
+    ROW(Add) ROW(Sub) ROW(Mul) ROW(Div) ROW(Min) ROW(Max) ROW(PRelu)
+    ROW(Equal) ROW(Less) ROW(LessOrEqual) ROW(Greater) ROW(GreaterOrEqual)
+    ROW(BitwiseAnd) ROW(BitwiseOr) ROW(BitwiseXor) ROW(BitwiseNot)
+    ROW(Abs) ROW(Neg) ROW(Relu) ROW(Sign) ROW(And) ROW(Or) ROW(Xor) ROW(Not)
 #undef ROW
-                    case LNT_ID_Sum : case LNT_ID_Mean : return Add;
+    case LNT_ID_Sum:
+    case LNT_ID_Mean: return Add;
     case LNT_ID_Mod: return lnt_attr_i(node, "fmod", 0) ? Fmod : Mod;
     case LNT_ID_BitShift:
         return strcmp(lnt_attr_s(node, "direction", "LEFT"), "LEFT") == 0 ? ShiftLeft : ShiftRight;
     default: return ROW_NONE;
     }
+    /* clang-format on */
 }
 
 lnt_typed_fn lnt_typed_unary(const lnt_node *node, lnt_dtype dtype, double *param)

@@ -40,11 +40,9 @@ typedef struct tile_acc {
 
 LNT_INLINE void acc_fill(tile_acc *acc, const unsigned rows, const unsigned vectors, vf x)
 {
-    UNROLL(10)
-    for (unsigned i = 0; i < rows; i++)
-        UNROLL(4)
-    for (unsigned j = 0; j < vectors; j++)
-        acc->v[i][j] = x;
+    UNROLL_FOR(10, unsigned i = 0; i < rows; i++)
+        UNROLL_FOR(4, unsigned j = 0; j < vectors; j++)
+            acc->v[i][j] = x;
 }
 
 /* A load that stays where it is written, before the multiply-adds: cores that run in order wait for it
@@ -64,32 +62,26 @@ LNT_INLINE void acc_step(tile_acc *acc, const unsigned rows, const unsigned vect
                          const float *const *a, size_t k, const float *const *b, size_t row)
 {
     vf bv[TILE_VECTORS];
-    UNROLL(4)
-    for (unsigned j = 0; j < vectors; j++) {
+    UNROLL_FOR(4, unsigned j = 0; j < vectors; j++) {
         bv[j] = v_load(b[j * LNT_VL / LNT_PANEL] + row + j * LNT_VL % LNT_PANEL);
         if (rows > 1)
             v_hold(&bv[j]);
     }
     if (2 * vectors - half <= LOADS_IN_FMA) {
-        UNROLL(10)
-        for (unsigned i = 0; i < rows; i++)
-            UNROLL(4)
-        for (unsigned j = 0; j < vectors; j++)
-            v_fma_from(&acc->v[i][j], a[i] + k, bv[j], half && j + 1 == vectors);
+        UNROLL_FOR(10, unsigned i = 0; i < rows; i++)
+            UNROLL_FOR(4, unsigned j = 0; j < vectors; j++)
+                v_fma_from(&acc->v[i][j], a[i] + k, bv[j], half && j + 1 == vectors);
         return;
     }
     const unsigned ahead = ROWS_AHEAD(rows) < rows ? ROWS_AHEAD(rows) : rows;
     float from_a[LNT_TILE_ROWS_MAX];
-    UNROLL(10)
-    for (unsigned i = 0; i < ahead; i++)
+    UNROLL_FOR(10, unsigned i = 0; i < ahead; i++)
         load_early(&from_a[i], a[i] + k);
-    UNROLL(10)
-    for (unsigned i = 0; i < rows; i++) {
+    UNROLL_FOR(10, unsigned i = 0; i < rows; i++) {
         if (ahead == 0)
             from_a[i] = a[i][k];
         const vf x = v_splat(from_a[i]);
-        UNROLL(4)
-        for (unsigned j = 0; j < vectors; j++)
+        UNROLL_FOR(4, unsigned j = 0; j < vectors; j++)
             v_fma_to(&acc->v[i][j], x, bv[j], half && j + 1 == vectors);
         if (ahead && i + ahead < rows)
             load_early(&from_a[i + ahead], a[i + ahead] + k);
@@ -100,8 +92,7 @@ LNT_INLINE void acc_step(tile_acc *acc, const unsigned rows, const unsigned vect
  * sums that need more registers than there are. */
 LNT_INLINE void next_rows(const float **b, const unsigned panels, size_t floats)
 {
-    UNROLL(4)
-    for (unsigned j = 0; j < panels; j++) {
+    UNROLL_FOR(4, unsigned j = 0; j < panels; j++) {
         b[j] += floats;
         __asm__("" : "+r"(b[j]));
     }
@@ -109,11 +100,9 @@ LNT_INLINE void next_rows(const float **b, const unsigned panels, size_t floats)
 
 LNT_INLINE void acc_add(tile_acc *acc, const unsigned rows, const unsigned vectors, const tile_acc *other)
 {
-    UNROLL(10)
-    for (unsigned i = 0; i < rows; i++)
-        UNROLL(4)
-    for (unsigned j = 0; j < vectors; j++)
-        acc->v[i][j] += other->v[i][j];
+    UNROLL_FOR(10, unsigned i = 0; i < rows; i++)
+        UNROLL_FOR(4, unsigned j = 0; j < vectors; j++)
+            acc->v[i][j] += other->v[i][j];
 }
 
 /* Adds the sum over all taps of one part; chains is 1, 2 or 4. */
@@ -125,43 +114,37 @@ LNT_INLINE void accumulate(tile_acc *acc, const unsigned rows, const unsigned ve
     const float *ahead = *fetch, *bp[TILE_VECTORS];
     tile_acc chain[4];
     chain[0] = *acc;
-    UNROLL(4)
-    for (unsigned c = 1; c < chains; c++)
+    UNROLL_FOR(4, unsigned c = 1; c < chains; c++)
         acc_fill(&chain[c], rows, vectors, v_splat(0));
-    UNROLL(4)
-    for (unsigned j = 0; j < panels; j++)
+    UNROLL_FOR(4, unsigned j = 0; j < panels; j++)
         bp[j] = b + j * t->b_panel;
     for (size_t tap = 0; tap < t->taps; tap++) {
         const ptrdiff_t offset = t->tap_offset[tap];
         const float *a[LNT_TILE_ROWS_MAX];
-        UNROLL(10)
-        for (unsigned i = 0; i < rows; i++)
+        UNROLL_FOR(10, unsigned i = 0; i < rows; i++)
             a[i] = t->a[i] + offset;
         size_t k = 0;
         if (LNT_VL > 4 && rows * vectors >= STEPS_SUMS && b_row == LNT_PANEL)
             for (; k + STEPS <= depth; k += STEPS) {
                 for (unsigned line = 0; line < t->ahead_lines; line++, ahead += ahead_step)
                     v_prefetch_far(ahead);
-                UNROLL(4)
-                for (unsigned c = 0; c < STEPS; c++)
+                UNROLL_FOR(4, unsigned c = 0; c < STEPS; c++)
                     acc_step(&chain[0], rows, vectors, half, a, k + c, bp, c * LNT_PANEL);
                 next_rows(bp, panels, STEPS * LNT_PANEL);
             }
         if (LNT_VL > 4 && rows == 1 && chains == STEPS && b_row == LNT_PANEL && !t->b_is_far)
             for (; k + STEPS <= depth; k += STEPS) {
-                UNROLL(4)
-                for (unsigned c = 0; c < STEPS; c++)
+                UNROLL_FOR(4, unsigned c = 0; c < STEPS; c++)
                     acc_step(&chain[c], rows, vectors, half, a, k + c, bp, c * LNT_PANEL);
                 next_rows(bp, panels, STEPS * LNT_PANEL);
             }
         for (; k + chains <= depth; k += chains)
-            UNROLL(4)
-        for (unsigned c = 0; c < chains; c++) {
-            if (rows == 1 && c == 0 && t->b_is_far)
-                v_prefetch(bp[0] + PREFETCH_FLOATS);
-            acc_step(&chain[c], rows, vectors, half, a, k + c, bp, 0);
-            next_rows(bp, panels, b_row);
-        }
+            UNROLL_FOR(4, unsigned c = 0; c < chains; c++) {
+                if (rows == 1 && c == 0 && t->b_is_far)
+                    v_prefetch(bp[0] + PREFETCH_FLOATS);
+                acc_step(&chain[c], rows, vectors, half, a, k + c, bp, 0);
+                next_rows(bp, panels, b_row);
+            }
         if (chains > 1)
             for (; k < depth; k++) {
                 acc_step(&chain[0], rows, vectors, half, a, k, bp, 0);
@@ -232,32 +215,26 @@ static __attribute__((noinline)) void store_sums(const lnt_tile *t, unsigned row
 LNT_INLINE void acc_begin(tile_acc *acc, const lnt_tile *t, const unsigned rows, const unsigned vectors,
                           size_t n, unsigned lanes)
 {
-    UNROLL(4)
-    for (unsigned j = 0; j < vectors; j++) {
+    UNROLL_FOR(4, unsigned j = 0; j < vectors; j++) {
         const bool some = MASKS && j + 1 == vectors;
         const vf bias =
             t->bias && t->scale == 1.0f ? load_lanes(t->bias + n + j * LNT_VL, some, lanes) : v_splat(0);
-        UNROLL(10)
-        for (unsigned i = 0; i < rows; i++)
+        UNROLL_FOR(10, unsigned i = 0; i < rows; i++)
             acc->v[i][j] = bias;
     }
     if (t->accumulate)
-        UNROLL(10)
-    for (unsigned i = 0; i < rows; i++)
-        UNROLL(4)
-    for (unsigned j = 0; j < vectors; j++)
-        acc->v[i][j] += load_lanes(t->c[i] + n + j * LNT_VL, MASKS && j + 1 == vectors, lanes);
+        UNROLL_FOR(10, unsigned i = 0; i < rows; i++)
+            UNROLL_FOR(4, unsigned j = 0; j < vectors; j++)
+                acc->v[i][j] += load_lanes(t->c[i] + n + j * LNT_VL, MASKS && j + 1 == vectors, lanes);
 }
 
 LNT_INLINE void acc_scale(tile_acc *acc, const lnt_tile *t, const unsigned rows, const unsigned vectors,
                           size_t n, unsigned lanes)
 {
-    UNROLL(4)
-    for (unsigned j = 0; j < vectors; j++) {
+    UNROLL_FOR(4, unsigned j = 0; j < vectors; j++) {
         const vf bias =
             t->bias ? load_lanes(t->bias + n + j * LNT_VL, j + 1 == vectors, lanes) : v_splat(-0.0f);
-        UNROLL(10)
-        for (unsigned i = 0; i < rows; i++)
+        UNROLL_FOR(10, unsigned i = 0; i < rows; i++)
             acc->v[i][j] = acc->v[i][j] * v_splat(t->scale) + bias;
     }
 }
@@ -268,28 +245,22 @@ LNT_INLINE void acc_end(tile_acc *acc, const lnt_tile *t, const unsigned rows, c
     if (MASKS && t->scale != 1.0f)
         acc_scale(acc, t, rows, vectors, n, lanes);
     if (t->residual)
-        UNROLL(10)
-    for (unsigned i = 0; i < rows; i++)
-        UNROLL(4)
-    for (unsigned j = 0; j < vectors; j++)
-        acc->v[i][j] += load_lanes(t->residual[i] + n + j * LNT_VL, MASKS && j + 1 == vectors, lanes);
+        UNROLL_FOR(10, unsigned i = 0; i < rows; i++)
+            UNROLL_FOR(4, unsigned j = 0; j < vectors; j++)
+                acc->v[i][j] += load_lanes(t->residual[i] + n + j * LNT_VL, MASKS && j + 1 == vectors, lanes);
     const vf low = v_splat(t->low), high = v_splat(t->high);
     if (t->low != -INFINITY || t->high != INFINITY)
-        UNROLL(10)
-    for (unsigned i = 0; i < rows; i++)
-        UNROLL(4)
-    for (unsigned j = 0; j < vectors; j++)
-        acc->v[i][j] = v_min(high, v_max(low, acc->v[i][j]));
-    UNROLL(10)
-    for (unsigned i = 0; i < rows; i++)
-        UNROLL(4)
-    for (unsigned j = 0; j < vectors; j++) {
-        float *c = t->c[i] + n + j * LNT_VL;
-        if (MASKS && j + 1 == vectors)
-            v_store_n(c, acc->v[i][j], lanes);
-        else
-            v_store(c, acc->v[i][j]);
-    }
+        UNROLL_FOR(10, unsigned i = 0; i < rows; i++)
+            UNROLL_FOR(4, unsigned j = 0; j < vectors; j++)
+                acc->v[i][j] = v_min(high, v_max(low, acc->v[i][j]));
+    UNROLL_FOR(10, unsigned i = 0; i < rows; i++)
+        UNROLL_FOR(4, unsigned j = 0; j < vectors; j++) {
+            float *c = t->c[i] + n + j * LNT_VL;
+            if (MASKS && j + 1 == vectors)
+                v_store_n(c, acc->v[i][j], lanes);
+            else
+                v_store(c, acc->v[i][j]);
+        }
 }
 
 /* The part that begins with column *at, which moves past it. */
@@ -310,11 +281,9 @@ LNT_INLINE void part(const lnt_tile *t, size_t *at, const unsigned rows, const u
     else
         begin_sums(t, rows, vectors, sums, n);
     if (!stays)
-        UNROLL(10)
-    for (unsigned i = 0; i < rows; i++)
-        UNROLL(4)
-    for (unsigned j = 0; j < vectors; j++)
-        acc.v[i][j] = v_load(sums + i * PART + j * LNT_VL);
+        UNROLL_FOR(10, unsigned i = 0; i < rows; i++)
+            UNROLL_FOR(4, unsigned j = 0; j < vectors; j++)
+                acc.v[i][j] = v_load(sums + i * PART + j * LNT_VL);
     if (HALVES(rows) && left <= LNT_VL / 2)
         accumulate(&acc, rows, vectors, true, chains, t, b, fetch);
     else
@@ -323,11 +292,9 @@ LNT_INLINE void part(const lnt_tile *t, size_t *at, const unsigned rows, const u
         acc_end(&acc, t, rows, vectors, n, lanes);
         return;
     }
-    UNROLL(10)
-    for (unsigned i = 0; i < rows; i++)
-        UNROLL(4)
-    for (unsigned j = 0; j < vectors; j++)
-        v_store(sums + i * PART + j * LNT_VL, acc.v[i][j]);
+    UNROLL_FOR(10, unsigned i = 0; i < rows; i++)
+        UNROLL_FOR(4, unsigned j = 0; j < vectors; j++)
+            v_store(sums + i * PART + j * LNT_VL, acc.v[i][j]);
     store_sums(t, rows, vectors, sums, n);
 }
 
@@ -391,14 +358,11 @@ LNT_INLINE void narrow_step(vf sum[NARROW][NARROW], const float *const *a, const
                             const unsigned rows, const unsigned columns, unsigned lanes)
 {
     vf x[NARROW];
-    UNROLL(4)
-    for (unsigned i = 0; i < rows; i++)
+    UNROLL_FOR(4, unsigned i = 0; i < rows; i++)
         x[i] = lanes == LNT_VL ? v_load(a[i]) : v_load_n(a[i], lanes);
-    UNROLL(4)
-    for (unsigned n = 0; n < columns; n++) {
+    UNROLL_FOR(4, unsigned n = 0; n < columns; n++) {
         const vf y = lanes == LNT_VL ? v_load(b + n * b_column) : v_load_n(b + n * b_column, lanes);
-        UNROLL(4)
-        for (unsigned i = 0; i < rows; i++)
+        UNROLL_FOR(4, unsigned i = 0; i < rows; i++)
             sum[i][n] = v_fma(x[i], y, sum[i][n]);
     }
 }
@@ -409,21 +373,17 @@ LNT_INLINE void narrow_block(const lnt_tile *t, unsigned first, size_t column, f
 {
     const float *b = t->b + column * t->b_panel;
     vf sum[NARROW][NARROW];
-    UNROLL(4)
-    for (unsigned i = 0; i < NARROW; i++)
-        UNROLL(4)
-    for (unsigned n = 0; n < NARROW; n++)
-        sum[i][n] = v_splat(0);
+    UNROLL_FOR(4, unsigned i = 0; i < NARROW; i++)
+        UNROLL_FOR(4, unsigned n = 0; n < NARROW; n++)
+            sum[i][n] = v_splat(0);
     for (size_t tap = 0; tap < t->taps; tap++) {
         const float *a[NARROW];
-        UNROLL(4)
-        for (unsigned i = 0; i < rows; i++)
+        UNROLL_FOR(4, unsigned i = 0; i < rows; i++)
             a[i] = t->a[first + i] + t->tap_offset[tap];
         size_t left = t->depth;
         for (; left >= LNT_VL; left -= LNT_VL, b += LNT_VL) {
             narrow_step(sum, a, b, t->b_panel, rows, columns, LNT_VL);
-            UNROLL(4)
-            for (unsigned i = 0; i < rows; i++)
+            UNROLL_FOR(4, unsigned i = 0; i < rows; i++)
                 a[i] += LNT_VL;
         }
         if (left)
@@ -432,13 +392,11 @@ LNT_INLINE void narrow_block(const lnt_tile *t, unsigned first, size_t column, f
     }
     if (columns == 1) {
         const vf sums = v_sum4(sum[0][0], sum[1][0], sum[2][0], sum[3][0]);
-        UNROLL(4)
-        for (unsigned i = 0; i < rows; i++)
+        UNROLL_FOR(4, unsigned i = 0; i < rows; i++)
             to[i * PART] += sums[i];
         return;
     }
-    UNROLL(4)
-    for (unsigned i = 0; i < rows; i++) {
+    UNROLL_FOR(4, unsigned i = 0; i < rows; i++) {
         const vf sums = v_sum4(sum[i][0], sum[i][1], sum[i][2], sum[i][3]);
         v_store_n(to + i * PART, v_load_n(to + i * PART, NARROW) + sums, NARROW);
     }
@@ -476,24 +434,18 @@ static void narrow(const lnt_tile *t, unsigned rows)
 static void fma_chains(size_t rounds, float *sink)
 {
     tile_acc acc; /* starts that differ, or the compiler would keep one chain for all */
-    UNROLL(10)
-    for (unsigned i = 0; i < TILE_ROWS; i++)
-        UNROLL(4)
-    for (unsigned j = 0; j < TILE_VECTORS; j++)
-        acc.v[i][j] = v_splat((float)(i * TILE_VECTORS + j));
+    UNROLL_FOR(10, unsigned i = 0; i < TILE_ROWS; i++)
+        UNROLL_FOR(4, unsigned j = 0; j < TILE_VECTORS; j++)
+            acc.v[i][j] = v_splat((float)(i * TILE_VECTORS + j));
     const vf x = v_load(sink), y = v_splat(0.5f);
     for (size_t r = 0; r < rounds; r++)
-        UNROLL(10)
-    for (unsigned i = 0; i < TILE_ROWS; i++)
-        UNROLL(4)
-    for (unsigned j = 0; j < TILE_VECTORS; j++)
-        acc.v[i][j] = v_fma(acc.v[i][j], y, x);
+        UNROLL_FOR(10, unsigned i = 0; i < TILE_ROWS; i++)
+            UNROLL_FOR(4, unsigned j = 0; j < TILE_VECTORS; j++)
+                acc.v[i][j] = v_fma(acc.v[i][j], y, x);
     vf sum = v_splat(0);
-    UNROLL(10)
-    for (unsigned i = 0; i < TILE_ROWS; i++)
-        UNROLL(4)
-    for (unsigned j = 0; j < TILE_VECTORS; j++)
-        sum += acc.v[i][j];
+    UNROLL_FOR(10, unsigned i = 0; i < TILE_ROWS; i++)
+        UNROLL_FOR(4, unsigned j = 0; j < TILE_VECTORS; j++)
+            sum += acc.v[i][j];
     v_store(sink, sum);
 }
 

@@ -5,9 +5,10 @@
 
 #include "ops/simd/simd.h"
 
-#define UNROLL(n) _Pragma(UNROLL_TEXT(n))
-#define UNROLL_TEXT(n) UNROLL_STRING(GCC unroll n)
-#define UNROLL_STRING(text) #text
+/* for (...), unrolled n times: UNROLL_FOR(4, unsigned j = 0; j < vectors; j++) */
+#define UNROLL_FOR(n, ...) UNROLL_PRAGMA(n) for (__VA_ARGS__)
+#define UNROLL_PRAGMA(n) _Pragma(UNROLL_TEXT(GCC unroll n))
+#define UNROLL_TEXT(text) #text
 
 /* Do tiles of so many rows compute the last LNT_VL / 2 columns or fewer with half a vector? Worth it from 5 rows
  * on where both halves of a vector have a port of their own. */
