@@ -17,8 +17,6 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { ORIGIN_RECORDED, ORIGIN_REFERENCE, ORIGIN_OWN };
-
 /* Errors between CPU levels and orders of summation, relative to the largest magnitude. */
 static float tolerance_of(lnt_dtype dtype)
 {
