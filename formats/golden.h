@@ -7,8 +7,9 @@
 
 #include "formats/lnt_file.h"
 
-/* The rule of seeded inputs: element e is uniform in [-1, 1), a function of seed and e alone (splitmix64),
- * rounded to dtype: float, double, float16 or bfloat16. False for any other type. */
+/* The rule of seeded inputs: element e is uniform in [-1, 1), a function of seed and e alone (splitmix64:
+ * Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators", 2014), rounded to dtype: float, double,
+ * float16 or bfloat16. False for any other type. */
 bool lnt_golden_fill(uint64_t seed, lnt_dtype dtype, size_t count, void *out);
 
 /* The tensor of a raw or seeded record, with the record's extents; for a sampled one a tensor of rank 1 with

@@ -3,7 +3,8 @@
  * Lifetimes first: a storage lives from the step that makes it to the last that reads it; what nodes still to
  * be bound read lives on. Then outputs move into the memory of inputs that die with them, where the operator
  * allows, and inputs of Concats into its output (join.c). Then offsets: the largest first, each at the lowest
- * place that is free for all of its life.
+ * place that is free for all of its life (greedy by size for offset calculation: Pisarchyk and Lee, "Efficient Memory
+ * Management for Deep Neural Net Inference", 2020).
  *
  *     arena   |  a  |    b     |  c  | d |        a, b, c, d: storages alive at one step
  *             0                          arena_bytes
@@ -45,8 +46,7 @@ static void sort_by_time(lnt_frame *f, uint32_t from, uint32_t end)
     }
 }
 
-/* When steps [from, end) run: one after another, or side by side as far as they depend on nothing but the past.
- */
+/* When steps [from, end) run: one after another, or side by side as far as they depend on nothing but the past. */
 static void time_steps(lnt_session *s, lnt_frame *f, uint32_t from, uint32_t end)
 {
     const uint32_t base = from ? f->time[from - 1] + 1 : 0;

@@ -1,9 +1,12 @@
-/* quantize_balance.c — channels of unlike size between convolutions.
+/* quantize_balance.c — cross-layer equalization of channels between convolutions.
  *
- * One scale for a tensor leaves small channels few of its 256 levels. Behind a convolution, perhaps with a
- * Relu, channel c can be stored divided by s[c] for nothing: its column's scale says so; and the convolutions
- * that read it have s[c] in their weights. That moves error from activations to weights: of a few ways to
- * choose s the one is taken that promises least of both. */
+ * One scale for a tensor leaves small channels few of its 256 levels. Behind a convolution, perhaps with a Relu,
+ * channel c can be stored divided by s[c] at no cost: its column's scale says so, and the convolutions that read it
+ * have s[c] in their weights (Nagel, van Baalen, Blankevoort and Welling, "Data-Free Quantization Through Weight
+ * Equalization and Bias Correction", 2019). That moves error from activations to weights. Unlike there, s[c] is a power
+ * of the largest magnitude recorded of the channel, as in SmoothQuant (Xiao, Lin, Seznec, Wu, Demouth and Han,
+ * "SmoothQuant: Accurate and Efficient Post-Training Quantization for Large Language Models", 2022); of a few exponents
+ * the one with the least expected error of both is taken. */
 #include "convert/quantize/quantize_static.h"
 
 #include "convert/graph/edit.h"

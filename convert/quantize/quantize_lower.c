@@ -2,7 +2,11 @@
  *
  * A value that is bytes has a twin of uint8. Where floats are wanted of it, DequantizeLinear makes the value
  * itself, so that float nodes stay as they are; where bytes are wanted of a float value, QuantizeLinear makes
- * the twin before its first reader. */
+ * the twin before its first reader.
+ *
+ * Biases are corrected by the mean error that quantized weights and inputs add to a channel (bias correction: Nagel,
+ * van Baalen, Blankevoort and Welling, "Data-Free Quantization Through Weight Equalization and Bias Correction",
+ * 2019), with means that were recorded. */
 #include "base/lnt_assert.h"
 #include "convert/quantize/quantize_rounding.h"
 #include "convert/quantize/quantize_static.h"

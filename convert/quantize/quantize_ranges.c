@@ -1,4 +1,7 @@
-/* quantize_ranges.c — see quantize_ranges.h. */
+/* quantize_ranges.c — see quantize_ranges.h.
+ *
+ * The range with the least Kullback-Leibler divergence of the quantized histogram from the one that was seen is found
+ * as by Migacz, "8-bit Inference with TensorRT", 2017, with windows around 0 that need not be symmetric. */
 #include "convert/quantize/quantize_ranges.h"
 
 #include "base/lnt_assert.h"
@@ -60,9 +63,10 @@ static void keep_percentile(const uint64_t *bin, int *from, int *to)
         --*to;
 }
 
-/* What is lost, in nats, when bins [from, to) become LEVELS levels and what lies outside moves to the ends:
- * the divergence of the levels, spread evenly over the bins that are not empty, from the bins. */
-static double information_lost(const uint64_t *bin, int from, int to)
+/* Kullback-Leibler divergence, in nats, of the histogram quantized to LEVELS levels over bins [from, to) from the
+ * histogram itself, whose elements outside of them count at the ends. A level's elements are spread evenly over
+ * its bins that are not empty. */
+static double kl_divergence(const uint64_t *bin, int from, int to)
 {
     const double total = sum(bin, 0, BINS), before = sum(bin, 0, from), behind = sum(bin, to, BINS);
     const double inside = total - before - behind;
@@ -86,13 +90,13 @@ static double information_lost(const uint64_t *bin, int from, int to)
 }
 
 /* Of windows around 0 the one that loses least. */
-static void keep_information(const uint64_t *bin, int zero, int *from, int *to)
+static void keep_entropy(const uint64_t *bin, int zero, int *from, int *to)
 {
     enum { STEP = 16 };
     double least = INFINITY;
     for (int reach = LEVELS / 2; reach < BINS + STEP; reach += STEP) {
         const int a = zero - reach > 0 ? zero - reach : 0, b = zero + reach < BINS ? zero + reach : BINS;
-        const double lost = b - a >= LEVELS ? information_lost(bin, a, b) : INFINITY;
+        const double lost = b - a >= LEVELS ? kl_divergence(bin, a, b) : INFINITY;
         if (lost < least) {
             least = lost;
             *from = a;
@@ -139,7 +143,7 @@ void lnt_seen_range(const lnt_seen *s, lnt_range_method method, float *low, floa
     if (s->bin && width > 0 && method == LNT_RANGE_PERCENTILE)
         keep_percentile(s->bin, &from, &to);
     if (s->bin && width > 0 && method == LNT_RANGE_ENTROPY)
-        keep_information(s->bin, zero, &from, &to);
+        keep_entropy(s->bin, zero, &from, &to);
     if (s->bin && width > 0 && method == LNT_RANGE_MSE)
         keep_squares(s->bin, zero, &from, &to);
     *low = fminf(from == 0 ? s->low : (float)(s->low + from * width), 0);

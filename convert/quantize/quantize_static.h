@@ -2,7 +2,11 @@
  *
  * A value's meaning comes from what it was seen to hold. Of the nodes that can work on bytes some are chosen;
  * quantize_plan.c settles which of the others follow them and what every value's bytes mean, quantize_lower.c
- * writes the subgraph's nodes anew. The float nodes are kept: other choices are tried on the same graph. */
+ * writes the subgraph's nodes anew. The float nodes are kept: other choices are tried on the same graph.
+ *
+ * The arithmetic is that of Jacob and others, "Quantization and Training of Neural Networks for Efficient
+ * Integer-Arithmetic-Only Inference", 2018: real = scale * (q - zero point), activations uint8 per tensor, weights
+ * int8 per output channel, biases int32 in units of both scales; the factor of the sums is a float here. */
 #ifndef LNT_CONVERT_QUANTIZE_QUANTIZE_STATIC_H
 #define LNT_CONVERT_QUANTIZE_QUANTIZE_STATIC_H
 
@@ -100,8 +104,7 @@ typedef struct lnt_static {
 enum { LNT_Q_CONCAT_MOST = 32 }; /* inputs of a Concat of bytes */
 enum { LNT_Q_SOME = 256 };       /* elements of a channel that are kept */
 
-/* MatMul, Gemm or FusedMatMul n as a product; *turned: its weights are [N, K]. *fits false where it is none.
- */
+/* MatMul, Gemm or FusedMatMul n as a product; *turned: its weights are [N, K]. *fits false where it is none. */
 lnt_status lnt_qweights_of(lnt_graph *g, const lnt_gnode *n, lnt_qweights *p, bool *turned, bool *fits);
 
 /* Reads operand i of a node of this kind as bytes? */

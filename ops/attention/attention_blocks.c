@@ -3,7 +3,9 @@
  *
  * The logits of a block are a product of the keys, as they lie, with the turned queries; of few queries, dot
  * products. The largest logit seen so far is kept for each query; when a larger one turns up, what has been
- * summed is scaled (online softmax). */
+ * summed is scaled: the online softmax of Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018,
+ * over blocks as in Dao, Fu, Ermon, Rudra and Re, "FlashAttention: Fast and Memory-Efficient Exact Attention with
+ * IO-Awareness", 2022. */
 #include "base/checked.h"
 #include "base/lnt_assert.h"
 #include "base/memory.h"

@@ -1,8 +1,10 @@
 /* conv_rows.c — finding the neighborhoods of a tile's pixels.
  *
  * Taps side by side along x are walked as one run. Taps that meet nothing but padding for all rows of a tile
- * are left out; where others do for some of them, the tile is gathered into scratch memory, zeros included.
- * All others are used where they lie. */
+ * are left out; where others do for some of them, the tile is gathered into scratch memory, zeros included
+ * (im2col of one tile; Chellapilla, Puri and Simard, "High Performance Convolutional Neural Networks for Document
+ * Processing", 2006). All others are used where they lie, by a pointer for each pixel and offsets of the taps: the
+ * indirect convolution of Dukhan, "The Indirect Convolution Algorithm", 2019, which has a pointer for each tap. */
 #include "ops/conv/conv_rows.h"
 
 #include "base/lnt_assert.h"
@@ -80,8 +82,7 @@ static void gather_row(const lnt_gemm_plan *plan, const float *x, const int64_t 
     }
 }
 
-/* Where the rows of a tile start, and the least and the largest of it: pixels outside the image count, too.
- */
+/* Where the rows of a tile start, and the least and the largest of it: pixels outside the image count, too. */
 typedef struct starts {
     int64_t at[LNT_TILE_ROWS_MAX][LNT_WINDOW_AXES];
     int64_t low[LNT_WINDOW_AXES], high[LNT_WINDOW_AXES];

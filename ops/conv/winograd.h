@@ -1,4 +1,4 @@
-/* winograd.h — convolutions by Winograd's minimal filtering: squares of 3x3 taps, and taps in a line.
+/* winograd.h — convolutions by Winograd's minimal filtering, F(m, r): squares of 3x3 taps, and taps in a line.
  *
  * Outputs are A' [(G g) . (B' d)], where d is as many inputs as there are points, g the taps and the dot
  * multiplies element by element; along two axes A' [(G g G') . (B' d B)] A (Lavin and Gray, "Fast Algorithms

@@ -1,9 +1,9 @@
 /* random.c — RandomNormal, RandomUniform, their Like forms, Bernoulli, Multinomial.
  *
- * Numbers come from Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3"), counted by
- * element and keyed by session seed, node and the node's own seed: each element can be drawn by any thread.
- * Logarithm, sine and cosine are our own, of additions, multiplications and divisions alone, so that a seed
- * gives the same bits on every machine. */
+ * Numbers come from Philox4x32-10 (Salmon, Moraes, Dror and Shaw, "Parallel Random Numbers: As Easy as 1, 2, 3",
+ * 2011), counted by element and keyed by session seed, node and the node's own seed: each element can be drawn by
+ * any thread. Logarithm, sine and cosine are our own, of additions, multiplications and divisions alone, so that a
+ * seed gives the same bits on every machine. */
 #include "base/half.h"
 #include "ops/data/data.h"
 #include "ops/number.h"

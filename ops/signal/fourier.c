@@ -1,7 +1,8 @@
 /* fourier.c — DFT, STFT and MelWeightMatrix, in double precision whatever the type.
  *
- * Transforms of any length by Cooley and Tukey's recursion over the prime factors, fours first, with a table
- * of the roots of unity made at bind. A prime factor p costs p * length. Two transforms go side by side. */
+ * Transforms of any length by Cooley and Tukey's recursion ("An Algorithm for the Machine Calculation of Complex
+ * Fourier Series", 1965) over the prime factors, fours first, with a table of the roots of unity made at bind.
+ * A prime factor p costs p * length. Two transforms go side by side. */
 #include "ops/op.h"
 
 #include "base/checked.h"
