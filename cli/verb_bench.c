@@ -306,8 +306,7 @@ static lnt_status bench(lnt_opened *o, source *from, figures *f, lnt_error *err)
 
 /* ---- against another runtime ---- */
 
-/* All inputs of the model under their names, states as they are before the first run, in memory of their own.
- */
+/* All inputs of the model under their names, states as they are before the first run, in memory of their own. */
 static lnt_status name_inputs(const lnt_opened *o, const source *from, lnt_session *s, lnt_named *in,
                               lnt_error *err)
 {

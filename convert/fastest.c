@@ -109,8 +109,7 @@ static lnt_status time_in_turns(form *forms, lnt_samples *samples, lnt_error *er
     return LNT_OK;
 }
 
-/* Runs the forms on the first sample. Extents that a sample which is made up may have show in the float form.
- */
+/* Runs the forms on the first sample. Extents that a sample which is made up may have show in the float form. */
 static lnt_status time_forms(const lnt_original *source, form *forms, lnt_error *err)
 {
     lnt_samples samples = {.options = source->options->quantize, .graph = &forms[0].g};

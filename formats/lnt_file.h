@@ -65,8 +65,7 @@ typedef struct lnt_section_data {
 } lnt_section_data;
 
 /* Lays out header, table and sections, fills all hashes (constants' too: the constants section must come with
- * offsets set; its hash fields are filled in the image) and returns the image in *image, freed with lnt_free.
- */
+ * offsets set; its hash fields are filled in the image) and returns the image in *image, freed with lnt_free. */
 lnt_status lnt_file_build(const lnt_section_data *sections, unsigned n, const lnt_allocator *a, void **image,
                           size_t *size, lnt_error *err);
 /* Recomputes every hash of an image whose structure is sound (tests and fuzzers: tampering with repaired

@@ -77,8 +77,7 @@ bool lnt_packed_is_bytes(const lnt_packed *p)
            p->layout == LNT_LAYOUT_LINES_I8;
 }
 
-/* Taps that lie side by side, padded to whole quads together: those along the last axis that has any, or one.
- */
+/* Taps that lie side by side, padded to whole quads together: those along the last axis that has any, or one. */
 static size_t taps_in_line(const lnt_packed *p)
 {
     unsigned last = 2;

@@ -6,8 +6,7 @@
 
 /* Kernels rely on 0 and 1 in bool tensors; files may hold any byte for true. */
 void lnt_tensor_clean_bools(lnt_tensor *t);
-/* NumPy's letters for an element type ("f4"; bfloat16 as the u2 that stands in for it); NULL if it has none.
- */
+/* NumPy's letters for an element type ("f4"; bfloat16 as the u2 that stands in for it); NULL if it has none. */
 const char *lnt_npy_type(lnt_dtype dtype);
 
 #endif

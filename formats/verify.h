@@ -12,8 +12,7 @@
 
 /* Every number in every record, each by itself (verify_records.c). */
 lnt_status lnt_verify_records(const lnt_file *f, lnt_error *err);
-/* Node ranges, nesting of subgraphs, and that every value is made once, before it is used (verify_graph.c).
- */
+/* Node ranges, nesting of subgraphs, and that every value is made once, before it is used (verify_graph.c). */
 lnt_status lnt_verify_graph(const lnt_file *f, lnt_error *err);
 
 #endif

@@ -1,5 +1,4 @@
-/* wire.h — protobuf's wire format: a message is a row of fields, each a tag (number << 3 | type) and a value.
- */
+/* wire.h — protobuf's wire format: a message is a row of fields, each a tag (number << 3 | type) and a value. */
 #ifndef LNT_FORMATS_WIRE_H
 #define LNT_FORMATS_WIRE_H
 

@@ -236,8 +236,7 @@ static void merge_axes(lnt_copy *c)
     c->rank = rank;
 }
 
-/* Moves the axis that is dense in src beside the last, which is dense in dst; false if there is no such pair.
- */
+/* Moves the axis that is dense in src beside the last, which is dense in dst; false if there is no such pair. */
 static bool find_turn(lnt_copy *c)
 {
     if (c->rank < 2 || c->dst[c->rank - 1] != c->unit || c->n[c->rank - 1] < 4)

@@ -236,8 +236,7 @@ bool lnt_reserve(size_t *total, int64_t n, size_t size, size_t *at);
 bool lnt_bind_view(lnt_site *site, unsigned out, unsigned in, size_t offset);
 /* Output out (only 0 is taken up) may be computed in the memory of input in, if that dies here. */
 void lnt_bind_in_place(lnt_site *site, unsigned out, unsigned in);
-/* The kernel asks for the pitch of output 0 when it runs (lnt_operand_pitch), and writes rows that far apart.
- */
+/* The kernel asks for the pitch of output 0 when it runs (lnt_operand_pitch), and writes rows that far apart. */
 void lnt_bind_pitched(lnt_site *site);
 /* The same of input in and of reading. */
 void lnt_bind_pitched_input(lnt_site *site, unsigned in);

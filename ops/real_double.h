@@ -1,5 +1,4 @@
-/* real_double.h — what a template over float and double is compiled with the second time; see real_float.h.
- */
+/* real_double.h — what a template over float and double is compiled with the second time; see real_float.h. */
 #undef R
 #undef NAME
 #undef ROW

@@ -24,8 +24,7 @@ static inline int64_t lnt_volume(const int64_t e[LNT_WINDOW_AXES])
     return e[0] * e[1] * e[2];
 }
 
-/* Taps of axis a that lie inside the input when the window stands at output position o: taps [*first, *end).
- */
+/* Taps of axis a that lie inside the input when the window stands at output position o: taps [*first, *end). */
 static inline void lnt_window_taps(const lnt_window *w, unsigned a, int64_t o, int64_t *first, int64_t *end)
 {
     const int64_t start = o * w->stride[a] - w->before[a], d = w->dilation[a];

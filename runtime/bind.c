@@ -3,8 +3,7 @@
  * Nodes are bound in order. A node that only feeds shapes is evaluated on the spot. An If whose condition is
  * known has its branch bound in its place. A node whose extents hang on data not there yet stops the frame:
  * run carries out the steps so far and calls again, now with the data at hand. Where the user gave bounds,
- * binding first goes on as if the data were at their bounds, so that the arena is laid out once and for all.
- */
+ * binding first goes on as if the data were at their bounds, so that the arena is laid out once and for all. */
 #include "runtime/internal.h"
 
 #include "base/checked.h"
@@ -115,9 +114,7 @@ static lnt_status check_value_bounds(lnt_session *s, const lnt_site *site, lnt_e
 
 /* ---- bounds in place of data ---- */
 
-/* Fills an integer value with its symbol's bound, as if it had been computed; *any becomes true if it has
- * one.
- */
+/* Fills an integer value with its symbol's bound, as if it had been computed; *any becomes true if it has one. */
 static lnt_status pretend_value(lnt_session *s, uint32_t value, bool *any, lnt_error *err)
 {
     lnt_operand *v = &s->value[value];

@@ -109,8 +109,7 @@ static bool overlap(const area *a, const area *b)
     return apart < a->row || apart + b->row > step;
 }
 
-/* Block number i of those that a run writes in: arenas, states, the caller's outputs; false behind the last.
- */
+/* Block number i of those that a run writes in: arenas, states, the caller's outputs; false behind the last. */
 static bool block_at(const lnt_session *s, uint32_t i, block *b)
 {
     const lnt_model *m = s->model;

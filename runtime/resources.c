@@ -58,8 +58,7 @@ static void own_group(const char *controller, char *group, size_t room)
         fclose(f);
 }
 
-/* What a group's limit leaves, or that of one it is within. A container sees its own group as the outermost.
- */
+/* What a group's limit leaves, or that of one it is within. A container sees its own group as the outermost. */
 static uint64_t memory_of_group(const char *hierarchy, char *group, const char *limit_file,
                                 const char *used_file)
 {

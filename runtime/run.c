@@ -38,8 +38,7 @@ typedef struct abreast {
     lnt_error err;
 } abreast;
 
-/* Steps [begin, end) of one time, each with an error of its own; kernels find the pool taken and run alone.
- */
+/* Steps [begin, end) of one time, each with an error of its own; kernels find the pool taken and run alone. */
 static lnt_status run_abreast(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
 {
     abreast *a = arg;

@@ -119,8 +119,7 @@ static lnt_status make_plain(lnt_session *s, lnt_state_slot *state, lnt_error *e
 
 /* ---- from bind to the end of a run ---- */
 
-/* Extent of an input by the symbol it shares with one that is given; 0 for a state's that grows from nothing.
- */
+/* Extent of an input by the symbol it shares with one that is given; 0 for a state's that grows from nothing. */
 static int64_t extent_by_symbol(const lnt_session *s, int64_t symbol)
 {
     const lnt_model *m = s->model;

@@ -129,8 +129,7 @@ lnt_status lnt_pool_poll(lnt_kernel *k)
     return lnt_cancelled(k);
 }
 
-/* Items of a slice: as wanted, but at least a grain, which takes well under a millisecond, and not too many.
- */
+/* Items of a slice: as wanted, but at least a grain, which takes well under a millisecond, and not too many. */
 static int64_t slice_of(int64_t wanted, int64_t grain)
 {
     const int64_t most = grain < INT64_MAX / MOST_GRAINS ? grain * MOST_GRAINS : grain;

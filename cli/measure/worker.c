@@ -122,8 +122,7 @@ static const engine onnxruntime = {open_ort, run_ort, ort_outputs, ort_output};
 
 /* ---- the process ---- */
 
-/* The number behind key in one of the files the kernel keeps on this process, in KiB; 0 if it is not there.
- */
+/* The number behind key in one of the files the kernel keeps on this process, in KiB; 0 if it is not there. */
 static uint64_t own_kib(const char *file, const char *key)
 {
     FILE *f = fopen(file, "r");
@@ -149,8 +148,7 @@ static double cpu_seconds(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* The state the kernel shows of a thread of this process: 'R' running or ready, 'S' asleep; 0 if it is gone.
- */
+/* The state the kernel shows of a thread of this process: 'R' running or ready, 'S' asleep; 0 if it is gone. */
 static char thread_state(const char *tid)
 {
     char path[64], line[256] = "";

@@ -1,5 +1,4 @@
-/* json.c — a small JSON writer. Objects and arrays are indented two spaces; arrays of numbers stay on a line.
- */
+/* json.c — a small JSON writer. Objects and arrays are indented two spaces; arrays of numbers stay on a line. */
 #include "cli/shell/json.h"
 
 #include "base/utf8.h"

@@ -44,8 +44,7 @@ lnt_gnode *lnt_edit_move(lnt_edit *e, lnt_gnode *n, lnt_gnode *at);
 /* Makes value `to` take the place of n's output 0 and drops n. A pinned output keeps its name: then the
  * producer of `to` writes it from now on, where it may. False (and nothing changed) where that cannot be. */
 bool lnt_edit_bypass(lnt_edit *e, lnt_gnode *n, uint32_t to);
-/* A node that stands before `at`, in its subgraph. out LNT_NONE: makes a new value, in *made (may be NULL).
- */
+/* A node that stands before `at`, in its subgraph. out LNT_NONE: makes a new value, in *made (may be NULL). */
 lnt_gnode *lnt_edit_insert(lnt_edit *e, lnt_gnode *at, const lnt_op *op, const uint32_t *in, unsigned n_in,
                            uint32_t out, uint32_t *made);
 /* Puts a node with op and operands in in the place of `at`: takes over its name and its output 0; at is

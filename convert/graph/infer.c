@@ -150,8 +150,7 @@ static lnt_status infer_if(lnt_graph *g, const lnt_gnode *n)
 }
 
 /* A body whose inputs [first_in, +count) are fed with its outputs [first_out, +count) of the round before,
- * starting from the node's inputs [first_init, +count): infers it until the extents of what is carried hold.
- */
+ * starting from the node's inputs [first_init, +count): infers it until the extents of what is carried hold. */
 static lnt_status infer_carried(lnt_graph *g, const lnt_gnode *n, uint32_t body, unsigned count,
                                 unsigned first_init, unsigned first_in, unsigned first_out)
 {

@@ -92,8 +92,7 @@ typedef struct lnt_expansion {
     void (*expand)(maker *m);
 } lnt_expansion;
 
-/* Expands n if the table has its operator; lists it as unsupported where its numbers of operands do not fit.
- */
+/* Expands n if the table has its operator; lists it as unsupported where its numbers of operands do not fit. */
 lnt_status lnt_expand_by(const lnt_expansion *table, size_t count, lnt_importer *im, lnt_inode *n);
 
 /* Attention and its kin of com.microsoft (expand_attention.c). */

@@ -81,8 +81,7 @@ static lnt_status declared_type(lnt_importer *im, const LntOnnx__ValueInfo *v, l
     return LNT_OK;
 }
 
-/* What a body's input i surely has in common with what it is first fed with: used where nothing is declared.
- */
+/* What a body's input i surely has in common with what it is first fed with: used where nothing is declared. */
 static lnt_operand fed_type(const lnt_importer *im, const lnt_inode *owner, unsigned i)
 {
     lnt_operand info = {.rank = LNT_RANK_UNKNOWN};

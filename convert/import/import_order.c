@@ -70,8 +70,7 @@ static lnt_status collect(edges *e, LntOnnx__Node *const *node, size_t n)
 }
 
 /* Places nodes as soon as all they read is placed. Where that comes to no end (a cycle, or a name of a
- * subgraph taken for one out here) the file's order stands, and the node that reads too early is named later.
- */
+ * subgraph taken for one out here) the file's order stands, and the node that reads too early is named later. */
 static void sort(edges *e, size_t n, uint32_t *order)
 {
     size_t placed = 0;

@@ -144,8 +144,7 @@ static double old_bias(const float *bias, int64_t count, double beta, int64_t c)
     return bias ? beta * bias[count == 1 ? 0 : c] : 0;
 }
 
-/* Input 2 of Conv, ConvTranspose and Gemm: its values, NULL if there is none; false if it cannot be folded.
- */
+/* Input 2 of Conv, ConvTranspose and Gemm: its values, NULL if there is none; false if it cannot be folded. */
 static bool bias_of(const lnt_graph *g, const lnt_gnode *n, int64_t channels, const float **bias,
                     int64_t *count)
 {

@@ -109,8 +109,7 @@ static bool only_reader(lnt_edit *e, const lnt_gnode *n, const lnt_gnode *reader
     return false;
 }
 
-/* Fills masks, scale and product; value is what the softmax is given. Every node on the way has one reader.
- */
+/* Fills masks, scale and product; value is what the softmax is given. Every node on the way has one reader. */
 static bool find_logits(lnt_edit *e, const lnt_gnode *softmax, found *f)
 {
     const lnt_graph *g = e->g;
@@ -347,8 +346,7 @@ static uint32_t make_mask(lnt_edit *e, const found *f, bool *fine)
 
 /* ---- */
 
-/* Softmax along the last axis; behind it may stand Where(IsNaN(p), 0, p), which the operator does by itself.
- */
+/* Softmax along the last axis; behind it may stand Where(IsNaN(p), 0, p), which the operator does by itself. */
 static const lnt_gnode *softmax_of(lnt_edit *e, const lnt_gnode *n)
 {
     const lnt_graph *g = e->g;

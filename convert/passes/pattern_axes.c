@@ -1,6 +1,5 @@
 /* pattern_axes.c — brings what a convolution can absorb right behind it: exporters wrap one-dimensional
- * convolutions in Unsqueeze and Squeeze, which stand between them and their bias, activation and Transpose.
- */
+ * convolutions in Unsqueeze and Squeeze, which stand between them and their bias, activation and Transpose. */
 #include "convert/passes/patterns.h"
 
 #include <string.h>

@@ -18,8 +18,7 @@ typedef enum lnt_int8_mode {
     LNT_INT8_STATIC   /* weights per channel, activations at conversion */
 } lnt_int8_mode;
 
-/* dB that outputs should keep where nothing else is asked for: others like those that were recorded have 30.
- */
+/* dB that outputs should keep where nothing else is asked for: others like those that were recorded have 30. */
 enum { LNT_INT8_SNR = 31 };
 
 typedef struct lnt_quantize_options {

@@ -3,8 +3,7 @@
  *
  * A block is LNT_ATTEND_ROWS queries that share a key head. Their logits lie [key][query], one query per
  * lane, so that maxima and sums run down the lanes; blocks of very few queries lie [query][key] instead ("by
- * rows"). Keys come in blocks, too: what earlier ones have given is scaled whenever a larger logit turns up.
- */
+ * rows"). Keys come in blocks, too: what earlier ones have given is scaled whenever a larger logit turns up. */
 #ifndef LNT_OPS_ATTENTION_ATTEND_H
 #define LNT_OPS_ATTENTION_ATTEND_H
 

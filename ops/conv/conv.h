@@ -52,8 +52,7 @@ lnt_status lnt_conv_input(lnt_kernel *k, const lnt_step *s, const lnt_conv_image
 float *lnt_conv_output(lnt_kernel *k, const lnt_step *s, const lnt_conv_images *images);
 /* Floats from pixel to pixel of the output that kernels write. */
 int64_t lnt_conv_out_pixel(const lnt_step *s);
-/* Lets output 0 be given a pitch, if it lies channels-last and the kernel adds no residual, which has none.
- */
+/* Lets output 0 be given a pitch, if it lies channels-last and the kernel adds no residual, which has none. */
 void lnt_conv_bind_pitched(lnt_site *site, const lnt_store *store);
 /* After the kernels: puts the output in its place, then runs program over all of it, unless NULL. */
 lnt_status lnt_conv_finish(lnt_kernel *k, const lnt_step *s, const lnt_conv_images *images,

@@ -265,8 +265,7 @@ static bool is_direct(const lnt_site *site, const lnt_conv *c)
            c->batch * lnt_volume(c->w.out) >= LNT_STEM_PIXELS;
 }
 
-/* Fewer columns than a vector has lanes waste some of it; sums along K (LNT_NARROW_COLUMNS) waste their ends.
- */
+/* Fewer columns than a vector has lanes waste some of it; sums along K (LNT_NARROW_COLUMNS) waste their ends. */
 static bool few_features(const lnt_conv *c)
 {
     const int64_t depth = c->channels * lnt_volume(c->w.kernel), as_sums = c->features * (depth / 16 + 8);

@@ -88,8 +88,7 @@ static void read_packed_row(const lnt_packed *packed, const float *panels, int64
     }
 }
 
-/* Row i of bytes in panels [N/16][K/4][16][4], of a matrix [N][K]; up to n at a time, from element `from` on.
- */
+/* Row i of bytes in panels [N/16][K/4][16][4], of a matrix [N][K]; up to n at a time, from element `from` on. */
 static void read_packed_bytes(const lnt_packed *packed, const int8_t *panels, int64_t i, int64_t from,
                               int64_t n, int8_t *dst)
 {

@@ -234,8 +234,7 @@ static void pad_row(const pad_job *job, char *row, const char *src)
     pad_border(job, middle + p->middle * p->unit, src, p->border + before, behind);
 }
 
-/* Rows of which all that is kept lies in the middle: what separates one's from the next's is filled at once.
- */
+/* Rows of which all that is kept lies in the middle: what separates one's from the next's is filled at once. */
 static void pad_plain_rows(const pad_job *job, char *row, const char *src, int64_t step, int64_t rows)
 {
     const pad_params *p = job->p;

@@ -180,8 +180,7 @@ static void select_by_replacing(const topk_params *p, const char *data, lnt_entr
 
 enum { DIGIT = 11, CHUNK = 256 };
 
-/* Keys whose bits from `shift` on are below prefix are wanted, and the first `ties` of those that equal it.
- */
+/* Keys whose bits from `shift` on are below prefix are wanted, and the first `ties` of those that equal it. */
 typedef struct threshold {
     unsigned shift;
     uint64_t prefix;
@@ -308,8 +307,7 @@ lnt_status lnt_bind_top_k(lnt_site *site)
     p->inner = lnt_extent(in, axis + 1, in->rank);
     p->row = p->dtype == LNT_FLOAT && p->inner == 1 ? site->kernels->row : NULL;
     p->flip = lnt_attr_i(site->node, "largest", 1) ? UINT64_MAX : 0;
-    /* A heap takes about k log(n / k) new entries, each moved log(k) times; counting looks at all elements.
-     */
+    /* A heap takes about k log(n / k) new entries, each moved log(k) times; counting looks at all elements. */
     p->by_digits = p->k > 0 && p->k * bits_of(p->n / p->k) * bits_of(p->k) > p->n;
     p->room = p->k + (p->by_digits && p->k < p->n ? p->k / 2 + 64 : 0);
     p->scratch =

@@ -189,8 +189,7 @@ static void number_values(work *w, const lnt_program *p)
     }
 }
 
-/* The instruction whose only use is source j of instruction i and which is one of ops; -1 if there is none.
- */
+/* The instruction whose only use is source j of instruction i and which is one of ops; -1 if there is none. */
 static int sole_source(const work *w, unsigned i, unsigned j, unsigned op)
 {
     const unsigned value = w->instr[i].src[j];

@@ -105,8 +105,7 @@ static void pad_rank(lnt_map *m, unsigned operands)
     }
 }
 
-/* Short rows are gathered into blocks along one axis only: the longest shall be the one next to the columns.
- */
+/* Short rows are gathered into blocks along one axis only: the longest shall be the one next to the columns. */
 static void order_rows(lnt_map *m, unsigned operands)
 {
     enum { SHORT_ROW = 16, FEW_ROWS = 16 };

@@ -26,8 +26,7 @@ enum { LNT_VIEW_MAX = 1 + LNT_PROGRAM_MAX_IN + LNT_PROGRAM_MAX_OUT };
  * is operand 0 of the code. */
 const lnt_code *lnt_code_make(lnt_site *site, const lnt_program *p);
 
-/* Runs over rows x cols; view[] holds the operands, then the results. A result may lie exactly on an operand.
- */
+/* Runs over rows x cols; view[] holds the operands, then the results. A result may lie exactly on an operand. */
 void lnt_code_run(const lnt_code *c, const lnt_view *view, int64_t rows, int64_t cols);
 
 typedef struct lnt_map_operand {

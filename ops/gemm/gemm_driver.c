@@ -244,8 +244,7 @@ static const float *read_next(const block *b, size_t i, size_t n)
     return n < p->columns && p->b_row == LNT_PANEL ? depth_block(b, i).b + n / LNT_PANEL * p->b_panel : NULL;
 }
 
-/* Lets a tile fetch so many floats at from while it is computed, as many as its multiply-adds leave time for.
- */
+/* Lets a tile fetch so many floats at from while it is computed, as many as its multiply-adds leave time for. */
 static void fetch(const lnt_gemm_plan *p, lnt_tile *tile, const float *from, size_t floats)
 {
     enum { LINES_MAX = 8 };

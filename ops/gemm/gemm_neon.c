@@ -1,5 +1,4 @@
-/* gemm_neon.c — tile kernels for NEON: 6 x 16 with the 32 registers of AArch64, 4 x 8 with the 16 of ARMv7.
- */
+/* gemm_neon.c — tile kernels for NEON: 6 x 16 with the 32 registers of AArch64, 4 x 8 with the 16 of ARMv7. */
 #define LNT_SIMD_NEON
 #if defined(__aarch64__)
 #define TILE_ROWS 6

@@ -43,8 +43,7 @@ lnt_status lnt_qimage_fill(lnt_kernel *k, const lnt_qimage *m, const uint8_t *in
 void lnt_qimage_rows(const lnt_qimage *m, const uint8_t *images, int64_t group, int64_t columns,
                      lnt_qrow_set *set);
 
-/* dst[column][row] = src[row][column] ^ flip for bytes; steps are from row to row, and from column to column.
- */
+/* dst[column][row] = src[row][column] ^ flip for bytes; steps are from row to row, and from column to column. */
 void lnt_turn_bytes(const uint8_t *src, int64_t rows, int64_t columns, int64_t src_step, uint8_t *dst,
                     int64_t dst_step, uint8_t flip);
 

@@ -27,8 +27,7 @@ static void turn_out(const lnt_qconv_job *j, int64_t first, int64_t n, int64_t c
     }
 }
 
-/* Where bytes of so many columns of a panel and those behind it come from; y and out are the caller's to set.
- */
+/* Where bytes of so many columns of a panel and those behind it come from; y and out are the caller's to set. */
 static lnt_qbytes numbers_of(const lnt_qgemm_call *call, const lnt_qrow_set *set, unsigned from, unsigned n,
                              int64_t product, int64_t panel, unsigned columns)
 {

@@ -27,8 +27,7 @@ typedef struct lnt_qrow_set {
 /* Describes rows [set->first, set->first + set->n). */
 typedef void (*lnt_qrows_fn)(const lnt_qgemm_call *call, int64_t product, lnt_qrow_set *set);
 
-/* Stores raw sums [n][16], n <= LNT_QROWS_MAX, of rows [from, from + n) of set with a panel of the product.
- */
+/* Stores raw sums [n][16], n <= LNT_QROWS_MAX, of rows [from, from + n) of set with a panel of the product. */
 typedef void (*lnt_qstore_fn)(const lnt_qgemm_call *call, const lnt_qrow_set *set, unsigned from, unsigned n,
                               int64_t product, int64_t panel, int32_t *sums);
 

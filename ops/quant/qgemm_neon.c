@@ -2,8 +2,7 @@
  * columns.
  *
  * A is moved by -128 to fit int8, and 128 times the sum of the weights added afterwards. Two products of
- * bytes fit int16 unless all four are -128: where weights hold that number, each product is added by itself.
- */
+ * bytes fit int16 unless all four are -128: where weights hold that number, each product is added by itself. */
 
 /* GCC 12 otherwise lifts loads to the top of a step and then has to spill sums. */
 #if defined(__GNUC__) && !defined(__clang__)

@@ -1,7 +1,6 @@
 /* qmatmul.c — matrix products of bytes: MatMulInteger, QLinearMatMul, and com.microsoft's
  * MatMulIntegerToFloat and DynamicQuantizeMatMul; QLinearGemm, which is QLinearMatMul with transB and a bias
- * of int32 in units of both scales. All accumulate exactly in int32 and differ in what goes in and comes out.
- */
+ * of int32 in units of both scales. All accumulate exactly in int32 and differ in what goes in and comes out. */
 #include "base/checked.h"
 #include "ops/axes.h"
 #include "ops/gemm/gemm_driver.h"

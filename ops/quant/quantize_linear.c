@@ -9,8 +9,7 @@
 
 enum { BLOCK = 256 }; /* elements converted at a time */
 
-/* A tensor is seen as rows that lie behind each other. A row's elements share one scale, or each has its own.
- */
+/* A tensor is seen as rows that lie behind each other. A row's elements share one scale, or each has its own. */
 typedef struct linear {
     const lnt_row_kernels *row;
     lnt_dtype in_type, out_type, scale_type;

@@ -386,8 +386,7 @@ static void open_cells(const recurrence *r, size_t first, size_t end)
         }
 }
 
-/* recur_blocks, with R in bytes. All threads read the quantized state: the new one may take its place here.
- */
+/* recur_blocks, with R in bytes. All threads read the quantized state: the new one may take its place here. */
 static lnt_status recur_bytes(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
 {
     (void)k, (void)thread;

@@ -303,7 +303,7 @@ static void shift_scale_each(const float *x, float *y, int64_t n, const float *m
 ACROSS(add, a + v)
 ACROSS(add_squares, v_fma(v, v, a))
 ACROSS(add_abs, a + v_abs(v))
-ACROSS(multiply, a *v)
+ACROSS(multiply, (a * v))
 ACROSS(max_to, v_max_or_nan(a, v))
 ACROSS(min_to, v_min_or_nan(a, v))
 

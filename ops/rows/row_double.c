@@ -19,7 +19,7 @@
 ALONG(sum, 0, acc + x[i])
 ALONG(sum_squares, 0, acc + x[i] * x[i])
 ALONG(sum_abs, 0, acc + fabs(x[i]))
-ALONG(product, 1, acc *x[i])
+ALONG(product, 1, (acc * x[i]))
 ALONG(max, -INFINITY, LARGER(acc, x[i]))
 ALONG(min, INFINITY, SMALLER(acc, x[i]))
 

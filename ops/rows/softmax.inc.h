@@ -1,5 +1,4 @@
-/* softmax.inc.h — Softmax, LogSoftmax and Hardmax in one type, R; included by softmax.c with R, NAME and ROW.
- */
+/* softmax.inc.h — Softmax, LogSoftmax and Hardmax in one type, R; included by softmax.c with R, NAME and ROW. */
 
 static void NAME(hard_row)(const softmax *p, const R *x, R *y)
 {

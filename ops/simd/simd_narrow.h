@@ -1,8 +1,7 @@
 /* simd_narrow.h — narrow elements in memory to and from the lanes of ops/simd/simd.h.
  *
  * Loads widen with or without sign, stores keep the low bits; float16 rounds to nearest even. Compilers take
- * such conversions apart into single lanes, so they are spelled out where a level has instructions for them.
- */
+ * such conversions apart into single lanes, so they are spelled out where a level has instructions for them. */
 #ifndef LNT_OPS_SIMD_SIMD_NARROW_H
 #define LNT_OPS_SIMD_SIMD_NARROW_H
 

@@ -1,5 +1,4 @@
-/* test_misuse.c — every call of the public API with what it must refuse: the right code, and words that help.
- */
+/* test_misuse.c — every call of the public API with what it must refuse: the right code, and words that help. */
 #include "model_builder.h"
 
 #include "base/memory.h"

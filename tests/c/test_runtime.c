@@ -935,8 +935,7 @@ static void test_images_have_their_own_ranges(void **state)
     close_all(&t);
 }
 
-/* What a board's cost table says of grain: large items stay by themselves, none is lost, nothing overflows.
- */
+/* What a board's cost table says of grain: large items stay by themselves, none is lost, nothing overflows. */
 static void test_grain_follows_the_machine(void **state)
 {
     (void)state;

@@ -33,9 +33,7 @@ static unsigned count_entries(const char *folder)
     return n;
 }
 
-/* Opens path, runs twice with other extents, its state taken out and put back between, and writes a trace to
- * target.
- */
+/* Opens path, runs twice with other extents, its state taken out and put back between, and writes a trace to target. */
 static lnt_status run(lnt_session *s, const char *target, lnt_error *err)
 {
     static float x[9 * 2], saved[3];

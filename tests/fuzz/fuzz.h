@@ -32,8 +32,7 @@ static inline void fuzz_judge(lnt_status status, const lnt_error *err)
         fuzz_fail("a failure without a message");
 }
 
-/* A copy at a multiple of 64, exactly as long, so that a sanitizer sees what reads past it; freed with free.
- */
+/* A copy at a multiple of 64, exactly as long, so that a sanitizer sees what reads past it; freed with free. */
 static inline uint8_t *fuzz_copy(const uint8_t *bytes, size_t size)
 {
     void *copy = NULL;
