@@ -14,13 +14,15 @@ enum {
 };
 
 static const lnt_kernels tables[LNT_LEVEL_COUNT] = {
-#define LEVEL(ident, name, floats, int8, has)                                                                \
+#define LEVEL(ident, name, floats, bytes, has)                                                               \
     [LNT_LEVEL_##ident] = {.gemm = &lnt_gemm_##floats,                                                       \
                            .conv = &lnt_conv_##floats,                                                       \
                            .rnn = &lnt_rnn_##floats,                                                         \
                            .program = &lnt_program_##floats,                                                 \
                            .row = &lnt_row_##floats,                                                         \
-                           .qgemm = USES_INT8 ? &lnt_qgemm_##int8 : NULL,                                    \
+                           .int8 = &lnt_int8_##floats,                                                       \
+                           .pool = &lnt_pool_##floats,                                                       \
+                           .qgemm = USES_INT8 ? &lnt_qgemm_##bytes: NULL,                                    \
                            .attend = LNT_HAS_Attention ? &lnt_attend_##floats : NULL},
 #include "base/levels.h"
 #undef LEVEL

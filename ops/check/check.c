@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "ops/gemm/gemm.h"
 #include "ops/quant/qgemm.h"
+#include "ops/rows/int8_rows.h"
 #include "ops/rows/row.h"
 
 #include <math.h>
@@ -122,7 +123,7 @@ static void turn_quantize(const work *w)
     for (size_t i = 0; i < w->n; i++) {
         const float low = row->min(o->b, PANELS * LNT_PANEL * DEPTH),
                     high = row->max(o->b, PANELS * LNT_PANEL * DEPTH);
-        row->quantize(o->b, o->panel, PANELS * LNT_PANEL * DEPTH, high > low ? high - low : 1, 0, false);
+        w->kernels->int8->quantize(o->b, o->panel, PANELS * LNT_PANEL * DEPTH, high > low ? high - low : 1, 0, false);
     }
 }
 

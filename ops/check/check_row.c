@@ -7,6 +7,8 @@
 
 #include "base/memory.h"
 #include "ops/quant/qparams.h"
+#include "ops/image/pool_kernels.h"
+#include "ops/rows/int8_rows.h"
 #include "ops/rows/row.h"
 
 #include <math.h>
@@ -28,6 +30,8 @@ typedef struct bench {
     const char *level;
     uint64_t seed, random;
     const lnt_row_kernels *kernels;
+    const lnt_int8_kernels *int8;
+    const lnt_pool_kernels *pool;
     int64_t n;
     row x, a, b, c, y;
 } bench;
@@ -208,9 +212,8 @@ static void check_maps(bench *t)
 /* Windows of a row of pixels in two lines. */
 static void check_pixels(bench *t)
 {
-    const lnt_row_kernels *k = t->kernels;
     const int64_t n = t->n;
-    if (n == 0 || !k->max_pixels)
+    if (n == 0 || !t->pool->max_pixels)
         return;
     fill(t, &t->x, 2, true);
     fill(t, &t->a, 2, true);
@@ -222,11 +225,11 @@ static void check_pixels(bench *t)
     const int64_t spare = n / outputs - pixel, step = pixel + (spare > 0 ? below(t, (unsigned)spare + 1) : 0);
     t->n = outputs * step;
     fill(t, &t->y, 2, false);
-    k->max_pixels(lines, 2, taps, pixel, t->y.f, step, outputs, stride * pixel, pixel);
-    lnt_row_double.max_pixels(judges, 2, taps, pixel, t->y.d, step, outputs, stride * pixel, pixel);
+    t->pool->max_pixels(lines, 2, taps, pixel, t->y.f, step, outputs, stride * pixel, pixel);
+    lnt_pool_double.max_pixels(judges, 2, taps, pixel, t->y.d, step, outputs, stride * pixel, pixel);
     compare_rows(t, "max_pixels", &t->y, 0, 0);
-    k->sum_pixels(lines, 2, taps, pixel, t->y.f, step, outputs, stride * pixel, pixel);
-    lnt_row_double.sum_pixels(judges, 2, taps, pixel, t->y.d, step, outputs, stride * pixel, pixel);
+    t->pool->sum_pixels(lines, 2, taps, pixel, t->y.f, step, outputs, stride * pixel, pixel);
+    lnt_pool_double.sum_pixels(judges, 2, taps, pixel, t->y.d, step, outputs, stride * pixel, pixel);
     compare_rows(t, "sum_pixels", &t->y, 6, 8);
     t->n = n;
 }
@@ -236,19 +239,19 @@ static void check_windows(bench *t)
 {
     const lnt_row_kernels *k = t->kernels;
     const int64_t stride = 1 + below(t, 3), taps = 1 + below(t, 4), dilation = 1 + below(t, 3), n = t->n;
-    t->n = (n - (taps - 1) * dilation - LNT_ROW_SLACK) / stride;
-    if (t->n > 0 && k->max_window) {
+    t->n = (n - (taps - 1) * dilation - LNT_POOL_SLACK) / stride;
+    if (t->n > 0 && t->pool->max_window) {
         const int64_t out = t->n;
         t->n = n;
         fill(t, &t->x, 2, true);
         t->n = out;
         fill(t, &t->y, 2, false);
-        k->max_window(t->x.f, t->y.f, out, stride, taps, dilation);
-        lnt_row_double.max_window(t->x.d, t->y.d, out, stride, taps, dilation);
+        t->pool->max_window(t->x.f, t->y.f, out, stride, taps, dilation);
+        lnt_pool_double.max_window(t->x.d, t->y.d, out, stride, taps, dilation);
         compare_rows(t, "max_window", &t->y, 0, 0);
         fill(t, &t->y, 2, false);
-        k->sum_window(t->x.f, t->y.f, out, stride, taps, dilation);
-        lnt_row_double.sum_window(t->x.d, t->y.d, out, stride, taps, dilation);
+        t->pool->sum_window(t->x.f, t->y.f, out, stride, taps, dilation);
+        lnt_pool_double.sum_window(t->x.d, t->y.d, out, stride, taps, dilation);
         compare_rows(t, "sum_window", &t->y, 5, 8);
     }
     t->n = n;
@@ -257,10 +260,10 @@ static void check_windows(bench *t)
     fill(t, &t->y, 2, false);
     const float *rows[] = {t->y.f, t->x.f, t->a.f};
     const double *judges[] = {t->y.d, t->x.d, t->a.d};
-    k->max_rows(rows, 3, t->y.f, n);
+    t->kernels->max_rows(rows, 3, t->y.f, n);
     lnt_row_double.max_rows(judges, 3, t->y.d, n);
     compare_rows(t, "max_rows", &t->y, 0, 0);
-    k->sum_rows(rows, 3, t->y.f, n);
+    t->kernels->sum_rows(rows, 3, t->y.f, n);
     lnt_row_double.sum_rows(judges, 3, t->y.d, n);
     compare_rows(t, "sum_rows", &t->y, 3, 8);
     int32_t at[LONGEST] = {0};
@@ -295,7 +298,6 @@ static void check_first_beyond(bench *t)
 /* Quantizing and back, one number at a time by the shared definition. */
 static void check_quantized(bench *t)
 {
-    const lnt_row_kernels *k = t->kernels;
     const bool is_signed = below(t, 2) != 0;
     const lnt_qrange range = lnt_qrange_of(is_signed ? LNT_INT8 : LNT_UINT8);
     const int32_t zero = range.low + (int32_t)below(t, 256);
@@ -306,8 +308,8 @@ static void check_quantized(bench *t)
     for (int64_t i = 0; i < t->n; i++)
         if (below(t, 3) == 0)
             t->x.f[i] = scale * 0.5f * (float)((int)below(t, 600) - 300);
-    k->quantize(t->x.f, y, t->n, scale, zero, is_signed);
-    k->dequantize(y, t->b.f = t->b.memory + GUARD, t->n, scale, zero, is_signed);
+    t->int8->quantize(t->x.f, y, t->n, scale, zero, is_signed);
+    t->int8->dequantize(y, t->b.f = t->b.memory + GUARD, t->n, scale, zero, is_signed);
     for (int64_t i = 0; i < t->n; i++) {
         const int32_t stored = is_signed ? (int8_t)y[i] : y[i];
         compare(t, "quantize", i, (float)stored, lnt_requantize(t->x.f[i] / scale, zero, range), 0);
@@ -358,7 +360,7 @@ static void check_stored(bench *t)
         out[r] = r * (PANEL + 1);
         memset(y[r], 0x5a, sizeof y[r]);
     }
-    t->kernels->store_bytes(&q);
+    t->int8->store_bytes(&q);
     t->report->cases++;
     for (unsigned i = 0; i < ROWS * (PANEL + 1); i++) {
         const unsigned r = i / (PANEL + 1), c = i % (PANEL + 1);
@@ -385,7 +387,7 @@ static void check_largest(bench *t)
     for (int64_t i = 0; i < ROWS * t->n; i++)
         x[i / t->n][i % t->n] = (uint8_t)(lnt_check_random(&random) >> 33);
     y[t->n] = 0x5a;
-    t->kernels->max_bytes(rows, ROWS, is_signed, y, t->n);
+    t->pool->max_bytes(rows, ROWS, is_signed, y, t->n);
     t->report->cases++;
     for (int64_t i = 0; i < t->n; i++) {
         uint8_t want = x[0][i];
@@ -409,7 +411,7 @@ static void check_look_up(bench *t)
     const bool in_place = below(t, 2) != 0;
     y[t->n] = 0x5a;
     memcpy(y, x, (size_t)t->n);
-    t->kernels->look_up(to, in_place ? y : x, t->n, y);
+    t->int8->look_up(to, in_place ? y : x, t->n, y);
     for (int64_t i = 0; i < t->n; i++)
         compare(t, "look_up", i, y[i], to[x[i]], 0);
     if (y[t->n] != 0x5a)
@@ -426,6 +428,8 @@ lnt_status lnt_check_row(lnt_level level, uint64_t seed, lnt_check_report *r)
     t->report = r;
     t->level = lnt_level_text(level);
     t->kernels = lnt_kernels_of(level)->row;
+    t->int8 = lnt_kernels_of(level)->int8;
+    t->pool = lnt_kernels_of(level)->pool;
     t->seed = seed;
     t->random = seed | 1;
     for (int i = 0; i < CASES; i++) {
@@ -434,11 +438,11 @@ lnt_status lnt_check_row(lnt_level level, uint64_t seed, lnt_check_report *r)
         check_extremes(t);
         check_accumulators(t);
         check_maps(t);
-        if (t->kernels->store_bytes)
+        if (t->int8->store_bytes)
             check_stored(t);
-        if (t->kernels->max_bytes)
+        if (t->pool->max_bytes)
             check_largest(t);
-        if (t->kernels->look_up)
+        if (t->int8->look_up)
             check_look_up(t);
         check_windows(t);
         check_pixels(t);

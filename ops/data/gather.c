@@ -3,7 +3,7 @@
 
 #include "base/lnt_assert.h"
 #include "formats/packed.h"
-#include "ops/rows/row.h"
+#include "ops/rows/int8_rows.h"
 
 #include <string.h>
 
@@ -60,7 +60,7 @@ typedef struct gather_params {
     int64_t slice;            /* bytes behind the axis */
     bool wide;
     const lnt_packed *packed;   /* panels that the rows are read out of, or NULL */
-    const lnt_row_kernels *row; /* of a DynamicGather */
+    const lnt_int8_kernels *int8; /* of a DynamicGather */
 } gather_params;
 
 typedef struct gather_job {
@@ -113,7 +113,7 @@ static void read_scaled_row(const gather_job *job, int64_t index, float *dst)
             read_packed_bytes(p->packed, table, index, from, n, bytes);
             row = bytes;
         }
-        p->row->dequantize(row, dst + from, n, job->scale[index], 0, true);
+        p->int8->dequantize(row, dst + from, n, job->scale[index], 0, true);
     }
 }
 
@@ -129,7 +129,7 @@ static lnt_status gather_slices(lnt_kernel *k, void *arg, int64_t begin, int64_t
         char *dst = job->dst + item * p->slice;
         if (!lnt_wrap_index(&index, p->extent))
             note_bad(&job->bad);
-        else if (p->row)
+        else if (p->int8)
             read_scaled_row(job, index, (float *)(void *)dst);
         else if (p->packed)
             read_packed_row(p->packed, (const float *)(const void *)job->src, index, (float *)(void *)dst);
@@ -203,7 +203,7 @@ lnt_status lnt_bind_dynamic_gather(lnt_site *site)
     p->n = lnt_operand_count(site->in[1]);
     p->wide = site->in[1]->dtype == LNT_INT64;
     p->packed = in->packed;
-    p->row = site->kernels->row;
+    p->int8 = site->kernels->int8;
     LNT_REQUIRE(!p->packed || (lnt_packed_is_bytes(p->packed) && p->packed->source == LNT_SOURCE_NK),
                 site->err, LNT_E_FILE, "rows cannot be read out of this packed constant");
     site->step->run = run_gather;

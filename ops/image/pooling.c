@@ -4,6 +4,7 @@
 #include "base/checked.h"
 #include "base/lnt_assert.h"
 #include "ops/conv/row_fusion.h"
+#include "ops/image/pool_kernels.h"
 #include "ops/rows/row.h"
 #include "ops/widen.h"
 #include "ops/window.h"
@@ -16,6 +17,7 @@ enum { ROWS_MAX = 32 /* joined at a time */, GRAIN = 16384 /* elements worth a t
 
 typedef struct pool {
     const lnt_row_kernels *row;
+    const lnt_pool_kernels *pool;
     unsigned kind;
     double order; /* of the Lp norm */
     lnt_window w;
@@ -60,8 +62,11 @@ static int64_t part_of_row(const pool *p, int64_t item, int64_t *begin, int64_t 
     return item / p->parts;
 }
 
+#define POOL(p) ((p)->pool)
 #include "ops/real_float.h"
 #include "ops/image/pooling.inc.h"
+#undef POOL
+#define POOL(p) ((void)(p), &lnt_pool_double)
 #include "ops/real_double.h"
 #include "ops/image/pooling.inc.h"
 
@@ -169,7 +174,7 @@ static lnt_status byte_rows(lnt_kernel *k, void *arg, int64_t begin, int64_t end
             stand(w, 2, ox, &m);
             const int64_t n = find_pixels(p, x, &m, pixel);
             if (n)
-                p->row->max_bytes(pixel, n, p->is_signed, y, p->channels);
+                p->pool->max_bytes(pixel, n, p->is_signed, y, p->channels);
             else
                 memset(y, p->is_signed ? INT8_MIN : 0, (size_t)p->channels);
         }
@@ -245,6 +250,7 @@ static pool *bind_common(lnt_site *site)
     if (!p)
         return NULL;
     p->row = site->kernels->row;
+    p->pool = site->kernels->pool;
     p->kind = id == LNT_ID_MaxPool || id == LNT_ID_GlobalMaxPool           ? MAX
               : id == LNT_ID_AveragePool || id == LNT_ID_GlobalAveragePool ? AVERAGE
                                                                            : LP;
@@ -352,7 +358,7 @@ lnt_status lnt_bind_pool(lnt_site *site)
     const int64_t planes = p->pitch * (2 * w->in[1] + w->before[1] + w->after[1] + w->out[1]) + p->reach;
     const int64_t row = p->pitch           ? planes
                         : p->channels_last ? w->in[2] * p->channels
-                                           : p->padded + LNT_ROW_SLACK;
+                                           : p->padded + LNT_POOL_SLACK;
     p->thread_bytes = lnt_round_up((size_t)row * sizeof(double), LNT_ALIGN);
     p->share = lnt_bump_alloc(site->memory, (size_t)w->out[2] * sizeof(double), site->err);
     if (!p->share)

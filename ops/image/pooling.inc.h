@@ -1,4 +1,4 @@
-/* pooling.inc.h — pooling in one type, R; included by pooling.c with R, NAME and ROW.
+/* pooling.inc.h — pooling in one type, R; included by pooling.c with R, NAME, ROW and POOL.
  *
  * Maxima and sums are taken axis by axis. Plain images: the rows a window covers are joined into one row,
  * then that row's neighbors into outputs. Channels-last images: the pixels a window covers are joined, all
@@ -107,7 +107,7 @@ static lnt_status NAME(plain_rows)(lnt_kernel *k, void *arg, int64_t begin, int6
     const lnt_window *w = &p->w;
     R *acc = (R *)((char *)j->scratch + thread * p->thread_bytes);
     (void)k;
-    NAME(start)(p, acc, p->padded + LNT_ROW_SLACK);
+    NAME(start)(p, acc, p->padded + LNT_POOL_SLACK);
     for (int64_t item = begin; item < end; item++) {
         int64_t from, to, first, last;
         const int64_t row = part_of_row(p, item, &from, &to), oy = row % w->out[1],
@@ -115,7 +115,7 @@ static lnt_status NAME(plain_rows)(lnt_kernel *k, void *arg, int64_t begin, int6
         const R *x = (const R *)j->x + image * w->in[0] * w->in[1] * w->in[2];
         R *y = (R *)j->y + row * w->out[2] + from;
         NAME(join_rows)(p, x, oz, oy, acc);
-        (p->kind == MAX ? ROW(p)->max_window : ROW(p)->sum_window)(acc + from * w->stride[2], y, to - from,
+        (p->kind == MAX ? POOL(p)->max_window : POOL(p)->sum_window)(acc + from * w->stride[2], y, to - from,
                                                                    w->stride[2], p->taps, w->dilation[2]);
         if (p->kind == MAX)
             continue;
@@ -215,7 +215,7 @@ static void NAME(deep_run)(const pool_job *j, const NAME(deep_window) * d, int64
         const R *from[ROWS_MAX];
         for (int64_t l = 0; l < d->n; l++)
             from[l] = d->lines[l] + lnt_window_at(w, 2, d->o[2], x0) * in;
-        (p->kind == MAX ? ROW(p)->max_pixels : ROW(p)->sum_pixels)(from, d->n, x1 - x0, w->dilation[2] * in,
+        (p->kind == MAX ? POOL(p)->max_pixels : POOL(p)->sum_pixels)(from, d->n, x1 - x0, w->dilation[2] * in,
                                                                    y, out, n, w->stride[2] * in, C);
     }
     const int64_t together = out == C ? n : 1;

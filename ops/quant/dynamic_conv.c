@@ -84,7 +84,7 @@ static lnt_status quantize_chunks(lnt_kernel *k, void *arg, int64_t begin, int64
     for (int64_t i = begin; i < end; i++) {
         const int64_t image = i / p->chunks, at = image * p->image + i % p->chunks * CHUNK;
         const lnt_qrow q = j->meaning[image];
-        p->plan.row->quantize(j->x + at, j->bytes + at, chunk_length(p, i % p->chunks), q.scale, q.zero,
+        p->plan.int8->quantize(j->x + at, j->bytes + at, chunk_length(p, i % p->chunks), q.scale, q.zero,
                               false);
     }
     return LNT_OK;
@@ -223,6 +223,7 @@ static void bind_plan(lnt_site *site, conv *p)
 {
     lnt_qgemm_plan *plan = &p->plan;
     plan->row = site->kernels->row;
+    plan->int8 = site->kernels->int8;
     plan->kernels = site->kernels->qgemm;
     plan->rows_of = rows_of;
     plan->store = lnt_qstore_floats;

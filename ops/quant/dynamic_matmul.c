@@ -56,7 +56,8 @@ static lnt_status quantize_rows(lnt_kernel *k, void *arg, int64_t begin, int64_t
     const int64_t K = p->K, row_bytes = p->plan.row_bytes;
     (void)k, (void)thread;
     for (int64_t m = begin; m < end; m++)
-        j->meaning[m] = lnt_quantize_row(p->plan.row, j->a + m * K, K, j->rows + m * row_bytes, row_bytes);
+        j->meaning[m] = lnt_quantize_row(p->plan.row, p->plan.int8, j->a + m * K, K, j->rows + m * row_bytes,
+                                         row_bytes);
     return LNT_OK;
 }
 
@@ -131,6 +132,7 @@ lnt_status lnt_bind_dynamic_matmul(lnt_site *site)
     LNT_TRY(lnt_bind_store(site, y->rank - 1u, lnt_own_input(site, IN_BIAS) ? IN_BIAS : -1, true, &p->store));
     lnt_qgemm_plan *plan = &p->plan;
     plan->row = site->kernels->row;
+    plan->int8 = site->kernels->int8;
     plan->kernels = site->kernels->qgemm;
     plan->rows_of = rows_of;
     plan->store = lnt_qstore_floats;

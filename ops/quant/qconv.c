@@ -194,7 +194,7 @@ static lnt_status read_geometry(lnt_site *site, lnt_qconv *p)
     p->w_zero = p->linear ? W_ZERO : 3;
     const lnt_operand *x = site->in[0], *weights = site->in[p->w_in], *y = site->out[0];
     LNT_TRY(lnt_window_with(site, weights->dims + 2, &p->w));
-    p->row = site->kernels->row;
+    p->int8 = site->kernels->int8;
     p->batch = x->dims[0];
     p->channels = x->dims[1];
     p->filters = weights->dims[0];

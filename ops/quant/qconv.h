@@ -7,7 +7,7 @@
 #include "ops/copy.h"
 #include "ops/quant/qgemm_driver.h"
 #include "ops/quant/qparams.h"
-#include "ops/rows/row.h"
+#include "ops/rows/int8_rows.h"
 #include "ops/window.h"
 
 /* ---- images ---- */
@@ -67,7 +67,7 @@ typedef struct lnt_qnumbers {
 } lnt_qnumbers;
 
 typedef struct lnt_qconv {
-    const lnt_row_kernels *row;
+    const lnt_int8_kernels *int8;
     const lnt_qgemm_kernels *kernels;
     bool linear; /* QLinearConv: its operands are scaled, and so is the output */
     bool bent;   /* with slopes */

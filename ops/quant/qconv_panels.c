@@ -72,7 +72,7 @@ static void store_bytes(const lnt_qgemm_call *call, const lnt_qrow_set *set, uns
     tile.acc = sums;
     tile.y = p->y_plain ? bytes : j->y + first;
     tile.out = p->y_plain ? dense : set->out + from;
-    p->row->store_bytes(&tile);
+    p->int8->store_bytes(&tile);
     if (p->y_plain)
         turn_out(j, set->first + from, n, product * call->plan->columns + first, columns, bytes);
 }
@@ -107,6 +107,7 @@ void lnt_qconv_bind_panels(const lnt_site *site, lnt_qconv *p)
 {
     lnt_qgemm_plan *plan = &p->plan;
     plan->row = site->kernels->row;
+    plan->int8 = site->kernels->int8;
     plan->kernels = site->kernels->qgemm;
     plan->rows_of = rows_of;
     plan->store = p->linear ? store_bytes : store_ints;

@@ -10,7 +10,7 @@
 
 #include "formats/packed.h"
 #include "ops/kernels.h"
-#include "ops/rows/row.h"
+#include "ops/rows/int8_rows.h"
 
 #include <stdbool.h>
 #include <stddef.h>

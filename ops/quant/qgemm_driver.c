@@ -109,7 +109,7 @@ void lnt_qstore_floats(const lnt_qgemm_call *call, const lnt_qrow_set *set, unsi
                             .residual = call->residual ? residual : NULL,
                             .low = p->low,
                             .high = p->high};
-    p->row->store_sums(&tile);
+    p->int8->store_sums(&tile);
 }
 
 /* How the product is cut: rows into blocks of tiles, panels into parts, so that threads have something to

@@ -7,6 +7,7 @@
 
 #include "ops/elementwise/epilogue.h"
 #include "ops/quant/qgemm.h"
+#include "ops/rows/int8_rows.h"
 #include "ops/rows/row.h"
 
 enum { LNT_QROWS_BLOCK = 64 }; /* rows that meet a panel in one go */
@@ -38,6 +39,7 @@ typedef bool (*lnt_qbytes_fn)(const lnt_qgemm_call *call, const lnt_qrow_set *se
 
 struct lnt_qgemm_plan {
     const lnt_row_kernels *row;
+    const lnt_int8_kernels *int8;
     const lnt_qgemm_kernels *kernels;
     lnt_qrows_fn rows_of;
     const void *rows_arg;

@@ -12,7 +12,7 @@
 /* ---- one input ---- */
 
 typedef struct table_job {
-    const lnt_row_kernels *row;
+    const lnt_int8_kernels *int8;
     const uint8_t *x;
     uint8_t *y;
     uint8_t to[256];
@@ -28,7 +28,7 @@ static lnt_status look_up(lnt_kernel *k, void *arg, int64_t begin, int64_t end, 
 {
     const table_job *j = arg;
     (void)k, (void)thread;
-    j->row->look_up(j->to, j->x + begin, end - begin, j->y + begin);
+    j->int8->look_up(j->to, j->x + begin, end - begin, j->y + begin);
     return LNT_OK;
 }
 
@@ -62,7 +62,7 @@ static void fill_table(const mapping *m, table_job *j, int64_t n)
 }
 
 typedef struct unary {
-    const lnt_row_kernels *row;
+    const lnt_int8_kernels *int8;
     function f;
     float alpha;
 } unary;
@@ -79,7 +79,7 @@ static lnt_status run_unary(lnt_kernel *k, const lnt_step *s)
                        lnt_qstep_float(k, s, Y_SCALE),
                        lnt_qstep_int(k, s, X_ZERO),
                        lnt_qstep_int(k, s, Y_ZERO)};
-    table_job job = {.row = p->row, .x = lnt_in(k, s, X), .y = lnt_out(k, s, 0)};
+    table_job job = {.int8 = p->int8, .x = lnt_in(k, s, X), .y = lnt_out(k, s, 0)};
     fill_table(&m, &job, lnt_operand_count(s->in[X]));
     return lnt_parallel(k, lnt_operand_count(s->in[X]), 32768, look_up, &job);
 }
@@ -91,7 +91,7 @@ lnt_status lnt_bind_qunary(lnt_site *site)
         return LNT_E_MEMORY;
     if (!lnt_is_byte(site->in[X]->dtype))
         return lnt_bind_unsupported_type(site, site->in[X]->dtype);
-    p->row = site->kernels->row;
+    p->int8 = site->kernels->int8;
     p->f = site->node->op->id == LNT_ID_QLinearSigmoid ? SIGMOID : LEAKY_RELU;
     p->alpha = lnt_attr_f(site->node, "alpha", 0.01f);
     site->step->run = run_unary;
@@ -102,7 +102,7 @@ lnt_status lnt_bind_qunary(lnt_site *site)
 /* ByteTable: planes of n bytes, each with its channel's table, or the one for all; or channels-last pixels of
  * n bytes that each have a table. */
 typedef struct tables {
-    const lnt_row_kernels *row;
+    const lnt_int8_kernels *int8;
     int64_t planes, n, channels;
     bool pixels;
 } tables;
@@ -136,7 +136,7 @@ static lnt_status run_byte_table(lnt_kernel *k, const lnt_step *s)
         return lnt_parallel(k, p->planes, 1 + 16384 / p->n, look_up_pixels, &pixels);
     }
     for (int64_t i = 0; i < p->planes; i++) {
-        table_job job = {.row = p->row, .x = x + i * p->n, .y = y + i * p->n};
+        table_job job = {.int8 = p->int8, .x = x + i * p->n, .y = y + i * p->n};
         memcpy(job.to, table + i % p->channels * 256, sizeof job.to);
         LNT_TRY(lnt_parallel(k, p->n, 32768, look_up, &job));
     }
@@ -151,7 +151,7 @@ lnt_status lnt_bind_byte_table(lnt_site *site)
         return LNT_E_MEMORY;
     if (!lnt_is_byte(x->dtype) || table->dtype != LNT_UINT8)
         return lnt_bind_unsupported_type(site, lnt_is_byte(x->dtype) ? table->dtype : x->dtype);
-    p->row = site->kernels->row;
+    p->int8 = site->kernels->int8;
     p->channels = table->rank == 2 ? table->dims[0] : 0;
     LNT_REQUIRE(p->channels > 0 && table->dims[1] == 256 &&
                     (p->channels == 1 || (x->rank > 1 && x->dims[1] == p->channels)),
@@ -172,7 +172,7 @@ enum { A, A_SCALE, A_ZERO, B, B_SCALE, B_ZERO, C_SCALE, C_ZERO };
 /* Rows of the output, and where their operands' rows start; flat: all of it is one row, operands too or one
  * number. */
 typedef struct binary {
-    const lnt_row_kernels *row;
+    const lnt_int8_kernels *int8;
     bool flat;
     int64_t n;
     lnt_axes a, b;
@@ -200,7 +200,7 @@ static void combine_alike(const binary *p, lnt_qpair pair, int64_t rows)
     *shared = tiled;
     for (int64_t n; rows > 0; rows -= n / p->n, *other += n, pair.c += n) {
         n = lnt_least(rows, at_once) * p->n;
-        p->row->combine_bytes(&pair, n);
+        p->int8->combine_bytes(&pair, n);
     }
 }
 
@@ -218,7 +218,7 @@ static lnt_status combine_rows(lnt_kernel *k, void *arg, int64_t begin, int64_t 
         if (rows > 1)
             combine_alike(p, pair, rows);
         else
-            p->row->combine_bytes(&pair, p->n);
+            p->int8->combine_bytes(&pair, p->n);
     }
     return LNT_OK;
 }
@@ -231,7 +231,7 @@ static lnt_status combine_slice(lnt_kernel *k, void *arg, int64_t begin, int64_t
     pair.a += pair.a_step * begin;
     pair.b += pair.b_step * begin;
     pair.c += begin;
-    j->p->row->combine_bytes(&pair, end - begin);
+    j->p->int8->combine_bytes(&pair, end - begin);
     return LNT_OK;
 }
 
@@ -312,7 +312,7 @@ lnt_status lnt_bind_qbinary(lnt_site *site)
         return LNT_E_MEMORY;
     if (!lnt_is_byte(a->dtype) || !lnt_is_byte(b->dtype))
         return lnt_bind_unsupported_type(site, lnt_is_byte(a->dtype) ? b->dtype : a->dtype);
-    p->row = site->kernels->row;
+    p->int8 = site->kernels->int8;
     p->pair.multiply = site->node->op->id == LNT_ID_QLinearMul;
     p->pair.a_signed = a->dtype == LNT_INT8;
     p->pair.b_signed = b->dtype == LNT_INT8;
@@ -338,7 +338,7 @@ typedef struct concat_part {
 } concat_part;
 
 typedef struct concat {
-    const lnt_row_kernels *row;
+    const lnt_int8_kernels *int8;
     int64_t outer, inner; /* extents before the axis; bytes of the output behind one position before it */
     unsigned parts;
     concat_part *part; /* laid out at bind, and what bytes become filled there if known */
@@ -390,7 +390,7 @@ static lnt_status join_parts(lnt_kernel *k, void *arg, int64_t begin, int64_t en
             if (part->same)
                 memcpy(y, x, (size_t)part->n);
             else
-                j->p->row->look_up(part->to, x, part->n, y);
+                j->p->int8->look_up(part->to, x, part->n, y);
     }
     return LNT_OK;
 }
@@ -476,7 +476,7 @@ lnt_status lnt_bind_qconcat(lnt_site *site)
     for (unsigned i = 2; i < site->n_in; i += 3)
         if (!lnt_is_byte(site->in[i]->dtype))
             return lnt_bind_unsupported_type(site, site->in[i]->dtype);
-    p->row = site->kernels->row;
+    p->int8 = site->kernels->int8;
     p->outer = p->inner = 1;
     bool behind = false; /* of the axis, in memory */
     for (unsigned d = 0; d < y->rank; d++) {

@@ -7,7 +7,7 @@
 #include "ops/gemm/gemm_store.h"
 #include "ops/quant/qgemm_driver.h"
 #include "ops/quant/qparams.h"
-#include "ops/rows/row.h"
+#include "ops/rows/int8_rows.h"
 #include "ops/product.h"
 
 #include <string.h>
@@ -165,7 +165,7 @@ static lnt_status prepare_rows(lnt_kernel *k, void *arg, int64_t begin, int64_t 
         uint8_t *row = j->made + m * p->plan.row_bytes;
         memset(row + p->K, 0, (size_t)(p->plan.row_bytes - p->K));
         if (p->operands->quantize_a)
-            p->plan.row->quantize((const float *)j->a + m * p->K, row, p->K, j->a_scale, j->a_zero, false);
+            p->plan.int8->quantize((const float *)j->a + m * p->K, row, p->K, j->a_scale, j->a_zero, false);
         else
             lnt_qflip_bytes((const uint8_t *)j->a + m * p->K, p->K, p->a_signed ? 0x80 : 0, row);
     }
@@ -219,7 +219,7 @@ static void store_alike(const qmatmul_job *j, const lnt_qrow_set *set, unsigned 
     if (j->p->operands->y_zero != NONE) {
         lnt_qbytes tile = bytes_of_rows(j, set, from, n, first, width, zeros, c);
         tile.acc = sums;
-        j->p->plan.row->store_bytes(&tile);
+        j->p->plan.int8->store_bytes(&tile);
         return;
     }
     for (unsigned i = 0; i < n; i++) {
@@ -283,7 +283,7 @@ static void store_floats(const lnt_qgemm_call *call, const lnt_qrow_set *set, un
                 (int32_t)((uint32_t)sums[i * LNT_QPANEL + k] -
                           (uint32_t)set->sum[from + i] * (uint32_t)j->columns.zero[at + k]);
     }
-    p->plan.row->store_sums(&(lnt_qtile){.acc = sums,
+    p->plan.int8->store_sums(&(lnt_qtile){.acc = sums,
                                          .rows = n,
                                          .columns = width,
                                          .scale = set->scale + from,
@@ -502,6 +502,7 @@ static lnt_status bind_plan(lnt_site *site, qmatmul *p)
     const lnt_operand *y = site->out[0];
     const bool is_float = y->dtype == LNT_FLOAT;
     p->plan.row = site->kernels->row;
+    p->plan.int8 = site->kernels->int8;
     p->plan.kernels = site->kernels->qgemm;
     p->plan.rows_of = rows_of;
     p->plan.store = is_float ? store_floats : store_integers;

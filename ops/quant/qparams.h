@@ -4,6 +4,7 @@
 
 #include "ops/element.h"
 #include "ops/op.h"
+#include "ops/rows/int8_rows.h"
 #include "ops/rows/row.h"
 
 #include <math.h>
@@ -71,11 +72,11 @@ static inline lnt_qrow lnt_qrow_of(float low, float high)
 }
 
 /* n floats as uint8 over their own range, then zeros up to room. */
-static inline lnt_qrow lnt_quantize_row(const lnt_row_kernels *row, const float *x, int64_t n, uint8_t *y,
-                                        int64_t room)
+static inline lnt_qrow lnt_quantize_row(const lnt_row_kernels *row, const lnt_int8_kernels *int8,
+                                        const float *x, int64_t n, uint8_t *y, int64_t room)
 {
     const lnt_qrow q = lnt_qrow_of(row->min(x, n), row->max(x, n));
-    row->quantize(x, y, n, q.scale, q.zero, false);
+    int8->quantize(x, y, n, q.scale, q.zero, false);
     memset(y + n, 0, (size_t)(room - n));
     return q;
 }

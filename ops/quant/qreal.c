@@ -12,14 +12,14 @@
 enum { X, X_SCALE, X_ZERO, Y_SCALE, Y_ZERO }; /* inputs */
 
 typedef struct real {
-    const lnt_row_kernels *row;
+    const lnt_int8_kernels *int8;
     lnt_step inner;    /* of the float operator */
     lnt_operand x, y;  /* its operands */
     size_t x_at, y_at; /* where they lie in the scratch memory, behind that of the float operator */
 } real;
 
 typedef struct real_job {
-    const lnt_row_kernels *row;
+    const lnt_int8_kernels *int8;
     lnt_dtype x_type, y_type;
     const void *x;
     float *x_real, *y_real;
@@ -32,7 +32,7 @@ static lnt_status dequantize(lnt_kernel *k, void *arg, int64_t begin, int64_t en
 {
     const real_job *j = arg;
     (void)k, (void)thread;
-    j->row->dequantize((const uint8_t *)j->x + begin, j->x_real + begin, end - begin, j->x_scale, j->x_zero,
+    j->int8->dequantize((const uint8_t *)j->x + begin, j->x_real + begin, end - begin, j->x_scale, j->x_zero,
                        j->x_type == LNT_INT8);
     return LNT_OK;
 }
@@ -41,7 +41,7 @@ static lnt_status quantize(lnt_kernel *k, void *arg, int64_t begin, int64_t end,
 {
     const real_job *j = arg;
     (void)k, (void)thread;
-    j->row->quantize(j->y_real + begin, (uint8_t *)j->y + begin, end - begin, j->y_scale, j->y_zero,
+    j->int8->quantize(j->y_real + begin, (uint8_t *)j->y + begin, end - begin, j->y_scale, j->y_zero,
                      j->y_type == LNT_INT8);
     return LNT_OK;
 }
@@ -59,7 +59,7 @@ static lnt_status run_real(lnt_kernel *k, const lnt_step *s)
     inner.in = &in;
     inner.out = &out;
     inner.scratch_slot = s->scratch_slot;
-    real_job job = {p->row,
+    real_job job = {p->int8,
                     s->in[X]->dtype,
                     s->out[0]->dtype,
                     lnt_in(k, s, X),
@@ -162,7 +162,7 @@ lnt_status lnt_bind_qreal(lnt_site *site)
         return LNT_E_MEMORY;
     if (!lnt_is_byte(site->in[X]->dtype))
         return lnt_bind_unsupported_type(site, site->in[X]->dtype);
-    p->row = site->kernels->row;
+    p->int8 = site->kernels->int8;
     LNT_TRY(make_inner(site, &inner));
     inner.y.order = inner.x.order;
     inner.site.step = &p->inner;

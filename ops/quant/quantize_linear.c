@@ -5,13 +5,14 @@
 #include "base/checked.h"
 #include "base/lnt_assert.h"
 #include "ops/quant/qparams.h"
+#include "ops/rows/int8_rows.h"
 #include "ops/rows/row.h"
 
 enum { BLOCK = 256 }; /* elements converted at a time */
 
 /* A tensor is seen as rows that lie behind each other. A row's elements share one scale, or each has its own. */
 typedef struct linear {
-    const lnt_row_kernels *row;
+    const lnt_int8_kernels *int8;
     lnt_dtype in_type, out_type, scale_type;
     int64_t rows, n; /* rows of n elements */
     int64_t width;   /* scales a row takes: 1 or n */
@@ -68,7 +69,7 @@ static void quantize_run(const linear_job *j, int64_t at, int64_t n, int64_t fro
     float x[BLOCK];
     int32_t y[BLOCK];
     if (p->in_type == LNT_FLOAT && lnt_is_byte(p->out_type) && p->width == 1) {
-        p->row->quantize((const float *)j->x + at, (uint8_t *)j->y + at, n, j->scale[from], j->zero[from],
+        p->int8->quantize((const float *)j->x + at, (uint8_t *)j->y + at, n, j->scale[from], j->zero[from],
                          p->out_type == LNT_INT8);
         return;
     }
@@ -84,7 +85,7 @@ static void dequantize_run(const linear_job *j, int64_t at, int64_t n, int64_t f
     int64_t x[BLOCK];
     float y[BLOCK];
     if (p->out_type == LNT_FLOAT && lnt_is_byte(p->in_type) && p->width == 1) {
-        p->row->dequantize((const uint8_t *)j->x + at, (float *)j->y + at, n, j->scale[from], j->zero[from],
+        p->int8->dequantize((const uint8_t *)j->x + at, (float *)j->y + at, n, j->scale[from], j->zero[from],
                            p->in_type == LNT_INT8);
         return;
     }
@@ -196,7 +197,7 @@ static lnt_status bind_linear(lnt_site *site, lnt_run_fn run)
     linear *p = lnt_bind_params(site, sizeof *p);
     if (!p)
         return LNT_E_MEMORY;
-    p->row = site->kernels->row;
+    p->int8 = site->kernels->int8;
     p->in_type = site->in[0]->dtype;
     p->out_type = site->out[0]->dtype;
     p->scale_type = site->in[1]->dtype;
@@ -233,10 +234,11 @@ lnt_status lnt_bind_dequantize(lnt_site *site)
 
 typedef struct dynamic {
     const lnt_row_kernels *row;
+    const lnt_int8_kernels *int8;
 } dynamic;
 
 typedef struct dynamic_job {
-    const lnt_row_kernels *row;
+    const lnt_int8_kernels *int8;
     const float *x;
     uint8_t *y;
     float scale;
@@ -247,7 +249,7 @@ static lnt_status quantize_slice(lnt_kernel *k, void *arg, int64_t begin, int64_
 {
     const dynamic_job *j = arg;
     (void)k, (void)thread;
-    j->row->quantize(j->x + begin, j->y + begin, end - begin, j->scale, j->zero, false);
+    j->int8->quantize(j->x + begin, j->y + begin, end - begin, j->scale, j->zero, false);
     return LNT_OK;
 }
 
@@ -255,7 +257,7 @@ static lnt_status run_dynamic(lnt_kernel *k, const lnt_step *s)
 {
     const dynamic *p = s->params;
     const int64_t n = lnt_operand_count(s->in[0]);
-    dynamic_job job = {.row = p->row, .x = lnt_in(k, s, 0), .y = lnt_out(k, s, 0)};
+    dynamic_job job = {.int8 = p->int8, .x = lnt_in(k, s, 0), .y = lnt_out(k, s, 0)};
     lnt_dynamic_scale(p->row, job.x, n, &job.scale, &job.zero);
     LNT_TRY(lnt_parallel(k, n, 8192, quantize_slice, &job));
     if (lnt_out(k, s, 1))
@@ -286,6 +288,7 @@ lnt_status lnt_bind_dynamic_quantize(lnt_site *site)
     if (site->in[0]->dtype != LNT_FLOAT)
         return lnt_bind_unsupported_type(site, site->in[0]->dtype);
     p->row = site->kernels->row;
+    p->int8 = site->kernels->int8;
     site->step->run = run_dynamic;
     return LNT_OK;
 }

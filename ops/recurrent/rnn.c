@@ -315,7 +315,7 @@ static void quantize_rows(recurrence *r)
     const rnn *m = r->c->m;
     for (unsigned i = 0; i < r->set->n; i++) {
         const lnt_qrow q =
-            lnt_quantize_row(m->qplan.row, r->a[i], m->e.hidden, r->h + i * m->h_bytes, m->h_bytes);
+            lnt_quantize_row(m->qplan.row, m->qplan.int8, r->a[i], m->e.hidden, r->h + i * m->h_bytes, m->h_bytes);
         r->scale[i] = q.scale;
         r->zero[i] = q.zero;
     }
@@ -362,7 +362,7 @@ static void recur_panels(const recurrence *r, size_t panel, size_t n)
     for (unsigned i = 0; i < r->set->n; i++)
         y[i] = r->set->gates[i] + panel * LNT_PANEL;
     sum_panels(r, at / LNT_PANEL, n, acc);
-    m->qplan.row->store_sums(&(lnt_qtile){.acc = acc,
+    m->qplan.int8->store_sums(&(lnt_qtile){.acc = acc,
                                           .rows = r->set->n,
                                           .columns = (unsigned)n * LNT_PANEL,
                                           .scale = r->scale,
@@ -593,7 +593,7 @@ static lnt_status quantize_input(lnt_kernel *k, void *arg, int64_t begin, int64_
     (void)k, (void)thread;
     for (int64_t i = begin; i < end; i++)
         meaning[i] =
-            lnt_quantize_row(m->qplan.row, input_row(m, c->x, i), m->e.input, bytes + i * room, room);
+            lnt_quantize_row(m->qplan.row, m->qplan.int8, input_row(m, c->x, i), m->e.input, bytes + i * room, room);
     return LNT_OK;
 }
 
@@ -747,6 +747,7 @@ static bool bind_byte_product(const lnt_site *site, rnn *m, size_t *scratch)
 {
     lnt_qgemm_plan *plan = &m->qplan;
     plan->row = site->kernels->row;
+    plan->int8 = site->kernels->int8;
     plan->kernels = site->kernels->qgemm;
     plan->rows_of = quantized_rows;
     plan->store = lnt_qstore_floats;

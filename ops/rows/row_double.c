@@ -151,19 +151,8 @@ static void subtract(const double *x, const double *minus, double *y, int64_t n)
         y[i] = x[i] - minus[i];
 }
 
-#define WINDOW(name, rows_name, pixels_name, start, expression)                                              \
-    static void name(const double *x, double *y, int64_t n, int64_t stride, int64_t taps, int64_t dilation)  \
-    {                                                                                                        \
-        for (int64_t o = 0; o < n; o++) {                                                                    \
-            double acc = (start);                                                                            \
-            for (int64_t t = 0; t < taps; t++) {                                                             \
-                const double v = x[o * stride + t * dilation];                                               \
-                acc = (expression);                                                                          \
-            }                                                                                                \
-            y[o] = acc;                                                                                      \
-        }                                                                                                    \
-    }                                                                                                        \
-    static void rows_name(const double *const *rows, int64_t n_rows, double *y, int64_t n)                   \
+#define JOIN(name, expression)                                                                               \
+    static void name(const double *const *rows, int64_t n_rows, double *y, int64_t n)                        \
     {                                                                                                        \
         for (int64_t i = 0; i < n; i++) {                                                                    \
             double acc = rows[0][i];                                                                         \
@@ -173,22 +162,9 @@ static void subtract(const double *x, const double *minus, double *y, int64_t n)
             }                                                                                                \
             y[i] = acc;                                                                                      \
         }                                                                                                    \
-    }                                                                                                        \
-    static void pixels_name(const double *const *lines, int64_t n_lines, int64_t taps, int64_t tap_step,     \
-                            double *y, int64_t y_step, int64_t outputs, int64_t step, int64_t n)             \
-    {                                                                                                        \
-        for (int64_t o = 0; o < outputs; o++)                                                                \
-            for (int64_t i = 0; i < n; i++) {                                                                \
-                double acc = lines[0][o * step + i];                                                         \
-                for (int64_t at = 1; at < n_lines * taps; at++) {                                            \
-                    const double v = lines[at / taps][o * step + at % taps * tap_step + i];                  \
-                    acc = (expression);                                                                      \
-                }                                                                                            \
-                y[o * y_step + i] = acc;                                                                     \
-            }                                                                                                \
     }
 
-WINDOW(max_window, max_rows, max_pixels, -INFINITY, LARGER(acc, v))
-WINDOW(sum_window, sum_rows, sum_pixels, 0, acc + v)
+JOIN(max_rows, LARGER(acc, v))
+JOIN(sum_rows, acc + v)
 
 const lnt_row_double_kernels lnt_row_double = {LNT_ROW_TABLE};

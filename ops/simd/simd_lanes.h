@@ -43,4 +43,18 @@ LNT_INLINE void store_lanes(float *p, vf x, const bool some, unsigned lanes)
         v_store(p, x);
 }
 
+/* A compile-time constant left == LNT_VL makes these plain loads and stores. */
+LNT_INLINE vf load(const float *p, unsigned left)
+{
+    return left == LNT_VL ? v_load(p) : v_load_n(p, left);
+}
+
+LNT_INLINE void store(float *p, vf v, unsigned left)
+{
+    if (left == LNT_VL)
+        v_store(p, v);
+    else
+        v_store_n(p, v, left);
+}
+
 #endif

@@ -1,0 +1,2 @@
+/* int8_rows.c — the kernels of int8 rows at the scalar level. */
+#include "ops/rows/int8_rows.inc.h"
