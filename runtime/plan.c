@@ -237,6 +237,8 @@ static void append_copy(lnt_session *s, lnt_frame *f, uint32_t i, size_t bytes, 
     out->target = s->value[s->model->out[i]];
     out->target.storage = copy_slot(s, i);
     out->target.offset = 0;
+    out->target.constant = false; /* though what is copied may be one */
+    out->target.data = NULL;
     out->copy_in[0] = &s->value[s->model->out[i]];
     out->copy_out[0] = &out->target;
     out->copy = (lnt_step){.run = run_copy,

@@ -176,9 +176,53 @@ static void test_a_kernel_that_breaks_one_is_stopped(void **state)
 #endif
 }
 
+/* An output and the next contents of a state are one constant: copied to both, in memory of the session's own and
+ * in the caller's. */
+static void run_copies(lnt_execution_mode mode)
+{
+    static const float kept[2] = {3, 4};
+    builder b;
+    void *image;
+    float x[2] = {1, 2}, y[2] = {0};
+    builder_begin(&b);
+    const uint32_t in = builder_input(&b, "x", LNT_FLOAT, 1, (int64_t[]){2});
+    builder_input(&b, "held", LNT_FLOAT, 1, (int64_t[]){2});
+    const uint32_t c = lnt_graph_add_constant(&b.g, "c", LNT_FLOAT, 1, (int64_t[]){2}, kept, sizeof kept);
+    builder_output(&b, builder_node(&b, "Neg", "minus", 1, &in));
+    builder_output(&b, c);
+    builder_output(&b, c);
+    must(LNT_GROW(&lnt_malloc_allocator, b.g.state, b.g.state_capacity, 0, &b.err), &b.err);
+    b.g.state[0] = (lnt_gstate){.output = 1, .input = 1};
+    b.g.n_states = 1;
+    lnt_model *model = builder_end(&b, LNT_OPT_NONE, &image);
+    lnt_session *s;
+    const lnt_session_options options = {.struct_bytes = sizeof options, .execution_mode = mode};
+    const lnt_tensor given = {.dtype = LNT_FLOAT, .rank = 1, .dims = {2}, .data = x, .bytes = sizeof x};
+    lnt_tensor held;
+    must(lnt_session_create(model, &options, &s, &b.err), &b.err);
+    must(lnt_set_input(s, 0, &given, &b.err), &b.err);
+    must(lnt_set_output(s, 2, y, sizeof y, &b.err), &b.err);
+    must(lnt_run(s, &b.err), &b.err);
+    must(lnt_run(s, &b.err), &b.err);
+    must(lnt_state_get(s, 0, &held, &b.err), &b.err);
+    assert_memory_equal(held.data, kept, sizeof kept);
+    assert_memory_equal(y, kept, sizeof kept);
+    lnt_session_destroy(&s);
+    lnt_model_close(&model);
+    lnt_free(&lnt_malloc_allocator, image);
+}
+
+static void test_a_constant_is_copied_to_a_state_and_an_output(void **state)
+{
+    (void)state;
+    run_copies(LNT_SEQUENTIAL);
+    run_copies(LNT_PARALLEL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_an_operator_that_keeps_its_promises_runs),
+                                       cmocka_unit_test(test_a_constant_is_copied_to_a_state_and_an_output),
                                        cmocka_unit_test(test_a_kernel_that_breaks_one_is_stopped)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
