@@ -35,6 +35,28 @@ static lnt_operand **operands(lnt_graph *g, const uint32_t *number, unsigned n)
     return list;
 }
 
+/* Does an input have the symbol for an extent? */
+static bool has_symbol(const lnt_site *site, int64_t symbol)
+{
+    for (unsigned i = 0; i < site->n_in; i++)
+        for (unsigned d = 0; site->in[i] && site->in[i]->rank <= LNT_MAX_RANK && d < site->in[i]->rank; d++)
+            if (site->in[i]->dims[d] == symbol)
+                return true;
+    return false;
+}
+
+/* What a shape rule works out of numbers in the model may be negative, which would pass for a symbol. */
+static lnt_status check_symbols(const lnt_site *site)
+{
+    for (unsigned o = 0; o < site->n_out; o++)
+        for (unsigned d = 0; site->out[o] && site->out[o]->rank <= LNT_MAX_RANK && d < site->out[o]->rank; d++) {
+            const int64_t extent = site->out[o]->dims[d];
+            LNT_REQUIRE(extent >= LNT_DIM_UNKNOWN || has_symbol(site, extent), site->err, LNT_E_SHAPE,
+                        "output %u would have %lld along axis %u", o, (long long)extent, d);
+        }
+    return LNT_OK;
+}
+
 static lnt_status infer_plain(lnt_graph *g, const lnt_gnode *n)
 {
     lnt_node view;
@@ -44,9 +66,11 @@ static lnt_status infer_plain(lnt_graph *g, const lnt_gnode *n)
     if (!in || !out)
         return LNT_E_MEMORY;
     lnt_site site = {.node = &view, .in = in, .out = out, .n_in = n->n_in, .n_out = n->n_out, .err = g->err};
-    const lnt_status status = lnt_site_shape(&site);
+    lnt_status status = lnt_site_shape(&site);
+    if (status == LNT_OK || status == LNT_UNKNOWN)
+        status = check_symbols(&site);
     lnt_bump_rewind(&g->memory, mark);
-    return status == LNT_UNKNOWN ? LNT_OK : status;
+    return status;
 }
 
 /* ---- control flow ---- */

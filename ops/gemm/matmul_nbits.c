@@ -86,10 +86,12 @@ static lnt_status run_nbits(lnt_kernel *k, const lnt_step *s)
 lnt_status lnt_shape_nbits(lnt_site *site)
 {
     const lnt_operand *a = site->in[A];
+    const int64_t columns = lnt_attr_i(site->node, "N", 0);
     int64_t dims[LNT_MAX_RANK];
     LNT_REQUIRE(a->rank >= 1, site->err, LNT_E_SHAPE, "A is a scalar");
+    LNT_REQUIRE(columns >= 0, site->err, LNT_E_ARGUMENT, "N is %lld", (long long)columns);
     for (unsigned d = 0; d < a->rank; d++)
-        dims[d] = d + 1u < a->rank ? a->dims[d] : lnt_attr_i(site->node, "N", 0);
+        dims[d] = d + 1u < a->rank ? a->dims[d] : columns;
     lnt_set_dims(site, 0, a->rank, dims);
     return LNT_OK;
 }

@@ -58,6 +58,8 @@ static lnt_status extents_of(const lnt_site *site, extents *e)
     e->input = x->dims[2];
     e->directions = w->dims[0];
     e->gates = gates_of(site->node->op);
+    const int64_t hidden = lnt_attr_i(site->node, "hidden_size", 0);
+    LNT_REQUIRE(hidden >= 0, site->err, LNT_E_ARGUMENT, "hidden_size is %lld", (long long)hidden);
     e->hidden = lnt_attr_i(site->node, "hidden_size", r->dims[2]);
     return LNT_OK;
 }

@@ -102,6 +102,22 @@ def grouped(op, groups, channels=1):
                  [helper.make_tensor_value_info("y", result, None)], [constant("w", weights)])
 
 
+def recurrent(hidden):
+    return model([node("LSTM", "x w r", "y", hidden_size=hidden)], [floats("x", "T", "B", 3)], [floats("y", None)],
+                 [constant("w", np.ones((1, 8, 3), np.float32)), constant("r", np.ones((1, 8, 2), np.float32))])
+
+
+def packed_product(**numbers):
+    """y = x w, the weights of 8 bits unless numbers say otherwise."""
+    numbers = dict(K=4, N=3, bits=8, block_size=16) | numbers
+    graph = helper.make_graph(
+        [helper.make_node("MatMulNBits", ["x", "w", "s"], ["y"], name="my_MatMulNBits", domain="com.microsoft", **numbers)], "g",
+        [floats("x", 2, 4)], [floats("y", 2, None)],
+        [constant("w", np.zeros((3, 1, 8), np.uint8)), constant("s", np.ones(3, np.float32))])
+    opsets = [helper.make_opsetid("", 18), helper.make_opsetid("com.microsoft", 1)]
+    return helper.make_model(graph, opset_imports=opsets, ir_version=8).SerializeToString()
+
+
 ONE = floats("x", 4), floats("y", 4)
 JPEG = b"\xff\xd8\xff\xe0\x00\x10JFIF\x00\x01\x01" + bytes(range(256)) * 8
 
@@ -146,6 +162,10 @@ MODELS = {
        for op in ("Conv", "ConvTranspose", "ConvInteger")},
     "groups_of_no_channels": (lambda: grouped("ConvTranspose", 1 << 27, channels=0), USAGE, ["0 channels", "groups"]),
     "groups_none": (lambda: grouped("Conv", 0), USAGE, ["in 0 groups"]),
+    **{f"hidden_size_{n}": (lambda n=n: recurrent(n), USAGE, ["my_LSTM", f"hidden_size is {n}"]) for n in (-1, -2, -2**63)},
+    "negative_columns": (lambda: packed_product(N=-2), USAGE, ["my_MatMulNBits", "N is -2"]),
+    "negative_block": (lambda: model([node("SpaceToDepth", "x", "y", blocksize=-2)], [floats("x", 1, 3, 8, 8)], [floats("y", None)]),
+                       USAGE, ["my_SpaceToDepth"]),
     "functions_doubling": (lambda: calling(25, 2), RESOURCE, ["'call'", "'F0'", "more than"]),
     "functions_of_functions": (lambda: calling(60, 4), RESOURCE, ["'F0'", "nodes"]),
     "functions_too_deep": (lambda: calling(500, 1), RESOURCE, ["nested deeper than 64"]),
@@ -181,22 +201,13 @@ def test_models_that_cannot_be_converted(tmp_path, name):
         refused(linnet(verb, path), code, words)
 
 
-NBITS = dict(K=4, N=3, bits=4, block_size=16)
-
-
 @pytest.mark.parametrize("name, value", [
     ("K", 2**63 - 1), ("K", 0), ("N", 0), ("bits", 2**62), ("bits", 3), ("block_size", 2**62), ("block_size", 2**63 - 1),
     ("block_size", 2**31 - 1), ("block_size", -1),
 ])
 def test_numbers_of_packed_weights(tmp_path, name, value):
     """They come from attributes and are multiplied with one another: each is held to its limits before."""
-    numbers = NBITS | {name: value, "bits": value if name == "bits" else 8}
-    graph = helper.make_graph(
-        [helper.make_node("MatMulNBits", ["x", "w", "s"], ["y"], name="my_MatMulNBits", domain="com.microsoft", **numbers)], "g",
-        [floats("x", 2, 4)], [floats("y", 2, None)],
-        [constant("w", np.zeros((3, 1, 8), np.uint8)), constant("s", np.ones(3, np.float32))])
-    opsets = [helper.make_opsetid("", 18), helper.make_opsetid("com.microsoft", 1)]
-    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=8), tmp_path / "m.onnx")
+    (tmp_path / "m.onnx").write_bytes(packed_product(**{name: value}))
     np.save(tmp_path / "x.npy", np.ones((2, 4), np.float32))
     code, words = (UNSUPPORTED, "2, 4 and 8 bits") if name == "bits" else (USAGE, "from 1 to 2147483646")
     refused(linnet("run", tmp_path / "m.onnx", "--input", f"x={tmp_path}/x.npy"), code, ["my_MatMulNBits", words])
