@@ -302,7 +302,8 @@ static lnt_status direct_outputs(lnt_session *s, lnt_frame *f, lnt_error *err)
             append_copy(s, f, i, bytes, target);
         }
     }
-    return f == &s->root ? lnt_outputs_apart(s, err) : LNT_OK;
+    /* Before a run the caller may still give each output memory of its own. */
+    return f == &s->root && s->running ? lnt_outputs_apart(s, err) : LNT_OK;
 }
 
 void lnt_point_outputs(lnt_session *s)
