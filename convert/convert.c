@@ -6,7 +6,7 @@
 #include "convert/import/import.h"
 #include "convert/passes/passes.h"
 #include "formats/lnt_file.h"
-#include "runtime/internal.h"
+#include "runtime/resources.h"
 
 #include <string.h>
 

@@ -12,6 +12,52 @@
 #include <stdio.h>
 #include <string.h>
 
+/* ---- memory ---- */
+
+lnt_status lnt_frame_make(lnt_session *s, lnt_frame *f, uint32_t sub, lnt_error *err)
+{
+    const lnt_model *m = s->model;
+    f->sub = sub;
+    const size_t steps = (size_t)m->n_nodes + m->n_out; /* every node once, every output copied */
+    f->stack = lnt_bump_alloc(&s->memory.tables, m->file.n_subgraphs * sizeof *f->stack, err);
+    f->stop.stack = lnt_bump_alloc(&s->memory.tables, m->file.n_subgraphs * sizeof *f->stack, err);
+    f->list = lnt_bump_alloc(&s->memory.tables, steps * sizeof *f->list, err);
+    f->time = lnt_bump_alloc(&s->memory.tables, steps * sizeof *f->time, err);
+    f->layout.order = lnt_bump_alloc(&s->memory.tables, s->n_storages * sizeof *f->layout.order, err);
+    f->layout.best = lnt_bump_alloc(&s->memory.tables, s->n_storages * sizeof *f->layout.best, err);
+    f->layout.alive = lnt_bump_alloc(&s->memory.tables, (steps + 1) * sizeof *f->layout.alive, err);
+    if (!f->stack || !f->stop.stack || !f->list || !f->time || !f->layout.order || !f->layout.best ||
+        !f->layout.alive)
+        return LNT_E_MEMORY;
+    return lnt_places_make(&f->layout.places, s->n_storages, &s->memory.tables, err);
+}
+
+lnt_status lnt_binding_make(lnt_session *s, lnt_error *err)
+{
+    const lnt_model *m = s->model;
+    const lnt_file *f = &m->file;
+    lnt_binding *b = &s->binding;
+    lnt_bump *tables = &s->memory.tables;
+    if (!(b->step = lnt_bump_alloc(tables, m->n_nodes * sizeof *b->step, err)) ||
+        !(b->born = lnt_bump_alloc(tables, m->n_values * sizeof *b->born, err)) ||
+        !(b->home = lnt_bump_alloc(tables, m->n_values * sizeof *b->home, err)) ||
+        !(b->lent = lnt_bump_alloc(tables, m->n_values * sizeof *b->lent, err)) ||
+        !(b->bound = lnt_bump_alloc(tables, f->n_symbols * sizeof *b->bound, err)))
+        return LNT_E_MEMORY;
+    for (uint32_t i = 0; i < f->n_symbols; i++)
+        b->bound[i] = f->symbols[i].bound;
+    return LNT_OK;
+}
+
+void lnt_binding_trim(lnt_session *s)
+{
+    lnt_bump_free(&s->binding.params);
+    lnt_bump_free(&s->binding.known);
+    s->binding.exists = false;
+}
+
+/* ---- values ---- */
+
 uint32_t lnt_storage_root(lnt_session *s, uint32_t storage)
 {
     LNT_ASSERT(storage < s->n_storages);
@@ -50,11 +96,12 @@ static bool is_computed(lnt_session *s, const lnt_frame *f, uint32_t value)
     case LNT_PLACE_NONE: return false;
     case LNT_PLACE_CONSTANT:
     case LNT_PLACE_KNOWN: return true;
-    case LNT_PLACE_INPUT: return s->running;
+    case LNT_PLACE_INPUT: return s->execution.running;
     /* What a loop feeds its body changes every turn: only what is bound anew each turn may look at it. */
-    case LNT_PLACE_OWNED: return s->home[value] != f || f->sub == 0 || f->has_stop;
+    case LNT_PLACE_OWNED: return s->binding.home[value] != f || f->sub == 0 || f->has_stop;
     case LNT_PLACE_ARENA:
-    case LNT_PLACE_OUTPUT: return s->running && (s->home[value] != f || s->born[value] < f->next);
+    case LNT_PLACE_OUTPUT:
+        return s->execution.running && (s->binding.home[value] != f || s->binding.born[value] < f->next);
     }
     return false;
 }
@@ -69,7 +116,7 @@ static bool reveal(lnt_session *s, const lnt_frame *f, uint32_t value)
         return false;
     const char *slot = s->slot[lnt_storage_root(s, v->storage)];
     v->data = slot ? slot + v->offset : NULL;
-    s->lent[value] = true;
+    s->binding.lent[value] = true;
     return v->data != NULL;
 }
 
@@ -95,18 +142,18 @@ static lnt_status check_bound(lnt_session *s, const lnt_rec_symbol *r, int64_t b
 /* Checks revealed data-dependent values against their bounds. */
 static lnt_status check_value_bounds(lnt_session *s, const lnt_site *site, lnt_error *err)
 {
-    for (unsigned i = 0; s->running && i < site->n_in; i++) {
+    for (unsigned i = 0; s->execution.running && i < site->n_in; i++) {
         const uint32_t value = site->node->in[i];
         const uint32_t symbol = value == LNT_NONE ? LNT_NONE : s->model->symbol_of[value];
         const lnt_operand *v = site->in[i];
-        if (symbol == LNT_NONE || s->bound[symbol] < 0 || !v->data)
+        if (symbol == LNT_NONE || s->binding.bound[symbol] < 0 || !v->data)
             continue;
         const int64_t count = lnt_operand_count(v);
         for (int64_t e = 0; e < count; e++) {
             const int64_t x = v->dtype == LNT_INT64   ? ((const int64_t *)v->data)[e]
                               : v->dtype == LNT_INT32 ? ((const int32_t *)v->data)[e]
                                                       : 0;
-            LNT_TRY(check_bound(s, &s->model->file.symbols[symbol], s->bound[symbol], x, err));
+            LNT_TRY(check_bound(s, &s->model->file.symbols[symbol], s->binding.bound[symbol], x, err));
         }
     }
     return LNT_OK;
@@ -121,20 +168,20 @@ static lnt_status pretend_value(lnt_session *s, uint32_t value, bool *any, lnt_e
     const uint32_t symbol = s->model->symbol_of[value];
     const int64_t count = lnt_operand_count(v);
     size_t bytes;
-    if (symbol == LNT_NONE || s->bound[symbol] < 0 || v->data || !lnt_operand_bytes(v, &bytes) ||
+    if (symbol == LNT_NONE || s->binding.bound[symbol] < 0 || v->data || !lnt_operand_bytes(v, &bytes) ||
         (v->dtype != LNT_INT64 && v->dtype != LNT_INT32))
         return LNT_OK;
-    void *data = lnt_bump_alloc(&s->known, bytes, err);
+    void *data = lnt_bump_alloc(&s->binding.known, bytes, err);
     if (!data)
         return LNT_E_MEMORY;
     for (int64_t i = 0; i < count; i++) {
         if (v->dtype == LNT_INT64)
-            ((int64_t *)data)[i] = s->bound[symbol];
+            ((int64_t *)data)[i] = s->binding.bound[symbol];
         else
-            ((int32_t *)data)[i] = (int32_t)lnt_least(s->bound[symbol], INT32_MAX);
+            ((int32_t *)data)[i] = (int32_t)lnt_least(s->binding.bound[symbol], INT32_MAX);
     }
     v->data = data;
-    s->lent[value] = *any = true;
+    s->binding.lent[value] = *any = true;
     return LNT_OK;
 }
 
@@ -155,12 +202,12 @@ static const lnt_rec_symbol *extent_symbol(const lnt_session *s, uint32_t value,
 /* Checks data-dependent extents, known now, against their bounds. */
 static lnt_status check_extent_bounds(lnt_session *s, const lnt_site *site, lnt_error *err)
 {
-    for (unsigned o = 0; s->running && lnt_node_value_inputs(site->node) && o < site->n_out; o++)
+    for (unsigned o = 0; s->execution.running && lnt_node_value_inputs(site->node) && o < site->n_out; o++)
         for (unsigned d = 0; site->out[o] && d < site->out[o]->rank; d++) {
             uint32_t symbol;
             const lnt_rec_symbol *r = extent_symbol(s, site->node->out[o], d, &symbol);
             if (r)
-                LNT_TRY(check_bound(s, r, s->bound[symbol], site->out[o]->dims[d], err));
+                LNT_TRY(check_bound(s, r, s->binding.bound[symbol], site->out[o]->dims[d], err));
         }
     return LNT_OK;
 }
@@ -178,9 +225,9 @@ static bool pretend_extents(lnt_session *s, const lnt_site *site)
             uint32_t symbol;
             if (v->dims[d] >= 0)
                 continue;
-            if (!extent_symbol(s, site->node->out[o], d, &symbol) || s->bound[symbol] < 0)
+            if (!extent_symbol(s, site->node->out[o], d, &symbol) || s->binding.bound[symbol] < 0)
                 return false;
-            v->dims[d] = s->bound[symbol];
+            v->dims[d] = s->binding.bound[symbol];
         }
     }
     return true;
@@ -214,7 +261,7 @@ static const char *name_of_unknown(const lnt_session *s, const lnt_site *site)
                 return f->strings + f->symbols[symbol].name;
         }
     for (uint32_t i = 0; i < f->n_symbols && site->node->op->id != LNT_ID_If; i++)
-        if (f->symbols[i].kind == LNT_SYMBOL_DATA_VALUE && s->bound[i] < 0)
+        if (f->symbols[i].kind == LNT_SYMBOL_DATA_VALUE && s->binding.bound[i] < 0)
             return f->strings + f->symbols[i].name;
     return site->node->name;
 }
@@ -256,8 +303,8 @@ static lnt_status define_outputs(lnt_session *s, lnt_frame *f, const lnt_site *s
             continue;
         LNT_TRY(lnt_check_value(s, value, site->out[o], &bytes, site->err));
         lnt_place_value(s, value, place, NULL, false);
-        s->born[value] = f->n_steps;
-        s->home[value] = f;
+        s->binding.born[value] = f->n_steps;
+        s->binding.home[value] = f;
         s->storage[value].bytes = bytes;
     }
     return LNT_OK;
@@ -267,19 +314,20 @@ static lnt_status define_outputs(lnt_session *s, lnt_frame *f, const lnt_site *s
 static lnt_status evaluate_node(lnt_session *s, lnt_frame *f, lnt_site *site)
 {
     const lnt_node *n = site->node;
-    void **data = lnt_bump_alloc(&s->known, n->n_out * sizeof *data, site->err);
+    void **data = lnt_bump_alloc(&s->binding.known, n->n_out * sizeof *data, site->err);
     if (!data)
         return LNT_E_MEMORY;
     LNT_TRY(define_outputs(s, f, site, LNT_PLACE_KNOWN));
     for (unsigned o = 0; o < n->n_out; o++)
         if (site->out[o] &&
-            !(data[o] = lnt_bump_alloc(&s->known, s->storage[n->out[o]].bytes, site->err)))
+            !(data[o] = lnt_bump_alloc(&s->binding.known, s->storage[n->out[o]].bytes, site->err)))
             return LNT_E_MEMORY;
-    LNT_TRY(lnt_evaluate_in(&s->params, n, site->in, site->out, data, s->level, s->seed, site->err));
+    LNT_TRY(lnt_evaluate_in(&s->binding.params, n, site->in, site->out, data, s->level, s->execution.seed,
+                            site->err));
     for (unsigned o = 0; o < n->n_out; o++)
         if (site->out[o])
             lnt_place_value(s, n->out[o], LNT_PLACE_KNOWN, data[o], true);
-    s->n_evaluated++;
+    s->binding.n_evaluated++;
     return LNT_OK;
 }
 
@@ -299,8 +347,8 @@ static bool take_views(lnt_session *s, const lnt_site *site)
         v->storage = in->storage;
         v->offset = in->offset + site->view_offset[o];
         v->data = in->data ? (const char *)in->data + site->view_offset[o] : NULL;
-        s->born[site->node->out[o]] = s->born[site->node->in[site->view_of[o]]];
-        s->home[site->node->out[o]] = s->home[site->node->in[site->view_of[o]]];
+        s->binding.born[site->node->out[o]] = s->binding.born[site->node->in[site->view_of[o]]];
+        s->binding.home[site->node->out[o]] = s->binding.home[site->node->in[site->view_of[o]]];
     }
     return all;
 }
@@ -310,7 +358,7 @@ static bool take_views(lnt_session *s, const lnt_site *site)
 static lnt_step *feeder_of(lnt_session *s, const lnt_frame *f, const lnt_node *n)
 {
     const uint32_t value = n->n_in ? n->in[0] : LNT_NONE;
-    if (!f->n_steps || value == LNT_NONE || f->has_stop || s->separate || s->fetched[value] ||
+    if (!f->n_steps || value == LNT_NONE || f->has_stop || s->memory.separate || s->request.fetched[value] ||
         s->model->readers[value] != 1)
         return NULL;
     lnt_step *last = f->list[f->n_steps - 1];
@@ -323,8 +371,8 @@ static lnt_status take_feeder(lnt_session *s, lnt_frame *f, lnt_step *step, lnt_
     LNT_ASSERT(step->feed == feeder && feeder->lines && step->n_in > 0);
     const char *names[] = {lnt_session_node(s, feeder->node)->name, lnt_session_node(s, step->node)->name};
     const size_t length = strlen(names[0]) + strlen(names[1]) + sizeof " + ";
-    char *title = lnt_bump_alloc(&s->params, length, err);
-    lnt_operand **in = lnt_bump_alloc(&s->params, (step->n_in + feeder->n_held) * sizeof *in, err);
+    char *title = lnt_bump_alloc(&s->binding.params, length, err);
+    lnt_operand **in = lnt_bump_alloc(&s->binding.params, (step->n_in + feeder->n_held) * sizeof *in, err);
     if (!title || !in)
         return LNT_E_MEMORY;
     snprintf(title, length, "%s + %s", names[0], names[1]);
@@ -338,16 +386,16 @@ static lnt_status take_feeder(lnt_session *s, lnt_frame *f, lnt_step *step, lnt_
     f->n_steps--;
     for (unsigned o = 0; o < step->n_out; o++)
         if (step->out[o])
-            s->born[step->out[o]->storage] = f->n_steps;
+            s->binding.born[step->out[o]->storage] = f->n_steps;
     return LNT_OK;
 }
 
 static lnt_status bind_step(lnt_session *s, lnt_frame *f, lnt_site *site)
 {
     const lnt_node *n = site->node;
-    lnt_step *step = &s->step[n->index];
+    lnt_step *step = &s->binding.step[n->index];
     LNT_TRY(define_outputs(s, f, site, LNT_PLACE_ARENA));
-    lnt_site_begin_bind(site, step, &s->params, s->level, s->kernel.threads);
+    lnt_site_begin_bind(site, step, &s->binding.params, s->level, s->execution.kernel.threads);
     lnt_step *feeder = feeder_of(s, f, n);
     site->feeder = feeder;
     LNT_TRY(lnt_site_bind(site));
@@ -372,7 +420,7 @@ static lnt_status bind_operator(lnt_session *s, lnt_frame *f, const lnt_node *n,
     lnt_status status = lnt_site_shape(&site);
     if (status == LNT_OK && !extents_known(&site))
         status = LNT_UNKNOWN;
-    if (!s->running && (status == LNT_UNKNOWN || (n->evaluate_early && !inputs_known)))
+    if (!s->execution.running && (status == LNT_UNKNOWN || (n->evaluate_early && !inputs_known)))
         LNT_TRY(pretend(s, &site, status == LNT_UNKNOWN, &pretended, err));
     if (pretended) {
         if (!f->has_stop)
@@ -414,8 +462,8 @@ static lnt_status leave_branch(lnt_session *s, const lnt_cursor *branch, lnt_err
             continue;
         LNT_TRY(lnt_check_value(s, n->out[o], &s->value[from[o]], &bytes, err));
         s->value[n->out[o]] = s->value[from[o]];
-        s->born[n->out[o]] = s->born[from[o]];
-        s->home[n->out[o]] = s->home[from[o]];
+        s->binding.born[n->out[o]] = s->binding.born[from[o]];
+        s->binding.home[n->out[o]] = s->binding.home[from[o]];
     }
     return LNT_OK;
 }
@@ -435,8 +483,8 @@ static void take_stop(lnt_session *s, lnt_frame *f)
     f->has_stop = true;
     f->stop.depth = f->depth;
     f->stop.n_steps = f->n_steps;
-    f->stop.params = lnt_bump_here(&s->params);
-    f->stop.known = lnt_bump_here(&s->known);
+    f->stop.params = lnt_bump_here(&s->binding.params);
+    f->stop.known = lnt_bump_here(&s->binding.known);
     memcpy(f->stop.stack, f->stack, f->depth * sizeof *f->stack);
 }
 
@@ -450,24 +498,24 @@ void lnt_frame_rewind(lnt_session *s, lnt_frame *f)
     f->n_steps = f->stop.n_steps;
     f->complete = false;
     memcpy(f->stack, f->stop.stack, f->depth * sizeof *f->stack);
-    lnt_bump_rewind(&s->params, f->stop.params);
-    lnt_bump_rewind(&s->known, f->stop.known);
+    lnt_bump_rewind(&s->binding.params, f->stop.params);
+    lnt_bump_rewind(&s->binding.known, f->stop.known);
     for (uint32_t v = 0; v < s->model->n_values; v++)
-        if (s->lent[v]) {
-            s->lent[v] = false;
+        if (s->binding.lent[v]) {
+            s->binding.lent[v] = false;
             s->value[v].data = NULL;
         }
 }
 
 static lnt_status bind_node(lnt_session *s, lnt_frame *f, const lnt_node *n, lnt_error *err)
 {
-    if (s->partial && !lnt_node_needed(s, n))
+    if (s->request.partial && !lnt_node_needed(s, n))
         return LNT_OK;
     if (n->op->id == LNT_ID_If)
         return enter_branch(s, f, n, err);
     if (!(n->op->flags & LNT_OP_CONTROL))
         return bind_operator(s, f, n, err);
-    if (!s->running || !f->has_stop || f->next < f->n_steps)
+    if (!s->execution.running || !f->has_stop || f->next < f->n_steps)
         return LNT_UNKNOWN; /* a loop runs when everything before it has, and again in every run */
     return lnt_run_control(s, f, n, err);
 }
@@ -493,7 +541,7 @@ lnt_status lnt_bind_frame(lnt_session *s, lnt_frame *f, lnt_error *err)
             if (f->has_stop)
                 break;
             take_stop(s, f);
-            if (f->next < f->n_steps && s->running)
+            if (f->next < f->n_steps && s->execution.running)
                 break;
             continue; /* again: with the data, which is all there, or with bounds in its place */
         }
@@ -502,7 +550,7 @@ lnt_status lnt_bind_frame(lnt_session *s, lnt_frame *f, lnt_error *err)
         top->next++;
     }
     f->complete = f->depth == 0;
-    if (s->running && f->n_steps == before && !f->complete) {
+    if (s->execution.running && f->n_steps == before && !f->complete) {
         const lnt_cursor *top = &f->stack[f->depth - 1];
         const lnt_node *n = lnt_session_node(s, s->model->sub[top->sub].first_node + top->next);
         lnt_fail(err, LNT_E_SHAPE, "its extents cannot be worked out from its inputs");
@@ -532,7 +580,7 @@ static lnt_status check_input_bounds(lnt_session *s, uint32_t i, lnt_error *err)
     for (unsigned d = 0; v->rank != LNT_RANK_UNKNOWN && d < v->rank; d++)
         if (lnt_is_symbol(v->dims[d])) {
             const int64_t symbol = lnt_symbol_number(v->dims[d]);
-            LNT_TRY(check_bound(s, &s->model->file.symbols[symbol], s->bound[symbol],
+            LNT_TRY(check_bound(s, &s->model->file.symbols[symbol], s->binding.bound[symbol],
                                 s->input[i].tensor.dims[d], err));
         }
     return LNT_OK;
@@ -545,7 +593,7 @@ static lnt_status place_inputs(lnt_session *s, lnt_error *err)
     for (uint32_t i = 0; i < m->n_in; i++) {
         lnt_input_slot *in = &s->input[i];
         lnt_operand *v = &s->value[m->in[i]];
-        if (s->partial && !s->needed[m->in[i]] && !in->given)
+        if (s->request.partial && !s->request.needed[m->in[i]] && !in->given)
             continue;
         LNT_REQUIRE(in->given, err, LNT_E_ARGUMENT, "input %s is not set", lnt_value_name(m, m->in[i]));
         LNT_TRY(check_input_bounds(s, i, err));
@@ -565,7 +613,7 @@ static void reset_values(lnt_session *s)
 {
     const lnt_model *m = s->model;
     memcpy(s->value, m->value, m->n_values * sizeof *s->value);
-    memset(s->lent, 0, m->n_values * sizeof *s->lent);
+    memset(s->binding.lent, 0, m->n_values * sizeof *s->binding.lent);
     for (uint32_t i = 0; i < s->n_storages; i++) {
         s->storage[i] = (lnt_storage){.parent = i};
         s->slot[i] = NULL; /* memory of the former binding may have been given back */
@@ -582,13 +630,13 @@ static void reset_values(lnt_session *s)
 static lnt_status bind_all(lnt_session *s, lnt_error *err)
 {
     lnt_frame *f = &s->root;
-    lnt_bump_reset(&s->params);
-    lnt_bump_reset(&s->known);
-    s->n_trace = 0; /* it may have titles from there */
+    lnt_bump_reset(&s->binding.params);
+    lnt_bump_reset(&s->binding.known);
+    lnt_trace_clear(s); /* it may have titles from there */
     reset_values(s);
-    s->n_evaluated = 0;
-    s->unbounded = NULL;
-    if (s->partial)
+    s->binding.n_evaluated = 0;
+    s->binding.unbounded = NULL;
+    if (s->request.partial)
         lnt_mark_needed(s);
     LNT_TRY(place_inputs(s, err));
     lnt_place_injected(s);
@@ -599,7 +647,7 @@ static lnt_status bind_all(lnt_session *s, lnt_error *err)
             const lnt_cursor *top = &f->stack[f->depth - 1];
             lnt_site site;
             set_site(&site, s, lnt_session_node(s, s->model->sub[top->sub].first_node + top->next), err);
-            s->unbounded = name_of_unknown(s, &site);
+            s->binding.unbounded = name_of_unknown(s, &site);
         }
         lnt_frame_rewind(s, f);
     }
@@ -608,11 +656,11 @@ static lnt_status bind_all(lnt_session *s, lnt_error *err)
 
 lnt_status lnt_bind_session(lnt_session *s, lnt_error *err)
 {
-    s->bound_now = false;
+    s->binding.exists = false;
     LNT_TRY(bind_all(s, err));
-    s->bound_now = true;
-    s->rebind = s->outgrown = false;
+    s->binding.exists = true;
+    s->binding.stale = s->binding.outgrown = false;
     lnt_log(s, 1, "bound: %u steps, %u operators evaluated, arena of %zu bytes", s->root.n_steps,
-            s->n_evaluated, s->root.arena_bytes);
+            s->binding.n_evaluated, s->root.arena.bytes);
     return LNT_OK;
 }

@@ -117,14 +117,14 @@ static bool block_at(const lnt_session *s, uint32_t i, block *b)
     const void *data = NULL;
     size_t bytes = 0;
     if (i <= bodies) {
-        const lnt_frame *f = i ? s->body[i - 1] : &s->root;
-        data = f ? f->arena : NULL;
-        bytes = f ? f->arena_capacity : 0;
-    } else if ((i -= bodies + 1) < 2 * s->n_states) {
-        const lnt_buffer *buffer = i & 1 ? &s->state[i / 2].now : &s->state[i / 2].next;
+        const lnt_frame *f = i ? s->loops.body[i - 1] : &s->root;
+        data = f ? f->arena.data : NULL;
+        bytes = f ? f->arena.capacity : 0;
+    } else if ((i -= bodies + 1) < 2 * s->states.n) {
+        const lnt_buffer *buffer = i & 1 ? &s->states.slot[i / 2].now : &s->states.slot[i / 2].next;
         data = buffer->data;
         bytes = buffer->capacity;
-    } else if ((i -= 2 * s->n_states) < m->n_out) {
+    } else if ((i -= 2 * s->states.n) < m->n_out) {
         data = s->output[i].data;
         bytes = s->output[i].bytes;
     } else {
@@ -403,7 +403,7 @@ static const lnt_storage *laid_for(lnt_session *s, const lnt_step *step, unsigne
 
 static void check_apart(const lnt_session *s, const lnt_storage *a, const lnt_storage *b)
 {
-    const bool together = s->separate || (a->first <= b->last && b->first <= a->last);
+    const bool together = s->memory.separate || (a->first <= b->last && b->first <= a->last);
     LNT_ASSERT(a == b || !together || a->offset + lnt_storage_extent(a) <= b->offset ||
                b->offset + lnt_storage_extent(b) <= a->offset);
 }
@@ -418,7 +418,7 @@ void lnt_check_plan(lnt_session *s, const lnt_frame *f)
             LNT_ASSERT(a->first <= a->last);
             LNT_ASSERT(a->first <= f->time[i] && a->last >= f->time[i]);
             LNT_ASSERT(a->offset % LNT_ALIGN == 0);
-            LNT_ASSERT(a->offset + lnt_storage_extent(a) <= f->arena_capacity);
+            LNT_ASSERT(a->offset + lnt_storage_extent(a) <= f->arena.capacity);
             for (uint32_t j = 0; j <= i && f->n_steps <= STORAGES_MOST; j++)
                 for (unsigned p = 0; p <= f->list[j]->n_out; p++) {
                     const lnt_storage *b = laid_for(s, f->list[j], p);

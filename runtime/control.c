@@ -10,6 +10,44 @@
 
 #include <string.h>
 
+/* ---- memory ---- */
+
+static lnt_status make_bodies(lnt_session *s, lnt_error *err)
+{
+    const lnt_model *m = s->model;
+    s->loops.body = lnt_bump_alloc(&s->memory.tables, m->n_nodes * sizeof *s->loops.body, err);
+    if (!s->loops.body)
+        return LNT_E_MEMORY;
+    for (uint32_t i = 0; i < m->n_nodes; i++) {
+        const unsigned id = m->node[i].op->id;
+        if (id != LNT_ID_Loop && id != LNT_ID_Scan)
+            continue;
+        s->loops.body[i] = lnt_bump_alloc(&s->memory.tables, sizeof **s->loops.body, err);
+        if (!s->loops.body[i])
+            return LNT_E_MEMORY;
+        LNT_TRY(lnt_frame_make(s, s->loops.body[i], (uint32_t)*lnt_attr_find(&m->node[i], "body")->i, err));
+    }
+    return LNT_OK;
+}
+
+lnt_status lnt_loops_make(lnt_session *s, lnt_error *err)
+{
+    s->loops.owned = lnt_bump_alloc(&s->memory.tables, s->model->n_values * sizeof *s->loops.owned, err);
+    return s->loops.owned ? make_bodies(s, err) : LNT_E_MEMORY;
+}
+
+void lnt_loops_trim(lnt_session *s)
+{
+    const lnt_model *m = s->model;
+    for (uint32_t i = 0; s->loops.body && i < m->n_nodes; i++)
+        lnt_free_arena(s, s->loops.body[i]);
+    for (uint32_t i = 0; s->loops.owned && i < m->n_values; i++)
+        lnt_buffer_free(s, &s->loops.owned[i]);
+    lnt_buffer_free(s, &s->loops.aside);
+}
+
+/* ---- turns ---- */
+
 typedef struct lnt_turns {
     lnt_session *s;
     const lnt_node *n;
@@ -26,16 +64,16 @@ typedef struct lnt_turns {
 
 static lnt_status begin_turns(lnt_turns *t, lnt_session *s, const lnt_node *n, lnt_error *err)
 {
-    lnt_frame *f = s->body[n->index];
+    lnt_frame *f = s->loops.body[n->index];
     const lnt_rec_subgraph *sub = &s->model->sub[f->sub];
     *t = (lnt_turns){.s = s, .n = n, .f = f, .in = s->model->file.operands + sub->first_operand, .err = err};
     t->out = t->in + sub->n_in;
-    t->carried = lnt_bump_alloc(&s->params, n->n_in * sizeof *t->carried, err);
-    t->from = lnt_bump_alloc(&s->params, n->n_in * sizeof *t->from, err);
-    t->bytes = lnt_bump_alloc(&s->params, n->n_in * sizeof *t->bytes, err);
-    t->seed = lnt_mix_seed(s->kernel.seed);
-    t->params = lnt_bump_here(&s->params);
-    t->known = lnt_bump_here(&s->known);
+    t->carried = lnt_bump_alloc(&s->binding.params, n->n_in * sizeof *t->carried, err);
+    t->from = lnt_bump_alloc(&s->binding.params, n->n_in * sizeof *t->from, err);
+    t->bytes = lnt_bump_alloc(&s->binding.params, n->n_in * sizeof *t->bytes, err);
+    t->seed = lnt_mix_seed(s->execution.kernel.seed);
+    t->params = lnt_bump_here(&s->binding.params);
+    t->known = lnt_bump_here(&s->binding.known);
     for (uint32_t i = 0; i < sub->n_in; i++) /* forget what a former loop left */
         s->storage[t->in[i]].place = LNT_PLACE_NONE;
     return t->carried && t->from && t->bytes ? LNT_OK : LNT_E_MEMORY;
@@ -44,8 +82,8 @@ static lnt_status begin_turns(lnt_turns *t, lnt_session *s, const lnt_node *n, l
 /* Forgets the body's binding: its parameters and evaluated values give back their memory. */
 static void unbind(lnt_turns *t)
 {
-    lnt_bump_rewind(&t->s->params, t->params);
-    lnt_bump_rewind(&t->s->known, t->known);
+    lnt_bump_rewind(&t->s->binding.params, t->params);
+    lnt_bump_rewind(&t->s->binding.known, t->known);
     t->bound = false;
 }
 
@@ -70,14 +108,14 @@ static lnt_status feed(lnt_turns *t, uint32_t value, const lnt_operand *like, co
     LNT_TRY(lnt_check_value(s, value, like, &bytes, t->err));
     if (!lnt_same_extents(v, like) || s->storage[value].place != LNT_PLACE_OWNED)
         unbind(t);
-    LNT_TRY(lnt_buffer_reserve(s, &s->owned[value], bytes, t->err));
-    if (bytes && data != s->owned[value].data)
-        memmove(s->owned[value].data, data, bytes);
-    if (!t->bound || s->slot[value] != s->owned[value].data) {
+    LNT_TRY(lnt_buffer_reserve(s, &s->loops.owned[value], bytes, t->err));
+    if (bytes && data != s->loops.owned[value].data)
+        memmove(s->loops.owned[value].data, data, bytes);
+    if (!t->bound || s->slot[value] != s->loops.owned[value].data) {
         v->rank = like->rank;
         memcpy(v->dims, like->dims, sizeof v->dims);
-        lnt_place_value(s, value, LNT_PLACE_OWNED, s->owned[value].data, false);
-        s->home[value] = t->f;
+        lnt_place_value(s, value, LNT_PLACE_OWNED, s->loops.owned[value].data, false);
+        s->binding.home[value] = t->f;
     }
     v->data = NULL; /* changes every turn */
     return LNT_OK;
@@ -98,8 +136,8 @@ static lnt_status carry(lnt_turns *t, const uint32_t *to, const uint32_t *from, 
         LNT_REQUIRE(lnt_reserve(&aside, (int64_t)t->bytes[i], 1, &at), t->err, LNT_E_LIMIT,
                     "carried values are larger than the address space");
     }
-    LNT_TRY(lnt_buffer_reserve(s, &s->aside, aside, t->err));
-    char *place = s->aside.data;
+    LNT_TRY(lnt_buffer_reserve(s, &s->loops.aside, aside, t->err));
+    char *place = s->loops.aside.data;
     for (unsigned i = 0; i < n; i++) {
         if (t->bytes[i])
             t->from[i] = memcpy(place, t->from[i], t->bytes[i]);
@@ -119,9 +157,9 @@ static lnt_status run_body(lnt_turns *t)
     } else {
         lnt_frame_rewind(t->s, t->f);
     }
-    t->s->kernel.seed = t->seed++;
+    t->s->execution.kernel.seed = t->seed++;
     LNT_TRY(lnt_run_frame(t->s, t->f, t->err));
-    return lnt_poll(&t->s->kernel);
+    return lnt_poll(&t->s->execution.kernel);
 }
 
 /* An output of the loop, in a buffer of its own. */
@@ -131,13 +169,13 @@ static lnt_status give(lnt_turns *t, uint32_t value, const lnt_operand *like, co
     lnt_operand *v = &s->value[value];
     size_t bytes;
     LNT_TRY(lnt_check_value(s, value, like, &bytes, t->err));
-    LNT_TRY(lnt_buffer_reserve(s, &s->owned[value], bytes, t->err));
+    LNT_TRY(lnt_buffer_reserve(s, &s->loops.owned[value], bytes, t->err));
     if (bytes && data)
-        memcpy(s->owned[value].data, data, bytes);
+        memcpy(s->loops.owned[value].data, data, bytes);
     v->dtype = like->dtype;
     v->rank = like->rank;
     memcpy(v->dims, like->dims, sizeof v->dims);
-    lnt_place_value(s, value, LNT_PLACE_OWNED, s->owned[value].data, false);
+    lnt_place_value(s, value, LNT_PLACE_OWNED, s->loops.owned[value].data, false);
     return LNT_OK;
 }
 
@@ -150,7 +188,7 @@ static lnt_status stack_slice(lnt_turns *t, uint32_t value, uint32_t slice, int6
     lnt_session *s = t->s;
     const lnt_operand *from = &s->value[slice];
     lnt_operand *v = &s->value[value], stacked = *from;
-    lnt_buffer *b = &s->owned[value];
+    lnt_buffer *b = &s->loops.owned[value];
     size_t bytes, needed;
     LNT_REQUIRE(from->rank < LNT_MAX_RANK, t->err, LNT_E_LIMIT, "a stacked output has more than %d axes",
                 LNT_MAX_RANK);
@@ -168,7 +206,7 @@ static lnt_status stack_slice(lnt_turns *t, uint32_t value, uint32_t slice, int6
         LNT_TRY(lnt_buffer_reserve(s, &grown, needed + needed / 2, t->err));
         if (turn)
             memcpy(grown.data, b->data, needed - bytes);
-        lnt_free(&s->allocator, b->data);
+        lnt_free(&s->memory.allocator, b->data);
         *b = grown;
     }
     if (bytes)
@@ -198,8 +236,8 @@ static lnt_status finish_stack(lnt_turns *t, uint32_t value, uint32_t slice, int
     if (turns == 0)
         return empty_stack(t, value, slice);
     LNT_TRY(lnt_check_value(s, value, &s->value[value], &bytes, t->err));
-    LNT_TRY(lnt_buffer_reserve(s, &s->owned[value], bytes, t->err));
-    lnt_place_value(s, value, LNT_PLACE_OWNED, s->owned[value].data, false);
+    LNT_TRY(lnt_buffer_reserve(s, &s->loops.owned[value], bytes, t->err));
+    lnt_place_value(s, value, LNT_PLACE_OWNED, s->loops.owned[value].data, false);
     return LNT_OK;
 }
 
@@ -316,7 +354,7 @@ static lnt_status feed_slice(lnt_turns *t, unsigned i, unsigned first, int64_t t
     shape.rank--;
     for (unsigned d = axis; d < shape.rank; d++)
         shape.dims[d] = v->dims[d + 1];
-    lnt_buffer *b = &s->owned[t->in[first + i]];
+    lnt_buffer *b = &s->loops.owned[t->in[first + i]];
     size_t bytes;
     LNT_TRY(lnt_check_value(s, t->in[first + i], &shape, &bytes, t->err));
     LNT_TRY(lnt_buffer_reserve(s, b, bytes, t->err));
@@ -348,7 +386,7 @@ static lnt_status place_slice(lnt_turns *t, unsigned o, unsigned states, int64_t
     LNT_REQUIRE(shape.dtype == s->value[value].dtype && lnt_same_extents(&shape, &s->value[value]), t->err,
                 LNT_E_MODEL, "a scan output changes its type or extents in turn %lld", (long long)turn);
     const slice_walk w = walk_along(&shape, axis);
-    char *to = (char *)s->owned[value].data + (size_t)(backwards ? turns - 1 - turn : turn) * w.inner;
+    char *to = (char *)s->loops.owned[value].data + (size_t)(backwards ? turns - 1 - turn : turn) * w.inner;
     for (size_t k = 0; w.inner && k < w.outer; k++)
         memcpy(to + k * w.stride, (const char *)contents(s, slice) + k * w.inner, w.inner);
     return LNT_OK;
@@ -396,15 +434,15 @@ static lnt_status run_scan(lnt_turns *t)
 lnt_status lnt_run_control(lnt_session *s, lnt_frame *f, const lnt_node *n, lnt_error *err)
 {
     lnt_turns t;
-    const uint64_t seed = s->kernel.seed;
+    const uint64_t seed = s->execution.kernel.seed;
     LNT_TRY(begin_turns(&t, s, n, err));
     LNT_TRY(n->op->id == LNT_ID_Loop ? run_loop(&t) : run_scan(&t));
     for (unsigned o = 0; o < n->n_out; o++)
         if (n->out[o] != LNT_NONE) {
-            s->born[n->out[o]] = f->n_steps;
-            s->home[n->out[o]] = f;
+            s->binding.born[n->out[o]] = f->n_steps;
+            s->binding.home[n->out[o]] = f;
         }
     unbind(&t);
-    s->kernel.seed = seed;
+    s->execution.kernel.seed = seed;
     return LNT_OK;
 }

@@ -35,7 +35,7 @@ static bool can_join(lnt_session *s, const lnt_frame *f, const lnt_step *step, u
     size_t bytes;
     if (!step->join[i].fits || from->place != LNT_PLACE_ARENA || from->pinned || from->laid || to->laid ||
         from->last != time || time - from->first >= SPAN || from->parent >= s->model->n_values ||
-        s->home[from->parent] != f || in->offset || !lnt_operand_bytes(in, &bytes) ||
+        s->binding.home[from->parent] != f || in->offset || !lnt_operand_bytes(in, &bytes) ||
         from->bytes != bytes)
         return false;
     return !pitch_of(step, i) || (from->takes_pitch && !from->needs_rows && in == &s->value[from->parent]);
@@ -87,7 +87,7 @@ static void find_made(lnt_session *s, const lnt_step *step, uint32_t time, windo
 static size_t alive_with(const lnt_frame *f, const lnt_storage *to, uint32_t time, size_t joined)
 {
     const bool early = time < to->first && to->place == LNT_PLACE_ARENA;
-    return f->alive[time] + (early ? lnt_storage_extent(to) : 0) - joined;
+    return f->layout.alive[time] + (early ? lnt_storage_extent(to) : 0) - joined;
 }
 
 /* From when on inputs may be joined: LNT_NONE if not at all. What is too much at a time with the inputs made
@@ -132,7 +132,7 @@ static bool join_inputs(lnt_session *s, lnt_frame *f, const lnt_step *step, uint
     size_t joined = 0;
     for (uint32_t t = first; t < w.end; t++) { /* not at all if LNT_NONE */
         joined += w.made[t - w.begin];
-        f->alive[t] = alive_with(f, to, t, joined);
+        f->layout.alive[t] = alive_with(f, to, t, joined);
     }
     for (unsigned i = 0; i < step->n_in; i++) {
         lnt_storage *from = storage_of(s, step->in[i]);
@@ -151,7 +151,7 @@ bool lnt_join_inputs(lnt_session *s, lnt_frame *f, uint32_t from, size_t most)
     for (uint32_t i = f->n_steps; i-- > from;) {
         const uint32_t time = f->time[i];
         if (f->list[i]->join)
-            any |= join_inputs(s, f, f->list[i], time, most ? most : f->alive[time]);
+            any |= join_inputs(s, f, f->list[i], time, most ? most : f->layout.alive[time]);
     }
     return any;
 }

@@ -1,5 +1,5 @@
 /* model_info.c — questions to a model that need no session. */
-#include "runtime/internal.h"
+#include "runtime/load.h"
 
 #include <string.h>
 

@@ -52,12 +52,12 @@ static void time_steps(lnt_session *s, lnt_frame *f, uint32_t from, uint32_t end
     const uint32_t base = from ? f->time[from - 1] + 1 : 0;
     for (uint32_t i = from; i < end; i++) {
         const lnt_step *step = f->list[i];
-        f->time[i] = s->mode == LNT_PARALLEL ? earliest(s, step, base) : base + (i - from);
+        f->time[i] = s->execution.mode == LNT_PARALLEL ? earliest(s, step, base) : base + (i - from);
         for (unsigned o = 0; o < step->n_out; o++)
             if (step->out[o])
                 s->storage[step->out[o]->storage].first = f->time[i];
     }
-    if (s->mode == LNT_PARALLEL)
+    if (s->execution.mode == LNT_PARALLEL)
         sort_by_time(f, from, end);
 }
 
@@ -178,7 +178,7 @@ static void keep_results(lnt_session *s, const lnt_frame *f)
     for (uint32_t o = 0; o < r->n_out; o++)
         keep_value(s, s->model->file.operands[r->first_operand + r->n_in + o], true);
     for (uint32_t v = 0; v < s->model->n_values; v++)
-        if (s->fetched[v])
+        if (s->request.fetched[v])
             keep_value(s, v, true);
 }
 
@@ -195,7 +195,7 @@ static lnt_status run_copy(lnt_kernel *k, const lnt_step *step)
 /* The caller's memory for output i: NULL if there is none, or the output was not asked for. */
 static void *callers_memory(const lnt_session *s, uint32_t i)
 {
-    return !s->partial || s->selected[i] ? s->output[i].data : NULL;
+    return !s->request.partial || s->request.selected[i] ? s->output[i].data : NULL;
 }
 
 /* Memory that output i, of so many bytes, must end in: NULL if the session may choose. */
@@ -216,7 +216,7 @@ static lnt_status output_target(lnt_session *s, const lnt_frame *f, uint32_t i, 
     const char *name = lnt_value_name(s->model, value);
     const size_t align = lnt_dtype_size((lnt_dtype)s->value[value].dtype);
     /* Data will tell what is really needed of what is bound anew in the run. */
-    const bool by_bounds = f->has_stop && !s->running && s->born[value] >= f->stop.n_steps;
+    const bool by_bounds = f->has_stop && !s->execution.running && s->binding.born[value] >= f->stop.n_steps;
     LNT_REQUIRE(by_bounds || bytes <= s->output[i].bytes, err, LNT_E_LIMIT,
                 "output %s needs %zu bytes, %zu are given", name, bytes, s->output[i].bytes);
     LNT_REQUIRE((uintptr_t)*target % align == 0, err, LNT_E_ARGUMENT,
@@ -331,7 +331,7 @@ static bool can_take(lnt_session *s, const lnt_frame *f, const lnt_step *step, u
     const lnt_storage *from = storage_of(s, in), *to = storage_of(s, out);
     if (from->place != LNT_PLACE_ARENA || to->place != LNT_PLACE_ARENA || from == to || from->pinned ||
         from->last != at || in->offset || from->bytes < to->bytes || from->parent >= s->model->n_values ||
-        s->home[from->parent] != f)
+        s->binding.home[from->parent] != f)
         return false;
     for (unsigned j = 0; j < step->n_in; j++)
         if (j != i && step->in[j] && storage_of(s, step->in[j]) == from &&
@@ -344,7 +344,7 @@ static bool can_take(lnt_session *s, const lnt_frame *f, const lnt_step *step, u
 /* Side by side another step may still be reading: then nothing is computed in place. */
 static void merge_in_place(lnt_session *s, const lnt_frame *f, uint32_t from)
 {
-    if (s->separate || s->mode == LNT_PARALLEL)
+    if (s->memory.separate || s->execution.mode == LNT_PARALLEL)
         return;
     for (uint32_t i = from; i < f->n_steps; i++) {
         const lnt_step *step = f->list[i];
@@ -419,7 +419,7 @@ static lnt_storage *storage_made(lnt_session *s, const lnt_step *step, unsigned 
 static void collect(lnt_session *s, lnt_frame *f, uint32_t from, size_t *n_order)
 {
     *n_order = 0;
-    lnt_places_clear(&f->places);
+    lnt_places_clear(&f->layout.places);
     for (uint32_t i = 0; i < f->n_steps; i++) {
         const lnt_step *step = f->list[i];
         for (unsigned o = 0; o <= step->n_out; o++) {
@@ -433,34 +433,34 @@ static void collect(lnt_session *s, lnt_frame *f, uint32_t from, size_t *n_order
                 continue;
             made->seen = true;
             if (made->laid && i < from) {
-                if (s->separate || made->last >= f->time[from])
-                    take_place(&f->places, made);
+                if (s->memory.separate || made->last >= f->time[from])
+                    take_place(&f->layout.places, made);
             } else {
                 made->laid = false;
-                f->order[(*n_order)++] = (uint32_t)(made - s->storage);
+                f->layout.order[(*n_order)++] = (uint32_t)(made - s->storage);
             }
         }
     }
 }
 
-/* Gives the storages of f->order their offsets in turn, beside those laid out before. *bytes: the end of the
- * highest of all, *highest: its place in the order. */
+/* Gives the storages of f->layout.order their offsets in turn, beside those laid out before. *bytes: the end
+ * of the highest of all, *highest: its place in the order. */
 static lnt_status lay_out(lnt_session *s, lnt_frame *f, size_t n_order, size_t *bytes, size_t *highest,
                           lnt_error *err)
 {
-    *bytes = lnt_places_high(&f->places);
+    *bytes = lnt_places_high(&f->layout.places);
     *highest = 0;
     for (size_t i = 0; i < n_order; i++) {
-        lnt_storage *storage = &s->storage[f->order[i]];
+        lnt_storage *storage = &s->storage[f->layout.order[i]];
         size_t end;
         LNT_REQUIRE(storage->bytes <= PTRDIFF_MAX / 4, err, LNT_E_LIMIT, "a value of %zu bytes is too large",
                     storage->bytes);
-        storage->offset = lnt_places_find(&f->places, storage->first, storage->last,
-                                          lnt_storage_extent(storage), s->separate);
+        storage->offset = lnt_places_find(&f->layout.places, storage->first, storage->last,
+                                          lnt_storage_extent(storage), s->memory.separate);
         LNT_REQUIRE(lnt_add_size(storage->offset, lnt_storage_extent(storage), &end), err, LNT_E_LIMIT,
                     "the arena overflows the address space");
         storage->laid = true;
-        take_place(&f->places, storage);
+        take_place(&f->layout.places, storage);
         if (end > *bytes) {
             *bytes = end;
             *highest = i;
@@ -469,20 +469,20 @@ static lnt_status lay_out(lnt_session *s, lnt_frame *f, size_t n_order, size_t *
     return LNT_OK;
 }
 
-/* Bytes of the n storages in the order that are alive at each time: to f->alive. Returns the most: no plan
- * needs less. */
+/* Bytes of the n storages in the order that are alive at each time: to f->layout.alive. Returns the most: no
+ * plan needs less. */
 static size_t find_alive(const lnt_session *s, lnt_frame *f, size_t n)
 {
     const uint32_t times = f->n_steps ? f->time[f->n_steps - 1] + 1 : 0;
     size_t alive = 0, most = 0;
-    memset(f->alive, 0, (times + 1) * sizeof *f->alive);
+    memset(f->layout.alive, 0, (times + 1) * sizeof *f->layout.alive);
     for (size_t i = 0; i < n; i++) { /* first by how much they change */
-        const lnt_storage *l = &s->storage[f->order[i]];
-        f->alive[l->first] += lnt_storage_extent(l);
-        f->alive[l->last < times ? l->last + 1 : times] -= lnt_storage_extent(l);
+        const lnt_storage *l = &s->storage[f->layout.order[i]];
+        f->layout.alive[l->first] += lnt_storage_extent(l);
+        f->layout.alive[l->last < times ? l->last + 1 : times] -= lnt_storage_extent(l);
     }
     for (uint32_t t = 0; t < times; t++) {
-        f->alive[t] = alive += f->alive[t];
+        f->layout.alive[t] = alive += f->layout.alive[t];
         most = alive > most ? alive : most;
     }
     return most;
@@ -502,31 +502,32 @@ static lnt_status plan_offsets(lnt_session *s, lnt_frame *f, uint32_t from, size
     enum { TRIES = 12, SPARE = 20 }; /* good enough is what wastes less than one part in so many */
     size_t n, highest;
     collect(s, f, from, &n);
-    const bool alone = lnt_places_high(&f->places) == 0;
-    sort_order(s, f->order, n, false);
+    const bool alone = lnt_places_high(&f->layout.places) == 0;
+    sort_order(s, f->layout.order, n, false);
     LNT_TRY(lay_out(s, f, n, bytes, &highest, err));
     if (!alone)
         return LNT_OK;
-    f->alive_bytes = find_alive(s, f, n);
-    const size_t enough = s->separate ? SIZE_MAX : f->alive_bytes + f->alive_bytes / SPARE;
+    f->layout.alive_bytes = find_alive(s, f, n);
+    const size_t enough =
+        s->memory.separate ? SIZE_MAX : f->layout.alive_bytes + f->layout.alive_bytes / SPARE;
     size_t best = *bytes;
-    memcpy(f->best, f->order, n * sizeof *f->order);
+    memcpy(f->layout.best, f->layout.order, n * sizeof *f->layout.order);
     for (unsigned i = 0; i < TRIES && best > enough; i++) {
         if (i == 0)
-            sort_order(s, f->order, n, true);
+            sort_order(s, f->layout.order, n, true);
         else
-            move_to_front(f->order, highest);
-        lnt_places_clear(&f->places);
+            move_to_front(f->layout.order, highest);
+        lnt_places_clear(&f->layout.places);
         LNT_TRY(lay_out(s, f, n, bytes, &highest, err));
         if (*bytes < best) {
             best = *bytes;
-            memcpy(f->best, f->order, n * sizeof *f->order);
+            memcpy(f->layout.best, f->layout.order, n * sizeof *f->layout.order);
         }
     }
     if (*bytes == best)
         return LNT_OK;
-    memcpy(f->order, f->best, n * sizeof *f->order);
-    lnt_places_clear(&f->places);
+    memcpy(f->layout.order, f->layout.best, n * sizeof *f->layout.order);
+    lnt_places_clear(&f->layout.places);
     return lay_out(s, f, n, bytes, &highest, err);
 }
 
@@ -556,32 +557,32 @@ static lnt_status check_limit(const lnt_session *s, size_t bytes, lnt_error *err
     const uint64_t left = lnt_memory_left(s);
     LNT_REQUIRE(bytes <= left && LNT_ALIGN <= left - bytes, err, LNT_E_LIMIT,
                 "the model needs an arena of %zu bytes for these shapes, %llu are %s", bytes,
-                (unsigned long long)left, s->memory_limit ? "left of memory_limit" : "free on this machine");
+                (unsigned long long)left, s->memory.limit ? "left of memory_limit" : "free on this machine");
     return LNT_OK;
 }
 
 static lnt_status grow_arena(lnt_session *s, lnt_frame *f, size_t bytes, lnt_error *err)
 {
     LNT_ASSERT(bytes % LNT_ALIGN == 0);
-    if (bytes <= f->arena_capacity)
+    if (bytes <= f->arena.capacity)
         return LNT_OK;
-    LNT_REQUIRE(!f->arena_is_callers, err, LNT_E_LIMIT,
-                "the model needs an arena of %zu bytes, %zu are given", bytes, f->arena_capacity);
+    LNT_REQUIRE(!f->arena.is_callers, err, LNT_E_LIMIT,
+                "the model needs an arena of %zu bytes, %zu are given", bytes, f->arena.capacity);
     const bool in_use = f->next > 0; /* steps have run: their results move along */
     if (!in_use) {
-        lnt_free(&s->allocator, f->arena);
-        f->arena = NULL;
-        f->arena_capacity = 0;
+        lnt_free(&s->memory.allocator, f->arena.data);
+        f->arena.data = NULL;
+        f->arena.capacity = 0;
     }
     LNT_TRY(check_limit(s, bytes, err));
-    void *grown = lnt_alloc(&s->allocator, bytes, err);
+    void *grown = lnt_alloc(&s->memory.allocator, bytes, err);
     if (!grown)
         return LNT_E_MEMORY;
-    if (in_use && f->arena)
-        memcpy(grown, f->arena, f->arena_capacity);
-    lnt_free(&s->allocator, f->arena);
-    f->arena = grown;
-    f->arena_capacity = bytes;
+    if (in_use && f->arena.data)
+        memcpy(grown, f->arena.data, f->arena.capacity);
+    lnt_free(&s->memory.allocator, f->arena.data);
+    f->arena.data = grown;
+    f->arena.capacity = bytes;
     return LNT_OK;
 }
 
@@ -595,7 +596,8 @@ static void move_to_root(lnt_session *s, lnt_operand *o)
 /* Points the slots of all laid storages into the arena and operands at the storages they were merged into. */
 static void resolve(lnt_session *s, lnt_frame *f)
 {
-    char *arena = f->arena ? f->arena : (char *)s->slot; /* with nothing laid out any address will do */
+    /* With nothing laid out any address will do. */
+    char *arena = f->arena.data ? f->arena.data : (char *)s->slot;
     for (uint32_t i = 0; i < f->n_steps; i++) {
         const lnt_step *step = f->list[i];
         for (unsigned n = 0; n < step->n_held; n++)
@@ -619,14 +621,15 @@ static void refresh_lent(lnt_session *s)
     for (uint32_t v = 0; v < s->model->n_values; v++) {
         lnt_operand *o = &s->value[v];
         const uint32_t root = lnt_storage_root(s, o->storage);
-        if (s->lent[v] && o->data && s->storage[root].place == LNT_PLACE_ARENA && s->running)
+        if (s->binding.lent[v] && o->data && s->storage[root].place == LNT_PLACE_ARENA &&
+            s->execution.running)
             o->data = (char *)s->slot[root] + o->offset;
     }
 }
 
 lnt_status lnt_plan_frame(lnt_session *s, lnt_frame *f, uint32_t from, lnt_error *err)
 {
-    const void *arena = f->arena;
+    const void *arena = f->arena.data;
     size_t bytes = 0;
     LNT_TRY(direct_outputs(s, f, err));
     set_times(s, f, from);
@@ -635,15 +638,24 @@ lnt_status lnt_plan_frame(lnt_session *s, lnt_frame *f, uint32_t from, lnt_error
     keep_results(s, f);
     merge_in_place(s, f, from);
     /* Side by side nothing is computed within the output of a step to come. */
-    const bool joins = !s->separate && s->mode != LNT_PARALLEL && lnt_may_join(s, f, from);
+    const bool joins = !s->memory.separate && s->execution.mode != LNT_PARALLEL && lnt_may_join(s, f, from);
     LNT_TRY(plan_offsets(s, f, from, &bytes, err));
     if (joins)
         LNT_TRY(plan_joined(s, f, from, &bytes, err));
     LNT_TRY(grow_arena(s, f, bytes, err));
-    f->arena_bytes = from && f->arena_bytes > bytes ? f->arena_bytes : bytes;
+    f->arena.bytes = from && f->arena.bytes > bytes ? f->arena.bytes : bytes;
     resolve(s, f);
-    if (f->arena != arena)
+    if (f->arena.data != arena)
         refresh_lent(s);
     lnt_check_plan(s, f);
     return LNT_OK;
+}
+
+void lnt_free_arena(lnt_session *s, lnt_frame *f)
+{
+    if (f && !f->arena.is_callers) {
+        lnt_free(&s->memory.allocator, f->arena.data);
+        f->arena.data = NULL;
+        f->arena.capacity = 0;
+    }
 }

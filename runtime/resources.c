@@ -1,7 +1,10 @@
 /* resources.c — what the machine has to give: memory, processors. */
-#include "runtime/internal.h"
+#include "runtime/resources.h"
+
+#include "runtime/linnet.h"
 
 #include <sched.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -17,15 +17,15 @@ static lnt_status fail_step(lnt_session *s, const lnt_step *step, lnt_status sta
 
 static lnt_status run_step(lnt_session *s, const lnt_step *step, lnt_error *err)
 {
-    const uint64_t start = s->trace ? lnt_now_ns() : 0;
-    lnt_status status = lnt_pool_poll(&s->kernel);
+    const uint64_t start = s->trace.on ? lnt_now_ns() : 0;
+    lnt_status status = lnt_pool_poll(&s->execution.kernel);
     const uint64_t kept = lnt_check_before(s, &step, 1);
     if (status == LNT_OK)
-        status = step->run(&s->kernel, step);
+        status = step->run(&s->execution.kernel, step);
     lnt_check_after(s, &step, 1, kept, status);
     if (status != LNT_OK)
         return fail_step(s, step, status, err);
-    return s->trace ? lnt_trace_note(s, step, start, err) : LNT_OK;
+    return s->trace.on ? lnt_trace_note(s, step, start, err) : LNT_OK;
 }
 
 /* ---- side by side ---- */
@@ -69,7 +69,7 @@ static lnt_status run_time(lnt_session *s, lnt_frame *f, lnt_error *err)
     uint32_t end = f->next + 1;
     while (end < f->n_steps && f->time[end] == f->time[f->next])
         end++;
-    if (end == f->next + 1 || s->trace) {
+    if (end == f->next + 1 || s->trace.on) {
         for (; f->next < end; f->next++)
             LNT_TRY(run_step(s, f->list[f->next], err));
         return LNT_OK;
@@ -77,7 +77,7 @@ static lnt_status run_time(lnt_session *s, lnt_frame *f, lnt_error *err)
     const lnt_step *const *steps = (const lnt_step *const *)(f->list + f->next);
     const uint64_t kept = lnt_check_before(s, steps, end - f->next);
     abreast a = {.s = s, .step = f->list + f->next, .lock = ATOMIC_FLAG_INIT, .failed = UINT32_MAX};
-    const lnt_status status = lnt_parallel(&s->kernel, end - f->next, 1, run_abreast, &a);
+    const lnt_status status = lnt_parallel(&s->execution.kernel, end - f->next, 1, run_abreast, &a);
     lnt_check_after(s, steps, end - f->next, kept, status);
     if (a.failed != UINT32_MAX && err)
         *err = a.err;
@@ -92,7 +92,8 @@ lnt_status lnt_run_frame(lnt_session *s, lnt_frame *f, lnt_error *err)
     LNT_ASSERT(f->next <= f->n_steps);
     for (;;) {
         while (f->next < f->n_steps)
-            LNT_TRY(s->mode == LNT_PARALLEL ? run_time(s, f, err) : run_step(s, f->list[f->next++], err));
+            LNT_TRY(s->execution.mode == LNT_PARALLEL ? run_time(s, f, err)
+                                                      : run_step(s, f->list[f->next++], err));
         if (f->complete)
             return LNT_OK;
         LNT_TRY(lnt_bind_frame(s, f, err)); /* extents that hang on the data just computed */
@@ -144,21 +145,20 @@ static uint64_t deadline_after(uint64_t microseconds)
 
 static lnt_status run_session(lnt_session *s, lnt_error *err)
 {
-    LNT_REQUIRE(!lnt_cancelled(&s->kernel), err, LNT_E_CANCELLED, "cancelled before it began");
-    if (s->rebind || s->outgrown || !s->bound_now || contents_changed(s))
+    LNT_REQUIRE(!lnt_cancelled(&s->execution.kernel), err, LNT_E_CANCELLED, "cancelled before it began");
+    if (s->binding.stale || s->binding.outgrown || !s->binding.exists || contents_changed(s))
         LNT_TRY(lnt_bind_session(s, err));
     LNT_TRY(point_inputs(s, err));
     LNT_TRY(lnt_outputs_apart(s, err));
     lnt_point_outputs(s);
-    s->n_trace = 0;
-    s->trace_origin_ns = s->trace ? lnt_now_ns() : 0;
-    s->deadline_at_ns = deadline_after(s->deadline_us);
-    s->kernel.seed = s->seed;
-    s->kernel.err = err;
-    s->running = true;
+    lnt_trace_begin(s);
+    s->execution.deadline_at_ns = deadline_after(s->execution.deadline_us);
+    s->execution.kernel.seed = s->execution.seed;
+    s->execution.kernel.err = err;
+    s->execution.running = true;
     lnt_frame_rewind(s, &s->root);
     const lnt_status status = lnt_run_frame(s, &s->root, err);
-    s->running = false;
+    s->execution.running = false;
     return status;
 }
 
@@ -168,10 +168,10 @@ static lnt_status answer(lnt_session *s, lnt_status status, lnt_error *err)
 {
     uint32_t stop = LNT_E_DEADLINE;
     if (status != LNT_OK && status != LNT_E_CANCELLED) {
-        atomic_compare_exchange_strong(&s->stop_flag, &stop, 0);
+        atomic_compare_exchange_strong(&s->execution.stop_flag, &stop, 0);
         return status;
     }
-    stop = atomic_exchange(&s->stop_flag, 0);
+    stop = atomic_exchange(&s->execution.stop_flag, 0);
     LNT_REQUIRE(status != LNT_OK || stop != LNT_E_CANCELLED, err, LNT_E_CANCELLED, "cancelled at its end");
     return status;
 }
@@ -185,7 +185,7 @@ lnt_status lnt_enter(const lnt_session *s, lnt_error *err)
     uint32_t held = 0;
     lnt_error_clear(err);
     LNT_REQUIRE(s, err, LNT_E_ARGUMENT, "session must be given");
-    if (atomic_compare_exchange_strong(&((lnt_session *)(uintptr_t)s)->busy, &held, here))
+    if (atomic_compare_exchange_strong(&((lnt_session *)(uintptr_t)s)->execution.busy, &held, here))
         return LNT_OK;
     LNT_REQUIRE(held == here, err, LNT_E_BUSY,
                 "the session was running when this process was forked; it can only be destroyed");
@@ -195,7 +195,7 @@ lnt_status lnt_enter(const lnt_session *s, lnt_error *err)
 
 lnt_status lnt_leave(const lnt_session *s, lnt_status status)
 {
-    atomic_store(&((lnt_session *)(uintptr_t)s)->busy, 0);
+    atomic_store(&((lnt_session *)(uintptr_t)s)->execution.busy, 0);
     return status;
 }
 
@@ -205,7 +205,7 @@ bool lnt_enter_last(lnt_session *s)
     const uint32_t here = lnt_process();
     uint32_t held = 0;
     lnt_cancel(s);
-    while (!atomic_compare_exchange_strong(&s->busy, &held, here)) {
+    while (!atomic_compare_exchange_strong(&s->execution.busy, &held, here)) {
         if (held != here)
             return false;
         nanosleep(&pause, NULL);

@@ -3,7 +3,6 @@
 
 #include "base/checked.h"
 #include "base/lnt_assert.h"
-#include "formats/hash.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -33,17 +32,17 @@ lnt_status lnt_buffer_reserve(lnt_session *s, lnt_buffer *b, size_t bytes, lnt_e
     LNT_ASSERT(b->data || b->capacity == 0);
     if (b->data && bytes <= b->capacity)
         return LNT_OK;
-    void *grown = lnt_alloc(&s->allocator, bytes, err);
+    void *grown = lnt_alloc(&s->memory.allocator, bytes, err);
     if (!grown)
         return LNT_E_MEMORY;
-    lnt_free(&s->allocator, b->data);
+    lnt_free(&s->memory.allocator, b->data);
     *b = (lnt_buffer){grown, bytes};
     return LNT_OK;
 }
 
-static void buffer_free(lnt_session *s, lnt_buffer *b)
+void lnt_buffer_free(lnt_session *s, lnt_buffer *b)
 {
-    lnt_free(&s->allocator, b->data);
+    lnt_free(&s->memory.allocator, b->data);
     *b = (lnt_buffer){NULL, 0};
 }
 
@@ -51,8 +50,11 @@ static void buffer_free(lnt_session *s, lnt_buffer *b)
 
 uint64_t lnt_memory_left(const lnt_session *s)
 {
-    const size_t used = atomic_load_explicit(&s->budget.used, memory_order_relaxed);
-    return !s->memory_limit ? lnt_available_memory() : s->budget.limit > used ? s->budget.limit - used : 0;
+    const size_t used = atomic_load_explicit(&s->memory.budget.used, memory_order_relaxed);
+    const size_t limit = s->memory.budget.limit;
+    if (!s->memory.limit)
+        return lnt_available_memory();
+    return limit > used ? limit - used : 0;
 }
 
 /* Without a limit of the user's, large blocks are held against what the machine has before they are tried:
@@ -61,7 +63,7 @@ static void *machine_allocate(void *host, size_t bytes)
 {
     enum { SMALL = 1 << 20 };
     const lnt_session *s = host;
-    if (bytes > SMALL && !s->memory_limit && bytes > lnt_available_memory())
+    if (bytes > SMALL && !s->memory.limit && bytes > lnt_available_memory())
         return NULL;
     return s->model->allocator.allocate(s->model->allocator.host, bytes);
 }
@@ -72,77 +74,33 @@ static void machine_release(void *host, void *block)
     s->model->allocator.release(s->model->allocator.host, block);
 }
 
-static lnt_status make_frame(lnt_session *s, lnt_frame *f, uint32_t sub, lnt_error *err)
+static lnt_status make_values(lnt_session *s, lnt_error *err)
 {
     const lnt_model *m = s->model;
-    f->sub = sub;
-    const size_t steps = (size_t)m->n_nodes + m->n_out; /* every node once, every output copied */
-    f->stack = lnt_bump_alloc(&s->memory, m->file.n_subgraphs * sizeof *f->stack, err);
-    f->stop.stack = lnt_bump_alloc(&s->memory, m->file.n_subgraphs * sizeof *f->stack, err);
-    f->list = lnt_bump_alloc(&s->memory, steps * sizeof *f->list, err);
-    f->time = lnt_bump_alloc(&s->memory, steps * sizeof *f->time, err);
-    f->order = lnt_bump_alloc(&s->memory, s->n_storages * sizeof *f->order, err);
-    f->best = lnt_bump_alloc(&s->memory, s->n_storages * sizeof *f->best, err);
-    f->alive = lnt_bump_alloc(&s->memory, (steps + 1) * sizeof *f->alive, err);
-    if (!f->stack || !f->stop.stack || !f->list || !f->time || !f->order || !f->best || !f->alive)
+    const lnt_file *f = &m->file;
+    lnt_bump *b = &s->memory.tables;
+    s->n_storages = m->n_values + m->n_nodes + m->n_out;
+    if (!(s->value = lnt_bump_alloc(b, m->n_values * sizeof *s->value, err)) ||
+        !(s->operand = lnt_bump_alloc(b, f->n_operands * sizeof *s->operand, err)) ||
+        !(s->storage = lnt_bump_alloc(b, s->n_storages * sizeof *s->storage, err)) ||
+        !(s->slot = lnt_bump_alloc(b, s->n_storages * sizeof *s->slot, err)) ||
+        !(s->input = lnt_bump_alloc(b, m->n_in * sizeof *s->input, err)) ||
+        !(s->output = lnt_bump_alloc(b, m->n_out * sizeof *s->output, err)))
         return LNT_E_MEMORY;
-    return lnt_places_make(&f->places, s->n_storages, &s->memory, err);
-}
-
-static lnt_status make_bodies(lnt_session *s, lnt_error *err)
-{
-    const lnt_model *m = s->model;
-    s->body = lnt_bump_alloc(&s->memory, m->n_nodes * sizeof *s->body, err);
-    if (!s->body)
-        return LNT_E_MEMORY;
-    for (uint32_t i = 0; i < m->n_nodes; i++) {
-        const unsigned id = m->node[i].op->id;
-        if (id != LNT_ID_Loop && id != LNT_ID_Scan)
-            continue;
-        s->body[i] = lnt_bump_alloc(&s->memory, sizeof **s->body, err);
-        if (!s->body[i])
-            return LNT_E_MEMORY;
-        LNT_TRY(make_frame(s, s->body[i], (uint32_t)*lnt_attr_find(&m->node[i], "body")->i, err));
-    }
+    for (uint32_t i = 0; i < f->n_operands; i++)
+        s->operand[i] = f->operands[i] == LNT_NONE ? NULL : &s->value[f->operands[i]];
+    memcpy(s->value, m->value, m->n_values * sizeof *s->value);
     return LNT_OK;
 }
 
 static lnt_status make_tables(lnt_session *s, lnt_error *err)
 {
-    const lnt_model *m = s->model;
-    const lnt_file *f = &m->file;
-    lnt_bump *b = &s->memory;
-    s->n_storages = m->n_values + m->n_nodes + m->n_out;
-    s->n_states = f->n_states;
-    if (!(s->value = lnt_bump_alloc(b, m->n_values * sizeof *s->value, err)) ||
-        !(s->operand = lnt_bump_alloc(b, f->n_operands * sizeof *s->operand, err)) ||
-        !(s->storage = lnt_bump_alloc(b, s->n_storages * sizeof *s->storage, err)) ||
-        !(s->slot = lnt_bump_alloc(b, s->n_storages * sizeof *s->slot, err)) ||
-        !(s->born = lnt_bump_alloc(b, m->n_values * sizeof *s->born, err)) ||
-        !(s->step = lnt_bump_alloc(b, m->n_nodes * sizeof *s->step, err)) ||
-        !(s->owned = lnt_bump_alloc(b, m->n_values * sizeof *s->owned, err)) ||
-        !(s->input = lnt_bump_alloc(b, m->n_in * sizeof *s->input, err)) ||
-        !(s->output = lnt_bump_alloc(b, m->n_out * sizeof *s->output, err)) ||
-        !(s->state = lnt_bump_alloc(b, f->n_states * sizeof *s->state, err)) ||
-        !(s->bound = lnt_bump_alloc(b, f->n_symbols * sizeof *s->bound, err)) ||
-        !(s->fetched = lnt_bump_alloc(b, m->n_values * sizeof *s->fetched, err)) ||
-        !(s->selected = lnt_bump_alloc(b, m->n_out * sizeof *s->selected, err)) ||
-        !(s->needed = lnt_bump_alloc(b, m->n_values * sizeof *s->needed, err)) ||
-        !(s->injected = lnt_bump_alloc(b, m->n_values * sizeof *s->injected, err)) ||
-        !(s->home = lnt_bump_alloc(b, m->n_values * sizeof *s->home, err)) ||
-        !(s->lent = lnt_bump_alloc(b, m->n_values * sizeof *s->lent, err)))
-        return LNT_E_MEMORY;
-    for (uint32_t i = 0; i < f->n_operands; i++)
-        s->operand[i] = f->operands[i] == LNT_NONE ? NULL : &s->value[f->operands[i]];
-    for (uint32_t i = 0; i < f->n_symbols; i++)
-        s->bound[i] = f->symbols[i].bound;
-    for (uint32_t i = 0; i < f->n_states; i++) {
-        s->state[i].input = f->states[i].input;
-        s->state[i].output = f->states[i].output;
-    }
-    memcpy(s->value, m->value, m->n_values * sizeof *s->value);
-    LNT_TRY(make_frame(s, &s->root, 0, err));
-    return make_bodies(s, err);
+    LNT_TRY(make_values(s, err));
+    LNT_TRY(lnt_binding_make(s, err));
+    LNT_TRY(lnt_states_make(s, err));
+    LNT_TRY(lnt_request_make(s, err));
+    LNT_TRY(lnt_frame_make(s, &s->root, 0, err));
+    return lnt_loops_make(s, err);
 }
 
 /* Free-form settings. */
@@ -171,10 +129,10 @@ static lnt_status start_pool(lnt_session *s, const lnt_session_options *o, lnt_e
     uint32_t threads = o->intra_op_num_threads ? o->intra_op_num_threads : lnt_default_threads();
     if (o->execution_mode == LNT_PARALLEL && o->inter_op_num_threads > threads)
         threads = o->inter_op_num_threads;
-    if (s->pool || threads == 1)
+    if (s->execution.pool || threads == 1)
         return LNT_OK;
-    s->own_pool = true;
-    return lnt_pool_make(&s->allocator, threads, spin, &s->pool, err);
+    s->execution.own_pool = true;
+    return lnt_pool_make(&s->memory.allocator, threads, spin, &s->execution.pool, err);
 }
 
 static lnt_status take_options(lnt_session *s, const lnt_session_options *o, lnt_error *err)
@@ -194,19 +152,32 @@ static lnt_status take_options(lnt_session *s, const lnt_session_options *o, lnt
                 LNT_E_ARGUMENT, "there is no execution mode %d", (int)options.execution_mode);
     LNT_REQUIRE((uintptr_t)options.arena % LNT_ALIGN == 0, err, LNT_E_ARGUMENT,
                 "the arena must be aligned to %d bytes", LNT_ALIGN);
-    s->root.arena = options.arena;
-    s->root.arena_capacity = options.arena ? options.arena_bytes : 0;
-    s->root.arena_is_callers = options.arena != NULL;
-    s->memory_limit = options.memory_limit;
-    s->budget.limit =
+    s->root.arena.data = options.arena;
+    s->root.arena.capacity = options.arena ? options.arena_bytes : 0;
+    s->root.arena.is_callers = options.arena != NULL;
+    s->memory.limit = options.memory_limit;
+    s->memory.budget.limit =
         options.memory_limit && options.memory_limit < SIZE_MAX ? (size_t)options.memory_limit : SIZE_MAX;
-    s->seed = options.seed;
-    s->trace = options.enable_profiling;
-    s->mode = options.execution_mode;
-    s->separate = options.disable_mem_pattern;
+    s->execution.seed = options.seed;
+    s->trace.on = options.enable_profiling;
+    s->execution.mode = options.execution_mode;
+    s->memory.separate = options.disable_mem_pattern;
     s->log_severity = options.log_severity_level;
-    s->pool = options.pool;
+    s->execution.pool = options.pool;
     return start_pool(s, &options, err);
+}
+
+static lnt_status fill_session(lnt_session *s, const lnt_session_options *options, lnt_error *err)
+{
+    LNT_TRY(take_options(s, options, err));
+    LNT_TRY(make_tables(s, err));
+    s->execution.kernel = (lnt_kernel){.slot = s->slot,
+                                       .threads = lnt_pool_threads(s->execution.pool),
+                                       .stop = &s->execution.stop_flag,
+                                       .parallel = lnt_pool_parallel,
+                                       .poll = lnt_pool_poll,
+                                       .runtime = s};
+    return LNT_OK;
 }
 
 lnt_status lnt_session_create(lnt_model *model, const lnt_session_options *options, lnt_session **session,
@@ -220,55 +191,30 @@ lnt_status lnt_session_create(lnt_model *model, const lnt_session_options *optio
     if (!s)
         return LNT_E_MEMORY;
     s->model = model;
-    s->machine = (lnt_allocator){machine_allocate, machine_release, s};
-    lnt_budget_init(&s->budget, &s->machine, UINT64_MAX, "memory_limit");
-    s->allocator = s->budget.allocator;
-    lnt_bump_init(&s->memory, &s->allocator);
-    lnt_bump_init(&s->params, &s->allocator);
-    lnt_bump_init(&s->known, &s->allocator);
-    lnt_status status = take_options(s, options, err);
-    if (status == LNT_OK)
-        status = make_tables(s, err);
-    s->kernel = (lnt_kernel){.slot = s->slot,
-                             .threads = lnt_pool_threads(s->pool),
-                             .stop = &s->stop_flag,
-                             .parallel = lnt_pool_parallel,
-                             .poll = lnt_pool_poll,
-                             .runtime = s};
+    s->memory.machine = (lnt_allocator){machine_allocate, machine_release, s};
+    lnt_budget_init(&s->memory.budget, &s->memory.machine, UINT64_MAX, "memory_limit");
+    s->memory.allocator = s->memory.budget.allocator;
+    lnt_bump_init(&s->memory.tables, &s->memory.allocator);
+    lnt_bump_init(&s->binding.params, &s->memory.allocator);
+    lnt_bump_init(&s->binding.known, &s->memory.allocator);
+    const lnt_status status = fill_session(s, options, err);
     *session = s;
     if (status != LNT_OK)
         lnt_session_destroy(session);
     return status;
 }
 
-static void free_arena(lnt_session *s, lnt_frame *f)
-{
-    if (f && !f->arena_is_callers) {
-        lnt_free(&s->allocator, f->arena);
-        f->arena = NULL;
-        f->arena_capacity = 0;
-    }
-}
-
 /* Frees all that can be made again. */
 static void free_working_memory(lnt_session *s)
 {
-    const lnt_model *m = s->model;
-    free_arena(s, &s->root);
-    for (uint32_t i = 0; s->body && i < m->n_nodes; i++)
-        free_arena(s, s->body[i]);
-    for (uint32_t i = 0; s->owned && i < m->n_values; i++)
-        buffer_free(s, &s->owned[i]);
-    for (uint32_t i = 0; s->input && i < m->n_in; i++) {
-        buffer_free(s, &s->input[i].staging);
-        buffer_free(s, &s->input[i].seen);
+    lnt_free_arena(s, &s->root);
+    lnt_loops_trim(s);
+    lnt_request_trim(s);
+    lnt_binding_trim(s);
+    for (uint32_t i = 0; s->input && i < s->model->n_in; i++) {
+        lnt_buffer_free(s, &s->input[i].staging);
+        lnt_buffer_free(s, &s->input[i].seen);
     }
-    buffer_free(s, &s->fetch_copy);
-    buffer_free(s, &s->names);
-    buffer_free(s, &s->aside);
-    lnt_bump_free(&s->params);
-    lnt_bump_free(&s->known);
-    s->bound_now = false;
 }
 
 void lnt_session_destroy(lnt_session **session)
@@ -280,16 +226,12 @@ void lnt_session_destroy(lnt_session **session)
     if (!lnt_enter_last(s))
         return;
     free_working_memory(s);
-    for (uint32_t i = 0; s->injected && i < s->model->n_values; i++)
-        buffer_free(s, &s->injected[i].buffer);
-    for (uint32_t i = 0; s->state && i < s->n_states; i++) {
-        buffer_free(s, &s->state[i].now);
-        buffer_free(s, &s->state[i].next);
-    }
-    if (s->own_pool)
-        lnt_pool_destroy(&s->pool);
-    lnt_free(&s->allocator, s->trace_step);
-    lnt_bump_free(&s->memory);
+    lnt_request_free(s);
+    lnt_states_free(s);
+    lnt_trace_free(s);
+    if (s->execution.own_pool)
+        lnt_pool_destroy(&s->execution.pool);
+    lnt_bump_free(&s->memory.tables);
     lnt_free(&s->model->allocator, s);
 }
 
@@ -335,13 +277,13 @@ static lnt_status set_input(lnt_session *s, uint32_t i, const lnt_tensor *t, lnt
     LNT_REQUIRE(t && i < s->model->n_in, err, LNT_E_ARGUMENT, "there is no input %u", i);
     const lnt_state_slot *state = lnt_state_of_input(s, i);
     if (state)
-        return lnt_set_state(s, (uint32_t)(state - s->state), t, err);
+        return lnt_set_state(s, (uint32_t)(state - s->states.slot), t, err);
     size_t bytes;
     LNT_TRY(lnt_check_input(s, i, t, &bytes, err));
     lnt_input_slot *in = &s->input[i];
     const bool staged = (uintptr_t)t->data % lnt_dtype_size(t->dtype) != 0; /* in memory made at bind */
     if (!in->given || !lnt_same_shape(&in->tensor, t) || (staged && in->staging.capacity < bytes))
-        s->rebind = true;
+        s->binding.stale = true;
     in->tensor = *t;
     in->tensor.bytes = bytes;
     in->given = true;
@@ -366,9 +308,9 @@ static lnt_status set_output(lnt_session *s, uint32_t i, void *data, size_t byte
                 "output memory must be aligned to its elements of %zu bytes", align);
     size_t needed;
     const bool fits =
-        s->bound_now && lnt_operand_bytes(&s->value[s->model->out[i]], &needed) && bytes >= needed;
+        s->binding.exists && lnt_operand_bytes(&s->value[s->model->out[i]], &needed) && bytes >= needed;
     if (!out->data != !data || (data && bytes < out->bytes && !fits))
-        s->rebind = true;
+        s->binding.stale = true;
     out->data = data;
     out->bytes = data ? bytes : 0;
     return LNT_OK;
@@ -380,14 +322,14 @@ lnt_status lnt_set_output(lnt_session *s, uint32_t i, void *data, size_t bytes, 
     return lnt_leave(s, set_output(s, i, data, bytes, err));
 }
 
-static void fill_tensor(lnt_tensor *t, const lnt_operand *v, const void *data)
+void lnt_fill_tensor(lnt_tensor *t, const lnt_operand *v, const void *data)
 {
     *t = (lnt_tensor){.dtype = (lnt_dtype)v->dtype, .rank = v->rank, .data = (void *)(uintptr_t)data};
     memcpy(t->dims, v->dims, sizeof t->dims);
     t->bytes = lnt_known_bytes(v);
 }
 
-static const void *value_memory(lnt_session *s, const lnt_operand *v)
+const void *lnt_value_memory(lnt_session *s, const lnt_operand *v)
 {
     const char *slot = s->slot[lnt_storage_root(s, v->storage)];
     return slot ? slot + v->offset : NULL;
@@ -396,20 +338,20 @@ static const void *value_memory(lnt_session *s, const lnt_operand *v)
 static lnt_status get_output(lnt_session *s, uint32_t i, lnt_tensor *t, lnt_error *err)
 {
     LNT_REQUIRE(t && i < s->model->n_out, err, LNT_E_ARGUMENT, "there is no output %u", i);
-    LNT_REQUIRE(s->bound_now && !s->rebind, err, LNT_E_ARGUMENT,
+    LNT_REQUIRE(s->binding.exists && !s->binding.stale, err, LNT_E_ARGUMENT,
                 "bind or run the session before reading outputs");
     const lnt_state_slot *state = lnt_state_of_output(s, i);
     if (state)
-        return lnt_get_state(s, (uint32_t)(state - s->state), t, err);
+        return lnt_get_state(s, (uint32_t)(state - s->states.slot), t, err);
     const lnt_operand *v = &s->value[s->model->out[i]];
-    LNT_REQUIRE(!s->partial || s->selected[i], err, LNT_E_ARGUMENT,
+    LNT_REQUIRE(!s->request.partial || s->request.selected[i], err, LNT_E_ARGUMENT,
                 "output %u was not selected to be computed", i);
     LNT_REQUIRE(lnt_operand_count(v) >= 0, err, LNT_E_ARGUMENT,
                 "the shape of output %u is known after a run: it depends on data", i);
     const lnt_output_slot *out = &s->output[i];
     LNT_REQUIRE(!out->data || lnt_known_bytes(v) <= out->bytes, err, LNT_E_LIMIT,
                 "output %u needs %zu bytes, %zu are given", i, lnt_known_bytes(v), out->bytes);
-    fill_tensor(t, v, out->data ? out->data : value_memory(s, v));
+    lnt_fill_tensor(t, v, out->data ? out->data : lnt_value_memory(s, v));
     return LNT_OK;
 }
 
@@ -419,7 +361,7 @@ lnt_status lnt_get_output(lnt_session *s, uint32_t i, lnt_tensor *t, lnt_error *
     return lnt_leave(s, get_output(s, i, t, err));
 }
 
-/* ---- bounds, fetching ---- */
+/* ---- bounds ---- */
 
 static lnt_status set_bound(lnt_session *s, const char *name, int64_t bound, lnt_error *err)
 {
@@ -428,8 +370,8 @@ static lnt_status set_bound(lnt_session *s, const char *name, int64_t bound, lnt
     bool found = false;
     for (uint32_t i = 0; i < f->n_symbols; i++)
         if (strcmp(f->strings + f->symbols[i].name, name) == 0) {
-            s->bound[i] = bound;
-            found = s->rebind = true;
+            s->binding.bound[i] = bound;
+            found = s->binding.stale = true;
         }
     LNT_REQUIRE(found, err, LNT_E_NOT_FOUND,
                 "the model has no variable extent called %s; linnet info lists them", name);
@@ -442,144 +384,42 @@ lnt_status lnt_set_bound(lnt_session *s, const char *name, int64_t bound, lnt_er
     return lnt_leave(s, set_bound(s, name, bound, err));
 }
 
-/* The place of a name in the table of so many places, a power of two: where it is, or where it would go. */
-static uint32_t *place_of_name(const lnt_model *m, uint32_t *table, size_t places, const char *name)
-{
-    size_t at = (size_t)lnt_hash(name, strlen(name)) & (places - 1);
-    while (table[at] != LNT_NONE && strcmp(lnt_value_name(m, table[at]), name) != 0)
-        at = (at + 1) & (places - 1);
-    return &table[at];
-}
-
-/* Made when a name is first asked for. Of values with one name the first counts. */
-static lnt_status make_names(lnt_session *s, size_t places, lnt_error *err)
-{
-    LNT_TRY(lnt_buffer_reserve(s, &s->names, places * sizeof(uint32_t), err));
-    uint32_t *table = s->names.data;
-    memset(table, 0xff, places * sizeof *table); /* LNT_NONE */
-    for (uint32_t i = 0; i < s->model->n_values; i++) {
-        uint32_t *place = place_of_name(s->model, table, places, lnt_value_name(s->model, i));
-        if (*place == LNT_NONE)
-            *place = i;
-    }
-    return LNT_OK;
-}
-
-lnt_status lnt_find_value(lnt_session *s, const char *name, uint32_t *value, lnt_error *err)
-{
-    size_t places = 2;
-    while (places < 2 * (size_t)s->model->n_values)
-        places *= 2;
-    if (!s->names.data)
-        LNT_TRY(make_names(s, places, err));
-    *value = *place_of_name(s->model, s->names.data, places, name);
-    if (*value != LNT_NONE)
-        return LNT_OK;
-    return lnt_fail(
-        err, LNT_E_NOT_FOUND,
-        "there is no value %s in the file: if the ONNX model has it, a fusion removed it; convert with "
-        "--keep %s or --opt none",
-        name, name);
-}
-
-static lnt_status fetch(lnt_session *s, const char *name, lnt_error *err)
-{
-    uint32_t value;
-    LNT_REQUIRE(name, err, LNT_E_ARGUMENT, "a name must be given");
-    LNT_TRY(lnt_find_value(s, name, &value, err));
-    s->rebind |= !s->fetched[value];
-    s->fetched[value] = true;
-    return LNT_OK;
-}
-
-lnt_status lnt_fetch(lnt_session *s, const char *name, lnt_error *err)
-{
-    LNT_TRY(lnt_enter(s, err));
-    return lnt_leave(s, fetch(s, name, err));
-}
-
-/* A value in ONNX order, in memory of the session's if it lies otherwise. */
-static lnt_status plain_copy(lnt_session *s, const lnt_operand *v, const void *data, const void **out,
-                             lnt_error *err)
-{
-    *out = data;
-    if (v->order == LNT_ORDER_PLAIN && !v->packed)
-        return LNT_OK;
-    size_t bytes;
-    LNT_REQUIRE(lnt_operand_bytes(v, &bytes), err, LNT_E_INTERNAL, "a fetched value has no size");
-    LNT_TRY(lnt_buffer_reserve(s, &s->fetch_copy, bytes, err));
-    *out = s->fetch_copy.data;
-    if (v->packed) {
-        lnt_unpack(v->packed, (lnt_dtype)v->dtype, data, s->fetch_copy.data);
-        return LNT_OK;
-    }
-    const size_t size = lnt_dtype_size((lnt_dtype)v->dtype);
-    const int64_t n = v->dims[0], c = v->dims[1], positions = n && c ? lnt_operand_count(v) / (n * c) : 0;
-    char *to = s->fetch_copy.data;
-    for (int64_t i = 0; i < n * c; i++)
-        for (int64_t p = 0; p < positions; p++, to += size)
-            memcpy(to, (const char *)data + (size_t)(((i / c) * positions + p) * c + i % c) * size, size);
-    return LNT_OK;
-}
-
-static lnt_status get_value(lnt_session *s, const char *name, lnt_tensor *t, lnt_error *err)
-{
-    uint32_t value;
-    LNT_REQUIRE(name && t, err, LNT_E_ARGUMENT, "name and tensor must be given");
-    LNT_TRY(lnt_find_value(s, name, &value, err));
-    const lnt_operand *v = &s->value[value];
-    LNT_REQUIRE(s->fetched[value] || v->constant, err, LNT_E_ARGUMENT,
-                "ask for %s with lnt_fetch before the run", name);
-    LNT_REQUIRE(s->bound_now && !s->rebind && v->rank != LNT_RANK_UNKNOWN && value_memory(s, v), err,
-                LNT_E_ARGUMENT,
-                "%s was not computed: run the session first (a branch not taken has no values)", name);
-    const void *data;
-    LNT_TRY(plain_copy(s, v, value_memory(s, v), &data, err));
-    fill_tensor(t, v, data);
-    return LNT_OK;
-}
-
-lnt_status lnt_get_value(lnt_session *s, const char *name, lnt_tensor *t, lnt_error *err)
-{
-    LNT_TRY(lnt_enter(s, err));
-    return lnt_leave(s, get_value(s, name, t, err));
-}
-
 /* ---- control from outside, and information ---- */
 
 void lnt_cancel(lnt_session *s)
 {
     if (s)
-        atomic_store(&s->stop_flag, LNT_E_CANCELLED);
+        atomic_store(&s->execution.stop_flag, LNT_E_CANCELLED);
 }
 
 void lnt_set_deadline(lnt_session *s, uint64_t microseconds)
 {
     if (s)
-        s->deadline_us = microseconds;
+        s->execution.deadline_us = microseconds;
 }
 
 void lnt_set_seed(lnt_session *s, uint64_t seed)
 {
     if (s)
-        s->seed = seed;
+        s->execution.seed = seed;
 }
 
 static lnt_status get_info(const lnt_session *s, lnt_session_info *info, lnt_error *err)
 {
     LNT_REQUIRE(info, err, LNT_E_ARGUMENT, "info must be given");
     const size_t wanted = info->struct_bytes;
+    const size_t held = atomic_load_explicit(&s->memory.budget.used, memory_order_relaxed);
     LNT_TRY(lnt_check_struct_bytes(wanted, "lnt_session_info", err));
     lnt_session_info full = {.struct_bytes = wanted,
-                             .arena_bytes = s->root.arena_bytes,
+                             .arena_bytes = s->root.arena.bytes,
                              .constant_bytes = s->model->file.tensors_bytes,
                              .n_steps = s->root.n_steps,
-                             .n_evaluated = s->n_evaluated,
-                             .threads = s->kernel.threads,
+                             .n_evaluated = s->binding.n_evaluated,
+                             .threads = s->execution.kernel.threads,
                              .level = lnt_level_text(s->level),
-                             .unbounded = s->unbounded,
-                             .alive_bytes = s->root.alive_bytes,
-                             .held_bytes = atomic_load_explicit(&s->budget.used, memory_order_relaxed)};
+                             .unbounded = s->binding.unbounded,
+                             .alive_bytes = s->root.layout.alive_bytes,
+                             .held_bytes = held};
     memcpy(info, &full, wanted < sizeof full ? wanted : sizeof full);
     return LNT_OK;
 }

@@ -13,19 +13,41 @@
 
 #include <string.h>
 
+lnt_status lnt_states_make(lnt_session *s, lnt_error *err)
+{
+    const lnt_file *f = &s->model->file;
+    s->states.n = f->n_states;
+    s->states.slot = lnt_bump_alloc(&s->memory.tables, f->n_states * sizeof *s->states.slot, err);
+    if (!s->states.slot)
+        return LNT_E_MEMORY;
+    for (uint32_t k = 0; k < f->n_states; k++) {
+        s->states.slot[k].input = f->states[k].input;
+        s->states.slot[k].output = f->states[k].output;
+    }
+    return LNT_OK;
+}
+
+void lnt_states_free(lnt_session *s)
+{
+    for (uint32_t k = 0; s->states.slot && k < s->states.n; k++) {
+        lnt_buffer_free(s, &s->states.slot[k].now);
+        lnt_buffer_free(s, &s->states.slot[k].next);
+    }
+}
+
 lnt_state_slot *lnt_state_of_input(const lnt_session *s, uint32_t i)
 {
-    for (uint32_t k = 0; k < s->n_states; k++)
-        if (s->state[k].input == i)
-            return &s->state[k];
+    for (uint32_t k = 0; k < s->states.n; k++)
+        if (s->states.slot[k].input == i)
+            return &s->states.slot[k];
     return NULL;
 }
 
 lnt_state_slot *lnt_state_of_output(const lnt_session *s, uint32_t i)
 {
-    for (uint32_t k = 0; k < s->n_states; k++)
-        if (s->state[k].output == i)
-            return &s->state[k];
+    for (uint32_t k = 0; k < s->states.n; k++)
+        if (s->states.slot[k].output == i)
+            return &s->states.slot[k];
     return NULL;
 }
 
@@ -44,18 +66,18 @@ static void change_places(lnt_state_slot *state, int64_t pitch)
 static bool is_unseen(const lnt_session *s, const lnt_state_slot *state)
 {
     const uint32_t in = s->model->in[state->input], out = s->model->out[state->output];
-    return s->model->readers[in] == 1 && s->model->readers[out] == 1 && !s->fetched[in] && !s->fetched[out] &&
-           !s->separate;
+    return s->model->readers[in] == 1 && s->model->readers[out] == 1 && !s->request.fetched[in] &&
+           !s->request.fetched[out] && !s->memory.separate;
 }
 
 /* Is the state's output its input with more behind it, by a step that heeds where planes lie? */
 static bool is_appended(const lnt_session *s, const lnt_state_slot *state)
 {
     const uint32_t in = s->model->in[state->input], out = s->model->out[state->output];
-    if (!is_unseen(s, state) || s->home[out] != &s->root || s->born[out] >= s->root.n_steps ||
+    if (!is_unseen(s, state) || s->binding.home[out] != &s->root || s->binding.born[out] >= s->root.n_steps ||
         s->storage[in].place != LNT_PLACE_INPUT)
         return false;
-    const lnt_step *step = s->root.list[s->born[out]];
+    const lnt_step *step = s->root.list[s->binding.born[out]];
     for (unsigned i = 0; i < step->n_append; i++) {
         const lnt_append *a = &step->append[i];
         if (a->in < step->n_in && step->in[a->in] == &s->value[in] && a->out < step->n_out &&
@@ -73,8 +95,8 @@ static int64_t with_room(const lnt_session *s, const lnt_state_slot *state, int6
     const lnt_operand *past = &s->value[in], *present = &s->value[s->model->out[state->output]];
     const int64_t symbol = lnt_symbol_number(s->model->value[in].dims[2]);
     int64_t room;
-    if (symbol >= 0 && s->bound[symbol] >= 0 &&
-        !__builtin_add_overflow(s->bound[symbol], present->dims[2] - past->dims[2], &room) &&
+    if (symbol >= 0 && s->binding.bound[symbol] >= 0 &&
+        !__builtin_add_overflow(s->binding.bound[symbol], present->dims[2] - past->dims[2], &room) &&
         !__builtin_mul_overflow(room, present->dims[3], &room) && room >= plane)
         return room;
     return plane + plane / 2;
@@ -113,7 +135,7 @@ static lnt_status make_plain(lnt_session *s, lnt_state_slot *state, lnt_error *e
         memcpy((char *)state->next.data + i * plane, (const char *)state->now.data + i * from, plane);
     change_places(state, 0);
     t->data = state->now.data;
-    s->outgrown = true;
+    s->binding.outgrown = true;
     return LNT_OK;
 }
 
@@ -155,10 +177,10 @@ static lnt_status start_state(lnt_session *s, lnt_state_slot *state, lnt_error *
 
 lnt_status lnt_start_states(lnt_session *s, lnt_error *err)
 {
-    for (uint32_t k = 0; k < s->n_states; k++) {
-        if (!is_unseen(s, &s->state[k]))
-            LNT_TRY(make_plain(s, &s->state[k], err));
-        LNT_TRY(start_state(s, &s->state[k], err));
+    for (uint32_t k = 0; k < s->states.n; k++) {
+        if (!is_unseen(s, &s->states.slot[k]))
+            LNT_TRY(make_plain(s, &s->states.slot[k], err));
+        LNT_TRY(start_state(s, &s->states.slot[k], err));
     }
     return LNT_OK;
 }
@@ -189,8 +211,8 @@ void *lnt_state_target(const lnt_state_slot *state)
 
 void lnt_swap_states(lnt_session *s)
 {
-    for (uint32_t k = 0; k < s->n_states; k++) {
-        lnt_state_slot *state = &s->state[k];
+    for (uint32_t k = 0; k < s->states.n; k++) {
+        lnt_state_slot *state = &s->states.slot[k];
         lnt_tensor *t = &s->input[state->input].tensor;
         const lnt_operand *v = &s->value[s->model->out[state->output]];
         if (s->storage[lnt_storage_root(s, v->storage)].place == LNT_PLACE_NONE)
@@ -198,14 +220,14 @@ void lnt_swap_states(lnt_session *s)
         if (!state->in_place)
             change_places(state, v->plane_pitch);
         if (t->rank != v->rank || memcmp(t->dims, v->dims, v->rank * sizeof *v->dims) != 0)
-            s->outgrown = true;
+            s->binding.outgrown = true;
         t->rank = v->rank;
         memcpy(t->dims, v->dims, sizeof t->dims);
         t->data = state->now.data;
         t->bytes = lnt_known_bytes(v);
         LNT_ASSERT(state->now_pitch ? v->rank == 4 : t->bytes <= state->now.capacity);
         if (!state->in_place && (state->now_pitch || state->next.capacity < t->bytes))
-            s->outgrown = true;
+            s->binding.outgrown = true;
     }
 }
 
@@ -213,29 +235,29 @@ void lnt_swap_states(lnt_session *s)
 
 uint32_t lnt_state_count(const lnt_session *s)
 {
-    return s ? s->n_states : 0;
+    return s ? s->states.n : 0;
 }
 
 lnt_status lnt_state_reset(lnt_session *s, lnt_error *err)
 {
     LNT_TRY(lnt_enter(s, err));
-    for (uint32_t k = 0; k < s->n_states; k++)
-        s->input[s->state[k].input].given = false;
-    s->rebind = true;
+    for (uint32_t k = 0; k < s->states.n; k++)
+        s->input[s->states.slot[k].input].given = false;
+    s->binding.stale = true;
     return lnt_leave(s, LNT_OK);
 }
 
 lnt_status lnt_set_state(lnt_session *s, uint32_t k, const lnt_tensor *t, lnt_error *err)
 {
-    LNT_REQUIRE(k < s->n_states && t, err, LNT_E_ARGUMENT, "there is no state %u", k);
+    LNT_REQUIRE(k < s->states.n && t, err, LNT_E_ARGUMENT, "there is no state %u", k);
     LNT_REQUIRE(t->data, err, LNT_E_ARGUMENT, "state %u needs data", k);
-    lnt_state_slot *state = &s->state[k];
+    lnt_state_slot *state = &s->states.slot[k];
     lnt_input_slot *in = &s->input[state->input];
     size_t bytes;
     LNT_TRY(lnt_check_input(s, state->input, t, &bytes, err));
     LNT_TRY(lnt_buffer_reserve(s, &state->now, bytes, err));
     memcpy(state->now.data, t->data, bytes);
-    s->rebind |= !in->given || !lnt_same_shape(&in->tensor, t) || state->now_pitch;
+    s->binding.stale |= !in->given || !lnt_same_shape(&in->tensor, t) || state->now_pitch;
     state->now_pitch = 0;
     in->tensor = *t;
     in->tensor.data = state->now.data;
@@ -252,10 +274,10 @@ lnt_status lnt_state_set(lnt_session *s, uint32_t k, const lnt_tensor *t, lnt_er
 
 lnt_status lnt_get_state(lnt_session *s, uint32_t k, lnt_tensor *t, lnt_error *err)
 {
-    LNT_REQUIRE(k < s->n_states && t, err, LNT_E_ARGUMENT, "there is no state %u", k);
-    const lnt_input_slot *in = &s->input[s->state[k].input];
+    LNT_REQUIRE(k < s->states.n && t, err, LNT_E_ARGUMENT, "there is no state %u", k);
+    const lnt_input_slot *in = &s->input[s->states.slot[k].input];
     LNT_REQUIRE(in->given, err, LNT_E_ARGUMENT, "state %u has no contents before bind", k);
-    LNT_TRY(make_plain(s, &s->state[k], err));
+    LNT_TRY(make_plain(s, &s->states.slot[k], err));
     *t = in->tensor;
     return LNT_OK;
 }

@@ -122,9 +122,9 @@ void lnt_float_leave(lnt_float_env saved)
 lnt_status lnt_pool_poll(lnt_kernel *k)
 {
     lnt_session *s = k->runtime;
-    if (s && s->deadline_at_ns && lnt_now_ns() >= s->deadline_at_ns) {
+    if (s && s->execution.deadline_at_ns && lnt_now_ns() >= s->execution.deadline_at_ns) {
         uint32_t none = 0;
-        atomic_compare_exchange_strong(&s->stop_flag, &none, LNT_E_DEADLINE);
+        atomic_compare_exchange_strong(&s->execution.stop_flag, &none, LNT_E_DEADLINE);
     }
     return lnt_cancelled(k);
 }
@@ -487,7 +487,7 @@ void lnt_pool_destroy(lnt_pool **pool)
 lnt_status lnt_pool_parallel(lnt_kernel *k, int64_t items, int64_t grain, lnt_task_fn task, void *arg)
 {
     const lnt_session *s = k->runtime;
-    lnt_pool *p = s->pool;
+    lnt_pool *p = s->execution.pool;
     grain = lnt_pool_grain(grain, LNT_GRAIN_PERCENT);
     uintptr_t nobody = 0;
     if (!p || k->threads == 1 || items <= grain ||

@@ -24,22 +24,38 @@ static uint64_t bytes_written(const lnt_step *step)
     return bytes;
 }
 
+void lnt_trace_clear(lnt_session *s)
+{
+    s->trace.n = 0;
+}
+
+void lnt_trace_begin(lnt_session *s)
+{
+    s->trace.n = 0;
+    s->trace.origin_ns = s->trace.on ? lnt_now_ns() : 0;
+}
+
+void lnt_trace_free(lnt_session *s)
+{
+    lnt_free(&s->memory.allocator, s->trace.step);
+}
+
 lnt_status lnt_trace_note(lnt_session *s, const lnt_step *step, uint64_t start_ns, lnt_error *err)
 {
-    LNT_ASSERT(s->n_trace <= s->trace_capacity);
+    LNT_ASSERT(s->trace.n <= s->trace.capacity);
     const uint64_t end = lnt_now_ns();
-    if (s->n_trace == s->trace_capacity) {
-        size_t capacity = s->trace_capacity;
-        LNT_TRY(LNT_GROW(&s->allocator, s->trace_step, capacity, s->n_trace, err));
-        s->trace_capacity = (uint32_t)capacity;
+    if (s->trace.n == s->trace.capacity) {
+        size_t capacity = s->trace.capacity;
+        LNT_TRY(LNT_GROW(&s->memory.allocator, s->trace.step, capacity, s->trace.n, err));
+        s->trace.capacity = (uint32_t)capacity;
     }
     const lnt_node *n = step->node == LNT_NONE ? NULL : lnt_session_node(s, step->node);
-    lnt_trace_step *t = &s->trace_step[s->n_trace++];
+    lnt_trace_step *t = &s->trace.step[s->trace.n++];
     *t = (lnt_trace_step){.node = step->title ? step->title
                                   : n         ? n->name
                                               : "output",
                           .op = n ? n->op->name : "Copy",
-                          .start_ns = start_ns - s->trace_origin_ns,
+                          .start_ns = start_ns - s->trace.origin_ns,
                           .duration_ns = end - start_ns,
                           .out_bytes = bytes_written(step),
                           .multiply_adds = n ? (uint64_t)lnt_multiply_adds(n, step) : 0};
@@ -52,7 +68,7 @@ uint32_t lnt_trace_count(const lnt_session *s)
 {
     if (lnt_enter(s, NULL) != LNT_OK)
         return 0;
-    const uint32_t n = s->n_trace;
+    const uint32_t n = s->trace.n;
     lnt_leave(s, LNT_OK);
     return n;
 }
@@ -60,9 +76,9 @@ uint32_t lnt_trace_count(const lnt_session *s)
 lnt_status lnt_trace_get(const lnt_session *s, uint32_t i, lnt_trace_step *step)
 {
     LNT_TRY(lnt_enter(s, NULL));
-    const bool there = step && i < s->n_trace;
+    const bool there = step && i < s->trace.n;
     if (there)
-        *step = s->trace_step[i];
+        *step = s->trace.step[i];
     return lnt_leave(s, there ? LNT_OK : LNT_E_ARGUMENT);
 }
 
@@ -136,16 +152,16 @@ static void append_step(text *t, const lnt_trace_step *step)
 static lnt_status write_trace(const lnt_session *s, const char *path, lnt_error *err)
 {
     LNT_REQUIRE(path, err, LNT_E_ARGUMENT, "a path must be given");
-    LNT_REQUIRE(s->trace, err, LNT_E_ARGUMENT, "the session was made without enable_profiling");
-    text t = {.allocator = &s->allocator, .err = err};
+    LNT_REQUIRE(s->trace.on, err, LNT_E_ARGUMENT, "the session was made without enable_profiling");
+    text t = {.allocator = &s->memory.allocator, .err = err};
     append(&t, "[");
-    for (uint32_t i = 0; i < s->n_trace; i++) {
+    for (uint32_t i = 0; i < s->trace.n; i++) {
         append(&t, "%s", i ? "," : "");
-        append_step(&t, &s->trace_step[i]);
+        append_step(&t, &s->trace.step[i]);
     }
     append(&t, "\n]\n");
     const lnt_status status = t.data ? lnt_write_atomic(path, t.data, t.length, err) : LNT_E_MEMORY;
-    lnt_free(&s->allocator, t.data);
+    lnt_free(&s->memory.allocator, t.data);
     return status;
 }
 

@@ -1,7 +1,7 @@
 /* model.c — opening the model a verb was given, and what statuses mean to the shell. */
 #include "cli/data/model.h"
 
-#include "runtime/internal.h"
+#include "runtime/resources.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -371,7 +371,7 @@ static void test_other_calls_at_any_time(void **state)
 static void *let_go_on(void *arg)
 {
     scene *s = arg;
-    while (!lnt_cancelled(&s->session->kernel))
+    while (!lnt_cancelled(&s->session->execution.kernel))
         nanosleep(&(struct timespec){0, 100000}, NULL);
     sem_post(&s->go_on);
     return NULL;

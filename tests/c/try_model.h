@@ -141,7 +141,7 @@ static inline void read_outputs(lnt_session *s, bool states)
         if (lnt_get_output(s, i, &t, NULL) == LNT_OK)
             read_bytes(&t);
     }
-    for (uint32_t i = 0; states && i < s->n_states; i++) {
+    for (uint32_t i = 0; states && i < s->states.n; i++) {
         lnt_tensor t = {0};
         if (lnt_state_get(s, i, &t, NULL) == LNT_OK)
             read_bytes(&t);
@@ -185,7 +185,7 @@ static inline void ask(lnt_session *s, uint64_t recipe)
 static inline void interrupt(lnt_session *s, uint64_t *recipe)
 {
     lnt_tensor t;
-    const uint32_t state = s->n_states ? draw(recipe, s->n_states) : 0;
+    const uint32_t state = s->states.n ? draw(recipe, s->states.n) : 0;
     switch (draw(recipe, 10)) {
     case 0: (void)lnt_state_reset(s, NULL); break;
     case 1: (void)lnt_session_trim(s, NULL); break;
@@ -196,7 +196,7 @@ static inline void interrupt(lnt_session *s, uint64_t *recipe)
             (void)lnt_state_set(s, state, &t, NULL);
         break;
     case 5:
-        if (s->n_states && make_tensor(&s->model->value[s->model->in[s->state[state].input]], 1,
+        if (s->states.n && make_tensor(&s->model->value[s->model->in[s->states.slot[state].input]], 1,
                                        contents_of(2), &t) == LNT_OK)
             (void)lnt_state_set(s, state, &t, NULL);
         break;
