@@ -204,30 +204,34 @@ lnt_status lnt_import_attrs(lnt_importer *im, LntOnnx__Attribute *const *proto, 
     return LNT_OK;
 }
 
+/* What the getters of ops/op.h read of a node. */
+static lnt_node attributes_of(const lnt_inode *n)
+{
+    return (lnt_node){.attr = n->attr, .n_attr = (uint16_t)n->n_attr};
+}
+
 const lnt_attr *lnt_inode_attr(const lnt_inode *n, const char *name)
 {
-    for (unsigned i = 0; i < n->n_attr; i++)
-        if (strcmp(n->attr[i].name, name) == 0)
-            return &n->attr[i];
-    return NULL;
+    const lnt_node view = attributes_of(n);
+    return lnt_attr_find(&view, name);
 }
 
 int64_t lnt_inode_i(const lnt_inode *n, const char *name, int64_t otherwise)
 {
-    const lnt_attr *a = lnt_inode_attr(n, name);
-    return a && a->type == LNT_ATTR_INT ? *a->i : otherwise;
+    const lnt_node view = attributes_of(n);
+    return lnt_attr_i(&view, name, otherwise);
 }
 
 float lnt_inode_f(const lnt_inode *n, const char *name, float otherwise)
 {
-    const lnt_attr *a = lnt_inode_attr(n, name);
-    return a && a->type == LNT_ATTR_FLOAT ? *a->f : otherwise;
+    const lnt_node view = attributes_of(n);
+    return lnt_attr_f(&view, name, otherwise);
 }
 
 const char *lnt_inode_s(const lnt_inode *n, const char *name, const char *otherwise)
 {
-    const lnt_attr *a = lnt_inode_attr(n, name);
-    return a && a->type == LNT_ATTR_STRING ? a->s : otherwise;
+    const lnt_node view = attributes_of(n);
+    return lnt_attr_s(&view, name, otherwise);
 }
 
 void lnt_inode_drop(lnt_inode *n, const char *name)
