@@ -303,7 +303,7 @@ static lnt_status direct_outputs(lnt_session *s, lnt_frame *f, lnt_error *err)
         }
     }
     /* Before a run the caller may still give each output memory of its own. */
-    return f == &s->root && s->running ? lnt_outputs_apart(s, err) : LNT_OK;
+    return f == &s->root && s->execution.running ? lnt_outputs_apart(s, err) : LNT_OK;
 }
 
 void lnt_point_outputs(lnt_session *s)
