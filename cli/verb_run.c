@@ -198,7 +198,7 @@ static lnt_status resume(lnt_session *s, const char *pair, lnt_error *err)
     lnt_tensor t;
     lnt_split_pair(pair, false, &name, &path);
     LNT_TRY(lnt_tensor_read(path, &lnt_malloc_allocator, &t, err));
-    const lnt_status status = lnt_inject(s, name, &t, err);
+    const lnt_status status = lnt_set_value(s, name, &t, err);
     lnt_tensor_free(&lnt_malloc_allocator, &t);
     return status;
 }
@@ -224,7 +224,7 @@ static lnt_status run_session(lnt_session *s, lnt_opened *o, const lnt_feed_opti
     for (size_t i = 0; i < given.fetches.n; i++) {
         const char *name, *path;
         lnt_split_pair(given.fetches.item[i], false, &name, &path);
-        LNT_TRY(lnt_fetch(s, name, err));
+        LNT_TRY(lnt_keep_value(s, name, err));
     }
     LNT_TRY(choose_part(s, o, err));
     LNT_TRY(lnt_feed_session(o, how, feed, s, err));

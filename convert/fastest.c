@@ -80,7 +80,7 @@ static void unload(form *f)
 {
     for (unsigned i = 0; i < TEAMS; i++)
         lnt_session_destroy(&f->session[i]);
-    lnt_model_close(&f->model);
+    lnt_model_destroy(&f->model);
     lnt_free(f->g.memory.allocator, f->image);
     f->image = NULL;
 }

@@ -261,7 +261,7 @@ static lnt_status run_reference(const lnt_golden_model *r, size_t budget, lnt_go
     }
     if (status == LNT_E_DEADLINE)
         lnt_error_prefix(err, "a run of more than %g s was given up: ", (double)r->deadline / 1e6);
-    lnt_model_close(&m);
+    lnt_model_destroy(&m);
     return status == LNT_E_MEMORY && lnt_budget_refused(&budget_of_run.allocator) ? LNT_E_LIMIT : status;
 }
 

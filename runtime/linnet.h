@@ -1,7 +1,7 @@
 /* linnet.h — the public C API of Linnet.
  *
  *     lnt_model *model; lnt_session *session; lnt_error err = {0};
- *     lnt_model_open("vad.lnt", NULL, &model, &err);
+ *     lnt_model_create("vad.lnt", NULL, &model, &err);
  *     lnt_session_create(model, NULL, &session, &err);
  *     lnt_set_input(session, 0, &(lnt_tensor){LNT_FLOAT, 2, {1, 576}, samples, sizeof samples}, &err);
  *     lnt_run(session, &err);
@@ -63,13 +63,14 @@ typedef struct lnt_host {
 /* Maps a regular file; anything else is refused without waiting. While it is mapped the file must not be cut short,
  * which ends the process with SIGBUS, or written to, which makes what was checked untrue: replace it by rename, or
  * open it with LNT_LOAD_COPY. */
-LNT_API lnt_status lnt_model_open(const char *path, const lnt_model_options *options, lnt_model **model,
-                                  lnt_error *err);
+LNT_API lnt_status lnt_model_create(const char *path, const lnt_model_options *options, lnt_model **model,
+                                    lnt_error *err);
 /* bytes must stay as they are until the model is closed; any alignment (unaligned bytes are copied). */
-LNT_API lnt_status lnt_model_from_memory(const void *bytes, size_t size, const lnt_model_options *options,
-                                         lnt_model **model, lnt_error *err);
+LNT_API lnt_status lnt_model_create_from_memory(const void *bytes, size_t size,
+                                                const lnt_model_options *options, lnt_model **model,
+                                                lnt_error *err);
 /* Accepts NULL and pointers to NULL; sets *model to NULL. Sessions must be destroyed first. */
-LNT_API void lnt_model_close(lnt_model **model);
+LNT_API void lnt_model_destroy(lnt_model **model);
 
 typedef struct lnt_value_info {
     const char *name;
@@ -143,18 +144,18 @@ LNT_API void lnt_session_destroy(lnt_session **session);
 /* An upper bound for a named extent or data-dependent value ("T", "durations:0"); negative: none. With bounds for
  * all of them the arena is exact at bind and a run that needs more fails. Takes effect at the next bind. */
 LNT_API lnt_status lnt_set_bound(lnt_session *s, const char *name, int64_t bound, lnt_error *err);
-/* Keeps the named value so that lnt_get_value can fetch it; takes effect at the next bind. */
-LNT_API lnt_status lnt_fetch(lnt_session *s, const char *name, lnt_error *err);
+/* Keeps the named value for lnt_get_value; takes effect at the next bind. */
+LNT_API lnt_status lnt_keep_value(lnt_session *s, const char *name, lnt_error *err);
 
 /* ---- parts of a model ---- */
 
-/* Has the next runs compute these outputs only (and what lnt_fetch asked for): steps they do not need are
+/* Has the next runs compute these outputs only (and what lnt_keep_value asked for): steps they do not need are
  * skipped, inputs they do not need may be left out, memory given for other outputs stays as it is. outputs NULL:
- * all again. n 0: none but fetched values; no more than the model has. */
+ * all again. n 0: none but values that are kept; no more than the model has. */
 LNT_API lnt_status lnt_select_outputs(lnt_session *s, const uint32_t *outputs, uint32_t n, lnt_error *err);
 /* Sets the named value instead of computing it, as to resume from where an earlier run was stopped. The tensor,
  * in ONNX order, is copied. NULL: compute it again. */
-LNT_API lnt_status lnt_inject(lnt_session *s, const char *name, const lnt_tensor *tensor, lnt_error *err);
+LNT_API lnt_status lnt_set_value(lnt_session *s, const char *name, const lnt_tensor *tensor, lnt_error *err);
 
 /* Gives input i its shape and memory. The memory is read during lnt_run, never written; any alignment. */
 LNT_API lnt_status lnt_set_input(lnt_session *s, uint32_t i, const lnt_tensor *tensor, lnt_error *err);
@@ -169,7 +170,7 @@ LNT_API lnt_status lnt_run(lnt_session *s, lnt_error *err);
 
 /* Output i of the last run, or after bind its shape (data NULL). data is valid until the next bind or run. */
 LNT_API lnt_status lnt_get_output(lnt_session *s, uint32_t i, lnt_tensor *tensor, lnt_error *err);
-/* A value asked for with lnt_fetch. */
+/* A value kept by lnt_keep_value. */
 LNT_API lnt_status lnt_get_value(lnt_session *s, const char *name, lnt_tensor *tensor, lnt_error *err);
 
 /* States: outputs that are inputs of the next run, swapped without a copy after each successful run. */

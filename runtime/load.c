@@ -416,12 +416,12 @@ static lnt_status model_from_blob(lnt_blob blob, const lnt_allocator *a, const l
     const lnt_status status = load_model(m, options->flags, err);
     *model = m;
     if (status != LNT_OK)
-        lnt_model_close(model);
+        lnt_model_destroy(model);
     return status;
 }
 
-lnt_status lnt_model_open(const char *path, const lnt_model_options *options, lnt_model **model,
-                          lnt_error *err)
+lnt_status lnt_model_create(const char *path, const lnt_model_options *options, lnt_model **model,
+                            lnt_error *err)
 {
     lnt_error_clear(err);
     LNT_REQUIRE(path && model, err, LNT_E_ARGUMENT, "path and model must be given");
@@ -450,8 +450,8 @@ static void no_release(void *host, void *block)
     (void)block;
 }
 
-lnt_status lnt_model_from_memory(const void *bytes, size_t size, const lnt_model_options *options,
-                                 lnt_model **model, lnt_error *err)
+lnt_status lnt_model_create_from_memory(const void *bytes, size_t size, const lnt_model_options *options,
+                                        lnt_model **model, lnt_error *err)
 {
     /* The caller's memory as a blob that is never released. */
     static const lnt_allocator callers = {no_allocation, no_release, NULL};
@@ -471,7 +471,7 @@ lnt_status lnt_model_from_memory(const void *bytes, size_t size, const lnt_model
     return model_from_blob((lnt_blob){copy, size, &a}, &a, &known, model, err);
 }
 
-void lnt_model_close(lnt_model **model)
+void lnt_model_destroy(lnt_model **model)
 {
     if (!model || !*model)
         return;

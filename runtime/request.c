@@ -84,7 +84,7 @@ static lnt_status fetch(lnt_session *s, const char *name, lnt_error *err)
     return LNT_OK;
 }
 
-lnt_status lnt_fetch(lnt_session *s, const char *name, lnt_error *err)
+lnt_status lnt_keep_value(lnt_session *s, const char *name, lnt_error *err)
 {
     LNT_TRY(lnt_enter(s, err));
     return lnt_leave(s, fetch(s, name, err));
@@ -121,7 +121,7 @@ static lnt_status get_value(lnt_session *s, const char *name, lnt_tensor *t, lnt
     LNT_TRY(lnt_find_value(s, name, &value, err));
     const lnt_operand *v = &s->value[value];
     LNT_REQUIRE(s->request.fetched[value] || v->constant, err, LNT_E_ARGUMENT,
-                "ask for %s with lnt_fetch before the run", name);
+                "ask for %s with lnt_keep_value before the run", name);
     LNT_REQUIRE(s->binding.exists && !s->binding.stale && v->rank != LNT_RANK_UNKNOWN &&
                     lnt_value_memory(s, v),
                 err, LNT_E_ARGUMENT,
@@ -293,7 +293,7 @@ static lnt_status inject(lnt_session *s, const char *name, const lnt_tensor *ten
     return LNT_OK;
 }
 
-lnt_status lnt_inject(lnt_session *s, const char *name, const lnt_tensor *tensor, lnt_error *err)
+lnt_status lnt_set_value(lnt_session *s, const char *name, const lnt_tensor *tensor, lnt_error *err)
 {
     LNT_TRY(lnt_enter(s, err));
     return lnt_leave(s, inject(s, name, tensor, err));

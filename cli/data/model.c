@@ -103,7 +103,7 @@ lnt_status lnt_opened_image(void *image, size_t bytes, lnt_opened *o, lnt_error 
     const lnt_model_options options = {.struct_bytes = sizeof options, .flags = LNT_LOAD_FULL};
     const double start = lnt_now();
     *o = (lnt_opened){.image = image, .image_bytes = bytes};
-    const lnt_status status = lnt_model_from_memory(image, bytes, &options, &o->model, err);
+    const lnt_status status = lnt_model_create_from_memory(image, bytes, &options, &o->model, err);
     o->load_seconds = lnt_now() - start;
     if (status != LNT_OK)
         lnt_opened_close(o);
@@ -146,7 +146,7 @@ lnt_status lnt_opened_open(const char *path, const lnt_convert_options *options,
         return convert_and_open(path, options, o, err);
     const double start = lnt_now();
     *o = (lnt_opened){.path = path};
-    LNT_TRY(lnt_model_open(path, &how, &o->model, err));
+    LNT_TRY(lnt_model_create(path, &how, &o->model, err));
     o->load_seconds = lnt_now() - start;
     return LNT_OK;
 }
@@ -202,7 +202,7 @@ lnt_status lnt_opened_look(const char *path, uint32_t flags, lnt_opened *o, lnt_
     lnt_custom_op *op = lnt_cli_alloc(MOST * sizeof *op);
     how.custom = op;
     how.n_custom = stand_ins_of(&o->file, op, MOST);
-    return lnt_model_open(path, &how, &o->model, err);
+    return lnt_model_create(path, &how, &o->model, err);
 }
 
 lnt_status lnt_opened_file(lnt_opened *o, lnt_error *err)
@@ -221,7 +221,7 @@ lnt_status lnt_opened_file(lnt_opened *o, lnt_error *err)
 
 void lnt_opened_close(lnt_opened *o)
 {
-    lnt_model_close(&o->model);
+    lnt_model_destroy(&o->model);
     lnt_free(&lnt_malloc_allocator, o->image);
     if (o->blob.bytes)
         lnt_blob_close(&o->blob);

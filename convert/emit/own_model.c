@@ -15,7 +15,7 @@ lnt_status lnt_load_own(const lnt_allocator *heap, const void *image, size_t siz
                            .release = heap->release,
                            .user = heap->host};
     const lnt_model_options options = {.struct_bytes = sizeof options, .host = &host};
-    return lnt_model_from_memory(image, size, &options, m, err);
+    return lnt_model_create_from_memory(image, size, &options, m, err);
 }
 
 /* The constant that node n compares `value` with. */

@@ -238,7 +238,7 @@ lnt_status lnt_fetch_layer(const lnt_graph *g, lnt_session *s, const lnt_qlayer 
 {
     for (unsigned k = 0; k < l->plain.n_in && l->plain.subgraph == 0; k++)
         if (l->plain.in[k] != LNT_NONE && !g->value[l->plain.in[k]].constant)
-            LNT_TRY(lnt_fetch(s, g->value[l->plain.in[k]].name, err));
+            LNT_TRY(lnt_keep_value(s, g->value[l->plain.in[k]].name, err));
     return LNT_OK;
 }
 

@@ -16,7 +16,7 @@ static lnt_status fetch_values(lnt_trial *t, lnt_trial_model *r)
         LNT_TRY(lnt_fetch_layer(t->g, r->session, &t->layers->layer[i], t->err));
     for (uint32_t v = 0; st && v < st->n_values; v++)
         if (st->value[v].observed)
-            LNT_TRY(lnt_fetch(r->session, t->g->value[v].name, t->err));
+            LNT_TRY(lnt_keep_value(r->session, t->g->value[v].name, t->err));
     return LNT_OK;
 }
 

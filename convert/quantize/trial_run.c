@@ -65,7 +65,7 @@ lnt_status lnt_trial_start(lnt_trial *t, lnt_trial_model *r)
 void lnt_trial_stop(lnt_trial *t, lnt_trial_model *r)
 {
     lnt_session_destroy(&r->session);
-    lnt_model_close(&r->model);
+    lnt_model_destroy(&r->model);
     lnt_free(t->g->memory.allocator, r->image);
     *r = (lnt_trial_model){0};
 }

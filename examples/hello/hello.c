@@ -9,12 +9,12 @@ int main(void)
     lnt_model *model = NULL;
     lnt_session *session = NULL;
     lnt_error err = {0};
-    if (fread(image, sizeof image, 1, stdin) != 1 || lnt_model_open("digits.lnt", NULL, &model, &err) ||
+    if (fread(image, sizeof image, 1, stdin) != 1 || lnt_model_create("digits.lnt", NULL, &model, &err) ||
         lnt_session_create(model, NULL, &session, &err) || lnt_set_input(session, 0, &in, &err) ||
         lnt_run(session, &err) || lnt_get_output(session, 0, &out, &err))
         return fprintf(stderr, "hello: %s\n", err.message), 1;
     for (size_t i = 0; i < out.bytes / sizeof(float); i++)
         printf("%g\n", ((const float *)out.data)[i]);
     lnt_session_destroy(&session);
-    lnt_model_close(&model);
+    lnt_model_destroy(&model);
 }

@@ -72,7 +72,7 @@ int main(int argc, char **argv)
     char line[64];
     if (argc != 2 || !map_file(argv[1]))
         return fprintf(stderr, "usage: sigbus MODEL.lnt\n"), 2;
-    lnt_status status = lnt_model_from_memory(map.at, map.bytes, NULL, &model, &err);
+    lnt_status status = lnt_model_create_from_memory(map.at, map.bytes, NULL, &model, &err);
     if (status == LNT_OK)
         status = lnt_session_create(model, NULL, &session, &err);
     if (status == LNT_OK)
@@ -84,7 +84,7 @@ int main(int argc, char **argv)
         fflush(stdout);
     }
     lnt_session_destroy(&session);
-    lnt_model_close(&model);
+    lnt_model_destroy(&model);
     munmap(map.at, map.bytes);
     if (map.lost)
         return fprintf(stderr, "sigbus: %s became shorter: its last result is thrown away\n", argv[1]), 3;

@@ -111,7 +111,7 @@ int main(int argc, char **argv)
         return 3;
     const double start = now();
     const lnt_session_options options = {.struct_bytes = sizeof options, .intra_op_num_threads = 1};
-    if (lnt_model_open(argv[1], NULL, &model, &err) || lnt_session_create(model, &options, &session, &err))
+    if (lnt_model_create(argv[1], NULL, &model, &err) || lnt_session_create(model, &options, &session, &err))
         return fail(&err);
     const double loaded = now() - start;
 
@@ -140,6 +140,6 @@ int main(int argc, char **argv)
     free(probability);
     free(samples);
     lnt_session_destroy(&session);
-    lnt_model_close(&model);
+    lnt_model_destroy(&model);
     return 0;
 }

@@ -84,9 +84,9 @@ def _load():
     pointer, err = c.c_void_p, c.POINTER(Error)
     names = {
         "lnt_version": ([], c.c_char_p),
-        "lnt_model_open": ([c.c_char_p, pointer, c.POINTER(pointer), err], c.c_int),
-        "lnt_model_from_memory": ([pointer, c.c_size_t, pointer, c.POINTER(pointer), err], c.c_int),
-        "lnt_model_close": ([c.POINTER(pointer)], None),
+        "lnt_model_create": ([c.c_char_p, pointer, c.POINTER(pointer), err], c.c_int),
+        "lnt_model_create_from_memory": ([pointer, c.c_size_t, pointer, c.POINTER(pointer), err], c.c_int),
+        "lnt_model_destroy": ([c.POINTER(pointer)], None),
         "lnt_model_input_count": ([pointer], c.c_uint32),
         "lnt_model_output_count": ([pointer], c.c_uint32),
         "lnt_model_input": ([pointer, c.c_uint32, c.POINTER(ValueInfo)], c.c_int),

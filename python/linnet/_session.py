@@ -248,7 +248,7 @@ class InferenceSession:
         if getattr(self, "_session", None):
             lib.lnt_session_destroy(c.byref(self._session))
         if getattr(self, "_model", None):
-            lib.lnt_model_close(c.byref(self._model))
+            lib.lnt_model_destroy(c.byref(self._model))
 
     def _open(self, source, conversion):
         if isinstance(source, (bytes, bytearray, memoryview)):
@@ -256,7 +256,7 @@ class InferenceSession:
         else:
             head = _head(source)
         if head == _LNT_MAGIC and not isinstance(source, (bytes, bytearray, memoryview)):
-            check(lib.lnt_model_open(os.fsencode(source), None, c.byref(self._model), c.byref(self._error)),
+            check(lib.lnt_model_create(os.fsencode(source), None, c.byref(self._model), c.byref(self._error)),
                   self._error)
             return
         if head != _LNT_MAGIC:
@@ -264,7 +264,7 @@ class InferenceSession:
             conversion["dims"] = {**self._options._dims, **(conversion.get("dims") or {})}
             source = convert(source, self._options.optimized_model_filepath or None, **conversion)
         self._image = np.frombuffer(bytes(source), np.uint8)
-        check(lib.lnt_model_from_memory(self._image.ctypes.data, self._image.size, None, c.byref(self._model),
+        check(lib.lnt_model_create_from_memory(self._image.ctypes.data, self._image.size, None, c.byref(self._model),
                                         c.byref(self._error)), self._error)
 
     def _create(self):

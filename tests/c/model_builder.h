@@ -86,7 +86,7 @@ static inline lnt_model *builder_end(builder *b, lnt_opt opt, void **image)
     must(lnt_graph_infer(&b->g), &b->err);
     must(lnt_run_passes(&b->g, opt, &b->report), &b->err);
     must(lnt_emit(&b->g, &b->report, NULL, image, &size), &b->err);
-    must(lnt_model_from_memory(*image, size, NULL, &model, &b->err), &b->err);
+    must(lnt_model_create_from_memory(*image, size, NULL, &model, &b->err), &b->err);
     lnt_graph_free(&b->g);
     lnt_report_free(&b->report);
     return model;

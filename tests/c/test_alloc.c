@@ -97,7 +97,7 @@ static void open_session(subject *t, uint32_t threads)
 static void close_all(subject *t)
 {
     lnt_session_destroy(&t->session);
-    lnt_model_close(&t->model);
+    lnt_model_destroy(&t->model);
     lnt_free(&lnt_malloc_allocator, t->image);
 }
 
@@ -236,7 +236,7 @@ static void test_a_streaming_model(void **state)
     lnt_report_init(&report);
     must(lnt_convert_file(path, &how, &report, &t.image, &size, &t.err), &t.err);
     lnt_report_free(&report);
-    must(lnt_model_from_memory(t.image, size, NULL, &t.model, &t.err), &t.err);
+    must(lnt_model_create_from_memory(t.image, size, NULL, &t.model, &t.err), &t.err);
     open_session(&t, 1);
     for (int i = 0; i < 3 * 576; i++)
         x[i] = sinf((float)(i * i) * 1e-3f);

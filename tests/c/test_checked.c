@@ -90,7 +90,7 @@ static lnt_model *make_model(misbehavior *m, void **image)
     must(lnt_run_passes(&b.g, LNT_OPT_NONE, &b.report), &b.err);
     must(lnt_emit(&b.g, &b.report, NULL, image, &size), &b.err);
     const lnt_model_options options = {.struct_bytes = sizeof options, .custom = &m->op, .n_custom = 1};
-    must(lnt_model_from_memory(*image, size, &options, &model, &b.err), &b.err);
+    must(lnt_model_create_from_memory(*image, size, &options, &model, &b.err), &b.err);
     lnt_graph_free(&b.g);
     lnt_report_free(&b.report);
     return model;
@@ -114,7 +114,7 @@ static void run_once(fault what, lnt_execution_mode mode)
     must(lnt_get_output(m.session, 1, &y, &err), &err);
     assert_true(what != NONE || ((float *)y.data)[2] == 3);
     lnt_session_destroy(&m.session);
-    lnt_model_close(&model);
+    lnt_model_destroy(&model);
     lnt_free(&lnt_malloc_allocator, image);
 }
 
@@ -208,7 +208,7 @@ static void run_copies(lnt_execution_mode mode)
     assert_memory_equal(held.data, kept, sizeof kept);
     assert_memory_equal(y, kept, sizeof kept);
     lnt_session_destroy(&s);
-    lnt_model_close(&model);
+    lnt_model_destroy(&model);
     lnt_free(&lnt_malloc_allocator, image);
 }
 

@@ -58,7 +58,7 @@ static void change_cast(trial *t, unsigned which, int64_t type)
 static void open_session(trial *t)
 {
     const lnt_session_options options = {.struct_bytes = sizeof options, .intra_op_num_threads = 1};
-    must(lnt_model_from_memory(t->image, t->size, NULL, &t->model, &t->err), &t->err);
+    must(lnt_model_create_from_memory(t->image, t->size, NULL, &t->model, &t->err), &t->err);
     must(lnt_session_create(t->model, &options, &t->session, &t->err), &t->err);
 }
 
@@ -79,7 +79,7 @@ static void refused(trial *t, lnt_status status, const char *words)
 static void end(trial *t)
 {
     lnt_session_destroy(&t->session);
-    lnt_model_close(&t->model);
+    lnt_model_destroy(&t->model);
     lnt_free(&lnt_malloc_allocator, t->image);
 }
 
@@ -156,7 +156,7 @@ static void test_a_state_of_another_type(void **state)
         if (strcmp(f.strings + values[i].name, "next") == 0)
             values[i].dtype = LNT_UNDEFINED;
     must(lnt_file_rehash(t.image, t.size, &t.err), &t.err);
-    if (lnt_model_from_memory(t.image, t.size, NULL, &t.model, &t.err) == LNT_OK) {
+    if (lnt_model_create_from_memory(t.image, t.size, NULL, &t.model, &t.err) == LNT_OK) {
         must(lnt_session_create(t.model, NULL, &t.session, &t.err), &t.err);
         give(&t, "x", &row);
         refused(&t, LNT_E_TYPE, "is to be a state's next contents");
@@ -178,7 +178,7 @@ static lnt_status run_turned(uint32_t i, uint32_t *n_values)
     if (v->rank >= 3 && v->rank <= LNT_MAX_RANK && v->constant == LNT_FILE_NONE) {
         v->order = LNT_ORDER_CHANNELS_LAST;
         must(lnt_file_rehash(t.image, t.size, &t.err), &t.err);
-        status = lnt_model_from_memory(t.image, t.size, NULL, &t.model, &t.err);
+        status = lnt_model_create_from_memory(t.image, t.size, NULL, &t.model, &t.err);
     }
     if (status == LNT_OK) {
         must(lnt_session_create(t.model, NULL, &t.session, &t.err), &t.err);

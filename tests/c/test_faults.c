@@ -102,7 +102,7 @@ static void open_all(use *u)
 {
     const lnt_model_options how = {
         .struct_bytes = sizeof how, .flags = u->way == ALONE ? LNT_LOAD_FULL : 0, .host = &host};
-    EVENTUALLY(lnt_model_from_memory(u->what.image, u->what.size, &how, &u->model, err));
+    EVENTUALLY(lnt_model_create_from_memory(u->what.image, u->what.size, &how, &u->model, err));
     if (u->way == SHARED_POOL)
         EVENTUALLY(lnt_pool_create(2, &u->pool, err));
     const lnt_config_entry quiet = {"session.intra_op.allow_spinning", "0"};
@@ -163,7 +163,7 @@ static void cut(use *u)
     lnt_value_info info;
     lnt_tensor t;
     assert_int_equal(lnt_model_output(u->model, 0, &info), LNT_OK);
-    EVENTUALLY(lnt_fetch(u->session, info.name, err));
+    EVENTUALLY(lnt_keep_value(u->session, info.name, err));
     EVENTUALLY(lnt_select_outputs(u->session, NULL, 0, err));
     EVENTUALLY(lnt_run(u->session, err));
     EVENTUALLY(lnt_get_value(u->session, info.name, &t, err));
@@ -171,17 +171,17 @@ static void cut(use *u)
     void *saved = malloc(t.bytes);
     assert_non_null(saved);
     t.data = memcpy(saved, t.data, t.bytes);
-    EVENTUALLY(lnt_inject(u->session, info.name, &t, err));
+    EVENTUALLY(lnt_set_value(u->session, info.name, &t, err));
     free(saved);
     run(u);
-    EVENTUALLY(lnt_inject(u->session, info.name, NULL, err));
+    EVENTUALLY(lnt_set_value(u->session, info.name, NULL, err));
 }
 
 static void close_all(use *u)
 {
     lnt_session_destroy(&u->session);
     lnt_pool_destroy(&u->pool);
-    lnt_model_close(&u->model);
+    lnt_model_destroy(&u->model);
     assert_int_equal(blocks, 0);
 }
 

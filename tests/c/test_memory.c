@@ -163,7 +163,7 @@ static void test_what_a_loop_stacks_counts_against_the_limit(void **state)
                                       &report, &image, &size, &err),
                      LNT_OK);
     lnt_report_free(&report);
-    assert_int_equal(lnt_model_from_memory(image, size, &how, &model, &err), LNT_OK);
+    assert_int_equal(lnt_model_create_from_memory(image, size, &how, &model, &err), LNT_OK);
     const size_t of_the_model = held.held;
     assert_int_equal(lnt_session_create(model, &options, &s, &err), LNT_OK);
     const lnt_tensor n = {LNT_INT64, 0, {0}, &turns, sizeof turns},
@@ -178,7 +178,7 @@ static void test_what_a_loop_stacks_counts_against_the_limit(void **state)
     assert_int_equal(lnt_run(s, &err), LNT_OK);
     lnt_session_destroy(&s);
     assert_int_equal(held.held, of_the_model);
-    lnt_model_close(&model);
+    lnt_model_destroy(&model);
     assert_int_equal(held.held, 0);
     lnt_free(&lnt_malloc_allocator, image);
 }

@@ -66,7 +66,7 @@ static int tear_down(void **state)
 {
     fixture *f = *state;
     lnt_session_destroy(&f->session);
-    lnt_model_close(&f->model);
+    lnt_model_destroy(&f->model);
     lnt_free(&lnt_malloc_allocator, f->image);
     return 0;
 }
@@ -90,29 +90,30 @@ static void test_files_that_are_no_models(void **state)
     lnt_model *m;
     char path[] = "/tmp/linnet-misuse-XXXXXX";
     const int file = mkstemp(path);
-    REFUSED(lnt_model_open(NULL, NULL, &m, err), LNT_E_ARGUMENT, "path");
-    REFUSED(lnt_model_open(path, NULL, NULL, err), LNT_E_ARGUMENT, "model");
-    REFUSED(lnt_model_open("/nonexistent/m.lnt", NULL, &m, err), LNT_E_IO, "/nonexistent/m.lnt");
-    REFUSED(lnt_model_open("/tmp", NULL, &m, err), LNT_E_IO, "not a regular file");
-    REFUSED(lnt_model_open("tests/data/models/rich.onnx", NULL, &m, err), LNT_E_FILE, "must be converted");
+    REFUSED(lnt_model_create(NULL, NULL, &m, err), LNT_E_ARGUMENT, "path");
+    REFUSED(lnt_model_create(path, NULL, NULL, err), LNT_E_ARGUMENT, "model");
+    REFUSED(lnt_model_create("/nonexistent/m.lnt", NULL, &m, err), LNT_E_IO, "/nonexistent/m.lnt");
+    REFUSED(lnt_model_create("/tmp", NULL, &m, err), LNT_E_IO, "not a regular file");
+    REFUSED(lnt_model_create("tests/data/models/rich.onnx", NULL, &m, err), LNT_E_FILE, "must be converted");
     for (uint32_t flags = 0; flags < 4; flags++) {
         const lnt_model_options how = {.struct_bytes = sizeof how, .flags = flags};
         assert_int_equal(ftruncate(file, 0), 0);
-        REFUSED(lnt_model_open(path, &how, &m, err), LNT_E_FILE, "empty");
+        REFUSED(lnt_model_create(path, &how, &m, err), LNT_E_FILE, "empty");
         assert_int_equal(pwrite(file, f->image, f->size - 64, 0), (ssize_t)f->size - 64);
-        REFUSED(lnt_model_open(path, &how, &m, err), LNT_E_FILE, "truncated");
+        REFUSED(lnt_model_create(path, &how, &m, err), LNT_E_FILE, "truncated");
         assert_int_equal(pwrite(file, f->image, f->size, 0), (ssize_t)f->size);
         assert_int_equal(pwrite(file, "????", 4, 200), 4);
-        REFUSED(lnt_model_open(path, &how, &m, err), LNT_E_FILE, path);
+        REFUSED(lnt_model_create(path, &how, &m, err), LNT_E_FILE, path);
         assert_null(m);
     }
     close(file);
     unlink(path);
-    REFUSED(lnt_model_from_memory(NULL, 100, NULL, &m, err), LNT_E_ARGUMENT, "bytes");
-    REFUSED(lnt_model_from_memory(f->image, 0, NULL, &m, err), LNT_E_FILE, "0 bytes");
-    REFUSED(lnt_model_from_memory(f->image, 40, NULL, &m, err), LNT_E_FILE, "40 bytes");
-    REFUSED(lnt_model_from_memory("\xff\xd8\xff\xe0 a photo", 12, NULL, &m, err), LNT_E_FILE, "too few");
-    assert_int_equal(lnt_model_open("/nonexistent/m.lnt", NULL, &m, NULL), LNT_E_IO); /* err may be NULL */
+    REFUSED(lnt_model_create_from_memory(NULL, 100, NULL, &m, err), LNT_E_ARGUMENT, "bytes");
+    REFUSED(lnt_model_create_from_memory(f->image, 0, NULL, &m, err), LNT_E_FILE, "0 bytes");
+    REFUSED(lnt_model_create_from_memory(f->image, 40, NULL, &m, err), LNT_E_FILE, "40 bytes");
+    REFUSED(lnt_model_create_from_memory("\xff\xd8\xff\xe0 a photo", 12, NULL, &m, err), LNT_E_FILE,
+            "too few");
+    assert_int_equal(lnt_model_create("/nonexistent/m.lnt", NULL, &m, NULL), LNT_E_IO); /* err may be NULL */
 }
 
 static lnt_status some_rule(lnt_custom_call *call)
@@ -142,26 +143,27 @@ static void test_model_options(void **state)
     static const char *const words[] = {"flags 0x80",      "release",         "custom is NULL", "needs domain",
                                         "needs domain, n", "name, shape and", "shape and run"};
     for (unsigned i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        REFUSED(lnt_model_from_memory(f->image, f->size, &wrong[i], &m, err), LNT_E_ARGUMENT, words[i]);
-        REFUSED(lnt_model_open("unread", &wrong[i], &m, err), LNT_E_ARGUMENT, words[i]);
+        REFUSED(lnt_model_create_from_memory(f->image, f->size, &wrong[i], &m, err), LNT_E_ARGUMENT,
+                words[i]);
+        REFUSED(lnt_model_create("unread", &wrong[i], &m, err), LNT_E_ARGUMENT, words[i]);
     }
     const lnt_model_options sizeless = {.flags = LNT_LOAD_FULL},
                             host_sizeless = {.struct_bytes = sizeof sizeless, .host = &(lnt_host){0}};
-    REFUSED(lnt_model_open("unread", &sizeless, &m, err), LNT_E_ARGUMENT, "sizeof(lnt_model_options)");
-    REFUSED(lnt_model_from_memory(f->image, f->size, &sizeless, &m, err), LNT_E_ARGUMENT,
+    REFUSED(lnt_model_create("unread", &sizeless, &m, err), LNT_E_ARGUMENT, "sizeof(lnt_model_options)");
+    REFUSED(lnt_model_create_from_memory(f->image, f->size, &sizeless, &m, err), LNT_E_ARGUMENT,
             "sizeof(lnt_model_options)");
-    REFUSED(lnt_model_from_memory(f->image, f->size, &host_sizeless, &m, err), LNT_E_ARGUMENT,
+    REFUSED(lnt_model_create_from_memory(f->image, f->size, &host_sizeless, &m, err), LNT_E_ARGUMENT,
             "sizeof(lnt_host)");
     assert_null(m);
-    REFUSED(lnt_model_from_memory(f->image, f->size, NULL, NULL, err), LNT_E_ARGUMENT, "model");
+    REFUSED(lnt_model_create_from_memory(f->image, f->size, NULL, NULL, err), LNT_E_ARGUMENT, "model");
     struct {
         lnt_host known;
         void *coming; /* of a later version */
     } host = {{.struct_bytes = sizeof host}, NULL};
     const lnt_model_options later = {.struct_bytes = sizeof later, .host = &host.known};
     lnt_error err = {0};
-    must(lnt_model_from_memory(f->image, f->size, &later, &m, &err), &err);
-    lnt_model_close(&m);
+    must(lnt_model_create_from_memory(f->image, f->size, &later, &m, &err), &err);
+    lnt_model_destroy(&m);
 }
 
 static void test_questions_to_a_model(void **state)
@@ -182,8 +184,8 @@ static void test_questions_to_a_model(void **state)
     assert_int_equal(lnt_model_metadata(NULL, 0, &key, &text), LNT_E_ARGUMENT);
     assert_int_equal(lnt_model_input_count(NULL) + lnt_model_output_count(NULL), 0);
     assert_int_equal(lnt_model_metadata_count(NULL), 0);
-    lnt_model_close(NULL);
-    lnt_model_close(&(lnt_model *){NULL});
+    lnt_model_destroy(NULL);
+    lnt_model_destroy(&(lnt_model *){NULL});
 }
 
 /* ---- pools and sessions ---- */
@@ -229,9 +231,9 @@ static void test_no_session(void **state)
     lnt_trace_step step;
     lnt_session_info info = {.struct_bytes = sizeof info};
     REFUSED(lnt_set_bound(NULL, "s0", 1, err), LNT_E_ARGUMENT, "session");
-    REFUSED(lnt_fetch(NULL, "y", err), LNT_E_ARGUMENT, "session");
+    REFUSED(lnt_keep_value(NULL, "y", err), LNT_E_ARGUMENT, "session");
     REFUSED(lnt_select_outputs(NULL, NULL, 0, err), LNT_E_ARGUMENT, "session");
-    REFUSED(lnt_inject(NULL, "y", &two_rows, err), LNT_E_ARGUMENT, "session");
+    REFUSED(lnt_set_value(NULL, "y", &two_rows, err), LNT_E_ARGUMENT, "session");
     REFUSED(lnt_set_input(NULL, 0, &two_rows, err), LNT_E_ARGUMENT, "session");
     REFUSED(lnt_set_output(NULL, 0, numbers, 4, err), LNT_E_ARGUMENT, "session");
     REFUSED(lnt_bind(NULL, err), LNT_E_ARGUMENT, "session");
@@ -339,7 +341,7 @@ static void test_outputs_have_memory_each(void **state)
     ACCEPTED(lnt_set_output(s, 2, places + 2, sizeof places - 2 * sizeof *places, err));
     ACCEPTED(lnt_run(s, err));
     lnt_session_destroy(&s);
-    lnt_model_close(&model);
+    lnt_model_destroy(&model);
     lnt_free(&lnt_malloc_allocator, image);
 }
 
@@ -379,7 +381,7 @@ static void test_outputs_of_extents_that_data_decides(void **state)
         ACCEPTED(lnt_get_output(s, 0, &t, err));
         assert_true(((const float *)t.data)[63] == 1);
         lnt_session_destroy(&s);
-        lnt_model_close(&model);
+        lnt_model_destroy(&model);
         lnt_free(&lnt_malloc_allocator, image);
         free(places);
         free(small);
@@ -394,26 +396,28 @@ static void test_values_by_name(void **state)
     ACCEPTED(lnt_set_input(s, 0, &two_rows, err));
     REFUSED(lnt_set_bound(s, "q", 1, err), LNT_E_NOT_FOUND, "called q");
     REFUSED(lnt_set_bound(s, NULL, 1, err), LNT_E_ARGUMENT, "name");
-    REFUSED(lnt_fetch(s, "q", err), LNT_E_NOT_FOUND, "--keep q");
-    REFUSED(lnt_fetch(s, NULL, err), LNT_E_ARGUMENT, "name");
-    REFUSED(lnt_get_value(s, "kept", &t, err), LNT_E_ARGUMENT, "lnt_fetch");
+    REFUSED(lnt_keep_value(s, "q", err), LNT_E_NOT_FOUND, "--keep q");
+    REFUSED(lnt_keep_value(s, NULL, err), LNT_E_ARGUMENT, "name");
+    REFUSED(lnt_get_value(s, "kept", &t, err), LNT_E_ARGUMENT, "lnt_keep_value");
     REFUSED(lnt_get_value(s, "q", &t, err), LNT_E_NOT_FOUND, "q");
     REFUSED(lnt_get_value(s, NULL, &t, err), LNT_E_ARGUMENT, "name");
-    ACCEPTED(lnt_fetch(s, "kept", err));
+    ACCEPTED(lnt_keep_value(s, "kept", err));
     REFUSED(lnt_get_value(s, "kept", &t, err), LNT_E_ARGUMENT, "run the session");
     REFUSED(lnt_get_value(s, "kept", NULL, err), LNT_E_ARGUMENT, "tensor");
-    REFUSED(lnt_inject(s, "q", &two_rows, err), LNT_E_NOT_FOUND, "q");
-    REFUSED(lnt_inject(s, NULL, &two_rows, err), LNT_E_ARGUMENT, "name");
-    REFUSED(lnt_inject(s, "x", &two_rows, err), LNT_E_ARGUMENT, "lnt_set_input");
-    REFUSED(lnt_inject(s, "w", &two_rows, err), LNT_E_ARGUMENT, "constant");
-    REFUSED(lnt_inject(s, "kept", FLOATS(2, 2, 4, NULL, 32), err), LNT_E_ARGUMENT, "without data");
-    REFUSED(lnt_inject(s, "kept", TENSOR(LNT_INT32, 2, 2, 4, numbers, 32), err), LNT_E_TYPE, "kept is float");
-    REFUSED(lnt_inject(s, "kept", FLOATS(3, 2, 4, numbers, 32), err), LNT_E_SHAPE, "rank 2, not 3");
-    REFUSED(lnt_inject(s, "kept", FLOATS(9, 2, 4, numbers, 32), err), LNT_E_SHAPE, "not 9");
-    REFUSED(lnt_inject(s, "kept", FLOATS(2, 2, 3, numbers, 32), err), LNT_E_SHAPE, "4 along axis 1, not 3");
-    REFUSED(lnt_inject(s, "kept", FLOATS(2, -2, 4, numbers, 32), err), LNT_E_SHAPE, "kept");
-    REFUSED(lnt_inject(s, "kept", FLOATS(2, INT64_C(1) << 62, 4, numbers, 32), err), LNT_E_SHAPE, "kept");
-    REFUSED(lnt_inject(s, "kept", FLOATS(2, 2, 4, numbers, 31), err), LNT_E_SHAPE, "shorter");
+    REFUSED(lnt_set_value(s, "q", &two_rows, err), LNT_E_NOT_FOUND, "q");
+    REFUSED(lnt_set_value(s, NULL, &two_rows, err), LNT_E_ARGUMENT, "name");
+    REFUSED(lnt_set_value(s, "x", &two_rows, err), LNT_E_ARGUMENT, "lnt_set_input");
+    REFUSED(lnt_set_value(s, "w", &two_rows, err), LNT_E_ARGUMENT, "constant");
+    REFUSED(lnt_set_value(s, "kept", FLOATS(2, 2, 4, NULL, 32), err), LNT_E_ARGUMENT, "without data");
+    REFUSED(lnt_set_value(s, "kept", TENSOR(LNT_INT32, 2, 2, 4, numbers, 32), err), LNT_E_TYPE,
+            "kept is float");
+    REFUSED(lnt_set_value(s, "kept", FLOATS(3, 2, 4, numbers, 32), err), LNT_E_SHAPE, "rank 2, not 3");
+    REFUSED(lnt_set_value(s, "kept", FLOATS(9, 2, 4, numbers, 32), err), LNT_E_SHAPE, "not 9");
+    REFUSED(lnt_set_value(s, "kept", FLOATS(2, 2, 3, numbers, 32), err), LNT_E_SHAPE,
+            "4 along axis 1, not 3");
+    REFUSED(lnt_set_value(s, "kept", FLOATS(2, -2, 4, numbers, 32), err), LNT_E_SHAPE, "kept");
+    REFUSED(lnt_set_value(s, "kept", FLOATS(2, INT64_C(1) << 62, 4, numbers, 32), err), LNT_E_SHAPE, "kept");
+    REFUSED(lnt_set_value(s, "kept", FLOATS(2, 2, 4, numbers, 31), err), LNT_E_SHAPE, "shorter");
     ACCEPTED(lnt_run(s, err));
     ACCEPTED(lnt_get_value(s, "kept", &t, err));
     assert_int_equal(t.bytes, sizeof numbers);
@@ -506,25 +510,25 @@ static void test_ends_of_tensors(void **state)
     const uint32_t ranks[] = ENDS(UINT32_MAX);
     const size_t bytes[] = ENDS(SIZE_MAX);
     lnt_session *s = f->session;
-    ACCEPTED(lnt_fetch(s, "kept", err));
+    ACCEPTED(lnt_keep_value(s, "kept", err));
     for (int i = 0; i < 4; i++) {
         const int64_t n = extents[i];
         const lnt_status fits = i < 2 ? LNT_OK : LNT_E_SHAPE;
         assert_int_equal(lnt_set_input(s, 0, FLOATS(2, n, 4, numbers, 32), NULL), fits);
         assert_int_equal(lnt_set_input(s, 0, FLOATS(2, n, 4, NULL, 0), NULL), fits);
-        assert_int_equal(lnt_inject(s, "kept", FLOATS(2, n, 4, numbers, 32), NULL), fits);
+        assert_int_equal(lnt_set_value(s, "kept", FLOATS(2, n, 4, numbers, 32), NULL), fits);
         REFUSED(lnt_set_input(s, 0, FLOATS(ranks[i], 2, 4, numbers, 32), err), LNT_E_SHAPE, "rank 2");
-        REFUSED(lnt_inject(s, "kept", FLOATS(ranks[i], 2, 4, numbers, 32), err), LNT_E_SHAPE, "rank 2");
+        REFUSED(lnt_set_value(s, "kept", FLOATS(ranks[i], 2, 4, numbers, 32), err), LNT_E_SHAPE, "rank 2");
         REFUSED(lnt_set_input(s, 0, TENSOR((lnt_dtype)n, 2, 2, 4, numbers, 32), err),
                 (lnt_dtype)n == LNT_FLOAT ? LNT_OK : LNT_E_TYPE, NULL);
     }
-    ACCEPTED(lnt_inject(s, "kept", NULL, err));
+    ACCEPTED(lnt_set_value(s, "kept", NULL, err));
     for (int i = 0; i < 4; i++) {
         const lnt_status enough = i < 2 ? LNT_E_SHAPE : LNT_OK;
         assert_int_equal(lnt_set_input(s, 0, FLOATS(2, 2, 4, numbers, bytes[i]), NULL), enough);
-        assert_int_equal(lnt_inject(s, "kept", FLOATS(2, 2, 4, numbers, bytes[i]), NULL), enough);
+        assert_int_equal(lnt_set_value(s, "kept", FLOATS(2, 2, 4, numbers, bytes[i]), NULL), enough);
     }
-    ACCEPTED(lnt_inject(s, "kept", NULL, err));
+    ACCEPTED(lnt_set_value(s, "kept", NULL, err));
     for (int i = 0; i < 4; i++) {
         float y[8];
         ACCEPTED(lnt_set_output(s, 0, y, bytes[i], err));
@@ -593,11 +597,14 @@ static void test_ends_of_options(void **state)
         ACCEPTED(lnt_set_input(s, 0, &two_rows, err));
         REFUSED(lnt_run(s, err), LNT_E_LIMIT, "arena");
         lnt_session_destroy(&s);
-        REFUSED(lnt_model_from_memory(f->image, f->size, &many, &m, err), i < 2 ? LNT_OK : LNT_E_ARGUMENT, NULL);
-        lnt_model_close(&m);
-        REFUSED(lnt_model_from_memory(f->image, f->size, &flags, &m, err), i < 2 ? LNT_OK : LNT_E_ARGUMENT, NULL);
-        lnt_model_close(&m);
-        REFUSED(lnt_model_from_memory(f->image, size, NULL, &m, err), i < 2 ? LNT_E_FILE : LNT_E_ARGUMENT, NULL);
+        REFUSED(lnt_model_create_from_memory(f->image, f->size, &many, &m, err),
+                i < 2 ? LNT_OK : LNT_E_ARGUMENT, NULL);
+        lnt_model_destroy(&m);
+        REFUSED(lnt_model_create_from_memory(f->image, f->size, &flags, &m, err),
+                i < 2 ? LNT_OK : LNT_E_ARGUMENT, NULL);
+        lnt_model_destroy(&m);
+        REFUSED(lnt_model_create_from_memory(f->image, size, NULL, &m, err),
+                i < 2 ? LNT_E_FILE : LNT_E_ARGUMENT, NULL);
     }
 }
 
@@ -613,8 +620,8 @@ static void test_ends_of_struct_bytes(void **state)
         lnt_model *m = NULL;
         ACCEPTED(lnt_session_create(f->model, &o, &s, err));
         lnt_session_destroy(&s);
-        ACCEPTED(lnt_model_from_memory(f->image, f->size, &how, &m, err));
-        lnt_model_close(&m);
+        ACCEPTED(lnt_model_create_from_memory(f->image, f->size, &how, &m, err));
+        lnt_model_destroy(&m);
     }
 }
 

@@ -150,7 +150,7 @@ static size_t run(model *m, float *result)
     lnt_tensor t;
     uint64_t seed = 1234567;
     check(lnt_emit(&m->g, &m->report, NULL, &image, &size), &m->err);
-    check(lnt_model_from_memory(image, size, NULL, &loaded, &err), &err);
+    check(lnt_model_create_from_memory(image, size, NULL, &loaded, &err), &err);
     check(lnt_session_create(
               loaded,
               &(lnt_session_options){.struct_bytes = sizeof(lnt_session_options), .intra_op_num_threads = 1},
@@ -175,7 +175,7 @@ static size_t run(model *m, float *result)
     assert_true(t.bytes <= MAX_OUT * sizeof *result);
     memcpy(result, t.data, t.bytes);
     lnt_session_destroy(&session);
-    lnt_model_close(&loaded);
+    lnt_model_destroy(&loaded);
     lnt_free(&lnt_malloc_allocator, image);
     for (unsigned i = 0; i < 4; i++)
         free(data[i]);

@@ -85,7 +85,7 @@ static void open_scene(scene *s)
     must(lnt_convert_file("tests/data/hooks.onnx", &how, &report, &s->image, &s->size, &s->err), &s->err);
     lnt_report_free(&report);
     hook = (lnt_custom_op){.domain = "host", .name = "Hook", .shape = hook_shape, .run = hook_run, .user = s};
-    must(lnt_model_from_memory(s->image, s->size, &options, &s->model, &s->err), &s->err);
+    must(lnt_model_create_from_memory(s->image, s->size, &options, &s->model, &s->err), &s->err);
     must(lnt_session_create(s->model, &with, &s->session, &s->err), &s->err);
     must(lnt_set_input(s->session, 0, &input, &s->err), &s->err);
 }
@@ -93,7 +93,7 @@ static void open_scene(scene *s)
 static void close_scene(scene *s)
 {
     lnt_session_destroy(&s->session);
-    lnt_model_close(&s->model);
+    lnt_model_destroy(&s->model);
     lnt_free(&lnt_malloc_allocator, s->image);
     sem_destroy(&s->here);
     sem_destroy(&s->go_on);
@@ -258,12 +258,22 @@ static void call_everything(scene *s)
     lnt_error err = {0};
     lnt_tensor t;
     lnt_session_info info = {.struct_bytes = sizeof info};
-    const lnt_status answers[] = {
-        lnt_run(x, &err), lnt_bind(x, &err), lnt_set_input(x, 0, &input, &err), lnt_set_output(x, 0, NULL, 0, &err),
-        lnt_get_output(x, 0, &t, &err), lnt_get_value(x, "y", &t, &err), lnt_fetch(x, "y", &err),
-        lnt_set_bound(x, "T", 1, &err), lnt_select_outputs(x, NULL, 0, &err), lnt_inject(x, "b", &input, &err),
-        lnt_state_reset(x, &err), lnt_state_set(x, 0, &input, &err), lnt_state_get(x, 0, &t, &err),
-        lnt_session_get_info(x, &info, &err), lnt_session_trim(x, &err), lnt_trace_write(x, "build/no-trace", &err)};
+    const lnt_status answers[] = {lnt_run(x, &err),
+                                  lnt_bind(x, &err),
+                                  lnt_set_input(x, 0, &input, &err),
+                                  lnt_set_output(x, 0, NULL, 0, &err),
+                                  lnt_get_output(x, 0, &t, &err),
+                                  lnt_get_value(x, "y", &t, &err),
+                                  lnt_keep_value(x, "y", &err),
+                                  lnt_set_bound(x, "T", 1, &err),
+                                  lnt_select_outputs(x, NULL, 0, &err),
+                                  lnt_set_value(x, "b", &input, &err),
+                                  lnt_state_reset(x, &err),
+                                  lnt_state_set(x, 0, &input, &err),
+                                  lnt_state_get(x, 0, &t, &err),
+                                  lnt_session_get_info(x, &info, &err),
+                                  lnt_session_trim(x, &err),
+                                  lnt_trace_write(x, "build/no-trace", &err)};
     for (size_t i = 0; i < sizeof answers / sizeof answers[0]; i++)
         if (answers[i] != LNT_E_BUSY)
             fail_msg("call %zu: %s", i, lnt_status_text(answers[i]));
@@ -315,7 +325,7 @@ static lnt_status call_one(lnt_session *x, unsigned which)
     case 1: return lnt_set_output(x, 0, NULL, 0, NULL);
     case 2: return lnt_get_output(x, 0, &t, NULL);
     case 3: return lnt_get_value(x, "y", &t, NULL);
-    case 4: return lnt_fetch(x, "y", NULL);
+    case 4: return lnt_keep_value(x, "y", NULL);
     case 5: return lnt_select_outputs(x, NULL, 0, NULL);
     case 6: return lnt_bind(x, NULL);
     case 7: return lnt_state_reset(x, NULL);
@@ -601,12 +611,12 @@ static void run_with(void *library, const scene *s, bool with_fork)
     lnt_model *model = NULL;
     lnt_session *session = NULL;
     lnt_error err = {0};
-    *(void **)&from_memory = symbol(library, "lnt_model_from_memory");
+    *(void **)&from_memory = symbol(library, "lnt_model_create_from_memory");
     *(void **)&create = symbol(library, "lnt_session_create");
     *(void **)&set_input = symbol(library, "lnt_set_input");
     *(void **)&run_it = symbol(library, "lnt_run");
     *(void **)&destroy = symbol(library, "lnt_session_destroy");
-    *(void **)&close_it = symbol(library, "lnt_model_close");
+    *(void **)&close_it = symbol(library, "lnt_model_destroy");
     must(from_memory(s->image, s->size, &options, &model, &err), &err);
     must(create(model, &with, &session, &err), &err);
     must(set_input(session, 0, &input, &err), &err);

@@ -25,7 +25,7 @@ static void open_session(opened *t, const lnt_session_options *options)
 static void close_all(opened *t)
 {
     lnt_session_destroy(&t->session);
-    lnt_model_close(&t->model);
+    lnt_model_destroy(&t->model);
     lnt_free(&lnt_malloc_allocator, t->image);
 }
 
@@ -601,7 +601,7 @@ static void test_a_run_cut_anywhere_gives_the_same_bits(void **state)
         open_session(&t, NULL);
         must(lnt_set_input(t.session, 0, &in, &t.err), &t.err);
         run_outputs(&t, y, z);
-        must(lnt_fetch(t.session, cuts[i], &t.err), &t.err);
+        must(lnt_keep_value(t.session, cuts[i], &t.err), &t.err);
         must(lnt_select_outputs(t.session, (uint32_t[1]){0}, 0, &t.err), &t.err); /* stop there */
         must(lnt_run(t.session, &t.err), &t.err);
         lnt_tensor cut;
@@ -613,7 +613,7 @@ static void test_a_run_cut_anywhere_gives_the_same_bits(void **state)
 
         open_session(&t, NULL);
         must(lnt_set_input(t.session, 0, &in, &t.err), &t.err);
-        must(lnt_inject(t.session, cuts[i], &cut, &t.err), &t.err);
+        must(lnt_set_value(t.session, cuts[i], &cut, &t.err), &t.err);
         run_outputs(&t, y2, z2);
         assert_memory_equal(y, y2, sizeof y);
         assert_memory_equal(z, z2, sizeof z);
@@ -632,7 +632,7 @@ static void test_inputs_that_are_not_needed_may_be_left_out(void **state)
     fill(d, 60);
     const lnt_tensor value = floats(d, 4, (int64_t[]){1, 4, 3, 4});
     lnt_tensor out;
-    must(lnt_inject(t.session, "d", &value, &t.err), &t.err);
+    must(lnt_set_value(t.session, "d", &value, &t.err), &t.err);
     must(lnt_select_outputs(t.session, (uint32_t[]){0}, 1, &t.err), &t.err);
     must(lnt_run(t.session, &t.err), &t.err);
     must(lnt_get_output(t.session, 0, &out, &t.err), &t.err);
@@ -658,7 +658,7 @@ static void test_memory_given_back_is_taken_again(void **state)
     in.data = raw + 1;
     const lnt_tensor value = floats(d, 4, (int64_t[]){1, 4, 3, 4});
     must(lnt_set_input(t.session, 0, &in, &t.err), &t.err);
-    must(lnt_inject(t.session, "d", &value, &t.err), &t.err);
+    must(lnt_set_value(t.session, "d", &value, &t.err), &t.err);
     run_outputs(&t, y, z);
     must(lnt_session_trim(t.session, &t.err), &t.err);
     run_outputs(&t, y2, z2);
@@ -810,7 +810,7 @@ static void test_the_host_brings_an_operator_memory_and_a_log(void **state)
     lnt_graph_free(&b.g);
     lnt_report_free(&b.report);
 
-    assert_int_equal(lnt_model_from_memory(t.image, size, NULL, &t.model, &t.err), LNT_E_UNSUPPORTED);
+    assert_int_equal(lnt_model_create_from_memory(t.image, size, NULL, &t.model, &t.err), LNT_E_UNSUPPORTED);
     assert_non_null(strstr(t.err.message, "host.Twice"));
     const lnt_custom_op op = {
         .domain = "host", .name = "Twice", .shape = twice_shape, .run = twice_run, .user = &calls};
@@ -819,7 +819,7 @@ static void test_the_host_brings_an_operator_memory_and_a_log(void **state)
                            .release = host_release,
                            .log = log_to_count,
                            .user = &logged};
-    must(lnt_model_from_memory(
+    must(lnt_model_create_from_memory(
              t.image, size,
              &(lnt_model_options){
                  .struct_bytes = sizeof(lnt_model_options), .host = &host, .custom = &op, .n_custom = 1},
@@ -853,8 +853,8 @@ static void test_fetch_and_trace(void **state)
     const lnt_tensor in = floats(x, 2, (int64_t[]){1, 64});
     lnt_tensor m;
     lnt_trace_step step;
-    must(lnt_fetch(t.session, "m", &t.err), &t.err);
-    assert_int_equal(lnt_fetch(t.session, "gone", &t.err), LNT_E_NOT_FOUND);
+    must(lnt_keep_value(t.session, "m", &t.err), &t.err);
+    assert_int_equal(lnt_keep_value(t.session, "gone", &t.err), LNT_E_NOT_FOUND);
     assert_non_null(strstr(t.err.message, "--keep gone"));
     must(lnt_set_input(t.session, 0, &in, &t.err), &t.err);
     must(lnt_run(t.session, &t.err), &t.err);

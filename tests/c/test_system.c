@@ -62,13 +62,13 @@ static lnt_status use(const char *path, uint32_t flags, const char *target, lnt_
         .struct_bytes = sizeof options, .intra_op_num_threads = 2, .enable_profiling = true};
     lnt_model *model = NULL;
     lnt_session *session = NULL;
-    lnt_status status = lnt_model_open(path, &how, &model, err);
+    lnt_status status = lnt_model_create(path, &how, &model, err);
     if (status == LNT_OK)
         status = lnt_session_create(model, &options, &session, err);
     if (status == LNT_OK)
         status = run(session, target, err);
     lnt_session_destroy(&session);
-    lnt_model_close(&model);
+    lnt_model_destroy(&model);
     return status;
 }
 

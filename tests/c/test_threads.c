@@ -99,7 +99,7 @@ static void at_level(const converted *c, const char *level)
     team t = {.what = c, .at_work = SESSIONS, .level = level};
     member m[SESSIONS] = {{0}};
     pthread_t thread[SESSIONS], disturber;
-    assert_int_equal(lnt_model_from_memory(c->image, c->size, NULL, &t.model, &err), LNT_OK);
+    assert_int_equal(lnt_model_create_from_memory(c->image, c->size, NULL, &t.model, &err), LNT_OK);
     assert_int_equal(lnt_pool_create(3, &t.shared, &err), LNT_OK);
     for (int i = 0; i < SESSIONS; i++) {
         m[i] = (member){.team = &t, .number = i};
@@ -123,7 +123,7 @@ static void at_level(const converted *c, const char *level)
         lnt_session_destroy(&m[i].session);
     }
     lnt_pool_destroy(&t.shared);
-    lnt_model_close(&t.model);
+    lnt_model_destroy(&t.model);
 }
 
 static void sessions_side_by_side(void **state)

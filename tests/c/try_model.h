@@ -164,13 +164,13 @@ static inline void ask(lnt_session *s, uint64_t recipe)
     lnt_tensor t;
     uint32_t output = draw(&recipe, 4);
     if (rarely(&recipe, 3))
-        (void)lnt_fetch(s, some_value(m, &recipe, &v), NULL);
+        (void)lnt_keep_value(s, some_value(m, &recipe, &v), NULL);
     if (rarely(&recipe, 4))
         (void)lnt_select_outputs(s, &output, rarely(&recipe, 4) ? 0 : 1, NULL);
     if (rarely(&recipe, 4)) {
         const char *name = some_value(m, &recipe, &v);
         if (make_tensor(&v, 2, contents_of(draw(&recipe, 5)), &t) == LNT_OK)
-            (void)lnt_inject(s, name, &t, NULL);
+            (void)lnt_set_value(s, name, &t, NULL);
     }
     if (rarely(&recipe, 3) && m->file.n_symbols)
         (void)lnt_set_bound(s, m->file.strings + m->file.symbols[draw(&recipe, m->file.n_symbols)].name,
@@ -271,10 +271,10 @@ static inline lnt_status try_model(const void *bytes, size_t size, uint64_t reci
                            .user = &t.allocations};
     const lnt_model_options options = {.struct_bytes = sizeof options, .flags = t.load_flags, .host = &host};
     lnt_model *m = NULL;
-    lnt_status status = lnt_model_from_memory(bytes, size, &options, &m, err);
+    lnt_status status = lnt_model_create_from_memory(bytes, size, &options, &m, err);
     if (status == LNT_OK)
         status = run_model(m, &t, err);
-    lnt_model_close(&m);
+    lnt_model_destroy(&m);
     return status;
 }
 

@@ -66,7 +66,7 @@ class Model:
     def __init__(self, path, host=None):
         self.handle, self.host, self.users = c.c_void_p(), host, 1
         options = ModelOptions(struct_bytes=c.sizeof(ModelOptions), host=c.pointer(host.struct) if host else None)
-        call("lnt_model_open", os.fsencode(path), c.byref(options), c.byref(self.handle))
+        call("lnt_model_create", os.fsencode(path), c.byref(options), c.byref(self.handle))
 
     def input_index(self, name):
         return lib.lnt_model_find_input(self.handle, name.encode())
@@ -78,7 +78,7 @@ class Model:
         """The model is closed after its last session: the garbage collector keeps no order."""
         self.users -= 1
         if not self.users:
-            lib.lnt_model_close(c.byref(self.handle))
+            lib.lnt_model_destroy(c.byref(self.handle))
 
     def __del__(self):
         self.release()
@@ -125,7 +125,7 @@ class Session:
         return self
 
     def fetch(self, name):
-        call("lnt_fetch", self.handle, name.encode())
+        call("lnt_keep_value", self.handle, name.encode())
         return self
 
     def value(self, name):
