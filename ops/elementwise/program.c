@@ -275,8 +275,8 @@ struct lnt_code {
     unsigned n_constants; /* slots behind those */
     int64_t block;        /* elements of a slot */
     uint8_t out[LNT_PROGRAM_MAX_OUT];
-    bool
-        direct; /* the last instruction gives result 0 and nothing else: it may write where the result lies */
+    /* The last instruction gives result 0 and nothing else: it may write where the result lies. */
+    bool direct;
     code_instr instr[MAX_WORK];
     float constant[][LNT_VECTOR_MAX];
 };

@@ -3,7 +3,8 @@
  *   block of C (row_block x column_block)
  *     for each block of K                  partial sums wait in C
  *       for a few panels of B              stay in the first-level cache
- *         for each tile of rows            6 rows or fewer, evenly cut; or 12 and a rest
+ *         for each tile of rows            the level's tile_rows or fewer, evenly cut; tall and narrow
+ *                                          tiles (lnt_gemm_has_whole_tiles) whole, and a rest
  *           tile kernel
  *     epilogue over the block, still in cache */
 #include "ops/gemm/gemm_driver.h"

@@ -528,20 +528,12 @@ LNT_INLINE vf v_sum4(vf a, vf b, vf c, vf d)
 #endif
 }
 
-/* Largest or smallest lane; unspecified if a lane is NaN. */
+/* Largest lane; unspecified if a lane is NaN. */
 LNT_INLINE float v_max_lane(vf x)
 {
     float m = x[0];
     for (unsigned i = 1; i < LNT_VL; i++)
         m = x[i] > m ? x[i] : m;
-    return m;
-}
-
-LNT_INLINE float v_min_lane(vf x)
-{
-    float m = x[0];
-    for (unsigned i = 1; i < LNT_VL; i++)
-        m = x[i] < m ? x[i] : m;
     return m;
 }
 
