@@ -1,7 +1,9 @@
 /* rnn_product.c — how W and R of the recurrent layers are packed, and what a layer is worth. */
 #include "ops/product.h"
 
-static unsigned gates_of(const lnt_op *op)
+#include "ops/recurrent/rnn.h"
+
+unsigned lnt_rnn_gates(const lnt_op *op)
 {
     switch (op->id) {
     case LNT_ID_LSTM:
@@ -15,7 +17,7 @@ static unsigned gates_of(const lnt_op *op)
 /* W or R: [directions, gates * hidden, K]. */
 static bool pack_gates(const lnt_node *node, const lnt_operand *w, lnt_packed *record)
 {
-    const unsigned gates = gates_of(node->op);
+    const unsigned gates = lnt_rnn_gates(node->op);
     if (w->rank != 3 || w->dims[1] % gates)
         return false;
     *record = lnt_packed_panels(LNT_SOURCE_GATES, (uint32_t)w->dims[0], (uint32_t)w->dims[2],
