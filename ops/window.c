@@ -43,37 +43,48 @@ lnt_status lnt_window_of(const lnt_site *site, lnt_window *w)
     return lnt_window_with(site, kernel, w);
 }
 
+lnt_status lnt_window_kernel(const lnt_site *site, const int64_t *kernel, unsigned n, lnt_window *w)
+{
+    LNT_ASSERT(n <= LNT_WINDOW_AXES);
+    const int64_t limit = INT32_MAX;
+    int64_t stride[LNT_WINDOW_AXES], dilation[LNT_WINDOW_AXES];
+    LNT_TRY(lnt_attr_ints(site, "strides", stride, n, 1));
+    LNT_TRY(lnt_attr_ints(site, "dilations", dilation, n, 1));
+    for (unsigned a = 0; a < LNT_WINDOW_AXES; a++) {
+        w->in[a] = w->out[a] = w->kernel[a] = w->stride[a] = w->dilation[a] = 1;
+        w->before[a] = w->after[a] = 0;
+    }
+    for (unsigned i = 0; i < n; i++) {
+        const unsigned a = LNT_WINDOW_AXES - n + i;
+        LNT_REQUIRE(kernel[i] != 0 && kernel[i] <= limit && stride[i] > 0 && stride[i] <= limit &&
+                        dilation[i] > 0 && dilation[i] <= limit,
+                    site->err, LNT_E_ARGUMENT, "kernel_shape, strides or dilations out of range");
+        w->kernel[a] = kernel[i];
+        w->stride[a] = stride[i];
+        w->dilation[a] = dilation[i];
+    }
+    return LNT_OK;
+}
+
 lnt_status lnt_window_with(const lnt_site *site, const int64_t *kernel, lnt_window *w)
 {
     LNT_ASSERT(site->in[0]->rank <= LNT_MAX_RANK);
     static const char *const auto_pads[] = {"NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"};
     const lnt_operand *x = site->in[0];
     const unsigned n = x->rank < 3 ? 0 : x->rank - 2u, first = LNT_WINDOW_AXES - n;
-    int64_t stride[LNT_MAX_RANK], dilation[LNT_MAX_RANK], pads[2 * LNT_MAX_RANK];
+    int64_t pads[2 * LNT_WINDOW_AXES];
     const int auto_pad = lnt_attr_choice(site->node, "auto_pad", auto_pads, 4);
     const bool padded = auto_pad == NOTSET, ceil_mode = lnt_attr_i(site->node, "ceil_mode", 0) != 0;
     LNT_REQUIRE(n >= 1 && n <= LNT_WINDOW_AXES, site->err, LNT_E_UNSUPPORTED,
                 "%s is implemented for 1 to 3 spatial axes, the input has rank %u", site->node->op->name,
                 x->rank);
-    LNT_TRY(lnt_attr_ints(site, "strides", stride, n, 1));
-    LNT_TRY(lnt_attr_ints(site, "dilations", dilation, n, 1));
+    LNT_TRY(lnt_window_kernel(site, kernel, n, w));
     LNT_TRY(lnt_attr_ints(site, "pads", pads, 2 * n, 0));
-    for (unsigned a = 0; a < LNT_WINDOW_AXES; a++) {
-        w->in[a] = w->out[a] = w->kernel[a] = w->stride[a] = w->dilation[a] = 1;
-        w->before[a] = w->after[a] = 0;
-    }
     for (unsigned i = 0; i < n; i++) {
         const unsigned a = first + i;
-        const int64_t limit = INT32_MAX;
-        LNT_REQUIRE(kernel[i] != 0 && kernel[i] <= limit && stride[i] > 0 && stride[i] <= limit &&
-                        dilation[i] > 0 && dilation[i] <= limit && pads[i] >= 0 && pads[i] <= limit &&
-                        pads[n + i] >= 0 && pads[n + i] <= limit,
-                    site->err, LNT_E_ARGUMENT,
-                    "kernel_shape, strides or dilations out of range, or negative pads");
+        LNT_REQUIRE(pads[i] >= 0 && pads[i] <= INT32_MAX && pads[n + i] >= 0 && pads[n + i] <= INT32_MAX,
+                    site->err, LNT_E_ARGUMENT, "pads below 0 or out of range");
         w->in[a] = x->dims[2 + i];
-        w->kernel[a] = kernel[i];
-        w->stride[a] = stride[i];
-        w->dilation[a] = dilation[i];
         w->before[a] = padded ? pads[i] : 0;
         w->after[a] = padded ? pads[n + i] : 0;
         w->out[a] = out_extent(w, a, auto_pad, ceil_mode);

@@ -19,6 +19,10 @@ lnt_status lnt_window_of(const lnt_site *site, lnt_window *w);
 /* The same where the kernel's extents [rank - 2] are known otherwise; negative if they are not yet known. */
 lnt_status lnt_window_with(const lnt_site *site, const int64_t *kernel, lnt_window *w);
 
+/* What needs no input: the kernel's n extents, and strides and dilations of site->node; in and out are 1, without
+ * padding. */
+lnt_status lnt_window_kernel(const lnt_site *site, const int64_t *kernel, unsigned n, lnt_window *w);
+
 static inline int64_t lnt_volume(const int64_t e[LNT_WINDOW_AXES])
 {
     return e[0] * e[1] * e[2];

@@ -20,11 +20,15 @@ typedef struct lnt_conv {
 lnt_status lnt_conv_of(const lnt_site *site, lnt_conv *c);
 lnt_status lnt_conv_transpose_of(const lnt_site *site, lnt_conv *c);
 
+/* What weights and attributes tell of it, all other extents unknown: W of Conv [groups * features, channels,
+ * kernel...], of ConvTranspose [groups * channels, features, kernel...]. False where they do not fit each other, or
+ * the kernel's extents are unknown. */
+bool lnt_conv_of_weights(const lnt_node *node, const lnt_operand *w, bool transposed, lnt_conv *c);
+
 /* The record of float weights w for this geometry; depthwise ones have their own layout. */
 lnt_packed lnt_conv_record(const lnt_conv *c);
 
-/* The same of a constant: W of Conv [groups * features, channels, kernel...], of ConvTranspose
- * [groups * channels, features, kernel...]; false where node's attributes do not fit it. */
+/* The same of a constant; false where node's attributes do not fit it. */
 bool lnt_conv_pack(const lnt_node *node, const lnt_operand *w, bool transposed, lnt_packed *record);
 
 /* Pixels of zeros around an image. */

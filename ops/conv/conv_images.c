@@ -209,37 +209,36 @@ lnt_packed lnt_conv_record(const lnt_conv *c)
     return p;
 }
 
-/* An attribute of one positive integer per spatial axis; all 1 if it is missing, false if it is odd. */
-static bool axes_attr(const lnt_node *node, const char *name, unsigned n, int64_t *out)
-{
-    const lnt_attr *attr = lnt_attr_find(node, name);
-    for (unsigned i = 0; i < n; i++) {
-        out[i] = attr && attr->type == LNT_ATTR_INTS && attr->count == n ? attr->i[i] : 1;
-        if (out[i] < 1 || out[i] > INT16_MAX)
-            return false;
-    }
-    return true;
-}
-
-bool lnt_conv_pack(const lnt_node *node, const lnt_operand *w, bool transposed, lnt_packed *record)
+bool lnt_conv_of_weights(const lnt_node *node, const lnt_operand *w, bool transposed, lnt_conv *c)
 {
     const int64_t groups = lnt_attr_i(node, "group", 1);
     if (w->rank < 3 || w->rank > 2 + LNT_WINDOW_AXES || groups < 1 || w->dims[0] % groups)
         return false;
     const int64_t first = w->dims[0] / groups, second = w->dims[1];
-    lnt_conv c = {.groups = groups,
-                  .channels = transposed ? first : second,
-                  .features = transposed ? second : first,
-                  .axes = w->rank - 2u,
-                  .transposed = transposed};
-    const unsigned missing = LNT_WINDOW_AXES - c.axes;
-    for (unsigned a = 0; a < LNT_WINDOW_AXES; a++)
-        c.w.kernel[a] = c.w.stride[a] = c.w.dilation[a] = 1;
-    for (unsigned i = 0; i < c.axes; i++)
-        c.w.kernel[missing + i] = w->dims[2 + i];
-    if (!axes_attr(node, "strides", c.axes, c.w.stride + missing) ||
-        !axes_attr(node, "dilations", c.axes, c.w.dilation + missing))
+    *c = (lnt_conv){.batch = LNT_DIM_UNKNOWN,
+                    .groups = groups,
+                    .channels = transposed ? first : second,
+                    .features = transposed ? second : first,
+                    .axes = w->rank - 2u,
+                    .transposed = transposed};
+    lnt_error ignored;
+    const lnt_site site = {.node = node, .err = &ignored};
+    bool known = lnt_window_kernel(&site, w->dims + 2, c->axes, &c->w) == LNT_OK;
+    for (unsigned a = LNT_WINDOW_AXES - c->axes; known && a < LNT_WINDOW_AXES; a++) {
+        known = c->w.kernel[a] > 0;
+        c->w.in[a] = c->w.out[a] = LNT_DIM_UNKNOWN;
+    }
+    return known;
+}
+
+bool lnt_conv_pack(const lnt_node *node, const lnt_operand *w, bool transposed, lnt_packed *record)
+{
+    lnt_conv c;
+    if (!lnt_conv_of_weights(node, w, transposed, &c))
         return false;
+    for (unsigned a = 0; a < LNT_WINDOW_AXES; a++)
+        if (c.w.stride[a] > INT16_MAX || c.w.dilation[a] > INT16_MAX)
+            return false;
     *record = lnt_conv_record(&c);
     return true;
 }
