@@ -253,7 +253,7 @@ SPARE := $(if $(findstring x86_64,$(TARGET)),$(filter-out $(foreach l,$(ALL_LEVE
 # So is what runs once for a file, a session, a step or a run of pixels, and what few networks have.
 SPARE += base/file.c $(filter-out formats/hash.c,$(wildcard formats/*.c)) \
          $(patsubst %,runtime/%.c,control join load session model_info options resources request trace) \
-         $(foreach f,attention col2im conv conv_depthwise conv_images conv_stem conv_transpose cumulative \
+         $(foreach f,attention col2im conv conv_algorithm conv_depthwise conv_images conv_stem conv_transpose cumulative \
              det einsum einsum_product elementwise embed_layernorm expand fourier gridsample linear_attention \
              loss lpnorm nms op program_node random roialign slice transpose trilu unique unpool \
              window_functions,$(wildcard ops/$(f).c ops/*/$(f).c))

@@ -56,23 +56,25 @@ static bool bound_to_channels_last(const lnt_gnode *n)
 /* A convolution of few channels copies what it reads anyway, whatever the order. */
 static bool reads_either(const lnt_graph *g, const lnt_gnode *n, unsigned operand)
 {
-    enum { FEW = 4 };
-    const lnt_operand *x = lnt_ginfo(g, n->in[0]);
-    return bound_to_channels_last(n) && !lnt_is(n, ConvTranspose) && operand == 0 && x->dims[1] >= 1 &&
-           x->dims[1] <= FEW;
+    return bound_to_channels_last(n) && !lnt_is(n, ConvTranspose) && operand == 0 &&
+           lnt_conv_few_channels(lnt_ginfo(g, n->in[0])->dims[1]);
 }
 
-/* A convolution of few channels and long rows makes planes from planes as well. */
+/* A convolution that makes planes of planes as well. */
 static bool makes_planes(const lnt_graph *g, const lnt_gnode *n)
 {
-    if (!lnt_is(n, Conv) || lnt_gnode_int(n, "group", 1) != 1)
+    if (!lnt_is(n, Conv))
         return false;
     const lnt_operand *w = lnt_ginfo(g, n->in[1]), *y = lnt_ginfo(g, n->out[0]);
     if (w->rank < 3 || w->rank > 4 || y->rank != w->rank)
         return false;
-    const int64_t x = w->dims[w->rank - 1], taps = w->rank > 3 ? lnt_dim_mul(w->dims[2], x) : x;
-    return x > 0 && taps > 0 && lnt_stem_takes(w->dims[1], w->dims[0], taps, x) &&
-           (y->dims[y->rank - 1] < 0 || y->dims[y->rank - 1] >= LNT_PLANE_PIXELS);
+    lnt_node view;
+    lnt_conv c;
+    lnt_gnode_view(n, &view);
+    if (!lnt_conv_of_weights(&view, w, false, &c))
+        return false;
+    c.w.out[2] = y->dims[y->rank - 1];
+    return lnt_conv_algorithm(&c, LNT_ORDER_PLAIN, false, false) == LNT_CONV_PLANES;
 }
 
 /* Reads and writes by strides: input and output may differ in order. */

@@ -236,13 +236,16 @@ static lnt_status bind_float(lnt_site *site)
 {
     lnt_conv g;
     LNT_TRY(lnt_conv_of(site, &g));
-    if (lnt_conv_is_depthwise(&g))
-        return lnt_conv_bind_depthwise(site, &g);
     const int own_bias = lnt_own_input(site, 2) ? 2 : -1;
+    const bool writes = lnt_conv_writes_output(site);
     lnt_store store;
-    LNT_TRY(lnt_bind_store(site, 1, own_bias, lnt_conv_writes_output(site), &store));
-    if (store.residual < 0 && lnt_conv_is_stem(site, &g))
-        return lnt_conv_bind_stem(site, &g, &store);
+    LNT_TRY(lnt_bind_store(site, 1, own_bias, writes, &store));
+    const lnt_conv_kind kind =
+        lnt_conv_algorithm(&g, (lnt_order)site->in[0]->order, writes, store.residual >= 0);
+    if (kind == LNT_CONV_DEPTHWISE)
+        return lnt_conv_bind_depthwise(site, &g, &store);
+    if (kind != LNT_CONV_PRODUCT)
+        return lnt_conv_bind_stem(site, &g, kind, &store);
     conv *c = lnt_bind_params(site, sizeof *c);
     if (!c)
         return LNT_E_MEMORY;

@@ -78,35 +78,43 @@ lnt_status lnt_conv_bind_types(lnt_site *site, const lnt_conv *c, lnt_status (*b
 
 enum { LNT_DEPTHWISE_LINES = 64 };
 
-/* One or few input and output channels per group. */
-static inline bool lnt_conv_is_depthwise(const lnt_conv *c)
+/* ---- how it is computed (conv_algorithm.c) ---- */
+
+typedef enum lnt_conv_kind {
+    LNT_CONV_PRODUCT,   /* neighborhoods of pixels times the weights: conv.c */
+    LNT_CONV_DEPTHWISE, /* one or few input and output channels per group: conv_depthwise.c */
+    LNT_CONV_STEM,      /* few channels, or few features: conv_stem.c, columns of a pixel side by side */
+    LNT_CONV_PLANES,    /* the same, pixels of a feature side by side */
+    LNT_CONV_POINTS     /* the same as STEM of one tap: pixels are read where they lie */
+} lnt_conv_kind;
+
+/* c may have unknown extents (negative) of images, which are taken to be large enough. in: the order of the input.
+ * writes_pixels: can the output be written as channels-last (lnt_conv_writes_output)? adds: a residual? */
+lnt_conv_kind lnt_conv_algorithm(const lnt_conv *c, lnt_order in, bool writes_pixels, bool adds);
+
+/* Whatever the order. */
+bool lnt_conv_is_depthwise(const lnt_conv *c);
+
+/* What a convolution of so many channels reads is copied anyway, in whatever order it lies. */
+static inline bool lnt_conv_few_channels(int64_t channels)
 {
-    return !c->transposed && c->groups > 1 && lnt_depthwise_takes(c->channels, c->features) &&
-           c->w.kernel[0] * c->w.kernel[1] <= LNT_DEPTHWISE_LINES;
+    enum { CHANNELS_MAX = 4 };
+    return channels >= 1 && channels <= CHANNELS_MAX;
 }
 
-/* Few channels in kernels of taps_x taps side by side, of `taps` in all. */
-static inline bool lnt_stem_takes(int64_t channels, int64_t features, int64_t taps, int64_t taps_x)
+/* Is the input a plane for each channel? */
+static inline bool lnt_conv_in_planes(const lnt_conv *c, lnt_order in)
 {
-    enum {
-        CHANNELS_MAX = 4,
-        RUN_MAX = 32, /* floats side by side in K: more are work for tiles of rows */
-        DEPTH_MAX = 1024
-    };
-    return channels >= 1 && channels <= CHANNELS_MAX && taps_x <= RUN_MAX / channels &&
-           taps <= DEPTH_MAX / channels && features >= LNT_PANEL / 4;
+    return in == LNT_ORDER_PLAIN || c->channels == 1;
 }
-
-/* Few channels, or few features and an output that can be written channels-last. */
-bool lnt_conv_is_stem(const lnt_site *site, const lnt_conv *c);
 
 /* Is there any sense in making the output line by line? Yes, if little work makes much of it, and lines are
  * long. */
 bool lnt_conv_may_feed(const lnt_site *site, const lnt_conv *c);
 
 /* For bind functions. */
-lnt_status lnt_conv_bind_depthwise(lnt_site *site, const lnt_conv *c);
-/* store must add no residual. */
-lnt_status lnt_conv_bind_stem(lnt_site *site, const lnt_conv *c, const lnt_store *store);
+lnt_status lnt_conv_bind_depthwise(lnt_site *site, const lnt_conv *c, const lnt_store *store);
+/* kind: STEM, PLANES or POINTS. */
+lnt_status lnt_conv_bind_stem(lnt_site *site, const lnt_conv *c, lnt_conv_kind kind, const lnt_store *store);
 
 #endif

@@ -225,7 +225,7 @@ static int64_t slice_of(const depthwise *d)
     return slice < SLICE ? SLICE : slice < d->pixel ? slice : d->pixel;
 }
 
-lnt_status lnt_conv_bind_depthwise(lnt_site *site, const lnt_conv *g)
+lnt_status lnt_conv_bind_depthwise(lnt_site *site, const lnt_conv *g, const lnt_store *store)
 {
     const lnt_window *w = &g->w;
     const int64_t terms = lnt_volume(w->kernel) * g->channels;
@@ -237,8 +237,7 @@ lnt_status lnt_conv_bind_depthwise(lnt_site *site, const lnt_conv *g)
     size_t scratch = 0;
     LNT_TRY(lnt_conv_bind_images(site, g, NULL, &d->images, &scratch));
     LNT_TRY(lnt_conv_bind_weights(site, g, &d->weights, &scratch));
-    LNT_TRY(
-        lnt_bind_store(site, 1, lnt_own_input(site, 2) ? 2 : -1, lnt_conv_writes_output(site), &d->store));
+    d->store = *store;
     d->epilogue = site->out[0]->order == LNT_ORDER_CHANNELS_LAST ? d->store.program : NULL;
     d->in_pixel = g->groups * g->channels;
     d->pixel = g->groups * g->features;

@@ -15,10 +15,6 @@
 #include <string.h>
 
 enum {
-    CHANNELS_MAX = 4,
-    FEATURES_FEW = LNT_PANEL,
-    FEATURES_DEPTH = 160, /* of few features: longer sums hide what a tile of rows costs */
-    DIRECT_MAX = 64,      /* channels and features of kernels of one tap */
     BAND_ROWS = 8,
     BAND_PIXELS = 256, /* of each row */
     PLANE_RUN = 512,   /* of each row of planes, which lie far apart */
@@ -250,53 +246,6 @@ static lnt_status run_stem(lnt_kernel *k, const lnt_step *step)
     return lnt_conv_finish(k, step, &none, s->store.program);
 }
 
-static bool has_one_tap(const lnt_window *w)
-{
-    bool one = true;
-    for (unsigned a = 0; a < LNT_WINDOW_AXES; a++)
-        one &= w->kernel[a] == 1 && w->stride[a] == 1 && w->before[a] == 0 && w->in[a] == w->out[a];
-    return one;
-}
-
-static bool is_direct(const lnt_site *site, const lnt_conv *c)
-{
-    return has_one_tap(&c->w) && c->channels <= DIRECT_MAX && c->features <= DIRECT_MAX &&
-           site->in[0]->order == LNT_ORDER_CHANNELS_LAST &&
-           c->batch * lnt_volume(c->w.out) >= LNT_STEM_PIXELS;
-}
-
-/* Fewer columns than a vector has lanes waste some of it; sums along K (LNT_NARROW_COLUMNS) waste their ends. */
-static bool few_features(const lnt_conv *c)
-{
-    const int64_t depth = c->channels * lnt_volume(c->w.kernel), as_sums = c->features * (depth / 16 + 8);
-    return c->features <= FEATURES_FEW && depth <= FEATURES_DEPTH &&
-           (c->features > LNT_NARROW_COLUMNS || 2 * as_sums > depth);
-}
-
-static bool few_channels(const lnt_conv *c)
-{
-    return lnt_stem_takes(c->channels, c->features, lnt_volume(c->w.kernel), c->w.kernel[2]);
-}
-
-static bool in_planes(const lnt_site *site, const lnt_conv *c)
-{
-    return site->in[0]->order == LNT_ORDER_PLAIN || c->channels == 1;
-}
-
-bool lnt_conv_is_stem(const lnt_site *site, const lnt_conv *c)
-{
-    const lnt_window *w = &c->w;
-    if (c->groups != 1 || c->channels < 1)
-        return false;
-    const bool rows = w->in[0] == 1 && w->kernel[0] == 1 && w->before[0] == 0 && w->out[0] == 1 &&
-                      w->out[2] >= LNT_STEM_PIXELS && w->out[1] > 0 && c->batch > 0;
-    const bool lines = site->in[0]->order == LNT_ORDER_CHANNELS_LAST || c->channels <= CHANNELS_MAX;
-    if (!lnt_conv_writes_output(site))
-        return few_channels(c) && rows && w->out[2] >= LNT_PLANE_PIXELS && in_planes(site, c);
-    return (few_channels(c) && rows) || (few_features(c) && rows && lines && !has_one_tap(w)) ||
-           (is_direct(site, c) && (few_features(c) || c->features > LNT_NARROW_COLUMNS));
-}
-
 /* From a pixel to tap x of its line. */
 static int64_t tap_at(const stem *s, int64_t x)
 {
@@ -325,14 +274,14 @@ static int64_t runs_of(const lnt_site *site, const stem *s)
     return s->direct && s->width / even >= LNT_STEM_PIXELS && work >= SHARED_WORK ? even : runs;
 }
 
-static lnt_status plan_bands(lnt_site *site, stem *s)
+static lnt_status plan_bands(lnt_site *site, lnt_conv_kind kind, stem *s)
 {
     const lnt_window *w = &s->g.w;
-    const bool planes = in_planes(site, &s->g);
-    s->split = !lnt_conv_writes_output(site);
+    const bool planes = lnt_conv_in_planes(&s->g, (lnt_order)site->in[0]->order);
+    s->split = kind == LNT_CONV_PLANES;
     s->planes = planes ? s->g.channels : 1;
     s->pixel = planes ? 1 : s->g.channels;
-    s->direct = !s->split && is_direct(site, &s->g);
+    s->direct = kind == LNT_CONV_POINTS;
     s->images = s->direct ? 1 : s->g.batch;
     s->rows = s->direct ? 1 : w->out[1];
     s->width = s->direct ? s->g.batch * lnt_volume(w->out) : w->out[2];
@@ -359,7 +308,7 @@ static lnt_status plan_bands(lnt_site *site, stem *s)
     return LNT_OK;
 }
 
-lnt_status lnt_conv_bind_stem(lnt_site *site, const lnt_conv *g, const lnt_store *store)
+lnt_status lnt_conv_bind_stem(lnt_site *site, const lnt_conv *g, lnt_conv_kind kind, const lnt_store *store)
 {
     stem *s = lnt_bind_params(site, sizeof *s);
     if (!s)
@@ -370,7 +319,7 @@ lnt_status lnt_conv_bind_stem(lnt_site *site, const lnt_conv *g, const lnt_store
     LNT_TRY(lnt_conv_bind_weights(site, g, &s->weights, &scratch));
     s->store = *store;
     s->epilogue = site->out[0]->order == LNT_ORDER_CHANNELS_LAST ? s->store.program : NULL;
-    LNT_TRY(plan_bands(site, s));
+    LNT_TRY(plan_bands(site, kind, s));
     s->band_at = scratch;
     lnt_bind_scratch(site, scratch + s->thread_bytes * site->threads);
     lnt_conv_bind_pitched(site, store);

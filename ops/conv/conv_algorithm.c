@@ -1,0 +1,87 @@
+/* conv_algorithm.c — how a convolution is computed. Decided here alone: for the converter, which lays images out by
+ * it, and for bind, which prepares the kernels.
+ *
+ * Winograd's algorithm is an operator of its own (WinogradConv): what becomes one is decided in
+ * convert/passes/winograd.c, for good. */
+#include "ops/conv/conv.h"
+#include "ops/gemm/gemm.h"
+
+enum {
+    RUN_MAX = 32, /* floats side by side in K: more are work for tiles of rows */
+    DEPTH_MAX = 1024,
+    FEATURES_FEW = LNT_PANEL,
+    FEATURES_DEPTH = 160, /* of few features: longer sums hide what a tile of rows costs */
+    POINTS_MAX = 64       /* channels and features of kernels of one tap */
+};
+
+/* Unknown extents may be as long as one wants. */
+static bool at_least(int64_t extent, int64_t least)
+{
+    return extent < 0 || extent >= least;
+}
+
+bool lnt_conv_is_depthwise(const lnt_conv *c)
+{
+    return !c->transposed && c->groups > 1 && lnt_depthwise_takes(c->channels, c->features) &&
+           c->w.kernel[0] * c->w.kernel[1] <= LNT_DEPTHWISE_LINES;
+}
+
+/* Few channels in kernels of a few taps side by side. */
+static bool has_few_channels(const lnt_conv *c)
+{
+    return lnt_conv_few_channels(c->channels) && c->w.kernel[2] <= RUN_MAX / c->channels &&
+           lnt_volume(c->w.kernel) <= DEPTH_MAX / c->channels && c->features >= LNT_PANEL / 4;
+}
+
+/* Fewer columns than a vector has lanes waste some of it; sums along K (LNT_NARROW_COLUMNS) waste their ends. */
+static bool has_few_features(const lnt_conv *c)
+{
+    const int64_t depth = c->channels * lnt_volume(c->w.kernel), as_sums = c->features * (depth / 16 + 8);
+    return c->features <= FEATURES_FEW && depth <= FEATURES_DEPTH &&
+           (c->features > LNT_NARROW_COLUMNS || 2 * as_sums > depth);
+}
+
+static bool has_one_tap(const lnt_window *w)
+{
+    bool one = true;
+    for (unsigned a = 0; a < LNT_WINDOW_AXES; a++)
+        one &= w->kernel[a] == 1 && w->stride[a] == 1 && w->before[a] == 0 && w->in[a] == w->out[a];
+    return one;
+}
+
+/* One tap of pixels that lie side by side: all of them are one line. */
+static bool is_points(const lnt_conv *c, lnt_order in)
+{
+    int64_t pixels = c->batch;
+    for (unsigned a = 0; a < LNT_WINDOW_AXES; a++)
+        pixels = lnt_dim_mul(pixels, c->w.out[a]);
+    return in == LNT_ORDER_CHANNELS_LAST && has_one_tap(&c->w) && c->channels <= POINTS_MAX &&
+           c->features <= POINTS_MAX && at_least(pixels, LNT_STEM_PIXELS);
+}
+
+/* Images of lines long enough for the kernels. */
+static bool has_lines(const lnt_conv *c)
+{
+    const lnt_window *w = &c->w;
+    return w->in[0] == 1 && w->kernel[0] == 1 && w->before[0] == 0 && w->out[0] == 1 &&
+           at_least(w->out[2], LNT_STEM_PIXELS) && w->out[1] != 0 && c->batch != 0;
+}
+
+lnt_conv_kind lnt_conv_algorithm(const lnt_conv *c, lnt_order in, bool writes_pixels, bool adds)
+{
+    if (lnt_conv_is_depthwise(c))
+        return LNT_CONV_DEPTHWISE;
+    if (c->transposed || c->groups != 1 || c->channels < 1 || adds)
+        return LNT_CONV_PRODUCT;
+    const bool few_channels = has_few_channels(c) && has_lines(c), few_features = has_few_features(c);
+    if (!writes_pixels)
+        return few_channels && at_least(c->w.out[2], LNT_PLANE_PIXELS) && lnt_conv_in_planes(c, in)
+                   ? LNT_CONV_PLANES
+                   : LNT_CONV_PRODUCT;
+    const bool points = is_points(c, in);
+    const bool copies = in == LNT_ORDER_CHANNELS_LAST || lnt_conv_few_channels(c->channels);
+    if (few_channels || (few_features && has_lines(c) && copies && !has_one_tap(&c->w)) ||
+        (points && (few_features || c->features > LNT_NARROW_COLUMNS)))
+        return points ? LNT_CONV_POINTS : LNT_CONV_STEM;
+    return LNT_CONV_PRODUCT;
+}
