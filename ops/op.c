@@ -66,6 +66,12 @@ const lnt_attr *lnt_attr_find(const lnt_node *node, const char *name)
     return NULL;
 }
 
+const lnt_attr *lnt_attr_of(const lnt_node *node, const char *name, lnt_attr_type type)
+{
+    const lnt_attr *a = lnt_attr_find(node, name);
+    return a && a->type == type ? a : NULL;
+}
+
 int64_t lnt_attr_i(const lnt_node *node, const char *name, int64_t otherwise)
 {
     const lnt_attr *a = lnt_attr_find(node, name);

@@ -162,6 +162,8 @@ uint32_t lnt_node_value_inputs(const lnt_node *node);
 
 /* ---- attributes: the value, or the default where the node has none ---- */
 const lnt_attr *lnt_attr_find(const lnt_node *node, const char *name);
+/* The attribute if it is there and of that type, else NULL. */
+const lnt_attr *lnt_attr_of(const lnt_node *node, const char *name, lnt_attr_type type);
 int64_t lnt_attr_i(const lnt_node *node, const char *name, int64_t otherwise);
 float lnt_attr_f(const lnt_node *node, const char *name, float otherwise);
 const char *lnt_attr_s(const lnt_node *node, const char *name, const char *otherwise);

@@ -360,6 +360,20 @@ const lnt_attr *lnt_gnode_attr(const lnt_gnode *n, const char *attr)
     return lnt_attr_find(&view, attr);
 }
 
+const lnt_attr *lnt_gnode_perm(const lnt_gnode *n)
+{
+    const lnt_attr *a = lnt_is(n, Transpose) ? lnt_gnode_attr(n, "perm") : NULL;
+    uint32_t seen = 0;
+    if (!a || a->type != LNT_ATTR_INTS || a->count > LNT_MAX_RANK)
+        return NULL;
+    for (uint32_t i = 0; i < a->count; i++) {
+        if (a->i[i] < 0 || a->i[i] >= a->count || seen >> a->i[i] & 1u)
+            return NULL;
+        seen |= 1u << a->i[i];
+    }
+    return a;
+}
+
 lnt_status lnt_gnode_set_float(lnt_graph *g, lnt_gnode *n, const char *name, float value)
 {
     return lnt_gnode_set_attr(g, n,

@@ -73,6 +73,8 @@ int64_t lnt_gnode_int(const lnt_gnode *n, const char *attr, int64_t otherwise);
 float lnt_gnode_float(const lnt_gnode *n, const char *attr, float otherwise);
 const char *lnt_gnode_string(const lnt_gnode *n, const char *attr, const char *otherwise);
 const lnt_attr *lnt_gnode_attr(const lnt_gnode *n, const char *attr);
+/* The axes of a Transpose, each from 0 on and there once; NULL for another node, or if they are said otherwise. */
+const lnt_attr *lnt_gnode_perm(const lnt_gnode *n);
 lnt_status lnt_gnode_set_float(lnt_graph *g, lnt_gnode *n, const char *name, float value);
 /* One of n's two inputs is a constant of one element: gives it and the number of the other input. */
 bool lnt_scalar_operand(const lnt_graph *g, const lnt_gnode *n, double *scalar, unsigned *other);

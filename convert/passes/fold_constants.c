@@ -216,7 +216,7 @@ static lnt_status fold_if(lnt_edit *e, lnt_gnode *n)
     if (!lnt_constant_scalar(e->g, n->in[0], &condition))
         return LNT_OK;
     const lnt_attr *branch = lnt_gnode_attr(n, condition != 0 ? "then_branch" : "else_branch");
-    return branch ? inline_branch(e, n, (uint32_t)*branch->i) : LNT_OK;
+    return branch && branch->type == LNT_ATTR_GRAPH ? inline_branch(e, n, (uint32_t)*branch->i) : LNT_OK;
 }
 
 /* The transpose of a table that rows are also looked up in: the product does it itself, so that the table is

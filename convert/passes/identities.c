@@ -115,7 +115,7 @@ static bool does_nothing(const lnt_edit *e, const lnt_gnode *n, unsigned *pass)
     if (lnt_is(n, Dropout))
         return idle_dropout(e, n);
     if (lnt_is(n, Transpose))
-        return identity_perm(lnt_gnode_attr(n, "perm"));
+        return identity_perm(lnt_gnode_perm(n));
     if (lnt_is(n, Pad))
         return all_ints(g, lnt_in_value(n, 1), 0);
     if (lnt_is(n, Slice))
@@ -149,10 +149,10 @@ static uint32_t chain_start(const lnt_graph *g, const lnt_gnode *n)
 static lnt_status merge_transposes(lnt_edit *e, lnt_gnode *n, bool *merged)
 {
     const lnt_gnode *first = lnt_producer(e->g, n, 0);
-    const lnt_attr *p = lnt_is(first, Transpose) ? lnt_gnode_attr(first, "perm") : NULL;
-    const lnt_attr *q = lnt_gnode_attr(n, "perm");
+    const lnt_attr *p = lnt_gnode_perm(first);
+    const lnt_attr *q = lnt_gnode_perm(n);
     int64_t both[LNT_MAX_RANK];
-    if (!p || !q || p->count != q->count || p->count > LNT_MAX_RANK)
+    if (!p || !q || p->count != q->count)
         return LNT_OK;
     for (uint32_t i = 0; i < q->count; i++)
         both[i] = p->i[q->i[i]];

@@ -139,7 +139,7 @@ static unsigned counted_axis(const lnt_graph *g, const lnt_gnode *n)
     const lnt_operand *x = lnt_ginfo(g, n->in[0]);
     if (lnt_is(n, NonZero))
         return 1;
-    if (!axis || x->rank > LNT_MAX_RANK)
+    if (!axis || axis->type != LNT_ATTR_INT || x->rank > LNT_MAX_RANK)
         return 0;
     return (unsigned)(*axis->i < 0 ? *axis->i + x->rank : *axis->i);
 }

@@ -30,7 +30,7 @@ static lnt_gnode *producer_of(const lnt_graph *g, uint32_t value)
 
 static bool has_perm(const lnt_gnode *n, unsigned rank, const int64_t *perm)
 {
-    const lnt_attr *a = lnt_is(n, Transpose) ? lnt_gnode_attr(n, "perm") : NULL;
+    const lnt_attr *a = lnt_gnode_perm(n);
     return a && a->count == rank && memcmp(a->i, perm, rank * sizeof *perm) == 0;
 }
 

@@ -130,7 +130,7 @@ lnt_status lnt_lift_transpose(lnt_edit *e, lnt_gnode *n)
 {
     lnt_graph *g = e->g;
     wrap w;
-    const lnt_attr *perm = lnt_is(n, Transpose) ? lnt_gnode_attr(n, "perm") : NULL;
+    const lnt_attr *perm = lnt_gnode_perm(n);
     lnt_gnode *p = perm ? lnt_producer(g, n, 0) : NULL;
     if (!p || !wrap_of(g, p, &w) || !behind_conv(g, p) || lnt_edit_follower(e, p) != n ||
         perm->count != (w.adds ? w.rank : w.rank - w.count))
@@ -183,7 +183,7 @@ lnt_status lnt_lift_merged(lnt_edit *e, lnt_gnode *n)
 {
     const lnt_graph *g = e->g;
     const lnt_gnode *r =
-        lnt_is(n, Transpose) && swaps_last(lnt_gnode_attr(n, "perm")) ? lnt_producer(g, n, 0) : NULL;
+        swaps_last(lnt_gnode_perm(n)) ? lnt_producer(g, n, 0) : NULL;
     if (!lnt_is(r, Reshape) || lnt_edit_follower(e, r) != n)
         return LNT_OK;
     const lnt_operand *x = lnt_ginfo(g, r->in[0]), *flat = lnt_ginfo(g, r->out[0]);
@@ -203,7 +203,7 @@ lnt_status lnt_sink_split(lnt_edit *e, lnt_gnode *n)
     const lnt_gnode *t = lnt_is(n, Reshape) ? lnt_producer(g, n, 0) : NULL;
     int64_t to[LNT_MAX_RANK];
     unsigned count = LNT_MAX_RANK;
-    if (!lnt_is(t, Transpose) || !swaps_last(lnt_gnode_attr(t, "perm")) || lnt_edit_follower(e, t) != n ||
+    if (!swaps_last(lnt_gnode_perm(t)) || lnt_edit_follower(e, t) != n ||
         !lnt_constant_ints(g, n->in[1], to, &count) || count != 4 || to[2] == 0 || to[3] == 0)
         return LNT_OK;
     const lnt_operand *x = lnt_ginfo(g, t->in[0]), *image = lnt_ginfo(g, n->out[0]);

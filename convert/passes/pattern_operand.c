@@ -43,7 +43,7 @@ lnt_status lnt_fuse_pad(lnt_edit *e, lnt_gnode *n)
     if (rank < 3 || rank > LNT_MAX_RANK || !zero_pads(g, pad, rank, pads))
         return LNT_OK;
     if (strcmp(automatic, "NOTSET") == 0) {
-        for (unsigned i = 0; own && i < own->count && i < 2 * (rank - 2); i++)
+        for (unsigned i = 0; own && own->type == LNT_ATTR_INTS && i < own->count && i < 2 * (rank - 2); i++)
             pads[i] += own->i[i];
     } else if (strcmp(automatic, "VALID") != 0) {
         return LNT_OK;
@@ -64,9 +64,9 @@ lnt_status lnt_fuse_transpose(lnt_edit *e, lnt_gnode *n)
 {
     lnt_graph *g = e->g;
     lnt_gnode *t = lnt_is(n, MatMul) && !n->program ? lnt_producer(g, n, 1) : NULL;
-    const lnt_attr *perm = lnt_is(t, Transpose) ? lnt_gnode_attr(t, "perm") : NULL;
+    const lnt_attr *perm = lnt_gnode_perm(t);
     int64_t rest[LNT_MAX_RANK];
-    if (!perm || perm->count < 2 || perm->count > LNT_MAX_RANK || lnt_edit_follower(e, t) != n ||
+    if (!perm || perm->count < 2 || lnt_edit_follower(e, t) != n ||
         perm->i[perm->count - 2] != perm->count - 1)
         return LNT_OK;
     memcpy(rest, perm->i, perm->count * sizeof *rest);

@@ -263,7 +263,7 @@ lnt_status lnt_bind_winograd_conv(lnt_site *site)
 /* As many as the Conv it stands for. */
 static int64_t multiply_adds(const lnt_node *n, const lnt_step *s)
 {
-    const lnt_attr *kernel = lnt_attr_find(n, "kernel_shape");
+    const lnt_attr *kernel = lnt_attr_of(n, "kernel_shape", LNT_ATTR_INTS);
     int64_t each = lnt_operand_count(s->out[0]) * s->in[0]->dims[1];
     for (uint32_t i = 0; kernel && i < kernel->count; i++)
         each *= kernel->i[i];

@@ -28,13 +28,6 @@ lnt_status lnt_check_indices(lnt_kernel *k, const void *indices, bool wide, int6
 /* Element `element` of indices is out of range. */
 lnt_status lnt_index_error(lnt_kernel *k, int64_t element, int64_t index, int64_t extent);
 
-/* The attribute if it is there and of that type, else NULL. */
-static inline const lnt_attr *lnt_attr_of(const lnt_node *node, const char *name, lnt_attr_type type)
-{
-    const lnt_attr *a = lnt_attr_find(node, name);
-    return a && a->type == type ? a : NULL;
-}
-
 static inline size_t lnt_element_size(const lnt_operand *o)
 {
     return lnt_dtype_size((lnt_dtype)o->dtype);
@@ -45,12 +38,12 @@ static inline bool lnt_rank_known(const lnt_operand *o)
     return o && o->rank <= LNT_MAX_RANK;
 }
 
-/* Product of o's extents from axis begin to before axis end; all are known. */
+/* Product of o's extents from axis begin to before axis end; LNT_DIM_UNKNOWN if one is, or if it overflows. */
 static inline int64_t lnt_extent(const lnt_operand *o, unsigned begin, unsigned end)
 {
     int64_t n = 1;
     for (unsigned i = begin; i < end; i++)
-        n *= o->dims[i];
+        n = lnt_dim_mul(n, o->dims[i]);
     return n;
 }
 

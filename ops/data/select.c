@@ -90,7 +90,7 @@ static lnt_status compress_geometry(const lnt_site *site, compress_params *p, bo
         LNT_TRY(lnt_axis(site, *a->i, in->rank, axis));
     p->outer = a ? lnt_extent(in, 0, *axis) : 1;
     p->n = a ? in->dims[*axis] : lnt_operand_count(in);
-    p->slice = (a ? lnt_extent(in, *axis + 1, in->rank) : 1) * (int64_t)lnt_element_size(in);
+    p->slice = lnt_dim_mul(a ? lnt_extent(in, *axis + 1, in->rank) : 1, (int64_t)lnt_element_size(in));
     return LNT_OK;
 }
 

@@ -24,7 +24,7 @@ static lnt_status find_items(const lnt_site *site, items *it)
     if (a)
         LNT_TRY(lnt_axis(site, *a->i, in->rank, &it->axis));
     it->n = a ? in->dims[it->axis] : lnt_operand_count(in);
-    if (a && lnt_operand_count(in) > 0) { /* before a run extents may be open, or larger than the address space */
+    if (a) {
         it->outer = lnt_extent(in, 0, it->axis);
         it->inner = lnt_extent(in, it->axis + 1, in->rank);
     }

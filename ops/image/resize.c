@@ -168,7 +168,7 @@ static bool crops(const lnt_site *site)
 static lnt_status active_axes(const lnt_site *site, request *r, unsigned axis[LNT_MAX_RANK], unsigned *n)
 {
     const unsigned rank = site->in[0]->rank;
-    const lnt_attr *a = lnt_attr_find(site->node, "axes");
+    const lnt_attr *a = lnt_attr_of(site->node, "axes", LNT_ATTR_INTS);
     *n = a ? a->count : rank;
     LNT_REQUIRE(*n <= rank, site->err, LNT_E_ARGUMENT, "axes names %u axes, the input has %u", *n, rank);
     for (unsigned i = 0; i < *n; i++) {

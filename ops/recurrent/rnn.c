@@ -77,8 +77,8 @@ static lnt_status bind_activations(const lnt_site *site, lnt_rnn *m)
     static const char *const usual[][3] = {{"Tanh"}, {"Sigmoid", "Tanh"}, {"Sigmoid", "Tanh", "Tanh"}};
     const unsigned per_direction = m->kind == LNT_ID_LSTM ? 3 : m->kind == LNT_ID_GRU ? 2 : 1;
     const lnt_attr *names = lnt_attr_find(site->node, "activations");
-    const lnt_attr *alphas = lnt_attr_find(site->node, "activation_alpha");
-    const lnt_attr *betas = lnt_attr_find(site->node, "activation_beta");
+    const lnt_attr *alphas = lnt_attr_of(site->node, "activation_alpha", LNT_ATTR_FLOATS);
+    const lnt_attr *betas = lnt_attr_of(site->node, "activation_beta", LNT_ATTR_FLOATS);
     const unsigned wanted = per_direction * (unsigned)m->e.directions;
     unsigned alpha = 0, beta = 0;
     if (names && (names->type != LNT_ATTR_STRINGS || names->count != wanted))

@@ -126,7 +126,7 @@ lnt_status lnt_bind_mvn(lnt_site *site)
 {
     static const int64_t otherwise[] = {0, 2, 3};
     const lnt_operand *x = site->in[0];
-    const lnt_attr *a = lnt_attr_find(site->node, "axes");
+    const lnt_attr *a = lnt_attr_of(site->node, "axes", LNT_ATTR_INTS);
     const int64_t *list = a ? a->i : otherwise;
     uint32_t mask = 0;
     int64_t stride = lnt_operand_count(x);
