@@ -154,7 +154,7 @@ class Board:
         """The levels doctor finds and has checked; best is the one it must choose, if that is known."""
         done = self.run("doctor", "--json")
         found = json.loads(done.stdout)["levels"] if done.returncode == 0 else []
-        self.judge(f"doctor: {' '.join(found)}", found and best in ("", found[-1]), done.stdout[-2000:] + done.stderr[-2000:])
+        self.judge(f"doctor: {' '.join(found)}", bool(found) and best in ("", found[-1]), done.stdout[-2000:] + done.stderr[-2000:])
         return found
 
     def check_models(self, models, levels):
