@@ -66,6 +66,11 @@ def ways_out(data):
     return result
 
 
+def is_assertion(text):
+    """What builds without a sanitizer do not evaluate has no ways out in them."""
+    return text.lstrip().startswith("LNT_ASSERT(")
+
+
 def excuses():
     """{(file, text of the line): reason}"""
     rows = [line.split(" | ") for line in EXCUSES.read_text().splitlines() if line and not line.startswith("#")]
@@ -79,7 +84,7 @@ def report(folder, programs, missing):
     reasons, good = excuses(), True
     print(f"\n{'branches of':28} {'ways out':>8} {'corpora':>8} {'with unit tests':>16} {'excused':>8}")
     for source in COVERED:
-        ways = [key for key in every if key[0] == source]
+        ways = [key for key in every if key[0] == source and not is_assertion(lines[source][key[1] - 1])]
         lost = sorted(key for key in ways if not every[key])
         named = [key for key in lost if (source, lines[source][key[1] - 1].strip()) in reasons]
         left = [key for key in lost if key not in named]
