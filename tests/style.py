@@ -15,6 +15,7 @@ LIBRARY = ORDER[:-1]
 LINE = {".c": 120, ".h": 120, ".py": 140}
 FILE, FUNCTION = 1000, 100
 ROOM = 40  # files of a folder
+FEW, PAGE = 6, 40  # files of a folder of the product that needs no page of its own; lines of a page
 TWICE = {"README.md", "__init__.py"}  # names that more than one folder may have
 ASSERTIONS = 3  # LNT_ASSERT in 1,000 lines of a folder of the library, at least
 MAY_STOP = pathlib.Path("base/lnt_assert.c")  # where builds with a sanitizer print and abort
@@ -41,11 +42,17 @@ def tracked():
 
 
 def check_rooms(files):
-    """No folder with more files than one looks through, no name twice, but for data."""
+    """No folder with more files than one looks through or without a page, no name twice, but for data."""
     rooms, names = collections.Counter(f.parent for f in files), {}
     for room, n in rooms.items():
         if n > ROOM:
             fault(room, 1, f"{n} files, at most {ROOM}")
+        if room.parts and room.parts[0] in ORDER and n > FEW and not (ROOT / room / "README.md").exists():
+            fault(room, 1, f"{n} files and no README.md that says what they are for")
+    for page in (f for f in files if f.name == "README.md" and f.parts[0] in ORDER):
+        lines = (ROOT / page).read_text().count("\n")
+        if lines > PAGE:
+            fault(page, 1, f"{lines} lines, at most {PAGE}")
     for f in files:
         other = names.setdefault(f.name, f)
         if other != f and f.name not in TWICE:
