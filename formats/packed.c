@@ -77,6 +77,18 @@ bool lnt_packed_is_bytes(const lnt_packed *p)
            p->layout == LNT_LAYOUT_LINES_I8;
 }
 
+/* Columns in a panel. */
+static size_t width_of(const lnt_packed *p)
+{
+    return lnt_packed_is_bytes(p) ? LNT_QPANEL : LNT_PANEL;
+}
+
+/* Columns that are padded together: those of a panel, or of a gate before the next gate. */
+static size_t columns_together(const lnt_packed *p)
+{
+    return p->source == LNT_SOURCE_GATES ? LNT_PANEL : width_of(p);
+}
+
 /* Taps that lie side by side, padded to whole quads together: those along the last axis that has any, or one. */
 static size_t taps_in_line(const lnt_packed *p)
 {
@@ -101,7 +113,7 @@ static size_t byte_at(const lnt_packed *p, size_t tap, size_t channel)
 {
     const size_t line = taps_in_line(p), channels = p->K / p->taps, quads = (line * channels + 3) / 4;
     const size_t byte = tap % line * channels + channel;
-    return (tap / line * quads + byte / 4) * 4 * LNT_PANEL + byte % 4;
+    return (tap / line * quads + byte / 4) * 4 * LNT_QPANEL + byte % 4;
 }
 
 /* Rows of columns with 4 bytes each: floats; quads of bytes and their sum. */
@@ -123,8 +135,8 @@ bool lnt_packed_bytes(const lnt_packed *p, size_t *bytes)
     if (is_depthwise(p)) {
         if (!lnt_mul_size(p->groups, p->N, &columns) || columns > SIZE_MAX - LNT_PANEL)
             return false;
-        n = lnt_round_up(columns, LNT_PANEL);
-    } else if (!lnt_mul_size(lnt_round_up(p->N, LNT_PANEL), p->gates, &columns) ||
+        n = lnt_round_up(columns, width_of(p));
+    } else if (!lnt_mul_size(lnt_round_up(p->N, columns_together(p)), p->gates, &columns) ||
                !lnt_mul_size(columns, p->groups, &n)) {
         return false;
     }
@@ -137,14 +149,14 @@ size_t lnt_packed_panel_bytes(const lnt_packed *p)
 {
     LNT_ASSERT(lnt_packed_is_bytes(p));
     const size_t line = taps_in_line(p);
-    return p->taps / line * ((line * (p->K / p->taps) + 3) / 4) * 4 * LNT_PANEL;
+    return p->taps / line * ((line * (p->K / p->taps) + 3) / 4) * 4 * LNT_QPANEL;
 }
 
 size_t lnt_packed_sums_at(const lnt_packed *p)
 {
     LNT_ASSERT(lnt_packed_is_bytes(p));
     const size_t panels = lnt_packed_panel_count(p);
-    return panels * (is_depthwise(p) ? (size_t)p->taps * LNT_PANEL : lnt_packed_panel_bytes(p));
+    return panels * (is_depthwise(p) ? (size_t)p->taps * LNT_QPANEL : lnt_packed_panel_bytes(p));
 }
 
 bool lnt_packed_alike(const lnt_packed *a, const lnt_packed *b)
@@ -237,32 +249,32 @@ static uint32_t tap_at(const lnt_packed *p, uint32_t i)
  * base + tap * per_tap + channel * per_channel + column * per_column. */
 typedef struct panel_source {
     size_t base, per_tap, per_channel, per_column;
-    unsigned columns; /* of 16 that exist */
+    unsigned columns; /* that exist */
     uint32_t phase;
 } panel_source;
 
 static size_t panels_across(const lnt_packed *p)
 {
-    return lnt_round_up(p->N, LNT_PANEL) / LNT_PANEL;
+    return lnt_round_up(p->N, columns_together(p)) / width_of(p);
 }
 
 size_t lnt_packed_panel_count(const lnt_packed *p)
 {
     if (is_depthwise(p))
-        return lnt_round_up((size_t)p->groups * p->N, LNT_PANEL) / LNT_PANEL;
+        return lnt_round_up((size_t)p->groups * p->N, width_of(p)) / width_of(p);
     return p->groups * (size_t)p->phases * panels_across(p) * p->gates;
 }
 
 static panel_source source_of(const lnt_packed *p, size_t panel)
 {
     LNT_ASSERT(panel < lnt_packed_panel_count(p));
-    const size_t N = p->N, K = p->K, taps = p->taps;
-    const size_t gate = panel % p->gates, across = panel / p->gates % panels_across(p);
-    const size_t phase = panel / p->gates / panels_across(p) % p->phases;
-    const size_t group = panel / p->gates / panels_across(p) / p->phases;
-    const size_t first = across * LNT_PANEL;
+    const size_t N = p->N, K = p->K, taps = p->taps, width = width_of(p);
+    const size_t parts = columns_together(p) / width, across = panels_across(p) / parts;
+    const size_t part = panel % parts, gate = panel / parts % p->gates, block = panel / parts / p->gates;
+    const size_t phase = block / across % p->phases, group = block / across / p->phases;
+    const size_t first = (block % across * parts + part) * width, left = N > first ? N - first : 0;
     panel_source s = {.per_tap = 1, .phase = (uint32_t)phase};
-    s.columns = (unsigned)(N - first < LNT_PANEL ? N - first : LNT_PANEL);
+    s.columns = (unsigned)(left < width ? left : width);
     switch (p->source) {
     case LNT_SOURCE_KN: s.per_column = 1, s.per_channel = N; break;
     case LNT_SOURCE_CONV: s.per_column = K, s.per_channel = taps; break;
@@ -365,7 +377,7 @@ static void pack_quads(const lnt_packed *p, const uint8_t *src, uint8_t flip, si
     const panel_source s = source_of(p, panel);
     const size_t channels = p->K / p->taps;
     memset(dst, 0, lnt_packed_panel_bytes(p));
-    memset(sums, 0, LNT_PANEL * sizeof *sums);
+    memset(sums, 0, LNT_QPANEL * sizeof *sums);
     for (size_t t = 0; t < p->taps; t++)
         for (size_t c = 0; c < channels; c++) {
             const uint8_t *row = src + s.base + t * s.per_tap + c * s.per_channel;
@@ -447,9 +459,9 @@ static void unpack_depthwise(const lnt_packed *p, const float *src, float *dst)
 static void pack_depthwise_bytes(const lnt_packed *p, const uint8_t *src, uint8_t flip, int8_t *dst,
                                  size_t first, size_t last)
 {
-    const size_t channels = (size_t)p->groups * p->N, padded = lnt_round_up(channels, LNT_PANEL);
+    const size_t channels = (size_t)p->groups * p->N, padded = lnt_round_up(channels, LNT_QPANEL);
     int32_t *sums = (int32_t *)(void *)(dst + lnt_packed_sums_at(p));
-    for (size_t c = first * LNT_PANEL; c < last * LNT_PANEL; c++) {
+    for (size_t c = first * LNT_QPANEL; c < last * LNT_QPANEL; c++) {
         sums[c] = 0;
         for (size_t t = 0; t < p->taps; t++) {
             dst[t * padded + c] = c < channels ? (int8_t)(src[c * p->taps + t] ^ flip) : 0;
@@ -460,7 +472,7 @@ static void pack_depthwise_bytes(const lnt_packed *p, const uint8_t *src, uint8_
 
 static void unpack_depthwise_bytes(const lnt_packed *p, const uint8_t *src, uint8_t flip, uint8_t *dst)
 {
-    const size_t channels = (size_t)p->groups * p->N, padded = lnt_round_up(channels, LNT_PANEL);
+    const size_t channels = (size_t)p->groups * p->N, padded = lnt_round_up(channels, LNT_QPANEL);
     for (size_t t = 0; t < p->taps; t++)
         for (size_t c = 0; c < channels; c++)
             dst[c * p->taps + t] = src[t * padded + c] ^ flip;
@@ -482,7 +494,7 @@ void lnt_pack_panels(const lnt_packed *p, lnt_dtype type, const void *src, void 
         const size_t bytes = lnt_packed_panel_bytes(p);
         int32_t *sums = (int32_t *)(void *)((int8_t *)dst + lnt_packed_sums_at(p));
         for (size_t i = begin; i < end; i++)
-            pack_quads(p, src, flip, i, (int8_t *)dst + i * bytes, sums + i * LNT_PANEL);
+            pack_quads(p, src, flip, i, (int8_t *)dst + i * bytes, sums + i * LNT_QPANEL);
     } else {
         float *to = (float *)dst + panel_start(p, begin);
         for (size_t i = begin; i < end; i++)

@@ -9,23 +9,33 @@
 #include "base/error.h"
 #include "base/operand.h"
 
-enum { LNT_PANEL = 16 }; /* columns in a panel, at every level */
+/* Columns in a panel, at every level; all that lies in panels derives from these. */
+enum {
+    LNT_PANEL = 16, /* of floats; and the units whose gates lie side by side */
+    LNT_QPANEL = 16 /* of int8, whose tiles have so many lanes */
+};
+_Static_assert(LNT_PANEL % 16 == 0 && LNT_PANEL % LNT_QPANEL == 0, "panels of floats are whole panels of int8");
 
-/* A panel is [K][16]: 16 columns side by side for each k; columns past N are zero. */
+/* Numbers of layouts in panels of 16; those in panels of 32 are 32 more, and so on: a file packed for another width
+ * is refused. */
+enum { LNT_LAYOUT_WIDTHS = 32, LNT_LAYOUT_WIDTH = (LNT_PANEL / 16 - 1) * LNT_LAYOUT_WIDTHS };
+
+/* A panel is [K][16], 16 standing for LNT_PANEL, or LNT_QPANEL of int8: 16 columns side by side for each k; columns
+ * past N are zero. */
 typedef enum lnt_layout {
-    LNT_LAYOUT_PANEL_F32 = 1,     /* [groups][phases][N/16][K of the phase][16] */
-    LNT_LAYOUT_DEPTHWISE_F32 = 2, /* [K][groups * N padded to 16]: few channels per group */
-    LNT_LAYOUT_GATES_F32 = 3,     /* [directions][N/16][gates][K][16], recurrent weights */
+    LNT_LAYOUT_PANEL_F32 = LNT_LAYOUT_WIDTH + 1,     /* [groups][phases][N/16][K of the phase][16] */
+    LNT_LAYOUT_DEPTHWISE_F32 = LNT_LAYOUT_WIDTH + 2, /* [K][groups * N padded to 16]: few channels per group */
+    LNT_LAYOUT_GATES_F32 = LNT_LAYOUT_WIDTH + 3,     /* [directions][N/16][gates][K][16], recurrent weights */
     /* Panels of int8, [groups][N/16][gates][taps][channels/4][16][4], the channels of a tap padded with zeros
      * to whole quads; behind all panels the sums of their columns, int32 [groups][N/16][gates][16]. Elements
-     * of an uint8 constant are moved by -128. */
-    LNT_LAYOUT_PANEL_I8 = 4,
-    LNT_LAYOUT_PANEL_I8_FULL = 5, /* the same, and -128 is among the elements */
+     * of an uint8 constant are moved by -128. Gates lie as those of floats do, in panels of int8 each. */
+    LNT_LAYOUT_PANEL_I8 = LNT_LAYOUT_WIDTH + 4,
+    LNT_LAYOUT_PANEL_I8_FULL = LNT_LAYOUT_WIDTH + 5, /* the same, and -128 is among the elements */
     /* [taps][groups * N padded to 16] int8, then int32 sums over the taps [groups * N padded] */
-    LNT_LAYOUT_DEPTHWISE_I8 = 6,
+    LNT_LAYOUT_DEPTHWISE_I8 = LNT_LAYOUT_WIDTH + 6,
     /* As PANEL_I8, of a Conv without groups whose channels are no whole quads: those of all taps along the
      * last axis lie side by side, [N/16][other taps][last axis * channels/4][16][4], padded once. */
-    LNT_LAYOUT_LINES_I8 = 16
+    LNT_LAYOUT_LINES_I8 = LNT_LAYOUT_WIDTH + 16
 } lnt_layout;
 
 /* Which ONNX operand the bytes came from: how (k, n) map to its extents.
@@ -61,6 +71,12 @@ _Static_assert(sizeof(lnt_packed) == 64, "stored as it is");
 /* A record of one product [K][N] per group, no taps, no phases: the caller changes what differs. */
 lnt_packed lnt_packed_panels(lnt_source source, uint32_t groups, uint32_t K, uint32_t N);
 
+/* Columns in the panels that the record's layout is for: LNT_PANEL, or it is of another library. */
+static inline unsigned lnt_packed_width(const lnt_packed *p)
+{
+    return 16u * (p->layout / LNT_LAYOUT_WIDTHS + 1);
+}
+
 /* Bytes of the packed data; false if the record is nonsense or overflows. */
 bool lnt_packed_bytes(const lnt_packed *p, size_t *bytes);
 /* NULL if p fits a constant of this type and these ONNX extents, else what is wrong. */
@@ -81,7 +97,7 @@ void lnt_pack_panels(const lnt_packed *p, lnt_dtype type, const void *src, void 
 /* ---- layouts of bytes ---- */
 
 bool lnt_packed_is_bytes(const lnt_packed *p);
-/* Bytes of one panel, 16 times those of a row it is multiplied with: whole quads of every tap, or line of
+/* Bytes of one panel, LNT_QPANEL times those of a row it is multiplied with: whole quads of every tap, or line of
  * taps. */
 size_t lnt_packed_panel_bytes(const lnt_packed *p);
 /* Where the sums of columns begin. */

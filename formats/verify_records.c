@@ -139,10 +139,14 @@ static lnt_status check_packed(const lnt_file *f, lnt_error *err)
 {
     enum { MAX_TAPS = 1 << 16, MAX_PHASES = 1 << 16 };
     size_t bytes;
-    for (uint32_t i = 0; i < f->n_packed; i++)
+    for (uint32_t i = 0; i < f->n_packed; i++) {
+        LNT_CHECK_RECORD(lnt_packed_width(&f->packed[i]) == LNT_PANEL, err, "packed", i,
+                         "is for panels of %u columns, this library has panels of %u: convert the model again",
+                         lnt_packed_width(&f->packed[i]), (unsigned)LNT_PANEL);
         LNT_CHECK_RECORD(lnt_packed_bytes(&f->packed[i], &bytes) && f->packed[i].taps <= MAX_TAPS &&
                              f->packed[i].phases <= MAX_PHASES,
                          err, "packed", i, "is nonsense or overflows");
+    }
     return LNT_OK;
 }
 

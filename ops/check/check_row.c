@@ -331,7 +331,7 @@ static float bent(const lnt_qbytes *q, unsigned column, float v)
 /* Sums of a tile to bytes. */
 static void check_stored(bench *t)
 {
-    enum { ROWS = 3, PANEL = 16 };
+    enum { ROWS = 3, PANEL = LNT_QPANEL };
     int32_t acc[ROWS * PANEL], plus[PANEL], zeros[PANEL], of_row[ROWS];
     uint8_t y[ROWS][PANEL + 1];
     int64_t out[ROWS];

@@ -3,7 +3,9 @@
  * K is short and no two of its elements need lie side by side, so each has an offset of its own; pixels stand
  * at even steps, so that one pointer serves them all. */
 
-enum { STEM_VECTORS = LNT_PANEL / LNT_VL, STEM_STEP = LNT_VL == 16 ? 2 : 0 };
+/* Vectors of the narrowest tile, of 16 columns. */
+enum { STEM_VECTORS = 16 / LNT_VL, STEM_STEP = LNT_VL == 16 ? 2 : 0 };
+_Static_assert(LNT_PANEL % (STEM_VECTORS * LNT_VL) == 0, "panels are whole tiles");
 
 #if LNT_VL == 16
 #define STEM_LIST(X) X(6, 4) X(12, 2) X(14, 1)
@@ -22,7 +24,7 @@ static __attribute__((noinline, unused)) void store_some(float *p, vf x, unsigne
 LNT_INLINE void stem_tile(const lnt_stem *s, size_t i, size_t n, size_t left, const unsigned pixels,
                           const unsigned vectors, const bool half, const size_t step)
 {
-    const float *x = s->x + i * step, *b = s->b + n / LNT_PANEL * s->b_panel;
+    const float *x = s->x + i * step, *b = s->b + n / LNT_PANEL * s->b_panel + n % LNT_PANEL;
     const size_t c_step = s->c_step, panel = s->b_panel;
     const bool whole = vectors > STEM_VECTORS; /* see stem_fits */
     unsigned lanes[4];

@@ -93,9 +93,9 @@ static void read_packed_bytes(const lnt_packed *packed, const int8_t *panels, in
                               int64_t n, int8_t *dst)
 {
     const int8_t *panel =
-        panels + i / LNT_PANEL * (int64_t)lnt_packed_panel_bytes(packed) + i % LNT_PANEL * 4;
+        panels + i / LNT_QPANEL * (int64_t)lnt_packed_panel_bytes(packed) + i % LNT_QPANEL * 4;
     for (int64_t j = 0; j < n; j++)
-        dst[j] = panel[(from + j) / 4 * 4 * LNT_PANEL + (from + j) % 4];
+        dst[j] = panel[(from + j) / 4 * 4 * LNT_QPANEL + (from + j) % 4];
 }
 
 /* Row `index` of a table of bytes as floats. */

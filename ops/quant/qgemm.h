@@ -1,7 +1,7 @@
 /* qgemm.h — the kernel table of the qgemm family: exact products of bytes.
  *
- * Weights lie in panels of 16 columns as LNT_LAYOUT_PANEL_I8 has them, K running [tap][channel], the channels
- * padded with zeros to whole quads. Rows of A are uint8 of the same K. Zero points are taken into account
+ * Weights lie in panels of LNT_QPANEL (16) columns as LNT_LAYOUT_PANEL_I8 has them, K running [tap][channel], the
+ * channels padded with zeros to whole quads. Rows of A are uint8 of the same K. Zero points are taken into account
  * afterwards:
  *
  *     sum of (a - za)(b - zb) = sum of a b - za * (sum of b) - zb * (sum of a - K * za) */
@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { LNT_QPANEL = LNT_PANEL, LNT_QROWS_MAX = 32, LNT_QPANELS_MAX = 8 };
+enum { LNT_QROWS_MAX = 32, LNT_QPANELS_MAX = 8 };
 
 /* Rows of A times one panel, or a few beside each other. A row may be the neighborhood of a pixel of a
  * channels-last image: its taps are then as many runs of bytes. For p < panels, r < rows and j < 16

@@ -15,6 +15,7 @@ enum {
     GATHERED = 8, /* registers of A that are gathered at a time */
     PANEL_BYTES = QUADS * CHUNK
 };
+_Static_assert(4 * LNT_QPANEL == CHUNK, "a quad of a panel is a row of a register");
 
 /* Registers 0 to 3 are sums of four panels; A and B; those of what is left when K is no multiple of 64. Their
  * numbers become text of the assembler's. */

@@ -11,6 +11,7 @@
 
 /* Half a panel of 6 rows keeps 12 sums in registers; CHUNK quads of the rows are widened at a time. */
 enum { ROWS = 6, HALF = 8, CHUNK = 128 };
+_Static_assert(LNT_QPANEL == 2 * HALF, "this level's tile is two halves of 8 columns");
 
 typedef struct wide_rows {
     int16_t row[ROWS][4 * CHUNK];

@@ -11,6 +11,7 @@ enum {
     AT_ONCE = 4, /* quads of one panel, half as many of two */
     PARTS = 4    /* vectors of sums that make one of bytes */
 };
+_Static_assert(LNT_QPANEL * sizeof(int32_t) == sizeof(__m512i), "a panel's sums are one vector of 16 lanes");
 
 static inline __attribute__((always_inline)) __m512i four_of(const uint8_t *a)
 {

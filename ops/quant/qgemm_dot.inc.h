@@ -14,6 +14,7 @@
 #include <string.h>
 
 enum { ROWS = 5, PARTS = LNT_QPANEL / 4 };
+_Static_assert(LNT_QPANEL == 16, "the loops over the parts of 16 columns are unrolled to registers");
 
 /* The next four quads of a row of A, or the `quads` that are left and zeros. */
 static inline int8x16_t load_row(const uint8_t *a, int64_t quads)

@@ -22,6 +22,7 @@ enum {
     PARTS = LNT_QPANEL / 4, /* vectors of weights in a quad, four columns each */
     SUM_QUADS = 64          /* whose weights, summed by two, fit int16 */
 };
+_Static_assert(LNT_QPANEL == 16, "the loops over the parts of 16 columns are unrolled to registers");
 
 typedef struct sums {
     int32x4_t product[ROWS][2 * PARTS]; /* of two columns: K's elements 0 1, 2 3, then 0 1, 2 3 */

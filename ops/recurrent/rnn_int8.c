@@ -108,7 +108,10 @@ void lnt_rnn_quantize_states(lnt_recurrence *r)
     }
 }
 
-enum { PANELS_AT_ONCE = 24 }; /* of one row; no fewer than rows of a tile */
+enum {
+    PANELS_AT_ONCE = 24,           /* of one row; no fewer than rows of a tile */
+    PARTS = LNT_PANEL / LNT_QPANEL /* panels of int8 of a gate's columns in a block */
+};
 _Static_assert((int)PANELS_AT_ONCE >= (int)LNT_TILE_ROWS_MAX, "sums of a panel find room");
 
 /* int32 sums of the quantized rows with panels [panel, panel + n) of R: [n][16] of one row, or [rows][16] of
@@ -118,14 +121,14 @@ static void sum_panels(const lnt_recurrence *r, size_t panel, size_t n, int32_t 
     const lnt_rnn *m = r->c->m;
     const lnt_qgemm_kernels *kernels = m->int8.plan.kernels;
     const uint8_t *h[LNT_TILE_ROWS_MAX];
-    const int8_t *b = r->c->r_int8 + panel * (size_t)m->int8.h_bytes * LNT_PANEL;
+    const int8_t *b = r->c->r_int8 + panel * (size_t)m->int8.h_bytes * LNT_QPANEL;
     lnt_qproduct p = {.tap_offset = lnt_qone_run, .taps = 1, .quads = m->int8.h_bytes / 4};
     for (unsigned i = 0; i < r->set->n; i++)
         h[i] = r->h + i * m->int8.h_bytes;
     for (size_t i = 0; i < n; i += p.panels) {
         p.panels = n - i < kernels->panels ? 1 : kernels->panels;
         for (unsigned k = 0; k < p.panels; k++) {
-            p.panel[k] = b + (i + k) * (size_t)m->int8.h_bytes * LNT_PANEL;
+            p.panel[k] = b + (i + k) * (size_t)m->int8.h_bytes * LNT_QPANEL;
             p.c[k] = acc + (i + k) * LNT_QPANEL;
         }
         for (unsigned row = 0; row < r->set->n; row += p.rows, p.c[0] += p.rows * LNT_QPANEL) {
@@ -142,16 +145,16 @@ static void recur_panels(const lnt_recurrence *r, size_t panel, size_t n)
 {
     const lnt_rnn_call *c = r->c;
     const lnt_rnn *m = c->m;
-    const size_t at = ((size_t)r->direction * m->row / LNT_PANEL + panel) * LNT_PANEL;
+    const size_t at = (size_t)r->direction * m->row + panel * LNT_QPANEL;
     const int32_t *sums = (const int32_t *)(const void *)(c->r_int8 + m->int8.r_sums_at);
     float *y[LNT_TILE_ROWS_MAX];
     int32_t acc[PANELS_AT_ONCE * LNT_QPANEL];
     for (unsigned i = 0; i < r->set->n; i++)
-        y[i] = r->set->gates[i] + panel * LNT_PANEL;
-    sum_panels(r, at / LNT_PANEL, n, acc);
+        y[i] = r->set->gates[i] + panel * LNT_QPANEL;
+    sum_panels(r, at / LNT_QPANEL, n, acc);
     m->int8.plan.int8->store_sums(&(lnt_qtile){.acc = acc,
                                                .rows = r->set->n,
-                                               .columns = (unsigned)n * LNT_PANEL,
+                                               .columns = (unsigned)n * LNT_QPANEL,
                                                .scale = r->scale,
                                                .zero = r->zero,
                                                .sums = sums + at,
@@ -171,11 +174,11 @@ lnt_status lnt_rnn_recur_int8(lnt_kernel *k, void *arg, int64_t begin, int64_t e
     const size_t gates = (size_t)r->c->m->e.gates, most = r->set->n == 1 ? PANELS_AT_ONCE : 1;
     const bool all = r->columns == r->c->m->row; /* panels of blocks that follow each other do so, too */
     const size_t runs = all ? 1 : (size_t)(end - begin);
-    const size_t run = all ? (size_t)(end - begin) * gates : r->columns / LNT_PANEL;
+    const size_t run = all ? (size_t)(end - begin) * gates * PARTS : r->columns / LNT_QPANEL;
     for (size_t i = 0; i < runs; i++)
         for (size_t done = 0, n; done < run; done += n) {
             n = run - done < most ? run - done : most;
-            recur_panels(r, ((size_t)begin + i) * gates + r->first + done, n);
+            recur_panels(r, (((size_t)begin + i) * gates + r->first) * PARTS + done, n);
         }
     lnt_rnn_open_cells(r, (size_t)begin * LNT_PANEL, (size_t)end * LNT_PANEL);
     return LNT_OK;

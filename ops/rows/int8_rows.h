@@ -3,13 +3,14 @@
 #ifndef LNT_OPS_ROWS_INT8_ROWS_H
 #define LNT_OPS_ROWS_INT8_ROWS_H
 
+#include "formats/packed.h"
 #include "ops/kernels.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* int32 accumulators that are dequantized: rows of 16 columns, of which the first `columns` are stored; or one row
- * of any number of them. */
+/* int32 accumulators that are dequantized: rows of LNT_QPANEL (16) columns, of which the first `columns` are
+ * stored; or one row of any number of them. */
 typedef struct lnt_qtile {
     const int32_t *acc; /* [rows][16], or [1][columns rounded up to 16] */
     unsigned rows, columns;

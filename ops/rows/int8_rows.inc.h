@@ -65,7 +65,6 @@ static void dequantize(const void *x, float *y, int64_t n, float scale, int32_t 
 /* Columns [j, j + n) of all rows; n is VL if they are `whole`. */
 LNT_INLINE void store_sum_columns(const lnt_qtile *t, unsigned j, unsigned n, const bool whole)
 {
-    enum { PANEL = 16 };
     const vf low = v_splat(t->low), high = v_splat(t->high);
     const vu sums = (vu)vi_load(t->sums + j);
     const vf factors = whole ? v_load(t->scales + j) : v_load_n(t->scales + j, n);
@@ -74,7 +73,7 @@ LNT_INLINE void store_sum_columns(const lnt_qtile *t, unsigned j, unsigned n, co
     for (unsigned r = 0; r < t->rows; r++) {
         if (r > 0 && t->zero[r] != t->zero[r - 1])
             taken = (vu)vi_splat(t->zero[r]) * sums;
-        const vu acc = (vu)vi_load(t->acc + r * PANEL + j) - taken;
+        const vu acc = (vu)vi_load(t->acc + r * LNT_QPANEL + j) - taken;
         vf v = vi_float((vi)acc) * (v_splat(t->scale[r]) * factors) + plus;
         if (t->residual)
             v += whole ? v_load(t->residual[r] + j) : v_load_n(t->residual[r] + j, n);
@@ -88,7 +87,7 @@ LNT_INLINE void store_sum_columns(const lnt_qtile *t, unsigned j, unsigned n, co
 
 static void store_sums(const lnt_qtile *tile)
 {
-    LNT_ASSERT(tile->rows <= 1 || tile->columns <= 16);
+    LNT_ASSERT(tile->rows <= 1 || tile->columns <= LNT_QPANEL);
     const lnt_qtile own = *tile; /* out of reach of the stores */
     unsigned j = 0;
     for (; j + VL <= own.columns; j += VL)
@@ -102,7 +101,6 @@ static void store_sums(const lnt_qtile *tile)
 LNT_INLINE void store_columns(const lnt_qbytes *t, unsigned j, const bool whole, const bool moved,
                               const bool bent)
 {
-    enum { PANEL = 16 };
     const vf low = v_splat((float)((t->is_signed ? -128 : 0) - t->zero)), high = low + v_splat(255);
     const vi zero = vi_splat(t->zero);
     const vu plus = (vu)vi_load(t->plus + j), zeros = (vu)vi_load(t->zeros + j);
@@ -110,7 +108,7 @@ LNT_INLINE void store_columns(const lnt_qbytes *t, unsigned j, const bool whole,
     const vf slope = v_load(bent ? t->slope + j : t->scale + j),
              floor = v_load(bent ? t->floor + j : t->scale + j);
     for (unsigned r = 0; r < t->rows; r++) {
-        vu acc = (vu)vi_load(t->acc + r * PANEL + j) + plus;
+        vu acc = (vu)vi_load(t->acc + r * LNT_QPANEL + j) + plus;
         if (moved)
             acc -= (vu)vi_splat(t->row[r]) * zeros;
         vf v = vi_float((vi)acc) * scale;

@@ -16,6 +16,13 @@
 enum { SAMPLE_NONE = -1 };
 
 /* Sections of the sample, open to changes before sample_build. */
+/* Where constants begin, and bytes of all: W is one panel of 4 rows. */
+enum {
+    SAMPLE_AT_BIAS = 4 * LNT_PANEL * sizeof(float),
+    SAMPLE_AT_C = SAMPLE_AT_BIAS + 16,
+    SAMPLE_TENSORS = SAMPLE_AT_C + 49
+};
+
 typedef struct sample {
     char strings[128];
     lnt_rec_value values[9];
@@ -32,7 +39,7 @@ typedef struct sample {
     lnt_rec_state states[2];
     lnt_rec_metadata metadata[1];
     lnt_rec_golden golden[3];
-    uint8_t tensors[512];
+    uint8_t tensors[SAMPLE_AT_BIAS + 256];
     unsigned n_states;
 } sample;
 
@@ -69,18 +76,18 @@ static void sample_values(sample *s)
     sample_value(s, SAMPLE_Y, "y", LNT_FLOAT, 2, T, 3, LNT_FILE_NONE);
     sample_value(s, SAMPLE_THEN, "then", LNT_UNDEFINED, LNT_RANK_UNKNOWN, 0, 0, LNT_FILE_NONE);
     sample_value(s, SAMPLE_H2, "h2", LNT_FLOAT, 1, 3, 0, LNT_FILE_NONE);
-    s->constants[0] = (lnt_rec_constant){.value = SAMPLE_W, .packed = 0, .offset = 0, .bytes = 256};
+    s->constants[0] = (lnt_rec_constant){.value = SAMPLE_W, .packed = 0, .offset = 0, .bytes = SAMPLE_AT_BIAS};
     s->constants[1] =
-        (lnt_rec_constant){.value = SAMPLE_BIAS, .packed = LNT_FILE_NONE, .offset = 256, .bytes = 12};
+        (lnt_rec_constant){.value = SAMPLE_BIAS, .packed = LNT_FILE_NONE, .offset = SAMPLE_AT_BIAS, .bytes = 12};
     s->constants[2] =
-        (lnt_rec_constant){.value = SAMPLE_C, .packed = LNT_FILE_NONE, .offset = 272, .bytes = 1};
+        (lnt_rec_constant){.value = SAMPLE_C, .packed = LNT_FILE_NONE, .offset = SAMPLE_AT_C, .bytes = 1};
     s->packed[0] = lnt_packed_panels(LNT_SOURCE_KN, 1, 4, 3);
     const float w[12] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, bias[3] = {.5f, 1, 1.5f};
-    float panel[64];
+    float panel[4 * LNT_PANEL];
     lnt_pack(&s->packed[0], LNT_FLOAT, w, panel);
     memcpy(s->tensors, panel, sizeof panel);
-    memcpy(s->tensors + 256, bias, sizeof bias);
-    s->tensors[272] = 1;
+    memcpy(s->tensors + SAMPLE_AT_BIAS, bias, sizeof bias);
+    s->tensors[SAMPLE_AT_C] = 1;
 }
 
 static void sample_attrs(sample *s)
@@ -197,7 +204,7 @@ static void *sample_build(const sample *s, size_t *size, lnt_error *err)
         SECTION(SUBGRAPHS, subgraphs), SECTION(SYMBOLS, symbols),
         {LNT_SECTION_STATES, s->states, s->n_states * sizeof *s->states},
         SECTION(METADATA, metadata),   SECTION(GOLDEN, golden),
-        {LNT_SECTION_TENSORS, s->tensors, 321},
+        {LNT_SECTION_TENSORS, s->tensors, SAMPLE_TENSORS},
     };
 #undef SECTION
     void *image = NULL;

@@ -197,13 +197,13 @@ static void round_trip(void **state)
     assert_int_equal(f.n_values, 9);
     assert_int_equal(f.n_nodes, 5);
     assert_int_equal(f.n_instrs, 2);
-    assert_int_equal(f.tensors_bytes, 321);
+    assert_int_equal(f.tensors_bytes, SAMPLE_TENSORS);
     assert_memory_equal(f.values, s.values, sizeof s.values);
     assert_memory_equal(f.attrs, s.attrs, sizeof s.attrs);
     assert_memory_equal(f.golden, s.golden, sizeof s.golden);
-    assert_memory_equal(f.tensors, s.tensors, 321);
+    assert_memory_equal(f.tensors, s.tensors, SAMPLE_TENSORS);
     assert_int_equal((uintptr_t)f.tensors % LNT_FILE_ALIGN, 0);
-    assert_int_equal(f.constants[1].hash, lnt_hash(s.tensors + 256, 12));
+    assert_int_equal(f.constants[1].hash, lnt_hash(s.tensors + SAMPLE_AT_BIAS, 12));
     assert_true(touch_everything(&f) > 0);
     release(&file);
 }
@@ -321,11 +321,11 @@ static void hostile_values_and_constants(void **state)
     HOSTILE(s.values[0].stored = LNT_STORED_PLAIN, "reserved");
     HOSTILE(s.values[SAMPLE_BIAS].stored = LNT_STORED_PLAIN, "does not go with it");
     HOSTILE(s.values[SAMPLE_W].stored = 99, "unknown");
-    HOSTILE(s.values[SAMPLE_W].stored = LNT_STORED_BYTES, "has 256 bytes, its extents need 28");
+    HOSTILE(s.values[SAMPLE_W].stored = LNT_STORED_BYTES, " bytes, its extents need 28");
     HOSTILE(s.values[SAMPLE_BIAS].stored = LNT_STORED_HALF, "has 12 bytes, its extents need 6");
     HOSTILE(s.values[SAMPLE_C].stored = LNT_STORED_HALF, "does not go with it");
     HOSTILE(s.values[SAMPLE_C].stored = LNT_STORED_BYTES, "does not go with it");
-    HOSTILE(s.values[SAMPLE_W].stored = LNT_STORED_PLAIN, "has 256 bytes, its extents need 48");
+    HOSTILE(s.values[SAMPLE_W].stored = LNT_STORED_PLAIN, " bytes, its extents need 48");
     HOSTILE((s.values[SAMPLE_W].stored = LNT_STORED_PLAIN, s.constants[0].bytes = 0,
              s.values[SAMPLE_W].dims[0] = s.packed[0].K = 0,
              s.values[SAMPLE_W].dims[1] = s.packed[0].N = 1 << 20, s.packed[0].layout = LNT_LAYOUT_PANEL_I8,
@@ -337,12 +337,14 @@ static void hostile_values_and_constants(void **state)
     HOSTILE(s.values[SAMPLE_W].dims[0] = 5, "packed section, record 0");
     HOSTILE(s.values[SAMPLE_BIAS].dims[0] = 4, "constants section, record 1: has 12 bytes");
     HOSTILE(s.values[SAMPLE_C].dtype = LNT_STRING, "of type string");
-    HOSTILE(s.constants[1].offset = 192, "overlaps");
+    HOSTILE(s.constants[1].offset = SAMPLE_AT_BIAS - 64, "overlaps");
     HOSTILE(s.constants[0].offset = 16, "multiple of 64");
-    HOSTILE(s.constants[1].offset = 260, "multiple of 16");
-    HOSTILE(s.constants[2].offset = 384, "outside of the tensors");
+    HOSTILE(s.constants[1].offset = SAMPLE_AT_BIAS + 4, "multiple of 16");
+    HOSTILE(s.constants[2].offset = SAMPLE_TENSORS + 63, "outside of the tensors");
     HOSTILE(s.constants[2].bytes = UINT64_MAX, "outside of the tensors");
     HOSTILE(s.constants[0].packed = 1, "packed record 1");
+    HOSTILE(s.packed[0].layout ^= LNT_LAYOUT_WIDTHS,
+            "packed section, record 0: is for panels of ");
     HOSTILE(s.packed[0].layout = 99, "packed section, record 0");
     HOSTILE(s.packed[0].N = UINT32_MAX, "packed section, record 0");
     HOSTILE((s.packed[0].taps = s.packed[0].K = s.packed[0].kernel[0] = 1 << 20, s.packed[0].N = 0,
