@@ -151,7 +151,7 @@ def operator_names():
     """Number -> name, from the rows of ops/list.h if it is near; else numbers stand for themselves."""
     path = pathlib.Path(__file__).resolve().parent.parent / "ops" / "list.h"
     text = path.read_text() if path.exists() else ""
-    rows = re.findall(r'^OP\((\d+),\s*\d+,\s*\w+,\s*[^,]+,\s*"([^"]+)"', text, re.M)
+    rows = re.findall(r'^(?:OP|PRODUCT)\((\d+),\s*\d+,\s*\w+,\s*[^,]+,\s*"([^"]+)"', text, re.M)
     return {int(number): name for number, name in rows}
 
 
