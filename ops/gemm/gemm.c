@@ -1,6 +1,3 @@
 /* gemm.c — tile kernels of the scalar level: what every compiler makes of four-lane vectors. */
-#define TILE_ROWS 4
-#define TILE_VECTORS 2
-#define SUMS_MIN 6
-#define DEPTH_BLOCK 256
+#define SHAPE LNT_SHAPE_SCALAR
 #include "ops/gemm/gemm_tile.inc.h"

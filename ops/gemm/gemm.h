@@ -11,13 +11,11 @@
 #define LNT_OPS_GEMM_GEMM_H
 
 #include "formats/packed.h"
+#include "ops/gemm/gemm_blocks.h"
 #include "ops/kernels.h"
 
 #include <stdbool.h>
 #include <stddef.h>
-
-enum { LNT_TILE_ROWS_MAX = 10, LNT_FAR_FLOATS = 256 * 1024, LNT_TALL_COLUMNS = 2 * LNT_PANEL };
-enum { LNT_FETCH_STEP = 4 };
 
 typedef struct lnt_tile {
     const float *const *a;        /* [rows] */
@@ -44,7 +42,6 @@ typedef struct lnt_tile {
 /* Few columns leave much of a vector empty: then each column of B lies by itself, [columns][b_panel] with its
  * taps * depth elements one after the other, and b_row is not used. At most LNT_TILE_ROWS_MAX rows. */
 typedef void (*lnt_narrow_fn)(const lnt_tile *t, unsigned rows);
-enum { LNT_NARROW_COLUMNS = 12 /* as many or fewer */, LNT_NARROW_ROWS = 8 /* go well together */ };
 
 typedef void (*lnt_tile_fn)(const lnt_tile *t);
 

@@ -2,9 +2,5 @@
  * over fewer panels would need more loads for each multiply-add than the cores can hide; but where there are
  * only one or two panels, 10 rows: more take more pointers than there are registers. */
 #define LNT_SIMD_AVX512
-#define TILE_ROWS 6
-#define TALL_ROWS 10
-#define TILE_VECTORS 4
-#define SUMS_MIN 16
-#define DEPTH_BLOCK 768
+#define SHAPE LNT_SHAPE_AVX512
 #include "ops/gemm/gemm_tile.inc.h"

@@ -14,20 +14,6 @@
 
 #include <math.h>
 
-enum {
-    BLOCK_TILES = 48,          /* at most, in a block of rows */
-    BLOCK_ROWS = 192,          /* tiles that share one reading of B from the second-level cache */
-    PANEL_BYTES = 24 * 1024,   /* of panels used at once: they share a first-level cache with a tile's rows */
-    ITEM_WORK_MIN = 32 * 1024, /* multiply-adds worth a thread's while */
-    SHARED_WORK = 144 * 1024,  /* as many are done by one thread before another has come to help, */
-    FEW_ROWS = 4,              /* but of fewer rows B comes slower than it is multiplied, */
-    FEW_COLUMNS = 8,           /* of fewer columns A */
-    ITEM_WORK_MAX = 4096 * 1024, /* as many take well under a millisecond */
-    ITEMS_WANTED = 32,
-    WIDE_ROWS = 16,
-    WIDE_COLUMNS = 128 /* columns of a block that pay for gathering rows, and for starting on a row of C */
-};
-
 static int64_t at_least(int64_t x, int64_t low)
 {
     return x < low ? low : x;
@@ -76,22 +62,22 @@ void lnt_gemm_plan_blocks(lnt_gemm_plan *p)
     const int64_t part = divide_up(K, (int64_t)(p->tap_blocks * p->depth_parts));
     const int64_t together = p->kernels->tile_panels,
                   group_bytes = at_least(part, 1) * LNT_PANEL * 4 * together;
-    p->panels_at_once = (size_t)(at_least(PANEL_BYTES / group_bytes, 1) * together);
+    p->panels_at_once = (size_t)(at_least(LNT_PANEL_BYTES / group_bytes, 1) * together);
 
-    const int64_t block_rows = BLOCK_ROWS / tile * tile;
+    const int64_t block_rows = LNT_BLOCK_ROWS / tile * tile;
     p->row_blocks = at_least(divide_up(p->rows, block_rows), 1);
     const double rows = fmax((double)p->rows / (double)p->row_blocks, 1);
     const double column_work = (double)at_least(K, 1) * rows;
     const double total = column_work * (double)p->columns * (double)p->row_blocks * (double)p->products;
-    const double work = fmin(fmax(total / ITEMS_WANTED, ITEM_WORK_MIN), ITEM_WORK_MAX);
+    const double work = fmin(fmax(total / LNT_ITEMS_WANTED, LNT_ITEM_WORK_MIN), LNT_ITEM_WORK_MAX);
     int64_t columns = (int64_t)fmin(ceil(work / column_work), (double)p->columns);
-    columns = at_least(columns, p->gathers || p->rows > WIDE_ROWS ? WIDE_COLUMNS : LNT_PANEL);
+    columns = at_least(columns, p->gathers || p->rows > LNT_WIDE_ROWS ? LNT_WIDE_COLUMNS : LNT_PANEL);
     const int64_t panels = at_least(divide_up((int64_t)p->columns, LNT_PANEL), 1);
     const int64_t panels_in_block = divide_up(columns, LNT_PANEL * together) * together;
     p->column_blocks = divide_up(panels, panels_in_block);
     p->fetches_rows = (double)p->rows * (double)p->row_step > LNT_FAR_FLOATS && p->depth_parts == 1;
     p->columns_outside = (int64_t)p->columns > p->rows;
-    p->work = total * fmax(1, FEW_ROWS / rows) * fmax(1, FEW_COLUMNS / fmax((double)p->columns, 1));
+    p->work = total * fmax(1, LNT_FEW_ROWS / rows) * fmax(1, LNT_FEW_COLUMNS / fmax((double)p->columns, 1));
     size_t floats = p->narrow ? p->columns * (size_t)K : 0;
     if (p->gathers)
         floats += (size_t)lnt_least(p->rows, block_rows) * (size_t)(part + (int64_t)p->depth);
@@ -106,7 +92,7 @@ typedef struct block {
     unsigned tiles, rows;
     unsigned tile_rows, rows_left; /* the first rows_left tiles have a row more than the others */
     size_t column, columns;
-    lnt_row_set set[BLOCK_TILES];
+    lnt_row_set set[LNT_BLOCK_TILES];
 } block;
 
 static unsigned tile_begin(const block *b, unsigned tile)
@@ -407,9 +393,9 @@ lnt_status lnt_gemm_run(lnt_kernel *k, const lnt_gemm_call *call)
     const int64_t items = p->products * o.row_blocks * o.column_blocks;
     if (p->rows == 0 || p->columns == 0 || items == 0)
         return LNT_OK;
-    if (items == 1 || p->work <= SHARED_WORK)
+    if (items == 1 || p->work <= LNT_SHARED_WORK)
         return run_items(k, &o, 0, items, 0);
-    const double grain = 2 * ITEM_WORK_MIN * (double)items / p->work;
+    const double grain = 2 * LNT_ITEM_WORK_MIN * (double)items / p->work;
     return lnt_parallel(k, items, (int64_t)ceil(grain), run_items, &o);
 }
 
@@ -419,7 +405,7 @@ void lnt_gemm_part(lnt_kernel *k, const lnt_gemm_call *call, int64_t begin, int6
     LNT_ASSERT(begin < end && end <= p->rows);
     LNT_ASSERT(end - begin >= LNT_GEMM_PART || end - begin == p->rows || lnt_gemm_has_parts(p));
     float *gather = (float *)(void *)(call->gather + thread * p->gather_bytes);
-    const int64_t blocks = divide_up(end - begin, BLOCK_ROWS / p->tile_rows * p->tile_rows);
+    const int64_t blocks = divide_up(end - begin, LNT_BLOCK_ROWS / p->tile_rows * p->tile_rows);
     block b;
     b.call = call;
     b.laid_out = -1;
@@ -454,6 +440,6 @@ lnt_status lnt_gemm_pack(lnt_kernel *k, const lnt_packed *p, lnt_dtype type, con
     LNT_ASSERT(lnt_is_aligned(dst, LNT_ALIGN));
     pack_call c = {p, type, src, dst};
     const int64_t panel = (int64_t)p->K * LNT_PANEL;
-    return lnt_parallel(k, (int64_t)lnt_packed_panel_count(p), ITEM_WORK_MIN / at_least(panel, 1) + 1,
+    return lnt_parallel(k, (int64_t)lnt_packed_panel_count(p), LNT_ITEM_WORK_MIN / at_least(panel, 1) + 1,
                         pack_task, &c);
 }

@@ -1,18 +1,26 @@
 /* gemm_tile.inc.h — the tile kernels, written once over ops/simd/simd.h and compiled per level.
  *
- * The including file says which level (see ops/simd/simd.h) and the shape that fits its registers:
+ * The including file says which level (see ops/simd/simd.h), and
  *
- *     TILE_ROWS       rows of the largest tile
- *     TALL_ROWS       if given, rows of the largest tile that is only two vectors wide
- *     TILE_VECTORS    vectors across; they may span one panel, a part of one, or two
+ *     SHAPE           a row of the table in ops/gemm/gemm_blocks.h: what fits the level's registers
  *     ROWS_AHEAD(n)   if given, of how many rows of n a step begins with the loads from A
- *     SUMS_MIN        sums (accumulators) that hide the latency of a multiply-add
- *     DEPTH_BLOCK     rows of K after which partial sums go to C
  *
  * A tile has rows * vectors sums. Small ones split K into chains, which are summed at the end. */
 #include "ops/gemm/gemm.h"
 #include "ops/simd/simd.h"
 #include "ops/simd/simd_lanes.h"
+
+#define COLUMN_1(a, b, c, d, e) a
+#define COLUMN_2(a, b, c, d, e) b
+#define COLUMN_3(a, b, c, d, e) c
+#define COLUMN_4(a, b, c, d, e) d
+#define COLUMN_5(a, b, c, d, e) e
+#define COLUMN(n, shape) COLUMN_##n(shape)
+#define TILE_ROWS COLUMN(1, SHAPE)
+#define TALL_ROWS COLUMN(2, SHAPE)
+#define TILE_VECTORS COLUMN(3, SHAPE)
+#define SUMS_MIN COLUMN(4, SHAPE)
+#define DEPTH_BLOCK COLUMN(5, SHAPE)
 
 enum {
     PART = TILE_VECTORS * LNT_VL, /* columns of a part: what a tile does at a time */
@@ -23,9 +31,6 @@ enum {
 };
 
 _Static_assert(LNT_PANEL % PART == 0 || PART % LNT_PANEL == 0, "parts make up panels, or panels parts");
-#ifndef TALL_ROWS
-#define TALL_ROWS TILE_ROWS
-#endif
 #ifndef ROWS_AHEAD
 #define ROWS_AHEAD(rows) 0
 #endif
