@@ -221,7 +221,7 @@ static void draw_groups(bench *t, lnt_depthwise *d)
 {
     const unsigned power = below(t, 4);
     const bool shared = sometimes(t);
-    d->features = shared ? (size_t)1 << power : 1 + below(t, LNT_PANEL - 1);
+    d->features = shared ? (size_t)1 << power : 1 + below(t, LNT_GROUP_FEATURES - 1);
     d->group_channels = shared ? (size_t)1 << below(t, power + 1) : 1;
     const size_t groups = 1 + below(t, COLUMNS_MAX / (unsigned)d->features);
     d->in_pixel = groups * d->group_channels;

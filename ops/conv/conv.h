@@ -4,6 +4,7 @@
 
 #include "formats/packed.h"
 #include "ops/copy.h"
+#include "ops/conv/conv_blocks.h"
 #include "ops/conv/conv_kernels.h"
 #include "ops/gemm/gemm_store.h"
 #include "ops/window.h"
@@ -76,8 +77,6 @@ lnt_status lnt_conv_packed_weights(lnt_kernel *k, const lnt_step *s, const lnt_c
 /* float16, bfloat16 and double: bind_float is the float kernel's bind function. */
 lnt_status lnt_conv_bind_types(lnt_site *site, const lnt_conv *c, lnt_status (*bind_float)(lnt_site *site));
 
-enum { LNT_DEPTHWISE_LINES = 64 };
-
 /* ---- how it is computed (conv_algorithm.c) ---- */
 
 typedef enum lnt_conv_kind {
@@ -98,8 +97,7 @@ bool lnt_conv_is_depthwise(const lnt_conv *c);
 /* What a convolution of so many channels reads is copied anyway, in whatever order it lies. */
 static inline bool lnt_conv_few_channels(int64_t channels)
 {
-    enum { CHANNELS_MAX = 4 };
-    return channels >= 1 && channels <= CHANNELS_MAX;
+    return channels >= 1 && channels <= LNT_FEW_CHANNELS;
 }
 
 /* Is the input a plane for each channel? */

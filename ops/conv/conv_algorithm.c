@@ -6,14 +6,6 @@
 #include "ops/conv/conv.h"
 #include "ops/gemm/gemm.h"
 
-enum {
-    RUN_MAX = 32, /* floats side by side in K: more are work for tiles of rows */
-    DEPTH_MAX = 1024,
-    FEATURES_FEW = LNT_PANEL,
-    FEATURES_DEPTH = 160, /* of few features: longer sums hide what a tile of rows costs */
-    POINTS_MAX = 64       /* channels and features of kernels of one tap */
-};
-
 /* Unknown extents may be as long as one wants. */
 static bool at_least(int64_t extent, int64_t least)
 {
@@ -29,15 +21,15 @@ bool lnt_conv_is_depthwise(const lnt_conv *c)
 /* Few channels in kernels of a few taps side by side. */
 static bool has_few_channels(const lnt_conv *c)
 {
-    return lnt_conv_few_channels(c->channels) && c->w.kernel[2] <= RUN_MAX / c->channels &&
-           lnt_volume(c->w.kernel) <= DEPTH_MAX / c->channels && c->features >= LNT_PANEL / 4;
+    return lnt_conv_few_channels(c->channels) && c->w.kernel[2] <= LNT_STEM_RUN_MAX / c->channels &&
+           lnt_volume(c->w.kernel) <= LNT_STEM_DEPTH_MAX / c->channels && c->features >= LNT_STEM_FEATURES_MIN;
 }
 
 /* Fewer columns than a vector has lanes waste some of it; sums along K (LNT_NARROW_COLUMNS) waste their ends. */
 static bool has_few_features(const lnt_conv *c)
 {
     const int64_t depth = c->channels * lnt_volume(c->w.kernel), as_sums = c->features * (depth / 16 + 8);
-    return c->features <= FEATURES_FEW && depth <= FEATURES_DEPTH &&
+    return c->features <= LNT_FEW_FEATURES && depth <= LNT_FEW_FEATURES_DEPTH &&
            (c->features > LNT_NARROW_COLUMNS || 2 * as_sums > depth);
 }
 
@@ -55,8 +47,8 @@ static bool is_points(const lnt_conv *c, lnt_order in)
     int64_t pixels = c->batch;
     for (unsigned a = 0; a < LNT_WINDOW_AXES; a++)
         pixels = lnt_dim_mul(pixels, c->w.out[a]);
-    return in == LNT_ORDER_CHANNELS_LAST && has_one_tap(&c->w) && c->channels <= POINTS_MAX &&
-           c->features <= POINTS_MAX && at_least(pixels, LNT_STEM_PIXELS);
+    return in == LNT_ORDER_CHANNELS_LAST && has_one_tap(&c->w) && c->channels <= LNT_POINTS_MAX &&
+           c->features <= LNT_POINTS_MAX && at_least(pixels, LNT_STEM_PIXELS);
 }
 
 /* Images of lines long enough for the kernels. */

@@ -10,13 +10,10 @@
 #include "ops/conv/conv_kernels.h"
 
 enum {
-    RUN_WORK = 32 * 1024,     /* multiply-adds in a run of pixels */
-    SLICED_BYTES = 36 * 1024, /* of a slice of the channels, in the first-level cache */
-    SLICED_RUN = 64,          /* pixels, at most */
-    SLICE = 64,               /* channels of a slice are a multiple of that */
-    BAND = 8,                 /* rows that go by with one slice of the channels */
-    SHORT_ROW = 8,            /* pixels that are filtered together */
-    SHARED_WORK = 128 * 1024  /* as many pay for pixels that go from one core's cache to another's */
+    SLICED_BYTES = LNT_DEPTHWISE_SLICED_BYTES,
+    SLICED_RUN = LNT_DEPTHWISE_SLICED_RUN,
+    SLICE = LNT_DEPTHWISE_SLICE,
+    BAND = LNT_DEPTHWISE_BAND
 };
 
 typedef struct depthwise {
@@ -184,7 +181,7 @@ static lnt_status run_depthwise(lnt_kernel *k, const lnt_step *s)
     const int64_t work = d->run * d->slice * d->g.channels * lnt_volume(d->g.w.kernel) + 1;
     c.pixels = d->g.batch * lnt_volume(d->g.w.in);
     const int64_t items = d->bands ? d->bands * most_rows(d) * d->slices * d->runs : 0;
-    const int64_t grain = SHARED_WORK / work + 1;
+    const int64_t grain = LNT_DEPTHWISE_SHARED_WORK / work + 1;
     LNT_TRY(d->feed.step ? lnt_feed_run(k, s, &d->feed, &d->g.w, grain / (d->runs * d->slices), run_fed, &c)
                          : lnt_parallel(k, items, grain, run_items, &c));
     return lnt_conv_finish(k, s, &d->images, d->epilogue ? NULL : d->store.program);
@@ -242,13 +239,13 @@ lnt_status lnt_conv_bind_depthwise(lnt_site *site, const lnt_conv *g, const lnt_
     d->in_pixel = g->groups * g->channels;
     d->pixel = g->groups * g->features;
     d->w_channel = lnt_round_up((size_t)d->pixel, LNT_PANEL);
-    const bool columns = w->out[2] < SHORT_ROW && w->out[1] > w->out[2] && g->features == 1 && !d->epilogue &&
-                         w->kernel[0] * w->kernel[2] <= LNT_DEPTHWISE_LINES;
+    const bool columns = w->out[2] < LNT_DEPTHWISE_SHORT_ROW && w->out[1] > w->out[2] && g->features == 1 &&
+                         !d->epilogue && w->kernel[0] * w->kernel[2] <= LNT_DEPTHWISE_LINES;
     d->along = columns ? 1 : 2;
     d->across = columns ? 2 : 1;
     d->rows = g->batch * w->out[0] * w->out[d->across];
     const int64_t length = w->out[d->along];
-    d->run = RUN_WORK / (terms * d->pixel) / 8 * 8 + 8;
+    d->run = LNT_DEPTHWISE_RUN_WORK / (terms * d->pixel) / 8 * 8 + 8;
     d->slice = slice_of(d);
     if (d->slice < d->pixel)
         d->run = SLICED_RUN;

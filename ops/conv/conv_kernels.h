@@ -37,12 +37,14 @@ typedef struct lnt_depthwise {
     float low, high;
 } lnt_depthwise;
 
+enum { LNT_GROUP_FEATURES = 16 }; /* more go as products */
+
 /* Groups whose channels, wherever a vector of features begins, lie in one vector: one channel, or powers of
  * two and no more channels than features. */
 static inline bool lnt_depthwise_takes(int64_t group_channels, int64_t features)
 {
     const bool powers = (group_channels & (group_channels - 1)) == 0 && (features & (features - 1)) == 0;
-    return group_channels >= 1 && features >= 1 && features < LNT_PANEL &&
+    return group_channels >= 1 && features >= 1 && features < LNT_GROUP_FEATURES &&
            (group_channels == 1 || (group_channels <= features && powers));
 }
 
@@ -119,7 +121,7 @@ typedef struct lnt_winograd_line_out {
     float low, high;
 } lnt_winograd_line_out;
 
-enum { LNT_STEM_PIXELS = 14, LNT_PLANE_PIXELS = LNT_PANEL };
+enum { LNT_STEM_PIXELS = 14, LNT_PLANE_PIXELS = 16 };
 
 typedef void (*lnt_depthwise_fn)(const lnt_depthwise *d);
 

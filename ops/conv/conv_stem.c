@@ -14,14 +14,6 @@
 
 #include <string.h>
 
-enum {
-    BAND_ROWS = 8,
-    BAND_PIXELS = 256, /* of each row */
-    PLANE_RUN = 512,   /* of each row of planes, which lie far apart */
-    BAND_WORK = 32 * 1024,
-    SHARED_WORK = 320 * 1024 /* as many pay for pixels that go from one core's cache to another's */
-};
-
 typedef struct stem {
     lnt_conv g;
     lnt_conv_weights weights;
@@ -239,7 +231,7 @@ static lnt_status run_stem(lnt_kernel *k, const lnt_step *step)
     stem_call c = call_of(k, step, b);
     c.y = lnt_out(k, step, 0);
     const int64_t work = s->band * (s->width / s->runs) * (int64_t)s->depth * s->g.features;
-    LNT_TRY(lnt_parallel(k, s->images * bands_down(s) * s->runs, BAND_WORK / (work + 1) + 1, run_bands, &c));
+    LNT_TRY(lnt_parallel(k, s->images * bands_down(s) * s->runs, LNT_STEM_BAND_WORK / (work + 1) + 1, run_bands, &c));
     if (!s->store.program || s->epilogue)
         return LNT_OK;
     const lnt_conv_images none = {.turn_out = false};
@@ -268,10 +260,10 @@ static void find_offsets(stem *s)
 /* Pieces of a line. Where all pixels are one line, threads get as many of them each. */
 static int64_t runs_of(const lnt_site *site, const stem *s)
 {
-    const int64_t run = s->split ? PLANE_RUN : BAND_PIXELS, runs = s->width / run + (s->width < run);
+    const int64_t run = s->split ? LNT_STEM_PLANE_RUN : LNT_STEM_BAND_PIXELS, runs = s->width / run + (s->width < run);
     const int64_t even = (runs + site->threads - 1) / site->threads * site->threads;
     const int64_t work = s->width / even * s->g.channels * s->g.features;
-    return s->direct && s->width / even >= LNT_STEM_PIXELS && work >= SHARED_WORK ? even : runs;
+    return s->direct && s->width / even >= LNT_STEM_PIXELS && work >= LNT_STEM_SHARED_WORK ? even : runs;
 }
 
 static lnt_status plan_bands(lnt_site *site, lnt_conv_kind kind, stem *s)
@@ -285,7 +277,7 @@ static lnt_status plan_bands(lnt_site *site, lnt_conv_kind kind, stem *s)
     s->images = s->direct ? 1 : s->g.batch;
     s->rows = s->direct ? 1 : w->out[1];
     s->width = s->direct ? s->g.batch * lnt_volume(w->out) : w->out[2];
-    s->band = s->rows < BAND_ROWS ? s->rows : BAND_ROWS;
+    s->band = s->rows < LNT_STEM_BAND_ROWS ? s->rows : LNT_STEM_BAND_ROWS;
     s->runs = runs_of(site, s);
     const int64_t pixels = (s->width + s->runs - 1) / s->runs;
     int64_t floats;

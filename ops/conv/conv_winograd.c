@@ -16,15 +16,7 @@
 
 #include <math.h>
 
-enum {
-    PATCH = LNT_WINOGRAD_PATCH,
-    TAPS = LNT_WINOGRAD_TAPS,
-    BLOCK_BYTES = 768 * 1024, /* of v and m: about a second-level cache */
-    ROWS_MIN = 24,            /* of a block: for fewer the weights come slower than they are multiplied */
-    ROWS_MAX = 96,
-    BLOCKS = 4,              /* of tiles or parts of features there should be, for threads to share */
-    PART_MIN = 4 * LNT_PANEL /* features, as wide as tiles are */
-};
+enum { PATCH = LNT_WINOGRAD_PATCH, TAPS = LNT_WINOGRAD_TAPS };
 
 /* Tiles [*first, *stop) of a block. */
 static void block_tiles(const lnt_winograd *w, int64_t block, int64_t *first, int64_t *stop)
@@ -106,17 +98,19 @@ static void cut_blocks(lnt_winograd *w)
 {
     const int64_t features = w->g.features;
     const int64_t row_bytes = (int64_t)(w->points * sizeof(float)) * (w->g.channels + features);
-    int64_t rows = BLOCK_BYTES / row_bytes;
-    rows = rows < ROWS_MIN ? ROWS_MIN : rows > ROWS_MAX ? ROWS_MAX : rows;
+    int64_t rows = LNT_WINOGRAD_BLOCK_BYTES / row_bytes;
+    rows = rows < LNT_WINOGRAD_ROWS_MIN   ? LNT_WINOGRAD_ROWS_MIN
+           : rows > LNT_WINOGRAD_ROWS_MAX ? LNT_WINOGRAD_ROWS_MAX
+                                          : rows;
     const int64_t most = (rows + w->rows - 1) / w->rows;
     w->blocks = (w->tiles + most - 1) / most;
-    if (w->blocks > 1 && w->sequences < BLOCKS)
-        w->blocks = (w->blocks + BLOCKS - 1) / BLOCKS * BLOCKS;
+    if (w->blocks > 1 && w->sequences < LNT_WINOGRAD_BLOCKS)
+        w->blocks = (w->blocks + LNT_WINOGRAD_BLOCKS - 1) / LNT_WINOGRAD_BLOCKS * LNT_WINOGRAD_BLOCKS;
     if (w->blocks > w->tiles)
         w->blocks = w->tiles;
     w->parts = 1;
-    while (w->parts < BLOCKS && w->parts * w->blocks * w->sequences < BLOCKS &&
-           features % (2 * w->parts * PART_MIN) == 0)
+    while (w->parts < LNT_WINOGRAD_BLOCKS && w->parts * w->blocks * w->sequences < LNT_WINOGRAD_BLOCKS &&
+           features % (2 * w->parts * LNT_WINOGRAD_PART_MIN) == 0)
         w->parts *= 2;
 }
 

@@ -3,12 +3,7 @@
 
 #include "base/checked.h"
 #include "base/lnt_assert.h"
-
-enum {
-    FED_BYTES = 512 * 1024, /* an image worth being made line by line */
-    FED_PIXELS = 128,       /* made at once, about */
-    FED_ROWS = 8            /* of a thread at least, for each line that its neighbor makes, too */
-};
+#include "ops/conv/conv_blocks.h"
 
 /* A thread's lines of the image. */
 typedef struct ring {
@@ -95,7 +90,7 @@ static bool is_worth_it(const lnt_site *site, const lnt_window *w, const lnt_fee
     const size_t image = lnt_float_bytes(site->in[0]), before = lnt_float_bytes(site->feeder->in[0]);
     const size_t behind = lnt_float_bytes(site->out[0]);
     const int64_t shared = f->ring_lines - f->rows_at_once * w->stride[1];
-    return image >= FED_BYTES && f->rows >= FED_ROWS * shared * site->threads &&
+    return image >= LNT_FED_BYTES && f->rows >= LNT_FED_ROWS * shared * site->threads &&
            site->feeder->scratch_bytes + f->ring_bytes * site->threads +
                    (before < behind ? before : behind) <=
                image;
@@ -111,7 +106,7 @@ void lnt_bind_feed(lnt_site *site, const lnt_window *w, lnt_feed *f, size_t *scr
     f->height = w->in[1];
     f->rows = w->out[1];
     f->line = w->in[2] * site->in[0]->dims[1];
-    f->rows_at_once = FED_PIXELS / (w->in[2] * w->stride[1] + 1) + 1;
+    f->rows_at_once = LNT_FED_PIXELS / (w->in[2] * w->stride[1] + 1) + 1;
     f->ring_lines = reach + 1 + (f->rows_at_once - 1) * w->stride[1];
     if (!lnt_mul_i64(f->ring_lines, f->line, &floats) || floats > INT32_MAX / 4)
         return;
