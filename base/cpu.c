@@ -11,9 +11,9 @@
 #include <unistd.h>
 #endif
 
-/* What cpuid and xgetbv say: registers of leaves 1 and 7, and what the system saves. */
+/* What cpuid and xgetbv say: ecx of leaf 1; ebx, ecx, edx of leaf 7; eax of its subleaf 1; what the system saves. */
 typedef struct features {
-    unsigned c1, b7, c7, d7;
+    unsigned c1, b7, c7, d7, a71;
     unsigned long long saved;
 } features;
 
@@ -29,6 +29,8 @@ static features cpu_features(void)
     f.saved = ((unsigned long long)high << 32) | low;
     if (__get_cpuid_count(7, 0, &a, &b, &c, &d))
         f.b7 = b, f.c7 = c, f.d7 = d;
+    if (__get_cpuid_count(7, 1, &a, &b, &c, &d))
+        f.a71 = a;
     return f;
 }
 
