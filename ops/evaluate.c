@@ -44,21 +44,18 @@ static bool makes_elements(const lnt_site *site)
 /* ---- storage orders ---- */
 
 /* Reads and writes by strides, or passes bytes on: any operand may lie in any order. */
-static bool heeds_orders(const lnt_op *op)
+static bool takes_any_order(const lnt_op *op)
 {
-    switch (op->id) {
-    case LNT_ID_Elementwise:
-    case LNT_ID_Relayout:
-    case LNT_ID_Transpose:
-    case LNT_ID_DepthToSpace:
-    case LNT_ID_SpaceToDepth:
-    case LNT_ID_Concat:
-    case LNT_ID_Squeeze:
-    case LNT_ID_Unsqueeze:
-    case LNT_ID_QLinearAdd:
-    case LNT_ID_QLinearMul: return true;
-    default: return op->flags & (LNT_OP_ELEMENTWISE | LNT_OP_EXTENTS);
-    }
+    return op->flags & (LNT_OP_ANY_ORDER | LNT_OP_ELEMENTWISE | LNT_OP_EXTENTS);
+}
+
+/* One channel or one position: both orders are the same bytes. */
+static bool order_free(const lnt_operand *o)
+{
+    int64_t positions = 1;
+    for (unsigned i = 2; i < o->rank; i++)
+        positions = lnt_dim_mul(positions, o->dims[i]);
+    return o->rank < 3 || o->dims[1] == 1 || positions == 1;
 }
 
 /* May its image lie in another order than its result? */
@@ -77,7 +74,7 @@ static bool lies_well(const lnt_site *site, unsigned i, bool is_output)
     if (i + site->node->n_program_in >= site->n_in)
         return true;
     if (op->id == LNT_ID_QLinearConcat ? i >= 2 && i % 3 == 2 : i == 0)
-        return o->order == y->order || turns_images(op);
+        return o->order == y->order || order_free(y) || turns_images(op);
     return o->order == LNT_ORDER_PLAIN;
 }
 
@@ -86,7 +83,7 @@ static lnt_status check_orders(const lnt_site *site)
 {
     const lnt_op *op = site->node->op;
     const bool channels_last = op->flags & LNT_OP_CL && site->out[0];
-    for (unsigned i = 0; i < site->n_in + site->n_out && !heeds_orders(op); i++) {
+    for (unsigned i = 0; i < site->n_in + site->n_out && !takes_any_order(op); i++) {
         const bool is_output = i >= site->n_in;
         const unsigned k = is_output ? i - site->n_in : i;
         const lnt_operand *o = is_output ? site->out[k] : site->in[k];

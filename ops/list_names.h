@@ -21,7 +21,8 @@ enum {
     VIEW = LNT_OP_VIEW,
     CHEAP = LNT_OP_CHEAP,
     COUNTS = LNT_OP_COUNTS,
-    INT8 = LNT_OP_INT8
+    INT8 = LNT_OP_INT8,
+    ANY_ORDER = LNT_OP_ANY_ORDER
 };
 
 #endif
