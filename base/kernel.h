@@ -19,8 +19,8 @@ typedef lnt_status (*lnt_run_fn)(lnt_kernel *k, const lnt_step *s);
 
 /* Lines [begin, end) of output 0, a channels-last image: those of a batch's images one after the other, each
  * a row of pixels. They are stored at `to`, by worker thread `thread`. */
-typedef lnt_status (*lnt_lines_fn)(lnt_kernel *k, const lnt_step *s, int64_t begin, int64_t end, float *to,
-                                   unsigned thread);
+typedef lnt_status (*lnt_produce_lines_fn)(lnt_kernel *k, const lnt_step *s, int64_t begin, int64_t end, float *to,
+                                           unsigned thread);
 
 /* The place of an input within output 0, where that is made of inputs side by side. */
 typedef struct lnt_join {
@@ -41,7 +41,7 @@ struct lnt_step {
     lnt_operand *const *in;  /* [n_in], NULL where an optional operand is skipped */
     lnt_operand *const *out; /* [n_out], NULL where an output is not wanted */
     uint16_t n_in, n_out;
-    uint16_t n_held;          /* in[n_in .. n_held) are read by the step that feeds it */
+    uint16_t n_held;          /* in[n_in .. n_held) are read by the producer */
     uint32_t node;            /* index of its lnt_node: names it in errors, keys its random numbers */
     uint32_t in_place;        /* bit i: output 0 may take the memory of input i */
     bool pitched;             /* output 0 may be given a pitch after bind, */
@@ -51,10 +51,10 @@ struct lnt_step {
     unsigned n_append;
     uint32_t scratch_slot; /* slot of its scratch memory, LNT_NO_STORAGE if none */
     size_t scratch_bytes;  /* of all threads together */
-    lnt_lines_fn lines;    /* can make its output line by line; or NULL */
-    /* The step whose lines are input 0, which then has no memory of its own: that step does not run by
-     * itself, its scratch memory is the beginning of this one's. Or NULL. */
-    const lnt_step *feed;
+    lnt_produce_lines_fn produce_lines; /* computes some lines of its output; NULL: the whole output only */
+    /* Row fusion (ops/conv/row_fusion.h): the step that computes the lines of input 0, which has no memory of its
+     * own. That step is not run by itself; its scratch memory is the beginning of this one's. Or NULL. */
+    const lnt_step *producer;
     const char *title; /* in a trace, NULL: the node's name */
 };
 

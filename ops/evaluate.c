@@ -20,7 +20,7 @@ void lnt_site_begin_bind(lnt_site *site, lnt_step *step, lnt_bump *memory, lnt_l
     site->level = level;
     site->kernels = lnt_kernels_of(level);
     site->threads = threads;
-    site->feeder = NULL;
+    site->producer = NULL;
     for (unsigned i = 0; i < site->n_out && i < LNT_MAX_VIEWS; i++) {
         site->view_of[i] = -1;
         site->view_offset[i] = 0;
@@ -101,7 +101,7 @@ lnt_status lnt_site_bind(lnt_site *site)
     LNT_TRY(site->node->op->bind(site));
     if (!site->node->custom && !makes_elements(site)) {
         site->step->run = run_nothing;
-        site->step->lines = NULL;
+        site->step->produce_lines = NULL;
     }
     return LNT_OK;
 }

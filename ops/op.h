@@ -65,8 +65,9 @@ struct lnt_site {
     lnt_level level;
     const lnt_kernels *kernels; /* of that level */
     unsigned threads;
-    /* NULL, or a step that can make input 0 line by line, for no other reader: step->feed takes it. */
-    const lnt_step *feeder;
+    /* NULL, or a step that can compute input 0 line by line and has no other reader: a candidate for row fusion,
+     * which sets step->producer. */
+    const lnt_step *producer;
     /* Answers of the bind function, read by the planner. */
     int16_t view_of[LNT_MAX_VIEWS];    /* per output: input it is a view of, or -1 */
     size_t view_offset[LNT_MAX_VIEWS]; /* bytes into that input */

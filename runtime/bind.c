@@ -353,35 +353,36 @@ static bool take_views(lnt_session *s, const lnt_site *site)
     return all;
 }
 
-/* The step just bound that can make input 0 of the node line by line, if nobody else will see that: no other
- * reader, no user, no part of the program that is bound anew from data. Or NULL. */
-static lnt_step *feeder_of(lnt_session *s, const lnt_frame *f, const lnt_node *n)
+/* The step just bound that can compute input 0 of the node line by line, if that value has no other reader: no other
+ * step, no user, no part of the model that is bound again from data. Or NULL. */
+static lnt_step *producer_of(lnt_session *s, const lnt_frame *f, const lnt_node *n)
 {
     const uint32_t value = n->n_in ? n->in[0] : LNT_NONE;
     if (!f->n_steps || value == LNT_NONE || f->has_stop || s->memory.separate || s->request.fetched[value] ||
         s->model->readers[value] != 1)
         return NULL;
     lnt_step *last = f->list[f->n_steps - 1];
-    return last->lines && last->out[0] == &s->value[value] ? last : NULL;
+    return last->produce_lines && last->out[0] == &s->value[value] ? last : NULL;
 }
 
-/* Puts the step in the place of the one that feeds it, whose operands it keeps alive. */
-static lnt_status take_feeder(lnt_session *s, lnt_frame *f, lnt_step *step, lnt_step *feeder, lnt_error *err)
+/* Puts the step in the place of its producer, whose operands it keeps alive. */
+static lnt_status fuse_producer(lnt_session *s, lnt_frame *f, lnt_step *step, lnt_step *producer,
+                                lnt_error *err)
 {
-    LNT_ASSERT(step->feed == feeder && feeder->lines && step->n_in > 0);
-    const char *names[] = {lnt_session_node(s, feeder->node)->name, lnt_session_node(s, step->node)->name};
+    LNT_ASSERT(step->producer == producer && producer->produce_lines && step->n_in > 0);
+    const char *names[] = {lnt_session_node(s, producer->node)->name, lnt_session_node(s, step->node)->name};
     const size_t length = strlen(names[0]) + strlen(names[1]) + sizeof " + ";
     char *title = lnt_bump_alloc(&s->binding.params, length, err);
-    lnt_operand **in = lnt_bump_alloc(&s->binding.params, (step->n_in + feeder->n_held) * sizeof *in, err);
+    lnt_operand **in = lnt_bump_alloc(&s->binding.params, (step->n_in + producer->n_held) * sizeof *in, err);
     if (!title || !in)
         return LNT_E_MEMORY;
     snprintf(title, length, "%s + %s", names[0], names[1]);
     memcpy(in, step->in, step->n_in * sizeof *in);
-    memcpy(in + step->n_in, feeder->in, feeder->n_held * sizeof *in);
+    memcpy(in + step->n_in, producer->in, producer->n_held * sizeof *in);
     step->in = in;
-    step->n_held = (uint16_t)(step->n_in + feeder->n_held);
+    step->n_held = (uint16_t)(step->n_in + producer->n_held);
     step->title = title;
-    feeder->scratch_slot = step->scratch_slot;
+    producer->scratch_slot = step->scratch_slot;
     s->storage[in[0]->storage].place = LNT_PLACE_NONE;
     f->n_steps--;
     for (unsigned o = 0; o < step->n_out; o++)
@@ -396,16 +397,16 @@ static lnt_status bind_step(lnt_session *s, lnt_frame *f, lnt_site *site)
     lnt_step *step = &s->binding.step[n->index];
     LNT_TRY(define_outputs(s, f, site, LNT_PLACE_ARENA));
     lnt_site_begin_bind(site, step, &s->binding.params, s->level, s->execution.kernel.threads);
-    lnt_step *feeder = feeder_of(s, f, n);
-    site->feeder = feeder;
+    lnt_step *producer = producer_of(s, f, n);
+    site->producer = producer;
     LNT_TRY(lnt_site_bind(site));
     if (take_views(s, site))
         return LNT_OK;
     if (step->pitched && site->out[0])
         s->storage[n->out[0]].takes_pitch = true;
     step->scratch_slot = step->scratch_bytes ? s->model->n_values + n->index : LNT_NO_STORAGE;
-    if (step->feed)
-        LNT_TRY(take_feeder(s, f, step, feeder, site->err));
+    if (step->producer)
+        LNT_TRY(fuse_producer(s, f, step, producer, site->err));
     f->list[f->n_steps++] = step;
     return LNT_OK;
 }

@@ -76,10 +76,10 @@ static area area_of(const lnt_session *s, const lnt_operand *o)
     return a;
 }
 
-/* An input of the step, or what its feeder reads; an image that is fed line by line lies nowhere. */
+/* An input of the step, or of its producer; a value that passes through a ring buffer has no memory. */
 static area input_of(const lnt_session *s, const lnt_step *step, unsigned i)
 {
-    return area_of(s, i == 0 && step->feed ? NULL : step->in[i]);
+    return area_of(s, i == 0 && step->producer ? NULL : step->in[i]);
 }
 
 /* Output o; behind the last one the scratch memory. */

@@ -59,8 +59,8 @@ lnt_status lnt_trace_note(lnt_session *s, const lnt_step *step, uint64_t start_n
                           .duration_ns = end - start_ns,
                           .out_bytes = bytes_written(step),
                           .multiply_adds = n ? (uint64_t)lnt_multiply_adds(n, step) : 0};
-    if (step->feed)
-        t->multiply_adds += (uint64_t)lnt_multiply_adds(lnt_session_node(s, step->feed->node), step->feed);
+    if (step->producer)
+        t->multiply_adds += (uint64_t)lnt_multiply_adds(lnt_session_node(s, step->producer->node), step->producer);
     return LNT_OK;
 }
 

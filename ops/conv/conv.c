@@ -225,7 +225,7 @@ static lnt_status bind_product(lnt_site *site, conv *c, int64_t skipped)
     return LNT_OK;
 }
 
-bool lnt_conv_may_feed(const lnt_site *site, const lnt_conv *c)
+bool lnt_conv_streams_rows(const lnt_site *site, const lnt_conv *c)
 {
     enum { DEPTH = 256 };
     return site->in[0]->dtype == LNT_FLOAT && site->out[0]->order == LNT_ORDER_CHANNELS_LAST &&
@@ -264,8 +264,8 @@ static lnt_status bind_float(lnt_site *site)
     lnt_bind_scratch(site, scratch + c->plan.gather_bytes * site->threads);
     lnt_conv_bind_pitched(site, &store);
     site->step->run = run_conv;
-    if (scratch == 0 && lnt_gemm_has_parts(&c->plan) && lnt_conv_may_feed(site, &g))
-        site->step->lines = conv_lines;
+    if (scratch == 0 && lnt_gemm_has_parts(&c->plan) && lnt_conv_streams_rows(site, &g))
+        site->step->produce_lines = conv_lines;
     return LNT_OK;
 }
 

@@ -106,9 +106,9 @@ static inline bool lnt_conv_in_planes(const lnt_conv *c, lnt_order in)
     return in == LNT_ORDER_PLAIN || c->channels == 1;
 }
 
-/* Is there any sense in making the output line by line? Yes, if little work makes much of it, and lines are
- * long. */
-bool lnt_conv_may_feed(const lnt_site *site, const lnt_conv *c);
+/* May the convolution be the producer of a row fusion? Yes, if it is cheap for the size of its output, and its lines
+ * are long. */
+bool lnt_conv_streams_rows(const lnt_site *site, const lnt_conv *c);
 
 /* For bind functions. */
 lnt_status lnt_conv_bind_depthwise(lnt_site *site, const lnt_conv *c, const lnt_store *store);

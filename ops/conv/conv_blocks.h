@@ -48,9 +48,9 @@ enum {
 
 /* Images made line by line (ops/conv/row_fusion.c). */
 enum {
-    LNT_FED_BYTES  = 512 * 1024, /* an image worth being made so */
-    LNT_FED_PIXELS = 128,        /* made at once, about */
-    LNT_FED_ROWS   = 8           /* of a thread at least, for each line that its neighbor makes, too */
+    LNT_FUSION_BYTES  = 512 * 1024, /* an image worth being made so */
+    LNT_FUSION_PIXELS = 128,        /* made at once, about */
+    LNT_FUSION_ROWS   = 8           /* of a thread at least, for each line that its neighbor makes, too */
 };
 
 /* clang-format on */

@@ -29,7 +29,7 @@ typedef struct depthwise {
     int64_t rows, bands;          /* of output pixels, of all images; cut into so many */
     int64_t in_pixel, pixel;      /* floats of a pixel of input and output */
     size_t w_channel;             /* floats of one channel's weights for one tap, all features */
-    lnt_feed feed;
+    lnt_row_fusion fusion;
 } depthwise;
 
 typedef struct depthwise_call {
@@ -151,14 +151,14 @@ static lnt_status run_items(lnt_kernel *k, void *arg, int64_t begin, int64_t end
     return LNT_OK;
 }
 
-static lnt_status run_fed(lnt_kernel *k, const void *arg, const float *ring, int64_t image, int64_t row,
-                          int64_t row_end, unsigned thread)
+static lnt_status run_fused(lnt_kernel *k, const void *arg, const float *ring, int64_t image, int64_t row,
+                            int64_t row_end, unsigned thread)
 {
     depthwise_call c = *(const depthwise_call *)arg;
     const depthwise *d = c.d;
     (void)thread;
     c.x = ring;
-    c.pixels = d->feed.ring_lines * d->g.w.in[2];
+    c.pixels = d->fusion.ring_lines * d->g.w.in[2];
     for (int64_t slice = 0; slice < d->slices; slice++)
         for (int64_t r = row * d->runs; r < row_end * d->runs; r++)
             run_piece(k, &c, image * d->g.w.out[1] + r / d->runs, r % d->runs, slice);
@@ -170,7 +170,7 @@ static lnt_status run_depthwise(lnt_kernel *k, const lnt_step *s)
     const depthwise *d = s->params;
     LNT_ASSERT(d->run > 0 && d->slice > 0 && d->runs > 0 && d->slices > 0);
     depthwise_call c = {.d = d, .step = s, .ld = lnt_conv_out_pixel(s)};
-    if (!d->feed.step)
+    if (!d->fusion.producer)
         LNT_TRY(lnt_conv_input(k, s, &d->images, &c.x));
     LNT_TRY(lnt_conv_packed_weights(k, s, &d->weights, &c.w));
     c.y = lnt_conv_output(k, s, &d->images);
@@ -182,8 +182,9 @@ static lnt_status run_depthwise(lnt_kernel *k, const lnt_step *s)
     c.pixels = d->g.batch * lnt_volume(d->g.w.in);
     const int64_t items = d->bands ? d->bands * most_rows(d) * d->slices * d->runs : 0;
     const int64_t grain = LNT_DEPTHWISE_SHARED_WORK / work + 1;
-    LNT_TRY(d->feed.step ? lnt_feed_run(k, s, &d->feed, &d->g.w, grain / (d->runs * d->slices), run_fed, &c)
-                         : lnt_parallel(k, items, grain, run_items, &c));
+    LNT_TRY(d->fusion.producer
+                ? lnt_row_fusion_run(k, s, &d->fusion, &d->g.w, grain / (d->runs * d->slices), run_fused, &c)
+                : lnt_parallel(k, items, grain, run_items, &c));
     return lnt_conv_finish(k, s, &d->images, d->epilogue ? NULL : d->store.program);
 }
 
@@ -257,7 +258,7 @@ lnt_status lnt_conv_bind_depthwise(lnt_site *site, const lnt_conv *g, const lnt_
         d->run = length > 0 ? length : 1;
     d->runs = (length + d->run - 1) / d->run;
     if (d->along == 2 && !d->images.turn_out && !d->weights.pack)
-        lnt_bind_feed(site, w, &d->feed, &scratch);
+        lnt_bind_row_fusion(site, w, &d->fusion, &scratch);
     lnt_bind_scratch(site, scratch);
     lnt_conv_bind_pitched(site, &d->store);
     site->step->run = run_depthwise;

@@ -316,7 +316,7 @@ lnt_status lnt_conv_bind_stem(lnt_site *site, const lnt_conv *g, lnt_conv_kind k
     lnt_bind_scratch(site, scratch + s->thread_bytes * site->threads);
     lnt_conv_bind_pitched(site, store);
     site->step->run = run_stem;
-    if (!s->weights.pack && lnt_conv_may_feed(site, g))
-        site->step->lines = stem_lines;
+    if (!s->weights.pack && lnt_conv_streams_rows(site, g))
+        site->step->produce_lines = stem_lines;
     return LNT_OK;
 }

@@ -33,7 +33,7 @@ typedef struct pool {
     int64_t part, parts; /* outputs along the last axis that are worth a slice of work; such parts of a row;
                             of a global pool: parts of an image whose sums are joined at the end */
     void *share;         /* of each output of a row in the average, [out], in the type computed in */
-    lnt_feed feed;
+    lnt_row_fusion fusion;
     size_t scratch_at, thread_bytes; /* scratch: one padded row; channels-last, one of the image. Of a global
                                         pool: [batch][parts][channels] of all threads */
 } pool;
@@ -89,12 +89,12 @@ static int64_t grain_of(double worth, double cost)
     return 1 + (int64_t)(worth / (cost + 1));
 }
 
-static lnt_status run_fed(lnt_kernel *k, const void *arg, const float *ring, int64_t image, int64_t row,
+static lnt_status run_fused(lnt_kernel *k, const void *arg, const float *ring, int64_t image, int64_t row,
                           int64_t row_end, unsigned thread)
 {
     pool_job job = *(const pool_job *)arg;
     job.x = ring;
-    job.lines = job.p->feed.ring_lines;
+    job.lines = job.p->fusion.ring_lines;
     const int64_t first = image * job.p->w.out[1];
     return deep_rows_float(k, &job, first + row, first + row_end, thread);
 }
@@ -123,8 +123,8 @@ static lnt_status run_pool(lnt_kernel *k, const lnt_step *s)
                                 (double)p->part * (double)p->taps / 8,
                             (double)p->part * (double)p->channels * taps, taps,
                             (double)p->pitch * (double)(w->out[1] * (w->kernel[1] + w->kernel[2])) / 8};
-    if (p->feed.step)
-        return lnt_feed_run(k, s, &p->feed, w, grain_of(32768, cost[how]), run_fed, &job);
+    if (p->fusion.producer)
+        return lnt_row_fusion_run(k, s, &p->fusion, w, grain_of(32768, cost[how]), run_fused, &job);
     return lnt_parallel(k, items[how], grain_of(32768, cost[how]), tasks[s->in[0]->dtype == LNT_DOUBLE][how],
                         &job);
 }
@@ -368,7 +368,7 @@ lnt_status lnt_bind_pool(lnt_site *site)
     else
         fill_share_float(p, p->share);
     if (p->channels_last && p->kind != LP && p->parts == 1 && !lnt_output(site, 1))
-        lnt_bind_feed(site, w, &p->feed, &p->scratch_at);
+        lnt_bind_row_fusion(site, w, &p->fusion, &p->scratch_at);
     lnt_bind_scratch(site, p->scratch_at + p->thread_bytes * site->threads);
     bind_pitched(site, p);
     site->step->run = run_pool;
