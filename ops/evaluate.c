@@ -1,4 +1,4 @@
-/* evaluate.c — one operator on the spot, for constant folding and for values that shapes hang on. */
+/* evaluate.c — one operator on the spot, for constant folding and for values that shapes depend on. */
 #include "ops/op.h"
 
 #include "base/lnt_assert.h"

@@ -73,7 +73,7 @@ struct lnt_site {
     size_t view_offset[LNT_MAX_VIEWS]; /* bytes into that input */
 };
 
-/* What a shape rule returns when extents hang on a value not known yet. Not a failure. */
+/* What a shape rule returns when extents depend on a value not known yet. Not a failure. */
 #define LNT_UNKNOWN ((lnt_status)-1)
 
 typedef lnt_status (*lnt_shape_fn)(lnt_site *site);

@@ -45,8 +45,8 @@ bool lnt_pack_matrix(const lnt_node *node, const lnt_operand *b, lnt_packed *rec
 int64_t lnt_matrix_multiply_adds(const lnt_node *node, const lnt_step *step)
 {
     const lnt_operand *a = step->in[0];
-    const bool turned = lnt_attr_i(node, "transA", 0) && a->rank > 1;
-    return lnt_operand_count(step->out[0]) * a->dims[a->rank - (turned ? 2 : 1)];
+    const bool transposed = lnt_attr_i(node, "transA", 0) && a->rank > 1;
+    return lnt_operand_count(step->out[0]) * a->dims[a->rank - (transposed ? 2 : 1)];
 }
 
 int64_t lnt_window_multiply_adds(const lnt_operand *each, const lnt_operand *weights)

@@ -148,7 +148,7 @@ static int32_t sum_at(const bench *b, int64_t n, int64_t f, int64_t y, int64_t x
     return (int32_t)total;
 }
 
-static float bent(const bench *b, int64_t f, float v)
+static float with_slope(const bench *b, int64_t f, float v)
 {
     return b->node.n_in < INPUTS ? v : fmaxf(v, fmaxf(v * b->slope[f], b->floor[f] / b->y_scale));
 }
@@ -165,7 +165,8 @@ static void judge(bench *b)
                 for (int64_t x = 0; x < o->dims[3]; x++)
                     b->want[n * strides[0] + f * strides[1] + y * strides[2] + x * strides[3]] =
                         (uint8_t)lnt_requantize(
-                            bent(b, f, (float)sum_at(b, n, f, y, x) * (b->x_scale * scale / b->y_scale)),
+                            with_slope(b, f,
+                                       (float)sum_at(b, n, f, y, x) * (b->x_scale * scale / b->y_scale)),
                             stored(o, &b->y_zero, 0), lnt_qrange_of(o->dtype));
         }
 }

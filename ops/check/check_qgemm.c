@@ -19,8 +19,8 @@ typedef struct bench {
     lnt_packed record;
     lnt_dtype type;
     int32_t c[LNT_QPANELS_MAX][LNT_QROWS_MAX * LNT_QPANEL + GUARD];
-    /* Where sums become bytes: what is added to each column, its scale, rows of results. */
-    int32_t plus[LNT_QPANELS_MAX * LNT_QPANEL];
+    /* Requantization: accumulator bias and scale of each column, rows of results. */
+    int32_t acc_bias[LNT_QPANELS_MAX * LNT_QPANEL];
     float scale[LNT_QPANELS_MAX * LNT_QPANEL];
     uint8_t y[LNT_QROWS_MAX][LNT_QPANELS_MAX * LNT_QPANEL + GUARD];
 } bench;
@@ -48,7 +48,7 @@ static int32_t product(const bench *b, const uint8_t *a, int64_t n, int32_t *sum
     return total;
 }
 
-/* A random problem: extreme bytes as often as others. */
+/* A random problem: extreme values as often as others. */
 static void draw(bench *b, uint64_t *random)
 {
     static const uint8_t extremes[] = {0, 127, 128, 255};
@@ -71,8 +71,8 @@ typedef struct question {
     unsigned rows, panels, row[LNT_QROWS_MAX]; /* row r is the bench's row[r] */
     int64_t first;                             /* panel */
     bool apart; /* each tap by itself, backwards; otherwise the row in one piece */
-    bool to_bytes, is_signed;
-    int32_t zero; /* of bytes */
+    bool requantizes, is_signed;
+    int32_t zero; /* zero point of results */
 } question;
 
 static question draw_question(const bench *t, const lnt_qgemm_kernels *kernels, uint64_t *random)
@@ -88,7 +88,7 @@ static question draw_question(const bench *t, const lnt_qgemm_kernels *kernels, 
     const bool mixed = below(random, 2) != 0;
     for (unsigned i = 0; i < q.rows; i++)
         q.row[i] = mixed ? below(random, LNT_QROWS_MAX) : i;
-    q.to_bytes = kernels->to_bytes && below(random, 2);
+    q.requantizes = kernels->requantizes && below(random, 2);
     q.is_signed = below(random, 2) != 0;
     q.zero = (int32_t)below(random, 256) - (q.is_signed ? 128 : 0);
     return q;
@@ -98,7 +98,7 @@ static question draw_question(const bench *t, const lnt_qgemm_kernels *kernels, 
 static void draw_numbers(bench *t, uint64_t *random)
 {
     for (unsigned i = 0; i < LNT_QPANELS_MAX * LNT_QPANEL; i++) {
-        t->plus[i] = (int32_t)below(random, 20001) - 10000;
+        t->acc_bias[i] = (int32_t)below(random, 20001) - 10000;
         t->scale[i] = (float)(1 + below(random, 1000)) * (below(random, 8) ? 1e-6f : 1e4f);
     }
     t->scale[below(random, LNT_QPANEL)] = NAN;
@@ -126,15 +126,15 @@ static void ask(bench *t, const lnt_qgemm_kernels *kernels, const question *q)
     int64_t out[LNT_QROWS_MAX];
     for (unsigned i = 0; i < q->rows; i++) /* backwards */
         out[i] = (int64_t)((q->rows - 1 - i) * sizeof t->y[0]);
-    const lnt_qbytes to = {.rows = q->rows,
-                           .columns = q->panels * LNT_QPANEL,
-                           .plus = t->plus,
-                           .scale = t->scale,
-                           .zero = q->zero,
-                           .is_signed = q->is_signed,
-                           .y = t->y[0],
-                           .out = out};
-    product.bytes = q->to_bytes ? &to : NULL;
+    const lnt_requantize_tile to = {.rows = q->rows,
+                                    .columns = q->panels * LNT_QPANEL,
+                                    .acc_bias = t->acc_bias,
+                                    .scale = t->scale,
+                                    .zero = q->zero,
+                                    .is_signed = q->is_signed,
+                                    .y = t->y[0],
+                                    .out = out};
+    product.requantize = q->requantizes ? &to : NULL;
     for (unsigned i = 0; i < q->panels; i++) {
         product.panel[i] = t->packed + (q->first + i) * bytes * LNT_QPANEL;
         product.c[i] = t->c[i];
@@ -172,20 +172,20 @@ static bool judge(const bench *t, const question *q, unsigned panel, const char 
     return true;
 }
 
-/* Are the bytes of all rows what they should be? */
-static void judge_bytes(const bench *t, const question *q, const char *level, uint64_t seed,
-                        lnt_check_report *r)
+/* Are the requantized rows exact? */
+static void judge_requantized(const bench *t, const question *q, const char *level, uint64_t seed,
+                              lnt_check_report *r)
 {
     const lnt_qrange range = lnt_qrange_of(q->is_signed ? LNT_INT8 : LNT_UINT8);
     const unsigned columns = q->panels * LNT_QPANEL;
     int32_t sum;
     for (unsigned i = 0; i < q->rows * columns; i++) {
         const unsigned row = i / columns, n = i % columns;
-        const int32_t total = product(t, t->a[q->row[row]], q->first * LNT_QPANEL + n, &sum) + t->plus[n];
+        const int32_t total = product(t, t->a[q->row[row]], q->first * LNT_QPANEL + n, &sum) + t->acc_bias[n];
         const int32_t want = lnt_requantize((float)total * t->scale[n], q->zero, range);
         const uint8_t got = t->y[q->rows - 1 - row][n];
         if (got != (uint8_t)want) {
-            lnt_check_fail(r, "%s tile: %u rows to bytes, row %u, column %u is %d, expected %d, seed %llu",
+            lnt_check_fail(r, "%s tile: %u rows requantized, row %u, column %u is %d, expected %d, seed %llu",
                            level, q->rows, row, n, got, (uint8_t)want, (unsigned long long)seed);
             return;
         }
@@ -193,7 +193,7 @@ static void judge_bytes(const bench *t, const question *q, const char *level, ui
     for (unsigned row = 0; row < LNT_QROWS_MAX; row++)
         for (unsigned n = row < q->rows ? columns : 0; n < sizeof t->y[0]; n++)
             if (t->y[row][n] != 0x5a) {
-                lnt_check_fail(r, "%s tile: %u rows to bytes, wrote past them, seed %llu", level, q->rows,
+                lnt_check_fail(r, "%s tile: %u rows requantized, wrote past them, seed %llu", level, q->rows,
                                (unsigned long long)seed);
                 return;
             }
@@ -224,9 +224,9 @@ static void check_case(bench *t, const lnt_qgemm_kernels *kernels, const char *l
     check_packing(t, &t->record, seed, r);
     ask(t, kernels, &q);
     r->cases++;
-    if (q.to_bytes)
-        judge_bytes(t, &q, level, seed, r);
-    for (unsigned i = 0; i < q.panels && !q.to_bytes && judge(t, &q, i, level, seed, r); i++)
+    if (q.requantizes)
+        judge_requantized(t, &q, level, seed, r);
+    for (unsigned i = 0; i < q.panels && !q.requantizes && judge(t, &q, i, level, seed, r); i++)
         ;
 }
 

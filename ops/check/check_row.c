@@ -319,7 +319,7 @@ static void check_quantized(bench *t)
         lnt_check_fail(t->report, "%s quantize: n %lld, wrote past the row", t->level, (long long)t->n);
 }
 
-static float bent(const lnt_qbytes *q, unsigned column, float v)
+static float with_slope(const lnt_requantize_tile *q, unsigned column, float v)
 {
     if (!q->slope)
         return v;
@@ -332,10 +332,11 @@ static float bent(const lnt_qbytes *q, unsigned column, float v)
 static void check_stored(bench *t)
 {
     enum { ROWS = 3, PANEL = LNT_QPANEL };
-    int32_t acc[ROWS * PANEL], plus[PANEL], zeros[PANEL], of_row[ROWS];
+    int32_t acc[ROWS * PANEL], acc_bias[PANEL], zeros[PANEL], of_row[ROWS];
     uint8_t y[ROWS][PANEL + 1];
     int64_t out[ROWS];
-    lnt_qbytes q = {.acc = acc, .rows = 1 + below(t, ROWS), .columns = 1 + below(t, PANEL), .plus = plus};
+    lnt_requantize_tile q = {
+        .acc = acc, .rows = 1 + below(t, ROWS), .columns = 1 + below(t, PANEL), .acc_bias = acc_bias};
     float scale[PANEL], slope[PANEL], least[PANEL];
     q.floor = least;
     q.zeros = zeros;
@@ -346,13 +347,13 @@ static void check_stored(bench *t)
     q.y = y[0];
     q.out = out;
     for (unsigned i = 0; i < PANEL; i++) {
-        plus[i] = (int32_t)below(t, 1u << 20);
+        acc_bias[i] = (int32_t)below(t, 1u << 20);
         zeros[i] = (int32_t)below(t, 512) - 256;
         scale[i] = below(t, 16) ? 0.001f * (float)below(t, 64) : INFINITY;
-        slope[i] = (float)(plus[i] % 9) / 8;
-        least[i] = plus[i] % 4 ? -(float)(plus[i] % 300) : -INFINITY;
+        slope[i] = (float)(acc_bias[i] % 9) / 8;
+        least[i] = acc_bias[i] % 4 ? -(float)(acc_bias[i] % 300) : -INFINITY;
     }
-    q.slope = plus[0] % 2 ? slope : NULL;
+    q.slope = acc_bias[0] % 2 ? slope : NULL;
     for (unsigned i = 0; i < ROWS * PANEL; i++)
         acc[i] = (int32_t)below(t, 1u << 20) - (1 << 20);
     for (unsigned r = 0; r < ROWS; r++) {
@@ -360,15 +361,16 @@ static void check_stored(bench *t)
         out[r] = r * (PANEL + 1);
         memset(y[r], 0x5a, sizeof y[r]);
     }
-    t->int8->store_bytes(&q);
+    t->int8->store_requantized(&q);
     t->report->cases++;
     for (unsigned i = 0; i < ROWS * (PANEL + 1); i++) {
         const unsigned r = i / (PANEL + 1), c = i % (PANEL + 1);
         uint8_t want = 0x5a;
         if (r < q.rows && c < q.columns)
             want = (uint8_t)lnt_requantize(
-                bent(&q, c,
-                     (float)(acc[r * PANEL + c] + plus[c] - (q.row ? of_row[r] * zeros[c] : 0)) * q.scale[c]),
+                with_slope(&q, c,
+                           (float)(acc[r * PANEL + c] + acc_bias[c] - (q.row ? of_row[r] * zeros[c] : 0)) *
+                               q.scale[c]),
                 q.zero, lnt_qrange_of(q.is_signed ? LNT_INT8 : LNT_UINT8));
         if (y[r][c] != want)
             lnt_check_fail(t->report, "%s store_bytes: row %u, column %u of %u is %u, not %u, seed %llu",
@@ -438,7 +440,7 @@ lnt_status lnt_check_row(lnt_level level, uint64_t seed, lnt_check_report *r)
         check_extremes(t);
         check_accumulators(t);
         check_maps(t);
-        if (t->int8->store_bytes)
+        if (t->int8->store_requantized)
             check_stored(t);
         if (t->pool->max_bytes)
             check_largest(t);

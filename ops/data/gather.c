@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* Kernels note that an index is out of range and go on; afterwards the lowest offender is looked for, so that
- * the message does not hang on which thread was first. */
+ * the message does not depend on which thread was first. */
 typedef _Atomic(uint32_t) bad_flag;
 
 static void note_bad(bad_flag *bad)

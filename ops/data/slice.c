@@ -6,7 +6,7 @@
 /* ---- Slice ---- */
 
 typedef struct cut {
-    int64_t start, step, n; /* n is LNT_DIM_UNKNOWN where it hangs on something not known */
+    int64_t start, step, n; /* n is LNT_DIM_UNKNOWN where it depends on something not known */
 } cut;
 
 static int64_t clamp(int64_t x, int64_t least, int64_t most)

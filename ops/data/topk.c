@@ -57,7 +57,7 @@ static void sort_heap(lnt_entry *heap, int64_t n)
     }
 }
 
-/* ---- what hangs on the type ---- */
+/* ---- what depends on the type ---- */
 
 /* The first of elements [i, n), step apart, that may come before element root: none that is skipped does. */
 typedef int64_t (*find_fn)(const void *data, int64_t step, int64_t i, int64_t n, int64_t root, bool largest);

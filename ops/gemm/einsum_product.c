@@ -196,10 +196,10 @@ static bool plan_operands(const lnt_equation *e, const sorted *s, product_params
     const labels *const b_turned[] = {&set[BATCH], &set[N], &set[K]}, *const out[] = {&set[BATCH], &set[M],
                                                                                       &set[N]};
     const int64_t inner = lnt_dim_mul(set[BATCH].count, set[K].count);
-    const bool turned = is_dense(e, s->step[1], b_turned, 3);
+    const bool transposed = is_dense(e, s->step[1], b_turned, 3);
     steps dense;
     p->copies_a = !is_dense(e, s->step[0], a + 2, 1);
-    p->copies_b = !turned && !is_dense(e, s->step[1], b, 3);
+    p->copies_b = !transposed && !is_dense(e, s->step[1], b, 3);
     p->copies_out = !is_dense(e, s->step[2], out + 2, 1);
     dense_steps(e, a, 3, dense);
     if (p->copies_a && (!plan_copy(e, a, 3, dense, s->step[0], &p->copy_a) ||
@@ -215,7 +215,7 @@ static bool plan_operands(const lnt_equation *e, const sorted *s, product_params
          !lnt_reserve(bytes, lnt_dim_mul(set[BATCH].count, lnt_dim_mul(set[M].count, set[N].count)),
                       sizeof(float), &p->scratch_out)))
         return false;
-    p->packed = lnt_packed_panels(turned ? LNT_SOURCE_NK : LNT_SOURCE_KN, (uint32_t)set[BATCH].count,
+    p->packed = lnt_packed_panels(transposed ? LNT_SOURCE_NK : LNT_SOURCE_KN, (uint32_t)set[BATCH].count,
                                   (uint32_t)set[K].count, (uint32_t)set[N].count);
     size_t packed;
     return lnt_packed_bytes(&p->packed, &packed) && packed <= PTRDIFF_MAX &&

@@ -84,7 +84,7 @@ void lnt_gemm_plan_blocks(lnt_gemm_plan *p);
 lnt_status lnt_gemm_run(lnt_kernel *k, const lnt_gemm_call *call);
 
 /* Tall and narrow tiles are not cut evenly: a rest costs twice as much, so there is one at most. Blocks of
- * rows are then a multiple of a tile, or sums would hang on how many blocks there are. */
+ * rows are then a multiple of a tile, or sums would depend on how many blocks there are. */
 static inline bool lnt_gemm_has_whole_tiles(const lnt_gemm_plan *p)
 {
     return p->narrow || p->tile_rows != p->kernels->tile_rows;
@@ -97,7 +97,7 @@ static inline bool lnt_gemm_has_parts(const lnt_gemm_plan *p)
 }
 
 /* Rows [begin, end) of each product alone, on this thread: LNT_GEMM_PART of them at least, if sums are not to
- * hang on how the rows were parted. */
+ * depend on how the rows were parted. */
 void lnt_gemm_part(lnt_kernel *k, const lnt_gemm_call *call, int64_t begin, int64_t end, unsigned thread);
 enum { LNT_GEMM_PART = 24 };
 

@@ -80,7 +80,7 @@ static unsigned NAME(axis_taps)(const gridsample *p, R n, int64_t extent, NAME(l
     return count;
 }
 
-/* All elements one output hangs on. Returns their number. */
+/* All elements one output depends on. Returns their number. */
 static unsigned NAME(point_taps)(const gridsample *p, const R *point, NAME(lnt_tap) * tap)
 {
     unsigned n = NAME(axis_taps)(p, point[p->axes - 1], p->extent[0], tap);

@@ -375,7 +375,7 @@ lnt_status lnt_bind_pool(lnt_site *site)
     return lnt_bind_widened(site, 1, 1);
 }
 
-/* Threads share a channels-last image. How many parts it is in hangs on its size alone, as its sums do. */
+/* Threads share a channels-last image. How many parts it is in depends on its size alone, as its sums do. */
 lnt_status lnt_bind_global_pool(lnt_site *site)
 {
     enum { FEW = 32, MANY = 128 };

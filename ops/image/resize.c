@@ -1,7 +1,7 @@
 /* resize.c — Resize and Upsample, over any axes, in plain and channels-last order.
  *
- * Interpolation is separable: for each axis there is a table of the inputs each output hangs on and their
- * weights, made at bind. A row of outputs is made by mixing the rows it hangs on along all outer axes and
+ * Interpolation is separable: for each axis there is a table of the inputs each output depends on and their
+ * weights, made at bind. A row of outputs is made by mixing the rows it depends on along all outer axes and
  * interpolating that row; where rows become more, each row of inputs is interpolated first and kept, for it
  * serves several rows of outputs. Nearest moves elements of any type by their size. */
 #include "ops/op.h"
@@ -35,7 +35,7 @@ typedef struct resize {
     double extrapolation;
     uint8_t extrapolated[8]; /* as an element, for nearest */
     size_t size;             /* bytes of an element */
-    unsigned slots;      /* for interpolated rows that are kept, as many as an output row hangs on; or 0 */
+    unsigned slots;      /* for interpolated rows that are kept, as many as an output row depends on; or 0 */
     size_t thread_bytes; /* scratch: where the kept rows lie in the input, the rows; or a row of inputs */
 } resize;
 

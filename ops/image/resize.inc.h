@@ -71,7 +71,7 @@ static const R *NAME(row_at)(const resize *p, const R *x, int64_t offset, unsign
     return row;
 }
 
-/* The rows that output row o hangs on, mixed. False if it lies outside the region of interest. */
+/* The rows that output row o depends on, mixed. False if it lies outside the region of interest. */
 static bool NAME(mix_rows)(const resize *p, const R *x, int64_t o, R *to, char *scratch)
 {
     int64_t at[LNT_MAX_RANK];

@@ -201,7 +201,7 @@ static void NAME(deform_tap)(const deform_job *j, int64_t entry, int64_t oy, int
         tap[i].weight *= factor;
 }
 
-/* The values output position (oy, ox) hangs on, [channels][taps], at positions moved by the offsets. */
+/* The values output position (oy, ox) depends on, [channels][taps], at positions moved by the offsets. */
 static void NAME(deform_gather)(const deform_job *j, int64_t image, int64_t oy, int64_t ox, R *value)
 {
     const deform *p = j->p;

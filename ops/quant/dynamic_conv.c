@@ -1,9 +1,9 @@
-/* dynamic_conv.c — DynamicConv: a convolution of floats with byte weights, as the quantizer makes it of Conv.
+/* dynamic_conv.c — DynamicConv: a float convolution with int8 weights, which the quantizer makes of Conv.
  *
  *     Y = conv(X, W[f, ...] * scale[f]) + bias        W int8
  *
  * Each image is quantized to uint8 over its own range, zero included, channels-last. The padding is the
- * image's zero point. An image that is not finite gives NaN. Depthwise ones go by the kernels for those. */
+ * image's zero point. An image that is not finite gives NaN. Depthwise convolutions use the depthwise kernels. */
 #include "base/checked.h"
 #include "base/lnt_assert.h"
 #include "ops/conv/conv.h"
@@ -27,17 +27,17 @@ typedef struct conv {
     int64_t image, chunks; /* floats of an image; chunks of it */
     lnt_qgemm_plan plan;
     lnt_qconv filters; /* of a depthwise one, for one image */
-    size_t ranges_at, meaning_at, zeros_at, bytes_at, padded_at, packed_at, numbers_at; /* scratch */
+    size_t ranges_at, qparams_at, zeros_at, bytes_at, padded_at, packed_at, requant_at; /* scratch */
 } conv;
 
 typedef struct conv_job {
     const conv *p;
     const float *x;
     float *range;      /* [batch][chunks][2] */
-    lnt_qrow *meaning; /* [batch] */
+    lnt_qparams *qparams; /* [batch] */
     uint8_t *zeros;    /* [batch] */
     uint8_t *bytes;
-    const uint8_t *rows; /* the images as the kernels walk them */
+    const uint8_t *rows; /* the images in the kernels' layout */
 } conv_job;
 
 static int64_t chunk_length(const conv *p, int64_t chunk)
@@ -71,8 +71,8 @@ static void join_ranges(const conv_job *j)
             if (!(high - low < INFINITY))
                 break;
         }
-        j->meaning[i] = lnt_qrow_of(low, high);
-        j->zeros[i] = (uint8_t)j->meaning[i].zero;
+        j->qparams[i] = lnt_qparams_of(low, high);
+        j->zeros[i] = (uint8_t)j->qparams[i].zero_point;
     }
 }
 
@@ -83,9 +83,9 @@ static lnt_status quantize_chunks(lnt_kernel *k, void *arg, int64_t begin, int64
     (void)k, (void)thread;
     for (int64_t i = begin; i < end; i++) {
         const int64_t image = i / p->chunks, at = image * p->image + i % p->chunks * CHUNK;
-        const lnt_qrow q = j->meaning[image];
-        p->plan.int8->quantize(j->x + at, j->bytes + at, chunk_length(p, i % p->chunks), q.scale, q.zero,
-                              false);
+        const lnt_qparams q = j->qparams[image];
+        p->plan.int8->quantize(j->x + at, j->bytes + at, chunk_length(p, i % p->chunks), q.scale,
+                               q.zero_point, false);
     }
     return LNT_OK;
 }
@@ -97,34 +97,34 @@ static void rows_of(const lnt_qgemm_call *call, int64_t group, lnt_qrow_set *set
     const int64_t plane = lnt_volume(p->g.w.out);
     lnt_qimage_rows(&p->quantized, j->rows, group, p->g.features, set);
     for (unsigned i = 0; i < set->n; i++) {
-        const lnt_qrow q = j->meaning[(set->first + i) / plane];
+        const lnt_qparams q = j->qparams[(set->first + i) / plane];
         set->scale[i] = q.scale;
-        set->zero[i] = q.zero;
+        set->zero[i] = q.zero_point;
     }
 }
 
 /* ---- depthwise ---- */
 
-/* What differs from image to image, for all columns: scales, what is added, bias. */
-static void fill_numbers(const lnt_kernel *k, const lnt_step *s, const lnt_qrow *image, lnt_qconv_job *job)
+/* Parameters of an image for all columns: scales, accumulator biases, bias. */
+static void fill_requant(const lnt_kernel *k, const lnt_step *s, const lnt_qparams *image, lnt_qconv_job *job)
 {
     const conv *p = s->params;
     const lnt_qconv *f = &p->filters;
     const size_t columns = (size_t)f->columns;
     const float *scale = lnt_in(k, s, IN_SCALE);
     const int32_t *sums = (const int32_t *)(const void *)(job->packed + lnt_packed_sums_at(&p->record));
-    float *bias = (float *)(void *)((char *)lnt_scratch(k, s) + p->numbers_at);
+    float *bias = (float *)(void *)((char *)lnt_scratch(k, s) + p->requant_at);
     memset(bias, 0, columns * 4 * sizeof *bias);
     job->bias = bias;
-    job->n.scale = bias + columns;
-    job->n.plus = (int32_t *)(void *)(bias + 2 * columns);
-    job->n.zero = (int32_t *)(void *)(bias + 3 * columns);
-    job->n.x_zero = image->zero;
+    job->requant.scale = bias + columns;
+    job->requant.acc_bias = (int32_t *)(void *)(bias + 2 * columns);
+    job->requant.zero = (int32_t *)(void *)(bias + 3 * columns);
+    job->requant.x_zero = image->zero_point;
     if (p->store.bias >= 0)
         memcpy(bias, lnt_in(k, s, (unsigned)p->store.bias), (size_t)f->channels * sizeof *bias);
     for (int64_t i = 0; i < f->channels; i++) {
-        job->n.scale[i] = image->scale * scale[i];
-        job->n.plus[i] = -image->zero * sums[i];
+        job->requant.scale[i] = image->scale * scale[i];
+        job->requant.acc_bias[i] = -image->zero_point * sums[i];
     }
 }
 
@@ -141,7 +141,7 @@ static lnt_status run_filters(lnt_kernel *k, const lnt_step *s, const conv_job *
                          .high = p->store.high,
                          .program = p->plan.epilogue};
     for (int64_t i = 0; i < p->g.batch; i++) {
-        fill_numbers(k, s, &j->meaning[i], &job);
+        fill_requant(k, s, &j->qparams[i], &job);
         job.images = j->bytes + i * p->image;
         job.first = i * pixels;
         job.y = (uint8_t *)(y + i * pixels * p->filters.channels);
@@ -158,7 +158,7 @@ static void bind_filters(const lnt_site *site, conv *p, size_t *scratch)
     f->channels = p->g.groups;
     f->taps = p->record.taps;
     f->columns = (int64_t)lnt_packed_panel_count(&p->record) * LNT_QPANEL;
-    p->numbers_at = lnt_qconv_reserve(scratch, (size_t)f->columns * 4 * sizeof(float));
+    p->requant_at = lnt_qconv_reserve(scratch, (size_t)f->columns * 4 * sizeof(float));
     lnt_qconv_bind_filters(site, f, scratch);
 }
 
@@ -168,8 +168,8 @@ static lnt_status run_panels(lnt_kernel *k, const lnt_step *s, conv_job *j, cons
 {
     const conv *p = j->p;
     uint8_t *padded = (uint8_t *)lnt_scratch(k, s) + p->padded_at;
-    j->rows = p->quantized.lies ? j->bytes : padded;
-    if (!p->quantized.lies)
+    j->rows = p->quantized.direct ? j->bytes : padded;
+    if (!p->quantized.direct)
         LNT_TRY(lnt_qimage_fill(k, &p->quantized, j->bytes, j->zeros, padded));
     const lnt_qgemm_call call = {
         .plan = &p->plan,
@@ -186,11 +186,11 @@ static lnt_status run_panels(lnt_kernel *k, const lnt_step *s, conv_job *j, cons
 static lnt_status run_conv(lnt_kernel *k, const lnt_step *s)
 {
     const conv *p = s->params;
-    LNT_ASSERT(p->ranges_at < s->scratch_bytes && p->meaning_at < s->scratch_bytes);
+    LNT_ASSERT(p->ranges_at < s->scratch_bytes && p->qparams_at < s->scratch_bytes);
     char *scratch = lnt_scratch(k, s);
     conv_job job = {.p = p,
                     .range = (float *)(void *)(scratch + p->ranges_at),
-                    .meaning = (lnt_qrow *)(void *)(scratch + p->meaning_at),
+                    .qparams = (lnt_qparams *)(void *)(scratch + p->qparams_at),
                     .zeros = (uint8_t *)(scratch + p->zeros_at),
                     .bytes = (uint8_t *)(scratch + p->bytes_at)};
     LNT_TRY(lnt_conv_input(k, s, &p->images, &job.x));
@@ -262,7 +262,7 @@ lnt_status lnt_bind_dynamic_conv(lnt_site *site)
     if (depthwise)
         bind_filters(site, p, &scratch);
     p->ranges_at = lnt_qconv_reserve(&scratch, (size_t)(p->g.batch * p->chunks) * 2 * sizeof(float));
-    p->meaning_at = lnt_qconv_reserve(&scratch, (size_t)p->g.batch * sizeof(lnt_qrow));
+    p->qparams_at = lnt_qconv_reserve(&scratch, (size_t)p->g.batch * sizeof(lnt_qparams));
     p->zeros_at = lnt_qconv_reserve(&scratch, (size_t)p->g.batch);
     p->bytes_at = lnt_qconv_reserve(&scratch, (size_t)(p->g.batch * p->image));
     p->padded_at = lnt_qconv_reserve(&scratch, p->quantized.bytes);

@@ -1,5 +1,4 @@
-/* dynamic_matmul.c — DynamicMatMul: float rows times byte weights, as the quantizer makes it of MatMul and
- * Gemm.
+/* dynamic_matmul.c — DynamicMatMul: float rows times int8 weights, which the quantizer makes of MatMul and Gemm.
  *
  *     Y = A * (B[k, n] * scale[n]) + bias        B int8, [K, N], or [N, K] with transB
  *
@@ -23,28 +22,28 @@ typedef struct product {
     lnt_packed record;
     bool pack;
     int64_t K;
-    size_t meaning_at, packed_at, rows_at; /* scratch */
+    size_t qparams_at, packed_at, rows_at; /* scratch */
 } product;
 
 typedef struct product_job {
     const product *p;
     const float *a;
     uint8_t *rows;
-    lnt_qrow *meaning;
+    lnt_qparams *qparams;
 } product_job;
 
 lnt_status lnt_shape_dynamic_matmul(lnt_site *site)
 {
     const lnt_operand *a = site->in[IN_A], *b = site->in[IN_B];
-    const bool turned = lnt_attr_i(site->node, "transB", 0) != 0;
+    const bool transposed = lnt_attr_i(site->node, "transB", 0) != 0;
     int64_t dims[LNT_MAX_RANK];
     LNT_REQUIRE(a->rank >= 1 && b->rank == 2, site->err, LNT_E_SHAPE,
                 "A of rank %u and B of rank %u are not possible", a->rank, b->rank);
-    const int64_t K = a->dims[a->rank - 1], rows = b->dims[turned ? 1 : 0];
+    const int64_t K = a->dims[a->rank - 1], rows = b->dims[transposed ? 1 : 0];
     LNT_REQUIRE(K < 0 || rows < 0 || K == rows, site->err, LNT_E_SHAPE, "A has %lld columns, B %lld rows",
                 (long long)K, (long long)rows);
     memcpy(dims, a->dims, sizeof dims);
-    dims[a->rank - 1] = b->dims[turned ? 0 : 1];
+    dims[a->rank - 1] = b->dims[transposed ? 0 : 1];
     lnt_set_dims(site, 0, a->rank, dims);
     return LNT_OK;
 }
@@ -56,8 +55,8 @@ static lnt_status quantize_rows(lnt_kernel *k, void *arg, int64_t begin, int64_t
     const int64_t K = p->K, row_bytes = p->plan.row_bytes;
     (void)k, (void)thread;
     for (int64_t m = begin; m < end; m++)
-        j->meaning[m] = lnt_quantize_row(p->plan.row, p->plan.int8, j->a + m * K, K, j->rows + m * row_bytes,
-                                         row_bytes);
+        j->qparams[m] =
+            lnt_quantize_row(p->plan.row, p->plan.int8, j->a + m * K, K, j->rows + m * row_bytes, row_bytes);
     return LNT_OK;
 }
 
@@ -70,20 +69,20 @@ static void rows_of(const lnt_qgemm_call *call, int64_t index, lnt_qrow_set *set
         const int64_t m = set->first + i;
         set->a[i] = j->rows + m * p->row_bytes;
         set->out[i] = m * p->columns;
-        set->scale[i] = j->meaning[m].scale;
-        set->zero[i] = j->meaning[m].zero;
+        set->scale[i] = j->qparams[m].scale;
+        set->zero[i] = j->qparams[m].zero_point;
     }
 }
 
 static lnt_status run_product(lnt_kernel *k, const lnt_step *s)
 {
     const product *p = s->params;
-    LNT_ASSERT(p->rows_at < s->scratch_bytes && p->meaning_at < s->scratch_bytes);
+    LNT_ASSERT(p->rows_at < s->scratch_bytes && p->qparams_at < s->scratch_bytes);
     char *scratch = lnt_scratch(k, s);
     product_job job = {.p = p,
                        .a = lnt_in(k, s, IN_A),
                        .rows = (uint8_t *)(scratch + p->rows_at),
-                       .meaning = (lnt_qrow *)(void *)(scratch + p->meaning_at)};
+                       .qparams = (lnt_qparams *)(void *)(scratch + p->qparams_at)};
     if (p->pack)
         LNT_TRY(lnt_gemm_pack(k, &p->record, LNT_INT8, lnt_in(k, s, IN_B), scratch + p->packed_at));
     LNT_TRY(lnt_parallel(k, p->plan.rows, lnt_quantize_grain(p->K), quantize_rows, &job));
@@ -116,14 +115,14 @@ lnt_status lnt_bind_dynamic_matmul(lnt_site *site)
 {
     product *p = lnt_bind_params(site, sizeof *p);
     const lnt_operand *a = site->in[IN_A], *b = site->in[IN_B], *y = site->out[0];
-    const bool turned = lnt_attr_i(site->node, "transB", 0) != 0;
+    const bool transposed = lnt_attr_i(site->node, "transB", 0) != 0;
     const int64_t N = y->dims[y->rank - 1];
     size_t packed = 0;
     if (!p)
         return LNT_E_MEMORY;
     LNT_TRY(check_operands(site));
     p->K = a->dims[a->rank - 1];
-    p->record = lnt_packed_panels(turned ? LNT_SOURCE_NK : LNT_SOURCE_KN, 1, (uint32_t)p->K, (uint32_t)N);
+    p->record = lnt_packed_panels(transposed ? LNT_SOURCE_NK : LNT_SOURCE_KN, 1, (uint32_t)p->K, (uint32_t)N);
     p->record.layout = LNT_LAYOUT_PANEL_I8;
     LNT_REQUIRE(p->K > 0 && p->K <= INT32_MAX && N > 0 && N <= INT32_MAX &&
                     lnt_packed_bytes(&p->record, &packed),
@@ -142,7 +141,7 @@ lnt_status lnt_bind_dynamic_matmul(lnt_site *site)
     plan->high = p->store.high;
     plan->epilogue = p->store.program;
     plan->ld = N;
-    p->packed_at = lnt_round_up((size_t)plan->rows * sizeof(lnt_qrow), LNT_ALIGN);
+    p->packed_at = lnt_round_up((size_t)plan->rows * sizeof(lnt_qparams), LNT_ALIGN);
     p->rows_at = p->packed_at + (p->pack ? packed : 0);
     lnt_bind_scratch(site, p->rows_at + (size_t)(plan->rows * plan->row_bytes));
     site->step->run = run_product;

@@ -1,8 +1,7 @@
-/* qconv.c — convolutions of bytes: ConvInteger and QLinearConv, over 1 to 3 spatial axes, with groups.
+/* qconv.c — int8 convolutions: ConvInteger and QLinearConv, over 1 to 3 spatial axes, with groups.
  *
- * Sums of bytes as they are stored are exact in int32; zero points are taken into account afterwards, with
- * the bias, in one number for each filter (lnt_qnumbers). Padding holds the input's zero point, that is the
- * real number 0. */
+ * int32 accumulators of products of stored values are exact. Zero points are applied afterwards, together with the
+ * bias, as one int32 for each filter (lnt_requant). Padding holds the input's zero point, the real number 0. */
 #include "ops/quant/qconv.h"
 
 #include "base/checked.h"
@@ -12,11 +11,11 @@
 
 #include <string.h>
 
-/* Inputs of QLinearConv. Two more than ONNX has are what the quantizer makes of a LeakyRelu or PRelu behind
- * it: of each filter the slope of what is below 0, in 0 to 1, and how low that gets. */
+/* Inputs of QLinearConv. Two that ONNX does not have fuse a following LeakyRelu or PRelu: for each filter the slope
+ * of values below 0, in 0 to 1, and the lower bound of the result. */
 enum { X, X_SCALE, X_ZERO, W, W_SCALE, W_ZERO, Y_SCALE, Y_ZERO, BIAS, SLOPE, FLOOR };
 
-/* ---- numbers ---- */
+/* ---- requantization parameters ---- */
 
 /* Contents of the operands: known at bind, or those of a run. */
 typedef struct contents {
@@ -25,7 +24,7 @@ typedef struct contents {
     const int32_t *sums; /* of the packed columns */
 } contents;
 
-/* Element f of operand i, which holds one number for all filters or one for each. */
+/* Element f of operand i, which is per-tensor (one element) or per-filter. */
 static int32_t int_of(const contents *c, unsigned i, int64_t f)
 {
     return lnt_qint(c->o[i], c->data[i], c->data[i] && lnt_operand_count(c->o[i]) > 1 ? f : 0, 0);
@@ -36,14 +35,14 @@ static float float_of(const contents *c, unsigned i, int64_t f)
     return lnt_qfloat(c->o[i], c->data[i], c->data[i] && lnt_operand_count(c->o[i]) > 1 ? f : 0);
 }
 
-/* Of all numbers. */
-static size_t number_bytes(const lnt_qconv *p)
+/* Of all parameters. */
+static size_t requant_bytes(const lnt_qconv *p)
 {
-    return (size_t)p->columns * (p->bent ? 5 : 3) * sizeof(float);
+    return (size_t)p->columns * (p->has_slope ? 5 : 3) * sizeof(float);
 }
 
-/* Scales, zero points and what is added, for all filters. Columns without one get 0. */
-static void fill_numbers(const lnt_qconv *p, const contents *c, lnt_qnumbers *n)
+/* Scales, zero points and accumulator biases of all filters. Columns of padding get 0. */
+static void fill_requant(const lnt_qconv *p, const contents *c, lnt_requant *n)
 {
     const int64_t in_group = p->filters / p->groups;
     const int64_t padded = lnt_qconv_is_depthwise(&p->record) ? 1 : p->columns / p->groups;
@@ -51,15 +50,15 @@ static void fill_numbers(const lnt_qconv *p, const contents *c, lnt_qnumbers *n)
     n->x_zero = int_of(c, p->x_zero, 0) + (p->x_signed ? 128 : 0);
     n->y_zero = p->linear ? int_of(c, Y_ZERO, 0) : 0;
     n->zeros = false;
-    memset(n->scale, 0, number_bytes(p));
+    memset(n->scale, 0, requant_bytes(p));
     for (int64_t f = 0; f < p->filters; f++) {
         const int64_t at = f / in_group * padded + f % in_group;
         const int32_t zero = int_of(c, p->w_zero, f) - (p->w_signed ? 0 : 128);
         const uint32_t bias = p->linear ? (uint32_t)int_of(c, BIAS, f) : 0, x_zero = (uint32_t)n->x_zero;
         n->zero[at] = zero;
         n->zeros |= zero != 0;
-        n->plus[at] = (int32_t)(bias - x_zero * (uint32_t)c->sums[at] + terms * x_zero * (uint32_t)zero);
-        if (p->bent) {
+        n->acc_bias[at] = (int32_t)(bias - x_zero * (uint32_t)c->sums[at] + terms * x_zero * (uint32_t)zero);
+        if (p->has_slope) {
             n->slope[at] = float_of(c, SLOPE, f);
             n->floor[at] = float_of(c, FLOOR, f) / float_of(c, Y_SCALE, 0);
         }
@@ -68,13 +67,13 @@ static void fill_numbers(const lnt_qconv *p, const contents *c, lnt_qnumbers *n)
     }
 }
 
-static void place_numbers(const lnt_qconv *p, void *memory, lnt_qnumbers *n)
+static void place_requant(const lnt_qconv *p, void *memory, lnt_requant *n)
 {
     n->scale = memory;
-    n->plus = (int32_t *)(n->scale + p->columns);
-    n->zero = n->plus + p->columns;
+    n->acc_bias = (int32_t *)(n->scale + p->columns);
+    n->zero = n->acc_bias + p->columns;
     n->slope = (float *)(n->zero + p->columns);
-    n->floor = n->slope + (p->bent ? p->columns : 0);
+    n->floor = n->slope + (p->has_slope ? p->columns : 0);
 }
 
 static const int32_t *sums_of(const lnt_qconv *p, const int8_t *packed)
@@ -82,8 +81,8 @@ static const int32_t *sums_of(const lnt_qconv *p, const int8_t *packed)
     return (const int32_t *)(const void *)(packed + lnt_packed_sums_at(&p->record));
 }
 
-/* Makes the numbers at bind if all they hang on is constant. */
-static lnt_status bind_numbers(lnt_site *site, lnt_qconv *p)
+/* Computes the parameters at bind if all operands that they depend on are constant. */
+static lnt_status bind_requant(lnt_site *site, lnt_qconv *p)
 {
     contents c = {.o = (const lnt_operand *const *)site->in};
     p->known = !p->pack;
@@ -94,12 +93,12 @@ static lnt_status bind_numbers(lnt_site *site, lnt_qconv *p)
     }
     if (!p->known)
         return LNT_OK;
-    void *memory = lnt_bump_alloc(site->memory, number_bytes(p), site->err);
+    void *memory = lnt_bump_alloc(site->memory, requant_bytes(p), site->err);
     if (!memory)
         return LNT_E_MEMORY;
     c.sums = sums_of(p, site->in[p->w_in]->data);
-    place_numbers(p, memory, &p->numbers);
-    fill_numbers(p, &c, &p->numbers);
+    place_requant(p, memory, &p->requant);
+    fill_requant(p, &c, &p->requant);
     return LNT_OK;
 }
 
@@ -109,11 +108,11 @@ static lnt_status make_images(lnt_kernel *k, const lnt_qconv *p, lnt_qconv_job *
 {
     uint8_t *scratch = lnt_scratch(k, j->s);
     const uint8_t *x = lnt_in(k, j->s, X);
-    j->images = p->images.lies ? x : scratch + p->images_at;
-    if (p->images.lies)
+    j->images = p->images.direct ? x : scratch + p->images_at;
+    if (p->images.direct)
         return LNT_OK;
     uint8_t *zeros = scratch + p->zeros_at;
-    memset(zeros, (uint8_t)j->n.x_zero, (size_t)p->batch);
+    memset(zeros, (uint8_t)j->requant.x_zero, (size_t)p->batch);
     return lnt_qimage_fill(k, &p->images, x, zeros, scratch + p->images_at);
 }
 
@@ -121,9 +120,9 @@ static lnt_status run_qconv(lnt_kernel *k, const lnt_step *s)
 {
     const lnt_qconv *p = s->params;
     LNT_ASSERT(!p->pack || p->packed_at < s->scratch_bytes);
-    LNT_ASSERT(p->known || p->numbers_at < s->scratch_bytes);
+    LNT_ASSERT(p->known || p->requant_at < s->scratch_bytes);
     char *scratch = lnt_scratch(k, s);
-    lnt_qconv_job job = {.p = p, .s = s, .n = p->numbers, .y = lnt_out(k, s, 0)};
+    lnt_qconv_job job = {.p = p, .s = s, .requant = p->requant, .y = lnt_out(k, s, 0)};
     job.packed = p->pack ? (const int8_t *)scratch + p->packed_at : lnt_in(k, s, p->w_in);
     if (p->pack)
         LNT_TRY(lnt_gemm_pack(k, &p->record, p->w_signed ? LNT_INT8 : LNT_UINT8, lnt_in(k, s, p->w_in),
@@ -132,8 +131,8 @@ static lnt_status run_qconv(lnt_kernel *k, const lnt_step *s)
         contents c = {.o = (const lnt_operand *const *)s->in, .sums = sums_of(p, job.packed)};
         for (unsigned i = 1; i < s->n_in; i++)
             c.data[i] = lnt_in(k, s, i);
-        place_numbers(p, scratch + p->numbers_at, &job.n);
-        fill_numbers(p, &c, &job.n);
+        place_requant(p, scratch + p->requant_at, &job.requant);
+        fill_requant(p, &c, &job.requant);
     }
     if (lnt_qconv_is_depthwise(&p->record))
         return lnt_qconv_run_depthwise(k, &job);
@@ -189,7 +188,7 @@ static lnt_status read_geometry(lnt_site *site, lnt_qconv *p)
 {
     p->w_in = weights_in(site);
     p->linear = p->w_in == W;
-    p->bent = lnt_input(site, SLOPE) && lnt_input(site, FLOOR);
+    p->has_slope = lnt_input(site, SLOPE) && lnt_input(site, FLOOR);
     p->x_zero = 2;
     p->w_zero = p->linear ? W_ZERO : 3;
     const lnt_operand *x = site->in[0], *weights = site->in[p->w_in], *y = site->out[0];
@@ -219,10 +218,10 @@ lnt_status lnt_bind_qconv(lnt_site *site)
                     lnt_packed_bytes(&p->record, &packed),
                 site->err, LNT_E_LIMIT, "weights of these extents are not possible");
     p->columns = (int64_t)lnt_packed_panel_count(&p->record) * LNT_QPANEL;
-    LNT_TRY(bind_numbers(site, p));
-    p->numbers_at = lnt_qconv_reserve(&scratch, p->known ? 0 : number_bytes(p));
+    LNT_TRY(bind_requant(site, p));
+    p->requant_at = lnt_qconv_reserve(&scratch, p->known ? 0 : requant_bytes(p));
     p->packed_at = lnt_qconv_reserve(&scratch, p->pack ? packed : 0);
-    LNT_REQUIRE(!lnt_input(site, SLOPE) || (p->bent && !lnt_qconv_is_depthwise(&p->record)), site->err,
+    LNT_REQUIRE(!lnt_input(site, SLOPE) || (p->has_slope && !lnt_qconv_is_depthwise(&p->record)), site->err,
                 LNT_E_ARGUMENT, "slopes want floors, and no depthwise convolution");
     if (lnt_qconv_is_depthwise(&p->record)) {
         lnt_qconv_bind_depthwise(site, p, &scratch);

@@ -1,7 +1,7 @@
-/* qconv_depthwise.c — depthwise convolutions of bytes: one channel of input and output a group.
+/* qconv_depthwise.c — int8 depthwise convolutions: one input and one output channel per group.
  *
  * Pixels all of whose taps lie inside the image are one run, read where they lie. At a border each pixel is a
- * run of its own. Taps outside point at a line of padding. */
+ * run of its own. Taps outside the image point to a line of padding. */
 #include "ops/quant/qconv.h"
 
 #include "base/checked.h"
@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-enum { STRIP = 8 /* rows that share what is made of the weights */ };
+enum { STRIP = 8 /* rows for which a kernel call prepares the weights once */ };
 
 /* Pixels [*first, *end) of a row have all their taps along x inside the image. */
 static void inner_pixels(const lnt_window *w, int64_t *first, int64_t *end)
@@ -96,15 +96,15 @@ static lnt_status convolve_strips(lnt_kernel *k, void *arg, int64_t begin, int64
                             .pixel = (size_t)pixel,
                             .run = run,
                             .flip = p->x_signed ? 0x80 : 0,
-                            .plus = j->n.plus,
-                            .zeros = j->n.zero,
-                            .moved = j->n.zeros,
-                            .scale = j->n.scale,
+                            .acc_bias = j->requant.acc_bias,
+                            .zeros = j->requant.zero,
+                            .has_w_zero = j->requant.zeros,
+                            .scale = j->requant.scale,
                             .bias = j->bias,
                             .result = j->result,
                             .low = j->low,
                             .high = j->high,
-                            .zero = j->n.y_zero,
+                            .zero = j->requant.y_zero,
                             .is_signed = p->y_signed};
         const int64_t top = item * p->strip, bottom = lnt_least(top + p->strip, rows);
         for (int64_t row = top; row < bottom; row++)
@@ -125,7 +125,7 @@ lnt_status lnt_qconv_run_filters(lnt_kernel *k, lnt_qconv_job *job)
     const lnt_qconv *p = job->p;
     LNT_ASSERT(p->strip > 0 && p->zeros_at < job->s->scratch_bytes);
     job->padding = memset((char *)lnt_scratch(k, job->s) + p->zeros_at,
-                          (uint8_t)job->n.x_zero ^ (p->x_signed ? 0x80 : 0), padding_bytes(p));
+                          (uint8_t)job->requant.x_zero ^ (p->x_signed ? 0x80 : 0), padding_bytes(p));
     const int64_t rows = p->batch * p->w.out[0] * p->w.out[1];
     const int64_t work = p->strip * p->w.out[2] * p->channels * p->taps;
     return lnt_parallel(k, (rows + p->strip - 1) / p->strip, 1 + 262144 / (work + 1), convolve_strips, job);
@@ -137,19 +137,19 @@ lnt_status lnt_qconv_run_depthwise(lnt_kernel *k, lnt_qconv_job *job)
     char *scratch = lnt_scratch(k, job->s);
     uint8_t *y = job->y;
     job->images = lnt_in(k, job->s, 0);
-    if (p->turn_in.rank) {
-        LNT_TRY(lnt_copy_run(k, &p->turn_in, scratch + p->images_at, job->images));
+    if (p->relayout_in.rank) {
+        LNT_TRY(lnt_copy_run(k, &p->relayout_in, scratch + p->images_at, job->images));
         job->images = (uint8_t *)scratch + p->images_at;
     }
-    if (p->turn_out.rank)
+    if (p->relayout_out.rank)
         job->y = (uint8_t *)scratch + p->out_at;
-    job->result = p->linear ? LNT_QRESULT_BYTES : LNT_QRESULT_INTS;
+    job->result = p->linear ? LNT_QRESULT_INT8 : LNT_QRESULT_INTS;
     LNT_TRY(lnt_qconv_run_filters(k, job));
-    return p->turn_out.rank ? lnt_copy_run(k, &p->turn_out, y, job->y) : LNT_OK;
+    return p->relayout_out.rank ? lnt_copy_run(k, &p->relayout_out, y, job->y) : LNT_OK;
 }
 
 /* A copy of all of o from one order to the other; no axes where both are the same. */
-static bool bind_turn(const lnt_operand *o, lnt_order from, lnt_order to, lnt_copy *copy)
+static bool bind_relayout(const lnt_operand *o, lnt_order from, lnt_order to, lnt_copy *copy)
 {
     lnt_operand here = *o, there = *o;
     int64_t src[LNT_MAX_RANK], dst[LNT_MAX_RANK];
@@ -177,9 +177,9 @@ void lnt_qconv_bind_filters(const lnt_site *site, lnt_qconv *p, size_t *scratch)
 void lnt_qconv_bind_depthwise(const lnt_site *site, lnt_qconv *p, size_t *scratch)
 {
     const lnt_operand *x = site->in[0], *y = site->out[0];
-    if (bind_turn(x, x->order, LNT_ORDER_CHANNELS_LAST, &p->turn_in))
+    if (bind_relayout(x, x->order, LNT_ORDER_CHANNELS_LAST, &p->relayout_in))
         p->images_at = lnt_qconv_reserve(scratch, (size_t)lnt_operand_count(x));
-    if (bind_turn(y, LNT_ORDER_CHANNELS_LAST, y->order, &p->turn_out))
+    if (bind_relayout(y, LNT_ORDER_CHANNELS_LAST, y->order, &p->relayout_out))
         p->out_at = lnt_qconv_reserve(scratch, lnt_known_bytes(y));
     lnt_qconv_bind_filters(site, p, scratch);
 }

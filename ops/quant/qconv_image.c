@@ -1,4 +1,4 @@
-/* qconv_image.c — images of bytes as the kernels walk them, and the records of the weights they meet. */
+/* qconv_image.c — int8 input images in the kernels' layout, and the records of packed weights. */
 #include "ops/quant/qconv.h"
 
 #include "base/checked.h"
@@ -11,7 +11,7 @@
 /* Few channels waste less when those of a line of taps are padded together. */
 static bool goes_by_lines(const lnt_node *node, const lnt_operand *weights)
 {
-    enum { CHANNELS_MOST = 2 }; /* of more, images are turned faster as quads */
+    enum { CHANNELS_MOST = 2 }; /* with more, transposing images by quads is faster */
     const lnt_attr *dilations = lnt_attr_find(node, "dilations");
     const int64_t depth = weights->dims[1], line = weights->dims[weights->rank - 1] * depth;
     return lnt_attr_i(node, "group", 1) == 1 && depth <= CHANNELS_MOST &&
@@ -60,7 +60,7 @@ bool lnt_qconv_record(const lnt_node *node, const lnt_operand *weights, lnt_pack
                                           : record->N >= COLUMNS && record->K >= TERMS;
 }
 
-/* ---- bytes turned ---- */
+/* ---- transposition of 8-bit elements ---- */
 
 static inline uint64_t load_row(const uint8_t *p)
 {
@@ -75,7 +75,7 @@ static inline void store_row(uint8_t *p, uint64_t x)
     memcpy(p, &x, sizeof x);
 }
 
-/* Columns `bits` further on in row a change places with those of row b. */
+/* Swaps the columns of row a, `bits` further on, with those of row b. */
 static inline void swap_corners(uint64_t *a, uint64_t *b, unsigned bits, uint64_t mask)
 {
     const uint64_t differ = ((*a >> bits) ^ *b) & mask;
@@ -83,8 +83,9 @@ static inline void swap_corners(uint64_t *a, uint64_t *b, unsigned bits, uint64_
     *a ^= differ << bits;
 }
 
-/* 8 x 8 bytes: halves, quarters and neighbors of a square change corners. */
-static void turn_square(const uint8_t *src, int64_t src_step, uint8_t *dst, int64_t dst_step, uint64_t flip)
+/* Transposes 8 x 8 elements in three steps: blocks of 4, 2 and 1 are swapped across the diagonal. */
+static void transpose_square(const uint8_t *src, int64_t src_step, uint8_t *dst, int64_t dst_step,
+                             uint64_t flip)
 {
     uint64_t w[8];
     for (int i = 0; i < 8; i++)
@@ -99,14 +100,14 @@ static void turn_square(const uint8_t *src, int64_t src_step, uint8_t *dst, int6
         store_row(dst + i * dst_step, w[i]);
 }
 
-void lnt_turn_bytes(const uint8_t *src, int64_t rows, int64_t columns, int64_t src_step, uint8_t *dst,
-                    int64_t dst_step, uint8_t flip)
+void lnt_transpose_bytes(const uint8_t *src, int64_t rows, int64_t columns, int64_t src_step, uint8_t *dst,
+                         int64_t dst_step, uint8_t flip)
 {
     const int64_t whole_rows = rows / 8 * 8, whole_columns = columns / 8 * 8;
     const uint64_t flips = flip * 0x0101010101010101u;
     for (int64_t c = 0; c < whole_columns; c += 8)
         for (int64_t r = 0; r < whole_rows; r += 8)
-            turn_square(src + r * src_step + c, src_step, dst + c * dst_step + r, dst_step, flips);
+            transpose_square(src + r * src_step + c, src_step, dst + c * dst_step + r, dst_step, flips);
     for (int64_t r = 0; r < rows; r++)
         for (int64_t c = r < whole_rows ? whole_columns : 0; c < columns; c++)
             dst[c * dst_step + r] = src[r * src_step + c] ^ flip;
@@ -120,7 +121,7 @@ static int64_t line_at(const lnt_qimage *m, int64_t z, int64_t y)
     return (z * m->extent[1] + y) * m->extent[2] * m->pixel;
 }
 
-/* Taps along x of a dense kernel lie side by side, unless other groups lie between them. */
+/* Taps along x of a kernel without dilation are contiguous, unless the channels of other groups are between. */
 static lnt_status find_runs(lnt_site *site, lnt_qimage *m)
 {
     const lnt_window *w = &m->w;
@@ -158,21 +159,21 @@ lnt_status lnt_qimage_bind(lnt_site *site, const lnt_window *w, int64_t groups, 
                       .pixel = padded * groups,
                       .plain = order == LNT_ORDER_PLAIN && x->dims[1] > 1,
                       .flip = is_signed ? 0x80 : 0,
-                      .lies = depth == padded && !is_signed && !lines};
+                      .direct = depth == padded && !is_signed && !lines};
     for (unsigned a = 0; a < LNT_WINDOW_AXES; a++) {
         m->extent[a] = empty ? 0 : lnt_window_at(w, a, w->out[a] - 1, w->kernel[a] - 1) + w->before[a] + 1;
-        m->lies &= w->before[a] == 0 && m->extent[a] <= w->in[a];
+        m->direct &= w->before[a] == 0 && m->extent[a] <= w->in[a];
     }
-    m->lies &= !m->plain || lnt_volume(w->in) == 1;
+    m->direct &= !m->plain || lnt_volume(w->in) == 1;
     for (unsigned a = 0; a < LNT_WINDOW_AXES; a++) {
-        m->extent[a] = m->lies ? w->in[a] : m->extent[a];
+        m->extent[a] = m->direct ? w->in[a] : m->extent[a];
         LNT_REQUIRE(lnt_mul_i64(bytes, m->extent[a], &bytes), site->err, LNT_E_LIMIT,
                     "the padded input is too large");
     }
     m->image = bytes;
     LNT_REQUIRE(lnt_mul_i64(bytes, m->batch, &bytes) && bytes < PTRDIFF_MAX / 2, site->err, LNT_E_LIMIT,
                 "the padded input is too large");
-    m->bytes = m->lies ? 0 : (size_t)bytes + LNT_QIMAGE_SLACK;
+    m->bytes = m->direct ? 0 : (size_t)bytes + LNT_QIMAGE_SLACK;
     return find_runs(site, m);
 }
 
@@ -192,7 +193,7 @@ static void pad_pixels(const lnt_qimage *m, uint8_t zero, int64_t n, uint8_t *to
         memset(to + at + m->depth, 0, (size_t)(m->padded - m->depth));
 }
 
-/* n pixels of up to four channels as quads: bytes of a pixel lie `channel` apart, pixels `step`. */
+/* n pixels of up to four channels as quads; channels of a pixel are `channel` bytes apart, pixels `step`. */
 static void copy_quads(const uint8_t *from, int64_t depth, int64_t channel, int64_t step, int64_t n,
                        uint8_t flip, uint8_t *to, int64_t to_step)
 {
@@ -225,14 +226,14 @@ static void copy_pixels(const lnt_qimage *m, const uint8_t *from, int64_t n, uin
 }
 
 /* n pixels from rows of planes, which are `plane` bytes apart. */
-static void turn_pixels(const lnt_qimage *m, const uint8_t *from, int64_t plane, int64_t n, uint8_t *to)
+static void transpose_pixels(const lnt_qimage *m, const uint8_t *from, int64_t plane, int64_t n, uint8_t *to)
 {
     for (int64_t g = 0; g < m->groups; g++, from += m->depth * plane, to += m->padded) {
         if (m->padded == 4) {
             copy_quads(from, m->depth, plane, 1, n, m->flip, to, m->pixel);
             continue;
         }
-        lnt_turn_bytes(from, m->depth, n, plane, to, m->pixel, m->flip);
+        lnt_transpose_bytes(from, m->depth, n, plane, to, m->pixel, m->flip);
         for (int64_t i = 0; m->depth < m->padded && i < n; i++)
             memset(to + i * m->pixel + m->depth, 0, (size_t)(m->padded - m->depth));
     }
@@ -261,7 +262,7 @@ static lnt_status fill_lines(lnt_kernel *k, void *arg, int64_t begin, int64_t en
         const uint8_t *image = j->input + i * volume * channels;
         pad_pixels(m, j->zero[i], left, to);
         if (m->plain)
-            turn_pixels(m, image + at, volume, n, to + left * m->pixel);
+            transpose_pixels(m, image + at, volume, n, to + left * m->pixel);
         else
             copy_pixels(m, image + at * channels, n, to + left * m->pixel);
         pad_pixels(m, j->zero[i], room - n, to + (left + n) * m->pixel);
@@ -272,7 +273,7 @@ static lnt_status fill_lines(lnt_kernel *k, void *arg, int64_t begin, int64_t en
 lnt_status lnt_qimage_fill(lnt_kernel *k, const lnt_qimage *m, const uint8_t *input, const uint8_t *zero,
                            uint8_t *images)
 {
-    LNT_ASSERT(!m->lies && m->bytes >= LNT_QIMAGE_SLACK);
+    LNT_ASSERT(!m->direct && m->bytes >= LNT_QIMAGE_SLACK);
     image_job job = {.m = m, .input = input, .zero = zero, .images = images};
     memset(images + m->bytes - LNT_QIMAGE_SLACK, 0, LNT_QIMAGE_SLACK);
     return lnt_parallel(k, m->batch * m->extent[0] * m->extent[1], 1 + 32768 / (m->extent[2] * m->pixel + 1),

@@ -1,18 +1,18 @@
-/* qdepthwise.inc.h — depthwise convolutions of bytes over the primitives of ops/simd/simd.h, which the including
+/* qdepthwise.inc.h — int8 depthwise convolutions over the primitives of ops/simd/simd.h, which the including
  * file has included for its level. */
 #include "ops/simd/simd_narrow.h"
 
-/* What a vector of channels has in common for all pixels. */
+/* Operands of a vector of channels that are the same for all pixels. */
 typedef struct depthwise_lanes {
-    vi w[LNT_QTAPS_MAX]; /* zero points taken out */
-    vi plus, zero;
+    vi w[LNT_QTAPS_MAX]; /* minus their zero points */
+    vi acc_bias, zero;
     vf scale, bias, low, high;
 } depthwise_lanes;
 
 /* Channels [first, first + lanes); the other lanes hold nothing of use. */
 LNT_INLINE void depthwise_load(const lnt_qdepthwise *d, size_t first, unsigned lanes, depthwise_lanes *l)
 {
-    int32_t w[LNT_VL] = {0}, plus[LNT_VL] = {0};
+    int32_t w[LNT_VL] = {0}, acc_bias[LNT_VL] = {0};
     float scale[LNT_VL] = {0}, bias[LNT_VL] = {0};
     const bool floats = d->result == LNT_QRESULT_FLOATS;
     const float low = floats ? d->low : (float)((d->is_signed ? -128 : 0) - d->zero);
@@ -21,11 +21,11 @@ LNT_INLINE void depthwise_load(const lnt_qdepthwise *d, size_t first, unsigned l
             w[i] = d->w[t * d->w_tap + first + i] - d->zeros[first + i];
         l->w[t] = vi_load(w);
     }
-    memcpy(plus, d->plus + first, lanes * sizeof *plus);
+    memcpy(acc_bias, d->acc_bias + first, lanes * sizeof *acc_bias);
     memcpy(scale, d->scale + first, lanes * sizeof *scale);
     if (floats)
         memcpy(bias, d->bias + first, lanes * sizeof *bias);
-    l->plus = vi_load(plus);
+    l->acc_bias = vi_load(acc_bias);
     l->bias = v_load(bias);
     l->scale = v_load(scale);
     l->zero = vi_splat(d->zero);
@@ -33,17 +33,17 @@ LNT_INLINE void depthwise_load(const lnt_qdepthwise *d, size_t first, unsigned l
     l->high = v_splat(floats ? d->high : low + 255);
 }
 
-/* One pixel; bytes are at x[t] + at. */
+/* One pixel; tap t is at x[t] + at. */
 LNT_INLINE void depthwise_pixel(const lnt_qdepthwise *d, const depthwise_lanes *l, const uint8_t *const *x,
                                 size_t at, void *y)
 {
     const vi flip = vi_splat(d->flip);
-    vu sum = (vu)l->plus; /* wraps, as sums of 32 bits do at every level */
+    vu sum = (vu)l->acc_bias; /* wraps, as sums of 32 bits do at every level */
     for (size_t t = 0; t < d->taps; t++)
         sum += (vu)((vi_load_u8(x[t] + at) ^ flip) * l->w[t]);
     const vi acc = (vi)sum;
     const vf v = vi_float(acc) * l->scale;
-    if (d->result == LNT_QRESULT_BYTES)
+    if (d->result == LNT_QRESULT_INT8)
         vi_store_8(y, v_round_int(v_min(l->high, v_at_least(v, l->low))) + l->zero);
     else if (d->result == LNT_QRESULT_INTS)
         vi_store(y, acc);
@@ -51,7 +51,7 @@ LNT_INLINE void depthwise_pixel(const lnt_qdepthwise *d, const depthwise_lanes *
         v_store(y, v_min(l->high, v_max(l->low, v + l->bias)));
 }
 
-/* Channels [first, first + lanes). The last ones, fewer than a vector has lanes, go by copies. */
+/* Channels [first, first + lanes). The last ones, fewer than a vector has lanes, are copied. */
 static void depthwise_channels(const lnt_qdepthwise *d, size_t first, unsigned lanes)
 {
     const size_t width = lnt_qresult_bytes(d->result);

@@ -1,8 +1,7 @@
-/* qgemm.h — the kernel table of the qgemm family: exact products of bytes.
+/* qgemm.h — the kernel table of the qgemm family: int8 GEMM, uint8 A times int8 B with exact int32 accumulators.
  *
- * Weights lie in panels of LNT_QPANEL (16) columns as LNT_LAYOUT_PANEL_I8 has them, K running [tap][channel], the
- * channels padded with zeros to whole quads. Rows of A are uint8 of the same K. Zero points are taken into account
- * afterwards:
+ * Weights are packed in panels of LNT_QPANEL (16) columns (LNT_LAYOUT_PANEL_I8), K ordered [tap][channel], the channels
+ * padded with zeros to whole quads. Rows of A are uint8 of the same K. Zero points are applied to the accumulators:
  *
  *     sum of (a - za)(b - zb) = sum of a b - za * (sum of b) - zb * (sum of a - K * za) */
 #ifndef LNT_OPS_QUANT_QGEMM_H
@@ -18,8 +17,8 @@
 
 enum { LNT_QROWS_MAX = 32, LNT_QPANELS_MAX = 8 };
 
-/* Rows of A times one panel, or a few beside each other. A row may be the neighborhood of a pixel of a
- * channels-last image: its taps are then as many runs of bytes. For p < panels, r < rows and j < 16
+/* A tile: rows of A times one panel or several adjacent ones. A row may be the receptive field of a pixel of a
+ * channels-last image: its taps are then contiguous runs of elements. For p < panels, r < rows and j < 16
  *
  *     c[p][r * 16 + j] = sum over t < taps, k < 4 * quads of
  *                        a[r][tap_offset[t] + k] * panel[p][t * quads + k / 4][j][k % 4] */
@@ -31,13 +30,14 @@ typedef struct lnt_qproduct {
     unsigned panels;             /* 1, or as many as the level takes at once */
     const int8_t *panel[LNT_QPANELS_MAX];
     int32_t *c[LNT_QPANELS_MAX];
-    const int8_t *ahead;     /* NULL, or what is wanted next: as much as a panel, to be fetched meanwhile */
-    const lnt_qbytes *bytes; /* NULL, or what becomes of the sums at once: then c is not written. As many
-                                columns as the panels have; no row, no slope */
+    const int8_t *ahead; /* NULL, or memory of a panel's size that is needed next, to be prefetched */
+    const lnt_requantize_tile
+        *requantize; /* NULL, or requantization within the tile: then c is not written. All
+                                             columns of the panels; without row and slope */
 } lnt_qproduct;
 
-/* What a depthwise convolution gives. */
-typedef enum lnt_qresult { LNT_QRESULT_BYTES, LNT_QRESULT_INTS, LNT_QRESULT_FLOATS } lnt_qresult;
+/* The result type of a depthwise convolution. INT8: int8 or uint8. */
+typedef enum lnt_qresult { LNT_QRESULT_INT8, LNT_QRESULT_INTS, LNT_QRESULT_FLOATS } lnt_qresult;
 
 /* Pixels side by side: tap t of pixel i is at tap[t] + i * step, its output at y + i * pixel, in bytes. */
 typedef struct lnt_qdepthwise_run {
@@ -46,23 +46,23 @@ typedef struct lnt_qdepthwise_run {
     uint8_t *y;
 } lnt_qdepthwise_run;
 
-/* A depthwise convolution: of the sum of channel n,
+/* A depthwise convolution: with the accumulator of channel n,
  *
- *     plus[n] + sum over t of (tap[t][n] ^ flip) * (w[t * w_tap + n] - zeros[n])
+ *     acc_bias[n] + sum over t of (tap[t][n] ^ flip) * (w[t * w_tap + n] - zeros[n])
  *
- * the results are bytes, lnt_requantize(sum * scale[n]); int32, the sum; or floats, sum * scale[n] + bias[n]
- * brought between low and high. */
+ * the results are int8 or uint8, lnt_requantize(acc * scale[n]); int32, acc; or float, acc * scale[n] + bias[n]
+ * clamped to low and high. */
 typedef struct lnt_qdepthwise {
     const lnt_qdepthwise_run *run;
     size_t runs, taps, channels; /* taps: LNT_QTAPS_MAX or fewer */
-    size_t step, pixel, w_tap;   /* w_tap: channels rounded up to 16, as far as numbers can be read */
+    size_t step, pixel, w_tap;   /* w_tap: channels rounded up to 16, as far as parameters are readable */
     const int8_t *w;
-    const int32_t *plus, *zeros;
-    bool moved;                /* zeros are not all 0 */
-    const float *scale, *bias; /* bias: of floats */
+    const int32_t *acc_bias, *zeros;
+    bool has_w_zero;           /* zeros are not all 0 */
+    const float *scale, *bias; /* bias: float results only */
     lnt_qresult result;
-    float low, high; /* of floats */
-    int32_t zero;    /* of bytes */
+    float low, high; /* float results only */
+    int32_t zero;    /* zero point of int8 or uint8 results */
     uint8_t flip;
     bool is_signed;
 } lnt_qdepthwise;
@@ -71,7 +71,7 @@ enum { LNT_QTAPS_MAX = 64 };
 
 static inline size_t lnt_qresult_bytes(lnt_qresult r)
 {
-    return r == LNT_QRESULT_BYTES ? 1 : 4;
+    return r == LNT_QRESULT_INT8 ? 1 : 4;
 }
 
 typedef struct lnt_qgemm_kernels {
@@ -79,7 +79,7 @@ typedef struct lnt_qgemm_kernels {
     unsigned rows_by;  /* they are best a multiple of this */
     unsigned panels;   /* most panels */
     bool fewer_panels; /* may be had, too; else one */
-    bool to_bytes;     /* sums may go as bytes at once */
+    bool requantizes;  /* the tile can requantize its accumulators itself */
     void (*tile)(const lnt_qproduct *p);
     void (*depthwise)(const lnt_qdepthwise *d);
 } lnt_qgemm_kernels;

@@ -1,4 +1,4 @@
-/* qgemm_amx.c — products of bytes at the amx level, which has registers of 16 rows of 64 bytes: a panel's
+/* qgemm_amx.c — int8 GEMM at the amx level, which has registers of 16 rows of 64 bytes: a panel's
  * sixteen quads are one of them as they lie in memory, and so are sixteen rows' 64 bytes of K.
  *
  * Four panels of sums stay in registers. Few rows and short sums are left to the level below. */
@@ -8,7 +8,7 @@
 #include <string.h>
 
 enum {
-    ROWS = 16,    /* of a register, of A and of sums */
+    ROWS = 16,    /* of a register, of A and of accumulators */
     QUADS = 16,   /* of a register, of A and of B */
     CHUNK = 64,   /* bytes of a row of a register: so many quads of A, one of B */
     TOGETHER = 4, /* panels */
@@ -17,7 +17,7 @@ enum {
 };
 _Static_assert(4 * LNT_QPANEL == CHUNK, "a quad of a panel is a row of a register");
 
-/* Registers 0 to 3 are sums of four panels; A and B; those of what is left when K is no multiple of 64. Their
+/* Registers 0 to 3 are accumulators of four panels; A and B; those of what is left when K is no multiple of 64. Their
  * numbers become text of the assembler's. */
 #define WHOLE_A 4
 #define WHOLE_B 5
@@ -75,7 +75,7 @@ static void clear_sums(void)
     _tile_zero(3);
 }
 
-static void store_sums(int32_t *const *c, unsigned panels, unsigned first)
+static void store_accumulators(int32_t *const *c, unsigned panels, unsigned first)
 {
     const size_t at = (size_t)first * LNT_QPANEL;
     _tile_stored(0, c[0] + at, CHUNK);
@@ -167,7 +167,7 @@ static void multiply_rows(const lnt_qproduct *p, unsigned first, unsigned rows)
             multiply_even(p, first, step, panel, panels);
         else
             multiply_gathered(p, first, rows, panel, panels);
-        store_sums(p->c + panel, panels, first);
+        store_accumulators(p->c + panel, panels, first);
     }
     _tile_release();
 }

@@ -1,4 +1,4 @@
-/* qgemm_avx2.c — products of bytes at the avx2 level: bytes widened to int16, products added in pairs. A
+/* qgemm_avx2.c — int8 GEMM at the avx2 level: operands widened to int16, products added in pairs. A
  * vector holds four columns of two partial sums each, which are joined at the end. */
 #define LNT_SIMD_AVX2
 #include "ops/quant/qgemm.h"
@@ -9,7 +9,7 @@
 #include <immintrin.h>
 #include <string.h>
 
-/* Half a panel of 6 rows keeps 12 sums in registers; CHUNK quads of the rows are widened at a time. */
+/* Half a panel of 6 rows keeps 12 accumulators in registers; CHUNK quads of the rows are widened at a time. */
 enum { ROWS = 6, HALF = 8, CHUNK = 128 };
 _Static_assert(LNT_QPANEL == 2 * HALF, "this level's tile is two halves of 8 columns");
 
@@ -34,7 +34,7 @@ half_tile(unsigned rows, const wide_rows *a, const int8_t *panel, int64_t quads,
             const __m256i x = _mm256_set1_epi64x(four);
             acc[r][0] = _mm256_add_epi32(acc[r][0], _mm256_madd_epi16(x, b0));
             acc[r][1] = _mm256_add_epi32(acc[r][1], _mm256_madd_epi16(x, b1));
-            /* Row after row: GCC would start all rows' products first and spill the sums. */
+            /* Row after row: GCC would start all rows' products first and spill the accumulators. */
             __asm__ volatile("" : "+x"(acc[r][0]), "+x"(acc[r][1]));
         }
     }

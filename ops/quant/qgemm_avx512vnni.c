@@ -1,5 +1,5 @@
-/* qgemm_avx512vnni.c — products of bytes at the avx512vnni level: a quad of a panel is one vector, a row of
- * sums another. */
+/* qgemm_avx512vnni.c — int8 GEMM at the avx512vnni level: a quad of a panel is one vector, a row of
+ * accumulators another. */
 #include "ops/quant/qgemm.h"
 
 #include <immintrin.h>
@@ -9,7 +9,7 @@ enum {
     ROWS = 12,
     PANELS = 2,
     AT_ONCE = 4, /* quads of one panel, half as many of two */
-    PARTS = 4    /* vectors of sums that make one of bytes */
+    PARTS = 4    /* vectors of accumulators that are narrowed to one of int8 */
 };
 _Static_assert(LNT_QPANEL * sizeof(int32_t) == sizeof(__m512i), "a panel's sums are one vector of 16 lanes");
 
@@ -20,12 +20,12 @@ static inline __attribute__((always_inline)) __m512i four_of(const uint8_t *a)
     return _mm512_set1_epi32(four);
 }
 
-typedef struct sums {
+typedef struct accumulators {
     __m512i row[ROWS][PANELS];
-} sums;
+} accumulators;
 
-/* lnt_requantize of two vectors of sums, to 16 bits still, by instructions that saturate: what is beyond
- * int32 is INT32_MIN, and so is NaN. Parts of 128 bits take turns. */
+/* lnt_requantize of two vectors of accumulators to int16, by saturating instructions: conversions beyond int32, and
+ * of NaN, give INT32_MIN. Parts of 128 bits of a and b alternate. */
 static inline __attribute__((always_inline)) __m512i requantize_two(__m512i a, __m512i b, __m512 scale_a,
                                                                     __m512 scale_b, __m512i zero)
 {
@@ -35,14 +35,14 @@ static inline __attribute__((always_inline)) __m512i requantize_two(__m512i a, _
     return _mm512_adds_epi16(_mm512_packs_epi32(a, b), zero);
 }
 
-static inline __attribute__((always_inline)) __m512i to_bytes(__m512i low, __m512i high, bool is_signed)
+static inline __attribute__((always_inline)) __m512i narrow_to_8(__m512i low, __m512i high, bool is_signed)
 {
     return is_signed ? _mm512_packs_epi16(low, high) : _mm512_packus_epi16(low, high);
 }
 
-/* Rows [first, first + n) as bytes: four vectors of sums, or fewer, make as many parts of 16. */
-static inline __attribute__((always_inline)) void store_rows(unsigned first, unsigned n, unsigned panels,
-                                                             const sums *acc, const lnt_qbytes *b)
+/* Requantizes rows [first, first + n): up to four vectors of accumulators to as many parts of 16 int8. */
+static inline __attribute__((always_inline)) void
+store_rows(unsigned first, unsigned n, unsigned panels, const accumulators *acc, const lnt_requantize_tile *b)
 {
     const __m512i in_order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
     const __m512i zero = _mm512_set1_epi16((int16_t)b->zero);
@@ -56,7 +56,7 @@ static inline __attribute__((always_inline)) void store_rows(unsigned first, uns
     }
     const __m512i low = requantize_two(v[0], v[1], scale[0], scale[1], zero);
     const __m512i high = n * panels > 2 ? requantize_two(v[2], v[3], scale[2], scale[3], zero) : low;
-    const __m512i bytes = _mm512_permutexvar_epi32(in_order, to_bytes(low, high, b->is_signed));
+    const __m512i bytes = _mm512_permutexvar_epi32(in_order, narrow_to_8(low, high, b->is_signed));
     uint8_t *y[PARTS];
 #pragma GCC unroll 4
     for (unsigned i = 0; i < n; i++)
@@ -76,15 +76,15 @@ static inline __attribute__((always_inline)) void store_rows(unsigned first, uns
         _mm_storeu_si128((__m128i *)(void *)y[3], _mm512_extracti32x4_epi32(bytes, 3));
 }
 
-/* What becomes of the sums of a tile. */
-static inline __attribute__((always_inline)) void store(unsigned rows, unsigned panels, const sums *acc,
-                                                        const lnt_qproduct *p)
+/* Stores the accumulators of a tile, requantized if asked for. */
+static inline __attribute__((always_inline)) void store(unsigned rows, unsigned panels,
+                                                        const accumulators *acc, const lnt_qproduct *p)
 {
     const unsigned at_once = PARTS / panels;
-    if (p->bytes) {
+    if (p->requantize) {
 #pragma GCC unroll 6
         for (unsigned r = 0; r < rows; r += at_once)
-            store_rows(r, rows - r < at_once ? rows - r : at_once, panels, acc, p->bytes);
+            store_rows(r, rows - r < at_once ? rows - r : at_once, panels, acc, p->requantize);
         return;
     }
 #pragma GCC unroll 12
@@ -96,8 +96,8 @@ static inline __attribute__((always_inline)) void store(unsigned rows, unsigned 
 
 /* n quads of a run of all rows, `at` bytes from their start, with those of the panels. */
 static inline __attribute__((always_inline)) void add_quads(unsigned rows, unsigned panels, unsigned n,
-                                                            sums *acc, const uint8_t *const *a, ptrdiff_t at,
-                                                            const int8_t *const *panel)
+                                                            accumulators *acc, const uint8_t *const *a,
+                                                            ptrdiff_t at, const int8_t *const *panel)
 {
     __m512i b[AT_ONCE][PANELS];
 #pragma GCC unroll 4
@@ -118,17 +118,18 @@ static inline __attribute__((always_inline)) void add_quads(unsigned rows, unsig
     }
 }
 
-/* What the sums of a panel begin with: nothing, or what is added to them on their way to bytes. */
+/* Initial accumulators of a panel: 0, or the accumulator biases where they are requantized. */
 static inline __attribute__((always_inline)) __m512i start_of(const lnt_qproduct *p, unsigned panel)
 {
-    return p->bytes ? _mm512_loadu_si512(p->bytes->plus + panel * LNT_QPANEL) : _mm512_setzero_si512();
+    return p->requantize ? _mm512_loadu_si512(p->requantize->acc_bias + panel * LNT_QPANEL)
+                         : _mm512_setzero_si512();
 }
 
 static inline __attribute__((always_inline)) void tile_of(unsigned rows, unsigned panels,
                                                           const lnt_qproduct *p)
 {
     const unsigned at_once = AT_ONCE / panels;
-    sums acc;
+    accumulators acc;
     const int8_t *panel[PANELS] = {p->panel[0], p->panel[panels - 1]};
     const int8_t *ahead = p->ahead ? p->ahead : p->panel[0];
 #pragma GCC unroll 12
@@ -190,7 +191,7 @@ static inline __attribute__((always_inline)) void one_row(unsigned panels, const
         for (; q < p->quads; q++)
             add_quad(panels, acc[0], a + 4 * q, panel);
     }
-    sums total;
+    accumulators total;
 #pragma GCC unroll 2
     for (unsigned i = 0; i < panels; i++)
         total.row[0][i] =
@@ -198,18 +199,18 @@ static inline __attribute__((always_inline)) void one_row(unsigned panels, const
     store(1, panels, &total, p);
 }
 
-/* A tile without its first rows. bytes: room for what becomes of them. */
-static lnt_qproduct rows_behind(const lnt_qproduct *p, unsigned rows, lnt_qbytes *bytes)
+/* A tile without its first rows. requantize: memory for its requantization. */
+static lnt_qproduct rows_behind(const lnt_qproduct *p, unsigned rows, lnt_requantize_tile *requantize)
 {
     lnt_qproduct rest = *p;
     rest.rows -= rows;
     rest.a += rows;
     for (unsigned i = 0; i < p->panels; i++)
         rest.c[i] += rows * LNT_QPANEL;
-    if (p->bytes) {
-        *bytes = *p->bytes;
-        bytes->out += rows;
-        rest.bytes = bytes;
+    if (p->requantize) {
+        *requantize = *p->requantize;
+        requantize->out += rows;
+        rest.requantize = requantize;
     }
     return rest;
 }
@@ -247,11 +248,11 @@ static unsigned two_panels(const lnt_qproduct *p)
 
 static void tile(const lnt_qproduct *p)
 {
-    lnt_qbytes bytes;
+    lnt_requantize_tile requantize;
     const unsigned rows = p->panels == 1 ? one_panel(p) : two_panels(p);
     if (rows == p->rows)
         return;
-    const lnt_qproduct rest = rows_behind(p, rows, &bytes);
+    const lnt_qproduct rest = rows_behind(p, rows, &requantize);
     tile(&rest);
 }
 
@@ -265,9 +266,9 @@ typedef struct four_vectors {
     __m512i v[PARTS];
 } four_vectors;
 
-/* What a block of channels has in common for all pixels. */
+/* Operands of a block of channels that are the same for all pixels. */
 typedef struct depthwise_block {
-    __m512i w[QUADS][PARTS], plus[PARTS], zeros[PARTS];
+    __m512i w[QUADS][PARTS], acc_bias[PARTS], zeros[PARTS];
     __m512i column[SIDE][PARTS]; /* of nine taps: a quad is a column, its fourth weight 0 */
     __m512 scale[PARTS], bias[PARTS], low, high;
     __m512i flip, zero;
@@ -284,7 +285,7 @@ static inline __attribute__((always_inline)) four_vectors interleave(__m512i a, 
                            _mm512_unpacklo_epi16(ab_high, cd_high), _mm512_unpackhi_epi16(ab_high, cd_high)}};
 }
 
-/* 64 channels of a pixel, or 32 of two that lie `step` apart. */
+/* 64 channels of a pixel, or 32 of two pixels `step` apart. */
 static inline __attribute__((always_inline)) __m512i load_pixels(const uint8_t *p, size_t step,
                                                                  __mmask64 lanes, bool two)
 {
@@ -295,17 +296,17 @@ static inline __attribute__((always_inline)) __m512i load_pixels(const uint8_t *
                               _mm256_maskz_loadu_epi8((__mmask32)lanes, p + step), 1);
 }
 
-/* 32-bit numbers of the block's channels as interleaved sums have them. */
-static void load_numbers(const void *from, size_t room, bool two, void *to)
+/* 32-bit parameters of the block's channels in the order of the interleaved accumulators. */
+static void load_interleaved(const void *from, size_t room, bool two, void *to)
 {
-    int32_t numbers[PARTS][LNT_QPANEL] = {{0}};
+    int32_t lanes[PARTS][LNT_QPANEL] = {{0}};
     for (size_t j = 0; j < PARTS; j++)
         for (size_t l = 0; l < PARTS; l++) {
             const size_t at = 16 * (two ? l % 2 : l) + 4 * j;
             if (at < room)
-                memcpy(&numbers[j][4 * l], (const int32_t *)from + at, 4 * sizeof(int32_t));
+                memcpy(&lanes[j][4 * l], (const int32_t *)from + at, 4 * sizeof(int32_t));
         }
-    memcpy(to, numbers, sizeof numbers);
+    memcpy(to, lanes, sizeof lanes);
 }
 
 /* Weights of n taps, `apart` from one to the next, as a quad. */
@@ -328,14 +329,14 @@ static void load_block(const lnt_qdepthwise *d, size_t first, unsigned n, bool t
     b->lanes = n == CHANNELS ? ~(__mmask64)0 : ((__mmask64)1 << n) - 1;
     b->flip = _mm512_set1_epi8((char)d->flip);
     b->zero = _mm512_set1_epi16((int16_t)d->zero);
-    load_numbers(d->plus + first, room, two, b->plus);
-    load_numbers(d->zeros + first, room, two, b->zeros);
-    load_numbers(d->scale + first, room, two, b->scale);
+    load_interleaved(d->acc_bias + first, room, two, b->acc_bias);
+    load_interleaved(d->zeros + first, room, two, b->zeros);
+    load_interleaved(d->scale + first, room, two, b->scale);
     b->width = lnt_qresult_bytes(d->result);
     b->low = _mm512_set1_ps(d->low);
     b->high = _mm512_set1_ps(d->high);
     if (d->result == LNT_QRESULT_FLOATS)
-        load_numbers(d->bias + first, room, two, b->bias);
+        load_interleaved(d->bias + first, room, two, b->bias);
     for (size_t t = 0; t < d->taps; t += 4)
         load_quad(d, b, two, t, 1, d->taps - t, b->w[t / 4]);
     for (size_t x = 0; x < SIDE && d->taps == SIDE * SIDE && !two; x++)
@@ -366,19 +367,19 @@ static __attribute__((noinline)) void store_wide(const lnt_qdepthwise *d, const 
     }
 }
 
-/* Sums of 64 channels of a pixel, or of 32 of two, on their way to y. */
+/* Converts and stores the accumulators of 64 channels of a pixel, or of 32 of two. */
 static inline __attribute__((always_inline)) void
 store_pixel(const lnt_qdepthwise *d, const depthwise_block *b, __m512i *acc, uint8_t *y, bool two)
 {
-    if (d->result != LNT_QRESULT_BYTES) {
+    if (d->result != LNT_QRESULT_INT8) {
         __m512i own[PARTS]; /* acc itself is to stay in registers */
         memcpy(own, acc, sizeof own);
         store_wide(d, b, own, y, two);
         return;
     }
     const __m512i bytes =
-        to_bytes(requantize_two(acc[0], acc[1], b->scale[0], b->scale[1], b->zero),
-                 requantize_two(acc[2], acc[3], b->scale[2], b->scale[3], b->zero), d->is_signed);
+        narrow_to_8(requantize_two(acc[0], acc[1], b->scale[0], b->scale[1], b->zero),
+                    requantize_two(acc[2], acc[3], b->scale[2], b->scale[3], b->zero), d->is_signed);
     if (two) {
         _mm256_mask_storeu_epi8(y, (__mmask32)b->lanes, _mm512_castsi512_si256(bytes));
         _mm256_mask_storeu_epi8(y + d->pixel, (__mmask32)b->lanes, _mm512_extracti64x4_epi64(bytes, 1));
@@ -396,7 +397,7 @@ depthwise_pixel(const lnt_qdepthwise *d, const depthwise_block *b, const uint8_t
     __m512i acc[PARTS], total[PARTS];
 #pragma GCC unroll 4
     for (int j = 0; j < PARTS; j++) {
-        acc[j] = b->plus[j];
+        acc[j] = b->acc_bias[j];
         total[j] = _mm512_setzero_si512();
     }
 #pragma GCC unroll 3
@@ -440,7 +441,7 @@ depthwise_lines(const lnt_qdepthwise *d, const depthwise_block *b, const lnt_qde
     __m512i first[PARTS], second[PARTS], third[PARTS];
 #pragma GCC unroll 4
     for (int j = 0; j < PARTS; j++)
-        first[j] = second[j] = b->plus[j];
+        first[j] = second[j] = b->acc_bias[j];
     for (size_t x = 0, at = b->first; x < run->pixels + SIDE - 1; x++, at += d->step) {
         const __m512i top = _mm512_xor_si512(_mm512_maskz_loadu_epi8(b->lanes, tap[0] + at), b->flip);
         const __m512i middle = _mm512_xor_si512(_mm512_maskz_loadu_epi8(b->lanes, tap[SIDE] + at), b->flip);
@@ -450,7 +451,7 @@ depthwise_lines(const lnt_qdepthwise *d, const depthwise_block *b, const lnt_qde
         for (int j = 0; j < PARTS; j++) {
             first[j] = _mm512_dpbusd_epi32(first[j], f.v[j], b->column[2][j]);
             second[j] = _mm512_dpbusd_epi32(second[j], f.v[j], b->column[1][j]);
-            third[j] = _mm512_dpbusd_epi32(b->plus[j], f.v[j], b->column[0][j]);
+            third[j] = _mm512_dpbusd_epi32(b->acc_bias[j], f.v[j], b->column[0][j]);
         }
         if (x >= SIDE - 1) {
             store_pixel(d, b, first, y, false);
@@ -488,15 +489,15 @@ static void depthwise(const lnt_qdepthwise *d)
 {
     for (size_t first = 0; first < d->channels; first += CHANNELS) {
         const unsigned n = d->channels - first < CHANNELS ? (unsigned)(d->channels - first) : CHANNELS;
-        const bool two = n <= CHANNELS / 2, nine = d->taps == 9 && !d->moved;
+        const bool two = n <= CHANNELS / 2, nine = d->taps == 9 && !d->has_w_zero;
         if (nine && two)
             depthwise_channels(d, first, n, 9, true, false);
         else if (nine)
             depthwise_channels(d, first, n, 9, false, false);
         else
-            depthwise_channels(d, first, n, d->taps, false, d->moved);
+            depthwise_channels(d, first, n, d->taps, false, d->has_w_zero);
     }
 }
 
 const lnt_qgemm_kernels lnt_qgemm_avx512vnni = {
-    .rows = ROWS, .rows_by = 2, .panels = PANELS, .to_bytes = true, .tile = tile, .depthwise = depthwise};
+    .rows = ROWS, .rows_by = 2, .panels = PANELS, .requantizes = true, .tile = tile, .depthwise = depthwise};

@@ -1,4 +1,4 @@
-/* qgemm_dot.inc.h — products of bytes by ARM's four-byte dot products; included by the files of the levels
+/* qgemm_dot.inc.h — int8 GEMM by ARM's four-byte dot products; included by the files of the levels
  * that have them, which define
  *
  *     SIGNED    1 if the instruction multiplies int8 by int8 only: A is moved by -128, and 128 times the sum

@@ -1,4 +1,4 @@
-/* qgemm_dotprod.c — products of bytes at the dotprod level: SDOT, which multiplies int8 by int8. */
+/* qgemm_dotprod.c — int8 GEMM at the dotprod level: SDOT, which multiplies int8 by int8. */
 #include <arm_neon.h>
 
 #define SIGNED 1

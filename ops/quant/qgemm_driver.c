@@ -1,4 +1,4 @@
-/* qgemm_driver.c — blocking and threads around the tiles of bytes. */
+/* qgemm_driver.c — int8 GEMM: blocking and threads around the tile kernels. */
 #include "ops/quant/qgemm_driver.h"
 
 #include "base/checked.h"
@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { ITEM_WORK = 1 << 19 /* products of bytes that are worth a turn of their own */ };
+enum { ITEM_WORK = 1 << 19 /* int8 multiply-adds that are worth a slice of their own */ };
 
 void lnt_qgemm_plan_weights(lnt_qgemm_plan *p, const lnt_packed *record)
 {
@@ -40,7 +40,7 @@ static int32_t total_of(uint64_t sums)
     return (int32_t)((pairs & UINT32_MAX) + (pairs >> 32));
 }
 
-int32_t lnt_qsum_bytes(const uint8_t *row, const ptrdiff_t *offset, int64_t runs, int64_t bytes)
+int32_t lnt_qrow_sum(const uint8_t *row, const ptrdiff_t *offset, int64_t runs, int64_t bytes)
 {
     enum { EIGHT = 8, FOUR = 4, MOST = 64 }; /* steps until sums of 16 bits might be full */
     int32_t total = 0;
@@ -84,7 +84,7 @@ void lnt_qflip_bytes(const uint8_t *from, int64_t n, uint8_t flip, uint8_t *to)
 }
 
 void lnt_qstore_floats(const lnt_qgemm_call *call, const lnt_qrow_set *set, unsigned from, unsigned n,
-                       int64_t product, int64_t panel, int32_t *sums)
+                       int64_t product, int64_t panel, int32_t *acc)
 {
     const lnt_qgemm_plan *p = call->plan;
     const int64_t first = panel * LNT_QPANEL, column = product * p->columns + first;
@@ -97,19 +97,19 @@ void lnt_qstore_floats(const lnt_qgemm_call *call, const lnt_qrow_set *set, unsi
         if (call->residual)
             residual[i] = call->residual + set->out[from + i] + first;
     }
-    const lnt_qtile tile = {.acc = sums,
-                            .rows = n,
-                            .columns = (unsigned)columns,
-                            .scale = set->scale + from,
-                            .zero = set->zero + from,
-                            .sums = all_sums + (product * p->panels + panel) * LNT_QPANEL,
-                            .scales = call->scales + column,
-                            .bias = call->bias ? call->bias + column : NULL,
-                            .y = y,
-                            .residual = call->residual ? residual : NULL,
-                            .low = p->low,
-                            .high = p->high};
-    p->int8->store_sums(&tile);
+    const lnt_dequantize_tile tile = {.acc = acc,
+                                      .rows = n,
+                                      .columns = (unsigned)columns,
+                                      .scale = set->scale + from,
+                                      .zero = set->zero + from,
+                                      .sums = all_sums + (product * p->panels + panel) * LNT_QPANEL,
+                                      .scales = call->scales + column,
+                                      .bias = call->bias ? call->bias + column : NULL,
+                                      .y = y,
+                                      .residual = call->residual ? residual : NULL,
+                                      .low = p->low,
+                                      .high = p->high};
+    p->int8->store_dequantized(&tile);
 }
 
 /* How the product is cut: rows into blocks of tiles, panels into parts, so that threads have something to
@@ -148,20 +148,21 @@ static void run_block(const lnt_qgemm_call *call, const lnt_qrow_set *set, const
     const int64_t panel_bytes = p->row_bytes * LNT_QPANEL;
     const int64_t first_of_product = (p->b_product ? p->b_product[product] : product) * p->panels;
     const unsigned most = p->kernels->panels;
-    int32_t sums[LNT_QPANELS_MAX][LNT_QROWS_MAX * LNT_QPANEL];
+    int32_t acc[LNT_QPANELS_MAX][LNT_QROWS_MAX * LNT_QPANEL];
     lnt_qproduct tile = {.tap_offset = p->run_offset, .taps = p->runs, .quads = p->row_bytes / 4 / p->runs};
     for (int64_t panel = first_panel; panel < end_panel; panel += tile.panels) {
-        lnt_qbytes bytes;
+        lnt_requantize_tile requantize;
         tile.panels = end_panel - panel >= most  ? most
                       : p->kernels->fewer_panels ? (unsigned)(end_panel - panel)
                                                  : 1;
         for (unsigned i = 0; i < tile.panels; i++) {
             tile.panel[i] = call->b + (first_of_product + panel + i) * panel_bytes;
-            tile.c[i] = sums[i];
+            tile.c[i] = acc[i];
         }
-        const bool at_once = p->bytes_of && p->kernels->to_bytes &&
-                             p->bytes_of(call, set, product, panel, tile.panels * LNT_QPANEL, &bytes);
-        tile.bytes = at_once ? &bytes : NULL;
+        const bool at_once =
+            p->requantize_of && p->kernels->requantizes &&
+            p->requantize_of(call, set, product, panel, tile.panels * LNT_QPANEL, &requantize);
+        tile.requantize = at_once ? &requantize : NULL;
         for (unsigned t = 0; t < list->n; t++) {
             const unsigned at = list->begin[t];
             tile.a = set->a + at;
@@ -170,10 +171,10 @@ static void run_block(const lnt_qgemm_call *call, const lnt_qrow_set *set, const
                              ? tile.panel[0] + (tile.panels + t) * panel_bytes
                              : NULL;
             if (at_once)
-                bytes.out = set->out + at;
+                requantize.out = set->out + at;
             p->kernels->tile(&tile);
             for (unsigned i = 0; i < tile.panels && !at_once; i++)
-                p->store(call, set, at, tile.rows, product, panel + i, sums[i]);
+                p->store(call, set, at, tile.rows, product, panel + i, acc[i]);
         }
     }
 }

@@ -1,4 +1,4 @@
-/* qgemm_i8mm.c — products of bytes at the i8mm level: SUDOT, which multiplies int8 by uint8. */
+/* qgemm_i8mm.c — int8 GEMM at the i8mm level: SUDOT, which multiplies int8 by uint8. */
 #include <arm_neon.h>
 
 #define SIGNED 0

@@ -1,10 +1,10 @@
-/* qgemm_neon.c — products of bytes at the neon level, by SMULL, SMLAL and SADALP: two rows by sixteen
+/* qgemm_neon.c — int8 GEMM at the neon level, by SMULL, SMLAL and SADALP: two rows by sixteen
  * columns.
  *
  * A is moved by -128 to fit int8, and 128 times the sum of the weights added afterwards. Two products of
  * bytes fit int16 unless all four are -128: where weights hold that number, each product is added by itself. */
 
-/* GCC 12 otherwise lifts loads to the top of a step and then has to spill sums. */
+/* GCC 12 otherwise lifts loads to the top of a step and then has to spill accumulators. */
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("no-schedule-insns")
 #endif

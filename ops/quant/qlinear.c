@@ -1,6 +1,6 @@
 /* qlinear.c — com.microsoft's operators on quantized tensors: QLinearAdd, QLinearMul, QLinearSigmoid,
- * QLinearLeakyRelu, QLinearConcat; and ByteTable, any function of a byte. A byte has 256 values, so what
- * happens to one is looked up. */
+ * QLinearLeakyRelu, QLinearConcat; and ByteTable, any function of an int8 or uint8 value. Such functions are
+ * tables of 256 entries. */
 #include "ops/op.h"
 
 #include "base/checked.h"
@@ -18,7 +18,7 @@ typedef struct table_job {
     uint8_t to[256];
 } table_job;
 
-/* The real number that byte b of an operand stands for. */
+/* Dequantizes b. */
 static float real_of(uint8_t b, lnt_dtype type, float scale, int32_t zero)
 {
     return (float)((type == LNT_INT8 ? (int8_t)b : b) - zero) * scale;
@@ -34,7 +34,7 @@ static lnt_status look_up(lnt_kernel *k, void *arg, int64_t begin, int64_t end, 
 
 typedef enum function { IDENTITY, SIGMOID, LEAKY_RELU } function;
 
-/* What happens to a byte: the function of the real number it stands for, quantized again. */
+/* A function of a quantized value: dequantize, f, requantize. */
 typedef struct mapping {
     function f;
     float alpha; /* of LEAKY_RELU */
@@ -179,7 +179,7 @@ typedef struct binary {
     int64_t alike; /* so many rows, from a multiple of it on, share the row of one operand; those of the other
                     * lie one after the other. 1: none do */
     bool shares_a; /* that operand is A, else B */
-    lnt_qpair pair; /* what does not hang on a run */
+    lnt_qpair pair; /* what does not depend on a run */
 } binary;
 
 enum { TILED = 1024 }; /* bytes of a row that is repeated to make short rows long */
@@ -200,7 +200,7 @@ static void combine_alike(const binary *p, lnt_qpair pair, int64_t rows)
     *shared = tiled;
     for (int64_t n; rows > 0; rows -= n / p->n, *other += n, pair.c += n) {
         n = lnt_least(rows, at_once) * p->n;
-        p->int8->combine_bytes(&pair, n);
+        p->int8->combine_quantized(&pair, n);
     }
 }
 
@@ -218,7 +218,7 @@ static lnt_status combine_rows(lnt_kernel *k, void *arg, int64_t begin, int64_t 
         if (rows > 1)
             combine_alike(p, pair, rows);
         else
-            p->int8->combine_bytes(&pair, p->n);
+            p->int8->combine_quantized(&pair, p->n);
     }
     return LNT_OK;
 }
@@ -231,7 +231,7 @@ static lnt_status combine_slice(lnt_kernel *k, void *arg, int64_t begin, int64_t
     pair.a += pair.a_step * begin;
     pair.b += pair.b_step * begin;
     pair.c += begin;
-    j->p->int8->combine_bytes(&pair, end - begin);
+    j->p->int8->combine_quantized(&pair, end - begin);
     return LNT_OK;
 }
 

@@ -1,4 +1,4 @@
-/* qmatmul.c — matrix products of bytes: MatMulInteger, QLinearMatMul, and com.microsoft's
+/* qmatmul.c — int8 matrix products: MatMulInteger, QLinearMatMul, and com.microsoft's
  * MatMulIntegerToFloat and DynamicQuantizeMatMul; QLinearGemm, which is QLinearMatMul with transB and a bias
  * of int32 in units of both scales. All accumulate exactly in int32 and differ in what goes in and comes out. */
 #include "base/checked.h"
@@ -30,22 +30,22 @@ static const operands family[] = {
     {LNT_ID_DynamicQuantizeMatMul, 1, NONE, NONE, 2, 3, NONE, NONE, 4, true},
 };
 
-/* What is known of B's columns, as the packed weights have them: [matrices][panels * 16]. */
+/* Parameters of B's columns in the order of the packed weights: [matrices][panels * 16]. */
 typedef struct columns {
-    int32_t *sums; /* of the column, K times its zero point taken away */
+    int32_t *sums; /* of the column, minus K times its zero point */
     int32_t *zero; /* as int8 */
-    int32_t *bias; /* of sums */
+    int32_t *bias; /* of accumulators */
     float *scale;  /* over that of the output */
-    bool zeros;    /* any of zero is not 0 */
+    bool zeros;    /* a zero point is not 0 */
 } columns;
 
-/* What becomes of them with A's scale and zero point: y = (sum + plus - zero * sum of the row) * factor. */
-typedef struct numbers {
-    int32_t *plus;
+/* Requantization with A's scale and zero point: y = (acc + acc_bias - zero * sum of the row) * factor. */
+typedef struct requant {
+    int32_t *acc_bias;
     float *factor;
-} numbers;
+} requant;
 
-enum { ARRAYS = 6 }; /* of columns and numbers, 4 bytes an element */
+enum { ARRAYS = 6 }; /* of columns and requant, 4 bytes an element */
 
 typedef struct qmatmul {
     const operands *operands;
@@ -57,13 +57,13 @@ typedef struct qmatmul {
     lnt_packed record;       /* of B */
     unsigned own_inputs;
     bool a_signed, b_signed, y_signed;
-    bool lies;                     /* rows of A are multiplied where they lie */
+    bool direct;                   /* rows of A are read in place */
     bool each_row;                 /* has a scale or a zero point of its own */
     bool pack;                     /* B is packed in each run */
-    bool columns_known, all_known; /* at bind: columns, and numbers too */
+    bool columns_known, all_known; /* at bind: columns, and requant too */
     int64_t n_columns;
     columns columns;
-    numbers numbers;
+    requant requant;
     size_t a_at, b_at, columns_at; /* scratch */
 } qmatmul;
 
@@ -73,10 +73,10 @@ typedef struct qmatmul_job {
     const void *data[OPERANDS_MAX];
     const void *a;
     const uint8_t *rows;
-    uint8_t *made; /* rows that do not lie */
+    uint8_t *made; /* rows that are not read in place */
     void *y;
     columns columns;
-    numbers numbers;
+    requant requant;
     float a_scale; /* of a quantized A */
     int32_t a_zero, y_zero;
 } qmatmul_job;
@@ -98,16 +98,16 @@ static float float_of(const qmatmul_job *j, unsigned which, int64_t i)
     return which == NONE ? 1 : lnt_qfloat(j->operand[which], j->data[which], pick(j, which, i));
 }
 
-/* ---- numbers ---- */
+/* ---- requantization parameters ---- */
 
-static void place_columns(const qmatmul *p, void *memory, columns *c, numbers *n)
+static void place_columns(const qmatmul *p, void *memory, columns *c, requant *n)
 {
     c->sums = memory;
     c->zero = c->sums + p->n_columns;
     c->bias = c->zero + p->n_columns;
     c->scale = (float *)(c->bias + p->n_columns);
-    n->plus = (int32_t *)(c->scale + p->n_columns);
-    n->factor = (float *)(n->plus + p->n_columns);
+    n->acc_bias = (int32_t *)(c->scale + p->n_columns);
+    n->factor = (float *)(n->acc_bias + p->n_columns);
     memset(memory, 0, (size_t)p->n_columns * ARRAYS * sizeof(int32_t));
 }
 
@@ -141,14 +141,14 @@ static float scale_of_row(const qmatmul_job *j, int64_t row)
     return j->p->operands->quantize_a ? j->a_scale : float_of(j, j->p->operands->a_scale, row);
 }
 
-/* The numbers of n columns from `at` on, for a row. */
-static void fill_numbers(const qmatmul_job *j, int64_t row, int64_t at, int64_t n, numbers *to)
+/* The parameters of n columns from `at` on, for a row. */
+static void fill_requant(const qmatmul_job *j, int64_t row, int64_t at, int64_t n, requant *to)
 {
     const uint32_t zero = (uint32_t)zero_of_row(j, row);
     const float scale = scale_of_row(j, row);
     const columns *c = &j->columns;
     for (int64_t i = 0; i < n; i++) {
-        to->plus[i] = (int32_t)((uint32_t)c->bias[at + i] - zero * (uint32_t)c->sums[at + i]);
+        to->acc_bias[i] = (int32_t)((uint32_t)c->bias[at + i] - zero * (uint32_t)c->sums[at + i]);
         to->factor[i] = scale * c->scale[at + i];
     }
 }
@@ -181,97 +181,98 @@ static void rows_of(const lnt_qgemm_call *call, int64_t product, lnt_qrow_set *s
         const int64_t row = product * p->plan.rows + set->first + i;
         set->a[i] = j->rows + (first + set->first + i) * p->plan.row_bytes;
         set->out[i] = row * p->N;
-        set->sum[i] = j->columns.zeros ? lnt_qsum_bytes(set->a[i], lnt_qone_run, 1, p->K) : 0;
+        set->sum[i] = j->columns.zeros ? lnt_qrow_sum(set->a[i], lnt_qone_run, 1, p->K) : 0;
         set->zero[i] = p->each_row || i == 0 ? zero_of_row(j, row) : set->zero[0];
         set->scale[i] = p->each_row || i == 0 ? scale_of_row(j, row) : set->scale[0];
     }
 }
 
-/* Where the numbers of a panel begin, and how many of its columns there are. */
-static int64_t numbers_at(const qmatmul *p, int64_t product, int64_t panel, unsigned *n)
+/* Index of a panel's first parameter, and how many of its columns there are. */
+static int64_t requant_at(const qmatmul *p, int64_t product, int64_t panel, unsigned *n)
 {
     const int64_t left = p->N - panel * LNT_QPANEL;
     *n = left < LNT_QPANEL ? (unsigned)left : LNT_QPANEL;
     return (p->matrix[product] * p->plan.panels + panel) * LNT_QPANEL;
 }
 
-/* What makes bytes of columns [first, first + width), numbers c, of rows [from, from + n) that share them. */
-static lnt_qbytes bytes_of_rows(const qmatmul_job *j, const lnt_qrow_set *set, unsigned from, unsigned n,
-                                int64_t first, unsigned width, const int32_t *zeros, const numbers *c)
+/* Requantization of columns [first, first + width), parameters c, of rows [from, from + n) that share them. */
+static lnt_requantize_tile requantize_rows(const qmatmul_job *j, const lnt_qrow_set *set, unsigned from,
+                                           unsigned n, int64_t first, unsigned width, const int32_t *zeros,
+                                           const requant *c)
 {
-    return (lnt_qbytes){.rows = n,
-                        .columns = width,
-                        .plus = c->plus,
-                        .zeros = zeros,
-                        .row = j->columns.zeros ? set->sum + from : NULL,
-                        .scale = c->factor,
-                        .zero = j->y_zero,
-                        .is_signed = j->p->y_signed,
-                        .y = (uint8_t *)j->y + first,
-                        .out = set->out + from};
+    return (lnt_requantize_tile){.rows = n,
+                                 .columns = width,
+                                 .acc_bias = c->acc_bias,
+                                 .zeros = zeros,
+                                 .row = j->columns.zeros ? set->sum + from : NULL,
+                                 .scale = c->factor,
+                                 .zero = j->y_zero,
+                                 .is_signed = j->p->y_signed,
+                                 .y = (uint8_t *)j->y + first,
+                                 .out = set->out + from};
 }
 
-/* Sums of rows [from, from + n) that share numbers. */
+/* Stores accumulators of rows [from, from + n) that share parameters. */
 static void store_alike(const qmatmul_job *j, const lnt_qrow_set *set, unsigned from, unsigned n,
-                        int64_t first, unsigned width, const int32_t *zeros, const numbers *c,
-                        const int32_t *sums)
+                        int64_t first, unsigned width, const int32_t *zeros, const requant *c,
+                        const int32_t *acc)
 {
     if (j->p->operands->y_zero != NONE) {
-        lnt_qbytes tile = bytes_of_rows(j, set, from, n, first, width, zeros, c);
-        tile.acc = sums;
-        j->p->plan.int8->store_bytes(&tile);
+        lnt_requantize_tile tile = requantize_rows(j, set, from, n, first, width, zeros, c);
+        tile.acc = acc;
+        j->p->plan.int8->store_requantized(&tile);
         return;
     }
     for (unsigned i = 0; i < n; i++) {
         int32_t *to = (int32_t *)j->y + set->out[from + i] + first;
         for (unsigned k = 0; k < width; k++)
-            to[k] = (int32_t)((uint32_t)sums[i * LNT_QPANEL + k] + (uint32_t)c->plus[k] -
+            to[k] = (int32_t)((uint32_t)acc[i * LNT_QPANEL + k] + (uint32_t)c->acc_bias[k] -
                               (uint32_t)set->sum[from + i] * (uint32_t)zeros[k]);
     }
 }
 
-/* Bytes and int32. */
+/* int8, uint8 and int32 results. */
 static void store_integers(const lnt_qgemm_call *call, const lnt_qrow_set *set, unsigned from, unsigned n,
-                           int64_t product, int64_t panel, int32_t *sums)
+                           int64_t product, int64_t panel, int32_t *acc)
 {
     const qmatmul_job *j = call->arg;
     const qmatmul *p = j->p;
     unsigned width;
-    const int64_t first = panel * LNT_QPANEL, at = numbers_at(p, product, panel, &width);
-    int32_t plus[LNT_QPANEL];
+    const int64_t first = panel * LNT_QPANEL, at = requant_at(p, product, panel, &width);
+    int32_t acc_bias[LNT_QPANEL];
     float factor[LNT_QPANEL];
-    numbers c = {j->numbers.plus + at, j->numbers.factor + at}, own = {plus, factor};
+    requant c = {j->requant.acc_bias + at, j->requant.factor + at}, own = {acc_bias, factor};
     if (!p->each_row) {
-        store_alike(j, set, from, n, first, width, j->columns.zero + at, &c, sums);
+        store_alike(j, set, from, n, first, width, j->columns.zero + at, &c, acc);
         return;
     }
     for (unsigned i = 0; i < n; i++) {
-        fill_numbers(j, product * p->plan.rows + set->first + from + i, at, LNT_QPANEL, &own);
-        store_alike(j, set, from + i, 1, first, width, j->columns.zero + at, &own, sums + i * LNT_QPANEL);
+        fill_requant(j, product * p->plan.rows + set->first + from + i, at, LNT_QPANEL, &own);
+        store_alike(j, set, from + i, 1, first, width, j->columns.zero + at, &own, acc + i * LNT_QPANEL);
     }
 }
 
-static bool bytes_of(const lnt_qgemm_call *call, const lnt_qrow_set *set, int64_t product, int64_t panel,
-                     unsigned n_columns, lnt_qbytes *to)
+static bool requantize_of(const lnt_qgemm_call *call, const lnt_qrow_set *set, int64_t product, int64_t panel,
+                          unsigned n_columns, lnt_requantize_tile *to)
 {
     const qmatmul_job *j = call->arg;
     const qmatmul *p = j->p;
     unsigned width;
-    const int64_t at = numbers_at(p, product, panel, &width), first = panel * LNT_QPANEL;
+    const int64_t at = requant_at(p, product, panel, &width), first = panel * LNT_QPANEL;
     if (p->operands->y_zero == NONE || p->each_row || j->columns.zeros || p->N - first < n_columns)
         return false;
-    const numbers c = {j->numbers.plus + at, j->numbers.factor + at};
-    *to = bytes_of_rows(j, set, 0, set->n, first, n_columns, j->columns.zero + at, &c);
+    const requant c = {j->requant.acc_bias + at, j->requant.factor + at};
+    *to = requantize_rows(j, set, 0, set->n, first, n_columns, j->columns.zero + at, &c);
     return true;
 }
 
 static void store_floats(const lnt_qgemm_call *call, const lnt_qrow_set *set, unsigned from, unsigned n,
-                         int64_t product, int64_t panel, int32_t *sums)
+                         int64_t product, int64_t panel, int32_t *acc)
 {
     const qmatmul_job *j = call->arg;
     const qmatmul *p = j->p;
     unsigned width;
-    const int64_t first = panel * LNT_QPANEL, at = numbers_at(p, product, panel, &width);
+    const int64_t first = panel * LNT_QPANEL, at = requant_at(p, product, panel, &width);
     float *y[LNT_QROWS_MAX];
     const float *residual[LNT_QROWS_MAX];
     for (unsigned i = 0; i < n; i++) {
@@ -279,22 +280,22 @@ static void store_floats(const lnt_qgemm_call *call, const lnt_qrow_set *set, un
         y[i] = call->c + out;
         residual[i] = call->residual ? call->residual + out : NULL;
         for (unsigned k = 0; j->columns.zeros && k < LNT_QPANEL; k++)
-            sums[i * LNT_QPANEL + k] =
-                (int32_t)((uint32_t)sums[i * LNT_QPANEL + k] -
+            acc[i * LNT_QPANEL + k] =
+                (int32_t)((uint32_t)acc[i * LNT_QPANEL + k] -
                           (uint32_t)set->sum[from + i] * (uint32_t)j->columns.zero[at + k]);
     }
-    p->plan.int8->store_sums(&(lnt_qtile){.acc = sums,
-                                         .rows = n,
-                                         .columns = width,
-                                         .scale = set->scale + from,
-                                         .zero = set->zero + from,
-                                         .sums = j->columns.sums + at,
-                                         .scales = j->columns.scale + at,
-                                         .bias = call->bias ? call->bias + first : NULL,
-                                         .y = y,
-                                         .residual = call->residual ? residual : NULL,
-                                         .low = p->plan.low,
-                                         .high = p->plan.high});
+    p->plan.int8->store_dequantized(&(lnt_dequantize_tile){.acc = acc,
+                                                           .rows = n,
+                                                           .columns = width,
+                                                           .scale = set->scale + from,
+                                                           .zero = set->zero + from,
+                                                           .sums = j->columns.sums + at,
+                                                           .scales = j->columns.scale + at,
+                                                           .bias = call->bias ? call->bias + first : NULL,
+                                                           .y = y,
+                                                           .residual = call->residual ? residual : NULL,
+                                                           .low = p->plan.low,
+                                                           .high = p->plan.high});
 }
 
 /* ---- run ---- */
@@ -305,7 +306,7 @@ static lnt_status make_rows(lnt_kernel *k, const lnt_step *s, qmatmul_job *j)
     j->rows = j->a;
     if (p->operands->quantize_a)
         lnt_dynamic_scale(p->plan.row, j->a, lnt_operand_count(s->in[0]), &j->a_scale, &j->a_zero);
-    if (p->lies)
+    if (p->direct)
         return LNT_OK;
     j->rows = j->made = (uint8_t *)lnt_scratch(k, s) + p->a_at;
     return lnt_parallel(k, p->a_rows, 1 + 16384 / p->plan.row_bytes, prepare_rows, j);
@@ -321,7 +322,7 @@ static lnt_status run_qmatmul(lnt_kernel *k, const lnt_step *s)
                        .a = lnt_in(k, s, 0),
                        .y = lnt_out(k, s, 0),
                        .columns = p->columns,
-                       .numbers = p->numbers};
+                       .requant = p->requant};
     const int8_t *packed = p->pack ? (int8_t *)scratch + p->b_at : lnt_in(k, s, o->b);
     for (unsigned i = 0; i < p->own_inputs; i++)
         job.data[i] = lnt_in(k, s, i);
@@ -331,14 +332,14 @@ static lnt_status run_qmatmul(lnt_kernel *k, const lnt_step *s)
                               scratch + p->b_at));
     LNT_TRY(make_rows(k, s, &job));
     if (!p->columns_known) {
-        place_columns(p, scratch + p->columns_at, &job.columns, &job.numbers);
+        place_columns(p, scratch + p->columns_at, &job.columns, &job.requant);
         fill_columns(&job, packed, &job.columns);
     } else if (!p->all_known) {
-        job.numbers.plus = (int32_t *)(void *)(scratch + p->columns_at);
-        job.numbers.factor = (float *)(job.numbers.plus + p->n_columns);
+        job.requant.acc_bias = (int32_t *)(void *)(scratch + p->columns_at);
+        job.requant.factor = (float *)(job.requant.acc_bias + p->n_columns);
     }
     if (!p->all_known && !p->each_row)
-        fill_numbers(&job, 0, 0, p->n_columns, &job.numbers);
+        fill_requant(&job, 0, 0, p->n_columns, &job.requant);
     const lnt_qgemm_call call = {
         .plan = &p->plan,
         .step = s,
@@ -431,7 +432,7 @@ static lnt_status bind_record(lnt_site *site, qmatmul *p)
     p->pack = !b->packed;
     p->n_columns = matrices * p->plan.panels * LNT_QPANEL;
     p->a_at = lnt_round_up((size_t)p->n_columns * ARRAYS * sizeof(int32_t), LNT_ALIGN);
-    p->b_at = p->a_at + (p->lies ? 0 : lnt_round_up((size_t)(p->a_rows * p->plan.row_bytes), LNT_ALIGN));
+    p->b_at = p->a_at + (p->direct ? 0 : lnt_round_up((size_t)(p->a_rows * p->plan.row_bytes), LNT_ALIGN));
     lnt_bind_scratch(site, p->b_at + (p->pack ? packed : 0));
     return LNT_OK;
 }
@@ -442,8 +443,8 @@ static bool is_known(const lnt_site *site, unsigned i)
     return !o || (o->constant && o->data);
 }
 
-/* What hangs on constants alone is made now. */
-static lnt_status bind_numbers(lnt_site *site, qmatmul *p)
+/* Parameters that depend on constants alone are computed at bind. */
+static lnt_status bind_requant(lnt_site *site, qmatmul *p)
 {
     const operands *o = p->operands;
     qmatmul_job job = {.p = p, .operand = (const lnt_operand *const *)site->in};
@@ -458,11 +459,11 @@ static lnt_status bind_numbers(lnt_site *site, qmatmul *p)
         return LNT_E_MEMORY;
     for (unsigned i = 0; i < p->own_inputs; i++)
         job.data[i] = site->in[i] && site->in[i]->constant ? site->in[i]->data : NULL;
-    place_columns(p, memory, &p->columns, &p->numbers);
+    place_columns(p, memory, &p->columns, &p->requant);
     fill_columns(&job, site->in[o->b]->data, &p->columns);
     job.columns = p->columns;
     if (p->all_known && !p->each_row)
-        fill_numbers(&job, 0, 0, p->n_columns, &p->numbers);
+        fill_requant(&job, 0, 0, p->n_columns, &p->requant);
     return LNT_OK;
 }
 
@@ -495,7 +496,7 @@ static bool one_of(const lnt_site *site, unsigned i)
     return i == NONE || !lnt_own_input(site, i) || lnt_operand_count(site->in[i]) == 1;
 }
 
-/* How sums are stored. */
+/* How accumulators are stored. */
 static lnt_status bind_plan(lnt_site *site, qmatmul *p)
 {
     const operands *o = p->operands;
@@ -506,7 +507,7 @@ static lnt_status bind_plan(lnt_site *site, qmatmul *p)
     p->plan.kernels = site->kernels->qgemm;
     p->plan.rows_of = rows_of;
     p->plan.store = is_float ? store_floats : store_integers;
-    p->plan.bytes_of = is_float ? NULL : bytes_of;
+    p->plan.requantize_of = is_float ? NULL : requantize_of;
     p->store = (lnt_store){.bias = -1, .residual = -1};
     if (!is_float)
         return LNT_OK;
@@ -540,12 +541,12 @@ lnt_status lnt_bind_qmatmul(lnt_site *site)
     p->a_signed = a->dtype == LNT_INT8;
     p->b_signed = b->dtype == LNT_INT8;
     p->y_signed = y->dtype == LNT_INT8;
-    p->lies = a->dtype == LNT_UINT8 && p->K % 4 == 0;
+    p->direct = a->dtype == LNT_UINT8 && p->K % 4 == 0;
     p->each_row = !o->quantize_a && (!one_of(site, o->a_scale) || !one_of(site, o->a_zero));
     LNT_TRY(bind_plan(site, p));
     LNT_TRY(bind_record(site, p));
     LNT_TRY(bind_products(site, p, batch_rank));
-    return bind_numbers(site, p);
+    return bind_requant(site, p);
 }
 
 /* ---- the row's hooks ---- */

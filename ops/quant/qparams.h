@@ -1,4 +1,4 @@
-/* qparams.h — what integers of quantized tensors mean: real = (stored - zero point) * scale. */
+/* qparams.h — quantization parameters: real = (quantized - zero point) * scale. */
 #ifndef LNT_OPS_QUANT_QPARAMS_H
 #define LNT_OPS_QUANT_QPARAMS_H
 
@@ -53,35 +53,35 @@ static inline void lnt_dynamic_scale(const lnt_row_kernels *row, const float *x,
     *zero = lnt_requantize((0 - low) / *scale, 0, lnt_qrange_of(LNT_UINT8));
 }
 
-/* What the bytes of a row mean: real = (byte - zero) * scale. */
-typedef struct lnt_qrow {
+/* Quantization parameters of a row or a value: real = (quantized - zero_point) * scale. */
+typedef struct lnt_qparams {
     float scale;
-    int32_t zero;
-} lnt_qrow;
+    int32_t zero_point;
+} lnt_qparams;
 
-/* The meaning that holds numbers between low and high, and 0; of numbers that are not finite a scale of NaN,
- * so that whatever is computed from them is NaN. */
-static inline lnt_qrow lnt_qrow_of(float low, float high)
+/* Parameters whose uint8 range covers low to high, and 0. If these are not finite the scale is NaN, so that all
+ * results computed from them are NaN. */
+static inline lnt_qparams lnt_qparams_of(float low, float high)
 {
     if (!(high - low < INFINITY))
-        return (lnt_qrow){NAN, 0};
+        return (lnt_qparams){NAN, 0};
     low = fminf(low, 0);
     const float scale = (fmaxf(high, 0) - low) / 255;
-    const lnt_qrow q = {scale >= 1e-37f ? scale : 1, 0};
-    return (lnt_qrow){q.scale, lnt_requantize((0 - low) / q.scale, 0, lnt_qrange_of(LNT_UINT8))};
+    const lnt_qparams q = {scale >= 1e-37f ? scale : 1, 0};
+    return (lnt_qparams){q.scale, lnt_requantize((0 - low) / q.scale, 0, lnt_qrange_of(LNT_UINT8))};
 }
 
 /* n floats as uint8 over their own range, then zeros up to room. */
-static inline lnt_qrow lnt_quantize_row(const lnt_row_kernels *row, const lnt_int8_kernels *int8,
-                                        const float *x, int64_t n, uint8_t *y, int64_t room)
+static inline lnt_qparams lnt_quantize_row(const lnt_row_kernels *row, const lnt_int8_kernels *int8,
+                                           const float *x, int64_t n, uint8_t *y, int64_t room)
 {
-    const lnt_qrow q = lnt_qrow_of(row->min(x, n), row->max(x, n));
-    int8->quantize(x, y, n, q.scale, q.zero, false);
+    const lnt_qparams q = lnt_qparams_of(row->min(x, n), row->max(x, n));
+    int8->quantize(x, y, n, q.scale, q.zero_point, false);
     memset(y + n, 0, (size_t)(room - n));
     return q;
 }
 
-/* Rows of n numbers that are worth a turn of their own to quantize. */
+/* Rows of n elements that are worth a slice of their own to quantize. */
 static inline int64_t lnt_quantize_grain(int64_t n)
 {
     return 1 + 4096 / (n + 1);

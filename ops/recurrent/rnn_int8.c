@@ -1,5 +1,5 @@
-/* rnn_int8.c — the products of DynamicLSTM and DynamicGRU: int8 weights, rows of X and h quantized as they
- * come (rnn.h). */
+/* rnn_int8.c — the products of DynamicLSTM and DynamicGRU: int8 weights, rows of X and h quantized
+ * dynamically (rnn.h). */
 #include "ops/recurrent/rnn.h"
 
 #include "base/checked.h"
@@ -26,11 +26,11 @@ static lnt_status quantize_input(lnt_kernel *k, void *arg, int64_t begin, int64_
     const lnt_qgemm_plan *plan = &m->int8.plan;
     const int64_t room = plan->row_bytes;
     uint8_t *bytes = (uint8_t *)c->scratch + m->int8.x_at;
-    lnt_qrow *qrow = (lnt_qrow *)(void *)(c->scratch + m->int8.x_qrows_at);
+    lnt_qparams *qparams = (lnt_qparams *)(void *)(c->scratch + m->int8.x_qparams_at);
     (void)k, (void)thread;
     for (int64_t i = begin; i < end; i++) {
         const float *x = lnt_rnn_input_row(m, c->x, i);
-        qrow[i] = lnt_quantize_row(plan->row, plan->int8, x, m->e.input, bytes + i * room, room);
+        qparams[i] = lnt_quantize_row(plan->row, plan->int8, x, m->e.input, bytes + i * room, room);
     }
     return LNT_OK;
 }
@@ -39,13 +39,13 @@ static void quantized_rows(const lnt_qgemm_call *call, int64_t product, lnt_qrow
 {
     const lnt_rnn_call *c = call->arg;
     const lnt_rnn *m = c->m;
-    const lnt_qrow *qrow = (const lnt_qrow *)(const void *)(c->scratch + m->int8.x_qrows_at);
+    const lnt_qparams *qparams = (const lnt_qparams *)(const void *)(c->scratch + m->int8.x_qparams_at);
     for (unsigned i = 0; i < set->n; i++) {
         const int64_t at = set->first + i;
         set->a[i] = (const uint8_t *)c->scratch + m->int8.x_at + at * m->int8.plan.row_bytes;
         set->out[i] = (product * m->int8.plan.rows + at) * (int64_t)m->row;
-        set->scale[i] = qrow[at].scale;
-        set->zero[i] = qrow[at].zero;
+        set->scale[i] = qparams[at].scale;
+        set->zero[i] = qparams[at].zero_point;
     }
 }
 
@@ -67,7 +67,7 @@ bool lnt_rnn_bind_int8(const lnt_site *site, lnt_rnn *m, size_t *scratch)
     m->int8.r_sums_at = lnt_packed_sums_at(&m->r.record);
     m->int8.h_thread = lnt_round_up(LNT_TILE_ROWS_MAX * (size_t)m->int8.h_bytes, LNT_ALIGN);
     return lnt_reserve(scratch, plan->rows, (size_t)plan->row_bytes, &m->int8.x_at) &&
-           lnt_reserve(scratch, plan->rows, sizeof(lnt_qrow), &m->int8.x_qrows_at) &&
+           lnt_reserve(scratch, plan->rows, sizeof(lnt_qparams), &m->int8.x_qparams_at) &&
            lnt_reserve(scratch, site->threads, m->int8.h_thread, &m->int8.h_at);
 }
 
@@ -101,10 +101,10 @@ void lnt_rnn_quantize_states(lnt_recurrence *r)
     const lnt_qgemm_plan *plan = &m->int8.plan;
     const int64_t room = m->int8.h_bytes;
     for (unsigned i = 0; i < r->set->n; i++) {
-        const lnt_qrow q =
+        const lnt_qparams q =
             lnt_quantize_row(plan->row, plan->int8, r->a[i], m->e.hidden, r->h + i * room, room);
         r->scale[i] = q.scale;
-        r->zero[i] = q.zero;
+        r->zero[i] = q.zero_point;
     }
 }
 
@@ -112,11 +112,11 @@ enum {
     PANELS_AT_ONCE = 24,           /* of one row; no fewer than rows of a tile */
     PARTS = LNT_PANEL / LNT_QPANEL /* panels of int8 of a gate's columns in a block */
 };
-_Static_assert((int)PANELS_AT_ONCE >= (int)LNT_TILE_ROWS_MAX, "sums of a panel find room");
+_Static_assert((int)PANELS_AT_ONCE >= (int)LNT_TILE_ROWS_MAX, "accumulators of a panel find room");
 
-/* int32 sums of the quantized rows with panels [panel, panel + n) of R: [n][16] of one row, or [rows][16] of
+/* int32 accumulators of the quantized rows with panels [panel, panel + n) of R: [n][16] of one row, or [rows][16] of
  * one panel. */
-static void sum_panels(const lnt_recurrence *r, size_t panel, size_t n, int32_t *acc)
+static void accumulate_panels(const lnt_recurrence *r, size_t panel, size_t n, int32_t *acc)
 {
     const lnt_rnn *m = r->c->m;
     const lnt_qgemm_kernels *kernels = m->int8.plan.kernels;
@@ -151,19 +151,20 @@ static void recur_panels(const lnt_recurrence *r, size_t panel, size_t n)
     int32_t acc[PANELS_AT_ONCE * LNT_QPANEL];
     for (unsigned i = 0; i < r->set->n; i++)
         y[i] = r->set->gates[i] + panel * LNT_QPANEL;
-    sum_panels(r, at / LNT_QPANEL, n, acc);
-    m->int8.plan.int8->store_sums(&(lnt_qtile){.acc = acc,
-                                               .rows = r->set->n,
-                                               .columns = (unsigned)n * LNT_QPANEL,
-                                               .scale = r->scale,
-                                               .zero = r->zero,
-                                               .sums = sums + at,
-                                               .scales = c->r_scale + at,
-                                               .bias = c->bias_r ? c->bias_r + at : NULL,
-                                               .y = y,
-                                               .residual = r->accumulate ? (const float *const *)y : NULL,
-                                               .low = -INFINITY,
-                                               .high = INFINITY});
+    accumulate_panels(r, at / LNT_QPANEL, n, acc);
+    m->int8.plan.int8->store_dequantized(
+        &(lnt_dequantize_tile){.acc = acc,
+                               .rows = r->set->n,
+                               .columns = (unsigned)n * LNT_QPANEL,
+                               .scale = r->scale,
+                               .zero = r->zero,
+                               .sums = sums + at,
+                               .scales = c->r_scale + at,
+                               .bias = c->bias_r ? c->bias_r + at : NULL,
+                               .y = y,
+                               .residual = r->accumulate ? (const float *const *)y : NULL,
+                               .low = -INFINITY,
+                               .high = INFINITY});
 }
 
 /* All threads read the quantized states: the new ones may take the place of the old here. */

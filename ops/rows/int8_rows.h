@@ -11,36 +11,36 @@
 
 /* int32 accumulators that are dequantized: rows of LNT_QPANEL (16) columns, of which the first `columns` are
  * stored; or one row of any number of them. */
-typedef struct lnt_qtile {
+typedef struct lnt_dequantize_tile {
     const int32_t *acc; /* [rows][16], or [1][columns rounded up to 16] */
     unsigned rows, columns;
     const float *scale, *bias;    /* scale of each row; bias of each column, or NULL */
-    const int32_t *zero;          /* of each row */
+    const int32_t *zero;          /* zero point of each row */
     const int32_t *sums;          /* of the columns' weights, as far as a row of acc */
     const float *scales;          /* of each column */
     float *const *y;              /* rows of the output */
     const float *const *residual; /* rows to be added, or NULL */
     float low, high;
-} lnt_qtile;
+} lnt_dequantize_tile;
 
-/* int32 accumulators that are requantized to int8 or uint8: lnt_requantize of (acc + plus - row * zeros) * scale.
- * Where there are slopes, in 0 to 1, v becomes max(v, v * slope, or floor where that is more) before. The numbers
- * of columns are readable up to 16. */
-typedef struct lnt_qbytes {
+/* int32 accumulators that are requantized to int8 or uint8: lnt_requantize of (acc + acc_bias - row * zeros) *
+ * scale. With slopes, in 0 to 1 (LeakyRelu or PRelu), v = max(v, max(v * slope, floor)) before. Parameters of columns
+ * are readable up to 16. */
+typedef struct lnt_requantize_tile {
     const int32_t *acc; /* [rows][16] */
     unsigned rows, columns;
-    const int32_t *plus, *zeros; /* of each column */
-    const int32_t *row;          /* of each row, or NULL: zeros do not matter */
+    const int32_t *acc_bias, *zeros; /* of each column; zeros: the weights' zero points */
+    const int32_t *row;              /* sum of the elements of each row of A; NULL: all zeros are 0 */
     const float *scale;          /* of each column */
     const float *slope, *floor;  /* the same, or NULL */
     int32_t zero;
     bool is_signed;
     uint8_t *y; /* row r of the output is at y + out[r] */
     const int64_t *out;
-} lnt_qbytes;
+} lnt_requantize_tile;
 
 /* Two quantized rows into one: lnt_requantize of (a - a_zero) * a_ratio + (b - b_zero) * b_ratio, or of
- * (a - a_zero) * (b - b_zero) * a_ratio. A row whose step is 0 is one byte. */
+ * (a - a_zero) * (b - b_zero) * a_ratio. A row whose step is 0 is one element. */
 typedef struct lnt_qpair {
     const uint8_t *a, *b;
     uint8_t *c;
@@ -57,11 +57,11 @@ typedef struct lnt_int8_kernels {
     void (*quantize)(const float *x, void *y, int64_t n, float scale, int32_t zero, bool is_signed);
     void (*dequantize)(const void *x, float *y, int64_t n, float scale, int32_t zero, bool is_signed);
     /* y = (acc - zero * sums) * (scale * scales) + bias + residual, clamped; NaN stays */
-    void (*store_sums)(const lnt_qtile *tile);
+    void (*store_dequantized)(const lnt_dequantize_tile *tile);
     /* The others are NULL in trimmed libraries without operators that ask for them. */
-    void (*store_bytes)(const lnt_qbytes *tile);
-    void (*combine_bytes)(const lnt_qpair *pair, int64_t n);
-    /* y[i] = to[x[i]]; to has 256 bytes, none of them in y */
+    void (*store_requantized)(const lnt_requantize_tile *tile);
+    void (*combine_quantized)(const lnt_qpair *pair, int64_t n);
+    /* y[i] = to[x[i]]; to has 256 entries and does not overlap y */
     void (*look_up)(const uint8_t *to, const uint8_t *x, int64_t n, uint8_t *y);
 } lnt_int8_kernels;
 

@@ -9,13 +9,13 @@
 enum { VL = LNT_VL };
 
 /* lnt_requantize (ops/quant/qparams.h), lane by lane. */
-LNT_INLINE void store_requantized(uint8_t *y, vf v, vf low, vf high, vi zero)
+LNT_INLINE void requantize_lanes(uint8_t *y, vf v, vf low, vf high, vi zero)
 {
     vi_store_8(y, v_round_int(v_min(high, v_at_least(v, low))) + zero);
 }
 
 /* Runs block over whole vectors of n elements, the rest through a copy of them in a vector's room. */
-#define BYTES_LOOP(x_type, y_type, block)                                                                    \
+#define INT8_LOOP(x_type, y_type, block)                                                                     \
     do {                                                                                                     \
         int64_t i = 0;                                                                                       \
         for (; i + VL <= n; i += VL)                                                                         \
@@ -43,8 +43,8 @@ static void quantize(const float *x, void *y, int64_t n, float scale, int32_t ze
     const vf low = v_splat((float)((is_signed ? -128 : 0) - zero)), high = low + v_splat(255);
     const vi z = vi_splat(zero);
     const float inverse = scale > 1e-30f && scale < 1e30f ? 1 / scale : NAN; /* NaN: always divides */
-#define BLOCK(from, to) store_requantized(to, divided(v_load(from), scale, inverse), low, high, z)
-    BYTES_LOOP(float, uint8_t, BLOCK);
+#define BLOCK(from, to) requantize_lanes(to, divided(v_load(from), scale, inverse), low, high, z)
+    INT8_LOOP(float, uint8_t, BLOCK);
 #undef BLOCK
 }
 
@@ -58,23 +58,23 @@ static void dequantize(const void *x, float *y, int64_t n, float scale, int32_t 
     const vf s = v_splat(scale);
     const vi z = vi_splat(zero);
 #define BLOCK(from, to) v_store(to, vi_float(load_bytes(from, is_signed) - z) * s)
-    BYTES_LOOP(uint8_t, float, BLOCK);
+    INT8_LOOP(uint8_t, float, BLOCK);
 #undef BLOCK
 }
 
 /* Columns [j, j + n) of all rows; n is VL if they are `whole`. */
-LNT_INLINE void store_sum_columns(const lnt_qtile *t, unsigned j, unsigned n, const bool whole)
+LNT_INLINE void dequantize_columns(const lnt_dequantize_tile *t, unsigned j, unsigned n, const bool whole)
 {
     const vf low = v_splat(t->low), high = v_splat(t->high);
     const vu sums = (vu)vi_load(t->sums + j);
     const vf factors = whole ? v_load(t->scales + j) : v_load_n(t->scales + j, n);
-    const vf plus = !t->bias ? v_splat(0) : whole ? v_load(t->bias + j) : v_load_n(t->bias + j, n);
+    const vf bias = !t->bias ? v_splat(0) : whole ? v_load(t->bias + j) : v_load_n(t->bias + j, n);
     vu taken = (vu)vi_splat(t->zero[0]) * sums;
     for (unsigned r = 0; r < t->rows; r++) {
         if (r > 0 && t->zero[r] != t->zero[r - 1])
             taken = (vu)vi_splat(t->zero[r]) * sums;
         const vu acc = (vu)vi_load(t->acc + r * LNT_QPANEL + j) - taken;
-        vf v = vi_float((vi)acc) * (v_splat(t->scale[r]) * factors) + plus;
+        vf v = vi_float((vi)acc) * (v_splat(t->scale[r]) * factors) + bias;
         if (t->residual)
             v += whole ? v_load(t->residual[r] + j) : v_load_n(t->residual[r] + j, n);
         v = v_min(high, v_max(low, v));
@@ -85,52 +85,52 @@ LNT_INLINE void store_sum_columns(const lnt_qtile *t, unsigned j, unsigned n, co
     }
 }
 
-static void store_sums(const lnt_qtile *tile)
+static void store_dequantized(const lnt_dequantize_tile *tile)
 {
     LNT_ASSERT(tile->rows <= 1 || tile->columns <= LNT_QPANEL);
-    const lnt_qtile own = *tile; /* out of reach of the stores */
+    const lnt_dequantize_tile own = *tile; /* out of reach of the stores */
     unsigned j = 0;
     for (; j + VL <= own.columns; j += VL)
-        store_sum_columns(&own, j, VL, true);
+        dequantize_columns(&own, j, VL, true);
     if (j < own.columns)
-        store_sum_columns(&own, j, own.columns - j, false);
+        dequantize_columns(&own, j, own.columns - j, false);
 }
 
-/* Columns [j, j + VL) of all rows: `whole` if there are as many, `moved` if rows have sums to be taken off,
- * `bent` if there are slopes. */
-LNT_INLINE void store_columns(const lnt_qbytes *t, unsigned j, const bool whole, const bool moved,
-                              const bool bent)
+/* Columns [j, j + VL) of all rows: `whole` if there are as many, `has_w_zero` if weights have zero points,
+ * `has_slope` with slopes. */
+LNT_INLINE void requantize_columns(const lnt_requantize_tile *t, unsigned j, const bool whole,
+                                   const bool has_w_zero, const bool has_slope)
 {
     const vf low = v_splat((float)((t->is_signed ? -128 : 0) - t->zero)), high = low + v_splat(255);
     const vi zero = vi_splat(t->zero);
-    const vu plus = (vu)vi_load(t->plus + j), zeros = (vu)vi_load(t->zeros + j);
+    const vu acc_bias = (vu)vi_load(t->acc_bias + j), zeros = (vu)vi_load(t->zeros + j);
     const vf scale = v_load(t->scale + j);
-    const vf slope = v_load(bent ? t->slope + j : t->scale + j),
-             floor = v_load(bent ? t->floor + j : t->scale + j);
+    const vf slope = v_load(has_slope ? t->slope + j : t->scale + j),
+             floor = v_load(has_slope ? t->floor + j : t->scale + j);
     for (unsigned r = 0; r < t->rows; r++) {
-        vu acc = (vu)vi_load(t->acc + r * LNT_QPANEL + j) + plus;
-        if (moved)
+        vu acc = (vu)vi_load(t->acc + r * LNT_QPANEL + j) + acc_bias;
+        if (has_w_zero)
             acc -= (vu)vi_splat(t->row[r]) * zeros;
         vf v = vi_float((vi)acc) * scale;
-        if (bent)
+        if (has_slope)
             v = v_at_least(v, v_at_least(v * slope, floor));
         uint8_t bytes[VL];
-        store_requantized(whole ? t->y + t->out[r] + j : bytes, v, low, high, zero);
+        requantize_lanes(whole ? t->y + t->out[r] + j : bytes, v, low, high, zero);
         if (!whole)
             memcpy(t->y + t->out[r] + j, bytes, t->columns - j);
     }
 }
 
-static void store_bytes(const lnt_qbytes *tile)
+static void store_requantized(const lnt_requantize_tile *tile)
 {
-    const lnt_qbytes t = *tile; /* out of reach of the stores */
+    const lnt_requantize_tile t = *tile; /* out of reach of the stores */
     for (unsigned j = 0; j < t.columns; j += VL)
         if (j + VL <= t.columns && !t.row && !t.slope)
-            store_columns(&t, j, true, false, false);
+            requantize_columns(&t, j, true, false, false);
         else if (j + VL <= t.columns && !t.slope)
-            store_columns(&t, j, true, true, false);
+            requantize_columns(&t, j, true, true, false);
         else
-            store_columns(&t, j, j + VL <= t.columns, t.row != NULL, t.slope != NULL);
+            requantize_columns(&t, j, j + VL <= t.columns, t.row != NULL, t.slope != NULL);
 }
 
 LNT_INLINE void combine_vector(const lnt_qpair *p, vi a, vi b, bool multiply, uint8_t *c)
@@ -140,7 +140,7 @@ LNT_INLINE void combine_vector(const lnt_qpair *p, vi a, vi b, bool multiply, ui
     a -= vi_splat(p->a_zero);
     b -= vi_splat(p->b_zero);
     const vf v = multiply ? vi_float(a * b) * of_a : vi_float(a) * of_a + vi_float(b) * of_b;
-    store_requantized(c, v, low, high, vi_splat(p->c_zero));
+    requantize_lanes(c, v, low, high, vi_splat(p->c_zero));
 }
 
 LNT_INLINE void combine_row(const lnt_qpair *p, int64_t n, bool multiply, bool each_a, bool each_b)
@@ -162,7 +162,7 @@ LNT_INLINE void combine_row(const lnt_qpair *p, int64_t n, bool multiply, bool e
     memcpy(own.c + i, c, (size_t)(n - i));
 }
 
-static void combine_bytes(const lnt_qpair *p, int64_t n)
+static void combine_quantized(const lnt_qpair *p, int64_t n)
 {
     if (n == 0)
         return;
@@ -197,13 +197,13 @@ static void look_up(const uint8_t *restrict to, const uint8_t *x, int64_t n, uin
 enum {
     LOOKS_UP =
         LNT_HAS_ByteTable || LNT_HAS_QLinearSigmoid || LNT_HAS_QLinearLeakyRelu || LNT_HAS_QLinearConcat,
-    STORES_BYTES = LNT_HAS_QLinearConv || LNT_HAS_QLinearMatMul || LNT_HAS_QLinearGemm,
-    COMBINES_BYTES = LNT_HAS_QLinearAdd || LNT_HAS_QLinearMul
+    REQUANTIZES = LNT_HAS_QLinearConv || LNT_HAS_QLinearMatMul || LNT_HAS_QLinearGemm,
+    COMBINES = LNT_HAS_QLinearAdd || LNT_HAS_QLinearMul
 };
 
 const lnt_int8_kernels LNT_SIMD_NAME(lnt_int8) = {.quantize = quantize,
                                                   .dequantize = dequantize,
-                                                  .store_sums = store_sums,
-                                                  .store_bytes = STORES_BYTES ? store_bytes : NULL,
-                                                  .combine_bytes = COMBINES_BYTES ? combine_bytes : NULL,
+                                                  .store_dequantized = store_dequantized,
+                                                  .store_requantized = REQUANTIZES ? store_requantized : NULL,
+                                                  .combine_quantized = COMBINES ? combine_quantized : NULL,
                                                   .look_up = LOOKS_UP ? look_up : NULL};

@@ -4,7 +4,7 @@
  * less often). Coefficients are weighted least squares iterated to the minimax of the relative error. Largest
  * errors over all floats, in units in the last place: exp 1.1, log 1, sin and cos 2, tanh 3, sigmoid 3,
  * erf 3.5, softplus 3, pow 1, fmod none (ops/check/check_program.c holds them to it). NaN stays NaN;
- * infinities give the limits. What a lane gives never hangs on its neighbors. */
+ * infinities give the limits. What a lane gives never depends on its neighbors. */
 #ifndef LNT_OPS_SIMD_VMATH_H
 #define LNT_OPS_SIMD_VMATH_H
 
@@ -439,7 +439,7 @@ LNT_INLINE vi v_pow_is_wide(vf a, vf b)
 }
 
 /* Some lane's base is not positive and finite, or its exponent not finite: those are libm's. The others must
- * not feel it, so that a result never hangs on its neighbors. */
+ * not feel it, so that a result never depends on its neighbors. */
 LNT_NOINLINE vf v_pow_wide(vf a, vf b)
 {
     const vi wide = v_pow_is_wide(a, b);
