@@ -34,8 +34,8 @@ typedef struct unit16 {
         }                                                                                                    \
     }                                                                                                        \
     /* dst[r][c] = src[c][r]: rows of dst are dst_step apart, those of src src_step. */                      \
-    static void turn_##T(char *dst, int64_t dst_step, const char *src, int64_t src_step, int64_t rows,       \
-                         int64_t columns)                                                                    \
+    static void transpose_##T(char *dst, int64_t dst_step, const char *src, int64_t src_step, int64_t rows,  \
+                              int64_t columns)                                                               \
     {                                                                                                        \
         for (int64_t c = 0; c < columns; c++)                                                                \
             line_##T(dst + c * (int64_t)sizeof(T), dst_step, src + c * src_step, sizeof(T), rows);           \
@@ -47,7 +47,7 @@ STRIDED_LOOPS(uint32_t)
 STRIDED_LOOPS(uint64_t)
 STRIDED_LOOPS(unit16)
 
-/* Vectors of 16 bytes. LOW takes turns from the first halves of a and b, HIGH from the second ones, EVEN
+/* Vectors of 16 bytes. LOW interleaves the first halves of a and b, HIGH from the second ones, EVEN
  * every other lane of both, LAST the same where b begins a lane early. */
 #define LOW_uint8_t(a, b)                                                                                    \
     __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23)
@@ -125,7 +125,7 @@ VECTOR_LOOPS(uint64_t, 2)
 
 static void square_unit16(char *dst, int64_t dst_step, const char *src, int64_t src_step)
 {
-    turn_unit16(dst, dst_step, src, src_step, TILE, TILE);
+    transpose_unit16(dst, dst_step, src, src_step, TILE, TILE);
 }
 
 static void every_second_unit16(char *dst, const char *src, int64_t n)
@@ -237,7 +237,7 @@ static void merge_axes(lnt_copy *c)
 }
 
 /* Moves the axis that is dense in src beside the last, which is dense in dst; false if there is no such pair. */
-static bool find_turn(lnt_copy *c)
+static bool find_transpose(lnt_copy *c)
 {
     if (c->rank < 2 || c->dst[c->rank - 1] != c->unit || c->n[c->rank - 1] < 4)
         return false;
@@ -299,9 +299,9 @@ void lnt_copy_settle(lnt_copy *c)
         set_axis(c, c->rank++, c->unit, 1, 1);
         c->unit = 1;
     } else {
-        c->kind = find_turn(c) ? LNT_COPY_TURN : LNT_COPY_LINE;
+        c->kind = find_transpose(c) ? LNT_COPY_TRANSPOSE : LNT_COPY_LINE;
     }
-    if (c->kind == LNT_COPY_TURN)
+    if (c->kind == LNT_COPY_TRANSPOSE)
         c->rows = TILE;
     else
         join_lines(c);
@@ -415,11 +415,11 @@ static void copy_lines(const lnt_copy *c, char *dst, const char *src, int64_t n)
         copy_line(c, dst + r * c->dst[c->rank - 2], src + r * c->src[c->rank - 2], n);
 }
 
-static void turn_tiles(const lnt_copy *c, const cursor *w, char *dst, const char *src, int64_t columns)
+static void transpose_tiles(const lnt_copy *c, const cursor *w, char *dst, const char *src, int64_t columns)
 {
-    const unsigned turned = c->rank - 2;
-    const int64_t left = c->n[turned] - w->at[turned], rows = left < TILE ? left : TILE;
-    const int64_t row_step = c->dst[turned], column_step = c->src[turned + 1];
+    const unsigned axis = c->rank - 2;
+    const int64_t left = c->n[axis] - w->at[axis], rows = left < TILE ? left : TILE;
+    const int64_t row_step = c->dst[axis], column_step = c->src[axis + 1];
     for (int64_t begin = 0; begin < columns; begin += TILE) {
         const int64_t width = columns - begin < TILE ? columns - begin : TILE;
         char *to = dst + begin * c->unit;
@@ -427,7 +427,7 @@ static void turn_tiles(const lnt_copy *c, const cursor *w, char *dst, const char
         if (rows == TILE && width == TILE)
             BY_UNIT(c->unit, square, to, row_step, from, column_step);
         else
-            BY_UNIT(c->unit, turn, to, row_step, from, column_step, rows, width);
+            BY_UNIT(c->unit, transpose, to, row_step, from, column_step, rows, width);
     }
 }
 
@@ -445,8 +445,8 @@ static lnt_status copy_items(lnt_kernel *k, void *arg, int64_t begin, int64_t en
         const int64_t n = left < c->piece ? left : c->piece;
         char *dst = w.dst + first * c->dst[last];
         const char *src = w.src + first * c->src[last];
-        if (c->kind == LNT_COPY_TURN)
-            turn_tiles(c, &w, dst, src, n);
+        if (c->kind == LNT_COPY_TRANSPOSE)
+            transpose_tiles(c, &w, dst, src, n);
         else
             copy_lines(c, dst, src, n);
         advance(c, &w);
@@ -457,7 +457,7 @@ static lnt_status copy_items(lnt_kernel *k, void *arg, int64_t begin, int64_t en
 lnt_status lnt_copy_run(lnt_kernel *k, const lnt_copy *c, void *dst, const void *src)
 {
     LNT_ASSERT(c->kind == LNT_COPY_NOTHING || (c->rank > 0 && c->items > 0 && c->item_bytes > 0));
-    LNT_ASSERT(c->kind != LNT_COPY_TURN || c->rank >= 2);
+    LNT_ASSERT(c->kind != LNT_COPY_TRANSPOSE || c->rank >= 2);
     if (c->kind == LNT_COPY_NOTHING)
         return LNT_OK;
     copy_job job = {c, dst, src};

@@ -16,10 +16,10 @@
 enum { LNT_COPY_AXES = 2 * LNT_MAX_RANK + 1 };
 
 typedef enum lnt_copy_kind {
-    LNT_COPY_NOTHING, /* an extent is 0 */
-    LNT_COPY_BYTES,   /* the last axis is a run of bytes, next to each other on both sides */
-    LNT_COPY_LINE,    /* the last axis is a strided line of units of 1, 2, 4, 8 or 16 bytes */
-    LNT_COPY_TURN     /* a 2-D transpose: the last axis is dense in dst, the one before it in src */
+    LNT_COPY_NOTHING,  /* an extent is 0 */
+    LNT_COPY_BYTES,    /* the last axis is a run of bytes, next to each other on both sides */
+    LNT_COPY_LINE,     /* the last axis is a strided line of units of 1, 2, 4, 8 or 16 bytes */
+    LNT_COPY_TRANSPOSE /* a 2-D transpose: the last axis is dense in dst, the one before it in src */
 } lnt_copy_kind;
 
 typedef struct lnt_copy {

@@ -3,7 +3,7 @@
  *
  * A block is LNT_ATTEND_ROWS queries that share a key head. Their logits lie [key][query], one query per
  * lane, so that maxima and sums run down the lanes; blocks of very few queries lie [query][key] instead ("by
- * rows"). Keys come in blocks, too: what earlier ones have given is scaled whenever a larger logit turns up. */
+ * rows"). Keys come in blocks, too: what earlier ones have given is scaled whenever a larger logit is found. */
 #ifndef LNT_OPS_ATTENTION_ATTEND_H
 #define LNT_OPS_ATTENTION_ATTEND_H
 
@@ -29,8 +29,8 @@ typedef struct lnt_mix {
 } lnt_mix;
 
 typedef struct lnt_attend_kernels {
-    /* LNT_ATTEND_LANES rows turned: out[c][i] = scale * rows[i][c], c < width */
-    void (*turn)(const float *const *rows, int64_t width, float scale, float *out);
+    /* LNT_ATTEND_LANES rows transposed: out[c][i] = scale * rows[i][c], c < width */
+    void (*transpose)(const float *const *rows, int64_t width, float scale, float *out);
     /* s[c][i] += rows[i][c] for as many rows; lanes floats from s[c] to s[c + 1] */
     void (*add_turned)(const float *const *rows, int64_t width, float *s, int64_t lanes);
     /* s[c][i] += bias[c] for all lanes */

@@ -5,7 +5,7 @@
 
 enum { LANES = LNT_ATTEND_LANES, VL = LNT_VL, MIX_VECTORS = 2 };
 
-/* ---- turning ---- */
+/* ---- transposition ---- */
 
 typedef float v4 __attribute__((vector_size(16)));
 typedef float v4_unaligned __attribute__((vector_size(16), aligned(4), may_alias));
@@ -15,8 +15,8 @@ LNT_INLINE v4 load4(const float *p)
     return *(const v4_unaligned *)p;
 }
 
-/* Columns c .. c + 3 of four rows, turned: t[j] holds element c + j of each. */
-LNT_INLINE void turn4(const float *const *rows, int64_t c, v4 t[4])
+/* Columns c .. c + 3 of four rows, transposed: t[j] holds element c + j of each. */
+LNT_INLINE void transpose4(const float *const *rows, int64_t c, v4 t[4])
 {
     const v4 a = load4(rows[0] + c), b = load4(rows[1] + c), d = load4(rows[2] + c), e = load4(rows[3] + c);
     const v4 ab = __builtin_shufflevector(a, b, 0, 4, 1, 5), ab2 = __builtin_shufflevector(a, b, 2, 6, 3, 7);
@@ -28,15 +28,15 @@ LNT_INLINE void turn4(const float *const *rows, int64_t c, v4 t[4])
 }
 
 /* out[c][i] = (add ? out[c][i] : 0) + scale * rows[i][c]; step floats from out[c] to out[c + 1] */
-LNT_INLINE void turn_rows(const float *const *rows, int64_t width, float scale, float *out, int64_t step,
-                          const int add)
+LNT_INLINE void transpose_rows(const float *const *rows, int64_t width, float scale, float *out, int64_t step,
+                               const int add)
 {
     const v4 factor = {scale, scale, scale, scale};
     int64_t c = 0;
     for (; c + 4 <= width; c += 4)
         for (unsigned i = 0; i < LANES; i += 4) {
             v4 t[4];
-            turn4(rows + i, c, t);
+            transpose4(rows + i, c, t);
             for (unsigned j = 0; j < 4; j++) {
                 float *to = out + (c + j) * step + i;
                 *(v4_unaligned *)to = add ? load4(to) + t[j] : t[j] * factor;
@@ -47,14 +47,14 @@ LNT_INLINE void turn_rows(const float *const *rows, int64_t width, float scale, 
             out[c * step + i] = add ? out[c * step + i] + rows[i][c] : rows[i][c] * scale;
 }
 
-static void turn(const float *const *rows, int64_t width, float scale, float *out)
+static void transpose(const float *const *rows, int64_t width, float scale, float *out)
 {
-    turn_rows(rows, width, scale, out, LANES, 0);
+    transpose_rows(rows, width, scale, out, LANES, 0);
 }
 
 static void add_turned(const float *const *rows, int64_t width, float *s, int64_t lanes)
 {
-    turn_rows(rows, width, 1, s, lanes, 1);
+    transpose_rows(rows, width, 1, s, lanes, 1);
 }
 
 /* ---- logits ---- */
@@ -240,7 +240,7 @@ static void mix(const lnt_mix *m)
         mix_all(m, 1);
 }
 
-const lnt_attend_kernels LNT_SIMD_NAME(lnt_attend) = {.turn = turn,
+const lnt_attend_kernels LNT_SIMD_NAME(lnt_attend) = {.transpose = transpose,
                                                       .add_turned = add_turned,
                                                       .add_bias = add_bias,
                                                       .cap = cap,

@@ -1,8 +1,8 @@
 /* attention_blocks.c — attention over blocks: up to LNT_ATTEND_ROWS queries that share a key head meet KEYS
  * keys at a time, and no more logits than those exist at once.
  *
- * The logits of a block are a product of the keys, as they lie, with the turned queries; of few queries, dot
- * products. The largest logit seen so far is kept for each query; when a larger one turns up, what has been
+ * The logits of a block are a product of the keys, as they lie, with the transposed queries; of few queries, dot
+ * products. The largest logit seen so far is kept for each query; when a larger one is found, what has been
  * summed is scaled: the online softmax of Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018,
  * over blocks as in Dao, Fu, Ermon, Rudra and Re, "FlashAttention: Fast and Memory-Efficient Exact Attention with
  * IO-Awareness", 2022. */
@@ -34,7 +34,7 @@ typedef struct block {
     bool same_mask;
     lnt_attention_range range[ROWS], any,
         all;                  /* of keys that some query, and that every query, may look at */
-    float *turned, *s, *bias; /* scratch: queries turned, logits, what is added to them */
+    float *transposed, *s, *bias; /* scratch: queries transposed, logits, what is added to them */
     float max[ROWS], sum[ROWS], factor[ROWS], post[ROWS];
     bool begun; /* y holds something */
 } block;
@@ -97,7 +97,7 @@ static void multiply_few(const block *b, const run *r, lnt_tile *t)
     p->gemm->narrow(t, b->rows);
 }
 
-/* s[key][query]: tiles of keys as they lie times the turned queries. */
+/* s[key][query]: tiles of keys as they lie times the transposed queries. */
 static void multiply(const block *b, const run *r)
 {
     static const ptrdiff_t no_offset[1] = {0};
@@ -110,7 +110,7 @@ static void multiply(const block *b, const run *r)
                   .tap_offset = no_offset,
                   .taps = 1,
                   .depth = (size_t)p->k.width,
-                  .b = b->turned,
+                  .b = b->transposed,
                   .b_row = LANES,
                   .b_panel = (size_t)p->k.width * LANES,
                   .columns = (size_t)b->lanes,
@@ -259,7 +259,7 @@ static void attend_block(block *b, int64_t first)
     for (unsigned i = 0; b->any.first >= b->any.end && i < b->rows; i++)
         memset(b->y[i], 0, (size_t)p->v.width * sizeof *b->y[i]);
     for (int64_t i = 0; i < b->lanes; i += LANES)
-        p->attend->turn(b->q + i, p->k.width, (float)p->scale, b->turned + i * p->k.width);
+        p->attend->transpose(b->q + i, p->k.width, (float)p->scale, b->transposed + i * p->k.width);
     for (int64_t key = b->any.first; key < b->any.end;) {
         run r = run_from(b, key);
         r.end = r.end < b->any.end ? r.end : b->any.end;
@@ -287,8 +287,8 @@ static lnt_status attend_items(lnt_kernel *k, void *arg, int64_t begin, int64_t 
     const lnt_attention *p = j->p;
     const int64_t all = p->heads / p->kv_heads * p->queries, blocks = (all + ROWS - 1) / ROWS;
     block b = {.job = j};
-    b.turned = (float *)(void *)((char *)j->scratch + thread * p->thread_bytes);
-    b.s = b.turned + p->k.width * ROWS;
+    b.transposed = (float *)(void *)((char *)j->scratch + thread * p->thread_bytes);
+    b.s = b.transposed + p->k.width * ROWS;
     b.bias = b.s + KEYS * ROWS;
     (void)k;
     for (int64_t item = begin; item < end; item++) {

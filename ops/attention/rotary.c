@@ -1,4 +1,4 @@
-/* rotary.c — RotaryEmbedding: pairs of a head's channels turned by an angle that grows with the position. */
+/* rotary.c — RotaryEmbedding: pairs of a head's channels rotated by an angle proportional to the position. */
 #include "base/lnt_assert.h"
 #include "ops/data/data.h"
 #include "ops/number.h"
@@ -6,30 +6,32 @@
 #include <string.h>
 
 typedef struct rotary_params {
-    int64_t batch, heads, length, head, turned; /* extents; channels of a head that turn */
+    int64_t batch, heads, length, head, rotated; /* extents; channels of a head that are rotated */
     int64_t head_step, position_step; /* elements between heads and between positions of the input */
     bool interleaved;
-    void (*turn)(const struct rotary_params *p, const void *x, const void *cosine, const void *sine, void *y);
+    void (*rotate)(const struct rotary_params *p, const void *x, const void *cosine, const void *sine,
+                   void *y);
 } rotary_params;
 
 /* One head at one position. */
-#define TURN(DT, T, load, store)                                                                             \
-    static void turn_##DT(const rotary_params *p, const void *in, const void *cosine, const void *sine,      \
-                          void *out)                                                                         \
+#define ROTATE(DT, T, load, store)                                                                           \
+    static void rotate_##DT(const rotary_params *p, const void *in, const void *cosine, const void *sine,    \
+                            void *out)                                                                       \
     {                                                                                                        \
         const T *x = in, *c = cosine, *s = sine;                                                             \
         T *y = out;                                                                                          \
-        const int64_t half = p->turned / 2, step = p->interleaved ? 2 : 1, mate = p->interleaved ? 1 : half; \
+        const int64_t half = p->rotated / 2, step = p->interleaved ? 2 : 1,                                  \
+                      mate = p->interleaved ? 1 : half;                                                      \
         for (int64_t i = 0; i < half; i++) {                                                                 \
             const float a = load(x[i * step]), b = load(x[i * step + mate]);                                 \
             y[i * step] = store(load(c[i]) * a - load(s[i]) * b);                                            \
             y[i * step + mate] = store(load(s[i]) * a + load(c[i]) * b);                                     \
         }                                                                                                    \
-        memcpy(y + p->turned, x + p->turned, (size_t)(p->head - p->turned) * sizeof *y);                     \
+        memcpy(y + p->rotated, x + p->rotated, (size_t)(p->head - p->rotated) * sizeof *y);                  \
     }
-TURN(FLOAT, float, lnt_as_float, lnt_as_float)
-TURN(FLOAT16, uint16_t, lnt_f16_to_float, lnt_float_to_f16)
-TURN(BFLOAT16, uint16_t, lnt_bf16_to_float, lnt_float_to_bf16)
+ROTATE(FLOAT, float, lnt_as_float, lnt_as_float)
+ROTATE(FLOAT16, uint16_t, lnt_f16_to_float, lnt_float_to_f16)
+ROTATE(BFLOAT16, uint16_t, lnt_bf16_to_float, lnt_float_to_bf16)
 
 typedef struct rotary_job {
     const rotary_params *p;
@@ -39,20 +41,20 @@ typedef struct rotary_job {
     int64_t size;
 } rotary_job;
 
-static lnt_status turn_positions(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+static lnt_status rotate_positions(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
 {
     (void)k;
     (void)thread;
     const rotary_job *job = arg;
     const rotary_params *p = job->p;
-    LNT_ASSERT(p->turned % 2 == 0 && p->turned <= p->head && p->length > 0);
+    LNT_ASSERT(p->rotated % 2 == 0 && p->rotated <= p->head && p->length > 0);
     for (int64_t i = begin; i < end; i++) {
-        const int64_t row = (job->positions ? job->positions[i] : i) * (p->turned / 2) * job->size;
+        const int64_t row = (job->positions ? job->positions[i] : i) * (p->rotated / 2) * job->size;
         const int64_t batch = i / p->length, position = i % p->length;
         const int64_t first = batch * p->heads * p->length * p->head + position * p->position_step;
         for (int64_t h = 0; h < p->heads; h++) {
             const int64_t at = (first + h * p->head_step) * job->size;
-            p->turn(p, job->x + at, job->cosine + row, job->sine + row, job->y + at);
+            p->rotate(p, job->x + at, job->cosine + row, job->sine + row, job->y + at);
         }
     }
     return LNT_OK;
@@ -73,7 +75,7 @@ static lnt_status run_rotary(lnt_kernel *k, const lnt_step *s)
         if (job.positions[i] < 0 || job.positions[i] >= s->in[1]->dims[0])
             return lnt_fail(k->err, LNT_E_VALUE, "element %lld of position_ids is %lld, the caches hold %lld",
                             (long long)i, (long long)job.positions[i], (long long)s->in[1]->dims[0]);
-    return lnt_parallel(k, n, lnt_grain(p->heads * p->head * job.size), turn_positions, &job);
+    return lnt_parallel(k, n, lnt_grain(p->heads * p->head * job.size), rotate_positions, &job);
 }
 
 lnt_status lnt_shape_rotary(lnt_site *site)
@@ -104,23 +106,23 @@ static lnt_status read_layout(lnt_site *site, rotary_params *p)
         p->position_step = x->dims[2];
     }
     p->interleaved = lnt_attr_i(site->node, "interleaved", 0) != 0;
-    p->turned = lnt_attr_i(site->node, "rotary_embedding_dim", 0);
-    if (p->turned == 0)
-        p->turned = p->head;
-    if (p->turned < 0 || p->turned > p->head || p->turned % 2 != 0)
+    p->rotated = lnt_attr_i(site->node, "rotary_embedding_dim", 0);
+    if (p->rotated == 0)
+        p->rotated = p->head;
+    if (p->rotated < 0 || p->rotated > p->head || p->rotated % 2 != 0)
         return LNT_SITE_FAIL(site, LNT_E_ARGUMENT, "rotary_embedding_dim %lld of heads of %lld",
-                             (long long)p->turned, (long long)p->head);
+                             (long long)p->rotated, (long long)p->head);
     return LNT_OK;
 }
 
-/* Caches are [positions, turned / 2] beside position_ids, else [batch, length, turned / 2]. */
+/* Caches are [positions, rotated / 2] beside position_ids, else [batch, length, rotated / 2]. */
 static lnt_status check_caches(lnt_site *site, const rotary_params *p)
 {
     const lnt_operand *ids = lnt_input(site, 3);
     const unsigned rank = ids ? 2 : 3;
     for (unsigned i = 1; i <= 2; i++) {
         const lnt_operand *cache = site->in[i];
-        if (cache->rank != rank || cache->dims[rank - 1] != p->turned / 2 ||
+        if (cache->rank != rank || cache->dims[rank - 1] != p->rotated / 2 ||
             cache->dtype != site->in[0]->dtype || cache->dims[0] != (ids ? site->in[1]->dims[0] : p->batch) ||
             (!ids && cache->dims[1] != p->length))
             return LNT_SITE_FAIL(site, LNT_E_SHAPE, "cache %u does not fit the input", i);
@@ -139,9 +141,9 @@ lnt_status lnt_bind_rotary(lnt_site *site)
     LNT_TRY(read_layout(site, p));
     LNT_TRY(check_caches(site, p));
     switch (site->in[0]->dtype) {
-    case LNT_FLOAT: p->turn = turn_FLOAT; break;
-    case LNT_FLOAT16: p->turn = turn_FLOAT16; break;
-    case LNT_BFLOAT16: p->turn = turn_BFLOAT16; break;
+    case LNT_FLOAT: p->rotate = rotate_FLOAT; break;
+    case LNT_FLOAT16: p->rotate = rotate_FLOAT16; break;
+    case LNT_BFLOAT16: p->rotate = rotate_BFLOAT16; break;
     default: return lnt_bind_unsupported_type(site, (lnt_dtype)site->in[0]->dtype);
     }
     lnt_bind_in_place(site, 0, 0);

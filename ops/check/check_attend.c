@@ -90,10 +90,10 @@ static void check_turn(bench *t)
     for (unsigned i = 0; i < LANES; i++)
         rows[i] = t->v.f + i * t->width;
     fill(t, &t->y, t->width * LANES, 1);
-    t->kernels->turn(rows, t->width, scale, t->y.f);
+    t->kernels->transpose(rows, t->width, scale, t->y.f);
     for (int64_t i = 0; i < t->width * LANES; i++)
-        compare(t, "turn", i, t->y.f[i], (double)(scale * rows[i % LANES][i / LANES]), 0);
-    guards(t, &t->y, "turn");
+        compare(t, "transpose", i, t->y.f[i], (double)(scale * rows[i % LANES][i / LANES]), 0);
+    guards(t, &t->y, "transpose");
     fill(t, &t->y, t->width * step, 1);
     memcpy(before, t->y.f, (size_t)t->y.n * sizeof *before);
     t->kernels->add_turned(rows, t->width, t->y.f, step);

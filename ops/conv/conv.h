@@ -37,10 +37,10 @@ typedef struct lnt_padding {
     int64_t before[LNT_WINDOW_AXES], after[LNT_WINDOW_AXES];
 } lnt_padding;
 
-/* Channels-last images for the kernels, whatever the order of input and output: the ones that lie plain are
- * turned into and out of scratch memory, where the input may be given its padding, too. */
+/* Channels-last images for the kernels, whatever the order of input and output: those in ONNX order are
+ * converted in scratch memory, where the input may also be padded. */
 typedef struct lnt_conv_images {
-    bool turn_in, turn_out, pad_in;
+    bool relayout_in, relayout_out, pad_in;
     lnt_copy in, out;
     size_t in_at, out_at;                                    /* bytes into scratch memory */
     int64_t extent[LNT_WINDOW_AXES], whole[LNT_WINDOW_AXES]; /* of the input, without and with padding */
@@ -51,13 +51,13 @@ typedef struct lnt_conv_images {
 /* padding: NULL, or what the kernels want around the input in memory. */
 lnt_status lnt_conv_bind_images(lnt_site *site, const lnt_conv *c, const lnt_padding *padding,
                                 lnt_conv_images *images, size_t *scratch);
-/* True if output 0 can be written as channels-last where it lies. */
+/* True if output 0 can be written channels-last in place. */
 bool lnt_conv_writes_output(const lnt_site *site);
 lnt_status lnt_conv_input(lnt_kernel *k, const lnt_step *s, const lnt_conv_images *images, const float **x);
 float *lnt_conv_output(lnt_kernel *k, const lnt_step *s, const lnt_conv_images *images);
 /* Floats from pixel to pixel of the output that kernels write. */
 int64_t lnt_conv_out_pixel(const lnt_step *s);
-/* Lets output 0 be given a pitch, if it lies channels-last and the kernel adds no residual, which has none. */
+/* Lets output 0 be given a pitch, if it is channels-last and the kernel adds no residual, which has none. */
 void lnt_conv_bind_pitched(lnt_site *site, const lnt_store *store);
 /* After the kernels: puts the output in its place, then runs program over all of it, unless NULL. */
 lnt_status lnt_conv_finish(lnt_kernel *k, const lnt_step *s, const lnt_conv_images *images,
@@ -84,7 +84,7 @@ typedef enum lnt_conv_kind {
     LNT_CONV_DEPTHWISE, /* one or few input and output channels per group: conv_depthwise.c */
     LNT_CONV_STEM,      /* few channels, or few features: conv_stem.c, columns of a pixel side by side */
     LNT_CONV_PLANES,    /* the same, pixels of a feature side by side */
-    LNT_CONV_POINTS     /* the same as STEM of one tap: pixels are read where they lie */
+    LNT_CONV_POINTS     /* the same as STEM of one tap: pixels are read in place */
 } lnt_conv_kind;
 
 /* c may have unknown extents (negative) of images, which are taken to be large enough. in: the order of the input.

@@ -1,8 +1,8 @@
 /* conv_depthwise.c — Conv with one channel or a few per group: each group is filtered by itself.
  *
  * Rows of output pixels, or columns where rows are short, are cut into runs; a run's lines of the kernel are
- * those that lie inside the image. That may be made line by line (ops/conv/row_fusion.h), as what expands the pixels of
- * an inverted residual block is. */
+ * those inside the image. The image may be computed line by line by a fused producer (ops/conv/row_fusion.h), as the
+ * expansion convolution of an inverted residual block is. */
 #include "base/checked.h"
 #include "base/lnt_assert.h"
 #include "ops/conv/conv.h"
@@ -37,7 +37,7 @@ typedef struct depthwise_call {
     const lnt_step *step;
     const float *x, *w, *bias, *residual;
     float *y;
-    int64_t pixels; /* at x, of all images or of a ring */
+    int64_t pixels; /* at x, of all images or of a ring buffer */
     int64_t ld;     /* floats from pixel to pixel of y */
 } depthwise_call;
 
@@ -207,7 +207,7 @@ static int64_t bands_of(const lnt_site *site, const depthwise *d)
     return bands * d->slices % threads ? even : bands;
 }
 
-/* Channels that go by together. Where runs of all channels are short, a pixel is read again for each of its
+/* Channels of a slice. Where runs of all channels are short, a pixel is read again for each of its
  * neighbors: then some channels of whole rows, whose lines stay in the first-level cache. But not where
  * pixels lie so far apart that those share a few of its sets. */
 static int64_t slice_of(const depthwise *d)
@@ -257,7 +257,7 @@ lnt_status lnt_conv_bind_depthwise(lnt_site *site, const lnt_conv *g, const lnt_
     if (d->run > length)
         d->run = length > 0 ? length : 1;
     d->runs = (length + d->run - 1) / d->run;
-    if (d->along == 2 && !d->images.turn_out && !d->weights.pack)
+    if (d->along == 2 && !d->images.relayout_out && !d->weights.pack)
         lnt_bind_row_fusion(site, w, &d->fusion, &scratch);
     lnt_bind_scratch(site, scratch);
     lnt_conv_bind_pitched(site, &d->store);

@@ -10,7 +10,7 @@
 /* ---- images ---- */
 
 /* Plain and channels-last are the same where there is one channel or one pixel. */
-static bool lies_both_ways(const lnt_operand *o)
+static bool is_either_order(const lnt_operand *o)
 {
     int64_t pixels = 1;
     for (unsigned i = 2; i < o->rank; i++)
@@ -20,11 +20,11 @@ static bool lies_both_ways(const lnt_operand *o)
 
 bool lnt_conv_writes_output(const lnt_site *site)
 {
-    return lies_both_ways(site->out[0]);
+    return is_either_order(site->out[0]);
 }
 
 /* From plain order to channels-last, within a padded image. */
-static void turn_in(lnt_conv_images *images, const lnt_operand *in)
+static void relayout_in(lnt_conv_images *images, const lnt_operand *in)
 {
     lnt_operand dst = *in;
     int64_t src_strides[LNT_MAX_RANK], dst_strides[LNT_MAX_RANK];
@@ -36,7 +36,7 @@ static void turn_in(lnt_conv_images *images, const lnt_operand *in)
     lnt_copy_box(&images->in, sizeof(float), in->rank, in->dims, dst_strides, src_strides);
 }
 
-static void turn_out(lnt_conv_images *images, const lnt_operand *out)
+static void relayout_out(lnt_conv_images *images, const lnt_operand *out)
 {
     lnt_operand src = *out;
     int64_t src_strides[LNT_MAX_RANK], dst_strides[LNT_MAX_RANK];
@@ -64,16 +64,16 @@ lnt_status lnt_conv_bind_images(lnt_site *site, const lnt_conv *c, const lnt_pad
     }
     if (!lnt_mul_i64(floats, c->batch * (int64_t)sizeof(float), &floats) || floats > PTRDIFF_MAX / 4)
         return LNT_SITE_FAIL(site, LNT_E_LIMIT, "the padded input is too large");
-    images->turn_in = !lies_both_ways(in);
-    images->turn_out = !lies_both_ways(out);
-    if (images->turn_in)
-        turn_in(images, in);
-    if (images->turn_in || images->pad_in) {
+    images->relayout_in = !is_either_order(in);
+    images->relayout_out = !is_either_order(out);
+    if (images->relayout_in)
+        relayout_in(images, in);
+    if (images->relayout_in || images->pad_in) {
         images->in_at = *scratch;
         *scratch += lnt_round_up((size_t)floats, LNT_ALIGN);
     }
-    if (images->turn_out) {
-        turn_out(images, out);
+    if (images->relayout_out) {
+        relayout_out(images, out);
         images->out_at = *scratch;
         *scratch += lnt_round_up(lnt_float_bytes(out), LNT_ALIGN);
     }
@@ -87,7 +87,7 @@ static float *scratch_at(lnt_kernel *k, const lnt_step *s, size_t at)
 
 typedef struct pad_call {
     const lnt_conv_images *images;
-    const float *src; /* NULL: leave room for the image, which is turned into its place */
+    const float *src; /* NULL: leave room for the image, which is transposed into its place */
     float *dst;
 } pad_call;
 
@@ -118,20 +118,20 @@ static lnt_status pad_lines(lnt_kernel *k, void *arg, int64_t begin, int64_t end
 
 lnt_status lnt_conv_input(lnt_kernel *k, const lnt_step *s, const lnt_conv_images *images, const float **x)
 {
-    LNT_ASSERT(!(images->turn_in || images->pad_in) || images->in_at < s->scratch_bytes);
+    LNT_ASSERT(!(images->relayout_in || images->pad_in) || images->in_at < s->scratch_bytes);
     enum { GRAIN_FLOATS = 16384 };
     const float *src = lnt_in(k, s, 0);
     *x = src;
-    if (!images->turn_in && !images->pad_in)
+    if (!images->relayout_in && !images->pad_in)
         return LNT_OK;
     float *dst = scratch_at(k, s, images->in_at);
     const int64_t *whole = images->whole, *before = images->before;
     if (images->pad_in) {
-        pad_call c = {images, images->turn_in ? NULL : src, dst};
+        pad_call c = {images, images->relayout_in ? NULL : src, dst};
         const int64_t lines = images->batch * whole[0] * whole[1];
         LNT_TRY(lnt_parallel(k, lines, GRAIN_FLOATS / (whole[2] * images->pixel + 1) + 1, pad_lines, &c));
     }
-    if (images->turn_in) {
+    if (images->relayout_in) {
         const int64_t first = (before[0] * whole[1] + before[1]) * whole[2] + before[2];
         LNT_TRY(lnt_copy_run(k, &images->in, dst + first * images->pixel, src));
     }
@@ -141,7 +141,7 @@ lnt_status lnt_conv_input(lnt_kernel *k, const lnt_step *s, const lnt_conv_image
 
 float *lnt_conv_output(lnt_kernel *k, const lnt_step *s, const lnt_conv_images *images)
 {
-    return images->turn_out ? scratch_at(k, s, images->out_at) : lnt_out(k, s, 0);
+    return images->relayout_out ? scratch_at(k, s, images->out_at) : lnt_out(k, s, 0);
 }
 
 int64_t lnt_conv_out_pixel(const lnt_step *s)
@@ -175,10 +175,10 @@ static lnt_status run_program(lnt_kernel *k, void *arg, int64_t begin, int64_t e
 lnt_status lnt_conv_finish(lnt_kernel *k, const lnt_step *s, const lnt_conv_images *images,
                            const lnt_epilogue *program)
 {
-    LNT_ASSERT(!images->turn_out || s->scratch_bytes > images->out_at);
+    LNT_ASSERT(!images->relayout_out || s->scratch_bytes > images->out_at);
     const lnt_operand *out = s->out[0];
     float *y = lnt_out(k, s, 0);
-    if (images->turn_out)
+    if (images->relayout_out)
         LNT_TRY(lnt_copy_run(k, &images->out, y, scratch_at(k, s, images->out_at)));
     const int64_t count = lnt_operand_count(out);
     if (!program || count == 0)

@@ -1,6 +1,7 @@
 /* conv_rows.h — rows of a product that are neighborhoods of an image's pixels.
  *
- * A neighborhood is a box of taps at even spacing; neighborhoods stand at even steps. A convolution is one
+ * A neighborhood (receptive field) is a box of taps at constant spacing (dilation); neighborhoods are at constant
+ * steps (stride). A convolution is one
  * set of them, a transposed convolution one for each phase. On a channels-last image a tap is a fixed
  * distance from the first one and its channels lie side by side. */
 #ifndef LNT_OPS_CONV_CONV_ROWS_H

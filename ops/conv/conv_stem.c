@@ -1,11 +1,11 @@
 /* conv_stem.c — Conv of few channels, as a model's first one, or of few features, as its last ones.
  *
- * The lines of the input that a few rows of output pixels need are copied into scratch memory, the padding
- * with them, no matter in which order they lie; there each tap of each channel stands at a fixed distance
- * from the pixel. Kernels of one tap have no need of that: all their pixels are one run, where they lie.
+ * The input lines of a band of output rows are copied with their padding into scratch memory, from either storage
+ * order; there each tap of each channel has a constant offset from the pixel. Kernels of one tap (1x1) need no copy:
+ * all pixels are one run, read in place.
  *
- * Where the output lies plain, vectors hold pixels: those of a line in scratch memory lie by their place
- * within the stride, so that every tap finds pixels side by side. */
+ * If the output is in ONNX order, vectors hold pixels: the lines in scratch memory are de-interleaved by stride phase
+ * (x modulo the stride), so that every tap reads contiguous pixels. */
 #include "base/checked.h"
 #include "base/lnt_assert.h"
 #include "ops/conv/conv.h"
@@ -20,13 +20,13 @@ typedef struct stem {
     lnt_store store;
     const lnt_conv_kernels *kernels;
     const lnt_epilogue *epilogue; /* run with each row of a band */
-    bool direct;                  /* one tap: pixels are read where they lie, all in one row */
+    bool direct;                  /* one tap: pixels are read in place, all in one row */
     int64_t band, runs;           /* rows of a band; bands side by side */
     int64_t rows, width, images;  /* of the output */
     int64_t planes, pixel;        /* of the input: planes of an image, floats of a pixel */
     int64_t lines, line;          /* of a band in scratch memory: lines of a plane, floats of a line */
-    bool split;                   /* by place within the stride: the output lies plain */
-    int64_t phase;                /* then: floats of a line at one place within the stride */
+    bool split;                   /* de-interleaved by stride phase: the output is in ONNX order */
+    int64_t phase;                /* then: floats of one stride phase of a line */
     uint32_t *offset;             /* [K] */
     size_t depth, band_at, thread_bytes;
 } stem;
@@ -62,8 +62,8 @@ static void copy_line(float *to, const float *line, int64_t first, int64_t n, in
     memset(to + end, 0, (size_t)(n - end) * sizeof *to);
 }
 
-/* Parts n floats, but for the last few: returns how many. */
-static int64_t split_pairs(float *even, float *odd, const float *line, int64_t n)
+/* De-interleaves n floats into even and odd ones, except for the last few: returns how many. */
+static int64_t deinterleave_pairs(float *even, float *odd, const float *line, int64_t n)
 {
     typedef float quad __attribute__((vector_size(16)));
     int64_t i = 0;
@@ -79,10 +79,10 @@ static int64_t split_pairs(float *even, float *odd, const float *line, int64_t n
     return i;
 }
 
-/* Puts pixels that are `stride` apart side by side. */
-static void split_line(float *to, const float *line, int64_t n, int64_t stride, int64_t phase)
+/* De-interleaves a line by stride phase: pixels `stride` apart become contiguous. */
+static void deinterleave_line(float *to, const float *line, int64_t n, int64_t stride, int64_t phase)
 {
-    const int64_t done = stride == 2 ? split_pairs(to, to + phase, line, n) : 0;
+    const int64_t done = stride == 2 ? deinterleave_pairs(to, to + phase, line, n) : 0;
     for (int64_t first = 0; first < stride; first++, to += phase)
         for (int64_t i = done + first, j = done / stride; i < n; i += stride, j++)
             to[j] = line[i];
@@ -105,7 +105,7 @@ static void copy_band(const stem_call *c, const band *b, float *to)
             copy_line(split ? whole : line, y < 0 || y >= w->in[1] ? NULL : from, first, reach * s->pixel,
                       width);
             if (split)
-                split_line(line, whole, reach, w->stride[2], s->phase);
+                deinterleave_line(line, whole, reach, w->stride[2], s->phase);
         }
 }
 
@@ -234,7 +234,7 @@ static lnt_status run_stem(lnt_kernel *k, const lnt_step *step)
     LNT_TRY(lnt_parallel(k, s->images * bands_down(s) * s->runs, LNT_STEM_BAND_WORK / (work + 1) + 1, run_bands, &c));
     if (!s->store.program || s->epilogue)
         return LNT_OK;
-    const lnt_conv_images none = {.turn_out = false};
+    const lnt_conv_images none = {.relayout_out = false};
     return lnt_conv_finish(k, step, &none, s->store.program);
 }
 

@@ -1,8 +1,8 @@
 /* conv_winograd_line.c — tiles of outputs of taps in a line: each line of an image is a sequence.
  *
- * With dilation d the taps of an output meet every d-th input: d neighbors have none in common. A tile is d
- * rows of the products, one for each of them, so that its outputs are an unbroken piece of the line; a group
- * of taps finds its inputs d rows further on. */
+ * With dilation d the taps of an output read every d-th input: d neighboring outputs share no input. A tile is d
+ * rows of the products, one for each of them, so that its outputs are contiguous; the inputs of the next group of
+ * taps are d rows further on. */
 #include "ops/conv/conv_winograd.h"
 
 static void tiles_in(const lnt_winograd_call *c, int64_t first, int64_t stop, float *v)

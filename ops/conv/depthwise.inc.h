@@ -1,9 +1,9 @@
 /* depthwise.inc.h — the depthwise kernel, part of ops/conv/conv_kernels.inc.h.
  *
- * A few pixels of a few vectors of channels at a time: as many sums as hide the latency of a multiply-add.
- * Where a line's taps and its stride are constants, what pixels share is loaded once. Groups some of whose
- * taps lie outside the image go by code that looks which do; the last one of a run computes pixels that it
- * does not store, as far as there is an image for them. Where taps are not constants such pixels go alone. */
+ * A few pixels of a few vectors of channels at a time: as many accumulators as hide the latency of a multiply-add.
+ * Where a line's taps and its stride are constants, what pixels share is loaded once. Groups with
+ * taps outside the image (in the padding) use code that tests each tap; the last group of a run computes pixels that
+ * it does not store, as far as the image reaches. Where taps are not constants such pixels are computed singly. */
 
 enum {
     DEPTHWISE_PIXELS = LNT_VL == 16 ? 8 : 4,
@@ -18,7 +18,7 @@ typedef struct depthwise_acc {
     vf v[DEPTHWISE_PIXELS][DEPTHWISE_VECTORS];
 } depthwise_acc;
 
-/* What a body of code is made for; taps 0 stands for any number, and any stride and spacing. */
+/* What a body of code is specialized for; taps 0 stands for any number, and any stride and spacing. */
 typedef struct depthwise_kind {
     unsigned pixels, vectors, taps, stride;
     bool whole;  /* all lanes of the vectors are channels */

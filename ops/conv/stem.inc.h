@@ -1,7 +1,7 @@
 /* stem.inc.h — convolutions of few channels, part of ops/conv/conv_kernels.inc.h.
  *
- * K is short and no two of its elements need lie side by side, so each has an offset of its own; pixels stand
- * at even steps, so that one pointer serves them all. */
+ * K is short and no two of its elements need lie side by side, so each has an offset of its own; pixels have
+ * a constant step, so that one pointer serves them all. */
 
 /* Vectors of the narrowest tile, of 16 columns. */
 enum { STEM_VECTORS = 16 / LNT_VL, STEM_STEP = LNT_VL == 16 ? 2 : 0 };
@@ -109,7 +109,7 @@ static void stem(const lnt_stem *s)
 #undef STEM
 }
 
-/* ---- features as planes: vectors of pixels, which lie side by side ---- */
+/* ---- features as planes: vectors of contiguous pixels ---- */
 
 #if LNT_VL == 16
 enum { PLANES = 8, PLANE_VECTORS = 3 };
@@ -124,8 +124,8 @@ enum { PLANES = 4, PLANE_VECTORS = 1 };
 _Static_assert(LNT_PANEL % PLANES == 0 && LNT_VL <= LNT_PLANE_PIXELS,
                "planes of one panel, pixels of a vector");
 
-/* Features [n, n + PLANES), as many as there are, of some vectors of pixels from i on. start[PLANES]: what
- * their sums begin with. */
+/* Features [n, n + PLANES), as many as there are, of some vectors of pixels from i on. start[PLANES]: the
+ * initial accumulators. */
 LNT_INLINE void plane_tile(const lnt_stem *s, const float *start, size_t i, size_t n, const unsigned vectors)
 {
     const float *x = s->x + i, *b = s->b + n / LNT_PANEL * s->b_panel + n % LNT_PANEL;

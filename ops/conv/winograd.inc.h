@@ -1,7 +1,7 @@
 /* winograd.inc.h — Winograd's transforms of inputs and outputs, part of ops/conv/conv_kernels.inc.h.
  *
- * Vectors hold channels. What is done to a patch is done along one axis for all its lines, then along the
- * other; patches side by side share what the first of the two gives for their common columns. The matrices
+ * Vectors hold channels. A patch (the inputs of a tile) is transformed along one axis for all its lines, then along
+ * the other; adjacent patches overlap and share the first transform of their common columns. The matrices
  * are those of ops/conv/winograd.h. */
 #include "ops/conv/winograd.h"
 

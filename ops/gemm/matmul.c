@@ -123,7 +123,7 @@ typedef struct matmul {
     lnt_packed packed;                                      /* of B, where it is packed at run time */
     size_t scratch_b, scratch_a, scratch_c, scratch_gather; /* offsets into scratch memory */
     lnt_store store;
-    lnt_copy turn; /* of A, where it is transposed */
+    lnt_copy transpose; /* of A, where it is transposed */
     lnt_gemm_plan plan;
 } matmul;
 
@@ -252,7 +252,7 @@ static lnt_status run_matmul_f32(lnt_kernel *k, const lnt_step *s)
     }
     if (m->transpose_a) {
         float *rows = (float *)(void *)(scratch + m->scratch_a);
-        LNT_TRY(lnt_copy_run(k, &m->turn, rows, a));
+        LNT_TRY(lnt_copy_run(k, &m->transpose, rows, a));
         a = rows;
     }
     if (m->expand_c) {
@@ -328,11 +328,11 @@ static void bind_turn(const lnt_site *site, matmul *m, size_t *bytes)
     m->transpose_a = m->p.trans_a && M > 1 && K > 1;
     if (!m->transpose_a)
         return;
-    lnt_copy_begin(&m->turn, sizeof(float));
-    lnt_copy_axis(&m->turn, count / (M * K), M * K * element, M * K * element);
-    lnt_copy_axis(&m->turn, M, K * element, element);
-    lnt_copy_axis(&m->turn, K, element, M * element);
-    lnt_copy_settle(&m->turn);
+    lnt_copy_begin(&m->transpose, sizeof(float));
+    lnt_copy_axis(&m->transpose, count / (M * K), M * K * element, M * K * element);
+    lnt_copy_axis(&m->transpose, M, K * element, element);
+    lnt_copy_axis(&m->transpose, K, element, M * element);
+    lnt_copy_settle(&m->transpose);
     m->scratch_a = *bytes;
     *bytes += lnt_round_up((size_t)(count * element), 64);
 }

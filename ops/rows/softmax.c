@@ -9,9 +9,9 @@
 #include <string.h>
 
 enum {
-    BLOCK = 256, /* columns worked on at a time, where the axis is not the innermost */
-    SHORT = 16,  /* rows that are no longer are turned to columns, */
-    TURNED = 64, /* so many at a time */
+    BLOCK = 256,     /* columns worked on at a time, where the axis is not the innermost */
+    SHORT = 16,      /* rows that are no longer are transposed to columns, */
+    TRANSPOSED = 64, /* so many at a time */
 };
 enum { SOFTMAX, LOG_SOFTMAX, HARDMAX };
 
@@ -19,7 +19,7 @@ typedef struct softmax {
     const lnt_row_kernels *row;
     unsigned kind;
     int64_t outer, n, inner; /* extents before, along and behind the axis */
-    bool turns;              /* many short rows */
+    bool transposes;         /* many short rows */
 } softmax;
 
 typedef struct softmax_job {
@@ -68,7 +68,7 @@ lnt_status lnt_bind_softmax(lnt_site *site)
         *(d < axis ? &p->outer : d == axis ? &p->n : &p->inner) *= x->dims[d];
     if (p->inner == 0)
         p->n = 0;
-    p->turns = p->inner == 1 && p->n <= SHORT && p->outer >= TURNED && p->kind != HARDMAX;
+    p->transposes = p->inner == 1 && p->n <= SHORT && p->outer >= TRANSPOSED && p->kind != HARDMAX;
     site->step->run = run_softmax;
     lnt_bind_in_place(site, 0, 0);
     return lnt_bind_widened(site, 1, 1);

@@ -33,7 +33,7 @@ static void NAME(soft_columns)(const softmax *p, const R *x, R *y, int64_t apart
 /* w short rows, as columns for so long. */
 static void NAME(short_rows)(const softmax *p, const R *x, R *y, int64_t w)
 {
-    R from[SHORT * TURNED], to[SHORT * TURNED];
+    R from[SHORT * TRANSPOSED], to[SHORT * TRANSPOSED];
     for (int64_t r = 0; r < w; r++)
         for (int64_t i = 0; i < p->n; i++)
             from[i * w + r] = x[r * p->n + i];
@@ -48,10 +48,10 @@ static lnt_status NAME(rows)(lnt_kernel *k, void *arg, int64_t begin, int64_t en
     const softmax_job *j = arg;
     const softmax *p = j->p;
     (void)k, (void)thread;
-    for (int64_t o = begin; p->turns && o < end; o += TURNED)
+    for (int64_t o = begin; p->transposes && o < end; o += TRANSPOSED)
         NAME(short_rows)
-        (p, (const R *)j->x + o * p->n, (R *)j->y + o * p->n, end - o < TURNED ? end - o : TURNED);
-    for (int64_t o = begin; !p->turns && o < end; o++) {
+    (p, (const R *)j->x + o * p->n, (R *)j->y + o * p->n, end - o < TRANSPOSED ? end - o : TRANSPOSED);
+    for (int64_t o = begin; !p->transposes && o < end; o++) {
         const R *x = (const R *)j->x + o * p->n;
         R *y = (R *)j->y + o * p->n;
         if (p->kind == SOFTMAX)
