@@ -59,7 +59,7 @@ static bool order_free(const lnt_operand *o)
 }
 
 /* May its image lie in another order than its result? */
-static bool turns_images(const lnt_op *op)
+static bool converts_images(const lnt_op *op)
 {
     return (op->flags & LNT_OP_EPILOGUE && op->flags & LNT_OP_CL) || op->id == LNT_ID_QLinearConv;
 }
@@ -74,7 +74,7 @@ static bool lies_well(const lnt_site *site, unsigned i, bool is_output)
     if (i + site->node->n_program_in >= site->n_in)
         return true;
     if (op->id == LNT_ID_QLinearConcat ? i >= 2 && i % 3 == 2 : i == 0)
-        return o->order == y->order || order_free(y) || turns_images(op);
+        return o->order == y->order || order_free(y) || converts_images(op);
     return o->order == LNT_ORDER_PLAIN;
 }
 

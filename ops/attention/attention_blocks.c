@@ -97,7 +97,7 @@ static void multiply_few(const block *b, const run *r, lnt_tile *t)
     p->gemm->narrow(t, b->rows);
 }
 
-/* s[key][query]: tiles of keys as they lie times the transposed queries. */
+/* s[key][query]: tiles of keys, not packed, times the transposed queries. */
 static void multiply(const block *b, const run *r)
 {
     static const ptrdiff_t no_offset[1] = {0};

@@ -61,7 +61,7 @@ static void sort_heap(lnt_entry *heap, int64_t n)
 
 /* The first of elements [i, n), step apart, that may come before element root: none that is skipped does. */
 typedef int64_t (*find_fn)(const void *data, int64_t step, int64_t i, int64_t n, int64_t root, bool largest);
-/* Keys of n elements, step apart, turned over where flip is set. */
+/* Keys of n elements, step apart, inverted where flip is set. */
 typedef void (*keys_fn)(const void *data, int64_t step, int64_t n, uint64_t flip, uint64_t *key);
 
 #define X(DT, T, C, load, store, comparable)                                                                 \

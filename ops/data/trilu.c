@@ -1,4 +1,4 @@
-/* trilu.c — Trilu and ReverseSequence: rows kept, cleared or turned round in part. */
+/* trilu.c — Trilu and ReverseSequence: rows kept, cleared or reversed in part. */
 #include "ops/data/data.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* qgemm.c — the scalar level of products of bytes. */
+/* qgemm.c — int8 GEMM at the scalar level. */
 #include "ops/quant/qgemm.h"
 #include "ops/simd/simd.h"
 

@@ -1,8 +1,9 @@
 /* qgemm_neon.c — int8 GEMM at the neon level, by SMULL, SMLAL and SADALP: two rows by sixteen
  * columns.
  *
- * A is moved by -128 to fit int8, and 128 times the sum of the weights added afterwards. Two products of
- * bytes fit int16 unless all four are -128: where weights hold that number, each product is added by itself. */
+ * 128 is subtracted from A to fit int8, and 128 times the sum of the weights added afterwards. The sum of two
+ * int8 products fits int16 unless all four factors are -128: where weights hold that value, each product is added by
+ * itself. */
 
 /* GCC 12 otherwise lifts loads to the top of a step and then has to spill accumulators. */
 #if defined(__GNUC__) && !defined(__clang__)
@@ -30,7 +31,7 @@ typedef struct sums {
     int8x16_t least;                    /* weight of each lane */
 } sums;
 
-/* A quad of a row, moved by -128, once for each of four columns. */
+/* A quad of a row minus 128, once for each of four columns. */
 LNT_INLINE int8x16_t load_quad(const uint8_t *a)
 {
     uint32_t four;

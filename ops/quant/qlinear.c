@@ -50,7 +50,7 @@ static uint8_t map_byte(const mapping *m, uint8_t b)
     return (uint8_t)lnt_requantize(y / m->y_scale, m->y_zero, lnt_qrange_of(m->type));
 }
 
-/* The table for the n bytes at x: of few only those that occur. */
+/* The table for the n values at x; if they are few, only the entries that occur. */
 static void fill_table(const mapping *m, table_job *j, int64_t n)
 {
     if (n < 256)
@@ -99,8 +99,8 @@ lnt_status lnt_bind_qunary(lnt_site *site)
     return LNT_OK;
 }
 
-/* ByteTable: planes of n bytes, each with its channel's table, or the one for all; or channels-last pixels of
- * n bytes that each have a table. */
+/* ByteTable: planes of n elements, each with its channel's table, or the one for all; or channels-last pixels of n
+ * elements that each have a table. */
 typedef struct tables {
     const lnt_int8_kernels *int8;
     int64_t planes, n, channels;
@@ -330,18 +330,18 @@ lnt_status lnt_bind_qbinary(lnt_site *site)
 
 /* ---- any number of inputs: Y scale, Y zero point, then each tensor with its scale and zero point ---- */
 
-/* An input, and where its bytes of a position go. */
+/* An input, and where its elements are in the output. */
 typedef struct concat_part {
     int64_t at, n;
-    bool same;       /* its bytes mean the same in the output, else: */
-    uint8_t to[256]; /* what becomes of each */
+    bool same;       /* it has the output's quantization parameters, else: */
+    uint8_t to[256]; /* the requantization of each value */
 } concat_part;
 
 typedef struct concat {
     const lnt_int8_kernels *int8;
     int64_t outer, inner; /* extents before the axis; bytes of the output behind one position before it */
     unsigned parts;
-    concat_part *part; /* laid out at bind, and what bytes become filled there if known */
+    concat_part *part; /* laid out at bind; tables are filled there if known */
     bool known;        /* scales and zero points are constant; else each run fills parts of its own */
 } concat;
 
@@ -358,7 +358,7 @@ static unsigned tensor_of(unsigned i)
     return 2 + 3 * i;
 }
 
-/* What bytes of each part become, by the scales and zero points in data[], the contents of the inputs. */
+/* Requantization tables of all parts, from the scales and zero points in data[], the contents of the inputs. */
 static void fill_parts(lnt_operand *const *in, const void *const *data, unsigned parts, concat_part *part)
 {
     const float y_scale = lnt_qfloat(in[0], data[0], 0);
@@ -439,7 +439,7 @@ lnt_status lnt_shape_qconcat(lnt_site *site)
     return LNT_OK;
 }
 
-/* Lays out the parts, and fills them if all that bytes mean is constant. */
+/* Lays out the parts, and fills their tables if all quantization parameters are constant. */
 static lnt_status bind_parts(lnt_site *site, concat *p)
 {
     int64_t at = 0;

@@ -10,7 +10,7 @@
 
 enum { BLOCK = 256 }; /* elements converted at a time */
 
-/* A tensor is seen as rows that lie behind each other. A row's elements share one scale, or each has its own. */
+/* A tensor is a sequence of contiguous rows. A row's elements share one scale, or each has its own. */
 typedef struct linear {
     const lnt_int8_kernels *int8;
     lnt_dtype in_type, out_type, scale_type;
