@@ -28,7 +28,7 @@ static lnt_status bound_symbols(lnt_graph *g, const lnt_convert_options *options
     return LNT_OK;
 }
 
-static bool rounds_to_bytes(const lnt_op *op)
+static bool rounds_to_int8(const lnt_op *op)
 {
     static const unsigned rounding[] = {
         LNT_ID_QuantizeLinear, LNT_ID_DynamicQuantizeLinear, LNT_ID_DynamicQuantizeMatMul,
@@ -48,7 +48,7 @@ static lnt_status emit(lnt_graph *g, const void *onnx, size_t onnx_size, const c
     LNT_TRY(lnt_emit(g, report, NULL, image, size));
     if (!options->n_golden && !options->reference_golden)
         return LNT_OK;
-    report->rounds_to_bytes = lnt_graph_any(g, rounds_to_bytes);
+    report->rounds_to_int8 = lnt_graph_any(g, rounds_to_int8);
     const size_t budget = *size / SHARE > LEAST ? *size / SHARE : LEAST;
     lnt_golden_set golden = {.heap = g->memory.allocator};
     const lnt_golden_model own = {*image, *size, g, lnt_trial_deadline(g)};

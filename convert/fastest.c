@@ -1,6 +1,6 @@
 /* fastest.c — --int8 auto: a model is made in several forms, and the fastest is taken.
  *
- * Layers are measured by themselves when a form is made, and those that bytes make slower are left in float.
+ * Layers are measured by themselves when a form is made, and those that int8 makes slower are left in float.
  * What stands between the layers shows only in the whole model, as the file will hold it. So each form is run
  * as a user would run it, in turns with the others, on one thread and on all. Where a cost table speaks for
  * another machine, what it says of the layers is added up. */
@@ -16,7 +16,7 @@
 enum { FORMS = LNT_FORMS_MOST, TEAMS = LNT_FORM_TEAMS };
 
 /* at_most: of a layer's time in float. Products that gain little by themselves may not gain enough for what
- * stands around them; of those that work on bytes of fixed meaning each gains by its neighbors. */
+ * stands around them; of those with static quantization each gains by its neighbors. */
 static const struct {
     const char *name;
     lnt_int8_mode mode;
@@ -134,7 +134,7 @@ static double part_of(const form *f, const form *floats, bool by_costs)
     return by_costs ? -f->saved : worst;
 }
 
-/* What is to be told of the float form: the layers of `other`, which are not in bytes for the sake of all. */
+/* What is to be told of the float form: the layers of `other`, which are not int8 for the sake of all. */
 static lnt_status tell_of_layers(form *floats, const form *other, lnt_error *err)
 {
     lnt_report *r = &floats->report;
@@ -166,7 +166,7 @@ static void tell_times(const form *forms, const form *best, lnt_report *r)
     }
 }
 
-/* Bytes are less exact: for nothing they are not taken. */
+/* Quantized forms are less exact: not taken unless they are faster. */
 static lnt_status choose(form *forms, bool by_costs, lnt_error *err, form **best)
 {
     const double gain = 0.95; /* of the time in float: more than the clock errs */

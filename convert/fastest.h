@@ -17,7 +17,7 @@ typedef struct lnt_original { /* a model to be converted */
 /* Imports the model into g, newly made, and runs the passes; quantized as `how` says, unless that is NULL. */
 lnt_status lnt_make_graph(const lnt_original *source, const lnt_quantize_options *how, lnt_graph *g,
                           lnt_report *report);
-/* The same in whichever form is fastest: float, with dynamic or with static bytes. */
+/* The same in whichever form is fastest: float, dynamic or static int8. */
 lnt_status lnt_make_fastest_graph(const lnt_original *source, lnt_graph *g, lnt_report *report);
 
 #endif

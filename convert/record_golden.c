@@ -308,7 +308,7 @@ static lnt_status record_reference(const lnt_graph *g, const void *onnx, size_t 
 
 /* Outputs of a quantized model are not those of the float one that were recorded: as far off as they were in
  * the trial, and as far again. In its own run, and in a model that was quantized before, a float that falls
- * between two bytes is rounded one way or the other, and the layers behind it see another byte. */
+ * between two levels is rounded one way or the other, and the layers behind it see another value. */
 static void widen_tolerance(lnt_golden_set *set, const lnt_report *report, bool own)
 {
     const double unmeasured = 0.25, least = 0.01, imported = 0.05;
@@ -341,7 +341,7 @@ lnt_status lnt_record_golden(const lnt_graph *g, const void *onnx, size_t onnx_s
                               : own
                                   ? record_own(own, budget, set, &why)
                                   : record_reference(g, onnx, onnx_size, folder, options, budget, set, &why);
-    if (status == LNT_OK && (report->n_quantized || report->rounds_to_bytes))
+    if (status == LNT_OK && (report->n_quantized || report->rounds_to_int8))
         widen_tolerance(set, report, own != NULL);
     if (status == LNT_OK || options->n_golden)
         return status;

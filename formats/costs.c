@@ -136,7 +136,7 @@ double lnt_costs_float_us(const lnt_costs *c, double multiplications, double wei
     return fmax(compute, read_us(c, weight_bytes));
 }
 
-double lnt_costs_byte_us(const lnt_costs *c, double multiplications, double weight_bytes, double activations)
+double lnt_costs_int8_us(const lnt_costs *c, double multiplications, double weight_bytes, double activations)
 {
     const double compute = 2 * multiplications / c->level[c->n_levels - 1].byte_gops / 1e3;
     return fmax(compute, read_us(c, weight_bytes)) + activations * c->quantize_ns / 1e3;

@@ -50,7 +50,7 @@ lnt_status lnt_costs_parse(const char *text, lnt_costs *c, lnt_error *err);
 /* Microseconds that one core takes for a product with this many multiplications, whose weights have to be
  * read; in bytes: whose activations have to be brought to bytes first. */
 double lnt_costs_float_us(const lnt_costs *c, double multiplications, double weight_bytes);
-double lnt_costs_byte_us(const lnt_costs *c, double multiplications, double weight_bytes, double activations);
+double lnt_costs_int8_us(const lnt_costs *c, double multiplications, double weight_bytes, double activations);
 
 /* grain_percent from the other figures: a piece of work shall take twice as long as handing it over. */
 double lnt_costs_grain_percent(const lnt_costs *c);

@@ -71,7 +71,7 @@ static bool is_depthwise(const lnt_packed *p)
     return p->layout == LNT_LAYOUT_DEPTHWISE_F32 || p->layout == LNT_LAYOUT_DEPTHWISE_I8;
 }
 
-bool lnt_packed_is_bytes(const lnt_packed *p)
+bool lnt_packed_is_int8(const lnt_packed *p)
 {
     return (p->layout >= LNT_LAYOUT_PANEL_I8 && p->layout <= LNT_LAYOUT_DEPTHWISE_I8) ||
            p->layout == LNT_LAYOUT_LINES_I8;
@@ -80,7 +80,7 @@ bool lnt_packed_is_bytes(const lnt_packed *p)
 /* Columns in a panel. */
 static size_t width_of(const lnt_packed *p)
 {
-    return lnt_packed_is_bytes(p) ? LNT_QPANEL : LNT_PANEL;
+    return lnt_packed_is_int8(p) ? LNT_QPANEL : LNT_PANEL;
 }
 
 /* Columns that are padded together: those of a panel, or of a gate before the next gate. */
@@ -120,7 +120,7 @@ static size_t byte_at(const lnt_packed *p, size_t tap, size_t channel)
 static bool rows_of(const lnt_packed *p, size_t *rows)
 {
     *rows = p->K;
-    if (!lnt_packed_is_bytes(p) || is_depthwise(p))
+    if (!lnt_packed_is_int8(p) || is_depthwise(p))
         return true;
     size_t quads;
     return quads_of_line(p, &quads) && lnt_mul_size(p->taps / taps_in_line(p), quads, rows) &&
@@ -147,14 +147,14 @@ bool lnt_packed_bytes(const lnt_packed *p, size_t *bytes)
 
 size_t lnt_packed_panel_bytes(const lnt_packed *p)
 {
-    LNT_ASSERT(lnt_packed_is_bytes(p));
+    LNT_ASSERT(lnt_packed_is_int8(p));
     const size_t line = taps_in_line(p);
     return p->taps / line * ((line * (p->K / p->taps) + 3) / 4) * 4 * LNT_QPANEL;
 }
 
 size_t lnt_packed_sums_at(const lnt_packed *p)
 {
-    LNT_ASSERT(lnt_packed_is_bytes(p));
+    LNT_ASSERT(lnt_packed_is_int8(p));
     const size_t panels = lnt_packed_panel_count(p);
     return panels * (is_depthwise(p) ? (size_t)p->taps * LNT_QPANEL : lnt_packed_panel_bytes(p));
 }
@@ -201,7 +201,7 @@ const char *lnt_packed_check(const lnt_packed *p, lnt_dtype type, unsigned rank,
     size_t bytes;
     if (!lnt_packed_bytes(p, &bytes))
         return "the packed record contradicts itself";
-    if (lnt_packed_is_bytes(p) ? type != LNT_INT8 && type != LNT_UINT8 : type != LNT_FLOAT)
+    if (lnt_packed_is_int8(p) ? type != LNT_INT8 && type != LNT_UINT8 : type != LNT_FLOAT)
         return "the packed record is for constants of another type";
     return p->source == LNT_SOURCE_CONV || p->source == LNT_SOURCE_CONVT ? check_kernel(p, rank, dims)
                                                                          : check_matrix(p, rank, dims);
@@ -490,7 +490,7 @@ void lnt_pack_panels(const lnt_packed *p, lnt_dtype type, const void *src, void 
         pack_depthwise(p, src, dst, begin, end);
     } else if (p->layout == LNT_LAYOUT_DEPTHWISE_I8) {
         pack_depthwise_bytes(p, src, flip, dst, begin, end);
-    } else if (lnt_packed_is_bytes(p)) {
+    } else if (lnt_packed_is_int8(p)) {
         const size_t bytes = lnt_packed_panel_bytes(p);
         int32_t *sums = (int32_t *)(void *)((int8_t *)dst + lnt_packed_sums_at(p));
         for (size_t i = begin; i < end; i++)
@@ -511,12 +511,12 @@ void lnt_unpack(const lnt_packed *p, lnt_dtype type, const void *src, void *dst)
 {
     LNT_ASSERT(lnt_is_aligned(src, 16));
     const uint8_t flip = type == LNT_UINT8 ? 0x80 : 0;
-    const size_t panels = lnt_packed_panel_count(p), bytes = lnt_packed_is_bytes(p) ? lnt_packed_panel_bytes(p) : 0;
+    const size_t panels = lnt_packed_panel_count(p), bytes = lnt_packed_is_int8(p) ? lnt_packed_panel_bytes(p) : 0;
     if (p->layout == LNT_LAYOUT_DEPTHWISE_F32)
         unpack_depthwise(p, src, dst);
     else if (p->layout == LNT_LAYOUT_DEPTHWISE_I8)
         unpack_depthwise_bytes(p, src, flip, dst);
-    else if (lnt_packed_is_bytes(p))
+    else if (lnt_packed_is_int8(p))
         for (size_t i = 0; i < panels; i++)
             unpack_quads(p, (const int8_t *)src + i * bytes, flip, i, dst);
     else

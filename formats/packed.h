@@ -96,7 +96,7 @@ void lnt_pack_panels(const lnt_packed *p, lnt_dtype type, const void *src, void 
 
 /* ---- layouts of bytes ---- */
 
-bool lnt_packed_is_bytes(const lnt_packed *p);
+bool lnt_packed_is_int8(const lnt_packed *p);
 /* Bytes of one panel, LNT_QPANEL times those of a row it is multiplied with: whole quads of every tap, or line of
  * taps. */
 size_t lnt_packed_panel_bytes(const lnt_packed *p);

@@ -19,7 +19,7 @@ static bool narrow_bytes(uint32_t stored, const lnt_operand *o, size_t *bytes)
     if (o->dtype != LNT_FLOAT)
         return false;
     *bytes /= 2;
-    return stored == LNT_STORED_HALF || (stored == LNT_STORED_BYTES && o->rank > 0 &&
+    return stored == LNT_STORED_HALF || (stored == LNT_STORED_INT8 && o->rank > 0 &&
                                          lnt_mul_size((size_t)o->dims[0], sizeof(float), bytes) &&
                                          lnt_add_size(*bytes, scales_at(o), bytes));
 }
@@ -56,7 +56,7 @@ static void widen_halves(const uint16_t *half, int64_t n, float *to)
 size_t lnt_stored_room(uint32_t stored, const lnt_operand *o)
 {
     size_t bytes = 0;
-    if (stored >= LNT_STORED_BYTES && o->packed)
+    if (stored >= LNT_STORED_INT8 && o->packed)
         (void)lnt_shape_bytes(o->dims, o->rank, sizeof(float), &bytes); /* the verifier found that they fit */
     return bytes;
 }
@@ -64,7 +64,7 @@ size_t lnt_stored_room(uint32_t stored, const lnt_operand *o)
 void lnt_stored_restore(uint32_t stored, const lnt_operand *o, const void *src, void *room, void *dst)
 {
     float *floats = o->packed ? room : dst;
-    if (stored == LNT_STORED_BYTES)
+    if (stored == LNT_STORED_INT8)
         lnt_stored_widen(o, src, (const float *)(const void *)((const int8_t *)src + scales_at(o)), floats);
     if (stored == LNT_STORED_HALF)
         widen_halves(src, lnt_operand_count(o), floats);

@@ -13,7 +13,7 @@ typedef enum lnt_stored {
     LNT_STORED_PLAIN = 1, /* packed constants: in ONNX order, to be packed as their record says */
     /* Floats, packed or not: int8 in ONNX order, then from a multiple of 4 on a scale, float, for each place
      * along the first axis, with which they are multiplied. */
-    LNT_STORED_BYTES = 2,
+    LNT_STORED_INT8 = 2,
     LNT_STORED_HALF = 3 /* floats: float16 in ONNX order */
 } lnt_stored;
 

@@ -1,7 +1,7 @@
 /* bind.c — shapes become known, operators become steps.
  *
  * Nodes are bound in order. A node that only feeds shapes is evaluated on the spot. An If whose condition is
- * known has its branch bound in its place. A node whose extents hang on data not there yet stops the frame:
+ * known has its branch bound in its place. A node whose extents depend on data not there yet stops the frame:
  * run carries out the steps so far and calls again, now with the data at hand. Where the user gave bounds,
  * binding first goes on as if the data were at their bounds, so that the arena is laid out once and for all. */
 #include "runtime/internal.h"

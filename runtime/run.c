@@ -96,7 +96,7 @@ lnt_status lnt_run_frame(lnt_session *s, lnt_frame *f, lnt_error *err)
                                                       : run_step(s, f->list[f->next++], err));
         if (f->complete)
             return LNT_OK;
-        LNT_TRY(lnt_bind_frame(s, f, err)); /* extents that hang on the data just computed */
+        LNT_TRY(lnt_bind_frame(s, f, err)); /* extents that depend on the data just computed */
     }
 }
 

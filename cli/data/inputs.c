@@ -155,7 +155,7 @@ static lnt_status make_up(const lnt_opened *o, const lnt_feed_options *how, cons
     return LNT_OK;
 }
 
-/* Where extents hang on numbers, those of the file's first golden case serve better than zeros. */
+/* Where extents depend on numbers, those of the file's first golden case serve better than zeros. */
 static void take_golden(const lnt_opened *o, lnt_feed *feed)
 {
     const lnt_rec_golden *g = o->file.golden;

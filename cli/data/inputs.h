@@ -15,7 +15,7 @@ typedef struct lnt_feed {
 typedef enum lnt_feed_rest {
     LNT_FEED_REQUIRED, /* they are an error */
     LNT_FEED_LEAVE,    /* they are left out: the run says which of them it needs */
-    LNT_FEED_SHAPE,    /* extents only; where shapes hang on contents the golden vectors' or zeros */
+    LNT_FEED_SHAPE,    /* extents only; where shapes depend on contents the golden vectors' or zeros */
     LNT_FEED_RANDOM    /* they are seeded, floats only: anything else is an error */
 } lnt_feed_rest;
 

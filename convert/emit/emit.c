@@ -193,8 +193,8 @@ static lnt_stored choose_form(const emitter *e, const contents *c, size_t *bytes
     const lnt_operand *o = c->info;
     const size_t before = *bytes;
     size_t plain;
-    if (c->narrow && !lnt_stored_bytes(LNT_STORED_BYTES, o, bytes))
-        return LNT_STORED_BYTES;
+    if (c->narrow && !lnt_stored_bytes(LNT_STORED_INT8, o, bytes))
+        return LNT_STORED_INT8;
     if (e->g->halves && !c->exact && o->dtype == LNT_FLOAT &&
         lnt_operand_count(o) >= (o->packed ? LEAST_WEIGHTS : LEAST_FLOATS) &&
         fits_halves(o->data, before / sizeof(float), least_that_counts(o, before / sizeof(float))) &&
@@ -485,9 +485,9 @@ static lnt_status put_halves(emitter *e, const lnt_operand *o, uint16_t *to)
 static lnt_status put_contents(emitter *e, const contents *c, uint32_t stored, size_t bytes, uint8_t *to)
 {
     const lnt_operand *o = c->info;
-    if (stored == LNT_STORED_BYTES) {
+    if (stored == LNT_STORED_INT8) {
         const size_t scales = (size_t)o->dims[0] * sizeof(float);
-        memcpy(to, c->narrow->bytes, (size_t)lnt_operand_count(o));
+        memcpy(to, c->narrow->quantized, (size_t)lnt_operand_count(o));
         memcpy(to + bytes - scales, c->narrow->scale, scales);
     } else if (stored == LNT_STORED_HALF) {
         return put_halves(e, o, (uint16_t *)(void *)to);

@@ -25,9 +25,9 @@ typedef struct lnt_gelement {
     bool known;
 } lnt_gelement;
 
-/* Float weights that are no finer than bytes: these with a scale for each place along the first axis. */
+/* Float weights that are int8 values times a scale: these with a scale for each place along the first axis. */
 typedef struct lnt_narrow {
-    const int8_t *bytes;
+    const int8_t *quantized;
     const float *scale;
 } lnt_narrow;
 
@@ -40,7 +40,7 @@ typedef struct lnt_gvalue {
     lnt_gnode *producer;          /* NULL for constants, graph inputs and subgraph inputs */
     bool constant;
     bool keep;        /* --keep: no pass may remove it */
-    bool feeds_shape; /* small integers that extents hang on (marked by passes/mark_shapes.c) */
+    bool feeds_shape; /* small integers that extents depend on (marked by passes/mark_shapes.c) */
 } lnt_gvalue;
 
 /* Who reads which value, for the passes; kept right by their edits (graph/edit.c). */

@@ -117,7 +117,7 @@ static lnt_status sub_of(lnt_graph *g, const lnt_gnode *n, const char *attr, uin
     return LNT_OK;
 }
 
-/* A branch whose extents do not fit may be one that is never taken: *broken says so, and that nothing hangs
+/* A branch whose extents do not fit may be one that is never taken: *broken says so, and that nothing depends
  * on its extents. */
 static lnt_status infer_branch(lnt_graph *g, uint32_t sub, bool *broken)
 {

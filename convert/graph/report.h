@@ -14,7 +14,7 @@ typedef struct lnt_unsupported { /* one node that cannot be converted */
 typedef struct lnt_quantized {
     const char *node, *op;
     bool int8;
-    bool narrow;              /* in float, with weights that are bytes in the file */
+    bool narrow;              /* in float, with weights that are int8 in the file */
     const char *why;          /* where it stays in float */
     uint64_t before, after;   /* bytes of weights */
     double multiplications;   /* in a trial run */
@@ -44,7 +44,7 @@ struct lnt_report {
     uint64_t onnx_bytes, lnt_bytes, constant_bytes, packed_bytes, duplicated_bytes;
     uint64_t winograd_bytes, taps_bytes; /* transformed weights, and what they take otherwise */
     uint32_t nodes_before, nodes_after, relayouts;
-    bool rounds_to_bytes; /* the model holds operators that round floats to bytes */
+    bool rounds_to_int8; /* the model holds operators that quantize at run */
     lnt_quantized *quantized;
     size_t n_quantized;
     lnt_output_error *output_error;

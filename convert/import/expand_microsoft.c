@@ -241,7 +241,7 @@ static void expand_quantize(maker *m)
     finish_like(m, n, n->op, inputs_of(n));
 }
 
-/* Is the node QLinearGemm in other words? A bias for each column, bytes out, neither scaled nor turned. */
+/* Is the node QLinearGemm in another form? A bias for each column, int8 or uint8 output, neither scaled nor turned. */
 static bool is_qlinear_gemm(maker *m, const lnt_inode *n)
 {
     const uint32_t bias = lnt_inode_in(n, 6);
@@ -303,7 +303,7 @@ static uint32_t lstm_weights(maker *m, uint32_t value, uint32_t scale, uint32_t 
 
 /* Constant weights [directions][K][gates], zero in the middle of their range, as int8 [directions][gates][K];
  * LNT_NONE where they are others. */
-static uint32_t lstm_bytes(maker *m, uint32_t value, uint32_t zero)
+static uint32_t lstm_int8(maker *m, uint32_t value, uint32_t zero)
 {
     lnt_graph *g = m->im->g;
     const lnt_operand *w = lnt_ginfo(g, value), *z = zero == LNT_NONE ? NULL : lnt_ginfo(g, zero);
@@ -353,7 +353,7 @@ static uint32_t lstm_scales(maker *m, uint32_t value, int64_t directions, int64_
     return made;
 }
 
-/* Weights whose zero is in the middle stay bytes: DynamicLSTM rounds inputs and state in every step as
+/* Weights whose zero point is in the middle stay int8: DynamicLSTM rounds inputs and state in every step as
  * onnxruntime does, but each row over its own range. Others are brought back to float. */
 static void expand_lstm(maker *m)
 {
@@ -367,8 +367,8 @@ static void expand_lstm(maker *m)
     for (unsigned i = in.n; i < 10; i++)
         in.value[i] = LNT_NONE;
     in.n = 10;
-    const uint32_t w = lstm_bytes(m, n->in[1], lnt_inode_in(n, 9)),
-                   r = lstm_bytes(m, n->in[2], lnt_inode_in(n, 11));
+    const uint32_t w = lstm_int8(m, n->in[1], lnt_inode_in(n, 9)),
+                   r = lstm_int8(m, n->in[2], lnt_inode_in(n, 11));
     if (w != LNT_NONE && r != LNT_NONE) {
         const lnt_operand o = *lnt_ginfo(m->im->g, r); /* scales are values, too: they may move it */
         in.value[1] = w;

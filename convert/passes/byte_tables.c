@@ -1,12 +1,12 @@
-/* byte_tables.c — com.microsoft's QLinearSigmoid, QLinearLeakyRelu, QLinearAdd and QLinearMul as what they
- * make of each byte, where what bytes mean is constant and all bytes that meet hang on one: x * sigmoid(x) is
- * a table, too. */
+/* byte_tables.c — com.microsoft's QLinearSigmoid, QLinearLeakyRelu, QLinearAdd and QLinearMul become lookup tables of
+ * 256 entries (ByteTable), where quantization parameters are constant and all inputs depend on one int8 or uint8
+ * tensor, element by element: x * sigmoid(x) is a table, too. */
 #include "convert/graph/edit.h"
 #include "convert/passes/passes.h"
 
-enum { BYTES = 256, MAX_INPUTS = 8, MEANING = 3 /* a tensor, its scale and its zero point */ };
+enum { LEVELS = 256, MAX_INPUTS = 8, TENSOR_INPUTS = 3 /* a tensor, its scale and its zero point */ };
 
-/* How many tensors n combines, the first input of each MEANING; 0 if it is no such operator. */
+/* How many tensors n combines, the first input of each TENSOR_INPUTS; 0 if it is no such operator. */
 static unsigned tensors_of(const lnt_gnode *n)
 {
     if (lnt_is(n, QLinearSigmoid) || lnt_is(n, QLinearLeakyRelu))
@@ -16,7 +16,7 @@ static unsigned tensors_of(const lnt_gnode *n)
 
 static bool is_tensor(const lnt_gnode *n, unsigned i)
 {
-    return i % MEANING == 0 && i / MEANING < tensors_of(n);
+    return i % TENSOR_INPUTS == 0 && i / TENSOR_INPUTS < tensors_of(n);
 }
 
 /* The table that input i of n comes out of, NULL if it comes from elsewhere. */
@@ -27,7 +27,7 @@ static const lnt_gnode *table_before(const lnt_graph *g, const lnt_gnode *n, uns
     return known && lnt_ginfo(g, table->in[1])->dims[0] == 1 ? table : NULL;
 }
 
-/* The bytes that input i of n hangs on. */
+/* The quantized tensor that input i of n depends on. */
 static uint32_t root_of(const lnt_graph *g, const lnt_gnode *n, unsigned i)
 {
     const lnt_gnode *table = table_before(g, n, i);
@@ -43,15 +43,15 @@ static bool is_function(const lnt_graph *g, const lnt_gnode *n)
     return fits && lnt_ginfo(g, root_of(g, n, 0))->dtype != LNT_UNDEFINED;
 }
 
-/* The node's outputs for all bytes of the root in their order. */
+/* The node's outputs for all values of the root, in the order of their bit patterns. */
 static lnt_status fill(const lnt_graph *g, const lnt_gnode *n, uint8_t *to)
 {
     const lnt_operand *root = lnt_ginfo(g, root_of(g, n, 0));
-    uint8_t all[BYTES];
+    uint8_t all[LEVELS];
     lnt_operand operand[MAX_INPUTS], y = {0}, *in[MAX_INPUTS] = {NULL}, *out = &y;
     void *data = to;
     lnt_node view;
-    for (unsigned i = 0; i < BYTES; i++)
+    for (unsigned i = 0; i < LEVELS; i++)
         all[i] = (uint8_t)i;
     for (unsigned i = 0; i < n->n_in; i++) {
         if (n->in[i] == LNT_NONE)
@@ -60,7 +60,7 @@ static lnt_status fill(const lnt_graph *g, const lnt_gnode *n, uint8_t *to)
         operand[i] = *lnt_ginfo(g, n->in[i]);
         if (is_tensor(n, i)) {
             const lnt_gnode *table = table_before(g, n, i);
-            operand[i] = (lnt_operand){.dtype = root->dtype, .rank = 1, .dims = {BYTES}};
+            operand[i] = (lnt_operand){.dtype = root->dtype, .rank = 1, .dims = {LEVELS}};
             operand[i].data = table ? lnt_ginfo(g, table->in[1])->data : all;
         }
     }
@@ -72,8 +72,8 @@ static lnt_status fill(const lnt_graph *g, const lnt_gnode *n, uint8_t *to)
 
 static lnt_status visit(lnt_edit *e, lnt_gnode *n)
 {
-    static const int64_t dims[] = {1, BYTES};
-    uint8_t to[BYTES];
+    static const int64_t dims[] = {1, LEVELS};
+    uint8_t to[LEVELS];
     if (!is_function(e->g, n))
         return LNT_OK;
     LNT_TRY(fill(e->g, n, to));
@@ -81,7 +81,7 @@ static lnt_status visit(lnt_edit *e, lnt_gnode *n)
                            lnt_graph_add_constant(e->g, n->name, LNT_UINT8, 2, dims, to, sizeof to)};
     if (in[1] == LNT_NONE || !lnt_edit_substitute(e, n, lnt_op_by_id(LNT_ID_ByteTable), in, 2))
         return LNT_E_MEMORY;
-    return lnt_edit_count(e, "functions of bytes");
+    return lnt_edit_count(e, "functions of int8 values");
 }
 
 lnt_status lnt_pass_byte_tables(lnt_graph *g, lnt_report *report)

@@ -1,4 +1,4 @@
-/* dead_nodes.c — drops what no output, no kept value and no state hangs on. */
+/* dead_nodes.c — drops nodes that no output, no kept value and no state depends on. */
 #include "convert/graph/edit.h"
 #include "convert/passes/passes.h"
 

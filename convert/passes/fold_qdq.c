@@ -1,21 +1,21 @@
-/* fold_qdq.c — operators between DequantizeLinear and QuantizeLinear become operators on bytes.
+/* fold_qdq.c — operators between DequantizeLinear and QuantizeLinear become quantized operators.
  *
  *     Q(Conv(DQ(x), DQ(w), DQ(b)))      QLinearConv          w constant, scale of b = those of x and w
  *     Q(MatMul(DQ(a), DQ(b)))           QLinearMatMul
  *     Q(Gemm(DQ(a), DQ(b), DQ(c)))      QLinearGemm, c as b of Conv
  *     Q(Add | Mul | Concat | ...(DQ))   com.microsoft.QLinear*
- *     Q(Reshape | MaxPool | ...(DQ(x))) the same on bytes, if Q is the inverse of DQ
+ *     Q(Reshape | MaxPool | ...(DQ(x))) the same on int8, if Q is the inverse of DQ
  *
- * The sums are exact where they were rounded to float before: a result may be the neighboring byte where it
- * falls between two. A Relu before Q goes where Q stores nothing below 0. Runs before constants are folded,
- * so that weights stay bytes. */
+ * The sums are exact where they were rounded to float before: a result may be the neighboring level where
+ * it falls between two. A Relu before Q goes where Q stores nothing below 0. Runs before constants are folded,
+ * so that weights stay int8. */
 #include "convert/graph/edit.h"
 #include "convert/passes/passes.h"
 
 #include <math.h>
 #include <string.h>
 
-/* What a quantized value means; scale LNT_NONE: it is none. */
+/* A quantized value and its quantization parameters; scale LNT_NONE: it is none. */
 typedef struct quantized {
     uint32_t value, scale, zero;
     lnt_dtype type;
@@ -23,7 +23,7 @@ typedef struct quantized {
     double origin;
 } quantized;
 
-static bool is_byte(lnt_dtype t)
+static bool is_8_bit(lnt_dtype t)
 {
     return t == LNT_INT8 || t == LNT_UINT8;
 }
@@ -41,7 +41,7 @@ static bool one_float(const lnt_graph *g, uint32_t v)
 }
 
 /* Reads scale and zero point of Q or DQ node n, one for the whole tensor. False if it is of another kind. */
-static bool meaning(lnt_graph *g, const lnt_gnode *n, lnt_dtype type, quantized *q)
+static bool read_qparams(lnt_graph *g, const lnt_gnode *n, lnt_dtype type, quantized *q)
 {
     double scale, origin = 0;
     q->scale = lnt_in_value(n, 1);
@@ -63,15 +63,15 @@ static bool meaning(lnt_graph *g, const lnt_gnode *n, lnt_dtype type, quantized 
     return q->zero != LNT_NONE;
 }
 
-/* Input i of n is a dequantized byte tensor. */
+/* Input i of n is a dequantized int8 or uint8 tensor. */
 static bool dequantized(lnt_graph *g, const lnt_gnode *n, unsigned i, quantized *q)
 {
     const lnt_gnode *dq = lnt_producer(g, n, i);
-    if (!lnt_is(dq, DequantizeLinear) || !is_byte((lnt_dtype)lnt_ginfo(g, dq->in[0])->dtype) ||
+    if (!lnt_is(dq, DequantizeLinear) || !is_8_bit((lnt_dtype)lnt_ginfo(g, dq->in[0])->dtype) ||
         lnt_ginfo(g, dq->out[0])->dtype != LNT_FLOAT)
         return false;
     q->value = dq->in[0];
-    return meaning(g, dq, (lnt_dtype)lnt_ginfo(g, dq->in[0])->dtype, q);
+    return read_qparams(g, dq, (lnt_dtype)lnt_ginfo(g, dq->in[0])->dtype, q);
 }
 
 /* Constant weights with a scale and a zero point for the tensor, or one for each index of `axis`. */
@@ -86,7 +86,7 @@ static bool dequantized_weights(lnt_graph *g, const lnt_gnode *n, unsigned i, un
     const lnt_operand *w = lnt_ginfo(g, dq->in[0]);
     const int64_t given = lnt_gnode_int(dq, "axis", 1), counted = given < 0 ? given + w->rank : given;
     *q = (quantized){dq->in[0], lnt_in_value(dq, 1), lnt_in_value(dq, 2), (lnt_dtype)w->dtype, 0, 0};
-    if (!is_byte(q->type) || counted != axis || axis >= w->rank || !lnt_is_constant(g, q->scale) ||
+    if (!is_8_bit(q->type) || counted != axis || axis >= w->rank || !lnt_is_constant(g, q->scale) ||
         lnt_ginfo(g, q->scale)->dtype != LNT_FLOAT ||
         lnt_operand_count(lnt_ginfo(g, q->scale)) != w->dims[axis])
         return false;
@@ -108,7 +108,7 @@ static lnt_gnode *quantizer(lnt_edit *e, const lnt_gnode *n, quantized *q)
         return NULL;
     const lnt_dtype type = (lnt_dtype)lnt_ginfo(g, next->out[0])->dtype;
     q->value = next->out[0];
-    if (!is_byte(type) || lnt_in_value(next, 0) != (relu ? relu : n)->out[0] || !meaning(g, next, type, q) ||
+    if (!is_8_bit(type) || lnt_in_value(next, 0) != (relu ? relu : n)->out[0] || !read_qparams(g, next, type, q) ||
         (relu && q->origin != (type == LNT_INT8 ? INT8_MIN : 0)))
         return NULL;
     return next;
@@ -154,7 +154,7 @@ static lnt_status replace(lnt_edit *e, lnt_gnode *n, lnt_gnode *q, unsigned op, 
     made->name = n->name;
     made->attr = n->attr;
     made->n_attr = n->n_attr;
-    return lnt_edit_count(e, lnt_report_text(e->report, "%s on bytes", n->op->name));
+    return lnt_edit_count(e, lnt_report_text(e->report, "%s on int8", n->op->name));
 }
 
 static lnt_status fold_conv(lnt_edit *e, lnt_gnode *n)

@@ -162,7 +162,7 @@ static lnt_status merge_transposes(lnt_edit *e, lnt_gnode *n, bool *merged)
     return lnt_gnode_set_attr(e->g, n, &perm);
 }
 
-/* What a Reshape makes of its input does not hang on the input's own extents. */
+/* The output of a Reshape does not depend on the input's own extents. */
 static bool absolute_reshape(const lnt_graph *g, const lnt_gnode *n)
 {
     int64_t to[LNT_MAX_RANK];

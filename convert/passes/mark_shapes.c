@@ -1,4 +1,4 @@
-/* mark_shapes.c — marks the small computations that extents hang on, so that the runtime does them at bind.
+/* mark_shapes.c — marks the small computations that extents depend on, so that the runtime does them at bind.
  *
  * From every input whose contents an operator's shape rule reads, the walk goes back through cheap operators
  * on small tensors to constants, graph inputs and shapes: all nodes on the way are evaluated early. Where it

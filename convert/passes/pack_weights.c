@@ -15,7 +15,7 @@ typedef struct copy { /* a packed constant and what it was made from */
     struct copy *next;
 } copy;
 
-/* Is -128, or what uint8 weights keep as that, among the bytes? */
+/* Is -128, or what uint8 weights keep as that, among the weights? */
 static bool holds_least(const lnt_gvalue *v)
 {
     return memchr(v->info.data, v->info.dtype == LNT_UINT8 ? 0 : 0x80, v->bytes) != NULL;
@@ -40,7 +40,7 @@ static bool wanted(lnt_graph *g, const lnt_gnode *n, unsigned i, lnt_packed *rec
 static bool reads_rows(const lnt_graph *g, const lnt_gnode *n, unsigned i, const lnt_packed *record)
 {
     if (lnt_is(n, DynamicGather) && i == 0)
-        return lnt_packed_is_bytes(record) && record->source == LNT_SOURCE_NK;
+        return lnt_packed_is_int8(record) && record->source == LNT_SOURCE_NK;
     return lnt_is(n, Gather) && i == 0 && lnt_gnode_int(n, "axis", 0) == 0 &&
            lnt_ginfo(g, n->in[0])->rank == 2 && record->layout == LNT_LAYOUT_PANEL_F32 &&
            (record->source == LNT_SOURCE_KN || record->source == LNT_SOURCE_NK);

@@ -36,7 +36,7 @@ static lnt_status run(lnt_graph *g, lnt_report *report, const pass *p)
 
 lnt_status lnt_run_passes(lnt_graph *g, lnt_opt opt, lnt_report *report)
 {
-    /* Folding one chain lets extents be known on which the next chain hangs: until nothing moves any more. */
+    /* Folding one chain makes extents known on which the next chain depends: repeated until nothing changes. */
     unsigned before;
     unsigned rounds = 0;
     do {

@@ -1,6 +1,6 @@
 /* pattern_activation.c — activations written out in arithmetic, recognized by their values.
  *
- * Exporters spell GELU, SiLU and the like in many ways. A web of elementwise nodes whose only variable is x
+ * Exporters write GELU, SiLU and the like in many forms. A web of elementwise nodes whose only variable is x
  * is a function of one number: it is computed at a handful of points and compared with the functions there
  * are operators for. */
 #include "convert/passes/patterns.h"

@@ -65,7 +65,7 @@ static bool deviation(const lnt_graph *g, uint32_t value, norm *v)
     return lnt_is(n, Sqrt) && variance(g, n->in[0], v);
 }
 
-/* value is 1 / deviation, in one of its spellings. */
+/* value is 1 / deviation, in one of its forms. */
 static bool inverse_deviation(const lnt_graph *g, uint32_t value, norm *v)
 {
     const lnt_gnode *n = producer_of(g, value);

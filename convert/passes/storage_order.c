@@ -88,19 +88,19 @@ static bool is_elementwise(const lnt_gnode *n)
     return (n->op->flags & LNT_OP_ELEMENTWISE) || lnt_is(n, Elementwise);
 }
 
-static bool is_byte(const lnt_operand *o)
+static bool is_8_bit(const lnt_operand *o)
 {
     return o->dtype == LNT_INT8 || o->dtype == LNT_UINT8;
 }
 
-/* Kernels that work channels-last do so on floats and bytes. */
+/* Kernels that work channels-last do so on float, int8 and uint8. */
 static bool has_channels(const lnt_operand *o)
 {
-    return o->rank >= 3 && o->rank <= LNT_MAX_RANK && (o->dtype == LNT_FLOAT || is_byte(o));
+    return o->rank >= 3 && o->rank <= LNT_MAX_RANK && (o->dtype == LNT_FLOAT || is_8_bit(o));
 }
 
 /* Operators on quantized tensors with more than one of them. */
-static bool combines_bytes(const lnt_gnode *n)
+static bool combines_quantized(const lnt_gnode *n)
 {
     return lnt_is(n, QLinearAdd) || lnt_is(n, QLinearMul);
 }
@@ -111,7 +111,7 @@ static unsigned first_tensor(const lnt_gnode *n)
     return lnt_is(n, QLinearConcat) ? 2 : 0;
 }
 
-/* Scales of an axis, or an axis that is said otherwise, hang on ONNX order. */
+/* Scales of an axis, or an axis that is said otherwise, depend on ONNX order. */
 static bool hangs_on_order(const lnt_graph *g, const lnt_gnode *n)
 {
     if (lnt_is(n, QuantizeLinear) || lnt_is(n, DequantizeLinear))
@@ -154,7 +154,7 @@ static bool orders_known(const lnt_graph *g, const lnt_gnode *n)
 {
     if (n->n_out == 0 || n->out[0] == LNT_NONE || !has_channels(lnt_ginfo(g, n->out[0])))
         return false;
-    if (is_elementwise(n) && is_byte(lnt_ginfo(g, n->out[0])))
+    if (is_elementwise(n) && is_8_bit(lnt_ginfo(g, n->out[0])))
         return false;
     if (is_elementwise(n) || moves_axes(n))
         return true;
@@ -171,7 +171,7 @@ static role operand_role(const lnt_graph *g, const lnt_gnode *n, uint32_t value)
     const lnt_operand *x = lnt_ginfo(g, value), *result = lnt_ginfo(g, n->out[0]);
     if (!has_channels(x) || g->value[value].constant)
         return ANY;
-    if (x->rank != result->rank || (is_elementwise(n) && is_byte(x)))
+    if (x->rank != result->rank || (is_elementwise(n) && is_8_bit(x)))
         return PLAIN;
     return order_free(x) ? ANY : OWN;
 }
@@ -182,7 +182,7 @@ static role in_role(const lnt_graph *g, const lnt_gnode *n, unsigned i)
         return ANY;
     if (!orders_known(g, n))
         return PLAIN;
-    if (is_elementwise(n) || combines_bytes(n) || i + n->n_program_in >= n->n_in)
+    if (is_elementwise(n) || combines_quantized(n) || i + n->n_program_in >= n->n_in)
         return operand_role(g, n, n->in[i]);
     if (moves_axes(n) || reads_either(g, n, i))
         return ANY;

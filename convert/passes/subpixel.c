@@ -1,4 +1,4 @@
-/* subpixel.c — a ConvTranspose becomes a Conv: for a model that is quantized, as that has a form in bytes,
+/* subpixel.c — a ConvTranspose becomes a Conv: for a model that is quantized, as that has an int8 form,
  * and where there are so few features that panels of the kernel's phases would be nearly empty.
  *
  * Output o = s q + r of stride s reads the inputs q - j by the taps r + s j. So one convolution of J = ceil(k

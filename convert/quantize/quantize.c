@@ -1,4 +1,4 @@
-/* quantize.c — products with constant float weights become products of bytes (convert/quantize/quantize.h).
+/* quantize.c — products with constant float weights become int8 products (convert/quantize/quantize.h).
  *
  * Comes behind the patterns, which make the weights what they will be, and before epilogues, which then are
  * taken up by the quantized operators as they were by the float ones. */
@@ -97,7 +97,7 @@ static lnt_status find_conv(finder *f, lnt_gnode *n)
         return LNT_OK;
     const uint32_t in[] = {n->in[0], m->weights, m->scale, lnt_in_value(n, 2)};
     LNT_TRY(add_layer(f, n, LNT_ID_DynamicConv, in, in[3] == LNT_NONE ? 3 : 4, n->in[1]));
-    /* Depthwise ones take longer to make bytes of what they read than to compute in float. */
+    /* Depthwise ones take longer to quantize their input than to compute in float. */
     f->layers.layer[f->layers.n - 1].narrow = lnt_qconv_is_depthwise(&record);
     return LNT_OK;
 }
@@ -225,13 +225,13 @@ static lnt_status tell(finder *f)
         *q = l->measured;
         q->int8 = l->chosen && !l->narrow;
         q->narrow = l->chosen && l->narrow;
-        q->why = q->narrow ? "faster in float; its weights are bytes" : l->why;
+        q->why = q->narrow ? "faster in float; its weights are int8" : l->why;
         q->node = lnt_report_text(r, "%s", q->node);
         if (!q->node)
             return LNT_E_MEMORY;
         LNT_TRY(lnt_edit_count(&f->e, lnt_report_text(r, "%s %s", l->plain.op->name,
                                                       q->int8     ? "in INT8"
-                                                      : q->narrow ? "in float with weights of bytes"
+                                                      : q->narrow ? "in float with int8 weights"
                                                                   : "kept in float")));
     }
     return LNT_OK;

@@ -46,10 +46,10 @@ typedef struct lnt_qlayer {
     lnt_gnode *node;
     lnt_gnode plain, quantized;
     bool chosen;
-    bool fixed;      /* what it reads and gives are bytes of fixed meaning: quantize_static.h */
-    bool formless;   /* products that have no form in bytes: counted only */
+    bool fixed;      /* static: quantization parameters are constants (quantize_static.h) */
+    bool formless;   /* products that have no int8 form: counted only */
     bool unfit;      /* not chosen for the sake of the outputs */
-    bool narrow;     /* chosen, it computes in float, with weights that are bytes in the file */
+    bool narrow;     /* chosen, it computes in float, with weights that are int8 in the file */
     const char *why; /* not chosen */
     struct lnt_rounding *rounding; /* during the trial; or NULL */
     lnt_quantized measured;
@@ -61,7 +61,7 @@ typedef struct lnt_qlayers {
     struct lnt_static *fixed; /* NULL unless static */
 } lnt_qlayers;
 
-/* Adds node n, chosen, with the bytes of its weights; its quantized form is still the plain one. */
+/* Adds node n, chosen, with its int8 weights; its quantized form is still the plain one. */
 lnt_status lnt_qlayers_add(lnt_qlayers *layers, lnt_graph *g, lnt_gnode *n, size_t weights);
 
 /* Measures every layer by itself and the model as a whole, and takes layers back until the bounds hold. The

@@ -15,7 +15,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Reads operand 0 as bytes and may have another scale for each of its channels. */
+/* Reads operand 0 as uint8 and may have another scale for each of its channels. */
 bool lnt_q_takes_balance(const lnt_qsite *s)
 {
     return s->kind == LNT_Q_PRODUCT && lnt_is(s->node, Conv);
@@ -114,13 +114,13 @@ lnt_status lnt_static_balance(lnt_static *st)
     return LNT_OK;
 }
 
-/* Every one that reads its bytes can take other scales. */
+/* Every node that reads it quantized can take other scales. */
 static bool readers_take_it(const lnt_static *st, const lnt_qvalue *v)
 {
     bool any = false;
     for (uint32_t r = v->first_reader; r != LNT_NONE; r = st->reader[r].next) {
         const lnt_qsite *s = &st->site[st->reader[r].site];
-        if (!s->on || s->folded || !lnt_q_reads_bytes(s, st->reader[r].operand))
+        if (!s->on || s->folded || !lnt_q_reads_quantized(s, st->reader[r].operand))
             continue;
         if (!lnt_q_takes_balance(s))
             return false;
@@ -186,13 +186,13 @@ static void keep_some(lnt_qvalue *v, const lnt_tensor *x, int64_t run, size_t sa
 double lnt_static_channel_offset(const lnt_static *st, uint32_t value, int64_t channel)
 {
     const double counts = 0.1; /* of a step; five times what the mean of so many is off by chance */
-    const lnt_qvalue *v = &st->value[value], *m = lnt_static_meaning(st, value);
+    const lnt_qvalue *v = &st->value[value], *m = lnt_static_qparams(st, value);
     const float scale = v->balanced ? m->scale * v->balance[channel] : m->scale;
     double sum = 0;
     for (unsigned i = 0; i < v->n_some; i++) {
         const float x = v->channel_some[channel * LNT_Q_SOME + i];
-        const int32_t byte = lnt_requantize(x / scale, m->zero, lnt_qrange_of(LNT_UINT8));
-        const double off = (double)((float)(byte - m->zero) * scale) - (double)x;
+        const int32_t q = lnt_requantize(x / scale, m->zero, lnt_qrange_of(LNT_UINT8));
+        const double off = (double)((float)(q - m->zero) * scale) - (double)x;
         sum += fabs(off) <= (double)scale ? off : 0; /* what is cut off is another matter in each sample */
     }
     const double mean = v->n_some ? sum / v->n_some : 0;

@@ -62,14 +62,14 @@ static int64_t channel_run(const lnt_operand *o)
     return run;
 }
 
-/* The scale of the bytes in that row of a channel. */
+/* The scale of the quantized values in that row of a channel. */
 static float scale_at(const lnt_qvalue *m, int64_t row)
 {
     LNT_ASSERT(m && row >= 0);
     return m->balanced ? m->scale * m->balance[row % m->channels] : m->scale;
 }
 
-/* What the session holds of value v; as bytes where v is the twin of a value of floats. */
+/* What the session holds of value v; as uint8 where v is the twin of a float value. */
 static lnt_status read_value(place *t, alone *a, uint32_t v, lnt_operand *o)
 {
     const uint32_t floats = t->fixed ? lnt_static_source(t->fixed, v) : LNT_NONE;
@@ -86,7 +86,7 @@ static lnt_status read_value(place *t, alone *a, uint32_t v, lnt_operand *o)
         memcpy(data, x.data, x.bytes);
         return LNT_OK;
     }
-    const lnt_qvalue *m = lnt_static_meaning(t->fixed, floats);
+    const lnt_qvalue *m = lnt_static_qparams(t->fixed, floats);
     const int64_t n = (int64_t)(x.bytes / sizeof(float)), run = channel_run(o);
     for (int64_t i = 0; i < n; i++)
         ((uint8_t *)data)[i] = (uint8_t)lnt_requantize(((const float *)x.data)[i] / scale_at(m, i / run),
@@ -180,15 +180,15 @@ static double multiplications(alone *a)
 /* ---- exactness ---- */
 
 /* Adds up how far both forms are from each other. */
-static lnt_status compare_outputs(const alone *plain, const alone *bytes, lnt_noise *n)
+static lnt_status compare_outputs(const alone *plain, const alone *quantized, lnt_noise *n)
 {
     for (unsigned i = 0; i < plain->node.n_out; i++)
         if (plain->out[i])
-            lnt_noise_add(n, plain->out_data[i], bytes->out_data[i], lnt_operand_count(plain->out[i]));
+            lnt_noise_add(n, plain->out_data[i], quantized->out_data[i], lnt_operand_count(plain->out[i]));
     return LNT_OK;
 }
 
-/* Element i of what the site's operator gave, as the number it means. */
+/* Element i of what the site's operator gave, as a real number. */
 static float number_at(const place *t, const lnt_qsite *s, const alone *a, const lnt_qvalue *m, int64_t i)
 {
     const void *data = a->out_data[0];
@@ -205,17 +205,17 @@ static float number_at(const place *t, const lnt_qsite *s, const alone *a, const
 }
 
 /* The operator with what was folded into it, against the float model's value. */
-static lnt_status compare_site(const place *t, const lnt_qsite *s, const alone *bytes, lnt_noise *n)
+static lnt_status compare_site(const place *t, const lnt_qsite *s, const alone *quantized, lnt_noise *n)
 {
     const uint32_t y = t->fixed->site[s->last].node->out[0];
-    const lnt_qvalue *m = lnt_static_meaning(t->fixed, y);
+    const lnt_qvalue *m = lnt_static_qparams(t->fixed, y);
     lnt_tensor want;
     LNT_TRY(lnt_get_value(t->session, t->g->value[y].name, &want, t->err));
-    const int64_t count = lnt_operand_count(bytes->out[0]);
+    const int64_t count = lnt_operand_count(quantized->out[0]);
     LNT_REQUIRE(want.bytes == (size_t)count * sizeof(float), t->err, LNT_E_INTERNAL, "%s changed its shape",
                 s->node->name);
     for (int64_t i = 0; i < count; i++) {
-        const float got = number_at(t, s, bytes, m, i);
+        const float got = number_at(t, s, quantized, m, i);
         lnt_noise_add(n, (const float *)want.data + i, &got, 1);
     }
     return LNT_OK;
@@ -251,34 +251,34 @@ static void estimate_both(const lnt_costs *c, const alone *a, lnt_qlayer *l)
     const double floats = rows ? y * sizeof(float) : (double)m->before, bytes = rows ? y : (double)m->after;
     m->plain_us = lnt_costs_float_us(c, m->multiplications, floats);
     m->int8_us =
-        lnt_costs_byte_us(c, m->multiplications, bytes, rows ? y : (double)lnt_operand_count(a->in[0]));
+        lnt_costs_int8_us(c, m->multiplications, bytes, rows ? y : (double)lnt_operand_count(a->in[0]));
 }
 
-static lnt_status compare_forms(place *t, alone *plain, alone *bytes, lnt_qlayer *l)
+static lnt_status compare_forms(place *t, alone *plain, alone *quantized, lnt_qlayer *l)
 {
     lnt_noise n = {0};
     LNT_TRY(lnt_solo_run(&plain->solo));
-    LNT_TRY(lnt_solo_run(&bytes->solo));
-    LNT_TRY(l->fixed ? compare_site(t, lnt_static_site(t->fixed, l->node), bytes, &n)
-                     : compare_outputs(plain, bytes, &n));
+    LNT_TRY(lnt_solo_run(&quantized->solo));
+    LNT_TRY(l->fixed ? compare_site(t, lnt_static_site(t->fixed, l->node), quantized, &n)
+                     : compare_outputs(plain, quantized, &n));
     l->measured.snr = lnt_noise_snr(&n);
     if (t->g->quantize->costs) {
         estimate_both(t->g->quantize->costs, plain, l);
         return LNT_OK;
     }
     LNT_TRY(bind_for_time(t, plain));
-    LNT_TRY(bind_for_time(t, bytes));
-    return time_both(plain, bytes, &l->measured.plain_us, &l->measured.int8_us);
+    LNT_TRY(bind_for_time(t, quantized));
+    return time_both(plain, quantized, &l->measured.plain_us, &l->measured.int8_us);
 }
 
-static lnt_status measure(place *t, const lnt_qlayers *layers, alone *plain, alone *bytes, lnt_qlayer *l)
+static lnt_status measure(place *t, const lnt_qlayers *layers, alone *plain, alone *quantized, lnt_qlayer *l)
 {
     LNT_TRY(prepare(t, &l->plain, plain));
     l->measured.multiplications = multiplications(plain);
     if (l->formless)
         return LNT_OK;
-    LNT_TRY(prepare(t, quantized_form(layers->fixed, l), bytes));
-    return compare_forms(t, plain, bytes, l);
+    LNT_TRY(prepare(t, quantized_form(layers->fixed, l), quantized));
+    return compare_forms(t, plain, quantized, l);
 }
 
 lnt_status lnt_measure_layer(lnt_graph *g, const lnt_qlayers *layers, lnt_session *s, lnt_qlayer *l,

@@ -1,8 +1,8 @@
 /* quantize_lower.c — writes the main graph's nodes as the plan has them.
  *
- * A value that is bytes has a twin of uint8. Where floats are wanted of it, DequantizeLinear makes the value
- * itself, so that float nodes stay as they are; where bytes are wanted of a float value, QuantizeLinear makes
- * the twin before its first reader.
+ * A quantized value has a uint8 twin. Where the value is read as float, DequantizeLinear computes it from the twin,
+ * so that float nodes stay as they are; where a float value is read as uint8, QuantizeLinear computes the twin
+ * before its first reader.
  *
  * Biases are corrected by the mean error that quantized weights and inputs add to a channel (bias correction: Nagel,
  * van Baalen, Blankevoort and Welling, "Data-Free Quantization Through Weight Equalization and Bias Correction",
@@ -42,8 +42,8 @@ static lnt_status scalar(lnt_static *st, const char *name, lnt_dtype type, const
     return *out == LNT_NONE ? LNT_E_MEMORY : LNT_OK;
 }
 
-/* Scale and zero point of a value's bytes, as constants. */
-static lnt_status meaning(lnt_static *st, uint32_t value, uint32_t *scale, uint32_t *zero)
+/* The quantization parameters of a value, scale and zero point, as constants. */
+static lnt_status qparams(lnt_static *st, uint32_t value, uint32_t *scale, uint32_t *zero)
 {
     uint32_t root = value;
     while (st->value[root].group != root)
@@ -60,7 +60,7 @@ static lnt_status meaning(lnt_static *st, uint32_t value, uint32_t *scale, uint3
 }
 
 /* Scales and zero points of the channels of a balanced value. */
-static lnt_status channel_meanings(lnt_static *st, uint32_t value, uint32_t *scale, uint32_t *zero)
+static lnt_status channel_qparams(lnt_static *st, uint32_t value, uint32_t *scale, uint32_t *zero)
 {
     const lnt_qvalue *v = &st->value[value];
     const size_t n = (size_t)v->channels;
@@ -76,29 +76,29 @@ static lnt_status channel_meanings(lnt_static *st, uint32_t value, uint32_t *sca
     return *scale == LNT_NONE || *zero == LNT_NONE ? LNT_E_MEMORY : LNT_OK;
 }
 
-static lnt_status twin(lnt_static *st, uint32_t value, uint32_t *bytes)
+static lnt_status twin(lnt_static *st, uint32_t value, uint32_t *out)
 {
     LNT_ASSERT(value < st->g->n_values);
     lnt_qvalue *v = &st->value[value];
-    if (v->bytes == LNT_NONE) {
-        v->bytes = lnt_graph_add_value(st->g, st->g->value[value].name);
-        if (v->bytes == LNT_NONE)
+    if (v->twin == LNT_NONE) {
+        v->twin = lnt_graph_add_value(st->g, st->g->value[value].name);
+        if (v->twin == LNT_NONE)
             return LNT_E_MEMORY;
         st->twinned[st->n_twinned++] = value;
     }
-    *bytes = v->bytes;
+    *out = v->twin;
     return LNT_OK;
 }
 
-/* The twin of what node n reads, made here where nothing has made it yet; and its meaning. */
-static lnt_status read_bytes(lnt_static *st, const lnt_gnode *n, uint32_t value, uint32_t in[3])
+/* The twin of what node n reads, made here where nothing has made it yet; and its quantization parameters. */
+static lnt_status quantized_input(lnt_static *st, const lnt_gnode *n, uint32_t value, uint32_t in[3])
 {
     lnt_qvalue *v = &st->value[value];
-    LNT_TRY(meaning(st, value, &in[1], &in[2]));
+    LNT_TRY(qparams(st, value, &in[1], &in[2]));
     LNT_TRY(twin(st, value, &in[0]));
-    if (v->has_bytes)
+    if (v->twin_written)
         return LNT_OK;
-    v->has_bytes = true;
+    v->twin_written = true;
     const uint32_t operands[] = {value, in[1], in[2]};
     return add(st, n, LNT_ID_QuantizeLinear, operands, 3, in[0]) ? LNT_OK : LNT_E_MEMORY;
 }
@@ -109,30 +109,30 @@ static bool read_as_floats(const lnt_static *st, uint32_t value)
     bool floats = st->value[value].outside;
     for (uint32_t r = st->value[value].first_reader; r != LNT_NONE && !floats; r = st->reader[r].next) {
         const lnt_qsite *s = &st->site[st->reader[r].site];
-        floats = !s->folded && (!s->on || !lnt_q_reads_bytes(s, st->reader[r].operand));
+        floats = !s->folded && (!s->on || !lnt_q_reads_quantized(s, st->reader[r].operand));
     }
     return floats;
 }
 
 /* ---- what each kind becomes ---- */
 
-/* Puts operator op, which gives the bytes of the site's output. */
-static lnt_status put_bytes(lnt_static *st, lnt_qsite *s, unsigned op, const uint32_t *in, unsigned n_in)
+/* Puts operator op, whose output is the site's quantized output. */
+static lnt_status put_quantized(lnt_static *st, lnt_qsite *s, unsigned op, const uint32_t *in, unsigned n_in)
 {
     const uint32_t y = st->site[s->last].node->out[0];
-    uint32_t bytes, operands[3];
-    LNT_TRY(twin(st, y, &bytes));
-    s->lowered = add(st, s->node, op, in, n_in, bytes);
+    uint32_t quantized, operands[3];
+    LNT_TRY(twin(st, y, &quantized));
+    s->lowered = add(st, s->node, op, in, n_in, quantized);
     if (!s->lowered)
         return LNT_E_MEMORY;
-    st->value[y].has_bytes = true;
+    st->value[y].twin_written = true;
     if (!read_as_floats(st, y))
         return LNT_OK;
-    operands[0] = bytes;
+    operands[0] = quantized;
     if (st->value[y].balanced)
-        LNT_TRY(channel_meanings(st, y, &operands[1], &operands[2]));
+        LNT_TRY(channel_qparams(st, y, &operands[1], &operands[2]));
     else
-        LNT_TRY(meaning(st, y, &operands[1], &operands[2]));
+        LNT_TRY(qparams(st, y, &operands[1], &operands[2]));
     lnt_gnode *floats = add(st, s->node, LNT_ID_DequantizeLinear, operands, 3, y);
     return floats ? lnt_gnode_set_int(st->g, floats, "axis", 1) : LNT_E_MEMORY;
 }
@@ -163,25 +163,25 @@ static lnt_status scaled_weights(const lnt_static *st, const lnt_qsite *s, lnt_o
 }
 
 /* What rounding adds to the sums of column n on average: of the weights w, because the input's channels are
- * not 0 on average, and of the input, where what is common lies between two bytes (a bound below 0, say). */
+ * not 0 on average, and of the input, where what is common lies between two levels (a bound below 0, say). */
 static double mean_error(const lnt_static *st, const lnt_qsite *s, const lnt_operand *w, const double *offset,
                          int64_t n)
 {
     const lnt_qvalue *x = &st->value[s->node->in[0]];
-    const int8_t *bytes = st->g->value[s->product.bytes].info.data;
+    const int8_t *weight = st->g->value[s->product.quantized].info.data;
     const float scale = ((const float *)st->g->value[s->product.scale].info.data)[n];
     const int64_t run = lnt_operand_count(w) / w->dims[0];
     double error = 0;
     for (int64_t i = n * run; i < (n + 1) * run && x->channels && x->channel_count > 0; i++) {
         const int64_t c = lnt_q_weight_channel(s->node, w, i);
-        const double divided = x->balanced ? (double)x->balance[c] : 1, real = (double)bytes[i] * scale;
+        const double divided = x->balanced ? (double)x->balance[c] : 1, real = (double)weight[i] * scale;
         const double off = real - (double)((const float *)w->data)[i];
         error += (off * x->channel_sum[c] / x->channel_count + real * offset[c]) / divided;
     }
     return error;
 }
 
-/* What becoming bytes adds to the channels of a convolution's input: in the caller's block. */
+/* The mean quantization error of the channels of a convolution's input: in the caller's block. */
 static double *channel_offsets(const lnt_static *st, const lnt_qsite *s)
 {
     const lnt_qvalue *x = &st->value[s->node->in[0]];
@@ -242,7 +242,7 @@ static lnt_status round_weights(lnt_static *st, const lnt_qsite *s, const lnt_op
     if (p->x_balanced && !(divided = divisors(st, s, w)))
         return LNT_E_MEMORY;
     const lnt_status status = lnt_round_weights(st->g, p->rounding, w, !lnt_is(s->node, Conv), p->scale,
-                                                p->factor, divided, p->bytes);
+                                                p->factor, divided, p->quantized);
     lnt_free(st->g->memory.allocator, divided);
     return status;
 }
@@ -261,13 +261,13 @@ static float *least_scales(const lnt_static *st, const lnt_qweights *p, float x_
 /* Takes what was made before, for inputs of another scale, if its scales are large enough. */
 static bool use_made(const lnt_static *st, lnt_qweights *p, const float *least)
 {
-    if (!p->made[p->x_balanced].bytes)
+    if (!p->made[p->x_balanced].quantized)
         return false;
     const float *scale = st->g->value[p->made[p->x_balanced].scale].info.data;
     for (int64_t i = 0; i < p->columns; i++)
         if (least[i] > fabsf(scale[i] / p->factor))
             return false;
-    p->bytes = p->made[p->x_balanced].bytes;
+    p->quantized = p->made[p->x_balanced].quantized;
     p->scale = p->made[p->x_balanced].scale;
     return true;
 }
@@ -278,9 +278,9 @@ static lnt_status make_int8(lnt_static *st, lnt_qsite *s, const lnt_operand *w, 
     lnt_qweights *p = &s->product;
     if (!use_made(st, p, least)) {
         LNT_TRY(lnt_quantize_weights(st->g, st->g->value[p->weights].name, w, lnt_is(s->node, Conv) ? 0 : 1, 1,
-                                     p->factor, least, &p->bytes, &p->scale));
+                                     p->factor, least, &p->quantized, &p->scale));
         LNT_TRY(round_weights(st, s, w));
-        p->made[p->x_balanced].bytes = p->bytes;
+        p->made[p->x_balanced].quantized = p->quantized;
         p->made[p->x_balanced].scale = p->scale;
     }
     return make_bias(st, s, w);
@@ -292,7 +292,7 @@ static lnt_status make_weights(lnt_static *st, lnt_qsite *s)
     lnt_operand w;
     float *block;
     const bool balanced = st->value[s->node->in[0]].balanced;
-    const float x_scale = lnt_static_meaning(st, s->node->in[0])->scale;
+    const float x_scale = lnt_static_qparams(st, s->node->in[0])->scale;
     if (p->x_scale == x_scale && p->x_balanced == balanced)
         return LNT_OK;
     const float *least = least_scales(st, p, x_scale);
@@ -323,11 +323,11 @@ static lnt_status column_scales(lnt_static *st, const lnt_qweights *p, uint32_t 
     return *scale == LNT_NONE ? LNT_E_MEMORY : LNT_OK;
 }
 
-/* Sums of bytes, and what makes floats of them. */
+/* ConvInteger, and what dequantizes its int32 sums. */
 static lnt_status put_conv_to_float(lnt_static *st, lnt_qsite *s, const uint32_t x[3], uint32_t zero)
 {
     const lnt_qweights *p = &s->product;
-    const uint32_t y = s->node->out[0], in[] = {x[0], p->bytes, x[2], zero};
+    const uint32_t y = s->node->out[0], in[] = {x[0], p->quantized, x[2], zero};
     const float *scale = st->g->value[p->scale].info.data;
     float *both = lnt_bump_alloc(&st->g->memory, (size_t)p->columns * sizeof *both, st->g->err);
     const uint32_t sums = lnt_graph_add_value(st->g, st->g->value[y].name);
@@ -375,24 +375,24 @@ static lnt_status put_product(lnt_static *st, lnt_qsite *s)
     const uint32_t y = st->site[s->last].node->out[0];
     uint32_t x[3], zero, scale, ys, yz;
     unsigned more;
-    LNT_TRY(read_bytes(st, s->node, s->node->in[0], x));
+    LNT_TRY(quantized_input(st, s->node, s->node->in[0], x));
     LNT_TRY(make_weights(st, s));
     LNT_TRY(scalar(st, "zero", LNT_INT8, &(int8_t){0}, &zero));
     if (s->to_float && conv)
         return put_conv_to_float(st, s, x, zero);
     if (s->to_float) {
-        const uint32_t in[] = {x[0], p->bytes, x[1], p->scale, x[2], zero, p->bias};
+        const uint32_t in[] = {x[0], p->quantized, x[1], p->scale, x[2], zero, p->bias};
         s->lowered = add(st, s->node, LNT_ID_MatMulIntegerToFloat, in, p->bias == LNT_NONE ? 6 : 7, y);
         return s->lowered ? LNT_OK : LNT_E_MEMORY;
     }
-    LNT_TRY(meaning(st, y, &ys, &yz));
+    LNT_TRY(qparams(st, y, &ys, &yz));
     LNT_TRY(column_scales(st, p, y, &scale));
-    uint32_t in[11] = {x[0], x[1], x[2], p->bytes, scale, zero, ys, yz, p->bias_ints};
+    uint32_t in[11] = {x[0], x[1], x[2], p->quantized, scale, zero, ys, yz, p->bias_ints};
     LNT_TRY(put_bend(st, s, y, in + 9, &more));
     const unsigned op = conv                  ? LNT_ID_QLinearConv
                         : p->bias == LNT_NONE ? LNT_ID_QLinearMatMul
                                               : LNT_ID_QLinearGemm;
-    LNT_TRY(put_bytes(st, s, op, in, conv || p->bias != LNT_NONE ? 9 + more : 8));
+    LNT_TRY(put_quantized(st, s, op, in, conv || p->bias != LNT_NONE ? 9 + more : 8));
     if (conv)
         take_attributes(s);
     return LNT_OK;
@@ -401,41 +401,41 @@ static lnt_status put_product(lnt_static *st, lnt_qsite *s)
 static lnt_status put_binary(lnt_static *st, lnt_qsite *s)
 {
     uint32_t in[8];
-    LNT_TRY(read_bytes(st, s->node, s->node->in[0], in));
-    LNT_TRY(read_bytes(st, s->node, s->node->in[1], in + 3));
-    LNT_TRY(meaning(st, st->site[s->last].node->out[0], &in[6], &in[7]));
-    return put_bytes(st, s, lnt_is(s->node, Mul) ? LNT_ID_QLinearMul : LNT_ID_QLinearAdd, in, 8);
+    LNT_TRY(quantized_input(st, s->node, s->node->in[0], in));
+    LNT_TRY(quantized_input(st, s->node, s->node->in[1], in + 3));
+    LNT_TRY(qparams(st, st->site[s->last].node->out[0], &in[6], &in[7]));
+    return put_quantized(st, s, lnt_is(s->node, Mul) ? LNT_ID_QLinearMul : LNT_ID_QLinearAdd, in, 8);
 }
 
 static lnt_status put_pool(lnt_static *st, lnt_qsite *s)
 {
     uint32_t in[5];
-    LNT_TRY(read_bytes(st, s->node, s->node->in[0], in));
-    LNT_TRY(meaning(st, st->site[s->last].node->out[0], &in[3], &in[4]));
-    LNT_TRY(put_bytes(
+    LNT_TRY(quantized_input(st, s->node, s->node->in[0], in));
+    LNT_TRY(qparams(st, st->site[s->last].node->out[0], &in[3], &in[4]));
+    LNT_TRY(put_quantized(
         st, s, lnt_is(s->node, AveragePool) ? LNT_ID_QLinearAveragePool : LNT_ID_QLinearGlobalAveragePool, in,
         5));
     take_attributes(s);
     return LNT_OK;
 }
 
-/* A Concat of bytes, or where meanings differ one that brings them together. */
+/* Concat on uint8, or QLinearConcat where the inputs' quantization parameters differ from the output's. */
 static lnt_status put_concat(lnt_static *st, lnt_qsite *s)
 {
     uint32_t in[2 + 3 * LNT_Q_CONCAT_MOST], same[LNT_Q_CONCAT_MOST];
-    const lnt_qvalue *y = lnt_static_meaning(st, s->node->out[0]);
+    const lnt_qvalue *y = lnt_static_qparams(st, s->node->out[0]);
     const unsigned n = s->node->n_in;
     bool alike = true;
-    LNT_TRY(meaning(st, s->node->out[0], &in[0], &in[1]));
+    LNT_TRY(qparams(st, s->node->out[0], &in[0], &in[1]));
     for (unsigned i = 0; i < n; i++) {
-        LNT_TRY(read_bytes(st, s->node, s->node->in[i], in + 2 + 3 * i));
+        LNT_TRY(quantized_input(st, s->node, s->node->in[i], in + 2 + 3 * i));
         same[i] = in[2 + 3 * i];
-        alike &= lnt_static_meaning(st, s->node->in[i]) == y;
+        alike &= lnt_static_qparams(st, s->node->in[i]) == y;
     }
     if (alike)
-        LNT_TRY(put_bytes(st, s, LNT_ID_Concat, same, n));
+        LNT_TRY(put_quantized(st, s, LNT_ID_Concat, same, n));
     else
-        LNT_TRY(put_bytes(st, s, LNT_ID_QLinearConcat, in, 2 + 3 * n));
+        LNT_TRY(put_quantized(st, s, LNT_ID_QLinearConcat, in, 2 + 3 * n));
     take_attributes(s);
     return LNT_OK;
 }
@@ -443,23 +443,23 @@ static lnt_status put_concat(lnt_static *st, lnt_qsite *s)
 static lnt_status put_move(lnt_static *st, lnt_qsite *s)
 {
     uint32_t x[3], in[8];
-    LNT_TRY(read_bytes(st, s->node, s->node->in[0], x));
+    LNT_TRY(quantized_input(st, s->node, s->node->in[0], x));
     for (unsigned i = 0; i < s->node->n_in; i++)
         in[i] = i ? s->node->in[i] : x[0];
-    LNT_TRY(put_bytes(st, s, s->node->op->id, in, s->node->n_in));
+    LNT_TRY(put_quantized(st, s, s->node->op->id, in, s->node->n_in));
     take_attributes(s);
     return LNT_OK;
 }
 
 /* ---- functions of one number ---- */
 
-enum { BYTES = 256 };
+enum { UINT8_LEVELS = 256 };
 
-/* Applies node n to x[tables][BYTES], as the channels of a tensor of that rank. */
+/* Applies node n to x[tables][UINT8_LEVELS], as the channels of a tensor of that rank. */
 static lnt_status apply(const lnt_graph *g, const lnt_gnode *n, unsigned rank, int64_t tables, float *x,
                         float *result)
 {
-    lnt_operand variable = {.dtype = LNT_FLOAT, .rank = (uint8_t)rank, .dims = {1, tables, BYTES}, .data = x};
+    lnt_operand variable = {.dtype = LNT_FLOAT, .rank = (uint8_t)rank, .dims = {1, tables, UINT8_LEVELS}, .data = x};
     lnt_operand constants[4], *in[4], y = {0}, *out = &y;
     void *data = result;
     lnt_node view;
@@ -474,38 +474,38 @@ static lnt_status apply(const lnt_graph *g, const lnt_gnode *n, unsigned rank, i
     }
     lnt_site site = {.node = &view, .in = in, .out = &out, .n_in = n->n_in, .n_out = 1, .err = g->err};
     LNT_TRY(lnt_site_shape(&site));
-    LNT_REQUIRE(y.dtype == LNT_FLOAT && lnt_operand_count(&y) == tables * BYTES, g->err, LNT_E_INTERNAL,
+    LNT_REQUIRE(y.dtype == LNT_FLOAT && lnt_operand_count(&y) == tables * UINT8_LEVELS, g->err, LNT_E_INTERNAL,
                 "%s is no function of one number", n->name);
     LNT_TRY(lnt_evaluate(g->memory.allocator, &view, in, &out, &data, LNT_LEVEL_SCALAR, 0, g->err));
-    memcpy(x, result, (size_t)(tables * BYTES) * sizeof *x);
+    memcpy(x, result, (size_t)(tables * UINT8_LEVELS) * sizeof *x);
     return LNT_OK;
 }
 
-/* What the chain of functions from s on makes of each byte, as a constant. */
+/* The lookup table of the chain of functions from s on, as a constant: its output for each uint8 input. */
 static lnt_status make_table(lnt_static *st, const lnt_qsite *s, uint32_t value, uint32_t *table)
 {
     lnt_graph *g = st->g;
-    const lnt_qvalue *from = lnt_static_meaning(st, value);
-    const lnt_qvalue *to = lnt_static_meaning(st, st->site[s->last].node->out[0]);
+    const lnt_qvalue *from = lnt_static_qparams(st, value);
+    const lnt_qvalue *to = lnt_static_qparams(st, st->site[s->last].node->out[0]);
     const unsigned rank = g->value[value].info.rank < 3 ? 3 : g->value[value].info.rank;
     const lnt_qsite *last = &st->site[s->last], *f;
     int64_t tables = s->tables;
     for (f = s; f != last; f = &st->site[f->next])
         tables = st->site[f->next].tables > tables ? st->site[f->next].tables : tables;
-    const size_t n = (size_t)tables * BYTES;
+    const size_t n = (size_t)tables * UINT8_LEVELS;
     float *x = lnt_bump_alloc(&g->memory, 2 * n * sizeof *x, g->err);
-    uint8_t *bytes = lnt_bump_alloc(&g->memory, n, g->err);
-    if (!x || !bytes)
+    uint8_t *quantized = lnt_bump_alloc(&g->memory, n, g->err);
+    if (!x || !quantized)
         return LNT_E_MEMORY;
     for (size_t i = 0; i < n; i++)
-        x[i] = (float)((int32_t)(i % BYTES) - from->zero) * from->scale;
+        x[i] = (float)((int32_t)(i % UINT8_LEVELS) - from->zero) * from->scale;
     LNT_TRY(apply(g, s->node, rank, tables, x, x + n));
     for (f = s; f != last; f = &st->site[f->next])
         LNT_TRY(apply(g, st->site[f->next].node, rank, tables, x, x + n));
     for (size_t i = 0; i < n; i++)
-        bytes[i] = (uint8_t)lnt_requantize(x[i] / to->scale, to->zero, lnt_qrange_of(LNT_UINT8));
-    const int64_t dims[] = {tables, BYTES};
-    *table = lnt_graph_add_constant(g, s->node->name, LNT_UINT8, 2, dims, bytes, n);
+        quantized[i] = (uint8_t)lnt_requantize(x[i] / to->scale, to->zero, lnt_qrange_of(LNT_UINT8));
+    const int64_t dims[] = {tables, UINT8_LEVELS};
+    *table = lnt_graph_add_constant(g, s->node->name, LNT_UINT8, 2, dims, quantized, n);
     return *table == LNT_NONE ? LNT_E_MEMORY : LNT_OK;
 }
 
@@ -519,30 +519,30 @@ static const lnt_qsite *only_function(const lnt_static *st, uint32_t v)
     return s->kind == LNT_Q_TABLE && s->tables == 1 ? s : NULL;
 }
 
-/* Leaves out the ends of v's range where the functions behind it no longer change: bytes are better spent
+/* Leaves out the ends of v's range where the functions behind it no longer change: levels are better spent
  * elsewhere. */
 static lnt_status trim_range(lnt_static *st, uint32_t v)
 {
     const lnt_graph *g = st->g;
     lnt_qvalue *value = &st->value[v];
     const lnt_qsite *s = only_function(st, v);
-    float x[BYTES], result[BYTES], least = INFINITY, most = -INFINITY;
-    int from = 0, to = BYTES - 1;
+    float x[UINT8_LEVELS], result[UINT8_LEVELS], least = INFINITY, most = -INFINITY;
+    int from = 0, to = UINT8_LEVELS - 1;
     if (!s || !value->usable || value->producer == LNT_NONE || st->site[value->producer].kind == LNT_Q_TABLE)
         return LNT_OK;
-    const float step = (value->high - value->low) / (BYTES - 1);
-    for (int i = 0; i < BYTES; i++)
+    const float step = (value->high - value->low) / (UINT8_LEVELS - 1);
+    for (int i = 0; i < UINT8_LEVELS; i++)
         x[i] = value->low + (float)i * step;
     for (; s; s = only_function(st, s->node->out[0]))
         LNT_TRY(apply(g, s->node, 3, 1, x, result));
-    for (int i = 0; i < BYTES; i++) {
+    for (int i = 0; i < UINT8_LEVELS; i++) {
         least = fminf(least, x[i]);
         most = fmaxf(most, x[i]);
     }
-    const float same = (most - least) / (2 * BYTES);
-    while (from < BYTES - 1 && fabsf(x[from + 1] - x[0]) <= same)
+    const float same = (most - least) / (2 * UINT8_LEVELS);
+    while (from < UINT8_LEVELS - 1 && fabsf(x[from + 1] - x[0]) <= same)
         from++;
-    while (to > from && fabsf(x[to - 1] - x[BYTES - 1]) <= same)
+    while (to > from && fabsf(x[to - 1] - x[UINT8_LEVELS - 1]) <= same)
         to--;
     if (most - least > 0 && from < to)
         lnt_static_set_range(st, v, fminf(value->low + (float)from * step, 0),
@@ -565,9 +565,9 @@ static lnt_status put_table(lnt_static *st, lnt_qsite *s)
         if (s->node->in[i] != LNT_NONE && !st->g->value[s->node->in[i]].constant)
             value = s->node->in[i];
     LNT_TRY(make_table(st, s, value, &table));
-    LNT_TRY(read_bytes(st, s->node, value, x));
+    LNT_TRY(quantized_input(st, s->node, value, x));
     const uint32_t in[] = {x[0], table};
-    return put_bytes(st, s, LNT_ID_ByteTable, in, 2);
+    return put_quantized(st, s, LNT_ID_ByteTable, in, 2);
 }
 
 static lnt_status put(lnt_static *st, lnt_qsite *s)
@@ -591,8 +591,8 @@ lnt_status lnt_static_lower(lnt_static *st)
 {
     st->g->sub[0].n_nodes = 0;
     for (uint32_t v = 0; v < st->n_values; v++)
-        if (st->value[v].bytes != LNT_NONE)
-            st->g->value[st->value[v].bytes].producer = NULL;
+        if (st->value[v].twin != LNT_NONE)
+            st->g->value[st->value[v].twin].producer = NULL;
     for (uint32_t i = 0; i < st->n_sites; i++)
         LNT_TRY(put(st, &st->site[i]));
     return LNT_OK;

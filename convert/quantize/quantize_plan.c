@@ -1,19 +1,19 @@
-/* quantize_plan.c — which nodes work on bytes when some layers are chosen, which of them one operator does
- * together, and what the bytes of each value mean. */
+/* quantize_plan.c — which nodes are computed in int8 when some layers are chosen, which of them one operator
+ * computes together, and the quantization parameters of each value. */
 #include "convert/quantize/quantize_static.h"
 
 #include "convert/graph/edit.h"
 
 #include <math.h>
 
-/* ---- who works on bytes ---- */
+/* ---- which nodes are int8 ---- */
 
 static bool constant(const lnt_static *st, uint32_t value)
 {
     return st->g->value[value].constant;
 }
 
-/* Bytes can stand for what the site reads as bytes and for what it gives. */
+/* There are ranges for what the site reads quantized and for its output. */
 static bool has_ranges(const lnt_static *st, const lnt_qsite *s)
 {
     const lnt_gnode *n = s->node;
@@ -21,7 +21,7 @@ static bool has_ranges(const lnt_static *st, const lnt_qsite *s)
         return st->value[n->in[0]].usable;
     bool usable = st->value[n->out[0]].usable;
     for (unsigned k = 0; k < n->n_in; k++)
-        if (n->in[k] != LNT_NONE && lnt_q_reads_bytes(s, k) && !constant(st, n->in[k]))
+        if (n->in[k] != LNT_NONE && lnt_q_reads_quantized(s, k) && !constant(st, n->in[k]))
             usable = usable && st->value[n->in[k]].usable;
     return usable;
 }
@@ -33,18 +33,18 @@ static bool is_chosen(const lnt_static *st, const lnt_qsite *s, const lnt_qlayer
     return s->layer == LNT_NONE || layers->layer[s->layer].chosen;
 }
 
-/* The value is given as bytes by a node that works on them. */
-static bool made_of_bytes(const lnt_static *st, uint32_t value)
+/* The value is the output of a node that is computed in int8. */
+static bool made_quantized(const lnt_static *st, uint32_t value)
 {
     const uint32_t p = st->value[value].producer;
     return p != LNT_NONE && st->site[p].on && st->value[value].usable;
 }
 
-static bool read_as_bytes(const lnt_static *st, uint32_t value)
+static bool read_quantized(const lnt_static *st, uint32_t value)
 {
     for (uint32_t r = st->value[value].first_reader; r != LNT_NONE; r = st->reader[r].next) {
         const lnt_qsite *s = &st->site[st->reader[r].site];
-        if (s->on && lnt_q_reads_bytes(s, st->reader[r].operand))
+        if (s->on && lnt_q_reads_quantized(s, st->reader[r].operand))
             return true;
     }
     return false;
@@ -56,15 +56,15 @@ static const lnt_qsite *sums_at(const lnt_static *st, const lnt_qsite *s)
     return s->adds_bias == LNT_NONE ? s : &st->site[s->adds_bias];
 }
 
-/* What is no product only goes on with what others do: it reads bytes, and someone reads its bytes. */
+/* What is no product only goes on with what others do: it reads quantized values, and an int8 node reads its output. */
 static bool follows(const lnt_static *st, const lnt_qsite *s)
 {
     const lnt_gnode *n = s->node;
     for (unsigned k = 0; k < n->n_in; k++)
-        if (n->in[k] != LNT_NONE && lnt_q_reads_bytes(s, k) && !constant(st, n->in[k]) &&
-            !made_of_bytes(st, n->in[k]))
+        if (n->in[k] != LNT_NONE && lnt_q_reads_quantized(s, k) && !constant(st, n->in[k]) &&
+            !made_quantized(st, n->in[k]))
             return false;
-    return read_as_bytes(st, n->out[0]);
+    return read_quantized(st, n->out[0]);
 }
 
 static void choose_sites(lnt_static *st, const lnt_qlayers *layers)
@@ -121,7 +121,7 @@ float lnt_q_slope(const lnt_graph *g, const lnt_gnode *bend, int64_t channel)
     return ((const float *)o->data)[lnt_operand_count(o) > 1 ? channel : 0];
 }
 
-/* Is function n one that the convolution can do on its way to bytes: slopes in 0 to 1 for what is below 0? */
+/* Is function n one that the convolution can apply before it requantizes: slopes in 0 to 1 for what is below 0? */
 static bool bends(const lnt_graph *g, const lnt_qsite *conv, const lnt_gnode *n)
 {
     if (!lnt_is(conv->node, Conv) || lnt_gnode_int(conv->node, "group", 1) != 1 || conv->bend ||
@@ -135,7 +135,7 @@ static bool bends(const lnt_graph *g, const lnt_qsite *conv, const lnt_gnode *n)
     return true;
 }
 
-/* The only reader of what site `at` gives, if it works on bytes; or LNT_NONE. */
+/* The only reader of what site `at` gives, if it is computed in int8; or LNT_NONE. */
 static uint32_t follower(const lnt_static *st, uint32_t at)
 {
     const lnt_qvalue *v = &st->value[st->site[at].node->out[0]];
@@ -183,7 +183,7 @@ static void fold_sites(lnt_static *st)
             continue;
         if (s->kind == LNT_Q_PRODUCT) {
             const uint32_t sums = sums_at(st, s)->node->out[0];
-            s->to_float = !st->value[sums].usable || !read_as_bytes(st, sums);
+            s->to_float = !st->value[sums].usable || !read_quantized(st, sums);
             if (s->adds_bias != LNT_NONE)
                 take_in(st, s, s->adds_bias);
         }
@@ -192,7 +192,7 @@ static void fold_sites(lnt_static *st)
     }
 }
 
-/* ---- what bytes mean ---- */
+/* ---- quantization parameters ---- */
 
 static uint32_t root_of(lnt_static *st, uint32_t value)
 {
@@ -201,7 +201,7 @@ static uint32_t root_of(lnt_static *st, uint32_t value)
     return value;
 }
 
-/* One meaning for the values of both groups, if all bounds that were folded still hold. */
+/* The same quantization parameters for the values of both groups, if all bounds that were folded still hold. */
 static bool unite(lnt_static *st, uint32_t one, uint32_t other)
 {
     lnt_qvalue *a = &st->value[root_of(st, one)], *b = &st->value[root_of(st, other)];
@@ -225,7 +225,7 @@ static unsigned readers(const lnt_static *st, uint32_t value)
     return n;
 }
 
-/* An input of a Concat takes the output's meaning unless others, who read it too, would lose a bit. */
+/* An input of a Concat takes the output's quantization parameters unless others, who read it too, would lose a bit. */
 static void unite_concat(lnt_static *st, const lnt_qsite *s)
 {
     const uint32_t y = s->node->out[0];
@@ -252,7 +252,7 @@ static void group_values(lnt_static *st)
             unite_concat(st, &st->site[i]);
 }
 
-static void give_meaning(lnt_qvalue *v)
+static void set_qparams(lnt_qvalue *v)
 {
     enum { LEVELS = 255 };
     const float scale = (v->group_high - v->group_low) / LEVELS;
@@ -261,7 +261,7 @@ static void give_meaning(lnt_qvalue *v)
     v->scale_value = v->zero_value = LNT_NONE;
 }
 
-const lnt_qvalue *lnt_static_meaning(const lnt_static *st, uint32_t value)
+const lnt_qvalue *lnt_static_qparams(const lnt_static *st, uint32_t value)
 {
     while (st->value[value].group != value)
         value = st->value[value].group;
@@ -273,12 +273,12 @@ void lnt_static_plan(lnt_static *st, const lnt_qlayers *layers)
     for (uint32_t v = 0; v < st->n_values; v++) {
         st->value[v].clamp_low = -INFINITY;
         st->value[v].clamp_high = INFINITY;
-        st->value[v].has_bytes = st->value[v].balanced = false;
+        st->value[v].twin_written = st->value[v].balanced = false;
     }
     choose_sites(st, layers);
     fold_sites(st);
     group_values(st);
     lnt_static_plan_balance(st);
     for (uint32_t v = 0; v < st->n_values; v++)
-        give_meaning(&st->value[v]);
+        set_qparams(&st->value[v]);
 }

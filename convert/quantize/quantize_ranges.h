@@ -9,8 +9,8 @@
 typedef enum lnt_range_method {
     LNT_RANGE_MINMAX,     /* all that was seen */
     LNT_RANGE_PERCENTILE, /* without the outermost of ten thousand elements */
-    LNT_RANGE_ENTROPY,    /* where bytes lose the least information */
-    LNT_RANGE_MSE,        /* where errors of bytes, and of what is cut off, have the least squares */
+    LNT_RANGE_ENTROPY,    /* of the least KL divergence */
+    LNT_RANGE_MSE,        /* of the least squared error of rounding and of clipping */
     LNT_RANGE_BEST        /* the one of these that serves the outputs best */
 } lnt_range_method;
 

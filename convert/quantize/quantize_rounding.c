@@ -183,39 +183,39 @@ typedef struct column {
     float *error; /* [terms] of the weights as the inputs meet them */
 } column;
 
-/* Rounds term k, to its nearest byte or for those behind it, whose error is known; the part of |R error| it
+/* Rounds term k, to the nearest integer or for those behind it, whose error is known; the part of |R error| it
  * settles. */
-static float round_term(const column *c, int64_t k, bool nearest, int8_t *byte)
+static float round_term(const column *c, int64_t k, bool nearest, int8_t *rounded)
 {
     enum { MOST = 127 };
     const float *row = c->R + k * c->terms, by = c->divided ? c->divided[k] : 1, w = c->w[k * c->step];
     const float behind = product(row + k + 1, c->error + k + 1, c->terms - k - 1);
     const float wanted = nearest ? w : w + behind / row[k] * by;
     const float q = fmaxf(-MOST, fminf(MOST, rintf(wanted / c->scale)));
-    *byte = (int8_t)q;
+    *rounded = (int8_t)q;
     c->error[k] = (w - q * c->scale) / by;
     return row[k] * c->error[k] + behind;
 }
 
 /* From the last term to the first; |R error|^2. */
-static double round_column(const column *c, bool nearest, int8_t *bytes)
+static double round_column(const column *c, bool nearest, int8_t *rounded)
 {
     double all = 0;
     for (int64_t k = c->terms - 1; k >= 0; k--) {
-        const double part = (double)round_term(c, k, nearest, &bytes[k * c->step]);
+        const double part = (double)round_term(c, k, nearest, &rounded[k * c->step]);
         all += part * part;
     }
     return all;
 }
 
 lnt_status lnt_round_weights(lnt_graph *g, const lnt_rounding *r, const lnt_operand *w, bool across,
-                             uint32_t scale, float factor, const float *divided, uint32_t bytes)
+                             uint32_t scale, float factor, const float *divided, uint32_t rounded)
 {
     if (!r || !r->solved)
         return LNT_OK;
     const int64_t columns = lnt_operand_count(w) / r->terms, in_group = columns / r->groups;
     const float *scales = g->value[scale].info.data;
-    int8_t *to = (int8_t *)g->value[bytes].info.data; /* the graph's own copy */
+    int8_t *to = (int8_t *)g->value[rounded].info.data; /* the graph's own copy */
     column c = {.terms = r->terms, .step = across ? columns : 1};
     c.error = lnt_alloc_zero(g->memory.allocator, (size_t)r->terms, sizeof *c.error, g->err);
     if (!c.error)
@@ -226,7 +226,7 @@ lnt_status lnt_round_weights(lnt_graph *g, const lnt_rounding *r, const lnt_oper
         c.w = (const float *)w->data + at;
         c.scale = scales[n] / factor;
         c.divided = divided ? divided + group * r->terms : NULL;
-        /* A byte that has no further to go can make nothing good. */
+        /* A weight that is clipped cannot make up for the error of others. */
         if (c.scale > 0 && round_column(&c, true, to + at) > round_column(&c, false, to + at))
             continue;
         if (c.scale > 0)

@@ -31,10 +31,10 @@ lnt_status lnt_rounding_look(const lnt_graph *g, const lnt_gnode *n, lnt_roundin
 /* All has been seen. */
 void lnt_rounding_solve(lnt_rounding *r);
 
-/* Makes bytes of the float weights w anew: of each column n, [n][term] or where `across` [term][n], whose
- * bytes stand for multiples of scale[n] / factor. divided (may be NULL): what the inputs of a filter are
+/* Rounds the float weights w to int8 anew: of each column n, [n][term] or where `across` [term][n], whose
+ * int8 values stand for multiples of scale[n] / factor. divided (may be NULL): what the inputs of a filter are
  * divided by, [groups][terms]; w is multiplied with it. Without solved r they stay. */
 lnt_status lnt_round_weights(lnt_graph *g, const lnt_rounding *r, const lnt_operand *w, bool across,
-                             uint32_t scale, float factor, const float *divided, uint32_t bytes);
+                             uint32_t scale, float factor, const float *divided, uint32_t rounded);
 
 #endif

@@ -1,4 +1,4 @@
-/* quantize_static.c — which nodes of a float model can work on bytes of fixed meaning. */
+/* quantize_static.c — which nodes of a float model can be computed in int8 with static quantization parameters. */
 #include "convert/quantize/quantize_static.h"
 
 #include "convert/graph/edit.h"
@@ -41,7 +41,7 @@ static bool gemm_bias(lnt_graph *g, const lnt_gnode *n, int64_t N, uint32_t *bia
 
 lnt_status lnt_qweights_of(lnt_graph *g, const lnt_gnode *n, lnt_qweights *p, bool *turned, bool *fits)
 {
-    enum { DEPTH_MIN = 16, COLUMNS_MIN = 4 }; /* of a matrix: below that bytes gain nothing */
+    enum { DEPTH_MIN = 16, COLUMNS_MIN = 4 }; /* of a matrix: below that int8 gains nothing */
     lnt_status status = LNT_OK;
     *turned = lnt_gnode_int(n, "transB", 0) != 0;
     *fits = false;
@@ -92,7 +92,7 @@ static lnt_status turn(lnt_graph *g, lnt_qweights *p)
     return p->weights == LNT_NONE ? LNT_E_MEMORY : LNT_OK;
 }
 
-/* Are rows of it gathered, too? Such a table is stored once, in the bytes that dynamic layers share. */
+/* Are rows of it gathered, too? Such a table is stored once, as the int8 weights that dynamic layers share. */
 static bool is_table_of_rows(const lnt_graph *g, uint32_t value)
 {
     for (size_t s = 0; s < g->n_subs; s++)
@@ -204,7 +204,7 @@ static lnt_status classify(lnt_graph *g, lnt_qsite *s)
     return LNT_OK;
 }
 
-bool lnt_q_reads_bytes(const lnt_qsite *s, unsigned operand)
+bool lnt_q_reads_quantized(const lnt_qsite *s, unsigned operand)
 {
     return operand == 0 || (operand == 1 && s->kind == LNT_Q_BINARY) || s->kind == LNT_Q_CONCAT ||
            s->kind == LNT_Q_TABLE;
@@ -226,7 +226,7 @@ static void connect(lnt_static *st)
     const lnt_graph *g = st->g;
     uint32_t used = 0;
     for (uint32_t v = 0; v < st->n_values; v++) {
-        st->value[v] = (lnt_qvalue){.producer = LNT_NONE, .first_reader = LNT_NONE, .bytes = LNT_NONE};
+        st->value[v] = (lnt_qvalue){.producer = LNT_NONE, .first_reader = LNT_NONE, .twin = LNT_NONE};
         st->value[v].outside = g->value[v].keep;
     }
     for (uint32_t i = 0; i < st->n_sites; i++) {
@@ -288,7 +288,7 @@ static void observe(lnt_static *st)
         if (s->adds_bias != LNT_NONE)
             st->value[st->site[s->adds_bias].node->out[0]].observed = true;
         for (unsigned k = 0; k < n->n_in; k++)
-            if (n->in[k] != LNT_NONE && lnt_q_reads_bytes(s, k) && !st->g->value[n->in[k]].constant)
+            if (n->in[k] != LNT_NONE && lnt_q_reads_quantized(s, k) && !st->g->value[n->in[k]].constant)
                 st->value[n->in[k]].observed = true;
     }
 }
@@ -370,7 +370,7 @@ const char *lnt_static_why(const lnt_static *st, const lnt_gnode *n)
     const lnt_qsite *s = lnt_static_site(st, n);
     bool usable = st->value[n->out[0]].usable;
     for (unsigned k = 0; k < n->n_in; k++)
-        if (n->in[k] != LNT_NONE && lnt_q_reads_bytes(s, k) && st->value[n->in[k]].observed)
+        if (n->in[k] != LNT_NONE && lnt_q_reads_quantized(s, k) && st->value[n->in[k]].observed)
             usable &= st->value[n->in[k]].usable;
     return usable ? "its neighbors are float" : "values that are not finite";
 }
@@ -380,11 +380,11 @@ uint32_t lnt_static_source(const lnt_static *st, uint32_t twin)
     uint32_t low = 0, high = st->n_twinned;
     while (low < high) {
         const uint32_t middle = low + (high - low) / 2;
-        if (st->value[st->twinned[middle]].bytes < twin)
+        if (st->value[st->twinned[middle]].twin < twin)
             low = middle + 1;
         else
             high = middle;
     }
-    const bool found = low < st->n_twinned && st->value[st->twinned[low]].bytes == twin;
+    const bool found = low < st->n_twinned && st->value[st->twinned[low]].twin == twin;
     return found ? st->twinned[low] : LNT_NONE;
 }

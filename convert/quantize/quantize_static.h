@@ -1,8 +1,9 @@
-/* quantize_static.h — nodes that work on bytes whose meaning is fixed at conversion.
+/* quantize_static.h — static quantization: quantization parameters are fixed at conversion.
  *
- * A value's meaning comes from what it was seen to hold. Of the nodes that can work on bytes some are chosen;
- * quantize_plan.c settles which of the others follow them and what every value's bytes mean, quantize_lower.c
- * writes the subgraph's nodes anew. The float nodes are kept: other choices are tried on the same graph.
+ * A value's quantization parameters follow from the range observed on samples. Of the nodes that have an int8 form
+ * some are chosen; quantize_plan.c settles which of the others follow them and the quantization parameters (qparams)
+ * of every value, quantize_lower.c writes the subgraph's nodes anew. The float nodes are kept: other choices are tried
+ * on the same graph.
  *
  * The arithmetic is that of Jacob and others, "Quantization and Training of Neural Networks for Efficient
  * Integer-Arithmetic-Only Inference", 2018: real = scale * (q - zero point), activations uint8 per tensor, weights
@@ -21,7 +22,7 @@ typedef enum lnt_qkind {
     LNT_Q_TABLE,   /* a function of one number, or one in each channel */
     LNT_Q_POOL,    /* AveragePool, GlobalAveragePool */
     LNT_Q_CONCAT,
-    LNT_Q_MOVE /* the bytes of the output are bytes of the input */
+    LNT_Q_MOVE /* elements of the output are elements of the input */
 } lnt_qkind;
 
 /* A product as x * weights[.., n] + bias[n]. */
@@ -31,14 +32,14 @@ typedef struct lnt_qweights {
     uint32_t bias;                       /* float constant [N], or LNT_NONE */
     int64_t columns;                     /* N */
     const struct lnt_rounding *rounding; /* or NULL */
-    /* What was made for inputs that are balanced, and for others; bytes 0: nothing yet. */
+    /* What was made for inputs that are balanced, and for others; quantized 0: nothing yet. */
     struct {
-        uint32_t bytes, scale;
+        uint32_t quantized, scale;
     } made[2];
     /* What is used, for inputs of scale x_scale, balanced or not; x_scale 0: nothing yet. */
     float x_scale;
     bool x_balanced;
-    uint32_t bytes, scale, bias_ints, bias_zero;
+    uint32_t quantized, scale, bias_ints, bias_zero;
 } lnt_qweights;
 
 typedef struct lnt_qsite { /* a node of the model, in the order of running */
@@ -49,8 +50,8 @@ typedef struct lnt_qsite { /* a node of the model, in the order of running */
     int64_t tables;     /* of a function: 1, or one for each channel */
     uint32_t adds_bias; /* site of the Add whose constant is the product's bias; or LNT_NONE */
     /* The plan. */
-    bool on;               /* works on bytes */
-    bool to_float;         /* a product that nothing reads as bytes gives floats */
+    bool on;               /* computed in int8 */
+    bool to_float;         /* a product that nothing reads as uint8 has a float output */
     bool folded;           /* done by the site before it */
     const lnt_gnode *bend; /* the LeakyRelu or PRelu that is folded behind a convolution; or NULL */
     uint32_t last;         /* the site whose output this one gives: itself, or the last folded into it */
@@ -79,15 +80,15 @@ typedef struct lnt_qvalue { /* a value of the float model */
     unsigned n_some;                    /* are known */
     const float *balance;
     float balanced_low, balanced_high;
-    /* The plan: values whose bytes mean the same; figures count at the group's root. */
+    /* The plan: values of the same quantization parameters; figures count at the group's root. */
     uint32_t group;
     float group_low, group_high, clamp_low, clamp_high;
     float scale;
     int32_t zero;
     uint32_t scale_value, zero_value; /* constants */
-    uint32_t bytes;                   /* its twin of bytes, LNT_NONE before it was needed */
-    bool balanced;                    /* the bytes are those of channels that were divided */
-    bool has_bytes;                   /* in the nodes written so far */
+    uint32_t twin;                    /* its uint8 twin, LNT_NONE before it was needed */
+    bool balanced;                    /* the twin holds channels that were divided */
+    bool twin_written;                /* in the nodes written so far */
 } lnt_qvalue;
 
 typedef struct lnt_static {
@@ -101,22 +102,22 @@ typedef struct lnt_static {
     lnt_qreader *reader;
 } lnt_static;
 
-enum { LNT_Q_CONCAT_MOST = 32 }; /* inputs of a Concat of bytes */
+enum { LNT_Q_CONCAT_MOST = 32 }; /* inputs of a Concat of uint8 */
 enum { LNT_Q_SOME = 256 };       /* elements of a channel that are kept */
 
 /* MatMul, Gemm or FusedMatMul n as a product; *turned: its weights are [N, K]. *fits false where it is none. */
 lnt_status lnt_qweights_of(lnt_graph *g, const lnt_gnode *n, lnt_qweights *p, bool *turned, bool *fits);
 
-/* Reads operand i of a node of this kind as bytes? */
-bool lnt_q_reads_bytes(const lnt_qsite *s, unsigned operand);
+/* Reads operand i of a node of this kind as int8 or uint8? */
+bool lnt_q_reads_quantized(const lnt_qsite *s, unsigned operand);
 
-/* Finds the nodes of the main graph that can work on bytes; adds a layer for each but those that only move
+/* Finds the nodes of the main graph that have an int8 form; adds a layer for each but those that only move
  * elements. They are in layers->fixed. */
 lnt_status lnt_static_find(lnt_graph *g, lnt_qlayers *layers);
 /* The site of a node of the float model; NULL if it is none, or st is NULL. */
 const lnt_qsite *lnt_static_site(const lnt_static *st, const lnt_gnode *n);
 bool lnt_static_claims(const lnt_static *st, const lnt_gnode *n);
-/* The ranges are set: what of the values can be bytes? */
+/* The ranges are set: which values can be quantized? */
 void lnt_static_set_range(lnt_static *st, uint32_t value, float low, float high);
 /* All ranges are set: those that only functions read need not reach where these no longer change
  * (quantize_lower.c). */
@@ -128,7 +129,7 @@ lnt_status lnt_static_find_channels(lnt_static *st);
 void lnt_static_look_at_channels(lnt_qvalue *v, const lnt_tensor *x, size_t samples);
 lnt_status lnt_static_balance(lnt_static *st);
 void lnt_static_plan_balance(lnt_static *st);
-/* What rounding to bytes adds to a channel of value v on average, in the present plan; 0 unless it is much. */
+/* The mean quantization error of a channel of value v, in the present plan; 0 unless it is much. */
 double lnt_static_channel_offset(const lnt_static *st, uint32_t v, int64_t channel);
 /* Can what the site reads have a scale for each channel? */
 bool lnt_q_takes_balance(const lnt_qsite *s);
@@ -137,15 +138,15 @@ float lnt_q_slope(const lnt_graph *g, const lnt_gnode *bend, int64_t channel);
 /* The input channel that an element of a convolution's weights w belongs to. */
 int64_t lnt_q_weight_channel(const lnt_gnode *conv, const lnt_operand *w, int64_t element);
 
-/* Settles what is done in bytes when these layers are chosen, and how (quantize_plan.c). */
+/* Settles what is computed in int8 when these layers are chosen, and how (quantize_plan.c). */
 void lnt_static_plan(lnt_static *st, const lnt_qlayers *layers);
 /* Puts the planned nodes into the graph (quantize_lower.c), after lnt_static_plan. */
 lnt_status lnt_static_lower(lnt_static *st);
-/* Does the node work on bytes in the present plan, or else why not? */
+/* Is the node computed in int8 in the present plan, or else why not? */
 bool lnt_static_is_on(const lnt_static *st, const lnt_gnode *n);
 const char *lnt_static_why(const lnt_static *st, const lnt_gnode *n);
-/* The value whose bytes `twin` holds, or LNT_NONE. */
+/* The value whose twin this is, or LNT_NONE. */
 uint32_t lnt_static_source(const lnt_static *st, uint32_t twin);
-const lnt_qvalue *lnt_static_meaning(const lnt_static *st, uint32_t value);
+const lnt_qvalue *lnt_static_qparams(const lnt_static *st, uint32_t value);
 
 #endif

@@ -43,18 +43,18 @@ lnt_status lnt_quantize_weights(lnt_graph *g, const char *name, const lnt_operan
     for (unsigned i = axis + axes; i < o.rank; i++)
         c.run *= o.dims[i];
     float *scales = lnt_bump_alloc(&g->memory, (size_t)c.n * sizeof *scales, g->err);
-    int8_t *bytes = lnt_bump_alloc(&g->memory, (size_t)c.count, g->err);
-    if (!scales || !bytes)
+    int8_t *quantized = lnt_bump_alloc(&g->memory, (size_t)c.count, g->err);
+    if (!scales || !quantized)
         return LNT_E_MEMORY;
     if (!find_scales(w, &c, least, scales))
         return LNT_OK;
     for (int64_t i = 0; i < c.count; i++) {
         const float q = rintf(w[i] / scales[i / c.run % c.n]);
-        bytes[i] = (int8_t)fmaxf(-MOST, fminf(MOST, q));
+        quantized[i] = (int8_t)fmaxf(-MOST, fminf(MOST, q));
     }
     for (int64_t i = 0; i < c.n; i++)
         scales[i] *= factor;
-    *weights = lnt_graph_add_constant(g, name, LNT_INT8, o.rank, o.dims, bytes, (size_t)c.count);
+    *weights = lnt_graph_add_constant(g, name, LNT_INT8, o.rank, o.dims, quantized, (size_t)c.count);
     *scale = lnt_add_floats(g, name, 1, &c.n, scales);
     return *weights == LNT_NONE || *scale == LNT_NONE ? LNT_E_MEMORY : LNT_OK;
 }
@@ -70,7 +70,7 @@ uint32_t lnt_widened_weights(lnt_graph *g, uint32_t weights, uint32_t scale)
     if (!narrow || !floats)
         return LNT_NONE;
     *narrow = (lnt_narrow){w.data, g->value[scale].info.data};
-    lnt_stored_widen(&w, narrow->bytes, narrow->scale, floats);
+    lnt_stored_widen(&w, narrow->quantized, narrow->scale, floats);
     const uint32_t made =
         lnt_graph_add_constant(g, g->value[weights].name, LNT_FLOAT, w.rank, w.dims, floats, bytes);
     if (made != LNT_NONE)

@@ -204,7 +204,7 @@ lnt_status lnt_bind_dynamic_gather(lnt_site *site)
     p->wide = site->in[1]->dtype == LNT_INT64;
     p->packed = in->packed;
     p->int8 = site->kernels->int8;
-    LNT_REQUIRE(!p->packed || (lnt_packed_is_bytes(p->packed) && p->packed->source == LNT_SOURCE_NK),
+    LNT_REQUIRE(!p->packed || (lnt_packed_is_int8(p->packed) && p->packed->source == LNT_SOURCE_NK),
                 site->err, LNT_E_FILE, "rows cannot be read out of this packed constant");
     site->step->run = run_gather;
     return LNT_OK;

@@ -10,7 +10,7 @@ enum { ITEM_WORK = 1 << 19 /* int8 multiply-adds that are worth a slice of their
 
 void lnt_qgemm_plan_weights(lnt_qgemm_plan *p, const lnt_packed *record)
 {
-    LNT_ASSERT(lnt_packed_is_bytes(record));
+    LNT_ASSERT(lnt_packed_is_int8(record));
     p->products = record->groups;
     p->columns = record->N;
     p->row_bytes = lnt_qrow_bytes(record);

@@ -321,10 +321,10 @@ static void hostile_values_and_constants(void **state)
     HOSTILE(s.values[0].stored = LNT_STORED_PLAIN, "reserved");
     HOSTILE(s.values[SAMPLE_BIAS].stored = LNT_STORED_PLAIN, "does not go with it");
     HOSTILE(s.values[SAMPLE_W].stored = 99, "unknown");
-    HOSTILE(s.values[SAMPLE_W].stored = LNT_STORED_BYTES, " bytes, its extents need 28");
+    HOSTILE(s.values[SAMPLE_W].stored = LNT_STORED_INT8, " bytes, its extents need 28");
     HOSTILE(s.values[SAMPLE_BIAS].stored = LNT_STORED_HALF, "has 12 bytes, its extents need 6");
     HOSTILE(s.values[SAMPLE_C].stored = LNT_STORED_HALF, "does not go with it");
-    HOSTILE(s.values[SAMPLE_C].stored = LNT_STORED_BYTES, "does not go with it");
+    HOSTILE(s.values[SAMPLE_C].stored = LNT_STORED_INT8, "does not go with it");
     HOSTILE(s.values[SAMPLE_W].stored = LNT_STORED_PLAIN, " bytes, its extents need 48");
     HOSTILE((s.values[SAMPLE_W].stored = LNT_STORED_PLAIN, s.constants[0].bytes = 0,
              s.values[SAMPLE_W].dims[0] = s.packed[0].K = 0,

@@ -102,7 +102,7 @@ static void read_costs(void)
     const lnt_status status = lnt_costs_parse(text, &costs, &err);
     fuzz_judge(status, &err);
     if (status == LNT_OK && !(lnt_costs_grain_percent(&costs) > 0 && lnt_costs_float_us(&costs, 1e6, 1e4) >= 0 &&
-                              lnt_costs_byte_us(&costs, 1e6, 1e4, 1e3) >= 0))
+                              lnt_costs_int8_us(&costs, 1e6, 1e4, 1e3) >= 0))
         fuzz_fail("a table of costs without times");
     free(text);
 }
