@@ -22,14 +22,14 @@ lnt_status lnt_frame_make(lnt_session *s, lnt_frame *f, uint32_t sub, lnt_error 
     f->stack = lnt_bump_alloc(&s->memory.tables, m->file.n_subgraphs * sizeof *f->stack, err);
     f->stop.stack = lnt_bump_alloc(&s->memory.tables, m->file.n_subgraphs * sizeof *f->stack, err);
     f->list = lnt_bump_alloc(&s->memory.tables, steps * sizeof *f->list, err);
-    f->time = lnt_bump_alloc(&s->memory.tables, steps * sizeof *f->time, err);
+    f->wave = lnt_bump_alloc(&s->memory.tables, steps * sizeof *f->wave, err);
     f->layout.order = lnt_bump_alloc(&s->memory.tables, s->n_storages * sizeof *f->layout.order, err);
     f->layout.best = lnt_bump_alloc(&s->memory.tables, s->n_storages * sizeof *f->layout.best, err);
     f->layout.alive = lnt_bump_alloc(&s->memory.tables, (steps + 1) * sizeof *f->layout.alive, err);
-    if (!f->stack || !f->stop.stack || !f->list || !f->time || !f->layout.order || !f->layout.best ||
+    if (!f->stack || !f->stop.stack || !f->list || !f->wave || !f->layout.order || !f->layout.best ||
         !f->layout.alive)
         return LNT_E_MEMORY;
-    return lnt_places_make(&f->layout.places, s->n_storages, &s->memory.tables, err);
+    return lnt_blocks_make(&f->layout.blocks, s->n_storages, &s->memory.tables, err);
 }
 
 lnt_status lnt_binding_make(lnt_session *s, lnt_error *err)
@@ -446,12 +446,12 @@ static lnt_status enter_branch(lnt_session *s, lnt_frame *f, const lnt_node *n, 
                 "the condition must be one bool");
     const bool taken = *(const uint8_t *)condition->data;
     const lnt_attr *branch = lnt_attr_find(n, taken ? "then_branch" : "else_branch");
-    f->stack[f->depth++] = (lnt_cursor){.sub = (uint32_t)*branch->i, .next = 0, .owner = n->index};
+    f->stack[f->depth++] = (lnt_bind_cursor){.sub = (uint32_t)*branch->i, .next = 0, .owner = n->index};
     return LNT_OK;
 }
 
 /* The outputs of an If are those of its branch, seen under other names. */
-static lnt_status leave_branch(lnt_session *s, const lnt_cursor *branch, lnt_error *err)
+static lnt_status leave_branch(lnt_session *s, const lnt_bind_cursor *branch, lnt_error *err)
 {
     LNT_ASSERT(lnt_session_node(s, branch->owner)->n_out <= s->model->sub[branch->sub].n_out);
     const lnt_node *n = lnt_session_node(s, branch->owner);
@@ -476,7 +476,7 @@ void lnt_frame_begin(lnt_frame *f)
     f->has_stop = f->complete = false;
     f->n_steps = f->next = 0;
     f->depth = 1;
-    f->stack[0] = (lnt_cursor){.sub = f->sub, .next = 0, .owner = LNT_NONE};
+    f->stack[0] = (lnt_bind_cursor){.sub = f->sub, .next = 0, .owner = LNT_NONE};
 }
 
 static void take_stop(lnt_session *s, lnt_frame *f)
@@ -525,7 +525,7 @@ lnt_status lnt_bind_frame(lnt_session *s, lnt_frame *f, lnt_error *err)
 {
     const uint32_t before = f->n_steps;
     while (f->depth) {
-        lnt_cursor *top = &f->stack[f->depth - 1];
+        lnt_bind_cursor *top = &f->stack[f->depth - 1];
         const lnt_rec_subgraph *sub = &s->model->sub[top->sub];
         if (top->next == sub->n_nodes) {
             if (top->owner != LNT_NONE) {
@@ -552,7 +552,7 @@ lnt_status lnt_bind_frame(lnt_session *s, lnt_frame *f, lnt_error *err)
     }
     f->complete = f->depth == 0;
     if (s->execution.running && f->n_steps == before && !f->complete) {
-        const lnt_cursor *top = &f->stack[f->depth - 1];
+        const lnt_bind_cursor *top = &f->stack[f->depth - 1];
         const lnt_node *n = lnt_session_node(s, s->model->sub[top->sub].first_node + top->next);
         lnt_fail(err, LNT_E_SHAPE, "its extents cannot be worked out from its inputs");
         return lnt_node_fail(n, LNT_E_SHAPE, err);
@@ -645,7 +645,7 @@ static lnt_status bind_all(lnt_session *s, lnt_error *err)
     LNT_TRY(lnt_bind_frame(s, f, err));
     if (f->has_stop) {
         if (!f->complete) {
-            const lnt_cursor *top = &f->stack[f->depth - 1];
+            const lnt_bind_cursor *top = &f->stack[f->depth - 1];
             lnt_site site;
             set_site(&site, s, lnt_session_node(s, s->model->sub[top->sub].first_node + top->next), err);
             s->binding.unbounded = name_of_unknown(s, &site);

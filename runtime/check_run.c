@@ -416,7 +416,7 @@ void lnt_check_plan(lnt_session *s, const lnt_frame *f)
             if (!a)
                 continue;
             LNT_ASSERT(a->first <= a->last);
-            LNT_ASSERT(a->first <= f->time[i] && a->last >= f->time[i]);
+            LNT_ASSERT(a->first <= f->wave[i] && a->last >= f->wave[i]);
             LNT_ASSERT(a->offset % LNT_ALIGN == 0);
             LNT_ASSERT(a->offset + lnt_storage_extent(a) <= f->arena.capacity);
             for (uint32_t j = 0; j <= i && f->n_steps <= STORAGES_MOST; j++)

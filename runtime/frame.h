@@ -10,25 +10,25 @@
 #include "runtime/plan.h"
 
 /* Where binding stands in a subgraph; an If's branch is bound into its parent's steps. */
-typedef struct lnt_cursor {
+typedef struct lnt_bind_cursor {
     uint32_t sub;
     uint32_t next;  /* node of sub to bind next */
     uint32_t owner; /* the If node whose branch this is, or LNT_NONE */
-} lnt_cursor;
+} lnt_bind_cursor;
 
 /* A point to which binding can be taken back. */
 typedef struct lnt_bind_point {
-    lnt_cursor *stack;
+    lnt_bind_cursor *stack;
     uint32_t depth, n_steps;
     lnt_bump_mark params, known;
 } lnt_bind_point;
 
 struct lnt_frame {
     uint32_t sub;
-    lnt_cursor *stack; /* [nesting of If] */
+    lnt_bind_cursor *stack; /* [nesting of If] */
     uint32_t depth;
     lnt_step **list; /* steps in running order */
-    uint32_t *time;  /* of each: when it runs; steps of one time run side by side */
+    uint32_t *wave;  /* of each step, ascending; steps of one wave are independent: a parallel group */
     uint32_t n_steps, next;
     bool complete;       /* every node is bound */
     bool has_stop;       /* binding had to wait for data: */

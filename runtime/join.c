@@ -9,7 +9,7 @@
  *     b ─────┘                       0           pitch
  *
  * The output is alive from the first of its inputs on: they are joined only as far as no more bytes than a
- * given number are alive at any time. */
+ * given number are alive in any wave. */
 #include "runtime/internal.h"
 
 #include <string.h>
@@ -27,14 +27,14 @@ static int64_t pitch_of(const lnt_step *step, unsigned i)
     return step->out[0]->pitch ? step->out[0]->pitch : step->join[i].pitch;
 }
 
-/* May input i of a step that runs at `time` be computed within output 0, as far as lives and readers tell? */
-static bool can_join(lnt_session *s, const lnt_frame *f, const lnt_step *step, uint32_t time, unsigned i)
+/* May input i of a step of that wave be computed within output 0, as far as lives and readers tell? */
+static bool can_join(lnt_session *s, const lnt_frame *f, const lnt_step *step, uint32_t wave, unsigned i)
 {
     const lnt_operand *in = step->in[i];
     const lnt_storage *from = storage_of(s, in), *to = storage_of(s, step->out[0]);
     size_t bytes;
     if (!step->join[i].fits || from->place != LNT_PLACE_ARENA || from->pinned || from->laid || to->laid ||
-        from->last != time || time - from->first >= SPAN || from->parent >= s->model->n_values ||
+        from->last != wave || wave - from->first >= SPAN || from->parent >= s->model->n_values ||
         s->binding.home[from->parent] != f || in->offset || !lnt_operand_bytes(in, &bytes) ||
         from->bytes != bytes)
         return false;
@@ -42,14 +42,14 @@ static bool can_join(lnt_session *s, const lnt_frame *f, const lnt_step *step, u
 }
 
 /* Notes in their storages which inputs can; none of two that lie in the same one. Returns whether any can. */
-static bool note_joins(lnt_session *s, const lnt_frame *f, const lnt_step *step, uint32_t time)
+static bool note_joins(lnt_session *s, const lnt_frame *f, const lnt_step *step, uint32_t wave)
 {
     bool any = false;
     for (unsigned i = 0; i < step->n_in; i++)
         storage_of(s, step->in[i])->seen = false;
     for (unsigned i = 0; i < step->n_in; i++) {
         lnt_storage *from = storage_of(s, step->in[i]);
-        from->joins = !from->seen && can_join(s, f, step, time, i);
+        from->joins = !from->seen && can_join(s, f, step, wave, i);
         from->seen = true;
     }
     for (unsigned i = 0; i < step->n_in; i++)
@@ -60,20 +60,20 @@ static bool note_joins(lnt_session *s, const lnt_frame *f, const lnt_step *step,
 bool lnt_may_join(lnt_session *s, const lnt_frame *f, uint32_t from)
 {
     for (uint32_t i = from; i < f->n_steps; i++)
-        if (f->list[i]->join && note_joins(s, f, f->list[i], f->time[i]))
+        if (f->list[i]->join && note_joins(s, f, f->list[i], f->wave[i]))
             return true;
     return false;
 }
 
-/* The times up to that of a Concat. */
+/* The waves up to that of a Concat. */
 typedef struct window {
     uint32_t begin, end;
     size_t made[SPAN]; /* bytes of inputs to be joined that are computed at each */
 } window;
 
-static void find_made(lnt_session *s, const lnt_step *step, uint32_t time, window *w)
+static void find_made(lnt_session *s, const lnt_step *step, uint32_t wave, window *w)
 {
-    w->end = time + 1;
+    w->end = wave + 1;
     w->begin = w->end > SPAN ? w->end - SPAN : 0;
     memset(w->made, 0, sizeof w->made);
     for (unsigned i = 0; i < step->n_in; i++) {
@@ -83,15 +83,15 @@ static void find_made(lnt_session *s, const lnt_step *step, uint32_t time, windo
     }
 }
 
-/* Bytes alive at a time at which inputs of so many bytes lie in the output. */
-static size_t alive_with(const lnt_frame *f, const lnt_storage *to, uint32_t time, size_t joined)
+/* Bytes alive in a wave in which inputs of so many bytes lie in the output. */
+static size_t alive_with(const lnt_frame *f, const lnt_storage *to, uint32_t wave, size_t joined)
 {
-    const bool early = time < to->first && to->place == LNT_PLACE_ARENA;
-    return f->layout.alive[time] + (early ? lnt_storage_extent(to) : 0) - joined;
+    const bool early = wave < to->first && to->place == LNT_PLACE_ARENA;
+    return f->layout.alive[wave] + (early ? lnt_storage_extent(to) : 0) - joined;
 }
 
-/* From when on inputs may be joined: LNT_NONE if not at all. What is too much at a time with the inputs made
- * since some earlier time is so with those made since a later one. */
+/* The first wave whose inputs may be joined: LNT_NONE if there is none. Where the inputs computed since some wave need
+ * too much, those computed since a later wave do, too. */
 static uint32_t find_first(const lnt_frame *f, const lnt_storage *to, const window *w, size_t most)
 {
     uint32_t first = LNT_NONE;
@@ -121,12 +121,12 @@ static void join(lnt_session *s, const lnt_step *step, unsigned i, lnt_storage *
 }
 
 /* Returns whether there are any. */
-static bool join_inputs(lnt_session *s, lnt_frame *f, const lnt_step *step, uint32_t time, size_t most)
+static bool join_inputs(lnt_session *s, lnt_frame *f, const lnt_step *step, uint32_t wave, size_t most)
 {
     window w;
-    if (!note_joins(s, f, step, time))
+    if (!note_joins(s, f, step, wave))
         return false;
-    find_made(s, step, time, &w);
+    find_made(s, step, wave, &w);
     lnt_storage *to = storage_of(s, step->out[0]);
     const uint32_t first = find_first(f, to, &w, most);
     size_t joined = 0;
@@ -149,9 +149,9 @@ bool lnt_join_inputs(lnt_session *s, lnt_frame *f, uint32_t from, size_t most)
 {
     bool any = false;
     for (uint32_t i = f->n_steps; i-- > from;) {
-        const uint32_t time = f->time[i];
+        const uint32_t wave = f->wave[i];
         if (f->list[i]->join)
-            any |= join_inputs(s, f, f->list[i], time, most ? most : f->layout.alive[time]);
+            any |= join_inputs(s, f, f->list[i], wave, most ? most : f->layout.alive[wave]);
     }
     return any;
 }
@@ -174,7 +174,7 @@ void lnt_part_inputs(lnt_session *s, lnt_frame *f, uint32_t from)
         if (!step->join)
             continue;
         const uint32_t out = step->out[0]->storage;
-        s->storage[out].first = f->time[i];
+        s->storage[out].first = f->wave[i];
         for (unsigned n = 0; n < step->n_in; n++)
             part(s, step->in[n], out);
     }

@@ -3,10 +3,10 @@
  * Lifetimes first: a storage lives from the step that makes it to the last that reads it; what nodes still to
  * be bound read lives on. Then outputs move into the memory of inputs that die with them, where the operator
  * allows, and inputs of Concats into its output (join.c). Then offsets: the largest first, each at the lowest
- * place that is free for all of its life (greedy by size for offset calculation: Pisarchyk and Lee, "Efficient Memory
+ * offset that is free for all of its life (greedy by size for offset calculation: Pisarchyk and Lee, "Efficient Memory
  * Management for Deep Neural Net Inference", 2020).
  *
- *     arena   |  a  |    b     |  c  | d |        a, b, c, d: storages alive at one step
+ *     arena   |  a  |    b     |  c  | d |        a, b, c, d: storages alive in one wave
  *             0                          arena_bytes
  */
 #include "base/checked.h"
@@ -15,59 +15,59 @@
 
 #include <string.h>
 
-/* ---- times ---- */
+/* ---- waves ---- */
 
-/* The earliest time at which a step's inputs are all there, at or after base. */
-static uint32_t earliest(lnt_session *s, const lnt_step *step, uint32_t base)
+/* The first wave, at or after base, before which all inputs of the step are computed. */
+static uint32_t earliest_wave(lnt_session *s, const lnt_step *step, uint32_t base)
 {
-    uint32_t time = base;
+    uint32_t wave = base;
     for (unsigned n = 0; n < step->n_held; n++) {
         const lnt_storage *in = step->in[n] ? &s->storage[lnt_storage_root(s, step->in[n]->storage)] : NULL;
         const bool made = in && (in->place == LNT_PLACE_ARENA || in->place == LNT_PLACE_OUTPUT);
-        if (made && in->first + 1 > time)
-            time = in->first + 1;
+        if (made && in->first + 1 > wave)
+            wave = in->first + 1;
     }
-    return time;
+    return wave;
 }
 
-/* Puts steps [from, end) in the order of their times, those of one time in the order they were bound. */
-static void sort_by_time(lnt_frame *f, uint32_t from, uint32_t end)
+/* Puts steps [from, end) in the order of their waves, those of one wave in the order they were bound. */
+static void sort_by_wave(lnt_frame *f, uint32_t from, uint32_t end)
 {
     for (uint32_t i = from + 1; i < end; i++) {
         lnt_step *step = f->list[i];
-        const uint32_t time = f->time[i];
+        const uint32_t wave = f->wave[i];
         uint32_t j = i;
-        for (; j > from && f->time[j - 1] > time; j--) {
+        for (; j > from && f->wave[j - 1] > wave; j--) {
             f->list[j] = f->list[j - 1];
-            f->time[j] = f->time[j - 1];
+            f->wave[j] = f->wave[j - 1];
         }
         f->list[j] = step;
-        f->time[j] = time;
+        f->wave[j] = wave;
     }
 }
 
-/* When steps [from, end) run: one after another, or side by side as far as they depend on nothing but the past. */
-static void time_steps(lnt_session *s, lnt_frame *f, uint32_t from, uint32_t end)
+/* The waves of steps [from, end): one step each, or in parallel mode all steps whose inputs earlier waves compute. */
+static void assign_waves(lnt_session *s, lnt_frame *f, uint32_t from, uint32_t end)
 {
-    const uint32_t base = from ? f->time[from - 1] + 1 : 0;
+    const uint32_t base = from ? f->wave[from - 1] + 1 : 0;
     for (uint32_t i = from; i < end; i++) {
         const lnt_step *step = f->list[i];
-        f->time[i] = s->execution.mode == LNT_PARALLEL ? earliest(s, step, base) : base + (i - from);
+        f->wave[i] = s->execution.mode == LNT_PARALLEL ? earliest_wave(s, step, base) : base + (i - from);
         for (unsigned o = 0; o < step->n_out; o++)
             if (step->out[o])
-                s->storage[step->out[o]->storage].first = f->time[i];
+                s->storage[step->out[o]->storage].first = f->wave[i];
     }
     if (s->execution.mode == LNT_PARALLEL)
-        sort_by_time(f, from, end);
+        sort_by_wave(f, from, end);
 }
 
 /* What is bound anew in every run comes behind what is not. */
-static void set_times(lnt_session *s, lnt_frame *f, uint32_t from)
+static void set_waves(lnt_session *s, lnt_frame *f, uint32_t from)
 {
     const bool stops = f->has_stop && f->stop.n_steps > from && f->stop.n_steps < f->n_steps;
     const uint32_t stop = stops ? f->stop.n_steps : f->n_steps;
-    time_steps(s, f, from, stop);
-    time_steps(s, f, stop, f->n_steps);
+    assign_waves(s, f, from, stop);
+    assign_waves(s, f, stop, f->n_steps);
 }
 
 /* ---- lifetimes ---- */
@@ -98,15 +98,15 @@ static void clear_lifetimes(lnt_session *s, const lnt_frame *f)
     }
 }
 
-static void note_scratch(lnt_session *s, lnt_step *step, uint32_t time)
+static void note_scratch(lnt_session *s, lnt_step *step, uint32_t wave)
 {
     if (step->scratch_slot == LNT_NO_STORAGE)
         return;
     lnt_storage *scratch = &s->storage[step->scratch_slot];
     const bool laid = scratch->laid && scratch->bytes == step->scratch_bytes;
     *scratch = (lnt_storage){.parent = step->scratch_slot,
-                             .first = time,
-                             .last = time,
+                             .first = wave,
+                             .last = wave,
                              .place = LNT_PLACE_ARENA,
                              .bytes = step->scratch_bytes,
                              .laid = laid,
@@ -114,12 +114,12 @@ static void note_scratch(lnt_session *s, lnt_step *step, uint32_t time)
 }
 
 /* A view has no pitch of its own. */
-static void note_input(lnt_session *s, const lnt_step *step, unsigned i, uint32_t time)
+static void note_input(lnt_session *s, const lnt_step *step, unsigned i, uint32_t wave)
 {
     const lnt_operand *in = step->in[i];
     if (!in)
         return;
-    use_until(storage_of(s, in), time);
+    use_until(storage_of(s, in), wave);
     const bool heeded = i < step->n_in && i < 32 && step->pitched_in >> i & 1;
     storage_of(s, in)->needs_rows |= !heeded || in != &s->value[in->storage];
 }
@@ -129,12 +129,12 @@ static void note_steps(lnt_session *s, lnt_frame *f, uint32_t from)
     for (uint32_t i = 0; i < f->n_steps; i++) {
         lnt_step *step = f->list[i];
         for (unsigned n = 0; n < step->n_held; n++)
-            note_input(s, step, n, f->time[i]);
+            note_input(s, step, n, f->wave[i]);
         for (unsigned n = 0; n < step->n_out; n++)
             if (step->out[n])
-                use_until(storage_of(s, step->out[n]), f->time[i]);
+                use_until(storage_of(s, step->out[n]), f->wave[i]);
         if (i >= from)
-            note_scratch(s, step, f->time[i]);
+            note_scratch(s, step, f->wave[i]);
     }
 }
 
@@ -272,8 +272,9 @@ lnt_status lnt_outputs_apart(const lnt_session *s, lnt_error *err)
 {
     for (uint32_t i = 1; i < s->model->n_out; i++)
         for (uint32_t j = 0; j < i && callers_memory(s, i); j++)
-            LNT_REQUIRE(!share_memory(s, i, j), err, LNT_E_ARGUMENT, "outputs %s and %s are given the same memory",
-                        lnt_value_name(s->model, s->model->out[j]), lnt_value_name(s->model, s->model->out[i]));
+            LNT_REQUIRE(
+                !share_memory(s, i, j), err, LNT_E_ARGUMENT, "outputs %s and %s are given the same memory",
+                lnt_value_name(s->model, s->model->out[j]), lnt_value_name(s->model, s->model->out[i]));
     return LNT_OK;
 }
 
@@ -341,7 +342,7 @@ static bool can_take(lnt_session *s, const lnt_frame *f, const lnt_step *step, u
     return true;
 }
 
-/* Side by side another step may still be reading: then nothing is computed in place. */
+/* In a parallel group another step may still be reading: then nothing is computed in place. */
 static void merge_in_place(lnt_session *s, const lnt_frame *f, uint32_t from)
 {
     if (s->memory.separate || s->execution.mode == LNT_PARALLEL)
@@ -351,7 +352,7 @@ static void merge_in_place(lnt_session *s, const lnt_frame *f, uint32_t from)
         if (!step->in_place || !step->out[0] || step->out[0]->offset)
             continue;
         for (unsigned n = 0; n < step->n_in && n < 32; n++) {
-            if (!can_take(s, f, step, f->time[i], n))
+            if (!can_take(s, f, step, f->wave[i], n))
                 continue;
             lnt_storage *in = storage_of(s, step->in[n]), *out = storage_of(s, step->out[0]);
             in->last = out->last;
@@ -400,9 +401,9 @@ static void sort_order(const lnt_session *s, uint32_t *order, size_t n, bool wei
     }
 }
 
-static void take_place(lnt_places *places, const lnt_storage *storage)
+static void take_block(lnt_arena_blocks *places, const lnt_storage *storage)
 {
-    lnt_places_add(places, &(lnt_place_taken){storage->first, storage->last, storage->offset,
+    lnt_blocks_add(places, &(lnt_arena_block){storage->first, storage->last, storage->offset,
                                               storage->offset + lnt_storage_extent(storage)});
 }
 
@@ -414,12 +415,12 @@ static lnt_storage *storage_made(lnt_session *s, const lnt_step *step, unsigned 
     return step->scratch_slot == LNT_NONE ? NULL : &s->storage[step->scratch_slot];
 }
 
-/* Collects the frame's arena storages: those to lay out into order, places of those laid and still alive. Two
+/* Collects the frame's arena storages: those to lay out into order, blocks of those laid and still alive. Two
  * outputs of a step may lie in one. */
 static void collect(lnt_session *s, lnt_frame *f, uint32_t from, size_t *n_order)
 {
     *n_order = 0;
-    lnt_places_clear(&f->layout.places);
+    lnt_blocks_clear(&f->layout.blocks);
     for (uint32_t i = 0; i < f->n_steps; i++) {
         const lnt_step *step = f->list[i];
         for (unsigned o = 0; o <= step->n_out; o++) {
@@ -429,12 +430,12 @@ static void collect(lnt_session *s, lnt_frame *f, uint32_t from, size_t *n_order
         }
         for (unsigned o = 0; o <= step->n_out; o++) {
             lnt_storage *made = storage_made(s, step, o);
-            if (!made || made->seen || made->place != LNT_PLACE_ARENA || made->first != f->time[i])
+            if (!made || made->seen || made->place != LNT_PLACE_ARENA || made->first != f->wave[i])
                 continue;
             made->seen = true;
             if (made->laid && i < from) {
-                if (s->memory.separate || made->last >= f->time[from])
-                    take_place(&f->layout.places, made);
+                if (s->memory.separate || made->last >= f->wave[from])
+                    take_block(&f->layout.blocks, made);
             } else {
                 made->laid = false;
                 f->layout.order[(*n_order)++] = (uint32_t)(made - s->storage);
@@ -444,23 +445,23 @@ static void collect(lnt_session *s, lnt_frame *f, uint32_t from, size_t *n_order
 }
 
 /* Gives the storages of f->layout.order their offsets in turn, beside those laid out before. *bytes: the end
- * of the highest of all, *highest: its place in the order. */
+ * of the highest of all, *highest: its index in the order. */
 static lnt_status lay_out(lnt_session *s, lnt_frame *f, size_t n_order, size_t *bytes, size_t *highest,
                           lnt_error *err)
 {
-    *bytes = lnt_places_high(&f->layout.places);
+    *bytes = lnt_blocks_high(&f->layout.blocks);
     *highest = 0;
     for (size_t i = 0; i < n_order; i++) {
         lnt_storage *storage = &s->storage[f->layout.order[i]];
         size_t end;
         LNT_REQUIRE(storage->bytes <= PTRDIFF_MAX / 4, err, LNT_E_LIMIT, "a value of %zu bytes is too large",
                     storage->bytes);
-        storage->offset = lnt_places_find(&f->layout.places, storage->first, storage->last,
+        storage->offset = lnt_blocks_find(&f->layout.blocks, storage->first, storage->last,
                                           lnt_storage_extent(storage), s->memory.separate);
         LNT_REQUIRE(lnt_add_size(storage->offset, lnt_storage_extent(storage), &end), err, LNT_E_LIMIT,
                     "the arena overflows the address space");
         storage->laid = true;
-        take_place(&f->layout.places, storage);
+        take_block(&f->layout.blocks, storage);
         if (end > *bytes) {
             *bytes = end;
             *highest = i;
@@ -469,19 +470,19 @@ static lnt_status lay_out(lnt_session *s, lnt_frame *f, size_t n_order, size_t *
     return LNT_OK;
 }
 
-/* Bytes of the n storages in the order that are alive at each time: to f->layout.alive. Returns the most: no
+/* Bytes of the n storages in the order that are alive in each wave: to f->layout.alive. Returns the most: no
  * plan needs less. */
 static size_t find_alive(const lnt_session *s, lnt_frame *f, size_t n)
 {
-    const uint32_t times = f->n_steps ? f->time[f->n_steps - 1] + 1 : 0;
+    const uint32_t waves = f->n_steps ? f->wave[f->n_steps - 1] + 1 : 0;
     size_t alive = 0, most = 0;
-    memset(f->layout.alive, 0, (times + 1) * sizeof *f->layout.alive);
+    memset(f->layout.alive, 0, (waves + 1) * sizeof *f->layout.alive);
     for (size_t i = 0; i < n; i++) { /* first by how much they change */
         const lnt_storage *l = &s->storage[f->layout.order[i]];
         f->layout.alive[l->first] += lnt_storage_extent(l);
-        f->layout.alive[l->last < times ? l->last + 1 : times] -= lnt_storage_extent(l);
+        f->layout.alive[l->last < waves ? l->last + 1 : waves] -= lnt_storage_extent(l);
     }
-    for (uint32_t t = 0; t < times; t++) {
+    for (uint32_t t = 0; t < waves; t++) {
         f->layout.alive[t] = alive += f->layout.alive[t];
         most = alive > most ? alive : most;
     }
@@ -502,7 +503,7 @@ static lnt_status plan_offsets(lnt_session *s, lnt_frame *f, uint32_t from, size
     enum { TRIES = 12, SPARE = 20 }; /* good enough is what wastes less than one part in so many */
     size_t n, highest;
     collect(s, f, from, &n);
-    const bool alone = lnt_places_high(&f->layout.places) == 0;
+    const bool alone = lnt_blocks_high(&f->layout.blocks) == 0;
     sort_order(s, f->layout.order, n, false);
     LNT_TRY(lay_out(s, f, n, bytes, &highest, err));
     if (!alone)
@@ -517,7 +518,7 @@ static lnt_status plan_offsets(lnt_session *s, lnt_frame *f, uint32_t from, size
             sort_order(s, f->layout.order, n, true);
         else
             move_to_front(f->layout.order, highest);
-        lnt_places_clear(&f->layout.places);
+        lnt_blocks_clear(&f->layout.blocks);
         LNT_TRY(lay_out(s, f, n, bytes, &highest, err));
         if (*bytes < best) {
             best = *bytes;
@@ -527,7 +528,7 @@ static lnt_status plan_offsets(lnt_session *s, lnt_frame *f, uint32_t from, size
     if (*bytes == best)
         return LNT_OK;
     memcpy(f->layout.order, f->layout.best, n * sizeof *f->layout.order);
-    lnt_places_clear(&f->layout.places);
+    lnt_blocks_clear(&f->layout.blocks);
     return lay_out(s, f, n, bytes, &highest, err);
 }
 
@@ -632,7 +633,7 @@ lnt_status lnt_plan_frame(lnt_session *s, lnt_frame *f, uint32_t from, lnt_error
     const void *arena = f->arena.data;
     size_t bytes = 0;
     LNT_TRY(direct_outputs(s, f, err));
-    set_times(s, f, from);
+    set_waves(s, f, from);
     clear_lifetimes(s, f);
     note_steps(s, f, from);
     keep_results(s, f);

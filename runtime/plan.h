@@ -7,7 +7,7 @@
  *
  *     value ──storage──▶ lnt_storage ──slot──▶ memory (arena, caller's, file, evaluated, state)
  *
- * plan.c lays out the storages of a frame's steps, so that those alive at the same time do not overlap;
+ * plan.c lays out the storages of a frame's steps, so that those alive in the same wave do not overlap;
  * join.c merges inputs of Concats into their outputs first. */
 #ifndef LNT_RUNTIME_PLAN_H
 #define LNT_RUNTIME_PLAN_H
@@ -15,7 +15,7 @@
 #include "base/checked.h"
 #include "base/memory.h"
 #include "runtime/linnet.h"
-#include "runtime/places.h"
+#include "runtime/arena_blocks.h"
 
 typedef struct lnt_frame lnt_frame; /* frame.h */
 
@@ -31,7 +31,7 @@ typedef enum lnt_place {
 
 typedef struct lnt_storage {
     uint32_t parent;      /* itself, or the storage it was merged into */
-    uint32_t first, last; /* steps of the frame between which it is alive; last LNT_NONE: beyond the frame */
+    uint32_t first, last; /* waves of the frame between which it is alive; last LNT_NONE: beyond the frame */
     uint8_t place;        /* lnt_place */
     bool pinned;          /* fetched, or a graph output: never reused, never computed in place */
     bool laid;            /* has its offset */
@@ -60,8 +60,8 @@ typedef struct lnt_arena {
 typedef struct lnt_arena_layout {
     uint32_t *order;    /* storages to place, */
     uint32_t *best;     /* their best order so far, */
-    lnt_places places;  /* of those laid out */
-    size_t *alive;      /* bytes alive at each time */
+    lnt_arena_blocks blocks;  /* of those laid out */
+    size_t *alive;      /* bytes alive in each wave */
     size_t alive_bytes; /* the most that are alive at once */
 } lnt_arena_layout;
 
@@ -79,7 +79,7 @@ void lnt_point_outputs(lnt_session *s);
 /* Are there inputs of Concats among the steps from `from` on that may be computed in their outputs? */
 bool lnt_may_join(lnt_session *s, const lnt_frame *f, uint32_t from);
 /* Merges inputs of Concats among the steps from `from` on into their outputs, as far as no more than `most`
- * bytes are alive at any time before the Concat; 0: than when it runs with its inputs by themselves. Reads
+ * bytes are alive in any wave before the Concat; 0: than when it runs with its inputs by themselves. Reads
  * and keeps f->layout.alive. Returns whether there are any. */
 bool lnt_join_inputs(lnt_session *s, lnt_frame *f, uint32_t from, size_t most);
 /* Takes all of that back. */

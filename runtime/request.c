@@ -34,37 +34,37 @@ void lnt_request_free(lnt_session *s)
 
 /* ---- values by name ---- */
 
-/* The place of a name in the table of so many places, a power of two: where it is, or where it would go. */
-static uint32_t *place_of_name(const lnt_model *m, uint32_t *table, size_t places, const char *name)
+/* The bucket of a name in a hash table of so many buckets, a power of two: its own, or the free one for it. */
+static uint32_t *bucket_of_name(const lnt_model *m, uint32_t *table, size_t buckets, const char *name)
 {
-    size_t at = (size_t)lnt_hash(name, strlen(name)) & (places - 1);
+    size_t at = (size_t)lnt_hash(name, strlen(name)) & (buckets - 1);
     while (table[at] != LNT_NONE && strcmp(lnt_value_name(m, table[at]), name) != 0)
-        at = (at + 1) & (places - 1);
+        at = (at + 1) & (buckets - 1);
     return &table[at];
 }
 
 /* Made when a name is first asked for. Of values with one name the first counts. */
-static lnt_status make_names(lnt_session *s, size_t places, lnt_error *err)
+static lnt_status make_names(lnt_session *s, size_t buckets, lnt_error *err)
 {
-    LNT_TRY(lnt_buffer_reserve(s, &s->request.names, places * sizeof(uint32_t), err));
+    LNT_TRY(lnt_buffer_reserve(s, &s->request.names, buckets * sizeof(uint32_t), err));
     uint32_t *table = s->request.names.data;
-    memset(table, 0xff, places * sizeof *table); /* LNT_NONE */
+    memset(table, 0xff, buckets * sizeof *table); /* LNT_NONE */
     for (uint32_t i = 0; i < s->model->n_values; i++) {
-        uint32_t *place = place_of_name(s->model, table, places, lnt_value_name(s->model, i));
-        if (*place == LNT_NONE)
-            *place = i;
+        uint32_t *bucket = bucket_of_name(s->model, table, buckets, lnt_value_name(s->model, i));
+        if (*bucket == LNT_NONE)
+            *bucket = i;
     }
     return LNT_OK;
 }
 
 lnt_status lnt_find_value(lnt_session *s, const char *name, uint32_t *value, lnt_error *err)
 {
-    size_t places = 2;
-    while (places < 2 * (size_t)s->model->n_values)
-        places *= 2;
+    size_t buckets = 2;
+    while (buckets < 2 * (size_t)s->model->n_values)
+        buckets *= 2;
     if (!s->request.names.data)
-        LNT_TRY(make_names(s, places, err));
-    *value = *place_of_name(s->model, s->request.names.data, places, name);
+        LNT_TRY(make_names(s, buckets, err));
+    *value = *bucket_of_name(s->model, s->request.names.data, buckets, name);
     if (*value != LNT_NONE)
         return LNT_OK;
     return lnt_fail(

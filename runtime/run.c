@@ -28,46 +28,47 @@ static lnt_status run_step(lnt_session *s, const lnt_step *step, lnt_error *err)
     return s->trace.on ? lnt_trace_note(s, step, start, err) : LNT_OK;
 }
 
-/* ---- side by side ---- */
+/* ---- parallel groups ---- */
 
-typedef struct abreast {
+typedef struct parallel_group {
     lnt_session *s;
     lnt_step *const *step;
     atomic_flag lock;
     uint32_t failed; /* the first in order */
     lnt_error err;
-} abreast;
+} parallel_group;
 
-/* Steps [begin, end) of one time, each with an error of its own; kernels find the pool taken and run alone. */
-static lnt_status run_abreast(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+/* Steps [begin, end) of one wave, each with an error of its own; the pool is taken, so that each kernel runs on one
+ * thread. */
+static lnt_status run_group(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
 {
-    abreast *a = arg;
+    parallel_group *group = arg;
     (void)thread;
     for (int64_t i = begin; i < end; i++) {
         lnt_error err = {0};
         lnt_kernel own = *k;
         own.err = &err;
-        const lnt_status status = a->step[i]->run(&own, a->step[i]);
+        const lnt_status status = group->step[i]->run(&own, group->step[i]);
         if (status == LNT_OK)
             continue;
-        while (atomic_flag_test_and_set(&a->lock))
+        while (atomic_flag_test_and_set(&group->lock))
             ;
-        if ((uint32_t)i < a->failed) {
-            a->failed = (uint32_t)i;
-            a->err = err;
-            fail_step(a->s, a->step[i], status, &a->err);
+        if ((uint32_t)i < group->failed) {
+            group->failed = (uint32_t)i;
+            group->err = err;
+            fail_step(group->s, group->step[i], status, &group->err);
         }
-        atomic_flag_clear(&a->lock);
+        atomic_flag_clear(&group->lock);
         return status;
     }
     return LNT_OK;
 }
 
-/* Runs all steps of the present time; f->next moves past them. */
-static lnt_status run_time(lnt_session *s, lnt_frame *f, lnt_error *err)
+/* Runs all steps of the next wave; f->next moves past them. */
+static lnt_status run_wave(lnt_session *s, lnt_frame *f, lnt_error *err)
 {
     uint32_t end = f->next + 1;
-    while (end < f->n_steps && f->time[end] == f->time[f->next])
+    while (end < f->n_steps && f->wave[end] == f->wave[f->next])
         end++;
     if (end == f->next + 1 || s->trace.on) {
         for (; f->next < end; f->next++)
@@ -76,11 +77,12 @@ static lnt_status run_time(lnt_session *s, lnt_frame *f, lnt_error *err)
     }
     const lnt_step *const *steps = (const lnt_step *const *)(f->list + f->next);
     const uint64_t kept = lnt_check_before(s, steps, end - f->next);
-    abreast a = {.s = s, .step = f->list + f->next, .lock = ATOMIC_FLAG_INIT, .failed = UINT32_MAX};
-    const lnt_status status = lnt_parallel(&s->execution.kernel, end - f->next, 1, run_abreast, &a);
+    parallel_group group = {
+        .s = s, .step = f->list + f->next, .lock = ATOMIC_FLAG_INIT, .failed = UINT32_MAX};
+    const lnt_status status = lnt_parallel(&s->execution.kernel, end - f->next, 1, run_group, &group);
     lnt_check_after(s, steps, end - f->next, kept, status);
-    if (a.failed != UINT32_MAX && err)
-        *err = a.err;
+    if (group.failed != UINT32_MAX && err)
+        *err = group.err;
     f->next = end;
     return status == LNT_OK ? LNT_OK : lnt_fail(err, status, "%s", lnt_status_text(status));
 }
@@ -92,7 +94,7 @@ lnt_status lnt_run_frame(lnt_session *s, lnt_frame *f, lnt_error *err)
     LNT_ASSERT(f->next <= f->n_steps);
     for (;;) {
         while (f->next < f->n_steps)
-            LNT_TRY(s->execution.mode == LNT_PARALLEL ? run_time(s, f, err)
+            LNT_TRY(s->execution.mode == LNT_PARALLEL ? run_wave(s, f, err)
                                                       : run_step(s, f->list[f->next++], err));
         if (f->complete)
             return LNT_OK;

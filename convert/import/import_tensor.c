@@ -39,10 +39,10 @@ lnt_status lnt_import_tensor_name(lnt_importer *im, const ProtobufCBinaryData *p
 
 /* ---- external data ---- */
 
-typedef struct place {
+typedef struct external_data {
     const char *location;
     int64_t offset, length; /* -1: to the end of the file */
-} place;
+} external_data;
 
 static lnt_status read_number(lnt_importer *im, const char *text, const char *key, int64_t *out)
 {
@@ -53,7 +53,7 @@ static lnt_status read_number(lnt_importer *im, const char *text, const char *ke
     return LNT_OK;
 }
 
-static lnt_status read_entry(lnt_importer *im, lnt_wire w, place *p)
+static lnt_status read_entry(lnt_importer *im, lnt_wire w, external_data *p)
 {
     const char *key = "", *value = "";
     lnt_wire_field f;
@@ -78,8 +78,8 @@ static lnt_status read_entry(lnt_importer *im, lnt_wire w, place *p)
 }
 
 /* Type and extents from the wire, varints packed or not; *external tells where the contents are. */
-static lnt_status read_header(lnt_importer *im, const ProtobufCBinaryData *proto, lnt_operand *t, place *p,
-                              bool *external)
+static lnt_status read_header(lnt_importer *im, const ProtobufCBinaryData *proto, lnt_operand *t,
+                              external_data *p, bool *external)
 {
     lnt_wire w = lnt_wire_of(proto->data, proto->len);
     lnt_wire_field f;
@@ -157,8 +157,8 @@ static lnt_status open_inside(lnt_importer *im, const char *location, int *fd, s
 }
 
 /* file_bytes: of the whole file. */
-static lnt_status read_from(lnt_importer *im, int fd, size_t file_bytes, const place *p, lnt_operand *t,
-                            size_t bytes)
+static lnt_status read_from(lnt_importer *im, int fd, size_t file_bytes, const external_data *p,
+                            lnt_operand *t, size_t bytes)
 {
     LNT_REQUIRE(p->length < 0 || (uint64_t)p->length == bytes, im->err, LNT_E_MODEL,
                 "external data in '%s': length %lld, but the tensor has %zu bytes", p->location,
@@ -179,7 +179,7 @@ static lnt_status read_from(lnt_importer *im, int fd, size_t file_bytes, const p
     return LNT_OK;
 }
 
-static lnt_status read_external(lnt_importer *im, const place *p, lnt_operand *t, size_t *bytes)
+static lnt_status read_external(lnt_importer *im, const external_data *p, lnt_operand *t, size_t *bytes)
 {
     const size_t size = lnt_dtype_size((lnt_dtype)t->dtype);
     LNT_REQUIRE(size > 0, im->err, LNT_E_UNSUPPORTED, "a tensor's element type is not supported");
@@ -212,7 +212,7 @@ static void bump_release(void *im, void *block)
 lnt_status lnt_import_tensor(lnt_importer *im, const ProtobufCBinaryData *proto, lnt_operand *tensor,
                              size_t *bytes)
 {
-    place p = {.length = -1};
+    external_data p = {.length = -1};
     bool external;
     *tensor = (lnt_operand){.constant = true};
     LNT_TRY(read_header(im, proto, tensor, &p, &external));

@@ -108,8 +108,8 @@ static lnt_gnode *quantizer(lnt_edit *e, const lnt_gnode *n, quantized *q)
         return NULL;
     const lnt_dtype type = (lnt_dtype)lnt_ginfo(g, next->out[0])->dtype;
     q->value = next->out[0];
-    if (!is_8_bit(type) || lnt_in_value(next, 0) != (relu ? relu : n)->out[0] || !read_qparams(g, next, type, q) ||
-        (relu && q->origin != (type == LNT_INT8 ? INT8_MIN : 0)))
+    if (!is_8_bit(type) || lnt_in_value(next, 0) != (relu ? relu : n)->out[0] ||
+        !read_qparams(g, next, type, q) || (relu && q->origin != (type == LNT_INT8 ? INT8_MIN : 0)))
         return NULL;
     return next;
 }

@@ -14,13 +14,13 @@
 enum { IN_MOST = 2 + 3 * LNT_Q_CONCAT_MOST, OUT_MOST = 8 };
 
 /* Where a layer is measured. */
-typedef struct place {
+typedef struct context {
     lnt_graph *g;
     const lnt_static *fixed; /* or NULL */
     lnt_session *session;
     lnt_level level;
     lnt_error *err;
-} place;
+} context;
 
 /* ---- a node by itself ---- */
 
@@ -34,7 +34,7 @@ typedef struct alone {
     lnt_solo solo;
 } alone;
 
-static lnt_status pack_operand(place *t, alone *a, unsigned i)
+static lnt_status pack_operand(context *t, alone *a, unsigned i)
 {
     lnt_operand *o = a->in[i];
     lnt_packed record;
@@ -70,7 +70,7 @@ static float scale_at(const lnt_qvalue *m, int64_t row)
 }
 
 /* What the session holds of value v; as uint8 where v is the twin of a float value. */
-static lnt_status read_value(place *t, alone *a, uint32_t v, lnt_operand *o)
+static lnt_status read_value(context *t, alone *a, uint32_t v, lnt_operand *o)
 {
     const uint32_t floats = t->fixed ? lnt_static_source(t->fixed, v) : LNT_NONE;
     lnt_tensor x;
@@ -96,7 +96,7 @@ static lnt_status read_value(place *t, alone *a, uint32_t v, lnt_operand *o)
 }
 
 /* Operands of the node: constants of the graph, everything else out of the session. */
-static lnt_status find_operands(place *t, const lnt_gnode *n, alone *a)
+static lnt_status find_operands(context *t, const lnt_gnode *n, alone *a)
 {
     lnt_operand *next = a->operand;
     lnt_gnode_view(n, &a->node);
@@ -119,7 +119,7 @@ static lnt_status find_operands(place *t, const lnt_gnode *n, alone *a)
     return LNT_OK;
 }
 
-static lnt_status prepare(place *t, const lnt_gnode *n, alone *a)
+static lnt_status prepare(context *t, const lnt_gnode *n, alone *a)
 {
     *a = (alone){0};
     lnt_bump_init(&a->memory, t->g->memory.allocator);
@@ -145,7 +145,7 @@ static lnt_status prepare(place *t, const lnt_gnode *n, alone *a)
 
 /* Convolutions stand between others: their images are channels-last then. Elements change places, which does
  * not matter for the time. */
-static lnt_status bind_for_time(place *t, alone *a)
+static lnt_status bind_for_time(context *t, alone *a)
 {
     if (!(a->node.op->flags & LNT_OP_CL) || a->in[0]->rank < 3)
         return LNT_OK;
@@ -189,7 +189,7 @@ static lnt_status compare_outputs(const alone *plain, const alone *quantized, ln
 }
 
 /* Element i of what the site's operator gave, as a real number. */
-static float number_at(const place *t, const lnt_qsite *s, const alone *a, const lnt_qvalue *m, int64_t i)
+static float number_at(const context *t, const lnt_qsite *s, const alone *a, const lnt_qvalue *m, int64_t i)
 {
     const void *data = a->out_data[0];
     const int64_t run = channel_run(a->out[0]);
@@ -205,7 +205,7 @@ static float number_at(const place *t, const lnt_qsite *s, const alone *a, const
 }
 
 /* The operator with what was folded into it, against the float model's value. */
-static lnt_status compare_site(const place *t, const lnt_qsite *s, const alone *quantized, lnt_noise *n)
+static lnt_status compare_site(const context *t, const lnt_qsite *s, const alone *quantized, lnt_noise *n)
 {
     const uint32_t y = t->fixed->site[s->last].node->out[0];
     const lnt_qvalue *m = lnt_static_qparams(t->fixed, y);
@@ -254,7 +254,7 @@ static void estimate_both(const lnt_costs *c, const alone *a, lnt_qlayer *l)
         lnt_costs_int8_us(c, m->multiplications, bytes, rows ? y : (double)lnt_operand_count(a->in[0]));
 }
 
-static lnt_status compare_forms(place *t, alone *plain, alone *quantized, lnt_qlayer *l)
+static lnt_status compare_forms(context *t, alone *plain, alone *quantized, lnt_qlayer *l)
 {
     lnt_noise n = {0};
     LNT_TRY(lnt_solo_run(&plain->solo));
@@ -271,7 +271,7 @@ static lnt_status compare_forms(place *t, alone *plain, alone *quantized, lnt_ql
     return time_both(plain, quantized, &l->measured.plain_us, &l->measured.int8_us);
 }
 
-static lnt_status measure(place *t, const lnt_qlayers *layers, alone *plain, alone *quantized, lnt_qlayer *l)
+static lnt_status measure(context *t, const lnt_qlayers *layers, alone *plain, alone *quantized, lnt_qlayer *l)
 {
     LNT_TRY(prepare(t, &l->plain, plain));
     l->measured.multiplications = multiplications(plain);
@@ -284,7 +284,7 @@ static lnt_status measure(place *t, const lnt_qlayers *layers, alone *plain, alo
 lnt_status lnt_measure_layer(lnt_graph *g, const lnt_qlayers *layers, lnt_session *s, lnt_qlayer *l,
                              lnt_error *err)
 {
-    place t = {g, layers->fixed, s, lnt_cpu_best_level(), err};
+    context t = {g, layers->fixed, s, lnt_cpu_best_level(), err};
     alone *both = lnt_alloc_zero(g->memory.allocator, 2, sizeof *both, err);
     if (!both)
         return LNT_E_MEMORY;

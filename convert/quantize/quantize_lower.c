@@ -277,8 +277,8 @@ static lnt_status make_int8(lnt_static *st, lnt_qsite *s, const lnt_operand *w, 
 {
     lnt_qweights *p = &s->product;
     if (!use_made(st, p, least)) {
-        LNT_TRY(lnt_quantize_weights(st->g, st->g->value[p->weights].name, w, lnt_is(s->node, Conv) ? 0 : 1, 1,
-                                     p->factor, least, &p->quantized, &p->scale));
+        LNT_TRY(lnt_quantize_weights(st->g, st->g->value[p->weights].name, w, lnt_is(s->node, Conv) ? 0 : 1,
+                                     1, p->factor, least, &p->quantized, &p->scale));
         LNT_TRY(round_weights(st, s, w));
         p->made[p->x_balanced].quantized = p->quantized;
         p->made[p->x_balanced].scale = p->scale;
@@ -459,7 +459,8 @@ enum { UINT8_LEVELS = 256 };
 static lnt_status apply(const lnt_graph *g, const lnt_gnode *n, unsigned rank, int64_t tables, float *x,
                         float *result)
 {
-    lnt_operand variable = {.dtype = LNT_FLOAT, .rank = (uint8_t)rank, .dims = {1, tables, UINT8_LEVELS}, .data = x};
+    lnt_operand variable = {
+        .dtype = LNT_FLOAT, .rank = (uint8_t)rank, .dims = {1, tables, UINT8_LEVELS}, .data = x};
     lnt_operand constants[4], *in[4], y = {0}, *out = &y;
     void *data = result;
     lnt_node view;
@@ -474,8 +475,8 @@ static lnt_status apply(const lnt_graph *g, const lnt_gnode *n, unsigned rank, i
     }
     lnt_site site = {.node = &view, .in = in, .out = &out, .n_in = n->n_in, .n_out = 1, .err = g->err};
     LNT_TRY(lnt_site_shape(&site));
-    LNT_REQUIRE(y.dtype == LNT_FLOAT && lnt_operand_count(&y) == tables * UINT8_LEVELS, g->err, LNT_E_INTERNAL,
-                "%s is no function of one number", n->name);
+    LNT_REQUIRE(y.dtype == LNT_FLOAT && lnt_operand_count(&y) == tables * UINT8_LEVELS, g->err,
+                LNT_E_INTERNAL, "%s is no function of one number", n->name);
     LNT_TRY(lnt_evaluate(g->memory.allocator, &view, in, &out, &data, LNT_LEVEL_SCALAR, 0, g->err));
     memcpy(x, result, (size_t)(tables * UINT8_LEVELS) * sizeof *x);
     return LNT_OK;

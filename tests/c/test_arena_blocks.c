@@ -1,5 +1,5 @@
-/* test_places.c — finding room in an arena gives what looking at every place gives. */
-#include "runtime/places.h"
+/* test_arena_blocks.c — finding room in an arena gives what looking at every block gives. */
+#include "runtime/arena_blocks.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,7 +13,7 @@ static uint32_t next_random(uint64_t *seed)
     return (uint32_t)(*seed >> 33);
 }
 
-static bool is_free(const lnt_place_taken *all, size_t n, const lnt_place_taken *t, bool always)
+static bool is_free(const lnt_arena_block *all, size_t n, const lnt_arena_block *t, bool always)
 {
     for (size_t i = 0; i < n; i++)
         if ((always || (all[i].first <= t->last && all[i].last >= t->first)) && all[i].offset < t->end &&
@@ -22,8 +22,8 @@ static bool is_free(const lnt_place_taken *all, size_t n, const lnt_place_taken 
     return true;
 }
 
-/* The lowest of offset 0 and the ends of all places that is free. */
-static size_t lowest(const lnt_place_taken *all, size_t n, lnt_place_taken t, size_t extent, bool always)
+/* The lowest of offset 0 and the ends of all blocks that is free. */
+static size_t lowest(const lnt_arena_block *all, size_t n, lnt_arena_block t, size_t extent, bool always)
 {
     size_t best = SIZE_MAX;
     for (size_t i = 0; i <= n; i++) {
@@ -39,29 +39,29 @@ static size_t lowest(const lnt_place_taken *all, size_t n, lnt_place_taken t, si
 static void compare(size_t n, uint32_t steps, uint32_t life, uint32_t sizes, bool always)
 {
     enum { UNIT = 64, MOST = 3000 };
-    static lnt_place_taken all[MOST];
+    static lnt_arena_block all[MOST];
     lnt_bump memory;
-    lnt_places places;
+    lnt_arena_blocks blocks;
     uint64_t seed = n + steps + life;
     assert_true(n <= MOST);
     lnt_bump_init(&memory, &lnt_malloc_allocator);
-    assert_int_equal(lnt_places_make(&places, n, &memory, NULL), LNT_OK);
+    assert_int_equal(lnt_blocks_make(&blocks, n, &memory, NULL), LNT_OK);
     for (unsigned round = 0; round < 2; round++) { /* cleared, they are as new */
         size_t high = 0;
-        lnt_places_clear(&places);
+        lnt_blocks_clear(&blocks);
         for (size_t i = 0; i < n; i++) {
             const uint32_t first = next_random(&seed) % steps;
-            lnt_place_taken t = {.first = first, .last = first + next_random(&seed) % life};
+            lnt_arena_block t = {.first = first, .last = first + next_random(&seed) % life};
             const size_t extent = (1 + next_random(&seed) % sizes) * UNIT;
-            t.offset = lnt_places_find(&places, t.first, t.last, extent, always);
+            t.offset = lnt_blocks_find(&blocks, t.first, t.last, extent, always);
             t.end = t.offset + extent;
             if (i % 7 == 0 || i > n - 20)
                 assert_int_equal(t.offset, lowest(all, i, t, extent, always));
-            lnt_places_add(&places, &t);
+            lnt_blocks_add(&blocks, &t);
             all[i] = t;
             high = t.end > high ? t.end : high;
         }
-        assert_int_equal(lnt_places_high(&places), high);
+        assert_int_equal(lnt_blocks_high(&blocks), high);
     }
     lnt_bump_free(&memory);
 }
