@@ -98,11 +98,11 @@ static uint64_t peak_rss_kib(void)
     return getrusage(RUSAGE_SELF, &usage) == 0 ? (uint64_t)usage.ru_maxrss : 0;
 }
 
-/* Where the inputs come from: a case (a folder's or the first golden one), or a feed. */
+/* Where the inputs come from: a case (a folder's or the first golden one), or files and options. */
 typedef struct source {
     lnt_cases cases;
-    lnt_feed feed;
-    lnt_feed_options how;
+    lnt_inputs inputs;
+    lnt_inputs_options how;
 } source;
 
 static lnt_status find_inputs(lnt_opened *o, source *from, lnt_error *err)
@@ -117,28 +117,28 @@ static lnt_status find_inputs(lnt_opened *o, source *from, lnt_error *err)
         LNT_TRY(lnt_cases_golden(o, &from->cases, err));
         return LNT_OK;
     }
-    from->how = (lnt_feed_options){
-        .dims = &given.dims, .files = &given.inputs, .rest = LNT_FEED_RANDOM, .seed = (uint64_t)given.seed};
-    return lnt_feed_make(o, &from->how, &from->feed, err);
+    from->how = (lnt_inputs_options){
+        .dims = &given.dims, .files = &given.inputs, .rest = LNT_INPUTS_RANDOM, .seed = (uint64_t)given.seed};
+    return lnt_inputs_make(o, &from->how, &from->inputs, err);
 }
 
-static lnt_status feed(const lnt_opened *o, const source *from, lnt_session *s, lnt_error *err)
+static lnt_status set_inputs(const lnt_opened *o, const source *from, lnt_session *s, lnt_error *err)
 {
-    return from->cases.n ? lnt_case_feed(o, s, &from->cases.item[0], err)
-                         : lnt_feed_session(o, &from->how, &from->feed, s, err);
+    return from->cases.n ? lnt_case_set_inputs(o, s, &from->cases.item[0], err)
+                         : lnt_inputs_set(o, &from->how, &from->inputs, s, err);
 }
 
 /* The case's outputs must come out right before their speed means anything. */
 static lnt_status check_case(lnt_opened *o, const source *from, lnt_error *err)
 {
     /* Golden vectors carry a tolerance of their own. */
-    const lnt_judge judge = {.rule = {.rtol = 1e-3, .atol = 1e-7, .max_rel = given.data ? 1e-3 : 0},
-                             .threads = (uint32_t)given.threads,
-                             .level = given.level};
+    const lnt_verify_options verify = {.rule = {.rtol = 1e-3, .atol = 1e-7, .max_rel = given.data ? 1e-3 : 0},
+                                       .threads = (uint32_t)given.threads,
+                                       .level = given.level};
     const lnt_cases one = {.item = from->cases.item, .n = from->cases.n ? 1 : 0};
     lnt_verdict verdict = LNT_VERDICT_PASS;
     char reason[256];
-    LNT_TRY(lnt_judge_cases(&judge, o, &one, &verdict, reason, err));
+    LNT_TRY(lnt_verify_cases(&verify, o, &one, &verdict, reason, err));
     LNT_REQUIRE(verdict == LNT_VERDICT_PASS, err, LNT_E_INTERNAL, "wrong result: %s", reason);
     return LNT_OK;
 }
@@ -147,7 +147,7 @@ static lnt_status measure(lnt_opened *o, const source *from, lnt_session *s, fig
 {
     const bool progress = isatty(STDERR_FILENO);
     double *times = lnt_cli_alloc((size_t)given.runs * sizeof *times), start = lnt_now();
-    lnt_status status = feed(o, from, s, err);
+    lnt_status status = set_inputs(o, from, s, err);
     if (status == LNT_OK)
         status = lnt_bind(s, err);
     f->bind = lnt_now() - start;
@@ -310,13 +310,13 @@ static lnt_status bench(lnt_opened *o, source *from, figures *f, lnt_error *err)
 static lnt_status name_inputs(const lnt_opened *o, const source *from, lnt_session *s, lnt_named *in,
                               lnt_error *err)
 {
-    LNT_TRY(feed(o, from, s, err));
+    LNT_TRY(set_inputs(o, from, s, err));
     LNT_TRY(lnt_bind(s, err));
     for (uint32_t i = 0; i < lnt_model_input_count(o->model); i++) {
         lnt_value_info info;
         LNT_TRY(lnt_model_input(o->model, i, &info));
         in[i].name = lnt_cli_text("%s", info.name);
-        in[i].tensor = from->cases.n ? from->cases.item[0].in[i] : from->feed.tensor[i];
+        in[i].tensor = from->cases.n ? from->cases.item[0].in[i] : from->inputs.tensor[i];
     }
     for (uint32_t k = 0; k < o->file.n_states; k++) {
         const lnt_rec_state *state = &o->file.states[k];
@@ -356,25 +356,25 @@ static lnt_status read_inputs(const char *path, lnt_named **in, size_t *n, lnt_e
     }
     lnt_session_destroy(&s);
     lnt_cases_free(&from.cases);
-    lnt_feed_free(&from.feed);
+    lnt_inputs_free(&from.inputs);
     lnt_opened_close(&o);
     return status;
 }
 
-static int run_duel(const char *path)
+static int run_paired(const char *path)
 {
-    const lnt_duel_options how = {.lnt = path,
-                                  .onnx = given.onnx,
-                                  .library = lnt_ort_find(given.ort_lib),
-                                  .level = given.level,
-                                  .threads = (uint32_t)given.threads,
-                                  .rounds = given.rounds,
-                                  .processes = given.processes,
-                                  .starts = given.starts,
-                                  .max_rel = given.max_rel};
+    const lnt_paired_options how = {.lnt = path,
+                                    .onnx = given.onnx,
+                                    .library = lnt_ort_find(given.ort_lib),
+                                    .level = given.level,
+                                    .threads = (uint32_t)given.threads,
+                                    .rounds = given.rounds,
+                                    .processes = given.processes,
+                                    .starts = given.starts,
+                                    .max_rel = given.max_rel};
     lnt_named *in = NULL;
     size_t n = 0;
-    lnt_duel duel;
+    lnt_paired paired;
     lnt_error err = {0};
     if (!given.onnx || !lnt_ends_with(path, ".lnt"))
         return lnt_usage_error(&lnt_verb_bench,
@@ -384,11 +384,11 @@ static int run_duel(const char *path)
                                "--rounds, --processes, --starts and --threads must be at least 1");
     lnt_status status = read_inputs(path, &in, &n, &err);
     if (status == LNT_OK)
-        status = lnt_duel_run(&how, in, n, &duel, &err);
+        status = lnt_paired_run(&how, in, n, &paired, &err);
     if (status != LNT_OK)
         return lnt_failed(&lnt_verb_bench, &err);
-    lnt_duel_print(&how, &duel, given.json);
-    return duel.agree || given.trust ? LNT_EXIT_OK : LNT_EXIT_MISMATCH;
+    lnt_paired_print(&how, &paired, given.json);
+    return paired.agree || given.trust ? LNT_EXIT_OK : LNT_EXIT_MISMATCH;
 }
 
 static int run(const lnt_texts *words)
@@ -409,7 +409,7 @@ static int run(const lnt_texts *words)
                                                 .level = given.level,
                                                 .threads = (uint32_t)given.threads});
     if (given.vs >= 0)
-        return run_duel(words->item[0]);
+        return run_paired(words->item[0]);
     if (given.runs < 1 || given.runs > RUNS_MOST)
         return lnt_usage_error(&lnt_verb_bench, "--runs must be from 1 to 100000000");
     lnt_status status = lnt_opened_open(words->item[0], NULL, 0, &o, &err);
@@ -417,7 +417,7 @@ static int run(const lnt_texts *words)
     if (status == LNT_OK)
         status = bench(&o, &from, &f, &err);
     lnt_cases_free(&from.cases);
-    lnt_feed_free(&from.feed);
+    lnt_inputs_free(&from.inputs);
     lnt_opened_close(&o);
     return status == LNT_OK ? LNT_EXIT_OK : lnt_failed(&lnt_verb_bench, &err);
 }

@@ -47,8 +47,8 @@ static const lnt_option options[] = {
      "inputs to find ranges and to measure on: an .npz, .npy, .pb or sound, or a\nfolder of them or of "
      "test_data_set_N"},
     {"--calibration", "minmax|percentile|entropy|mse|best", LNT_OPTION_CHOICE, &given.method,
-     "static ranges: all that was seen; without the outermost of ten\nthousand elements; where bytes lose "
-     "least; where squares of errors are\nleast; what serves the outputs best (best)"},
+     "static ranges: all that was seen; without the outermost of ten\nthousand elements; of the least KL "
+     "divergence; of the least squared\nerror; what serves the outputs best (best)"},
     {"--winograd", NULL, LNT_OPTION_FLAG, &given.winograd,
      "convolutions of 3x3 taps, or of 3 to 16 in a line, by Winograd's transform,\nwhere that is sooner: "
      "their weights are up to four times as large, results\ndiffer in the sixth digit"},
@@ -133,16 +133,16 @@ static void json_measured(lnt_json *j, const char *name, double x)
     lnt_json_number(j, name, x < 0 ? NAN : x);
 }
 
-/* Of the layers' multiplications, those on bytes; negative where nothing was counted. */
+/* Of the layers' multiplications, those in int8; negative where nothing was counted. */
 static double share_of_int8(const lnt_report *r)
 {
-    double all = 0, bytes = 0;
+    double all = 0, int8 = 0;
     for (size_t i = 0; i < r->n_quantized; i++) {
         const double n = fmax(r->quantized[i].multiplications, 0);
         all += n;
-        bytes += r->quantized[i].int8 ? n : 0;
+        int8 += r->quantized[i].int8 ? n : 0;
     }
-    return all > 0 ? bytes / all : -1;
+    return all > 0 ? int8 / all : -1;
 }
 
 /* Bytes of the layer's weights; those of float ones may be half as many in the file. */
@@ -264,7 +264,7 @@ static void measured_cell(lnt_table *t, const char *format, double x)
         lnt_table_cell(t, format, x);
 }
 
-/* Weights before and after, what is done on bytes, and how many inputs told. */
+/* Weights before and after, what is computed in int8, and from how many samples. */
 static void print_sums(const lnt_report *r)
 {
     char a[24], b[24];

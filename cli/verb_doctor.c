@@ -162,7 +162,7 @@ static void float_row(void *arg, const lnt_float_row *r)
 
 static void show_progress(size_t done, size_t total)
 {
-    lnt_progress_bar("judging", done, total);
+    lnt_progress_bar("checking", done, total);
 }
 
 /* Every function at every level the CPU has, against long double. */

@@ -76,18 +76,18 @@ static op_count *count_ops(const lnt_file *f, size_t *n)
 
 static lnt_status bind_for(lnt_opened *o, binding *b)
 {
-    const lnt_feed_options how = {.dims = &given.dims, .rest = LNT_FEED_SHAPE};
+    const lnt_inputs_options how = {.dims = &given.dims, .rest = LNT_INPUTS_SHAPE};
     const lnt_session_options options_ = {.struct_bytes = sizeof options_,
                                           .intra_op_num_threads = (uint32_t)given.threads,
                                           .level = given.level};
     lnt_error err = {0};
-    lnt_feed feed = {0};
+    lnt_inputs inputs = {0};
     lnt_session *s = NULL;
-    lnt_status status = lnt_feed_make(o, &how, &feed, &err);
+    lnt_status status = lnt_inputs_make(o, &how, &inputs, &err);
     if (status == LNT_OK)
         status = lnt_session_create(o->model, &options_, &s, &err);
     if (status == LNT_OK)
-        status = lnt_feed_session(o, &how, &feed, s, &err);
+        status = lnt_inputs_set(o, &how, &inputs, s, &err);
     if (status == LNT_OK)
         status = lnt_bind(s, &err);
     b->info.struct_bytes = sizeof b->info;
@@ -98,7 +98,7 @@ static lnt_status bind_for(lnt_opened *o, binding *b)
         b->info.unbounded = lnt_cli_text("%s", b->info.unbounded);
     snprintf(b->why_not, sizeof b->why_not, "%.250s", err.message);
     lnt_session_destroy(&s);
-    lnt_feed_free(&feed);
+    lnt_inputs_free(&inputs);
     return status;
 }
 

@@ -218,8 +218,8 @@ static lnt_status choose_part(lnt_session *s, const lnt_opened *o, lnt_error *er
     return LNT_OK;
 }
 
-static lnt_status run_session(lnt_session *s, lnt_opened *o, const lnt_feed_options *how, lnt_feed *feed,
-                              lnt_error *err)
+static lnt_status run_session(lnt_session *s, lnt_opened *o, const lnt_inputs_options *how,
+                              lnt_inputs *inputs, lnt_error *err)
 {
     for (size_t i = 0; i < given.fetches.n; i++) {
         const char *name, *path;
@@ -227,26 +227,31 @@ static lnt_status run_session(lnt_session *s, lnt_opened *o, const lnt_feed_opti
         LNT_TRY(lnt_keep_value(s, name, err));
     }
     LNT_TRY(choose_part(s, o, err));
-    LNT_TRY(lnt_feed_session(o, how, feed, s, err));
+    LNT_TRY(lnt_inputs_set(o, how, inputs, s, err));
     lnt_set_deadline(s, (uint64_t)given.deadline * 1000);
     LNT_TRY(lnt_run(s, err));
-    LNT_TRY(write_outputs(s, o, given.rate ? (uint32_t)given.rate : feed->rate ? feed->rate : 16000, err));
+    LNT_TRY(write_outputs(s, o,
+                          given.rate     ? (uint32_t)given.rate
+                          : inputs->rate ? inputs->rate
+                                         : 16000,
+                          err));
     LNT_TRY(write_folder(s, o, err));
     return print_outputs(s, o, err);
 }
 
 static int run(const lnt_texts *words)
 {
-    const lnt_feed_options how = {.dims = &given.dims,
-                                  .files = &given.inputs,
-                                  .rest = given.only || given.resumes.n ? LNT_FEED_LEAVE : LNT_FEED_REQUIRED,
-                                  .rate = (uint32_t)given.rate};
+    const lnt_inputs_options how = {.dims = &given.dims,
+                                    .files = &given.inputs,
+                                    .rest = given.only || given.resumes.n ? LNT_INPUTS_LEAVE
+                                                                          : LNT_INPUTS_REQUIRED,
+                                    .rate = (uint32_t)given.rate};
     const lnt_session_options options_ = {.struct_bytes = sizeof options_,
                                           .intra_op_num_threads = (uint32_t)given.threads,
                                           .level = given.level,
                                           .seed = (uint64_t)given.seed};
     lnt_opened o = {0};
-    lnt_feed feed = {0};
+    lnt_inputs inputs = {0};
     lnt_session *s = NULL;
     lnt_error err = {0};
 
@@ -256,13 +261,13 @@ static int run(const lnt_texts *words)
     if (status == LNT_OK)
         status = check_names(&o, &err);
     if (status == LNT_OK)
-        status = lnt_feed_make(&o, &how, &feed, &err);
+        status = lnt_inputs_make(&o, &how, &inputs, &err);
     if (status == LNT_OK)
         status = lnt_session_create(o.model, &options_, &s, &err);
     if (status == LNT_OK)
-        status = run_session(s, &o, &how, &feed, &err);
+        status = run_session(s, &o, &how, &inputs, &err);
     lnt_session_destroy(&s);
-    lnt_feed_free(&feed);
+    lnt_inputs_free(&inputs);
     lnt_opened_close(&o);
     return status == LNT_OK ? LNT_EXIT_OK : lnt_failed(&lnt_verb_run, &err);
 }

@@ -56,27 +56,27 @@ static void to_table(lnt_table *t, const lnt_case *c, const char *output, const 
     lnt_table_cell(t, r->pass ? "pass" : "FAIL: %s", r->reason);
 }
 
-static void to_json(lnt_json *j, const lnt_case *c, const char *output, const lnt_tensor *got,
+static void to_json(lnt_json *how, const lnt_case *c, const char *output, const lnt_tensor *got,
                     const lnt_comparison *r)
 {
-    lnt_json_begin(j, NULL, '{');
-    lnt_json_text(j, "case", c->name);
-    lnt_json_text(j, "output", output);
-    lnt_json_text(j, "dtype", lnt_dtype_text(got->dtype));
-    lnt_json_ints(j, "dims", got->dims, got->rank);
-    lnt_json_bool(j, "pass", r->pass);
-    lnt_json_int(j, "elements", r->count);
-    lnt_json_int(j, "wrong", r->wrong);
-    lnt_json_int(j, "worst_element", r->worst);
-    lnt_json_number(j, "worst_got", r->got);
-    lnt_json_number(j, "worst_expected", r->want);
-    lnt_json_number(j, "max_abs", r->error);
-    lnt_json_number(j, "max_rel", r->relative);
-    lnt_json_number(j, "max_ulp", r->ulp);
-    lnt_json_number(j, "cosine", r->cosine);
-    lnt_json_bool(j, "same_argmax", r->same_argmax);
-    lnt_json_text(j, "reason", r->pass ? NULL : r->reason);
-    lnt_json_end(j, '}');
+    lnt_json_begin(how, NULL, '{');
+    lnt_json_text(how, "case", c->name);
+    lnt_json_text(how, "output", output);
+    lnt_json_text(how, "dtype", lnt_dtype_text(got->dtype));
+    lnt_json_ints(how, "dims", got->dims, got->rank);
+    lnt_json_bool(how, "pass", r->pass);
+    lnt_json_int(how, "elements", r->count);
+    lnt_json_int(how, "wrong", r->wrong);
+    lnt_json_int(how, "worst_element", r->worst);
+    lnt_json_number(how, "worst_got", r->got);
+    lnt_json_number(how, "worst_expected", r->want);
+    lnt_json_number(how, "max_abs", r->error);
+    lnt_json_number(how, "max_rel", r->relative);
+    lnt_json_number(how, "max_ulp", r->ulp);
+    lnt_json_number(how, "cosine", r->cosine);
+    lnt_json_bool(how, "same_argmax", r->same_argmax);
+    lnt_json_text(how, "reason", r->pass ? NULL : r->reason);
+    lnt_json_end(how, '}');
 }
 
 static void note(void *arg, const lnt_case *c, const char *output, const lnt_tensor *got,
@@ -89,17 +89,17 @@ static void note(void *arg, const lnt_case *c, const char *output, const lnt_ten
         to_table(&s->table, c, output, got, r);
 }
 
-static lnt_judge judge_from_options(void)
+static lnt_verify_options options_from_words(void)
 {
-    return (lnt_judge){.rule = {given.rtol, given.atol, given.max_rel},
+    return (lnt_verify_options){.rule = {given.rtol, given.atol, given.max_rel},
                        .convert = {.opt = (lnt_opt)given.opt},
                        .bake = (lnt_bake)given.bake,
                        .threads = (uint32_t)given.threads,
                        .level = given.level};
 }
 
-static lnt_status judge_lnt(const lnt_judge *j, const char *path, const lnt_texts *folders, lnt_cases *cases,
-                            lnt_verdict *verdict, char reason[256], lnt_error *err)
+static lnt_status verify_lnt(const lnt_verify_options *how, const char *path, const lnt_texts *folders,
+                             lnt_cases *cases, lnt_verdict *verdict, char reason[256], lnt_error *err)
 {
     lnt_opened o;
     LNT_TRY(lnt_opened_open(path, NULL, LNT_LOAD_FULL, &o, err));
@@ -109,12 +109,12 @@ static lnt_status judge_lnt(const lnt_judge *j, const char *path, const lnt_text
     if (status == LNT_OK && !cases->n)
         status = lnt_fail(err, LNT_E_NOT_FOUND, "%s has no golden vectors; name case folders", path);
     if (status == LNT_OK)
-        status = lnt_judge_cases(j, &o, cases, verdict, reason, err);
+        status = lnt_verify_cases(how, &o, cases, verdict, reason, err);
     lnt_opened_close(&o);
     return status;
 }
 
-static lnt_status judge_onnx(const lnt_judge *j, const char *path, lnt_texts *folders, lnt_cases *cases,
+static lnt_status verify_onnx(const lnt_verify_options *how, const char *path, lnt_texts *folders, lnt_cases *cases,
                              lnt_verdict *verdict, char reason[256], lnt_error *err)
 {
     if (!folders->n) {
@@ -123,12 +123,12 @@ static lnt_status judge_onnx(const lnt_judge *j, const char *path, lnt_texts *fo
     }
     if (!folders->n) { /* of two mistakes the file itself is told first */
         lnt_opened o;
-        LNT_TRY(lnt_opened_open(path, &j->convert, 0, &o, err));
+        LNT_TRY(lnt_opened_open(path, &how->convert, 0, &o, err));
         lnt_opened_close(&o);
         return lnt_fail(err, LNT_E_NOT_FOUND, "no test_data_set_* beside %s; name case folders", path);
     }
     LNT_TRY(lnt_cases_read(folders, cases, err));
-    return lnt_judge_onnx(j, path, cases, verdict, reason, err);
+    return lnt_verify_onnx(how, path, cases, verdict, reason, err);
 }
 
 static void begin_sheet(sheet *s)
@@ -156,11 +156,11 @@ static void end_sheet(sheet *s, lnt_status status, lnt_verdict verdict)
 
 static int run(const lnt_texts *words)
 {
-    lnt_judge judge = judge_from_options();
+    lnt_verify_options verify = options_from_words();
     if (given.suite) {
         if (words->n)
             return lnt_usage_error(&lnt_verb_verify, "--suite takes no further words");
-        return lnt_suite_run(&lnt_verb_verify, &judge, given.suite, given.names, (unsigned)given.jobs);
+        return lnt_suite_run(&lnt_verb_verify, &verify, given.suite, given.names, (unsigned)given.jobs);
     }
     if (!words->n)
         return lnt_usage_error(&lnt_verb_verify, "which model?");
@@ -173,13 +173,13 @@ static int run(const lnt_texts *words)
     char reason[256] = "";
     for (size_t i = 1; i < words->n; i++)
         lnt_texts_add(&folders, words->item[i]);
-    judge.report = note;
-    judge.arg = &s;
+    verify.report = note;
+    verify.arg = &s;
     begin_sheet(&s);
     const lnt_status status =
         lnt_ends_with(words->item[0], ".onnx")
-            ? judge_onnx(&judge, words->item[0], &folders, &cases, &verdict, reason, &err)
-            : judge_lnt(&judge, words->item[0], &folders, &cases, &verdict, reason, &err);
+            ? verify_onnx(&verify, words->item[0], &folders, &cases, &verdict, reason, &err)
+            : verify_lnt(&verify, words->item[0], &folders, &cases, &verdict, reason, &err);
     end_sheet(&s, status, verdict);
     lnt_cases_free(&cases);
     if (status != LNT_OK)

@@ -96,7 +96,7 @@ static lnt_status read_input(const char *path, const lnt_value_info *info, uint3
         return lnt_tensor_read(lnt_cli_text("%s:%s", path, info->name), heap, t, err);
     LNT_REQUIRE(alone, err, LNT_E_ARGUMENT, "%s: the model has several inputs; give an .npz with all of them",
                 path);
-    return lnt_feed_file(path, info, 0, t, &rate, err);
+    return lnt_input_read(path, info, 0, t, &rate, err);
 }
 
 /* The one input that is no state, or -1. */

@@ -147,7 +147,7 @@ void lnt_cases_free(lnt_cases *cases)
     *cases = (lnt_cases){0};
 }
 
-lnt_status lnt_case_feed(const lnt_opened *o, lnt_session *s, const lnt_case *c, lnt_error *err)
+lnt_status lnt_case_set_inputs(const lnt_opened *o, lnt_session *s, const lnt_case *c, lnt_error *err)
 {
     for (uint32_t i = 0; i < lnt_model_input_count(o->model); i++) {
         lnt_value_info info;

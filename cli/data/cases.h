@@ -34,6 +34,6 @@ lnt_status lnt_cases_golden(const lnt_opened *o, lnt_cases *cases, lnt_error *er
 void lnt_cases_free(lnt_cases *cases);
 
 /* Gives the session the case's inputs; states that the case has none of begin as they are. */
-lnt_status lnt_case_feed(const lnt_opened *o, lnt_session *s, const lnt_case *c, lnt_error *err);
+lnt_status lnt_case_set_inputs(const lnt_opened *o, lnt_session *s, const lnt_case *c, lnt_error *err);
 
 #endif

@@ -71,8 +71,8 @@ static lnt_status read_sound(const char *path, const lnt_value_info *like, uint3
     return status;
 }
 
-lnt_status lnt_feed_file(const char *path, const lnt_value_info *like, uint32_t want_rate, lnt_tensor *out,
-                         uint32_t *rate, lnt_error *err)
+lnt_status lnt_input_read(const char *path, const lnt_value_info *like, uint32_t want_rate, lnt_tensor *out,
+                          uint32_t *rate, lnt_error *err)
 {
     if (lnt_sound_name(path))
         return read_sound(path, like, want_rate, out, rate, err);
@@ -81,7 +81,8 @@ lnt_status lnt_feed_file(const char *path, const lnt_value_info *like, uint32_t 
     return read_raw(path, like, out, err);
 }
 
-static lnt_status read_files(const lnt_opened *o, const lnt_feed_options *how, lnt_feed *feed, lnt_error *err)
+static lnt_status read_files(const lnt_opened *o, const lnt_inputs_options *how, lnt_inputs *inputs,
+                             lnt_error *err)
 {
     for (size_t i = 0; how->files && i < how->files->n; i++) {
         const char *name, *path;
@@ -91,8 +92,8 @@ static lnt_status read_files(const lnt_opened *o, const lnt_feed_options *how, l
         const int input = lnt_model_find_input(o->model, name);
         LNT_REQUIRE(input >= 0, err, LNT_E_NOT_FOUND, "no input called %s", name);
         LNT_TRY(lnt_model_input(o->model, (uint32_t)input, &info));
-        lnt_tensor_free(memory, &feed->tensor[input]);
-        LNT_TRY(lnt_feed_file(path, &info, how->rate, &feed->tensor[input], &feed->rate, err));
+        lnt_tensor_free(memory, &inputs->tensor[input]);
+        LNT_TRY(lnt_input_read(path, &info, how->rate, &inputs->tensor[input], &inputs->rate, err));
     }
     return LNT_OK;
 }
@@ -115,23 +116,23 @@ static bool floating(lnt_dtype dtype)
 }
 
 /* Does anyone look at the numbers of input i? */
-static bool has_contents(const lnt_opened *o, const lnt_feed_options *how, uint32_t i)
+static bool has_contents(const lnt_opened *o, const lnt_inputs_options *how, uint32_t i)
 {
     const uint32_t value = o->file.operands[o->file.subgraphs[0].first_operand + i];
-    return how->rest != LNT_FEED_SHAPE || o->file.values[value].flags & LNT_VALUE_FEEDS_SHAPES;
+    return how->rest != LNT_INPUTS_SHAPE || o->file.values[value].flags & LNT_VALUE_FEEDS_SHAPES;
 }
 
 /* Makes up input i. */
-static lnt_status make_up(const lnt_opened *o, const lnt_feed_options *how, const lnt_value_info *info,
+static lnt_status make_up(const lnt_opened *o, const lnt_inputs_options *how, const lnt_value_info *info,
                           uint32_t i, lnt_tensor *t, lnt_error *err)
 {
     int64_t count;
     *t = (lnt_tensor){.dtype = info->dtype, .rank = info->rank};
     LNT_REQUIRE(info->rank <= LNT_MAX_RANK, err, LNT_E_SHAPE, "input %s has no rank: give it with --input",
                 info->name);
-    LNT_REQUIRE(how->rest != LNT_FEED_REQUIRED, err, LNT_E_ARGUMENT,
+    LNT_REQUIRE(how->rest != LNT_INPUTS_REQUIRED, err, LNT_E_ARGUMENT,
                 "input %s is missing: give it with --input %s=FILE", info->name, info->name);
-    LNT_REQUIRE(how->rest != LNT_FEED_RANDOM || floating(info->dtype), err, LNT_E_ARGUMENT,
+    LNT_REQUIRE(how->rest != LNT_INPUTS_RANDOM || floating(info->dtype), err, LNT_E_ARGUMENT,
                 "input %s is %s, for which random numbers make no sense: give it with --input %s=FILE",
                 info->name, lnt_dtype_text(info->dtype), info->name);
     for (uint32_t k = 0; k < info->rank; k++) {
@@ -150,17 +151,17 @@ static lnt_status make_up(const lnt_opened *o, const lnt_feed_options *how, cons
     t->data = lnt_alloc_zero(memory, t->bytes, 1, err);
     if (!t->data)
         return LNT_E_MEMORY;
-    if (how->rest == LNT_FEED_RANDOM)
+    if (how->rest == LNT_INPUTS_RANDOM)
         lnt_golden_fill(how->seed + i, t->dtype, (size_t)count, t->data);
     return LNT_OK;
 }
 
 /* Where extents depend on numbers, those of the file's first golden case serve better than zeros. */
-static void take_golden(const lnt_opened *o, lnt_feed *feed)
+static void take_golden(const lnt_opened *o, lnt_inputs *inputs)
 {
     const lnt_rec_golden *g = o->file.golden;
     for (const lnt_rec_golden *end = g + o->file.n_golden; g < end && g->test == o->file.golden->test; g++) {
-        lnt_tensor from, *to = g->role == LNT_GOLDEN_INPUT ? &feed->tensor[g->index] : NULL;
+        lnt_tensor from, *to = g->role == LNT_GOLDEN_INPUT ? &inputs->tensor[g->index] : NULL;
         if (!to || !to->data || g->dtype != (uint32_t)to->dtype || g->rank != to->rank ||
             memcmp(g->dims, to->dims, to->rank * sizeof *to->dims) != 0 ||
             lnt_golden_tensor(&o->file, g, memory, &from, NULL) != LNT_OK)
@@ -171,7 +172,8 @@ static void take_golden(const lnt_opened *o, lnt_feed *feed)
     }
 }
 
-static lnt_status make_inputs(lnt_opened *o, const lnt_feed_options *how, lnt_feed *feed, lnt_error *err)
+static lnt_status make_inputs(lnt_opened *o, const lnt_inputs_options *how, lnt_inputs *inputs,
+                              lnt_error *err)
 {
     for (size_t i = 0; how->dims && i < how->dims->n; i++) {
         const char *name;
@@ -180,25 +182,25 @@ static lnt_status make_inputs(lnt_opened *o, const lnt_feed_options *how, lnt_fe
                     "--dim NAME=N, not '%s'", how->dims->item[i]);
     }
     LNT_TRY(lnt_opened_file(o, err));
-    LNT_TRY(read_files(o, how, feed, err));
-    for (uint32_t i = 0; i < feed->n; i++) {
+    LNT_TRY(read_files(o, how, inputs, err));
+    for (uint32_t i = 0; i < inputs->n; i++) {
         lnt_value_info info;
         LNT_TRY(lnt_model_input(o->model, i, &info));
-        if (!feed->tensor[i].data && !info.is_state && how->rest != LNT_FEED_LEAVE)
-            LNT_TRY(make_up(o, how, &info, i, &feed->tensor[i], err));
+        if (!inputs->tensor[i].data && !info.is_state && how->rest != LNT_INPUTS_LEAVE)
+            LNT_TRY(make_up(o, how, &info, i, &inputs->tensor[i], err));
     }
-    if (how->rest == LNT_FEED_SHAPE)
-        take_golden(o, feed);
+    if (how->rest == LNT_INPUTS_SHAPE)
+        take_golden(o, inputs);
     return LNT_OK;
 }
 
-lnt_status lnt_feed_make(lnt_opened *o, const lnt_feed_options *how, lnt_feed *feed, lnt_error *err)
+lnt_status lnt_inputs_make(lnt_opened *o, const lnt_inputs_options *how, lnt_inputs *inputs, lnt_error *err)
 {
-    *feed = (lnt_feed){.n = lnt_model_input_count(o->model)};
-    feed->tensor = lnt_cli_alloc(feed->n * sizeof *feed->tensor);
-    const lnt_status status = make_inputs(o, how, feed, err);
+    *inputs = (lnt_inputs){.n = lnt_model_input_count(o->model)};
+    inputs->tensor = lnt_cli_alloc(inputs->n * sizeof *inputs->tensor);
+    const lnt_status status = make_inputs(o, how, inputs, err);
     if (status != LNT_OK)
-        lnt_feed_free(feed);
+        lnt_inputs_free(inputs);
     return status;
 }
 
@@ -213,8 +215,8 @@ static bool names_an_extent(const lnt_opened *o, const char *name)
     return false;
 }
 
-lnt_status lnt_feed_session(const lnt_opened *o, const lnt_feed_options *how, const lnt_feed *feed,
-                            lnt_session *s, lnt_error *err)
+lnt_status lnt_inputs_set(const lnt_opened *o, const lnt_inputs_options *how, const lnt_inputs *inputs,
+                          lnt_session *s, lnt_error *err)
 {
     for (size_t i = 0; how->dims && i < how->dims->n; i++) {
         const char *name;
@@ -226,15 +228,15 @@ lnt_status lnt_feed_session(const lnt_opened *o, const lnt_feed_options *how, co
             return status;
         lnt_error_clear(err);
     }
-    for (uint32_t i = 0; i < feed->n; i++)
-        if (feed->tensor[i].dtype)
-            LNT_TRY(lnt_set_input(s, i, &feed->tensor[i], err));
+    for (uint32_t i = 0; i < inputs->n; i++)
+        if (inputs->tensor[i].dtype)
+            LNT_TRY(lnt_set_input(s, i, &inputs->tensor[i], err));
     return LNT_OK;
 }
 
-void lnt_feed_free(lnt_feed *feed)
+void lnt_inputs_free(lnt_inputs *inputs)
 {
-    for (uint32_t i = 0; i < feed->n; i++)
-        lnt_tensor_free(memory, &feed->tensor[i]);
-    *feed = (lnt_feed){0};
+    for (uint32_t i = 0; i < inputs->n; i++)
+        lnt_tensor_free(memory, &inputs->tensor[i]);
+    *inputs = (lnt_inputs){0};
 }

@@ -21,10 +21,10 @@ static bool sample(const lnt_tensor *got, const lnt_case_output *want, lnt_tenso
     return true;
 }
 
-static void compare_output(const lnt_judge *j, const lnt_tensor *got, const lnt_case_output *want,
+static void compare_output(const lnt_verify_options *how, const lnt_tensor *got, const lnt_case_output *want,
                            lnt_comparison *c)
 {
-    lnt_rule rule = j->rule;
+    lnt_rule rule = how->rule;
     lnt_tensor picked;
     if (want->tolerance > 0 && rule.max_rel == 0)
         rule.max_rel = want->tolerance;
@@ -37,8 +37,8 @@ static void compare_output(const lnt_judge *j, const lnt_tensor *got, const lnt_
     }
 }
 
-static lnt_status judge_outputs(const lnt_judge *j, const lnt_opened *o, lnt_session *s, const lnt_case *c,
-                                lnt_verdict *verdict, char reason[256], lnt_error *err)
+static lnt_status verify_outputs(const lnt_verify_options *how, const lnt_opened *o, lnt_session *s,
+                                 const lnt_case *c, lnt_verdict *verdict, char reason[256], lnt_error *err)
 {
     const uint32_t n = lnt_model_output_count(o->model);
     LNT_REQUIRE(c->n_out == n, err, LNT_E_NOT_FOUND, "%s: %" PRIu32 " outputs, the model has %" PRIu32,
@@ -51,9 +51,9 @@ static lnt_status judge_outputs(const lnt_judge *j, const lnt_opened *o, lnt_ses
         LNT_REQUIRE(c->out[i].tensor.data, err, LNT_E_NOT_FOUND, "%s: no expected output %s", c->name,
                     info.name);
         LNT_TRY(lnt_get_output(s, i, &got, err));
-        compare_output(j, &got, &c->out[i], &result);
-        if (j->report)
-            j->report(j->arg, c, info.name, &got, &result);
+        compare_output(how, &got, &c->out[i], &result);
+        if (how->report)
+            how->report(how->arg, c, info.name, &got, &result);
         if (result.pass)
             continue;
         if (*verdict == LNT_VERDICT_PASS)
@@ -63,33 +63,34 @@ static lnt_status judge_outputs(const lnt_judge *j, const lnt_opened *o, lnt_ses
     return LNT_OK;
 }
 
-lnt_status lnt_judge_cases(const lnt_judge *j, lnt_opened *o, const lnt_cases *cases, lnt_verdict *verdict,
-                           char reason[256], lnt_error *err)
+lnt_status lnt_verify_cases(const lnt_verify_options *how, lnt_opened *o, const lnt_cases *cases,
+                            lnt_verdict *verdict, char reason[256], lnt_error *err)
 {
     const lnt_session_options options = {
-        .struct_bytes = sizeof options, .intra_op_num_threads = j->threads, .level = j->level};
+        .struct_bytes = sizeof options, .intra_op_num_threads = how->threads, .level = how->level};
     lnt_session *session = NULL;
     LNT_TRY(lnt_session_create(o->model, &options, &session, err));
     lnt_status status = LNT_OK;
     for (size_t i = 0; i < cases->n && status == LNT_OK; i++) {
         const lnt_case *c = &cases->item[i];
-        status = lnt_case_feed(o, session, c, err);
+        status = lnt_case_set_inputs(o, session, c, err);
         if (status == LNT_OK)
             status = lnt_run(session, err);
         if (status == LNT_OK)
-            status = judge_outputs(j, o, session, c, verdict, reason, err);
+            status = verify_outputs(how, o, session, c, verdict, reason, err);
     }
     lnt_session_destroy(&session);
     return status;
 }
 
 #ifdef LNT_CONVERTER
-static lnt_status judge_image(const lnt_judge *j, const char *path, const lnt_convert_options *options,
-                              const lnt_cases *cases, lnt_verdict *verdict, char reason[256], lnt_error *err)
+static lnt_status verify_image(const lnt_verify_options *how, const char *path,
+                               const lnt_convert_options *options, const lnt_cases *cases,
+                               lnt_verdict *verdict, char reason[256], lnt_error *err)
 {
     lnt_opened o;
     LNT_TRY(lnt_opened_open(path, options, LNT_LOAD_FULL, &o, err));
-    const lnt_status status = lnt_judge_cases(j, &o, cases, verdict, reason, err);
+    const lnt_status status = lnt_verify_cases(how, &o, cases, verdict, reason, err);
     lnt_opened_close(&o);
     return status;
 }
@@ -104,25 +105,25 @@ static void bake_from(const lnt_case *c, uint32_t first, lnt_convert_options *op
     options->n_bake = n;
 }
 
-lnt_status lnt_judge_onnx(const lnt_judge *j, const char *path, const lnt_cases *cases, lnt_verdict *verdict,
-                          char reason[256], lnt_error *err)
+lnt_status lnt_verify_onnx(const lnt_verify_options *how, const char *path, const lnt_cases *cases,
+                           lnt_verdict *verdict, char reason[256], lnt_error *err)
 {
-    if (j->bake == LNT_BAKE_NONE)
-        return judge_image(j, path, &j->convert, cases, verdict, reason, err);
+    if (how->bake == LNT_BAKE_NONE)
+        return verify_image(how, path, &how->convert, cases, verdict, reason, err);
     for (size_t i = 0; i < cases->n; i++) {
-        lnt_convert_options options = j->convert;
+        lnt_convert_options options = how->convert;
         lnt_baked *baked = lnt_cli_alloc(cases->item[i].n_in * sizeof *baked);
-        bake_from(&cases->item[i], j->bake == LNT_BAKE_REST ? 1 : 0, &options, baked);
+        bake_from(&cases->item[i], how->bake == LNT_BAKE_REST ? 1 : 0, &options, baked);
         const lnt_cases one = {.item = &cases->item[i], .n = 1};
-        LNT_TRY(judge_image(j, path, &options, &one, verdict, reason, err));
+        LNT_TRY(verify_image(how, path, &options, &one, verdict, reason, err));
     }
     return LNT_OK;
 }
 #else
-lnt_status lnt_judge_onnx(const lnt_judge *j, const char *path, const lnt_cases *cases, lnt_verdict *verdict,
-                          char reason[256], lnt_error *err)
+lnt_status lnt_verify_onnx(const lnt_verify_options *how, const char *path, const lnt_cases *cases,
+                           lnt_verdict *verdict, char reason[256], lnt_error *err)
 {
-    (void)j;
+    (void)how;
     (void)cases;
     (void)verdict;
     (void)reason;

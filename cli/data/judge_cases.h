@@ -11,7 +11,7 @@ typedef enum lnt_bake {
     LNT_BAKE_NONE
 } lnt_bake;
 
-typedef struct lnt_judge {
+typedef struct lnt_verify_options {
     lnt_rule rule;
     lnt_convert_options convert;
     lnt_bake bake;
@@ -21,17 +21,17 @@ typedef struct lnt_judge {
     void (*report)(void *arg, const lnt_case *c, const char *output, const lnt_tensor *got,
                    const lnt_comparison *result);
     void *arg;
-} lnt_judge;
+} lnt_verify_options;
 
 typedef enum lnt_verdict { LNT_VERDICT_PASS, LNT_VERDICT_MISMATCH } lnt_verdict;
 
 /* Runs every case on an opened model. *verdict is valid if OK is returned; reason says why a case fails. */
-lnt_status lnt_judge_cases(const lnt_judge *j, lnt_opened *o, const lnt_cases *cases, lnt_verdict *verdict,
-                           char reason[256], lnt_error *err);
+lnt_status lnt_verify_cases(const lnt_verify_options *how, lnt_opened *o, const lnt_cases *cases,
+                            lnt_verdict *verdict, char reason[256], lnt_error *err);
 
-/* Converts and judges an .onnx. The conversion sees of the cases only what bake declares: with baking it is
+/* Converts and verifies an .onnx. The conversion sees of the cases only what bake declares: with baking it is
  * done once for each case. */
-lnt_status lnt_judge_onnx(const lnt_judge *j, const char *path, const lnt_cases *cases, lnt_verdict *verdict,
-                          char reason[256], lnt_error *err);
+lnt_status lnt_verify_onnx(const lnt_verify_options *how, const char *path, const lnt_cases *cases,
+                           lnt_verdict *verdict, char reason[256], lnt_error *err);
 
 #endif

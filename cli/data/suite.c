@@ -40,7 +40,7 @@ typedef struct suite_case {
 } suite_case;
 
 typedef struct suite {
-    const lnt_judge *judge;
+    const lnt_verify_options *verify;
     suite_case *item;
     size_t n, started, printed;
     unsigned running, passed, failed, skipped;
@@ -88,8 +88,8 @@ static bool wanted(const lnt_texts *names, const char *name)
            bsearch(&last, names->item, names->n, sizeof *names->item, by_text);
 }
 
-/* The child: judges one case. */
-static message judge_folder(const lnt_judge *judge, const char *folder)
+/* The child: verifies one case. */
+static message verify_folder(const lnt_verify_options *verify, const char *folder)
 {
     message m = {.code = LNT_EXIT_FILE};
     lnt_error err = {0};
@@ -108,11 +108,11 @@ static message judge_folder(const lnt_judge *judge, const char *folder)
     }
     /* Strings, sequences and optionals in the data: the conversion tells what is not supported. */
     const bool readable = status == LNT_OK;
-    lnt_judge plain = *judge;
+    lnt_verify_options plain = *verify;
     plain.bake = LNT_BAKE_NONE;
     lnt_error_clear(&err);
-    status = lnt_judge_onnx(readable ? judge : &plain, lnt_cli_text("%s/model.onnx", folder),
-                            readable ? &cases : &(lnt_cases){0}, &verdict, reason, &err);
+    status = lnt_verify_onnx(readable ? verify : &plain, lnt_cli_text("%s/model.onnx", folder),
+                             readable ? &cases : &(lnt_cases){0}, &verdict, reason, &err);
     if (status == LNT_OK && !readable)
         status = lnt_fail(&err, LNT_E_UNSUPPORTED, "case data cannot be read");
     if (status == LNT_OK) {
@@ -137,7 +137,7 @@ static void start(suite *s, suite_case *c)
     }
     if (c->pid == 0) {
         close(ends[0]);
-        const message m = judge_folder(s->judge, c->folder);
+        const message m = verify_folder(s->verify, c->folder);
         _exit(lnt_wire_write(ends[1], &m, sizeof m) ? 0 : 1);
     }
     close(ends[1]);
@@ -217,10 +217,10 @@ static void print_line(suite *s, const suite_case *c)
     printf("%s %s%s%s\n", word, c->name, c->result.reason[0] ? " " : "", c->result.reason);
 }
 
-int lnt_suite_run(const lnt_verb *verb, const lnt_judge *judge, const char *dir, const char *names_file,
-                  unsigned jobs)
+int lnt_suite_run(const lnt_verb *verb, const lnt_verify_options *verify, const char *dir,
+                  const char *names_file, unsigned jobs)
 {
-    suite s = {.judge = judge};
+    suite s = {.verify = verify};
     lnt_texts folders = {0}, names = {0};
     lnt_error err = {0};
     if (names_file && read_names(names_file, &names, &err) != LNT_OK)

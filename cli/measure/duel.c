@@ -37,7 +37,7 @@ typedef struct peer {
 } peer;
 
 /* This program again, as `linnet bench MODEL --worker ENGINE ...`. */
-static void become_worker(const lnt_duel_options *o, const char *engine, const int to[2], const int from[2])
+static void become_worker(const lnt_paired_options *o, const char *engine, const int to[2], const int from[2])
 {
     const bool own = strcmp(engine, "linnet") == 0;
     char threads[16];
@@ -59,7 +59,7 @@ static void become_worker(const lnt_duel_options *o, const char *engine, const i
     _exit(LNT_EXIT_RESOURCE);
 }
 
-static lnt_status start(const lnt_duel_options *o, const char *engine, const lnt_named *in, size_t n_in,
+static lnt_status start(const lnt_paired_options *o, const char *engine, const lnt_named *in, size_t n_in,
                         peer *p, lnt_error *err)
 {
     int to[2] = {-1, -1}, from[2] = {-1, -1};
@@ -91,7 +91,7 @@ static lnt_status ask(peer *p, lnt_request request, lnt_error *err)
 {
     LNT_REQUIRE(lnt_wire_write(p->to, &request, sizeof request) &&
                     lnt_wire_read(p->from, &p->reply, sizeof p->reply),
-                err, LNT_E_IO, "a process of the duel ended before it answered");
+                err, LNT_E_IO, "a process of the benchmark ended before it answered");
     if (p->reply.error.code != LNT_OK && err)
         *err = p->reply.error;
     return p->reply.error.code;
@@ -115,7 +115,7 @@ static double median(double *v, size_t n)
     return n % 2 ? v[n / 2] : 0.5 * (v[n / 2 - 1] + v[n / 2]);
 }
 
-static void find_ratio(double *ratio, size_t processes, size_t rounds, lnt_duel *d)
+static void find_ratio(double *ratio, size_t processes, size_t rounds, lnt_paired *d)
 {
     const size_t n = processes * rounds;
     double least = INFINITY, most = 0;
@@ -151,8 +151,8 @@ typedef struct starts {
 } starts;
 
 /* Start number i: a process, its load and first run, and what these cost it. */
-static lnt_status start_once(const lnt_duel_options *o, const char *engine, const lnt_named *in, size_t n_in,
-                             bool cold, size_t i, starts *s, lnt_reply *reply, lnt_error *err)
+static lnt_status start_once(const lnt_paired_options *o, const char *engine, const lnt_named *in,
+                             size_t n_in, bool cold, size_t i, starts *s, lnt_reply *reply, lnt_error *err)
 {
     peer p;
     if (cold)
@@ -180,11 +180,11 @@ static starts make_starts(size_t n)
     return (starts){all, all + n, all + 2 * n, all + 3 * n};
 }
 
-static lnt_status measure_starts(const lnt_duel_options *o, const lnt_named *in, size_t n_in, lnt_duel *d,
+static lnt_status measure_starts(const lnt_paired_options *o, const lnt_named *in, size_t n_in, lnt_paired *d,
                                  lnt_error *err)
 {
     static const char *const name[2] = {"linnet", "onnxruntime"};
-    lnt_duel_side *const side[2] = {&d->linnet, &d->ort};
+    lnt_paired_side *const side[2] = {&d->linnet, &d->ort};
     const size_t n = (size_t)o->starts;
     starts warm[2] = {make_starts(n), make_starts(n)}, cold[2] = {make_starts(n), make_starts(n)};
     for (size_t i = 0; i < n; i++)
@@ -206,8 +206,8 @@ static lnt_status measure_starts(const lnt_duel_options *o, const lnt_named *in,
 /* ---- the same outputs? ---- */
 
 /* Runs an engine as often as the other and gives its outputs. */
-static lnt_status outputs_of(const lnt_duel_options *o, const char *engine, const lnt_named *in, size_t n_in,
-                             uint32_t runs, lnt_named **out, size_t *n_out, lnt_error *err)
+static lnt_status outputs_of(const lnt_paired_options *o, const char *engine, const lnt_named *in,
+                             size_t n_in, uint32_t runs, lnt_named **out, size_t *n_out, lnt_error *err)
 {
     peer p;
     lnt_status status = start(o, engine, in, n_in, &p, err);
@@ -223,7 +223,7 @@ static lnt_status outputs_of(const lnt_duel_options *o, const char *engine, cons
     return status;
 }
 
-static void compare(const lnt_duel_options *o, const lnt_named *got, const lnt_named *all, size_t n,
+static void compare(const lnt_paired_options *o, const lnt_named *got, const lnt_named *all, size_t n,
                     lnt_comparison *c)
 {
     const lnt_rule rule = {.max_rel = o->max_rel};
@@ -234,8 +234,8 @@ static void compare(const lnt_duel_options *o, const lnt_named *got, const lnt_n
 }
 
 /* After one run; where there are states, after some, so that what they carry counts. */
-static lnt_status compare_outputs(const lnt_duel_options *o, const lnt_named *in, size_t n_in, lnt_duel *d,
-                                  lnt_error *err)
+static lnt_status compare_outputs(const lnt_paired_options *o, const lnt_named *in, size_t n_in,
+                                  lnt_paired *d, lnt_error *err)
 {
     lnt_named *own, *plain, *optimized;
     size_t n, n_plain, n_optimized;
@@ -295,7 +295,7 @@ static lnt_status take_turns(peer side[2], size_t rounds, const samples taken[2]
     return LNT_OK;
 }
 
-static void find_times(const samples *taken, size_t n, lnt_duel_side *side)
+static void find_times(const samples *taken, size_t n, lnt_paired_side *side)
 {
     side->p50 = median(taken->time, n);
     side->min = taken->time[0];
@@ -303,7 +303,7 @@ static void find_times(const samples *taken, size_t n, lnt_duel_side *side)
     side->cpu = median(taken->cpu, n);
 }
 
-static lnt_status measure_rounds(const lnt_duel_options *o, const lnt_named *in, size_t n_in, lnt_duel *d,
+static lnt_status measure_rounds(const lnt_paired_options *o, const lnt_named *in, size_t n_in, lnt_paired *d,
                                  lnt_error *err)
 {
     const size_t rounds = (size_t)o->rounds, n = (size_t)o->processes * rounds;
@@ -343,10 +343,10 @@ static lnt_status file_bytes(const char *path, uint64_t *bytes, lnt_error *err)
     return LNT_OK;
 }
 
-lnt_status lnt_duel_run(const lnt_duel_options *o, const lnt_named *in, size_t n_in, lnt_duel *d,
-                        lnt_error *err)
+lnt_status lnt_paired_run(const lnt_paired_options *o, const lnt_named *in, size_t n_in, lnt_paired *d,
+                          lnt_error *err)
 {
-    *d = (lnt_duel){0};
+    *d = (lnt_paired){0};
     signal(SIGPIPE, SIG_IGN); /* a process that ended is an error of what was asked of it */
     LNT_TRY(file_bytes(o->lnt, &d->linnet.model_bytes, err));
     LNT_TRY(file_bytes(o->onnx, &d->ort.model_bytes, err));

@@ -1,48 +1,48 @@
-/* duel.h — `linnet bench --vs onnxruntime`: both engines on the same inputs, taking turns. */
+/* duel.h — the paired benchmark, `linnet bench --vs onnxruntime`: both engines on the same inputs, taking turns. */
 #ifndef LNT_CLI_MEASURE_DUEL_H
 #define LNT_CLI_MEASURE_DUEL_H
 
 #include "cli/data/compare.h"
 #include "cli/measure/worker.h"
 
-typedef struct lnt_duel_options {
+typedef struct lnt_paired_options {
     const char *lnt, *onnx;
     const char *library; /* onnxruntime's; NULL: the system's */
     const char *level;
     uint32_t threads;
     int64_t rounds, processes, starts;
     double max_rel;
-} lnt_duel_options;
+} lnt_paired_options;
 
-typedef struct lnt_duel_side {
+typedef struct lnt_paired_side {
     lnt_reply reply; /* of the process that was measured for memory */
     uint64_t model_bytes;
     double library, load, first;     /* medians over processes, warm page cache */
     double start, start_cold;        /* from the start of the process to the first output */
     double load_cold, min, p50, p95; /* of a run, over all rounds */
     double cpu;                      /* the median of a run's time on all processors */
-} lnt_duel_side;
+} lnt_paired_side;
 
-typedef struct lnt_duel_output {
+typedef struct lnt_paired_output {
     const char *name;
     lnt_comparison plain, optimized; /* with onnxruntime's output, its optimizations off and on */
-} lnt_duel_output;
+} lnt_paired_output;
 
 /* The ratio is onnxruntime's time over Linnet's: the median over the rounds of all processes. Its interval
  * holds the true median with 95 % (order statistics of the rounds, no distribution assumed), widened to hold
  * the median of each process by itself. */
-typedef struct lnt_duel {
-    lnt_duel_side linnet, ort;
+typedef struct lnt_paired {
+    lnt_paired_side linnet, ort;
     double ratio, low, high;
     double cpu_ratio; /* of processor time: other work hardly disturbs it; with several threads it has
                        * spinning in it */
-    lnt_duel_output *output;
+    lnt_paired_output *output;
     uint32_t n_outputs;
     bool agree; /* all outputs with the plain one */
-} lnt_duel;
+} lnt_paired;
 
-lnt_status lnt_duel_run(const lnt_duel_options *options, const lnt_named *in, size_t n_in, lnt_duel *duel,
-                        lnt_error *err);
-void lnt_duel_print(const lnt_duel_options *options, const lnt_duel *duel, bool json);
+lnt_status lnt_paired_run(const lnt_paired_options *options, const lnt_named *in, size_t n_in,
+                          lnt_paired *paired, lnt_error *err);
+void lnt_paired_print(const lnt_paired_options *options, const lnt_paired *paired, bool json);
 
 #endif

@@ -1,4 +1,4 @@
-/* duel_report.c — what the duel found, as tables or JSON. */
+/* duel_report.c — results of the paired benchmark, as tables or JSON. */
 #include "cli/measure/duel.h"
 #include "cli/shell/json.h"
 #include "cli/shell/table.h"
@@ -15,7 +15,7 @@ static void json_comparison(lnt_json *j, const char *key, const lnt_comparison *
     lnt_json_end(j, '}');
 }
 
-static void json_side(lnt_json *j, const char *key, const lnt_duel_side *s)
+static void json_side(lnt_json *j, const char *key, const lnt_paired_side *s)
 {
     lnt_json_begin(j, key, '{');
     lnt_json_text(j, "version", s->reply.version);
@@ -38,7 +38,7 @@ static void json_side(lnt_json *j, const char *key, const lnt_duel_side *s)
     lnt_json_end(j, '}');
 }
 
-static void print_json(const lnt_duel_options *o, const lnt_duel *d)
+static void print_json(const lnt_paired_options *o, const lnt_paired *d)
 {
     lnt_json j = {.out = stdout};
     lnt_json_begin(&j, NULL, '{');
@@ -96,7 +96,7 @@ static void row_size(lnt_table *t, const char *what, uint64_t linnet, uint64_t o
     row_ratio(t, (double)linnet, (double)ort);
 }
 
-static void print_outputs(const lnt_duel *d)
+static void print_outputs(const lnt_paired *d)
 {
     static const char *const heads[] = {"output", "largest error", "cosine", "", "optimized", "cosine", ""};
     lnt_table t;
@@ -114,9 +114,9 @@ static void print_outputs(const lnt_duel *d)
     lnt_table_print(&t, stdout);
 }
 
-static void print_tables(const lnt_duel_options *o, const lnt_duel *d)
+static void print_tables(const lnt_paired_options *o, const lnt_paired *d)
 {
-    const lnt_duel_side *a = &d->linnet, *b = &d->ort;
+    const lnt_paired_side *a = &d->linnet, *b = &d->ort;
     const char *const heads[] = {"", lnt_cli_text("linnet %s", a->reply.version),
                                  lnt_cli_text("onnxruntime %s", b->reply.version), "ratio"};
     lnt_table t;
@@ -149,7 +149,7 @@ static void print_tables(const lnt_duel_options *o, const lnt_duel *d)
            o->processes, o->rounds, o->threads, a->reply.level);
 }
 
-void lnt_duel_print(const lnt_duel_options *o, const lnt_duel *d, bool json)
+void lnt_paired_print(const lnt_paired_options *o, const lnt_paired *d, bool json)
 {
     json ? print_json(o, d) : print_tables(o, d);
 }

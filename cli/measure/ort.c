@@ -165,7 +165,7 @@ static lnt_status find_state(const lnt_ort *ort, const char *output, size_t *sta
     return lnt_fail(err, LNT_E_NOT_FOUND, "onnxruntime: the model has no output %s", output);
 }
 
-static lnt_status feed_one(lnt_ort *ort, size_t i, const lnt_named *given, size_t n, lnt_error *err)
+static lnt_status set_input(lnt_ort *ort, size_t i, const lnt_named *given, size_t n, lnt_error *err)
 {
     static char nothing[64]; /* where an input without elements points */
     for (size_t k = 0; k < n; k++) {
@@ -183,10 +183,10 @@ static lnt_status feed_one(lnt_ort *ort, size_t i, const lnt_named *given, size_
     return lnt_fail(err, LNT_E_NOT_FOUND, "onnxruntime: the .lnt has no input %s", ort->in_name[i]);
 }
 
-lnt_status lnt_ort_feed(lnt_ort *ort, const lnt_named *in, size_t n, lnt_error *err)
+lnt_status lnt_ort_set_inputs(lnt_ort *ort, const lnt_named *in, size_t n, lnt_error *err)
 {
     for (size_t i = 0; i < ort->n_in; i++)
-        LNT_TRY(feed_one(ort, i, in, n, err));
+        LNT_TRY(set_input(ort, i, in, n, err));
     return LNT_OK;
 }
 

@@ -1,4 +1,4 @@
-/* ort.h — a model run by ONNX Runtime's shared library, opened at run time: the other side of the duel. */
+/* ort.h — a model run by ONNX Runtime's shared library, opened at run time: the other side of the paired benchmark. */
 #ifndef LNT_CLI_MEASURE_ORT_H
 #define LNT_CLI_MEASURE_ORT_H
 
@@ -16,7 +16,7 @@ const char *lnt_ort_version(const lnt_ort *ort);
 /* All optimizations or none; sequential, spinning as it does by default. */
 lnt_status lnt_ort_open(lnt_ort *ort, const char *onnx, uint32_t threads, bool optimize, lnt_error *err);
 /* Gives it the inputs, by name; their memory is used, not copied: that of states is written. */
-lnt_status lnt_ort_feed(lnt_ort *ort, const lnt_named *in, size_t n, lnt_error *err);
+lnt_status lnt_ort_set_inputs(lnt_ort *ort, const lnt_named *in, size_t n, lnt_error *err);
 /* The first run lets it make the outputs, all others find them made. States are swapped afterwards. */
 lnt_status lnt_ort_run(lnt_ort *ort, lnt_error *err);
 size_t lnt_ort_output_count(const lnt_ort *ort);

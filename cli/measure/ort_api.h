@@ -1,4 +1,4 @@
-/* ort_api.h — the part of ONNX Runtime's C interface that the duel uses, and where each function stands in
+/* ort_api.h — the part of ONNX Runtime's C interface that the paired benchmark uses, and where each function stands in
  * its table. Functions are only ever appended to that table, so a place holds for all later versions of it;
  * all of these stood there in version 5, which a library is asked for. Objects are opaque to us: void *. */
 #ifndef LNT_CLI_MEASURE_ORT_API_H

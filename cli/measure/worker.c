@@ -1,4 +1,4 @@
-/* worker.c — one side of the duel. */
+/* worker.c — one side of the paired benchmark. */
 #include "cli/measure/worker.h"
 
 #include "cli/data/model.h"
@@ -99,7 +99,7 @@ static lnt_status open_ort(worker *w, lnt_error *err)
     LNT_TRY(lnt_ort_open(w->ort, w->options->model, w->options->threads, optimize, err));
     w->reply.load = lnt_now() - start - w->reply.library;
     snprintf(w->reply.version, sizeof w->reply.version, "%s", lnt_ort_version(w->ort));
-    return lnt_ort_feed(w->ort, w->in, w->n_in, err);
+    return lnt_ort_set_inputs(w->ort, w->in, w->n_in, err);
 }
 
 static lnt_status run_ort(worker *w, lnt_error *err)

@@ -1,5 +1,5 @@
-/* worker.h — the two sides of the duel are processes of their own: this program again, told over its standard
- * input what to do.
+/* worker.h — the two sides of the paired benchmark are processes of their own: this program again, controlled over its
+ * standard input.
  *
  * First come the inputs, then requests; each is answered by a reply, OUTPUTS by the tensors behind it. The
  * worker ends when its input ends. */

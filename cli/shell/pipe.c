@@ -31,7 +31,7 @@ bool lnt_wire_read(int fd, void *bytes, size_t n)
     return true;
 }
 
-/* NULL and "" are the same on the wire and come out as NULL. */
+/* NULL and "" are the same in the pipe and come out as NULL. */
 static bool put_text(int fd, const char *text)
 {
     const size_t n = text ? strlen(text) : 0;

@@ -70,7 +70,7 @@ static double kl_divergence(const uint64_t *bin, int from, int to)
 {
     const double total = sum(bin, 0, BINS), before = sum(bin, 0, from), behind = sum(bin, to, BINS);
     const double inside = total - before - behind;
-    double lost = 0;
+    double divergence = 0;
     for (int level = 0; level < LEVELS; level++) {
         const int a = from + (to - from) * level / LEVELS, b = from + (to - from) * (level + 1) / LEVELS;
         double mass = 0, filled = 0;
@@ -83,10 +83,10 @@ static double kl_divergence(const uint64_t *bin, int from, int to)
             const double p = ((double)bin[i] + moved) / total;
             const double q = mass > 0 && bin[i] > 0 ? mass / filled / inside : 1 / (total * LEVELS);
             if (p > 0)
-                lost += p * log(p / q);
+                divergence += p * log(p / q);
         }
     }
-    return lost;
+    return divergence;
 }
 
 /* Of windows around 0 the one that loses least. */
@@ -96,26 +96,26 @@ static void keep_entropy(const uint64_t *bin, int zero, int *from, int *to)
     double least = INFINITY;
     for (int reach = LEVELS / 2; reach < BINS + STEP; reach += STEP) {
         const int a = zero - reach > 0 ? zero - reach : 0, b = zero + reach < BINS ? zero + reach : BINS;
-        const double lost = b - a >= LEVELS ? kl_divergence(bin, a, b) : INFINITY;
-        if (lost < least) {
-            least = lost;
+        const double divergence = b - a >= LEVELS ? kl_divergence(bin, a, b) : INFINITY;
+        if (divergence < least) {
+            least = divergence;
             *from = a;
             *to = b;
         }
     }
 }
 
-/* What is lost, in squares of bins, when bins [from, to) become LEVELS levels and what lies outside moves to
- * the ends. */
-static double squares_lost(const uint64_t *bin, int from, int to)
+/* The squared error, in squares of bins, of quantizing to LEVELS levels over bins [from, to): of rounding within them
+ * and of clipping outside. */
+static double squared_error(const uint64_t *bin, int from, int to)
 {
     const double step = (double)(to - from) / (LEVELS - 1);
-    double lost = sum(bin, from, to) * step * step / 12;
+    double error = sum(bin, from, to) * step * step / 12;
     for (int i = 0; i < from; i++)
-        lost += (double)bin[i] * (from - i) * (from - i);
+        error += (double)bin[i] * (from - i) * (from - i);
     for (int i = to; i < BINS; i++)
-        lost += (double)bin[i] * (i + 1 - to) * (i + 1 - to);
-    return lost;
+        error += (double)bin[i] * (i + 1 - to) * (i + 1 - to);
+    return error;
 }
 
 /* Of windows around 0, by what part of each side they hold, the one that loses least. */
@@ -126,9 +126,9 @@ static void keep_squares(const uint64_t *bin, int zero, int *from, int *to)
     for (int low = LEAST; low <= PARTS; low++)
         for (int high = LEAST; high <= PARTS; high++) {
             const int a = zero - zero * low / PARTS, b = zero + (BINS - zero) * high / PARTS;
-            const double lost = b > a ? squares_lost(bin, a, b) : INFINITY;
-            if (lost < least) {
-                least = lost;
+            const double error = b > a ? squared_error(bin, a, b) : INFINITY;
+            if (error < least) {
+                least = error;
                 *from = a;
                 *to = b;
             }

@@ -1,4 +1,4 @@
-/* quantize_ranges.h — between which numbers the values of a float model lie, seen in runs of it. */
+/* quantize_ranges.h — calibration: the ranges of the values of a float model, observed in runs of it. */
 #ifndef LNT_CONVERT_QUANTIZE_QUANTIZE_RANGES_H
 #define LNT_CONVERT_QUANTIZE_QUANTIZE_RANGES_H
 

@@ -1,12 +1,12 @@
 /* quantize_rounding.h — weights rounded so that the layer's output error is small on the recorded inputs: GPTQ.
  *
  * Rounding each weight to nearest is best only where inputs are uncorrelated. With H = sum of x x' over recorded
- * inputs x, the errors e of a column's weights add e' H e to the squared error of its outputs. The weights of a column
- * are rounded one after another, each to the value that best makes up for those already rounded (Frantar, Ashkboos,
- * Hoefler and Alistarh, "GPTQ: Accurate Post-Training Quantization for Generative Pre-trained Transformers", 2022), in
- * the form with linear feedback through a Cholesky factor of H (LDLQ: Chee, Cai, Kuleshov and De Sa, "QuIP: 2-Bit
- * Quantization of Large Language Models With Guarantees", 2023), from the last weight to the first. As in GPTQ a
- * hundredth of the mean of H's diagonal is added to it. */
+ * inputs x, the errors e of a column's weights add e' H e to the squared error of its outputs; that is minimized. The
+ * weights of a column are rounded one after another, each to the value that best compensates the errors of those
+ * already rounded (Frantar, Ashkboos, Hoefler and Alistarh, "GPTQ: Accurate Post-Training Quantization for Generative
+ * Pre-trained Transformers", 2022), in the form with linear feedback through a Cholesky factor of H (LDLQ: Chee, Cai,
+ * Kuleshov and De Sa, "QuIP: 2-Bit Quantization of Large Language Models With Guarantees", 2023), from the last weight
+ * to the first. As in GPTQ a hundredth of the mean of H's diagonal is added to it. */
 #ifndef LNT_CONVERT_QUANTIZE_QUANTIZE_ROUNDING_H
 #define LNT_CONVERT_QUANTIZE_QUANTIZE_ROUNDING_H
 
