@@ -48,7 +48,7 @@ typedef struct lnt_costs {
 lnt_status lnt_costs_parse(const char *text, lnt_costs *c, lnt_error *err);
 
 /* Microseconds that one core takes for a product with this many multiplications, whose weights have to be
- * read; in bytes: whose activations have to be brought to bytes first. */
+ * read; in int8: whose activations have to be quantized first. */
 double lnt_costs_float_us(const lnt_costs *c, double multiplications, double weight_bytes);
 double lnt_costs_int8_us(const lnt_costs *c, double multiplications, double weight_bytes, double activations);
 

@@ -94,7 +94,7 @@ size_t lnt_packed_panel_count(const lnt_packed *p);
 void lnt_pack_panels(const lnt_packed *p, lnt_dtype type, const void *src, void *dst, size_t begin,
                      size_t end);
 
-/* ---- layouts of bytes ---- */
+/* ---- int8 layouts ---- */
 
 bool lnt_packed_is_int8(const lnt_packed *p);
 /* Bytes of one panel, LNT_QPANEL times those of a row it is multiplied with: whole quads of every tap, or line of

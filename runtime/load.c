@@ -197,8 +197,8 @@ static lnt_status load_node(lnt_model *m, uint32_t i, lnt_error *err)
         "node %s: operator number %u is not in this build; convert the model for this version of Linnet",
         n->name, r->op);
     LNT_REQUIRE(n->op->version == r->op_version, err, LNT_E_UNSUPPORTED,
-                "node %s: %s in meaning %u, this build has %u; convert the model anew", n->name, n->op->name,
-                r->op_version, n->op->version);
+                "node %s: %s in version %u, this build has version %u; convert the model anew", n->name,
+                n->op->name, r->op_version, n->op->version);
     LNT_TRY(load_program(m, r, n, err));
     lnt_attr *attr = model_array(m, r->n_attrs, sizeof *attr, err);
     if (!attr)
@@ -328,7 +328,8 @@ static lnt_status name_dims(lnt_model *m, lnt_error *err)
             if (v->dims[d] >= 0)
                 continue;
             if (lnt_is_symbol(v->dims[d])) {
-                m->dim_name[i * LNT_MAX_RANK + d] = text_at(m, m->file.symbols[lnt_symbol_number(v->dims[d])].name);
+                m->dim_name[i * LNT_MAX_RANK + d] =
+                    text_at(m, m->file.symbols[lnt_symbol_number(v->dims[d])].name);
                 continue;
             }
             const int length = snprintf(text, sizeof text, "%.250s:%u", lnt_value_name(m, m->in[i]), d);

@@ -1,5 +1,5 @@
 /* kernel_bench.c — single operators bound by themselves and run again and again on one thread: how near do they
- * come to what the machine can do? Products are held against its peak of multiply-adds, those of bytes
+ * come to what the machine can do? Products are held against its peak of multiply-adds, those of int8
  * against four times that, all others against copying as many bytes as they read and write. */
 #include "cli/measure/kernel_bench.h"
 
@@ -207,8 +207,8 @@ static double bytes_moved(const subject *s)
     return bytes;
 }
 
-/* Are its products of bytes? */
-static bool is_of_bytes(const subject *s)
+/* Are its products int8? */
+static bool is_int8(const subject *s)
 {
     for (unsigned i = 0; i < s->node.n_in; i++)
         if (s->in[i] && lnt_dtype_size((lnt_dtype)s->in[i]->dtype) == 1)
@@ -280,7 +280,7 @@ static lnt_status measure(const lnt_kernel_row *row, lnt_level level, double pea
         status = fastest(run_once, &s.solo, &r->seconds);
     if (status == LNT_OK) {
         const double work = 2 * (double)lnt_multiply_adds(&s.node, &s.solo.step); /* counted apart */
-        const bool bytes = is_of_bytes(&s);
+        const bool bytes = is_int8(&s);
         r->unit = work <= 0 ? "GB/s" : bytes ? "GOP/s" : "GFLOP/s";
         r->rate = (work > 0 ? work : bytes_moved(&s)) / r->seconds;
         r->limit = work <= 0 ? copy_rate(&s, bytes_moved(&s)) : bytes ? BYTES_OF_FLOAT * peak : peak;

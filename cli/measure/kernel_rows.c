@@ -90,7 +90,7 @@ const lnt_kernel_row lnt_kernel_rows[] = {
     {"depthwise", "Conv", "1x64x80x80 =64x1x3x3 =64", "pads=1,1,1,1 group=64", DEEP},
     {"depthwise", "Conv", "1x16x160x160 =16x1x3x3 =16", "pads=1,1,1,1 group=16", DEEP},
 
-    /* Bytes: weights alone, with rows quantized as they come; from bytes to bytes. */
+    /* INT8: weights only, with activations quantized at run (dynamic); input and output (static). */
     {"int8", "DynamicMatMul", "1x384 =384x1536:i8 =1536", "", PLAIN},
     {"int8", "DynamicMatMul", "128x384 =384x1536:i8 =1536", "", PLAIN},
     {"int8", "DynamicConv", "1x128x28x28 =128x128x3x3:i8 =128", "pads=1,1,1,1", DEEP},

@@ -1,12 +1,12 @@
 /* upgrade.c — older forms of operators rewritten to the newest opset's.
  *
- * Operators know the newest semantics only. Three tables say what an older node needs: attributes that are of
- * no meaning any more, attributes that have become inputs, and rules of their own (upgrade_rules.c). */
+ * Operators know the newest semantics only. Three tables say what an older node needs: attributes that were
+ * removed, attributes that have become inputs, and rules of their own (upgrade_rules.c). */
 #include "convert/import/upgrade.h"
 
 #include <string.h>
 
-/* An attribute without a meaning since: before opset `before` it is dropped. */
+/* An attribute that was removed: before opset `before` it is dropped. */
 static const struct {
     const char *op; /* NULL: any */
     int64_t before;

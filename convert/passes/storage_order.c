@@ -112,7 +112,7 @@ static unsigned first_tensor(const lnt_gnode *n)
 }
 
 /* Scales of an axis, or an axis that is said otherwise, depend on ONNX order. */
-static bool hangs_on_order(const lnt_graph *g, const lnt_gnode *n)
+static bool depends_on_order(const lnt_graph *g, const lnt_gnode *n)
 {
     if (lnt_is(n, QuantizeLinear) || lnt_is(n, DequantizeLinear))
         return lnt_operand_count(lnt_ginfo(g, n->in[1])) != 1;
@@ -162,7 +162,7 @@ static bool orders_known(const lnt_graph *g, const lnt_gnode *n)
         return spatial_axes(g, n);
     /* A second output such as MaxPool's indices counts positions in ONNX order. */
     return (n->op->flags & LNT_OP_CL) && has_channels(lnt_ginfo(g, n->in[first_tensor(n)])) &&
-           !hangs_on_order(g, n) && (n->n_out == 1 || lnt_is(n, Split));
+           !depends_on_order(g, n) && (n->n_out == 1 || lnt_is(n, Split));
 }
 
 /* An operand that broadcasts against the result of an elementwise node or program. */
