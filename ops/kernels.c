@@ -4,11 +4,11 @@
 
 #include "ops/list_names.h"
 
-/* Has the library an operator that multiplies int8? */
+/* The flags of this library's operators. */
 enum {
-    USES_INT8 = 0
+    FLAGS = 0
 #define OP(id, version, ident, domain, name, imin, imax, omin, omax, types, shape, bind, values, flags)      \
-    | ((flags) & LNT_OP_INT8)
+    | (flags)
 #include "ops/list.h"
 #undef OP
 };
@@ -20,9 +20,9 @@ static const lnt_kernels tables[LNT_LEVEL_COUNT] = {
                            .rnn = &lnt_rnn_##floats,                                                         \
                            .program = &lnt_program_##floats,                                                 \
                            .row = &lnt_row_##floats,                                                         \
-                           .int8 = &lnt_int8_##floats,                                                       \
+                           .int8 = FLAGS & (INT8 | QUANTIZED) ? &lnt_int8_##floats : NULL,                  \
                            .pool = &lnt_pool_##floats,                                                       \
-                           .qgemm = USES_INT8 ? &lnt_qgemm_##bytes: NULL,                                    \
+                           .qgemm = FLAGS & INT8 ? &lnt_qgemm_##bytes : NULL,                                \
                            .attend = LNT_HAS_Attention ? &lnt_attend_##floats : NULL},
 #include "base/levels.h"
 #undef LEVEL

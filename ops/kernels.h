@@ -16,9 +16,9 @@ struct lnt_kernels {
     const struct lnt_rnn_kernels *rnn;         /* ops/recurrent/rnn_cells.h: recurrent cells */
     const struct lnt_program_kernels *program; /* ops/elementwise/program_kernels.h: elementwise programs, math */
     const struct lnt_row_kernels *row;         /* ops/rows/row.h: reductions, softmax and norms along a row */
-    const struct lnt_int8_kernels *int8;       /* ops/rows/int8_rows.h: quantization of rows */
     const struct lnt_pool_kernels *pool;       /* ops/image/pool_kernels.h: windows of rows and pixels */
     /* NULL in a trimmed library without operators that use them: */
+    const struct lnt_int8_kernels *int8;     /* ops/rows/int8_rows.h: quantization of rows */
     const struct lnt_qgemm_kernels *qgemm;   /* ops/quant/qgemm.h: int8 products */
     const struct lnt_attend_kernels *attend; /* ops/attention/attend.h: attention */
 };

@@ -158,6 +158,8 @@ double lnt_check_byte_rate(lnt_level level, double seconds)
 
 double lnt_check_quantize_rate(lnt_level level, double seconds)
 {
+    if (!lnt_kernels_of(level)->int8)
+        return 0;
     return (double)PANELS * LNT_PANEL * DEPTH / tile_seconds(level, turn_quantize, seconds) / 1e9;
 }
 

@@ -440,17 +440,18 @@ lnt_status lnt_check_row(lnt_level level, uint64_t seed, lnt_check_report *r)
         check_extremes(t);
         check_accumulators(t);
         check_maps(t);
-        if (t->int8->store_requantized)
+        if (t->int8 && t->int8->store_requantized)
             check_stored(t);
         if (t->pool->max_bytes)
             check_largest(t);
-        if (t->int8->look_up)
+        if (t->int8 && t->int8->look_up)
             check_look_up(t);
         check_windows(t);
         check_pixels(t);
         if (t->kernels->first_beyond)
             check_first_beyond(t);
-        check_quantized(t);
+        if (t->int8)
+            check_quantized(t);
     }
     lnt_free(&lnt_malloc_allocator, t);
     return r->failures > before ? LNT_E_INTERNAL : LNT_OK;
