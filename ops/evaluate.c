@@ -49,15 +49,6 @@ static bool takes_any_order(const lnt_op *op)
     return op->flags & (LNT_OP_ANY_ORDER | LNT_OP_ELEMENTWISE | LNT_OP_EXTENTS);
 }
 
-/* One channel or one position: both orders are the same bytes. */
-static bool order_free(const lnt_operand *o)
-{
-    int64_t positions = 1;
-    for (unsigned i = 2; i < o->rank; i++)
-        positions = lnt_dim_mul(positions, o->dims[i]);
-    return o->rank < 3 || o->dims[1] == 1 || positions == 1;
-}
-
 /* May its image lie in another order than its result? */
 static bool converts_images(const lnt_op *op)
 {
@@ -74,7 +65,7 @@ static bool lies_well(const lnt_site *site, unsigned i, bool is_output)
     if (i + site->node->n_program_in >= site->n_in)
         return true;
     if (op->id == LNT_ID_QLinearConcat ? i >= 2 && i % 3 == 2 : i == 0)
-        return o->order == y->order || order_free(y) || converts_images(op);
+        return o->order == y->order || lnt_order_free(y) || converts_images(op);
     return o->order == LNT_ORDER_PLAIN;
 }
 

@@ -308,6 +308,14 @@ lnt_status lnt_shape_broadcast(lnt_site *site)
     return LNT_OK;
 }
 
+bool lnt_order_free(const lnt_operand *o)
+{
+    int64_t positions = 1;
+    for (unsigned i = 2; i < o->rank; i++)
+        positions = lnt_dim_mul(positions, o->dims[i]);
+    return o->rank < 3 || o->dims[1] == 1 || positions == 1;
+}
+
 /* ---- bind ---- */
 
 void *lnt_bind_params(lnt_site *site, size_t bytes)

@@ -225,6 +225,9 @@ static inline int64_t lnt_dim_mul(int64_t a, int64_t b)
     return a < 0 || b < 0 || __builtin_mul_overflow(a, b, &r) ? LNT_DIM_UNKNOWN : r;
 }
 
+/* One channel or one position: the operand is the same bytes in both storage orders. */
+bool lnt_order_free(const lnt_operand *o);
+
 /* ---- for bind functions ---- */
 #define LNT_SITE_FAIL(site, code, ...) lnt_fail((site)->err, (code), __VA_ARGS__)
 

@@ -119,15 +119,6 @@ static bool depends_on_order(const lnt_graph *g, const lnt_gnode *n)
     return lnt_gnode_int(n, "channels_last", 0) != 0;
 }
 
-/* The same bytes in both orders. */
-static bool order_free(const lnt_operand *o)
-{
-    int64_t positions = 1;
-    for (unsigned i = 2; i < o->rank; i++)
-        positions = lnt_dim_mul(positions, o->dims[i]);
-    return o->dims[1] == 1 || positions == 1;
-}
-
 /* Squeeze or Unsqueeze of spatial axes: the bytes stay as they are in both orders. */
 static bool keeps_bytes(const lnt_gnode *n)
 {
@@ -173,7 +164,7 @@ static role operand_role(const lnt_graph *g, const lnt_gnode *n, uint32_t value)
         return ANY;
     if (x->rank != result->rank || (is_elementwise(n) && is_8_bit(x)))
         return PLAIN;
-    return order_free(x) ? ANY : OWN;
+    return lnt_order_free(x) ? ANY : OWN;
 }
 
 static role in_role(const lnt_graph *g, const lnt_gnode *n, unsigned i)
@@ -289,7 +280,7 @@ static double value_cost(layouts *l, uint32_t value)
         moved = wanted >= 0 && (unsigned)wanted != order;
     }
     const lnt_operand *o = lnt_ginfo(l->e.g, value);
-    return moved && !order_free(o) ? elements(o) : 0;
+    return moved && !lnt_order_free(o) ? elements(o) : 0;
 }
 
 /* Works on windows or planes, which lie better channels-last. (Resize is as fast on rows of planes.) */
@@ -426,7 +417,7 @@ static void settle_planes(layouts *l)
 
 static lnt_status count_relayout(layouts *l, uint32_t value)
 {
-    if (order_free(lnt_ginfo(l->e.g, value)))
+    if (lnt_order_free(lnt_ginfo(l->e.g, value)))
         return lnt_edit_count(&l->e, "relayouts that move nothing");
     l->e.report->relayouts++;
     return lnt_edit_count(&l->e, "relayouts");
