@@ -39,6 +39,8 @@ bool lnt_pack_matrix(const lnt_node *node, const lnt_operand *b, lnt_packed *rec
     const bool transposed = lnt_attr_i(node, "transB", 0) != 0;
     *record = transposed ? lnt_packed_panels(LNT_SOURCE_NK, (uint32_t)groups, columns, rows)
                          : lnt_packed_panels(LNT_SOURCE_KN, (uint32_t)groups, rows, columns);
+    if (node->op->flags & LNT_OP_INT8)
+        record->layout = LNT_LAYOUT_PANEL_I8;
     return true;
 }
 
@@ -52,4 +54,9 @@ int64_t lnt_matrix_multiply_adds(const lnt_node *node, const lnt_step *step)
 int64_t lnt_window_multiply_adds(const lnt_operand *each, const lnt_operand *weights)
 {
     return weights->dims[0] ? lnt_operand_count(each) * (lnt_operand_count(weights) / weights->dims[0]) : 0;
+}
+
+int64_t lnt_conv_multiply_adds(const lnt_node *node, const lnt_step *step)
+{
+    return lnt_window_multiply_adds(step->out[0], step->in[__builtin_ctz(node->op->product->packed_inputs)]);
 }

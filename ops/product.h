@@ -36,7 +36,7 @@ int64_t lnt_multiply_adds(const lnt_node *node, const lnt_step *step);
 
 /* ---- for the hooks ---- */
 
-/* B of a product: [..., K, N], or [..., N, K] where attribute transB says so. */
+/* B of a product: [..., K, N], or [..., N, K] where attribute transB says so; int8 panels where the row says INT8. */
 bool lnt_pack_matrix(const lnt_node *node, const lnt_operand *b, lnt_packed *record);
 
 /* Y [..., N] of A [..., M, K] (input 0; [..., K, M] where transA says so): each element is a sum over K. */
@@ -44,5 +44,7 @@ int64_t lnt_matrix_multiply_adds(const lnt_node *node, const lnt_step *step);
 
 /* Each element of `each` meets the weights [first extent, ...] but for their first axis; groups are in it. */
 int64_t lnt_window_multiply_adds(const lnt_operand *each, const lnt_operand *weights);
+/* The same of a convolution: its outputs, and the weights that the hook packs. */
+int64_t lnt_conv_multiply_adds(const lnt_node *node, const lnt_step *step);
 
 #endif

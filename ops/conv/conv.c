@@ -276,17 +276,4 @@ lnt_status lnt_bind_conv(lnt_site *site)
     return lnt_conv_bind_types(site, &c, bind_float);
 }
 
-/* ---- the row's hooks ---- */
-
-static bool pack_weights(const lnt_node *node, const lnt_operand *w, lnt_packed *record)
-{
-    return lnt_conv_pack(node, w, false, record);
-}
-
-static int64_t multiply_adds(const lnt_node *node, const lnt_step *s)
-{
-    (void)node;
-    return lnt_window_multiply_adds(s->out[0], s->in[1]);
-}
-
-const lnt_product lnt_product_conv = {1u << 1, pack_weights, multiply_adds};
+const lnt_product lnt_product_conv = {1u << 1, lnt_conv_pack, lnt_conv_multiply_adds};

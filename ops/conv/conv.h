@@ -30,7 +30,7 @@ bool lnt_conv_of_weights(const lnt_node *node, const lnt_operand *w, bool transp
 lnt_packed lnt_conv_record(const lnt_conv *c);
 
 /* The same of a constant; false where node's attributes do not fit it. */
-bool lnt_conv_pack(const lnt_node *node, const lnt_operand *w, bool transposed, lnt_packed *record);
+bool lnt_conv_pack(const lnt_node *node, const lnt_operand *w, lnt_packed *record);
 
 /* Pixels of zeros around an image. */
 typedef struct lnt_padding {

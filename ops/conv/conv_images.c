@@ -231,10 +231,10 @@ bool lnt_conv_of_weights(const lnt_node *node, const lnt_operand *w, bool transp
     return known;
 }
 
-bool lnt_conv_pack(const lnt_node *node, const lnt_operand *w, bool transposed, lnt_packed *record)
+bool lnt_conv_pack(const lnt_node *node, const lnt_operand *w, lnt_packed *record)
 {
     lnt_conv c;
-    if (!lnt_conv_of_weights(node, w, transposed, &c))
+    if (!lnt_conv_of_weights(node, w, node->op->id == LNT_ID_ConvTranspose, &c))
         return false;
     for (unsigned a = 0; a < LNT_WINDOW_AXES; a++)
         if (c.w.stride[a] > INT16_MAX || c.w.dilation[a] > INT16_MAX)

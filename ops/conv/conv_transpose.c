@@ -247,15 +247,10 @@ lnt_status lnt_bind_conv_transpose(lnt_site *site)
 
 /* ---- the row's hooks ---- */
 
-static bool pack_weights(const lnt_node *node, const lnt_operand *w, lnt_packed *record)
-{
-    return lnt_conv_pack(node, w, true, record);
-}
-
 static int64_t multiply_adds(const lnt_node *node, const lnt_step *s)
 {
     (void)node;
     return lnt_window_multiply_adds(s->in[0], s->in[1]);
 }
 
-const lnt_product lnt_product_conv_transpose = {1u << 1, pack_weights, multiply_adds};
+const lnt_product lnt_product_conv_transpose = {1u << 1, lnt_conv_pack, multiply_adds};

@@ -272,10 +272,4 @@ lnt_status lnt_bind_dynamic_conv(lnt_site *site)
     return LNT_OK;
 }
 
-static int64_t multiply_adds(const lnt_node *node, const lnt_step *s)
-{
-    (void)node;
-    return lnt_window_multiply_adds(s->out[0], s->in[IN_W]);
-}
-
-const lnt_product lnt_product_dynamic_conv = {1u << IN_W, lnt_qconv_record, multiply_adds};
+const lnt_product lnt_product_dynamic_conv = {1u << IN_W, lnt_qconv_record, lnt_conv_multiply_adds};

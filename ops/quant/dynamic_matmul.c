@@ -150,9 +150,7 @@ lnt_status lnt_bind_dynamic_matmul(lnt_site *site)
 
 static bool pack_b(const lnt_node *node, const lnt_operand *b, lnt_packed *record)
 {
-    const bool wanted = b->rank == 2 && lnt_pack_matrix(node, b, record);
-    record->layout = LNT_LAYOUT_PANEL_I8;
-    return wanted;
+    return b->rank == 2 && lnt_pack_matrix(node, b, record);
 }
 
 const lnt_product lnt_product_dynamic_matmul = {1u << 1, pack_b, lnt_matrix_multiply_adds};

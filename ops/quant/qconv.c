@@ -239,17 +239,5 @@ lnt_status lnt_bind_qconv(lnt_site *site)
 
 /* ---- the rows' hooks ---- */
 
-static int64_t integer_multiply_adds(const lnt_node *node, const lnt_step *s)
-{
-    (void)node;
-    return lnt_window_multiply_adds(s->out[0], s->in[1]);
-}
-
-static int64_t linear_multiply_adds(const lnt_node *node, const lnt_step *s)
-{
-    (void)node;
-    return lnt_window_multiply_adds(s->out[0], s->in[W]);
-}
-
-const lnt_product lnt_product_conv_integer = {1u << 1, lnt_qlinear_record, integer_multiply_adds};
-const lnt_product lnt_product_qlinear_conv = {1u << W, lnt_qlinear_record, linear_multiply_adds};
+const lnt_product lnt_product_conv_integer = {1u << 1, lnt_qlinear_record, lnt_conv_multiply_adds};
+const lnt_product lnt_product_qlinear_conv = {1u << W, lnt_qlinear_record, lnt_conv_multiply_adds};

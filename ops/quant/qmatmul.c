@@ -549,15 +549,8 @@ lnt_status lnt_bind_qmatmul(lnt_site *site)
     return bind_requant(site, p);
 }
 
-/* ---- the row's hooks ---- */
-
-static bool pack_b(const lnt_node *node, const lnt_operand *b, lnt_packed *record)
-{
-    const bool wanted = lnt_pack_matrix(node, b, record);
-    record->layout = LNT_LAYOUT_PANEL_I8;
-    return wanted;
-}
+/* ---- the rows' hooks ---- */
 
 /* MatMulInteger and its relatives; QLinearMatMul and QLinearGemm, with scales between. */
-const lnt_product lnt_product_qmatmul = {1u << 1, pack_b, lnt_matrix_multiply_adds};
-const lnt_product lnt_product_qlinear_matmul = {1u << 3, pack_b, lnt_matrix_multiply_adds};
+const lnt_product lnt_product_qmatmul = {1u << 1, lnt_pack_matrix, lnt_matrix_multiply_adds};
+const lnt_product lnt_product_qlinear_matmul = {1u << 3, lnt_pack_matrix, lnt_matrix_multiply_adds};
