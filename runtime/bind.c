@@ -657,7 +657,7 @@ static lnt_status bind_all(lnt_session *s, lnt_error *err)
 
 lnt_status lnt_bind_session(lnt_session *s, lnt_error *err)
 {
-    s->binding.exists = false;
+    s->binding.exists = s->binding.outputs_apart = false;
     LNT_TRY(bind_all(s, err));
     s->binding.exists = true;
     s->binding.stale = s->binding.outgrown = false;

@@ -12,6 +12,7 @@
 
 typedef struct lnt_binding {
     bool exists, stale; /* there is one; it is out of date */
+    bool outputs_apart; /* no two outputs are given the same memory: seen since it was given */
     bool outgrown;      /* the states of the last run have outgrown it; its outputs may still be read */
     lnt_bump params;    /* memory of steps' parameters */
     lnt_bump known;     /* and of values that were evaluated */

@@ -151,7 +151,9 @@ static lnt_status run_session(lnt_session *s, lnt_error *err)
     if (s->binding.stale || s->binding.outgrown || !s->binding.exists || contents_changed(s))
         LNT_TRY(lnt_bind_session(s, err));
     LNT_TRY(point_inputs(s, err));
-    LNT_TRY(lnt_outputs_apart(s, err));
+    if (!s->binding.outputs_apart)
+        LNT_TRY(lnt_outputs_apart(s, err));
+    s->binding.outputs_apart = true;
     lnt_point_outputs(s);
     lnt_trace_begin(s);
     s->execution.deadline_at_ns = deadline_after(s->execution.deadline_us);

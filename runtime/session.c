@@ -313,6 +313,7 @@ static lnt_status set_output(lnt_session *s, uint32_t i, void *data, size_t byte
         s->binding.stale = true;
     out->data = data;
     out->bytes = data ? bytes : 0;
+    s->binding.outputs_apart = false;
     return LNT_OK;
 }
 
