@@ -5,7 +5,7 @@
  *   name    in options, reports and LINNET_LEVEL
  *   floats  suffix of the tables that serve it in all families but int8's: lnt_gemm_avx2 in ops/gemm/gemm_avx2.c
  *   int8    suffix of the int8 table: lnt_qgemm_avx512vnni
- *   has     does the CPU have it? Asked when it has all levels above; terms are base/cpu.c's
+ *   has     does the CPU have it? Asked when it has those of all rows before; terms are base/cpu.c's
  *
  * A library trimmed for 64-bit ARM, which always has NEON, leaves out the scalar kernels. Compiler flags of a
  * suffix: CFLAGS_suffix in the Makefile. */

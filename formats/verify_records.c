@@ -145,7 +145,10 @@ static lnt_status check_packed(const lnt_file *f, lnt_error *err)
                          lnt_packed_width(&f->packed[i]), (unsigned)LNT_PANEL);
         LNT_CHECK_RECORD(lnt_packed_bytes(&f->packed[i], &bytes) && f->packed[i].taps <= MAX_TAPS &&
                              f->packed[i].phases <= MAX_PHASES,
-                         err, "packed", i, "is nonsense or overflows");
+                         err, "packed", i,
+                         "has layout %u, unknown to this library or with extents that do not fit it: convert the "
+                         "model again",
+                         (unsigned)f->packed[i].layout);
     }
     return LNT_OK;
 }

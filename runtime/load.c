@@ -222,8 +222,10 @@ static lnt_status check_packed(const lnt_model *m, const lnt_node *n, lnt_error 
         lnt_packed wanted;
         memset(&wanted, 0, sizeof wanted);
         LNT_REQUIRE(lnt_pack_wanted(n, i, o, &wanted) && lnt_packed_alike(&wanted, o->packed), err,
-                    LNT_E_FILE, "node %s: %s cannot read its input %u, packed for another operator", n->name,
-                    n->op->name, i);
+                    LNT_E_FILE,
+                    "node %s: %s cannot read its input %u, packed for another operator or by another version: "
+                    "convert the model again",
+                    n->name, n->op->name, i);
     }
     return LNT_OK;
 }

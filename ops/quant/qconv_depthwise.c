@@ -1,4 +1,5 @@
-/* qconv_depthwise.c — int8 depthwise convolutions: one input and one output channel per group.
+/* qconv_depthwise.c — int8 depthwise convolutions: one input and one output channel per group. The sums over the
+ * taps of a run are computed by the level's kernel: qdepthwise.inc.h, compiled into qgemm_LEVEL.c.
  *
  * Pixels all of whose taps lie inside the image are one run, read where they lie. At a border each pixel is a
  * run of its own. Taps outside the image point to a line of padding. */
