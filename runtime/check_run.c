@@ -33,9 +33,11 @@ enum {
     STORAGES_MOST = 4096 /* so do pairs of storages */
 };
 
-/* NaN in every type of real numbers, an odd number in others. */
-static const uint8_t pattern[16] = {0xfb, 0xff, 0xfb, 0xff, 0xfb, 0xff, 0xfb, 0xff,
-                                    0xfb, 0xff, 0xfb, 0xff, 0xfb, 0xff, 0xfb, 0xff};
+/* NaN as float and double where the lowest byte comes first. No value of 4 bytes is a number that differences of
+ * round numbers lead to. */
+enum { PERIOD = 4 };
+static const uint8_t pattern[16] = {0x37, 0x9e, 0xfb, 0xff, 0x37, 0x9e, 0xfb, 0xff,
+                                    0x37, 0x9e, 0xfb, 0xff, 0x37, 0x9e, 0xfb, 0xff};
 
 /* Rows of memory, `step` bytes apart. */
 typedef struct area {
@@ -278,8 +280,7 @@ static bool is_left(const area *a, size_t size)
     bool all = true;
     for (size_t r = 0; r < a->rows; r++)
         for (size_t at = 0; at < a->row; at += size) {
-            const bool same =
-                memcmp(a->begin + r * a->step + at, size == 1 ? pattern + (at & 1) : pattern, size) == 0;
+            const bool same = memcmp(a->begin + r * a->step + at, pattern + at % PERIOD, size) == 0;
             if (same && size >= 4)
                 return true;
             all &= same;

@@ -241,8 +241,8 @@ static void expand_c(const matmul *m, const float *c, float *dst)
 static lnt_status run_matmul_f32(lnt_kernel *k, const lnt_step *s)
 {
     const matmul *m = s->params;
-    LNT_ASSERT(!m->pack_b || m->scratch_b < s->scratch_bytes);
-    LNT_ASSERT(!m->transpose_a || m->scratch_a < s->scratch_bytes);
+    LNT_ASSERT(!m->pack_b || m->scratch_b <= s->scratch_bytes);
+    LNT_ASSERT(!m->transpose_a || m->scratch_a <= s->scratch_bytes);
     char *scratch = lnt_scratch(k, s);
     const float *a = lnt_in(k, s, 0), *b = lnt_in(k, s, 1), *c = lnt_in(k, s, 2);
     if (m->pack_b) {
