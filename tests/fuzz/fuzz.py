@@ -230,10 +230,13 @@ def words_of_help():
     return path
 
 
-def last_figures(text):
-    """The last status line of libFuzzer: executions, edges, features, corpus."""
-    lines = re.findall(r"#(\d+)\s+\w+\s+cov: (\d+) ft: (\d+) corp: (\d+)", text)
-    return [int(x) for x in lines[-1]] if lines else [0, 0, 0, 0]
+def last_figures(lines):
+    """The last status line of libFuzzer: executions, edges, features, corpus. A log may be larger than memory."""
+    status = re.compile(r"#(\d+)\s+\w+\s+cov: (\d+) ft: (\d+) corp: (\d+)")
+    last = None
+    for line in lines:
+        last = status.search(line) or last
+    return [int(x) for x in last.groups()] if last else [0, 0, 0, 0]
 
 
 def longest_input(target):
@@ -248,7 +251,7 @@ def run(target, seconds):
     crashes, longest = f"crash-{target}-", TIMEOUT.get(target, 5)
     words = [FUZZ / f"fuzz_{target}", corpus, *others, f"-timeout={longest}", f"-report_slow_units={longest}",
              "-rss_limit_mb=2048", f"-max_len={longest_input(target)}", f"-artifact_prefix={FUZZ}/{crashes}",
-             f"-close_fd_mask={3 if target == 'args' else 1}", "-detect_leaks=1"]
+             f"-close_fd_mask={3 if target in ('args', 'files') else 1}", "-detect_leaks=1"]
     if target == "args":
         words.append(f"-dict={words_of_help()}")
     begin, executions, edges, features, inputs, restarts = time.monotonic(), 0, 0, 0, 0, 0
@@ -258,7 +261,7 @@ def run(target, seconds):
             start = out.seek(0, os.SEEK_END)
             subprocess.run([*map(str, words), f"-max_total_time={left}"], cwd=ROOT, stdout=out, stderr=out, env=ENVIRONMENT)
             out.seek(start)
-            figures = last_figures(out.read())
+            figures = last_figures(out)
             executions, restarts = executions + figures[0], restarts + 1
             if not figures[0]:
                 break  # one of the seeds: nothing else would be tried
