@@ -20,6 +20,14 @@ typedef enum lnt_order {
     LNT_ORDER_CHANNELS_LAST = 1 /* axis 1 moved to the end: N C H W lies as N H W C; rank >= 3 */
 } lnt_order;
 
+/* Entries of a table by element type: one more than the highest number. */
+#define LNT_DTYPE_COUNT sizeof(lnt_dtype_numbers)
+typedef union lnt_dtype_numbers {
+#define X(name, number, bits, text) char up_to_##name[number + 1];
+    LNT_DTYPE_LIST(X)
+#undef X
+} lnt_dtype_numbers;
+
 typedef struct lnt_packed lnt_packed; /* formats/packed.h */
 
 typedef struct lnt_operand {

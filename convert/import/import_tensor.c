@@ -106,7 +106,7 @@ static lnt_status read_header(lnt_importer *im, const ProtobufCBinaryData *proto
         }
     }
     t->rank = (uint8_t)rank;
-    t->dtype = type <= LNT_BFLOAT16 ? (uint8_t)type : 0;
+    t->dtype = type < LNT_DTYPE_COUNT ? (uint8_t)type : 0;
     return LNT_OK;
 }
 

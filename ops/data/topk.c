@@ -91,7 +91,7 @@ static const struct {
     find_fn find;
     keys_fn keys;
     unsigned zeros; /* high bits that all keys share */
-} types[LNT_BFLOAT16 + 1] = {
+} types[LNT_DTYPE_COUNT] = {
 #define X(DT, T, C, load, store, comparable)                                                                 \
     [LNT_##DT] = {find_##DT, keys_##DT, sizeof(comparable(0)) == 4 ? 32 : 0},
     LNT_NUMBER_LIST(X)
@@ -300,7 +300,7 @@ lnt_status lnt_bind_top_k(lnt_site *site)
         return LNT_E_MEMORY;
     p->dtype = (lnt_dtype)in->dtype;
     p->size = (int64_t)lnt_element_size(in);
-    if (p->dtype > LNT_BFLOAT16 || !types[p->dtype].find)
+    if (p->dtype >= LNT_DTYPE_COUNT || !types[p->dtype].find)
         return lnt_bind_unsupported_type(site, p->dtype);
     LNT_TRY(lnt_value_int(site, 1, 0, &p->k));
     p->n = in->dims[axis];

@@ -100,7 +100,7 @@ static const struct {
     form form;
     void (*load)(middle *m, const char *p, int64_t stride, int64_t n);
     void (*store[FORM_COUNT])(const middle *m, char *p, int64_t stride, int64_t n);
-} types[LNT_BFLOAT16 + 1] = {
+} types[LNT_DTYPE_COUNT] = {
 #define TYPE(dtype, name, form)                                                                              \
     [LNT_##dtype] = {form, load_##name, {store_##name##_i, store_##name##_u, store_##name##_f}},
     TYPE(FLOAT, f32, FORM_F64) TYPE(DOUBLE, f64, FORM_F64) TYPE(FLOAT16, f16, FORM_F64)
@@ -110,6 +110,11 @@ static const struct {
                     TYPE(BOOL, b8, FORM_I64)
 #undef TYPE
 };
+
+bool lnt_can_cast(lnt_dtype dtype)
+{
+    return dtype < LNT_DTYPE_COUNT && types[dtype].load;
+}
 
 /* ---- dense runs of the pairs that models are full of ---- */
 
@@ -154,6 +159,7 @@ static bool cast_dense(const void *src, lnt_dtype from, void *dst, lnt_dtype to,
 void lnt_cast(const void *src, lnt_dtype from, int64_t src_stride, void *dst, lnt_dtype to,
               int64_t dst_stride, int64_t n)
 {
+    LNT_ASSERT(lnt_can_cast(from) && lnt_can_cast(to));
     LNT_ASSERT(src_stride >= 0 && n >= 0 && (dst_stride > 0 || n <= 1));
     LNT_ASSERT(lnt_is_aligned(src, lnt_dtype_size(from)) && lnt_is_aligned(dst, lnt_dtype_size(to)));
     if (src_stride == (int64_t)lnt_dtype_size(from) && dst_stride == (int64_t)lnt_dtype_size(to) &&

@@ -519,7 +519,7 @@ lnt_status lnt_bind_cast(lnt_site *site)
     bool done;
     if (from == to)
         return lnt_bind_relayout(site);
-    if (lnt_dtype_size(from) == 0 || lnt_dtype_size(to) == 0)
+    if (!lnt_can_cast(from) || !lnt_can_cast(to))
         return LNT_SITE_FAIL(site, LNT_E_UNSUPPORTED, "there is no conversion from %s to %s",
                              lnt_dtype_text(from), lnt_dtype_text(to));
     if (casts_by_store(from, to))

@@ -33,12 +33,12 @@ static void broadcast_strides(const lnt_operand *o, const lnt_operand *out, cons
 
 static lnt_status choose_cell(lnt_site *site, const lnt_operand *o, bool mask, lnt_cell *cell)
 {
-    static const uint8_t cells[LNT_BFLOAT16 + 1] = {
+    static const uint8_t cells[LNT_DTYPE_COUNT] = {
         [LNT_FLOAT] = LNT_CELL_F32 + 1,  [LNT_FLOAT16] = LNT_CELL_F16 + 1, [LNT_BFLOAT16] = LNT_CELL_BF16 + 1,
         [LNT_BOOL] = LNT_CELL_BOOL + 1,  [LNT_UINT8] = LNT_CELL_U8 + 1,    [LNT_INT8] = LNT_CELL_I8 + 1,
         [LNT_UINT16] = LNT_CELL_U16 + 1, [LNT_INT16] = LNT_CELL_I16 + 1,   [LNT_INT32] = LNT_CELL_I32 + 1,
         [LNT_INT64] = LNT_CELL_I64 + 1};
-    const unsigned found = o->dtype <= LNT_BFLOAT16 ? cells[o->dtype] : 0;
+    const unsigned found = o->dtype < LNT_DTYPE_COUNT ? cells[o->dtype] : 0;
     if (!found || mask != (o->dtype == LNT_BOOL))
         return LNT_SITE_FAIL(site, LNT_E_TYPE, "an operand of an elementwise program is %s, not %s",
                              lnt_dtype_text(o->dtype), mask ? "bool" : "a number that registers take");

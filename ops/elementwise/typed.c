@@ -310,7 +310,7 @@ enum {
     ENTRY(Equal, dtype) ENTRY(Less, dtype) ENTRY(LessOrEqual, dtype)                                         \
     ENTRY(Greater, dtype) ENTRY(GreaterOrEqual, dtype)
 
-static const lnt_typed_fn loops[ROW_COUNT][LNT_BFLOAT16 + 1] = {
+static const lnt_typed_fn loops[ROW_COUNT][LNT_DTYPE_COUNT] = {
     INTEGER_TYPES(INTEGER_ENTRIES)
     SIGNED_TYPES(SIGNED_ENTRIES)
     UNSIGNED_TYPES(UNSIGNED_ENTRIES)
@@ -342,7 +342,7 @@ static row row_of(const lnt_node *node)
 
 lnt_typed_fn lnt_typed_unary(const lnt_node *node, lnt_dtype dtype, double *param)
 {
-    const lnt_typed_fn integer = dtype <= LNT_BFLOAT16 ? loops[row_of(node)][dtype] : NULL;
+    const lnt_typed_fn integer = dtype < LNT_DTYPE_COUNT ? loops[row_of(node)][dtype] : NULL;
     return integer ? integer : lnt_typed_real(node, dtype, param);
 }
 
@@ -350,10 +350,10 @@ lnt_typed_fn lnt_typed_binary(const lnt_node *node, lnt_dtype dtype)
 {
     if (LNT_HAS_Pow && node->op->id == LNT_ID_Pow)
         return dtype == LNT_BOOL ? NULL : loop_pow;
-    return dtype <= LNT_BFLOAT16 ? loops[row_of(node)][dtype] : NULL;
+    return dtype < LNT_DTYPE_COUNT ? loops[row_of(node)][dtype] : NULL;
 }
 
 lnt_typed_fn lnt_typed_bound(bool upper, lnt_dtype dtype)
 {
-    return dtype <= LNT_BFLOAT16 ? loops[upper ? Min : Max][dtype] : NULL;
+    return dtype < LNT_DTYPE_COUNT ? loops[upper ? Min : Max][dtype] : NULL;
 }

@@ -33,9 +33,11 @@ lnt_typed_fn lnt_typed_where(size_t size);
 
 /* Floating-point functions, computed in double for every floating-point type (typed_real.c). */
 lnt_typed_fn lnt_typed_real(const lnt_node *node, lnt_dtype dtype, double *param);
+/* Does lnt_cast know this type? */
+bool lnt_can_cast(lnt_dtype dtype);
 /* n elements of type from into type to (cast.c), strides in bytes. Integers wrap; floating-point is cut
  * towards zero, and what does not fit an int32 (int64, where the type is wider), NaN too, gives the smallest
- * one, of which narrower integers are the low bits. Not for strings. */
+ * one, of which narrower integers are the low bits. For types that lnt_can_cast. */
 void lnt_cast(const void *src, lnt_dtype from, int64_t src_stride, void *dst, lnt_dtype to,
               int64_t dst_stride, int64_t n);
 
