@@ -56,6 +56,15 @@ lnt_status lnt_import_bind(lnt_importer *im, const char *name, uint32_t value)
 
 /* ---- values ---- */
 
+static lnt_status check_element_type(lnt_importer *im, const char *name, const LntOnnx__TensorType *t,
+                                     const char *way_out)
+{
+    LNT_REQUIRE(lnt_dtype_size((lnt_dtype)t->elem_type) > 0, im->err, LNT_E_UNSUPPORTED,
+                "'%s' has element type number %d (%s), which is not supported%s", name, (int)t->elem_type,
+                lnt_dtype_text((lnt_dtype)t->elem_type), way_out);
+    return LNT_OK;
+}
+
 /* Type of a graph input: *info keeps what is not declared. E_UNSUPPORTED for types we do not have. */
 static lnt_status declared_type(lnt_importer *im, const LntOnnx__ValueInfo *v, lnt_operand *info)
 {
@@ -66,9 +75,7 @@ static lnt_status declared_type(lnt_importer *im, const LntOnnx__ValueInfo *v, l
     if (!t)
         return LNT_OK;
     if (t->has_elem_type && t->elem_type != LNT_UNDEFINED) {
-        LNT_REQUIRE(lnt_dtype_size((lnt_dtype)t->elem_type) > 0, im->err, LNT_E_UNSUPPORTED,
-                    "'%s' has element type number %d (%s), which is not supported", v->name,
-                    (int)t->elem_type, lnt_dtype_text((lnt_dtype)t->elem_type));
+        LNT_TRY(check_element_type(im, v->name, t, ""));
         info->dtype = (uint8_t)t->elem_type;
     }
     if (t->shape) {
@@ -171,6 +178,19 @@ static uint32_t lookup(const lnt_importer *im, const char *name)
     return LNT_NONE;
 }
 
+/* An output must be a tensor that a session can hand out. Where a node is not supported, that is the reason. */
+static lnt_status check_output(lnt_importer *im, const LntOnnx__ValueInfo *v, const char *name)
+{
+    const LntOnnx__TensorType *t = v->type ? v->type->tensor_type : NULL;
+    const lnt_inode place = {.name = name, .domain = "", .op = "graph output"};
+    if (im->report->n_unsupported || !t || !t->has_elem_type || t->elem_type == LNT_UNDEFINED)
+        return LNT_OK;
+    return lnt_import_list_failure(
+        im, &place,
+        check_element_type(
+            im, name, t, ": export the model without this output, or cut it off with onnx.utils.extract_model"));
+}
+
 static lnt_status add_outputs(lnt_importer *im, const LntOnnx__Graph *graph, uint32_t sub)
 {
     uint32_t *out = lnt_bump_alloc(&im->g->memory, graph->n_output * sizeof *out, im->err);
@@ -181,6 +201,7 @@ static lnt_status add_outputs(lnt_importer *im, const LntOnnx__Graph *graph, uin
         out[i] = lookup(im, name);
         LNT_REQUIRE(out[i] != LNT_NONE, im->err, LNT_E_MODEL, "output '%s' of graph '%s' is never computed",
                     name, im->g->sub[sub].name);
+        LNT_TRY(check_output(im, graph->output[i], name));
     }
     im->g->sub[sub].out = out;
     im->g->sub[sub].n_out = (uint32_t)graph->n_output;

@@ -362,6 +362,24 @@ static lnt_status check_attrs(lnt_importer *im, const lnt_inode *n, bool *fine)
     return LNT_OK;
 }
 
+/* Attributes that name the element type of an output must name one we have; 0 leaves it to the operator. */
+static lnt_status check_asked_types(lnt_importer *im, const lnt_inode *n, bool *fine)
+{
+    for (unsigned i = 0; i < n->n_attr; i++) {
+        const lnt_attr *a = &n->attr[i];
+        if (a->type != LNT_ATTR_INT || !has_word("dtype output_dtype output_datatype to", a->name))
+            continue;
+        const lnt_dtype asked = (uint64_t)a->i[0] < LNT_DTYPE_COUNT ? (lnt_dtype)a->i[0] : LNT_UNDEFINED;
+        if (a->i[0] == LNT_UNDEFINED || lnt_dtype_size(asked) > 0)
+            continue;
+        *fine = false;
+        LNT_TRY(lnt_import_unsupported(
+            im, n, "node '%s' (%s): attribute '%s' is element type number %lld (%s), which is not supported",
+            n->name, n->op, a->name, (long long)a->i[0], asked ? lnt_dtype_text(asked) : "unknown type"));
+    }
+    return LNT_OK;
+}
+
 /* A node of an operator we have, its types and extents inferred at once: later rules ask for ranks. */
 static lnt_status add_row(lnt_importer *im, lnt_inode *n, const lnt_op *op)
 {
@@ -369,6 +387,8 @@ static lnt_status add_row(lnt_importer *im, lnt_inode *n, const lnt_op *op)
     LNT_TRY(check_counts(im, n, op, &fine));
     if (fine)
         LNT_TRY(check_attrs(im, n, &fine));
+    if (fine)
+        LNT_TRY(check_asked_types(im, n, &fine));
     if (!fine)
         return LNT_OK;
     lnt_gnode *node = lnt_graph_add_node(im->g, im->sub, NULL, op, n->name, n->in, n->n_in, n->out, n->n_out);
