@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,12 +65,18 @@ __attribute__((constructor)) static void arm_from_environment(void)
         fault_arm(name, kind_text, n);
 }
 
-static bool calls_count(const void *from)
+/* The name of the object whose code is at from. */
+static const char *object_of(const void *from)
 {
     Dl_info where;
+    return dladdr(from, &where) && where.dli_fname ? where.dli_fname : "";
+}
+
+static bool calls_count(const void *from)
+{
     if (!caller && !spared)
         return true;
-    const char *name = dladdr(from, &where) && where.dli_fname ? where.dli_fname : "";
+    const char *name = object_of(from);
     return (!caller || strstr(name, caller)) && (!spared || !strstr(name, spared));
 }
 
@@ -219,7 +226,7 @@ int rename(const char *from, const char *to)
     return k ? refuse(RENAME, k) : real(from, to);
 }
 
-/* ---- threads, processes and memory ---- */
+/* ---- threads and processes ---- */
 
 int pthread_create(pthread_t *thread, const pthread_attr_t *how_to, void *(*run)(void *), void *arg)
 {
@@ -248,36 +255,130 @@ int pipe2(int ends[2], int flags)
     return k ? refuse(PROCESS, FAIL) : real(ends, flags);
 }
 
+/* ---- memory ---- */
+
+/* Blocks that watched objects asked for and nobody gave back: a hash table with linear probing. */
+enum { LIVE = 1 << 16 };
+static void *live[LIVE];
+static size_t n_live;
+static char watched[64];
+static atomic_flag busy = ATOMIC_FLAG_INIT;
+
+static size_t home_of(const void *block)
+{
+    return (size_t)(((uint64_t)(uintptr_t)block >> 4) * 0x9E3779B97F4A7C15u >> 48);
+}
+
+static size_t next_of(size_t i)
+{
+    return (i + 1) % LIVE;
+}
+
+static bool is_watched(const void *from)
+{
+    const char *name = object_of(from);
+    char words[sizeof watched], *rest;
+    strcpy(words, watched);
+    for (char *word = strtok_r(words, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
+        if (strstr(name, word))
+            return true;
+    return false;
+}
+
+static void *taken(void *block, const void *from)
+{
+    if (!*watched || !block || !is_watched(from))
+        return block;
+    while (atomic_flag_test_and_set(&busy))
+        ;
+    if (n_live < LIVE / 2) {
+        size_t i = home_of(block);
+        while (live[i])
+            i = next_of(i);
+        live[i] = block;
+        n_live++;
+    }
+    atomic_flag_clear(&busy);
+    return block;
+}
+
+/* Entries behind the one that leaves move up, if their home is not between the two places. */
+static void take_out(size_t hole)
+{
+    for (size_t i = next_of(hole); live[i]; i = next_of(i))
+        if ((i - home_of(live[i])) % LIVE >= (i - hole) % LIVE) {
+            live[hole] = live[i];
+            hole = i;
+        }
+    live[hole] = NULL;
+    n_live--;
+}
+
+static void given_back(const void *block)
+{
+    if (!*watched || !block)
+        return;
+    while (atomic_flag_test_and_set(&busy))
+        ;
+    size_t i = home_of(block);
+    while (live[i] && live[i] != block)
+        i = next_of(i);
+    if (live[i])
+        take_out(i);
+    atomic_flag_clear(&busy);
+}
+
+void fault_watch(const char *objects)
+{
+    snprintf(watched, sizeof watched, "%s", objects);
+}
+
+size_t fault_blocks(void)
+{
+    return n_live;
+}
+
 #define NO_MEMORY (refuse(MEMORY, FAIL), NULL)
+#define TAKEN(block) taken(block, __builtin_return_address(0))
 
 void *malloc(size_t n)
 {
     REAL(malloc);
-    return FAULT(MEMORY) ? NO_MEMORY : real(n);
+    return FAULT(MEMORY) ? NO_MEMORY : TAKEN(real(n));
 }
 
+/* A block that is left where it is, because there is no memory, is noted anew. */
 void *realloc(void *block, size_t n)
 {
     REAL(realloc);
-    return FAULT(MEMORY) ? NO_MEMORY : real(block, n);
+    if (FAULT(MEMORY))
+        return NO_MEMORY;
+    given_back(block);
+    void *moved = real(block, n);
+    TAKEN(moved || !n ? moved : block);
+    return moved;
 }
 
 void *aligned_alloc(size_t alignment, size_t n)
 {
     REAL(aligned_alloc);
-    return FAULT(MEMORY) ? NO_MEMORY : real(alignment, n);
+    return FAULT(MEMORY) ? NO_MEMORY : TAKEN(real(alignment, n));
 }
 
 int posix_memalign(void **block, size_t alignment, size_t n)
 {
     REAL(posix_memalign);
-    return FAULT(MEMORY) ? ENOMEM : real(block, alignment, n);
+    const int error = FAULT(MEMORY) ? ENOMEM : real(block, alignment, n);
+    if (!error)
+        TAKEN(*block);
+    return error;
 }
 
 /* dlsym may ask for memory before there is a calloc to pass it on to. */
+static _Alignas(64) char early[4096];
+
 void *calloc(size_t n, size_t size)
 {
-    static _Alignas(64) char early[4096];
     static size_t used;
     static bool looking;
     static void *(*real)(size_t, size_t);
@@ -290,5 +391,19 @@ void *calloc(size_t n, size_t size)
         looking = true;
         *(void **)&real = dlsym(RTLD_NEXT, "calloc");
     }
-    return FAULT(MEMORY) ? NO_MEMORY : real(n, size);
+    return FAULT(MEMORY) ? NO_MEMORY : TAKEN(real(n, size));
+}
+
+void free(void *block)
+{
+    static bool looking;
+    static void (*real)(void *);
+    if (!block || ((char *)block >= early && (char *)block < early + sizeof early) || (!real && looking))
+        return;
+    if (!real) {
+        looking = true;
+        *(void **)&real = dlsym(RTLD_NEXT, "free");
+    }
+    given_back(block);
+    real(block);
 }

@@ -11,10 +11,16 @@
 #define LNT_TESTS_FAULT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 /* Of the calls of the class the n-th one from now on, counted from 1, meets its fault. */
 void fault_arm(const char *class, const char *kind, unsigned long n);
 /* No faults from now on. Has there been one? */
 bool fault_disarm(void);
+
+/* From now on blocks are counted that objects take in whose names one of these words stands, parted by spaces. */
+void fault_watch(const char *objects);
+/* Of these: those that nobody has given back. */
+size_t fault_blocks(void);
 
 #endif
