@@ -54,7 +54,12 @@ static inline lnt_pool *shared_pool(void)
 
 static inline usage read_recipe(uint64_t recipe)
 {
-    static const char *const levels[] = {NULL, "scalar", "avx2", "avx512", "avx512vnni", "neon"};
+    static const char *const levels[] = {
+        NULL,
+#define LEVEL(ident, name, ...) name,
+#include "base/levels.h"
+#undef LEVEL
+    };
     static const int64_t extents[][TRY_RUNS] = {{3, 2, 3}, {2, 3, 5}, {1, 1, 1},   {0, 3, 0},
                                                 {3, 0, 4}, {5, 17, 1}, {64, 7, 64}, {1, 0, 2}};
     static _Alignas(64) uint8_t arena[1 << 16];
