@@ -49,23 +49,17 @@ static bool takes_any_order(const lnt_op *op)
     return op->flags & (LNT_OP_ANY_ORDER | LNT_OP_ELEMENTWISE | LNT_OP_EXTENTS);
 }
 
-/* May its image lie in another order than its result? */
-static bool converts_images(const lnt_op *op)
-{
-    return (op->flags & LNT_OP_EPILOGUE && op->flags & LNT_OP_CL) || op->id == LNT_ID_QLinearConv;
-}
-
-/* Does input i lie, or output i if it is one, as the operator takes it to lie? */
-static bool lies_well(const lnt_site *site, unsigned i, bool is_output)
+/* Is input i, or output i if it is one, in a storage order that the operator, which takes channels-last, expects? */
+static bool order_fits(const lnt_site *site, unsigned i, bool is_output)
 {
     const lnt_op *op = site->node->op;
     const lnt_operand *o = is_output ? site->out[i] : site->in[i], *y = site->out[0];
     if (is_output)
-        return o->order == (i == 0 || op->id == LNT_ID_Split ? y->order : LNT_ORDER_PLAIN);
+        return o->order == (i == 0 || op->flags & LNT_OP_PARTS ? y->order : LNT_ORDER_PLAIN);
     if (i + site->node->n_program_in >= site->n_in)
         return true;
-    if (op->id == LNT_ID_QLinearConcat ? i >= 2 && i % 3 == 2 : i == 0)
-        return o->order == y->order || lnt_order_free(y) || converts_images(op);
+    if (lnt_op_is_image(op, i))
+        return o->order == y->order || lnt_order_free(y) || op->flags & LNT_OP_CONVOLVES;
     return o->order == LNT_ORDER_PLAIN;
 }
 
@@ -78,8 +72,8 @@ static lnt_status check_orders(const lnt_site *site)
         const bool is_output = i >= site->n_in;
         const unsigned k = is_output ? i - site->n_in : i;
         const lnt_operand *o = is_output ? site->out[k] : site->in[k];
-        LNT_REQUIRE(!o || (channels_last ? lies_well(site, k, is_output) : o->order == LNT_ORDER_PLAIN), site->err,
-                    LNT_E_MODEL, "%s %u is in a storage order that the operator does not take",
+        LNT_REQUIRE(!o || (channels_last ? order_fits(site, k, is_output) : o->order == LNT_ORDER_PLAIN),
+                    site->err, LNT_E_MODEL, "%s %u is in a storage order that the operator does not take",
                     is_output ? "output" : "input", k);
     }
     return LNT_OK;

@@ -20,6 +20,7 @@
 #define LNT_PRODUCT_IS_OP
 #endif
 #define V(i) (1u << (i))
+#define LSTM_SKIPS SKIPS(3) | SKIPS(4) | SKIPS(5) | SKIPS(6) | SKIPS(7) /* LSTM's optional ones; scales are behind */
 
 /* 100: elementwise (elementwise.c) */
 OP(100, 1, Abs, ONNX, "Abs", 1, 1, 1, 1, IN0, same, elementwise, 0, ELEMENTWISE | CHEAP)
@@ -103,8 +104,8 @@ OP(199, 1, Binarizer, ML, "Binarizer", 1, 1, 1, 1, IN0, same, binarizer, 0, ANY_
 PRODUCT(200, 1, MatMul, ONNX, "MatMul", 2, 2, 1, 1, IN0, matmul, matmul, 0, EPILOGUE, matmul)
 PRODUCT(201, 1, Gemm, ONNX, "Gemm", 2, 3, 1, 1, IN0, gemm, matmul, 0, EPILOGUE, matmul)
 PRODUCT(202, 1, FusedMatMul, MICROSOFT, "FusedMatMul", 2, 2, 1, 1, IN0, matmul, matmul, 0, EPILOGUE, matmul)
-PRODUCT(203, 1, Conv, ONNX, "Conv", 2, 3, 1, 1, IN0, conv, conv, 0, CL | EPILOGUE, conv)
-PRODUCT(204, 1, ConvTranspose, ONNX, "ConvTranspose", 2, 3, 1, 1, IN0, conv_transpose, conv_transpose, 0, CL | EPILOGUE, conv_transpose)
+PRODUCT(203, 1, Conv, ONNX, "Conv", 2, 3, 1, 1, IN0, conv, conv, 0, CL | CONVOLVES | EPILOGUE, conv)
+PRODUCT(204, 1, ConvTranspose, ONNX, "ConvTranspose", 2, 3, 1, 1, IN0, conv_transpose, conv_transpose, 0, CL | CONVOLVES | EPILOGUE, conv_transpose)
 PRODUCT(205, 1, LSTM, ONNX, "LSTM", 3, 8, 0, 3, IN0, rnn, rnn, 0, 0, rnn)
 PRODUCT(206, 1, GRU, ONNX, "GRU", 3, 6, 0, 2, IN0, rnn, rnn, 0, 0, rnn)
 PRODUCT(207, 1, RNN, ONNX, "RNN", 3, 6, 0, 2, IN0, rnn, rnn, 0, 0, rnn)
@@ -155,7 +156,7 @@ OP(340, 1, SoftmaxCrossEntropyLoss, ONNX, "SoftmaxCrossEntropyLoss", 2, 3, 1, 2,
 OP(341, 1, DFT, ONNX, "DFT", 1, 3, 1, 1, IN0, dft, dft, V(1) | V(2), 0)
 OP(342, 1, STFT, ONNX, "STFT", 2, 4, 1, 1, IN0, stft, stft, V(1) | V(3), 0)
 OP(343, 1, MelWeightMatrix, ONNX, "MelWeightMatrix", 5, 5, 1, 1, RULE, mel, mel, V(0) | V(1), 0)
-OP(344, 1, EmbedLayerNormalization, MICROSOFT, "EmbedLayerNormalization", 7, 9, 1, 3, RULE, embed_layernorm, embed_layernorm, 0, 0)
+OP(344, 1, EmbedLayerNormalization, MICROSOFT, "EmbedLayerNormalization", 7, 9, 1, 3, RULE, embed_layernorm, embed_layernorm, 0, SKIPS(1) | SKIPS(4))
 
 /* 400: moving data */
 OP(400, 1, Reshape, ONNX, "Reshape", 2, 2, 1, 1, IN0, reshape, reshape, V(1), ANY_RANK | VIEW | CHEAP)
@@ -169,7 +170,7 @@ OP(407, 1, Transpose, ONNX, "Transpose", 1, 1, 1, 1, IN0, transpose, transpose, 
 OP(408, 1, DepthToSpace, ONNX, "DepthToSpace", 1, 1, 1, 1, IN0, depth_to_space, depth_to_space, 0, CL | ANY_ORDER)
 OP(409, 1, SpaceToDepth, ONNX, "SpaceToDepth", 1, 1, 1, 1, IN0, space_to_depth, space_to_depth, 0, CL | ANY_ORDER)
 OP(410, 1, Slice, ONNX, "Slice", 3, 5, 1, 1, IN0, slice, slice, V(1) | V(2) | V(3) | V(4), CL | CHEAP)
-OP(411, 1, Split, ONNX, "Split", 1, 2, 1, 255, IN0, split, split, V(1), CL | CHEAP)
+OP(411, 1, Split, ONNX, "Split", 1, 2, 1, 255, IN0, split, split, V(1), CL | PARTS | CHEAP)
 OP(412, 1, Concat, ONNX, "Concat", 1, 255, 1, 1, IN0, concat, concat, 0, CL | CHEAP | ANY_ORDER)
 OP(413, 1, Pad, ONNX, "Pad", 2, 4, 1, 1, IN0, pad, pad, V(1) | V(3), CL | CHEAP)
 OP(414, 1, CenterCropPad, ONNX, "CenterCropPad", 2, 2, 1, 1, IN0, center_crop_pad, center_crop_pad, V(1), 0)
@@ -221,12 +222,12 @@ PRODUCT(604, 1, QLinearMatMul, ONNX, "QLinearMatMul", 8, 8, 1, 1, RULE, qmatmul,
 PRODUCT(605, 1, MatMulIntegerToFloat, MICROSOFT, "MatMulIntegerToFloat", 4, 7, 1, 1, RULE, qmatmul, qmatmul, 0, EPILOGUE | INT8, qmatmul)
 PRODUCT(606, 1, DynamicQuantizeMatMul, MICROSOFT, "DynamicQuantizeMatMul", 3, 5, 1, 1, RULE, qmatmul, qmatmul, 0, EPILOGUE | INT8, qmatmul)
 PRODUCT(607, 1, ConvInteger, ONNX, "ConvInteger", 2, 4, 1, 1, RULE, qconv, qconv, 0, INT8, conv_integer)
-PRODUCT(608, 1, QLinearConv, ONNX, "QLinearConv", 8, 11, 1, 1, RULE, qconv, qconv, 0, CL | INT8, qlinear_conv)
+PRODUCT(608, 1, QLinearConv, ONNX, "QLinearConv", 8, 11, 1, 1, RULE, qconv, qconv, 0, CL | CONVOLVES | INT8, qlinear_conv)
 OP(609, 1, QLinearAdd, MICROSOFT, "QLinearAdd", 7, 8, 1, 1, IN0, qbinary, qbinary, 0, CL | ANY_ORDER | QUANTIZED)
 OP(610, 1, QLinearMul, MICROSOFT, "QLinearMul", 7, 8, 1, 1, IN0, qbinary, qbinary, 0, CL | ANY_ORDER | QUANTIZED)
 OP(611, 1, QLinearSigmoid, MICROSOFT, "QLinearSigmoid", 4, 5, 1, 1, IN0, same, qunary, 0, CL | QUANTIZED)
 OP(612, 1, QLinearLeakyRelu, MICROSOFT, "QLinearLeakyRelu", 4, 5, 1, 1, IN0, same, qunary, 0, CL | QUANTIZED)
-OP(613, 1, QLinearConcat, MICROSOFT, "QLinearConcat", 5, 255, 1, 1, IN2, qconcat, qconcat, 0, CL | QUANTIZED)
+OP(613, 1, QLinearConcat, MICROSOFT, "QLinearConcat", 5, 255, 1, 1, IN2, qconcat, qconcat, 0, CL | TRIPLES | QUANTIZED)
 OP(614, 1, QLinearAveragePool, MICROSOFT, "QLinearAveragePool", 4, 5, 1, 1, IN0, qreal, qreal, 0, CL | QUANTIZED)
 OP(615, 1, QLinearGlobalAveragePool, MICROSOFT, "QLinearGlobalAveragePool", 5, 5, 1, 1, IN0, qreal, qreal, 0, CL | QUANTIZED)
 OP(616, 1, QLinearSoftmax, MICROSOFT, "QLinearSoftmax", 5, 5, 1, 1, IN0, qreal, qreal, 0, QUANTIZED)
@@ -234,25 +235,26 @@ PRODUCT(617, 1, MatMulNBits, MICROSOFT, "MatMulNBits", 3, 6, 1, 1, IN0, nbits, n
 
 /* 700: control flow: bound by the runtime */
 OP(700, 1, If, ONNX, "If", 1, 1, 1, 255, RULE, control, control, V(0), CONTROL)
-OP(701, 1, Loop, ONNX, "Loop", 2, 255, 1, 255, RULE, control, control, V(0) | V(1), CONTROL)
+OP(701, 1, Loop, ONNX, "Loop", 2, 255, 1, 255, RULE, control, control, V(0) | V(1), CONTROL | SKIPS(0) | SKIPS(1))
 OP(702, 1, Scan, ONNX, "Scan", 1, 255, 1, 255, RULE, control, control, 0, CONTROL)
 
 /* 900: Linnet's own, written by the converter; inputs of an Elementwise are operands of its program */
 OP(900, 1, Elementwise, LINNET, "Elementwise", 0, 0, 1, 4, RULE, program, program, 0, ELEMENTWISE | ANY_ORDER)
 OP(901, 1, Relayout, LINNET, "Relayout", 1, 1, 1, 1, IN0, same, relayout, 0, ANY_ORDER)
 PRODUCT(903, 1, DynamicMatMul, LINNET, "DynamicMatMul", 3, 4, 1, 1, FLOAT, dynamic_matmul, dynamic_matmul, 0, EPILOGUE | INT8, dynamic_matmul)
-PRODUCT(904, 1, DynamicConv, LINNET, "DynamicConv", 3, 4, 1, 1, FLOAT, conv, dynamic_conv, 0, CL | EPILOGUE | INT8, dynamic_conv)
-PRODUCT(905, 1, DynamicLSTM, LINNET, "DynamicLSTM", 10, 10, 0, 3, IN0, rnn, rnn, 0, INT8, rnn)
-PRODUCT(906, 1, DynamicGRU, LINNET, "DynamicGRU", 10, 10, 0, 2, IN0, rnn, rnn, 0, INT8, rnn)
+PRODUCT(904, 1, DynamicConv, LINNET, "DynamicConv", 3, 4, 1, 1, FLOAT, conv, dynamic_conv, 0, CL | CONVOLVES | EPILOGUE | INT8, dynamic_conv)
+PRODUCT(905, 1, DynamicLSTM, LINNET, "DynamicLSTM", 10, 10, 0, 3, IN0, rnn, rnn, 0, INT8 | LSTM_SKIPS, rnn)
+PRODUCT(906, 1, DynamicGRU, LINNET, "DynamicGRU", 10, 10, 0, 2, IN0, rnn, rnn, 0, INT8 | LSTM_SKIPS, rnn)
 OP(907, 1, DynamicGather, LINNET, "DynamicGather", 3, 3, 1, 1, FLOAT, dynamic_gather, dynamic_gather, 0, QUANTIZED)
 PRODUCT(908, 1, QLinearGemm, LINNET, "QLinearGemm", 9, 9, 1, 1, RULE, qmatmul, qmatmul, 0, INT8, qlinear_matmul)
 OP(909, 1, ByteTable, LINNET, "ByteTable", 2, 2, 1, 1, IN0, same, byte_table, 0, CL | QUANTIZED)
-PRODUCT(910, 2, WinogradConv, LINNET, "WinogradConv", 2, 3, 1, 1, FLOAT, winograd_conv, winograd_conv, 0, CL | EPILOGUE, winograd)
-OP(902, 1, Custom, LINNET, "Custom", 0, 255, 1, 255, RULE, custom, custom, 0, ANY_RANK)
+PRODUCT(910, 2, WinogradConv, LINNET, "WinogradConv", 2, 3, 1, 1, FLOAT, winograd_conv, winograd_conv, 0, CL | CONVOLVES | EPILOGUE, winograd)
+OP(902, 1, Custom, LINNET, "Custom", 0, 255, 1, 255, RULE, custom, custom, 0, ANY_RANK | SKIPS_ANY)
 
 /* clang-format on */
 
 #undef V
+#undef LSTM_SKIPS
 
 #ifdef LNT_PRODUCT_IS_OP
 #undef PRODUCT

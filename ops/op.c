@@ -42,13 +42,13 @@ const lnt_op *lnt_op_by_id(unsigned id)
 
 bool lnt_op_may_skip(const lnt_op *op, unsigned i)
 {
-    if (op->id == LNT_ID_Loop)
-        return i < 2;
-    if (op->id == LNT_ID_EmbedLayerNormalization) /* segments and their table may be left out */
-        return i == 1 || i == 4 || i >= op->in_min;
-    if (op->id == LNT_ID_DynamicLSTM || op->id == LNT_ID_DynamicGRU) /* LSTM's own; scales come behind them */
-        return i >= 3 && i < 8;
-    return op->id == LNT_ID_Custom || (i >= op->in_min && op->in_max != 255);
+    return op->flags & LNT_OP_SKIPS_ANY || (i < 8 && op->flags & LNT_OP_SKIPS(i)) ||
+           (i >= op->in_min && op->in_max != 255);
+}
+
+bool lnt_op_is_image(const lnt_op *op, unsigned i)
+{
+    return op->flags & LNT_OP_TRIPLES ? i % 3 == 2 : i == 0;
 }
 
 uint32_t lnt_node_value_inputs(const lnt_node *node)

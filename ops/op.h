@@ -93,20 +93,28 @@ typedef enum lnt_type_rule {
 
 /* Row flags. */
 enum {
-    LNT_OP_CL = 1 << 0,          /* takes operand 0 channels-last and gives output 0 channels-last */
-    LNT_OP_ELEMENTWISE = 1 << 1, /* a program instruction: any order, fuses (ops/elementwise/program_list.h) */
-    LNT_OP_EPILOGUE = 1 << 2,    /* can carry a program on its output */
-    LNT_OP_ANY_RANK = 1 << 3,    /* shape rule also works on inputs of unknown rank */
-    LNT_OP_CONTROL = 1 << 4,     /* If, Loop, Scan: bound by the runtime */
-    LNT_OP_RANDOM = 1 << 5,      /* draws random numbers: never folded, never merged */
-    LNT_OP_VIEW = 1 << 6,        /* usually moves no data */
-    LNT_OP_EXTENTS = 1 << 7,     /* reads its inputs' extents, never their contents */
-    LNT_OP_CHEAP = 1 << 8,       /* of small tensors it is computed at bind, where extents depend on it */
-    LNT_OP_COUNTS = 1 << 9,      /* how many elements it gives depends on the contents of its inputs */
-    LNT_OP_INT8 = 1 << 10,       /* multiplies int8: needs the int8 kernels, and constants packed for them */
-    LNT_OP_ANY_ORDER = 1 << 11,  /* operands may lie in any storage order, each in its own */
-    LNT_OP_QUANTIZED = 1 << 12   /* reads or gives quantized values: needs the kernels of int8 rows */
+    LNT_OP_CL = 1 << 0, /* takes operand 0 channels-last and gives output 0 channels-last */
+    LNT_OP_ELEMENTWISE =
+        1 << 1,                 /* a program instruction: any order, fuses (ops/elementwise/program_list.h) */
+    LNT_OP_EPILOGUE = 1 << 2,   /* can carry a program on its output */
+    LNT_OP_ANY_RANK = 1 << 3,   /* shape rule also works on inputs of unknown rank */
+    LNT_OP_CONTROL = 1 << 4,    /* If, Loop, Scan: bound by the runtime */
+    LNT_OP_RANDOM = 1 << 5,     /* draws random numbers: never folded, never merged */
+    LNT_OP_VIEW = 1 << 6,       /* usually moves no data */
+    LNT_OP_EXTENTS = 1 << 7,    /* reads its inputs' extents, never their contents */
+    LNT_OP_CHEAP = 1 << 8,      /* of small tensors it is computed at bind, where extents depend on it */
+    LNT_OP_COUNTS = 1 << 9,     /* how many elements it gives depends on the contents of its inputs */
+    LNT_OP_INT8 = 1 << 10,      /* multiplies int8: needs the int8 kernels, and constants packed for them */
+    LNT_OP_ANY_ORDER = 1 << 11, /* operands may lie in any storage order, each in its own */
+    LNT_OP_QUANTIZED = 1 << 12, /* reads or gives quantized values: needs the kernels of int8 rows */
+    LNT_OP_CONVOLVES = 1 << 13, /* operand 0 may be in another storage order than output 0 */
+    LNT_OP_PARTS = 1 << 14,     /* all outputs are in the storage order of output 0 */
+    LNT_OP_TRIPLES = 1 << 15,  /* its tensors are inputs 2, 5, 8, ..., a scale and a zero point behind each */
+    LNT_OP_SKIPS_ANY = 1 << 16 /* every input may be skipped */
 };
+
+/* Row flag: input i < 8 may be skipped, though it is none of the optional ones at the end. */
+#define LNT_OP_SKIPS(i) (1u << (24 + (i)))
 
 struct lnt_op {
     uint16_t id;      /* in files; never reused */
@@ -156,9 +164,11 @@ extern const unsigned lnt_op_count;
 /* NULL if there is none. domain "" is ai.onnx. */
 const lnt_op *lnt_op_by_name(const char *domain, const char *name);
 const lnt_op *lnt_op_by_id(unsigned id);
-/* May input i be skipped? Those past the least number may, but not where any number is allowed; Loop's bound
- * and condition may, the segments of EmbedLayerNormalization, and all of a host's own operator. */
+/* May input i be skipped? Those past the least number may, but not where any number is allowed; others where
+ * the row says so. */
 bool lnt_op_may_skip(const lnt_op *op, unsigned i);
+/* Is input i a tensor whose storage order output 0 shares, of an operator that takes channels-last? */
+bool lnt_op_is_image(const lnt_op *op, unsigned i);
 
 /* Inputs whose contents the node's shape rule reads, as bits. */
 uint32_t lnt_node_value_inputs(const lnt_node *node);

@@ -108,7 +108,7 @@ static bool combines_quantized(const lnt_gnode *n)
 /* The first operand that has channels. */
 static unsigned first_tensor(const lnt_gnode *n)
 {
-    return lnt_is(n, QLinearConcat) ? 2 : 0;
+    return n->op->flags & LNT_OP_TRIPLES ? 2 : 0;
 }
 
 /* Scales of an axis, or an axis that is said otherwise, depend on ONNX order. */
@@ -153,7 +153,7 @@ static bool orders_known(const lnt_graph *g, const lnt_gnode *n)
         return spatial_axes(g, n);
     /* A second output such as MaxPool's indices counts positions in ONNX order. */
     return (n->op->flags & LNT_OP_CL) && has_channels(lnt_ginfo(g, n->in[first_tensor(n)])) &&
-           !depends_on_order(g, n) && (n->n_out == 1 || lnt_is(n, Split));
+           !depends_on_order(g, n) && (n->n_out == 1 || n->op->flags & LNT_OP_PARTS);
 }
 
 /* An operand that broadcasts against the result of an elementwise node or program. */
@@ -177,7 +177,7 @@ static role in_role(const lnt_graph *g, const lnt_gnode *n, unsigned i)
         return operand_role(g, n, n->in[i]);
     if (moves_axes(n) || reads_either(g, n, i))
         return ANY;
-    return i == 0 || lnt_is(n, Concat) || lnt_is(n, QLinearConcat) ? OWN : PLAIN;
+    return lnt_is(n, Concat) || lnt_op_is_image(n->op, i) ? OWN : PLAIN;
 }
 
 static role out_role(const lnt_graph *g, const lnt_gnode *n)
