@@ -336,8 +336,16 @@ static lnt_status name_inputs(const lnt_opened *o, const source *from, lnt_sessi
     return LNT_OK;
 }
 
+static bool multiplies_int8(const lnt_file *f)
+{
+    for (uint32_t i = 0; i < f->n_nodes; i++)
+        if (lnt_op_by_id(f->nodes[i].op)->flags & LNT_OP_INT8)
+            return true;
+    return false;
+}
+
 /* The model is closed afterwards: a file that is mapped does not leave the page cache. */
-static lnt_status read_inputs(const char *path, lnt_named **in, size_t *n, lnt_error *err)
+static lnt_status read_inputs(const char *path, lnt_named **in, size_t *n, bool *int8, lnt_error *err)
 {
     const lnt_session_options how = {
         .struct_bytes = sizeof how, .level = given.level, .intra_op_num_threads = 1};
@@ -346,10 +354,13 @@ static lnt_status read_inputs(const char *path, lnt_named **in, size_t *n, lnt_e
     lnt_session *s = NULL;
     lnt_status status = lnt_opened_open(path, NULL, 0, &o, err);
     if (status == LNT_OK)
+        status = lnt_opened_file(&o, err);
+    if (status == LNT_OK)
         status = find_inputs(&o, &from, err);
     if (status == LNT_OK)
         status = lnt_session_create(o.model, &how, &s, err);
     if (status == LNT_OK) {
+        *int8 = multiplies_int8(&o.file);
         *n = lnt_model_input_count(o.model);
         *in = lnt_cli_alloc(*n * sizeof **in);
         status = name_inputs(&o, &from, s, *in, err);
@@ -374,6 +385,7 @@ static int run_paired(const char *path)
                                     .max_rel = given.max_rel};
     lnt_named *in = NULL;
     size_t n = 0;
+    bool int8 = false;
     lnt_paired paired;
     lnt_error err = {0};
     if (!given.onnx || !lnt_ends_with(path, ".lnt"))
@@ -382,12 +394,19 @@ static int run_paired(const char *path)
     if (given.rounds < 1 || given.processes < 1 || given.starts < 1 || given.threads < 1)
         return lnt_usage_error(&lnt_verb_bench,
                                "--rounds, --processes, --starts and --threads must be at least 1");
-    lnt_status status = read_inputs(path, &in, &n, &err);
+    lnt_status status = read_inputs(path, &in, &n, &int8, &err);
     if (status == LNT_OK)
         status = lnt_paired_run(&how, in, n, &paired, &err);
     if (status != LNT_OK)
         return lnt_failed(&lnt_verb_bench, &err);
     lnt_paired_print(&how, &paired, given.json);
+    if (!paired.agree && int8 && lnt_ort_saturates())
+        fprintf(
+            stderr,
+            "linnet bench: this CPU has no VNNI: onnxruntime adds products of uint8 by int8 in pairs "
+            "there, which saturate at int16; where %s is quantized so, it may be its outputs that are off "
+            "(docs/cli.md)\n",
+            given.onnx);
     return paired.agree || given.trust ? LNT_EXIT_OK : LNT_EXIT_MISMATCH;
 }
 

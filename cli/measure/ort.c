@@ -9,6 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
 
 struct lnt_ort {
     lnt_ort_functions api;
@@ -243,4 +246,17 @@ lnt_status lnt_ort_output(lnt_ort *ort, size_t i, lnt_named *out, lnt_error *err
     LNT_TRY(status);
     ORT_TRY("output", GetTensorMutableData(value, &out->tensor.data));
     return LNT_OK;
+}
+
+bool lnt_ort_saturates(void)
+{
+#if defined(__x86_64__)
+    enum { AVX512_VNNI = 1 << 11, AVX_VNNI = 1 << 4 };
+    unsigned a = 0, b = 0, c = 0, d = 0;
+    if (__get_cpuid_count(7, 0, &a, &b, &c, &d) && c & AVX512_VNNI)
+        return false;
+    return !(__get_cpuid_count(7, 1, &a, &b, &c, &d) && a & AVX_VNNI);
+#else
+    return false;
+#endif
 }

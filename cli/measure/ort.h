@@ -22,5 +22,8 @@ lnt_status lnt_ort_run(lnt_ort *ort, lnt_error *err);
 size_t lnt_ort_output_count(const lnt_ort *ort);
 /* Output i of the last run; its memory is the engine's. */
 lnt_status lnt_ort_output(lnt_ort *ort, size_t i, lnt_named *out, lnt_error *err);
+/* Are its sums of products of uint8 by int8 not exact on this CPU? Without VNNI its kernels for x86 add them in
+ * pairs by vpmaddubsw, which saturates at int16. */
+bool lnt_ort_saturates(void);
 
 #endif

@@ -3,13 +3,16 @@
 import importlib.util
 import json
 import pathlib
+import platform
+import shutil
+import subprocess
 
 import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from harness import linnet
+from harness import LINNET, linnet
 from test_cli import documented, keys_of
 
 FEW = ["--rounds", 2, "--processes", 1, "--starts", 1, "--json"]
@@ -99,6 +102,45 @@ def test_outputs_that_differ_are_reported(tmp_path):
     assert not value["agree"] and value["outputs"][0]["plain"]["max_rel"] > 1e-4 and value["outputs"][0]["plain"]["reason"]
     assert duel(lnt, other, "--dim", "N=3", "--max-rel", 0.5, *FEW).returncode == 0
     assert duel(lnt, other, "--dim", "N=3", "--trust", *FEW).returncode == 0
+
+
+def quantized(path, scale):
+    """y = x w of uint8 by int8, as a node of ONNX."""
+    w = (np.arange(32).reshape(8, 4) % 7 - 3).astype(np.int8)
+    graph = helper.make_graph(
+        [helper.make_node("QLinearMatMul", ["x", "s", "x0", "w", "s", "w0", "t", "x0"], ["y"])], "product",
+        [helper.make_tensor_value_info("x", TensorProto.UINT8, ["N", 8])],
+        [helper.make_tensor_value_info("y", TensorProto.UINT8, ["N", 4])],
+        [numpy_helper.from_array(w, "w"), numpy_helper.from_array(np.int8(0), "w0"), numpy_helper.from_array(np.uint8(128), "x0"),
+         numpy_helper.from_array(np.float32(0.3), "s"), numpy_helper.from_array(np.float32(scale), "t")])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9), path)
+    return path
+
+
+def test_a_cpu_without_vnni_is_named(tmp_path):
+    """Where outputs of a quantized model differ on a CPU on which onnxruntime saturates (here one that is emulated; the
+    processes of both sides run on this one)."""
+    emulator = shutil.which("qemu-x86_64")
+    if not emulator or platform.machine() != "x86_64":
+        pytest.skip("needs qemu-x86_64 on x86-64")
+    models = {name: make(tmp_path / f"{name}.onnx", scale) for name, make, scale in
+              [("int8", quantized, 0.7), ("other int8", quantized, 0.9), ("float", product, 1), ("other float", product, 2)]}
+
+    x = tmp_path / "x.npy"
+
+    def stderr_of(lnt, other, code, *machine):
+        np.save(x, np.arange(24, dtype=np.float32 if lnt == "float" else np.uint8).reshape(3, 8))
+        done = subprocess.run([*machine, LINNET, "bench", convert(models[lnt]), "--vs", "onnxruntime", "--onnx", models[other],
+                               "--ort-lib", library(), "--input", f"x={x}", *map(str, FEW)], capture_output=True, text=True)
+        assert done.returncode == code, done.stderr
+        return done.stderr
+
+    old = [emulator, "-cpu", "Haswell"]
+    assert "no VNNI" in stderr_of("int8", "other int8", 1, *old)
+    assert "no VNNI" not in stderr_of("int8", "int8", 0, *old)
+    assert "no VNNI" not in stderr_of("float", "other float", 1, *old)
+    if "vnni" in pathlib.Path("/proc/cpuinfo").read_text():
+        assert "no VNNI" not in stderr_of("int8", "other int8", 1)
 
 
 def test_without_onnxruntime(tmp_path):
