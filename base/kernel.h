@@ -26,7 +26,7 @@ typedef lnt_status (*lnt_produce_lines_fn)(lnt_kernel *k, const lnt_step *s, int
 typedef struct lnt_join {
     bool fits;     /* there is such a place: as much memory as the input takes, row by row */
     size_t offset; /* bytes from the start of the output */
-    int64_t pitch; /* of the input there; 0: it lies there as it does anywhere */
+    int64_t pitch; /* of the input there; 0: rows are contiguous there, too */
 } lnt_join;
 
 /* Output `out` is input `in`, both of rank 4, with more at the end of axis 2: a cache that grows. Both may

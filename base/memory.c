@@ -11,7 +11,7 @@
 
 enum { HUGE_PAGE = 2 << 20, LARGE = 2 * HUGE_PAGE };
 
-/* Asks for huge pages: the lines of a large image lie on more pages than the processor has addresses of at
+/* Asks for huge pages: the lines of a large image are on more pages than the processor has addresses of at
  * hand. */
 static void *allocate_large(size_t bytes)
 {

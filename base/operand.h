@@ -14,10 +14,10 @@
 #define LNT_RANK_UNKNOWN 255
 #define LNT_NO_STORAGE UINT32_MAX
 
-/* How the elements lie in memory. dims are always in ONNX order, whatever the storage order. */
+/* How the elements are stored. dims are always in ONNX order, whatever the storage order. */
 typedef enum lnt_order {
     LNT_ORDER_PLAIN = 0,        /* ONNX order, last axis fastest */
-    LNT_ORDER_CHANNELS_LAST = 1 /* axis 1 moved to the end: N C H W lies as N H W C; rank >= 3 */
+    LNT_ORDER_CHANNELS_LAST = 1 /* axis 1 moved to the end: N C H W is stored as N H W C; rank >= 3 */
 } lnt_order;
 
 /* Entries of a table by element type: one more than the highest number. */
@@ -42,7 +42,7 @@ typedef struct lnt_operand {
     const lnt_packed *packed; /* layout of a packed constant, else NULL */
     uint32_t storage;         /* index into lnt_kernel.slot */
     size_t offset;            /* bytes from the start of that slot */
-    int64_t pitch; /* elements from row to row (of the last axis as it lies); 0: rows lie side by side */
+    int64_t pitch; /* elements from row to row (of the last axis in memory); 0: rows are contiguous */
     int64_t plane_pitch; /* of a cache: elements from plane to plane, behind axis 1; 0: side by side */
 } lnt_operand;
 
@@ -66,7 +66,7 @@ size_t lnt_known_bytes(const lnt_operand *o);
 /* Bytes of as many floats as it has elements, for those that are widened; 0 where there is no such size. */
 size_t lnt_float_bytes(const lnt_operand *o);
 
-/* Elements from row to row: of the last axis as it lies. The rank is above 0. */
+/* Elements from row to row: of the last axis in memory. The rank is above 0. */
 static inline int64_t lnt_operand_pitch(const lnt_operand *o)
 {
     LNT_ASSERT(o->rank > 0 && o->rank <= LNT_MAX_RANK);

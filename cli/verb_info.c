@@ -153,7 +153,7 @@ static void constant_bytes(const lnt_file *f, uint64_t *plain, uint64_t *packed)
         *(f->constants[i].packed == LNT_FILE_NONE ? plain : packed) += f->constants[i].bytes;
 }
 
-/* Memory that loading takes for constants whose bytes are not used where they lie. */
+/* Memory that loading takes for constants whose bytes are not used in place. */
 static uint64_t restored_bytes(const lnt_file *f)
 {
     uint64_t total = 0;

@@ -12,7 +12,7 @@
  * image. */
 lnt_status lnt_convert_file(const char *path, const lnt_convert_options *options, lnt_report *report,
                             void **image, size_t *size, lnt_error *err);
-/* The same for a model in memory; folder (may be NULL) is where external data may lie. */
+/* The same for a model in memory; folder (may be NULL) is where external data may be. */
 lnt_status lnt_convert_memory(const void *onnx, size_t onnx_size, const char *folder,
                               const lnt_convert_options *options, lnt_report *report, void **image,
                               size_t *size, lnt_error *err);

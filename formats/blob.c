@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Where in a file its bytes lie. */
+/* Where in a file its bytes are. */
 typedef struct span {
     size_t offset, size;
 } span;
@@ -38,7 +38,7 @@ static lnt_status map_file(int fd, const char *path, span at, lnt_blob *out, lnt
     return LNT_OK;
 }
 
-/* Of a bundle, where its model lies: the trailer is the model's offset, its bytes and the magic, 8 bytes
+/* Of a bundle, where its model starts: the trailer is the model's offset, its bytes and the magic, 8 bytes
  * each. Of any other file *at stays as it is. */
 static lnt_status find_bundled(int fd, const char *path, span *at, bool *found, lnt_error *err)
 {

@@ -20,7 +20,7 @@ static inline unsigned lnt_constant_align(uint64_t bytes)
 {
     return bytes <= LNT_FILE_ALIGN_FEW ? LNT_FILE_ALIGN_FEW : LNT_FILE_ALIGN;
 }
-/* Ends a program that carries a model; the model lies at a multiple of every page size there is. */
+/* Ends a program that carries a model; the model starts at a multiple of every page size there is. */
 #define LNT_BUNDLE_MAGIC "\x89LNTBNDL"
 enum { LNT_BUNDLE_ALIGN = 65536 };
 #define LNT_FILE_NONE UINT32_MAX

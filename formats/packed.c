@@ -89,7 +89,7 @@ static size_t columns_together(const lnt_packed *p)
     return p->source == LNT_SOURCE_GATES ? LNT_PANEL : width_of(p);
 }
 
-/* Taps that lie side by side, padded to whole quads together: those along the last axis that has any, or one. */
+/* Taps that are side by side, padded to whole quads together: those along the last axis that has any, or one. */
 static size_t taps_in_line(const lnt_packed *p)
 {
     unsigned last = 2;
@@ -245,7 +245,7 @@ static uint32_t tap_at(const lnt_packed *p, uint32_t i)
     return p->source == LNT_SOURCE_CONVT ? p->taps - 1 - i : i;
 }
 
-/* Where the columns of a panel lie in the ONNX operand: element (tap, channel, column) is at
+/* Where the columns of a panel are in the ONNX operand: element (tap, channel, column) is at
  * base + tap * per_tap + channel * per_channel + column * per_column. */
 typedef struct panel_source {
     size_t base, per_tap, per_channel, per_column;
@@ -327,7 +327,7 @@ static inline void turn_quads(const float *src, size_t step, float *dst)
         memcpy(dst + i * LNT_PANEL, &rows[i], sizeof rows[i]);
 }
 
-/* A row of a panel, whose first `columns` elements lie side by side. Quad by quad: a memcpy of all of it is a
+/* A row of a panel, whose first `columns` elements are contiguous. Quad by quad: a memcpy of all of it is a
  * slow one where short code is asked for. */
 static inline void copy_row(const float *src, unsigned columns, float *dst)
 {
@@ -433,7 +433,7 @@ static const float *unpack_panel_f32(const lnt_packed *p, const float *from, siz
 
 /* ---- depthwise: the features of all groups side by side ---- */
 
-/* Where element k = [tap][channel] of a feature lies among its ONNX elements. */
+/* Where element k = [tap][channel] of a feature is among its ONNX elements. */
 static size_t depthwise_at(const lnt_packed *p, size_t k)
 {
     const size_t channels = p->K / p->taps;

@@ -1,6 +1,6 @@
 /* packed.h — weights packed for the kernels.
  *
- * A packed constant keeps its ONNX extents in its value record; this record says how its bytes lie. One
+ * A packed constant keeps its ONNX extents in its value record; this record says how its bytes are arranged. One
  * function gives the size to writer, verifier and kernels (lnt_packed_bytes), one packs, one gives back
  * ONNX order. Layout numbers are part of the file format (FORMAT.md): a new layout is a new number. */
 #ifndef LNT_FORMATS_PACKED_H
@@ -9,9 +9,9 @@
 #include "base/error.h"
 #include "base/operand.h"
 
-/* Columns in a panel, at every level; all that lies in panels derives from these. */
+/* Columns in a panel, at every level; all panels derive from these. */
 enum {
-    LNT_PANEL = 16, /* of floats; and the units whose gates lie side by side */
+    LNT_PANEL = 16, /* of floats; and the units whose gates are side by side */
     LNT_QPANEL = 16 /* of int8, whose tiles have so many lanes */
 };
 _Static_assert(LNT_PANEL % 16 == 0 && LNT_PANEL % LNT_QPANEL == 0, "panels of floats are whole panels of int8");
@@ -28,13 +28,13 @@ typedef enum lnt_layout {
     LNT_LAYOUT_GATES_F32 = LNT_LAYOUT_WIDTH + 3,     /* [directions][N/16][gates][K][16], recurrent weights */
     /* Panels of int8, [groups][N/16][gates][taps][channels/4][16][4], the channels of a tap padded with zeros
      * to whole quads; behind all panels the sums of their columns, int32 [groups][N/16][gates][16]. Elements
-     * of an uint8 constant are moved by -128. Gates lie as those of floats do, in panels of int8 each. */
+     * of an uint8 constant are moved by -128. Gates are arranged as those of floats, in panels of int8 each. */
     LNT_LAYOUT_PANEL_I8 = LNT_LAYOUT_WIDTH + 4,
     LNT_LAYOUT_PANEL_I8_FULL = LNT_LAYOUT_WIDTH + 5, /* the same, and -128 is among the elements */
     /* [taps][groups * N padded to 16] int8, then int32 sums over the taps [groups * N padded] */
     LNT_LAYOUT_DEPTHWISE_I8 = LNT_LAYOUT_WIDTH + 6,
     /* As PANEL_I8, of a Conv without groups whose channels are no whole quads: those of all taps along the
-     * last axis lie side by side, [N/16][other taps][last axis * channels/4][16][4], padded once. */
+     * last axis are side by side, [N/16][other taps][last axis * channels/4][16][4], padded once. */
     LNT_LAYOUT_LINES_I8 = LNT_LAYOUT_WIDTH + 16
 } lnt_layout;
 
@@ -81,7 +81,7 @@ static inline unsigned lnt_packed_width(const lnt_packed *p)
 bool lnt_packed_bytes(const lnt_packed *p, size_t *bytes);
 /* NULL if p fits a constant of this type and these ONNX extents, else what is wrong. */
 const char *lnt_packed_check(const lnt_packed *p, lnt_dtype type, unsigned rank, const int64_t *dims);
-/* Do the bytes lie alike? Whether -128 is among them does not matter. */
+/* Are the bytes arranged alike? Whether -128 is among them does not matter. */
 bool lnt_packed_alike(const lnt_packed *a, const lnt_packed *b);
 
 /* Packs ONNX-ordered elements of a type; dst has lnt_packed_bytes, aligned to 64. */

@@ -9,7 +9,7 @@
 
 /* lnt_rec_value.stored */
 typedef enum lnt_stored {
-    LNT_STORED_READY = 0, /* as kernels read it: used where it lies */
+    LNT_STORED_READY = 0, /* as kernels read it: used in place */
     LNT_STORED_PLAIN = 1, /* packed constants: in ONNX order, to be packed as their record says */
     /* Floats, packed or not: int8 in ONNX order, then from a multiple of 4 on a scale, float, for each place
      * along the first axis, with which they are multiplied. */
@@ -21,7 +21,7 @@ typedef enum lnt_stored {
 const char *lnt_stored_bytes(uint32_t stored, const lnt_operand *o, size_t *bytes);
 /* Bytes that lnt_stored_restore needs to work in. */
 size_t lnt_stored_room(uint32_t stored, const lnt_operand *o);
-/* From the file's bytes to those that kernels read: o->packed says how they lie, dst has room for them. */
+/* From the file's bytes to those that kernels read: o->packed says how they are arranged, dst has room for them. */
 void lnt_stored_restore(uint32_t stored, const lnt_operand *o, const void *src, void *room, void *dst);
 /* The floats that bytes and scales stand for. */
 void lnt_stored_widen(const lnt_operand *o, const int8_t *bytes, const float *scale, float *to);

@@ -107,7 +107,7 @@ static lnt_status constant_bytes(const lnt_file *f, uint32_t i, uint64_t *bytes,
     return LNT_OK;
 }
 
-/* The constants lie in the tensors section one behind the other. */
+/* The constants are in the tensors section, one behind the other. */
 static lnt_status check_constants(const lnt_file *f, lnt_error *err)
 {
     uint64_t end = 0, bytes = 0;

@@ -98,7 +98,7 @@ static lnt_rec_section *find_section(void *image, lnt_section kind)
     return NULL;
 }
 
-/* Fills the constants' hashes; one whose bytes lie outside of the tensors keeps what it has. */
+/* Fills the constants' hashes; one whose bytes are outside of the tensors keeps what it has. */
 static void hash_constants(uint8_t *image)
 {
     const lnt_rec_section *records = find_section(image, LNT_SECTION_CONSTANTS);

@@ -40,7 +40,7 @@ void lnt_copy_settle(lnt_copy *c);
 void lnt_copy_box(lnt_copy *c, size_t element, unsigned rank, const int64_t *dims, const int64_t *dst_strides,
                   const int64_t *src_strides);
 
-/* Whether the copy moves nothing: source and destination would lie in the same order. */
+/* Whether the copy moves nothing: source and destination would be in the same order. */
 bool lnt_copy_is_plain(const lnt_copy *c);
 
 lnt_status lnt_copy_run(lnt_kernel *k, const lnt_copy *c, void *dst, const void *src);

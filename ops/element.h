@@ -44,7 +44,7 @@ static inline lnt_dtype lnt_real_type(lnt_dtype t)
                : LNT_FLOAT;
 }
 
-/* Where element i of data lies. */
+/* Where element i of data is. */
 static inline void *lnt_element_at(const void *data, lnt_dtype t, int64_t i)
 {
     return (char *)(uintptr_t)data + i * (int64_t)lnt_dtype_size(t);

@@ -43,7 +43,7 @@ static bool makes_elements(const lnt_site *site)
 
 /* ---- storage orders ---- */
 
-/* Reads and writes by strides, or passes bytes on: any operand may lie in any order. */
+/* Reads and writes by strides, or passes bytes on: any operand may be in any order. */
 static bool takes_any_order(const lnt_op *op)
 {
     return op->flags & (LNT_OP_ANY_ORDER | LNT_OP_ELEMENTWISE | LNT_OP_EXTENTS);

@@ -23,7 +23,7 @@
     X(UINT32, uint32_t, uint64_t, (uint64_t), (uint32_t), (uint64_t))                                        \
     X(UINT64, uint64_t, uint64_t, (uint64_t), (uint64_t), (uint64_t))
 
-/* The types that models compute with most: worth loops of their own where elements lie side by side. */
+/* The types that models compute with most: worth loops of their own where elements are contiguous. */
 enum {
     LNT_COMMON_FLOAT = 1,
     LNT_COMMON_DOUBLE = 0,

@@ -105,7 +105,7 @@ enum {
     LNT_OP_CHEAP = 1 << 8,      /* of small tensors it is computed at bind, where extents depend on it */
     LNT_OP_COUNTS = 1 << 9,     /* how many elements it gives depends on the contents of its inputs */
     LNT_OP_INT8 = 1 << 10,      /* multiplies int8: needs the int8 kernels, and constants packed for them */
-    LNT_OP_ANY_ORDER = 1 << 11, /* operands may lie in any storage order, each in its own */
+    LNT_OP_ANY_ORDER = 1 << 11, /* operands may be in any storage order, each in its own */
     LNT_OP_QUANTIZED = 1 << 12, /* reads or gives quantized values: needs the kernels of int8 rows */
     LNT_OP_CONVOLVES = 1 << 13, /* operand 0 may be in another storage order than output 0 */
     LNT_OP_PARTS = 1 << 14,     /* all outputs are in the storage order of output 0 */

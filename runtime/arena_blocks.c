@@ -1,4 +1,4 @@
-/* arena_blocks.c — finding room in an arena. Blocks lie in pages, in the order of offsets: a page that cannot
+/* arena_blocks.c — finding room in an arena. Blocks are kept in pages, in the order of offsets: a page that cannot
  * matter, or that leaves no gap, is passed in one step, so that long chains and wide graphs of many waves
  * take little time. */
 #include "runtime/arena_blocks.h"

@@ -1,7 +1,7 @@
 /* check_run.c — the checking run loop of builds with a sanitizer.
  *
  * Before a step its outputs are filled with a pattern, and what it must leave alone is hashed: operands and
- * where they lie, inputs, what is between the rows of an output and right beside it. Of the arenas and of the
+ * where they are, inputs, what is between the rows of an output and right beside it. Of the arenas and of the
  * states' buffers it may touch its operands and its scratch memory: the address sanitizer is told that
  * everything else is out of bounds. After it the hash must be the same, and of no output an element may still
  * be the pattern.
@@ -57,7 +57,7 @@ typedef struct group {
     size_t n_written;
 } group;
 
-/* ---- where things lie ---- */
+/* ---- where things are ---- */
 
 static area area_of(const lnt_session *s, const lnt_operand *o)
 {
@@ -105,7 +105,7 @@ static bool overlap(const area *a, const area *b)
         return false;
     if (a->step != b->step || a->step == 0)
         return true;
-    const size_t step = a->step; /* columns of one matrix may lie side by side */
+    const size_t step = a->step; /* columns of one matrix may be adjacent */
     const size_t apart = b->begin >= a->begin ? (size_t)(b->begin - a->begin) % step
                                               : (step - (size_t)(a->begin - b->begin) % step) % step;
     return apart < a->row || apart + b->row > step;

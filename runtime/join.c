@@ -1,6 +1,6 @@
 /* join.c — inputs of a Concat that are computed where it wants them: in its output.
  *
- * An input that is a run of the output's bytes simply lies there, whoever computes and reads it. One that is
+ * An input that is a run of the output's bytes is simply computed there, whoever computes and reads it. One that is
  * not has a pitch there: its rows are as far apart as the output's. For that it must be computed and read by
  * steps that heed pitches. The Concat has nothing left to do. Its output may be another one's input in turn:
  * the last one comes first, for its pitch is that of all.
@@ -41,7 +41,7 @@ static bool can_join(lnt_session *s, const lnt_frame *f, const lnt_step *step, u
     return !pitch_of(step, i) || (from->takes_pitch && !from->needs_rows && in == &s->value[from->parent]);
 }
 
-/* Notes in their storages which inputs can; none of two that lie in the same one. Returns whether any can. */
+/* Notes in their storages which inputs can; none of two that are in the same one. Returns whether any can. */
 static bool note_joins(lnt_session *s, const lnt_frame *f, const lnt_step *step, uint32_t wave)
 {
     bool any = false;
@@ -83,7 +83,7 @@ static void find_made(lnt_session *s, const lnt_step *step, uint32_t wave, windo
     }
 }
 
-/* Bytes alive in a wave in which inputs of so many bytes lie in the output. */
+/* Bytes alive in a wave in which inputs of so many bytes are in the output. */
 static size_t alive_with(const lnt_frame *f, const lnt_storage *to, uint32_t wave, size_t joined)
 {
     const bool early = wave < to->first && to->place == LNT_PLACE_ARENA;

@@ -230,7 +230,7 @@ static lnt_status check_packed(const lnt_model *m, const lnt_node *n, lnt_error 
     return LNT_OK;
 }
 
-/* What leaves a subgraph is read as it lies. */
+/* What leaves a subgraph is read as it is stored. */
 static lnt_status check_results(const lnt_model *m, const lnt_rec_subgraph *sub, lnt_error *err)
 {
     for (uint32_t o = 0; o < sub->n_out; o++) {

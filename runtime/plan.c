@@ -1,4 +1,4 @@
-/* plan.c — where every intermediate value lies.
+/* plan.c — where every intermediate value is placed.
  *
  * Lifetimes first: a storage lives from the step that makes it to the last that reads it; what nodes still to
  * be bound read lives on. Then outputs move into the memory of inputs that die with them, where the operator
@@ -407,7 +407,7 @@ static void take_block(lnt_arena_blocks *places, const lnt_storage *storage)
                                               storage->offset + lnt_storage_extent(storage)});
 }
 
-/* The storage that output o of the step lies in, its scratch memory behind the last; NULL: none. */
+/* The storage that output o of the step is in, its scratch memory behind the last; NULL: none. */
 static lnt_storage *storage_made(lnt_session *s, const lnt_step *step, unsigned o)
 {
     if (o < step->n_out)
@@ -416,7 +416,7 @@ static lnt_storage *storage_made(lnt_session *s, const lnt_step *step, unsigned 
 }
 
 /* Collects the frame's arena storages: those to lay out into order, blocks of those laid and still alive. Two
- * outputs of a step may lie in one. */
+ * outputs of a step may be in one. */
 static void collect(lnt_session *s, lnt_frame *f, uint32_t from, size_t *n_order)
 {
     *n_order = 0;
@@ -616,7 +616,7 @@ static void resolve(lnt_session *s, lnt_frame *f)
     }
 }
 
-/* Known contents that lie in the arena, after it moved. */
+/* Known contents in the arena, after it moved. */
 static void refresh_lent(lnt_session *s)
 {
     for (uint32_t v = 0; v < s->model->n_values; v++) {

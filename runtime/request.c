@@ -90,7 +90,7 @@ lnt_status lnt_keep_value(lnt_session *s, const char *name, lnt_error *err)
     return lnt_leave(s, fetch(s, name, err));
 }
 
-/* A value in ONNX order, in memory of the session's if it lies otherwise. */
+/* A value in ONNX order, in memory of the session's if it is stored otherwise. */
 static lnt_status plain_copy(lnt_session *s, const lnt_operand *v, const void *data, const void **out,
                              lnt_error *err)
 {

@@ -51,7 +51,7 @@ lnt_state_slot *lnt_state_of_output(const lnt_session *s, uint32_t i)
     return NULL;
 }
 
-/* pitch: of what lies in `next`. */
+/* pitch: of what is in `next`. */
 static void change_places(lnt_state_slot *state, int64_t pitch)
 {
     const lnt_buffer now = state->now;
@@ -62,7 +62,7 @@ static void change_places(lnt_state_slot *state, int64_t pitch)
 
 /* ---- caches ---- */
 
-/* Does nobody but the step that appends see how the state lies? */
+/* Does nobody but the step that appends see how the state is stored? */
 static bool is_unseen(const lnt_session *s, const lnt_state_slot *state)
 {
     const uint32_t in = s->model->in[state->input], out = s->model->out[state->output];
@@ -70,7 +70,7 @@ static bool is_unseen(const lnt_session *s, const lnt_state_slot *state)
            !s->request.fetched[out] && !s->memory.separate;
 }
 
-/* Is the state's output its input with more behind it, by a step that heeds where planes lie? */
+/* Is the state's output its input with more behind it, by a step that heeds where planes start? */
 static bool is_appended(const lnt_session *s, const lnt_state_slot *state)
 {
     const uint32_t in = s->model->in[state->input], out = s->model->out[state->output];
@@ -120,7 +120,7 @@ static lnt_status make_room_behind(lnt_session *s, lnt_state_slot *state, lnt_op
     return lnt_buffer_reserve(s, &state->next, bytes, err);
 }
 
-/* Lets planes lie side by side. */
+/* Makes planes contiguous. */
 static lnt_status make_plain(lnt_session *s, lnt_state_slot *state, lnt_error *err)
 {
     lnt_tensor *t = &s->input[state->input].tensor;

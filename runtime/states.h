@@ -12,7 +12,7 @@ typedef struct lnt_state_slot {
     uint32_t input, output;
     lnt_buffer now, next;
     int64_t now_pitch; /* lnt_operand.plane_pitch of `now`; as bound, the output has that of `next` */
-    bool in_place;     /* as bound, the output lies in `now` */
+    bool in_place;     /* as bound, the output is in `now` */
 } lnt_state_slot;
 
 typedef struct lnt_states {

@@ -117,7 +117,7 @@ typedef struct lnt_graph {
     lnt_names names;                             /* of values */
     lnt_names fixed_dims;                        /* what --dim has fixed at import */
     const struct lnt_quantize_options *quantize; /* NULL: the model stays as it is */
-    bool small;                /* the file is to be: what lies in it may be made ready later */
+    bool small;                /* the file is to be: what is in it may be made ready later */
     bool halves;               /* and floats may be float16 there */
     bool winograd;             /* weights may be transformed, and larger, where that is sooner */
     unsigned loops;            /* bodies of Loop and Scan that inference is in */

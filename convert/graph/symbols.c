@@ -13,7 +13,7 @@
 
 enum { MAX_ELEMENTS = 32, MAX_IN = 16 };
 
-/* Symbols of this file lie behind those of the model. */
+/* Symbols of this file come after those of the model. */
 #define FIRST_OWN_SYMBOL (-2 - ((int64_t)1 << 40))
 
 static const lnt_gelement unknown = {.value = LNT_DIM_UNKNOWN};

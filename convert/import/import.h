@@ -17,7 +17,7 @@
 #include "convert/import/onnx.pb-c.h"
 #include "convert/import/scan.h"
 
-/* Fills g from the model in `onnx`; folder (may be NULL) is where external data may lie. */
+/* Fills g from the model in `onnx`; folder (may be NULL) is where external data may be. */
 lnt_status lnt_import(lnt_graph *g, const void *onnx, size_t size, const char *folder,
                       const lnt_convert_options *options, lnt_report *report);
 

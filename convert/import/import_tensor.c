@@ -1,6 +1,6 @@
 /* import_tensor.c — tensors of the model, inside it or in files beside it.
  *
- * External data may lie in the model's folder only: a location that is absolute, climbs with "..", or leads
+ * External data may be in the model's folder only: a location that is absolute, climbs with "..", or leads
  * out through a symbolic link is refused. */
 #include "convert/import/import.h"
 
@@ -130,7 +130,7 @@ static lnt_status not_found(const lnt_importer *im, const char *location)
     return lnt_fail(im->err, LNT_E_IO, "external data: there is no file '%s' beside the model", location);
 }
 
-/* Opens the file of location; it must lie, links resolved, in the model's folder. */
+/* Opens the file of location; it must be, links resolved, in the model's folder. */
 static lnt_status open_inside(lnt_importer *im, const char *location, int *fd, size_t *size)
 {
     LNT_REQUIRE(im->folder, im->err, LNT_E_MODEL,

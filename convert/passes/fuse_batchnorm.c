@@ -12,7 +12,7 @@
 typedef struct product {
     lnt_gnode *node;
     lnt_operand weight;  /* constant input 1 */
-    unsigned rank, axis; /* of the output; channels lie along axis */
+    unsigned rank, axis; /* of the output; channels are along axis */
     int64_t channels;
     double *scale, *shift; /* [channels] */
     bool scaled;

@@ -178,7 +178,7 @@ static lnt_status rewrite(lnt_edit *e, lnt_gnode *n, uint32_t x, const int64_t *
     return lnt_edit_count(e, "images as sequences");
 }
 
-/* N C H W to N C HW to N HW C: by way of N H W C, which is how a convolution's result lies. */
+/* N C H W to N C HW to N HW C: by way of N H W C, which is how a convolution's result is stored. */
 lnt_status lnt_lift_merged(lnt_edit *e, lnt_gnode *n)
 {
     const lnt_graph *g = e->g;

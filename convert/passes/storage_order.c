@@ -1,9 +1,9 @@
-/* storage_order.c — chooses for each value of rank 3 and more whether it lies in ONNX order or channels-last,
+/* storage_order.c — chooses for each value of rank 3 and more whether it is stored in ONNX order or channels-last,
  * and puts linnet.Relayout nodes where a reader wants the other one.
  *
  * Convolutions work channels-last. Nodes that can do either are labeled so that as few elements as possible
  * are moved: first whole webs of such neighbors, then node by node until nothing gets better. Inputs and
- * outputs of the model and of subgraphs, and kept values, lie in ONNX order. */
+ * outputs of the model and of subgraphs, and kept values, are in ONNX order. */
 #include "convert/graph/edit.h"
 #include "convert/passes/passes.h"
 #include "ops/conv/conv.h"
@@ -283,7 +283,7 @@ static double value_cost(layouts *l, uint32_t value)
     return moved && !lnt_order_free(o) ? elements(o) : 0;
 }
 
-/* Works on windows or planes, which lie better channels-last. (Resize is as fast on rows of planes.) */
+/* Works on windows or planes, which are better channels-last. (Resize is as fast on rows of planes.) */
 static bool slides(const lnt_gnode *n)
 {
     return lnt_is(n, QLinearAveragePool) || lnt_is(n, QLinearGlobalAveragePool) ||
@@ -458,7 +458,7 @@ static void serve(layouts *l, uint32_t value, unsigned order, uint32_t twin)
             l->node[l->reader[r].node]->in[l->reader[r].operand] = twin;
 }
 
-/* An output written channels-last (a kept value may lie as it likes): the producer writes a twin, from which
+/* An output written channels-last (a kept value may be in either order): the producer writes a twin, from which
  * the value is made. */
 static lnt_status settle_output(layouts *l, uint32_t value)
 {

@@ -3,7 +3,7 @@
  *
  * Output o = s q + r of stride s reads the inputs q - j by the taps r + s j. So one convolution of J = ceil(k
  * / s) taps gives the s outputs of each q side by side, as channels: (r, m) along one axis, which is how they
- * lie in a row if pixels lie side by side; (m, r) along two, for DepthToSpace, and where there are groups.
+ * are in a row if pixels are contiguous; (m, r) along two, for DepthToSpace, and where there are groups.
  * What the padding would have cut off is cut off. */
 #include "convert/graph/edit.h"
 #include "convert/passes/passes.h"
@@ -44,7 +44,7 @@ static bool settle_axis(subpixel *p, unsigned a)
     return p->behind[a] >= 0;
 }
 
-/* Outputs of a pixel that lie side by side: s along each axis. */
+/* Outputs of a pixel that are contiguous: s along each axis. */
 static int64_t phases(const subpixel *p)
 {
     return p->axes == 1 ? p->stride[0] : p->stride[0] * p->stride[1];
@@ -102,7 +102,7 @@ static bool saves_panels(const subpixel *p)
            (p->groups > 1 && p->features < LNT_PANEL); /* all groups go at once */
 }
 
-/* Do the outputs of a pixel lie as they do in a row? */
+/* Are the outputs of a pixel stored as they are in a row? */
 static bool lie_in_row(const subpixel *p)
 {
     return p->axes == 1 && p->groups == 1;

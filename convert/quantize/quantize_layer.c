@@ -53,7 +53,7 @@ static lnt_status pack_operand(context *t, alone *a, unsigned i)
     return LNT_OK;
 }
 
-/* Elements of a channel that lie side by side. */
+/* Elements of a channel that are contiguous. */
 static int64_t channel_run(const lnt_operand *o)
 {
     int64_t run = 1;

@@ -1,8 +1,8 @@
 /* attend.h — the kernel table of attention: what is done to a block of queries between and after the
  * products.
  *
- * A block is LNT_ATTEND_ROWS queries that share a key head. Their logits lie [key][query], one query per
- * lane, so that maxima and sums run down the lanes; blocks of very few queries lie [query][key] instead ("by
+ * A block is LNT_ATTEND_ROWS queries that share a key head. Their logits are stored [key][query], one query per
+ * lane, so that maxima and sums run down the lanes; blocks of very few queries are [query][key] instead ("by
  * rows"). Keys come in blocks, too: what earlier ones have given is scaled whenever a larger logit is found. */
 #ifndef LNT_OPS_ATTENTION_ATTEND_H
 #define LNT_OPS_ATTENTION_ATTEND_H

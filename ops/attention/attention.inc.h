@@ -1,6 +1,6 @@
 /* attention.inc.h — attention in one type, R; included by attention.c with R, NAME and ROW. */
 
-/* Key or value j of a head: out of the cache, whose heads lie past_head elements apart, or new. */
+/* Key or value j of a head: out of the cache, whose heads are past_head elements apart, or new. */
 static inline const R *NAME(cached)(const lnt_attention *p, const void *past, int64_t past_head,
                                     const void *fresh, const lnt_attention_layout *f, int64_t batch,
                                     int64_t head, int64_t j)

@@ -1,7 +1,7 @@
 /* attention_blocks.c — attention over blocks: up to LNT_ATTEND_ROWS queries that share a key head meet KEYS
  * keys at a time, and no more logits than those exist at once.
  *
- * The logits of a block are a product of the keys, as they lie, with the transposed queries; of few queries, dot
+ * The logits of a block are a product of the keys, as they are stored, with the transposed queries; of few queries, dot
  * products. The largest logit seen so far is kept for each query; when a larger one is found, what has been
  * summed is scaled: the online softmax of Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018,
  * over blocks as in Dao, Fu, Ermon, Rudra and Re, "FlashAttention: Fast and Memory-Efficient Exact Attention with
@@ -18,7 +18,7 @@ enum {
     ROWS = LNT_ATTEND_ROWS,
     LANES = LNT_ATTEND_LANES,
     KEYS = 128,
-    FEW = 4,        /* queries or less: by rows, so that no lanes lie idle */
+    FEW = 4,        /* queries or less: by rows, so that no lanes are idle */
     MEMORY_ROWS = 8 /* fewer wait for keys and values as long as these take */
 };
 
@@ -149,7 +149,7 @@ static void fill_bias(const block *b, unsigned i, int64_t first, int64_t keys, f
     }
 }
 
-/* The bias of query i: where it lies, or filled in. */
+/* The bias of query i: where it is stored, or filled in. */
 static const float *bias_of(const block *b, unsigned i, bool open, int64_t first, int64_t keys)
 {
     float *bias = b->bias + i * KEYS;
@@ -218,7 +218,7 @@ static void take_keys(block *b, const run *r, bool last)
     b->begun = true;
 }
 
-/* The keys from `first` on that lie in one piece: the whole cache, or what is past, or what is new. */
+/* The keys from `first` on that are contiguous: the whole cache, or what is past, or what is new. */
 static run run_from(const block *b, int64_t first)
 {
     const lnt_attention_job *j = b->job;

@@ -75,7 +75,7 @@ static void compare(bench *t, const char *what, int64_t i, float got, double wan
                    (double)got, want, (unsigned long long)t->seed);
 }
 
-/* Where the logit of query i and key k lies. */
+/* Where the logit of query i and key k is. */
 static int64_t place(const bench *t, unsigned i, int64_t k)
 {
     return t->lanes ? k * t->lanes + i : i * t->keys + k;

@@ -348,7 +348,7 @@ static void fill_tensor(trial *t, tensor *x)
                  draw_of(&t->random, cell == LNT_CELL_BOOL ? 'm' : 'f'));
 }
 
-/* Where the element at these indices of the result lies in a broadcast operand. */
+/* Where the element at these indices of the result is in a broadcast operand. */
 static int64_t offset_in(const lnt_operand *o, const lnt_operand *result, const int64_t *index)
 {
     int64_t strides[LNT_MAX_RANK], offset = 0;

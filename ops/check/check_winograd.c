@@ -177,7 +177,7 @@ static double product_at(const void *arg, unsigned a, unsigned b)
     return (double)w->m[(a * PATCH + b) * w->m_point + p->tile * w->m_tile + p->n];
 }
 
-/* Element `at` of the pixels, which lie line by line: a result, or guard. */
+/* Element `at` of the pixels, which are stored line by line: a result, or guard. */
 static bool pixel_holds(bench *t, const lnt_winograd_out *w, size_t at)
 {
     const size_t line = at / w->line, x = at % w->line / w->pixel;
@@ -228,7 +228,7 @@ static void check_out(bench *t, const char *level, uint64_t seed)
 
 /* ---- lines ---- */
 
-/* Point `at / v_point` of what lies there: the sum of its terms, or guard. */
+/* Point `at / v_point` of what is there: the sum of its terms, or guard. */
 static bool line_point_holds(bench *t, const lnt_winograd_line_in *w, const line_matrices *b, size_t at)
 {
     const size_t point = at / w->v_point, n = at % ROOM;

@@ -94,7 +94,7 @@ lnt_conv_kind lnt_conv_algorithm(const lnt_conv *c, lnt_order in, bool writes_pi
 /* Whatever the order. */
 bool lnt_conv_is_depthwise(const lnt_conv *c);
 
-/* What a convolution of so many channels reads is copied anyway, in whatever order it lies. */
+/* What a convolution of so many channels reads is copied anyway, whatever its storage order. */
 static inline bool lnt_conv_few_channels(int64_t channels)
 {
     return channels >= 1 && channels <= LNT_FEW_CHANNELS;

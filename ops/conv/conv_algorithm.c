@@ -41,7 +41,7 @@ static bool has_one_tap(const lnt_window *w)
     return one;
 }
 
-/* One tap of pixels that lie side by side: all of them are one line. */
+/* One tap of pixels that are contiguous: all of them are one line. */
 static bool is_points(const lnt_conv *c, lnt_order in)
 {
     int64_t pixels = c->batch;

@@ -7,7 +7,7 @@
 
 /* Which algorithm (ops/conv/conv_algorithm.c). */
 enum {
-    LNT_FEW_CHANNELS       = 4,   /* of a stem; what it reads is copied anyway, in whatever order it lies */
+    LNT_FEW_CHANNELS       = 4,   /* of a stem; what it reads is copied anyway, whatever its storage order */
     LNT_STEM_RUN_MAX       = 32,  /* floats side by side in K: more are work for tiles of rows */
     LNT_STEM_DEPTH_MAX     = 1024,
     LNT_STEM_FEATURES_MIN  = 4,
@@ -21,7 +21,7 @@ enum {
 enum {
     LNT_STEM_BAND_ROWS   = 8,
     LNT_STEM_BAND_PIXELS = 256,       /* of each row */
-    LNT_STEM_PLANE_RUN   = 512,       /* of each row of planes, which lie far apart */
+    LNT_STEM_PLANE_RUN   = 512,       /* of each row of planes, which are far apart */
     LNT_STEM_BAND_WORK   = 32 * 1024,
     LNT_STEM_SHARED_WORK = 320 * 1024 /* as many pay for pixels that go from one core's cache to another's */
 };

@@ -209,7 +209,7 @@ static int64_t bands_of(const lnt_site *site, const depthwise *d)
 
 /* Channels of a slice. Where runs of all channels are short, a pixel is read again for each of its
  * neighbors: then some channels of whole rows, whose lines stay in the first-level cache. But not where
- * pixels lie so far apart that those share a few of its sets. */
+ * pixels are so far apart that those share a few of its sets. */
 static int64_t slice_of(const depthwise *d)
 {
     const lnt_window *w = &d->g.w;

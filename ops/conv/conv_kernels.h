@@ -2,7 +2,7 @@
  * of few channels ("stems"), and the transforms of Winograd's algorithm.
  *
  * All images are channels-last; a kernel gets one run of pixels of one line, and pointers that its caller has moved to
- * where the lines lie, so that neither padding nor the layout of the whole image is known here. */
+ * where the lines start, so that neither padding nor the layout of the whole image is known here. */
 #ifndef LNT_OPS_CONV_CONV_KERNELS_H
 #define LNT_OPS_CONV_CONV_KERNELS_H
 
@@ -32,7 +32,7 @@ typedef struct lnt_depthwise {
     size_t w_tap, pixels, channels;
     size_t features, group_channels, w_channel; /* features 0: one channel per group */
     float *c;
-    const float *residual; /* lies as c does, or NULL */
+    const float *residual; /* with c's strides, or NULL */
     const float *bias;     /* [channels] or NULL */
     float low, high;
 } lnt_depthwise;
@@ -80,7 +80,7 @@ typedef struct lnt_winograd_in {
     size_t v_tile, v_point;
 } lnt_winograd_in;
 
-/* Pixels from products, which lie as v does: line i, pixel x, column n goes to
+/* Pixels from products, which are stored as v is: line i, pixel x, column n goes to
  * c[i * line + x * pixel + n] = clamp(A' m A + bias[n] + residual there, low, high). */
 typedef struct lnt_winograd_out {
     const float *m;
@@ -88,7 +88,7 @@ typedef struct lnt_winograd_out {
     size_t tiles, columns;
     size_t lines, width; /* of the tiles' that there are: lines 1 to 4, pixels of all of them together */
     float *c;
-    const float *residual; /* lies as c does, or NULL */
+    const float *residual; /* with c's strides, or NULL */
     size_t line, pixel;
     const float *bias; /* [columns] or NULL */
     float low, high;
@@ -110,12 +110,12 @@ typedef struct lnt_winograd_line_in {
 /* Output i of row r is pixel (t * tile + i) * apart + p, if that is below width: column n of pixel x goes to
  * c[x * pixel + n] = clamp(A' m + bias[n] + residual there, low, high). */
 typedef struct lnt_winograd_line_out {
-    const float *m; /* lies as v does */
+    const float *m; /* stored as v is */
     size_t m_row, m_point;
     ptrdiff_t width, apart, tile, rows;
     size_t columns, points;
     float *c;
-    const float *residual; /* lies as c does, or NULL */
+    const float *residual; /* with c's strides, or NULL */
     size_t pixel;
     const float *bias; /* [columns] or NULL */
     float low, high;

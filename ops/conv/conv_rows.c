@@ -3,7 +3,7 @@
  * Taps side by side along x are walked as one run. Taps that meet nothing but padding for all rows of a tile
  * are left out; where others do for some of them, the tile is gathered into scratch memory, zeros included
  * (im2col of one tile; Chellapilla, Puri and Simard, "High Performance Convolutional Neural Networks for Document
- * Processing", 2006). All others are used where they lie, by a pointer for each pixel and offsets of the taps: the
+ * Processing", 2006). All others are used in place, by a pointer for each pixel and offsets of the taps: the
  * indirect convolution of Dukhan, "The Indirect Convolution Algorithm", 2019, which has a pointer for each tap. */
 #include "ops/conv/conv_rows.h"
 
@@ -131,8 +131,8 @@ static void taps_met(const lnt_conv_rows *r, const starts *start, unsigned a, in
         --*stop;
 }
 
-/* Leaves out taps that meet the image for none of the rows, as far as the others lie side by side in the
- * weights. Returns whether some of those lie outside what is in memory. */
+/* Leaves out taps that meet the image for none of the rows, as far as the others are contiguous in the
+ * weights. Returns whether some of those are outside what is in memory. */
 static bool leave_out(const lnt_conv_rows *r, const starts *start, lnt_row_set *set)
 {
     int64_t first[LNT_WINDOW_AXES] = {0}, stop[LNT_WINDOW_AXES] = {r->taps[0], r->taps[1], r->taps[2]};
@@ -225,7 +225,7 @@ static void find_inner(lnt_conv_rows *r)
     }
 }
 
-/* Do taps of axis a reach beyond what lies in memory? */
+/* Do taps of axis a reach beyond what is in memory? */
 static bool reaches_out(const lnt_conv_rows *r, unsigned a)
 {
     const int64_t last = r->origin[a] + (r->count[a] - 1) * r->step[a];

@@ -3,7 +3,7 @@
  * A neighborhood (receptive field) is a box of taps at constant spacing (dilation); neighborhoods are at constant
  * steps (stride). A convolution is one
  * set of them, a transposed convolution one for each phase. On a channels-last image a tap is a fixed
- * distance from the first one and its channels lie side by side. */
+ * distance from the first one and its channels are contiguous. */
 #ifndef LNT_OPS_CONV_CONV_ROWS_H
 #define LNT_OPS_CONV_CONV_ROWS_H
 
@@ -28,7 +28,7 @@ typedef struct lnt_conv_rows {
     int64_t inner[LNT_WINDOW_AXES][2]; /* positions with all taps on the image: [begin, end) */
 } lnt_conv_rows;
 
-/* Completes *r, which the plan keeps a pointer to, and sets the plan's rows, taps, depth and where they lie.
+/* Completes *r, which the plan keeps a pointer to, and sets the plan's rows, taps, depth and where they start.
  * The caller sets kernels, products, columns, store and epilogue and calls lnt_gemm_plan_blocks. */
 lnt_status lnt_conv_rows_plan(lnt_site *site, lnt_conv_rows *r, int64_t batch, lnt_gemm_plan *plan);
 

@@ -1,6 +1,6 @@
 /* stem.inc.h — convolutions of few channels, part of ops/conv/conv_kernels.inc.h.
  *
- * K is short and no two of its elements need lie side by side, so each has an offset of its own; pixels have
+ * K is short and no two of its elements need be adjacent, so each has an offset of its own; pixels have
  * a constant step, so that one pointer serves them all. */
 
 /* Vectors of the narrowest tile, of 16 columns. */

@@ -70,7 +70,7 @@ static lnt_status run_concat(lnt_kernel *k, const lnt_step *s)
     return LNT_OK;
 }
 
-/* The only input that has elements, if it lies as the output does; else -1. */
+/* The only input that has elements, if it has the output's storage order; else -1. */
 static int only_input(const lnt_site *site, const concat_part *p)
 {
     int found = -1;
@@ -84,7 +84,7 @@ static int only_input(const lnt_site *site, const concat_part *p)
     return found;
 }
 
-/* Is the axis the last one as o lies? */
+/* Is the axis the last one of o in memory? */
 static bool is_in_row(const lnt_operand *o, unsigned axis)
 {
     return axis == (o->order == LNT_ORDER_CHANNELS_LAST ? 1u : o->rank - 1u);

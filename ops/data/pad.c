@@ -85,7 +85,7 @@ typedef struct pad_params {
     pad_mode mode;
     unsigned rank;
     int64_t unit, rows; /* bytes moved as one; rows of the last axis */
-    int64_t middle;     /* elements from added on that lie next to each other in the source, too */
+    int64_t middle;     /* elements from added on that are adjacent in the source, too */
     int64_t *border; /* source_offset of the other elements of a row, those before the middle and behind it */
     size_t element;
     pad_axis axis[LNT_MAX_RANK];
@@ -112,7 +112,7 @@ static inline int64_t source_offset(pad_mode mode, const pad_axis *a, int64_t i)
     return at < 0 ? -1 : (at + a->low) * a->step;
 }
 
-/* The axes of o from outermost to innermost as they lie in memory. */
+/* The axes of o from outermost to innermost in memory. */
 static void storage_order(const lnt_operand *o, unsigned order[LNT_MAX_RANK])
 {
     for (unsigned i = 0; i < o->rank; i++)
@@ -234,7 +234,7 @@ static void pad_row(const pad_job *job, char *row, const char *src)
     pad_border(job, middle + p->middle * p->unit, src, p->border + before, behind);
 }
 
-/* Rows of which all that is kept lies in the middle: what separates one's from the next's is filled at once. */
+/* Rows of which all that is kept is in the middle: what separates one's from the next's is filled at once. */
 static void pad_plain_rows(const pad_job *job, char *row, const char *src, int64_t step, int64_t rows)
 {
     const pad_params *p = job->p;

@@ -53,7 +53,7 @@ static lnt_status for_pieces(const lnt_map *m, const pieces *p, int64_t begin, i
     return LNT_OK;
 }
 
-/* An output may take the memory of an input that lies exactly as it does. */
+/* An output may take the memory of an input with exactly its extents and strides. */
 static void allow_in_place(lnt_site *site, const lnt_map *m, unsigned out, unsigned operand, unsigned in)
 {
     const lnt_map_operand *a = &m->operand[operand], *b = &m->operand[m->n_in + out];

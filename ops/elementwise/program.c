@@ -32,7 +32,7 @@ static unsigned operand_count(const lnt_program *p)
  * yet) or 0 (nothing there). */
 typedef struct walk {
     char kind[LNT_PROGRAM_MAX_REGS];
-    uint8_t operand[LNT_PROGRAM_MAX_REGS];     /* operand that lies in the register, or NOT_OPERAND */
+    uint8_t operand[LNT_PROGRAM_MAX_REGS];     /* operand that is in the register, or NOT_OPERAND */
     char operand_kind[LNT_PROGRAM_MAX_IN + 1]; /* how it was read first */
 } walk;
 
@@ -180,7 +180,7 @@ static void number_values(work *w, const lnt_program *p)
     }
     for (unsigned i = 0; i < p->n_out; i++) {
         uint8_t value = value_of[p->out[i]];
-        /* A copy of what has no memory of its own, or might lie where another result goes. */
+        /* A copy of what has no memory of its own, or might be where another result goes. */
         if (value < FIRST_RESULT && (value >= FIRST_CONSTANT || p->n_out > 1)) {
             append(w, &(lnt_instr){.op = LNT_I_OR, .src = {p->out[i], p->out[i]}}, value_of);
             value = (uint8_t)(FIRST_RESULT + w->n - 1);
@@ -275,7 +275,7 @@ struct lnt_code {
     unsigned n_constants; /* slots behind those */
     int64_t block;        /* elements of a slot */
     uint8_t out[LNT_PROGRAM_MAX_OUT];
-    /* The last instruction gives result 0 and nothing else: it may write where the result lies. */
+    /* The last instruction gives result 0 and nothing else: it may write to the result's memory. */
     bool direct;
     code_instr instr[MAX_WORK];
     float constant[][LNT_VECTOR_MAX];

@@ -8,7 +8,7 @@
 
 /* ---- making a map ---- */
 
-/* Axes of out in the order they lie in memory. */
+/* Axes of out in storage order. */
 static void storage_axes(const lnt_operand *out, unsigned axes[LNT_MAX_RANK])
 {
     unsigned n = 0;

@@ -13,7 +13,7 @@
 
 typedef struct lnt_code lnt_code;
 
-/* Where an operand or result of a block of rows x columns lies; strides in elements. */
+/* Where an operand or result of a block of rows x columns starts; strides in elements. */
 typedef struct lnt_view {
     char *data;
     int64_t row_stride, col_stride;
@@ -26,7 +26,7 @@ enum { LNT_VIEW_MAX = 1 + LNT_PROGRAM_MAX_IN + LNT_PROGRAM_MAX_OUT };
  * is operand 0 of the code. */
 const lnt_code *lnt_code_make(lnt_site *site, const lnt_program *p);
 
-/* Runs over rows x cols; view[] holds the operands, then the results. A result may lie exactly on an operand. */
+/* Runs over rows x cols; view[] holds the operands, then the results. A result may be exactly an operand's memory. */
 void lnt_code_run(const lnt_code *c, const lnt_view *view, int64_t rows, int64_t cols);
 
 typedef struct lnt_map_operand {

@@ -7,7 +7,7 @@
 
 #include "ops/op.h"
 
-/* One row of elements. Strides in bytes; 0 repeats an operand. out may lie exactly on in[0] or in[1]. */
+/* One row of elements. Strides in bytes; 0 repeats an operand. out may be exactly in[0] or in[1]. */
 typedef struct lnt_typed_args {
     char *out;
     const char *in[3];

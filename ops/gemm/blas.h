@@ -11,7 +11,7 @@
 typedef struct lnt_blas_call {
     bool trans_a, trans_b;
     int64_t M, N, K;  /* below 2**31 */
-    int64_t lda, ldb; /* elements from row to row as the operands lie; C has N */
+    int64_t lda, ldb; /* elements from row to row of the operands as stored; C has N */
     double alpha, beta;
 } lnt_blas_call;
 

@@ -1,7 +1,7 @@
 /* einsum_product.c — Einsum nodes that are a batch of matrix products, on the tile kernels.
  *
  * Labels fall into four sets: batch (in both operands and the output), M (in A and the output), N (in B and
- * the output), K (in both operands, summed). Rows of A and of the output may lie anywhere, as long as the
+ * the output), K (in both operands, summed). Rows of A and of the output may be anywhere, as long as the
  * elements of K, respectively N, are dense; else the operands, or the result, go through scratch memory. */
 #include "base/checked.h"
 #include "base/lnt_assert.h"
@@ -62,7 +62,7 @@ static bool sort_labels(const lnt_equation *e, sorted *s)
     return true;
 }
 
-/* Whether the sets, one after the other, lie dense in an operand with these steps. */
+/* Whether the sets, one after the other, are contiguous in an operand with these strides. */
 static bool is_dense(const lnt_equation *e, const steps step, const labels *const *sets, unsigned n)
 {
     int64_t want = 1;

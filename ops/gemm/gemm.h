@@ -39,7 +39,7 @@ typedef struct lnt_tile {
     size_t ahead_step;
 } lnt_tile;
 
-/* Few columns leave much of a vector empty: then each column of B lies by itself, [columns][b_panel] with its
+/* Few columns leave much of a vector empty: then each column of B is stored by itself, [columns][b_panel] with its
  * taps * depth elements one after the other, and b_row is not used. At most LNT_TILE_ROWS_MAX rows. */
 typedef void (*lnt_narrow_fn)(const lnt_tile *t, unsigned rows);
 

@@ -36,7 +36,7 @@ static void plan_depth(lnt_gemm_plan *p)
     p->tap_blocks = (size_t)(depth > block ? taps : divide_up(taps, at_least(block / at_least(depth, 1), 1)));
 }
 
-/* Elements that lie a multiple of 4 KB apart share a set of the first-level cache, which holds 8 or 12 of
+/* Elements a multiple of 4 KB apart share a set of the first-level cache, which holds 8 or 12 of
  * them. Rows that are a large power of two long would not stay there side by side. */
 static bool rows_collide(const lnt_gemm_plan *p)
 {
@@ -88,7 +88,7 @@ void lnt_gemm_plan_blocks(lnt_gemm_plan *p)
 typedef struct block {
     const lnt_gemm_call *call;
     int64_t product, row;
-    int64_t laid_out; /* the product whose few columns of B lie in the scratch memory; -1: none */
+    int64_t laid_out; /* the product whose few columns of B are in the scratch memory; -1: none */
     unsigned tiles, rows;
     unsigned tile_rows, rows_left; /* the first rows_left tiles have a row more than the others */
     size_t column, columns;

@@ -1,7 +1,7 @@
 /* gemm_driver.h — blocking and threads around the tile kernels: how a whole product is computed.
  *
  * A product C = A * B may be one of several of the same extents (a batch, the groups of a convolution). Where
- * the rows of A and C lie is said by a callback, so that convolutions need no matrix of their neighborhoods.
+ * the rows of A and C start is said by a callback, so that convolutions need no matrix of their neighborhoods.
  * Blocking follows from the extents and the level alone; threads decide only which rows a block takes, which
  * changes no sum. */
 #ifndef LNT_OPS_GEMM_GEMM_DRIVER_H
@@ -50,7 +50,7 @@ struct lnt_gemm_plan {
 
     /* Set by lnt_gemm_plan_blocks. */
     bool narrow;      /* so few columns that they are laid out one by one */
-    bool gathers_all; /* rows_of must gather: as they lie, rows would push each other out of the cache */
+    bool gathers_all; /* rows_of must gather: in place, rows would push each other out of the cache */
     unsigned tile_rows;
     int64_t row_blocks, column_blocks;
     bool columns_outside; /* B is larger than A: each of its blocks meets all rows before the next one */
@@ -72,7 +72,7 @@ struct lnt_gemm_call {
     float *c;
     int64_t ld;            /* floats from row to row of c; needed with an epilogue */
     int64_t c_first;       /* floats of the output before c */
-    const float *residual; /* the output's first, lies as that does; or NULL */
+    const float *residual; /* the output's first, with its strides; or NULL */
     const float *bias;     /* [columns] of each product one after the other, or NULL */
     size_t bias_product;   /* floats from product to product of bias */
     char *gather;          /* threads * gather_bytes */
@@ -101,7 +101,7 @@ static inline bool lnt_gemm_has_parts(const lnt_gemm_plan *p)
 void lnt_gemm_part(lnt_kernel *k, const lnt_gemm_call *call, int64_t begin, int64_t end, unsigned thread);
 enum { LNT_GEMM_PART = 24 };
 
-/* May C be computed where the residual lies? Not if partial sums wait there. */
+/* May C be computed in the residual's memory? Not if partial sums wait there. */
 static inline bool lnt_gemm_in_place(const lnt_gemm_plan *p)
 {
     return p->depth_parts == 1 && p->tap_blocks == 1;

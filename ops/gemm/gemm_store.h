@@ -7,7 +7,7 @@
 /* Inputs by number, -1 where there is none. */
 typedef struct lnt_store {
     int bias;     /* added per column */
-    int residual; /* added element by element; lies as output 0 does */
+    int residual; /* added element by element; has output 0's strides */
     float low, high;
     const lnt_epilogue *program; /* NULL, or the whole program, which then does everything itself */
 } lnt_store;

@@ -1,7 +1,7 @@
 /* matmul.c — MatMul, FusedMatMul (com.microsoft) and Gemm.
  *
  * All three are Y = alpha * op(A) * op(B) + beta * C over a batch. float goes to the tile kernels: a constant
- * B is packed already, any other is packed in scratch memory or, for few rows, read where it lies. The other
+ * B is packed already, any other is packed in scratch memory or, for few rows, read in place. The other
  * types take a plain loop. */
 #include "base/checked.h"
 #include "base/half.h"
@@ -178,7 +178,7 @@ static lnt_status bind_batch(lnt_site *site, matmul *m)
     return LNT_OK;
 }
 
-/* Once it is known how B lies: elements in one of its matrices. */
+/* Once it is known how B is stored: elements in one of its matrices. */
 static void scale_offsets(const matmul *m, size_t elements)
 {
     for (int64_t i = 0; i < m->batch; i++)
@@ -200,11 +200,11 @@ static void find_c(const lnt_site *site, matmul *m)
 
 enum {
     DIRECT_ROWS = 12,        /* fewer rows than that do not pay for packing B */
-    DIRECT_COLUMNS = 64,     /* as few lie close together anyway */
-    DIRECT_BYTES = 24 * 1024 /* of a B that stays in the first-level cache as it lies */
+    DIRECT_COLUMNS = 64,     /* so few are close together anyway */
+    DIRECT_BYTES = 24 * 1024 /* of a B that stays in the first-level cache unpacked */
 };
 
-/* May tiles read B where it lies? */
+/* May tiles read B in place? */
 static bool reads_in_place(const matmul *m, const lnt_operand *b)
 {
     if (b->packed || m->p.trans_b || m->p.N % LNT_PANEL != 0)
@@ -310,7 +310,7 @@ static lnt_status bind_b(lnt_site *site, matmul *m, size_t *bytes)
     return LNT_OK;
 }
 
-/* C is a bias or a residual as it lies, or is made one in scratch memory. */
+/* C is a bias or a residual as it is, or is made one in scratch memory. */
 static void bind_c(const lnt_site *site, matmul *m, size_t *bytes)
 {
     const lnt_operand *c = lnt_own_input(site, 2);

@@ -325,7 +325,7 @@ static void plan_parts(pool *p)
     p->parts = p->part ? (w->out[2] + p->part - 1) / p->part : 0;
 }
 
-/* Rows that are joined are joined with all that lies between their pixels: those are read side by side. */
+/* Rows are joined with all that is stored between their pixels: those are read side by side. */
 static void bind_pitched(lnt_site *site, const pool *p)
 {
     if (!p->channels_last || lnt_output(site, 1))

@@ -36,7 +36,7 @@ typedef struct resize {
     uint8_t extrapolated[8]; /* as an element, for nearest */
     size_t size;             /* bytes of an element */
     unsigned slots;      /* for interpolated rows that are kept, as many as an output row depends on; or 0 */
-    size_t thread_bytes; /* scratch: where the kept rows lie in the input, the rows; or a row of inputs */
+    size_t thread_bytes; /* scratch: where the kept rows are in the input, the rows; or a row of inputs */
 } resize;
 
 typedef struct resize_job {
@@ -428,7 +428,7 @@ static lnt_status read_method(const lnt_site *site, const request *r, method *m)
     return LNT_OK;
 }
 
-/* Axes of the input in the order they lie in memory. */
+/* Axes of the input in storage order. */
 static void axes_as_stored(const lnt_operand *x, unsigned order[LNT_MAX_RANK])
 {
     const bool last = x->order == LNT_ORDER_CHANNELS_LAST;

@@ -29,7 +29,7 @@ static void NAME(sum_of_channels)(const NAME(lnt_taps) * taps, const R *x, int64
     }
 }
 
-/* Channel after channel, so that each is read and written where its elements lie together. */
+/* Channel after channel, so that each is read and written where its elements are contiguous. */
 void NAME(lnt_sum_taps)(const NAME(lnt_taps) * taps, const R *x, int64_t plane, R *y, int64_t y_plane,
                         int64_t channels)
 {

@@ -177,7 +177,7 @@ typedef struct binary {
     int64_t n;
     lnt_axes a, b;
     int64_t alike; /* so many rows, from a multiple of it on, share the row of one operand; those of the other
-                    * lie one after the other. 1: none do */
+                    * are one after the other. 1: none do */
     bool shares_a; /* that operand is A, else B */
     lnt_qpair pair; /* what does not depend on a run */
 } binary;
@@ -272,7 +272,7 @@ static unsigned axis_stored(const lnt_operand *y, unsigned d)
     return d + 1u == y->rank ? 1 : d + 1;
 }
 
-/* Rows of operand o against the output y, in the order y lies; returns the step along the row. */
+/* Rows of operand o against the output y, in y's storage order; returns the step along the row. */
 static int64_t broadcast_rows(const lnt_operand *o, const lnt_operand *y, lnt_axes *rows)
 {
     int64_t own[LNT_MAX_RANK] = {0}, stride[LNT_MAX_RANK];

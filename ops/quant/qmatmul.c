@@ -384,7 +384,7 @@ lnt_status lnt_shape_qmatmul(lnt_site *site)
     return lnt_shape_matmul(&product);
 }
 
-/* Where the matrices of operand o lie, for each entry of the output's batch of the given rank. */
+/* Where the matrices of operand o start, for each entry of the output's batch of the given rank. */
 static lnt_axes batch_axes(const lnt_operand *o, const int64_t *batch, unsigned rank, int64_t matrix)
 {
     lnt_axes a = {0};

@@ -15,7 +15,7 @@ typedef struct real {
     const lnt_int8_kernels *int8;
     lnt_step inner;    /* of the float operator */
     lnt_operand x, y;  /* its operands */
-    size_t x_at, y_at; /* where they lie in the scratch memory, behind that of the float operator */
+    size_t x_at, y_at; /* where they are in the scratch memory, behind that of the float operator */
 } real;
 
 typedef struct real_job {

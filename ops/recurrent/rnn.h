@@ -9,7 +9,7 @@
  *   1. gates of all steps from the input: one product [steps * batch][input] * W, biases added
  *   2. step by step: gates += h * R, then the cell
  *
- * Gates lie as the packed weights' columns do, [hidden / 16][gate][16], so that a cell finds the gates of 16
+ * Gates are in the order of the packed weights' columns, [hidden / 16][gate][16], so that a cell finds the gates of 16
  * units side by side. Directions and blocks of rows of the batch are independent: they are what threads
  * share; a single block whose R is large has its columns shared in each step.
  *

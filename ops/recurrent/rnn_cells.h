@@ -34,7 +34,7 @@ typedef struct lnt_activation {
     float alpha, beta;
 } lnt_activation;
 
-/* One row of one step. Gate values lie as the packed weights' columns do, [hidden / 16][gates][16]; state and
+/* One row of one step. Gate values are in the order of the packed weights' columns, [hidden / 16][gates][16]; state and
  * scratch vectors have hidden rounded up to 16 floats. */
 typedef struct lnt_rnn_cell {
     const float *input;    /* gate values from the input, biases included */

@@ -50,7 +50,7 @@ LNT_INLINE void store_h(const lnt_rnn_cell *cell, size_t n, vf h)
         v_store_n(cell->y + n, h, (unsigned)left);
 }
 
-/* Where unit n of the first gate lies; the other gates follow, each LNT_PANEL further. */
+/* Where unit n of the first gate is; the other gates follow, each LNT_PANEL further. */
 LNT_INLINE size_t place_of_unit(size_t n, size_t gates)
 {
     return n / LNT_PANEL * LNT_PANEL * gates + n % LNT_PANEL;

@@ -1,7 +1,7 @@
 /* layernorm.inc.h — rows of LayerNormalization and its kin in one type, R; included by layernorm.c with R,
  * NAME and ROW. */
 
-/* Operand c seen from row o: where it lies, or its broadcast written out into buffer. */
+/* Operand c seen from row o: in place, or its broadcast written out into buffer. */
 static const R *NAME(coefficients)(const norm *p, const cast *c, const void *data, int64_t o, R *buffer)
 {
     const R *src = data;

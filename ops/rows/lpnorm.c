@@ -21,7 +21,7 @@ typedef struct lpnorm {
     int64_t size;             /* LRN: channels that count */
     double alpha, beta, bias; /* LRN */
     lnt_axes kept, reduced;   /* MeanVarianceNormalization, n elements reduced */
-    int64_t run;              /* of them lie side by side */
+    int64_t run;              /* of them are contiguous */
 } lpnorm;
 
 typedef struct lpnorm_job {

@@ -68,7 +68,7 @@ static lnt_status NAME(lrn)(lnt_kernel *k, void *arg, int64_t begin, int64_t end
     return LNT_OK;
 }
 
-/* Elements that lie apart, one by one. */
+/* Elements that are not contiguous, one by one. */
 static void NAME(mvn_scattered)(const lpnorm *p, const R *x, R *y)
 {
     double mean = 0, spread = 0;

@@ -1,7 +1,7 @@
 /* reduce.inc.h — reductions computed in one type, R; included once per type by reduce.c, which defines
  *
  *     R          float, double or int64_t
- *     NATIVE     its lnt_dtype: tensors of it are read where they lie
+ *     NATIVE     its lnt_dtype: tensors of it are read in place
  *     NAME(x)    x with the type's suffix
  *     LOAD       lnt_elements_to_...
  *     STORE      lnt_elements_from_...
@@ -53,7 +53,7 @@ static void NAME(join)(const reduce *p, unsigned kind, R *acc, const R *part, in
     NAME(across)(p, kind == PRODUCT || kind == MAX || kind == MIN ? kind : SUM, acc, part, NULL, n);
 }
 
-/* n elements from element `at` on: where they lie, or converted into buffer. */
+/* n elements from element `at` on: in place, or converted into buffer. */
 static const R *NAME(fetch)(const reduce *p, const void *x, int64_t at, int64_t n, unsigned kind, R *buffer)
 {
     if (p->dtype == NATIVE)

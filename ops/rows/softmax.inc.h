@@ -7,7 +7,7 @@ static void NAME(hard_row)(const softmax *p, const R *x, R *y)
         y[i] = i == at;
 }
 
-/* w columns of n rows, which lie `apart` elements apart. */
+/* w columns of n rows, which are `apart` elements apart. */
 static void NAME(soft_columns)(const softmax *p, const R *x, R *y, int64_t apart, int64_t w)
 {
     R largest[BLOCK], total[BLOCK];

@@ -123,7 +123,7 @@ lib = _load()
 
 
 def address(array):
-    """Where an array's elements lie. ctypes gives it three times as fast, unless the array is empty or not writable."""
+    """Where an array's elements are. ctypes gives it three times as fast, unless the array is empty or not writable."""
     if array.size and array.flags.writeable:
         return c.addressof(c.c_char.from_buffer(array))
     return array.ctypes.data

@@ -149,7 +149,7 @@ class _Given:
         self.port, self.tensor, self.dtype, self.shape = port, tensor, None, None
 
     def describe(self, value):
-        """The value as an array that can be read where it lies."""
+        """The value as an array that can be read in place."""
         value = value.numpy() if isinstance(value, OrtValue) else value
         plain = not isinstance(value, (np.ndarray, np.generic))  # Python's numbers have no type to insist on
         array = np.asarray(value, numpy_type(self.port.dtype) if plain else None)
@@ -343,7 +343,7 @@ class InferenceSession:
     # ---- running ----
 
     def run(self, output_names, input_feed, run_options=None):
-        """Outputs named (None: all), in that order, as numpy arrays. Inputs are read where they lie."""
+        """Outputs named (None: all), in that order, as numpy arrays. Inputs are read in place."""
         return self._run(output_names, input_feed, {}, run_options)
 
     def run_with_ort_values(self, output_names, input_dict_ort_values, run_options=None):
@@ -404,7 +404,7 @@ class InferenceSession:
         self._asked = list(names) if names else None
 
     def _feed(self, feed):
-        """The arrays that the run reads where they lie."""
+        """The arrays that the run reads in place."""
         if len(feed) != len(self._given) or any(name not in self._given for name in feed):
             self._give(feed)
         kept = []
