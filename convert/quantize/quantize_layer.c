@@ -66,7 +66,7 @@ static int64_t channel_run(const lnt_operand *o)
 static float scale_at(const lnt_qvalue *m, int64_t row)
 {
     LNT_ASSERT(m && row >= 0);
-    return m->balanced ? m->scale * m->balance[row % m->channels] : m->scale;
+    return m->equalized ? m->scale * m->divisor[row % m->channels] : m->scale;
 }
 
 /* What the session holds of value v; as uint8 where v is the twin of a float value. */

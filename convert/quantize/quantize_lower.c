@@ -59,7 +59,7 @@ static lnt_status qparams(lnt_static *st, uint32_t value, uint32_t *scale, uint3
     return LNT_OK;
 }
 
-/* Scales and zero points of the channels of a balanced value. */
+/* Scales and zero points of the channels of a equalized value. */
 static lnt_status channel_qparams(lnt_static *st, uint32_t value, uint32_t *scale, uint32_t *zero)
 {
     const lnt_qvalue *v = &st->value[value];
@@ -69,7 +69,7 @@ static lnt_status channel_qparams(lnt_static *st, uint32_t value, uint32_t *scal
     if (!scales || !zeros)
         return LNT_E_MEMORY;
     for (size_t c = 0; c < n; c++)
-        scales[c] = v->scale * v->balance[c];
+        scales[c] = v->scale * v->divisor[c];
     memset(zeros, v->zero, n);
     *scale = lnt_add_floats(st->g, "scale", 1, &v->channels, scales);
     *zero = lnt_graph_add_constant(st->g, "zero", LNT_UINT8, 1, &v->channels, zeros, n);
@@ -129,7 +129,7 @@ static lnt_status put_quantized(lnt_static *st, lnt_qsite *s, unsigned op, const
     if (!read_as_floats(st, y))
         return LNT_OK;
     operands[0] = quantized;
-    if (st->value[y].balanced)
+    if (st->value[y].equalized)
         LNT_TRY(channel_qparams(st, y, &operands[1], &operands[2]));
     else
         LNT_TRY(qparams(st, y, &operands[1], &operands[2]));
@@ -149,7 +149,7 @@ static lnt_status scaled_weights(const lnt_static *st, const lnt_qsite *s, lnt_o
     const lnt_qvalue *x = &st->value[s->node->in[0]];
     *w = *lnt_ginfo(st->g, s->product.weights);
     *block = NULL;
-    if (!x->balanced)
+    if (!x->equalized)
         return LNT_OK;
     const int64_t n = lnt_operand_count(w);
     const float *from = w->data;
@@ -157,7 +157,7 @@ static lnt_status scaled_weights(const lnt_static *st, const lnt_qsite *s, lnt_o
     if (!to)
         return LNT_E_MEMORY;
     for (int64_t i = 0; i < n; i++)
-        to[i] = from[i] * x->balance[lnt_q_weight_channel(s->node, w, i)];
+        to[i] = from[i] * x->divisor[lnt_q_weight_channel(s->node, w, i)];
     w->data = to;
     return LNT_OK;
 }
@@ -174,7 +174,7 @@ static double mean_error(const lnt_static *st, const lnt_qsite *s, const lnt_ope
     double error = 0;
     for (int64_t i = n * run; i < (n + 1) * run && x->channels && x->channel_count > 0; i++) {
         const int64_t c = lnt_q_weight_channel(s->node, w, i);
-        const double divided = x->balanced ? (double)x->balance[c] : 1, real = (double)weight[i] * scale;
+        const double divided = x->equalized ? (double)x->divisor[c] : 1, real = (double)weight[i] * scale;
         const double off = real - (double)((const float *)w->data)[i];
         error += (off * x->channel_sum[c] / x->channel_count + real * offset[c]) / divided;
     }
@@ -218,7 +218,7 @@ static lnt_status make_bias(lnt_static *st, lnt_qsite *s, const lnt_operand *w)
     return p->bias_ints == LNT_NONE || p->bias_zero == LNT_NONE ? LNT_E_MEMORY : LNT_OK;
 }
 
-/* What the terms of a balanced input are divided by, [groups][terms] as quantize_rounding.h wants it; NULL
+/* What the terms of a equalized input are divided by, [groups][terms] as quantize_rounding.h wants it; NULL
  * where memory is short. */
 static float *divisors(const lnt_static *st, const lnt_qsite *s, const lnt_operand *w)
 {
@@ -228,7 +228,7 @@ static float *divisors(const lnt_static *st, const lnt_qsite *s, const lnt_opera
         lnt_alloc_zero(st->g->memory.allocator, (size_t)(r->groups * r->terms), sizeof *to, st->g->err);
     for (int64_t i = 0; to && i < r->groups * r->terms; i++) {
         const int64_t element = i / r->terms * in_group * r->terms + i % r->terms;
-        to[i] = st->value[s->node->in[0]].balance[lnt_q_weight_channel(s->node, w, element)];
+        to[i] = st->value[s->node->in[0]].divisor[lnt_q_weight_channel(s->node, w, element)];
     }
     return to;
 }
@@ -239,7 +239,7 @@ static lnt_status round_weights(lnt_static *st, const lnt_qsite *s, const lnt_op
     float *divided = NULL;
     if (!p->rounding)
         return LNT_OK;
-    if (p->x_balanced && !(divided = divisors(st, s, w)))
+    if (p->x_equalized && !(divided = divisors(st, s, w)))
         return LNT_E_MEMORY;
     const lnt_status status = lnt_round_weights(st->g, p->rounding, w, !lnt_is(s->node, Conv), p->scale,
                                                 p->factor, divided, p->quantized);
@@ -261,14 +261,14 @@ static float *least_scales(const lnt_static *st, const lnt_qweights *p, float x_
 /* Takes what was made before, for inputs of another scale, if its scales are large enough. */
 static bool use_made(const lnt_static *st, lnt_qweights *p, const float *least)
 {
-    if (!p->made[p->x_balanced].quantized)
+    if (!p->made[p->x_equalized].quantized)
         return false;
-    const float *scale = st->g->value[p->made[p->x_balanced].scale].info.data;
+    const float *scale = st->g->value[p->made[p->x_equalized].scale].info.data;
     for (int64_t i = 0; i < p->columns; i++)
         if (least[i] > fabsf(scale[i] / p->factor))
             return false;
-    p->quantized = p->made[p->x_balanced].quantized;
-    p->scale = p->made[p->x_balanced].scale;
+    p->quantized = p->made[p->x_equalized].quantized;
+    p->scale = p->made[p->x_equalized].scale;
     return true;
 }
 
@@ -280,8 +280,8 @@ static lnt_status make_int8(lnt_static *st, lnt_qsite *s, const lnt_operand *w, 
         LNT_TRY(lnt_quantize_weights(st->g, st->g->value[p->weights].name, w, lnt_is(s->node, Conv) ? 0 : 1,
                                      1, p->factor, least, &p->quantized, &p->scale));
         LNT_TRY(round_weights(st, s, w));
-        p->made[p->x_balanced].quantized = p->quantized;
-        p->made[p->x_balanced].scale = p->scale;
+        p->made[p->x_equalized].quantized = p->quantized;
+        p->made[p->x_equalized].scale = p->scale;
     }
     return make_bias(st, s, w);
 }
@@ -291,34 +291,34 @@ static lnt_status make_weights(lnt_static *st, lnt_qsite *s)
     lnt_qweights *p = &s->product;
     lnt_operand w;
     float *block;
-    const bool balanced = st->value[s->node->in[0]].balanced;
+    const bool equalized = st->value[s->node->in[0]].equalized;
     const float x_scale = lnt_static_qparams(st, s->node->in[0])->scale;
-    if (p->x_scale == x_scale && p->x_balanced == balanced)
+    if (p->x_scale == x_scale && p->x_equalized == equalized)
         return LNT_OK;
     const float *least = least_scales(st, p, x_scale);
     if (!least)
         return LNT_E_MEMORY;
     p->x_scale = x_scale;
-    p->x_balanced = balanced;
+    p->x_equalized = equalized;
     LNT_TRY(scaled_weights(st, s, &w, &block));
     const lnt_status status = make_int8(st, s, &w, least);
     lnt_free(st->g->memory.allocator, block);
     return status;
 }
 
-/* Scales of the columns, as they are, or divided as the channels of a balanced output y are. */
+/* Scales of the columns, as they are, or divided as the channels of a equalized output y are. */
 static lnt_status column_scales(lnt_static *st, const lnt_qweights *p, uint32_t y, uint32_t *scale)
 {
     const lnt_qvalue *v = &st->value[y];
     *scale = p->scale;
-    if (!v->balanced)
+    if (!v->equalized)
         return LNT_OK;
     const float *from = st->g->value[p->scale].info.data;
     float *to = lnt_bump_alloc(&st->g->memory, (size_t)p->columns * sizeof *to, st->g->err);
     if (!to)
         return LNT_E_MEMORY;
     for (int64_t i = 0; i < p->columns; i++)
-        to[i] = from[i] / v->balance[i];
+        to[i] = from[i] / v->divisor[i];
     *scale = lnt_add_floats(st->g, st->g->value[p->scale].name, 1, &p->columns, to);
     return *scale == LNT_NONE ? LNT_E_MEMORY : LNT_OK;
 }
@@ -352,7 +352,7 @@ static lnt_status put_bend(lnt_static *st, const lnt_qsite *s, uint32_t y, uint3
     const lnt_qvalue *v = &st->value[y];
     const int64_t columns = s->product.columns;
     *n = 0;
-    if (!s->bend && !(v->balanced && v->clamp_low < 0 && v->clamp_low > -INFINITY))
+    if (!s->bend && !(v->equalized && v->clamp_low < 0 && v->clamp_low > -INFINITY))
         return LNT_OK;
     float *slope = lnt_bump_alloc(&st->g->memory, (size_t)columns * 2 * sizeof *slope, st->g->err);
     if (!slope)
@@ -360,7 +360,7 @@ static lnt_status put_bend(lnt_static *st, const lnt_qsite *s, uint32_t y, uint3
     float *floor = slope + columns;
     for (int64_t i = 0; i < columns; i++) {
         slope[i] = s->bend ? lnt_q_slope(st->g, s->bend, i) : 1;
-        floor[i] = v->balanced ? v->clamp_low / v->balance[i] : v->clamp_low;
+        floor[i] = v->equalized ? v->clamp_low / v->divisor[i] : v->clamp_low;
     }
     in[0] = lnt_add_floats(st->g, "slope", 1, &columns, slope);
     in[1] = lnt_add_floats(st->g, "floor", 1, &columns, floor);

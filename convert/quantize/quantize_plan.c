@@ -273,12 +273,12 @@ void lnt_static_plan(lnt_static *st, const lnt_qlayers *layers)
     for (uint32_t v = 0; v < st->n_values; v++) {
         st->value[v].clamp_low = -INFINITY;
         st->value[v].clamp_high = INFINITY;
-        st->value[v].twin_written = st->value[v].balanced = false;
+        st->value[v].twin_written = st->value[v].equalized = false;
     }
     choose_sites(st, layers);
     fold_sites(st);
     group_values(st);
-    lnt_static_plan_balance(st);
+    lnt_static_plan_equalization(st);
     for (uint32_t v = 0; v < st->n_values; v++)
         set_qparams(&st->value[v]);
 }

@@ -32,13 +32,13 @@ typedef struct lnt_qweights {
     uint32_t bias;                       /* float constant [N], or LNT_NONE */
     int64_t columns;                     /* N */
     const struct lnt_rounding *rounding; /* or NULL */
-    /* What was made for inputs that are balanced, and for others; quantized 0: nothing yet. */
+    /* What was made for inputs that are equalized, and for others; quantized 0: nothing yet. */
     struct {
         uint32_t quantized, scale;
     } made[2];
-    /* What is used, for inputs of scale x_scale, balanced or not; x_scale 0: nothing yet. */
+    /* What is used, for inputs of scale x_scale, equalized or not; x_scale 0: nothing yet. */
     float x_scale;
-    bool x_balanced;
+    bool x_equalized;
     uint32_t quantized, scale, bias_ints, bias_zero;
 } lnt_qweights;
 
@@ -72,14 +72,14 @@ typedef struct lnt_qvalue { /* a value of the float model */
     float low, high; /* the range to hold; with 0 */
     bool usable;     /* there is such a range */
     /* Of what convolutions read: the range of each channel, and what it may be divided by
-     * (quantize_balance.c); balance NULL: nothing. */
+     * (quantize_equalize.c); divisor NULL: nothing. */
     int64_t channels; /* 0: not looked at */
     float *channel_low, *channel_high;
     double *channel_sum, channel_count; /* their mean, as sum and elements */
     float *channel_some;                /* [channels][LNT_Q_SOME] elements of each, of which so many */
     unsigned n_some;                    /* are known */
-    const float *balance;
-    float balanced_low, balanced_high;
+    const float *divisor;
+    float equalized_low, equalized_high;
     /* The plan: values of the same quantization parameters; figures count at the group's root. */
     uint32_t group;
     float group_low, group_high, clamp_low, clamp_high;
@@ -87,7 +87,7 @@ typedef struct lnt_qvalue { /* a value of the float model */
     int32_t zero;
     uint32_t scale_value, zero_value; /* constants */
     uint32_t twin;                    /* its uint8 twin, LNT_NONE before it was needed */
-    bool balanced;                    /* the twin holds channels that were divided */
+    bool equalized;                    /* the twin holds channels that were divided */
     bool twin_written;                /* in the nodes written so far */
 } lnt_qvalue;
 
@@ -123,16 +123,16 @@ void lnt_static_set_range(lnt_static *st, uint32_t value, float low, float high)
  * (quantize_lower.c). */
 lnt_status lnt_static_trim_ranges(lnt_static *st);
 
-/* Channels (quantize_balance.c): which values to look at, a look at one, and once all have been seen what
+/* Channels (quantize_equalize.c): which values to look at, a look at one, and once all have been seen what
  * each may be divided by; then which of them are, in the present plan. */
 lnt_status lnt_static_find_channels(lnt_static *st);
 void lnt_static_look_at_channels(lnt_qvalue *v, const lnt_tensor *x, size_t samples);
-lnt_status lnt_static_balance(lnt_static *st);
-void lnt_static_plan_balance(lnt_static *st);
+lnt_status lnt_static_equalize(lnt_static *st);
+void lnt_static_plan_equalization(lnt_static *st);
 /* The mean quantization error of a channel of value v, in the present plan; 0 unless it is much. */
 double lnt_static_channel_offset(const lnt_static *st, uint32_t v, int64_t channel);
 /* Can what the site reads have a scale for each channel? */
-bool lnt_q_takes_balance(const lnt_qsite *s);
+bool lnt_q_can_equalize(const lnt_qsite *s);
 /* The slope of a LeakyRelu or PRelu for what is below 0 in that channel. */
 float lnt_q_slope(const lnt_graph *g, const lnt_gnode *bend, int64_t channel);
 /* The input channel that an element of a convolution's weights w belongs to. */

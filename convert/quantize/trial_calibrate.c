@@ -1,7 +1,7 @@
 /* trial_calibrate.c — calibration on runs of the float model: ranges of activations, rounding of weights.
  *
  * Calibration samples are run once for the bounds of every activation that may become INT8, for the channels
- * that may be balanced, and for the products of inputs by which weights are rounded. Methods other than min-max
+ * that may be equalized, and for the products of inputs by which weights are rounded. Methods other than min-max
  * need histograms within these bounds: a second time. */
 #include "convert/quantize/quantize_rounding.h"
 #include "convert/quantize/trial.h"
@@ -165,7 +165,7 @@ static lnt_status calibrate_ranges(lnt_trial *t, lnt_trial_model *r)
         LNT_TRY(look_at_samples(t, r, true));
     }
     LNT_TRY(set_ranges(t, t->options->method == LNT_RANGE_BEST ? LNT_RANGE_MINMAX : t->options->method));
-    return lnt_static_balance(t->layers->fixed);
+    return lnt_static_equalize(t->layers->fixed);
 }
 
 lnt_status lnt_trial_calibrate(lnt_trial *t, lnt_trial_model *r)

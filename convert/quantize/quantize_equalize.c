@@ -1,4 +1,4 @@
-/* quantize_balance.c — cross-layer equalization of channels between convolutions.
+/* quantize_equalize.c — cross-layer equalization of channels between convolutions.
  *
  * One scale for a tensor leaves small channels few of its 256 levels. Behind a convolution, perhaps with a Relu,
  * channel c can be stored divided by s[c] at no cost: its column's scale says so, and the convolutions that read it
@@ -16,7 +16,7 @@
 #include <string.h>
 
 /* Reads operand 0 as uint8 and may have another scale for each of its channels. */
-bool lnt_q_takes_balance(const lnt_qsite *s)
+bool lnt_q_can_equalize(const lnt_qsite *s)
 {
     return s->kind == LNT_Q_PRODUCT && lnt_is(s->node, Conv);
 }
@@ -62,7 +62,7 @@ static double error_at(const lnt_static *st, const lnt_qvalue *v, const float *p
     for (int64_t c = 0; c < v->channels; c++)
         step = fmax(step, ((double)v->channel_high[c] - v->channel_low[c]) / s[c] / 255);
     for (uint32_t r = v->first_reader; r != LNT_NONE; r = st->reader[r].next)
-        if (lnt_q_takes_balance(&st->site[st->reader[r].site]))
+        if (lnt_q_can_equalize(&st->site[st->reader[r].site]))
             error += error_of(st->g, &st->site[st->reader[r].site], peak, s, step);
     return error;
 }
@@ -77,7 +77,7 @@ static void divide_by_power(const lnt_qvalue *v, const float *peak, float power,
         s[c] = powf(fmaxf(peak[c] / largest, 1e-2f), power);
 }
 
-static lnt_status balance(lnt_static *st, lnt_qvalue *v)
+static lnt_status equalize(lnt_static *st, lnt_qvalue *v)
 {
     static const float powers[] = {0, 0.25f, 0.5f, 0.75f, 1};
     enum { POWERS = sizeof powers / sizeof powers[0] };
@@ -95,22 +95,22 @@ static lnt_status balance(lnt_static *st, lnt_qvalue *v)
         const double error = error_at(st, v, peak, s);
         if (error < least) {
             least = error;
-            v->balance = powers[i] > 0 ? best : NULL;
+            v->divisor = powers[i] > 0 ? best : NULL;
             memcpy(best, s, (size_t)v->channels * sizeof *best);
         }
     }
-    for (int64_t c = 0; c < v->channels && v->balance; c++) {
-        v->balanced_low = fminf(v->balanced_low, v->channel_low[c] / best[c]);
-        v->balanced_high = fmaxf(v->balanced_high, v->channel_high[c] / best[c]);
+    for (int64_t c = 0; c < v->channels && v->divisor; c++) {
+        v->equalized_low = fminf(v->equalized_low, v->channel_low[c] / best[c]);
+        v->equalized_high = fmaxf(v->equalized_high, v->channel_high[c] / best[c]);
     }
     return LNT_OK;
 }
 
-lnt_status lnt_static_balance(lnt_static *st)
+lnt_status lnt_static_equalize(lnt_static *st)
 {
     for (uint32_t v = 0; v < st->n_values; v++)
         if (st->value[v].channels && st->value[v].usable)
-            LNT_TRY(balance(st, &st->value[v]));
+            LNT_TRY(equalize(st, &st->value[v]));
     return LNT_OK;
 }
 
@@ -122,26 +122,26 @@ static bool readers_take_it(const lnt_static *st, const lnt_qvalue *v)
         const lnt_qsite *s = &st->site[st->reader[r].site];
         if (!s->on || s->folded || !lnt_q_reads_quantized(s, st->reader[r].operand))
             continue;
-        if (!lnt_q_takes_balance(s))
+        if (!lnt_q_can_equalize(s))
             return false;
         any = true;
     }
     return any;
 }
 
-void lnt_static_plan_balance(lnt_static *st)
+void lnt_static_plan_equalization(lnt_static *st)
 {
     for (uint32_t i = 0; i < st->n_sites; i++) {
         const lnt_qsite *s = &st->site[i];
-        if (!s->on || s->folded || s->to_float || !lnt_q_takes_balance(s))
+        if (!s->on || s->folded || s->to_float || !lnt_q_can_equalize(s))
             continue;
         lnt_qvalue *v = &st->value[st->site[s->last].node->out[0]];
         const bool one_group = lnt_gnode_int(s->node, "group", 1) == 1; /* with floors of its own */
-        v->balanced = v->balance && (v->clamp_low == 0 || v->clamp_low == -INFINITY || one_group) &&
+        v->equalized = v->divisor && (v->clamp_low == 0 || v->clamp_low == -INFINITY || one_group) &&
                       v->clamp_high == INFINITY && readers_take_it(st, v);
-        if (v->balanced) {
-            v->group_low = v->balanced_low;
-            v->group_high = v->balanced_high;
+        if (v->equalized) {
+            v->group_low = v->equalized_low;
+            v->group_high = v->equalized_high;
         }
     }
 }
@@ -151,7 +151,7 @@ void lnt_static_plan_balance(lnt_static *st)
 lnt_status lnt_static_find_channels(lnt_static *st)
 {
     for (uint32_t i = 0; i < st->n_sites; i++) {
-        if (!lnt_q_takes_balance(&st->site[i]))
+        if (!lnt_q_can_equalize(&st->site[i]))
             continue;
         const uint32_t x = st->site[i].node->in[0];
         const lnt_operand *o = lnt_ginfo(st->g, x);
@@ -187,7 +187,7 @@ double lnt_static_channel_offset(const lnt_static *st, uint32_t value, int64_t c
 {
     const double counts = 0.1; /* of a step; five times what the mean of so many is off by chance */
     const lnt_qvalue *v = &st->value[value], *m = lnt_static_qparams(st, value);
-    const float scale = v->balanced ? m->scale * v->balance[channel] : m->scale;
+    const float scale = v->equalized ? m->scale * v->divisor[channel] : m->scale;
     double sum = 0;
     for (unsigned i = 0; i < v->n_some; i++) {
         const float x = v->channel_some[channel * LNT_Q_SOME + i];
