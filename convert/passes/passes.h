@@ -13,7 +13,7 @@
     X(common_subexpressions, BASIC)                                                                          \
     X(dead_nodes, BASIC)                                                                                     \
     X(fold_dynamic, ALL)                                                                                     \
-    X(byte_tables, ALL)                                                                                      \
+    X(lookup_tables, ALL)                                                                                    \
     X(fuse_batchnorm, ALL)                                                                                   \
     X(fuse_patterns, ALL)                                                                                    \
     X(subpixel, NONE)                                                                                        \

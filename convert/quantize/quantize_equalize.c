@@ -138,7 +138,7 @@ void lnt_static_plan_equalization(lnt_static *st)
         lnt_qvalue *v = &st->value[st->site[s->last].node->out[0]];
         const bool one_group = lnt_gnode_int(s->node, "group", 1) == 1; /* with floors of its own */
         v->equalized = v->divisor && (v->clamp_low == 0 || v->clamp_low == -INFINITY || one_group) &&
-                      v->clamp_high == INFINITY && readers_take_it(st, v);
+                       v->clamp_high == INFINITY && readers_take_it(st, v);
         if (v->equalized) {
             v->group_low = v->equalized_low;
             v->group_high = v->equalized_high;

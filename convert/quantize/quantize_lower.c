@@ -568,7 +568,7 @@ static lnt_status put_table(lnt_static *st, lnt_qsite *s)
     LNT_TRY(make_table(st, s, value, &table));
     LNT_TRY(quantized_input(st, s->node, value, x));
     const uint32_t in[] = {x[0], table};
-    return put_quantized(st, s, LNT_ID_ByteTable, in, 2);
+    return put_quantized(st, s, LNT_ID_LookupTable, in, 2);
 }
 
 static lnt_status put(lnt_static *st, lnt_qsite *s)

@@ -87,7 +87,7 @@ typedef struct lnt_qvalue { /* a value of the float model */
     int32_t zero;
     uint32_t scale_value, zero_value; /* constants */
     uint32_t twin;                    /* its uint8 twin, LNT_NONE before it was needed */
-    bool equalized;                    /* the twin holds channels that were divided */
+    bool equalized;                   /* the twin holds channels that were divided */
     bool twin_written;                /* in the nodes written so far */
 } lnt_qvalue;
 

@@ -1,5 +1,5 @@
 /* qlinear.c — com.microsoft's operators on quantized tensors: QLinearAdd, QLinearMul, QLinearSigmoid,
- * QLinearLeakyRelu, QLinearConcat; and ByteTable, any function of an int8 or uint8 value. Such functions are
+ * QLinearLeakyRelu, QLinearConcat; and LookupTable, any function of an int8 or uint8 value. Such functions are
  * tables of 256 entries. */
 #include "ops/op.h"
 
@@ -99,7 +99,7 @@ lnt_status lnt_bind_qunary(lnt_site *site)
     return LNT_OK;
 }
 
-/* ByteTable: planes of n elements, each with its channel's table, or the one for all; or channels-last pixels of n
+/* LookupTable: planes of n elements, each with its channel's table, or the one for all; or channels-last pixels of n
  * elements that each have a table. */
 typedef struct tables {
     const lnt_int8_kernels *int8;
@@ -126,7 +126,7 @@ static lnt_status look_up_pixels(lnt_kernel *k, void *arg, int64_t begin, int64_
     return LNT_OK;
 }
 
-static lnt_status run_byte_table(lnt_kernel *k, const lnt_step *s)
+static lnt_status run_lookup_table(lnt_kernel *k, const lnt_step *s)
 {
     const tables *p = s->params;
     const uint8_t *x = lnt_in(k, s, 0), *table = lnt_in(k, s, 1);
@@ -143,7 +143,7 @@ static lnt_status run_byte_table(lnt_kernel *k, const lnt_step *s)
     return LNT_OK;
 }
 
-lnt_status lnt_bind_byte_table(lnt_site *site)
+lnt_status lnt_bind_lookup_table(lnt_site *site)
 {
     const lnt_operand *x = site->in[0], *table = site->in[1];
     tables *p = lnt_bind_params(site, sizeof *p);
@@ -160,7 +160,7 @@ lnt_status lnt_bind_byte_table(lnt_site *site)
     p->pixels = p->channels > 1 && x->order == LNT_ORDER_CHANNELS_LAST;
     p->planes = p->pixels ? count / p->channels : p->channels == 1 ? 1 : x->dims[0] * p->channels;
     p->n = p->planes ? count / p->planes : 1;
-    site->step->run = run_byte_table;
+    site->step->run = run_lookup_table;
     lnt_bind_in_place(site, 0, 0);
     return LNT_OK;
 }

@@ -196,7 +196,7 @@ static void look_up(const uint8_t *restrict to, const uint8_t *x, int64_t n, uin
 /* Left out where no operator of a trimmed library asks for them. */
 enum {
     LOOKS_UP =
-        LNT_HAS_ByteTable || LNT_HAS_QLinearSigmoid || LNT_HAS_QLinearLeakyRelu || LNT_HAS_QLinearConcat,
+        LNT_HAS_LookupTable || LNT_HAS_QLinearSigmoid || LNT_HAS_QLinearLeakyRelu || LNT_HAS_QLinearConcat,
     REQUANTIZES = LNT_HAS_QLinearConv || LNT_HAS_QLinearMatMul || LNT_HAS_QLinearGemm,
     COMBINES = LNT_HAS_QLinearAdd || LNT_HAS_QLinearMul
 };

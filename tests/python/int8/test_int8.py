@@ -391,7 +391,7 @@ def test_functions_of_bytes_are_tables(tmp_path, op, dtype):
         convert(path, "--opt", opt)
         ran[opt] = run(path.with_suffix(".lnt"), {"x": x}, ["y"], tmp_path)["y"]
         found = json.loads(linnet("info", path.with_suffix(".lnt"), "--json").stdout)["operators"]
-        assert found == {op if opt == "none" else "ByteTable": 1}
+        assert found == {op if opt == "none" else "LookupTable": 1}
     assert np.array_equal(ran["none"], ran["all"])
 
 
@@ -413,7 +413,7 @@ def test_functions_of_one_byte_are_one_table(tmp_path, dtype):
             convert(path, "--opt", opt)
             ran[opt] = run(path.with_suffix(".lnt"), {"x": x}, outputs, tmp_path)
             found = json.loads(linnet("info", path.with_suffix(".lnt"), "--json").stdout)["operators"]
-            assert opt == "none" or found == {"ByteTable": tables}
+            assert opt == "none" or found == {"LookupTable": tables}
         for name in outputs:
             assert np.array_equal(ran["none"][name], ran["all"][name])
     other = [nodes[0], helper.make_node("QLinearMul", ["s", "ss", "sz", "z", "xs", "xz", "ms", "mz"], ["y"],
@@ -422,7 +422,7 @@ def test_functions_of_one_byte_are_one_table(tmp_path, dtype):
                        microsoft=True), path)
     convert(path)
     found = json.loads(linnet("info", path.with_suffix(".lnt"), "--json").stdout)["operators"]
-    assert found == {"ByteTable": 1, "QLinearMul": 1}
+    assert found == {"LookupTable": 1, "QLinearMul": 1}
 
 
 @pytest.mark.parametrize("op", ["QLinearAdd", "QLinearMul"])

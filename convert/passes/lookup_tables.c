@@ -1,5 +1,5 @@
-/* byte_tables.c — com.microsoft's QLinearSigmoid, QLinearLeakyRelu, QLinearAdd and QLinearMul become lookup tables of
- * 256 entries (ByteTable), where quantization parameters are constant and all inputs depend on one int8 or uint8
+/* lookup_tables.c — com.microsoft's QLinearSigmoid, QLinearLeakyRelu, QLinearAdd and QLinearMul become lookup tables of
+ * 256 entries (LookupTable), where quantization parameters are constant and all inputs depend on one int8 or uint8
  * tensor, element by element: x * sigmoid(x) is a table, too. */
 #include "convert/graph/edit.h"
 #include "convert/passes/passes.h"
@@ -23,7 +23,7 @@ static bool is_tensor(const lnt_gnode *n, unsigned i)
 static const lnt_gnode *table_before(const lnt_graph *g, const lnt_gnode *n, unsigned i)
 {
     const lnt_gnode *table = lnt_producer(g, n, i);
-    const bool known = lnt_is(table, ByteTable) && lnt_is_constant(g, table->in[1]);
+    const bool known = lnt_is(table, LookupTable) && lnt_is_constant(g, table->in[1]);
     return known && lnt_ginfo(g, table->in[1])->dims[0] == 1 ? table : NULL;
 }
 
@@ -79,14 +79,14 @@ static lnt_status visit(lnt_edit *e, lnt_gnode *n)
     LNT_TRY(fill(e->g, n, to));
     const uint32_t in[] = {root_of(e->g, n, 0),
                            lnt_graph_add_constant(e->g, n->name, LNT_UINT8, 2, dims, to, sizeof to)};
-    if (in[1] == LNT_NONE || !lnt_edit_substitute(e, n, lnt_op_by_id(LNT_ID_ByteTable), in, 2))
+    if (in[1] == LNT_NONE || !lnt_edit_substitute(e, n, lnt_op_by_id(LNT_ID_LookupTable), in, 2))
         return LNT_E_MEMORY;
     return lnt_edit_count(e, "functions of int8 values");
 }
 
-lnt_status lnt_pass_byte_tables(lnt_graph *g, lnt_report *report)
+lnt_status lnt_pass_lookup_tables(lnt_graph *g, lnt_report *report)
 {
     lnt_edit e;
-    LNT_TRY(lnt_edit_begin(&e, g, report, "byte_tables"));
+    LNT_TRY(lnt_edit_begin(&e, g, report, "lookup_tables"));
     return lnt_edit_each(&e, visit);
 }
