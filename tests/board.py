@@ -171,7 +171,7 @@ class Board:
                 self.judge(f"{case.name} as here", why is None, why)
 
     def check_pages(self):
-        """The file is run as it lies; once a board, for this does not hang on the CPU."""
+        """The mapped file is run in place; once a board, for this does not depend on the CPU."""
         why = pages.fault(self.command, FOLDER, self.env)
         self.judge("the file's pages stay clean and shared", why is None, why)
 

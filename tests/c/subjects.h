@@ -43,7 +43,7 @@ static const subject subjects[] = {
 
 enum { SUBJECTS = sizeof subjects / sizeof subjects[0], SUBJECT_ELEMENTS = 64 * 1024 };
 
-/* A subject made ready; everything lies one byte off its alignment. */
+/* A subject made ready; everything is one byte off its alignment. */
 typedef struct converted {
     const subject *what;
     void *memory, *floats, *ints;

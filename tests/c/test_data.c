@@ -220,7 +220,7 @@ static uint32_t next_random(uint32_t *seed)
     return *seed = *seed * 1664525u + 1013904223u;
 }
 
-/* A box of random extents whose axes lie in random order in both places, with gaps, repeats and reversals. */
+/* A box of random extents whose axes are in random order in both places, with gaps, repeats and reversals. */
 typedef struct box {
     unsigned rank;
     size_t size;
@@ -288,7 +288,7 @@ static void test_copies(void **state)
         char *src = malloc(src_bytes), *got = malloc(dst_bytes), *want = malloc(dst_bytes);
         for (size_t i = 0; i < src_bytes; i++)
             src[i] = (char)(next_random(&seed) >> 24);
-        memset(got, 0x5a, dst_bytes); /* what lies between must stay */
+        memset(got, 0x5a, dst_bytes); /* what is between must stay */
         memset(want, 0x5a, dst_bytes);
         const char *from = src + b.first * (int64_t)b.size;
         lnt_copy c;

@@ -607,7 +607,7 @@ static void build_detector(model *m)
 }
 PASS_TEST(detector, build_detector, expect(&m, "Relayout", 1); assert_int_equal(m.report.relayouts, 1);)
 
-/* A picture of few channels is read as it lies, in planes. */
+/* A picture of few channels is read in place, in planes. */
 static void build_picture(model *m)
 {
     output(m, VALUE(m, "GlobalMaxPool", conv(m, input(m, DIMS(1, 3, 40, 33)), 3, 8)));

@@ -552,7 +552,7 @@ static void test_idle_workers_sleep(void **state)
 
 /* ---- parts of a model ---- */
 
-/* An image goes through convolutions, so that values lie channels-last; cut at every value it gives the same
+/* An image goes through convolutions, so that values are channels-last; cut at every value it gives the same
  * bits. */
 static void cut_model(opened *t)
 {
@@ -667,7 +667,7 @@ static void test_memory_given_back_is_taken_again(void **state)
     close_all(&t);
 }
 
-/* What is laid out by the run alone, since data decides on what comes before it, lies nowhere after a bind: trim may
+/* What is laid out by the run alone, since data decides on what comes before it, has no place after a bind: trim may
  * have given back the memory of the run before. */
 static void test_a_bind_shows_no_memory_that_was_given_back(void **state)
 {

@@ -1,4 +1,4 @@
-/* test_states.c — a cache carried from run to run: whether it lies with room behind its planes or not, is bounded,
+/* test_states.c — a cache carried from run to run: whether it has room behind its planes or not, is bounded,
  * read, set or reset in between, each run gives what the cache fed by hand gives. Run from the top of the tree. */
 #include "convert/convert.h"
 #include "runtime/linnet.h"

@@ -253,7 +253,7 @@ def grouped_attention(r):
     if r.chance(0.3):
         at["scale"] = 0.4
     case = Case(inputs, outputs=3, **at)
-    case.rows = [None, lengths + 1, lengths + 1]  # of the caches: what lies behind is nobody's
+    case.rows = [None, lengths + 1, lengths + 1]  # of the caches: what is behind is unspecified
     return case
 
 

@@ -2,7 +2,7 @@
 
 Text encoder (embedding, attention with relative positions, convolutions), a duration predictor whose sum is the number
 of frames, the prior with seeded noise, a flow of gated dilated convolutions, a HiFi-GAN decoder. What is hard about the
-real ones is here: lengths that hang on data (CumSum, Range, NonZero), transposed, dilated and grouped convolutions,
+real ones is here: lengths that depend on data (CumSum, Range, NonZero), transposed, dilated and grouped convolutions,
 shape arithmetic as exporters write it. scales is (noise, length), with a stochastic duration predictor (noise, length,
 noise of the durations) as Piper's are: without noise it is deterministic.
 """

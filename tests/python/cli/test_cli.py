@@ -359,7 +359,7 @@ def test_functions_are_held_to_their_bounds():
         assert (name, "scalar") in rows
 
 
-def test_what_is_said_of_functions_does_not_hang_on_threads():
+def test_what_is_said_of_functions_does_not_depend_on_threads():
     """How many threads there are the processors allowed say."""
     words = (LINNET, "doctor", "--floats", "50021", "--json")
     every = json.loads(subprocess.run(words, capture_output=True, check=True).stdout)

@@ -54,7 +54,7 @@ VERBS = {
     "bench, a duel": ["bench", "m.lnt", "--vs", "onnxruntime", "--onnx", "m.onnx", "--ort-lib", "./libonnxruntime.so", "--dim", "N=5000",
                       "--rounds", "1", "--processes", "1", "--starts", "1"],
 }
-MEASURED = "convert, bytes where this machine gains"  # what it writes hangs on how long things took
+MEASURED = "convert, bytes where this machine gains"  # what it writes depends on how long things took
 SLOW = "bench, a duel"  # half a second
 
 

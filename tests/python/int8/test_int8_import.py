@@ -19,7 +19,7 @@ sys.path.append(str(ROOT / "tests/bench"))
 import quantized  # noqa: E402
 
 STEP = 1.05 / 127  # a step of a tensor of both signs, of its largest magnitude, where the output has none of its own
-# Steps where everything is computed in float: sums that fall between two bytes hang on the order of additions, and what one
+# Steps where everything is computed in float: sums that fall between two bytes depend on the order of additions, and what one
 # of them moves moves others behind (test_floats_are_as_near_as_onnxruntimes says how far).
 STEPS = {("ultraface_rfb_320", "QDQ", "none"): 2}
 S8, U8 = "QInt8", "QUInt8"
@@ -116,7 +116,7 @@ def test_quantize_static(source, tmp_path, opt):
 
 
 def in_double(model):
-    """The model with all that lies between DequantizeLinear and QuantizeLinear in double precision."""
+    """The model with all that is between DequantizeLinear and QuantizeLinear in double precision."""
     graph = model.graph
     scales = {name for n in graph.node if n.op_type in ("QuantizeLinear", "DequantizeLinear") for name in n.input[1:]}
     inputs = {i.name for i in graph.input}

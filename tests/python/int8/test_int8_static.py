@@ -86,7 +86,7 @@ def test_stays_in_bytes(tmp_path, opt, method):
     # Only what comes in becomes bytes, and only the last product gives floats.
     assert found["QuantizeLinear"] == 1 and "DequantizeLinear" not in found
     assert found["QLinearConv"] == 6 and found["MatMulIntegerToFloat"] == 1 and found["QLinearGemm"] == 1
-    assert found["ByteTable"] == 3 and "Relu" not in found and "Clip" not in found
+    assert found["LookupTable"] == 3 and "Relu" not in found and "Clip" not in found
     image = rng.normal(0, 1, (3, 3, 16, 16)).astype(np.float32)
     got = [run(path.with_suffix(".lnt"), {"image": image}, ["y"], tmp_path, *way)["y"]
            for way in (["--threads", 1], ["--threads", 3], ["--level", "scalar"])]
@@ -131,7 +131,7 @@ def test_channels_of_unlike_size(tmp_path, group, between):
     onnx.save(model, path)
     report = convert(path, "--int8", "static", "--calibrate", record(rng, tmp_path / "s", 8, "x", (1, 8, 20, 20)), "--keep", "r")
     assert report["int8"]["outputs"][0]["snr_db"] > 30 and report["int8"]["multiplications_in_int8"] == 1
-    assert "ByteTable" not in operators(path.with_suffix(".lnt"))
+    assert "LookupTable" not in operators(path.with_suffix(".lnt"))
     x = rng.normal(0, 1, (1, 8, 20, 20)).astype(np.float32)
     run(path.with_suffix(".lnt"), {"x": x}, [], tmp_path, "--fetch", f"r={tmp_path / 'r.npy'}")
     onnx.save(model_of(nodes[:-1], [("x", F, [1, 8, 20, 20])], [("r", F, None)], constants), path)
@@ -141,7 +141,7 @@ def test_channels_of_unlike_size(tmp_path, group, between):
 
 @pytest.mark.parametrize("op", ["HardSwish", "Tanh", "Gelu"])
 def test_ranges_end_where_functions_do(tmp_path, op):
-    """What lies far out on the flat side of a function takes no bytes from the rest: 41 in 256 steps would leave 16 dB."""
+    """Outliers on the flat side of a function take no quantization levels from the rest: 41 in 256 steps would leave 16 dB."""
     rng = np.random.default_rng(16)
     nodes = [helper.make_node("Conv", ["x", "f"], ["c"]), helper.make_node(op, ["c"], ["h"]), helper.make_node("Conv", ["h", "f"], ["y"])]
     path, folder = tmp_path / "m.onnx", tmp_path / "samples"

@@ -106,7 +106,7 @@ def test_the_file_proves_itself(demo):
 
 @pytest.mark.parametrize("options, frames", [([], 1), (["--min-snr", 40], 0)])
 def test_segments_in_int8(sound, tmp_path, options, frames):
-    """The same segments, to a frame where an edge hangs on little; with more asked for, the very same."""
+    """The same segments, to a frame where an edge depends on little; with more asked for, the very same."""
     path, samples = sound
     state = re.search(r"^VAD_STATE := (.*)$", (ROOT / "Makefile").read_text(), re.M)[1].split()
     if options:  # on another sound

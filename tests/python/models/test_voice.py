@@ -1,4 +1,4 @@
-"""The VITS-shaped voice: against onnxruntime, and its memory where the length of the sound hangs on data."""
+"""The VITS-shaped voice: against onnxruntime, and its memory where the length of the sound depends on data."""
 
 import json
 
@@ -68,7 +68,7 @@ def symbols(lnt):
 
 
 def bounds_for(lnt, phonemes, frames):
-    """A bound for every extent that hangs on data."""
+    """A bound for every extent that depends on data."""
     return {s["name"]: frames if s["kind"] else phonemes for s in symbols(lnt)}
 
 

@@ -22,7 +22,7 @@ def package():
 
 
 class Net(Builder):
-    """Convolutions that read t, an image of CHANNELS channels that lies channels-last. It takes a lot of memory to make
+    """Convolutions that read t, an image of CHANNELS channels that is stored channels-last. It takes a lot of memory to make
     t, unless that shall be scarce."""
 
     def __init__(self, batch, extents, scarce=False):
@@ -150,7 +150,7 @@ def test_concats_of_concats(package, tmp_path, batch, extents):
 
 
 def test_concats_that_others_read(package, tmp_path):
-    """A convolution reads no rows that lie apart: that Concat's output stays by itself."""
+    """A convolution reads contiguous rows only: that Concat's output is not joined to another."""
     net = Net(2, (12, 9))
     middle, m = dense_block(net, 2, net.branch("wide"))
     aside = net.conv(middle, m, 16, 3)
@@ -202,7 +202,7 @@ def test_runs_of_bytes(package, tmp_path, axis):
 
 
 def test_values_are_fetched_and_put_back(tmp_path):
-    """An input of a Concat lies by itself where somebody asks for it, or gives it."""
+    """An input of a Concat has memory of its own where it is fetched, or set."""
     net = Net(2, (9, 7))
     kinds = ["wide", "grouped", "depthwise"]
     branches, channels = zip(*map(net.branch, kinds))

@@ -1,5 +1,5 @@
 """Products and recurrent layers large enough to be shared: the same bits on any number of threads, equal columns
-alike wherever they lie, the numbers of onnxruntime."""
+alike wherever they are stored, the numbers of onnxruntime."""
 
 import numpy as np
 import pytest
@@ -40,7 +40,7 @@ CASES = {
     "few columns, a row left over": ("MatMul", [floats(781, 200)], [floats(200, 24)], {}),
     "few columns, sums along K": ("MatMul", [floats(783, 300)], [floats(300, 3)], {}),
     "few rows, many columns": ("MatMul", [floats(49, 96)], [floats(96, 580)], {}),
-    "a batch, B as it lies": ("MatMul", [floats(12, 128, 32), floats(12, 32, 128)], [], {}),
+    "a batch, B in place": ("MatMul", [floats(12, 128, 32), floats(12, 32, 128)], [], {}),
     "both transposed": ("Gemm", [floats(201, 77), floats(99, 201)], [floats(99)], {"transA": 1, "transB": 1}),
     "flat images, taps above and below": ("Conv", [floats(3, 48, 4, 37)], [floats(100, 48, 3, 3)],
                                           {"pads": [1, 1, 1, 1]}),
@@ -72,7 +72,7 @@ def test_same_bits_on_any_number_of_threads(linnet, name):
 
 @pytest.mark.parametrize("rows", [1, 2, 3, 5, 20])
 def test_equal_columns_give_equal_results(linnet, rows):
-    """Whatever becomes of rounding: a column's sum does not hang on where in a panel or a part it lies."""
+    """Whatever becomes of rounding: a column's sum does not depend on its place in a panel or a part."""
     column = floats(301, 1) * 1000
     m, feed = model("Gemm", [floats(rows, 301)], [np.repeat(column, 1000, axis=1), np.full(1000, 7, np.float32)])
     y = outcomes(linnet, m, feed, 2)

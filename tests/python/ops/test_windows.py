@@ -40,7 +40,7 @@ class Net:
             x = self.window_conv(family, x, features, axes)
         if self.draw(0, 1):
             x = self.node("Mul", [x, self.node("Sigmoid", [x])])
-        if self.draw(0, 1):  # a sum that may lie where x did
+        if self.draw(0, 1):  # a sum that may be computed in x's memory
             kernel = [self.draw(1, 2) for _ in range(axes)]
             padding = {"pads": [0] * axes + [k - 1 for k in kernel]}
             few = self.node("Conv", [x, self.weight(8, features, *kernel)], **padding)

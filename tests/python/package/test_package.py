@@ -126,7 +126,7 @@ def test_results_stay_when_the_session_runs_again(linnet):
     np.testing.assert_array_equal(first[0], x + w)
 
 
-def test_arrays_that_lie_otherwise(linnet):
+def test_arrays_that_are_not_contiguous(linnet):
     session = linnet.InferenceSession(TWO.SerializeToString())
     x = np.asfortranarray(np.arange(12, dtype=np.float32).reshape(3, 4))
     w = np.arange(8, dtype=np.float32)[::2]
@@ -167,7 +167,7 @@ three (float[N, 4] x, float[4] w) => (float[N, 4] a, float[N, 4] b, float[N] c) 
     assert len(session.run(None, {"x": x, "w": w})) == 3
 
 
-def test_shape_that_hangs_on_data(linnet):
+def test_shape_that_depends_on_data(linnet):
     session = linnet.InferenceSession(POSITIONS.SerializeToString())
     for values in ([0, 1, 0, 2], [1, 1, 1, 1], [0, 0, 0, 0]):
         (y,) = session.run(None, {"x": np.array(values, np.float32)})
@@ -382,7 +382,7 @@ def test_bindings_that_do_not_fit(linnet):
         assert not memory.any()
 
 
-def test_memory_bound_to_an_output_whose_shape_hangs_on_data(linnet):
+def test_memory_bound_to_an_output_whose_shape_depends_on_data(linnet):
     session = linnet.InferenceSession(POSITIONS.SerializeToString())
     binding, found = session.io_binding(), np.zeros((1, 2), np.int64)
     binding.bind_cpu_input("x", np.float32([0, 1, 0, 2]))

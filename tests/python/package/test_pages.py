@@ -1,4 +1,4 @@
-"""A file is run as it lies: see pages.py. tests/board.py asks the same of the boards' programs."""
+"""A mapped file is run in place: see pages.py. tests/board.py asks the same of the boards' programs."""
 
 import pages
 from harness import LINNET
