@@ -78,6 +78,7 @@ STAGES["long"] = [
     ("unit, valgrind", make("valgrind")),
     ("build, clang", make("all", "unit", "CC=clang", "BUILD=build/clang")),
     ("faults, every one", [*LONG, *PYTEST, *FAULTS]),
+    ("faults of the duel, sanitized", [*LONG, *SANITIZED, *PYTEST, FAULTS[0], "-k", "duel and reported"]),
     ("suite, every way", [*LONG, *PYTEST, "tests/python/models/test_suite.py"]),
     ("models, every way", [*LONG, *PYTEST, "tests/python/models/test_models.py"]),
     ("suite, sanitized", [*SANITIZED, *PYTEST, "tests/python/models/test_suite.py"]),
