@@ -16,10 +16,10 @@
 static struct {
     const char *output, *report, *board, *memory_limit;
     int opt, int8, method;
-    double min_snr;
+    double min_snr, winograd_budget;
     lnt_texts dims, states, keep, overridable, custom, golden, meta, calibrate;
     bool json, winograd;
-} given = {.opt = LNT_OPT_ALL, .method = LNT_RANGE_BEST, .min_snr = -1};
+} given = {.opt = LNT_OPT_ALL, .method = LNT_RANGE_BEST, .min_snr = -1, .winograd_budget = -1};
 
 static const lnt_option options[] = {
     {"-o", "M.lnt", LNT_OPTION_TEXT, &given.output, "file to write (the model's name with .lnt)"},
@@ -49,9 +49,11 @@ static const lnt_option options[] = {
     {"--calibration", "minmax|percentile|entropy|mse|best", LNT_OPTION_CHOICE, &given.method,
      "static ranges: all that was seen; without the outermost of ten\nthousand elements; of the least KL "
      "divergence; of the least squared\nerror; what serves the outputs best (best)"},
-    {"--winograd", NULL, LNT_OPTION_FLAG, &given.winograd,
-     "convolutions of 3x3 taps, or of 3 to 16 in a line, by Winograd's transform,\nwhere that is sooner: "
-     "their weights are up to four times as large, results\ndiffer in the sixth digit"},
+    {"--winograd-budget", "PERCENT", LNT_OPTION_NUMBER, &given.winograd_budget,
+     "convolutions of 3x3 taps, or of 3 to 16 in a line, by Winograd's transform,\nthose first that save most "
+     "time for a byte: their weights are up to four\ntimes as large, results differ in the sixth digit; until "
+     "the file has grown\nby so much (15; 0 with --int8)"},
+    {"--winograd", NULL, LNT_OPTION_FLAG, &given.winograd, "all of them that are sooner so"},
     {"--memory-limit", "BYTES[K|M|G]", LNT_OPTION_TEXT, &given.memory_limit,
      "memory for the conversion (half of what the machine has to spare)"},
     {"--meta", "K=V", LNT_OPTION_TEXTS, &given.meta, "metadata"},
@@ -103,6 +105,15 @@ static bool take_limit(const char *text, uint64_t *bytes)
     return true;
 }
 
+/* Of lnt_convert_options. */
+static double winograd_budget(void)
+{
+    if (given.winograd)
+        return INFINITY;
+    const double percent = given.winograd_budget;
+    return percent < 0 ? 0 : percent > 0 ? percent : -1;
+}
+
 static bool take_options(lnt_convert_options *o)
 {
     *o = (lnt_convert_options){.opt = (lnt_opt)given.opt,
@@ -111,7 +122,7 @@ static bool take_options(lnt_convert_options *o)
                                .custom = given.custom.item,
                                .n_custom = given.custom.n,
                                .golden = given.golden.item,
-                               .winograd = given.winograd,
+                               .winograd_budget = winograd_budget(),
                                .reference_golden = true,
                                .n_golden = given.golden.n};
     const char **keep = lnt_cli_alloc(given.keep.n * sizeof *keep);
@@ -208,6 +219,7 @@ static void report_json(const lnt_report *r, FILE *out)
     lnt_json_int(&j, "constant_bytes", (int64_t)r->constant_bytes);
     lnt_json_int(&j, "packed_bytes", (int64_t)r->packed_bytes);
     lnt_json_int(&j, "winograd_bytes", (int64_t)r->winograd_bytes);
+    lnt_json_number(&j, "winograd_error_bound", r->winograd_error_bound);
     lnt_json_int(&j, "duplicated_bytes", (int64_t)r->duplicated_bytes);
     lnt_json_int(&j, "nodes_before", r->nodes_before);
     lnt_json_int(&j, "nodes_after", r->nodes_after);
@@ -340,8 +352,8 @@ static void print_report(const lnt_report *r, const char *path)
            lnt_size_text(r->lnt_bytes, a), lnt_size_text(r->onnx_bytes, b), r->nodes_after, r->nodes_before);
     printf("constants %s, packed %s", lnt_size_text(r->constant_bytes, a), lnt_size_text(r->packed_bytes, b));
     if (r->winograd_bytes)
-        printf(", of it by Winograd's transform %s instead of %s", lnt_size_text(r->winograd_bytes, a),
-               lnt_size_text(r->taps_bytes, b));
+        printf(", of it by Winograd's transform %s instead of %s (at worst %.1e of sums of magnitudes off)",
+               lnt_size_text(r->winograd_bytes, a), lnt_size_text(r->taps_bytes, b), r->winograd_error_bound);
     if (r->duplicated_bytes)
         printf(", stored twice %s", lnt_size_text(r->duplicated_bytes, a));
     printf("; relayouts %" PRIu32 "\n", r->relayouts);

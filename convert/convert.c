@@ -67,11 +67,11 @@ lnt_status lnt_make_graph(const lnt_original *source, const lnt_quantize_options
                           lnt_report *report)
 {
     const lnt_convert_options *o = source->options;
-    LNT_REQUIRE(!o->winograd || o->opt == LNT_OPT_ALL, g->err, LNT_E_ARGUMENT,
-                "--winograd belongs to --opt all");
+    LNT_REQUIRE(o->winograd_budget <= 0 || o->opt == LNT_OPT_ALL, g->err, LNT_E_ARGUMENT,
+                "--winograd and --winograd-budget belong to --opt all");
     LNT_TRY(lnt_import(g, source->onnx, source->size, source->folder, o, report));
     g->quantize = how;
-    g->winograd = o->winograd;
+    g->winograd_budget = o->winograd_budget;
     LNT_TRY(lnt_run_passes(g, o->opt, report));
     return bound_symbols(g, o);
 }

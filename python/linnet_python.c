@@ -2,7 +2,7 @@
  * arguments.
  *
  * Settings come as text, one a line: "opt all", "dim N=3", "state OUT=IN", "keep NAME", "keep_all 1",
- * "winograd 1", "memory_limit BYTES", "overridable NAME", "custom DOMAIN.OP", "meta KEY=TEXT". And runs in
+ * "winograd_budget PERCENT", "memory_limit BYTES", "overridable NAME", "custom DOMAIN.OP", "meta KEY=TEXT". And runs in
  * one call. */
 #include "convert/convert.h"
 #include "formats/lnt_file.h"
@@ -77,8 +77,10 @@ static lnt_status take(settings *s, char *key, char *value, lnt_error *err)
         s->keep[o->n_keep++] = value;
     } else if (strcmp(key, "keep_all") == 0) {
         o->keep_all = true;
-    } else if (strcmp(key, "winograd") == 0) {
-        o->winograd = true;
+    } else if (strcmp(key, "winograd_budget") == 0) {
+        o->winograd_budget = strtod(value, &right);
+        LNT_REQUIRE(right != value && !*right, err, LNT_E_ARGUMENT, "winograd must be a bool or a number, is %s",
+                    value);
     } else if (strcmp(key, "memory_limit") == 0) {
         const long long bytes = strtoll(value, &right, 10);
         LNT_REQUIRE(bytes > 0 && !*right, err, LNT_E_ARGUMENT, "memory_limit must be positive, is %s", value);

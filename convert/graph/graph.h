@@ -119,7 +119,7 @@ typedef struct lnt_graph {
     const struct lnt_quantize_options *quantize; /* NULL: the model stays as it is */
     bool small;                /* the file is to be: what is in it may be made ready later */
     bool halves;               /* and floats may be float16 there */
-    bool winograd;             /* weights may be transformed, and larger, where that is sooner */
+    double winograd_budget;    /* as in lnt_convert_options */
     unsigned loops;            /* bodies of Loop and Scan that inference is in */
     unsigned misfits;          /* nodes of the present branch whose extents do not fit */
     size_t folded, fold_limit; /* bytes computed at conversion so far, and at most (0: not worked out yet) */

@@ -10,6 +10,8 @@
 
 typedef enum lnt_opt { LNT_OPT_NONE, LNT_OPT_BASIC, LNT_OPT_ALL } lnt_opt;
 
+enum { LNT_WINOGRAD_BUDGET = 15 };
+
 typedef struct lnt_named_int {
     const char *name;
     int64_t value;
@@ -44,7 +46,9 @@ typedef struct lnt_convert_options {
     const char *const *golden; /* case folders (input_K.pb, output_K.pb) to carry along */
     size_t n_golden;
     const struct lnt_quantize_options *quantize; /* convert/quantize/quantize.h; NULL: not */
-    bool winograd; /* convolutions by Winograd's transform, where that is sooner */
+    /* Percent that the file may grow by for convolutions by Winograd's transform, where that is sooner. 0:
+     * LNT_WINOGRAD_BUDGET with LNT_OPT_ALL, but nothing where it is quantized; below 0: none; INFINITY: all. */
+    double winograd_budget;
     bool reference_golden; /* without case folders: carry a run of the unoptimized model on seeded inputs */
     /* Baking of suite cases: graph inputs that become initializers (verify --bake). */
     const lnt_baked *bake;

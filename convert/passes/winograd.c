@@ -1,4 +1,5 @@
-/* winograd.c — makes WinogradConv of Conv, if that is asked for (--winograd), where it is sooner. */
+/* winograd.c — makes WinogradConv of Conv where it is sooner: of those that save most time for each byte that
+ * the file grows by, as many as the budget has room for (--winograd-budget; --winograd: all). */
 #include "ops/conv/winograd.h"
 
 #include "convert/graph/edit.h"
@@ -7,7 +8,12 @@
 
 #include "formats/packed.h"
 
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+
 enum { TAPS = LNT_WINOGRAD_TAPS, PATCH = LNT_WINOGRAD_PATCH };
+enum { ROUNDINGS = 20 /* of an input, a tap and an output, in their transforms */ };
 
 /* ---- weights ---- */
 
@@ -16,6 +22,8 @@ enum { TAPS = LNT_WINOGRAD_TAPS, PATCH = LNT_WINOGRAD_PATCH };
 typedef struct form {
     bool square;
     int64_t features, channels, taps, groups, points;
+    int64_t tiles;  /* of all outputs of a feature; where extents are open, as many as are thought of */
+    double outputs; /* in a tile, on average */
 } form;
 
 /* G of ops/conv/winograd.h, for squares. */
@@ -68,8 +76,61 @@ static void transform_line(const float *g, const form *f, float *to, size_t step
     }
 }
 
-/* LNT_NONE with g->err set. */
-static uint32_t transformed(lnt_graph *g, uint32_t weights, const form *f)
+/* ---- rounding ---- */
+
+/* |A'| and the sums of |B'|'s rows, of ops/conv/winograd.h: by how much an output may be larger than the product
+ * at a point, and that than inputs and transformed taps. Infinity counts in every output. */
+static double at_point(bool square, unsigned output, unsigned point)
+{
+    enum { INFINITE = LNT_WINOGRAD_LINE_POINTS_MAX - 1 };
+    static const double distance[2][LNT_WINOGRAD_LINE_POINTS_MAX] = {
+        {0, 0.5, 0.5, 1, 1, 2, 2, 0},
+        {0, LNT_WINOGRAD_P, LNT_WINOGRAD_P, LNT_WINOGRAD_Q, LNT_WINOGRAD_Q, 0}};
+    static const double row[2][LNT_WINOGRAD_LINE_POINTS_MAX] = {
+        {12.5, 15, 15, 12.5, 12.5, 7.5, 7.5, 12.5},
+        {4.5, 3 + 3 * LNT_WINOGRAD_P, 3 + 3 * LNT_WINOGRAD_P, 1.5 + 1.5 * LNT_WINOGRAD_Q, 1.5 + 1.5 * LNT_WINOGRAD_Q,
+         4.5}};
+    const bool infinite = point == (square ? PATCH - 1u : INFINITE);
+    return (infinite ? 1 : pow(distance[square][point], output)) * row[square][point];
+}
+
+/* The most that an output's error can be, over u: all products of a feature have sum[point] of |taps|. */
+static double worst_output(const form *f, const double *sum)
+{
+    const int64_t tile = f->square ? LNT_WINOGRAD_TILE : lnt_winograd_line_tile(f->taps);
+    const unsigned along = f->square ? PATCH : (unsigned)f->points;
+    double most = 0;
+    for (unsigned o = 0; o < (unsigned)(f->square ? tile * tile : tile); o++) {
+        double bound = 0;
+        for (unsigned p = 0; p < (unsigned)f->points; p++)
+            bound += sum[p] * at_point(f->square, o % (unsigned)tile, p % along) *
+                     (f->square ? at_point(true, o / (unsigned)tile, p / along) : 1);
+        most = fmax(most, bound);
+    }
+    return most;
+}
+
+/* Of the largest |input| times the sum of a feature's |taps|, the most that an output can be off: by as many
+ * roundings as the longest chain of sums has, none of them in the other's favor. */
+static double error_bound(const form *f, const float *taps, const float *points)
+{
+    const size_t features = (size_t)f->features, depth = (size_t)(f->channels * f->groups);
+    const size_t n = (size_t)(f->channels * f->taps);
+    double most = 0;
+    for (size_t feature = 0; feature < features; feature++) {
+        double sum[LNT_WINOGRAD_POINTS] = {0}, all = 0;
+        for (size_t p = 0; p < (size_t)f->points; p++)
+            for (size_t k = 0; k < depth; k++)
+                sum[p] += fabs((double)points[(p * depth + k) * features + feature]);
+        for (size_t i = 0; i < n; i++)
+            all += fabs((double)taps[feature * n + i]);
+        most = all > 0 ? fmax(most, worst_output(f, sum) / all) : most;
+    }
+    return most * ((double)depth + ROUNDINGS) * FLT_EPSILON / 2;
+}
+
+/* LNT_NONE with g->err set. Notes the bound of its errors, too. */
+static uint32_t transformed(lnt_graph *g, uint32_t weights, const form *f, double *bound)
 {
     const size_t features = (size_t)f->features, channels = (size_t)f->channels, taps = (size_t)f->taps;
     const float *from = g->value[weights].info.data;
@@ -90,6 +151,7 @@ static uint32_t transformed(lnt_graph *g, uint32_t weights, const form *f)
                   line[3] = {f->points, f->groups * f->channels, f->features};
     const uint32_t made =
         lnt_add_floats(g, g->value[weights].name, f->square ? 4 : 3, f->square ? square : line, data);
+    *bound = fmax(*bound, error_bound(f, from, data));
     lnt_free(g->memory.allocator, data);
     return made;
 }
@@ -100,10 +162,10 @@ enum { FEWEST = 16 /* channels, and features */, FEW = 4, MANY = 12 /* tiles */,
 
 /* Is the transform sooner for so many tiles? Weights are up to four times as large: for few tiles they come
  * slower than they are multiplied, unless they stay in a cache. */
-static bool pays(const form *f, int64_t tiles)
+static bool pays(const form *f)
 {
     const bool cached = lnt_dim_mul(f->channels, f->features) <= CACHED;
-    return f->channels >= FEWEST && f->features >= FEWEST && tiles >= (cached ? FEW : MANY);
+    return f->channels >= FEWEST && f->features >= FEWEST && f->tiles >= (cached ? FEW : MANY);
 }
 
 /* The last number of an attribute if all before it are `others`; 0 if not, `others` if there is none. */
@@ -127,10 +189,14 @@ static bool squares_fit(const lnt_gnode *n, const lnt_operand *w, const lnt_oper
                 .taps = TAPS * TAPS,
                 .groups = 1,
                 .points = LNT_WINOGRAD_POINTS};
-    int64_t tiles = y->dims[0] > 0 ? y->dims[0] : 1;
-    for (unsigned i = 2; i < y->rank; i++)
-        tiles = lnt_dim_mul(tiles, y->dims[i] < 0 ? FEW : (y->dims[i] - 1) / LNT_WINOGRAD_TILE + 1);
-    return pays(f, tiles);
+    f->tiles = y->dims[0] > 0 ? y->dims[0] : 1;
+    f->outputs = 1;
+    for (unsigned i = 2; i < y->rank; i++) {
+        const int64_t along = y->dims[i] < 0 ? FEW : (y->dims[i] - 1) / LNT_WINOGRAD_TILE + 1;
+        f->tiles = lnt_dim_mul(f->tiles, along);
+        f->outputs *= y->dims[i] <= 0 ? LNT_WINOGRAD_TILE : (double)y->dims[i] / (double)along;
+    }
+    return pays(f);
 }
 
 /* Padding only at both ends of the last of so many axes? */
@@ -143,9 +209,9 @@ static bool pads_line(const lnt_gnode *n, unsigned axes)
     return true;
 }
 
-/* Products are of one line at a time. An open line may be short, but where weights hardly grow it may as well
- * be long. */
-static bool lines_fit(const lnt_gnode *n, const lnt_operand *w, const lnt_operand *y, form *f)
+/* Products are of one line at a time. An open line may be short: weights that grow much for it are only taken
+ * where growth is no matter. */
+static bool lines_fit(const lnt_graph *g, const lnt_gnode *n, const lnt_operand *w, const lnt_operand *y, form *f)
 {
     const int64_t taps = w->dims[w->rank - 1], dilation = last_of(n, "dilations", 1);
     const int64_t length = y->dims[y->rank - 1];
@@ -157,10 +223,12 @@ static bool lines_fit(const lnt_gnode *n, const lnt_operand *w, const lnt_operan
                 .taps = taps,
                 .groups = lnt_winograd_line_groups(taps),
                 .points = lnt_winograd_line_points(taps)};
-    if (length >= 0)
-        return lnt_winograd_line_fills(taps, dilation, length) &&
-               pays(f, (length - 1) / lnt_winograd_line_tile(taps) + 1);
-    return dilation <= LNT_WINOGRAD_LINE_NEAR && pays(f, f->points * f->groups <= 2 * taps ? MANY : FEW);
+    const int64_t tile = lnt_winograd_line_tile(taps), open = f->points * f->groups <= 2 * taps ? MANY : FEW;
+    f->tiles = length < 0 ? open : (length - 1) / tile + 1;
+    f->outputs = length <= 0 ? (double)tile : (double)length / (double)f->tiles;
+    if (length < 0 && (dilation > LNT_WINOGRAD_LINE_NEAR || (open == FEW && g->winograd_budget < INFINITY)))
+        return false;
+    return pays(f) && (length < 0 || lnt_winograd_line_fills(taps, dilation, length));
 }
 
 static bool fits(const lnt_graph *g, const lnt_gnode *n, form *f)
@@ -172,17 +240,125 @@ static bool fits(const lnt_graph *g, const lnt_gnode *n, form *f)
     if (w->rank < 3 || w->rank > 4 || x->rank != w->rank || y->rank != w->rank || x->dtype != LNT_FLOAT ||
         lnt_gnode_int(n, "group", 1) != 1 || last_of(n, "strides", 1) != 1)
         return false;
-    return squares_fit(n, w, y, f) || lines_fit(n, w, y, f);
+    return squares_fit(n, w, y, f) || lines_fit(g, n, w, y, f);
 }
 
-/* A convolution of these weights that is still to be changed in the same way, or NULL. */
-static lnt_gnode *another(const lnt_edit *e, uint32_t weights, const form *f)
+/* ---- how many of them ---- */
+
+/* Weights whose convolutions may be transformed. */
+typedef struct candidate {
+    uint32_t weights, n_readers;
+    form f;
+    double saved;          /* multiply-adds, in all its convolutions */
+    uint64_t bytes, taps;  /* of the weights transformed, and as they are */
+    bool chosen;
+} candidate;
+
+typedef struct ranked {
+    double gain, bytes; /* multiply-adds saved for each byte that the file grows by */
+    size_t at;          /* in the list */
+} ranked;
+
+typedef struct choice {
+    candidate *list;
+    size_t n, capacity;
+    uint32_t *of; /* for each value its number in the list and one, or 0 */
+} choice;
+
+/* What is computed less, in multiply-adds. The transforms' additions, loads and stores are counted as such. */
+static double saved(const form *f)
+{
+    const double in = f->square ? 160 : 40, out = f->square ? 120 : 30; /* for a channel, a feature, of a tile */
+    const double pairs = (double)f->channels * (double)f->features;
+    const double tile = pairs * ((double)f->taps * f->outputs - (double)(f->points * f->groups)) -
+                        in * (double)f->channels - out * (double)f->features;
+    return (double)f->tiles * tile;
+}
+
+/* Bytes of weights of so many groups of [K, N] in the file. */
+static lnt_status weight_bytes(const lnt_graph *g, int64_t groups, int64_t K, int64_t N, uint64_t *out)
+{
+    const lnt_packed record = lnt_packed_panels(LNT_SOURCE_KN, (uint32_t)groups, (uint32_t)K, (uint32_t)N);
+    size_t bytes;
+    LNT_REQUIRE(lnt_packed_bytes(&record, &bytes), g->err, LNT_E_LIMIT, "the weights of a convolution are too large");
+    *out = bytes;
+    return LNT_OK;
+}
+
+static lnt_status note(lnt_graph *g, choice *c, const lnt_gnode *n, const form *f)
+{
+    const uint32_t weights = n->in[1];
+    if (!c->of[weights]) {
+        candidate new = {.weights = weights, .f = *f};
+        LNT_TRY(weight_bytes(g, f->points, f->groups * f->channels, f->features, &new.bytes));
+        LNT_TRY(weight_bytes(g, 1, f->taps * f->channels, f->features, &new.taps));
+        LNT_TRY(LNT_GROW(g->memory.allocator, c->list, c->capacity, c->n, g->err));
+        c->list[c->n++] = new;
+        c->of[weights] = (uint32_t)c->n;
+    }
+    candidate *of = &c->list[c->of[weights] - 1];
+    of->saved += saved(f);
+    of->n_readers++;
+    return LNT_OK;
+}
+
+/* All that fit. */
+static lnt_status gather(lnt_graph *g, choice *c)
+{
+    form f;
+    for (size_t s = 0; s < g->n_subs; s++)
+        for (size_t i = 0; i < g->sub[s].n_nodes; i++)
+            if (fits(g, g->sub[s].node[i], &f))
+                LNT_TRY(note(g, c, g->sub[s].node[i], &f));
+    return LNT_OK;
+}
+
+/* Bytes that the file grows by; the taps stay where others read them. */
+static double growth(const lnt_edit *e, const candidate *c)
+{
+    const bool stay = lnt_edit_is_output(e, c->weights) || lnt_edit_uses(e, c->weights) > c->n_readers;
+    return (double)c->bytes - (stay ? 0 : (double)c->taps);
+}
+
+/* What saves most for a byte comes first, what makes the file smaller before all. */
+static int by_gain(const void *a, const void *b)
+{
+    const ranked *x = a, *y = b;
+    if (x->gain != y->gain)
+        return x->gain < y->gain ? 1 : -1;
+    return x->at < y->at ? -1 : x->at > y->at;
+}
+
+/* Marks those for which there is room, in bytes. */
+static lnt_status choose(const lnt_edit *e, choice *c, double room)
+{
+    ranked *rank = lnt_alloc_zero(e->g->memory.allocator, c->n, sizeof *rank, e->g->err);
+    if (!rank)
+        return LNT_E_MEMORY;
+    for (size_t i = 0; i < c->n; i++) {
+        const double bytes = growth(e, &c->list[i]);
+        rank[i] = (ranked){bytes > 0 ? c->list[i].saved / bytes : INFINITY, bytes, i};
+    }
+    qsort(rank, c->n, sizeof *rank, by_gain);
+    for (size_t i = 0; i < c->n; i++) {
+        candidate *of = &c->list[rank[i].at];
+        of->chosen = of->saved > 0 && rank[i].bytes <= room;
+        room -= of->chosen ? rank[i].bytes : 0;
+    }
+    lnt_free(e->g->memory.allocator, rank);
+    return LNT_OK;
+}
+
+/* ---- the pass ---- */
+
+/* A convolution of these weights that is still to be changed, or NULL. */
+static lnt_gnode *next_reader(const lnt_edit *e, uint32_t weights)
 {
     uint32_t at = LNT_EDIT_FIRST;
     lnt_gnode *n;
-    form other;
+    form f;
     while ((n = lnt_edit_reader(e, weights, &at)) != NULL)
-        if (n->in[1] == weights && fits(e->g, n, &other) && other.square == f->square)
+        if (n->in[1] == weights && fits(e->g, n, &f))
             break;
     return n;
 }
@@ -197,36 +373,67 @@ static lnt_status note_kernel(lnt_graph *g, lnt_gnode *n, const lnt_operand *tap
                                           .i = taps->dims + 2});
 }
 
-static lnt_status visit(lnt_edit *e, lnt_gnode *n)
+static lnt_status transform(lnt_edit *e, const candidate *c)
 {
     lnt_graph *g = e->g;
-    size_t bytes;
-    form f;
-    if (!fits(g, n, &f))
-        return LNT_OK;
-    const uint32_t before = n->in[1], weights = transformed(g, before, &f);
+    const lnt_operand taps = *lnt_ginfo(g, c->weights);
+    const uint32_t weights = transformed(g, c->weights, &c->f, &e->report->winograd_error_bound);
     if (weights == LNT_NONE)
         return g->err->code;
-    const lnt_packed record = lnt_packed_panels(LNT_SOURCE_KN, (uint32_t)f.points,
-                                                (uint32_t)(f.groups * f.channels), (uint32_t)f.features);
-    LNT_REQUIRE(lnt_packed_bytes(&record, &bytes), g->err, LNT_E_LIMIT, "the weights of %s are too large",
-                n->name);
-    e->report->winograd_bytes += bytes;
-    e->report->taps_bytes += bytes / (uint64_t)(f.points * f.groups) * (uint64_t)f.taps;
-    const lnt_operand taps = *lnt_ginfo(g, before);
-    for (; n; n = another(e, before, &f)) {
+    e->report->winograd_bytes += c->bytes;
+    e->report->taps_bytes += c->taps;
+    for (lnt_gnode *n; (n = next_reader(e, c->weights)) != NULL;) {
         n->op = lnt_op_by_id(LNT_ID_WinogradConv);
         LNT_TRY(note_kernel(g, n, &taps));
         LNT_TRY(lnt_edit_set_input(e, n, 1, weights));
-        LNT_TRY(lnt_edit_count(e, f.square ? "3x3 convolution transformed" : "1-D convolution transformed"));
+        LNT_TRY(lnt_edit_count(e, c->f.square ? "3x3 convolution transformed" : "1-D convolution transformed"));
     }
+    return LNT_OK;
+}
+
+/* Bytes of the constants that are read, about those of the file. */
+static double constant_bytes(const lnt_edit *e)
+{
+    double sum = 0;
+    for (uint32_t i = 0; i < e->g->n_values; i++)
+        if (e->g->value[i].constant && lnt_edit_uses(e, i))
+            sum += (double)e->g->value[i].bytes;
+    return sum;
+}
+
+/* Bytes that the file may grow by. What is to be small grows if that is asked for alone. */
+static double room(const lnt_edit *e)
+{
+    const double percent = e->g->winograd_budget;
+    if (percent == 0)
+        return e->g->small ? 0 : constant_bytes(e) * LNT_WINOGRAD_BUDGET / 100;
+    return percent < INFINITY ? constant_bytes(e) * percent / 100 : INFINITY;
+}
+
+static lnt_status transform_chosen(lnt_edit *e, choice *c)
+{
+    LNT_TRY(gather(e->g, c));
+    if (!c->n)
+        return LNT_OK;
+    LNT_TRY(choose(e, c, room(e)));
+    for (size_t i = 0; i < c->n; i++)
+        if (c->list[i].chosen)
+            LNT_TRY(transform(e, &c->list[i]));
     return LNT_OK;
 }
 
 lnt_status lnt_pass_winograd(lnt_graph *g, lnt_report *report)
 {
+    const lnt_allocator *memory = g->memory.allocator;
     lnt_edit e;
     report->winograd_bytes = report->taps_bytes = 0;
+    report->winograd_error_bound = 0;
+    if (g->winograd_budget < 0)
+        return LNT_OK;
     LNT_TRY(lnt_edit_begin(&e, g, report, "winograd"));
-    return g->winograd ? lnt_edit_each(&e, visit) : LNT_OK;
+    choice c = {.of = lnt_alloc_zero(memory, g->n_values, sizeof *c.of, g->err)};
+    const lnt_status status = c.of ? transform_chosen(&e, &c) : LNT_E_MEMORY;
+    lnt_free(memory, c.list);
+    lnt_free(memory, c.of);
+    return status;
 }

@@ -57,7 +57,7 @@ static inline void subject_convert(const subject *what, converted *c)
     const lnt_convert_options how = {.opt = LNT_OPT_ALL,
                                      .dim = what->dim,
                                      .n_dims = what->n_dims,
-                                     .winograd = what->winograd,
+                                     .winograd_budget = what->winograd ? INFINITY : 0,
                                      .state = &what->state,
                                      .n_states = what->state.name != NULL};
     lnt_report report;

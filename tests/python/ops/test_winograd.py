@@ -1,4 +1,5 @@
-"""`convert --winograd`: convolutions through transformed weights, against onnxruntime without optimizations."""
+"""Convolutions through transformed weights (`convert --winograd`, `--winograd-budget`), against onnxruntime without
+optimizations."""
 
 import json
 
@@ -168,7 +169,7 @@ def test_what_is_left_as_it_is(tmp_path, dims, features, more):
     proto = convolution(rng, dims, features, before, **more)
     assert convert(tmp_path, proto, "--winograd")["winograd_bytes"] == 0
     same = (tmp_path / "m.lnt").read_bytes()
-    convert(tmp_path, proto)
+    convert(tmp_path, proto, "--winograd-budget", "0")
     assert (tmp_path / "m.lnt").read_bytes() == same
 
 
@@ -199,9 +200,82 @@ def test_from_python(tmp_path):
     from_image = package.InferenceSession(package.convert(model, winograd=True)).run(None, {"x": x})[0]
     from_file = package.InferenceSession(str(tmp_path / "m.lnt")).run(None, {"x": x})[0]
     assert np.array_equal(from_image, from_file)
+    sizes = [len(package.convert(model, winograd=budget)) for budget in (False, 0, None, 15, 400, True)]
+    assert sizes[0] == sizes[1] == sizes[2] == sizes[3] < sizes[4] == sizes[5]
     assert not np.array_equal(from_image, package.InferenceSession(package.convert(model)).run(None, {"x": x})[0])
     with pytest.raises(package.LinnetError, match="--opt all"):
         package.convert(model, opt="none", winograd=True)
+    with pytest.raises(package.LinnetError, match="a bool or a number"):
+        package.convert(model, winograd="much")
+
+
+def tower(rng, sizes, extent):
+    """Convolutions of 3x3 taps one behind the other, each at half the extent of the one before; weights for a product at
+    the end, which are most of the file."""
+    weights = {f"w{i}": rng.standard_normal((n, before, 3, 3)) / 12 for i, (before, n) in enumerate(zip(sizes, sizes[1:]))}
+    weights["last"] = rng.standard_normal((sizes[-1], 4000))
+    nodes, at = [], "x"
+    for name in list(weights)[:-1]:
+        nodes += [node("Conv", [at, name], [f"c{name}"], pads=[1] * 4),
+                  node("MaxPool", [f"c{name}"], [f"p{name}"], kernel_shape=[2, 2], strides=[2, 2])]
+        at = f"p{name}"
+    nodes += [node("GlobalAveragePool", [at], ["m"]), node("Flatten", ["m"], ["f"]), node("MatMul", ["f", "last"], ["y"])]
+    graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, sizes[0], extent, extent])],
+                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+                              [numpy_helper.from_array(value.astype(np.float32), name) for name, value in weights.items()])
+    return helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", 22)])
+
+
+def transformed(folder):
+    return json.loads(linnet("info", folder / "m.lnt", "--json").stdout)["operators"].get("WinogradConv", 0)
+
+
+def test_budget(tmp_path):
+    """The file grows by no more than it may; what saves most time for a byte, in early layers of large images, comes first."""
+    rng = np.random.default_rng(11)
+    sizes = [32, 32, 64, 96, 128]
+    proto = tower(rng, sizes, 64)
+    before = convert(tmp_path, proto, "--winograd-budget", "0")["lnt_bytes"]
+    assert transformed(tmp_path) == 0
+    counts = []
+    for percent in (1, 5, 15, 40, 100, None):
+        report = convert(tmp_path, proto, *(["--winograd-budget", str(percent)] if percent else ["--winograd"]))
+        counts.append(transformed(tmp_path))
+        assert percent is None or report["lnt_bytes"] <= before * (1 + percent / 100) + 4096
+        first = 36 * 32 * 32 * 4
+        assert report["winograd_bytes"] == (first if counts[-1] == 1 else report["winograd_bytes"])
+    assert counts == sorted(counts) and counts[0] == 0 and counts[-1] == 4 and 0 < counts[2] < 4
+    plain = convert(tmp_path, proto)
+    assert transformed(tmp_path) == counts[2]
+    check(tmp_path, proto, rng.standard_normal((1, 32, 64, 64), np.float32))
+    assert before < plain["lnt_bytes"] <= 1.15 * before + 4096
+
+
+def test_a_file_that_is_to_be_small_does_not_grow(tmp_path):
+    proto = tower(np.random.default_rng(12), [32, 32, 64], 32)
+    quantized = convert(tmp_path, proto, "--int8", "dynamic")
+    assert quantized["winograd_bytes"] == 0 and transformed(tmp_path) == 0
+
+
+@pytest.mark.parametrize("dims, kernel", [([1, 64, 40, 40], (3, 3)), ([1, 48, 300], (3,)), ([1, 32, 300], (11,))])
+def test_error_bound(tmp_path, dims, kernel):
+    """Errors stay below the bound of the report, with inputs that are as large as they may be, and are not far from it."""
+    rng = np.random.default_rng(13)
+    pads = [kernel[0] // 2] * 2 * len(kernel)
+    proto = convolution(rng, dims, 32, [node("Identity", ["x"], ["inner"])], [node("Identity", ["c"], ["y"])], kernel=kernel, pads=pads)
+    bound = convert(tmp_path, proto, "--winograd")["winograd_error_bound"]
+    weights = next(numpy_helper.to_array(t) for t in proto.graph.initializer if t.name == "w").astype(np.float64)
+    x = np.sign(rng.standard_normal(dims)).astype(np.float32)
+    padded = np.pad(x.astype(np.float64), [(0, 0), (0, 0), *[(kernel[0] // 2,) * 2] * len(kernel)])
+    windows = np.lib.stride_tricks.sliding_window_view(padded, kernel, axis=tuple(range(2, len(dims))))
+    bias = next(numpy_helper.to_array(t) for t in proto.graph.initializer if t.name == "b").astype(np.float64)
+    rank = len(kernel)
+    want = np.tensordot(windows, weights, axes=([1, *range(2 + rank, 2 + 2 * rank)], [1, *range(2, 2 + rank)]))
+    want = np.moveaxis(want, -1, 1) + bias.reshape(1, -1, *[1] * rank)
+    error = np.abs(Session(Model(tmp_path / "m.lnt")).set(x=x).run().get("y") - want).max()
+    largest = np.abs(weights).reshape(32, -1).sum(1).max()
+    assert bound * largest / 1e5 < error < bound * largest
+    assert bound < 1e-2
 
 
 @pytest.mark.parametrize("model", ["superres", "light_densenet121"])
