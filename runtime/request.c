@@ -215,8 +215,9 @@ static void into_order(const lnt_operand *v, const lnt_tensor *t, char *to)
         memcpy(to, t->data, t->bytes);
         return;
     }
-    const int64_t n = t->dims[0], c = t->dims[1];
-    const int64_t positions = n > 0 && c > 0 ? (int64_t)(t->bytes / size) / (n * c) : 0;
+    if (!t->bytes) /* then other extents may be as long as they like */
+        return;
+    const int64_t n = t->dims[0], c = t->dims[1], positions = (int64_t)(t->bytes / size) / (n * c);
     for (int64_t i = 0; i < n * c; i++)
         for (int64_t p = 0; p < positions; p++)
             memcpy(to + (size_t)(((i / c) * positions + p) * c + i % c) * size,
