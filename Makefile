@@ -109,7 +109,7 @@ ifneq ($(SNDFILE),)
 AUDIO_LIBS := -lsndfile -lsamplerate
 endif
 
-.PHONY: all objects python unit faults valgrind help check test test-long bench peers zoo zoo-torch demo deps deps-test deps-long clean install boards replay fuzz deb bundle \
+.PHONY: all objects python unit faults valgrind help check test test-long bench bench-arm peers zoo zoo-torch demo deps deps-test deps-arm deps-long clean install boards replay fuzz deb bundle \
         fuzz-targets hooks
 .DEFAULT_GOAL := all
 
@@ -406,6 +406,14 @@ $(PEERS):
 peers: deps-test zoo python $(PEERS)  ## beside OpenVINO, MNN, ncnn, LiteRT, torch.compile: a table in BENCHMARKS.md
 	$(Q)$(MAKE) --no-print-directory $(BUILD)/linnet
 	$(Q).deps/peers/bin/python tests/bench/peers.py $(BENCH)
+
+# llvm-mca, for the cores that execute out of order: Debian 12's newest.
+deps-arm: deps-test  ## install what bench-arm needs besides
+	$(Q)$(call install_debs,llvm-19)
+
+# BENCH="mnist12 --cores a53 --hot": see tests/bench/arm/README.md.
+bench-arm: deps-arm  ## instructions under emulation and modelled cycles of Cortex-A53, A72, A76
+	$(Q)$(PYTHON) tests/bench/arm/bench_arm.py $(BENCH)
 
 zoo-torch: .deps/peers/ready  ## the same architectures by torch's two exporters, in build/zoo-torch
 	$(Q).deps/peers/bin/python tests/zoo/from_torch.py

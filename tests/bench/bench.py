@@ -31,9 +31,9 @@ LONG_RUN = 0.25  # seconds: slower models get fewer rounds when in a hurry
 WEIGHT_BOUND = "weights_20mb"  # of the table of starts; it is in no class
 
 
-def rows():
-    """The lines of models.tsv as dictionaries, with `key` added."""
-    with open(HERE / "models.tsv", newline="") as f:
+def rows(models=HERE / "models.tsv"):
+    """The lines of a list of models as dictionaries, with `key` added."""
+    with open(models, newline="") as f:
         found = [dict(row) for row in csv.DictReader(f, delimiter="\t", restval="")]
     for row in found:
         row["source"] = row["name"]

@@ -1,0 +1,148 @@
+"""A program under QEMU's user-mode emulation with the counters of this folder: what ran, how often, and the bytes that
+reached memory. What was counted is kept by the contents of all that takes part, and not counted again."""
+
+import collections
+import dataclasses
+import hashlib
+import pathlib
+import shutil
+import subprocess
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parents[2]
+OUT = ROOT / "build/bench-arm"
+TIMEOUT = 3600
+KEPT = 400  # profiles; the oldest go first
+
+
+class MissingTool(RuntimeError):
+    pass
+
+
+@dataclasses.dataclass(frozen=True)
+class Core:
+    name: str
+    board: str
+    emulator: str
+    cpu: str
+    model: str  # of cycles: "a53", llvm-mca's name of a core, or "" where there is none
+    part: str = ""  # /proc/cpuinfo's "CPU part", by which some engines choose their kernels
+    features: str = ""  # /proc/cpuinfo's "Features"
+    last_level: int = 0  # KiB of the last cache
+
+
+PLAIN = "fp asimd evtstrm crc32 cpuid"
+CORES = {core.name: core for core in (
+    Core("a53", "generic-arm64", "qemu-aarch64", "cortex-a53", "a53", "0xd03", PLAIN, 512),
+    Core("a72", "generic-arm64", "qemu-aarch64", "cortex-a72", "cortex-a72", "0xd08", PLAIN, 1024),
+    Core("a76", "generic-arm64", "qemu-aarch64", "cortex-a76", "neoverse-n1", "0xd0b",
+         "fp asimd evtstrm aes pmull sha1 sha2 crc32 atomics fphp asimdhp cpuid asimdrdm lrcpc dcpop asimddp", 2048),
+    Core("armv7", "generic-armhf", "qemu-arm", "cortex-a7", "", last_level=512),
+    Core("armv6", "rpi-zero", "qemu-arm", "arm1176", "", last_level=128),
+)}
+
+
+def plugin(name):
+    """A counter of this folder, compiled."""
+    source, made = HERE / f"{name}.c", OUT / f"{name}.so"
+    if not made.exists() or made.stat().st_mtime < max(source.stat().st_mtime, (HERE / "qemu_plugin.h").stat().st_mtime):
+        OUT.mkdir(parents=True, exist_ok=True)
+        subprocess.run(["gcc", "-std=c11", "-D_GNU_SOURCE", "-O2", "-Wall", "-Wextra", "-Wconversion", "-Wno-sign-conversion", "-Werror",
+                        "-shared", "-fPIC", "-fvisibility=hidden", f"-I{ROOT}", "-o", made, source], check=True)
+    return made
+
+
+def qemu_version(emulator="qemu-aarch64"):
+    """As the emulator says it; raises where it is absent or takes no plugins."""
+    if not shutil.which(emulator):
+        raise MissingTool(f"no {emulator}: make deps-arm")
+    first = subprocess.run([emulator, "--version"], capture_output=True, text=True).stdout.split("\n")[0]
+    if "-plugin" not in subprocess.run([emulator, "-h"], capture_output=True, text=True).stdout:
+        raise MissingTool(f"{first} takes no plugins")
+    return first.removeprefix(emulator).strip().removeprefix("version ")
+
+
+def digest(parts):
+    found = hashlib.sha256()
+    for part in parts:
+        found.update(part.read_bytes() if isinstance(part, pathlib.Path) else str(part).encode())
+        found.update(b"\0")
+    return found.hexdigest()[:24]
+
+
+def emulate(core, command, plugin_words="", more=()):
+    """Runs a command under emulation; returns its standard output."""
+    words = [core.emulator, "-cpu", core.cpu, *(["-plugin", plugin_words] if plugin_words else []), *more, *command]
+    done = subprocess.run(["setarch", "-R", *map(str, words)], capture_output=True, text=True, timeout=TIMEOUT)
+    if done.returncode:
+        said = (done.stderr or done.stdout).strip().splitlines()
+        raise RuntimeError(said[-1] if said else f"ends with {done.returncode}")
+    return done.stdout
+
+
+def kept(core, counter, command, depends, more, suffix):
+    """The file that a counter writes of a command, from before where nothing that it depends on has changed."""
+    counter = plugin(counter)
+    folder = OUT / "profiles"
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{digest([counter, core, *depends, *map(str, [*command, *more])])}{suffix}"
+    if path.exists():
+        path.touch()
+        return path
+    scratch = path.with_suffix(".new")
+    emulate(core, command, f"{counter},out={scratch}", more)
+    scratch.replace(path)
+    for old in sorted(folder.iterdir(), key=lambda p: p.stat().st_mtime)[:-KEPT]:
+        old.unlink(missing_ok=True)
+    return path
+
+
+# ---- blocks ----
+
+@dataclasses.dataclass
+class Block:
+    address: int
+    code: tuple  # of instructions, each its bytes in hexadecimal
+    count: float = 0.0
+    before: collections.Counter = dataclasses.field(default_factory=collections.Counter)  # keys of blocks: how often
+
+    @property
+    def key(self):
+        return self.address, self.code
+
+    @property
+    def instructions(self):
+        return self.count * len(self.code)
+
+
+def read_blocks(path):
+    """The blocks of a profile by key."""
+    numbered, edges = {}, {}
+    for line in path.read_text().splitlines():
+        number, address, count, code, *before = line.split(" ")
+        numbered[int(number)] = Block(int(address, 16), tuple(code.split(",")), float(count))
+        edges[int(number)] = [tuple(map(int, e.split(":"))) for e in (before[0] if before else "").split(",") if e]
+    for number, block in numbered.items():
+        for k, n in edges[number]:
+            if k in numbered:
+                block.before[numbered[k].key] += n
+    return {block.key: block for block in numbered.values()}
+
+
+def difference(few, many, runs):
+    """What one run adds: blocks of two profiles, of which the second has so many more runs."""
+    found = []
+    for key, block in many.items():
+        less = few.get(key)
+        count = (block.count - (less.count if less else 0)) / runs
+        if count > 0:
+            before = block.before - less.before if less else block.before
+            found.append(Block(block.address, block.code, count,
+                               collections.Counter({k: n / runs for k, n in before.items()})))
+    return found
+
+
+def profile(core, command, depends=(), runs=(1, 3), more=()):
+    """Blocks of one run. `command` gives the words for a number of runs."""
+    few, many = (read_blocks(kept(core, "count_blocks", command(n), depends, more, ".blocks")) for n in runs)
+    return difference(few, many, runs[1] - runs[0])

@@ -1,0 +1,97 @@
+"""Linnet's side: programs for the cores, files, and the command that runs a model."""
+
+import functools
+import json
+import os
+import pathlib
+import subprocess
+
+import agreement
+import bench
+import emulation
+import numpy as np
+from emulation import OUT, ROOT
+
+PLAIN_ENVIRONMENT = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES")}
+
+
+def make(tree, *words):
+    done = subprocess.run(["make", "-s", f"-j{os.cpu_count() or 1}", "-C", str(tree), *words], env=PLAIN_ENVIRONMENT,
+                          capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(f"make -C {tree} {' '.join(words)}:\n{done.stdout}{done.stderr}")
+
+
+@functools.lru_cache(None)
+def built(tree, board):
+    """The board's static program of a checkout, for which only libc matters besides the checkout."""
+    program = pathlib.Path("build/bench-arm") / board / "linnet"
+    make(tree, f"BOARD={board}", "STATIC=1", f"BUILD={program.parent}", str(program))
+    return tree / program
+
+
+@functools.lru_cache(None)
+def converter(tree):
+    make(tree, "build/linnet")
+    return tree / "build/linnet"
+
+
+def ours(core, program):
+    return program or built(ROOT, core.board)
+
+
+def ours_converter():
+    return converter(ROOT)
+
+
+class Run:
+    """A model on a program, its file made by a converter."""
+
+    def __init__(self, row, program, converter):
+        self.row, self.program, self.converter = row, program, converter
+        self.model = bench.folder(row) / "model.onnx"
+        case = bench.folder(row) / f"test_data_set_{row['set']}"
+        self.lnt = converted(row, self.model, converter)
+        names = [i["name"] for i in json.loads(bench.linnet("info", self.lnt, "--json", program=converter))["inputs"]]
+        inputs = [case / f"input_{k}.pb" for k in range(len(names))]
+        self.fed = [word for name, path in zip(names, inputs) for word in ("--input", f"{name}={path}")]
+        self.depends = (program, self.lnt, *inputs)
+
+    def command(self, runs):
+        return [self.program, "bench", self.lnt, *self.fed, "--trust", "--threads", 1, "--warmup", 1, "--runs", runs, "--json"]
+
+    def outputs_command(self, program, folder):
+        return [program, "run", self.lnt, *self.fed, "--threads", 1, "--output-dir", folder]
+
+    def difference(self, core):
+        """Of the outputs to those computed here, and the largest that is taken for the same."""
+        kept = OUT / "outputs" / f"{emulation.digest([core, self.converter, *self.depends])}.json"
+        if not kept.exists():
+            there, here = kept.with_suffix(".arm"), kept.with_suffix(".x86")
+            for folder in (there, here):
+                folder.mkdir(parents=True, exist_ok=True)
+            emulation.emulate(core, self.outputs_command(self.program, there))
+            bench.linnet(*self.outputs_command(None, here)[1:], program=self.converter)
+            names = sorted(path.name for path in here.glob("*.npy"))
+            kept.write_text(json.dumps(agreement.difference(*([np.load(f / name) for name in names] for f in (here, there)))))
+        return json.loads(kept.read_text()), agreement.tolerance(self.row)
+
+
+def converted(row, model, converter):
+    """Kept by the contents of what it is made of."""
+    lnt = OUT / "files" / f"{row['name']}-{emulation.digest([converter, model, row['convert']])}.lnt"
+    if not lnt.exists():
+        lnt.parent.mkdir(parents=True, exist_ok=True)
+        bench.linnet("convert", model, "-o", lnt, *row["convert"].split(), program=converter)
+    return lnt
+
+
+def other(row, core, against):
+    """The same model on another program: of a checkout, whose own converter writes the file, or as a file, with ours."""
+    if (against / "Makefile").exists():
+        tree = against.resolve()
+        return Run(row, built(tree, core.board), converter(tree))
+    program = against / "linnet" if against.is_dir() else against
+    if not program.exists():
+        raise RuntimeError(f"{against}: neither a checkout nor a program, nor a folder with one")
+    return Run(row, program, ours_converter())
