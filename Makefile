@@ -109,7 +109,7 @@ ifneq ($(SNDFILE),)
 AUDIO_LIBS := -lsndfile -lsamplerate
 endif
 
-.PHONY: all objects python unit faults valgrind help check test test-long bench bench-arm peers zoo zoo-torch demo deps deps-test deps-arm deps-long clean install boards replay fuzz deb bundle \
+.PHONY: all objects python unit faults valgrind help check test test-long bench bench-arm peers zoo zoo-torch demo deps deps-test deps-arm deps-arm-peers deps-long clean install boards replay fuzz deb bundle \
         fuzz-targets hooks
 .DEFAULT_GOAL := all
 
@@ -410,6 +410,27 @@ peers: deps-test zoo python $(PEERS)  ## beside OpenVINO, MNN, ncnn, LiteRT, tor
 # llvm-mca, for the cores that execute out of order: Debian 12's newest.
 deps-arm: deps-test  ## install what bench-arm needs besides
 	$(Q)$(call install_debs,llvm-19)
+
+# Other engines' Python packages for 64-bit ARM, below a root for the emulator with Debian's Python and what that needs; and the
+# same packages for this machine, where they convert models and say what to expect. 400 MB.
+ARM_PEERS := .deps/arm/root/ready .deps/arm/x86/ready
+ARM_ROOT_DEBS := python3.11-minimal libpython3.11-minimal libpython3.11-stdlib libc6 libstdc++6 libgcc-s1 libgomp1 zlib1g \
+                 libexpat1 libffi8 libssl3 libbz2-1.0 liblzma5 libuuid1
+.deps/arm/root/ready: tests/bench/arm/arm_peers.txt | .deps/venv/ready
+	$(Q)rm -rf $(@D) $(@D)-debs && mkdir -p $(@D) $(@D)-debs
+	$(Q)dpkg --print-foreign-architectures | grep -qx arm64 || { dpkg --add-architecture arm64; apt-get -q update || true; }
+	$(Q)cd $(@D)-debs && apt-get -q download $(addsuffix :arm64,$(ARM_ROOT_DEBS))
+	$(Q)for d in $(@D)-debs/*.deb; do dpkg -x $$d $(@D) || exit 1; done; rm -r $(@D)-debs
+	$(Q)$(PYTHON) -m pip install -q --disable-pip-version-check --no-deps --target $(@D)/peers -r $< --only-binary=:all: \
+	    --implementation cp --python-version 3.11 $(foreach v,2_17 2_24 2_27 2_28,--platform manylinux_$(v)_aarch64)
+	@touch $@
+# pnnx is a program in a package that asks for PyTorch, which ONNX files do not need.
+.deps/arm/x86/ready: tests/bench/arm/arm_peers_x86.txt tests/bench/arm/arm_peers.txt
+	$(Q)rm -rf $(@D) && python3 -m venv $(@D)
+	$(Q)$(@D)/bin/python -m pip install -q --disable-pip-version-check --no-cache-dir --no-deps -r $<
+	@touch $@
+
+deps-arm-peers: deps-arm $(ARM_PEERS)  ## install the engines that bench-arm compares with, for 64-bit ARM
 
 # BENCH="mnist12 --cores a53 --hot": see tests/bench/arm/README.md.
 bench-arm: deps-arm  ## instructions under emulation and modelled cycles of Cortex-A53, A72, A76

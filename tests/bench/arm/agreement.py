@@ -7,6 +7,7 @@ import numpy as np
 FLOAT_MAX_REL = 1e-4
 WINOGRAD_MAX_REL = 1e-3
 QUANTIZED_MAX_REL = 0.1
+HALF_MAX_REL = 0.05
 
 
 def tolerance(row):

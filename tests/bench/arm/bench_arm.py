@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
-"""bench_arm.py [NAME ...] [--cores CORE ...] [--against WHAT] [--hot [N]] [--code FUNCTION] [--json]: what a model costs on
-ARM, without ARM: instructions counted under emulation, and cycles of models of the cores.
+"""bench_arm.py [NAME ...] [--cores CORE ...] [--engines ENGINE ...] [--against WHAT] [--bytes] [--hot [N]] [--code FUNCTION]
+[--json]: what a model costs on ARM, without ARM: instructions counted under emulation, and cycles of models of the cores.
 
-Models are those of arm_models.tsv (--list). Cores: a53, a72, a76 (64-bit), armv7 with NEON and armv6 (instructions only).
-One thread; the difference of two numbers of runs, so that loading and binding are left out.
+Models are those of arm_models.tsv (--list). Cores: a53, a72, a76 (64-bit), armv7 with NEON and armv6 (instructions of Linnet
+only). One thread, loading and binding left out. Outputs are compared with those that the same engine computes here.
 
 --against compares with another program: a checkout (built first), a folder with a program `linnet`, or such a program.
---hot lists functions by their cycles, --code the instructions of a function's hottest pieces.
+--engines: linnet, ort, ncnn, mnn, and ncnn-fp16, mnn-fp16 on the a76 (make deps-arm-peers). --bytes: memory traffic past the
+last cache, which takes its time. --hot lists functions by their cycles, --code the instructions of a function's hottest pieces.
 
-Neither instructions nor modelled cycles are milliseconds: README.md beside this file says what they leave out."""
+Neither instructions nor modelled cycles are milliseconds: README.md beside this file says what they leave out. What was
+measured of this checkout's program is kept in build/bench-arm/results.json."""
 
 import argparse
 import json
@@ -19,26 +21,29 @@ import sys
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 
+import arm_peers  # noqa: E402
 import bench  # noqa: E402
 import cycles  # noqa: E402
 import emulation  # noqa: E402
 import linnet_arm  # noqa: E402
 from emulation import CORES, ROOT  # noqa: E402
-from symbols import Symbols  # noqa: E402
 
 MODELS = HERE / "arm_models.tsv"
 FUNCTIONS = 12  # of --hot
+ENGINES = ("linnet", *arm_peers.ENGINES)
 MEMORY = emulation.OUT / "mca.json"
+RESULTS = emulation.OUT / "results.json"
 
 
 class Measured:
     """A model by one engine on one core."""
 
-    def __init__(self, core, run):
+    def __init__(self, core, run, count_bytes=False):
         self.core, self.run = core, run
-        self.blocks = emulation.profile(core, run.command, run.depends)
+        self.blocks = run.profile(core)
         self.instructions = sum(b.instructions for b in self.blocks)
         self.pieces, self.cycles = cycles.model(core, self.blocks, MEMORY) if core.model else ([], None)
+        self.bytes = run.traffic(core) if count_bytes else None
         self.difference, self.tolerance = run.difference(core)
 
     @property
@@ -46,12 +51,13 @@ class Measured:
         return self.difference <= self.tolerance
 
     def record(self):
-        return {"instructions": round(self.instructions), "cycles": self.cycles and round(self.cycles), "agrees": self.agrees,
-                "max_rel": self.difference if self.agrees else None}
+        found = {"instructions": self.instructions, "cycles": self.cycles, "bytes": self.bytes}
+        return {key: round(n) for key, n in found.items() if n is not None} | {
+            "agrees": self.agrees, "max_rel": self.difference if self.agrees else None}
 
     def functions(self):
         """Rows (name, file, instructions, cycles, multiply-adds), the costliest first."""
-        symbols, rows = Symbols(self.run.program), {}
+        symbols, rows = self.run.symbols(), {}
         if not self.pieces:
             for b in self.blocks:
                 row = rows.setdefault(symbols.at(b.address), [0.0, 0.0, 0.0])
@@ -81,7 +87,7 @@ def print_functions(measured, most):
 
 def print_code(measured, function):
     """The pieces of a function, the costliest first."""
-    symbols = Symbols(measured.run.program)
+    symbols = measured.run.symbols()
     for p in measured.pieces:
         if symbols.at(p.blocks[0].address)[0] != function or p.cycles is None:
             continue
@@ -94,15 +100,33 @@ def print_code(measured, function):
             print("        " + text.expandtabs(8))
 
 
-def print_row(row, measured, other):
-    line = f"{row['key']:36} {measured.core.name:6} {millions(measured.instructions):>9} M instructions"
-    line += f" {millions(measured.cycles):>9} M cycles" if measured.core.model else ""
-    if other:
-        line += f"   against {millions(other.instructions)}" + (f" and {millions(other.cycles)}" if measured.core.model else "")
-        line += f": {measured.instructions / other.instructions:.3f}"
-        line += f" and {measured.cycles / other.cycles:.3f} of them" if measured.core.model else " of them"
-    if not measured.agrees:
-        line += f"   OUTPUTS DIFFER from x86's by {measured.difference:.1g} of the largest, at most {measured.tolerance:g}"
+def told(record, core):
+    """A record's figures in words."""
+    words = [f"{millions(record['instructions']):>7} M instructions"]
+    words += [f"{millions(record['cycles']):>7} M cycles"] if core.model else []
+    words += [f"{millions(record['bytes']):>7} MB"] if "bytes" in record else []
+    return "  ".join(words)
+
+
+def ratios(record, other):
+    """Of what both know, the first over the second."""
+    return " ".join(f"{record[key] / other[key]:.3f}" for key in ("instructions", "cycles", "bytes")
+                    if key in record and other.get(key))
+
+
+def print_record(row, engine, core, record, ours):
+    """`ours` is Linnet's record of the same model and core, to compare another engine with, or None."""
+    line = f"{row['key']:28} {core.name:6} {engine:10}"
+    if "error" in record:
+        print(f"{line} – {record['error']}", flush=True)
+        return
+    line += " " + told(record, core)
+    if "against" in record:
+        line += f"   against {told(record['against'], core)}: {ratios(record, record['against'])}"
+    elif ours and "error" not in ours:
+        line += f"   of Linnet's: {ratios(record, ours)}"
+    if not record["agrees"]:
+        line += "   OUTPUTS DIFFER from those computed here"
     print(line, flush=True)
 
 
@@ -121,22 +145,61 @@ def made(row):
     return row
 
 
+def measure(row, engine, core, given):
+    """The record of a model by an engine on a core, and what it is of; what is wrong with that engine where it fails."""
+    if engine == "linnet":
+        program = linnet_arm.ours(core, given.program)
+        measured = Measured(core, linnet_arm.Run(row, program, linnet_arm.ours_converter()), given.bytes)
+        record = measured.record()
+        if given.against:
+            record["against"] = Measured(core, linnet_arm.other(row, core, given.against), given.bytes).record()
+        return record, measured
+    try:
+        measured = Measured(core, arm_peers.PeerRun(row, engine), given.bytes)
+    except RuntimeError as error:
+        if isinstance(error, emulation.MissingTool):
+            raise
+        return {"error": str(error)}, None
+    return measured.record(), measured
+
+
+def runs_on(engine, core):
+    return engine == "linnet" or bool(core.model) and (core.name == "a76" or not engine.endswith("fp16"))
+
+
 def work_through(given, results):
+    """Measures what is asked for; returns whether all outputs agree."""
+    agree = True
     for row in rows(given.names):
         made(row)
         for core in (CORES[name] for name in given.cores):
-            program = linnet_arm.ours(core, given.program)
-            measured = Measured(core, linnet_arm.Run(row, program, linnet_arm.ours_converter()))
-            other = Measured(core, linnet_arm.other(row, core, given.against)) if given.against else None
-            results.append({"model": row["key"], "core": core.name, "engine": "linnet", **measured.record(),
-                            **({"against": other.record()} if other else {})})
-            if given.json:
-                continue
-            print_row(row, measured, other)
-            if given.hot:
-                print_functions(measured, given.hot)
-            if given.code:
-                print_code(measured, given.code)
+            ours = None
+            for engine in (e for e in given.engines if runs_on(e, core)):
+                record, measured = measure(row, engine, core, given)
+                ours = record if engine == "linnet" else ours
+                agree &= record.get("agrees", True)
+                key = f"{row['key']} {core.name} {engine}"
+                results[key] = {k: v for k, v in results.get(key, {}).items() if k == "bytes"} | record
+                given.asked.append(key)
+                if not given.program and not given.against:
+                    save(results)
+                if not given.json:
+                    print_record(row, engine, core, record, ours if engine != "linnet" else None)
+                    show_code(given, measured)
+    return agree
+
+
+def show_code(given, measured):
+    if measured and given.hot:
+        print_functions(measured, given.hot)
+    if measured and given.code:
+        print_code(measured, given.code)
+
+
+def save(results):
+    scratch = RESULTS.with_suffix(".new")
+    scratch.write_text(json.dumps(results, indent=1))
+    scratch.replace(RESULTS)
 
 
 def arguments():
@@ -144,12 +207,14 @@ def arguments():
     options.add_argument("names", nargs="*", metavar="NAME")
     options.add_argument("--list", action="store_true", help="models and cores")
     options.add_argument("--cores", nargs="+", choices=CORES, default=["a53", "a72", "a76"], metavar="CORE")
+    options.add_argument("--engines", nargs="+", choices=ENGINES, default=["linnet"], metavar="ENGINE")
+    options.add_argument("--bytes", action="store_true", help="memory traffic past the last cache, too")
     options.add_argument("--program", type=pathlib.Path, metavar="FILE", help="a program for these cores, instead of building it")
     options.add_argument("--against", type=pathlib.Path, metavar="WHAT", help="a checkout, a folder with a program, or a program")
     options.add_argument("--hot", type=int, nargs="?", const=FUNCTIONS, metavar="N", help=f"the N costliest functions ({FUNCTIONS})")
     options.add_argument("--code", metavar="FUNCTION", help="the instructions of its hottest pieces")
     options.add_argument("--json", action="store_true", help="print a list of records")
-    return options.parse_args()
+    return options.parse_args(namespace=argparse.Namespace(asked=[]))
 
 
 def main():
@@ -158,15 +223,16 @@ def main():
         print("models:", *(f"    {r['key']}{'  ' + r['convert'] if r['convert'] else ''}" for r in bench.rows(MODELS)), sep="\n")
         print("cores: " + " ".join(CORES))
         return 0
-    results = []
+    RESULTS.parent.mkdir(parents=True, exist_ok=True)
+    results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     try:
-        work_through(given, results)
+        agree = work_through(given, results)
     except (RuntimeError, OSError) as error:
         print(f"bench_arm.py: {error}", file=sys.stderr)
         return 1
     if given.json:
-        print(json.dumps(results, indent=1))
-    return 0 if all(r["agrees"] for r in results) else 1
+        print(json.dumps([dict(zip(("model", "core", "engine"), key.split(" "))) | results[key] for key in given.asked], indent=1))
+    return 0 if agree else 1
 
 
 if __name__ == "__main__":

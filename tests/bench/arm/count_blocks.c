@@ -1,7 +1,8 @@
 /* A plugin for qemu-aarch64 and qemu-arm: which blocks of instructions ran, how often, and after which other block.
  *
- *     qemu-aarch64 -plugin count_blocks.so,out=FILE PROGRAM ...
+ *     qemu-aarch64 -plugin count_blocks.so,out=FILE[,mark=NUMBER] PROGRAM ...
  *
+ * What mark= is for: mark.h.
  * A block is what QEMU translates at once: straight code up to a branch, the end of a page or a limit of its own. FILE,
  * written at exit, has a line for each block that ran:
  *
@@ -14,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/bench/arm/mark.h"
 #include "tests/bench/arm/qemu_plugin.h"
 
 enum { BUCKETS = 1 << 16, EDGES = 8, THREADS = 64, LONGEST = 4096 };
@@ -36,10 +38,11 @@ struct block {
 static block *buckets[BUCKETS];
 static const block *last[THREADS];
 static uint64_t blocks;
-static const char *out = "blocks.txt";
 
 static void executed(unsigned thread, void *data)
 {
+    if (!counting)
+        return;
     block *b = data;
     const block *from = last[thread % THREADS];
     last[thread % THREADS] = b;
@@ -135,9 +138,7 @@ QEMU_EXPORT int qemu_plugin_version = QEMU_PLUGIN_VERSION;
 QEMU_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc, char **argv)
 {
     (void)info;
-    for (int i = 0; i < argc; i++)
-        if (!strncmp(argv[i], "out=", 4))
-            out = strdup(argv[i] + 4);
+    read_shared_options(id, argc, argv);
     qemu_plugin_register_vcpu_tb_trans_cb(id, translated);
     qemu_plugin_register_atexit_cb(id, ended, NULL);
     return 0;

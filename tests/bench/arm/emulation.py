@@ -12,6 +12,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
 OUT = ROOT / "build/bench-arm"
 TIMEOUT = 3600
+MARK = 173  # of 64-bit ARM's system calls: getppid, which nothing else calls
 KEPT = 400  # profiles; the oldest go first
 
 
@@ -28,24 +29,24 @@ class Core:
     model: str  # of cycles: "a53", llvm-mca's name of a core, or "" where there is none
     part: str = ""  # /proc/cpuinfo's "CPU part", by which some engines choose their kernels
     features: str = ""  # /proc/cpuinfo's "Features"
-    last_level: int = 0  # KiB of the last cache
+    caches: tuple = (32, 512)  # KiB of the first cache of data and of the last one
 
 
 PLAIN = "fp asimd evtstrm crc32 cpuid"
 CORES = {core.name: core for core in (
-    Core("a53", "generic-arm64", "qemu-aarch64", "cortex-a53", "a53", "0xd03", PLAIN, 512),
-    Core("a72", "generic-arm64", "qemu-aarch64", "cortex-a72", "cortex-a72", "0xd08", PLAIN, 1024),
+    Core("a53", "generic-arm64", "qemu-aarch64", "cortex-a53", "a53", "0xd03", PLAIN),
+    Core("a72", "generic-arm64", "qemu-aarch64", "cortex-a72", "cortex-a72", "0xd08", PLAIN, (32, 1024)),
     Core("a76", "generic-arm64", "qemu-aarch64", "cortex-a76", "neoverse-n1", "0xd0b",
-         "fp asimd evtstrm aes pmull sha1 sha2 crc32 atomics fphp asimdhp cpuid asimdrdm lrcpc dcpop asimddp", 2048),
-    Core("armv7", "generic-armhf", "qemu-arm", "cortex-a7", "", last_level=512),
-    Core("armv6", "rpi-zero", "qemu-arm", "arm1176", "", last_level=128),
+         "fp asimd evtstrm aes pmull sha1 sha2 crc32 atomics fphp asimdhp cpuid asimdrdm lrcpc dcpop asimddp", (64, 2048)),
+    Core("armv7", "generic-armhf", "qemu-arm", "cortex-a7", ""),
+    Core("armv6", "rpi-zero", "qemu-arm", "arm1176", "", caches=(16, 128)),
 )}
 
 
 def plugin(name):
     """A counter of this folder, compiled."""
     source, made = HERE / f"{name}.c", OUT / f"{name}.so"
-    if not made.exists() or made.stat().st_mtime < max(source.stat().st_mtime, (HERE / "qemu_plugin.h").stat().st_mtime):
+    if not made.exists() or made.stat().st_mtime < max(p.stat().st_mtime for p in (source, *HERE.glob("*.h"))):
         OUT.mkdir(parents=True, exist_ok=True)
         subprocess.run(["gcc", "-std=c11", "-D_GNU_SOURCE", "-O2", "-Wall", "-Wextra", "-Wconversion", "-Wno-sign-conversion", "-Werror",
                         "-shared", "-fPIC", "-fvisibility=hidden", f"-I{ROOT}", "-o", made, source], check=True)
@@ -80,17 +81,17 @@ def emulate(core, command, plugin_words="", more=()):
     return done.stdout
 
 
-def kept(core, counter, command, depends, more, suffix):
+def kept(core, counter, command, depends, more=(), options=""):
     """The file that a counter writes of a command, from before where nothing that it depends on has changed."""
     counter = plugin(counter)
     folder = OUT / "profiles"
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{digest([counter, core, *depends, *map(str, [*command, *more])])}{suffix}"
+    path = folder / f"{digest([counter, options, core, *depends, *map(str, [*command, *more])])}.txt"
     if path.exists():
         path.touch()
         return path
     scratch = path.with_suffix(".new")
-    emulate(core, command, f"{counter},out={scratch}", more)
+    emulate(core, command, f"{counter},out={scratch}{options}", more)
     scratch.replace(path)
     for old in sorted(folder.iterdir(), key=lambda p: p.stat().st_mtime)[:-KEPT]:
         old.unlink(missing_ok=True)
@@ -142,7 +143,37 @@ def difference(few, many, runs):
     return found
 
 
-def profile(core, command, depends=(), runs=(1, 3), more=()):
-    """Blocks of one run. `command` gives the words for a number of runs."""
-    few, many = (read_blocks(kept(core, "count_blocks", command(n), depends, more, ".blocks")) for n in runs)
+def profile(core, command, depends, runs):
+    """Blocks of one run: the difference of two numbers of runs. `command` gives the words for a number of runs."""
+    few, many = (read_blocks(kept(core, "count_blocks", command(n), depends)) for n in runs)
     return difference(few, many, runs[1] - runs[0])
+
+
+def profile_between(core, command, depends, runs, more):
+    """Blocks of one run of a command that marks where its so many runs begin and end."""
+    return difference({}, read_blocks(kept(core, "count_blocks", command, depends, more, f",mark={MARK}")), runs)
+
+
+# ---- bytes ----
+
+LINE = 64
+
+
+def read_lines(path):
+    """Lines read from memory and written to it."""
+    return [int(n) for n in path.read_text().split()[2:]]
+
+
+def options_of(core):
+    return f",first={core.caches[0]},last={core.caches[1]}"
+
+
+def traffic(core, command, depends, runs):
+    """Bytes of one run past the last cache, read and written: the difference of two numbers of runs."""
+    few, many = (sum(read_lines(kept(core, "count_bytes", command(n), depends, (), options_of(core)))) for n in runs)
+    return LINE * (many - few) / (runs[1] - runs[0])
+
+
+def traffic_between(core, command, depends, runs, more):
+    """The same of a command that marks where its so many runs begin and end."""
+    return LINE * sum(read_lines(kept(core, "count_bytes", command, depends, more, f"{options_of(core)},mark={MARK}"))) / runs

@@ -11,7 +11,9 @@ import bench
 import emulation
 import numpy as np
 from emulation import OUT, ROOT
+from symbols import Symbols
 
+RUNS = (1, 3)  # whose difference is two runs
 PLAIN_ENVIRONMENT = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES")}
 
 
@@ -59,6 +61,15 @@ class Run:
 
     def command(self, runs):
         return [self.program, "bench", self.lnt, *self.fed, "--trust", "--threads", 1, "--warmup", 1, "--runs", runs, "--json"]
+
+    def profile(self, core):
+        return emulation.profile(core, self.command, self.depends, RUNS)
+
+    def traffic(self, core):
+        return emulation.traffic(core, self.command, self.depends, RUNS)
+
+    def symbols(self):
+        return Symbols(self.program)
 
     def outputs_command(self, program, folder):
         return [program, "run", self.lnt, *self.fed, "--threads", 1, "--output-dir", folder]

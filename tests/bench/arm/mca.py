@@ -6,14 +6,12 @@ import re
 import shutil
 import subprocess
 
+from emulation import MissingTool
+
 NAMES = ("llvm-mca-19", "llvm-mca-20", "llvm-mca-21", "llvm-mca")
 OLDEST = 17  # before, neoverse-n1 was the Cortex-A57's model
 PASSES = 100
 FEATURES = "+dotprod,+fullfp16,+i8mm,+bf16"
-
-
-class MissingTool(RuntimeError):
-    pass
 
 
 def tool():
