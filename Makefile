@@ -145,6 +145,11 @@ $(BUILD)/linnet: $(CLI_OBJ) $(CONVERT_OBJ) $(LIB_OBJ) $(LINKED)
 	@echo "  LINK    $@$(if $(filter-out $(SNDFILE),$(AUDIO)), (.wav alone: make BOARD=$(BOARD) deps brings libsndfile))"
 	$(Q)$(CC) $(LDFLAGS) $(if $(STATIC),-static) -o $@ $(filter %.o,$^) $(CONVERT_LIBS) $(AUDIO_LIBS) $(LDLIBS)
 
+# The program beside the board's own, of the same objects but for sounds, for instruments that count: with STATIC=1.
+$(BUILD)/linnet-static: $(CLI_OBJ) $(CONVERT_OBJ) $(LIB_OBJ)
+	@echo "  LINK    $@"
+	$(Q)$(CC) $(LDFLAGS) -static -o $@ $^ $(CONVERT_LIBS) $(LDLIBS)
+
 # What the Python package loads: the library and the converter in one.
 python: $(BUILD)/liblinnet_python.so  ## the native part of the Python package (pip install ./python)
 $(BUILD)/liblinnet_python.so: $(BUILD)/obj/python/linnet_python.o $(CONVERT_OBJ) $(LIB_OBJ)

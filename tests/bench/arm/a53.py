@@ -39,7 +39,9 @@ class Pipeline:
         self.narrow_load = False  # a vector load of 64 bits issued in this cycle
 
     def issue(self, i):
-        earliest = max([self.operand(r, i) for r in i.reads], default=0)
+        earliest = max([self.ready.get(r, 0) for r in i.reads], default=0)
+        if i.adds_to:
+            earliest = max(earliest, self.sum_ready(i))
         if earliest > self.cycle:
             self.begin_cycle(earliest)
         while not self.fits(i):
@@ -50,9 +52,10 @@ class Pipeline:
             self.ready[r] = self.cycle + latency
             (self.accumulates.add if i.adds_to else self.accumulates.discard)(r)
 
-    def operand(self, register, i):
-        early = FORWARDED if register == i.adds_to and register in self.accumulates and i.op.startswith("f") else 0
-        return self.ready.get(register, 0) - early
+    def sum_ready(self, i):
+        """When the register that an instruction adds to can be added to."""
+        early = FORWARDED if i.adds_to in self.accumulates and i.op.startswith("f") else 0
+        return self.ready.get(i.adds_to, 0) - early
 
     def fits(self, i):
         if not self.slots:

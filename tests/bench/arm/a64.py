@@ -28,7 +28,7 @@ class Instruction:
     kind: str  # branch, load, store, vector_load, vector_store, vector, multiply, divide, integer
     reads: tuple
     writes: tuple
-    adds_to: str  # the register an accumulating instruction adds to, also among `reads`; else ""
+    adds_to: str  # the register that an accumulating instruction adds to, among `reads` only if it is a factor, too; else ""
     full: bool  # vectors of 128 bits
     registers: int  # that a load or store moves
     multiply_adds: int
@@ -95,7 +95,7 @@ def parse(text):
     accumulates = kind == "vector" and bool(ACCUMULATES.match(op))
     element = re.match(r"(mov|ins)$", op) and re.match(r"v\d+\.\w+\[", operands)
     immediate = op in ("orr", "bic") and kind == "vector" and len(found) == 1
-    first_is_read = accumulates or KEEPS_PARTS.match(op) or element or immediate
+    first_is_read = KEEPS_PARTS.match(op) or element or immediate
     zero_first = re.match(r"[xw]zr", operands)
     writes = ([] if zero_first else found[:1]) + (["flags"] if op in SETS_FLAGS else [])
     reads = (found if first_is_read or zero_first else found[1:]) + flags

@@ -23,6 +23,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent)]
 
 import arm_peers  # noqa: E402
 import bench  # noqa: E402
+import counts  # noqa: E402
 import cycles  # noqa: E402
 import emulation  # noqa: E402
 import linnet_arm  # noqa: E402
@@ -167,6 +168,17 @@ def runs_on(engine, core):
     return engine == "linnet" or bool(core.model) and (core.name == "a76" or not engine.endswith("fp16"))
 
 
+def count(row, core):
+    """Instructions of this checkout's program."""
+    blocks = linnet_arm.Run(row, linnet_arm.ours(core, None), linnet_arm.ours_converter()).profile(core)
+    return sum(b.instructions for b in blocks)
+
+
+def record():
+    wanted = [(made(row), CORES[name]) for row in rows(counts.NAMES) for name in counts.RECORDED_CORES]
+    counts.write([(row["name"], core.name, count(row, core)) for row, core in wanted])
+
+
 def work_through(given, results):
     """Measures what is asked for; returns whether all outputs agree."""
     agree = True
@@ -213,6 +225,7 @@ def arguments():
     options.add_argument("--against", type=pathlib.Path, metavar="WHAT", help="a checkout, a folder with a program, or a program")
     options.add_argument("--hot", type=int, nargs="?", const=FUNCTIONS, metavar="N", help=f"the N costliest functions ({FUNCTIONS})")
     options.add_argument("--code", metavar="FUNCTION", help="the instructions of its hottest pieces")
+    options.add_argument("--record", action="store_true", help="write counts.tsv, the numbers of instructions that tests expect")
     options.add_argument("--json", action="store_true", help="print a list of records")
     return options.parse_args(namespace=argparse.Namespace(asked=[]))
 
@@ -226,6 +239,9 @@ def main():
     RESULTS.parent.mkdir(parents=True, exist_ok=True)
     results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     try:
+        if given.record:
+            record()
+            return 0
         agree = work_through(given, results)
     except (RuntimeError, OSError) as error:
         print(f"bench_arm.py: {error}", file=sys.stderr)

@@ -3,9 +3,9 @@
  *     qemu-aarch64 -plugin count_bytes.so,out=FILE[,first=KIB][,last=KIB][,mark=NUMBER] PROGRAM ...
  *
  * Both levels let go the line that was used longest ago, of 64 bytes, allocate on writes and write back what leaves
- * them: 32 KiB of 4 ways, and 512 KiB of 16 ways, unless told otherwise. No prefetching, no code, one core. FILE, written at
- * exit, has four numbers: accesses, lines that the first level lacked, lines read from memory, lines written to it.
- * What mark= is for: mark.h; the caches are in use before and after, too. */
+ * them: 32 KiB of 4 ways, and 512 KiB of 16 ways, unless told otherwise. No prefetching, no code, one core. FILE,
+ * written at exit, has four numbers: accesses, lines that the first level lacked, lines read from memory, lines written
+ * to it. What mark= is for: mark.h; the caches are in use before and after, too. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

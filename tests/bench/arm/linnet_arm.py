@@ -26,9 +26,9 @@ def make(tree, *words):
 
 @functools.lru_cache(None)
 def built(tree, board):
-    """The board's static program of a checkout, for which only libc matters besides the checkout."""
-    program = pathlib.Path("build/bench-arm") / board / "linnet"
-    make(tree, f"BOARD={board}", "STATIC=1", f"BUILD={program.parent}", str(program))
+    """The board's program of a checkout, static: where its code lies is the same in each run."""
+    program = f"build/{board}/linnet-static"
+    make(tree, f"BOARD={board}", "STATIC=1", program)
     return tree / program
 
 
@@ -39,7 +39,7 @@ def converter(tree):
 
 
 def ours(core, program):
-    return program or built(ROOT, core.board)
+    return program.resolve() if program else built(ROOT, core.board)
 
 
 def ours_converter():
@@ -102,7 +102,8 @@ def other(row, core, against):
     if (against / "Makefile").exists():
         tree = against.resolve()
         return Run(row, built(tree, core.board), converter(tree))
-    program = against / "linnet" if against.is_dir() else against
-    if not program.exists():
+    programs = [against / "linnet-static", against / "linnet"] if against.is_dir() else [against]
+    found = [program for program in programs if program.exists()]
+    if not found:
         raise RuntimeError(f"{against}: neither a checkout nor a program, nor a folder with one")
-    return Run(row, program, ours_converter())
+    return Run(row, found[0].resolve(), ours_converter())
