@@ -240,6 +240,7 @@ other processes; what is its own is *private dirty*, with the arena in it.
 # ---- other engines: what peers.py measured ----
 
 PEERS = "## Peers\n"
+ARM = "## On ARM, by models of its cores\n"  # arm/arm_report.py's
 
 
 def peer_cell(d, notes):
@@ -292,17 +293,21 @@ brackets the time over Linnet's: **bold where the peer is faster**. Outputs were
     return "\n".join(parts)
 
 
-def place_peers(document, section):
-    """The section in place of the one that is there, else at the end."""
-    before, found, rest = document.partition(PEERS)
+def place(document, section, heading):
+    """The section in place of the one that has its heading, else at the end."""
+    before, found, rest = document.partition(heading)
     after = rest.partition("\n## ") if found else ("", "", "")
     tail = "\n## " + after[2] if after[1] else ""
     return before.rstrip("\n") + "\n\n" + section + tail
 
 
-def write_peers(results, root=ROOT):
+def write_section(section, heading, root=ROOT):
     page = root / "BENCHMARKS.md"
-    page.write_text(place_peers(page.read_text(), peers_section(results)))
+    page.write_text(place(page.read_text(), section, heading))
+
+
+def write_peers(results, root=ROOT):
+    write_section(peers_section(results), PEERS, root)
 
 
 # ---- the picture ----
@@ -358,9 +363,10 @@ def picture(rows, results):
 
 
 def write(rows, results, root=ROOT):
-    """Peers have a command of their own: their table stays as it is."""
+    """Sections with commands of their own stay as they are."""
     page = root / "BENCHMARKS.md"
-    _, found, peers = (page.read_text() if page.exists() else "").partition(PEERS)
-    page.write_text(place_peers(text(rows, results), found + peers) if found else text(rows, results))
+    there = page.read_text() if page.exists() else ""
+    kept = [heading + there.partition(heading)[2].partition("\n## ")[0].rstrip("\n") + "\n" for heading in (PEERS, ARM) if heading in there]
+    page.write_text("\n".join([text(rows, results), *kept]))
     (root / "docs").mkdir(exist_ok=True)
     (root / "docs/bench.svg").write_text(picture(rows, results))

@@ -10,9 +10,11 @@ only). One thread, loading and binding left out. Outputs are compared with those
 last cache, which takes its time. --hot lists functions by their cycles, --code the instructions of a function's hottest pieces.
 
 Neither instructions nor modelled cycles are milliseconds: README.md beside this file says what they leave out. What was
-measured of this checkout's program is kept in build/bench-arm/results.json."""
+measured of this checkout's program is kept in build/bench-arm/results.json, of which --render makes a section of BENCHMARKS.md;
+--reuse measures what is missing there."""
 
 import argparse
+import functools
 import json
 import pathlib
 import subprocess
@@ -22,6 +24,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 
 import arm_peers  # noqa: E402
+import arm_report  # noqa: E402
 import bench  # noqa: E402
 import counts  # noqa: E402
 import cycles  # noqa: E402
@@ -185,20 +188,42 @@ def work_through(given, results):
     for row in rows(given.names):
         made(row)
         for core in (CORES[name] for name in given.cores):
-            ours = None
             for engine in (e for e in given.engines if runs_on(e, core)):
-                record, measured = measure(row, engine, core, given)
-                ours = record if engine == "linnet" else ours
-                agree &= record.get("agrees", True)
-                key = f"{row['key']} {core.name} {engine}"
-                results[key] = {k: v for k, v in results.get(key, {}).items() if k == "bytes"} | record
-                given.asked.append(key)
-                if not given.program and not given.against:
-                    save(results)
-                if not given.json:
-                    print_record(row, engine, core, record, ours if engine != "linnet" else None)
-                    show_code(given, measured)
+                agree &= work_on(row, engine, core, given, results)
     return agree
+
+
+def work_on(row, engine, core, given, results):
+    key = f"{row['key']} {core.name} {engine}"
+    given.asked.append(key)
+    if given.reuse and key in results and (not given.bytes or "bytes" in results[key]):
+        return results[key].get("agrees", True)
+    record, measured = measure(row, engine, core, given)
+    keep(given, results, key, record)
+    if not given.json:
+        print_record(row, engine, core, record, results.get(f"{row['key']} {core.name} linnet") if engine != "linnet" else None)
+        show_code(given, measured)
+    return record.get("agrees", True)
+
+
+def keep(given, results, key, record):
+    """In the file, too, unless it is of another program than this checkout's; bytes are kept from before."""
+    results[key] = {k: v for k, v in results.get(key, {}).items() if k == "bytes"} | record
+    if given.program or given.against:
+        return
+    everything = stored() | {key: results[key] | {"commit": commit()}}
+    scratch = RESULTS.with_suffix(".new")
+    scratch.write_text(json.dumps(everything, indent=1))
+    scratch.replace(RESULTS)
+
+
+def stored():
+    return json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+
+
+@functools.lru_cache(None)
+def commit():
+    return subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True).stdout.strip()
 
 
 def show_code(given, measured):
@@ -206,12 +231,6 @@ def show_code(given, measured):
         print_functions(measured, given.hot)
     if measured and given.code:
         print_code(measured, given.code)
-
-
-def save(results):
-    scratch = RESULTS.with_suffix(".new")
-    scratch.write_text(json.dumps(results, indent=1))
-    scratch.replace(RESULTS)
 
 
 def arguments():
@@ -225,6 +244,8 @@ def arguments():
     options.add_argument("--against", type=pathlib.Path, metavar="WHAT", help="a checkout, a folder with a program, or a program")
     options.add_argument("--hot", type=int, nargs="?", const=FUNCTIONS, metavar="N", help=f"the N costliest functions ({FUNCTIONS})")
     options.add_argument("--code", metavar="FUNCTION", help="the instructions of its hottest pieces")
+    options.add_argument("--reuse", action="store_true", help="keep what was measured before")
+    options.add_argument("--render", action="store_true", help="measure nothing: write the section of BENCHMARKS.md")
     options.add_argument("--record", action="store_true", help="write counts.tsv, the numbers of instructions that tests expect")
     options.add_argument("--json", action="store_true", help="print a list of records")
     return options.parse_args(namespace=argparse.Namespace(asked=[]))
@@ -237,10 +258,13 @@ def main():
         print("cores: " + " ".join(CORES))
         return 0
     RESULTS.parent.mkdir(parents=True, exist_ok=True)
-    results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    results = stored()
     try:
         if given.record:
             record()
+            return 0
+        if given.render:
+            arm_report.write(bench.rows(MODELS), results)
             return 0
         agree = work_through(given, results)
     except (RuntimeError, OSError) as error:

@@ -13,7 +13,7 @@ ROOT = HERE.parents[2]
 OUT = ROOT / "build/bench-arm"
 TIMEOUT = 3600
 MARK = 173  # of 64-bit ARM's system calls: getppid, which nothing else calls
-KEPT = 400  # profiles; the oldest go first
+KEPT = 1000  # files of profiles; the oldest go first
 
 
 class MissingTool(RuntimeError):
@@ -81,17 +81,17 @@ def emulate(core, command, plugin_words="", more=()):
     return done.stdout
 
 
-def kept(core, counter, command, depends, more=(), options=""):
-    """The file that a counter writes of a command, from before where nothing that it depends on has changed."""
+def kept(core, counter, command, depends, more=(), options="", written=()):
+    """The file that a counter writes of a command, from before where nothing that it depends on has changed. Where the command
+    itself is to write files, it is given names of `written`, endings of that file's."""
     counter = plugin(counter)
     folder = OUT / "profiles"
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{digest([counter, options, core, *depends, *map(str, [*command, *more])])}.txt"
     if path.exists():
-        path.touch()
         return path
     scratch = path.with_suffix(".new")
-    emulate(core, command, f"{counter},out={scratch}{options}", more)
+    emulate(core, [*command, *(path.with_suffix(ending) for ending in written)], f"{counter},out={scratch}{options}", more)
     scratch.replace(path)
     for old in sorted(folder.iterdir(), key=lambda p: p.stat().st_mtime)[:-KEPT]:
         old.unlink(missing_ok=True)
@@ -150,8 +150,9 @@ def profile(core, command, depends, runs):
 
 
 def profile_between(core, command, depends, runs, more):
-    """Blocks of one run of a command that marks where its so many runs begin and end."""
-    return difference({}, read_blocks(kept(core, "count_blocks", command, depends, more, f",mark={MARK}")), runs)
+    """Blocks of one run of a command that marks where its so many runs begin and end, and the file of outputs it wrote."""
+    path = kept(core, "count_blocks", command, depends, more, f",mark={MARK}", (".npz",))
+    return difference({}, read_blocks(path), runs), path.with_suffix(".npz")
 
 
 # ---- bytes ----

@@ -60,7 +60,7 @@ class Run:
         self.depends = (program, self.lnt, *inputs)
 
     def command(self, runs):
-        return [self.program, "bench", self.lnt, *self.fed, "--trust", "--threads", 1, "--warmup", 1, "--runs", runs, "--json"]
+        return [self.program, "bench", self.lnt, *self.fed, "--trust", "--threads", 1, "--warmup", 0, "--runs", runs, "--json"]
 
     def profile(self, core):
         return emulation.profile(core, self.command, self.depends, RUNS)

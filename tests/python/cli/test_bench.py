@@ -105,9 +105,10 @@ def test_peers_stay_when_the_bench_is_rendered(tmp_path):
     report.write_peers(peers_found(), tmp_path)
     both = (tmp_path / "BENCHMARKS.md").read_text()
     assert both.startswith(first.rstrip("\n")) and section(both, "Peers")
+    report.write_section(f"{report.ARM}\nfigures\n", report.ARM, tmp_path)
     report.write(bench.rows(), results(), tmp_path)
     report.write_peers(peers_found(), tmp_path)
-    assert (tmp_path / "BENCHMARKS.md").read_text() == both
+    assert (tmp_path / "BENCHMARKS.md").read_text() == f"{both}\n{report.ARM}\nfigures\n"
 
 
 def test_peers_models_are_the_benchs():

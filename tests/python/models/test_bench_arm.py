@@ -13,10 +13,13 @@ sys.path[:0] = [str(ROOT / "tests/bench/arm"), str(ROOT / "tests/bench")]
 
 import a53  # noqa: E402
 import a64  # noqa: E402
+import arm_report  # noqa: E402
+import bench  # noqa: E402
 import bench_arm  # noqa: E402
 import counts  # noqa: E402
 import cycles  # noqa: E402
 import emulation  # noqa: E402
+import report  # noqa: E402
 
 RENEW = "if it is meant to be so, `.deps/venv/bin/python tests/bench/arm/bench_arm.py --record` records it"
 A53 = emulation.CORES["a53"]
@@ -165,3 +168,33 @@ def test_blocks_that_always_follow_each_other_are_one_loop():
     found = cycles.pieces([block(entry[0], 1, {}), block(head[0], 100, {entry: 1, tail: 99}), block(tail[0], 100, {head: 100})])
     assert [(p.length, p.count, p.looped) for p in found] == [(2, 100, 0.99), (1, 1, 0.0)]
     assert found[0].entry.address == 0x100
+
+
+# ---- the section of BENCHMARKS.md ----
+
+def results():
+    def of(cycles, **more):
+        return {"instructions": 2e6, "cycles": cycles, "agrees": True, "max_rel": 0.0, "commit": "abc"} | more
+    return {"mnist12/0 a72 linnet": of(1e6), "mnist12/0 a72 ort": of(1.5e6), "mnist12/0 a72 mnn": of(0.75e6),
+            "mnist12/0 a72 ncnn": {"error": "no such layer"}, "ds_cnn/49x10 a72 linnet": of(1e6),
+            "ds_cnn/49x10 a72 ort": of(0.1e6, agrees=False), "ds_cnn_qdq/49x10 a72 linnet": of(2e6), "ds_cnn_qdq/49x10 a72 ort": of(1e6)}
+
+
+def test_engines_are_bold_where_they_need_fewer_cycles():
+    text = arm_report.section(bench.rows(bench_arm.MODELS), results())
+    assert "| mnist12 0 | 2 | – / 1 / – | – / 1.50 / – | – [1] | – / **0.75** / – |" in text and "1. no such layer" in text
+    assert "| FP32 | ≥ 1.25 | – | 0.75, 1 of 1 below 1 | – |" in text
+    assert "| ds_cnn_qdq 49x10 | 2 | – / 2 / – | – / **0.50** / – | – / **0.50** / – |" in text
+
+
+def test_what_computes_something_else_has_no_figure():
+    text = arm_report.section(bench.rows(bench_arm.MODELS), results())
+    assert "| ds_cnn 49x10 | 2 | – / 1 / – | – [2] |  |  |" in text and "2. outputs differ" in text
+
+
+def test_the_section_stays_when_others_are_written(tmp_path):
+    page = tmp_path / "BENCHMARKS.md"
+    page.write_text(f"# Benchmarks\n\n{report.PEERS}\nold peers\n\n{report.ARM}\nold figures\n")
+    report.write_section(report.PEERS + "\nnew peers\n", report.PEERS, tmp_path)
+    report.write_section(report.ARM + "\nnew figures\n", report.ARM, tmp_path)
+    assert page.read_text() == f"# Benchmarks\n\n{report.PEERS}\nnew peers\n\n{report.ARM}\nnew figures\n"

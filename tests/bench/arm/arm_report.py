@@ -1,0 +1,158 @@
+"""What bench_arm.py measured as a section of BENCHMARKS.md."""
+
+import math
+
+import arm_peers
+import emulation
+import report
+
+CORES = {"a53": "A53", "a72": "A72", "a76": "A76"}
+FLOAT_ENGINES = ("ort", "ncnn", "mnn")
+HALF_ENGINES = ("ncnn-fp16", "mnn-fp16")
+SMALL_CORES = {"armv7": "ARMv7, NEON", "armv6": "ARMv6"}
+# Of the best other engine's cycles over Linnet's, geometric mean.
+TARGETS = {"float": 1.25, "half": 1.1, "quantized": 1.3}
+
+
+class Records:
+    def __init__(self, results):
+        self.results = results
+        self.notes = []
+
+    def get(self, row, core, engine, key="cycles"):
+        """A figure, or None where it was not measured, failed, or computed something else."""
+        found = self.results.get(f"{row['key']} {core} {engine}", {})
+        return found.get(key) if found.get("agrees") else None
+
+    def ratio(self, row, core, engine):
+        """Of cycles, over Linnet's."""
+        other, ours = self.get(row, core, engine), self.get(row, core, "linnet")
+        return other / ours if other and ours else None
+
+    def best(self, row, core, engines):
+        return min(filter(None, (self.ratio(row, core, e) for e in engines)), default=None)
+
+    def why_not(self, row, engine):
+        """A note's number where an engine could not run a model, or computed something else."""
+        for core in CORES:
+            found = self.results.get(f"{row['key']} {core} {engine}", {})
+            told = found.get("error") or ("outputs differ from those on x86" if found.get("agrees") is False else None)
+            if told:
+                if told not in self.notes:
+                    self.notes.append(told)
+                return f"– [{self.notes.index(told) + 1}]"
+        return ""
+
+
+def millions(n, digits=3):
+    return "" if n is None else f"{n / 1e6:.{digits}g}" if n < 1e6 * 10 ** digits else f"{n / 1e6:.0f}"
+
+
+def ratio_text(ratio):
+    return "–" if ratio is None else f"**{ratio:.2f}**" if ratio < 1 else f"{ratio:.2f}"
+
+
+def compared(records, row, engine, cores=CORES):
+    found = [records.ratio(row, core, engine) for core in cores]
+    return " / ".join(map(ratio_text, found)) if any(found) else records.why_not(row, engine)
+
+
+def model_text(row):
+    return f"{row['name']} {row['set'].replace('_', ' ')}"
+
+
+def linnet_cells(records, row):
+    cycles = [records.get(row, core, "linnet") for core in CORES]
+    return [millions(records.get(row, "a72", "linnet", "instructions")), " / ".join(millions(c) or "–" for c in cycles)]
+
+
+def float_table(records, rows):
+    heads = ["model", "Linnet: instructions", "cycles " + " / ".join(CORES.values()), *(arm_peers.ENGINES[e] for e in FLOAT_ENGINES)]
+    return report.table(heads, [[model_text(r), *linnet_cells(records, r), *(compared(records, r, e) for e in FLOAT_ENGINES)]
+                                for r in rows if not r["form"] and any(linnet_cells(records, r)[:1])])
+
+
+def quantized_table(records, rows):
+    floats = {(r["source"], r["set"]): r for r in rows if not r["form"] and not r["convert"]}
+    lines = []
+    for row in (r for r in rows if r["form"] and any(linnet_cells(records, r)[:1])):
+        plain = floats.get((row["source"], row["set"]))
+        own = [records.get(plain, core, "linnet") if plain else None for core in CORES]
+        mine = [records.get(row, core, "linnet") for core in CORES]
+        gains = " / ".join(ratio_text(a / b if a and b else None) for a, b in zip(own, mine))
+        lines.append([model_text(row), *linnet_cells(records, row), gains, compared(records, row, "ort")])
+    return report.table(["model", "Linnet: instructions", "cycles " + " / ".join(CORES.values()), "Linnet's FP32", "onnxruntime"], lines)
+
+
+def half_table(records, rows):
+    lines = [[model_text(r), millions(records.get(r, "a76", "linnet")), *(compared(records, r, e, ["a76"]) for e in HALF_ENGINES)]
+             for r in rows if not r["form"] and records.best(r, "a76", HALF_ENGINES)]
+    return report.table(["model", "Linnet, FP32: cycles", *(arm_peers.ENGINES[e] for e in HALF_ENGINES)], lines) if lines else ""
+
+
+def small_table(records, rows):
+    lines = [[model_text(r), *(millions(records.get(r, core, "linnet", "instructions")) for core in SMALL_CORES)] for r in rows
+             if any(records.get(r, core, "linnet", "instructions") for core in SMALL_CORES)]
+    return report.table(["model", *SMALL_CORES.values()], lines) if lines else ""
+
+
+def bytes_table(records, rows):
+    """MB that pass the last cache, of models of which more than a rest does."""
+    engines = ("linnet", *FLOAT_ENGINES, *HALF_ENGINES)
+    lines = []
+    for row in rows:
+        for core in CORES:
+            found = [records.get(row, core, e, "bytes") for e in engines]
+            if any(n is not None for n in found):
+                lines.append([model_text(row), CORES[core], *("" if n is None else f"{n / 1e6:.2f}" for n in found)])
+    names = ["Linnet", *(arm_peers.ENGINES[e] for e in engines[1:])]
+    return report.table(["model", "core", *names], lines) if lines else ""
+
+
+def summary(records, rows):
+    """Geometric means of the best other engine's cycles over Linnet's."""
+    classes = [("FP32", "float", [r for r in rows if not r["form"]], FLOAT_ENGINES, CORES),
+               ("FP16 of others over Linnet's FP32", "half", [r for r in rows if not r["form"]], HALF_ENGINES, ["a76"]),
+               ("quantized", "quantized", [r for r in rows if r["form"]], ("ort",), CORES)]
+    lines = []
+    for name, target, wanted, engines, cores in classes:
+        found = {core: list(filter(None, (records.best(r, core, engines) for r in wanted))) for core in cores}
+        if any(found.values()):
+            cells = [(f"{math.exp(sum(map(math.log, v)) / len(v)):.2f}, {sum(x < 1 for x in v)} of {len(v)} below 1" if v else "–")
+                     for v in (found.get(core, []) for core in CORES)]
+            lines.append([name, f"≥ {TARGETS[target]:.2f}", *cells])
+    return report.table(["best other engine over Linnet", "target", *CORES.values()], lines) if lines else ""
+
+
+def versions():
+    return ", ".join(f"{name} {arm_peers.version(engine)}" for engine, name in arm_peers.ENGINES.items() if "-" not in engine)
+
+
+def section(rows, results):
+    records = Records(results)
+    commits = sorted({r["commit"] for r in results.values() if r.get("commit")})
+    qemu = emulation.qemu_version().split()[0]
+    parts = [report.ARM, f"""`make bench-arm` ([tests/bench/arm](tests/bench/arm)), commit {', '.join(commits)}; QEMU {qemu}, gcc for
+ARM of Debian 12; other engines as PyPI has them for 64-bit ARM: {versions()}.
+
+**Nothing here was timed, and no ARM hardware took part.** Instructions of one run, in millions, are counted under emulation;
+cycles, in millions, are those that models of the cores take for the code that ran, with every operand in the first cache and
+every branch foreseen: Cortex-A53 in order by published rules (within a quarter, as a guess), A72 and A76 (as Neoverse N1) by
+llvm-mca. Ratios are of cycles, the other engine's over Linnet's on {' / '.join(CORES.values())}: above 1 Linnet needs fewer;
+**bold where the other engine does**. One thread. Outputs agree with what the same engine computes on x86. What memory costs
+is not in them: where weights or images are large it decides, and the table of memory traffic tells more.
+"""]
+    for heading, text in (("In short", summary(records, rows)), ("FP32", float_table(records, rows)),
+                          ("Quantized by onnxruntime's tools", quantized_table(records, rows)),
+                          ("FP16 of other engines on the A76", half_table(records, rows)),
+                          ("Instructions on 32-bit ARM, millions", small_table(records, rows)),
+                          ("Memory traffic of one run past the last cache, MB, modelled", bytes_table(records, rows))):
+        if text:
+            parts.append(f"### {heading}, emulated\n\n{text}\n")
+    if records.notes:
+        parts.append("\n".join(f"{i}. {note}" for i, note in enumerate(records.notes, 1)) + "\n")
+    return "\n".join(parts)
+
+
+def write(rows, results):
+    report.write_section(section(rows, results), report.ARM)
