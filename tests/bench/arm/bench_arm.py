@@ -79,14 +79,19 @@ def millions(n):
     return "–" if n is None else f"{n / 1e6:.4g}" if n < 1e8 else f"{n / 1e6:.0f}"
 
 
-def print_functions(measured, most):
+def print_functions(measured, other, most):
+    """The costliest functions, and what those of the same name cost in the other program."""
     rows = measured.functions()
     whole = sum(r[3] for r in rows) or 1.0
-    unit = "cycles" if measured.core.model else "instructions"
-    print(f"    {measured.core.name}: share of {unit}, instructions, multiply-adds a cycle")
+    known = bool(measured.core.model)
+    before = {(name, source): n for name, source, _, n, _ in other.functions()} if other else {}
+    print(f"    {measured.core.name}: share of {'cycles' if known else 'instructions'}, millions of instructions"
+          f"{', of cycles, multiply-adds a cycle' if known else ''}{'; over those of the other program' if other else ''}")
     for name, source, instructions, n, products in rows[:most]:
-        rate = f"{products / n:6.2f}" if products and measured.core.model else "      "
-        print(f"    {100 * n / whole:5.1f} %  {millions(instructions):>8} M {rate}  {name}{'  ' + source if source else ''}")
+        line = f"    {100 * n / whole:5.1f} %  {millions(instructions):>8}"
+        line += f" {millions(n):>8} {f'{products / n:5.2f}' if products else '     '}" if known else ""
+        line += f"  {n / before[name, source]:5.2f}x" if before.get((name, source)) else "    new " if other else ""
+        print(f"{line}  {name}{'  ' + source if source else ''}")
 
 
 def print_code(measured, function):
@@ -150,21 +155,20 @@ def made(row):
 
 
 def measure(row, engine, core, given):
-    """The record of a model by an engine on a core, and what it is of; what is wrong with that engine where it fails."""
+    """The record of a model by an engine on a core, what it is of, and that of the program to compare with; where another
+    engine fails, a record of the reason."""
     if engine == "linnet":
-        program = linnet_arm.ours(core, given.program)
-        measured = Measured(core, linnet_arm.Run(row, program, linnet_arm.ours_converter()), given.bytes)
-        record = measured.record()
-        if given.against:
-            record["against"] = Measured(core, linnet_arm.other(row, core, given.against), given.bytes).record()
-        return record, measured
+        run = linnet_arm.Run(row, linnet_arm.ours(core, given.program), linnet_arm.ours_converter())
+        measured = Measured(core, run, given.bytes)
+        other = Measured(core, linnet_arm.other(row, core, given.against), given.bytes) if given.against else None
+        return measured.record() | ({"against": other.record()} if other else {}), measured, other
     try:
         measured = Measured(core, arm_peers.PeerRun(row, engine), given.bytes)
+    except emulation.MissingTool:
+        raise
     except RuntimeError as error:
-        if isinstance(error, emulation.MissingTool):
-            raise
-        return {"error": str(error)}, None
-    return measured.record(), measured
+        return {"error": str(error)}, None, None
+    return measured.record(), measured, None
 
 
 def runs_on(engine, core):
@@ -198,11 +202,11 @@ def work_on(row, engine, core, given, results):
     given.asked.append(key)
     if given.reuse and key in results and (not given.bytes or "bytes" in results[key]):
         return results[key].get("agrees", True)
-    record, measured = measure(row, engine, core, given)
+    record, measured, other = measure(row, engine, core, given)
     keep(given, results, key, record)
     if not given.json:
         print_record(row, engine, core, record, results.get(f"{row['key']} {core.name} linnet") if engine != "linnet" else None)
-        show_code(given, measured)
+        show_code(given, measured, other)
     return record.get("agrees", True)
 
 
@@ -226,9 +230,9 @@ def commit():
     return subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True).stdout.strip()
 
 
-def show_code(given, measured):
+def show_code(given, measured, other):
     if measured and given.hot:
-        print_functions(measured, given.hot)
+        print_functions(measured, other, given.hot)
     if measured and given.code:
         print_code(measured, given.code)
 
