@@ -3,6 +3,7 @@ deps-arm-peers). Models are converted on this machine, and what to expect of a m
 computes here."""
 
 import json
+import pathlib
 import re
 import subprocess
 
@@ -59,6 +60,9 @@ class PeerRun:
         self.row, self.engine = row, engine
         self.folder, files = prepared(row, engine)
         self.depends = (PINS, HERE / "arm_peer.py", self.folder / "inputs.npz", self.folder / "names.json", *files)
+        self.computed_here = self.folder / f"{engine}.npz"
+        if not self.computed_here.exists():
+            run_here(PYTHON, HERE / "arm_peer.py", engine, self.folder, 1, self.computed_here)
 
     def command(self, runs):
         return [DEPS / "root/usr/bin/python3.11", "-s", HERE / "arm_peer.py", self.engine, self.folder, runs]
@@ -79,10 +83,7 @@ class PeerRun:
 
     def difference(self, core):
         """Of the outputs of the run that was counted to those computed here, and the largest that is taken for the same."""
-        here = self.folder / f"{self.engine}.npz"
-        if not here.exists():
-            run_here(PYTHON, HERE / "arm_peer.py", self.engine, self.folder, 1, here)
-        return agreement.difference(read_outputs(here), read_outputs(self.computed)), self.tolerance()
+        return agreement.difference(read_outputs(self.computed_here), read_outputs(self.computed)), self.tolerance()
 
     def tolerance(self):
         if self.engine.endswith("fp16"):
@@ -106,7 +107,7 @@ def run_here(*words, cwd=None):
     done = subprocess.run([str(w) for w in words], cwd=cwd, capture_output=True, text=True, errors="replace")
     if done.returncode:
         said = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
-        raise RuntimeError(said[-1] if said else f"ends with {done.returncode}")
+        raise RuntimeError(f"{pathlib.Path(words[0]).name.replace('python', 'here')}: {said[-1] if said else done.returncode}")
 
 
 # ---- preparing a model ----
