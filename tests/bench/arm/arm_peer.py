@@ -87,4 +87,5 @@ if __name__ == "__main__":
     try:
         main()
     except Exception as error:
-        sys.exit(f"{type(error).__name__}: {(str(error).strip() or 'no reason given').splitlines()[0]}")
+        said = (str(error).strip() or "no reason given").splitlines()[0]
+        sys.exit(said if type(error) is RuntimeError else f"{type(error).__name__}: {said}")

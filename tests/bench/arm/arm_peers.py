@@ -107,7 +107,8 @@ def run_here(*words, cwd=None):
     done = subprocess.run([str(w) for w in words], cwd=cwd, capture_output=True, text=True, errors="replace")
     if done.returncode:
         said = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
-        raise RuntimeError(f"{pathlib.Path(words[0]).name.replace('python', 'here')}: {said[-1] if said else done.returncode}")
+        name = pathlib.Path(words[0]).name
+        raise RuntimeError(f"{'' if name == 'python' else name + ': '}{said[-1] if said else done.returncode}")
 
 
 # ---- preparing a model ----

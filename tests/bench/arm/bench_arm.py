@@ -158,9 +158,9 @@ def measure(row, engine, core, given):
     """The record of a model by an engine on a core, what it is of, and that of the program to compare with; where another
     engine fails, a record of the reason."""
     if engine == "linnet":
-        run = linnet_arm.Run(row, linnet_arm.ours(core, given.program), linnet_arm.ours_converter())
+        run = linnet_arm.Run(row, linnet_arm.ours(core, given.program), linnet_arm.ours_converter(), given.level)
         measured = Measured(core, run, given.bytes)
-        other = Measured(core, linnet_arm.other(row, core, given.against), given.bytes) if given.against else None
+        other = Measured(core, linnet_arm.other(row, core, given.against, given.level), given.bytes) if given.against else None
         return measured.record() | ({"against": other.record()} if other else {}), measured, other
     try:
         measured = Measured(core, arm_peers.PeerRun(row, engine), given.bytes)
@@ -213,7 +213,7 @@ def work_on(row, engine, core, given, results):
 def keep(given, results, key, record):
     """In the file, too, unless it is of another program than this checkout's; bytes are kept from before."""
     results[key] = {k: v for k, v in results.get(key, {}).items() if k == "bytes"} | record
-    if given.program or given.against:
+    if given.program or given.against or given.level:
         return
     everything = stored() | {key: results[key] | {"commit": commit()}}
     scratch = RESULTS.with_suffix(".new")
@@ -245,6 +245,7 @@ def arguments():
     options.add_argument("--engines", nargs="+", choices=ENGINES, default=["linnet"], metavar="ENGINE")
     options.add_argument("--bytes", action="store_true", help="memory traffic past the last cache, too")
     options.add_argument("--program", type=pathlib.Path, metavar="FILE", help="a program for these cores, instead of building it")
+    options.add_argument("--level", metavar="L", help="Linnet's kernels of this level (the core's best)")
     options.add_argument("--against", type=pathlib.Path, metavar="WHAT", help="a checkout, a folder with a program, or a program")
     options.add_argument("--hot", type=int, nargs="?", const=FUNCTIONS, metavar="N", help=f"the N costliest functions ({FUNCTIONS})")
     options.add_argument("--code", metavar="FUNCTION", help="the instructions of its hottest pieces")

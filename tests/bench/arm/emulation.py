@@ -71,6 +71,14 @@ def digest(parts):
     return found.hexdigest()[:24]
 
 
+def without_places(words, depends):
+    """The words of a command with its files by number: where they lie does not matter."""
+    found = [str(word) for word in words]
+    for k, path in enumerate(depends):
+        found = [word.replace(str(path), f"<{k}>") for word in found]
+    return found
+
+
 def emulate(core, command, plugin_words="", more=()):
     """Runs a command under emulation; returns its standard output."""
     words = [core.emulator, "-cpu", core.cpu, *(["-plugin", plugin_words] if plugin_words else []), *more, *command]
@@ -87,7 +95,7 @@ def kept(core, counter, command, depends, more=(), options="", written=()):
     counter = plugin(counter)
     folder = OUT / "profiles"
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{digest([counter, options, core, *depends, *map(str, [*command, *more])])}.txt"
+    path = folder / f"{digest([counter, options, core, *depends, *without_places([*command, *more], depends)])}.txt"
     if path.exists():
         return path
     scratch = path.with_suffix(".new")

@@ -14,6 +14,7 @@ from emulation import OUT, ROOT
 from symbols import Symbols
 
 RUNS = (1, 3)  # whose difference is two runs
+FILES = 4  # of a model, by as many converters
 PLAIN_ENVIRONMENT = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES")}
 
 
@@ -49,8 +50,9 @@ def ours_converter():
 class Run:
     """A model on a program, its file made by a converter."""
 
-    def __init__(self, row, program, converter):
+    def __init__(self, row, program, converter, level=None):
         self.row, self.program, self.converter = row, program, converter
+        self.level = ["--level", level] if level else []
         self.model = bench.folder(row) / "model.onnx"
         case = bench.folder(row) / f"test_data_set_{row['set']}"
         self.lnt = converted(row, self.model, converter)
@@ -60,7 +62,8 @@ class Run:
         self.depends = (program, self.lnt, *inputs)
 
     def command(self, runs):
-        return [self.program, "bench", self.lnt, *self.fed, "--trust", "--threads", 1, "--warmup", 0, "--runs", runs, "--json"]
+        return [self.program, "bench", self.lnt, *self.fed, "--trust", "--threads", 1, "--warmup", 0, "--runs", runs, "--json",
+                *self.level]
 
     def profile(self, core):
         return emulation.profile(core, self.command, self.depends, RUNS)
@@ -76,12 +79,12 @@ class Run:
 
     def difference(self, core):
         """Of the outputs to those computed here, and the largest that is taken for the same."""
-        kept = OUT / "outputs" / f"{emulation.digest([core, self.converter, *self.depends])}.json"
+        kept = OUT / "outputs" / f"{emulation.digest([core, self.converter, *self.level, *self.depends])}.json"
         if not kept.exists():
             there, here = kept.with_suffix(".arm"), kept.with_suffix(".x86")
             for folder in (there, here):
                 folder.mkdir(parents=True, exist_ok=True)
-            emulation.emulate(core, self.outputs_command(self.program, there))
+            emulation.emulate(core, [*self.outputs_command(self.program, there), *self.level])
             bench.linnet(*self.outputs_command(None, here)[1:], program=self.converter)
             names = sorted(path.name for path in here.glob("*.npy"))
             kept.write_text(json.dumps(agreement.difference(*([np.load(f / name) for name in names] for f in (here, there)))))
@@ -94,16 +97,18 @@ def converted(row, model, converter):
     if not lnt.exists():
         lnt.parent.mkdir(parents=True, exist_ok=True)
         bench.linnet("convert", model, "-o", lnt, *row["convert"].split(), program=converter)
+        for old in sorted(lnt.parent.glob(f"{row['name']}-*"), key=lambda p: p.stat().st_mtime)[:-FILES]:
+            old.unlink(missing_ok=True)
     return lnt
 
 
-def other(row, core, against):
+def other(row, core, against, level):
     """The same model on another program: of a checkout, whose own converter writes the file, or as a file, with ours."""
     if (against / "Makefile").exists():
         tree = against.resolve()
-        return Run(row, built(tree, core.board), converter(tree))
+        return Run(row, built(tree, core.board), converter(tree), level)
     programs = [against / "linnet-static", against / "linnet"] if against.is_dir() else [against]
     found = [program for program in programs if program.exists()]
     if not found:
         raise RuntimeError(f"{against}: neither a checkout nor a program, nor a folder with one")
-    return Run(row, found[0].resolve(), ours_converter())
+    return Run(row, found[0].resolve(), ours_converter(), level)
