@@ -117,6 +117,17 @@ def loop_cycles(instructions):
     return (pipeline.cycle - begin) / TIMED
 
 
+def schedule(instructions):
+    """The cycle in which each issues, in a pass of a loop that is under way."""
+    pipeline = Pipeline()
+    for _ in range(WARM):
+        issued = []
+        for i in instructions:
+            pipeline.issue(i)
+            issued.append(pipeline.cycle)
+    return [n - issued[0] for n in issued] if issued else []
+
+
 def cycles_after(before, instructions):
     """Of one pass after the instructions `before`."""
     pipeline = Pipeline()

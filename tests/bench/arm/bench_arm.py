@@ -23,6 +23,8 @@ import sys
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 
+import a53  # noqa: E402
+import a64  # noqa: E402
 import arm_peers  # noqa: E402
 import arm_report  # noqa: E402
 import bench  # noqa: E402
@@ -105,8 +107,19 @@ def print_code(measured, function):
         print(f"    {measured.core.name}: {share:.1f} % of cycles; {p.length} instructions, {p.cycles:.1f} cycles, "
               f"{products} multiply-adds{f' ({products / p.cycles:.2f} a cycle)' if products else ''}; ran {p.count:.0f} times, "
               f"{100 * p.looped:.0f} % after itself; at {p.blocks[0].address:x}")
-        for text in p.texts:
-            print("        " + text.expandtabs(8))
+        for cycle, text in zip(issue_cycles(measured.core, p), p.texts):
+            print(f"    {cycle:>4}  {text.expandtabs(8)}")
+
+
+def issue_cycles(core, piece):
+    """Where each instruction issues, for a core that keeps their order; nothing for others."""
+    if core.model != "a53":
+        return [""] * len(piece.texts)
+    found, last = [], None
+    for n in a53.schedule([a64.parse(t) for t in piece.texts]):
+        found.append("" if n == last else n)
+        last = n
+    return found
 
 
 def told(record, core):

@@ -145,6 +145,11 @@ def test_a_chain_takes_its_latency(text, wanted):
     assert of_loop(text) == wanted
 
 
+def test_the_schedule_shows_what_waits():
+    code = ["ldr\ts0, [x1]", "fmla\tv8.4s, v1.4s, v0.s[0]", "add\tx1, x1, #0x4", "fmla\tv9.4s, v1.4s, v2.s[0]"]
+    assert a53.schedule([a64.parse(t) for t in code]) == [0, 4, 4, 5]
+
+
 def test_two_instructions_issue_in_a_cycle():
     assert of_loop("add\tx0, x1, x2", "add\tx3, x1, x2") == 1
     assert of_loop("fadd\tv0.2s, v1.2s, v2.2s", "fadd\tv3.2s, v1.2s, v2.2s") == 1
