@@ -9,6 +9,7 @@ import report
 CORES = {"a53": "A53", "a72": "A72", "a76": "A76"}
 FLOAT_ENGINES = ("ort", "ncnn", "mnn")
 HALF_ENGINES = ("ncnn-fp16", "mnn-fp16")
+SAME = 1.01  # times as many instructions
 SMALL_CORES = {"armv7": "ARMv7, NEON", "armv6": "ARMv6"}
 # Of the best other engine's cycles over Linnet's, geometric mean.
 TARGETS = {"float": 1.25, "half": 1.1, "quantized": 1.3}
@@ -62,8 +63,13 @@ def model_text(row):
 
 
 def linnet_cells(records, row):
+    """Instructions, once where the cores run the same code, and cycles; the first is empty where nothing was measured."""
     cycles = [records.get(row, core, "linnet") for core in CORES]
-    return [millions(records.get(row, "a72", "linnet", "instructions")), " / ".join(millions(c) or "–" for c in cycles)]
+    counted = [records.get(row, core, "linnet", "instructions") for core in CORES]
+    known = [n for n in counted if n]
+    same = known and max(known) <= SAME * min(known)
+    return [millions(known[-1]) if same else " / ".join(millions(n) or "–" for n in counted) if known else "",
+            " / ".join(millions(c) or "–" for c in cycles)]
 
 
 def float_table(records, rows):
@@ -140,15 +146,16 @@ cycles, in millions, are those that models of the cores take for the code that r
 every branch foreseen: Cortex-A53 in order by published rules (within a quarter, as a guess), A72 and A76 (as Neoverse N1) by
 llvm-mca. Ratios are of cycles, the other engine's over Linnet's on {' / '.join(CORES.values())}: above 1 Linnet needs fewer;
 **bold where the other engine does**. One thread. Outputs agree with what the same engine computes on x86. What memory costs
-is not in them: where weights or images are large it decides, and the table of memory traffic tells more.
+is not in them: where weights or images are large it decides, and the table of memory traffic tells more. Empty cells were not
+measured.
 """]
-    for heading, text in (("In short", summary(records, rows)), ("FP32", float_table(records, rows)),
-                          ("Quantized by onnxruntime's tools", quantized_table(records, rows)),
+    for heading, text in (("In short, on ARM", summary(records, rows)), ("FP32 on 64-bit ARM", float_table(records, rows)),
+                          ("Quantized by onnxruntime's tools, on 64-bit ARM", quantized_table(records, rows)),
                           ("FP16 of other engines on the A76", half_table(records, rows)),
                           ("Instructions on 32-bit ARM, millions", small_table(records, rows)),
-                          ("Memory traffic of one run past the last cache, MB, modelled", bytes_table(records, rows))):
+                          ("Memory traffic of one run past the last of two modelled caches, MB", bytes_table(records, rows))):
         if text:
-            parts.append(f"### {heading}, emulated\n\n{text}\n")
+            parts.append(f"### {heading}\n\n{text}\n")
     if records.notes:
         parts.append("\n".join(f"{i}. {note}" for i, note in enumerate(records.notes, 1)) + "\n")
     return "\n".join(parts)
