@@ -1,6 +1,7 @@
 /* program_kernels.inc.h — the instruction loops and the way between memory and registers, for the level whose
  * file includes this. */
 #include "ops/elementwise/program_kernels.h"
+#include "ops/simd/simd_lanes.h"
 #include "ops/simd/simd_narrow.h"
 #include "ops/simd/vmath.h"
 #include "ops/simd/vmath_arc.h"
@@ -37,6 +38,59 @@ enum { AHEAD = 512 };
 #define BINARY(name, result) LOOP(name, result, WITH_B)
 #define TERNARY(name, result) LOOP(name, result, WITH_B WITH_C)
 
+/* Functions with a short way for nearly all lanes: `near` is right for those that is_near tells, `any` for all.
+ * With registers enough, and where size does not matter more, vectors go the short way side by side, without a call in the loop: constants stay in
+ * registers, and no sum waits for the one before it. */
+#if !defined(LNT_SIMD_NEON) || !defined(__aarch64__) || defined(__OPTIMIZE_SIZE__)
+#define NEAR(name, is_near, near, any) HEAVY(name, any)
+#else
+enum { SIDE_BY_SIDE = 3, GROUP = SIDE_BY_SIDE * LNT_VL };
+#define NEAR(name, is_near, near, any)                                                                       \
+    /* Lanes [i, n) up to the first group that is not near: returns where that begins. */                    \
+    LNT_INLINE int64_t near_##name(const lnt_instr_args *a, const vf P, const vf Q, int64_t i)               \
+    {                                                                                                        \
+        const int64_t n = a->n, step0 = a->step[0];                                                          \
+        const float *const s0 = a->src[0];                                                                   \
+        float *const dst = a->dst;                                                                           \
+        (void)P, (void)Q;                                                                                    \
+        for (; i + GROUP <= n; i += GROUP) {                                                                 \
+            vf x[SIDE_BY_SIDE];                                                                              \
+            vi all = vi_splat(-1);                                                                           \
+            ASK_AHEAD                                                                                        \
+            UNROLL_FOR(4, unsigned k = 0; k < SIDE_BY_SIDE; k++)                                             \
+            {                                                                                                \
+                const vf A = x[k] = v_load(s0 + (i + k * LNT_VL) * step0);                                   \
+                (void)A;                                                                                     \
+                all &= is_near;                                                                              \
+            }                                                                                                \
+            if (__builtin_expect(vi_any(~all), 0))                                                           \
+                break;                                                                                       \
+            UNROLL_FOR(4, unsigned k = 0; k < SIDE_BY_SIDE; k++)                                             \
+            {                                                                                                \
+                const vf A = x[k];                                                                           \
+                x[k] = near;                                                                                 \
+            }                                                                                                \
+            UNROLL_FOR(4, unsigned k = 0; k < SIDE_BY_SIDE; k++)                                             \
+            v_store(dst + i + k * LNT_VL, x[k]);                                                             \
+        }                                                                                                    \
+        return i;                                                                                            \
+    }                                                                                                        \
+    static void instr_##name(const lnt_instr_args *a)                                                        \
+    {                                                                                                        \
+        const int64_t n = a->n, step0 = a->step[0];                                                          \
+        const vf P = v_splat(a->imm[0]), Q = v_splat(a->imm[1]);                                             \
+        for (int64_t i = 0; i < n;) {                                                                        \
+            i = near_##name(a, P, Q, i);                                                                     \
+            for (const int64_t end = n - i < GROUP ? n : i + GROUP; i < end; i += LNT_VL) {                  \
+                const vf A = v_load(a->src[0] + i * step0);                                                  \
+                v_store(a->dst + i, any);                                                                    \
+            }                                                                                                \
+        }                                                                                                    \
+    }
+#endif
+/* Those with one way for all lanes. */
+#define ONE_WAY(name, result) NEAR(name, vi_splat(-1), result, result)
+
 LNT_INLINE vf clip(vf x, vf low, vf high)
 {
     return v_min(high, v_max(low, x));
@@ -65,24 +119,24 @@ UNARY(FLOOR, v_floor(A))
 UNARY(CEIL, v_ceil(A))
 UNARY(ROUND, v_round(A))
 UNARY(SIGN, sign(A))
-HEAVY(EXP, v_exp(A))
-HEAVY(LOG, v_log(A))
+NEAR(EXP, v_within(A, 87), v_exp_narrow(A), v_exp(A))
+NEAR(LOG, v_log_is_narrow(A), v_log_narrow(A), v_log(A))
 HEAVY(SIN, v_sin(A))
 HEAVY(COS, v_cos(A))
-HEAVY(TANH, v_tanh(A))
-HEAVY(SIGMOID, v_sigmoid(A))
-HEAVY(ERF, v_erf(A))
-HEAVY(SOFTPLUS, v_softplus(A))
+ONE_WAY(TANH, v_tanh(A))
+NEAR(SIGMOID, v_within(A, 80), v_sigmoid_narrow(A), v_sigmoid(A))
+ONE_WAY(ERF, v_erf(A))
+NEAR(SOFTPLUS, v_within(A, 87), v_softplus_narrow(A), v_softplus(A))
 UNARY(RELU, v_max(v_splat(0), A))
 UNARY(CLIP, clip(A, P, Q))
 UNARY(LEAKY_RELU, v_select(A < v_splat(0), P *A, A))
-HEAVY(ELU, v_elu(A, P, Q))
+ONE_WAY(ELU, v_elu(A, P, Q))
 UNARY(HARD_SIGMOID, clip(P *A + Q, v_splat(0), v_splat(1)))
 UNARY(HARD_SWISH, A *clip(A *v_splat(1.0f / 6) + v_splat(0.5f), v_splat(0), v_splat(1)))
-HEAVY(GELU, v_gelu(A))
-HEAVY(GELU_TANH, v_gelu_tanh(A))
-HEAVY(SILU, v_gate(A, P *A))
-HEAVY(MISH, v_mish(A))
+ONE_WAY(GELU, v_gelu(A))
+ONE_WAY(GELU_TANH, v_gelu_tanh(A))
+NEAR(SILU, v_within(P *A, 80), v_gate_narrow(A, P *A), v_gate(A, P *A))
+NEAR(MISH, v_within(v_mish_exponent(A), 87), v_mish_narrow(A), v_mish(A))
 BINARY(EQUAL, A == B)
 BINARY(LESS, A < B)
 BINARY(LESS_EQUAL, A <= B)

@@ -267,8 +267,7 @@ LNT_INLINE vf v_ratio(vf a, vf b)
     return v_fma(v_fnma(q, b, a), r, q);
 #elif defined(LNT_SIMD_NEON)
     float32x4_t r = vrecpeq_f32((float32x4_t)b);
-    r = vmulq_f32(r, vrecpsq_f32((float32x4_t)b, r));
-    r = vmulq_f32(r, vrecpsq_f32((float32x4_t)b, r));
+    r = vmulq_f32(r, vrecpsq_f32((float32x4_t)b, r)); /* to 2**-16, and the quotient to its square */
     const vf q = a * (vf)r;
     return v_fma(v_fnma(q, b, a), (vf)r, q);
 #else
@@ -566,6 +565,16 @@ LNT_INLINE unsigned vi_first(vi mask)
     while (!mask[i])
         i++;
     return i;
+#endif
+}
+
+/* Lanes whose magnitude is below limit. */
+LNT_INLINE vi v_within(vf x, float limit)
+{
+#if defined(LNT_SIMD_NEON)
+    return (vi)vcaltq_f32((float32x4_t)x, (float32x4_t)v_splat(limit));
+#else
+    return v_abs(x) < v_splat(limit);
 #endif
 }
 

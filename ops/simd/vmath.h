@@ -180,6 +180,13 @@ LNT_INLINE vf v_sigmoid(vf x)
     return __builtin_expect(v_any_beyond(x, 80), 0) ? v_sigmoid_wide(x, near) : near;
 }
 
+/* x * sigmoid(t), |t| < 80 */
+LNT_INLINE vf v_gate_narrow(vf x, vf t)
+{
+    const vf one = v_splat(1);
+    return x * v_ratio(one, one + v_exp_narrow(-t));
+}
+
 /* x * sigmoid(t) */
 LNT_INLINE vf v_gate(vf x, vf t)
 {
@@ -194,10 +201,26 @@ LNT_INLINE vf v_elu(vf a, vf alpha, vf rate)
 }
 
 /* With w = e**x: tanh(log(1 + w)) = n / (n + 2), n = w (w + 2). From x = 20 on it is 1. */
+LNT_INLINE vf v_mish_exponent(vf x)
+{
+    return v_min(v_splat(20), x);
+}
+
+LNT_INLINE vf v_mish_of(vf x, vf w)
+{
+    const vf two = v_splat(2), n = w * (w + two);
+    return x * v_ratio(n, n + two);
+}
+
 LNT_INLINE vf v_mish(vf x)
 {
-    const vf two = v_splat(2), w = v_exp(v_min(v_splat(20), x)), n = w * (w + two);
-    return x * v_ratio(n, n + two);
+    return v_mish_of(x, v_exp(v_mish_exponent(x)));
+}
+
+/* x > -87 */
+LNT_INLINE vf v_mish_narrow(vf x)
+{
+    return v_mish_of(x, v_exp_narrow(v_mish_exponent(x)));
 }
 
 /* ---- logarithms ---- */
@@ -227,9 +250,14 @@ LNT_NOINLINE vf v_log_wide(vf x)
     return v_select((x == inf) | v_is_nan(x), x, y);
 }
 
+LNT_INLINE vi v_log_is_narrow(vf x)
+{
+    return (x >= v_splat(0x1p-126f)) & (x < v_splat(INFINITY));
+}
+
 LNT_INLINE vf v_log(vf x)
 {
-    if (__builtin_expect(vi_any(~((x >= v_splat(0x1p-126f)) & (x < v_splat(INFINITY)))), 0))
+    if (__builtin_expect(vi_any(~v_log_is_narrow(x)), 0))
         return v_log_wide(x);
     return v_log_narrow(x);
 }
@@ -244,6 +272,12 @@ LNT_INLINE vf v_log1p_unit(vf z)
 LNT_INLINE vf v_softplus(vf x)
 {
     return v_max(v_splat(0), x) + v_log1p_unit(v_exp_close(-v_abs(x)));
+}
+
+/* |x| < 87 */
+LNT_INLINE vf v_softplus_narrow(vf x)
+{
+    return v_max(v_splat(0), x) + v_log1p_unit(v_exp_close_narrow(-v_abs(x)));
 }
 
 #if !defined(LNT_SIMD_AVX512)
