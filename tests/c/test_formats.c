@@ -333,6 +333,8 @@ static void hostile_values_and_constants(void **state)
             "grow too much");
     HOSTILE(s.values[0].constant = 0, "not its own");
     HOSTILE(s.values[SAMPLE_W].constant = LNT_FILE_NONE, "constants section, record 0");
+    HOSTILE((s.values[SAMPLE_C].constant = LNT_FILE_NONE, s.constants[2].value = 9),
+            "constants section, record 2: value 9 is not its own");
     HOSTILE(s.values[SAMPLE_W].dims[0] = -1, "constants section, record 0: an extent is not known");
     HOSTILE(s.values[SAMPLE_W].dims[0] = 5, "packed section, record 0");
     HOSTILE(s.values[SAMPLE_BIAS].dims[0] = 4, "constants section, record 1: has 12 bytes");
