@@ -230,17 +230,6 @@ static lnt_status check_packed(const lnt_model *m, const lnt_node *n, lnt_error 
     return LNT_OK;
 }
 
-/* What leaves a subgraph is read as it is stored. */
-static lnt_status check_results(const lnt_model *m, const lnt_rec_subgraph *sub, lnt_error *err)
-{
-    for (uint32_t o = 0; o < sub->n_out; o++) {
-        const uint32_t value = m->file.operands[sub->first_operand + sub->n_in + o];
-        LNT_REQUIRE(!m->value[value].packed, err, LNT_E_FILE, "output %s is a packed constant",
-                    lnt_value_name(m, value));
-    }
-    return LNT_OK;
-}
-
 /* Subgraphs that a control-flow node must have, with the number of inputs and outputs it will be given. */
 static lnt_status check_subgraph(const lnt_model *m, const lnt_node *n, const char *name, uint32_t n_in,
                                  uint32_t n_out, lnt_error *err)
@@ -261,20 +250,14 @@ static lnt_status check_control(const lnt_model *m, const lnt_node *n, lnt_error
     case LNT_ID_If:
         LNT_TRY(check_subgraph(m, n, "then_branch", 0, n->n_out, err));
         return check_subgraph(m, n, "else_branch", 0, n->n_out, err);
-    case LNT_ID_Loop: {
+    case LNT_ID_Loop:
         LNT_REQUIRE(n->n_out + 2u >= n->n_in, err, LNT_E_FILE,
                     "node %s: Loop carries %u values and has %u outputs", n->name, n->n_in - 2u, n->n_out);
-        for (unsigned i = 2; i < n->n_in; i++)
-            LNT_REQUIRE(n->in[i] != LNT_NONE, err, LNT_E_FILE, "node %s: a carried value is skipped",
-                        n->name);
         return check_subgraph(m, n, "body", n->n_in, n->n_out + 1u, err);
-    }
     case LNT_ID_Scan: {
         const int64_t scans = lnt_attr_i(n, "num_scan_inputs", 0);
         LNT_REQUIRE(scans >= 1 && scans <= n->n_in && n->n_in - scans <= n->n_out, err, LNT_E_FILE,
                     "node %s: Scan over %lld of %u inputs", n->name, (long long)scans, n->n_in);
-        for (unsigned i = 0; i < n->n_in; i++)
-            LNT_REQUIRE(n->in[i] != LNT_NONE, err, LNT_E_FILE, "node %s: an input is skipped", n->name);
         return check_subgraph(m, n, "body", n->n_in, n->n_out, err);
     }
     default:
@@ -364,8 +347,6 @@ static lnt_status load_model(lnt_model *m, uint32_t flags, lnt_error *err)
         LNT_TRY(check_packed(m, &m->node[i], err));
         LNT_TRY(check_control(m, &m->node[i], err));
     }
-    for (uint32_t i = 0; i < f->n_subgraphs; i++)
-        LNT_TRY(check_results(m, &m->sub[i], err));
     LNT_TRY(check_ends(m, err));
     LNT_TRY(count_readers(m, err));
     return name_dims(m, err);
