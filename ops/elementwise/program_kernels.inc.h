@@ -39,8 +39,8 @@ enum { AHEAD = 512 };
 #define TERNARY(name, result) LOOP(name, result, WITH_B WITH_C)
 
 /* Functions with a short way for nearly all lanes: `near` is right for those that is_near tells, `any` for all.
- * With registers enough, and where size does not matter more, vectors go the short way side by side, without a call in the loop: constants stay in
- * registers, and no sum waits for the one before it. */
+ * With registers enough, and where size does not matter more, vectors go the short way side by side, without a
+ * call in the loop: constants stay in registers, and no sum waits for the one before it. */
 #if !defined(LNT_SIMD_NEON) || !defined(__aarch64__) || defined(__OPTIMIZE_SIZE__)
 #define NEAR(name, is_near, near, any) HEAVY(name, any)
 #else
