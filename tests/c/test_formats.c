@@ -357,7 +357,7 @@ static void hostile_values_and_constants(void **state)
             "not in plain order");
     HOSTILE((s.packed[0].source = LNT_SOURCE_CONVT, s.packed[0].N = 0,
              s.packed[0].phases = s.packed[0].stride[0] = 1 << 17),
-            "packed section, record 0: is nonsense");
+            "packed section, record 0: has layout 1");
     HOSTILE(s.operands[s.subgraphs[1].first_operand] = SAMPLE_W, "a packed constant is its output");
 }
 
