@@ -268,7 +268,7 @@ typedef struct choice {
 /* What is computed less, in multiply-adds. The transforms' additions, loads and stores are counted as such. */
 static double saved(const form *f)
 {
-    const double in = f->square ? 160 : 40, out = f->square ? 120 : 30; /* for a channel, a feature, of a tile */
+    const double in = f->square ? 160 : 130, out = f->square ? 120 : 110; /* for a channel, a feature, of a tile */
     const double pairs = (double)f->channels * (double)f->features;
     const double tile = pairs * ((double)f->taps * f->outputs - (double)(f->points * f->groups)) -
                         in * (double)f->channels - out * (double)f->features;
@@ -342,7 +342,7 @@ static lnt_status choose(const lnt_edit *e, choice *c, double room)
     qsort(rank, c->n, sizeof *rank, by_gain);
     for (size_t i = 0; i < c->n; i++) {
         candidate *of = &c->list[rank[i].at];
-        of->chosen = of->saved > 0 && rank[i].bytes <= room;
+        of->chosen = room == INFINITY || (of->saved > 0 && rank[i].bytes <= room);
         room -= of->chosen ? rank[i].bytes : 0;
     }
     lnt_free(e->g->memory.allocator, rank);
