@@ -3,26 +3,22 @@
 #include "ops/op.h"
 #include "ops/rows/int8_rows.h"
 #include "ops/simd/simd.h"
+#include "ops/simd/simd_lanes.h"
 #include "ops/simd/simd_lookup.h"
 #include "ops/simd/simd_narrow.h"
 
-enum { VL = LNT_VL };
+/* Rows are gone through by blocks of AT_ONCE elements, VECTORS vectors of lanes of 32 bits. */
+enum { VL = LNT_VL, VECTORS = LNT_BYTE_VECTORS, AT_ONCE = VECTORS * VL };
 
-/* lnt_requantize (ops/quant/qparams.h), lane by lane. */
-LNT_INLINE void requantize_lanes(uint8_t *y, vf v, vf low, vf high, vi zero)
-{
-    vi_store_8(y, v_round_int(v_min(high, v_at_least(v, low))) + zero);
-}
-
-/* Runs block over whole vectors of n elements, the rest through a copy of them in a vector's room. */
+/* Runs block over whole blocks of n elements, the rest through a copy of them in a block's room. */
 #define INT8_LOOP(x_type, y_type, block)                                                                     \
     do {                                                                                                     \
         int64_t i = 0;                                                                                       \
-        for (; i + VL <= n; i += VL)                                                                         \
+        for (; i + AT_ONCE <= n; i += AT_ONCE)                                                               \
             block((const x_type *)x + i, (y_type *)y + i);                                                   \
         if (i < n) {                                                                                         \
-            x_type x_rest[VL] = {0};                                                                         \
-            y_type y_rest[VL];                                                                               \
+            x_type x_rest[AT_ONCE] = {0};                                                                    \
+            y_type y_rest[AT_ONCE];                                                                          \
             memcpy(x_rest, (const x_type *)x + i, (size_t)(n - i) * sizeof *x_rest);                         \
             block(x_rest, y_rest);                                                                           \
             memcpy((y_type *)y + i, y_rest, (size_t)(n - i) * sizeof *y_rest);                               \
@@ -31,33 +27,43 @@ LNT_INLINE void requantize_lanes(uint8_t *y, vf v, vf low, vf high, vi zero)
 
 /* x / scale where it is near the middle between integers; elsewhere x * inverse, which rounds to the same one
  * and takes a fraction of the time. */
-LNT_INLINE vf divided(vf x, float scale, float inverse)
+LNT_INLINE void quantize_block(const float *x, uint8_t *y, float scale, float inverse, byte_range range)
 {
     const float near_middle = 0.5f - 0x1p-12f; /* their distance is a thousandth of that below 512 */
-    const vf v = x * v_splat(inverse);
-    return v_any_beyond(v - v_round(v), near_middle) ? x / v_splat(scale) : v;
+    vf v[VECTORS];
+    vi beyond = vi_splat(0);
+    UNROLL_FOR(4, unsigned i = 0; i < VECTORS; i++) {
+        v[i] = v_load(x + i * VL) * v_splat(inverse);
+        beyond |= ~(v_abs(v[i] - v_round(v[i])) < v_splat(near_middle));
+    }
+    if (vi_any(beyond))
+        UNROLL_FOR(4, unsigned i = 0; i < VECTORS; i++)
+            v[i] = v_load(x + i * VL) / v_splat(scale);
+    v_store_requantized(y, v, range);
 }
 
 static void quantize(const float *x, void *y, int64_t n, float scale, int32_t zero, bool is_signed)
 {
-    const vf low = v_splat((float)((is_signed ? -128 : 0) - zero)), high = low + v_splat(255);
-    const vi z = vi_splat(zero);
+    const byte_range range = byte_range_of(zero, is_signed);
     const float inverse = scale > 1e-30f && scale < 1e30f ? 1 / scale : NAN; /* NaN: always divides */
-#define BLOCK(from, to) requantize_lanes(to, divided(v_load(from), scale, inverse), low, high, z)
+#define BLOCK(from, to) quantize_block(from, to, scale, inverse, range)
     INT8_LOOP(float, uint8_t, BLOCK);
 #undef BLOCK
 }
 
-LNT_INLINE vi load_bytes(const uint8_t *p, bool is_signed)
+LNT_INLINE void dequantize_block(const uint8_t *x, float *y, vf scale, vi zero, bool is_signed)
 {
-    return is_signed ? vi_load_i8((const int8_t *)p) : vi_load_u8(p);
+    vi v[VECTORS];
+    vi_load_bytes(x, is_signed, v);
+    UNROLL_FOR(4, unsigned i = 0; i < VECTORS; i++)
+        v_store(y + i * VL, vi_float(v[i] - zero) * scale);
 }
 
 static void dequantize(const void *x, float *y, int64_t n, float scale, int32_t zero, bool is_signed)
 {
     const vf s = v_splat(scale);
     const vi z = vi_splat(zero);
-#define BLOCK(from, to) v_store(to, vi_float(load_bytes(from, is_signed) - z) * s)
+#define BLOCK(from, to) dequantize_block(from, to, s, z, is_signed)
     INT8_LOOP(uint8_t, float, BLOCK);
 #undef BLOCK
 }
@@ -96,26 +102,31 @@ static void store_dequantized(const lnt_dequantize_tile *tile)
         dequantize_columns(&own, j, own.columns - j, false);
 }
 
-/* Columns [j, j + VL) of all rows: `whole` if there are as many, `has_w_zero` if weights have zero points,
+/* Columns [j, j + AT_ONCE) of all rows: `whole` if there are as many, `has_w_zero` if weights have zero points,
  * `has_slope` with slopes. */
 LNT_INLINE void requantize_columns(const lnt_requantize_tile *t, unsigned j, const bool whole,
                                    const bool has_w_zero, const bool has_slope)
 {
-    const vf low = v_splat((float)((t->is_signed ? -128 : 0) - t->zero)), high = low + v_splat(255);
-    const vi zero = vi_splat(t->zero);
-    const vu acc_bias = (vu)vi_load(t->acc_bias + j), zeros = (vu)vi_load(t->zeros + j);
-    const vf scale = v_load(t->scale + j);
-    const vf slope = v_load(has_slope ? t->slope + j : t->scale + j),
-             floor = v_load(has_slope ? t->floor + j : t->scale + j);
+    const byte_range range = byte_range_of(t->zero, t->is_signed);
+    vu acc_bias[VECTORS];
+    vf scale[VECTORS];
+    UNROLL_FOR(4, unsigned i = 0; i < VECTORS; i++) {
+        acc_bias[i] = (vu)vi_load(t->acc_bias + j + i * VL);
+        scale[i] = v_load(t->scale + j + i * VL);
+    }
     for (unsigned r = 0; r < t->rows; r++) {
-        vu acc = (vu)vi_load(t->acc + r * LNT_QPANEL + j) + acc_bias;
-        if (has_w_zero)
-            acc -= (vu)vi_splat(t->row[r]) * zeros;
-        vf v = vi_float((vi)acc) * scale;
-        if (has_slope)
-            v = v_at_least(v, v_at_least(v * slope, floor));
-        uint8_t bytes[VL];
-        requantize_lanes(whole ? t->y + t->out[r] + j : bytes, v, low, high, zero);
+        vf v[VECTORS];
+        UNROLL_FOR(4, unsigned i = 0; i < VECTORS; i++) {
+            const unsigned at = j + i * VL;
+            vu acc = (vu)vi_load(t->acc + r * LNT_QPANEL + at) + acc_bias[i];
+            if (has_w_zero)
+                acc -= (vu)vi_splat(t->row[r]) * (vu)vi_load(t->zeros + at);
+            v[i] = vi_float((vi)acc) * scale[i];
+            if (has_slope)
+                v[i] = v_at_least(v[i], v_at_least(v[i] * v_load(t->slope + at), v_load(t->floor + at)));
+        }
+        uint8_t bytes[AT_ONCE];
+        v_store_requantized(whole ? t->y + t->out[r] + j : bytes, v, range);
         if (!whole)
             memcpy(t->y + t->out[r] + j, bytes, t->columns - j);
     }
@@ -124,41 +135,51 @@ LNT_INLINE void requantize_columns(const lnt_requantize_tile *t, unsigned j, con
 static void store_requantized(const lnt_requantize_tile *tile)
 {
     const lnt_requantize_tile t = *tile; /* out of reach of the stores */
-    for (unsigned j = 0; j < t.columns; j += VL)
-        if (j + VL <= t.columns && !t.row && !t.slope)
+    for (unsigned j = 0; j < t.columns; j += AT_ONCE)
+        if (j + AT_ONCE <= t.columns && !t.row && !t.slope)
             requantize_columns(&t, j, true, false, false);
-        else if (j + VL <= t.columns && !t.slope)
+        else if (j + AT_ONCE <= t.columns && !t.slope)
             requantize_columns(&t, j, true, true, false);
         else
-            requantize_columns(&t, j, j + VL <= t.columns, t.row != NULL, t.slope != NULL);
+            requantize_columns(&t, j, j + AT_ONCE <= t.columns, t.row != NULL, t.slope != NULL);
 }
 
-LNT_INLINE void combine_vector(const lnt_qpair *p, vi a, vi b, bool multiply, uint8_t *c)
+/* AT_ONCE elements of each row, or one of a row whose step is 0. */
+LNT_INLINE void combine_block(const lnt_qpair *p, const vi *a, const vi *b, bool multiply, uint8_t *c)
 {
-    const vf low = v_splat((float)((p->c_signed ? -128 : 0) - p->c_zero)), high = low + v_splat(255);
     const vf of_a = v_splat(p->a_ratio), of_b = v_splat(p->b_ratio);
-    a -= vi_splat(p->a_zero);
-    b -= vi_splat(p->b_zero);
-    const vf v = multiply ? vi_float(a * b) * of_a : vi_float(a) * of_a + vi_float(b) * of_b;
-    requantize_lanes(c, v, low, high, vi_splat(p->c_zero));
+    vf v[VECTORS];
+    UNROLL_FOR(4, unsigned i = 0; i < VECTORS; i++) {
+        const vi x = a[i] - vi_splat(p->a_zero), y = b[i] - vi_splat(p->b_zero);
+        v[i] = multiply ? vi_float(x * y) * of_a : vi_float(x) * of_a + vi_float(y) * of_b;
+    }
+    v_store_requantized(c, v, byte_range_of(p->c_zero, p->c_signed));
 }
 
 LNT_INLINE void combine_row(const lnt_qpair *p, int64_t n, bool multiply, bool each_a, bool each_b)
 {
     const lnt_qpair own = *p; /* out of reach of the stores */
-    uint8_t fill_a[VL], fill_b[VL], c[VL];
+    uint8_t fill_a[AT_ONCE], fill_b[AT_ONCE], c[AT_ONCE];
+    vi a[VECTORS], b[VECTORS];
     memset(fill_a, own.a[0], sizeof fill_a);
     memset(fill_b, own.b[0], sizeof fill_b);
-    const vi one_a = load_bytes(fill_a, own.a_signed), one_b = load_bytes(fill_b, own.b_signed);
+    vi_load_bytes(fill_a, own.a_signed, a);
+    vi_load_bytes(fill_b, own.b_signed, b);
     int64_t i = 0;
-    for (; i + VL <= n; i += VL)
-        combine_vector(&own, each_a ? load_bytes(own.a + i, own.a_signed) : one_a,
-                       each_b ? load_bytes(own.b + i, own.b_signed) : one_b, multiply, own.c + i);
+    for (; i + AT_ONCE <= n; i += AT_ONCE) {
+        if (each_a)
+            vi_load_bytes(own.a + i, own.a_signed, a);
+        if (each_b)
+            vi_load_bytes(own.b + i, own.b_signed, b);
+        combine_block(&own, a, b, multiply, own.c + i);
+    }
     if (i == n)
         return;
     memcpy(fill_a, own.a + each_a * i, each_a ? (size_t)(n - i) : 1);
     memcpy(fill_b, own.b + each_b * i, each_b ? (size_t)(n - i) : 1);
-    combine_vector(&own, load_bytes(fill_a, own.a_signed), load_bytes(fill_b, own.b_signed), multiply, c);
+    vi_load_bytes(fill_a, own.a_signed, a);
+    vi_load_bytes(fill_b, own.b_signed, b);
+    combine_block(&own, a, b, multiply, c);
     memcpy(own.c + i, c, (size_t)(n - i));
 }
 

@@ -165,6 +165,126 @@ LNT_INLINE void vi_store_16(void *p, vi x)
 
 #endif
 
+/* ---- bytes to and from LNT_BYTE_VECTORS vectors at once ---- */
+
+#if defined(LNT_SIMD_NEON)
+
+enum { LNT_BYTE_VECTORS = 4 };
+
+LNT_INLINE void vi_load_bytes(const uint8_t *p, bool is_signed, vi to[LNT_BYTE_VECTORS])
+{
+    /* What is signed is moved by 128 and moved back by what is subtracted from 16 bits. */
+    const uint8x16_t flip = vdupq_n_u8(is_signed ? 0x80 : 0), x = veorq_u8(vld1q_u8(p), flip);
+    const uint8x8_t moved = vget_low_u8(flip);
+    const int16x8_t low = vreinterpretq_s16_u16(vsubl_u8(vget_low_u8(x), moved)),
+                    high = vreinterpretq_s16_u16(vsubl_u8(vget_high_u8(x), moved));
+    to[0] = (vi)vmovl_s16(vget_low_s16(low));
+    to[1] = (vi)vmovl_s16(vget_high_s16(low));
+    to[2] = (vi)vmovl_s16(vget_low_s16(high));
+    to[3] = (vi)vmovl_s16(vget_high_s16(high));
+}
+
+#if defined(__aarch64__) && !defined(__ARM_FEATURE_DOTPROD)
+
+/* int8 or uint8 results: saturated to int8 with a zero point moved by 128 where they are uint8, and moved back. */
+typedef struct byte_range {
+    int16x8_t zero;
+    uint8x16_t flip;
+} byte_range;
+
+LNT_INLINE byte_range byte_range_of(int32_t zero, bool is_signed)
+{
+    return (byte_range){vdupq_n_s16((int16_t)(is_signed ? zero : zero - 128)),
+                        vdupq_n_u8(is_signed ? 0 : 0x80)};
+}
+
+/* Two vectors rounded to int16, ties to even; what is beyond bytes and NaN stays so, NaN below. */
+LNT_INLINE int16x8_t v_round_16(vf a, vf b)
+{
+    const float32x4_t low = vdupq_n_f32(-1e4f);
+    const int32x4_t first = vcvtnq_s32_f32(vmaxnmq_f32((float32x4_t)a, low)),
+                    second = vcvtnq_s32_f32(vmaxnmq_f32((float32x4_t)b, low));
+    return vqmovn_high_s32(vqmovn_s32(first), second);
+}
+
+/* lnt_requantize (ops/quant/qparams.h), lane by lane. */
+LNT_INLINE uint8x16_t vb_requantize(const vf x[LNT_BYTE_VECTORS], byte_range r)
+{
+    const int16x8_t low = vqaddq_s16(v_round_16(x[0], x[1]), r.zero),
+                    high = vqaddq_s16(v_round_16(x[2], x[3]), r.zero);
+    const int8x16_t bytes = vcombine_s8(vqmovn_s16(low), vqmovn_s16(high));
+    return veorq_u8(vreinterpretq_u8_s8(bytes), r.flip);
+}
+
+#else
+
+/* Where there is no such conversion (ARMv7), or it takes two turns of one of two units (A76 and its successors):
+ * clamped and added to 1.5 * 2**23 numbers have their nearest integer, ties to even, in the low bits. */
+typedef struct byte_range {
+    float32x4_t low, high;
+    uint8x16_t zero;
+} byte_range;
+
+LNT_INLINE byte_range byte_range_of(int32_t zero, bool is_signed)
+{
+    const float low = (float)((is_signed ? -128 : 0) - zero);
+    return (byte_range){vdupq_n_f32(low), vdupq_n_f32(low + 255), vdupq_n_u8((uint8_t)zero)};
+}
+
+LNT_INLINE uint16x4_t v_round_low(vf x, byte_range r)
+{
+#if defined(__aarch64__)
+    const float32x4_t inside = vminnmq_f32(vmaxnmq_f32((float32x4_t)x, r.low), r.high);
+#else
+    const float32x4_t y = (float32x4_t)x,
+                      inside = vminq_f32(vbslq_f32(vcgtq_f32(y, r.low), y, r.low), r.high);
+#endif
+    return vmovn_u32(vreinterpretq_u32_f32(vaddq_f32(inside, vdupq_n_f32(0x1.8p23f))));
+}
+
+/* lnt_requantize (ops/quant/qparams.h), lane by lane. */
+LNT_INLINE uint8x16_t vb_requantize(const vf x[LNT_BYTE_VECTORS], byte_range r)
+{
+    const uint16x8_t low = vcombine_u16(v_round_low(x[0], r), v_round_low(x[1], r)),
+                     high = vcombine_u16(v_round_low(x[2], r), v_round_low(x[3], r));
+    return vaddq_u8(vcombine_u8(vmovn_u16(low), vmovn_u16(high)), r.zero);
+}
+
+#endif
+
+LNT_INLINE void v_store_requantized(uint8_t *p, const vf x[LNT_BYTE_VECTORS], byte_range r)
+{
+    vst1q_u8(p, vb_requantize(x, r));
+}
+
+#else
+
+enum { LNT_BYTE_VECTORS = 1 };
+
+LNT_INLINE void vi_load_bytes(const uint8_t *p, bool is_signed, vi to[LNT_BYTE_VECTORS])
+{
+    to[0] = is_signed ? vi_load_i8((const int8_t *)p) : vi_load_u8(p);
+}
+
+typedef struct byte_range {
+    vf low, high;
+    vi zero;
+} byte_range;
+
+LNT_INLINE byte_range byte_range_of(int32_t zero, bool is_signed)
+{
+    const vf low = v_splat((float)((is_signed ? -128 : 0) - zero));
+    return (byte_range){low, low + v_splat(255), vi_splat(zero)};
+}
+
+/* lnt_requantize (ops/quant/qparams.h), lane by lane. */
+LNT_INLINE void v_store_requantized(uint8_t *p, const vf x[LNT_BYTE_VECTORS], byte_range r)
+{
+    vi_store_8(p, v_round_int(v_min(r.high, v_at_least(x[0], r.low))) + r.zero);
+}
+
+#endif
+
 /* ---- float16 without instructions for it: bits in the low half of each lane ---- */
 
 LNT_INLINE vf v_from_f16(vi h)
