@@ -13,7 +13,7 @@
 #include "ops/quant/qgemm.h"
 #include "ops/simd/simd.h"
 
-#include "ops/quant/qdepthwise.inc.h"
+#include "ops/quant/qdepthwise_neon.inc.h"
 
 #include <arm_neon.h>
 #include <string.h>

@@ -1,0 +1,239 @@
+/* qdepthwise_neon.inc.h — int8 depthwise convolutions on ARM, 16 channels at a time; included by the files of its
+ * levels in place of qdepthwise.inc.h.
+ *
+ * Narrow: operands are int8, A moved by -128, and the products of two taps are added as int16, which they fit unless
+ * all four factors are -128. Wide: operands are int16, for weights of -128 and for those with zero points. */
+#include "ops/simd/simd_lanes.h"
+#include "ops/simd/simd_narrow.h"
+
+#include <arm_neon.h>
+
+enum { BLOCK = 16, QUARTERS = BLOCK / LNT_VL, NINE = 9 /* taps that are held in registers */ };
+
+#if defined(__aarch64__)
+#define MULTIPLY_HIGH(a, b) vmull_high_s8(a, b)
+#define ADD_HIGH(acc, a, b) vmlal_high_s8(acc, a, b)
+#define WIDEN_HIGH(acc, a) vaddw_high_s16(acc, a)
+#else
+#define MULTIPLY_HIGH(a, b) vmull_s8(vget_high_s8(a), vget_high_s8(b))
+#define ADD_HIGH(acc, a, b) vmlal_s8(acc, vget_high_s8(a), vget_high_s8(b))
+#define WIDEN_HIGH(acc, a) vaddw_s16(acc, vget_high_s16(a))
+#endif
+
+/* What pixels share. */
+typedef struct depthwise_lanes {
+    int32x4_t acc_bias[QUARTERS];
+    vf scale[QUARTERS];
+    uint8x16_t flip;
+    byte_range range;
+} depthwise_lanes;
+
+/* Channels [first, first + BLOCK). */
+typedef struct depthwise_block {
+    const lnt_qdepthwise *d;
+    size_t first;
+    bool narrow;
+    depthwise_lanes lanes;
+    int8x16_t w[LNT_QTAPS_MAX];       /* narrow */
+    int16x8_t wide[LNT_QTAPS_MAX][2]; /* else: minus their zero points */
+} depthwise_block;
+
+/* The weights, in the form that they allow. */
+static void depthwise_load_weights(depthwise_block *b)
+{
+    const lnt_qdepthwise *d = b->d;
+    const int32_t *zeros = d->zeros + b->first;
+    int8x16_t least = vdupq_n_s8(0);
+    int8_t lanes[BLOCK];
+    for (size_t t = 0; t < d->taps; t++)
+        least = vminq_s8(least, b->w[t] = vld1q_s8(d->w + t * d->w_tap + b->first));
+    vst1q_s8(lanes, least);
+    b->narrow = !d->has_w_zero;
+    for (unsigned i = 0; i < BLOCK; i++)
+        b->narrow &= lanes[i] != INT8_MIN;
+    for (unsigned i = 0; i < 2 && !b->narrow; i++) {
+        const int16x8_t zero =
+            vcombine_s16(vmovn_s32(vld1q_s32(zeros + 8 * i)), vmovn_s32(vld1q_s32(zeros + 8 * i + 4)));
+        for (size_t t = 0; t < d->taps; t++)
+            b->wide[t][i] = vsubq_s16(vmovl_s8(i ? vget_high_s8(b->w[t]) : vget_low_s8(b->w[t])), zero);
+    }
+}
+
+static void depthwise_load(const lnt_qdepthwise *d, size_t first, depthwise_block *b)
+{
+    depthwise_lanes *l = &b->lanes;
+    b->d = d;
+    b->first = first;
+    depthwise_load_weights(b);
+    l->flip = vdupq_n_u8(b->narrow ? d->flip ^ 0x80 : d->flip);
+    l->range = byte_range_of(d->zero, d->is_signed);
+    for (unsigned i = 0; i < QUARTERS; i++) {
+        l->scale[i] = v_load(d->scale + first + i * LNT_VL);
+        l->acc_bias[i] = vld1q_s32(d->acc_bias + first + i * LNT_VL);
+    }
+    int16x8_t sums[2] = {vdupq_n_s16(0), vdupq_n_s16(0)};
+    for (size_t t = 0; b->narrow && t < d->taps; t++) {
+        sums[0] = vaddw_s8(sums[0], vget_low_s8(b->w[t]));
+        sums[1] = vaddw_s8(sums[1], vget_high_s8(b->w[t]));
+    }
+    for (unsigned i = 0; i < QUARTERS; i++) /* what moving A took away */
+        l->acc_bias[i] = vaddq_s32(
+            l->acc_bias[i], vshll_n_s16(i % 2 ? vget_high_s16(sums[i / 2]) : vget_low_s16(sums[i / 2]), 7));
+}
+
+/* acc += the products of one tap or two. */
+LNT_INLINE void add_narrow(const bool two, int8x16_t a, int8x16_t w_a, int8x16_t b, int8x16_t w_b,
+                           int32x4_t acc[QUARTERS])
+{
+    int16x8_t low = vmull_s8(vget_low_s8(a), vget_low_s8(w_a)), high = MULTIPLY_HIGH(a, w_a);
+    if (two) {
+        low = vmlal_s8(low, vget_low_s8(b), vget_low_s8(w_b));
+        high = ADD_HIGH(high, b, w_b);
+    }
+    acc[0] = vaddw_s16(acc[0], vget_low_s16(low));
+    acc[1] = WIDEN_HIGH(acc[1], low);
+    acc[2] = vaddw_s16(acc[2], vget_low_s16(high));
+    acc[3] = WIDEN_HIGH(acc[3], high);
+}
+
+LNT_INLINE int8x16_t load_narrow(const uint8_t *x, uint8x16_t flip)
+{
+    return vreinterpretq_s8_u8(veorq_u8(vld1q_u8(x), flip));
+}
+
+/* acc += the products of all taps; of tap t the pixel is at x[t] + at. */
+LNT_INLINE void accumulate_narrow(const int8x16_t *w, uint8x16_t flip, const uint8_t *const *x, size_t at,
+                                  const size_t taps, int32x4_t acc[QUARTERS])
+{
+    size_t t = 0;
+    if (taps == NINE)
+        UNROLL_FOR(4, t = 0; t + 1 < NINE; t += 2)
+            add_narrow(true, load_narrow(x[t] + at, flip), w[t], load_narrow(x[t + 1] + at, flip), w[t + 1],
+                       acc);
+    else
+        for (; t + 1 < taps; t += 2)
+            add_narrow(true, load_narrow(x[t] + at, flip), w[t], load_narrow(x[t + 1] + at, flip), w[t + 1],
+                       acc);
+    if (taps % 2)
+        add_narrow(false, load_narrow(x[taps - 1] + at, flip), w[taps - 1], w[0], w[0], acc);
+}
+
+LNT_INLINE void accumulate_wide(const int16x8_t w[][2], uint8x16_t flip, const uint8_t *const *x, size_t at,
+                                const size_t taps, int32x4_t acc[QUARTERS])
+{
+    for (size_t t = 0; t < taps; t++) {
+        const uint8x16_t a = veorq_u8(vld1q_u8(x[t] + at), flip);
+        const int16x8_t low = vreinterpretq_s16_u16(vmovl_u8(vget_low_u8(a))),
+                        high = vreinterpretq_s16_u16(vmovl_u8(vget_high_u8(a)));
+        acc[0] = vmlal_s16(acc[0], vget_low_s16(low), vget_low_s16(w[t][0]));
+        acc[1] = vmlal_s16(acc[1], vget_high_s16(low), vget_high_s16(w[t][0]));
+        acc[2] = vmlal_s16(acc[2], vget_low_s16(high), vget_low_s16(w[t][1]));
+        acc[3] = vmlal_s16(acc[3], vget_high_s16(high), vget_high_s16(w[t][1]));
+    }
+}
+
+/* Results of 32 bits. */
+static __attribute__((noinline)) void depthwise_store_wide(const depthwise_block *b, const int32_t *acc,
+                                                           uint8_t *y)
+{
+    const lnt_qdepthwise *d = b->d;
+    for (unsigned i = 0; i < BLOCK; i += LNT_VL) {
+        vi sums = vi_load(acc + i);
+        if (d->result == LNT_QRESULT_FLOATS) {
+            const vf v = vi_float(sums) * b->lanes.scale[i / LNT_VL] + v_load(d->bias + b->first + i);
+            sums = (vi)v_min(v_splat(d->high), v_max(v_splat(d->low), v));
+        }
+        vi_store((int32_t *)(void *)y + i, sums);
+    }
+}
+
+LNT_INLINE void depthwise_store(const depthwise_block *b, const depthwise_lanes *l, const bool int8,
+                                const int32x4_t acc[QUARTERS], uint8_t *y)
+{
+    vf v[QUARTERS];
+    if (!int8) {
+        int32_t sums[BLOCK];
+        UNROLL_FOR(4, unsigned i = 0; i < QUARTERS; i++)
+            vst1q_s32(sums + i * LNT_VL, acc[i]);
+        depthwise_store_wide(b, sums, y);
+        return;
+    }
+    UNROLL_FOR(4, unsigned i = 0; i < QUARTERS; i++)
+        v[i] = vi_float((vi)acc[i]) * l->scale[i];
+    v_store_requantized(y, v, l->range);
+}
+
+/* All pixels of a run; nine: taps == NINE, of narrow operands, for int8 or uint8 results. */
+LNT_INLINE void depthwise_run(const depthwise_block *b, const lnt_qdepthwise_run *run, const bool nine)
+{
+    const lnt_qdepthwise *d = b->d;
+    const depthwise_lanes l = b->lanes;
+    const size_t width = lnt_qresult_bytes(d->result), step = d->step, pixel = d->pixel;
+    const uint8_t *tap[NINE], *const end = run->y + run->pixels * pixel + b->first * width;
+    int8x16_t w[NINE];
+    UNROLL_FOR(9, size_t t = 0; t < NINE; t++) {
+        w[t] = b->w[t];
+        tap[t] = nine ? run->tap[t] : NULL;
+    }
+    size_t at = b->first;
+    for (uint8_t *y = run->y + b->first * width; y < end; y += pixel, at += step) {
+        int32x4_t acc[QUARTERS];
+        UNROLL_FOR(4, unsigned k = 0; k < QUARTERS; k++)
+            acc[k] = l.acc_bias[k];
+        UNROLL_FOR(9, size_t t = 0; nine && t < NINE; t++)
+            w[t] = (int8x16_t)v_keep((vf)w[t]); /* whole: GCC would hold each half by itself */
+        if (nine)
+            accumulate_narrow(w, l.flip, tap, at, NINE, acc);
+        else if (b->narrow)
+            accumulate_narrow(b->w, l.flip, run->tap, at, d->taps, acc);
+        else
+            accumulate_wide(b->wide, l.flip, run->tap, at, d->taps, acc);
+        depthwise_store(b, &l, nine || d->result == LNT_QRESULT_INT8, acc, y);
+    }
+}
+
+static __attribute__((noinline)) void depthwise_nine(const depthwise_block *b, const lnt_qdepthwise_run *run)
+{
+    depthwise_run(b, run, true);
+}
+
+static __attribute__((noinline)) void depthwise_any(const depthwise_block *b, const lnt_qdepthwise_run *run)
+{
+    depthwise_run(b, run, false);
+}
+
+/* The same for fewer channels than a block has: copies of their taps, and of what becomes of them. */
+static void depthwise_few(const depthwise_block *b, const lnt_qdepthwise_run *run)
+{
+    const lnt_qdepthwise *d = b->d;
+    uint8_t copies[LNT_QTAPS_MAX][BLOCK];
+    int32_t results[BLOCK];
+    const uint8_t *copy[LNT_QTAPS_MAX];
+    const lnt_qdepthwise_run one = {.tap = copy, .pixels = 1, .y = (uint8_t *)results};
+    for (size_t t = 0; t < d->taps; t++)
+        copy[t] = memset(copies[t], 0, BLOCK);
+    for (size_t i = 0; i < run->pixels; i++) {
+        for (size_t t = 0; t < d->taps; t++)
+            memcpy(copies[t], run->tap[t] + i * d->step, d->channels);
+        depthwise_any(b, &one);
+        memcpy(run->y + i * d->pixel, results, d->channels * lnt_qresult_bytes(d->result));
+    }
+}
+
+/* Blocks are whole: the last one begins where 16 channels are left, some of which the one before has computed. */
+static void depthwise(const lnt_qdepthwise *d)
+{
+    LNT_ASSERT(d->taps <= LNT_QTAPS_MAX && d->w_tap >= BLOCK && d->w_tap % BLOCK == 0);
+    const bool few = d->channels < BLOCK, nine = d->taps == NINE && d->result == LNT_QRESULT_INT8;
+    for (size_t first = 0; first < d->channels; first += BLOCK) {
+        depthwise_block b;
+        depthwise_load(d, few || first + BLOCK <= d->channels ? first : d->channels - BLOCK, &b);
+        for (const lnt_qdepthwise_run *run = d->run; run < d->run + d->runs; run++)
+            if (few)
+                depthwise_few(&b, run);
+            else if (nine && b.narrow)
+                depthwise_nine(&b, run);
+            else
+                depthwise_any(&b, run);
+    }
+}
