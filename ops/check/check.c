@@ -69,7 +69,7 @@ typedef struct operands {
     _Alignas(LNT_ALIGN) float a[LNT_TILE_ROWS_MAX][DEPTH], c[LNT_TILE_ROWS_MAX][PANELS * LNT_PANEL];
     _Alignas(LNT_ALIGN) uint8_t bytes[LNT_QROWS_MAX][4 * DEPTH];
     _Alignas(LNT_ALIGN) int8_t panel[LNT_QPANEL * 4 * DEPTH];
-    int32_t sums[LNT_QPANELS_MAX][LNT_QROWS_MAX * LNT_QPANEL];
+    int32_t sums[LNT_QPANELS_MAX][LNT_QROWS_MAX * LNT_QPANEL], columns[LNT_QPANELS_MAX * LNT_QPANEL];
 } operands;
 
 static void turn_floats(const work *w)
@@ -107,7 +107,8 @@ static void turn_bytes(const work *w)
                             .tap_offset = lnt_qone_run,
                             .taps = 1,
                             .quads = DEPTH,
-                            .panels = w->kernels->qgemm->panels};
+                            .panels = w->kernels->qgemm->panels,
+                            .sums = o->columns};
     for (unsigned i = 0; i < product.panels; i++) {
         product.panel[i] = o->panel;
         product.c[i] = o->sums[i];

@@ -59,8 +59,13 @@ static void draw(bench *b, uint64_t *random)
                                   1 + below(random, COLUMNS_MAX));
     b->record.layout = LNT_LAYOUT_PANEL_I8;
     b->record.taps = b->record.kernel[0] = taps;
-    for (size_t i = 0; i < (size_t)b->record.K * b->record.N; i++)
+    const bool full = below(random, 2) != 0;
+    const uint8_t least = b->type == LNT_INT8 ? 128 : 0;
+    for (size_t i = 0; i < (size_t)b->record.K * b->record.N; i++) {
         b->weights[i] = (uint8_t)(below(random, 2) ? extremes[below(random, 4)] : below(random, 256));
+        if (b->weights[i] == least && !full)
+            b->weights[i] = 1;
+    }
     for (unsigned r = 0; r < LNT_QROWS_MAX; r++)
         for (int64_t i = 0; i < lnt_qrow_bytes(&b->record); i++)
             b->a[r][i] = (uint8_t)(below(random, 2) ? extremes[below(random, 4)] : below(random, 256));
@@ -72,8 +77,15 @@ typedef struct question {
     int64_t first;                             /* panel */
     bool apart; /* each tap by itself, backwards; otherwise the row in one piece */
     bool requantizes, is_signed;
-    int32_t zero; /* zero point of results */
+    bool full;        /* -128 is said to be possible among the weights */
+    unsigned columns; /* that are requantized */
+    int32_t zero;     /* zero point of results */
 } question;
+
+static bool holds_least(const bench *t)
+{
+    return memchr(t->packed, 0x80, lnt_packed_sums_at(&t->record)) != NULL;
+}
 
 static question draw_question(const bench *t, const lnt_qgemm_kernels *kernels, uint64_t *random)
 {
@@ -89,6 +101,10 @@ static question draw_question(const bench *t, const lnt_qgemm_kernels *kernels, 
     for (unsigned i = 0; i < q.rows; i++)
         q.row[i] = mixed ? below(random, LNT_QROWS_MAX) : i;
     q.requantizes = kernels->requantizes && below(random, 2);
+    q.full = holds_least(t) || below(random, 2) != 0;
+    q.columns = q.panels * LNT_QPANEL;
+    if (kernels->some_columns)
+        q.columns -= below(random, 2) * below(random, LNT_QPANEL);
     q.is_signed = below(random, 2) != 0;
     q.zero = (int32_t)below(random, 256) - (q.is_signed ? 128 : 0);
     return q;
@@ -108,6 +124,7 @@ static void ask(bench *t, const lnt_qgemm_kernels *kernels, const question *q)
 {
     const int64_t bytes = lnt_qrow_bytes(&t->record), taps = t->record.taps, tap = bytes / taps;
     ptrdiff_t offset[TAPS_MAX];
+    const int32_t *sums = (const int32_t *)(const void *)(t->packed + lnt_packed_sums_at(&t->record));
     const uint8_t *a[LNT_QROWS_MAX];
     uint8_t turned[LNT_QROWS_MAX][ROW_MAX];
     for (int64_t i = 0; i < taps; i++) {
@@ -122,12 +139,14 @@ static void ask(bench *t, const lnt_qgemm_kernels *kernels, const question *q)
                             .tap_offset = q->apart ? offset : lnt_qone_run,
                             .taps = q->apart ? taps : 1,
                             .quads = (q->apart ? tap : bytes) / 4,
-                            .panels = q->panels};
+                            .panels = q->panels,
+                            .sums = sums + q->first * LNT_QPANEL,
+                            .full = q->full};
     int64_t out[LNT_QROWS_MAX];
     for (unsigned i = 0; i < q->rows; i++) /* backwards */
         out[i] = (int64_t)((q->rows - 1 - i) * sizeof t->y[0]);
     const lnt_requantize_tile to = {.rows = q->rows,
-                                    .columns = q->panels * LNT_QPANEL,
+                                    .columns = q->columns,
                                     .acc_bias = t->acc_bias,
                                     .scale = t->scale,
                                     .zero = q->zero,
@@ -177,7 +196,7 @@ static void judge_requantized(const bench *t, const question *q, const char *lev
                               lnt_check_report *r)
 {
     const lnt_qrange range = lnt_qrange_of(q->is_signed ? LNT_INT8 : LNT_UINT8);
-    const unsigned columns = q->panels * LNT_QPANEL;
+    const unsigned columns = q->columns;
     int32_t sum;
     for (unsigned i = 0; i < q->rows * columns; i++) {
         const unsigned row = i / columns, n = i % columns;
@@ -213,7 +232,6 @@ static void check_case(bench *t, const lnt_qgemm_kernels *kernels, const char *l
                        uint64_t *random, lnt_check_report *r)
 {
     draw(t, random);
-    const question q = draw_question(t, kernels, random);
     lnt_packed lines = t->record;
     lines.layout = LNT_LAYOUT_LINES_I8;
     draw_numbers(t, random);
@@ -222,6 +240,7 @@ static void check_case(bench *t, const lnt_qgemm_kernels *kernels, const char *l
     if (lines.source == LNT_SOURCE_CONV && lines.taps > 1)
         check_packing(t, &lines, seed, r);
     check_packing(t, &t->record, seed, r);
+    const question q = draw_question(t, kernels, random);
     ask(t, kernels, &q);
     r->cases++;
     if (q.requantizes)

@@ -227,7 +227,7 @@ static void bind_plan(lnt_site *site, conv *p)
     plan->kernels = site->kernels->qgemm;
     plan->rows_of = rows_of;
     plan->store = lnt_qstore_floats;
-    lnt_qgemm_plan_weights(plan, &p->record);
+    lnt_qgemm_plan_weights(plan, &p->record, site->in[IN_W]);
     lnt_qgemm_plan_runs(plan, p->quantized.run_offset, p->quantized.runs);
     plan->rows = p->g.batch * lnt_volume(p->g.w.out);
     plan->low = p->store.low;

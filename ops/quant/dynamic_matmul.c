@@ -135,7 +135,7 @@ lnt_status lnt_bind_dynamic_matmul(lnt_site *site)
     plan->kernels = site->kernels->qgemm;
     plan->rows_of = rows_of;
     plan->store = lnt_qstore_floats;
-    lnt_qgemm_plan_weights(plan, &p->record);
+    lnt_qgemm_plan_weights(plan, &p->record, b);
     plan->rows = lnt_operand_count(a) / p->K;
     plan->low = p->store.low;
     plan->high = p->store.high;

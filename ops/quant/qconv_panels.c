@@ -51,8 +51,7 @@ static bool requantize_of(const lnt_qgemm_call *call, const lnt_qrow_set *set, i
                           unsigned columns, lnt_requantize_tile *to)
 {
     const lnt_qconv_job *j = call->arg;
-    if (j->p->y_plain || j->p->has_slope || j->requant.zeros ||
-        call->plan->columns - panel * LNT_QPANEL < columns)
+    if (j->p->y_plain || j->p->has_slope || j->requant.zeros)
         return false;
     *to = requantize_tile(call, set, 0, set->n, product, panel, columns);
     to->y = j->y + panel * LNT_QPANEL;
@@ -115,7 +114,7 @@ void lnt_qconv_bind_panels(const lnt_site *site, lnt_qconv *p)
     plan->rows_of = rows_of;
     plan->store = p->linear ? store_quantized : store_ints;
     plan->requantize_of = p->linear ? requantize_of : NULL;
-    lnt_qgemm_plan_weights(plan, &p->record);
+    lnt_qgemm_plan_weights(plan, &p->record, site->in[p->w_in]);
     lnt_qgemm_plan_runs(plan, p->images.run_offset, p->images.runs);
     plan->rows = p->batch * lnt_volume(p->w.out);
 }

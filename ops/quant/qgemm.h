@@ -7,6 +7,7 @@
 #ifndef LNT_OPS_QUANT_QGEMM_H
 #define LNT_OPS_QUANT_QGEMM_H
 
+#include "base/operand.h"
 #include "formats/packed.h"
 #include "ops/kernels.h"
 #include "ops/rows/int8_rows.h"
@@ -29,11 +30,13 @@ typedef struct lnt_qproduct {
     int64_t taps, quads;         /* quads of one tap */
     unsigned panels;             /* 1, or as many as the level takes at once */
     const int8_t *panel[LNT_QPANELS_MAX];
+    const int32_t *sums; /* [panels][16], of the panels' columns */
+    bool full;           /* -128 may be among the weights */
     int32_t *c[LNT_QPANELS_MAX];
     const int8_t *ahead; /* NULL, or memory of a panel's size that is needed next, to be prefetched */
     const lnt_requantize_tile
-        *requantize; /* NULL, or requantization within the tile: then c is not written. All
-                                             columns of the panels; without row and slope */
+        *requantize; /* NULL, or requantization within the tile: then c is not written. Without
+                                             row and slope */
 } lnt_qproduct;
 
 /* The result type of a depthwise convolution. INT8: int8 or uint8. */
@@ -79,10 +82,17 @@ typedef struct lnt_qgemm_kernels {
     unsigned rows_by;  /* they are best a multiple of this */
     unsigned panels;   /* most panels */
     bool fewer_panels; /* may be had, too; else one */
-    bool requantizes;  /* the tile can requantize its accumulators itself */
+    bool requantizes;  /* the tile can requantize its accumulators itself, */
+    bool some_columns; /* of a panel that is not whole, too */
     void (*tile)(const lnt_qproduct *p);
     void (*depthwise)(const lnt_qdepthwise *d);
 } lnt_qgemm_kernels;
+
+/* May -128 be among weights? What is packed in a file says so. */
+static inline bool lnt_qweights_are_full(const lnt_operand *weights)
+{
+    return !weights->packed || weights->packed->layout != LNT_LAYOUT_PANEL_I8;
+}
 
 /* The tap_offset of rows in one piece. */
 extern const ptrdiff_t lnt_qone_run[1];

@@ -183,6 +183,7 @@ static void multiply_small(const lnt_qproduct *p)
     lnt_qproduct part = *p;
     for (unsigned panel = 0; panel < p->panels; panel += part.panels) {
         part.panels = p->panels - panel < below->panels ? 1 : below->panels;
+        part.sums = p->sums + panel * LNT_QPANEL;
         for (unsigned first = 0; first < p->rows; first += part.rows) {
             part.rows = p->rows - first < below->rows ? p->rows - first : below->rows;
             part.a = p->a + first;

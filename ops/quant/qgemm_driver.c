@@ -8,7 +8,7 @@
 
 enum { ITEM_WORK = 1 << 19 /* int8 multiply-adds that are worth a slice of their own */ };
 
-void lnt_qgemm_plan_weights(lnt_qgemm_plan *p, const lnt_packed *record)
+void lnt_qgemm_plan_weights(lnt_qgemm_plan *p, const lnt_packed *record, const lnt_operand *b)
 {
     LNT_ASSERT(lnt_packed_is_int8(record));
     p->products = record->groups;
@@ -16,6 +16,7 @@ void lnt_qgemm_plan_weights(lnt_qgemm_plan *p, const lnt_packed *record)
     p->row_bytes = lnt_qrow_bytes(record);
     p->panels = lnt_qpanels(record);
     p->sums_at = lnt_packed_sums_at(record);
+    p->full = lnt_qweights_are_full(b);
     p->run_offset = lnt_qone_run;
     p->runs = 1;
 }
@@ -140,6 +141,16 @@ static void list_tiles(const cut *c, int64_t block, tile_list *list, lnt_qrow_se
     set->n = list->begin[list->n];
 }
 
+/* Does the tile requantize its accumulators? Then `to` says how. */
+static bool requantizes_at_once(const lnt_qgemm_call *call, const lnt_qrow_set *set, int64_t product,
+                                int64_t panel, unsigned panels, lnt_requantize_tile *to)
+{
+    const lnt_qgemm_plan *p = call->plan;
+    const int64_t left = p->columns - panel * LNT_QPANEL, whole = panels * LNT_QPANEL;
+    return p->requantize_of && p->kernels->requantizes && (left >= whole || p->kernels->some_columns) &&
+           p->requantize_of(call, set, product, panel, (unsigned)(left < whole ? left : whole), to);
+}
+
 static void run_block(const lnt_qgemm_call *call, const lnt_qrow_set *set, const tile_list *list,
                       int64_t product, int64_t first_panel, int64_t end_panel)
 {
@@ -148,8 +159,10 @@ static void run_block(const lnt_qgemm_call *call, const lnt_qrow_set *set, const
     const int64_t panel_bytes = p->row_bytes * LNT_QPANEL;
     const int64_t first_of_product = (p->b_product ? p->b_product[product] : product) * p->panels;
     const unsigned most = p->kernels->panels;
+    const int32_t *sums = (const int32_t *)(const void *)(call->b + p->sums_at);
     int32_t acc[LNT_QPANELS_MAX][LNT_QROWS_MAX * LNT_QPANEL];
-    lnt_qproduct tile = {.tap_offset = p->run_offset, .taps = p->runs, .quads = p->row_bytes / 4 / p->runs};
+    lnt_qproduct tile = {
+        .tap_offset = p->run_offset, .taps = p->runs, .quads = p->row_bytes / 4 / p->runs, .full = p->full};
     for (int64_t panel = first_panel; panel < end_panel; panel += tile.panels) {
         lnt_requantize_tile requantize;
         tile.panels = end_panel - panel >= most  ? most
@@ -159,9 +172,8 @@ static void run_block(const lnt_qgemm_call *call, const lnt_qrow_set *set, const
             tile.panel[i] = call->b + (first_of_product + panel + i) * panel_bytes;
             tile.c[i] = acc[i];
         }
-        const bool at_once =
-            p->requantize_of && p->kernels->requantizes &&
-            p->requantize_of(call, set, product, panel, tile.panels * LNT_QPANEL, &requantize);
+        tile.sums = sums + (first_of_product + panel) * LNT_QPANEL;
+        const bool at_once = requantizes_at_once(call, set, product, panel, tile.panels, &requantize);
         tile.requantize = at_once ? &requantize : NULL;
         for (unsigned t = 0; t < list->n; t++) {
             const unsigned at = list->begin[t];

@@ -51,6 +51,7 @@ struct lnt_qgemm_plan {
     const ptrdiff_t *run_offset; /* [runs]: rows are as many contiguous runs (ops/quant/qgemm.h) */
     int64_t runs;
     size_t sums_at; /* bytes from the weights to the sums of their columns */
+    bool full;      /* -128 may be among the weights */
     /* Of float outputs. */
     float low, high;
     const lnt_epilogue *epilogue;                /* NULL, or a program for every block after it is computed */
@@ -69,9 +70,9 @@ struct lnt_qgemm_call {
     const void *arg;       /* for the callbacks */
 };
 
-/* The plan for weights of a record: sets all that follows from it. rows, callbacks and store are the
+/* The plan for weights b of a record: sets all that follows from these. rows, callbacks and store are the
  * caller's. */
-void lnt_qgemm_plan_weights(lnt_qgemm_plan *p, const lnt_packed *record);
+void lnt_qgemm_plan_weights(lnt_qgemm_plan *p, const lnt_packed *record, const lnt_operand *b);
 /* Rows of A are runs of equal length at these offsets from a[]. */
 void lnt_qgemm_plan_runs(lnt_qgemm_plan *p, const ptrdiff_t *offset, int64_t runs);
 

@@ -259,7 +259,7 @@ static bool requantize_of(const lnt_qgemm_call *call, const lnt_qrow_set *set, i
     const qmatmul *p = j->p;
     unsigned width;
     const int64_t at = requant_at(p, product, panel, &width), first = panel * LNT_QPANEL;
-    if (p->operands->y_zero == NONE || p->each_row || j->columns.zeros || p->N - first < n_columns)
+    if (p->operands->y_zero == NONE || p->each_row || j->columns.zeros)
         return false;
     const requant c = {j->requant.acc_bias + at, j->requant.factor + at};
     *to = requantize_rows(j, set, 0, set->n, first, n_columns, j->columns.zero + at, &c);
@@ -428,7 +428,7 @@ static lnt_status bind_record(lnt_site *site, qmatmul *p)
     LNT_REQUIRE(p->K <= INT32_MAX && p->N <= INT32_MAX && matrices <= INT32_MAX &&
                     lnt_packed_bytes(&p->record, &packed),
                 site->err, LNT_E_LIMIT, "matrix B is too large");
-    lnt_qgemm_plan_weights(&p->plan, &p->record);
+    lnt_qgemm_plan_weights(&p->plan, &p->record, b);
     p->pack = !b->packed;
     p->n_columns = matrices * p->plan.panels * LNT_QPANEL;
     p->a_at = lnt_round_up((size_t)p->n_columns * ARRAYS * sizeof(int32_t), LNT_ALIGN);

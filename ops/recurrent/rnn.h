@@ -92,6 +92,7 @@ typedef struct lnt_rnn_int8 {
     lnt_qgemm_plan plan;     /* of the product of X with W */
     int64_t h_bytes;         /* of a quantized row of h */
     size_t r_sums_at;        /* bytes from R to its columns' sums */
+    bool r_full;             /* -128 may be in R */
     size_t x_at, x_qparams_at; /* scratch: quantized X, and scale and zero point of its rows */
     size_t h_at, h_thread;   /* scratch: quantized rows of h; so many bytes for each thread */
 } lnt_rnn_int8;

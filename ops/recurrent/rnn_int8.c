@@ -57,7 +57,7 @@ bool lnt_rnn_bind_int8(const lnt_site *site, lnt_rnn *m, size_t *scratch)
     plan->kernels = site->kernels->qgemm;
     plan->rows_of = quantized_rows;
     plan->store = lnt_qstore_floats;
-    lnt_qgemm_plan_weights(plan, &m->w.record);
+    lnt_qgemm_plan_weights(plan, &m->w.record, site->in[LNT_RNN_W]);
     plan->rows = m->e.steps * m->e.batch;
     plan->columns = (int64_t)m->row;
     plan->panels = plan->columns / LNT_QPANEL;
@@ -65,6 +65,7 @@ bool lnt_rnn_bind_int8(const lnt_site *site, lnt_rnn *m, size_t *scratch)
     plan->high = INFINITY;
     m->int8.h_bytes = lnt_qrow_bytes(&m->r.record);
     m->int8.r_sums_at = lnt_packed_sums_at(&m->r.record);
+    m->int8.r_full = lnt_qweights_are_full(site->in[LNT_RNN_R]);
     m->int8.h_thread = lnt_round_up(LNT_TILE_ROWS_MAX * (size_t)m->int8.h_bytes, LNT_ALIGN);
     return lnt_reserve(scratch, plan->rows, (size_t)plan->row_bytes, &m->int8.x_at) &&
            lnt_reserve(scratch, plan->rows, sizeof(lnt_qparams), &m->int8.x_qparams_at) &&
@@ -122,11 +123,14 @@ static void accumulate_panels(const lnt_recurrence *r, size_t panel, size_t n, i
     const lnt_qgemm_kernels *kernels = m->int8.plan.kernels;
     const uint8_t *h[LNT_TILE_ROWS_MAX];
     const int8_t *b = r->c->r_int8 + panel * (size_t)m->int8.h_bytes * LNT_QPANEL;
-    lnt_qproduct p = {.tap_offset = lnt_qone_run, .taps = 1, .quads = m->int8.h_bytes / 4};
+    const int32_t *sums = (const int32_t *)(const void *)(r->c->r_int8 + m->int8.r_sums_at);
+    lnt_qproduct p = {
+        .tap_offset = lnt_qone_run, .taps = 1, .quads = m->int8.h_bytes / 4, .full = m->int8.r_full};
     for (unsigned i = 0; i < r->set->n; i++)
         h[i] = r->h + i * m->int8.h_bytes;
     for (size_t i = 0; i < n; i += p.panels) {
         p.panels = n - i < kernels->panels ? 1 : kernels->panels;
+        p.sums = sums + (panel + i) * LNT_QPANEL;
         for (unsigned k = 0; k < p.panels; k++) {
             p.panel[k] = b + (i + k) * (size_t)m->int8.h_bytes * LNT_QPANEL;
             p.c[k] = acc + (i + k) * LNT_QPANEL;
