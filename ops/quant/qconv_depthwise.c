@@ -46,16 +46,20 @@ static void find_taps(const lnt_qconv_job *j, const uint8_t *image, int64_t z, i
                       const uint8_t **tap)
 {
     const lnt_window *w = &j->p->w;
+    const int64_t channels = j->p->channels, along = w->dilation[2], columns = w->kernel[2], width = w->in[2],
+                  left = lnt_window_at(w, 2, x, 0);
     for (int64_t tz = 0; tz < w->kernel[0]; tz++)
-        for (int64_t ty = 0; ty < w->kernel[1]; ty++)
-            for (int64_t tx = 0; tx < w->kernel[2]; tx++) {
-                const int64_t iz = lnt_window_at(w, 0, z, tz), iy = lnt_window_at(w, 1, y, ty),
-                              ix = lnt_window_at(w, 2, x, tx);
-                const bool inside =
-                    iz >= 0 && iz < w->in[0] && iy >= 0 && iy < w->in[1] && ix >= 0 && ix < w->in[2];
-                *tap++ = inside ? image + ((iz * w->in[1] + iy) * w->in[2] + ix) * j->p->channels
-                                : j->padding + tx * w->dilation[2] * j->p->channels;
+        for (int64_t ty = 0; ty < w->kernel[1]; ty++) {
+            const int64_t iz = lnt_window_at(w, 0, z, tz), iy = lnt_window_at(w, 1, y, ty);
+            const bool inside = iz >= 0 && iz < w->in[0] && iy >= 0 && iy < w->in[1];
+            const uint8_t *padding = j->padding;
+            int64_t ix = left, at = ((iz * w->in[1] + iy) * width + left) * channels;
+            for (int64_t tx = 0; tx < columns; tx++, ix += along) {
+                *tap++ = inside && ix >= 0 && ix < width ? image + at : padding;
+                at += along * channels;
+                padding += along * channels;
             }
+        }
 }
 
 /* The runs of row (z, y) of an image, whose outputs begin at y_row; returns how many there are. */
@@ -168,7 +172,8 @@ void lnt_qconv_bind_filters(const lnt_site *site, lnt_qconv *p, size_t *scratch)
 {
     const int64_t rows = p->batch * p->w.out[0] * p->w.out[1], runs = STRIP * runs_of_row(&p->w);
     p->plan.kernels = site->kernels->qgemm;
-    p->strip = rows / 4 < 1 ? 1 : lnt_least(rows / 4, STRIP);
+    const int64_t strips = site->threads > 1 ? 4 : 1; /* at least, to be shared */
+    p->strip = rows / strips < 1 ? 1 : lnt_least(rows / strips, STRIP);
     p->zeros_at = lnt_qconv_reserve(scratch, padding_bytes(p));
     p->thread_bytes = lnt_round_up(
         (size_t)runs * (sizeof(lnt_qdepthwise_run) + (size_t)p->taps * sizeof(uint8_t *)), LNT_ALIGN);

@@ -8,7 +8,7 @@
 
 #include <arm_neon.h>
 
-enum { BLOCK = 16, QUARTERS = BLOCK / LNT_VL, NINE = 9 /* taps that are held in registers */ };
+enum { BLOCK = 16, QUARTERS = BLOCK / LNT_VL, NINE = 9 /* taps that are held in registers */, SIDE = 3 };
 
 #if defined(__aarch64__)
 #define MULTIPLY_HIGH(a, b) vmull_high_s8(a, b)
@@ -36,7 +36,26 @@ typedef struct depthwise_block {
     depthwise_lanes lanes;
     int8x16_t w[LNT_QTAPS_MAX];       /* narrow */
     int16x8_t wide[LNT_QTAPS_MAX][2]; /* else: minus their zero points */
+    int8x16_t column[SIDE][QUARTERS]; /* of nine narrow ones: quads of a column of the kernel and 0 */
 } depthwise_block;
+
+#ifdef __ARM_FEATURE_DOTPROD
+
+/* Element i of each as quad i. */
+LNT_INLINE void interleave(int8x16_t a, int8x16_t b, int8x16_t c, int8x16_t quad[QUARTERS])
+{
+    const int8x16_t none = vdupq_n_s8(0);
+    const int16x8_t ab_low = vreinterpretq_s16_s8(vzip1q_s8(a, b)),
+                    ab_high = vreinterpretq_s16_s8(vzip2q_s8(a, b)),
+                    c_low = vreinterpretq_s16_s8(vzip1q_s8(c, none)),
+                    c_high = vreinterpretq_s16_s8(vzip2q_s8(c, none));
+    quad[0] = vreinterpretq_s8_s16(vzip1q_s16(ab_low, c_low));
+    quad[1] = vreinterpretq_s8_s16(vzip2q_s16(ab_low, c_low));
+    quad[2] = vreinterpretq_s8_s16(vzip1q_s16(ab_high, c_high));
+    quad[3] = vreinterpretq_s8_s16(vzip2q_s16(ab_high, c_high));
+}
+
+#endif
 
 /* The weights, in the form that they allow. */
 static void depthwise_load_weights(depthwise_block *b)
@@ -71,6 +90,10 @@ static void depthwise_load(const lnt_qdepthwise *d, size_t first, depthwise_bloc
         l->scale[i] = v_load(d->scale + first + i * LNT_VL);
         l->acc_bias[i] = vld1q_s32(d->acc_bias + first + i * LNT_VL);
     }
+#ifdef __ARM_FEATURE_DOTPROD
+    for (unsigned x = 0; x < SIDE && d->taps == NINE; x++)
+        interleave(b->w[x], b->w[SIDE + x], b->w[2 * SIDE + x], b->column[x]);
+#endif
     int16x8_t sums[2] = {vdupq_n_s16(0), vdupq_n_s16(0)};
     for (size_t t = 0; b->narrow && t < d->taps; t++) {
         sums[0] = vaddw_s8(sums[0], vget_low_s8(b->w[t]));
@@ -131,6 +154,35 @@ LNT_INLINE void accumulate_wide(const int16x8_t w[][2], uint8x16_t flip, const u
         acc[3] = vmlal_s16(acc[3], vget_high_s16(high), vget_high_s16(w[t][1]));
     }
 }
+
+#ifdef __ARM_FEATURE_DOTPROD
+
+/* Do the taps of a 3x3 kernel lie side by side in three lines, and is it moved by a pixel each time? */
+static bool in_lines(const lnt_qdepthwise *d, const lnt_qdepthwise_run *run)
+{
+    for (size_t t = 0; run->pixels > 1 && t < NINE; t++)
+        if (run->tap[t] != run->tap[t - t % SIDE] + t % SIDE * d->step)
+            return false;
+    return run->pixels > 1;
+}
+
+/* A column of three bytes is interleaved once and meets the weights of the three outputs that read it: `done` has
+ * its last column then, `middle` its middle one, `fresh` its first. */
+LNT_INLINE void add_column(const int8x16_t w[SIDE][QUARTERS], const depthwise_lanes *l,
+                           const uint8_t *const *line, size_t at, int32x4_t *done, int32x4_t *middle,
+                           int32x4_t *fresh)
+{
+    int8x16_t quad[QUARTERS];
+    interleave(load_narrow(line[0] + at, l->flip), load_narrow(line[1] + at, l->flip),
+               load_narrow(line[2] + at, l->flip), quad);
+    UNROLL_FOR(4, unsigned i = 0; i < QUARTERS; i++) {
+        done[i] = vdotq_s32(done[i], quad[i], w[2][i]);
+        middle[i] = vdotq_s32(middle[i], quad[i], w[1][i]);
+        fresh[i] = vdotq_s32(l->acc_bias[i], quad[i], w[0][i]);
+    }
+}
+
+#endif
 
 /* Results of 32 bits. */
 static __attribute__((noinline)) void depthwise_store_wide(const depthwise_block *b, const int32_t *acc,
@@ -202,6 +254,44 @@ static __attribute__((noinline)) void depthwise_any(const depthwise_block *b, co
     depthwise_run(b, run, false);
 }
 
+#ifdef __ARM_FEATURE_DOTPROD
+
+/* Pixels of a run in lines, for int8 or uint8 results. */
+static __attribute__((noinline)) void depthwise_columns(const depthwise_block *b,
+                                                        const lnt_qdepthwise_run *run)
+{
+    const lnt_qdepthwise *d = b->d;
+    const depthwise_lanes l = b->lanes;
+    const uint8_t *const line[SIDE] = {run->tap[0], run->tap[SIDE], run->tap[2 * SIDE]};
+    const size_t step = d->step, pixel = d->pixel;
+    int8x16_t w[SIDE][QUARTERS];
+    int32x4_t sums[SIDE][QUARTERS];
+    UNROLL_FOR(3, unsigned x = 0; x < SIDE; x++)
+        UNROLL_FOR(4, unsigned i = 0; i < QUARTERS; i++) {
+            w[x][i] = b->column[x][i];
+            sums[x][i] = l.acc_bias[i];
+        }
+    uint8_t *y = run->y + b->first;
+    const uint8_t *const end = y + run->pixels * pixel;
+    size_t at = b->first;
+    add_column(w, &l, line, at, sums[1], sums[2], sums[0]);
+    add_column(w, &l, line, at += step, sums[2], sums[0], sums[1]);
+#define OUTPUT(done, middle, fresh)                                                                          \
+    add_column(w, &l, line, at += step, sums[done], sums[middle], sums[fresh]);                              \
+    depthwise_store(b, &l, true, sums[done], y);                                                             \
+    y += pixel;                                                                                              \
+    if (y == end)                                                                                            \
+    return
+    for (;;) {
+        OUTPUT(0, 1, 2);
+        OUTPUT(1, 2, 0);
+        OUTPUT(2, 0, 1);
+    }
+#undef OUTPUT
+}
+
+#endif
+
 /* The same for fewer channels than a block has: copies of their taps, and of what becomes of them. */
 static void depthwise_few(const depthwise_block *b, const lnt_qdepthwise_run *run)
 {
@@ -231,6 +321,10 @@ static void depthwise(const lnt_qdepthwise *d)
         for (const lnt_qdepthwise_run *run = d->run; run < d->run + d->runs; run++)
             if (few)
                 depthwise_few(&b, run);
+#ifdef __ARM_FEATURE_DOTPROD
+            else if (nine && b.narrow && in_lines(d, run))
+                depthwise_columns(&b, run);
+#endif
             else if (nine && b.narrow)
                 depthwise_nine(&b, run);
             else
