@@ -211,7 +211,7 @@ LNT_INLINE void depthwise_store(const depthwise_block *b, const depthwise_lanes 
         return;
     }
     UNROLL_FOR(4, unsigned i = 0; i < QUARTERS; i++)
-        v[i] = vi_float((vi)acc[i]) * l->scale[i];
+        v[i] = vi_scaled((vi)acc[i], l->scale[i]);
     v_store_requantized(y, v, l->range);
 }
 

@@ -40,7 +40,7 @@ LNT_INLINE uint8x16_t requantized(const int32x4_t acc[PARTS], const vf scale[PAR
 {
     vf v[PARTS];
     UNROLL_FOR(4, unsigned i = 0; i < PARTS; i++)
-        v[i] = vi_float((vi)acc[i]) * scale[i];
+        v[i] = vi_scaled((vi)acc[i], scale[i]);
     return vb_requantize(v, range);
 }
 

@@ -34,8 +34,9 @@ LNT_INLINE void quantize_block(const float *x, uint8_t *y, float scale, float in
     vi beyond = vi_splat(0);
     UNROLL_FOR(4, unsigned i = 0; i < VECTORS; i++) {
         v[i] = v_load(x + i * VL) * v_splat(inverse);
-        beyond |= ~(v_abs(v[i] - v_round(v[i])) < v_splat(near_middle));
+        beyond |= ~(v_off_integer(v[i]) < v_splat(near_middle));
     }
+    /* What is 2**22 or more is saturated, divided or not. */
     if (vi_any(beyond))
         UNROLL_FOR(4, unsigned i = 0; i < VECTORS; i++)
             v[i] = v_load(x + i * VL) / v_splat(scale);
@@ -68,26 +69,39 @@ static void dequantize(const void *x, float *y, int64_t n, float scale, int32_t 
 #undef BLOCK
 }
 
-/* Columns [j, j + n) of all rows; n is VL if they are `whole`. */
-LNT_INLINE void dequantize_columns(const lnt_dequantize_tile *t, unsigned j, unsigned n, const bool whole)
+/* Columns [j, j + vectors * VL) of all rows; only the first n of one vector that is not `whole`. */
+LNT_INLINE void dequantize_columns(const lnt_dequantize_tile *t, unsigned j, const unsigned vectors,
+                                   unsigned n, const bool whole)
 {
     const vf low = v_splat(t->low), high = v_splat(t->high);
-    const vu sums = (vu)vi_load(t->sums + j);
-    const vf factors = whole ? v_load(t->scales + j) : v_load_n(t->scales + j, n);
-    const vf bias = !t->bias ? v_splat(0) : whole ? v_load(t->bias + j) : v_load_n(t->bias + j, n);
-    vu taken = (vu)vi_splat(t->zero[0]) * sums;
+    vf factors[VECTORS], bias[VECTORS];
+    vu taken[VECTORS];
+    UNROLL_FOR(4, unsigned i = 0; i < vectors; i++) {
+        const unsigned at = j + i * VL;
+        factors[i] = whole ? v_load(t->scales + at) : v_load_n(t->scales + at, n);
+        bias[i] = !t->bias ? v_splat(0) : whole ? v_load(t->bias + at) : v_load_n(t->bias + at, n);
+        taken[i] = (vu)vi_splat(t->zero[0]) * (vu)vi_load(t->sums + at);
+    }
     for (unsigned r = 0; r < t->rows; r++) {
+        const float *residual = t->residual ? t->residual[r] : NULL;
+        float *y = t->y[r];
+        const vf scale = v_splat(t->scale[r]);
         if (r > 0 && t->zero[r] != t->zero[r - 1])
-            taken = (vu)vi_splat(t->zero[r]) * sums;
-        const vu acc = (vu)vi_load(t->acc + r * LNT_QPANEL + j) - taken;
-        vf v = vi_float((vi)acc) * (v_splat(t->scale[r]) * factors) + bias;
-        if (t->residual)
-            v += whole ? v_load(t->residual[r] + j) : v_load_n(t->residual[r] + j, n);
-        v = v_min(high, v_max(low, v));
-        if (whole)
-            v_store(t->y[r] + j, v);
-        else
-            v_store_n(t->y[r] + j, v, n);
+            UNROLL_FOR(4, unsigned i = 0; i < vectors; i++)
+                taken[i] = (vu)vi_splat(t->zero[r]) * (vu)vi_load(t->sums + j + i * VL);
+        UNROLL_FOR(4, unsigned i = 0; i < vectors; i++) {
+            const unsigned at = j + i * VL;
+            vf v =
+                vi_float((vi)((vu)vi_load(t->acc + r * LNT_QPANEL + at) - taken[i])) * (scale * factors[i]) +
+                bias[i];
+            if (residual)
+                v += whole ? v_load(residual + at) : v_load_n(residual + at, n);
+            v = v_min(high, v_max(low, v));
+            if (whole)
+                v_store(y + at, v);
+            else
+                v_store_n(y + at, v, n);
+        }
     }
 }
 
@@ -96,10 +110,12 @@ static void store_dequantized(const lnt_dequantize_tile *tile)
     LNT_ASSERT(tile->rows <= 1 || tile->columns <= LNT_QPANEL);
     const lnt_dequantize_tile own = *tile; /* out of reach of the stores */
     unsigned j = 0;
+    for (; VECTORS > 1 && j + AT_ONCE <= own.columns; j += AT_ONCE)
+        dequantize_columns(&own, j, VECTORS, AT_ONCE, true);
     for (; j + VL <= own.columns; j += VL)
-        dequantize_columns(&own, j, VL, true);
+        dequantize_columns(&own, j, 1, VL, true);
     if (j < own.columns)
-        dequantize_columns(&own, j, own.columns - j, false);
+        dequantize_columns(&own, j, 1, own.columns - j, false);
 }
 
 /* Columns [j, j + AT_ONCE) of all rows: `whole` if there are as many, `has_w_zero` if weights have zero points,
@@ -121,7 +137,7 @@ LNT_INLINE void requantize_columns(const lnt_requantize_tile *t, unsigned j, con
             vu acc = (vu)vi_load(t->acc + r * LNT_QPANEL + at) + acc_bias[i];
             if (has_w_zero)
                 acc -= (vu)vi_splat(t->row[r]) * (vu)vi_load(t->zeros + at);
-            v[i] = vi_float((vi)acc) * scale[i];
+            v[i] = vi_scaled((vi)acc, scale[i]);
             if (has_slope)
                 v[i] = v_at_least(v[i], v_at_least(v[i] * v_load(t->slope + at), v_load(t->floor + at)));
         }

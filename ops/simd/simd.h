@@ -398,6 +398,17 @@ LNT_INLINE vf vi_float(vi x)
     return __builtin_convertvector(x, vf);
 }
 
+/* x * factor; products below the least normal number may be 0. GCC multiplies floats one by one on ARMv7 unless it is
+ * told so. */
+LNT_INLINE vf vi_scaled(vi x, vf factor)
+{
+#if defined(LNT_SIMD_NEON)
+    return (vf)vmulq_f32(vcvtq_f32_s32((int32x4_t)x), (float32x4_t)factor);
+#else
+    return vi_float(x) * factor;
+#endif
+}
+
 /* To the nearest integer, ties to even. Any magnitude; keeps NaN, infinity and the sign of zero. */
 LNT_INLINE vf v_round(vf x)
 {
@@ -412,6 +423,18 @@ LNT_INLINE vf v_round(vf x)
     const vf magic = v_splat(0x1p23f), magnitude = v_abs(x);
     const vf rounded = (vf)((vi)((magnitude + magic) - magic) | sign);
     return v_select(magnitude < magic, rounded, x);
+#endif
+}
+
+/* The distance from an integer, for magnitudes below 2**22; of larger ones something that is 0 or more, NaN of NaN and
+ * infinity. */
+LNT_INLINE vf v_off_integer(vf x)
+{
+#if defined(LNT_SIMD_NEON)
+    const float32x4_t magic = vdupq_n_f32(0x1.8p23f), y = (float32x4_t)x;
+    return (vf)vabdq_f32(y, vsubq_f32(vaddq_f32(y, magic), magic));
+#else
+    return v_abs(x - v_round(x));
 #endif
 }
 
