@@ -15,7 +15,7 @@
 #pragma GCC optimize("no-schedule-insns")
 #endif
 
-enum { ROWS = 5 };
+enum { DOT_ROWS = 5 /* most rows of a tile */ };
 
 /* A quad of the rows x with one of the panel. */
 #define QUAD(lane, panel)                                                                                    \
@@ -33,25 +33,25 @@ LNT_INLINE int8x16_t moved(uint8x16_t x)
     return vreinterpretq_s8_u8(SIGNED ? veorq_u8(x, vdupq_n_u8(0x80)) : x);
 }
 
-LNT_INLINE int8x16_t load_quad(const uint8_t *a)
+LNT_INLINE int8x16_t dot_quad(const uint8_t *a)
 {
     uint32_t four;
     memcpy(&four, a, sizeof four);
     return moved(vreinterpretq_u8_u32(vdupq_n_u32(four)));
 }
 
-LNT_INLINE void tile_of(const unsigned rows, const lnt_qproduct *product)
+LNT_INLINE void dot_tile(const unsigned rows, const lnt_qproduct *product)
 {
     const int8_t *panel = product->panel[0];
-    int32x4_t acc[ROWS][PARTS], start[PARTS];
-    int8x16_t x[ROWS];
+    int32x4_t acc[DOT_ROWS][PARTS], start[PARTS];
+    int8x16_t x[DOT_ROWS];
     start_of(product, SIGNED, start);
     UNROLL_FOR(5, unsigned r = 0; r < rows; r++)
         UNROLL_FOR(4, unsigned p = 0; p < PARTS; p++)
             acc[r][p] = start[p];
     for (int64_t t = 0; t < product->taps; t++) {
         const ptrdiff_t offset = product->tap_offset[t];
-        const uint8_t *a[ROWS];
+        const uint8_t *a[DOT_ROWS];
         int64_t q = product->quads;
         UNROLL_FOR(5, unsigned r = 0; r < rows; r++)
             a[r] = product->a[r] + offset;
@@ -67,23 +67,11 @@ LNT_INLINE void tile_of(const unsigned rows, const lnt_qproduct *product)
         }
         for (; q > 0; q--, panel += 4 * LNT_QPANEL) {
             UNROLL_FOR(5, unsigned r = 0; r < rows; r++) {
-                x[r] = load_quad(a[r]);
+                x[r] = dot_quad(a[r]);
                 a[r] += 4;
             }
             QUAD(0, panel);
         }
     }
     store_rows(product, rows, acc);
-}
-
-static void tile(const lnt_qproduct *p)
-{
-    switch (p->rows) {
-    case 1: tile_of(1, p); return;
-    case 2: tile_of(2, p); return;
-    case 3: tile_of(3, p); return;
-    case 4: tile_of(4, p); return;
-    case 5: tile_of(5, p); return;
-    default: return;
-    }
 }
