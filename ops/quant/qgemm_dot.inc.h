@@ -73,5 +73,5 @@ LNT_INLINE void dot_tile(const unsigned rows, const lnt_qproduct *product)
             QUAD(0, panel);
         }
     }
-    store_rows(product, rows, acc);
+    store_rows(product, 0, rows, acc);
 }

@@ -17,4 +17,4 @@ static void tile(const lnt_qproduct *p)
     }
 }
 
-const lnt_qgemm_kernels lnt_qgemm_dotprod = {QGEMM_TABLE};
+const lnt_qgemm_kernels lnt_qgemm_dotprod = {QGEMM_TABLE(1)};

@@ -77,7 +77,7 @@ LNT_INLINE void tile_of(const unsigned rows, const lnt_qproduct *product)
     UNROLL_FOR(6, unsigned r = 0; r < rows; r++)
         UNROLL_FOR(4, unsigned p = 0; p < PARTS; p++)
             acc[r][p] = half(r % 2, s.pair[r / 2][2 * p], s.pair[r / 2][2 * p + 1]);
-    store_rows(product, rows, acc);
+    store_rows(product, 0, rows, acc);
 }
 
 static void tile(const lnt_qproduct *p)
@@ -93,4 +93,4 @@ static void tile(const lnt_qproduct *p)
     }
 }
 
-const lnt_qgemm_kernels lnt_qgemm_i8mm = {QGEMM_TABLE};
+const lnt_qgemm_kernels lnt_qgemm_i8mm = {QGEMM_TABLE(2)};

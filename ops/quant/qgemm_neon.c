@@ -17,11 +17,11 @@
 #pragma GCC optimize("no-schedule-insns")
 #endif
 
-enum { ROWS = 2 };
+enum { ROWS = 8, AT_ONCE = 2 /* rows that are multiplied side by side */ };
 
 typedef struct sums {
-    int32x4_t product[ROWS][2 * PARTS]; /* of two columns: K's elements 0 1, 2 3, then 0 1, 2 3 */
-    int8x16_t least;                    /* weight of each lane */
+    int32x4_t product[AT_ONCE][2 * PARTS]; /* of two columns: K's elements 0 1, 2 3, then 0 1, 2 3 */
+    int8x16_t least;                       /* weight of each lane */
 } sums;
 
 /* How products are added: two as int16 before they are int32, or each by itself. CHECKED: two, and `least` tells
@@ -46,9 +46,9 @@ LNT_INLINE int8x16_t load_quad(const uint8_t *a)
 /* Four columns of all rows times two quads. Each kind of instruction for all of them before the next kind:
  * cores that run in order wait for no result. */
 LNT_INLINE void multiply(sums *s, const unsigned rows, const unsigned p, int8x16_t b0, int8x16_t b1,
-                         int8x16_t x[ROWS][2], const adding how)
+                         int8x16_t x[AT_ONCE][2], const adding how)
 {
-    int16x8_t low[ROWS], high[ROWS];
+    int16x8_t low[AT_ONCE], high[AT_ONCE];
     UNROLL_FOR(2, unsigned r = 0; r < rows; r++) {
         low[r] = vmull_s8(vget_low_s8(b0), vget_low_s8(x[r][0]));
         high[r] = MULTIPLY_HIGH(b0, x[r][0]);
@@ -72,7 +72,7 @@ LNT_INLINE void multiply(sums *s, const unsigned rows, const unsigned p, int8x16
 LNT_INLINE void step(sums *s, const unsigned rows, const uint8_t *const *a, ptrdiff_t at, const int8_t *panel,
                      const bool two, const adding how)
 {
-    int8x16_t x[ROWS][2];
+    int8x16_t x[AT_ONCE][2];
     UNROLL_FOR(2, unsigned r = 0; r < rows; r++) {
         x[r][0] = load_quad(a[r] + at);
         x[r][1] = two ? load_quad(a[r] + at + 4) : vdupq_n_s8(0);
@@ -96,13 +96,13 @@ static bool holds_least(int8x16_t least)
     return false;
 }
 
-/* False, and nothing stored, if products were added by two and must not be. */
-LNT_INLINE bool tile_of(const unsigned rows, const lnt_qproduct *product, const adding how)
+/* Rows [first, first + rows). False, and nothing stored, if products were added by two and must not be. */
+LNT_INLINE bool tile_of(unsigned first, const unsigned rows, const lnt_qproduct *product, const adding how)
 {
     sums s = {.least = vdupq_n_s8(0)};
-    int32x4_t start[PARTS], acc[ROWS][PARTS];
+    int32x4_t start[PARTS], acc[AT_ONCE][PARTS];
     const int8_t *panel = product->panel[0];
-    const uint8_t *a[ROWS] = {product->a[0], product->a[rows - 1]};
+    const uint8_t *a[AT_ONCE] = {product->a[first], product->a[first + rows - 1]};
     UNROLL_FOR(4, unsigned p = 0; p < PARTS; p++)
         UNROLL_FOR(2, unsigned r = 0; r < rows; r++)
             s.product[r][2 * p] = s.product[r][2 * p + 1] = vdupq_n_s32(0);
@@ -122,22 +122,30 @@ LNT_INLINE bool tile_of(const unsigned rows, const lnt_qproduct *product, const 
     UNROLL_FOR(2, unsigned r = 0; r < rows; r++)
         UNROLL_FOR(4, unsigned p = 0; p < PARTS; p++)
             acc[r][p] = vaddq_s32(ADD_NEIGHBOURS(s.product[r][2 * p], s.product[r][2 * p + 1]), start[p]);
-    store_rows(product, rows, acc);
+    store_rows(product, first, rows, acc);
     return true;
+}
+
+/* Rows [first, first + rows): returns how the next ones are best added. */
+LNT_INLINE adding add_rows(unsigned first, const unsigned rows, const lnt_qproduct *p, adding how)
+{
+    if (how == CHAINED) {
+        tile_of(first, rows, p, CHAINED);
+    } else if (how == SINGLE || !tile_of(first, rows, p, CHECKED)) {
+        tile_of(first, rows, p, SINGLE);
+        return SINGLE;
+    }
+    return how;
 }
 
 static void tile(const lnt_qproduct *p)
 {
-    if (p->rows == 1) {
-        if (!p->full)
-            tile_of(1, p, CHAINED);
-        else if (!tile_of(1, p, CHECKED))
-            tile_of(1, p, SINGLE);
-    } else if (!p->full) {
-        tile_of(2, p, CHAINED);
-    } else if (!tile_of(2, p, CHECKED)) {
-        tile_of(2, p, SINGLE);
-    }
+    adding how = p->full ? CHECKED : CHAINED;
+    unsigned r = 0;
+    for (; r + AT_ONCE <= p->rows; r += AT_ONCE)
+        how = add_rows(r, AT_ONCE, p, how);
+    if (r < p->rows)
+        add_rows(r, 1, p, how);
 }
 
-const lnt_qgemm_kernels lnt_qgemm_neon = {QGEMM_TABLE};
+const lnt_qgemm_kernels lnt_qgemm_neon = {QGEMM_TABLE(AT_ONCE)};

@@ -19,9 +19,10 @@ enum {
     FILTERS = LNT_HAS_QLinearConv || LNT_HAS_ConvInteger || LNT_HAS_DynamicConv
 };
 
-#define QGEMM_TABLE                                                                                          \
-    .rows = ROWS, .rows_by = 1, .panels = 1, .requantizes = REQUANTIZES, .some_columns = true, .tile = tile, \
-    .depthwise = FILTERS ? depthwise : NULL
+/* by: tiles are best a multiple of so many rows. */
+#define QGEMM_TABLE(by)                                                                                      \
+    .rows = ROWS, .rows_by = by, .panels = 1, .requantizes = REQUANTIZES, .some_columns = true,              \
+    .tile = tile, .depthwise = FILTERS ? depthwise : NULL
 
 /* What the accumulators of a row begin with. */
 LNT_INLINE void start_of(const lnt_qproduct *p, const bool moved, int32x4_t start[PARTS])
@@ -50,14 +51,14 @@ LNT_INLINE void load_scales(const lnt_requantize_tile *to, vf scale[PARTS])
         scale[i] = v_load(to->scale + i * LNT_VL);
 }
 
-/* The same of rows [rows][16] for the first columns of a panel. */
-static __attribute__((noinline, unused)) void store_some_columns(const lnt_requantize_tile *to, unsigned rows,
-                                                                 const int32_t *acc)
+/* The same of rows [first, first + rows) for the first columns of a panel. */
+static __attribute__((noinline, unused)) void
+store_some_columns(const lnt_requantize_tile *to, unsigned first, unsigned rows, const int32_t *acc)
 {
     vf scale[PARTS];
     load_scales(to, scale);
     for (unsigned r = 0; r < rows; r++, acc += LNT_QPANEL) {
-        uint8_t bytes[LNT_QPANEL], *y = to->y + to->out[r];
+        uint8_t bytes[LNT_QPANEL], *y = to->y + to->out[first + r];
         const int32x4_t row[PARTS] = {vld1q_s32(acc), vld1q_s32(acc + 4), vld1q_s32(acc + 8),
                                       vld1q_s32(acc + 12)};
         vst1q_u8(bytes, requantized(row, scale, byte_range_of(to->zero, to->is_signed)));
@@ -68,13 +69,13 @@ static __attribute__((noinline, unused)) void store_some_columns(const lnt_requa
     }
 }
 
-/* Stores accumulators, or their requantization. */
-LNT_INLINE void store_rows(const lnt_qproduct *p, const unsigned rows, int32x4_t acc[][PARTS])
+/* Stores accumulators of rows [first, first + rows), or their requantization. */
+LNT_INLINE void store_rows(const lnt_qproduct *p, unsigned first, const unsigned rows, int32x4_t acc[][PARTS])
 {
     const lnt_requantize_tile *to = p->requantize;
     if (REQUANTIZES && to && to->columns == LNT_QPANEL) {
         const byte_range range = byte_range_of(to->zero, to->is_signed);
-        const int64_t *out = to->out;
+        const int64_t *out = to->out + first;
         uint8_t *y = to->y;
         vf scale[PARTS];
         load_scales(to, scale);
@@ -82,10 +83,10 @@ LNT_INLINE void store_rows(const lnt_qproduct *p, const unsigned rows, int32x4_t
             vst1q_u8(y + out[r], requantized(acc[r], scale, range));
         return;
     }
-    int32_t some[LNT_QROWS_MAX * LNT_QPANEL], *c = REQUANTIZES && to ? some : p->c[0];
+    int32_t some[LNT_QROWS_MAX * LNT_QPANEL], *c = REQUANTIZES && to ? some : p->c[0] + first * LNT_QPANEL;
     UNROLL_FOR(8, unsigned r = 0; r < rows; r++)
         UNROLL_FOR(4, unsigned i = 0; i < PARTS; i++)
             vst1q_s32(c + r * LNT_QPANEL + i * LNT_VL, acc[r][i]);
     if (REQUANTIZES && to)
-        store_some_columns(to, rows, some);
+        store_some_columns(to, first, rows, some);
 }
