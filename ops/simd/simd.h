@@ -268,6 +268,10 @@ LNT_INLINE vf v_ratio(vf a, vf b)
 #elif defined(LNT_SIMD_NEON)
     float32x4_t r = vrecpeq_f32((float32x4_t)b);
     r = vmulq_f32(r, vrecpsq_f32((float32x4_t)b, r)); /* to 2**-16, and the quotient to its square */
+#if !defined(__aarch64__)
+    /* The smallest normal quotients would be flushed to 0 where the reciprocal is a little too small. */
+    r = vmulq_f32(r, vrecpsq_f32((float32x4_t)b, r));
+#endif
     const vf q = a * (vf)r;
     return v_fma(v_fnma(q, b, a), (vf)r, q);
 #else
