@@ -55,8 +55,23 @@ def check(condition, message):
         raise Damaged(message)
 
 
-def round_up(n):
-    return (n + 63) // 64 * 64
+def round_up(n, unit=64):
+    return (n + unit - 1) // unit * unit
+
+
+def packed_bytes(layout, _source, groups, _phases, taps, k, n, gates, *rest):
+    """Size of a packed constant: FORMAT.md, "Packed tensors"."""
+    if layout in (1, 3, 7, 9, 10, 12):
+        return (4 if layout <= 3 else 2) * groups * gates * k * round_up(n, 16)
+    if layout in (2, 8, 11):
+        return (4 if layout <= 3 else 2) * k * round_up(groups * n, 16)
+    if layout in (4, 5):
+        return 4 * groups * gates * (taps * round_up(k // taps, 4) // 4 + 1) * round_up(n, 16)
+    if layout == 6:
+        return (taps + 4) * round_up(groups * n, 16)
+    check(layout == 16, f"layout {layout} is unknown")
+    line = next((extent for extent in reversed(rest[:3]) if extent != 1), 1)
+    return 4 * (taps // line * round_up(line * (k // taps), 4) // 4 + 1) * round_up(n, 16)
 
 
 def check_hash(data, expected, what):
@@ -197,7 +212,9 @@ def details(f):
     constants = []
     for number, packed, offset, length, _ in f.records["constants"]:
         value = f.value(number)
-        if packed == NONE or value["stored"] != STORED_READY:
+        if packed != NONE and value["stored"] == STORED_READY:
+            check(packed_bytes(*f.records["packed"][packed]) == length, f"constant {value['name']}: has {length} bytes")
+        else:
             dtype, count = f.records["values"][number][1], 1
             for extent in value["dims"]:
                 count *= extent

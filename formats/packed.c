@@ -5,6 +5,7 @@
 #include "formats/packed.h"
 
 #include "base/checked.h"
+#include "base/half.h"
 #include "base/lnt_assert.h"
 
 #include <string.h>
@@ -38,6 +39,47 @@ static bool all_ones(const uint32_t f[3])
     return f[0] == 1 && f[1] == 1 && f[2] == 1;
 }
 
+/* The layouts of floats, by their elements: those of panels, depthwise weights and gates follow each other. */
+enum { ARRANGEMENTS = 3, ELEMENTS = 3 };
+static const struct {
+    lnt_dtype type;
+    unsigned first;
+} element[ELEMENTS] = {{LNT_FLOAT, LNT_LAYOUT_PANEL_F32},
+                       {LNT_FLOAT16, LNT_LAYOUT_PANEL_F16},
+                       {LNT_BFLOAT16, LNT_LAYOUT_PANEL_BF16}};
+
+/* Which elements the record's layout has; ELEMENTS if it is none of floats. */
+static unsigned element_of(const lnt_packed *p)
+{
+    unsigned i = 0;
+    while (i < ELEMENTS && (p->layout < element[i].first || p->layout >= element[i].first + ARRANGEMENTS))
+        i++;
+    return i;
+}
+
+lnt_dtype lnt_packed_element(const lnt_packed *p)
+{
+    const unsigned i = element_of(p);
+    return i < ELEMENTS ? element[i].type : LNT_INT8;
+}
+
+lnt_packed lnt_packed_as(const lnt_packed *p, lnt_dtype type)
+{
+    const unsigned from = element_of(p);
+    lnt_packed as = *p;
+    LNT_ASSERT(from < ELEMENTS);
+    for (unsigned to = 0; to < ELEMENTS; to++)
+        if (element[to].type == type)
+            as.layout = (uint16_t)(p->layout - element[from].first + element[to].first);
+    return as;
+}
+
+/* The layout of floats of 32 bits that is arranged alike; of others their own. */
+static unsigned arrangement(const lnt_packed *p)
+{
+    return element_of(p) < ELEMENTS ? lnt_packed_as(p, LNT_FLOAT).layout : p->layout;
+}
+
 static bool fields_agree(const lnt_packed *p)
 {
     if (!is_product(p->kernel, p->taps) || !is_product(p->stride, p->phases) || p->K % p->taps)
@@ -49,7 +91,7 @@ static bool fields_agree(const lnt_packed *p)
         return false;
     if (!conv && p->taps != 1)
         return false;
-    switch (p->layout) {
+    switch (arrangement(p)) {
     case LNT_LAYOUT_PANEL_I8:
     case LNT_LAYOUT_PANEL_I8_FULL:
         return !phased && (p->source == LNT_SOURCE_GATES
@@ -68,7 +110,7 @@ static bool fields_agree(const lnt_packed *p)
 
 static bool is_depthwise(const lnt_packed *p)
 {
-    return p->layout == LNT_LAYOUT_DEPTHWISE_F32 || p->layout == LNT_LAYOUT_DEPTHWISE_I8;
+    return arrangement(p) == LNT_LAYOUT_DEPTHWISE_F32 || p->layout == LNT_LAYOUT_DEPTHWISE_I8;
 }
 
 bool lnt_packed_is_int8(const lnt_packed *p)
@@ -116,7 +158,13 @@ static size_t byte_at(const lnt_packed *p, size_t tap, size_t channel)
     return (tap / line * quads + byte / 4) * 4 * LNT_QPANEL + byte % 4;
 }
 
-/* Rows of columns with 4 bytes each: floats; quads of bytes and their sum. */
+/* Bytes of an element of a row of columns: a float of 32 or 16 bits, a quad of bytes or their sum. */
+static size_t element_bytes(const lnt_packed *p)
+{
+    return lnt_packed_element(p) == LNT_FLOAT || lnt_packed_is_int8(p) ? sizeof(float) : sizeof(uint16_t);
+}
+
+/* Rows of columns: of floats; of quads of bytes and their sum. */
 static bool rows_of(const lnt_packed *p, size_t *rows)
 {
     *rows = p->K;
@@ -142,7 +190,7 @@ bool lnt_packed_bytes(const lnt_packed *p, size_t *bytes)
     }
     if (p->layout == LNT_LAYOUT_DEPTHWISE_I8)
         return lnt_add_size(p->K, sizeof(int32_t), &rows) && lnt_mul_size(n, rows, bytes);
-    return rows_of(p, &rows) && lnt_mul_size(n, rows, &n) && lnt_mul_size(n, sizeof(float), bytes);
+    return rows_of(p, &rows) && lnt_mul_size(n, rows, &n) && lnt_mul_size(n, element_bytes(p), bytes);
 }
 
 size_t lnt_packed_panel_bytes(const lnt_packed *p)
@@ -285,7 +333,7 @@ static panel_source source_of(const lnt_packed *p, size_t panel)
     return s;
 }
 
-/* Floats before the panel. */
+/* Elements before the panel. */
 static size_t panel_start(const lnt_packed *p, size_t panel)
 {
     if (p->phases == 1)
@@ -370,6 +418,43 @@ static void unpack_rows(const float *src, const panel_source *s, size_t channels
             dst[c * s->per_channel + n * s->per_column] = src[n];
 }
 
+/* ---- panels of 16 bits ---- */
+
+/* A row of a panel, or a run of depthwise weights, to and from elements of 16 bits. */
+static void narrow(lnt_dtype type, const float *src, size_t n, uint16_t *dst)
+{
+    for (size_t i = 0; i < n; i++)
+        dst[i] = type == LNT_FLOAT16 ? lnt_float_to_f16(src[i]) : lnt_float_to_bf16(src[i]);
+}
+
+static void widen(lnt_dtype type, const uint16_t *src, size_t n, float *dst)
+{
+    for (size_t i = 0; i < n; i++)
+        dst[i] = type == LNT_FLOAT16 ? lnt_f16_to_float(src[i]) : lnt_bf16_to_float(src[i]);
+}
+
+static void pack_narrow_rows(lnt_dtype type, const float *src, const panel_source *s, size_t channels,
+                             uint16_t *dst)
+{
+    float row[LNT_PANEL];
+    for (size_t c = 0; c < channels; c++, dst += LNT_PANEL) {
+        pack_rows(src + c * s->per_channel, s, 1, row);
+        narrow(type, row, LNT_PANEL, dst);
+    }
+}
+
+static void unpack_narrow_rows(lnt_dtype type, const uint16_t *src, const panel_source *s, size_t channels,
+                               float *dst)
+{
+    float row[LNT_PANEL];
+    for (size_t c = 0; c < channels; c++, src += LNT_PANEL) {
+        widen(type, src, LNT_PANEL, row);
+        unpack_rows(row, s, 1, dst + c * s->per_channel);
+    }
+}
+
+/* ---- panels of bytes ---- */
+
 /* flip is exclusive-or-ed to each byte: 0x80 moves uint8 by -128. */
 static void pack_quads(const lnt_packed *p, const uint8_t *src, uint8_t flip, size_t panel, int8_t *dst,
                        int32_t *sums)
@@ -402,31 +487,42 @@ static void unpack_quads(const lnt_packed *p, const int8_t *src, uint8_t flip, s
         }
 }
 
+/* ---- panels of floats ---- */
+
 /* Gives the end of the panel, which is where the next one begins. */
-static float *pack_panel_f32(const lnt_packed *p, const float *src, size_t panel, float *to)
+static char *pack_panel(const lnt_packed *p, const float *src, size_t panel, char *to)
 {
     const panel_source s = source_of(p, panel);
     const size_t channels = p->K / p->taps;
+    const lnt_dtype type = lnt_packed_element(p);
     for (uint32_t i = 0; i < p->taps; i++) {
         const uint32_t t = tap_at(p, i);
         if (!in_phase(p, t, s.phase))
             continue;
-        pack_rows(src + s.base + t * s.per_tap, &s, channels, to);
-        to += channels * LNT_PANEL;
+        if (type == LNT_FLOAT)
+            pack_rows(src + s.base + t * s.per_tap, &s, channels, (float *)(void *)to);
+        else
+            pack_narrow_rows(type, src + s.base + t * s.per_tap, &s, channels, (uint16_t *)(void *)to);
+        to += channels * LNT_PANEL * element_bytes(p);
     }
     return to;
 }
 
-static const float *unpack_panel_f32(const lnt_packed *p, const float *from, size_t panel, float *dst)
+static const char *unpack_panel(const lnt_packed *p, const char *from, size_t panel, float *dst)
 {
     const panel_source s = source_of(p, panel);
     const size_t channels = p->K / p->taps;
+    const lnt_dtype type = lnt_packed_element(p);
     for (uint32_t i = 0; i < p->taps; i++) {
         const uint32_t t = tap_at(p, i);
         if (!in_phase(p, t, s.phase))
             continue;
-        unpack_rows(from, &s, channels, dst + s.base + t * s.per_tap);
-        from += channels * LNT_PANEL;
+        if (type == LNT_FLOAT)
+            unpack_rows((const float *)(const void *)from, &s, channels, dst + s.base + t * s.per_tap);
+        else
+            unpack_narrow_rows(type, (const uint16_t *)(const void *)from, &s, channels,
+                               dst + s.base + t * s.per_tap);
+        from += channels * LNT_PANEL * element_bytes(p);
     }
     return from;
 }
@@ -440,20 +536,39 @@ static size_t depthwise_at(const lnt_packed *p, size_t k)
     return k % channels * p->taps + k / channels;
 }
 
-static void pack_depthwise(const lnt_packed *p, const float *src, float *dst, size_t first, size_t last)
+/* Element k of the features from `first` on, as many as a panel has columns. */
+static void pack_depthwise_line(const lnt_packed *p, const float *src, size_t k, size_t first, float *line)
 {
-    const size_t features = (size_t)p->groups * p->N, padded = lnt_round_up(features, LNT_PANEL);
-    for (size_t k = 0; k < p->K; k++)
-        for (size_t f = first * LNT_PANEL; f < last * LNT_PANEL; f++)
-            dst[k * padded + f] = f < features ? src[f * p->K + depthwise_at(p, k)] : 0.0f;
+    const size_t features = (size_t)p->groups * p->N;
+    for (size_t f = 0; f < LNT_PANEL; f++)
+        line[f] = first + f < features ? src[(first + f) * p->K + depthwise_at(p, k)] : 0.0f;
 }
 
-static void unpack_depthwise(const lnt_packed *p, const float *src, float *dst)
+static void pack_depthwise(const lnt_packed *p, const float *src, void *dst, size_t first, size_t last)
+{
+    const size_t padded = lnt_round_up((size_t)p->groups * p->N, LNT_PANEL);
+    const lnt_dtype type = lnt_packed_element(p);
+    float line[LNT_PANEL];
+    for (size_t k = 0; k < p->K; k++)
+        for (size_t f = first * LNT_PANEL; f < last * LNT_PANEL; f += LNT_PANEL) {
+            pack_depthwise_line(p, src, k, f, type == LNT_FLOAT ? (float *)dst + k * padded + f : line);
+            if (type != LNT_FLOAT)
+                narrow(type, line, LNT_PANEL, (uint16_t *)dst + k * padded + f);
+        }
+}
+
+static void unpack_depthwise(const lnt_packed *p, const void *src, float *dst)
 {
     const size_t features = (size_t)p->groups * p->N, padded = lnt_round_up(features, LNT_PANEL);
+    const lnt_dtype type = lnt_packed_element(p);
     for (size_t k = 0; k < p->K; k++)
-        for (size_t f = 0; f < features; f++)
-            dst[f * p->K + depthwise_at(p, k)] = src[k * padded + f];
+        for (size_t f = 0; f < features; f++) {
+            float *to = dst + f * p->K + depthwise_at(p, k);
+            if (type == LNT_FLOAT)
+                *to = ((const float *)src)[k * padded + f];
+            else
+                widen(type, (const uint16_t *)src + k * padded + f, 1, to);
+        }
 }
 
 static void pack_depthwise_bytes(const lnt_packed *p, const uint8_t *src, uint8_t flip, int8_t *dst,
@@ -486,7 +601,7 @@ void lnt_pack_panels(const lnt_packed *p, lnt_dtype type, const void *src, void 
     LNT_ASSERT(begin <= end && end <= lnt_packed_panel_count(p));
     LNT_ASSERT(lnt_is_aligned(dst, 16));
     const uint8_t flip = type == LNT_UINT8 ? 0x80 : 0;
-    if (p->layout == LNT_LAYOUT_DEPTHWISE_F32) {
+    if (arrangement(p) == LNT_LAYOUT_DEPTHWISE_F32) {
         pack_depthwise(p, src, dst, begin, end);
     } else if (p->layout == LNT_LAYOUT_DEPTHWISE_I8) {
         pack_depthwise_bytes(p, src, flip, dst, begin, end);
@@ -496,9 +611,9 @@ void lnt_pack_panels(const lnt_packed *p, lnt_dtype type, const void *src, void 
         for (size_t i = begin; i < end; i++)
             pack_quads(p, src, flip, i, (int8_t *)dst + i * bytes, sums + i * LNT_QPANEL);
     } else {
-        float *to = (float *)dst + panel_start(p, begin);
+        char *to = (char *)dst + panel_start(p, begin) * element_bytes(p);
         for (size_t i = begin; i < end; i++)
-            to = pack_panel_f32(p, src, i, to);
+            to = pack_panel(p, src, i, to);
     }
 }
 
@@ -511,8 +626,9 @@ void lnt_unpack(const lnt_packed *p, lnt_dtype type, const void *src, void *dst)
 {
     LNT_ASSERT(lnt_is_aligned(src, 16));
     const uint8_t flip = type == LNT_UINT8 ? 0x80 : 0;
-    const size_t panels = lnt_packed_panel_count(p), bytes = lnt_packed_is_int8(p) ? lnt_packed_panel_bytes(p) : 0;
-    if (p->layout == LNT_LAYOUT_DEPTHWISE_F32)
+    const size_t panels = lnt_packed_panel_count(p),
+                 bytes = lnt_packed_is_int8(p) ? lnt_packed_panel_bytes(p) : 0;
+    if (arrangement(p) == LNT_LAYOUT_DEPTHWISE_F32)
         unpack_depthwise(p, src, dst);
     else if (p->layout == LNT_LAYOUT_DEPTHWISE_I8)
         unpack_depthwise_bytes(p, src, flip, dst);
@@ -521,5 +637,5 @@ void lnt_unpack(const lnt_packed *p, lnt_dtype type, const void *src, void *dst)
             unpack_quads(p, (const int8_t *)src + i * bytes, flip, i, dst);
     else
         for (size_t i = 0; i < panels; i++)
-            src = unpack_panel_f32(p, src, i, dst);
+            src = unpack_panel(p, src, i, dst);
 }

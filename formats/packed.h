@@ -14,7 +14,8 @@ enum {
     LNT_PANEL = 16, /* of floats; and the units whose gates are side by side */
     LNT_QPANEL = 16 /* of int8, whose tiles have so many lanes */
 };
-_Static_assert(LNT_PANEL % 16 == 0 && LNT_PANEL % LNT_QPANEL == 0, "panels of floats are whole panels of int8");
+_Static_assert(LNT_PANEL % 16 == 0 && LNT_PANEL % LNT_QPANEL == 0,
+               "panels of floats are whole panels of int8");
 
 /* Numbers of layouts in panels of 16; those in panels of 32 are 32 more, and so on: a file packed for another width
  * is refused. */
@@ -23,9 +24,10 @@ enum { LNT_LAYOUT_WIDTHS = 32, LNT_LAYOUT_WIDTH = (LNT_PANEL / 16 - 1) * LNT_LAY
 /* A panel is [K][16], 16 standing for LNT_PANEL, or LNT_QPANEL of int8: 16 columns side by side for each k; columns
  * past N are zero. */
 typedef enum lnt_layout {
-    LNT_LAYOUT_PANEL_F32 = LNT_LAYOUT_WIDTH + 1,     /* [groups][phases][N/16][K of the phase][16] */
-    LNT_LAYOUT_DEPTHWISE_F32 = LNT_LAYOUT_WIDTH + 2, /* [K][groups * N padded to 16]: few channels per group */
-    LNT_LAYOUT_GATES_F32 = LNT_LAYOUT_WIDTH + 3,     /* [directions][N/16][gates][K][16], recurrent weights */
+    LNT_LAYOUT_PANEL_F32 = LNT_LAYOUT_WIDTH + 1, /* [groups][phases][N/16][K of the phase][16] */
+    LNT_LAYOUT_DEPTHWISE_F32 =
+        LNT_LAYOUT_WIDTH + 2,                    /* [K][groups * N padded to 16]: few channels per group */
+    LNT_LAYOUT_GATES_F32 = LNT_LAYOUT_WIDTH + 3, /* [directions][N/16][gates][K][16], recurrent weights */
     /* Panels of int8, [groups][N/16][gates][taps][channels/4][16][4], the channels of a tap padded with zeros
      * to whole quads; behind all panels the sums of their columns, int32 [groups][N/16][gates][16]. Elements
      * of an uint8 constant are moved by -128. Gates are arranged as those of floats, in panels of int8 each. */
@@ -35,7 +37,14 @@ typedef enum lnt_layout {
     LNT_LAYOUT_DEPTHWISE_I8 = LNT_LAYOUT_WIDTH + 6,
     /* As PANEL_I8, of a Conv without groups whose channels are no whole quads: those of all taps along the
      * last axis are side by side, [N/16][other taps][last axis * channels/4][16][4], padded once. */
-    LNT_LAYOUT_LINES_I8 = LNT_LAYOUT_WIDTH + 16
+    LNT_LAYOUT_LINES_I8 = LNT_LAYOUT_WIDTH + 16,
+    /* The layouts of floats, of constants of floats still: each element is rounded to 16 bits. */
+    LNT_LAYOUT_PANEL_F16 = LNT_LAYOUT_WIDTH + 7,
+    LNT_LAYOUT_DEPTHWISE_F16 = LNT_LAYOUT_WIDTH + 8,
+    LNT_LAYOUT_GATES_F16 = LNT_LAYOUT_WIDTH + 9,
+    LNT_LAYOUT_PANEL_BF16 = LNT_LAYOUT_WIDTH + 10,
+    LNT_LAYOUT_DEPTHWISE_BF16 = LNT_LAYOUT_WIDTH + 11,
+    LNT_LAYOUT_GATES_BF16 = LNT_LAYOUT_WIDTH + 12
 } lnt_layout;
 
 /* Which ONNX operand the bytes came from: how (k, n) map to its extents.
@@ -81,12 +90,18 @@ static inline unsigned lnt_packed_width(const lnt_packed *p)
 bool lnt_packed_bytes(const lnt_packed *p, size_t *bytes);
 /* NULL if p fits a constant of this type and these ONNX extents, else what is wrong. */
 const char *lnt_packed_check(const lnt_packed *p, lnt_dtype type, unsigned rank, const int64_t *dims);
+/* What its elements are: LNT_FLOAT, LNT_FLOAT16, LNT_BFLOAT16 or LNT_INT8. The constant's own type is another where
+ * floats are packed as 16 bits. */
+lnt_dtype lnt_packed_element(const lnt_packed *p);
+/* A record of floats with elements of 32 or 16 bits instead, arranged alike. */
+lnt_packed lnt_packed_as(const lnt_packed *p, lnt_dtype element);
 /* Are the bytes arranged alike? Whether -128 is among them does not matter. */
 bool lnt_packed_alike(const lnt_packed *a, const lnt_packed *b);
 
-/* Packs ONNX-ordered elements of a type; dst has lnt_packed_bytes, aligned to 64. */
+/* Packs ONNX-ordered elements of a type; dst has lnt_packed_bytes, aligned to 64. Floats are rounded to the record's
+ * elements, to nearest even. */
 void lnt_pack(const lnt_packed *p, lnt_dtype type, const void *src, void *dst);
-/* Gives back ONNX order. */
+/* Gives back ONNX order, in the constant's type. */
 void lnt_unpack(const lnt_packed *p, lnt_dtype type, const void *src, void *dst);
 
 /* The same for panels [begin, end) of all lnt_packed_panel_count, for packing on several threads. */

@@ -196,6 +196,7 @@ static lnt_stored choose_form(const emitter *e, const contents *c, size_t *bytes
     if (c->narrow && !lnt_stored_bytes(LNT_STORED_INT8, o, bytes))
         return LNT_STORED_INT8;
     if (e->g->halves && !c->exact && o->dtype == LNT_FLOAT &&
+        (!o->packed || lnt_packed_element(o->packed) == LNT_FLOAT) &&
         lnt_operand_count(o) >= (o->packed ? LEAST_WEIGHTS : LEAST_FLOATS) &&
         fits_halves(o->data, before / sizeof(float), least_that_counts(o, before / sizeof(float))) &&
         !lnt_stored_bytes(LNT_STORED_HALF, o, bytes))

@@ -2,6 +2,7 @@
  * of the tree. */
 #include "sample_file.h"
 
+#include "base/half.h"
 #include "formats/hash.h"
 
 #include <setjmp.h>
@@ -345,9 +346,12 @@ static void hostile_values_and_constants(void **state)
     HOSTILE(s.constants[2].offset = SAMPLE_TENSORS + 63, "outside of the tensors");
     HOSTILE(s.constants[2].bytes = UINT64_MAX, "outside of the tensors");
     HOSTILE(s.constants[0].packed = 1, "packed record 1");
-    HOSTILE(s.packed[0].layout ^= LNT_LAYOUT_WIDTHS,
-            "packed section, record 0: is for panels of ");
+    HOSTILE(s.packed[0].layout ^= LNT_LAYOUT_WIDTHS, "packed section, record 0: is for panels of ");
     HOSTILE(s.packed[0].layout = 99, "packed section, record 0");
+    HOSTILE(s.packed[0].layout = LNT_LAYOUT_PANEL_F16, "its extents need 128");
+    HOSTILE(s.packed[0].layout = LNT_LAYOUT_GATES_BF16, "packed section, record 0");
+    HOSTILE((s.packed[0].layout = LNT_LAYOUT_PANEL_BF16, s.values[SAMPLE_W].dtype = LNT_FLOAT16),
+            "constants of another type");
     HOSTILE(s.packed[0].N = UINT32_MAX, "packed section, record 0");
     HOSTILE((s.packed[0].taps = s.packed[0].K = s.packed[0].kernel[0] = 1 << 20, s.packed[0].N = 0,
              s.packed[0].source = LNT_SOURCE_CONV),
@@ -710,6 +714,61 @@ static void a_bundle_whose_model_begins_in_its_trailer(void **state)
     assert_int_equal(rmdir(folder), 0);
 }
 
+/* ---- floats of 16 bits ---- */
+
+/* Elements that rounding changes, overflows, or makes subnormal or 0. */
+static float odd_float(size_t i)
+{
+    static const float some[] = {0.1f, -3.14159f, 70000.0f, 1e-6f, -1e-9f, 0.0f, 65504.0f, 1.00048828125f};
+    return i % 3 ? some[i % 8] : (float)i * 0.37f;
+}
+
+/* Panels of 16 bits are those of floats, element by element rounded; unpacked, each is where it was. */
+static void expect_halves(const lnt_packed *wide, lnt_dtype type)
+{
+    enum { MOST = 4096 };
+    static float plain[MOST], back[MOST];
+    static _Alignas(64) float panels[2 * MOST];
+    static _Alignas(64) uint16_t halves[2 * MOST];
+    const lnt_packed narrow = lnt_packed_as(wide, type);
+    const size_t n = (size_t)wide->groups * wide->K * wide->N * wide->gates;
+    size_t wide_bytes, narrow_bytes;
+    assert_int_equal(lnt_packed_element(&narrow), type);
+    assert_true(lnt_packed_bytes(wide, &wide_bytes) && lnt_packed_bytes(&narrow, &narrow_bytes));
+    assert_int_equal(wide_bytes, 2 * narrow_bytes);
+    assert_true(n <= MOST && wide_bytes <= sizeof panels);
+    for (size_t i = 0; i < n; i++)
+        plain[i] = odd_float(i);
+    lnt_pack(wide, LNT_FLOAT, plain, panels);
+    lnt_pack(&narrow, LNT_FLOAT, plain, halves);
+    lnt_unpack(&narrow, LNT_FLOAT, halves, back);
+    for (size_t i = 0; i < wide_bytes / sizeof(float); i++)
+        assert_int_equal(halves[i],
+                         type == LNT_FLOAT16 ? lnt_float_to_f16(panels[i]) : lnt_float_to_bf16(panels[i]));
+    for (size_t i = 0; i < n; i++)
+        assert_true(back[i] == (type == LNT_FLOAT16 ? lnt_f16_to_float(lnt_float_to_f16(plain[i]))
+                                                    : lnt_bf16_to_float(lnt_float_to_bf16(plain[i]))));
+}
+
+static void panels_of_halves_are_those_of_floats(void **state)
+{
+    (void)state;
+    lnt_packed wide[] = {
+        lnt_packed_panels(LNT_SOURCE_KN, 2, 7, 33),    lnt_packed_panels(LNT_SOURCE_NK, 1, 9, 17),
+        lnt_packed_panels(LNT_SOURCE_CONV, 2, 18, 20), lnt_packed_panels(LNT_SOURCE_CONVT, 1, 15, 5),
+        lnt_packed_panels(LNT_SOURCE_CONV, 19, 9, 1),  lnt_packed_panels(LNT_SOURCE_GATES, 2, 5, 18)};
+    for (unsigned i = 2; i < 5; i++)
+        wide[i].kernel[0] = wide[i].taps = i == 3 ? 5 : 9;
+    wide[3].phases = wide[3].stride[0] = 2;
+    wide[4].layout = LNT_LAYOUT_DEPTHWISE_F32;
+    wide[5].layout = LNT_LAYOUT_GATES_F32;
+    wide[5].gates = 3;
+    for (unsigned i = 0; i < sizeof wide / sizeof *wide; i++) {
+        expect_halves(&wide[i], LNT_FLOAT16);
+        expect_halves(&wide[i], LNT_BFLOAT16);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -731,6 +790,7 @@ int main(void)
         cmocka_unit_test(unaligned_bytes_are_refused),
         cmocka_unit_test(the_documented_example_is_true),
         cmocka_unit_test(files_on_disk),
+        cmocka_unit_test(panels_of_halves_are_those_of_floats),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
