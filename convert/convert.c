@@ -71,6 +71,8 @@ lnt_status lnt_make_graph(const lnt_original *source, const lnt_quantize_options
                 "--winograd and --winograd-budget belong to --opt all");
     LNT_TRY(lnt_import(g, source->onnx, source->size, source->folder, o, report));
     g->quantize = how;
+    if (o->precision != LNT_PRECISION_MODEL)
+        g->precision = o->precision;
     g->winograd_budget = o->winograd_budget;
     LNT_TRY(lnt_run_passes(g, o->opt, report));
     return bound_symbols(g, o);
@@ -80,6 +82,9 @@ static lnt_status convert(lnt_graph *g, const lnt_original *source, lnt_report *
                           size_t *size)
 {
     const lnt_convert_options *o = source->options;
+    LNT_REQUIRE(o->precision <= LNT_PRECISION_FLOAT32 || !o->quantize || o->quantize->mode == LNT_INT8_OFF, g->err,
+                LNT_E_ARGUMENT,
+                "--precision and --int8 exclude each other: what is left of floats beside int8 is float16 anyway");
     if (o->quantize && o->quantize->mode == LNT_INT8_AUTO)
         LNT_TRY(lnt_make_fastest_graph(source, g, report));
     else

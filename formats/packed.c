@@ -207,10 +207,16 @@ size_t lnt_packed_sums_at(const lnt_packed *p)
     return panels * (is_depthwise(p) ? (size_t)p->taps * LNT_QPANEL : lnt_packed_panel_bytes(p));
 }
 
+bool lnt_packed_is_floats(const lnt_packed *p)
+{
+    return arrangement(p) == LNT_LAYOUT_PANEL_F32;
+}
+
 bool lnt_packed_alike(const lnt_packed *a, const lnt_packed *b)
 {
     lnt_packed same = *b;
-    if (a->layout == LNT_LAYOUT_PANEL_I8 && b->layout == LNT_LAYOUT_PANEL_I8_FULL)
+    if ((a->layout == LNT_LAYOUT_PANEL_I8 && b->layout == LNT_LAYOUT_PANEL_I8_FULL) ||
+        arrangement(a) == arrangement(b))
         same.layout = a->layout;
     return memcmp(a, &same, sizeof same) == 0;
 }

@@ -95,7 +95,9 @@ const char *lnt_packed_check(const lnt_packed *p, lnt_dtype type, unsigned rank,
 lnt_dtype lnt_packed_element(const lnt_packed *p);
 /* A record of floats with elements of 32 or 16 bits instead, arranged alike. */
 lnt_packed lnt_packed_as(const lnt_packed *p, lnt_dtype element);
-/* Are the bytes arranged alike? Whether -128 is among them does not matter. */
+/* Are they panels of floats of 32 or 16 bits, LNT_LAYOUT_PANEL_...? */
+bool lnt_packed_is_floats(const lnt_packed *p);
+/* Can who wants a record a read b? Whether -128 is among bytes, or how many bits floats have, does not matter. */
 bool lnt_packed_alike(const lnt_packed *a, const lnt_packed *b);
 
 /* Packs ONNX-ordered elements of a type; dst has lnt_packed_bytes, aligned to 64. Floats are rounded to the record's

@@ -26,7 +26,8 @@ typedef struct buffer {
 typedef struct contents {
     const lnt_operand *info;
     const lnt_narrow *narrow; /* or NULL */
-    bool exact;               /* its floats may not be rounded */
+    bool exact;               /* its floats may not be rounded, */
+    lnt_dtype stored_as;      /* or are already, to these; else 0 */
 } contents;
 
 typedef struct emitter {
@@ -185,6 +186,13 @@ static float least_that_counts(const lnt_operand *o, size_t n)
     return largest * 0x1p-10f;
 }
 
+/* How the elements of a packed constant are stored in ONNX order. */
+static lnt_stored unpacked_form(const lnt_packed *p)
+{
+    const lnt_dtype element = lnt_packed_element(p);
+    return element == LNT_FLOAT16 ? LNT_STORED_HALF : element == LNT_BFLOAT16 ? LNT_STORED_BFLOAT16 : LNT_STORED_PLAIN;
+}
+
 /* In files that are to be small: panels that are an eighth larger than what is in them, and small ones that
  * are larger at all, are made when the file is loaded; so are floats. Changes *bytes. */
 static lnt_stored choose_form(const emitter *e, const contents *c, size_t *bytes)
@@ -195,17 +203,21 @@ static lnt_stored choose_form(const emitter *e, const contents *c, size_t *bytes
     size_t plain;
     if (c->narrow && !lnt_stored_bytes(LNT_STORED_INT8, o, bytes))
         return LNT_STORED_INT8;
+    const lnt_stored asked = c->stored_as == LNT_BFLOAT16 ? LNT_STORED_BFLOAT16 : LNT_STORED_HALF;
+    if (c->stored_as && !lnt_stored_bytes(asked, o, bytes))
+        return asked;
     if (e->g->halves && !c->exact && o->dtype == LNT_FLOAT &&
         (!o->packed || lnt_packed_element(o->packed) == LNT_FLOAT) &&
         lnt_operand_count(o) >= (o->packed ? LEAST_WEIGHTS : LEAST_FLOATS) &&
         fits_halves(o->data, before / sizeof(float), least_that_counts(o, before / sizeof(float))) &&
         !lnt_stored_bytes(LNT_STORED_HALF, o, bytes))
         return LNT_STORED_HALF;
-    if (!e->g->small || !o->packed || lnt_stored_bytes(LNT_STORED_PLAIN, o, &plain) ||
+    const lnt_stored unpacked = o->packed ? unpacked_form(o->packed) : LNT_STORED_PLAIN;
+    if (!e->g->small || !o->packed || lnt_stored_bytes(unpacked, o, &plain) ||
         before <= plain + (before > SMALL_PANELS ? plain / 8 : LNT_FILE_ALIGN - 1))
         return LNT_STORED_READY;
     *bytes = plain;
-    return LNT_STORED_PLAIN;
+    return unpacked;
 }
 
 /* A constant not stored yet. Its bytes are copied once all are known. */
@@ -256,7 +268,7 @@ static bool is_model_operand(const emitter *e, uint32_t value)
 static lnt_status share_constant(emitter *e, uint32_t value, uint32_t *number)
 {
     const lnt_gvalue *v = &e->g->value[value];
-    contents from = {&v->info, v->narrow, v->feeds_shape};
+    contents from = {&v->info, v->narrow, v->feeds_shape, v->stored_as};
     if (v->keep || is_model_operand(e, value)) {
         from.exact = true;
         return put_constant(e, v->name, from, v->bytes, v->feeds_shape, number);
@@ -347,7 +359,7 @@ static lnt_status put_attr(emitter *e, const lnt_gnode *n, const lnt_attr *a)
     case LNT_ATTR_TENSOR:
         LNT_REQUIRE(lnt_operand_bytes(a->tensor, &bytes), e->err, LNT_E_MODEL,
                     "node '%s': tensor %s is larger than the address space", n->name, a->name);
-        LNT_TRY(put_constant(e, n->name, (contents){a->tensor, NULL, true}, bytes, false, &number));
+        LNT_TRY(put_constant(e, n->name, (contents){.info = a->tensor, .exact = true}, bytes, false, &number));
         r.data = number;
         break;
     case LNT_ATTR_GRAPH: r.data = e->sub[*a->i]; break;
@@ -466,8 +478,8 @@ static lnt_status put_golden(emitter *e, const lnt_golden_set *golden)
     return LNT_OK;
 }
 
-/* to: float16 [count], in ONNX order. */
-static lnt_status put_halves(emitter *e, const lnt_operand *o, uint16_t *to)
+/* to: float16 or bfloat16 [count], in ONNX order. */
+static lnt_status put_halves(emitter *e, const lnt_operand *o, uint32_t stored, uint16_t *to)
 {
     const int64_t n = lnt_operand_count(o);
     float *plain = o->packed ? lnt_alloc(e->g->memory.allocator, (size_t)n * sizeof *plain, e->err) : NULL;
@@ -477,7 +489,7 @@ static lnt_status put_halves(emitter *e, const lnt_operand *o, uint16_t *to)
         lnt_unpack(o->packed, LNT_FLOAT, o->data, plain);
     const float *from = plain ? plain : o->data;
     for (int64_t i = 0; i < n; i++)
-        to[i] = lnt_float_to_f16(from[i]);
+        to[i] = stored == LNT_STORED_HALF ? lnt_float_to_f16(from[i]) : lnt_float_to_bf16(from[i]);
     lnt_free(e->g->memory.allocator, plain);
     return LNT_OK;
 }
@@ -490,8 +502,8 @@ static lnt_status put_contents(emitter *e, const contents *c, uint32_t stored, s
         const size_t scales = (size_t)o->dims[0] * sizeof(float);
         memcpy(to, c->narrow->quantized, (size_t)lnt_operand_count(o));
         memcpy(to + bytes - scales, c->narrow->scale, scales);
-    } else if (stored == LNT_STORED_HALF) {
-        return put_halves(e, o, (uint16_t *)(void *)to);
+    } else if (stored == LNT_STORED_HALF || stored == LNT_STORED_BFLOAT16) {
+        return put_halves(e, o, stored, (uint16_t *)(void *)to);
     } else if (stored == LNT_STORED_PLAIN) {
         lnt_unpack(o->packed, (lnt_dtype)o->dtype, o->data, to);
     } else {

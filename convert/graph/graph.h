@@ -9,6 +9,7 @@
 
 #include "base/memory.h"
 #include "convert/graph/names.h"
+#include "convert/graph/options.h"
 #include "formats/packed.h"
 #include "ops/op.h"
 #include "ops/elementwise/program.h"
@@ -41,6 +42,7 @@ typedef struct lnt_gvalue {
     bool constant;
     bool keep;        /* --keep: no pass may remove it */
     bool feeds_shape; /* small integers that extents depend on (marked by passes/mark_shapes.c) */
+    lnt_dtype stored_as; /* of a constant that is not packed: its floats are stored so; 0: as they are */
 } lnt_gvalue;
 
 /* Who reads which value, for the passes; kept right by their edits (graph/edit.c). */
@@ -117,6 +119,7 @@ typedef struct lnt_graph {
     lnt_names names;                             /* of values */
     lnt_names fixed_dims;                        /* what --dim has fixed at import */
     const struct lnt_quantize_options *quantize; /* NULL: the model stays as it is */
+    lnt_precision precision;
     bool small;                /* the file is to be: what is in it may be made ready later */
     bool halves;               /* and floats may be float16 there */
     double winograd_budget;    /* as in lnt_convert_options */

@@ -12,6 +12,15 @@ typedef enum lnt_opt { LNT_OPT_NONE, LNT_OPT_BASIC, LNT_OPT_ALL } lnt_opt;
 
 enum { LNT_WINOGRAD_BUDGET = 15 };
 
+/* What the file holds floats of weights in. */
+typedef enum lnt_precision {
+    LNT_PRECISION_MODEL, /* the model's own: float16 or bfloat16 where its weights are that */
+    LNT_PRECISION_FLOAT32,
+    LNT_PRECISION_FLOAT16,
+    LNT_PRECISION_BFLOAT16,
+    LNT_PRECISION_AUTO /* float16 where it is worth it */
+} lnt_precision;
+
 typedef struct lnt_named_int {
     const char *name;
     int64_t value;
@@ -46,6 +55,7 @@ typedef struct lnt_convert_options {
     const char *const *golden; /* case folders (input_K.pb, output_K.pb) to carry along */
     size_t n_golden;
     const struct lnt_quantize_options *quantize; /* convert/quantize/quantize.h; NULL: not */
+    lnt_precision precision; /* FLOAT32 or MODEL where it is quantized */
     /* Percent that the file may grow by for convolutions by Winograd's transform, where that is sooner. 0:
      * LNT_WINOGRAD_BUDGET with LNT_OPT_ALL, but nothing where it is quantized; below 0: none; INFINITY: all. */
     double winograd_budget;

@@ -15,6 +15,7 @@ typedef struct lnt_quantized {
     const char *node, *op;
     bool int8;
     bool narrow;              /* in float, with weights that are int8 in the file */
+    bool half;                /* in float, with weights of lnt_report.precision */
     const char *why;          /* where it stays in float */
     uint64_t before, after;   /* bytes of weights */
     double multiplications;   /* in a trial run */
@@ -48,6 +49,7 @@ struct lnt_report {
     bool rounds_to_int8; /* the model holds operators that quantize at run */
     lnt_quantized *quantized;
     size_t n_quantized;
+    lnt_dtype precision; /* that weights were rounded to (--precision); 0: none were */
     lnt_output_error *output_error;
     size_t n_output_errors;
     const char *trial_inputs; /* what the figures were measured on; NULL: not measured, for this reason: */

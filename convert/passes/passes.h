@@ -25,7 +25,8 @@
     X(storage_order, ALL)                                                                                    \
     X(winograd, ALL)                                                                                         \
     X(pack_weights, ALL)                                                                                     \
-    X(mark_shapes, NONE)
+    X(mark_shapes, NONE)                                                                                     \
+    X(precision, NONE)
 
 #define X(name, level) lnt_status lnt_pass_##name(lnt_graph *g, lnt_report *report);
 LNT_PASS_LIST(X)

@@ -27,6 +27,7 @@ typedef struct lnt_quantize_options {
     double at_most;          /* of a layer's time in float, or it stays in float; 0: no bound */
     const lnt_costs *costs;  /* of the machine whose time counts; NULL: this one's, by the clock */
     double min_snr;          /* dB that every output must keep; 0: no bound */
+    bool may_be_unmeasured;  /* that bound does not hold where the model runs on no seeded inputs */
     /* Recorded inputs; n_samples 0: seeded ones. Reads sample i into inputs[], zeroed, by
      * lnt_malloc_allocator: they then belong to the caller; a state whose data stay NULL goes on from the
      * sample before. count_samples, unless NULL, says how many there are once the model is known. */

@@ -35,6 +35,10 @@ static lnt_status use_float(lnt_trial *t, lnt_trial_model *r)
 {
     LNT_TRY(lnt_trial_start(t, r));
     LNT_TRY(lnt_trial_prepare(t, r));
+    if (t->options->mode == LNT_INT8_OFF) { /* floats of fewer bits: no layer is another operator */
+        lnt_trial_expect(t, t->samples.n);
+        return lnt_trial_run_reference(t, r);
+    }
     LNT_TRY(fetch_values(t, r));
     lnt_trial_expect(t, t->samples.n * (t->options->method == LNT_RANGE_MINMAX ? 1 : 2) + t->layers->n);
     LNT_TRY(lnt_trial_calibrate(t, r));
@@ -145,8 +149,8 @@ static lnt_status judge(lnt_trial *t, lnt_status status, const lnt_error *why)
         return LNT_OK;
     LNT_REQUIRE(status != LNT_E_MEMORY, t->g->err, status, "%s", why->message);
     LNT_REQUIRE(!o->n_samples, t->g->err, status, "--calibrate: %s", why->message);
-    LNT_REQUIRE(o->min_snr <= 0 && o->at_most <= 0, t->g->err, status,
-                "--int8: the model does not run on seeded inputs (%s): record some, with --calibrate",
+    LNT_REQUIRE((o->min_snr <= 0 || o->may_be_unmeasured) && o->at_most <= 0, t->g->err, status,
+                "--min-snr: the model does not run on seeded inputs (%s): record some, with --calibrate",
                 why->message);
     t->report->trial_failure = lnt_report_text(t->report, "%s", why->message);
     return t->report->trial_failure ? LNT_OK : LNT_E_MEMORY;

@@ -192,6 +192,8 @@ static void drop_lonely(lnt_trial *t)
 static lnt_status try_halves(lnt_trial *t)
 {
     double snr;
+    if (t->options->mode == LNT_INT8_OFF)
+        return LNT_OK; /* they have been layers */
     t->g->halves = true;
     LNT_TRY(lnt_trial_run_chosen(t, &snr));
     if (t->options->min_snr <= 0 || snr >= t->options->min_snr)

@@ -5,6 +5,7 @@
  * rounding: (terms + 4) * 2^-24 of the sum of the terms' magnitudes. */
 #include "ops/check/check.h"
 
+#include "base/half.h"
 #include "base/memory.h"
 #include "ops/conv/conv_kernels.h"
 #include "ops/gemm/gemm.h"
@@ -45,6 +46,7 @@ typedef struct bench {
     const lnt_gemm_kernels *kernels;
     const lnt_conv_kernels *conv;
     const lnt_rnn_kernels *cells;
+    uint16_t half[PANELS * LNT_PANEL * TAPS_MAX * DEPTH_MAX];
     float a[LNT_TILE_ROWS_MAX][A_ROW], b[PANELS * LNT_PANEL * TAPS_MAX * DEPTH_MAX];
     float c[LNT_TILE_ROWS_MAX][ROW], before[LNT_TILE_ROWS_MAX][ROW], residual[LNT_TILE_ROWS_MAX][ROW];
     float bias[COLUMNS_MAX], weights[DEPTHWISE_LINES * TAPS_MAX * GROUP_CHANNELS * PANELS * LNT_PANEL];
@@ -97,12 +99,30 @@ typedef struct tile_case {
     float *c[LNT_TILE_ROWS_MAX];
     unsigned rows;
     bool special, narrow;
+    lnt_b_form form;
 } tile_case;
+
+static float widened(lnt_b_form form, uint16_t half)
+{
+    return form == LNT_B_F16 ? lnt_f16_to_float(half) : lnt_bf16_to_float(half);
+}
+
+/* The panels in elements of 16 bits, and floats that are the same. */
+static void round_panels(bench *t, lnt_tile *tile, lnt_b_form form, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        t->half[i] = form == LNT_B_F16 ? lnt_float_to_f16(t->b[i]) : lnt_float_to_bf16(t->b[i]);
+        t->b[i] = widened(form, t->half[i]);
+    }
+    tile->b = NULL;
+    tile->b_half = t->half;
+}
 
 static void draw_tile(bench *t, tile_case *k)
 {
-    k->rows = 1 + below(t, t->kernels->tall_rows);
-    k->narrow = below(t, 8) == 0;
+    k->form = below(t, 4) == 0 ? (lnt_b_form)(LNT_B_F16 + below(t, 2)) : LNT_B_F32;
+    k->rows = k->form == LNT_B_F32 ? 1 + below(t, t->kernels->tall_rows) : 1;
+    k->narrow = k->form == LNT_B_F32 && below(t, 8) == 0;
     k->special = below(t, 4) == 0;
     const size_t depth = below(t, DEPTH_MAX + 1), taps = 1 + below(t, TAPS_MAX),
                  columns = 1 + below(t, k->narrow ? LNT_NARROW_COLUMNS : COLUMNS_MAX);
@@ -114,7 +134,8 @@ static void draw_tile(bench *t, tile_case *k)
         k->c[i] = t->c[i] + GUARD;
         k->residual[i] = t->residual[i];
     }
-    const bool panels = sometimes(t); /* or whole rows of B, as where B is read in place */
+    const bool panels =
+        k->form != LNT_B_F32 || sometimes(t); /* or whole rows of B, as where B is read in place */
     const size_t padded = (columns + LNT_PANEL - 1) / LNT_PANEL * LNT_PANEL;
     k->tile = (lnt_tile){.a = k->a,
                          .c = k->c,
@@ -134,6 +155,8 @@ static void draw_tile(bench *t, tile_case *k)
                          .accumulate = below(t, 3) == 0};
     if (k->narrow)
         k->tile.b_panel = taps * depth, k->tile.b_row = 1;
+    else if (panels)
+        k->tile.b_column = below(t, (unsigned)(k->tile.first / LNT_PANEL) + 1) * LNT_PANEL;
     for (unsigned i = 0; i < k->rows; i++) {
         fill(t, t->a[i], A_ROW, k->special);
         fill(t, t->residual[i], ROW, k->special);
@@ -142,6 +165,8 @@ static void draw_tile(bench *t, tile_case *k)
             t->before[i][n] = t->before[i][GUARD + columns + n] = guard_value;
     }
     fill(t, t->b, padded * taps * depth, false);
+    if (k->form != LNT_B_F32)
+        round_panels(t, &k->tile, k->form, padded * taps * depth);
     fill(t, t->bias, COLUMNS_MAX, k->special);
     memcpy(t->c, t->before, sizeof t->c);
 }
@@ -156,8 +181,9 @@ static double judge_tile(const bench *t, const tile_case *k, unsigned i, size_t 
         for (size_t d = 0; d < s->depth; d++) {
             const size_t row = tap * s->depth + d;
             const double a = t->a[i][s->tap_offset[tap] + (ptrdiff_t)d];
-            const double b = k->narrow ? t->b[n * s->b_panel + row]
-                                       : t->b[n / LNT_PANEL * s->b_panel + row * s->b_row + n % LNT_PANEL];
+            const double b =
+                k->narrow ? t->b[n * s->b_panel + row]
+                          : t->b[(n - s->b_column) / LNT_PANEL * s->b_panel + row * s->b_row + n % LNT_PANEL];
             sum += a * b;
             magnitude += fabs(a * b);
         }
@@ -185,6 +211,8 @@ static void check_tile(bench *t, uint64_t seed)
     draw_tile(t, &k);
     if (k.narrow)
         t->kernels->narrow(&k.tile, k.rows);
+    else if (k.form != LNT_B_F32)
+        t->kernels->row[k.form](&k.tile);
     else
         t->kernels->tile[k.rows](&k.tile);
     for (unsigned i = 0; i < k.rows; i++) {
@@ -198,11 +226,32 @@ static void check_tile(bench *t, uint64_t seed)
             const double want = judge_tile(t, &k, i, n, &error);
             if (agrees(t, t->c[i][GUARD + n], want, error))
                 continue;
-            lnt_check_fail(t->report,
-                           "%s tile of %u rows, %zu columns, %zu x %zu deep: row %u, column %zu is %g, "
-                           "not %g (seed %llu)",
-                           t->level, k.rows, k.tile.columns, k.tile.taps, k.tile.depth, i, n,
-                           (double)t->c[i][GUARD + n], want, (unsigned long long)seed);
+            lnt_check_fail(
+                t->report,
+                "%s tile of %u rows, %zu columns of form %d, %zu x %zu deep: row %u, column %zu is %g, "
+                "not %g (seed %llu)",
+                t->level, k.rows, k.tile.columns, k.form, k.tile.taps, k.tile.depth, i, n,
+                (double)t->c[i][GUARD + n], want, (unsigned long long)seed);
+            return;
+        }
+    }
+}
+
+/* Every element of 16 bits as a float. */
+static void check_widen(bench *t, lnt_b_form form)
+{
+    enum { BLOCK = 256, ALL = 1 << 16 };
+    t->report->cases++;
+    for (unsigned first = 0; first < ALL; first += BLOCK) {
+        for (unsigned i = 0; i < BLOCK; i++)
+            t->half[i] = (uint16_t)(first + i);
+        t->kernels->widen[form](t->half, t->b, BLOCK);
+        for (unsigned i = 0; i < BLOCK; i++) {
+            const float want = widened(form, t->half[i]);
+            if (isnan(want) ? isnan(t->b[i]) : memcmp(&want, &t->b[i], sizeof want) == 0)
+                continue;
+            lnt_check_fail(t->report, "%s: element %#x of form %d is %g, not %g", t->level, first + i, form,
+                           (double)t->b[i], (double)want);
             return;
         }
     }
@@ -518,6 +567,8 @@ lnt_status lnt_check_gemm(lnt_level level, uint64_t seed, lnt_check_report *r)
     const uint64_t failures = r->failures;
     for (unsigned i = 0; i < GEMM_CASES; i++)
         check_tile(t, seed);
+    check_widen(t, LNT_B_F16);
+    check_widen(t, LNT_B_BF16);
     for (unsigned i = 0; i < DEPTHWISE_CASES; i++)
         check_depthwise(t, seed);
     for (unsigned i = 0; i < STEM_CASES; i++)

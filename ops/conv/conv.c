@@ -65,7 +65,7 @@ typedef struct conv {
     size_t gather_at;
 } conv;
 
-static lnt_gemm_call call_of(const lnt_kernel *k, const lnt_step *s, const float *x, const float *b)
+static lnt_gemm_call call_of(const lnt_kernel *k, const lnt_step *s, const float *x, const void *b)
 {
     const conv *c = s->params;
     return (lnt_gemm_call){
@@ -85,7 +85,8 @@ static lnt_gemm_call call_of(const lnt_kernel *k, const lnt_step *s, const float
 static lnt_status run_conv(lnt_kernel *k, const lnt_step *s)
 {
     const conv *c = s->params;
-    const float *x, *b;
+    const float *x;
+    const void *b;
     LNT_TRY(lnt_conv_input(k, s, &c->images, &x));
     LNT_TRY(lnt_conv_packed_weights(k, s, &c->weights, &b));
     lnt_gemm_call call = call_of(k, s, x, b);
@@ -205,7 +206,7 @@ static lnt_status bind_product(lnt_site *site, conv *c, int64_t skipped)
 {
     lnt_gemm_plan *plan = &c->plan;
     const int64_t panel = lnt_volume(c->g.w.kernel) * c->g.channels * LNT_PANEL;
-    *plan = (lnt_gemm_plan){.kernels = site->kernels->gemm};
+    *plan = (lnt_gemm_plan){.kernels = site->kernels->gemm, .b_form = lnt_b_form_of(site->in[1])};
     LNT_TRY(lnt_conv_rows_plan(site, &c->rows, c->g.batch, plan));
     plan->b_panel = (size_t)panel;
     plan->products = c->g.groups;

@@ -68,11 +68,15 @@ typedef struct lnt_conv_weights {
     bool pack;
     lnt_packed record;
     size_t at;
+    const float *widened; /* of a packed constant of 16 bits, for kernels that read floats; else NULL */
 } lnt_conv_weights;
 
 lnt_status lnt_conv_bind_weights(lnt_site *site, const lnt_conv *c, lnt_conv_weights *w, size_t *scratch);
+/* The same for kernels that read floats alone: the few weights of a stem or a depthwise convolution. */
+lnt_status lnt_conv_bind_floats(lnt_site *site, const lnt_conv *c, lnt_conv_weights *w, size_t *scratch);
+/* Of the form that site->in[1] has (lnt_b_form_of), unless it has become floats. */
 lnt_status lnt_conv_packed_weights(lnt_kernel *k, const lnt_step *s, const lnt_conv_weights *w,
-                                   const float **b);
+                                   const void **b);
 
 /* float16, bfloat16 and double: bind_float is the float kernel's bind function. */
 lnt_status lnt_conv_bind_types(lnt_site *site, const lnt_conv *c, lnt_status (*bind_float)(lnt_site *site));

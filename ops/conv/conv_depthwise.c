@@ -172,7 +172,9 @@ static lnt_status run_depthwise(lnt_kernel *k, const lnt_step *s)
     depthwise_call c = {.d = d, .step = s, .ld = lnt_conv_out_pixel(s)};
     if (!d->fusion.producer)
         LNT_TRY(lnt_conv_input(k, s, &d->images, &c.x));
-    LNT_TRY(lnt_conv_packed_weights(k, s, &d->weights, &c.w));
+    const void *weights;
+    LNT_TRY(lnt_conv_packed_weights(k, s, &d->weights, &weights));
+    c.w = weights;
     c.y = lnt_conv_output(k, s, &d->images);
     if (d->store.bias >= 0)
         c.bias = lnt_in(k, s, (unsigned)d->store.bias);
@@ -234,7 +236,7 @@ lnt_status lnt_conv_bind_depthwise(lnt_site *site, const lnt_conv *g, const lnt_
     d->kernels = site->kernels->conv;
     size_t scratch = 0;
     LNT_TRY(lnt_conv_bind_images(site, g, NULL, &d->images, &scratch));
-    LNT_TRY(lnt_conv_bind_weights(site, g, &d->weights, &scratch));
+    LNT_TRY(lnt_conv_bind_floats(site, g, &d->weights, &scratch));
     d->store = *store;
     d->epilogue = site->out[0]->order == LNT_ORDER_CHANNELS_LAST ? d->store.program : NULL;
     d->in_pixel = g->groups * g->channels;

@@ -257,11 +257,28 @@ lnt_status lnt_conv_bind_weights(lnt_site *site, const lnt_conv *c, lnt_conv_wei
     return LNT_OK;
 }
 
+lnt_status lnt_conv_bind_floats(lnt_site *site, const lnt_conv *c, lnt_conv_weights *w, size_t *scratch)
+{
+    const lnt_operand *o = site->in[1];
+    const lnt_b_form form = lnt_b_form_of(o);
+    size_t bytes;
+    LNT_TRY(lnt_conv_bind_weights(site, c, w, scratch));
+    if (form == LNT_B_F32)
+        return LNT_OK;
+    const lnt_packed wide = lnt_packed_as(o->packed, LNT_FLOAT);
+    float *floats = lnt_packed_bytes(&wide, &bytes) ? lnt_bump_alloc(site->memory, bytes, site->err) : NULL;
+    if (!floats)
+        return LNT_E_MEMORY;
+    site->kernels->gemm->widen[form](o->data, floats, bytes / sizeof *floats);
+    w->widened = floats;
+    return LNT_OK;
+}
+
 lnt_status lnt_conv_packed_weights(lnt_kernel *k, const lnt_step *s, const lnt_conv_weights *w,
-                                   const float **b)
+                                   const void **b)
 {
     LNT_ASSERT(!w->pack || w->at <= s->scratch_bytes); /* without input channels nothing is packed */
-    *b = lnt_in(k, s, 1);
+    *b = w->widened ? w->widened : lnt_in(k, s, 1);
     if (!w->pack)
         return LNT_OK;
     float *packed = scratch_at(k, s, w->at);

@@ -205,7 +205,7 @@ static lnt_status stem_lines(lnt_kernel *k, const lnt_step *step, int64_t begin,
 {
     const stem *s = step->params;
     const int64_t width = s->g.w.out[2];
-    stem_call c = call_of(k, step, lnt_in(k, step, 1));
+    stem_call c = call_of(k, step, s->weights.widened ? s->weights.widened : lnt_in(k, step, 1));
     c.y = to;
     c.y_first = begin * width;
     if (s->direct) {
@@ -226,12 +226,13 @@ static lnt_status run_stem(lnt_kernel *k, const lnt_step *step)
 {
     const stem *s = step->params;
     LNT_ASSERT(s->runs > 0 && s->band > 0 && s->depth > 0);
-    const float *b;
+    const void *b;
     LNT_TRY(lnt_conv_packed_weights(k, step, &s->weights, &b));
     stem_call c = call_of(k, step, b);
     c.y = lnt_out(k, step, 0);
     const int64_t work = s->band * (s->width / s->runs) * (int64_t)s->depth * s->g.features;
-    LNT_TRY(lnt_parallel(k, s->images * bands_down(s) * s->runs, LNT_STEM_BAND_WORK / (work + 1) + 1, run_bands, &c));
+    LNT_TRY(lnt_parallel(k, s->images * bands_down(s) * s->runs, LNT_STEM_BAND_WORK / (work + 1) + 1,
+                         run_bands, &c));
     if (!s->store.program || s->epilogue)
         return LNT_OK;
     const lnt_conv_images none = {.relayout_out = false};
@@ -260,7 +261,8 @@ static void find_offsets(stem *s)
 /* Pieces of a line. Where all pixels are one line, threads get as many of them each. */
 static int64_t runs_of(const lnt_site *site, const stem *s)
 {
-    const int64_t run = s->split ? LNT_STEM_PLANE_RUN : LNT_STEM_BAND_PIXELS, runs = s->width / run + (s->width < run);
+    const int64_t run = s->split ? LNT_STEM_PLANE_RUN : LNT_STEM_BAND_PIXELS,
+                  runs = s->width / run + (s->width < run);
     const int64_t even = (runs + site->threads - 1) / site->threads * site->threads;
     const int64_t work = s->width / even * s->g.channels * s->g.features;
     return s->direct && s->width / even >= LNT_STEM_PIXELS && work >= LNT_STEM_SHARED_WORK ? even : runs;
@@ -308,7 +310,7 @@ lnt_status lnt_conv_bind_stem(lnt_site *site, const lnt_conv *g, lnt_conv_kind k
     s->g = *g;
     s->kernels = site->kernels->conv;
     size_t scratch = 0;
-    LNT_TRY(lnt_conv_bind_weights(site, g, &s->weights, &scratch));
+    LNT_TRY(lnt_conv_bind_floats(site, g, &s->weights, &scratch));
     s->store = *store;
     s->epilogue = site->out[0]->order == LNT_ORDER_CHANNELS_LAST ? s->store.program : NULL;
     LNT_TRY(plan_bands(site, kind, s));

@@ -162,6 +162,7 @@ static lnt_status bind_phase(lnt_site *site, conv_transpose *c, unsigned number,
     p->rows.pixel = g->groups * g->channels;
     LNT_TRY(lnt_conv_rows_plan(site, &p->rows, g->batch, plan));
     plan->kernels = site->kernels->gemm;
+    plan->b_form = lnt_b_form_of(site->in[1]);
     plan->products = g->groups;
     plan->columns = (size_t)g->features;
     plan->scale = 1.0f;

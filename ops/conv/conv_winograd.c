@@ -43,7 +43,7 @@ static lnt_status run_items(lnt_kernel *k, void *arg, int64_t begin, int64_t end
         if (in_v != block)
             w->kind->in(c, first, stop, v);
         in_v = block;
-        gemm.b = c->gemm.b + n * w->groups * w->g.channels;
+        gemm.b = lnt_b_at(w->plan.b_form, c->gemm.b, (size_t)(n * w->groups * w->g.channels));
         lnt_gemm_part(k, &gemm, 0, (stop - first) * w->rows, thread);
         w->kind->out(k, c, first, stop, m, n);
     }
@@ -69,17 +69,18 @@ static lnt_status run_winograd(lnt_kernel *k, const lnt_step *s)
     LNT_ASSERT(w->gather_at <= s->scratch_bytes && w->threads_at < s->scratch_bytes);
     char *scratch = lnt_scratch(k, s);
     lnt_winograd_call c = {.w = w,
-                       .step = s,
-                       .bias = w->store.bias >= 0 ? lnt_in(k, s, (unsigned)w->store.bias) : NULL,
-                       .residual = w->store.residual >= 0 ? lnt_in(k, s, (unsigned)w->store.residual) : NULL,
-                       .y = lnt_conv_output(k, s, &w->images),
-                       .ld = lnt_conv_out_pixel(s),
-                       .threads = scratch + w->threads_at,
-                       .gemm = {.plan = &w->plan,
-                                .step = s,
-                                .b = lnt_in(k, s, 1),
-                                .b_offset = w->b_offset,
-                                .gather = scratch + w->gather_at}};
+                           .step = s,
+                           .bias = w->store.bias >= 0 ? lnt_in(k, s, (unsigned)w->store.bias) : NULL,
+                           .residual =
+                               w->store.residual >= 0 ? lnt_in(k, s, (unsigned)w->store.residual) : NULL,
+                           .y = lnt_conv_output(k, s, &w->images),
+                           .ld = lnt_conv_out_pixel(s),
+                           .threads = scratch + w->threads_at,
+                           .gemm = {.plan = &w->plan,
+                                    .step = s,
+                                    .b = lnt_in(k, s, 1),
+                                    .b_offset = w->b_offset,
+                                    .gather = scratch + w->gather_at}};
     LNT_TRY(lnt_conv_input(k, s, &w->images, &c.x));
     LNT_TRY(lnt_parallel(k, w->sequences * w->blocks * w->parts, 1, run_items, &c));
     return lnt_conv_finish(k, s, &w->images, w->epilogue ? NULL : w->store.program);
@@ -137,6 +138,7 @@ static lnt_status plan_products(lnt_site *site, lnt_winograd *w)
                               .taps = (size_t)w->groups,
                               .depth = channels,
                               .tap_offset = offset,
+                              .b_form = lnt_b_form_of(site->in[1]),
                               .b_row = LNT_PANEL,
                               .b_panel = depth * LNT_PANEL,
                               .scale = 1.0f,

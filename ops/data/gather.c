@@ -2,6 +2,7 @@
 #include "ops/data/data.h"
 
 #include "base/lnt_assert.h"
+#include "base/half.h"
 #include "formats/packed.h"
 #include "ops/rows/int8_rows.h"
 
@@ -59,7 +60,7 @@ typedef struct gather_params {
     int64_t outer, extent, n; /* slices before the axis, extent of the axis, indices */
     int64_t slice;            /* bytes behind the axis */
     bool wide;
-    const lnt_packed *packed;   /* panels that the rows are read out of, or NULL */
+    const lnt_packed *packed;     /* panels that the rows are read out of, or NULL */
     const lnt_int8_kernels *int8; /* of a DynamicGather */
 } gather_params;
 
@@ -72,20 +73,35 @@ typedef struct gather_job {
     bad_flag bad;
 } gather_job;
 
-/* Row i of the matrix that was packed into panels of 16 columns: [N/16][K][16]. */
-static void read_packed_row(const lnt_packed *packed, const float *panels, int64_t i, float *dst)
+/* n elements of a type as floats, `step` apart. */
+static void read_elements(lnt_dtype type, const void *elements, int64_t at, int64_t step, int64_t n,
+                          float *dst)
 {
+    const float *floats = (const float *)elements + (type == LNT_FLOAT ? at : 0);
+    const uint16_t *halves = (const uint16_t *)elements + (type == LNT_FLOAT ? 0 : at);
+    if (type == LNT_FLOAT)
+        for (int64_t j = 0; j < n; j++)
+            dst[j] = floats[j * step];
+    else if (type == LNT_FLOAT16)
+        for (int64_t j = 0; j < n; j++)
+            dst[j] = lnt_f16_to_float(halves[j * step]);
+    else
+        for (int64_t j = 0; j < n; j++)
+            dst[j] = lnt_bf16_to_float(halves[j * step]);
+}
+
+/* Row i of the matrix that was packed into panels of 16 columns: [N/16][K][16]. */
+static void read_packed_row(const lnt_packed *packed, const void *panels, int64_t i, float *dst)
+{
+    const lnt_dtype type = lnt_packed_element(packed);
     const int64_t K = packed->K, N = packed->N;
     if (packed->source == LNT_SOURCE_NK) {
-        const float *src = panels + i / LNT_PANEL * K * LNT_PANEL + i % LNT_PANEL;
-        for (int64_t j = 0; j < K; j++)
-            dst[j] = src[j * LNT_PANEL];
+        read_elements(type, panels, i / LNT_PANEL * K * LNT_PANEL + i % LNT_PANEL, LNT_PANEL, K, dst);
         return;
     }
-    for (int64_t j = 0; j < N; j += LNT_PANEL) {
-        const int64_t width = N - j < LNT_PANEL ? N - j : LNT_PANEL;
-        memcpy(dst + j, panels + (j / LNT_PANEL * K + i) * LNT_PANEL, (size_t)width * sizeof *dst);
-    }
+    for (int64_t j = 0; j < N; j += LNT_PANEL)
+        read_elements(type, panels, (j / LNT_PANEL * K + i) * LNT_PANEL, 1,
+                      N - j < LNT_PANEL ? N - j : LNT_PANEL, dst + j);
 }
 
 /* Row i of bytes in panels [N/16][K/4][16][4], of a matrix [N][K]; up to n at a time, from element `from` on. */
@@ -132,7 +148,7 @@ static lnt_status gather_slices(lnt_kernel *k, void *arg, int64_t begin, int64_t
         else if (p->int8)
             read_scaled_row(job, index, (float *)(void *)dst);
         else if (p->packed)
-            read_packed_row(p->packed, (const float *)(const void *)job->src, index, (float *)(void *)dst);
+            read_packed_row(p->packed, job->src, index, (float *)(void *)dst);
         else
             copy_slice(dst, job->src + (outer * p->extent + index) * p->slice, p->slice);
         if (++i == p->n) {
@@ -169,7 +185,7 @@ lnt_status lnt_bind_gather(lnt_site *site)
     p->n = lnt_operand_count(site->in[1]);
     p->wide = site->in[1]->dtype == LNT_INT64;
     p->packed = in->packed;
-    if (p->packed && (p->packed->layout != LNT_LAYOUT_PANEL_F32 || axis != 0 || in->rank != 2 ||
+    if (p->packed && (!lnt_packed_is_floats(p->packed) || axis != 0 || in->rank != 2 ||
                       (p->packed->source != LNT_SOURCE_NK && p->packed->source != LNT_SOURCE_KN)))
         return LNT_SITE_FAIL(site, LNT_E_FILE, "rows cannot be read out of this packed constant");
     site->step->run = run_gather;

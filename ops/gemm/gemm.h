@@ -23,12 +23,14 @@ typedef struct lnt_tile {
     const float *const *residual; /* [rows], or NULL */
     const ptrdiff_t *tap_offset;  /* [taps], in floats from a[i] */
     size_t taps, depth;
-    const float *b;        /* the panel of column 0 */
-    size_t b_row;          /* floats from row to row of B: 16 in a panel, more where B is read in place */
-    size_t b_panel;        /* floats from panel to panel */
-    size_t first, columns; /* columns [first, columns) are computed; first is a multiple of 16, the pointers
+    const float *b;         /* the panel of column b_column */
+    const uint16_t *b_half; /* or that, of a kernel for elements of 16 bits */
+    size_t b_column;        /* a multiple of 16 */
+    size_t b_row;           /* elements from row to row of B: 16 in a panel, more where B is read in place */
+    size_t b_panel;         /* elements from panel to panel */
+    size_t first, columns;  /* columns [first, columns) are computed; first is a multiple of 16, the pointers
                               are to column 0 */
-    const float *bias;     /* [columns], or NULL */
+    const float *bias;      /* [columns], or NULL */
     float scale, low, high;
     bool accumulate; /* the sum goes on from what is in C, unscaled */
     bool b_is_far;   /* B is more than LNT_FAR_FLOATS: it will not come from a second-level cache */
@@ -45,6 +47,9 @@ typedef void (*lnt_narrow_fn)(const lnt_tile *t, unsigned rows);
 
 typedef void (*lnt_tile_fn)(const lnt_tile *t);
 
+/* What elements of B are, as the file has them: others than floats are widened on the way. */
+typedef enum lnt_b_form { LNT_B_F32, LNT_B_F16, LNT_B_BF16, LNT_B_FORMS } lnt_b_form;
+
 typedef struct lnt_gemm_kernels {
     unsigned tile_rows;   /* most rows of a tile at this level */
     unsigned tile_panels; /* panels it takes at once, at least 1 */
@@ -52,11 +57,26 @@ typedef struct lnt_gemm_kernels {
     unsigned tall_rows;   /* most rows where columns are LNT_TALL_COLUMNS or fewer: tile_rows, or more */
     lnt_tile_fn tile[LNT_TILE_ROWS_MAX + 1]; /* by rows, 1 .. tall_rows */
     lnt_narrow_fn narrow;
+    /* By the form of B, LNT_B_F32 being NULL. A tile of one row from b_half; and elements, a multiple of 16 of them. */
+    lnt_tile_fn row[LNT_B_FORMS];
+    void (*widen[LNT_B_FORMS])(const uint16_t *from, float *to, size_t n);
     unsigned lanes; /* floats in a vector */
     /* For measuring: `rounds` times fma_lanes independent multiply-adds, the results summed into *sink. */
     void (*fma)(size_t rounds, float *sink);
     unsigned fma_lanes;
 } lnt_gemm_kernels;
+
+static inline lnt_b_form lnt_b_form_of(const lnt_operand *b)
+{
+    const lnt_dtype element = b->packed ? lnt_packed_element(b->packed) : LNT_FLOAT;
+    return element == LNT_FLOAT16 ? LNT_B_F16 : element == LNT_BFLOAT16 ? LNT_B_BF16 : LNT_B_F32;
+}
+
+/* So many elements on in B. */
+static inline const void *lnt_b_at(lnt_b_form form, const void *b, size_t elements)
+{
+    return (const char *)b + elements * (form == LNT_B_F32 ? sizeof(float) : sizeof(uint16_t));
+}
 
 /* Are `columns` sums over taps * depth elements of many rows had sooner along K than side by side in vectors?
  * Along K each of them costs some additions across a vector besides. */

@@ -2,7 +2,7 @@
  *
  *   block of C (row_block x column_block)
  *     for each block of K                  partial sums wait in C
- *       for a few panels of B              stay in the first-level cache
+ *       for a few panels of B              stay in the first-level cache, widened if they are not of floats
  *         for each tile of rows            the level's tile_rows or fewer, evenly cut; tall and narrow
  *                                          tiles (lnt_gemm_has_whole_tiles) whole, and a rest
  *           tile kernel
@@ -24,12 +24,20 @@ static int64_t divide_up(int64_t a, int64_t b)
     return (a + b - 1) / b;
 }
 
+/* Length of K that is done at a time. What is widened for a tile or two is read from the first-level cache. */
+static int64_t block_of_depth(const lnt_gemm_plan *p)
+{
+    const int64_t block = p->kernels->depth_block,
+                  line = LNT_PANEL * (int64_t)sizeof(float) * p->kernels->tile_panels;
+    return p->widens && p->rows <= 2 * p->tile_rows ? lnt_least(block, LNT_PANEL_BYTES / line) : block;
+}
+
 static void plan_depth(lnt_gemm_plan *p)
 {
-    const int64_t tile = p->tile_rows, block = p->kernels->depth_block;
+    const int64_t tile = p->tile_rows, block = block_of_depth(p);
     const int64_t depth = (int64_t)p->depth, taps = (int64_t)p->taps;
     p->depth_parts = p->tap_blocks = 1;
-    if (p->narrow || p->rows <= tile || depth * taps <= block + block / 2)
+    if (p->narrow || (p->rows <= tile && !p->widens) || depth * taps <= block + block / 2)
         return; /* nothing would be used again, or everything stays anyway */
     if (depth > block)
         p->depth_parts = (size_t)divide_up(depth, block);
@@ -46,8 +54,18 @@ static bool rows_collide(const lnt_gemm_plan *p)
     return step > 0 && rows * lnt_least(step, PERIOD) > WAYS * PERIOD;
 }
 
+/* Of the longest block of K in the panels that are used at once, those that exist. */
+static size_t widened_floats(const lnt_gemm_plan *p)
+{
+    const int64_t taps = divide_up((int64_t)p->taps, (int64_t)p->tap_blocks);
+    const int64_t depth = divide_up((int64_t)p->depth, (int64_t)p->depth_parts);
+    const int64_t panels = lnt_least((int64_t)p->panels_at_once, divide_up((int64_t)p->columns, LNT_PANEL));
+    return (size_t)(panels * taps * depth) * LNT_PANEL;
+}
+
 void lnt_gemm_plan_blocks(lnt_gemm_plan *p)
 {
+    LNT_ASSERT(p->b_form == LNT_B_F32 || p->b_row == LNT_PANEL);
     LNT_ASSERT(p->products >= 0 && p->rows >= 0 && (p->b_row > 0 || !p->columns));
     LNT_ASSERT(p->kernels->tile_rows > 0 && p->kernels->tall_rows <= LNT_TILE_ROWS_MAX);
     p->narrow = p->rows >= LNT_NARROW_ROWS && p->b_row == LNT_PANEL &&
@@ -55,6 +73,7 @@ void lnt_gemm_plan_blocks(lnt_gemm_plan *p)
     p->tile_rows = p->columns <= LNT_TALL_COLUMNS ? p->kernels->tall_rows : p->kernels->tile_rows;
     if (p->narrow)
         p->tile_rows = LNT_NARROW_ROWS;
+    p->widens = p->b_form != LNT_B_F32 && p->rows > 1 && !p->narrow;
     p->gathers_all = !p->narrow && rows_collide(p);
     p->gathers |= p->gathers_all;
     const int64_t tile = p->tile_rows, K = (int64_t)(p->taps * p->depth);
@@ -81,7 +100,8 @@ void lnt_gemm_plan_blocks(lnt_gemm_plan *p)
     size_t floats = p->narrow ? p->columns * (size_t)K : 0;
     if (p->gathers)
         floats += (size_t)lnt_least(p->rows, block_rows) * (size_t)(part + (int64_t)p->depth);
-    p->gather_bytes = lnt_round_up(floats * sizeof(float), LNT_ALIGN);
+    p->widened = p->widens ? widened_floats(p) : 0;
+    p->gather_bytes = lnt_round_up((p->widened + floats) * sizeof(float), LNT_ALIGN);
 }
 
 /* One block of C while it is being computed. */
@@ -105,7 +125,8 @@ static unsigned tile_begin(const block *b, unsigned tile)
 typedef struct depth_range {
     size_t tap, taps, first, depth;
     bool begins, ends; /* with the first, the last element of K */
-    const float *b;    /* its first element of column 0 */
+    const void *b;     /* its first element of column 0, */
+    lnt_b_form form;   /* one of these */
 } depth_range;
 
 static size_t depth_blocks(const lnt_gemm_plan *p)
@@ -125,7 +146,9 @@ static depth_range depth_block(const block *b, size_t i)
     r.depth = (size_t)lnt_cut((int64_t)p->depth, (int64_t)p->depth_parts, (int64_t)part + 1) - r.first;
     r.begins = tap_block == 0 && part == 0;
     r.ends = tap_block + 1 == p->tap_blocks && part + 1 == p->depth_parts;
-    r.b = b->call->b + b->call->b_offset[b->product] + (r.tap * p->depth + r.first) * p->b_row;
+    r.form = p->b_form;
+    r.b =
+        lnt_b_at(r.form, b->call->b, b->call->b_offset[b->product] + (r.tap * p->depth + r.first) * p->b_row);
     return r;
 }
 
@@ -165,7 +188,7 @@ static lnt_tile common_tile(const block *b, const depth_range *r)
         .low = r->ends ? p->low : -INFINITY,
         .high = r->ends ? p->high : INFINITY,
         .accumulate = !r->begins,
-        .b_is_far = p->taps * p->depth * p->columns > LNT_FAR_FLOATS,
+        .b_is_far = p->taps * p->depth * p->columns > LNT_FAR_FLOATS * (p->b_form == LNT_B_F32 ? 1 : 2),
     };
 }
 
@@ -180,7 +203,12 @@ static void place_tile(const block *b, unsigned t, const depth_range *r, lnt_til
                  tap_end = set->tap_end < last ? set->tap_end : last;
     const size_t taps = tap < tap_end ? tap_end - tap : 0;
     tile->a = set->a;
-    tile->b = r->b + (taps ? tap - r->tap : 0) * p->depth * (p->narrow ? 1 : p->b_row);
+    const void *from =
+        lnt_b_at(r->form, r->b, (taps ? tap - r->tap : 0) * p->depth * (p->narrow ? 1 : p->b_row));
+    if (r->form == LNT_B_F32)
+        tile->b = from;
+    else
+        tile->b_half = from;
     tile->c = set->c;
     tile->residual = b->call->residual && r->ends ? set->residual : NULL;
     tile->tap_offset = set->gathered ? &no_offset : p->tap_offset + tap;
@@ -194,11 +222,16 @@ static void place_tile(const block *b, unsigned t, const depth_range *r, lnt_til
 static void lay_out_columns(const block *b, float *to)
 {
     const lnt_gemm_plan *p = b->call->plan;
-    const float *panel = b->call->b + b->call->b_offset[b->product];
+    const void *panel = lnt_b_at(p->b_form, b->call->b, b->call->b_offset[b->product]);
     const size_t K = p->taps * p->depth;
-    for (size_t n = 0; n < p->columns; n++)
-        for (size_t k = 0; k < K; k++)
-            *to++ = panel[k * LNT_PANEL + n];
+    float widened[LNT_PANEL];
+    for (size_t k = 0; k < K; k++) {
+        const float *line = lnt_b_at(p->b_form, panel, k * LNT_PANEL);
+        if (p->b_form != LNT_B_F32)
+            p->kernels->widen[p->b_form]((const void *)line, widened, LNT_PANEL);
+        for (size_t n = 0; n < p->columns; n++)
+            to[n * K + k] = p->b_form == LNT_B_F32 ? line[n] : widened[n];
+    }
 }
 
 /* scratch: room for the columns of B, laid out, and to gather rows. */
@@ -211,6 +244,7 @@ static void run_narrow(block *b, float *scratch)
         lay_out_columns(b, scratch);
     b->laid_out = b->product;
     r.b = scratch;
+    r.form = LNT_B_F32;
     tile.b_panel = p->taps * p->depth;
     find_rows(b, &r, scratch + p->columns * tile.b_panel);
     for (unsigned t = 0; t < b->tiles; t++) {
@@ -220,7 +254,7 @@ static void run_narrow(block *b, float *scratch)
 }
 
 /* What is read of B after block i of K of the columns before n, or NULL. */
-static const float *read_next(const block *b, size_t i, size_t n)
+static const void *read_next(const block *b, size_t i, size_t n)
 {
     const lnt_gemm_plan *p = b->call->plan;
     if (n >= b->column + b->columns && i + 1 < depth_blocks(p)) {
@@ -228,7 +262,9 @@ static const float *read_next(const block *b, size_t i, size_t n)
         i++;
     } else if (n >= b->column + b->columns)
         i = 0; /* of the next item */
-    return n < p->columns && p->b_row == LNT_PANEL ? depth_block(b, i).b + n / LNT_PANEL * p->b_panel : NULL;
+    return n < p->columns && p->b_row == LNT_PANEL
+               ? lnt_b_at(p->b_form, depth_block(b, i).b, n / LNT_PANEL * p->b_panel)
+               : NULL;
 }
 
 /* Lets a tile fetch so many floats at from while it is computed, as many as its multiply-adds leave time for. */
@@ -245,14 +281,15 @@ static void fetch(const lnt_gemm_plan *p, lnt_tile *tile, const float *from, siz
 }
 
 /* The panels at next are fetched by all tiles of a block together: this is the share of tile t. */
-static void fetch_panels(const block *b, unsigned t, const depth_range *r, const float *next, lnt_tile *tile)
+static void fetch_panels(const block *b, unsigned t, const depth_range *r, const void *next, lnt_tile *tile)
 {
     const lnt_gemm_plan *p = b->call->plan;
     const size_t rows = r->taps * r->depth, lines = p->panels_at_once * rows;
     const size_t begin = t * lines / b->tiles, end = (t + 1) * lines / b->tiles;
+    const size_t first = begin / rows * p->b_panel + begin % rows * LNT_PANEL;
     if (lines)
-        fetch(p, tile, next + begin / rows * p->b_panel + begin % rows * LNT_PANEL,
-              (end - begin) * LNT_PANEL);
+        fetch(p, tile, lnt_b_at(p->b_form, next, first),
+              (end - begin) * (p->b_form == LNT_B_F32 ? LNT_PANEL : LNT_PANEL / 2));
 }
 
 /* The rows behind those of tile t, as far as it has not read them itself for its last tap. */
@@ -263,28 +300,54 @@ static void fetch_rows(const block *b, unsigned t, lnt_tile *tile)
     fetch(p, tile, tile->a[0] + tile->tap_offset[tile->taps - 1] + floats, (size_t)floats);
 }
 
-static void run_block(block *b, float *gather)
+/* Makes floats of panels from column n on, as many as are used at once, for the range r of K. */
+static void widen_panels(const block *b, const depth_range *from, size_t n, size_t columns, float *to,
+                         depth_range *r, lnt_tile *tile)
+{
+    const lnt_gemm_plan *p = b->call->plan;
+    const size_t panel = from->taps * from->depth * LNT_PANEL;
+    *r = *from;
+    r->b = to;
+    r->form = LNT_B_F32;
+    tile->b_column = n;
+    tile->b_panel = panel;
+    for (size_t i = n / LNT_PANEL; i < (n + columns + LNT_PANEL - 1) / LNT_PANEL; i++, to += panel)
+        p->kernels->widen[p->b_form](lnt_b_at(p->b_form, from->b, i * p->b_panel), to, panel);
+}
+
+static lnt_tile_fn kernel_of(const block *b, unsigned t)
+{
+    const lnt_gemm_plan *p = b->call->plan;
+    const unsigned rows = tile_begin(b, t + 1) - tile_begin(b, t);
+    return p->b_form == LNT_B_F32 || p->widens ? p->kernels->tile[rows] : p->kernels->row[p->b_form];
+}
+
+static void run_block(block *b, float *scratch)
 {
     const lnt_gemm_plan *p = b->call->plan;
     if (p->narrow) {
-        run_narrow(b, gather);
+        run_narrow(b, scratch);
         return;
     }
     const size_t at_once = p->panels_at_once * LNT_PANEL, end = b->column + b->columns;
     for (size_t i = 0; i < depth_blocks(p); i++) {
         const depth_range r = depth_block(b, i);
         lnt_tile tile = common_tile(b, &r);
-        find_rows(b, &r, gather);
+        depth_range near = r;
+        find_rows(b, &r, scratch + p->widened);
         for (size_t n = b->column; n < end; n += at_once) {
-            const float *next = read_next(b, i, n + at_once);
+            const void *next = read_next(b, i, n + at_once);
+            const size_t stop = end - n < at_once ? end : n + at_once;
+            if (p->widens)
+                widen_panels(b, &r, n, stop - n, scratch, &near, &tile);
             for (unsigned t = 0; t < b->tiles; t++) {
-                place_tile(b, t, &r, &tile, n, end - n < at_once ? end : n + at_once);
+                place_tile(b, t, &near, &tile, n, stop);
                 tile.ahead_lines = 0;
                 if (p->fetches_rows && n == b->column && !b->set[t].gathered && tile.taps)
                     fetch_rows(b, t, &tile);
                 else if (next)
                     fetch_panels(b, t, &r, next, &tile);
-                p->kernels->tile[tile_begin(b, t + 1) - tile_begin(b, t)](&tile);
+                kernel_of(b, t)(&tile);
             }
         }
     }

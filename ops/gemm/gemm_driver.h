@@ -40,7 +40,8 @@ struct lnt_gemm_plan {
     int64_t products, rows;
     size_t columns, taps, depth;
     const ptrdiff_t *tap_offset; /* [taps] */
-    size_t b_row, b_panel;       /* as in lnt_tile */
+    lnt_b_form b_form;
+    size_t b_row, b_panel; /* as in lnt_tile */
     float scale, low, high;
     const lnt_epilogue *epilogue; /* NULL, or a program for every block after it is computed */
     int64_t epilogue_rows;        /* row of output 0 where product p starts: p * this */
@@ -50,6 +51,7 @@ struct lnt_gemm_plan {
 
     /* Set by lnt_gemm_plan_blocks. */
     bool narrow;      /* so few columns that they are laid out one by one */
+    bool widens;      /* B is not of floats: a few panels at a time become that in scratch memory */
     bool gathers_all; /* rows_of must gather: in place, rows would push each other out of the cache */
     unsigned tile_rows;
     int64_t row_blocks, column_blocks;
@@ -58,6 +60,7 @@ struct lnt_gemm_plan {
     size_t tap_blocks;    /* blocks of whole taps; of one each where depth_parts is not 1 */
     size_t panels_at_once;
     bool fetches_rows;   /* A comes from far: tiles fetch the rows of the next one */
+    size_t widened;      /* floats of B that are widened at a time */
     double work;         /* multiply-adds, more where they wait for A or B */
     size_t gather_bytes; /* scratch of one thread, to be given to every call */
 };
@@ -67,8 +70,8 @@ struct lnt_gemm_call {
     const lnt_gemm_plan *plan;
     const lnt_step *step;
     const float *a;
-    const float *b;
-    const size_t *b_offset; /* [products] floats from b to the product's panels */
+    const void *b;          /* elements of the plan's b_form */
+    const size_t *b_offset; /* [products] elements from b to the product's panels */
     float *c;
     int64_t ld;            /* floats from row to row of c; needed with an epilogue */
     int64_t c_first;       /* floats of the output before c */

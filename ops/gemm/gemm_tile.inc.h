@@ -9,6 +9,7 @@
 #include "ops/gemm/gemm.h"
 #include "ops/simd/simd.h"
 #include "ops/simd/simd_lanes.h"
+#include "ops/simd/simd_narrow.h"
 
 #define COLUMN_1(a, b, c, d, e) a
 #define COLUMN_2(a, b, c, d, e) b
@@ -60,15 +61,23 @@ LNT_INLINE void load_early(float *x, const float *from)
 #endif
 }
 
+/* A vector of B, `at` elements behind b, which is a pointer to elements of that form. */
+LNT_INLINE vf load_b(const lnt_b_form form, const float *b, size_t at)
+{
+    const uint16_t *half = (const uint16_t *)(const void *)b + at;
+    return form == LNT_B_F16 ? v_load_f16(half) : form == LNT_B_BF16 ? v_load_bf16(half) : v_load(b + at);
+}
+
 /* Row `row` of B, whose panels are at b[], times element k of each row of A; with half, the last vector of B
  * is half a one. An element of A that few halves are multiplied by is loaded with each multiply-add: by
  * itself its way to all lanes takes a third longer than they do. */
 LNT_INLINE void acc_step(tile_acc *acc, const unsigned rows, const unsigned vectors, const bool half,
-                         const float *const *a, size_t k, const float *const *b, size_t row)
+                         const lnt_b_form form, const float *const *a, size_t k, const float *const *b,
+                         size_t row)
 {
     vf bv[TILE_VECTORS];
     UNROLL_FOR(4, unsigned j = 0; j < vectors; j++) {
-        bv[j] = v_load(b[j * LNT_VL / LNT_PANEL] + row + j * LNT_VL % LNT_PANEL);
+        bv[j] = load_b(form, b[j * LNT_VL / LNT_PANEL], row + j * LNT_VL % LNT_PANEL);
         if (rows > 1)
             v_hold(&bv[j]);
     }
@@ -95,10 +104,10 @@ LNT_INLINE void acc_step(tile_acc *acc, const unsigned rows, const unsigned vect
 
 /* Moves on in B. The pointers stay what they are, one for each panel: left alone, compilers turn them into
  * sums that need more registers than there are. */
-LNT_INLINE void next_rows(const float **b, const unsigned panels, size_t floats)
+LNT_INLINE void next_rows(const lnt_b_form form, const float **b, const unsigned panels, size_t elements)
 {
     UNROLL_FOR(4, unsigned j = 0; j < panels; j++) {
-        b[j] += floats;
+        b[j] = lnt_b_at(form, b[j], elements);
         __asm__("" : "+r"(b[j]));
     }
 }
@@ -112,7 +121,8 @@ LNT_INLINE void acc_add(tile_acc *acc, const unsigned rows, const unsigned vecto
 
 /* Adds the sum over all taps of one part; chains is 1, 2 or 4. */
 LNT_INLINE void accumulate(tile_acc *acc, const unsigned rows, const unsigned vectors, const bool half,
-                           const unsigned chains, const lnt_tile *t, const float *b, const float **fetch)
+                           const lnt_b_form form, const unsigned chains, const lnt_tile *t, const float *b,
+                           const float **fetch)
 {
     const size_t depth = t->depth, b_row = t->b_row, ahead_step = t->ahead_step;
     const unsigned panels = (vectors * LNT_VL + LNT_PANEL - 1) / LNT_PANEL;
@@ -122,7 +132,7 @@ LNT_INLINE void accumulate(tile_acc *acc, const unsigned rows, const unsigned ve
     UNROLL_FOR(4, unsigned c = 1; c < chains; c++)
         acc_fill(&chain[c], rows, vectors, v_splat(0));
     UNROLL_FOR(4, unsigned j = 0; j < panels; j++)
-        bp[j] = b + j * t->b_panel;
+        bp[j] = lnt_b_at(form, b, j * t->b_panel);
     for (size_t tap = 0; tap < t->taps; tap++) {
         const ptrdiff_t offset = t->tap_offset[tap];
         const float *a[LNT_TILE_ROWS_MAX];
@@ -134,26 +144,26 @@ LNT_INLINE void accumulate(tile_acc *acc, const unsigned rows, const unsigned ve
                 for (unsigned line = 0; line < t->ahead_lines; line++, ahead += ahead_step)
                     v_prefetch_far(ahead);
                 UNROLL_FOR(4, unsigned c = 0; c < STEPS; c++)
-                    acc_step(&chain[0], rows, vectors, half, a, k + c, bp, c * LNT_PANEL);
-                next_rows(bp, panels, STEPS * LNT_PANEL);
+                    acc_step(&chain[0], rows, vectors, half, form, a, k + c, bp, c * LNT_PANEL);
+                next_rows(form, bp, panels, STEPS * LNT_PANEL);
             }
         if (LNT_VL > 4 && rows == 1 && chains == STEPS && b_row == LNT_PANEL && !t->b_is_far)
             for (; k + STEPS <= depth; k += STEPS) {
                 UNROLL_FOR(4, unsigned c = 0; c < STEPS; c++)
-                    acc_step(&chain[c], rows, vectors, half, a, k + c, bp, c * LNT_PANEL);
-                next_rows(bp, panels, STEPS * LNT_PANEL);
+                    acc_step(&chain[c], rows, vectors, half, form, a, k + c, bp, c * LNT_PANEL);
+                next_rows(form, bp, panels, STEPS * LNT_PANEL);
             }
         for (; k + chains <= depth; k += chains)
             UNROLL_FOR(4, unsigned c = 0; c < chains; c++) {
                 if (rows == 1 && c == 0 && t->b_is_far)
                     v_prefetch(bp[0] + PREFETCH_FLOATS);
-                acc_step(&chain[c], rows, vectors, half, a, k + c, bp, 0);
-                next_rows(bp, panels, b_row);
+                acc_step(&chain[c], rows, vectors, half, form, a, k + c, bp, 0);
+                next_rows(form, bp, panels, b_row);
             }
         if (chains > 1)
             for (; k < depth; k++) {
-                acc_step(&chain[0], rows, vectors, half, a, k, bp, 0);
-                next_rows(bp, panels, b_row);
+                acc_step(&chain[0], rows, vectors, half, form, a, k, bp, 0);
+                next_rows(form, bp, panels, b_row);
             }
     }
     if (chains == 4) {
@@ -270,11 +280,12 @@ LNT_INLINE void acc_end(tile_acc *acc, const lnt_tile *t, const unsigned rows, c
 
 /* The part that begins with column *at, which moves past it. */
 LNT_INLINE void part(const lnt_tile *t, size_t *at, const unsigned rows, const unsigned vectors,
-                     const float **fetch)
+                     const lnt_b_form form, const float **fetch)
 {
     const size_t n = *at;
     const unsigned chains = rows * TILE_VECTORS >= SUMS_MIN ? 1 : 2 * rows * TILE_VECTORS >= SUMS_MIN ? 2 : 4;
-    const float *b = t->b + n / LNT_PANEL * t->b_panel + n % LNT_PANEL;
+    const size_t in_b = (n - t->b_column) / LNT_PANEL * t->b_panel + n % LNT_PANEL;
+    const float *b = lnt_b_at(form, form == LNT_B_F32 ? (const void *)t->b : t->b_half, in_b);
     const size_t left = t->columns - n - (vectors - 1) * LNT_VL;
     const unsigned lanes = left < LNT_VL ? (unsigned)left : LNT_VL;
     const bool stays = MASKS || (lanes == LNT_VL && t->scale == 1.0f);
@@ -290,9 +301,9 @@ LNT_INLINE void part(const lnt_tile *t, size_t *at, const unsigned rows, const u
             UNROLL_FOR(4, unsigned j = 0; j < vectors; j++)
                 acc.v[i][j] = v_load(sums + i * PART + j * LNT_VL);
     if (HALVES(rows) && left <= LNT_VL / 2)
-        accumulate(&acc, rows, vectors, true, chains, t, b, fetch);
+        accumulate(&acc, rows, vectors, true, form, chains, t, b, fetch);
     else
-        accumulate(&acc, rows, vectors, false, chains, t, b, fetch);
+        accumulate(&acc, rows, vectors, false, form, chains, t, b, fetch);
     if (stays) {
         acc_end(&acc, t, rows, vectors, n, lanes);
         return;
@@ -303,27 +314,27 @@ LNT_INLINE void part(const lnt_tile *t, size_t *at, const unsigned rows, const u
     store_sums(t, rows, vectors, sums, n);
 }
 
-LNT_INLINE void tile(const lnt_tile *t, const unsigned rows)
+LNT_INLINE void tile(const lnt_tile *t, const unsigned rows, const lnt_b_form form)
 {
     const float *fetch = t->ahead;
     for (size_t n = t->first; n < t->columns;) {
         const size_t left = (t->columns - n + LNT_VL - 1) / LNT_VL;
         if (rows <= TILE_ROWS && left >= TILE_VECTORS &&
             !(LNT_VL == LNT_PANEL && TILE_VECTORS == 4 && left > 4 && left < 7))
-            part(t, &n, rows, TILE_VECTORS, &fetch);
+            part(t, &n, rows, TILE_VECTORS, form, &fetch);
         else if (rows <= TILE_ROWS && TILE_VECTORS > 3 && left >= 3) /* 5 and 6 vectors are 3 + 2 and 3 + 3 */
-            part(t, &n, rows, 3, &fetch);
+            part(t, &n, rows, 3, form, &fetch);
         else if (TILE_VECTORS > 2 && left >= 2)
-            part(t, &n, rows, 2, &fetch);
+            part(t, &n, rows, 2, form, &fetch);
         else
-            part(t, &n, rows, 1, &fetch);
+            part(t, &n, rows, 1, form, &fetch);
     }
 }
 
 #define TILE(rows)                                                                                           \
     static void tile_##rows(const lnt_tile *t)                                                               \
     {                                                                                                        \
-        tile(t, rows);                                                                                       \
+        tile(t, rows, LNT_B_F32);                                                                            \
     }
 TILE(1)
 TILE(2)
@@ -353,6 +364,25 @@ TILE_HALVES(9, 4, 5)
 #undef TILE_HALVES
 #endif
 #undef TILE
+
+/* ---- B in elements of 16 bits ---- */
+
+#define HALVES_OF(name, form, load)                                                                          \
+    static void row_##name(const lnt_tile *t)                                                                \
+    {                                                                                                        \
+        tile(t, 1, form);                                                                                    \
+    }                                                                                                        \
+                                                                                                             \
+    static void widen_##name(const uint16_t *from, float *to, size_t n)                                      \
+    {                                                                                                        \
+        LNT_ASSERT(n % LNT_PANEL == 0);                                                                      \
+        for (; n > 0; n -= LNT_PANEL, from += LNT_PANEL, to += LNT_PANEL)                                    \
+            UNROLL_FOR(4, unsigned i = 0; i < LNT_PANEL; i += LNT_VL)                                        \
+                v_store(to + i, load(from + i));                                                             \
+    }
+HALVES_OF(f16, LNT_B_F16, v_load_f16)
+HALVES_OF(bf16, LNT_B_BF16, v_load_bf16)
+#undef HALVES_OF
 
 /* ---- few columns: sums along K ---- */
 
@@ -478,6 +508,8 @@ const lnt_gemm_kernels LNT_SIMD_NAME(lnt_gemm) = {
 #endif
         },
     .narrow = narrow,
+    .row = {NULL, row_f16, row_bf16},
+    .widen = {NULL, widen_f16, widen_bf16},
     .lanes = LNT_VL,
     .fma = fma_chains,
     .fma_lanes = TILE_ROWS * TILE_VECTORS * LNT_VL,

@@ -285,6 +285,7 @@ static lnt_status bind_b(lnt_site *site, matmul *m, size_t *bytes)
     const lnt_operand *b = site->in[1];
     lnt_gemm_plan *plan = &m->plan;
     size_t packed_bytes;
+    plan->b_form = lnt_b_form_of(b);
     plan->b_row = LNT_PANEL;
     plan->b_panel = (size_t)m->p.K * LNT_PANEL;
     if (reads_in_place(m, b)) {

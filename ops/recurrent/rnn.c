@@ -195,18 +195,29 @@ static lnt_status check_inputs(const lnt_site *site, const lnt_rnn_extents *e)
     return LNT_OK;
 }
 
+/* Is an R of 16 bits better made floats once in each run? Steps of several rows read floats; those of one read these
+ * sooner out of a cache, half the bytes sooner out of memory. */
+static bool reads_as_floats(const lnt_rnn *m)
+{
+    enum { STEPS = 4 };
+    const double floats = (double)m->e.directions * (double)m->e.hidden * (double)m->row;
+    return m->e.batch > 1 || (m->e.steps >= STEPS && floats <= LNT_FAR_FLOATS);
+}
+
 static lnt_status bind_weights(lnt_site *site, unsigned input, const lnt_rnn *m, lnt_rnn_weights *to,
                                size_t *scratch)
 {
     const lnt_operand *w = site->in[input];
     size_t bytes;
     to->pack = !w->packed;
+    to->form = lnt_b_form_of(w);
+    to->widen = to->form != LNT_B_F32 && input == LNT_RNN_R && reads_as_floats(m);
     to->record = lnt_packed_panels(LNT_SOURCE_GATES, (uint32_t)m->e.directions, (uint32_t)w->dims[2],
                                    (uint32_t)m->e.hidden);
     to->record.layout = lnt_rnn_is_int8(m) ? LNT_LAYOUT_PANEL_I8 : LNT_LAYOUT_GATES_F32;
     to->record.gates = (uint32_t)m->e.gates;
     if (!lnt_packed_bytes(&to->record, &bytes) || bytes > PTRDIFF_MAX ||
-        !lnt_reserve(scratch, to->pack ? (int64_t)bytes : 0, 1, &to->at))
+        !lnt_reserve(scratch, to->pack || to->widen ? (int64_t)bytes : 0, 1, &to->at))
         return LNT_SITE_FAIL(site, LNT_E_LIMIT, "the weights are too large");
     return LNT_OK;
 }
@@ -257,14 +268,14 @@ static lnt_status bind_layer(lnt_site *site, const lnt_rnn_extents *e)
     m->row = (size_t)e->gates * m->padded;
     LNT_TRY(bind_attributes(site, m));
     m->cells = site->kernels->rnn;
-    lnt_rnn_bind_floats(site, m);
     LNT_TRY(bind_weights(site, LNT_RNN_W, m, &m->w, &scratch));
     LNT_TRY(bind_weights(site, LNT_RNN_R, m, &m->r, &scratch));
     if (lnt_rnn_is_int8(m))
         LNT_TRY(lnt_rnn_check_scales(site, m));
     LNT_TRY(bind_extras(site, m));
     const int64_t extras = m->extras.known ? 0 : (int64_t)lnt_rnn_extra_floats(m);
-    if ((lnt_rnn_is_int8(m) && !lnt_rnn_bind_int8(site, m, &scratch)) ||
+    if (!lnt_rnn_bind_floats(site, m, &scratch) ||
+        (lnt_rnn_is_int8(m) && !lnt_rnn_bind_int8(site, m, &scratch)) ||
         !lnt_reserve(&scratch, extras, sizeof(float), &m->extras.at) || !bind_rows(m, &scratch))
         return LNT_SITE_FAIL(site, LNT_E_LIMIT, "%lld rows of gates are too many",
                              (long long)(e->steps * e->batch));

@@ -60,6 +60,8 @@ typedef struct lnt_rnn_rule {
 /* W or R. Unless the file has them packed, each run packs them. */
 typedef struct lnt_rnn_weights {
     bool pack;
+    bool widen;      /* they are packed and not of floats: each run makes them that */
+    lnt_b_form form; /* of the file's */
     lnt_packed record;
     size_t at; /* bytes into scratch memory */
 } lnt_rnn_weights;
@@ -85,16 +87,17 @@ typedef struct lnt_rnn_product {
     const lnt_gemm_kernels *kernels;
     lnt_gemm_plan plan;
     size_t b_offset[2];
+    size_t gather_at; /* scratch: what the product wants for each thread */
 } lnt_rnn_product;
 
 /* Of layers with int8 weights. */
 typedef struct lnt_rnn_int8 {
-    lnt_qgemm_plan plan;     /* of the product of X with W */
-    int64_t h_bytes;         /* of a quantized row of h */
-    size_t r_sums_at;        /* bytes from R to its columns' sums */
-    bool r_full;             /* -128 may be in R */
+    lnt_qgemm_plan plan;       /* of the product of X with W */
+    int64_t h_bytes;           /* of a quantized row of h */
+    size_t r_sums_at;          /* bytes from R to its columns' sums */
+    bool r_full;               /* -128 may be in R */
     size_t x_at, x_qparams_at; /* scratch: quantized X, and scale and zero point of its rows */
-    size_t h_at, h_thread;   /* scratch: quantized rows of h; so many bytes for each thread */
+    size_t h_at, h_thread;     /* scratch: quantized rows of h; so many bytes for each thread */
 } lnt_rnn_int8;
 
 typedef struct lnt_rnn {
@@ -125,7 +128,8 @@ typedef struct lnt_rnn_call {
     const lnt_rnn *m;
     const lnt_step *step;
     const float *x;
-    const float *r;       /* float weights, */
+    const void *r; /* weights of a form, */
+    lnt_b_form r_form;
     const int8_t *r_int8; /* or these, */
     const float *r_scale; /* with a scale for each column */
     const float *bias_r;  /* GRU's biases of the recurrent product, per direction; or NULL */
@@ -188,7 +192,8 @@ lnt_status lnt_run_rnn(lnt_kernel *k, const lnt_step *s);
 void lnt_rnn_open_cells(const lnt_recurrence *r, size_t first, size_t end);
 
 /* ---- rnn_float.c ---- */
-void lnt_rnn_bind_floats(const lnt_site *site, lnt_rnn *m);
+/* Once the weights are bound. False: too many rows. */
+bool lnt_rnn_bind_floats(const lnt_site *site, lnt_rnn *m, size_t *scratch);
 /* W and R packed; the gates of all steps from the input. */
 lnt_status lnt_rnn_multiply_floats(lnt_kernel *k, lnt_rnn_call *c, const float *bias);
 /* A task over blocks of 16 units: arg is the lnt_recurrence; gates only. */

@@ -1,6 +1,8 @@
 /* rnn_float.c — the products of recurrent layers in float: X with W, and h with R in each step (rnn.h). */
 #include "ops/recurrent/rnn.h"
 
+#include "base/lnt_assert.h"
+
 #include <math.h>
 
 /* ---- the product of the input ---- */
@@ -17,7 +19,7 @@ static void rows_of_input(const lnt_gemm_call *call, int64_t product, int64_t ro
     }
 }
 
-void lnt_rnn_bind_floats(const lnt_site *site, lnt_rnn *m)
+bool lnt_rnn_bind_floats(const lnt_site *site, lnt_rnn *m, size_t *scratch)
 {
     static const ptrdiff_t no_offset = 0;
     lnt_gemm_plan *plan = &m->product.plan;
@@ -30,6 +32,7 @@ void lnt_rnn_bind_floats(const lnt_site *site, lnt_rnn *m)
     plan->taps = 1;
     plan->depth = (size_t)m->e.input;
     plan->tap_offset = &no_offset;
+    plan->b_form = m->w.form;
     plan->b_row = LNT_PANEL;
     plan->b_panel = plan->depth * LNT_PANEL;
     plan->scale = 1.0f;
@@ -37,16 +40,39 @@ void lnt_rnn_bind_floats(const lnt_site *site, lnt_rnn *m)
     plan->high = INFINITY;
     lnt_gemm_plan_blocks(plan);
     m->product.b_offset[1] = m->row * plan->depth;
+    return lnt_reserve(scratch, site->threads, plan->widens ? plan->gather_bytes : 0, &m->product.gather_at);
 }
 
-/* Packs what is not yet, and points *weights there. */
-static lnt_status packed(lnt_kernel *k, const lnt_rnn_call *c, const lnt_rnn_weights *how,
-                         const float **weights)
+typedef struct widen_call {
+    const lnt_gemm_kernels *kernels;
+    lnt_b_form form;
+    const void *from;
+    float *to;
+} widen_call;
+
+static lnt_status widen_lines(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
 {
-    if (!how->pack)
+    (void)k, (void)thread;
+    const widen_call *c = arg;
+    const size_t at = (size_t)begin * LNT_PANEL;
+    c->kernels->widen[c->form](lnt_b_at(c->form, c->from, at), c->to + at, (size_t)(end - begin) * LNT_PANEL);
+    return LNT_OK;
+}
+
+/* Packs what is not yet, widens what is to be, and points *weights there. */
+static lnt_status packed(lnt_kernel *k, const lnt_rnn_call *c, const lnt_rnn_weights *how,
+                         const void **weights)
+{
+    enum { GRAIN = 1024 };
+    if (!how->pack && !how->widen)
         return LNT_OK;
     float *to = lnt_rnn_floats(c, how->at);
-    LNT_TRY(lnt_gemm_pack(k, &how->record, LNT_FLOAT, *weights, to));
+    widen_call widen = {c->m->product.kernels, how->form, *weights, to};
+    size_t bytes;
+    if (how->pack)
+        LNT_TRY(lnt_gemm_pack(k, &how->record, LNT_FLOAT, *weights, to));
+    else if (lnt_packed_bytes(&how->record, &bytes))
+        LNT_TRY(lnt_parallel(k, (int64_t)(bytes / sizeof *to / LNT_PANEL), GRAIN, widen_lines, &widen));
     *weights = to;
     return LNT_OK;
 }
@@ -54,8 +80,9 @@ static lnt_status packed(lnt_kernel *k, const lnt_rnn_call *c, const lnt_rnn_wei
 lnt_status lnt_rnn_multiply_floats(lnt_kernel *k, lnt_rnn_call *c, const float *bias)
 {
     const lnt_rnn *m = c->m;
-    const float *w = lnt_in(k, c->step, LNT_RNN_W);
+    const void *w = lnt_in(k, c->step, LNT_RNN_W);
     c->r = lnt_in(k, c->step, LNT_RNN_R);
+    c->r_form = m->r.widen ? LNT_B_F32 : m->r.form;
     LNT_TRY(packed(k, c, &m->w, &w));
     LNT_TRY(packed(k, c, &m->r, &c->r));
     const lnt_gemm_call call = {.plan = &m->product.plan,
@@ -66,7 +93,7 @@ lnt_status lnt_rnn_multiply_floats(lnt_kernel *k, lnt_rnn_call *c, const float *
                                 .c = lnt_rnn_floats(c, m->gates_at),
                                 .bias = bias,
                                 .bias_product = m->row,
-                                .gather = c->scratch};
+                                .gather = c->scratch + m->product.gather_at};
     return lnt_gemm_run(k, &call);
 }
 
@@ -77,12 +104,14 @@ static lnt_tile tile_of(const lnt_recurrence *r, float *const *out)
     static const ptrdiff_t no_offset = 0;
     const lnt_rnn *m = r->c->m;
     const size_t hidden = (size_t)m->e.hidden;
+    const void *b = lnt_b_at(r->c->r_form, r->c->r, (size_t)r->direction * m->row * hidden);
     return (lnt_tile){.a = r->a,
                       .c = out,
                       .tap_offset = &no_offset,
                       .taps = 1,
                       .depth = hidden,
-                      .b = r->c->r + (size_t)r->direction * m->row * hidden,
+                      .b = b,
+                      .b_half = b,
                       .b_row = LNT_PANEL,
                       .b_panel = hidden * LNT_PANEL,
                       .bias = r->c->bias_r ? r->c->bias_r + (size_t)r->direction * m->row : NULL,
@@ -91,6 +120,13 @@ static lnt_tile tile_of(const lnt_recurrence *r, float *const *out)
                       .high = INFINITY,
                       .accumulate = r->accumulate,
                       .b_is_far = hidden * m->row > LNT_FAR_FLOATS};
+}
+
+static lnt_tile_fn tile_fn(const lnt_recurrence *r)
+{
+    const lnt_gemm_kernels *kernels = r->c->m->product.kernels;
+    LNT_ASSERT(r->c->r_form == LNT_B_F32 || r->set->n == 1);
+    return r->c->r_form == LNT_B_F32 ? kernels->tile[r->set->n] : kernels->row[r->c->r_form];
 }
 
 /* Items are blocks of 16 units; all columns of theirs are a tile, some of them one for each block. */
@@ -104,13 +140,13 @@ lnt_status lnt_rnn_recur_floats(lnt_kernel *k, void *arg, int64_t begin, int64_t
     if (r->columns == m->row) {
         tile.first = (size_t)begin * block;
         tile.columns = (size_t)end * block;
-        m->product.kernels->tile[r->set->n](&tile);
+        tile_fn(r)(&tile);
         return LNT_OK;
     }
     for (int64_t i = begin; i < end; i++) {
         tile.first = (size_t)i * block + r->first * LNT_PANEL;
         tile.columns = tile.first + r->columns;
-        m->product.kernels->tile[r->set->n](&tile);
+        tile_fn(r)(&tile);
     }
     return LNT_OK;
 }

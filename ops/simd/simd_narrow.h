@@ -130,6 +130,17 @@ LNT_INLINE void vi_store_16(void *p, vi x)
     vst1_u16(p, vmovn_u32((uint32x4_t)x));
 }
 
+LNT_INLINE vf v_load_f16(const uint16_t *p)
+{
+#if defined(__aarch64__)
+    return (vf)vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(p)));
+#else /* compilers know float16 on ARMv7 where they are told of it alone; the level's CPUs (vfpv4) all have it */
+    float32x4_t x;
+    __asm__("vcvt.f32.f16 %q0, %P1" : "=w"(x) : "w"(vld1_u16(p)));
+    return (vf)x;
+#endif
+}
+
 LNT_INLINE void vi_store_8(void *p, vi x)
 {
     const uint16x4_t halves = vmovn_u32((uint32x4_t)x);
@@ -313,10 +324,12 @@ LNT_INLINE vi v_to_f16(vf x)
 }
 
 #if !defined(LNT_SIMD_AVX512) && !defined(LNT_SIMD_AVX2)
+#if !defined(LNT_SIMD_NEON)
 LNT_INLINE vf v_load_f16(const uint16_t *p)
 {
     return v_from_f16(vi_load_u16(p));
 }
+#endif
 
 LNT_INLINE void v_store_f16(uint16_t *p, vf x)
 {
