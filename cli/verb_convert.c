@@ -15,7 +15,7 @@
 
 static struct {
     const char *output, *report, *board, *memory_limit;
-    int opt, int8, method;
+    int opt, int8, method, precision;
     double min_snr, winograd_budget;
     lnt_texts dims, states, keep, overridable, custom, golden, meta, calibrate;
     bool json, winograd;
@@ -37,12 +37,17 @@ static const lnt_option options[] = {
     {"--int8", "off|dynamic|auto|static", LNT_OPTION_CHOICE, &given.int8,
      "quantize: weights per channel, activations in each run; static: activations\nover ranges found at "
      "conversion; auto: whichever makes the whole model\nfaster on this machine, or float"},
+    {"--precision", "model|float32|float16|bfloat16|auto", LNT_OPTION_CHOICE, &given.precision,
+     "what the file holds weights in; between operators all floats stay float32\n(model: what the model's "
+     "are; "
+     "auto: float16 where it is worth it)"},
     {"--board", "NAME|FILE", LNT_OPTION_TEXT, &given.board,
      "with --int8 auto: what is faster on this board, by its cost table\n(`linnet doctor --calibrate` makes "
      "one)"},
     {"--min-snr", "DB", LNT_OPTION_NUMBER, &given.min_snr,
-     "keep layers in float until every output has this signal-to-noise ratio\n(31 where there are recorded "
-     "inputs; 0: whatever comes out)"},
+     "keep layers in float until every output has this signal-to-noise ratio\n(40 with --precision; with "
+     "--int8 31 "
+     "where there are recorded inputs;\n0: whatever comes out)"},
     {"--calibrate", "FILE|DIR", LNT_OPTION_TEXTS, &given.calibrate,
      "inputs to find ranges and to measure on: an .npz, .npy, .pb or sound, or a\nfolder of them or of "
      "test_data_set_N"},
@@ -50,8 +55,10 @@ static const lnt_option options[] = {
      "static ranges: all that was seen; without the outermost of ten\nthousand elements; of the least KL "
      "divergence; of the least squared\nerror; what serves the outputs best (best)"},
     {"--winograd-budget", "PERCENT", LNT_OPTION_NUMBER, &given.winograd_budget,
-     "convolutions of 3x3 taps, or of 3 to 16 in a line, by Winograd's transform,\nthose first that save most "
-     "time for a byte: their weights are up to four\ntimes as large, results differ in the sixth digit; until "
+     "convolutions of 3x3 taps, or of 3 to 16 in a line, by Winograd's transform,\nthose first that save "
+     "most "
+     "time for a byte: their weights are up to four\ntimes as large, results differ in the sixth digit; "
+     "until "
      "the file has grown\nby so much (15; 0 with --int8)"},
     {"--winograd", NULL, LNT_OPTION_FLAG, &given.winograd, "all of them that are sooner so"},
     {"--memory-limit", "BYTES[K|M|G]", LNT_OPTION_TEXT, &given.memory_limit,
@@ -122,6 +129,7 @@ static bool take_options(lnt_convert_options *o)
                                .custom = given.custom.item,
                                .n_custom = given.custom.n,
                                .golden = given.golden.item,
+                               .precision = (lnt_precision)given.precision,
                                .winograd_budget = winograd_budget(),
                                .reference_golden = true,
                                .n_golden = given.golden.n};
@@ -159,16 +167,11 @@ static double share_of_int8(const lnt_report *r)
 /* Bytes of the layer's weights; those of float ones may be half as many in the file. */
 static uint64_t bytes_now(const lnt_quantized *q)
 {
-    return q->int8 || q->narrow ? q->after : q->before;
+    return q->int8 || q->narrow || q->half ? q->after : q->before;
 }
 
-static void json_quantized(lnt_json *j, const lnt_report *r)
+static void json_outputs(lnt_json *j, const lnt_report *r)
 {
-    lnt_json_begin(j, "int8", '{');
-    lnt_json_text(j, "measured_on", r->trial_inputs ? r->trial_inputs : "");
-    lnt_json_int(j, "inputs_measured", (int64_t)r->measured_on);
-    lnt_json_int(j, "inputs_calibrated", (int64_t)r->calibrated_on);
-    json_measured(j, "multiplications_in_int8", share_of_int8(r));
     lnt_json_begin(j, "outputs", '[');
     for (size_t i = 0; i < r->n_output_errors; i++) {
         const lnt_output_error *e = &r->output_error[i];
@@ -180,6 +183,38 @@ static void json_quantized(lnt_json *j, const lnt_report *r)
         lnt_json_end(j, '}');
     }
     lnt_json_end(j, ']');
+}
+
+static void json_precision(lnt_json *j, const lnt_report *r)
+{
+    lnt_json_begin(j, "precision", '{');
+    lnt_json_text(j, "type", lnt_dtype_text(r->precision));
+    lnt_json_text(j, "measured_on", r->trial_inputs ? r->trial_inputs : "");
+    json_outputs(j, r);
+    lnt_json_begin(j, "layers", '[');
+    for (size_t i = 0; i < r->n_quantized; i++) {
+        const lnt_quantized *q = &r->quantized[i];
+        lnt_json_begin(j, NULL, '{');
+        lnt_json_text(j, "node", q->node);
+        lnt_json_text(j, "op", q->op);
+        lnt_json_text(j, "weights", lnt_dtype_text(q->half ? r->precision : LNT_FLOAT));
+        lnt_json_text(j, "why", q->why ? q->why : "");
+        lnt_json_int(j, "bytes_before", (int64_t)q->before);
+        lnt_json_int(j, "bytes_after", (int64_t)bytes_now(q));
+        lnt_json_end(j, '}');
+    }
+    lnt_json_end(j, ']');
+    lnt_json_end(j, '}');
+}
+
+static void json_quantized(lnt_json *j, const lnt_report *r)
+{
+    lnt_json_begin(j, "int8", '{');
+    lnt_json_text(j, "measured_on", r->trial_inputs ? r->trial_inputs : "");
+    lnt_json_int(j, "inputs_measured", (int64_t)r->measured_on);
+    lnt_json_int(j, "inputs_calibrated", (int64_t)r->calibrated_on);
+    json_measured(j, "multiplications_in_int8", share_of_int8(r));
+    json_outputs(j, r);
     lnt_json_begin(j, "forms", '[');
     for (size_t i = 0; i < r->n_forms; i++) {
         lnt_json_begin(j, NULL, '{');
@@ -234,7 +269,9 @@ static void report_json(const lnt_report *r, FILE *out)
         lnt_json_end(&j, '}');
     }
     lnt_json_end(&j, ']');
-    if (r->n_quantized)
+    if (r->precision)
+        json_precision(&j, r);
+    else if (r->n_quantized)
         json_quantized(&j, r);
     lnt_json_begin(&j, "unsupported", '[');
     for (size_t i = 0; i < r->n_unsupported; i++) {
@@ -295,6 +332,39 @@ static void print_sums(const lnt_report *r)
                r->calibrated_on == 1 ? "" : "s", r->measured_on);
 }
 
+static void print_outputs(const lnt_report *r)
+{
+    for (size_t i = 0; i < r->n_output_errors; i++)
+        printf("output %s: SNR %.1f dB, largest error %.3g of values up to %.3g, on %s\n",
+               r->output_error[i].output, r->output_error[i].snr, r->output_error[i].max_error,
+               r->output_error[i].largest, r->trial_inputs);
+}
+
+static void print_precision(const lnt_report *r)
+{
+    static const char *const heads[] = {"layer", "operator", "weights in", "bytes now", "kept in float for"};
+    lnt_table t;
+    char text[24];
+    putchar('\n');
+    lnt_table_begin(&t, "lllrl", heads);
+    for (size_t i = 0; i < r->n_quantized; i++) {
+        const lnt_quantized *q = &r->quantized[i];
+        lnt_table_cell(&t, "%s", q->node);
+        lnt_table_cell(&t, "%s", q->op);
+        lnt_table_cell(&t, "%s", lnt_dtype_text(q->half ? r->precision : LNT_FLOAT));
+        lnt_table_cell(&t, "%s", lnt_size_text(bytes_now(q), text));
+        lnt_table_cell(&t, "%s", q->why ? q->why : "");
+    }
+    lnt_table_print(&t, stdout);
+    if (!r->trial_inputs)
+        printf(
+            "\nthe rounding was not measured: the model does not run on seeded inputs (%s); give some with "
+            "--calibrate\n",
+            r->trial_failure);
+    print_sums(r);
+    print_outputs(r);
+}
+
 /* The whole model in the forms that --int8 auto has tried. */
 static void print_forms(const lnt_report *r)
 {
@@ -338,10 +408,7 @@ static void print_quantized(const lnt_report *r)
     print_sums(r);
     if (r->n_forms)
         print_forms(r);
-    for (size_t i = 0; i < r->n_output_errors; i++)
-        printf("output %s: SNR %.1f dB, largest error %.3g of values up to %.3g, on %s\n",
-               r->output_error[i].output, r->output_error[i].snr, r->output_error[i].max_error,
-               r->output_error[i].largest, r->trial_inputs);
+    print_outputs(r);
 }
 
 static void print_report(const lnt_report *r, const char *path)
@@ -368,7 +435,9 @@ static void print_report(const lnt_report *r, const char *path)
         lnt_table_cell(&t, "%u", r->pass[i].count);
     }
     lnt_table_print(&t, stdout);
-    if (r->n_quantized)
+    if (r->precision)
+        print_precision(r);
+    else if (r->n_quantized)
         print_quantized(r);
 }
 
@@ -451,7 +520,7 @@ static int run(const lnt_texts *words)
     lnt_convert_options how;
     lnt_quantize_options quantize = {.mode = (lnt_int8_mode)given.int8,
                                      .method = (lnt_range_method)given.method,
-                                     .min_snr = min_snr(),
+                                     .min_snr = given.int8 ? min_snr() : given.min_snr,
                                      .progress = isatty(STDERR_FILENO) ? show_progress : NULL};
     lnt_calibration samples = {0};
     lnt_costs costs;
@@ -465,8 +534,9 @@ static int run(const lnt_texts *words)
     if (!take_options(&how))
         return LNT_EXIT_USAGE;
     const char *output = given.output ? given.output : default_output(words->item[0]);
-    if ((given.min_snr > 0 || given.calibrate.n) && !given.int8)
-        return lnt_usage_error(&lnt_verb_convert, "--min-snr and --calibrate belong to --int8");
+    if ((given.min_snr > 0 || given.calibrate.n) && !given.int8 && given.precision <= LNT_PRECISION_FLOAT32)
+        return lnt_usage_error(&lnt_verb_convert,
+                               "--min-snr and --calibrate belong to --int8 and --precision");
     if (given.int8 == LNT_INT8_STATIC && !given.calibrate.n)
         return lnt_usage_error(&lnt_verb_convert,
                                "--int8 static finds ranges on recorded inputs: --calibrate FILE|DIR");
@@ -511,6 +581,7 @@ const lnt_verb lnt_verb_convert = {
                 "linnet convert vad.onnx -o vad.lnt --state stateN=state --dim input:0=1 --dim input:1=576\n"
                 "linnet convert model.onnx --int8 dynamic --min-snr 30 --calibrate recorded.npz\n"
                 "linnet convert model.onnx --int8 static --calibrate pictures/\n"
+                "linnet convert model.onnx --precision float16\n"
                 "linnet convert model.onnx --winograd\n"
                 "linnet convert model.onnx --golden test_data_set_0 --report report.json",
     .options = options,

@@ -82,9 +82,10 @@ static lnt_status convert(lnt_graph *g, const lnt_original *source, lnt_report *
                           size_t *size)
 {
     const lnt_convert_options *o = source->options;
-    LNT_REQUIRE(o->precision <= LNT_PRECISION_FLOAT32 || !o->quantize || o->quantize->mode == LNT_INT8_OFF, g->err,
-                LNT_E_ARGUMENT,
-                "--precision and --int8 exclude each other: what is left of floats beside int8 is float16 anyway");
+    LNT_REQUIRE(
+        o->precision <= LNT_PRECISION_FLOAT32 || !o->quantize || o->quantize->mode == LNT_INT8_OFF, g->err,
+        LNT_E_ARGUMENT,
+        "--precision and --int8 exclude each other: what is left of floats beside int8 is float16 anyway");
     if (o->quantize && o->quantize->mode == LNT_INT8_AUTO)
         LNT_TRY(lnt_make_fastest_graph(source, g, report));
     else

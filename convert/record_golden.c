@@ -306,13 +306,15 @@ static lnt_status record_reference(const lnt_graph *g, const void *onnx, size_t 
     return status;
 }
 
-/* Outputs of a quantized model are not those of the float one that were recorded: as far off as they were in
- * the trial, and as far again. Of one with weights of 16 bits as far as a level may be that computes in these. In its own run, and in a model that was quantized before, a float that falls
- * between two levels is rounded one way or the other, and the layers behind it see another value. */
+/* Outputs of a quantized model are not those of the float one that were recorded: as far off as they were in the trial,
+ * and as far again. In its own run, and in a model that was quantized before, a float that falls between two levels is
+ * rounded one way or the other, and the layers behind it see another value. With weights of 16 bits outputs may be as
+ * far off as those of a level that computes in these. */
 static void widen_tolerance(lnt_golden_set *set, const lnt_report *report, bool own)
 {
-    const double unmeasured = 0.25, least = report->precision ? tolerance_of(report->precision) : 0.01, imported = 0.05;
-    double tolerance = own || !report->n_quantized ? imported
+    const double unmeasured = 0.25, least = report->precision ? tolerance_of(report->precision) : 0.01,
+                 imported = 0.05;
+    double tolerance = own || !report->n_quantized                 ? imported
                        : report->trial_inputs || report->precision ? least
                                                                    : unmeasured;
     for (size_t i = 0; i < report->n_output_errors && !own; i++) {

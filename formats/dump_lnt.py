@@ -42,7 +42,7 @@ DTYPES = {0: "undefined", 1: "float", 2: "uint8", 3: "int8", 4: "uint16", 5: "in
           8: "string", 9: "bool", 10: "float16", 11: "double", 12: "uint32", 13: "uint64", 16: "bfloat16"}
 SECTION_REQUIRED = 1
 ATTR_INT, ATTR_FLOAT, ATTR_STRING, ATTR_INTS, ATTR_FLOATS, ATTR_STRINGS, ATTR_TENSOR, ATTR_GRAPH = range(1, 9)
-STORED_READY, STORED_PLAIN, STORED_BYTES, STORED_HALF = range(4)  # what the bytes of a constant are in the file
+STORED_READY, STORED_PLAIN, STORED_BYTES, STORED_HALF, STORED_BFLOAT16 = range(5)  # what the bytes of a constant are in the file
 BYTES = {1: 4, 2: 1, 3: 1, 4: 2, 5: 2, 6: 4, 7: 8, 9: 1, 10: 2, 11: 8, 12: 4, 13: 8, 16: 2}
 
 
@@ -218,7 +218,8 @@ def details(f):
             dtype, count = f.records["values"][number][1], 1
             for extent in value["dims"]:
                 count *= extent
-            expected = {STORED_BYTES: (count + 3) // 4 * 4 + 4 * (value["dims"] or [0])[0], STORED_HALF: 2 * count}
+            expected = {STORED_BYTES: (count + 3) // 4 * 4 + 4 * (value["dims"] or [0])[0], STORED_HALF: 2 * count,
+                        STORED_BFLOAT16: 2 * count}
             expected = expected.get(value["stored"], count * BYTES[dtype])
             check(expected == length, f"constant {value['name']}: has {length} bytes")
         constants.append({"value": number, "packed": None if packed == NONE else packed, "offset": offset,

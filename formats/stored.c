@@ -19,9 +19,10 @@ static bool narrow_bytes(uint32_t stored, const lnt_operand *o, size_t *bytes)
     if (o->dtype != LNT_FLOAT)
         return false;
     *bytes /= 2;
-    return stored == LNT_STORED_HALF || (stored == LNT_STORED_INT8 && o->rank > 0 &&
-                                         lnt_mul_size((size_t)o->dims[0], sizeof(float), bytes) &&
-                                         lnt_add_size(*bytes, scales_at(o), bytes));
+    return stored == LNT_STORED_HALF || stored == LNT_STORED_BFLOAT16 ||
+           (stored == LNT_STORED_INT8 && o->rank > 0 &&
+            lnt_mul_size((size_t)o->dims[0], sizeof(float), bytes) &&
+            lnt_add_size(*bytes, scales_at(o), bytes));
 }
 
 const char *lnt_stored_bytes(uint32_t stored, const lnt_operand *o, size_t *bytes)
@@ -47,10 +48,10 @@ void lnt_stored_widen(const lnt_operand *o, const int8_t *bytes, const float *sc
         to[i] = (float)bytes[i] * scale[i / run];
 }
 
-static void widen_halves(const uint16_t *half, int64_t n, float *to)
+static void widen_halves(uint32_t stored, const uint16_t *half, int64_t n, float *to)
 {
     for (int64_t i = 0; i < n; i++)
-        to[i] = lnt_f16_to_float(half[i]);
+        to[i] = stored == LNT_STORED_HALF ? lnt_f16_to_float(half[i]) : lnt_bf16_to_float(half[i]);
 }
 
 size_t lnt_stored_room(uint32_t stored, const lnt_operand *o)
@@ -66,8 +67,8 @@ void lnt_stored_restore(uint32_t stored, const lnt_operand *o, const void *src, 
     float *floats = o->packed ? room : dst;
     if (stored == LNT_STORED_INT8)
         lnt_stored_widen(o, src, (const float *)(const void *)((const int8_t *)src + scales_at(o)), floats);
-    if (stored == LNT_STORED_HALF)
-        widen_halves(src, lnt_operand_count(o), floats);
+    if (stored == LNT_STORED_HALF || stored == LNT_STORED_BFLOAT16)
+        widen_halves(stored, src, lnt_operand_count(o), floats);
     if (o->packed)
         lnt_pack(o->packed, (lnt_dtype)o->dtype, stored == LNT_STORED_PLAIN ? src : room, dst);
 }

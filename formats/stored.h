@@ -14,7 +14,8 @@ typedef enum lnt_stored {
     /* Floats, packed or not: int8 in ONNX order, then from a multiple of 4 on a scale, float, for each place
      * along the first axis, with which they are multiplied. */
     LNT_STORED_INT8 = 2,
-    LNT_STORED_HALF = 3 /* floats: float16 in ONNX order */
+    LNT_STORED_HALF = 3,    /* floats: float16 in ONNX order */
+    LNT_STORED_BFLOAT16 = 4 /* bfloat16 */
 } lnt_stored;
 
 /* Bytes in the file of a constant whose extents are known; NULL, or what is wrong with that form of it. */

@@ -190,7 +190,9 @@ static float least_that_counts(const lnt_operand *o, size_t n)
 static lnt_stored unpacked_form(const lnt_packed *p)
 {
     const lnt_dtype element = lnt_packed_element(p);
-    return element == LNT_FLOAT16 ? LNT_STORED_HALF : element == LNT_BFLOAT16 ? LNT_STORED_BFLOAT16 : LNT_STORED_PLAIN;
+    return element == LNT_FLOAT16    ? LNT_STORED_HALF
+           : element == LNT_BFLOAT16 ? LNT_STORED_BFLOAT16
+                                     : LNT_STORED_PLAIN;
 }
 
 /* In files that are to be small: panels that are an eighth larger than what is in them, and small ones that
@@ -359,7 +361,8 @@ static lnt_status put_attr(emitter *e, const lnt_gnode *n, const lnt_attr *a)
     case LNT_ATTR_TENSOR:
         LNT_REQUIRE(lnt_operand_bytes(a->tensor, &bytes), e->err, LNT_E_MODEL,
                     "node '%s': tensor %s is larger than the address space", n->name, a->name);
-        LNT_TRY(put_constant(e, n->name, (contents){.info = a->tensor, .exact = true}, bytes, false, &number));
+        LNT_TRY(
+            put_constant(e, n->name, (contents){.info = a->tensor, .exact = true}, bytes, false, &number));
         r.data = number;
         break;
     case LNT_ATTR_GRAPH: r.data = e->sub[*a->i]; break;

@@ -40,8 +40,8 @@ typedef struct lnt_gvalue {
     const lnt_narrow *narrow;     /* of a float constant that the file may hold so; or NULL */
     lnt_gnode *producer;          /* NULL for constants, graph inputs and subgraph inputs */
     bool constant;
-    bool keep;        /* --keep: no pass may remove it */
-    bool feeds_shape; /* small integers that extents depend on (marked by passes/mark_shapes.c) */
+    bool keep;           /* --keep: no pass may remove it */
+    bool feeds_shape;    /* small integers that extents depend on (marked by passes/mark_shapes.c) */
     lnt_dtype stored_as; /* of a constant that is not packed: its floats are stored so; 0: as they are */
 } lnt_gvalue;
 

@@ -55,7 +55,7 @@ typedef struct lnt_convert_options {
     const char *const *golden; /* case folders (input_K.pb, output_K.pb) to carry along */
     size_t n_golden;
     const struct lnt_quantize_options *quantize; /* convert/quantize/quantize.h; NULL: not */
-    lnt_precision precision; /* FLOAT32 or MODEL where it is quantized */
+    lnt_precision precision;                     /* FLOAT32 or MODEL where it is quantized */
     /* Percent that the file may grow by for convolutions by Winograd's transform, where that is sooner. 0:
      * LNT_WINOGRAD_BUDGET with LNT_OPT_ALL, but nothing where it is quantized; below 0: none; INFINITY: all. */
     double winograd_budget;

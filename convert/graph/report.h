@@ -44,7 +44,8 @@ struct lnt_report {
     size_t n_unsupported, unsupported_capacity;
     uint64_t onnx_bytes, lnt_bytes, constant_bytes, packed_bytes, duplicated_bytes;
     uint64_t winograd_bytes, taps_bytes; /* transformed weights, and what they take otherwise */
-    double winograd_error_bound; /* of their outputs, over the largest |input| times a feature's sum of |taps| */
+    double
+        winograd_error_bound; /* of their outputs, over the largest |input| times a feature's sum of |taps| */
     uint32_t nodes_before, nodes_after, relayouts;
     bool rounds_to_int8; /* the model holds operators that quantize at run */
     lnt_quantized *quantized;

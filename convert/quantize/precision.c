@@ -5,6 +5,7 @@
 #include "convert/quantize/precision.h"
 
 #include "base/half.h"
+#include "base/lnt_assert.h"
 #include "convert/graph/edit.h"
 #include "formats/packed.h"
 
@@ -29,7 +30,8 @@ typedef struct finder {
 
 static float as_stored(lnt_dtype type, float x)
 {
-    return type == LNT_FLOAT16 ? lnt_f16_to_float(lnt_float_to_f16(x)) : lnt_bf16_to_float(lnt_float_to_bf16(x));
+    return type == LNT_FLOAT16 ? lnt_f16_to_float(lnt_float_to_f16(x))
+                               : lnt_bf16_to_float(lnt_float_to_bf16(x));
 }
 
 /* Rounds n floats, if none of them becomes infinite. */
@@ -75,7 +77,9 @@ static lnt_status pack_halves(finder *f, const lnt_gvalue *from, const lnt_packe
 {
     lnt_graph *g = f->e.g;
     size_t bytes;
-    LNT_REQUIRE(lnt_packed_bytes(record, &bytes), g->err, LNT_E_INTERNAL, "'%s' cannot be packed", from->name);
+    LNT_ASSERT(from->info.dtype == LNT_FLOAT && lnt_packed_element(record) == f->type);
+    LNT_REQUIRE(lnt_packed_bytes(record, &bytes), g->err, LNT_E_INTERNAL, "'%s' cannot be packed",
+                from->name);
     lnt_packed *kept = lnt_bump_alloc(&g->memory, sizeof *kept, g->err);
     void *data = lnt_bump_alloc(&g->memory, bytes, g->err);
     if (!kept || !data)
@@ -140,12 +144,14 @@ static lnt_status halves_of(finder *f, const lnt_gnode *n, uint32_t from, uint32
 static bool may_round(const finder *f, uint32_t value)
 {
     const lnt_graph *g = f->e.g;
-    if (value == LNT_NONE || !g->value[value].constant || !g->value[value].info.data || lnt_edit_is_output(&f->e, value))
+    if (value == LNT_NONE || !g->value[value].constant || !g->value[value].info.data ||
+        lnt_edit_is_output(&f->e, value))
         return false;
     const lnt_gvalue *v = &g->value[value];
     const bool floats = v->info.dtype == LNT_FLOAT && v->info.order == LNT_ORDER_PLAIN && !v->narrow &&
                         (!v->info.packed || lnt_packed_element(v->info.packed) == LNT_FLOAT);
-    return floats && !v->keep && !v->feeds_shape && v->bytes >= (v->info.packed && !f->saves ? 1 : LEAST_BYTES);
+    return floats && !v->keep && !v->feeds_shape &&
+           v->bytes >= (v->info.packed && !f->saves ? 1 : LEAST_BYTES);
 }
 
 /* A layer for each node with such constants. */
@@ -166,6 +172,7 @@ static lnt_status find(finder *f, lnt_gnode *n)
             memcpy(l->quantized.in, n->in, n->n_in * sizeof *n->in);
         }
         LNT_TRY(halves_of(f, n, n->in[i], &to));
+        LNT_ASSERT(to == LNT_NONE || g->value[to].constant);
         l->quantized.in[i] = to == LNT_NONE ? n->in[i] : to;
         l->measured.before += g->value[n->in[i]].bytes;
         l->measured.after += g->value[n->in[i]].bytes / (to == LNT_NONE ? 1 : 2);

@@ -47,11 +47,11 @@ typedef struct lnt_qlayer {
     lnt_gnode *node;
     lnt_gnode plain, quantized;
     bool chosen;
-    bool fixed;      /* static: quantization parameters are constants (quantize_static.h) */
-    bool formless;   /* products that have no int8 form: counted only */
-    bool unfit;      /* not chosen for the sake of the outputs */
-    bool narrow;     /* chosen, it computes in float, with weights that are int8 in the file */
-    const char *why; /* not chosen */
+    bool fixed;                    /* static: quantization parameters are constants (quantize_static.h) */
+    bool formless;                 /* products that have no int8 form: counted only */
+    bool unfit;                    /* not chosen for the sake of the outputs */
+    bool narrow;                   /* chosen, it computes in float, with weights that are int8 in the file */
+    const char *why;               /* not chosen */
     struct lnt_rounding *rounding; /* during the trial; or NULL */
     lnt_quantized measured;
 } lnt_qlayer;
