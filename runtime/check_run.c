@@ -1,10 +1,9 @@
 /* check_run.c — the checking run loop of builds with a sanitizer.
  *
- * Before a step its outputs are filled with a pattern, and what it must leave alone is hashed: operands and
- * where they are, inputs, what is between the rows of an output and right beside it. Of the arenas and of the
- * states' buffers it may touch its operands and its scratch memory: the address sanitizer is told that
- * everything else is out of bounds. After it the hash must be the same, and of no output an element may still
- * be the pattern.
+ * Before a step what it must leave alone is hashed: operands and where they are, inputs, what is between the rows
+ * of an output and right beside it. Then its outputs are filled with a pattern. Of the arenas and of the states'
+ * buffers it may touch its operands and its scratch memory: the address sanitizer is told that everything else is
+ * out of bounds. After it the hash must be the same, and of no output an element may still be the pattern.
  *
  *     arena  | x | a a a a | ~ | out | ~ |    a: an input; ~: canaries; x: out of bounds for the time of the
  * step
@@ -33,11 +32,13 @@ enum {
     STORAGES_MOST = 4096 /* so do pairs of storages */
 };
 
-/* NaN as float and double where the lowest byte comes first. No value of 4 bytes is a number that differences of
- * round numbers lead to. */
 enum { PERIOD = 4 };
-static const uint8_t pattern[16] = {0x37, 0x9e, 0xfb, 0xff, 0x37, 0x9e, 0xfb, 0xff,
-                                    0x37, 0x9e, 0xfb, 0xff, 0x37, 0x9e, 0xfb, 0xff};
+
+/* What outputs are filled with. It follows from the hash of what a step reads, so that no operand holds it but by
+ * accident, whoever has seen what earlier outputs were filled with. */
+typedef struct filling {
+    uint32_t word[4];
+} filling;
 
 /* Rows of memory, `step` bytes apart. */
 typedef struct area {
@@ -266,17 +267,25 @@ static bool is_fresh(const lnt_session *s, const lnt_step *step, unsigned o)
     return out.rows > 0;
 }
 
-static void fill(const area *a)
+/* NaN as float and double where the lowest byte comes first; no -1, no NaN that an operation makes. */
+static filling filling_of(uint64_t kept)
 {
-    for (size_t r = 0; r < a->rows; r++)
-        for (size_t at = 0; at < a->row; at += sizeof pattern)
-            memcpy(a->begin + r * a->step + at, pattern,
-                   a->row - at < sizeof pattern ? a->row - at : sizeof pattern);
+    enum { QUIET_NAN = 0xffc00000, VARIES = 0x1ffffe, NOT_COMMON = 1 };
+    const uint32_t word = QUIET_NAN | ((uint32_t)lnt_mix_seed(kept) & VARIES) | NOT_COMMON;
+    return (filling){{word, word, word, word}};
 }
 
-/* Numbers of 4 bytes and more are the pattern by no accident; of smaller ones only all together are not. */
-static bool is_left(const area *a, size_t size)
+static void fill(const area *a, const filling *f)
 {
+    for (size_t r = 0; r < a->rows; r++)
+        for (size_t at = 0; at < a->row; at += sizeof *f)
+            memcpy(a->begin + r * a->step + at, f, a->row - at < sizeof *f ? a->row - at : sizeof *f);
+}
+
+/* Numbers of 4 bytes and more are what was filled in by no accident; of smaller ones only all together are not. */
+static bool is_left(const area *a, size_t size, const filling *f)
+{
+    const char *const pattern = (const char *)f->word;
     bool all = true;
     for (size_t r = 0; r < a->rows; r++)
         for (size_t at = 0; at < a->row; at += size) {
@@ -285,7 +294,7 @@ static bool is_left(const area *a, size_t size)
                 return true;
             all &= same;
         }
-    return all && a->rows * a->row >= sizeof pattern;
+    return all && a->rows * a->row >= sizeof *f;
 }
 
 /* What the planner promised of the memory that the step writes. */
@@ -359,15 +368,16 @@ static group group_of(lnt_session *s, const lnt_step *const *step, uint32_t n)
 uint64_t lnt_check_before(lnt_session *s, const lnt_step *const *step, uint32_t n)
 {
     const group g = group_of(s, step, n);
-    for (uint32_t i = 0; i < n; i++) {
+    for (uint32_t i = 0; i < n; i++)
         check_places(&g, step[i]);
+    const uint64_t kept = hash_kept(&g);
+    const filling f = filling_of(kept);
+    for (uint32_t i = 0; i < n; i++)
         for (unsigned o = 0; o < step[i]->n_out; o++) {
             const area out = written_by(s, step[i], o);
             if (is_fresh(s, step[i], o))
-                fill(&out);
+                fill(&out, &f);
         }
-    }
-    const uint64_t kept = hash_kept(&g);
     forbid_all(s, false);
     for (uint32_t i = 0; i < n; i++)
         allow_operands(&g, step[i]);
@@ -378,13 +388,15 @@ void lnt_check_after(lnt_session *s, const lnt_step *const *step, uint32_t n, ui
                      lnt_status status)
 {
     const group g = group_of(s, step, n);
+    const filling f = filling_of(kept);
     forbid_all(s, true);
     if (hash_kept(&g) != kept)
         stop(s, step[0], 0, "it, or a step beside it, wrote what is not its own, or changed an operand");
     for (uint32_t i = 0; i < n && status == LNT_OK; i++)
         for (unsigned o = 0; o < step[i]->n_out; o++) {
             const area out = written_by(s, step[i], o);
-            if (is_fresh(s, step[i], o) && is_left(&out, lnt_dtype_size((lnt_dtype)step[i]->out[o]->dtype)))
+            if (is_fresh(s, step[i], o) &&
+                is_left(&out, lnt_dtype_size((lnt_dtype)step[i]->out[o]->dtype), &f))
                 stop(s, step[i], o, "an element of the output was not written");
         }
 }

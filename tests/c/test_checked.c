@@ -31,6 +31,7 @@ typedef struct misbehavior {
     fault fault;
     lnt_session *session;
     uint32_t value; /* the operator's output */
+    float found;    /* what was there before it was written */
     lnt_custom_op op;
 } misbehavior;
 
@@ -48,8 +49,9 @@ static lnt_status same_shape(lnt_custom_call *call)
 
 static lnt_status misbehave(lnt_custom_call *call)
 {
-    const misbehavior *m = call->user;
+    misbehavior *m = call->user;
     float *x = call->in[0].data, *y = call->out[0].data;
+    memcpy(&m->found, y, sizeof m->found);
     for (size_t i = 0; i < N; i++)
         if (m->fault != LEAVES_ONE || i != 5)
             y[i] = x[i];
@@ -116,6 +118,37 @@ static void run_once(fault what, lnt_execution_mode mode)
     lnt_session_destroy(&m.session);
     lnt_model_destroy(&model);
     lnt_free(&lnt_malloc_allocator, image);
+}
+
+/* What an output was filled with in one run is an input of the next, whose operator writes it again. */
+static void run_with_what_was_found(lnt_execution_mode mode)
+{
+    enum { SIGN = 3 }; /* byte */
+    misbehavior m = {.fault = NONE};
+    uint8_t data[N][sizeof(float)] = {{0}};
+    void *image = NULL;
+    lnt_error err = {0};
+    lnt_model *model = make_model(&m, &image);
+    const lnt_session_options options = {
+        .struct_bytes = sizeof options, .execution_mode = mode, .intra_op_num_threads = 1};
+    const lnt_tensor in = {.dtype = LNT_FLOAT, .rank = 1, .dims = {N}, .data = data, .bytes = sizeof data};
+    must(lnt_session_create(model, &options, &m.session, &err), &err);
+    must(lnt_set_input(m.session, 0, &in, &err), &err);
+    for (int run = 0; run < 3; run++) {
+        must(lnt_run(m.session, &err), &err);
+        memcpy(data[run], &m.found, sizeof m.found);
+        data[run][SIGN] ^= 0x80; /* the operator is given its negative */
+    }
+    lnt_session_destroy(&m.session);
+    lnt_model_destroy(&model);
+    lnt_free(&lnt_malloc_allocator, image);
+}
+
+static void test_an_operator_may_write_what_was_there_before(void **state)
+{
+    (void)state;
+    run_with_what_was_found(LNT_SEQUENTIAL);
+    run_with_what_was_found(LNT_PARALLEL);
 }
 
 /* What a child says that runs with the fault; it must not come through. */
@@ -222,6 +255,7 @@ static void test_a_constant_is_copied_to_a_state_and_an_output(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_an_operator_that_keeps_its_promises_runs),
+                                       cmocka_unit_test(test_an_operator_may_write_what_was_there_before),
                                        cmocka_unit_test(test_a_constant_is_copied_to_a_state_and_an_output),
                                        cmocka_unit_test(test_a_kernel_that_breaks_one_is_stopped)};
     return cmocka_run_group_tests(tests, NULL, NULL);
