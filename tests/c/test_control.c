@@ -423,6 +423,40 @@ static void test_slices_of_too_many_axes(void **state)
     built_close(&t);
 }
 
+/* Slices without elements are no bytes in a file, however many: what is stacked for each has some. */
+static void test_as_many_turns_as_a_constant_says(void **state)
+{
+    (void)state;
+    static const int64_t turns[] = {INT64_C(1) << 58, INT64_C(1) << 57, 3};
+    static const double slice[24];
+    for (size_t k = 0; k < sizeof turns / sizeof *turns; k++) {
+        const int64_t dims[] = {turns[k], 0};
+        builder b;
+        builder_body body;
+        built t;
+        builder_begin(&b);
+        const uint32_t w = builder_input(&b, "w", LNT_DOUBLE, 1, (int64_t[]){24});
+        const uint32_t bs = lnt_graph_add_constant(&b.g, "bs", LNT_BOOL, 2, dims, NULL, 0);
+        const uint32_t ys = lnt_graph_add_value(&b.g, "ys");
+        lnt_gnode *scan = builder_node_to(&b, 0, "Scan", "the_scan", 1, &bs, 1, &ys);
+        must(lnt_gnode_set_int(&b.g, scan, "num_scan_inputs", 1), &b.err);
+        body_begin(&b, &body, "body");
+        body_input(&b, &body, "slice", LNT_BOOL);
+        body_output(&body, w);
+        body_end(&b, &body, scan, "body");
+        builder_output(&b, ys);
+        built_as_is(&t, &b);
+        must(built_set(&t, 0, LNT_DOUBLE, 1, (int64_t[]){24}, slice), &t.err);
+        if (turns[k] > 3) {
+            refused(&t, LNT_E_LIMIT, "the_scan (Scan)", "larger than the address space");
+        } else {
+            const lnt_tensor y = run(&t);
+            expect_dims(&y, 2, (int64_t[]){3, 24});
+        }
+        built_close(&t);
+    }
+}
+
 /* Of two states and two scan outputs the second and the first are not wanted. */
 static void test_outputs_of_a_scan_that_nobody_wants(void **state)
 {
@@ -527,6 +561,7 @@ int main(void)
         cmocka_unit_test(test_axes_counted_from_the_end),
         cmocka_unit_test(test_slices_of_a_scan_that_change),
         cmocka_unit_test(test_slices_of_too_many_axes),
+        cmocka_unit_test(test_as_many_turns_as_a_constant_says),
         cmocka_unit_test(test_outputs_of_a_scan_that_nobody_wants),
         cmocka_unit_test(test_conditions_of_an_if),
     };

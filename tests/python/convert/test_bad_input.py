@@ -102,6 +102,17 @@ def grouped(op, groups, channels=1):
                  [helper.make_tensor_value_info("y", result, None)], [constant("w", weights)])
 
 
+def branching():
+    """A Scan whose body gives x, a float, or as many doubles."""
+    then = helper.make_graph([node("Identity", "x", "t")], "then", [], [floats("t", None)])
+    other = helper.make_graph([node("Cast", "x", "e", to=TensorProto.DOUBLE)], "other", [],
+                              [helper.make_tensor_value_info("e", TensorProto.DOUBLE, None)])
+    body = helper.make_graph([node("If", "b", "y", then_branch=then, else_branch=other)], "body",
+                             [helper.make_tensor_value_info("b", TensorProto.BOOL, [])], [floats("y", None)])
+    return model([node("Scan", "bs", "ys", body=body, num_scan_inputs=1)],
+                 [helper.make_tensor_value_info("bs", TensorProto.BOOL, [2]), floats("x", 4096)], [floats("ys", None)])
+
+
 def recurrent(hidden):
     return model([node("LSTM", "x w r", "y", hidden_size=hidden)], [floats("x", "T", "B", 3)], [floats("y", None)],
                  [constant("w", np.ones((1, 8, 3), np.float32)), constant("r", np.ones((1, 8, 2), np.float32))])
@@ -168,6 +179,7 @@ MODELS = {
                             ["address space"]),
     **{f"groups_{op}": (lambda op=op: grouped(op, 1 << 27), USAGE, [f"my_{op}", "1 channels", "1 x 1", "134217728 groups"])
        for op in ("Conv", "ConvTranspose", "ConvInteger")},
+    "branches_of_two_types": (branching, USAGE, ["my_If", "float, but double in the else branch"]),
     "groups_of_no_channels": (lambda: grouped("ConvTranspose", 1 << 27, channels=0), USAGE, ["0 channels", "groups"]),
     "groups_none": (lambda: grouped("Conv", 0), USAGE, ["in 0 groups"]),
     **{f"hidden_size_{n}": (lambda n=n: recurrent(n), USAGE, ["my_LSTM", f"hidden_size is {n}"]) for n in (-1, -2, -2**63)},
