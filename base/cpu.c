@@ -1,6 +1,7 @@
 /* cpu.c — which instruction-set levels this CPU has. */
 #include "base/cpu.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -76,7 +77,45 @@ static features cpu_features(void)
     return (features){getauxval(AT_HWCAP), getauxval(AT_HWCAP2)};
 }
 
-#if !defined(__aarch64__)
+#if defined(__aarch64__)
+/* Is it one of Arm's cores that run in order and whose vector loads hold up arithmetic: Cortex-A35, A53, A55? */
+static bool is_in_order(unsigned long implementer, unsigned long part)
+{
+    enum { ARM = 0x41, A35 = 0xd04, A53 = 0xd03, A55 = 0xd05 };
+    return implementer == ARM && (part == A35 || part == A53 || part == A55);
+}
+
+/* Are all cores that /proc/cpuinfo lists? otherwise: if it lists none. */
+static bool all_in_order(bool otherwise)
+{
+    FILE *f = fopen("/proc/cpuinfo", "re");
+    char line[256];
+    unsigned long implementer = 0;
+    bool all = true, any = false;
+    while (f && fgets(line, sizeof line, f)) {
+        const char *value = strchr(line, ':');
+        if (value && strncmp(line, "CPU implementer", 15) == 0)
+            implementer = strtoul(value + 1, NULL, 16);
+        if (value && strncmp(line, "CPU part", 8) == 0) {
+            all &= is_in_order(implementer, strtoul(value + 1, NULL, 16));
+            any = true;
+        }
+    }
+    if (f)
+        fclose(f);
+    return any ? all : otherwise;
+}
+
+static bool cores_in_order(void)
+{
+    enum { HWCAP_CPUID_BIT = 1 << 11 };
+    if (!(cpu_features().hwcap & HWCAP_CPUID_BIT))
+        return all_in_order(false);
+    unsigned long midr;
+    __asm__("mrs %0, midr_el1" : "=r"(midr)); /* the system answers */
+    return is_in_order(midr >> 24 & 0xff, midr >> 4 & 0xfff) && all_in_order(true);
+}
+#else
 static bool has_vfpv4(const features *f)
 {
     enum { HWCAP_NEON_BIT = 1 << 12, HWCAP_VFPV4_BIT = 1 << 16 };
@@ -97,6 +136,16 @@ static features cpu_features(void)
 }
 
 #endif
+
+bool lnt_cpu_in_order(void)
+{
+#if defined(__aarch64__)
+    const char *asked = getenv("LINNET_IN_ORDER");
+    return asked ? strcmp(asked, "1") == 0 : cores_in_order();
+#else
+    return false;
+#endif
+}
 
 lnt_level lnt_cpu_best_level(void)
 {

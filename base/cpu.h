@@ -20,6 +20,9 @@ typedef enum lnt_level {
 lnt_level lnt_cpu_level(void);
 /* The best level of this CPU, whatever the environment says. */
 lnt_level lnt_cpu_best_level(void);
+/* Do all cores, of 64-bit ARM, run instructions in order? They have tiles of their own, which give the same bits as the
+ * level's others and run everywhere. LINNET_IN_ORDER is 1 or 0: say so whatever the cores are. */
+bool lnt_cpu_in_order(void);
 const char *lnt_level_text(lnt_level level);
 /* False if no level of this build is called name. */
 bool lnt_level_from_text(const char *name, lnt_level *out);

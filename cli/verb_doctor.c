@@ -48,6 +48,7 @@ typedef struct machine {
     long page;
     uint32_t threads;
     lnt_level best, chosen;
+    bool in_order;
 } machine;
 
 static machine look(void)
@@ -55,7 +56,8 @@ static machine look(void)
     machine m = {.page = sysconf(_SC_PAGESIZE),
                  .threads = lnt_default_threads(),
                  .best = lnt_cpu_best_level(),
-                 .chosen = lnt_cpu_level()};
+                 .chosen = lnt_cpu_level(),
+                 .in_order = lnt_cpu_in_order()};
     lnt_cpu_name(m.cpu, sizeof m.cpu);
     return m;
 }
@@ -67,7 +69,8 @@ static void describe(const machine *m, lnt_json *j)
                lnt_version(), m->cpu, m->threads, m->page, byte_order());
         for (unsigned i = 0; i < LNT_LEVEL_COUNT; i++)
             printf("%s%s", lnt_level_text((lnt_level)i), i <= m->best ? " " : " (not on this CPU) ");
-        printf("\nchosen   %s%s\n", lnt_level_text(m->chosen),
+        printf("\nchosen   %s%s%s\n", lnt_level_text(m->chosen),
+               m->in_order ? ", for cores that run in order" : "",
                getenv("LINNET_LEVEL") ? " (LINNET_LEVEL is set)" : "");
         return;
     }
@@ -81,6 +84,7 @@ static void describe(const machine *m, lnt_json *j)
         lnt_json_text(j, NULL, lnt_level_text((lnt_level)i));
     lnt_json_end(j, ']');
     lnt_json_text(j, "chosen", lnt_level_text(m->chosen));
+    lnt_json_bool(j, "in_order", m->in_order);
 }
 
 static void check_row(lnt_table *t, lnt_json *j, const char *kernels, lnt_level level,

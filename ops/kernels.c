@@ -13,17 +13,17 @@ enum {
 #undef OP
 };
 
+#define TABLES(products, floats, bytes)                                                                      \
+    {                                                                                                        \
+        .gemm = &(products), .conv = &lnt_conv_##floats, .rnn = &lnt_rnn_##floats,                           \
+        .program = &lnt_program_##floats, .row = &lnt_row_##floats,                                          \
+        .int8 = FLAGS & (INT8 | QUANTIZED) ? &lnt_int8_##floats : NULL, .pool = &lnt_pool_##floats,          \
+        .qgemm = FLAGS & INT8 ? &lnt_qgemm_##bytes : NULL,                                                   \
+        .attend = LNT_HAS_Attention ? &lnt_attend_##floats : NULL,                                           \
+    }
+
 static const lnt_kernels tables[LNT_LEVEL_COUNT] = {
-#define LEVEL(ident, name, floats, bytes, has)                                                               \
-    [LNT_LEVEL_##ident] = {.gemm = &lnt_gemm_##floats,                                                       \
-                           .conv = &lnt_conv_##floats,                                                       \
-                           .rnn = &lnt_rnn_##floats,                                                         \
-                           .program = &lnt_program_##floats,                                                 \
-                           .row = &lnt_row_##floats,                                                         \
-                           .int8 = FLAGS & (INT8 | QUANTIZED) ? &lnt_int8_##floats : NULL,                  \
-                           .pool = &lnt_pool_##floats,                                                       \
-                           .qgemm = FLAGS & INT8 ? &lnt_qgemm_##bytes : NULL,                                \
-                           .attend = LNT_HAS_Attention ? &lnt_attend_##floats : NULL},
+#define LEVEL(ident, name, floats, bytes, has) [LNT_LEVEL_##ident] = TABLES(lnt_gemm_##floats, floats, bytes),
 #include "base/levels.h"
 #undef LEVEL
 };
@@ -31,4 +31,21 @@ static const lnt_kernels tables[LNT_LEVEL_COUNT] = {
 const lnt_kernels *lnt_kernels_of(lnt_level level)
 {
     return &tables[level];
+}
+
+#if defined(__aarch64__)
+#define IN_ORDER_scalar lnt_gemm_scalar
+#define IN_ORDER_neon lnt_gemm_neon_in_order
+static const lnt_kernels in_order[LNT_LEVEL_COUNT] = {
+#define LEVEL(ident, name, floats, bytes, has) [LNT_LEVEL_##ident] = TABLES(IN_ORDER_##floats, floats, bytes),
+#include "base/levels.h"
+#undef LEVEL
+};
+#else
+#define in_order tables
+#endif
+
+const lnt_kernels *lnt_kernels_in_order(lnt_level level)
+{
+    return &in_order[level];
 }

@@ -36,7 +36,13 @@ struct lnt_kernels {
     extern const struct lnt_qgemm_kernels lnt_qgemm_##int8;
 #include "base/levels.h"
 #undef LEVEL
+#if defined(__aarch64__)
+extern const struct lnt_gemm_kernels lnt_gemm_neon_in_order; /* for cores that run in order */
+#endif
 
 const lnt_kernels *lnt_kernels_of(lnt_level level);
+
+/* The same, scheduled for cores that run in order (lnt_cpu_in_order) where there is such a table. Equal results. */
+const lnt_kernels *lnt_kernels_in_order(lnt_level level);
 
 #endif

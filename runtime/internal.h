@@ -63,6 +63,7 @@ typedef struct lnt_session_memory {
 struct lnt_session {
     lnt_model *model;
     lnt_level level;
+    const lnt_kernels *kernels; /* of the level, as the cores want them */
     int log_severity;
     lnt_session_memory memory;
 

@@ -3,6 +3,7 @@
 
 #include "base/checked.h"
 #include "base/lnt_assert.h"
+#include "ops/kernels.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -148,6 +149,7 @@ static lnt_status take_options(lnt_session *s, const lnt_session_options *o, lnt
                     options.level);
         s->level = level;
     }
+    s->kernels = lnt_cpu_in_order() ? lnt_kernels_in_order(s->level) : lnt_kernels_of(s->level);
     LNT_REQUIRE(options.execution_mode == LNT_SEQUENTIAL || options.execution_mode == LNT_PARALLEL, err,
                 LNT_E_ARGUMENT, "there is no execution mode %d", (int)options.execution_mode);
     LNT_REQUIRE((uintptr_t)options.arena % LNT_ALIGN == 0, err, LNT_E_ARGUMENT,

@@ -34,6 +34,7 @@ INT8_MODELS = [*EXACT_INT8_MODELS, "made"]
 # Every so-many-th case of the suite that computes, and all that work on bytes.
 SLICE = 41
 BYTES = ("quantize", "qlinear", "integer")
+IN_ORDER = {"cortex-a53": True, "cortex-a72": False, "cortex-a76": False}
 MAX_REL = "1e-4"
 ULP = 32
 
@@ -140,8 +141,8 @@ class Board:
         self.env["OPENBLAS_NUM_THREADS"] = "1"  # its threads, begun while it is loaded, crash emulated ARM
         self.passed = self.failed = 0
 
-    def run(self, *words):
-        return sh([*self.command, *words], env=self.env)
+    def run(self, *words, **env):
+        return sh([*self.command, *words], env={**self.env, **env})
 
     def judge(self, what, good, why):
         print(f"{'pass' if good else 'FAIL'} {what}", flush=True)
@@ -156,6 +157,13 @@ class Board:
         found = json.loads(done.stdout)["levels"] if done.returncode == 0 else []
         self.judge(f"doctor: {' '.join(found)}", bool(found) and best in ("", found[-1]), done.stdout[-2000:] + done.stderr[-2000:])
         return found
+
+    def check_order(self, in_order):
+        """Tiles for cores that run in order are chosen where all do, and where one says so."""
+        for asked, wanted in (({}, in_order), ({"LINNET_IN_ORDER": "0"}, False), ({"LINNET_IN_ORDER": "1"}, True)):
+            done = self.run("doctor", "--json", "--quick", **asked)
+            good = done.returncode == 0 and json.loads(done.stdout)["in_order"] == wanted
+            self.judge(f"doctor: in order {wanted} {' '.join(asked.values())}", good, done.stdout[-2000:] + done.stderr[-2000:])
 
     def check_models(self, models, levels):
         for case in models:
@@ -199,6 +207,8 @@ def main():
             board.check_refusal(models)
         else:
             levels = board.levels(best)
+            if cpu in IN_ORDER:
+                board.check_order(IN_ORDER[cpu])
             board.check_models(models, levels)
             if word == given.cpus.split()[0]:
                 board.check_pages()

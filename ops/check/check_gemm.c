@@ -43,7 +43,7 @@ typedef struct bench {
     lnt_check_report *report;
     const char *level;
     uint64_t seed, random;
-    const lnt_gemm_kernels *kernels;
+    const lnt_gemm_kernels *kernels, *in_order;
     const lnt_conv_kernels *conv;
     const lnt_rnn_kernels *cells;
     uint16_t half[PANELS * LNT_PANEL * TAPS_MAX * DEPTH_MAX];
@@ -204,6 +204,25 @@ static bool guards_hold(const float *row, size_t columns)
     return true;
 }
 
+/* Are the results of the tile for cores that run in order those in t->c, to the bit? */
+static bool in_order_agrees(bench *t, const tile_case *k)
+{
+    float other[LNT_TILE_ROWS_MAX][ROW];
+    lnt_tile tile = k->tile;
+    float *c[LNT_TILE_ROWS_MAX];
+    memcpy(other, t->before, sizeof other);
+    for (unsigned i = 0; i < k->rows; i++)
+        c[i] = other[i] + GUARD;
+    tile.c = c;
+    t->in_order->tile[k->rows](&tile);
+    for (unsigned i = 0; i < k->rows; i++)
+        for (unsigned n = 0; n < ROW; n++)
+            if (isnan(t->c[i][n]) ? !isnan(other[i][n])
+                                  : memcmp(&t->c[i][n], &other[i][n], sizeof(float)) != 0)
+                return false;
+    return true;
+}
+
 static void check_tile(bench *t, uint64_t seed)
 {
     tile_case k;
@@ -215,6 +234,10 @@ static void check_tile(bench *t, uint64_t seed)
         t->kernels->row[k.form](&k.tile);
     else
         t->kernels->tile[k.rows](&k.tile);
+    if (!k.narrow && k.form == LNT_B_F32 && t->in_order != t->kernels && !in_order_agrees(t, &k))
+        lnt_check_fail(t->report,
+                       "%s tile for cores in order, %u rows, %zu columns: not as the other (seed %llu)",
+                       t->level, k.rows, k.tile.columns, (unsigned long long)seed);
     for (unsigned i = 0; i < k.rows; i++) {
         if (!guards_hold(t->c[i], k.tile.columns)) {
             lnt_check_fail(t->report, "%s tile of %u rows, %zu columns writes outside its rows (seed %llu)",
@@ -562,6 +585,7 @@ lnt_status lnt_check_gemm(lnt_level level, uint64_t seed, lnt_check_report *r)
     t->level = lnt_level_text(level);
     t->random = seed ? seed : 1;
     t->kernels = lnt_kernels_of(level)->gemm;
+    t->in_order = lnt_kernels_in_order(level)->gemm;
     t->conv = lnt_kernels_of(level)->conv;
     t->cells = lnt_kernels_of(level)->rnn;
     const uint64_t failures = r->failures;

@@ -32,6 +32,11 @@ enum {
 };
 
 _Static_assert(LNT_PANEL % PART == 0 || PART % LNT_PANEL == 0, "parts make up panels, or panels parts");
+#if defined(__aarch64__) && defined(LNT_SIMD_NEON)
+#define IN_ORDER_TILES 1
+#else
+#define IN_ORDER_TILES 0
+#endif
 #ifndef ROWS_AHEAD
 #define ROWS_AHEAD(rows) 0
 #endif
@@ -119,14 +124,19 @@ LNT_INLINE void acc_add(tile_acc *acc, const unsigned rows, const unsigned vecto
             acc->v[i][j] += other->v[i][j];
 }
 
+#if IN_ORDER_TILES
+#include "ops/gemm/gemm_in_order.inc.h"
+#endif
+
 /* Adds the sum over all taps of one part; chains is 1, 2 or 4. */
 LNT_INLINE void accumulate(tile_acc *acc, const unsigned rows, const unsigned vectors, const bool half,
-                           const lnt_b_form form, const unsigned chains, const lnt_tile *t, const float *b,
-                           const float **fetch)
+                           const lnt_b_form form, const unsigned chains, const bool in_order,
+                           const lnt_tile *t, const float *b, const float **fetch)
 {
     const size_t depth = t->depth, b_row = t->b_row, ahead_step = t->ahead_step;
     const unsigned panels = (vectors * LNT_VL + LNT_PANEL - 1) / LNT_PANEL;
     const float *ahead = *fetch, *bp[TILE_VECTORS];
+    (void)in_order;
     tile_acc chain[4];
     chain[0] = *acc;
     UNROLL_FOR(4, unsigned c = 1; c < chains; c++)
@@ -139,6 +149,12 @@ LNT_INLINE void accumulate(tile_acc *acc, const unsigned rows, const unsigned ve
         UNROLL_FOR(10, unsigned i = 0; i < rows; i++)
             a[i] = t->a[i] + offset;
         size_t k = 0;
+#if IN_ORDER_TILES
+        if (in_order) {
+            k = accumulate_in_order(chain, rows, vectors, a, depth, bp[0], b_row, t->b_is_far);
+            bp[0] += k * b_row;
+        }
+#endif
         if (LNT_VL > 4 && rows * vectors >= STEPS_SUMS && b_row == LNT_PANEL)
             for (; k + STEPS <= depth; k += STEPS) {
                 for (unsigned line = 0; line < t->ahead_lines; line++, ahead += ahead_step)
@@ -280,7 +296,7 @@ LNT_INLINE void acc_end(tile_acc *acc, const lnt_tile *t, const unsigned rows, c
 
 /* The part that begins with column *at, which moves past it. */
 LNT_INLINE void part(const lnt_tile *t, size_t *at, const unsigned rows, const unsigned vectors,
-                     const lnt_b_form form, const float **fetch)
+                     const lnt_b_form form, const bool in_order, const float **fetch)
 {
     const size_t n = *at;
     const unsigned chains = rows * TILE_VECTORS >= SUMS_MIN ? 1 : 2 * rows * TILE_VECTORS >= SUMS_MIN ? 2 : 4;
@@ -301,9 +317,9 @@ LNT_INLINE void part(const lnt_tile *t, size_t *at, const unsigned rows, const u
             UNROLL_FOR(4, unsigned j = 0; j < vectors; j++)
                 acc.v[i][j] = v_load(sums + i * PART + j * LNT_VL);
     if (HALVES(rows) && left <= LNT_VL / 2)
-        accumulate(&acc, rows, vectors, true, form, chains, t, b, fetch);
+        accumulate(&acc, rows, vectors, true, form, chains, in_order, t, b, fetch);
     else
-        accumulate(&acc, rows, vectors, false, form, chains, t, b, fetch);
+        accumulate(&acc, rows, vectors, false, form, chains, in_order, t, b, fetch);
     if (stays) {
         acc_end(&acc, t, rows, vectors, n, lanes);
         return;
@@ -314,27 +330,27 @@ LNT_INLINE void part(const lnt_tile *t, size_t *at, const unsigned rows, const u
     store_sums(t, rows, vectors, sums, n);
 }
 
-LNT_INLINE void tile(const lnt_tile *t, const unsigned rows, const lnt_b_form form)
+LNT_INLINE void tile(const lnt_tile *t, const unsigned rows, const lnt_b_form form, const bool in_order)
 {
     const float *fetch = t->ahead;
     for (size_t n = t->first; n < t->columns;) {
         const size_t left = (t->columns - n + LNT_VL - 1) / LNT_VL;
         if (rows <= TILE_ROWS && left >= TILE_VECTORS &&
             !(LNT_VL == LNT_PANEL && TILE_VECTORS == 4 && left > 4 && left < 7))
-            part(t, &n, rows, TILE_VECTORS, form, &fetch);
-        else if (rows <= TILE_ROWS && TILE_VECTORS > 3 && left >= 3) /* 5 and 6 vectors are 3 + 2 and 3 + 3 */
-            part(t, &n, rows, 3, form, &fetch);
+            part(t, &n, rows, TILE_VECTORS, form, in_order, &fetch);
+        else if (!in_order && rows <= TILE_ROWS && TILE_VECTORS > 3 && left >= 3) /* 5, 6: 3 + 2, 3 + 3 */
+            part(t, &n, rows, 3, form, in_order, &fetch);
         else if (TILE_VECTORS > 2 && left >= 2)
-            part(t, &n, rows, 2, form, &fetch);
+            part(t, &n, rows, 2, form, in_order, &fetch);
         else
-            part(t, &n, rows, 1, form, &fetch);
+            part(t, &n, rows, 1, form, in_order, &fetch);
     }
 }
 
 #define TILE(rows)                                                                                           \
     static void tile_##rows(const lnt_tile *t)                                                               \
     {                                                                                                        \
-        tile(t, rows, LNT_B_F32);                                                                            \
+        tile(t, rows, LNT_B_F32, false);                                                                     \
     }
 TILE(1)
 TILE(2)
@@ -364,13 +380,27 @@ TILE_HALVES(9, 4, 5)
 #undef TILE_HALVES
 #endif
 #undef TILE
+#if IN_ORDER_TILES
+#define TILE(rows)                                                                                           \
+    static void tile_##rows##_in_order(const lnt_tile *t)                                                    \
+    {                                                                                                        \
+        tile(t, rows, LNT_B_F32, true);                                                                      \
+    }
+TILE(1)
+TILE(2)
+TILE(3)
+TILE(4)
+TILE(5)
+TILE(6)
+#undef TILE
+#endif
 
 /* ---- B in elements of 16 bits ---- */
 
 #define HALVES_OF(name, form, load)                                                                          \
     static void row_##name(const lnt_tile *t)                                                                \
     {                                                                                                        \
-        tile(t, 1, form);                                                                                    \
+        tile(t, 1, form, false);                                                                             \
     }                                                                                                        \
                                                                                                              \
     static void widen_##name(const uint16_t *from, float *to, size_t n)                                      \
@@ -483,6 +513,23 @@ static void fma_chains(size_t rounds, float *sink)
             sum += acc.v[i][j];
     v_store(sink, sum);
 }
+
+#if IN_ORDER_TILES
+const lnt_gemm_kernels lnt_gemm_neon_in_order = {
+    .tile_rows = TILE_ROWS,
+    .tall_rows = TALL_ROWS,
+    .tile_panels = (PART + LNT_PANEL - 1) / LNT_PANEL,
+    .depth_block = DEPTH_BLOCK,
+    .tile = {NULL, tile_1_in_order, tile_2_in_order, tile_3_in_order, tile_4_in_order, tile_5_in_order,
+             tile_6_in_order},
+    .narrow = narrow,
+    .row = {NULL, row_f16, row_bf16},
+    .widen = {NULL, widen_f16, widen_bf16},
+    .lanes = LNT_VL,
+    .fma = fma_chains,
+    .fma_lanes = TILE_ROWS * TILE_VECTORS * LNT_VL,
+};
+#endif
 
 const lnt_gemm_kernels LNT_SIMD_NAME(lnt_gemm) = {
     .tile_rows = TILE_ROWS,
