@@ -3,6 +3,7 @@
 
 #include "convert/record_golden.h"
 #include "convert/emit/own_model.h"
+#include "convert/emit/padding.h"
 #include "convert/import/import.h"
 #include "convert/passes/passes.h"
 #include "formats/lnt_file.h"
@@ -40,14 +41,36 @@ static bool rounds_to_int8(const lnt_op *op)
     return false;
 }
 
+static lnt_status emit_anew(lnt_graph *g, lnt_report *report, const lnt_golden_set *golden, void **image,
+                            size_t *size)
+{
+    lnt_free(g->memory.allocator, *image);
+    *image = NULL;
+    return lnt_emit(g, report, golden, image, size);
+}
+
+/* An image that is too large is emitted again without the worst padding; equal constants, of which one is stored, may
+ * take a second time. */
+static lnt_status leave_out_padding(lnt_graph *g, lnt_report *report, const lnt_golden_set *golden, void **image,
+                                    size_t *size)
+{
+    for (bool changed = true; changed;) {
+        LNT_TRY(lnt_leave_out_padding(g, report, &changed));
+        if (changed)
+            LNT_TRY(emit_anew(g, report, golden, image, size));
+    }
+    return LNT_OK;
+}
+
 /* The graph's image, with golden vectors if they are asked for: of 64 KB or 1 % of the file. */
 static lnt_status emit(lnt_graph *g, const void *onnx, size_t onnx_size, const char *folder,
                        const lnt_convert_options *options, lnt_report *report, void **image, size_t *size)
 {
     enum { LEAST = 64 << 10, SHARE = 100 };
-    LNT_TRY(lnt_emit(g, report, NULL, image, size));
+    *image = NULL;
+    LNT_TRY(emit_anew(g, report, NULL, image, size));
     if (!options->n_golden && !options->reference_golden)
-        return LNT_OK;
+        return leave_out_padding(g, report, NULL, image, size);
     report->rounds_to_int8 = lnt_graph_any(g, rounds_to_int8);
     const size_t budget = *size / SHARE > LEAST ? *size / SHARE : LEAST;
     lnt_golden_set golden = {.heap = g->memory.allocator};
@@ -55,10 +78,10 @@ static lnt_status emit(lnt_graph *g, const void *onnx, size_t onnx_size, const c
     const bool is_static = g->quantize && g->quantize->mode == LNT_INT8_STATIC;
     lnt_status status = lnt_record_golden(g, onnx, onnx_size, folder, options, is_static ? &own : NULL,
                                           budget, report, &golden, g->err);
-    lnt_free(g->memory.allocator, *image);
-    *image = NULL;
     if (status == LNT_OK)
-        status = lnt_emit(g, report, &golden, image, size);
+        status = emit_anew(g, report, &golden, image, size);
+    if (status == LNT_OK)
+        status = leave_out_padding(g, report, &golden, image, size);
     lnt_golden_set_free(&golden);
     return status;
 }
@@ -90,7 +113,12 @@ static lnt_status convert(lnt_graph *g, const lnt_original *source, lnt_report *
         LNT_TRY(lnt_make_fastest_graph(source, g, report));
     else
         LNT_TRY(lnt_make_graph(source, o->quantize, g, report));
-    return emit(g, source->onnx, source->size, source->folder, o, report, image, size);
+    const lnt_status status = emit(g, source->onnx, source->size, source->folder, o, report, image, size);
+    if (status != LNT_OK) {
+        lnt_free(g->memory.allocator, *image);
+        *image = NULL;
+    }
+    return status;
 }
 
 /* The image is the caller's, who knows of no budget. */

@@ -498,18 +498,21 @@ static void unpack_quads(const lnt_packed *p, const int8_t *src, uint8_t flip, s
 /* Gives the end of the panel, which is where the next one begins. */
 static char *pack_panel(const lnt_packed *p, const float *src, size_t panel, char *to)
 {
-    const panel_source s = source_of(p, panel);
+    panel_source s = source_of(p, panel);
     const size_t channels = p->K / p->taps;
     const lnt_dtype type = lnt_packed_element(p);
-    for (uint32_t i = 0; i < p->taps; i++) {
+    const bool in_line = channels == 1 && p->phases == 1 && p->source == LNT_SOURCE_CONV;
+    const size_t run = in_line ? p->K : channels; /* the taps of one channel are side by side */
+    s.per_channel = in_line ? 1 : s.per_channel;
+    for (uint32_t i = 0; i < (in_line ? 1 : p->taps); i++) {
         const uint32_t t = tap_at(p, i);
         if (!in_phase(p, t, s.phase))
             continue;
         if (type == LNT_FLOAT)
-            pack_rows(src + s.base + t * s.per_tap, &s, channels, (float *)(void *)to);
+            pack_rows(src + s.base + t * s.per_tap, &s, run, (float *)(void *)to);
         else
-            pack_narrow_rows(type, src + s.base + t * s.per_tap, &s, channels, (uint16_t *)(void *)to);
-        to += channels * LNT_PANEL * element_bytes(p);
+            pack_narrow_rows(type, src + s.base + t * s.per_tap, &s, run, (uint16_t *)(void *)to);
+        to += run * LNT_PANEL * element_bytes(p);
     }
     return to;
 }

@@ -7,6 +7,14 @@
 
 enum { GROWS_MOST = 128 }; /* panels of one column with one term: that a small file cannot ask for much */
 
+lnt_stored lnt_stored_unpacked(const lnt_packed *p)
+{
+    const lnt_dtype element = lnt_packed_element(p);
+    return element == LNT_FLOAT16    ? LNT_STORED_HALF
+           : element == LNT_BFLOAT16 ? LNT_STORED_BFLOAT16
+                                     : LNT_STORED_PLAIN;
+}
+
 /* Bytes before the scales. */
 static size_t scales_at(const lnt_operand *o)
 {

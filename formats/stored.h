@@ -18,6 +18,8 @@ typedef enum lnt_stored {
     LNT_STORED_BFLOAT16 = 4 /* bfloat16 */
 } lnt_stored;
 
+/* How the elements of a packed constant are stored in ONNX order. */
+lnt_stored lnt_stored_unpacked(const lnt_packed *p);
 /* Bytes in the file of a constant whose extents are known; NULL, or what is wrong with that form of it. */
 const char *lnt_stored_bytes(uint32_t stored, const lnt_operand *o, size_t *bytes);
 /* Bytes that lnt_stored_restore needs to work in. */

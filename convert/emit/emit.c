@@ -28,6 +28,7 @@ typedef struct contents {
     const lnt_narrow *narrow; /* or NULL */
     bool exact;               /* its floats may not be rounded, */
     lnt_dtype stored_as;      /* or are already, to these; else 0 */
+    bool plain;               /* packed when the file is loaded */
 } contents;
 
 typedef struct emitter {
@@ -156,7 +157,10 @@ static lnt_status put_packed(emitter *e, const lnt_operand *info, size_t bytes, 
     if (!info->packed)
         return LNT_OK;
     uint64_t at;
+    size_t plain;
     e->report->packed_bytes += bytes;
+    if (!lnt_stored_bytes(lnt_stored_unpacked(info->packed), info, &plain) && bytes > plain)
+        e->report->padding_bytes += bytes - plain;
     LNT_TRY(put_once(e, LNT_SECTION_PACKED, info->packed, sizeof *info->packed, &at));
     *record = (uint32_t)(at / sizeof *info->packed);
     return LNT_OK;
@@ -186,15 +190,6 @@ static float least_that_counts(const lnt_operand *o, size_t n)
     return largest * 0x1p-10f;
 }
 
-/* How the elements of a packed constant are stored in ONNX order. */
-static lnt_stored unpacked_form(const lnt_packed *p)
-{
-    const lnt_dtype element = lnt_packed_element(p);
-    return element == LNT_FLOAT16    ? LNT_STORED_HALF
-           : element == LNT_BFLOAT16 ? LNT_STORED_BFLOAT16
-                                     : LNT_STORED_PLAIN;
-}
-
 /* In files that are to be small: panels that are an eighth larger than what is in them, and small ones that
  * are larger at all, are made when the file is loaded; so are floats. Changes *bytes. */
 static lnt_stored choose_form(const emitter *e, const contents *c, size_t *bytes)
@@ -214,9 +209,12 @@ static lnt_stored choose_form(const emitter *e, const contents *c, size_t *bytes
         fits_halves(o->data, before / sizeof(float), least_that_counts(o, before / sizeof(float))) &&
         !lnt_stored_bytes(LNT_STORED_HALF, o, bytes))
         return LNT_STORED_HALF;
-    const lnt_stored unpacked = o->packed ? unpacked_form(o->packed) : LNT_STORED_PLAIN;
-    if (!e->g->small || !o->packed || lnt_stored_bytes(unpacked, o, &plain) ||
-        before <= plain + (before > SMALL_PANELS ? plain / 8 : LNT_FILE_ALIGN - 1))
+    if (!o->packed)
+        return LNT_STORED_READY;
+    const lnt_stored unpacked = lnt_stored_unpacked(o->packed);
+    const bool fits = !lnt_stored_bytes(unpacked, o, &plain);
+    const bool worth = fits && before > plain + (before > SMALL_PANELS ? plain / 8 : LNT_FILE_ALIGN - 1);
+    if (!fits || (!c->plain && !(e->g->small && worth)))
         return LNT_STORED_READY;
     *bytes = plain;
     return unpacked;
@@ -270,7 +268,7 @@ static bool is_model_operand(const emitter *e, uint32_t value)
 static lnt_status share_constant(emitter *e, uint32_t value, uint32_t *number)
 {
     const lnt_gvalue *v = &e->g->value[value];
-    contents from = {&v->info, v->narrow, v->feeds_shape, v->stored_as};
+    contents from = {&v->info, v->narrow, v->feeds_shape, v->stored_as, v->plain};
     if (v->keep || is_model_operand(e, value)) {
         from.exact = true;
         return put_constant(e, v->name, from, v->bytes, v->feeds_shape, number);
@@ -575,7 +573,7 @@ lnt_status lnt_emit(lnt_graph *g, lnt_report *report, const lnt_golden_set *gold
     e.value = numbers(g, g->n_values);
     e.sub = numbers(g, g->n_subs);
     e.sub_order = numbers(g, g->n_subs);
-    report->constant_bytes = report->packed_bytes = 0;
+    report->constant_bytes = report->packed_bytes = report->padding_bytes = 0;
     lnt_status status = e.value && e.sub && e.sub_order ? put_all(&e, golden) : LNT_E_MEMORY;
     if (status == LNT_OK)
         status = build(&e, image, size);

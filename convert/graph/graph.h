@@ -42,6 +42,7 @@ typedef struct lnt_gvalue {
     bool constant;
     bool keep;           /* --keep: no pass may remove it */
     bool feeds_shape;    /* small integers that extents depend on (marked by passes/mark_shapes.c) */
+    bool plain;          /* packed, and stored in ONNX order nevertheless (marked by emit/padding.c) */
     lnt_dtype stored_as; /* of a constant that is not packed: its floats are stored so; 0: as they are */
 } lnt_gvalue;
 

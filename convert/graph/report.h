@@ -43,6 +43,7 @@ struct lnt_report {
     lnt_unsupported *unsupported;
     size_t n_unsupported, unsupported_capacity;
     uint64_t onnx_bytes, lnt_bytes, constant_bytes, packed_bytes, duplicated_bytes;
+    uint64_t padding_bytes;              /* of packed constants, in the file */
     uint64_t winograd_bytes, taps_bytes; /* transformed weights, and what they take otherwise */
     double
         winograd_error_bound; /* of their outputs, over the largest |input| times a feature's sum of |taps| */
