@@ -158,13 +158,9 @@ static uint64_t restored_bytes(const lnt_file *f)
 {
     uint64_t total = 0;
     for (uint32_t i = 0; i < f->n_constants; i++) {
-        const lnt_rec_constant *c = &f->constants[i];
-        const lnt_rec_value *v = &f->values[c->value];
-        lnt_operand o = {.dtype = v->dtype,
-                         .rank = v->rank,
-                         .packed = c->packed == LNT_FILE_NONE ? NULL : &f->packed[c->packed]};
+        const lnt_rec_value *v = &f->values[f->constants[i].value];
+        const lnt_operand o = lnt_file_value(f, f->constants[i].value);
         size_t bytes = 0;
-        memcpy(o.dims, v->dims, sizeof o.dims);
         if (v->stored != LNT_STORED_READY && !lnt_stored_bytes(LNT_STORED_READY, &o, &bytes))
             total += bytes;
     }

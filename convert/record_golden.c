@@ -38,18 +38,20 @@ static lnt_rec_golden record_of(const lnt_tensor *t, uint32_t test, uint32_t ori
                         .origin = origin,
                         .role = role,
                         .index = index,
-                        .dtype = t->dtype,
-                        .rank = t->rank,
+                        .dtype = (uint16_t)t->dtype,
+                        .rank = (uint16_t)t->rank,
                         .tolerance = role == LNT_GOLDEN_OUTPUT ? tolerance_of(t->dtype) : 0,
                         .stride = 1};
-    for (unsigned i = 0; i < t->rank; i++)
-        r.dims[i] = t->dims[i];
     return r;
 }
 
-static lnt_status add_record(lnt_golden_set *set, const lnt_rec_golden *r, lnt_error *err)
+/* t: whose extents they are. */
+static lnt_status add_record(lnt_golden_set *set, const lnt_rec_golden *r, const lnt_tensor *t,
+                             lnt_error *err)
 {
     LNT_TRY(LNT_GROW(set->heap, set->record, set->capacity, set->n, err));
+    LNT_TRY(LNT_GROW(set->heap, set->extents, set->extents_capacity, set->n, err));
+    memcpy(set->extents[set->n], t->dims, sizeof t->dims);
     set->record[set->n++] = *r;
     return LNT_OK;
 }
@@ -87,7 +89,7 @@ static lnt_status add_output(lnt_golden_set *set, const lnt_tensor *t, uint32_t 
         r.stride = (t->bytes + share - 1) / share | 1; /* odd: it visits all places of a row */
     }
     LNT_TRY(add_elements(set, t, &r, err));
-    return add_record(set, &r, err);
+    return add_record(set, &r, t, err);
 }
 
 static lnt_status add_raw_input(lnt_golden_set *set, const lnt_tensor *t, uint32_t test, uint32_t origin,
@@ -95,7 +97,7 @@ static lnt_status add_raw_input(lnt_golden_set *set, const lnt_tensor *t, uint32
 {
     lnt_rec_golden r = record_of(t, test, origin, LNT_GOLDEN_INPUT, index);
     LNT_TRY(add_elements(set, t, &r, err));
-    return add_record(set, &r, err);
+    return add_record(set, &r, t, err);
 }
 
 /* ---- recorded cases ---- */
@@ -195,7 +197,7 @@ static lnt_status feed(lnt_model *m, const lnt_graph *g, lnt_session *s, int64_t
         if (tolerance_of(in[i].dtype) > 0) {
             r.encoding = LNT_GOLDEN_SEEDED;
             r.data = i + 1;
-            LNT_TRY(add_record(set, &r, err));
+            LNT_TRY(add_record(set, &r, &in[i], err));
         } else {
             LNT_TRY(add_raw_input(set, &in[i], 0, LNT_GOLDEN_REFERENCE, i, err));
         }

@@ -22,7 +22,6 @@ NONE = 0xFFFFFFFF
 MAGIC = b"\x89LNT\r\n\x1a\n"
 SECTIONS = {  # kind: (name, record format)
     1: ("strings", None),
-    2: ("values", "<IBBBBII8q"),
     3: ("constants", "<IIQQQ"),
     4: ("packed", "<HHIIIIII3I3I3I"),
     5: ("nodes", "<HHIIHHHHIIIII"),
@@ -35,8 +34,10 @@ SECTIONS = {  # kind: (name, record format)
     12: ("symbols", "<IIIIqQ"),
     13: ("states", "<IIII"),
     14: ("metadata", "<II"),
-    15: ("golden vectors", "<IIHHIII8qQIfQ"),
     16: ("tensors", None),
+    17: ("values", "<IBBBBIII"),
+    18: ("extents", "<q"),
+    19: ("golden vectors", "<IIHHIHHIIfQQ"),
 }
 DTYPES = {0: "undefined", 1: "float", 2: "uint8", 3: "int8", 4: "uint16", 5: "int16", 6: "int32", 7: "int64",
           8: "string", 9: "bool", 10: "float16", 11: "double", 12: "uint32", 13: "uint64", 16: "bfloat16"}
@@ -128,9 +129,10 @@ class File:
         return self.string(self.records["symbols"][-extent - 2][0]) if extent <= -2 else None
 
     def value(self, number):
-        name, dtype, rank, order, flags, constant, stored, *dims = self.records["values"][number]
-        names = [self.symbol_name(d) for d in dims[:rank]] if rank <= 8 else []
-        dims = [max(d, -1) for d in dims[:rank]] if rank <= 8 else None
+        name, dtype, rank, order, flags, constant, stored, first = self.records["values"][number]
+        extents = [self.records["extents"][first + i][0] for i in range(rank)] if rank <= 8 else []
+        names = [self.symbol_name(d) for d in extents]
+        dims = [max(d, -1) for d in extents] if rank <= 8 else None
         return {"name": self.string(name), "dtype": DTYPES[dtype], "dims": dims, "dim_names": names,
                 "order": order, "flags": flags, "constant": None if constant == NONE else constant,
                 "stored": stored}

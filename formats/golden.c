@@ -36,15 +36,17 @@ lnt_status lnt_golden_tensor(const lnt_file *file, const lnt_rec_golden *record,
     LNT_ASSERT(record >= file->golden && record < file->golden + file->n_golden);
     const lnt_dtype dtype = (lnt_dtype)record->dtype;
     const size_t size = lnt_dtype_size(dtype);
+    const int64_t *extents = lnt_golden_extents(file, record);
     int64_t count = record->count;
     size_t bytes;
 
     *out = (lnt_tensor){.dtype = dtype, .rank = 1, .dims = {count}};
     if (record->encoding != LNT_GOLDEN_SAMPLED) {
-        LNT_REQUIRE(record->rank <= LNT_MAX_RANK && lnt_count(record->dims, record->rank, &count), err,
-                    LNT_E_FILE, "golden vectors: bad extents");
+        LNT_REQUIRE(record->rank <= LNT_MAX_RANK && lnt_count(extents, record->rank, &count), err, LNT_E_FILE,
+                    "golden vectors: bad extents");
         out->rank = record->rank;
-        memcpy(out->dims, record->dims, record->rank * sizeof *out->dims);
+        if (record->rank)
+            memcpy(out->dims, extents, record->rank * sizeof *out->dims);
     }
     LNT_REQUIRE(size > 0 && lnt_mul_size((size_t)count, size, &bytes), err, LNT_E_FILE,
                 "golden vectors: bad element type or size");

@@ -19,6 +19,7 @@ typedef struct lnt_file {
     size_t size;
     const char *strings;
     const lnt_rec_value *values;
+    const int64_t *extents;
     const lnt_rec_constant *constants;
     const lnt_packed *packed;
     const lnt_rec_node *nodes;
@@ -33,14 +34,23 @@ typedef struct lnt_file {
     const lnt_rec_metadata *metadata;
     const lnt_rec_golden *golden;
     const uint8_t *tensors;
-    uint32_t strings_bytes, n_values, n_constants, n_packed, n_nodes, n_operands, n_attrs, n_programs,
-        n_instrs, n_subgraphs, n_symbols, n_states, n_metadata, n_golden;
+    uint32_t strings_bytes, n_values, n_extents, n_constants, n_packed, n_nodes, n_operands, n_attrs,
+        n_programs, n_instrs, n_subgraphs, n_symbols, n_states, n_metadata, n_golden;
     uint64_t attr_data_bytes, tensors_bytes;
 } lnt_file;
 
 /* Checks all structure and all hashes but those of tensor data; with full, those and all padding too.
  * bytes must be aligned to 64 and outlive the view. Failures are E_FILE and name the section. */
 lnt_status lnt_file_check(const void *bytes, size_t size, bool full, lnt_file *out, lnt_error *err);
+
+/* Value i of a checked file: type, extents, storage order; of a constant also how it is packed. */
+lnt_operand lnt_file_value(const lnt_file *f, uint32_t i);
+
+/* Extents of a golden vector; none of a scalar. */
+static inline const int64_t *lnt_golden_extents(const lnt_file *f, const lnt_rec_golden *g)
+{
+    return g->rank ? f->extents + g->extents : NULL;
+}
 
 /* A file in memory: mapped, or read into allocated memory. */
 typedef struct lnt_blob {

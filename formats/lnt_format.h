@@ -28,7 +28,8 @@ enum { LNT_BUNDLE_ALIGN = 65536 };
 /* Limits, so that readers need neither deep recursion nor unbounded tables. */
 enum {
     LNT_FILE_MAX_SECTIONS = 64,
-    LNT_FILE_MAX_NESTING = 64 /* subgraphs within subgraphs, the model included */
+    LNT_FILE_SHARED_ATTRS = 16, /* of a list that several nodes have */
+    LNT_FILE_MAX_NESTING = 64   /* subgraphs within subgraphs, the model included */
 };
 
 typedef struct lnt_rec_header { /* 64 bytes at offset 0 */
@@ -53,7 +54,8 @@ typedef struct lnt_rec_section { /* 32 bytes, n_sections of them behind the head
 /* clang-format off */
 #define LNT_SECTION_LIST(X)                                                        \
     X(STRINGS, 1, "strings")                                                       \
-    X(VALUES, 2, "values")                                                         \
+    X(VALUES, 17, "values")                                                        \
+    X(EXTENTS, 18, "extents")         /* int64 */                                  \
     X(CONSTANTS, 3, "constants")      /* in order of offset, which is first use */ \
     X(PACKED, 4, "packed")            /* lnt_packed records (packed.h) */          \
     X(NODES, 5, "nodes")              /* the instruction stream */                 \
@@ -66,7 +68,7 @@ typedef struct lnt_rec_section { /* 32 bytes, n_sections of them behind the head
     X(SYMBOLS, 12, "symbols")                                                      \
     X(STATES, 13, "states")                                                        \
     X(METADATA, 14, "metadata")                                                    \
-    X(GOLDEN, 15, "golden vectors")                                                \
+    X(GOLDEN, 19, "golden vectors")                                                \
     X(TENSORS, 16, "tensors")         /* data of constants */
 /* clang-format on */
 
@@ -76,11 +78,14 @@ typedef enum lnt_section {
 #undef X
 } lnt_section;
 
+/* Above all numbers; and those of values and golden vectors that held their extents themselves. */
+enum { LNT_SECTION_KINDS = 20, LNT_SECTION_OLD_VALUES = 2, LNT_SECTION_OLD_GOLDEN = 15 };
+
 enum { LNT_SECTION_REQUIRED = 1 }; /* lnt_rec_section.flags: who does not know the kind refuses the file */
 
 enum { LNT_VALUE_FEEDS_SHAPES = 1 }; /* lnt_rec_value.flags: extents depend on its contents */
 
-typedef struct lnt_rec_value { /* 80 bytes */
+typedef struct lnt_rec_value { /* 20 bytes */
     uint32_t name;
     uint8_t dtype;
     uint8_t rank;      /* 255 unknown */
@@ -88,7 +93,7 @@ typedef struct lnt_rec_value { /* 80 bytes */
     uint8_t flags;     /* LNT_VALUE_FEEDS_SHAPES or 0 */
     uint32_t constant; /* record in constants, or NONE */
     uint32_t stored;   /* lnt_stored (stored.h): what the bytes of a constant are in the file */
-    int64_t dims[8];   /* >= 0 known, -1 unknown, below: symbols */
+    uint32_t extents;  /* the first record of its rank's extents: >= 0 known, -1 unknown, below: symbols */
 } lnt_rec_value;
 
 /* An extent that is symbol k is -2 - k. */
@@ -207,23 +212,23 @@ typedef enum lnt_golden_encoding {
     LNT_GOLDEN_SAMPLED = 2 /* outputs: every stride-th element */
 } lnt_golden_encoding;
 
-typedef struct lnt_rec_golden { /* 112 bytes: one tensor of a recorded case */
+typedef struct lnt_rec_golden { /* 48 bytes: one tensor of a recorded case */
     uint32_t test;              /* number of the case, rising */
     uint32_t origin;            /* lnt_golden_origin */
     uint16_t role;              /* lnt_golden_role */
     uint16_t encoding;          /* lnt_golden_encoding */
     uint32_t index;             /* number of the model's input or output */
-    uint32_t dtype, rank;
-    int64_t dims[8];
-    uint64_t data;   /* raw, sampled: byte offset in attribute data; seeded: the seed */
-    uint32_t count;  /* elements stored */
-    float tolerance; /* relative to the largest magnitude */
-    uint64_t stride; /* sampled: element i * stride is stored at i */
+    uint16_t dtype, rank;
+    uint32_t extents; /* the first record of its extents */
+    uint32_t count;   /* elements stored */
+    float tolerance;  /* relative to the largest magnitude */
+    uint64_t data;    /* raw, sampled: byte offset in attribute data; seeded: the seed */
+    uint64_t stride;  /* sampled: element i * stride is stored at i */
 } lnt_rec_golden;
 
 _Static_assert(sizeof(lnt_rec_header) == 64, "FORMAT.md");
 _Static_assert(sizeof(lnt_rec_section) == 32, "FORMAT.md");
-_Static_assert(sizeof(lnt_rec_value) == 80, "FORMAT.md");
+_Static_assert(sizeof(lnt_rec_value) == 20, "FORMAT.md");
 _Static_assert(sizeof(lnt_rec_constant) == 32, "FORMAT.md");
 _Static_assert(sizeof(lnt_rec_node) == 40, "FORMAT.md");
 _Static_assert(sizeof(lnt_rec_attr) == 24, "FORMAT.md");
@@ -232,8 +237,8 @@ _Static_assert(sizeof(lnt_rec_subgraph) == 32, "FORMAT.md");
 _Static_assert(sizeof(lnt_rec_symbol) == 32, "FORMAT.md");
 _Static_assert(sizeof(lnt_rec_state) == 16, "FORMAT.md");
 _Static_assert(sizeof(lnt_rec_metadata) == 8, "FORMAT.md");
-_Static_assert(sizeof(lnt_rec_golden) == 112, "FORMAT.md");
-_Static_assert(offsetof(lnt_rec_value, dims) == 16, "FORMAT.md");
+_Static_assert(sizeof(lnt_rec_golden) == 48, "FORMAT.md");
+_Static_assert(offsetof(lnt_rec_golden, data) == 32, "FORMAT.md");
 _Static_assert(offsetof(lnt_rec_constant, offset) == 8, "FORMAT.md");
 
 #endif

@@ -2,6 +2,7 @@
 #include "formats/verify.h"
 
 #include "base/checked.h"
+#include "base/lnt_assert.h"
 #include "formats/byte_order.h"
 #include "formats/hash.h"
 
@@ -69,6 +70,7 @@ static lnt_status view_section(lnt_file *f, const lnt_rec_section *s, lnt_error 
 #define RECORDS(kind, member)                                                                                \
     case LNT_SECTION_##kind: f->member = data; return count_records(s, sizeof *f->member, &f->n_##member, err)
         RECORDS(VALUES, values);
+        RECORDS(EXTENTS, extents);
         RECORDS(CONSTANTS, constants);
         RECORDS(PACKED, packed);
         RECORDS(NODES, nodes);
@@ -92,6 +94,9 @@ static lnt_status view_section(lnt_file *f, const lnt_rec_section *s, lnt_error 
         f->tensors_bytes = s->bytes;
         return LNT_OK;
     }
+    LNT_CHECK(s->kind != LNT_SECTION_OLD_VALUES && s->kind != LNT_SECTION_OLD_GOLDEN, err,
+              "section table: section of kind %" PRIu32 " is of an older version: convert the model again",
+              s->kind);
     LNT_CHECK(!(s->flags & LNT_SECTION_REQUIRED), err,
               "section table: section of kind %" PRIu32 " is required and unknown: this build is too old",
               s->kind);
@@ -204,4 +209,16 @@ lnt_status lnt_file_check(const void *bytes, size_t size, bool full, lnt_file *o
     }
     *out = f;
     return LNT_OK;
+}
+
+lnt_operand lnt_file_value(const lnt_file *f, uint32_t i)
+{
+    LNT_ASSERT(i < f->n_values);
+    const lnt_rec_value *v = &f->values[i];
+    const lnt_rec_constant *c = v->constant == LNT_FILE_NONE ? NULL : &f->constants[v->constant];
+    lnt_operand o = {.dtype = v->dtype, .rank = v->rank, .order = v->order};
+    if (v->rank <= LNT_MAX_RANK && v->rank > 0)
+        memcpy(o.dims, f->extents + v->extents, v->rank * sizeof *o.dims);
+    o.packed = c && c->packed != LNT_FILE_NONE ? &f->packed[c->packed] : NULL;
+    return o;
 }

@@ -36,17 +36,20 @@ static lnt_status check_strings(const lnt_file *f, lnt_error *err)
     return LNT_OK;
 }
 
-/* What is wrong with the extents of a tensor of element_bytes, or NULL. */
-static const char *dims_fault(const int64_t *dims, unsigned rank, size_t element_bytes, uint32_t n_symbols)
+/* What is wrong with the extents, from record `first` on, of a tensor of element_bytes, or NULL. */
+static const char *extents_fault(const lnt_file *f, uint32_t first, unsigned rank, size_t element_bytes,
+                                 uint32_t n_symbols)
 {
-    for (unsigned i = 0; i < LNT_MAX_RANK; i++) {
+    if (rank ? !range_valid(first, rank, f->n_extents) : first != 0)
+        return "its extents lie outside of their section";
+    const int64_t *dims = rank ? f->extents + first : NULL;
+    for (unsigned i = 0; i < rank; i++) {
         const int64_t d = dims[i];
-        if (i >= rank && d != 0)
-            return "an extent past the rank is not 0";
         if (lnt_is_symbol(d) && lnt_symbol_number(d) >= (int64_t)n_symbols)
             return "an extent names a symbol that is not there";
     }
-    return lnt_extents_fit(dims, rank, element_bytes) ? NULL : "its size overflows the address space";
+    return !rank || lnt_extents_fit(dims, rank, element_bytes) ? NULL
+                                                               : "its size overflows the address space";
 }
 
 static bool dtype_known(uint32_t dtype)
@@ -68,8 +71,8 @@ static lnt_status check_value(const lnt_file *f, uint32_t i, lnt_error *err)
                      "element type %d is unknown", v->dtype);
     LNT_CHECK_RECORD(v->rank <= LNT_MAX_RANK || v->rank == LNT_RANK_UNKNOWN, err, "values", i,
                      "rank %d, at most %d allowed", v->rank, LNT_MAX_RANK);
-    const char *fault = dims_fault(v->dims, v->rank <= LNT_MAX_RANK ? v->rank : 0,
-                                   lnt_dtype_size((lnt_dtype)v->dtype), f->n_symbols);
+    const char *fault = extents_fault(f, v->extents, v->rank <= LNT_MAX_RANK ? v->rank : 0,
+                                      lnt_dtype_size((lnt_dtype)v->dtype), f->n_symbols);
     LNT_CHECK_RECORD(!fault, err, "values", i, "%s", fault);
     LNT_CHECK_RECORD(v->order == LNT_ORDER_PLAIN ||
                          (v->order == LNT_ORDER_CHANNELS_LAST && v->rank >= 3 && v->rank <= LNT_MAX_RANK),
@@ -88,15 +91,13 @@ static lnt_status constant_bytes(const lnt_file *f, uint32_t i, uint64_t *bytes,
 {
     const lnt_rec_constant *c = &f->constants[i];
     const lnt_rec_value *v = &f->values[c->value];
-    lnt_operand o = {.dtype = v->dtype, .rank = v->rank};
     size_t size = 0;
-    memcpy(o.dims, v->dims, sizeof o.dims);
+    LNT_CHECK_RECORD(c->packed == LNT_FILE_NONE || c->packed < f->n_packed, err, "constants", i,
+                     "packed record %" PRIu32 " is not there", c->packed);
+    const lnt_operand o = lnt_file_value(f, c->value);
     LNT_CHECK_RECORD(lnt_operand_count(&o) >= 0, err, "constants", i, "an extent is not known");
-    if (c->packed != LNT_FILE_NONE) {
-        LNT_CHECK_RECORD(c->packed < f->n_packed, err, "constants", i,
-                         "packed record %" PRIu32 " is not there", c->packed);
-        o.packed = &f->packed[c->packed];
-        const char *fault = lnt_packed_check(o.packed, (lnt_dtype)v->dtype, v->rank, v->dims);
+    if (o.packed) {
+        const char *fault = lnt_packed_check(o.packed, (lnt_dtype)v->dtype, v->rank, o.dims);
         LNT_CHECK_RECORD(!fault, err, "packed", c->packed, "%s", fault);
         LNT_CHECK_RECORD(v->order == LNT_ORDER_PLAIN, err, "packed", c->packed,
                          "holds a constant that is not in plain order");
@@ -281,10 +282,12 @@ static lnt_status check_subgraph(const lnt_file *f, uint32_t i, lnt_error *err)
     return LNT_OK;
 }
 
-/* Nodes and subgraphs do not share operands, nor nodes attributes: together they have no more than there are.
- * This keeps the work of every later stage linear in the file's size. */
+/* Nodes and subgraphs do not share operands: together they have no more than there are. Nodes may share attributes,
+ * but have no more than there are and a few for each of them. This keeps the work of every later stage linear in the
+ * file's size. */
 static lnt_status check_sharing(const lnt_file *f, lnt_error *err)
 {
+    const uint64_t most_attrs = f->n_attrs + (uint64_t)LNT_FILE_SHARED_ATTRS * f->n_nodes;
     uint64_t operands = 0, attrs = 0;
     for (uint32_t i = 0; i < f->n_nodes; i++) {
         operands += (uint64_t)f->nodes[i].n_in + f->nodes[i].n_out;
@@ -293,7 +296,7 @@ static lnt_status check_sharing(const lnt_file *f, lnt_error *err)
     for (uint32_t i = 0; i < f->n_subgraphs; i++)
         operands += (uint64_t)f->subgraphs[i].n_in + f->subgraphs[i].n_out;
     LNT_CHECK(operands <= f->n_operands, err, "operands section: nodes and subgraphs share operands");
-    LNT_CHECK(attrs <= f->n_attrs, err, "attributes section: nodes share attributes");
+    LNT_CHECK(attrs <= most_attrs, err, "attributes section: nodes share too many attributes");
     return LNT_OK;
 }
 
@@ -446,11 +449,11 @@ static lnt_status check_golden(const lnt_file *f, lnt_error *err)
         LNT_CHECK_RECORD(g->index < (g->role == LNT_GOLDEN_OUTPUT ? f->subgraphs[0].n_out : f->subgraphs[0].n_in), err,
                          "golden vectors", i, "input or output %" PRIu32 " is not there", g->index);
         LNT_CHECK_RECORD(lnt_dtype_size((lnt_dtype)g->dtype) > 0, err, "golden vectors", i,
-                         "element type %" PRIu32 " is unknown or has no fixed size", g->dtype);
-        LNT_CHECK_RECORD(g->rank <= LNT_MAX_RANK, err, "golden vectors", i, "rank %" PRIu32, g->rank);
-        const char *fault = dims_fault(g->dims, g->rank, lnt_dtype_size((lnt_dtype)g->dtype), 0);
+                         "element type %d is unknown or has no fixed size", g->dtype);
+        LNT_CHECK_RECORD(g->rank <= LNT_MAX_RANK, err, "golden vectors", i, "rank %d", g->rank);
+        const char *fault = extents_fault(f, g->extents, g->rank, lnt_dtype_size((lnt_dtype)g->dtype), 0);
         LNT_CHECK_RECORD(!fault, err, "golden vectors", i, "%s", fault);
-        LNT_CHECK_RECORD(lnt_count(g->dims, g->rank, &elements), err, "golden vectors", i,
+        LNT_CHECK_RECORD(lnt_count(lnt_golden_extents(f, g), g->rank, &elements), err, "golden vectors", i,
                          "an extent is not known");
         LNT_CHECK_RECORD(isfinite(g->tolerance) && g->tolerance >= 0, err, "golden vectors", i,
                          "tolerance is negative or not finite");

@@ -39,7 +39,6 @@ static lnt_status load_constant(lnt_model *m, const lnt_rec_value *r, lnt_operan
     size_t bytes;
     v->constant = true;
     v->data = f->tensors + c->offset;
-    v->packed = c->packed == LNT_FILE_NONE ? NULL : &f->packed[c->packed];
     if (r->stored == LNT_STORED_READY)
         return LNT_OK;
     (void)lnt_stored_bytes(LNT_STORED_READY, v, &bytes);
@@ -63,8 +62,8 @@ static lnt_status load_values(lnt_model *m, lnt_error *err)
     for (uint32_t i = 0; i < f->n_values; i++) {
         const lnt_rec_value *r = &f->values[i];
         lnt_operand *v = &m->value[i];
-        *v = (lnt_operand){.dtype = r->dtype, .rank = r->rank, .order = r->order, .storage = i};
-        memcpy(v->dims, r->dims, sizeof v->dims);
+        *v = lnt_file_value(f, i);
+        v->storage = i;
         m->symbol_of[i] = LNT_NONE;
         if (r->constant != LNT_FILE_NONE)
             LNT_TRY(load_constant(m, r, v, err));

@@ -105,15 +105,17 @@ static lnt_status read_golden(const lnt_opened *o, const lnt_rec_golden *r, lnt_
     lnt_case_output *out = r->role == LNT_GOLDEN_INPUT ? NULL : &c->out[r->index];
     lnt_tensor *t = out ? &out->tensor : &c->in[r->index];
     size_t bytes;
-    LNT_REQUIRE(lnt_shape_bytes(r->dims, r->rank, lnt_dtype_size((lnt_dtype)r->dtype), &bytes), err, LNT_E_FILE,
-                "golden vectors: bad extents");
+    const int64_t *extents = lnt_golden_extents(&o->file, r);
+    LNT_REQUIRE(lnt_shape_bytes(extents, r->rank, lnt_dtype_size((lnt_dtype)r->dtype), &bytes), err,
+                LNT_E_FILE, "golden vectors: bad extents");
     if (r->encoding == LNT_GOLDEN_SEEDED)
         LNT_TRY(lnt_room_for(bytes, c->name, err));
     if (out) {
         out->tolerance = r->tolerance;
         out->stride = r->encoding == LNT_GOLDEN_SAMPLED ? r->stride : 0;
         out->rank = r->rank;
-        memcpy(out->dims, r->dims, sizeof out->dims);
+        for (unsigned i = 0; i < r->rank; i++)
+            out->dims[i] = extents[i];
     }
     lnt_tensor_free(memory, t);
     return lnt_golden_tensor(&o->file, r, memory, t, err);

@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { SECTIONS = LNT_SECTION_TENSORS + 1, KEY_BYTES = 256, SHARED_BYTES = 64 };
+enum { SECTIONS = LNT_SECTION_KINDS, KEY_BYTES = 256 };
 
 typedef struct buffer {
     uint8_t *data;
@@ -85,36 +85,28 @@ static uint32_t count(const emitter *e, lnt_section section, size_t record)
 /* Appends a run of bytes, aligned to 8. */
 static lnt_status put_aligned(emitter *e, lnt_section section, const void *bytes, size_t n, uint64_t *at)
 {
-    LNT_ASSERT(section <= LNT_SECTION_TENSORS);
+    LNT_ASSERT((unsigned)section < SECTIONS);
     static const uint8_t zero[8] = {0};
     const size_t used = e->section[section].n;
     LNT_TRY(put(e, section, zero, lnt_round_up(used, 8) - used, NULL));
     return put(e, section, bytes, n, at);
 }
 
-/* The same, if the section does not have these few bytes yet. */
+/* The same, if the section does not have these bytes yet; they are found by their hash. */
 static lnt_status put_once(emitter *e, lnt_section section, const void *bytes, size_t n, uint64_t *at)
 {
-    if (n > SHARED_BYTES)
-        return put_aligned(e, section, bytes, n, at);
-    char key[2 * SHARED_BYTES + 2], *to = key;
-    *to++ = (char)('A' + section);
-    for (size_t i = 0; i < n; i++) {
-        *to++ = "0123456789abcdef"[((const uint8_t *)bytes)[i] >> 4];
-        *to++ = "0123456789abcdef"[((const uint8_t *)bytes)[i] & 15];
-    }
-    *to++ = '\0';
+    enum { RUN_KEY = 48 };
+    char *key = lnt_bump_alloc(&e->g->memory, RUN_KEY, e->err);
+    if (!key)
+        return LNT_E_MEMORY;
+    snprintf(key, RUN_KEY, "%d %zx %llx", (int)section, n, (unsigned long long)lnt_hash(bytes, n));
     const uint32_t known = lnt_names_find(&e->runs, key);
     *at = known;
-    if (known != LNT_NAMES_NONE)
+    if (known != LNT_NAMES_NONE && (n == 0 || memcmp(e->section[section].data + known, bytes, n) == 0))
         return LNT_OK;
-    char *text = lnt_bump_alloc(&e->g->memory, (size_t)(to - key), e->err);
-    if (!text)
-        return LNT_E_MEMORY;
-    memcpy(text, key, (size_t)(to - key));
     LNT_TRY(put_aligned(e, section, bytes, n, at));
     LNT_REQUIRE(*at < LNT_NAMES_NONE, e->err, LNT_E_LIMIT, "the model's attributes have more than 4 GB");
-    return lnt_names_set(&e->runs, text, (uint32_t)*at, e->err);
+    return known == LNT_NAMES_NONE ? lnt_names_set(&e->runs, key, (uint32_t)*at, e->err) : LNT_OK;
 }
 
 static lnt_status put_text(emitter *e, const char *text, uint32_t *at)
@@ -131,6 +123,16 @@ static lnt_status put_text(emitter *e, const char *text, uint32_t *at)
 
 /* ---- values ---- */
 
+/* Extents in records of their own: those of equal values are shared. None have record 0. */
+static lnt_status put_extents(emitter *e, const int64_t *dims, unsigned rank, uint32_t *record)
+{
+    uint64_t at = 0;
+    if (rank)
+        LNT_TRY(put_once(e, LNT_SECTION_EXTENTS, dims, rank * sizeof *dims, &at));
+    *record = (uint32_t)(at / sizeof *dims);
+    return LNT_OK;
+}
+
 static lnt_status put_value(emitter *e, const char *name, const lnt_operand *info, bool feeds_shape,
                             uint32_t constant, lnt_stored stored, uint32_t *number)
 {
@@ -140,11 +142,10 @@ static lnt_status put_value(emitter *e, const char *name, const lnt_operand *inf
                        .flags = feeds_shape ? LNT_VALUE_FEEDS_SHAPES : 0,
                        .constant = constant,
                        .stored = stored};
-    if (v.rank != LNT_RANK_UNKNOWN)
-        for (unsigned i = 0; i < v.rank; i++)
-            v.dims[i] = info->dims[i];
-    LNT_REQUIRE(lnt_extents_fit(v.dims, LNT_MAX_RANK, lnt_dtype_size((lnt_dtype)v.dtype)), e->err,
-                LNT_E_LIMIT, "the extents of '%s' overflow the address space", name);
+    const unsigned rank = v.rank == LNT_RANK_UNKNOWN ? 0 : v.rank;
+    LNT_REQUIRE(lnt_extents_fit(info->dims, rank, lnt_dtype_size((lnt_dtype)v.dtype)), e->err, LNT_E_LIMIT,
+                "the extents of '%s' overflow the address space", name);
+    LNT_TRY(put_extents(e, info->dims, rank, &v.extents));
     LNT_TRY(put_text(e, name, &v.name));
     *number = count(e, LNT_SECTION_VALUES, sizeof v);
     return put(e, LNT_SECTION_VALUES, &v, sizeof v, NULL);
@@ -339,33 +340,51 @@ static lnt_status put_strings(emitter *e, const lnt_attr *a, uint64_t *at)
     return put_once(e, LNT_SECTION_ATTR_DATA, offset, a->count * sizeof *offset, at);
 }
 
-static lnt_status put_attr(emitter *e, const lnt_gnode *n, const lnt_attr *a)
+/* The record of an attribute of n, and what it refers to. */
+static lnt_status make_attr(emitter *e, const lnt_gnode *n, const lnt_attr *a, lnt_rec_attr *r)
 {
-    lnt_rec_attr r = {.type = a->type, .count = a->count};
     uint32_t number;
     size_t bytes;
-    LNT_TRY(put_text(e, a->name, &r.name));
+    *r = (lnt_rec_attr){.type = a->type, .count = a->count};
+    LNT_TRY(put_text(e, a->name, &r->name));
     switch (a->type) {
     case LNT_ATTR_INT:
     case LNT_ATTR_INTS:
-        LNT_TRY(put_once(e, LNT_SECTION_ATTR_DATA, a->i, a->count * sizeof *a->i, &r.data));
+        LNT_TRY(put_once(e, LNT_SECTION_ATTR_DATA, a->i, a->count * sizeof *a->i, &r->data));
         break;
     case LNT_ATTR_FLOAT:
     case LNT_ATTR_FLOATS:
-        LNT_TRY(put_once(e, LNT_SECTION_ATTR_DATA, a->f, a->count * sizeof *a->f, &r.data));
+        LNT_TRY(put_once(e, LNT_SECTION_ATTR_DATA, a->f, a->count * sizeof *a->f, &r->data));
         break;
-    case LNT_ATTR_STRING: LNT_TRY(put_string(e, a->s, a->count, &r.data)); break;
-    case LNT_ATTR_STRINGS: LNT_TRY(put_strings(e, a, &r.data)); break;
+    case LNT_ATTR_STRING: LNT_TRY(put_string(e, a->s, a->count, &r->data)); break;
+    case LNT_ATTR_STRINGS: LNT_TRY(put_strings(e, a, &r->data)); break;
     case LNT_ATTR_TENSOR:
         LNT_REQUIRE(lnt_operand_bytes(a->tensor, &bytes), e->err, LNT_E_MODEL,
                     "node '%s': tensor %s is larger than the address space", n->name, a->name);
         LNT_TRY(
             put_constant(e, n->name, (contents){.info = a->tensor, .exact = true}, bytes, false, &number));
-        r.data = number;
+        r->data = number;
         break;
-    case LNT_ATTR_GRAPH: r.data = e->sub[*a->i]; break;
+    case LNT_ATTR_GRAPH: r->data = e->sub[*a->i]; break;
     }
-    return put(e, LNT_SECTION_ATTRS, &r, sizeof r, NULL);
+    return LNT_OK;
+}
+
+/* Nodes share lists of a few attributes; one with a subgraph or a tensor is nobody else's, as these are not. */
+static lnt_status put_attrs(emitter *e, const lnt_gnode *n, uint32_t *first)
+{
+    lnt_rec_attr *list = lnt_bump_alloc(&e->g->memory, n->n_attr * sizeof *list, e->err);
+    uint64_t at = 0;
+    if (!list)
+        return LNT_E_MEMORY;
+    for (unsigned i = 0; i < n->n_attr; i++)
+        LNT_TRY(make_attr(e, n, &n->attr[i], &list[i]));
+    if (n->n_attr > 0 && n->n_attr <= LNT_FILE_SHARED_ATTRS)
+        LNT_TRY(put_once(e, LNT_SECTION_ATTRS, list, n->n_attr * sizeof *list, &at));
+    else
+        LNT_TRY(put(e, LNT_SECTION_ATTRS, list, n->n_attr * sizeof *list, &at));
+    *first = (uint32_t)(at / sizeof *list);
+    return LNT_OK;
 }
 
 static lnt_status put_program(emitter *e, const lnt_program *p, uint32_t *number)
@@ -373,16 +392,18 @@ static lnt_status put_program(emitter *e, const lnt_program *p, uint32_t *number
     *number = LNT_FILE_NONE;
     if (!p)
         return LNT_OK;
-    lnt_rec_program r = {.first_instr = count(e, LNT_SECTION_INSTRS, sizeof *p->instr),
-                         .n_instr = p->n_instr,
+    uint64_t at;
+    lnt_rec_program r = {.n_instr = p->n_instr,
                          .n_in = p->n_in,
                          .n_out = p->n_out,
                          .n_regs = p->n_regs,
                          .epilogue = p->epilogue};
     memcpy(r.out, p->out, p->n_out);
-    LNT_TRY(put(e, LNT_SECTION_INSTRS, p->instr, p->n_instr * sizeof *p->instr, NULL));
-    *number = count(e, LNT_SECTION_PROGRAMS, sizeof r);
-    return put(e, LNT_SECTION_PROGRAMS, &r, sizeof r, NULL);
+    LNT_TRY(put_once(e, LNT_SECTION_INSTRS, p->instr, p->n_instr * sizeof *p->instr, &at));
+    r.first_instr = (uint32_t)(at / sizeof *p->instr);
+    LNT_TRY(put_once(e, LNT_SECTION_PROGRAMS, &r, sizeof r, &at));
+    *number = (uint32_t)(at / sizeof r);
+    return LNT_OK;
 }
 
 static lnt_status put_node(emitter *e, const lnt_gnode *n)
@@ -394,13 +415,11 @@ static lnt_status put_node(emitter *e, const lnt_gnode *n)
                       .n_out = n->n_out,
                       .n_program_in = n->n_program_in,
                       .n_attrs = n->n_attr,
-                      .first_attr = count(e, LNT_SECTION_ATTRS, sizeof(lnt_rec_attr)),
                       .flags = n->evaluate_early ? LNT_NODE_EVALUATE_EARLY : 0};
     LNT_TRY(put_text(e, n->name, &r.name));
     LNT_TRY(put_operands(e, n->in, n->n_in));
     LNT_TRY(put_operands(e, n->out, n->n_out));
-    for (unsigned i = 0; i < n->n_attr; i++)
-        LNT_TRY(put_attr(e, n, &n->attr[i]));
+    LNT_TRY(put_attrs(e, n, &r.first_attr));
     LNT_TRY(put_program(e, n->program, &r.program));
     return put(e, LNT_SECTION_NODES, &r, sizeof r, NULL);
 }
@@ -472,6 +491,7 @@ static lnt_status put_golden(emitter *e, const lnt_golden_set *golden)
     LNT_TRY(put_aligned(e, LNT_SECTION_ATTR_DATA, golden->data, golden->data_bytes, &base));
     for (size_t i = 0; i < golden->n; i++) {
         lnt_rec_golden r = golden->record[i];
+        LNT_TRY(put_extents(e, golden->extents[i], r.rank, &r.extents));
         if (r.count)
             r.data += base;
         LNT_TRY(put(e, LNT_SECTION_GOLDEN, &r, sizeof r, NULL));
@@ -543,11 +563,16 @@ static lnt_status put_all(emitter *e, const lnt_golden_set *golden)
 
 static lnt_status build(emitter *e, void **image, size_t *size)
 {
-    lnt_section_data data[SECTIONS];
-    unsigned n = 0;
-    for (unsigned i = 1; i < SECTIONS; i++)
-        data[n++] = (lnt_section_data){(lnt_section)i, e->section[i].data, e->section[i].n};
-    LNT_TRY(lnt_file_build(data, n, e->g->memory.allocator, image, size, e->err));
+    static const lnt_section order[] = {
+#define X(name, number, text) LNT_SECTION_##name,
+        LNT_SECTION_LIST(X)
+#undef X
+    };
+    enum { N = sizeof order / sizeof order[0] };
+    lnt_section_data data[N];
+    for (unsigned i = 0; i < N; i++)
+        data[i] = (lnt_section_data){order[i], e->section[order[i]].data, e->section[order[i]].n};
+    LNT_TRY(lnt_file_build(data, N, e->g->memory.allocator, image, size, e->err));
     e->report->lnt_bytes = *size;
     e->report->nodes_after = count(e, LNT_SECTION_NODES, sizeof(lnt_rec_node));
     return LNT_OK;
@@ -589,6 +614,7 @@ lnt_status lnt_emit(lnt_graph *g, lnt_report *report, const lnt_golden_set *gold
 void lnt_golden_set_free(lnt_golden_set *set)
 {
     lnt_free(set->heap, set->record);
+    lnt_free(set->heap, set->extents);
     lnt_free(set->heap, set->data);
     *set = (lnt_golden_set){.heap = set->heap};
 }

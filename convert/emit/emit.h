@@ -5,11 +5,12 @@
 #include "convert/graph/report.h"
 #include "formats/lnt_format.h"
 
-/* Records of golden vectors; their data fields count from the start of `data`. */
+/* Records of golden vectors, with their extents; their data fields count from the start of `data`. */
 typedef struct lnt_golden_set {
     const lnt_allocator *heap;
     lnt_rec_golden *record;
-    size_t n, capacity;
+    int64_t (*extents)[LNT_MAX_RANK];
+    size_t n, capacity, extents_capacity;
     uint8_t *data;
     size_t data_bytes, data_capacity;
 } lnt_golden_set;

@@ -23,9 +23,12 @@ enum {
     SAMPLE_TENSORS = SAMPLE_AT_C + 49
 };
 
+enum { SAMPLE_VALUES = 9, SAMPLE_GOLDEN = 3, SAMPLE_RANK = 3 };
+
 typedef struct sample {
     char strings[128];
-    lnt_rec_value values[9];
+    lnt_rec_value values[SAMPLE_VALUES];
+    int64_t extents[SAMPLE_VALUES + SAMPLE_GOLDEN][SAMPLE_RANK]; /* of values, then of golden vectors */
     lnt_rec_constant constants[3];
     lnt_packed packed[1];
     lnt_rec_node nodes[5];
@@ -38,7 +41,7 @@ typedef struct sample {
     lnt_rec_symbol symbols[1];
     lnt_rec_state states[2];
     lnt_rec_metadata metadata[1];
-    lnt_rec_golden golden[3];
+    lnt_rec_golden golden[SAMPLE_GOLDEN];
     uint8_t tensors[SAMPLE_AT_BIAS + 256];
     unsigned n_states;
 } sample;
@@ -61,7 +64,9 @@ static void sample_value(sample *s, unsigned i, const char *name, lnt_dtype dtyp
                                    .dtype = (uint8_t)dtype,
                                    .rank = (uint8_t)rank,
                                    .constant = constant,
-                                   .dims = {d0, d1}};
+                                   .extents = rank > 0 && rank <= LNT_MAX_RANK ? SAMPLE_RANK * i : 0};
+    s->extents[i][0] = d0;
+    s->extents[i][1] = d1;
 }
 
 static void sample_values(sample *s)
@@ -172,16 +177,16 @@ static void sample_fill(sample *s)
     s->states[0] = (lnt_rec_state){.output = 1, .input = 1};
     s->n_states = 1;
     s->metadata[0] = (lnt_rec_metadata){sample_string(s, "author"), sample_string(s, "nobody")};
-    s->golden[0] =
-        (lnt_rec_golden){.encoding = LNT_GOLDEN_SEEDED, .dtype = LNT_FLOAT, .rank = 2, .dims = {5, 4}};
+    s->golden[0] = (lnt_rec_golden){.encoding = LNT_GOLDEN_SEEDED, .dtype = LNT_FLOAT, .rank = 2};
     s->golden[0].data = 42;
-    s->golden[1] =
-        (lnt_rec_golden){.index = 1, .dtype = LNT_FLOAT, .rank = 1, .dims = {3}, .data = 56, .count = 3};
+    s->golden[1] = (lnt_rec_golden){.index = 1, .dtype = LNT_FLOAT, .rank = 1, .data = 56, .count = 3};
     s->golden[2] =
         (lnt_rec_golden){.role = LNT_GOLDEN_OUTPUT, .encoding = LNT_GOLDEN_SAMPLED, .dtype = LNT_FLOAT};
     s->golden[2].rank = 2;
-    s->golden[2].dims[0] = 5;
-    s->golden[2].dims[1] = 3;
+    const int64_t extents[SAMPLE_GOLDEN][SAMPLE_RANK] = {{5, 4}, {3}, {5, 3}};
+    memcpy(s->extents + SAMPLE_VALUES, extents, sizeof extents);
+    for (unsigned i = 0; i < SAMPLE_GOLDEN; i++)
+        s->golden[i].extents = SAMPLE_RANK * (SAMPLE_VALUES + i);
     s->golden[2].stride = 4;
     s->golden[2].count = 4;
     s->golden[2].data = 72;
@@ -196,14 +201,22 @@ static void *sample_build(const sample *s, size_t *size, lnt_error *err)
         LNT_SECTION_##kind, s->member, sizeof s->member                                                      \
     }
     const lnt_section_data sections[] = {
-        SECTION(STRINGS, strings),     SECTION(VALUES, values),
-        SECTION(CONSTANTS, constants), SECTION(PACKED, packed),
-        SECTION(NODES, nodes),         SECTION(OPERANDS, operands),
-        SECTION(ATTRS, attrs),         SECTION(ATTR_DATA, attr_data),
-        SECTION(PROGRAMS, programs),   SECTION(INSTRS, instrs),
-        SECTION(SUBGRAPHS, subgraphs), SECTION(SYMBOLS, symbols),
+        SECTION(STRINGS, strings),
+        SECTION(VALUES, values),
+        SECTION(EXTENTS, extents),
+        SECTION(CONSTANTS, constants),
+        SECTION(PACKED, packed),
+        SECTION(NODES, nodes),
+        SECTION(OPERANDS, operands),
+        SECTION(ATTRS, attrs),
+        SECTION(ATTR_DATA, attr_data),
+        SECTION(PROGRAMS, programs),
+        SECTION(INSTRS, instrs),
+        SECTION(SUBGRAPHS, subgraphs),
+        SECTION(SYMBOLS, symbols),
         {LNT_SECTION_STATES, s->states, s->n_states * sizeof *s->states},
-        SECTION(METADATA, metadata),   SECTION(GOLDEN, golden),
+        SECTION(METADATA, metadata),
+        SECTION(GOLDEN, golden),
         {LNT_SECTION_TENSORS, s->tensors, SAMPLE_TENSORS},
     };
 #undef SECTION

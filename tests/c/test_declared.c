@@ -7,6 +7,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -37,22 +38,60 @@ static void convert(trial *t, const char *path, const lnt_named_text *state)
     t->image = image;
 }
 
-/* Has cast number `which` of the file cast to `type`, which some attribute of the file holds for another reason. */
+/* Where in the attribute data that number is. */
+static uint64_t find_number(const lnt_file *f, int64_t number)
+{
+    uint64_t at = 0;
+    int64_t there = 0;
+    while (memcpy(&there, f->attr_data + at, sizeof there), there != number) {
+        at += sizeof there;
+        assert_true(at + sizeof there <= f->attr_data_bytes);
+    }
+    return at;
+}
+
+/* The file with n more attributes. */
+static void append_attrs(trial *t, const lnt_rec_attr *attrs, uint32_t n)
+{
+    lnt_section_data section[LNT_FILE_MAX_SECTIONS];
+    const lnt_rec_header *h = (const lnt_rec_header *)t->image;
+    const lnt_rec_section *table = (const lnt_rec_section *)(h + 1);
+    uint8_t *longer = NULL;
+    for (uint32_t i = 0; i < h->n_sections; i++) {
+        const uint8_t *bytes = (const uint8_t *)t->image + table[i].offset;
+        section[i] = (lnt_section_data){(lnt_section)table[i].kind, bytes, table[i].bytes};
+        if (table[i].kind != LNT_SECTION_ATTRS)
+            continue;
+        longer = malloc(table[i].bytes + n * sizeof *attrs);
+        assert_non_null(longer);
+        memcpy(longer, bytes, table[i].bytes);
+        memcpy(longer + table[i].bytes, attrs, n * sizeof *attrs);
+        section[i] = (lnt_section_data){LNT_SECTION_ATTRS, longer, table[i].bytes + n * sizeof *attrs};
+    }
+    void *image = NULL;
+    must(lnt_file_build(section, h->n_sections, &lnt_malloc_allocator, &image, &t->size, &t->err), &t->err);
+    free(longer);
+    lnt_free(&lnt_malloc_allocator, t->image);
+    t->image = image;
+}
+
+/* Has cast number `which` of the file, whose attributes others share, cast to `type`, which some attribute holds for
+ * another reason. */
 static void change_cast(trial *t, unsigned which, int64_t type)
 {
     lnt_file f;
     must(lnt_file_check(t->image, t->size, true, &f, &t->err), &t->err);
-    lnt_rec_attr *attrs = (lnt_rec_attr *)(uintptr_t)f.attrs;
-    uint64_t at = 0;
-    int64_t there = 0;
-    while (memcpy(&there, f.attr_data + at, sizeof there), there != type) {
-        at += sizeof there;
-        assert_true(at + sizeof there <= f.attr_data_bytes);
+    lnt_rec_node *nodes = (lnt_rec_node *)(uintptr_t)f.nodes;
+    for (uint32_t i = 0; i < f.n_nodes; i++) {
+        lnt_rec_attr to = f.attrs[nodes[i].first_attr];
+        if (nodes[i].n_attrs != 1 || strcmp(f.strings + to.name, "to") != 0 || which-- != 0)
+            continue;
+        to.data = find_number(&f, type);
+        nodes[i].first_attr = f.n_attrs;
+        append_attrs(t, &to, 1);
+        return;
     }
-    for (uint32_t i = 0; i < f.n_attrs; i++)
-        if (strcmp(f.strings + attrs[i].name, "to") == 0 && which-- == 0)
-            attrs[i].data = at;
-    must(lnt_file_rehash(t->image, t->size, &t->err), &t->err);
+    fail_msg("no such cast");
 }
 
 static void open_session(trial *t)

@@ -69,7 +69,8 @@ static bool names_a_place(const char *message)
         return true;
     LNT_SECTION_LIST(X)
 #undef X
-    return strstr(message, "header") || strstr(message, "section table") || strstr(message, "padding");
+    return strstr(message, "unknown section") || strstr(message, "header") ||
+           strstr(message, "section table") || strstr(message, "padding");
 }
 
 static void expect_refused(const image *file, const char *what)
@@ -148,9 +149,10 @@ static uint64_t touch_everything(const lnt_file *f)
     for (uint32_t i = 0; i < f->n_values; i++) {
         const lnt_rec_value *v = &f->values[i];
         sum += strlen(f->strings + v->name);
+        const lnt_operand o = lnt_file_value(f, i);
         for (unsigned k = 0; k < v->rank && v->rank <= LNT_MAX_RANK; k++)
-            if (v->dims[k] < -1)
-                sum += strlen(f->strings + f->symbols[-(v->dims[k] + 2)].name);
+            if (o.dims[k] < -1)
+                sum += strlen(f->strings + f->symbols[-(o.dims[k] + 2)].name);
     }
     for (uint32_t i = 0; i < f->n_constants; i++) {
         const lnt_rec_constant *c = &f->constants[i];
@@ -310,12 +312,13 @@ static void hostile_values_and_constants(void **state)
     HOSTILE(s.values[0].name = 128, "values section, record 0: its name");
     HOSTILE(s.values[0].dtype = 12 + 2, "element type 14");
     HOSTILE(s.values[0].rank = 9, "rank 9");
-    HOSTILE(s.values[0].dims[0] = -3, "symbol");
-    HOSTILE(s.values[0].dims[0] = INT64_MIN, "symbol");
-    HOSTILE(s.values[0].dims[2] = 1, "past the rank");
-    HOSTILE(s.values[5].dims[1] = INT64_MAX, "overflow");
-    HOSTILE((s.values[1].dims[0] = 0, s.values[1].rank = 3,
-             s.values[1].dims[1] = s.values[1].dims[2] = 1ll << 40),
+    HOSTILE(s.extents[0][0] = -3, "symbol");
+    HOSTILE(s.extents[0][0] = INT64_MIN, "symbol");
+    HOSTILE(s.values[0].extents = 35, "values section, record 0: its extents lie outside");
+    HOSTILE(s.values[0].extents = UINT32_MAX, "values section, record 0: its extents lie outside");
+    HOSTILE(s.values[SAMPLE_C].extents = 1, "its extents lie outside");
+    HOSTILE(s.extents[5][1] = INT64_MAX, "overflow");
+    HOSTILE((s.extents[1][0] = 0, s.values[1].rank = 3, s.extents[1][1] = s.extents[1][2] = 1ll << 40),
             "overflow");
     HOSTILE(s.values[0].order = 1, "storage order");
     HOSTILE(s.values[0].flags = 2, "reserved");
@@ -328,17 +331,16 @@ static void hostile_values_and_constants(void **state)
     HOSTILE(s.values[SAMPLE_C].stored = LNT_STORED_INT8, "does not go with it");
     HOSTILE(s.values[SAMPLE_W].stored = LNT_STORED_PLAIN, " bytes, its extents need 48");
     HOSTILE((s.values[SAMPLE_W].stored = LNT_STORED_PLAIN, s.constants[0].bytes = 0,
-             s.values[SAMPLE_W].dims[0] = s.packed[0].K = 0,
-             s.values[SAMPLE_W].dims[1] = s.packed[0].N = 1 << 20, s.packed[0].layout = LNT_LAYOUT_PANEL_I8,
-             s.values[SAMPLE_W].dtype = LNT_INT8),
+             s.extents[SAMPLE_W][0] = s.packed[0].K = 0, s.extents[SAMPLE_W][1] = s.packed[0].N = 1 << 20,
+             s.packed[0].layout = LNT_LAYOUT_PANEL_I8, s.values[SAMPLE_W].dtype = LNT_INT8),
             "grow too much");
     HOSTILE(s.values[0].constant = 0, "not its own");
     HOSTILE(s.values[SAMPLE_W].constant = LNT_FILE_NONE, "constants section, record 0");
     HOSTILE((s.values[SAMPLE_C].constant = LNT_FILE_NONE, s.constants[2].value = 9),
             "constants section, record 2: value 9 is not its own");
-    HOSTILE(s.values[SAMPLE_W].dims[0] = -1, "constants section, record 0: an extent is not known");
-    HOSTILE(s.values[SAMPLE_W].dims[0] = 5, "packed section, record 0");
-    HOSTILE(s.values[SAMPLE_BIAS].dims[0] = 4, "constants section, record 1: has 12 bytes");
+    HOSTILE(s.extents[SAMPLE_W][0] = -1, "constants section, record 0: an extent is not known");
+    HOSTILE(s.extents[SAMPLE_W][0] = 5, "packed section, record 0");
+    HOSTILE(s.extents[SAMPLE_BIAS][0] = 4, "constants section, record 1: has 12 bytes");
     HOSTILE(s.values[SAMPLE_C].dtype = LNT_STRING, "of type string");
     HOSTILE(s.constants[1].offset = SAMPLE_AT_BIAS - 64, "overlaps");
     HOSTILE(s.constants[0].offset = 16, "multiple of 64");
@@ -357,7 +359,7 @@ static void hostile_values_and_constants(void **state)
              s.packed[0].source = LNT_SOURCE_CONV),
             "packed section, record 0");
     HOSTILE((s.values[SAMPLE_W].rank = 3, s.values[SAMPLE_W].order = LNT_ORDER_CHANNELS_LAST,
-             s.values[SAMPLE_W].dims[0] = 1, s.values[SAMPLE_W].dims[1] = 4, s.values[SAMPLE_W].dims[2] = 3),
+             s.extents[SAMPLE_W][0] = 1, s.extents[SAMPLE_W][1] = 4, s.extents[SAMPLE_W][2] = 3),
             "not in plain order");
     HOSTILE((s.packed[0].source = LNT_SOURCE_CONVT, s.packed[0].N = 0,
              s.packed[0].phases = s.packed[0].stride[0] = 1 << 17),
@@ -375,7 +377,6 @@ static void hostile_nodes_and_attributes(void **state)
     HOSTILE(s.nodes[0].n_in = UINT16_MAX, "nodes section, record 0: its operands");
     HOSTILE((s.nodes[4].n_in = 2, s.nodes[4].first_operand = 0), "share operands");
     HOSTILE(s.nodes[2].n_attrs = 9, "nodes section, record 2: its attributes");
-    HOSTILE((s.nodes[3].n_attrs = 1, s.nodes[3].first_attr = 3), "share attributes");
     HOSTILE(s.nodes[0].n_program_in = 4, "feed its program");
     HOSTILE(s.operands[s.nodes[0].first_operand + 2] = LNT_FILE_NONE, "program is skipped");
     HOSTILE(s.nodes[0].program = 1, "program 1 is not there");
@@ -448,7 +449,8 @@ static void hostile_rest(void **state)
     HOSTILE(s.golden[1].count = 2, "stores 2 elements where there are 3");
     HOSTILE(s.golden[1].data = 88, "outside of the attribute data");
     HOSTILE(s.golden[1].index = 2, "input or output 2");
-    HOSTILE(s.golden[1].dims[0] = -1, "not known");
+    HOSTILE(s.extents[SAMPLE_VALUES + 1][0] = -1, "not known");
+    HOSTILE(s.golden[1].extents = 36, "golden vectors section, record 1: its extents lie outside");
     HOSTILE(s.golden[1].test = 1, "not in order");
     HOSTILE(s.golden[2].stride = 0, "stride");
     HOSTILE((memset(&s.golden[2].tolerance, 0xff, 4)), "tolerance");
@@ -621,14 +623,59 @@ static size_t read_hex_block(const char *path, uint8_t *bytes, size_t capacity)
     return n;
 }
 
+/* Two nodes with the same n attributes of MANY. */
+static lnt_status share_attributes(uint16_t n, lnt_error *err)
+{
+    enum { MANY = 40 };
+    const lnt_rec_value values[] = {{.dtype = LNT_FLOAT, .constant = LNT_FILE_NONE},
+                                    {.dtype = LNT_FLOAT, .constant = LNT_FILE_NONE},
+                                    {.dtype = LNT_FLOAT, .constant = LNT_FILE_NONE}};
+    const uint32_t operands[] = {0, 2, 0, 1, 1, 2};
+    lnt_rec_node nodes[2];
+    for (uint32_t i = 0; i < 2; i++)
+        nodes[i] = (lnt_rec_node){.op = 1,
+                                  .first_operand = 2 + 2 * i,
+                                  .n_in = 1,
+                                  .n_out = 1,
+                                  .n_attrs = n,
+                                  .program = LNT_FILE_NONE};
+    lnt_rec_attr attrs[MANY];
+    for (unsigned i = 0; i < MANY; i++)
+        attrs[i] = (lnt_rec_attr){.type = LNT_ATTR_STRING};
+    const lnt_rec_subgraph model = {.n_nodes = 2, .n_in = 1, .n_out = 1};
+    const lnt_section_data sections[] = {{LNT_SECTION_STRINGS, "", 1},
+                                         {LNT_SECTION_VALUES, values, sizeof values},
+                                         {LNT_SECTION_NODES, nodes, sizeof nodes},
+                                         {LNT_SECTION_OPERANDS, operands, sizeof operands},
+                                         {LNT_SECTION_ATTRS, attrs, sizeof attrs},
+                                         {LNT_SECTION_SUBGRAPHS, &model, sizeof model}};
+    image file = {0};
+    lnt_file f;
+    assert_int_equal(
+        lnt_file_build(sections, 6, &lnt_malloc_allocator, (void **)&file.bytes, &file.size, err), LNT_OK);
+    const lnt_status status = lnt_file_check(file.bytes, file.size, true, &f, err);
+    release(&file);
+    return status;
+}
+
+static void nodes_share_a_few_attributes(void **state)
+{
+    (void)state;
+    lnt_error err = {0};
+    assert_int_equal(share_attributes(LNT_FILE_SHARED_ATTRS, &err), LNT_OK);
+    assert_int_equal(share_attributes(37, &err), LNT_E_FILE);
+    assert_non_null(strstr(err.message, "share too many attributes"));
+}
+
 /* FORMAT.md's example is what the writer writes for y = Relu(x). */
 static void the_documented_example_is_true(void **state)
 {
     (void)state;
     enum { X, Y, RELU = 126, X_NAME = 1, Y_NAME = 3 };
     const lnt_rec_value values[] = {
-        {.name = X_NAME, .dtype = LNT_FLOAT, .rank = 1, .constant = LNT_FILE_NONE, .dims = {2}},
-        {.name = Y_NAME, .dtype = LNT_FLOAT, .rank = 1, .constant = LNT_FILE_NONE, .dims = {2}}};
+        {.name = X_NAME, .dtype = LNT_FLOAT, .rank = 1, .constant = LNT_FILE_NONE},
+        {.name = Y_NAME, .dtype = LNT_FLOAT, .rank = 1, .constant = LNT_FILE_NONE}};
+    const int64_t extents[] = {2};
     const uint32_t operands[] = {X, Y, X, Y};
     const lnt_rec_node node = {.op = RELU,
                                .op_version = 1,
@@ -640,6 +687,7 @@ static void the_documented_example_is_true(void **state)
     const lnt_rec_subgraph model = {.n_nodes = 1, .n_in = 1, .n_out = 1};
     const lnt_section_data sections[] = {{LNT_SECTION_STRINGS, "\0x\0y", 5},
                                          {LNT_SECTION_VALUES, values, sizeof values},
+                                         {LNT_SECTION_EXTENTS, extents, sizeof extents},
                                          {LNT_SECTION_NODES, &node, sizeof node},
                                          {LNT_SECTION_OPERANDS, operands, sizeof operands},
                                          {LNT_SECTION_SUBGRAPHS, &model, sizeof model}};
@@ -649,7 +697,7 @@ static void the_documented_example_is_true(void **state)
     lnt_file f;
     lnt_error err = {0};
     assert_int_equal(
-        lnt_file_build(sections, 5, &lnt_malloc_allocator, (void **)&file.bytes, &file.size, &err), LNT_OK);
+        lnt_file_build(sections, 6, &lnt_malloc_allocator, (void **)&file.bytes, &file.size, &err), LNT_OK);
     assert_int_equal(n, file.size);
     assert_memory_equal(documented, file.bytes, n);
     assert_int_equal(lnt_file_check(documented, n, true, &f, &err), LNT_OK);
@@ -789,6 +837,7 @@ int main(void)
         cmocka_unit_test(nesting_is_limited),
         cmocka_unit_test(unaligned_bytes_are_refused),
         cmocka_unit_test(the_documented_example_is_true),
+        cmocka_unit_test(nodes_share_a_few_attributes),
         cmocka_unit_test(files_on_disk),
         cmocka_unit_test(panels_of_halves_are_those_of_floats),
     };

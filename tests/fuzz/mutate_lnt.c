@@ -80,6 +80,7 @@ static size_t record_bytes(uint32_t kind)
 {
     switch (kind) {
     case LNT_SECTION_VALUES: return sizeof(lnt_rec_value);
+    case LNT_SECTION_EXTENTS: return sizeof(int64_t);
     case LNT_SECTION_CONSTANTS: return sizeof(lnt_rec_constant);
     case LNT_SECTION_PACKED: return sizeof(lnt_packed);
     case LNT_SECTION_NODES: return sizeof(lnt_rec_node);
@@ -170,22 +171,49 @@ static bool splice(subject *f, uint32_t kind, size_t at, size_t n, const void *r
 
 /* ---- values ---- */
 
+/* Record i of the values and its extents, those past the rank 0; false if it has none. */
+static bool get_value(const subject *f, uint32_t i, lnt_rec_value *v, int64_t dims[LNT_MAX_RANK])
+{
+    const list values = list_of(f, LNT_SECTION_VALUES), extents = list_of(f, LNT_SECTION_EXTENTS);
+    memset(dims, 0, LNT_MAX_RANK * sizeof *dims);
+    if (!get(&values, i, v) || v->rank < 1 || v->rank > LNT_MAX_RANK || v->extents > extents.n ||
+        v->rank > extents.n - v->extents)
+        return false;
+    memcpy(dims, extents.first + v->extents * sizeof *dims, v->rank * sizeof *dims);
+    return true;
+}
+
+/* Puts them back: where they lay, or at the end of the section, so that no other value changes with it. */
+static void put_value(subject *f, uint32_t i, lnt_rec_value *v, const int64_t dims[LNT_MAX_RANK], bool own)
+{
+    const list extents = list_of(f, LNT_SECTION_EXTENTS);
+    if (v->rank == 0)
+        v->extents = 0;
+    else if (own && splice(f, LNT_SECTION_EXTENTS, extents.n, 0, dims, v->rank))
+        v->extents = (uint32_t)extents.n;
+    else if (!own)
+        memcpy(extents.first + v->extents * sizeof *dims, dims, v->rank * sizeof *dims);
+    const list values = list_of(f, LNT_SECTION_VALUES);
+    put(&values, i, v);
+}
+
 /* An extent becomes an extreme, often beside one of 0; an input and an output may change alike. */
 static void change_extent(subject *f)
 {
-    const list values = list_of(f, LNT_SECTION_VALUES);
+    const size_t n_values = list_of(f, LNT_SECTION_VALUES).n;
     const int64_t extent = extreme(f);
     const unsigned shift = below(f, 8);
     const bool empty = below(f, 2);
     for (unsigned n = 1 + below(f, 4) / 3; n > 0; n--) {
         lnt_rec_value v;
-        const uint32_t i = below(f, values.n);
-        if (!get(&values, i, &v) || v.rank < 1 || v.rank > LNT_MAX_RANK)
+        int64_t dims[LNT_MAX_RANK];
+        const uint32_t i = below(f, n_values);
+        if (!get_value(f, i, &v, dims))
             continue;
-        v.dims[shift % v.rank] = extent;
+        dims[shift % v.rank] = extent;
         if (empty && v.rank > 1)
-            v.dims[(shift + 1) % v.rank] = 0;
-        put(&values, i, &v);
+            dims[(shift + 1) % v.rank] = 0;
+        put_value(f, i, &v, dims, below(f, 4) > 0);
     }
 }
 
@@ -193,35 +221,35 @@ static void change_extent(subject *f)
  * factor goes from one to the other. */
 static void reshape(subject *f)
 {
-    const list values = list_of(f, LNT_SECTION_VALUES);
-    const uint32_t i = below(f, values.n);
+    const uint32_t i = below(f, list_of(f, LNT_SECTION_VALUES).n);
     lnt_rec_value v;
-    if (!get(&values, i, &v) || v.rank < 1 || v.rank > LNT_MAX_RANK)
+    int64_t dims[LNT_MAX_RANK];
+    if (!get_value(f, i, &v, dims))
         return;
     const unsigned a = below(f, v.rank), b = below(f, v.rank);
-    const int64_t extent = v.dims[a], factor = 2 + below(f, 6);
+    const int64_t extent = dims[a], factor = 2 + below(f, 6);
     switch (below(f, 4)) {
     case 0:
         if (v.rank < LNT_MAX_RANK)
-            v.dims[v.rank++] = 1;
+            dims[v.rank++] = 1;
         break;
     case 1:
-        v.dims[a] = v.dims[b];
-        v.dims[b] = extent;
+        dims[a] = dims[b];
+        dims[b] = extent;
         break;
     case 2:
-        if (a != b && extent > 0 && extent % factor == 0 && v.dims[b] >= 0 && v.dims[b] < 1 << 20) {
-            v.dims[a] /= factor;
-            v.dims[b] *= factor;
+        if (a != b && extent > 0 && extent % factor == 0 && dims[b] >= 0 && dims[b] < 1 << 20) {
+            dims[a] /= factor;
+            dims[b] *= factor;
         }
         break;
     default:
         v.rank--;
-        (void)(v.rank && lnt_mul_i64(v.dims[0], v.dims[v.rank], &v.dims[0]));
-        v.dims[v.rank] = 0;
+        (void)(v.rank && lnt_mul_i64(dims[0], dims[v.rank], &dims[0]));
+        dims[v.rank] = 0;
         break;
     }
-    put(&values, i, &v);
+    put_value(f, i, &v, dims, true);
 }
 
 static void change_type(subject *f)
@@ -247,8 +275,7 @@ static void change_rank(subject *f)
     if (!get(&values, i, &v))
         return;
     v.rank = ranks[below(f, sizeof ranks)];
-    for (unsigned d = v.rank; d < LNT_MAX_RANK && v.rank <= LNT_MAX_RANK; d++)
-        v.dims[d] = 0;
+    v.extents = v.rank && v.rank <= LNT_MAX_RANK ? below(f, list_of(f, LNT_SECTION_EXTENTS).n) : 0;
     put(&values, i, &v);
 }
 
