@@ -4,6 +4,8 @@ RAM := any
 THREADS := all
 LEVELS := scalar
 CROSS := s390x-linux-gnu-
+# What ISO C's default is here would be computed in double and rounded later.
+ARCH := -fexcess-precision=fast
 EMULATOR := qemu-s390x -L /usr/s390x-linux-gnu
 CPUS := max=scalar
 AUDIO :=

@@ -91,8 +91,10 @@ static void check_turn(bench *t)
         rows[i] = t->v.f + i * t->width;
     fill(t, &t->y, t->width * LANES, 1);
     t->kernels->transpose(rows, t->width, scale, t->y.f);
-    for (int64_t i = 0; i < t->width * LANES; i++)
-        compare(t, "transpose", i, t->y.f[i], (double)(scale * rows[i % LANES][i / LANES]), 0);
+    for (int64_t i = 0; i < t->width * LANES; i++) {
+        const float wanted = scale * rows[i % LANES][i / LANES];
+        compare(t, "transpose", i, t->y.f[i], (double)wanted, 0);
+    }
     guards(t, &t->y, "transpose");
     fill(t, &t->y, t->width * step, 1);
     memcpy(before, t->y.f, (size_t)t->y.n * sizeof *before);
