@@ -233,6 +233,13 @@ bool lnt_conv_streams_rows(const lnt_site *site, const lnt_conv *c)
            c->groups == 1 && c->channels * lnt_volume(c->w.kernel) <= DEPTH && c->w.out[2] >= LNT_GEMM_PART;
 }
 
+/* Pixels of one tap are rows of a product, too: the tile's pointers go along them, where the stem of a level without
+ * vectors spends an addition on each load from one. */
+static bool multiplies_points(const lnt_site *site)
+{
+    return site->kernels->gemm->lanes == 1;
+}
+
 static lnt_status bind_float(lnt_site *site)
 {
     lnt_conv g;
@@ -245,7 +252,7 @@ static lnt_status bind_float(lnt_site *site)
         lnt_conv_algorithm(&g, (lnt_order)site->in[0]->order, writes, store.residual >= 0);
     if (kind == LNT_CONV_DEPTHWISE)
         return lnt_conv_bind_depthwise(site, &g, &store);
-    if (kind != LNT_CONV_PRODUCT)
+    if (kind != LNT_CONV_PRODUCT && !(kind == LNT_CONV_POINTS && multiplies_points(site)))
         return lnt_conv_bind_stem(site, &g, kind, &store);
     conv *c = lnt_bind_params(site, sizeof *c);
     if (!c)

@@ -7,8 +7,9 @@
 
 enum {
     DEPTHWISE_PIXELS = LNT_VL == 16 ? 8 : 4,
-    DEPTHWISE_FEW = 4,     /* pixels of a group where taps are not constants */
-    DEPTHWISE_VECTORS = 2, /* of groups of few pixels, or of one alone */
+    DEPTHWISE_FEW = 4,                        /* pixels of a group where taps are not constants */
+    DEPTHWISE_VECTORS = LNT_VL == 1 ? 4 : 2,  /* of groups of few pixels, or of one alone */
+    DEPTHWISE_TOGETHER = LNT_VL == 1 ? 4 : 1, /* vectors that share a look at which taps are inside */
     /* taps of a line whose multiply-adds hide the look which are inside */
     DEPTHWISE_LOOK = LNT_VL == 16 ? 5 : 7,
     DEPTHWISE_TAPS = 7 /* of the longest line with code of its own */
@@ -73,21 +74,48 @@ LNT_INLINE void depthwise_any(depthwise_acc *acc, const lnt_depthwise *d, const 
 LNT_INLINE void depthwise_line(depthwise_acc *acc, const lnt_depthwise *d, const depthwise_place *p,
                                const float *x, const float *w, const depthwise_kind k)
 {
-    UNROLL_FOR(4, unsigned j = 0; j < k.vectors; j++) {
+    const unsigned together = k.vectors < DEPTHWISE_TOGETHER ? k.vectors : DEPTHWISE_TOGETHER;
+    UNROLL_FOR(4, unsigned j = 0; j < k.vectors; j += together) {
         const float *weights = w + j * LNT_VL, *pixel_at = x;
-        vf weight[DEPTHWISE_TAPS];
+        vf weight[DEPTHWISE_TAPS][DEPTHWISE_TOGETHER], pixel[DEPTHWISE_TOGETHER];
         UNROLL_FOR(7, unsigned t = 0; t < k.taps; t++, weights += d->w_tap)
-            weight[t] = v_load(weights);
+            UNROLL_FOR(4, unsigned s = 0; s < together; s++)
+                weight[t][s] = v_load(weights + s * LNT_VL);
         UNROLL_FOR(19, unsigned at = 0; at < (k.pixels - 1) * k.stride + k.taps;
                    at++, pixel_at += d->in_pixel) {
             if (k.border && !(p->met & 1u << at))
                 continue;
-            const vf pixel = v_keep(load_channels(pixel_at, j, k, p->lanes));
+            if (LNT_VL == 1)
+                v_load_each(pixel, pixel_at + j, together);
+            else
+                pixel[0] = v_keep(load_channels(pixel_at, j, k, p->lanes));
             UNROLL_FOR(8, unsigned i = 0; i < k.pixels; i++)
                 if (at >= i * k.stride && at - i * k.stride < k.taps)
-                    acc->v[i][j] = v_fma(pixel, weight[at - i * k.stride], acc->v[i][j]);
+                    UNROLL_FOR(4, unsigned s = 0; s < together; s++)
+                        acc->v[i][j + s] = v_fma(pixel[s], weight[at - i * k.stride][s], acc->v[i][j + s]);
         }
     }
+}
+
+/* Residual and clamping of sums of one lane, whose limits cost more than a look at whether there are any. */
+LNT_INLINE void depthwise_finish(depthwise_acc *acc, const lnt_depthwise *d, const depthwise_place *p,
+                                 size_t to, const depthwise_kind k)
+{
+    if (d->residual)
+        UNROLL_FOR(8, unsigned i = 0; i < k.pixels; i++, to += d->pixel) {
+            if (k.border && i >= p->pixels)
+                break;
+            UNROLL_FOR(4, unsigned j = 0; j < k.vectors; j++)
+                acc->v[i][j] += v_load(d->residual + to + j * LNT_VL);
+        }
+    if (d->low != -INFINITY)
+        UNROLL_FOR(8, unsigned i = 0; i < k.pixels; i++)
+            UNROLL_FOR(4, unsigned j = 0; j < k.vectors; j++)
+                acc->v[i][j] = v_max(v_splat(d->low), acc->v[i][j]);
+    if (d->high != INFINITY)
+        UNROLL_FOR(8, unsigned i = 0; i < k.pixels; i++)
+            UNROLL_FOR(4, unsigned j = 0; j < k.vectors; j++)
+                acc->v[i][j] = v_min(v_splat(d->high), acc->v[i][j]);
 }
 
 LNT_INLINE void depthwise_group(const lnt_depthwise *d, const depthwise_place *p, const depthwise_kind k)
@@ -106,14 +134,17 @@ LNT_INLINE void depthwise_group(const lnt_depthwise *d, const depthwise_place *p
             depthwise_any(&acc, d, p, d->line[l] + from, d->w[l] + p->n, k);
     const vf low = v_splat(d->low), high = v_splat(d->high);
     size_t to = p->i * d->pixel + p->n;
+    if (LNT_VL == 1)
+        depthwise_finish(&acc, d, p, to, k);
     UNROLL_FOR(8, unsigned i = 0; i < k.pixels; i++, to += d->pixel) {
         if (k.border && i >= p->pixels)
             break;
         UNROLL_FOR(4, unsigned j = 0; j < k.vectors; j++) {
             vf x = acc.v[i][j];
-            if (d->residual)
+            if (LNT_VL > 1 && d->residual)
                 x += load_channels(d->residual + to, j, k, p->lanes);
-            x = v_min(high, v_max(low, x));
+            if (LNT_VL > 1)
+                x = v_min(high, v_max(low, x));
             if (k.whole)
                 v_store(d->c + to + j * LNT_VL, x);
             else
@@ -247,7 +278,7 @@ static void depthwise_any_run(const lnt_depthwise *d)
     depthwise_alone(&own, begin, own.pixels);
 }
 
-#if defined(LNT_SIMD_AVX512) || defined(LNT_SIMD_AVX2) || defined(LNT_SIMD_NEON)
+#if defined(LNT_SIMD_AVX512) || defined(LNT_SIMD_AVX2) || defined(LNT_SIMD_NEON) || LNT_VL == 1
 #define DEPTHWISE(taps, stride)                                                                              \
     static void depthwise_##taps##_##stride(const lnt_depthwise *d)                                          \
     {                                                                                                        \

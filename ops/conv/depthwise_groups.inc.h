@@ -18,8 +18,10 @@ static group_lanes lanes_of(const lnt_depthwise *d, size_t n)
     group_lanes g = {.n = n, .lanes = left < LNT_VL ? (unsigned)left : LNT_VL};
     g.channel = group * d->group_channels;
     g.room = (unsigned)(d->in_pixel - g.channel);
+    int32_t at[LNT_VL] = {0};
     for (unsigned i = 0; i < g.lanes; i++)
-        g.at[i] = (int32_t)(((n + i) / d->features - group) * d->group_channels);
+        at[i] = (int32_t)(((n + i) / d->features - group) * d->group_channels);
+    g.at = vi_load(at);
     return g;
 }
 

@@ -3,8 +3,8 @@
  * K is short and no two of its elements need be adjacent, so each has an offset of its own; pixels have
  * a constant step, so that one pointer serves them all. */
 
-/* Vectors of the narrowest tile, of 16 columns. */
-enum { STEM_VECTORS = 16 / LNT_VL, STEM_STEP = LNT_VL == 16 ? 2 : 0 };
+/* Vectors of the narrowest tile: of 16 columns, or 4 single ones. */
+enum { STEM_VECTORS = LNT_VL == 1 ? 4 : 16 / LNT_VL, STEM_STEP = LNT_VL == 16 ? 2 : 0 };
 _Static_assert(LNT_PANEL % (STEM_VECTORS * LNT_VL) == 0, "panels are whole tiles");
 
 #if LNT_VL == 16
@@ -17,6 +17,15 @@ _Static_assert(LNT_PANEL % (STEM_VECTORS * LNT_VL) == 0, "panels are whole tiles
 static __attribute__((noinline, unused)) void store_some(float *p, vf x, unsigned lanes)
 {
     v_store_n(p, x, lanes);
+}
+
+/* *at, which moves on: one addition where a load takes no index and the compiler would make two of it. */
+LNT_INLINE const float *next_pixel(const float **at, size_t step)
+{
+    const float *pixel = *at;
+    *at += step;
+    __asm__("" : "+r"(*at));
+    return pixel;
 }
 
 /* Columns from n on, `left` of them at most, of pixels [i, i + pixels). half: of the last vector only half is
@@ -39,23 +48,38 @@ LNT_INLINE void stem_tile(const lnt_stem *s, size_t i, size_t n, size_t left, co
     for (size_t k = 0; k < s->depth; k++, b += LNT_PANEL) {
         const float *at = x + s->offset[k];
         vf bv[4];
+#if LNT_VL == 1
+        (void)panel;
+        v_load_each(bv, b, vectors);
+#else
         UNROLL_FOR(4, unsigned j = 0; j < vectors; j++)
             bv[j] = v_load(b + j * LNT_VL / LNT_PANEL * panel + j * LNT_VL % LNT_PANEL);
+#endif
         UNROLL_FOR(14, unsigned p = 0; p < pixels; p++) {
             if (LNT_VL == 16 && vectors == 1) {
                 v_fma_from(&acc[p][0], at + p * step, bv[0], half);
                 continue;
             }
-            const vf a = v_splat(at[p * step]);
+            const vf a = v_splat(LNT_VL == 1 ? *next_pixel(&at, step) : at[p * step]);
             UNROLL_FOR(4, unsigned j = 0; j < vectors; j++)
                 acc[p][j] = v_fma(a, bv[j], acc[p][j]);
         }
     }
     const vf low = v_splat(s->low), high = v_splat(s->high);
     float *c = s->c + i * c_step + n;
+#if LNT_VL == 1 /* limits cost more than a look at whether there are any */
+    if (s->low != -INFINITY)
+        UNROLL_FOR(14, unsigned p = 0; p < pixels; p++)
+            UNROLL_FOR(4, unsigned j = 0; j < vectors; j++)
+                acc[p][j] = v_max(low, acc[p][j]);
+    if (s->high != INFINITY)
+        UNROLL_FOR(14, unsigned p = 0; p < pixels; p++)
+            UNROLL_FOR(4, unsigned j = 0; j < vectors; j++)
+                acc[p][j] = v_min(high, acc[p][j]);
+#endif
     UNROLL_FOR(14, unsigned p = 0; p < pixels; p++, c += c_step)
         UNROLL_FOR(4, unsigned j = 0; j < vectors; j++) {
-            const vf y = v_min(high, v_max(low, acc[p][j]));
+            const vf y = LNT_VL == 1 ? acc[p][j] : v_min(high, v_max(low, acc[p][j]));
             if (MASKS && !whole)
                 v_store_n(c + j * LNT_VL, y, lanes[j]);
             else if (lanes[j] == LNT_VL)
@@ -117,6 +141,8 @@ enum { PLANES = 8, PLANE_VECTORS = 3 };
 enum { PLANES = 8, PLANE_VECTORS = 1 };
 #elif defined(LNT_SIMD_NEON)
 enum { PLANES = 4, PLANE_VECTORS = 3 }; /* fewer loads for cores that run in order */
+#elif LNT_VL == 1
+enum { PLANES = 8, PLANE_VECTORS = 3 };
 #else
 enum { PLANES = 4, PLANE_VECTORS = 1 };
 #endif

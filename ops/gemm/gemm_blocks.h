@@ -13,6 +13,7 @@
 /* clang-format off */
 /*                          TILE_ROWS  TALL_ROWS  TILE_VECTORS  SUMS_MIN  DEPTH_BLOCK */
 #define LNT_SHAPE_SCALAR         4,         4,            2,        6,         256
+#define LNT_SHAPE_SINGLE         6,         6,            4,       16,         256 /* 24 of 32, of a number each */
 #define LNT_SHAPE_AVX2           6,         6,            2,        8,         384 /* 12 of 16 registers are sums */
 #define LNT_SHAPE_AVX512         6,        10,            4,       16,         768 /* 24, or 20, of 32 */
 #define LNT_SHAPE_AARCH64        6,         6,            4,        8,         256 /* 24 of 32 */

@@ -81,7 +81,10 @@ LNT_INLINE void acc_step(tile_acc *acc, const unsigned rows, const unsigned vect
                          size_t row)
 {
     vf bv[TILE_VECTORS];
-    UNROLL_FOR(4, unsigned j = 0; j < vectors; j++) {
+    if (LNT_VL == 1 && form == LNT_B_F32)
+        v_load_each(bv, b[0] + row, vectors);
+    const unsigned others = LNT_VL == 1 && form == LNT_B_F32 ? 0 : vectors;
+    UNROLL_FOR(4, unsigned j = 0; j < others; j++) {
         bv[j] = load_b(form, b[j * LNT_VL / LNT_PANEL], row + j * LNT_VL % LNT_PANEL);
         if (rows > 1)
             v_hold(&bv[j]);
@@ -134,6 +137,8 @@ LNT_INLINE void accumulate(tile_acc *acc, const unsigned rows, const unsigned ve
                            const lnt_tile *t, const float *b, const float **fetch)
 {
     const size_t depth = t->depth, b_row = t->b_row, ahead_step = t->ahead_step;
+    /* Where there are no vectors there is seldom a second-level cache. */
+    const unsigned ahead_lines = LNT_VL > 1 ? t->ahead_lines : 0;
     const unsigned panels = (vectors * LNT_VL + LNT_PANEL - 1) / LNT_PANEL;
     const float *ahead = *fetch, *bp[TILE_VECTORS];
     (void)in_order;
@@ -155,15 +160,15 @@ LNT_INLINE void accumulate(tile_acc *acc, const unsigned rows, const unsigned ve
             bp[0] += k * b_row;
         }
 #endif
-        if (LNT_VL > 4 && rows * vectors >= STEPS_SUMS && b_row == LNT_PANEL)
+        if (LNT_VL != 4 && rows * vectors >= STEPS_SUMS && b_row == LNT_PANEL)
             for (; k + STEPS <= depth; k += STEPS) {
-                for (unsigned line = 0; line < t->ahead_lines; line++, ahead += ahead_step)
+                for (unsigned line = 0; line < ahead_lines; line++, ahead += ahead_step)
                     v_prefetch_far(ahead);
                 UNROLL_FOR(4, unsigned c = 0; c < STEPS; c++)
                     acc_step(&chain[0], rows, vectors, half, form, a, k + c, bp, c * LNT_PANEL);
                 next_rows(form, bp, panels, STEPS * LNT_PANEL);
             }
-        if (LNT_VL > 4 && rows == 1 && chains == STEPS && b_row == LNT_PANEL && !t->b_is_far)
+        if (LNT_VL != 4 && rows == 1 && chains == STEPS && b_row == LNT_PANEL && !t->b_is_far)
             for (; k + STEPS <= depth; k += STEPS) {
                 UNROLL_FOR(4, unsigned c = 0; c < STEPS; c++)
                     acc_step(&chain[c], rows, vectors, half, form, a, k + c, bp, c * LNT_PANEL);
@@ -280,10 +285,14 @@ LNT_INLINE void acc_end(tile_acc *acc, const lnt_tile *t, const unsigned rows, c
             UNROLL_FOR(4, unsigned j = 0; j < vectors; j++)
                 acc->v[i][j] += load_lanes(t->residual[i] + n + j * LNT_VL, MASKS && j + 1 == vectors, lanes);
     const vf low = v_splat(t->low), high = v_splat(t->high);
-    if (t->low != -INFINITY || t->high != INFINITY)
+    if (t->low != -INFINITY)
         UNROLL_FOR(10, unsigned i = 0; i < rows; i++)
             UNROLL_FOR(4, unsigned j = 0; j < vectors; j++)
-                acc->v[i][j] = v_min(high, v_max(low, acc->v[i][j]));
+                acc->v[i][j] = v_max(low, acc->v[i][j]);
+    if (t->high != INFINITY)
+        UNROLL_FOR(10, unsigned i = 0; i < rows; i++)
+            UNROLL_FOR(4, unsigned j = 0; j < vectors; j++)
+                acc->v[i][j] = v_min(high, acc->v[i][j]);
     UNROLL_FOR(10, unsigned i = 0; i < rows; i++)
         UNROLL_FOR(4, unsigned j = 0; j < vectors; j++) {
             float *c = t->c[i] + n + j * LNT_VL;
@@ -455,6 +464,11 @@ LNT_INLINE void narrow_block(const lnt_tile *t, unsigned first, size_t column, f
             narrow_step(sum, a, b, t->b_panel, rows, columns, (unsigned)left);
         b += left;
     }
+#if LNT_VL == 1
+    UNROLL_FOR(4, unsigned i = 0; i < rows; i++)
+        UNROLL_FOR(4, unsigned n = 0; n < columns; n++)
+            to[i * PART + n] += sum[i][n];
+#else
     if (columns == 1) {
         const vf sums = v_sum4(sum[0][0], sum[1][0], sum[2][0], sum[3][0]);
         UNROLL_FOR(4, unsigned i = 0; i < rows; i++)
@@ -465,6 +479,7 @@ LNT_INLINE void narrow_block(const lnt_tile *t, unsigned first, size_t column, f
         const vf sums = v_sum4(sum[i][0], sum[i][1], sum[i][2], sum[i][3]);
         v_store_n(to + i * PART, v_load_n(to + i * PART, NARROW) + sums, NARROW);
     }
+#endif
 }
 
 static void narrow(const lnt_tile *t, unsigned rows)
@@ -480,7 +495,7 @@ static void narrow(const lnt_tile *t, unsigned rows)
             const bool many = rows - i >= NARROW;
             float *to = sums + i * PART;
             for (size_t at = 0; at < columns;)
-                if (LNT_VL > 4 && many && columns - at >= NARROW) { /* else it is never worth it */
+                if (LNT_VL != 4 && many && columns - at >= NARROW) { /* else it is never worth it */
                     narrow_block(t, i, n + at, to + at, NARROW, NARROW);
                     at += NARROW;
                 } else if (many)

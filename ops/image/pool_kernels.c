@@ -1,2 +1,3 @@
 /* pool_kernels.c — the kernels of pooling at the scalar level. */
+#define LNT_SIMD_SINGLE
 #include "ops/image/pool_kernels.inc.h"

@@ -3,7 +3,6 @@
 #include "ops/image/pool_kernels.h"
 #include "ops/simd/simd.h"
 #include "ops/simd/simd_lanes.h"
-#include "ops/simd/simd_narrow.h"
 
 enum { VL = LNT_VL };
 
@@ -14,8 +13,11 @@ LNT_INLINE vf even_lanes(vf a, vf b)
     return __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
 #elif LNT_VL == 8
     return __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14);
-#else
+#elif LNT_VL == 4
     return __builtin_shufflevector(a, b, 0, 2, 4, 6);
+#else
+    (void)b;
+    return a;
 #endif
 }
 
@@ -39,7 +41,7 @@ LNT_INLINE vf even_lanes(vf a, vf b)
             vf acc = v_splat(start);                                                                         \
             for (int64_t t = 0; t < taps; t++)                                                               \
                 acc = pick(acc, v_splat(x[o * stride + t * dilation]));                                      \
-            y[o] = acc[0];                                                                                   \
+            y[o] = v_first(acc);                                                                             \
         }                                                                                                    \
     }
 

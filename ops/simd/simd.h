@@ -10,7 +10,8 @@
  *
  * +, -, *, /, comparisons (giving a vi of 0 or -1), &, |, ^, ~, << and >> work on vectors as in C. Casting
  * between vf and vi keeps the bits. Loads and stores take any element-aligned address. The scalar level has
- * vectors too (4 lanes, whatever the compiler makes of them), but no fused multiply-add. */
+ * vectors too (4 lanes, whatever the compiler makes of them), but no fused multiply-add; where the target has
+ * none, and the file says LNT_SIMD_SINGLE, they are single numbers (ops/simd/simd_single.h). */
 #ifndef LNT_OPS_SIMD_SIMD_H
 #define LNT_OPS_SIMD_SIMD_H
 
@@ -20,6 +21,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
+
+#define LNT_INLINE static inline __attribute__((always_inline, unused))
+
+/* Registers for four floats without a level's flags. */
+#if defined(__SSE2__) || defined(__ARM_NEON) || defined(__ALTIVEC__) || defined(__VX__)
+#define LNT_TARGET_HAS_VECTORS 1
+#else
+#define LNT_TARGET_HAS_VECTORS 0
+#endif
 
 #if defined(LNT_SIMD_AVX512)
 #include <immintrin.h>
@@ -33,6 +43,9 @@
 #include <arm_neon.h>
 #define LNT_VL 4
 #define LNT_SIMD_SUFFIX neon
+#elif defined(LNT_SIMD_SINGLE) && !LNT_TARGET_HAS_VECTORS
+#define LNT_VL 1
+#define LNT_SIMD_SUFFIX scalar
 #else
 #define LNT_VL 4
 #define LNT_SIMD_SUFFIX scalar
@@ -42,8 +55,9 @@
 #define LNT_SIMD_PASTE(a, b) LNT_SIMD_PASTE2(a, b)
 #define LNT_SIMD_NAME(stem) LNT_SIMD_PASTE(stem, LNT_SIMD_SUFFIX)
 
-#define LNT_INLINE static inline __attribute__((always_inline, unused))
-
+#if LNT_VL == 1
+#include "ops/simd/simd_single.h"
+#else
 typedef float vf __attribute__((vector_size(LNT_VL * 4)));
 typedef int32_t vi __attribute__((vector_size(LNT_VL * 4)));
 typedef uint32_t vu __attribute__((vector_size(LNT_VL * 4))); /* where sums may wrap */
@@ -77,6 +91,14 @@ LNT_INLINE vi vi_splat(int32_t x)
 LNT_INLINE vf v_load(const float *p)
 {
     return *(const vf_unaligned *)p;
+}
+
+/* to[i] = vector i from p on, i < n. */
+LNT_INLINE void v_load_each(vf *to, const float *p, const unsigned n)
+{
+#pragma GCC unroll 4
+    for (unsigned i = 0; i < n; i++)
+        to[i] = v_load(p + i * LNT_VL);
 }
 
 /* x, held in a register: a compiler may rather load it again for each of its uses. */
@@ -523,6 +545,11 @@ LNT_INLINE vf v_narrow(vd low, vd high)
 
 /* ---- across lanes: pairwise, in the same order at every level of the same width ---- */
 
+LNT_INLINE float v_first(vf x)
+{
+    return x[0];
+}
+
 LNT_INLINE float v_sum(vf x)
 {
 #if LNT_VL == 16
@@ -595,6 +622,12 @@ LNT_INLINE unsigned vi_first(vi mask)
 #endif
 }
 
+/* Lanes that are b's or more, or NaN. */
+LNT_INLINE vi v_not_below(vf a, vf b)
+{
+    return ~(a < b);
+}
+
 /* Lanes whose magnitude is below limit. */
 LNT_INLINE vi v_within(vf x, float limit)
 {
@@ -614,6 +647,8 @@ LNT_INLINE int v_any_beyond(vf x, float limit)
     return vi_any(~(v_abs(x) < v_splat(limit)));
 #endif
 }
+
+#endif
 
 LNT_INLINE void v_prefetch(const void *p)
 {

@@ -149,6 +149,33 @@ LNT_INLINE void vi_store_8(void *p, vi x)
     memcpy(p, &four, sizeof four);
 }
 
+#elif LNT_VL == 1
+
+LNT_INLINE vi vi_load_u8(const uint8_t *p)
+{
+    return *p;
+}
+
+LNT_INLINE vi vi_load_i8(const int8_t *p)
+{
+    return *p;
+}
+
+LNT_INLINE void vi_store_8(void *p, vi x)
+{
+    *(uint8_t *)p = (uint8_t)x;
+}
+
+LNT_INLINE vf v_load_f16(const uint16_t *p)
+{
+    return lnt_f16_to_float(*p);
+}
+
+LNT_INLINE vf v_load_bf16(const uint16_t *p)
+{
+    return lnt_bf16_to_float(*p);
+}
+
 #else
 
 #define LNT_LOAD_NARROW(name, type)                                                                          \
@@ -270,11 +297,13 @@ LNT_INLINE void v_store_requantized(uint8_t *p, const vf x[LNT_BYTE_VECTORS], by
 
 #else
 
-enum { LNT_BYTE_VECTORS = 1 };
+enum { LNT_BYTE_VECTORS = LNT_VL == 1 ? 4 : 1 };
 
 LNT_INLINE void vi_load_bytes(const uint8_t *p, bool is_signed, vi to[LNT_BYTE_VECTORS])
 {
-    to[0] = is_signed ? vi_load_i8((const int8_t *)p) : vi_load_u8(p);
+#pragma GCC unroll 4
+    for (unsigned i = 0; i < LNT_BYTE_VECTORS; i++)
+        to[i] = is_signed ? vi_load_i8((const int8_t *)p + i * LNT_VL) : vi_load_u8(p + i * LNT_VL);
 }
 
 typedef struct byte_range {
@@ -291,10 +320,14 @@ LNT_INLINE byte_range byte_range_of(int32_t zero, bool is_signed)
 /* lnt_requantize (ops/quant/qparams.h), lane by lane. */
 LNT_INLINE void v_store_requantized(uint8_t *p, const vf x[LNT_BYTE_VECTORS], byte_range r)
 {
-    vi_store_8(p, v_round_int(v_min(r.high, v_at_least(x[0], r.low))) + r.zero);
+#pragma GCC unroll 4
+    for (unsigned i = 0; i < LNT_BYTE_VECTORS; i++)
+        vi_store_8(p + i * LNT_VL, v_round_int(v_min(r.high, v_at_least(x[i], r.low))) + r.zero);
 }
 
 #endif
+
+#if LNT_VL > 1
 
 /* ---- float16 without instructions for it: bits in the low half of each lane ---- */
 
@@ -414,6 +447,8 @@ LNT_INLINE vf v_load_i64(const int64_t *p)
     return x;
 #endif
 }
+
+#endif
 
 static inline int32_t lnt_cut_int(float x)
 {
