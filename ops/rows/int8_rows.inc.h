@@ -34,7 +34,7 @@ LNT_INLINE void quantize_block(const float *x, uint8_t *y, float scale, float in
     vi beyond = vi_splat(0);
     UNROLL_FOR(4, unsigned i = 0; i < VECTORS; i++) {
         v[i] = v_load(x + i * VL) * v_splat(inverse);
-        beyond |= ~(v_off_integer(v[i]) < v_splat(near_middle));
+        beyond |= v_not_below(v_off_integer(v[i]), v_splat(near_middle));
     }
     /* What is 2**22 or more is saturated, divided or not. */
     if (vi_any(beyond))
