@@ -19,6 +19,7 @@ lnt_status lnt_fold_into_table(lnt_edit *e, lnt_gnode *n); /* elementwise work b
 lnt_status lnt_lift_merged(lnt_edit *e,
                            lnt_gnode *n); /* Transpose before a Reshape that merges spatial axes */
 lnt_status lnt_sink_split(lnt_edit *e, lnt_gnode *n);      /* and behind one that splits them */
+lnt_status lnt_scatter_box(lnt_edit *e, lnt_gnode *n);     /* ScatterND of a box */
 lnt_status lnt_fuse_sum_square(lnt_edit *e, lnt_gnode *n); /* ReduceSum(x * x) */
 lnt_status lnt_sink_squeeze(lnt_edit *e, lnt_gnode *n); /* elementwise work before Squeeze, behind a Conv */
 lnt_status lnt_lift_transpose(lnt_edit *e,

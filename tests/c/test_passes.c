@@ -276,6 +276,49 @@ static void build_identities(model *m)
 }
 PASS_TEST(identities, build_identities, expect(&m, "Relu", 1); expect(&m, NULL, 1);)
 
+/* ---- ScatterND of a box ---- */
+
+/* Writes columns [begin, end) of all rows of [16, 8, 10], counted from the back where `back` is 8; from row `first` on
+ * the last column once more in the place of the one before it, if there is such a row. */
+static void scatter_box(model *m, int64_t begin, int64_t end, int64_t back, int64_t first)
+{
+    enum { ROWS = 16, COLUMNS = 8, REST = 10 };
+    int64_t tuple[ROWS * COLUMNS][2], n = 0;
+    for (int64_t r = 0; r < ROWS; r++)
+        for (int64_t c = begin; c < end; c++, n++)
+            tuple[n][0] = r, tuple[n][1] = (r >= first && c + 2 == end ? c + 1 : c) - back;
+    const uint32_t x = input(m, DIMS(ROWS, COLUMNS, REST)), updates = input(m, DIMS(n, REST));
+    const uint32_t indices = lnt_graph_add_constant(&m->g, "i", LNT_INT64, 2, (const int64_t[]){n, 2}, tuple,
+                                                    (size_t)n * sizeof *tuple);
+    output(m, VALUE(m, "ScatterND", x, indices, updates));
+}
+
+static void build_scatter_middle(model *m)
+{
+    scatter_box(m, 1, 7, 0, 16);
+}
+static void build_scatter_end(model *m)
+{
+    scatter_box(m, 2, 8, 8, 16);
+}
+static void build_scatter_all(model *m)
+{
+    scatter_box(m, 0, 8, 0, 16);
+}
+static void build_scatter_twice(model *m)
+{
+    scatter_box(m, 1, 7, 0, 15);
+}
+static void build_scatter_few(model *m)
+{
+    scatter_box(m, 1, 4, 0, 16);
+}
+PASS_TEST(scatter_middle, build_scatter_middle, expect(&m, "ScatterND", 0); expect(&m, "Slice", 2);)
+PASS_TEST(scatter_end, build_scatter_end, expect(&m, "ScatterND", 0); expect(&m, "Slice", 1);)
+PASS_TEST(scatter_all, build_scatter_all, expect(&m, "ScatterND", 0); expect(&m, "Concat", 0);)
+PASS_TEST(scatter_twice, build_scatter_twice, expect(&m, "ScatterND", 1);)
+PASS_TEST(scatter_few, build_scatter_few, expect(&m, "ScatterND", 1);)
+
 /* x + 0 turns -0 into 0 and must stay. */
 static void build_plus_zero(model *m)
 {
@@ -830,6 +873,11 @@ int main(void)
         cmocka_unit_test(test_shape_chain),
         cmocka_unit_test(test_partly_known_shape),
         cmocka_unit_test(test_identities),
+        cmocka_unit_test(test_scatter_middle),
+        cmocka_unit_test(test_scatter_end),
+        cmocka_unit_test(test_scatter_all),
+        cmocka_unit_test(test_scatter_twice),
+        cmocka_unit_test(test_scatter_few),
         cmocka_unit_test(test_plus_zero_stays),
         cmocka_unit_test(test_common_subexpressions),
         cmocka_unit_test(test_dead_nodes),

@@ -7,7 +7,7 @@ import pytest
 from onnx import TensorProto
 
 from builder import Builder
-from harness import linnet, reference, write_case
+from harness import SHARED, linnet, reference, write_case
 
 
 def convert(folder, model, inputs, *options):
@@ -59,3 +59,61 @@ def test_columns_of_a_wide_matrix(tmp_path):
                                           {"x": b.rng.standard_normal((1, 1, 900)).astype(np.float32)})
     assert lnt_bytes <= 1.02 * onnx_bytes
     assert info["restored_bytes"] == 512 * 272 * 4
+
+
+def enhancer(frames=(2, 4, 10)):
+    """A frame of a spectrum, as streaming enhancers are exported: bands by a filter bank, dilated depthwise convolutions
+    over caches whose slices are assigned by ScatterND, a GRU, and back. Indices are worked out by Range and Expand."""
+    b = Builder(3)
+    x = b.input("x", TensorProto.FLOAT, [1, 1, 257])
+    caches = [b.input(f"cache{k}", TensorProto.FLOAT, [1, 8, 16, 33]) for k in range(len(frames))]
+    bands = b.op("MatMul", x, b.weight(257, 33))
+    y = b.op("Conv", b.op("Reshape", bands, [1, 1, 1, 33]), b.weight(8, 1, 1, 3), pads=[0, 1, 0, 1])
+    for k, n in enumerate(frames):
+        begin, axes = 16 - n, (1, 8, n, 33)
+        ranges = [b.op("Unsqueeze", b.op("Reshape", b.op("Range", *([np.array(c) for c in (first, first + extent, 1)])),
+                                         [extent if j == i else 1 for j in range(4)]), [-1])
+                  for i, (extent, first) in enumerate(zip(axes, (0, 0, begin, 0)))]
+        indices = b.op("Concat", *[b.op("Expand", r, [*axes, 1]) for r in ranges], axis=-1)
+        rows = b.op("Expand", y, [1, 8, n, 33])
+        cache = b.op("ScatterND", caches[k], indices, rows)
+        b.output(cache, f"next{k}", [1, 8, 16, 33])
+        deep = b.op("Conv", cache, b.weight(8, 1, 3, 3), group=8, dilations=[n // 2, 1], pads=[0, 1, 0, 1])
+        y = b.op("Relu", b.op("Slice", deep, [0], [1], [2]))
+    flat = b.op("Reshape", y, [1, 1, 8 * 33])
+    hidden, _ = b.op("GRU", flat, b.weight(1, 96, 264), b.weight(1, 96, 32), outputs=2, hidden_size=32)
+    b.output(b.op("MatMul", b.op("Reshape", hidden, [1, 1, 32]), b.weight(32, 257)), "y", [1, 1, 257])
+    fed = {"x": b.rng.standard_normal((1, 1, 257)).astype(np.float32)}
+    fed |= {c: b.rng.standard_normal((1, 8, 16, 33)).astype(np.float32) for c in caches}
+    return b.model("enhancer"), fed
+
+
+def test_assigned_slices(tmp_path):
+    """What indices of slices say is in the places of the slices: no table of theirs is left."""
+    onnx_bytes, lnt_bytes, info = convert(tmp_path, *enhancer())
+    assert "ScatterND" not in info["operators"]
+    assert lnt_bytes <= 1.02 * onnx_bytes
+
+
+# Models that hold their weights; the light ones make theirs by ConstantOfShape.
+SHARED_MODELS = [p.parent for p in sorted((SHARED / "models").glob("*/model.onnx")) if not p.parent.name.startswith("light_")]
+
+
+@pytest.mark.parametrize("folder", SHARED_MODELS, ids=lambda p: p.name)
+def test_real_models(tmp_path, folder):
+    """Without Winograd's transform a file is about as large as its model."""
+    done = linnet("convert", folder / "model.onnx", "-o", tmp_path / "m.lnt", "--winograd-budget", "0")
+    assert done.returncode == 0, done.stderr
+    onnx_bytes = (folder / "model.onnx").stat().st_size
+    assert (tmp_path / "m.lnt").stat().st_size <= (1.02 if onnx_bytes > 100_000 else 1.2) * onnx_bytes
+
+
+@pytest.mark.parametrize("folder", SHARED_MODELS, ids=lambda p: p.name)
+def test_winograd_within_its_budget(tmp_path, folder):
+    """What it makes a file grow by is at most what it may."""
+    size = {}
+    for percent in (0, 15):
+        done = linnet("convert", folder / "model.onnx", "-o", tmp_path / "m.lnt", "--winograd-budget", percent)
+        assert done.returncode == 0, done.stderr
+        size[percent] = (tmp_path / "m.lnt").stat().st_size
+    assert size[15] <= 1.15 * size[0]
