@@ -110,14 +110,20 @@ static question draw_question(const bench *t, const lnt_qgemm_kernels *kernels, 
     return q;
 }
 
-/* Numbers that bring most sums into a byte's range, some far beyond it, and one to NaN. */
+/* Numbers that bring most sums into a byte's range and some far beyond it. In half of the cases all are such that
+ * requantization may take sums for bounded; in the others some scales are too small for that, or one is NaN. */
 static void draw_numbers(bench *t, uint64_t *random)
 {
+    const bool bounded = below(random, 2) != 0;
     for (unsigned i = 0; i < LNT_QPANELS_MAX * LNT_QPANEL; i++) {
+        const float unit = below(random, 8) == 0 ? 1e4f : bounded || below(random, 2) ? 1.3e-4f : 1e-6f;
         t->acc_bias[i] = (int32_t)below(random, 20001) - 10000;
-        t->scale[i] = (float)(1 + below(random, 1000)) * (below(random, 8) ? 1e-6f : 1e4f);
+        if (below(random, 8) == 0)
+            t->acc_bias[i] = (int32_t)below(random, (1u << 29) + 1) - (1 << 28);
+        t->scale[i] = (float)(1 + below(random, 1000)) * unit;
     }
-    t->scale[below(random, LNT_QPANEL)] = NAN;
+    if (!bounded && below(random, 4) == 0)
+        t->scale[below(random, LNT_QPANEL)] = NAN;
 }
 
 static void ask(bench *t, const lnt_qgemm_kernels *kernels, const question *q)

@@ -22,17 +22,18 @@ enum { BLOCK = 16, QUARTERS = BLOCK / LNT_VL, NINE = 9 /* taps that are held in 
 
 /* What pixels share. */
 typedef struct depthwise_lanes {
-    int32x4_t acc_bias[QUARTERS];
-    vf scale[QUARTERS];
+    int32x4_t acc_bias[QUARTERS]; /* bounded: MAGIC_BITS are added */
+    float32x4_t scale[QUARTERS];
     uint8x16_t flip;
     byte_range range;
+    byte_offset offset;
 } depthwise_lanes;
 
 /* Channels [first, first + BLOCK). */
 typedef struct depthwise_block {
     const lnt_qdepthwise *d;
     size_t first;
-    bool narrow;
+    bool narrow, bounded; /* bounded: results are int8 or uint8, and accumulators are bounded (are_bounded) */
     depthwise_lanes lanes;
     int8x16_t w[LNT_QTAPS_MAX];       /* narrow */
     int16x8_t wide[LNT_QTAPS_MAX][2]; /* else: minus their zero points */
@@ -86,9 +87,13 @@ static void depthwise_load(const lnt_qdepthwise *d, size_t first, depthwise_bloc
     depthwise_load_weights(b);
     l->flip = vdupq_n_u8(b->narrow ? d->flip ^ 0x80 : d->flip);
     l->range = byte_range_of(d->zero, d->is_signed);
+    l->offset = byte_offset_of(d->zero, d->is_signed);
+    b->bounded = d->result == LNT_QRESULT_INT8 &&
+                 are_bounded(d->acc_bias + first, d->scale + first, (int64_t)d->taps * UINT8_MAX * UINT8_MAX);
     for (unsigned i = 0; i < QUARTERS; i++) {
-        l->scale[i] = v_load(d->scale + first + i * LNT_VL);
-        l->acc_bias[i] = vld1q_s32(d->acc_bias + first + i * LNT_VL);
+        l->scale[i] = vld1q_f32(d->scale + first + i * LNT_VL);
+        l->acc_bias[i] =
+            vaddq_s32(vld1q_s32(d->acc_bias + first + i * LNT_VL), vdupq_n_s32(b->bounded ? MAGIC_BITS : 0));
     }
 #ifdef __ARM_FEATURE_DOTPROD
     for (unsigned x = 0; x < SIDE && d->taps == NINE; x++)
@@ -157,28 +162,32 @@ LNT_INLINE void accumulate_wide(const int16x8_t w[][2], uint8x16_t flip, const u
 
 #ifdef __ARM_FEATURE_DOTPROD
 
-/* Do the taps of a 3x3 kernel lie side by side in three lines, and is it moved by a pixel each time? */
-static bool in_lines(const lnt_qdepthwise *d, const lnt_qdepthwise_run *run)
+/* Do the taps of a 3x3 kernel lie side by side in three lines, and is it moved by a pixel each time? The answer is the
+ * same for all runs of more than one pixel. */
+static bool in_lines(const lnt_qdepthwise *d)
 {
-    for (size_t t = 0; run->pixels > 1 && t < NINE; t++)
+    const lnt_qdepthwise_run *run = d->run, *const end = d->run + d->runs;
+    while (run < end && run->pixels == 1)
+        run++;
+    for (size_t t = 0; run < end && t < NINE; t++)
         if (run->tap[t] != run->tap[t - t % SIDE] + t % SIDE * d->step)
             return false;
-    return run->pixels > 1;
+    return run < end;
 }
 
 /* A column of three bytes is interleaved once and meets the weights of the three outputs that read it: `done` has
  * its last column then, `middle` its middle one, `fresh` its first. */
-LNT_INLINE void add_column(const int8x16_t w[SIDE][QUARTERS], const depthwise_lanes *l,
+LNT_INLINE void add_column(const depthwise_block *b, const int8x16_t w[SIDE][QUARTERS], uint8x16_t flip,
                            const uint8_t *const *line, size_t at, int32x4_t *done, int32x4_t *middle,
                            int32x4_t *fresh)
 {
     int8x16_t quad[QUARTERS];
-    interleave(load_narrow(line[0] + at, l->flip), load_narrow(line[1] + at, l->flip),
-               load_narrow(line[2] + at, l->flip), quad);
+    interleave(load_narrow(line[0] + at, flip), load_narrow(line[1] + at, flip),
+               load_narrow(line[2] + at, flip), quad);
     UNROLL_FOR(4, unsigned i = 0; i < QUARTERS; i++) {
         done[i] = vdotq_s32(done[i], quad[i], w[2][i]);
         middle[i] = vdotq_s32(middle[i], quad[i], w[1][i]);
-        fresh[i] = vdotq_s32(l->acc_bias[i], quad[i], w[0][i]);
+        fresh[i] = vdotq_s32(b->lanes.acc_bias[i], quad[i], w[0][i]);
     }
 }
 
@@ -192,93 +201,110 @@ static __attribute__((noinline)) void depthwise_store_wide(const depthwise_block
     for (unsigned i = 0; i < BLOCK; i += LNT_VL) {
         vi sums = vi_load(acc + i);
         if (d->result == LNT_QRESULT_FLOATS) {
-            const vf v = vi_float(sums) * b->lanes.scale[i / LNT_VL] + v_load(d->bias + b->first + i);
+            const vf v = vi_float(sums) * (vf)b->lanes.scale[i / LNT_VL] + v_load(d->bias + b->first + i);
             sums = (vi)v_min(v_splat(d->high), v_max(v_splat(d->low), v));
         }
         vi_store((int32_t *)(void *)y + i, sums);
     }
 }
 
-LNT_INLINE void depthwise_store(const depthwise_block *b, const depthwise_lanes *l, const bool int8,
-                                const int32x4_t acc[QUARTERS], uint8_t *y)
+static __attribute__((noinline)) void depthwise_store_unbounded(const depthwise_block *b, const int32_t *acc,
+                                                                uint8_t *y)
 {
     vf v[QUARTERS];
-    if (!int8) {
-        int32_t sums[BLOCK];
-        UNROLL_FOR(4, unsigned i = 0; i < QUARTERS; i++)
-            vst1q_s32(sums + i * LNT_VL, acc[i]);
-        depthwise_store_wide(b, sums, y);
+    if (b->d->result != LNT_QRESULT_INT8) {
+        depthwise_store_wide(b, acc, y);
         return;
     }
+    for (unsigned i = 0; i < QUARTERS; i++)
+        v[i] = vi_scaled(vi_load(acc + i * LNT_VL), (vf)b->lanes.scale[i]);
+    v_store_requantized(y, v, b->lanes.range);
+}
+
+LNT_INLINE void depthwise_store(const depthwise_block *b, int32x4_t acc[QUARTERS], uint8_t *y)
+{
+    int32x4_t copy[1][QUARTERS];
+    uint8x16_t bytes[1];
     UNROLL_FOR(4, unsigned i = 0; i < QUARTERS; i++)
-        v[i] = vi_scaled((vi)acc[i], l->scale[i]);
-    v_store_requantized(y, v, l->range);
+        copy[0][i] = acc[i];
+    requantize_bounded(1, copy, b->lanes.scale, b->lanes.offset, bytes);
+    vst1q_u8(y, bytes[0]);
 }
 
-/* All pixels of a run; nine: taps == NINE, of narrow operands, for int8 or uint8 results. */
-LNT_INLINE void depthwise_run(const depthwise_block *b, const lnt_qdepthwise_run *run, const bool nine)
-{
-    const lnt_qdepthwise *d = b->d;
-    const depthwise_lanes l = b->lanes;
-    const size_t width = lnt_qresult_bytes(d->result), step = d->step, pixel = d->pixel;
-    const uint8_t *tap[NINE], *const end = run->y + run->pixels * pixel + b->first * width;
-    int8x16_t w[NINE];
-    UNROLL_FOR(9, size_t t = 0; t < NINE; t++) {
-        w[t] = b->w[t];
-        tap[t] = nine ? run->tap[t] : NULL;
-    }
-    size_t at = b->first;
-    for (uint8_t *y = run->y + b->first * width; y < end; y += pixel, at += step) {
-        int32x4_t acc[QUARTERS];
-        UNROLL_FOR(4, unsigned k = 0; k < QUARTERS; k++)
-            acc[k] = l.acc_bias[k];
-        UNROLL_FOR(9, size_t t = 0; nine && t < NINE; t++)
-            w[t] = (int8x16_t)v_keep((vf)w[t]); /* whole: GCC would hold each half by itself */
-        if (nine)
-            accumulate_narrow(w, l.flip, tap, at, NINE, acc);
-        else if (b->narrow)
-            accumulate_narrow(b->w, l.flip, run->tap, at, d->taps, acc);
-        else
-            accumulate_wide(b->wide, l.flip, run->tap, at, d->taps, acc);
-        depthwise_store(b, &l, nine || d->result == LNT_QRESULT_INT8, acc, y);
-    }
-}
-
-static __attribute__((noinline)) void depthwise_nine(const depthwise_block *b, const lnt_qdepthwise_run *run)
-{
-    depthwise_run(b, run, true);
-}
-
+/* All pixels of a run. */
 static __attribute__((noinline)) void depthwise_any(const depthwise_block *b, const lnt_qdepthwise_run *run)
 {
-    depthwise_run(b, run, false);
+    const lnt_qdepthwise *d = b->d;
+    const size_t width = lnt_qresult_bytes(d->result), taps = d->taps;
+    const uint8x16_t flip = b->lanes.flip;
+    uint8_t *y = run->y + b->first * width, *const end = y + run->pixels * d->pixel;
+    for (size_t at = b->first; y < end; y += d->pixel, at += d->step) {
+        int32x4_t acc[QUARTERS];
+        int32_t sums[BLOCK];
+        UNROLL_FOR(4, unsigned i = 0; i < QUARTERS; i++)
+            acc[i] = b->lanes.acc_bias[i];
+        if (b->narrow)
+            accumulate_narrow(b->w, flip, run->tap, at, taps, acc);
+        else
+            accumulate_wide(b->wide, flip, run->tap, at, taps, acc);
+        if (b->bounded) {
+            depthwise_store(b, acc, y);
+            continue;
+        }
+        UNROLL_FOR(4, unsigned i = 0; i < QUARTERS; i++)
+            vst1q_s32(sums + i * LNT_VL, acc[i]);
+        depthwise_store_unbounded(b, sums, y);
+    }
+}
+
+/* All runs, or those of one pixel, of nine narrow taps with bounded accumulators. */
+static __attribute__((noinline)) void depthwise_nine(const depthwise_block *b, const bool single)
+{
+    const lnt_qdepthwise *d = b->d;
+    const uint8x16_t flip = b->lanes.flip;
+    const size_t step = d->step, pixel = d->pixel;
+    int8x16_t w[NINE];
+    UNROLL_FOR(9, size_t t = 0; t < NINE; t++)
+        w[t] = b->w[t];
+    for (const lnt_qdepthwise_run *run = d->run, *last = run + d->runs; run < last; run++) {
+        const uint8_t *tap[NINE];
+        if (single && run->pixels > 1)
+            continue;
+        UNROLL_FOR(9, size_t t = 0; t < NINE; t++)
+            tap[t] = run->tap[t];
+        uint8_t *y = run->y + b->first, *const end = y + run->pixels * pixel;
+        for (size_t at = b->first; y < end; y += pixel, at += step) {
+            int32x4_t acc[QUARTERS];
+            UNROLL_FOR(4, unsigned i = 0; i < QUARTERS; i++)
+                acc[i] = b->lanes.acc_bias[i];
+            UNROLL_FOR(9, size_t t = 0; t < NINE; t++)
+                w[t] = (int8x16_t)v_keep((vf)w[t]); /* whole: GCC would hold each half by itself */
+            accumulate_narrow(w, flip, tap, at, NINE, acc);
+            depthwise_store(b, acc, y);
+        }
+    }
 }
 
 #ifdef __ARM_FEATURE_DOTPROD
 
-/* Pixels of a run in lines, for int8 or uint8 results. */
-static __attribute__((noinline)) void depthwise_columns(const depthwise_block *b,
-                                                        const lnt_qdepthwise_run *run)
+/* A run of pixels in lines, with bounded accumulators. */
+LNT_INLINE void columns_of_run(const depthwise_block *b, const int8x16_t w[SIDE][QUARTERS], uint8x16_t flip,
+                               const lnt_qdepthwise_run *run)
 {
-    const lnt_qdepthwise *d = b->d;
-    const depthwise_lanes l = b->lanes;
     const uint8_t *const line[SIDE] = {run->tap[0], run->tap[SIDE], run->tap[2 * SIDE]};
-    const size_t step = d->step, pixel = d->pixel;
-    int8x16_t w[SIDE][QUARTERS];
+    const size_t step = b->d->step, pixel = b->d->pixel;
     int32x4_t sums[SIDE][QUARTERS];
-    UNROLL_FOR(3, unsigned x = 0; x < SIDE; x++)
-        UNROLL_FOR(4, unsigned i = 0; i < QUARTERS; i++) {
-            w[x][i] = b->column[x][i];
-            sums[x][i] = l.acc_bias[i];
-        }
     uint8_t *y = run->y + b->first;
     const uint8_t *const end = y + run->pixels * pixel;
     size_t at = b->first;
-    add_column(w, &l, line, at, sums[1], sums[2], sums[0]);
-    add_column(w, &l, line, at += step, sums[2], sums[0], sums[1]);
+    UNROLL_FOR(3, unsigned x = 0; x < SIDE; x++)
+        UNROLL_FOR(4, unsigned i = 0; i < QUARTERS; i++)
+            sums[x][i] = b->lanes.acc_bias[i];
+    add_column(b, w, flip, line, at, sums[1], sums[2], sums[0]);
+    add_column(b, w, flip, line, at += step, sums[2], sums[0], sums[1]);
 #define OUTPUT(done, middle, fresh)                                                                          \
-    add_column(w, &l, line, at += step, sums[done], sums[middle], sums[fresh]);                              \
-    depthwise_store(b, &l, true, sums[done], y);                                                             \
+    add_column(b, w, flip, line, at += step, sums[done], sums[middle], sums[fresh]);                         \
+    depthwise_store(b, sums[done], y);                                                                       \
     y += pixel;                                                                                              \
     if (y == end)                                                                                            \
     return
@@ -288,6 +314,19 @@ static __attribute__((noinline)) void depthwise_columns(const depthwise_block *b
         OUTPUT(2, 0, 1);
     }
 #undef OUTPUT
+}
+
+/* All runs of more than one pixel. */
+static __attribute__((noinline)) void depthwise_columns(const depthwise_block *b)
+{
+    const lnt_qdepthwise *d = b->d;
+    int8x16_t w[SIDE][QUARTERS];
+    UNROLL_FOR(3, unsigned x = 0; x < SIDE; x++)
+        UNROLL_FOR(4, unsigned i = 0; i < QUARTERS; i++)
+            w[x][i] = b->column[x][i];
+    for (const lnt_qdepthwise_run *run = d->run, *last = run + d->runs; run < last; run++)
+        if (run->pixels > 1)
+            columns_of_run(b, w, b->lanes.flip, run);
 }
 
 #endif
@@ -310,24 +349,37 @@ static void depthwise_few(const depthwise_block *b, const lnt_qdepthwise_run *ru
     }
 }
 
+static void depthwise_runs(const depthwise_block *b, const bool lines)
+{
+    const lnt_qdepthwise *d = b->d;
+    if (d->taps == NINE && b->narrow && b->bounded) {
+#ifdef __ARM_FEATURE_DOTPROD
+        if (lines)
+            depthwise_columns(b);
+#endif
+        depthwise_nine(b, lines);
+        return;
+    }
+    for (const lnt_qdepthwise_run *run = d->run; run < d->run + d->runs; run++)
+        depthwise_any(b, run);
+}
+
 /* Blocks are whole: the last one begins where 16 channels are left, some of which the one before has computed. */
 static void depthwise(const lnt_qdepthwise *d)
 {
     LNT_ASSERT(d->taps <= LNT_QTAPS_MAX && d->w_tap >= BLOCK && d->w_tap % BLOCK == 0);
-    const bool few = d->channels < BLOCK, nine = d->taps == NINE && d->result == LNT_QRESULT_INT8;
+    const bool few = d->channels < BLOCK;
+#ifdef __ARM_FEATURE_DOTPROD
+    const bool lines = d->taps == NINE && in_lines(d);
+#else
+    const bool lines = false;
+#endif
     for (size_t first = 0; first < d->channels; first += BLOCK) {
         depthwise_block b;
         depthwise_load(d, few || first + BLOCK <= d->channels ? first : d->channels - BLOCK, &b);
-        for (const lnt_qdepthwise_run *run = d->run; run < d->run + d->runs; run++)
-            if (few)
-                depthwise_few(&b, run);
-#ifdef __ARM_FEATURE_DOTPROD
-            else if (nine && b.narrow && in_lines(d, run))
-                depthwise_columns(&b, run);
-#endif
-            else if (nine && b.narrow)
-                depthwise_nine(&b, run);
-            else
-                depthwise_any(&b, run);
+        if (!few)
+            depthwise_runs(&b, lines);
+        for (const lnt_qdepthwise_run *run = d->run; few && run < d->run + d->runs; run++)
+            depthwise_few(&b, run);
     }
 }

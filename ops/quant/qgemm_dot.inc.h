@@ -40,21 +40,29 @@ LNT_INLINE int8x16_t dot_quad(const uint8_t *a)
     return moved(vreinterpretq_u8_u32(vdupq_n_u32(four)));
 }
 
-LNT_INLINE void dot_tile(const unsigned rows, const lnt_qproduct *product)
+/* Eight bytes twice. */
+LNT_INLINE int8x16_t dot_quads(const uint8_t *a)
+{
+    uint64_t eight;
+    memcpy(&eight, a, sizeof eight);
+    return moved(vreinterpretq_u8_u64(vdupq_n_u64(eight)));
+}
+
+/* Rows [first, first + rows). */
+LNT_INLINE void dot_rows(const unsigned rows, unsigned first, const lnt_qproduct *product, const shared *s)
 {
     const int8_t *panel = product->panel[0];
-    int32x4_t acc[DOT_ROWS][PARTS], start[PARTS];
+    int32x4_t acc[DOT_ROWS][PARTS];
     int8x16_t x[DOT_ROWS];
-    start_of(product, SIGNED, start);
     UNROLL_FOR(5, unsigned r = 0; r < rows; r++)
         UNROLL_FOR(4, unsigned p = 0; p < PARTS; p++)
-            acc[r][p] = start[p];
+            acc[r][p] = s->start[p];
     for (int64_t t = 0; t < product->taps; t++) {
         const ptrdiff_t offset = product->tap_offset[t];
         const uint8_t *a[DOT_ROWS];
         int64_t q = product->quads;
         UNROLL_FOR(5, unsigned r = 0; r < rows; r++)
-            a[r] = product->a[r] + offset;
+            a[r] = product->a[first + r] + offset;
         for (; q >= 4; q -= 4, panel += 16 * LNT_QPANEL) {
             UNROLL_FOR(5, unsigned r = 0; r < rows; r++) {
                 x[r] = moved(vld1q_u8(a[r]));
@@ -65,13 +73,21 @@ LNT_INLINE void dot_tile(const unsigned rows, const lnt_qproduct *product)
             QUAD(2, panel + 8 * LNT_QPANEL);
             QUAD(3, panel + 12 * LNT_QPANEL);
         }
-        for (; q > 0; q--, panel += 4 * LNT_QPANEL) {
+        if (q & 2) {
             UNROLL_FOR(5, unsigned r = 0; r < rows; r++) {
-                x[r] = dot_quad(a[r]);
-                a[r] += 4;
+                x[r] = dot_quads(a[r]);
+                a[r] += 8;
             }
             QUAD(0, panel);
+            QUAD(1, panel + 4 * LNT_QPANEL);
+            panel += 8 * LNT_QPANEL;
+        }
+        if (q & 1) {
+            UNROLL_FOR(5, unsigned r = 0; r < rows; r++)
+                x[r] = dot_quad(a[r]);
+            QUAD(0, panel);
+            panel += 4 * LNT_QPANEL;
         }
     }
-    store_rows(product, 0, rows, acc);
+    store_rows(product, s, first, rows, acc);
 }

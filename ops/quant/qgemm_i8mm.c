@@ -7,7 +7,7 @@
 #define DOT(acc, b, a, lane) vsudotq_laneq_s32(acc, b, vreinterpretq_u8_s8(a), lane)
 #include "ops/quant/qgemm_dot.inc.h"
 
-enum { ROWS = 6, PAIRS = ROWS / 2, COLUMN_PAIRS = LNT_QPANEL / 2 };
+enum { AT_ONCE = 6 /* rows */, ROWS = 5 * AT_ONCE, PAIRS = AT_ONCE / 2, COLUMN_PAIRS = LNT_QPANEL / 2 };
 
 typedef struct sums {
     int32x4_t pair[PAIRS][COLUMN_PAIRS]; /* of rows, of columns: row 0 columns 0 1, row 1 columns 0 1 */
@@ -48,21 +48,20 @@ LNT_INLINE int32x4_t half(const bool second, int32x4_t a, int32x4_t b)
     return vreinterpretq_s32_s64(second ? vzip2q_s64(x, y) : vzip1q_s64(x, y));
 }
 
-/* An odd last row is computed twice. */
-LNT_INLINE void tile_of(const unsigned rows, const lnt_qproduct *product)
+/* Rows [first, first + rows). An odd last one is computed twice. */
+LNT_INLINE void rows_of(const unsigned rows, unsigned first, const lnt_qproduct *product, const shared *all)
 {
     const unsigned pairs = (rows + 1) / 2;
     const int8_t *panel = product->panel[0];
-    const uint8_t *a[ROWS];
-    int32x4_t start[PARTS], acc[ROWS][PARTS];
+    const uint8_t *a[AT_ONCE];
+    int32x4_t acc[AT_ONCE][PARTS];
     sums s;
     UNROLL_FOR(6, unsigned r = 0; r < 2 * pairs; r++)
-        a[r] = product->a[r < rows ? r : rows - 1];
-    start_of(product, false, start);
+        a[r] = product->a[first + (r < rows ? r : rows - 1)];
     UNROLL_FOR(3, unsigned r = 0; r < pairs; r++)
         UNROLL_FOR(4, unsigned p = 0; p < PARTS; p++) {
-            s.pair[r][2 * p] = half(false, start[p], start[p]);
-            s.pair[r][2 * p + 1] = half(true, start[p], start[p]);
+            s.pair[r][2 * p] = half(false, all->start[p], all->start[p]);
+            s.pair[r][2 * p + 1] = half(true, all->start[p], all->start[p]);
         }
     for (int64_t t = 0; t < product->taps; t++) {
         ptrdiff_t at = product->tap_offset[t];
@@ -77,20 +76,32 @@ LNT_INLINE void tile_of(const unsigned rows, const lnt_qproduct *product)
     UNROLL_FOR(6, unsigned r = 0; r < rows; r++)
         UNROLL_FOR(4, unsigned p = 0; p < PARTS; p++)
             acc[r][p] = half(r % 2, s.pair[r / 2][2 * p], s.pair[r / 2][2 * p + 1]);
-    store_rows(product, 0, rows, acc);
+    store_rows(product, all, first, rows, acc);
+}
+
+static __attribute__((noinline)) void some_rows(unsigned rows, unsigned first, const lnt_qproduct *p,
+                                                const shared *s)
+{
+    switch (rows) {
+    case 1: dot_rows(1, first, p, s); return;
+    case 2: rows_of(2, first, p, s); return;
+    case 3: rows_of(3, first, p, s); return;
+    case 4: rows_of(4, first, p, s); return;
+    default: rows_of(5, first, p, s); return;
+    }
 }
 
 static void tile(const lnt_qproduct *p)
 {
-    switch (p->rows) {
-    case 1: dot_tile(1, p); return;
-    case 2: tile_of(2, p); return;
-    case 3: tile_of(3, p); return;
-    case 4: tile_of(4, p); return;
-    case 5: tile_of(5, p); return;
-    case 6: tile_of(6, p); return;
-    default: return;
+    shared s;
+    share(p, false, &s);
+    for (unsigned n, first = 0; first < p->rows; first += n) {
+        n = p->rows - first < AT_ONCE ? p->rows - first : AT_ONCE;
+        if (n == AT_ONCE)
+            rows_of(AT_ONCE, first, p, &s);
+        else
+            some_rows(n, first, p, &s);
     }
 }
 
-const lnt_qgemm_kernels lnt_qgemm_i8mm = {QGEMM_TABLE(2)};
+const lnt_qgemm_kernels lnt_qgemm_i8mm = {QGEMM_TABLE(AT_ONCE)};

@@ -17,12 +17,17 @@
 #pragma GCC optimize("no-schedule-insns")
 #endif
 
-enum { ROWS = 8, AT_ONCE = 2 /* rows that are multiplied side by side */ };
+enum { ROWS = LNT_QROWS_MAX, AT_ONCE = 2 /* rows that are multiplied side by side */ };
 
 typedef struct sums {
     int32x4_t product[AT_ONCE][2 * PARTS]; /* of two columns: K's elements 0 1, 2 3, then 0 1, 2 3 */
     int8x16_t least;                       /* weight of each lane */
 } sums;
+
+/* What sums begin with. */
+typedef struct beginning {
+    int32x4_t product[2 * PARTS];
+} beginning;
 
 /* How products are added: two as int16 before they are int32, or each by itself. CHECKED: two, and `least` tells
  * whether that was right. */
@@ -34,6 +39,14 @@ LNT_INLINE int8x16_t load_quad(const uint8_t *a)
     uint32_t four;
     memcpy(&four, a, sizeof four);
     return vreinterpretq_s8_u8(veorq_u8(vreinterpretq_u8_u32(vdupq_n_u32(four)), vdupq_n_u8(0x80)));
+}
+
+/* Two of them. */
+LNT_INLINE void load_quads(const uint8_t *a, int8x16_t quad[2])
+{
+    const uint32x2_t both = vreinterpret_u32_u8(veor_u8(vld1_u8(a), vdup_n_u8(0x80)));
+    quad[0] = vreinterpretq_s8_u32(vdupq_lane_u32(both, 0));
+    quad[1] = vreinterpretq_s8_u32(vdupq_lane_u32(both, 1));
 }
 
 #if defined(__aarch64__)
@@ -74,8 +87,10 @@ LNT_INLINE void step(sums *s, const unsigned rows, const uint8_t *const *a, ptrd
 {
     int8x16_t x[AT_ONCE][2];
     UNROLL_FOR(2, unsigned r = 0; r < rows; r++) {
-        x[r][0] = load_quad(a[r] + at);
-        x[r][1] = two ? load_quad(a[r] + at + 4) : vdupq_n_s8(0);
+        if (two)
+            load_quads(a[r] + at, x[r]);
+        else
+            x[r][0] = load_quad(a[r] + at), x[r][1] = vdupq_n_s8(0);
     }
     UNROLL_FOR(4, unsigned p = 0; p < PARTS; p++) {
         const int8x16_t b0 = vld1q_s8(panel + 16 * p);
@@ -97,15 +112,16 @@ static bool holds_least(int8x16_t least)
 }
 
 /* Rows [first, first + rows). False, and nothing stored, if products were added by two and must not be. */
-LNT_INLINE bool tile_of(unsigned first, const unsigned rows, const lnt_qproduct *product, const adding how)
+LNT_INLINE bool rows_of(const unsigned rows, unsigned first, const lnt_qproduct *product, const shared *all,
+                        const beginning *start, const adding how)
 {
     sums s = {.least = vdupq_n_s8(0)};
-    int32x4_t start[PARTS], acc[AT_ONCE][PARTS];
+    int32x4_t acc[AT_ONCE][PARTS];
     const int8_t *panel = product->panel[0];
     const uint8_t *a[AT_ONCE] = {product->a[first], product->a[first + rows - 1]};
-    UNROLL_FOR(4, unsigned p = 0; p < PARTS; p++)
-        UNROLL_FOR(2, unsigned r = 0; r < rows; r++)
-            s.product[r][2 * p] = s.product[r][2 * p + 1] = vdupq_n_s32(0);
+    UNROLL_FOR(2, unsigned r = 0; r < rows; r++)
+        UNROLL_FOR(8, unsigned p = 0; p < 2 * PARTS; p++)
+            s.product[r][p] = start->product[p];
     for (int64_t t = 0; t < product->taps; t++) {
         ptrdiff_t at = product->tap_offset[t];
         int64_t q = product->quads;
@@ -118,34 +134,45 @@ LNT_INLINE bool tile_of(unsigned first, const unsigned rows, const lnt_qproduct 
     }
     if (how == CHECKED && holds_least(s.least))
         return false;
-    start_of(product, true, start);
     UNROLL_FOR(2, unsigned r = 0; r < rows; r++)
         UNROLL_FOR(4, unsigned p = 0; p < PARTS; p++)
-            acc[r][p] = vaddq_s32(ADD_NEIGHBOURS(s.product[r][2 * p], s.product[r][2 * p + 1]), start[p]);
-    store_rows(product, first, rows, acc);
+            acc[r][p] = ADD_NEIGHBOURS(s.product[r][2 * p], s.product[r][2 * p + 1]);
+    store_rows(product, all, first, rows, acc);
     return true;
 }
 
-/* Rows [first, first + rows): returns how the next ones are best added. */
-LNT_INLINE adding add_rows(unsigned first, const unsigned rows, const lnt_qproduct *p, adding how)
+/* Rows from `first` on, two at a time. False if products were added by two and must not be. */
+LNT_INLINE bool rows_from(unsigned first, const lnt_qproduct *p, const shared *all, const beginning *start,
+                          const adding how)
 {
-    if (how == CHAINED) {
-        tile_of(first, rows, p, CHAINED);
-    } else if (how == SINGLE || !tile_of(first, rows, p, CHECKED)) {
-        tile_of(first, rows, p, SINGLE);
-        return SINGLE;
-    }
-    return how;
+    bool right = true;
+    for (; right && first + AT_ONCE <= p->rows; first += AT_ONCE)
+        right = rows_of(AT_ONCE, first, p, all, start, how);
+    return right && (first == p->rows || rows_of(1, first, p, all, start, how));
+}
+
+static __attribute__((noinline)) bool rows_chained(const lnt_qproduct *p, const shared *s, const beginning *b)
+{
+    return rows_from(0, p, s, b, CHAINED);
+}
+
+static __attribute__((noinline)) bool rows_checked(const lnt_qproduct *p, const shared *s, const beginning *b)
+{
+    return rows_from(0, p, s, b, CHECKED);
 }
 
 static void tile(const lnt_qproduct *p)
 {
-    adding how = p->full ? CHECKED : CHAINED;
-    unsigned r = 0;
-    for (; r + AT_ONCE <= p->rows; r += AT_ONCE)
-        how = add_rows(r, AT_ONCE, p, how);
-    if (r < p->rows)
-        add_rows(r, 1, p, how);
+    shared s;
+    beginning b;
+    share(p, true, &s);
+    UNROLL_FOR(4, unsigned i = 0; i < PARTS; i++) {
+        const int32x4x2_t apart = vzipq_s32(s.start[i], vdupq_n_s32(0));
+        b.product[2 * i] = apart.val[0];
+        b.product[2 * i + 1] = apart.val[1];
+    }
+    if (!(p->full ? rows_checked : rows_chained)(p, &s, &b))
+        rows_from(0, p, &s, &b, SINGLE);
 }
 
 const lnt_qgemm_kernels lnt_qgemm_neon = {QGEMM_TABLE(AT_ONCE)};
