@@ -174,23 +174,18 @@ lnt_status lnt_solo_run(lnt_solo *solo)
     return LNT_OK;
 }
 
-lnt_status lnt_evaluate_in(lnt_bump *memory, const lnt_node *node, lnt_operand *const *in,
-                           lnt_operand *const *out, void *const *out_data, lnt_level level, uint64_t seed,
-                           lnt_error *err)
-{
-    lnt_solo solo;
-    LNT_TRY(lnt_solo_bind(&solo, memory, node, in, out, out_data, level, err));
-    solo.kernel.seed = seed;
-    return lnt_solo_run(&solo);
-}
-
 lnt_status lnt_evaluate(const lnt_allocator *a, const lnt_node *node, lnt_operand *const *in,
                         lnt_operand *const *out, void *const *out_data, lnt_level level, uint64_t seed,
                         lnt_error *err)
 {
     lnt_bump memory;
+    lnt_solo solo;
     lnt_bump_init(&memory, a);
-    const lnt_status status = lnt_evaluate_in(&memory, node, in, out, out_data, level, seed, err);
+    lnt_status status = lnt_solo_bind(&solo, &memory, node, in, out, out_data, level, err);
+    if (status == LNT_OK) {
+        solo.kernel.seed = seed;
+        status = lnt_solo_run(&solo);
+    }
     lnt_bump_free(&memory);
     return status;
 }

@@ -273,13 +273,8 @@ lnt_status lnt_evaluate(const lnt_allocator *a, const lnt_node *node, lnt_operan
                         lnt_operand *const *out, void *const *out_data, lnt_level level, uint64_t seed,
                         lnt_error *err);
 
-/* The same with parameters and scratch memory from a bump of the caller's. */
-lnt_status lnt_evaluate_in(lnt_bump *memory, const lnt_node *node, lnt_operand *const *in,
-                           lnt_operand *const *out, void *const *out_data, lnt_level level, uint64_t seed,
-                           lnt_error *err);
-
-/* The two halves of it, for what is to run again and again: an operator by itself, bound to its operands'
- * contents. *solo must stay where it is. */
+/* The two halves of it, for what is to run again and again or to be stopped: an operator by itself, bound to its
+ * operands' contents. *solo must stay where it is. */
 typedef struct lnt_solo {
     lnt_site site;
     lnt_step step;

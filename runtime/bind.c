@@ -310,6 +310,21 @@ static lnt_status define_outputs(lnt_session *s, lnt_frame *f, const lnt_site *s
     return LNT_OK;
 }
 
+/* One operator by itself, which the session's deadline and, in a run, a cancellation end. */
+static lnt_status run_solo(lnt_session *s, const lnt_site *site, void *const *data)
+{
+    lnt_solo solo;
+    LNT_TRY(
+        lnt_solo_bind(&solo, &s->binding.params, site->node, site->in, site->out, data, s->level, site->err));
+    solo.kernel.stop = s->execution.kernel.stop;
+    solo.kernel.parallel = s->execution.kernel.parallel;
+    solo.kernel.poll = s->execution.kernel.poll;
+    solo.kernel.runtime = s;
+    solo.kernel.seed = s->execution.seed;
+    LNT_TRY(lnt_poll(&solo.kernel));
+    return lnt_solo_run(&solo);
+}
+
 /* Computes a node of known inputs now; its outputs live with the binding. */
 static lnt_status evaluate_node(lnt_session *s, lnt_frame *f, lnt_site *site)
 {
@@ -322,8 +337,7 @@ static lnt_status evaluate_node(lnt_session *s, lnt_frame *f, lnt_site *site)
         if (site->out[o] &&
             !(data[o] = lnt_bump_alloc(&s->binding.known, s->storage[n->out[o]].bytes, site->err)))
             return LNT_E_MEMORY;
-    LNT_TRY(lnt_evaluate_in(&s->binding.params, n, site->in, site->out, data, s->level, s->execution.seed,
-                            site->err));
+    LNT_TRY(run_solo(s, site, data));
     for (unsigned o = 0; o < n->n_out; o++)
         if (site->out[o])
             lnt_place_value(s, n->out[o], LNT_PLACE_KNOWN, data[o], true);

@@ -185,7 +185,8 @@ LNT_API lnt_status lnt_state_get(lnt_session *s, uint32_t k, lnt_tensor *tensor,
  * if none is going on or it ends for another reason, the next one does. Exactly one run answers, also where the session
  * is cancelled again before that. lnt_bind does not: the run after it will. */
 LNT_API void lnt_cancel(lnt_session *s);
-/* The next runs end with E_DEADLINE after microseconds, however many; 0: none. */
+/* The next runs end with E_DEADLINE after microseconds, however many; 0: none. Binding has as long for itself, within
+ * lnt_bind as within a run that binds. */
 LNT_API void lnt_set_deadline(lnt_session *s, uint64_t microseconds);
 LNT_API void lnt_set_seed(lnt_session *s, uint64_t seed);
 

@@ -145,9 +145,16 @@ static uint64_t deadline_after(uint64_t microseconds)
     return at;
 }
 
+static void start_clock(lnt_session *s)
+{
+    s->execution.deadline_at_ns = deadline_after(s->execution.deadline_us);
+}
+
+/* Binding has as long as the steps have. */
 static lnt_status run_session(lnt_session *s, lnt_error *err)
 {
     LNT_REQUIRE(!lnt_cancelled(&s->execution.kernel), err, LNT_E_CANCELLED, "cancelled before it began");
+    start_clock(s);
     if (s->binding.stale || s->binding.outgrown || !s->binding.exists || contents_changed(s))
         LNT_TRY(lnt_bind_session(s, err));
     LNT_TRY(point_inputs(s, err));
@@ -156,7 +163,7 @@ static lnt_status run_session(lnt_session *s, lnt_error *err)
     s->binding.outputs_apart = true;
     lnt_point_outputs(s);
     lnt_trace_begin(s);
-    s->execution.deadline_at_ns = deadline_after(s->execution.deadline_us);
+    start_clock(s);
     s->execution.kernel.seed = s->execution.seed;
     s->execution.kernel.err = err;
     s->execution.running = true;
@@ -237,7 +244,11 @@ lnt_status lnt_bind(lnt_session *s, lnt_error *err)
     err = err ? err : &own;
     LNT_TRY(lnt_enter(s, err));
     const lnt_float_env saved = lnt_float_enter();
+    start_clock(s);
+    s->execution.kernel.stop = &s->execution.late;
     const lnt_status status = lnt_bind_session(s, err);
+    s->execution.kernel.stop = &s->execution.stop_flag;
+    atomic_store(&s->execution.late, 0);
     lnt_float_leave(saved);
     return lnt_leave(s, status);
 }

@@ -18,6 +18,7 @@ typedef struct lnt_execution {
     bool running;      /* in lnt_run, past binding */
     _Atomic(uint64_t) seed;
     _Atomic(uint32_t) stop_flag; /* 0, E_DEADLINE or, over it, E_CANCELLED */
+    _Atomic(uint32_t) late;      /* in its place during lnt_bind, which no cancellation ends: 0 or E_DEADLINE */
     _Atomic(uint32_t) busy;      /* lnt_process() of the call that is in it, or 0 */
     _Atomic(uint64_t) deadline_us;
     uint64_t deadline_at_ns;

@@ -123,8 +123,10 @@ lnt_status lnt_pool_poll(lnt_kernel *k)
 {
     lnt_session *s = k->runtime;
     if (s && s->execution.deadline_at_ns && lnt_now_ns() >= s->execution.deadline_at_ns) {
+        const bool binds = k->stop == &s->execution.late;
         uint32_t none = 0;
-        atomic_compare_exchange_strong(&s->execution.stop_flag, &none, LNT_E_DEADLINE);
+        atomic_compare_exchange_strong(binds ? &s->execution.late : &s->execution.stop_flag, &none,
+                                       LNT_E_DEADLINE);
     }
     return lnt_cancelled(k);
 }

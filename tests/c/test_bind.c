@@ -1,5 +1,5 @@
 /* test_bind.c — what binding knows of values: bounds in place of data, contents that shapes ask for wherever they lie,
- * outputs that nobody wants, steps that run together or do not. */
+ * outputs that nobody wants, steps that run together or do not; when it has to end. */
 #include "model_builder.h"
 
 #include "base/memory.h"
@@ -499,6 +499,37 @@ static void test_windows_of_lines(void **state)
     built_close(&t[1]);
 }
 
+/* ---- time ---- */
+
+/* What is evaluated at bind is ended by a deadline, within a run or not, and by a cancellation where there is one to
+ * answer it: in the next run. */
+static void test_deadlines_of_what_is_evaluated_early(void **state)
+{
+    (void)state;
+    static const float kept[2] = {1, 2};
+    builder b;
+    built t;
+    builder_begin(&b);
+    const uint32_t c = lnt_graph_add_constant(&b.g, "c", LNT_FLOAT, 1, (int64_t[]){2}, kept, sizeof kept);
+    const uint32_t early = builder_node(&b, "Neg", "early", 1, &c);
+    b.g.value[early].producer->evaluate_early = true;
+    const uint32_t x = builder_input(&b, "x", LNT_FLOAT, 1, (int64_t[]){2});
+    builder_output(&b, builder_node(&b, "Add", "y", 2, (uint32_t[]){x, early}));
+    built_as_is(&t, &b);
+    must(built_set(&t, 0, LNT_FLOAT, 1, (int64_t[]){2}, numbers), &t.err);
+    lnt_set_deadline(t.session, 1);
+    expect_refused(&t, lnt_bind(t.session, &t.err), LNT_E_DEADLINE, "early (Neg)", "deadline");
+    expect_refused(&t, lnt_run(t.session, &t.err), LNT_E_DEADLINE, "early (Neg)", "deadline");
+    lnt_set_deadline(t.session, 0);
+    lnt_cancel(t.session);
+    must(lnt_bind(t.session, &t.err), &t.err);
+    assert_int_equal(lnt_run(t.session, &t.err), LNT_E_CANCELLED);
+    must(lnt_run(t.session, &t.err), &t.err);
+    const lnt_tensor y = output(&t, 0);
+    assert_true(((const float *)y.data)[1] == numbers[1] - kept[1]);
+    built_close(&t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -515,6 +546,7 @@ int main(void)
         cmocka_unit_test(test_steps_without_a_first_input),
         cmocka_unit_test(test_a_step_of_other_lines),
         cmocka_unit_test(test_windows_of_lines),
+        cmocka_unit_test(test_deadlines_of_what_is_evaluated_early),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
