@@ -3,20 +3,86 @@
  * K is short and no two of its elements need be adjacent, so each has an offset of its own; pixels have
  * a constant step, so that one pointer serves them all. */
 
-/* Vectors of the narrowest tile: of 16 columns, or 4 single ones. */
-enum { STEM_VECTORS = LNT_VL == 1 ? 4 : 16 / LNT_VL, STEM_STEP = LNT_VL == 16 ? 2 : 0 };
-_Static_assert(LNT_PANEL % (STEM_VECTORS * LNT_VL) == 0, "panels are whole tiles");
-
+/* STEM_LIST(X): tiles of pixels by vectors of columns, the widest first. The narrowest, of STEM_VECTORS, take what
+ * columns are left. */
 #if LNT_VL == 16
 #define STEM_LIST(X) X(6, 4) X(12, 2) X(14, 1)
+enum { STEM_VECTORS = 1, STEM_STEP = 2 };
+#elif LNT_VL == 8
+#define STEM_LIST(X) X(6, 2)
+enum { STEM_VECTORS = 2, STEM_STEP = 0 };
+#elif defined(__aarch64__)
+#define STEM_LIST(X) X(6, 4) X(12, 2)
+enum { STEM_VECTORS = 2, STEM_STEP = 0 };
+#elif defined(LNT_SIMD_NEON) /* 16 registers */
+#define STEM_LIST(X) X(6, 2)
+enum { STEM_VECTORS = 2, STEM_STEP = 0 };
 #else
-#define STEM_LIST(X) X(6, STEM_VECTORS)
+#define STEM_LIST(X) X(6, 4)
+enum { STEM_VECTORS = 4, STEM_STEP = 0 };
 #endif
+_Static_assert(LNT_PANEL % (STEM_VECTORS * LNT_VL) == 0, "panels are whole tiles");
 
-/* Apart, where it takes much code. */
-static __attribute__((noinline, unused)) void store_some(float *p, vf x, unsigned lanes)
+enum { STEM_TILE_PIXELS = 14, STEM_TILE_VECTORS = 4 }; /* of any tile at most */
+
+typedef struct stem_acc {
+    vf v[STEM_TILE_PIXELS][STEM_TILE_VECTORS];
+} stem_acc;
+
+/* Of `left` columns those in vector j. */
+LNT_INLINE unsigned stem_lanes(size_t left, unsigned j)
 {
-    v_store_n(p, x, lanes);
+    return left <= j * LNT_VL ? 0 : lanes_left(left - j * LNT_VL);
+}
+
+/* Bounds that are infinite change nothing. */
+LNT_INLINE void stem_clamp(stem_acc *acc, const lnt_stem *s, const unsigned pixels, const unsigned vectors)
+{
+    const vf low = v_splat(s->low), high = v_splat(s->high);
+    if (s->low > -INFINITY)
+        UNROLL_FOR(14, unsigned p = 0; p < pixels; p++)
+            UNROLL_FOR(4, unsigned j = 0; j < vectors; j++)
+                acc->v[p][j] = v_max(low, acc->v[p][j]);
+    if (s->high < INFINITY)
+        UNROLL_FOR(14, unsigned p = 0; p < pixels; p++)
+            UNROLL_FOR(4, unsigned j = 0; j < vectors; j++)
+                acc->v[p][j] = v_min(high, acc->v[p][j]);
+}
+
+/* The first `left` columns. */
+LNT_INLINE void stem_store(const stem_acc *acc, float *c, size_t c_step, size_t left, const unsigned pixels,
+                           const unsigned vectors)
+{
+    float rows[STEM_TILE_PIXELS][STEM_TILE_VECTORS * LNT_VL];
+    const bool masks = MASKS && vectors == STEM_VECTORS, whole = left >= vectors * LNT_VL;
+    if (masks || whole) {
+        UNROLL_FOR(14, unsigned p = 0; p < pixels; p++, c += c_step)
+            UNROLL_FOR(4, unsigned j = 0; j < vectors; j++)
+                store_lanes(c + j * LNT_VL, acc->v[p][j], masks, stem_lanes(left, j));
+        return;
+    }
+    UNROLL_FOR(14, unsigned p = 0; p < pixels; p++)
+        UNROLL_FOR(4, unsigned j = 0; j < vectors; j++)
+            v_store(rows[p] + j * LNT_VL, acc->v[p][j]);
+    for (unsigned p = 0; p < pixels; p++, c += c_step)
+        for (unsigned j = 0; j < vectors; j++)
+            v_store_n(c + j * LNT_VL, v_load(rows[p] + j * LNT_VL), stem_lanes(left, j));
+}
+
+/* The initial sums of `left` columns from n on. */
+LNT_INLINE void stem_start(stem_acc *acc, const lnt_stem *s, size_t n, size_t left, const unsigned pixels,
+                           const unsigned vectors)
+{
+    vf start[STEM_TILE_VECTORS];
+    UNROLL_FOR(4, unsigned j = 0; j < vectors; j++)
+        start[j] = v_splat(0);
+    if (s->bias)
+        UNROLL_FOR(4, unsigned j = 0; j < vectors; j++)
+            start[j] = left >= vectors * LNT_VL ? v_load(s->bias + n + j * LNT_VL)
+                                                : v_load_n(s->bias + n + j * LNT_VL, stem_lanes(left, j));
+    UNROLL_FOR(14, unsigned p = 0; p < pixels; p++)
+        UNROLL_FOR(4, unsigned j = 0; j < vectors; j++)
+            acc->v[p][j] = start[j];
 }
 
 /* *at, which moves on: one addition where a load takes no index and the compiler would make two of it. */
@@ -34,20 +100,12 @@ LNT_INLINE void stem_tile(const lnt_stem *s, size_t i, size_t n, size_t left, co
                           const unsigned vectors, const bool half, const size_t step)
 {
     const float *x = s->x + i * step, *b = s->b + n / LNT_PANEL * s->b_panel + n % LNT_PANEL;
-    const size_t c_step = s->c_step, panel = s->b_panel;
-    const bool whole = vectors > STEM_VECTORS; /* see stem_fits */
-    unsigned lanes[4];
-    vf acc[14][4];
-    UNROLL_FOR(4, unsigned j = 0; j < vectors; j++) {
-        const size_t behind = left < j * LNT_VL ? 0 : left - j * LNT_VL;
-        lanes[j] = !whole && behind < LNT_VL ? (unsigned)behind : LNT_VL;
-        const vf start = s->bias ? v_load_n(s->bias + n + j * LNT_VL, lanes[j]) : v_splat(0);
-        UNROLL_FOR(14, unsigned p = 0; p < pixels; p++)
-            acc[p][j] = start;
-    }
+    const size_t panel = s->b_panel;
+    stem_acc acc;
+    stem_start(&acc, s, n, left, pixels, vectors);
     for (size_t k = 0; k < s->depth; k++, b += LNT_PANEL) {
         const float *at = x + s->offset[k];
-        vf bv[4];
+        vf bv[STEM_TILE_VECTORS];
 #if LNT_VL == 1
         (void)panel;
         v_load_each(bv, b, vectors);
@@ -57,36 +115,16 @@ LNT_INLINE void stem_tile(const lnt_stem *s, size_t i, size_t n, size_t left, co
 #endif
         UNROLL_FOR(14, unsigned p = 0; p < pixels; p++) {
             if (LNT_VL == 16 && vectors == 1) {
-                v_fma_from(&acc[p][0], at + p * step, bv[0], half);
+                v_fma_from(&acc.v[p][0], at + p * step, bv[0], half);
                 continue;
             }
             const vf a = v_splat(LNT_VL == 1 ? *next_pixel(&at, step) : at[p * step]);
             UNROLL_FOR(4, unsigned j = 0; j < vectors; j++)
-                acc[p][j] = v_fma(a, bv[j], acc[p][j]);
+                acc.v[p][j] = v_fma(a, bv[j], acc.v[p][j]);
         }
     }
-    const vf low = v_splat(s->low), high = v_splat(s->high);
-    float *c = s->c + i * c_step + n;
-#if LNT_VL == 1 /* limits cost more than a look at whether there are any */
-    if (s->low != -INFINITY)
-        UNROLL_FOR(14, unsigned p = 0; p < pixels; p++)
-            UNROLL_FOR(4, unsigned j = 0; j < vectors; j++)
-                acc[p][j] = v_max(low, acc[p][j]);
-    if (s->high != INFINITY)
-        UNROLL_FOR(14, unsigned p = 0; p < pixels; p++)
-            UNROLL_FOR(4, unsigned j = 0; j < vectors; j++)
-                acc[p][j] = v_min(high, acc[p][j]);
-#endif
-    UNROLL_FOR(14, unsigned p = 0; p < pixels; p++, c += c_step)
-        UNROLL_FOR(4, unsigned j = 0; j < vectors; j++) {
-            const vf y = LNT_VL == 1 ? acc[p][j] : v_min(high, v_max(low, acc[p][j]));
-            if (MASKS && !whole)
-                v_store_n(c + j * LNT_VL, y, lanes[j]);
-            else if (lanes[j] == LNT_VL)
-                v_store(c + j * LNT_VL, y);
-            else
-                store_some(c + j * LNT_VL, y, lanes[j]);
-        }
+    stem_clamp(&acc, s, pixels, vectors);
+    stem_store(&acc, s->c + i * s->c_step + n, s->c_step, left, pixels, vectors);
 }
 
 /* All pixels of some columns; the last tile goes back over pixels that are done, rather than be a short one. */
@@ -113,13 +151,14 @@ LNT_INLINE void stem_columns(const lnt_stem *s, size_t n, const unsigned pixels,
 STEM_LIST(STEM)
 #undef STEM
 
-/* Is a tile of so many vectors wanted for column n? One of more than the narrowest must be full, and so must
- * its panels fit into the first-level cache, for all pixels go by them. */
+/* Is a tile of so many vectors wanted for column n? One of more than the narrowest must be full. Where it spans
+ * panels these must fit into the first-level cache, for all pixels go by them. */
 static bool stem_fits(const lnt_stem *s, size_t n, unsigned vectors)
 {
     enum { FLOATS = 4096 };
     return vectors == STEM_VECTORS ||
-           (n + vectors * LNT_VL <= s->columns && (vectors == 2 || vectors * LNT_VL * s->depth <= FLOATS));
+           (n + vectors * LNT_VL <= s->columns &&
+            (vectors * LNT_VL <= 2 * LNT_PANEL || vectors * LNT_VL * s->depth <= FLOATS));
 }
 
 static void stem(const lnt_stem *s)

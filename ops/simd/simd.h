@@ -194,6 +194,29 @@ LNT_INLINE void v_store_n(float *p, vf x, unsigned n)
 {
     _mm256_maskstore_ps(p, v_lane_mask(n), (__m256)x);
 }
+#elif defined(LNT_SIMD_NEON)
+LNT_INLINE vf v_load_n(const float *p, unsigned n)
+{
+    vf x = v_splat(0);
+    switch (n) {
+    case 0: return x;
+    case 1: x[0] = p[0]; return x;
+    case 2: x[0] = p[0], x[1] = p[1]; return x;
+    case 3: x[0] = p[0], x[1] = p[1], x[2] = p[2]; return x;
+    default: return v_load(p);
+    }
+}
+
+LNT_INLINE void v_store_n(float *p, vf x, unsigned n)
+{
+    switch (n) {
+    case 0: return;
+    case 1: p[0] = x[0]; return;
+    case 2: p[0] = x[0], p[1] = x[1]; return;
+    case 3: p[0] = x[0], p[1] = x[1], p[2] = x[2]; return;
+    default: v_store(p, x);
+    }
+}
 #else
 LNT_INLINE vf v_load_n(const float *p, unsigned n)
 {
