@@ -13,9 +13,11 @@ enum {
 #undef OP
 };
 
-#define TABLES(products, floats, bytes)                                                                      \
+/* own: the suffix of the tables that the level has twice. */
+#define TABLES(own, floats, bytes) TABLES_OF(own, floats, bytes)
+#define TABLES_OF(own, floats, bytes)                                                                        \
     {                                                                                                        \
-        .gemm = &(products), .conv = &lnt_conv_##floats, .rnn = &lnt_rnn_##floats,                           \
+        .gemm = &lnt_gemm_##own, .conv = &lnt_conv_##own, .rnn = &lnt_rnn_##floats,                          \
         .program = &lnt_program_##floats, .row = &lnt_row_##floats,                                          \
         .int8 = FLAGS & (INT8 | QUANTIZED) ? &lnt_int8_##floats : NULL, .pool = &lnt_pool_##floats,          \
         .qgemm = FLAGS & INT8 ? &lnt_qgemm_##bytes : NULL,                                                   \
@@ -23,7 +25,7 @@ enum {
     }
 
 static const lnt_kernels tables[LNT_LEVEL_COUNT] = {
-#define LEVEL(ident, name, floats, bytes, has) [LNT_LEVEL_##ident] = TABLES(lnt_gemm_##floats, floats, bytes),
+#define LEVEL(ident, name, floats, bytes, has) [LNT_LEVEL_##ident] = TABLES(floats, floats, bytes),
 #include "base/levels.h"
 #undef LEVEL
 };
@@ -34,8 +36,8 @@ const lnt_kernels *lnt_kernels_of(lnt_level level)
 }
 
 #if defined(__aarch64__)
-#define IN_ORDER_scalar lnt_gemm_scalar
-#define IN_ORDER_neon lnt_gemm_neon_in_order
+#define IN_ORDER_scalar scalar
+#define IN_ORDER_neon neon_in_order
 static const lnt_kernels in_order[LNT_LEVEL_COUNT] = {
 #define LEVEL(ident, name, floats, bytes, has) [LNT_LEVEL_##ident] = TABLES(IN_ORDER_##floats, floats, bytes),
 #include "base/levels.h"

@@ -38,6 +38,7 @@ struct lnt_kernels {
 #undef LEVEL
 #if defined(__aarch64__)
 extern const struct lnt_gemm_kernels lnt_gemm_neon_in_order; /* for cores that run in order */
+extern const struct lnt_conv_kernels lnt_conv_neon_in_order;
 #endif
 
 const lnt_kernels *lnt_kernels_of(lnt_level level);

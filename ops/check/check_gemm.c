@@ -44,13 +44,13 @@ typedef struct bench {
     const char *level;
     uint64_t seed, random;
     const lnt_gemm_kernels *kernels, *in_order;
-    const lnt_conv_kernels *conv;
+    const lnt_conv_kernels *conv, *conv_in_order;
     const lnt_rnn_kernels *cells;
     uint16_t half[PANELS * LNT_PANEL * TAPS_MAX * DEPTH_MAX];
     float a[LNT_TILE_ROWS_MAX][A_ROW], b[PANELS * LNT_PANEL * TAPS_MAX * DEPTH_MAX];
     float c[LNT_TILE_ROWS_MAX][ROW], before[LNT_TILE_ROWS_MAX][ROW], residual[LNT_TILE_ROWS_MAX][ROW];
     float bias[COLUMNS_MAX], weights[DEPTHWISE_LINES * TAPS_MAX * GROUP_CHANNELS * PANELS * LNT_PANEL];
-    float image[IMAGE], pixels[RESULTS], added[PIXELS_MAX * COLUMNS_MAX];
+    float image[IMAGE], pixels[RESULTS], wanted[RESULTS], added[2 * PIXELS_MAX * COLUMNS_MAX];
 } bench;
 
 static unsigned below(bench *t, unsigned n)
@@ -395,6 +395,75 @@ static void check_depthwise(bench *t, uint64_t seed)
     }
 }
 
+/* Are the results those in t->wanted, to the bit? */
+static bool as_wanted(const bench *t)
+{
+    for (size_t at = 0; at < RESULTS; at++)
+        if (isnan(t->wanted[at]) ? !isnan(t->pixels[at])
+                                 : memcmp(&t->wanted[at], &t->pixels[at], sizeof t->pixels[at]) != 0)
+            return false;
+    return true;
+}
+
+static void fill_guards(float *results)
+{
+    for (size_t at = 0; at < RESULTS; at++)
+        results[at] = guard_value;
+}
+
+/* A pair of rows, some of whose lines lie outside the image. */
+static void draw_pair(bench *t, depthwise_case *k, const float *line[2 * DEPTHWISE_LINES])
+{
+    lnt_depthwise *d = &k->d;
+    do
+        draw_depthwise(t, k);
+    while (d->features != 0);
+    d->lines = d->taps = sometimes(t) ? 3 : 5;
+    d->stride = 1 + (ptrdiff_t)below(t, 2);
+    d->spacing = 1;
+    d->row = d->pixels * d->pixel + below(t, 4);
+    const unsigned some = below(t, 3), room = IMAGE - (unsigned)((size_t)d->width * d->in_pixel);
+    for (size_t l = 0; l < d->lines + (size_t)d->stride; l++)
+        line[l] = some == 0 && sometimes(t) ? NULL : t->image + below(t, room + 1);
+    for (size_t l = 0; l < d->lines; l++)
+        k->w[l] = t->weights + l * TAPS_MAX * d->w_tap;
+    d->line = line;
+}
+
+/* Row r of a pair by itself, to t->wanted. */
+static void want_row(bench *t, const depthwise_case *k, size_t r)
+{
+    depthwise_case row = *k;
+    lnt_depthwise *d = &row.d;
+    d->line = row.line, d->w = row.w, d->lines = 0;
+    d->c = t->wanted + GUARD + r * d->row;
+    d->residual = d->residual ? d->residual + r * d->row : NULL;
+    for (size_t l = 0; l < k->d.lines; l++) {
+        const float *line = k->d.line[l + r * (size_t)d->stride];
+        if (line)
+            row.line[d->lines] = line, row.w[d->lines++] = k->w[l];
+    }
+    t->conv->depthwise(d);
+}
+
+static void check_pair(bench *t, const lnt_conv_kernels *conv, uint64_t seed)
+{
+    const float *line[2 * DEPTHWISE_LINES];
+    depthwise_case k;
+    t->report->cases++;
+    draw_pair(t, &k, line);
+    fill_guards(t->wanted);
+    want_row(t, &k, 0);
+    want_row(t, &k, 1);
+    conv->depthwise_pair(&k.d);
+    if (!as_wanted(t))
+        lnt_check_fail(
+            t->report,
+            "%s depthwise, a pair of %zu pixels, %zu of %zu channels, %zu taps, stride %td: not what the "
+            "rows are singly (seed %llu)",
+            t->level, k.d.pixels, k.d.channels, k.d.pixel, k.d.taps, k.d.stride, (unsigned long long)seed);
+}
+
 /* ---- stems ---- */
 
 static double judge_stem(const lnt_stem *s, size_t i, size_t n, double *error)
@@ -417,8 +486,10 @@ static lnt_stem draw_stem(bench *t, uint32_t *offset, bool planes)
     const size_t pixels = fewest + below(t, (unsigned)(STEM_PIXELS_MAX - fewest + 1));
     const size_t columns = 1 + below(t, COLUMNS_MAX), depth = below(t, DEPTH_MAX + 1);
     const size_t step = planes ? 1 : 1 + below(t, 4);
+    const bool adjacent = sometimes(t);
     for (size_t k = 0; k < depth; k++)
-        offset[k] = below(t, (unsigned)(IMAGE - (pixels - 1) * step));
+        offset[k] =
+            adjacent && k % 2 ? offset[k - 1] + 1 : below(t, (unsigned)(IMAGE - 1 - (pixels - 1) * step));
     fill(t, t->image, IMAGE, below(t, 4) == 0);
     fill(t, t->b, PANELS * LNT_PANEL * depth, false);
     fill(t, t->bias, COLUMNS_MAX, false);
@@ -439,12 +510,27 @@ static lnt_stem draw_stem(bench *t, uint32_t *offset, bool planes)
                       .high = sometimes(t) ? INFINITY : 0.75f};
 }
 
+/* Are the results of the stem for cores that run in order those in t->pixels? */
+static bool stem_in_order_agrees(bench *t, const lnt_stem *s)
+{
+    lnt_stem other = *s;
+    fill_guards(t->wanted);
+    other.c = t->wanted + (s->c - t->pixels);
+    t->conv_in_order->stem(&other);
+    return as_wanted(t);
+}
+
 static void check_stem(bench *t, uint64_t seed, bool planes)
 {
     uint32_t offset[DEPTH_MAX];
     const lnt_stem s = draw_stem(t, offset, planes);
     (planes ? t->conv->stem_planes : t->conv->stem)(&s);
     t->report->cases++;
+    if (!planes && t->conv_in_order != t->conv && !stem_in_order_agrees(t, &s))
+        lnt_check_fail(
+            t->report,
+            "%s stem for cores in order, %zu pixels, %zu columns, %zu deep: not as the other (seed %llu)",
+            t->level, s.pixels, s.columns, s.depth, (unsigned long long)seed);
     for (size_t at = 0; at < sizeof t->pixels / sizeof *t->pixels; at++) {
         const size_t line = (at - GUARD) / s.c_step, within = (at - GUARD) % s.c_step;
         const size_t i = planes ? within : line, n = planes ? line : within;
@@ -587,6 +673,7 @@ lnt_status lnt_check_gemm(lnt_level level, uint64_t seed, lnt_check_report *r)
     t->kernels = lnt_kernels_of(level)->gemm;
     t->in_order = lnt_kernels_in_order(level)->gemm;
     t->conv = lnt_kernels_of(level)->conv;
+    t->conv_in_order = lnt_kernels_in_order(level)->conv;
     t->cells = lnt_kernels_of(level)->rnn;
     const uint64_t failures = r->failures;
     for (unsigned i = 0; i < GEMM_CASES; i++)
@@ -595,6 +682,8 @@ lnt_status lnt_check_gemm(lnt_level level, uint64_t seed, lnt_check_report *r)
     check_widen(t, LNT_B_BF16);
     for (unsigned i = 0; i < DEPTHWISE_CASES; i++)
         check_depthwise(t, seed);
+    for (unsigned i = 0; i < DEPTHWISE_CASES && t->conv->depthwise_pair; i++)
+        check_pair(t, sometimes(t) ? t->conv : t->conv_in_order, seed);
     for (unsigned i = 0; i < STEM_CASES; i++)
         check_stem(t, seed, i % 2 == 0);
     for (unsigned i = 0; i < CELL_CASES; i++)

@@ -1,8 +1,9 @@
 /* conv_depthwise.c — Conv with one channel or a few per group: each group is filtered by itself.
  *
- * Rows of output pixels, or columns where rows are short, are cut into runs; a run's lines of the kernel are
- * those inside the image. The image may be computed line by line by a fused producer (ops/conv/row_fusion.h), as the
- * expansion convolution of an inverted residual block is. */
+ * Rows of output pixels, or columns where rows are short, are cut into runs; a run's lines of the kernel are those
+ * inside the image. Two rows that share lines go together where the level has a kernel for them. The image may be
+ * computed line by line by a fused producer (ops/conv/row_fusion.h), as the expansion convolution of an inverted
+ * residual block is. */
 #include "base/checked.h"
 #include "base/lnt_assert.h"
 #include "ops/conv/conv.h"
@@ -27,6 +28,7 @@ typedef struct depthwise {
     int64_t run, runs;            /* pixels in a run, runs in a row */
     int64_t slice, slices;        /* channels of a run; how many runs have them all */
     int64_t rows, bands;          /* of output pixels, of all images; cut into so many */
+    int64_t together;             /* rows of a piece of work: 2 if they are computed in pairs */
     int64_t in_pixel, pixel;      /* floats of a pixel of input and output */
     size_t w_channel;             /* floats of one channel's weights for one tap, all features */
     lnt_row_fusion fusion;
@@ -82,8 +84,26 @@ static int64_t pixel_at(const depthwise *d, int64_t row, int64_t x)
     return row / rows * out[1] * out[2] + row % rows * apart(out, d->across) + x * apart(out, d->along);
 }
 
-/* Pixels [x, stop) of a row, channels from n on. */
-static void part_of_row(const depthwise_call *c, int64_t row, int64_t x, int64_t stop, int64_t n,
+/* All lines of rows `row` and row + 1; those outside the image are NULL. */
+static void list_pair(const depthwise_call *c, int64_t row, int64_t n, line_list *list)
+{
+    const depthwise *d = c->d;
+    const lnt_window *w = &d->g.w;
+    const int64_t rows = w->out[d->across], image = row / rows,
+                  first = lnt_window_at(w, d->across, row % rows, 0);
+    const int64_t kernel = w->kernel[d->across], lines = kernel + w->stride[d->across];
+    list->n = (size_t)kernel;
+    for (int64_t l = 0; l < lines; l++) {
+        const int64_t at = first + l, pixel = image * w->in[1] * w->in[2] + at * apart(w->in, d->across);
+        const bool inside = at >= 0 && at < w->in[d->across];
+        list->x[l] = inside ? c->x + pixel % c->pixels * d->in_pixel + n : NULL;
+        if (l < kernel)
+            list->w[l] = c->w + (size_t)(l * apart(w->kernel, d->across)) * d->w_channel + n;
+    }
+}
+
+/* Pixels [x, stop) of a row, or of a pair of them, channels from n on. */
+static void part_of_row(const depthwise_call *c, int64_t row, bool pair, int64_t x, int64_t stop, int64_t n,
                         int64_t channels)
 {
     const depthwise *d = c->d;
@@ -91,7 +111,10 @@ static void part_of_row(const depthwise_call *c, int64_t row, int64_t x, int64_t
     const unsigned along = d->along;
     const int64_t out = pixel_at(d, row, x) * c->ld + n;
     line_list lines;
-    list_lines(c, row, n, &lines);
+    if (pair)
+        list_pair(c, row, n, &lines);
+    else
+        list_lines(c, row, n, &lines);
     const lnt_depthwise args = {.line = lines.x,
                                 .w = lines.w,
                                 .lines = lines.n,
@@ -108,45 +131,53 @@ static void part_of_row(const depthwise_call *c, int64_t row, int64_t x, int64_t
                                 .features = d->pixel == d->g.groups ? 0 : (size_t)d->g.features,
                                 .group_channels = (size_t)d->g.channels,
                                 .w_channel = d->w_channel,
+                                .row = (size_t)(apart(w->out, d->across) * c->ld),
                                 .c = c->y + out,
                                 .residual = c->residual ? c->residual + out : NULL,
                                 .bias = c->bias ? c->bias + n : NULL,
                                 .low = d->store.low,
                                 .high = d->store.high};
-    d->kernels->depthwise(&args);
+    (pair ? d->kernels->depthwise_pair : d->kernels->depthwise)(&args);
 }
 
-/* Run `run` of a row, slice `slice` of its channels. */
-static void run_piece(lnt_kernel *k, const depthwise_call *c, int64_t row, int64_t run, int64_t slice)
+/* Run `run` of rows [row, row_end), slice `slice` of their channels. */
+static void run_piece(lnt_kernel *k, const depthwise_call *c, int64_t row, int64_t row_end, int64_t run,
+                      int64_t slice)
 {
     const depthwise *d = c->d;
     const int64_t length = d->g.w.out[d->along], x = run * d->run, n = slice * d->slice;
     const int64_t stop = x + d->run < length ? x + d->run : length;
     const int64_t channels = n + d->slice < d->pixel ? d->slice : d->pixel - n;
-    part_of_row(c, row, x, stop, n, channels);
-    if (d->epilogue)
-        lnt_epilogue_run(d->epilogue, k, c->step, c->y + (row * length + x) * c->ld + n, c->ld,
-                         row * length + x, stop - x, n, channels);
+    for (; row < row_end; row++) {
+        const bool pair = d->together == 2 && row + 2 <= row_end && (row + 1) % d->g.w.out[d->across] != 0;
+        part_of_row(c, row, pair, x, stop, n, channels);
+        for (int64_t r = row; d->epilogue && r <= row + pair; r++)
+            lnt_epilogue_run(d->epilogue, k, c->step, c->y + (r * length + x) * c->ld + n, c->ld,
+                             r * length + x, stop - x, n, channels);
+        row += pair;
+    }
 }
 
-/* Of a band. */
-static int64_t most_rows(const depthwise *d)
+/* Pieces of a band, of one row or `together`. */
+static int64_t most_pieces(const depthwise *d)
 {
-    return (d->rows + d->bands - 1) / d->bands;
+    const int64_t rows = (d->rows + d->bands - 1) / d->bands;
+    return (rows + d->together - 1) / d->together;
 }
 
-/* Bands of rows, of each the slices one after the other, of each the rows. */
+/* Bands of rows, of each the slices one after the other, of each the pieces. */
 static lnt_status run_items(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
 {
     (void)thread;
     const depthwise_call *c = arg;
     const depthwise *d = c->d;
-    const int64_t most = most_rows(d);
+    const int64_t most = most_pieces(d);
     for (int64_t item = begin; item < end; item++) {
-        const int64_t line = item / d->runs, slice = line / most % d->slices, band = line / most / d->slices;
-        const int64_t row = lnt_cut(d->rows, d->bands, band) + line % most;
-        if (row < lnt_cut(d->rows, d->bands, band + 1))
-            run_piece(k, c, row, item % d->runs, slice);
+        const int64_t piece = item / d->runs, slice = piece / most % d->slices,
+                      band = piece / most / d->slices;
+        const int64_t row = lnt_cut(d->rows, d->bands, band) + piece % most * d->together;
+        const int64_t row_end = row + d->together, band_end = lnt_cut(d->rows, d->bands, band + 1);
+        run_piece(k, c, row, row_end < band_end ? row_end : band_end, item % d->runs, slice);
     }
     return LNT_OK;
 }
@@ -160,8 +191,11 @@ static lnt_status run_fused(lnt_kernel *k, const void *arg, const float *ring, i
     c.x = ring;
     c.pixels = d->fusion.ring_lines * d->g.w.in[2];
     for (int64_t slice = 0; slice < d->slices; slice++)
-        for (int64_t r = row * d->runs; r < row_end * d->runs; r++)
-            run_piece(k, &c, image * d->g.w.out[1] + r / d->runs, r % d->runs, slice);
+        for (int64_t r = row; r < row_end; r += d->together)
+            for (int64_t run = 0; run < d->runs; run++) {
+                const int64_t first = image * d->g.w.out[1] + r, left = row_end - r;
+                run_piece(k, &c, first, first + (left < d->together ? left : d->together), run, slice);
+            }
     return LNT_OK;
 }
 
@@ -180,9 +214,9 @@ static lnt_status run_depthwise(lnt_kernel *k, const lnt_step *s)
         c.bias = lnt_in(k, s, (unsigned)d->store.bias);
     if (d->store.residual >= 0)
         c.residual = lnt_in(k, s, (unsigned)d->store.residual);
-    const int64_t work = d->run * d->slice * d->g.channels * lnt_volume(d->g.w.kernel) + 1;
+    const int64_t work = d->run * d->together * d->slice * d->g.channels * lnt_volume(d->g.w.kernel) + 1;
     c.pixels = d->g.batch * lnt_volume(d->g.w.in);
-    const int64_t items = d->bands ? d->bands * most_rows(d) * d->slices * d->runs : 0;
+    const int64_t items = d->bands ? d->bands * most_pieces(d) * d->slices * d->runs : 0;
     const int64_t grain = LNT_DEPTHWISE_SHARED_WORK / work + 1;
     LNT_TRY(d->fusion.producer
                 ? lnt_row_fusion_run(k, s, &d->fusion, &d->g.w, grain / (d->runs * d->slices), run_fused, &c)
@@ -199,13 +233,26 @@ static bool shares_channels(const lnt_site *site, const depthwise *d)
     return d->rows <= BAND && d->rows % threads && d->pixel >= threads * SLICE && d->g.features == 1;
 }
 
+/* Rows in pairs, where each thread gets some. */
+static int64_t rows_together(const lnt_site *site, const depthwise *d)
+{
+    const lnt_window *w = &d->g.w;
+    const unsigned along = d->along, across = d->across;
+    const bool pairs = d->kernels->depthwise_pair && d->g.features == 1 && w->kernel[0] == 1 &&
+                       w->out[0] == 1 && w->in[along] > 0 && w->stride[along] == w->stride[across] &&
+                       w->dilation[across] == 1 &&
+                       lnt_depthwise_pairs((size_t)w->kernel[across], (size_t)w->kernel[along],
+                                           (ptrdiff_t)w->stride[along], (ptrdiff_t)w->dilation[along]);
+    return pairs && d->rows >= 4 * (int64_t)site->threads ? 2 : 1;
+}
+
 /* Each thread gets as many slices of bands. */
 static int64_t bands_of(const lnt_site *site, const depthwise *d)
 {
     const int64_t threads = site->threads, bands = (d->rows + BAND - 1) / BAND,
                   even = (bands + threads - 1) / threads * threads;
     if (d->slices == 1 || d->rows < even)
-        return d->rows;
+        return d->together == 2 ? (d->rows + 1) / 2 : d->rows;
     return bands * d->slices % threads ? even : bands;
 }
 
@@ -255,12 +302,13 @@ lnt_status lnt_conv_bind_depthwise(lnt_site *site, const lnt_conv *g, const lnt_
     else if (shares_channels(site, d))
         d->slice = (int64_t)lnt_round_up((size_t)(d->pixel / site->threads), SLICE);
     d->slices = (d->pixel + d->slice - 1) / d->slice;
+    d->together = rows_together(site, d);
     d->bands = bands_of(site, d);
     if (d->run > length)
         d->run = length > 0 ? length : 1;
     d->runs = (length + d->run - 1) / d->run;
     if (d->along == 2 && !d->images.relayout_out && !d->weights.pack)
-        lnt_bind_row_fusion(site, w, &d->fusion, &scratch);
+        lnt_bind_row_fusion(site, w, d->together, &d->fusion, &scratch);
     lnt_bind_scratch(site, scratch);
     lnt_conv_bind_pitched(site, &d->store);
     site->step->run = run_depthwise;

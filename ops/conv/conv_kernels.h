@@ -22,15 +22,19 @@
  *
  * In groups of `features` that share group_channels channels of the image, it is the sum over these, too: of
  * line[l][that * in_pixel + n / features * group_channels + k] * w[l][t * w_tap + k * w_channel + n]. See
- * lnt_depthwise_takes for what groups there may be. */
+ * lnt_depthwise_takes for what groups there may be.
+ *
+ * Of a pair of rows, one channel per group, the second takes line[l + stride] for line[l] and is `row` floats behind
+ * the first. Lines that lie outside the image are NULL. */
 typedef struct lnt_depthwise {
     const float *const *line; /* [lines], pixel 0 */
-    const float *const *w;    /* [lines], readable up to channels rounded up to 16 */
+    const float *const *w;    /* [lines], readable up to channels rounded up to 16; of a pair all as far apart */
     size_t lines, taps;
     ptrdiff_t first, width, stride, spacing;
     size_t in_pixel, pixel; /* floats from pixel to pixel, of the image and of the result */
     size_t w_tap, pixels, channels;
     size_t features, group_channels, w_channel; /* features 0: one channel per group */
+    size_t row; /* of a pair: floats from the first's result to the second's */
     float *c;
     const float *residual; /* with c's strides, or NULL */
     const float *bias;     /* [channels] or NULL */
@@ -46,6 +50,12 @@ static inline bool lnt_depthwise_takes(int64_t group_channels, int64_t features)
     const bool powers = (group_channels & (group_channels - 1)) == 0 && (features & (features - 1)) == 0;
     return group_channels >= 1 && features >= 1 && features < LNT_GROUP_FEATURES &&
            (group_channels == 1 || (group_channels <= features && powers));
+}
+
+/* Kernels and steps that rows are computed in pairs for, where the level has a kernel for them. */
+static inline bool lnt_depthwise_pairs(size_t lines, size_t taps, ptrdiff_t stride, ptrdiff_t spacing)
+{
+    return lines == taps && (taps == 3 || taps == 5) && (stride == 1 || stride == 2) && spacing == 1;
 }
 
 /* A run of pixels of a convolution of few channels: c[i * c_step + n] = clamp(sum over k < depth of
@@ -103,7 +113,7 @@ typedef struct lnt_winograd_line_in {
     const float *zeros; /* [channels] */
     ptrdiff_t first, width, apart, tile, rows;
     size_t channels, points; /* points: 8, or 7 without infinity */
-    float *v; /* rows writable up to channels rounded up to 16 */
+    float *v;                /* rows writable up to channels rounded up to 16 */
     size_t v_row, v_point;
 } lnt_winograd_line_in;
 
@@ -126,9 +136,9 @@ enum { LNT_STEM_PIXELS = 14, LNT_PLANE_PIXELS = 16 };
 typedef void (*lnt_depthwise_fn)(const lnt_depthwise *d);
 
 typedef struct lnt_conv_kernels {
-    lnt_depthwise_fn depthwise;
-    void (*stem)(const lnt_stem *s);        /* columns of a pixel side by side */
-    void (*stem_planes)(const lnt_stem *s); /* pixels of a feature side by side */
+    lnt_depthwise_fn depthwise, depthwise_pair; /* the latter of a pair of rows; NULL: singly */
+    void (*stem)(const lnt_stem *s);            /* columns of a pixel side by side */
+    void (*stem_planes)(const lnt_stem *s);     /* pixels of a feature side by side */
     /* NULL in a trimmed library without WinogradConv: */
     void (*winograd_in)(const lnt_winograd_in *w);
     void (*winograd_out)(const lnt_winograd_out *w);

@@ -7,15 +7,28 @@
 
 #include "ops/conv/depthwise.inc.h"
 #include "ops/conv/stem.inc.h"
+#if defined(LNT_SIMD_NEON) && defined(__aarch64__)
+#include "ops/simd/simd_ordered.h"
+
+#include "ops/conv/depthwise_pairs.inc.h"
+#include "ops/conv/stem_in_order.inc.h"
+#define DEPTHWISE_PAIR depthwise_pair
+#else
+#define DEPTHWISE_PAIR NULL /* 16 registers are too few */
+#endif
 #include "ops/conv/winograd.inc.h"
 #include "ops/conv/winograd_line.inc.h"
 
-const lnt_conv_kernels LNT_SIMD_NAME(lnt_conv) = {
-    .depthwise = depthwise,
-    .stem = stem,
-    .stem_planes = stem_planes,
-    .winograd_in = LNT_HAS_WinogradConv ? winograd_in : NULL,
-    .winograd_out = LNT_HAS_WinogradConv ? winograd_out : NULL,
-    .winograd_line_in = LNT_HAS_WinogradConv ? winograd_line_in : NULL,
-    .winograd_line_out = LNT_HAS_WinogradConv ? winograd_line_out : NULL,
-};
+#define CONV_KERNELS(pair, columns)                                                                          \
+    {                                                                                                        \
+        .depthwise = depthwise, .depthwise_pair = pair, .stem = columns, .stem_planes = stem_planes,         \
+        .winograd_in = LNT_HAS_WinogradConv ? winograd_in : NULL,                                            \
+        .winograd_out = LNT_HAS_WinogradConv ? winograd_out : NULL,                                          \
+        .winograd_line_in = LNT_HAS_WinogradConv ? winograd_line_in : NULL,                                  \
+        .winograd_line_out = LNT_HAS_WinogradConv ? winograd_line_out : NULL,                                \
+    }
+
+const lnt_conv_kernels LNT_SIMD_NAME(lnt_conv) = CONV_KERNELS(DEPTHWISE_PAIR, stem);
+#if defined(LNT_SIMD_NEON) && defined(__aarch64__)
+const lnt_conv_kernels lnt_conv_neon_in_order = CONV_KERNELS(depthwise_pair_in_order, stem_in_order);
+#endif

@@ -98,7 +98,8 @@ static bool is_worth_it(const lnt_site *site, const lnt_window *w, const lnt_row
                image;
 }
 
-void lnt_bind_row_fusion(lnt_site *site, const lnt_window *w, lnt_row_fusion *f, size_t *scratch)
+void lnt_bind_row_fusion(lnt_site *site, const lnt_window *w, int64_t together, lnt_row_fusion *f,
+                         size_t *scratch)
 {
     int64_t reach, floats;
     if (!site->producer || w->in[0] * w->kernel[0] != 1 || w->out[1] * w->out[2] == 0 ||
@@ -108,7 +109,8 @@ void lnt_bind_row_fusion(lnt_site *site, const lnt_window *w, lnt_row_fusion *f,
     f->height = w->in[1];
     f->rows = w->out[1];
     f->line = w->in[2] * site->in[0]->dims[1];
-    f->rows_at_once = LNT_FUSION_PIXELS / (w->in[2] * w->stride[1] + 1) + 1;
+    const int64_t rows = LNT_FUSION_PIXELS / (w->in[2] * w->stride[1] + 1) + 1;
+    f->rows_at_once = (rows + together - 1) / together * together;
     f->ring_lines = reach + 1 + (f->rows_at_once - 1) * w->stride[1];
     if (!lnt_mul_i64(f->ring_lines, f->line, &floats) || floats > INT32_MAX / 4)
         return;

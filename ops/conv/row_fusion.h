@@ -19,9 +19,11 @@ typedef struct lnt_row_fusion {
     size_t ring_at, ring_bytes;  /* a thread's ring buffer in scratch memory */
 } lnt_row_fusion;
 
-/* For bind functions of a consumer with window w: fuses the site's producer if that pays. The producer's scratch
+/* For bind functions of a consumer with window w, whose rows are best computed `together` at once: fuses the site's
+ * producer if that pays. The producer's scratch
  * memory then comes first, the ring buffers follow it, and *scratch is the end of both. */
-void lnt_bind_row_fusion(lnt_site *site, const lnt_window *w, lnt_row_fusion *fusion, size_t *scratch);
+void lnt_bind_row_fusion(lnt_site *site, const lnt_window *w, int64_t together, lnt_row_fusion *fusion,
+                         size_t *scratch);
 
 /* The consumer: rows [row, row_end) of output of an image whose lines are in a ring buffer. */
 typedef lnt_status (*lnt_consume_rows_fn)(lnt_kernel *k, const void *arg, const float *ring, int64_t image,

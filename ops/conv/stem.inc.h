@@ -11,7 +11,7 @@ enum { STEM_VECTORS = 1, STEM_STEP = 2 };
 #elif LNT_VL == 8
 #define STEM_LIST(X) X(6, 2)
 enum { STEM_VECTORS = 2, STEM_STEP = 0 };
-#elif defined(__aarch64__)
+#elif defined(__aarch64__) && defined(LNT_SIMD_NEON)
 #define STEM_LIST(X) X(6, 4) X(12, 2)
 enum { STEM_VECTORS = 2, STEM_STEP = 0 };
 #elif defined(LNT_SIMD_NEON) /* 16 registers */

@@ -368,7 +368,7 @@ lnt_status lnt_bind_pool(lnt_site *site)
     else
         fill_share_float(p, p->share);
     if (p->channels_last && p->kind != LP && p->parts == 1 && !lnt_output(site, 1))
-        lnt_bind_row_fusion(site, w, &p->fusion, &p->scratch_at);
+        lnt_bind_row_fusion(site, w, 1, &p->fusion, &p->scratch_at);
     lnt_bind_scratch(site, p->scratch_at + p->thread_bytes * site->threads);
     bind_pitched(site, p);
     site->step->run = run_pool;
