@@ -196,6 +196,9 @@ static void print_unbounded(const lnt_file *f, const char *name)
 static void print_memory(const lnt_file *f, const binding *b)
 {
     char text[24];
+    if (restored_bytes(f))
+        printf("memory: %s for constants that are packed when the file is loaded\n",
+               lnt_size_text(restored_bytes(f), text));
     if (!b->known) {
         printf("memory: %s\n", b->why_not);
         return;
@@ -204,9 +207,6 @@ static void print_memory(const lnt_file *f, const binding *b)
            "; %" PRIu32 " steps a run, %" PRIu32 " operators computed at bind\n",
            b->info.arena_bytes, lnt_size_text(b->info.arena_bytes, text), b->info.alive_bytes, b->info.level,
            b->info.threads, b->info.n_steps, b->info.n_evaluated);
-    if (restored_bytes(f))
-        printf("        %s for constants that are packed when the file is loaded\n",
-               lnt_size_text(restored_bytes(f), text));
     if (b->info.unbounded)
         print_unbounded(f, b->info.unbounded);
 }
