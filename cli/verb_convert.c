@@ -38,9 +38,9 @@ static const lnt_option options[] = {
      "quantize: weights per channel, activations in each run; static: activations\nover ranges found at "
      "conversion; auto: whichever makes the whole model\nfaster on this machine, or float"},
     {"--precision", "model|float32|float16|bfloat16|auto", LNT_OPTION_CHOICE, &given.precision,
-     "what the file holds weights in; between operators all floats stay float32\n(model: what the model's "
-     "are; "
-     "auto: float16 where it is worth it)"},
+     "what the file holds weights in; between operators floats stay float32\n(model: what the model's are, "
+     "as far "
+     "as nothing is rounded; auto: float16 where\nit is worth it)"},
     {"--board", "NAME|FILE", LNT_OPTION_TEXT, &given.board,
      "with --int8 auto: what is faster on this board, by its cost table\n(`linnet doctor --calibrate` makes "
      "one)"},

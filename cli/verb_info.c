@@ -153,6 +153,15 @@ static void constant_bytes(const lnt_file *f, uint64_t *plain, uint64_t *packed)
         *(f->constants[i].packed == LNT_FILE_NONE ? plain : packed) += f->constants[i].bytes;
 }
 
+/* Bytes of packed constants by what their elements are. */
+static void packed_types(const lnt_file *f, uint64_t bytes[LNT_DTYPE_COUNT])
+{
+    memset(bytes, 0, LNT_DTYPE_COUNT * sizeof *bytes);
+    for (uint32_t i = 0; i < f->n_constants; i++)
+        if (f->constants[i].packed != LNT_FILE_NONE)
+            bytes[lnt_packed_element(&f->packed[f->constants[i].packed])] += f->constants[i].bytes;
+}
+
 /* Memory that loading takes for constants whose bytes are not used in place. */
 static uint64_t restored_bytes(const lnt_file *f)
 {
@@ -215,7 +224,7 @@ static void print_text(const lnt_opened *o, const binding *b)
 {
     const lnt_file *f = &o->file;
     char x[24], y[24], z[24];
-    uint64_t plain, packed;
+    uint64_t plain, packed, types[LNT_DTYPE_COUNT];
     uint32_t n_sections;
     size_t n_ops;
     op_count *ops = count_ops(f, &n_ops);
@@ -223,9 +232,13 @@ static void print_text(const lnt_opened *o, const binding *b)
 
     ports_table(o);
     constant_bytes(f, &plain, &packed);
-    printf("\nfile: %s, constants %s in ONNX order and %s packed, %" PRIu32 " golden case%s\n",
-           lnt_size_text(f->size, x), lnt_size_text(plain, y), lnt_size_text(packed, z), golden_cases(f),
-           golden_cases(f) == 1 ? "" : "s");
+    packed_types(f, types);
+    printf("\nfile: %s, constants %s in ONNX order and %s packed", lnt_size_text(f->size, x),
+           lnt_size_text(plain, y), lnt_size_text(packed, z));
+    for (size_t i = 0; i < LNT_DTYPE_COUNT; i++)
+        if (types[i] && i != LNT_FLOAT)
+            printf(" (%s as %s)", lnt_size_text(types[i], z), lnt_dtype_text((lnt_dtype)i));
+    printf(", %" PRIu32 " golden case%s\n", golden_cases(f), golden_cases(f) == 1 ? "" : "s");
     for (uint32_t i = 0; i < n_sections; i++)
         printf("%s%s %s", i ? ", " : "sections: ", lnt_section_text(section[i].kind),
                lnt_size_text(section[i].bytes, x));
@@ -314,12 +327,18 @@ static void json_symbols(lnt_json *j, const lnt_file *f)
 
 static void json_counts(lnt_json *j, const lnt_file *f)
 {
-    uint64_t plain, packed;
+    uint64_t plain, packed, types[LNT_DTYPE_COUNT];
     size_t n_ops;
     op_count *ops = count_ops(f, &n_ops);
     constant_bytes(f, &plain, &packed);
     lnt_json_int(j, "constant_bytes", (int64_t)plain);
     lnt_json_int(j, "packed_bytes", (int64_t)packed);
+    packed_types(f, types);
+    lnt_json_begin(j, "packed_types", '{');
+    for (size_t i = 0; i < LNT_DTYPE_COUNT; i++)
+        if (types[i])
+            lnt_json_int(j, lnt_dtype_text((lnt_dtype)i), (int64_t)types[i]);
+    lnt_json_end(j, '}');
     lnt_json_int(j, "values", f->n_values);
     lnt_json_int(j, "constants", f->n_constants);
     lnt_json_int(j, "nodes", f->n_nodes);

@@ -314,11 +314,12 @@ static lnt_status record_reference(const lnt_graph *g, const void *onnx, size_t 
  * far off as those of a level that computes in these. */
 static void widen_tolerance(lnt_golden_set *set, const lnt_report *report, bool own)
 {
-    const double unmeasured = 0.25, least = report->precision ? tolerance_of(report->precision) : 0.01,
-                 imported = 0.05;
-    double tolerance = own || !report->n_quantized                 ? imported
-                       : report->trial_inputs || report->precision ? least
-                                                                   : unmeasured;
+    const double unmeasured = 0.25, least = 0.01, imported = 0.05;
+    const bool halves = (report->precision || report->was_half) && !report->rounds_to_int8;
+    double tolerance = halves                        ? tolerance_of(LNT_FLOAT16)
+                       : own || !report->n_quantized ? imported
+                       : report->trial_inputs        ? least
+                                                     : unmeasured;
     for (size_t i = 0; i < report->n_output_errors && !own; i++) {
         const lnt_output_error *e = &report->output_error[i];
         tolerance = fmax(tolerance, e->largest > 0 ? 2 * e->max_error / e->largest : unmeasured);
@@ -347,7 +348,7 @@ lnt_status lnt_record_golden(const lnt_graph *g, const void *onnx, size_t onnx_s
                               : own
                                   ? record_own(own, budget, set, &why)
                                   : record_reference(g, onnx, onnx_size, folder, options, budget, set, &why);
-    if (status == LNT_OK && (report->n_quantized || report->rounds_to_int8))
+    if (status == LNT_OK && (report->n_quantized || report->rounds_to_int8 || report->was_half))
         widen_tolerance(set, report, own != NULL);
     if (status == LNT_OK || options->n_golden)
         return status;

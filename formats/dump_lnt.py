@@ -180,9 +180,13 @@ def summary(f):
         operators[name] = operators.get(name, 0) + 1
     _, _, _, first, n_in, n_out, *_ = f.records["subgraphs"][0]
     states = f.records["states"]
-    sizes = [0, 0]
+    sizes, types = [0, 0], {}
     for _, packed, _, length, _ in f.records["constants"]:
         sizes[packed != NONE] += length
+        if packed != NONE:
+            layout = f.records["packed"][packed][0]
+            element = "float" if layout <= 3 else "float16" if 7 <= layout <= 9 else "bfloat16" if 10 <= layout <= 12 else "int8"
+            types[element] = types.get(element, 0) + length
     return {
         "format_version": f.version,
         "file_bytes": len(f.data),
@@ -194,6 +198,7 @@ def summary(f):
                       "hash": f"{hash_:016x}"} for kind, _, offset, length, hash_ in f.sections],
         "constant_bytes": sizes[0],
         "packed_bytes": sizes[1],
+        "packed_types": types,
         **{key: len(f.records[key]) for key in ("values", "constants", "nodes", "programs", "subgraphs")},
         "golden_cases": len({g[0] for g in f.records["golden vectors"]}),
         "operators": operators,

@@ -40,13 +40,13 @@ static bool all_ones(const uint32_t f[3])
 }
 
 /* The layouts of floats, by their elements: those of panels, depthwise weights and gates follow each other. */
-enum { ARRANGEMENTS = 3, ELEMENTS = 3 };
+enum { ARRANGEMENTS = 3, ELEMENTS = LNT_HAS_HALVES ? 3 : 1 };
 static const struct {
     lnt_dtype type;
     unsigned first;
-} element[ELEMENTS] = {{LNT_FLOAT, LNT_LAYOUT_PANEL_F32},
-                       {LNT_FLOAT16, LNT_LAYOUT_PANEL_F16},
-                       {LNT_BFLOAT16, LNT_LAYOUT_PANEL_BF16}};
+} element[] = {{LNT_FLOAT, LNT_LAYOUT_PANEL_F32},
+               {LNT_FLOAT16, LNT_LAYOUT_PANEL_F16},
+               {LNT_BFLOAT16, LNT_LAYOUT_PANEL_BF16}};
 
 /* Which elements the record's layout has; ELEMENTS if it is none of floats. */
 static unsigned element_of(const lnt_packed *p)
@@ -55,6 +55,13 @@ static unsigned element_of(const lnt_packed *p)
     while (i < ELEMENTS && (p->layout < element[i].first || p->layout >= element[i].first + ARRANGEMENTS))
         i++;
     return i;
+}
+
+/* Are its elements floats of 16 bits? */
+static bool is_narrow(const lnt_packed *p)
+{
+    const unsigned i = element_of(p);
+    return LNT_HAS_HALVES && i > 0 && i < ELEMENTS;
 }
 
 lnt_dtype lnt_packed_element(const lnt_packed *p)
@@ -161,7 +168,7 @@ static size_t byte_at(const lnt_packed *p, size_t tap, size_t channel)
 /* Bytes of an element of a row of columns: a float of 32 or 16 bits, a quad of bytes or their sum. */
 static size_t element_bytes(const lnt_packed *p)
 {
-    return lnt_packed_element(p) == LNT_FLOAT || lnt_packed_is_int8(p) ? sizeof(float) : sizeof(uint16_t);
+    return is_narrow(p) ? sizeof(uint16_t) : sizeof(float);
 }
 
 /* Rows of columns: of floats; of quads of bytes and their sum. */
@@ -508,7 +515,7 @@ static char *pack_panel(const lnt_packed *p, const float *src, size_t panel, cha
         const uint32_t t = tap_at(p, i);
         if (!in_phase(p, t, s.phase))
             continue;
-        if (type == LNT_FLOAT)
+        if (!is_narrow(p))
             pack_rows(src + s.base + t * s.per_tap, &s, run, (float *)(void *)to);
         else
             pack_narrow_rows(type, src + s.base + t * s.per_tap, &s, run, (uint16_t *)(void *)to);
@@ -526,7 +533,7 @@ static const char *unpack_panel(const lnt_packed *p, const char *from, size_t pa
         const uint32_t t = tap_at(p, i);
         if (!in_phase(p, t, s.phase))
             continue;
-        if (type == LNT_FLOAT)
+        if (!is_narrow(p))
             unpack_rows((const float *)(const void *)from, &s, channels, dst + s.base + t * s.per_tap);
         else
             unpack_narrow_rows(type, (const uint16_t *)(const void *)from, &s, channels,
@@ -560,8 +567,8 @@ static void pack_depthwise(const lnt_packed *p, const float *src, void *dst, siz
     float line[LNT_PANEL];
     for (size_t k = 0; k < p->K; k++)
         for (size_t f = first * LNT_PANEL; f < last * LNT_PANEL; f += LNT_PANEL) {
-            pack_depthwise_line(p, src, k, f, type == LNT_FLOAT ? (float *)dst + k * padded + f : line);
-            if (type != LNT_FLOAT)
+            pack_depthwise_line(p, src, k, f, is_narrow(p) ? line : (float *)dst + k * padded + f);
+            if (is_narrow(p))
                 narrow(type, line, LNT_PANEL, (uint16_t *)dst + k * padded + f);
         }
 }
@@ -573,7 +580,7 @@ static void unpack_depthwise(const lnt_packed *p, const void *src, float *dst)
     for (size_t k = 0; k < p->K; k++)
         for (size_t f = 0; f < features; f++) {
             float *to = dst + f * p->K + depthwise_at(p, k);
-            if (type == LNT_FLOAT)
+            if (!is_narrow(p))
                 *to = ((const float *)src)[k * padded + f];
             else
                 widen(type, (const uint16_t *)src + k * padded + f, 1, to);

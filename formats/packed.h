@@ -9,6 +9,11 @@
 #include "base/error.h"
 #include "base/operand.h"
 
+/* 0: a library trimmed to files without weights of 16 bits (boards/trim.py), which knows no layout of them. */
+#ifndef LNT_HAS_HALVES
+#define LNT_HAS_HALVES 1
+#endif
+
 /* Columns in a panel, at every level; all panels derive from these. */
 enum {
     LNT_PANEL = 16, /* of floats; and the units whose gates are side by side */

@@ -2,8 +2,8 @@
  * arguments.
  *
  * Settings come as text, one a line: "opt all", "dim N=3", "state OUT=IN", "keep NAME", "keep_all 1",
- * "winograd_budget PERCENT", "memory_limit BYTES", "overridable NAME", "custom DOMAIN.OP", "meta KEY=TEXT". And runs in
- * one call. */
+ * "winograd_budget PERCENT", "precision TYPE", "memory_limit BYTES", "overridable NAME", "custom DOMAIN.OP",
+ * "meta KEY=TEXT". And runs in one call. */
 #include "convert/convert.h"
 #include "formats/lnt_file.h"
 
@@ -65,6 +65,18 @@ static char *cut(char *pair)
     return equals;
 }
 
+static lnt_status take_precision(const char *value, lnt_precision *precision, lnt_error *err)
+{
+    static const char *const names[] = {"model", "float32", "float16", "bfloat16", "auto"};
+    for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(value, names[i]) == 0) {
+            *precision = (lnt_precision)i;
+            return LNT_OK;
+        }
+    return lnt_fail(err, LNT_E_ARGUMENT, "precision must be float32, float16, bfloat16 or auto, is %s",
+                    value);
+}
+
 static lnt_status take(settings *s, char *key, char *value, lnt_error *err)
 {
     lnt_convert_options *o = &s->options;
@@ -79,8 +91,10 @@ static lnt_status take(settings *s, char *key, char *value, lnt_error *err)
         o->keep_all = true;
     } else if (strcmp(key, "winograd_budget") == 0) {
         o->winograd_budget = strtod(value, &right);
-        LNT_REQUIRE(right != value && !*right, err, LNT_E_ARGUMENT, "winograd must be a bool or a number, is %s",
-                    value);
+        LNT_REQUIRE(right != value && !*right, err, LNT_E_ARGUMENT,
+                    "winograd must be a bool or a number, is %s", value);
+    } else if (strcmp(key, "precision") == 0) {
+        return take_precision(value, &o->precision, err);
     } else if (strcmp(key, "memory_limit") == 0) {
         const long long bytes = strtoll(value, &right, 10);
         LNT_REQUIRE(bytes > 0 && !*right, err, LNT_E_ARGUMENT, "memory_limit must be positive, is %s", value);

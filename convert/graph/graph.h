@@ -121,6 +121,7 @@ typedef struct lnt_graph {
     lnt_names fixed_dims;                        /* what --dim has fixed at import */
     const struct lnt_quantize_options *quantize; /* NULL: the model stays as it is */
     lnt_precision precision;
+    lnt_dtype model_halves;    /* LNT_FLOAT16 or LNT_BFLOAT16 if the model's weights were that; else 0 */
     bool small;                /* the file is to be: what is in it may be made ready later */
     bool halves;               /* and floats may be float16 there */
     double winograd_budget;    /* as in lnt_convert_options */

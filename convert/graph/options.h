@@ -14,7 +14,7 @@ enum { LNT_WINOGRAD_BUDGET = 15 };
 
 /* What the file holds floats of weights in. */
 typedef enum lnt_precision {
-    LNT_PRECISION_MODEL, /* the model's own: float16 or bfloat16 where its weights are that */
+    LNT_PRECISION_MODEL, /* the model's own: float16 or bfloat16 where weights are elements of what it has */
     LNT_PRECISION_FLOAT32,
     LNT_PRECISION_FLOAT16,
     LNT_PRECISION_BFLOAT16,

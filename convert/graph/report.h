@@ -48,6 +48,7 @@ struct lnt_report {
     double
         winograd_error_bound; /* of their outputs, over the largest |input| times a feature's sum of |taps| */
     uint32_t nodes_before, nodes_after, relayouts;
+    bool was_half;       /* the model is of float16 or bfloat16, and computed in float */
     bool rounds_to_int8; /* the model holds operators that quantize at run */
     lnt_quantized *quantized;
     size_t n_quantized;

@@ -12,6 +12,7 @@
     X(identities, BASIC)                                                                                     \
     X(common_subexpressions, BASIC)                                                                          \
     X(dead_nodes, BASIC)                                                                                     \
+    X(widen_halves, ALL)                                                                                     \
     X(fold_dynamic, ALL)                                                                                     \
     X(lookup_tables, ALL)                                                                                    \
     X(fuse_batchnorm, ALL)                                                                                   \

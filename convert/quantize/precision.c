@@ -24,8 +24,9 @@ typedef struct finder {
     lnt_qlayers layers;
     rounded *made;
     lnt_dtype type;
-    bool saves; /* only what is worth it */
-    bool exact; /* nothing is rounded: all are elements of the type as they are */
+    bool saves;      /* only what is worth it */
+    bool exact_only; /* only what are elements of the type as they are */
+    bool exact;      /* nothing is rounded */
 } finder;
 
 static float as_stored(lnt_dtype type, float x)
@@ -34,7 +35,7 @@ static float as_stored(lnt_dtype type, float x)
                                : lnt_bf16_to_float(lnt_float_to_bf16(x));
 }
 
-/* Rounds n floats, if none of them becomes infinite. */
+/* Rounds n floats. False: one becomes infinite, or none may change and one does. */
 static bool round_floats(finder *f, const float *from, size_t n, float *to)
 {
     bool exact = true;
@@ -44,8 +45,8 @@ static bool round_floats(finder *f, const float *from, size_t n, float *to)
             return false;
         exact &= to[i] == from[i] || isnan(from[i]);
     }
-    f->exact &= exact;
-    return true;
+    f->exact &= exact || f->exact_only;
+    return exact || !f->exact_only;
 }
 
 /* ---- a constant in 16 bits ---- */
@@ -180,7 +181,8 @@ static lnt_status find(finder *f, lnt_gnode *n)
     if (l && l->measured.after == l->measured.before) {
         l->chosen = false;
         l->formless = true;
-        l->why = "its weights are too large for the type";
+        l->why = f->exact_only ? "its weights are no elements of the type"
+                               : "its weights are too large for the type";
     }
     return LNT_OK;
 }
@@ -226,16 +228,24 @@ static lnt_status find_and_try(finder *f, const lnt_quantize_options *options)
     return tell(f);
 }
 
-static lnt_dtype type_of(lnt_precision precision)
+/* 0: all stay float. */
+static lnt_dtype type_of(const lnt_graph *g)
 {
-    return precision == LNT_PRECISION_BFLOAT16 ? LNT_BFLOAT16 : LNT_FLOAT16;
+    switch (g->precision) {
+    case LNT_PRECISION_MODEL: return g->quantize && g->quantize->mode != LNT_INT8_OFF ? 0 : g->model_halves;
+    case LNT_PRECISION_FLOAT32: return 0;
+    case LNT_PRECISION_BFLOAT16: return LNT_BFLOAT16;
+    default: return LNT_FLOAT16;
+    }
 }
 
 lnt_status lnt_pass_precision(lnt_graph *g, lnt_report *report)
 {
-    finder f = {.type = type_of(g->precision), .saves = g->precision == LNT_PRECISION_AUTO};
+    finder f = {.type = type_of(g),
+                .saves = g->precision == LNT_PRECISION_AUTO,
+                .exact_only = g->precision == LNT_PRECISION_MODEL};
     lnt_quantize_options options = {.min_snr = -1};
-    if (g->precision <= LNT_PRECISION_FLOAT32)
+    if (!f.type)
         return LNT_OK;
     LNT_TRY(lnt_edit_begin(&f.e, g, report, "precision"));
     if (g->quantize)

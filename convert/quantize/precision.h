@@ -10,7 +10,7 @@
 /* dB that outputs keep where nothing else is asked for. */
 enum { LNT_PRECISION_SNR = 40 };
 
-/* The pass, by lnt_graph.precision; nothing for floats of 32 bits. */
+/* The pass, by lnt_graph.precision and model_halves; nothing for floats of 32 bits. */
 lnt_status lnt_pass_precision(lnt_graph *g, lnt_report *report);
 
 #endif

@@ -120,7 +120,7 @@ static void round_panels(bench *t, lnt_tile *tile, lnt_b_form form, size_t n)
 
 static void draw_tile(bench *t, tile_case *k)
 {
-    k->form = below(t, 4) == 0 ? (lnt_b_form)(LNT_B_F16 + below(t, 2)) : LNT_B_F32;
+    k->form = LNT_HAS_HALVES && below(t, 4) == 0 ? (lnt_b_form)(LNT_B_F16 + below(t, 2)) : LNT_B_F32;
     k->rows = k->form == LNT_B_F32 ? 1 + below(t, t->kernels->tall_rows) : 1;
     k->narrow = k->form == LNT_B_F32 && below(t, 8) == 0;
     k->special = below(t, 4) == 0;
@@ -678,8 +678,8 @@ lnt_status lnt_check_gemm(lnt_level level, uint64_t seed, lnt_check_report *r)
     const uint64_t failures = r->failures;
     for (unsigned i = 0; i < GEMM_CASES; i++)
         check_tile(t, seed);
-    check_widen(t, LNT_B_F16);
-    check_widen(t, LNT_B_BF16);
+    for (unsigned form = LNT_B_F16; LNT_HAS_HALVES && form < LNT_B_FORMS; form++)
+        check_widen(t, (lnt_b_form)form);
     for (unsigned i = 0; i < DEPTHWISE_CASES; i++)
         check_depthwise(t, seed);
     for (unsigned i = 0; i < DEPTHWISE_CASES && t->conv->depthwise_pair; i++)

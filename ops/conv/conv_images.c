@@ -263,7 +263,7 @@ lnt_status lnt_conv_bind_floats(lnt_site *site, const lnt_conv *c, lnt_conv_weig
     const lnt_b_form form = lnt_b_form_of(o);
     size_t bytes;
     LNT_TRY(lnt_conv_bind_weights(site, c, w, scratch));
-    if (form == LNT_B_F32)
+    if (!lnt_b_is_half(form))
         return LNT_OK;
     const lnt_packed wide = lnt_packed_as(o->packed, LNT_FLOAT);
     float *floats = lnt_packed_bytes(&wide, &bytes) ? lnt_bump_alloc(site->memory, bytes, site->err) : NULL;

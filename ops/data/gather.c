@@ -79,7 +79,7 @@ static void read_elements(lnt_dtype type, const void *elements, int64_t at, int6
 {
     const float *floats = (const float *)elements + (type == LNT_FLOAT ? at : 0);
     const uint16_t *halves = (const uint16_t *)elements + (type == LNT_FLOAT ? 0 : at);
-    if (type == LNT_FLOAT)
+    if (!LNT_HAS_HALVES || type == LNT_FLOAT)
         for (int64_t j = 0; j < n; j++)
             dst[j] = floats[j * step];
     else if (type == LNT_FLOAT16)

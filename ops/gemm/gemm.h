@@ -68,14 +68,19 @@ typedef struct lnt_gemm_kernels {
 
 static inline lnt_b_form lnt_b_form_of(const lnt_operand *b)
 {
-    const lnt_dtype element = b->packed ? lnt_packed_element(b->packed) : LNT_FLOAT;
+    const lnt_dtype element = LNT_HAS_HALVES && b->packed ? lnt_packed_element(b->packed) : LNT_FLOAT;
     return element == LNT_FLOAT16 ? LNT_B_F16 : element == LNT_BFLOAT16 ? LNT_B_BF16 : LNT_B_F32;
+}
+
+static inline bool lnt_b_is_half(lnt_b_form form)
+{
+    return LNT_HAS_HALVES && form != LNT_B_F32;
 }
 
 /* So many elements on in B. */
 static inline const void *lnt_b_at(lnt_b_form form, const void *b, size_t elements)
 {
-    return (const char *)b + elements * (form == LNT_B_F32 ? sizeof(float) : sizeof(uint16_t));
+    return (const char *)b + elements * (lnt_b_is_half(form) ? sizeof(uint16_t) : sizeof(float));
 }
 
 /* Are `columns` sums over taps * depth elements of many rows had sooner along K than side by side in vectors?

@@ -73,7 +73,7 @@ void lnt_gemm_plan_blocks(lnt_gemm_plan *p)
     p->tile_rows = p->columns <= LNT_TALL_COLUMNS ? p->kernels->tall_rows : p->kernels->tile_rows;
     if (p->narrow)
         p->tile_rows = LNT_NARROW_ROWS;
-    p->widens = p->b_form != LNT_B_F32 && p->rows > 1 && !p->narrow;
+    p->widens = lnt_b_is_half(p->b_form) && p->rows > 1 && !p->narrow;
     p->gathers_all = !p->narrow && rows_collide(p);
     p->gathers |= p->gathers_all;
     const int64_t tile = p->tile_rows, K = (int64_t)(p->taps * p->depth);
@@ -188,7 +188,7 @@ static lnt_tile common_tile(const block *b, const depth_range *r)
         .low = r->ends ? p->low : -INFINITY,
         .high = r->ends ? p->high : INFINITY,
         .accumulate = !r->begins,
-        .b_is_far = p->taps * p->depth * p->columns > LNT_FAR_FLOATS * (p->b_form == LNT_B_F32 ? 1 : 2),
+        .b_is_far = p->taps * p->depth * p->columns > LNT_FAR_FLOATS * (!lnt_b_is_half(p->b_form) ? 1 : 2),
     };
 }
 
@@ -205,7 +205,7 @@ static void place_tile(const block *b, unsigned t, const depth_range *r, lnt_til
     tile->a = set->a;
     const void *from =
         lnt_b_at(r->form, r->b, (taps ? tap - r->tap : 0) * p->depth * (p->narrow ? 1 : p->b_row));
-    if (r->form == LNT_B_F32)
+    if (!lnt_b_is_half(r->form))
         tile->b = from;
     else
         tile->b_half = from;
@@ -227,10 +227,10 @@ static void lay_out_columns(const block *b, float *to)
     float widened[LNT_PANEL];
     for (size_t k = 0; k < K; k++) {
         const float *line = lnt_b_at(p->b_form, panel, k * LNT_PANEL);
-        if (p->b_form != LNT_B_F32)
+        if (lnt_b_is_half(p->b_form))
             p->kernels->widen[p->b_form]((const void *)line, widened, LNT_PANEL);
         for (size_t n = 0; n < p->columns; n++)
-            to[n * K + k] = p->b_form == LNT_B_F32 ? line[n] : widened[n];
+            to[n * K + k] = !lnt_b_is_half(p->b_form) ? line[n] : widened[n];
     }
 }
 
@@ -289,7 +289,7 @@ static void fetch_panels(const block *b, unsigned t, const depth_range *r, const
     const size_t first = begin / rows * p->b_panel + begin % rows * LNT_PANEL;
     if (lines)
         fetch(p, tile, lnt_b_at(p->b_form, next, first),
-              (end - begin) * (p->b_form == LNT_B_F32 ? LNT_PANEL : LNT_PANEL / 2));
+              (end - begin) * (!lnt_b_is_half(p->b_form) ? LNT_PANEL : LNT_PANEL / 2));
 }
 
 /* The rows behind those of tile t, as far as it has not read them itself for its last tap. */
@@ -319,7 +319,7 @@ static lnt_tile_fn kernel_of(const block *b, unsigned t)
 {
     const lnt_gemm_plan *p = b->call->plan;
     const unsigned rows = tile_begin(b, t + 1) - tile_begin(b, t);
-    return p->b_form == LNT_B_F32 || p->widens ? p->kernels->tile[rows] : p->kernels->row[p->b_form];
+    return !lnt_b_is_half(p->b_form) || p->widens ? p->kernels->tile[rows] : p->kernels->row[p->b_form];
 }
 
 static void run_block(block *b, float *scratch)
@@ -338,7 +338,7 @@ static void run_block(block *b, float *scratch)
         for (size_t n = b->column; n < end; n += at_once) {
             const void *next = read_next(b, i, n + at_once);
             const size_t stop = end - n < at_once ? end : n + at_once;
-            if (p->widens)
+            if (LNT_HAS_HALVES && p->widens)
                 widen_panels(b, &r, n, stop - n, scratch, &near, &tile);
             for (unsigned t = 0; t < b->tiles; t++) {
                 place_tile(b, t, &near, &tile, n, stop);

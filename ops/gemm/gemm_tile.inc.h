@@ -406,6 +406,7 @@ TILE(6)
 
 /* ---- B in elements of 16 bits ---- */
 
+#if LNT_HAS_HALVES
 #define HALVES_OF(name, form, load)                                                                          \
     static void row_##name(const lnt_tile *t)                                                                \
     {                                                                                                        \
@@ -422,6 +423,24 @@ TILE(6)
 HALVES_OF(f16, LNT_B_F16, v_load_f16)
 HALVES_OF(bf16, LNT_B_BF16, v_load_bf16)
 #undef HALVES_OF
+#define ROWS_OF_HALVES                                                                                       \
+    {                                                                                                        \
+        NULL, row_f16, row_bf16                                                                              \
+    }
+#define WIDEN_HALVES                                                                                         \
+    {                                                                                                        \
+        NULL, widen_f16, widen_bf16                                                                          \
+    }
+#else
+#define ROWS_OF_HALVES                                                                                       \
+    {                                                                                                        \
+        NULL                                                                                                 \
+    }
+#define WIDEN_HALVES                                                                                         \
+    {                                                                                                        \
+        NULL                                                                                                 \
+    }
+#endif
 
 /* ---- few columns: sums along K ---- */
 
@@ -538,8 +557,8 @@ const lnt_gemm_kernels lnt_gemm_neon_in_order = {
     .tile = {NULL, tile_1_in_order, tile_2_in_order, tile_3_in_order, tile_4_in_order, tile_5_in_order,
              tile_6_in_order},
     .narrow = narrow,
-    .row = {NULL, row_f16, row_bf16},
-    .widen = {NULL, widen_f16, widen_bf16},
+    .row = ROWS_OF_HALVES,
+    .widen = WIDEN_HALVES,
     .lanes = LNT_VL,
     .fma = fma_chains,
     .fma_lanes = TILE_ROWS * TILE_VECTORS * LNT_VL,
@@ -570,8 +589,8 @@ const lnt_gemm_kernels LNT_SIMD_NAME(lnt_gemm) = {
 #endif
         },
     .narrow = narrow,
-    .row = {NULL, row_f16, row_bf16},
-    .widen = {NULL, widen_f16, widen_bf16},
+    .row = ROWS_OF_HALVES,
+    .widen = WIDEN_HALVES,
     .lanes = LNT_VL,
     .fma = fma_chains,
     .fma_lanes = TILE_ROWS * TILE_VECTORS * LNT_VL,

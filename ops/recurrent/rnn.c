@@ -211,7 +211,7 @@ static lnt_status bind_weights(lnt_site *site, unsigned input, const lnt_rnn *m,
     size_t bytes;
     to->pack = !w->packed;
     to->form = lnt_b_form_of(w);
-    to->widen = to->form != LNT_B_F32 && input == LNT_RNN_R && reads_as_floats(m);
+    to->widen = lnt_b_is_half(to->form) && input == LNT_RNN_R && reads_as_floats(m);
     to->record = lnt_packed_panels(LNT_SOURCE_GATES, (uint32_t)m->e.directions, (uint32_t)w->dims[2],
                                    (uint32_t)m->e.hidden);
     to->record.layout = lnt_rnn_is_int8(m) ? LNT_LAYOUT_PANEL_I8 : LNT_LAYOUT_GATES_F32;

@@ -64,14 +64,14 @@ static lnt_status packed(lnt_kernel *k, const lnt_rnn_call *c, const lnt_rnn_wei
                          const void **weights)
 {
     enum { GRAIN = 1024 };
-    if (!how->pack && !how->widen)
+    if (!how->pack && !(LNT_HAS_HALVES && how->widen))
         return LNT_OK;
     float *to = lnt_rnn_floats(c, how->at);
     widen_call widen = {c->m->product.kernels, how->form, *weights, to};
     size_t bytes;
     if (how->pack)
         LNT_TRY(lnt_gemm_pack(k, &how->record, LNT_FLOAT, *weights, to));
-    else if (lnt_packed_bytes(&how->record, &bytes))
+    else if (LNT_HAS_HALVES && lnt_packed_bytes(&how->record, &bytes))
         LNT_TRY(lnt_parallel(k, (int64_t)(bytes / sizeof *to / LNT_PANEL), GRAIN, widen_lines, &widen));
     *weights = to;
     return LNT_OK;
@@ -126,7 +126,7 @@ static lnt_tile_fn tile_fn(const lnt_recurrence *r)
 {
     const lnt_gemm_kernels *kernels = r->c->m->product.kernels;
     LNT_ASSERT(r->c->r_form == LNT_B_F32 || r->set->n == 1);
-    return r->c->r_form == LNT_B_F32 ? kernels->tile[r->set->n] : kernels->row[r->c->r_form];
+    return lnt_b_is_half(r->c->r_form) ? kernels->row[r->c->r_form] : kernels->tile[r->set->n];
 }
 
 /* Items are blocks of 16 units; all columns of theirs are a tile, some of them one for each block. */

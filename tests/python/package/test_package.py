@@ -466,6 +466,20 @@ def test_a_child_uses_and_frees_what_it_inherited(linnet, threads):
     assert running[0].run(None, turns(3))[0].tolist() == [-1, -1]
 
 
+def test_convert_rounds_weights(linnet):
+    """precision: what the file holds them in; the file shrinks by half of their bytes, and outputs barely change."""
+    rng = np.random.default_rng(12)
+    proto = model("product (float[3,64] x) => (float[3,64] y) { y = MatMul (x, w) }")
+    proto.graph.initializer.append(numpy_helper.from_array(rng.standard_normal((64, 64)).astype(np.float32), "w"))
+    x = rng.standard_normal((3, 64)).astype(np.float32)
+    whole, half = (linnet.convert(proto.SerializeToString(), precision=precision) for precision in ("float32", "float16"))
+    assert abs(len(whole) - len(half) - 2 * 64 * 64) <= 512
+    want, got = (linnet.InferenceSession(data).run(None, {"x": x})[0] for data in (whole, half))
+    assert 0 < np.abs(got - want).max() < 1e-3 * np.abs(want).max()
+    with pytest.raises(linnet.LinnetError, match="precision"):
+        linnet.convert(proto.SerializeToString(), precision="float8")
+
+
 def test_converted_model_is_kept(linnet, tmp_path):
     options = linnet.SessionOptions()
     options.optimized_model_filepath = str(tmp_path / "kept.lnt")
