@@ -78,6 +78,7 @@ typedef struct question {
     bool apart; /* each tap by itself, backwards; otherwise the row in one piece */
     bool requantizes, is_signed;
     bool full;        /* -128 is said to be possible among the weights */
+    bool moved;       /* rows are given as int8 */
     unsigned columns; /* that are requantized */
     int32_t zero;     /* zero point of results */
 } question;
@@ -101,6 +102,7 @@ static question draw_question(const bench *t, const lnt_qgemm_kernels *kernels, 
     for (unsigned i = 0; i < q.rows; i++)
         q.row[i] = mixed ? below(random, LNT_QROWS_MAX) : i;
     q.requantizes = kernels->requantizes && below(random, 2);
+    q.moved = kernels->takes_moved && below(random, 2);
     q.full = holds_least(t) || below(random, 2) != 0;
     q.columns = q.panels * LNT_QPANEL;
     if (kernels->some_columns)
@@ -138,8 +140,11 @@ static void ask(bench *t, const lnt_qgemm_kernels *kernels, const question *q)
         for (unsigned k = 0; k < q->rows; k++)
             memcpy(turned[k] + offset[i], t->a[q->row[k]] + i * tap, (size_t)tap);
     }
-    for (unsigned i = 0; i < q->rows; i++)
-        a[i] = q->apart ? turned[i] : t->a[q->row[i]];
+    for (unsigned i = 0; i < q->rows; i++) {
+        a[i] = q->apart ? turned[i] : memcpy(turned[i], t->a[q->row[i]], (size_t)bytes);
+        for (int64_t k = 0; k < bytes && q->moved; k++)
+            turned[i][k] ^= 0x80;
+    }
     lnt_qproduct product = {.a = a,
                             .rows = q->rows,
                             .tap_offset = q->apart ? offset : lnt_qone_run,
@@ -147,7 +152,8 @@ static void ask(bench *t, const lnt_qgemm_kernels *kernels, const question *q)
                             .quads = (q->apart ? tap : bytes) / 4,
                             .panels = q->panels,
                             .sums = sums + q->first * LNT_QPANEL,
-                            .full = q->full};
+                            .full = q->full,
+                            .moved = q->moved};
     int64_t out[LNT_QROWS_MAX];
     for (unsigned i = 0; i < q->rows; i++) /* backwards */
         out[i] = (int64_t)((q->rows - 1 - i) * sizeof t->y[0]);

@@ -33,9 +33,9 @@ typedef struct conv {
 typedef struct conv_job {
     const conv *p;
     const float *x;
-    float *range;      /* [batch][chunks][2] */
+    float *range;         /* [batch][chunks][2] */
     lnt_qparams *qparams; /* [batch] */
-    uint8_t *zeros;    /* [batch] */
+    uint8_t *zeros;       /* [batch] */
     uint8_t *bytes;
     const uint8_t *rows; /* the images in the kernels' layout */
 } conv_job;
@@ -253,7 +253,7 @@ lnt_status lnt_bind_dynamic_conv(lnt_site *site)
     p->chunks = (p->image + CHUNK - 1) / CHUNK;
     const bool depthwise = lnt_qconv_is_depthwise(&p->record);
     if (!depthwise)
-        LNT_TRY(lnt_qimage_bind(site, &p->g.w, p->g.groups, LNT_ORDER_CHANNELS_LAST, false, &p->record,
+        LNT_TRY(lnt_qimage_bind(site, &p->g.w, p->g.groups, LNT_ORDER_CHANNELS_LAST, false, &p->record, false,
                                 &p->quantized));
     LNT_TRY(lnt_conv_bind_images(site, &p->g, NULL, &p->images, &scratch));
     LNT_TRY(lnt_bind_store(site, 1, lnt_own_input(site, IN_BIAS) ? IN_BIAS : -1,

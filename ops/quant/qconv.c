@@ -226,8 +226,10 @@ lnt_status lnt_bind_qconv(lnt_site *site)
     if (lnt_qconv_is_depthwise(&p->record)) {
         lnt_qconv_bind_depthwise(site, p, &scratch);
     } else {
-        LNT_TRY(
-            lnt_qimage_bind(site, &p->w, p->groups, site->in[0]->order, p->x_signed, &p->record, &p->images));
+        /* Sums of rows, for zero points of weights, are those of uint8. */
+        const bool takes_signed = site->kernels->qgemm->takes_moved && p->known && !p->requant.zeros;
+        LNT_TRY(lnt_qimage_bind(site, &p->w, p->groups, site->in[0]->order, p->x_signed, &p->record,
+                                takes_signed, &p->images));
         lnt_qconv_bind_panels(site, p);
         p->zeros_at = lnt_qconv_reserve(&scratch, (size_t)p->batch);
         p->images_at = lnt_qconv_reserve(&scratch, p->images.bytes);

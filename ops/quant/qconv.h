@@ -24,16 +24,17 @@ typedef struct lnt_qimage {
     bool plain;                             /* the input is in ONNX order */
     uint8_t flip;                           /* XORed into its elements: 0x80 converts int8 to uint8 */
     int64_t runs, run;                      /* contiguous taps are one run of that many bytes, */
-    int64_t terms; /* of which so many are multiplied by weights that are not padding */
-    ptrdiff_t *run_offset;                  /* [runs] from the pixel of the first tap */
-    size_t bytes;                           /* of all images; 0 if direct */
+    int64_t terms;         /* of which so many are multiplied by weights that are not padding */
+    ptrdiff_t *run_offset; /* [runs] from the pixel of the first tap */
+    size_t bytes;          /* of all images; 0 if direct */
 } lnt_qimage;
 
 enum { LNT_QIMAGE_SLACK = 4 }; /* bytes behind all images that are read for the padding of weights */
 
-/* The window is that of the site's input 0: int8 or uint8, or float that is quantized channels-last before. */
+/* The window is that of the site's input 0: int8 or uint8, or float that is quantized channels-last before.
+ * takes_signed: int8 images need no converting. */
 lnt_status lnt_qimage_bind(lnt_site *site, const lnt_window *w, int64_t groups, lnt_order order,
-                           bool is_signed, const lnt_packed *weights, lnt_qimage *m);
+                           bool is_signed, const lnt_packed *weights, bool takes_signed, lnt_qimage *m);
 /* Makes the images; zero[i] is what the padding of image i holds, as uint8. */
 lnt_status lnt_qimage_fill(lnt_kernel *k, const lnt_qimage *m, const uint8_t *input, const uint8_t *zero,
                            uint8_t *images);
@@ -84,7 +85,7 @@ typedef struct lnt_qconv {
     bool pack;                                         /* the weights are packed in each run */
     size_t requant_at, zeros_at, images_at, packed_at; /* scratch */
     /* Depthwise only. */
-    int64_t strip;              /* rows of an item */
+    int64_t strip;                      /* rows of an item */
     lnt_copy relayout_in, relayout_out; /* to and from channels-last; rank 0: not needed */
     size_t out_at, thread_at, thread_bytes;
 } lnt_qconv;

@@ -144,7 +144,7 @@ static lnt_status find_runs(lnt_site *site, lnt_qimage *m)
 }
 
 lnt_status lnt_qimage_bind(lnt_site *site, const lnt_window *w, int64_t groups, lnt_order order,
-                           bool is_signed, const lnt_packed *weights, lnt_qimage *m)
+                           bool is_signed, const lnt_packed *weights, bool takes_signed, lnt_qimage *m)
 {
     const lnt_operand *x = site->in[0];
     const bool lines = weights->layout == LNT_LAYOUT_LINES_I8;
@@ -159,7 +159,7 @@ lnt_status lnt_qimage_bind(lnt_site *site, const lnt_window *w, int64_t groups, 
                       .pixel = padded * groups,
                       .plain = order == LNT_ORDER_PLAIN && x->dims[1] > 1,
                       .flip = is_signed ? 0x80 : 0,
-                      .direct = depth == padded && !is_signed && !lines};
+                      .direct = depth == padded && (!is_signed || takes_signed) && !lines};
     for (unsigned a = 0; a < LNT_WINDOW_AXES; a++) {
         m->extent[a] = empty ? 0 : lnt_window_at(w, a, w->out[a] - 1, w->kernel[a] - 1) + w->before[a] + 1;
         m->direct &= w->before[a] == 0 && m->extent[a] <= w->in[a];

@@ -22,7 +22,9 @@ enum { LNT_QROWS_MAX = 32, LNT_QPANELS_MAX = 8 };
  * channels-last image: its taps are then contiguous runs of elements. For p < panels, r < rows and j < 16
  *
  *     c[p][r * 16 + j] = sum over t < taps, k < 4 * quads of
- *                        a[r][tap_offset[t] + k] * panel[p][t * quads + k / 4][j][k % 4] */
+ *                        a[r][tap_offset[t] + k] * panel[p][t * quads + k / 4][j][k % 4]
+ *
+ * where elements of rows that are `moved` are stored as int8, less by 128. */
 typedef struct lnt_qproduct {
     const uint8_t *const *a; /* [rows] */
     unsigned rows;
@@ -32,6 +34,7 @@ typedef struct lnt_qproduct {
     const int8_t *panel[LNT_QPANELS_MAX];
     const int32_t *sums; /* [panels][16], of the panels' columns */
     bool full;           /* -128 may be among the weights */
+    bool moved;          /* for levels that take such rows */
     int32_t *c[LNT_QPANELS_MAX];
     const int8_t *ahead; /* NULL, or memory of a panel's size that is needed next, to be prefetched */
     const lnt_requantize_tile
@@ -84,6 +87,7 @@ typedef struct lnt_qgemm_kernels {
     bool fewer_panels; /* may be had, too; else one */
     bool requantizes;  /* the tile can requantize its accumulators itself, */
     bool some_columns; /* of a panel that is not whole, too */
+    bool takes_moved;  /* rows of int8 as they are, see lnt_qproduct */
     void (*tile)(const lnt_qproduct *p);
     void (*depthwise)(const lnt_qdepthwise *d);
 } lnt_qgemm_kernels;

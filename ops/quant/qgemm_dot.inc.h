@@ -28,30 +28,31 @@ enum { DOT_ROWS = 5 /* most rows of a tile */ };
                 acc[r][p] = DOT(acc[r][p], b[p], x[r], lane);                                                \
     } while (0)
 
-LNT_INLINE int8x16_t moved(uint8x16_t x)
+LNT_INLINE int8x16_t flipped(uint8x16_t x, uint8x16_t flip)
 {
-    return vreinterpretq_s8_u8(SIGNED ? veorq_u8(x, vdupq_n_u8(0x80)) : x);
+    return vreinterpretq_s8_u8(SIGNED ? veorq_u8(x, flip) : x);
 }
 
-LNT_INLINE int8x16_t dot_quad(const uint8_t *a)
+LNT_INLINE int8x16_t dot_quad(const uint8_t *a, uint8x16_t flip)
 {
     uint32_t four;
     memcpy(&four, a, sizeof four);
-    return moved(vreinterpretq_u8_u32(vdupq_n_u32(four)));
+    return flipped(vreinterpretq_u8_u32(vdupq_n_u32(four)), flip);
 }
 
 /* Eight bytes twice. */
-LNT_INLINE int8x16_t dot_quads(const uint8_t *a)
+LNT_INLINE int8x16_t dot_quads(const uint8_t *a, uint8x16_t flip)
 {
     uint64_t eight;
     memcpy(&eight, a, sizeof eight);
-    return moved(vreinterpretq_u8_u64(vdupq_n_u64(eight)));
+    return flipped(vreinterpretq_u8_u64(vdupq_n_u64(eight)), flip);
 }
 
 /* Rows [first, first + rows). */
 LNT_INLINE void dot_rows(const unsigned rows, unsigned first, const lnt_qproduct *product, const shared *s)
 {
     const int8_t *panel = product->panel[0];
+    const uint8x16_t flip = s->flip;
     int32x4_t acc[DOT_ROWS][PARTS];
     int8x16_t x[DOT_ROWS];
     UNROLL_FOR(5, unsigned r = 0; r < rows; r++)
@@ -65,7 +66,7 @@ LNT_INLINE void dot_rows(const unsigned rows, unsigned first, const lnt_qproduct
             a[r] = product->a[first + r] + offset;
         for (; q >= 4; q -= 4, panel += 16 * LNT_QPANEL) {
             UNROLL_FOR(5, unsigned r = 0; r < rows; r++) {
-                x[r] = moved(vld1q_u8(a[r]));
+                x[r] = flipped(vld1q_u8(a[r]), flip);
                 a[r] += 16;
             }
             QUAD(0, panel);
@@ -75,7 +76,7 @@ LNT_INLINE void dot_rows(const unsigned rows, unsigned first, const lnt_qproduct
         }
         if (q & 2) {
             UNROLL_FOR(5, unsigned r = 0; r < rows; r++) {
-                x[r] = dot_quads(a[r]);
+                x[r] = dot_quads(a[r], flip);
                 a[r] += 8;
             }
             QUAD(0, panel);
@@ -84,7 +85,7 @@ LNT_INLINE void dot_rows(const unsigned rows, unsigned first, const lnt_qproduct
         }
         if (q & 1) {
             UNROLL_FOR(5, unsigned r = 0; r < rows; r++)
-                x[r] = dot_quad(a[r]);
+                x[r] = dot_quad(a[r], flip);
             QUAD(0, panel);
             panel += 4 * LNT_QPANEL;
         }

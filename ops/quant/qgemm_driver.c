@@ -161,8 +161,11 @@ static void run_block(const lnt_qgemm_call *call, const lnt_qrow_set *set, const
     const unsigned most = p->kernels->panels;
     const int32_t *sums = (const int32_t *)(const void *)(call->b + p->sums_at);
     int32_t acc[LNT_QPANELS_MAX][LNT_QROWS_MAX * LNT_QPANEL];
-    lnt_qproduct tile = {
-        .tap_offset = p->run_offset, .taps = p->runs, .quads = p->row_bytes / 4 / p->runs, .full = p->full};
+    lnt_qproduct tile = {.tap_offset = p->run_offset,
+                         .taps = p->runs,
+                         .quads = p->row_bytes / 4 / p->runs,
+                         .full = p->full,
+                         .moved = p->moved};
     for (int64_t panel = first_panel; panel < end_panel; panel += tile.panels) {
         lnt_requantize_tile requantize;
         tile.panels = end_panel - panel >= most  ? most

@@ -52,6 +52,7 @@ struct lnt_qgemm_plan {
     int64_t runs;
     size_t sums_at; /* bytes from the weights to the sums of their columns */
     bool full;      /* -128 may be among the weights */
+    bool moved;     /* rows are int8, less by 128: lnt_qproduct */
     /* Of float outputs. */
     float low, high;
     const lnt_epilogue *epilogue;                /* NULL, or a program for every block after it is computed */

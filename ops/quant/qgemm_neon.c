@@ -1,9 +1,9 @@
 /* qgemm_neon.c — int8 GEMM at the neon level, by SMULL, SMLAL and SADALP: two rows by sixteen
  * columns.
  *
- * 128 is subtracted from A to fit int8, and 128 times the sum of the weights added afterwards. The sum of two
- * int8 products fits int16 unless all four factors are -128: where weights hold that value, each product is added by
- * itself. */
+ * 128 is subtracted from A to fit int8, unless it is stored so, and 128 times the sum of the weights added
+ * afterwards. The sum of two int8 products fits int16 unless all four factors are -128: where weights hold that value,
+ * each product is added by itself. */
 
 #define LNT_SIMD_NEON
 #include "ops/quant/qgemm_neon.inc.h"
@@ -33,18 +33,18 @@ typedef struct beginning {
  * whether that was right. */
 typedef enum adding { CHAINED, CHECKED, SINGLE } adding;
 
-/* A quad of a row minus 128, once for each of four columns. */
-LNT_INLINE int8x16_t load_quad(const uint8_t *a)
+/* A quad of a row as int8, once for each of four columns. */
+LNT_INLINE int8x16_t load_quad(const uint8_t *a, uint8x16_t flip)
 {
     uint32_t four;
     memcpy(&four, a, sizeof four);
-    return vreinterpretq_s8_u8(veorq_u8(vreinterpretq_u8_u32(vdupq_n_u32(four)), vdupq_n_u8(0x80)));
+    return vreinterpretq_s8_u8(veorq_u8(vreinterpretq_u8_u32(vdupq_n_u32(four)), flip));
 }
 
 /* Two of them. */
-LNT_INLINE void load_quads(const uint8_t *a, int8x16_t quad[2])
+LNT_INLINE void load_quads(const uint8_t *a, uint8x16_t flip, int8x16_t quad[2])
 {
-    const uint32x2_t both = vreinterpret_u32_u8(veor_u8(vld1_u8(a), vdup_n_u8(0x80)));
+    const uint32x2_t both = vreinterpret_u32_u8(veor_u8(vld1_u8(a), vget_low_u8(flip)));
     quad[0] = vreinterpretq_s8_u32(vdupq_lane_u32(both, 0));
     quad[1] = vreinterpretq_s8_u32(vdupq_lane_u32(both, 1));
 }
@@ -82,15 +82,15 @@ LNT_INLINE void multiply(sums *s, const unsigned rows, const unsigned p, int8x16
 }
 
 /* Two quads of all rows, or a last one. at: of the first, in a row. */
-LNT_INLINE void step(sums *s, const unsigned rows, const uint8_t *const *a, ptrdiff_t at, const int8_t *panel,
-                     const bool two, const adding how)
+LNT_INLINE void step(sums *s, const unsigned rows, const uint8_t *const *a, uint8x16_t flip, ptrdiff_t at,
+                     const int8_t *panel, const bool two, const adding how)
 {
     int8x16_t x[AT_ONCE][2];
     UNROLL_FOR(2, unsigned r = 0; r < rows; r++) {
         if (two)
-            load_quads(a[r] + at, x[r]);
+            load_quads(a[r] + at, flip, x[r]);
         else
-            x[r][0] = load_quad(a[r] + at), x[r][1] = vdupq_n_s8(0);
+            x[r][0] = load_quad(a[r] + at, flip), x[r][1] = vdupq_n_s8(0);
     }
     UNROLL_FOR(4, unsigned p = 0; p < PARTS; p++) {
         const int8x16_t b0 = vld1q_s8(panel + 16 * p);
@@ -126,9 +126,9 @@ LNT_INLINE bool rows_of(const unsigned rows, unsigned first, const lnt_qproduct 
         ptrdiff_t at = product->tap_offset[t];
         int64_t q = product->quads;
         for (; q >= 2; q -= 2, at += 8, panel += 8 * LNT_QPANEL)
-            step(&s, rows, a, at, panel, true, how);
+            step(&s, rows, a, all->flip, at, panel, true, how);
         if (q > 0) {
-            step(&s, rows, a, at, panel, false, how);
+            step(&s, rows, a, all->flip, at, panel, false, how);
             panel += 4 * LNT_QPANEL;
         }
     }
@@ -175,4 +175,4 @@ static void tile(const lnt_qproduct *p)
         rows_from(0, p, &s, &b, SINGLE);
 }
 
-const lnt_qgemm_kernels lnt_qgemm_neon = {QGEMM_TABLE(AT_ONCE)};
+const lnt_qgemm_kernels lnt_qgemm_neon = {QGEMM_TABLE(AT_ONCE, true)};

@@ -27,10 +27,10 @@ enum {
 #define NARROW_BYTES(a, b) vcombine_s8(vqmovn_s16(a), vqmovn_s16(b))
 #endif
 
-/* by: tiles are best a multiple of so many rows. */
-#define QGEMM_TABLE(by)                                                                                      \
+/* by: tiles are best a multiple of so many rows; int8: A may be. */
+#define QGEMM_TABLE(by, int8)                                                                                \
     .rows = ROWS, .rows_by = by, .panels = 1, .requantizes = REQUANTIZES, .some_columns = true,              \
-    .tile = tile, .depthwise = FILTERS ? depthwise : NULL
+    .takes_moved = int8, .tile = tile, .depthwise = FILTERS ? depthwise : NULL
 
 /* ---- requantization of accumulators that are bounded ---- */
 
@@ -100,7 +100,8 @@ typedef struct shared {
     int32x4_t start[PARTS];   /* what accumulators begin with */
     float32x4_t scale[PARTS]; /* if requantized */
     byte_offset offset;
-    bool bounded; /* accumulators hold MAGIC_BITS, and are requantized to all columns of the panel */
+    uint8x16_t flip; /* makes elements of A what the products take */
+    bool bounded;    /* accumulators hold MAGIC_BITS, and are requantized to all columns of the panel */
 } shared;
 
 LNT_INLINE void share(const lnt_qproduct *p, const bool moved, shared *s)
@@ -108,6 +109,7 @@ LNT_INLINE void share(const lnt_qproduct *p, const bool moved, shared *s)
     const lnt_requantize_tile *to = REQUANTIZES ? p->requantize : NULL;
     UNROLL_FOR(4, unsigned i = 0; i < PARTS; i++)
         s->start[i] = moved ? vshlq_n_s32(vld1q_s32(p->sums + i * LNT_VL), 7) : vdupq_n_s32(0);
+    s->flip = vdupq_n_u8(moved && !p->moved ? 0x80 : 0);
     s->bounded = false;
     if (!to)
         return;
