@@ -308,7 +308,10 @@ LNT_INLINE void part(const lnt_tile *t, size_t *at, const unsigned rows, const u
                      const lnt_b_form form, const bool in_order, const float **fetch)
 {
     const size_t n = *at;
-    const unsigned chains = rows * TILE_VECTORS >= SUMS_MIN ? 1 : 2 * rows * TILE_VECTORS >= SUMS_MIN ? 2 : 4;
+    const unsigned chains = LNT_VL == 1 && rows == 1              ? 1 /* as in panel_of_row */
+                            : rows * TILE_VECTORS >= SUMS_MIN     ? 1
+                            : 2 * rows * TILE_VECTORS >= SUMS_MIN ? 2
+                                                                  : 4;
     const size_t in_b = (n - t->b_column) / LNT_PANEL * t->b_panel + n % LNT_PANEL;
     const float *b = lnt_b_at(form, form == LNT_B_F32 ? (const void *)t->b : t->b_half, in_b);
     const size_t left = t->columns - n - (vectors - 1) * LNT_VL;
@@ -339,11 +342,53 @@ LNT_INLINE void part(const lnt_tile *t, size_t *at, const unsigned rows, const u
     store_sums(t, rows, vectors, sums, n);
 }
 
+#if LNT_VL == 1
+
+/* One row times a panel, whose 16 columns are as many sums: B is read once, and a line of a cache by one step. */
+LNT_INLINE void panel_of_row(const lnt_tile *t, size_t n, const lnt_b_form form)
+{
+    enum { PARTS = LNT_PANEL / PART };
+    const size_t in_b = (n - t->b_column) / LNT_PANEL * t->b_panel;
+    const float *b = lnt_b_at(form, form == LNT_B_F32 ? (const void *)t->b : t->b_half, in_b);
+    tile_acc acc[PARTS];
+    UNROLL_FOR(4, unsigned i = 0; i < PARTS; i++)
+        acc_begin(&acc[i], t, 1, PART, n + i * PART, 1);
+    for (size_t tap = 0; tap < t->taps; tap++) {
+        const float *a = t->a[0] + t->tap_offset[tap], *const end = a + t->depth;
+        for (; a < end; a++) {
+            const float *row = b;
+            v_prefetch(lnt_b_at(form, b, PREFETCH_FLOATS));
+            UNROLL_FOR(4, unsigned i = 0; i < PARTS; i++) {
+                vf bv[PART];
+                if (form == LNT_B_F32)
+                    v_load_next(bv, &row);
+                else
+                    UNROLL_FOR(4, unsigned j = 0; j < PART; j++)
+                        bv[j] = load_b(form, b, i * PART + j);
+                UNROLL_FOR(4, unsigned j = 0; j < PART; j++)
+                    v_fma_to(&acc[i].v[0][j], *a, bv[j], false);
+            }
+            b = lnt_b_at(form, b, t->b_row);
+        }
+    }
+    UNROLL_FOR(4, unsigned i = 0; i < PARTS; i++)
+        acc_end(&acc[i], t, 1, PART, n + i * PART, 1);
+}
+
+#endif
+
 LNT_INLINE void tile(const lnt_tile *t, const unsigned rows, const lnt_b_form form, const bool in_order)
 {
     const float *fetch = t->ahead;
     for (size_t n = t->first; n < t->columns;) {
         const size_t left = (t->columns - n + LNT_VL - 1) / LNT_VL;
+#if LNT_VL == 1
+        if (rows == 1 && left >= LNT_PANEL && n % LNT_PANEL == 0 && t->scale == 1.0f) {
+            panel_of_row(t, n, form);
+            n += LNT_PANEL;
+            continue;
+        }
+#endif
         if (rows <= TILE_ROWS && left >= TILE_VECTORS &&
             !(LNT_VL == LNT_PANEL && TILE_VECTORS == 4 && left > 4 && left < 7))
             part(t, &n, rows, TILE_VECTORS, form, in_order, &fetch);

@@ -53,6 +53,21 @@ LNT_INLINE void v_load_each(vf *to, const float *p, const unsigned n)
         to[i] = p[i];
 }
 
+/* The same of four, and *p moves on. */
+LNT_INLINE void v_load_next(vf *to, const float **p)
+{
+#if LNT_VFP
+    register float a __asm__("s0"), b __asm__("s1"), c __asm__("s2"), d __asm__("s3");
+    __asm__("vldmia %4!, {s0-s3}"
+            : "=t"(a), "=t"(b), "=t"(c), "=t"(d), "+r"(*p)
+            : "m"(*(const float(*)[4]) * p));
+    to[0] = a, to[1] = b, to[2] = c, to[3] = d;
+#else
+    v_load_each(to, *p, 4);
+    *p += 4;
+#endif
+}
+
 LNT_INLINE void v_store(float *p, vf x)
 {
     *p = x;
