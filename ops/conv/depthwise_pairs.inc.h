@@ -345,19 +345,18 @@ static __attribute__((noinline)) void pair_tails(const lnt_depthwise *d, size_t 
     }
 }
 
-#define PAIR_RUN(taps, stride)                                                                               \
-    static void depthwise_pair_##taps##_##stride(const lnt_depthwise *d)                                     \
+#define PAIR_RUN(name, taps, stride, in_order)                                                               \
+    static void name(const lnt_depthwise *d)                                                                 \
     {                                                                                                        \
-        pair_run(d, taps, stride, false);                                                                    \
-    }                                                                                                        \
-    static void depthwise_pair_##taps##_##stride##_in_order(const lnt_depthwise *d)                          \
-    {                                                                                                        \
-        pair_run(d, taps, stride, true);                                                                     \
+        pair_run(d, taps, stride, in_order);                                                                 \
     }
-PAIR_RUN(3, 1)
-PAIR_RUN(3, 2)
-PAIR_RUN(5, 1)
-PAIR_RUN(5, 2)
+PAIR_RUN(depthwise_pair_3_1, 3, 1, false)
+PAIR_RUN(depthwise_pair_3_2, 3, 2, false)
+PAIR_RUN(depthwise_pair_5_1, 5, 1, false)
+PAIR_RUN(depthwise_pair_5_2, 5, 2, false)
+PAIR_RUN(depthwise_pair_3_1_in_order, 3, 1, true)
+PAIR_RUN(depthwise_pair_3_2_in_order, 3, 2, true)
+PAIR_RUN(depthwise_pair_5_1_in_order, 5, 1, true)
 #undef PAIR_RUN
 
 LNT_INLINE void pairs(const lnt_depthwise *d, const lnt_depthwise_fn of[2][2])
@@ -375,9 +374,10 @@ static void depthwise_pair(const lnt_depthwise *d)
     pairs(d, of);
 }
 
+/* The largest and least frequent has no form of its own. */
 static void depthwise_pair_in_order(const lnt_depthwise *d)
 {
     static const lnt_depthwise_fn of[2][2] = {{depthwise_pair_3_1_in_order, depthwise_pair_3_2_in_order},
-                                              {depthwise_pair_5_1_in_order, depthwise_pair_5_2_in_order}};
+                                              {depthwise_pair_5_1_in_order, depthwise_pair_5_2}};
     pairs(d, of);
 }
