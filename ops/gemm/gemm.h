@@ -61,6 +61,7 @@ typedef struct lnt_gemm_kernels {
     lnt_tile_fn row[LNT_B_FORMS];
     void (*widen[LNT_B_FORMS])(const uint16_t *from, float *to, size_t n);
     unsigned lanes; /* floats in a vector */
+    bool fetches;   /* tiles fetch what lnt_tile says is ahead */
     /* For measuring: `rounds` times fma_lanes independent multiply-adds, the results summed into *sink. */
     void (*fma)(size_t rounds, float *sink);
     unsigned fma_lanes;

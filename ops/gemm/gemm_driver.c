@@ -138,7 +138,8 @@ static size_t depth_blocks(const lnt_gemm_plan *p)
 static depth_range depth_block(const block *b, size_t i)
 {
     const lnt_gemm_plan *p = b->call->plan;
-    const size_t tap_block = i / p->depth_parts, part = i % p->depth_parts;
+    const size_t tap_block = p->depth_parts == 1 ? i : i / p->depth_parts,
+                 part = i - tap_block * p->depth_parts;
     depth_range r;
     r.tap = (size_t)lnt_cut((int64_t)p->taps, (int64_t)p->tap_blocks, (int64_t)tap_block);
     r.taps = (size_t)lnt_cut((int64_t)p->taps, (int64_t)p->tap_blocks, (int64_t)tap_block + 1) - r.tap;
@@ -253,6 +254,15 @@ static void run_narrow(block *b, float *scratch)
     }
 }
 
+/* How many columns tiles take before the next rows': what panels the first-level cache holds, so that these rows
+ * find them there. */
+static size_t columns_at_once(const block *b)
+{
+    const lnt_gemm_plan *p = b->call->plan;
+    const bool all = b->tiles == 1 && !p->kernels->fetches && !p->widens;
+    return all ? b->columns : p->panels_at_once * LNT_PANEL;
+}
+
 /* What is read of B after block i of K of the columns before n, or NULL. */
 static const void *read_next(const block *b, size_t i, size_t n)
 {
@@ -300,6 +310,17 @@ static void fetch_rows(const block *b, unsigned t, lnt_tile *tile)
     fetch(p, tile, tile->a[0] + tile->tap_offset[tile->taps - 1] + floats, (size_t)floats);
 }
 
+/* Lets tile t fetch the rows behind its own or its share of the panels at next, which are read after these. */
+static void fetch_ahead(const block *b, unsigned t, const depth_range *r, bool first, const void *next,
+                        lnt_tile *tile)
+{
+    tile->ahead_lines = 0;
+    if (b->call->plan->fetches_rows && first && !b->set[t].gathered && tile->taps)
+        fetch_rows(b, t, tile);
+    else if (next)
+        fetch_panels(b, t, r, next, tile);
+}
+
 /* Makes floats of panels from column n on, as many as are used at once, for the range r of K. */
 static void widen_panels(const block *b, const depth_range *from, size_t n, size_t columns, float *to,
                          depth_range *r, lnt_tile *tile)
@@ -329,24 +350,21 @@ static void run_block(block *b, float *scratch)
         run_narrow(b, scratch);
         return;
     }
-    const size_t at_once = p->panels_at_once * LNT_PANEL, end = b->column + b->columns;
+    const size_t at_once = columns_at_once(b), end = b->column + b->columns;
     for (size_t i = 0; i < depth_blocks(p); i++) {
         const depth_range r = depth_block(b, i);
         lnt_tile tile = common_tile(b, &r);
         depth_range near = r;
         find_rows(b, &r, scratch + p->widened);
         for (size_t n = b->column; n < end; n += at_once) {
-            const void *next = read_next(b, i, n + at_once);
+            const void *next = p->kernels->fetches ? read_next(b, i, n + at_once) : NULL;
             const size_t stop = end - n < at_once ? end : n + at_once;
             if (LNT_HAS_HALVES && p->widens)
                 widen_panels(b, &r, n, stop - n, scratch, &near, &tile);
             for (unsigned t = 0; t < b->tiles; t++) {
                 place_tile(b, t, &near, &tile, n, stop);
-                tile.ahead_lines = 0;
-                if (p->fetches_rows && n == b->column && !b->set[t].gathered && tile.taps)
-                    fetch_rows(b, t, &tile);
-                else if (next)
-                    fetch_panels(b, t, &r, next, &tile);
+                if (p->kernels->fetches)
+                    fetch_ahead(b, t, &r, n == b->column, next, &tile);
                 kernel_of(b, t)(&tile);
             }
         }

@@ -37,6 +37,8 @@ _Static_assert(LNT_PANEL % PART == 0 || PART % LNT_PANEL == 0, "parts make up pa
 #else
 #define IN_ORDER_TILES 0
 #endif
+/* Does a multiply-add take one of its factors from any lane? */
+#define LANES_OF_A IN_ORDER_TILES
 #ifndef ROWS_AHEAD
 #define ROWS_AHEAD(rows) 0
 #endif
@@ -110,6 +112,18 @@ LNT_INLINE void acc_step(tile_acc *acc, const unsigned rows, const unsigned vect
     }
 }
 
+#if LANES_OF_A
+/* Rows of a panel of B times the elements of x, which are one row of A: alternately to both chains. */
+LNT_INLINE void acc_lanes(tile_acc *chain, const unsigned vectors, const lnt_b_form form, vf x,
+                          const float *b)
+{
+    UNROLL_FOR(4, unsigned c = 0; c < LNT_VL; c++)
+        UNROLL_FOR(4, unsigned j = 0; j < vectors; j++)
+            v_fma_to(&chain[c % 2].v[0][j], load_b(form, b, c * LNT_PANEL + j * LNT_VL), v_splat(x[c]),
+                     false);
+}
+#endif
+
 /* Moves on in B. The pointers stay what they are, one for each panel: left alone, compilers turn them into
  * sums that need more registers than there are. */
 LNT_INLINE void next_rows(const lnt_b_form form, const float **b, const unsigned panels, size_t elements)
@@ -155,8 +169,9 @@ LNT_INLINE void accumulate(tile_acc *acc, const unsigned rows, const unsigned ve
             a[i] = t->a[i] + offset;
         size_t k = 0;
 #if IN_ORDER_TILES
-        if (in_order) {
-            k = accumulate_in_order(chain, rows, vectors, a, depth, bp[0], b_row, t->b_is_far);
+        if (in_order && (rows > 1 || b_row == LNT_PANEL)) {
+            k = accumulate_in_order(chain, rows, vectors, a, depth, bp[0], rows > 1 ? b_row : LNT_PANEL,
+                                    t->b_is_far);
             bp[0] += k * b_row;
         }
 #endif
@@ -174,6 +189,17 @@ LNT_INLINE void accumulate(tile_acc *acc, const unsigned rows, const unsigned ve
                     acc_step(&chain[c], rows, vectors, half, form, a, k + c, bp, c * LNT_PANEL);
                 next_rows(form, bp, panels, STEPS * LNT_PANEL);
             }
+#if LANES_OF_A
+        if (rows == 1 && b_row == LNT_PANEL)
+            for (; k + LNT_VL <= depth; k += LNT_VL) {
+                if (t->b_is_far) {
+                    v_prefetch(lnt_b_at(form, bp[0], PREFETCH_FLOATS));
+                    v_prefetch(lnt_b_at(form, bp[0], PREFETCH_FLOATS + 2 * LNT_PANEL));
+                }
+                acc_lanes(chain, vectors, form, v_load(a[0] + k), bp[0]);
+                next_rows(form, bp, panels, LNT_VL * LNT_PANEL);
+            }
+#endif
         for (; k + chains <= depth; k += chains)
             UNROLL_FOR(4, unsigned c = 0; c < chains; c++) {
                 if (rows == 1 && c == 0 && t->b_is_far)
@@ -605,6 +631,7 @@ const lnt_gemm_kernels lnt_gemm_neon_in_order = {
     .row = ROWS_OF_HALVES,
     .widen = WIDEN_HALVES,
     .lanes = LNT_VL,
+    .fetches = LNT_VL > 4,
     .fma = fma_chains,
     .fma_lanes = TILE_ROWS * TILE_VECTORS * LNT_VL,
 };
@@ -637,6 +664,7 @@ const lnt_gemm_kernels LNT_SIMD_NAME(lnt_gemm) = {
     .row = ROWS_OF_HALVES,
     .widen = WIDEN_HALVES,
     .lanes = LNT_VL,
+    .fetches = LNT_VL > 4,
     .fma = fma_chains,
     .fma_lanes = TILE_ROWS * TILE_VECTORS * LNT_VL,
 };
