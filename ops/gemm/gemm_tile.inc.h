@@ -494,23 +494,9 @@ TILE(6)
 HALVES_OF(f16, LNT_B_F16, v_load_f16)
 HALVES_OF(bf16, LNT_B_BF16, v_load_bf16)
 #undef HALVES_OF
-#define ROWS_OF_HALVES                                                                                       \
-    {                                                                                                        \
-        NULL, row_f16, row_bf16                                                                              \
-    }
-#define WIDEN_HALVES                                                                                         \
-    {                                                                                                        \
-        NULL, widen_f16, widen_bf16                                                                          \
-    }
+#define OF_HALVES(kernel) kernel
 #else
-#define ROWS_OF_HALVES                                                                                       \
-    {                                                                                                        \
-        NULL                                                                                                 \
-    }
-#define WIDEN_HALVES                                                                                         \
-    {                                                                                                        \
-        NULL                                                                                                 \
-    }
+#define OF_HALVES(kernel) NULL
 #endif
 
 /* ---- few columns: sums along K ---- */
@@ -628,8 +614,8 @@ const lnt_gemm_kernels lnt_gemm_neon_in_order = {
     .tile = {NULL, tile_1_in_order, tile_2_in_order, tile_3_in_order, tile_4_in_order, tile_5_in_order,
              tile_6_in_order},
     .narrow = narrow,
-    .row = ROWS_OF_HALVES,
-    .widen = WIDEN_HALVES,
+    .row = {NULL, OF_HALVES(row_f16), OF_HALVES(row_bf16)},
+    .widen = {NULL, OF_HALVES(widen_f16), OF_HALVES(widen_bf16)},
     .lanes = LNT_VL,
     .fetches = LNT_VL > 4,
     .fma = fma_chains,
@@ -661,8 +647,8 @@ const lnt_gemm_kernels LNT_SIMD_NAME(lnt_gemm) = {
 #endif
         },
     .narrow = narrow,
-    .row = ROWS_OF_HALVES,
-    .widen = WIDEN_HALVES,
+    .row = {NULL, OF_HALVES(row_f16), OF_HALVES(row_bf16)},
+    .widen = {NULL, OF_HALVES(widen_f16), OF_HALVES(widen_bf16)},
     .lanes = LNT_VL,
     .fetches = LNT_VL > 4,
     .fma = fma_chains,

@@ -31,9 +31,9 @@ static unsigned setting(const char *name, unsigned otherwise)
     return text ? (unsigned)strtoul(text, NULL, 10) : otherwise;
 }
 
-static image convert(const char *path)
+static image convert(const char *path, lnt_precision precision)
 {
-    const lnt_convert_options options = {.opt = LNT_OPT_ALL};
+    const lnt_convert_options options = {.opt = LNT_OPT_ALL, .precision = precision};
     lnt_report report;
     lnt_error err = {0};
     void *bytes = NULL;
@@ -74,11 +74,10 @@ static bool try_once(const image *file, unsigned number)
     return status == LNT_OK;
 }
 
-static void tampered_model_is_safe(void **state)
+static void try_tampered(const char *path, lnt_precision precision)
 {
-    const char *path = *state;
     lnt_error err = {0};
-    image file = convert(path);
+    image file = convert(path, precision);
     if (try_model(file.bytes, file.size, 0, &err) != LNT_OK)
         fail_msg("%s: %s", path, err.message);
     const unsigned first = setting("TAMPER_FIRST", 1), n = setting("TAMPER_TRIALS", 300);
@@ -92,13 +91,25 @@ static void tampered_model_is_safe(void **state)
     lnt_free(&lnt_malloc_allocator, file.bytes);
 }
 
+static void tampered_model_is_safe(void **state)
+{
+    try_tampered(*state, LNT_PRECISION_MODEL);
+}
+
+/* With weights of 16 bits. */
+static void tampered_halves_are_safe(void **state)
+{
+    try_tampered(*state, LNT_PRECISION_FLOAT16);
+    try_tampered(*state, LNT_PRECISION_BFLOAT16);
+}
+
 /* Every byte of a small file in turn, hashes repaired. */
 static void every_byte_is_safe(void **state)
 {
     static const uint8_t changes[] = {0x01, 0x80, 0xff};
     lnt_error err = {0};
     (void)state;
-    image file = convert("tests/data/models/shapes.onnx");
+    image file = convert("tests/data/models/shapes.onnx", LNT_PRECISION_MODEL);
     uint8_t *copy = lnt_alloc(&lnt_malloc_allocator, file.size, &err);
     size_t ran = 0;
     assert_non_null(copy);
@@ -122,6 +133,11 @@ static struct CMUnitTest test_of(char *path)
     return (struct CMUnitTest){path, tampered_model_is_safe, NULL, NULL, path};
 }
 
+static struct CMUnitTest halves_of(char *path)
+{
+    return (struct CMUnitTest){path, tampered_halves_are_safe, NULL, NULL, path};
+}
+
 int main(int argc, char **argv)
 {
     static char image_path[] = "tests/data/models/image.onnx",
@@ -129,9 +145,10 @@ int main(int argc, char **argv)
                 shapes_path[] = "tests/data/models/shapes.onnx",
                 control_path[] = "tests/data/models/control.onnx",
                 attention_path[] = "tests/data/models/attention.onnx";
-    const struct CMUnitTest tests[] = {test_of(image_path),     test_of(sequence_path),
-                                       test_of(shapes_path),    test_of(control_path),
-                                       test_of(attention_path), cmocka_unit_test(every_byte_is_safe)};
+    const struct CMUnitTest tests[] = {test_of(image_path),      test_of(sequence_path),
+                                       test_of(shapes_path),     test_of(control_path),
+                                       test_of(attention_path),  halves_of(image_path),
+                                       halves_of(sequence_path), cmocka_unit_test(every_byte_is_safe)};
     const struct CMUnitTest asked[] = {test_of(argc > 1 ? argv[1] : NULL)};
     return argc > 1 ? cmocka_run_group_tests(asked, NULL, NULL) : cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -183,6 +183,19 @@ def quantized():
                   const("w", rng.integers(-127, 127, (8, 8)).astype(np.int8))])
 
 
+def halves():
+    """A model of float16, with every layer whose weights are read in 16 bits, and values that stay float16."""
+    half = TensorProto.FLOAT16
+    constants = [const(t.name, numpy_helper.to_array(t).astype(np.float16)) for t in (
+        weights("table", 70, 16), weights("w", 16, 16), weights("f", 20, 16, 3), weights("d", 20, 1, 3), weights("u", 20, 4, 2),
+        weights("gates", 1, 16, 4), weights("again", 1, 16, 4))]
+    return model([node("Gather", "table i", "rows"), node("MatMul", "rows w", "m"), node("Transpose", "m", "image", perm=[0, 2, 1]),
+                  node("Conv", "image f", "c", pads=[1, 1]), node("Conv", "c d", "e", group=20, pads=[1, 1]),
+                  node("ConvTranspose", "e u", "t", strides=[2]), node("Transpose", "t", "x", perm=[2, 0, 1]),
+                  node("LSTM", "x gates again", "y", hidden_size=4), node("Cast", "p", "r", to=half), node("Cast", "r", "s", to=FLOAT)],
+                 [value("i", ["N", "T"], INT64), value("p", ["N"])], [value("y", None, half), value("s")], constants)
+
+
 def large():
     """Weights of 110 KB."""
     return model([node("MatMul", "x w", "m"), node("Relu", "m", "r"), node("MatMul", "r v", "y")], [value("x", ["N", 128])],
@@ -196,6 +209,6 @@ def text():
 
 
 BASES = [loop_if_carried, scan_empty, scan_axes, scan_in_loop, loop_in_if, states, numbers, numbers32, skips, lines,
-         streams, elementwise, quantized, large, text]
+         streams, elementwise, quantized, halves, large, text]
 # Options of `linnet convert` that some are converted with, besides what all are.
 OPTIONS = {"states": ["--state", "s2=s", "--state", "tail2=tail", "--state", "count2=count", "--state", "held2=held"]}

@@ -55,7 +55,8 @@ VERBS = ["convert", "info", "run", "verify", "bench", "doctor"]
 STATES = {"state_type": ["--state", "next=state"], "sequence": ["--state", "next=state"],
           "cache": ["--state", "present_k=past_k", "--state", "present_v=past_v"], **bases.OPTIONS}
 WAYS = {"plain": [], "none": ["--opt", "none"], "winograd": ["--winograd"], "dynamic": ["--int8", "dynamic", "--min-snr", "0"],
-        "static": ["--int8", "static", "--min-snr", "0", "--calibrate"]}
+        "static": ["--int8", "static", "--min-snr", "0", "--calibrate"],
+        "half": ["--precision", "float16", "--min-snr", "0"]}
 
 made = set()  # seeds
 
