@@ -35,15 +35,15 @@ LNT_INLINE unsigned stem_lanes(size_t left, unsigned j)
     return left <= j * LNT_VL ? 0 : lanes_left(left - j * LNT_VL);
 }
 
-/* Bounds that are infinite change nothing. */
+/* Bounds that are infinite change nothing; wide vectors are so few that a look costs more. */
 LNT_INLINE void stem_clamp(stem_acc *acc, const lnt_stem *s, const unsigned pixels, const unsigned vectors)
 {
     const vf low = v_splat(s->low), high = v_splat(s->high);
-    if (s->low > -INFINITY)
+    if (LNT_VL >= 8 || s->low > -INFINITY)
         UNROLL_FOR(14, unsigned p = 0; p < pixels; p++)
             UNROLL_FOR(4, unsigned j = 0; j < vectors; j++)
                 acc->v[p][j] = v_max(low, acc->v[p][j]);
-    if (s->high < INFINITY)
+    if (LNT_VL >= 8 || s->high < INFINITY)
         UNROLL_FOR(14, unsigned p = 0; p < pixels; p++)
             UNROLL_FOR(4, unsigned j = 0; j < vectors; j++)
                 acc->v[p][j] = v_min(high, acc->v[p][j]);
@@ -65,8 +65,8 @@ LNT_INLINE void stem_store(const stem_acc *acc, float *c, size_t c_step, size_t 
         UNROLL_FOR(4, unsigned j = 0; j < vectors; j++)
             v_store(rows[p] + j * LNT_VL, acc->v[p][j]);
     for (unsigned p = 0; p < pixels; p++, c += c_step)
-        for (unsigned j = 0; j < vectors; j++)
-            v_store_n(c + j * LNT_VL, v_load(rows[p] + j * LNT_VL), stem_lanes(left, j));
+        for (unsigned j = 0; j < vectors && left > j * LNT_VL; j++)
+            store(c + j * LNT_VL, v_load(rows[p] + j * LNT_VL), stem_lanes(left, j));
 }
 
 /* The initial sums of `left` columns from n on. */
@@ -78,8 +78,9 @@ LNT_INLINE void stem_start(stem_acc *acc, const lnt_stem *s, size_t n, size_t le
         start[j] = v_splat(0);
     if (s->bias)
         UNROLL_FOR(4, unsigned j = 0; j < vectors; j++)
-            start[j] = left >= vectors * LNT_VL ? v_load(s->bias + n + j * LNT_VL)
-                                                : v_load_n(s->bias + n + j * LNT_VL, stem_lanes(left, j));
+            start[j] = !MASKS && left >= vectors * LNT_VL
+                           ? v_load(s->bias + n + j * LNT_VL)
+                           : v_load_n(s->bias + n + j * LNT_VL, stem_lanes(left, j));
     UNROLL_FOR(14, unsigned p = 0; p < pixels; p++)
         UNROLL_FOR(4, unsigned j = 0; j < vectors; j++)
             acc->v[p][j] = start[j];
