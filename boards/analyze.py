@@ -213,7 +213,7 @@ Instructions of one run on one thread under QEMU, every level of the one binary 
   shows whether it does, against a build with `ROWS_AHEAD` taken out; and whether 64-bit loads, which that core pairs with
   multiply-adds and the model knows nothing of, are worth a kernel of their own.
 * **Bytes on A53 and A72.** SMULL, SMLAL and SADALP do two rows by sixteen columns. `linnet doctor --calibrate` gives both
-  rates; `boards/costs/` holds what follows from the table above, and `--int8 auto --board rpi3` decides by it.
+  rates; `boards/costs/` holds modelled ones, of tiles with their stores, and `--int8 auto --board rpi3` decides by them.
 * **A76.** SDOT needs its operands from the first-level cache at two loads a cycle; whether the panels stay there is for
   `linnet bench --kernels` to show.
 """
