@@ -162,6 +162,24 @@ static void packed_types(const lnt_file *f, uint64_t bytes[LNT_DTYPE_COUNT])
             bytes[lnt_packed_element(&f->packed[f->constants[i].packed])] += f->constants[i].bytes;
 }
 
+/* The same by layout, their numbers in formats/FORMAT.md. */
+static void json_layouts(lnt_json *j, const lnt_file *f)
+{
+    enum { LAYOUTS = LNT_LAYOUT_WIDTHS * (LNT_LAYOUT_WIDTH / LNT_LAYOUT_WIDTHS + 1) };
+    uint64_t bytes[LAYOUTS] = {0};
+    for (uint32_t i = 0; i < f->n_constants; i++)
+        if (f->constants[i].packed != LNT_FILE_NONE)
+            bytes[f->packed[f->constants[i].packed].layout % LAYOUTS] += f->constants[i].bytes;
+    lnt_json_begin(j, "packed_layouts", '{');
+    for (unsigned i = 0; i < LAYOUTS; i++) {
+        char number[12];
+        snprintf(number, sizeof number, "%u", i);
+        if (bytes[i])
+            lnt_json_int(j, number, (int64_t)bytes[i]);
+    }
+    lnt_json_end(j, '}');
+}
+
 /* Memory that loading takes for constants whose bytes are not used in place. */
 static uint64_t restored_bytes(const lnt_file *f)
 {
@@ -339,6 +357,7 @@ static void json_counts(lnt_json *j, const lnt_file *f)
         if (types[i])
             lnt_json_int(j, lnt_dtype_text((lnt_dtype)i), (int64_t)types[i]);
     lnt_json_end(j, '}');
+    json_layouts(j, f);
     lnt_json_int(j, "values", f->n_values);
     lnt_json_int(j, "constants", f->n_constants);
     lnt_json_int(j, "nodes", f->n_nodes);

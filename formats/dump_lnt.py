@@ -180,13 +180,14 @@ def summary(f):
         operators[name] = operators.get(name, 0) + 1
     _, _, _, first, n_in, n_out, *_ = f.records["subgraphs"][0]
     states = f.records["states"]
-    sizes, types = [0, 0], {}
+    sizes, types, layouts = [0, 0], {}, {}
     for _, packed, _, length, _ in f.records["constants"]:
         sizes[packed != NONE] += length
         if packed != NONE:
             layout = f.records["packed"][packed][0]
             element = "float" if layout <= 3 else "float16" if 7 <= layout <= 9 else "bfloat16" if 10 <= layout <= 12 else "int8"
             types[element] = types.get(element, 0) + length
+            layouts[layout] = layouts.get(layout, 0) + length
     return {
         "format_version": f.version,
         "file_bytes": len(f.data),
@@ -199,6 +200,7 @@ def summary(f):
         "constant_bytes": sizes[0],
         "packed_bytes": sizes[1],
         "packed_types": types,
+        "packed_layouts": {str(layout): layouts[layout] for layout in sorted(layouts)},
         **{key: len(f.records[key]) for key in ("values", "constants", "nodes", "programs", "subgraphs")},
         "golden_cases": len({g[0] for g in f.records["golden vectors"]}),
         "operators": operators,

@@ -14,6 +14,11 @@
 #define LNT_HAS_HALVES 1
 #endif
 
+/* 1: a library trimmed to a model, for size. */
+#ifndef LNT_TRIMMED
+#define LNT_TRIMMED 0
+#endif
+
 /* Columns in a panel, at every level; all panels derive from these. */
 enum {
     LNT_PANEL = 16, /* of floats; and the units whose gates are side by side */

@@ -680,7 +680,7 @@ lnt_status lnt_check_gemm(lnt_level level, uint64_t seed, lnt_check_report *r)
         check_tile(t, seed);
     for (unsigned form = LNT_B_F16; LNT_HAS_HALVES && form < LNT_B_FORMS; form++)
         check_widen(t, (lnt_b_form)form);
-    for (unsigned i = 0; i < DEPTHWISE_CASES; i++)
+    for (unsigned i = 0; LNT_HAS_DEPTHWISE && i < DEPTHWISE_CASES; i++)
         check_depthwise(t, seed);
     for (unsigned i = 0; i < DEPTHWISE_CASES && t->conv->depthwise_pair; i++)
         check_pair(t, sometimes(t) ? t->conv : t->conv_in_order, seed);

@@ -250,7 +250,7 @@ static lnt_status bind_float(lnt_site *site)
     LNT_TRY(lnt_bind_store(site, 1, own_bias, writes, &store));
     const lnt_conv_kind kind =
         lnt_conv_algorithm(&g, (lnt_order)site->in[0]->order, writes, store.residual >= 0);
-    if (kind == LNT_CONV_DEPTHWISE)
+    if (LNT_HAS_DEPTHWISE && kind == LNT_CONV_DEPTHWISE)
         return lnt_conv_bind_depthwise(site, &g, &store);
     if (kind != LNT_CONV_PRODUCT && !(kind == LNT_CONV_POINTS && multiplies_points(site)))
         return lnt_conv_bind_stem(site, &g, kind, &store);

@@ -14,7 +14,7 @@ static bool at_least(int64_t extent, int64_t least)
 
 bool lnt_conv_is_depthwise(const lnt_conv *c)
 {
-    return !c->transposed && c->groups > 1 && lnt_depthwise_takes(c->channels, c->features) &&
+    return LNT_HAS_DEPTHWISE && !c->transposed && c->groups > 1 && lnt_depthwise_takes(c->channels, c->features) &&
            c->w.kernel[0] * c->w.kernel[1] <= LNT_DEPTHWISE_LINES;
 }
 

@@ -13,6 +13,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* 0: a library trimmed to files without weights of depthwise convolutions (boards/trim.py): what is one all the same
+ * is computed as products of groups. */
+#ifndef LNT_HAS_DEPTHWISE
+#define LNT_HAS_DEPTHWISE 1
+#endif
+
 /* A run of pixels of a depthwise convolution, some of its channels. Pixel i takes taps t of each of the
  * kernel's lines (its extent along x, or y) from pixel first + i * stride + t * spacing of an image's line,
  * as far as that lies in [0, width):

@@ -21,7 +21,8 @@
 
 #define CONV_KERNELS(pair, columns)                                                                          \
     {                                                                                                        \
-        .depthwise = depthwise, .depthwise_pair = pair, .stem = columns, .stem_planes = stem_planes,         \
+        .depthwise = LNT_HAS_DEPTHWISE ? depthwise : NULL, .depthwise_pair = LNT_HAS_DEPTHWISE ? pair : NULL,  \
+        .stem = columns, .stem_planes = stem_planes,                                                         \
         .winograd_in = LNT_HAS_WinogradConv ? winograd_in : NULL,                                            \
         .winograd_out = LNT_HAS_WinogradConv ? winograd_out : NULL,                                          \
         .winograd_line_in = LNT_HAS_WinogradConv ? winograd_line_in : NULL,                                  \

@@ -461,16 +461,24 @@ TILE_HALVES(9, 4, 5)
 #endif
 #undef TILE
 #if IN_ORDER_TILES
+/* A trimmed library has the tiles of one row and of the most rows: others are computed as elsewhere. */
+#if LNT_TRIMMED
+#define IN_ORDER(rows) tile_##rows
+#else
+#define IN_ORDER(rows) tile_##rows##_in_order
+#endif
 #define TILE(rows)                                                                                           \
     static void tile_##rows##_in_order(const lnt_tile *t)                                                    \
     {                                                                                                        \
         tile(t, rows, LNT_B_F32, true);                                                                      \
     }
 TILE(1)
+#if !LNT_TRIMMED
 TILE(2)
 TILE(3)
 TILE(4)
 TILE(5)
+#endif
 TILE(6)
 #undef TILE
 #endif
@@ -611,8 +619,7 @@ const lnt_gemm_kernels lnt_gemm_neon_in_order = {
     .tall_rows = TALL_ROWS,
     .tile_panels = (PART + LNT_PANEL - 1) / LNT_PANEL,
     .depth_block = DEPTH_BLOCK,
-    .tile = {NULL, tile_1_in_order, tile_2_in_order, tile_3_in_order, tile_4_in_order, tile_5_in_order,
-             tile_6_in_order},
+    .tile = {NULL, tile_1_in_order, IN_ORDER(2), IN_ORDER(3), IN_ORDER(4), IN_ORDER(5), tile_6_in_order},
     .narrow = narrow,
     .row = {NULL, OF_HALVES(row_f16), OF_HALVES(row_bf16)},
     .widen = {NULL, OF_HALVES(widen_f16), OF_HALVES(widen_bf16)},

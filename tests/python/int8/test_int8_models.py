@@ -42,7 +42,7 @@ def ratio(plain, quantized):
     return quantized.stat().st_size / plain.stat().st_size
 
 
-@pytest.mark.parametrize("model, mode, size", [("ultraface_rfb_320", "dynamic", 0.28), ("ultraface_rfb_320", "static", 0.28),
+@pytest.mark.parametrize("model, mode, size", [("ultraface_rfb_320", "dynamic", 0.285), ("ultraface_rfb_320", "static", 0.295),
                                                ("superres", "dynamic", 0.27), ("superres", "static", 0.275),
                                                ("light_squeezenet", "dynamic", 0.265), ("light_squeezenet", "static", 0.275)])
 def test_sizes(tmp_path, model, mode, size):
