@@ -782,7 +782,8 @@ static void expect_halves(const lnt_packed *wide, lnt_dtype type)
     const size_t n = (size_t)wide->groups * wide->K * wide->N * wide->gates;
     size_t wide_bytes, narrow_bytes;
     assert_int_equal(lnt_packed_element(&narrow), type);
-    assert_true(lnt_packed_bytes(wide, &wide_bytes) && lnt_packed_bytes(&narrow, &narrow_bytes));
+    assert_true(lnt_packed_bytes(wide, &wide_bytes));
+    assert_true(lnt_packed_bytes(&narrow, &narrow_bytes));
     assert_int_equal(wide_bytes, 2 * narrow_bytes);
     assert_true(n <= MOST && wide_bytes <= sizeof panels);
     for (size_t i = 0; i < n; i++)
