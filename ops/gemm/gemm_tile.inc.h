@@ -485,6 +485,12 @@ TILE(6)
 
 /* ---- B in elements of 16 bits ---- */
 
+LNT_INLINE void store_two(float *p, two_vf x)
+{
+    v_store(p, x.first);
+    v_store(p + LNT_VL, x.second);
+}
+
 #if LNT_HAS_HALVES
 #define HALVES_OF(name, form, load)                                                                          \
     static void row_##name(const lnt_tile *t)                                                                \
@@ -495,9 +501,11 @@ TILE(6)
     static void widen_##name(const uint16_t *from, float *to, size_t n)                                      \
     {                                                                                                        \
         LNT_ASSERT(n % LNT_PANEL == 0);                                                                      \
-        for (; n > 0; n -= LNT_PANEL, from += LNT_PANEL, to += LNT_PANEL)                                    \
-            UNROLL_FOR(4, unsigned i = 0; i < LNT_PANEL; i += LNT_VL)                                        \
-                v_store(to + i, load(from + i));                                                             \
+        for (; n >= 2 * LNT_PANEL; n -= 2 * LNT_PANEL, from += 2 * LNT_PANEL, to += 2 * LNT_PANEL)           \
+            UNROLL_FOR(4, unsigned i = 0; i < 2 * LNT_PANEL; i += 2 * LNT_VL)                                \
+                store_two(to + i, load##_two(from + i));                                                     \
+        for (unsigned i = 0; i < n; i += LNT_VL)                                                             \
+            v_store(to + i, load(from + i));                                                                 \
     }
 HALVES_OF(f16, LNT_B_F16, v_load_f16)
 HALVES_OF(bf16, LNT_B_BF16, v_load_bf16)
