@@ -1,5 +1,6 @@
-/* conv_algorithm.c — how a convolution is computed. Decided here alone: for the converter, which lays images out by
- * it, and for bind, which prepares the kernels.
+/* conv_algorithm.c — how a convolution in float is computed. Decided here: for the converter, which lays images out by
+ * it, and for bind, which prepares the kernels (conv.c, where pixels of one tap are a product at levels without
+ * vectors). Those of int8 choose in ops/quant/qconv_image.c.
  *
  * Winograd's algorithm is an operator of its own (WinogradConv): what becomes one is decided in
  * convert/passes/winograd.c, for good. */

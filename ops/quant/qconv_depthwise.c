@@ -1,5 +1,6 @@
 /* qconv_depthwise.c — int8 depthwise convolutions: one input and one output channel per group. The sums over the
- * taps of a run are computed by the level's kernel: qdepthwise.inc.h, compiled into qgemm_LEVEL.c.
+ * taps of a run are computed by the level's kernel: qdepthwise.inc.h, or on ARM qdepthwise_neon.inc.h, compiled into
+ * qgemm_LEVEL.c.
  *
  * Pixels all of whose taps lie inside the image are one run, read where they lie. At a border each pixel is a
  * run of its own. Taps outside the image point to a line of padding. */
