@@ -67,8 +67,8 @@ LDLIBS += -lm
 
 CLANG := $(findstring clang,$(shell $(CC) --version 2>/dev/null))
 TARGET := $(shell $(CC) $(ARCH) -dumpmachine 2>/dev/null)
-ARCH_LEVELS := $(if $(findstring x86_64,$(TARGET)),avx2 avx512 avx512vnni amx,$(if $(findstring aarch64,$(TARGET)),neon dotprod i8mm,$(if $(ARMV7),neon)))
-ALL_LEVELS := avx2 avx512 avx512vnni amx neon dotprod i8mm
+ARCH_LEVELS := $(if $(findstring x86_64,$(TARGET)),avx2 avx512 avx512vnni amx,$(if $(findstring aarch64,$(TARGET)),neon fp16 dotprod i8mm,$(if $(ARMV7),neon)))
+ALL_LEVELS := avx2 avx512 avx512vnni amx neon fp16 dotprod i8mm
 # gcc would rather keep addresses in vector and mask registers than in memory: moved back they take the ports of the
 # multiply-adds. Without avx512bw masks are too narrow for it.
 KEEP_PORTS := $(if $(CLANG),,-mtune-ctrl=^inter_unit_moves_from_vec,^inter_unit_moves_to_vec)
@@ -84,6 +84,7 @@ CFLAGS_amx += -include tests/c/emulate_amx.h
 $(BUILD)/obj/base/cpu.o: CPPFLAGS += -DLNT_AMX_EMULATED
 endif
 $(patsubst %,$(BUILD)/obj/ops/%_avx512.o,gemm/gemm conv/conv_kernels recurrent/rnn_cells attention/attend): LEVEL_FLAGS := -mno-avx512bw
+CFLAGS_fp16 := -mcpu=cortex-a76+nodotprod
 CFLAGS_dotprod := -mcpu=cortex-a76
 CFLAGS_i8mm := -mcpu=cortex-a76+i8mm
 CFLAGS_neon := $(if $(ARMV7),-mfpu=neon-vfpv4)
@@ -259,10 +260,10 @@ SMALL_KERNELS := ops/elementwise/program_kernels% ops/rows/% ops/image/pool%
 SPARE := $(if $(findstring x86_64,$(TARGET)),$(filter-out $(foreach l,$(ALL_LEVELS),%_$(l).c),$(KERNELS)))
 # So is what runs once for a file, a session, a step or a run of pixels, and what few networks have.
 SPARE += base/file.c $(filter-out formats/hash.c,$(wildcard formats/*.c)) \
-         $(patsubst %,runtime/%.c,control join load session model_info options resources request trace) \
+         $(patsubst %,runtime/%.c,control halves join load session model_info options resources request trace) \
          $(foreach f,attention col2im conv conv_algorithm conv_depthwise conv_images conv_stem conv_transpose cumulative \
-             det einsum einsum_product elementwise embed_layernorm expand fourier gridsample linear_attention \
-             loss lpnorm nms op program_node random roialign slice transpose trilu unique unpool \
+             det einsum einsum_product elementwise embed_layernorm expand fourier gemm_store gridsample half_step linear_attention \
+             loss lpnorm nms op program_node random roialign row_fusion slice transpose trilu unique unpool \
              window_functions,$(wildcard ops/$(f).c ops/*/$(f).c))
 level_of = $(strip $(foreach l,$(ALL_LEVELS),$(if $(filter %_$(l).c,$(1)),$(l))))
 # Loops and jumps outside kernels start where they fall: the no-operations before them are a thirtieth of the library.

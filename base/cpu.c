@@ -115,6 +115,13 @@ static bool cores_in_order(void)
     __asm__("mrs %0, midr_el1" : "=r"(midr)); /* the system answers */
     return is_in_order(midr >> 24 & 0xff, midr >> 4 & 0xfff) && all_in_order(true);
 }
+
+static bool has_fp16(const features *f)
+{
+    enum { HWCAP_FPHP_BIT = 1 << 9, HWCAP_ASIMDHP_BIT = 1 << 10 };
+    const unsigned long needed = HWCAP_FPHP_BIT | HWCAP_ASIMDHP_BIT;
+    return (f->hwcap & needed) == needed;
+}
 #else
 static bool has_vfpv4(const features *f)
 {
@@ -152,7 +159,7 @@ lnt_level lnt_cpu_best_level(void)
     const features cpu = cpu_features();
     int best = -1;
     (void)cpu;
-#define LEVEL(ident, name, floats, int8, has)                                                                \
+#define LEVEL(ident, name, floats, half, int8, has)                                                          \
     if (best + 1 == LNT_LEVEL_##ident && (has))                                                              \
         best++;
 #include "base/levels.h"

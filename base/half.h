@@ -32,6 +32,23 @@ static inline uint16_t lnt_float_to_bf16(float x)
     return (uint16_t)((u + 0x7fffu + ((u >> 16) & 1u)) >> 16);
 }
 
+/* 64-bit ARM has instructions for it. */
+#if defined(__aarch64__)
+static inline float lnt_f16_to_float(uint16_t h)
+{
+    __fp16 x;
+    memcpy(&x, &h, sizeof x);
+    return (float)x;
+}
+
+static inline uint16_t lnt_float_to_f16(float x)
+{
+    const __fp16 rounded = (__fp16)x;
+    uint16_t h;
+    memcpy(&h, &rounded, sizeof h);
+    return h;
+}
+#else
 static inline float lnt_f16_to_float(uint16_t h)
 {
     const uint32_t sign = (uint32_t)(h & 0x8000u) << 16, rest = h & 0x7fffu;
@@ -57,5 +74,6 @@ static inline uint16_t lnt_float_to_f16(float x)
     const uint32_t rounded = magnitude + 0xfffu + ((magnitude >> 13) & 1u);
     return (uint16_t)(sign | ((rounded - 0x38000000u) >> 13));
 }
+#endif
 
 #endif

@@ -2,7 +2,7 @@
 CORE := any ARMv8-A
 RAM := any
 THREADS := all
-LEVELS := neon dotprod i8mm
+LEVELS := neon fp16 dotprod i8mm
 CROSS := aarch64-linux-gnu-
 ARCH := -mcpu=generic
 EMULATOR := qemu-aarch64 -L /usr/aarch64-linux-gnu

@@ -2,7 +2,7 @@
 CORE := 4 x Cortex-A76
 RAM := 2-16 GB
 THREADS := 4
-LEVELS := dotprod
+LEVELS := fp16 dotprod
 CROSS := aarch64-linux-gnu-
 ARCH := -mcpu=cortex-a76
 EMULATOR := qemu-aarch64 -L /usr/aarch64-linux-gnu

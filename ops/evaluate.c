@@ -20,6 +20,7 @@ void lnt_site_begin_bind(lnt_site *site, lnt_step *step, lnt_bump *memory, lnt_l
     site->level = level;
     site->kernels = lnt_kernels_of(level);
     site->threads = threads;
+    site->half = false;
     site->producer = NULL;
     for (unsigned i = 0; i < site->n_out && i < LNT_MAX_VIEWS; i++) {
         site->view_of[i] = -1;

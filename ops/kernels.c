@@ -2,6 +2,7 @@
  * operator of a trimmed library uses. */
 #include "ops/kernels.h"
 
+#include "ops/half_kernels.h"
 #include "ops/list_names.h"
 
 /* The flags of this library's operators. */
@@ -13,19 +14,22 @@ enum {
 #undef OP
 };
 
+const lnt_half_kernels lnt_half_none = {NULL, NULL, NULL};
+
 /* own: the suffix of the tables that the level has twice. */
-#define TABLES(own, floats, bytes) TABLES_OF(own, floats, bytes)
-#define TABLES_OF(own, floats, bytes)                                                                        \
+#define TABLES(own, floats, halves, bytes) TABLES_OF(own, floats, halves, bytes)
+#define TABLES_OF(own, floats, halves, bytes)                                                                \
     {                                                                                                        \
         .gemm = &lnt_gemm_##own, .conv = &lnt_conv_##own, .rnn = &lnt_rnn_##floats,                          \
-        .program = &lnt_program_##floats, .row = &lnt_row_##floats,                                          \
+        .program = &lnt_program_##floats, .row = &lnt_row_##floats, .half = &lnt_half_##halves,              \
         .int8 = FLAGS & (INT8 | QUANTIZED) ? &lnt_int8_##floats : NULL, .pool = &lnt_pool_##floats,          \
         .qgemm = FLAGS & INT8 ? &lnt_qgemm_##bytes : NULL,                                                   \
         .attend = LNT_HAS_Attention ? &lnt_attend_##floats : NULL,                                           \
     }
 
 static const lnt_kernels tables[LNT_LEVEL_COUNT] = {
-#define LEVEL(ident, name, floats, bytes, has) [LNT_LEVEL_##ident] = TABLES(floats, floats, bytes),
+#define LEVEL(ident, name, floats, halves, bytes, has)                                                       \
+    [LNT_LEVEL_##ident] = TABLES(floats, floats, halves, bytes),
 #include "base/levels.h"
 #undef LEVEL
 };
@@ -39,7 +43,8 @@ const lnt_kernels *lnt_kernels_of(lnt_level level)
 #define IN_ORDER_scalar scalar
 #define IN_ORDER_neon neon_in_order
 static const lnt_kernels in_order[LNT_LEVEL_COUNT] = {
-#define LEVEL(ident, name, floats, bytes, has) [LNT_LEVEL_##ident] = TABLES(IN_ORDER_##floats, floats, bytes),
+#define LEVEL(ident, name, floats, halves, bytes, has)                                                       \
+    [LNT_LEVEL_##ident] = TABLES(IN_ORDER_##floats, floats, halves, bytes),
 #include "base/levels.h"
 #undef LEVEL
 };

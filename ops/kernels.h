@@ -17,6 +17,8 @@ struct lnt_kernels {
     const struct lnt_program_kernels *program; /* ops/elementwise/program_kernels.h: elementwise programs, math */
     const struct lnt_row_kernels *row;         /* ops/rows/row.h: reductions, softmax and norms along a row */
     const struct lnt_pool_kernels *pool;       /* ops/image/pool_kernels.h: windows of rows and pixels */
+    const struct lnt_half_kernels
+        *half; /* ops/half_kernels.h: tables of half arithmetic, NULL where there is none */
     /* NULL in a trimmed library without operators that use them: */
     const struct lnt_int8_kernels *int8;     /* ops/rows/int8_rows.h: quantization of rows */
     const struct lnt_qgemm_kernels *qgemm;   /* ops/quant/qgemm.h: int8 products */
@@ -24,7 +26,7 @@ struct lnt_kernels {
 };
 
 /* The tables: lnt_gemm_avx2, lnt_qgemm_amx, ... */
-#define LEVEL(ident, name, floats, int8, has)                                                                \
+#define LEVEL(ident, name, floats, half, int8, has)                                                          \
     extern const struct lnt_gemm_kernels lnt_gemm_##floats;                                                  \
     extern const struct lnt_conv_kernels lnt_conv_##floats;                                                  \
     extern const struct lnt_rnn_kernels lnt_rnn_##floats;                                                    \
@@ -33,6 +35,7 @@ struct lnt_kernels {
     extern const struct lnt_int8_kernels lnt_int8_##floats;                                                  \
     extern const struct lnt_pool_kernels lnt_pool_##floats;                                                  \
     extern const struct lnt_attend_kernels lnt_attend_##floats;                                              \
+    extern const struct lnt_half_kernels lnt_half_##half;                                                    \
     extern const struct lnt_qgemm_kernels lnt_qgemm_##int8;
 #include "base/levels.h"
 #undef LEVEL

@@ -65,6 +65,7 @@ struct lnt_site {
     lnt_level level;
     const lnt_kernels *kernels; /* of that level */
     unsigned threads;
+    bool half; /* the kernel is to be one of half arithmetic (ops/half_kernels.h) */
     /* NULL, or a step that can compute input 0 line by line and has no other reader: a candidate for row fusion,
      * which sets step->producer. */
     const lnt_step *producer;
@@ -109,8 +110,10 @@ enum {
     LNT_OP_QUANTIZED = 1 << 12, /* reads or gives quantized values: needs the kernels of int8 rows */
     LNT_OP_CONVOLVES = 1 << 13, /* operand 0 may be in another storage order than output 0 */
     LNT_OP_PARTS = 1 << 14,     /* all outputs are in the storage order of output 0 */
-    LNT_OP_TRIPLES = 1 << 15,  /* its tensors are inputs 2, 5, 8, ..., a scale and a zero point behind each */
-    LNT_OP_SKIPS_ANY = 1 << 16 /* every input may be skipped */
+    LNT_OP_TRIPLES = 1 << 15, /* its tensors are inputs 2, 5, 8, ..., a scale and a zero point behind each */
+    LNT_OP_SKIPS_ANY = 1 << 16, /* every input may be skipped */
+    LNT_OP_HALVES = 1 << 17, /* float operands may be float16 in memory, each by itself (runtime/halves.c) */
+    LNT_OP_HALVES_ALIKE = 1 << 18 /* so they may if all of them are */
 };
 
 /* Row flag: input i < 8 may be skipped, though it is none of the optional ones at the end. */

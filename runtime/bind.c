@@ -42,6 +42,7 @@ lnt_status lnt_binding_make(lnt_session *s, lnt_error *err)
         !(b->born = lnt_bump_alloc(tables, m->n_values * sizeof *b->born, err)) ||
         !(b->home = lnt_bump_alloc(tables, m->n_values * sizeof *b->home, err)) ||
         !(b->lent = lnt_bump_alloc(tables, m->n_values * sizeof *b->lent, err)) ||
+        !(b->half = lnt_bump_alloc(tables, m->n_values * sizeof *b->half, err)) ||
         !(b->bound = lnt_bump_alloc(tables, f->n_symbols * sizeof *b->bound, err)))
         return LNT_E_MEMORY;
     for (uint32_t i = 0; i < f->n_symbols; i++)
@@ -446,6 +447,7 @@ static lnt_status bind_operator(lnt_session *s, lnt_frame *f, const lnt_node *n,
     }
     LNT_TRY(status);
     LNT_TRY(check_extent_bounds(s, &site, err));
+    lnt_set_halves(s, &site);
     return n->evaluate_early && inputs_known ? evaluate_node(s, f, &site) : bind_step(s, f, &site);
 }
 
@@ -654,6 +656,7 @@ static lnt_status bind_all(lnt_session *s, lnt_error *err)
     s->binding.unbounded = NULL;
     if (s->request.partial)
         lnt_mark_needed(s);
+    lnt_find_halves(s);
     LNT_TRY(place_inputs(s, err));
     lnt_place_injected(s);
     lnt_frame_begin(f);

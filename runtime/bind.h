@@ -20,6 +20,7 @@ typedef struct lnt_binding {
     uint32_t *born;     /* per value: the step of its home frame that makes it */
     lnt_frame **home;   /* per value: that frame */
     bool *lent; /* per value: its known contents hold for this run only (or are a bound in place of data) */
+    bool *half; /* per value: float16 in memory, though it is declared float */
     int64_t *bound;        /* per symbol: the largest it may be, -1 none */
     uint32_t n_evaluated;  /* nodes computed by binding */
     const char *unbounded; /* a symbol without a bound that the arena depends on; NULL: its size is final */
@@ -36,6 +37,9 @@ lnt_status lnt_bind_session(lnt_session *s, lnt_error *err);
 /* Binds as far as data allows; running frames call it again when their steps are done. */
 lnt_status lnt_bind_frame(lnt_session *s, lnt_frame *f, lnt_error *err);
 void lnt_frame_rewind(lnt_session *s, lnt_frame *f);
+/* Decides which values are halves in memory (halves.c), and gives outputs whose types have been worked out these. */
+void lnt_find_halves(lnt_session *s);
+void lnt_set_halves(const lnt_session *s, const lnt_site *site);
 uint32_t lnt_storage_root(lnt_session *s, uint32_t storage);
 /* Starts binding of a frame from its first node. */
 void lnt_frame_begin(lnt_frame *f);

@@ -27,7 +27,8 @@ lnt_status lnt_check_value(const lnt_session *s, uint32_t value, const lnt_opera
     const char *name = lnt_value_name(s->model, value);
     const lnt_dtype dtype = (lnt_dtype)computed->dtype;
     LNT_REQUIRE(lnt_dtype_size(dtype), err, LNT_E_TYPE, "%s has type %s", name, lnt_dtype_text(dtype));
-    LNT_REQUIRE(declared->dtype == dtype || declared->dtype == LNT_UNDEFINED, err, LNT_E_TYPE,
+    const lnt_dtype stored = s->binding.half[value] ? LNT_FLOAT16 : (lnt_dtype)declared->dtype;
+    LNT_REQUIRE(stored == dtype || declared->dtype == LNT_UNDEFINED, err, LNT_E_TYPE,
                 "%s is %s where the file declares %s", name, lnt_dtype_text(dtype),
                 lnt_dtype_text((lnt_dtype)declared->dtype));
     LNT_TRY(check_extents(declared, computed, name, err));

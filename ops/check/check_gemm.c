@@ -2,13 +2,15 @@
  *
  * Shapes are drawn around the edges: one tile, less, more, odd widths, no depth; every part of the store on
  * and off; NaN and infinities now and then; results between guard zones. A kernel may be off by its own
- * rounding: (terms + 4) * 2^-24 of the sum of the terms' magnitudes. */
+ * rounding: (terms + 4) * 2^-24 of the sum of the terms' magnitudes. Of half arithmetic it is (terms + 8) * 2^-11, and
+ * 2^-24 beside for numbers below the normal halves; terms are those between two sums in float. */
 #include "ops/check/check.h"
 
 #include "base/half.h"
 #include "base/memory.h"
 #include "ops/conv/conv_kernels.h"
 #include "ops/gemm/gemm.h"
+#include "ops/half_kernels.h"
 #include "ops/recurrent/rnn_cells.h"
 
 #include <math.h>
@@ -36,7 +38,7 @@ enum {
     HIDDEN_ROOM = 64
 };
 
-static const float guard_value = 12345.5f;
+static const float guard_value = 12344.0f; /* a half, too */
 
 /* Everything one case works on; too large for a stack. */
 typedef struct bench {
@@ -46,7 +48,9 @@ typedef struct bench {
     const lnt_gemm_kernels *kernels, *in_order;
     const lnt_conv_kernels *conv, *conv_in_order;
     const lnt_rnn_kernels *cells;
-    uint16_t half[PANELS * LNT_PANEL * TAPS_MAX * DEPTH_MAX];
+    uint16_t half_panels[PANELS * LNT_PANEL * TAPS_MAX * DEPTH_MAX];
+    bool half;        /* kernels and conv are those of half arithmetic, */
+    uint16_t *halves; /* which work on what stands here, element i for the i-th float of this struct */
     float a[LNT_TILE_ROWS_MAX][A_ROW], b[PANELS * LNT_PANEL * TAPS_MAX * DEPTH_MAX];
     float c[LNT_TILE_ROWS_MAX][ROW], before[LNT_TILE_ROWS_MAX][ROW], residual[LNT_TILE_ROWS_MAX][ROW];
     float bias[COLUMNS_MAX], weights[DEPTHWISE_LINES * TAPS_MAX * GROUP_CHANNELS * PANELS * LNT_PANEL];
@@ -63,12 +67,54 @@ static bool sometimes(bench *t)
     return below(t, 2) == 0;
 }
 
+/* The halves that stand for floats of the bench. */
+static uint16_t *halves_of(bench *t, const float *p)
+{
+    return t->halves + ((const char *)p - (const char *)t) / (ptrdiff_t)sizeof *p;
+}
+
+/* The same as an argument of kernels. */
+static float *given(bench *t, const float *p)
+{
+    return t->half && p ? (float *)(void *)halves_of(t, p) : (float *)(uintptr_t)p;
+}
+
+static void set(bench *t, float *p, float x)
+{
+    *p = x;
+    if (!t->half)
+        return;
+    *halves_of(t, p) = lnt_float_to_f16(x);
+    *p = lnt_f16_to_float(*halves_of(t, p));
+}
+
+static void set_all(bench *t, float *p, size_t n, const float *from)
+{
+    for (size_t i = 0; i < n; i++)
+        set(t, p + i, from ? from[i] : guard_value);
+}
+
+/* Results of a kernel back among the floats. */
+static void take_results(bench *t, float *p, size_t n)
+{
+    for (size_t i = 0; t->half && i < n; i++)
+        p[i] = lnt_f16_to_float(halves_of(t, p)[i]);
+}
+
 static void fill(bench *t, float *p, size_t n, bool special)
 {
     static const float odd[] = {NAN, INFINITY, -INFINITY, 0.0f, -0.0f, 1e30f, 1e-40f};
     for (size_t i = 0; i < n; i++)
-        p[i] = special && below(t, 400) == 0 ? odd[below(t, sizeof odd / sizeof *odd)]
-                                             : lnt_check_float(&t->random);
+        set(t, p + i,
+            special && below(t, 400) == 0 ? odd[below(t, sizeof odd / sizeof *odd)]
+                                          : lnt_check_float(&t->random));
+}
+
+/* What a sum of so many terms may be off by. */
+static double error_of(const bench *t, double magnitude, size_t terms)
+{
+    return t->half ? (magnitude * 0x1p-11 + 0x1p-24) * (double)(terms + 8)
+                   : magnitude * (double)(terms + 4) * 0x1p-24;
 }
 
 /* Is got the rounded value of want, give or take error? Infinities and NaN must agree. */
@@ -111,18 +157,19 @@ static float widened(lnt_b_form form, uint16_t half)
 static void round_panels(bench *t, lnt_tile *tile, lnt_b_form form, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        t->half[i] = form == LNT_B_F16 ? lnt_float_to_f16(t->b[i]) : lnt_float_to_bf16(t->b[i]);
-        t->b[i] = widened(form, t->half[i]);
+        t->half_panels[i] = form == LNT_B_F16 ? lnt_float_to_f16(t->b[i]) : lnt_float_to_bf16(t->b[i]);
+        t->b[i] = widened(form, t->half_panels[i]);
     }
     tile->b = NULL;
-    tile->b_half = t->half;
+    tile->b_half = t->half_panels;
 }
 
 static void draw_tile(bench *t, tile_case *k)
 {
-    k->form = LNT_HAS_HALVES && below(t, 4) == 0 ? (lnt_b_form)(LNT_B_F16 + below(t, 2)) : LNT_B_F32;
+    k->form =
+        LNT_HAS_HALVES && !t->half && below(t, 4) == 0 ? (lnt_b_form)(LNT_B_F16 + below(t, 2)) : LNT_B_F32;
     k->rows = k->form == LNT_B_F32 ? 1 + below(t, t->kernels->tall_rows) : 1;
-    k->narrow = k->form == LNT_B_F32 && below(t, 8) == 0;
+    k->narrow = k->form == LNT_B_F32 && below(t, 8) == 0 && t->kernels->narrow;
     k->special = below(t, 4) == 0;
     const size_t depth = below(t, DEPTH_MAX + 1), taps = 1 + below(t, TAPS_MAX),
                  columns = 1 + below(t, k->narrow ? LNT_NARROW_COLUMNS : COLUMNS_MAX);
@@ -143,6 +190,7 @@ static void draw_tile(bench *t, tile_case *k)
                          .tap_offset = k->offset,
                          .taps = taps,
                          .depth = depth,
+                         .before = below(t, 3 * LNT_HALF_RUN),
                          .b = t->b,
                          .b_row = panels ? LNT_PANEL : padded,
                          .b_panel = panels ? taps * depth * LNT_PANEL : LNT_PANEL,
@@ -152,7 +200,7 @@ static void draw_tile(bench *t, tile_case *k)
                          .scale = sometimes(t) ? 1.0f : 0.375f,
                          .low = sometimes(t) ? -INFINITY : -0.5f,
                          .high = sometimes(t) ? INFINITY : 0.75f,
-                         .accumulate = below(t, 3) == 0};
+                         .accumulate = below(t, 3) == 0 && !t->half};
     if (k->narrow)
         k->tile.b_panel = taps * depth, k->tile.b_row = 1;
     else if (panels)
@@ -168,7 +216,7 @@ static void draw_tile(bench *t, tile_case *k)
     if (k->form != LNT_B_F32)
         round_panels(t, &k->tile, k->form, padded * taps * depth);
     fill(t, t->bias, COLUMNS_MAX, k->special);
-    memcpy(t->c, t->before, sizeof t->c);
+    set_all(t, &t->c[0][0], sizeof t->c / sizeof t->c[0][0], &t->before[0][0]);
 }
 
 /* Element (i, n) of the result and what it may be off by. */
@@ -192,7 +240,8 @@ static double judge_tile(const bench *t, const tile_case *k, unsigned i, size_t 
         magnitude += fabs(t->before[i][GUARD + n]);
     }
     magnitude = magnitude * s->scale + fabs(bias) + fabs(residual);
-    *error = magnitude * (double)(s->taps * s->depth + 4) * 0x1p-24;
+    const size_t terms = s->taps * s->depth;
+    *error = error_of(t, magnitude, t->half && terms > LNT_HALF_RUN ? LNT_HALF_RUN : terms);
     return clamped(sum * s->scale + bias + residual, s->low, s->high);
 }
 
@@ -223,18 +272,35 @@ static bool in_order_agrees(bench *t, const tile_case *k)
     return true;
 }
 
+static void run_tile(bench *t, const tile_case *k)
+{
+    tile_case of = *k;
+    for (unsigned i = 0; i < k->rows; i++) {
+        of.a[i] = given(t, k->a[i]);
+        of.c[i] = given(t, k->c[i]);
+        of.residual[i] = given(t, k->residual[i]);
+    }
+    of.tile.a = of.a;
+    of.tile.c = of.c;
+    of.tile.residual = k->tile.residual ? of.residual : NULL;
+    if (t->half)
+        of.tile.b_half = halves_of(t, k->tile.b);
+    if (k->narrow)
+        t->kernels->narrow(&of.tile, k->rows);
+    else if (k->form != LNT_B_F32)
+        t->kernels->row[k->form](&of.tile);
+    else
+        t->kernels->tile[k->rows](&of.tile);
+    take_results(t, &t->c[0][0], sizeof t->c / sizeof t->c[0][0]);
+}
+
 static void check_tile(bench *t, uint64_t seed)
 {
     tile_case k;
     t->report->cases++;
     draw_tile(t, &k);
-    if (k.narrow)
-        t->kernels->narrow(&k.tile, k.rows);
-    else if (k.form != LNT_B_F32)
-        t->kernels->row[k.form](&k.tile);
-    else
-        t->kernels->tile[k.rows](&k.tile);
-    if (!k.narrow && k.form == LNT_B_F32 && t->in_order != t->kernels && !in_order_agrees(t, &k))
+    run_tile(t, &k);
+    if (!k.narrow && k.form == LNT_B_F32 && !t->half && t->in_order != t->kernels && !in_order_agrees(t, &k))
         lnt_check_fail(t->report,
                        "%s tile for cores in order, %u rows, %zu columns: not as the other (seed %llu)",
                        t->level, k.rows, k.tile.columns, (unsigned long long)seed);
@@ -267,10 +333,10 @@ static void check_widen(bench *t, lnt_b_form form)
     t->report->cases++;
     for (unsigned first = 0; first < ALL; first += BLOCK) {
         for (unsigned i = 0; i < BLOCK; i++)
-            t->half[i] = (uint16_t)(first + i);
-        t->kernels->widen[form](t->half, t->b, BLOCK);
+            t->half_panels[i] = (uint16_t)(first + i);
+        t->kernels->widen[form](t->half_panels, t->b, BLOCK);
         for (unsigned i = 0; i < BLOCK; i++) {
-            const float want = widened(form, t->half[i]);
+            const float want = widened(form, t->half_panels[i]);
             if (isnan(want) ? isnan(t->b[i]) : memcmp(&want, &t->b[i], sizeof want) == 0)
                 continue;
             lnt_check_fail(t->report, "%s: element %#x of form %d is %g, not %g", t->level, first + i, form,
@@ -324,7 +390,7 @@ static void draw_depthwise(bench *t, depthwise_case *k)
                            .bias = sometimes(t) ? t->bias : NULL,
                            .low = sometimes(t) ? -INFINITY : -0.5f,
                            .high = sometimes(t) ? INFINITY : 0.75f};
-    if (below(t, 3) == 0)
+    if (below(t, 3) == 0 && !t->half)
         draw_groups(t, &k->d);
     const size_t w_tap = k->d.w_tap = w_channel * (k->d.features ? k->d.group_channels : 1);
     for (size_t l = 0; l < k->d.lines; l++) { /* up to the end of the memory */
@@ -336,11 +402,10 @@ static void draw_depthwise(bench *t, depthwise_case *k)
     fill(t, t->weights, DEPTHWISE_LINES * TAPS_MAX * w_tap, false);
     fill(t, t->added, sizeof t->added / sizeof *t->added, special);
     fill(t, t->bias, COLUMNS_MAX, false);
-    for (size_t n = 0; n < sizeof t->pixels / sizeof *t->pixels; n++)
-        t->pixels[n] = guard_value;
+    set_all(t, t->pixels, sizeof t->pixels / sizeof *t->pixels, NULL);
 }
 
-static double judge_depthwise(const depthwise_case *k, size_t i, size_t n, double *error)
+static double judge_depthwise(const bench *t, const depthwise_case *k, size_t i, size_t n, double *error)
 {
     const lnt_depthwise *d = &k->d;
     const double bias = d->bias ? d->bias[n] : 0, rest = d->residual ? d->residual[i * d->pixel + n] : 0;
@@ -359,7 +424,7 @@ static double judge_depthwise(const depthwise_case *k, size_t i, size_t n, doubl
                 magnitude += fabs(product);
             }
         }
-    *error = magnitude * (double)(d->lines * d->taps * channels + 4) * 0x1p-24;
+    *error = error_of(t, magnitude, d->lines * d->taps * channels);
     return clamped(sum, d->low, d->high);
 }
 
@@ -371,8 +436,23 @@ static bool depthwise_holds(bench *t, const depthwise_case *k, size_t at)
     if (at < GUARD || i >= d->pixels || n >= d->channels)
         return t->pixels[at] == guard_value;
     double error;
-    const double want = judge_depthwise(k, i, n, &error);
+    const double want = judge_depthwise(t, k, i, n, &error);
     return agrees(t, t->pixels[at], want, error);
+}
+
+static void run_depthwise(bench *t, const depthwise_case *k)
+{
+    depthwise_case of = *k;
+    for (size_t l = 0; l < k->d.lines; l++) {
+        of.line[l] = given(t, k->line[l]);
+        of.w[l] = given(t, k->w[l]);
+    }
+    of.d.line = of.line;
+    of.d.w = of.w;
+    of.d.c = given(t, k->d.c);
+    of.d.residual = given(t, k->d.residual);
+    t->conv->depthwise(&of.d);
+    take_results(t, t->pixels, sizeof t->pixels / sizeof *t->pixels);
 }
 
 static void check_depthwise(bench *t, uint64_t seed)
@@ -381,7 +461,7 @@ static void check_depthwise(bench *t, uint64_t seed)
     const lnt_depthwise *d = &k.d;
     t->report->cases++;
     draw_depthwise(t, &k);
-    t->conv->depthwise(d);
+    run_depthwise(t, &k);
     for (size_t at = 0; at < sizeof t->pixels / sizeof *t->pixels; at++) {
         if (depthwise_holds(t, &k, at))
             continue;
@@ -466,7 +546,7 @@ static void check_pair(bench *t, const lnt_conv_kernels *conv, uint64_t seed)
 
 /* ---- stems ---- */
 
-static double judge_stem(const lnt_stem *s, size_t i, size_t n, double *error)
+static double judge_stem(const bench *t, const lnt_stem *s, size_t i, size_t n, double *error)
 {
     double sum = s->bias ? s->bias[n] : 0, magnitude = fabs(sum) + 1e-30;
     for (size_t k = 0; k < s->depth; k++) {
@@ -475,7 +555,7 @@ static double judge_stem(const lnt_stem *s, size_t i, size_t n, double *error)
         sum += product;
         magnitude += fabs(product);
     }
-    *error = magnitude * (double)(s->depth + 4) * 0x1p-24;
+    *error = error_of(t, magnitude, s->depth);
     return clamped(sum, s->low, s->high);
 }
 
@@ -493,8 +573,7 @@ static lnt_stem draw_stem(bench *t, uint32_t *offset, bool planes)
     fill(t, t->image, IMAGE, below(t, 4) == 0);
     fill(t, t->b, PANELS * LNT_PANEL * depth, false);
     fill(t, t->bias, COLUMNS_MAX, false);
-    for (size_t n = 0; n < sizeof t->pixels / sizeof *t->pixels; n++)
-        t->pixels[n] = guard_value;
+    set_all(t, t->pixels, sizeof t->pixels / sizeof *t->pixels, NULL);
     return (lnt_stem){.x = t->image,
                       .step = step,
                       .offset = offset,
@@ -524,9 +603,14 @@ static void check_stem(bench *t, uint64_t seed, bool planes)
 {
     uint32_t offset[DEPTH_MAX];
     const lnt_stem s = draw_stem(t, offset, planes);
-    (planes ? t->conv->stem_planes : t->conv->stem)(&s);
+    lnt_stem of = s;
+    of.x = given(t, s.x);
+    of.b = given(t, s.b);
+    of.c = given(t, s.c);
+    (planes ? t->conv->stem_planes : t->conv->stem)(&of);
+    take_results(t, t->pixels, sizeof t->pixels / sizeof *t->pixels);
     t->report->cases++;
-    if (!planes && t->conv_in_order != t->conv && !stem_in_order_agrees(t, &s))
+    if (!planes && !t->half && t->conv_in_order != t->conv && !stem_in_order_agrees(t, &s))
         lnt_check_fail(
             t->report,
             "%s stem for cores in order, %zu pixels, %zu columns, %zu deep: not as the other (seed %llu)",
@@ -536,7 +620,7 @@ static void check_stem(bench *t, uint64_t seed, bool planes)
         const size_t i = planes ? within : line, n = planes ? line : within;
         const bool is_result = at >= GUARD && i < s.pixels && n < s.columns;
         double error = 0;
-        const double want = is_result ? judge_stem(&s, i, n, &error) : 0;
+        const double want = is_result ? judge_stem(t, &s, i, n, &error) : 0;
         if (is_result ? agrees(t, t->pixels[at], want, error) : t->pixels[at] == guard_value)
             continue;
         lnt_check_fail(t->report, "%s stem, %zu pixels, %zu %s, %zu deep: element %td is %g (seed %llu)",
@@ -662,6 +746,29 @@ static void check_cell(bench *t, unsigned gates, uint64_t seed)
 
 /* ---- all ---- */
 
+static void check_products(bench *t, uint64_t seed)
+{
+    for (unsigned i = 0; i < GEMM_CASES; i++)
+        check_tile(t, seed);
+    for (unsigned i = 0; LNT_HAS_DEPTHWISE && i < DEPTHWISE_CASES; i++)
+        check_depthwise(t, seed);
+    for (unsigned i = 0; i < STEM_CASES; i++)
+        check_stem(t, seed, i % 2 == 0);
+}
+
+static lnt_status check_halves(bench *t, const lnt_half_kernels *half, uint64_t seed)
+{
+    t->halves = lnt_alloc_zero(&lnt_malloc_allocator, sizeof *t / sizeof(float), sizeof *t->halves, NULL);
+    if (!t->halves)
+        return LNT_E_MEMORY;
+    t->half = true;
+    t->kernels = half->gemm;
+    t->conv = half->conv;
+    check_products(t, seed);
+    lnt_free(&lnt_malloc_allocator, t->halves);
+    return LNT_OK;
+}
+
 lnt_status lnt_check_gemm(lnt_level level, uint64_t seed, lnt_check_report *r)
 {
     bench *t = lnt_alloc_zero(&lnt_malloc_allocator, 1, sizeof *t, NULL);
@@ -676,18 +783,15 @@ lnt_status lnt_check_gemm(lnt_level level, uint64_t seed, lnt_check_report *r)
     t->conv_in_order = lnt_kernels_in_order(level)->conv;
     t->cells = lnt_kernels_of(level)->rnn;
     const uint64_t failures = r->failures;
-    for (unsigned i = 0; i < GEMM_CASES; i++)
-        check_tile(t, seed);
+    check_products(t, seed);
     for (unsigned form = LNT_B_F16; LNT_HAS_HALVES && form < LNT_B_FORMS; form++)
         check_widen(t, (lnt_b_form)form);
-    for (unsigned i = 0; LNT_HAS_DEPTHWISE && i < DEPTHWISE_CASES; i++)
-        check_depthwise(t, seed);
     for (unsigned i = 0; i < DEPTHWISE_CASES && t->conv->depthwise_pair; i++)
         check_pair(t, sometimes(t) ? t->conv : t->conv_in_order, seed);
-    for (unsigned i = 0; i < STEM_CASES; i++)
-        check_stem(t, seed, i % 2 == 0);
     for (unsigned i = 0; i < CELL_CASES; i++)
         check_cell(t, i % 3 == 0 ? 4 : i % 3 == 1 ? 3 : 1, seed);
+    const lnt_half_kernels *half = lnt_kernels_of(level)->half;
+    const lnt_status status = half->gemm ? check_halves(t, half, seed) : LNT_OK;
     lnt_free(&lnt_malloc_allocator, t);
-    return r->failures > failures ? LNT_E_INTERNAL : LNT_OK;
+    return r->failures > failures ? LNT_E_INTERNAL : status;
 }

@@ -6,6 +6,8 @@
 
 #include "base/checked.h"
 #include "ops/conv/conv_rows.h"
+#include "ops/gemm/half_step.h"
+#include "ops/half_kernels.h"
 #include "ops/product.h"
 
 /* ---- extents ---- */
@@ -206,7 +208,8 @@ static lnt_status bind_product(lnt_site *site, conv *c, int64_t skipped)
 {
     lnt_gemm_plan *plan = &c->plan;
     const int64_t panel = lnt_volume(c->g.w.kernel) * c->g.channels * LNT_PANEL;
-    *plan = (lnt_gemm_plan){.kernels = site->kernels->gemm, .b_form = lnt_b_form_of(site->in[1])};
+    *plan = (lnt_gemm_plan){.kernels = site->half ? site->kernels->half->gemm : site->kernels->gemm,
+                            .b_form = lnt_b_form_of(site->in[1])};
     LNT_TRY(lnt_conv_rows_plan(site, &c->rows, c->g.batch, plan));
     plan->b_panel = (size_t)panel;
     plan->products = c->g.groups;
@@ -229,8 +232,9 @@ static lnt_status bind_product(lnt_site *site, conv *c, int64_t skipped)
 bool lnt_conv_streams_rows(const lnt_site *site, const lnt_conv *c)
 {
     enum { DEPTH = 256 };
-    return site->in[0]->dtype == LNT_FLOAT && site->out[0]->order == LNT_ORDER_CHANNELS_LAST &&
-           c->groups == 1 && c->channels * lnt_volume(c->w.kernel) <= DEPTH && c->w.out[2] >= LNT_GEMM_PART;
+    return site->in[0]->dtype == (site->half ? LNT_FLOAT16 : LNT_FLOAT) &&
+           site->out[0]->order == LNT_ORDER_CHANNELS_LAST && c->groups == 1 &&
+           c->channels * lnt_volume(c->w.kernel) <= DEPTH && c->w.out[2] >= LNT_GEMM_PART;
 }
 
 /* Pixels of one tap are rows of a product, too: the tile's pointers go along them, where the stem of a level without
@@ -240,7 +244,14 @@ static bool multiplies_points(const lnt_site *site)
     return site->kernels->gemm->lanes == 1;
 }
 
-static lnt_status bind_float(lnt_site *site)
+/* May the products of one output be added up in half arithmetic, without a sum in float? */
+static bool sums_in_half(const lnt_conv *c)
+{
+    return c->channels * lnt_volume(c->w.kernel) <= LNT_HALF_RUN;
+}
+
+/* Of floats or halves. */
+static lnt_status bind_images(lnt_site *site)
 {
     lnt_conv g;
     LNT_TRY(lnt_conv_of(site, &g));
@@ -248,8 +259,9 @@ static lnt_status bind_float(lnt_site *site)
     const bool writes = lnt_conv_writes_output(site);
     lnt_store store;
     LNT_TRY(lnt_bind_store(site, 1, own_bias, writes, &store));
-    const lnt_conv_kind kind =
-        lnt_conv_algorithm(&g, (lnt_order)site->in[0]->order, writes, store.residual >= 0);
+    lnt_conv_kind kind = lnt_conv_algorithm(&g, (lnt_order)site->in[0]->order, writes, store.residual >= 0);
+    if (site->half && kind != LNT_CONV_DEPTHWISE && !sums_in_half(&g))
+        kind = LNT_CONV_PRODUCT;
     if (LNT_HAS_DEPTHWISE && kind == LNT_CONV_DEPTHWISE)
         return lnt_conv_bind_depthwise(site, &g, &store);
     if (kind != LNT_CONV_PRODUCT && !(kind == LNT_CONV_POINTS && multiplies_points(site)))
@@ -281,7 +293,9 @@ lnt_status lnt_bind_conv(lnt_site *site)
 {
     lnt_conv c;
     LNT_TRY(lnt_conv_of(site, &c));
-    return lnt_conv_bind_types(site, &c, bind_float);
+    if (lnt_has_half_weights(site, 1) && ((sums_in_half(&c) && c.features == 1) || !lnt_conv_is_depthwise(&c)))
+        return lnt_bind_half(site, 1, bind_images);
+    return lnt_conv_bind_types(site, &c, bind_images);
 }
 
 const lnt_product lnt_product_conv = {1u << 1, lnt_conv_pack, lnt_conv_multiply_adds};

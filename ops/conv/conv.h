@@ -41,6 +41,7 @@ typedef struct lnt_padding {
  * converted in scratch memory, where the input may also be padded. */
 typedef struct lnt_conv_images {
     bool relayout_in, relayout_out, pad_in;
+    size_t element; /* bytes of a float, or of a half */
     lnt_copy in, out;
     size_t in_at, out_at;                                    /* bytes into scratch memory */
     int64_t extent[LNT_WINDOW_AXES], whole[LNT_WINDOW_AXES]; /* of the input, without and with padding */

@@ -9,6 +9,7 @@
 #include "ops/conv/conv.h"
 #include "ops/conv/row_fusion.h"
 #include "ops/conv/conv_kernels.h"
+#include "ops/half_kernels.h"
 
 enum {
     SLICED_BYTES = LNT_DEPTHWISE_SLICED_BYTES,
@@ -23,6 +24,7 @@ typedef struct depthwise {
     lnt_conv_weights weights;
     lnt_store store;
     const lnt_conv_kernels *kernels;
+    size_t element;               /* bytes of an element */
     const lnt_epilogue *epilogue; /* run with each run of pixels */
     unsigned along, across;       /* axes: of runs (2: rows; 1: columns), and of those beside each other */
     int64_t run, runs;            /* pixels in a run, runs in a row */
@@ -72,8 +74,8 @@ static void list_lines(const depthwise_call *c, int64_t row, int64_t n, line_lis
             const int64_t pixel =
                 plane * w->in[1] * w->in[2] + lnt_window_at(w, d->across, at, t) * apart(w->in, d->across);
             const int64_t tap = z * w->kernel[1] * w->kernel[2] + t * apart(w->kernel, d->across);
-            list->x[list->n] = c->x + pixel % c->pixels * d->in_pixel + n;
-            list->w[list->n++] = c->w + (size_t)(tap * d->g.channels) * d->w_channel + n;
+            list->x[list->n] = lnt_moved(c->x, pixel % c->pixels * d->in_pixel + n, d->element);
+            list->w[list->n++] = lnt_moved(c->w, tap * d->g.channels * (int64_t)d->w_channel + n, d->element);
         }
 }
 
@@ -96,9 +98,10 @@ static void list_pair(const depthwise_call *c, int64_t row, int64_t n, line_list
     for (int64_t l = 0; l < lines; l++) {
         const int64_t at = first + l, pixel = image * w->in[1] * w->in[2] + at * apart(w->in, d->across);
         const bool inside = at >= 0 && at < w->in[d->across];
-        list->x[l] = inside ? c->x + pixel % c->pixels * d->in_pixel + n : NULL;
+        list->x[l] = inside ? lnt_moved(c->x, pixel % c->pixels * d->in_pixel + n, d->element) : NULL;
         if (l < kernel)
-            list->w[l] = c->w + (size_t)(l * apart(w->kernel, d->across)) * d->w_channel + n;
+            list->w[l] =
+                lnt_moved(c->w, l * apart(w->kernel, d->across) * (int64_t)d->w_channel + n, d->element);
     }
 }
 
@@ -132,8 +135,8 @@ static void part_of_row(const depthwise_call *c, int64_t row, bool pair, int64_t
                                 .group_channels = (size_t)d->g.channels,
                                 .w_channel = d->w_channel,
                                 .row = (size_t)(apart(w->out, d->across) * c->ld),
-                                .c = c->y + out,
-                                .residual = c->residual ? c->residual + out : NULL,
+                                .c = lnt_moved(c->y, out, d->element),
+                                .residual = c->residual ? lnt_moved(c->residual, out, d->element) : NULL,
                                 .bias = c->bias ? c->bias + n : NULL,
                                 .low = d->store.low,
                                 .high = d->store.high};
@@ -152,7 +155,7 @@ static void run_piece(lnt_kernel *k, const depthwise_call *c, int64_t row, int64
         const bool pair = d->together == 2 && row + 2 <= row_end && (row + 1) % d->g.w.out[d->across] != 0;
         part_of_row(c, row, pair, x, stop, n, channels);
         for (int64_t r = row; d->epilogue && r <= row + pair; r++)
-            lnt_epilogue_run(d->epilogue, k, c->step, c->y + (r * length + x) * c->ld + n, c->ld,
+            lnt_epilogue_run(d->epilogue, k, c->step, lnt_moved(c->y, (r * length + x) * c->ld + n, d->element), c->ld,
                              r * length + x, stop - x, n, channels);
         row += pair;
     }
@@ -262,13 +265,12 @@ static int64_t bands_of(const lnt_site *site, const depthwise *d)
 static int64_t slice_of(const depthwise *d)
 {
     const lnt_window *w = &d->g.w;
-    const int64_t bytes = d->in_pixel * (int64_t)sizeof(float),
-                  reach = (w->kernel[1] - 1) * w->dilation[1] + 1;
+    const int64_t bytes = d->in_pixel * (int64_t)d->element, reach = (w->kernel[1] - 1) * w->dilation[1] + 1;
     if (d->epilogue || d->run > 8 || w->out[2] <= 8 || d->along != 2 || d->g.features > 1 ||
         (bytes & -bytes) >= 1024)
         return d->pixel;
     const int64_t width = w->in[2] < SLICED_RUN * w->stride[2] ? w->in[2] : SLICED_RUN * w->stride[2];
-    const int64_t slice = SLICED_BYTES / (reach * width * (int64_t)sizeof(float)) / SLICE * SLICE;
+    const int64_t slice = SLICED_BYTES / (reach * width * (int64_t)d->element) / SLICE * SLICE;
     return slice < SLICE ? SLICE : slice < d->pixel ? slice : d->pixel;
 }
 
@@ -280,7 +282,8 @@ lnt_status lnt_conv_bind_depthwise(lnt_site *site, const lnt_conv *g, const lnt_
     if (!d)
         return LNT_E_MEMORY;
     d->g = *g;
-    d->kernels = site->kernels->conv;
+    d->kernels = site->half ? site->kernels->half->conv : site->kernels->conv;
+    d->element = lnt_site_element(site);
     size_t scratch = 0;
     LNT_TRY(lnt_conv_bind_images(site, g, NULL, &d->images, &scratch));
     LNT_TRY(lnt_conv_bind_floats(site, g, &d->weights, &scratch));

@@ -3,6 +3,7 @@
 #include "base/lnt_assert.h"
 #include "ops/conv/conv.h"
 #include "ops/gemm/gemm_driver.h"
+#include "ops/half_kernels.h"
 #include "ops/widen.h"
 
 #include <string.h>
@@ -33,7 +34,7 @@ static void relayout_in(lnt_conv_images *images, const lnt_operand *in)
         dst.dims[i] = images->whole[LNT_WINDOW_AXES + i - in->rank];
     lnt_operand_strides(in, src_strides);
     lnt_operand_strides(&dst, dst_strides);
-    lnt_copy_box(&images->in, sizeof(float), in->rank, in->dims, dst_strides, src_strides);
+    lnt_copy_box(&images->in, images->element, in->rank, in->dims, dst_strides, src_strides);
 }
 
 static void relayout_out(lnt_conv_images *images, const lnt_operand *out)
@@ -43,7 +44,7 @@ static void relayout_out(lnt_conv_images *images, const lnt_operand *out)
     src.order = LNT_ORDER_CHANNELS_LAST;
     lnt_operand_strides(&src, src_strides);
     lnt_operand_strides(out, dst_strides);
-    lnt_copy_box(&images->out, sizeof(float), out->rank, out->dims, dst_strides, src_strides);
+    lnt_copy_box(&images->out, images->element, out->rank, out->dims, dst_strides, src_strides);
 }
 
 lnt_status lnt_conv_bind_images(lnt_site *site, const lnt_conv *c, const lnt_padding *padding,
@@ -52,6 +53,7 @@ lnt_status lnt_conv_bind_images(lnt_site *site, const lnt_conv *c, const lnt_pad
     const lnt_operand *in = site->in[0], *out = site->out[0];
     int64_t floats = images->pixel = c->groups * c->channels;
     images->batch = c->batch;
+    images->element = lnt_site_element(site);
     images->pad_in = padding != NULL;
     for (unsigned a = 0; a < LNT_WINDOW_AXES; a++) {
         images->extent[a] = images->whole[a] = c->w.in[a];
@@ -62,7 +64,7 @@ lnt_status lnt_conv_bind_images(lnt_site *site, const lnt_conv *c, const lnt_pad
         if (!lnt_mul_i64(floats, images->whole[a], &floats))
             return LNT_SITE_FAIL(site, LNT_E_LIMIT, "the padded input is too large");
     }
-    if (!lnt_mul_i64(floats, c->batch * (int64_t)sizeof(float), &floats) || floats > PTRDIFF_MAX / 4)
+    if (!lnt_mul_i64(floats, c->batch * (int64_t)images->element, &floats) || floats > PTRDIFF_MAX / 4)
         return LNT_SITE_FAIL(site, LNT_E_LIMIT, "the padded input is too large");
     images->relayout_in = !is_either_order(in);
     images->relayout_out = !is_either_order(out);
@@ -87,8 +89,8 @@ static float *scratch_at(lnt_kernel *k, const lnt_step *s, size_t at)
 
 typedef struct pad_call {
     const lnt_conv_images *images;
-    const float *src; /* NULL: leave room for the image, which is transposed into its place */
-    float *dst;
+    const char *src; /* NULL: leave room for the image, which is transposed into its place */
+    char *dst;
 } pad_call;
 
 /* Lines of the padded images. */
@@ -98,20 +100,20 @@ static lnt_status pad_lines(lnt_kernel *k, void *arg, int64_t begin, int64_t end
     const pad_call *c = arg;
     const lnt_conv_images *m = c->images;
     const int64_t *in = m->extent, *whole = m->whole;
-    const size_t line = (size_t)(whole[2] * m->pixel), left = (size_t)(m->before[2] * m->pixel);
-    const size_t row = (size_t)(in[2] * m->pixel);
+    const size_t pixel = (size_t)m->pixel * m->element, line = (size_t)whole[2] * pixel,
+                 left = (size_t)m->before[2] * pixel, row = (size_t)in[2] * pixel;
     for (int64_t i = begin; i < end; i++) {
         const int64_t y = i % whole[1] - m->before[1], z = i / whole[1] % whole[0] - m->before[0];
-        float *to = c->dst + (size_t)i * line;
+        char *to = c->dst + (size_t)i * line;
         if (y < 0 || y >= in[1] || z < 0 || z >= in[0]) {
-            memset(to, 0, line * sizeof *to);
+            memset(to, 0, line);
             continue;
         }
         const int64_t from = ((i / whole[1] / whole[0] * in[0] + z) * in[1] + y) * (int64_t)row;
-        memset(to, 0, left * sizeof *to);
+        memset(to, 0, left);
         if (c->src)
-            memcpy(to + left, c->src + from, row * sizeof *to);
-        memset(to + left + row, 0, (line - left - row) * sizeof *to);
+            memcpy(to + left, c->src + from, row);
+        memset(to + left + row, 0, line - left - row);
     }
     return LNT_OK;
 }
@@ -127,13 +129,13 @@ lnt_status lnt_conv_input(lnt_kernel *k, const lnt_step *s, const lnt_conv_image
     float *dst = scratch_at(k, s, images->in_at);
     const int64_t *whole = images->whole, *before = images->before;
     if (images->pad_in) {
-        pad_call c = {images, images->relayout_in ? NULL : src, dst};
+        pad_call c = {images, images->relayout_in ? NULL : (const char *)src, (char *)dst};
         const int64_t lines = images->batch * whole[0] * whole[1];
         LNT_TRY(lnt_parallel(k, lines, GRAIN_FLOATS / (whole[2] * images->pixel + 1) + 1, pad_lines, &c));
     }
     if (images->relayout_in) {
         const int64_t first = (before[0] * whole[1] + before[1]) * whole[2] + before[2];
-        LNT_TRY(lnt_copy_run(k, &images->in, dst + first * images->pixel, src));
+        LNT_TRY(lnt_copy_run(k, &images->in, lnt_moved(dst, first * images->pixel, images->element), src));
     }
     *x = dst;
     return LNT_OK;
@@ -161,14 +163,15 @@ typedef struct program_call {
     const lnt_step *step;
     float *out;
     int64_t columns, ld;
+    size_t element;
 } program_call;
 
 static lnt_status run_program(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
 {
     (void)thread;
     const program_call *c = arg;
-    lnt_epilogue_run(c->program, k, c->step, c->out + begin * c->ld, c->ld, begin, end - begin, 0,
-                     c->columns);
+    lnt_epilogue_run(c->program, k, c->step, lnt_moved(c->out, begin * c->ld, c->element), c->ld, begin,
+                     end - begin, 0, c->columns);
     return LNT_OK;
 }
 
@@ -183,8 +186,12 @@ lnt_status lnt_conv_finish(lnt_kernel *k, const lnt_step *s, const lnt_conv_imag
     const int64_t count = lnt_operand_count(out);
     if (!program || count == 0)
         return LNT_OK;
-    program_call c = {program, s, y, out->dims[out->order == LNT_ORDER_CHANNELS_LAST ? 1 : out->rank - 1],
-                      lnt_operand_pitch(out)};
+    program_call c = {program,
+                      s,
+                      y,
+                      out->dims[out->order == LNT_ORDER_CHANNELS_LAST ? 1 : out->rank - 1],
+                      lnt_operand_pitch(out),
+                      images->element};
     return lnt_parallel(k, count / c.columns, 4096 / c.columns + 1, run_program, &c);
 }
 
@@ -263,7 +270,7 @@ lnt_status lnt_conv_bind_floats(lnt_site *site, const lnt_conv *c, lnt_conv_weig
     const lnt_b_form form = lnt_b_form_of(o);
     size_t bytes;
     LNT_TRY(lnt_conv_bind_weights(site, c, w, scratch));
-    if (!lnt_b_is_half(form))
+    if (!lnt_b_is_half(form) || site->half)
         return LNT_OK;
     const lnt_packed wide = lnt_packed_as(o->packed, LNT_FLOAT);
     float *floats = lnt_packed_bytes(&wide, &bytes) ? lnt_bump_alloc(site->memory, bytes, site->err) : NULL;
@@ -378,12 +385,14 @@ static lnt_status bind_reference(lnt_site *site, const lnt_conv *c)
 lnt_status lnt_conv_bind_types(lnt_site *site, const lnt_conv *c, lnt_status (*bind_float)(lnt_site *site))
 {
     const lnt_operand *x = site->in[0], *bias = lnt_own_input(site, 2);
-    if (x->dtype != site->in[1]->dtype || (bias && bias->dtype != x->dtype))
+    const bool stored_half =
+        x->dtype == LNT_FLOAT16 && site->in[1]->dtype == LNT_FLOAT; /* runtime/halves.c */
+    const lnt_dtype type = stored_half ? LNT_FLOAT : (lnt_dtype)x->dtype;
+    if (type != site->in[1]->dtype || (bias && bias->dtype != type))
         return LNT_SITE_FAIL(site, LNT_E_TYPE, "operands must be of one type");
-    if (x->dtype != LNT_FLOAT && x->dtype != LNT_DOUBLE && x->dtype != LNT_FLOAT16 &&
-        x->dtype != LNT_BFLOAT16)
-        return lnt_bind_unsupported_type(site, (lnt_dtype)x->dtype);
-    if (x->dtype != LNT_FLOAT && site->node->program)
+    if (type != LNT_FLOAT && type != LNT_DOUBLE && type != LNT_FLOAT16 && type != LNT_BFLOAT16)
+        return lnt_bind_unsupported_type(site, type);
+    if (type != LNT_FLOAT && site->node->program)
         return LNT_SITE_FAIL(site, LNT_E_UNSUPPORTED, "fused work is for float only");
     LNT_TRY(lnt_site_real_type(site) == LNT_FLOAT ? bind_float(site) : bind_reference(site, c));
     return lnt_bind_widened(site, 7, 1);

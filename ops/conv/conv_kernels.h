@@ -2,7 +2,9 @@
  * of few channels ("stems"), and the transforms of Winograd's algorithm.
  *
  * All images are channels-last; a kernel gets one run of pixels of one line, and pointers that its caller has moved to
- * where the lines start, so that neither padding nor the layout of the whole image is known here. */
+ * where the lines start, so that neither padding nor the layout of the whole image is known here.
+ *
+ * In the table of half arithmetic floats are halves, but for the bias; it has no Winograd. */
 #ifndef LNT_OPS_CONV_CONV_KERNELS_H
 #define LNT_OPS_CONV_CONV_KERNELS_H
 
@@ -145,7 +147,7 @@ typedef struct lnt_conv_kernels {
     lnt_depthwise_fn depthwise, depthwise_pair; /* the latter of a pair of rows; NULL: singly */
     void (*stem)(const lnt_stem *s);            /* columns of a pixel side by side */
     void (*stem_planes)(const lnt_stem *s);     /* pixels of a feature side by side */
-    /* NULL in a trimmed library without WinogradConv: */
+    /* NULL in a trimmed library without WinogradConv, and in half arithmetic: */
     void (*winograd_in)(const lnt_winograd_in *w);
     void (*winograd_out)(const lnt_winograd_out *w);
     void (*winograd_line_in)(const lnt_winograd_line_in *w);

@@ -16,17 +16,22 @@
 #else
 #define DEPTHWISE_PAIR NULL /* 16 registers are too few */
 #endif
+#if defined(LNT_SIMD_FP16) /* whose digits are too few for it */
+#define WINOGRAD_KERNELS
+#else
 #include "ops/conv/winograd.inc.h"
 #include "ops/conv/winograd_line.inc.h"
+#define WINOGRAD_KERNELS                                                                                     \
+    .winograd_in = LNT_HAS_WinogradConv ? winograd_in : NULL,                                                \
+    .winograd_out = LNT_HAS_WinogradConv ? winograd_out : NULL,                                              \
+    .winograd_line_in = LNT_HAS_WinogradConv ? winograd_line_in : NULL,                                      \
+    .winograd_line_out = LNT_HAS_WinogradConv ? winograd_line_out : NULL,
+#endif
 
 #define CONV_KERNELS(pair, columns)                                                                          \
     {                                                                                                        \
         .depthwise = LNT_HAS_DEPTHWISE ? depthwise : NULL, .depthwise_pair = LNT_HAS_DEPTHWISE ? pair : NULL,  \
-        .stem = columns, .stem_planes = stem_planes,                                                         \
-        .winograd_in = LNT_HAS_WinogradConv ? winograd_in : NULL,                                            \
-        .winograd_out = LNT_HAS_WinogradConv ? winograd_out : NULL,                                          \
-        .winograd_line_in = LNT_HAS_WinogradConv ? winograd_line_in : NULL,                                  \
-        .winograd_line_out = LNT_HAS_WinogradConv ? winograd_line_out : NULL,                                \
+        .stem = columns, .stem_planes = stem_planes, WINOGRAD_KERNELS                                        \
     }
 
 const lnt_conv_kernels LNT_SIMD_NAME(lnt_conv) = CONV_KERNELS(DEPTHWISE_PAIR, stem);

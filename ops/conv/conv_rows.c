@@ -8,6 +8,7 @@
 #include "ops/conv/conv_rows.h"
 
 #include "base/lnt_assert.h"
+#include "ops/half_kernels.h"
 
 #include <string.h>
 
@@ -61,7 +62,7 @@ static void tap_inside(const lnt_conv_rows *r, const int64_t start[3], size_t t,
 static void gather_row(const lnt_gemm_plan *plan, const float *x, const int64_t start[3], size_t k_begin,
                        size_t k_end, float *dst)
 {
-    const size_t depth = plan->depth;
+    const size_t depth = plan->depth, element = plan->kernels->element;
     for (size_t k = k_begin; k < k_end;) {
         const size_t t = k / depth, first = k - t * depth;
         const size_t end = k_end - t * depth < depth ? k_end - t * depth : depth;
@@ -70,14 +71,14 @@ static void gather_row(const lnt_gemm_plan *plan, const float *x, const int64_t 
         const size_t from = low > (int64_t)first ? (size_t)low : first;
         const size_t to = high < (int64_t)end ? (size_t)high : end;
         if (from >= to) {
-            memset(dst, 0, (end - first) * sizeof *dst);
+            memset(dst, 0, (end - first) * element);
         } else {
-            memset(dst, 0, (from - first) * sizeof *dst);
-            memcpy(dst + (from - first), x + plan->tap_offset[t] + (ptrdiff_t)from,
-                   (to - from) * sizeof *dst);
-            memset(dst + (to - first), 0, (end - to) * sizeof *dst);
+            memset(dst, 0, (from - first) * element);
+            memcpy(lnt_moved(dst, (int64_t)(from - first), element),
+                   lnt_moved(x, plan->tap_offset[t] + (ptrdiff_t)from, element), (to - from) * element);
+            memset(lnt_moved(dst, (int64_t)(to - first), element), 0, (end - to) * element);
         }
-        dst += end - first;
+        dst = lnt_moved(dst, (int64_t)(end - first), element);
         k += end - first;
     }
 }
@@ -104,7 +105,7 @@ static unsigned rows_of_line(const lnt_conv_rows *r, const place *p, unsigned i,
         start->low[a] = i == 0 || from[a] < start->low[a] ? from[a] : start->low[a];
         start->high[a] = i == 0 || last > start->high[a] ? last : start->high[a];
     }
-    const float *a = x + pixel_of(r->in, p->image, from) * r->pixel;
+    const float *a = lnt_moved(x, pixel_of(r->in, p->image, from) * r->pixel, r->element);
     int64_t out = pixel_of(r->out, p->image, to) * ld + out_first;
     for (unsigned end = i + rows; i < end; i++) {
         set->a[i] = a;
@@ -112,7 +113,7 @@ static unsigned rows_of_line(const lnt_conv_rows *r, const place *p, unsigned i,
         start->at[i][0] = from[0];
         start->at[i][1] = from[1];
         start->at[i][2] = from[2];
-        a += r->step[2] * r->pixel;
+        a = lnt_moved(a, r->step[2] * r->pixel, r->element);
         out += r->out_step[2] * ld;
         from[2] += r->step[2];
     }
@@ -169,7 +170,7 @@ static void rows_of(const lnt_gemm_call *call, int64_t product, int64_t row, uns
                     size_t k_end, float *gather, lnt_row_set *set)
 {
     const lnt_conv_rows *r = call->plan->rows_arg;
-    const float *x = call->a + product * r->channels;
+    const float *x = lnt_moved(call->a, product * r->channels, r->element);
     starts start;
     bool inner = true;
     place p = place_of(r, row);
@@ -185,7 +186,7 @@ static void rows_of(const lnt_gemm_call *call, int64_t product, int64_t row, uns
     for (unsigned i = 0; i < n; i++) {
         gather_row(call->plan, set->a[i], start.at[i], k_begin, k_end, gather);
         set->a[i] = gather;
-        gather += k_begin < k_end ? k_end - k_begin : 0;
+        gather = lnt_moved(gather, k_begin < k_end ? (int64_t)(k_end - k_begin) : 0, r->element);
     }
 }
 
@@ -195,11 +196,13 @@ static void rows_of_pixels(const lnt_gemm_call *call, int64_t product, int64_t r
 {
     const lnt_conv_rows *r = call->plan->rows_arg;
     const size_t length = k_end - k_begin;
-    const float *a = call->a + product * r->channels + row * r->pixel;
+    const float *a = lnt_moved(call->a, product * r->channels + row * r->pixel, r->element);
     int64_t out = product * r->features + row * call->ld;
     set->gathered = call->plan->gathers_all;
-    for (unsigned i = 0; i < n; i++, a += r->pixel, out += call->ld) {
-        set->a[i] = set->gathered ? memcpy(gather + i * length, a + k_begin, length * sizeof *a) : a;
+    for (unsigned i = 0; i < n; i++, a = lnt_moved(a, r->pixel, r->element), out += call->ld) {
+        set->a[i] = set->gathered ? memcpy(lnt_moved(gather, (int64_t)(i * length), r->element),
+                                           lnt_moved(a, (int64_t)k_begin, r->element), length * r->element)
+                                  : a;
         set->out[i] = out;
     }
 }
@@ -246,6 +249,7 @@ lnt_status lnt_conv_rows_plan(lnt_site *site, lnt_conv_rows *r, int64_t batch, l
         offset[t] = (ptrdiff_t)((lines * r->in[2] + x * r->spacing[2]) * r->pixel);
     }
     find_inner(r);
+    r->element = plan->kernels->element;
     plan->rows_of = are_pixels(r) ? rows_of_pixels : rows_of;
     plan->rows_arg = r;
     plan->rows = batch * lnt_volume(r->count);

@@ -24,12 +24,13 @@ typedef struct lnt_conv_rows {
     int64_t channels, features; /* of one group: product p reads and writes those from p * this on */
 
     /* Set by lnt_conv_rows_plan. */
+    size_t element;                    /* bytes of an element of the images */
     bool runs;                         /* taps along x are one run of taps[2] * channels floats */
     int64_t inner[LNT_WINDOW_AXES][2]; /* positions with all taps on the image: [begin, end) */
 } lnt_conv_rows;
 
 /* Completes *r, which the plan keeps a pointer to, and sets the plan's rows, taps, depth and where they start.
- * The caller sets kernels, products, columns, store and epilogue and calls lnt_gemm_plan_blocks. */
+ * The caller has set the kernels, and sets products, columns, store and epilogue and calls lnt_gemm_plan_blocks. */
 lnt_status lnt_conv_rows_plan(lnt_site *site, lnt_conv_rows *r, int64_t batch, lnt_gemm_plan *plan);
 
 #endif

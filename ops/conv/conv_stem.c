@@ -11,6 +11,7 @@
 #include "ops/conv/conv.h"
 #include "ops/conv/conv_kernels.h"
 #include "ops/gemm/gemm.h"
+#include "ops/half_kernels.h"
 
 #include <string.h>
 
@@ -19,6 +20,7 @@ typedef struct stem {
     lnt_conv_weights weights;
     lnt_store store;
     const lnt_conv_kernels *kernels;
+    size_t element;               /* bytes of an element */
     const lnt_epilogue *epilogue; /* run with each row of a band */
     bool direct;                  /* one tap: pixels are read in place, all in one row */
     int64_t band, runs;           /* rows of a band; bands side by side */
@@ -46,20 +48,21 @@ typedef struct band {
     int64_t image, row, row_end, begin, end;
 } band;
 
-/* Copies floats [first, first + n) of a line of `width` floats; those outside are 0. */
-static void copy_line(float *to, const float *line, int64_t first, int64_t n, int64_t width)
+/* Copies elements [first, first + n) of a line of `width`; those outside are 0. */
+static void copy_line(float *to, const float *line, int64_t first, int64_t n, int64_t width, size_t element)
 {
     const int64_t left = first >= 0   ? 0
                          : -first < n ? -first
                                       : n,
                   end = width - first < n ? width - first : n;
     if (!line || end <= left) {
-        memset(to, 0, (size_t)n * sizeof *to);
+        memset(to, 0, (size_t)n * element);
         return;
     }
-    memset(to, 0, (size_t)left * sizeof *to);
-    memcpy(to + left, line + first + left, (size_t)(end - left) * sizeof *to);
-    memset(to + end, 0, (size_t)(n - end) * sizeof *to);
+    memset(to, 0, (size_t)left * element);
+    memcpy(lnt_moved(to, left, element), lnt_moved(line, first + left, element),
+           (size_t)(end - left) * element);
+    memset(lnt_moved(to, end, element), 0, (size_t)(n - end) * element);
 }
 
 /* De-interleaves n floats into even and odd ones, except for the last few: returns how many. */
@@ -88,6 +91,13 @@ static void deinterleave_line(float *to, const float *line, int64_t n, int64_t s
             to[j] = line[i];
 }
 
+static void deinterleave_halves(uint16_t *to, const uint16_t *line, int64_t n, int64_t stride, int64_t phase)
+{
+    for (int64_t first = 0; first < stride; first++, to += phase)
+        for (int64_t i = first, j = 0; i < n; i += stride, j++)
+            to[j] = line[i];
+}
+
 static void copy_band(const stem_call *c, const band *b, float *to)
 {
     const stem *s = c->s;
@@ -96,16 +106,20 @@ static void copy_band(const stem_call *c, const band *b, float *to)
     const int64_t reach = (b->end - b->begin - 1) * w->stride[2] + (w->kernel[2] - 1) * w->dilation[2] + 1;
     const int64_t lines = (b->row_end - b->row - 1) * w->stride[1] + (w->kernel[1] - 1) * w->dilation[1] + 1;
     const bool split = s->split && w->stride[2] > 1;
-    float *whole = split ? to + s->planes * s->lines * s->line : NULL;
+    float *whole = split ? lnt_moved(to, s->planes * s->lines * s->line, s->element) : NULL;
     for (int64_t plane = 0; plane < s->planes; plane++)
         for (int64_t l = 0; l < lines; l++) {
             const int64_t y = b->row * w->stride[1] - w->before[1] + l;
-            const float *from = c->x + ((b->image * s->planes + plane) * w->in[1] + y) * width;
-            float *line = to + (plane * s->lines + l) * s->line;
+            const float *from =
+                lnt_moved(c->x, ((b->image * s->planes + plane) * w->in[1] + y) * width, s->element);
+            float *line = lnt_moved(to, (plane * s->lines + l) * s->line, s->element);
             copy_line(split ? whole : line, y < 0 || y >= w->in[1] ? NULL : from, first, reach * s->pixel,
-                      width);
-            if (split)
+                      width, s->element);
+            if (split && s->element == sizeof(float))
                 deinterleave_line(line, whole, reach, w->stride[2], s->phase);
+            else if (split)
+                deinterleave_halves((uint16_t *)(void *)line, (const uint16_t *)(const void *)whole, reach,
+                                    w->stride[2], s->phase);
         }
 }
 
@@ -115,10 +129,11 @@ static float *result_at(const stem_call *c, const band *b, int64_t row, size_t *
     const stem *s = c->s;
     if (s->split) {
         *step = (size_t)(s->rows * s->width);
-        return c->y + (b->image * s->g.features * s->rows + row) * s->width + b->begin;
+        return lnt_moved(c->y, (b->image * s->g.features * s->rows + row) * s->width + b->begin, s->element);
     }
     *step = (size_t)c->ld;
-    return c->y + ((b->image * s->rows + row) * s->width + b->begin - c->y_first) * c->ld;
+    return lnt_moved(c->y, ((b->image * s->rows + row) * s->width + b->begin - c->y_first) * c->ld,
+                     s->element);
 }
 
 static void run_band(lnt_kernel *k, const stem_call *c, const band *b, const float *x)
@@ -130,7 +145,7 @@ static void run_band(lnt_kernel *k, const stem_call *c, const band *b, const flo
         const int64_t at = (b->image * s->rows + row) * s->width + b->begin;
         size_t c_step;
         float *y = result_at(c, b, row, &c_step);
-        const lnt_stem args = {.x = x + (row - b->row) * w->stride[1] * s->line,
+        const lnt_stem args = {.x = lnt_moved(x, (row - b->row) * w->stride[1] * s->line, s->element),
                                .step = s->split ? 1 : (size_t)(w->stride[2] * s->pixel),
                                .offset = s->offset,
                                .depth = s->depth,
@@ -167,7 +182,7 @@ static void run_piece(lnt_kernel *k, const stem_call *c, int64_t image, int64_t 
                     .end = s->width * (run + 1) / s->runs};
     if (!s->direct)
         copy_band(c, &b, scratch);
-    run_band(k, c, &b, s->direct ? c->x + b.begin * s->pixel : scratch);
+    run_band(k, c, &b, s->direct ? lnt_moved(c->x, b.begin * s->pixel, s->element) : scratch);
 }
 
 static int64_t band_end(const stem *s, int64_t row)
@@ -210,7 +225,7 @@ static lnt_status stem_lines(lnt_kernel *k, const lnt_step *step, int64_t begin,
     c.y_first = begin * width;
     if (s->direct) {
         const band b = {.row_end = 1, .begin = begin * width, .end = end * width};
-        run_band(k, &c, &b, c.x + b.begin * s->pixel);
+        run_band(k, &c, &b, lnt_moved(c.x, b.begin * s->pixel, s->element));
         return LNT_OK;
     }
     for (int64_t line = begin, next; line < end; line = next) {
@@ -235,7 +250,7 @@ static lnt_status run_stem(lnt_kernel *k, const lnt_step *step)
                          run_bands, &c));
     if (!s->store.program || s->epilogue)
         return LNT_OK;
-    const lnt_conv_images none = {.relayout_out = false};
+    const lnt_conv_images none = {.relayout_out = false, .element = s->element};
     return lnt_conv_finish(k, step, &none, s->store.program);
 }
 
@@ -293,7 +308,7 @@ static lnt_status plan_bands(lnt_site *site, lnt_conv_kind kind, stem *s)
         s->line = s->phase * w->stride[2];
     if (!lnt_mul_i64(s->lines * s->planes + s->split, s->line, &floats) || floats > INT32_MAX)
         return LNT_SITE_FAIL(site, LNT_E_LIMIT, "the dilated kernel is too large");
-    s->thread_bytes = s->direct ? 0 : lnt_round_up((size_t)floats * sizeof(float), LNT_ALIGN);
+    s->thread_bytes = s->direct ? 0 : lnt_round_up((size_t)floats * s->element, LNT_ALIGN);
     s->depth = (size_t)(s->g.channels * lnt_volume(w->kernel));
     s->offset = lnt_bump_alloc(site->memory, s->depth * sizeof *s->offset, site->err);
     if (!s->offset)
@@ -308,7 +323,8 @@ lnt_status lnt_conv_bind_stem(lnt_site *site, const lnt_conv *g, lnt_conv_kind k
     if (!s)
         return LNT_E_MEMORY;
     s->g = *g;
-    s->kernels = site->kernels->conv;
+    s->kernels = site->half ? site->kernels->half->conv : site->kernels->conv;
+    s->element = lnt_site_element(site);
     size_t scratch = 0;
     LNT_TRY(lnt_conv_bind_floats(site, g, &s->weights, &scratch));
     s->store = *store;

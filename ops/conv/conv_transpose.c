@@ -8,6 +8,7 @@
 #include "base/lnt_assert.h"
 #include "ops/conv/conv.h"
 #include "ops/conv/conv_rows.h"
+#include "ops/gemm/half_step.h"
 #include "ops/product.h"
 
 #include <string.h>
@@ -160,8 +161,8 @@ static lnt_status bind_phase(lnt_site *site, conv_transpose *c, unsigned number,
     p->rows.channels = g->channels;
     p->rows.features = g->features;
     p->rows.pixel = g->groups * g->channels;
+    plan->kernels = site->half ? site->kernels->half->gemm : site->kernels->gemm;
     LNT_TRY(lnt_conv_rows_plan(site, &p->rows, g->batch, plan));
-    plan->kernels = site->kernels->gemm;
     plan->b_form = lnt_b_form_of(site->in[1]);
     plan->products = g->groups;
     plan->columns = (size_t)g->features;
@@ -220,7 +221,8 @@ static lnt_status run_conv_transpose(lnt_kernel *k, const lnt_step *s)
     return lnt_conv_finish(k, s, &c->images, c->store.program);
 }
 
-static lnt_status bind_float(lnt_site *site)
+/* Of floats or halves. */
+static lnt_status bind_images(lnt_site *site)
 {
     conv_transpose *c = lnt_bind_params(site, sizeof *c);
     size_t scratch = 0, gather_bytes = 0;
@@ -243,7 +245,9 @@ lnt_status lnt_bind_conv_transpose(lnt_site *site)
 {
     lnt_conv c;
     LNT_TRY(lnt_conv_transpose_of(site, &c));
-    return lnt_conv_bind_types(site, &c, bind_float);
+    if (lnt_has_half_weights(site, 1))
+        return lnt_bind_half(site, 1, bind_images);
+    return lnt_conv_bind_types(site, &c, bind_images);
 }
 
 /* ---- the row's hooks ---- */

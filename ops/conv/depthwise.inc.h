@@ -47,17 +47,25 @@ LNT_INLINE depthwise_place place_alone(const lnt_depthwise *d, size_t i)
         .i = i, .at = at, .first_tap = (size_t)first, .taps = (size_t)(end - first), .pixels = 1};
 }
 
+#if defined(LNT_SIMD_FP16) /* groups of several features are left to floats */
+static void grouped_run(const lnt_depthwise *d)
+{
+    (void)d;
+    LNT_ASSERT(!d->features);
+}
+#else
 #include "ops/conv/depthwise_groups.inc.h"
+#endif
 
 /* Vector j of p; the last one of a row has fewer lanes. */
-LNT_INLINE vf load_channels(const float *p, unsigned j, const depthwise_kind k, unsigned lanes)
+LNT_INLINE vf load_channels(const elem *p, unsigned j, const depthwise_kind k, unsigned lanes)
 {
     return k.whole ? v_load(p + j * LNT_VL) : v_load_n(p + j * LNT_VL, lanes);
 }
 
 /* Adds a line of the kernel, any number of taps. */
 LNT_INLINE void depthwise_any(depthwise_acc *acc, const lnt_depthwise *d, const depthwise_place *p,
-                              const float *x, const float *w, const depthwise_kind k)
+                              const elem *x, const elem *w, const depthwise_kind k)
 {
     const size_t tap_step = (size_t)d->spacing * d->in_pixel, pixel_step = (size_t)d->stride * d->in_pixel;
     x += p->first_tap * tap_step;
@@ -72,11 +80,11 @@ LNT_INLINE void depthwise_any(depthwise_acc *acc, const lnt_depthwise *d, const 
 
 /* The same for constant taps and stride, spacing 1. */
 LNT_INLINE void depthwise_line(depthwise_acc *acc, const lnt_depthwise *d, const depthwise_place *p,
-                               const float *x, const float *w, const depthwise_kind k)
+                               const elem *x, const elem *w, const depthwise_kind k)
 {
     const unsigned together = k.vectors < DEPTHWISE_TOGETHER ? k.vectors : DEPTHWISE_TOGETHER;
     UNROLL_FOR(4, unsigned j = 0; j < k.vectors; j += together) {
-        const float *weights = w + j * LNT_VL, *pixel_at = x;
+        const elem *weights = w + j * LNT_VL, *pixel_at = x;
         vf weight[DEPTHWISE_TAPS][DEPTHWISE_TOGETHER], pixel[DEPTHWISE_TOGETHER];
         UNROLL_FOR(7, unsigned t = 0; t < k.taps; t++, weights += d->w_tap)
             UNROLL_FOR(4, unsigned s = 0; s < together; s++)
@@ -106,33 +114,34 @@ LNT_INLINE void depthwise_finish(depthwise_acc *acc, const lnt_depthwise *d, con
             if (k.border && i >= p->pixels)
                 break;
             UNROLL_FOR(4, unsigned j = 0; j < k.vectors; j++)
-                acc->v[i][j] += v_load(d->residual + to + j * LNT_VL);
+                acc->v[i][j] += v_load(ELEMS(d->residual) + to + j * LNT_VL);
         }
     if (d->low != -INFINITY)
         UNROLL_FOR(8, unsigned i = 0; i < k.pixels; i++)
             UNROLL_FOR(4, unsigned j = 0; j < k.vectors; j++)
-                acc->v[i][j] = v_max(v_splat(d->low), acc->v[i][j]);
+                acc->v[i][j] = v_max(v_splat_float(d->low), acc->v[i][j]);
     if (d->high != INFINITY)
         UNROLL_FOR(8, unsigned i = 0; i < k.pixels; i++)
             UNROLL_FOR(4, unsigned j = 0; j < k.vectors; j++)
-                acc->v[i][j] = v_min(v_splat(d->high), acc->v[i][j]);
+                acc->v[i][j] = v_min(v_splat_float(d->high), acc->v[i][j]);
 }
 
 LNT_INLINE void depthwise_group(const lnt_depthwise *d, const depthwise_place *p, const depthwise_kind k)
 {
     depthwise_acc acc;
     UNROLL_FOR(4, unsigned j = 0; j < k.vectors; j++) {
-        const vf start = d->bias ? load_channels(d->bias + p->n, j, k, p->lanes) : v_splat(0);
+        const vf start =
+            d->bias ? v_load_floats(d->bias + p->n + j * LNT_VL, k.whole ? LNT_VL : p->lanes) : v_splat(0);
         UNROLL_FOR(8, unsigned i = 0; i < k.pixels; i++)
             acc.v[i][j] = start;
     }
     const ptrdiff_t from = p->at * (ptrdiff_t)d->in_pixel + (ptrdiff_t)p->n;
     for (size_t l = 0; l < d->lines; l++)
         if (k.taps)
-            depthwise_line(&acc, d, p, d->line[l] + from, d->w[l] + p->n, k);
+            depthwise_line(&acc, d, p, ELEMS(d->line[l]) + from, ELEMS(d->w[l]) + p->n, k);
         else
-            depthwise_any(&acc, d, p, d->line[l] + from, d->w[l] + p->n, k);
-    const vf low = v_splat(d->low), high = v_splat(d->high);
+            depthwise_any(&acc, d, p, ELEMS(d->line[l]) + from, ELEMS(d->w[l]) + p->n, k);
+    const vf low = v_splat_float(d->low), high = v_splat_float(d->high);
     size_t to = p->i * d->pixel + p->n;
     if (LNT_VL == 1)
         depthwise_finish(&acc, d, p, to, k);
@@ -142,13 +151,13 @@ LNT_INLINE void depthwise_group(const lnt_depthwise *d, const depthwise_place *p
         UNROLL_FOR(4, unsigned j = 0; j < k.vectors; j++) {
             vf x = acc.v[i][j];
             if (LNT_VL > 1 && d->residual)
-                x += load_channels(d->residual + to, j, k, p->lanes);
+                x += load_channels(ELEMS(d->residual) + to, j, k, p->lanes);
             if (LNT_VL > 1)
                 x = v_min(high, v_max(low, x));
             if (k.whole)
-                v_store(d->c + to + j * LNT_VL, x);
+                v_store(ELEMS_OUT(d->c) + to + j * LNT_VL, x);
             else
-                v_store_n(d->c + to, x, p->lanes);
+                v_store_n(ELEMS_OUT(d->c) + to, x, p->lanes);
         }
     }
 }
@@ -278,7 +287,8 @@ static void depthwise_any_run(const lnt_depthwise *d)
     depthwise_alone(&own, begin, own.pixels);
 }
 
-#if defined(LNT_SIMD_AVX512) || defined(LNT_SIMD_AVX2) || defined(LNT_SIMD_NEON) || LNT_VL == 1
+#if defined(LNT_SIMD_AVX512) || defined(LNT_SIMD_AVX2) || defined(LNT_SIMD_NEON) || \
+    defined(LNT_SIMD_FP16) || LNT_VL == 1
 #define DEPTHWISE(taps, stride)                                                                              \
     static void depthwise_##taps##_##stride(const lnt_depthwise *d)                                          \
     {                                                                                                        \
@@ -287,7 +297,11 @@ static void depthwise_any_run(const lnt_depthwise *d)
 DEPTHWISE(3, 1)
 DEPTHWISE(3, 2)
 DEPTHWISE(5, 1)
+#if defined(LNT_SIMD_FP16)
+#define depthwise_7_1 NULL
+#else
 DEPTHWISE(7, 1)
+#endif
 #if LNT_VL == 16 /* where so many pixels go together that they share some */
 DEPTHWISE(5, 2)
 #else

@@ -18,9 +18,9 @@ static group_lanes lanes_of(const lnt_depthwise *d, size_t n)
     group_lanes g = {.n = n, .lanes = left < LNT_VL ? (unsigned)left : LNT_VL};
     g.channel = group * d->group_channels;
     g.room = (unsigned)(d->in_pixel - g.channel);
-    int32_t at[LNT_VL] = {0};
+    vi_lane at[LNT_VL] = {0};
     for (unsigned i = 0; i < g.lanes; i++)
-        at[i] = (int32_t)(((n + i) / d->features - group) * d->group_channels);
+        at[i] = (vi_lane)(((n + i) / d->features - group) * d->group_channels);
     g.at = vi_load(at);
     return g;
 }
@@ -31,13 +31,14 @@ LNT_INLINE void grouped_pixels(const lnt_depthwise *d, const depthwise_place *p,
 {
     const size_t tap_step = (size_t)d->spacing * d->in_pixel, pixel_step = (size_t)d->stride * d->in_pixel;
     const ptrdiff_t from = (p->at + (ptrdiff_t)p->first_tap * d->spacing) * (ptrdiff_t)d->in_pixel;
-    const vf start = d->bias ? v_load_n(d->bias + g->n, g->lanes) : v_splat(0);
+    const vf start = d->bias ? v_load_floats(d->bias + g->n, g->lanes) : v_splat(0);
     const vi at = g->at;
     vf acc[DEPTHWISE_PIXELS];
     UNROLL_FOR(8, unsigned i = 0; i < pixels; i++)
         acc[i] = start;
     for (size_t l = 0; l < d->lines; l++) {
-        const float *x = d->line[l] + from + g->channel, *w = d->w[l] + p->first_tap * d->w_tap + g->n;
+        const elem *x = ELEMS(d->line[l]) + from + g->channel,
+                   *w = ELEMS(d->w[l]) + p->first_tap * d->w_tap + g->n;
         for (size_t t = 0; t < p->taps; t++, x += tap_step, w += d->w_tap)
             for (unsigned c = 0; c < d->group_channels; c++) {
                 const vf weight = v_load(w + c * d->w_channel);
@@ -45,12 +46,12 @@ LNT_INLINE void grouped_pixels(const lnt_depthwise *d, const depthwise_place *p,
                     acc[i] = v_fma(v_pick(x + i * pixel_step + c, g->room - c, at), weight, acc[i]);
             }
     }
-    const vf low = v_splat(d->low), high = v_splat(d->high);
+    const vf low = v_splat_float(d->low), high = v_splat_float(d->high);
     size_t to = p->i * d->pixel + g->n;
     UNROLL_FOR(8, unsigned i = 0; i < pixels; i++, to += d->pixel) {
         if (d->residual)
-            acc[i] += v_load_n(d->residual + to, g->lanes);
-        v_store_n(d->c + to, v_min(high, v_max(low, acc[i])), g->lanes);
+            acc[i] += v_load_n(ELEMS(d->residual) + to, g->lanes);
+        v_store_n(ELEMS_OUT(d->c) + to, v_min(high, v_max(low, acc[i])), g->lanes);
     }
 }
 

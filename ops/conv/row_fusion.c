@@ -4,6 +4,7 @@
 #include "base/checked.h"
 #include "base/lnt_assert.h"
 #include "ops/conv/conv_blocks.h"
+#include "ops/half_kernels.h"
 
 /* Lines of the image that are in a thread's ring buffer. */
 typedef struct ring {
@@ -47,8 +48,8 @@ static lnt_status produce_lines(lnt_kernel *k, const fused_call *c, ring *r, flo
     while (r->end < end) {
         const int64_t at = r->end % f->ring_lines, left = f->ring_lines - at, wanted = end - r->end;
         const int64_t lines = wanted < left ? wanted : left;
-        LNT_TRY(
-            f->producer->produce_lines(k, f->producer, r->end, r->end + lines, to + at * f->line, thread));
+        LNT_TRY(f->producer->produce_lines(k, f->producer, r->end, r->end + lines,
+                                           lnt_moved(to, at * f->line, f->element), thread));
         r->end += lines;
     }
     return LNT_OK;
@@ -89,8 +90,8 @@ lnt_status lnt_row_fusion_run(lnt_kernel *k, const lnt_step *s, const lnt_row_fu
  * than it did; and few halo lines may be recomputed. */
 static bool is_worth_it(const lnt_site *site, const lnt_window *w, const lnt_row_fusion *f)
 {
-    const size_t image = lnt_float_bytes(site->in[0]), before = lnt_float_bytes(site->producer->in[0]);
-    const size_t behind = lnt_float_bytes(site->out[0]);
+    const size_t image = lnt_known_bytes(site->in[0]), before = lnt_known_bytes(site->producer->in[0]);
+    const size_t behind = lnt_known_bytes(site->out[0]);
     const int64_t shared = f->ring_lines - f->rows_at_once * w->stride[1];
     return image >= LNT_FUSION_BYTES && f->rows >= LNT_FUSION_ROWS * shared * site->threads &&
            site->producer->scratch_bytes + f->ring_bytes * site->threads +
@@ -102,8 +103,10 @@ void lnt_bind_row_fusion(lnt_site *site, const lnt_window *w, int64_t together, 
                          size_t *scratch)
 {
     int64_t reach, floats;
-    if (!site->producer || w->in[0] * w->kernel[0] != 1 || w->out[1] * w->out[2] == 0 ||
-        !lnt_mul_i64(w->kernel[1] - 1, w->dilation[1], &reach) || reach > w->in[1])
+    f->element = lnt_site_element(site);
+    if (!site->producer || lnt_dtype_size(site->in[0]->dtype) != f->element || w->in[0] * w->kernel[0] != 1 ||
+        w->out[1] * w->out[2] == 0 || !lnt_mul_i64(w->kernel[1] - 1, w->dilation[1], &reach) ||
+        reach > w->in[1])
         return;
     f->batch = site->in[0]->dims[0];
     f->height = w->in[1];
@@ -114,7 +117,7 @@ void lnt_bind_row_fusion(lnt_site *site, const lnt_window *w, int64_t together, 
     f->ring_lines = reach + 1 + (f->rows_at_once - 1) * w->stride[1];
     if (!lnt_mul_i64(f->ring_lines, f->line, &floats) || floats > INT32_MAX / 4)
         return;
-    f->ring_bytes = lnt_round_up((size_t)floats * sizeof(float), LNT_ALIGN) + LNT_ALIGN;
+    f->ring_bytes = lnt_round_up((size_t)floats * f->element, LNT_ALIGN) + LNT_ALIGN;
     if (!is_worth_it(site, w, f))
         return;
     f->producer = site->step->producer = site->producer;

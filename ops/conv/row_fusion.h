@@ -13,7 +13,8 @@
 typedef struct lnt_row_fusion {
     const lnt_step *producer; /* computes the lines of the image; NULL: not fused, the image is in memory */
     int64_t batch, height, rows; /* images, their lines, rows of output of each */
-    int64_t line;                /* floats of a line */
+    int64_t line;                /* elements of a line */
+    size_t element;              /* bytes of each */
     int64_t rows_at_once;        /* rows of output per call of the consumer */
     int64_t ring_lines;          /* line l of all images is in line l % ring_lines of the ring buffer */
     size_t ring_at, ring_bytes;  /* a thread's ring buffer in scratch memory */

@@ -38,7 +38,7 @@ LNT_INLINE unsigned stem_lanes(size_t left, unsigned j)
 /* Bounds that are infinite change nothing; wide vectors are so few that a look costs more. */
 LNT_INLINE void stem_clamp(stem_acc *acc, const lnt_stem *s, const unsigned pixels, const unsigned vectors)
 {
-    const vf low = v_splat(s->low), high = v_splat(s->high);
+    const vf low = v_splat_float(s->low), high = v_splat_float(s->high);
     if (LNT_VL >= 8 || s->low > -INFINITY)
         UNROLL_FOR(14, unsigned p = 0; p < pixels; p++)
             UNROLL_FOR(4, unsigned j = 0; j < vectors; j++)
@@ -50,10 +50,10 @@ LNT_INLINE void stem_clamp(stem_acc *acc, const lnt_stem *s, const unsigned pixe
 }
 
 /* The first `left` columns. */
-LNT_INLINE void stem_store(const stem_acc *acc, float *c, size_t c_step, size_t left, const unsigned pixels,
+LNT_INLINE void stem_store(const stem_acc *acc, elem *c, size_t c_step, size_t left, const unsigned pixels,
                            const unsigned vectors)
 {
-    float rows[STEM_TILE_PIXELS][STEM_TILE_VECTORS * LNT_VL];
+    elem rows[STEM_TILE_PIXELS][STEM_TILE_VECTORS * LNT_VL];
     const bool masks = MASKS && vectors == STEM_VECTORS, whole = left >= vectors * LNT_VL;
     if (masks || whole) {
         UNROLL_FOR(14, unsigned p = 0; p < pixels; p++, c += c_step)
@@ -78,18 +78,17 @@ LNT_INLINE void stem_start(stem_acc *acc, const lnt_stem *s, size_t n, size_t le
         start[j] = v_splat(0);
     if (s->bias)
         UNROLL_FOR(4, unsigned j = 0; j < vectors; j++)
-            start[j] = !MASKS && left >= vectors * LNT_VL
-                           ? v_load(s->bias + n + j * LNT_VL)
-                           : v_load_n(s->bias + n + j * LNT_VL, stem_lanes(left, j));
+            start[j] = v_load_floats(s->bias + n + j * LNT_VL,
+                                     !MASKS && left >= vectors * LNT_VL ? LNT_VL : stem_lanes(left, j));
     UNROLL_FOR(14, unsigned p = 0; p < pixels; p++)
         UNROLL_FOR(4, unsigned j = 0; j < vectors; j++)
             acc->v[p][j] = start[j];
 }
 
 /* *at, which moves on: one addition where a load takes no index and the compiler would make two of it. */
-LNT_INLINE const float *next_pixel(const float **at, size_t step)
+LNT_INLINE const elem *next_pixel(const elem **at, size_t step)
 {
-    const float *pixel = *at;
+    const elem *pixel = *at;
     *at += step;
     __asm__("" : "+r"(*at));
     return pixel;
@@ -100,12 +99,12 @@ LNT_INLINE const float *next_pixel(const float **at, size_t step)
 LNT_INLINE void stem_tile(const lnt_stem *s, size_t i, size_t n, size_t left, const unsigned pixels,
                           const unsigned vectors, const bool half, const size_t step)
 {
-    const float *x = s->x + i * step, *b = s->b + n / LNT_PANEL * s->b_panel + n % LNT_PANEL;
+    const elem *x = ELEMS(s->x) + i * step, *b = ELEMS(s->b) + n / LNT_PANEL * s->b_panel + n % LNT_PANEL;
     const size_t panel = s->b_panel;
     stem_acc acc;
     stem_start(&acc, s, n, left, pixels, vectors);
     for (size_t k = 0; k < s->depth; k++, b += LNT_PANEL) {
-        const float *at = x + s->offset[k];
+        const elem *at = x + s->offset[k];
         vf bv[STEM_TILE_VECTORS];
 #if LNT_VL == 1
         (void)panel;
@@ -125,7 +124,7 @@ LNT_INLINE void stem_tile(const lnt_stem *s, size_t i, size_t n, size_t left, co
         }
     }
     stem_clamp(&acc, s, pixels, vectors);
-    stem_store(&acc, s->c + i * s->c_step + n, s->c_step, left, pixels, vectors);
+    stem_store(&acc, ELEMS_OUT(s->c) + i * s->c_step + n, s->c_step, left, pixels, vectors);
 }
 
 /* All pixels of some columns; the last tile goes back over pixels that are done, rather than be a short one. */
@@ -177,9 +176,9 @@ static void stem(const lnt_stem *s)
 
 #if LNT_VL == 16
 enum { PLANES = 8, PLANE_VECTORS = 3 };
-#elif LNT_VL == 8
+#elif defined(LNT_SIMD_AVX2)
 enum { PLANES = 8, PLANE_VECTORS = 1 };
-#elif defined(LNT_SIMD_NEON)
+#elif defined(LNT_SIMD_NEON) || defined(LNT_SIMD_FP16)
 enum { PLANES = 4, PLANE_VECTORS = 3 }; /* fewer loads for cores that run in order */
 #elif LNT_VL == 1
 enum { PLANES = 8, PLANE_VECTORS = 3 };
@@ -192,9 +191,9 @@ _Static_assert(LNT_PANEL % PLANES == 0 && LNT_VL <= LNT_PLANE_PIXELS,
 
 /* Features [n, n + PLANES), as many as there are, of some vectors of pixels from i on. start[PLANES]: the
  * initial accumulators. */
-LNT_INLINE void plane_tile(const lnt_stem *s, const float *start, size_t i, size_t n, const unsigned vectors)
+LNT_INLINE void plane_tile(const lnt_stem *s, const elem *start, size_t i, size_t n, const unsigned vectors)
 {
-    const float *x = s->x + i, *b = s->b + n / LNT_PANEL * s->b_panel + n % LNT_PANEL;
+    const elem *x = ELEMS(s->x) + i, *b = ELEMS(s->b) + n / LNT_PANEL * s->b_panel + n % LNT_PANEL;
     vf acc[PLANES][PLANE_VECTORS], sum[PLANES][PLANE_VECTORS];
     UNROLL_FOR(16, unsigned p = 0; p < PLANES; p++)
         UNROLL_FOR(3, unsigned j = 0; j < vectors; j++)
@@ -212,8 +211,8 @@ LNT_INLINE void plane_tile(const lnt_stem *s, const float *start, size_t i, size
     UNROLL_FOR(16, unsigned p = 0; p < PLANES; p++)
         UNROLL_FOR(3, unsigned j = 0; j < vectors; j++)
             sum[p][j] = acc[p][j];
-    const vf low = v_splat(s->low), high = v_splat(s->high);
-    float *c = s->c + n * s->c_step + i;
+    const vf low = v_splat_float(s->low), high = v_splat_float(s->high);
+    elem *c = ELEMS_OUT(s->c) + n * s->c_step + i;
     for (unsigned p = 0; p < PLANES && n + p < s->columns; p++, c += s->c_step)
         for (unsigned j = 0; j < vectors; j++) {
             v_store(c + j * LNT_VL, v_min(high, v_max(low, sum[p][j])));
@@ -228,9 +227,9 @@ static void stem_planes(const lnt_stem *s)
     enum { MANY = PLANE_VECTORS * LNT_VL };
     const lnt_stem own = *s; /* out of reach of the stores, which may alias anything */
     for (size_t n = 0, i; n < own.columns; n += PLANES) {
-        float start[PLANES] = {0};
+        elem start[PLANES] = {0};
         for (size_t p = 0; own.bias && p < PLANES && n + p < own.columns; p++)
-            start[p] = own.bias[n + p];
+            start[p] = (elem)own.bias[n + p];
         i = 0;
         for (; PLANE_VECTORS > 1 && i + MANY <= own.pixels; i += MANY)
             plane_tile(&own, start, i, n, PLANE_VECTORS);

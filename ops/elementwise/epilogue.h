@@ -14,7 +14,8 @@ typedef struct lnt_epilogue lnt_epilogue;
 lnt_status lnt_bind_epilogue(lnt_site *site, const lnt_epilogue **out);
 
 /* Runs the program in place over rows [row, row + rows) and columns [col, col + cols) of output 0. tile holds
- * those values, ld floats from row to row; it may be the output's own memory. Worth calling with some
+ * those values, floats, or halves if it was bound for a kernel of these, ld elements from row to row; it may be the
+ * output's own memory. Worth calling with some
  * hundred values or more at a time. Any thread. */
 void lnt_epilogue_run(const lnt_epilogue *e, const lnt_kernel *k, const lnt_step *s, float *tile, int64_t ld,
                       int64_t row, int64_t rows, int64_t col, int64_t cols);

@@ -3,6 +3,7 @@
 
 #include "base/lnt_assert.h"
 #include "ops/elementwise/epilogue.h"
+#include "ops/half_kernels.h"
 
 #include <string.h>
 
@@ -175,6 +176,18 @@ static lnt_status check_operands(lnt_site *site, const lnt_program *p, const lnt
     return LNT_OK;
 }
 
+static bool is_tile(const lnt_map *m, unsigned i)
+{
+    return m->tile && (i == 0 || i == m->n_in);
+}
+
+/* A tile is what its kernel computes, whatever the type of the output. */
+static void set_tile(const lnt_site *site, lnt_map_operand *tile)
+{
+    tile->cell = site->half ? LNT_CELL_F16 : LNT_CELL_F32;
+    tile->size = (uint8_t)lnt_site_element(site);
+}
+
 lnt_status lnt_map_make(lnt_site *site, const lnt_program *p, const lnt_operand *const *in,
                         const lnt_operand *const *out, lnt_map *m)
 {
@@ -186,17 +199,14 @@ lnt_status lnt_map_make(lnt_site *site, const lnt_program *p, const lnt_operand 
         const bool mask =
             i >= m->n_in ? types.result[i - m->n_in] == LNT_BOOL : i >= tile && types.mask[i - tile];
         LNT_TRY(choose_cell(site, operand_of(m, i, in, out), mask, &m->operand[i].cell));
+        if (is_tile(m, i))
+            set_tile(site, &m->operand[i]);
     }
     m->code = lnt_code_make(site, p);
     return m->code ? LNT_OK : site->err->code;
 }
 
 /* ---- running ---- */
-
-static bool is_tile(const lnt_map *m, unsigned i)
-{
-    return m->tile && (i == 0 || i == m->n_in);
-}
 
 /* View of operand i from row (spread over index[]) and column on. */
 static lnt_view view_of(const lnt_map *m, unsigned i, char *base, const int64_t *index, int64_t col)
@@ -231,7 +241,7 @@ void lnt_map_run(const lnt_map *m, char *const *base, int64_t ld, int64_t row, i
         n = n < rows - done ? n : rows - done;
         for (unsigned i = 0; i < m->n_in + m->n_out; i++)
             view[i] = is_tile(m, i)
-                          ? (lnt_view){base[i] + done * ld * (int64_t)sizeof(float), ld, 1, LNT_CELL_F32}
+                          ? (lnt_view){base[i] + done * ld * m->operand[i].size, ld, 1, m->operand[i].cell}
                           : view_of(m, i, base[i], index, col);
         lnt_code_run(m->code, view, n, cols);
     }

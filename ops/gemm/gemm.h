@@ -6,7 +6,10 @@
  *                     + bias[n] + residual[i][n], low, high)
  *
  * A is only row pointers, so that a row may be a row of a matrix, the neighborhood of a pixel of a
- * channels-last image (taps), or a row gathered into scratch memory. C is row pointers too. */
+ * channels-last image (taps), or a row gathered into scratch memory. C is row pointers too.
+ *
+ * Floats are halves in the tables of half arithmetic (lnt_gemm_kernels.element): all that is pointed to but the bias.
+ * B is b_half there. */
 #ifndef LNT_OPS_GEMM_GEMM_H
 #define LNT_OPS_GEMM_GEMM_H
 
@@ -23,6 +26,8 @@ typedef struct lnt_tile {
     const float *const *residual; /* [rows], or NULL */
     const ptrdiff_t *tap_offset;  /* [taps], in floats from a[i] */
     size_t taps, depth;
+    size_t
+        before; /* elements of K that come before: what is added up where follows from the place in the whole sum */
     const float *b;         /* the panel of column b_column */
     const uint16_t *b_half; /* or that, of a kernel for elements of 16 bits */
     size_t b_column;        /* a multiple of 16 */
@@ -32,7 +37,8 @@ typedef struct lnt_tile {
                               are to column 0 */
     const float *bias;      /* [columns], or NULL */
     float scale, low, high;
-    bool accumulate; /* the sum goes on from what is in C, unscaled */
+    bool
+        accumulate; /* the sum goes on from what is in C, unscaled; never in halves, which would be rounded there */
     bool b_is_far;   /* B is more than LNT_FAR_FLOATS: it will not come from a second-level cache */
     /* Fetched meanwhile for later calls: so many lines for every LNT_FETCH_STEP elements of K of a part, so
      * many floats apart. */
@@ -51,18 +57,20 @@ typedef void (*lnt_tile_fn)(const lnt_tile *t);
 typedef enum lnt_b_form { LNT_B_F32, LNT_B_F16, LNT_B_BF16, LNT_B_FORMS } lnt_b_form;
 
 typedef struct lnt_gemm_kernels {
+    unsigned element;     /* bytes of an element: 4, or 2 where A, B, C and residuals are halves */
     unsigned tile_rows;   /* most rows of a tile at this level */
     unsigned tile_panels; /* panels it takes at once, at least 1 */
     unsigned depth_block; /* length of K after which a panel should be left to be used again */
     unsigned tall_rows;   /* most rows where columns are LNT_TALL_COLUMNS or fewer: tile_rows, or more */
     lnt_tile_fn tile[LNT_TILE_ROWS_MAX + 1]; /* by rows, 1 .. tall_rows */
-    lnt_narrow_fn narrow;
+    lnt_narrow_fn narrow;                    /* NULL: few columns go as others do */
     /* By the form of B, LNT_B_F32 being NULL. A tile of one row from b_half; and elements, a multiple of 16 of them. */
     lnt_tile_fn row[LNT_B_FORMS];
     void (*widen[LNT_B_FORMS])(const uint16_t *from, float *to, size_t n);
-    unsigned lanes; /* floats in a vector */
+    unsigned lanes; /* elements in a vector */
     bool fetches;   /* tiles fetch what lnt_tile says is ahead */
-    /* For measuring: `rounds` times fma_lanes independent multiply-adds, the results summed into *sink. */
+    /* For measuring, of floats alone: `rounds` times fma_lanes independent multiply-adds, the results summed into
+     * *sink. */
     void (*fma)(size_t rounds, float *sink);
     unsigned fma_lanes;
 } lnt_gemm_kernels;
@@ -91,7 +99,7 @@ static inline bool lnt_is_narrow(const lnt_gemm_kernels *kernels, int64_t column
 {
     enum { ACROSS = 5 /* vectors' worth */ };
     const int64_t lanes = kernels->lanes, vectors = (depth + lanes - 1) / lanes;
-    return columns <= LNT_NARROW_COLUMNS &&
+    return kernels->narrow && columns <= LNT_NARROW_COLUMNS &&
            columns * (taps * vectors + ACROSS) < (columns + lanes - 1) / lanes * taps * depth;
 }
 

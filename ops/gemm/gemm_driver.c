@@ -11,6 +11,7 @@
 
 #include "base/checked.h"
 #include "base/lnt_assert.h"
+#include "ops/half_kernels.h"
 
 #include <math.h>
 
@@ -22,6 +23,12 @@ static int64_t at_least(int64_t x, int64_t low)
 static int64_t divide_up(int64_t a, int64_t b)
 {
     return (a + b - 1) / b;
+}
+
+/* Or are halves multiplied as they are? */
+static bool reads_floats(const lnt_gemm_plan *p)
+{
+    return p->kernels->element == sizeof(float);
 }
 
 /* Length of K that is done at a time. What is widened for a tile or two is read from the first-level cache. */
@@ -49,7 +56,7 @@ static void plan_depth(lnt_gemm_plan *p)
 static bool rows_collide(const lnt_gemm_plan *p)
 {
     enum { PERIOD = 4096, WAYS = 6 };
-    const int64_t bytes = p->row_step * (int64_t)sizeof(float), step = bytes & -bytes;
+    const int64_t bytes = p->row_step * (int64_t)p->kernels->element, step = bytes & -bytes;
     const int64_t rows = lnt_least(p->rows, p->tile_rows);
     return step > 0 && rows * lnt_least(step, PERIOD) > WAYS * PERIOD;
 }
@@ -73,14 +80,14 @@ void lnt_gemm_plan_blocks(lnt_gemm_plan *p)
     p->tile_rows = p->columns <= LNT_TALL_COLUMNS ? p->kernels->tall_rows : p->kernels->tile_rows;
     if (p->narrow)
         p->tile_rows = LNT_NARROW_ROWS;
-    p->widens = lnt_b_is_half(p->b_form) && p->rows > 1 && !p->narrow;
+    p->widens = lnt_b_is_half(p->b_form) && reads_floats(p) && p->rows > 1 && !p->narrow;
     p->gathers_all = !p->narrow && rows_collide(p);
     p->gathers |= p->gathers_all;
     const int64_t tile = p->tile_rows, K = (int64_t)(p->taps * p->depth);
     plan_depth(p);
     const int64_t part = divide_up(K, (int64_t)(p->tap_blocks * p->depth_parts));
     const int64_t together = p->kernels->tile_panels,
-                  group_bytes = at_least(part, 1) * LNT_PANEL * 4 * together;
+                  group_bytes = at_least(part, 1) * LNT_PANEL * (int64_t)p->kernels->element * together;
     p->panels_at_once = (size_t)(at_least(LNT_PANEL_BYTES / group_bytes, 1) * together);
 
     const int64_t block_rows = LNT_BLOCK_ROWS / tile * tile;
@@ -101,7 +108,7 @@ void lnt_gemm_plan_blocks(lnt_gemm_plan *p)
     if (p->gathers)
         floats += (size_t)lnt_least(p->rows, block_rows) * (size_t)(part + (int64_t)p->depth);
     p->widened = p->widens ? widened_floats(p) : 0;
-    p->gather_bytes = lnt_round_up((p->widened + floats) * sizeof(float), LNT_ALIGN);
+    p->gather_bytes = lnt_round_up((p->widened + floats) * p->kernels->element, LNT_ALIGN);
 }
 
 /* One block of C while it is being computed. */
@@ -157,7 +164,7 @@ static void find_rows(block *b, const depth_range *r, float *gather)
 {
     const lnt_gemm_call *call = b->call;
     const size_t begin = r->tap * call->plan->depth + r->first;
-    const size_t end = begin + r->taps * r->depth;
+    const size_t end = begin + r->taps * r->depth, element = call->plan->kernels->element;
     for (unsigned t = 0, first = 0; t < b->tiles; t++) {
         lnt_row_set *set = &b->set[t];
         const unsigned next = tile_begin(b, t + 1), n = next - first;
@@ -165,13 +172,13 @@ static void find_rows(block *b, const depth_range *r, float *gather)
         set->tap_end = call->plan->taps;
         call->plan->rows_of(call, b->product, b->row + first, n, begin, end, gather, set);
         for (unsigned i = 0; i < n; i++)
-            set->c[i] = call->c + (set->out[i] - call->c_first);
+            set->c[i] = lnt_moved(call->c, set->out[i] - call->c_first, element);
         for (unsigned i = 0; call->residual && i < n; i++)
-            set->residual[i] = call->residual + set->out[i];
+            set->residual[i] = lnt_moved(call->residual, set->out[i], element);
         for (unsigned i = 0; r->first && !set->gathered && i < n; i++)
-            set->a[i] += r->first;
+            set->a[i] = lnt_moved(set->a[i], (int64_t)r->first, element);
         if (set->gathered)
-            gather += n * (end - begin);
+            gather = lnt_moved(gather, (int64_t)(n * (end - begin)), element);
         first = next;
     }
 }
@@ -215,6 +222,7 @@ static void place_tile(const block *b, unsigned t, const depth_range *r, lnt_til
     tile->tap_offset = set->gathered ? &no_offset : p->tap_offset + tap;
     tile->taps = set->gathered ? 1 : taps;
     tile->depth = set->gathered ? taps * r->depth : r->depth;
+    tile->before = tap * p->depth + r->first;
     tile->first = first;
     tile->columns = end;
 }
@@ -277,11 +285,12 @@ static const void *read_next(const block *b, size_t i, size_t n)
                : NULL;
 }
 
-/* Lets a tile fetch so many floats at from while it is computed, as many as its multiply-adds leave time for. */
-static void fetch(const lnt_gemm_plan *p, lnt_tile *tile, const float *from, size_t floats)
+/* Lets a tile fetch so many elements at from while it is computed, as many as its multiply-adds leave time for. */
+static void fetch(const lnt_gemm_plan *p, lnt_tile *tile, const float *from, size_t elements)
 {
     enum { LINES_MAX = 8 };
-    const int64_t wanted = (int64_t)floats, columns = (int64_t)(tile->columns - tile->first);
+    const int64_t wanted = (int64_t)(elements * p->kernels->element / sizeof(float)),
+                  columns = (int64_t)(tile->columns - tile->first);
     const int64_t parts = divide_up(columns, (int64_t)p->kernels->tile_panels * LNT_PANEL);
     const int64_t steps = parts * (int64_t)(tile->taps * (tile->depth / LNT_FETCH_STEP));
     const int64_t lines = steps ? lnt_least(divide_up(wanted, steps * LNT_PANEL), LINES_MAX) : 0;
@@ -306,8 +315,9 @@ static void fetch_panels(const block *b, unsigned t, const depth_range *r, const
 static void fetch_rows(const block *b, unsigned t, lnt_tile *tile)
 {
     const lnt_gemm_plan *p = b->call->plan;
-    const int64_t floats = (tile_begin(b, t + 1) - tile_begin(b, t)) * p->row_step;
-    fetch(p, tile, tile->a[0] + tile->tap_offset[tile->taps - 1] + floats, (size_t)floats);
+    const int64_t rows = (tile_begin(b, t + 1) - tile_begin(b, t)) * p->row_step;
+    fetch(p, tile, lnt_moved(tile->a[0], tile->tap_offset[tile->taps - 1] + rows, p->kernels->element),
+          (size_t)rows);
 }
 
 /* Lets tile t fetch the rows behind its own or its share of the panels at next, which are read after these. */
@@ -340,7 +350,8 @@ static lnt_tile_fn kernel_of(const block *b, unsigned t)
 {
     const lnt_gemm_plan *p = b->call->plan;
     const unsigned rows = tile_begin(b, t + 1) - tile_begin(b, t);
-    return !lnt_b_is_half(p->b_form) || p->widens ? p->kernels->tile[rows] : p->kernels->row[p->b_form];
+    return !lnt_b_is_half(p->b_form) || p->widens || !reads_floats(p) ? p->kernels->tile[rows]
+                                                                      : p->kernels->row[p->b_form];
 }
 
 static void run_block(block *b, float *scratch)
@@ -377,8 +388,8 @@ static void run_epilogue(lnt_kernel *k, const block *b)
     const lnt_gemm_plan *p = call->plan;
     const int64_t row = b->product * p->epilogue_rows + b->row;
     const int64_t column = b->product * p->epilogue_columns + (int64_t)b->column;
-    lnt_epilogue_run(p->epilogue, k, call->step, call->c + (row * call->ld + column - call->c_first),
-                     call->ld, row, b->rows, column, (int64_t)b->columns);
+    float *c = lnt_moved(call->c, row * call->ld + column - call->c_first, p->kernels->element);
+    lnt_epilogue_run(p->epilogue, k, call->step, c, call->ld, row, b->rows, column, (int64_t)b->columns);
 }
 
 /* How the rows and columns of a call are cut, and handed out. */

@@ -3,7 +3,10 @@
  * A product C = A * B may be one of several of the same extents (a batch, the groups of a convolution). Where
  * the rows of A and C start is said by a callback, so that convolutions need no matrix of their neighborhoods.
  * Blocking follows from the extents and the level alone; threads decide only which rows and columns a block
- * takes, which changes no sum. */
+ * takes, which changes no sum.
+ *
+ * Where the plan's kernels are those of half arithmetic, floats here are halves, but for the bias: what is counted in
+ * floats is counted in elements. */
 #ifndef LNT_OPS_GEMM_GEMM_DRIVER_H
 #define LNT_OPS_GEMM_GEMM_DRIVER_H
 

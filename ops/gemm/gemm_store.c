@@ -7,6 +7,11 @@
 #include <math.h>
 #include <string.h>
 
+static lnt_dtype tile_type(const lnt_site *site)
+{
+    return site->half ? LNT_FLOAT16 : LNT_FLOAT;
+}
+
 /* Do all extents but column_axis broadcast, and that one not? */
 static bool is_per_column(const lnt_operand *o, const lnt_operand *out, unsigned column_axis)
 {
@@ -19,9 +24,10 @@ static bool is_per_column(const lnt_operand *o, const lnt_operand *out, unsigned
     return true;
 }
 
-static bool lies_like(const lnt_operand *o, const lnt_operand *out)
+/* Are its elements those that the tile is made of, in the output's order? */
+static bool lies_like(const lnt_site *site, const lnt_operand *o, const lnt_operand *out)
 {
-    return o->dtype == LNT_FLOAT && o->rank == out->rank && o->order == out->order &&
+    return o->dtype == tile_type(site) && o->rank == out->rank && o->order == out->order &&
            memcmp(o->dims, out->dims, out->rank * sizeof *out->dims) == 0;
 }
 
@@ -53,7 +59,7 @@ static bool take(const lnt_site *site, const lnt_instr *instr, unsigned value, u
     const lnt_operand *o = site->in[input], *out = site->out[0];
     if (s->bias < 0 && s->residual < 0 && is_per_column(o, out, column_axis))
         s->bias = (int)input;
-    else if (residual_fits && s->residual < 0 && lies_like(o, out))
+    else if (residual_fits && s->residual < 0 && lies_like(site, o, out))
         s->residual = (int)input;
     else
         return false;
@@ -80,7 +86,7 @@ lnt_status lnt_bind_store(lnt_site *site, unsigned column_axis, int own_bias, bo
     if (!p)
         return LNT_OK;
     unsigned value = 0;
-    bool fits = site->out[0]->dtype == LNT_FLOAT && !overwrites_operand(p);
+    bool fits = site->out[0]->dtype == tile_type(site) && !overwrites_operand(p);
     for (unsigned i = 0; fits && i < p->n_instr; i++) {
         fits = take(site, &p->instr[i], value, column_axis, residual_fits, out);
         value = p->instr[i].dst;

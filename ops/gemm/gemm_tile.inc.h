@@ -623,6 +623,7 @@ static void fma_chains(size_t rounds, float *sink)
 
 #if IN_ORDER_TILES
 const lnt_gemm_kernels lnt_gemm_neon_in_order = {
+    .element = sizeof(float),
     .tile_rows = TILE_ROWS,
     .tall_rows = TALL_ROWS,
     .tile_panels = (PART + LNT_PANEL - 1) / LNT_PANEL,
@@ -639,6 +640,7 @@ const lnt_gemm_kernels lnt_gemm_neon_in_order = {
 #endif
 
 const lnt_gemm_kernels LNT_SIMD_NAME(lnt_gemm) = {
+    .element = sizeof(float),
     .tile_rows = TILE_ROWS,
     .tall_rows = TALL_ROWS,
     .tile_panels = (PART + LNT_PANEL - 1) / LNT_PANEL,

@@ -4,6 +4,7 @@
 #include "base/checked.h"
 #include "base/lnt_assert.h"
 #include "ops/conv/row_fusion.h"
+#include "ops/half_kernels.h"
 #include "ops/image/pool_kernels.h"
 #include "ops/rows/row.h"
 #include "ops/widen.h"
@@ -18,11 +19,13 @@ enum { ROWS_MAX = 32 /* joined at a time */, GRAIN = 16384 /* elements worth a t
 typedef struct pool {
     const lnt_row_kernels *row;
     const lnt_pool_kernels *pool;
+    const lnt_half_kernels *half;
     unsigned kind;
     double order; /* of the Lp norm */
     lnt_window w;
     int64_t batch, channels, positions;
     bool channels_last, count_pad, column_major, is_signed;
+    size_t element;      /* bytes of an element that is compared as it is stored: 1, or 2 of a half */
     int64_t inner[2];    /* outputs along the last axis with all their taps inside */
     bool joins;          /* rows of channels-last images are joined before pixels are */
     int64_t pitch;       /* of a row with all its padding where images are worked on with it; else 0 */
@@ -150,55 +153,68 @@ static int64_t find_pixels(const pool *p, const uint8_t *x, const standing *m, c
             const int64_t line =
                 lnt_window_at(w, 0, m->at[0], tz) * w->in[1] + lnt_window_at(w, 1, m->at[1], ty);
             for (int64_t tx = m->first[2]; tx < m->end[2]; tx++)
-                pixel[n++] = x + (line * w->in[2] + lnt_window_at(w, 2, m->at[2], tx)) * p->channels;
+                pixel[n++] = x + (line * w->in[2] + lnt_window_at(w, 2, m->at[2], tx)) * p->channels *
+                                     (int64_t)p->element;
         }
     return n;
 }
 
-/* Rows of outputs of channels-last images of bytes: the largest. */
-static lnt_status byte_rows(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+/* The largest of n pixels, of none the least that there is. */
+static void take_largest(const pool *p, const uint8_t **pixel, int64_t n, uint8_t *y)
+{
+    const uint16_t least = 0xfc00; /* -infinity */
+    if (p->element == 1 && n)
+        p->pool->max_bytes(pixel, n, p->is_signed, y, p->channels);
+    else if (p->element == 1)
+        memset(y, p->is_signed ? INT8_MIN : 0, (size_t)p->channels);
+    else if (n)
+        p->half->max_rows((const void *const *)pixel, n, y, p->channels);
+    else
+        for (int64_t i = 0; i < p->channels; i++)
+            memcpy(y + i * (int64_t)sizeof least, &least, sizeof least);
+}
+
+/* Rows of outputs of channels-last images of bytes, or halves: the largest. */
+static lnt_status stored_rows(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
 {
     const pool_job *j = arg;
     const pool *p = j->p;
     const lnt_window *w = &p->w;
     const uint8_t **pixel = (const uint8_t **)(void *)((char *)j->scratch + thread * p->thread_bytes);
+    const int64_t step = p->channels * (int64_t)p->element;
     (void)k;
     for (int64_t item = begin; item < end; item++) {
         const int64_t image = item / (w->out[1] * w->out[0]);
-        const uint8_t *x = (const uint8_t *)j->x + image * lnt_volume(w->in) * p->channels;
-        uint8_t *y = (uint8_t *)j->y + item * w->out[2] * p->channels;
+        const uint8_t *x = (const uint8_t *)j->x + image * lnt_volume(w->in) * step;
+        uint8_t *y = (uint8_t *)j->y + item * w->out[2] * step;
         standing m;
         stand(w, 0, item / w->out[1] % w->out[0], &m);
         stand(w, 1, item % w->out[1], &m);
-        for (int64_t ox = 0; ox < w->out[2]; ox++, y += p->channels) {
+        for (int64_t ox = 0; ox < w->out[2]; ox++, y += step) {
             stand(w, 2, ox, &m);
-            const int64_t n = find_pixels(p, x, &m, pixel);
-            if (n)
-                p->pool->max_bytes(pixel, n, p->is_signed, y, p->channels);
-            else
-                memset(y, p->is_signed ? INT8_MIN : 0, (size_t)p->channels);
+            take_largest(p, pixel, find_pixels(p, x, &m, pixel), y);
         }
     }
     return LNT_OK;
 }
 
-static lnt_status run_byte_pool(lnt_kernel *k, const lnt_step *s)
+static lnt_status run_stored_pool(lnt_kernel *k, const lnt_step *s)
 {
     const pool *p = s->params;
-    LNT_ASSERT(p->channels_last && lnt_dtype_size((lnt_dtype)s->in[0]->dtype) == 1);
+    LNT_ASSERT(p->channels_last && lnt_dtype_size((lnt_dtype)s->in[0]->dtype) == p->element);
     const lnt_window *w = &p->w;
     pool_job job = {.p = p, .x = lnt_in(k, s, 0), .y = lnt_out(k, s, 0), .scratch = lnt_scratch(k, s)};
     const double taps = busy_window(w);
     const double cost = (double)w->out[2] * (double)(p->channels / 16 + 8) * taps;
-    return lnt_parallel(k, p->batch * w->out[0] * w->out[1], grain_of(GRAIN, cost), byte_rows, &job);
+    return lnt_parallel(k, p->batch * w->out[0] * w->out[1], grain_of(GRAIN, cost), stored_rows, &job);
 }
 
-/* The largest of bytes is a byte: nothing has to be widened. */
-static bool stays_bytes(const lnt_site *site, const pool *p)
+/* The largest of bytes is a byte, that of halves a half: nothing has to be widened. */
+static bool stays_stored(const lnt_site *site, const pool *p)
 {
     const lnt_dtype type = site->in[0]->dtype;
-    return p->kind == MAX && p->channels_last && !lnt_output(site, 1) &&
-           (type == LNT_INT8 || type == LNT_UINT8);
+    return p->kind == MAX && p->channels_last && !lnt_output(site, 1) && type == site->out[0]->dtype &&
+           (type == LNT_INT8 || type == LNT_UINT8 || (type == LNT_FLOAT16 && p->half->max_rows));
 }
 
 static lnt_status run_global_pool(lnt_kernel *k, const lnt_step *s)
@@ -251,6 +267,7 @@ static pool *bind_common(lnt_site *site)
         return NULL;
     p->row = site->kernels->row;
     p->pool = site->kernels->pool;
+    p->half = site->kernels->half;
     p->kind = id == LNT_ID_MaxPool || id == LNT_ID_GlobalMaxPool           ? MAX
               : id == LNT_ID_AveragePool || id == LNT_ID_GlobalAveragePool ? AVERAGE
                                                                            : LP;
@@ -344,11 +361,12 @@ lnt_status lnt_bind_pool(lnt_site *site)
     p->count_pad = lnt_attr_i(site->node, "count_include_pad", 0) != 0;
     p->column_major = lnt_attr_i(site->node, "storage_order", 0) != 0;
     const lnt_window *w = &p->w;
-    if (stays_bytes(site, p)) {
+    if (stays_stored(site, p)) {
+        p->element = lnt_dtype_size((lnt_dtype)site->in[0]->dtype);
         p->is_signed = site->in[0]->dtype == LNT_INT8;
         p->thread_bytes = lnt_round_up((size_t)busy_window(w) * sizeof(uint8_t *), LNT_ALIGN);
         lnt_bind_scratch(site, p->thread_bytes * site->threads);
-        site->step->run = run_byte_pool;
+        site->step->run = run_stored_pool;
         return LNT_OK;
     }
     plan_padding(p);

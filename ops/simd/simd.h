@@ -11,7 +11,10 @@
  * +, -, *, /, comparisons (giving a vi of 0 or -1), &, |, ^, ~, << and >> work on vectors as in C. Casting
  * between vf and vi keeps the bits. Loads and stores take any element-aligned address. The scalar level has
  * vectors too (4 lanes, whatever the compiler makes of them), but no fused multiply-add; where the target has
- * none, and the file says LNT_SIMD_SINGLE, they are single numbers (ops/simd/simd_single.h). */
+ * none, and the file says LNT_SIMD_SINGLE, they are single numbers (ops/simd/simd_single.h).
+ *
+ * elem is what a vector consists of: float, or a half with LNT_SIMD_FP16, which has what products, pooling and
+ * elementwise programs need of this (ops/simd/simd_half.h). */
 #ifndef LNT_OPS_SIMD_SIMD_H
 #define LNT_OPS_SIMD_SIMD_H
 
@@ -30,6 +33,14 @@
 #else
 #define LNT_TARGET_HAS_VECTORS 0
 #endif
+
+#define LNT_SIMD_PASTE2(a, b) a##_##b
+#define LNT_SIMD_PASTE(a, b) LNT_SIMD_PASTE2(a, b)
+#define LNT_SIMD_NAME(stem) LNT_SIMD_PASTE(stem, LNT_SIMD_SUFFIX)
+
+#if defined(LNT_SIMD_FP16)
+#include "ops/simd/simd_half.h"
+#else
 
 #if defined(LNT_SIMD_AVX512)
 #include <immintrin.h>
@@ -51,9 +62,8 @@
 #define LNT_SIMD_SUFFIX scalar
 #endif
 
-#define LNT_SIMD_PASTE2(a, b) a##_##b
-#define LNT_SIMD_PASTE(a, b) LNT_SIMD_PASTE2(a, b)
-#define LNT_SIMD_NAME(stem) LNT_SIMD_PASTE(stem, LNT_SIMD_SUFFIX)
+typedef float elem;
+typedef int32_t vi_lane;
 
 #if LNT_VL == 1
 #include "ops/simd/simd_single.h"
@@ -673,6 +683,17 @@ LNT_INLINE int v_any_beyond(vf x, float limit)
 
 #endif
 
+/* Of what is float whatever an elem is: a bias, limits. */
+LNT_INLINE vf v_load_floats(const float *p, unsigned n)
+{
+    return n == LNT_VL ? v_load(p) : v_load_n(p, n);
+}
+
+LNT_INLINE vf v_splat_float(float x)
+{
+    return v_splat(x);
+}
+
 LNT_INLINE void v_prefetch(const void *p)
 {
     __builtin_prefetch(p, 0, 3);
@@ -684,4 +705,5 @@ LNT_INLINE void v_prefetch_far(const void *p)
     __builtin_prefetch(p, 0, 2);
 }
 
+#endif /* LNT_SIMD_FP16 */
 #endif

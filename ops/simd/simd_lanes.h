@@ -5,6 +5,10 @@
 
 #include "ops/simd/simd.h"
 
+/* Pointers of arguments that are declared float, to what a vector consists of. */
+#define ELEMS(p) ((const elem *)(const void *)(p))
+#define ELEMS_OUT(p) ((elem *)(void *)(p))
+
 /* for (...), unrolled n times: UNROLL_FOR(4, unsigned j = 0; j < vectors; j++) */
 #define UNROLL_FOR(n, ...) UNROLL_PRAGMA(n) for (__VA_ARGS__)
 #define UNROLL_PRAGMA(n) _Pragma(UNROLL_TEXT(GCC unroll n))
@@ -25,7 +29,7 @@ enum { MASKS = 1 };
 enum { MASKS = 0 };
 #endif
 
-LNT_INLINE vf load_lanes(const float *p, const bool some, unsigned lanes)
+LNT_INLINE vf load_lanes(const elem *p, const bool some, unsigned lanes)
 {
     return some ? v_load_n(p, lanes) : v_load(p);
 }
@@ -35,7 +39,7 @@ LNT_INLINE unsigned lanes_left(size_t n)
     return n < LNT_VL ? (unsigned)n : LNT_VL;
 }
 
-LNT_INLINE void store_lanes(float *p, vf x, const bool some, unsigned lanes)
+LNT_INLINE void store_lanes(elem *p, vf x, const bool some, unsigned lanes)
 {
     if (some)
         v_store_n(p, x, lanes);
@@ -44,12 +48,12 @@ LNT_INLINE void store_lanes(float *p, vf x, const bool some, unsigned lanes)
 }
 
 /* A compile-time constant left == LNT_VL makes these plain loads and stores. */
-LNT_INLINE vf load(const float *p, unsigned left)
+LNT_INLINE vf load(const elem *p, unsigned left)
 {
     return left == LNT_VL ? v_load(p) : v_load_n(p, left);
 }
 
-LNT_INLINE void store(float *p, vf v, unsigned left)
+LNT_INLINE void store(elem *p, vf v, unsigned left)
 {
     if (left == LNT_VL)
         v_store(p, v);

@@ -366,7 +366,11 @@ LNT_INLINE vf v_load_f16(const uint16_t *p)
 
 LNT_INLINE void v_store_f16(uint16_t *p, vf x)
 {
+#if defined(LNT_SIMD_NEON) && defined(__aarch64__)
+    vst1_u16(p, vreinterpret_u16_f16(vcvt_f16_f32((float32x4_t)x)));
+#else
     vi_store_16(p, v_to_f16(x));
+#endif
 }
 #endif
 
