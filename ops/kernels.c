@@ -2,6 +2,7 @@
  * operator of a trimmed library uses. */
 #include "ops/kernels.h"
 
+#include "formats/packed.h"
 #include "ops/half_kernels.h"
 #include "ops/list_names.h"
 
@@ -21,7 +22,8 @@ const lnt_half_kernels lnt_half_none = {NULL, NULL, NULL};
 #define TABLES_OF(own, floats, halves, bytes)                                                                \
     {                                                                                                        \
         .gemm = &lnt_gemm_##own, .conv = &lnt_conv_##own, .rnn = &lnt_rnn_##floats,                          \
-        .program = &lnt_program_##floats, .row = &lnt_row_##floats, .half = &lnt_half_##halves,              \
+        .program = &lnt_program_##floats, .row = &lnt_row_##floats,                                          \
+        .half = LNT_HAS_HALVES ? &lnt_half_##halves : &lnt_half_none,                                        \
         .int8 = FLAGS & (INT8 | QUANTIZED) ? &lnt_int8_##floats : NULL, .pool = &lnt_pool_##floats,          \
         .qgemm = FLAGS & INT8 ? &lnt_qgemm_##bytes : NULL,                                                   \
         .attend = LNT_HAS_Attention ? &lnt_attend_##floats : NULL,                                           \

@@ -104,7 +104,7 @@ void lnt_find_halves(lnt_session *s)
 {
     const lnt_model *m = s->model;
     memset(s->binding.half, 0, m->n_values * sizeof *s->binding.half);
-    if (!lnt_kernels_of(s->level)->half->gemm || !has_half_weights(m))
+    if (!LNT_HAS_HALVES || !lnt_kernels_of(s->level)->half->gemm || !has_half_weights(m))
         return;
     for (uint32_t i = 0; i < m->n_nodes; i++)
         for (unsigned o = 0; takes_halves(m, &m->node[i]) && o < m->node[i].n_out; o++)

@@ -10,8 +10,9 @@
 bool lnt_has_half_weights(const lnt_site *site, unsigned weights)
 {
     const lnt_operand *x = lnt_input(site, 0), *w = lnt_input(site, weights);
-    return site->kernels->half->gemm && (x->dtype == LNT_FLOAT || x->dtype == LNT_FLOAT16) && w->packed &&
-           w->dtype == LNT_FLOAT && lnt_packed_element(w->packed) == LNT_FLOAT16;
+    return LNT_HAS_HALVES && site->kernels->half->gemm &&
+           (x->dtype == LNT_FLOAT || x->dtype == LNT_FLOAT16) && w->packed && w->dtype == LNT_FLOAT &&
+           lnt_packed_element(w->packed) == LNT_FLOAT16;
 }
 
 enum { OPERANDS_MAX = 32 };
