@@ -84,7 +84,9 @@ LNT_INLINE void open_gate(const lnt_rnn_cell *cell, const lnt_activation *a, vf 
 /* x += p * c, if there are weights p */
 LNT_INLINE void add_state(vf *x, const float *p, const vf *c)
 {
-    UNROLL_FOR(4, unsigned j = 0; p && j < VECTORS; j++)
+    if (!p)
+        return;
+    UNROLL_FOR(4, unsigned j = 0; j < VECTORS; j++)
         x[j] += v_load(p + j * LNT_VL) * c[j];
 }
 

@@ -381,26 +381,6 @@ LNT_INLINE vf v_load_bf16(const uint16_t *p)
     return (vf)(vi_load_u16(p) << 16);
 }
 
-/* Two neighboring vectors. */
-typedef struct two_vf {
-    vf first, second;
-} two_vf;
-
-LNT_INLINE two_vf v_load_f16_two(const uint16_t *p)
-{
-#if defined(LNT_SIMD_NEON) && defined(__aarch64__)
-    const float16x8_t x = vreinterpretq_f16_u16(vld1q_u16(p));
-    return (two_vf){(vf)vcvt_f32_f16(vget_low_f16(x)), (vf)vcvt_high_f32_f16(x)};
-#else
-    return (two_vf){v_load_f16(p), v_load_f16(p + LNT_VL)};
-#endif
-}
-
-LNT_INLINE two_vf v_load_bf16_two(const uint16_t *p)
-{
-    return (two_vf){v_load_bf16(p), v_load_bf16(p + LNT_VL)};
-}
-
 LNT_INLINE vi v_to_bf16(vf x)
 {
     const vi u = (vi)x, odd = (u >> 16) & vi_splat(1);
@@ -477,6 +457,26 @@ LNT_INLINE vf v_load_i64(const int64_t *p)
 static inline int32_t lnt_cut_int(float x)
 {
     return x > -0x1p31f && x < 0x1p31f ? (int32_t)x : INT32_MIN;
+}
+
+/* Two neighboring vectors. */
+typedef struct two_vf {
+    vf first, second;
+} two_vf;
+
+LNT_INLINE two_vf v_load_f16_two(const uint16_t *p)
+{
+#if defined(LNT_SIMD_NEON) && defined(__aarch64__)
+    const float16x8_t x = vreinterpretq_f16_u16(vld1q_u16(p));
+    return (two_vf){(vf)vcvt_f32_f16(vget_low_f16(x)), (vf)vcvt_high_f32_f16(x)};
+#else
+    return (two_vf){v_load_f16(p), v_load_f16(p + LNT_VL)};
+#endif
+}
+
+LNT_INLINE two_vf v_load_bf16_two(const uint16_t *p)
+{
+    return (two_vf){v_load_bf16(p), v_load_bf16(p + LNT_VL)};
 }
 
 #endif
