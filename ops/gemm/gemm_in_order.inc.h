@@ -1,53 +1,18 @@
 /* gemm_in_order.inc.h — the inner loop of tiles on 64-bit ARM cores that run in order (Cortex-A53, A55), part of
  * ops/gemm/gemm_tile.inc.h.
  *
- * There a vector load of 128 bits holds up multiply-adds for two cycles, one of 64 bits for one, in which an
- * insertion of 64 bits into another vector is free, as are loads into general registers beside multiply-adds ("ARM
- * A53/A55 dual issue", ncnn's documentation). So vectors of B come by halves: the first by a load, the second through a
- * general register, while the load of the next vector issues. Of each row of A two elements of K come through one,
- * two rows to a vector, and are multiplied by element.
+ * Vectors of B come by halves, as ops/simd/simd_ordered.h says why: the first by a load, the second through a general
+ * register, while the load of the next vector issues. Of each row of A two elements of K come through one, two rows to
+ * a vector, and are multiplied by element.
  *
  * The order of instructions is that of the source: each is a volatile asm. Sums are those of acc_step, to the bit. */
-
-typedef uint64_t two_floats __attribute__((may_alias, aligned(4)));
+#include "ops/simd/simd_ordered.h"
 
 enum {
     IN_ORDER_DEEP = 4,  /* rows of B in registers at most */
     LEAST_DEPTH = 8,    /* of which a tap's first fills, which are waited for, are not most */
     IN_ORDER_FILLS = 16 /* vectors of B that a pass of the loop reads, at most */
 };
-
-LNT_INLINE void load_pair(uint64_t *x, const float *from)
-{
-    __asm__ volatile("ldr %x0, %1" : "=r"(*x) : "m"(*(const two_floats *)(const void *)from));
-}
-
-/* The first half of *x; the second is 0. */
-LNT_INLINE void load_first(vf *x, const float *from)
-{
-    __asm__ volatile("ldr %d0, %1" : "=w"(*x) : "m"(*(const two_floats *)(const void *)from));
-}
-
-LNT_INLINE void insert_pair(vf *x, const bool second, uint64_t pair)
-{
-    if (second)
-        __asm__ volatile("ins %0.d[1], %x1" : "+w"(*x) : "r"(pair));
-    else
-        __asm__ volatile("ins %0.d[0], %x1" : "+w"(*x) : "r"(pair));
-}
-
-/* *c += b * x[lane] */
-LNT_INLINE void fma_lane(vf *c, vf b, vf x, const unsigned lane)
-{
-    if (lane == 0)
-        __asm__ volatile("fmla %0.4s, %1.4s, %2.s[0]" : "+w"(*c) : "w"(b), "w"(x));
-    else if (lane == 1)
-        __asm__ volatile("fmla %0.4s, %1.4s, %2.s[1]" : "+w"(*c) : "w"(b), "w"(x));
-    else if (lane == 2)
-        __asm__ volatile("fmla %0.4s, %1.4s, %2.s[2]" : "+w"(*c) : "w"(b), "w"(x));
-    else
-        __asm__ volatile("fmla %0.4s, %1.4s, %2.s[3]" : "+w"(*c) : "w"(b), "w"(x));
-}
 
 /* A pass of the loop takes PASS_STEPS rows of B and fills as many again, DEEP rows ahead; the second half of a vector
  * goes in LATE fills after the first. There are PAIRS of factors of each two rows of A. So no result is waited for, and
@@ -75,15 +40,15 @@ LNT_INLINE void fill_b(waiting *w, const unsigned rows, const unsigned vectors, 
 {
     const unsigned deep = DEEP(rows, vectors), fills = PASS_STEPS(rows, vectors) * vectors;
     const unsigned old = (at + fills - LATE(rows)) % fills;
-    load_first(&w->b[at / vectors % deep][at % vectors], w->row + at % vectors * LNT_VL);
-    insert_pair(&w->b[old / vectors % deep][old % vectors], true, w->second[old]);
+    ordered_first(&w->b[at / vectors % deep][at % vectors], w->row + at % vectors * LNT_VL);
+    ordered_insert(&w->b[old / vectors % deep][old % vectors], true, w->second[old]);
 }
 
 /* The elements of all even rows of A, or of all odd ones, become factors. */
 LNT_INLINE void fill_x(waiting *w, const unsigned rows, const unsigned pair, const bool odd)
 {
     UNROLL_FOR(5, unsigned i = odd; i < rows; i += 2)
-        insert_pair(&w->x[pair][i / 2], odd, w->of_a[i]);
+        ordered_insert(&w->x[pair][i / 2], odd, w->of_a[i]);
 }
 
 /* The same behind the last use of row i, where there is one pair of factors only: an insertion waits for the one before
@@ -92,9 +57,9 @@ LNT_INLINE void fill_x_late(waiting *w, const unsigned rows, const unsigned i)
 {
     if (i % 2 == 0 && i + 1 < rows)
         return;
-    insert_pair(&w->x[0][i / 2], false, w->of_a[i / 2 * 2]);
+    ordered_insert(&w->x[0][i / 2], false, w->of_a[i / 2 * 2]);
     if (i > 1)
-        insert_pair(&w->x[0][i / 2 - 1], true, w->of_a[i / 2 * 2 - 1]);
+        ordered_insert(&w->x[0][i / 2 - 1], true, w->of_a[i / 2 * 2 - 1]);
 }
 
 /* All that is in registers before the first pass. */
@@ -104,12 +69,12 @@ LNT_INLINE void fill_all(waiting *w, const unsigned rows, const unsigned vectors
     const unsigned filled = DEEP(rows, vectors) * vectors, whole = filled - LATE(rows);
     const unsigned first = PASS_STEPS(rows, vectors) * vectors - filled;
     UNROLL_FOR(10, unsigned i = 0; i < rows; i++)
-        load_pair(&w->of_a[i], a[i]);
+        ordered_pair(&w->of_a[i], a[i]);
     w->row = b;
     w->k = 0;
     UNROLL_FOR(8, unsigned f = 0; f < filled; f++) {
-        load_first(&w->b[f / vectors][f % vectors], w->row + f % vectors * LNT_VL);
-        load_pair(&w->second[first + f], w->row + f % vectors * LNT_VL + 2);
+        ordered_first(&w->b[f / vectors][f % vectors], w->row + f % vectors * LNT_VL);
+        ordered_pair(&w->second[first + f], w->row + f % vectors * LNT_VL + 2);
         if (f % vectors + 1 == vectors)
             w->row += b_row;
     }
@@ -118,7 +83,7 @@ LNT_INLINE void fill_all(waiting *w, const unsigned rows, const unsigned vectors
     fill_x(w, rows, 0, false);
     fill_x(w, rows, 0, true);
     UNROLL_FOR(8, unsigned f = 0; f < whole; f++)
-        insert_pair(&w->b[f / vectors][f % vectors], true, w->second[first + f]);
+        ordered_insert(&w->b[f / vectors][f % vectors], true, w->second[first + f]);
 }
 
 LNT_INLINE const float *bytes_on(const float *p, size_t bytes)
@@ -137,11 +102,11 @@ LNT_INLINE void load_a(waiting *w, const unsigned rows, const unsigned vectors, 
         __asm__ volatile("" : "+r"(w->k));
     }
     if (!apart && j == 0)
-        load_pair(&w->of_a[i], bytes_on(a[i], w->k));
+        ordered_pair(&w->of_a[i], bytes_on(a[i], w->k));
     if (apart && j == first && i > 0)
-        load_pair(&w->of_a[i - 1], bytes_on(a[i - 1], w->k));
+        ordered_pair(&w->of_a[i - 1], bytes_on(a[i - 1], w->k));
     if (apart && j == first + 1 && i == 1)
-        load_pair(&w->of_a[rows - 1], bytes_on(a[rows - 1], w->k));
+        ordered_pair(&w->of_a[rows - 1], bytes_on(a[rows - 1], w->k));
 }
 
 /* Row s of a pass. */
@@ -151,12 +116,12 @@ LNT_INLINE void in_order_step(waiting *w, tile_acc *acc, const unsigned rows, co
     const unsigned steps = PASS_STEPS(rows, vectors), pairs = PAIRS(rows, vectors);
     UNROLL_FOR(4, unsigned j = 0; j < vectors; j++) {
         UNROLL_FOR(10, unsigned i = 0; i < rows; i++) {
-            fma_lane(&acc->v[i][j], w->b[s % DEEP(rows, vectors)][j], w->x[s / 2 % pairs][i / 2],
+            ordered_fma_lane(&acc->v[i][j], w->b[s % DEEP(rows, vectors)][j], w->x[s / 2 % pairs][i / 2],
                      2 * (i % 2) + s % 2);
             if (i == 0)
-                load_pair(&w->second[s * vectors + j], w->row + j * LNT_VL + 2);
+                ordered_pair(&w->second[s * vectors + j], w->row + j * LNT_VL + 2);
             if (pairs == 1 && rows % 2 == 0 && s == 0 && j == 0 && i == 0)
-                insert_pair(&w->x[0][rows / 2 - 1], true, w->of_a[rows - 1]);
+                ordered_insert(&w->x[0][rows / 2 - 1], true, w->of_a[rows - 1]);
             if (s == 0 && j + 1 == vectors && i + 1 == rows) {
                 w->passes--;
                 __asm__ volatile("" : "+r"(w->passes));
