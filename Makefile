@@ -125,8 +125,10 @@ $(BUILD)/liblinnet.a: $(LIB_OBJ)
 	@echo "  AR      $@"
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
-# The largest page the library can be mapped by: each segment of the file is padded to one, so there are no more than two.
+# The largest page that library and static program can be mapped by: each segment of the file is padded to one, so there are
+# no more than two.
 PAGE := $(if $(findstring x86_64,$(TARGET)),4096,16384)
+STATIC_LINK := -static -Wl,-z,max-page-size=$(PAGE)
 # Relocations of a few bits each instead of 24 bytes: 40 KB, where the linker makes them and the loader, glibc's from 2.36
 # on, takes them.
 PACKED_RELOCATIONS = $(shell printf '\043include <features.h>\n\043if !__GLIBC_PREREQ(2, 36)\n\043error\n\043endif\n' | \
@@ -145,7 +147,8 @@ $(LINKED): how-to-link
 
 $(BUILD)/linnet: $(CLI_OBJ) $(CONVERT_OBJ) $(LIB_OBJ) $(LINKED)
 	@echo "  LINK    $@$(if $(filter-out $(SNDFILE),$(AUDIO)), (.wav alone: make BOARD=$(BOARD) deps brings libsndfile))"
-	$(Q)$(CC) $(LDFLAGS) $(if $(STATIC),-static) -o $@ $(filter %.o,$^) $(CONVERT_LIBS) $(AUDIO_LIBS) $(LDLIBS)
+	$(Q)$(CC) $(LDFLAGS) $(if $(STATIC),$(STATIC_LINK)) -o $@ $(filter %.o,$^) $(CONVERT_LIBS) \
+	    $(AUDIO_LIBS) $(LDLIBS)
 
 # The program beside the board's own, of the same objects but for sounds, for instruments that count: with STATIC=1.
 $(BUILD)/linnet-static: $(CLI_OBJ) $(CONVERT_OBJ) $(LIB_OBJ)
