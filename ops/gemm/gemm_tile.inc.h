@@ -621,30 +621,30 @@ static void fma_chains(size_t rounds, float *sink)
     v_store(sink, sum);
 }
 
+/* What the tables of a level have in common: all but the tiles. */
+#define GEMM_KERNELS                                                                                         \
+    .element = sizeof(float),                                                                                \
+    .tile_rows = TILE_ROWS,                                                                                  \
+    .tall_rows = TALL_ROWS,                                                                                  \
+    .tile_panels = (PART + LNT_PANEL - 1) / LNT_PANEL,                                                       \
+    .depth_block = DEPTH_BLOCK,                                                                              \
+    .narrow = narrow,                                                                                        \
+    .row = {NULL, OF_HALVES(row_f16), OF_HALVES(row_bf16)},                                                  \
+    .widen = {NULL, OF_HALVES(widen_f16), OF_HALVES(widen_bf16)},                                            \
+    .lanes = LNT_VL,                                                                                         \
+    .fetches = LNT_VL > 4,                                                                                   \
+    .fma = fma_chains,                                                                                       \
+    .fma_lanes = TILE_ROWS * TILE_VECTORS * LNT_VL
+
 #if IN_ORDER_TILES
 const lnt_gemm_kernels lnt_gemm_neon_in_order = {
-    .element = sizeof(float),
-    .tile_rows = TILE_ROWS,
-    .tall_rows = TALL_ROWS,
-    .tile_panels = (PART + LNT_PANEL - 1) / LNT_PANEL,
-    .depth_block = DEPTH_BLOCK,
+    GEMM_KERNELS,
     .tile = {NULL, tile_1_in_order, IN_ORDER(2), IN_ORDER(3), IN_ORDER(4), IN_ORDER(5), tile_6_in_order},
-    .narrow = narrow,
-    .row = {NULL, OF_HALVES(row_f16), OF_HALVES(row_bf16)},
-    .widen = {NULL, OF_HALVES(widen_f16), OF_HALVES(widen_bf16)},
-    .lanes = LNT_VL,
-    .fetches = LNT_VL > 4,
-    .fma = fma_chains,
-    .fma_lanes = TILE_ROWS * TILE_VECTORS * LNT_VL,
 };
 #endif
 
 const lnt_gemm_kernels LNT_SIMD_NAME(lnt_gemm) = {
-    .element = sizeof(float),
-    .tile_rows = TILE_ROWS,
-    .tall_rows = TALL_ROWS,
-    .tile_panels = (PART + LNT_PANEL - 1) / LNT_PANEL,
-    .depth_block = DEPTH_BLOCK,
+    GEMM_KERNELS,
     .tile =
         {
             NULL,
@@ -663,11 +663,4 @@ const lnt_gemm_kernels LNT_SIMD_NAME(lnt_gemm) = {
             tile_10,
 #endif
         },
-    .narrow = narrow,
-    .row = {NULL, OF_HALVES(row_f16), OF_HALVES(row_bf16)},
-    .widen = {NULL, OF_HALVES(widen_f16), OF_HALVES(widen_bf16)},
-    .lanes = LNT_VL,
-    .fetches = LNT_VL > 4,
-    .fma = fma_chains,
-    .fma_lanes = TILE_ROWS * TILE_VECTORS * LNT_VL,
 };
