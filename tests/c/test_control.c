@@ -225,6 +225,37 @@ static void test_no_turns(void **state)
     built_close(&t);
 }
 
+/* Of two stacks the first is not wanted. */
+static void test_outputs_of_a_loop_that_nobody_wants(void **state)
+{
+    (void)state;
+    builder b;
+    builder_body body;
+    built t;
+    builder_begin(&b);
+    const uint32_t in[] = {builder_input(&b, "n", LNT_INT64, 1, (int64_t[]){-2}), LNT_NONE,
+                           builder_input(&b, "x", LNT_FLOAT, 1, two)};
+    const uint32_t out[] = {lnt_graph_add_value(&b.g, "last"), LNT_NONE, lnt_graph_add_value(&b.g, "ys")};
+    lnt_gnode *loop = builder_node_to(&b, 0, "Loop", "the_loop", 3, in, 3, out);
+    body_begin(&b, &body, "body");
+    body_input(&b, &body, "i", LNT_INT64);
+    body_output(&body, body_input(&b, &body, "c", LNT_BOOL));
+    const uint32_t v = body_input(&b, &body, "v", LNT_FLOAT);
+    body_output(&body, builder_node_in(&b, body.sub, "Add", "sum", 2, (uint32_t[]){v, in[2]}));
+    body_output(&body, builder_node_in(&b, body.sub, "Neg", "unwanted", 1, &v));
+    body_output(&body, builder_node_in(&b, body.sub, "Abs", "same", 1, &v));
+    body_end(&b, &body, loop, "body");
+    builder_output(&b, out[2]);
+    built_as_is(&t, &b);
+    must(built_set(&t, 1, LNT_FLOAT, 1, two, numbers), &t.err);
+    give_count(&t, 0, 3);
+    const lnt_tensor ys = run(&t);
+    expect_dims(&ys, 2, (int64_t[]){3, 2});
+    for (int k = 0; k < 6; k++)
+        assert_true(((const float *)ys.data)[k] == numbers[k % 2] * (float)(k / 2 + 1));
+    built_close(&t);
+}
+
 /* ---- contents that shapes ask for ---- */
 
 /* How long y is, a loop has counted; so is what another loop stacks. */
@@ -546,6 +577,35 @@ static void test_conditions_of_an_if(void **state)
     built_close(&t);
 }
 
+/* What a branch gives is held against what the file declares of the output of the If. */
+static void test_a_branch_of_other_extents(void **state)
+{
+    (void)state;
+    builder b;
+    builder_body then, other;
+    built t;
+    builder_begin(&b);
+    const uint32_t choose = builder_input(&b, "choose", LNT_BOOL, 1, one);
+    const uint32_t x = builder_input(&b, "x", LNT_FLOAT, 1, (int64_t[]){-2});
+    const uint32_t y = lnt_graph_add_value(&b.g, "y");
+    b.g.value[y].info = (lnt_operand){.dtype = LNT_FLOAT, .rank = 1, .dims = {3}};
+    lnt_gnode *choice = builder_node_to(&b, 0, "If", "choice", 1, &choose, 1, &y);
+    body_begin(&b, &then, "then");
+    body_output(&then, builder_node_in(&b, then.sub, "Abs", "same", 1, &x));
+    body_end(&b, &then, choice, "then_branch");
+    body_begin(&b, &other, "other");
+    body_output(&other, builder_node_in(&b, other.sub, "Neg", "negative", 1, &x));
+    body_end(&b, &other, choice, "else_branch");
+    builder_output(&b, y);
+    built_as_is(&t, &b);
+    must(built_set(&t, 0, LNT_BOOL, 1, one, yes), &t.err);
+    must(built_set(&t, 1, LNT_FLOAT, 1, two, numbers), &t.err);
+    refused(&t, LNT_E_MODEL, "choice (If)", "y has 2 along axis 0 where the file declares 3");
+    must(built_set(&t, 1, LNT_FLOAT, 1, three, numbers), &t.err);
+    assert_true(((const float *)run(&t).data)[2] == 3);
+    built_close(&t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -555,6 +615,7 @@ int main(void)
         cmocka_unit_test(test_a_stack_beyond_the_address_space),
         cmocka_unit_test(test_slices_that_change),
         cmocka_unit_test(test_no_turns),
+        cmocka_unit_test(test_outputs_of_a_loop_that_nobody_wants),
         cmocka_unit_test(test_a_length_out_of_a_loop),
         cmocka_unit_test(test_a_length_from_before_the_loop),
         cmocka_unit_test(test_attributes_of_a_scan),
@@ -564,6 +625,7 @@ int main(void)
         cmocka_unit_test(test_as_many_turns_as_a_constant_says),
         cmocka_unit_test(test_outputs_of_a_scan_that_nobody_wants),
         cmocka_unit_test(test_conditions_of_an_if),
+        cmocka_unit_test(test_a_branch_of_other_extents),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

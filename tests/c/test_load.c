@@ -61,6 +61,28 @@ static void test_operands_that_are_not_there(void **state)
     refused(&b, LNT_E_FILE, "the_node", "Scan lacks input 1");
 }
 
+/* A program is for an elementwise node, an epilogue for a product. */
+static void test_programs_that_nothing_carries(void **state)
+{
+    (void)state;
+    static const lnt_instr negate = {.op = LNT_I_NEG};
+    builder b;
+    lnt_gnode *n;
+    for (int epilogue = 0; epilogue < 2; epilogue++) {
+        lnt_program p = {.instr = &negate,
+                         .n_instr = 1,
+                         .n_in = !epilogue,
+                         .n_out = 1,
+                         .n_regs = 1,
+                         .epilogue = epilogue};
+        begin_node(&b, "Relu", 1 + !epilogue, -1, 1, -1, &n);
+        n->program = &p;
+        n->n_program_in = p.n_in;
+        refused(&b, LNT_E_FILE, "the_node",
+                epilogue ? "Relu cannot carry an epilogue" : "Relu cannot carry an elementwise program");
+    }
+}
+
 /* ---- control flow ---- */
 
 static void test_subgraphs_that_are_not_there(void **state)
@@ -270,6 +292,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_operands_that_are_not_there),
+        cmocka_unit_test(test_programs_that_nothing_carries),
         cmocka_unit_test(test_subgraphs_that_are_not_there),
         cmocka_unit_test(test_subgraphs_that_do_not_fit),
         cmocka_unit_test(test_scans_of_too_many_inputs),

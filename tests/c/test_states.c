@@ -192,6 +192,29 @@ static void test_states_that_do_not_fit(void **state)
     close_model(&f);
 }
 
+static void test_a_state_beyond_the_budget(void **state)
+{
+    (void)state;
+    enum { ROWS = 1 << 15 };
+    const size_t bytes = sizeof(float) * HEADS * ROWS * SIZE;
+    float *data = calloc(1, bytes);
+    assert_non_null(data);
+    fixture f = open_model(true);
+    lnt_session *s;
+    const lnt_session_options options = {
+        .struct_bytes = sizeof options, .intra_op_num_threads = 1, .memory_limit = bytes};
+    must(lnt_session_create(f.model, &options, &s, &f.err), &f.err);
+    lnt_tensor t = {LNT_FLOAT, 4, {1, HEADS, ROWS, SIZE}, data, bytes};
+    assert_int_equal(lnt_state_set(s, 0, &t, &f.err), LNT_E_MEMORY);
+    assert_non_null(strstr(f.err.message, "that memory_limit allows"));
+    t.dims[2] = 2;
+    t.bytes = sizeof(float) * HEADS * 2 * SIZE;
+    must(lnt_state_set(s, 0, &t, &f.err), &f.err);
+    lnt_session_destroy(&s);
+    close_model(&f);
+    free(data);
+}
+
 /* ---- states of graphs built by hand ---- */
 
 /* The output, which is of the input's type, is the input of the next run. */
@@ -569,6 +592,7 @@ int main(void)
         cmocka_unit_test(test_a_cache_in_every_way),
         cmocka_unit_test(test_beyond_the_bound),
         cmocka_unit_test(test_states_that_do_not_fit),
+        cmocka_unit_test(test_a_state_beyond_the_budget),
         cmocka_unit_test(test_a_cache_of_a_nameless_extent),
         cmocka_unit_test(test_a_cache_of_an_endless_bound),
         cmocka_unit_test(test_a_cache_that_stays_empty),
