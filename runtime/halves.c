@@ -72,6 +72,15 @@ static bool drop_all(lnt_session *s, const lnt_node *n)
     return any;
 }
 
+/* A bias, or what else a product is given beside what it multiplies, is read as floats. */
+static bool drop_beside(lnt_session *s, const lnt_node *n)
+{
+    bool any = false;
+    for (unsigned i = 1; n->op->product && i + n->n_program_in < n->n_in; i++)
+        any |= drop(s, n->in[i]);
+    return any;
+}
+
 /* Has one of the node's values that are all of one type to be a float? */
 static bool meets_float(const lnt_session *s, const lnt_node *n)
 {
@@ -114,16 +123,23 @@ void lnt_find_halves(lnt_session *s)
     for (bool again = true; again;) {
         again = false;
         for (uint32_t i = 0; i < m->n_nodes; i++)
-            if (!takes_halves(m, &m->node[i]) || meets_float(s, &m->node[i]))
-                again |= drop_all(s, &m->node[i]);
+            again |= !takes_halves(m, &m->node[i]) || meets_float(s, &m->node[i]) ? drop_all(s, &m->node[i])
+                                                                                  : drop_beside(s, &m->node[i]);
     }
 }
 
+/* An output that the file declares as float has the type that the rule worked out, which may be that of a half that the
+ * node reads. What is neither is for the check against the declaration to refuse. */
 void lnt_set_halves(const lnt_session *s, const lnt_site *site)
 {
+    bool reads_half = false;
+    for (unsigned i = 0; i < site->n_in; i++)
+        reads_half |= site->node->in[i] != LNT_NONE && s->binding.half[site->node->in[i]];
     for (unsigned o = 0; o < site->n_out; o++) {
         const uint32_t value = site->node->out[o];
-        if (is_float(s->model, value))
-            site->out[o]->dtype = s->binding.half[value] ? LNT_FLOAT16 : LNT_FLOAT;
+        const lnt_dtype computed = (lnt_dtype)site->out[o]->dtype;
+        const bool half = is_float(s->model, value) && s->binding.half[value];
+        if (is_float(s->model, value) && (half || reads_half) && (computed == LNT_FLOAT || computed == LNT_FLOAT16))
+            site->out[o]->dtype = half ? LNT_FLOAT16 : LNT_FLOAT;
     }
 }

@@ -342,6 +342,8 @@ static lnt_status scan_batches(lnt_importer *im, lnt_inode *n)
 {
     if (lnt_inode_in(n, 0) != LNT_NONE)
         return lnt_import_unsupported(im, n, "sequence_lens is not supported: export with opset 9 or newer");
+    if (n->n_in < 2)
+        return lnt_import_unsupported(im, n, "there is nothing to scan");
     n->in++;
     n->n_in--;
     for (unsigned i = 0; i < n->n_in; i++)

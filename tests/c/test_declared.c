@@ -1,16 +1,8 @@
 /* test_declared.c — what a model computes is held against what its file declares: tampered files whose values
  * become larger, or of another type, than their readers were made for. Run from the top of the tree. */
-#include "convert/convert.h"
+#include "model_builder.h"
+
 #include "formats/lnt_file.h"
-#include "runtime/linnet.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 typedef struct trial {
     uint8_t *image;
@@ -19,12 +11,6 @@ typedef struct trial {
     lnt_session *session;
     lnt_error err;
 } trial;
-
-static void must(lnt_status status, const lnt_error *err)
-{
-    if (status != LNT_OK)
-        fail_msg("%s: %s", lnt_status_text(status), err->message);
-}
 
 static void convert(trial *t, const char *path, const lnt_named_text *state)
 {
@@ -203,6 +189,23 @@ static void test_a_state_of_another_type(void **state)
     end(&t);
 }
 
+/* The file says float of what ArgMax gives. */
+static void test_an_index_that_is_declared_float(void **state)
+{
+    (void)state;
+    builder b;
+    built t;
+    builder_begin(&b);
+    const uint32_t in = builder_input(&b, "x", LNT_FLOAT, 2, (int64_t[]){4, 16});
+    const uint32_t at = builder_node(&b, "ArgMax", "at", 1, &in);
+    b.g.value[at].info = (lnt_operand){.dtype = LNT_FLOAT, .rank = LNT_RANK_UNKNOWN};
+    builder_output(&b, at);
+    built_as_is(&t, &b);
+    must(built_set(&t, 0, LNT_FLOAT, 2, (int64_t[]){4, 16}, ones), &t.err);
+    expect_refused(&t, lnt_run(t.session, &t.err), LNT_E_TYPE, "at (ArgMax)", "is int64 where the file declares float");
+    built_close(&t);
+}
+
 /* Lays value i channels-last and runs; LNT_E_FILE where it is a constant, an input or an output. */
 static lnt_status run_turned(uint32_t i, uint32_t *n_values)
 {
@@ -252,6 +255,7 @@ int main(void)
         cmocka_unit_test(test_a_branch_of_another_type_in_a_loop),
         cmocka_unit_test(test_a_branch_of_another_type_in_a_scan),
         cmocka_unit_test(test_a_state_of_another_type),
+        cmocka_unit_test(test_an_index_that_is_declared_float),
         cmocka_unit_test(test_a_value_in_another_storage_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
