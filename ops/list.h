@@ -101,9 +101,9 @@ OP(174, 1, QuickGelu, MICROSOFT, "QuickGelu", 1, 1, 1, 1, IN0, same, elementwise
 OP(199, 1, Binarizer, ML, "Binarizer", 1, 1, 1, 1, IN0, same, binarizer, 0, ANY_RANK)
 
 /* 200: matrix products, convolution, recurrent (matmul.c, conv.c, rnn.c) */
-PRODUCT(200, 1, MatMul, ONNX, "MatMul", 2, 2, 1, 1, IN0, matmul, matmul, 0, EPILOGUE, matmul)
-PRODUCT(201, 1, Gemm, ONNX, "Gemm", 2, 3, 1, 1, IN0, gemm, matmul, 0, EPILOGUE, matmul)
-PRODUCT(202, 1, FusedMatMul, MICROSOFT, "FusedMatMul", 2, 2, 1, 1, IN0, matmul, matmul, 0, EPILOGUE, matmul)
+PRODUCT(200, 1, MatMul, ONNX, "MatMul", 2, 2, 1, 1, IN0, matmul, matmul, 0, EPILOGUE | HALVES, matmul)
+PRODUCT(201, 1, Gemm, ONNX, "Gemm", 2, 3, 1, 1, IN0, gemm, matmul, 0, EPILOGUE | HALVES, matmul)
+PRODUCT(202, 1, FusedMatMul, MICROSOFT, "FusedMatMul", 2, 2, 1, 1, IN0, matmul, matmul, 0, EPILOGUE | HALVES, matmul)
 PRODUCT(203, 1, Conv, ONNX, "Conv", 2, 3, 1, 1, IN0, conv, conv, 0, CL | CONVOLVES | EPILOGUE | HALVES, conv)
 PRODUCT(204, 1, ConvTranspose, ONNX, "ConvTranspose", 2, 3, 1, 1, IN0, conv_transpose, conv_transpose, 0, CL | CONVOLVES | EPILOGUE | HALVES, conv_transpose)
 PRODUCT(205, 1, LSTM, ONNX, "LSTM", 3, 8, 0, 3, IN0, rnn, rnn, 0, 0, rnn)

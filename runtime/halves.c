@@ -137,9 +137,9 @@ void lnt_set_halves(const lnt_session *s, const lnt_site *site)
         reads_half |= site->node->in[i] != LNT_NONE && s->binding.half[site->node->in[i]];
     for (unsigned o = 0; o < site->n_out; o++) {
         const uint32_t value = site->node->out[o];
-        const lnt_dtype computed = (lnt_dtype)site->out[o]->dtype;
-        const bool half = is_float(s->model, value) && s->binding.half[value];
-        if (is_float(s->model, value) && (half || reads_half) && (computed == LNT_FLOAT || computed == LNT_FLOAT16))
-            site->out[o]->dtype = half ? LNT_FLOAT16 : LNT_FLOAT;
+        if (!is_float(s->model, value) || !(reads_half || s->binding.half[value]))
+            continue;
+        if (site->out[o]->dtype == LNT_FLOAT || site->out[o]->dtype == LNT_FLOAT16)
+            site->out[o]->dtype = s->binding.half[value] ? LNT_FLOAT16 : LNT_FLOAT;
     }
 }

@@ -1,8 +1,8 @@
 /* matmul.c — MatMul, FusedMatMul (com.microsoft) and Gemm.
  *
  * All three are Y = alpha * op(A) * op(B) + beta * C over a batch. float goes to the tile kernels: a constant
- * B is packed already, any other is packed in scratch memory or, for few rows, read in place. The other
- * types take a plain loop. */
+ * B is packed already, any other is packed in scratch memory or, for few rows, read in place. So do halves at a level
+ * that computes with them, where B is packed as such. The other types take a plain loop. */
 #include "base/checked.h"
 #include "base/half.h"
 #include "base/lnt_assert.h"
@@ -11,6 +11,7 @@
 #include "ops/element.h"
 #include "ops/gemm/gemm_driver.h"
 #include "ops/gemm/gemm_store.h"
+#include "ops/gemm/half_step.h"
 #include "ops/product.h"
 
 #include <string.h>
@@ -196,7 +197,7 @@ static void find_c(const lnt_site *site, matmul *m)
     m->stride_c[1] = columns == 1 ? 0 : 1;
 }
 
-/* ---- float ---- */
+/* ---- float, and halves handed around as floats ---- */
 
 enum {
     DIRECT_ROWS = 12,        /* fewer rows than that do not pay for packing B */
@@ -217,28 +218,35 @@ static void rows_of_matrix(const lnt_gemm_call *call, int64_t product, int64_t r
                            size_t k_begin, size_t k_end, float *gather, lnt_row_set *set)
 {
     const lnt_gemm_plan *p = call->plan;
-    const size_t *offset_a = p->rows_arg, length = k_end - k_begin;
-    const float *a = call->a + offset_a[product] + (size_t)row * p->depth;
-    const int64_t out = (product * p->rows + row) * (int64_t)p->columns;
+    const size_t *offset_a = p->rows_arg, element = p->kernels->element;
+    const int64_t out = (product * p->rows + row) * (int64_t)p->columns, length = (int64_t)(k_end - k_begin);
     set->gathered = p->gathers_all;
-    for (unsigned i = 0; i < n; i++, a += p->depth) {
-        set->a[i] = set->gathered ? gather + i * length : a;
+    for (unsigned i = 0; i < n; i++) {
+        const float *a = lnt_moved(call->a, (int64_t)offset_a[product] + (row + i) * p->row_step, element);
+        float *to = lnt_moved(gather, i * length, element);
+        set->a[i] = set->gathered ? to : a;
         set->out[i] = out + i * (int64_t)p->columns;
         if (set->gathered)
-            memcpy(gather + i * length, a + k_begin, length * sizeof *a);
+            memcpy(to, lnt_moved(a, (int64_t)k_begin, element), (size_t)length * element);
     }
 }
 
-/* beta * C, broadcast to whole rows: [1 or M][N]. */
+/* beta * C, broadcast to whole rows: [1 or M][N], a residual's of the product's elements. */
 static void expand_c(const matmul *m, const float *c, float *dst)
 {
     const int64_t rows = m->stride_c[0] ? m->p.M : 1;
+    uint16_t *halves = m->stride_c[0] && m->plan.kernels->element != sizeof *dst ? (uint16_t *)(void *)dst : NULL;
     for (int64_t i = 0; i < rows; i++)
-        for (int64_t j = 0; j < m->p.N; j++)
-            dst[i * m->p.N + j] = m->p.beta * c[i * m->stride_c[0] + j * m->stride_c[1]];
+        for (int64_t j = 0; j < m->p.N; j++) {
+            const float x = m->p.beta * c[i * m->stride_c[0] + j * m->stride_c[1]];
+            if (halves)
+                halves[i * m->p.N + j] = lnt_float_to_f16(x);
+            else
+                dst[i * m->p.N + j] = x;
+        }
 }
 
-static lnt_status run_matmul_f32(lnt_kernel *k, const lnt_step *s)
+static lnt_status run_product(lnt_kernel *k, const lnt_step *s)
 {
     const matmul *m = s->params;
     LNT_ASSERT(!m->pack_b || m->scratch_b <= s->scratch_bytes);
@@ -311,11 +319,17 @@ static lnt_status bind_b(lnt_site *site, matmul *m, size_t *bytes)
     return LNT_OK;
 }
 
-/* C is a bias or a residual as it is, or is made one in scratch memory. */
-static void bind_c(const lnt_site *site, matmul *m, size_t *bytes)
+/* Is C a bias or a residual as it is? */
+static bool takes_c(const lnt_site *site, const matmul *m)
 {
     const lnt_operand *c = lnt_own_input(site, 2);
-    if (!m->has_c || (m->p.beta == 1.0f && c->rank && c->dims[c->rank - 1] == m->p.N))
+    return m->p.beta == 1.0f && c->rank && c->dims[c->rank - 1] == m->p.N;
+}
+
+/* Else it is made one in scratch memory. */
+static void bind_c(const lnt_site *site, matmul *m, size_t *bytes)
+{
+    if (!m->has_c || takes_c(site, m))
         return;
     m->expand_c = true;
     m->scratch_c = *bytes;
@@ -325,11 +339,12 @@ static void bind_c(const lnt_site *site, matmul *m, size_t *bytes)
 /* Matrices of A, [K][M] each, to rows [M][K] in scratch memory. */
 static void bind_turn(const lnt_site *site, matmul *m, size_t *bytes)
 {
-    const int64_t M = m->p.M, K = m->p.K, element = sizeof(float), count = lnt_operand_count(site->in[0]);
+    const int64_t M = m->p.M, K = m->p.K, element = (int64_t)lnt_site_element(site),
+                  count = lnt_operand_count(site->in[0]);
     m->transpose_a = m->p.trans_a && M > 1 && K > 1;
     if (!m->transpose_a)
         return;
-    lnt_copy_begin(&m->transpose, sizeof(float));
+    lnt_copy_begin(&m->transpose, (size_t)element);
     lnt_copy_axis(&m->transpose, count / (M * K), M * K * element, M * K * element);
     lnt_copy_axis(&m->transpose, M, K * element, element);
     lnt_copy_axis(&m->transpose, K, element, M * element);
@@ -338,11 +353,24 @@ static void bind_turn(const lnt_site *site, matmul *m, size_t *bytes)
     *bytes += lnt_round_up((size_t)(count * element), 64);
 }
 
-static lnt_status bind_f32(lnt_site *site, matmul *m)
+static lnt_status begin_bind(lnt_site *site, matmul **out)
+{
+    matmul *m = *out = lnt_bind_params(site, sizeof *m);
+    if (!m)
+        return LNT_E_MEMORY;
+    m->p = matrices_of(site->node, site->in[0], site->in[1]);
+    LNT_TRY(bind_batch(site, m));
+    find_c(site, m);
+    return LNT_OK;
+}
+
+static lnt_status bind_product(lnt_site *site)
 {
     static const ptrdiff_t no_offset[1] = {0};
     const lnt_operand *out = site->out[0];
     size_t bytes = 0;
+    matmul *m;
+    LNT_TRY(begin_bind(site, &m));
     bind_turn(site, m, &bytes);
     bind_c(site, m, &bytes);
     LNT_TRY(bind_b(site, m, &bytes));
@@ -351,7 +379,7 @@ static lnt_status bind_f32(lnt_site *site, matmul *m)
     if (own_bias)
         m->store.bias = -1; /* C may be scaled first */
     lnt_gemm_plan *plan = &m->plan;
-    plan->kernels = site->kernels->gemm;
+    plan->kernels = site->half ? site->kernels->half->gemm : site->kernels->gemm;
     plan->rows_of = rows_of_matrix;
     plan->rows_arg = m->offset_a;
     plan->products = m->batch;
@@ -371,7 +399,7 @@ static lnt_status bind_f32(lnt_site *site, matmul *m)
         lnt_bind_in_place(site, 0, (unsigned)m->store.residual);
     m->scratch_gather = bytes;
     lnt_bind_scratch(site, bytes + plan->gather_bytes * site->threads);
-    site->step->run = run_matmul_f32;
+    site->step->run = run_product;
     return LNT_OK;
 }
 
@@ -495,12 +523,14 @@ static bool blas_takes(const lnt_site *site, const matmul *m)
 }
 #endif
 
-static lnt_status bind_reference(lnt_site *site, matmul *m)
+static lnt_status bind_reference(lnt_site *site)
 {
+    matmul *m;
     if (!reference_of((lnt_dtype)site->in[0]->dtype))
         return lnt_bind_unsupported_type(site, (lnt_dtype)site->in[0]->dtype);
     if (site->node->program)
         return LNT_SITE_FAIL(site, LNT_E_UNSUPPORTED, "fused work is for float only");
+    LNT_TRY(begin_bind(site, &m));
     scale_offsets(m, (size_t)(m->p.K * m->p.N));
     m->row_a = m->p.trans_a ? 1 : m->p.K;
     m->column_a = m->p.trans_a ? m->p.M : 1;
@@ -514,19 +544,23 @@ static lnt_status bind_reference(lnt_site *site, matmul *m)
     return LNT_OK;
 }
 
+/* Operands of a product of halves: A, and a C that is added element by element as it is. */
+static uint32_t half_operands(const lnt_site *site)
+{
+    matmul m = {.p = matrices_of(site->node, site->in[0], site->in[1])};
+    find_c(site, &m);
+    return m.has_c && m.stride_c[0] && takes_c(site, &m) ? 1u << 0 | 1u << 2 : 1u << 0;
+}
+
 lnt_status lnt_bind_matmul(lnt_site *site)
 {
     const lnt_operand *a = site->in[0], *b = site->in[1];
     const lnt_operand *c = lnt_own_input(site, 2);
+    if (lnt_has_half_weights(site, 1) && (!c || c->dtype == LNT_FLOAT))
+        return lnt_bind_half(site, half_operands(site), bind_product);
     if (a->dtype != b->dtype || (c && c->dtype != a->dtype))
         return LNT_SITE_FAIL(site, LNT_E_TYPE, "operands must be of one type");
-    matmul *m = lnt_bind_params(site, sizeof *m);
-    if (!m)
-        return LNT_E_MEMORY;
-    m->p = matrices_of(site->node, a, b);
-    LNT_TRY(bind_batch(site, m));
-    find_c(site, m);
-    return a->dtype == LNT_FLOAT ? bind_f32(site, m) : bind_reference(site, m);
+    return a->dtype == LNT_FLOAT ? bind_product(site) : bind_reference(site);
 }
 
 const lnt_product lnt_product_matmul = {1u << 1, lnt_pack_matrix, lnt_matrix_multiply_adds};

@@ -41,6 +41,8 @@ def rows(models=HERE / "models.tsv"):
             row["name"] += f"_{row['form']}"
         if "--winograd" in row["convert"]:
             row["name"] += "_winograd"
+        if "--precision" in row["convert"]:
+            row["name"] += "_float16"
         row["key"] = f"{row['name']}/{row['set']}"
     return found
 

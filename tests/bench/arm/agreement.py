@@ -13,6 +13,8 @@ HALF_MAX_REL = 0.05
 def tolerance(row):
     if row["form"]:
         return QUANTIZED_MAX_REL
+    if "--precision" in row["convert"]:
+        return HALF_MAX_REL
     return WINOGRAD_MAX_REL if "--winograd" in row["convert"] else FLOAT_MAX_REL
 
 

@@ -15,6 +15,14 @@ SMALL_CORES = {"armv7": "ARMv7, NEON", "armv6": "ARMv6"}
 TARGETS = {"float": 1.25, "half": 1.1, "quantized": 1.3}
 
 
+def is_half(row):
+    return "--precision" in row["convert"]
+
+
+def is_float(row):
+    return not row["form"] and not is_half(row)
+
+
 class Records:
     def __init__(self, results):
         self.results = results
@@ -32,6 +40,12 @@ class Records:
 
     def best(self, row, core, engines):
         return min(filter(None, (self.ratio(row, core, e) for e in engines)), default=None)
+
+    def best_half(self, row, plain):
+        """The best FP16 engine over Linnet's float16 file, of which `plain` is the float one."""
+        found = filter(None, (self.get(plain, "a76", e) for e in HALF_ENGINES)) if plain else ()
+        other, ours = min(found, default=None), self.get(row, "a76", "linnet")
+        return other / ours if other and ours else None
 
     def why_not(self, row, engine):
         """A note's number where an engine could not run a model, or computed something else."""
@@ -75,11 +89,11 @@ def linnet_cells(records, row):
 def float_table(records, rows):
     heads = ["model", "Linnet: instructions", "cycles " + " / ".join(CORES.values()), *(arm_peers.ENGINES[e] for e in FLOAT_ENGINES)]
     return report.table(heads, [[model_text(r), *linnet_cells(records, r), *(compared(records, r, e) for e in FLOAT_ENGINES)]
-                                for r in rows if not r["form"] and any(linnet_cells(records, r)[:1])])
+                                for r in rows if is_float(r) and any(linnet_cells(records, r)[:1])])
 
 
 def quantized_table(records, rows):
-    floats = {(r["source"], r["set"]): r for r in rows if not r["form"] and not r["convert"]}
+    floats = plain_rows(rows)
     lines = []
     for row in (r for r in rows if r["form"] and any(linnet_cells(records, r)[:1])):
         plain = floats.get((row["source"], row["set"]))
@@ -90,10 +104,23 @@ def quantized_table(records, rows):
     return report.table(["model", "Linnet: instructions", "cycles " + " / ".join(CORES.values()), "Linnet's FP32", "onnxruntime"], lines)
 
 
+def plain_rows(rows):
+    """The float rows by what they are of."""
+    return {(r["source"], r["set"]): r for r in rows if is_float(r)}
+
+
 def half_table(records, rows):
-    lines = [[model_text(r), millions(records.get(r, "a76", "linnet")), *(compared(records, r, e, ["a76"]) for e in HALF_ENGINES)]
-             for r in rows if not r["form"] and records.best(r, "a76", HALF_ENGINES)]
-    return report.table(["model", "Linnet, FP32: cycles", *(arm_peers.ENGINES[e] for e in HALF_ENGINES)], lines) if lines else ""
+    """Of Linnet's float16 files, over its FP32, and the other engines' FP16 over them."""
+    floats, lines = plain_rows(rows), []
+    for row in (r for r in rows if is_half(r)):
+        plain, ours = floats.get((row["source"], row["set"])), records.get(row, "a76", "linnet")
+        if not ours or not plain:
+            continue
+        over = [(records.get(plain, "a76", e) or 0) / ours or None for e in ("linnet", *HALF_ENGINES)]
+        lines.append([model_text(row), millions(records.get(row, "a76", "linnet", "instructions")), millions(ours),
+                      *map(ratio_text, over)])
+    return report.table(["model", "Linnet, float16: instructions", "cycles", "Linnet's FP32",
+                         *(arm_peers.ENGINES[e] for e in HALF_ENGINES)], lines) if lines else ""
 
 
 def small_table(records, rows):
@@ -117,12 +144,15 @@ def bytes_table(records, rows):
 
 def summary(records, rows):
     """Geometric means of the best other engine's cycles over Linnet's."""
-    classes = [("FP32", "float", [r for r in rows if not r["form"]], FLOAT_ENGINES, CORES),
-               ("FP16 of others over Linnet's FP32", "half", [r for r in rows if not r["form"]], HALF_ENGINES, ["a76"]),
-               ("quantized", "quantized", [r for r in rows if r["form"]], ("ort",), CORES)]
+    floats, quantized = [r for r in rows if is_float(r)], [r for r in rows if r["form"]]
+    plain = plain_rows(rows)
+    half = [records.best_half(r, plain.get((r["source"], r["set"]))) for r in rows if is_half(r)]
+    classes = [("FP32", "float", {core: [records.best(r, core, FLOAT_ENGINES) for r in floats] for core in CORES}),
+               ("FP16 of both", "half", {"a76": half}),
+               ("quantized", "quantized", {core: [records.best(r, core, ("ort",)) for r in quantized] for core in CORES})]
     lines = []
-    for name, target, wanted, engines, cores in classes:
-        found = {core: list(filter(None, (records.best(r, core, engines) for r in wanted))) for core in cores}
+    for name, target, known in classes:
+        found = {core: list(filter(None, ratios)) for core, ratios in known.items()}
         if any(found.values()):
             cells = [(f"{math.exp(sum(map(math.log, v)) / len(v)):.2f}, {sum(x < 1 for x in v)} of {len(v)} below 1" if v else "–")
                      for v in (found.get(core, []) for core in CORES)]
@@ -151,7 +181,7 @@ measured.
 """]
     for heading, text in (("In short, on ARM", summary(records, rows)), ("FP32 on 64-bit ARM", float_table(records, rows)),
                           ("Quantized by onnxruntime's tools, on 64-bit ARM", quantized_table(records, rows)),
-                          ("FP16 of other engines on the A76", half_table(records, rows)),
+                          ("float16 on the A76, computed in halves", half_table(records, rows)),
                           ("Instructions on 32-bit ARM, millions", small_table(records, rows)),
                           ("Memory traffic of one run past the last of two modelled caches, MB", bytes_table(records, rows))):
         if text:

@@ -80,7 +80,7 @@ def snr(got, want):
 def check(folder, program, computes_halves=True):
     want = outputs(folder, [ROOT / "build/linnet"])
     plain = outputs(folder, emulated(program, PLAIN))
-    assert plain.dtype == np.float32 and np.abs(plain - want).max() <= 1e-5 * np.abs(want).max()
+    assert plain.dtype == np.float32 and np.abs(plain - want).max(initial=0) <= 1e-5 * np.abs(want).max(initial=0)
     first, second = (outputs(folder, emulated(program, HALF), threads=threads) for threads in (1, 3))
     assert first.dtype == np.float32 and np.array_equal(first, second)
     assert snr(first, want) >= SNR
@@ -165,6 +165,70 @@ def test_transposed(tmp_path, program):
     x = net.add("ConvTranspose", x, net.constant(w), strides=[2, 3], pads=[1, 0, 0, 1])
     net.conv(net.add("LeakyRelu", x, alpha=0.1), 6, 20, 1, 1, name="y")
     net.save(tmp_path, [1, 5, 11, 9], "y")
+    check(tmp_path, program)
+
+
+# Of matrices: rows, K, columns of B, transA, transB, alpha, beta, extents of C.
+@pytest.mark.parametrize("rows, K, N, turned, alpha, beta, c", [
+    (1, 300, 40, (0, 0), 1.0, 1.0, None), (1, 64, 17, (0, 1), 1.0, 1.0, (17,)), (7, 90, 33, (0, 0), 0.5, 2.0, (33,)),
+    (13, 257, 48, (1, 1), 1.0, 1.0, (13, 48)), (40, 128, 31, (1, 0), 1.0, 0.5, (40, 31)), (29, 70, 24, (0, 1), 2.0, 1.0, (29, 1)),
+    (64, 2048, 20, (0, 0), 1.0, 1.0, (1, 1)), (5, 1, 9, (0, 0), 1.0, 1.0, (9,)), (3, 33, 1, (0, 1), 1.0, 1.0, (3, 1))])
+def test_gemm(tmp_path, program, rows, K, N, turned, alpha, beta, c):
+    net = Net(rows)
+    transA, transB = turned
+    w = (net.rng.standard_normal((N, K) if transB else (K, N)) / np.sqrt(K)).astype(np.float32)
+    extra = [] if c is None else [net.constant(net.rng.standard_normal(c).astype(np.float32))]
+    net.add("Gemm", "x", net.constant(w), *extra, transA=transA, transB=transB, alpha=alpha, beta=beta, name="y")
+    net.save(tmp_path, [K, rows] if transA else [rows, K], "y")
+    check(tmp_path, program)
+
+
+@pytest.mark.parametrize("dims, b", [([2, 3, 17, 40], [40, 33]), ([3, 9, 128], [3, 128, 64]), ([5, 64], [2, 64, 24]),
+                                     ([100], [100, 16]), ([4, 30], [30]), ([0, 24], [24, 9]), ([2, 1, 6, 32], [3, 32, 10])])
+def test_matmul_of_any_rank(tmp_path, program, dims, b):
+    net = Net(len(dims))
+    w = (net.rng.standard_normal(b) / 5).astype(np.float32)
+    net.add("MatMul", "x", net.constant(w), name="y")
+    net.save(tmp_path, dims, "y")
+    check(tmp_path, program, computes_halves=0 not in dims and len(b) > 1)
+
+
+def test_a_transformer_block(tmp_path, program):
+    """Projections, attention, GELU behind a product, residuals and norms."""
+    net = Net()
+    size, heads = 48, 4
+
+    def dense(x, inputs, to):
+        w = (net.rng.standard_normal((inputs, to)) / np.sqrt(inputs)).astype(np.float32)
+        b = (net.rng.standard_normal(to) / 8).astype(np.float32)
+        return net.add("Add", net.add("MatMul", x, net.constant(w)), net.constant(b))
+
+    def of_heads(x):
+        shaped = net.add("Reshape", x, net.constant(np.array([0, 0, heads, size // heads], np.int64)))
+        return net.add("Transpose", shaped, perm=[0, 2, 1, 3])
+
+    def norm(x, name=None):
+        return net.add("LayerNormalization", x, net.constant(np.ones(size, np.float32)), name=name)
+
+    q, k, v = (of_heads(dense("x", size, size)) for _ in range(3))
+    scores = net.add("MatMul", q, net.add("Transpose", k, perm=[0, 1, 3, 2]))
+    shares = net.add("Softmax", net.add("Mul", scores, net.constant(np.float32(0.3))), axis=-1)
+    seen = net.add("Transpose", net.add("MatMul", shares, v), perm=[0, 2, 1, 3])
+    seen = net.add("Reshape", seen, net.constant(np.array([0, 0, size], np.int64)))
+    x = norm(net.add("Add", dense(seen, size, size), "x"))
+    wide = net.add("Gelu", dense(x, size, 3 * size), approximate="tanh")
+    norm(net.add("Add", dense(wide, 3 * size, size), x), name="y")
+    net.save(tmp_path, [2, 19, size], "y")
+    check(tmp_path, program)
+
+
+def test_a_bias_that_is_computed(tmp_path, program):
+    """It is read as floats, though its own producer computes with halves."""
+    net = Net()
+    w = net.constant((net.rng.standard_normal((20, 20)) / 5).astype(np.float32))
+    bias = net.add("MatMul", "x", w)
+    net.add("Gemm", "x", w, bias, name="y")
+    net.save(tmp_path, [1, 20], "y")
     check(tmp_path, program)
 
 
