@@ -422,7 +422,7 @@ static void expect_good_child(pid_t child)
         fail_msg("the child ended with status %#x", (unsigned)status);
 }
 
-enum { CHILD_SECONDS = 20 };
+enum { CHILD_SECONDS = 120 };
 
 /* In a child: code 0 if what was inherited can be run and destroyed. */
 static void use_and_leave(scene *s, bool was_running)
