@@ -58,6 +58,10 @@ struct lnt_site {
     lnt_operand *const *out; /* [n_out], NULL where not wanted */
     unsigned n_in, n_out;
     lnt_error *err;
+    /* For shape rules that look into contents: memory for the moment (NULL: malloc's), and a kernel to be polled
+     * by what takes long, or NULL. */
+    const lnt_allocator *allocator;
+    lnt_kernel *watch;
 
     /* The rest is set for the bind function only. */
     lnt_step *step;

@@ -279,6 +279,8 @@ static void set_site(lnt_site *site, lnt_session *s, const lnt_node *n, lnt_erro
     site->n_in = n->n_in;
     site->n_out = n->n_out;
     site->err = err;
+    site->allocator = &s->memory.allocator;
+    site->watch = &s->execution.kernel;
 }
 
 static bool extents_known(const lnt_site *site)

@@ -43,17 +43,6 @@ static int compare_items(const items *it, int64_t a, int64_t b)
     return 0;
 }
 
-/* Merges the sorted runs [begin, middle) and [middle, end) of from into to; equal items keep their order. */
-static void merge_runs(const items *it, const int64_t *from, int64_t *to, int64_t begin, int64_t middle,
-                       int64_t end)
-{
-    int64_t a = begin, b = middle;
-    for (int64_t i = begin; i < end; i++) {
-        const bool left = b >= end || (a < middle && compare_items(it, from[a], from[b]) <= 0);
-        to[i] = left ? from[a++] : from[b++];
-    }
-}
-
 /* What sorting takes: in int64s for each item. */
 enum { SORT_ROOM = 2 * sizeof(lnt_entry) / sizeof(int64_t) };
 
@@ -70,27 +59,45 @@ static void sort_elements(const items *it, int64_t *order)
     }
 }
 
-/* Sorts the item numbers into order[0..n), with room for SORT_ROOM times as many. */
-static void sort_items(const items *it, int64_t *order)
+/* Merges pairs of sorted runs; looks at the clock now and then, if there is one. */
+static lnt_status merge_all(const items *it, const int64_t *from, int64_t *to, int64_t run, lnt_kernel *watch)
+{
+    enum { ELEMENTS = 1 << 16 }; /* compared between two looks */
+    int64_t left = 0;
+    for (int64_t begin = 0; begin < it->n; begin += 2 * run) {
+        const int64_t middle = begin + run < it->n ? begin + run : it->n;
+        const int64_t end = middle + run < it->n ? middle + run : it->n;
+        int64_t a = begin, b = middle;
+        for (int64_t i = begin; i < end; i++, left -= it->outer * it->inner) {
+            if (left <= 0 && watch)
+                LNT_TRY(lnt_poll(watch));
+            left = left <= 0 ? ELEMENTS : left;
+            const bool first = b >= end || (a < middle && compare_items(it, from[a], from[b]) <= 0);
+            to[i] = first ? from[a++] : from[b++];
+        }
+    }
+    return LNT_OK;
+}
+
+/* Sorts the item numbers into order[0..n), with room for SORT_ROOM times as many; equal items keep their order. */
+static lnt_status sort_items(const items *it, int64_t *order, lnt_kernel *watch)
 {
     int64_t *from = order, *to = order + it->n;
     if (it->outer * it->inner == 1) {
         sort_elements(it, order);
-        return;
+        return LNT_OK;
     }
     for (int64_t i = 0; i < it->n; i++)
         order[i] = i;
     for (int64_t run = 1; run < it->n; run *= 2) {
-        for (int64_t begin = 0; begin < it->n; begin += 2 * run) {
-            const int64_t middle = begin + run < it->n ? begin + run : it->n;
-            merge_runs(it, from, to, begin, middle, middle + run < it->n ? middle + run : it->n);
-        }
+        LNT_TRY(merge_all(it, from, to, run, watch));
         int64_t *const sorted = to;
         to = from;
         from = sorted;
     }
     if (from != order)
         memcpy(order, from, (size_t)it->n * sizeof *order);
+    return LNT_OK;
 }
 
 /* leader[i]: the first item equal to i. Returns the number of leaders. */
@@ -113,13 +120,15 @@ static lnt_status count_distinct(const lnt_site *site, const items *it, int64_t 
     size_t bytes;
     if (!lnt_mul_size((size_t)it->n, SORT_ROOM * sizeof(int64_t), &bytes))
         return LNT_SITE_FAIL(site, LNT_E_MEMORY, "%lld elements", (long long)it->n);
-    int64_t *order = lnt_alloc(&lnt_malloc_allocator, bytes, site->err);
+    const lnt_allocator *a = site->allocator ? site->allocator : &lnt_malloc_allocator;
+    int64_t *order = lnt_alloc(a, bytes, site->err);
     if (!order)
         return LNT_E_MEMORY;
-    sort_items(it, order);
-    *distinct = find_leaders(it, order, order + it->n);
-    lnt_free(&lnt_malloc_allocator, order);
-    return LNT_OK;
+    const lnt_status status = sort_items(it, order, site->watch);
+    if (status == LNT_OK)
+        *distinct = find_leaders(it, order, order + it->n);
+    lnt_free(a, order);
+    return status;
 }
 
 lnt_status lnt_shape_unique(lnt_site *site)
@@ -175,7 +184,7 @@ static lnt_status run_unique(lnt_kernel *k, const lnt_step *s)
     int64_t *order = lnt_scratch(k, s), *leader = order + it.n, *id = leader + it.n;
     int64_t *first = lnt_out(k, s, 1), *inverse = lnt_out(k, s, 2), *counts = lnt_out(k, s, 3);
     char *out = lnt_out(k, s, 0);
-    sort_items(&it, order);
+    LNT_TRY(sort_items(&it, order, k));
     find_leaders(&it, order, leader);
     number_leaders(p, order, leader, id);
     if (counts)

@@ -1,16 +1,10 @@
 /* test_memory.c — a budget counts what is held, refuses what is beyond it and says so; a session's holds all
  * that the session does. Run from the top of the tree. */
+#include "model_builder.h"
+
 #include "base/memory.h"
-#include "convert/convert.h"
-#include "runtime/linnet.h"
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 enum { LIMIT = 1 << 20, BLOCK = 1000, TAKEN = BLOCK + LNT_ALIGN };
 
@@ -183,6 +177,33 @@ static void test_what_a_loop_stacks_counts_against_the_limit(void **state)
     lnt_free(&lnt_malloc_allocator, image);
 }
 
+/* How many distinct rows there are is counted before anything is bound: within the limit, and no longer than the
+ * deadline allows. */
+static void test_counting_for_an_extent_is_bounded(void **state)
+{
+    (void)state;
+    enum { ROWS = 1 << 18, COLUMNS = 8 };
+    static uint8_t data[ROWS * COLUMNS];
+    const lnt_session_options options = {
+        .struct_bytes = sizeof options, .intra_op_num_threads = 1, .memory_limit = 4 << 20};
+    builder b;
+    built t;
+    builder_begin(&b);
+    const uint32_t x = builder_input(&b, "x", LNT_UINT8, 2, (int64_t[]){-2, COLUMNS});
+    const uint32_t y = builder_node(&b, "Unique", "y", 1, &x);
+    must(lnt_gnode_set_int(&b.g, b.g.value[y].producer, "axis", 0), &b.err);
+    builder_output(&b, y);
+    built_as_is(&t, &b);
+    must(built_set(&t, 0, LNT_UINT8, 2, (int64_t[]){ROWS, COLUMNS}, data), &t.err);
+    lnt_set_deadline(t.session, 1);
+    assert_int_equal(lnt_run(t.session, &t.err), LNT_E_DEADLINE);
+    lnt_session_destroy(&t.session);
+    must(lnt_session_create(t.model, &options, &t.session, &t.err), &t.err);
+    must(built_set(&t, 0, LNT_UINT8, 2, (int64_t[]){ROWS, COLUMNS}, data), &t.err);
+    expect_refused(&t, lnt_run(t.session, &t.err), LNT_E_MEMORY, "y (Unique)", "that memory_limit allows");
+    built_close(&t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -192,6 +213,7 @@ int main(void)
         cmocka_unit_test(test_what_the_source_refuses_is_not_counted),
         cmocka_unit_test(test_a_budget_is_shared_by_threads),
         cmocka_unit_test(test_what_a_loop_stacks_counts_against_the_limit),
+        cmocka_unit_test(test_counting_for_an_extent_is_bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

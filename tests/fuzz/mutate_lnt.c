@@ -119,9 +119,11 @@ static bool get(const list *l, size_t i, void *record)
     return true;
 }
 
+/* Nothing where there is none. */
 static void put(const list *l, size_t i, const void *record)
 {
-    memcpy(l->first + i * l->bytes, record, l->bytes);
+    if (i < l->n)
+        memcpy(l->first + i * l->bytes, record, l->bytes);
 }
 
 /* Lays the sections out anew with other contents for one; false if there is no room for them. */
