@@ -260,7 +260,7 @@ KERNELS := $(foreach l,$(ALL_LEVELS),$(wildcard ops/*/*_$(l).c) $(patsubst %_$(l
 KERNEL_OPT := $(if $(OPS_FROM),-O2)
 SMALL_KERNELS := ops/elementwise/program_kernels% ops/rows/% ops/image/pool%
 # Where levels above it do the work the scalar one is there to be right, and small.
-SPARE := $(if $(findstring x86_64,$(TARGET)),$(filter-out $(foreach l,$(ALL_LEVELS),%_$(l).c),$(KERNELS)))
+SPARE := $(if $(findstring x86_64,$(TARGET))$(findstring aarch64,$(TARGET)),$(filter-out $(foreach l,$(ALL_LEVELS),%_$(l).c),$(KERNELS)))
 # So is what runs once for a file, a session, a step or a run of pixels, and what few networks have.
 SPARE += base/file.c $(filter-out formats/hash.c,$(wildcard formats/*.c)) \
          $(patsubst %,runtime/%.c,control halves join load session model_info options resources request trace) \
