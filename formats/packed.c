@@ -511,7 +511,7 @@ static char *pack_panel(const lnt_packed *p, const float *src, size_t panel, cha
     const bool in_line = channels == 1 && p->phases == 1 && p->source == LNT_SOURCE_CONV;
     const size_t run = in_line ? p->K : channels; /* the taps of one channel are side by side */
     s.per_channel = in_line ? 1 : s.per_channel;
-    for (uint32_t i = 0; i < (in_line ? 1 : p->taps); i++) {
+    for (uint32_t i = 0; run > 0 && i < (in_line ? 1 : p->taps); i++) { /* no memory holds taps of nothing */
         const uint32_t t = tap_at(p, i);
         if (!in_phase(p, t, s.phase))
             continue;
@@ -529,7 +529,7 @@ static const char *unpack_panel(const lnt_packed *p, const char *from, size_t pa
     const panel_source s = source_of(p, panel);
     const size_t channels = p->K / p->taps;
     const lnt_dtype type = lnt_packed_element(p);
-    for (uint32_t i = 0; i < p->taps; i++) {
+    for (uint32_t i = 0; channels > 0 && i < p->taps; i++) {
         const uint32_t t = tap_at(p, i);
         if (!in_phase(p, t, s.phase))
             continue;

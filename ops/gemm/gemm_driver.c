@@ -209,7 +209,7 @@ static void place_tile(const block *b, unsigned t, const depth_range *r, lnt_til
     const lnt_row_set *set = &b->set[t];
     const size_t tap = set->tap > r->tap ? set->tap : r->tap, last = r->tap + r->taps,
                  tap_end = set->tap_end < last ? set->tap_end : last;
-    const size_t taps = tap < tap_end ? tap_end - tap : 0;
+    const size_t taps = tap < tap_end && r->depth ? tap_end - tap : 0; /* none of nothing, however many */
     tile->a = set->a;
     const void *from =
         lnt_b_at(r->form, r->b, (taps ? tap - r->tap : 0) * p->depth * (p->narrow ? 1 : p->b_row));

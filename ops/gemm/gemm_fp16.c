@@ -82,16 +82,23 @@ LNT_INLINE void add_chains(tile_acc *acc, const unsigned rows, const unsigned ve
                     acc[c].v[i][j] += acc[c + step].v[i][j];
 }
 
-/* Adds the first n vectors of sums in half to those in float, or begins these with them. Apart from the tiles, as all
- * that follows sums in memory, so that nothing in here has a say in which registers they get. */
+/* The sums in float that begin with x, or go on with it. */
+LNT_INLINE vf_wide added(vf x, const float *sums, const bool begins)
+{
+    vf_wide wide = v_widen(x);
+    if (!begins) {
+        wide.low += vld1q_f32(sums);
+        wide.high += vld1q_f32(sums + 4);
+    }
+    return wide;
+}
+
+/* Adds the first n vectors of sums in half to those in float, or begins these with them. Apart from the tiles, so that
+ * nothing in here has a say in which registers they get. */
 static __attribute__((noinline)) void carry(const vf *from, float *to, unsigned n, bool begins)
 {
     for (unsigned i = 0; i < n; i++, to += LNT_VL) {
-        vf_wide x = v_widen(from[i]);
-        if (!begins) {
-            x.low += vld1q_f32(to);
-            x.high += vld1q_f32(to + 4);
-        }
+        const vf_wide x = added(from[i], to, begins);
         vst1q_f32(to, x.low);
         vst1q_f32(to + 4, x.high);
     }
@@ -111,8 +118,21 @@ LNT_INLINE void carry_acc(tile_acc *acc, float *sums, const unsigned rows, const
         acc_fill(&acc[c], rows, vectors, v_splat(0));
 }
 
-/* The sum over all taps of the panel at b is *result, and true is returned; or, where it is carried on the way or not
- * `whole`, it is given to sums, row by row. Where it is carried follows from the place in K, so that taps that are left
+/* The whole sums, rounded once: in *result what the chains hold, and what has been carried. */
+LNT_INLINE void round_sums(tile_acc *result, tile_acc *acc, const float *sums, const unsigned rows,
+                           const unsigned vectors, const unsigned chains, bool begins)
+{
+    add_chains(acc, rows, vectors, chains);
+    *result = acc[0];
+    if (begins)
+        return;
+    UNROLL_FOR(8, unsigned i = 0; i < rows; i++)
+        UNROLL_FOR(2, unsigned j = 0; j < vectors; j++)
+            result->v[i][j] = v_narrow(added(acc->v[i][j], sums + (i * vectors + j) * LNT_VL, false));
+}
+
+/* The sum over all taps of the panel at b is *result, and true is returned; or, where it is not `whole`, it is given to
+ * sums, row by row. Where it is carried on the way follows from the place in K, so that taps that are left
  * out, or gathered with others, change nothing. */
 LNT_INLINE bool accumulate(tile_acc *result, bool whole, float *sums, const lnt_tile *t, const elem *b,
                            const unsigned rows, const unsigned vectors)
@@ -138,9 +158,8 @@ LNT_INLINE bool accumulate(tile_acc *result, bool whole, float *sums, const lnt_
                 step_vector(acc, &at, rows, vectors, chains);
             }
             step_rest(acc, &at, rows, vectors, n % LNT_VL);
-            if (left == 0 && begins && whole) {
-                add_chains(acc, rows, vectors, chains);
-                *result = acc[0];
+            if (left == 0 && whole) {
+                round_sums(result, acc, sums, rows, vectors, chains, begins);
                 return true;
             }
             if (left == 0 || room == 0) {
