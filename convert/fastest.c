@@ -15,16 +15,17 @@
 
 enum { FORMS = LNT_FORMS_MOST, TEAMS = LNT_FORM_TEAMS };
 
-/* at_most: of a layer's time in float. Products that gain little by themselves may not gain enough for what
- * stands around them; of those with static quantization each gains by its neighbors. */
+/* at_most: of a layer's time in float, as measured and by a cost table, which does not know what stands around it.
+ * Products that gain little by themselves may not gain enough for that; of those with static quantization each gains
+ * by its neighbors. */
 static const struct {
     const char *name;
     lnt_int8_mode mode;
-    double at_most;
-} kind[FORMS] = {{"float", LNT_INT8_OFF, 0},
-                 {"dynamic", LNT_INT8_DYNAMIC, 1},
-                 {"dynamic, where it gains most", LNT_INT8_DYNAMIC, 0.6},
-                 {"static", LNT_INT8_STATIC, 0}};
+    double at_most, by_costs;
+} kind[FORMS] = {{"float", LNT_INT8_OFF, 0, 0},
+                 {"dynamic", LNT_INT8_DYNAMIC, 1, 0.8},
+                 {"dynamic, where it gains most", LNT_INT8_DYNAMIC, 0.6, 0.6},
+                 {"static", LNT_INT8_STATIC, 0, 0}};
 
 typedef struct form {
     unsigned kind;
@@ -35,7 +36,7 @@ typedef struct form {
     lnt_model *model;
     lnt_session *session[TEAMS];
     double us[TEAMS]; /* of the fastest run */
-    double saved;     /* microseconds, by the cost table */
+    double saved;     /* by the cost table, of the layers' time in float */
 } form;
 
 /* ---- making forms ---- */
@@ -57,6 +58,18 @@ static lnt_status load(form *f, lnt_error *err)
     return status;
 }
 
+/* Of the time in float of the layers that can be int8. */
+static double saved_part(const lnt_report *r)
+{
+    double all = 0, saved = 0;
+    for (size_t i = 0; i < r->n_quantized; i++) {
+        all += r->quantized[i].plain_us;
+        if (r->quantized[i].int8)
+            saved += r->quantized[i].plain_us - r->quantized[i].int8_us;
+    }
+    return all > 0 ? saved / all : 0;
+}
+
 static lnt_status make(const lnt_original *source, form *f, lnt_error *err)
 {
     const lnt_quantize_options *asked = source->options->quantize;
@@ -68,11 +81,9 @@ static lnt_status make(const lnt_original *source, form *f, lnt_error *err)
         return LNT_E_MEMORY;
     *how = *asked;
     how->mode = kind[f->kind].mode;
-    how->at_most = kind[f->kind].at_most;
+    how->at_most = asked->costs ? kind[f->kind].by_costs : kind[f->kind].at_most;
     LNT_TRY(lnt_make_graph(source, how, &f->g, &f->report));
-    for (size_t i = 0; i < f->report.n_quantized; i++)
-        if (f->report.quantized[i].int8)
-            f->saved += f->report.quantized[i].plain_us - f->report.quantized[i].int8_us;
+    f->saved = saved_part(&f->report);
     return asked->costs ? LNT_OK : load(f, err);
 }
 
@@ -124,14 +135,13 @@ static lnt_status time_forms(const lnt_original *source, form *forms, lnt_error 
 
 /* ---- choosing ---- */
 
-/* What orders forms, the fastest first: a form's time as part of that in float, where it compares worst, or
- * by a cost table what it takes more than float. */
+/* A form's time as part of that in float, where it compares worst, or that of its layers by a cost table. */
 static double part_of(const form *f, const form *floats, bool by_costs)
 {
     double worst = 0;
     for (unsigned i = 0; i < TEAMS && !by_costs; i++)
         worst = fmax(worst, f->us[i] / floats->us[i]);
-    return by_costs ? -f->saved : worst;
+    return by_costs ? 1 - f->saved : worst;
 }
 
 /* What is to be told of the float form: the layers of `other`, which are not int8 for the sake of all. */
@@ -170,7 +180,7 @@ static void tell_times(const form *forms, const form *best, lnt_report *r)
 static lnt_status choose(form *forms, bool by_costs, lnt_error *err, form **best)
 {
     const double gain = 0.95; /* of the time in float: more than the clock errs */
-    double least = by_costs ? 0 : gain;
+    double least = by_costs ? 1 : gain;
     const form *nearest = NULL;
     *best = forms;
     for (form *f = forms + 1; f < forms + FORMS; f++) {

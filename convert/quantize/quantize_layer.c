@@ -242,7 +242,8 @@ lnt_status lnt_fetch_layer(const lnt_graph *g, lnt_session *s, const lnt_qlayer 
     return LNT_OK;
 }
 
-/* What both forms take on the machine of a cost table. Of a table of embeddings only the rows are read. */
+/* What both forms take on the machine of a cost table. Of a table of embeddings only the rows are read; what a layer of
+ * static quantization reads has been stored as int8. */
 static void estimate_both(const lnt_costs *c, const alone *a, lnt_qlayer *l)
 {
     lnt_quantized *m = &l->measured;
@@ -250,8 +251,8 @@ static void estimate_both(const lnt_costs *c, const alone *a, lnt_qlayer *l)
     const double y = (double)lnt_operand_count(a->out[0]);
     const double floats = rows ? y * sizeof(float) : (double)m->before, bytes = rows ? y : (double)m->after;
     m->plain_us = lnt_costs_float_us(c, m->multiplications, floats);
-    m->int8_us =
-        lnt_costs_int8_us(c, m->multiplications, bytes, rows ? y : (double)lnt_operand_count(a->in[0]));
+    const double quantized = l->fixed ? 0 : rows ? y : (double)lnt_operand_count(a->in[0]);
+    m->int8_us = lnt_costs_int8_us(c, m->multiplications, bytes, quantized);
 }
 
 static lnt_status compare_forms(context *t, alone *plain, alone *quantized, lnt_qlayer *l)
