@@ -63,9 +63,9 @@ static double saved_part(const lnt_report *r)
 {
     double all = 0, saved = 0;
     for (size_t i = 0; i < r->n_quantized; i++) {
-        all += r->quantized[i].plain_us;
-        if (r->quantized[i].int8)
-            saved += r->quantized[i].plain_us - r->quantized[i].int8_us;
+        const lnt_quantized *q = &r->quantized[i];
+        all += fmax(0, q->plain_us);
+        saved += q->int8 ? q->plain_us - q->int8_us : -q->borders_us;
     }
     return all > 0 ? saved / all : 0;
 }

@@ -21,6 +21,9 @@ typedef struct lnt_quantized {
     double multiplications;   /* in a trial run */
     double snr;               /* dB, of the layer by itself */
     double plain_us, int8_us; /* in a trial run, one thread; by a cost table where one is given */
+    /* By a cost table, of a layer that static quantization could take: to bring what it reads to float and what it
+     * gives to int8, where it is float among others that are not. */
+    double borders_us;
 } lnt_quantized;
 
 typedef struct lnt_output_error { /* the quantized model against the float one */

@@ -251,8 +251,9 @@ static void estimate_both(const lnt_costs *c, const alone *a, lnt_qlayer *l)
     const double y = (double)lnt_operand_count(a->out[0]);
     const double floats = rows ? y * sizeof(float) : (double)m->before, bytes = rows ? y : (double)m->after;
     m->plain_us = lnt_costs_float_us(c, m->multiplications, floats);
-    const double quantized = l->fixed ? 0 : rows ? y : (double)lnt_operand_count(a->in[0]);
-    m->int8_us = lnt_costs_int8_us(c, m->multiplications, bytes, quantized);
+    const double read = rows ? y : (double)lnt_operand_count(a->in[0]);
+    m->int8_us = lnt_costs_int8_us(c, m->multiplications, bytes, l->fixed ? 0 : read);
+    m->borders_us = l->fixed ? (read + y) * c->quantize_ns / 1e3 : 0;
 }
 
 static lnt_status compare_forms(context *t, alone *plain, alone *quantized, lnt_qlayer *l)
