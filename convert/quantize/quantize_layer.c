@@ -242,9 +242,20 @@ lnt_status lnt_fetch_layer(const lnt_graph *g, lnt_session *s, const lnt_qlayer 
     return LNT_OK;
 }
 
+/* Products of int8 for one of floats: those of the elements that fill up its panels are made, too. */
+static double int8_products(const alone *quantized)
+{
+    for (unsigned i = 0; i < quantized->node.n_in; i++) {
+        const lnt_packed *p = quantized->in[i] ? quantized->in[i]->packed : NULL;
+        if (p && lnt_packed_is_int8(p) && p->layout != LNT_LAYOUT_DEPTHWISE_I8 && p->K)
+            return (double)lnt_packed_panel_bytes(p) / ((double)p->K * LNT_QPANEL);
+    }
+    return 1;
+}
+
 /* What both forms take on the machine of a cost table. Of a table of embeddings only the rows are read; what a layer of
  * static quantization reads has been stored as int8. */
-static void estimate_both(const lnt_costs *c, const alone *a, lnt_qlayer *l)
+static void estimate_both(const lnt_costs *c, const alone *a, const alone *quantized, lnt_qlayer *l)
 {
     lnt_quantized *m = &l->measured;
     const bool rows = l->plain.op->id == LNT_ID_Gather;
@@ -252,7 +263,7 @@ static void estimate_both(const lnt_costs *c, const alone *a, lnt_qlayer *l)
     const double floats = rows ? y * sizeof(float) : (double)m->before, bytes = rows ? y : (double)m->after;
     m->plain_us = lnt_costs_float_us(c, m->multiplications, floats);
     const double read = rows ? y : (double)lnt_operand_count(a->in[0]);
-    m->int8_us = lnt_costs_int8_us(c, m->multiplications, bytes, l->fixed ? 0 : read);
+    m->int8_us = lnt_costs_int8_us(c, m->multiplications * int8_products(quantized), bytes, l->fixed ? 0 : read);
     m->borders_us = l->fixed ? (read + y) * c->quantize_ns / 1e3 : 0;
 }
 
@@ -265,7 +276,7 @@ static lnt_status compare_forms(context *t, alone *plain, alone *quantized, lnt_
                      : compare_outputs(plain, quantized, &n));
     l->measured.snr = lnt_noise_snr(&n);
     if (t->g->quantize->costs) {
-        estimate_both(t->g->quantize->costs, plain, l);
+        estimate_both(t->g->quantize->costs, plain, quantized, l);
         return LNT_OK;
     }
     LNT_TRY(bind_for_time(t, plain));
