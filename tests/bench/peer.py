@@ -2,7 +2,8 @@
 
 Converts the model into FOLDER where the engine wants a file of its own, runs the case once, writes the outputs to
 FOLDER/ENGINE.npz and prints a line of JSON. Then, for every line "SECONDS" on standard input, runs for about as long and
-prints the median of a run in microseconds. What goes wrong ends it with the reason on the last line of standard error."""
+prints the median of a run, giving it its inputs included, in microseconds. What goes wrong ends it with the reason on the
+last line of standard error."""
 
 import json
 import os
@@ -90,11 +91,12 @@ def mnn(model, feeds, threads, folder):
     given = []
     for value in feeds.values():
         placeholder = MNN.expr.placeholder(value.shape or (1,), MNN.expr.NCHW, dtypes[str(value.dtype)])
-        placeholder.write(value.astype(np.int32).tolist() if value.dtype == np.int64 else value)
-        given.append(placeholder)
+        given.append((placeholder, value.astype(np.int32).tolist() if value.dtype == np.int64 else value))
 
     def run():
-        return [MNN.expr.convert(out, MNN.expr.NCHW).read() for out in net.forward(given)]
+        for placeholder, value in given:
+            placeholder.write(value)
+        return [MNN.expr.convert(out, MNN.expr.NCHW).read() for out in net.forward([g for g, _ in given])]
     return run
 
 
@@ -140,13 +142,16 @@ def litert(model, feeds, threads, folder):
     engine = Interpreter(str(made), num_threads=threads)
     engine.allocate_tensors()
     signature = engine.get_signature_runner()
+    given = []
     for detail, value in zip(of_names(signature.get_input_details(), feeds), feeds.values()):
         if tuple(detail["shape"]) != value.shape:  # its images have their channels last
             value = np.ascontiguousarray(np.moveaxis(value, 1, -1))
-        engine.set_tensor(detail["index"], value.astype(detail["dtype"]))
+        given.append((detail["index"], value.astype(detail["dtype"])))
     outputs = of_names(signature.get_output_details(), [o.name for o in onnx.load(model).graph.output])
 
     def run():
+        for index, value in given:
+            engine.set_tensor(index, value)
         engine.invoke()
         return [engine.get_tensor(o["index"]) for o in outputs]
     return run
