@@ -109,16 +109,40 @@ static void drop_outer(lnt_session *s)
             drop(s, v);
 }
 
-void lnt_find_halves(lnt_session *s)
+static void mark(lnt_session *s, uint32_t value)
+{
+    if (is_float(s->model, value) && !s->model->value[value].constant)
+        s->binding.half[value] = true;
+}
+
+/* What could be halves: what others than elementwise programs read and give. Of what programs give to each other nobody
+ * has asked whether halves are large enough: the converter looks at products, and moves and windows between them make
+ * nothing larger. */
+static void mark_candidates(lnt_session *s)
 {
     const lnt_model *m = s->model;
     memset(s->binding.half, 0, m->n_values * sizeof *s->binding.half);
-    if (!LNT_HAS_HALVES || !lnt_kernels_of(s->level)->half->gemm || !has_half_weights(m))
+    for (uint32_t i = 0; i < m->n_nodes; i++) {
+        const lnt_node *n = &m->node[i];
+        if (!takes_halves(m, n) || n->op->flags & LNT_OP_ELEMENTWISE)
+            continue;
+        for (unsigned k = 0; k < n->n_in; k++)
+            mark(s, n->in[k]);
+        for (unsigned o = 0; o < n->n_out; o++)
+            mark(s, n->out[o]);
+    }
+    for (uint32_t i = 0; i < m->n_in; i++)
+        drop(s, m->in[i]);
+}
+
+void lnt_find_halves(lnt_session *s)
+{
+    const lnt_model *m = s->model;
+    if (!LNT_HAS_HALVES || !lnt_kernels_of(s->level)->half->gemm || !has_half_weights(m)) {
+        memset(s->binding.half, 0, m->n_values * sizeof *s->binding.half);
         return;
-    for (uint32_t i = 0; i < m->n_nodes; i++)
-        for (unsigned o = 0; takes_halves(m, &m->node[i]) && o < m->node[i].n_out; o++)
-            if (is_float(m, m->node[i].out[o]))
-                s->binding.half[m->node[i].out[o]] = true;
+    }
+    mark_candidates(s);
     drop_outer(s);
     for (bool again = true; again;) {
         again = false;

@@ -3,8 +3,11 @@
 
 #include "convert/graph/edit.h"
 #include "convert/quantize/quantize_layer.h"
+#include "formats/packed.h"
 #include "formats/tensor_file.h"
+#include "ops/product.h"
 
+#include <math.h>
 #include <string.h>
 
 /* ---- the float model ---- */
@@ -31,14 +34,66 @@ static lnt_status measure_layers(lnt_trial *t, lnt_trial_model *r)
     return LNT_OK;
 }
 
+/* ---- layers of float16 weights ---- */
+
+/* A level of half arithmetic has what such a product reads and gives as halves. */
+static bool computes_halves(const lnt_graph *g, const lnt_qlayer *l)
+{
+    bool halves = false;
+    for (unsigned i = 0; l->plain.op->product && l->plain.op->flags & LNT_OP_HALVES && i < l->quantized.n_in; i++) {
+        const lnt_packed *p = l->quantized.in[i] == LNT_NONE ? NULL : g->value[l->quantized.in[i]].info.packed;
+        halves |= p && lnt_packed_element(p) == LNT_FLOAT16;
+    }
+    return halves && l->plain.subgraph == 0 && l->plain.in[0] != LNT_NONE && l->plain.out[0] != LNT_NONE;
+}
+
+/* The largest magnitude of a value of the run before; 0 where it cannot be seen. */
+static float largest_of(const lnt_graph *g, lnt_session *s, uint32_t value)
+{
+    lnt_tensor x;
+    float largest = 0;
+    if (lnt_get_value(s, g->value[value].name, &x, NULL) != LNT_OK || x.dtype != LNT_FLOAT)
+        return 0;
+    for (size_t i = 0; i < x.bytes / sizeof(float); i++)
+        largest = fmaxf(largest, fabsf(((const float *)x.data)[i]));
+    return largest;
+}
+
+/* Where values come near the largest half, 65504, or might with other inputs, the layer stays in float. */
+static void keep_large_in_float(const lnt_trial *t, lnt_session *s)
+{
+    const float most = 65504.0f / 8;
+    for (size_t i = 0; i < t->layers->n; i++) {
+        lnt_qlayer *l = &t->layers->layer[i];
+        if (computes_halves(t->g, l) &&
+            fmaxf(largest_of(t->g, s, l->plain.in[0]), largest_of(t->g, s, l->plain.out[0])) > most) {
+            l->chosen = false;
+            l->why = "its values come near the largest half";
+        }
+    }
+}
+
+static lnt_status round_floats(lnt_trial *t, lnt_trial_model *r)
+{
+    for (size_t i = 0; i < t->layers->n; i++) {
+        const lnt_qlayer *l = &t->layers->layer[i];
+        if (!computes_halves(t->g, l))
+            continue;
+        (void)lnt_keep_value(r->session, t->g->value[l->plain.in[0]].name, NULL);
+        (void)lnt_keep_value(r->session, t->g->value[l->plain.out[0]].name, NULL);
+    }
+    lnt_trial_expect(t, t->samples.n);
+    LNT_TRY(lnt_trial_run_reference(t, r));
+    keep_large_in_float(t, r->session);
+    return LNT_OK;
+}
+
 static lnt_status use_float(lnt_trial *t, lnt_trial_model *r)
 {
     LNT_TRY(lnt_trial_start(t, r));
     LNT_TRY(lnt_trial_prepare(t, r));
-    if (t->options->mode == LNT_INT8_OFF) { /* floats of fewer bits: no layer is another operator */
-        lnt_trial_expect(t, t->samples.n);
-        return lnt_trial_run_reference(t, r);
-    }
+    if (t->options->mode == LNT_INT8_OFF) /* floats of fewer bits: no layer is another operator */
+        return round_floats(t, r);
     LNT_TRY(fetch_values(t, r));
     lnt_trial_expect(t, t->samples.n * (t->options->method == LNT_RANGE_MINMAX ? 1 : 2) + t->layers->n);
     LNT_TRY(lnt_trial_calibrate(t, r));

@@ -232,6 +232,21 @@ def test_a_bias_that_is_computed(tmp_path, program):
     check(tmp_path, program)
 
 
+def test_values_beyond_halves_stay_float(tmp_path, program):
+    """Between layers that compute with halves two whose values no half holds; and programs in between."""
+    net = Net()
+    x = net.add("Relu", net.conv("x", 16, 6, 3, 3))
+    w = (net.rng.standard_normal((16, 16, 1, 1)) * 1e5).astype(np.float32)
+    x = net.add("Conv", x, net.constant(w))
+    x = net.add("Mul", net.add("Abs", x), net.constant(np.float32(40)))
+    x = net.add("Mul", x, net.add("Sigmoid", net.add("Neg", x)))
+    x = net.add("Conv", net.add("Add", net.add("Conv", net.add("Clip", x), net.constant((w / 1e10).astype(np.float32))), x),
+                net.constant((w / 1e10).astype(np.float32)))
+    net.conv(x, 8, 16, 3, 3, name="y")
+    net.save(tmp_path, [1, 6, 12, 11], "y")
+    assert np.isfinite(check(tmp_path, program)).all()
+
+
 def test_what_is_kept_is_float(tmp_path, program):
     net = Net()
     x = net.conv("x", 24, 6, 1, 1, name="kept")
