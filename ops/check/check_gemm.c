@@ -182,7 +182,7 @@ static void draw_tile(bench *t, tile_case *k)
         k->residual[i] = t->residual[i];
     }
     const bool panels =
-        k->form != LNT_B_F32 || sometimes(t); /* or whole rows of B, as where B is read in place */
+        t->half || k->form != LNT_B_F32 || sometimes(t); /* or whole rows of floats, as where B is read in place */
     const size_t padded = (columns + LNT_PANEL - 1) / LNT_PANEL * LNT_PANEL;
     k->tile = (lnt_tile){.a = k->a,
                          .c = k->c,

@@ -57,6 +57,19 @@ LNT_INLINE void step_vector(tile_acc *acc, tile_at *at, const unsigned rows, con
 #undef STEP
 }
 
+/* The same for one row, which waits for loads: their places are known from the first. */
+LNT_INLINE void step_row(tile_acc *acc, tile_at *at, const unsigned chains)
+{
+    const vf a = v_load(at->a[0]);
+    at->a[0] += LNT_VL;
+#define STEP(k)                                                                                              \
+    UNROLL_FOR(2, unsigned j = 0; j < VECTORS; j++)                                                          \
+        v_fma_lane(&acc[k % chains].v[0][j], a, k, v_load(at->b + k * LNT_PANEL + j * LNT_VL));
+    STEP(0) STEP(1) STEP(2) STEP(3) STEP(4) STEP(5) STEP(6) STEP(7)
+#undef STEP
+    at->b += LNT_VL * LNT_PANEL;
+}
+
 /* The next n < LNT_VL. */
 LNT_INLINE void step_rest(tile_acc *acc, tile_at *at, const unsigned rows, const unsigned vectors, size_t n)
 {
@@ -72,14 +85,22 @@ LNT_INLINE void step_rest(tile_acc *acc, tile_at *at, const unsigned rows, const
     }
 }
 
+LNT_INLINE void add_to(tile_acc *acc, const tile_acc *other, const unsigned rows, const unsigned vectors)
+{
+    UNROLL_FOR(8, unsigned i = 0; i < rows; i++)
+        UNROLL_FOR(2, unsigned j = 0; j < vectors; j++)
+            acc->v[i][j] += other->v[i][j];
+}
+
 /* The sums of all chains, in the first. */
 LNT_INLINE void add_chains(tile_acc *acc, const unsigned rows, const unsigned vectors, const unsigned chains)
 {
-    UNROLL_FOR(2, unsigned step = chains / 2; step > 0; step /= 2)
-        UNROLL_FOR(2, unsigned c = 0; c < step; c++)
-            UNROLL_FOR(8, unsigned i = 0; i < rows; i++)
-                UNROLL_FOR(2, unsigned j = 0; j < vectors; j++)
-                    acc[c].v[i][j] += acc[c + step].v[i][j];
+    if (chains == 4) {
+        add_to(&acc[0], &acc[2], rows, vectors);
+        add_to(&acc[1], &acc[3], rows, vectors);
+    }
+    if (chains > 1)
+        add_to(&acc[0], &acc[1], rows, vectors);
 }
 
 /* The sums in float that begin with x, or go on with it. */
@@ -155,7 +176,10 @@ LNT_INLINE bool accumulate(tile_acc *result, bool whole, float *sums, const lnt_
             for (size_t steps = n / LNT_VL; steps > 0; steps--) {
                 if (rows == 1 && t->b_is_far)
                     v_prefetch(at.b + FAR_HALVES);
-                step_vector(acc, &at, rows, vectors, chains);
+                if (rows == 1)
+                    step_row(acc, &at, chains);
+                else
+                    step_vector(acc, &at, rows, vectors, chains);
             }
             step_rest(acc, &at, rows, vectors, n % LNT_VL);
             if (left == 0 && whole) {
@@ -250,7 +274,7 @@ LNT_INLINE void part(const lnt_tile *t, size_t n, const unsigned rows, const uns
 
 LNT_INLINE void tile(const lnt_tile *t, const unsigned rows)
 {
-    LNT_ASSERT(t->first % LNT_PANEL == 0 && !t->accumulate);
+    LNT_ASSERT(t->first % LNT_PANEL == 0 && !t->accumulate && t->b_row == LNT_PANEL);
     const bool halves = rows == ROWS; /* of panels by themselves: what fewer rows waste is not worth the code */
     size_t n = t->first;
     for (; n + (halves ? LNT_VL : 0) < t->columns; n += LNT_PANEL)
