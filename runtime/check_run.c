@@ -282,15 +282,18 @@ static void fill(const area *a, const filling *f)
             memcpy(a->begin + r * a->step + at, f, a->row - at < sizeof *f ? a->row - at : sizeof *f);
 }
 
-/* Numbers of 4 bytes and more are what was filled in by no accident; of smaller ones only all together are not. */
+/* Numbers of 8 bytes, and a few thousand of 4, are what was filled in by no accident; of others only all together are
+ * not: a Range of integers comes to each of 4 bytes. */
 static bool is_left(const area *a, size_t size, const filling *f)
 {
+    enum { FEW = 1 << 16 };
     const char *const pattern = (const char *)f->word;
+    const bool one_tells = size >= 8 || (size == 4 && a->rows * a->row / 4 <= FEW);
     bool all = true;
     for (size_t r = 0; r < a->rows; r++)
         for (size_t at = 0; at < a->row; at += size) {
             const bool same = memcmp(a->begin + r * a->step + at, pattern + at % PERIOD, size) == 0;
-            if (same && size >= 4)
+            if (same && one_tells)
                 return true;
             all &= same;
         }
