@@ -282,8 +282,8 @@ static void fill(const area *a, const filling *f)
             memcpy(a->begin + r * a->step + at, f, a->row - at < sizeof *f ? a->row - at : sizeof *f);
 }
 
-/* Numbers of 8 bytes, and a few thousand of 4, are what was filled in by no accident; of others only all together are
- * not: a Range of integers comes to each of 4 bytes. */
+/* Numbers of 8 bytes, and up to FEW of 4, are what was filled in by no accident; of others only all together are not: a
+ * long Range of integers comes to each of 4 bytes. */
 static bool is_left(const area *a, size_t size, const filling *f)
 {
     enum { FEW = 1 << 16 };
