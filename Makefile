@@ -252,7 +252,7 @@ fuzz: deps-test $(BUILD)/linnet  ## look for inputs that hurt, SECONDS for each 
 # test_races has what belonged to threads that it has not, and leaks in a child count; that test has both sanitizers.
 valgrind: $(TEST_BIN)
 	$(Q)for t in $(filter-out %/test_alloc %/test_import %/test_faults %/test_races %/test_system,$(TEST_BIN)); do echo "== $$t"; \
-	    IMPORT_TRIALS=20 SLOW_SIDE=160 valgrind -q --error-exitcode=9 --leak-check=full \
+	    IMPORT_TRIALS=20 TAMPER_TRIALS=60 TRY_DEADLINE_MS=500 SLOW_SIDE=160 valgrind -q --error-exitcode=9 --leak-check=full \
 	        --suppressions=tests/valgrind.supp $$t || exit 1; done
 
 # Compiling: the level in the file's name adds its flags.

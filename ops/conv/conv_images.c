@@ -228,7 +228,7 @@ bool lnt_conv_of_weights(const lnt_node *node, const lnt_operand *w, bool transp
                     .features = transposed ? second : first,
                     .axes = w->rank - 2u,
                     .transposed = transposed};
-    lnt_error ignored;
+    lnt_error ignored = {.code = LNT_OK};
     const lnt_site site = {.node = node, .err = &ignored};
     bool known = lnt_window_kernel(&site, w->dims + 2, c->axes, &c->w) == LNT_OK;
     for (unsigned a = LNT_WINDOW_AXES - c->axes; known && a < LNT_WINDOW_AXES; a++) {
