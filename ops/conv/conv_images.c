@@ -342,9 +342,10 @@ static double pixel(const reference_call *r, int64_t n, int64_t g, int64_t f, co
     return sum;
 }
 
+/* A pixel has as many taps as there is memory for weights: the clock is looked at behind each. */
 static lnt_status reference_planes(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
 {
-    (void)k, (void)thread;
+    (void)thread;
     const reference_call *r = arg;
     const lnt_conv *c = r->c;
     const int64_t *out = c->w.out;
@@ -355,6 +356,7 @@ static lnt_status reference_planes(lnt_kernel *k, void *arg, int64_t begin, int6
         for (int64_t o = 0; o < lnt_volume(out); o++) {
             const int64_t at[3] = {o / (out[1] * out[2]), o / out[2] % out[1], o % out[2]};
             y[o] = bias + pixel(r, plane / c->features / c->groups, g, f, at);
+            LNT_TRY(lnt_poll(k));
         }
     }
     return LNT_OK;
