@@ -133,9 +133,13 @@ STATIC_LINK := -static -Wl,-z,max-page-size=$(PAGE)
 # on, takes them.
 PACKED_RELOCATIONS = $(shell printf '\043include <features.h>\n\043if !__GLIBC_PREREQ(2, 36)\n\043error\n\043endif\n' | \
     $(CC) $(ARCH) -shared -Wl,--fatal-warnings -Wl,-z,pack-relative-relocs -x c - -o /dev/null 2>/dev/null && echo -Wl,-z,pack-relative-relocs)
+# What the linker does to an address that the first Cortex-A53 would compute wrongly (erratum 843419): one instruction in
+# place of another, where all is in its reach, and no veneers, each of which takes a page.
+NO_VENEERS = $(if $(findstring aarch64,$(TARGET)),$(shell echo | $(CC) $(ARCH) -shared -Wl,--fatal-warnings \
+    -Wl,--fix-cortex-a53-843419=adr -x c - -o /dev/null 2>/dev/null && echo -Wl,--fix-cortex-a53-843419=adr))
 $(BUILD)/liblinnet.so: $(LIB_OBJ)
 	@echo "  LINK    $@"
-	$(Q)$(CC) -shared -Wl,-soname,liblinnet.so.0 -Wl,-z,max-page-size=$(PAGE) -Wl,-z,noseparate-code $(PACKED_RELOCATIONS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+	$(Q)$(CC) -shared -Wl,-soname,liblinnet.so.0 -Wl,-z,max-page-size=$(PAGE) -Wl,-z,noseparate-code $(PACKED_RELOCATIONS) $(NO_VENEERS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 # Rewritten when programs are to be linked another way (STATIC=1 after a build without it): they depend on it.
 LINKED := $(BUILD)/linked
