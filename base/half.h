@@ -5,6 +5,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#define LNT_F16_MAX 65504.0f /* the largest finite half */
+
 static inline uint32_t lnt_float_bits(float x)
 {
     uint32_t u;

@@ -12,6 +12,7 @@
 typedef struct lnt_half_kernels {
     const struct lnt_gemm_kernels *gemm;
     const struct lnt_conv_kernels *conv;
+    const struct lnt_program_kernels *program;
     /* The largest of n_rows > 0 rows of n halves, element by element; NaN if one is. */
     void (*max_rows)(const void *const *rows, int64_t n_rows, void *y, int64_t n);
 } lnt_half_kernels;

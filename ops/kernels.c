@@ -15,7 +15,7 @@ enum {
 #undef OP
 };
 
-const lnt_half_kernels lnt_half_none = {NULL, NULL, NULL};
+const lnt_half_kernels lnt_half_none = {NULL, NULL, NULL, NULL};
 
 /* own: the suffix of the tables that the level has twice. */
 #define TABLES(own, floats, halves, bytes) TABLES_OF(own, floats, halves, bytes)

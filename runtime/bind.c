@@ -415,6 +415,7 @@ static lnt_status bind_step(lnt_session *s, lnt_frame *f, lnt_site *site)
     LNT_TRY(define_outputs(s, f, site, LNT_PLACE_ARENA));
     lnt_site_begin_bind(site, step, &s->binding.params, s->level, s->execution.kernel.threads);
     site->kernels = s->kernels;
+    site->half = lnt_program_of_halves(s, site);
     lnt_step *producer = producer_of(s, f, n);
     site->producer = producer;
     LNT_TRY(lnt_site_bind(site));

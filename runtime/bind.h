@@ -40,6 +40,8 @@ void lnt_frame_rewind(lnt_session *s, lnt_frame *f);
 /* Decides which values are halves in memory (halves.c), and gives outputs whose types have been worked out these. */
 void lnt_find_halves(lnt_session *s);
 void lnt_set_halves(const lnt_session *s, const lnt_site *site);
+/* Does the node run as a program that reads halves? It computes with them where it can. */
+bool lnt_program_of_halves(const lnt_session *s, const lnt_site *site);
 uint32_t lnt_storage_root(lnt_session *s, uint32_t storage);
 /* Starts binding of a frame from its first node. */
 void lnt_frame_begin(lnt_frame *f);

@@ -152,13 +152,19 @@ void lnt_find_halves(lnt_session *s)
     }
 }
 
+static bool reads_halves(const lnt_session *s, const lnt_site *site)
+{
+    bool any = false;
+    for (unsigned i = 0; i < site->n_in; i++)
+        any |= site->node->in[i] != LNT_NONE && s->binding.half[site->node->in[i]];
+    return any;
+}
+
 /* An output that the file declares as float has the type that the rule worked out, which may be that of a half that the
  * node reads. What is neither is for the check against the declaration to refuse. */
 void lnt_set_halves(const lnt_session *s, const lnt_site *site)
 {
-    bool reads_half = false;
-    for (unsigned i = 0; i < site->n_in; i++)
-        reads_half |= site->node->in[i] != LNT_NONE && s->binding.half[site->node->in[i]];
+    const bool reads_half = reads_halves(s, site);
     for (unsigned o = 0; o < site->n_out; o++) {
         const uint32_t value = site->node->out[o];
         if (!is_float(s->model, value) || !(reads_half || s->binding.half[value]))
@@ -166,4 +172,9 @@ void lnt_set_halves(const lnt_session *s, const lnt_site *site)
         if (site->out[o]->dtype == LNT_FLOAT || site->out[o]->dtype == LNT_FLOAT16)
             site->out[o]->dtype = s->binding.half[value] ? LNT_FLOAT16 : LNT_FLOAT;
     }
+}
+
+bool lnt_program_of_halves(const lnt_session *s, const lnt_site *site)
+{
+    return site->node->op->flags & LNT_OP_ELEMENTWISE && reads_halves(s, site);
 }

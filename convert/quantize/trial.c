@@ -1,6 +1,7 @@
 /* trial.c — the stages of a trial in order, and what is said of it (trial.h). */
 #include "convert/quantize/trial.h"
 
+#include "base/half.h"
 #include "convert/graph/edit.h"
 #include "convert/quantize/quantize_layer.h"
 #include "formats/packed.h"
@@ -62,7 +63,7 @@ static float largest_of(const lnt_graph *g, lnt_session *s, uint32_t value)
 /* Where values come near the largest half, 65504, or might with other inputs, the layer stays in float. */
 static void keep_large_in_float(const lnt_trial *t, lnt_session *s)
 {
-    const float most = 65504.0f / 8;
+    const float most = LNT_F16_MAX / 8;
     for (size_t i = 0; i < t->layers->n; i++) {
         lnt_qlayer *l = &t->layers->layer[i];
         if (computes_halves(t->g, l) &&

@@ -2,13 +2,15 @@
  * every class of operand, against the same instructions applied to one element at a time.
  *
  * Numbers are drawn from moderate values, from all bit patterns and from the special ones. A result may be
- * off by the units in the last place that ops/simd/vmath.h states; masks and exact operations must be right. */
+ * off by the units in the last place that ops/simd/vmath.h states; masks and exact operations must be right. Of half
+ * arithmetic the bound is that of ops/simd/vmath_half.h, and programs are of its instructions alone. */
 #include "ops/check/check.h"
 #include "ops/check/judge.h"
 
 #include "base/half.h"
 #include "base/memory.h"
 #include "ops/elementwise/program_run.h"
+#include "ops/half_kernels.h"
 
 #include <float.h>
 #include <math.h>
@@ -81,7 +83,49 @@ typedef struct trial {
     const char *level;
     uint64_t seed, random;
     const lnt_program_kernels *kernels;
+    bool half;       /* registers hold halves */
+    unsigned halves; /* programs that were computed so */
 } trial;
+
+static float lane(const trial *t, const float *reg, int64_t i)
+{
+    uint16_t half;
+    memcpy(&half, (const uint8_t *)reg + 2 * i, sizeof half);
+    return t->half ? lnt_f16_to_float(half) : reg[i];
+}
+
+static void set_lane(const trial *t, float *reg, int64_t i, float x)
+{
+    const uint16_t half = lnt_float_to_f16(x);
+    if (t->half)
+        memcpy((uint8_t *)reg + 2 * i, &half, sizeof half);
+    else
+        reg[i] = x;
+}
+
+/* Numbers of half arithmetic: infinity is what it takes for larger ones. */
+static float draw_half(uint64_t *random)
+{
+    const float x = lnt_f16_to_float((uint16_t)lnt_check_random(random));
+    const unsigned kind = below(random, 8);
+    return kind == 0 && !isinf(x) ? x : lnt_check_float(random) * (kind == 1 ? 100 : 8);
+}
+
+static float draw_lane(trial *t, char kind)
+{
+    return t->half ? draw_half(&t->random) : draw_of(&t->random, kind);
+}
+
+/* In half arithmetic: within 4 units in the last place, or 2^-9, or 2^-15 of a large x, whose gate 1 / (1 + e**-t) is 0
+ * where e**-t is no half. What is larger than halves is infinity. */
+static bool is_near_half(float got, double want, double x)
+{
+    if (isnan(want) || isnan(got))
+        return isnan(want) && isnan(got);
+    if (fabs(want) > (double)LNT_F16_MAX * (1 - 0x1p-8))
+        return (double)got * want > 0 && fabs((double)got) > (double)LNT_F16_MAX * (1 - 0x1p-7);
+    return fabs((double)got - want) <= fmax(fmax(0x1p-9, fabs(x) * 0x1p-15), 4 * fabs(want) * 0x1p-10);
+}
 
 static void judge_lane(trial *t, unsigned op, float got, const float *src, const float *imm)
 {
@@ -91,6 +135,13 @@ static void judge_lane(trial *t, unsigned op, float got, const float *src, const
         s[j] = as_number(src[j], kinds[j]);
     const lnt_wide exact = lnt_judged_instrs[op].judge(s[0], s[1], s[2], (double)imm[0], (double)imm[1]);
     const double want = (double)exact;
+    if (t->half) {
+        if (!is_near_half(got, want, s[0]))
+            lnt_check_fail(t->report, "%s in halves at %s: (%a, %a, %a; %g, %g) gives %a, not %a, seed %llu",
+                           lnt_judged_instrs[op].name, t->level, s[0], s[1], s[2], (double)imm[0], (double)imm[1],
+                           (double)got, want, (unsigned long long)t->seed);
+        return;
+    }
     if (lnt_judged_instrs[op].result == 'm') {
         const uint32_t mask = want != 0 ? UINT32_MAX : 0;
         if (lnt_float_bits(got) != mask)
@@ -115,25 +166,32 @@ static void judge_lane(trial *t, unsigned op, float got, const float *src, const
 /* Sources that advance or stand still, the result in a place of its own or in a source's. */
 static void check_instr(trial *t, unsigned op)
 {
+    enum { GUARDED = 4 /* bytes before and behind */ };
     _Alignas(64) float src[3][LANES], dst[LANES + 2];
     float saved[3][LANES];
     const float imm[2] = {lnt_check_float(&t->random) * 2, 1 + lnt_check_float(&t->random)};
     const int64_t n = t->kernels->width * (1 + below(&t->random, (unsigned)(LANES / t->kernels->width)));
     const char *kinds = lnt_judged_instrs[op].sources;
+    uint8_t *const behind = (uint8_t *)(dst + 1) + n * (t->half ? 2 : 4);
     lnt_instr_args a = {.dst = dst + 1, .imm = imm, .n = n};
     for (unsigned j = 0; kinds[j]; j++) {
         a.src[j] = src[j];
         a.step[j] = below(&t->random, 4) != 0;
-        for (unsigned i = 0; i < LANES; i++)
-            saved[j][i] = src[j][i] = a.step[j] || i == 0 ? draw_of(&t->random, kinds[j]) : src[j][0];
+        for (unsigned i = 0; i < LANES; i++) {
+            set_lane(t, src[j], i, a.step[j] || i == 0 ? draw_lane(t, kinds[j]) : lane(t, src[j], 0));
+            saved[j][i] = lane(t, src[j], i);
+        }
     }
-    dst[0] = dst[n + 1] = 12345.5f;
+    memset(dst, 0x5a, sizeof dst);
     if (a.step[0] && below(&t->random, 2))
         a.dst = src[0];
     t->kernels->instr[op](&a);
     for (int64_t i = 0; i < n; i++)
-        judge_lane(t, op, a.dst[i], (const float[3]){saved[0][i], saved[1][i], saved[2][i]}, imm);
-    if (dst[0] != 12345.5f || (a.dst != src[0] && dst[n + 1] != 12345.5f))
+        judge_lane(t, op, lane(t, a.dst, i), (const float[3]){saved[0][i], saved[1][i], saved[2][i]}, imm);
+    bool touched = false;
+    for (unsigned i = 0; i < GUARDED; i++)
+        touched |= ((uint8_t *)dst)[i] != 0x5a || behind[i] != 0x5a;
+    if (touched)
         lnt_check_fail(t->report, "%s at %s writes outside its lanes", lnt_judged_instrs[op].name, t->level);
     t->report->cases += (uint64_t)n;
 }
@@ -253,7 +311,7 @@ typedef struct scene {
     lnt_program program;
     lnt_instr instr[MAX_INSTRS];
     tensor in[MAX_IN], out[MAX_OUT];
-    float tile[MAX_ELEMENTS * 2];
+    float tile[MAX_ELEMENTS * 2]; /* or halves */
     float expected[MAX_OUT][MAX_ELEMENTS];
     int64_t elements, rows, cols, ld;
     bool in_place;
@@ -269,12 +327,12 @@ static void make_program(trial *t, scene *s)
     const unsigned operands = p->n_in + (p->epilogue ? 1u : 0u);
     p->n_regs = (uint8_t)(operands + SPARE_REGS);
     for (unsigned i = 0; i < operands; i++)
-        kind[i] = (p->epilogue && i == 0) || below(&t->random, 4) ? 'f' : 'm';
+        kind[i] = t->half || (p->epilogue && i == 0) || below(&t->random, 4) ? 'f' : 'm';
     const unsigned wanted = 1 + below(&t->random, MAX_INSTRS);
     for (unsigned attempt = 0; attempt < 400 && p->n_instr < wanted; attempt++) {
         lnt_instr in = {.op = (uint8_t)below(&t->random, lnt_judged_count)};
         const char *sources = lnt_judged_instrs[in.op].sources;
-        bool fits = sources && in.op != LNT_I_MOD;
+        bool fits = sources && in.op != LNT_I_MOD && (!t->half || t->kernels->instr[in.op]);
         for (unsigned j = 0; fits && sources[j]; j++) {
             in.src[j] = (uint8_t)below(&t->random, p->n_regs);
             fits = kind[in.src[j]] == sources[j];
@@ -373,14 +431,14 @@ static void expect(const trial *t, scene *s)
         }
         const int64_t at = offset_in(result, result, index);
         for (unsigned i = 0; i < p->n_in + tile; i++) {
-            float x = s->tile[at / s->cols * s->ld + at % s->cols];
+            float x = lane(t, s->tile, at / s->cols * s->ld + at % s->cols);
             if (i >= tile) {
                 tensor *in = &s->in[i - tile];
                 const lnt_cell cell = cell_of(in->info.dtype);
                 x = cell_value(cell, data_of(in) + offset_in(&in->info, result, index) * cell_bytes[cell]);
             }
             for (unsigned l = 0; l < LNT_VECTOR_MAX; l++)
-                reg[i][l] = x;
+                set_lane(t, reg[i], l, x);
         }
         for (unsigned k = 0; k < p->n_instr; k++) {
             const lnt_instr *in = &p->instr[k];
@@ -390,13 +448,13 @@ static void expect(const trial *t, scene *s)
             if (in->op != LNT_I_CONST)
                 t->kernels->instr[in->op](&a);
             for (unsigned l = 0; in->op == LNT_I_CONST && l < LNT_VECTOR_MAX; l++)
-                reg[in->dst][l] = in->imm[0];
+                set_lane(t, reg[in->dst], l, in->imm[0]);
         }
         for (unsigned o = 0; o < p->n_out; o++) {
             /* Results are written in their own type: read back, that is what is expected. */
             _Alignas(8) uint8_t cell[8];
             const lnt_cell kind = p->epilogue ? LNT_CELL_F32 : cell_of(s->out[o].info.dtype);
-            set_cell(kind, cell, reg[p->out[o]][0]);
+            set_cell(kind, cell, lane(t, reg[p->out[o]], 0));
             s->expected[o][offset_in(&s->out[o].info, result, index)] = cell_value(kind, cell);
         }
     }
@@ -412,14 +470,16 @@ static void make_scene(trial *t, scene *s)
     for (unsigned i = 0; i < s->program.n_out; i++) {
         lnt_operand *o = &s->out[i].info;
         *o = s->out[0].info;
-        o->dtype = types.result[i];
+        o->dtype = t->half ? LNT_FLOAT16 : types.result[i];
         if (i > 0 && o->rank >= 3)
             o->order = (uint8_t)below(&t->random, 2);
         fill_tensor(t, &s->out[i]);
     }
     for (unsigned i = 0; i < s->program.n_in; i++) {
         lnt_operand *o = &s->in[i].info;
-        *o = (lnt_operand){.dtype = types.mask[i] ? LNT_BOOL : reals[below(&t->random, sizeof reals)]};
+        *o = (lnt_operand){.dtype = types.mask[i] ? LNT_BOOL
+                                    : t->half     ? LNT_FLOAT16
+                                                  : reals[below(&t->random, sizeof reals)]};
         shape_of_operand(t, &s->out[0].info, o);
         fill_tensor(t, &s->in[i]);
     }
@@ -427,7 +487,7 @@ static void make_scene(trial *t, scene *s)
     if (s->rows * s->ld > MAX_ELEMENTS * 2)
         s->ld = s->cols;
     for (int64_t i = 0; i < s->rows * s->ld; i++)
-        s->tile[i] = draw(&t->random);
+        set_lane(t, s->tile, i, draw_lane(t, 'f'));
     const lnt_operand *a = &s->in[0].info, *b = &s->out[0].info;
     s->in_place = !s->program.epilogue && a->dtype == b->dtype && a->rank == b->rank &&
                   a->order == b->order && lnt_operand_count(a) == s->elements && below(&t->random, 2);
@@ -447,7 +507,7 @@ static void run_pieces(trial *t, scene *s, const lnt_map *m)
     for (int64_t r = 0; r < m->rows; r += rows)
         for (int64_t c = 0; c < m->cols; c += cols) {
             if (tile)
-                base[0] = base[m->n_in] = (char *)(s->tile + r * s->ld + c);
+                base[0] = base[m->n_in] = (char *)lnt_moved(s->tile, r * s->ld + c, t->half ? 2 : 4);
             lnt_map_run(m, base, s->ld, r, m->rows - r < rows ? m->rows - r : rows, c,
                         m->cols - c < cols ? m->cols - c : cols);
         }
@@ -459,7 +519,7 @@ static void judge_scene(trial *t, scene *s)
         const lnt_cell cell = s->program.epilogue ? LNT_CELL_F32 : cell_of(s->out[o].info.dtype);
         const char *first = data_of(&s->out[o]);
         for (int64_t i = 0; i < s->elements; i++) {
-            const float got = s->program.epilogue ? s->tile[i / s->cols * s->ld + i % s->cols]
+            const float got = s->program.epilogue ? lane(t, s->tile, i / s->cols * s->ld + i % s->cols)
                                                   : cell_value(cell, first + i * cell_bytes[cell]);
             if (same(got, s->expected[o][i]))
                 continue;
@@ -480,7 +540,8 @@ static void judge_scene(trial *t, scene *s)
 static lnt_status check_map(trial *t, scene *s, lnt_bump *memory, lnt_level level)
 {
     lnt_error err = {.code = LNT_OK};
-    lnt_site site = {.err = &err, .memory = memory, .level = level, .kernels = lnt_kernels_of(level)};
+    lnt_site site = {
+        .err = &err, .memory = memory, .level = level, .kernels = lnt_kernels_of(level), .half = t->half};
     const lnt_operand *in[MAX_IN], *out[MAX_OUT];
     lnt_map m;
     make_scene(t, s);
@@ -494,6 +555,11 @@ static lnt_status check_map(trial *t, scene *s, lnt_bump *memory, lnt_level leve
         return LNT_OK;
     }
     LNT_TRY(lnt_map_make(&site, &s->program, in, out, &m));
+    if (t->half && !lnt_code_is_half(m.code)) {
+        lnt_bump_reset(memory);
+        return LNT_OK;
+    }
+    t->halves += t->half;
     if (s->in_place)
         memcpy(s->out[0].bytes, s->in[0].bytes, sizeof s->in[0].bytes);
     expect(t, s);
@@ -516,18 +582,35 @@ static lnt_status check_maps(trial *t, lnt_level level)
     return status;
 }
 
+/* Instructions that the table has, and programs of them. In half arithmetic there are no masks to judge. */
+static lnt_status check_table(trial *t, lnt_level level)
+{
+    for (unsigned op = 0; op < lnt_judged_count; op++) {
+        const lnt_judged *judged = &lnt_judged_instrs[op];
+        const bool there = judged->judge && t->kernels->instr[op] && !(t->half && strchr(judged->sources, 'm'));
+        for (unsigned i = 0; there && i < ROUNDS; i++)
+            check_instr(t, op);
+    }
+    return check_maps(t, level);
+}
+
 lnt_status lnt_check_program(lnt_level level, uint64_t seed, lnt_check_report *r)
 {
+    const lnt_kernels *k = lnt_kernels_of(level);
     trial t = {.report = r,
                .level = lnt_level_text(level),
                .seed = seed,
                .random = seed * 2 + 1,
-               .kernels = lnt_kernels_of(level)->program};
-    for (unsigned op = 0; op < lnt_judged_count; op++)
-        for (unsigned i = 0; lnt_judged_instrs[op].judge && op != LNT_I_CONST && i < ROUNDS; i++)
-            check_instr(&t, op);
+               .kernels = k->program};
     for (unsigned cell = 0; cell < LNT_CELL_COUNT; cell++)
         check_cells(&t, (lnt_cell)cell);
-    LNT_TRY(check_maps(&t, level));
+    LNT_TRY(check_table(&t, level));
+    if (k->half->program) {
+        t.half = true;
+        t.kernels = k->half->program;
+        LNT_TRY(check_table(&t, level));
+        if (t.halves < MAP_ROUNDS / 20)
+            lnt_check_fail(r, "only %u programs are computed in halves at %s", t.halves, t.level);
+    }
     return r->failures ? LNT_E_INTERNAL : LNT_OK;
 }

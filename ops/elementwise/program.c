@@ -2,7 +2,9 @@
 #include "ops/elementwise/program.h"
 
 #include "base/lnt_assert.h"
+#include "base/half.h"
 #include "ops/elementwise/program_run.h"
+#include "ops/half_kernels.h"
 
 #include <math.h>
 #include <string.h>
@@ -261,6 +263,73 @@ static void join_neighbors(work *w)
     }
 }
 
+/* ---- half arithmetic ---- */
+
+static bool is_normal_half(float x)
+{
+    return x == 0 || (fabsf(x) >= 0x1p-14f && fabsf(x) <= LNT_F16_MAX);
+}
+
+/* Can a result of the instruction be no larger than 1, or than its own immediates? */
+static bool is_bounded(unsigned op)
+{
+    return op == LNT_I_SIGMOID || op == LNT_I_TANH || op == LNT_I_HARD_SIGMOID || op == LNT_I_CLIP ||
+           (op >= LNT_C_ADD_CLIP && op <= LNT_C_MUL_ADD_CLIP);
+}
+
+/* How many operands' magnitudes multiply to that of a result; degree[]: of values. */
+static unsigned degree_of(const work *w, unsigned i, const uint8_t *degree)
+{
+    const unsigned op = w->instr[i].op;
+    const uint8_t *src = w->instr[i].src;
+    unsigned most = 0;
+    for (unsigned j = 0; j < w->instr[i].n_src; j++)
+        most = degree[src[j]] > most ? degree[src[j]] : most;
+    if (is_bounded(op))
+        return w->instr[i].imm[0] > -INFINITY && w->instr[i].imm[1] < INFINITY ? 0 : most;
+    if (op == LNT_I_SQUARE)
+        return 2 * most;
+    if (op == LNT_I_MUL || op == LNT_C_MUL_ADD) {
+        const unsigned product = degree[src[0]] + degree[src[1]];
+        return product > most ? product : most;
+    }
+    return most;
+}
+
+/* Are the instruction's immediates halves? Bounds of a clip may be infinite, and are where they are larger. */
+static bool has_half_immediates(const work *w, unsigned i)
+{
+    const unsigned op = w->instr[i].op;
+    if (op == LNT_I_CLIP || (op >= LNT_C_ADD_CLIP && op <= LNT_C_MUL_ADD_CLIP))
+        return true;
+    return is_normal_half(w->instr[i].imm[0]) && is_normal_half(w->instr[i].imm[1]);
+}
+
+/* Has all of it a form in half arithmetic, and does no value on the way multiply two operands? Of a result that does,
+ * the halves in memory are as large as what is computed. */
+static bool computes_in_halves(const work *w, unsigned n_in, unsigned n_out, const lnt_program_kernels *k)
+{
+    uint8_t degree[MAX_VALUES] = {0};
+    memset(degree, 1, n_in);
+    for (unsigned i = 0; i < w->n_constants; i++)
+        if (!is_normal_half(w->constant[i]))
+            return false;
+    for (unsigned i = 0; i < w->n; i++) {
+        if (!w->instr[i].op)
+            continue;
+        if (!k->instr[w->instr[i].op] || !has_half_immediates(w, i))
+            return false;
+        const unsigned found = degree_of(w, i, degree), value = w->instr[i].value;
+        bool result = false;
+        for (unsigned o = 0; o < n_out; o++)
+            result |= w->out[o] == value && w->uses[value] == 1;
+        if (found > (result ? 2 : 1))
+            return false;
+        degree[value] = (uint8_t)found;
+    }
+    return true;
+}
+
 /* Slots: the operands', then temporaries, then constants. */
 typedef struct code_instr {
     lnt_instr_fn run;
@@ -323,8 +392,7 @@ static void emit(const work *w, lnt_code *c, const uint8_t *slot)
     for (unsigned i = 0; i < c->n_out; i++)
         c->out[i] = slot[w->out[i]];
     for (unsigned i = 0; i < w->n_constants; i++)
-        for (unsigned l = 0; l < LNT_VECTOR_MAX; l++)
-            c->constant[i][l] = w->constant[i];
+        c->kernels->load[LNT_CELL_F32](c->constant[i], &w->constant[i], 0, LNT_VECTOR_MAX);
 }
 
 enum {
@@ -333,7 +401,7 @@ enum {
     MAX_SLOTS = MAX_OPERANDS + MAX_WORK
 };
 
-const lnt_code *lnt_code_make(lnt_site *site, const lnt_program *p)
+const lnt_code *lnt_code_make(lnt_site *site, const lnt_program *p, bool halves)
 {
     work w;
     uint8_t slot[MAX_VALUES];
@@ -342,11 +410,12 @@ const lnt_code *lnt_code_make(lnt_site *site, const lnt_program *p)
     lnt_code *c = lnt_bump_alloc(site->memory, sizeof *c + w.n_constants * sizeof *c->constant, site->err);
     if (!c)
         return NULL;
-    c->kernels = site->kernels->program;
     c->n_in = operand_count(p);
     c->n_out = p->n_out;
     c->n_constants = w.n_constants;
     join_neighbors(&w);
+    const lnt_program_kernels *half = halves ? site->kernels->half->program : NULL;
+    c->kernels = half && computes_in_halves(&w, c->n_in, c->n_out, half) ? half : site->kernels->program;
     place_values(&w, c, slot);
     emit(&w, c, slot);
     const int64_t fitting = SLOT_MEMORY / c->n_slots / 64 * 64;
@@ -355,6 +424,11 @@ const lnt_code *lnt_code_make(lnt_site *site, const lnt_program *p)
     for (unsigned i = 1; i < c->n_out; i++)
         c->direct = c->direct && c->out[i] != c->out[0];
     return c;
+}
+
+bool lnt_code_is_half(const lnt_code *c)
+{
+    return c->kernels->cell == LNT_CELL_F16;
 }
 
 /* ---- running ---- */
@@ -377,14 +451,20 @@ typedef struct part {
     int64_t row, rows, col, cols;
 } part;
 
+/* Lanes of a register from lane i on; of halves, which are handed around as floats, half as far. */
+static float *lanes(const lnt_code *c, const float *reg, int64_t i)
+{
+    return lnt_moved(reg, i, c->kernels->cell == LNT_CELL_F16 ? sizeof(uint16_t) : sizeof(float));
+}
+
 static float *slot_memory(frame *f, unsigned slot)
 {
     return f->memory + (int64_t)slot * f->code->block;
 }
 
-static bool lies_dense(const lnt_view *v, const part *b)
+static bool lies_dense(const lnt_code *c, const lnt_view *v, const part *b)
 {
-    return v->cell == LNT_CELL_F32 && v->col_stride == 1 && (b->rows == 1 || v->row_stride == b->cols);
+    return v->cell == c->kernels->cell && v->col_stride == 1 && (b->rows == 1 || v->row_stride == b->cols);
 }
 
 static size_t cell_bytes(lnt_cell cell)
@@ -411,7 +491,7 @@ static void load_operand(frame *f, unsigned i, const part *b, bool whole_vectors
         return;
     }
     f->step[i] = 1;
-    if (whole_vectors && lies_dense(v, b)) {
+    if (whole_vectors && lies_dense(f->code, v, b)) {
         f->at[i] = (const float *)(const void *)element(v, b->row, b->col);
         return;
     }
@@ -420,7 +500,7 @@ static void load_operand(frame *f, unsigned i, const part *b, bool whole_vectors
     if (f->loaded[i])
         return;
     for (int64_t r = 0; r < b->rows; r++)
-        k->load[v->cell](reg + r * b->cols, element(v, b->row + r, b->col), v->col_stride, b->cols);
+        k->load[v->cell](lanes(f->code, reg, r * b->cols), element(v, b->row + r, b->col), v->col_stride, b->cols);
     f->loaded[i] = v->row_stride == 0 && b->rows > 1;
 }
 
@@ -448,7 +528,7 @@ static const float *spread(frame *f, unsigned slot, int64_t n)
 {
     if (f->step[slot])
         return f->at[slot];
-    f->code->kernels->load[LNT_CELL_F32](slot_memory(f, slot), f->at[slot], 0, n);
+    f->code->kernels->load[f->code->kernels->cell](slot_memory(f, slot), f->at[slot], 0, n);
     return slot_memory(f, slot);
 }
 
@@ -459,12 +539,12 @@ static void run_part(frame *f, const part *b)
     for (unsigned i = 0; i < c->n_in; i++)
         load_operand(f, i, b, n == padded);
     const lnt_view *result = f->view + c->n_in;
-    const bool direct = c->direct && n == padded && lies_dense(result, b);
+    const bool direct = c->direct && n == padded && lies_dense(c, result, b);
     run_instrs(f, padded, direct ? (float *)(void *)element(result, b->row, b->col) : NULL);
     for (unsigned o = direct; o < c->n_out; o++) {
         const float *reg = spread(f, c->out[o], padded);
         for (int64_t r = 0; r < b->rows; r++)
-            c->kernels->store[result[o].cell](reg + r * b->cols, element(&result[o], b->row + r, b->col),
+            c->kernels->store[result[o].cell](lanes(c, reg, r * b->cols), element(&result[o], b->row + r, b->col),
                                               result[o].col_stride, b->cols);
     }
 }
@@ -484,9 +564,9 @@ static bool runs_in_place(const frame *f, int64_t cols)
 {
     const lnt_code *c = f->code;
     const part row = {.rows = 1, .cols = cols};
-    bool in_place = c->direct && c->n_instr == 1 && lies_dense(&f->view[c->n_in], &row);
+    bool in_place = c->direct && c->n_instr == 1 && lies_dense(c, &f->view[c->n_in], &row);
     for (unsigned i = 0; i < c->n_in; i++)
-        in_place = in_place && (f->view[i].col_stride == 0 || lies_dense(&f->view[i], &row));
+        in_place = in_place && (f->view[i].col_stride == 0 || lies_dense(c, &f->view[i], &row));
     return in_place;
 }
 

@@ -1,6 +1,7 @@
 /* program_kernels.h — the kernel table of the program family: one loop per instruction, over registers.
  *
- * A register is an array of floats, or of int32 lanes 0 or -1 for a mask. */
+ * A register is an array of floats, or of int32 lanes 0 or -1 for a mask. In half arithmetic, which has a table of its
+ * own (ops/half_kernels.h), it is an array of halves; there are no masks. */
 #ifndef LNT_OPS_ELEMENTWISE_PROGRAM_KERNELS_H
 #define LNT_OPS_ELEMENTWISE_PROGRAM_KERNELS_H
 
@@ -47,8 +48,10 @@ enum { LNT_VECTOR_MAX = 16 /* lanes of the widest level */ };
 
 typedef struct lnt_program_kernels {
     int64_t width; /* lanes of a vector */
+    lnt_cell cell; /* of a lane: LNT_CELL_F32 or LNT_CELL_F16 */
     lnt_instr_fn instr[LNT_C_COUNT];
-    /* n elements, stride elements apart (0: all the same), from or to memory aligned to its element only. */
+    /* n elements, stride elements apart (0: all the same), from or to memory aligned to its element only. In half
+     * arithmetic instructions and cells without a form are NULL. */
     void (*load[LNT_CELL_COUNT])(float *reg, const void *memory, int64_t stride, int64_t n);
     void (*store[LNT_CELL_COUNT])(const float *reg, void *memory, int64_t stride, int64_t n);
 } lnt_program_kernels;

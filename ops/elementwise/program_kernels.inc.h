@@ -1,42 +1,9 @@
 /* program_kernels.inc.h — the instruction loops and the way between memory and registers, for the level whose
  * file includes this. */
-#include "ops/elementwise/program_kernels.h"
-#include "ops/simd/simd_lanes.h"
+#include "ops/elementwise/program_loops.inc.h"
 #include "ops/simd/simd_narrow.h"
 #include "ops/simd/vmath.h"
 #include "ops/simd/vmath_arc.h"
-
-/* ---- instructions: A, B, C are the sources' lanes, P and Q the immediates ---- */
-
-#define LOOP(name, result, ...)                                                                              \
-    static void instr_##name(const lnt_instr_args *a)                                                        \
-    {                                                                                                        \
-        const int64_t n = a->n, step0 = a->step[0], step1 = a->step[1], step2 = a->step[2];                  \
-        const float *const s0 = a->src[0], *const s1 = a->src[1], *const s2 = a->src[2];                     \
-        float *const dst = a->dst;                                                                           \
-        const vf P = v_splat(a->imm[0]), Q = v_splat(a->imm[1]);                                             \
-        (void)step1, (void)step2, (void)s1, (void)s2, (void)P, (void)Q;                                      \
-        for (int64_t i = 0; i < n; i += LNT_VL) {                                                            \
-            const vf A = v_load(s0 + i * step0);                                                             \
-            __VA_ARGS__                                                                                      \
-            v_store(dst + i, (vf)(result));                                                                  \
-        }                                                                                                    \
-    }
-
-/* Functions of many instructions leave the processor no room to look ahead: the next block is asked for in
- * time, and so are the lines it will be written to. */
-#if LNT_VL >= 8
-enum { AHEAD = 512 };
-#define ASK_AHEAD __builtin_prefetch(s0 + (i + AHEAD) * step0), __builtin_prefetch(dst + i + AHEAD, 1);
-#else
-#define ASK_AHEAD
-#endif
-#define WITH_B const vf B = v_load(s1 + i * step1);
-#define WITH_C const vf C = v_load(s2 + i * step2);
-#define UNARY(name, result) LOOP(name, result, )
-#define HEAVY(name, result) LOOP(name, result, ASK_AHEAD)
-#define BINARY(name, result) LOOP(name, result, WITH_B)
-#define TERNARY(name, result) LOOP(name, result, WITH_B WITH_C)
 
 /* Functions with a short way for nearly all lanes: `near` is right for those that is_near tells, `any` for all.
  * With registers enough, and where size does not matter more, vectors go the short way side by side, without a
@@ -91,28 +58,15 @@ enum { SIDE_BY_SIDE = 3, GROUP = SIDE_BY_SIDE * LNT_VL };
 /* Those with one way for all lanes. */
 #define ONE_WAY(name, result) NEAR(name, vi_splat(-1), result, result)
 
-LNT_INLINE vf clip(vf x, vf low, vf high)
-{
-    return v_min(high, v_max(low, x));
-}
-
 LNT_INLINE vf sign(vf x)
 {
     const vf zero = v_splat(0), one = v_splat(1);
     return v_select(x > zero, one, v_select(x < zero, -one, x));
 }
 
-BINARY(ADD, A + B)
-BINARY(SUB, A - B)
-BINARY(MUL, A *B)
 BINARY(DIV, A / B)
-BINARY(MIN, v_min_or_nan(B, A))
-BINARY(MAX, v_max_or_nan(B, A))
 BINARY(POW, v_pow(A, B))
 BINARY(MOD, v_fmod(A, B))
-BINARY(PRELU, v_select(A < v_splat(0), A *B, A))
-UNARY(ABS, v_abs(A))
-UNARY(NEG, -A)
 UNARY(SQRT, v_sqrt(A))
 UNARY(RECIPROCAL, v_splat(1) / A)
 UNARY(FLOOR, v_floor(A))
@@ -127,12 +81,7 @@ ONE_WAY(TANH, v_tanh(A))
 NEAR(SIGMOID, v_within(A, 80), v_sigmoid_narrow(A), v_sigmoid(A))
 ONE_WAY(ERF, v_erf(A))
 NEAR(SOFTPLUS, v_within(A, 87), v_softplus_narrow(A), v_softplus(A))
-UNARY(RELU, v_max(v_splat(0), A))
-UNARY(CLIP, clip(A, P, Q))
-UNARY(LEAKY_RELU, v_select(A < v_splat(0), P *A, A))
 ONE_WAY(ELU, v_elu(A, P, Q))
-UNARY(HARD_SIGMOID, clip(P *A + Q, v_splat(0), v_splat(1)))
-UNARY(HARD_SWISH, A *clip(A *v_splat(1.0f / 6) + v_splat(0.5f), v_splat(0), v_splat(1)))
 ONE_WAY(GELU, v_gelu(A))
 ONE_WAY(GELU_TANH, v_gelu_tanh(A))
 NEAR(SILU, v_within(P *A, 80), v_gate_narrow(A, P *A), v_gate(A, P *A))
@@ -143,12 +92,10 @@ BINARY(LESS_EQUAL, A <= B)
 BINARY(GREATER, A > B)
 BINARY(GREATER_EQUAL, A >= B)
 BINARY(AND, (vi)A &(vi)B)
-BINARY(OR, (vi)A | (vi)B)
 BINARY(XOR, (vi)A ^ (vi)B)
 UNARY(NOT, ~(vi)A)
 TERNARY(WHERE, v_select((vi)A, B, C))
 UNARY(IS_NAN, v_is_nan(A))
-UNARY(SQUARE, A *A)
 UNARY(TO_FLOAT, (vi)A &(vi)v_splat(1))
 UNARY(TO_F16, v_round_f16(A))
 UNARY(TO_BF16, v_round_bf16(A))
@@ -161,10 +108,6 @@ HEAVY(COSH, v_cosh(A))
 HEAVY(ASINH, v_asinh(A))
 HEAVY(ACOSH, v_acosh(A))
 HEAVY(ATANH, v_atanh(A))
-TERNARY(MUL_ADD, A *B + C)
-BINARY(ADD_CLIP, clip(A + B, P, Q))
-BINARY(MUL_CLIP, clip(A *B, P, Q))
-TERNARY(MUL_ADD_CLIP, clip(A *B + C, P, Q))
 BINARY(NOT_EQUAL, A != B)
 
 /* ---- memory to registers and back ---- */
@@ -221,6 +164,7 @@ STORER(I64, int64_t, v_cut_i64(p, v), lnt_cut_i64(f))
 
 const lnt_program_kernels LNT_SIMD_NAME(lnt_program) = {
     .width = LNT_VL,
+    .cell = LNT_CELL_F32,
     .instr =
         {
 #define INSTR(number, name, sources, result, text) [number] = instr_##name,

@@ -1,10 +1,12 @@
 /* program_map.c — programs over tensors: broadcasting in any mix of storage orders, epilogues. */
 #include "ops/elementwise/program_run.h"
 
+#include "base/half.h"
 #include "base/lnt_assert.h"
 #include "ops/elementwise/epilogue.h"
 #include "ops/half_kernels.h"
 
+#include <math.h>
 #include <string.h>
 
 /* ---- making a map ---- */
@@ -188,6 +190,29 @@ static void set_tile(const lnt_site *site, lnt_map_operand *tile)
     tile->size = (uint8_t)lnt_site_element(site);
 }
 
+enum { CONSTANTS_SEEN = 4096 };
+
+/* Is o a constant of a few floats that are halves but for their last digits? */
+static bool rounds_to_halves(const lnt_operand *o)
+{
+    const int64_t n = lnt_operand_count(o);
+    bool small = o->constant && o->data && !o->packed && n >= 0 && n <= CONSTANTS_SEEN;
+    for (int64_t i = 0; small && i < n; i++)
+        small = fabsf(((const float *)o->data)[i]) <= LNT_F16_MAX;
+    return small;
+}
+
+/* Floats at run time may be larger than halves are. */
+static bool halves_alone(const lnt_map *m, const lnt_operand *const *in, const lnt_operand *const *out)
+{
+    for (unsigned i = 0; i < m->n_in + m->n_out; i++)
+        if (m->operand[i].cell != LNT_CELL_F16 &&
+            (m->operand[i].cell != LNT_CELL_F32 || is_tile(m, i) || i >= m->n_in ||
+             !rounds_to_halves(operand_of(m, i, in, out))))
+            return false;
+    return true;
+}
+
 lnt_status lnt_map_make(lnt_site *site, const lnt_program *p, const lnt_operand *const *in,
                         const lnt_operand *const *out, lnt_map *m)
 {
@@ -202,7 +227,7 @@ lnt_status lnt_map_make(lnt_site *site, const lnt_program *p, const lnt_operand 
         if (is_tile(m, i))
             set_tile(site, &m->operand[i]);
     }
-    m->code = lnt_code_make(site, p);
+    m->code = lnt_code_make(site, p, site->half && halves_alone(m, in, out));
     return m->code ? LNT_OK : site->err->code;
 }
 

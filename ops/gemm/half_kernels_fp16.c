@@ -6,6 +6,7 @@
 
 extern const struct lnt_gemm_kernels lnt_gemm_fp16;
 extern const struct lnt_conv_kernels lnt_conv_fp16;
+extern const struct lnt_program_kernels lnt_program_fp16;
 
 static void max_rows(const void *const *rows, int64_t n_rows, void *y, int64_t n)
 {
@@ -19,4 +20,5 @@ static void max_rows(const void *const *rows, int64_t n_rows, void *y, int64_t n
     }
 }
 
-const lnt_half_kernels lnt_half_fp16 = {.gemm = &lnt_gemm_fp16, .conv = &lnt_conv_fp16, .max_rows = max_rows};
+const lnt_half_kernels lnt_half_fp16 = {
+    .gemm = &lnt_gemm_fp16, .conv = &lnt_conv_fp16, .program = &lnt_program_fp16, .max_rows = max_rows};

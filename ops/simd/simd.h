@@ -689,6 +689,11 @@ LNT_INLINE vf v_load_floats(const float *p, unsigned n)
     return n == LNT_VL ? v_load(p) : v_load_n(p, n);
 }
 
+LNT_INLINE vi v_less(vf a, vf b)
+{
+    return a < b;
+}
+
 LNT_INLINE vf v_splat_float(float x)
 {
     return v_splat(x);

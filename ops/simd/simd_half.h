@@ -138,6 +138,17 @@ LNT_INLINE vf v_select(vi mask, vf a, vf b)
     return (vf)(((vi)a & mask) | ((vi)b & ~mask));
 }
 
+LNT_INLINE vf v_abs(vf x)
+{
+    return (vf)vabsq_f16((float16x8_t)x);
+}
+
+/* Lanes where a < b: all bits. GCC 12 compares halves one by one. */
+LNT_INLINE vi v_less(vf a, vf b)
+{
+    return (vi)vcltq_f16((float16x8_t)a, (float16x8_t)b);
+}
+
 /* NaN if either is. */
 LNT_INLINE vf v_min(vf a, vf b)
 {

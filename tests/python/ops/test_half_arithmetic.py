@@ -134,6 +134,34 @@ def test_a_gate_of_each_channel(tmp_path, program):
     check(tmp_path, program)
 
 
+@pytest.mark.parametrize("op, attributes", [
+    ("Sigmoid", {}), ("Tanh", {}), ("Mish", {}), ("Gelu", {}), ("Gelu", {"approximate": "tanh"}), ("HardSwish", {}), ("HardSigmoid", {}),
+    ("LeakyRelu", {"alpha": 0.1}), ("Abs", {}), ("Softplus", {})], ids=str)
+def test_a_function_behind_a_product_and_alone(tmp_path, program, op, attributes):
+    net = Net()
+    x = net.conv("x", 40, 16, 1, 1)
+    y = net.add(op, x, **attributes)
+    z = net.conv(net.add("Mul", y, x), 40, 40, 1, 1)
+    net.conv(net.add("Concat", net.add(op, net.add("Add", z, x), **attributes), y, axis=1), 12, 80, 1, 1, name="y")
+    net.save(tmp_path, [1, 16, 15, 13], "y")
+    check(tmp_path, program)
+
+
+def test_what_is_larger_than_halves_on_the_way(tmp_path, program):
+    """Constants and powers that no half holds, though what comes of them is small again."""
+    net = Net()
+    x = net.conv("x", 24, 16, 1, 1)
+    a = net.add("Mul", net.add("Mul", x, net.constant(np.float32(3e5))), net.constant(np.float32(3e-6)))
+    big = net.add("Mul", net.conv(x, 24, 24, 1, 1), net.constant(np.float32(60)))
+    cube = net.add("Mul", net.add("Mul", net.add("Mul", big, big), big), net.constant(np.float32(1e-6)))
+    scale = net.constant(np.linspace(1e5, 2e5, 24, dtype=np.float32).reshape(24, 1, 1))
+    back = net.constant(np.float32(1e-5))
+    c = net.add("Mul", net.add("Mul", net.conv(x, 24, 24, 1, 1), scale), back)
+    net.conv(net.add("Concat", a, cube, c, axis=1), 12, 72, 1, 1, name="y")
+    net.save(tmp_path, [1, 16, 9, 11], "y")
+    check(tmp_path, program)
+
+
 def test_operators_that_stay_float_stand_between(tmp_path, program):
     net = Net()
     x = net.conv("x", 30, 8, 3, 3)

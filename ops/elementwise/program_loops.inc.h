@@ -1,0 +1,66 @@
+/* program_loops.inc.h — loops of instructions, and those that are the same over floats and over halves, for the level whose
+ * file includes this. */
+#ifndef LNT_OPS_ELEMENTWISE_PROGRAM_LOOPS_INC_H
+#define LNT_OPS_ELEMENTWISE_PROGRAM_LOOPS_INC_H
+
+#include "ops/elementwise/program_kernels.h"
+#include "ops/simd/simd_lanes.h"
+
+/* ---- instructions: A, B, C are the sources' lanes, P and Q the immediates ---- */
+
+#define LOOP(name, result, ...)                                                                              \
+    static void instr_##name(const lnt_instr_args *a)                                                        \
+    {                                                                                                        \
+        const int64_t n = a->n, step0 = a->step[0], step1 = a->step[1], step2 = a->step[2];                  \
+        const elem *const s0 = ELEMS(a->src[0]), *const s1 = ELEMS(a->src[1]), *const s2 = ELEMS(a->src[2]);   \
+        elem *const dst = ELEMS_OUT(a->dst);                                                                 \
+        const vf P = v_splat_float(a->imm[0]), Q = v_splat_float(a->imm[1]);                                 \
+        (void)step1, (void)step2, (void)s1, (void)s2, (void)P, (void)Q;                                      \
+        for (int64_t i = 0; i < n; i += LNT_VL) {                                                            \
+            const vf A = v_load(s0 + i * step0);                                                             \
+            __VA_ARGS__                                                                                      \
+            v_store(dst + i, (vf)(result));                                                                  \
+        }                                                                                                    \
+    }
+
+/* Functions of many instructions leave the processor no room to look ahead: the next block is asked for in
+ * time, and so are the lines it will be written to. */
+#if LNT_VL >= 8
+enum { AHEAD = 512 };
+#define ASK_AHEAD __builtin_prefetch(s0 + (i + AHEAD) * step0), __builtin_prefetch(dst + i + AHEAD, 1);
+#else
+#define ASK_AHEAD
+#endif
+#define WITH_B const vf B = v_load(s1 + i * step1);
+#define WITH_C const vf C = v_load(s2 + i * step2);
+#define UNARY(name, result) LOOP(name, result, )
+#define HEAVY(name, result) LOOP(name, result, ASK_AHEAD)
+#define BINARY(name, result) LOOP(name, result, WITH_B)
+#define TERNARY(name, result) LOOP(name, result, WITH_B WITH_C)
+
+LNT_INLINE vf clip(vf x, vf low, vf high)
+{
+    return v_min(high, v_max(low, x));
+}
+
+BINARY(ADD, A + B)
+BINARY(SUB, A - B)
+BINARY(MUL, A *B)
+BINARY(MIN, v_min_or_nan(B, A))
+BINARY(MAX, v_max_or_nan(B, A))
+BINARY(PRELU, v_select(v_less(A, v_splat_float(0)), A *B, A))
+UNARY(ABS, v_abs(A))
+UNARY(NEG, -A)
+UNARY(RELU, v_max(v_splat_float(0), A))
+UNARY(CLIP, clip(A, P, Q))
+UNARY(LEAKY_RELU, v_select(v_less(A, v_splat_float(0)), P *A, A))
+UNARY(HARD_SIGMOID, clip(P *A + Q, v_splat_float(0), v_splat_float(1)))
+UNARY(HARD_SWISH, A *clip(A *v_splat_float(1.0f / 6) + v_splat_float(0.5f), v_splat_float(0), v_splat_float(1)))
+BINARY(OR, (vi)A | (vi)B)
+UNARY(SQUARE, A *A)
+TERNARY(MUL_ADD, A *B + C)
+BINARY(ADD_CLIP, clip(A + B, P, Q))
+BINARY(MUL_CLIP, clip(A *B, P, Q))
+TERNARY(MUL_ADD_CLIP, clip(A *B + C, P, Q))
+
+#endif
