@@ -1,5 +1,5 @@
-/* program_loops.inc.h — loops of instructions, and those that are the same over floats and over halves, for the level whose
- * file includes this. */
+/* program_loops.inc.h — loops of instructions, and those that are the same over floats and over halves, for the
+ * level whose file includes this. */
 #ifndef LNT_OPS_ELEMENTWISE_PROGRAM_LOOPS_INC_H
 #define LNT_OPS_ELEMENTWISE_PROGRAM_LOOPS_INC_H
 

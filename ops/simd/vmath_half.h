@@ -1,7 +1,7 @@
 /* vmath_half.h — functions of halves, for levels that compute with them (LNT_SIMD_FP16).
  *
- * A result is within 4 units in the last place of a half, or within 2^-12 where it is smaller: it is stored as a half and
- * multiplied with others next. NaN gives NaN. */
+ * A result is within 4 units in the last place of a half, or within 2^-9 where it is smaller: it is stored as a half
+ * and multiplied with others next. NaN gives NaN. */
 #ifndef LNT_OPS_SIMD_VMATH_HALF_H
 #define LNT_OPS_SIMD_VMATH_HALF_H
 
@@ -16,8 +16,8 @@ LNT_INLINE vf v_reciprocal(vf d)
 
 #define LNT_HALF_MAGIC 1536 /* 1.5 * 2^10: what is added to it is rounded to an integer, in its low bits */
 
-/* 2**(n + rest + scale) for the integer n that `shifted` holds, -14 <= n + scale; infinity for n + scale = 16. |rest| is
- * half at most. The polynomial is a minimax one, 1e-4 off. */
+/* 2**(n + rest + scale) for the integer n that `shifted` holds, -14 <= n + scale; infinity for n + scale = 16.
+ * |rest| is half at most. The polynomial is a minimax one, 1e-4 off. */
 LNT_INLINE vf v_exp2_split(vf shifted, vf rest, int16_t scale)
 {
     const vf one = v_splat(1), c3 = v_splat_float(0.05500893f), c2 = v_splat_float(0.24221099f),
@@ -44,7 +44,8 @@ LNT_INLINE vf v_sigmoid(vf x)
 LNT_INLINE vf v_tanh(vf x)
 {
     const vf a = v_abs(x), u = a * a, one = v_splat(1);
-    const vf series = v_fma(u, v_fma(u, v_splat_float(-17.0f / 315), v_splat_float(2.0f / 15)), v_splat_float(-1.0f / 3));
+    const vf c2 = v_splat_float(2.0f / 15), c3 = v_splat_float(-17.0f / 315);
+    const vf series = v_fma(u, v_fma(u, c3, c2), v_splat_float(-1.0f / 3));
     const vf near = v_fma(a * u, series, a);
     const vf far = v_fma(v_splat(-2), v_reciprocal(one + v_exp_beside_one(a + a)), one);
     const vi sign = (vi)x & vi_splat(INT16_MIN);
