@@ -1,8 +1,9 @@
 /* program.c — checking elementwise programs, and making them ready to run. */
 #include "ops/elementwise/program.h"
 
-#include "base/lnt_assert.h"
 #include "base/half.h"
+#include "base/lnt_assert.h"
+#include "formats/packed.h"
 #include "ops/elementwise/program_run.h"
 #include "ops/half_kernels.h"
 
@@ -414,7 +415,7 @@ const lnt_code *lnt_code_make(lnt_site *site, const lnt_program *p, bool halves)
     c->n_out = p->n_out;
     c->n_constants = w.n_constants;
     join_neighbors(&w);
-    const lnt_program_kernels *half = halves ? site->kernels->half->program : NULL;
+    const lnt_program_kernels *half = LNT_HAS_HALVES && halves ? site->kernels->half->program : NULL;
     c->kernels = half && computes_in_halves(&w, c->n_in, c->n_out, half) ? half : site->kernels->program;
     place_values(&w, c, slot);
     emit(&w, c, slot);
@@ -428,7 +429,7 @@ const lnt_code *lnt_code_make(lnt_site *site, const lnt_program *p, bool halves)
 
 bool lnt_code_is_half(const lnt_code *c)
 {
-    return c->kernels->cell == LNT_CELL_F16;
+    return LNT_HAS_HALVES && c->kernels->cell == LNT_CELL_F16;
 }
 
 /* ---- running ---- */
@@ -454,7 +455,7 @@ typedef struct part {
 /* Lanes of a register from lane i on; of halves, which are handed around as floats, half as far. */
 static float *lanes(const lnt_code *c, const float *reg, int64_t i)
 {
-    return lnt_moved(reg, i, c->kernels->cell == LNT_CELL_F16 ? sizeof(uint16_t) : sizeof(float));
+    return lnt_moved(reg, i, lnt_code_is_half(c) ? sizeof(uint16_t) : sizeof(float));
 }
 
 static float *slot_memory(frame *f, unsigned slot)
@@ -464,7 +465,7 @@ static float *slot_memory(frame *f, unsigned slot)
 
 static bool lies_dense(const lnt_code *c, const lnt_view *v, const part *b)
 {
-    return v->cell == c->kernels->cell && v->col_stride == 1 && (b->rows == 1 || v->row_stride == b->cols);
+    return v->cell == (lnt_code_is_half(c) ? LNT_CELL_F16 : LNT_CELL_F32) && v->col_stride == 1 && (b->rows == 1 || v->row_stride == b->cols);
 }
 
 static size_t cell_bytes(lnt_cell cell)
