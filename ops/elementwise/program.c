@@ -465,7 +465,8 @@ static float *slot_memory(frame *f, unsigned slot)
 
 static bool lies_dense(const lnt_code *c, const lnt_view *v, const part *b)
 {
-    return v->cell == (lnt_code_is_half(c) ? LNT_CELL_F16 : LNT_CELL_F32) && v->col_stride == 1 && (b->rows == 1 || v->row_stride == b->cols);
+    const lnt_cell lane = lnt_code_is_half(c) ? LNT_CELL_F16 : LNT_CELL_F32;
+    return v->cell == lane && v->col_stride == 1 && (b->rows == 1 || v->row_stride == b->cols);
 }
 
 static size_t cell_bytes(lnt_cell cell)
