@@ -271,11 +271,18 @@ static bool is_normal_half(float x)
     return x == 0 || (fabsf(x) >= 0x1p-14f && fabsf(x) <= LNT_F16_MAX);
 }
 
-/* Can a result of the instruction be no larger than 1, or than its own immediates? */
-static bool is_bounded(unsigned op)
+/* What may multiply an operand that comes no nearer to the largest half than an eighth (docs/accuracy.md). */
+static bool is_small(float x)
 {
-    return op == LNT_I_SIGMOID || op == LNT_I_TANH || op == LNT_I_HARD_SIGMOID || op == LNT_I_CLIP ||
-           (op >= LNT_C_ADD_CLIP && op <= LNT_C_MUL_ADD_CLIP);
+    return fabsf(x) <= 8;
+}
+
+/* Is the instruction's result small, whatever its sources are? */
+static bool is_bounded(unsigned op, const float *imm)
+{
+    const bool clips = op == LNT_I_CLIP || (op >= LNT_C_ADD_CLIP && op <= LNT_C_MUL_ADD_CLIP);
+    return op == LNT_I_SIGMOID || op == LNT_I_TANH || op == LNT_I_HARD_SIGMOID ||
+           (clips && is_small(imm[0]) && is_small(imm[1]));
 }
 
 /* How many operands' magnitudes multiply to that of a result; degree[]: of values. */
@@ -286,11 +293,12 @@ static unsigned degree_of(const work *w, unsigned i, const uint8_t *degree)
     unsigned most = 0;
     for (unsigned j = 0; j < w->instr[i].n_src; j++)
         most = degree[src[j]] > most ? degree[src[j]] : most;
-    if (is_bounded(op))
-        return w->instr[i].imm[0] > -INFINITY && w->instr[i].imm[1] < INFINITY ? 0 : most;
+    if (is_bounded(op, w->instr[i].imm))
+        return 0;
     if (op == LNT_I_SQUARE)
         return 2 * most;
-    if (op == LNT_I_MUL || op == LNT_C_MUL_ADD) {
+    if (op == LNT_I_MUL || op == LNT_I_PRELU || op == LNT_C_MUL_ADD || op == LNT_C_MUL_CLIP ||
+        op == LNT_C_MUL_ADD_CLIP) {
         const unsigned product = degree[src[0]] + degree[src[1]];
         return product > most ? product : most;
     }
@@ -312,9 +320,11 @@ static bool computes_in_halves(const work *w, unsigned n_in, unsigned n_out, con
 {
     uint8_t degree[MAX_VALUES] = {0};
     memset(degree, 1, n_in);
-    for (unsigned i = 0; i < w->n_constants; i++)
+    for (unsigned i = 0; i < w->n_constants; i++) {
         if (!is_normal_half(w->constant[i]))
             return false;
+        degree[FIRST_CONSTANT + i] = !is_small(w->constant[i]);
+    }
     for (unsigned i = 0; i < w->n; i++) {
         if (!w->instr[i].op)
             continue;

@@ -157,7 +157,10 @@ def test_what_is_larger_than_halves_on_the_way(tmp_path, program):
     scale = net.constant(np.linspace(1e5, 2e5, 24, dtype=np.float32).reshape(24, 1, 1))
     back = net.constant(np.float32(1e-5))
     c = net.add("Mul", net.add("Mul", net.conv(x, 24, 24, 1, 1), scale), back)
-    net.conv(net.add("Concat", a, cube, c, axis=1), 12, 72, 1, 1, name="y")
+    d = net.add("Mul", net.add("Mul", big, net.constant(np.float32(3000))), net.constant(np.float32(1e-3)))
+    e = net.add("Mul", net.add("Relu", net.add("Mul", big, net.add("Mul", x, net.constant(np.float32(500))))),
+                net.constant(np.float32(1e-3)))
+    net.conv(net.add("Concat", a, cube, c, d, e, axis=1), 12, 120, 1, 1, name="y")
     net.save(tmp_path, [1, 16, 9, 11], "y")
     check(tmp_path, program)
 
