@@ -50,9 +50,8 @@ ifneq ($(OPS_FROM),)
 TRIMMED := $(BUILD)/trimmed/ops/list.h
 CPPFLAGS += -I$(BUILD)/trimmed -include $(BUILD)/trimmed/absent.h $(if $(findstring aarch64,$(CROSS)),-DLNT_NEON_ONLY)
 OPT ?= -Os -g
-# Functions by name, whatever folder they are of. A library below 1 MB needs no page of stubs for an erratum of the A53.
+# Functions by name, whatever folder they are of.
 LDFLAGS += -Wl,--sort-section=name
-$(BUILD)/liblinnet.so: LDFLAGS += $(if $(findstring aarch64,$(CROSS)),-Xlinker --fix-cortex-a53-843419=adr)
 endif
 OPT ?= -O2 -g
 # Where a sanitizer watches, assertions and the checking run loop are awake (base/lnt_assert.h).

@@ -13,16 +13,19 @@ UNARY(GELU_TANH, v_gelu_tanh(A))
 UNARY(SILU, A *v_sigmoid(P *A))
 UNARY(MISH, v_mish(A))
 
-static void load_f16(float *reg, const void *memory, int64_t stride, int64_t n)
+static void move(elem *q, int64_t step_q, const elem *p, int64_t step_p, int64_t n)
 {
-    const elem *p = memory;
-    elem *q = ELEMS_OUT(reg);
     int64_t i = 0;
-    if (stride == 1)
+    if (step_p == 1 && step_q == 1)
         for (; i + LNT_VL <= n; i += LNT_VL)
             v_store(q + i, v_load(p + i));
     for (; i < n; i++)
-        q[i] = p[i * stride];
+        q[i * step_q] = p[i * step_p];
+}
+
+static void load_f16(float *reg, const void *memory, int64_t stride, int64_t n)
+{
+    move(ELEMS_OUT(reg), 1, memory, stride, n);
 }
 
 static void load_f32(float *reg, const void *memory, int64_t stride, int64_t n)
@@ -39,14 +42,7 @@ static void load_f32(float *reg, const void *memory, int64_t stride, int64_t n)
 
 static void store_f16(const float *reg, void *memory, int64_t stride, int64_t n)
 {
-    const elem *p = ELEMS(reg);
-    elem *q = memory;
-    int64_t i = 0;
-    if (stride == 1)
-        for (; i + LNT_VL <= n; i += LNT_VL)
-            v_store(q + i, v_load(p + i));
-    for (; i < n; i++)
-        q[i * stride] = p[i];
+    move(memory, stride, ELEMS(reg), 1, n);
 }
 
 /* Instructions without a form are NULL: a program that has one is computed in float. */
