@@ -66,12 +66,13 @@ LDLIBS += -lm
 
 CLANG := $(findstring clang,$(shell $(CC) --version 2>/dev/null))
 TARGET := $(shell $(CC) $(ARCH) -dumpmachine 2>/dev/null)
-ARCH_LEVELS := $(if $(findstring x86_64,$(TARGET)),avx2 avx512 avx512vnni amx,$(if $(findstring aarch64,$(TARGET)),neon fp16 dotprod i8mm,$(if $(ARMV7),neon)))
-ALL_LEVELS := avx2 avx512 avx512vnni amx neon fp16 dotprod i8mm
+ARCH_LEVELS := $(if $(findstring x86_64,$(TARGET)),avx2 avxvnni avx512 avx512vnni amx,$(if $(findstring aarch64,$(TARGET)),neon fp16 dotprod i8mm,$(if $(ARMV7),neon)))
+ALL_LEVELS := avx2 avxvnni avx512 avx512vnni amx neon fp16 dotprod i8mm
 # gcc would rather keep addresses in vector and mask registers than in memory: moved back they take the ports of the
 # multiply-adds. Without avx512bw masks are too narrow for it.
 KEEP_PORTS := $(if $(CLANG),,-mtune-ctrl=^inter_unit_moves_from_vec,^inter_unit_moves_to_vec)
 CFLAGS_avx2 := $(KEEP_PORTS) -mavx2 -mfma -mf16c
+CFLAGS_avxvnni := $(CFLAGS_avx2) -mavxvnni
 CFLAGS_avx512 := $(KEEP_PORTS) -mavx512f -mavx512dq -mavx512bw -mavx512vl -mfma -mf16c -mprefer-vector-width=512
 CFLAGS_avx512vnni := $(CFLAGS_avx512) -mavx512vnni
 CFLAGS_amx := $(CFLAGS_avx512) -mamx-tile -mamx-int8

@@ -42,22 +42,33 @@ static bool has_avx2(const features *f)
     return (f->c1 & needed) == needed && (f->saved & YMM_STATE) == YMM_STATE && (f->b7 & AVX2);
 }
 
+static bool has_avxvnni(const features *f)
+{
+    enum { AVX_VNNI = 1 << 4 };
+    return has_avx2(f) && (f->a71 & AVX_VNNI);
+}
+
 static bool has_avx512(const features *f)
 {
     enum { AVX512F = 1 << 16, AVX512DQ = 1 << 17, AVX512BW = 1 << 30, ZMM_STATE = 0xe6 };
     const unsigned needed = AVX512F | AVX512DQ | AVX512BW | 1u << 31 /* AVX512VL */;
-    return (f->b7 & needed) == needed && (f->saved & ZMM_STATE) == ZMM_STATE;
+    return has_avx2(f) && (f->b7 & needed) == needed && (f->saved & ZMM_STATE) == ZMM_STATE;
+}
+
+static bool has_avx512vnni(const features *f)
+{
+    enum { AVX512_VNNI = 1 << 11 };
+    return has_avx512(f) && (f->c7 & AVX512_VNNI);
 }
 
 /* Linux gives a process the registers of AMX when it asks for them. */
 static bool has_amx(const features *f)
 {
 #if defined(LNT_AMX_EMULATED)
-    (void)f;
-    return true;
+    return has_avx512vnni(f);
 #elif defined(__linux__)
     enum { AMX_TILE = 1 << 24, AMX_INT8 = 1 << 25, TILE_STATE = 0x60000, ASK = 0x1023, TILE_DATA = 18 };
-    return (f->d7 & AMX_TILE) && (f->d7 & AMX_INT8) && (f->saved & TILE_STATE) == TILE_STATE &&
+    return has_avx512vnni(f) && (f->d7 & AMX_TILE) && (f->d7 & AMX_INT8) && (f->saved & TILE_STATE) == TILE_STATE &&
            syscall(SYS_arch_prctl, ASK, TILE_DATA) == 0;
 #else
     (void)f;
@@ -122,6 +133,18 @@ static bool has_fp16(const features *f)
     const unsigned long needed = HWCAP_FPHP_BIT | HWCAP_ASIMDHP_BIT;
     return (f->hwcap & needed) == needed;
 }
+
+static bool has_dotprod(const features *f)
+{
+    enum { HWCAP_ASIMDDP_BIT = 1 << 20 };
+    return has_fp16(f) && (f->hwcap & HWCAP_ASIMDDP_BIT);
+}
+
+static bool has_i8mm(const features *f)
+{
+    enum { HWCAP2_I8MM_BIT = 1 << 13 };
+    return has_dotprod(f) && (f->hwcap2 & HWCAP2_I8MM_BIT);
+}
 #else
 static bool has_vfpv4(const features *f)
 {
@@ -154,17 +177,30 @@ bool lnt_cpu_in_order(void)
 #endif
 }
 
-lnt_level lnt_cpu_best_level(void)
+bool lnt_cpu_has(lnt_level level)
 {
     const features cpu = cpu_features();
-    int best = -1;
     (void)cpu;
+    switch (level) {
 #define LEVEL(ident, name, floats, half, int8, has)                                                          \
-    if (best + 1 == LNT_LEVEL_##ident && (has))                                                              \
-        best++;
+    case LNT_LEVEL_##ident: return has;
 #include "base/levels.h"
 #undef LEVEL
-    return (lnt_level)best;
+    default: return false;
+    }
+}
+
+/* The highest level that the CPU has, `most` at most. */
+static lnt_level best_up_to(int most)
+{
+    while (most > 0 && !lnt_cpu_has((lnt_level)most))
+        most--;
+    return (lnt_level)most;
+}
+
+lnt_level lnt_cpu_best_level(void)
+{
+    return best_up_to(LNT_LEVEL_COUNT - 1);
 }
 
 static const char *const level_text[LNT_LEVEL_COUNT] = {
@@ -190,7 +226,7 @@ bool lnt_level_from_text(const char *name, lnt_level *out)
 
 lnt_level lnt_cpu_level(void)
 {
-    lnt_level best = lnt_cpu_best_level(), asked;
+    lnt_level asked;
     const char *name = getenv("LINNET_LEVEL");
-    return name && lnt_level_from_text(name, &asked) && asked < best ? asked : best;
+    return name && lnt_level_from_text(name, &asked) ? best_up_to((int)asked) : lnt_cpu_best_level();
 }

@@ -68,7 +68,7 @@ static void describe(const machine *m, lnt_json *j)
         printf("linnet %s\ncpu      %s\nthreads  %" PRIu32 "\npages    %ld bytes, %s\nlevels   ",
                lnt_version(), m->cpu, m->threads, m->page, byte_order());
         for (unsigned i = 0; i < LNT_LEVEL_COUNT; i++)
-            printf("%s%s", lnt_level_text((lnt_level)i), i <= m->best ? " " : " (not on this CPU) ");
+            printf("%s%s", lnt_level_text((lnt_level)i), lnt_cpu_has((lnt_level)i) ? " " : " (not on this CPU) ");
         printf("\nchosen   %s%s%s\n", lnt_level_text(m->chosen),
                m->in_order ? ", for cores that run in order" : "",
                getenv("LINNET_LEVEL") ? " (LINNET_LEVEL is set)" : "");
@@ -81,7 +81,8 @@ static void describe(const machine *m, lnt_json *j)
     lnt_json_text(j, "byte_order", byte_order());
     lnt_json_begin(j, "levels", '[');
     for (unsigned i = 0; i <= m->best; i++)
-        lnt_json_text(j, NULL, lnt_level_text((lnt_level)i));
+        if (lnt_cpu_has((lnt_level)i))
+            lnt_json_text(j, NULL, lnt_level_text((lnt_level)i));
     lnt_json_end(j, ']');
     lnt_json_text(j, "chosen", lnt_level_text(m->chosen));
     lnt_json_bool(j, "in_order", m->in_order);
@@ -119,6 +120,8 @@ static int check_kernels(const machine *m, lnt_json *j)
     lnt_table_begin(&t, "llrrl", heads);
     for (size_t i = 0; checks[i].name; i++)
         for (unsigned level = 0; level <= m->best; level++) {
+            if (!lnt_cpu_has((lnt_level)level))
+                continue;
             lnt_check_report r = {0};
             const lnt_status status = checks[i].check((lnt_level)level, (uint64_t)given.seed, &r);
             check_row(&t, j, checks[i].name, (lnt_level)level, &r, status);

@@ -145,7 +145,7 @@ static lnt_status take_options(lnt_session *s, const lnt_session_options *o, lnt
         lnt_level level;
         LNT_REQUIRE(lnt_level_from_text(options.level, &level), err, LNT_E_ARGUMENT,
                     "this build has no level %s; linnet doctor lists them", options.level);
-        LNT_REQUIRE(level <= lnt_cpu_best_level(), err, LNT_E_ARGUMENT, "this CPU cannot run level %s",
+        LNT_REQUIRE(lnt_cpu_has(level), err, LNT_E_ARGUMENT, "this CPU cannot run level %s",
                     options.level);
         s->level = level;
     }

@@ -415,7 +415,7 @@ int lnt_bench_kernels(const lnt_verb *verb, const lnt_texts *words, const char *
     lnt_level first = lnt_cpu_level(), last = first;
     if (level && strcmp(level, "all") == 0)
         first = (lnt_level)0, last = lnt_cpu_best_level();
-    else if (level && (!lnt_level_from_text(level, &first) || first > lnt_cpu_best_level()))
+    else if (level && (!lnt_level_from_text(level, &first) || !lnt_cpu_has(first)))
         return lnt_usage_error(verb, "this CPU has no level '%s' (see `linnet doctor`)", level);
     else if (level)
         last = first;
@@ -423,7 +423,8 @@ int lnt_bench_kernels(const lnt_verb *verb, const lnt_texts *words, const char *
     if (json)
         lnt_json_begin(&to.json, NULL, '[');
     for (unsigned l = first; l <= last && status == LNT_OK; l++)
-        status = measure_level(&to, words, (lnt_level)l, &err);
+        if (lnt_cpu_has((lnt_level)l))
+            status = measure_level(&to, words, (lnt_level)l, &err);
     if (json)
         lnt_json_end(&to.json, ']');
     lnt_table_print(&to.table, json ? stderr : stdout);

@@ -196,6 +196,8 @@ void lnt_costs_measure(lnt_costs *c)
     memset(c, 0, sizeof *c);
     const lnt_level best = lnt_cpu_level();
     for (unsigned i = 0; i <= best; i++) {
+        if (!lnt_cpu_has((lnt_level)i))
+            continue;
         lnt_cost_level *l = &c->level[c->n_levels++];
         snprintf(l->name, sizeof l->name, "%s", lnt_level_text((lnt_level)i));
         l->float_gflops = lnt_check_float_rate((lnt_level)i, turn_seconds);

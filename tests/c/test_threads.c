@@ -131,7 +131,8 @@ static void sessions_side_by_side(void **state)
     converted c;
     subject_convert(*state, &c);
     for (int level = 0; level <= (int)lnt_cpu_best_level(); level++)
-        at_level(&c, lnt_level_text((lnt_level)level));
+        if (lnt_cpu_has((lnt_level)level))
+            at_level(&c, lnt_level_text((lnt_level)level));
     subject_free(&c);
 }
 
