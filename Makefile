@@ -111,7 +111,7 @@ ifneq ($(SNDFILE),)
 AUDIO_LIBS := -lsndfile -lsamplerate
 endif
 
-.PHONY: all objects python unit faults valgrind help check test test-long bench bench-arm peers zoo zoo-torch demo deps deps-test deps-arm deps-arm-peers deps-long clean install boards replay fuzz deb bundle \
+.PHONY: all objects python unit faults valgrind help check test test-long bench bench-arm bench-ops peers zoo zoo-torch demo deps deps-test deps-arm deps-arm-peers deps-long clean install boards replay fuzz deb bundle \
         fuzz-targets hooks
 .DEFAULT_GOAL := all
 
@@ -408,6 +408,10 @@ test-long: deps-test  ## everything: more compilers, boards, seeds
 bench: deps-test zoo  ## against onnxruntime on every bench model: BENCHMARKS.md and docs/bench.svg
 	$(Q)$(MAKE) --no-print-directory $(BUILD)/linnet
 	$(Q)$(PYTHON) tests/bench/bench.py $(BENCH)
+
+# BENCH="--new", a pattern of rows: see tests/bench/ops/README.md.
+bench-ops: deps-test $(BUILD)/linnet  ## single operators against onnxruntime: docs/operators-speed.md
+	$(Q)$(PYTHON) tests/bench/ops/bench_ops.py $(BENCH)
 
 # Other engines, 8 GB: PyPI's torch comes with CUDA, and what makes LiteRT's files with a tensorflow of its own.
 PEERS := .deps/peers/ready .deps/peers-tf/ready

@@ -186,6 +186,8 @@ static lnt_status measure_starts(const lnt_paired_options *o, const lnt_named *i
     static const char *const name[2] = {"linnet", "onnxruntime"};
     lnt_paired_side *const side[2] = {&d->linnet, &d->ort};
     const size_t n = (size_t)o->starts;
+    if (!n)
+        return LNT_OK;
     starts warm[2] = {make_starts(n), make_starts(n)}, cold[2] = {make_starts(n), make_starts(n)};
     for (size_t i = 0; i < n; i++)
         for (int k = 0; k < 2; k++) {
@@ -318,6 +320,10 @@ static lnt_status measure_rounds(const lnt_paired_options *o, const lnt_named *i
             status = start(o, "onnxruntime", in, n_in, &side[1], err);
         if (status == LNT_OK)
             status = take_turns(side, rounds, taken, k * rounds, err);
+        if (!o->starts) {
+            d->linnet.reply = side[0].reply;
+            d->ort.reply = side[1].reply;
+        }
         stop(&side[0]);
         stop(&side[1]);
         LNT_TRY(status);
