@@ -2,10 +2,13 @@
 #include "base/lnt_assert.h"
 #include "ops/data/data.h"
 #include "ops/number.h"
+#include "ops/rows/row.h"
+#include "ops/vectorize.h"
 
 #include <string.h>
 
 typedef struct rotary_params {
+    const lnt_row_kernels *row;
     int64_t batch, heads, length, head, rotated; /* extents; channels of a head that are rotated */
     int64_t head_step, position_step; /* elements between heads and between positions of the input */
     bool interleaved;
@@ -13,7 +16,7 @@ typedef struct rotary_params {
                    void *y);
 } rotary_params;
 
-/* One head at one position. */
+/* One head at one position: channel i of the first half and of the second, or neighbors, are a pair. */
 #define ROTATE(DT, T, load, store)                                                                           \
     static void rotate_##DT(const rotary_params *p, const void *in, const void *cosine, const void *sine,    \
                             void *out)                                                                       \
@@ -29,9 +32,26 @@ typedef struct rotary_params {
         }                                                                                                    \
         memcpy(y + p->rotated, x + p->rotated, (size_t)(p->head - p->rotated) * sizeof *y);                  \
     }
-ROTATE(FLOAT, float, lnt_as_float, lnt_as_float)
 ROTATE(FLOAT16, uint16_t, lnt_f16_to_float, lnt_float_to_f16)
 ROTATE(BFLOAT16, uint16_t, lnt_bf16_to_float, lnt_float_to_bf16)
+
+static void rotate_neighbors(const float *x, const float *c, const float *s, float *y, int64_t pairs)
+{
+    LNT_INDEPENDENT
+    for (int64_t i = 0; i < pairs; i++) {
+        const float a = x[2 * i], b = x[2 * i + 1];
+        y[2 * i] = c[i] * a - s[i] * b;
+        y[2 * i + 1] = s[i] * a + c[i] * b;
+    }
+}
+
+static void rotate_FLOAT(const rotary_params *p, const void *in, const void *cosine, const void *sine, void *out)
+{
+    const float *x = in;
+    float *y = out;
+    (p->interleaved ? rotate_neighbors : p->row->rotate_halves)(x, cosine, sine, y, p->rotated / 2);
+    memcpy(y + p->rotated, x + p->rotated, (size_t)(p->head - p->rotated) * sizeof *y);
+}
 
 typedef struct rotary_job {
     const rotary_params *p;
@@ -138,6 +158,7 @@ lnt_status lnt_bind_rotary(lnt_site *site)
     rotary_params *p = lnt_bind_params(site, sizeof *p);
     if (!p)
         return LNT_E_MEMORY;
+    p->row = site->kernels->row;
     LNT_TRY(read_layout(site, p));
     LNT_TRY(check_caches(site, p));
     switch (site->in[0]->dtype) {

@@ -284,6 +284,23 @@ static void check_windows(bench *t)
     guards(t, &t->y, "pick_max");
 }
 
+static void check_rotate_halves(bench *t)
+{
+    const int64_t n = t->n / 2;
+    fill(t, &t->x, 1, false);
+    fill(t, &t->a, 1, false);
+    fill(t, &t->b, 1, false);
+    memcpy(t->y.memory, t->x.memory, sizeof t->x.memory);
+    t->y.f = t->y.memory + (t->x.f - t->x.memory); /* in place */
+    t->kernels->rotate_halves(t->y.f, t->a.f, t->b.f, t->y.f, n);
+    for (int64_t i = 0; i < n; i++) {
+        const double c = t->a.d[i], s = t->b.d[i], x = t->x.d[i], mate = t->x.d[n + i];
+        compare(t, "rotate_halves", i, t->y.f[i], c * x - s * mate, 4 * unit * (fabs(c * x) + fabs(s * mate)));
+        compare(t, "rotate_halves", n + i, t->y.f[n + i], s * x + c * mate, 4 * unit * (fabs(s * x) + fabs(c * mate)));
+    }
+    guards(t, &t->y, "rotate_halves");
+}
+
 static void check_first_beyond(bench *t)
 {
     const bool least = below(t, 2) != 0;
@@ -448,6 +465,8 @@ lnt_status lnt_check_row(lnt_level level, uint64_t seed, lnt_check_report *r)
             check_look_up(t);
         check_windows(t);
         check_pixels(t);
+        if (t->kernels->rotate_halves)
+            check_rotate_halves(t);
         if (t->kernels->first_beyond)
             check_first_beyond(t);
         if (t->int8)

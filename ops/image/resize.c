@@ -386,7 +386,8 @@ static lnt_status fill_axis(lnt_site *site, const method *m, const request *r, u
         return LNT_SITE_FAIL(site, LNT_E_LIMIT, "scale %g along axis %u reads %g elements for each", scale, d,
                              taps);
     if (a->in > INT32_MAX)
-        return LNT_SITE_FAIL(site, LNT_E_LIMIT, "axis %u has %lld elements, of at most %d", d, (long long)a->in, INT32_MAX);
+        return LNT_SITE_FAIL(site, LNT_E_LIMIT, "axis %u has %lld elements, of at most %d", d, (long long)a->in,
+                             INT32_MAX);
     a->taps = (unsigned)taps;
     const size_t n = (size_t)a->out * a->taps;
     a->index = lnt_bump_alloc(site->memory, n * sizeof *a->index, site->err);

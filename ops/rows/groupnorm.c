@@ -11,12 +11,15 @@
 #include <math.h>
 #include <string.h>
 
+enum { ROW_WIDTH = 256 }; /* elements that a row kernel is worth calling for */
+
 typedef struct groupnorm {
     const lnt_row_kernels *row;
     int64_t batch, channels, positions, groups;
     double epsilon;
     bool channels_last;
-    size_t thread_bytes; /* scratch for three rows of channels */
+    int64_t fold;        /* positions of channels-last images taken together: few channels are short rows */
+    size_t thread_bytes; /* scratch for three rows of as many channels */
 } groupnorm;
 
 typedef struct groupnorm_job {
@@ -56,7 +59,9 @@ lnt_status lnt_bind_groupnorm(lnt_site *site)
         p->positions *= x->dims[d];
     p->groups = lnt_attr_i(site->node, "num_groups", p->channels);
     p->epsilon = (double)lnt_attr_f(site->node, "epsilon", 1e-5f);
-    p->channels_last = x->order == LNT_ORDER_CHANNELS_LAST;
+    p->channels_last = x->order == LNT_ORDER_CHANNELS_LAST && p->channels > 1;
+    p->fold = p->channels > 0 ? lnt_least(ROW_WIDTH / p->channels, p->positions) : 0;
+    p->fold = p->fold < 1 ? 1 : p->fold;
     LNT_REQUIRE(p->channels == 0 || (p->groups > 0 && p->channels % p->groups == 0), site->err,
                 LNT_E_ARGUMENT, "%lld channels cannot be split into %lld groups", (long long)p->channels,
                 (long long)p->groups);
@@ -64,7 +69,7 @@ lnt_status lnt_bind_groupnorm(lnt_site *site)
         LNT_REQUIRE(lnt_operand_count(site->in[i]) == p->channels, site->err, LNT_E_SHAPE,
                     "input %u must hold one number per channel, %lld", i, (long long)p->channels);
     if (p->channels_last) {
-        p->thread_bytes = lnt_round_up((size_t)p->channels * 3 * sizeof(double), LNT_ALIGN);
+        p->thread_bytes = lnt_round_up((size_t)(p->channels * p->fold) * 3 * sizeof(double), LNT_ALIGN);
         lnt_bind_scratch(site, p->thread_bytes * site->threads);
     }
     site->step->run = run_groupnorm;

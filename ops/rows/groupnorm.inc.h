@@ -20,22 +20,40 @@ static lnt_status NAME(groups)(lnt_kernel *k, void *arg, int64_t begin, int64_t 
     return LNT_OK;
 }
 
-/* Mean and variance of each channel of an image [positions][channels]; row is working memory. */
-static void NAME(channel_moments)(const groupnorm *p, const R *x, R *mean, R *variance, R *row)
+/* A number of each channel, from v to p->fold positions' worth of them. */
+static void NAME(spread)(const groupnorm *p, const R *v, R *to)
+{
+    const size_t bytes = (size_t)p->channels * sizeof *v;
+    for (int64_t i = 0; i < p->fold; i++)
+        if (to + i * p->channels != v)
+            memcpy(to + i * p->channels, v, bytes);
+}
+
+/* Adds up what p->fold positions hold of each channel, times `by`, and gives all of them the sum. */
+static void NAME(join)(const groupnorm *p, R *v, R by)
 {
     const int64_t n = p->channels;
-    memset(mean, 0, (size_t)n * sizeof *mean);
-    memset(variance, 0, (size_t)n * sizeof *variance);
-    for (int64_t i = 0; i < p->positions; i++)
-        ROW(p)->add(mean, x + i * n, n);
+    for (int64_t i = n; i < n * p->fold; i += n)
+        ROW(p)->add(v, v + i, n);
     for (int64_t c = 0; c < n; c++)
-        mean[c] /= (R)p->positions;
-    for (int64_t i = 0; i < p->positions; i++) {
-        ROW(p)->subtract(x + i * n, mean, row, n);
-        ROW(p)->add_squares(variance, row, n);
+        v[c] *= by;
+    NAME(spread)(p, v, v);
+}
+
+/* Mean and variance of each channel of an image [positions][channels], p->fold times; row is working memory. */
+static void NAME(channel_moments)(const groupnorm *p, const R *x, R *mean, R *variance, R *row)
+{
+    const int64_t wide = p->channels * p->fold, all = p->channels * p->positions;
+    memset(mean, 0, (size_t)wide * sizeof *mean);
+    memset(variance, 0, (size_t)wide * sizeof *variance);
+    for (int64_t i = 0; i < all; i += wide)
+        ROW(p)->add(mean, x + i, lnt_least(wide, all - i));
+    NAME(join)(p, mean, 1 / (R)p->positions);
+    for (int64_t i = 0; i < all; i += wide) {
+        ROW(p)->subtract(x + i, mean, row, lnt_least(wide, all - i));
+        ROW(p)->add_squares(variance, row, lnt_least(wide, all - i));
     }
-    for (int64_t c = 0; c < n; c++)
-        variance[c] /= (R)p->positions;
+    NAME(join)(p, variance, 1 / (R)p->positions);
 }
 
 /* Channels-last images; item = image. */
@@ -44,11 +62,12 @@ static lnt_status NAME(images)(lnt_kernel *k, void *arg, int64_t begin, int64_t 
     const groupnorm_job *j = arg;
     const groupnorm *p = j->p;
     const int64_t n = p->channels, per_group = n / p->groups;
-    R *mean = (R *)((char *)j->scratch + thread * p->thread_bytes), *factor = mean + n, *row = factor + n;
+    const int64_t wide = n * p->fold, all = n * p->positions;
+    R *mean = (R *)((char *)j->scratch + thread * p->thread_bytes), *factor = mean + wide, *row = factor + wide;
     (void)k;
     for (int64_t image = begin; image < end; image++) {
-        const R *x = (const R *)j->x + image * n * p->positions;
-        R *y = (R *)j->y + image * n * p->positions;
+        const R *x = (const R *)j->x + image * all;
+        R *y = (R *)j->y + image * all;
         NAME(channel_moments)(p, x, mean, factor, row);
         for (int64_t g = 0; g < n; g += per_group) {
             double total = 0, spread = 0;
@@ -63,8 +82,11 @@ static lnt_status NAME(images)(lnt_kernel *k, void *arg, int64_t begin, int64_t 
                 factor[c] = (R)f * ((const R *)j->scale)[c];
             }
         }
-        for (int64_t i = 0; i < p->positions; i++)
-            ROW(p)->shift_scale_each(x + i * n, y + i * n, n, mean, factor, j->bias);
+        NAME(spread)(p, mean, mean);
+        NAME(spread)(p, factor, factor);
+        NAME(spread)(p, j->bias, row);
+        for (int64_t i = 0; i < all; i += wide)
+            ROW(p)->shift_scale_each(x + i, y + i, lnt_least(wide, all - i), mean, factor, row);
     }
     return LNT_OK;
 }

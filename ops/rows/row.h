@@ -56,6 +56,8 @@ typedef struct lnt_row_kernels {
     /* where x beats best, best = x and at = index; ties and NaN as in argmax and argmin */
     void (*pick_max)(float *best, int32_t *at, const float *x, int32_t index, bool least, bool last,
                      int64_t n);
+    /* Pairs x[i], x[n + i] rotated: y[i] = c[i] * x[i] - s[i] * x[n + i], y[n + i] = s[i] * x[i] + c[i] * x[n + i] */
+    void (*rotate_halves)(const float *x, const float *c, const float *s, float *y, int64_t n);
     /* index of the first element that is above limit (below it, where least), or NaN; n if there is none */
     int64_t (*first_beyond)(const float *x, int64_t n, float limit, bool least);
 } lnt_row_kernels;

@@ -371,6 +371,16 @@ static void pick_max(float *best, int32_t *at, const float *x, int32_t index, bo
     }
 }
 
+static void rotate_halves(const float *x, const float *c, const float *s, float *y, int64_t n)
+{
+    FOR_VECTORS({
+        const vf a = load(x + i, left), b = load(x + n + i, left);
+        const vf cosine = load(c + i, left), sine = load(s + i, left);
+        store(y + i, v_fma(cosine, a, -(sine * b)), left);
+        store(y + n + i, v_fma(sine, a, cosine * b), left);
+    });
+}
+
 static int64_t first_beyond(const float *x, int64_t n, float limit, bool least)
 {
     /* Not (a <= b) is true for NaN; turned over, least is the same. */
@@ -387,4 +397,5 @@ static int64_t first_beyond(const float *x, int64_t n, float limit, bool least)
 }
 
 const lnt_row_kernels LNT_SIMD_NAME(lnt_row) = {
-    LNT_ROW_TABLE, .pick_max = pick_max, .first_beyond = LNT_HAS_TopK ? first_beyond : NULL};
+    LNT_ROW_TABLE, .pick_max = pick_max, .rotate_halves = LNT_HAS_RotaryEmbedding ? rotate_halves : NULL,
+    .first_beyond = LNT_HAS_TopK ? first_beyond : NULL};
