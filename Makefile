@@ -274,12 +274,14 @@ SPARE += base/file.c $(filter-out formats/hash.c,$(wildcard formats/*.c)) \
              loss lpnorm nms op program_node random roialign row_fusion slice transpose trilu unique unpool \
              window_functions,$(wildcard ops/$(f).c ops/*/$(f).c))
 level_of = $(strip $(foreach l,$(ALL_LEVELS),$(if $(filter %_$(l).c,$(1)),$(l))))
+# For size GCC would copy and clear memory by instructions that take longer to start than most copies here.
+SMALL := -Os $(if $(CLANG),,$(if $(findstring x86_64,$(TARGET)),-mstringop-strategy=libcall))
 # Loops and jumps outside kernels start where they fall: the no-operations before them are a thirtieth of the library.
 UNALIGNED := $(if $(CLANG),,-fno-align-functions -fno-align-loops -fno-align-jumps)
 $(BUILD)/obj/%.o: %.c Makefile $(TRIMMED)
 	@echo "  CC      $<"
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(if $(filter-out $(SMALL_KERNELS),$(filter $<,$(KERNELS))),$(KERNEL_OPT)) $(if $(filter $<,$(KERNELS)),,$(UNALIGNED)) $(if $(filter $<,$(SPARE)),-Os) $(CFLAGS_$(call level_of,$<)) $(LEVEL_FLAGS) -MMD -MP -c -o $@ $<
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(if $(filter-out $(SMALL_KERNELS),$(filter $<,$(KERNELS))),$(KERNEL_OPT)) $(if $(filter $<,$(KERNELS)),,$(UNALIGNED)) $(if $(filter $<,$(SPARE)),$(SMALL)) $(CFLAGS_$(call level_of,$<)) $(LEVEL_FLAGS) -MMD -MP -c -o $@ $<
 
 # The boards' cost tables as C: {"rpi4", "text"},
 $(BUILD)/obj/cli/measure/board_costs.o: $(BUILD)/gen/board_costs.inc.h

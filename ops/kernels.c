@@ -17,12 +17,32 @@ enum {
 
 const lnt_half_kernels lnt_half_none = {NULL, NULL, NULL, NULL};
 
+enum { HAS_PRODUCTS = LNT_HAS_MatMul || LNT_HAS_Gemm || LNT_HAS_FusedMatMul };
+
+/* Families of which not every level has a table: 64-bit ARM always has NEON, and typed loops wider than AVX2's would
+ * wait for memory. */
+#if defined(__aarch64__)
+#define PLAIN_scalar neon
+#else
+#define PLAIN_scalar scalar
+#endif
+#define PLAIN_neon neon
+#define PLAIN_avx2 avx2
+#define PLAIN_avx512 avx512
+#define TYPED_scalar PLAIN_scalar
+#define TYPED_neon neon
+#define TYPED_avx2 avx2
+#define TYPED_avx512 avx2
+
 /* own: the suffix of the tables that the level has twice. */
-#define TABLES(own, floats, halves, bytes) TABLES_OF(own, floats, halves, bytes)
-#define TABLES_OF(own, floats, halves, bytes)                                                                \
+#define TABLES(own, floats, halves, bytes) TABLES_OF(own, floats, PLAIN_##floats, TYPED_##floats, halves, bytes)
+#define TABLES_OF(own, floats, plain, typed, halves, bytes) TABLES_FROM(own, floats, plain, typed, halves, bytes)
+#define TABLES_FROM(own, floats, plain, loops, halves, bytes)                                                \
     {                                                                                                        \
         .gemm = &lnt_gemm_##own, .conv = &lnt_conv_##own, .rnn = &lnt_rnn_##floats,                          \
-        .program = &lnt_program_##floats, .row = &lnt_row_##floats,                                          \
+        .program = &lnt_program_##floats, .cells = &lnt_cells_##floats,                                      \
+        .number = HAS_PRODUCTS ? &lnt_number_##plain : NULL,                                                 \
+        .typed = &lnt_typed_##loops, .row = &lnt_row_##floats,                                               \
         .half = LNT_HAS_HALVES ? &lnt_half_##halves : &lnt_half_none,                                        \
         .int8 = FLAGS & (INT8 | QUANTIZED) ? &lnt_int8_##floats : NULL, .pool = &lnt_pool_##floats,          \
         .qgemm = FLAGS & INT8 ? &lnt_qgemm_##bytes : NULL,                                                   \

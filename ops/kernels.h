@@ -15,6 +15,9 @@ struct lnt_kernels {
     const struct lnt_conv_kernels *conv;       /* ops/conv/conv_kernels.h: depthwise, few channels, Winograd */
     const struct lnt_rnn_kernels *rnn;         /* ops/recurrent/rnn_cells.h: recurrent cells */
     const struct lnt_program_kernels *program; /* ops/elementwise/program_kernels.h: elementwise programs, math */
+    const struct lnt_number_kernels *number;   /* ops/gemm/number_kernels.h: products of double and integers */
+    const struct lnt_cells *cells;             /* ops/cells.h: elements in memory to and from floats */
+    const struct lnt_typed_kernels *typed;     /* ops/elementwise/typed_kernels.h: integers and double */
     const struct lnt_row_kernels *row;         /* ops/rows/row.h: reductions, softmax and norms along a row */
     const struct lnt_pool_kernels *pool;       /* ops/image/pool_kernels.h: windows of rows and pixels */
     const struct lnt_half_kernels
@@ -31,6 +34,9 @@ struct lnt_kernels {
     extern const struct lnt_conv_kernels lnt_conv_##floats;                                                  \
     extern const struct lnt_rnn_kernels lnt_rnn_##floats;                                                    \
     extern const struct lnt_program_kernels lnt_program_##floats;                                            \
+    extern const struct lnt_number_kernels lnt_number_##floats;                                              \
+    extern const struct lnt_cells lnt_cells_##floats;                                                        \
+    extern const struct lnt_typed_kernels lnt_typed_##floats;                                                \
     extern const struct lnt_row_kernels lnt_row_##floats;                                                    \
     extern const struct lnt_int8_kernels lnt_int8_##floats;                                                  \
     extern const struct lnt_pool_kernels lnt_pool_##floats;                                                  \

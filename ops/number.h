@@ -23,23 +23,6 @@
     X(UINT32, uint32_t, uint64_t, (uint64_t), (uint32_t), (uint64_t))                                        \
     X(UINT64, uint64_t, uint64_t, (uint64_t), (uint64_t), (uint64_t))
 
-/* The types that models compute with most: worth loops of their own where elements are contiguous. */
-enum {
-    LNT_COMMON_FLOAT = 1,
-    LNT_COMMON_DOUBLE = 0,
-    LNT_COMMON_FLOAT16 = 0,
-    LNT_COMMON_BFLOAT16 = 0,
-    LNT_COMMON_INT8 = 0,
-    LNT_COMMON_INT16 = 0,
-    LNT_COMMON_INT32 = 1,
-    LNT_COMMON_INT64 = 1,
-    LNT_COMMON_UINT8 = 0,
-    LNT_COMMON_UINT16 = 0,
-    LNT_COMMON_UINT32 = 0,
-    LNT_COMMON_UINT64 = 0,
-    LNT_COMMON_BOOL = 1
-};
-
 static inline float lnt_as_float(float x)
 {
     return x;

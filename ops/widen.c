@@ -3,13 +3,16 @@
 
 #include "base/checked.h"
 #include "base/lnt_assert.h"
+#include "ops/cells.h"
 #include "ops/element.h"
+#include "ops/kernels.h"
 
 #include <math.h>
 
 typedef struct widened {
     lnt_run_fn run;     /* the kernel within */
     const void *params; /* its parameters */
+    const lnt_cells *cells;
     lnt_dtype type;     /* float or double */
     bool in[LNT_WIDEN_MAX], out[LNT_WIDEN_MAX];
     size_t in_at[LNT_WIDEN_MAX], out_at[LNT_WIDEN_MAX]; /* bytes into the scratch memory */
@@ -17,6 +20,7 @@ typedef struct widened {
 
 /* What a worker converts. */
 typedef struct conversion {
+    const lnt_cells *cells;
     lnt_dtype stored, real;
     void *plain, *wide;
 } conversion;
@@ -29,7 +33,7 @@ static lnt_status convert_in(lnt_kernel *k, void *arg, int64_t begin, int64_t en
     (void)k, (void)thread;
     const void *src = lnt_element_at(c->plain, c->stored, begin);
     if (c->real == LNT_FLOAT)
-        lnt_elements_to_float(c->stored, src, (float *)c->wide + begin, end - begin);
+        lnt_cells_to_float(c->cells, c->stored, src, (float *)c->wide + begin, end - begin);
     else
         lnt_elements_to_double(c->stored, src, (double *)c->wide + begin, end - begin);
     return LNT_OK;
@@ -54,7 +58,7 @@ static lnt_status convert_out(lnt_kernel *k, void *arg, int64_t begin, int64_t e
     if (lnt_is_integer(c->stored))
         round_all(c, begin, end);
     if (c->real == LNT_FLOAT)
-        lnt_elements_from_float(c->stored, (const float *)c->wide + begin, dst, end - begin);
+        lnt_cells_from_float(c->cells, c->stored, (const float *)c->wide + begin, dst, end - begin);
     else
         lnt_elements_from_double(c->stored, (const double *)c->wide + begin, dst, end - begin);
     return LNT_OK;
@@ -81,7 +85,7 @@ static lnt_status run_widened(lnt_kernel *k, const lnt_step *s)
         if (!p->in[i])
             continue;
         place_in_scratch(s->in[i], in[i] = &copies[0][i], s, p, p->in_at[i]);
-        conversion c = {s->in[i]->dtype, p->type, (void *)(uintptr_t)lnt_in(k, s, i), scratch + p->in_at[i]};
+        conversion c = {p->cells, s->in[i]->dtype, p->type, (void *)(uintptr_t)lnt_in(k, s, i), scratch + p->in_at[i]};
         LNT_TRY(lnt_parallel(k, lnt_operand_count(in[i]), GRAIN, convert_in, &c));
     }
     for (unsigned i = 0; i < s->n_out; i++) {
@@ -98,7 +102,7 @@ static lnt_status run_widened(lnt_kernel *k, const lnt_step *s)
     for (unsigned i = 0; i < s->n_out; i++) {
         if (!p->out[i])
             continue;
-        conversion c = {s->out[i]->dtype, p->type, lnt_out(k, s, i), scratch + p->out_at[i]};
+        conversion c = {p->cells, s->out[i]->dtype, p->type, lnt_out(k, s, i), scratch + p->out_at[i]};
         LNT_TRY(lnt_parallel(k, lnt_operand_count(out[i]), GRAIN, convert_out, &c));
     }
     return LNT_OK;
@@ -128,7 +132,7 @@ static bool wants(const lnt_operand *o, unsigned i, uint32_t mask, lnt_dtype typ
 lnt_status lnt_bind_widened(lnt_site *site, uint32_t inputs, uint32_t outputs)
 {
     const lnt_dtype type = lnt_site_real_type(site);
-    widened plan = {site->step->run, site->step->params, type, {0}, {0}, {0}, {0}};
+    widened plan = {site->step->run, site->step->params, site->kernels->cells, type, {0}, {0}, {0}, {0}};
     size_t total = lnt_round_up(site->step->scratch_bytes, LNT_ALIGN);
     bool any = false;
     LNT_REQUIRE(site->n_in <= LNT_WIDEN_MAX && site->n_out <= LNT_WIDEN_MAX, site->err, LNT_E_LIMIT,

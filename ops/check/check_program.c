@@ -268,7 +268,7 @@ static void check_cells(trial *t, lnt_cell cell)
                 set_cell(cell, memory + i * cell_bytes[cell],
                          draw_of(&t->random, cell == LNT_CELL_BOOL ? 'm' : 'f'));
         }
-        t->kernels->load[cell](lanes, memory, 1, n);
+        t->kernels->cells->load[cell](lanes, memory, 1, n);
         for (int64_t i = 0; i < n; i++)
             if (!same(lanes[i], cell_value(cell, memory + i * cell_bytes[cell])))
                 lnt_check_fail(t->report, "load of cell %d at %s: element %u", (int)cell, t->level,
@@ -276,7 +276,7 @@ static void check_cells(trial *t, lnt_cell cell)
         for (unsigned i = 0; i < AT_ONCE; i++)
             lanes[i] = draw_of(&t->random, cell == LNT_CELL_BOOL ? 'm' : 'f');
         memset(memory, 0xa5, sizeof memory);
-        t->kernels->store[cell](lanes, memory, 1, n);
+        t->kernels->cells->store[cell](lanes, memory, 1, n);
         for (int64_t i = 0; i < n; i++) {
             set_cell(cell, expected, lanes[i]);
             if (!same(cell_value(cell, expected), cell_value(cell, memory + i * cell_bytes[cell])))

@@ -1,10 +1,14 @@
 /* cumulative.c — CumSum and CumProd: running sums and products along an axis. */
 #include "ops/data/data.h"
+#include "ops/elementwise/typed_kernels.h"
 #include "ops/number.h"
+#include "ops/rows/row.h"
+
+#include <string.h>
 
 /* Neighboring columns run along the axis together: up to COLUMNS, and where threads share them at least
  * FEW, so that memory is still read in long pieces. */
-enum { COLUMNS = 2048, FEW = 256 };
+enum { COLUMNS = 2048, FEW = 256, FEW_COLUMNS = 16 /* no vectors' worth */ };
 
 typedef struct walk {
     int64_t n, step; /* elements along the axis; distance between them, negative for reverse */
@@ -14,35 +18,20 @@ typedef struct walk {
 
 typedef void (*cumulate_fn)(const walk *w, const void *src, void *dst);
 
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC optimize("tree-loop-vectorize", "vect-cost-model=dynamic")
-#endif
-
 #define CUMULATE(NAME, DT, T, C, load, store, start, OP)                                                     \
-    static inline __attribute__((always_inline)) void NAME##_columns_##DT(                                   \
-        const walk *w, const void *src, void *dst, const int64_t columns, const bool exclusive)              \
+    static void NAME##_##DT(const walk *w, const void *src, void *dst)                                       \
     {                                                                                                        \
         C sum[COLUMNS];                                                                                      \
         const T *x = src;                                                                                    \
         T *y = dst;                                                                                          \
-        const int64_t step = w->step;                                                                        \
-        for (int64_t c = 0; c < columns; c++)                                                                \
+        for (int64_t c = 0; c < w->columns; c++)                                                             \
             sum[c] = start;                                                                                  \
-        for (int64_t i = w->n; i > 0; i--, x += step, y += step)                                             \
-            for (int64_t c = 0; c < columns; c++) {                                                          \
+        for (int64_t i = w->n; i > 0; i--, x += w->step, y += w->step)                                       \
+            for (int64_t c = 0; c < w->columns; c++) {                                                       \
                 const C next = sum[c] OP load(x[c]);                                                         \
-                y[c] = store((exclusive ? sum[c] : next));                                                   \
+                y[c] = store((w->exclusive ? sum[c] : next));                                                \
                 sum[c] = next;                                                                               \
             }                                                                                                \
-    }                                                                                                        \
-    static void NAME##_##DT(const walk *w, const void *src, void *dst)                                       \
-    {                                                                                                        \
-        if (LNT_COMMON_##DT && !w->exclusive && w->columns == 1)                                             \
-            NAME##_columns_##DT(w, src, dst, 1, false);                                                      \
-        else if (LNT_COMMON_##DT && !w->exclusive)                                                           \
-            NAME##_columns_##DT(w, src, dst, w->columns, false);                                             \
-        else                                                                                                 \
-            NAME##_columns_##DT(w, src, dst, w->columns, w->exclusive);                                      \
     }
 #define X(DT, T, C, load, store, comparable)                                                                 \
     CUMULATE(sum, DT, T, C, load, store, 0, +)                                                               \
@@ -52,6 +41,9 @@ LNT_NUMBER_LIST(X)
 
 typedef struct cumulative_params {
     cumulate_fn run;
+    lnt_typed_fn
+        loop; /* a row of results and one of the input to the next row, where that needs no more; or */
+    const lnt_row_kernels *row; /* the same for sums of floats */
     bool exclusive, reverse;
 } cumulative_params;
 
@@ -62,6 +54,27 @@ typedef struct cumulative_job {
     int64_t n, inner, size; /* extent, elements behind the axis, bytes of one */
     int64_t width, blocks;  /* columns at once, and how often that is */
 } cumulative_job;
+
+/* Row by row at the level's speed. False: w is not of that kind. */
+static bool cumulate_rows(const cumulative_params *p, const walk *w, int64_t size, const char *src, char *dst)
+{
+    if (w->exclusive || w->columns < FEW_COLUMNS || (!p->loop && !p->row))
+        return false;
+    const int64_t step = w->step * size;
+    if (dst != src)
+        memcpy(dst, src, (size_t)(w->columns * size));
+    for (int64_t i = 1; i < w->n; i++) {
+        const char *before = dst;
+        src += step;
+        dst += step;
+        if (p->loop)
+            p->loop(&(lnt_typed_args){.out = dst, .in = {before, src}, .n = w->columns});
+        else
+            p->row->blend((const float *)(const void *)before, 1, (const float *)(const void *)src, 1,
+                          (float *)(void *)dst, w->columns);
+    }
+    return true;
+}
 
 static lnt_status cumulate_blocks(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
 {
@@ -76,7 +89,10 @@ static lnt_status cumulate_blocks(lnt_kernel *k, void *arg, int64_t begin, int64
             first += (job->n - 1) * job->inner;
             w.step = -w.step;
         }
-        job->p->run(&w, job->src + first * job->size, job->dst + first * job->size);
+        const char *src = job->src + first * job->size;
+        char *dst = job->dst + first * job->size;
+        if (!cumulate_rows(job->p, &w, job->size, src, dst))
+            job->p->run(&w, src, dst);
     }
     return LNT_OK;
 }
@@ -102,17 +118,20 @@ static lnt_status run_cumulative(lnt_kernel *k, const lnt_step *s)
                         lnt_grain(job.n * job.width * job.size), cumulate_blocks, &job);
 }
 
-static lnt_status bind_cumulative(lnt_site *site, cumulate_fn run)
+static lnt_status bind_cumulative(lnt_site *site, cumulate_fn run, lnt_typed_row row)
 {
+    const lnt_dtype dtype = (lnt_dtype)site->in[0]->dtype;
     const lnt_operand *axis = site->in[1];
     if (!run)
-        return lnt_bind_unsupported_type(site, (lnt_dtype)site->in[0]->dtype);
+        return lnt_bind_unsupported_type(site, dtype);
     if (!lnt_is_index_type(axis) || lnt_operand_count(axis) != 1)
         return LNT_SITE_FAIL(site, LNT_E_TYPE, "axis must be one int32 or int64");
     cumulative_params *p = lnt_bind_params(site, sizeof *p);
     if (!p)
         return LNT_E_MEMORY;
     p->run = run;
+    p->loop = dtype == LNT_FLOAT ? NULL : site->kernels->typed->loop[row][dtype];
+    p->row = dtype == LNT_FLOAT && row == LNT_TYPED_Add ? site->kernels->row : NULL;
     p->exclusive = lnt_attr_i(site->node, "exclusive", 0) != 0;
     p->reverse = lnt_attr_i(site->node, "reverse", 0) != 0;
     lnt_bind_in_place(site, 0, 0);
@@ -124,10 +143,10 @@ lnt_status lnt_bind_cum_sum(lnt_site *site)
 {
     switch (site->in[0]->dtype) {
 #define X(DT, T, C, load, store, comparable)                                                                 \
-    case LNT_##DT: return bind_cumulative(site, sum_##DT);
+    case LNT_##DT: return bind_cumulative(site, sum_##DT, LNT_TYPED_Add);
         LNT_NUMBER_LIST(X)
 #undef X
-    default: return bind_cumulative(site, NULL);
+    default: return bind_cumulative(site, NULL, LNT_TYPED_NONE);
     }
 }
 
@@ -135,9 +154,9 @@ lnt_status lnt_bind_cum_prod(lnt_site *site)
 {
     switch (site->in[0]->dtype) {
 #define X(DT, T, C, load, store, comparable)                                                                 \
-    case LNT_##DT: return bind_cumulative(site, product_##DT);
+    case LNT_##DT: return bind_cumulative(site, product_##DT, LNT_TYPED_Mul);
         LNT_NUMBER_LIST(X)
 #undef X
-    default: return bind_cumulative(site, NULL);
+    default: return bind_cumulative(site, NULL, LNT_TYPED_NONE);
     }
 }

@@ -3,7 +3,9 @@
  * A node that translates into instructions runs as a program; every other type and operator as a sequence of
  * typed loops. Operands may come in any storage order. */
 #include "base/checked.h"
+#include "base/lnt_assert.h"
 #include "ops/copy.h"
+#include "ops/element.h"
 #include "ops/op.h"
 #include "ops/elementwise/program.h"
 #include "ops/elementwise/program_run.h"
@@ -273,6 +275,7 @@ typedef struct pass {
     lnt_map map;
     pieces pieces;
     lnt_typed_fn loop;
+    const lnt_typed_kernels *kernels;
     double param[LNT_TYPED_PARAMS];
     uint8_t dtype[2];
     int16_t in[MAX_OPERANDS];
@@ -288,32 +291,94 @@ typedef struct pass_run {
     char *base[MAX_OPERANDS + 1]; /* operands, then the result */
 } pass_run;
 
+enum { GATHERED = 4096 }; /* bytes of an operand that is brought together for a loop */
+
+/* Elements of an operand that do not lie side by side, as if they did. */
+typedef struct gathered {
+    _Alignas(16) char bytes[GATHERED];
+    const char *repeated; /* which element it holds n times, if any */
+    int64_t n;
+} gathered;
+
+/* n elements of this size into dst, from places `stride` bytes apart. */
+static void gather(char *dst, const char *src, int64_t stride, unsigned size, int64_t n)
+{
+#define GATHER(type)                                                                                         \
+    case sizeof(type):                                                                                       \
+        for (int64_t i = 0; i < n; i++)                                                                      \
+            ((type *)(void *)dst)[i] = *(const type *)(const void *)(src + i * stride);                      \
+        break;
+    switch (size) {
+        GATHER(uint8_t)
+        GATHER(uint16_t)
+        GATHER(uint32_t)
+        GATHER(uint64_t)
+    default: break;
+    }
+#undef GATHER
+}
+
+static const char *side_by_side(gathered *g, const char *at, int64_t stride, unsigned size, int64_t n)
+{
+    if (stride == size || n == 1)
+        return at;
+    if (stride == 0 && g->repeated == at && g->n >= n)
+        return g->bytes;
+    if (stride == 0)
+        lnt_fill(g->bytes, n, at, size);
+    else
+        gather(g->bytes, at, stride, size, n);
+    g->repeated = stride == 0 ? at : NULL;
+    g->n = n;
+    return g->bytes;
+}
+
+/* cols elements of a row; at: the first of each operand and of the result. */
+static bool pass_row(const pass *p, char *const *at, int64_t cols, gathered *g)
+{
+    const lnt_map *m = &p->map;
+    const unsigned last = m->rank - 1;
+    int64_t step = cols;
+    for (unsigned o = 0; o < m->n_in; o++)
+        if (m->operand[o].stride[last] != 1)
+            step = lnt_least(step, GATHERED / m->operand[o].size);
+    LNT_ASSERT(m->operand[m->n_in].stride[last] == 1 || cols <= 1);
+    for (int64_t i = 0; i < cols; i += step) {
+        lnt_typed_args a = {.n = lnt_least(step, cols - i),
+                            .param = p->param,
+                            .kernels = p->kernels,
+                            .dtype = {p->dtype[0], p->dtype[1]}};
+        for (unsigned o = 0; o < m->n_in; o++) {
+            const int64_t stride = m->operand[o].stride[last] * m->operand[o].size;
+            a.in[o] = side_by_side(&g[o], at[o] + i * stride, stride, m->operand[o].size, a.n);
+        }
+        a.out = at[m->n_in] + i * m->operand[m->n_in].size;
+        if (!p->loop(&a))
+            return false;
+    }
+    return true;
+}
+
 static lnt_status pass_piece(void *arg, int64_t row, int64_t rows, int64_t col, int64_t cols)
 {
     const pass_run *r = arg;
     const lnt_map *m = &r->pass->map;
     const unsigned last = m->rank - 1;
     int64_t index[LNT_MAX_RANK];
+    gathered g[MAX_OPERANDS];
+    for (unsigned o = 0; o < MAX_OPERANDS; o++)
+        g[o].repeated = NULL;
     for (int64_t i = row; i < row + rows; i++) {
-        lnt_typed_args a = {
-            .n = cols, .param = r->pass->param, .dtype = {r->pass->dtype[0], r->pass->dtype[1]}};
+        char *at[MAX_OPERANDS + 1];
         lnt_map_split_row(m, i, index);
         for (unsigned o = 0; o <= m->n_in; o++) {
             const lnt_map_operand *operand = &m->operand[o];
             int64_t offset = col * operand->stride[last];
             for (unsigned d = 0; d < last; d++)
                 offset += index[d] * operand->stride[d];
-            char *at = r->base[o] + offset * operand->size;
-            const int64_t stride = operand->stride[last] * operand->size;
-            if (o == m->n_in) {
-                a.out = at;
-                a.out_stride = stride;
-            } else {
-                a.in[o] = at;
-                a.stride[o] = stride;
-            }
+            at[o] = r->base[o] + offset * operand->size;
         }
-        if (!r->pass->loop(&a))
+        if (!pass_row(r->pass, at, cols, g))
             return LNT_E_VALUE;
     }
     return LNT_OK;
@@ -369,6 +434,7 @@ static lnt_status add_pass(lnt_site *site, typed_params *t, lnt_typed_fn loop, c
     lnt_map_extents(&p->map, operand, n, (const lnt_operand *const *)site->out, 1, false);
     cut(&p->map, 4, &p->pieces);
     p->loop = loop;
+    p->kernels = site->kernels->typed;
     for (unsigned i = 0; i < n; i++) {
         p->in[i] = (int16_t)in[i];
         if (i < 2)
@@ -402,7 +468,7 @@ static lnt_status bind_typed_clip(lnt_site *site)
     for (int i = 1; i <= 2; i++) {
         if (!lnt_input(site, (unsigned)i))
             continue;
-        LNT_TRY(add_pass(site, t, lnt_typed_bound(i == 2, dtype), (const int[]){from, i}, 2));
+        LNT_TRY(add_pass(site, t, lnt_typed_bound(site, i == 2, dtype), (const int[]){from, i}, 2));
         from = FROM_RESULT;
     }
     return LNT_OK;
@@ -417,7 +483,7 @@ static lnt_status bind_typed_where(lnt_site *site)
         return LNT_SITE_FAIL(site, LNT_E_TYPE, "the condition is %s, not bool",
                              lnt_dtype_text(site->in[0]->dtype));
     LNT_TRY(require_same_types(site, 1));
-    const lnt_typed_fn loop = lnt_typed_where(lnt_dtype_size(site->in[1]->dtype));
+    const lnt_typed_fn loop = lnt_typed_where(site, lnt_dtype_size(site->in[1]->dtype));
     if (!loop)
         return lnt_bind_unsupported_type(site, site->in[1]->dtype);
     return add_pass(site, t, loop, (const int[]){0, 1, 2}, 3);
@@ -426,7 +492,7 @@ static lnt_status bind_typed_where(lnt_site *site)
 static lnt_status bind_typed_unary(lnt_site *site)
 {
     typed_params *t = begin_passes(site, 1);
-    return t ? add_pass(site, t, lnt_typed_unary(site->node, site->in[0]->dtype, t->pass[0].param),
+    return t ? add_pass(site, t, lnt_typed_unary(site, site->in[0]->dtype, t->pass[0].param),
                         (const int[]){0}, 1)
              : site->err->code;
 }
@@ -442,7 +508,7 @@ static lnt_status bind_typed_chain(lnt_site *site)
     if (!t)
         return site->err->code;
     for (unsigned i = 1; i < site->n_in; i++)
-        LNT_TRY(add_pass(site, t, lnt_typed_binary(site->node, dtype),
+        LNT_TRY(add_pass(site, t, lnt_typed_binary(site, dtype),
                          (const int[]){i == 1 ? 0 : FROM_RESULT, (int)i}, 2));
     if (mean)
         return add_pass(site, t, lnt_typed_real(site->node, dtype, t->pass[t->n].param),
@@ -482,7 +548,7 @@ lnt_status lnt_bind_elementwise(lnt_site *site)
 
 static bool loop_cast(const lnt_typed_args *a)
 {
-    lnt_cast(a->in[0], a->dtype[0], a->stride[0], a->out, (lnt_dtype)a->param[0], a->out_stride, a->n);
+    lnt_cast(a->kernels, a->in[0], a->dtype[0], a->out, (lnt_dtype)a->param[0], a->n);
     return true;
 }
 
@@ -496,37 +562,79 @@ lnt_status lnt_shape_cast(lnt_site *site)
     return lnt_shape_same(site);
 }
 
-/* Through registers, where a float holds the source exactly and the store cuts it to an integer. */
-static bool casts_by_store(lnt_dtype from, lnt_dtype to)
+/* Through registers: floats and halves to one another, and cut to integers by the store. */
+static bool casts_in_registers(lnt_dtype from, lnt_dtype to)
 {
     const bool narrow = to == LNT_UINT8 || to == LNT_INT8 || to == LNT_UINT16 || to == LNT_INT16;
-    const bool exact = from == LNT_UINT8 || from == LNT_INT8 || from == LNT_UINT16 || from == LNT_INT16 ||
-                       from == LNT_FLOAT || from == LNT_FLOAT16 || from == LNT_BFLOAT16 || from == LNT_BOOL;
-    return exact && (narrow || to == LNT_INT32 || to == LNT_INT64);
+    const bool real = from == LNT_FLOAT || from == LNT_FLOAT16 || from == LNT_BFLOAT16;
+    return real && (narrow || to == LNT_INT32 || to == LNT_INT64 || to == LNT_FLOAT || to == LNT_FLOAT16 ||
+                    to == LNT_BFLOAT16);
 }
 
-static lnt_status bind_cast_by_store(lnt_site *site)
+/* A cast of elements that are brought into the output's order first: one by one they would be converted one by one. */
+typedef struct ordered_cast {
+    lnt_copy copy;
+    size_t at; /* bytes into the scratch memory */
+    lnt_operand in;
+    lnt_run_fn run;
+    const void *params;
+} ordered_cast;
+
+static lnt_status run_ordered_cast(lnt_kernel *k, const lnt_step *s)
 {
-    static const lnt_instr from_mask = {.op = LNT_I_TO_FLOAT};
-    const lnt_program p = {
-        .instr = &from_mask, .n_instr = site->in[0]->dtype == LNT_BOOL, .n_in = 1, .n_out = 1, .n_regs = 1};
-    return bind_program(site, &p, (const uint8_t[1]){0});
+    const ordered_cast *p = s->params;
+    LNT_TRY(lnt_copy_run(k, &p->copy, (char *)lnt_scratch(k, s) + p->at, lnt_in(k, s, 0)));
+    lnt_operand in = p->in, *const operands[1] = {&in};
+    in.storage = s->scratch_slot;
+    in.offset = p->at;
+    lnt_step inner = *s;
+    inner.run = p->run;
+    inner.params = p->params;
+    inner.in = operands;
+    return p->run(k, &inner);
+}
+
+static lnt_status bind_cast_in_order(lnt_site *site, const lnt_program *program)
+{
+    const lnt_operand *in = site->in[0], *out = site->out[0];
+    lnt_operand *const *given = site->in;
+    int64_t from[LNT_MAX_RANK], to[LNT_MAX_RANK];
+    size_t bytes = site->step->scratch_bytes;
+    ordered_cast *p = lnt_bump_alloc(site->memory, sizeof *p, site->err);
+    if (!p)
+        return LNT_E_MEMORY;
+    p->in = *in;
+    p->in.order = out->order;
+    lnt_operand_strides(in, from);
+    lnt_operand_strides(&p->in, to);
+    lnt_copy_box(&p->copy, lnt_dtype_size(in->dtype), in->rank, in->dims, to, from);
+    LNT_REQUIRE(lnt_reserve(&bytes, lnt_operand_count(in), lnt_dtype_size(in->dtype), &p->at), site->err, LNT_E_LIMIT,
+                "the input is too large");
+    site->in = (lnt_operand *const[1]){&p->in};
+    const lnt_status status = bind_program(site, program, (const uint8_t[1]){0});
+    site->in = given;
+    p->run = site->step->run;
+    p->params = site->step->params;
+    site->step->run = run_ordered_cast;
+    site->step->params = p;
+    site->step->in_place = 0;
+    lnt_bind_scratch(site, bytes);
+    return status;
 }
 
 lnt_status lnt_bind_cast(lnt_site *site)
 {
+    static const lnt_program only_cells = {.n_in = 1, .n_out = 1, .n_regs = 1};
     const lnt_dtype from = site->in[0]->dtype, to = site->out[0]->dtype;
-    bool done;
     if (from == to)
         return lnt_bind_relayout(site);
     if (!lnt_can_cast(from) || !lnt_can_cast(to))
         return LNT_SITE_FAIL(site, LNT_E_UNSUPPORTED, "there is no conversion from %s to %s",
                              lnt_dtype_text(from), lnt_dtype_text(to));
-    if (casts_by_store(from, to))
-        return bind_cast_by_store(site);
-    LNT_TRY(try_node_program(site, &done));
-    if (done)
-        return LNT_OK;
+    if (casts_in_registers(from, to))
+        return site->in[0]->order != site->out[0]->order && !lnt_order_free(site->in[0])
+                   ? bind_cast_in_order(site, &only_cells)
+                   : bind_program(site, &only_cells, (const uint8_t[1]){0});
     typed_params *t = begin_passes(site, 1);
     if (!t)
         return site->err->code;
@@ -586,7 +694,7 @@ static lnt_status run_dropout(lnt_kernel *k, const lnt_step *s)
     const uint8_t *training = lnt_in(k, s, 2); /* any byte may come */
     double ratio = 0.5;
     if (lnt_in(k, s, 1))
-        lnt_cast(lnt_in(k, s, 1), s->in[1]->dtype, 0, &ratio, LNT_DOUBLE, 0, 1);
+        lnt_elements_to_double(s->in[1]->dtype, lnt_in(k, s, 1), &ratio, 1);
     LNT_REQUIRE(!training || !*training || !(ratio > 0), k->err, LNT_E_UNSUPPORTED,
                 "training_mode is set: random dropping belongs to training");
     if (lnt_out(k, s, 1))

@@ -403,7 +403,7 @@ static void emit(const work *w, lnt_code *c, const uint8_t *slot)
     for (unsigned i = 0; i < c->n_out; i++)
         c->out[i] = slot[w->out[i]];
     for (unsigned i = 0; i < w->n_constants; i++)
-        c->kernels->load[LNT_CELL_F32](c->constant[i], &w->constant[i], 0, LNT_VECTOR_MAX);
+        c->kernels->cells->load[LNT_CELL_F32](c->constant[i], &w->constant[i], 0, LNT_VECTOR_MAX);
 }
 
 enum {
@@ -496,7 +496,7 @@ static void load_operand(frame *f, unsigned i, const part *b, bool whole_vectors
     const lnt_view *v = &f->view[i];
     if (v->col_stride == 0 && (b->rows == 1 || v->row_stride == 0)) {
         if (!f->loaded[i])
-            k->load[v->cell](f->scalar[i], element(v, b->row, b->col), 0, LNT_VECTOR_MAX);
+            k->cells->load[v->cell](f->scalar[i], element(v, b->row, b->col), 0, LNT_VECTOR_MAX);
         f->at[i] = f->scalar[i];
         f->step[i] = 0;
         f->loaded[i] = v->row_stride == 0;
@@ -512,7 +512,8 @@ static void load_operand(frame *f, unsigned i, const part *b, bool whole_vectors
     if (f->loaded[i])
         return;
     for (int64_t r = 0; r < b->rows; r++)
-        k->load[v->cell](lanes(f->code, reg, r * b->cols), element(v, b->row + r, b->col), v->col_stride, b->cols);
+        k->cells->load[v->cell](lanes(f->code, reg, r * b->cols), element(v, b->row + r, b->col),
+                                v->col_stride, b->cols);
     f->loaded[i] = v->row_stride == 0 && b->rows > 1;
 }
 
@@ -540,7 +541,7 @@ static const float *spread(frame *f, unsigned slot, int64_t n)
 {
     if (f->step[slot])
         return f->at[slot];
-    f->code->kernels->load[f->code->kernels->cell](slot_memory(f, slot), f->at[slot], 0, n);
+    f->code->kernels->cells->load[f->code->kernels->cell](slot_memory(f, slot), f->at[slot], 0, n);
     return slot_memory(f, slot);
 }
 
@@ -556,7 +557,8 @@ static void run_part(frame *f, const part *b)
     for (unsigned o = direct; o < c->n_out; o++) {
         const float *reg = spread(f, c->out[o], padded);
         for (int64_t r = 0; r < b->rows; r++)
-            c->kernels->store[result[o].cell](lanes(c, reg, r * b->cols), element(&result[o], b->row + r, b->col),
+            c->kernels->cells->store[result[o].cell](lanes(c, reg, r * b->cols), element(&result[o],
+                                                     b->row + r, b->col),
                                               result[o].col_stride, b->cols);
     }
 }

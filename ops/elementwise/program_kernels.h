@@ -5,6 +5,7 @@
 #ifndef LNT_OPS_ELEMENTWISE_PROGRAM_KERNELS_H
 #define LNT_OPS_ELEMENTWISE_PROGRAM_KERNELS_H
 
+#include "ops/cells.h"
 #include "ops/kernels.h"
 #include "ops/elementwise/program.h"
 
@@ -29,31 +30,13 @@ typedef struct lnt_instr_args {
 
 typedef void (*lnt_instr_fn)(const lnt_instr_args *a);
 
-/* Between memory and registers. Integers become floats, and floats integers by lnt_cast's rules. */
-typedef enum lnt_cell {
-    LNT_CELL_F32,
-    LNT_CELL_F16,
-    LNT_CELL_BF16,
-    LNT_CELL_BOOL,
-    LNT_CELL_U8,
-    LNT_CELL_I8,
-    LNT_CELL_U16,
-    LNT_CELL_I16,
-    LNT_CELL_I32,
-    LNT_CELL_I64,
-    LNT_CELL_COUNT
-} lnt_cell;
-
 enum { LNT_VECTOR_MAX = 16 /* lanes of the widest level */ };
 
 typedef struct lnt_program_kernels {
     int64_t width; /* lanes of a vector */
     lnt_cell cell; /* of a lane: LNT_CELL_F32 or LNT_CELL_F16 */
     lnt_instr_fn instr[LNT_C_COUNT];
-    /* n elements, stride elements apart (0: all the same), from or to memory aligned to its element only. In half
-     * arithmetic instructions and cells without a form are NULL. */
-    void (*load[LNT_CELL_COUNT])(float *reg, const void *memory, int64_t stride, int64_t n);
-    void (*store[LNT_CELL_COUNT])(const float *reg, void *memory, int64_t stride, int64_t n);
+    const lnt_cells *cells; /* between memory and registers */
 } lnt_program_kernels;
 
 #endif

@@ -162,6 +162,13 @@ STORER(16, uint16_t, vi_store_16(p, v_cut_int(v)), lnt_cut_int(f))
 STORER(I32, int32_t, vi_store(p, v_cut_int(v)), lnt_cut_int(f))
 STORER(I64, int64_t, v_cut_i64(p, v), lnt_cut_i64(f))
 
+const lnt_cells LNT_SIMD_NAME(lnt_cells) = {
+    .load = {load_F32, load_F16, load_BF16, load_BOOL, load_U8, load_I8, load_U16, load_I16, load_I32,
+             load_I64},
+    .store = {store_F32, store_F16, store_BF16, store_BOOL, store_8, store_8, store_16, store_16, store_I32,
+              store_I64},
+};
+
 const lnt_program_kernels LNT_SIMD_NAME(lnt_program) = {
     .width = LNT_VL,
     .cell = LNT_CELL_F32,
@@ -178,8 +185,5 @@ const lnt_program_kernels LNT_SIMD_NAME(lnt_program) = {
             [LNT_C_MUL_ADD_CLIP] = instr_MUL_ADD_CLIP,
             [LNT_C_NOT_EQUAL] = instr_NOT_EQUAL,
         },
-    .load = {load_F32, load_F16, load_BF16, load_BOOL, load_U8, load_I8, load_U16, load_I16, load_I32,
-             load_I64},
-    .store = {store_F32, store_F16, store_BF16, store_BOOL, store_8, store_8, store_16, store_16, store_I32,
-              store_I64},
+    .cells = &LNT_SIMD_NAME(lnt_cells),
 };

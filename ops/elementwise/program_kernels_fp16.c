@@ -46,6 +46,11 @@ static void store_f16(const float *reg, void *memory, int64_t stride, int64_t n)
 }
 
 /* Instructions without a form are NULL: a program that has one is computed in float. */
+static const lnt_cells half_cells = {
+    .load = {[LNT_CELL_F32] = load_f32, [LNT_CELL_F16] = load_f16},
+    .store = {[LNT_CELL_F16] = store_f16},
+};
+
 const lnt_program_kernels lnt_program_fp16 = {
     .width = LNT_VL,
     .cell = LNT_CELL_F16,
@@ -77,6 +82,5 @@ const lnt_program_kernels lnt_program_fp16 = {
             [LNT_C_MUL_CLIP] = instr_MUL_CLIP,
             [LNT_C_MUL_ADD_CLIP] = instr_MUL_ADD_CLIP,
         },
-    .load = {[LNT_CELL_F32] = load_f32, [LNT_CELL_F16] = load_f16},
-    .store = {[LNT_CELL_F16] = store_f16},
+    .cells = &half_cells,
 };

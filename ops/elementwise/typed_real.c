@@ -2,6 +2,8 @@
  * program instruction. */
 #include "ops/elementwise/typed.h"
 
+#include "ops/element.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -107,14 +109,14 @@ static bool loop_real(const lnt_typed_args *a)
     const lnt_dtype dtype = a->dtype[0];
     const unsigned f = (unsigned)a->param[LNT_TYPED_FUNCTION];
     const bool predicate = functions[f].id == LNT_ID_IsNaN || functions[f].id == LNT_ID_IsInf;
+    const lnt_dtype to = predicate ? LNT_BOOL : dtype;
     double x[CHUNK];
     for (int64_t i = 0; i < a->n; i += CHUNK) {
         const int64_t n = a->n - i < CHUNK ? a->n - i : CHUNK;
-        lnt_cast(a->in[0] + i * a->stride[0], dtype, a->stride[0], x, LNT_DOUBLE, sizeof *x, n);
+        lnt_cast(a->kernels, lnt_element_at(a->in[0], dtype, i), dtype, x, LNT_DOUBLE, n);
         for (int64_t j = 0; j < n; j++)
             x[j] = functions[f].real(x[j], a->param);
-        lnt_cast(x, LNT_DOUBLE, sizeof *x, a->out + i * a->out_stride, predicate ? LNT_BOOL : dtype,
-                 a->out_stride, n);
+        lnt_cast(a->kernels, x, LNT_DOUBLE, lnt_element_at(a->out, to, i), to, n);
     }
     return true;
 }

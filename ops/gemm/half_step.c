@@ -3,7 +3,7 @@
 
 #include "base/lnt_assert.h"
 #include "formats/packed.h"
-#include "ops/elementwise/program_kernels.h"
+#include "ops/cells.h"
 
 #include <string.h>
 
@@ -21,14 +21,14 @@ enum { OPERANDS_MAX = 32 };
 typedef struct mixed {
     lnt_run_fn run;     /* the kernel */
     const void *params; /* its parameters */
-    const lnt_program_kernels *cells;
+    const lnt_cells *cells;
     uint32_t inputs; /* bit i: input i is converted */
     bool output;
     size_t at[OPERANDS_MAX + 1]; /* bytes into the scratch memory: of inputs, then of output 0 */
 } mixed;
 
 typedef struct conversion {
-    const lnt_program_kernels *cells;
+    const lnt_cells *cells;
     float *floats;
     uint16_t *halves;
 } conversion;
@@ -107,7 +107,7 @@ static lnt_status bind_conversions(lnt_site *site, uint32_t inputs, bool output)
 {
     lnt_step *step = site->step;
     size_t total = lnt_round_up(step->scratch_bytes, LNT_ALIGN);
-    const mixed plan = {step->run, step->params, site->kernels->program, inputs, output, {0}};
+    const mixed plan = {step->run, step->params, site->kernels->cells, inputs, output, {0}};
     mixed *p = lnt_bind_params(site, sizeof *p);
     if (!p)
         return LNT_E_MEMORY;

@@ -2,38 +2,31 @@
  *
  * All three are Y = alpha * op(A) * op(B) + beta * C over a batch. float goes to the tile kernels: a constant
  * B is packed already, any other is packed in scratch memory or, for few rows, read in place. So do halves at a level
- * that computes with them, where B is packed as such. The other types take a plain loop. */
+ * that computes with them, where B is packed as such. Halves that are not constant are
+ * multiplied as floats; double and integers are in matmul_number.c. */
 #include "base/checked.h"
 #include "base/half.h"
 #include "base/lnt_assert.h"
-#include "ops/gemm/blas.h"
 #include "ops/copy.h"
 #include "ops/element.h"
-#include "ops/gemm/gemm_driver.h"
 #include "ops/gemm/gemm_store.h"
 #include "ops/gemm/half_step.h"
+#include "ops/gemm/matmul.h"
 #include "ops/product.h"
+#include "ops/widen.h"
 
 #include <string.h>
 
 /* ---- extents ---- */
-
-/* The product as three matrices per batch entry. Extents may be unknown (negative) in shape rules. */
-typedef struct matrices {
-    int64_t M, K, N;
-    bool trans_a, trans_b;
-    bool vector_a, vector_b; /* rank 1: its axis of length 1 does not show in the output */
-    float alpha, beta;
-} matrices;
 
 static bool flag(const lnt_node *node, const char *name)
 {
     return lnt_attr_i(node, name, 0) != 0;
 }
 
-static matrices matrices_of(const lnt_node *node, const lnt_operand *a, const lnt_operand *b)
+static lnt_matrices matrices_of(const lnt_node *node, const lnt_operand *a, const lnt_operand *b)
 {
-    matrices p = {.trans_a = flag(node, "transA") && a->rank > 1,
+    lnt_matrices p = {.trans_a = flag(node, "transA") && a->rank > 1,
                   .trans_b = flag(node, "transB") && b->rank > 1,
                   .vector_a = a->rank == 1,
                   .vector_b = b->rank == 1,
@@ -47,7 +40,7 @@ static matrices matrices_of(const lnt_node *node, const lnt_operand *a, const ln
 }
 
 /* Extent of B that must equal K. */
-static int64_t inner_of_b(const matrices *p, const lnt_operand *b)
+static int64_t inner_of_b(const lnt_matrices *p, const lnt_operand *b)
 {
     return p->vector_b ? b->dims[0] : b->dims[p->trans_b ? b->rank - 1 : b->rank - 2];
 }
@@ -60,7 +53,7 @@ static lnt_operand batch_of(const lnt_operand *o)
     return batch;
 }
 
-static lnt_status check_inner(const lnt_site *site, const matrices *p, const lnt_operand *b)
+static lnt_status check_inner(const lnt_site *site, const lnt_matrices *p, const lnt_operand *b)
 {
     const int64_t inner = inner_of_b(p, b);
     if (p->K >= 0 && inner >= 0 && p->K != inner)
@@ -74,7 +67,7 @@ lnt_status lnt_shape_matmul(lnt_site *site)
     const lnt_operand *a = site->in[0], *b = site->in[1];
     if (a->rank == 0 || b->rank == 0)
         return LNT_SITE_FAIL(site, LNT_E_SHAPE, "operands must not be scalars");
-    const matrices p = matrices_of(site->node, a, b);
+    const lnt_matrices p = matrices_of(site->node, a, b);
     LNT_TRY(check_inner(site, &p, b));
     const lnt_operand batch_a = batch_of(a), batch_b = batch_of(b);
     int64_t dims[LNT_MAX_RANK];
@@ -94,7 +87,7 @@ lnt_status lnt_shape_gemm(lnt_site *site)
     const lnt_operand *a = site->in[0], *b = site->in[1], *c = lnt_own_input(site, 2);
     if (a->rank != 2 || b->rank != 2)
         return LNT_SITE_FAIL(site, LNT_E_SHAPE, "A and B must be matrices");
-    const matrices p = matrices_of(site->node, a, b);
+    const lnt_matrices p = matrices_of(site->node, a, b);
     LNT_TRY(check_inner(site, &p, b));
     const int64_t dims[2] = {p.M, p.N};
     if (c) {
@@ -110,23 +103,6 @@ lnt_status lnt_shape_gemm(lnt_site *site)
 }
 
 /* ---- what a bound product knows ---- */
-
-typedef struct matmul {
-    matrices p;
-    int64_t batch;          /* products to compute, after merging */
-    const size_t *offset_a; /* [batch] elements from A to its matrix */
-    size_t *offset_b;
-    int64_t row_a, column_a; /* strides of op(A), in elements */
-    int64_t row_b, column_b;
-    int64_t stride_c[2]; /* of Gemm's C over rows and columns; 0 where it broadcasts */
-    bool has_c;
-    bool pack_b, transpose_a, expand_c;
-    lnt_packed packed;                                      /* of B, where it is packed at run time */
-    size_t scratch_b, scratch_a, scratch_c, scratch_gather; /* offsets into scratch memory */
-    lnt_store store;
-    lnt_copy transpose; /* of A, where it is transposed */
-    lnt_gemm_plan plan;
-} matmul;
 
 /* Offsets of each batch entry's matrix in an operand, in matrices, broadcasting. */
 static void batch_offsets(const lnt_operand *o, unsigned rank, const int64_t *dims, int64_t count,
@@ -149,7 +125,7 @@ static void batch_offsets(const lnt_operand *o, unsigned rank, const int64_t *di
     }
 }
 
-static lnt_status bind_batch(lnt_site *site, matmul *m)
+static lnt_status bind_batch(lnt_site *site, lnt_matmul *m)
 {
     const lnt_operand *a = site->in[0], *b = site->in[1];
     const lnt_operand batch_a = batch_of(a), batch_b = batch_of(b);
@@ -179,14 +155,13 @@ static lnt_status bind_batch(lnt_site *site, matmul *m)
     return LNT_OK;
 }
 
-/* Once it is known how B is stored: elements in one of its matrices. */
-static void scale_offsets(const matmul *m, size_t elements)
+void lnt_matmul_scale_offsets(const lnt_matmul *m, size_t elements)
 {
     for (int64_t i = 0; i < m->batch; i++)
         m->offset_b[i] *= elements;
 }
 
-static void find_c(const lnt_site *site, matmul *m)
+static void find_c(const lnt_site *site, lnt_matmul *m)
 {
     const lnt_operand *c = lnt_own_input(site, 2);
     m->has_c = c && m->p.beta != 0.0f;
@@ -206,7 +181,7 @@ enum {
 };
 
 /* May tiles read B in place? */
-static bool reads_in_place(const matmul *m, const lnt_operand *b)
+static bool reads_in_place(const lnt_matmul *m, const lnt_operand *b)
 {
     if (b->packed || m->p.trans_b || m->p.N % LNT_PANEL != 0)
         return false;
@@ -232,7 +207,7 @@ static void rows_of_matrix(const lnt_gemm_call *call, int64_t product, int64_t r
 }
 
 /* beta * C, broadcast to whole rows: [1 or M][N], a residual's of the product's elements. */
-static void expand_c(const matmul *m, const float *c, float *dst)
+static void expand_c(const lnt_matmul *m, const float *c, float *dst)
 {
     const int64_t rows = m->stride_c[0] ? m->p.M : 1;
     uint16_t *halves = m->stride_c[0] && m->plan.kernels->element != sizeof *dst ? (uint16_t *)(void *)dst : NULL;
@@ -248,7 +223,7 @@ static void expand_c(const matmul *m, const float *c, float *dst)
 
 static lnt_status run_product(lnt_kernel *k, const lnt_step *s)
 {
-    const matmul *m = s->params;
+    const lnt_matmul *m = s->params;
     LNT_ASSERT(!m->pack_b || m->scratch_b <= s->scratch_bytes);
     LNT_ASSERT(!m->transpose_a || m->scratch_a <= s->scratch_bytes);
     char *scratch = lnt_scratch(k, s);
@@ -288,7 +263,7 @@ static lnt_status run_product(lnt_kernel *k, const lnt_step *s)
 }
 
 /* Chooses where B is read from; *bytes grows by the scratch memory for it. */
-static lnt_status bind_b(lnt_site *site, matmul *m, size_t *bytes)
+static lnt_status bind_b(lnt_site *site, lnt_matmul *m, size_t *bytes)
 {
     const lnt_operand *b = site->in[1];
     lnt_gemm_plan *plan = &m->plan;
@@ -299,10 +274,10 @@ static lnt_status bind_b(lnt_site *site, matmul *m, size_t *bytes)
     if (reads_in_place(m, b)) {
         plan->b_row = (size_t)m->p.N;
         plan->b_panel = LNT_PANEL;
-        scale_offsets(m, (size_t)(m->p.K * m->p.N));
+        lnt_matmul_scale_offsets(m, (size_t)(m->p.K * m->p.N));
         return LNT_OK;
     }
-    scale_offsets(m, (size_t)m->p.K * lnt_round_up((size_t)m->p.N, LNT_PANEL));
+    lnt_matmul_scale_offsets(m, (size_t)m->p.K * lnt_round_up((size_t)m->p.N, LNT_PANEL));
     if (b->packed)
         return LNT_OK;
     const lnt_operand batch = batch_of(b);
@@ -320,14 +295,14 @@ static lnt_status bind_b(lnt_site *site, matmul *m, size_t *bytes)
 }
 
 /* Is C a bias or a residual as it is? */
-static bool takes_c(const lnt_site *site, const matmul *m)
+static bool takes_c(const lnt_site *site, const lnt_matmul *m)
 {
     const lnt_operand *c = lnt_own_input(site, 2);
     return m->p.beta == 1.0f && c->rank && c->dims[c->rank - 1] == m->p.N;
 }
 
 /* Else it is made one in scratch memory. */
-static void bind_c(const lnt_site *site, matmul *m, size_t *bytes)
+static void bind_c(const lnt_site *site, lnt_matmul *m, size_t *bytes)
 {
     if (!m->has_c || takes_c(site, m))
         return;
@@ -337,7 +312,7 @@ static void bind_c(const lnt_site *site, matmul *m, size_t *bytes)
 }
 
 /* Matrices of A, [K][M] each, to rows [M][K] in scratch memory. */
-static void bind_turn(const lnt_site *site, matmul *m, size_t *bytes)
+static void bind_turn(const lnt_site *site, lnt_matmul *m, size_t *bytes)
 {
     const int64_t M = m->p.M, K = m->p.K, element = (int64_t)lnt_site_element(site),
                   count = lnt_operand_count(site->in[0]);
@@ -353,9 +328,9 @@ static void bind_turn(const lnt_site *site, matmul *m, size_t *bytes)
     *bytes += lnt_round_up((size_t)(count * element), 64);
 }
 
-static lnt_status begin_bind(lnt_site *site, matmul **out)
+lnt_status lnt_matmul_begin(lnt_site *site, lnt_matmul **out)
 {
-    matmul *m = *out = lnt_bind_params(site, sizeof *m);
+    lnt_matmul *m = *out = lnt_bind_params(site, sizeof *m);
     if (!m)
         return LNT_E_MEMORY;
     m->p = matrices_of(site->node, site->in[0], site->in[1]);
@@ -369,8 +344,8 @@ static lnt_status bind_product(lnt_site *site)
     static const ptrdiff_t no_offset[1] = {0};
     const lnt_operand *out = site->out[0];
     size_t bytes = 0;
-    matmul *m;
-    LNT_TRY(begin_bind(site, &m));
+    lnt_matmul *m;
+    LNT_TRY(lnt_matmul_begin(site, &m));
     bind_turn(site, m, &bytes);
     bind_c(site, m, &bytes);
     LNT_TRY(bind_b(site, m, &bytes));
@@ -403,151 +378,10 @@ static lnt_status bind_product(lnt_site *site)
     return LNT_OK;
 }
 
-/* ---- other types: one row of Y at a time ---- */
-
-typedef struct reference_call {
-    const matmul *m;
-    const char *a, *b, *c;
-    char *y;
-} reference_call;
-
-/* alpha * x + beta * c; exact where the attributes are 1. */
-#define BLEND(x, c) ((alpha == 1 ? (x) : alpha * (x)) + (beta == 1 ? (c) : beta * (c)))
-#define AS_IS(x) (x)
-#define AS_INT64(x) lnt_saturate((double)(x), INT64_MIN, INT64_MAX)
-
-#define REFERENCE(name, type, work, factor, load, store)                                                     \
-    static lnt_status name##_rows(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)     \
-    {                                                                                                        \
-        (void)k, (void)thread;                                                                               \
-        const reference_call *r = arg;                                                                       \
-        const matmul *m = r->m;                                                                              \
-        const work alpha = (work)factor(m->p.alpha), beta = (work)factor(m->p.beta);                         \
-        for (int64_t row = begin; row < end; row++) {                                                        \
-            const int64_t entry = row / m->p.M, i = row % m->p.M;                                            \
-            const type *a = (const type *)(const void *)r->a + m->offset_a[entry] + i * m->row_a;            \
-            const type *b = (const type *)(const void *)r->b + m->offset_b[entry];                           \
-            const type *c = (const type *)(const void *)r->c;                                                \
-            type *y = (type *)(void *)r->y + row * m->p.N;                                                   \
-            for (int64_t j = 0; j < m->p.N; j++) {                                                           \
-                work sum = 0;                                                                                \
-                for (int64_t e = 0; e < m->p.K; e++)                                                         \
-                    sum += load(a[e * m->column_a]) * load(b[e * m->row_b + j * m->column_b]);               \
-                const work plus = m->has_c ? load(c[i * m->stride_c[0] + j * m->stride_c[1]]) : 0;           \
-                y[j] = store(BLEND(sum, plus));                                                              \
-            }                                                                                                \
-        }                                                                                                    \
-        return LNT_OK;                                                                                       \
-    }
-REFERENCE(f64, double, double, AS_IS, AS_IS, AS_IS)
-REFERENCE(f16, uint16_t, float, AS_IS, lnt_f16_to_float, lnt_float_to_f16)
-REFERENCE(bf16, uint16_t, float, AS_IS, lnt_bf16_to_float, lnt_float_to_bf16)
-/* unsigned: wraps alike, and overflow is defined */
-REFERENCE(i32, uint32_t, uint32_t, AS_INT64, AS_IS, AS_IS)
-REFERENCE(i64, uint64_t, uint64_t, AS_INT64, AS_IS, AS_IS)
-#undef REFERENCE
-#undef BLEND
-#undef AS_IS
-#undef AS_INT64
-
-static lnt_task_fn reference_of(lnt_dtype dtype)
-{
-    switch (dtype) {
-    case LNT_DOUBLE: return f64_rows;
-    case LNT_FLOAT16: return f16_rows;
-    case LNT_BFLOAT16: return bf16_rows;
-    case LNT_INT32:
-    case LNT_UINT32: return i32_rows;
-    case LNT_INT64:
-    case LNT_UINT64: return i64_rows;
-    default: return NULL;
-    }
-}
-
-static lnt_status run_reference(lnt_kernel *k, const lnt_step *s)
-{
-    const matmul *m = s->params;
-    reference_call r = {m, lnt_in(k, s, 0), lnt_in(k, s, 1), m->has_c ? lnt_in(k, s, 2) : NULL,
-                        lnt_out(k, s, 0)};
-    const int64_t row_work = m->p.K * m->p.N + 1;
-    return lnt_parallel(k, m->batch * m->p.M, 16384 / row_work + 1, reference_of((lnt_dtype)s->in[0]->dtype),
-                        &r);
-}
-
-#ifdef LNT_OPENBLAS
-enum { BLAS_ROWS = 64 /* of Y in one call */ };
-
-static lnt_status blas_rows(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
-{
-    (void)k, (void)thread;
-    const reference_call *r = arg;
-    const matmul *m = r->m;
-    const int64_t blocks = (m->p.M + BLAS_ROWS - 1) / BLAS_ROWS, N = m->p.N;
-    const double *a = (const double *)(const void *)r->a, *b = (const double *)(const void *)r->b;
-    const double *c = (const double *)(const void *)r->c;
-    for (int64_t item = begin; item < end; item++) {
-        const int64_t entry = item / blocks, row = item % blocks * BLAS_ROWS;
-        const lnt_blas_call call = {.trans_a = m->p.trans_a,
-                                    .trans_b = m->p.trans_b,
-                                    .M = m->p.M - row < BLAS_ROWS ? m->p.M - row : BLAS_ROWS,
-                                    .N = N,
-                                    .K = m->p.K,
-                                    .lda = m->p.trans_a ? m->p.M : m->p.K,
-                                    .ldb = m->p.trans_b ? m->p.K : N,
-                                    .alpha = (double)m->p.alpha,
-                                    .beta = m->has_c ? (double)m->p.beta : 0};
-        double *y = (double *)(void *)r->y + (entry * m->p.M + row) * N;
-        for (int64_t i = 0; m->has_c && i < call.M; i++)
-            for (int64_t j = 0; j < N; j++)
-                y[i * N + j] = c[(row + i) * m->stride_c[0] + j * m->stride_c[1]];
-        lnt_blas_f64(&call, a + m->offset_a[entry] + row * m->row_a, b + m->offset_b[entry], y);
-    }
-    return LNT_OK;
-}
-
-static lnt_status run_blas(lnt_kernel *k, const lnt_step *s)
-{
-    const matmul *m = s->params;
-    reference_call r = {m, lnt_in(k, s, 0), lnt_in(k, s, 1), m->has_c ? lnt_in(k, s, 2) : NULL,
-                        lnt_out(k, s, 0)};
-    return lnt_parallel(k, m->batch * ((m->p.M + BLAS_ROWS - 1) / BLAS_ROWS),
-                        1 + 16384 / (BLAS_ROWS * m->p.K * m->p.N + 1), blas_rows, &r);
-}
-
-/* Extents of 32 bits, none of them 0. */
-static bool blas_takes(const lnt_site *site, const matmul *m)
-{
-    const matrices *p = &m->p;
-    return site->in[0]->dtype == LNT_DOUBLE && p->M > 0 && p->N > 0 && p->K > 0 && p->M <= INT32_MAX &&
-           p->N <= INT32_MAX && p->K <= INT32_MAX;
-}
-#endif
-
-static lnt_status bind_reference(lnt_site *site)
-{
-    matmul *m;
-    if (!reference_of((lnt_dtype)site->in[0]->dtype))
-        return lnt_bind_unsupported_type(site, (lnt_dtype)site->in[0]->dtype);
-    if (site->node->program)
-        return LNT_SITE_FAIL(site, LNT_E_UNSUPPORTED, "fused work is for float only");
-    LNT_TRY(begin_bind(site, &m));
-    scale_offsets(m, (size_t)(m->p.K * m->p.N));
-    m->row_a = m->p.trans_a ? 1 : m->p.K;
-    m->column_a = m->p.trans_a ? m->p.M : 1;
-    m->row_b = m->p.trans_b ? 1 : m->p.N;
-    m->column_b = m->p.trans_b ? m->p.K : 1;
-    site->step->run = run_reference;
-#ifdef LNT_OPENBLAS
-    if (blas_takes(site, m))
-        site->step->run = run_blas;
-#endif
-    return LNT_OK;
-}
-
 /* Operands of a product of halves: A, and a C that is added element by element as it is. */
 static uint32_t half_operands(const lnt_site *site)
 {
-    matmul m = {.p = matrices_of(site->node, site->in[0], site->in[1])};
+    lnt_matmul m = {.p = matrices_of(site->node, site->in[0], site->in[1])};
     find_c(site, &m);
     return m.has_c && m.stride_c[0] && takes_c(site, &m) ? 1u << 0 | 1u << 2 : 1u << 0;
 }
@@ -560,7 +394,14 @@ lnt_status lnt_bind_matmul(lnt_site *site)
         return lnt_bind_half(site, half_operands(site), bind_product);
     if (a->dtype != b->dtype || (c && c->dtype != a->dtype))
         return LNT_SITE_FAIL(site, LNT_E_TYPE, "operands must be of one type");
-    return a->dtype == LNT_FLOAT ? bind_product(site) : bind_reference(site);
+    if (a->dtype == LNT_FLOAT)
+        return bind_product(site);
+    if (site->node->program)
+        return LNT_SITE_FAIL(site, LNT_E_UNSUPPORTED, "fused work is for float only");
+    if (a->dtype != LNT_FLOAT16 && a->dtype != LNT_BFLOAT16)
+        return lnt_bind_matmul_number(site);
+    LNT_TRY(bind_product(site));
+    return lnt_bind_widened(site, UINT32_MAX, UINT32_MAX);
 }
 
 const lnt_product lnt_product_matmul = {1u << 1, lnt_pack_matrix, lnt_matrix_multiply_adds};

@@ -4,15 +4,18 @@
 
 #include "base/checked.h"
 #include "base/lnt_assert.h"
+#include "ops/cells.h"
 #include "ops/quant/qparams.h"
 #include "ops/rows/int8_rows.h"
 #include "ops/rows/row.h"
+#include "ops/vectorize.h"
 
 enum { BLOCK = 256 }; /* elements converted at a time */
 
 /* A tensor is a sequence of contiguous rows. A row's elements share one scale, or each has its own. */
 typedef struct linear {
     const lnt_int8_kernels *int8;
+    const lnt_cells *cells;
     lnt_dtype in_type, out_type, scale_type;
     int64_t rows, n; /* rows of n elements */
     int64_t width;   /* scales a row takes: 1 or n */
@@ -32,11 +35,28 @@ struct linear_job {
     void (*run)(const linear_job *j, int64_t at, int64_t n, int64_t from);
 };
 
+/* lnt_requantize of x / scale to bytes, in vectors: rounded by an addition, which is exact up to 2 ** 22. */
+static void quantize_each(const float *x, int32_t *y, int64_t n, const float *scale, const int32_t *zero,
+                          lnt_qrange range)
+{
+    const float magic = 0x1.8p23f;
+    for (int64_t i = 0; i < n; i++) {
+        const float low = (float)(range.low - zero[i]), high = (float)(range.high - zero[i]),
+                    t = x[i] / scale[i];
+        const float inside = !(t > low) ? low : t < high ? t : high;
+        y[i] = (int32_t)((inside + magic) - magic) + zero[i];
+    }
+}
+
 static void quantize_row(const linear *p, const float *x, int32_t *y, int64_t n, const float *scale,
                          const int32_t *zero)
 {
     const lnt_qrange range = lnt_qrange_of(p->out_type);
     const int64_t step = p->width > 1;
+    if (step && lnt_is_byte(p->out_type)) {
+        quantize_each(x, y, n, scale, zero, range);
+        return;
+    }
     for (int64_t i = 0; i < n; i++)
         y[i] = lnt_requantize(x[i] / scale[i * step], zero[i * step], range);
 }
@@ -70,12 +90,18 @@ static void quantize_run(const linear_job *j, int64_t at, int64_t n, int64_t fro
     int32_t y[BLOCK];
     if (p->in_type == LNT_FLOAT && lnt_is_byte(p->out_type) && p->width == 1) {
         p->int8->quantize((const float *)j->x + at, (uint8_t *)j->y + at, n, j->scale[from], j->zero[from],
-                         p->out_type == LNT_INT8);
+                          p->out_type == LNT_INT8);
         return;
     }
-    lnt_elements_to_float(p->in_type, lnt_element_at(j->x, p->in_type, at), x, n);
+    lnt_cells_to_float(p->cells, p->in_type, lnt_element_at(j->x, p->in_type, at), x, n);
     quantize_row(p, x, y, n, j->scale + from, j->zero + from);
     store_ints(p->out_type, y, lnt_element_at(j->y, p->out_type, at), n);
+}
+
+static void scale_each(float *x, const int32_t *zero, const float *scale, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        x[i] = (x[i] - (float)zero[i]) * scale[i];
 }
 
 static void dequantize_run(const linear_job *j, int64_t at, int64_t n, int64_t from)
@@ -86,13 +112,18 @@ static void dequantize_run(const linear_job *j, int64_t at, int64_t n, int64_t f
     float y[BLOCK];
     if (p->out_type == LNT_FLOAT && lnt_is_byte(p->in_type) && p->width == 1) {
         p->int8->dequantize((const uint8_t *)j->x + at, (float *)j->y + at, n, j->scale[from], j->zero[from],
-                           p->in_type == LNT_INT8);
+                            p->in_type == LNT_INT8);
         return;
     }
-    lnt_elements_to_int64(p->in_type, lnt_element_at(j->x, p->in_type, at), x, n);
-    for (int64_t i = 0; i < n; i++)
-        y[i] = (float)(x[i] - j->zero[from + i * step]) * j->scale[from + i * step];
-    lnt_elements_from_float(p->out_type, y, lnt_element_at(j->y, p->out_type, at), n);
+    if (lnt_is_byte(p->in_type)) { /* each has a scale of its own; the difference is exact */
+        lnt_cells_to_float(p->cells, p->in_type, lnt_element_at(j->x, p->in_type, at), y, n);
+        scale_each(y, j->zero + from, j->scale + from, n);
+    } else {
+        lnt_elements_to_int64(p->in_type, lnt_element_at(j->x, p->in_type, at), x, n);
+        for (int64_t i = 0; i < n; i++)
+            y[i] = (float)(x[i] - j->zero[from + i * step]) * j->scale[from + i * step];
+    }
+    lnt_cells_from_float(p->cells, p->out_type, y, lnt_element_at(j->y, p->out_type, at), n);
 }
 
 /* Rows, or with one scale for the whole tensor elements. */
@@ -173,6 +204,13 @@ static lnt_status bind_scales(lnt_site *site, linear *p)
     for (unsigned d = axis + 1; d < x->rank; d++)
         p->n *= x->dims[d];
     p->rows = p->n ? count / p->n : 0;
+    if (block == 0 && p->n == 1 && p->axis == p->scales &&
+        p->axis > 0) { /* the last axis: all scales in a row */
+        p->n = p->width = p->axis;
+        p->rows = count / p->n;
+        p->axis = 1;
+        return LNT_OK;
+    }
     if (block == 0) {
         LNT_REQUIRE(p->scales == p->axis, site->err, LNT_E_SHAPE,
                     "%lld scales for %lld elements along axis %u", (long long)p->scales, (long long)p->axis,
@@ -198,6 +236,7 @@ static lnt_status bind_linear(lnt_site *site, lnt_run_fn run)
     if (!p)
         return LNT_E_MEMORY;
     p->int8 = site->kernels->int8;
+    p->cells = site->kernels->cells;
     p->in_type = site->in[0]->dtype;
     p->out_type = site->out[0]->dtype;
     p->scale_type = site->in[1]->dtype;

@@ -2,18 +2,28 @@
  * number; of equal elements the first counts, or the last. */
 #include "ops/op.h"
 
+#include "base/checked.h"
+#include "ops/cells.h"
+#include "ops/copy.h"
 #include "ops/element.h"
+#include "ops/elementwise/typed_kernels.h"
 #include "ops/rows/row.h"
 
 #include <string.h>
 
-enum { BLOCK = 256 }; /* columns searched at a time */
+enum {
+    BLOCK = 256,    /* columns searched at a time */
+    SHORT_ROW = 32, /* rows up to that are turned into columns, */
+    TURNED = 64     /* so many at a time */
+};
 
 typedef struct argmax {
     const lnt_row_kernels *row;
+    const lnt_typed_kernels *typed;
+    const lnt_cells *cells;
     lnt_dtype dtype;
     int64_t outer, n, inner; /* extents before, along and behind the axis */
-    bool least, last;
+    bool least, last, half;
 } argmax;
 
 typedef struct argmax_job {
@@ -22,78 +32,210 @@ typedef struct argmax_job {
     int64_t *y;
 } argmax_job;
 
-/* One row [columns] against the best so far. wins: a beats b; ties: a is as good. */
-#define SEARCH(R, name)                                                                                      \
-    static void name(const argmax *p, const R *x, int64_t index, int64_t columns, R *best, int64_t *at)      \
-    {                                                                                                        \
-        for (int64_t j = 0; j < columns; j++) {                                                              \
-            const R a = x[j], b = best[j];                                                                   \
-            const bool same = a == b || (a != a && b != b);                                                  \
-            const bool beyond = b == b && (a != a || (p->least ? a < b : a > b));                            \
-            if (index > 0 && !beyond && !(same && p->last))                                                  \
-                continue;                                                                                    \
-            best[j] = a;                                                                                     \
-            at[j] = index;                                                                                   \
-        }                                                                                                    \
-    }
-
-SEARCH(double, search_double)
-SEARCH(int64_t, search_int)
-SEARCH(uint64_t, search_unsigned)
-
-typedef union row_buffer {
-    double real[BLOCK];
-    int64_t integer[BLOCK];
-    uint64_t natural[BLOCK];
-} row_buffer;
-
-/* Columns [0, columns) of the n rows that start at element `first`. */
-static void search_columns(const argmax *p, const void *x, int64_t first, int64_t columns, int64_t *at)
+/* out = row(a, b) over n elements of the type. */
+static void apply(const argmax *p, lnt_typed_row row, lnt_dtype dtype, void *out, const void *a,
+                  const void *b, int64_t n)
 {
-    row_buffer row, best;
-    for (int64_t i = 0; i < p->n; i++) {
-        const void *src = lnt_element_at(x, p->dtype, first + i * p->inner);
-        if (lnt_is_floating(p->dtype)) {
-            lnt_elements_to_double(p->dtype, src, row.real, columns);
-            search_double(p, row.real, i, columns, best.real, at);
-            continue;
-        }
-        lnt_elements_to_int64(p->dtype, src, row.integer, columns);
-        if (p->dtype == LNT_UINT64)
-            search_unsigned(p, row.natural, i, columns, best.natural, at);
-        else
-            search_int(p, row.integer, i, columns, best.integer, at);
+    p->typed->loop[row][dtype](&(lnt_typed_args){.out = out, .in = {a, b}, .n = n});
+}
+
+static const lnt_typed_fn *where_of(const argmax *p, size_t size)
+{
+    return &p->typed->where[size == 1 ? 0 : size == 2 ? 1 : size == 4 ? 2 : 3];
+}
+
+/* ---- columns: n rows, `step` elements apart, searched side by side ---- */
+
+/* Which of x are to take the place of the best so far, as bytes of 0 or 1. Of NaN double alone knows. */
+static void beats(const argmax *p, const void *x, const void *best, uint8_t *mask, int64_t n)
+{
+    const lnt_typed_row strict = p->least ? LNT_TYPED_Less : LNT_TYPED_Greater;
+    const lnt_typed_row weak = p->least ? LNT_TYPED_LessOrEqual : LNT_TYPED_GreaterOrEqual;
+    apply(p, p->last ? weak : strict, p->dtype, mask, x, best, n);
+    for (int64_t i = 0; p->dtype == LNT_DOUBLE && i < n; i++) {
+        const double a = ((const double *)x)[i], b = ((const double *)best)[i];
+        mask[i] |= (uint8_t)((a != a) & ((b == b) | p->last));
     }
 }
 
-/* The same for float, with vectors. */
-static void search_float(const argmax *p, const float *x, int64_t columns, int64_t *at)
+static void search_typed(const argmax *p, const void *x, int64_t step, int64_t columns, int64_t *at)
 {
-    float best[BLOCK];
+    const size_t size = lnt_dtype_size(p->dtype);
+    _Alignas(16) char best[BLOCK * sizeof(int64_t)];
+    uint8_t mask[BLOCK];
+    int32_t found[BLOCK] = {0}, index[BLOCK];
+    memcpy(best, x, (size_t)columns * size);
+    for (int64_t i = 1; i < p->n; i++) {
+        const void *row = lnt_element_at(x, p->dtype, i * step);
+        beats(p, row, best, mask, columns);
+        lnt_fill(index, columns, &(int32_t){(int32_t)i}, sizeof *index);
+        (*where_of(p, size))(&(lnt_typed_args){.out = best, .in = {mask, row, best}, .n = columns});
+        (*where_of(p, sizeof *found))(
+            &(lnt_typed_args){.out = found, .in = {mask, index, found}, .n = columns});
+    }
+    for (int64_t c = 0; c < columns; c++)
+        at[c] = found[c];
+}
+
+/* The same for float and what is converted to it. */
+static void search_float(const argmax *p, const void *x, int64_t step, int64_t columns, int64_t *at)
+{
+    float best[BLOCK], row[BLOCK];
     int32_t index[BLOCK] = {0};
-    memcpy(best, x, (size_t)columns * sizeof *best);
-    for (int64_t i = 1; i < p->n; i++)
-        p->row->pick_max(best, index, x + i * p->inner, (int32_t)i, p->least, p->last, columns);
+    lnt_cells_to_float(p->cells, p->dtype, x, best, columns);
+    for (int64_t i = 1; i < p->n; i++) {
+        const void *from = lnt_element_at(x, p->dtype, i * step);
+        if (p->half)
+            lnt_cells_to_float(p->cells, p->dtype, from, row, columns);
+        p->row->pick_max(best, index, p->half ? row : from, (int32_t)i, p->least, p->last, columns);
+    }
     for (int64_t c = 0; c < columns; c++)
         at[c] = index[c];
+}
+
+static void search_columns(const argmax *p, const void *x, int64_t step, int64_t columns, int64_t *at)
+{
+    (p->dtype == LNT_FLOAT || p->half ? search_float : search_typed)(p, x, step, columns, at);
+}
+
+/* Short rows, at most TURNED of them. */
+static void search_short_rows(const argmax *p, const void *x, int64_t rows, int64_t *at)
+{
+    _Alignas(16) char turned[SHORT_ROW * TURNED * sizeof(int64_t)];
+    const int64_t size = (int64_t)lnt_dtype_size(p->dtype);
+#define TURN(T)                                                                                              \
+    case sizeof(T):                                                                                          \
+        for (int64_t r = 0; r < rows; r++)                                                                   \
+            for (int64_t i = 0; i < p->n; i++)                                                               \
+                ((T *)(void *)turned)[i * rows + r] = ((const T *)x)[r * p->n + i];                          \
+        break;
+    switch (size) {
+        TURN(uint8_t)
+        TURN(uint16_t)
+        TURN(uint32_t)
+        TURN(uint64_t)
+    default: break;
+    }
+#undef TURN
+    search_columns(p, turned, rows, rows, at);
+}
+
+/* ---- a long row ---- */
+
+/* The extreme element of n, found by halves. */
+static void extreme_of(const argmax *p, const char *x, void *best)
+{
+    const lnt_typed_row row = p->least ? LNT_TYPED_Min : LNT_TYPED_Max;
+    const int64_t size = (int64_t)lnt_dtype_size(p->dtype);
+    _Alignas(16) char acc[BLOCK * sizeof(int64_t)];
+    int64_t width = lnt_least(p->n, BLOCK);
+    memcpy(acc, x, (size_t)(width * size));
+    for (int64_t i = width; i < p->n; i += width)
+        apply(p, row, p->dtype, acc, acc, x + i * size, lnt_least(width, p->n - i));
+    while (width > 1) {
+        const int64_t half = (width + 1) / 2;
+        apply(p, row, p->dtype, acc, acc, acc + half * size, width - half);
+        width = half;
+    }
+    memcpy(best, acc, (size_t)size);
+}
+
+static int64_t first_nan(const double *x, int64_t n, bool last)
+{
+    int64_t at = 0;
+    for (int64_t i = 0; i < n; i++)
+        if (x[i] != x[i]) {
+            at = i;
+            if (!last)
+                break;
+        }
+    return at;
+}
+
+/* Where the extreme element is that was found. */
+static int64_t search_typed_row(const argmax *p, const char *x)
+{
+    const int64_t size = (int64_t)lnt_dtype_size(p->dtype);
+    _Alignas(16) char best[BLOCK * sizeof(int64_t)];
+    uint8_t mask[BLOCK];
+    int64_t at = 0;
+    extreme_of(p, x, best);
+    if (p->dtype == LNT_DOUBLE && *(double *)(void *)best != *(double *)(void *)best)
+        return first_nan((const double *)(const void *)x, p->n, p->last);
+    memcpy(best + (BLOCK - 1) * size, best, (size_t)size); /* fill from a place of its own */
+    lnt_fill(best, BLOCK - 1, best + (BLOCK - 1) * size, (size_t)size);
+    for (int64_t i = 0; i < p->n; i += BLOCK) {
+        const int64_t n = lnt_least(BLOCK, p->n - i);
+        apply(p, LNT_TYPED_Equal, p->dtype, mask, x + i * size, best, n);
+        const uint8_t *hit = p->last ? memrchr(mask, 1, (size_t)n) : memchr(mask, 1, (size_t)n);
+        if (!hit)
+            continue;
+        at = i + (hit - mask);
+        if (!p->last)
+            break;
+    }
+    return at;
+}
+
+/* Halves, a block of floats at a time. */
+static int64_t search_half_row(const argmax *p, const char *x)
+{
+    float block[BLOCK], best = 0;
+    int64_t at = 0;
+    for (int64_t i = 0; i < p->n; i += BLOCK) {
+        const int64_t n = lnt_least(BLOCK, p->n - i);
+        lnt_cells_to_float(p->cells, p->dtype, lnt_element_at(x, p->dtype, i), block, n);
+        const int64_t here = (p->least ? p->row->argmin : p->row->argmax)(block, n, p->last);
+        const float found = block[here];
+        const bool same = found == best || (found != found && best != best);
+        const bool beyond = best == best && (found != found || (p->least ? found < best : found > best));
+        if (i == 0 || beyond || (same && p->last)) {
+            best = found;
+            at = i + here;
+        }
+    }
+    return at;
+}
+
+static int64_t search_row(const argmax *p, const void *x)
+{
+    if (p->dtype == LNT_FLOAT)
+        return (p->least ? p->row->argmin : p->row->argmax)(x, p->n, p->last);
+    return p->half ? search_half_row(p, x) : search_typed_row(p, x);
+}
+
+/* ---- items: blocks of columns, of short rows, or rows ---- */
+
+static int64_t width_of(const argmax *p)
+{
+    return p->inner > 1 ? BLOCK : p->n <= SHORT_ROW ? TURNED : 1;
+}
+
+static int64_t items_of(const argmax *p)
+{
+    const int64_t width = width_of(p);
+    return p->inner > 1 ? p->outer * ((p->inner + width - 1) / width) : (p->outer + width - 1) / width;
 }
 
 static lnt_status find_extremes(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
 {
     const argmax_job *j = arg;
     const argmax *p = j->p;
-    const int64_t blocks = (p->inner + BLOCK - 1) / BLOCK;
+    const int64_t width = width_of(p), blocks = (p->inner + width - 1) / width;
     (void)k, (void)thread;
     for (int64_t item = begin; item < end; item++) {
-        const int64_t o = item / blocks, column = item % blocks * BLOCK;
-        const int64_t columns = p->inner - column < BLOCK ? p->inner - column : BLOCK;
-        int64_t *at = j->y + o * p->inner + column;
-        if (p->inner == 1 && p->dtype == LNT_FLOAT)
-            *at = (p->least ? p->row->argmin : p->row->argmax)((const float *)j->x + o * p->n, p->n, p->last);
-        else if (p->dtype == LNT_FLOAT && p->n <= INT32_MAX)
-            search_float(p, (const float *)j->x + o * p->n * p->inner + column, columns, at);
-        else
-            search_columns(p, j->x, o * p->n * p->inner + column, columns, at);
+        if (p->inner == 1) {
+            const int64_t row = item * width;
+            const void *x = lnt_element_at(j->x, p->dtype, row * p->n);
+            if (width > 1)
+                search_short_rows(p, x, lnt_least(width, p->outer - row), j->y + row);
+            else
+                j->y[row] = search_row(p, x);
+            continue;
+        }
+        const int64_t o = item / blocks, column = item % blocks * width;
+        search_columns(p, lnt_element_at(j->x, p->dtype, o * p->n * p->inner + column), p->inner,
+                       lnt_least(width, p->inner - column), j->y + o * p->inner + column);
     }
     return LNT_OK;
 }
@@ -102,8 +244,9 @@ static lnt_status run_argmax(lnt_kernel *k, const lnt_step *s)
 {
     const argmax *p = s->params;
     argmax_job job = {p, lnt_in(k, s, 0), lnt_out(k, s, 0)};
-    const int64_t columns = p->inner < BLOCK ? p->inner : BLOCK;
-    return lnt_parallel(k, p->outer * ((p->inner + BLOCK - 1) / BLOCK), 1 + 16384 / (p->n * columns + 1),
+    if (p->outer * p->inner == 0)
+        return LNT_OK;
+    return lnt_parallel(k, items_of(p), 1 + 16384 / (p->n * lnt_least(width_of(p), p->outer * p->inner) + 1),
                         find_extremes, &job);
 }
 
@@ -131,13 +274,18 @@ lnt_status lnt_bind_argmax(lnt_site *site)
     if (!lnt_is_floating(x->dtype) && !lnt_is_integer(x->dtype))
         return lnt_bind_unsupported_type(site, x->dtype);
     LNT_TRY(lnt_axis(site, lnt_attr_i(site->node, "axis", 0), x->rank, &axis));
-    *p = (argmax){site->kernels->row,
-                  x->dtype,
-                  1,
-                  x->dims[axis],
-                  1,
-                  site->node->op->id == LNT_ID_ArgMin,
-                  lnt_attr_i(site->node, "select_last_index", 0) != 0};
+    *p = (argmax){.row = site->kernels->row,
+                  .typed = site->kernels->typed,
+                  .cells = site->kernels->cells,
+                  .dtype = x->dtype,
+                  .outer = 1,
+                  .n = x->dims[axis],
+                  .inner = 1,
+                  .least = site->node->op->id == LNT_ID_ArgMin,
+                  .last = lnt_attr_i(site->node, "select_last_index", 0) != 0,
+                  .half = x->dtype == LNT_FLOAT16 || x->dtype == LNT_BFLOAT16};
+    if (p->n > INT32_MAX)
+        return LNT_SITE_FAIL(site, LNT_E_LIMIT, "axis %u has more than %d elements", axis, INT32_MAX);
     for (unsigned d = 0; d < x->rank; d++) {
         if (d != axis)
             *(d < axis ? &p->outer : &p->inner) *= x->dims[d];

@@ -6,9 +6,8 @@
 #include "ops/op.h"
 
 #include "base/lnt_assert.h"
-#include "ops/axes.h"
 #include "ops/element.h"
-#include "ops/rows/row.h"
+#include "ops/rows/reduce.h"
 
 #include <math.h>
 
@@ -17,38 +16,10 @@ enum {
     ROWS_AT_ONCE = 8 /* added to an accumulator in one pass */
 };
 
-/* What is done to a row. SUM_EXP is the second pass of LogSumExp, after MAX. */
-enum { SUM, SUM_SQUARES, SUM_ABS, PRODUCT, MAX, MIN, SUM_EXP, KINDS };
-/* What is done to a result. FLIP: uint64 is compared as int64 with the sign bit flipped. */
-enum { FINISH_NONE, FINISH_MEAN, FINISH_SQRT, FINISH_LOG, FINISH_FLIP };
-
 /* int64_t has a table of its own, which holds what reductions need. */
 typedef struct row_int_kernels {
     LNT_ROW_FIELDS(int64_t)
 } row_int_kernels;
-
-typedef struct reduce {
-    const lnt_row_kernels *row;
-    lnt_dtype dtype, out_dtype;
-    unsigned kind, finish;
-    bool flip;
-    lnt_axes kept,
-        reduced;        /* without the innermost axis (and, where that is kept, the reduced one before it) */
-    bool along;         /* the innermost axis is reduced */
-    int64_t inner;      /* its extent */
-    int64_t rows, fold; /* where it is kept: extent of the reduced axis before it, rows taken together */
-    int64_t n_outer_reduced; /* items of reduced */
-    int64_t n_kept;          /* items of kept */
-    int64_t count;           /* elements reduced to one */
-    int64_t least, largest;  /* of an integer type: maximum and minimum over nothing */
-    lnt_task_fn task;
-} reduce;
-
-typedef struct reduce_job {
-    const reduce *p;
-    const void *x;
-    void *y;
-} reduce_job;
 
 /* ---- int64 row kernels: sums wrap ---- */
 
@@ -109,8 +80,8 @@ static const row_int_kernels row_int = {.sum = sum,
 #define START_MAX(p) (-INFINITY)
 #define START_MIN(p) INFINITY
 #define NATIVE LNT_FLOAT
-#define LOAD lnt_elements_to_float
-#define STORE lnt_elements_from_float
+#define LOAD(p, ...) lnt_cells_to_float((p)->cells, __VA_ARGS__)
+#define STORE(p, ...) lnt_cells_from_float((p)->cells, __VA_ARGS__)
 #include "ops/rows/reduce.inc.h"
 #undef NATIVE
 #undef LOAD
@@ -118,8 +89,8 @@ static const row_int_kernels row_int = {.sum = sum,
 
 #include "ops/real_double.h"
 #define NATIVE LNT_DOUBLE
-#define LOAD lnt_elements_to_double
-#define STORE lnt_elements_from_double
+#define LOAD(p, ...) lnt_elements_to_double(__VA_ARGS__)
+#define STORE(p, ...) lnt_elements_from_double(__VA_ARGS__)
 #include "ops/rows/reduce.inc.h"
 #undef NATIVE
 #undef LOAD
@@ -135,16 +106,16 @@ static const row_int_kernels row_int = {.sum = sum,
 #define START_MIN(p) (p)->largest
 #define NATIVE LNT_INT64
 #define NAME(x) x##_int
-#define LOAD lnt_elements_to_int64
-#define STORE lnt_elements_from_int64
+#define LOAD(p, ...) lnt_elements_to_int64(__VA_ARGS__)
+#define STORE(p, ...) lnt_elements_from_int64(__VA_ARGS__)
 #define ROW(p) ((void)(p), &row_int)
 #include "ops/rows/reduce.inc.h"
 
 static lnt_status run_reduce(lnt_kernel *k, const lnt_step *s)
 {
-    const reduce *p = s->params;
+    const lnt_reduce *p = s->params;
     LNT_ASSERT(p->task && (p->along || p->inner > 0));
-    reduce_job job = {p, lnt_in(k, s, 0), lnt_out(k, s, 0)};
+    lnt_reduce_job job = {p, lnt_in(k, s, 0), lnt_out(k, s, 0)};
     const int64_t blocks = p->along ? 1 : (p->inner + BLOCK - 1) / BLOCK;
     const int64_t work = p->count * (p->along ? 1 : p->inner < BLOCK ? p->inner : BLOCK);
     return lnt_parallel(k, p->n_kept * blocks, 1 + 32768 / (work + 1), p->task, &job);
@@ -153,7 +124,7 @@ static lnt_status run_reduce(lnt_kernel *k, const lnt_step *s)
 /* ---- bind ---- */
 
 /* Splits the input's extents into p's axes; mask: bit d set where axis d is reduced. */
-static void set_axes(reduce *p, const lnt_operand *x, uint32_t mask)
+static void set_axes(lnt_reduce *p, const lnt_operand *x, uint32_t mask)
 {
     lnt_axes joined = {0};
     bool kind[LNT_MAX_RANK] = {0};
@@ -192,7 +163,7 @@ static void set_axes(reduce *p, const lnt_operand *x, uint32_t mask)
 }
 
 /* What a maximum or minimum over nothing gives. uint64 is seen with its sign bit flipped. */
-static void set_extremes(reduce *p)
+static void set_extremes(lnt_reduce *p)
 {
     const unsigned bits = 8 * (unsigned)lnt_dtype_size(p->dtype);
     const bool is_signed = p->dtype == LNT_INT8 || p->dtype == LNT_INT16 || p->dtype == LNT_INT32;
@@ -204,7 +175,7 @@ static void set_extremes(reduce *p)
     p->least = is_signed ? -p->largest - 1 : 0;
 }
 
-static lnt_task_fn task_of(const reduce *p)
+static lnt_task_fn task_of(const lnt_reduce *p)
 {
     static const lnt_task_fn tasks[3][2] = {{task_across_float, task_along_float},
                                             {task_across_double, task_along_double},
@@ -290,7 +261,7 @@ lnt_status lnt_bind_reduce(lnt_site *site)
         {LNT_ID_ReduceLogSumExp, SUM_EXP, FINISH_LOG}, {LNT_ID_ReduceSumSquare, SUM_SQUARES, FINISH_NONE}};
     const lnt_operand *x = site->in[0];
     uint32_t mask;
-    reduce *p = lnt_bind_params(site, sizeof *p);
+    lnt_reduce *p = lnt_bind_params(site, sizeof *p);
     if (!p)
         return LNT_E_MEMORY;
     LNT_TRY(bind_mask(site, &mask));
@@ -305,12 +276,14 @@ lnt_status lnt_bind_reduce(lnt_site *site)
     if (!lnt_is_floating(p->dtype) && !lnt_is_integer(p->dtype) && !(p->dtype == LNT_BOOL && extreme))
         return lnt_bind_unsupported_type(site, p->dtype);
     p->row = site->kernels->row;
+    p->cells = site->kernels->cells;
     p->flip = p->dtype == LNT_UINT64 && extreme;
     if (p->flip)
         p->finish = FINISH_FLIP;
     set_extremes(p);
     set_axes(p, x, mask);
-    p->task = task_of(p);
+    if (!lnt_reduce_typed(p, site->kernels->typed))
+        p->task = task_of(p);
     site->step->run = run_reduce;
     return LNT_OK;
 }

@@ -3,13 +3,13 @@
  *     R          float, double or int64_t
  *     NATIVE     its lnt_dtype: tensors of it are read in place
  *     NAME(x)    x with the type's suffix
- *     LOAD       lnt_elements_to_...
- *     STORE      lnt_elements_from_...
+ *     LOAD(p, ...)   lnt_elements_to_R, or the same at the level of parameters p
+ *     STORE(p, ...)  lnt_elements_from_R
  *     ROW(p)     the table of row kernels for parameters p
  *     START_MAX, START_MIN   maximum and minimum over nothing */
 
 /* The result of reducing nothing. */
-static R NAME(start)(const reduce *p, unsigned kind)
+static R NAME(start)(const lnt_reduce *p, unsigned kind)
 {
     (void)p;
     switch (kind) {
@@ -20,7 +20,7 @@ static R NAME(start)(const reduce *p, unsigned kind)
     }
 }
 
-static R NAME(along)(const reduce *p, unsigned kind, const R *x, int64_t n, R minus)
+static R NAME(along)(const lnt_reduce *p, unsigned kind, const R *x, int64_t n, R minus)
 {
     switch (kind) {
     case SUM_SQUARES: return ROW(p)->sum_squares(x, n);
@@ -34,7 +34,7 @@ static R NAME(along)(const reduce *p, unsigned kind, const R *x, int64_t n, R mi
 }
 
 /* acc[j] = acc[j] (+) f(x[j]) */
-static void NAME(across)(const reduce *p, unsigned kind, R *acc, const R *x, const R *minus, int64_t n)
+static void NAME(across)(const lnt_reduce *p, unsigned kind, R *acc, const R *x, const R *minus, int64_t n)
 {
     switch (kind) {
     case SUM_SQUARES: ROW(p)->add_squares(acc, x, n); return;
@@ -48,24 +48,24 @@ static void NAME(across)(const reduce *p, unsigned kind, R *acc, const R *x, con
 }
 
 /* Joins partial results: acc[j] = acc[j] (+) part[j]. */
-static void NAME(join)(const reduce *p, unsigned kind, R *acc, const R *part, int64_t n)
+static void NAME(join)(const lnt_reduce *p, unsigned kind, R *acc, const R *part, int64_t n)
 {
     NAME(across)(p, kind == PRODUCT || kind == MAX || kind == MIN ? kind : SUM, acc, part, NULL, n);
 }
 
 /* n elements from element `at` on: in place, or converted into buffer. */
-static const R *NAME(fetch)(const reduce *p, const void *x, int64_t at, int64_t n, unsigned kind, R *buffer)
+static const R *NAME(fetch)(const lnt_reduce *p, const void *x, int64_t at, int64_t n, unsigned kind, R *buffer)
 {
     if (p->dtype == NATIVE)
         return (const R *)x + at;
-    LOAD(p->dtype, lnt_element_at(x, p->dtype, at), buffer, n);
+    LOAD(p, p->dtype, lnt_element_at(x, p->dtype, at), buffer, n);
     if (p->flip && (kind == MAX || kind == MIN))
         for (int64_t i = 0; i < n; i++)
             buffer[i] = (R)FLIP(buffer[i]);
     return buffer;
 }
 
-static R NAME(finish)(const reduce *p, R acc)
+static R NAME(finish)(const lnt_reduce *p, R acc)
 {
     switch (p->finish) {
     case FINISH_MEAN: return acc / (R)p->count;
@@ -83,7 +83,7 @@ static R NAME(shift)(R largest)
 }
 
 /* Everything that falls into the output whose first element is `base`; the innermost axis is reduced. */
-static R NAME(reduce_rows)(const reduce *p, const void *x, int64_t base, unsigned kind, R minus)
+static R NAME(reduce_rows)(const lnt_reduce *p, const void *x, int64_t base, unsigned kind, R minus)
 {
     R buffer[BLOCK], acc = NAME(start)(p, kind);
     const int64_t step = p->dtype == NATIVE ? p->inner : BLOCK;
@@ -99,7 +99,7 @@ static R NAME(reduce_rows)(const reduce *p, const void *x, int64_t base, unsigne
 }
 
 /* One output: LogSumExp takes its rows twice, and is its largest element where that is not finite. */
-static R NAME(reduce_one)(const reduce *p, const void *x, int64_t base)
+static R NAME(reduce_one)(const lnt_reduce *p, const void *x, int64_t base)
 {
     if (p->kind != SUM_EXP)
         return NAME(finish)(p, NAME(reduce_rows)(p, x, base, p->kind, 0));
@@ -111,8 +111,8 @@ static R NAME(reduce_one)(const reduce *p, const void *x, int64_t base)
 
 static lnt_status NAME(task_along)(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
 {
-    const reduce_job *j = arg;
-    const reduce *p = j->p;
+    const lnt_reduce_job *j = arg;
+    const lnt_reduce *p = j->p;
     (void)k, (void)thread;
     /* The usual case: one row of the native type for each output. */
     if (p->dtype == NATIVE && p->out_dtype == NATIVE && p->count == p->inner && p->kind != SUM_EXP) {
@@ -124,7 +124,7 @@ static lnt_status NAME(task_along)(lnt_kernel *k, void *arg, int64_t begin, int6
     }
     for (int64_t o = begin; o < end; o++) {
         const R acc = NAME(reduce_one)(p, j->x, lnt_axes_offset(&p->kept, o));
-        STORE(p->out_dtype, &acc, lnt_element_at(j->y, p->out_dtype, o), 1);
+        STORE(p, p->out_dtype, &acc, lnt_element_at(j->y, p->out_dtype, o), 1);
     }
     return LNT_OK;
 }
@@ -136,7 +136,7 @@ typedef struct NAME(bundle) {
     int64_t n;
 } NAME(bundle);
 
-static void NAME(flush)(const reduce *p, unsigned kind, NAME(bundle) * b, R *acc, int64_t width)
+static void NAME(flush)(const lnt_reduce *p, unsigned kind, NAME(bundle) * b, R *acc, int64_t width)
 {
     if (b->n > 1)
         (kind == MAX ? ROW(p)->max_rows : ROW(p)->sum_rows)(b->row, b->n, acc, width);
@@ -146,7 +146,7 @@ static void NAME(flush)(const reduce *p, unsigned kind, NAME(bundle) * b, R *acc
 
 /* Columns [base, base + n) of all rows into acc[0..n); the innermost axis is kept. Where rows are short,
  * several (p->fold) are taken as one and joined at the end: acc has room for n * fold. */
-static void NAME(reduce_columns)(const reduce *p, const void *x, int64_t base, int64_t n, unsigned kind,
+static void NAME(reduce_columns)(const lnt_reduce *p, const void *x, int64_t base, int64_t n, unsigned kind,
                                  R *acc, const R *minus)
 {
     R buffer[BLOCK];
@@ -177,8 +177,8 @@ static void NAME(reduce_columns)(const reduce *p, const void *x, int64_t base, i
 
 static lnt_status NAME(task_across)(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
 {
-    const reduce_job *j = arg;
-    const reduce *p = j->p;
+    const lnt_reduce_job *j = arg;
+    const lnt_reduce *p = j->p;
     const int64_t blocks = (p->inner + BLOCK - 1) / BLOCK;
     (void)k, (void)thread;
     for (int64_t item = begin; item < end; item++) {
@@ -197,7 +197,7 @@ static lnt_status NAME(task_across)(lnt_kernel *k, void *arg, int64_t begin, int
             if (p->kind == SUM_EXP)
                 acc[i] = largest[i] == minus[i] ? acc[i] + minus[i] : largest[i];
         }
-        STORE(p->out_dtype, acc, lnt_element_at(j->y, p->out_dtype, o * p->inner + column), n);
+        STORE(p, p->out_dtype, acc, lnt_element_at(j->y, p->out_dtype, o * p->inner + column), n);
     }
     return LNT_OK;
 }

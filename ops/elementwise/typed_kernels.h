@@ -1,0 +1,78 @@
+/* typed_kernels.h — the kernel table of typed loops: elements of one type, side by side. */
+#ifndef LNT_OPS_ELEMENTWISE_TYPED_KERNELS_H
+#define LNT_OPS_ELEMENTWISE_TYPED_KERNELS_H
+
+#include "ops/kernels.h"
+#include "ops/op.h"
+
+/* n elements of each operand side by side. out may be exactly in[0] or in[1]. */
+typedef struct lnt_typed_args {
+    void *out;
+    const void *in[3];
+    int64_t n;
+    const double *param; /* attributes, as the lookup filled them */
+    const struct lnt_typed_kernels *kernels;
+    uint8_t dtype[2];    /* of in[0] and in[1] */
+} lnt_typed_args;
+
+/* False if the data holds what the operator cannot take: division by zero, the smallest integer by -1. */
+typedef bool (*lnt_typed_fn)(const lnt_typed_args *a);
+
+/* Fmod takes the sign of the dividend, Mod that of the divisor. */
+#define LNT_TYPED_LIST(X)                                                                                    \
+    X(Add)                                                                                                   \
+    X(Sub)                                                                                                   \
+    X(Mul)                                                                                                   \
+    X(Div)                                                                                                   \
+    X(Fmod)                                                                                                  \
+    X(Mod)                                                                                                   \
+    X(Min)                                                                                                   \
+    X(Max)                                                                                                   \
+    X(PRelu)                                                                                                 \
+    X(Equal)                                                                                                 \
+    X(Less)                                                                                                  \
+    X(LessOrEqual)                                                                                           \
+    X(Greater)                                                                                               \
+    X(GreaterOrEqual)                                                                                        \
+    X(BitwiseAnd)                                                                                            \
+    X(BitwiseOr)                                                                                             \
+    X(BitwiseXor)                                                                                            \
+    X(BitwiseNot)                                                                                            \
+    X(ShiftLeft)                                                                                             \
+    X(ShiftRight)                                                                                            \
+    X(Abs)                                                                                                   \
+    X(Neg)                                                                                                   \
+    X(Relu)                                                                                                  \
+    X(Sign)                                                                                                  \
+    X(And)                                                                                                   \
+    X(Or)                                                                                                    \
+    X(Xor)                                                                                                   \
+    X(Not)
+
+typedef enum lnt_typed_row {
+    LNT_TYPED_NONE,
+#define X(name) LNT_TYPED_##name,
+    LNT_TYPED_LIST(X)
+#undef X
+        LNT_TYPED_ROWS
+} lnt_typed_row;
+
+/* The form that a type is converted through. */
+typedef enum lnt_form { LNT_FORM_I32, LNT_FORM_I64, LNT_FORM_U64, LNT_FORM_F32, LNT_FORM_F64, LNT_FORMS } lnt_form;
+
+typedef void (*lnt_convert_fn)(void *to, const void *from, int64_t n);
+
+typedef struct lnt_cast_form {
+    lnt_form form;
+    lnt_convert_fn load;             /* to the form; NULL: the type is its form */
+    lnt_convert_fn store[LNT_FORMS]; /* from each of them: see lnt_cast (ops/elementwise/typed.h) */
+} lnt_cast_form;
+
+/* NULL where an operator has no such type. */
+typedef struct lnt_typed_kernels {
+    lnt_typed_fn loop[LNT_TYPED_ROWS][LNT_DTYPE_COUNT];
+    lnt_cast_form cast[LNT_DTYPE_COUNT];
+    lnt_typed_fn where[4]; /* mask ? a : b for elements of 1, 2, 4 and 8 bytes */
+} lnt_typed_kernels;
+
+#endif

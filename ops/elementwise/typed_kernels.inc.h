@@ -1,0 +1,259 @@
+/* typed_kernels.inc.h — loops over elements side by side, one for each operator and type; compiled per level, which
+ * defines TABLE, the name of its table.
+ *
+ * Plain C, of which the compiler makes vectors of the level. Integers wrap around; what C leaves undefined is refused
+ * or defined here. */
+#include "ops/elementwise/typed_kernels.h"
+#include "ops/vectorize.h"
+
+#include <math.h>
+
+/* X(type, lnt_dtype, unsigned type of the same size, its lnt_dtype, type to divide in)
+ *   On x86 integers of 32 bits are divided as doubles, which hold them and come in vectors: a quotient that is no
+ *   integer is further from one than it is rounded by. Others, and ARM, divide faster one by one, or hardly ever. */
+#if defined(__x86_64__)
+#define QUOTIENT_32(type) double
+#else
+#define QUOTIENT_32(type) type
+#endif
+#define SIGNED_TYPES(X)                                                                                      \
+    X(int8_t, INT8, uint8_t, UINT8, int)                                                                   \
+    X(int16_t, INT16, uint16_t, UINT16, int)                                                               \
+    X(int32_t, INT32, uint32_t, UINT32, QUOTIENT_32(int32_t))                                                \
+    X(int64_t, INT64, uint64_t, UINT64, int64_t)
+#define UNSIGNED_TYPES(X)                                                                                    \
+    X(uint8_t, UINT8, uint8_t, UINT8, int)                                                                 \
+    X(uint16_t, UINT16, uint16_t, UINT16, int)                                                             \
+    X(uint32_t, UINT32, uint32_t, UINT32, QUOTIENT_32(uint32_t))                                             \
+    X(uint64_t, UINT64, uint64_t, UINT64, uint64_t)
+#define REAL_TYPES(X)                                                                                        \
+    X(float, FLOAT, float, FLOAT, float)                                                                     \
+    X(double, DOUBLE, double, DOUBLE, double)
+#define INTEGER_TYPES(X) SIGNED_TYPES(X) UNSIGNED_TYPES(X)
+#define ALL_TYPES(X) INTEGER_TYPES(X) REAL_TYPES(X)
+
+/* What models hardly compute with is left to plain loops, a few kilobytes smaller. */
+#if defined(__GNUC__) && !defined(__clang__)
+#define RARE __attribute__((optimize("no-tree-loop-vectorize")))
+#else
+#define RARE
+#endif
+#define HOW_FLOAT RARE /* programs have them */
+#define HOW_DOUBLE
+#define HOW_INT8
+#define HOW_INT16 RARE
+#define HOW_INT32
+#define HOW_INT64
+#define HOW_UINT8
+#define HOW_UINT16 RARE
+#define HOW_UINT32 RARE
+#define HOW_UINT64 RARE
+#define HOW_BOOL
+
+/* loop_NAME_DTYPE: r = result of x (and y). */
+#define BINARY(name, type, dtype, result_type, result)                                                       \
+    HOW_##dtype static bool loop_##name##_##dtype(const lnt_typed_args *a)                                   \
+    {                                                                                                        \
+        const type *px = a->in[0], *py = a->in[1];                                                           \
+        result_type *out = a->out;                                                                           \
+        const int64_t n = a->n;                                                                              \
+        LNT_INDEPENDENT                                                                                      \
+        for (int64_t i = 0; i < n; i++) {                                                                    \
+            const type x = px[i], y = py[i];                                                                 \
+            out[i] = (result_type)(result);                                                                  \
+        }                                                                                                    \
+        return true;                                                                                         \
+    }
+#define UNARY(name, type, dtype, result)                                                                     \
+    HOW_##dtype static bool loop_##name##_##dtype(const lnt_typed_args *a)                                   \
+    {                                                                                                        \
+        const type *px = a->in[0];                                                                           \
+        type *out = a->out;                                                                                  \
+        const int64_t n = a->n;                                                                              \
+        LNT_INDEPENDENT                                                                                      \
+        for (int64_t i = 0; i < n; i++) {                                                                    \
+            const type x = px[i];                                                                            \
+            out[i] = (type)(result);                                                                         \
+        }                                                                                                    \
+        return true;                                                                                         \
+    }
+/* ok: can these operands be taken? */
+#define CHECKED(name, type, dtype, ok, result)                                                               \
+    HOW_##dtype static bool loop_##name##_##dtype(const lnt_typed_args *a)                                   \
+    {                                                                                                        \
+        const type *px = a->in[0], *py = a->in[1];                                                           \
+        type *out = a->out;                                                                                  \
+        const int64_t n = a->n;                                                                              \
+        unsigned bad = 0;                                                                                    \
+        for (int64_t i = 0; i < n; i++) {                                                                    \
+            const type x = px[i], y = py[i];                                                                 \
+            (void)x;                                                                                         \
+            bad |= !(ok);                                                                                    \
+        }                                                                                                    \
+        if (bad)                                                                                             \
+            return false;                                                                                    \
+        LNT_INDEPENDENT                                                                                      \
+        for (int64_t i = 0; i < n; i++) {                                                            \
+            const type x = px[i], y = py[i];                                                                 \
+            out[i] = (type)(result);                                                                         \
+        }                                                                                                    \
+        return true;                                                                                         \
+    }
+
+/* Modulo the type's range; of narrow types as unsigned, for a product of two uint16_t is an int. */
+#define WRAP(utype, op) ((utype)(1u * (utype)x op(1u * (utype)y)))
+#define QUOTIENT(type, real) ((type)((real)x / (real)y))
+#define REST(type, real) (x - QUOTIENT(type, real) * y)
+/* The smallest integer by -1 is out of range. */
+#define DIVIDES(type, utype) (y != 0 && !(y == -1 && x == (type)((utype)1 << (sizeof x * 8 - 1))))
+
+/* What is the same bits for signed and unsigned. */
+#define WRAPPING_LOOPS(type, dtype, utype, udtype, real)                                                     \
+    BINARY(Add, type, dtype, type, WRAP(utype, +))                                                           \
+    BINARY(Sub, type, dtype, type, WRAP(utype, -))                                                           \
+    BINARY(Mul, type, dtype, type, WRAP(utype, *))                                                           \
+    BINARY(Equal, type, dtype, uint8_t, x == y)                                                              \
+    BINARY(BitwiseAnd, type, dtype, type, x &y)                                                              \
+    BINARY(BitwiseOr, type, dtype, type, x | y)                                                              \
+    BINARY(BitwiseXor, type, dtype, type, x ^ y)                                                             \
+    UNARY(BitwiseNot, type, dtype, ~x)
+#define SIGNED_LOOPS(type, dtype, utype, udtype, real)                                                       \
+    CHECKED(Div, type, dtype, DIVIDES(type, utype), QUOTIENT(type, real))                                    \
+    CHECKED(Fmod, type, dtype, DIVIDES(type, utype), REST(type, real))                                       \
+    CHECKED(Mod, type, dtype, DIVIDES(type, utype),                                                          \
+            REST(type, real) + (REST(type, real) != 0 && (x < 0) != (y < 0) ? y : 0))                        \
+    BINARY(PRelu, type, dtype, type, x < 0 ? (type)WRAP(utype, *) : x)                                       \
+    UNARY(Abs, type, dtype, x < 0 ? (type)(0u - (utype)x) : x)                                               \
+    UNARY(Neg, type, dtype, 0u - (utype)x)                                                                   \
+    UNARY(Relu, type, dtype, x < 0 ? 0 : x)                                                                  \
+    UNARY(Sign, type, dtype, (x > 0) - (x < 0))
+#define UNSIGNED_LOOPS(type, dtype, utype, udtype, real)                                                     \
+    CHECKED(Div, type, dtype, y != 0, QUOTIENT(type, real))                                                  \
+    CHECKED(Fmod, type, dtype, y != 0, REST(type, real))                                                     \
+    BINARY(ShiftLeft, type, dtype, type, y < sizeof x * 8 ? (uint64_t)x << y : 0)                            \
+    BINARY(ShiftRight, type, dtype, type, y < sizeof x * 8 ? x >> y : 0)                                     \
+    UNARY(Same, type, dtype, x)                                                                              \
+    UNARY(Sign, type, dtype, x > 0)
+#define REAL_LOOPS(type, dtype, utype, udtype, real)                                                         \
+    BINARY(Add, type, dtype, type, x + y)                                                                    \
+    BINARY(Sub, type, dtype, type, x - y)                                                                    \
+    BINARY(Mul, type, dtype, type, (x * y))                                                                  \
+    BINARY(Div, type, dtype, type, x / y)                                                                    \
+    BINARY(Equal, type, dtype, uint8_t, x == y)                                                              \
+    BINARY(Fmod, type, dtype, type, fmod((double)x, (double)y))                                              \
+    BINARY(Mod, type, dtype, type, (double)x - floor((double)x / (double)y) * (double)y)                   \
+    BINARY(PRelu, type, dtype, type, x < 0 ? x * y : x)
+/* x != x comes first so that a NaN on either side is the result. */
+#define ALL_LOOPS(type, dtype, utype, udtype, real)                                                          \
+    BINARY(Min, type, dtype, type, x != x || x < y ? x : y)                                                  \
+    BINARY(Max, type, dtype, type, x != x || x > y ? x : y)                                                  \
+    BINARY(Less, type, dtype, uint8_t, x < y)                                                                \
+    BINARY(LessOrEqual, type, dtype, uint8_t, x <= y)                                                        \
+    BINARY(Greater, type, dtype, uint8_t, x > y)                                                             \
+    BINARY(GreaterOrEqual, type, dtype, uint8_t, x >= y)
+
+SIGNED_TYPES(WRAPPING_LOOPS)
+SIGNED_TYPES(SIGNED_LOOPS)
+UNSIGNED_TYPES(UNSIGNED_LOOPS)
+REAL_TYPES(REAL_LOOPS)
+ALL_TYPES(ALL_LOOPS)
+
+/* Bytes of bools: any but 0 is true, results are 1. */
+BINARY(And, uint8_t, BOOL, uint8_t, (x != 0) & (y != 0))
+BINARY(Or, uint8_t, BOOL, uint8_t, (x | y) != 0)
+BINARY(Xor, uint8_t, BOOL, uint8_t, (x != 0) ^ (y != 0))
+BINARY(Equal, uint8_t, BOOL, uint8_t, (x != 0) == (y != 0))
+UNARY(Not, uint8_t, BOOL, x == 0)
+
+/* in[0] ? in[1] : in[2] */
+#define WHERE(type)                                                                                          \
+    static bool where_##type(const lnt_typed_args *a)                                                        \
+    {                                                                                                        \
+        const uint8_t *mask = a->in[0];                                                                      \
+        const type *px = a->in[1], *py = a->in[2];                                                           \
+        type *out = a->out;                                                                                  \
+        const int64_t n = a->n;                                                                              \
+        LNT_INDEPENDENT                                                                                      \
+        for (int64_t i = 0; i < n; i++) {                                                                    \
+            const type x = px[i], y = py[i];                                                                 \
+            out[i] = mask[i] ? x : y;                                                                        \
+        }                                                                                                    \
+        return true;                                                                                         \
+    }
+WHERE(uint8_t)
+WHERE(uint16_t)
+WHERE(uint32_t)
+WHERE(uint64_t)
+
+#include "ops/elementwise/cast_kernels.inc.h"
+
+/* Which loops the operators of this library can ask for. */
+enum {
+    WITH_ARG = LNT_HAS_ArgMax || LNT_HAS_ArgMin,
+    WITH_Add = LNT_HAS_Add || LNT_HAS_Sum || LNT_HAS_Mean || LNT_HAS_ReduceSum || LNT_HAS_ReduceMean ||
+               LNT_HAS_CumSum,
+    WITH_Sub = LNT_HAS_Sub,
+    WITH_Mul = LNT_HAS_Mul || LNT_HAS_ReduceProd || LNT_HAS_CumProd,
+    WITH_Div = LNT_HAS_Div,
+    WITH_Fmod = LNT_HAS_Mod,
+    WITH_Mod = LNT_HAS_Mod,
+    WITH_Min = LNT_HAS_Min || LNT_HAS_Clip || LNT_HAS_ReduceMin || WITH_ARG,
+    WITH_Max = LNT_HAS_Max || LNT_HAS_Clip || LNT_HAS_ReduceMax || WITH_ARG,
+    WITH_PRelu = LNT_HAS_PRelu,
+    WITH_Equal = LNT_HAS_Equal || WITH_ARG,
+    WITH_Less = LNT_HAS_Less || WITH_ARG,
+    WITH_LessOrEqual = LNT_HAS_LessOrEqual || WITH_ARG,
+    WITH_Greater = LNT_HAS_Greater || WITH_ARG,
+    WITH_GreaterOrEqual = LNT_HAS_GreaterOrEqual || WITH_ARG,
+    WITH_BitwiseAnd = LNT_HAS_BitwiseAnd,
+    WITH_BitwiseOr = LNT_HAS_BitwiseOr,
+    WITH_BitwiseXor = LNT_HAS_BitwiseXor,
+    WITH_BitwiseNot = LNT_HAS_BitwiseNot,
+    WITH_ShiftLeft = LNT_HAS_BitShift,
+    WITH_ShiftRight = LNT_HAS_BitShift,
+    WITH_Abs = LNT_HAS_Abs,
+    WITH_Neg = LNT_HAS_Neg,
+    WITH_Relu = LNT_HAS_Relu,
+    WITH_Sign = LNT_HAS_Sign,
+    WITH_And = LNT_HAS_And,
+    WITH_Or = LNT_HAS_Or,
+    WITH_Xor = LNT_HAS_Xor,
+    WITH_Not = LNT_HAS_Not
+};
+
+/* clang-format off */
+#define CELL(name, dtype, loop, loop_dtype)                                                                  \
+    [LNT_TYPED_##name][LNT_##dtype] = WITH_##name ? loop_##loop##_##loop_dtype : NULL,
+#define ENTRY(name, dtype) CELL(name, dtype, name, dtype)
+#define BOTH(name, dtype, udtype) ENTRY(name, dtype) CELL(name, udtype, name, dtype)
+#define WRAPPING_ENTRIES(type, dtype, utype, udtype, real)                                                   \
+    BOTH(Add, dtype, udtype) BOTH(Sub, dtype, udtype) BOTH(Mul, dtype, udtype) BOTH(Equal, dtype, udtype)    \
+    BOTH(BitwiseAnd, dtype, udtype) BOTH(BitwiseOr, dtype, udtype) BOTH(BitwiseXor, dtype, udtype)           \
+    BOTH(BitwiseNot, dtype, udtype)
+#define SIGNED_ENTRIES(type, dtype, utype, udtype, real)                                                     \
+    ENTRY(Div, dtype) ENTRY(Fmod, dtype) ENTRY(Mod, dtype) ENTRY(PRelu, dtype) ENTRY(Abs, dtype)             \
+    ENTRY(Neg, dtype) ENTRY(Relu, dtype) ENTRY(Sign, dtype)
+#define UNSIGNED_ENTRIES(type, dtype, utype, udtype, real)                                                   \
+    ENTRY(Div, dtype) ENTRY(Fmod, dtype) ENTRY(ShiftLeft, dtype) ENTRY(ShiftRight, dtype)                    \
+    CELL(Mod, dtype, Fmod, dtype) CELL(PRelu, dtype, Same, dtype) CELL(Abs, dtype, Same, dtype)              \
+    CELL(Relu, dtype, Same, dtype) ENTRY(Sign, dtype)
+#define REAL_ENTRIES(type, dtype, utype, udtype, real)                                                       \
+    ENTRY(Add, dtype) ENTRY(Sub, dtype) ENTRY(Mul, dtype) ENTRY(Div, dtype) ENTRY(Equal, dtype)              \
+    ENTRY(Fmod, dtype) ENTRY(Mod, dtype) ENTRY(PRelu, dtype)
+#define ALL_ENTRIES(type, dtype, utype, udtype, real)                                                        \
+    ENTRY(Min, dtype) ENTRY(Max, dtype) ENTRY(Less, dtype) ENTRY(LessOrEqual, dtype) ENTRY(Greater, dtype)   \
+    ENTRY(GreaterOrEqual, dtype)
+
+const lnt_typed_kernels TABLE = {
+    .loop = {
+        SIGNED_TYPES(WRAPPING_ENTRIES)
+        SIGNED_TYPES(SIGNED_ENTRIES)
+        UNSIGNED_TYPES(UNSIGNED_ENTRIES)
+        REAL_TYPES(REAL_ENTRIES)
+        ALL_TYPES(ALL_ENTRIES)
+        ENTRY(And, BOOL) ENTRY(Or, BOOL) ENTRY(Xor, BOOL) ENTRY(Equal, BOOL) ENTRY(Not, BOOL)
+    },
+    .cast = {CAST_TABLE},
+    .where = {where_uint8_t, where_uint16_t, where_uint32_t, where_uint64_t},
+};
+/* clang-format on */

@@ -1,0 +1,43 @@
+/* matmul.h — what the files of MatMul and Gemm share: the product of a site. */
+#ifndef LNT_OPS_GEMM_MATMUL_H
+#define LNT_OPS_GEMM_MATMUL_H
+
+#include "ops/copy.h"
+#include "ops/gemm/gemm_driver.h"
+#include "ops/gemm/gemm_store.h"
+
+/* The product as three matrices per batch entry. Extents may be unknown (negative) in shape rules. */
+typedef struct lnt_matrices {
+    int64_t M, K, N;
+    bool trans_a, trans_b;
+    bool vector_a, vector_b; /* rank 1: its axis of length 1 does not show in the output */
+    float alpha, beta;
+} lnt_matrices;
+
+/* What a bound product knows. */
+typedef struct lnt_matmul {
+    lnt_matrices p;
+    int64_t batch;          /* products to compute, after merging */
+    const size_t *offset_a; /* [batch] elements from A to its matrix */
+    size_t *offset_b;
+    int64_t row_a, column_a; /* strides of op(A), in elements */
+    int64_t row_b, column_b;
+    int64_t stride_c[2]; /* of Gemm's C over rows and columns; 0 where it broadcasts */
+    bool has_c;
+    bool pack_b, transpose_a, expand_c;
+    lnt_packed packed;                                      /* of B, where it is packed at run time */
+    size_t scratch_b, scratch_a, scratch_c, scratch_gather; /* offsets into scratch memory */
+    lnt_store store;
+    lnt_copy transpose; /* of A, where it is transposed */
+    lnt_gemm_plan plan;
+} lnt_matmul;
+
+/* The site's parameters, with extents, batch and C found; offsets of B are still in matrices. */
+lnt_status lnt_matmul_begin(lnt_site *site, lnt_matmul **out);
+/* Once it is known how B is stored: elements in one of its matrices. */
+void lnt_matmul_scale_offsets(const lnt_matmul *m, size_t elements);
+
+/* Products of double, int32, uint32, int64 and uint64 (matmul_number.c). */
+lnt_status lnt_bind_matmul_number(lnt_site *site);
+
+#endif

@@ -1,0 +1,274 @@
+/* matmul_number.c — MatMul and Gemm of double and integers.
+ *
+ * B goes into panels of scratch memory, as wide as the level's tile and each matrix once, where enough rows meet it
+ * or where its columns are not side by side; else it is read in place but for its last columns. Then each block of
+ * rows is a work item. What alpha and beta do comes after, row by row. */
+#include "ops/gemm/matmul.h"
+
+#include "base/checked.h"
+#include "ops/element.h"
+#include "ops/gemm/blas.h"
+#include "ops/gemm/number_kernels.h"
+
+#include <string.h>
+
+enum { BLOCK_ROWS = 16 /* of a work item */, GRAIN = 16384 };
+
+typedef struct number_product {
+    lnt_matmul m;
+    lnt_number_fn tile;
+    void (*blend)(const lnt_matmul *m, const void *c, int64_t row, void *y);
+    int64_t size, width, panels; /* bytes of an element, columns of a panel, panels of a matrix */
+    int64_t matrices;            /* of B */
+} number_product;
+
+typedef struct number_call {
+    const number_product *p;
+    const char *a, *b, *c;
+    char *y, *packed;
+} number_call;
+
+/* ---- alpha and beta ---- */
+
+/* y = alpha * y + beta * c for a row of Y; exact where the attributes are 1. */
+#define BLEND(name, type, factor)                                                                            \
+    static void blend_##name(const lnt_matmul *m, const void *c, int64_t row, void *y)                       \
+    {                                                                                                        \
+        const type alpha = (type)factor(m->p.alpha), beta = (type)factor(m->p.beta);                         \
+        const type *plus = c ? (const type *)c + row * m->stride_c[0] : NULL;                                \
+        type *to = y;                                                                                        \
+        for (int64_t j = 0; j < m->p.N; j++) {                                                               \
+            const type own = plus ? plus[j * m->stride_c[1]] : 0;                                            \
+            to[j] = (alpha == 1 ? to[j] : alpha * to[j]) + (beta == 1 ? own : beta * own);                   \
+        }                                                                                                    \
+    }
+#define AS_DOUBLE(x) (double)(x)
+#define AS_INT64(x) lnt_saturate((double)(x), INT64_MIN, INT64_MAX)
+BLEND(f64, double, AS_DOUBLE)
+BLEND(i32, uint32_t, AS_INT64) /* unsigned: wraps alike, and overflow is defined */
+BLEND(i64, uint64_t, AS_INT64)
+
+/* ---- panels ---- */
+
+/* Elements of a panel, which are `width` wide, of one matrix of B. */
+static void pack_panel(const number_call *call, const char *b, int64_t panel, char *to)
+{
+    const number_product *p = call->p;
+    const lnt_matmul *m = &p->m;
+    const int64_t first = panel * p->width, columns = lnt_least(p->width, m->p.N - first);
+    const int64_t step = m->column_b * p->size;
+    b += first * step;
+    for (int64_t e = 0; e < m->p.K; e++, b += m->row_b * p->size, to += p->width * p->size) {
+        memset(to, 0, (size_t)(p->width * p->size));
+        if (m->column_b == 1)
+            memcpy(to, b, (size_t)(columns * p->size));
+        else if (p->size == 8)
+            for (int64_t j = 0; j < columns; j++)
+                memcpy(to + j * 8, b + j * step, 8);
+        else
+            for (int64_t j = 0; j < columns; j++)
+                memcpy(to + j * 4, b + j * step, 4);
+    }
+}
+
+static lnt_status pack_panels(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+{
+    const number_call *call = arg;
+    const number_product *p = call->p;
+    const int64_t matrix = p->m.p.K * p->m.p.N * p->size, panel = p->m.p.K * p->width * p->size;
+    (void)k, (void)thread;
+    for (int64_t i = begin; i < end; i++)
+        pack_panel(call, call->b + i / p->panels * matrix, i % p->panels, call->packed + i * panel);
+    return LNT_OK;
+}
+
+/* ---- rows ---- */
+
+/* Rows [row, row + rows) of an entry of the batch, columns of one panel. The last panel's may be fewer than the tile
+ * writes. */
+static void multiply_panel(const number_call *call, int64_t entry, int64_t row, unsigned rows, int64_t panel)
+{
+    const number_product *p = call->p;
+    const lnt_matmul *m = &p->m;
+    const int64_t first = panel * p->width, columns = lnt_least(p->width, m->p.N - first);
+    const int64_t matrix = m->p.K ? (int64_t)m->offset_b[entry] / (m->p.K * m->p.N) : 0;
+    char *y = call->y + ((entry * m->p.M + row) * m->p.N + first) * p->size;
+    char part[LNT_NUMBER_ROWS * LNT_NUMBER_PANEL_BYTES_MAX];
+    lnt_number_tile t = {.a = call->a + ((int64_t)m->offset_a[entry] + row * m->row_a) * p->size,
+                         .b = call->packed + (matrix * p->panels + panel) * m->p.K * p->width * p->size,
+                         .y = y,
+                         .rows = rows,
+                         .row_a = m->row_a,
+                         .column_a = m->column_a,
+                         .row_b = p->width,
+                         .row_y = m->p.N,
+                         .depth = m->p.K};
+    if (!m->pack_b) {
+        t.b = call->b + ((int64_t)m->offset_b[entry] + first) * p->size;
+        t.row_b = m->row_b;
+    }
+    if (columns == p->width) {
+        p->tile(&t);
+        return;
+    }
+    t.y = part;
+    t.row_y = p->width;
+    p->tile(&t);
+    for (unsigned i = 0; i < rows; i++)
+        memcpy(y + i * m->p.N * p->size, part + i * p->width * p->size, (size_t)(columns * p->size));
+}
+
+static lnt_status multiply_rows(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+{
+    const number_call *call = arg;
+    const number_product *p = call->p;
+    const lnt_matmul *m = &p->m;
+    const int64_t blocks = (m->p.M + BLOCK_ROWS - 1) / BLOCK_ROWS;
+    (void)k, (void)thread;
+    for (int64_t item = begin; item < end; item++) {
+        const int64_t entry = item / blocks, row = item % blocks * BLOCK_ROWS;
+        const int64_t last = lnt_least(row + BLOCK_ROWS, m->p.M);
+        for (int64_t panel = 0; panel < p->panels; panel++)
+            for (int64_t i = row; i < last; i += LNT_NUMBER_ROWS)
+                multiply_panel(call, entry, i, (unsigned)lnt_least(LNT_NUMBER_ROWS, last - i), panel);
+        for (int64_t i = row; p->blend && i < last; i++)
+            p->blend(m, call->c, i, call->y + (entry * m->p.M + i) * m->p.N * p->size);
+    }
+    return LNT_OK;
+}
+
+static lnt_status run_number(lnt_kernel *k, const lnt_step *s)
+{
+    const number_product *p = s->params;
+    const lnt_matmul *m = &p->m;
+    number_call call = {.p = p,
+                        .a = lnt_in(k, s, 0),
+                        .b = lnt_in(k, s, 1),
+                        .c = m->has_c ? lnt_in(k, s, 2) : NULL,
+                        .y = lnt_out(k, s, 0),
+                        .packed = lnt_scratch(k, s)};
+    const int64_t blocks = (m->p.M + BLOCK_ROWS - 1) / BLOCK_ROWS;
+    if (m->batch * m->p.M * m->p.N == 0)
+        return LNT_OK;
+    if (m->pack_b)
+        LNT_TRY(lnt_parallel(k, p->matrices * p->panels, 1 + GRAIN / (m->p.K * p->width + 1), pack_panels,
+                             &call));
+    return lnt_parallel(k, m->batch * blocks, 1 + GRAIN / (BLOCK_ROWS * m->p.K * m->p.N + 1), multiply_rows,
+                        &call);
+}
+
+#ifdef LNT_OPENBLAS
+enum { BLAS_ROWS = 64 /* of Y in one call */ };
+
+static lnt_status blas_rows(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+{
+    (void)k, (void)thread;
+    const number_call *r = arg;
+    const lnt_matmul *m = &r->p->m;
+    const int64_t blocks = (m->p.M + BLAS_ROWS - 1) / BLAS_ROWS, N = m->p.N;
+    const double *a = (const double *)(const void *)r->a, *b = (const double *)(const void *)r->b;
+    const double *c = (const double *)(const void *)r->c;
+    for (int64_t item = begin; item < end; item++) {
+        const int64_t entry = item / blocks, row = item % blocks * BLAS_ROWS;
+        const lnt_blas_call call = {.trans_a = m->p.trans_a,
+                                    .trans_b = m->p.trans_b,
+                                    .M = m->p.M - row < BLAS_ROWS ? m->p.M - row : BLAS_ROWS,
+                                    .N = N,
+                                    .K = m->p.K,
+                                    .lda = m->p.trans_a ? m->p.M : m->p.K,
+                                    .ldb = m->p.trans_b ? m->p.K : N,
+                                    .alpha = (double)m->p.alpha,
+                                    .beta = m->has_c ? (double)m->p.beta : 0};
+        double *y = (double *)(void *)r->y + (entry * m->p.M + row) * N;
+        for (int64_t i = 0; m->has_c && i < call.M; i++)
+            for (int64_t j = 0; j < N; j++)
+                y[i * N + j] = c[(row + i) * m->stride_c[0] + j * m->stride_c[1]];
+        lnt_blas_f64(&call, a + m->offset_a[entry] + row * m->row_a, b + m->offset_b[entry], y);
+    }
+    return LNT_OK;
+}
+
+static lnt_status run_blas(lnt_kernel *k, const lnt_step *s)
+{
+    const number_product *p = s->params;
+    const lnt_matmul *m = &p->m;
+    number_call r = {
+        p, lnt_in(k, s, 0), lnt_in(k, s, 1), m->has_c ? lnt_in(k, s, 2) : NULL, lnt_out(k, s, 0), NULL};
+    return lnt_parallel(k, m->batch * ((m->p.M + BLAS_ROWS - 1) / BLAS_ROWS),
+                        1 + 16384 / (BLAS_ROWS * m->p.K * m->p.N + 1), blas_rows, &r);
+}
+
+/* Extents of 32 bits, none of them 0. */
+static bool blas_takes(const lnt_site *site, const lnt_matmul *m)
+{
+    const lnt_matrices *p = &m->p;
+    return site->in[0]->dtype == LNT_DOUBLE && p->M > 0 && p->N > 0 && p->K > 0 && p->M <= INT32_MAX &&
+           p->N <= INT32_MAX && p->K <= INT32_MAX;
+}
+#endif
+
+static lnt_status choose_kernels(lnt_site *site, number_product *p)
+{
+    const lnt_number_kernels *kernels = site->kernels->number;
+    const lnt_dtype type = (lnt_dtype)site->in[0]->dtype;
+    const bool plain = p->m.p.alpha == 1.0f && !p->m.has_c;
+    p->size = (int64_t)lnt_dtype_size(type);
+    switch (type) {
+    case LNT_DOUBLE:
+        p->tile = kernels->f64;
+        p->blend = plain ? NULL : blend_f64;
+        break;
+    case LNT_INT32:
+    case LNT_UINT32:
+        p->tile = kernels->i32;
+        p->blend = plain ? NULL : blend_i32;
+        break;
+    case LNT_INT64:
+    case LNT_UINT64:
+        p->tile = kernels->i64;
+        p->blend = plain ? NULL : blend_i64;
+        break;
+    default: return lnt_bind_unsupported_type(site, type);
+    }
+    p->width = (int64_t)kernels->panel_bytes / p->size;
+    p->panels = (p->m.p.N + p->width - 1) / p->width;
+    return LNT_OK;
+}
+
+/* Does B go into panels? In place, tiles read whole ones. */
+static lnt_status plan_panels(lnt_site *site, number_product *p)
+{
+    lnt_matmul *m = &p->m;
+    size_t bytes = 0, at;
+    const int64_t K = m->p.K, N = m->p.N;
+    m->pack_b = m->p.M >= BLOCK_ROWS || m->column_b != 1 || N % p->width != 0;
+    p->matrices = K && N ? lnt_operand_count(site->in[1]) / (K * N) : 0;
+    const int64_t panel = lnt_dim_mul(K, p->width), count = lnt_dim_mul(p->matrices, p->panels);
+    if (!lnt_reserve(&bytes, m->pack_b ? lnt_dim_mul(count, panel) : 0, (size_t)p->size, &at))
+        return LNT_SITE_FAIL(site, LNT_E_LIMIT, "matrix B is too large");
+    lnt_bind_scratch(site, bytes);
+    return LNT_OK;
+}
+
+lnt_status lnt_bind_matmul_number(lnt_site *site)
+{
+    lnt_matmul *m;
+    LNT_TRY(lnt_matmul_begin(site, &m));
+    lnt_matmul_scale_offsets(m, (size_t)(m->p.K * m->p.N));
+    m->row_a = m->p.trans_a ? 1 : m->p.K;
+    m->column_a = m->p.trans_a ? m->p.M : 1;
+    m->row_b = m->p.trans_b ? 1 : m->p.N;
+    m->column_b = m->p.trans_b ? m->p.K : 1;
+    number_product *p = lnt_bind_params(site, sizeof *p);
+    if (!p)
+        return LNT_E_MEMORY;
+    *p = (number_product){.m = *m};
+    LNT_TRY(choose_kernels(site, p));
+    LNT_TRY(plan_panels(site, p));
+    site->step->run = run_number;
+#ifdef LNT_OPENBLAS
+    if (blas_takes(site, m))
+        site->step->run = run_blas;
+#endif
+    return LNT_OK;
+}

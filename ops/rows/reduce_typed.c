@@ -1,0 +1,121 @@
+/* reduce_typed.c — sums, products, maxima and minima of integers, double and bool in their own type, with the loops of
+ * elementwise operators: two rows become one, and a row is folded until one element is left. */
+#include "ops/rows/reduce.h"
+
+#include "base/checked.h"
+#include "base/lnt_assert.h"
+#include "ops/element.h"
+
+#include <string.h>
+
+enum {
+    BLOCK = 512,   /* columns held at a time */
+    WIDTH = 128,   /* elements a long row is folded to first */
+    SHORT_ROW = 32 /* rows that are not worth calls */
+};
+
+typedef struct folded {
+    _Alignas(16) char bytes[BLOCK * sizeof(int64_t)];
+} folded;
+
+/* acc = acc (+) x */
+static void join(const lnt_reduce *p, void *acc, const void *x, int64_t n)
+{
+    p->loop(&(lnt_typed_args){.out = acc, .in = {acc, x}, .n = n});
+}
+
+static void mean_of(const lnt_reduce *p, double *acc, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        acc[i] /= (double)p->count;
+}
+
+/* n elements from x on into the first of acc; `fresh`: acc holds nothing yet. acc is as wide as *width. */
+static void fold_row(const lnt_reduce *p, const void *x, int64_t n, folded *acc, int64_t *width, bool fresh)
+{
+    const int64_t size = (int64_t)lnt_dtype_size(p->dtype);
+    int64_t i = 0;
+    if (fresh) {
+        *width = lnt_least(n, WIDTH);
+        memcpy(acc->bytes, x, (size_t)(*width * size));
+        i = *width;
+    }
+    for (; i < n; i += *width)
+        join(p, acc->bytes, lnt_element_at(x, p->dtype, i), lnt_least(*width, n - i));
+}
+
+static void fold_to_one(const lnt_reduce *p, folded *acc, int64_t width)
+{
+    while (width > 1) {
+        const int64_t half = (width + 1) / 2;
+        join(p, acc->bytes, lnt_element_at(acc->bytes, p->dtype, half), width - half);
+        width = half;
+    }
+}
+
+static lnt_status typed_along(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+{
+    const lnt_reduce_job *j = arg;
+    const lnt_reduce *p = j->p;
+    (void)k, (void)thread;
+    for (int64_t o = begin; o < end; o++) {
+        const int64_t base = lnt_axes_offset(&p->kept, o);
+        folded acc;
+        int64_t width = 0;
+        for (int64_t r = 0; r < p->n_outer_reduced; r++)
+            fold_row(p, lnt_element_at(j->x, p->dtype, base + lnt_axes_offset(&p->reduced, r)), p->inner,
+                     &acc, &width, r == 0);
+        fold_to_one(p, &acc, width);
+        if (p->finish == FINISH_MEAN)
+            mean_of(p, (double *)(void *)acc.bytes, 1);
+        memcpy(lnt_element_at(j->y, p->dtype, o), acc.bytes, lnt_dtype_size(p->dtype));
+    }
+    return LNT_OK;
+}
+
+/* Columns [base, base + n) of all rows into y. */
+static void typed_columns(const lnt_reduce *p, const void *x, int64_t base, int64_t n, void *y)
+{
+    for (int64_t r = 0; r < p->n_outer_reduced; r++) {
+        const int64_t first = base + lnt_axes_offset(&p->reduced, r);
+        for (int64_t i = 0; i < p->rows; i++) {
+            const void *row = lnt_element_at(x, p->dtype, first + i * p->inner);
+            if (r == 0 && i == 0)
+                memcpy(y, row, (size_t)n * lnt_dtype_size(p->dtype));
+            else
+                join(p, y, row, n);
+        }
+    }
+    if (p->finish == FINISH_MEAN)
+        mean_of(p, y, n);
+}
+
+static lnt_status typed_across(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+{
+    const lnt_reduce_job *j = arg;
+    const lnt_reduce *p = j->p;
+    const int64_t blocks = (p->inner + BLOCK - 1) / BLOCK;
+    (void)k, (void)thread;
+    for (int64_t item = begin; item < end; item++) {
+        const int64_t o = item / blocks, column = item % blocks * BLOCK;
+        typed_columns(p, j->x, lnt_axes_offset(&p->kept, o) + column, lnt_least(BLOCK, p->inner - column),
+                      lnt_element_at(j->y, p->dtype, o * p->inner + column));
+    }
+    return LNT_OK;
+}
+
+bool lnt_reduce_typed(lnt_reduce *p, const lnt_typed_kernels *kernels)
+{
+    const bool is_bool = p->dtype == LNT_BOOL;
+    const lnt_typed_row row[KINDS] = {[SUM] = LNT_TYPED_Add,
+                                      [PRODUCT] = LNT_TYPED_Mul,
+                                      [MAX] = is_bool ? LNT_TYPED_Or : LNT_TYPED_Max,
+                                      [MIN] = is_bool ? LNT_TYPED_And : LNT_TYPED_Min};
+    const bool exact = p->finish == FINISH_NONE || p->finish == FINISH_FLIP;
+    if (p->dtype == LNT_FLOAT || p->count == 0 || p->inner < SHORT_ROW ||
+        !(exact || (p->finish == FINISH_MEAN && p->dtype == LNT_DOUBLE)))
+        return false;
+    p->loop = kernels->loop[row[p->kind]][p->dtype];
+    p->task = p->along ? typed_along : typed_across;
+    return p->loop != NULL;
+}
