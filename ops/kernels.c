@@ -46,6 +46,7 @@ enum { HAS_PRODUCTS = LNT_HAS_MatMul || LNT_HAS_Gemm || LNT_HAS_FusedMatMul };
         .half = LNT_HAS_HALVES ? &lnt_half_##halves : &lnt_half_none,                                        \
         .int8 = FLAGS & (INT8 | QUANTIZED) ? &lnt_int8_##floats : NULL, .pool = &lnt_pool_##floats,          \
         .qgemm = FLAGS & INT8 ? &lnt_qgemm_##bytes : NULL,                                                   \
+        .nbits = LNT_HAS_MatMulNBits ? &lnt_nbits_##plain : NULL,                                            \
         .attend = LNT_HAS_Attention ? &lnt_attend_##floats : NULL,                                           \
     }
 

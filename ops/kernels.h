@@ -25,6 +25,7 @@ struct lnt_kernels {
     /* NULL in a trimmed library without operators that use them: */
     const struct lnt_int8_kernels *int8;     /* ops/rows/int8_rows.h: quantization of rows */
     const struct lnt_qgemm_kernels *qgemm;   /* ops/quant/qgemm.h: int8 products */
+    const struct lnt_nbits_kernels *nbits;   /* ops/gemm/nbits_kernels.h: weights of few bits */
     const struct lnt_attend_kernels *attend; /* ops/attention/attend.h: attention */
 };
 
@@ -40,6 +41,7 @@ struct lnt_kernels {
     extern const struct lnt_row_kernels lnt_row_##floats;                                                    \
     extern const struct lnt_int8_kernels lnt_int8_##floats;                                                  \
     extern const struct lnt_pool_kernels lnt_pool_##floats;                                                  \
+    extern const struct lnt_nbits_kernels lnt_nbits_##floats;                                                \
     extern const struct lnt_attend_kernels lnt_attend_##floats;                                              \
     extern const struct lnt_half_kernels lnt_half_##half;                                                    \
     extern const struct lnt_qgemm_kernels lnt_qgemm_##int8;

@@ -1,21 +1,36 @@
-/* matmul_nbits.c — com.microsoft's MatMulNBits: a product with weights of 2, 4 or 8 bits in blocks along K,
- * each with a scale and a zero point. A column of weights is brought to float once and met by all rows. */
+/* matmul_nbits.c — com.microsoft's MatMulNBits: a product with weights of 2, 4 or 8 bits in blocks along K, each with
+ * a scale and a zero point.
+ *
+ * A few rows meet a column of weights while it is taken apart; for more of them some columns at a time are brought to
+ * float, and the product's tiles multiply these. Both want A in the kernels' order (nbits_kernels.h). Weights whose
+ * blocks are permuted (g_idx), or are no power of two, are taken apart one by one. */
 #include "ops/op.h"
 
 #include "base/checked.h"
 #include "ops/element.h"
+#include "ops/gemm/gemm.h"
+#include "ops/gemm/nbits_kernels.h"
+#include "ops/product.h"
 #include "ops/rows/row.h"
 #include "ops/widen.h"
-#include "ops/product.h"
+
+#include <math.h>
 
 enum { A, WEIGHTS, SCALES, ZEROS, GROUPS, BIAS }; /* inputs */
 
+enum { UNPACKED = LNT_PANEL /* columns brought to float at a time */ };
+
 typedef struct nbits {
     const lnt_row_kernels *row;
+    const lnt_gemm_kernels *gemm;
+    const lnt_nbits_kernels *kernels; /* NULL: weights are taken apart one by one */
+    unsigned form, block_log2;
     int64_t M, K, N, block, blocks, bits;
     int64_t column_bytes, zero_bytes; /* of one column: weights, packed zero points */
     bool packed_zeros;                /* else they are numbers like the scales, or there are none */
-    size_t thread_bytes;              /* scratch: a column */
+    int64_t pitch;                    /* elements of a row of A in the kernels' order */
+    size_t ordered_bytes;             /* scratch of A in that order, before the threads' */
+    size_t thread_bytes;              /* of a column's zero points, and of columns as floats */
 } nbits;
 
 typedef struct nbits_job {
@@ -33,6 +48,8 @@ static inline unsigned packed_at(const uint8_t *bytes, int64_t i, int64_t bits)
     const int64_t at = i * bits;
     return (unsigned)bytes[at / 8] >> (at % 8) & ((1u << bits) - 1);
 }
+
+/* ---- one by one ---- */
 
 static void unpack_column(const nbits_job *j, int64_t n, float *column)
 {
@@ -63,6 +80,118 @@ static lnt_status multiply_columns(lnt_kernel *k, void *arg, int64_t begin, int6
     return LNT_OK;
 }
 
+/* ---- in the kernels' order ---- */
+
+static lnt_status order_rows(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+{
+    const nbits_job *j = arg;
+    const nbits *p = j->p;
+    const int64_t lanes = p->kernels->lanes, per_word = 32 / p->bits, group = lanes * per_word;
+    (void)k, (void)thread;
+    for (int64_t m = begin; m < end; m++) {
+        const float *a = j->a + m * p->K;
+        float *to = (float *)j->scratch + m * p->pitch;
+        for (int64_t g = 0; g < p->pitch; g += group)
+            for (int64_t i = 0; i < group; i++) {
+                const int64_t at = g + i % lanes * per_word + i / lanes;
+                to[g + i] = at < p->K ? a[at] : 0;
+            }
+    }
+    return LNT_OK;
+}
+
+/* zeros: room for a column's. */
+static lnt_nbits_column column_of(const nbits_job *j, int64_t n, float *zeros)
+{
+    const nbits *p = j->p;
+    lnt_nbits_column c = {.weights = j->weights + n * p->column_bytes,
+                          .scales = j->scales + n * p->blocks,
+                          .zeros = j->zeros ? j->zeros + n * p->blocks : NULL,
+                          .blocks = p->blocks,
+                          .block_log2 = p->block_log2};
+    if (j->packed_zeros) {
+        for (int64_t b = 0; b < p->blocks; b++)
+            zeros[b] = (float)packed_at(j->packed_zeros + n * p->zero_bytes, b, p->bits);
+        c.zeros = zeros;
+    }
+    return c;
+}
+
+static float *zeros_of(const nbits_job *j, unsigned thread)
+{
+    return (float *)(j->scratch + j->p->ordered_bytes + thread * j->p->thread_bytes);
+}
+
+static lnt_status dot_columns(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+{
+    const nbits_job *j = arg;
+    const nbits *p = j->p;
+    (void)k;
+    for (int64_t n = begin; n < end; n++) {
+        const lnt_nbits_column c = column_of(j, n, zeros_of(j, thread));
+        float sums[LNT_NBITS_ROWS];
+        p->kernels->dot[p->form](&c, (const float *)j->scratch, p->pitch, (unsigned)p->M, sums);
+        for (int64_t m = 0; m < p->M; m++)
+            j->y[m * p->N + n] = sums[m] + (j->bias ? j->bias[n] : 0);
+    }
+    return LNT_OK;
+}
+
+/* columns [n, n + columns) of all rows, as floats side by side from b on. */
+static void multiply_unpacked(const nbits_job *j, const float *b, int64_t n, int64_t columns)
+{
+    static const ptrdiff_t no_offset = 0;
+    const nbits *p = j->p;
+    for (int64_t m = 0; m < p->M; m += LNT_NARROW_ROWS) {
+        const unsigned rows = (unsigned)lnt_least(LNT_NARROW_ROWS, p->M - m);
+        const float *a[LNT_NARROW_ROWS];
+        float *c[LNT_NARROW_ROWS];
+        for (unsigned i = 0; i < rows; i++) {
+            a[i] = (const float *)j->scratch + (m + i) * p->pitch;
+            c[i] = j->y + (m + i) * p->N + n;
+        }
+        const lnt_tile tile = {.a = a,
+                               .c = c,
+                               .tap_offset = &no_offset,
+                               .taps = 1,
+                               .depth = (size_t)p->pitch,
+                               .b = b,
+                               .b_panel = (size_t)p->pitch,
+                               .columns = (size_t)columns,
+                               .bias = j->bias ? j->bias + n : NULL,
+                               .scale = 1,
+                               .low = -INFINITY,
+                               .high = INFINITY};
+        p->gemm->narrow(&tile, rows);
+    }
+}
+
+static lnt_status unpack_columns(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+{
+    const nbits_job *j = arg;
+    const nbits *p = j->p;
+    float *zeros = zeros_of(j, thread), *b = zeros + lnt_round_up((size_t)p->blocks, LNT_PANEL);
+    (void)k;
+    for (int64_t n = begin * UNPACKED; n < end * UNPACKED && n < p->N; n += UNPACKED) {
+        const int64_t columns = lnt_least(UNPACKED, p->N - n);
+        for (int64_t i = 0; i < columns; i++) {
+            const lnt_nbits_column c = column_of(j, n + i, zeros);
+            p->kernels->unpack[p->form](&c, b + i * p->pitch);
+        }
+        multiply_unpacked(j, b, n, columns);
+    }
+    return LNT_OK;
+}
+
+static lnt_status run_in_order(lnt_kernel *k, nbits_job *j)
+{
+    const nbits *p = j->p;
+    LNT_TRY(lnt_parallel(k, p->M, 1 + 16384 / p->pitch, order_rows, j));
+    if (p->M <= LNT_NBITS_ROWS)
+        return lnt_parallel(k, p->N, 1 + 32768 / p->pitch, dot_columns, j);
+    return lnt_parallel(k, (p->N + UNPACKED - 1) / UNPACKED, 1, unpack_columns, j);
+}
+
 static lnt_status run_nbits(lnt_kernel *k, const lnt_step *s)
 {
     const nbits *p = s->params;
@@ -80,6 +209,8 @@ static lnt_status run_nbits(lnt_kernel *k, const lnt_step *s)
     for (int64_t i = 0; job.groups && i < p->K; i++)
         LNT_REQUIRE(job.groups[i] >= 0 && job.groups[i] < p->blocks, k->err, LNT_E_VALUE,
                     "g_idx holds %d, of %lld blocks", (int)job.groups[i], (long long)p->blocks);
+    if (p->kernels && p->M > 0)
+        return run_in_order(k, &job);
     return lnt_parallel(k, p->N, 1 + 16384 / (p->K * (p->M + 1) + 1), multiply_columns, &job);
 }
 
@@ -102,8 +233,7 @@ static lnt_status check_numbers(const lnt_site *site, const nbits *p)
                 "MatMulNBits is implemented for 2, 4 and 8 bits, not %lld", (long long)p->bits);
     LNT_REQUIRE(p->K > 0 && p->N > 0 && p->block > 0 && p->K < INT32_MAX && p->N < INT32_MAX &&
                     p->block < INT32_MAX,
-                site->err, LNT_E_ARGUMENT, "K, N and block_size must be from 1 to %d",
-                INT32_MAX - 1);
+                site->err, LNT_E_ARGUMENT, "K, N and block_size must be from 1 to %d", INT32_MAX - 1);
     return LNT_OK;
 }
 
@@ -124,6 +254,41 @@ static lnt_status check_operands(const lnt_site *site, const nbits *p)
     LNT_REQUIRE(!bias || lnt_operand_count(bias) == p->N, site->err, LNT_E_SHAPE,
                 "the bias must hold N numbers");
     return LNT_OK;
+}
+
+/* Can the kernels take these weights? Blocks much longer than K would be rows of nothing. */
+static bool has_order(const lnt_site *site, const nbits *p, int64_t per_word)
+{
+    return !lnt_input(site, GROUPS) && p->block >= per_word && (p->block & (p->block - 1)) == 0 &&
+           p->block / 2 < p->K;
+}
+
+/* Chooses the kernels, and asks for the scratch memory they need. */
+static lnt_status plan_order(lnt_site *site, nbits *p)
+{
+    const int64_t per_word = 32 / p->bits, group = site->kernels->nbits->lanes * per_word;
+    int64_t ordered = 0, each = p->K;
+    size_t total = 0, at;
+    if (has_order(site, p, per_word)) {
+        p->kernels = site->kernels->nbits;
+        p->gemm = site->kernels->gemm;
+        p->form = p->bits == 2 ? 0 : p->bits == 4 ? 1 : 2;
+        for (p->block_log2 = 0; p->block >> (p->block_log2 + 1);)
+            p->block_log2++;
+        p->pitch = (p->blocks * p->block + group - 1) / group * group;
+        ordered = lnt_dim_mul(p->M, p->pitch);
+        each = (int64_t)lnt_round_up((size_t)p->blocks, LNT_PANEL) +
+               (p->M > LNT_NBITS_ROWS ? UNPACKED : 0) * p->pitch;
+    }
+    if (lnt_reserve(&total, ordered, sizeof(float), &at)) {
+        p->ordered_bytes = total;
+        if (lnt_reserve(&total, lnt_dim_mul(each, site->threads), sizeof(float), &at)) {
+            p->thread_bytes = (total - p->ordered_bytes) / site->threads;
+            lnt_bind_scratch(site, total);
+            return LNT_OK;
+        }
+    }
+    return LNT_SITE_FAIL(site, LNT_E_LIMIT, "the rows of A need more memory than there can be");
 }
 
 lnt_status lnt_bind_nbits(lnt_site *site)
@@ -149,8 +314,7 @@ lnt_status lnt_bind_nbits(lnt_site *site)
     p->zero_bytes = (p->blocks * p->bits + 7) / 8;
     p->packed_zeros = zeros && zeros->dtype == LNT_UINT8;
     LNT_TRY(check_operands(site, p));
-    p->thread_bytes = lnt_round_up((size_t)p->K * sizeof(float), LNT_ALIGN);
-    lnt_bind_scratch(site, p->thread_bytes * site->threads);
+    LNT_TRY(plan_order(site, p));
     site->step->run = run_nbits;
     const uint32_t real = 1u << A | 1u << SCALES | 1u << BIAS | (p->packed_zeros ? 0 : 1u << ZEROS);
     return lnt_bind_widened(site, real, 1);

@@ -404,8 +404,8 @@ def dynamic_lstm(r):
 
 
 def matmul_nbits(r):
-    bits, block = 4, r.pick(16, 32, 64)
-    m, k, n = r.int(1, 5), r.int(1, 100), r.int(1, 20)
+    bits, block = r.pick(4, 4, 8), r.pick(16, 32, 64, 128)
+    m, k, n = r.int(1, 20), r.int(1, 300), r.int(1, 40)
     blocks = -(-k // block)
     inputs = [floats(r, m, k), some(r, np.uint8, n, blocks, block * bits // 8), r.array([n * blocks], F32, 0.01, 0.1)]
     if r.chance():

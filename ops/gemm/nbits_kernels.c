@@ -1,0 +1,5 @@
+/* nbits_kernels.c — weights of few bits at the level scalar. */
+#define LNT_SIMD_SINGLE
+#include "ops/simd/simd.h"
+
+#include "ops/gemm/nbits_kernels.inc.h"

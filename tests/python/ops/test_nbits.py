@@ -1,0 +1,72 @@
+"""MatMulNBits against the same weights taken apart by numpy: widths, blocks, zero points packed and not, few rows and many,
+every level."""
+
+import numpy as np
+import pytest
+from onnx import TensorProto, helper
+
+from harness import linnet, write_case
+from linnet_ctypes import check_every_level
+from small_int8 import model_of
+
+RNG = np.random.default_rng(5)
+
+
+def take_apart(packed, bits, columns):
+    """[..., bytes] as [..., columns], lowest bits first."""
+    per_byte = 8 // bits
+    parts = [packed >> (i * bits) & (2 ** bits - 1) for i in range(per_byte)]
+    return np.stack(parts, -1).reshape(*packed.shape[:-1], -1)[..., :columns].astype(np.int32)
+
+
+def product(bits, block, k, n, zeros):
+    """Constants of the operator, and its weights as [k, n] of float."""
+    blocks = -(-k // block)
+    packed = RNG.integers(0, 256, (n, blocks, block * bits // 8)).astype(np.uint8)
+    scales = RNG.uniform(0.01, 0.1, n * blocks).astype(np.float32)
+    constants, zero = {"w": packed, "s": scales}, np.full((n, blocks, 1), 2 ** (bits - 1))
+    if zeros == "packed":
+        constants["z"] = RNG.integers(0, 256, n * -(-blocks * bits // 8)).astype(np.uint8)
+        zero = take_apart(constants["z"].reshape(n, -1), bits, blocks)[..., None]
+    if zeros == "floats":
+        constants["z"] = RNG.uniform(0, 2 ** bits, n * blocks).astype(np.float32)
+        zero = constants["z"].reshape(n, blocks, 1)
+    weights = (take_apart(packed, bits, block) - zero) * scales.reshape(n, blocks, 1)
+    return constants, weights.reshape(n, -1)[:, :k].T
+
+
+def check(folder, x, constants, want, **attributes):
+    model = model_of([helper.make_node("MatMulNBits", ["x", *constants], ["y"], domain="com.microsoft", **attributes)],
+                     [("x", TensorProto.FLOAT, x.shape)], [("y", TensorProto.FLOAT, None)],
+                     {k: v for k, v in constants.items() if k}, microsoft=True)
+    case = write_case(folder, model, {"x": x}, [want])
+    assert linnet("convert", case / "model.onnx", "-o", folder / "m.lnt").returncode == 0
+    check_every_level(folder / "m.lnt", x, want, rtol=1e-4, atol=1e-4 * float(np.abs(want).max(initial=1)))
+
+
+@pytest.mark.parametrize("bits", [2, 4, 8])
+@pytest.mark.parametrize("block", [16, 32, 128])
+@pytest.mark.parametrize("rows", [1, 4, 5, 27])
+@pytest.mark.parametrize("zeros", [None, "packed", "floats"])
+def test_against_numpy(tmp_path, bits, block, rows, zeros):
+    k, n = int(RNG.integers(1, 400)), int(RNG.integers(1, 50))
+    constants, weights = product(bits, block, k, n, zeros)
+    x = RNG.uniform(-1, 1, (rows, k)).astype(np.float32)
+    check(tmp_path, x, constants, (x @ weights).astype(np.float32), K=k, N=n, bits=bits, block_size=block)
+
+
+@pytest.mark.parametrize("rows", [1, 9])
+def test_permuted_blocks_and_bias(tmp_path, rows):
+    k, n, block = 96, 20, 32
+    constants, _ = product(4, block, k, n, "packed")
+    groups = RNG.integers(0, k // block, k).astype(np.int32)
+    bias = RNG.uniform(-1, 1, n).astype(np.float32)
+    numbers = take_apart(constants["w"], 4, block).reshape(n, k)
+    zero = take_apart(constants["z"].reshape(n, -1), 4, k // block)[:, groups]
+    weights = (numbers - zero) * constants["s"].reshape(n, -1)[:, groups]
+    x = RNG.uniform(-1, 1, (rows, k)).astype(np.float32)
+    want = (x @ weights.T + bias).astype(np.float32)
+    check(tmp_path, x, constants | {"g": groups, "b": bias}, want, K=k, N=n, bits=4, block_size=block)
+    del constants["z"]
+    plain = (numbers - 8) * np.repeat(constants["s"].reshape(n, -1), block, 1)
+    check(tmp_path, x, constants, (x @ plain.T).astype(np.float32), K=k, N=n, bits=4, block_size=block)
