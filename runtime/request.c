@@ -108,7 +108,7 @@ static lnt_status plain_copy(lnt_session *s, const lnt_operand *v, const void *d
     const size_t size = lnt_dtype_size((lnt_dtype)v->dtype);
     const int64_t n = v->dims[0], c = v->dims[1], positions = n && c ? lnt_operand_count(v) / (n * c) : 0;
     char *to = s->request.copy.data;
-    for (int64_t i = 0; i < n * c; i++)
+    for (int64_t i = 0; i < n * c && positions > 0; i++)
         for (int64_t p = 0; p < positions; p++, to += size)
             memcpy(to, (const char *)data + (size_t)(((i / c) * positions + p) * c + i % c) * size, size);
     return LNT_OK;
