@@ -1,78 +1,68 @@
 /* scatter.c — ScatterElements, ScatterND, TensorScatter: updates written into a copy of the data, in order,
  * so that of several updates of one element the last wins. */
+#include "base/half.h"
 #include "base/lnt_assert.h"
 #include "ops/data/data.h"
-#include "ops/number.h"
+#include "ops/elementwise/typed_kernels.h"
 
 #include <string.h>
 
 /* ---- reductions ---- */
 
-typedef void (*combine_fn)(void *dst, const void *src, int64_t n);
-
 typedef enum reduction { REDUCE_NONE, REDUCE_ADD, REDUCE_MUL, REDUCE_MIN, REDUCE_MAX } reduction;
 
-/* A NaN on either side stays. */
-#define X(DT, T, C, load, store, comparable)                                                                 \
-    static void add_##DT(void *to, const void *from, int64_t n)                                              \
-    {                                                                                                        \
-        T *dst = to;                                                                                         \
-        const T *src = from;                                                                                 \
-        for (int64_t i = 0; i < n; i++)                                                                      \
-            dst[i] = store(load(dst[i]) + load(src[i]));                                                     \
-    }                                                                                                        \
-    static void mul_##DT(void *to, const void *from, int64_t n)                                              \
-    {                                                                                                        \
-        T *dst = to;                                                                                         \
-        const T *src = from;                                                                                 \
-        for (int64_t i = 0; i < n; i++)                                                                      \
-            dst[i] = store(load(dst[i]) * load(src[i]));                                                     \
-    }                                                                                                        \
-    static void min_##DT(void *to, const void *from, int64_t n)                                              \
-    {                                                                                                        \
-        T *dst = to;                                                                                         \
-        const T *src = from;                                                                                 \
-        for (int64_t i = 0; i < n; i++)                                                                      \
-            if (comparable(src[i]) < comparable(dst[i]) || comparable(src[i]) != comparable(src[i]))         \
-                dst[i] = src[i];                                                                             \
-    }                                                                                                        \
-    static void max_##DT(void *to, const void *from, int64_t n)                                              \
-    {                                                                                                        \
-        T *dst = to;                                                                                         \
-        const T *src = from;                                                                                 \
-        for (int64_t i = 0; i < n; i++)                                                                      \
-            if (comparable(src[i]) > comparable(dst[i]) || comparable(src[i]) != comparable(src[i]))         \
-                dst[i] = src[i];                                                                             \
-    }
-LNT_NUMBER_LIST(X)
-#undef X
+/* dst = dst (+) src: a typed loop, or for halves one in float; neither for REDUCE_NONE. */
+typedef struct combination {
+    lnt_typed_fn loop;
+    void (*halves)(reduction how, uint16_t *dst, const uint16_t *src, int64_t n);
+    reduction how;
+} combination;
 
-/* NULL for REDUCE_NONE and for types without arithmetic. On bool, + is or and * is and. */
-static combine_fn find_combine(lnt_dtype dtype, reduction how)
+/* A NaN on either side stays. */
+static float combine(reduction how, float x, float y)
 {
-    static const combine_fn table[][5] = {
-#define X(DT, T, C, load, store, comparable) [LNT_##DT] = {NULL, add_##DT, mul_##DT, min_##DT, max_##DT},
-        LNT_NUMBER_LIST(X)
-#undef X
-            [LNT_BOOL] = {NULL, max_UINT8, min_UINT8, min_UINT8, max_UINT8}};
-    return (size_t)dtype < sizeof table / sizeof table[0] ? table[dtype][how] : NULL;
+    switch (how) {
+    case REDUCE_ADD: return x + y;
+    case REDUCE_MUL: return x * y;
+    case REDUCE_MIN: return y < x || y != y ? y : x;
+    default: return y > x || y != y ? y : x;
+    }
 }
 
-static lnt_status read_reduction(lnt_site *site, combine_fn *combine)
+#define HALVES(name, load, store)                                                                            \
+    static void name(reduction how, uint16_t *dst, const uint16_t *src, int64_t n)                           \
+    {                                                                                                        \
+        for (int64_t i = 0; i < n; i++)                                                                      \
+            dst[i] = store(combine(how, load(dst[i]), load(src[i])));                                        \
+    }
+HALVES(float16, lnt_f16_to_float, lnt_float_to_f16)
+HALVES(bfloat16, lnt_bf16_to_float, lnt_float_to_bf16)
+
+static lnt_status read_reduction(lnt_site *site, combination *c)
 {
     static const char *const names[] = {"none", "add", "mul", "min", "max"};
+    static const lnt_typed_row rows[] = {LNT_TYPED_NONE, LNT_TYPED_Add, LNT_TYPED_Mul, LNT_TYPED_Min, LNT_TYPED_Max};
+    /* On bool, + is or and * is and. */
+    static const lnt_typed_row of_bool[] = {LNT_TYPED_NONE, LNT_TYPED_Or, LNT_TYPED_And, LNT_TYPED_And, LNT_TYPED_Or};
     const lnt_dtype dtype = (lnt_dtype)site->in[0]->dtype;
     const int how = lnt_attr_choice(site->node, "reduction", names, 5);
     LNT_REQUIRE(how >= 0, site->err, LNT_E_UNSUPPORTED, "reduction %s",
                 lnt_attr_s(site->node, "reduction", ""));
-    *combine = find_combine(dtype, (reduction)how);
-    return how == REDUCE_NONE || *combine ? LNT_OK : lnt_bind_unsupported_type(site, dtype);
+    *c = (combination){.how = (reduction)how};
+    if (how == REDUCE_NONE)
+        return LNT_OK;
+    if (dtype < LNT_DTYPE_COUNT)
+        c->loop = site->kernels->typed->loop[(dtype == LNT_BOOL ? of_bool : rows)[how]][dtype];
+    c->halves = dtype == LNT_FLOAT16 ? float16 : dtype == LNT_BFLOAT16 ? bfloat16 : NULL;
+    return c->loop || c->halves ? LNT_OK : lnt_bind_unsupported_type(site, dtype);
 }
 
-static void put(combine_fn combine, char *dst, const char *src, int64_t elements, int64_t size)
+static void put(const combination *c, char *dst, const char *src, int64_t elements, int64_t size)
 {
-    if (combine)
-        combine(dst, src, elements);
+    if (c->loop)
+        c->loop(&(lnt_typed_args){.out = dst, .in = {dst, src}, .n = elements});
+    else if (c->halves)
+        c->halves(c->how, (uint16_t *)(void *)dst, (const uint16_t *)(const void *)src, elements);
     else
         memcpy(dst, src, (size_t)(elements * size));
 }
@@ -101,7 +91,7 @@ lnt_status lnt_shape_scatter_elements(lnt_site *site)
 }
 
 typedef struct elements_params {
-    combine_fn combine;
+    combination combine;
     unsigned rank;
     int64_t n[LNT_MAX_RANK];    /* of the indices */
     int64_t step[LNT_MAX_RANK]; /* elements of the data, 0 along the axis */
@@ -120,7 +110,7 @@ static void scatter_row(const elements_params *p, char *dst, const char *updates
     for (int64_t j = 0; j < row; j++) {
         int64_t index = lnt_index_at(indices, p->wide, r * row + j);
         lnt_wrap_index(&index, p->extent);
-        put(p->combine, dst + (base + j * inner + index * p->axis_step) * p->size,
+        put(&p->combine, dst + (base + j * inner + index * p->axis_step) * p->size,
             updates + (r * row + j) * p->size, 1, p->size);
     }
 }
@@ -193,7 +183,7 @@ lnt_status lnt_shape_scatter_nd(lnt_site *site)
 }
 
 typedef struct nd_params {
-    combine_fn combine;
+    combination combine;
     unsigned depth;
     int64_t extent[LNT_MAX_RANK], step[LNT_MAX_RANK]; /* of the indexed axes, steps in bytes */
     int64_t tuples, elements, size, bytes;            /* elements in a slice; bytes of the data */
@@ -224,7 +214,7 @@ static lnt_status run_scatter_nd(lnt_kernel *k, const lnt_step *s)
             lnt_wrap_index(&index, p->extent[i]);
             offset += index * p->step[i];
         }
-        put(p->combine, dst + offset, updates + t * p->elements * p->size, p->elements, p->size);
+        put(&p->combine, dst + offset, updates + t * p->elements * p->size, p->elements, p->size);
     }
     return LNT_OK;
 }

@@ -44,6 +44,9 @@ typedef bool (*lnt_typed_fn)(const lnt_typed_args *a);
     X(Neg)                                                                                                   \
     X(Relu)                                                                                                  \
     X(Sign)                                                                                                  \
+    X(Floor)                                                                                                 \
+    X(Ceil)                                                                                                  \
+    X(Round)                                                                                                 \
     X(And)                                                                                                   \
     X(Or)                                                                                                    \
     X(Xor)                                                                                                   \

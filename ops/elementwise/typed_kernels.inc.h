@@ -143,6 +143,15 @@
     BINARY(Fmod, type, dtype, type, fmod((double)x, (double)y))                                              \
     BINARY(Mod, type, dtype, type, (double)x - floor((double)x / (double)y) * (double)y)                   \
     BINARY(PRelu, type, dtype, type, x < 0 ? x * y : x)
+/* The functions that are worth no call for each number. */
+#define DOUBLE_LOOPS                                                                                         \
+    UNARY(Abs, double, DOUBLE, fabs(x))                                                                      \
+    UNARY(Neg, double, DOUBLE, -x)                                                                           \
+    UNARY(Relu, double, DOUBLE, x < 0 ? 0 : x)                                                               \
+    UNARY(Sign, double, DOUBLE, x > 0 ? 1 : x < 0 ? -1 : x)                                                  \
+    UNARY(Floor, double, DOUBLE, floor(x))                                                                   \
+    UNARY(Ceil, double, DOUBLE, ceil(x))                                                                     \
+    UNARY(Round, double, DOUBLE, nearbyint(x))
 /* x != x comes first so that a NaN on either side is the result. */
 #define ALL_LOOPS(type, dtype, utype, udtype, real)                                                          \
     BINARY(Min, type, dtype, type, x != x || x < y ? x : y)                                                  \
@@ -157,6 +166,7 @@ SIGNED_TYPES(SIGNED_LOOPS)
 UNSIGNED_TYPES(UNSIGNED_LOOPS)
 REAL_TYPES(REAL_LOOPS)
 ALL_TYPES(ALL_LOOPS)
+DOUBLE_LOOPS
 
 /* Bytes of bools: any but 0 is true, results are 1. */
 BINARY(And, uint8_t, BOOL, uint8_t, (x != 0) & (y != 0))
@@ -190,15 +200,16 @@ WHERE(uint64_t)
 /* Which loops the operators of this library can ask for. */
 enum {
     WITH_ARG = LNT_HAS_ArgMax || LNT_HAS_ArgMin,
+    WITH_SCATTER = LNT_HAS_Scatter || LNT_HAS_ScatterElements || LNT_HAS_ScatterND,
     WITH_Add = LNT_HAS_Add || LNT_HAS_Sum || LNT_HAS_Mean || LNT_HAS_ReduceSum || LNT_HAS_ReduceMean ||
-               LNT_HAS_CumSum,
+               LNT_HAS_CumSum || WITH_SCATTER,
     WITH_Sub = LNT_HAS_Sub,
-    WITH_Mul = LNT_HAS_Mul || LNT_HAS_ReduceProd || LNT_HAS_CumProd,
+    WITH_Mul = LNT_HAS_Mul || LNT_HAS_ReduceProd || LNT_HAS_CumProd || WITH_SCATTER,
     WITH_Div = LNT_HAS_Div,
     WITH_Fmod = LNT_HAS_Mod,
     WITH_Mod = LNT_HAS_Mod,
-    WITH_Min = LNT_HAS_Min || LNT_HAS_Clip || LNT_HAS_ReduceMin || WITH_ARG,
-    WITH_Max = LNT_HAS_Max || LNT_HAS_Clip || LNT_HAS_ReduceMax || WITH_ARG,
+    WITH_Min = LNT_HAS_Min || LNT_HAS_Clip || LNT_HAS_ReduceMin || WITH_ARG || WITH_SCATTER,
+    WITH_Max = LNT_HAS_Max || LNT_HAS_Clip || LNT_HAS_ReduceMax || WITH_ARG || WITH_SCATTER,
     WITH_PRelu = LNT_HAS_PRelu,
     WITH_Equal = LNT_HAS_Equal || WITH_ARG,
     WITH_Less = LNT_HAS_Less || WITH_ARG,
@@ -215,8 +226,11 @@ enum {
     WITH_Neg = LNT_HAS_Neg,
     WITH_Relu = LNT_HAS_Relu,
     WITH_Sign = LNT_HAS_Sign,
-    WITH_And = LNT_HAS_And,
-    WITH_Or = LNT_HAS_Or,
+    WITH_Floor = LNT_HAS_Floor,
+    WITH_Ceil = LNT_HAS_Ceil,
+    WITH_Round = LNT_HAS_Round,
+    WITH_And = LNT_HAS_And || WITH_SCATTER || LNT_HAS_ReduceMin,
+    WITH_Or = LNT_HAS_Or || WITH_SCATTER || LNT_HAS_ReduceMax,
     WITH_Xor = LNT_HAS_Xor,
     WITH_Not = LNT_HAS_Not
 };
@@ -251,6 +265,8 @@ const lnt_typed_kernels TABLE = {
         UNSIGNED_TYPES(UNSIGNED_ENTRIES)
         REAL_TYPES(REAL_ENTRIES)
         ALL_TYPES(ALL_ENTRIES)
+        ENTRY(Abs, DOUBLE) ENTRY(Neg, DOUBLE) ENTRY(Relu, DOUBLE) ENTRY(Sign, DOUBLE)
+        ENTRY(Floor, DOUBLE) ENTRY(Ceil, DOUBLE) ENTRY(Round, DOUBLE)
         ENTRY(And, BOOL) ENTRY(Or, BOOL) ENTRY(Xor, BOOL) ENTRY(Equal, BOOL) ENTRY(Not, BOOL)
     },
     .cast = {CAST_TABLE},

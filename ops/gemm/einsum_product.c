@@ -283,8 +283,9 @@ static bool sort_node(const lnt_site *site, const lnt_equation *e, sorted *s)
     if (!is_dense(e, s->step[2], &rows, 1) && is_dense(e, s->step[2], &columns, 1))
         swap_operands(s);
     order_inner(s);
+    const bool along = s->set[M].count >= LNT_NARROW_ROWS && s->set[K].count >= LNT_PANEL; /* rows of K fill vectors */
     const int64_t n = s->set[N].count, work = lnt_dim_mul(lnt_dim_mul(s->set[M].count, n), s->set[K].count);
-    return n >= COLUMNS_MIN && n <= UINT32_MAX && s->set[K].count <= UINT32_MAX &&
+    return (n >= COLUMNS_MIN || along) && n <= UINT32_MAX && s->set[K].count <= UINT32_MAX &&
            s->set[BATCH].count <= UINT32_MAX && work >= WORK_MIN;
 }
 
