@@ -116,6 +116,21 @@ STRIDED_LOOPS(unit16)
         memcpy(&b, src + 16 - sizeof(T), 16);                                                                \
         a = LAST_##T(a, b);                                                                                  \
         memcpy(dst, &a, 16);                                                                                 \
+    }                                                                                                        \
+    static void twice_##T(char *dst, const char *src, int64_t n)                                             \
+    {                                                                                                        \
+        vector_##T a, b;                                                                                     \
+        for (; n >= LANES; n -= LANES, src += 16, dst += 32) {                                               \
+            memcpy(&a, src, 16);                                                                             \
+            b = HIGH_##T(a, a);                                                                              \
+            a = LOW_##T(a, a);                                                                               \
+            memcpy(dst, &a, 16);                                                                             \
+            memcpy(dst + 16, &b, 16);                                                                        \
+        }                                                                                                    \
+        for (; n > 0; n--, src += sizeof(T), dst += 2 * sizeof(T)) {                                         \
+            memcpy(dst, src, sizeof(T));                                                                     \
+            memcpy(dst + sizeof(T), src, sizeof(T));                                                         \
+        }                                                                                                    \
     }
 
 VECTOR_LOOPS(uint8_t, 16)
@@ -131,6 +146,14 @@ static void square_unit16(char *dst, int64_t dst_step, const char *src, int64_t 
 static void every_second_unit16(char *dst, const char *src, int64_t n)
 {
     line_unit16(dst, 16, src, 32, n);
+}
+
+static void twice_unit16(char *dst, const char *src, int64_t n)
+{
+    for (; n > 0; n--, src += 16, dst += 32) {
+        memcpy(dst, src, 16);
+        memcpy(dst + 16, src, 16);
+    }
 }
 
 static bool is_unit(int64_t bytes)
@@ -149,6 +172,12 @@ static bool is_unit(int64_t bytes)
         default: loop##_unit16(__VA_ARGS__); break;                                                          \
         }                                                                                                    \
     } while (0)
+
+void lnt_repeat_twice(void *dst, const void *src, int64_t n, size_t unit)
+{
+    LNT_ASSERT(is_unit((int64_t)unit));
+    BY_UNIT(unit, twice, dst, src, n);
+}
 
 void lnt_fill(void *dst, int64_t n, const void *value, size_t unit)
 {

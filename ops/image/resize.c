@@ -8,6 +8,7 @@
 
 #include "base/checked.h"
 #include "base/lnt_assert.h"
+#include "ops/copy.h"
 #include "ops/element.h"
 #include "ops/rows/row.h"
 #include "ops/widen.h"
@@ -63,13 +64,8 @@ static void pick_row(const resize *p, const char *x, char *y)
 {
     const axis_map *a = &p->along;
     const size_t bytes = p->size * (size_t)p->unit;
-    if (p->doubles && p->size == sizeof(uint32_t)) {
-        for (int64_t i = 0; i < a->in; i++, y += 2 * sizeof(uint32_t)) {
-            uint32_t twice[2];
-            memcpy(&twice[0], x + (size_t)i * sizeof(uint32_t), sizeof(uint32_t));
-            twice[1] = twice[0];
-            memcpy(y, twice, sizeof twice);
-        }
+    if (p->doubles) {
+        lnt_repeat_twice(y, x, a->in, p->size);
         return;
     }
     switch (p->unit == 1 ? p->size : 0) {

@@ -295,6 +295,17 @@ static int64_t rows_alike(const lnt_axes *stays, const lnt_axes *goes, int64_t n
     return rows;
 }
 
+/* Rows that go on where the one before ended, or repeat the same number, are one. */
+static void join_rows(binary *p)
+{
+    for (unsigned i = p->a.n; i-- > 0; p->a.n = p->b.n = i) {
+        const int64_t a = p->pair.a_step ? p->n : 0, b = p->pair.b_step ? p->n : 0;
+        if (p->a.extent[i] != 1 && (p->a.stride[i] != a || p->b.stride[i] != b))
+            return;
+        p->n *= p->a.extent[i];
+    }
+}
+
 /* Short rows are worth repeating. */
 static void share_rows(binary *p)
 {
@@ -323,6 +334,8 @@ lnt_status lnt_bind_qbinary(lnt_site *site)
     p->n = y->rank ? y->dims[axis_stored(y, y->rank - 1u)] : 1;
     p->pair.a_step = p->flat ? all_a : broadcast_rows(a, y, &p->a) != 0;
     p->pair.b_step = p->flat ? all_b : broadcast_rows(b, y, &p->b) != 0;
+    if (!p->flat)
+        join_rows(p);
     share_rows(p);
     site->step->run = run_binary;
     return LNT_OK;
