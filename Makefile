@@ -263,7 +263,7 @@ valgrind: $(TEST_BIN)
 KERNELS := $(foreach l,$(ALL_LEVELS),$(wildcard ops/*/*_$(l).c) $(patsubst %_$(l).c,%.c,$(wildcard ops/*/*_$(l).c)))
 # A trimmed library is compiled for size, but for its products.
 KERNEL_OPT := $(if $(OPS_FROM),-O2)
-SMALL_KERNELS := ops/elementwise/program_kernels% ops/rows/% ops/image/pool%
+SMALL_KERNELS := ops/elementwise/program_kernels% ops/elementwise/typed_kernels% ops/rows/% ops/image/pool%
 # Where levels above it do the work the scalar one is there to be right, and small.
 SPARE := $(if $(findstring x86_64,$(TARGET))$(findstring aarch64,$(TARGET)),$(filter-out $(foreach l,$(ALL_LEVELS),%_$(l).c),$(KERNELS)))
 # So is what runs once for a file, a session, a step or a run of pixels, and what few networks have.

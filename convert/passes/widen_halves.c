@@ -6,7 +6,8 @@
  *
  *     x: float16 ─ op ─ op ─ y: float16      →      x ─ Cast ─ op ─ op ─ Cast ─ y
  *
- * A Cast from float that only other Casts read rounds on purpose: it stays. */
+ * A Cast from float that only other Casts read rounds on purpose: it stays. So does what is only moved, from the
+ * model's inputs to its outputs. */
 #include "convert/graph/edit.h"
 #include "convert/passes/passes.h"
 
@@ -18,7 +19,9 @@
 typedef struct widener {
     lnt_edit e;
     uint32_t *to;   /* [values]: what readers read instead; the value itself */
-    bool *stays;    /* [values]: rounded on purpose */
+    bool *stays;    /* [values]: rounded on purpose, or only moved */
+    bool *moved;    /* [values]: while it is looked for what is only moved */
+    bool changed;
     size_t n;       /* values that there were */
     size_t half[2]; /* elements of constants of float16, bfloat16 */
 } widener;
@@ -86,6 +89,41 @@ static lnt_status find_rounding(widener *w, lnt_gnode *n)
         if (!lnt_is(r, Cast) || is_half((lnt_dtype)lnt_gnode_int(r, "to", 0)))
             return LNT_OK;
     w->stays[n->out[0]] = readers > 0;
+    return LNT_OK;
+}
+
+/* Halves of a node that does not only move them, or moves some that do not stay, do not stay. */
+static lnt_status spread_widening(widener *w, lnt_gnode *n)
+{
+    bool all = n->op->flags & LNT_OP_HALVES_ALIKE;
+    for (unsigned i = 0; i < n->n_in + n->n_out; i++) {
+        const uint32_t v = i < n->n_in ? n->in[i] : n->out[i - n->n_in];
+        all &= !holds_half(w, v) || w->moved[v];
+    }
+    for (unsigned i = 0; i < n->n_in + n->n_out && !all; i++) {
+        const uint32_t v = i < n->n_in ? n->in[i] : n->out[i - n->n_in];
+        if (!holds_half(w, v) || !w->moved[v])
+            continue;
+        w->moved[v] = false;
+        w->changed = true;
+    }
+    return LNT_OK;
+}
+
+static lnt_status find_moved(widener *w)
+{
+    lnt_graph *g = w->e.g;
+    w->moved = lnt_bump_alloc(&g->memory, w->n * sizeof *w->moved, g->err);
+    if (!w->moved)
+        return LNT_E_MEMORY;
+    for (uint32_t v = 0; v < w->n; v++)
+        w->moved[v] = g->n_subs == 1; /* bodies hand values in and out by no node */
+    do {
+        w->changed = false;
+        LNT_TRY(each_node(w, spread_widening));
+    } while (w->changed);
+    for (uint32_t v = 0; v < w->n; v++)
+        w->stays[v] |= w->moved[v] && holds_half(w, v);
     return LNT_OK;
 }
 
@@ -261,6 +299,7 @@ static lnt_status widen(widener *w)
 {
     lnt_graph *g = w->e.g;
     LNT_TRY(each_node(w, find_rounding));
+    LNT_TRY(find_moved(w));
     LNT_TRY(each_node(w, widen_attributes));
     LNT_TRY(widen_values(w));
     LNT_TRY(lnt_graph_infer(g));

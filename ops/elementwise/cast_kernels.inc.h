@@ -91,13 +91,25 @@ STORE(OFTEN, u32, uint32_t, x, cut_i64((double)x), cut_i64(x))
 STORE(OFTEN, u64, uint64_t, x, cut_u64((double)x), cut_u64(x))
 STORE(OFTEN, b8, uint8_t, x != 0, x != 0, x != 0)
 
+/* Without these operators nothing but typed_real.c asks, for floats and bool. */
+enum { WITH_CAST = LNT_HAS_Cast || LNT_HAS_CastLike || LNT_HAS_Pow };
+#define REAL_CAST(dtype, load, form, store)                                                                  \
+    [LNT_##dtype] = {LNT_FORM_##form,                                                                        \
+                     load,                                                                                   \
+                     {WITH_CAST ? store##_i32 : NULL, WITH_CAST ? store##_i64 : NULL,                        \
+                      WITH_CAST ? store##_u64 : NULL, store##_f32, store##_f64}},
 #define CAST(dtype, load, form, store)                                                                       \
-    [LNT_##dtype] = {LNT_FORM_##form, load, {store##_i32, store##_i64, store##_u64, store##_f32, store##_f64}},
+    [LNT_##dtype] = {LNT_FORM_##form,                                                                        \
+                     WITH_CAST ? load : NULL,                                                                \
+                     {WITH_CAST ? store##_i32 : NULL, WITH_CAST ? store##_i64 : NULL,                        \
+                      WITH_CAST ? store##_u64 : NULL, WITH_CAST ? store##_f32 : NULL,                        \
+                      WITH_CAST ? store##_f64 : NULL}},
 #define CAST_TABLE                                                                                           \
-    CAST(FLOAT, NULL, F32, store_f32)                                                                        \
-    CAST(DOUBLE, NULL, F64, store_f64)                                                                       \
-    CAST(FLOAT16, load_f16, F32, store_f16)                                                                  \
-    CAST(BFLOAT16, load_bf16, F32, store_bf16)                                                               \
+    REAL_CAST(FLOAT, NULL, F32, store_f32)                                                                   \
+    REAL_CAST(DOUBLE, NULL, F64, store_f64)                                                                  \
+    REAL_CAST(FLOAT16, load_f16, F32, store_f16)                                                             \
+    REAL_CAST(BFLOAT16, load_bf16, F32, store_bf16)                                                          \
+    REAL_CAST(BOOL, load_b8, I32, store_b8)                                                                  \
     CAST(INT8, load_i8, I32, store_8)                                                                        \
     CAST(INT16, load_i16, I32, store_16)                                                                     \
     CAST(INT32, NULL, I32, store_i32)                                                                        \
@@ -105,5 +117,4 @@ STORE(OFTEN, b8, uint8_t, x != 0, x != 0, x != 0)
     CAST(UINT8, load_u8, I32, store_8)                                                                       \
     CAST(UINT16, load_u16, I32, store_16)                                                                    \
     CAST(UINT32, load_u32, I64, store_u32)                                                                   \
-    CAST(UINT64, NULL, U64, store_u64)                                                                       \
-    CAST(BOOL, load_b8, I32, store_b8)
+    CAST(UINT64, NULL, U64, store_u64)

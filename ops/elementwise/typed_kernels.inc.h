@@ -232,7 +232,8 @@ enum {
     WITH_And = LNT_HAS_And || WITH_SCATTER || LNT_HAS_ReduceMin,
     WITH_Or = LNT_HAS_Or || WITH_SCATTER || LNT_HAS_ReduceMax,
     WITH_Xor = LNT_HAS_Xor,
-    WITH_Not = LNT_HAS_Not
+    WITH_Not = LNT_HAS_Not,
+    WITH_Where = LNT_HAS_Where || WITH_ARG
 };
 
 /* clang-format off */
@@ -270,6 +271,7 @@ const lnt_typed_kernels TABLE = {
         ENTRY(And, BOOL) ENTRY(Or, BOOL) ENTRY(Xor, BOOL) ENTRY(Equal, BOOL) ENTRY(Not, BOOL)
     },
     .cast = {CAST_TABLE},
-    .where = {where_uint8_t, where_uint16_t, where_uint32_t, where_uint64_t},
+    .where = {WITH_Where ? where_uint8_t : NULL, WITH_Where ? where_uint16_t : NULL,
+              WITH_Where ? where_uint32_t : NULL, WITH_Where ? where_uint64_t : NULL},
 };
 /* clang-format on */
