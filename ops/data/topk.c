@@ -125,7 +125,7 @@ static void insert_listed(lnt_entry *list, int64_t k, lnt_entry e)
 {
     for (int64_t i = 0; i < k; i++) {
         const lnt_entry old = list[i];
-        const bool first = e.key < old.key;
+        const bool first = before(e, old); /* what was moved stays before its equals */
         list[i].key = first ? e.key : old.key;
         list[i].index = first ? e.index : old.index;
         e.key = first ? old.key : e.key;

@@ -8,7 +8,7 @@ import pytest
 from onnx import helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
-from harness import linnet, reference, write_case
+from harness import check_against, linnet, reference, write_case
 
 OPSET = 21
 FLOATS = [np.float32, np.float64, np.float16]
@@ -453,3 +453,18 @@ GENERATORS = {name[4:]: f for name, f in list(globals().items()) if name.startsw
 def test_random_cases(tmp_path, op, seed):
     rng = np.random.default_rng([seed, *op.encode()])
     check_cases(tmp_path, [GENERATORS[op](rng) for _ in range(24)])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32, np.int8])
+@pytest.mark.parametrize("largest", [0, 1])
+@pytest.mark.parametrize("k", [1, 3, 8, 9, 40])
+def test_top_k_of_equals(tmp_path, dtype, largest, k):
+    """Of equal elements the one with the lowest index comes first, wherever better ones come later."""
+    x = np.random.default_rng(k).integers(-60, 61, (50, 300)).astype(dtype)
+    order = np.argsort(-x.astype(np.float64) if largest else x, axis=1, kind="stable")[:, :k]
+    graph = helper.make_graph([helper.make_node("TopK", ["x", "k"], ["v", "i"], largest=largest)], "g",
+                              [helper.make_tensor_value_info("x", helper.np_dtype_to_tensor_dtype(np.dtype(dtype)), x.shape)],
+                              [helper.make_empty_tensor_value_info("v"), helper.make_empty_tensor_value_info("i")],
+                              [numpy_helper.from_array(np.array([k], np.int64), "k")])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    check_against(tmp_path, model, {"x": x}, [np.take_along_axis(x, order, 1), order], ways=(("--opt", "all"),))
