@@ -84,7 +84,8 @@ def write(rows, results):
     m = results.get("machine", {})
     parts = [
         "# How fast are single operators?",
-        f"Models of one operator each ({len(measured)} rows: types, shapes, axes, attributes), in turns with onnxruntime: its time over "
+        f"Models of one operator each ({len(measured)} of {len(rows)} rows: types, shapes, axes, attributes), in turns with "
+        "onnxruntime: its time over "
         "Linnet's, above 1 where Linnet is faster. `make bench-ops` measures and writes this page; "
         "[tests/bench/ops](../tests/bench/ops) says how. Means and counts are of rows for which onnxruntime needs "
         f"{LEAST_US} µs or more; *slower* are those whose whole interval is below 1. An operator alone in a model pays for bringing "
