@@ -2,6 +2,7 @@
 
 import collections
 import pathlib
+import re
 
 import report
 
@@ -62,6 +63,11 @@ def family_table(lines):
                          *(f"slower, {report.threads_text(n)}" for n in THREADS)], cells)
 
 
+def reason(error):
+    """Without the folder the model was in."""
+    return re.sub(r"\S*/model\.(onnx|lnt)", r"model.\1", error).replace("|", "/")[:140]
+
+
 def problems(lines):
     """Where there is no time to compare."""
     cells = []
@@ -69,7 +75,7 @@ def problems(lines):
         for n in THREADS[:1]:
             found = line.found[n]
             if "error" in found:
-                cells.append([line.row.name, found["error"].replace("|", "/")[:140]])
+                cells.append([line.row.name, reason(found["error"])])
             elif found and not found["agree"]:
                 cells.append([line.row.name, "outputs differ"])
     return report.table(["operator", "reason"], cells) if cells else "None."
