@@ -618,6 +618,7 @@ static lnt_status bind_cast_in_order(lnt_site *site, const lnt_program *program)
     site->step->run = run_ordered_cast;
     site->step->params = p;
     site->step->in_place = 0;
+    site->step->pitched_in = 0; /* the copy takes rows without a pitch */
     lnt_bind_scratch(site, bytes);
     return status;
 }
