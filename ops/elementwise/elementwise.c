@@ -483,7 +483,7 @@ static lnt_status bind_typed_where(lnt_site *site)
         return LNT_SITE_FAIL(site, LNT_E_TYPE, "the condition is %s, not bool",
                              lnt_dtype_text(site->in[0]->dtype));
     LNT_TRY(require_same_types(site, 1));
-    const lnt_typed_fn loop = lnt_typed_where(site, lnt_dtype_size(site->in[1]->dtype));
+    const lnt_typed_fn loop = lnt_typed_where(site->kernels->typed, lnt_dtype_size(site->in[1]->dtype));
     if (!loop)
         return lnt_bind_unsupported_type(site, site->in[1]->dtype);
     return add_pass(site, t, loop, (const int[]){0, 1, 2}, 3);

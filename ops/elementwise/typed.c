@@ -110,15 +110,3 @@ lnt_typed_fn lnt_typed_bound(const lnt_site *site, bool upper, lnt_dtype dtype)
     const lnt_typed_row bound = upper ? LNT_TYPED_Min : LNT_TYPED_Max;
     return dtype < LNT_DTYPE_COUNT ? site->kernels->typed->loop[bound][dtype] : NULL;
 }
-
-lnt_typed_fn lnt_typed_where(const lnt_site *site, size_t size)
-{
-    const lnt_typed_fn *where = site->kernels->typed->where;
-    switch (size) {
-    case 1: return where[0];
-    case 2: return where[1];
-    case 4: return where[2];
-    case 8: return where[3];
-    default: return NULL;
-    }
-}

@@ -15,8 +15,6 @@ lnt_typed_fn lnt_typed_unary(const lnt_site *site, lnt_dtype dtype, double *para
 lnt_typed_fn lnt_typed_binary(const lnt_site *site, lnt_dtype dtype);
 /* The loop that clamps to an upper or a lower bound. */
 lnt_typed_fn lnt_typed_bound(const lnt_site *site, bool upper, lnt_dtype dtype);
-/* mask ? a : b for elements of this many bytes. */
-lnt_typed_fn lnt_typed_where(const lnt_site *site, size_t size);
 
 /* Floating-point functions, computed in double for every floating-point type (typed_real.c). */
 lnt_typed_fn lnt_typed_real(const lnt_node *node, lnt_dtype dtype, double *param);

@@ -5,7 +5,7 @@
 #include "ops/kernels.h"
 #include "ops/op.h"
 
-/* n elements of each operand side by side. out may be exactly in[0] or in[1]. */
+/* n elements of each operand side by side. out may be exactly an operand. */
 typedef struct lnt_typed_args {
     void *out;
     const void *in[3];
@@ -77,5 +77,17 @@ typedef struct lnt_typed_kernels {
     lnt_cast_form cast[LNT_DTYPE_COUNT];
     lnt_typed_fn where[4]; /* mask ? a : b for elements of 1, 2, 4 and 8 bytes */
 } lnt_typed_kernels;
+
+/* mask ? a : b for elements of this many bytes; NULL if there is none. */
+static inline lnt_typed_fn lnt_typed_where(const lnt_typed_kernels *kernels, size_t size)
+{
+    switch (size) {
+    case 1: return kernels->where[0];
+    case 2: return kernels->where[1];
+    case 4: return kernels->where[2];
+    case 8: return kernels->where[3];
+    default: return NULL;
+    }
+}
 
 #endif

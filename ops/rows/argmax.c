@@ -6,7 +6,7 @@
 #include "ops/cells.h"
 #include "ops/copy.h"
 #include "ops/element.h"
-#include "ops/elementwise/typed_kernels.h"
+#include "ops/rows/fold.h"
 #include "ops/rows/row.h"
 
 #include <string.h>
@@ -39,11 +39,6 @@ static void apply(const argmax *p, lnt_typed_row row, lnt_dtype dtype, void *out
     p->typed->loop[row][dtype](&(lnt_typed_args){.out = out, .in = {a, b}, .n = n});
 }
 
-static const lnt_typed_fn *where_of(const argmax *p, size_t size)
-{
-    return &p->typed->where[size == 1 ? 0 : size == 2 ? 1 : size == 4 ? 2 : 3];
-}
-
 /* ---- columns: n rows, `step` elements apart, searched side by side ---- */
 
 /* Which of x are to take the place of the best so far, as bytes of 0 or 1. Of NaN double alone knows. */
@@ -58,39 +53,59 @@ static void beats(const argmax *p, const void *x, const void *best, uint8_t *mas
     }
 }
 
+/* Rows of a span are numbered in 32 bits: -1 where none of them is the best so far. */
+enum { SPAN = 1 << 30 };
+
+static void settle(const int32_t *found, int64_t base, int64_t columns, int64_t *at)
+{
+    for (int64_t c = 0; c < columns; c++)
+        if (found[c] >= 0)
+            at[c] = base + found[c];
+}
+
+static void begin_span(int64_t base, int32_t *found, int64_t columns)
+{
+    for (int64_t c = 0; c < columns; c++)
+        found[c] = base ? -1 : 0;
+}
+
 static void search_typed(const argmax *p, const void *x, int64_t step, int64_t columns, int64_t *at)
 {
     const size_t size = lnt_dtype_size(p->dtype);
+    const lnt_typed_fn where = lnt_typed_where(p->typed, size), number = lnt_typed_where(p->typed, sizeof(int32_t));
     _Alignas(16) char best[BLOCK * sizeof(int64_t)];
     uint8_t mask[BLOCK];
-    int32_t found[BLOCK] = {0}, index[BLOCK];
+    int32_t found[BLOCK], index[BLOCK];
     memcpy(best, x, (size_t)columns * size);
-    for (int64_t i = 1; i < p->n; i++) {
-        const void *row = lnt_element_at(x, p->dtype, i * step);
-        beats(p, row, best, mask, columns);
-        lnt_fill(index, columns, &(int32_t){(int32_t)i}, sizeof *index);
-        (*where_of(p, size))(&(lnt_typed_args){.out = best, .in = {mask, row, best}, .n = columns});
-        (*where_of(p, sizeof *found))(
-            &(lnt_typed_args){.out = found, .in = {mask, index, found}, .n = columns});
+    for (int64_t base = 0; base < p->n; base += SPAN) {
+        begin_span(base, found, columns);
+        for (int64_t i = base ? base : 1; i < p->n && i - base < SPAN; i++) {
+            const void *row = lnt_element_at(x, p->dtype, i * step);
+            beats(p, row, best, mask, columns);
+            lnt_fill(index, columns, &(int32_t){(int32_t)(i - base)}, sizeof *index);
+            where(&(lnt_typed_args){.out = best, .in = {mask, row, best}, .n = columns});
+            number(&(lnt_typed_args){.out = found, .in = {mask, index, found}, .n = columns});
+        }
+        settle(found, base, columns, at);
     }
-    for (int64_t c = 0; c < columns; c++)
-        at[c] = found[c];
 }
 
 /* The same for float and what is converted to it. */
 static void search_float(const argmax *p, const void *x, int64_t step, int64_t columns, int64_t *at)
 {
     float best[BLOCK], row[BLOCK];
-    int32_t index[BLOCK] = {0};
+    int32_t found[BLOCK];
     lnt_cells_to_float(p->cells, p->dtype, x, best, columns);
-    for (int64_t i = 1; i < p->n; i++) {
-        const void *from = lnt_element_at(x, p->dtype, i * step);
-        if (p->half)
-            lnt_cells_to_float(p->cells, p->dtype, from, row, columns);
-        p->row->pick_max(best, index, p->half ? row : from, (int32_t)i, p->least, p->last, columns);
+    for (int64_t base = 0; base < p->n; base += SPAN) {
+        begin_span(base, found, columns);
+        for (int64_t i = base ? base : 1; i < p->n && i - base < SPAN; i++) {
+            const void *from = lnt_element_at(x, p->dtype, i * step);
+            if (p->half)
+                lnt_cells_to_float(p->cells, p->dtype, from, row, columns);
+            p->row->pick_max(best, found, p->half ? row : from, (int32_t)(i - base), p->least, p->last, columns);
+        }
+        settle(found, base, columns, at);
     }
-    for (int64_t c = 0; c < columns; c++)
-        at[c] = index[c];
 }
 
 static void search_columns(const argmax *p, const void *x, int64_t step, int64_t columns, int64_t *at)
@@ -122,24 +137,6 @@ static void search_short_rows(const argmax *p, const void *x, int64_t rows, int6
 
 /* ---- a long row ---- */
 
-/* The extreme element of n, found by halves. */
-static void extreme_of(const argmax *p, const char *x, void *best)
-{
-    const lnt_typed_row row = p->least ? LNT_TYPED_Min : LNT_TYPED_Max;
-    const int64_t size = (int64_t)lnt_dtype_size(p->dtype);
-    _Alignas(16) char acc[BLOCK * sizeof(int64_t)];
-    int64_t width = lnt_least(p->n, BLOCK);
-    memcpy(acc, x, (size_t)(width * size));
-    for (int64_t i = width; i < p->n; i += width)
-        apply(p, row, p->dtype, acc, acc, x + i * size, lnt_least(width, p->n - i));
-    while (width > 1) {
-        const int64_t half = (width + 1) / 2;
-        apply(p, row, p->dtype, acc, acc, acc + half * size, width - half);
-        width = half;
-    }
-    memcpy(best, acc, (size_t)size);
-}
-
 static int64_t first_nan(const double *x, int64_t n, bool last)
 {
     int64_t at = 0;
@@ -159,11 +156,13 @@ static int64_t search_typed_row(const argmax *p, const char *x)
     _Alignas(16) char best[BLOCK * sizeof(int64_t)];
     uint8_t mask[BLOCK];
     int64_t at = 0;
-    extreme_of(p, x, best);
-    if (p->dtype == LNT_DOUBLE && *(double *)(void *)best != *(double *)(void *)best)
+    const lnt_typed_fn loop = p->typed->loop[p->least ? LNT_TYPED_Min : LNT_TYPED_Max][p->dtype];
+    lnt_folded extreme = {.width = 0};
+    lnt_fold_row(loop, (size_t)size, x, p->n, &extreme);
+    lnt_fold_to_one(loop, (size_t)size, &extreme);
+    if (p->dtype == LNT_DOUBLE && *(double *)(void *)extreme.bytes != *(double *)(void *)extreme.bytes)
         return first_nan((const double *)(const void *)x, p->n, p->last);
-    memcpy(best + (BLOCK - 1) * size, best, (size_t)size); /* fill from a place of its own */
-    lnt_fill(best, BLOCK - 1, best + (BLOCK - 1) * size, (size_t)size);
+    lnt_fill(best, BLOCK, extreme.bytes, (size_t)size);
     for (int64_t i = 0; i < p->n; i += BLOCK) {
         const int64_t n = lnt_least(BLOCK, p->n - i);
         apply(p, LNT_TYPED_Equal, p->dtype, mask, x + i * size, best, n);
@@ -284,8 +283,6 @@ lnt_status lnt_bind_argmax(lnt_site *site)
                   .least = site->node->op->id == LNT_ID_ArgMin,
                   .last = lnt_attr_i(site->node, "select_last_index", 0) != 0,
                   .half = x->dtype == LNT_FLOAT16 || x->dtype == LNT_BFLOAT16};
-    if (p->n > INT32_MAX)
-        return LNT_SITE_FAIL(site, LNT_E_LIMIT, "axis %u has more than %d elements", axis, INT32_MAX);
     for (unsigned d = 0; d < x->rank; d++) {
         if (d != axis)
             *(d < axis ? &p->outer : &p->inner) *= x->dims[d];

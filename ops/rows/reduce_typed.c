@@ -3,20 +3,15 @@
 #include "ops/rows/reduce.h"
 
 #include "base/checked.h"
-#include "base/lnt_assert.h"
 #include "ops/element.h"
+#include "ops/rows/fold.h"
 
 #include <string.h>
 
 enum {
     BLOCK = 512,   /* columns held at a time */
-    WIDTH = 128,   /* elements a long row is folded to first */
     SHORT_ROW = 32 /* rows that are not worth calls */
 };
-
-typedef struct folded {
-    _Alignas(16) char bytes[BLOCK * sizeof(int64_t)];
-} folded;
 
 /* acc = acc (+) x */
 static void join(const lnt_reduce *p, void *acc, const void *x, int64_t n)
@@ -30,45 +25,23 @@ static void mean_of(const lnt_reduce *p, double *acc, int64_t n)
         acc[i] /= (double)p->count;
 }
 
-/* n elements from x on into the first of acc; `fresh`: acc holds nothing yet. acc is as wide as *width. */
-static void fold_row(const lnt_reduce *p, const void *x, int64_t n, folded *acc, int64_t *width, bool fresh)
-{
-    const int64_t size = (int64_t)lnt_dtype_size(p->dtype);
-    int64_t i = 0;
-    if (fresh) {
-        *width = lnt_least(n, WIDTH);
-        memcpy(acc->bytes, x, (size_t)(*width * size));
-        i = *width;
-    }
-    for (; i < n; i += *width)
-        join(p, acc->bytes, lnt_element_at(x, p->dtype, i), lnt_least(*width, n - i));
-}
-
-static void fold_to_one(const lnt_reduce *p, folded *acc, int64_t width)
-{
-    while (width > 1) {
-        const int64_t half = (width + 1) / 2;
-        join(p, acc->bytes, lnt_element_at(acc->bytes, p->dtype, half), width - half);
-        width = half;
-    }
-}
-
 static lnt_status typed_along(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
 {
     const lnt_reduce_job *j = arg;
     const lnt_reduce *p = j->p;
     (void)k, (void)thread;
+    const size_t size = lnt_dtype_size(p->dtype);
     for (int64_t o = begin; o < end; o++) {
         const int64_t base = lnt_axes_offset(&p->kept, o);
-        folded acc;
-        int64_t width = 0;
-        for (int64_t r = 0; r < p->n_outer_reduced; r++)
-            fold_row(p, lnt_element_at(j->x, p->dtype, base + lnt_axes_offset(&p->reduced, r)), p->inner,
-                     &acc, &width, r == 0);
-        fold_to_one(p, &acc, width);
+        lnt_folded all = {.width = 0};
+        for (int64_t r = 0; r < p->n_outer_reduced; r++) {
+            const int64_t at = base + lnt_axes_offset(&p->reduced, r);
+            lnt_fold_row(p->loop, size, lnt_element_at(j->x, p->dtype, at), p->inner, &all);
+        }
+        lnt_fold_to_one(p->loop, size, &all);
         if (p->finish == FINISH_MEAN)
-            mean_of(p, (double *)(void *)acc.bytes, 1);
-        memcpy(lnt_element_at(j->y, p->dtype, o), acc.bytes, lnt_dtype_size(p->dtype));
+            mean_of(p, (double *)(void *)all.bytes, 1);
+        memcpy(lnt_element_at(j->y, p->dtype, o), all.bytes, size);
     }
     return LNT_OK;
 }
@@ -112,7 +85,8 @@ bool lnt_reduce_typed(lnt_reduce *p, const lnt_typed_kernels *kernels)
                                       [MAX] = is_bool ? LNT_TYPED_Or : LNT_TYPED_Max,
                                       [MIN] = is_bool ? LNT_TYPED_And : LNT_TYPED_Min};
     const bool exact = p->finish == FINISH_NONE || p->finish == FINISH_FLIP;
-    if (p->dtype == LNT_FLOAT || p->count == 0 || p->inner < SHORT_ROW ||
+    /* One element that is reduced to itself is not copied but for its value: any byte may stand for true. */
+    if (p->dtype == LNT_FLOAT || p->count < 2 || p->inner < SHORT_ROW ||
         !(exact || (p->finish == FINISH_MEAN && p->dtype == LNT_DOUBLE)))
         return false;
     p->loop = kernels->loop[row[p->kind]][p->dtype];
