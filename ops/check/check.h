@@ -55,6 +55,17 @@ lnt_status lnt_check_floats(const lnt_floats_options *how, lnt_float_row_fn each
 /* Notes a failure; the first one's text is kept. */
 void lnt_check_fail(lnt_check_report *r, const char *format, ...) LNT_PRINTF(2, 3);
 
+/* Counts a case; false unless it is off by no more than error. */
+static inline bool lnt_check_within(lnt_check_report *r, double off, double error)
+{
+    r->cases++;
+    if (!(off <= error))
+        return false;
+    if (error > 0 && off / error > r->worst)
+        r->worst = off / error;
+    return true;
+}
+
 /* xorshift64*: a small generator for test data; *state must not be 0. */
 static inline uint64_t lnt_check_random(uint64_t *state)
 {

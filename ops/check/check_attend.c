@@ -61,13 +61,8 @@ static void guards(bench *t, const buffer *b, const char *what)
 
 static void compare(bench *t, const char *what, int64_t i, float got, double want, double error)
 {
-    const double off = fabs((double)got - want);
-    t->report->cases++;
-    if (off <= error) {
-        if (error > 0 && off / error > t->report->worst)
-            t->report->worst = off / error;
+    if (lnt_check_within(t->report, fabs((double)got - want), error))
         return;
-    }
     lnt_check_fail(t->report,
                    "%s %s: keys %lld, width %lld, lanes %lld, element %lld is %.9g, expected %.9g, "
                    "seed %llu",

@@ -67,13 +67,8 @@ static double weight_at(const bench *t, int64_t i)
 
 static void judge(bench *t, const char *what, int64_t i, float got, double want, double error)
 {
-    const double off = fabs((double)got - want);
-    t->report->cases++;
-    if (off <= error) {
-        if (error > 0 && off / error > t->report->worst)
-            t->report->worst = off / error;
+    if (lnt_check_within(t->report, fabs((double)got - want), error))
         return;
-    }
     lnt_check_fail(t->report,
                    "%s %s of %u bits: blocks %lld of %d, place %lld is %.9g, expected %.9g, seed %llu",
                    t->level, what, t->bits, (long long)t->column.blocks, 1 << t->column.block_log2,

@@ -85,17 +85,7 @@ static inline __attribute__((always_inline)) void tile_of(unsigned rows, const l
     }
 }
 
-static void tile(const lnt_qproduct *p)
-{
-    switch (p->rows) {
-    case 1: tile_of(1, p); return;
-    case 2: tile_of(2, p); return;
-    case 3: tile_of(3, p); return;
-    case 4: tile_of(4, p); return;
-    case 5: tile_of(5, p); return;
-    default: tile_of(6, p); return;
-    }
-}
+#include "ops/quant/qgemm_by_rows.inc.h"
 
 const lnt_qgemm_kernels lnt_qgemm_avx2 = {
     .rows = ROWS, .rows_by = 1, .panels = 1, .tile = tile, .depthwise = depthwise};

@@ -44,17 +44,7 @@ LNT_INLINE void tile_of(const unsigned rows, const lnt_qproduct *p)
             _mm256_storeu_si256((__m256i *)(void *)(p->c[0] + r * LNT_QPANEL + i * HALF), acc[r][i]);
 }
 
-static void tile(const lnt_qproduct *p)
-{
-    switch (p->rows) {
-    case 1: tile_of(1, p); return;
-    case 2: tile_of(2, p); return;
-    case 3: tile_of(3, p); return;
-    case 4: tile_of(4, p); return;
-    case 5: tile_of(5, p); return;
-    default: tile_of(6, p); return;
-    }
-}
+#include "ops/quant/qgemm_by_rows.inc.h"
 
 const lnt_qgemm_kernels lnt_qgemm_avxvnni = {
     .rows = ROWS, .rows_by = 1, .panels = 1, .tile = tile, .depthwise = depthwise};
