@@ -96,6 +96,25 @@ static void row_size(lnt_table *t, const char *what, uint64_t linnet, uint64_t o
     row_ratio(t, (double)linnet, (double)ort);
 }
 
+/* What the processes tell that are started for it. */
+static void row_starts(lnt_table *t, const lnt_paired_side *a, const lnt_paired_side *b)
+{
+    row_time(t, "open library", a->library, b->library);
+    row_time(t, "load", a->load, b->load);
+    row_time(t, "load, cold", a->load_cold, b->load_cold);
+    row_time(t, "first run", a->first, b->first);
+    row_time(t, "start to output", a->start, b->start);
+    row_time(t, "start, cold", a->start_cold, b->start_cold);
+}
+
+static void row_memory(lnt_table *t, const lnt_paired_side *a, const lnt_paired_side *b)
+{
+    row_size(t, "peak memory", a->reply.peak * 1024, b->reply.peak * 1024);
+    row_size(t, "without process", (a->reply.peak - a->reply.base) * 1024,
+             (b->reply.peak - b->reply.base) * 1024);
+    row_size(t, "private dirty", a->reply.dirty * 1024, b->reply.dirty * 1024);
+}
+
 static void print_outputs(const lnt_paired *d)
 {
     static const char *const heads[] = {"output", "largest error", "cosine", "", "optimized", "cosine", ""};
@@ -123,20 +142,14 @@ static void print_tables(const lnt_paired_options *o, const lnt_paired *d)
     lnt_table_begin(&t, "lrrr", heads);
     row_size(&t, "model", a->model_bytes, b->model_bytes);
     row_size(&t, "code and data", a->reply.library_bytes, b->reply.library_bytes);
-    row_time(&t, "open library", a->library, b->library);
-    row_time(&t, "load", a->load, b->load);
-    row_time(&t, "load, cold", a->load_cold, b->load_cold);
-    row_time(&t, "first run", a->first, b->first);
-    row_time(&t, "start to output", a->start, b->start);
-    row_time(&t, "start, cold", a->start_cold, b->start_cold);
+    if (o->starts)
+        row_starts(&t, a, b);
     row_time(&t, "fastest", a->min, b->min);
     row_time(&t, "median", a->p50, b->p50);
     row_time(&t, "95 %", a->p95, b->p95);
     row_time(&t, "processor time", a->cpu, b->cpu);
-    row_size(&t, "peak memory", a->reply.peak * 1024, b->reply.peak * 1024);
-    row_size(&t, "without process", (a->reply.peak - a->reply.base) * 1024,
-             (b->reply.peak - b->reply.base) * 1024);
-    row_size(&t, "private dirty", a->reply.dirty * 1024, b->reply.dirty * 1024);
+    if (o->starts)
+        row_memory(&t, a, b);
     row_size(&t, "arena", a->reply.arena, b->reply.arena);
     lnt_table_print(&t, stdout);
     print_outputs(d);

@@ -93,6 +93,16 @@ def test_states_are_carried_by_both(tmp_path):
     assert {o["output"] for o in json.loads(done.stdout)["outputs"]} == {"sum", "next"}
 
 
+def test_without_starts(tmp_path):
+    model = product(tmp_path / "m.onnx")
+    how = ["--dim", "N=3", "--rounds", 2, "--processes", 1, "--starts", 0]
+    lnt = convert(model)
+    value = json.loads(duel(lnt, model, *how, "--json").stdout)
+    assert value["agree"] and value["ratio"] > 0 and value["level"] and value["onnxruntime"]["p50_us"] > 0
+    table = duel(lnt, model, *how).stdout
+    assert "median" in table and "first run" not in table and "peak memory" not in table
+
+
 def test_outputs_that_differ_are_reported(tmp_path):
     model, other = product(tmp_path / "m.onnx"), product(tmp_path / "other.onnx", 1.001)
     lnt = convert(model)
