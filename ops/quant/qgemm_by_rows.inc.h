@@ -1,5 +1,5 @@
-/* qgemm_by_rows.inc.h — a tile of up to six rows, from tile_of(rows, product) that the including file has for a number of
- * rows that is known when it is compiled. */
+/* qgemm_by_rows.inc.h — a tile of up to six rows, from tile_of(rows, product) that the including file has for a number
+ * of rows that is known when it is compiled. */
 static void tile(const lnt_qproduct *p)
 {
     switch (p->rows) {
