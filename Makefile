@@ -231,6 +231,8 @@ $(BUILD)/replay_lnt $(BUILD)/fuzz_lnt: $(BUILD)/obj/tests/fuzz/mutate_lnt.o
 # A session of the command line's may take as much memory as the machine has: here a little.
 WITH_VERBS := $(foreach t,args files,$(BUILD)/replay_$(t) $(BUILD)/fuzz_$(t))
 $(WITH_VERBS): LDFLAGS += -Wl,--wrap=lnt_available_memory
+# Starting hundreds of threads for an input would be most of the work.
+$(BUILD)/replay_args $(BUILD)/fuzz_args: LDFLAGS += -Wl,--wrap=lnt_pool_make
 # Files are bytes in memory, and sounds are read by the program's own reader.
 $(BUILD)/replay_files $(BUILD)/fuzz_files: LDFLAGS += -Wl,--wrap=lnt_blob_open
 $(BUILD)/replay_files $(BUILD)/fuzz_files: $(BUILD)/obj/cli/data/audio_wav.o

@@ -37,6 +37,12 @@ lnt_status lnt_shape_conv(lnt_site *site)
     return LNT_OK;
 }
 
+void lnt_conv_drop_taps(lnt_conv *c)
+{
+    for (unsigned a = 0; a < LNT_WINDOW_AXES && c->channels == 0; a++)
+        c->w.kernel[a] = 1;
+}
+
 lnt_status lnt_conv_of(const lnt_site *site, lnt_conv *c)
 {
     const lnt_operand *x = site->in[0], *weights = site->in[1], *bias = lnt_own_input(site, 2);
@@ -51,6 +57,7 @@ lnt_status lnt_conv_of(const lnt_site *site, lnt_conv *c)
     c->features = features / groups;
     c->axes = x->rank - 2u;
     c->transposed = false;
+    lnt_conv_drop_taps(c);
     return LNT_OK;
 }
 

@@ -21,6 +21,9 @@ typedef struct lnt_conv {
 lnt_status lnt_conv_of(const lnt_site *site, lnt_conv *c);
 lnt_status lnt_conv_transpose_of(const lnt_site *site, lnt_conv *c);
 
+/* Taps of no channels may be any number, and are worth nothing: one is left of them. */
+void lnt_conv_drop_taps(lnt_conv *c);
+
 /* What weights and attributes tell of it, all other extents unknown: W of Conv [groups * features, channels,
  * kernel...], of ConvTranspose [groups * channels, features, kernel...]. False where they do not fit each other, or
  * the kernel's extents are unknown. */

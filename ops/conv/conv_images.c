@@ -330,7 +330,7 @@ static double pixel(const reference_call *r, int64_t n, int64_t g, int64_t f, co
     const int64_t w_step = (c->transposed ? c->features : 1) * taps;
     double sum = 0;
     int64_t i[3];
-    for (int64_t t = 0; t < taps && c->channels > 0; t++) { /* taps of nothing may be any number */
+    for (int64_t t = 0; t < taps; t++) {
         if (!source_of(c, 0, o[0], t / (kernel[1] * kernel[2]), &i[0]) ||
             !source_of(c, 1, o[1], t / kernel[2] % kernel[1], &i[1]) ||
             !source_of(c, 2, o[2], t % kernel[2], &i[2]))

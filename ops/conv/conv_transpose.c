@@ -98,6 +98,7 @@ lnt_status lnt_conv_transpose_of(const lnt_site *site, lnt_conv *c)
     c->features = weights->dims[1];
     c->axes = x->rank - 2u;
     c->transposed = true;
+    lnt_conv_drop_taps(c);
     if (bias && lnt_operand_count(bias) != c->features * groups)
         return LNT_SITE_FAIL(site, LNT_E_SHAPE, "the bias must have %lld elements",
                              (long long)(c->features * groups));

@@ -94,7 +94,8 @@ static int64_t select_boxes(const nms *m, int64_t batch, int64_t class, candidat
 static int64_t select_all(const nms *m, candidate *list, int64_t *out)
 {
     int64_t total = 0;
-    for (int64_t batch = 0; batch < m->batches; batch++)
+    /* Without boxes there may be billions of classes. */
+    for (int64_t batch = 0; batch < m->batches && m->n > 0; batch++)
         for (int64_t class = 0; class < m->classes; class ++) {
             const int64_t n = select_boxes(m, batch, class, list);
             for (int64_t i = 0; out && i < n; i++) {

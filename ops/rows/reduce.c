@@ -158,7 +158,8 @@ static void set_axes(lnt_reduce *p, const lnt_operand *x, uint32_t mask)
         p->fold = BLOCK / p->inner < p->rows ? BLOCK / p->inner : p->rows > 0 ? p->rows : 1;
     for (unsigned i = 0; i < left; i++)
         lnt_axes_push(kind[i] ? &p->reduced : &p->kept, joined.extent[i], joined.stride[i]);
-    p->n_outer_reduced = lnt_axes_items(&p->reduced);
+    /* Rows of nothing may be billions. */
+    p->n_outer_reduced = p->count ? lnt_axes_items(&p->reduced) : 0;
     p->n_kept = lnt_axes_items(&p->kept);
 }
 

@@ -1,6 +1,7 @@
 /* fuzz_args.c — the command line: the first byte chooses a verb, lines are its words. Every verb parses them;
  * `info`, which writes no file, also runs, on a model of the tests'. */
 #include "cli/verbs.h"
+#include "runtime/thread_pool.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <string.h>
@@ -18,6 +19,14 @@ uint64_t __wrap_lnt_available_memory(void);
 uint64_t __wrap_lnt_available_memory(void)
 {
     return (uint64_t)256 << 20;
+}
+
+/* A pool without workers, whatever --threads says. */
+lnt_status __real_lnt_pool_make(const lnt_allocator *a, uint32_t threads, bool spin, lnt_pool **pool, lnt_error *err);
+lnt_status __wrap_lnt_pool_make(const lnt_allocator *a, uint32_t threads, bool spin, lnt_pool **pool, lnt_error *err);
+lnt_status __wrap_lnt_pool_make(const lnt_allocator *a, uint32_t threads, bool spin, lnt_pool **pool, lnt_error *err)
+{
+    return __real_lnt_pool_make(a, threads ? 1 : 0, spin, pool, err);
 }
 
 static size_t option_bytes(const lnt_option *o)
