@@ -68,8 +68,8 @@ static bool has_amx(const features *f)
     return has_avx512vnni(f);
 #elif defined(__linux__)
     enum { AMX_TILE = 1 << 24, AMX_INT8 = 1 << 25, TILE_STATE = 0x60000, ASK = 0x1023, TILE_DATA = 18 };
-    return has_avx512vnni(f) && (f->d7 & AMX_TILE) && (f->d7 & AMX_INT8) && (f->saved & TILE_STATE) == TILE_STATE &&
-           syscall(SYS_arch_prctl, ASK, TILE_DATA) == 0;
+    return has_avx512vnni(f) && (f->d7 & AMX_TILE) && (f->d7 & AMX_INT8) &&
+           (f->saved & TILE_STATE) == TILE_STATE && syscall(SYS_arch_prctl, ASK, TILE_DATA) == 0;
 #else
     (void)f;
     return false;
@@ -183,7 +183,8 @@ bool lnt_cpu_has(lnt_level level)
     (void)cpu;
     switch (level) {
 #define LEVEL(ident, name, floats, half, int8, has)                                                          \
-    case LNT_LEVEL_##ident: return has;
+    case LNT_LEVEL_##ident:                                                                                  \
+        return has;
 #include "base/levels.h"
 #undef LEVEL
     default: return false;
@@ -222,6 +223,13 @@ bool lnt_level_from_text(const char *name, lnt_level *out)
             return true;
         }
     return false;
+}
+
+const char *lnt_cpu_unknown_level(void)
+{
+    lnt_level asked;
+    const char *name = getenv("LINNET_LEVEL");
+    return name && !lnt_level_from_text(name, &asked) ? name : NULL;
 }
 
 lnt_level lnt_cpu_level(void)

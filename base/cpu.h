@@ -18,6 +18,8 @@ typedef enum lnt_level {
 
 /* The best level of this CPU; with LINNET_LEVEL, the best one up to that. */
 lnt_level lnt_cpu_level(void);
+/* What LINNET_LEVEL holds where no level of this build is called so, else NULL. */
+const char *lnt_cpu_unknown_level(void);
 /* The best level of this CPU, whatever the environment says. */
 lnt_level lnt_cpu_best_level(void);
 bool lnt_cpu_has(lnt_level level);

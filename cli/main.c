@@ -1,7 +1,9 @@
 /* main.c — `linnet VERB …`: finds the verb, parses its options, runs it. */
 #include "cli/verbs.h"
 
+#include "base/cpu.h"
 #include "cli/data/model.h"
+#include "cli/shell/suggest.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -83,10 +85,33 @@ static int run_verb(const lnt_verb *verb, int argc, char **argv)
     return code;
 }
 
+/* What goes behind a message that there is no level as LINNET_LEVEL has it. */
+static const char *like_level(void)
+{
+    lnt_texts names = {0};
+    for (int i = 0; i < LNT_LEVEL_COUNT; i++)
+        lnt_texts_add(&names, lnt_level_text((lnt_level)i));
+    return lnt_suggest(lnt_cpu_unknown_level(), &names);
+}
+
+static void no_verb(const char *name)
+{
+    lnt_texts names = {0};
+    for (size_t i = 0; i < N_VERBS; i++)
+        lnt_texts_add(&names, verbs[i]->name);
+    fprintf(stderr, "linnet: no verb called '%s'%s (see: linnet --help)\n", name, lnt_suggest(name, &names));
+}
+
 int main(int argc, char **argv)
 {
     const char *name = argc > 1 ? argv[1] : "";
     watch_mapped_files();
+    if (lnt_cpu_unknown_level()) {
+        fprintf(stderr, "linnet: LINNET_LEVEL: this build has no level %s%s\n", lnt_cpu_unknown_level(),
+                like_level());
+        lnt_cli_free();
+        return LNT_EXIT_USAGE;
+    }
     if (strcmp(name, "--version") == 0) {
         printf("linnet %s\n", lnt_version());
         return LNT_EXIT_OK;
@@ -99,7 +124,9 @@ int main(int argc, char **argv)
         if (strcmp(name, verbs[i]->name) == 0)
             return run_verb(verbs[i], argc - 2, argv + 2);
     if (*name)
-        fprintf(stderr, "linnet: no verb called '%s'\n\n", name);
-    help(stderr);
+        no_verb(name);
+    else
+        help(stderr);
+    lnt_cli_free();
     return LNT_EXIT_USAGE;
 }

@@ -3,6 +3,7 @@
 #include "cli/measure/measure_costs.h"
 #include "cli/shell/json.h"
 #include "cli/data/model.h"
+#include "cli/data/target.h"
 #include "cli/shell/table.h"
 #include "cli/verbs.h"
 
@@ -503,6 +504,20 @@ static const char *default_output(const char *input)
     return lnt_cli_text("%.*s.lnt", (int)length, input);
 }
 
+/* Neither the model nor the report may take the place of what is read, or of each other. */
+static lnt_status check_targets(const char *model, const char *output, lnt_error *err)
+{
+    const char *const read[] = {model, output, given.board};
+    LNT_REQUIRE(!lnt_ends_with(output, ".onnx"), err, LNT_E_ARGUMENT,
+                "-o %s: an .lnt is written, which nobody should take for ONNX", output);
+    LNT_TRY(lnt_target_is_new("-o", output, read, 1, err));
+    if (!given.report)
+        return LNT_OK;
+    LNT_REQUIRE(strcmp(given.report, output) != 0, err, LNT_E_ARGUMENT, "--report and -o are both %s",
+                output);
+    return lnt_target_is_new("--report", given.report, read, 3, err);
+}
+
 static void show_progress(void *arg, size_t done, size_t total)
 {
     (void)arg;
@@ -549,7 +564,9 @@ static int run(const lnt_texts *words)
     quantize.costs = given.board ? &costs : NULL;
     how.quantize = &quantize;
     lnt_report_init(&report);
-    lnt_status status = lnt_calibration_find(&given.calibrate, &samples, &err);
+    lnt_status status = check_targets(words->item[0], output, &err);
+    if (status == LNT_OK)
+        status = lnt_calibration_find(&given.calibrate, &samples, &err);
     quantize.n_samples = samples.paths.n;
     quantize.read_sample = lnt_calibration_read;
     quantize.count_samples = lnt_calibration_count;

@@ -1,11 +1,11 @@
 /* verb_info.c — `linnet info`: what is in a file, and the memory it will take. */
 #include "cli/data/compare.h"
+#include "cli/data/graph_text.h"
 #include "cli/data/inputs.h"
 #include "cli/shell/json.h"
 #include "cli/shell/table.h"
 #include "cli/verbs.h"
 #include "formats/stored.h"
-#include "ops/op.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@ static struct {
     lnt_texts dims;
     const char *level;
     int64_t threads;
-    bool check, dot, json;
+    bool check, dot, values, json;
 } given = {.threads = 1};
 
 static const lnt_option options[] = {
@@ -24,6 +24,7 @@ static const lnt_option options[] = {
     {"--threads", "N", LNT_OPTION_COUNT, &given.threads, "threads the memory is worked out for (1)"},
     {"--level", "L", LNT_OPTION_TEXT, &given.level, "level the memory is worked out for (best)"},
     {"--check", NULL, LNT_OPTION_FLAG, &given.check, "check tensor data and padding, too"},
+    {"--values", NULL, LNT_OPTION_FLAG, &given.values, "list what `run --fetch` can write instead"},
     {"--dot", NULL, LNT_OPTION_FLAG, &given.dot, "print the graph for Graphviz instead"},
     {"--json", NULL, LNT_OPTION_FLAG, &given.json, "print JSON"},
 };
@@ -40,15 +41,6 @@ typedef struct op_count {
     uint32_t n;
 } op_count;
 
-static const char *op_name(const lnt_file *f, const lnt_rec_node *n)
-{
-    const char *domain, *name;
-    const lnt_op *op = lnt_op_by_id(n->op);
-    if (lnt_custom_node(f, n, &domain, &name))
-        return lnt_cli_text("%s%s%s (custom)", domain, *domain ? "." : "", name);
-    return op ? op->name : "?";
-}
-
 static int by_count(const void *a, const void *b)
 {
     const op_count *x = a, *y = b;
@@ -61,7 +53,7 @@ static op_count *count_ops(const lnt_file *f, size_t *n)
     op_count *count = lnt_cli_alloc(f->n_nodes * sizeof *count);
     *n = 0;
     for (uint32_t i = 0; i < f->n_nodes; i++) {
-        const char *name = op_name(f, &f->nodes[i]);
+        const char *name = lnt_node_text(f, &f->nodes[i]);
         size_t k = 0;
         while (k < *n && strcmp(count[k].name, name) != 0)
             k++;
@@ -407,36 +399,6 @@ static void print_json(const lnt_opened *o, const binding *b)
     lnt_json_end(&j, '}');
 }
 
-static void print_dot(const lnt_file *f)
-{
-    printf("digraph model {\n  node [shape=box, fontname=sans];\n");
-    for (uint32_t g = 0; g < f->n_subgraphs; g++) {
-        const lnt_rec_subgraph *sub = &f->subgraphs[g];
-        printf("  subgraph cluster%" PRIu32 " {\n    label=\"%s\";\n", g, f->strings + sub->name);
-        for (uint32_t i = 0; i < sub->n_nodes; i++) {
-            const lnt_rec_node *n = &f->nodes[sub->first_node + i];
-            const uint32_t *operand = f->operands + n->first_operand;
-            printf("    n%" PRIu32 " [label=\"%s\"];\n", sub->first_node + i, op_name(f, n));
-            for (unsigned k = 0; k < n->n_in; k++)
-                if (operand[k] != LNT_FILE_NONE && f->values[operand[k]].constant == LNT_FILE_NONE)
-                    printf("    v%" PRIu32 " -> n%" PRIu32 ";\n", operand[k], sub->first_node + i);
-            for (unsigned k = n->n_in; k < (unsigned)n->n_in + n->n_out; k++)
-                if (operand[k] != LNT_FILE_NONE)
-                    printf("    n%" PRIu32 " -> v%" PRIu32 ";\n    v%" PRIu32
-                           " [shape=ellipse, label=\"%s\"];\n",
-                           sub->first_node + i, operand[k], operand[k],
-                           f->strings + f->values[operand[k]].name);
-        }
-        for (uint32_t k = 0; k < sub->n_in; k++) {
-            const uint32_t v = f->operands[sub->first_operand + k];
-            printf("    v%" PRIu32 " [shape=ellipse, style=bold, label=\"%s\"];\n", v,
-                   f->strings + f->values[v].name);
-        }
-        printf("  }\n");
-    }
-    printf("}\n");
-}
-
 static int run(const lnt_texts *words)
 {
     lnt_opened o = {0};
@@ -449,7 +411,9 @@ static int run(const lnt_texts *words)
     if (status == LNT_OK)
         status = lnt_opened_file(&o, &err);
     if (status == LNT_OK && given.dot) {
-        print_dot(&o.file);
+        lnt_print_dot(&o.file);
+    } else if (status == LNT_OK && given.values) {
+        lnt_print_values(&o.file);
     } else if (status == LNT_OK) {
         /* Open extents are no failure of info's, but what was asked for with --dim has to work. */
         const lnt_status bound = bind_for(&o, &b);
@@ -475,6 +439,7 @@ const lnt_verb lnt_verb_info = {
     .examples = "linnet info model.lnt\n"
                 "linnet info voice.lnt --dim T=200 --threads 2\n"
                 "linnet info model.lnt --check --json\n"
+                "linnet info model.lnt --values\n"
                 "linnet info model.lnt --dot | dot -Tsvg > model.svg",
     .options = options,
     .n_options = sizeof options / sizeof *options,

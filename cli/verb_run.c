@@ -2,12 +2,14 @@
 #include "cli/data/audio.h"
 #include "cli/data/compare.h"
 #include "cli/data/inputs.h"
+#include "cli/data/target.h"
 #include "cli/shell/json.h"
 #include "cli/shell/table.h"
 #include "cli/verbs.h"
 #include "formats/tensor_file.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -21,9 +23,9 @@ static struct {
 static const lnt_option options[] = {
     {"--input", "NAME=FILE", LNT_OPTION_TEXTS, &given.inputs,
      ".npy, .npz (or .npz:MEMBER), .pb, raw bytes; sound (.wav .flac .ogg)\nfor a float input whose other "
-     "extents are 1"},
+     "extents are 1; or what stands there:\n16000, true, [1,2,3]"},
     {"--output", "NAME=FILE", LNT_OPTION_TEXTS, &given.outputs,
-     "write this output: .npy, .pb, sound, else raw"},
+     "write this output: .npy, .pb, sound, raw (.bin, .raw, no ending)"},
     {"--output-dir", "D", LNT_OPTION_TEXT, &given.folder, "write all outputs there as .npy"},
     {"--fetch", "NAME=FILE", LNT_OPTION_TEXTS, &given.fetches,
      "write an intermediate value (see convert --keep)"},
@@ -173,19 +175,44 @@ static lnt_status print_outputs(lnt_session *s, const lnt_opened *o, lnt_error *
     return LNT_OK;
 }
 
+/* The files that the run reads: model, inputs, values to resume from. */
+static const char **read_files(const char *model, size_t *n)
+{
+    const char **read = lnt_cli_alloc((1 + given.inputs.n + given.resumes.n) * sizeof *read), *name;
+    read[0] = model;
+    *n = 1;
+    for (size_t i = 0; i < given.inputs.n; i++)
+        *n += lnt_split_pair(given.inputs.item[i], false, &name, &read[*n]);
+    for (size_t i = 0; i < given.resumes.n; i++)
+        *n += lnt_split_pair(given.resumes.item[i], false, &name, &read[*n]);
+    return read;
+}
+
+/* Can the tensors that option names be written where it says? */
+static lnt_status check_targets(const char *option, const lnt_texts *pairs, const char *model, lnt_error *err)
+{
+    size_t n;
+    const char **read = read_files(model, &n), *name, *path;
+    for (size_t i = 0; i < pairs->n; i++) {
+        LNT_REQUIRE(lnt_split_pair(pairs->item[i], false, &name, &path), err, LNT_E_ARGUMENT,
+                    "%s NAME=FILE, not '%s'", option, pairs->item[i]);
+        LNT_TRY(lnt_target_takes_tensor(option, path, err));
+        LNT_TRY(lnt_target_is_new(option, path, read, n, err));
+    }
+    return LNT_OK;
+}
+
 /* Names that are wrong should not cost a run. */
-static lnt_status check_names(const lnt_opened *o, lnt_error *err)
+static lnt_status check_names(const lnt_opened *o, const char *model, lnt_error *err)
 {
     const char *name, *path;
+    LNT_TRY(check_targets("--output", &given.outputs, model, err));
+    LNT_TRY(check_targets("--fetch", &given.fetches, model, err));
     for (size_t i = 0; i < given.outputs.n; i++) {
-        LNT_REQUIRE(lnt_split_pair(given.outputs.item[i], false, &name, &path), err, LNT_E_ARGUMENT,
-                    "--output NAME=FILE, not '%s'", given.outputs.item[i]);
-        LNT_REQUIRE(lnt_model_find_output(o->model, name) >= 0, err, LNT_E_NOT_FOUND, "no output called %s",
-                    name);
+        lnt_split_pair(given.outputs.item[i], false, &name, &path);
+        LNT_REQUIRE(lnt_model_find_output(o->model, name) >= 0, err, LNT_E_NOT_FOUND, "no output called %s%s",
+                    name, lnt_suggest_output(o, name));
     }
-    for (size_t i = 0; i < given.fetches.n; i++)
-        LNT_REQUIRE(lnt_split_pair(given.fetches.item[i], false, &name, &path), err, LNT_E_ARGUMENT,
-                    "--fetch NAME=FILE, not '%s'", given.fetches.item[i]);
     for (size_t i = 0; i < given.resumes.n; i++)
         LNT_REQUIRE(lnt_split_pair(given.resumes.item[i], false, &name, &path), err, LNT_E_ARGUMENT,
                     "--resume NAME=FILE, not '%s'", given.resumes.item[i]);
@@ -239,6 +266,17 @@ static lnt_status run_session(lnt_session *s, lnt_opened *o, const lnt_inputs_op
     return print_outputs(s, o, err);
 }
 
+/* A sound at another rate than a model was trained on is a pitch and a tempo that it does not know. */
+static void warn_of_rate(const lnt_inputs *inputs)
+{
+    if (inputs->rate && !given.rate)
+        fprintf(stderr,
+                "linnet run: warning: the sound has %u Hz, and nothing says that the model takes it so: "
+                "--rate HZ brings it "
+                "to the model's rate\n",
+                inputs->rate);
+}
+
 static int run(const lnt_texts *words)
 {
     const lnt_inputs_options how = {.dims = &given.dims,
@@ -259,11 +297,13 @@ static int run(const lnt_texts *words)
         return lnt_usage_error(&lnt_verb_run, words->n ? "one model at a time" : "which model?");
     lnt_status status = lnt_opened_open(words->item[0], NULL, 0, &o, &err);
     if (status == LNT_OK)
-        status = check_names(&o, &err);
+        status = check_names(&o, words->item[0], &err);
     if (status == LNT_OK)
         status = lnt_inputs_make(&o, &how, &inputs, &err);
-    if (status == LNT_OK)
+    if (status == LNT_OK) {
+        warn_of_rate(&inputs);
         status = lnt_session_create(o.model, &options_, &s, &err);
+    }
     if (status == LNT_OK)
         status = run_session(s, &o, &how, &inputs, &err);
     lnt_session_destroy(&s);

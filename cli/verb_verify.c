@@ -4,7 +4,11 @@
 #include "cli/shell/table.h"
 #include "cli/verbs.h"
 
+#include <inttypes.h>
 #include <string.h>
+
+/* Of the largest magnitude of an output: what nobody notices there, though it is much of an element near zero. */
+static const double SHARE = 1e-5;
 
 static struct {
     const char *suite, *names, *level;
@@ -13,7 +17,7 @@ static struct {
     int64_t threads, jobs;
     lnt_texts dims;
     bool json;
-} given = {.rtol = 1e-3, .atol = 1e-7, .opt = LNT_OPT_ALL, .bake = LNT_BAKE_NONE, .threads = 1, .jobs = 1};
+} given = {.rtol = -1, .atol = -1, .opt = LNT_OPT_ALL, .bake = LNT_BAKE_NONE, .threads = 1, .jobs = 1};
 
 static const lnt_option options[] = {
     {"--rtol", "R", LNT_OPTION_NUMBER, &given.rtol, "relative error allowed (1e-3)"},
@@ -53,7 +57,10 @@ static void to_table(lnt_table *t, const lnt_case *c, const char *output, const 
     lnt_table_cell(t, r->ulp < 1e5 ? "%.1f" : "%.1e", r->ulp);
     lnt_table_cell(t, "%.9f", r->cosine);
     lnt_table_cell(t, "%s", r->same_argmax ? "same" : "differs");
-    lnt_table_cell(t, r->pass ? "pass" : "FAIL: %s", r->reason);
+    if (r->pass && r->by_share)
+        lnt_table_cell(t, "pass, %" PRId64 " within %g of the largest", r->by_share, SHARE);
+    else
+        lnt_table_cell(t, r->pass ? "pass" : "FAIL: %s", r->reason);
 }
 
 static void to_json(lnt_json *how, const lnt_case *c, const char *output, const lnt_tensor *got,
@@ -67,6 +74,7 @@ static void to_json(lnt_json *how, const lnt_case *c, const char *output, const 
     lnt_json_bool(how, "pass", r->pass);
     lnt_json_int(how, "elements", r->count);
     lnt_json_int(how, "wrong", r->wrong);
+    lnt_json_int(how, "passed_by_share", r->by_share);
     lnt_json_int(how, "worst_element", r->worst);
     lnt_json_number(how, "worst_got", r->got);
     lnt_json_number(how, "worst_expected", r->want);
@@ -89,13 +97,25 @@ static void note(void *arg, const lnt_case *c, const char *output, const lnt_ten
         to_table(&s->table, c, output, got, r);
 }
 
+/* The suite has its own rule; so has who gives one. */
+static lnt_rule rule_from_words(void)
+{
+    lnt_rule rule = LNT_RULE_SUITE;
+    if (given.rtol < 0 && given.atol < 0 && !given.suite)
+        rule.share = SHARE;
+    rule.rtol = given.rtol < 0 ? rule.rtol : given.rtol;
+    rule.atol = given.atol < 0 ? rule.atol : given.atol;
+    rule.max_rel = given.max_rel;
+    return rule;
+}
+
 static lnt_verify_options options_from_words(void)
 {
-    return (lnt_verify_options){.rule = {given.rtol, given.atol, given.max_rel},
-                       .convert = {.opt = (lnt_opt)given.opt},
-                       .bake = (lnt_bake)given.bake,
-                       .threads = (uint32_t)given.threads,
-                       .level = given.level};
+    return (lnt_verify_options){.rule = rule_from_words(),
+                                .convert = {.opt = (lnt_opt)given.opt},
+                                .bake = (lnt_bake)given.bake,
+                                .threads = (uint32_t)given.threads,
+                                .level = given.level};
 }
 
 static lnt_status verify_lnt(const lnt_verify_options *how, const char *path, const lnt_texts *folders,
@@ -114,12 +134,13 @@ static lnt_status verify_lnt(const lnt_verify_options *how, const char *path, co
     return status;
 }
 
-static lnt_status verify_onnx(const lnt_verify_options *how, const char *path, lnt_texts *folders, lnt_cases *cases,
-                             lnt_verdict *verdict, char reason[256], lnt_error *err)
+static lnt_status verify_onnx(const lnt_verify_options *how, const char *path, lnt_texts *folders,
+                              lnt_cases *cases, lnt_verdict *verdict, char reason[256], lnt_error *err)
 {
     if (!folders->n) {
         const char *slash = strrchr(path, '/');
-        LNT_TRY(lnt_case_folders(slash ? lnt_cli_text("%.*s", (int)(slash - path), path) : ".", folders, err));
+        LNT_TRY(
+            lnt_case_folders(slash ? lnt_cli_text("%.*s", (int)(slash - path), path) : ".", folders, err));
     }
     if (!folders->n) { /* of two mistakes the file itself is told first */
         lnt_opened o;
@@ -201,10 +222,11 @@ const lnt_verb lnt_verb_verify = {
         "are\n"
         "the test_data_set_* beside an .onnx, or the golden vectors inside an .lnt: so a device can check\n"
         "itself with nothing but the model file. The whole file's hashes are checked, too.\n"
-        "An element passes within atol + rtol * |expected|, or with --max-rel X within X times the largest\n"
-        "finite magnitude of its output. NaN passes only against NaN, an infinity only against the same "
-        "one;\n"
-        "integers and bools must be equal. Exit code 1: something differs; 2: nothing to compare with.",
+        "An element passes within atol + rtol * |expected| or, where neither is given, within 1e-5 of the\n"
+        "largest finite magnitude of its output (the verdict tells how many); with --max-rel X within X\n"
+        "times that magnitude and not otherwise. NaN passes only against NaN, an infinity only against the\n"
+        "same one; integers and bools must be equal. Exit code 1: something differs; 2: nothing to compare\n"
+        "with.",
     .examples = "linnet verify model.lnt\n"
                 "linnet verify model.lnt --level scalar --threads 2\n"
                 "linnet verify model.onnx --opt none --max-rel 1e-4\n"

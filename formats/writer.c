@@ -5,12 +5,15 @@
 #include "base/file.h"
 #include "formats/hash.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 static lnt_rec_section *section_table(void *image)
@@ -183,6 +186,37 @@ static void sync_folder_of(char *path)
     }
 }
 
+/* Is name, in the folder of a file called base, a temporary of a process that is gone: "BASE.PID-K.tmp"? */
+static bool is_leftover(int folder, const char *base, const char *name)
+{
+    enum { STILL = 10 }; /* seconds in which a process of another machine or container would have written */
+    const size_t length = strlen(base);
+    struct stat info;
+    long pid = 0;
+    unsigned k;
+    int end = 0;
+    return strncmp(name, base, length) == 0 &&
+           sscanf(name + length, ".%10ld-%3u.tmp%n", &pid, &k, &end) == 2 && end > 0 &&
+           !name[length + (size_t)end] && pid > 0 && kill((pid_t)pid, 0) != 0 && errno == ESRCH &&
+           fstatat(folder, name, &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(info.st_mode) &&
+           time(NULL) - info.st_mtime >= STILL;
+}
+
+/* Removes what writers of path that were killed have left beside it; temporary is room for the folder's name. */
+static void remove_leftovers(const char *path, char *temporary)
+{
+    const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+    const size_t length = slash ? (size_t)(slash - path) + 1 : 1;
+    memcpy(temporary, slash ? path : ".", length);
+    temporary[length] = '\0';
+    DIR *folder = opendir(temporary);
+    for (struct dirent *e; folder && (e = readdir(folder));)
+        if (is_leftover(dirfd(folder), base, e->d_name))
+            unlinkat(dirfd(folder), e->d_name, 0);
+    if (folder)
+        closedir(folder);
+}
+
 /* Creates a file of a new name beside path; temporary receives the name. */
 static int open_beside(const char *path, char *temporary, size_t bytes)
 {
@@ -198,6 +232,7 @@ static int open_beside(const char *path, char *temporary, size_t bytes)
 static lnt_status replace_file(const char *path, char *temporary, size_t temporary_bytes, const void *bytes,
                                size_t size, lnt_error *err)
 {
+    remove_leftovers(path, temporary);
     const int fd = open_beside(path, temporary, temporary_bytes);
     LNT_REQUIRE(fd >= 0, err, LNT_E_IO, "cannot create %s: %s", temporary, strerror(errno));
     lnt_status status = fill_and_close(fd, true, path, bytes, size, err);

@@ -140,13 +140,15 @@ static lnt_status take_options(lnt_session *s, const lnt_session_options *o, lnt
 {
     lnt_session_options options;
     LNT_TRY(lnt_take_struct(o, &options, sizeof options, "lnt_session_options", err));
+    LNT_REQUIRE(!lnt_cpu_unknown_level(), err, LNT_E_ARGUMENT,
+                "LINNET_LEVEL: this build has no level %s; linnet doctor lists them",
+                lnt_cpu_unknown_level());
     s->level = lnt_cpu_level();
     if (options.level) {
         lnt_level level;
         LNT_REQUIRE(lnt_level_from_text(options.level, &level), err, LNT_E_ARGUMENT,
                     "this build has no level %s; linnet doctor lists them", options.level);
-        LNT_REQUIRE(lnt_cpu_has(level), err, LNT_E_ARGUMENT, "this CPU cannot run level %s",
-                    options.level);
+        LNT_REQUIRE(lnt_cpu_has(level), err, LNT_E_ARGUMENT, "this CPU cannot run level %s", options.level);
         s->level = level;
     }
     s->kernels = lnt_cpu_in_order() ? lnt_kernels_in_order(s->level) : lnt_kernels_of(s->level);
@@ -246,6 +248,46 @@ lnt_status lnt_session_trim(lnt_session *s, lnt_error *err)
 
 /* ---- inputs and outputs ---- */
 
+/* Type and extents as a message shows them, "float 1x3xN"; open extents by their names. */
+typedef struct shape_text {
+    char text[128];
+} shape_text;
+
+static shape_text shape_of(lnt_dtype dtype, uint32_t rank, const int64_t *dims, const char *const *names)
+{
+    shape_text s;
+    size_t used =
+        (size_t)snprintf(s.text, sizeof s.text, "%s%s", lnt_dtype_text(dtype), rank ? "" : " scalar");
+    for (uint32_t d = 0; d < rank && used < sizeof s.text; d++)
+        used +=
+            (size_t)(dims[d] < 0 && names && names[d]
+                         ? snprintf(s.text + used, sizeof s.text - used, "%c%.24s", d ? 'x' : ' ', names[d])
+                         : snprintf(s.text + used, sizeof s.text - used, "%c%lld", d ? 'x' : ' ',
+                                    (long long)dims[d]));
+    return s;
+}
+
+static bool fits_input(const lnt_operand *v, const lnt_tensor *t)
+{
+    bool fits = t->rank <= LNT_MAX_RANK && (v->rank == LNT_RANK_UNKNOWN || t->rank == v->rank);
+    for (unsigned d = 0; fits && d < t->rank; d++)
+        fits = t->dims[d] >= 0 && (v->rank == LNT_RANK_UNKNOWN || v->dims[d] < 0 || v->dims[d] == t->dims[d]);
+    return fits;
+}
+
+/* Expected and given beside each other. */
+static lnt_status does_not_fit(const lnt_session *s, uint32_t i, const lnt_tensor *t, lnt_error *err)
+{
+    lnt_value_info in;
+    LNT_TRY(lnt_model_input(s->model, i, &in));
+    if (t->rank > LNT_MAX_RANK)
+        return lnt_fail(err, LNT_E_SHAPE, "input %s: rank %u, more than %d", in.name, t->rank, LNT_MAX_RANK);
+    return lnt_fail(err, LNT_E_SHAPE, "input %s takes %s, not %s", in.name,
+                    in.rank > LNT_MAX_RANK ? lnt_dtype_text(in.dtype)
+                                           : shape_of(in.dtype, in.rank, in.dims, in.dim_names).text,
+                    shape_of(t->dtype, t->rank, t->dims, NULL).text);
+}
+
 lnt_status lnt_check_input(const lnt_session *s, uint32_t i, const lnt_tensor *t, size_t *bytes,
                            lnt_error *err)
 {
@@ -253,15 +295,8 @@ lnt_status lnt_check_input(const lnt_session *s, uint32_t i, const lnt_tensor *t
     const char *name = lnt_value_name(s->model, s->model->in[i]);
     LNT_REQUIRE(t->dtype == v->dtype, err, LNT_E_TYPE, "input %s takes %s, not %s", name,
                 lnt_dtype_text((lnt_dtype)v->dtype), lnt_dtype_text(t->dtype));
-    LNT_REQUIRE(t->rank <= LNT_MAX_RANK && (v->rank == LNT_RANK_UNKNOWN || t->rank == v->rank), err,
-                LNT_E_SHAPE, "input %s has rank %u, not %u", name, v->rank, t->rank);
-    for (unsigned d = 0; d < t->rank; d++) {
-        LNT_REQUIRE(t->dims[d] >= 0, err, LNT_E_SHAPE, "input %s: extent %lld on axis %u", name,
-                    (long long)t->dims[d], d);
-        LNT_REQUIRE(v->rank == LNT_RANK_UNKNOWN || v->dims[d] < 0 || v->dims[d] == t->dims[d], err,
-                    LNT_E_SHAPE, "input %s has %lld along axis %u, not %lld", name, (long long)v->dims[d], d,
-                    (long long)t->dims[d]);
-    }
+    if (!fits_input(v, t))
+        return does_not_fit(s, i, t, err);
     LNT_REQUIRE(lnt_shape_bytes(t->dims, t->rank, lnt_dtype_size(t->dtype), bytes), err, LNT_E_SHAPE,
                 "input %s is larger than the address space", name);
     LNT_REQUIRE(!t->data || t->bytes >= *bytes, err, LNT_E_SHAPE, "input %s needs %zu bytes, %zu are given",

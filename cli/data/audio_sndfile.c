@@ -4,6 +4,7 @@
 #include "base/checked.h"
 #include "cli/data/model.h"
 
+#include <math.h>
 #include <samplerate.h>
 #include <sndfile.h>
 #include <string.h>
@@ -95,24 +96,38 @@ static void to_mono(float *samples, size_t frames, int channels)
     }
 }
 
+/* The sound with silence behind it, so that a filter's delay costs no sample at the end; NULL if memory is short. */
+static float *with_silence(const lnt_sound *sound, size_t silence, lnt_error *err)
+{
+    float *samples = lnt_alloc_zero(&lnt_malloc_allocator, sound->n + silence, sizeof *samples, err);
+    if (samples && sound->n)
+        memcpy(samples, sound->samples, sound->n * sizeof *samples);
+    return samples;
+}
+
+/* As many samples as last as long as the sound did, to the nearest. */
 static lnt_status resample(const char *path, uint32_t rate, lnt_sound *sound, lnt_error *err)
 {
     const double ratio = (double)rate / sound->rate;
-    const size_t room = (size_t)((double)sound->n * ratio) + 64;
-    float *samples = lnt_alloc(&lnt_malloc_allocator, room * sizeof *samples, err);
-    if (!samples)
-        return LNT_E_MEMORY;
-    SRC_DATA job = {.data_in = sound->samples,
-                    .data_out = samples,
-                    .input_frames = (long)sound->n,
+    const size_t wanted = (size_t)lround((double)sound->n * ratio), silence = sound->rate / rate + 64,
+                 room = wanted + 64;
+    float *from = with_silence(sound, silence, err),
+          *to = lnt_alloc(&lnt_malloc_allocator, room * sizeof *to, err);
+    SRC_DATA job = {.data_in = from,
+                    .data_out = to,
+                    .input_frames = (long)(sound->n + silence),
                     .output_frames = (long)room,
                     .src_ratio = ratio};
-    const int failed = src_simple(&job, SRC_SINC_MEDIUM_QUALITY, 1);
+    const int failed = from && to ? src_simple(&job, SRC_SINC_MEDIUM_QUALITY, 1) : 0;
+    lnt_free(&lnt_malloc_allocator, from);
+    if (!from || !to || failed) {
+        lnt_free(&lnt_malloc_allocator, to);
+        return failed ? lnt_fail(err, LNT_E_VALUE, "%s: %s", path, src_strerror(failed)) : LNT_E_MEMORY;
+    }
+    for (size_t i = (size_t)job.output_frames_gen; i < wanted; i++)
+        to[i] = 0;
     lnt_free(&lnt_malloc_allocator, sound->samples);
-    sound->samples = samples;
-    sound->n = (size_t)job.output_frames_gen;
-    sound->rate = rate;
-    LNT_REQUIRE(!failed, err, LNT_E_VALUE, "%s: %s", path, src_strerror(failed));
+    *sound = (lnt_sound){.samples = to, .n = wanted, .rate = rate};
     return LNT_OK;
 }
 

@@ -140,12 +140,13 @@ void lnt_compare(const lnt_rule *rule, const lnt_tensor *got, const lnt_tensor *
     double largest_error = 0;
     for (int64_t i = 0; i < c->count; i++) {
         const double g = lnt_element(got, i), w = lnt_element(want, i), error = distance(g, w);
-        const double allowed =
-            rule->max_rel > 0 ? rule->max_rel * s.largest : rule->atol + rule->rtol * fabs(w);
+        const double near = rule->max_rel > 0 ? rule->max_rel * s.largest : rule->atol + rule->rtol * fabs(w),
+                     allowed = rule->max_rel > 0 ? near : fmax(near, rule->share * s.largest);
         const bool right = real ? error == 0 || (isfinite(error) && error <= allowed)
                                 : memcmp((const char *)got->data + (size_t)i * size,
                                          (const char *)want->data + (size_t)i * size, size) == 0;
         note(c, i, g, w, error, right);
+        c->by_share += real && right && error > near;
         largest_error = error > largest_error ? error : largest_error;
         if (real && error > 0 && isfinite(w))
             c->ulp = fmax(c->ulp, ulps(error, w, fraction, least));

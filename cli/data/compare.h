@@ -6,11 +6,11 @@
 
 #include <stdbool.h>
 
-/* A floating-point element passes within atol + rtol * |expected|, or, if max_rel > 0, within max_rel times
- * the largest finite magnitude expected in the whole tensor; NaN only against NaN, an infinity only against
- * the same. Integers and bools must be equal. */
+/* A floating-point element passes within atol + rtol * |expected| or within share times the largest finite
+ * magnitude expected in the whole tensor; if max_rel > 0, within max_rel times that magnitude and by no other
+ * rule. NaN passes only against NaN, an infinity only against the same. Integers and bools must be equal. */
 typedef struct lnt_rule {
-    double rtol, atol, max_rel;
+    double rtol, atol, max_rel, share;
 } lnt_rule;
 
 #define LNT_RULE_SUITE ((lnt_rule){.rtol = 1e-3, .atol = 1e-7}) /* the ONNX suite's own */
@@ -18,6 +18,7 @@ typedef struct lnt_rule {
 typedef struct lnt_comparison {
     bool pass;
     int64_t count, wrong; /* elements; those that do not pass */
+    int64_t by_share;     /* those that pass by the rule's share alone */
     int64_t worst; /* element with the largest error, the first that does not pass before others; -1 none */
     double got, want; /* there */
     double error;     /* |got - want| there */

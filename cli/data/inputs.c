@@ -3,11 +3,13 @@
 
 #include "base/checked.h"
 #include "cli/data/audio.h"
+#include "cli/data/literal.h"
 #include "formats/golden.h"
 #include "formats/tensor_file.h"
 
 #include <inttypes.h>
 #include <string.h>
+#include <unistd.h>
 
 static const lnt_allocator *const memory = &lnt_malloc_allocator;
 
@@ -71,9 +73,24 @@ static lnt_status read_sound(const char *path, const lnt_value_info *like, uint3
     return status;
 }
 
+/* What is typed instead of a file: the type is the input's, the extents fit(). */
+static lnt_status read_literal(const char *text, const lnt_value_info *like, lnt_tensor *out, lnt_error *err)
+{
+    size_t n, bytes;
+    LNT_TRY(lnt_literal_elements(text, like->dtype, NULL, &n, err));
+    *out = (lnt_tensor){.dtype = like->dtype};
+    LNT_REQUIRE(lnt_mul_size(n, lnt_dtype_size(like->dtype), &bytes), err, LNT_E_LIMIT, "too many elements");
+    LNT_TRY(fit(text, like, (int64_t)n, out, err));
+    out->bytes = bytes;
+    out->data = lnt_alloc(memory, bytes, err);
+    return out->data ? lnt_literal_elements(text, like->dtype, out->data, &n, err) : LNT_E_MEMORY;
+}
+
 lnt_status lnt_input_read(const char *path, const lnt_value_info *like, uint32_t want_rate, lnt_tensor *out,
                           uint32_t *rate, lnt_error *err)
 {
+    if (access(path, F_OK) != 0 && lnt_is_literal(path))
+        return read_literal(path, like, out, err);
     if (lnt_sound_name(path))
         return read_sound(path, like, want_rate, out, rate, err);
     if (lnt_ends_with(path, ".npy") || lnt_ends_with(path, ".pb") || strstr(path, ".npz"))
@@ -90,7 +107,8 @@ static lnt_status read_files(const lnt_opened *o, const lnt_inputs_options *how,
         LNT_REQUIRE(lnt_split_pair(how->files->item[i], false, &name, &path), err, LNT_E_ARGUMENT,
                     "--input NAME=FILE, not '%s'", how->files->item[i]);
         const int input = lnt_model_find_input(o->model, name);
-        LNT_REQUIRE(input >= 0, err, LNT_E_NOT_FOUND, "no input called %s", name);
+        LNT_REQUIRE(input >= 0, err, LNT_E_NOT_FOUND, "no input called %s%s", name,
+                    lnt_suggest_input(o, name));
         LNT_TRY(lnt_model_input(o->model, (uint32_t)input, &info));
         lnt_tensor_free(memory, &inputs->tensor[input]);
         LNT_TRY(lnt_input_read(path, &info, how->rate, &inputs->tensor[input], &inputs->rate, err));

@@ -1,6 +1,7 @@
 /* model.c — opening the model a verb was given, and what statuses mean to the shell. */
 #include "cli/data/model.h"
 
+#include "cli/shell/suggest.h"
 #include "runtime/resources.h"
 
 #include <inttypes.h>
@@ -38,8 +39,8 @@ bool lnt_ends_with(const char *text, const char *end)
 lnt_status lnt_room_for(uint64_t bytes, const char *what, lnt_error *err)
 {
     const uint64_t room = lnt_available_memory();
-    LNT_REQUIRE(bytes <= room, err, LNT_E_LIMIT, "%s: has %" PRIu64 " bytes, the machine %" PRIu64, what, bytes,
-                room);
+    LNT_REQUIRE(bytes <= room, err, LNT_E_LIMIT, "%s: has %" PRIu64 " bytes, the machine %" PRIu64, what,
+                bytes, room);
     return LNT_OK;
 }
 
@@ -203,6 +204,26 @@ lnt_status lnt_opened_look(const char *path, uint32_t flags, lnt_opened *o, lnt_
     how.custom = op;
     how.n_custom = stand_ins_of(&o->file, op, MOST);
     return lnt_model_create(path, &how, &o->model, err);
+}
+
+const char *lnt_suggest_input(const lnt_opened *o, const char *typed)
+{
+    lnt_texts names = {0};
+    lnt_value_info info;
+    for (uint32_t i = 0; i < lnt_model_input_count(o->model); i++)
+        if (lnt_model_input(o->model, i, &info) == LNT_OK)
+            lnt_texts_add(&names, info.name);
+    return lnt_suggest(typed, &names);
+}
+
+const char *lnt_suggest_output(const lnt_opened *o, const char *typed)
+{
+    lnt_texts names = {0};
+    lnt_value_info info;
+    for (uint32_t i = 0; i < lnt_model_output_count(o->model); i++)
+        if (lnt_model_output(o->model, i, &info) == LNT_OK)
+            lnt_texts_add(&names, info.name);
+    return lnt_suggest(typed, &names);
 }
 
 lnt_status lnt_opened_file(lnt_opened *o, lnt_error *err)

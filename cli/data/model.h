@@ -33,6 +33,10 @@ lnt_status lnt_opened_image(void *image, size_t bytes, lnt_opened *o, lnt_error 
 lnt_status lnt_opened_file(lnt_opened *o, lnt_error *err);
 void lnt_opened_close(lnt_opened *o);
 
+/* What goes behind a message that the model has no input or output called typed (cli/shell/suggest.h). */
+const char *lnt_suggest_input(const lnt_opened *o, const char *typed);
+const char *lnt_suggest_output(const lnt_opened *o, const char *typed);
+
 /* LNT_E_LIMIT if the machine has no room for so many bytes of what. */
 lnt_status lnt_room_for(uint64_t bytes, const char *what, lnt_error *err);
 /* The one place where a status becomes an exit code. */

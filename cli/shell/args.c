@@ -2,6 +2,7 @@
 #include "cli/shell/args.h"
 
 #include "base/memory.h"
+#include "cli/shell/suggest.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -183,6 +184,15 @@ static const lnt_option *find(const lnt_verb *verb, const char *word, const char
     return NULL;
 }
 
+static int unknown_option(const lnt_verb *verb, const char *word)
+{
+    lnt_texts names = {0};
+    for (size_t i = 0; i < verb->n_options; i++)
+        lnt_texts_add(&names, verb->options[i].name);
+    const char *name = lnt_cli_text("%.*s", (int)strcspn(word, "="), word);
+    return lnt_usage_error(verb, "unknown option %s%s", name, lnt_suggest_nearest(name, &names));
+}
+
 bool lnt_args_parse(const lnt_verb *verb, int argc, char **argv, lnt_texts *words, int *exit_code)
 {
     bool options = true;
@@ -203,7 +213,7 @@ bool lnt_args_parse(const lnt_verb *verb, int argc, char **argv, lnt_texts *word
         }
         const lnt_option *o = find(verb, word, &value);
         if (!o) {
-            *exit_code = lnt_usage_error(verb, "unknown option %s", word);
+            *exit_code = unknown_option(verb, word);
             return false;
         }
         if (o->kind == LNT_OPTION_FLAG ? value != NULL : !value && ++i == argc) {

@@ -4,7 +4,12 @@
  * fields that convert/import/onnx.proto knows as messages are entered; protobuf-c takes all others as bytes. */
 #include "convert/import/scan.h"
 
+#include "convert/import/foreign.h"
 #include "formats/wire.h"
+
+#include <inttypes.h>
+
+enum { LAST_FIELD = 26 }; /* of ModelProto */
 
 typedef enum message {
     MODEL,
@@ -39,6 +44,25 @@ static message child_of(message parent, uint64_t number)
     return NO_MESSAGE;
 }
 
+/* Says why the field at the rest of a message cannot be read. */
+static lnt_status malformed(const void *bytes, size_t size, lnt_wire rest, unsigned depth, lnt_error *err)
+{
+    const size_t at = (size_t)(rest.at - (const uint8_t *)bytes);
+    const char *foreign = lnt_foreign_file(bytes, size);
+    uint64_t tag, length;
+    if (foreign)
+        return lnt_fail(err, LNT_E_FILE, "%s", foreign);
+    if (depth == 1 && lnt_wire_number(&rest, LNT_WIRE_VARINT, &tag) && (tag & 7) == LNT_WIRE_BYTES &&
+        tag >> 3 && tag >> 3 <= LAST_FIELD && lnt_wire_number(&rest, LNT_WIRE_VARINT, &length) &&
+        length > lnt_wire_bytes(rest))
+        return lnt_fail(err, LNT_E_MODEL,
+                        "not an ONNX model, or a truncated one: byte %zu announces %" PRIu64
+                        " bytes, the file has %zu more",
+                        at, length, lnt_wire_bytes(rest));
+    return lnt_fail(err, LNT_E_MODEL, "not an ONNX model, or a damaged one: malformed protobuf at byte %zu",
+                    at);
+}
+
 lnt_status lnt_onnx_scan(const void *bytes, size_t size, lnt_error *err)
 {
     struct {
@@ -51,9 +75,8 @@ lnt_status lnt_onnx_scan(const void *bytes, size_t size, lnt_error *err)
         lnt_wire_field field;
         lnt_wire *w = &open[depth - 1].rest;
         if (!lnt_wire_next(w, &field)) {
-            LNT_REQUIRE(w->at == w->end, err, LNT_E_MODEL,
-                        "not an ONNX model, or a damaged one: malformed protobuf at byte %zu",
-                        (size_t)(w->at - (const uint8_t *)bytes));
+            if (w->at != w->end)
+                return malformed(bytes, size, *w, depth, err);
             depth--;
             continue;
         }

@@ -140,8 +140,9 @@ static void test_model_options(void **state)
         {.struct_bytes = sizeof wrong[0], .custom = &lacking[2], .n_custom = 1},
         {.struct_bytes = sizeof wrong[0], .custom = &lacking[3], .n_custom = 1},
     };
-    static const char *const words[] = {"flags 0x80",      "release",         "custom is NULL", "needs domain",
-                                        "needs domain, n", "name, shape and", "shape and run"};
+    static const char *const words[] = {"flags 0x80",   "release",         "custom is NULL",
+                                        "needs domain", "needs domain, n", "name, shape and",
+                                        "shape and run"};
     for (unsigned i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         REFUSED(lnt_model_create_from_memory(f->image, f->size, &wrong[i], &m, err), LNT_E_ARGUMENT,
                 words[i]);
@@ -267,12 +268,13 @@ static void test_inputs(void **state)
     REFUSED(lnt_set_input(s, 0, TENSOR((lnt_dtype)99, 2, 2, 4, numbers, 32), err), LNT_E_TYPE,
             "unknown type");
     REFUSED(lnt_set_input(s, 0, TENSOR(LNT_UNDEFINED, 2, 2, 4, numbers, 32), err), LNT_E_TYPE, "undefined");
-    REFUSED(lnt_set_input(s, 0, FLOATS(1, 2, 4, numbers, 32), err), LNT_E_SHAPE, "x has rank 2, not 1");
-    REFUSED(lnt_set_input(s, 0, FLOATS(9, 2, 4, numbers, 32), err), LNT_E_SHAPE, "not 9");
+    REFUSED(lnt_set_input(s, 0, FLOATS(1, 2, 4, numbers, 32), err), LNT_E_SHAPE, ", not float 2");
+    REFUSED(lnt_set_input(s, 0, FLOATS(9, 2, 4, numbers, 32), err), LNT_E_SHAPE, "rank 9");
     REFUSED(lnt_set_input(s, 0, FLOATS(UINT32_MAX, 2, 4, numbers, 32), err), LNT_E_SHAPE, "rank");
-    REFUSED(lnt_set_input(s, 0, FLOATS(2, 2, 5, numbers, 32), err), LNT_E_SHAPE, "4 along axis 1, not 5");
-    REFUSED(lnt_set_input(s, 0, FLOATS(2, -1, 4, numbers, 32), err), LNT_E_SHAPE, "extent -1 on axis 0");
-    REFUSED(lnt_set_input(s, 0, FLOATS(2, INT64_MIN, 4, numbers, 32), err), LNT_E_SHAPE, "axis 0");
+    REFUSED(lnt_set_input(s, 0, FLOATS(2, 2, 5, numbers, 32), err), LNT_E_SHAPE, ", not float 2x5");
+    REFUSED(lnt_set_input(s, 0, FLOATS(2, -1, 4, numbers, 32), err), LNT_E_SHAPE, ", not float -1x4");
+    REFUSED(lnt_set_input(s, 0, FLOATS(2, INT64_MIN, 4, numbers, 32), err), LNT_E_SHAPE,
+            "-9223372036854775808x4");
     REFUSED(lnt_set_input(s, 0, FLOATS(2, INT64_MAX, 4, numbers, 32), err), LNT_E_SHAPE, "address space");
     REFUSED(lnt_set_input(s, 0, FLOATS(2, INT64_C(1) << 62, 4, numbers, 32), err), LNT_E_SHAPE,
             "address space");
@@ -357,8 +359,9 @@ static void test_outputs_of_extents_that_data_decides(void **state)
         float data[64] = {1, 2, 3};
         float *small = malloc(sizeof *small);
         int64_t *places = malloc(3 * sizeof *places), far_too_small;
-        const lnt_session_options options = {
-            .struct_bytes = sizeof options, .execution_mode = (lnt_execution_mode)mode, .inter_op_num_threads = 2};
+        const lnt_session_options options = {.struct_bytes = sizeof options,
+                                             .execution_mode = (lnt_execution_mode)mode,
+                                             .inter_op_num_threads = 2};
         builder_begin(&b);
         const uint32_t x = builder_input(&b, "x", LNT_FLOAT, 1, (int64_t[]){-2});
         builder_output(&b, builder_node(&b, "Exp", "y", 1, &x));
@@ -432,9 +435,9 @@ static void test_states(void **state)
     REFUSED(lnt_state_get(s, 1, &t, err), LNT_E_ARGUMENT, "no state 1");
     REFUSED(lnt_state_set(s, 1, &four, err), LNT_E_ARGUMENT, "no state 1");
     REFUSED(lnt_state_set(s, 0, NULL, err), LNT_E_ARGUMENT, "state 0");
-    REFUSED(lnt_state_set(s, 0, &two_rows, err), LNT_E_SHAPE, "rank 1, not 2");
+    REFUSED(lnt_state_set(s, 0, &two_rows, err), LNT_E_SHAPE, "takes float 4, not float 2x4");
     four.dims[0] = 5;
-    REFUSED(lnt_state_set(s, 0, &four, err), LNT_E_SHAPE, "not 5");
+    REFUSED(lnt_state_set(s, 0, &four, err), LNT_E_SHAPE, "not float 5");
     four.dims[0] = 4;
     four.dtype = LNT_INT32;
     REFUSED(lnt_state_set(s, 0, &four, err), LNT_E_TYPE, "not int32");
@@ -471,7 +474,10 @@ static void test_information(void **state)
 /* ---- integers ---- */
 
 /* 0, 1, the last but one and the last of its type. */
-#define ENDS(max) {0, 1, (max) - 1, (max)}
+#define ENDS(max)                                                                                            \
+    {                                                                                                        \
+        0, 1, (max)-1, (max)                                                                                 \
+    }
 
 static void test_ends_of_indices(void **state)
 {
@@ -517,7 +523,7 @@ static void test_ends_of_tensors(void **state)
         assert_int_equal(lnt_set_input(s, 0, FLOATS(2, n, 4, numbers, 32), NULL), fits);
         assert_int_equal(lnt_set_input(s, 0, FLOATS(2, n, 4, NULL, 0), NULL), fits);
         assert_int_equal(lnt_set_value(s, "kept", FLOATS(2, n, 4, numbers, 32), NULL), fits);
-        REFUSED(lnt_set_input(s, 0, FLOATS(ranks[i], 2, 4, numbers, 32), err), LNT_E_SHAPE, "rank 2");
+        REFUSED(lnt_set_input(s, 0, FLOATS(ranks[i], 2, 4, numbers, 32), err), LNT_E_SHAPE, "input x");
         REFUSED(lnt_set_value(s, "kept", FLOATS(ranks[i], 2, 4, numbers, 32), err), LNT_E_SHAPE, "rank 2");
         REFUSED(lnt_set_input(s, 0, TENSOR((lnt_dtype)n, 2, 2, 4, numbers, 32), err),
                 (lnt_dtype)n == LNT_FLOAT ? LNT_OK : LNT_E_TYPE, NULL);
@@ -591,7 +597,8 @@ static void test_ends_of_options(void **state)
         o = (lnt_session_options){.struct_bytes = sizeof o, .execution_mode = (lnt_execution_mode)modes[i]};
         REFUSED(lnt_session_create(f->model, &o, &s, err), i < 2 ? LNT_OK : LNT_E_ARGUMENT, NULL);
         lnt_session_destroy(&s);
-        o = (lnt_session_options){.struct_bytes = sizeof o, .arena = f->image, .arena_bytes = i < 2 ? size : 0};
+        o = (lnt_session_options){
+            .struct_bytes = sizeof o, .arena = f->image, .arena_bytes = i < 2 ? size : 0};
         o.log_severity_level = modes[i];
         ACCEPTED(lnt_session_create(f->model, &o, &s, err));
         ACCEPTED(lnt_set_input(s, 0, &two_rows, err));

@@ -133,14 +133,14 @@ def test_a_full_disk(folder, tmp_path):
     if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", disk], capture_output=True).returncode:
         pytest.skip("file systems cannot be mounted here")
     try:
-        (disk / "m.lnt").write_bytes(b"old")
-        for words in (["convert", folder / "m.onnx", "-o", disk / "m.lnt"],
+        (disk / "m.bin").write_bytes(b"old")
+        for words in (["convert", folder / "m.onnx", "-o", disk / "m.bin"],
                       ["run", folder / "m.lnt", "--dim", "N=100", "--input", f"x={tmp_path}/x.npy",
-                       "--output", f"y={disk}/m.lnt"]):
+                       "--output", f"y={disk}/m.bin"]):
             np.save(tmp_path / "x.npy", np.ones((100, SIDE), np.float32))
             done = linnet(*words)
             assert done.returncode == FILE and "No space left" in done.stderr, done.stderr
-            assert os.listdir(disk) == ["m.lnt"] and (disk / "m.lnt").read_bytes() == b"old"
+            assert os.listdir(disk) == ["m.bin"] and (disk / "m.bin").read_bytes() == b"old"
     finally:
         subprocess.run(["umount", disk], check=True)
 
@@ -186,11 +186,11 @@ def test_the_program_says_that_a_file_was_cut_short(folder, tmp_path):
 
 def test_a_replaced_file_stays_whole_for_who_has_it_open(folder, tmp_path):
     package = import_package()
-    (tmp_path / "m.lnt").write_bytes((folder / "m.lnt").read_bytes())
+    (tmp_path / "m.bin").write_bytes((folder / "m.lnt").read_bytes())
     x = np.ones((1, SIDE), np.float32)
-    session = package.InferenceSession(tmp_path / "m.lnt")
+    session = package.InferenceSession(tmp_path / "m.bin")
     before = session.run(None, {"x": x})[0]
-    assert linnet("run", folder / "m.lnt", "--input", f"x={folder}/x.npy", "--output", f"y={tmp_path}/m.lnt").returncode == 0
+    assert linnet("run", folder / "m.lnt", "--input", f"x={folder}/x.npy", "--output", f"y={tmp_path}/m.bin").returncode == 0
     assert (session.run(None, {"x": x})[0] == before).all()
 
 

@@ -392,8 +392,8 @@ def npy(shape, data=b"1234" * 8, descr="<f4"):
 
 
 FEEDS = {
-    "wrong_rank": (lambda: npy("(8,)"), USAGE, ["x has rank 2, not 1"]),
-    "wrong_extent": (lambda: npy("(1, 8)"), USAGE, ["x has 4 along axis 1, not 8"]),
+    "wrong_rank": (lambda: npy("(8,)"), USAGE, ["x takes float Nx4, not float 8"]),
+    "wrong_extent": (lambda: npy("(1, 8)"), USAGE, ["x takes float Nx4, not float 1x8"]),
     "wrong_type": (lambda: npy("(2, 4)", b"12345678" * 8, "<f8"), USAGE, ["x takes float, not double"]),
     "strings": (lambda: npy("(2, 4)", b"1234" * 8, "<U1"), UNSUPPORTED, ["<U1"]),
     "nan_extent": (lambda: npy("(nan, 4)"), FILE, ["bad number in the shape"]),

@@ -1,0 +1,48 @@
+/* target.c — what may be written where. */
+#include "cli/data/target.h"
+
+#include "cli/data/audio.h"
+#include "cli/data/model.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+static bool same_file(const char *a, const char *b)
+{
+    struct stat one, other;
+    return stat(a, &one) == 0 && stat(b, &other) == 0 && S_ISREG(one.st_mode) && one.st_dev == other.st_dev &&
+           one.st_ino == other.st_ino;
+}
+
+lnt_status lnt_target_is_new(const char *option, const char *path, const char *const *read, size_t n,
+                             lnt_error *err)
+{
+    for (size_t i = 0; i < n; i++)
+        LNT_REQUIRE(!read[i] || !same_file(path, read[i]), err, LNT_E_ARGUMENT,
+                    "%s %s is a file that is read, %s: give it another name", option, path, read[i]);
+    return LNT_OK;
+}
+
+/* Endings of files of raw elements. */
+static bool is_raw(const char *ending)
+{
+    static const char *const raw[] = {".bin", ".raw", ".dat", ".data", ".f32", ".f64",
+                                      ".f16", ".i8",  ".u8",  ".i32",  ".i64"};
+    for (size_t i = 0; i < sizeof raw / sizeof *raw; i++)
+        if (strcmp(ending, raw[i]) == 0)
+            return true;
+    return false;
+}
+
+lnt_status lnt_target_takes_tensor(const char *option, const char *path, lnt_error *err)
+{
+    const char *slash = strrchr(path, '/'), *ending = strrchr(slash ? slash : path, '.');
+    LNT_REQUIRE(!ending || is_raw(ending) || lnt_sound_name(path) || strcmp(ending, ".npy") == 0 ||
+                    strcmp(ending, ".pb") == 0,
+                err, LNT_E_ARGUMENT,
+                "%s %s: no %s can be written, but .npy, .pb, sound (.wav .flac .ogg), and raw elements "
+                "(.bin, .raw, .f32, "
+                "no ending)",
+                option, path, ending);
+    return LNT_OK;
+}

@@ -1,0 +1,14 @@
+/* target.h — what may be written where. */
+#ifndef LNT_CLI_DATA_TARGET_H
+#define LNT_CLI_DATA_TARGET_H
+
+#include "base/error.h"
+
+/* LNT_E_ARGUMENT where path, which option asks to be written, is one of the files read; readers may hold NULL. */
+lnt_status lnt_target_is_new(const char *option, const char *path, const char *const *read, size_t n,
+                             lnt_error *err);
+/* LNT_E_ARGUMENT where path ends as a file of a kind that no tensor can be written as. Names without an ending, and
+ * .bin, .raw, .dat and others of raw elements, are free. */
+lnt_status lnt_target_takes_tensor(const char *option, const char *path, lnt_error *err);
+
+#endif
