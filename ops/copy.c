@@ -70,9 +70,9 @@ STRIDED_LOOPS(unit16)
 #define EVEN_uint64_t(a, b) __builtin_shufflevector(a, b, 0, 2)
 #define LAST_uint64_t(a, b) __builtin_shufflevector(a, b, 0, 3)
 
-/* square_T transposes TILE x TILE units, made of squares of one vector's lanes: in each round neighbors
- * of the upper and lower half are interleaved, and after log2(lanes) rounds every row is a column.
- * every_second_T gathers n units two apart. */
+/* turn_T transposes as transpose_T, in squares of one vector's lanes: in each round neighbors of the upper and
+ * lower half are interleaved, and after log2(lanes) rounds every row is a column. The last squares begin early
+ * enough to be whole. every_second_T gathers n units two apart. */
 #define VECTOR_LOOPS(T, LANES)                                                                               \
     typedef T vector_##T __attribute__((vector_size(16)));                                                   \
     static inline void square_of_lanes_##T(char *dst, int64_t dst_step, const char *src, int64_t src_step)   \
@@ -90,12 +90,21 @@ STRIDED_LOOPS(unit16)
         }                                                                                                    \
         _Pragma("GCC unroll 16") for (int i = 0; i < LANES; i++) memcpy(dst + i * dst_step, &a[i], 16);      \
     }                                                                                                        \
-    static void square_##T(char *dst, int64_t dst_step, const char *src, int64_t src_step)                   \
+    static void turn_##T(char *dst, int64_t dst_step, const char *src, int64_t src_step, int64_t rows,       \
+                         int64_t columns)                                                                    \
     {                                                                                                        \
-        for (int r = 0; r < TILE; r += LANES)                                                                \
-            for (int c = 0; c < TILE; c += LANES)                                                            \
-                square_of_lanes_##T(dst + r * dst_step + c * (int)sizeof(T), dst_step,                       \
-                                    src + c * src_step + r * (int)sizeof(T), src_step);                      \
+        if (rows < LANES || columns < LANES) {                                                               \
+            transpose_##T(dst, dst_step, src, src_step, rows, columns);                                      \
+            return;                                                                                          \
+        }                                                                                                    \
+        for (int64_t i = 0; i < rows; i += LANES) {                                                          \
+            const int64_t r = i + LANES < rows ? i : rows - LANES;                                           \
+            for (int64_t j = 0; j < columns; j += LANES) {                                                   \
+                const int64_t c = j + LANES < columns ? j : columns - LANES;                                 \
+                square_of_lanes_##T(dst + r * dst_step + c * (int64_t)sizeof(T), dst_step,                   \
+                                    src + c * src_step + r * (int64_t)sizeof(T), src_step);                  \
+            }                                                                                                \
+        }                                                                                                    \
     }                                                                                                        \
     static void every_second_##T(char *dst, const char *src, int64_t n)                                      \
     {                                                                                                        \
@@ -138,10 +147,7 @@ VECTOR_LOOPS(uint16_t, 8)
 VECTOR_LOOPS(uint32_t, 4)
 VECTOR_LOOPS(uint64_t, 2)
 
-static void square_unit16(char *dst, int64_t dst_step, const char *src, int64_t src_step)
-{
-    transpose_unit16(dst, dst_step, src, src_step, TILE, TILE);
-}
+#define turn_unit16 transpose_unit16
 
 static void every_second_unit16(char *dst, const char *src, int64_t n)
 {
@@ -189,6 +195,13 @@ void lnt_fill(void *dst, int64_t n, const void *value, size_t unit)
     for (; bytes >= 16; bytes -= 16, to += 16)
         memcpy(to, pattern, 16);
     memcpy(to, pattern, (size_t)bytes);
+}
+
+void lnt_turn(void *dst, const void *src, int64_t rows, int64_t columns, size_t unit)
+{
+    LNT_ASSERT(is_unit((int64_t)unit));
+    const int64_t size = (int64_t)unit;
+    BY_UNIT(unit, turn, dst, rows * size, src, columns * size, columns, rows);
 }
 
 /* ---- at bind ---- */
@@ -453,10 +466,7 @@ static void transpose_tiles(const lnt_copy *c, const cursor *w, char *dst, const
         const int64_t width = columns - begin < TILE ? columns - begin : TILE;
         char *to = dst + begin * c->unit;
         const char *from = src + begin * column_step;
-        if (rows == TILE && width == TILE)
-            BY_UNIT(c->unit, square, to, row_step, from, column_step);
-        else
-            BY_UNIT(c->unit, transpose, to, row_step, from, column_step, rows, width);
+        BY_UNIT(c->unit, turn, to, row_step, from, column_step, rows, width);
     }
 }
 

@@ -72,7 +72,8 @@ static void begin_span(int64_t base, int32_t *found, int64_t columns)
 static void search_typed(const argmax *p, const void *x, int64_t step, int64_t columns, int64_t *at)
 {
     const size_t size = lnt_dtype_size(p->dtype);
-    const lnt_typed_fn where = lnt_typed_where(p->typed, size), number = lnt_typed_where(p->typed, sizeof(int32_t));
+    const lnt_typed_fn where = lnt_typed_where(p->typed, size),
+                       number = lnt_typed_where(p->typed, sizeof(int32_t));
     _Alignas(16) char best[BLOCK * sizeof(int64_t)];
     uint8_t mask[BLOCK];
     int32_t found[BLOCK], index[BLOCK];
@@ -102,7 +103,8 @@ static void search_float(const argmax *p, const void *x, int64_t step, int64_t c
             const void *from = lnt_element_at(x, p->dtype, i * step);
             if (p->half)
                 lnt_cells_to_float(p->cells, p->dtype, from, row, columns);
-            p->row->pick_max(best, found, p->half ? row : from, (int32_t)(i - base), p->least, p->last, columns);
+            p->row->pick_max(best, found, p->half ? row : from, (int32_t)(i - base), p->least, p->last,
+                             columns);
         }
         settle(found, base, columns, at);
     }
@@ -117,21 +119,7 @@ static void search_columns(const argmax *p, const void *x, int64_t step, int64_t
 static void search_short_rows(const argmax *p, const void *x, int64_t rows, int64_t *at)
 {
     _Alignas(16) char turned[SHORT_ROW * TURNED * sizeof(int64_t)];
-    const int64_t size = (int64_t)lnt_dtype_size(p->dtype);
-#define TURN(T)                                                                                              \
-    case sizeof(T):                                                                                          \
-        for (int64_t r = 0; r < rows; r++)                                                                   \
-            for (int64_t i = 0; i < p->n; i++)                                                               \
-                ((T *)(void *)turned)[i * rows + r] = ((const T *)x)[r * p->n + i];                          \
-        break;
-    switch (size) {
-        TURN(uint8_t)
-        TURN(uint16_t)
-        TURN(uint32_t)
-        TURN(uint64_t)
-    default: break;
-    }
-#undef TURN
+    lnt_turn(turned, x, rows, p->n, lnt_dtype_size(p->dtype));
     search_columns(p, turned, rows, rows, at);
 }
 

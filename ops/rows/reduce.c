@@ -5,15 +5,19 @@
  * into a block of columns. Either way memory is read once, in order. */
 #include "ops/op.h"
 
+#include "base/checked.h"
 #include "base/lnt_assert.h"
+#include "ops/copy.h"
 #include "ops/element.h"
 #include "ops/rows/reduce.h"
 
 #include <math.h>
 
 enum {
-    BLOCK = 512,     /* elements converted, or columns held, at a time */
-    ROWS_AT_ONCE = 8 /* added to an accumulator in one pass */
+    BLOCK = LNT_REDUCE_BLOCK,
+    ROWS_AT_ONCE = 8, /* added to an accumulator in one pass */
+    SHORT_ROW = 32,   /* rows up to that are turned where there are many */
+    FEW_ROWS = 16
 };
 
 /* int64_t has a table of its own, which holds what reductions need. */
@@ -114,14 +118,40 @@ static const row_int_kernels row_int = {.sum = sum,
 static lnt_status run_reduce(lnt_kernel *k, const lnt_step *s)
 {
     const lnt_reduce *p = s->params;
-    LNT_ASSERT(p->task && (p->along || p->inner > 0));
+    LNT_ASSERT(p->task && p->block > 0);
     lnt_reduce_job job = {p, lnt_in(k, s, 0), lnt_out(k, s, 0)};
-    const int64_t blocks = p->along ? 1 : (p->inner + BLOCK - 1) / BLOCK;
-    const int64_t work = p->count * (p->along ? 1 : p->inner < BLOCK ? p->inner : BLOCK);
-    return lnt_parallel(k, p->n_kept * blocks, 1 + 32768 / (work + 1), p->task, &job);
+    const int64_t work = p->count * lnt_least(p->columns, p->block);
+    return lnt_parallel(k, p->n_kept * lnt_reduce_blocks(p), 1 + 32768 / (work + 1), p->task, &job);
 }
 
 /* ---- bind ---- */
+
+/* How the innermost of these axes are reduced; the number of those before them. */
+static unsigned set_way(lnt_reduce *p, const lnt_axes *joined, const bool *reduced)
+{
+    unsigned left = joined->n;
+    p->inner = p->rows = p->fold = p->columns = p->block = 1;
+    p->way = ALONG;
+    if (left == 0)
+        return 0;
+    p->inner = joined->extent[--left];
+    if (reduced[left]) {
+        if (p->inner > SHORT_ROW || left == 0 || joined->extent[left - 1] < FEW_ROWS || p->count == 0)
+            return left;
+        p->way = TURNED;
+        p->columns = joined->extent[--left];
+        p->block = lnt_least(BLOCK, LNT_REDUCE_ROOM / p->inner) & -16;
+        return left;
+    }
+    p->way = ACROSS;
+    p->columns = p->inner;
+    p->block = BLOCK;
+    if (left > 0)
+        p->rows = joined->extent[--left];
+    if (p->inner > 0 && p->inner <= BLOCK / 4 && p->rows > 0)
+        p->fold = lnt_least(BLOCK / p->inner, p->rows);
+    return left;
+}
 
 /* Splits the input's extents into p's axes; mask: bit d set where axis d is reduced. */
 static void set_axes(lnt_reduce *p, const lnt_operand *x, uint32_t mask)
@@ -145,17 +175,7 @@ static void set_axes(lnt_reduce *p, const lnt_operand *x, uint32_t mask)
     int64_t stride = 1;
     for (unsigned i = joined.n; i-- > 0; stride *= joined.extent[i])
         joined.stride[i] = stride;
-    unsigned left = joined.n;
-    p->inner = p->rows = p->fold = 1;
-    p->along = true;
-    if (left) {
-        p->along = kind[--left];
-        p->inner = joined.extent[left];
-    }
-    if (!p->along && left)
-        p->rows = joined.extent[--left];
-    if (!p->along && p->inner > 0 && p->inner <= BLOCK / 4)
-        p->fold = BLOCK / p->inner < p->rows ? BLOCK / p->inner : p->rows > 0 ? p->rows : 1;
+    const unsigned left = set_way(p, &joined, kind);
     for (unsigned i = 0; i < left; i++)
         lnt_axes_push(kind[i] ? &p->reduced : &p->kept, joined.extent[i], joined.stride[i]);
     /* Rows of nothing may be billions. */
@@ -183,8 +203,8 @@ static lnt_task_fn task_of(const lnt_reduce *p)
                                             {task_across_int, task_along_int}};
     const bool exact = p->finish == FINISH_NONE || p->finish == FINISH_FLIP;
     if (lnt_is_floating(p->dtype))
-        return tasks[p->dtype == LNT_DOUBLE][p->along];
-    return tasks[exact ? 2 : 1][p->along];
+        return tasks[p->dtype == LNT_DOUBLE][p->way == ALONG];
+    return tasks[exact ? 2 : 1][p->way == ALONG];
 }
 
 /* Axes to reduce, as a bit mask; LNT_UNKNOWN while they are not known. */

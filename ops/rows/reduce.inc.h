@@ -54,7 +54,8 @@ static void NAME(join)(const lnt_reduce *p, unsigned kind, R *acc, const R *part
 }
 
 /* n elements from element `at` on: in place, or converted into buffer. */
-static const R *NAME(fetch)(const lnt_reduce *p, const void *x, int64_t at, int64_t n, unsigned kind, R *buffer)
+static const R *NAME(fetch)(const lnt_reduce *p, const void *x, int64_t at, int64_t n, unsigned kind,
+                            R *buffer)
 {
     if (p->dtype == NATIVE)
         return (const R *)x + at;
@@ -65,14 +66,27 @@ static const R *NAME(fetch)(const lnt_reduce *p, const void *x, int64_t at, int6
     return buffer;
 }
 
-static R NAME(finish)(const lnt_reduce *p, R acc)
+static void NAME(finish)(const lnt_reduce *p, R *acc, int64_t n)
 {
+    const R count = (R)p->count;
     switch (p->finish) {
-    case FINISH_MEAN: return acc / (R)p->count;
-    case FINISH_SQRT: return (R)sqrt((double)acc);
-    case FINISH_LOG: return (R)log((double)acc);
-    case FINISH_FLIP: return (R)FLIP(acc);
-    default: return acc;
+    case FINISH_MEAN:
+        for (int64_t i = 0; i < n; i++)
+            acc[i] /= count;
+        return;
+    case FINISH_SQRT:
+        for (int64_t i = 0; i < n; i++)
+            acc[i] = (R)sqrt((double)acc[i]);
+        return;
+    case FINISH_LOG:
+        for (int64_t i = 0; i < n; i++)
+            acc[i] = (R)log((double)acc[i]);
+        return;
+    case FINISH_FLIP:
+        for (int64_t i = 0; i < n; i++)
+            acc[i] = (R)FLIP(acc[i]);
+        return;
+    default: return;
     }
 }
 
@@ -101,12 +115,16 @@ static R NAME(reduce_rows)(const lnt_reduce *p, const void *x, int64_t base, uns
 /* One output: LogSumExp takes its rows twice, and is its largest element where that is not finite. */
 static R NAME(reduce_one)(const lnt_reduce *p, const void *x, int64_t base)
 {
-    if (p->kind != SUM_EXP)
-        return NAME(finish)(p, NAME(reduce_rows)(p, x, base, p->kind, 0));
-    const R largest = NAME(reduce_rows)(p, x, base, MAX, 0), minus = NAME(shift)(largest);
-    if (largest != minus)
-        return largest;
-    return NAME(finish)(p, NAME(reduce_rows)(p, x, base, SUM_EXP, minus)) + minus;
+    R largest = 0, minus = 0;
+    if (p->kind == SUM_EXP) {
+        largest = NAME(reduce_rows)(p, x, base, MAX, 0);
+        minus = NAME(shift)(largest);
+        if (largest != minus)
+            return largest;
+    }
+    R acc = NAME(reduce_rows)(p, x, base, p->kind, minus);
+    NAME(finish)(p, &acc, 1);
+    return acc + minus;
 }
 
 static lnt_status NAME(task_along)(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
@@ -116,10 +134,10 @@ static lnt_status NAME(task_along)(lnt_kernel *k, void *arg, int64_t begin, int6
     (void)k, (void)thread;
     /* The usual case: one row of the native type for each output. */
     if (p->dtype == NATIVE && p->out_dtype == NATIVE && p->count == p->inner && p->kind != SUM_EXP) {
-        for (int64_t o = begin; o < end; o++) {
-            const R *row = (const R *)j->x + lnt_axes_offset(&p->kept, o);
-            ((R *)j->y)[o] = NAME(finish)(p, NAME(along)(p, p->kind, row, p->inner, 0));
-        }
+        R *y = j->y;
+        for (int64_t o = begin; o < end; o++)
+            y[o] = NAME(along)(p, p->kind, (const R *)j->x + lnt_axes_offset(&p->kept, o), p->inner, 0);
+        NAME(finish)(p, y + begin, end - begin);
         return LNT_OK;
     }
     for (int64_t o = begin; o < end; o++) {
@@ -154,8 +172,7 @@ static void NAME(reduce_columns)(const lnt_reduce *p, const void *x, int64_t bas
     const bool together =
         p->dtype == NATIVE && ((kind == SUM && ROW(p)->sum_rows) || (kind == MAX && ROW(p)->max_rows));
     NAME(bundle) bundle = {.n = 0};
-    for (int64_t i = 0; i < n * fold; i++)
-        acc[i] = NAME(start)(p, kind);
+    lnt_fill(acc, n * fold, &(R){NAME(start)(p, kind)}, sizeof *acc);
     NAME(flush)(p, kind, &bundle, acc, 0);
     for (int64_t r = 0; r < p->n_outer_reduced; r++) {
         const int64_t first = base + lnt_axes_offset(&p->reduced, r);
@@ -175,29 +192,58 @@ static void NAME(reduce_columns)(const lnt_reduce *p, const void *x, int64_t bas
         NAME(join)(p, kind, acc, acc + i * n, n);
 }
 
+/* n short rows from element base on, side by side: turned they are columns. */
+static void NAME(reduce_turned)(const lnt_reduce *p, const void *x, int64_t base, int64_t n, unsigned kind,
+                                R *acc, const R *minus)
+{
+    R buffer[LNT_REDUCE_ROOM], turned[LNT_REDUCE_ROOM], part[BLOCK];
+    lnt_reduce columns = *p;
+    columns.dtype = NATIVE;
+    columns.rows = p->inner;
+    columns.inner = n;
+    columns.n_outer_reduced = 1;
+    for (int64_t r = 0; r < p->n_outer_reduced; r++) {
+        const int64_t at = base + lnt_axes_offset(&p->reduced, r);
+        lnt_turn(turned, NAME(fetch)(p, x, at, n * p->inner, kind, buffer), n, p->inner, sizeof *turned);
+        NAME(reduce_columns)(&columns, turned, 0, n, kind, r ? part : acc, minus);
+        if (r)
+            NAME(join)(p, kind, acc, part, n);
+    }
+}
+
+/* n results from element base on into acc, which has room for a block. */
+static void NAME(reduce_block)(const lnt_reduce *p, const void *x, int64_t base, int64_t n, R *acc)
+{
+    void (*const reduce)(const lnt_reduce *, const void *, int64_t, int64_t, unsigned, R *, const R *) =
+        p->way == TURNED ? NAME(reduce_turned) : NAME(reduce_columns);
+    R largest[BLOCK], minus[BLOCK];
+    if (p->kind == SUM_EXP) {
+        reduce(p, x, base, n, MAX, largest, NULL);
+        for (int64_t i = 0; i < n * p->fold; i++)
+            minus[i] = NAME(shift)(largest[i % n]);
+    }
+    reduce(p, x, base, n, p->kind, acc, minus);
+    NAME(finish)(p, acc, n);
+    for (int64_t i = 0; p->kind == SUM_EXP && i < n; i++)
+        acc[i] = largest[i] == minus[i] ? acc[i] + minus[i] : largest[i];
+}
+
 static lnt_status NAME(task_across)(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
 {
     const lnt_reduce_job *j = arg;
     const lnt_reduce *p = j->p;
-    const int64_t blocks = (p->inner + BLOCK - 1) / BLOCK;
+    const int64_t blocks = lnt_reduce_blocks(p);
+    const bool in_place = p->out_dtype == NATIVE && p->fold == 1;
     (void)k, (void)thread;
     for (int64_t item = begin; item < end; item++) {
-        const int64_t o = item / blocks, column = item % blocks * BLOCK;
-        const int64_t n = p->inner - column < BLOCK ? p->inner - column : BLOCK;
-        const int64_t base = lnt_axes_offset(&p->kept, o) + column;
-        R acc[BLOCK], largest[BLOCK], minus[BLOCK];
-        if (p->kind == SUM_EXP) {
-            NAME(reduce_columns)(p, j->x, base, n, MAX, largest, NULL);
-            for (int64_t i = 0; i < n * p->fold; i++)
-                minus[i] = NAME(shift)(largest[i % n]);
-        }
-        NAME(reduce_columns)(p, j->x, base, n, p->kind, acc, minus);
-        for (int64_t i = 0; i < n; i++) {
-            acc[i] = NAME(finish)(p, acc[i]);
-            if (p->kind == SUM_EXP)
-                acc[i] = largest[i] == minus[i] ? acc[i] + minus[i] : largest[i];
-        }
-        STORE(p, p->out_dtype, acc, lnt_element_at(j->y, p->out_dtype, o * p->inner + column), n);
+        R buffer[BLOCK];
+        const int64_t o = item / blocks, column = item % blocks * p->block;
+        const int64_t n = lnt_least(p->block, p->columns - column);
+        const int64_t base = lnt_axes_offset(&p->kept, o) + column * (p->way == TURNED ? p->inner : 1);
+        void *y = lnt_element_at(j->y, p->out_dtype, o * p->columns + column);
+        NAME(reduce_block)(p, j->x, base, n, in_place ? y : buffer);
+        if (!in_place)
+            STORE(p, p->out_dtype, buffer, y, n);
     }
     return LNT_OK;
 }

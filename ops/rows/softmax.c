@@ -2,6 +2,7 @@
 #include "ops/op.h"
 
 #include "base/lnt_assert.h"
+#include "ops/copy.h"
 #include "ops/rows/row.h"
 #include "ops/widen.h"
 

@@ -34,13 +34,9 @@ static void NAME(soft_columns)(const softmax *p, const R *x, R *y, int64_t apart
 static void NAME(short_rows)(const softmax *p, const R *x, R *y, int64_t w)
 {
     R from[SHORT * TRANSPOSED], to[SHORT * TRANSPOSED];
-    for (int64_t r = 0; r < w; r++)
-        for (int64_t i = 0; i < p->n; i++)
-            from[i * w + r] = x[r * p->n + i];
+    lnt_turn(from, x, w, p->n, sizeof *x);
     NAME(soft_columns)(p, from, to, w, w);
-    for (int64_t r = 0; r < w; r++)
-        for (int64_t i = 0; i < p->n; i++)
-            y[r * p->n + i] = to[i * w + r];
+    lnt_turn(y, to, p->n, w, sizeof *x);
 }
 
 static lnt_status NAME(rows)(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
