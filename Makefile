@@ -271,7 +271,7 @@ SPARE := $(if $(findstring x86_64,$(TARGET))$(findstring aarch64,$(TARGET)),$(fi
 # So is what runs once for a file, a session, a step or a run of pixels, and what few networks have.
 SPARE += base/file.c $(filter-out formats/hash.c,$(wildcard formats/*.c)) \
          $(patsubst %,runtime/%.c,control halves join load session model_info options resources request trace) \
-         $(foreach f,attention col2im conv conv_algorithm conv_depthwise conv_images conv_stem conv_transpose cumulative \
+         $(foreach f,attention conv conv_algorithm conv_depthwise conv_images conv_stem conv_transpose cumulative \
              det einsum einsum_product elementwise embed_layernorm expand fourier gemm_store gridsample half_step linear_attention \
              loss lpnorm nms op program_node random roialign row_fusion slice transpose trilu unique unpool \
              window_functions,$(wildcard ops/$(f).c ops/*/$(f).c))

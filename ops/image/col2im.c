@@ -1,59 +1,128 @@
 /* col2im.c — Col2Im: overlapping blocks summed back into an image. */
 #include "base/lnt_assert.h"
 #include "ops/data/data.h"
-#include "ops/number.h"
+#include "ops/vectorize.h"
+#include "ops/widen.h"
+
+#include <string.h>
 
 enum { AXES = LNT_MAX_RANK - 2 };
+
+/* Lines of blocks added to lines of an image, n elements each: the image's elements are `step` apart. */
+typedef struct span {
+    char *to;
+    const char *from;
+    int64_t n, step, lines, to_line, from_line; /* bytes from line to line */
+} span;
+
+typedef void (*add_fn)(const span *s);
 
 typedef struct col2im_params {
     unsigned axes;
     int64_t image[AXES], block[AXES], blocks[AXES]; /* blocks: how many fit along each axis */
     int64_t stride[AXES], dilation[AXES], pad[AXES];
     int64_t pixels, taps, columns; /* of one channel */
-    void (*plane)(const struct col2im_params *p, const void *src, void *dst);
+    int64_t size;                  /* bytes of an element */
+    add_fn add;
 } col2im_params;
 
-/* Column of the block whose tap lies on the pixel, or -1. */
-static int64_t column_of(const col2im_params *p, const int64_t *pixel, const int64_t *tap)
-{
-    int64_t column = 0;
-    for (unsigned i = 0; i < p->axes; i++) {
-        const int64_t at = pixel[i] + p->pad[i] - tap[i] * p->dilation[i];
-        if (at < 0 || at % p->stride[i] != 0 || at / p->stride[i] >= p->blocks[i])
-            return -1;
-        column = column * p->blocks[i] + at / p->stride[i];
-    }
-    return column;
-}
-
-/* Next position of an odometer over n. */
-static void step_on(unsigned axes, const int64_t *n, int64_t *at)
-{
-    for (unsigned i = axes; i-- > 0;) {
-        if (++at[i] < n[i])
-            return;
-        at[i] = 0;
-    }
-}
-
-#define X(DT, T, C, load, store, comparable)                                                                 \
-    static void plane_##DT(const col2im_params *p, const void *src, void *dst)                               \
+#define ADD(name, T)                                                                                         \
+    static void add_##name(const span *s)                                                                    \
     {                                                                                                        \
-        const T *x = src;                                                                                    \
-        int64_t pixel[AXES] = {0};                                                                           \
-        for (int64_t i = 0; i < p->pixels; i++, step_on(p->axes, p->image, pixel)) {                         \
-            int64_t tap[AXES] = {0};                                                                         \
-            C sum = 0;                                                                                       \
-            for (int64_t t = 0; t < p->taps; t++, step_on(p->axes, p->block, tap)) {                         \
-                const int64_t column = column_of(p, pixel, tap);                                             \
-                if (column >= 0)                                                                             \
-                    sum += load(x[t * p->columns + column]);                                                 \
-            }                                                                                                \
-            ((T *)dst)[i] = store(sum);                                                                      \
+        const int64_t n = s->n, step = s->step;                                                              \
+        for (int64_t l = 0; l < s->lines; l++) {                                                             \
+            T *to = (T *)(void *)(s->to + l * s->to_line);                                                   \
+            const T *from = (const T *)(const void *)(s->from + l * s->from_line);                           \
+            if (step == 1)                                                                                   \
+                LNT_INDEPENDENT for (int64_t i = 0; i < n; i++) to[i] = (T)(to[i] + from[i]);                \
+            else                                                                                             \
+                for (int64_t i = 0; i < n; i++)                                                              \
+                    to[i * step] = (T)(to[i * step] + from[i]);                                              \
         }                                                                                                    \
     }
-LNT_NUMBER_LIST(X)
-#undef X
+ADD(floats, float)
+ADD(doubles, double)
+ADD(bytes, uint8_t)
+ADD(shorts, uint16_t)
+ADD(words, uint32_t)
+ADD(longs, uint64_t)
+
+/* Integers wrap, whether they have a sign or not. */
+static add_fn add_of(lnt_dtype dtype)
+{
+    switch (dtype) {
+    case LNT_FLOAT: return add_floats;
+    case LNT_DOUBLE: return add_doubles;
+    case LNT_INT8:
+    case LNT_UINT8: return add_bytes;
+    case LNT_INT16:
+    case LNT_UINT16: return add_shorts;
+    case LNT_INT32:
+    case LNT_UINT32: return add_words;
+    case LNT_INT64:
+    case LNT_UINT64: return add_longs;
+    default: return NULL;
+    }
+}
+
+static int64_t ceil_div(int64_t a, int64_t b)
+{
+    return a > 0 ? (a - 1) / b + 1 : 0;
+}
+
+/* Next position of an odometer over [low, high); false when all have been. */
+static bool step_on(unsigned axes, const int64_t *low, const int64_t *high, int64_t *at)
+{
+    for (unsigned i = axes; i-- > 0;) {
+        if (++at[i] < high[i])
+            return true;
+        at[i] = low[i];
+    }
+    return false;
+}
+
+/* Adds one tap of all blocks, columns [columns], whose first pixel would be `origin` of the image. */
+static void add_tap(const col2im_params *p, const int64_t *origin, const char *columns, char *image)
+{
+    const unsigned last = p->axes - 1, line = last - 1;
+    int64_t low[AXES], high[AXES], at[AXES];
+    for (unsigned i = 0; i < p->axes; i++) {
+        low[i] = at[i] = ceil_div(-origin[i], p->stride[i]);
+        high[i] = ceil_div(p->image[i] - origin[i], p->stride[i]);
+        high[i] = high[i] < p->blocks[i] ? high[i] : p->blocks[i];
+        if (low[i] >= high[i])
+            return;
+    }
+    span s = {.n = high[last] - low[last],
+              .step = p->stride[last],
+              .lines = high[line] - low[line],
+              .to_line = p->stride[line] * p->image[last] * p->size,
+              .from_line = p->blocks[last] * p->size};
+    do {
+        int64_t column = 0, pixel = 0;
+        for (unsigned i = 0; i < p->axes; i++) {
+            column = column * p->blocks[i] + at[i];
+            pixel = pixel * p->image[i] + origin[i] + at[i] * p->stride[i];
+        }
+        s.from = columns + column * p->size;
+        s.to = image + pixel * p->size;
+        p->add(&s);
+    } while (step_on(line, low, high, at));
+}
+
+/* One channel: columns [taps][columns] to the image's pixels. */
+static void add_plane(const col2im_params *p, const char *columns, char *image)
+{
+    const int64_t first[AXES] = {0};
+    int64_t tap[AXES] = {0}, origin[AXES];
+    memset(image, 0, (size_t)(p->pixels * p->size));
+    do {
+        for (unsigned i = 0; i < p->axes; i++)
+            origin[i] = tap[i] * p->dilation[i] - p->pad[i];
+        add_tap(p, origin, columns, image);
+        columns += p->columns * p->size;
+    } while (step_on(p->axes, first, p->block, tap));
+}
 
 /* Image, block and attributes; LNT_UNKNOWN if the first two are not known. */
 static lnt_status read_geometry(lnt_site *site, col2im_params *p)
@@ -118,42 +187,56 @@ typedef struct col2im_job {
     const col2im_params *p;
     const char *src;
     char *dst;
-    int64_t size;
 } col2im_job;
 
 static lnt_status col2im_planes(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
 {
-    (void)k;
     (void)thread;
     const col2im_job *job = arg;
     const col2im_params *p = job->p;
-    for (int64_t i = begin; i < end; i++)
-        p->plane(p, job->src + i * p->taps * p->columns * job->size, job->dst + i * p->pixels * job->size);
+    for (int64_t i = begin; i < end; i++) {
+        add_plane(p, job->src + i * p->taps * p->columns * p->size, job->dst + i * p->pixels * p->size);
+        LNT_TRY(lnt_poll(k));
+    }
     return LNT_OK;
 }
 
 static lnt_status run_col2im(lnt_kernel *k, const lnt_step *s)
 {
-    LNT_ASSERT(s->out[0]->rank >= 3 && s->in[0]->dtype == s->out[0]->dtype);
-    col2im_job job = {s->params, lnt_in(k, s, 0), lnt_out(k, s, 0), (int64_t)lnt_element_size(s->in[0])};
+    col2im_job job = {s->params, lnt_in(k, s, 0), lnt_out(k, s, 0)};
     const lnt_operand *out = s->out[0];
-    return lnt_parallel(k, out->dims[0] * out->dims[1], lnt_grain(job.p->pixels * job.p->taps * job.size),
+    LNT_ASSERT(out->rank >= 3 && job.p->add);
+    return lnt_parallel(k, out->dims[0] * out->dims[1], lnt_grain(job.p->columns * job.p->taps * job.p->size),
                         col2im_planes, &job);
+}
+
+/* Images of one axis are one line. */
+static void make_lines(col2im_params *p)
+{
+    int64_t *const extents[] = {p->image, p->block, p->blocks, p->stride, p->dilation, p->pad};
+    for (unsigned i = 0; i < sizeof extents / sizeof *extents; i++) {
+        extents[i][1] = extents[i][0];
+        extents[i][0] = 1;
+    }
+    p->pad[0] = 0;
+    p->axes = 2;
 }
 
 lnt_status lnt_bind_col2im(lnt_site *site)
 {
+    const lnt_dtype dtype = (lnt_dtype)site->in[0]->dtype;
+    const bool widened = dtype == LNT_FLOAT16 || dtype == LNT_BFLOAT16;
+    const lnt_dtype summed = widened ? LNT_FLOAT : dtype;
     col2im_params *p = lnt_bind_params(site, sizeof *p);
     if (!p)
         return LNT_E_MEMORY;
     LNT_TRY(read_geometry(site, p));
-    switch (site->in[0]->dtype) {
-#define X(DT, T, C, load, store, comparable)                                                                 \
-    case LNT_##DT: p->plane = plane_##DT; break;
-        LNT_NUMBER_LIST(X)
-#undef X
-    default: return lnt_bind_unsupported_type(site, (lnt_dtype)site->in[0]->dtype);
-    }
+    if (p->axes == 1)
+        make_lines(p);
+    p->add = add_of(summed);
+    if (!p->add)
+        return lnt_bind_unsupported_type(site, dtype);
+    p->size = (int64_t)lnt_dtype_size(summed);
     site->step->run = run_col2im;
-    return LNT_OK;
+    return widened ? lnt_bind_widened(site, 1, 1) : LNT_OK;
 }

@@ -3,6 +3,8 @@ type): random shapes of rank 0 to 6, empty tensors, negative axes and indices, e
 
 A test makes many one-node cases from its seed and checks them as one model, whose outputs are theirs."""
 
+import math
+
 import numpy as np
 import pytest
 from onnx import helper, numpy_helper
@@ -402,14 +404,15 @@ def gen_einsum(rng):
 
 
 def gen_col2im(rng):
-    image, block = [int(v) for v in rng.integers(4, 7, 2)], [int(v) for v in rng.integers(1, 4, 2)]
-    strides, dilations = ([int(v) for v in rng.integers(1, 3, 2)] for _ in range(2))
-    pads = [int(v) for v in rng.integers(0, 2, 4)]
-    blocks = [(image[i] + pads[i] + pads[i + 2] - dilations[i] * (block[i] - 1) - 1) // strides[i] + 1
-              for i in range(2)]
+    """Floats along other than two axes, which onnxruntime adds up in other places than onnx's reference, are left out."""
+    n = int(rng.integers(1, 4))
+    image, block = [int(v) for v in rng.integers(4, 9, n)], [int(v) for v in rng.integers(1, 4, n)]
+    strides, dilations = ([int(v) for v in rng.integers(1, 3, n)] for _ in range(2))
+    pads = [int(v) for v in rng.integers(0, 3, 2 * n)]
+    blocks = [(image[i] + pads[i] + pads[i + n] - dilations[i] * (block[i] - 1) - 1) // strides[i] + 1 for i in range(n)]
     if min(blocks) < 1:
         return gen_col2im(rng)
-    x = tensor(rng, [2, 3 * block[0] * block[1], blocks[0] * blocks[1]], np.float32)
+    x = tensor(rng, [2, 3 * math.prod(block), math.prod(blocks)], pick(rng, NUMBERS if n == 2 else INTEGERS))
     return Case("Col2Im", [x, ints(image), ints(block)], pads=pads, strides=strides, dilations=dilations)
 
 
