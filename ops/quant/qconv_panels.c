@@ -4,6 +4,9 @@
 
 #include "base/checked.h"
 #include "base/lnt_assert.h"
+#include "ops/vectorize.h"
+
+#include <string.h>
 
 static void rows_of(const lnt_qgemm_call *call, int64_t group, lnt_qrow_set *set)
 {
@@ -65,8 +68,8 @@ static void store_quantized(const lnt_qgemm_call *call, const lnt_qrow_set *set,
     const lnt_qconv *p = j->p;
     const int64_t first = panel * LNT_QPANEL, left = call->plan->columns - first,
                   columns = left < LNT_QPANEL ? left : LNT_QPANEL;
-    uint8_t bytes[LNT_QROWS_MAX * LNT_QPANEL];
-    int64_t dense[LNT_QROWS_MAX];
+    uint8_t bytes[LNT_QROWS_BLOCK * LNT_QPANEL];
+    int64_t dense[LNT_QROWS_BLOCK];
     for (unsigned i = 0; p->y_plain && i < n; i++)
         dense[i] = i * LNT_QPANEL;
     lnt_requantize_tile tile = requantize_tile(call, set, from, n, product, panel, (unsigned)columns);
@@ -78,6 +81,52 @@ static void store_quantized(const lnt_qgemm_call *call, const lnt_qrow_set *set,
         store_planes(j, set->first + from, n, product * call->plan->columns + first, columns, bytes);
 }
 
+typedef int32_t quad __attribute__((vector_size(16)));
+
+/* Four rows of a panel's accumulators, plus acc_bias, to columns `plane` apart. */
+static void turn_quads(const int32_t *acc, const int32_t *acc_bias, int32_t *y, int64_t plane)
+{
+    quad a[4], b[4], bias;
+    memcpy(&bias, acc_bias, sizeof bias);
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; i++) {
+        memcpy(&a[i], acc + i * LNT_QPANEL, sizeof a[i]);
+        a[i] += bias;
+    }
+#pragma GCC unroll 2
+    for (int i = 0; i < 2; i++) {
+        b[2 * i] = __builtin_shufflevector(a[i], a[i + 2], 0, 4, 1, 5);
+        b[2 * i + 1] = __builtin_shufflevector(a[i], a[i + 2], 2, 6, 3, 7);
+    }
+#pragma GCC unroll 2
+    for (int i = 0; i < 2; i++) {
+        a[2 * i] = __builtin_shufflevector(b[i], b[i + 2], 0, 4, 1, 5);
+        a[2 * i + 1] = __builtin_shufflevector(b[i], b[i + 2], 2, 6, 3, 7);
+    }
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; i++)
+        memcpy(y + i * plane, &a[i], sizeof a[i]);
+}
+
+/* y[c * plane + r] = acc[r][c] + acc_bias[c]; the last squares begin early enough to be whole. */
+static void turn_panel(const int32_t *acc, const int32_t *acc_bias, int64_t rows, int64_t columns, int32_t *y,
+                       int64_t plane)
+{
+    if (rows < 4 || columns < 4) {
+        for (int64_t c = 0; c < columns; c++)
+            for (int64_t r = 0; r < rows; r++)
+                y[c * plane + r] = (int32_t)((uint32_t)acc[r * LNT_QPANEL + c] + (uint32_t)acc_bias[c]);
+        return;
+    }
+    for (int64_t i = 0; i < columns; i += 4) {
+        const int64_t c = i + 4 <= columns ? i : columns - 4;
+        for (int64_t j = 0; j < rows; j += 4) {
+            const int64_t r = j + 4 <= rows ? j : rows - 4;
+            turn_quads(acc + r * LNT_QPANEL + c, acc_bias + c, y + c * plane + r, plane);
+        }
+    }
+}
+
 /* ConvInteger: the accumulators themselves, in ONNX order. */
 static void store_ints(const lnt_qgemm_call *call, const lnt_qrow_set *set, unsigned from, unsigned n,
                        int64_t product, int64_t panel, int32_t *acc)
@@ -87,14 +136,15 @@ static void store_ints(const lnt_qgemm_call *call, const lnt_qrow_set *set, unsi
     const int64_t first = panel * LNT_QPANEL, at = (product * call->plan->panels + panel) * LNT_QPANEL;
     const int64_t left = call->plan->columns - first, columns = left < LNT_QPANEL ? left : LNT_QPANEL;
     const int64_t plane = lnt_volume(p->w.out), column = product * call->plan->columns + first;
-    for (unsigned i = 0; i < n; i++) {
-        const int64_t row = set->first + from + i, image = row / plane;
-        const uint32_t total = j->requant.zeros ? (uint32_t)set->sum[from + i] : 0;
-        int32_t *y = (int32_t *)(void *)j->y + (image * p->filters + column) * plane + row % plane;
-        for (int64_t c = 0; c < columns; c++)
-            y[c * plane] =
-                (int32_t)((uint32_t)acc[i * LNT_QPANEL + c] + (uint32_t)j->requant.acc_bias[at + c] -
-                          total * (uint32_t)j->requant.zero[at + c]);
+    for (unsigned i = 0; j->requant.zeros && i < n; i++)
+        LNT_INDEPENDENT for (int c = 0; c < LNT_QPANEL; c++) acc[i * LNT_QPANEL + c] =
+            (int32_t)((uint32_t)acc[i * LNT_QPANEL + c] -
+                      (uint32_t)set->sum[from + i] * (uint32_t)j->requant.zero[at + c]);
+    for (int64_t i = 0, rows; i < n; i += rows) {
+        const int64_t row = set->first + from + i, image = row / plane, pixel = row % plane;
+        rows = plane - pixel < n - i ? plane - pixel : n - i;
+        turn_panel(acc + i * LNT_QPANEL, j->requant.acc_bias + at, rows, columns,
+                   (int32_t *)(void *)j->y + (image * p->filters + column) * plane + pixel, plane);
     }
 }
 
@@ -117,5 +167,6 @@ void lnt_qconv_bind_panels(const lnt_site *site, lnt_qconv *p)
     lnt_qgemm_plan_weights(plan, &p->record, site->in[p->w_in]);
     lnt_qgemm_plan_runs(plan, p->images.run_offset, p->images.runs);
     plan->rows = p->batch * lnt_volume(p->w.out);
+    plan->whole_blocks = !p->linear || p->y_plain;
     plan->moved = p->images.direct && p->x_signed;
 }

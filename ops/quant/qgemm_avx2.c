@@ -10,7 +10,7 @@
 #include <string.h>
 
 /* Half a panel of 6 rows keeps 12 accumulators in registers; CHUNK quads of the rows are widened at a time. */
-enum { ROWS = 6, HALF = 8, CHUNK = 128 };
+enum { ROWS = 6, HALF = 8, CHUNK = 128, PANELS = 4 };
 _Static_assert(LNT_QPANEL == 2 * HALF, "this level's tile is two halves of 8 columns");
 
 typedef struct wide_rows {
@@ -50,42 +50,44 @@ half_tile(unsigned rows, const wide_rows *a, const int8_t *panel, int64_t quads,
     }
 }
 
-static void widen(const uint8_t *src, int16_t *dst, int64_t n)
+/* n quads. */
+static inline void widen(const uint8_t *src, int16_t *dst, int64_t n)
 {
-    int64_t i = 0;
-    for (; i + 16 <= n; i += 16)
-        _mm256_storeu_si256((__m256i *)(dst + i),
-                            _mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)(src + i))));
-    for (; i < n; i++)
-        dst[i] = src[i];
+    for (; n >= 4; n -= 4, src += 16, dst += 16)
+        _mm256_storeu_si256((__m256i *)dst, _mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)src)));
+    for (int four; n > 0; n--, src += 4, dst += 4) {
+        memcpy(&four, src, sizeof four);
+        _mm_storel_epi64((__m128i *)dst, _mm_cvtepu8_epi16(_mm_cvtsi32_si128(four)));
+    }
 }
 
-/* Runs of taps are widened one after the other until CHUNK quads are together. */
+/* Runs of taps are widened one after the other until CHUNK quads are together, for all panels. */
 static inline __attribute__((always_inline)) void tile_of(unsigned rows, const lnt_qproduct *p)
 {
     wide_rows wide;
     const int64_t quads = p->taps * p->quads;
     int64_t tap = 0, at = 0; /* of the next quad to be widened */
-    memset(p->c[0], 0, (size_t)rows * LNT_QPANEL * sizeof *p->c[0]);
-    for (int64_t q = 0; q < quads; q += CHUNK) {
+    for (int64_t q = 0; q == 0 || q < quads; q += CHUNK) {
         const int64_t n = quads - q < CHUNK ? quads - q : CHUNK;
-        const int8_t *b = p->panel[0] + q * 4 * LNT_QPANEL;
         for (int64_t done = 0, run; done < n; done += run) {
             run = p->quads - at < n - done ? p->quads - at : n - done;
             for (unsigned r = 0; r < rows; r++)
-                widen(p->a[r] + p->tap_offset[tap] + 4 * at, wide.row[r] + 4 * done, 4 * run);
+                widen(p->a[r] + p->tap_offset[tap] + 4 * at, wide.row[r] + 4 * done, run);
             at += run;
             if (at == p->quads) {
                 at = 0;
                 tap++;
             }
         }
-        half_tile(rows, &wide, b, n, p->c[0], q > 0);
-        half_tile(rows, &wide, b + 4 * HALF, n, p->c[0] + HALF, q > 0);
+        for (unsigned i = 0; i < p->panels; i++) {
+            const int8_t *b = p->panel[i] + q * 4 * LNT_QPANEL;
+            half_tile(rows, &wide, b, n, p->c[i], q > 0);
+            half_tile(rows, &wide, b + 4 * HALF, n, p->c[i] + HALF, q > 0);
+        }
     }
 }
 
 #include "ops/quant/qgemm_by_rows.inc.h"
 
 const lnt_qgemm_kernels lnt_qgemm_avx2 = {
-    .rows = ROWS, .rows_by = 1, .panels = 1, .tile = tile, .depthwise = depthwise};
+    .rows = ROWS, .rows_by = 1, .panels = PANELS, .fewer_panels = true, .tile = tile, .depthwise = depthwise};

@@ -160,7 +160,7 @@ static void run_block(const lnt_qgemm_call *call, const lnt_qrow_set *set, const
     const int64_t first_of_product = (p->b_product ? p->b_product[product] : product) * p->panels;
     const unsigned most = p->kernels->panels;
     const int32_t *sums = (const int32_t *)(const void *)(call->b + p->sums_at);
-    int32_t acc[LNT_QPANELS_MAX][LNT_QROWS_MAX * LNT_QPANEL];
+    int32_t acc[LNT_QPANELS_MAX][LNT_QROWS_BLOCK * LNT_QPANEL];
     lnt_qproduct tile = {.tap_offset = p->run_offset,
                          .taps = p->runs,
                          .quads = p->row_bytes / 4 / p->runs,
@@ -171,10 +171,8 @@ static void run_block(const lnt_qgemm_call *call, const lnt_qrow_set *set, const
         tile.panels = end_panel - panel >= most  ? most
                       : p->kernels->fewer_panels ? (unsigned)(end_panel - panel)
                                                  : 1;
-        for (unsigned i = 0; i < tile.panels; i++) {
+        for (unsigned i = 0; i < tile.panels; i++)
             tile.panel[i] = call->b + (first_of_product + panel + i) * panel_bytes;
-            tile.c[i] = acc[i];
-        }
         tile.sums = sums + (first_of_product + panel) * LNT_QPANEL;
         const bool at_once = requantizes_at_once(call, set, product, panel, tile.panels, &requantize);
         tile.requantize = at_once ? &requantize : NULL;
@@ -187,10 +185,14 @@ static void run_block(const lnt_qgemm_call *call, const lnt_qrow_set *set, const
                              : NULL;
             if (at_once)
                 requantize.out = set->out + at;
+            for (unsigned i = 0; i < tile.panels; i++)
+                tile.c[i] = acc[i] + (p->whole_blocks ? at * LNT_QPANEL : 0);
             p->kernels->tile(&tile);
-            for (unsigned i = 0; i < tile.panels && !at_once; i++)
+            for (unsigned i = 0; i < tile.panels && !at_once && !p->whole_blocks; i++)
                 p->store(call, set, at, tile.rows, product, panel + i, acc[i]);
         }
+        for (unsigned i = 0; i < tile.panels && p->whole_blocks; i++)
+            p->store(call, set, 0, set->n, product, panel + i, acc[i]);
     }
 }
 
