@@ -234,27 +234,44 @@ static void check_pixels(bench *t)
     t->n = n;
 }
 
-/* Windows over a row, and the columns' extremes taken row by row. */
-static void check_windows(bench *t)
+/* Windows over two lines that are joined, or over one that is. */
+static void check_lines(bench *t)
+{
+    const int64_t n = t->n, inside = below(t, 3), stride = 1 + below(t, 5), taps = 1 + below(t, 4),
+                  dilation = 1 + below(t, 3);
+    const int64_t in = n - inside - LNT_POOL_SLACK, lines = below(t, 3);
+    const int64_t last = (in - (taps - 1) * dilation - 1) / stride, begin = below(t, 3);
+    lnt_pool_lines w = {in, inside, begin, last + 1, stride, taps, dilation, 1, 0, 0};
+    if (in <= (taps - 1) * dilation || last < begin || !t->pool->max_window)
+        return;
+    const struct {
+        const char *name;
+        double tolerance, units;
+    } of[] = {{"max_window", 0, 0}, {"sum_window", 12, 16}};
+    for (unsigned sums = 0; sums < 2; sums++) {
+        fill(t, &t->x, 2, true);
+        fill(t, &t->a, 2, true);
+        fill(t, &t->b, 2, true);
+        fill(t, &t->c, 2, false);
+        const float *from[] = {t->a.f, t->b.f};
+        const double *judge[] = {t->a.d, t->b.d};
+        fill(t, &t->y, 2, false);
+        if (sums) {
+            t->pool->sum_window(&w, from, lines, t->x.f, t->y.f, 0.25f, t->c.f);
+            lnt_pool_double.sum_window(&w, judge, lines, t->x.d, t->y.d, 0.25, t->c.d);
+        } else {
+            t->pool->max_window(&w, from, lines, t->x.f, t->y.f);
+            lnt_pool_double.max_window(&w, judge, lines, t->x.d, t->y.d);
+        }
+        compare_rows(t, of[sums].name, &t->y, of[sums].tolerance, of[sums].units);
+    }
+}
+
+/* The columns' extremes taken row by row. */
+static void check_joins(bench *t)
 {
     const lnt_row_kernels *k = t->kernels;
-    const int64_t stride = 1 + below(t, 3), taps = 1 + below(t, 4), dilation = 1 + below(t, 3), n = t->n;
-    t->n = (n - (taps - 1) * dilation - LNT_POOL_SLACK) / stride;
-    if (t->n > 0 && t->pool->max_window) {
-        const int64_t out = t->n;
-        t->n = n;
-        fill(t, &t->x, 2, true);
-        t->n = out;
-        fill(t, &t->y, 2, false);
-        t->pool->max_window(t->x.f, t->y.f, out, stride, taps, dilation);
-        lnt_pool_double.max_window(t->x.d, t->y.d, out, stride, taps, dilation);
-        compare_rows(t, "max_window", &t->y, 0, 0);
-        fill(t, &t->y, 2, false);
-        t->pool->sum_window(t->x.f, t->y.f, out, stride, taps, dilation);
-        lnt_pool_double.sum_window(t->x.d, t->y.d, out, stride, taps, dilation);
-        compare_rows(t, "sum_window", &t->y, 5, 8);
-    }
-    t->n = n;
+    const int64_t n = t->n;
     fill(t, &t->x, 2, true);
     fill(t, &t->a, 2, true);
     fill(t, &t->y, 2, false);
@@ -295,8 +312,10 @@ static void check_rotate_halves(bench *t)
     t->kernels->rotate_halves(t->y.f, t->a.f, t->b.f, t->y.f, n);
     for (int64_t i = 0; i < n; i++) {
         const double c = t->a.d[i], s = t->b.d[i], x = t->x.d[i], mate = t->x.d[n + i];
-        compare(t, "rotate_halves", i, t->y.f[i], c * x - s * mate, 4 * unit * (fabs(c * x) + fabs(s * mate)));
-        compare(t, "rotate_halves", n + i, t->y.f[n + i], s * x + c * mate, 4 * unit * (fabs(s * x) + fabs(c * mate)));
+        compare(t, "rotate_halves", i, t->y.f[i], c * x - s * mate,
+                4 * unit * (fabs(c * x) + fabs(s * mate)));
+        compare(t, "rotate_halves", n + i, t->y.f[n + i], s * x + c * mate,
+                4 * unit * (fabs(s * x) + fabs(c * mate)));
     }
     guards(t, &t->y, "rotate_halves");
 }
@@ -463,7 +482,8 @@ lnt_status lnt_check_row(lnt_level level, uint64_t seed, lnt_check_report *r)
             check_largest(t);
         if (t->int8 && t->int8->look_up)
             check_look_up(t);
-        check_windows(t);
+        check_lines(t);
+        check_joins(t);
         check_pixels(t);
         if (t->kernels->rotate_halves)
             check_rotate_halves(t);

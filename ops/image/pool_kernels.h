@@ -9,20 +9,31 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Rows of outputs of plain images, whose windows cover as many lines each. */
+typedef struct lnt_pool_lines {
+    int64_t in, inside; /* elements of a line; of acc before it: padding */
+    int64_t begin, end; /* outputs of a row */
+    int64_t stride, taps, dilation;
+    int64_t rows, line_step, y_step; /* elements from the lines and outputs of a row to those of the next */
+} lnt_pool_lines;
+
 /* Rows are n elements, element-aligned; a maximum is NaN if an element is. */
-#define LNT_POOL_FIELDS(R)                                                                                   \
-    /* y[o] = largest or sum of x[o * stride + t * dilation], t < taps. Up to LNT_POOL_SLACK elements behind \
-     * the last may be read. */                                                                              \
-    void (*max_window)(const R *x, R *y, int64_t n, int64_t stride, int64_t taps, int64_t dilation);         \
-    void (*sum_window)(const R *x, R *y, int64_t n, int64_t stride, int64_t taps, int64_t dilation);         \
+#define LNT_POOL_FIELDS(R)                                                                                       \
+    /* For each row r, the lines of its windows are joined, acc[inside + i] = largest or sum of                \
+     * lines[l][r * line_step + i], l < n_lines, i < in (acc as it is where there is none), then neighbors:   \
+     * y[r * y_step + o] = largest or sum of acc[o * stride + t * dilation], t < taps, for begin <= o < end; of sums \
+     * times factor * share[o]. acc may be read as far as LNT_POOL_SLACK elements behind the last. */ \
+    void (*max_window)(const lnt_pool_lines *w, const R *const *lines, int64_t n_lines, R *acc, R *y);           \
+    void (*sum_window)(const lnt_pool_lines *w, const R *const *lines, int64_t n_lines, R *acc, R *y,            \
+                       R factor, const R *share);                                                                \
     /* y[o * y_step + i] = largest or sum of lines[l][o * step + t * tap_step + i], l < n_lines, t < taps,   \
-     * both above 0, for o < outputs: windows of pixels of n channels */                                     \
-    void (*max_pixels)(const R *const *lines, int64_t n_lines, int64_t taps, int64_t tap_step, R *y,         \
-                       int64_t y_step, int64_t outputs, int64_t step, int64_t n);                            \
-    void (*sum_pixels)(const R *const *lines, int64_t n_lines, int64_t taps, int64_t tap_step, R *y,         \
+     * both above 0, for o < outputs: windows of pixels of n channels */   \
+    void (*max_pixels)(const R *const *lines, int64_t n_lines, int64_t taps, int64_t tap_step, R *y,             \
+                       int64_t y_step, int64_t outputs, int64_t step, int64_t n);                                \
+    void (*sum_pixels)(const R *const *lines, int64_t n_lines, int64_t taps, int64_t tap_step, R *y,             \
                        int64_t y_step, int64_t outputs, int64_t step, int64_t n);
 
-enum { LNT_POOL_SLACK = 32 };
+enum { LNT_POOL_SLACK = 64 };
 
 /* NULL in trimmed libraries without operators that ask for them. */
 typedef struct lnt_pool_kernels {

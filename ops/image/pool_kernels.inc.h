@@ -6,52 +6,195 @@
 
 enum { VL = LNT_VL };
 
-/* Lanes 0, 2, 4, ... of a and b. */
-LNT_INLINE vf even_lanes(vf a, vf b)
-{
+/* Lanes 0, 2, 4, ... of a and b, and lanes 0, 3, 6, ... of a, b and c. */
 #if LNT_VL == 16
+LNT_INLINE vf every_second(vf a, vf b)
+{
     return __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
-#elif LNT_VL == 8
-    return __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14);
-#elif LNT_VL == 4
-    return __builtin_shufflevector(a, b, 0, 2, 4, 6);
-#else
-    (void)b;
-    return a;
-#endif
 }
 
-/* Past the last window whole vectors are read: see ops/image/pool_kernels.h. */
-#define WINDOW(name, start, pick)                                                                            \
-    static void name(const float *x, float *y, int64_t n, int64_t stride, int64_t taps, int64_t dilation)    \
+LNT_INLINE vf every_third(vf a, vf b, vf c)
+{
+    const vf ab = __builtin_shufflevector(a, b, 0, 3, 6, 9, 12, 15, 18, 21, 24, 27, 30, 0, 0, 0, 0, 0);
+    return __builtin_shufflevector(ab, c, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 17, 20, 23, 26, 29);
+}
+#elif LNT_VL == 8
+LNT_INLINE vf every_second(vf a, vf b)
+{
+    const vf ab = __builtin_shufflevector(a, b, 0, 2, 8, 10, 4, 6, 12, 14); /* an instruction, and another */
+    return __builtin_shufflevector(ab, ab, 0, 1, 4, 5, 2, 3, 6, 7);
+}
+
+LNT_INLINE vf every_third(vf a, vf b, vf c)
+{
+    const vf ab = __builtin_shufflevector(a, b, 0, 9, 2, 3, 12, 5, 6,
+                                          15), /* of each lane the one that has it */
+        abc = __builtin_shufflevector(ab, c, 0, 1, 10, 3, 4, 13, 6, 7);
+    return __builtin_shufflevector(abc, abc, 0, 3, 6, 1, 4, 7, 2, 5);
+}
+#elif LNT_VL == 4
+LNT_INLINE vf every_second(vf a, vf b)
+{
+    return __builtin_shufflevector(a, b, 0, 2, 4, 6);
+}
+
+LNT_INLINE vf every_third(vf a, vf b, vf c)
+{
+    const vf ab = __builtin_shufflevector(a, b, 0, 3, 6, 6);
+    return __builtin_shufflevector(ab, c, 0, 1, 2, 5);
+}
+#else
+LNT_INLINE vf every_second(vf a, vf b)
+{
+    (void)b;
+    return a;
+}
+
+LNT_INLINE vf every_third(vf a, vf b, vf c)
+{
+    (void)b, (void)c;
+    return a;
+}
+#endif
+
+enum { STRIDE_MAX = 4 };
+_Static_assert(LNT_POOL_SLACK >= STRIDE_MAX * VL, "whole vectors are read past the last window");
+
+/* x[i * stride], i < VL, stride <= STRIDE_MAX */
+LNT_INLINE vf load_strided(const float *x, int64_t stride)
+{
+    const vf a = v_load(x);
+    if (stride == 1)
+        return a;
+    const vf b = v_load(x + VL);
+    if (stride == 2)
+        return every_second(a, b);
+    const vf c = v_load(x + 2 * VL);
+    return stride == 3 ? every_third(a, b, c)
+                       : every_second(every_second(a, b), every_second(c, v_load(x + 3 * VL)));
+}
+
+/* For a row's last vector, at i of elements [first, n): it begins where it is whole, if one can be. */
+LNT_INLINE int64_t last_vector(int64_t first, int64_t n, unsigned *lanes)
+{
+    *lanes = n - first < VL ? (unsigned)(n - first) : VL;
+    return n - *lanes;
+}
+
+/* Lines joined into y, which has n elements; neighbors of x to outputs. Where what is usual is a constant, loops
+ * unroll. */
+#define WINDOW(name, pick)                                                                                   \
+    LNT_INLINE vf lines_##name(const float *const *lines, const int64_t n_lines, int64_t at, unsigned lanes) \
     {                                                                                                        \
-        int64_t o = 0;                                                                                       \
-        for (; stride <= 2 && o < n; o += VL) {                                                              \
-            const float *from = x + o * stride;                                                              \
-            vf acc = v_splat(start);                                                                         \
-            for (int64_t t = 0; t < taps; t++, from += dilation) {                                           \
-                vf v = v_load(from);                                                                         \
-                if (stride == 2)                                                                             \
-                    v = even_lanes(v, v_load(from + VL));                                                    \
-                acc = pick(acc, v);                                                                          \
-            }                                                                                                \
-            store(y + o, acc, n - o < VL ? (unsigned)(n - o) : VL);                                          \
+        vf all = load(lines[0] + at, lanes);                                                                 \
+        UNROLL_FOR(2, int64_t l = 1; l < n_lines; l++)                                                       \
+            all = pick(all, load(lines[l] + at, lanes));                                                     \
+        return all;                                                                                          \
+    }                                                                                                        \
+                                                                                                             \
+    LNT_INLINE void join_##name(const float *const *lines, const int64_t n_lines, int64_t at, float *y,      \
+                                int64_t n)                                                                   \
+    {                                                                                                        \
+        int64_t i = 0;                                                                                       \
+        for (; i + VL <= n; i += VL)                                                                         \
+            v_store(y + i, lines_##name(lines, n_lines, at + i, VL));                                        \
+        if (i < n) {                                                                                         \
+            unsigned lanes;                                                                                  \
+            i = last_vector(0, n, &lanes);                                                                   \
+            store(y + i, lines_##name(lines, n_lines, at + i, lanes), lanes);                                \
         }                                                                                                    \
-        for (; o < n; o++) {                                                                                 \
-            vf acc = v_splat(start);                                                                         \
-            for (int64_t t = 0; t < taps; t++)                                                               \
-                acc = pick(acc, v_splat(x[o * stride + t * dilation]));                                      \
-            y[o] = v_first(acc);                                                                             \
+    }                                                                                                        \
+                                                                                                             \
+    LNT_INLINE vf taps_##name(const float *x, const int64_t stride, const int64_t taps, int64_t dilation)    \
+    {                                                                                                        \
+        vf all = load_strided(x, stride);                                                                    \
+        UNROLL_FOR(2, int64_t t = 1; t < taps; t++)                                                          \
+            all = pick(all, load_strided(x += dilation, stride));                                            \
+        return all;                                                                                          \
+    }                                                                                                        \
+                                                                                                             \
+    LNT_INLINE void neighbors_##name(const lnt_pool_lines *w, const float *x, float *y,                      \
+                                     const int64_t stride, const int64_t taps, const float *share,           \
+                                     vf factor)                                                              \
+    {                                                                                                        \
+        const int64_t end = w->end, dilation = w->dilation;                                                  \
+        int64_t o = w->begin;                                                                                \
+        for (; o + VL <= end; o += VL) {                                                                     \
+            const vf all = taps_##name(x + o * stride, stride, taps, dilation);                              \
+            v_store(y + o, share ? all * (factor * v_load(share + o)) : all);                                \
+        }                                                                                                    \
+        if (o < end) {                                                                                       \
+            unsigned lanes;                                                                                  \
+            o = last_vector(w->begin, end, &lanes);                                                          \
+            const vf all = taps_##name(x + o * stride, stride, taps, dilation);                              \
+            store(y + o, share ? all * (factor * load(share + o, lanes)) : all, lanes);                      \
+        }                                                                                                    \
+    }                                                                                                        \
+                                                                                                             \
+    static __attribute__((noinline)) void far_##name(const lnt_pool_lines *w, const float *x, float *y,      \
+                                                     const float *share, vf factor)                          \
+    {                                                                                                        \
+        for (int64_t o = w->begin; o < w->end; o++) {                                                        \
+            const float *from = x + o * w->stride;                                                           \
+            vf all = v_splat(*from);                                                                         \
+            for (int64_t t = 1; t < w->taps; t++)                                                            \
+                all = pick(all, v_splat(*(from += w->dilation)));                                            \
+            y[o] = v_first(share ? all * (factor * v_splat(share[o])) : all);                                \
+        }                                                                                                    \
+    }                                                                                                        \
+                                                                                                             \
+    LNT_INLINE void name(const lnt_pool_lines *w, const float *const *lines, int64_t n_lines, float *acc,    \
+                         float *y, float factor, const float *share)                                         \
+    {                                                                                                        \
+        float *inside = acc + w->inside;                                                                     \
+        for (int64_t r = 0, at = 0; r < w->rows; r++, at += w->line_step, y += w->y_step) {                  \
+            if (USUAL && n_lines == 2)                                                                       \
+                join_##name(lines, 2, at, inside, w->in);                                                    \
+            else if (USUAL && n_lines == 3)                                                                  \
+                join_##name(lines, 3, at, inside, w->in);                                                    \
+            else if (n_lines)                                                                                \
+                join_##name(lines, n_lines, at, inside, w->in);                                              \
+            if (USUAL && w->stride == 1 && w->taps == 3)                                                     \
+                neighbors_##name(w, acc, y, 1, 3, share, v_splat(factor));                                   \
+            else if (USUAL && w->stride == 2 && w->taps == 2)                                                \
+                neighbors_##name(w, acc, y, 2, 2, share, v_splat(factor));                                   \
+            else if (USUAL && w->stride == 2 && w->taps == 3)                                                \
+                neighbors_##name(w, acc, y, 2, 3, share, v_splat(factor));                                   \
+            else if (w->stride <= STRIDE_MAX)                                                                \
+                neighbors_##name(w, acc, y, w->stride, w->taps, share, v_splat(factor));                     \
+            else                                                                                             \
+                far_##name(w, acc, y, share, v_splat(factor));                                               \
         }                                                                                                    \
     }
+
+/* Are there kernels for the usual windows? */
+#if defined(LNT_SIMD_NEON) || LNT_VL > 4
+enum { USUAL = 1 };
+#else
+enum { USUAL = 0 };
+#endif
 
 LNT_INLINE vf plus(vf a, vf b)
 {
     return a + b;
 }
 
-WINDOW(max_window, -INFINITY, v_max_or_nan)
-WINDOW(sum_window, 0, plus)
+WINDOW(largest, v_max_or_nan)
+WINDOW(sum, plus)
+
+static void max_window(const lnt_pool_lines *w, const float *const *lines, int64_t n_lines, float *acc,
+                       float *y)
+{
+    LNT_ASSERT(w->taps > 0);
+    largest(w, lines, n_lines, acc, y, 1, NULL);
+}
+
+static void sum_window(const lnt_pool_lines *w, const float *const *lines, int64_t n_lines, float *acc,
+                       float *y, float factor, const float *share)
+{
+    LNT_ASSERT(w->taps > 0 && share);
+    sum(w, lines, n_lines, acc, y, factor, share);
+}
 
 /* Four vectors of channels at a time: picking has a latency to hide. */
 #define PIXELS(name, pick)                                                                                   \
@@ -126,4 +269,5 @@ static void max_bytes(const uint8_t *const *rows, int64_t n_rows, bool is_signed
     }
 }
 
-const lnt_pool_kernels LNT_SIMD_NAME(lnt_pool) = {LNT_POOL_TABLE, .max_bytes = LNT_HAS_MaxPool ? max_bytes : NULL};
+const lnt_pool_kernels LNT_SIMD_NAME(lnt_pool) = {LNT_POOL_TABLE,
+                                                  .max_bytes = LNT_HAS_MaxPool ? max_bytes : NULL};

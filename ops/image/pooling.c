@@ -35,7 +35,8 @@ typedef struct pool {
     int64_t padded;      /* length of a row with its padding, as far as they reach */
     int64_t part, parts; /* outputs along the last axis that are worth a slice of work; such parts of a row;
                             of a global pool: parts of an image whose sums are joined at the end */
-    void *share;         /* of each output of a row in the average, [out], in the type computed in */
+    void *share; /* of each output of a row in the average, [out], or of a plane, [out][pitch], in the type
+                            computed in */
     lnt_row_fusion fusion;
     size_t scratch_at, thread_bytes; /* scratch: one padded row; channels-last, one of the image. Of a global
                                         pool: [batch][parts][channels] of all threads */
@@ -57,12 +58,43 @@ static int64_t column_major(const lnt_window *w, int64_t at)
     return z + w->in[0] * (y + w->in[1] * x);
 }
 
-/* Part `item` of the rows of outputs: outputs [*begin, *end) of a row. Returns the row. */
-static int64_t part_of_row(const pool *p, int64_t item, int64_t *begin, int64_t *end)
+/* A part of a row of outputs. */
+typedef struct row_place {
+    int64_t part, o[2], image, row; /* o: of the first two axes; row: of all images */
+} row_place;
+
+static row_place place_of_row(const pool *p, int64_t item)
 {
-    *begin = item % p->parts * p->part;
-    *end = p->w.out[2] - *begin < p->part ? p->w.out[2] : *begin + p->part;
-    return item / p->parts;
+    const lnt_window *w = &p->w;
+    const int64_t row = item / p->parts, plane = row / w->out[1];
+    return (row_place){item % p->parts, {plane % w->out[0], row % w->out[1]}, plane / w->out[0], row};
+}
+
+/* Moves on by so many parts of a row, or rows of a plane. */
+static void next_row(const pool *p, row_place *at, int64_t n)
+{
+    if (p->parts > 1 && ++at->part < p->parts)
+        return;
+    at->part = 0;
+    at->row += n;
+    if ((at->o[1] += n) < p->w.out[1])
+        return;
+    at->o[1] = 0;
+    if (++at->o[0] < p->w.out[0])
+        return;
+    at->o[0] = 0;
+    at->image++;
+}
+
+/* How many rows from there on, of at most n, have windows with all their lines inside the image; 1 if this has not. */
+static int64_t rows_alike(const pool *p, const row_place *at, int64_t n)
+{
+    const lnt_window *w = &p->w;
+    const int64_t start = at->o[1] * w->stride[1] - w->before[1],
+                  room = w->in[1] - 1 - start - (w->kernel[1] - 1) * w->dilation[1];
+    if (p->parts > 1 || p->kind == LP || start < 0 || room < 0)
+        return 1;
+    return lnt_least(lnt_least(room / w->stride[1] + 1, w->out[1] - at->o[1]), n);
 }
 
 #define POOL(p) ((p)->pool)
@@ -93,7 +125,7 @@ static int64_t grain_of(double worth, double cost)
 }
 
 static lnt_status run_fused(lnt_kernel *k, const void *arg, const float *ring, int64_t image, int64_t row,
-                          int64_t row_end, unsigned thread)
+                            int64_t row_end, unsigned thread)
 {
     pool_job job = *(const pool_job *)arg;
     job.x = ring;
@@ -105,8 +137,8 @@ static lnt_status run_fused(lnt_kernel *k, const void *arg, const float *ring, i
 static lnt_status run_pool(lnt_kernel *k, const lnt_step *s)
 {
     static const lnt_task_fn tasks[2][4] = {
-        {plain_rows_float, deep_rows_float, indexed_planes_float, padded_planes_float},
-        {plain_rows_double, deep_rows_double, indexed_planes_double, padded_planes_double}};
+        {plain_rows_float, deep_rows_float, indexed_rows_float, padded_planes_float},
+        {plain_rows_double, deep_rows_double, indexed_rows_double, padded_planes_double}};
     const pool *p = s->params;
     const lnt_window *w = &p->w;
     pool_job job = {.p = p,
@@ -121,10 +153,10 @@ static lnt_status run_pool(lnt_kernel *k, const lnt_step *s)
     const int64_t rows = w->out[0] * w->out[1];
     const double taps = busy_window(w);
     const int64_t items[4] = {p->batch * p->channels * rows * p->parts, p->batch * rows * p->parts,
-                              p->batch * p->channels * rows * w->out[2], p->batch * p->channels};
+                              p->batch * p->channels * rows * p->parts, p->batch * p->channels};
     const double cost[4] = {(double)w->in[2] * (double)busy_taps(w, 1) +
                                 (double)p->part * (double)p->taps / 8,
-                            (double)p->part * (double)p->channels * taps, taps,
+                            (double)p->part * (double)p->channels * taps, (double)p->part * taps,
                             (double)p->pitch * (double)(w->out[1] * (w->kernel[1] + w->kernel[2])) / 8};
     if (p->fusion.producer)
         return lnt_row_fusion_run(k, s, &p->fusion, w, grain_of(32768, cost[how]), run_fused, &job);
@@ -311,10 +343,10 @@ static void plan_padding(pool *p)
     p->padded = reach > p->inside + w->in[2] ? reach : p->inside + w->in[2];
 }
 
-/* Images of such a size that they stay in the first-level cache, twice over. */
+/* Images whose rows fill few vectors, of such a size that they stay in the first-level cache, twice over. */
 static void plan_planes(pool *p, bool indices)
 {
-    enum { FEW = 32, MANY = 4096 };
+    enum { FEW = 32, MANY = 4096, NARROW = 24 };
     const lnt_window *w = &p->w;
     int64_t extent[LNT_WINDOW_AXES]; /* with the padding */
     for (unsigned a = 0; a < LNT_WINDOW_AXES; a++) {
@@ -322,8 +354,8 @@ static void plan_planes(pool *p, bool indices)
         if (w->stride[a] != 1 || w->out[a] < 1 || w->in[a] < 1 || w->in[a] > MANY || extent[a] > MANY)
             return;
     }
-    if (p->kind != MAX || p->channels_last || indices || w->kernel[0] > 1 || extent[0] > 1 ||
-        extent[1] * extent[2] > MANY || w->kernel[1] + w->kernel[2] > FEW)
+    if (p->kind == LP || p->channels_last || indices || w->kernel[0] > 1 || extent[0] > 1 ||
+        extent[1] * extent[2] > MANY || w->in[2] > NARROW || w->kernel[1] + w->kernel[2] > FEW)
         return;
     p->pitch = extent[2];
     p->reach = (w->kernel[2] - 1) * w->dilation[2];
@@ -352,6 +384,27 @@ static void bind_pitched(lnt_site *site, const pool *p)
     lnt_bind_pitched(site);
 }
 
+/* Is there one window, the image? */
+static bool is_global(const lnt_window *w)
+{
+    for (unsigned a = 0; a < LNT_WINDOW_AXES; a++)
+        if (w->out[a] != 1 || w->kernel[a] != w->in[a] || w->dilation[a] != 1 || w->before[a] || w->after[a])
+            return false;
+    return true;
+}
+
+/* Threads share a channels-last image. How many parts it is in depends on its size alone, as its sums do. */
+static lnt_status bind_global(lnt_site *site, pool *p)
+{
+    enum { FEW = 32, MANY = 128 };
+    p->parts = p->kind == LP || p->positions < FEW ? 1 : p->positions < MANY ? 4 : 8;
+    if (p->channels_last && p->parts > 1)
+        lnt_bind_scratch(site, (size_t)(p->batch * p->parts * p->channels) *
+                                   lnt_dtype_size(lnt_site_real_type(site)));
+    site->step->run = run_global_pool;
+    return lnt_bind_widened(site, 1, 1);
+}
+
 lnt_status lnt_bind_pool(lnt_site *site)
 {
     pool *p = bind_common(site);
@@ -369,6 +422,8 @@ lnt_status lnt_bind_pool(lnt_site *site)
         site->step->run = run_stored_pool;
         return LNT_OK;
     }
+    if (is_global(w) && !lnt_output(site, 1))
+        return bind_global(site, p);
     plan_padding(p);
     plan_deep_rows(p);
     plan_parts(p);
@@ -378,7 +433,8 @@ lnt_status lnt_bind_pool(lnt_site *site)
                         : p->channels_last ? w->in[2] * p->channels
                                            : p->padded + LNT_POOL_SLACK;
     p->thread_bytes = lnt_round_up((size_t)row * sizeof(double), LNT_ALIGN);
-    p->share = lnt_bump_alloc(site->memory, (size_t)w->out[2] * sizeof(double), site->err);
+    const int64_t shares = p->pitch ? p->pitch * w->out[1] : w->out[2];
+    p->share = lnt_bump_alloc(site->memory, (size_t)shares * sizeof(double), site->err);
     if (!p->share)
         return LNT_E_MEMORY;
     if (lnt_site_real_type(site) == LNT_DOUBLE)
@@ -393,17 +449,8 @@ lnt_status lnt_bind_pool(lnt_site *site)
     return lnt_bind_widened(site, 1, 1);
 }
 
-/* Threads share a channels-last image. How many parts it is in depends on its size alone, as its sums do. */
 lnt_status lnt_bind_global_pool(lnt_site *site)
 {
-    enum { FEW = 32, MANY = 128 };
     pool *p = bind_common(site);
-    if (!p)
-        return LNT_E_MEMORY;
-    p->parts = p->kind == LP || p->positions < FEW ? 1 : p->positions < MANY ? 4 : 8;
-    if (p->channels_last && p->parts > 1)
-        lnt_bind_scratch(site, (size_t)(p->batch * p->parts * p->channels) *
-                                   lnt_dtype_size(lnt_site_real_type(site)));
-    site->step->run = run_global_pool;
-    return lnt_bind_widened(site, 1, 1);
+    return p ? bind_global(site, p) : LNT_E_MEMORY;
 }

@@ -79,24 +79,38 @@ static void NAME(gather_add)(const pool *p, NAME(gather) * g, const R *row, R *t
     g->rows[g->n++] = row;
 }
 
-/* The rows that the window at (oz, oy) covers, joined into one with the padding on both sides. */
-static void NAME(join_rows)(const pool *p, const R *x, int64_t oz, int64_t oy, R *acc)
+/* Finds the lines that the windows of a row of outputs cover; how many there are. None where they are joined at
+ * `inside` already: they need work one by one, are too many, or there is none. */
+static int64_t NAME(lines_of_row)(const pool *p, const R *x, const row_place *at, const R **lines, R *inside)
 {
     const lnt_window *w = &p->w;
-    R *inside = acc + p->inside;
     NAME(gather) g;
-    int64_t z0, z1, y0, y1;
+    int64_t z0, z1, y0, y1, n = 0;
+    lnt_window_taps(w, 0, at->o[0], &z0, &z1);
+    lnt_window_taps(w, 1, at->o[1], &y0, &y1);
+    const int64_t all = (z1 - z0) * (y1 - y0);
+    const bool join = p->kind == LP || all > ROWS_MAX;
     g.n = 0;
-    lnt_window_taps(w, 0, oz, &z0, &z1);
-    lnt_window_taps(w, 1, oy, &y0, &y1);
-    if (p->kind == LP || z0 == z1 || y0 == y1)
+    if (p->kind == LP || all == 0)
         NAME(start)(p, inside, w->in[2]);
     for (int64_t tz = z0; tz < z1; tz++)
         for (int64_t ty = y0; ty < y1; ty++) {
-            const int64_t iz = lnt_window_at(w, 0, oz, tz), iy = lnt_window_at(w, 1, oy, ty);
-            NAME(gather_add)(p, &g, x + (iz * w->in[1] + iy) * w->in[2], inside, w->in[2]);
+            const int64_t iz = lnt_window_at(w, 0, at->o[0], tz), iy = lnt_window_at(w, 1, at->o[1], ty);
+            const R *line = x + (iz * w->in[1] + iy) * w->in[2];
+            if (join)
+                NAME(gather_add)(p, &g, line, inside, w->in[2]);
+            else
+                lines[n++] = line;
         }
     NAME(gather_end)(p, &g, inside, w->in[2]);
+    return n;
+}
+
+/* For the average: how many lines count. */
+static int64_t NAME(lines_counted)(const pool *p, const row_place *at)
+{
+    int64_t first, last;
+    return NAME(span)(p, 0, at->o[0], &first, &last) * NAME(span)(p, 1, at->o[1], &first, &last);
 }
 
 /* Rows of outputs of plain images. */
@@ -106,29 +120,37 @@ static lnt_status NAME(plain_rows)(lnt_kernel *k, void *arg, int64_t begin, int6
     const pool *p = j->p;
     const lnt_window *w = &p->w;
     R *acc = (R *)((char *)j->scratch + thread * p->thread_bytes);
+    lnt_pool_lines of = {.in = w->in[2],
+                         .inside = p->inside,
+                         .stride = w->stride[2],
+                         .taps = p->taps,
+                         .dilation = w->dilation[2],
+                         .line_step = w->stride[1] * w->in[2],
+                         .y_step = w->out[2]};
+    row_place at = place_of_row(p, begin);
     (void)k;
     NAME(start)(p, acc, p->padded + LNT_POOL_SLACK);
-    for (int64_t item = begin; item < end; item++) {
-        int64_t from, to, first, last;
-        const int64_t row = part_of_row(p, item, &from, &to), oy = row % w->out[1],
-                      oz = row / w->out[1] % w->out[0], image = row / (w->out[1] * w->out[0]);
-        const R *x = (const R *)j->x + image * w->in[0] * w->in[1] * w->in[2];
-        R *y = (R *)j->y + row * w->out[2] + from;
-        NAME(join_rows)(p, x, oz, oy, acc);
-        (p->kind == MAX ? POOL(p)->max_window : POOL(p)->sum_window)(acc + from * w->stride[2], y, to - from,
-                                                                   w->stride[2], p->taps, w->dilation[2]);
-        if (p->kind == MAX)
+    for (int64_t item = begin; item < end; item += of.rows, next_row(p, &at, of.rows)) {
+        const R *x = (const R *)j->x + at.image * lnt_volume(w->in), *lines[ROWS_MAX];
+        R *y = (R *)j->y + at.row * w->out[2];
+        const int64_t n = NAME(lines_of_row)(p, x, &at, lines, acc + p->inside);
+        of.begin = at.part * p->part;
+        of.end = lnt_least(of.begin + p->part, w->out[2]);
+        of.rows = n ? rows_alike(p, &at, end - item) : 1;
+        if (p->kind == MAX) {
+            POOL(p)->max_window(&of, lines, n, acc, y);
             continue;
-        NAME(finish)
-        (p, y, to - from, NAME(span)(p, 0, oz, &first, &last) * NAME(span)(p, 1, oy, &first, &last));
-        if (p->kind == AVERAGE)
-            ROW(p)->multiply(y, (const R *)p->share + from, to - from);
+        }
+        const int64_t count = p->kind == AVERAGE ? NAME(lines_counted)(p, &at) : 1;
+        POOL(p)->sum_window(&of, lines, n, acc, y, count ? 1 / (R)count : 0, p->share);
+        if (p->kind == LP)
+            NAME(finish)(p, y + of.begin, of.end - of.begin, 1);
     }
     return LNT_OK;
 }
 
-/* y[i] = the largest of x[i + t * step], t < taps. */
-static void NAME(max_of_taps)(const pool *p, const R *x, int64_t taps, int64_t step, R *y, int64_t n)
+/* y[i] = the largest, or the sum, of x[i + t * step], t < taps. */
+static void NAME(join_taps)(const pool *p, const R *x, int64_t taps, int64_t step, R *y, int64_t n)
 {
     NAME(gather) g;
     g.n = 0;
@@ -137,7 +159,7 @@ static void NAME(max_of_taps)(const pool *p, const R *x, int64_t taps, int64_t s
     NAME(gather_end)(p, &g, y, n);
 }
 
-/* Largest elements of small plain images, whose rows fill few vectors: all rows with their padding are one,
+/* Largest elements or averages of small plain images, whose rows fill few vectors: all rows with their padding are one,
  * so what comes of windows that reach from one into the next is left behind. */
 static lnt_status NAME(padded_planes)(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
 {
@@ -154,22 +176,27 @@ static lnt_status NAME(padded_planes)(lnt_kernel *k, void *arg, int64_t begin, i
         R *y = (R *)j->y + item * w->out[1] * w->out[2];
         for (int64_t i = 0; i < w->in[1]; i++)
             memcpy(padded + i * pitch + w->before[2], x + i * w->in[2], (size_t)w->in[2] * sizeof *x);
-        NAME(max_of_taps)(p, padded, w->kernel[2], w->dilation[2], across + w->before[1] * pitch, in);
-        NAME(max_of_taps)(p, across, w->kernel[1], w->dilation[1] * pitch, down, out);
+        NAME(join_taps)(p, padded, w->kernel[2], w->dilation[2], across + w->before[1] * pitch, in);
+        NAME(join_taps)(p, across, w->kernel[1], w->dilation[1] * pitch, down, out);
+        if (p->kind == AVERAGE)
+            ROW(p)->multiply(down, p->share, out);
         for (int64_t i = 0; i < w->out[1]; i++)
             memcpy(y + i * w->out[2], down + i * pitch, (size_t)w->out[2] * sizeof *y);
     }
     return LNT_OK;
 }
 
-/* For the average: 1 / (elements that count along the last axis), for each output of a row. */
+/* For the average: 1 / (elements that count along the last axis), for each output of a row, or 1 / (elements that
+ * count) for each of a plane; else 1. */
 static void NAME(fill_share)(const pool *p, R *share)
 {
-    for (int64_t o = 0; o < p->w.out[2]; o++) {
-        int64_t first, last;
-        const int64_t count = NAME(span)(p, 2, o, &first, &last);
-        share[o] = count ? 1 / (R)count : 0;
-    }
+    const lnt_window *w = &p->w;
+    for (int64_t oy = 0; oy < (p->pitch ? w->out[1] : 1); oy++)
+        for (int64_t o = 0; o < (p->pitch ? p->pitch : w->out[2]); o++, share++) {
+            int64_t first, last, count = p->kind == AVERAGE ? NAME(span)(p, 2, o, &first, &last) : 1;
+            count *= p->pitch && p->kind == AVERAGE ? NAME(span)(p, 1, oy, &first, &last) : 1;
+            *share = count > 0 ? 1 / (R)count : 0;
+        }
 }
 
 /* One output of a channels-last image, pixel by pixel: Lp norms, windows without any pixel. */
@@ -216,7 +243,7 @@ static void NAME(deep_run)(const pool_job *j, const NAME(deep_window) * d, int64
         for (int64_t l = 0; l < d->n; l++)
             from[l] = d->lines[l] + lnt_window_at(w, 2, d->o[2], x0) * in;
         (p->kind == MAX ? POOL(p)->max_pixels : POOL(p)->sum_pixels)(from, d->n, x1 - x0, w->dilation[2] * in,
-                                                                   y, out, n, w->stride[2] * in, C);
+                                                                     y, out, n, w->stride[2] * in, C);
     }
     const int64_t together = out == C ? n : 1;
     for (int64_t i = 0; i < n; i += together)
@@ -261,15 +288,15 @@ static lnt_status NAME(deep_rows)(lnt_kernel *k, void *arg, int64_t begin, int64
     const lnt_window *w = &p->w;
     R *acc = (R *)((char *)j->scratch + thread * p->thread_bytes);
     (void)k;
-    for (int64_t item = begin; item < end; item++) {
-        int64_t from, to;
-        const int64_t row = part_of_row(p, item, &from, &to), image = row / (w->out[1] * w->out[0]);
+    row_place at = place_of_row(p, begin);
+    for (int64_t item = begin; item < end; item++, next_row(p, &at, 1)) {
+        const int64_t from = at.part * p->part, to = lnt_least(from + p->part, w->out[2]);
         NAME(deep_window) d;
-        d.image = image;
-        d.o[0] = row / w->out[1] % w->out[0];
-        d.o[1] = row % w->out[1];
+        d.image = at.image;
+        d.o[0] = at.o[0];
+        d.o[1] = at.o[1];
         d.o[2] = from;
-        R *y = (R *)j->y + row * w->out[2] * j->out_pixel;
+        R *y = (R *)j->y + at.row * w->out[2] * j->out_pixel;
         NAME(find_lines)(j, &d, acc);
         while (d.o[2] < to) {
             const int64_t ox = d.o[2], inner = p->inner[1] < to ? p->inner[1] : to,
@@ -296,9 +323,9 @@ static lnt_status NAME(plain_images)(lnt_kernel *k, void *arg, int64_t begin, in
         else if (p->kind == AVERAGE)
             *y = ROW(p)->sum(x, n) / (R)n;
         else {
-            *y = 0;
-            for (int64_t e = 0; e < n; e++)
-                NAME(take)(p, y, x + e, 1);
+            *y = p->order == 1 ? ROW(p)->sum_abs(x, n) : p->order == 2 ? ROW(p)->sum_squares(x, n) : 0;
+            for (int64_t e = 0; e < n && p->order != 1 && p->order != 2; e++)
+                NAME(add_powers)(p, y, x + e, 1);
             NAME(finish)(p, y, 1, n);
         }
     }
@@ -346,37 +373,80 @@ static lnt_status NAME(join_images)(lnt_kernel *k, void *arg, int64_t begin, int
     return LNT_OK;
 }
 
-/* MaxPool with indices: element by element, any storage order. */
-static lnt_status NAME(indexed_planes)(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+/* For the outputs of a row whose windows have a tap at element `at` of plane x and every `stride` behind it: *best is
+ * that where what is there is larger than what is at *best. */
+static void NAME(pick_larger)(const R *x, int64_t step, int64_t at, int64_t stride, int64_t *best,
+                              int64_t outputs)
+{
+    for (int64_t o = 0; o < outputs; o++, at += stride) {
+        const R now = x[at * step], most = x[best[o] * step];
+        const int64_t larger = -(int64_t)(now > most) | (-(int64_t)(now != now) & -(int64_t)(most == most));
+        best[o] ^= (best[o] ^ at) & larger; /* never a branch: there is no telling which way */
+    }
+}
+
+/* The outputs of a row, [*first, *end) of those, for which tap t along the last axis is inside the image. */
+static void NAME(outputs_of_tap)(const lnt_window *w, int64_t t, int64_t *first, int64_t *end)
+{
+    const int64_t start = t * w->dilation[2] - w->before[2], room = w->in[2] - start;
+    const int64_t from = start < 0 ? (-start + w->stride[2] - 1) / w->stride[2] : 0;
+    const int64_t to = room > 0 ? (room - 1) / w->stride[2] + 1 : 0;
+    *first = from > *first ? from : *first;
+    *end = to < *end ? to : *end;
+}
+
+/* Takes the line of plane x that begins at `at` into outputs [begin, end) of a row; the first line of all outputs. */
+static void NAME(pick_line)(const pool *p, const R *x, int64_t at, bool first_line, int64_t begin,
+                            int64_t end, int64_t *best)
+{
+    const lnt_window *w = &p->w;
+    for (int64_t o = begin; first_line && o < end; o++) {
+        int64_t first, stop;
+        lnt_window_taps(w, 2, o, &first, &stop);
+        best[o] = first < stop ? at + lnt_window_at(w, 2, o, first) : -1;
+    }
+    for (int64_t t = 0; t < w->kernel[2]; t++) {
+        int64_t first = begin, stop = end;
+        NAME(outputs_of_tap)(w, t, &first, &stop);
+        if (first < stop)
+            NAME(pick_larger)
+        (x, p->channels_last ? p->channels : 1, at + lnt_window_at(w, 2, first, t), w->stride[2],
+         best + first, stop - first);
+    }
+}
+
+/* MaxPool with indices, any storage order: rows of outputs. */
+static lnt_status NAME(indexed_rows)(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
 {
     const pool_job *j = arg;
     const pool *p = j->p;
     const lnt_window *w = &p->w;
-    const int64_t size = w->in[0] * w->in[1] * w->in[2], n_out = w->out[0] * w->out[1] * w->out[2];
-    const int64_t step = p->channels_last ? p->channels : 1; /* elements between neighbors of one plane */
+    const int64_t size = lnt_volume(w->in), n_out = lnt_volume(w->out), C = p->channels,
+                  step = p->channels_last ? C : 1; /* elements between neighbors of one plane */
+    row_place at = place_of_row(p, begin);
     (void)k, (void)thread;
-    for (int64_t item = begin; item < end; item++) {
-        const int64_t plane = item / n_out, o = item % n_out, image = plane / p->channels,
-                      c = plane % p->channels;
-        const R *x = (const R *)j->x + (p->channels_last ? image * p->channels * size + c : plane * size);
-        const int64_t oz = o / (w->out[1] * w->out[2]), oy = o / w->out[2] % w->out[1], ox = o % w->out[2];
-        int64_t z0, z1, y0, y1, x0, x1, best = -1;
-        lnt_window_taps(w, 0, oz, &z0, &z1);
-        lnt_window_taps(w, 1, oy, &y0, &y1);
-        lnt_window_taps(w, 2, ox, &x0, &x1);
+    for (int64_t item = begin; item < end; item++, next_row(p, &at, 1)) {
+        const int64_t from = at.part * p->part, to = lnt_least(from + p->part, w->out[2]), plane = at.image;
+        const int64_t row = at.row * w->out[2],
+                      first = p->channels_last ? plane / C * C * size + plane % C : plane * size;
+        const R *x = (const R *)j->x + first;
+        R *y =
+            (R *)j->y + (p->channels_last ? (plane / C * n_out + row - plane * n_out) * C + plane % C : row);
+        int64_t *best = j->indices + row, z0, z1, y0, y1;
+        lnt_window_taps(w, 0, at.o[0], &z0, &z1);
+        lnt_window_taps(w, 1, at.o[1], &y0, &y1);
+        for (int64_t o = from; o < to && (z0 == z1 || y0 == y1); o++)
+            best[o] = -1;
         for (int64_t tz = z0; tz < z1; tz++)
-            for (int64_t ty = y0; ty < y1; ty++)
-                for (int64_t tx = x0; tx < x1; tx++) {
-                    const int64_t iz = lnt_window_at(w, 0, oz, tz), iy = lnt_window_at(w, 1, oy, ty);
-                    const int64_t ix = lnt_window_at(w, 2, ox, tx);
-                    const int64_t at = (iz * w->in[1] + iy) * w->in[2] + ix;
-                    if (best < 0 || x[at * step] > x[best * step] ||
-                        (x[at * step] != x[at * step] && x[best * step] == x[best * step]))
-                        best = at;
-                }
-        const int64_t y_at = p->channels_last ? (image * n_out + o) * p->channels + c : item;
-        ((R *)j->y)[y_at] = best < 0 ? (R)-INFINITY : x[best * step];
-        j->indices[item] = best < 0 ? -1 : plane * size + (p->column_major ? column_major(w, best) : best);
+            for (int64_t ty = y0; ty < y1; ty++) {
+                const int64_t iz = lnt_window_at(w, 0, at.o[0], tz), iy = lnt_window_at(w, 1, at.o[1], ty);
+                NAME(pick_line)(p, x, (iz * w->in[1] + iy) * w->in[2], tz == z0 && ty == y0, from, to, best);
+            }
+        for (int64_t o = from; o < to; o++) {
+            y[o * step] = best[o] < 0 ? (R)-INFINITY : x[best[o] * step];
+            if (best[o] >= 0)
+                best[o] = plane * size + (p->column_major ? column_major(w, best[o]) : best[o]);
+        }
     }
     return LNT_OK;
 }

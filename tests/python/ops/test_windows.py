@@ -153,6 +153,56 @@ def test_small_images_with_their_padding(tmp_path, kind, extents, kernel, dilati
     check_every_level(tmp_path / "p.lnt", x, want, rtol=0)
 
 
+def taps_of(x, kernel, strides, dilations, pads):
+    """What each window of planes x holds, [..., rows, columns, taps], and where in its plane that is; NaN and -1 in padding."""
+    at = np.arange(x.shape[-2] * x.shape[-1]).reshape(x.shape[-2:])
+    parts = []
+    for image, fill in ((x.astype(np.float64), np.nan), (np.broadcast_to(at, x.shape), -1)):
+        padded = np.pad(image, [(0, 0), (0, 0), pads[::2], pads[1::2]], constant_values=fill)
+        whole = np.lib.stride_tricks.sliding_window_view(padded, [(k - 1) * d + 1 for k, d in zip(kernel, dilations)], (2, 3))
+        part = whole[..., ::strides[0], ::strides[1], ::dilations[0], ::dilations[1]]
+        parts.append(part.reshape(*part.shape[:4], -1))
+    return parts
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+@pytest.mark.parametrize("extents, kernel, strides, dilations, pads", [
+    ((12, 61), (2, 2), (2, 2), (1, 1), (0, 0, 0, 0)),
+    ((11, 37), (3, 3), (2, 2), (1, 1), (1, 1, 1, 1)),
+    ((9, 45), (3, 3), (1, 1), (1, 1), (1, 1, 1, 1)),
+    ((13, 10), (5, 5), (1, 1), (1, 1), (2, 2, 2, 2)),  # planes with their padding
+    ((9, 76), (3, 3), (3, 3), (1, 1), (0, 1, 1, 0)),
+    ((8, 131), (1, 4), (2, 4), (1, 1), (0, 3, 0, 2)),
+    ((10, 90), (2, 3), (3, 5), (2, 3), (1, 2, 1, 4)),
+    ((6, 5), (6, 5), (1, 1), (1, 1), (0, 0, 0, 0)),    # all of the image
+])
+def test_planes(tmp_path, kind, extents, kernel, strides, dilations, pads):
+    """Of plain images: largest elements, the first of those where they are equal, and averages with and without padding."""
+    x = np.random.default_rng(extents[1]).integers(-9, 9, (2, 3, *extents)).astype(kind)
+    x[1, 1, extents[0] // 2, extents[1] // 2] = np.nan
+    of_type = helper.np_dtype_to_tensor_dtype(x.dtype)
+    more = {"kernel_shape": kernel, "strides": strides, "dilations": dilations, "pads": pads}
+    nodes = [helper.make_node("MaxPool", ["x"], ["most"], **more), helper.make_node("MaxPool", ["x"], ["most of two", "at"], **more),
+             helper.make_node("AveragePool", ["x"], ["mean"], **more),
+             helper.make_node("AveragePool", ["x"], ["padded mean"], count_include_pad=1, **more)]
+    outputs = [helper.make_tensor_value_info(name, TensorProto.INT64 if name == "at" else of_type, None)
+               for node in nodes for name in node.output]
+    graph = helper.make_graph(nodes, "pools", [helper.make_tensor_value_info("x", of_type, x.shape)], outputs)
+    model = helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", 22)])
+    onnx.save(model, tmp_path / "p.onnx")
+    done = linnet("convert", tmp_path / "p.onnx", "-o", tmp_path / "p.lnt")
+    assert done.returncode == 0, done.stderr
+    taps, at = taps_of(x, kernel, strides, dilations, pads)
+    largest = np.where(at < 0, -np.inf, np.where(np.isnan(taps), np.inf, taps)).argmax(-1)[..., None]
+    most = np.take_along_axis(taps, largest, -1)[..., 0]
+    planes = np.arange(6).reshape(2, 3, 1, 1) * np.prod(extents)
+    total = np.where(at < 0, 0, taps).sum(-1)
+    want = {"most": most, "most of two": most, "at": np.take_along_axis(at, largest, -1)[..., 0] + planes,
+            "mean": total / (at >= 0).sum(-1), "padded mean": total / np.prod(kernel)}
+    for name, expected in want.items():
+        check_every_level(tmp_path / "p.lnt", x, expected, name, rtol=1e-5, atol=1e-6)
+
+
 @pytest.mark.parametrize("dims, features, kernel, more, then", [
     ([1, 1, 6000], 40, [10], {"strides": [5]}, None),  # more than one run of pixels
     ([2, 3, 35, 61], 21, [7, 7], {"strides": [2, 2], "pads": [3] * 4}, "Relu"),
