@@ -18,7 +18,7 @@ static struct {
     const char *output, *report, *board, *memory_limit;
     int opt, int8, method, precision;
     double min_snr, winograd_budget;
-    lnt_texts dims, states, keep, overridable, custom, golden, meta, calibrate;
+    lnt_texts dims, states, keep, overridable, custom, golden, meta, calibrate, in_float, measure;
     bool json, winograd;
 } given = {.opt = LNT_OPT_ALL, .method = LNT_RANGE_BEST, .min_snr = -1, .winograd_budget = -1};
 
@@ -55,6 +55,10 @@ static const lnt_option options[] = {
     {"--calibration", "minmax|percentile|entropy|mse|best", LNT_OPTION_CHOICE, &given.method,
      "static ranges: all that was seen; without the outermost of ten\nthousand elements; of the least KL "
      "divergence; of the least squared\nerror; what serves the outputs best (best)"},
+    {"--float", "NAME", LNT_OPTION_TEXTS, &given.in_float,
+     "with --int8 and --precision: layers of this name stay in float; a pattern,\nas '*/dw/*'"},
+    {"--measure", "NAME", LNT_OPTION_TEXTS, &given.measure,
+     "with --int8 and --precision: measure on this inner value, not on outputs"},
     {"--winograd-budget", "PERCENT", LNT_OPTION_NUMBER, &given.winograd_budget,
      "convolutions of 3x3 taps, or of 3 to 16 in a line, by Winograd's transform,\nthose first that save "
      "most "
@@ -125,6 +129,8 @@ static double winograd_budget(void)
 static bool take_options(lnt_convert_options *o)
 {
     *o = (lnt_convert_options){.opt = (lnt_opt)given.opt,
+                               .measure = given.measure.item,
+                               .n_measure = given.measure.n,
                                .overridable = given.overridable.item,
                                .n_overridable = given.overridable.n,
                                .custom = given.custom.item,
@@ -178,8 +184,9 @@ static void json_outputs(lnt_json *j, const lnt_report *r)
         const lnt_output_error *e = &r->output_error[i];
         lnt_json_begin(j, NULL, '{');
         lnt_json_text(j, "output", e->output);
-        lnt_json_number(j, "snr_db", e->snr);
-        lnt_json_number(j, "max_error", e->max_error);
+        lnt_json_text(j, "not_measurable", e->unmeasurable);
+        lnt_json_number(j, "snr_db", e->unmeasurable ? NAN : e->snr);
+        lnt_json_number(j, "max_error", e->unmeasurable ? NAN : e->max_error);
         lnt_json_number(j, "largest", e->largest);
         lnt_json_end(j, '}');
     }
@@ -335,10 +342,20 @@ static void print_sums(const lnt_report *r)
 
 static void print_outputs(const lnt_report *r)
 {
-    for (size_t i = 0; i < r->n_output_errors; i++)
-        printf("output %s: SNR %.1f dB, largest error %.3g of values up to %.3g, on %s\n",
-               r->output_error[i].output, r->output_error[i].snr, r->output_error[i].max_error,
-               r->output_error[i].largest, r->trial_inputs);
+    size_t blind = 0;
+    for (size_t i = 0; i < r->n_output_errors; i++) {
+        const lnt_output_error *e = &r->output_error[i];
+        printf("%s %s", e->inner ? "value" : "output", e->output);
+        if (e->unmeasurable)
+            printf(" %s: not measurable, on %s\n", e->unmeasurable, r->trial_inputs);
+        else
+            printf(": SNR %.1f dB, largest error %.3g of values up to %.3g, on %s\n", e->snr, e->max_error,
+                   e->largest, r->trial_inputs);
+        blind += e->unmeasurable != NULL;
+    }
+    if (blind && blind == r->n_output_errors)
+        printf("nothing that could be measured: name inner values with --measure%s\n",
+               given.calibrate.n ? "" : ", record inputs with --calibrate");
 }
 
 static void print_precision(const lnt_report *r)
@@ -536,6 +553,9 @@ static int run(const lnt_texts *words)
     lnt_quantize_options quantize = {.mode = (lnt_int8_mode)given.int8,
                                      .method = (lnt_range_method)given.method,
                                      .min_snr = given.int8 ? min_snr() : given.min_snr,
+                                     .may_be_unmeasured = given.min_snr < 0,
+                                     .in_float = given.in_float.item,
+                                     .n_in_float = given.in_float.n,
                                      .progress = isatty(STDERR_FILENO) ? show_progress : NULL};
     lnt_calibration samples = {0};
     lnt_costs costs;
@@ -549,9 +569,11 @@ static int run(const lnt_texts *words)
     if (!take_options(&how))
         return LNT_EXIT_USAGE;
     const char *output = given.output ? given.output : default_output(words->item[0]);
-    if ((given.min_snr > 0 || given.calibrate.n) && !given.int8 && given.precision <= LNT_PRECISION_FLOAT32)
-        return lnt_usage_error(&lnt_verb_convert,
-                               "--min-snr and --calibrate belong to --int8 and --precision");
+    if ((given.min_snr > 0 || given.calibrate.n || given.in_float.n || given.measure.n) && !given.int8 &&
+        given.precision <= LNT_PRECISION_FLOAT32)
+        return lnt_usage_error(
+            &lnt_verb_convert,
+            "--min-snr, --calibrate, --float and --measure belong to --int8 and --precision");
     if (given.int8 == LNT_INT8_STATIC && !given.calibrate.n)
         return lnt_usage_error(&lnt_verb_convert,
                                "--int8 static finds ranges on recorded inputs: --calibrate FILE|DIR");

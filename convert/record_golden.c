@@ -319,7 +319,7 @@ static void widen_tolerance(lnt_golden_set *set, const lnt_report *report, bool 
                                                      : unmeasured;
     for (size_t i = 0; i < report->n_output_errors && !own; i++) {
         const lnt_output_error *e = &report->output_error[i];
-        tolerance = fmax(tolerance, e->largest > 0 ? 2 * e->max_error / e->largest : unmeasured);
+        tolerance = fmax(tolerance, !e->inner && e->largest > 0 ? 2 * e->max_error / e->largest : unmeasured);
     }
     for (size_t i = 0; i < set->n; i++)
         if (set->record[i].tolerance > 0)

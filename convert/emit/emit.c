@@ -270,7 +270,7 @@ static lnt_status share_constant(emitter *e, uint32_t value, uint32_t *number)
 {
     const lnt_gvalue *v = &e->g->value[value];
     contents from = {&v->info, v->narrow, v->feeds_shape, v->stored_as, v->plain};
-    if (v->keep || is_model_operand(e, value)) {
+    if (lnt_gvalue_is_kept(v) || is_model_operand(e, value)) {
         from.exact = true;
         return put_constant(e, v->name, from, v->bytes, v->feeds_shape, number);
     }

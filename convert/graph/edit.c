@@ -40,7 +40,8 @@ static lnt_status make_room(lnt_graph *g, lnt_gnode *n)
     lnt_uses *u = &g->uses;
     for (; u->n_values < g->n_values; u->n_values++) {
         LNT_TRY(LNT_GROW(g->memory.allocator, u->of, u->value_capacity, u->n_values, g->err));
-        u->of[u->n_values] = (lnt_readers){.first = LNT_NONE, .pinned = g->value[u->n_values].keep};
+        u->of[u->n_values] =
+            (lnt_readers){.first = LNT_NONE, .pinned = lnt_gvalue_is_kept(&g->value[u->n_values])};
     }
     if (n->n_in <= n->n_uses)
         return LNT_OK;
@@ -98,8 +99,9 @@ static lnt_readers readers_of(const lnt_edit *e, uint32_t value)
 {
     LNT_ASSERT(value < e->g->n_values);
     const lnt_uses *u = &e->g->uses;
-    return value < u->n_values ? u->of[value]
-                               : (lnt_readers){.first = LNT_NONE, .pinned = e->g->value[value].keep};
+    return value < u->n_values
+               ? u->of[value]
+               : (lnt_readers){.first = LNT_NONE, .pinned = lnt_gvalue_is_kept(&e->g->value[value])};
 }
 
 unsigned lnt_edit_uses(const lnt_edit *e, uint32_t value)
@@ -164,7 +166,7 @@ void lnt_edit_released(lnt_edit *e, uint32_t value)
             output |= g->sub[s].out[o] == value;
     if (value < g->uses.n_values) {
         e->g->uses.of[value].output = output;
-        e->g->uses.of[value].pinned = output || g->value[value].keep;
+        e->g->uses.of[value].pinned = output || lnt_gvalue_is_kept(&g->value[value]);
     }
 }
 

@@ -41,6 +41,7 @@ typedef struct lnt_gvalue {
     lnt_gnode *producer;          /* NULL for constants, graph inputs and subgraph inputs */
     bool constant;
     bool keep;           /* --keep: no pass may remove it */
+    bool measured;       /* --measure: the same, until quantized layers have been chosen */
     bool feeds_shape;    /* small integers that extents depend on (marked by passes/mark_shapes.c) */
     bool plain;          /* packed, and stored in ONNX order nevertheless (marked by emit/padding.c) */
     lnt_dtype stored_as; /* of a constant that is not packed: its floats are stored so; 0: as they are */
@@ -170,6 +171,12 @@ void lnt_graph_forget_symbols(lnt_graph *g);
 uint32_t lnt_graph_add_sub(lnt_graph *g, const char *name);
 /* The subgraph that attribute `name` of n holds; LNT_NONE if there is none. */
 uint32_t lnt_gnode_sub(const lnt_gnode *n, const char *name);
+/* Must the value be there under its name whoever reads it? */
+static inline bool lnt_gvalue_is_kept(const lnt_gvalue *v)
+{
+    return v->keep || v->measured;
+}
+
 /* View of a node as the operators' functions want it. */
 void lnt_gnode_view(const lnt_gnode *n, lnt_node *view);
 

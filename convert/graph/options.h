@@ -46,6 +46,8 @@ typedef struct lnt_convert_options {
     const char *const *keep; /* value names */
     size_t n_keep;
     bool keep_all;
+    const char *const *measure; /* value names: kept until quantized layers have been chosen, and measured */
+    size_t n_measure;
     const char *const *overridable; /* initializers that stay inputs */
     size_t n_overridable;
     const char *const *custom; /* DOMAIN.OP the host will register */

@@ -28,6 +28,8 @@ typedef struct lnt_quantized {
 
 typedef struct lnt_output_error { /* the quantized model against the float one */
     const char *output;
+    bool inner;                     /* a value that was named (--measure), not an output */
+    const char *unmeasurable;       /* why the figures say nothing: "is constant"; NULL: they do */
     double snr, max_error, largest; /* dB; of the elements; largest magnitude expected */
 } lnt_output_error;
 

@@ -1,4 +1,5 @@
 /* import_options.c — what the user asked of a conversion: extents, states, names to keep, metadata. */
+#include "convert/graph/nearest.h"
 #include "convert/import/import.h"
 
 #include <stdio.h>
@@ -116,15 +117,33 @@ static lnt_status add_state(lnt_importer *im, const char *output, const char *in
 
 /* ---- all of them ---- */
 
+/* The value that an option names. */
+static lnt_status find_value(lnt_importer *im, const char *option, const char *name, uint32_t *v)
+{
+    const lnt_graph *g = im->g;
+    lnt_nearest nearest = {.wanted = name};
+    *v = lnt_names_find(&g->names, name);
+    for (size_t i = 0; i < g->n_values && *v == LNT_NAMES_NONE; i++)
+        lnt_nearest_add(&nearest, g->value[i].name);
+    LNT_REQUIRE(*v != LNT_NAMES_NONE, im->err, LNT_E_NOT_FOUND,
+                "%s: the model has no value '%s'; did you mean '%s'?", option, name,
+                nearest.name ? nearest.name : "");
+    return LNT_OK;
+}
+
 static lnt_status keep_values(lnt_importer *im)
 {
-    for (size_t i = 0; i < im->options->n_keep; i++) {
-        const uint32_t v = lnt_names_find(&im->g->names, im->options->keep[i]);
-        LNT_REQUIRE(v != LNT_NAMES_NONE, im->err, LNT_E_NOT_FOUND, "--keep: the model has no value '%s'",
-                    im->options->keep[i]);
+    const lnt_convert_options *o = im->options;
+    uint32_t v;
+    for (size_t i = 0; i < o->n_keep; i++) {
+        LNT_TRY(find_value(im, "--keep", o->keep[i], &v));
         im->g->value[v].keep = true;
     }
-    for (size_t v = 0; im->options->keep_all && v < im->g->n_values; v++)
+    for (size_t i = 0; i < o->n_measure; i++) {
+        LNT_TRY(find_value(im, "--measure", o->measure[i], &v));
+        im->g->value[v].measured = true;
+    }
+    for (v = 0; o->keep_all && v < im->g->n_values; v++)
         im->g->value[v].keep = true;
     return LNT_OK;
 }

@@ -70,7 +70,7 @@ lnt_status lnt_pass_dead_nodes(lnt_graph *g, lnt_report *report)
     if (!l.needed || !l.reached)
         return LNT_E_MEMORY;
     for (size_t v = 0; v < g->n_values; v++)
-        l.needed[v] = g->value[v].keep;
+        l.needed[v] = lnt_gvalue_is_kept(&g->value[v]);
     LNT_TRY(live_subgraph(&l, 0));
     for (size_t s = 0; s < g->n_subs; s++)
         if (!l.reached[s])

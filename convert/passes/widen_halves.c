@@ -195,7 +195,7 @@ static lnt_status widen_constant(widener *w, uint32_t v)
     uint32_t to = v;
     w->half[g->value[v].info.dtype == LNT_BFLOAT16] += g->value[v].bytes / sizeof(uint16_t);
     LNT_TRY(widen_tensor(g, &g->value[v].info, &wide));
-    if (is_model_output(g, v) || g->value[v].keep)
+    if (is_model_output(g, v) || lnt_gvalue_is_kept(&g->value[v]))
         LNT_TRY(add_wide(w, v, &to));
     g->value[to].bytes = g->value[v].bytes * 2;
     g->value[to].constant = true;
@@ -244,7 +244,8 @@ static lnt_status widen_outputs(widener *w, lnt_gnode *n)
     for (unsigned i = 0; i < n->n_out; i++) {
         const uint32_t v = n->out[i];
         uint32_t wide;
-        if (!holds_half(w, v) || w->to[v] != v || !(is_model_output(g, v) || g->value[v].keep))
+        if (!holds_half(w, v) || w->to[v] != v ||
+            !(is_model_output(g, v) || lnt_gvalue_is_kept(&g->value[v])))
             continue;
         const lnt_dtype type = (lnt_dtype)g->value[v].info.dtype;
         LNT_TRY(add_wide(w, v, &wide));

@@ -151,7 +151,7 @@ static bool may_round(const finder *f, uint32_t value)
     const lnt_gvalue *v = &g->value[value];
     const bool floats = v->info.dtype == LNT_FLOAT && v->info.order == LNT_ORDER_PLAIN && !v->narrow &&
                         (!v->info.packed || lnt_packed_element(v->info.packed) == LNT_FLOAT);
-    return floats && !v->keep && !v->feeds_shape &&
+    return floats && !lnt_gvalue_is_kept(v) && !v->feeds_shape &&
            v->bytes >= (v->info.packed && !f->saves ? 1 : LEAST_BYTES);
 }
 
@@ -224,6 +224,7 @@ static lnt_status find_and_try(finder *f, const lnt_quantize_options *options)
     for (size_t s = 0; s < g->n_subs; s++)
         for (size_t i = 0; i < g->sub[s].n_nodes; i++)
             LNT_TRY(find(f, g->sub[s].node[i]));
+    LNT_TRY(lnt_qlayers_keep_named(&f->layers, options, g->err));
     LNT_TRY(f->exact ? put_exact(f) : lnt_quantize_trial(g, options, &f->layers, f->e.report));
     return tell(f);
 }

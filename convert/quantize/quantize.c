@@ -245,7 +245,13 @@ static lnt_status find_and_try(finder *f)
     for (size_t s = 0; s < g->n_subs; s++)
         for (size_t i = 0; i < g->sub[s].n_nodes; i++)
             LNT_TRY(find(f, g->sub[s].node[i]));
+    LNT_TRY(lnt_qlayers_keep_named(&f->layers, g->quantize, g->err));
     LNT_TRY(lnt_quantize_trial(g, g->quantize, &f->layers, f->e.report));
+    for (uint32_t v = 0; v < g->n_values; v++)
+        if (g->value[v].measured) {
+            g->value[v].measured = false;
+            lnt_edit_released(&f->e, v);
+        }
     return tell(f);
 }
 

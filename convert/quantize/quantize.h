@@ -27,7 +27,9 @@ typedef struct lnt_quantize_options {
     double at_most;          /* of a layer's time in float, or it stays in float; 0: no bound */
     const lnt_costs *costs;  /* of the machine whose time counts; NULL: this one's, by the clock */
     double min_snr;          /* dB that every output must keep; 0: no bound */
-    bool may_be_unmeasured;  /* that bound does not hold where the model runs on no seeded inputs */
+    bool may_be_unmeasured;  /* that bound does not hold where outputs cannot be measured */
+    const char *const *in_float; /* patterns (fnmatch) of names of layers that stay in float */
+    size_t n_in_float;
     /* Recorded inputs; n_samples 0: seeded ones. Reads sample i into inputs[], zeroed, by
      * lnt_malloc_allocator: they then belong to the caller; a state whose data stay NULL goes on from the
      * sample before. count_samples, unless NULL, says how many there are once the model is known. */
@@ -65,6 +67,11 @@ typedef struct lnt_qlayers {
 /* Adds node n, chosen, with its int8 weights; its quantized form is still the plain one. */
 lnt_status lnt_qlayers_add(lnt_qlayers *layers, lnt_graph *g, lnt_gnode *n, size_t weights);
 
+/* Takes back to float (quantize_keep.c) what options->in_float names. E_NOT_FOUND: a pattern that no layer matches. */
+lnt_status lnt_qlayers_keep_named(const lnt_qlayers *layers, const lnt_quantize_options *options,
+                                  lnt_error *err);
+/* Takes back to float transforms of a fixed basis, as the DFT's. */
+lnt_status lnt_qlayers_keep_transforms(lnt_graph *g, const lnt_qlayers *layers);
 /* Measures every layer by itself and the model as a whole, and takes layers back until the bounds hold. The
  * graph's nodes are in the chosen form afterwards. */
 lnt_status lnt_quantize_trial(lnt_graph *g, const lnt_quantize_options *options, lnt_qlayers *layers,

@@ -231,6 +231,8 @@ static const lnt_gnode *quantized_form(const lnt_static *st, const lnt_qlayer *l
 bool lnt_can_measure(const lnt_qlayers *layers, const lnt_qlayer *l)
 {
     const lnt_gnode *n = quantized_form(layers->fixed, l);
+    const bool counted = !n && l->measured.before; /* a product that has been left in float */
+    n = counted ? &l->plain : n;
     return n && l->plain.subgraph == 0 && n->n_in <= IN_MOST && n->n_out <= OUT_MOST;
 }
 
@@ -274,7 +276,7 @@ static lnt_status compare_forms(context *t, alone *plain, alone *quantized, lnt_
     LNT_TRY(lnt_solo_run(&quantized->solo));
     LNT_TRY(l->fixed ? compare_site(t, lnt_static_site(t->fixed, l->node), quantized, &n)
                      : compare_outputs(plain, quantized, &n));
-    l->measured.snr = lnt_noise_snr(&n);
+    l->measured.snr = n.signal > 0 && isfinite(n.signal) ? lnt_noise_snr(&n) : -1;
     if (t->g->quantize->costs) {
         estimate_both(t->g->quantize->costs, plain, quantized, l);
         return LNT_OK;
@@ -288,7 +290,7 @@ static lnt_status measure(context *t, const lnt_qlayers *layers, alone *plain, a
 {
     LNT_TRY(prepare(t, &l->plain, plain));
     l->measured.multiplications = multiplications(plain);
-    if (l->formless)
+    if (l->formless || !quantized_form(layers->fixed, l))
         return LNT_OK;
     LNT_TRY(prepare(t, quantized_form(layers->fixed, l), quantized));
     return compare_forms(t, plain, quantized, l);

@@ -227,7 +227,7 @@ static void connect(lnt_static *st)
     uint32_t used = 0;
     for (uint32_t v = 0; v < st->n_values; v++) {
         st->value[v] = (lnt_qvalue){.producer = LNT_NONE, .first_reader = LNT_NONE, .twin = LNT_NONE};
-        st->value[v].outside = g->value[v].keep;
+        st->value[v].outside = lnt_gvalue_is_kept(&g->value[v]);
     }
     for (uint32_t i = 0; i < st->n_sites; i++) {
         const lnt_gnode *n = st->site[i].node;

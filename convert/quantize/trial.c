@@ -89,6 +89,13 @@ static lnt_status round_floats(lnt_trial *t, lnt_trial_model *r)
     return LNT_OK;
 }
 
+/* Where no output can be measured, nothing shows what a transform in INT8 would cost, unless nobody minds. */
+static lnt_status keep_transforms(const lnt_trial *t)
+{
+    const bool minds = t->options->min_snr > 0 || t->options->may_be_unmeasured;
+    return minds && t->options->mode != LNT_INT8_OFF ? lnt_qlayers_keep_transforms(t->g, t->layers) : LNT_OK;
+}
+
 static lnt_status use_float(lnt_trial *t, lnt_trial_model *r)
 {
     LNT_TRY(lnt_trial_start(t, r));
@@ -99,6 +106,8 @@ static lnt_status use_float(lnt_trial *t, lnt_trial_model *r)
     lnt_trial_expect(t, t->samples.n * (t->options->method == LNT_RANGE_MINMAX ? 1 : 2) + t->layers->n);
     LNT_TRY(lnt_trial_calibrate(t, r));
     LNT_TRY(lnt_trial_run_reference(t, r));
+    if (t->blind)
+        LNT_TRY(keep_transforms(t));
     if (t->layers->fixed && t->options->method == LNT_RANGE_BEST)
         LNT_TRY(lnt_trial_choose_method(t));
     LNT_TRY(lnt_trial_put_forms(t->layers));
@@ -145,10 +154,23 @@ static size_t first_held_out(const lnt_trial *t)
     return i;
 }
 
+/* Why the figures of output i say nothing; NULL: they do. */
+static const char *why_unmeasurable(const lnt_trial *t, uint32_t i)
+{
+    static const char *const text[] = {[LNT_FLAW_EMPTY] = "is empty",
+                                       [LNT_FLAW_NAN] = "holds NaN",
+                                       [LNT_FLAW_INFINITE] = "holds infinities",
+                                       [LNT_FLAW_NOISE] = "is noise, other random numbers with each seed",
+                                       [LNT_FLAW_ZERO] = "is all zero",
+                                       [LNT_FLAW_CONSTANT] = "is constant"};
+    const lnt_noise *n = &t->noise[i];
+    const bool fits = !isnan(n->error) || isnan(n->worst); /* compare_output */
+    return fits || t->flaw[i] ? text[t->flaw[i]] : "has other extents than in float";
+}
+
 static lnt_status tell_errors(lnt_trial *t)
 {
     lnt_report *r = t->report;
-    const lnt_gsubgraph *model = &t->g->sub[0];
     const lnt_tensor *want = &t->want[first_held_out(t) * t->n_outputs];
     r->trial_inputs = !t->options->n_samples ? "seeded inputs"
                       : t->samples.n == 1    ? "the input that was calibrated on"
@@ -160,12 +182,16 @@ static lnt_status tell_errors(lnt_trial *t)
     r->output_error = lnt_bump_alloc(&r->memory, t->n_outputs * sizeof *r->output_error, t->err);
     if (!r->output_error)
         return LNT_E_MEMORY;
-    for (uint32_t i = 0; i < t->n_outputs && i < model->n_out; i++) {
+    for (uint32_t i = 0; i < t->n_outputs; i++) {
         if (want[i].dtype != LNT_FLOAT)
             continue;
         lnt_output_error *e = &r->output_error[r->n_output_errors++];
-        *e = (lnt_output_error){lnt_report_text(r, "%s", t->g->value[model->out[i]].name),
-                                lnt_noise_snr(&t->noise[i]), t->noise[i].worst, t->noise[i].largest};
+        *e = (lnt_output_error){.output = lnt_report_text(r, "%s", t->name[i]),
+                                .inner = t->inner,
+                                .unmeasurable = why_unmeasurable(t, i),
+                                .snr = lnt_noise_snr(&t->noise[i]),
+                                .max_error = t->noise[i].worst,
+                                .largest = t->noise[i].largest};
         if (!e->output)
             return LNT_E_MEMORY;
     }
@@ -194,6 +220,8 @@ static void free_runs(lnt_trial *t)
     lnt_free(heap, t->seen);
     lnt_free(heap, t->want);
     lnt_free(heap, t->noise);
+    lnt_free(heap, t->flaw);
+    lnt_free(heap, t->name);
 }
 
 /* Without samples a model that seeded inputs do not run is quantized unmeasured, unless a bound was asked
@@ -220,6 +248,10 @@ static lnt_status try_and_settle(lnt_trial *t)
     t->g->err = t->err = outer;
     free_runs(t);
     LNT_TRY(judge(t, status, &why));
+    LNT_REQUIRE(
+        !t->blind || t->options->min_snr <= 0 || t->options->may_be_unmeasured, t->g->err, LNT_E_ARGUMENT,
+        "--min-snr: no output can be measured, as each is noise, NaN or infinite: name inner values, with "
+        "--measure");
     LNT_TRY(widen_narrow(t->g, t->layers));
     return lnt_trial_put_forms(t->layers);
 }

@@ -17,6 +17,17 @@
 #include "convert/quantize/quantize_samples.h"
 #include "convert/quantize/quantize_static.h"
 
+/* Why what an output of the float model is measured by says nothing, or little. */
+typedef enum lnt_flaw {
+    LNT_FLAW_NONE,
+    LNT_FLAW_EMPTY,
+    LNT_FLAW_NAN,
+    LNT_FLAW_INFINITE,
+    LNT_FLAW_NOISE, /* another seed of random operators gives another output */
+    LNT_FLAW_ZERO,
+    LNT_FLAW_CONSTANT
+} lnt_flaw;
+
 typedef struct lnt_trial {
     lnt_graph *g;
     const lnt_quantize_options *options;
@@ -24,8 +35,12 @@ typedef struct lnt_trial {
     lnt_report *report;
     lnt_error *err;
     lnt_samples samples;
-    uint32_t n_outputs;
+    uint32_t n_outputs; /* of the model, or the inner values to be measured instead */
+    bool inner;
+    const char **name;  /* [outputs] */
     lnt_tensor *want;   /* [samples][outputs] of the float model, copies */
+    lnt_flaw *flaw;     /* [outputs] of the float model */
+    bool blind;         /* there are outputs of floats, and none that a bound can hold for */
     lnt_noise *noise;   /* [outputs] of the last run */
     lnt_seen *seen;     /* [values] in the calibration samples; NULL unless static */
     size_t done, total; /* of the work, as far as it is foreseen */
@@ -53,13 +68,15 @@ lnt_status lnt_trial_start(lnt_trial *t, lnt_trial_model *r);
 void lnt_trial_stop(lnt_trial *t, lnt_trial_model *r);
 /* For the float model, once: reads the samples and makes room for the outputs. */
 lnt_status lnt_trial_prepare(lnt_trial *t, lnt_trial_model *r);
-/* Runs the float model on the held-out samples and keeps its outputs. */
+/* Runs the float model on the held-out samples, keeps its outputs, and finds their flaws. */
 lnt_status lnt_trial_run_reference(lnt_trial *t, lnt_trial_model *r);
 
 /* Gives the graph's nodes the forms that are chosen. */
 lnt_status lnt_trial_put_forms(const lnt_qlayers *layers);
 /* Runs the model with these on the held-out samples: t->noise, and the lowest SNR of an output. */
 lnt_status lnt_trial_run_chosen(lnt_trial *t, double *snr);
+/* Can a bound hold for output i? Not for noise, nor for what is no number. */
+bool lnt_trial_can_judge(const lnt_trial *t, uint32_t i);
 /* How far the outputs of the last run are below the bound, all together. */
 double lnt_trial_missing_db(const lnt_trial *t);
 
