@@ -1,6 +1,7 @@
 /* import_options.c — what the user asked of a conversion: extents, states, names to keep, metadata. */
-#include "convert/graph/nearest.h"
 #include "convert/import/import.h"
+
+#include "base/nearest.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -48,8 +49,8 @@ static lnt_status symbol_dim(lnt_importer *im, const char *name, uint32_t value,
     const char *copy = lnt_import_text(im, "%s", name);
     if (!copy)
         return LNT_E_MEMORY;
-    g->symbol[g->n_symbols++] =
-        (lnt_gsymbol){.name = copy, .kind = LNT_SYMBOL_INPUT_EXTENT, .value = value, .axis = axis, .bound = -1};
+    g->symbol[g->n_symbols++] = (lnt_gsymbol){
+        .name = copy, .kind = LNT_SYMBOL_INPUT_EXTENT, .value = value, .axis = axis, .bound = -1};
     return LNT_OK;
 }
 
@@ -125,9 +126,10 @@ static lnt_status find_value(lnt_importer *im, const char *option, const char *n
     *v = lnt_names_find(&g->names, name);
     for (size_t i = 0; i < g->n_values && *v == LNT_NAMES_NONE; i++)
         lnt_nearest_add(&nearest, g->value[i].name);
-    LNT_REQUIRE(*v != LNT_NAMES_NONE, im->err, LNT_E_NOT_FOUND,
-                "%s: the model has no value '%s'; did you mean '%s'?", option, name,
-                nearest.name ? nearest.name : "");
+    LNT_REQUIRE(*v != LNT_NAMES_NONE || !lnt_nearest_name(&nearest), im->err, LNT_E_NOT_FOUND,
+                "%s: the model has no value '%s'; did you mean '%s'?", option, name, nearest.name);
+    LNT_REQUIRE(*v != LNT_NAMES_NONE, im->err, LNT_E_NOT_FOUND, "%s: the model has no value '%s'", option,
+                name);
     return LNT_OK;
 }
 

@@ -9,8 +9,8 @@
 #include "convert/quantize/quantize.h"
 
 #include "base/lnt_assert.h"
+#include "base/nearest.h"
 #include "convert/graph/edit.h"
-#include "convert/graph/nearest.h"
 
 #include <fnmatch.h>
 #include <string.h>
@@ -42,7 +42,7 @@ static lnt_status keep_named(const lnt_qlayers *layers, const char *pattern, lnt
         any = true;
         keep_float(&layers->layer[i], "--float");
     }
-    LNT_REQUIRE(any || !nearest.name, err, LNT_E_NOT_FOUND,
+    LNT_REQUIRE(any || !lnt_nearest_name(&nearest), err, LNT_E_NOT_FOUND,
                 "--float: no layer is called '%s'; did you mean '%s'?", pattern, nearest.name);
     LNT_REQUIRE(any, err, LNT_E_NOT_FOUND, "--float: no layer is called '%s'", pattern);
     return LNT_OK;

@@ -1,11 +1,11 @@
 /* nearest.c — see nearest.h. */
-#include "convert/graph/nearest.h"
+#include "base/nearest.h"
 
 #include <ctype.h>
 #include <stdbool.h>
 #include <string.h>
 
-enum { LENGTH_MOST = 64 };
+enum { LENGTH_MOST = 64, CHANGED = 6, LEFT_OUT = 6, PUT_IN = 1, OTHER_CASE = 1 };
 
 static size_t least(size_t a, size_t b)
 {
@@ -16,7 +16,6 @@ static size_t least(size_t a, size_t b)
  * less. */
 static size_t distance(const char *a, const char *b)
 {
-    enum { CHANGED = 6, LEFT_OUT = 6, PUT_IN = 1, OTHER_CASE = 1 };
     const size_t n = strlen(a), m = strnlen(b, LENGTH_MOST);
     size_t row[LENGTH_MOST + 1]; /* distances of a's beginning from all of b's */
     for (size_t k = 0; k <= m; k++)
@@ -41,4 +40,10 @@ void lnt_nearest_add(lnt_nearest *n, const char *name)
         return;
     n->name = name;
     n->distance = d;
+}
+
+const char *lnt_nearest_name(const lnt_nearest *n)
+{
+    const size_t length = strnlen(n->wanted, LENGTH_MOST);
+    return n->name && n->distance <= CHANGED * (length < 4 ? 1 : length / 4) + length / 2 ? n->name : NULL;
 }
