@@ -22,13 +22,13 @@ binfmt=/proc/sys/fs/binfmt_misc
 if [ ! -e "$root/etc/debian_version" ]; then
     mirror=$(cat /etc/apt/sources.list /etc/apt/sources.list.d/*.sources /etc/apt/sources.list.d/*.list 2>/dev/null |
         sed -n 's/^URIs: *\([^ ]*\).*/\1/p; s/^deb \(\[[^]]*\] \)\{0,1\}\([^ ]*\).*/\2/p' | head -n 1)
-    python3 -c "import sys, urllib.request; urllib.request.urlopen(sys.argv[1], timeout=20)" \
-        "${mirror:-http://deb.debian.org/debian}/dists/bookworm/Release" >/dev/null 2>&1 || {
-        echo "no Debian mirror can be reached"
+    [ -n "$mirror" ] && python3 -c "import sys, urllib.request; urllib.request.urlopen(sys.argv[1], timeout=20)" \
+        "$mirror/dists/bookworm/Release" >/dev/null 2>&1 || {
+        echo "no Debian mirror of this machine's package sources can be reached"
         echo "0 passed, 0 failed, 1 skipped"
         exit 0
     }
-    debootstrap --foreign --arch=arm64 --variant=minbase bookworm "$root" ${mirror:+"$mirror"} >"$root.log" 2>&1 &&
+    debootstrap --foreign --arch=arm64 --variant=minbase bookworm "$root" "$mirror" >"$root.log" 2>&1 &&
         chroot "$root" /debootstrap/debootstrap --second-stage >>"$root.log" 2>&1 || { tail -n 20 "$root.log"; exit 1; }
     rm -f "$root.log"
 fi

@@ -52,7 +52,7 @@ def suite():
     if not stamp.is_file():
         if archive.is_file():
             with tarfile.open(archive) as t:
-                t.extractall(folder, filter="data")
+                t.extractall(folder, **({"filter": "data"} if hasattr(tarfile, "data_filter") else {}))
         else:
             shutil.copytree(pathlib.Path(onnx.backend.test.__file__).parent / "data", folder, dirs_exist_ok=True,
                             ignore=shutil.ignore_patterns("real"))
