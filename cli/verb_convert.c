@@ -6,6 +6,7 @@
 #include "cli/data/target.h"
 #include "cli/shell/table.h"
 #include "cli/verbs.h"
+#include "convert/quantize/quantize_blocks.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -18,9 +19,10 @@ static struct {
     const char *output, *report, *board, *memory_limit;
     int opt, int8, method, precision;
     double min_snr, winograd_budget;
+    int64_t block;
     lnt_texts dims, states, keep, overridable, custom, golden, meta, calibrate, in_float, measure;
-    bool json, winograd;
-} given = {.opt = LNT_OPT_ALL, .method = LNT_RANGE_BEST, .min_snr = -1, .winograd_budget = -1};
+    bool json, winograd, int4;
+} given = {.opt = LNT_OPT_ALL, .method = LNT_RANGE_BEST, .min_snr = -1, .winograd_budget = -1, .block = -1};
 
 static const lnt_option options[] = {
     {"-o", "M.lnt", LNT_OPTION_TEXT, &given.output, "file to write (the model's name with .lnt)"},
@@ -38,6 +40,11 @@ static const lnt_option options[] = {
     {"--int8", "off|dynamic|auto|static", LNT_OPTION_CHOICE, &given.int8,
      "quantize: weights per channel, activations in each run; static: activations\nover ranges found at "
      "conversion; auto: whichever makes the whole model\nfaster on this machine, or float"},
+    {"--int4", NULL, LNT_OPTION_FLAG, &given.int4,
+     "quantize: weights of MatMul and Gemm in blocks of 4 bits, activations to 8\nbits in each run; tables "
+     "per row"},
+    {"--block", "N", LNT_OPTION_COUNT, &given.block,
+     "with --int4: weights that share a scale and a zero point, 16, 32, 64, 128\nor 256 (32)"},
     {"--precision", "model|float32|float16|bfloat16|auto", LNT_OPTION_CHOICE, &given.precision,
      "what the file holds weights in; between operators floats stay float32\n(model: what the model's are, "
      "as far "
@@ -47,8 +54,7 @@ static const lnt_option options[] = {
      "one)"},
     {"--min-snr", "DB", LNT_OPTION_NUMBER, &given.min_snr,
      "keep layers in float until every output has this signal-to-noise ratio\n(40 with --precision; with "
-     "--int8 31 "
-     "where there are recorded inputs;\n0: whatever comes out)"},
+     "--int8 31 and with --int4 15 where there are\nrecorded inputs; 0: whatever comes out)"},
     {"--calibrate", "FILE|DIR", LNT_OPTION_TEXTS, &given.calibrate,
      "inputs to find ranges and to measure on: an .npz, .npy, .pb or sound, or a\nfolder of them or of "
      "test_data_set_N"},
@@ -56,9 +62,9 @@ static const lnt_option options[] = {
      "static ranges: all that was seen; without the outermost of ten\nthousand elements; of the least KL "
      "divergence; of the least squared\nerror; what serves the outputs best (best)"},
     {"--float", "NAME", LNT_OPTION_TEXTS, &given.in_float,
-     "with --int8 and --precision: layers of this name stay in float; a pattern,\nas '*/dw/*'"},
+     "with --int8, --int4 and --precision: layers of this name stay in float; a pattern,\nas '*/dw/*'"},
     {"--measure", "NAME", LNT_OPTION_TEXTS, &given.measure,
-     "with --int8 and --precision: measure on this inner value, not on outputs"},
+     "with --int8, --int4 and --precision: measure on this inner value, not on outputs"},
     {"--winograd-budget", "PERCENT", LNT_OPTION_NUMBER, &given.winograd_budget,
      "convolutions of 3x3 taps, or of 3 to 16 in a line, by Winograd's transform,\nthose first that save "
      "most "
@@ -215,9 +221,28 @@ static void json_precision(lnt_json *j, const lnt_report *r)
     lnt_json_end(j, '}');
 }
 
+static void json_layer(lnt_json *j, const lnt_quantized *q)
+{
+    lnt_json_begin(j, NULL, '{');
+    lnt_json_text(j, "node", q->node);
+    lnt_json_text(j, "op", q->op);
+    if (given.int4)
+        lnt_json_int(j, "bits", q->bits ? q->bits : 32);
+    else
+        lnt_json_bool(j, "int8", q->int8);
+    lnt_json_text(j, "why", q->why ? q->why : "");
+    lnt_json_int(j, "bytes_before", (int64_t)q->before);
+    lnt_json_int(j, "bytes_after", (int64_t)bytes_now(q));
+    json_measured(j, "multiplications", q->multiplications);
+    json_measured(j, "snr_db", q->snr);
+    json_measured(j, "float_us", q->plain_us);
+    json_measured(j, given.int4 ? "int4_us" : "int8_us", q->int8_us);
+    lnt_json_end(j, '}');
+}
+
 static void json_quantized(lnt_json *j, const lnt_report *r)
 {
-    lnt_json_begin(j, "int8", '{');
+    lnt_json_begin(j, given.int4 ? "int4" : "int8", '{');
     lnt_json_text(j, "measured_on", r->trial_inputs ? r->trial_inputs : "");
     lnt_json_int(j, "inputs_measured", (int64_t)r->measured_on);
     lnt_json_int(j, "inputs_calibrated", (int64_t)r->calibrated_on);
@@ -234,21 +259,8 @@ static void json_quantized(lnt_json *j, const lnt_report *r)
     }
     lnt_json_end(j, ']');
     lnt_json_begin(j, "layers", '[');
-    for (size_t i = 0; i < r->n_quantized; i++) {
-        const lnt_quantized *q = &r->quantized[i];
-        lnt_json_begin(j, NULL, '{');
-        lnt_json_text(j, "node", q->node);
-        lnt_json_text(j, "op", q->op);
-        lnt_json_bool(j, "int8", q->int8);
-        lnt_json_text(j, "why", q->why ? q->why : "");
-        lnt_json_int(j, "bytes_before", (int64_t)q->before);
-        lnt_json_int(j, "bytes_after", (int64_t)bytes_now(q));
-        json_measured(j, "multiplications", q->multiplications);
-        json_measured(j, "snr_db", q->snr);
-        json_measured(j, "float_us", q->plain_us);
-        json_measured(j, "int8_us", q->int8_us);
-        lnt_json_end(j, '}');
-    }
+    for (size_t i = 0; i < r->n_quantized; i++)
+        json_layer(j, &r->quantized[i]);
     lnt_json_end(j, ']');
     lnt_json_end(j, '}');
 }
@@ -401,8 +413,9 @@ static void print_forms(const lnt_report *r)
 
 static void print_quantized(const lnt_report *r)
 {
-    static const char *const heads[] = {"layer",  "operator", "in",       "weights now",
-                                        "SNR dB", "INT8 us",  "float us", "kept in float for"};
+    const char *const heads[] = {"layer",       "operator",         "in",
+                                 "weights now", "SNR dB",           given.int4 ? "4 bits us" : "INT8 us",
+                                 "float us",    "kept in float for"};
     lnt_table t;
     char text[24];
     putchar('\n');
@@ -411,7 +424,7 @@ static void print_quantized(const lnt_report *r)
         const lnt_quantized *q = &r->quantized[i];
         lnt_table_cell(&t, "%s", q->node);
         lnt_table_cell(&t, "%s", q->op);
-        lnt_table_cell(&t, "%s", q->int8 ? "INT8" : "float");
+        lnt_table_cell(&t, "%s", q->bits == 4 ? "4 bits" : q->int8 ? "INT8" : "float");
         lnt_table_cell(&t, "%s", lnt_size_text(bytes_now(q), text));
         measured_cell(&t, "%.1f", q->snr);
         measured_cell(&t, "%.1f", q->int8_us);
@@ -420,9 +433,9 @@ static void print_quantized(const lnt_report *r)
     }
     lnt_table_print(&t, stdout);
     if (!r->trial_inputs)
-        printf("\nINT8 was not measured: the model does not run on seeded inputs (%s); give some with "
-               "--calibrate\n",
-               r->trial_failure);
+        printf(
+            "\n%s not measured: the model does not run on seeded inputs (%s); give some with --calibrate\n",
+            given.int4 ? "4 bits were" : "INT8 was", r->trial_failure);
     print_sums(r);
     if (r->n_forms)
         print_forms(r);
@@ -544,15 +557,41 @@ static void show_progress(void *arg, size_t done, size_t total)
 /* Noise that nobody recorded says too little to keep layers in float for it. */
 static double min_snr(void)
 {
-    return given.min_snr >= 0 ? given.min_snr : given.calibrate.n ? LNT_INT8_SNR : 0;
+    return given.min_snr >= 0   ? given.min_snr
+           : !given.calibrate.n ? 0
+           : given.int4         ? LNT_INT4_SNR
+                                : LNT_INT8_SNR;
+}
+
+static bool is_block(int64_t n)
+{
+    return n >= LNT_BLOCK_LEAST && n <= LNT_BLOCK_MOST && (n & (n - 1)) == 0;
+}
+
+/* What is wrong with the options together; NULL: nothing. */
+static const char *misfit(void)
+{
+    const bool rounds = given.int8 || given.int4 || given.precision > LNT_PRECISION_FLOAT32;
+    if (given.int4 && given.int8)
+        return "--int4 and --int8 exclude each other";
+    if (given.block >= 0 && (!given.int4 || !is_block(given.block)))
+        return "--block 16, 32, 64, 128 or 256 belongs to --int4";
+    if ((given.min_snr > 0 || given.calibrate.n || given.in_float.n || given.measure.n) && !rounds)
+        return "--min-snr, --calibrate, --float and --measure belong to --int8, --int4 and --precision";
+    if (given.int8 == LNT_INT8_STATIC && !given.calibrate.n)
+        return "--int8 static finds ranges on recorded inputs: --calibrate FILE|DIR";
+    if (given.method != LNT_RANGE_BEST && given.int8 != LNT_INT8_STATIC && given.int8 != LNT_INT8_AUTO)
+        return "--calibration belongs to --int8 static and auto";
+    return given.board && given.int8 != LNT_INT8_AUTO ? "--board belongs to --int8 auto" : NULL;
 }
 
 static int run(const lnt_texts *words)
 {
     lnt_convert_options how;
-    lnt_quantize_options quantize = {.mode = (lnt_int8_mode)given.int8,
+    lnt_quantize_options quantize = {.mode = given.int4 ? LNT_INT4 : (lnt_int8_mode)given.int8,
+                                     .block = given.block < 0 ? LNT_BLOCK : given.block,
                                      .method = (lnt_range_method)given.method,
-                                     .min_snr = given.int8 ? min_snr() : given.min_snr,
+                                     .min_snr = given.int8 || given.int4 ? min_snr() : given.min_snr,
                                      .may_be_unmeasured = given.min_snr < 0,
                                      .in_float = given.in_float.item,
                                      .n_in_float = given.in_float.n,
@@ -569,18 +608,9 @@ static int run(const lnt_texts *words)
     if (!take_options(&how))
         return LNT_EXIT_USAGE;
     const char *output = given.output ? given.output : default_output(words->item[0]);
-    if ((given.min_snr > 0 || given.calibrate.n || given.in_float.n || given.measure.n) && !given.int8 &&
-        given.precision <= LNT_PRECISION_FLOAT32)
-        return lnt_usage_error(
-            &lnt_verb_convert,
-            "--min-snr, --calibrate, --float and --measure belong to --int8 and --precision");
-    if (given.int8 == LNT_INT8_STATIC && !given.calibrate.n)
-        return lnt_usage_error(&lnt_verb_convert,
-                               "--int8 static finds ranges on recorded inputs: --calibrate FILE|DIR");
-    if (given.method != LNT_RANGE_BEST && given.int8 != LNT_INT8_STATIC && given.int8 != LNT_INT8_AUTO)
-        return lnt_usage_error(&lnt_verb_convert, "--calibration belongs to --int8 static and auto");
-    if (given.board && quantize.mode != LNT_INT8_AUTO)
-        return lnt_usage_error(&lnt_verb_convert, "--board belongs to --int8 auto");
+    const char *wrong = misfit();
+    if (wrong)
+        return lnt_usage_error(&lnt_verb_convert, "%s", wrong);
     if (given.board && lnt_costs_of_board(given.board, &costs, &err) != LNT_OK)
         return lnt_failed(&lnt_verb_convert, &err);
     quantize.costs = given.board ? &costs : NULL;
@@ -620,6 +650,7 @@ const lnt_verb lnt_verb_convert = {
                 "linnet convert vad.onnx -o vad.lnt --state stateN=state --dim input:0=1 --dim input:1=576\n"
                 "linnet convert model.onnx --int8 dynamic --min-snr 30 --calibrate recorded.npz\n"
                 "linnet convert model.onnx --int8 static --calibrate pictures/\n"
+                "linnet convert llm.onnx --int4\n"
                 "linnet convert model.onnx --precision float16\n"
                 "linnet convert model.onnx --winograd\n"
                 "linnet convert model.onnx --golden test_data_set_0 --report report.json",

@@ -108,7 +108,7 @@ static lnt_status convert(lnt_graph *g, const lnt_original *source, lnt_report *
     LNT_REQUIRE(
         o->precision <= LNT_PRECISION_FLOAT32 || !o->quantize || o->quantize->mode == LNT_INT8_OFF, g->err,
         LNT_E_ARGUMENT,
-        "--precision and --int8 exclude each other: what is left of floats beside int8 is float16 anyway");
+        "--precision excludes --int8 and --int4: what is left of floats beside these is float16 anyway");
     if (o->quantize && o->quantize->mode == LNT_INT8_AUTO)
         LNT_TRY(lnt_make_fastest_graph(source, g, report));
     else

@@ -13,7 +13,8 @@ typedef struct lnt_unsupported { /* one node that cannot be converted */
 /* A layer that can be quantized. Figures that were not measured are negative. */
 typedef struct lnt_quantized {
     const char *node, *op;
-    bool int8;
+    unsigned bits;            /* of its weights, where these are quantized; else 0 */
+    bool int8;                /* computed on integers */
     bool narrow;              /* in float, with weights that are int8 in the file */
     bool half;                /* in float, with weights of lnt_report.precision */
     const char *why;          /* where it stays in float */

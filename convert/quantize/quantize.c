@@ -1,4 +1,4 @@
-/* quantize.c — products with constant float weights become int8 products (convert/quantize/quantize.h).
+/* quantize.c — products with constant float weights become those of int8, or of 4 bits (convert/quantize/quantize.h).
  *
  * Comes behind the patterns, which make the weights what they will be, and before epilogues, which then are
  * taken up by the quantized operators as they were by the float ones. */
@@ -6,6 +6,7 @@
 
 #include "base/checked.h"
 #include "convert/graph/edit.h"
+#include "convert/quantize/quantize_blocks.h"
 #include "ops/quant/qconv.h"
 
 #include <string.h>
@@ -13,7 +14,8 @@
 enum { TABLE_MIN = 4096 }; /* bytes of a table that rows are gathered from */
 
 typedef struct made { /* weights already quantized, for constants with several readers */
-    uint32_t from, weights, scale;
+    uint32_t from, weights, scale, zeros;
+    int64_t block; /* 0: int8 */
     unsigned axis;
     float factor;
     struct made *next;
@@ -32,22 +34,37 @@ static bool is_float_weight(const lnt_graph *g, const lnt_gnode *n, unsigned i)
            lnt_operand_count(lnt_ginfo(g, v)) > 0;
 }
 
-static lnt_status quantized_weights(finder *f, uint32_t from, unsigned axis, unsigned axes, float factor,
-                                    made **out)
+static lnt_status quantize_anew(finder *f, made *m, unsigned axes)
 {
     lnt_graph *g = f->e.g;
+    const lnt_gvalue *from = &g->value[m->from];
+    lnt_blocks blocks;
+    if (!m->block)
+        return lnt_quantize_weights(g, from->name, &from->info, m->axis, axes, m->factor, NULL, &m->weights,
+                                    &m->scale);
+    LNT_TRY(lnt_quantize_blocks(g, from->name, &from->info, m->axis == 0, m->factor, m->block, &blocks));
+    m->weights = blocks.weights;
+    m->scale = blocks.scales;
+    m->zeros = blocks.zeros;
+    return LNT_OK;
+}
+
+/* As `wanted` says by from, axis, factor and block. */
+static lnt_status quantized_weights(finder *f, const made *wanted, unsigned axes, made **out)
+{
     for (made *m = f->made; m; m = m->next)
-        if (m->from == from && m->axis == axis && m->factor == factor) {
+        if (m->from == wanted->from && m->axis == wanted->axis && m->factor == wanted->factor &&
+            m->block == wanted->block) {
             *out = m;
             return LNT_OK;
         }
-    made *m = *out = lnt_bump_alloc(&g->memory, sizeof *m, g->err);
+    made *m = *out = lnt_bump_alloc(&f->e.g->memory, sizeof *m, f->e.g->err);
     if (!m)
         return LNT_E_MEMORY;
-    *m = (made){.from = from, .axis = axis, .factor = factor, .next = f->made};
+    *m = *wanted;
+    m->next = f->made;
     f->made = m;
-    return lnt_quantize_weights(g, g->value[from].name, &g->value[from].info, axis, axes, factor, NULL,
-                                &m->weights, &m->scale);
+    return quantize_anew(f, m, axes);
 }
 
 /* Notes a layer that may become op with operands in; attributes stay. */
@@ -76,11 +93,56 @@ static lnt_status find_matmul(finder *f, lnt_gnode *n)
     LNT_TRY(lnt_qweights_of(g, n, &p, &turned, &fits));
     if (!fits)
         return LNT_OK;
-    LNT_TRY(quantized_weights(f, p.weights, !turned, 1, p.factor, &m));
+    LNT_TRY(quantized_weights(f, &(made){.from = p.weights, .axis = !turned, .factor = p.factor}, 1, &m));
     const uint32_t in[] = {n->in[0], m->weights, m->scale, p.bias};
     return m->weights == LNT_NONE
                ? LNT_OK
                : add_layer(f, n, LNT_ID_DynamicMatMul, in, p.bias == LNT_NONE ? 3 : 4, p.weights);
+}
+
+/* The attributes of MatMulNBits, and what its operands take. */
+static lnt_status describe_blocks(finder *f, const made *m, int64_t K, int64_t N)
+{
+    enum { BITS = 4, INT8_ACTIVATIONS = 4 };
+    lnt_graph *g = f->e.g;
+    lnt_qlayer *l = &f->layers.layer[f->layers.n - 1];
+    lnt_gnode *q = &l->quantized;
+    q->attr = NULL;
+    q->n_attr = 0;
+    LNT_TRY(lnt_gnode_set_int(g, q, "K", K));
+    LNT_TRY(lnt_gnode_set_int(g, q, "N", N));
+    LNT_TRY(lnt_gnode_set_int(g, q, "bits", BITS));
+    LNT_TRY(lnt_gnode_set_int(g, q, "block_size", m->block));
+    const lnt_gvalue *scales = &g->value[m->scale];
+    l->measured.after = g->value[m->weights].bytes + scales->bytes / (scales->stored_as ? 2 : 1) +
+                        (m->zeros == LNT_NONE ? 0 : g->value[m->zeros].bytes);
+    return lnt_gnode_set_int(g, q, "accuracy_level", INT8_ACTIVATIONS);
+}
+
+static lnt_status find_blocks(finder *f, lnt_gnode *n)
+{
+    lnt_graph *g = f->e.g;
+    lnt_qweights p;
+    bool turned, fits;
+    made *m;
+    LNT_TRY(lnt_qweights_of(g, n, &p, &turned, &fits));
+    if (!fits)
+        return LNT_OK;
+    const int64_t K = lnt_ginfo(g, p.weights)->dims[turned], block = g->quantize->block;
+    if (K < block || K > INT32_MAX / 2 || p.columns > INT32_MAX / 2)
+        return LNT_OK;
+    const made wanted = {
+        .from = p.weights, .zeros = LNT_NONE, .block = block, .axis = !turned, .factor = p.factor};
+    LNT_TRY(quantized_weights(f, &wanted, 1, &m));
+    if (m->weights == LNT_NONE)
+        return LNT_OK;
+    const uint32_t in[] = {n->in[0], m->weights, m->scale, m->zeros, LNT_NONE, p.bias};
+    LNT_TRY(add_layer(f, n, LNT_ID_MatMulNBits, in,
+                      p.bias != LNT_NONE     ? 6
+                      : m->zeros != LNT_NONE ? 4
+                                             : 3,
+                      p.weights));
+    return describe_blocks(f, m, K, p.columns);
 }
 
 static lnt_status find_conv(finder *f, lnt_gnode *n)
@@ -92,7 +154,7 @@ static lnt_status find_conv(finder *f, lnt_gnode *n)
     lnt_gnode_view(n, &view);
     if (!is_float_weight(g, n, 1) || !lnt_qconv_record(&view, lnt_ginfo(g, n->in[1]), &record))
         return LNT_OK;
-    LNT_TRY(quantized_weights(f, n->in[1], 0, 1, 1, &m));
+    LNT_TRY(quantized_weights(f, &(made){.from = n->in[1], .factor = 1}, 1, &m));
     if (m->weights == LNT_NONE)
         return LNT_OK;
     const uint32_t in[] = {n->in[0], m->weights, m->scale, lnt_in_value(n, 2)};
@@ -130,8 +192,8 @@ static lnt_status find_recurrent(finder *f, lnt_gnode *n)
     const int64_t directions = recurrent->dims[0], hidden = recurrent->dims[2];
     if (lnt_ginfo(g, n->in[1])->rank != 3 || recurrent->rank != 3 || recurrent->dims[1] != gates * hidden)
         return LNT_OK;
-    LNT_TRY(quantized_weights(f, n->in[1], 0, 2, 1, &w));
-    LNT_TRY(quantized_weights(f, n->in[2], 0, 2, 1, &r));
+    LNT_TRY(quantized_weights(f, &(made){.from = n->in[1], .factor = 1}, 2, &w));
+    LNT_TRY(quantized_weights(f, &(made){.from = n->in[2], .factor = 1}, 2, &r));
     if (w->weights == LNT_NONE || r->weights == LNT_NONE)
         return LNT_OK;
     for (unsigned i = 0; i < 8; i++)
@@ -156,23 +218,26 @@ static lnt_status find_gather(finder *f, lnt_gnode *n)
     if (!is_float_weight(g, n, 0) || lnt_gnode_int(n, "axis", 0) != 0 || lnt_ginfo(g, n->in[0])->rank != 2 ||
         g->value[n->in[0]].bytes < TABLE_MIN)
         return LNT_OK;
-    LNT_TRY(quantized_weights(f, n->in[0], 0, 1, 1, &m));
+    LNT_TRY(quantized_weights(f, &(made){.from = n->in[0], .factor = 1}, 1, &m));
     const uint32_t in[] = {m->weights, n->in[1], m->scale};
     return m->weights == LNT_NONE ? LNT_OK : add_layer(f, n, LNT_ID_DynamicGather, in, 3, n->in[0]);
 }
 
 static lnt_status find_form(finder *f, lnt_gnode *n)
 {
+    const bool blocks = f->e.g->quantize->mode == LNT_INT4;
     if (n->program || n->n_in < 2)
         return LNT_OK;
     if (lnt_is(n, MatMul) || lnt_is(n, Gemm) || lnt_is(n, FusedMatMul))
-        return find_matmul(f, n);
+        return blocks ? find_blocks(f, n) : find_matmul(f, n);
+    if (lnt_is(n, Gather))
+        return find_gather(f, n);
+    if (blocks)
+        return LNT_OK;
     if (lnt_is(n, Conv))
         return find_conv(f, n);
     if (lnt_is(n, LSTM) || lnt_is(n, GRU))
         return find_recurrent(f, n);
-    if (lnt_is(n, Gather))
-        return find_gather(f, n);
     return LNT_OK;
 }
 
@@ -190,7 +255,9 @@ static lnt_status note_formless(finder *f, lnt_gnode *n)
     lnt_qlayer *l = &f->layers.layer[f->layers.n - 1];
     l->chosen = false;
     l->formless = true;
-    l->why = weights ? "there is no such operator in INT8" : "nothing in it is constant";
+    l->why = !weights                        ? "nothing in it is constant"
+             : g->quantize->mode == LNT_INT4 ? "no MatMul or Gemm of finite weights, a block long and more"
+                                             : "there is no such operator in INT8";
     return LNT_OK;
 }
 
@@ -223,6 +290,7 @@ static lnt_status tell(finder *f)
             continue;
         lnt_quantized *q = &r->quantized[r->n_quantized++];
         *q = l->measured;
+        q->bits = !l->chosen ? 0 : lnt_is(&l->quantized, MatMulNBits) ? 4 : 8;
         q->int8 = l->chosen && !l->narrow;
         q->narrow = l->chosen && l->narrow;
         q->why = q->narrow ? "faster in float; its weights are int8" : l->why;
@@ -230,9 +298,10 @@ static lnt_status tell(finder *f)
         if (!q->node)
             return LNT_E_MEMORY;
         LNT_TRY(lnt_edit_count(&f->e, lnt_report_text(r, "%s %s", l->plain.op->name,
-                                                      q->int8     ? "in INT8"
-                                                      : q->narrow ? "in float with int8 weights"
-                                                                  : "kept in float")));
+                                                      q->bits == 4 ? "with weights of 4 bits"
+                                                      : q->int8    ? "in INT8"
+                                                      : q->narrow  ? "in float with int8 weights"
+                                                                   : "kept in float")));
     }
     return LNT_OK;
 }

@@ -15,14 +15,17 @@ typedef enum lnt_int8_mode {
     LNT_INT8_OFF,
     LNT_INT8_DYNAMIC, /* weights per channel, activations in each run */
     LNT_INT8_AUTO,    /* whichever of the others is fastest, measured on the whole model (convert.c) */
-    LNT_INT8_STATIC   /* weights per channel, activations at conversion */
+    LNT_INT8_STATIC,  /* weights per channel, activations at conversion */
+    LNT_INT4 /* weights of products in blocks of 4 bits, activations in each run; tables as DYNAMIC */
 } lnt_int8_mode;
 
-/* dB that outputs should keep where nothing else is asked for: others like those that were recorded have 30. */
-enum { LNT_INT8_SNR = 31 };
+/* dB that outputs should keep where nothing else is asked for: others like those that were recorded have 30. A layer
+ * of 4 bits has about 20 by itself. */
+enum { LNT_INT8_SNR = 31, LNT_INT4_SNR = 15 };
 
 typedef struct lnt_quantize_options {
     lnt_int8_mode mode;
+    int64_t block;           /* of INT4: numbers with one scale, a power of 2 */
     lnt_range_method method; /* of static ranges */
     double at_most;          /* of a layer's time in float, or it stays in float; 0: no bound */
     const lnt_costs *costs;  /* of the machine whose time counts; NULL: this one's, by the clock */
