@@ -25,7 +25,7 @@ struct lnt_kernels {
     /* NULL in a trimmed library without operators that use them: */
     const struct lnt_int8_kernels *int8;     /* ops/rows/int8_rows.h: quantization of rows */
     const struct lnt_qgemm_kernels *qgemm;   /* ops/quant/qgemm.h: int8 products */
-    const struct lnt_nbits_kernels *nbits;   /* ops/gemm/nbits_kernels.h: weights of few bits */
+    const struct lnt_nbits_kernels *nbits;   /* ops/nbits/nbits_kernels.h: weights of few bits */
     const struct lnt_attend_kernels *attend; /* ops/attention/attend.h: attention */
 };
 

@@ -6,7 +6,7 @@
 #include "ops/check/check.h"
 
 #include "base/memory.h"
-#include "ops/gemm/nbits_kernels.h"
+#include "ops/nbits/nbits_kernels.h"
 
 #include <math.h>
 #include <string.h>

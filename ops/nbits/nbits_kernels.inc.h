@@ -1,5 +1,5 @@
 /* nbits_kernels.inc.h — columns of weights of few bits over simd.h, compiled once per level. */
-#include "ops/gemm/nbits_kernels.h"
+#include "ops/nbits/nbits_kernels.h"
 #include "ops/simd/simd_lanes.h"
 
 /* What a group of words is taken apart with. */

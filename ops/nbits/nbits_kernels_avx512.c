@@ -2,4 +2,4 @@
 #define LNT_SIMD_AVX512
 #include "ops/simd/simd.h"
 
-#include "ops/gemm/nbits_kernels.inc.h"
+#include "ops/nbits/nbits_kernels.inc.h"

@@ -9,7 +9,7 @@
 #include "base/checked.h"
 #include "ops/element.h"
 #include "ops/gemm/gemm.h"
-#include "ops/gemm/nbits_kernels.h"
+#include "ops/nbits/nbits_kernels.h"
 #include "ops/product.h"
 #include "ops/rows/row.h"
 #include "ops/widen.h"
