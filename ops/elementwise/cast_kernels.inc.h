@@ -1,120 +1,176 @@
-/* cast_kernels.inc.h — conversions between element types through a middle form, for the table that
- * typed_kernels.inc.h defines: int32, int64, uint64, float or double, the smallest that holds the source exactly, so
- * that the result is rounded once. */
+/* cast_kernels.inc.h — the steps that casts are made of, for the table that typed_kernels.inc.h defines. */
 #include "base/half.h"
 
-/* ---- out of range is defined ---- */
+#if defined(__AVX__)
+#include <immintrin.h>
+#endif
 
-static int64_t cut_i64(double x)
+#define STEP(how, name, type, to_type, value)                                                                \
+    how static void cast_##name(void *to, const void *from, int64_t n)                                       \
+    {                                                                                                        \
+        const type *m = from;                                                                                \
+        to_type *p = to;                                                                                     \
+        LNT_INDEPENDENT                                                                                      \
+        for (int64_t i = 0; i < n; i++) {                                                                    \
+            const type x = m[i];                                                                             \
+            p[i] = (to_type)(value);                                                                         \
+        }                                                                                                    \
+    }
+#define OFTEN
+
+/* ---- integers: the sign of the result makes no difference, nor that of the source where it is cut ---- */
+
+STEP(OFTEN, u8_16, uint8_t, uint16_t, x)
+STEP(OFTEN, u8_32, uint8_t, uint32_t, x)
+STEP(OFTEN, u8_64, uint8_t, uint64_t, x)
+STEP(OFTEN, u16_32, uint16_t, uint32_t, x)
+STEP(OFTEN, u16_64, uint16_t, uint64_t, x)
+STEP(OFTEN, u32_64, uint32_t, uint64_t, x)
+STEP(OFTEN, i8_16, int8_t, uint16_t, x)
+STEP(OFTEN, i8_32, int8_t, uint32_t, x)
+STEP(OFTEN, i8_64, int8_t, uint64_t, x)
+STEP(OFTEN, i16_32, int16_t, uint32_t, x)
+STEP(OFTEN, i16_64, int16_t, uint64_t, x)
+STEP(OFTEN, i32_64, int32_t, uint64_t, x)
+STEP(OFTEN, 16_8, uint16_t, uint8_t, x)
+STEP(OFTEN, 32_8, uint32_t, uint8_t, x)
+STEP(OFTEN, 64_8, uint64_t, uint8_t, x)
+STEP(OFTEN, 32_16, uint32_t, uint16_t, x)
+STEP(OFTEN, 64_16, uint64_t, uint16_t, x)
+STEP(OFTEN, 64_32, uint64_t, uint32_t, x)
+
+STEP(OFTEN, 8_bool, uint8_t, uint8_t, x != 0)
+STEP(OFTEN, 16_bool, uint16_t, uint8_t, x != 0)
+STEP(OFTEN, 32_bool, uint32_t, uint8_t, x != 0)
+STEP(OFTEN, 64_bool, uint64_t, uint8_t, x != 0)
+STEP(OFTEN, f32_bool, float, uint8_t, x != 0)
+STEP(OFTEN, f64_bool, double, uint8_t, x != 0)
+
+/* ---- to floating point ---- */
+
+/* To float with the last bit set where inexact ("round to odd"): rounding that to a half is right. */
+static inline float narrow_odd(double x)
+{
+    const float f = (float)x;
+    const uint32_t bits = lnt_float_bits(f);
+    const double given = fabs(x), found = fabs((double)f);
+    const uint32_t even = ~bits & 1;
+    return lnt_bits_float(bits + (found < given ? even : 0) - (found > given ? even : 0));
+}
+
+/* A whole number of more than 24 bits with what is below nine put into the highest of them, which no half reaches:
+ * exact as a float. */
+static inline uint32_t shortened(uint32_t x)
+{
+    return (x & ~0x1ffu) | (((x & 0x1ff) + 0x1ff) >> 1 & 0x100);
+}
+
+static inline int32_t narrow_signed(int32_t x)
+{
+    const int32_t head = (int32_t)shortened((uint32_t)x);
+    return x >= -(1 << 24) && x <= 1 << 24 ? x : head;
+}
+
+static inline uint32_t narrow_unsigned(uint32_t x)
+{
+    const uint32_t head = shortened(x);
+    return x <= 1 << 24 ? x : head;
+}
+
+STEP(OFTEN, i32_odd, int32_t, float, narrow_signed(x))
+STEP(OFTEN, u32_odd, uint32_t, float, narrow_unsigned(x))
+STEP(OFTEN, f64_odd, double, float, narrow_odd(x))
+STEP(OFTEN, f64_f32, double, float, x)
+STEP(OFTEN, f32_f64, float, double, x)
+STEP(OFTEN, i32_f64, int32_t, double, x)
+STEP(OFTEN, u32_f32, uint32_t, float, x)
+STEP(OFTEN, u32_f64, uint32_t, double, x)
+STEP(RARE, i64_f64, int64_t, double, x)
+STEP(RARE, u64_f32, uint64_t, float, x)
+STEP(RARE, u64_f64, uint64_t, double, x)
+
+/* ---- floating point to integers: out of range is defined ---- */
+
+static inline int32_t cut_i32(double x)
+{
+    return (int32_t)((x > -2147483649.0) & (x < 2147483648.0) ? x : INT32_MIN);
+}
+
+static inline int64_t cut_i64(double x)
 {
     return x >= -0x1p63 && x < 0x1p63 ? (int64_t)x : INT64_MIN;
 }
 
-static int32_t cut_i32(double x)
-{
-    return x > -2147483649.0 && x < 2147483648.0 ? (int32_t)x : INT32_MIN;
-}
-
-static uint64_t cut_u64(double x)
+static inline uint64_t cut_u64(double x)
 {
     return x >= 0x1p63 && x < 0x1p64 ? (uint64_t)x : (uint64_t)cut_i64(x);
 }
 
-/* To float with the last bit set where inexact ("round to odd"): rounding that to a half is right. */
-static float narrow_odd(double x)
+#if defined(__AVX__)
+/* Its instruction has the same idea of what is out of range. */
+static void cast_f64_i32(void *to, const void *from, int64_t n)
 {
-    const float f = (float)x;
-    const uint32_t bits = lnt_float_bits(f);
-    if (!((double)f < x || (double)f > x) || (bits & 1))
-        return f;
-    const bool grew = (double)f > x ? f > 0 : f < 0;
-    return lnt_bits_float(grew ? bits - 1 : bits + 1);
+    const double *m = from;
+    int32_t *p = to;
+    int64_t i = 0;
+    for (; i + 4 <= n; i += 4)
+        _mm_storeu_si128((__m128i *)(void *)(p + i), _mm256_cvttpd_epi32(_mm256_loadu_pd(m + i)));
+    for (; i < n; i++)
+        p[i] = cut_i32(m[i]);
 }
+#else
+STEP(OFTEN, f64_i32, double, int32_t, cut_i32(x))
+#endif
+STEP(RARE, f64_i64, double, int64_t, cut_i64(x))
+STEP(RARE, f64_u64, double, uint64_t, cut_u64(x))
 
-/* ---- loads and stores ---- */
+/* ---- values of 8 bytes that are worth four ---- */
 
-/* n elements to the middle form. */
-#define LOAD(name, type, middle, value)                                                                      \
-    static void load_##name(void *to, const void *from, int64_t n)                                           \
+#define FITS(name, type, beyond)                                                                             \
+    static bool fits_##name(const void *from, int64_t n)                                                     \
     {                                                                                                        \
-        const type *p = from;                                                                                \
-        middle *m = to;                                                                                      \
-        LNT_INDEPENDENT                                                                                      \
+        const type *m = from;                                                                                \
+        uint64_t bad = 0;                                                                                    \
         for (int64_t i = 0; i < n; i++) {                                                                    \
-            const type x = p[i];                                                                             \
-            m[i] = value;                                                                                    \
+            const type x = m[i];                                                                             \
+            bad |= beyond;                                                                                   \
         }                                                                                                    \
+        return bad == 0;                                                                                     \
     }
-LOAD(f16, uint16_t, float, lnt_f16_to_float(x))
-LOAD(bf16, uint16_t, float, lnt_bf16_to_float(x))
-LOAD(i8, int8_t, int32_t, x)
-LOAD(i16, int16_t, int32_t, x)
-LOAD(u8, uint8_t, int32_t, x)
-LOAD(u16, uint16_t, int32_t, x)
-LOAD(u32, uint32_t, int64_t, x)
-LOAD(b8, uint8_t, int32_t, x != 0)
-
-#define STORE_FROM(how, name, type, form, middle, value)                                                     \
-    how static void store_##name##_##form(void *to, const void *from, int64_t n)                                 \
-    {                                                                                                        \
-        const middle *m = from;                                                                              \
-        type *p = to;                                                                                        \
-        LNT_INDEPENDENT                                                                                      \
-        for (int64_t i = 0; i < n; i++) {                                                                    \
-            const middle x = m[i];                                                                           \
-            p[i] = (type)(value);                                                                            \
-        }                                                                                                    \
-    }
-#define STORE(how, name, type, from_integer, from_float, from_double)                                        \
-    STORE_FROM(how, name, type, i32, int32_t, from_integer)                                                  \
-    STORE_FROM(how, name, type, i64, int64_t, from_integer)                                                  \
-    STORE_FROM(RARE, name, type, u64, uint64_t, from_integer)                                                \
-    STORE_FROM(how##_F32, name, type, f32, float, from_float)                                                \
-    STORE_FROM(how, name, type, f64, double, from_double)
-/* Floats are cut, and become halves, in registers (elementwise.c). */
-#define OFTEN
-#define OFTEN_F32
-#define CUT
-#define CUT_F32 RARE
-#define RARE_F32 RARE
-STORE(OFTEN, f32, float, x, x, x)
-STORE(OFTEN, f64, double, x, x, x)
-STORE(RARE, f16, uint16_t, lnt_float_to_f16(narrow_odd((double)x)), lnt_float_to_f16(x),
-      lnt_float_to_f16(narrow_odd(x)))
-STORE(RARE, bf16, uint16_t, lnt_float_to_bf16(narrow_odd((double)x)), lnt_float_to_bf16(x),
-      lnt_float_to_bf16(narrow_odd(x)))
-STORE(CUT, 8, uint8_t, x, cut_i32((double)x), cut_i32(x))
-STORE(CUT, 16, uint16_t, x, cut_i32((double)x), cut_i32(x))
-STORE(CUT, i32, uint32_t, x, cut_i32((double)x), cut_i32(x))
-STORE(CUT, i64, int64_t, x, cut_i64((double)x), cut_i64(x))
-STORE(OFTEN, u32, uint32_t, x, cut_i64((double)x), cut_i64(x))
-STORE(OFTEN, u64, uint64_t, x, cut_u64((double)x), cut_u64(x))
-STORE(OFTEN, b8, uint8_t, x != 0, x != 0, x != 0)
+FITS(i64, uint64_t, (x + 0x80000000u) >> 32)
+FITS(u64, uint64_t, x >> 31)
+FITS(f64, double, !(fabs(x) < 0x1p31))
 
 /* Without these operators nothing but typed_real.c asks, for floats and bool. */
 enum { WITH_CAST = LNT_HAS_Cast || LNT_HAS_CastLike || LNT_HAS_Pow };
-#define REAL_CAST(dtype, load, form, store)                                                                  \
-    [LNT_##dtype] = {LNT_FORM_##form,                                                                        \
-                     load,                                                                                   \
-                     {WITH_CAST ? store##_i32 : NULL, WITH_CAST ? store##_i64 : NULL,                        \
-                      WITH_CAST ? store##_u64 : NULL, store##_f32, store##_f64}},
-#define CAST(dtype, load, form, store)                                                                       \
-    [LNT_##dtype] = {LNT_FORM_##form,                                                                        \
-                     WITH_CAST ? load : NULL,                                                                \
-                     {WITH_CAST ? store##_i32 : NULL, WITH_CAST ? store##_i64 : NULL,                        \
-                      WITH_CAST ? store##_u64 : NULL, WITH_CAST ? store##_f32 : NULL,                        \
-                      WITH_CAST ? store##_f64 : NULL}},
-#define CAST_TABLE                                                                                           \
-    REAL_CAST(FLOAT, NULL, F32, store_f32)                                                                   \
-    REAL_CAST(DOUBLE, NULL, F64, store_f64)                                                                  \
-    REAL_CAST(FLOAT16, load_f16, F32, store_f16)                                                             \
-    REAL_CAST(BFLOAT16, load_bf16, F32, store_bf16)                                                          \
-    REAL_CAST(BOOL, load_b8, I32, store_b8)                                                                  \
-    CAST(INT8, load_i8, I32, store_8)                                                                        \
-    CAST(INT16, load_i16, I32, store_16)                                                                     \
-    CAST(INT32, NULL, I32, store_i32)                                                                        \
-    CAST(INT64, NULL, I64, store_i64)                                                                        \
-    CAST(UINT8, load_u8, I32, store_8)                                                                       \
-    CAST(UINT16, load_u16, I32, store_16)                                                                    \
-    CAST(UINT32, load_u32, I64, store_u32)                                                                   \
-    CAST(UINT64, NULL, U64, store_u64)
+
+/* clang-format off */
+#define NONE NULL
+#define ASKED(name) (WITH_CAST ? name : NULL)
+#define INTEGER(from, to_8, to_16, to_32, to_64, to_bool)                                                    \
+    [LNT_CAST_##from] = {                                                                                    \
+        [LNT_CAST_U8] = ASKED(to_8), [LNT_CAST_I8] = ASKED(to_8),                                            \
+        [LNT_CAST_U16] = ASKED(to_16), [LNT_CAST_I16] = ASKED(to_16),                                        \
+        [LNT_CAST_U32] = ASKED(to_32), [LNT_CAST_I32] = ASKED(to_32),                                        \
+        [LNT_CAST_U64] = ASKED(to_64), [LNT_CAST_I64] = ASKED(to_64), [LNT_CAST_BOOL] = ASKED(to_bool),
+#define REAL(to, name) [LNT_CAST_##to] = ASKED(name),
+#define CAST_STEPS                                                                                           \
+    INTEGER(U8, NULL, cast_u8_16, cast_u8_32, cast_u8_64, cast_8_bool) },                                    \
+    INTEGER(I8, NULL, cast_i8_16, cast_i8_32, cast_i8_64, cast_8_bool) },                                    \
+    INTEGER(U16, cast_16_8, NULL, cast_u16_32, cast_u16_64, cast_16_bool) },                                 \
+    INTEGER(I16, cast_16_8, NULL, cast_i16_32, cast_i16_64, cast_16_bool) },                                 \
+    INTEGER(U32, cast_32_8, cast_32_16, NULL, cast_u32_64, cast_32_bool)                                     \
+        REAL(ODD, cast_u32_odd) REAL(F32, cast_u32_f32) REAL(F64, cast_u32_f64) },                           \
+    INTEGER(I32, cast_32_8, cast_32_16, NULL, cast_i32_64, cast_32_bool)                                     \
+        REAL(ODD, cast_i32_odd) REAL(F64, cast_i32_f64) },                                                   \
+    INTEGER(U64, cast_64_8, cast_64_16, cast_64_32, NULL, cast_64_bool)                                      \
+        REAL(F32, cast_u64_f32) REAL(F64, cast_u64_f64) },                                                   \
+    INTEGER(I64, cast_64_8, cast_64_16, cast_64_32, NULL, cast_64_bool)                                      \
+        REAL(F64, cast_i64_f64) },                                                                           \
+    [LNT_CAST_BOOL] = {[LNT_CAST_U8] = cast_8_bool, [LNT_CAST_I8] = cast_8_bool},                            \
+    [LNT_CAST_F32] = {[LNT_CAST_BOOL] = cast_f32_bool, [LNT_CAST_F64] = cast_f32_f64},                       \
+    [LNT_CAST_F64] = {REAL(I32, cast_f64_i32) REAL(I64, cast_f64_i64) REAL(U64, cast_f64_u64)                \
+        [LNT_CAST_BOOL] = cast_f64_bool, [LNT_CAST_ODD] = cast_f64_odd, [LNT_CAST_F32] = cast_f64_f32},
+#define CAST_FITS                                                                                            \
+    [LNT_CAST_I64] = ASKED(fits_i64), [LNT_CAST_U64] = ASKED(fits_u64), [LNT_CAST_F64] = ASKED(fits_f64),
+/* clang-format on */

@@ -275,7 +275,7 @@ typedef struct pass {
     lnt_map map;
     pieces pieces;
     lnt_typed_fn loop;
-    const lnt_typed_kernels *kernels;
+    const lnt_kernels *kernels;
     double param[LNT_TYPED_PARAMS];
     uint8_t dtype[2];
     int16_t in[MAX_OPERANDS];
@@ -434,7 +434,7 @@ static lnt_status add_pass(lnt_site *site, typed_params *t, lnt_typed_fn loop, c
     lnt_map_extents(&p->map, operand, n, (const lnt_operand *const *)site->out, 1, false);
     cut(&p->map, 4, &p->pieces);
     p->loop = loop;
-    p->kernels = site->kernels->typed;
+    p->kernels = site->kernels;
     for (unsigned i = 0; i < n; i++) {
         p->in[i] = (int16_t)in[i];
         if (i < 2)
@@ -562,13 +562,25 @@ lnt_status lnt_shape_cast(lnt_site *site)
     return lnt_shape_same(site);
 }
 
-/* Through registers: floats and halves to one another, and cut to integers by the store. */
-static bool casts_in_registers(lnt_dtype from, lnt_dtype to)
+/* By cells alone: floats and halves to one another, cut to integers by the store, and from integers that a float holds
+ * or rounds once; to bfloat16 it would be twice. */
+static bool casts_in_cells(lnt_dtype from, lnt_dtype to)
 {
-    const bool narrow = to == LNT_UINT8 || to == LNT_INT8 || to == LNT_UINT16 || to == LNT_INT16;
-    const bool real = from == LNT_FLOAT || from == LNT_FLOAT16 || from == LNT_BFLOAT16;
-    return real && (narrow || to == LNT_INT32 || to == LNT_INT64 || to == LNT_FLOAT || to == LNT_FLOAT16 ||
-                    to == LNT_BFLOAT16);
+    const bool narrow = lnt_is_integer(from) && lnt_dtype_size(from) <= 2;
+    switch (to) {
+    case LNT_UINT8:
+    case LNT_INT8:
+    case LNT_UINT16:
+    case LNT_INT16:
+    case LNT_INT32:
+    case LNT_INT64: return lnt_is_floating(from) && from != LNT_DOUBLE;
+    case LNT_FLOAT:
+    case LNT_FLOAT16:
+        return narrow || from == LNT_INT32 || from == LNT_INT64 ||
+               (lnt_is_floating(from) && from != LNT_DOUBLE);
+    case LNT_BFLOAT16: return narrow || from == LNT_FLOAT || from == LNT_FLOAT16;
+    default: return false;
+    }
 }
 
 /* A cast of elements that are brought into the output's order first: one by one they would be converted one by one. */
@@ -608,8 +620,8 @@ static lnt_status bind_cast_in_order(lnt_site *site, const lnt_program *program)
     lnt_operand_strides(in, from);
     lnt_operand_strides(&p->in, to);
     lnt_copy_box(&p->copy, lnt_dtype_size(in->dtype), in->rank, in->dims, to, from);
-    LNT_REQUIRE(lnt_reserve(&bytes, lnt_operand_count(in), lnt_dtype_size(in->dtype), &p->at), site->err, LNT_E_LIMIT,
-                "the input is too large");
+    LNT_REQUIRE(lnt_reserve(&bytes, lnt_operand_count(in), lnt_dtype_size(in->dtype), &p->at), site->err,
+                LNT_E_LIMIT, "the input is too large");
     site->in = (lnt_operand *const[1]){&p->in};
     const lnt_status status = bind_program(site, program, (const uint8_t[1]){0});
     site->in = given;
@@ -627,12 +639,13 @@ lnt_status lnt_bind_cast(lnt_site *site)
 {
     static const lnt_program only_cells = {.n_in = 1, .n_out = 1, .n_regs = 1};
     const lnt_dtype from = site->in[0]->dtype, to = site->out[0]->dtype;
-    if (from == to)
+    if (from == to ||
+        (lnt_is_integer(from) && lnt_is_integer(to) && lnt_dtype_size(from) == lnt_dtype_size(to)))
         return lnt_bind_relayout(site);
     if (!lnt_can_cast(from) || !lnt_can_cast(to))
         return LNT_SITE_FAIL(site, LNT_E_UNSUPPORTED, "there is no conversion from %s to %s",
                              lnt_dtype_text(from), lnt_dtype_text(to));
-    if (casts_in_registers(from, to))
+    if (casts_in_cells(from, to))
         return site->in[0]->order != site->out[0]->order && !lnt_order_free(site->in[0])
                    ? bind_cast_in_order(site, &only_cells)
                    : bind_program(site, &only_cells, (const uint8_t[1]){0});

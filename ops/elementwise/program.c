@@ -557,9 +557,9 @@ static void run_part(frame *f, const part *b)
     for (unsigned o = direct; o < c->n_out; o++) {
         const float *reg = spread(f, c->out[o], padded);
         for (int64_t r = 0; r < b->rows; r++)
-            c->kernels->cells->store[result[o].cell](lanes(c, reg, r * b->cols), element(&result[o],
-                                                     b->row + r, b->col),
-                                              result[o].col_stride, b->cols);
+            c->kernels->cells->store[result[o].cell](lanes(c, reg, r * b->cols),
+                                                     element(&result[o], b->row + r, b->col),
+                                                     result[o].col_stride, b->cols);
     }
 }
 
@@ -584,11 +584,32 @@ static bool runs_in_place(const frame *f, int64_t cols)
     return in_place;
 }
 
+/* A program without instructions between memory that is a register on one side and elements on the other. */
+static bool run_conversion(const lnt_code *c, const lnt_view *view, int64_t rows, int64_t cols)
+{
+    const lnt_view *from = view, *to = view + 1;
+    const lnt_cells *cells = c->kernels->cells;
+    if (c->n_instr > 0 || c->n_in != 1 || c->n_out != 1)
+        return false;
+    const part row = {.rows = 1, .cols = cols};
+    const bool load = lies_dense(c, to, &row), store = lies_dense(c, from, &row);
+    for (int64_t r = 0; r < rows && (load || store); r++)
+        if (load)
+            cells->load[from->cell]((float *)(void *)element(to, r, 0), element(from, r, 0), from->col_stride,
+                                    cols);
+        else
+            cells->store[to->cell]((const float *)(const void *)element(from, r, 0), element(to, r, 0),
+                                   to->col_stride, cols);
+    return load || store;
+}
+
 /* Blocks hold several whole rows where rows are short. Padding lanes hold old register contents: any
  * instruction takes any bits. */
 void lnt_code_run(const lnt_code *c, const lnt_view *view, int64_t rows, int64_t cols)
 {
     LNT_ASSERT(c->block > 0 && c->block % c->kernels->width == 0);
+    if (run_conversion(c, view, rows, cols))
+        return;
     frame f;
     f.code = c;
     f.view = view;

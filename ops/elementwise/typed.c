@@ -23,14 +23,14 @@ static bool is_integer(unsigned dtype)
     return dtype >= LNT_UINT8 && dtype != LNT_FLOAT16 && dtype != LNT_DOUBLE && dtype != LNT_BFLOAT16;
 }
 
-static int64_t read_integer(const lnt_typed_kernels *kernels, lnt_dtype dtype, const void *p)
+static int64_t read_integer(const lnt_kernels *kernels, lnt_dtype dtype, const void *p)
 {
     int64_t x;
     lnt_cast(kernels, p, dtype, &x, LNT_INT64, 1);
     return x;
 }
 
-static double read_real(const lnt_typed_kernels *kernels, lnt_dtype dtype, const void *p)
+static double read_real(const lnt_kernels *kernels, lnt_dtype dtype, const void *p)
 {
     double x;
     lnt_cast(kernels, p, dtype, &x, LNT_DOUBLE, 1);
@@ -58,7 +58,8 @@ static bool loop_pow(const lnt_typed_args *a)
         void *out = lnt_element_at(a->out, base, i);
         if (integers) {
             int64_t r;
-            if (!power_of_integers(read_integer(a->kernels, base, x), read_integer(a->kernels, exponent, y), &r))
+            if (!power_of_integers(read_integer(a->kernels, base, x), read_integer(a->kernels, exponent, y),
+                                   &r))
                 return false;
             lnt_cast(a->kernels, &r, LNT_INT64, out, base, 1);
         } else {
@@ -94,7 +95,8 @@ static lnt_typed_row row_of(const lnt_node *node)
 
 lnt_typed_fn lnt_typed_unary(const lnt_site *site, lnt_dtype dtype, double *param)
 {
-    const lnt_typed_fn loop = dtype < LNT_DTYPE_COUNT ? site->kernels->typed->loop[row_of(site->node)][dtype] : NULL;
+    const lnt_typed_fn loop =
+        dtype < LNT_DTYPE_COUNT ? site->kernels->typed->loop[row_of(site->node)][dtype] : NULL;
     return loop ? loop : lnt_typed_real(site->node, dtype, param);
 }
 

@@ -23,6 +23,7 @@ bool lnt_can_cast(lnt_dtype dtype);
 /* n elements of type from into type to (cast.c). Integers wrap; floating-point is cut towards zero, and what does not
  * fit an int32 (int64, where the type is wider), NaN too, gives the smallest one, of which narrower integers are the
  * low bits. For types that lnt_can_cast. */
-void lnt_cast(const lnt_typed_kernels *kernels, const void *src, lnt_dtype from, void *dst, lnt_dtype to, int64_t n);
+void lnt_cast(const lnt_kernels *kernels, const void *src, lnt_dtype from, void *dst, lnt_dtype to,
+              int64_t n);
 
 #endif

@@ -11,8 +11,8 @@ typedef struct lnt_typed_args {
     const void *in[3];
     int64_t n;
     const double *param; /* attributes, as the lookup filled them */
-    const struct lnt_typed_kernels *kernels;
-    uint8_t dtype[2];    /* of in[0] and in[1] */
+    const lnt_kernels *kernels;
+    uint8_t dtype[2]; /* of in[0] and in[1] */
 } lnt_typed_args;
 
 /* False if the data holds what the operator cannot take: division by zero, the smallest integer by -1. */
@@ -60,21 +60,38 @@ typedef enum lnt_typed_row {
         LNT_TYPED_ROWS
 } lnt_typed_row;
 
-/* The form that a type is converted through. */
-typedef enum lnt_form { LNT_FORM_I32, LNT_FORM_I64, LNT_FORM_U64, LNT_FORM_F32, LNT_FORM_F64, LNT_FORMS } lnt_form;
+/* Element types as casts see them. Integers come first, by width. */
+typedef enum lnt_cast_type {
+    LNT_CAST_U8,
+    LNT_CAST_I8,
+    LNT_CAST_U16,
+    LNT_CAST_I16,
+    LNT_CAST_U32,
+    LNT_CAST_I32,
+    LNT_CAST_U64,
+    LNT_CAST_I64,
+    LNT_CAST_BOOL,
+    LNT_CAST_F16,
+    LNT_CAST_BF16,
+    LNT_CAST_F32,
+    LNT_CAST_F64,
+    LNT_CAST_ODD, /* float with the last bit set where it is inexact ("round to odd"): halves of it are right */
+    LNT_CAST_TYPES
+} lnt_cast_type;
 
 typedef void (*lnt_convert_fn)(void *to, const void *from, int64_t n);
+typedef bool (*lnt_fits_fn)(const void *from, int64_t n);
 
-typedef struct lnt_cast_form {
-    lnt_form form;
-    lnt_convert_fn load;             /* to the form; NULL: the type is its form */
-    lnt_convert_fn store[LNT_FORMS]; /* from each of them: see lnt_cast (ops/elementwise/typed.h) */
-} lnt_cast_form;
+/* Steps that casts are made of (ops/elementwise/cast.c); between floats and what cells hold, cells are. */
+typedef struct lnt_cast_kernels {
+    lnt_convert_fn step[LNT_CAST_TYPES][LNT_CAST_TYPES]; /* from, to; NULL: there is none */
+    lnt_fits_fn fits[LNT_CAST_TYPES]; /* of 8 bytes: are all n cut to int32 as they are to int64? */
+} lnt_cast_kernels;
 
 /* NULL where an operator has no such type. */
 typedef struct lnt_typed_kernels {
     lnt_typed_fn loop[LNT_TYPED_ROWS][LNT_DTYPE_COUNT];
-    lnt_cast_form cast[LNT_DTYPE_COUNT];
+    lnt_cast_kernels cast;
     lnt_typed_fn where[4]; /* mask ? a : b for elements of 1, 2, 4 and 8 bytes */
 } lnt_typed_kernels;
 

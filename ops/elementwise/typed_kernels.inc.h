@@ -270,7 +270,7 @@ const lnt_typed_kernels TABLE = {
         ENTRY(Floor, DOUBLE) ENTRY(Ceil, DOUBLE) ENTRY(Round, DOUBLE)
         ENTRY(And, BOOL) ENTRY(Or, BOOL) ENTRY(Xor, BOOL) ENTRY(Equal, BOOL) ENTRY(Not, BOOL)
     },
-    .cast = {CAST_TABLE},
+    .cast = {.step = {CAST_STEPS}, .fits = {CAST_FITS}},
     .where = {WITH_Where ? where_uint8_t : NULL, WITH_Where ? where_uint16_t : NULL,
               WITH_Where ? where_uint32_t : NULL, WITH_Where ? where_uint64_t : NULL},
 };

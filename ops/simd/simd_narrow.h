@@ -414,13 +414,60 @@ LNT_INLINE vf v_round_f16(vf x)
 
 LNT_INLINE vi v_cut_int(vf x)
 {
+#if defined(LNT_SIMD_AVX512) /* what the instruction gives */
+    return (vi)_mm512_cvttps_epi32((__m512)x);
+#elif defined(LNT_SIMD_AVX2)
+    return (vi)_mm256_cvttps_epi32((__m256)x);
+#elif defined(LNT_SIMD_NEON)
+    return vi_select(v_within(x, 0x1p31f), (vi)vcvtq_s32_f32((float32x4_t)x), vi_splat(INT32_MIN));
+#else
     const vi fits = v_abs(x) < v_splat(0x1p31f);
     return vi_select(fits, v_trunc_int(v_select(fits, x, v_splat(0))), vi_splat(INT32_MIN));
+#endif
 }
 
 static inline int64_t lnt_cut_i64(float x)
 {
     return x >= -0x1p63f && x < 0x1p63f ? (int64_t)x : INT64_MIN;
+}
+
+/* Between floats and int64 few levels have instructions: lanes that an int32 holds, as nearly all do, go by it. */
+LNT_INLINE void vi_store_i64(int64_t *p, vi x)
+{
+#if defined(LNT_SIMD_AVX2)
+    _mm256_storeu_si256((__m256i *)(void *)p, _mm256_cvtepi32_epi64(_mm256_castsi256_si128((__m256i)x)));
+    _mm256_storeu_si256((__m256i *)(void *)(p + 4),
+                        _mm256_cvtepi32_epi64(_mm256_extracti128_si256((__m256i)x, 1)));
+#elif defined(LNT_SIMD_NEON)
+    vst1q_s64(p, vmovl_s32(vget_low_s32((int32x4_t)x)));
+    vst1q_s64(p + 2, vmovl_s32(vget_high_s32((int32x4_t)x)));
+#else
+    for (unsigned i = 0; i < LNT_VL; i++)
+        p[i] = x[i];
+#endif
+}
+
+/* The low halves; *fits: the lanes that they are all of. */
+LNT_INLINE vi vi_load_i64(const int64_t *p, vi *fits)
+{
+#if defined(LNT_SIMD_AVX2)
+    const __m256 a = _mm256_loadu_ps((const float *)(const void *)p),
+                 b = _mm256_loadu_ps((const float *)(const void *)(p + 4));
+    const vi low = (vi)_mm256_shuffle_ps(a, b, 0x88), high = (vi)_mm256_shuffle_ps(a, b, 0xdd);
+    *fits = high == low >> 31;
+    return (vi)_mm256_permute4x64_epi64((__m256i)low, 0xd8);
+#elif defined(LNT_SIMD_NEON)
+    const int32x4x2_t x = vld2q_s32((const int32_t *)(const void *)p);
+    *fits = (vi)x.val[1] == (vi)x.val[0] >> 31;
+    return (vi)x.val[0];
+#else
+    vi low;
+    for (unsigned i = 0; i < LNT_VL; i++) {
+        low[i] = (int32_t)p[i];
+        (*fits)[i] = low[i] == p[i] ? -1 : 0;
+    }
+    return low;
+#endif
 }
 
 /* The same to int64. */
@@ -429,10 +476,11 @@ LNT_INLINE void v_cut_i64(int64_t *p, vf x)
 #if defined(LNT_SIMD_AVX512)
     _mm512_storeu_si512(p, _mm512_cvttps_epi64(_mm512_castps512_ps256((__m512)x)));
     _mm512_storeu_si512(p + 8, _mm512_cvttps_epi64(_mm512_extractf32x8_ps((__m512)x, 1)));
-#elif defined(LNT_SIMD_AVX2)
-    for (unsigned i = 0; i < LNT_VL; i++)
-        p[i] = _mm_cvttss_si64(_mm_set_ss(x[i]));
 #else
+    if (__builtin_expect(!v_any_beyond(x, 0x1p31f), 1)) {
+        vi_store_i64(p, v_trunc_int(x));
+        return;
+    }
     for (unsigned i = 0; i < LNT_VL; i++)
         p[i] = lnt_cut_i64(x[i]);
 #endif
@@ -445,9 +493,11 @@ LNT_INLINE vf v_load_i64(const int64_t *p)
     const __m512 low = _mm512_castps256_ps512(_mm512_cvtepi64_ps(_mm512_loadu_si512(p)));
     return (vf)_mm512_insertf32x8(low, _mm512_cvtepi64_ps(_mm512_loadu_si512(p + 8)), 1);
 #else
-    vf x;
-    for (unsigned i = 0; i < LNT_VL; i++)
-        x[i] = (float)p[i];
+    vi fits;
+    vf x = vi_float(vi_load_i64(p, &fits));
+    if (__builtin_expect(vi_any(~fits), 0))
+        for (unsigned i = 0; i < LNT_VL; i++)
+            x[i] = (float)p[i];
     return x;
 #endif
 }
