@@ -35,6 +35,10 @@ endif
 library = $(filter /%,$(shell $(CC) $(ARCH) -print-file-name=lib$(1).so))
 SNDFILE := $(if $(or $(filter-out found,$(AUDIO)),$(and $(call library,sndfile),$(call library,samplerate))),$(AUDIO))
 
+# SPEECH=0: without voices: neither their library nor `linnet say`.
+SPEECH ?= 1
+VOICES := $(filter-out 0,$(SPEECH))
+
 # BLAS=openblas: products in double precision by OpenBLAS, which also contends in `bench --kernels`. It is 35 MB.
 BLAS ?=
 ifneq ($(BLAS),)
@@ -56,7 +60,7 @@ endif
 OPT ?= -O2 -g
 # Where a sanitizer watches, assertions and the checking run loop are awake (base/lnt_assert.h).
 CHECKED ?= $(if $(SAN),-DLNT_CHECKED)
-CPPFLAGS += -I. -Ibase -D_GNU_SOURCE $(if $(ARMV7),-DLNT_ARMV7) $(CHECKED)
+CPPFLAGS += -I. -Ibase -Iruntime -D_GNU_SOURCE $(if $(ARMV7),-DLNT_ARMV7) $(CHECKED)
 # C has no exceptions to unwind for; debuggers find frames in -g's own section. A tenth of the library.
 NO_UNWIND := -fno-unwind-tables -fno-asynchronous-unwind-tables
 CFLAGS += -std=c11 $(OPT) $(WARN) $(ARCH) -fPIC -fvisibility=hidden -ffp-contract=off -fno-math-errno \
@@ -98,14 +102,18 @@ rooms = $(patsubst %/,%,$(sort $(dir $(wildcard $(1)/*.c $(1)/*/*.c))))
 LIB_OBJ := $(call objects,$(call sources,base formats $(filter-out ops/check,$(call rooms,ops)) runtime))
 ONNX := convert/import/onnx
 CONVERT_OBJ := $(if $(CONVERTER),$(call objects,$(call sources,$(call rooms,convert))) $(BUILD)/obj/$(ONNX).pb-c.o)
+SPEECH_OBJ := $(if $(VOICES),$(call objects,$(call sources,speech)))
 # Device builds leave out the converter's verbs; static programs open no libraries.
-CLI_SKIP := $(if $(CONVERTER),,cli/verb_convert.c cli/data/calibrate.c cli/measure/board_costs.c) $(if $(SNDFILE),cli/data/audio_wav.c,cli/data/audio_sndfile.c) \
+CLI_SKIP := $(if $(VOICES),,cli/verb_say.c $(wildcard cli/say/*.c)) $(if $(CONVERTER),,cli/verb_convert.c cli/data/calibrate.c cli/measure/board_costs.c) $(if $(SNDFILE),cli/data/audio_wav.c,cli/data/audio_sndfile.c) \
             $(if $(STATIC),cli/measure/library_dl.c,cli/measure/library_none.c)
 CLI_OBJ := $(call objects,$(filter-out $(CLI_SKIP),$(call sources,$(call rooms,cli) ops/check)))
 
 ifneq ($(CONVERTER),)
 CPPFLAGS += -DLNT_CONVERTER -I$(BUILD)/gen
 CONVERT_LIBS := -lprotobuf-c
+endif
+ifneq ($(VOICES),)
+CPPFLAGS += -DLNT_SPEECH
 endif
 ifneq ($(SNDFILE),)
 AUDIO_LIBS := -lsndfile -lsamplerate
@@ -117,11 +125,16 @@ endif
 
 # STATIC=1: one file that needs nothing of the system it is put on.
 STATIC ?=
-all: $(BUILD)/linnet $(if $(STATIC),,$(BUILD)/liblinnet.so) $(BUILD)/liblinnet.a $(BUILD)/linnet.pc $(if $(BOARD),$(BUILD)/vad)  ## library and program
+all: $(BUILD)/linnet $(if $(STATIC),,$(BUILD)/liblinnet.so) $(BUILD)/liblinnet.a $(if $(VOICES),$(BUILD)/liblinnet-speech.a) $(BUILD)/linnet.pc $(if $(BOARD),$(BUILD)/vad)  ## library and program
 
-objects: $(LIB_OBJ) $(CONVERT_OBJ) $(CLI_OBJ)
+objects: $(LIB_OBJ) $(CONVERT_OBJ) $(SPEECH_OBJ) $(CLI_OBJ)
 
 $(BUILD)/liblinnet.a: $(LIB_OBJ)
+	@echo "  AR      $@"
+	$(Q)rm -f $@ && $(AR) rcs $@ $^
+
+# Voices, with the few files of the other library that they use below its API: it is linked with either kind of that.
+$(BUILD)/liblinnet-speech.a: $(SPEECH_OBJ) $(call objects,$(wildcard base/*.c) runtime/options.c)
 	@echo "  AR      $@"
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
@@ -149,13 +162,13 @@ $(LINKED): how-to-link
 	$(Q)echo '$(CC) $(LDFLAGS) $(STATIC) $(AUDIO_LIBS) $(LDLIBS)' | cmp -s - $@ || \
 	    echo '$(CC) $(LDFLAGS) $(STATIC) $(AUDIO_LIBS) $(LDLIBS)' > $@
 
-$(BUILD)/linnet: $(CLI_OBJ) $(CONVERT_OBJ) $(LIB_OBJ) $(LINKED)
+$(BUILD)/linnet: $(CLI_OBJ) $(SPEECH_OBJ) $(CONVERT_OBJ) $(LIB_OBJ) $(LINKED)
 	@echo "  LINK    $@$(if $(filter-out $(SNDFILE),$(AUDIO)), (.wav alone: make BOARD=$(BOARD) deps brings libsndfile))"
 	$(Q)$(CC) $(LDFLAGS) $(if $(STATIC),$(STATIC_LINK)) -o $@ $(filter %.o,$^) $(CONVERT_LIBS) \
 	    $(AUDIO_LIBS) $(LDLIBS)
 
 # The program beside the board's own, of the same objects but for sounds, for instruments that count: with STATIC=1.
-$(BUILD)/linnet-static: $(CLI_OBJ) $(CONVERT_OBJ) $(LIB_OBJ)
+$(BUILD)/linnet-static: $(CLI_OBJ) $(SPEECH_OBJ) $(CONVERT_OBJ) $(LIB_OBJ)
 	@echo "  LINK    $@"
 	$(Q)$(CC) $(LDFLAGS) -static -o $@ $^ $(CONVERT_LIBS) $(LDLIBS)
 
@@ -174,13 +187,13 @@ $(TRIMMED): $(OPS_FROM) ops/list.h boards/trim.py
 endif
 
 # Unit tests: every tests/c/test_*.c is a program of its own.
-TEST_BIN := $(patsubst tests/c/%.c,$(BUILD)/tests/%,$(wildcard tests/c/test_*.c))
+TEST_BIN := $(patsubst tests/c/%.c,$(BUILD)/tests/%,$(filter-out $(if $(VOICES),,%_speech.c),$(wildcard tests/c/test_*.c)))
 
 $(BUILD)/libconvert.a: $(CONVERT_OBJ)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
 .SECONDARY: $(call objects,$(wildcard tests/c/*.c))
-$(BUILD)/tests/test_%: $(BUILD)/obj/tests/c/test_%.o $(BUILD)/libconvert.a $(BUILD)/liblinnet.a
+$(BUILD)/tests/test_%: $(BUILD)/obj/tests/c/test_%.o $(BUILD)/libconvert.a $(if $(VOICES),$(BUILD)/liblinnet-speech.a) $(BUILD)/liblinnet.a
 	@echo "  LINK    $@"
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(CONVERT_LIBS) -lcmocka $(LDLIBS)
@@ -216,7 +229,7 @@ $(foreach l,$(empty) _avx2 _avx512,$(patsubst %,$(BUILD)/obj/ops/%$(l).o,gemm/ge
 $(call objects,$(call sources,$(call rooms,ops) runtime)): CFLAGS += $(if $(findstring fuzzer,$(SAN)),-fno-sanitize-coverage=trace-cmp)
 
 .SECONDARY: $(call objects,$(wildcard tests/fuzz/*.c))
-$(BUILD)/libfuzzed.a: $(filter-out %/cli/main.o,$(CLI_OBJ)) $(CONVERT_OBJ) $(LIB_OBJ)
+$(BUILD)/libfuzzed.a: $(filter-out %/cli/main.o,$(CLI_OBJ)) $(SPEECH_OBJ) $(CONVERT_OBJ) $(LIB_OBJ)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
 $(BUILD)/replay_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(BUILD)/obj/tests/fuzz/replay.o $(BUILD)/libfuzzed.a
@@ -274,7 +287,7 @@ SPARE += base/file.c $(filter-out formats/hash.c,$(wildcard formats/*.c)) \
          $(foreach f,attention conv conv_algorithm conv_depthwise conv_images conv_stem conv_transpose cumulative \
              det einsum einsum_product elementwise embed_layernorm expand fourier gemm_store gridsample half_step linear_attention \
              loss lpnorm nms op program_node random roialign row_fusion slice transpose trilu unique unpool \
-             window_functions,$(wildcard ops/$(f).c ops/*/$(f).c))
+             window_functions,$(wildcard ops/$(f).c ops/*/$(f).c)) $(wildcard speech/*.c)
 level_of = $(strip $(foreach l,$(ALL_LEVELS),$(if $(filter %_$(l).c,$(1)),$(l))))
 # For size GCC would copy and clear memory by instructions that take longer to start than most copies here.
 SMALL := -Os $(if $(CLANG),,$(if $(findstring x86_64,$(TARGET)),-mstringop-strategy=libcall))
@@ -290,6 +303,13 @@ $(BUILD)/obj/cli/measure/board_costs.o: $(BUILD)/gen/board_costs.inc.h
 $(BUILD)/gen/board_costs.inc.h: $(wildcard boards/costs/*)
 	@mkdir -p $(@D)
 	$(Q)for f in $^; do echo "{\"$${f##*/}\","; sed 's/.*/"&\\n"/' $$f; echo '},'; done > $@
+
+# Unicode's tables, of Python's.
+$(BUILD)/obj/speech/letters.o: $(BUILD)/gen/letters.inc.h
+$(BUILD)/obj/speech/letters.o: CPPFLAGS += -I$(BUILD)/gen
+$(BUILD)/gen/letters.inc.h: speech/letters.py
+	@mkdir -p $(@D)
+	$(Q)python3 $< > $@.part && mv $@.part $@
 
 # A board's threads share work in pieces of at least the size that its cost table says.
 COSTS ?= $(if $(BOARD),boards/costs/$(BOARD))
@@ -493,6 +513,8 @@ install: all $(BUILD)/linnet.pc  ## program, library, headers, linnet.pc below D
 	$(Q)install -s --strip-program=$(STRIP) -m 755 $(BUILD)/linnet $(DESTDIR)$(PREFIX)/bin
 	$(Q)install -m 644 runtime/linnet.h base/linnet_types.h $(DESTDIR)$(PREFIX)/include
 	$(Q)install -m 644 $(BUILD)/liblinnet.a $(DESTDIR)$(PREFIX)/lib
+	$(Q)$(if $(VOICES),install -m 644 speech/linnet_voice.h $(DESTDIR)$(PREFIX)/include && \
+	    install -m 644 $(BUILD)/liblinnet-speech.a $(DESTDIR)$(PREFIX)/lib)
 	$(Q)install -m 644 $(BUILD)/linnet.pc $(DESTDIR)$(PREFIX)/lib/pkgconfig
 ifeq ($(STATIC),)
 	$(Q)install -s --strip-program=$(STRIP) -m 755 $(BUILD)/liblinnet.so $(DESTDIR)$(PREFIX)/lib/liblinnet.so.$(VERSION)

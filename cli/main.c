@@ -102,6 +102,15 @@ static void no_verb(const char *name)
     fprintf(stderr, "linnet: no verb called '%s'%s (see: linnet --help)\n", name, lnt_suggest(name, &names));
 }
 
+#ifdef LNT_SPEECH
+/* Is the program called as Piper's is, by a link to it? */
+static bool is_piper(const char *called)
+{
+    const char *slash = strrchr(called, '/');
+    return strcmp(slash ? slash + 1 : called, "piper") == 0;
+}
+#endif
+
 int main(int argc, char **argv)
 {
     const char *name = argc > 1 ? argv[1] : "";
@@ -112,6 +121,10 @@ int main(int argc, char **argv)
         lnt_cli_free();
         return LNT_EXIT_USAGE;
     }
+#ifdef LNT_SPEECH
+    if (argc && is_piper(argv[0]))
+        return run_verb(&lnt_verb_say, argc - 1, argv + 1);
+#endif
     if (strcmp(name, "--version") == 0) {
         printf("linnet %s\n", lnt_version());
         return LNT_EXIT_OK;

@@ -7,6 +7,10 @@
 #include "cli/shell/table.h"
 #include "cli/verbs.h"
 #include "convert/quantize/quantize_blocks.h"
+#ifdef LNT_SPEECH
+#include "speech/read_json.h"
+#include "speech/voice_config.h"
+#endif
 
 #include <errno.h>
 #include <inttypes.h>
@@ -16,7 +20,7 @@
 #include <unistd.h>
 
 static struct {
-    const char *output, *report, *board, *memory_limit;
+    const char *output, *report, *board, *memory_limit, *config;
     int opt, int8, method, precision;
     double min_snr, winograd_budget;
     int64_t block;
@@ -75,6 +79,10 @@ static const lnt_option options[] = {
     {"--memory-limit", "BYTES[K|M|G]", LNT_OPTION_TEXT, &given.memory_limit,
      "memory for the conversion (half of what the machine has to spare)"},
     {"--meta", "K=V", LNT_OPTION_TEXTS, &given.meta, "metadata"},
+#ifdef LNT_SPEECH
+    {"--config", "FILE", LNT_OPTION_TEXT, &given.config,
+     "of a voice of Piper's, its .onnx.json: `say` needs no other file then"},
+#endif
     {"--report", "F.json", LNT_OPTION_TEXT, &given.report, "write the report as JSON, too"},
     {"--json", NULL, LNT_OPTION_FLAG, &given.json, "print the report as JSON"},
 };
@@ -131,6 +139,39 @@ static double winograd_budget(void)
     const double percent = given.winograd_budget;
     return percent < 0 ? 0 : percent > 0 ? percent : -1;
 }
+
+#ifdef LNT_SPEECH
+/* Adds a voice's configuration to the metadata; one that `say` could not use is an error here. */
+static lnt_status take_config(lnt_convert_options *o, lnt_error *err)
+{
+    lnt_named_text *meta = lnt_cli_alloc((o->n_meta + 1) * sizeof *meta);
+    lnt_bump memory;
+    lnt_voice_config config;
+    char *text;
+    if (!given.config)
+        return LNT_OK;
+    LNT_TRY(lnt_read_text(given.config, &text, err));
+    lnt_bump_init(&memory, &lnt_malloc_allocator);
+    const lnt_status status = lnt_voice_config_read(text, strlen(text), &memory, &config, err);
+    lnt_bump_free(&memory);
+    if (status != LNT_OK)
+        lnt_error_prefix(err, "%s: ", given.config);
+    LNT_TRY(status);
+    text[lnt_json_squeeze(text, strlen(text))] = '\0';
+    if (o->n_meta)
+        memcpy(meta, o->meta, o->n_meta * sizeof *meta);
+    meta[o->n_meta++] = (lnt_named_text){LNT_VOICE_CONFIG_KEY, text};
+    o->meta = meta;
+    return LNT_OK;
+}
+#else
+static lnt_status take_config(lnt_convert_options *o, lnt_error *err)
+{
+    (void)o;
+    (void)err;
+    return LNT_OK;
+}
+#endif
 
 static bool take_options(lnt_convert_options *o)
 {
@@ -617,6 +658,8 @@ static int run(const lnt_texts *words)
     how.quantize = &quantize;
     lnt_report_init(&report);
     lnt_status status = check_targets(words->item[0], output, &err);
+    if (status == LNT_OK)
+        status = take_config(&how, &err);
     if (status == LNT_OK)
         status = lnt_calibration_find(&given.calibrate, &samples, &err);
     quantize.n_samples = samples.paths.n;

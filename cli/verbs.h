@@ -4,12 +4,20 @@
 
 #include "cli/shell/args.h"
 
-/* X(verb), in the order of the help. */
 #ifdef LNT_CONVERTER
-#define LNT_VERB_LIST(X) X(convert) X(info) X(run) X(verify) X(bench) X(doctor)
+#define LNT_CONVERTER_VERBS(X) X(convert)
 #else
-#define LNT_VERB_LIST(X) X(info) X(run) X(verify) X(bench) X(doctor)
+#define LNT_CONVERTER_VERBS(X)
 #endif
+#ifdef LNT_SPEECH
+#define LNT_SPEECH_VERBS(X) X(say)
+#else
+#define LNT_SPEECH_VERBS(X)
+#endif
+
+/* X(verb), in the order of the help. */
+#define LNT_VERB_LIST(X)                                                                                     \
+    LNT_CONVERTER_VERBS(X) X(info) X(run) X(verify) X(bench) LNT_SPEECH_VERBS(X) X(doctor)
 
 #define X(name) extern const lnt_verb lnt_verb_##name;
 LNT_VERB_LIST(X)

@@ -10,12 +10,13 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # A folder may include itself and what stands before it.
-ORDER = ["base", "formats", "ops", "runtime", "convert", "cli"]
+ORDER = ["base", "formats", "ops", "runtime", "speech", "convert", "cli"]
 LIBRARY = ORDER[:-1]
 LINE = {".c": 120, ".h": 120, ".py": 140}
 FILE, FUNCTION = 1000, 100
 ROOM = 40  # files of a folder
 FEW, PAGE = 6, 40  # files of a folder of the product that needs no page of its own; lines of a page
+BESIDE = {("linnet.h", "linnet_types.h"), ("linnet_voice.h", "linnet.h")}  # installed side by side
 TWICE = {"README.md", "__init__.py"}  # names that more than one folder may have
 ASSERTIONS = 3  # LNT_ASSERT in 1,000 lines of a folder of the library, at least
 MAY_STOP = pathlib.Path("base/lnt_assert.c")  # where builds with a sanitizer print and abort
@@ -114,8 +115,8 @@ def check_includes(path, text):
             continue
         target = found.group(1)
         first = target.split("/")[0]
-        if target == "linnet_types.h" and path.name == "linnet.h":
-            continue  # both are installed side by side
+        if (path.name, target) in BESIDE:
+            continue
         if first not in ORDER:
             fault(path, number, f'"{target}" is not written from the root')
         elif ORDER.index(first) > ORDER.index(folder):

@@ -21,6 +21,9 @@ lnt_status lnt_sound_decode(const char *path, const void *bytes, size_t size, ui
                             lnt_sound *out, lnt_error *err);
 lnt_status lnt_sound_encode(const char *path, const float *samples, size_t n, uint32_t rate, void **bytes,
                             size_t *size, lnt_error *err);
+/* Of 16 bits to begin with: .wav and .flac have exactly these samples. */
+lnt_status lnt_sound_encode_pcm(const char *path, const int16_t *pcm, size_t n, uint32_t rate, void **bytes,
+                                size_t *size, lnt_error *err);
 /* By its ending: .wav .flac .ogg */
 bool lnt_sound_name(const char *path);
 

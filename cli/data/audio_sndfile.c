@@ -168,21 +168,33 @@ lnt_status lnt_sound_decode(const char *path, const void *bytes, size_t size, ui
     return status;
 }
 
-lnt_status lnt_sound_encode(const char *path, const float *samples, size_t n, uint32_t rate, void **bytes,
-                            size_t *size, lnt_error *err)
+/* n samples, of one kind or the other. */
+typedef struct sound_source {
+    const float *samples; /* NULL: pcm */
+    const int16_t *pcm;
+    size_t n;
+    uint32_t rate;
+} sound_source;
+
+static bool write_all(SNDFILE *f, const sound_source *from)
 {
-    SF_INFO info = {.samplerate = (int)rate, .channels = 1};
+    const sf_count_t n = (sf_count_t)from->n;
+    sf_command(f, SFC_SET_CLIPPING, NULL, SF_TRUE);
+    const sf_count_t written =
+        from->samples ? sf_writef_float(f, from->samples, n) : sf_writef_short(f, from->pcm, n);
+    return sf_close(f) == 0 && written == n;
+}
+
+static lnt_status encode(const char *path, const sound_source *from, void **bytes, size_t *size,
+                         lnt_error *err)
+{
+    SF_INFO info = {.samplerate = (int)from->rate, .channels = 1};
     info.format = lnt_ends_with(path, ".flac")  ? SF_FORMAT_FLAC | SF_FORMAT_PCM_16
                   : lnt_ends_with(path, ".ogg") ? SF_FORMAT_OGG | SF_FORMAT_VORBIS
                                                 : SF_FORMAT_WAV | SF_FORMAT_PCM_16;
     memory_file file = {.err = err};
     SNDFILE *f = open_memory(&file, SFM_WRITE, &info);
-    bool whole = f != NULL;
-    if (f) {
-        sf_command(f, SFC_SET_CLIPPING, NULL, SF_TRUE);
-        whole = sf_writef_float(f, samples, (sf_count_t)n) == (sf_count_t)n;
-        whole = sf_close(f) == 0 && whole;
-    }
+    const bool whole = f && write_all(f, from);
     *bytes = file.bytes;
     *size = file.size;
     if (err && err->code != LNT_OK)
@@ -190,4 +202,16 @@ lnt_status lnt_sound_encode(const char *path, const float *samples, size_t n, ui
     LNT_REQUIRE(f, err, LNT_E_VALUE, "%s: %s", path, sf_strerror(NULL));
     LNT_REQUIRE(whole, err, LNT_E_VALUE, "%s: the sound cannot be encoded", path);
     return LNT_OK;
+}
+
+lnt_status lnt_sound_encode(const char *path, const float *samples, size_t n, uint32_t rate, void **bytes,
+                            size_t *size, lnt_error *err)
+{
+    return encode(path, &(sound_source){.samples = samples, .n = n, .rate = rate}, bytes, size, err);
+}
+
+lnt_status lnt_sound_encode_pcm(const char *path, const int16_t *pcm, size_t n, uint32_t rate, void **bytes,
+                                size_t *size, lnt_error *err)
+{
+    return encode(path, &(sound_source){.pcm = pcm, .n = n, .rate = rate}, bytes, size, err);
 }

@@ -6,7 +6,12 @@
 #include <math.h>
 #include <string.h>
 
-enum { PCM = 1, IEEE_FLOAT = 3, EXTENSIBLE = 0xfffe };
+enum {
+    PCM = 1,
+    IEEE_FLOAT = 3,
+    EXTENSIBLE = 0xfffe,
+    HEAD = 44 /* bytes before the samples of a file written */
+};
 
 typedef struct wav_format {
     unsigned code, channels, rate, bits;
@@ -104,19 +109,19 @@ lnt_status lnt_sound_decode(const char *path, const void *file, size_t size, uin
     return LNT_OK;
 }
 
-lnt_status lnt_sound_encode(const char *path, const float *samples, size_t n, uint32_t rate, void **file,
-                            size_t *file_bytes, lnt_error *err)
+/* A .wav of n samples of 16 bits that are still to be written; *file to be freed after a failure, too. */
+static lnt_status make_wav(const char *path, size_t n, uint32_t rate, void **file, size_t *size,
+                           lnt_error *err)
 {
     *file = NULL;
     LNT_REQUIRE(lnt_ends_with(path, ".wav"), err, LNT_E_UNSUPPORTED, "%s: this build writes .wav only", path);
-    LNT_REQUIRE(n < (UINT32_MAX - 44) / 2, err, LNT_E_LIMIT, "%s: too long for a .wav", path);
-    const size_t size = 44 + 2 * n;
-    uint8_t *bytes = *file = lnt_alloc_zero(&lnt_malloc_allocator, size, 1, err);
+    LNT_REQUIRE(n < (UINT32_MAX - HEAD) / 2, err, LNT_E_LIMIT, "%s: too long for a .wav", path);
+    *size = HEAD + 2 * n;
+    uint8_t *bytes = *file = lnt_alloc_zero(&lnt_malloc_allocator, *size, 1, err);
     if (!bytes)
         return LNT_E_MEMORY;
-    *file_bytes = size;
     memcpy(bytes, "RIFF----WAVEfmt ", 16);
-    put_little(bytes + 4, (uint32_t)size - 8, 4);
+    put_little(bytes + 4, (uint32_t)*size - 8, 4);
     put_little(bytes + 16, 16, 4);
     put_little(bytes + 20, PCM, 2);
     put_little(bytes + 22, 1, 2);
@@ -126,9 +131,25 @@ lnt_status lnt_sound_encode(const char *path, const float *samples, size_t n, ui
     put_little(bytes + 34, 16, 2);
     memcpy(bytes + 36, "data", 4);
     put_little(bytes + 40, (uint32_t)(2 * n), 4);
+    return LNT_OK;
+}
+
+lnt_status lnt_sound_encode(const char *path, const float *samples, size_t n, uint32_t rate, void **file,
+                            size_t *file_bytes, lnt_error *err)
+{
+    LNT_TRY(make_wav(path, n, rate, file, file_bytes, err));
     for (size_t i = 0; i < n; i++) {
         const float x = fminf(fmaxf(samples[i] * 32768, -32768), 32767);
-        put_little(bytes + 44 + 2 * i, (uint32_t)(int32_t)lrintf(x), 2);
+        put_little((uint8_t *)*file + HEAD + 2 * i, (uint32_t)(int32_t)lrintf(x), 2);
     }
+    return LNT_OK;
+}
+
+lnt_status lnt_sound_encode_pcm(const char *path, const int16_t *pcm, size_t n, uint32_t rate, void **file,
+                                size_t *file_bytes, lnt_error *err)
+{
+    LNT_TRY(make_wav(path, n, rate, file, file_bytes, err));
+    for (size_t i = 0; i < n; i++)
+        put_little((uint8_t *)*file + HEAD + 2 * i, (uint32_t)(int32_t)pcm[i], 2);
     return LNT_OK;
 }

@@ -162,12 +162,33 @@ static bool store(const lnt_option *o, const char *value)
     switch (o->kind) {
     case LNT_OPTION_FLAG: *(bool *)o->to = true; return true;
     case LNT_OPTION_TEXT: *(const char **)o->to = value; return true;
-    case LNT_OPTION_TEXTS: lnt_texts_add(o->to, value); return true;
+    case LNT_OPTION_TEXTS:
+    case LNT_OPTION_PAIRS: lnt_texts_add(o->to, value); return true;
     case LNT_OPTION_COUNT: return read_count(value, 0, o->to);
     case LNT_OPTION_NUMBER:
         *(double *)o->to = strtod(value, &end);
         return *value && !*end && *(double *)o->to >= 0;
     case LNT_OPTION_CHOICE: return parse_choice(o->value, value, o->to);
+    }
+    return false;
+}
+
+static bool same_name(const char *a, const char *b, size_t length)
+{
+    for (size_t i = 0; i < length; i++)
+        if (a[i] != b[i] && !(i > 1 && strchr("-_", a[i]) && strchr("-_", b[i])))
+            return false;
+    return true;
+}
+
+/* Is word[0..length) one of the option's names? */
+static bool is_called(const lnt_option *o, const char *word, size_t length)
+{
+    for (const char *name = o->name; *name; name += strspn(name, ", ")) {
+        const size_t n = strcspn(name, ",");
+        if (n == length && same_name(name, word, n))
+            return true;
+        name += n;
     }
     return false;
 }
@@ -179,7 +200,7 @@ static const lnt_option *find(const lnt_verb *verb, const char *word, const char
     const size_t length = equals ? (size_t)(equals - word) : strlen(word);
     *value = equals ? equals + 1 : NULL;
     for (size_t i = 0; i < verb->n_options; i++)
-        if (strlen(verb->options[i].name) == length && memcmp(verb->options[i].name, word, length) == 0)
+        if (is_called(&verb->options[i], word, length))
             return &verb->options[i];
     return NULL;
 }
@@ -222,6 +243,14 @@ bool lnt_args_parse(const lnt_verb *verb, int argc, char **argv, lnt_texts *word
         }
         if (o->kind != LNT_OPTION_FLAG && !value)
             value = argv[i];
+        if (o->kind == LNT_OPTION_PAIRS && i + 1 == argc) {
+            *exit_code = lnt_usage_error(verb, "%s needs two values", o->name);
+            return false;
+        }
+        if (o->kind == LNT_OPTION_PAIRS) {
+            store(o, value);
+            value = argv[++i];
+        }
         if (!store(o, value)) {
             *exit_code = lnt_usage_error(verb, "%s %s, not '%s'", o->name, o->value, value);
             return false;

@@ -26,13 +26,14 @@ typedef enum lnt_option_kind {
     LNT_OPTION_FLAG,   /* bool */
     LNT_OPTION_TEXT,   /* const char * */
     LNT_OPTION_TEXTS,  /* lnt_texts */
+    LNT_OPTION_PAIRS,  /* lnt_texts: two words each time */
     LNT_OPTION_COUNT,  /* int64_t, >= 0 */
     LNT_OPTION_NUMBER, /* double, >= 0 */
     LNT_OPTION_CHOICE  /* int: position in value, "none|basic|all" */
 } lnt_option_kind;
 
 typedef struct lnt_option {
-    const char *name;  /* "--opt" */
+    const char *name;  /* "--opt", or several: "-o, --opt"; within them '_' is as good as '-' */
     const char *value; /* what follows it in the help; the words of a choice */
     lnt_option_kind kind;
     void *to;

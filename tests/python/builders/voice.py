@@ -37,6 +37,9 @@ class Size:
 MEDIUM = Size(vocabulary=256, hidden=192, layers=6, flows=4, gates=(1, 1, 1, 1), first=256,
               upsampling=((16, 8), (16, 8), (8, 4)), blocks=((3, (1, 2)), (5, (2, 6)), (7, (3, 12))), twice=False, stochastic=True)
 
+# Small, with its scales.
+PIPER = Size(vocabulary=166, stochastic=True)
+
 
 def layer_norm(b, x, channels):
     """Over axis 1, the long way: transpose, mean, variance."""
@@ -175,20 +178,56 @@ def hifigan(b, z, size):
     return b.op("Tanh", b.conv1d(b.op("LeakyRelu", x, alpha=0.01), channels, 1, 7, bias=False))
 
 
-def build(size=Size(), seed=3):
-    b = Builder(seed)
-    ids = b.input("ids", TensorProto.INT64, [1, "phonemes"])
-    scales = b.input("scales", TensorProto.FLOAT, [3 if size.stochastic else 2])
+def speak(b, x, scales, size):
+    """Encoded phonemes [1, H, T] to sound [1, 1, N] and frames [1, T]."""
     noise, length_scale, *duration_noise = (b.op("Slice", scales, [i], [i + 1], [0]) for i in range(2 + size.stochastic))
-    x = encoder(b, ids, size, b.dim(ids, 1))
     frames = durations(b, x, size, length_scale, *duration_noise or [None])
     stats = expand(b, b.conv1d(x, size.hidden, 2 * size.hidden, 1), frames)
     mean, log_scale = b.op("Split", stats, [size.hidden, size.hidden], outputs=2, axis=1)
     random = b.op("RandomNormalLike", mean, seed=1.0)
     z = b.op("Add", mean, b.op("Mul", b.op("Mul", random, b.op("Exp", log_scale)), noise))
-    b.output(hifigan(b, flow(b, z, size), size), "audio", [1, 1, "samples"])
+    return hifigan(b, flow(b, z, size), size), frames
+
+
+def build(size=Size(), seed=3):
+    b = Builder(seed)
+    ids = b.input("ids", TensorProto.INT64, [1, "phonemes"])
+    scales = b.input("scales", TensorProto.FLOAT, [3 if size.stochastic else 2])
+    audio, frames = speak(b, encoder(b, ids, size, b.dim(ids, 1)), scales, size)
+    b.output(audio, "audio", [1, 1, "samples"])
     b.output(frames, "frames", [1, "phonemes"])
     return b.model("voice")
+
+
+def build_piper(size=PIPER, seed=5, speakers=1):
+    """The same with the interface of Piper's exports."""
+    b = Builder(seed)
+    ids = b.input("input", TensorProto.INT64, [1, "phonemes"])
+    lengths = b.input("input_lengths", TensorProto.INT64, [1])
+    scales = b.input("scales", TensorProto.FLOAT, [3])
+    x = encoder(b, ids, size, b.dim(ids, 1))
+    places = b.op("Range", b.constant(0, np.int64), b.op("Gather", b.op("Shape", ids), b.constant(1, np.int64)),
+                  b.constant(1, np.int64))
+    mask = b.op("Cast", b.op("Less", places, lengths), to=TensorProto.FLOAT)
+    if speakers > 1:
+        sid = b.input("sid", TensorProto.INT64, [1])
+        x = b.op("Add", x, b.op("Unsqueeze", b.op("Gather", b.weight(speakers, size.hidden), sid), [2]))
+    audio, _ = speak(b, b.op("Mul", x, mask), scales, size)
+    b.output(b.op("Unsqueeze", audio, [1]), "output", [1, 1, 1, "samples"])
+    return b.model("piper")
+
+
+# What English voices of Piper's have ids for, the ids in this order.
+SYMBOLS = ("_^$ !'(),-.:;?abcdefhijklmnopqrstuvwxyzæçðøħŋœǀǁǂǃ"
+           "ɐɑɒɓɔɕɖɗɘəɚɛɜɞɟɠɡɢɣɤɥɦɧɨɪɫɬɭɮɯɰɱɲɳɴɵɶɸɹɺɻɽɾʀʁʂʃʄʈʉʊʋʌʍʎʏʐʑʒʔʕʘʙʛʜʝʟʡʢʲˈˌːˑ˞βθχᵻⱱ")
+
+
+def piper_config(speakers=(), rate=16000, **more):
+    """The .onnx.json that belongs to such a model."""
+    return {"audio": {"sample_rate": rate, "quality": "low"}, "espeak": {"voice": "en-us"},
+            "inference": {"noise_scale": 0.667, "length_scale": 1, "noise_w": 0.8}, "phoneme_type": "espeak", "phoneme_map": {},
+            "phoneme_id_map": {symbol: [k] for k, symbol in enumerate(SYMBOLS)}, "num_symbols": PIPER.vocabulary,
+            "num_speakers": max(1, len(speakers)), "speaker_id_map": {name: k for k, name in enumerate(speakers)}, **more}
 
 
 def build_vocoder(size=MEDIUM, seed=4):

@@ -1,0 +1,37 @@
+/* texts.h — the texts that are to be spoken, one after the other: words of the command line, files, standard
+ * input, as lines or as lines of JSON. */
+#ifndef LNT_CLI_SAY_TEXTS_H
+#define LNT_CLI_SAY_TEXTS_H
+
+#include "base/memory.h"
+#include "cli/shell/args.h"
+#include "speech/linnet_voice.h"
+
+#include <stdio.h>
+
+typedef struct lnt_spoken {
+    const char *text; /* until the next one */
+    lnt_voice_form form;
+    const char *file;    /* where its sound goes; NULL: where the others' does */
+    const char *speaker; /* its name; NULL: none is given */
+    int64_t speaker_id;  /* -1: none is given */
+} lnt_spoken;
+
+typedef struct lnt_text_source {
+    const lnt_texts *words, *phonemes, *ids; /* of the command line */
+    const lnt_texts *files;                  /* read if there are no words; without them standard input */
+    bool json;
+    size_t at; /* of phonemes, ids or files */
+    FILE *in;
+    const char *name; /* of in */
+    size_t line_number;
+    char *line; /* getline's */
+    size_t line_room;
+    lnt_bump memory; /* of the present line of JSON */
+} lnt_text_source;
+
+/* The next text in *to; *found false: there are no more. */
+lnt_status lnt_text_next(lnt_text_source *s, lnt_spoken *to, bool *found, lnt_error *err);
+void lnt_text_close(lnt_text_source *s);
+
+#endif

@@ -1,0 +1,417 @@
+/* verb_say.c — `linnet say`: text in, sound out, with the options of both of Piper's programs. */
+#include "base/clock.h"
+#include "cli/data/model.h"
+#include "cli/say/sink.h"
+#include "cli/say/texts.h"
+#include "cli/shell/json.h"
+#include "cli/verbs.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { BY_TIME, BY_TEXT };
+enum { PRINT_SOUND, PRINT_PHONEMES, PRINT_IDS };
+
+static struct {
+    const char *model, *config, *file, *folder, *speaker, *level, *espeak, *espeak_data;
+    lnt_texts phonemes, ids, files, silences, data_dirs;
+    double noise, length, noise_w, speed, volume, silence;
+    int64_t seed, threads;
+    int naming, print;
+    bool raw, as_computed, json_input, json, debug, quiet, version, gpu;
+    const char *tashkeel;
+} given = {.noise = NAN, .length = NAN, .noise_w = NAN, .speed = NAN, .volume = 1, .silence = 0};
+
+static const lnt_option options[] = {
+    {"-m, --model", "VOICE", LNT_OPTION_TEXT, &given.model,
+     "the voice: an .lnt made with convert --config, or an .onnx beside its\n.onnx.json; or its name alone, "
+     "of a file in "
+     "a --data-dir"},
+    {"-c, --config", "FILE", LNT_OPTION_TEXT, &given.config, "Piper's JSON, where it is not VOICE.json"},
+    {"-f, --output_file", "FILE|-", LNT_OPTION_TEXT, &given.file,
+     "write one sound of all texts: .wav, .flac, .ogg; -: a .wav to standard\noutput"},
+    {"-d, --output_dir", "DIR", LNT_OPTION_TEXT, &given.folder,
+     "write a .wav for each text, and print its name"},
+    {"--output-dir-naming", "timestamp|text", LNT_OPTION_CHOICE, &given.naming,
+     "what those are called by (timestamp)"},
+    {"--output_raw", NULL, LNT_OPTION_FLAG, &given.raw,
+     "samples to standard output as they come: 16 bits, little-endian, mono"},
+    {"-i, --input_file", "FILE", LNT_OPTION_TEXTS, &given.files, "read texts from there, one a line"},
+    {"--json-input", NULL, LNT_OPTION_FLAG, &given.json_input,
+     "lines are JSON: {\"text\": …, \"speaker\": …, \"speaker_id\": …,\n\"output_file\": …}, all but the "
+     "first optional"},
+    {"--phonemes", "TEXT", LNT_OPTION_TEXTS, &given.phonemes,
+     "speak phonemes; in a text they stand in [[ ]]"},
+    {"--ids", "TEXT", LNT_OPTION_TEXTS, &given.ids,
+     "speak ids of phonemes, numbers with blanks between them"},
+    {"-s, --speaker", "N|NAME", LNT_OPTION_TEXT, &given.speaker, "of a voice with several (0)"},
+    {"--speed", "X", LNT_OPTION_NUMBER, &given.speed, "2 is twice as fast (1)"},
+    {"--length_scale", "X", LNT_OPTION_NUMBER, &given.length,
+     "of each phoneme, more is slower (the voice's)"},
+    {"--noise_scale", "X", LNT_OPTION_NUMBER, &given.noise, "of the sound (the voice's)"},
+    {"--noise_w, --noise_w_scale", "X", LNT_OPTION_NUMBER, &given.noise_w, "of lengths (the voice's)"},
+    {"--volume", "X", LNT_OPTION_NUMBER, &given.volume, "of each sentence's loudest sample, at most 1 (1)"},
+    {"--no-normalize", NULL, LNT_OPTION_FLAG, &given.as_computed, "sentences as loud as they are computed"},
+    {"--sentence_silence", "S", LNT_OPTION_NUMBER, &given.silence, "seconds between sentences of a text (0)"},
+    {"--phoneme_silence", "P S", LNT_OPTION_PAIRS, &given.silences, "seconds behind a phoneme, as \", .2\""},
+    {"--seed", "S", LNT_OPTION_COUNT, &given.seed, "of the noise: same seed, same sound (0)"},
+    {"--print", "sound|phonemes|ids", LNT_OPTION_CHOICE, &given.print,
+     "print those of each sentence, and be silent"},
+    {"--json", NULL, LNT_OPTION_FLAG, &given.json, "print what was done as JSON"},
+    {"--threads", "N", LNT_OPTION_COUNT, &given.threads, "threads (as many as the machine gives)"},
+    {"--level", "L", LNT_OPTION_TEXT, &given.level, "kernels of this level (best)"},
+    {"--data-dir", "DIR", LNT_OPTION_TEXTS, &given.data_dirs, "where voices are looked for by name (.)"},
+    {"--espeak", "PROGRAM", LNT_OPTION_TEXT, &given.espeak, "instead of espeak-ng"},
+    {"--espeak_data", "DIR", LNT_OPTION_TEXT, &given.espeak_data, "folder that holds espeak-ng-data"},
+    {"--debug", NULL, LNT_OPTION_FLAG, &given.debug, "tell of phonemes and ids on standard error"},
+    {"-q, --quiet", NULL, LNT_OPTION_FLAG, &given.quiet, "no warnings"},
+    {"--version", NULL, LNT_OPTION_FLAG, &given.version, "print the version"},
+    {"--cuda, --use_cuda", NULL, LNT_OPTION_FLAG, &given.gpu,
+     "of Piper's; refused: sound is computed on the CPU"},
+    {"--tashkeel_model", "FILE", LNT_OPTION_TEXT, &given.tashkeel,
+     "of Piper's; refused: Arabic text must have its vowel marks"},
+};
+
+/* ---- the voice ---- */
+
+/* A file, or what is called so in a folder of voices. */
+static const char *find_model(const char *name)
+{
+    static const char *const ends[] = {"", ".lnt", ".onnx"};
+    if (access(name, F_OK) == 0)
+        return name;
+    if (!given.data_dirs.n)
+        lnt_texts_add(&given.data_dirs, ".");
+    for (size_t i = 0; i < given.data_dirs.n; i++)
+        for (size_t k = 0; k < sizeof ends / sizeof *ends; k++) {
+            const char *path = lnt_cli_text("%s/%s%s", given.data_dirs.item[i], name, ends[k]);
+            if (access(path, F_OK) == 0)
+                return path;
+        }
+    return name;
+}
+
+/* What was given with -c, or stands beside an .onnx; NULL: the model holds it. */
+static lnt_status read_config(const char *model, const char **text, lnt_error *err)
+{
+    const char *path = given.config                    ? given.config
+                       : lnt_ends_with(model, ".onnx") ? lnt_cli_text("%s.json", model)
+                                                       : NULL;
+    char *read = NULL;
+    *text = NULL;
+    if (!path)
+        return LNT_OK;
+    const lnt_status status = lnt_read_text(path, &read, err);
+    *text = read;
+    if (status != LNT_OK && !given.config)
+        lnt_error_prefix(err, "a voice of Piper's has its configuration beside it, or -c names it: ");
+    return status;
+}
+
+static lnt_status open_voice(const char *model, lnt_opened *o, lnt_voice **voice, lnt_error *err)
+{
+    const lnt_session_options session = {.struct_bytes = sizeof session,
+                                         .intra_op_num_threads = (uint32_t)given.threads,
+                                         .level = given.level};
+    lnt_voice_options how = {.struct_bytes = sizeof how,
+                             .session = &session,
+                             .espeak = given.espeak,
+                             .espeak_data = given.espeak_data};
+    LNT_TRY(read_config(model, &how.config, err));
+    LNT_TRY(lnt_opened_open(model, NULL, 0, o, err));
+    const lnt_status status = lnt_voice_create(o->model, &how, voice, err);
+    if (status != LNT_OK)
+        lnt_error_prefix(err, "%s: ", model);
+    return status;
+}
+
+static lnt_status find_speaker(const lnt_voice *voice, const char *name, int64_t *id, lnt_error *err)
+{
+    const char *found;
+    for (uint32_t k = 0; lnt_voice_speaker(voice, k, &found, id) == LNT_OK; k++)
+        if (strcmp(found, name) == 0)
+            return LNT_OK;
+    return lnt_fail(err, LNT_E_NOT_FOUND, "the voice has no speaker called %s", name);
+}
+
+/* A number, or the name of one. */
+static lnt_status take_speaker(const lnt_voice *voice, const char *text, int64_t *id, lnt_error *err)
+{
+    char *end;
+    *id = strtoll(text, &end, 10);
+    return *text && !*end && *id >= 0 ? LNT_OK : find_speaker(voice, text, id, err);
+}
+
+static lnt_status take_silences(lnt_say_options *how, lnt_error *err)
+{
+    lnt_voice_silence *to = lnt_cli_alloc((given.silences.n / 2) * sizeof *to);
+    how->silence = to;
+    for (size_t i = 0; i < given.silences.n; i += 2) {
+        char *end;
+        const char *seconds = given.silences.item[i + 1];
+        to[how->n_silences++] = (lnt_voice_silence){given.silences.item[i], strtof(seconds, &end)};
+        LNT_REQUIRE(*seconds && !*end, err, LNT_E_ARGUMENT, "--phoneme_silence PHONEME SECONDS, not '%s %s'",
+                    given.silences.item[i], seconds);
+    }
+    return LNT_OK;
+}
+
+static lnt_status take_options(const lnt_voice *voice, lnt_say_options *how, lnt_error *err)
+{
+    lnt_voice_defaults(voice, how);
+    how->seed = (uint64_t)given.seed;
+    how->as_computed = given.as_computed;
+    how->volume = (float)given.volume;
+    how->sentence_silence = given.silence;
+    if (!isnan(given.noise))
+        how->noise = (float)given.noise;
+    if (!isnan(given.noise_w))
+        how->noise_w = (float)given.noise_w;
+    if (!isnan(given.length))
+        how->length = (float)given.length;
+    if (!isnan(given.speed))
+        how->length /= (float)given.speed;
+    LNT_TRY(take_silences(how, err));
+    return given.speaker ? take_speaker(voice, given.speaker, &how->speaker, err) : LNT_OK;
+}
+
+/* ---- speaking ---- */
+
+/* One call of the program. */
+typedef struct saying {
+    lnt_voice *voice;
+    lnt_say_options how;
+    lnt_sink sink, own; /* of all texts; of one that has a file of its own */
+    lnt_json json;
+    lnt_error *err;
+} saying;
+
+static void print_ids(FILE *out, const lnt_voice_sentence *sentence)
+{
+    for (size_t i = 0; i < sentence->n_ids; i++)
+        fprintf(out, "%s%lld", i ? " " : "", (long long)sentence->ids[i]);
+    putc('\n', out);
+}
+
+static void json_sentences(lnt_json *j, const lnt_voice_sentence *sentence, size_t n)
+{
+    lnt_json_begin(j, "sentences", '[');
+    for (size_t k = 0; k < n; k++) {
+        lnt_json_begin(j, NULL, '{');
+        lnt_json_text(j, "phonemes", sentence[k].phonemes);
+        lnt_json_ints(j, "ids", sentence[k].ids, (unsigned)sentence[k].n_ids);
+        lnt_json_int(j, "missing", (int64_t)sentence[k].missing);
+        lnt_json_end(j, '}');
+    }
+    lnt_json_end(j, ']');
+}
+
+/* What a text becomes on the way to sound, where somebody asks for it. */
+static lnt_status show(saying *s, const lnt_spoken *spoken)
+{
+    const lnt_voice_sentence *sentence;
+    size_t n;
+    FILE *out = given.print ? stdout : stderr;
+    if (!given.print && !given.json && !given.debug)
+        return LNT_OK;
+    LNT_TRY(lnt_voice_sentences(s->voice, spoken->text, spoken->form, &sentence, &n, s->err));
+    if (given.json)
+        json_sentences(&s->json, sentence, n);
+    for (size_t k = 0; k < n; k++) {
+        if (given.debug || (given.print == PRINT_PHONEMES && !given.json))
+            fprintf(out, "%s\n", sentence[k].phonemes);
+        if (given.debug || (given.print == PRINT_IDS && !given.json))
+            print_ids(out, &sentence[k]);
+    }
+    return LNT_OK;
+}
+
+static void warn_of_missing(const saying *s)
+{
+    const size_t n = lnt_voice_missing(s->voice);
+    if (n && !given.quiet)
+        fprintf(stderr, "linnet say: warning: %zu symbol%s of the text %s not the voice's, and left out\n", n,
+                n == 1 ? "" : "s", n == 1 ? "is" : "are");
+}
+
+/* Speaks one text; *written as in sink.h. */
+static lnt_status speak(saying *s, const lnt_spoken *spoken, lnt_sink *to, const char **written)
+{
+    lnt_say_options how = s->how;
+    how.form = spoken->form;
+    if (spoken->speaker_id >= 0)
+        how.speaker = spoken->speaker_id;
+    else if (spoken->speaker)
+        LNT_TRY(find_speaker(s->voice, spoken->speaker, &how.speaker, s->err));
+    LNT_TRY(lnt_voice_say(s->voice, spoken->text, &how, lnt_sink_take, to, s->err));
+    warn_of_missing(s);
+    return lnt_sink_end_text(to, spoken->text, spoken->file, written);
+}
+
+static lnt_status say_text(saying *s, const lnt_spoken *spoken)
+{
+    lnt_sink *to = spoken->file ? &s->own : &s->sink;
+    const char *written = NULL;
+    const size_t before = to->given;
+    const double start = lnt_now();
+    if (given.json) {
+        lnt_json_begin(&s->json, NULL, '{');
+        lnt_json_text(&s->json, "text", spoken->text);
+    }
+    LNT_TRY(show(s, spoken));
+    if (!given.print)
+        LNT_TRY(speak(s, spoken, to, &written));
+    if (!given.json) {
+        if (written)
+            printf("%s\n", written);
+        return LNT_OK;
+    }
+    lnt_json_text(&s->json, "file", written);
+    lnt_json_int(&s->json, "samples", (int64_t)(to->given - before));
+    lnt_json_number(&s->json, "us", (lnt_now() - start) * 1e6);
+    lnt_json_end(&s->json, '}');
+    return LNT_OK;
+}
+
+/* *written: the file of all texts, if there is one. */
+static lnt_status say_texts(saying *s, lnt_text_source *from, const char **written)
+{
+    *written = NULL;
+    for (;;) {
+        lnt_spoken spoken;
+        bool found;
+        LNT_TRY(lnt_text_next(from, &spoken, &found, s->err));
+        if (!found)
+            break;
+        LNT_TRY(say_text(s, &spoken));
+    }
+    return given.print ? LNT_OK : lnt_sink_end(&s->sink, written);
+}
+
+static lnt_status say_all(saying *s, lnt_text_source *from)
+{
+    lnt_voice_info info = {.struct_bytes = sizeof info};
+    const char *written;
+    LNT_TRY(take_options(s->voice, &s->how, s->err));
+    LNT_TRY(lnt_voice_get_info(s->voice, &info, s->err));
+    s->sink.rate = s->own.rate = info.rate;
+    if (!given.json) {
+        LNT_TRY(say_texts(s, from, &written));
+        if (written)
+            printf("%s\n", written);
+        return LNT_OK;
+    }
+    lnt_json_begin(&s->json, NULL, '{');
+    lnt_json_int(&s->json, "rate", info.rate);
+    lnt_json_int(&s->json, "speakers", info.n_speakers);
+    lnt_json_begin(&s->json, "texts", '[');
+    const lnt_status status = say_texts(s, from, &written);
+    lnt_json_end(&s->json, ']');
+    lnt_json_text(&s->json, "file", written);
+    lnt_json_end(&s->json, '}');
+    return status;
+}
+
+/* ---- the command line ---- */
+
+/* What of the options does not go together; NULL: all of them do. */
+static const char *contradiction(const lnt_texts *words)
+{
+    const int places = !!given.file + !!given.folder + given.raw;
+    const bool out = given.raw || (given.file && strcmp(given.file, "-") == 0);
+    const bool arguments = words->n || given.phonemes.n || given.ids.n;
+    if (places > 1)
+        return "one of -f, -d and --output_raw";
+    if (given.json && out)
+        return "--json goes to standard output, and there the sound goes";
+    if (given.print && places)
+        return "--print prints, and makes no sound";
+    if (!isnan(given.length) && !isnan(given.speed))
+        return "--speed or --length_scale";
+    if (given.speed == 0)
+        return "--speed 0 never ends";
+    if (arguments && (given.files.n || given.json_input))
+        return "texts on the command line, or --input_file and --json-input";
+    return NULL;
+}
+
+/* Options of Piper's that no build has. */
+static lnt_status refuse(lnt_error *err)
+{
+    LNT_REQUIRE(!given.gpu, err, LNT_E_UNSUPPORTED, "--cuda, --use_cuda: sound is computed on the CPU");
+    LNT_REQUIRE(!given.tashkeel, err, LNT_E_UNSUPPORTED,
+                "--tashkeel_model: no vowel marks are added to Arabic text, which must have them");
+    return LNT_OK;
+}
+
+static lnt_sink sink_of_options(lnt_error *err)
+{
+    const lnt_sink_kind kind = given.file     ? LNT_SINK_FILE
+                               : given.folder ? LNT_SINK_FOLDER
+                               : given.raw    ? LNT_SINK_RAW
+                                              : LNT_SINK_PLAY;
+    return (lnt_sink){.kind = kind,
+                      .path = given.file ? given.file : given.folder,
+                      .named_by_text = given.naming == BY_TEXT,
+                      .err = err};
+}
+
+static int run(const lnt_texts *words)
+{
+    static const char self[] = "/proc/self/exe";
+    const char *fault = contradiction(words);
+    const char *model = given.model ? find_model(given.model) : lnt_blob_is_bundle(self) ? self : NULL;
+    lnt_text_source from = {.words = words,
+                            .phonemes = &given.phonemes,
+                            .ids = &given.ids,
+                            .files = &given.files,
+                            .json = given.json_input};
+    lnt_error err = {0};
+    saying s = {.sink = sink_of_options(&err),
+                .own = {.kind = LNT_SINK_FOLDER, .err = &err},
+                .json = {.out = stdout},
+                .err = &err};
+    lnt_opened o = {0};
+
+    if (given.version) {
+        printf("linnet %s\n", lnt_version());
+        return LNT_EXIT_OK;
+    }
+    lnt_status status = refuse(&err);
+    if (status == LNT_OK && (fault || !model))
+        return lnt_usage_error(&lnt_verb_say, "%s", fault ? fault : "which voice? -m VOICE");
+    if (status == LNT_OK)
+        status = open_voice(model, &o, &s.voice, &err);
+    if (status == LNT_OK)
+        status = say_all(&s, &from);
+    lnt_text_close(&from);
+    lnt_sink_free(&s.sink);
+    lnt_sink_free(&s.own);
+    lnt_voice_destroy(&s.voice);
+    lnt_opened_close(&o);
+    return status == LNT_OK ? LNT_EXIT_OK : lnt_failed(&lnt_verb_say, &err);
+}
+
+const lnt_verb lnt_verb_say = {
+    .name = "say",
+    .summary = "speak a text with a voice",
+    .usage = "-m VOICE [text] [options]",
+    .text = "Speaks texts given as words, in files or on standard input, one a line: played by aplay, or "
+            "written.\n"
+            "A voice is one of Piper's, as a pair of files or converted into one. Where it asks for "
+            "espeak-ng's phonemes\n"
+            "that program has to be there. Options are those of Piper's programs, spelled with '-' or '_'; "
+            "called as\n"
+            "`piper` this program is one.",
+    .examples = "linnet convert voice.onnx --config voice.onnx.json -o voice.lnt\n"
+                "linnet say -m voice.lnt \"Your tea is ready.\"\n"
+                "linnet say -m voice.lnt \"Your tea is ready.\" -f tea.wav\n"
+                "linnet say -m voice.onnx --output_raw < story.txt | aplay -t raw -f S16_LE -r 22050\n"
+                "linnet say -m voice.lnt --json-input < lines.json\n"
+                "linnet say -m voice.lnt \"I say [[ təmˈɑːtoʊ ]].\" --print ids",
+    .options = options,
+    .n_options = sizeof options / sizeof *options,
+    .run = run,
+};

@@ -1,0 +1,112 @@
+/* linnet_voice.h — the public C API of Linnet's voices: text in, sound out.
+ *
+ *     // made by `linnet convert voice.onnx --config voice.onnx.json`
+ *     lnt_model_create("voice.lnt", NULL, &model, &err);
+ *     lnt_voice_create(model, NULL, &voice, &err);
+ *     // int play(void *user, const int16_t *pcm, size_t n)
+ *     lnt_voice_say(voice, "Your tea is ready.", NULL, play, NULL, &err);
+ *     lnt_voice_destroy(&voice);
+ *
+ * A voice is a model with the interface of Piper's: `input` [1, T] and `input_lengths` [1], int64, `scales` [3], float,
+ * and of several speakers `sid` [1], int64; its first output is the sound. It belongs to one thread at a time, but for
+ * lnt_voice_cancel. Same voice, text, options and level: same bytes.
+ *
+ * Every function that can fail returns an lnt_status and explains itself in *err (which may be NULL). The library
+ * never prints, aborts or exits. Phonemes are asked of the program espeak-ng where the voice was trained on its; it
+ * runs beside this process until the voice is destroyed. */
+#ifndef LINNET_VOICE_H
+#define LINNET_VOICE_H
+
+#include "linnet.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct lnt_voice lnt_voice;
+
+#define LNT_VOICE_TEXT_MOST 1048576 /* bytes of a text */
+
+/* All zeros but struct_bytes is the default. */
+typedef struct lnt_voice_options {
+    size_t struct_bytes;                /* sizeof(lnt_voice_options); 0 is refused */
+    const lnt_session_options *session; /* threads, level, arena; its seed is not used */
+    const char *config;                 /* Piper's JSON; NULL: what the model's metadata hold */
+    const char *espeak;                 /* NULL: "espeak-ng", along PATH */
+    const char *espeak_data;            /* the folder that holds espeak-ng-data; NULL: espeak-ng's own */
+} lnt_voice_options;
+
+/* The model must outlive the voice. */
+LNT_API lnt_status lnt_voice_create(lnt_model *model, const lnt_voice_options *options, lnt_voice **voice,
+                                    lnt_error *err);
+/* Accepts NULL and pointers to NULL; sets *voice to NULL. */
+LNT_API void lnt_voice_destroy(lnt_voice **voice);
+
+typedef struct lnt_voice_info {
+    size_t
+        struct_bytes; /* sizeof(lnt_voice_info), set before the call: how much is filled in; 0 is refused */
+    uint32_t rate;    /* Hz */
+    uint32_t n_speakers;      /* at least 1 */
+    uint32_t n_named;         /* of them, those with names: lnt_voice_speaker */
+    const char *espeak_voice; /* NULL: the voice reads characters */
+} lnt_voice_info;
+
+LNT_API lnt_status lnt_voice_get_info(const lnt_voice *voice, lnt_voice_info *info, lnt_error *err);
+/* Speaker k of those with names. */
+LNT_API lnt_status lnt_voice_speaker(const lnt_voice *voice, uint32_t k, const char **name, int64_t *id);
+
+/* What a text is written in. */
+typedef enum lnt_voice_form {
+    LNT_VOICE_TEXT = 0,     /* UTF-8; phonemes between [[ and ]] */
+    LNT_VOICE_PHONEMES = 1, /* the voice's symbols, one sentence */
+    LNT_VOICE_IDS = 2       /* numbers with blanks between them, one sentence */
+} lnt_voice_form;
+
+typedef struct lnt_voice_sentence {
+    const char *phonemes; /* "" of ids */
+    const int64_t *ids;
+    size_t n_ids;
+    size_t missing; /* symbols that the voice does not have: they are left out */
+} lnt_voice_sentence;
+
+/* The sentences of a text, which are the voice's until its next call. */
+LNT_API lnt_status lnt_voice_sentences(lnt_voice *voice, const char *text, lnt_voice_form form,
+                                       const lnt_voice_sentence **sentence, size_t *n, lnt_error *err);
+
+typedef struct lnt_voice_silence {
+    const char
+        *phoneme; /* one symbol: a sentence is spoken in parts, and behind those that end in it is silence */
+    float seconds;
+} lnt_voice_silence;
+
+typedef struct lnt_say_options {
+    size_t struct_bytes; /* set by lnt_voice_defaults */
+    lnt_voice_form form;
+    uint64_t seed; /* of the noise; sentence k of a text has seed + k */
+    int64_t speaker;
+    float noise, length, noise_w; /* of the sound, of durations: > 1 is slower, of the spread of durations */
+    float volume;
+    bool as_computed;                 /* do not bring each sentence's loudest sample to the volume */
+    double sentence_silence;          /* seconds between sentences */
+    const lnt_voice_silence *silence; /* besides the voice's own */
+    size_t n_silences;
+} lnt_say_options;
+
+/* What the voice itself says, volume 1, seed 0. */
+LNT_API void lnt_voice_defaults(const lnt_voice *voice, lnt_say_options *options);
+
+/* Receives samples as they are ready; other than 0 ends lnt_voice_say with LNT_E_CANCELLED. */
+typedef int (*lnt_voice_emit)(void *user, const int16_t *pcm, size_t n);
+
+/* Speaks a text. options NULL: the defaults. */
+LNT_API lnt_status lnt_voice_say(lnt_voice *voice, const char *text, const lnt_say_options *options,
+                                 lnt_voice_emit emit, void *user, lnt_error *err);
+/* Symbols of the last text spoken that the voice does not have. */
+LNT_API size_t lnt_voice_missing(const lnt_voice *voice);
+/* From any thread or signal handler: the present lnt_voice_say, or else the next, ends with LNT_E_CANCELLED. */
+LNT_API void lnt_voice_cancel(lnt_voice *voice);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,494 @@
+/* voice.c — a voice: a session of its model, and sentences that become sound. */
+#include "base/checked.h"
+#include "base/utf8.h"
+#include "runtime/internal.h"
+#include "speech/phonemes.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef enum voice_input { INPUT_IDS, INPUT_LENGTHS, INPUT_SCALES, INPUT_SPEAKER, N_INPUTS } voice_input;
+
+struct lnt_voice {
+    lnt_session *session;
+    int at[N_INPUTS];  /* number of the model's input; -1: it has none */
+    bool short_scales; /* two of them: noise and length */
+    uint32_t output;
+    lnt_voice_config config;
+    lnt_bump fixed, passing; /* what lives as long as the voice; as long as a text */
+    lnt_script script;
+    lnt_espeak espeak;
+    int16_t *pcm; /* of a sentence */
+    size_t pcm_room;
+    size_t missing; /* symbols of the last text spoken */
+};
+
+/* ---- opening ---- */
+
+static const struct {
+    const char *name;
+    lnt_dtype dtype;
+    uint32_t rank;
+    bool optional;
+} inputs[N_INPUTS] = {{"input", LNT_INT64, 2, false},
+                      {"input_lengths", LNT_INT64, 1, true},
+                      {"scales", LNT_FLOAT, 1, true},
+                      {"sid", LNT_INT64, 1, true}};
+
+static lnt_status find_input(lnt_voice *v, const lnt_model *model, voice_input k, lnt_error *err)
+{
+    lnt_value_info info;
+    const int at = v->at[k] = lnt_model_find_input(model, inputs[k].name);
+    LNT_REQUIRE(at >= 0 || inputs[k].optional, err, LNT_E_ARGUMENT,
+                "the model has no input called %s: it is no voice with Piper's interface", inputs[k].name);
+    if (at < 0)
+        return LNT_OK;
+    LNT_TRY(lnt_model_input(model, (uint32_t)at, &info));
+    LNT_REQUIRE(info.dtype == inputs[k].dtype && info.rank == inputs[k].rank, err, LNT_E_TYPE,
+                "the model's input %s is not %s of rank %u: it is no voice with Piper's interface", info.name,
+                lnt_dtype_text(inputs[k].dtype), inputs[k].rank);
+    v->short_scales |= k == INPUT_SCALES && info.dims[0] == 2;
+    return LNT_OK;
+}
+
+/* Every input must be one that is fed. */
+static lnt_status find_inputs(lnt_voice *v, const lnt_model *model, lnt_error *err)
+{
+    for (voice_input k = 0; k < N_INPUTS; k++)
+        LNT_TRY(find_input(v, model, k, err));
+    for (uint32_t i = 0; i < lnt_model_input_count(model); i++) {
+        lnt_value_info info;
+        bool known = false;
+        LNT_TRY(lnt_model_input(model, i, &info));
+        for (voice_input k = 0; k < N_INPUTS; k++)
+            known |= v->at[k] == (int)i;
+        LNT_REQUIRE(known || info.is_state, err, LNT_E_ARGUMENT,
+                    "the model's input %s is none of Piper's interface", info.name);
+    }
+    LNT_REQUIRE(v->config.n_speakers == 1 || v->at[INPUT_SPEAKER] >= 0, err, LNT_E_ARGUMENT,
+                "the voice has %u speakers, but its model no input called sid", v->config.n_speakers);
+    return LNT_OK;
+}
+
+static lnt_status find_output(lnt_voice *v, const lnt_model *model, lnt_error *err)
+{
+    lnt_value_info info = {0};
+    const int named = lnt_model_find_output(model, "output");
+    v->output = named >= 0 ? (uint32_t)named : 0;
+    (void)lnt_model_output(model, v->output, &info);
+    LNT_REQUIRE(info.dtype == LNT_FLOAT, err, LNT_E_TYPE, "the model's first output is no sound: not float");
+    return LNT_OK;
+}
+
+static lnt_status find_config(const lnt_model *model, const char *given, const char **text, lnt_error *err)
+{
+    const char *key;
+    *text = given;
+    for (uint32_t i = 0; !*text && i < lnt_model_metadata_count(model); i++) {
+        const char *found;
+        LNT_TRY(lnt_model_metadata(model, i, &key, &found));
+        if (strcmp(key, LNT_VOICE_CONFIG_KEY) == 0)
+            *text = found;
+    }
+    LNT_REQUIRE(
+        *text, err, LNT_E_NOT_FOUND,
+        "the model says nothing of its voice: convert it with --config VOICE.onnx.json, or give that file");
+    return LNT_OK;
+}
+
+static lnt_status copy_text(lnt_voice *v, const char *text, const char **copy, lnt_error *err)
+{
+    *copy = text ? lnt_bump_string(&v->fixed, text, strlen(text), err) : NULL;
+    return text && !*copy ? LNT_E_MEMORY : LNT_OK;
+}
+
+static lnt_status open_session(lnt_voice *v, lnt_model *model, const lnt_session_options *options,
+                               lnt_error *err)
+{
+    LNT_TRY(lnt_session_create(model, options, &v->session, err));
+    if (lnt_model_output_count(model) == 1)
+        return LNT_OK;
+    return lnt_select_outputs(v->session, &v->output, 1, err);
+}
+
+static lnt_status open_voice(lnt_voice *v, lnt_model *model, const lnt_voice_options *given, lnt_error *err)
+{
+    lnt_voice_options o;
+    const char *config;
+    LNT_TRY(lnt_take_struct(given, &o, sizeof o, "lnt_voice_options", err));
+    LNT_TRY(find_config(model, o.config, &config, err));
+    const lnt_status status = lnt_voice_config_read(config, strlen(config), &v->fixed, &v->config, err);
+    if (status != LNT_OK)
+        lnt_error_prefix(err, "the voice's configuration: ");
+    LNT_TRY(status);
+    LNT_TRY(find_inputs(v, model, err));
+    LNT_TRY(find_output(v, model, err));
+    v->espeak.voice = v->config.espeak;
+    LNT_TRY(copy_text(v, o.espeak ? o.espeak : "espeak-ng", &v->espeak.program, err));
+    LNT_TRY(copy_text(v, o.espeak_data, &v->espeak.data, err));
+    return open_session(v, model, o.session, err);
+}
+
+lnt_status lnt_voice_create(lnt_model *model, const lnt_voice_options *options, lnt_voice **voice,
+                            lnt_error *err)
+{
+    *voice = NULL;
+    lnt_voice *v = lnt_alloc_zero(&lnt_malloc_allocator, 1, sizeof *v, err);
+    if (!v)
+        return LNT_E_MEMORY;
+    lnt_bump_init(&v->fixed, &lnt_malloc_allocator);
+    lnt_bump_init(&v->passing, &lnt_malloc_allocator);
+    const lnt_status status = open_voice(v, model, options, err);
+    if (status != LNT_OK)
+        lnt_voice_destroy(&v);
+    *voice = v;
+    return status;
+}
+
+void lnt_voice_destroy(lnt_voice **voice)
+{
+    lnt_voice *v = voice ? *voice : NULL;
+    if (!v)
+        return;
+    lnt_session_destroy(&v->session);
+    lnt_espeak_free(&v->espeak);
+    lnt_script_free(&v->script);
+    lnt_free(&lnt_malloc_allocator, v->pcm);
+    lnt_bump_free(&v->passing);
+    lnt_bump_free(&v->fixed);
+    lnt_free(&lnt_malloc_allocator, v);
+    *voice = NULL;
+}
+
+lnt_status lnt_voice_get_info(const lnt_voice *voice, lnt_voice_info *info, lnt_error *err)
+{
+    const lnt_voice_config *c = &voice->config;
+    const size_t known = info->struct_bytes;
+    const lnt_voice_info all = {known, c->rate, c->n_speakers, (uint32_t)c->n_named, c->espeak};
+    LNT_TRY(lnt_check_struct_bytes(known, "lnt_voice_info", err));
+    memcpy(info, &all, known < sizeof all ? known : sizeof all);
+    return LNT_OK;
+}
+
+lnt_status lnt_voice_speaker(const lnt_voice *voice, uint32_t k, const char **name, int64_t *id)
+{
+    if (k >= voice->config.n_named)
+        return LNT_E_ARGUMENT;
+    *name = voice->config.speaker[k].name;
+    *id = voice->config.speaker[k].id;
+    return LNT_OK;
+}
+
+/* ---- sentences ---- */
+
+/* Numbers with blanks between them. */
+static lnt_status read_ids(lnt_voice *v, const char *text, lnt_voice_sentence *to, lnt_error *err)
+{
+    int64_t *id = lnt_bump_alloc(&v->passing, (strlen(text) / 2 + 1) * sizeof *id, err);
+    if (!id)
+        return LNT_E_MEMORY;
+    to->phonemes = "";
+    to->ids = id;
+    for (const char *at = text; *(at += strspn(at, " \t\r\n,"));) {
+        int64_t value = 0;
+        const size_t digits = strspn(at, "0123456789");
+        LNT_REQUIRE(digits && digits < 10, err, LNT_E_VALUE,
+                    "ids are whole numbers with blanks between them");
+        for (size_t i = 0; i < digits; i++)
+            value = value * 10 + (at[i] - '0');
+        id[to->n_ids++] = value;
+        at += digits;
+    }
+    return LNT_OK;
+}
+
+static lnt_status write_phonemes(lnt_voice *v, const uint32_t *code, size_t n, const char **text,
+                                 lnt_error *err)
+{
+    char *to = lnt_bump_alloc(&v->passing, 4 * n + 1, err);
+    if (!to)
+        return LNT_E_MEMORY;
+    *text = to;
+    for (size_t i = 0; i < n; i++)
+        to += lnt_utf8_put(code[i], to);
+    return LNT_OK;
+}
+
+/* Symbols [first, end) of the script as a sentence. */
+static lnt_status make_sentence(lnt_voice *v, size_t first, size_t end, lnt_voice_sentence *to,
+                                lnt_error *err)
+{
+    const uint32_t *code = v->script.code + first;
+    int64_t *ids;
+    LNT_ASSERT(first < end && end <= v->script.n);
+    LNT_TRY(lnt_symbol_ids(&v->config, code, end - first, &v->passing, &ids, &to->n_ids, &to->missing, err));
+    to->ids = ids;
+    return write_phonemes(v, code, end - first, &to->phonemes, err);
+}
+
+static size_t begin_of(const lnt_script *s, size_t k)
+{
+    return k ? s->end[k - 1] : 0;
+}
+
+/* Takes a text of any form but ids apart. */
+static lnt_status read_script(lnt_voice *v, const char *text, lnt_voice_form form, lnt_error *err)
+{
+    lnt_bump_reset(&v->passing);
+    return lnt_script_read(&v->script, &v->config, &v->espeak, form, text, &v->passing, err);
+}
+
+lnt_status lnt_voice_sentences(lnt_voice *v, const char *text, lnt_voice_form form,
+                               const lnt_voice_sentence **sentence, size_t *n, lnt_error *err)
+{
+    *n = 0;
+    if (form == LNT_VOICE_IDS)
+        lnt_bump_reset(&v->passing);
+    else
+        LNT_TRY(read_script(v, text, form, err));
+    const size_t most = form == LNT_VOICE_IDS ? 1 : v->script.n_sentences;
+    lnt_voice_sentence *to = lnt_bump_alloc(&v->passing, (most + 1) * sizeof *to, err);
+    if (!to)
+        return LNT_E_MEMORY;
+    *sentence = to;
+    if (form == LNT_VOICE_IDS)
+        return read_ids(v, text, &to[(*n)++], err);
+    for (size_t k = 0; k < most; k++)
+        if (v->script.end[k] > begin_of(&v->script, k))
+            LNT_TRY(make_sentence(v, begin_of(&v->script, k), v->script.end[k], &to[(*n)++], err));
+    return LNT_OK;
+}
+
+/* ---- sound ---- */
+
+/* One lnt_voice_say. */
+typedef struct speech {
+    lnt_voice *voice;
+    lnt_say_options how;
+    lnt_voice_emit emit;
+    void *user;
+    lnt_error *err;
+    uint64_t part; /* of sentences, spoken so far */
+} speech;
+
+static lnt_status set_input(lnt_voice *v, voice_input k, uint32_t rank, int64_t n, const void *data,
+                            lnt_error *err)
+{
+    lnt_tensor t = {.dtype = inputs[k].dtype, .rank = rank, .dims = {n}, .data = (void *)(uintptr_t)data};
+    if (v->at[k] < 0)
+        return LNT_OK;
+    if (rank == 2) {
+        t.dims[0] = 1;
+        t.dims[1] = n;
+    }
+    t.bytes = (size_t)n * lnt_dtype_size(t.dtype);
+    return lnt_set_input(v->session, (uint32_t)v->at[k], &t, err);
+}
+
+/* Runs the model on ids; *sound is [.., N], float. */
+static lnt_status compute(speech *s, const int64_t *ids, size_t n_ids, lnt_tensor *sound)
+{
+    lnt_voice *v = s->voice;
+    const int64_t length = (int64_t)n_ids;
+    const float scales[] = {s->how.noise, s->how.length, s->how.noise_w};
+    LNT_TRY(set_input(v, INPUT_IDS, 2, length, ids, s->err));
+    LNT_TRY(set_input(v, INPUT_LENGTHS, 1, 1, &length, s->err));
+    LNT_TRY(set_input(v, INPUT_SCALES, 1, v->short_scales ? 2 : 3, scales, s->err));
+    LNT_TRY(set_input(v, INPUT_SPEAKER, 1, 1, &s->how.speaker, s->err));
+    lnt_set_seed(v->session, s->how.seed + s->part++);
+    LNT_TRY(lnt_run(v->session, s->err));
+    return lnt_get_output(v->session, v->output, sound, s->err);
+}
+
+/* The largest magnitude of x[0..n), NaN if there is one. */
+static float peak_of(const float *x, size_t n)
+{
+    float peak = 0;
+    for (size_t i = 0; i < n; i++)
+        if (!(fabsf(x[i]) <= peak))
+            peak = fabsf(x[i]);
+    return peak;
+}
+
+static lnt_status make_room(lnt_voice *v, size_t n, lnt_error *err)
+{
+    if (n <= v->pcm_room)
+        return LNT_OK;
+    lnt_free(&lnt_malloc_allocator, v->pcm);
+    v->pcm_room = 0;
+    v->pcm = lnt_alloc(&lnt_malloc_allocator, n * sizeof *v->pcm, err);
+    if (!v->pcm)
+        return LNT_E_MEMORY;
+    v->pcm_room = n;
+    return LNT_OK;
+}
+
+/* As Piper does it: divided by the peak, times the volume, cut off at 1, and of 32,767 steps the one toward 0. */
+static lnt_status to_pcm(speech *s, const float *x, size_t n)
+{
+    static const float SILENT = 1e-8f, STEPS = 32767;
+    const float peak = peak_of(x, n);
+    LNT_REQUIRE(peak <= 1e30f, s->err, LNT_E_VALUE, "the voice's model computes no finite sound");
+    LNT_TRY(make_room(s->voice, n, s->err));
+    LNT_ASSERT(n <= s->voice->pcm_room);
+    const float divisor = s->how.as_computed ? 1 : peak;
+    for (size_t i = 0; i < n; i++) {
+        const float y = divisor < SILENT ? 0 : x[i] / divisor * s->how.volume;
+        s->voice->pcm[i] = (int16_t)(fmaxf(fminf(y, 1), -1) * STEPS);
+    }
+    return LNT_OK;
+}
+
+static lnt_status send(speech *s, const int16_t *pcm, size_t n)
+{
+    LNT_REQUIRE(!n || s->emit(s->user, pcm, n) == 0, s->err, LNT_E_CANCELLED,
+                "stopped by who receives the sound");
+    return LNT_OK;
+}
+
+static lnt_status send_silence(speech *s, double seconds)
+{
+    static const int16_t silence[1024];
+    const size_t most = sizeof silence / sizeof *silence;
+    for (size_t left = (size_t)(seconds * s->voice->config.rate); left > 0;) {
+        const size_t n = left < most ? left : most;
+        LNT_TRY(send(s, silence, n));
+        left -= n;
+    }
+    return LNT_OK;
+}
+
+static lnt_status say_ids(speech *s, const int64_t *ids, size_t n_ids)
+{
+    lnt_tensor sound;
+    LNT_TRY(compute(s, ids, n_ids, &sound));
+    const size_t n = sound.bytes / sizeof(float);
+    LNT_TRY(to_pcm(s, sound.data, n));
+    return send(s, s->voice->pcm, n);
+}
+
+/* Seconds behind the symbol: what the caller says, or else the voice; negative if neither does. */
+static double silence_behind(const speech *s, uint32_t code)
+{
+    for (size_t i = 0; i < s->how.n_silences; i++) {
+        const char *p = s->how.silence[i].phoneme;
+        if (lnt_utf8_code(p, lnt_utf8_bytes(p)) == code)
+            return s->how.silence[i].seconds;
+    }
+    for (size_t i = 0; i < s->voice->config.n_silences; i++)
+        if (s->voice->config.silence[i].code == code)
+            return s->voice->config.silence[i].seconds;
+    return -1;
+}
+
+static lnt_status say_part(speech *s, size_t first, size_t end)
+{
+    lnt_voice *v = s->voice;
+    int64_t *ids;
+    size_t n_ids, missing = 0;
+    if (first == end)
+        return LNT_OK;
+    const lnt_bump_mark here = lnt_bump_here(&v->passing);
+    lnt_status status = lnt_symbol_ids(&v->config, v->script.code + first, end - first, &v->passing, &ids,
+                                       &n_ids, &missing, s->err);
+    if (status == LNT_OK)
+        status = say_ids(s, ids, n_ids);
+    v->missing += status == LNT_OK ? missing : 0;
+    lnt_bump_rewind(&v->passing, here);
+    return status;
+}
+
+/* A sentence, in parts where silence is asked for. */
+static lnt_status say_sentence(speech *s, size_t first, size_t end)
+{
+    for (size_t i = first; i < end; i++) {
+        const double seconds = silence_behind(s, s->voice->script.code[i]);
+        if (seconds < 0)
+            continue;
+        LNT_TRY(say_part(s, first, i + 1));
+        LNT_TRY(send_silence(s, seconds));
+        first = i + 1;
+    }
+    return say_part(s, first, end);
+}
+
+static lnt_status say_script(speech *s)
+{
+    const lnt_script *script = &s->voice->script;
+    bool spoken = false;
+    for (size_t k = 0; k < script->n_sentences; k++) {
+        if (script->end[k] == begin_of(script, k))
+            continue;
+        if (spoken)
+            LNT_TRY(send_silence(s, s->how.sentence_silence));
+        LNT_TRY(say_sentence(s, begin_of(script, k), script->end[k]));
+        spoken = true;
+    }
+    return LNT_OK;
+}
+
+static bool in_range(double x, double most)
+{
+    return x >= 0 && x <= most;
+}
+
+static lnt_status check(const speech *s)
+{
+    const lnt_say_options *o = &s->how;
+    const uint32_t speakers = s->voice->config.n_speakers;
+    LNT_REQUIRE(o->speaker >= 0 && o->speaker < speakers, s->err, LNT_E_ARGUMENT,
+                "the voice has no speaker %lld; they are 0 to %u", (long long)o->speaker, speakers - 1);
+    LNT_REQUIRE(in_range(o->noise, 1000) && in_range(o->noise_w, 1000) && in_range(o->length, 1000) &&
+                    o->length > 0,
+                s->err, LNT_E_ARGUMENT, "scales are from 0 to 1000, that of lengths above 0");
+    LNT_REQUIRE(in_range(o->volume, 1000) && in_range(o->sentence_silence, 60), s->err, LNT_E_ARGUMENT,
+                "the volume is from 0 to 1000, silence from 0 to 60 seconds");
+    for (size_t i = 0; i < o->n_silences; i++) {
+        const char *p = o->silence[i].phoneme;
+        const unsigned n = lnt_utf8_bytes(p);
+        LNT_REQUIRE(*p && n && !p[n] && in_range(o->silence[i].seconds, 60), s->err, LNT_E_ARGUMENT,
+                    "silence is from 0 to 60 seconds, behind one symbol, not '%.40s'", p);
+    }
+    return LNT_OK;
+}
+
+void lnt_voice_defaults(const lnt_voice *voice, lnt_say_options *options)
+{
+    const lnt_voice_config *c = &voice->config;
+    *options = (lnt_say_options){.struct_bytes = sizeof *options,
+                                 .noise = c->noise,
+                                 .length = c->length,
+                                 .noise_w = c->noise_w,
+                                 .volume = 1};
+}
+
+lnt_status lnt_voice_say(lnt_voice *voice, const char *text, const lnt_say_options *options,
+                         lnt_voice_emit emit, void *user, lnt_error *err)
+{
+    speech s = {.voice = voice, .emit = emit, .user = user, .err = err};
+    lnt_voice_sentence ids = {0};
+    if (options)
+        LNT_TRY(lnt_take_struct(options, &s.how, sizeof s.how, "lnt_say_options", err));
+    else
+        lnt_voice_defaults(voice, &s.how);
+    LNT_TRY(check(&s));
+    voice->missing = 0;
+    if (s.how.form != LNT_VOICE_IDS) {
+        LNT_TRY(read_script(voice, text, s.how.form, err));
+        return say_script(&s);
+    }
+    lnt_bump_reset(&voice->passing);
+    LNT_TRY(read_ids(voice, text, &ids, err));
+    return ids.n_ids ? say_ids(&s, ids.ids, ids.n_ids) : LNT_OK;
+}
+
+size_t lnt_voice_missing(const lnt_voice *voice)
+{
+    return voice->missing;
+}
+
+void lnt_voice_cancel(lnt_voice *voice)
+{
+    lnt_cancel(voice->session);
+}
