@@ -7,7 +7,8 @@
 The names are onnxruntime's, so that a script written for it runs with `import linnet as onnxruntime`.
 """
 
-from ._convert import UnsupportedModel, convert
+from . import quantization
+from ._convert import Report, UnsupportedModel, convert
 from ._native import LinnetError, lib as _lib
 from ._session import (
     ExecutionMode,
@@ -51,7 +52,7 @@ def set_default_logger_verbosity(verbosity):
 
 __all__ = [
     "ExecutionMode", "GraphOptimizationLevel", "IOBinding", "InferenceSession", "LinnetError", "ModelMetadata", "NodeArg",
-    "OrtValue", "RunOptions", "SessionOptions", "UnsupportedModel", "bench", "convert", "get_all_providers",
-    "get_available_providers", "get_device", "get_version_string", "set_default_logger_severity",
+    "OrtValue", "Report", "RunOptions", "SessionOptions", "UnsupportedModel", "bench", "convert", "get_all_providers",
+    "get_available_providers", "get_device", "get_version_string", "quantization", "set_default_logger_severity",
     "set_default_logger_verbosity", "set_seed",
 ]

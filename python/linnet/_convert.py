@@ -3,7 +3,10 @@
 import ctypes as c
 import os
 
-from ._native import Error, LinnetError, check, lib
+import numpy as np
+
+from ._native import Error, LinnetError, Samples, Tensor, check, lib
+from ._value import fill_tensor
 
 
 class UnsupportedModel(LinnetError):
@@ -21,22 +24,58 @@ def _budget(winograd):
     return winograd or -1
 
 
-def _settings(opt, dims, states, keep, overridable, custom, metadata, winograd, precision, memory_limit):
+def _settings(opt, dims, states, keep, overridable, custom, metadata, winograd, precision, memory_limit, int8, int4, min_snr,
+              calibration, float_layers, measure):
     lines = [f"opt {opt}"]
     lines += [f"dim {name}={extent}" for name, extent in (dims or {}).items()]
     lines += [f"state {output}={name}" for output, name in (states or {}).items()]
     lines += ["keep_all 1"] if keep == "all" else [f"keep {name}" for name in keep]
     lines += [f"winograd_budget {_budget(winograd)}"] if winograd is not None else []
-    lines += [f"precision {precision}"] if precision is not None else []
-    lines += [f"memory_limit {memory_limit}"] if memory_limit is not None else []
+    single = {"precision": precision, "memory_limit": memory_limit, "int8": int8, "int4": int4, "min_snr": min_snr,
+              "calibration": calibration}
+    lines += [f"{key} {value}" for key, value in single.items() if value is not None]
     lines += [f"overridable {name}" for name in overridable]
     lines += [f"custom {name}" for name in custom]
+    lines += [f"float {name}" for name in float_layers]
+    lines += [f"measure {name}" for name in measure]
     lines += [f"meta {key}={text}" for key, text in (metadata or {}).items()]
     return "\n".join(lines).encode()
 
 
+def _samples(calibrate):
+    """Feeds as the library takes them, with the arrays that they point to."""
+    feeds = [{name: np.asarray(value, order="C") for name, value in feed.items()} for feed in calibrate]
+    if not feeds:
+        return None, feeds
+    names = list(feeds[0])
+    if any(set(feed) != set(names) for feed in feeds):
+        raise ValueError("calibrate: all samples must have the same inputs")
+    tensors = (Tensor * (len(feeds) * len(names)))()
+    for i, feed in enumerate(feeds):
+        for k, name in enumerate(names):
+            fill_tensor(tensors[i * len(names) + k], feed[name])
+    return Samples(len(feeds), len(names), (c.c_char_p * len(names))(*[name.encode() for name in names]), tensors), feeds
+
+
+class Report(list):
+    """What a conversion told of the layers that it could quantize: [(node, operator, "int8", "int4" or "float", why)];
+    `outputs` of the quantized model: {name: dB against the float one, or in words why that is not known}."""
+
+    def __init__(self, layers=(), outputs=()):
+        super().__init__(layers)
+        self.outputs = dict(outputs)
+
+
+def _decibels(text):
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
 def convert(model, output=None, *, opt="all", dims=None, states=None, keep=(), overridable=(), custom=(),
-            metadata=None, winograd=None, precision=None, memory_limit=None):
+            metadata=None, winograd=None, precision=None, memory_limit=None, int8=None, int4=None, calibrate=(),
+            calibration=None, min_snr=None, float_layers=(), measure=(), report=None):
     """Converts an ONNX model (a path, or its bytes) and returns the .lnt file's bytes, also written to `output`.
 
     opt: "none", "basic" or "all". dims fixes extents, {"batch": 1}. states pairs outputs with the inputs they
@@ -46,20 +85,36 @@ def convert(model, output=None, *, opt="all", dims=None, states=None, keep=(), o
     precision: what the file holds weights in, "float32", "float16", "bfloat16" or "auto", where every output keeps a
     signal-to-noise ratio of 40 dB on seeded inputs; None: what the model's are, as far as nothing is rounded.
     memory_limit: bytes that the conversion may take; by default half of what is free.
+
+    int8: "dynamic", "static" or "auto"; int4: weights of products in blocks of so many numbers of 4 bits (32). calibrate:
+    recorded inputs, [{"x": array}, ...], for the ranges of "static" and to measure on; calibration: how the ranges are
+    found, "minmax", "percentile", "entropy", "mse" or "best". min_snr: dB that every output must keep, or layers stay in
+    float; by default 31 (int4: 15) where there are recorded inputs. float_layers: patterns of names that stay in float in
+    any case. measure: inner values to measure on instead of the outputs. report: a linnet.Report that is filled in.
     Raises UnsupportedModel with every node at fault."""
-    image, size, unsupported, error = c.c_void_p(), c.c_size_t(), c.c_void_p(), Error()
-    settings = _settings(opt, dims, states, keep, overridable, custom, metadata, winograd, precision, memory_limit)
+    if int8 is not None and int4 is not None:
+        raise ValueError("int8 and int4 exclude each other")
+    image, size, told, error = c.c_void_p(), c.c_size_t(), c.c_void_p(), Error()
+    samples, arrays = _samples(calibrate)
+    settings = _settings(opt, dims, states, keep, overridable, custom, metadata, winograd, precision, memory_limit, int8, int4,
+                         min_snr, calibration, float_layers, measure)
     path, data = (None, bytes(model)) if isinstance(model, (bytes, bytearray, memoryview)) else (model, None)
-    status = lib.lnt_python_convert(os.fsencode(path) if path is not None else None, data, len(data or b""),
-                                    settings, c.byref(image), c.byref(size), c.byref(unsupported), c.byref(error))
-    nodes = []
-    if unsupported:
-        text = c.string_at(unsupported).decode(errors="replace")
-        lib.lnt_python_free_text(unsupported)
-        nodes = [tuple(line.split("\t")) for line in text.splitlines()]
+    status = lib.lnt_python_convert(os.fsencode(path) if path is not None else None, data, len(data or b""), settings,
+                                    c.byref(samples) if samples else None, c.byref(image), c.byref(size), c.byref(told),
+                                    c.byref(error))
+    del arrays
+    lines = []
+    if told:
+        text = c.string_at(told).decode(errors="replace")
+        lib.lnt_python_free_text(told)
+        lines = [tuple(line.split("\t")) for line in text.splitlines()]
+    nodes = [line[1:] for line in lines if line[0] == "unsupported"]
     if nodes and status:
         raise UnsupportedModel(status, error.message.decode(errors="replace"), nodes)
     check(status, error)
+    if report is not None:
+        report[:] = [line[1:] for line in lines if line[0] == "layer"]
+        report.outputs = {line[1]: _decibels(line[2]) for line in lines if line[0] == "output"}
     try:
         if output is not None:
             check(lib.lnt_python_write(os.fsencode(output), image, size, c.byref(error)), error)

@@ -35,6 +35,17 @@ class Call(c.Structure):
     ]
 
 
+class Samples(c.Structure):
+    """lnt_python_samples: recorded inputs, tensor[i * n_inputs + k] is input name[k] of sample i."""
+
+    _fields_ = [
+        ("n", c.c_size_t),
+        ("n_inputs", c.c_size_t),
+        ("name", c.POINTER(c.c_char_p)),
+        ("tensor", c.POINTER(Tensor)),
+    ]
+
+
 class ValueInfo(c.Structure):
     _fields_ = [
         ("name", c.c_char_p),
@@ -105,8 +116,8 @@ def _load():
         "lnt_state_reset": ([pointer, err], c.c_int),
         "lnt_trace_write": ([pointer, c.c_char_p, err], c.c_int),
         "lnt_python_convert": (
-            [c.c_char_p, c.c_char_p, c.c_size_t, c.c_char_p, c.POINTER(pointer), c.POINTER(c.c_size_t),
-             c.POINTER(pointer), err],
+            [c.c_char_p, c.c_char_p, c.c_size_t, c.c_char_p, c.POINTER(Samples), c.POINTER(pointer),
+             c.POINTER(c.c_size_t), c.POINTER(pointer), err],
             c.c_int,
         ),
         "lnt_python_write": ([c.c_char_p, pointer, c.c_size_t, err], c.c_int),

@@ -4,7 +4,7 @@ import ctypes as c
 
 import numpy as np
 
-from ._native import LinnetError
+from ._native import MAX_RANK, LinnetError, address
 
 _TYPES = {  # ONNX number: (name, numpy type)
     1: ("float", np.float32),
@@ -43,6 +43,15 @@ def type_number(element_type, wanted=None):
     if number is None:
         raise LinnetError(6, f"element type {element_type} has no counterpart")
     return number
+
+
+def fill_tensor(tensor, array):
+    """Points a native tensor at a contiguous array, which must outlive it."""
+    if array.ndim > MAX_RANK:
+        raise LinnetError(4, f"rank {array.ndim}, at most {MAX_RANK} supported")
+    tensor.dtype, tensor.rank, tensor.bytes = type_number(array.dtype), array.ndim, array.nbytes
+    tensor.dims[: array.ndim] = array.shape
+    tensor.data = address(array)
 
 
 def _only_cpu(device_type):
