@@ -220,7 +220,7 @@ def test_errors_name_what_is_wrong(linnet):
         ({"x": x}, None, "input w"),
         ({"x": x, "w": w, "v": w}, None, "'v'"),
         ({"x": x.astype(np.float64), "w": w}, None, "float"),
-        ({"x": x[0], "w": w}, None, "rank"),
+        ({"x": x[0], "w": w}, None, "takes float"),
         ({"x": x, "w": w}, ["nothing"], "'nothing'"),
         ({"x": x.astype(complex), "w": w}, None, "complex"),
     ):
