@@ -142,7 +142,10 @@ FITS(u64, uint64_t, x >> 31)
 FITS(f64, double, !(fabs(x) < 0x1p31))
 
 /* Without these operators nothing but typed_real.c asks, for floats and bool. */
-enum { WITH_CAST = LNT_HAS_Cast || LNT_HAS_CastLike || LNT_HAS_Pow };
+enum {
+    WITH_CAST = LNT_HAS_Cast || LNT_HAS_CastLike || LNT_HAS_Pow || LNT_HAS_ReduceMean || LNT_HAS_ReduceL2 ||
+                LNT_HAS_ReduceLogSum || LNT_HAS_ReduceLogSumExp
+};
 
 /* clang-format off */
 #define NONE NULL

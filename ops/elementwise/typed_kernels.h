@@ -52,6 +52,15 @@ typedef bool (*lnt_typed_fn)(const lnt_typed_args *a);
     X(Xor)                                                                                                   \
     X(Not)
 
+/* Those that a row can be brought down to one element by. */
+typedef enum lnt_typed_along {
+    LNT_ALONG_Add,
+    LNT_ALONG_Mul,
+    LNT_ALONG_Min,
+    LNT_ALONG_Max,
+    LNT_TYPED_ALONGS
+} lnt_typed_along;
+
 typedef enum lnt_typed_row {
     LNT_TYPED_NONE,
 #define X(name) LNT_TYPED_##name,
@@ -59,6 +68,9 @@ typedef enum lnt_typed_row {
 #undef X
         LNT_TYPED_ROWS
 } lnt_typed_row;
+
+/* Rows of n > 0 elements, side by side, down to an element each. Of several NaNs any is the result. */
+typedef void (*lnt_along_fn)(void *out, const void *in, int64_t rows, int64_t n);
 
 /* Element types as casts see them. Integers come first, by width. */
 typedef enum lnt_cast_type {
@@ -91,6 +103,8 @@ typedef struct lnt_cast_kernels {
 /* NULL where an operator has no such type. */
 typedef struct lnt_typed_kernels {
     lnt_typed_fn loop[LNT_TYPED_ROWS][LNT_DTYPE_COUNT];
+    lnt_along_fn along[LNT_TYPED_ALONGS]
+                      [LNT_DTYPE_COUNT]; /* not of float, which has row kernels (ops/rows/row.h) */
     lnt_cast_kernels cast;
     lnt_typed_fn where[4]; /* mask ? a : b for elements of 1, 2, 4 and 8 bytes */
 } lnt_typed_kernels;

@@ -195,21 +195,25 @@ WHERE(uint16_t)
 WHERE(uint32_t)
 WHERE(uint64_t)
 
+#include "ops/elementwise/along_kernels.inc.h"
 #include "ops/elementwise/cast_kernels.inc.h"
 
 /* Which loops the operators of this library can ask for. */
 enum {
     WITH_ARG = LNT_HAS_ArgMax || LNT_HAS_ArgMin,
     WITH_SCATTER = LNT_HAS_Scatter || LNT_HAS_ScatterElements || LNT_HAS_ScatterND,
-    WITH_Add = LNT_HAS_Add || LNT_HAS_Sum || LNT_HAS_Mean || LNT_HAS_ReduceSum || LNT_HAS_ReduceMean ||
-               LNT_HAS_CumSum || WITH_SCATTER,
+    WITH_SUMS = LNT_HAS_ReduceSum || LNT_HAS_ReduceMean || LNT_HAS_ReduceL1 || LNT_HAS_ReduceL2 ||
+                LNT_HAS_ReduceSumSquare || LNT_HAS_ReduceLogSum || LNT_HAS_ReduceLogSumExp,
+    WITH_Add = LNT_HAS_Add || LNT_HAS_Sum || LNT_HAS_Mean || LNT_HAS_CumSum || WITH_SCATTER || WITH_SUMS,
     WITH_Sub = LNT_HAS_Sub,
-    WITH_Mul = LNT_HAS_Mul || LNT_HAS_ReduceProd || LNT_HAS_CumProd || WITH_SCATTER,
+    WITH_Mul = LNT_HAS_Mul || LNT_HAS_ReduceProd || LNT_HAS_ReduceSumSquare || LNT_HAS_ReduceL2 ||
+               LNT_HAS_CumProd || WITH_SCATTER,
     WITH_Div = LNT_HAS_Div,
     WITH_Fmod = LNT_HAS_Mod,
     WITH_Mod = LNT_HAS_Mod,
     WITH_Min = LNT_HAS_Min || LNT_HAS_Clip || LNT_HAS_ReduceMin || WITH_ARG || WITH_SCATTER,
-    WITH_Max = LNT_HAS_Max || LNT_HAS_Clip || LNT_HAS_ReduceMax || WITH_ARG || WITH_SCATTER,
+    WITH_Max = LNT_HAS_Max || LNT_HAS_Clip || LNT_HAS_ReduceMax || LNT_HAS_ReduceLogSumExp || WITH_ARG ||
+               WITH_SCATTER,
     WITH_PRelu = LNT_HAS_PRelu,
     WITH_Equal = LNT_HAS_Equal || WITH_ARG,
     WITH_Less = LNT_HAS_Less || WITH_ARG,
@@ -222,7 +226,7 @@ enum {
     WITH_BitwiseNot = LNT_HAS_BitwiseNot,
     WITH_ShiftLeft = LNT_HAS_BitShift,
     WITH_ShiftRight = LNT_HAS_BitShift,
-    WITH_Abs = LNT_HAS_Abs,
+    WITH_Abs = LNT_HAS_Abs || LNT_HAS_ReduceL1,
     WITH_Neg = LNT_HAS_Neg,
     WITH_Relu = LNT_HAS_Relu,
     WITH_Sign = LNT_HAS_Sign,
@@ -233,7 +237,11 @@ enum {
     WITH_Or = LNT_HAS_Or || WITH_SCATTER || LNT_HAS_ReduceMax,
     WITH_Xor = LNT_HAS_Xor,
     WITH_Not = LNT_HAS_Not,
-    WITH_Where = LNT_HAS_Where || WITH_ARG
+    WITH_Where = LNT_HAS_Where || WITH_ARG,
+    WITH_ALONG_Add = WITH_SUMS,
+    WITH_ALONG_Mul = LNT_HAS_ReduceProd,
+    WITH_ALONG_Min = LNT_HAS_ReduceMin || WITH_ARG,
+    WITH_ALONG_Max = LNT_HAS_ReduceMax || LNT_HAS_ReduceLogSumExp || WITH_ARG
 };
 
 /* clang-format off */
@@ -258,6 +266,13 @@ enum {
 #define ALL_ENTRIES(type, dtype, utype, udtype, real)                                                        \
     ENTRY(Min, dtype) ENTRY(Max, dtype) ENTRY(Less, dtype) ENTRY(LessOrEqual, dtype) ENTRY(Greater, dtype)   \
     ENTRY(GreaterOrEqual, dtype)
+#define ALONG_CELL(name, dtype, loop_dtype)                                                                  \
+    [LNT_ALONG_##name][LNT_##dtype] = WITH_ALONG_##name ? along_##name##_##loop_dtype : NULL,
+#define ALONG_ENTRY(name, dtype) ALONG_CELL(name, dtype, dtype)
+#define ALONG_ENTRIES(type, dtype, utype, udtype, real)                                                      \
+    ALONG_ENTRY(Add, dtype) ALONG_CELL(Add, udtype, dtype) ALONG_ENTRY(Mul, dtype)                           \
+    ALONG_CELL(Mul, udtype, dtype) ALONG_ENTRY(Min, dtype) ALONG_ENTRY(Min, udtype) ALONG_ENTRY(Max, dtype)  \
+    ALONG_ENTRY(Max, udtype)
 
 const lnt_typed_kernels TABLE = {
     .loop = {
@@ -269,6 +284,11 @@ const lnt_typed_kernels TABLE = {
         ENTRY(Abs, DOUBLE) ENTRY(Neg, DOUBLE) ENTRY(Relu, DOUBLE) ENTRY(Sign, DOUBLE)
         ENTRY(Floor, DOUBLE) ENTRY(Ceil, DOUBLE) ENTRY(Round, DOUBLE)
         ENTRY(And, BOOL) ENTRY(Or, BOOL) ENTRY(Xor, BOOL) ENTRY(Equal, BOOL) ENTRY(Not, BOOL)
+    },
+    .along = {
+        SIGNED_TYPES(ALONG_ENTRIES)
+        ALONG_ENTRY(Add, DOUBLE) ALONG_ENTRY(Mul, DOUBLE) ALONG_ENTRY(Min, DOUBLE) ALONG_ENTRY(Max, DOUBLE)
+        ALONG_CELL(Min, BOOL, UINT8) ALONG_CELL(Max, BOOL, UINT8) /* of bytes: which are true is for the caller */
     },
     .cast = {.step = {CAST_STEPS}, .fits = {CAST_FITS}},
     .where = {WITH_Where ? where_uint8_t : NULL, WITH_Where ? where_uint16_t : NULL,

@@ -6,7 +6,7 @@
 #include "ops/cells.h"
 #include "ops/copy.h"
 #include "ops/element.h"
-#include "ops/rows/fold.h"
+#include "ops/elementwise/typed_kernels.h"
 #include "ops/rows/row.h"
 
 #include <string.h>
@@ -119,7 +119,7 @@ static void search_columns(const argmax *p, const void *x, int64_t step, int64_t
 static void search_short_rows(const argmax *p, const void *x, int64_t rows, int64_t *at)
 {
     _Alignas(16) char turned[SHORT_ROW * TURNED * sizeof(int64_t)];
-    lnt_turn(turned, x, rows, p->n, lnt_dtype_size(p->dtype));
+    lnt_turn(turned, x, p->n, rows, p->n, lnt_dtype_size(p->dtype));
     search_columns(p, turned, rows, rows, at);
 }
 
@@ -144,13 +144,10 @@ static int64_t search_typed_row(const argmax *p, const char *x)
     _Alignas(16) char best[BLOCK * sizeof(int64_t)];
     uint8_t mask[BLOCK];
     int64_t at = 0;
-    const lnt_typed_fn loop = p->typed->loop[p->least ? LNT_TYPED_Min : LNT_TYPED_Max][p->dtype];
-    lnt_folded extreme = {.width = 0};
-    lnt_fold_row(loop, (size_t)size, x, p->n, &extreme);
-    lnt_fold_to_one(loop, (size_t)size, &extreme);
-    if (p->dtype == LNT_DOUBLE && *(double *)(void *)extreme.bytes != *(double *)(void *)extreme.bytes)
+    p->typed->along[p->least ? LNT_ALONG_Min : LNT_ALONG_Max][p->dtype](best, x, 1, p->n);
+    if (p->dtype == LNT_DOUBLE && *(double *)(void *)best != *(double *)(void *)best)
         return first_nan((const double *)(const void *)x, p->n, p->last);
-    lnt_fill(best, BLOCK, extreme.bytes, (size_t)size);
+    lnt_fill(best + size, BLOCK - 1, best, (size_t)size);
     for (int64_t i = 0; i < p->n; i += BLOCK) {
         const int64_t n = lnt_least(BLOCK, p->n - i);
         apply(p, LNT_TYPED_Equal, p->dtype, mask, x + i * size, best, n);

@@ -2,118 +2,17 @@
  *
  * Neighboring axes of one kind are joined, so that a tensor is a sequence of kept and reduced axes in turn.
  * If the innermost one is reduced, whole rows are reduced to a number each; if it is kept, rows are added up
- * into a block of columns. Either way memory is read once, in order. */
-#include "ops/op.h"
+ * into a block of columns, and so are many short rows, transposed. Either way memory is read once, in order. */
+#include "ops/rows/reduce.h"
 
 #include "base/checked.h"
 #include "base/lnt_assert.h"
-#include "ops/copy.h"
 #include "ops/element.h"
-#include "ops/rows/reduce.h"
-
-#include <math.h>
 
 enum {
-    BLOCK = LNT_REDUCE_BLOCK,
-    ROWS_AT_ONCE = 8, /* added to an accumulator in one pass */
-    SHORT_ROW = 32,   /* rows up to that are turned where there are many */
+    SHORT_ROW = 32, /* rows up to that are turned where there are many */
     FEW_ROWS = 16
 };
-
-/* int64_t has a table of its own, which holds what reductions need. */
-typedef struct row_int_kernels {
-    LNT_ROW_FIELDS(int64_t)
-} row_int_kernels;
-
-/* ---- int64 row kernels: sums wrap ---- */
-
-#define WRAP(a, op, b) ((int64_t)((uint64_t)(a)op(uint64_t)(b)))
-#define FLIP(x) ((uint64_t)(x) ^ (UINT64_C(1) << 63))
-
-#define INT_ROW(along_name, across_name, start, expression)                                                  \
-    static int64_t along_name(const int64_t *x, int64_t n)                                                   \
-    {                                                                                                        \
-        int64_t a = (start);                                                                                 \
-        for (int64_t i = 0; i < n; i++)                                                                      \
-            a = (expression);                                                                                \
-        return a;                                                                                            \
-    }                                                                                                        \
-    static void across_name(int64_t *acc, const int64_t *x, int64_t n)                                       \
-    {                                                                                                        \
-        for (int64_t i = 0; i < n; i++) {                                                                    \
-            const int64_t a = acc[i];                                                                        \
-            acc[i] = (expression);                                                                           \
-        }                                                                                                    \
-    }
-
-INT_ROW(sum, add, 0, WRAP(a, +, x[i]))
-INT_ROW(sum_squares, add_squares, 0, WRAP(a, +, WRAP(x[i], *, x[i])))
-INT_ROW(sum_abs, add_abs, 0, WRAP(a, +, x[i] < 0 ? WRAP(0, -, x[i]) : x[i]))
-INT_ROW(product, multiply, 1, WRAP(a, *, x[i]))
-INT_ROW(max, max_to, INT64_MIN, x[i] > a ? x[i] : a)
-INT_ROW(min, min_to, INT64_MAX, x[i] < a ? x[i] : a)
-
-/* LogSumExp of integers is computed in double: these fields are there for the template alone. */
-static int64_t no_sum_exp(const int64_t *x, int64_t n, int64_t minus)
-{
-    (void)x, (void)n;
-    return minus;
-}
-
-static void no_exp_minus(int64_t *acc, const int64_t *x, const int64_t *minus, int64_t *y, int64_t n)
-{
-    (void)acc, (void)x, (void)minus, (void)y, (void)n;
-}
-
-static const row_int_kernels row_int = {.sum = sum,
-                                        .sum_squares = sum_squares,
-                                        .sum_abs = sum_abs,
-                                        .product = product,
-                                        .max = max,
-                                        .min = min,
-                                        .sum_exp = no_sum_exp,
-                                        .add = add,
-                                        .add_squares = add_squares,
-                                        .add_abs = add_abs,
-                                        .multiply = multiply,
-                                        .max_to = max_to,
-                                        .min_to = min_to,
-                                        .exp_minus = no_exp_minus};
-
-#include "ops/real_float.h"
-#define START_MAX(p) (-INFINITY)
-#define START_MIN(p) INFINITY
-#define NATIVE LNT_FLOAT
-#define LOAD(p, ...) lnt_cells_to_float((p)->cells, __VA_ARGS__)
-#define STORE(p, ...) lnt_cells_from_float((p)->cells, __VA_ARGS__)
-#include "ops/rows/reduce.inc.h"
-#undef NATIVE
-#undef LOAD
-#undef STORE
-
-#include "ops/real_double.h"
-#define NATIVE LNT_DOUBLE
-#define LOAD(p, ...) lnt_elements_to_double(__VA_ARGS__)
-#define STORE(p, ...) lnt_elements_from_double(__VA_ARGS__)
-#include "ops/rows/reduce.inc.h"
-#undef NATIVE
-#undef LOAD
-#undef STORE
-#undef R
-#undef NAME
-#undef ROW
-
-#undef START_MAX
-#undef START_MIN
-#define R int64_t
-#define START_MAX(p) (p)->least
-#define START_MIN(p) (p)->largest
-#define NATIVE LNT_INT64
-#define NAME(x) x##_int
-#define LOAD(p, ...) lnt_elements_to_int64(__VA_ARGS__)
-#define STORE(p, ...) lnt_elements_from_int64(__VA_ARGS__)
-#define ROW(p) ((void)(p), &row_int)
-#include "ops/rows/reduce.inc.h"
 
 static lnt_status run_reduce(lnt_kernel *k, const lnt_step *s)
 {
@@ -140,16 +39,16 @@ static unsigned set_way(lnt_reduce *p, const lnt_axes *joined, const bool *reduc
             return left;
         p->way = TURNED;
         p->columns = joined->extent[--left];
-        p->block = lnt_least(BLOCK, LNT_REDUCE_ROOM / p->inner) & -16;
+        p->block = lnt_least(LNT_REDUCE_BLOCK, LNT_REDUCE_ROOM / p->inner) & -16;
         return left;
     }
     p->way = ACROSS;
     p->columns = p->inner;
-    p->block = BLOCK;
+    p->block = LNT_REDUCE_BLOCK;
     if (left > 0)
         p->rows = joined->extent[--left];
-    if (p->inner > 0 && p->inner <= BLOCK / 4 && p->rows > 0)
-        p->fold = lnt_least(BLOCK / p->inner, p->rows);
+    if (p->inner > 0 && p->inner <= LNT_REDUCE_BLOCK / 4 && p->rows > 0)
+        p->fold = lnt_least(LNT_REDUCE_BLOCK / p->inner, p->rows);
     return left;
 }
 
@@ -181,30 +80,6 @@ static void set_axes(lnt_reduce *p, const lnt_operand *x, uint32_t mask)
     /* Rows of nothing may be billions. */
     p->n_outer_reduced = p->count ? lnt_axes_items(&p->reduced) : 0;
     p->n_kept = lnt_axes_items(&p->kept);
-}
-
-/* What a maximum or minimum over nothing gives. uint64 is seen with its sign bit flipped. */
-static void set_extremes(lnt_reduce *p)
-{
-    const unsigned bits = 8 * (unsigned)lnt_dtype_size(p->dtype);
-    const bool is_signed = p->dtype == LNT_INT8 || p->dtype == LNT_INT16 || p->dtype == LNT_INT32;
-    p->least = INT64_MIN;
-    p->largest = INT64_MAX;
-    if (bits == 64)
-        return;
-    p->largest = p->dtype == LNT_BOOL ? 1 : (INT64_C(1) << (bits - is_signed)) - 1;
-    p->least = is_signed ? -p->largest - 1 : 0;
-}
-
-static lnt_task_fn task_of(const lnt_reduce *p)
-{
-    static const lnt_task_fn tasks[3][2] = {{task_across_float, task_along_float},
-                                            {task_across_double, task_along_double},
-                                            {task_across_int, task_along_int}};
-    const bool exact = p->finish == FINISH_NONE || p->finish == FINISH_FLIP;
-    if (lnt_is_floating(p->dtype))
-        return tasks[p->dtype == LNT_DOUBLE][p->way == ALONG];
-    return tasks[exact ? 2 : 1][p->way == ALONG];
 }
 
 /* Axes to reduce, as a bit mask; LNT_UNKNOWN while they are not known. */
@@ -293,18 +168,14 @@ lnt_status lnt_bind_reduce(lnt_site *site)
         p->finish = table[i].finish;
     }
     const bool extreme = p->kind == MAX || p->kind == MIN;
-    p->dtype = p->out_dtype = (lnt_dtype)x->dtype;
+    p->dtype = (lnt_dtype)x->dtype;
     if (!lnt_is_floating(p->dtype) && !lnt_is_integer(p->dtype) && !(p->dtype == LNT_BOOL && extreme))
         return lnt_bind_unsupported_type(site, p->dtype);
     p->row = site->kernels->row;
     p->cells = site->kernels->cells;
-    p->flip = p->dtype == LNT_UINT64 && extreme;
-    if (p->flip)
-        p->finish = FINISH_FLIP;
-    set_extremes(p);
+    p->kernels = site->kernels;
     set_axes(p, x, mask);
-    if (!lnt_reduce_typed(p, site->kernels->typed))
-        p->task = task_of(p);
+    p->task = lnt_is_floating(p->dtype) && p->dtype != LNT_DOUBLE ? lnt_reduce_float(p) : lnt_reduce_typed(p);
     site->step->run = run_reduce;
     return LNT_OK;
 }

@@ -26,9 +26,8 @@ typedef enum lnt_reduce_finish {
 typedef struct lnt_reduce {
     const lnt_row_kernels *row;
     const lnt_cells *cells;
-    lnt_dtype dtype, out_dtype;
+    lnt_dtype dtype;
     unsigned kind, finish;
-    bool flip;
     lnt_axes kept,
         reduced; /* without the innermost axis and, unless whole rows are reduced, the one before it */
     enum {
@@ -42,8 +41,13 @@ typedef struct lnt_reduce {
     int64_t n_outer_reduced; /* items of reduced */
     int64_t n_kept;          /* items of kept */
     int64_t count;           /* elements reduced to one */
-    int64_t least, largest;  /* of an integer type: maximum and minimum over nothing */
-    lnt_typed_fn loop;       /* of the element type itself, two rows to one; NULL: elements are converted */
+    /* Of reduce_typed.c: */
+    const lnt_kernels *kernels;
+    lnt_dtype wide;      /* that elements are converted to, as a rule their own */
+    lnt_typed_fn before; /* done to each of them before they meet, with itself as second operand; or NULL */
+    lnt_typed_fn loop;   /* two rows to one */
+    lnt_along_fn bring_down; /* rows to an element each */
+    char of_nothing[8];      /* the result of reducing nothing, in `wide` */
     lnt_task_fn task;
 } lnt_reduce;
 
@@ -59,7 +63,9 @@ static inline int64_t lnt_reduce_blocks(const lnt_reduce *p)
     return (p->columns + p->block - 1) / p->block;
 }
 
-/* Chooses p->loop and a task for reductions that can be done in the element type; false if this one cannot. */
-bool lnt_reduce_typed(lnt_reduce *p, const lnt_typed_kernels *kernels);
+/* Tasks over p->n_kept * lnt_reduce_blocks(p) items, of float and halves and of all other types; the second fills in
+ * what is its own of p. */
+lnt_task_fn lnt_reduce_float(const lnt_reduce *p);
+lnt_task_fn lnt_reduce_typed(lnt_reduce *p);
 
 #endif

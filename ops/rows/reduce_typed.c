@@ -1,15 +1,17 @@
-/* reduce_typed.c — sums, products, maxima and minima of integers, double and bool in their own type, with the loops of
- * elementwise operators: two rows become one, and a row is folded until one element is left. */
+/* reduce_typed.c — reductions of integers, double and bool in their own type, with the loops of elementwise operators,
+ * that make one row of two, and those along rows. Means of integers are of exact sums where int64 holds them; what
+ * else is no integer is computed in double. */
 #include "ops/rows/reduce.h"
 
 #include "base/checked.h"
 #include "ops/copy.h"
 #include "ops/element.h"
-#include "ops/rows/fold.h"
+#include "ops/elementwise/typed.h"
 
+#include <math.h>
 #include <string.h>
 
-enum { SHORT_ROW = 32 /* rows that are not worth calls */ };
+enum { BLOCK = LNT_REDUCE_BLOCK, WIDEST = sizeof(int64_t) };
 
 /* acc = acc (+) x */
 static void join(const lnt_reduce *p, void *acc, const void *x, int64_t n)
@@ -17,98 +19,209 @@ static void join(const lnt_reduce *p, void *acc, const void *x, int64_t n)
     p->loop(&(lnt_typed_args){.out = acc, .in = {acc, x}, .n = n});
 }
 
-static void mean_of(const lnt_reduce *p, double *acc, int64_t n)
+static bool is_prepared(const lnt_reduce *p)
 {
-    for (int64_t i = 0; i < n; i++)
-        acc[i] /= (double)p->count;
+    return p->wide != p->dtype || p->before || p->kind == SUM_EXP;
 }
 
-static lnt_status typed_along(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+/* n elements as they meet: in place, or in buffer. Of SUM_EXP e ** (x - minus), with `period` numbers in turn. */
+static const void *prepare(const lnt_reduce *p, const void *x, int64_t n, const double *minus, int64_t period,
+                           void *buffer)
 {
-    const lnt_reduce_job *j = arg;
-    const lnt_reduce *p = j->p;
-    (void)k, (void)thread;
-    const size_t size = lnt_dtype_size(p->dtype);
-    for (int64_t o = begin; o < end; o++) {
-        const int64_t base = lnt_axes_offset(&p->kept, o);
-        lnt_folded all = {.width = 0};
-        for (int64_t r = 0; r < p->n_outer_reduced; r++) {
-            const int64_t at = base + lnt_axes_offset(&p->reduced, r);
-            lnt_fold_row(p->loop, size, lnt_element_at(j->x, p->dtype, at), p->inner, &all);
-        }
-        lnt_fold_to_one(p->loop, size, &all);
-        if (p->finish == FINISH_MEAN)
-            mean_of(p, (double *)(void *)all.bytes, 1);
-        memcpy(lnt_element_at(j->y, p->dtype, o), all.bytes, size);
+    if (p->wide != p->dtype) {
+        lnt_cast(p->kernels, x, p->dtype, buffer, p->wide, n);
+        x = buffer;
     }
-    return LNT_OK;
+    if (p->before) {
+        p->before(&(lnt_typed_args){.out = buffer, .in = {x, x}, .n = n});
+        x = buffer;
+    }
+    if (p->kind != SUM_EXP)
+        return x;
+    for (int64_t i = 0; i < n; i++)
+        ((double *)buffer)[i] = exp(((const double *)x)[i] - minus[i % period]);
+    return buffer;
+}
+
+/* A row of p->inner elements into acc, joined with what is there where `more`. */
+static void reduce_row(const lnt_reduce *p, const void *x, const double *minus, bool more, void *acc)
+{
+    _Alignas(16) char buffer[BLOCK * WIDEST], part[WIDEST];
+    const int64_t step = is_prepared(p) ? BLOCK : p->inner;
+    for (int64_t i = 0; i < p->inner; i += step) {
+        const int64_t n = lnt_least(step, p->inner - i);
+        const void *from = prepare(p, lnt_element_at(x, p->dtype, i), n, minus, 1, buffer);
+        p->bring_down(more || i > 0 ? part : acc, from, 1, n);
+        if (more || i > 0)
+            join(p, acc, part, 1);
+    }
 }
 
 /* n columns of `rows` rows, which are `step` elements apart, into acc, joined with what is there where `more`.
  * Short rows are taken several (fold) as one: acc has room for n * fold. */
-static void typed_columns(const lnt_reduce *p, const char *x, int64_t rows, int64_t step, int64_t n,
-                          bool more, char *acc)
+static void reduce_columns(const lnt_reduce *p, const void *x, int64_t rows, int64_t step, int64_t n,
+                           const double *minus, bool more, void *acc)
 {
-    const int64_t size = (int64_t)lnt_dtype_size(p->dtype), fold = p->fold;
-    for (int64_t i = 0; i < rows; i += fold, x += fold * step * size) {
+    _Alignas(16) char buffer[BLOCK * WIDEST];
+    const int64_t fold = p->fold;
+    for (int64_t i = 0; i < rows; i += fold) {
         const int64_t width = n * lnt_least(fold, rows - i);
+        const void *row = prepare(p, lnt_element_at(x, p->dtype, i * step), width, minus, n, buffer);
         if (i == 0 && !more)
-            memcpy(acc, x, (size_t)(width * size));
+            memcpy(acc, row, (size_t)width * lnt_dtype_size(p->wide));
         else
-            join(p, acc, x, width);
+            join(p, acc, row, width);
     }
 }
 
-/* n results from element base on. */
-static void typed_block(const lnt_reduce *p, const void *x, int64_t base, int64_t n, char *acc)
+/* n results from element base on into acc, of type p->wide. */
+static void reduce_block(const lnt_reduce *p, const void *x, int64_t base, int64_t n, const double *minus,
+                         void *acc)
 {
-    _Alignas(16) char turned[LNT_REDUCE_ROOM * sizeof(int64_t)];
-    const size_t size = lnt_dtype_size(p->dtype);
+    _Alignas(16) char turned[LNT_REDUCE_ROOM * WIDEST];
+    lnt_fill(acc, n * p->fold, p->of_nothing, lnt_dtype_size(p->wide));
     for (int64_t r = 0; r < p->n_outer_reduced; r++) {
-        const char *from = lnt_element_at(x, p->dtype, base + lnt_axes_offset(&p->reduced, r));
-        if (p->way == TURNED) {
-            lnt_turn(turned, from, n, p->inner, size);
-            typed_columns(p, turned, p->inner, n, n, r > 0, acc);
+        const void *from = lnt_element_at(x, p->dtype, base + lnt_axes_offset(&p->reduced, r));
+        if (p->way == ALONG) {
+            reduce_row(p, from, minus, r > 0, acc);
+        } else if (p->way == ACROSS) {
+            reduce_columns(p, from, p->rows, p->inner, n, minus, r > 0, acc);
         } else {
-            typed_columns(p, from, p->rows, p->inner, n, r > 0, acc);
+            lnt_turn(turned, from, p->inner, n, p->inner, lnt_dtype_size(p->dtype));
+            reduce_columns(p, turned, p->inner, n, n, minus, r > 0, acc);
         }
     }
     for (int64_t i = 1; i < p->fold; i++)
-        join(p, acc, acc + i * n * (int64_t)size, n);
-    if (p->finish == FINISH_MEAN)
-        mean_of(p, (double *)(void *)acc, n);
+        join(p, acc, lnt_element_at(acc, p->wide, i * n), n);
+    if (p->dtype == LNT_BOOL) /* any byte may have stood for true */
+        join(p, acc, acc, n);
 }
 
-static lnt_status typed_across(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+static double finish(const lnt_reduce *p, double sum)
+{
+    switch (p->finish) {
+    case FINISH_MEAN: return sum / (double)p->count;
+    case FINISH_SQRT: return sqrt(sum);
+    case FINISH_LOG: return log(sum);
+    default: return sum;
+    }
+}
+
+/* n results from what has been reduced to acc, which they are computed in. */
+static void store(const lnt_reduce *p, void *acc, void *y, int64_t n)
+{
+    if (p->finish == FINISH_NONE) {
+        if (y != acc)
+            memcpy(y, acc, (size_t)n * lnt_dtype_size(p->dtype));
+        return;
+    }
+    for (int64_t i = 0; i < n; i++) {
+        char *at = lnt_element_at(acc, p->wide, i);
+        const double result =
+            finish(p, p->wide == LNT_INT64 ? (double)*(int64_t *)(void *)at : *(double *)(void *)at);
+        memcpy(at, &result, sizeof result);
+    }
+    lnt_elements_from_double(p->dtype, acc, y, n);
+}
+
+/* By which loops p->kind is computed. */
+static void set_loops(lnt_reduce *p)
+{
+    static const struct {
+        uint8_t loop, of_bool, along, before;
+    } rows[KINDS] = {[SUM] = {LNT_TYPED_Add, 0, LNT_ALONG_Add, 0},
+                     [SUM_EXP] = {LNT_TYPED_Add, 0, LNT_ALONG_Add, 0},
+                     [SUM_SQUARES] = {LNT_TYPED_Add, 0, LNT_ALONG_Add, LNT_TYPED_Mul},
+                     [SUM_ABS] = {LNT_TYPED_Add, 0, LNT_ALONG_Add, LNT_TYPED_Abs},
+                     [PRODUCT] = {LNT_TYPED_Mul, 0, LNT_ALONG_Mul, 0},
+                     [MAX] = {LNT_TYPED_Max, LNT_TYPED_Or, LNT_ALONG_Max, 0},
+                     [MIN] = {LNT_TYPED_Min, LNT_TYPED_And, LNT_ALONG_Min, 0}};
+    const uint8_t loop = p->dtype == LNT_BOOL ? rows[p->kind].of_bool : rows[p->kind].loop;
+    p->loop = p->kernels->typed->loop[loop][p->wide];
+    p->before = p->kernels->typed->loop[rows[p->kind].before][p->wide];
+    p->bring_down = p->kernels->typed->along[rows[p->kind].along][p->wide];
+}
+
+/* LogSumExp: its elements are taken twice, and where the largest is not finite it is the result. */
+static void log_sum_exp(const lnt_reduce *p, const void *x, int64_t base, int64_t n, void *y)
+{
+    double largest[BLOCK], minus[BLOCK], acc[BLOCK];
+    lnt_reduce extreme = *p;
+    extreme.kind = MAX;
+    set_loops(&extreme);
+    lnt_elements_from_double(LNT_DOUBLE, &(double){-INFINITY}, extreme.of_nothing, 1);
+    reduce_block(&extreme, x, base, n, NULL, largest);
+    for (int64_t i = 0; i < n; i++)
+        minus[i] = largest[i] - largest[i] == 0 ? largest[i] : 0;
+    reduce_block(p, x, base, n, minus, acc);
+    for (int64_t i = 0; i < n; i++)
+        acc[i] = largest[i] == minus[i] ? log(acc[i]) + minus[i] : largest[i];
+    lnt_elements_from_double(p->dtype, acc, y, n);
+}
+
+static lnt_status reduce_items(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
 {
     const lnt_reduce_job *j = arg;
     const lnt_reduce *p = j->p;
-    const int64_t blocks = lnt_reduce_blocks(p), size = (int64_t)lnt_dtype_size(p->dtype);
+    const int64_t blocks = lnt_reduce_blocks(p);
     (void)k, (void)thread;
     for (int64_t item = begin; item < end; item++) {
-        _Alignas(16) char acc[LNT_REDUCE_BLOCK * sizeof(int64_t)];
+        _Alignas(16) char acc[BLOCK * WIDEST];
         const int64_t o = item / blocks, column = item % blocks * p->block;
         const int64_t n = lnt_least(p->block, p->columns - column);
-        typed_block(p, j->x, lnt_axes_offset(&p->kept, o) + column * (p->way == TURNED ? p->inner : 1), n,
-                    acc);
-        memcpy(lnt_element_at(j->y, p->dtype, o * p->columns + column), acc, (size_t)(n * size));
+        const int64_t base = lnt_axes_offset(&p->kept, o) + column * (p->way == TURNED ? p->inner : 1);
+        void *y = lnt_element_at(j->y, p->dtype, o * p->columns + column);
+        if (p->kind == SUM_EXP) {
+            log_sum_exp(p, j->x, base, n, y);
+        } else {
+            reduce_block(p, j->x, base, n, NULL, acc);
+            store(p, acc, y, n);
+        }
     }
     return LNT_OK;
 }
 
-bool lnt_reduce_typed(lnt_reduce *p, const lnt_typed_kernels *kernels)
+/* The usual case: one row for each output, as it is. */
+static lnt_status reduce_rows(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
 {
-    const bool is_bool = p->dtype == LNT_BOOL;
-    const lnt_typed_row row[KINDS] = {[SUM] = LNT_TYPED_Add,
-                                      [PRODUCT] = LNT_TYPED_Mul,
-                                      [MAX] = is_bool ? LNT_TYPED_Or : LNT_TYPED_Max,
-                                      [MIN] = is_bool ? LNT_TYPED_And : LNT_TYPED_Min};
-    const bool exact = p->finish == FINISH_NONE || p->finish == FINISH_FLIP;
-    /* One element that is reduced to itself is not copied but for its value: any byte may stand for true. */
-    if (p->dtype == LNT_FLOAT || p->count < 2 || (p->way == ALONG && p->inner < SHORT_ROW) ||
-        !(exact || (p->finish == FINISH_MEAN && p->dtype == LNT_DOUBLE)))
-        return false;
-    p->loop = kernels->loop[row[p->kind]][p->dtype];
-    p->task = p->way == ALONG ? typed_along : typed_across;
-    return p->loop != NULL;
+    const lnt_reduce_job *j = arg;
+    const lnt_reduce *p = j->p;
+    void *y = lnt_element_at(j->y, p->dtype, begin);
+    (void)k, (void)thread;
+    p->bring_down(y, lnt_element_at(j->x, p->dtype, begin * p->inner), end - begin, p->inner);
+    store(p, y, y, end - begin);
+    return LNT_OK;
+}
+
+/* The result of reducing nothing. */
+static void set_of_nothing(lnt_reduce *p)
+{
+    const unsigned bits = 8 * (unsigned)lnt_dtype_size(p->dtype);
+    const bool is_signed =
+        p->dtype == LNT_INT8 || p->dtype == LNT_INT16 || p->dtype == LNT_INT32 || p->dtype == LNT_INT64;
+    const uint64_t all = UINT64_MAX >> (64 - bits), largest = p->dtype == LNT_BOOL ? 1 : all >> is_signed;
+    const bool extreme = p->kind == MAX || p->kind == MIN;
+    const int64_t value = p->kind == PRODUCT ? 1
+                          : !extreme         ? 0
+                                             : (int64_t)(p->kind == MIN ? largest
+                                                         : is_signed    ? all - largest
+                                                                        : 0);
+    const double real = !extreme ? (double)value : p->kind == MIN ? INFINITY : -INFINITY;
+    if (p->wide == LNT_DOUBLE)
+        lnt_elements_from_double(LNT_DOUBLE, &real, p->of_nothing, 1);
+    else
+        lnt_elements_from_int64(p->wide, &value, p->of_nothing, 1);
+}
+
+lnt_task_fn lnt_reduce_typed(lnt_reduce *p)
+{
+    const bool narrow = lnt_dtype_size(p->dtype) < sizeof(int64_t);
+    p->wide = p->finish == FINISH_NONE             ? p->dtype
+              : p->finish == FINISH_MEAN && narrow ? LNT_INT64
+                                                   : LNT_DOUBLE;
+    set_loops(p);
+    set_of_nothing(p);
+    return p->count > 0 && p->count == p->inner && p->way == ALONG && p->dtype != LNT_BOOL && !is_prepared(p)
+               ? reduce_rows
+               : reduce_items;
 }

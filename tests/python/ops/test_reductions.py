@@ -18,7 +18,7 @@ NUMPY = {"Sum": np.sum, "Mean": np.mean, "Max": np.max, "Min": np.min, "Prod": n
          "L1": lambda x, **k: np.abs(x).sum(**k), "L2": lambda x, **k: np.sqrt(np.square(x).sum(**k)),
          "SumSquare": lambda x, **k: np.square(x).sum(**k), "LogSum": lambda x, **k: np.log(x.sum(**k)),
          "LogSumExp": lambda x, **k: np.log(np.exp(x).sum(**k))}
-EXACT = ["Sum", "Mean", "Max", "Min", "Prod"]  # of integers
+EXACT = ["Sum", "Mean", "Max", "Min", "Prod", "L1", "SumSquare"]  # of integers
 EPSILON = {"float64": 2e-16, "float16": 1e-3}  # float32's: 1.2e-7
 
 

@@ -1,0 +1,249 @@
+/* reduce_float.c — reductions of float, and of halves, which are computed in float: by the row kernels. */
+#include "ops/rows/reduce.h"
+
+#include "base/checked.h"
+#include "ops/copy.h"
+#include "ops/element.h"
+
+#include <math.h>
+
+enum {
+    BLOCK = LNT_REDUCE_BLOCK,
+    ROWS_AT_ONCE = 8 /* added to an accumulator in one pass */
+};
+
+/* The result of reducing nothing. */
+static float of_nothing(unsigned kind)
+{
+    switch (kind) {
+    case PRODUCT: return 1;
+    case MAX: return -INFINITY;
+    case MIN: return INFINITY;
+    default: return 0;
+    }
+}
+
+static float along(const lnt_reduce *p, unsigned kind, const float *x, int64_t n, float minus)
+{
+    switch (kind) {
+    case SUM_SQUARES: return p->row->sum_squares(x, n);
+    case SUM_ABS: return p->row->sum_abs(x, n);
+    case PRODUCT: return p->row->product(x, n);
+    case MAX: return p->row->max(x, n);
+    case MIN: return p->row->min(x, n);
+    case SUM_EXP: return p->row->sum_exp(x, n, minus);
+    default: return p->row->sum(x, n);
+    }
+}
+
+/* acc[j] = acc[j] (+) f(x[j]) */
+static void across(const lnt_reduce *p, unsigned kind, float *acc, const float *x, const float *minus,
+                   int64_t n)
+{
+    switch (kind) {
+    case SUM_SQUARES: p->row->add_squares(acc, x, n); return;
+    case SUM_ABS: p->row->add_abs(acc, x, n); return;
+    case PRODUCT: p->row->multiply(acc, x, n); return;
+    case MAX: p->row->max_to(acc, x, n); return;
+    case MIN: p->row->min_to(acc, x, n); return;
+    case SUM_EXP: p->row->exp_minus(acc, x, minus, NULL, n); return;
+    default: p->row->add(acc, x, n); return;
+    }
+}
+
+/* Joins partial results: acc[j] = acc[j] (+) part[j]. */
+static void join(const lnt_reduce *p, unsigned kind, float *acc, const float *part, int64_t n)
+{
+    across(p, kind == PRODUCT || kind == MAX || kind == MIN ? kind : SUM, acc, part, NULL, n);
+}
+
+/* n elements from element `at` on: in place, or converted into buffer. */
+static const float *fetch(const lnt_reduce *p, const void *x, int64_t at, int64_t n, float *buffer)
+{
+    if (p->dtype == LNT_FLOAT)
+        return (const float *)x + at;
+    lnt_cells_to_float(p->cells, p->dtype, lnt_element_at(x, p->dtype, at), buffer, n);
+    return buffer;
+}
+
+static void finish(const lnt_reduce *p, float *acc, int64_t n)
+{
+    const float count = (float)p->count;
+    switch (p->finish) {
+    case FINISH_MEAN:
+        for (int64_t i = 0; i < n; i++)
+            acc[i] /= count;
+        return;
+    case FINISH_SQRT:
+        for (int64_t i = 0; i < n; i++)
+            acc[i] = (float)sqrt((double)acc[i]);
+        return;
+    case FINISH_LOG:
+        for (int64_t i = 0; i < n; i++)
+            acc[i] = (float)log((double)acc[i]);
+        return;
+    default: return;
+    }
+}
+
+/* LogSumExp subtracts the largest element first, 0 if that is infinite. */
+static float shift(float largest)
+{
+    return largest - largest == 0 ? largest : 0;
+}
+
+/* Everything that falls into the output whose first element is `base`; the innermost axis is reduced. */
+static float reduce_rows(const lnt_reduce *p, const void *x, int64_t base, unsigned kind, float minus)
+{
+    float buffer[BLOCK], acc = of_nothing(kind);
+    const int64_t step = p->dtype == LNT_FLOAT ? p->inner : BLOCK;
+    for (int64_t r = 0; r < p->n_outer_reduced; r++) {
+        const int64_t row = base + lnt_axes_offset(&p->reduced, r);
+        for (int64_t i = 0; i < p->inner; i += step) {
+            const int64_t n = p->inner - i < step ? p->inner - i : step;
+            const float part = along(p, kind, fetch(p, x, row + i, n, buffer), n, minus);
+            join(p, kind, &acc, &part, 1);
+        }
+    }
+    return acc;
+}
+
+/* One output: LogSumExp takes its rows twice, and is its largest element where that is not finite. */
+static float reduce_one(const lnt_reduce *p, const void *x, int64_t base)
+{
+    float largest = 0, minus = 0;
+    if (p->kind == SUM_EXP) {
+        largest = reduce_rows(p, x, base, MAX, 0);
+        minus = shift(largest);
+        if (largest != minus)
+            return largest;
+    }
+    float acc = reduce_rows(p, x, base, p->kind, minus);
+    finish(p, &acc, 1);
+    return acc + minus;
+}
+
+static lnt_status task_along(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+{
+    const lnt_reduce_job *j = arg;
+    const lnt_reduce *p = j->p;
+    (void)k, (void)thread;
+    /* The usual case: one row of the native type for each output. */
+    if (p->dtype == LNT_FLOAT && p->count == p->inner && p->kind != SUM_EXP) {
+        float *y = j->y;
+        for (int64_t o = begin; o < end; o++)
+            y[o] = along(p, p->kind, (const float *)j->x + lnt_axes_offset(&p->kept, o), p->inner, 0);
+        finish(p, y + begin, end - begin);
+        return LNT_OK;
+    }
+    for (int64_t o = begin; o < end; o++) {
+        const float acc = reduce_one(p, j->x, lnt_axes_offset(&p->kept, o));
+        lnt_cells_from_float(p->cells, p->dtype, &acc, lnt_element_at(j->y, p->dtype, o), 1);
+    }
+    return LNT_OK;
+}
+
+/* Rows on their way into an accumulator, which is the first of them: taken together it is loaded and stored
+ * once. */
+typedef struct bundle {
+    const float *row[ROWS_AT_ONCE + 1];
+    int64_t n;
+} bundle;
+
+static void flush(const lnt_reduce *p, unsigned kind, bundle *b, float *acc, int64_t width)
+{
+    if (b->n > 1)
+        (kind == MAX ? p->row->max_rows : p->row->sum_rows)(b->row, b->n, acc, width);
+    b->row[0] = acc;
+    b->n = 1;
+}
+
+/* Columns [base, base + n) of all rows into acc[0..n); the innermost axis is kept. Where rows are short,
+ * several (p->fold) are taken as one and joined at the end: acc has room for n * fold. */
+static void reduce_columns(const lnt_reduce *p, const void *x, int64_t base, int64_t n, unsigned kind,
+                           float *acc, const float *minus)
+{
+    float buffer[BLOCK];
+    const int64_t fold = p->fold, rows = p->rows;
+    const bool together = p->dtype == LNT_FLOAT && (kind == SUM || kind == MAX);
+    bundle rows_in = {.n = 0};
+    lnt_fill(acc, n * fold, &(float){of_nothing(kind)}, sizeof *acc);
+    flush(p, kind, &rows_in, acc, 0);
+    for (int64_t r = 0; r < p->n_outer_reduced; r++) {
+        const int64_t first = base + lnt_axes_offset(&p->reduced, r);
+        for (int64_t i = 0; i < rows; i += fold) {
+            const int64_t width = n * (rows - i < fold ? rows - i : fold);
+            const float *row = fetch(p, x, first + i * p->inner, width, buffer);
+            if (together && width == n * fold)
+                rows_in.row[rows_in.n++] = row;
+            else
+                across(p, kind, acc, row, minus, width);
+            if (rows_in.n > ROWS_AT_ONCE)
+                flush(p, kind, &rows_in, acc, n * fold);
+        }
+    }
+    flush(p, kind, &rows_in, acc, n * fold);
+    for (int64_t i = 1; i < fold; i++)
+        join(p, kind, acc, acc + i * n, n);
+}
+
+/* n short rows from element base on, side by side: turned they are columns. */
+static void reduce_turned(const lnt_reduce *p, const void *x, int64_t base, int64_t n, unsigned kind,
+                          float *acc, const float *minus)
+{
+    float buffer[LNT_REDUCE_ROOM], turned[LNT_REDUCE_ROOM], part[BLOCK];
+    lnt_reduce columns = *p;
+    columns.dtype = LNT_FLOAT;
+    columns.rows = p->inner;
+    columns.inner = n;
+    columns.n_outer_reduced = 1;
+    for (int64_t r = 0; r < p->n_outer_reduced; r++) {
+        const int64_t at = base + lnt_axes_offset(&p->reduced, r);
+        lnt_turn(turned, fetch(p, x, at, n * p->inner, buffer), p->inner, n, p->inner, sizeof *turned);
+        reduce_columns(&columns, turned, 0, n, kind, r ? part : acc, minus);
+        if (r)
+            join(p, kind, acc, part, n);
+    }
+}
+
+/* n results from element base on into acc, which has room for a block. */
+static void reduce_block(const lnt_reduce *p, const void *x, int64_t base, int64_t n, float *acc)
+{
+    void (*const reduce)(const lnt_reduce *, const void *, int64_t, int64_t, unsigned, float *,
+                         const float *) = p->way == TURNED ? reduce_turned : reduce_columns;
+    float largest[BLOCK], minus[BLOCK];
+    if (p->kind == SUM_EXP) {
+        reduce(p, x, base, n, MAX, largest, NULL);
+        for (int64_t i = 0; i < n * p->fold; i++)
+            minus[i] = shift(largest[i % n]);
+    }
+    reduce(p, x, base, n, p->kind, acc, minus);
+    finish(p, acc, n);
+    for (int64_t i = 0; p->kind == SUM_EXP && i < n; i++)
+        acc[i] = largest[i] == minus[i] ? acc[i] + minus[i] : largest[i];
+}
+
+static lnt_status task_across(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+{
+    const lnt_reduce_job *j = arg;
+    const lnt_reduce *p = j->p;
+    const int64_t blocks = lnt_reduce_blocks(p);
+    const bool in_place = p->dtype == LNT_FLOAT && p->fold == 1;
+    (void)k, (void)thread;
+    for (int64_t item = begin; item < end; item++) {
+        float buffer[BLOCK];
+        const int64_t o = item / blocks, column = item % blocks * p->block;
+        const int64_t n = lnt_least(p->block, p->columns - column);
+        const int64_t base = lnt_axes_offset(&p->kept, o) + column * (p->way == TURNED ? p->inner : 1);
+        void *y = lnt_element_at(j->y, p->dtype, o * p->columns + column);
+        reduce_block(p, j->x, base, n, in_place ? y : buffer);
+        if (!in_place)
+            lnt_cells_from_float(p->cells, p->dtype, buffer, y, n);
+    }
+    return LNT_OK;
+}
+
+lnt_task_fn lnt_reduce_float(const lnt_reduce *p)
+{
+    return p->way == ALONG ? task_along : task_across;
+}
