@@ -69,7 +69,7 @@ lnt_status lnt_bind_softmax(lnt_site *site)
         *(d < axis ? &p->outer : d == axis ? &p->n : &p->inner) *= x->dims[d];
     if (p->inner == 0)
         p->n = 0;
-    p->transposes = p->inner == 1 && p->n <= SHORT && p->outer >= TRANSPOSED && p->kind != HARDMAX;
+    p->transposes = p->inner == 1 && p->n <= SHORT && p->outer >= TRANSPOSED;
     site->step->run = run_softmax;
     lnt_bind_in_place(site, 0, 0);
     return lnt_bind_widened(site, 1, 1);

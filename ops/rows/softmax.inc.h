@@ -3,8 +3,8 @@
 static void NAME(hard_row)(const softmax *p, const R *x, R *y)
 {
     const int64_t at = ROW(p)->argmax(x, p->n, false);
-    for (int64_t i = 0; i < p->n; i++)
-        y[i] = i == at;
+    memset(y, 0, (size_t)p->n * sizeof *y);
+    y[at] = 1;
 }
 
 /* w columns of n rows, which are `apart` elements apart. */
@@ -30,12 +30,54 @@ static void NAME(soft_columns)(const softmax *p, const R *x, R *y, int64_t apart
     }
 }
 
+typedef R NAME(vector) __attribute__((vector_size(16), aligned(sizeof(R)), may_alias));
+
+/* y = left where x is the largest, which is no longer left then; else 0. */
+static void NAME(hard_step)(const R *x, const R *largest, R *left, R *y, int64_t w)
+{
+    enum { LANES = sizeof(NAME(vector)) / sizeof(R) };
+    int64_t c = 0;
+    for (; c + LANES <= w; c += LANES) {
+        NAME(vector) *rest = (NAME(vector) *)(left + c);
+        const __typeof__(*rest == *rest) hit =
+            *(const NAME(vector) *)(x + c) == *(const NAME(vector) *)(largest + c);
+        const __typeof__(hit) bits = (__typeof__(hit))*rest;
+        *(NAME(vector) *)(y + c) = (NAME(vector))(bits & hit);
+        *rest = (NAME(vector))(bits & ~hit);
+    }
+    for (; c < w; c++) {
+        y[c] = x[c] == largest[c] ? left[c] : 0;
+        left[c] -= y[c];
+    }
+}
+
+/* The first of the largest in each column, or the first NaN. */
+static void NAME(hard_columns)(const softmax *p, const R *x, R *y, int64_t apart, int64_t w)
+{
+    R largest[BLOCK], left[BLOCK]; /* 1 until it is found */
+    int64_t nan_at[BLOCK];
+    memcpy(largest, x, (size_t)w * sizeof *x);
+    for (int64_t i = 1; i < p->n; i++)
+        ROW(p)->max_to(largest, x + i * apart, w);
+    for (int64_t c = 0; c < w; c++) {
+        left[c] = 1;
+        nan_at[c] = c;
+        while (largest[c] != largest[c] && x[nan_at[c]] == x[nan_at[c]])
+            nan_at[c] += apart;
+    }
+    for (int64_t i = 0; i < p->n; i++)
+        NAME(hard_step)(x + i * apart, largest, left, y + i * apart, w);
+    for (int64_t c = 0; c < w; c++)
+        if (largest[c] != largest[c])
+            y[nan_at[c]] = 1;
+}
+
 /* w short rows, as columns for so long. */
 static void NAME(short_rows)(const softmax *p, const R *x, R *y, int64_t w)
 {
     R from[SHORT * TRANSPOSED], to[SHORT * TRANSPOSED];
     lnt_turn(from, x, p->n, w, p->n, sizeof *x);
-    NAME(soft_columns)(p, from, to, w, w);
+    (p->kind == HARDMAX ? NAME(hard_columns) : NAME(soft_columns))(p, from, to, w, w);
     lnt_turn(y, to, w, p->n, w, sizeof *x);
 }
 
@@ -60,20 +102,6 @@ static lnt_status NAME(rows)(lnt_kernel *k, void *arg, int64_t begin, int64_t en
     return LNT_OK;
 }
 
-static void NAME(hard_columns)(const softmax *p, const R *x, R *y, int64_t w)
-{
-    for (int64_t c = 0; c < w; c++) {
-        int64_t at = 0;
-        for (int64_t i = 1; i < p->n; i++) {
-            const R best = x[at * p->inner + c], v = x[i * p->inner + c];
-            if (best == best && (v > best || v != v))
-                at = i;
-        }
-        for (int64_t i = 0; i < p->n; i++)
-            y[i * p->inner + c] = i == at;
-    }
-}
-
 static lnt_status NAME(columns)(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
 {
     const softmax_job *j = arg;
@@ -85,10 +113,7 @@ static lnt_status NAME(columns)(lnt_kernel *k, void *arg, int64_t begin, int64_t
         const int64_t w = p->inner - column < BLOCK ? p->inner - column : BLOCK;
         const R *x = (const R *)j->x + at;
         R *y = (R *)j->y + at;
-        if (p->kind == HARDMAX)
-            NAME(hard_columns)(p, x, y, w);
-        else
-            NAME(soft_columns)(p, x, y, p->inner, w);
+        (p->kind == HARDMAX ? NAME(hard_columns) : NAME(soft_columns))(p, x, y, p->inner, w);
     }
     return LNT_OK;
 }

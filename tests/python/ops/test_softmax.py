@@ -1,4 +1,4 @@
-"""Softmax and LogSoftmax of many short rows, which are worked on as columns: every level and several threads against
+"""Softmax, LogSoftmax and Hardmax of many short rows, which are worked on as columns: every level and several threads against
 numpy in double precision."""
 
 import numpy as np
@@ -33,3 +33,23 @@ def test_short_rows(tmp_path, op, kind, rows, n):
     want = shifted - np.log(np.exp(shifted).sum(1, keepdims=True))
     want = np.exp(want) if op == "Softmax" else want
     check_every_level(tmp_path / "s.lnt", x, want, rtol=TOLERANCE[kind], atol=TOLERANCE[kind])
+
+
+@pytest.mark.parametrize("kind", TOLERANCE)
+@pytest.mark.parametrize("shape, axis", [([65, 3], 1), ([1000, 16], 1), ([9, 130], 1), ([2, 21, 67], 1), ([5, 300], 0), ([3, 1, 7], 1)])
+def test_hardmax(tmp_path, kind, shape, axis):
+    """1 where the first of the largest is, or the first NaN."""
+    rng = np.random.default_rng(len(shape))
+    x = rng.integers(-4, 5, shape).astype(helper.tensor_dtype_to_np_dtype(kind))
+    x[rng.random(shape) < 0.1] = -np.inf
+    x[rng.random(shape) < 0.02] = np.nan
+    graph = helper.make_graph([helper.make_node("Hardmax", ["x"], ["y"], axis=axis)], "rows",
+                              [helper.make_tensor_value_info("x", kind, x.shape)],
+                              [helper.make_tensor_value_info("y", kind, x.shape)])
+    onnx.save(helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", 17)]), tmp_path / "s.onnx")
+    done = linnet("convert", tmp_path / "s.onnx", "-o", tmp_path / "s.lnt")
+    assert done.returncode == 0, done.stderr
+    at = np.expand_dims(x.argmax(axis), axis)  # of numpy, too, NaN is larger than any number
+    want = np.zeros_like(x)
+    np.put_along_axis(want, at, 1, axis)
+    check_every_level(tmp_path / "s.lnt", x, want, rtol=0, atol=0)
