@@ -98,12 +98,17 @@ static const struct {
 #undef X
 };
 
+/* Columns are turned into rows where that many fit. */
+enum { TURNED_BYTES = 32 * 1024, FEW_COLUMNS = 4 };
+
 typedef struct topk_params {
     lnt_dtype dtype;
     bool by_digits;
     int64_t n, k, inner, size;
-    int64_t room, scratch;      /* entries and bytes of one thread */
-    uint64_t flip;              /* all ones for the largest */
+    int64_t columns;       /* that are turned into rows at once; 0: elements are taken from where they are */
+    int64_t step;          /* between the elements that are chosen from */
+    int64_t room, scratch; /* entries and bytes of one thread */
+    uint64_t flip;         /* all ones for the largest */
     const lnt_row_kernels *row; /* where its first_beyond is for the elements of a row, else NULL */
 } topk_params;
 
@@ -119,7 +124,7 @@ typedef struct topk_job {
 
 /* Up to LISTED in order: a new one moves the others by conditional moves, where branches would be guesses.
  * More are a heap. */
-enum { LISTED = 8 };
+enum { LISTED = 16 };
 
 static void insert_listed(lnt_entry *list, int64_t k, lnt_entry e)
 {
@@ -146,14 +151,14 @@ static int64_t next_candidate(const topk_params *p, const char *data, int64_t i,
 {
     const float *x = (const float *)(const void *)data;
     return p->row ? i + p->row->first_beyond(x + i, p->n - i, x[worst], !p->flip)
-                  : types[p->dtype].find(data, p->inner, i, p->n, worst, p->flip != 0);
+                  : types[p->dtype].find(data, p->step, i, p->n, worst, p->flip != 0);
 }
 
 /* The first k entries of n elements, in order. */
 static void select_by_replacing(const topk_params *p, const char *data, lnt_entry *entries)
 {
     const keys_fn keys = types[p->dtype].keys;
-    const int64_t step = p->inner, k = p->k;
+    const int64_t step = p->step, k = p->k;
     const bool listed = k <= LISTED;
     lnt_entry e;
     for (e.index = 0; e.index < k; e.index++) {
@@ -178,7 +183,7 @@ static void select_by_replacing(const topk_params *p, const char *data, lnt_entr
 
 /* ---- many elements: their keys' leading digits are counted until it is known which are wanted ---- */
 
-enum { DIGIT = 11, CHUNK = 256 };
+enum { DIGIT = 11, COUNTERS = 1 << DIGIT, CHUNK = 256 };
 
 /* Keys whose bits from `shift` on are below prefix are wanted, and the first `ties` of those that equal it. */
 typedef struct threshold {
@@ -195,7 +200,7 @@ static void count_digits(const topk_params *p, const char *data, unsigned shift,
     memset(count, 0, sizeof *count << bits);
     for (int64_t i = 0; i < p->n; i += CHUNK) {
         const int64_t n = p->n - i < CHUNK ? p->n - i : CHUNK;
-        types[p->dtype].keys(data + i * p->inner * p->size, p->inner, n, p->flip, key);
+        types[p->dtype].keys(data + i * p->step * p->size, p->step, n, p->flip, key);
         for (int64_t j = 0; j < n; j++) {
             const uint64_t digit = (key[j] >> shift) - first;
             if (digit < UINT64_C(1) << bits)
@@ -207,7 +212,7 @@ static void count_digits(const topk_params *p, const char *data, unsigned shift,
 /* Lets at least k and at most p->room entries pass. */
 static threshold find_threshold(const topk_params *p, const char *data)
 {
-    int64_t count[1 << DIGIT], left = p->k; /* wanted of the keys that begin with prefix */
+    int64_t count[COUNTERS], left = p->k; /* wanted of the keys that begin with prefix */
     const unsigned zeros = types[p->dtype].zeros;
     threshold t = {64 - zeros, zeros ? p->flip >> (64 - zeros) : 0, 0};
     if (p->k == p->n)
@@ -236,7 +241,7 @@ static void select_by_digits(const topk_params *p, const char *data, lnt_entry *
     int64_t found = 0;
     for (int64_t i = 0; i < p->n; i += CHUNK) {
         const int64_t n = p->n - i < CHUNK ? p->n - i : CHUNK;
-        types[p->dtype].keys(data + i * p->inner * p->size, p->inner, n, p->flip, key);
+        types[p->dtype].keys(data + i * p->step * p->size, p->step, n, p->flip, key);
         for (int64_t j = 0; j < n; j++) {
             const uint64_t leading = key[j] >> t.shift;
             if (leading < t.prefix || (leading == t.prefix && t.ties-- > 0))
@@ -248,29 +253,37 @@ static void select_by_digits(const topk_params *p, const char *data, lnt_entry *
 
 /* ---- rows ---- */
 
+/* One row of elements, from data, to values and indices that are p->inner apart. */
+static void topk_row(const topk_job *job, const char *data, int64_t to, lnt_entry *entries)
+{
+    const topk_params *p = job->p;
+    (p->by_digits ? select_by_digits : select_by_replacing)(p, data, entries);
+    for (int64_t i = 0; i < p->k; i++, to += p->inner) {
+        if (job->values)
+            memcpy(job->values + to * p->size, data + entries[i].index * p->step * p->size, (size_t)p->size);
+        if (job->indices)
+            job->indices[to] = entries[i].index;
+    }
+}
+
 static lnt_status topk_rows(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
 {
     (void)k;
     const topk_job *job = arg;
     const topk_params *p = job->p;
     LNT_ASSERT(p->k <= p->n && p->inner > 0);
-    lnt_entry *first = (lnt_entry *)(void *)(job->scratch + thread * p->scratch);
-    for (int64_t r = begin; r < end; r++) {
-        const int64_t outer = r / p->inner, column = r % p->inner;
+    lnt_entry *entries = (lnt_entry *)(void *)(job->scratch + thread * p->scratch);
+    _Alignas(16) char turned[TURNED_BYTES];
+    for (int64_t r = begin, width = 1; r < end; r += width) {
+        const int64_t outer = r / p->inner, column = r % p->inner, to = outer * p->k * p->inner + column;
         const char *data = job->src + (outer * p->n * p->inner + column) * p->size;
-        const int64_t to = outer * p->k * p->inner + column;
-        if (p->by_digits)
-            select_by_digits(p, data, first);
-        else
-            select_by_replacing(p, data, first);
-        for (int64_t i = 0; i < p->k; i++) {
-            const int64_t at = to + i * p->inner;
-            if (job->values)
-                memcpy(job->values + at * p->size, data + first[i].index * p->inner * p->size,
-                       (size_t)p->size);
-            if (job->indices)
-                job->indices[at] = first[i].index;
+        if (p->columns > 0) {
+            width = lnt_least(lnt_least(p->columns, end - r), p->inner - column);
+            lnt_turn(turned, data, p->inner, p->n, width, (size_t)p->size);
+            data = turned;
         }
+        for (int64_t i = 0; i < width; i++)
+            topk_row(job, data + i * p->n * p->size, to + i, entries);
     }
     return LNT_OK;
 }
@@ -305,10 +318,16 @@ lnt_status lnt_bind_top_k(lnt_site *site)
     LNT_TRY(lnt_value_int(site, 1, 0, &p->k));
     p->n = in->dims[axis];
     p->inner = lnt_extent(in, axis + 1, in->rank);
-    p->row = p->dtype == LNT_FLOAT && p->inner == 1 ? site->kernels->row : NULL;
+    p->columns = p->inner > 1 && p->n > 0 ? TURNED_BYTES / (p->n * p->size) : 0;
+    if (p->columns < FEW_COLUMNS)
+        p->columns = 0;
+    p->step = p->columns > 0 ? 1 : p->inner;
+    p->row = p->dtype == LNT_FLOAT && p->step == 1 ? site->kernels->row : NULL;
     p->flip = lnt_attr_i(site->node, "largest", 1) ? UINT64_MAX : 0;
-    /* A heap takes about k log(n / k) new entries, each moved log(k) times; counting looks at all elements. */
-    p->by_digits = p->k > 0 && p->k * bits_of(p->n / p->k) * bits_of(p->k) > p->n;
+    /* A heap takes about k log(n / k) new entries, each moved log(k) times; counting looks at all elements, and at its
+     * counters. All elements are not counted. */
+    p->by_digits =
+        p->k > 0 && (p->k == p->n || p->k * bits_of(p->n / p->k) * bits_of(p->k) > p->n + COUNTERS);
     p->room = p->k + (p->by_digits && p->k < p->n ? p->k / 2 + 64 : 0);
     p->scratch =
         (int64_t)lnt_round_up((size_t)p->room * sizeof(lnt_entry) * (p->by_digits ? 2 : 1), LNT_ALIGN);

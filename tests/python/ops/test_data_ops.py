@@ -458,6 +458,20 @@ def test_random_cases(tmp_path, op, seed):
     check_cases(tmp_path, [GENERATORS[op](rng) for _ in range(24)])
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32, np.int8, np.uint64])
+@pytest.mark.parametrize("n, k", [(100, 10), (40, 40), (3, 2), (900, 17), (5000, 3)])
+def test_top_k_of_columns(tmp_path, dtype, n, k):
+    """Columns that are turned into rows, or are too long for that; whole blocks of them and what is left."""
+    x = np.random.default_rng(n).integers(0, 120, (2, n, 21)).astype(dtype)
+    order = np.argsort(-x.astype(np.float64), axis=1, kind="stable")[:, :k]
+    graph = helper.make_graph([helper.make_node("TopK", ["x", "k"], ["v", "i"], axis=1)], "g",
+                              [helper.make_tensor_value_info("x", helper.np_dtype_to_tensor_dtype(np.dtype(dtype)), x.shape)],
+                              [helper.make_empty_tensor_value_info("v"), helper.make_empty_tensor_value_info("i")],
+                              [numpy_helper.from_array(np.array([k], np.int64), "k")])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    check_against(tmp_path, model, {"x": x}, [np.take_along_axis(x, order, 1), order], ways=(("--opt", "all"),))
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32, np.int8])
 @pytest.mark.parametrize("largest", [0, 1])
 @pytest.mark.parametrize("k", [1, 3, 8, 9, 40])
