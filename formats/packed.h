@@ -64,9 +64,10 @@ typedef enum lnt_layout {
  * row-major order of r; phase r has the taps t with t * dilation = r modulo stride along every axis, so that
  * its K is its taps x channels, and the phases of one group have K = all taps x channels together. */
 typedef enum lnt_source {
-    LNT_SOURCE_KN = 1,    /* MatMul B, Gemm B: [..., K, N]; leading axes are groups */
-    LNT_SOURCE_NK = 2,    /* the same transposed: [..., N, K] */
-    LNT_SOURCE_CONV = 3,  /* Conv W: [groups * N, channels, kernel...] */
+    LNT_SOURCE_KN = 1, /* MatMul B, Gemm B: [..., K, N]; leading axes are groups */
+    LNT_SOURCE_NK = 2, /* the same transposed: [..., N, K] */
+    LNT_SOURCE_CONV =
+        3, /* Conv W: [groups * N, channels, kernel...]; ConvTranspose W of one channel per group */
     LNT_SOURCE_CONVT = 4, /* ConvTranspose W: [groups * channels, N, kernel...] */
     LNT_SOURCE_GATES = 5  /* LSTM, GRU, RNN W or R: [directions, gates * N, K] */
 } lnt_source;

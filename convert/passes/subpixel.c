@@ -92,6 +92,9 @@ static bool find(const lnt_graph *g, lnt_gnode *n, subpixel *p)
 static bool saves_panels(const subpixel *p)
 {
     enum { MOVED = 64 }; /* multiply-adds that take as long as moving an element */
+    if (p->groups > 1 && p->channels == 1 &&
+        p->features == 1) /* ops/conv/conv_transpose.c has a way without panels */
+        return false;
     int64_t apart = lnt_round_up((size_t)p->features, LNT_PANEL), outputs = p->features * phases(p);
     int64_t together = lnt_round_up((size_t)outputs, LNT_PANEL);
     for (unsigned a = 0; a < p->axes; a++) {

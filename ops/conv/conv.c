@@ -251,12 +251,6 @@ static bool multiplies_points(const lnt_site *site)
     return site->kernels->gemm->lanes == 1;
 }
 
-/* May the products of one output be added up in half arithmetic, without a sum in float? */
-static bool sums_in_half(const lnt_conv *c)
-{
-    return c->channels * lnt_volume(c->w.kernel) <= LNT_HALF_RUN;
-}
-
 /* Of floats or halves. */
 static lnt_status bind_images(lnt_site *site)
 {
@@ -267,7 +261,7 @@ static lnt_status bind_images(lnt_site *site)
     lnt_store store;
     LNT_TRY(lnt_bind_store(site, 1, own_bias, writes, &store));
     lnt_conv_kind kind = lnt_conv_algorithm(&g, (lnt_order)site->in[0]->order, writes, store.residual >= 0);
-    if (site->half && kind != LNT_CONV_DEPTHWISE && !sums_in_half(&g))
+    if (site->half && kind != LNT_CONV_DEPTHWISE && !lnt_conv_sums_in_half(&g))
         kind = LNT_CONV_PRODUCT;
     if (LNT_HAS_DEPTHWISE && kind == LNT_CONV_DEPTHWISE)
         return lnt_conv_bind_depthwise(site, &g, &store);
@@ -300,7 +294,8 @@ lnt_status lnt_bind_conv(lnt_site *site)
 {
     lnt_conv c;
     LNT_TRY(lnt_conv_of(site, &c));
-    if (lnt_has_half_weights(site, 1) && ((sums_in_half(&c) && c.features == 1) || !lnt_conv_is_depthwise(&c)))
+    if (lnt_has_half_weights(site, 1) &&
+        ((lnt_conv_sums_in_half(&c) && c.features == 1) || !lnt_conv_is_depthwise(&c)))
         return lnt_bind_half(site, 1, bind_images);
     return lnt_conv_bind_types(site, &c, bind_images);
 }

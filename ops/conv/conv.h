@@ -21,6 +21,9 @@ typedef struct lnt_conv {
 lnt_status lnt_conv_of(const lnt_site *site, lnt_conv *c);
 lnt_status lnt_conv_transpose_of(const lnt_site *site, lnt_conv *c);
 
+/* Input position that tap t of one axis reads for output position o; false if there is none. */
+bool lnt_conv_source(const lnt_conv *c, unsigned axis, int64_t o, int64_t t, int64_t *i);
+
 /* Taps of no channels may be any number, and are worth nothing: one is left of them. */
 void lnt_conv_drop_taps(lnt_conv *c);
 
@@ -101,6 +104,9 @@ lnt_conv_kind lnt_conv_algorithm(const lnt_conv *c, lnt_order in, bool writes_pi
 
 /* Whatever the order. */
 bool lnt_conv_is_depthwise(const lnt_conv *c);
+
+/* May the products of one output be added up in half arithmetic, without a sum in float? */
+bool lnt_conv_sums_in_half(const lnt_conv *c);
 
 /* What a convolution of so many channels reads is copied anyway, whatever its storage order. */
 static inline bool lnt_conv_few_channels(int64_t channels)

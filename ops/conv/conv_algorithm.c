@@ -15,15 +15,22 @@ static bool at_least(int64_t extent, int64_t least)
 
 bool lnt_conv_is_depthwise(const lnt_conv *c)
 {
-    return LNT_HAS_DEPTHWISE && !c->transposed && c->groups > 1 && lnt_depthwise_takes(c->channels, c->features) &&
+    return LNT_HAS_DEPTHWISE && c->groups > 1 && lnt_depthwise_takes(c->channels, c->features) &&
+           (!c->transposed || (c->channels == 1 && c->features == 1)) &&
            c->w.kernel[0] * c->w.kernel[1] <= LNT_DEPTHWISE_LINES;
+}
+
+bool lnt_conv_sums_in_half(const lnt_conv *c)
+{
+    return c->channels * lnt_volume(c->w.kernel) <= LNT_HALF_RUN;
 }
 
 /* Few channels in kernels of a few taps side by side. */
 static bool has_few_channels(const lnt_conv *c)
 {
     return lnt_conv_few_channels(c->channels) && c->w.kernel[2] <= LNT_STEM_RUN_MAX / c->channels &&
-           lnt_volume(c->w.kernel) <= LNT_STEM_DEPTH_MAX / c->channels && c->features >= LNT_STEM_FEATURES_MIN;
+           lnt_volume(c->w.kernel) <= LNT_STEM_DEPTH_MAX / c->channels &&
+           c->features >= LNT_STEM_FEATURES_MIN;
 }
 
 /* Fewer columns than a vector has lanes waste some of it; sums along K (LNT_NARROW_COLUMNS) waste their ends. */

@@ -204,15 +204,18 @@ lnt_packed lnt_conv_record(const lnt_conv *c)
     lnt_packed p =
         lnt_packed_panels(source, (uint32_t)c->groups, taps * (uint32_t)c->channels, (uint32_t)c->features);
     p.taps = taps;
-    if (lnt_conv_is_depthwise(c))
+    if (lnt_conv_is_depthwise(c)) { /* a transposed one has the same extents, and taps in ONNX order */
         p.layout = LNT_LAYOUT_DEPTHWISE_F32;
+        p.source = LNT_SOURCE_CONV;
+    }
+    const bool phased = p.source == LNT_SOURCE_CONVT;
     for (unsigned i = 0; i < c->axes; i++) {
         const unsigned a = LNT_WINDOW_AXES - c->axes + i;
         p.kernel[i] = (uint32_t)c->w.kernel[a];
-        p.stride[i] = c->transposed ? (uint32_t)c->w.stride[a] : 1;
-        p.dilation[i] = c->transposed ? (uint32_t)c->w.dilation[a] : 1;
+        p.stride[i] = phased ? (uint32_t)c->w.stride[a] : 1;
+        p.dilation[i] = phased ? (uint32_t)c->w.dilation[a] : 1;
     }
-    p.phases = c->transposed ? (uint32_t)lnt_volume(c->w.stride) : 1;
+    p.phases = phased ? (uint32_t)lnt_volume(c->w.stride) : 1;
     return p;
 }
 
@@ -302,8 +305,7 @@ typedef struct reference_call {
     double *y;
 } reference_call;
 
-/* Input position that tap t of one axis reads for output position o; false if there is none. */
-static bool source_of(const lnt_conv *c, unsigned axis, int64_t o, int64_t t, int64_t *i)
+bool lnt_conv_source(const lnt_conv *c, unsigned axis, int64_t o, int64_t t, int64_t *i)
 {
     const lnt_window *w = &c->w;
     if (!c->transposed) {
@@ -331,9 +333,9 @@ static double pixel(const reference_call *r, int64_t n, int64_t g, int64_t f, co
     double sum = 0;
     int64_t i[3];
     for (int64_t t = 0; t < taps; t++) {
-        if (!source_of(c, 0, o[0], t / (kernel[1] * kernel[2]), &i[0]) ||
-            !source_of(c, 1, o[1], t / kernel[2] % kernel[1], &i[1]) ||
-            !source_of(c, 2, o[2], t % kernel[2], &i[2]))
+        if (!lnt_conv_source(c, 0, o[0], t / (kernel[1] * kernel[2]), &i[0]) ||
+            !lnt_conv_source(c, 1, o[1], t / kernel[2] % kernel[1], &i[1]) ||
+            !lnt_conv_source(c, 2, o[2], t % kernel[2], &i[2]))
             continue;
         const int64_t at = (i[0] * in[1] + i[1]) * in[2] + i[2];
         for (int64_t ch = 0; ch < c->channels; ch++)

@@ -40,7 +40,8 @@ typedef struct lnt_depthwise {
     size_t lines, taps;
     ptrdiff_t first, width, stride, spacing;
     size_t in_pixel, pixel; /* floats from pixel to pixel, of the image and of the result */
-    size_t w_tap, pixels, channels;
+    ptrdiff_t w_tap;        /* below 0: the first tap is the last one of w */
+    size_t pixels, channels;
     size_t features, group_channels, w_channel; /* features 0: one channel per group */
     size_t row; /* of a pair: floats from the first's result to the second's */
     float *c;

@@ -1,4 +1,4 @@
-/* conv_transpose.c — ConvTranspose as one product per phase.
+/* conv_transpose.c — ConvTranspose as one product per phase, or one depthwise convolution.
  *
  * Output position o reads input i through tap t where i * stride = o + before - t * dilation. So all o with
  * the same remainder of o + before modulo stride read the same taps, and neighbors among them read
@@ -222,14 +222,159 @@ static lnt_status run_conv_transpose(lnt_kernel *k, const lnt_step *s)
     return lnt_conv_finish(k, s, &c->images, c->store.program);
 }
 
+/* ---- one channel per group ---- */
+
+/* Phase r along x: its outputs, and the taps of the kernel that it has. */
+typedef struct filter_phase {
+    lnt_conv_rows rows;
+    int64_t last_tap, tap_step; /* meets the first one of the pixels; taps from one to the next */
+} filter_phase;
+
+/* Each phase of a line of outputs is a run of pixels of the depthwise kernel (conv_kernels.h), whose pixels go up
+ * where the kernel's taps go down. */
+typedef struct filters {
+    lnt_conv g;
+    lnt_conv_images images;
+    lnt_conv_weights weights;
+    lnt_store store;
+    const lnt_conv_kernels *kernels;
+    size_t element;       /* bytes of an element */
+    filter_phase *phases; /* [stride along x] */
+} filters;
+
+typedef struct filters_call {
+    const filters *f;
+    const float *x, *w, *bias, *residual;
+    float *y;
+    int64_t ld, w_channel; /* floats from pixel to pixel of y, from tap to tap of w */
+} filters_call;
+
+/* Lines of the image, and of the kernel, that a line of outputs depends on. Returns how many. */
+static size_t list_lines(const filters_call *c, int64_t line, const float **x, const float **w)
+{
+    const filters *f = c->f;
+    const int64_t *kernel = f->g.w.kernel, *in = f->g.w.in, *out = f->g.w.out;
+    const int64_t image = line / out[1] / out[0];
+    size_t n = 0;
+    for (int64_t t = 0; t < kernel[0] * kernel[1]; t++) {
+        int64_t z, y;
+        if (!lnt_conv_source(&f->g, 0, line / out[1] % out[0], t / kernel[1], &z) ||
+            !lnt_conv_source(&f->g, 1, line % out[1], t % kernel[1], &y))
+            continue;
+        x[n] = lnt_moved(c->x, ((image * in[0] + z) * in[1] + y) * in[2] * f->g.groups, f->element);
+        w[n++] = lnt_moved(c->w, t * kernel[2] * c->w_channel, f->element);
+    }
+    return n;
+}
+
+/* Outputs of one phase of a line. */
+static void filter_line(const filters_call *c, int64_t line, const filter_phase *p, const float *const *x,
+                        const float *const *w, size_t lines)
+{
+    const filters *f = c->f;
+    const float *taps[LNT_DEPTHWISE_LINES];
+    const int64_t out = (line * f->g.w.out[2] + p->rows.out_first[2]) * c->ld;
+    lines = p->rows.taps[2] ? lines : 0;
+    for (size_t l = 0; l < lines; l++)
+        taps[l] = lnt_moved(w[l], p->last_tap * c->w_channel, f->element);
+    const lnt_depthwise args = {.line = x,
+                                .w = taps,
+                                .lines = lines,
+                                .taps = lines ? (size_t)p->rows.taps[2] : 1,
+                                .first = (ptrdiff_t)p->rows.origin[2],
+                                .width = (ptrdiff_t)f->g.w.in[2],
+                                .stride = 1,
+                                .spacing = (ptrdiff_t)p->rows.spacing[2],
+                                .in_pixel = (size_t)f->g.groups,
+                                .pixel = (size_t)(f->g.w.stride[2] * c->ld),
+                                .w_tap = (ptrdiff_t)(-p->tap_step * c->w_channel),
+                                .pixels = (size_t)p->rows.count[2],
+                                .channels = (size_t)f->g.groups,
+                                .c = lnt_moved(c->y, out, f->element),
+                                .residual = c->residual ? lnt_moved(c->residual, out, f->element) : NULL,
+                                .bias = c->bias,
+                                .low = f->store.low,
+                                .high = f->store.high};
+    f->kernels->depthwise(&args);
+}
+
+static lnt_status filter_lines(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+{
+    const filters_call *c = arg;
+    const float *x[LNT_DEPTHWISE_LINES], *w[LNT_DEPTHWISE_LINES];
+    (void)k, (void)thread;
+    for (int64_t line = begin; line < end; line++) {
+        const size_t lines = list_lines(c, line, x, w);
+        for (int64_t r = 0; r < c->f->g.w.stride[2]; r++)
+            if (c->f->phases[r].rows.count[2] > 0)
+                filter_line(c, line, &c->f->phases[r], x, w, lines);
+    }
+    return LNT_OK;
+}
+
+static lnt_status run_filters(lnt_kernel *k, const lnt_step *s)
+{
+    const filters *f = s->params;
+    const lnt_window *w = &f->g.w;
+    const void *weights;
+    filters_call c = {.f = f,
+                      .y = lnt_conv_output(k, s, &f->images),
+                      .bias = f->store.bias >= 0 ? lnt_in(k, s, (unsigned)f->store.bias) : NULL,
+                      .residual = f->store.residual >= 0 ? lnt_in(k, s, (unsigned)f->store.residual) : NULL,
+                      .ld = lnt_conv_out_pixel(s),
+                      .w_channel = (int64_t)lnt_round_up((size_t)f->g.groups, LNT_PANEL)};
+    LNT_TRY(lnt_conv_input(k, s, &f->images, &c.x));
+    LNT_TRY(lnt_conv_packed_weights(k, s, &f->weights, &weights));
+    c.w = weights;
+    const int64_t work = w->out[2] * f->g.groups * (lnt_volume(w->kernel) / lnt_volume(w->stride) + 1);
+    LNT_TRY(lnt_parallel(k, f->g.batch * w->out[0] * w->out[1], LNT_DEPTHWISE_SHARED_WORK / (work + 1) + 1,
+                         filter_lines, &c));
+    return lnt_conv_finish(k, s, &f->images, f->store.program);
+}
+
+static lnt_status bind_filters(lnt_site *site, const lnt_conv *g)
+{
+    filters *f = lnt_bind_params(site, sizeof *f);
+    size_t scratch = 0;
+    if (!f)
+        return LNT_E_MEMORY;
+    f->g = *g;
+    f->kernels = site->half ? site->kernels->half->conv : site->kernels->conv;
+    f->element = lnt_site_element(site);
+    LNT_TRY(lnt_conv_bind_images(site, g, NULL, &f->images, &scratch));
+    LNT_TRY(lnt_conv_bind_floats(site, g, &f->weights, &scratch));
+    const int own_bias = lnt_own_input(site, 2) ? 2 : -1;
+    LNT_TRY(lnt_bind_store(site, 1, own_bias, lnt_conv_writes_output(site), &f->store));
+    const int64_t stride = g->w.stride[2], dilation = g->w.dilation[2];
+    f->phases = lnt_bump_alloc(site->memory, (size_t)stride * sizeof *f->phases, site->err);
+    if (!f->phases)
+        return LNT_E_MEMORY;
+    for (int64_t r = 0; r < stride; r++) {
+        filter_phase *p = &f->phases[r];
+        find_axis(&g->w, 2, r, &p->rows);
+        p->tap_step = p->rows.spacing[2] * stride / dilation;
+        p->last_tap = 0;
+        for (int64_t t = 0; t < g->w.kernel[2]; t++)
+            p->last_tap = t * dilation % stride == r ? t : p->last_tap;
+    }
+    lnt_bind_scratch(site, scratch);
+    lnt_conv_bind_pitched(site, &f->store);
+    site->step->run = run_filters;
+    return LNT_OK;
+}
+
 /* Of floats or halves. */
 static lnt_status bind_images(lnt_site *site)
 {
+    lnt_conv g;
+    LNT_TRY(lnt_conv_transpose_of(site, &g));
+    if (LNT_HAS_DEPTHWISE && lnt_conv_is_depthwise(&g))
+        return bind_filters(site, &g);
     conv_transpose *c = lnt_bind_params(site, sizeof *c);
     size_t scratch = 0, gather_bytes = 0;
     if (!c)
         return LNT_E_MEMORY;
-    LNT_TRY(lnt_conv_transpose_of(site, &c->g));
+    c->g = g;
     LNT_TRY(lnt_conv_bind_images(site, &c->g, NULL, &c->images, &scratch));
     LNT_TRY(lnt_conv_bind_weights(site, &c->g, &c->weights, &scratch));
     const int own_bias = lnt_own_input(site, 2) ? 2 : -1;
@@ -246,7 +391,7 @@ lnt_status lnt_bind_conv_transpose(lnt_site *site)
 {
     lnt_conv c;
     LNT_TRY(lnt_conv_transpose_of(site, &c));
-    if (lnt_has_half_weights(site, 1))
+    if (lnt_has_half_weights(site, 1) && (lnt_conv_sums_in_half(&c) || !lnt_conv_is_depthwise(&c)))
         return lnt_bind_half(site, 1, bind_images);
     return lnt_conv_bind_types(site, &c, bind_images);
 }

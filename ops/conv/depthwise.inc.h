@@ -69,7 +69,7 @@ LNT_INLINE void depthwise_any(depthwise_acc *acc, const lnt_depthwise *d, const 
 {
     const size_t tap_step = (size_t)d->spacing * d->in_pixel, pixel_step = (size_t)d->stride * d->in_pixel;
     x += p->first_tap * tap_step;
-    w += p->first_tap * d->w_tap;
+    w += (ptrdiff_t)p->first_tap * d->w_tap;
     for (size_t t = 0; t < p->taps; t++, x += tap_step, w += d->w_tap)
         UNROLL_FOR(4, unsigned j = 0; j < k.vectors; j++) {
             const vf weight = v_load(w + j * LNT_VL);

@@ -38,7 +38,7 @@ LNT_INLINE void grouped_pixels(const lnt_depthwise *d, const depthwise_place *p,
         acc[i] = start;
     for (size_t l = 0; l < d->lines; l++) {
         const elem *x = ELEMS(d->line[l]) + from + g->channel,
-                   *w = ELEMS(d->w[l]) + p->first_tap * d->w_tap + g->n;
+                   *w = ELEMS(d->w[l]) + (ptrdiff_t)p->first_tap * d->w_tap + g->n;
         for (size_t t = 0; t < p->taps; t++, x += tap_step, w += d->w_tap)
             for (unsigned c = 0; c < d->group_channels; c++) {
                 const vf weight = v_load(w + c * d->w_channel);

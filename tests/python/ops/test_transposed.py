@@ -57,7 +57,24 @@ def test_inside_a_network(tmp_path, behind):
 def test_groups(tmp_path, group, features, kernel):
     """As images are enlarged channel by channel."""
     axes = len(kernel)
-    check(tmp_path, 24, features, kernel, [11, 8][:axes], strides=[2] * axes, pads=[1] * 2 * axes, group=group)
+    check(tmp_path, 24, features, kernel, [11, 8][:axes], strides=[2] * axes, pads=[1] * 2 * axes, group=group,
+          becomes_conv=group < 24 or features > 1)
+
+
+@pytest.mark.parametrize("behind", [None, "Relu", "Sigmoid"])
+@pytest.mark.parametrize("kernel, extents, attributes", [
+    ([3], [30], {"strides": [2], "pads": [1, 1], "output_padding": [1]}),
+    ([3], [30], {"strides": [5]}),
+    ([5], [9], {"strides": [2], "dilations": [3], "pads": [4, 0]}),
+    ([5], [1], {"strides": [4], "dilations": [2]}),
+    ([1, 3], [5, 16], {"strides": [1, 2], "pads": [0, 1, 0, 1]}),
+    ([4, 2], [6, 7], {"strides": [2, 3], "dilations": [3, 1], "pads": [2, 0, 1, 0]}),
+    ([3, 3], [4, 33], {"pads": [1, 1, 1, 1]}),
+    ([7, 7], [2, 2], {"strides": [2, 2], "pads": [3, 3, 2, 3]}),
+    ([2, 3, 4], [3, 4, 5], {"strides": [2, 1, 3], "dilations": [1, 2, 1], "pads": [0, 1, 1, 0, 1, 2]})])
+def test_channel_by_channel(tmp_path, kernel, extents, attributes, behind):
+    """One channel per group: runs of a depthwise convolution, a stride apart."""
+    check(tmp_path, 37, 1, kernel, extents, group=37, becomes_conv=False, behind=behind, bias=behind is None, **attributes)
 
 
 def test_lengths_that_are_open(tmp_path):
