@@ -1,6 +1,7 @@
 /* gridsample.c — GridSample, and AffineGrid that makes its grids. */
 #include "ops/op.h"
 
+#include "base/checked.h"
 #include "base/lnt_assert.h"
 #include "ops/rows/row.h"
 #include "ops/image/taps.h"
@@ -20,6 +21,7 @@ typedef struct gridsample {
     bool align_corners;
     int64_t extent[MAX_AXES];              /* of the input; of the grid for AffineGrid */
     int64_t batch, channels, size, points; /* size: elements of a plane; points: outputs of a plane */
+    double *coordinate[MAX_AXES];          /* of AffineGrid: [extent], -1 to 1 */
 } gridsample;
 
 typedef struct gridsample_job {
@@ -47,7 +49,8 @@ static lnt_status run_affine_grid(lnt_kernel *k, const lnt_step *s)
 {
     const gridsample *p = s->params;
     gridsample_job job = {p, lnt_in(k, s, 0), NULL, lnt_out(k, s, 0)};
-    return lnt_parallel(k, p->batch * p->points, 1024,
+    const int64_t width = p->extent[p->axes - 1];
+    return lnt_parallel(k, p->points ? p->batch * (p->points / width) : 0, 1 + 4096 / (width + 1),
                         s->in[0]->dtype == LNT_DOUBLE ? affine_double : affine_float, &job);
 }
 
@@ -121,6 +124,23 @@ lnt_status lnt_shape_affine_grid(lnt_site *site)
     return LNT_OK;
 }
 
+/* Where n pixels along an axis lie: -1 to 1 from center to center of the corners', or from edge to edge. */
+static lnt_status bind_coordinates(const lnt_site *site, gridsample *p, unsigned axis)
+{
+    const int64_t pixels = p->extent[axis];
+    const double n = (double)pixels, span = p->align_corners ? n - 1 : n,
+                 first = p->align_corners ? -1 : 1 / n - 1;
+    size_t bytes;
+    double *at = lnt_mul_size((size_t)pixels, sizeof *at, &bytes)
+                     ? p->coordinate[axis] = lnt_bump_alloc(site->memory, bytes, site->err)
+                     : NULL;
+    if (!at)
+        return LNT_E_MEMORY;
+    for (int64_t i = 0; i < pixels; i++)
+        at[i] = span > 0 ? first + 2 * (double)i / span : -1;
+    return LNT_OK;
+}
+
 lnt_status lnt_bind_affine_grid(lnt_site *site)
 {
     const lnt_operand *theta = site->in[0], *y = site->out[0];
@@ -135,6 +155,8 @@ lnt_status lnt_bind_affine_grid(lnt_site *site)
         p->points *= y->dims[1 + d];
     }
     p->align_corners = lnt_attr_i(site->node, "align_corners", 0) != 0;
+    for (unsigned d = 0; d < p->axes && p->points > 0; d++)
+        LNT_TRY(bind_coordinates(site, p, d));
     LNT_REQUIRE(theta->rank == 3 && theta->dims[0] == p->batch && theta->dims[1] == p->axes &&
                     theta->dims[2] == p->axes + 1,
                 site->err, LNT_E_SHAPE, "theta must be [%lld, %u, %u]", (long long)p->batch, p->axes,

@@ -123,28 +123,25 @@ static lnt_status NAME(sample)(lnt_kernel *k, void *arg, int64_t begin, int64_t 
     return LNT_OK;
 }
 
-/* Rows of an affine grid: coordinates of output positions under theta [n][axes][axes + 1]. */
+/* Lines of an affine grid: coordinates of output positions under theta [n][axes][axes + 1]. */
 static lnt_status NAME(affine)(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
 {
     const gridsample_job *j = arg;
     const gridsample *p = j->p;
+    const unsigned last = p->axes - 1;
+    const int64_t width = p->extent[last], lines = p->points / width;
     (void)k, (void)thread;
-    for (int64_t item = begin; item < end; item++) {
-        const R *theta = (const R *)j->x + item / p->points * p->axes * (p->axes + 1);
-        R *y = (R *)j->y + item * p->axes;
-        double point[MAX_AXES + 1];
-        int64_t rest = item % p->points;
-        for (unsigned d = p->axes; d-- > 0; rest /= p->extent[d]) {
-            const double i = (double)(rest % p->extent[d]), n = (double)p->extent[d];
-            const double span = p->align_corners ? n - 1 : n, first = p->align_corners ? -1 : 1 / n - 1;
-            point[p->axes - 1 - d] = span > 0 ? first + 2 * i / span : -1;
-        }
-        point[p->axes] = 1;
-        for (unsigned r = 0; r < p->axes; r++) {
-            double total = 0;
-            for (unsigned c = 0; c <= p->axes; c++)
-                total += (double)theta[r * (p->axes + 1) + c] * point[c];
-            y[r] = (R)total;
+    for (int64_t line = begin; line < end; line++) {
+        const R *theta = (const R *)j->x + line / lines * p->axes * (p->axes + 1);
+        for (unsigned r = 0; r < p->axes; r++, theta += p->axes + 1) {
+            R *y = (R *)j->y + line * width * p->axes + r;
+            double offset = (double)theta[p->axes];
+            int64_t rest = line % lines;
+            for (unsigned d = last; d-- > 0; rest /= p->extent[d])
+                offset += (double)theta[last - d] * p->coordinate[d][rest % p->extent[d]];
+            const double slope = (double)theta[0], *x = p->coordinate[last];
+            for (int64_t i = 0; i < width; i++, y += p->axes)
+                *y = (R)(slope * x[i] + offset);
         }
     }
     return LNT_OK;

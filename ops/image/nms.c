@@ -1,6 +1,9 @@
 /* nms.c — NonMaxSuppression: the best boxes of each class that do not overlap better ones. */
 #include "base/checked.h"
 #include "ops/data/data.h"
+#include "ops/vectorize.h"
+
+#include <string.h>
 
 typedef struct nms {
     const float *boxes, *scores; /* [batch, boxes, 4], [batch, classes, boxes] */
@@ -11,97 +14,130 @@ typedef struct nms {
     float floor; /* scores must be above */
 } nms;
 
-typedef struct candidate {
-    float score;
-    int64_t box;
-} candidate;
+enum { Y0, X0, Y1, X1, AREA, FIELDS };
 
-/* Corners in order, whichever way they are given. */
-typedef struct rectangle {
-    float y0, x0, y1, x1;
-} rectangle;
+/* Memory for the boxes of one class: those not looked at yet, a heap with the best at its root, and those selected. */
+typedef struct selection {
+    uint64_t *heap;
+    int64_t *box;
+    float
+        *field[FIELDS]; /* of the selected ones: corners in order, whichever way they are given, and areas */
+} selection;
 
-static rectangle read_box(const nms *m, int64_t batch, int64_t box)
+enum { BOX_BYTES = sizeof(uint64_t) + sizeof(int64_t) + FIELDS * sizeof(float) };
+
+static selection selection_in(void *memory, int64_t n)
+{
+    selection s = {.heap = memory};
+    s.box = (int64_t *)(s.heap + n);
+    s.field[0] = (float *)(void *)(s.box + n);
+    for (int f = 1; f < FIELDS; f++)
+        s.field[f] = s.field[f - 1] + n;
+    return s;
+}
+
+static void read_box(const nms *m, int64_t batch, int64_t box, float to[FIELDS])
 {
     const float *b = m->boxes + (batch * m->n + box) * 4;
-    if (m->centered)
-        return (rectangle){b[1] - b[3] / 2, b[0] - b[2] / 2, b[1] + b[3] / 2, b[0] + b[2] / 2};
-    return (rectangle){b[0] < b[2] ? b[0] : b[2], b[1] < b[3] ? b[1] : b[3], b[0] < b[2] ? b[2] : b[0],
-                       b[1] < b[3] ? b[3] : b[1]};
+    for (int i = 0; i < 2; i++) {
+        const float center = b[1 - i], half = b[3 - i] / 2, one = b[i], other = b[2 + i];
+        to[Y0 + i] = m->centered ? center - half : one < other ? one : other;
+        to[Y1 + i] = m->centered ? center + half : one < other ? other : one;
+    }
+    to[AREA] = (to[Y1] - to[Y0]) * (to[X1] - to[X0]);
 }
 
-static float area(rectangle r)
+/* Does a box overlap one of n selected ones? A block of them is looked at without branches. */
+static bool is_suppressed(const selection *s, int64_t n, const float b[FIELDS], float threshold)
 {
-    return (r.y1 - r.y0) * (r.x1 - r.x0);
+    enum { BLOCK = 16 };
+    const float y0 = b[Y0], x0 = b[X0], y1 = b[Y1], x1 = b[X1], area = b[AREA];
+    for (int64_t first = 0, end; first < n && !(area <= 0); first = end) {
+        unsigned found = 0;
+        end = first + BLOCK < n ? first + BLOCK : n;
+        LNT_INDEPENDENT for (int64_t i = first; i < end; i++)
+        {
+            const float top = y0 > s->field[Y0][i] ? y0 : s->field[Y0][i],
+                        left = x0 > s->field[X0][i] ? x0 : s->field[X0][i],
+                        bottom = y1 < s->field[Y1][i] ? y1 : s->field[Y1][i],
+                        right = x1 < s->field[X1][i] ? x1 : s->field[X1][i];
+            const float both = (bottom - top) * (right - left), other = s->field[AREA][i];
+            found |= (unsigned)!(bottom <= top) & (unsigned)!(right <= left) & (unsigned)!(other <= 0) &
+                     (unsigned)(both / (area + other - both) > threshold);
+        }
+        if (found)
+            return true;
+    }
+    return false;
 }
 
-static bool overlaps(rectangle a, rectangle b, float threshold)
+/* Larger for higher scores, then for lower numbers. */
+static uint64_t key_of(float score, uint32_t box)
 {
-    const rectangle both = {a.y0 > b.y0 ? a.y0 : b.y0, a.x0 > b.x0 ? a.x0 : b.x0, a.y1 < b.y1 ? a.y1 : b.y1,
-                            a.x1 < b.x1 ? a.x1 : b.x1};
-    if (both.y1 <= both.y0 || both.x1 <= both.x0 || area(a) <= 0 || area(b) <= 0)
-        return false;
-    return area(both) / (area(a) + area(b) - area(both)) > threshold;
+    uint32_t bits;
+    score += 0.0f; /* of two zeros neither is higher */
+    memcpy(&bits, &score, sizeof bits);
+    bits = bits >> 31 ? ~bits : bits | UINT32_C(1) << 31;
+    return (uint64_t)bits << 32 | (UINT32_MAX - box);
 }
 
-/* Higher scores first, then lower numbers. */
-static bool comes_before(candidate a, candidate b)
+static int64_t box_of(uint64_t key)
 {
-    return a.score > b.score || (a.score == b.score && a.box < b.box);
+    return UINT32_MAX - (uint32_t)key;
 }
 
-/* Restores the heap, first in order at the root, below i. */
-static void sift_down(candidate *heap, int64_t n, int64_t i)
+/* Restores the heap, largest key at the root, below i. */
+static void sift_down(uint64_t *heap, int64_t n, int64_t i)
 {
-    const candidate moved = heap[i];
+    const uint64_t moved = heap[i];
     for (int64_t child; (child = 2 * i + 1) < n; i = child) {
-        if (child + 1 < n && comes_before(heap[child + 1], heap[child]))
-            child++;
-        if (!comes_before(heap[child], moved))
+        child += child + 1 < n && heap[child + 1] > heap[child];
+        if (heap[child] < moved)
             break;
         heap[i] = heap[child];
     }
     heap[i] = moved;
 }
 
-/* Selects in one class; list has room for all boxes twice, the second half gets the selected ones. Returns
- * their number. */
-static int64_t select_boxes(const nms *m, int64_t batch, int64_t class, candidate *list)
+/* Selects in one class. Returns the number of boxes. */
+static int64_t select_boxes(const nms *m, int64_t batch, int64_t class, const selection *s)
 {
     const float *scores = m->scores + (batch * m->classes + class) * m->n;
-    candidate *selected = list + m->n;
     int64_t n = 0, n_selected = 0;
-    for (int64_t i = 0; i < m->n; i++)
-        if (scores[i] == scores[i] && (!m->has_floor || scores[i] > m->floor))
-            list[n++] = (candidate){scores[i], i};
+    for (int64_t i = 0; i < m->n; i++) {
+        s->heap[n] = key_of(scores[i], (uint32_t)i);
+        n += (scores[i] == scores[i]) & (!m->has_floor | (scores[i] > m->floor));
+    }
     for (int64_t i = n / 2; i-- > 0;)
-        sift_down(list, n, i);
+        sift_down(s->heap, n, i);
     while (n > 0 && n_selected < m->most) {
-        const candidate best = list[0];
-        const rectangle box = read_box(m, batch, best.box);
-        bool keep = true;
-        list[0] = list[--n];
-        sift_down(list, n, 0);
-        for (int64_t i = 0; i < n_selected && keep; i++)
-            keep = !overlaps(box, read_box(m, batch, selected[i].box), m->overlap);
-        if (keep)
-            selected[n_selected++] = best;
+        const int64_t best = box_of(s->heap[0]);
+        float box[FIELDS];
+        read_box(m, batch, best, box);
+        s->heap[0] = s->heap[--n];
+        sift_down(s->heap, n, 0);
+        if (is_suppressed(s, n_selected, box, m->overlap))
+            continue;
+        for (int f = 0; f < FIELDS; f++)
+            s->field[f][n_selected] = box[f];
+        s->box[n_selected++] = best;
     }
     return n_selected;
 }
 
 /* Selects in all classes; writes [batch, class, box] rows unless out is NULL. Returns their number. */
-static int64_t select_all(const nms *m, candidate *list, int64_t *out)
+static int64_t select_all(const nms *m, void *memory, int64_t *out)
 {
+    const selection s = selection_in(memory, m->n);
     int64_t total = 0;
     /* Without boxes there may be billions of classes. */
     for (int64_t batch = 0; batch < m->batches && m->n > 0; batch++)
         for (int64_t class = 0; class < m->classes; class ++) {
-            const int64_t n = select_boxes(m, batch, class, list);
+            const int64_t n = select_boxes(m, batch, class, &s);
             for (int64_t i = 0; out && i < n; i++) {
                 out[(total + i) * 3] = batch;
                 out[(total + i) * 3 + 1] = class;
-                out[(total + i) * 3 + 2] = list[m->n + i].box;
+                out[(total + i) * 3 + 2] = s.box[i];
             }
             total += n;
         }
@@ -139,6 +175,9 @@ static lnt_status check_inputs(const lnt_site *site)
     if (lnt_operand_count(boxes) >= 0 && lnt_operand_count(scores) >= 0 &&
         (boxes->dims[0] != scores->dims[0] || boxes->dims[1] != scores->dims[2]))
         return LNT_SITE_FAIL(site, LNT_E_SHAPE, "boxes and scores differ in number");
+    if (boxes->dims[1] > UINT32_MAX)
+        return LNT_SITE_FAIL(site, LNT_E_LIMIT, "%lld boxes, of at most %u", (long long)boxes->dims[1],
+                             UINT32_MAX);
     return LNT_OK;
 }
 
@@ -157,11 +196,11 @@ lnt_status lnt_shape_non_max_suppression(lnt_site *site)
     set_sizes(&m, site);
     set_values(&m, data[2], data[3], data[4]);
     /* Counting is selecting: the shape rule takes the memory for that for the moment. */
-    candidate *list = lnt_alloc_zero(&lnt_malloc_allocator, (size_t)m.n, 2 * sizeof *list, site->err);
-    if (!list)
+    void *memory = lnt_alloc_zero(&lnt_malloc_allocator, (size_t)m.n, BOX_BYTES, site->err);
+    if (!memory)
         return LNT_E_MEMORY;
-    dims[0] = select_all(&m, list, NULL);
-    lnt_free(&lnt_malloc_allocator, list);
+    dims[0] = select_all(&m, memory, NULL);
+    lnt_free(&lnt_malloc_allocator, memory);
     lnt_set_dims(site, 0, 2, dims);
     return LNT_OK;
 }
@@ -184,7 +223,7 @@ lnt_status lnt_bind_non_max_suppression(lnt_site *site)
         return LNT_E_MEMORY;
     LNT_TRY(check_inputs(site));
     set_sizes(m, site);
-    if (!lnt_mul_size((size_t)m->n, 2 * sizeof(candidate), &bytes))
+    if (!lnt_mul_size((size_t)m->n, BOX_BYTES, &bytes))
         return LNT_SITE_FAIL(site, LNT_E_MEMORY, "%lld boxes", (long long)m->n);
     lnt_bind_scratch(site, bytes ? bytes : 1);
     site->step->run = run_non_max_suppression;

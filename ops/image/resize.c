@@ -33,6 +33,8 @@ typedef struct resize {
     int64_t rows;   /* of outputs */
     bool crops;     /* indices may be -1 */
     bool doubles;   /* nearest: each element of a row is taken twice */
+    bool copies;    /* nearest: elements at a constant step along each axis, which are copied */
+    lnt_copy copy;
     double extrapolation;
     uint8_t extrapolated[8]; /* as an element, for nearest */
     size_t size;             /* bytes of an element */
@@ -84,12 +86,12 @@ static void pick_row(const resize *p, const char *x, char *y)
     }
 }
 
-/* Offset in elements of the input row for outer output position o; -1 if that is outside. */
-static int64_t source_row(const resize *p, int64_t o)
+/* Offset in elements of the input rows from row o on, of all outer axes but the last; -1 if that is outside. */
+static int64_t source_rows(const resize *p, int64_t o)
 {
     int64_t offset = 0;
     for (unsigned d = p->n_outer; d-- > 0; o /= p->outer[d].out) {
-        const int32_t at = p->outer[d].index[o % p->outer[d].out];
+        const int32_t at = d + 1 < p->n_outer ? p->outer[d].index[o % p->outer[d].out] : 0;
         if (at < 0)
             return -1;
         offset += at * p->outer[d].stride;
@@ -99,21 +101,27 @@ static int64_t source_row(const resize *p, int64_t o)
 
 static lnt_status pick_rows(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
 {
+    static const int32_t only[] = {0};
     const resize_job *j = arg;
     const resize *p = j->p;
-    const size_t bytes = (size_t)(p->along.out * p->unit) * p->size;
-    int64_t before = -1;
+    const axis_map one = {.out = 1}, *last = p->n_outer ? &p->outer[p->n_outer - 1] : &one;
+    const int32_t *index = p->n_outer ? last->index : only;
+    const int64_t bytes = p->along.out * p->unit * (int64_t)p->size;
+    int64_t before = -1, outer = -1, row = begin % last->out - 1;
+    char *y = (char *)j->y + begin * bytes;
     (void)k, (void)thread;
-    for (int64_t o = begin; o < end; o++) {
-        char *y = (char *)j->y + (size_t)o * bytes;
-        const int64_t from = source_row(p, o);
+    for (int64_t o = begin; o < end; o++, y += bytes) {
+        row = row + 1 < last->out ? row + 1 : 0;
+        if (o == begin || row == 0)
+            outer = source_rows(p, o);
+        const int64_t from = outer < 0 || index[row] < 0 ? -1 : outer + index[row] * last->stride;
         if (from < 0)
-            for (size_t i = 0; i < bytes; i += p->size)
+            for (int64_t i = 0; i < bytes; i += (int64_t)p->size)
                 memcpy(y + i, p->extrapolated, p->size);
         else if (from == before) /* upsampling repeats rows */
-            memcpy(y, y - bytes, bytes);
+            memcpy(y, y - bytes, (size_t)bytes);
         else
-            pick_row(p, (const char *)j->x + (size_t)from * p->size, y);
+            pick_row(p, (const char *)j->x + from * (int64_t)p->size, y);
         before = from;
     }
     return LNT_OK;
@@ -123,6 +131,8 @@ static lnt_status run_nearest(lnt_kernel *k, const lnt_step *s)
 {
     const resize *p = s->params;
     resize_job job = {p, lnt_in(k, s, 0), lnt_out(k, s, 0), NULL};
+    if (p->copies)
+        return lnt_copy_run(k, &p->copy, job.y, job.x);
     return lnt_parallel(k, p->rows, 1 + 16384 / (p->along.out * p->unit + 1), pick_rows, &job);
 }
 
@@ -475,6 +485,33 @@ static void plan_rows(resize *p, size_t real)
     p->thread_bytes = lnt_round_up(p->slots * sizeof(int64_t) + (size_t)elements * real, LNT_ALIGN);
 }
 
+/* An axis of the copy, before which `elements` of the output stand, if its elements are at a constant step. */
+static bool copies_axis(resize *p, const axis_map *a, int64_t elements)
+{
+    const int64_t size = (int64_t)p->size, step = a->out > 1 ? a->index[1] : 0;
+    for (int64_t o = 0; o < a->out; o++)
+        if (a->index[o] != o * step || step < 0)
+            return false;
+    lnt_copy_axis(&p->copy, a->out, elements * size, step * a->stride * size);
+    return true;
+}
+
+static void bind_nearest(resize *p)
+{
+    int64_t elements = p->unit;
+    p->doubles = p->along.out == 2 * p->along.in && p->unit == 1;
+    for (int64_t o = 0; o < p->along.out; o++)
+        p->doubles &= p->along.index[o] == o / 2;
+    lnt_copy_begin(&p->copy, p->size);
+    lnt_copy_axis(&p->copy, p->unit, (int64_t)p->size, (int64_t)p->size);
+    p->copies = copies_axis(p, &p->along, elements);
+    elements *= p->along.out;
+    for (unsigned d = p->n_outer; d-- > 0; elements *= p->outer[d].out)
+        p->copies = p->copies && copies_axis(p, &p->outer[d], elements);
+    if (p->copies)
+        lnt_copy_settle(&p->copy);
+}
+
 lnt_status lnt_bind_resize(lnt_site *site)
 {
     const lnt_operand *x = site->in[0];
@@ -495,9 +532,7 @@ lnt_status lnt_bind_resize(lnt_site *site)
     lnt_elements_from_double(x->dtype, &p->extrapolation, p->extrapolated, 1);
     LNT_TRY(bind_axes(site, &m, &r, p));
     if (m.kind == NEAREST) {
-        p->doubles = p->along.out == 2 * p->along.in && p->unit == 1;
-        for (int64_t o = 0; o < p->along.out; o++)
-            p->doubles &= p->along.index[o] == o / 2;
+        bind_nearest(p);
         site->step->run = run_nearest;
         return LNT_OK;
     }
