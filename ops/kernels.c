@@ -19,8 +19,8 @@ const lnt_half_kernels lnt_half_none = {NULL, NULL, NULL, NULL};
 
 enum { HAS_PRODUCTS = LNT_HAS_MatMul || LNT_HAS_Gemm || LNT_HAS_FusedMatMul };
 
-/* Families of which not every level has a table: 64-bit ARM always has NEON, and typed loops wider than AVX2's would
- * wait for memory. */
+/* Families of which not every level has a table: 64-bit ARM always has NEON, typed loops wider than AVX2's would
+ * wait for memory, and random numbers want no more. */
 #if defined(__aarch64__)
 #define PLAIN_scalar neon
 #else
@@ -48,6 +48,7 @@ enum { HAS_PRODUCTS = LNT_HAS_MatMul || LNT_HAS_Gemm || LNT_HAS_FusedMatMul };
         .qgemm = FLAGS & INT8 ? &lnt_qgemm_##bytes : NULL,                                                   \
         .nbits = LNT_HAS_MatMulNBits ? &lnt_nbits_##plain : NULL,                                            \
         .attend = LNT_HAS_Attention ? &lnt_attend_##floats : NULL,                                           \
+        .random = FLAGS & RANDOM ? &lnt_random_##loops : NULL,                                               \
     }
 
 static const lnt_kernels tables[LNT_LEVEL_COUNT] = {

@@ -27,6 +27,7 @@ struct lnt_kernels {
     const struct lnt_qgemm_kernels *qgemm;   /* ops/quant/qgemm.h: int8 products */
     const struct lnt_nbits_kernels *nbits;   /* ops/nbits/nbits_kernels.h: weights of few bits */
     const struct lnt_attend_kernels *attend; /* ops/attention/attend.h: attention */
+    const struct lnt_random_kernels *random; /* ops/data/random_kernels.h: random floats */
 };
 
 /* The tables: lnt_gemm_avx2, lnt_qgemm_amx, ... */
@@ -43,6 +44,7 @@ struct lnt_kernels {
     extern const struct lnt_pool_kernels lnt_pool_##floats;                                                  \
     extern const struct lnt_nbits_kernels lnt_nbits_##floats;                                                \
     extern const struct lnt_attend_kernels lnt_attend_##floats;                                              \
+    extern const struct lnt_random_kernels lnt_random_##floats;                                              \
     extern const struct lnt_half_kernels lnt_half_##half;                                                    \
     extern const struct lnt_qgemm_kernels lnt_qgemm_##int8;
 #include "base/levels.h"

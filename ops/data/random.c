@@ -2,10 +2,12 @@
  *
  * Numbers come from Philox4x32-10 (Salmon, Moraes, Dror and Shaw, "Parallel Random Numbers: As Easy as 1, 2, 3",
  * 2011), counted by element and keyed by session seed, node and the node's own seed: each element can be drawn by
- * any thread. Logarithm, sine and cosine are our own, of additions, multiplications and divisions alone, so that a
- * seed gives the same bits on every machine. */
+ * any thread. Floats, and what has fewer bits, are drawn by vectors (random_kernels.h); doubles, Bernoulli and
+ * Multinomial here. Logarithm, sine and cosine are our own, of additions, multiplications and divisions alone, so that
+ * a seed gives the same bits on every machine. */
 #include "base/half.h"
 #include "ops/data/data.h"
+#include "ops/data/random_kernels.h"
 #include "ops/number.h"
 
 #include <math.h>
@@ -119,6 +121,7 @@ typedef struct random_params {
     lnt_dtype dtype, in_dtype;
     bool normal;
     double base, scale;
+    const lnt_random_kernels *kernels;
     int64_t classes; /* of Multinomial */
 } random_params;
 
@@ -157,7 +160,7 @@ static random_job random_job_of(lnt_kernel *k, const lnt_step *s)
 }
 
 /* Blocks of two elements. */
-static lnt_status fill_random(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+static lnt_status fill_doubles(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
 {
     (void)k;
     (void)thread;
@@ -170,7 +173,33 @@ static lnt_status fill_random(lnt_kernel *k, void *arg, int64_t begin, int64_t e
         else
             draw_open(job->key, (uint64_t)block, x);
         for (int64_t i = 0; i < 2 && 2 * block + i < job->n; i++)
-            lnt_store_number(p->dtype, job->out, 2 * block + i, p->base + p->scale * x[i]);
+            ((double *)job->out)[2 * block + i] = p->base + p->scale * x[i];
+    }
+    return LNT_OK;
+}
+
+static void draw_floats(const random_job *job, int64_t group, int64_t groups, float *out)
+{
+    const random_params *p = job->p;
+    const lnt_random_kernels *kernels = p->kernels;
+    (p->normal ? kernels->normal : kernels->uniform)(job->key, group, groups, (float)p->base, (float)p->scale, out);
+}
+
+/* Groups of floats, or of what has fewer bits. */
+static lnt_status fill_floats(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+{
+    (void)k;
+    (void)thread;
+    const random_job *job = arg;
+    const bool floats = job->p->dtype == LNT_FLOAT;
+    const int64_t whole = job->n / LNT_RANDOM_GROUP < end ? job->n / LNT_RANDOM_GROUP : end;
+    if (floats && begin < whole)
+        draw_floats(job, begin, whole - begin, (float *)job->out + begin * LNT_RANDOM_GROUP);
+    for (int64_t group = floats && whole > begin ? whole : begin; group < end; group++) {
+        float x[LNT_RANDOM_GROUP];
+        draw_floats(job, group, 1, x);
+        for (int64_t i = 0; i < LNT_RANDOM_GROUP && group * LNT_RANDOM_GROUP + i < job->n; i++)
+            lnt_store_number(job->p->dtype, job->out, group * LNT_RANDOM_GROUP + i, (double)x[i]);
     }
     return LNT_OK;
 }
@@ -178,7 +207,9 @@ static lnt_status fill_random(lnt_kernel *k, void *arg, int64_t begin, int64_t e
 static lnt_status run_random(lnt_kernel *k, const lnt_step *s)
 {
     random_job job = random_job_of(k, s);
-    return lnt_parallel(k, (job.n + 1) / 2, 2048, fill_random, &job);
+    if (job.p->dtype == LNT_DOUBLE)
+        return lnt_parallel(k, (job.n + 1) / 2, 2048, fill_doubles, &job);
+    return lnt_parallel(k, (job.n + LNT_RANDOM_GROUP - 1) / LNT_RANDOM_GROUP, 256, fill_floats, &job);
 }
 
 static lnt_status bind_drawn(lnt_site *site, bool normal, double base, double scale)
@@ -189,6 +220,7 @@ static lnt_status bind_drawn(lnt_site *site, bool normal, double base, double sc
     random_params *p = bind_random(site, run_random);
     if (!p)
         return LNT_E_MEMORY;
+    p->kernels = site->kernels->random;
     p->normal = normal;
     p->base = base;
     p->scale = scale;

@@ -429,6 +429,28 @@ LNT_INLINE vf v_sign_of(vf magnitude, vf x)
     return (vf)(((vi)magnitude & ~sign) | ((vi)x & sign));
 }
 
+/* The low words of a * b; *high: the high ones. */
+LNT_INLINE vu vu_product(vu a, uint32_t b, vu *high)
+{
+#if defined(LNT_SIMD_AVX2)
+    const __m256i factor = _mm256_set1_epi32((int32_t)b);
+    const __m256i even = _mm256_mul_epu32((__m256i)a, factor);
+    const __m256i odd = _mm256_mul_epu32(_mm256_srli_epi64((__m256i)a, 32), factor);
+    *high = (vu)_mm256_blend_epi32(_mm256_srli_epi64(even, 32), odd, 0xaa);
+    return (vu)_mm256_blend_epi32(even, _mm256_slli_epi64(odd, 32), 0xaa);
+#elif defined(LNT_SIMD_NEON)
+    const uint64x2_t low = vmull_n_u32(vget_low_u32((uint32x4_t)a), b);
+    const uint64x2_t up = vmull_n_u32(vget_high_u32((uint32x4_t)a), b);
+    const uint32x4x2_t parts = vuzpq_u32(vreinterpretq_u32_u64(low), vreinterpretq_u32_u64(up));
+    *high = (vu)parts.val[1];
+    return (vu)parts.val[0];
+#else
+    for (unsigned i = 0; i < LNT_VL; i++)
+        (*high)[i] = (uint32_t)(((uint64_t)a[i] * b) >> 32);
+    return a * b;
+#endif
+}
+
 LNT_INLINE vf v_sqrt(vf x)
 {
 #if defined(LNT_SIMD_AVX512)

@@ -5,7 +5,7 @@ import numpy as np
 import onnx.parser
 import pytest
 
-from harness import linnet
+from harness import levels, linnet
 
 HEAD = '<ir_version: 8, opset_import: ["" : 18]>\n'
 
@@ -63,6 +63,54 @@ def test_bits_are_the_same_on_every_machine(tmp_path):
     y = run(tmp_path, "f () => (double[4] y) { y = RandomNormal <dtype = 11, shape = [4]> () }")["y"]
     assert [v.hex() for v in y.tolist()] == [
         "-0x1.71f8670023a4fp-3", "0x1.3ce4e1a1a89d1p-3", "-0x1.b4daf23c19ae8p+0", "0x1.ce2158d6e1e6ep-1"]
+
+
+def philox(key, block):
+    """The four words of a block of Philox4x32-10, as its authors define it."""
+    c, k, low = [block & 0xffffffff, block >> 32, 0, 0], [key & 0xffffffff, key >> 32], 0xffffffff
+    for _ in range(10):
+        a, b = c[0] * 0xd2511f53, c[2] * 0xcd9e8d57
+        c = [b >> 32 ^ c[1] ^ k[0], b & low, a >> 32 ^ c[3] ^ k[1], a & low]
+        k = [k[0] + 0x9e3779b9 & low, k[1] + 0xbb67ae85 & low]
+    return c
+
+
+def mix(x):
+    """The last steps of splitmix64."""
+    full = 2**64 - 1
+    x = x + 0x9e3779b97f4a7c15 & full
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9 & full
+    x = (x ^ x >> 27) * 0x94d049bb133111eb & full
+    return x ^ x >> 31
+
+
+@pytest.mark.parametrize("count", [1, 63, 64, 65, 1000])
+def test_floats_are_what_they_are_said_to_be(tmp_path, count):
+    """Groups of 16 blocks, word by word: by Philox and Box and Muller in double precision, and the same bits at every level."""
+    text = f"""f () => (float[A] n, float[B] u, float16[C] h) {{
+        n = RandomNormal <mean = 1.0, scale = 2.0, shape = [{count}]> ()
+        u = RandomUniform <low = -1.0, high = 3.0, shape = [{count}]> ()
+        h = RandomNormal <dtype = 10, shape = [{count}]> ()
+    }}"""
+    out = run(tmp_path, text, {}, "--seed", "5")
+    for level in levels():
+        other = run(tmp_path, text, {}, "--seed", "5", "--level", level)
+        assert all(np.array_equal(v, other[name]) for name, v in out.items()), level
+    for node, (name, base, scale) in enumerate((("n", 1, 2), ("u", -1, 4), ("h", 0, 1))):
+        key, want = mix(5 ^ mix(node)), np.empty((count + 63) // 64 * 64)
+        for block in range(want.size // 4):
+            w = philox(key, block)
+            at = block // 16 * 64 + block % 16 + 16 * np.arange(4)
+            if name == "u":
+                want[at] = [(x // 512 + 0.5) / 2**23 for x in w]
+                continue
+            for i in (0, 2):
+                radius = np.sqrt(-2 * np.log((w[i] // 2 + 0.5) / 2**31)) * (-1 if w[i + 1] >> 31 else 1)
+                angle = (((w[i + 1] << 2 & 0xffffffff) // 512 + 0.5) / 2**23 - 0.5) * np.pi / 2
+                pair = np.array([np.cos(angle), np.sin(angle)]) * radius
+                want[at[i:i + 2]] = pair[::-1] if w[i + 1] >> 30 & 1 else pair
+        close = 2e-3 if name == "h" else 2e-6
+        assert np.allclose(out[name], base + scale * want[:count], rtol=close, atol=close), name
 
 
 def test_nodes_and_their_seeds_differ(tmp_path):

@@ -1,0 +1,3 @@
+/* random_kernels_neon.c — random floats at the level neon. */
+#define LNT_SIMD_NEON
+#include "ops/data/random_kernels.inc.h"
