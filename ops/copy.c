@@ -185,16 +185,36 @@ void lnt_repeat_twice(void *dst, const void *src, int64_t n, size_t unit)
     BY_UNIT(unit, twice, dst, src, n);
 }
 
+/* The value over and over. */
+static void set_pattern(uint64_t pattern[2], const void *value, size_t unit)
+{
+    memcpy(pattern, value, unit);
+    switch (unit) {
+    case 1: pattern[0] = (pattern[0] & UINT8_MAX) * (UINT64_MAX / UINT8_MAX); break;
+    case 2: pattern[0] = (pattern[0] & UINT16_MAX) * (UINT64_MAX / UINT16_MAX); break;
+    case 4: pattern[0] = (pattern[0] & UINT32_MAX) * (UINT64_MAX / UINT32_MAX); break;
+    default: break;
+    }
+    if (unit < 16)
+        pattern[1] = pattern[0];
+}
+
 void lnt_fill(void *dst, int64_t n, const void *value, size_t unit)
 {
     LNT_ASSERT(unit == 1 || unit == 2 || unit == 4 || unit == 8 || unit == 16);
-    char pattern[16], *to = dst;
-    int64_t bytes = n * (int64_t)unit;
-    for (size_t i = 0; i < sizeof pattern; i += unit)
-        memcpy(pattern + i, value, unit);
-    for (; bytes >= 16; bytes -= 16, to += 16)
+    uint64_t pattern[2] = {0, 0};
+    char *to = dst, *const end = to + n * (int64_t)unit;
+    set_pattern(pattern, value, unit);
+    if (end - to < 16) {
+        memcpy(to, pattern, (size_t)(end - to));
+        return;
+    }
+    for (; end - to >= 64; to += 64)
+        for (unsigned i = 0; i < 4; i++)
+            memcpy(to + 16 * i, pattern, 16);
+    for (; end - to >= 16; to += 16)
         memcpy(to, pattern, 16);
-    memcpy(to, pattern, (size_t)bytes);
+    memcpy(end - 16, pattern, 16); /* again, in part: whole units lie before it */
 }
 
 void lnt_turn(void *dst, const void *src, int64_t step, int64_t rows, int64_t columns, size_t unit)

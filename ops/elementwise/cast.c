@@ -69,12 +69,14 @@ static type middle_of(type from, type to)
     return bytes_of(from) == 4 ? LNT_CAST_ODD : LNT_CAST_F64;
 }
 
-/* CPUs hardly have vectors for integers of 8 bytes and floating point: numbers that an int32 holds go by it. */
+/* CPUs hardly have vectors for integers of 8 bytes, or without sign, and floating point: numbers that an int32 holds go
+ * by it. */
 static bool may_go_by_int32(type from, type to)
 {
     switch (from) {
     case LNT_CAST_I64: return to == LNT_CAST_F64 || to == LNT_CAST_BF16; /* cells see to the others */
     case LNT_CAST_U64: return to >= LNT_CAST_F16;
+    case LNT_CAST_F32: return to == LNT_CAST_U32 || to == LNT_CAST_U64;
     case LNT_CAST_F64: return to == LNT_CAST_U32 || to == LNT_CAST_U64 || to == LNT_CAST_I64;
     default: return false;
     }
@@ -85,7 +87,8 @@ static void convert(const lnt_kernels *k, const void *src, type from, void *dst,
 {
     int64_t middle[CHUNK];
     const bool by_int32 = may_go_by_int32(from, to) && k->typed->cast.fits[from](src, n);
-    if (!by_int32 && step(k, src, from, dst, to, n))
+    const type same_bits = by_int32 && to == LNT_CAST_U32 ? LNT_CAST_I32 : to;
+    if ((!by_int32 || same_bits != to) && step(k, src, from, dst, same_bits, n))
         return;
     const type between = by_int32 ? LNT_CAST_I32 : middle_of(from, to);
     const bool done = step(k, src, from, middle, between, n);

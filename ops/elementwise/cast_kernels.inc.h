@@ -124,22 +124,23 @@ STEP(OFTEN, f64_i32, double, int32_t, cut_i32(x))
 STEP(RARE, f64_i64, double, int64_t, cut_i64(x))
 STEP(RARE, f64_u64, double, uint64_t, cut_u64(x))
 
-/* ---- values of 8 bytes that are worth four ---- */
+/* ---- numbers that int32 holds ---- */
 
-#define FITS(name, type, beyond)                                                                             \
+#define FITS(name, type, bits, beyond)                                                                       \
     static bool fits_##name(const void *from, int64_t n)                                                     \
     {                                                                                                        \
         const type *m = from;                                                                                \
-        uint64_t bad = 0;                                                                                    \
+        bits bad = 0;                                                                                        \
         for (int64_t i = 0; i < n; i++) {                                                                    \
             const type x = m[i];                                                                             \
             bad |= beyond;                                                                                   \
         }                                                                                                    \
         return bad == 0;                                                                                     \
     }
-FITS(i64, uint64_t, (x + 0x80000000u) >> 32)
-FITS(u64, uint64_t, x >> 31)
-FITS(f64, double, !(fabs(x) < 0x1p31))
+FITS(i64, uint64_t, uint64_t, (x + 0x80000000u) >> 32)
+FITS(u64, uint64_t, uint64_t, x >> 31)
+FITS(f32, float, uint32_t, !(fabsf(x) < 0x1p31f))
+FITS(f64, double, uint64_t, !(fabs(x) < 0x1p31))
 
 /* Without these operators nothing but typed_real.c asks, for floats and bool. */
 enum {
@@ -148,7 +149,6 @@ enum {
 };
 
 /* clang-format off */
-#define NONE NULL
 #define ASKED(name) (WITH_CAST ? name : NULL)
 #define INTEGER(from, to_8, to_16, to_32, to_64, to_bool)                                                    \
     [LNT_CAST_##from] = {                                                                                    \
@@ -175,5 +175,6 @@ enum {
     [LNT_CAST_F64] = {REAL(I32, cast_f64_i32) REAL(I64, cast_f64_i64) REAL(U64, cast_f64_u64)                \
         [LNT_CAST_BOOL] = cast_f64_bool, [LNT_CAST_ODD] = cast_f64_odd, [LNT_CAST_F32] = cast_f64_f32},
 #define CAST_FITS                                                                                            \
-    [LNT_CAST_I64] = ASKED(fits_i64), [LNT_CAST_U64] = ASKED(fits_u64), [LNT_CAST_F64] = ASKED(fits_f64),
+    [LNT_CAST_I64] = ASKED(fits_i64), [LNT_CAST_U64] = ASKED(fits_u64),                                      \
+    [LNT_CAST_F32] = ASKED(fits_f32), [LNT_CAST_F64] = ASKED(fits_f64),
 /* clang-format on */

@@ -279,6 +279,7 @@ typedef struct pass {
     double param[LNT_TYPED_PARAMS];
     uint8_t dtype[2];
     int16_t in[MAX_OPERANDS];
+    bool chooses_rows; /* Where with one condition for a whole row */
 } pass;
 
 typedef struct typed_params {
@@ -291,7 +292,8 @@ typedef struct pass_run {
     char *base[MAX_OPERANDS + 1]; /* operands, then the result */
 } pass_run;
 
-enum { GATHERED = 4096 }; /* bytes of an operand that is brought together for a loop */
+/* Bytes of an operand that is brought together for a loop, and of one that each row repeats anew. */
+enum { GATHERED = 4096, REPEATED = 1024 };
 
 /* Elements of an operand that do not lie side by side, as if they did. */
 typedef struct gathered {
@@ -333,16 +335,43 @@ static const char *side_by_side(gathered *g, const char *at, int64_t stride, uns
     return g->bytes;
 }
 
+/* A row of an operand that is chosen as a whole, into the result's. */
+static void copy_row(char *dst, const char *src, const lnt_map_operand *o, unsigned axis, int64_t n)
+{
+    if (o->stride[axis] == 1)
+        memmove(dst, src, (size_t)(n * o->size));
+    else if (o->stride[axis] == 0)
+        lnt_fill(dst, n, src, o->size);
+    else
+        gather(dst, src, o->stride[axis] * o->size, o->size, n);
+}
+
+/* Elements that a loop takes at once: all, or what can be brought together of its operands. */
+static int64_t elements_at_once(const lnt_map *m, int64_t cols)
+{
+    const unsigned last = m->rank - 1;
+    int64_t n = cols;
+    for (unsigned o = 0; o < m->n_in; o++) {
+        const int64_t *stride = m->operand[o].stride;
+        const bool anew = stride[last] == 0 && stride[last - 1] != 0;
+        if (stride[last] != 1)
+            n = lnt_least(n, (anew ? REPEATED : GATHERED) / m->operand[o].size);
+    }
+    return n;
+}
+
 /* cols elements of a row; at: the first of each operand and of the result. */
 static bool pass_row(const pass *p, char *const *at, int64_t cols, gathered *g)
 {
     const lnt_map *m = &p->map;
     const unsigned last = m->rank - 1;
-    int64_t step = cols;
-    for (unsigned o = 0; o < m->n_in; o++)
-        if (m->operand[o].stride[last] != 1)
-            step = lnt_least(step, GATHERED / m->operand[o].size);
+    const int64_t step = elements_at_once(m, cols);
     LNT_ASSERT(m->operand[m->n_in].stride[last] == 1 || cols <= 1);
+    if (p->chooses_rows) {
+        const unsigned chosen = *at[0] ? 1 : 2;
+        copy_row(at[m->n_in], at[chosen], &m->operand[chosen], last, cols);
+        return true;
+    }
     for (int64_t i = 0; i < cols; i += step) {
         lnt_typed_args a = {.n = lnt_least(step, cols - i),
                             .param = p->param,
@@ -363,14 +392,15 @@ static lnt_status pass_piece(void *arg, int64_t row, int64_t rows, int64_t col, 
 {
     const pass_run *r = arg;
     const lnt_map *m = &r->pass->map;
-    const unsigned last = m->rank - 1;
-    int64_t index[LNT_MAX_RANK];
+    const unsigned last = m->rank - 1, inner = last - 1;
+    int64_t index[LNT_MAX_RANK], n;
     gathered g[MAX_OPERANDS];
     for (unsigned o = 0; o < MAX_OPERANDS; o++)
         g[o].repeated = NULL;
-    for (int64_t i = row; i < row + rows; i++) {
+    for (int64_t i = row; i < row + rows; i += n) {
         char *at[MAX_OPERANDS + 1];
         lnt_map_split_row(m, i, index);
+        n = lnt_least(m->dims[inner] - index[inner], row + rows - i);
         for (unsigned o = 0; o <= m->n_in; o++) {
             const lnt_map_operand *operand = &m->operand[o];
             int64_t offset = col * operand->stride[last];
@@ -378,8 +408,12 @@ static lnt_status pass_piece(void *arg, int64_t row, int64_t rows, int64_t col, 
                 offset += index[d] * operand->stride[d];
             at[o] = r->base[o] + offset * operand->size;
         }
-        if (!pass_row(r->pass, at, cols, g))
-            return LNT_E_VALUE;
+        for (int64_t j = 0; j < n; j++) {
+            if (!pass_row(r->pass, at, cols, g))
+                return LNT_E_VALUE;
+            for (unsigned o = 0; o <= m->n_in; o++)
+                at[o] += m->operand[o].stride[inner] * m->operand[o].size;
+        }
     }
     return LNT_OK;
 }
@@ -486,7 +520,10 @@ static lnt_status bind_typed_where(lnt_site *site)
     const lnt_typed_fn loop = lnt_typed_where(site->kernels->typed, lnt_dtype_size(site->in[1]->dtype));
     if (!loop)
         return lnt_bind_unsupported_type(site, site->in[1]->dtype);
-    return add_pass(site, t, loop, (const int[]){0, 1, 2}, 3);
+    LNT_TRY(add_pass(site, t, loop, (const int[]){0, 1, 2}, 3));
+    const lnt_map *m = &t->pass[0].map;
+    t->pass[0].chooses_rows = m->operand[0].stride[m->rank - 1] == 0;
+    return LNT_OK;
 }
 
 static lnt_status bind_typed_unary(lnt_site *site)
@@ -522,10 +559,12 @@ lnt_status lnt_bind_elementwise(lnt_site *site)
     for (unsigned i = 0; i < site->n_in; i++)
         if (!site->in[i] && site->node->op->id != LNT_ID_Clip)
             return LNT_SITE_FAIL(site, LNT_E_MODEL, "input %u is missing", i);
-    /* Bools alone stay the bytes they are, where registers would be four times as wide. */
-    const bool bytes = site->in[0] && site->in[0]->dtype == LNT_BOOL && site->node->op->id != LNT_ID_Where;
+    /* Bools alone stay the bytes they are, and what is chosen of one type, where registers would be wider. */
+    const bool as_stored = site->node->op->id == LNT_ID_Where ? site->in[1]->dtype == site->in[2]->dtype &&
+                                                                    site->in[1]->dtype == site->out[0]->dtype
+                                                              : site->in[0] && site->in[0]->dtype == LNT_BOOL;
     done = false;
-    if (!bytes)
+    if (!as_stored)
         LNT_TRY(try_node_program(site, &done));
     if (done)
         return LNT_OK;

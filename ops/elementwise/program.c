@@ -572,16 +572,60 @@ static int64_t rows_at_once(const lnt_code *c, int64_t cols)
     return most > whole ? most - most % whole : most;
 }
 
-/* Nothing goes through a slot but what is the same in a whole row: columns need not be cut to blocks. Every
- * call of an instruction costs the processor its look ahead. */
-static bool runs_in_place(const frame *f, int64_t cols)
+/* Nothing goes through a slot but what is the same in a whole row: rows of whole vectors or more need not be cut to
+ * blocks. Every call of an instruction costs the processor its look ahead. */
+static bool runs_in_place(const lnt_code *c, const lnt_view *view, int64_t cols)
 {
-    const lnt_code *c = f->code;
     const part row = {.rows = 1, .cols = cols};
-    bool in_place = c->direct && c->n_instr == 1 && lies_dense(c, &f->view[c->n_in], &row);
+    bool in_place =
+        c->direct && c->n_instr == 1 && cols >= c->kernels->width && lies_dense(c, &view[c->n_in], &row);
     for (unsigned i = 0; i < c->n_in; i++)
-        in_place = in_place && (f->view[i].col_stride == 0 || lies_dense(c, &f->view[i], &row));
+        in_place = in_place && (view[i].col_stride == 0 || lies_dense(c, &view[i], &row));
     return in_place;
+}
+
+/* Points the sources at a row. scalar[j]: lanes of a source that is the same in all of it. */
+static void enter_row(const lnt_code *c, const lnt_view *view, int64_t row, float scalar[][LNT_VECTOR_MAX],
+                      lnt_instr_args *args)
+{
+    for (unsigned j = 0; j < c->instr[0].n_src; j++) {
+        const unsigned slot = c->instr[0].src[j];
+        if (slot >= c->n_slots) {
+            args->src[j] = c->constant[slot - c->n_slots];
+            continue;
+        }
+        const lnt_view *v = &view[slot];
+        args->step[j] = v->col_stride;
+        args->src[j] = v->col_stride ? (const float *)(const void *)element(v, row, 0) : scalar[j];
+        if (v->col_stride == 0 && (row == 0 || v->row_stride != 0))
+            c->kernels->cells->load[v->cell](scalar[j], element(v, row, 0), 0, c->kernels->width);
+    }
+}
+
+/* The last vector of a row comes first, to be stored last, over lanes that it shares with the others: the result may be
+ * an operand's memory. */
+static void run_in_place(const lnt_code *c, const lnt_view *view, int64_t rows, int64_t cols)
+{
+    const int64_t width = c->kernels->width, last = cols - width;
+    _Alignas(64) float scalar[3][LNT_VECTOR_MAX], tail[LNT_VECTOR_MAX];
+    lnt_instr_args args = {.imm = c->instr[0].imm};
+    for (int64_t row = 0; row < rows; row++) {
+        enter_row(c, view, row, scalar, &args);
+        float *const dst = (float *)(void *)element(&view[c->n_in], row, 0);
+        if (cols % width != 0) {
+            lnt_instr_args end = args;
+            for (unsigned j = 0; j < c->instr[0].n_src; j++)
+                end.src[j] = lanes(c, args.src[j], last * args.step[j]);
+            end.dst = tail;
+            end.n = width;
+            c->instr[0].run(&end);
+        }
+        args.dst = dst;
+        args.n = cols - cols % width;
+        c->instr[0].run(&args);
+        if (cols % width != 0)
+            memcpy(lanes(c, dst, last), tail, (size_t)width * cell_bytes(c->kernels->cell));
+    }
 }
 
 /* A program without instructions between memory that is a register on one side and elements on the other. */
@@ -608,8 +652,13 @@ static bool run_conversion(const lnt_code *c, const lnt_view *view, int64_t rows
 void lnt_code_run(const lnt_code *c, const lnt_view *view, int64_t rows, int64_t cols)
 {
     LNT_ASSERT(c->block > 0 && c->block % c->kernels->width == 0);
+    const int64_t at_once = rows_at_once(c, cols);
     if (run_conversion(c, view, rows, cols))
         return;
+    if ((rows == 1 || at_once == 1) && runs_in_place(c, view, cols)) {
+        run_in_place(c, view, rows, cols);
+        return;
+    }
     frame f;
     f.code = c;
     f.view = view;
@@ -618,12 +667,10 @@ void lnt_code_run(const lnt_code *c, const lnt_view *view, int64_t rows, int64_t
         f.at[c->n_slots + i] = c->constant[i];
         f.step[c->n_slots + i] = 0;
     }
-    const int64_t at_once = rows_at_once(c, cols), vectors = cols & -(int64_t)c->kernels->width;
-    const int64_t most = vectors > c->block && runs_in_place(&f, cols) ? vectors : c->block;
     for (int64_t row = 0; row < rows; row += at_once)
-        for (int64_t col = 0; col < cols; col += most) {
+        for (int64_t col = 0; col < cols; col += c->block) {
             const int64_t r = rows - row < at_once ? rows - row : at_once;
-            const int64_t n = cols - col < most ? cols - col : most;
+            const int64_t n = cols - col < c->block ? cols - col : c->block;
             run_part(&f, &(part){row, r, col, n});
         }
 }

@@ -97,7 +97,7 @@ typedef bool (*lnt_fits_fn)(const void *from, int64_t n);
 /* Steps that casts are made of (ops/elementwise/cast.c); between floats and what cells hold, cells are. */
 typedef struct lnt_cast_kernels {
     lnt_convert_fn step[LNT_CAST_TYPES][LNT_CAST_TYPES]; /* from, to; NULL: there is none */
-    lnt_fits_fn fits[LNT_CAST_TYPES]; /* of 8 bytes: are all n cut to int32 as they are to int64? */
+    lnt_fits_fn fits[LNT_CAST_TYPES];                    /* are all n cut to int32 as they are to int64? */
 } lnt_cast_kernels;
 
 /* NULL where an operator has no such type. */

@@ -1,0 +1,69 @@
+"""Elementwise operators whose operands are repeated along rows, columns or both, of rows that are no whole vectors, and
+results that take an operand's memory."""
+
+import numpy as np
+import pytest
+from onnx import helper
+
+from builder import Builder
+from harness import check_against_reference
+
+FORMS = {"same": ([6, 301], [6, 301]), "outer": ([9, 1], [1, 301]), "column": ([5, 1027], [5, 1]), "row": ([5, 1027], [1027]),
+         "line": ([1003], [1003]), "middle": ([3, 1, 4, 259], [3, 5, 1, 259]), "long columns": ([3, 8500], [3, 1]),
+         "narrow": ([300, 3], [300, 1]), "nothing": ([0, 301], [1, 301])}
+NUMBERS = ["float32", "float16", "uint8", "int64"]
+
+
+def filled(rng, shape, dtype):
+    if dtype == "bool":
+        return rng.random(shape) < 0.5
+    low, high = (0, 9) if dtype[0] == "u" else (-9, 9)
+    return rng.integers(low, high, shape).astype(dtype)
+
+
+def operands(b, shapes, dtypes):
+    """Inputs that are computed first, so that a result may take their memory."""
+    values = {f"x{i}": filled(b.rng, shape, dtype) for i, (shape, dtype) in enumerate(zip(shapes, dtypes))}
+    names = [b.input(name, helper.np_dtype_to_tensor_dtype(v.dtype), v.shape) for name, v in values.items()]
+    return [b.op("Transpose", b.op("Transpose", n, perm=p[::-1]), perm=np.argsort(p[::-1]).tolist())
+            for n, v in zip(names, values.values()) for p in [list(range(v.ndim))]], values
+
+
+def check(folder, b, result, dtype, values):
+    shape = list(np.broadcast_shapes(*(v.shape for v in values.values())))
+    b.output(result, "y", shape, helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))
+    check_against_reference(folder, b.model("broadcast"), values)
+
+
+@pytest.mark.parametrize("dtype", NUMBERS)
+@pytest.mark.parametrize("form", FORMS)
+def test_both_orders(tmp_path, form, dtype):
+    b = Builder(3)
+    names, values = operands(b, FORMS[form], [dtype] * 2)
+    check(tmp_path, b, b.op("Sub", *names), dtype, values)
+    b = Builder(4)
+    names, values = operands(b, FORMS[form][::-1], [dtype] * 2)
+    check(tmp_path, b, b.op("Mul", *names), dtype, values)
+
+
+@pytest.mark.parametrize("dtype", NUMBERS)
+@pytest.mark.parametrize("form", FORMS)
+def test_where(tmp_path, form, dtype):
+    a, c = FORMS[form]
+    for shapes in ((a, a, c), (c, a, c), (a, c, c)):
+        b = Builder(5)
+        names, values = operands(b, shapes, ["bool", dtype, dtype])
+        check(tmp_path, b, b.op("Where", *names), dtype, values)
+
+
+@pytest.mark.parametrize("op", ["Exp", "Abs", "Sigmoid", "Softplus"])
+@pytest.mark.parametrize("n", [7, 8, 9, 511, 520, 1003])
+def test_a_line(tmp_path, op, n):
+    b = Builder(6)
+    names, values = operands(b, [[n]], ["float32"])
+    b.output(b.op("Add", b.op(op, names[0]), 1.0), "y", [n])
+    check_against_reference(tmp_path, b.model("line"), values)
+    b = Builder(7)
+    names, values = operands(b, [[n]], ["float32"])
+    b.output(b.op(op, names[0]), "y", [n])
+    check_against_reference(tmp_path, b.model("line"), values)
