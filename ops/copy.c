@@ -217,11 +217,12 @@ void lnt_fill(void *dst, int64_t n, const void *value, size_t unit)
     memcpy(end - 16, pattern, 16); /* again, in part: whole units lie before it */
 }
 
-void lnt_turn(void *dst, const void *src, int64_t step, int64_t rows, int64_t columns, size_t unit)
+void lnt_turn(void *dst, int64_t dst_step, const void *src, int64_t src_step, int64_t rows, int64_t columns,
+              size_t unit)
 {
     LNT_ASSERT(is_unit((int64_t)unit));
     const int64_t size = (int64_t)unit;
-    BY_UNIT(unit, turn, dst, rows * size, src, step * size, columns, rows);
+    BY_UNIT(unit, turn, dst, dst_step * size, src, src_step * size, columns, rows);
 }
 
 /* ---- at bind ---- */

@@ -1,4 +1,5 @@
 /* cumulative.c — CumSum and CumProd: running sums and products along an axis. */
+#include "base/checked.h"
 #include "ops/data/data.h"
 #include "ops/elementwise/typed_kernels.h"
 #include "ops/number.h"
@@ -9,6 +10,9 @@
 /* Neighboring columns run along the axis together: up to COLUMNS, and where threads share them at least
  * FEW, so that memory is still read in long pieces. */
 enum { COLUMNS = 2048, FEW = 256, FEW_COLUMNS = 16 /* no vectors' worth */ };
+
+/* Rows along the axis are turned into columns, so many elements of so many rows at a time. */
+enum { TURNED_ROWS = 16, TURNED_STEPS = 64 };
 
 typedef struct walk {
     int64_t n, step; /* elements along the axis; distance between them, negative for reverse */
@@ -52,6 +56,7 @@ typedef struct cumulative_job {
     const char *src;
     char *dst;
     int64_t n, inner, size; /* extent, elements behind the axis, bytes of one */
+    int64_t rows;           /* elements before the axis */
     int64_t width, blocks;  /* columns at once, and how often that is */
 } cumulative_job;
 
@@ -74,6 +79,49 @@ static bool cumulate_rows(const cumulative_params *p, const walk *w, int64_t siz
                           (float *)(void *)dst, w->columns);
     }
     return true;
+}
+
+/* TURNED_ROWS rows of job->n elements, side by side. */
+static void cumulate_turned(const cumulative_job *job, const char *src, char *dst)
+{
+    _Alignas(16) char room[(1 + TURNED_STEPS) * TURNED_ROWS * sizeof(int64_t)],
+        last[TURNED_ROWS * sizeof(int64_t)];
+    const int64_t size = job->size, row = TURNED_ROWS * size;
+    const bool reverse = job->p->reverse;
+    for (int64_t done = 0; done < job->n; done += TURNED_STEPS) {
+        const int64_t n = lnt_least(TURNED_STEPS, job->n - done), at = reverse ? job->n - done - n : done;
+        char *turned = reverse ? room : room + row, *first = reverse ? turned + (n - 1) * row : turned;
+        const walk w = {n + (done > 0), reverse ? -TURNED_ROWS : TURNED_ROWS, TURNED_ROWS, false};
+        lnt_turn(turned, TURNED_ROWS, src + at * size, job->n, TURNED_ROWS, n, (size_t)size);
+        if (done > 0) { /* what the piece before ended with stands before this one */
+            first -= w.step * size;
+            memcpy(first, last, (size_t)row);
+        }
+        cumulate_rows(job->p, &w, size, first, first);
+        memcpy(last, reverse ? turned : turned + (n - 1) * row, (size_t)row);
+        lnt_turn(dst + at * size, job->n, turned, TURNED_ROWS, n, TURNED_ROWS, (size_t)size);
+    }
+}
+
+static lnt_status cumulate_row_blocks(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+{
+    (void)k;
+    (void)thread;
+    const cumulative_job *job = arg;
+    for (int64_t item = begin; item < end; item++) {
+        const int64_t first = item * TURNED_ROWS, rows = lnt_least(TURNED_ROWS, job->rows - first);
+        const char *src = job->src + first * job->n * job->size;
+        char *dst = job->dst + first * job->n * job->size;
+        if (rows == TURNED_ROWS) {
+            cumulate_turned(job, src, dst);
+            continue;
+        }
+        for (int64_t r = 0; r < rows; r++) {
+            const int64_t at = (r * job->n + (job->p->reverse ? job->n - 1 : 0)) * job->size;
+            job->p->run(&(walk){job->n, job->p->reverse ? -1 : 1, 1, false}, src + at, dst + at);
+        }
+    }
+    return LNT_OK;
 }
 
 static lnt_status cumulate_blocks(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
@@ -110,12 +158,16 @@ static lnt_status run_cumulative(lnt_kernel *k, const lnt_step *s)
     job.n = in->dims[axis];
     job.inner = lnt_extent(in, (unsigned)axis + 1, in->rank);
     job.size = (int64_t)lnt_element_size(in);
+    job.rows = lnt_extent(in, 0, (unsigned)axis);
+    if (job.inner == 1 && !job.p->exclusive && (job.p->loop || job.p->row))
+        return lnt_parallel(k, (job.rows + TURNED_ROWS - 1) / TURNED_ROWS,
+                            lnt_grain(job.n * TURNED_ROWS * job.size), cumulate_row_blocks, &job);
     const int64_t share = (job.inner + k->threads - 1) / k->threads;
     job.width = share < FEW ? FEW : share < COLUMNS ? share : COLUMNS;
     job.width = job.width < job.inner ? job.width : job.inner;
     job.blocks = (job.inner + job.width - 1) / job.width;
-    return lnt_parallel(k, lnt_extent(in, 0, (unsigned)axis) * job.blocks,
-                        lnt_grain(job.n * job.width * job.size), cumulate_blocks, &job);
+    return lnt_parallel(k, job.rows * job.blocks, lnt_grain(job.n * job.width * job.size), cumulate_blocks,
+                        &job);
 }
 
 static lnt_status bind_cumulative(lnt_site *site, cumulate_fn run, lnt_typed_row row)

@@ -279,7 +279,7 @@ static lnt_status topk_rows(lnt_kernel *k, void *arg, int64_t begin, int64_t end
         const char *data = job->src + (outer * p->n * p->inner + column) * p->size;
         if (p->columns > 0) {
             width = lnt_least(lnt_least(p->columns, end - r), p->inner - column);
-            lnt_turn(turned, data, p->inner, p->n, width, (size_t)p->size);
+            lnt_turn(turned, p->n, data, p->inner, p->n, width, (size_t)p->size);
             data = turned;
         }
         for (int64_t i = 0; i < width; i++)

@@ -119,7 +119,7 @@ static void search_columns(const argmax *p, const void *x, int64_t step, int64_t
 static void search_short_rows(const argmax *p, const void *x, int64_t rows, int64_t *at)
 {
     _Alignas(16) char turned[SHORT_ROW * TURNED * sizeof(int64_t)];
-    lnt_turn(turned, x, p->n, rows, p->n, lnt_dtype_size(p->dtype));
+    lnt_turn(turned, rows, x, p->n, rows, p->n, lnt_dtype_size(p->dtype));
     search_columns(p, turned, rows, rows, at);
 }
 

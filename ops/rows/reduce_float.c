@@ -199,7 +199,7 @@ static void reduce_turned(const lnt_reduce *p, const void *x, int64_t base, int6
     columns.n_outer_reduced = 1;
     for (int64_t r = 0; r < p->n_outer_reduced; r++) {
         const int64_t at = base + lnt_axes_offset(&p->reduced, r);
-        lnt_turn(turned, fetch(p, x, at, n * p->inner, buffer), p->inner, n, p->inner, sizeof *turned);
+        lnt_turn(turned, n, fetch(p, x, at, n * p->inner, buffer), p->inner, n, p->inner, sizeof *turned);
         reduce_columns(&columns, turned, 0, n, kind, r ? part : acc, minus);
         if (r)
             join(p, kind, acc, part, n);

@@ -87,7 +87,7 @@ static void reduce_block(const lnt_reduce *p, const void *x, int64_t base, int64
         } else if (p->way == ACROSS) {
             reduce_columns(p, from, p->rows, p->inner, n, minus, r > 0, acc);
         } else {
-            lnt_turn(turned, from, p->inner, n, p->inner, lnt_dtype_size(p->dtype));
+            lnt_turn(turned, n, from, p->inner, n, p->inner, lnt_dtype_size(p->dtype));
             reduce_columns(p, turned, p->inner, n, n, minus, r > 0, acc);
         }
     }

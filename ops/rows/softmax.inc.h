@@ -76,9 +76,9 @@ static void NAME(hard_columns)(const softmax *p, const R *x, R *y, int64_t apart
 static void NAME(short_rows)(const softmax *p, const R *x, R *y, int64_t w)
 {
     R from[SHORT * TRANSPOSED], to[SHORT * TRANSPOSED];
-    lnt_turn(from, x, p->n, w, p->n, sizeof *x);
+    lnt_turn(from, w, x, p->n, w, p->n, sizeof *x);
     (p->kind == HARDMAX ? NAME(hard_columns) : NAME(soft_columns))(p, from, to, w, w);
-    lnt_turn(y, to, w, p->n, w, sizeof *x);
+    lnt_turn(y, p->n, to, w, p->n, w, sizeof *x);
 }
 
 static lnt_status NAME(rows)(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)

@@ -1,5 +1,5 @@
-"""Reductions of many short rows, which are worked on as columns, of long rows and of columns, in every element type: every level
-and several threads against numpy, sums of floats within an error of their length."""
+"""Reductions of many short rows, which are worked on as columns, of long rows and of columns, in every element type, and running
+sums: every level and several threads against numpy, sums of floats within an error of their length."""
 
 import numpy as np
 import pytest
@@ -86,3 +86,19 @@ def test_nan_and_infinity(tmp_path, kind, dtype):
 def test_bools(tmp_path, kind):
     for k, (shape, axes) in enumerate(SHAPES):
         check(tmp_path, kind, np.random.default_rng(k).random(shape) < (0.05 if kind == "Max" else 0.95), axes)
+
+
+@pytest.mark.parametrize("reverse", [0, 1])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16, np.int8, np.int32, np.int64])
+@pytest.mark.parametrize("shape, axis", [([37, 200], 1), ([16, 64], 1), ([2, 20, 65], 2), ([15, 3], 1), ([50, 1], 1), ([4, 9, 40], 1)])
+def test_running_sums(tmp_path, dtype, shape, axis, reverse):
+    """Along the last axis sixteen rows are turned into columns, in pieces."""
+    x = np.random.default_rng(axis).integers(-4, 5, shape).astype(dtype)
+    turned = np.flip(x, axis) if reverse else x
+    want = np.cumsum(turned, axis, dtype=dtype)
+    want = np.ascontiguousarray(np.flip(want, axis) if reverse else want)
+    kind = element_type(x.dtype)
+    node = helper.make_node("CumSum", ["x", "axis"], ["y"], reverse=reverse)
+    case = write_case(tmp_path, model_of([node], [("x", kind, shape)], [("y", kind, None)], {"axis": np.array(axis)}), {"x": x}, [want])
+    assert linnet("convert", case / "model.onnx", "-o", tmp_path / "m.lnt").returncode == 0
+    check_every_level(tmp_path / "m.lnt", x, want, rtol=0, atol=0)
