@@ -41,13 +41,22 @@ static void apply(const argmax *p, lnt_typed_row row, lnt_dtype dtype, void *out
 
 /* ---- columns: n rows, `step` elements apart, searched side by side ---- */
 
+static bool has_nan(const argmax *p, const double *x, int64_t n)
+{
+    uint8_t same[BLOCK];
+    apply(p, LNT_TYPED_Equal, LNT_DOUBLE, same, x, x, n);
+    return memchr(same, 0, (size_t)n) != NULL;
+}
+
 /* Which of x are to take the place of the best so far, as bytes of 0 or 1. Of NaN double alone knows. */
 static void beats(const argmax *p, const void *x, const void *best, uint8_t *mask, int64_t n)
 {
     const lnt_typed_row strict = p->least ? LNT_TYPED_Less : LNT_TYPED_Greater;
     const lnt_typed_row weak = p->least ? LNT_TYPED_LessOrEqual : LNT_TYPED_GreaterOrEqual;
     apply(p, p->last ? weak : strict, p->dtype, mask, x, best, n);
-    for (int64_t i = 0; p->dtype == LNT_DOUBLE && i < n; i++) {
+    if (p->dtype != LNT_DOUBLE || !(has_nan(p, x, n) || has_nan(p, best, n)))
+        return;
+    for (int64_t i = 0; i < n; i++) {
         const double a = ((const double *)x)[i], b = ((const double *)best)[i];
         mask[i] |= (uint8_t)((a != a) & ((b == b) | p->last));
     }
