@@ -1,9 +1,11 @@
 /* scatter.c — ScatterElements, ScatterND, TensorScatter: updates written into a copy of the data, in order,
  * so that of several updates of one element the last wins. */
+#include "base/checked.h"
 #include "base/half.h"
 #include "base/lnt_assert.h"
 #include "ops/data/data.h"
 #include "ops/elementwise/typed_kernels.h"
+#include "ops/rows/row.h"
 
 #include <string.h>
 
@@ -11,9 +13,10 @@
 
 typedef enum reduction { REDUCE_NONE, REDUCE_ADD, REDUCE_MUL, REDUCE_MIN, REDUCE_MAX } reduction;
 
-/* dst = dst (+) src: a typed loop, or for halves one in float; neither for REDUCE_NONE. */
+/* dst = dst (+) src: a row kernel for float, for halves a loop in float, else a typed loop; none for REDUCE_NONE. */
 typedef struct combination {
     lnt_typed_fn loop;
+    void (*floats)(float *dst, const float *src, int64_t n);
     void (*halves)(reduction how, uint16_t *dst, const uint16_t *src, int64_t n);
     reduction how;
 } combination;
@@ -41,9 +44,11 @@ HALVES(bfloat16, lnt_bf16_to_float, lnt_float_to_bf16)
 static lnt_status read_reduction(lnt_site *site, combination *c)
 {
     static const char *const names[] = {"none", "add", "mul", "min", "max"};
-    static const lnt_typed_row rows[] = {LNT_TYPED_NONE, LNT_TYPED_Add, LNT_TYPED_Mul, LNT_TYPED_Min, LNT_TYPED_Max};
+    static const lnt_typed_row rows[] = {LNT_TYPED_NONE, LNT_TYPED_Add, LNT_TYPED_Mul, LNT_TYPED_Min,
+                                         LNT_TYPED_Max};
     /* On bool, + is or and * is and. */
-    static const lnt_typed_row of_bool[] = {LNT_TYPED_NONE, LNT_TYPED_Or, LNT_TYPED_And, LNT_TYPED_And, LNT_TYPED_Or};
+    static const lnt_typed_row of_bool[] = {LNT_TYPED_NONE, LNT_TYPED_Or, LNT_TYPED_And, LNT_TYPED_And,
+                                            LNT_TYPED_Or};
     const lnt_dtype dtype = (lnt_dtype)site->in[0]->dtype;
     const int how = lnt_attr_choice(site->node, "reduction", names, 5);
     LNT_REQUIRE(how >= 0, site->err, LNT_E_UNSUPPORTED, "reduction %s",
@@ -51,15 +56,23 @@ static lnt_status read_reduction(lnt_site *site, combination *c)
     *c = (combination){.how = (reduction)how};
     if (how == REDUCE_NONE)
         return LNT_OK;
-    if (dtype < LNT_DTYPE_COUNT)
+    const lnt_row_kernels *row = site->kernels->row;
+    if (dtype == LNT_FLOAT)
+        c->floats = how == REDUCE_ADD   ? row->add
+                    : how == REDUCE_MUL ? row->multiply
+                    : how == REDUCE_MIN ? row->min_to
+                                        : row->max_to;
+    else if (dtype < LNT_DTYPE_COUNT)
         c->loop = site->kernels->typed->loop[(dtype == LNT_BOOL ? of_bool : rows)[how]][dtype];
     c->halves = dtype == LNT_FLOAT16 ? float16 : dtype == LNT_BFLOAT16 ? bfloat16 : NULL;
-    return c->loop || c->halves ? LNT_OK : lnt_bind_unsupported_type(site, dtype);
+    return c->loop || c->floats || c->halves ? LNT_OK : lnt_bind_unsupported_type(site, dtype);
 }
 
 static void put(const combination *c, char *dst, const char *src, int64_t elements, int64_t size)
 {
-    if (c->loop)
+    if (c->floats)
+        c->floats((float *)(void *)dst, (const float *)(const void *)src, elements);
+    else if (c->loop)
         c->loop(&(lnt_typed_args){.out = dst, .in = {dst, src}, .n = elements});
     else if (c->halves)
         c->halves(c->how, (uint16_t *)(void *)dst, (const uint16_t *)(const void *)src, elements);
@@ -99,6 +112,62 @@ typedef struct elements_params {
     bool wide;
 } elements_params;
 
+enum { BLOCK = 256 };
+
+/* Elements at these offsets, in elements, to and from a row. */
+#define MOVES(T)                                                                                             \
+    static void gather_##T(const char *data, const int64_t *at, int64_t n, char *row)                        \
+    {                                                                                                        \
+        for (int64_t i = 0; i < n; i++)                                                                      \
+            ((T *)(void *)row)[i] = ((const T *)(const void *)data)[at[i]];                                  \
+    }                                                                                                        \
+    static void scatter_##T(char *data, const int64_t *at, int64_t n, const char *row)                       \
+    {                                                                                                        \
+        for (int64_t i = 0; i < n; i++)                                                                      \
+            ((T *)(void *)data)[at[i]] = ((const T *)(const void *)row)[i];                                  \
+    }
+MOVES(uint8_t)
+MOVES(uint16_t)
+MOVES(uint32_t)
+MOVES(uint64_t)
+
+static void gather(const char *data, const int64_t *at, int64_t n, char *row, int64_t size)
+{
+    switch (size) {
+    case 1: gather_uint8_t(data, at, n, row); return;
+    case 2: gather_uint16_t(data, at, n, row); return;
+    case 4: gather_uint32_t(data, at, n, row); return;
+    default: gather_uint64_t(data, at, n, row); return;
+    }
+}
+
+static void scatter(char *data, const int64_t *at, int64_t n, const char *row, int64_t size)
+{
+    switch (size) {
+    case 1: scatter_uint8_t(data, at, n, row); return;
+    case 2: scatter_uint16_t(data, at, n, row); return;
+    case 4: scatter_uint32_t(data, at, n, row); return;
+    default: scatter_uint64_t(data, at, n, row); return;
+    }
+}
+
+/* n updates of elements at these offsets, one after the other where they may be the same. */
+static void put_elements(const elements_params *p, char *dst, const int64_t *at, const char *updates,
+                         int64_t n)
+{
+    _Alignas(16) char row[BLOCK * sizeof(int64_t)];
+    if (p->combine.how == REDUCE_NONE && p->size <= (int64_t)sizeof(int64_t)) {
+        scatter(dst, at, n, updates, p->size);
+    } else if (p->combine.how != REDUCE_NONE && p->step[p->rank - 1] > 0) {
+        gather(dst, at, n, row, p->size);
+        put(&p->combine, row, updates, n, p->size);
+        scatter(dst, at, n, row, p->size);
+    } else {
+        for (int64_t i = 0; i < n; i++)
+            put(&p->combine, dst + at[i] * p->size, updates + i * p->size, 1, p->size);
+    }
+}
+
 static void scatter_row(const elements_params *p, char *dst, const char *updates, const void *indices,
                         int64_t r)
 {
@@ -107,11 +176,15 @@ static void scatter_row(const elements_params *p, char *dst, const char *updates
     int64_t rest = r, base = 0;
     for (unsigned i = p->rank - 1; i-- > 0; rest /= p->n[i])
         base += rest % p->n[i] * p->step[i];
-    for (int64_t j = 0; j < row; j++) {
-        int64_t index = lnt_index_at(indices, p->wide, r * row + j);
-        lnt_wrap_index(&index, p->extent);
-        put(&p->combine, dst + (base + j * inner + index * p->axis_step) * p->size,
-            updates + (r * row + j) * p->size, 1, p->size);
+    for (int64_t begin = 0; begin < row; begin += BLOCK) {
+        int64_t at[BLOCK];
+        const int64_t n = lnt_least(BLOCK, row - begin);
+        for (int64_t j = 0; j < n; j++) {
+            int64_t index = lnt_index_at(indices, p->wide, r * row + begin + j);
+            lnt_wrap_index(&index, p->extent);
+            at[j] = base + (begin + j) * inner + index * p->axis_step;
+        }
+        put_elements(p, dst, at, updates + (r * row + begin) * p->size, n);
     }
 }
 

@@ -458,6 +458,33 @@ def test_random_cases(tmp_path, op, seed):
     check_cases(tmp_path, [GENERATORS[op](rng) for _ in range(24)])
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16, np.int8, np.int16, np.int64])
+@pytest.mark.parametrize("reduction", ["none", "add", "mul", "min", "max"])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_scatter_of_long_rows(tmp_path, dtype, reduction, axis):
+    """Rows of more elements than a block; along the last axis many of them meet in one element."""
+    rng = np.random.default_rng(axis)
+    x, updates = (rng.integers(-1, 2, shape).astype(dtype) for shape in ([7, 600], [5, 577]))
+    rows, columns = np.meshgrid(range(5), range(577), indexing="ij")
+    indices = rng.integers(-7, 7, (5, 577)) if axis == 0 else rng.integers(0, 30, (5, 577))
+    if reduction == "none":  # the order of what meets is not defined
+        indices = np.argsort(rng.random((7, 577)), 0)[:5] if axis == 0 else np.argsort(rng.random((5, 600)), 1)[:, :577]
+    where = (indices, columns) if axis == 0 else (rows, indices)
+    want = x.copy()
+    ways = {"add": np.add, "mul": np.multiply, "min": np.minimum, "max": np.maximum}
+    if reduction == "none":
+        want[where] = updates
+    else:
+        ways[reduction].at(want, where, updates)
+    node = helper.make_node("ScatterElements", ["x", "i", "u"], ["y"], axis=axis, reduction=reduction)
+    kind = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+    graph = helper.make_graph([node], "g", [helper.make_tensor_value_info("x", kind, x.shape)],
+                              [helper.make_empty_tensor_value_info("y")],
+                              [numpy_helper.from_array(indices.astype(np.int64), "i"), numpy_helper.from_array(updates, "u")])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    check_against(tmp_path, model, {"x": x}, [want], ways=(("--opt", "all"),))
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32, np.int8, np.uint64])
 @pytest.mark.parametrize("n, k", [(100, 10), (40, 40), (3, 2), (900, 17), (5000, 3)])
 def test_top_k_of_columns(tmp_path, dtype, n, k):
