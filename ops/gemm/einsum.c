@@ -350,6 +350,17 @@ static void choose_inner(einsum_params *p)
     }
 }
 
+/* One operand whose labels are those of the output, in any order: a copy; a label that occurs twice is a diagonal. */
+static lnt_status bind_transpose(lnt_site *site, const lnt_equation *e)
+{
+    int64_t src[LNT_EINSUM_LABELS], dst[LNT_MAX_RANK];
+    lnt_copy c;
+    lnt_einsum_steps(e, site->in[0], 0, src);
+    lnt_operand_strides(site->out[0], dst);
+    lnt_copy_box(&c, lnt_element_size(site->in[0]), e->n, e->extent, dst, src);
+    return lnt_bind_copy(site, &c, 0);
+}
+
 lnt_status lnt_bind_einsum(lnt_site *site)
 {
     lnt_equation e;
@@ -366,6 +377,8 @@ lnt_status lnt_bind_einsum(lnt_site *site)
     if (!step)
         return LNT_E_MEMORY;
     LNT_TRY(choose_loops(site, p));
+    if (e.n_operands == 1 && e.n == e.n_out)
+        return bind_transpose(site, &e);
     for (unsigned i = 0; i < e.n_operands; i++) {
         if (site->in[i]->dtype != site->in[0]->dtype)
             return LNT_SITE_FAIL(site, LNT_E_TYPE, "operands differ in type");
