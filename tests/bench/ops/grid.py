@@ -453,8 +453,9 @@ def recurrent(g):
                                           (20, 8, 64, 256, "forward"), (100, 1, 16, 32, "reverse")):
             d = 1 + (direction == "bidirectional")
             more = {"linear_before_reset": 1} if op == "GRU" else {}
+            spread = h**-0.5  # steps bring states nearer to each other: else every rounding grows from one to the next
             g.add("recurrent", op, f"{t} steps of {batch}x{i} to {h} {direction}", Input([t, batch, i]),
-                  const([d, gates * h, i], F32, -0.3, 0.3), const([d, gates * h, h], F32, -0.3, 0.3), const([d, 2 * gates * h]),
+                  const([d, gates * h, i], F32, -0.3, 0.3), const([d, gates * h, h], F32, -spread, spread), const([d, 2 * gates * h]),
                   outputs=2, hidden_size=h, direction=direction, **more)
 
 
