@@ -239,7 +239,7 @@ static void check_lines(bench *t)
 {
     const int64_t n = t->n, inside = below(t, 3), stride = 1 + below(t, 5), taps = 1 + below(t, 4),
                   dilation = 1 + below(t, 3);
-    const int64_t in = n - inside - LNT_POOL_SLACK, lines = below(t, 3);
+    const int64_t in = n - inside - LNT_POOL_SLACK, lines = in < LNT_POOL_WIDE ? 0 : below(t, 4);
     const int64_t last = (in - (taps - 1) * dilation - 1) / stride, begin = below(t, 3);
     lnt_pool_lines w = {in, inside, begin, last + 1, stride, taps, dilation, 1, 0, 0};
     if (in <= (taps - 1) * dilation || last < begin || !t->pool->max_window)
@@ -253,8 +253,8 @@ static void check_lines(bench *t)
         fill(t, &t->a, 2, true);
         fill(t, &t->b, 2, true);
         fill(t, &t->c, 2, false);
-        const float *from[] = {t->a.f, t->b.f};
-        const double *judge[] = {t->a.d, t->b.d};
+        const float *from[] = {t->a.f, t->b.f, t->a.f};
+        const double *judge[] = {t->a.d, t->b.d, t->a.d};
         fill(t, &t->y, 2, false);
         if (sums) {
             t->pool->sum_window(&w, from, lines, t->x.f, t->y.f, 0.25f, t->c.f);

@@ -9,7 +9,8 @@
 #define LARGER(a, b) ((b) > (a) || (b) != (b) ? (b) : (a))
 
 #define WINDOW(name, pixels_name, expression)                                                                \
-    static void take_##name(double *to, const double *x, int64_t stride, int64_t n)                          \
+    static                                                                                                   \
+        __attribute__((noinline)) void take_##name(double *to, const double *x, int64_t stride, int64_t n)   \
     {                                                                                                        \
         LNT_INDEPENDENT for (int64_t i = 0; i < n; i++)                                                      \
         {                                                                                                    \

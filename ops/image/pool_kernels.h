@@ -33,7 +33,10 @@ typedef struct lnt_pool_lines {
     void (*sum_pixels)(const R *const *lines, int64_t n_lines, int64_t taps, int64_t tap_step, R *y,             \
                        int64_t y_step, int64_t outputs, int64_t step, int64_t n);
 
-enum { LNT_POOL_SLACK = 64 };
+enum {
+    LNT_POOL_SLACK = 64,
+    LNT_POOL_WIDE = 16 /* elements of lines that max_window and sum_window join, or more */
+};
 
 /* NULL in trimmed libraries without operators that ask for them. */
 typedef struct lnt_pool_kernels {

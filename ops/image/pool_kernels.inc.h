@@ -57,8 +57,15 @@ LNT_INLINE vf every_third(vf a, vf b, vf c)
 }
 #endif
 
-enum { STRIDE_MAX = 4 };
-_Static_assert(LNT_POOL_SLACK >= STRIDE_MAX * VL, "whole vectors are read past the last window");
+/* Are there kernels for the usual windows? */
+#if defined(LNT_SIMD_NEON) || LNT_VL > 4
+enum { USUAL = 1 };
+#else
+enum { USUAL = 0 };
+#endif
+
+enum { STRIDE_MAX = USUAL ? 4 : 2 };
+_Static_assert((int)LNT_POOL_SLACK >= STRIDE_MAX * (int)VL, "whole vectors are read past the last window");
 
 /* x[i * stride], i < VL, stride <= STRIDE_MAX */
 LNT_INLINE vf load_strided(const float *x, int64_t stride)
@@ -74,41 +81,34 @@ LNT_INLINE vf load_strided(const float *x, int64_t stride)
                        : every_second(every_second(a, b), every_second(c, v_load(x + 3 * VL)));
 }
 
-/* For a row's last vector, at i of elements [first, n): it begins where it is whole, if one can be. */
-LNT_INLINE int64_t last_vector(int64_t first, int64_t n, unsigned *lanes)
-{
-    *lanes = n - first < VL ? (unsigned)(n - first) : VL;
-    return n - *lanes;
-}
+/* Fewer outputs than a vector has: in one with masks, or one by one where those are many instructions. */
+enum { MASKED = LNT_VL > 4 };
+_Static_assert((int)LNT_POOL_WIDE >= (int)VL, "lines to be joined fill a vector");
 
-/* Lines joined into y, which has n elements; neighbors of x to outputs. Where what is usual is a constant, loops
- * unroll. */
+/* Lines joined into y, which has n elements; neighbors of x to outputs. What is usual is a constant. */
 #define WINDOW(name, pick)                                                                                   \
-    LNT_INLINE vf lines_##name(const float *const *lines, const int64_t n_lines, int64_t at, unsigned lanes) \
+    LNT_INLINE vf lines_##name(const float *const *lines, const int64_t n_lines, int64_t at)                 \
     {                                                                                                        \
-        vf all = load(lines[0] + at, lanes);                                                                 \
-        UNROLL_FOR(2, int64_t l = 1; l < n_lines; l++)                                                       \
-            all = pick(all, load(lines[l] + at, lanes));                                                     \
+        vf all = v_load(lines[0] + at);                                                                      \
+        for (int64_t l = 1; l < n_lines; l++)                                                                \
+            all = pick(all, v_load(lines[l] + at));                                                          \
         return all;                                                                                          \
     }                                                                                                        \
                                                                                                              \
+    /* Some elements are joined twice, that there are whole vectors. */                                      \
     LNT_INLINE void join_##name(const float *const *lines, const int64_t n_lines, int64_t at, float *y,      \
                                 int64_t n)                                                                   \
     {                                                                                                        \
-        int64_t i = 0;                                                                                       \
-        for (; i + VL <= n; i += VL)                                                                         \
-            v_store(y + i, lines_##name(lines, n_lines, at + i, VL));                                        \
-        if (i < n) {                                                                                         \
-            unsigned lanes;                                                                                  \
-            i = last_vector(0, n, &lanes);                                                                   \
-            store(y + i, lines_##name(lines, n_lines, at + i, lanes), lanes);                                \
+        for (int64_t i = 0; i < n; i += VL) {                                                                \
+            i = i + VL <= n ? i : n - VL;                                                                    \
+            v_store(y + i, lines_##name(lines, n_lines, at + i));                                            \
         }                                                                                                    \
     }                                                                                                        \
                                                                                                              \
     LNT_INLINE vf taps_##name(const float *x, const int64_t stride, const int64_t taps, int64_t dilation)    \
     {                                                                                                        \
         vf all = load_strided(x, stride);                                                                    \
-        UNROLL_FOR(2, int64_t t = 1; t < taps; t++)                                                          \
+        for (int64_t t = 1; t < taps; t++)                                                                   \
             all = pick(all, load_strided(x += dilation, stride));                                            \
         return all;                                                                                          \
     }                                                                                                        \
@@ -118,21 +118,16 @@ LNT_INLINE int64_t last_vector(int64_t first, int64_t n, unsigned *lanes)
                                      vf factor)                                                              \
     {                                                                                                        \
         const int64_t end = w->end, dilation = w->dilation;                                                  \
-        int64_t o = w->begin;                                                                                \
-        for (; o + VL <= end; o += VL) {                                                                     \
-            const vf all = taps_##name(x + o * stride, stride, taps, dilation);                              \
-            v_store(y + o, share ? all * (factor * v_load(share + o)) : all);                                \
-        }                                                                                                    \
-        if (o < end) {                                                                                       \
-            unsigned lanes;                                                                                  \
-            o = last_vector(w->begin, end, &lanes);                                                          \
+        const unsigned lanes = MASKED && end - w->begin < VL ? (unsigned)(end - w->begin) : VL;              \
+        for (int64_t o = w->begin; o < end; o += VL) {                                                       \
+            o = o + VL <= end ? o : end - lanes;                                                             \
             const vf all = taps_##name(x + o * stride, stride, taps, dilation);                              \
             store(y + o, share ? all * (factor * load(share + o, lanes)) : all, lanes);                      \
         }                                                                                                    \
     }                                                                                                        \
                                                                                                              \
-    static __attribute__((noinline)) void far_##name(const lnt_pool_lines *w, const float *x, float *y,      \
-                                                     const float *share, vf factor)                          \
+    static __attribute__((noinline)) void each_output_##name(const lnt_pool_lines *w, const float *x,        \
+                                                             float *y, const float *share, vf factor)        \
     {                                                                                                        \
         for (int64_t o = w->begin; o < w->end; o++) {                                                        \
             const float *from = x + o * w->stride;                                                           \
@@ -154,25 +149,18 @@ LNT_INLINE int64_t last_vector(int64_t first, int64_t n, unsigned *lanes)
                 join_##name(lines, 3, at, inside, w->in);                                                    \
             else if (n_lines)                                                                                \
                 join_##name(lines, n_lines, at, inside, w->in);                                              \
-            if (USUAL && w->stride == 1 && w->taps == 3)                                                     \
+            if (w->stride > STRIDE_MAX || (w->end - w->begin < VL && !MASKED))                               \
+                each_output_##name(w, acc, y, share, v_splat(factor));                                       \
+            else if (USUAL && w->stride == 1 && w->taps == 3)                                                \
                 neighbors_##name(w, acc, y, 1, 3, share, v_splat(factor));                                   \
             else if (USUAL && w->stride == 2 && w->taps == 2)                                                \
                 neighbors_##name(w, acc, y, 2, 2, share, v_splat(factor));                                   \
             else if (USUAL && w->stride == 2 && w->taps == 3)                                                \
                 neighbors_##name(w, acc, y, 2, 3, share, v_splat(factor));                                   \
-            else if (w->stride <= STRIDE_MAX)                                                                \
-                neighbors_##name(w, acc, y, w->stride, w->taps, share, v_splat(factor));                     \
             else                                                                                             \
-                far_##name(w, acc, y, share, v_splat(factor));                                               \
+                neighbors_##name(w, acc, y, w->stride, w->taps, share, v_splat(factor));                     \
         }                                                                                                    \
     }
-
-/* Are there kernels for the usual windows? */
-#if defined(LNT_SIMD_NEON) || LNT_VL > 4
-enum { USUAL = 1 };
-#else
-enum { USUAL = 0 };
-#endif
 
 LNT_INLINE vf plus(vf a, vf b)
 {

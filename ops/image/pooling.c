@@ -97,6 +97,48 @@ static int64_t rows_alike(const pool *p, const row_place *at, int64_t n)
     return lnt_least(lnt_least(room / w->stride[1] + 1, w->out[1] - at->o[1]), n);
 }
 
+/* What a window at o holds along axis a: taps inside the input, and how many count for the average. */
+static int64_t counted(const pool *p, unsigned a, int64_t o, int64_t *first, int64_t *end)
+{
+    lnt_window_taps(&p->w, a, o, first, end);
+    return p->count_pad ? lnt_window_padded_taps(&p->w, a, o) : *end - *first;
+}
+
+/* For the average: how many lines count. */
+static int64_t lines_counted(const pool *p, const row_place *at)
+{
+    int64_t first, last;
+    return counted(p, 0, at->o[0], &first, &last) * counted(p, 1, at->o[1], &first, &last);
+}
+
+/* For the average: 1 / (elements that count along the last axis), for each output of a row, or 1 / (elements that
+ * count) for each of a plane; else 1. */
+static void fill_share(const pool *p, bool is_double)
+{
+    const int64_t width = p->pitch ? p->pitch : p->w.out[2], n = p->pitch ? p->w.out[1] * width : width;
+    for (int64_t i = 0; i < n; i++) {
+        int64_t first, last, count = 1;
+        if (p->kind == AVERAGE)
+            count = counted(p, 2, i % width, &first, &last) *
+                    (p->pitch ? counted(p, 1, i / width, &first, &last) : 1);
+        const double share = count > 0 ? 1 / (double)count : 0;
+        if (is_double)
+            ((double *)p->share)[i] = share;
+        else
+            ((float *)p->share)[i] = (float)share;
+    }
+}
+
+/* The outputs of a row, [*first, *end) of those, for which tap t along the last axis is inside the image. */
+static void outputs_of_tap(const lnt_window *w, int64_t t, int64_t *first, int64_t *end)
+{
+    const int64_t start = t * w->dilation[2] - w->before[2], room = w->in[2] - start;
+    const int64_t from = start < 0 ? (-start + w->stride[2] - 1) / w->stride[2] : 0;
+    const int64_t to = room > 0 ? (room - 1) / w->stride[2] + 1 : 0;
+    *first = from > *first ? from : *first;
+    *end = to < *end ? to : *end;
+}
+
 #define POOL(p) ((p)->pool)
 #include "ops/real_float.h"
 #include "ops/image/pooling.inc.h"
@@ -437,10 +479,7 @@ lnt_status lnt_bind_pool(lnt_site *site)
     p->share = lnt_bump_alloc(site->memory, (size_t)shares * sizeof(double), site->err);
     if (!p->share)
         return LNT_E_MEMORY;
-    if (lnt_site_real_type(site) == LNT_DOUBLE)
-        fill_share_double(p, p->share);
-    else
-        fill_share_float(p, p->share);
+    fill_share(p, lnt_site_real_type(site) == LNT_DOUBLE);
     if (p->channels_last && p->kind != LP && p->parts == 1 && !lnt_output(site, 1))
         lnt_bind_row_fusion(site, w, 1, &p->fusion, &p->scratch_at);
     lnt_bind_scratch(site, p->scratch_at + p->thread_bytes * site->threads);

@@ -44,13 +44,6 @@ static void NAME(finish)(const pool *p, R *y, int64_t n, int64_t count)
             y[i] = (R)(p->order == 2 ? sqrt((double)y[i]) : pow((double)y[i], 1 / p->order));
 }
 
-/* What a window at o holds along axis a: taps inside the input, and how many count for the average. */
-static inline int64_t NAME(span)(const pool *p, unsigned a, int64_t o, int64_t *first, int64_t *end)
-{
-    lnt_window_taps(&p->w, a, o, first, end);
-    return p->count_pad ? lnt_window_padded_taps(&p->w, a, o) : *end - *first;
-}
-
 /* Rows that are to be joined into one: few at a time, so that the result stays in registers. An initializer
  * would set all of them, which takes longer than to join a few. */
 typedef struct NAME(gather) {
@@ -80,7 +73,7 @@ static void NAME(gather_add)(const pool *p, NAME(gather) * g, const R *row, R *t
 }
 
 /* Finds the lines that the windows of a row of outputs cover; how many there are. None where they are joined at
- * `inside` already: they need work one by one, are too many, or there is none. */
+ * `inside` already: they need work one by one, are too many, too short, or there is none. */
 static int64_t NAME(lines_of_row)(const pool *p, const R *x, const row_place *at, const R **lines, R *inside)
 {
     const lnt_window *w = &p->w;
@@ -89,7 +82,7 @@ static int64_t NAME(lines_of_row)(const pool *p, const R *x, const row_place *at
     lnt_window_taps(w, 0, at->o[0], &z0, &z1);
     lnt_window_taps(w, 1, at->o[1], &y0, &y1);
     const int64_t all = (z1 - z0) * (y1 - y0);
-    const bool join = p->kind == LP || all > ROWS_MAX;
+    const bool join = p->kind == LP || all > ROWS_MAX || w->in[2] < LNT_POOL_WIDE;
     g.n = 0;
     if (p->kind == LP || all == 0)
         NAME(start)(p, inside, w->in[2]);
@@ -104,13 +97,6 @@ static int64_t NAME(lines_of_row)(const pool *p, const R *x, const row_place *at
         }
     NAME(gather_end)(p, &g, inside, w->in[2]);
     return n;
-}
-
-/* For the average: how many lines count. */
-static int64_t NAME(lines_counted)(const pool *p, const row_place *at)
-{
-    int64_t first, last;
-    return NAME(span)(p, 0, at->o[0], &first, &last) * NAME(span)(p, 1, at->o[1], &first, &last);
 }
 
 /* Rows of outputs of plain images. */
@@ -141,7 +127,7 @@ static lnt_status NAME(plain_rows)(lnt_kernel *k, void *arg, int64_t begin, int6
             POOL(p)->max_window(&of, lines, n, acc, y);
             continue;
         }
-        const int64_t count = p->kind == AVERAGE ? NAME(lines_counted)(p, &at) : 1;
+        const int64_t count = p->kind == AVERAGE ? lines_counted(p, &at) : 1;
         POOL(p)->sum_window(&of, lines, n, acc, y, count ? 1 / (R)count : 0, p->share);
         if (p->kind == LP)
             NAME(finish)(p, y + of.begin, of.end - of.begin, 1);
@@ -186,19 +172,6 @@ static lnt_status NAME(padded_planes)(lnt_kernel *k, void *arg, int64_t begin, i
     return LNT_OK;
 }
 
-/* For the average: 1 / (elements that count along the last axis), for each output of a row, or 1 / (elements that
- * count) for each of a plane; else 1. */
-static void NAME(fill_share)(const pool *p, R *share)
-{
-    const lnt_window *w = &p->w;
-    for (int64_t oy = 0; oy < (p->pitch ? w->out[1] : 1); oy++)
-        for (int64_t o = 0; o < (p->pitch ? p->pitch : w->out[2]); o++, share++) {
-            int64_t first, last, count = p->kind == AVERAGE ? NAME(span)(p, 2, o, &first, &last) : 1;
-            count *= p->pitch && p->kind == AVERAGE ? NAME(span)(p, 1, oy, &first, &last) : 1;
-            *share = count > 0 ? 1 / (R)count : 0;
-        }
-}
-
 /* One output of a channels-last image, pixel by pixel: Lp norms, windows without any pixel. */
 static void NAME(deep_pixel)(const pool_job *j, int64_t image, const int64_t o[3], R *y)
 {
@@ -234,7 +207,7 @@ static void NAME(deep_run)(const pool_job *j, const NAME(deep_window) * d, int64
     const lnt_window *w = &p->w;
     const int64_t C = p->channels, n = end - d->o[2], in = j->in_pixel, out = j->out_pixel;
     int64_t x0, x1;
-    const int64_t count = d->count * NAME(span)(p, 2, d->o[2], &x0, &x1);
+    const int64_t count = d->count * counted(p, 2, d->o[2], &x0, &x1);
     if (p->kind == LP || d->n == 0 || x0 == x1) {
         for (int64_t i = 0; i < n; i++)
             NAME(deep_pixel)(j, d->image, (int64_t[]){d->o[0], d->o[1], d->o[2] + i}, y + i * out);
@@ -259,7 +232,7 @@ static void NAME(find_lines)(const pool_job *j, NAME(deep_window) * d, R *acc)
     NAME(gather) g;
     int64_t z, z1, y0, y1;
     g.n = 0;
-    d->count = NAME(span)(p, 0, d->o[0], &z, &z1) * NAME(span)(p, 1, d->o[1], &y0, &y1);
+    d->count = counted(p, 0, d->o[0], &z, &z1) * counted(p, 1, d->o[1], &y0, &y1);
     d->n = 0;
     const int64_t all = (z1 - z) * (y1 - y0);
     const bool join = all > ROWS_MAX || (all > 1 && p->joins);
@@ -385,16 +358,6 @@ static void NAME(pick_larger)(const R *x, int64_t step, int64_t at, int64_t stri
     }
 }
 
-/* The outputs of a row, [*first, *end) of those, for which tap t along the last axis is inside the image. */
-static void NAME(outputs_of_tap)(const lnt_window *w, int64_t t, int64_t *first, int64_t *end)
-{
-    const int64_t start = t * w->dilation[2] - w->before[2], room = w->in[2] - start;
-    const int64_t from = start < 0 ? (-start + w->stride[2] - 1) / w->stride[2] : 0;
-    const int64_t to = room > 0 ? (room - 1) / w->stride[2] + 1 : 0;
-    *first = from > *first ? from : *first;
-    *end = to < *end ? to : *end;
-}
-
 /* Takes the line of plane x that begins at `at` into outputs [begin, end) of a row; the first line of all outputs. */
 static void NAME(pick_line)(const pool *p, const R *x, int64_t at, bool first_line, int64_t begin,
                             int64_t end, int64_t *best)
@@ -407,7 +370,7 @@ static void NAME(pick_line)(const pool *p, const R *x, int64_t at, bool first_li
     }
     for (int64_t t = 0; t < w->kernel[2]; t++) {
         int64_t first = begin, stop = end;
-        NAME(outputs_of_tap)(w, t, &first, &stop);
+        outputs_of_tap(w, t, &first, &stop);
         if (first < stop)
             NAME(pick_larger)
         (x, p->channels_last ? p->channels : 1, at + lnt_window_at(w, 2, first, t), w->stride[2],
