@@ -14,7 +14,7 @@ static void rows_of(const lnt_qgemm_call *call, int64_t group, lnt_qrow_set *set
     const lnt_qimage *m = &j->p->images;
     lnt_qimage_rows(m, j->images, group, call->plan->columns, set);
     for (unsigned i = 0; j->requant.zeros && i < set->n; i++)
-        set->sum[i] = lnt_qrow_sum(set->a[i], m->run_offset, m->runs, m->terms);
+        set->sum[i] = lnt_qrow_sum(call->plan->int8, set->a[i], m->run_offset, m->runs, m->terms);
 }
 
 /* Transposes int8 outputs [n][16] from row `first` on to planes, one for each column. */

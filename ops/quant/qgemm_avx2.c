@@ -9,45 +9,56 @@
 #include <immintrin.h>
 #include <string.h>
 
-/* Half a panel of 6 rows keeps 12 accumulators in registers; CHUNK quads of the rows are widened at a time. */
-enum { ROWS = 6, HALF = 8, CHUNK = 128, PANELS = 4 };
+/* Half a panel of 6 rows, or a whole one of 3, keeps 12 accumulators in registers; CHUNK quads of the rows are widened
+ * at a time, for all panels. */
+enum { ROWS = 6, HALF = 8, FEW = 3, CHUNK = 128, PANELS = 4 };
 _Static_assert(LNT_QPANEL == 2 * HALF, "this level's tile is two halves of 8 columns");
 
 typedef struct wide_rows {
     int16_t row[ROWS][4 * CHUNK];
 } wide_rows;
 
-static inline __attribute__((always_inline)) void
-half_tile(unsigned rows, const wide_rows *a, const int8_t *panel, int64_t quads, int32_t *c, bool more)
+/* Columns of a panel, 4 for each of `vectors`, times n quads of the rows. */
+static inline __attribute__((always_inline)) void columns_of_tile(const unsigned rows, const unsigned vectors,
+                                                                  const wide_rows *a, const int8_t *panel,
+                                                                  int64_t quads, int32_t *c, bool more)
 {
-    __m256i acc[ROWS][2];
+    __m256i acc[ROWS][4];
 #pragma GCC unroll 6
     for (unsigned r = 0; r < rows; r++)
-        acc[r][0] = acc[r][1] = _mm256_setzero_si256();
+#pragma GCC unroll 4
+        for (unsigned v = 0; v < vectors; v++)
+            acc[r][v] = _mm256_setzero_si256();
     for (int64_t q = 0; q < quads; q++, panel += 4 * LNT_QPANEL) {
-        const __m256i b0 = _mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)panel));
-        const __m256i b1 = _mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)(panel + 16)));
+        __m256i b[4];
+#pragma GCC unroll 4
+        for (unsigned v = 0; v < vectors; v++)
+            b[v] = _mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)(panel + 16 * v)));
 #pragma GCC unroll 6
         for (unsigned r = 0; r < rows; r++) {
             int64_t four;
             memcpy(&four, &a->row[r][4 * q], sizeof four);
             const __m256i x = _mm256_set1_epi64x(four);
-            acc[r][0] = _mm256_add_epi32(acc[r][0], _mm256_madd_epi16(x, b0));
-            acc[r][1] = _mm256_add_epi32(acc[r][1], _mm256_madd_epi16(x, b1));
-            /* Row after row: GCC would start all rows' products first and spill the accumulators. */
-            __asm__ volatile("" : "+x"(acc[r][0]), "+x"(acc[r][1]));
+#pragma GCC unroll 4
+            for (unsigned v = 0; v < vectors; v++) {
+                acc[r][v] = _mm256_add_epi32(acc[r][v], _mm256_madd_epi16(x, b[v]));
+                /* Row after row: GCC would start all rows' products first and spill the accumulators. */
+                __asm__ volatile("" : "+x"(acc[r][v]));
+            }
         }
     }
 #pragma GCC unroll 6
-    for (unsigned r = 0; r < rows; r++) {
-        /* hadd joins within halves of 128 bits: columns come out as 0 1 4 5 2 3 6 7. */
-        const __m256i joined = _mm256_hadd_epi32(acc[r][0], acc[r][1]);
-        __m256i sums = _mm256_permute4x64_epi64(joined, _MM_SHUFFLE(3, 1, 2, 0));
-        __m256i *to = (__m256i *)(c + r * LNT_QPANEL);
-        if (more)
-            sums = _mm256_add_epi32(sums, _mm256_loadu_si256(to));
-        _mm256_storeu_si256(to, sums);
-    }
+    for (unsigned r = 0; r < rows; r++)
+#pragma GCC unroll 2
+        for (unsigned v = 0; v < vectors; v += 2) {
+            /* hadd joins within halves of 128 bits: columns come out as 0 1 4 5 2 3 6 7. */
+            const __m256i joined = _mm256_hadd_epi32(acc[r][v], acc[r][v + 1]);
+            __m256i sums = _mm256_permute4x64_epi64(joined, _MM_SHUFFLE(3, 1, 2, 0));
+            __m256i *to = (__m256i *)(c + r * LNT_QPANEL + 4 * v);
+            if (more)
+                sums = _mm256_add_epi32(sums, _mm256_loadu_si256(to));
+            _mm256_storeu_si256(to, sums);
+        }
 }
 
 /* n quads. */
@@ -81,8 +92,12 @@ static inline __attribute__((always_inline)) void tile_of(unsigned rows, const l
         }
         for (unsigned i = 0; i < p->panels; i++) {
             const int8_t *b = p->panel[i] + q * 4 * LNT_QPANEL;
-            half_tile(rows, &wide, b, n, p->c[i], q > 0);
-            half_tile(rows, &wide, b + 4 * HALF, n, p->c[i] + HALF, q > 0);
+            if (rows <= FEW) {
+                columns_of_tile(rows, 4, &wide, b, n, p->c[i], q > 0);
+                continue;
+            }
+            columns_of_tile(rows, 2, &wide, b, n, p->c[i], q > 0);
+            columns_of_tile(rows, 2, &wide, b + 4 * HALF, n, p->c[i] + HALF, q > 0);
         }
     }
 }

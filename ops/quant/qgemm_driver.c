@@ -27,43 +27,12 @@ void lnt_qgemm_plan_runs(lnt_qgemm_plan *p, const ptrdiff_t *offset, int64_t run
     p->runs = runs;
 }
 
-/* Sums of two bytes each. */
-static uint64_t by_pairs(uint64_t bytes)
+int32_t lnt_qrow_sum(const lnt_int8_kernels *kernels, const uint8_t *row, const ptrdiff_t *offset,
+                     int64_t runs, int64_t bytes)
 {
-    const uint64_t every_other = 0x00ff00ff00ff00ffu;
-    return (bytes & every_other) + (bytes >> 8 & every_other);
-}
-
-/* Four sums of 16 bits as one. */
-static int32_t total_of(uint64_t sums)
-{
-    const uint64_t pairs = (sums & 0x0000ffff0000ffffu) + (sums >> 16 & 0x0000ffff0000ffffu);
-    return (int32_t)((pairs & UINT32_MAX) + (pairs >> 32));
-}
-
-int32_t lnt_qrow_sum(const uint8_t *row, const ptrdiff_t *offset, int64_t runs, int64_t bytes)
-{
-    enum { EIGHT = 8, FOUR = 4, MOST = 64 }; /* steps until sums of 16 bits might be full */
     int32_t total = 0;
-    for (int64_t r = 0; r < runs; r++) {
-        const uint8_t *x = row + offset[r], *end = x + bytes;
-        while (end - x >= EIGHT) {
-            uint64_t sums = 0, eight;
-            for (unsigned i = 0; i < MOST && end - x >= EIGHT; i++, x += EIGHT) {
-                memcpy(&eight, x, EIGHT);
-                sums += by_pairs(eight);
-            }
-            total += total_of(sums);
-        }
-        if (end - x >= FOUR) {
-            uint32_t four;
-            memcpy(&four, x, FOUR);
-            total += total_of(by_pairs(four));
-            x += FOUR;
-        }
-        for (; x < end; x++)
-            total += *x;
-    }
+    for (int64_t r = 0; r < runs; r++)
+        total += kernels->sum(row + offset[r], bytes);
     return total;
 }
 

@@ -80,7 +80,8 @@ void lnt_qgemm_plan_weights(lnt_qgemm_plan *p, const lnt_packed *record, const l
 void lnt_qgemm_plan_runs(lnt_qgemm_plan *p, const ptrdiff_t *offset, int64_t runs);
 
 /* The sum of the elements of a row of A: runs of so many at these offsets. */
-int32_t lnt_qrow_sum(const uint8_t *row, const ptrdiff_t *offset, int64_t runs, int64_t bytes);
+int32_t lnt_qrow_sum(const lnt_int8_kernels *kernels, const uint8_t *row, const ptrdiff_t *offset,
+                     int64_t runs, int64_t bytes);
 
 /* to = from ^ flip: 0x80 converts int8 to uint8 by adding 128. */
 void lnt_qflip_bytes(const uint8_t *from, int64_t n, uint8_t flip, uint8_t *to);

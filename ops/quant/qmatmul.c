@@ -181,7 +181,7 @@ static void rows_of(const lnt_qgemm_call *call, int64_t product, lnt_qrow_set *s
         const int64_t row = product * p->plan.rows + set->first + i;
         set->a[i] = j->rows + (first + set->first + i) * p->plan.row_bytes;
         set->out[i] = row * p->N;
-        set->sum[i] = j->columns.zeros ? lnt_qrow_sum(set->a[i], lnt_qone_run, 1, p->K) : 0;
+        set->sum[i] = j->columns.zeros ? lnt_qrow_sum(p->plan.int8, set->a[i], lnt_qone_run, 1, p->K) : 0;
         set->zero[i] = p->each_row || i == 0 ? zero_of_row(j, row) : set->zero[0];
         set->scale[i] = p->each_row || i == 0 ? scale_of_row(j, row) : set->scale[0];
     }
@@ -212,6 +212,14 @@ static lnt_requantize_tile requantize_rows(const qmatmul_job *j, const lnt_qrow_
                                  .out = set->out + from};
 }
 
+/* to = acc + bias - sum * zeros, n elements of each. */
+static inline void store_sums(int32_t *restrict to, const int32_t *restrict acc, const int32_t *restrict bias,
+                              const int32_t *restrict zeros, uint32_t sum, unsigned n)
+{
+    for (unsigned k = 0; k < n; k++)
+        to[k] = (int32_t)((uint32_t)acc[k] + (uint32_t)bias[k] - sum * (uint32_t)zeros[k]);
+}
+
 /* Stores accumulators of rows [from, from + n) that share parameters. */
 static void store_alike(const qmatmul_job *j, const lnt_qrow_set *set, unsigned from, unsigned n,
                         int64_t first, unsigned width, const int32_t *zeros, const requant *c,
@@ -225,9 +233,11 @@ static void store_alike(const qmatmul_job *j, const lnt_qrow_set *set, unsigned 
     }
     for (unsigned i = 0; i < n; i++) {
         int32_t *to = (int32_t *)j->y + set->out[from + i] + first;
-        for (unsigned k = 0; k < width; k++)
-            to[k] = (int32_t)((uint32_t)acc[i * LNT_QPANEL + k] + (uint32_t)c->acc_bias[k] -
-                              (uint32_t)set->sum[from + i] * (uint32_t)zeros[k]);
+        const int32_t *sums = acc + i * LNT_QPANEL;
+        if (width == LNT_QPANEL) /* in vectors */
+            store_sums(to, sums, c->acc_bias, zeros, (uint32_t)set->sum[from + i], LNT_QPANEL);
+        else
+            store_sums(to, sums, c->acc_bias, zeros, (uint32_t)set->sum[from + i], width);
     }
 }
 

@@ -31,8 +31,8 @@ typedef struct lnt_requantize_tile {
     unsigned rows, columns;
     const int32_t *acc_bias, *zeros; /* of each column; zeros: the weights' zero points */
     const int32_t *row;              /* sum of the elements of each row of A; NULL: all zeros are 0 */
-    const float *scale;          /* of each column */
-    const float *slope, *floor;  /* the same, or NULL */
+    const float *scale;              /* of each column */
+    const float *slope, *floor;      /* the same, or NULL */
     int32_t zero;
     bool is_signed;
     uint8_t *y; /* row r of the output is at y + out[r] */
@@ -56,6 +56,7 @@ typedef struct lnt_int8_kernels {
     /* lnt_requantize of x / scale to int8 or uint8; dequantize: (x - zero) * scale */
     void (*quantize)(const float *x, void *y, int64_t n, float scale, int32_t zero, bool is_signed);
     void (*dequantize)(const void *x, float *y, int64_t n, float scale, int32_t zero, bool is_signed);
+    int32_t (*sum)(const uint8_t *x, int64_t n);
     /* y = (acc - zero * sums) * (scale * scales) + bias + residual, clamped; NaN stays */
     void (*store_dequantized)(const lnt_dequantize_tile *tile);
     /* The others are NULL in trimmed libraries without operators that ask for them. */

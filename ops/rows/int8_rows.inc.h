@@ -230,6 +230,27 @@ static void look_up(const uint8_t *restrict to, const uint8_t *x, int64_t n, uin
         y[i] = to[x[i]];
 }
 
+static int32_t sum(const uint8_t *x, int64_t n)
+{
+    enum { BYTES = 4 * LNT_VL, FOUR = 4 };
+    vi sums = vi_splat(0);
+    int32_t lanes[LNT_VL];
+    uint32_t total = 0, four;
+    for (; n >= BYTES; n -= BYTES, x += BYTES)
+        sums = vb_add_to(sums, vb_load(x));
+    vi_store(lanes, sums);
+    for (unsigned i = 0; i < LNT_VL; i++)
+        total += (uint32_t)lanes[i];
+    for (; n >= FOUR; n -= FOUR, x += FOUR) {
+        memcpy(&four, x, FOUR);
+        four = (four & 0x00ff00ffu) + (four >> 8 & 0x00ff00ffu);
+        total += (four & 0xffffu) + (four >> 16);
+    }
+    for (; n > 0; n--, x++)
+        total += *x;
+    return (int32_t)total;
+}
+
 /* Left out where no operator of a trimmed library asks for them. */
 enum {
     LOOKS_UP =
@@ -240,6 +261,7 @@ enum {
 
 const lnt_int8_kernels LNT_SIMD_NAME(lnt_int8) = {.quantize = quantize,
                                                   .dequantize = dequantize,
+                                                  .sum = sum,
                                                   .store_dequantized = store_dequantized,
                                                   .store_requantized = REQUANTIZES ? store_requantized : NULL,
                                                   .combine_quantized = COMBINES ? combine_quantized : NULL,

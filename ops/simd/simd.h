@@ -177,6 +177,21 @@ LNT_INLINE vb vb_max(vb a, vb b)
 #endif
 }
 
+/* Adds every byte of x to one of the sums. */
+LNT_INLINE vi vb_add_to(vi sums, vb x)
+{
+#if defined(LNT_SIMD_AVX512)
+    return sums + (vi)_mm512_sad_epu8((__m512i)x, _mm512_setzero_si512());
+#elif defined(LNT_SIMD_AVX2)
+    return sums + (vi)_mm256_sad_epu8((__m256i)x, _mm256_setzero_si256());
+#elif defined(LNT_SIMD_NEON)
+    return (vi)vpadalq_u16((uint32x4_t)sums, vpaddlq_u8((uint8x16_t)x));
+#else
+    const vi every_other = vi_splat(0x00ff00ff), pairs = ((vi)x & every_other) + (((vi)x >> 8) & every_other);
+    return sums + (pairs & vi_splat(0xffff)) + (pairs >> 16);
+#endif
+}
+
 /* The first n lanes only, 0 <= n <= LNT_VL; memory past them is not touched. Other lanes load as 0. */
 #if defined(LNT_SIMD_AVX512)
 LNT_INLINE vf v_load_n(const float *p, unsigned n)

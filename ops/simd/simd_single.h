@@ -129,6 +129,11 @@ LNT_INLINE vb vb_max(vb a, vb b)
     return (a & larger) | (b & ~larger);
 }
 
+LNT_INLINE vi vb_add_to(vi sums, vb x)
+{
+    return sums + x[0] + x[1] + x[2] + x[3];
+}
+
 /* ---- arithmetic ---- */
 
 LNT_INLINE vf v_fnma(vf a, vf b, vf c)
