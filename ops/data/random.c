@@ -181,8 +181,7 @@ static lnt_status fill_doubles(lnt_kernel *k, void *arg, int64_t begin, int64_t 
 static void draw_floats(const random_job *job, int64_t group, int64_t groups, float *out)
 {
     const random_params *p = job->p;
-    const lnt_random_kernels *kernels = p->kernels;
-    (p->normal ? kernels->normal : kernels->uniform)(job->key, group, groups, (float)p->base, (float)p->scale, out);
+    p->kernels->draw(job->key, group, groups, p->normal, (float)p->base, (float)p->scale, out);
 }
 
 /* Groups of floats, or of what has fewer bits. */

@@ -8,14 +8,14 @@
 
 #include "ops/kernels.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum { LNT_RANDOM_GROUP = 64 };
 
-/* base + scale * x of `groups` whole groups. Uniform x are (k + 1/2) / 2^23, k < 2^23. */
+/* base + scale * x of `groups` whole groups, x normal or else uniform. Uniform x are (k + 1/2) / 2^23, k < 2^23. */
 typedef struct lnt_random_kernels {
-    void (*uniform)(uint64_t key, int64_t group, int64_t groups, float base, float scale, float *out);
-    void (*normal)(uint64_t key, int64_t group, int64_t groups, float base, float scale, float *out);
+    void (*draw)(uint64_t key, int64_t group, int64_t groups, bool normal, float base, float scale, float *out);
 } lnt_random_kernels;
 
 #endif

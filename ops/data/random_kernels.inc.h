@@ -22,7 +22,8 @@ typedef struct words {
 LNT_INLINE words draw_words(uint64_t key, uint64_t block)
 {
     static const int32_t lanes[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-    words w = {{words_of((uint32_t)block) + (vu)vi_load(lanes), words_of((uint32_t)(block >> 32)), words_of(0), words_of(0)}};
+    const vu low = words_of((uint32_t)block) + (vu)vi_load(lanes);
+    words w = {{low, words_of((uint32_t)(block >> 32)), words_of(0), words_of(0)}};
     uint32_t k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
     for (unsigned round = 0; round < 10; round++) {
         vu a_high, b_high;
@@ -75,30 +76,19 @@ LNT_INLINE void normal_pair(vu radius, vu angle, vf *x, vf *y)
     *y = r * v_select(swapped, c, s);
 }
 
-LNT_INLINE void draw(uint64_t key, int64_t group, int64_t groups, float base, float scale, float *out, const bool normal)
+static void draw(uint64_t key, int64_t group, int64_t groups, bool normal, float base, float scale, float *out)
 {
     for (int64_t i = 0; i < groups * BLOCKS; i += LNT_VL) {
         const words w = draw_words(key, (uint64_t)(group * BLOCKS + i));
         float *to = out + i / BLOCKS * LNT_RANDOM_GROUP + i % BLOCKS;
         vf x[WORDS];
-        for (unsigned c = 0; c < WORDS; c += normal ? 2 : 1)
-            if (normal)
-                normal_pair(w.at[c], w.at[c + 1], &x[c], &x[c + 1]);
-            else
-                x[c] = open_interval(w.at[c] >> 9);
+        for (unsigned c = 0; c < WORDS && normal; c += 2)
+            normal_pair(w.at[c], w.at[c + 1], &x[c], &x[c + 1]);
+        for (unsigned c = 0; c < WORDS && !normal; c++)
+            x[c] = open_interval(w.at[c] >> 9);
         for (unsigned c = 0; c < WORDS; c++)
             v_store(to + c * BLOCKS, v_splat(base) + v_splat(scale) * x[c]);
     }
 }
 
-static void uniform(uint64_t key, int64_t group, int64_t groups, float base, float scale, float *out)
-{
-    draw(key, group, groups, base, scale, out, false);
-}
-
-static void normal(uint64_t key, int64_t group, int64_t groups, float base, float scale, float *out)
-{
-    draw(key, group, groups, base, scale, out, true);
-}
-
-const lnt_random_kernels LNT_SIMD_NAME(lnt_random) = {uniform, normal};
+const lnt_random_kernels LNT_SIMD_NAME(lnt_random) = {draw};
