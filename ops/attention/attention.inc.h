@@ -75,8 +75,8 @@ static lnt_status NAME(attend)(lnt_kernel *k, void *arg, int64_t begin, int64_t 
         for (int64_t t = 0; t < p->total; t++)
             if (logits[t] != 0)
                 ROW(p)->add_scaled(
-                    y, NAME(cached)(p, j->past_value, j->past_value_head, j->value, &p->v, b, kv, t),
-                    logits[t], p->v.width);
+                    y, NAME(cached)(p, j->past_value, j->past_value_head, j->value, &p->v, b, kv, t), 0,
+                    logits + t, 1, p->v.width);
     }
     return LNT_OK;
 }

@@ -6,6 +6,7 @@
 #include "ops/data/data.h"
 #include "ops/gemm/einsum.h"
 #include "ops/number.h"
+#include "ops/rows/row.h"
 
 #include <string.h>
 
@@ -207,6 +208,8 @@ LNT_NUMBER_LIST(X)
 
 typedef struct einsum_params {
     accumulate_fn accumulate;
+    const lnt_row_kernels
+        *row; /* where the innermost loop is a sum of products of two dense rows of floats */
     finish_fn finish;
     unsigned operands, n_out, n;
     int64_t size;
@@ -236,7 +239,10 @@ static void sum_up(const einsum_params *p, const void **x, int64_t n, void *acc,
     int64_t at[LNT_EINSUM_LABELS] = {0};
     const int64_t acc_step = p->inner < p->n_out;
     for (;;) {
-        p->accumulate(p->operands, x, inner_step, n, acc, acc_step);
+        if (p->row)
+            *(float *)acc += p->row->dot(x[0], x[1], n);
+        else
+            p->accumulate(p->operands, x, inner_step, n, acc, acc_step);
         unsigned label = p->n;
         for (; label > p->n_out; label--) {
             if (label - 1 == p->inner)
@@ -361,6 +367,12 @@ static lnt_status bind_transpose(lnt_site *site, const lnt_equation *e)
     return lnt_bind_copy(site, &c, 0);
 }
 
+static bool sums_dense_floats(const lnt_site *site, const einsum_params *p)
+{
+    return site->in[0]->dtype == LNT_FLOAT && p->operands == 2 && p->inner >= p->n_out &&
+           p->step[0][p->inner] == 1 && p->step[1][p->inner] == 1;
+}
+
 lnt_status lnt_bind_einsum(lnt_site *site)
 {
     lnt_equation e;
@@ -393,6 +405,7 @@ lnt_status lnt_bind_einsum(lnt_site *site)
     for (unsigned i = e.n_out; i < e.n; i++)
         p->empty = p->empty || e.extent[i] == 0;
     choose_inner(p);
+    p->row = sums_dense_floats(site, p) ? site->kernels->row : NULL;
     site->step->run = run_einsum;
     return LNT_OK;
 }

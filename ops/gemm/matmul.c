@@ -8,6 +8,7 @@
 #include "base/half.h"
 #include "base/lnt_assert.h"
 #include "ops/copy.h"
+#include "ops/data/data.h"
 #include "ops/element.h"
 #include "ops/gemm/gemm_store.h"
 #include "ops/gemm/half_step.h"
@@ -262,6 +263,94 @@ static lnt_status run_product(lnt_kernel *k, const lnt_step *s)
     return lnt_gemm_run(k, &call);
 }
 
+/* ---- a row or a few, times a B that is not packed ---- */
+
+enum {
+    FEW_ROWS = 3,            /* for which B is read once, as it lies in memory */
+    STRIP_MIN = 512,         /* columns worth an item, */
+    STRIP_MAX = 4096,        /* and of sums that stay in the first-level cache */
+    NEAR_FLOATS = 64 * 1024, /* of a B that is read from a cache, in any order */
+    STREAMS = 8              /* rows of a larger one, which are fetched ahead side by side */
+};
+
+typedef struct strips_job {
+    const lnt_matmul *m;
+    const float *a, *b, *addend; /* C of Gemm */
+    float *c;
+    int64_t strips; /* of a product */
+} strips_job;
+
+/* n columns from `first` on of a product's rows: sums of rows of B, or along them where it is transposed. */
+static void sum_strip(const lnt_matmul *m, const float *a, const float *b, float *c, int64_t n)
+{
+    const int64_t M = m->p.M, K = m->p.K, N = m->p.N, by = K * N <= NEAR_FLOATS ? K : STREAMS;
+    if (m->p.trans_b || N == 1) {
+        for (int64_t i = 0; i < n; i++)
+            for (int64_t row = 0; row < M; row++)
+                c[row * N + i] = m->row->dot(a + row * K, b + i * K, K);
+        return;
+    }
+    for (int64_t row = 0; row < M; row++)
+        memset(c + row * N, 0, (size_t)n * sizeof *c);
+    for (int64_t k = 0; k < K; k += by)
+        for (int64_t row = 0; row < M; row++)
+            m->row->add_scaled(c + row * N, b + k * N, N, a + row * K + k, lnt_least(by, K - k), n);
+}
+
+static void run_strip(const strips_job *j, int64_t product, int64_t first, int64_t n)
+{
+    const lnt_matmul *m = j->m;
+    const lnt_matrices *p = &m->p;
+    float *c = j->c + product * p->M * p->N + first;
+    sum_strip(m, j->a + m->offset_a[product], j->b + m->offset_b[product] + first * (p->trans_b ? p->K : 1),
+              c, n);
+    for (int64_t row = 0; row < p->M; row++, c += p->N) {
+        const float *addend = m->has_c ? j->addend + row * m->stride_c[0] + first * m->stride_c[1] : NULL;
+        if (p->alpha != 1.0f)
+            m->row->shift_scale(c, c, n, 0, p->alpha, 0);
+        if (m->has_c && m->stride_c[1])
+            m->row->add_scaled(c, addend, 0, &p->beta, 1, n);
+        else if (m->has_c)
+            m->row->shift_scale(c, c, n, 0, 1, p->beta * *addend);
+    }
+}
+
+static lnt_status run_strips(lnt_kernel *k, void *arg, int64_t item, int64_t end, unsigned thread)
+{
+    const strips_job *j = arg;
+    const int64_t N = j->m->p.N;
+    (void)k, (void)thread;
+    while (item < end) {
+        const int64_t product = item / j->strips, first = item % j->strips;
+        const int64_t strips = lnt_least(lnt_least(j->strips - first, end - item), STRIP_MAX / STRIP_MIN);
+        run_strip(j, product, first * STRIP_MIN, lnt_least(strips * STRIP_MIN, N - first * STRIP_MIN));
+        item += strips;
+    }
+    return LNT_OK;
+}
+
+static lnt_status run_few_rows(lnt_kernel *k, const lnt_step *s)
+{
+    const lnt_matmul *m = s->params;
+    strips_job job = {.m = m,
+                      .a = lnt_in(k, s, 0),
+                      .b = lnt_in(k, s, 1),
+                      .addend = m->has_c ? lnt_in(k, s, 2) : NULL,
+                      .c = lnt_out(k, s, 0),
+                      .strips = (m->p.N + STRIP_MIN - 1) / STRIP_MIN};
+    const int64_t work = lnt_dim_mul(m->p.M * m->p.K, lnt_least(m->p.N, STRIP_MIN));
+    return lnt_parallel(k, m->batch * job.strips, lnt_grain(work), run_strips, &job);
+}
+
+/* Not where tiles read B in place from a cache. */
+static bool has_few_rows(const lnt_site *site, const lnt_matmul *m)
+{
+    const lnt_matrices *p = &m->p;
+    const bool near = p->N % LNT_PANEL == 0 && lnt_dim_mul(p->K, p->N) <= NEAR_FLOATS;
+    return p->M <= FEW_ROWS && (p->M == 1 || !p->trans_a) && (!near || p->trans_b) && !site->in[1]->packed &&
+           !site->half && !site->node->program;
+}
+
 /* Chooses where B is read from; *bytes grows by the scratch memory for it. */
 static lnt_status bind_b(lnt_site *site, lnt_matmul *m, size_t *bytes)
 {
@@ -346,6 +435,12 @@ static lnt_status bind_product(lnt_site *site)
     size_t bytes = 0;
     lnt_matmul *m;
     LNT_TRY(lnt_matmul_begin(site, &m));
+    if (has_few_rows(site, m)) {
+        lnt_matmul_scale_offsets(m, (size_t)(m->p.K * m->p.N));
+        m->row = site->kernels->row;
+        site->step->run = run_few_rows;
+        return LNT_OK;
+    }
     bind_turn(site, m, &bytes);
     bind_c(site, m, &bytes);
     LNT_TRY(bind_b(site, m, &bytes));

@@ -5,6 +5,7 @@
 #include "ops/copy.h"
 #include "ops/gemm/gemm_driver.h"
 #include "ops/gemm/gemm_store.h"
+#include "ops/rows/row.h"
 
 /* The product as three matrices per batch entry. Extents may be unknown (negative) in shape rules. */
 typedef struct lnt_matrices {
@@ -28,7 +29,8 @@ typedef struct lnt_matmul {
     lnt_packed packed;                                      /* of B, where it is packed at run time */
     size_t scratch_b, scratch_a, scratch_c, scratch_gather; /* offsets into scratch memory */
     lnt_store store;
-    lnt_copy transpose; /* of A, where it is transposed */
+    lnt_copy transpose;         /* of A, where it is transposed */
+    const lnt_row_kernels *row; /* of a few rows times a B that is not packed */
     lnt_gemm_plan plan;
 } lnt_matmul;
 

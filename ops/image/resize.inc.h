@@ -12,7 +12,7 @@ typedef struct NAME(sum) {
 static void NAME(add)(const resize *p, NAME(sum) * s, const R *x, R weight)
 {
     if (s->begun) {
-        ROW(p)->add_scaled(s->to, x, weight, s->n);
+        ROW(p)->add_scaled(s->to, x, 0, &weight, 1, s->n);
     } else if (s->first) {
         ROW(p)->blend(s->first, s->weight, x, weight, s->to, s->n);
         s->begun = true;

@@ -42,7 +42,8 @@
     void (*multiply)(R * acc, const R *x, int64_t n);                                                        \
     void (*max_to)(R * acc, const R *x, int64_t n);                                                          \
     void (*min_to)(R * acc, const R *x, int64_t n);                                                          \
-    void (*add_scaled)(R * acc, const R *x, R factor, int64_t n);           /* acc += factor * x */          \
+    /* acc[i] += factor[r] * x[r * step + i], r < rows, one after the other */                               \
+    void (*add_scaled)(R * acc, const R *x, int64_t step, const R *factor, int64_t rows, int64_t n);         \
     void (*blend)(const R *a, R of_a, const R *b, R of_b, R *y, int64_t n); /* y = of_a * a + of_b * b */    \
     /* y = e ** (x - minus), acc += y, where x <= minus; y may be NULL */                                    \
     void (*exp_minus)(R * acc, const R *x, const R *minus, R *y, int64_t n);                                 \

@@ -293,10 +293,28 @@ ACROSS(multiply, (a * v))
 ACROSS(max_to, v_max_or_nan(a, v))
 ACROSS(min_to, v_min_or_nan(a, v))
 
-static void add_scaled(float *acc, const float *x, float factor, int64_t n)
+static void add_scaled(float *acc, const float *x, int64_t step, const float *factor, int64_t rows, int64_t n)
 {
-    const vf f = v_splat(factor);
-    FOR_VECTORS(store(acc + i, v_fma(load(x + i, left), f, load(acc + i, left)), left););
+    int64_t i = 0;
+    for (; i + 4 * VL <= n; i += 4 * VL) {
+        const float *from = x + i;
+        vf sum[4];
+        v_load_each(sum, acc + i, 4);
+        for (int64_t r = 0; r < rows; r++, from += step) {
+            const vf f = v_splat(factor[r]);
+            UNROLL_FOR(4, int j = 0; j < 4; j++)
+                sum[j] = v_fma(v_load(from + j * VL), f, sum[j]);
+        }
+        UNROLL_FOR(4, int j = 0; j < 4; j++)
+            v_store(acc + i + j * VL, sum[j]);
+    }
+    for (; i < n; i += VL) {
+        const unsigned left = n - i < VL ? (unsigned)(n - i) : VL;
+        vf sum = load(acc + i, left);
+        for (int64_t r = 0; r < rows; r++)
+            sum = v_fma(load(x + r * step + i, left), v_splat(factor[r]), sum);
+        store(acc + i, sum, left);
+    }
 }
 
 static void blend(const float *a, float of_a, const float *b, float of_b, float *y, int64_t n)

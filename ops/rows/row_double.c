@@ -123,10 +123,12 @@ static void shift_scale_each(const double *x, double *y, int64_t n, const double
         y[i] = (x[i] - minus[i]) * factor[i] + plus[i];
 }
 
-static void add_scaled(double *acc, const double *x, double factor, int64_t n)
+static void add_scaled(double *acc, const double *x, int64_t step, const double *factor, int64_t rows,
+                       int64_t n)
 {
-    for (int64_t i = 0; i < n; i++)
-        acc[i] += factor * x[i];
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t i = 0; i < n; i++)
+            acc[i] += factor[r] * x[r * step + i];
 }
 
 static void blend(const double *a, double of_a, const double *b, double of_b, double *y, int64_t n)
