@@ -4,9 +4,11 @@
 #include "convert/record_golden.h"
 #include "convert/emit/own_model.h"
 #include "convert/emit/padding.h"
+#include "convert/graph/edit.h"
 #include "convert/import/import.h"
 #include "convert/passes/passes.h"
 #include "formats/lnt_file.h"
+#include "ops/nbits/nbits_kernels.h"
 #include "runtime/resources.h"
 
 #include <string.h>
@@ -29,14 +31,16 @@ static lnt_status bound_symbols(lnt_graph *g, const lnt_convert_options *options
     return LNT_OK;
 }
 
-static bool rounds_to_int8(const lnt_op *op)
+static bool rounds_to_int8(const lnt_gnode *n)
 {
     static const unsigned rounding[] = {
         LNT_ID_QuantizeLinear, LNT_ID_DynamicQuantizeLinear, LNT_ID_DynamicQuantizeMatMul,
         LNT_ID_DynamicMatMul,  LNT_ID_DynamicConv,           LNT_ID_DynamicLSTM,
         LNT_ID_DynamicGRU};
+    if (lnt_is(n, MatMulNBits))
+        return lnt_gnode_int(n, "accuracy_level", 0) == LNT_NBITS_INT8;
     for (size_t k = 0; k < sizeof rounding / sizeof rounding[0]; k++)
-        if (op->id == rounding[k])
+        if (n->op->id == rounding[k])
             return true;
     return false;
 }

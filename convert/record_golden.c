@@ -265,9 +265,9 @@ static lnt_status run_reference(const lnt_golden_model *r, size_t budget, lnt_go
 }
 
 /* Random operators draw by node number, which optimization moves: their models have no reference run. */
-static bool draws_random_numbers(const lnt_op *op)
+static bool draws_random_numbers(const lnt_gnode *n)
 {
-    return op->flags & LNT_OP_RANDOM;
+    return n->op->flags & LNT_OP_RANDOM;
 }
 
 static lnt_status make_reference(lnt_graph *g, const void *onnx, size_t onnx_size, const char *folder,

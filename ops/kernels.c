@@ -34,10 +34,21 @@ enum { HAS_PRODUCTS = LNT_HAS_MatMul || LNT_HAS_Gemm || LNT_HAS_FusedMatMul };
 #define TYPED_avx2 avx2
 #define TYPED_avx512 avx2
 
+#define NIBBLES_scalar PLAIN_scalar
+#define NIBBLES_neon neon
+#define NIBBLES_dotprod dotprod
+#define NIBBLES_i8mm dotprod
+#define NIBBLES_avx2 avx2
+#define NIBBLES_avxvnni avx2
+#define NIBBLES_avx512vnni avx2
+#define NIBBLES_amx avx2
+
 /* own: the suffix of the tables that the level has twice. */
-#define TABLES(own, floats, halves, bytes) TABLES_OF(own, floats, PLAIN_##floats, TYPED_##floats, halves, bytes)
-#define TABLES_OF(own, floats, plain, typed, halves, bytes) TABLES_FROM(own, floats, plain, typed, halves, bytes)
-#define TABLES_FROM(own, floats, plain, loops, halves, bytes)                                                \
+#define TABLES(own, floats, halves, bytes)                                                                   \
+    TABLES_OF(own, floats, PLAIN_##floats, TYPED_##floats, NIBBLES_##bytes, halves, bytes)
+#define TABLES_OF(own, floats, plain, typed, nibbles, halves, bytes)                                         \
+    TABLES_FROM(own, floats, plain, typed, nibbles, halves, bytes)
+#define TABLES_FROM(own, floats, plain, loops, nibbles, halves, bytes)                                       \
     {                                                                                                        \
         .gemm = &lnt_gemm_##own, .conv = &lnt_conv_##own, .rnn = &lnt_rnn_##floats,                          \
         .program = &lnt_program_##floats, .cells = &lnt_cells_##floats,                                      \
@@ -47,6 +58,7 @@ enum { HAS_PRODUCTS = LNT_HAS_MatMul || LNT_HAS_Gemm || LNT_HAS_FusedMatMul };
         .int8 = FLAGS & (INT8 | QUANTIZED) ? &lnt_int8_##floats : NULL, .pool = &lnt_pool_##floats,          \
         .qgemm = FLAGS & INT8 ? &lnt_qgemm_##bytes : NULL,                                                   \
         .nbits = LNT_HAS_MatMulNBits ? &lnt_nbits_##plain : NULL,                                            \
+        .nibble = LNT_HAS_MatMulNBits ? &lnt_nibble_##nibbles : NULL,                                        \
         .attend = LNT_HAS_Attention ? &lnt_attend_##floats : NULL,                                           \
         .random = FLAGS & RANDOM ? &lnt_random_##loops : NULL,                                               \
     }

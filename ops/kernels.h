@@ -26,6 +26,7 @@ struct lnt_kernels {
     const struct lnt_int8_kernels *int8;     /* ops/rows/int8_rows.h: quantization of rows */
     const struct lnt_qgemm_kernels *qgemm;   /* ops/quant/qgemm.h: int8 products */
     const struct lnt_nbits_kernels *nbits;   /* ops/nbits/nbits_kernels.h: weights of few bits */
+    const struct lnt_nibble_kernels *nibble; /* ops/nbits/nibble_kernels.h: of 4 bits times int8 */
     const struct lnt_attend_kernels *attend; /* ops/attention/attend.h: attention */
     const struct lnt_random_kernels *random; /* ops/data/random_kernels.h: random floats */
 };
@@ -49,6 +50,7 @@ struct lnt_kernels {
     extern const struct lnt_qgemm_kernels lnt_qgemm_##int8;
 #include "base/levels.h"
 #undef LEVEL
+extern const struct lnt_nibble_kernels lnt_nibble_scalar, lnt_nibble_avx2, lnt_nibble_neon, lnt_nibble_dotprod;
 #if defined(__aarch64__)
 extern const struct lnt_gemm_kernels lnt_gemm_neon_in_order; /* for cores that run in order */
 extern const struct lnt_conv_kernels lnt_conv_neon_in_order;

@@ -72,9 +72,9 @@ lnt_status lnt_seeded_input(const lnt_graph *g, const lnt_model *m, uint32_t i, 
     return LNT_OK;
 }
 
-static bool may_never_end(const lnt_op *op)
+static bool may_never_end(const lnt_gnode *n)
 {
-    return op->id == LNT_ID_Loop;
+    return n->op->id == LNT_ID_Loop;
 }
 
 uint64_t lnt_trial_deadline(const lnt_graph *g)

@@ -243,11 +243,11 @@ void lnt_gnode_view(const lnt_gnode *n, lnt_node *view)
                        .evaluate_early = n->evaluate_early};
 }
 
-bool lnt_graph_any(const lnt_graph *g, bool (*is)(const lnt_op *op))
+bool lnt_graph_any(const lnt_graph *g, bool (*is)(const lnt_gnode *n))
 {
     for (size_t s = 0; s < g->n_subs; s++)
         for (size_t i = 0; i < g->sub[s].n_nodes; i++)
-            if (is(g->sub[s].node[i]->op))
+            if (is(g->sub[s].node[i]))
                 return true;
     return false;
 }

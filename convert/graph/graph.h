@@ -155,8 +155,8 @@ lnt_status lnt_graph_put_before(lnt_graph *g, lnt_gnode *n, lnt_gnode *before);
 void lnt_graph_let_in(lnt_graph *g, uint32_t sub);
 /* The same for all subgraphs; drops dead nodes. */
 void lnt_graph_sweep(lnt_graph *g);
-/* Is there a node with such an operator? */
-bool lnt_graph_any(const lnt_graph *g, bool (*is)(const lnt_op *op));
+/* Is there such a node? */
+bool lnt_graph_any(const lnt_graph *g, bool (*is)(const lnt_gnode *n));
 /* Works out types and extents of every value anew from inputs and constants (some stay unknown). */
 lnt_status lnt_graph_infer(lnt_graph *g);
 /* The same for the outputs of one node, its subgraphs included. */

@@ -7,6 +7,7 @@
 #include "base/checked.h"
 #include "convert/graph/edit.h"
 #include "convert/quantize/quantize_blocks.h"
+#include "ops/nbits/nbits_kernels.h"
 #include "ops/quant/qconv.h"
 
 #include <string.h>
@@ -103,7 +104,7 @@ static lnt_status find_matmul(finder *f, lnt_gnode *n)
 /* The attributes of MatMulNBits, and what its operands take. */
 static lnt_status describe_blocks(finder *f, const made *m, int64_t K, int64_t N)
 {
-    enum { BITS = 4, INT8_ACTIVATIONS = 4 };
+    enum { BITS = 4 };
     lnt_graph *g = f->e.g;
     lnt_qlayer *l = &f->layers.layer[f->layers.n - 1];
     lnt_gnode *q = &l->quantized;
@@ -116,7 +117,7 @@ static lnt_status describe_blocks(finder *f, const made *m, int64_t K, int64_t N
     const lnt_gvalue *scales = &g->value[m->scale];
     l->measured.after = g->value[m->weights].bytes + scales->bytes / (scales->stored_as ? 2 : 1) +
                         (m->zeros == LNT_NONE ? 0 : g->value[m->zeros].bytes);
-    return lnt_gnode_set_int(g, q, "accuracy_level", INT8_ACTIVATIONS);
+    return lnt_gnode_set_int(g, q, "accuracy_level", LNT_NBITS_INT8);
 }
 
 static lnt_status find_blocks(finder *f, lnt_gnode *n)

@@ -2,11 +2,13 @@
  *
  * All widths and blocks, some blocks that leave a group of words half filled, with and without zero points. A number
  * less its zero is exact, so unpacked it is off by one rounding; a sum by (terms + 8) * 2^-24 of its terms'
- * magnitudes. */
+ * magnitudes. Of products with int8 (nibble_kernels.h) sums over a group are exact: off by 4 * 2^-24 of magnitudes for
+ * each group. */
 #include "ops/check/check.h"
 
 #include "base/memory.h"
 #include "ops/nbits/nbits_kernels.h"
+#include "ops/nbits/nibble_kernels.h"
 
 #include <math.h>
 #include <string.h>
@@ -21,7 +23,7 @@ typedef struct bench {
     unsigned bits, form;
     bool has_zeros;
     lnt_nbits_column column;
-    float scales[BLOCKS], zeros[BLOCKS], a[LNT_NBITS_ROWS][PITCH], unpacked[PITCH];
+    float scales[BLOCKS], zeros[BLOCKS], a[PITCH], unpacked[PITCH];
     _Alignas(LNT_ALIGN) uint8_t weights[NUMBERS];
 } bench;
 
@@ -47,9 +49,8 @@ static void make_case(bench *t)
         t->scales[i] = lnt_check_float(&t->random);
         t->zeros[i] = (float)below(t, 1u << t->bits);
     }
-    for (unsigned r = 0; r < LNT_NBITS_ROWS; r++)
-        for (unsigned i = 0; i < PITCH; i++)
-            t->a[r][i] = lnt_check_float(&t->random);
+    for (unsigned i = 0; i < PITCH; i++)
+        t->a[i] = lnt_check_float(&t->random);
 }
 
 /* What stands at place i of the kernels' order: number k of the column, or 0 behind its end. */
@@ -75,34 +76,168 @@ static void judge(bench *t, const char *what, int64_t i, float got, double want,
                    (long long)i, (double)got, want, (unsigned long long)t->seed);
 }
 
+static void check_dot(bench *t, int64_t pitch)
+{
+    double want = 0, magnitudes = 0;
+    if (!t->kernels->dot[t->form])
+        return;
+    for (int64_t i = 0; i < pitch; i++) {
+        want += weight_at(t, i) * (double)t->a[i];
+        magnitudes += fabs(weight_at(t, i) * (double)t->a[i]);
+    }
+    judge(t, "dot", 0, t->kernels->dot[t->form](&t->column, t->a), want,
+          ((double)pitch + 8) * 0x1p-24 * magnitudes);
+}
+
 static void check_case(bench *t)
 {
     const int64_t group = t->kernels->lanes * (32 / t->bits),
                   numbers = t->column.blocks << t->column.block_log2;
     const int64_t pitch = (numbers + group - 1) / group * group;
-    const unsigned rows = 1 + below(t, LNT_NBITS_ROWS);
-    float sums[LNT_NBITS_ROWS];
-    for (unsigned r = 0; r < rows; r++) /* behind the column's end A is 0 */
-        for (int64_t i = 0; i < pitch; i++)
-            if (weight_at(t, i) == 0)
-                t->a[r][i] = 0;
+    for (int64_t i = 0; i < pitch; i++) /* behind the column's end A is 0 */
+        if (weight_at(t, i) == 0)
+            t->a[i] = 0;
     t->unpacked[pitch] = 12345.5f;
     t->kernels->unpack[t->form](&t->column, t->unpacked);
-    t->kernels->dot[t->form](&t->column, t->a[0], PITCH, rows, sums);
     for (int64_t i = 0; i < pitch; i++)
         if (weight_at(t, i) != 0)
             judge(t, "unpack", i, t->unpacked[i], weight_at(t, i), fabs(weight_at(t, i)) * 0x1p-23);
     if (t->unpacked[pitch] != 12345.5f)
         lnt_check_fail(t->report, "%s unpack: wrote behind its result, seed %llu", t->level,
                        (unsigned long long)t->seed);
-    for (unsigned r = 0; r < rows; r++) {
-        double want = 0, magnitudes = 0;
-        for (int64_t i = 0; i < pitch; i++) {
-            want += weight_at(t, i) * (double)t->a[r][i];
-            magnitudes += fabs(weight_at(t, i) * (double)t->a[r][i]);
-        }
-        judge(t, "dot", r, sums[r], want, ((double)pitch + 8) * 0x1p-24 * magnitudes);
+    check_dot(t, pitch);
+}
+
+/* ---- int8 ---- */
+
+enum { SIDE_MOST = 9, GROUPS_MOST = NUMBERS / LNT_NIBBLE_GROUP };
+
+typedef struct nibble_bench {
+    lnt_check_report *report;
+    const char *level;
+    uint64_t seed, random;
+    int64_t K;
+    int64_t M, N;
+    lnt_nibble_job job;
+    float a[SIDE_MOST][NUMBERS], scales[SIDE_MOST * GROUPS_MOST], bias[SIDE_MOST],
+        y[SIDE_MOST * SIDE_MOST + 1];
+    uint8_t weights[SIDE_MOST * NUMBERS / 2], zeros[SIDE_MOST * GROUPS_MOST];
+    float room[LNT_NIBBLE_COLUMNS * 2 * (GROUPS_MOST + 16)];
+    _Alignas(LNT_ALIGN) char rows[SIDE_MOST * (GROUPS_MOST + 16) * LNT_NIBBLE_GROUP_BYTES];
+} nibble_bench;
+
+static unsigned any_below(nibble_bench *t, unsigned n)
+{
+    return (unsigned)((lnt_check_random(&t->random) >> 33) % n);
+}
+
+static void fill_nibbles(nibble_bench *t)
+{
+    for (unsigned i = 0; i < sizeof t->weights; i++)
+        t->weights[i] = (uint8_t)any_below(t, 256);
+    for (unsigned i = 0; i < SIDE_MOST * GROUPS_MOST; i++) {
+        t->scales[i] = lnt_check_float(&t->random);
+        t->zeros[i] = (uint8_t)any_below(t, 256);
     }
+    for (unsigned m = 0; m < SIDE_MOST; m++)
+        for (unsigned k = 0; k < NUMBERS; k++)
+            t->a[m][k] = any_below(t, 50) ? lnt_check_float(&t->random) : 0;
+    if (any_below(t, 20) == 0)
+        t->a[0][any_below(t, (unsigned)t->K)] = any_below(t, 2) ? NAN : INFINITY;
+}
+
+static void make_nibbles(nibble_bench *t, const lnt_nibble_kernels *kernels)
+{
+    const unsigned log2 = LNT_NIBBLE_GROUP_LOG2 + any_below(t, 4);
+    const int64_t chunk = kernels->lanes * LNT_NIBBLE_GROUP;
+    t->K = 1 + any_below(t, NUMBERS);
+    t->M = 1 + any_below(t, SIDE_MOST);
+    t->N = 1 + any_below(t, SIDE_MOST);
+    t->job = (lnt_nibble_job){.w = {.weights = t->weights,
+                                    .scales = t->scales,
+                                    .zeros = any_below(t, 2) ? t->zeros : NULL,
+                                    .blocks = (t->K + (1 << log2) - 1) >> log2,
+                                    .block_log2 = log2},
+                              .rows = t->rows,
+                              .chunks = (t->K + chunk - 1) / chunk};
+    fill_nibbles(t);
+}
+
+static unsigned nibble(const uint8_t *bytes, int64_t i)
+{
+    return bytes[i / 2] >> (i % 2 * 4) & 15;
+}
+
+/* What 127 stands for in the group of a that k is in; NaN where not all are finite. */
+static float group_largest(const float *a, int64_t K, int64_t k)
+{
+    const int64_t begin = k / LNT_NIBBLE_GROUP * LNT_NIBBLE_GROUP;
+    float largest = 0;
+    for (int64_t i = begin; i < begin + LNT_NIBBLE_GROUP && i < K; i++)
+        largest = isfinite(a[i]) && !isnan(largest) ? fmaxf(largest, fabsf(a[i])) : NAN;
+    return largest;
+}
+
+static void check_nibble_sum(nibble_bench *t, int64_t m, int64_t n, float got)
+{
+    const lnt_nibbles *w = &t->job.w;
+    const double groups = (double)t->K / LNT_NIBBLE_GROUP + 4;
+    double want = 0, magnitudes = 0;
+    for (int64_t k = 0; k < t->K; k++) {
+        const int64_t block = k >> w->block_log2;
+        const unsigned number = nibble(w->weights, ((n * w->blocks) << w->block_log2) + k),
+                       zero = w->zeros ? nibble(w->zeros + n * ((w->blocks + 1) / 2), block) : 8;
+        const float largest = group_largest(t->a[m], t->K, k);
+        const double q = (double)rintf(t->a[m][k] * (largest > 0 ? 127 / largest : 0));
+        const double scale = (double)largest / 127 * (double)w->scales[n * w->blocks + block];
+        want += isnan(largest) ? NAN : scale * q * ((double)number - zero);
+        magnitudes += isnan(largest) ? 0 : fabs(scale * q) * (number + zero);
+    }
+    if (isnan(want) ? isnan(got)
+                    : lnt_check_within(t->report, fabs((double)got - want), groups * 0x1p-22 * magnitudes))
+        return;
+    lnt_check_fail(
+        t->report,
+        "%s int8 by 4 bits: K %lld, block %d, row %lld, column %lld is %.9g, expected %.9g, seed %llu",
+        t->level, (long long)t->K, 1 << w->block_log2, (long long)m, (long long)n, (double)got, want,
+        (unsigned long long)t->seed);
+}
+
+static void check_nibbles(nibble_bench *t, const lnt_nibble_kernels *kernels)
+{
+    const lnt_nibble_job *j = &t->job;
+    const int64_t pitch = j->chunks * kernels->lanes * LNT_NIBBLE_GROUP_BYTES;
+    for (int64_t m = 0; m < t->M; m++)
+        kernels->quantize(t->a[m], t->K, j->chunks, t->rows + m * pitch);
+    for (int64_t n = 0; n < t->N; n += LNT_NIBBLE_COLUMNS) {
+        const unsigned columns = (unsigned)(t->N - n < LNT_NIBBLE_COLUMNS ? t->N - n : LNT_NIBBLE_COLUMNS);
+        lnt_nibble_block b;
+        float sums[LNT_NIBBLE_ROWS][LNT_NIBBLE_COLUMNS];
+        kernels->prepare(j, n, columns, t->room, &b);
+        for (int64_t m = 0, rows; m < t->M; m += rows) {
+            rows = t->M - m < kernels->rows ? 1 : kernels->rows;
+            kernels->tile(j, &b, m, (unsigned)rows, sums);
+            for (unsigned i = 0; i < rows * columns; i++)
+                check_nibble_sum(t, m + i / columns, n + i % columns, sums[i / columns][i % columns]);
+        }
+    }
+}
+
+static lnt_status check_all_nibbles(lnt_level level, uint64_t seed, lnt_check_report *r)
+{
+    nibble_bench *t = lnt_alloc_zero(&lnt_malloc_allocator, 1, sizeof *t, NULL);
+    if (!t)
+        return LNT_E_MEMORY;
+    t->report = r;
+    t->level = lnt_level_text(level);
+    for (unsigned i = 0; i < CASES; i++) {
+        t->seed = seed + i;
+        t->random = 0x9e3779b97f4a7c15u * (seed + i + 1);
+        make_nibbles(t, lnt_kernels_of(level)->nibble);
+        check_nibbles(t, lnt_kernels_of(level)->nibble);
+    }
+    lnt_free(&lnt_malloc_allocator, t);
+    return LNT_OK;
 }
 
 lnt_status lnt_check_nbits(lnt_level level, uint64_t seed, lnt_check_report *r)
@@ -124,5 +259,6 @@ lnt_status lnt_check_nbits(lnt_level level, uint64_t seed, lnt_check_report *r)
         check_case(t);
     }
     lnt_free(&lnt_malloc_allocator, t);
+    LNT_TRY(check_all_nibbles(level, seed, r));
     return r->failures > before ? LNT_E_INTERNAL : LNT_OK;
 }

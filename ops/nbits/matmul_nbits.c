@@ -1,15 +1,17 @@
 /* matmul_nbits.c — com.microsoft's MatMulNBits: a product with weights of 2, 4 or 8 bits in blocks along K, each with
  * a scale and a zero point.
  *
- * A few rows meet a column of weights while it is taken apart; for more of them some columns at a time are brought to
- * float, and the product's tiles multiply these. Both want A in the kernels' order (nbits_kernels.h). Weights whose
- * blocks are permuted (g_idx), or are no power of two, are taken apart one by one. */
+ * Weights of 4 bits whose node allows A to be int8 (accuracy_level 4) are multiplied as integers (nibble_kernels.h).
+ * Others become floats: a row meets a column while it is taken apart; for more of them some columns at a time are
+ * brought to float, and the product's tiles multiply these. Both want A in the kernels' order (nbits_kernels.h).
+ * Weights whose blocks are permuted (g_idx), or are no power of two, are taken apart one by one. */
 #include "ops/op.h"
 
 #include "base/checked.h"
 #include "ops/element.h"
 #include "ops/gemm/gemm.h"
 #include "ops/nbits/nbits_kernels.h"
+#include "ops/nbits/nibble_kernels.h"
 #include "ops/product.h"
 #include "ops/rows/row.h"
 #include "ops/widen.h"
@@ -24,6 +26,8 @@ typedef struct nbits {
     const lnt_row_kernels *row;
     const lnt_gemm_kernels *gemm;
     const lnt_nbits_kernels *kernels; /* NULL: weights are taken apart one by one */
+    const lnt_nibble_kernels *nibble; /* of int8; or NULL */
+    int64_t chunks;                   /* of a row, with these */
     unsigned form, block_log2;
     int64_t M, K, N, block, blocks, bits;
     int64_t column_bytes, zero_bytes; /* of one column: weights, packed zero points */
@@ -117,6 +121,12 @@ static lnt_nbits_column column_of(const nbits_job *j, int64_t n, float *zeros)
     return c;
 }
 
+/* Is A a row that meets columns while they are taken apart? */
+static bool is_row(const nbits *p)
+{
+    return p->M <= 1 && p->kernels->dot[p->form];
+}
+
 static float *zeros_of(const nbits_job *j, unsigned thread)
 {
     return (float *)(j->scratch + j->p->ordered_bytes + thread * j->p->thread_bytes);
@@ -129,10 +139,7 @@ static lnt_status dot_columns(lnt_kernel *k, void *arg, int64_t begin, int64_t e
     (void)k;
     for (int64_t n = begin; n < end; n++) {
         const lnt_nbits_column c = column_of(j, n, zeros_of(j, thread));
-        float sums[LNT_NBITS_ROWS];
-        p->kernels->dot[p->form](&c, (const float *)j->scratch, p->pitch, (unsigned)p->M, sums);
-        for (int64_t m = 0; m < p->M; m++)
-            j->y[m * p->N + n] = sums[m] + (j->bias ? j->bias[n] : 0);
+        j->y[n] = p->kernels->dot[p->form](&c, (const float *)j->scratch) + (j->bias ? j->bias[n] : 0);
     }
     return LNT_OK;
 }
@@ -183,11 +190,65 @@ static lnt_status unpack_columns(lnt_kernel *k, void *arg, int64_t begin, int64_
     return LNT_OK;
 }
 
+/* ---- of int8 ---- */
+
+static lnt_status quantize_rows(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+{
+    const nbits_job *j = arg;
+    const nbits *p = j->p;
+    (void)k, (void)thread;
+    for (int64_t m = begin; m < end; m++)
+        p->nibble->quantize(j->a + m * p->K, p->K, p->chunks, j->scratch + m * p->pitch);
+    return LNT_OK;
+}
+
+/* Columns [n, n + columns) of all rows. */
+static void multiply_block(const nbits_job *j, const lnt_nibble_job *job, int64_t n, unsigned columns,
+                           float *room)
+{
+    const nbits *p = j->p;
+    lnt_nibble_block b;
+    float sums[LNT_NIBBLE_ROWS][LNT_NIBBLE_COLUMNS];
+    p->nibble->prepare(job, n, columns, room, &b);
+    for (int64_t m = 0, rows; m < p->M; m += rows) {
+        rows = p->M - m < p->nibble->rows ? 1 : p->nibble->rows;
+        p->nibble->tile(job, &b, m, (unsigned)rows, sums);
+        for (int64_t i = 0; i < rows; i++)
+            for (unsigned c = 0; c < columns; c++)
+                j->y[(m + i) * p->N + n + c] = sums[i][c] + (j->bias ? j->bias[n + c] : 0);
+    }
+}
+
+static lnt_status multiply_nibbles(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+{
+    const nbits_job *j = arg;
+    const nbits *p = j->p;
+    const lnt_nibble_job job = {.w = {j->weights, j->scales, j->packed_zeros, p->blocks, p->block_log2},
+                                .rows = j->scratch,
+                                .chunks = p->chunks};
+    (void)k;
+    for (int64_t i = begin; i < end; i++) {
+        const int64_t n = i * LNT_NIBBLE_COLUMNS;
+        multiply_block(j, &job, n, (unsigned)lnt_least(LNT_NIBBLE_COLUMNS, p->N - n), zeros_of(j, thread));
+    }
+    return LNT_OK;
+}
+
+static lnt_status run_nibbles(lnt_kernel *k, nbits_job *j)
+{
+    const nbits *p = j->p;
+    LNT_TRY(lnt_parallel(k, p->M, 1 + 8192 / p->pitch, quantize_rows, j));
+    return lnt_parallel(k, (p->N + LNT_NIBBLE_COLUMNS - 1) / LNT_NIBBLE_COLUMNS,
+                        1 + 32768 / (p->pitch * p->M), multiply_nibbles, j);
+}
+
+/* ---- the operator ---- */
+
 static lnt_status run_in_order(lnt_kernel *k, nbits_job *j)
 {
     const nbits *p = j->p;
     LNT_TRY(lnt_parallel(k, p->M, 1 + 16384 / p->pitch, order_rows, j));
-    if (p->M <= LNT_NBITS_ROWS)
+    if (is_row(p))
         return lnt_parallel(k, p->N, 1 + 32768 / p->pitch, dot_columns, j);
     return lnt_parallel(k, (p->N + UNPACKED - 1) / UNPACKED, 1, unpack_columns, j);
 }
@@ -209,6 +270,8 @@ static lnt_status run_nbits(lnt_kernel *k, const lnt_step *s)
     for (int64_t i = 0; job.groups && i < p->K; i++)
         LNT_REQUIRE(job.groups[i] >= 0 && job.groups[i] < p->blocks, k->err, LNT_E_VALUE,
                     "g_idx holds %d, of %lld blocks", (int)job.groups[i], (long long)p->blocks);
+    if (p->nibble && p->M > 0)
+        return run_nibbles(k, &job);
     if (p->kernels && p->M > 0)
         return run_in_order(k, &job);
     return lnt_parallel(k, p->N, 1 + 16384 / (p->K * (p->M + 1) + 1), multiply_columns, &job);
@@ -263,6 +326,46 @@ static bool has_order(const lnt_site *site, const nbits *p, int64_t per_word)
            p->block / 2 < p->K;
 }
 
+/* May and can they be multiplied as integers? */
+static bool takes_int8(const lnt_site *site, const nbits *p)
+{
+    return lnt_attr_i(site->node, "accuracy_level", 0) == LNT_NBITS_INT8 && p->bits == 4 &&
+           p->block >= LNT_NIBBLE_GROUP && (p->packed_zeros || !lnt_input(site, ZEROS)) &&
+           has_order(site, p, LNT_NIBBLE_GROUP);
+}
+
+static lnt_status no_room(const lnt_site *site)
+{
+    return LNT_SITE_FAIL(site, LNT_E_LIMIT, "the rows of A need more memory than there can be");
+}
+
+/* Scratch memory: `rows` bytes of A, then floats for each thread. */
+static lnt_status bind_room(lnt_site *site, nbits *p, size_t rows, int64_t floats)
+{
+    size_t total = rows, at;
+    p->ordered_bytes = rows;
+    if (!lnt_reserve(&total, lnt_dim_mul(floats, site->threads), sizeof(float), &at))
+        return no_room(site);
+    p->thread_bytes = (total - rows) / site->threads;
+    lnt_bind_scratch(site, total);
+    return LNT_OK;
+}
+
+static lnt_status plan_nibbles(lnt_site *site, nbits *p)
+{
+    size_t total = 0, at;
+    p->nibble = site->kernels->nibble;
+    const int64_t chunk = p->nibble->lanes * LNT_NIBBLE_GROUP;
+    p->block_log2 = (unsigned)__builtin_ctzll((unsigned long long)p->block);
+    p->chunks = (p->K + chunk - 1) / chunk;
+    p->pitch = p->chunks * p->nibble->lanes * LNT_NIBBLE_GROUP_BYTES;
+    const int64_t each =
+        lnt_round_up(2 * LNT_NIBBLE_COLUMNS * (size_t)(p->chunks * p->nibble->lanes), LNT_PANEL);
+    if (!lnt_reserve(&total, lnt_dim_mul(p->M, p->pitch), 1, &at))
+        return no_room(site);
+    return bind_room(site, p, total, each);
+}
+
 /* Chooses the kernels, and asks for the scratch memory they need. */
 static lnt_status plan_order(lnt_site *site, nbits *p)
 {
@@ -277,18 +380,11 @@ static lnt_status plan_order(lnt_site *site, nbits *p)
             p->block_log2++;
         p->pitch = (p->blocks * p->block + group - 1) / group * group;
         ordered = lnt_dim_mul(p->M, p->pitch);
-        each = (int64_t)lnt_round_up((size_t)p->blocks, LNT_PANEL) +
-               (p->M > LNT_NBITS_ROWS ? UNPACKED : 0) * p->pitch;
+        each = (int64_t)lnt_round_up((size_t)p->blocks, LNT_PANEL) + (is_row(p) ? 0 : UNPACKED) * p->pitch;
     }
-    if (lnt_reserve(&total, ordered, sizeof(float), &at)) {
-        p->ordered_bytes = total;
-        if (lnt_reserve(&total, lnt_dim_mul(each, site->threads), sizeof(float), &at)) {
-            p->thread_bytes = (total - p->ordered_bytes) / site->threads;
-            lnt_bind_scratch(site, total);
-            return LNT_OK;
-        }
-    }
-    return LNT_SITE_FAIL(site, LNT_E_LIMIT, "the rows of A need more memory than there can be");
+    if (!lnt_reserve(&total, ordered, sizeof(float), &at))
+        return no_room(site);
+    return bind_room(site, p, total, each);
 }
 
 lnt_status lnt_bind_nbits(lnt_site *site)
@@ -314,7 +410,7 @@ lnt_status lnt_bind_nbits(lnt_site *site)
     p->zero_bytes = (p->blocks * p->bits + 7) / 8;
     p->packed_zeros = zeros && zeros->dtype == LNT_UINT8;
     LNT_TRY(check_operands(site, p));
-    LNT_TRY(plan_order(site, p));
+    LNT_TRY(takes_int8(site, p) ? plan_nibbles(site, p) : plan_order(site, p));
     site->step->run = run_nbits;
     const uint32_t real = 1u << A | 1u << SCALES | 1u << BIAS | (p->packed_zeros ? 0 : 1u << ZEROS);
     return lnt_bind_widened(site, real, 1);

@@ -12,8 +12,8 @@
 #include <stdint.h>
 
 enum {
-    LNT_NBITS_ROWS = 4, /* most rows of A that meet a column while it is taken apart */
-    LNT_NBITS_FORMS = 3 /* of 2, 4 and 8 bits */
+    LNT_NBITS_FORMS = 3, /* of 2, 4 and 8 bits */
+    LNT_NBITS_INT8 = 4   /* accuracy_level that lets A be int8 */
 };
 
 /* A column of weights: (number - zero of its block) * scale of its block. */
@@ -27,9 +27,8 @@ typedef struct lnt_nbits_column {
 
 typedef struct lnt_nbits_kernels {
     unsigned lanes; /* words in a group */
-    /* sums[i] = row i of a, [rows][pitch], times the column. rows <= LNT_NBITS_ROWS; by form. */
-    void (*dot[LNT_NBITS_FORMS])(const lnt_nbits_column *c, const float *a, int64_t pitch, unsigned rows,
-                                 float *sums);
+    /* A row of A, [pitch], times the column while it is taken apart; by form, NULL of 2 bits. */
+    float (*dot[LNT_NBITS_FORMS])(const lnt_nbits_column *c, const float *a);
     /* The column as floats, in the order that A is brought into: [pitch]. */
     void (*unpack[LNT_NBITS_FORMS])(const lnt_nbits_column *c, float *to);
 } lnt_nbits_kernels;

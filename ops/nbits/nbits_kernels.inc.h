@@ -87,44 +87,27 @@ LNT_INLINE int64_t groups_of(const lnt_nbits_column *c, const unsigned bits)
     return ((c->blocks << c->block_log2) + size - 1) / size;
 }
 
-LNT_INLINE void dot_rows(const lnt_nbits_column *c, const float *a, int64_t pitch, const unsigned rows,
-                         const unsigned bits, const bool one_block, const bool centered, float *sums)
+LNT_INLINE float dot_groups(const lnt_nbits_column *c, const float *a, const unsigned bits,
+                            const bool one_block, const bool centered)
 {
     const vi lane_block = lane_blocks(c, bits, LNT_VL - 1);
     const int64_t groups = groups_of(c, bits);
-    vf total[LNT_NBITS_ROWS];
-    UNROLL_FOR(4, unsigned i = 0; i < rows; i++)
-        total[i] = v_splat(0);
+    vf total = v_splat(0);
     for (int64_t g = 0; g < groups; g++, a += LNT_VL * (32 / bits)) {
         const group x = load_group(c, g, lane_block, one_block, bits);
-        vf sum[LNT_NBITS_ROWS];
-        UNROLL_FOR(4, unsigned i = 0; i < rows; i++)
-            sum[i] = v_splat(0);
-        UNROLL_FOR(8, unsigned j = 0; j < 32 / bits; j++) {
-            const vf w = take(&x, j, bits, centered);
-            UNROLL_FOR(4, unsigned i = 0; i < rows; i++)
-                sum[i] = v_fma(v_load(a + i * pitch + j * LNT_VL), w, sum[i]);
-        }
-        UNROLL_FOR(4, unsigned i = 0; i < rows; i++)
-            total[i] = v_fma(sum[i], x.scale, total[i]);
+        vf sum = v_splat(0);
+        UNROLL_FOR(8, unsigned j = 0; j < 32 / bits; j++)
+            sum = v_fma(v_load(a + j * LNT_VL), take(&x, j, bits, centered), sum);
+        total = v_fma(sum, x.scale, total);
     }
-    UNROLL_FOR(4, unsigned i = 0; i < rows; i++)
-        sums[i] = v_sum(total[i]);
+    return v_sum(total);
 }
 
-LNT_INLINE void dot_of(const lnt_nbits_column *c, const float *a, int64_t pitch, unsigned rows,
-                       const unsigned bits, float *sums)
+LNT_INLINE float dot_of(const lnt_nbits_column *c, const float *a, const unsigned bits)
 {
     const bool one_block = (LNT_VL * (32 / bits)) >> c->block_log2 <= 1;
-    if (rows == LNT_NBITS_ROWS && one_block) {
-        dot_rows(c, a, pitch, LNT_NBITS_ROWS, bits, true, false, sums);
-        return;
-    }
-    for (unsigned i = 0; i < rows; i++)
-        if (LOOKS_UP(bits) && !c->zeros)
-            dot_rows(c, a + i * pitch, pitch, 1, bits, one_block, true, sums + i);
-        else
-            dot_rows(c, a + i * pitch, pitch, 1, bits, one_block, false, sums + i);
+    return LOOKS_UP(bits) && !c->zeros ? dot_groups(c, a, bits, one_block, true)
+                                       : dot_groups(c, a, bits, one_block, false);
 }
 
 LNT_INLINE void unpack_of(const lnt_nbits_column *c, float *to, const unsigned bits)
@@ -139,12 +122,17 @@ LNT_INLINE void unpack_of(const lnt_nbits_column *c, float *to, const unsigned b
     }
 }
 
+static float dot_4(const lnt_nbits_column *c, const float *a)
+{
+    return dot_of(c, a, 4);
+}
+
+static float dot_8(const lnt_nbits_column *c, const float *a)
+{
+    return dot_of(c, a, 8);
+}
+
 #define OF_BITS(bits)                                                                                        \
-    static void dot_##bits(const lnt_nbits_column *c, const float *a, int64_t pitch, unsigned rows,          \
-                           float *sums)                                                                      \
-    {                                                                                                        \
-        dot_of(c, a, pitch, rows, bits, sums);                                                               \
-    }                                                                                                        \
     static void unpack_##bits(const lnt_nbits_column *c, float *to)                                          \
     {                                                                                                        \
         unpack_of(c, to, bits);                                                                              \
@@ -154,4 +142,4 @@ OF_BITS(4)
 OF_BITS(8)
 
 const lnt_nbits_kernels LNT_SIMD_NAME(lnt_nbits) = {
-    .lanes = LNT_VL, .dot = {dot_2, dot_4, dot_8}, .unpack = {unpack_2, unpack_4, unpack_8}};
+    .lanes = LNT_VL, .dot = {NULL, dot_4, dot_8}, .unpack = {unpack_2, unpack_4, unpack_8}};

@@ -433,8 +433,11 @@ def products(g):
             for zeros in (False, True):
                 nbits(g, m, k, n, block, 4, zeros)
             nbits(g, m, k, n, block, 8, False)
-    for level in (1, 4):
-        nbits(g, 1, 1024, 1024, 32, 4, False, accuracy_level=level)
+    nbits(g, 1, 1024, 1024, 32, 4, False, accuracy_level=1)
+    for m, k, n, block, zeros in ((1, 1024, 1024, 32, False), (1, 4096, 4096, 32, False), (1, 4096, 4096, 32, True),
+                                  (1, 2048, 512, 128, True), (8, 1024, 1024, 32, False), (8, 4096, 4096, 32, True),
+                                  (64, 1024, 1024, 32, False), (64, 512, 2048, 64, True)):
+        nbits(g, m, k, n, block, 4, zeros, accuracy_level=4)
 
 
 def nbits(g, m, k, n, block, bits, zeros, **more):

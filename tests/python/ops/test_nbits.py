@@ -35,13 +35,22 @@ def product(bits, block, k, n, zeros):
     return constants, weights.reshape(n, -1)[:, :k].T
 
 
+def as_int8(x):
+    """What rows stand for once each 32 of their numbers are multiples of a 127th of the largest."""
+    rows, k = x.shape
+    groups = np.pad(x, ((0, 0), (0, -k % 32))).reshape(rows, -1, 32)
+    largest = np.abs(groups).max(2, keepdims=True)
+    inverse = np.divide(np.float32(127), largest, out=np.zeros_like(largest), where=largest > 0)
+    return (np.round(groups * inverse) * (largest / 127.0)).reshape(rows, -1)[:, :k]
+
+
 def check(folder, x, constants, want, **attributes):
     model = model_of([helper.make_node("MatMulNBits", ["x", *constants], ["y"], domain="com.microsoft", **attributes)],
                      [("x", TensorProto.FLOAT, x.shape)], [("y", TensorProto.FLOAT, None)],
                      {k: v for k, v in constants.items() if k}, microsoft=True)
     case = write_case(folder, model, {"x": x}, [want])
     assert linnet("convert", case / "model.onnx", "-o", folder / "m.lnt").returncode == 0
-    check_every_level(folder / "m.lnt", x, want, rtol=1e-4, atol=1e-4 * float(np.abs(want).max(initial=1)))
+    check_every_level(folder / "m.lnt", x, want, rtol=1e-4, atol=1e-4 * float(np.nanmax(np.abs(want), initial=1)))
 
 
 @pytest.mark.parametrize("bits", [2, 4, 8])
@@ -70,3 +79,35 @@ def test_permuted_blocks_and_bias(tmp_path, rows):
     del constants["z"]
     plain = (numbers - 8) * np.repeat(constants["s"].reshape(n, -1), block, 1)
     check(tmp_path, x, constants, (x @ plain.T).astype(np.float32), K=k, N=n, bits=4, block_size=block)
+
+
+@pytest.mark.parametrize("block", [32, 64, 128, 256])
+@pytest.mark.parametrize("rows", [1, 3, 4, 9])
+@pytest.mark.parametrize("zeros", [None, "packed"])
+@pytest.mark.parametrize("k", [33, 256, 517, 1000])
+def test_activations_of_8_bits(tmp_path, block, rows, zeros, k):
+    """accuracy_level 4: sums of the rounded rows, exact over 32 numbers."""
+    n, block = int(RNG.integers(1, 50)), min(block, 32 if k < 64 else 256)
+    constants, weights = product(4, block, k, n, zeros)
+    constants |= {"": None, "b": RNG.uniform(-1, 1, n).astype(np.float32)} if zeros else {}
+    x = RNG.standard_normal((rows, k)).astype(np.float32)
+    x[0, :32] = 0
+    want = as_int8(x) @ weights.astype(np.float64) + (constants["b"] if zeros else 0)
+    check(tmp_path, x, constants, want.astype(np.float32), K=k, N=n, bits=4, block_size=block, accuracy_level=4)
+
+
+@pytest.mark.parametrize("bits, block, zeros", [(8, 32, None), (4, 16, None), (4, 32, "floats")])
+def test_what_stays_float(tmp_path, bits, block, zeros):
+    constants, weights = product(bits, block, 200, 30, zeros)
+    x = RNG.standard_normal((3, 200)).astype(np.float32)
+    check(tmp_path, x, constants, (x @ weights).astype(np.float32), K=200, N=30, bits=bits, block_size=block, accuracy_level=4)
+
+
+def test_numbers_that_are_none(tmp_path):
+    """A row that holds one is NaN, the others are what they were."""
+    constants, weights = product(4, 32, 100, 10, "packed")
+    x = RNG.standard_normal((6, 100)).astype(np.float32)
+    x[1, 50], x[4, 99] = np.inf, np.nan
+    want = (as_int8(np.nan_to_num(x, nan=0, posinf=0)) @ weights.astype(np.float64)).astype(np.float32)
+    want[[1, 4]] = np.nan
+    check(tmp_path, x, constants, want, K=100, N=10, bits=4, block_size=32, accuracy_level=4)

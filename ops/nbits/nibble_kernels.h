@@ -1,0 +1,71 @@
+/* nibble_kernels.h — the kernel table of products of int8 with weights of 4 bits in blocks.
+ *
+ * Rows of A are quantized symmetrically, GROUP numbers with one scale; sums over a group are exact, and become floats
+ * with the scales of both. Groups are taken by chunks of as many as the level's vectors have lanes, a chunk by steps
+ * (ops/simd/simd_nibbles.h). */
+#ifndef LNT_OPS_NBITS_NIBBLE_KERNELS_H
+#define LNT_OPS_NBITS_NIBBLE_KERNELS_H
+
+#include "ops/kernels.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    LNT_NIBBLE_GROUP_LOG2 = 5,
+    LNT_NIBBLE_GROUP = 1 << LNT_NIBBLE_GROUP_LOG2,
+    LNT_NIBBLE_GROUP_BYTES = LNT_NIBBLE_GROUP + 2 * sizeof(float), /* of a quantized row */
+    LNT_NIBBLE_COLUMNS = 4,                                        /* that are prepared at a time */
+    LNT_NIBBLE_ROWS = 4,
+    LNT_NIBBLE_LANES_MOST = 8
+};
+
+/* Columns of weights: (number - zero of its block) * scale of its block. */
+typedef struct lnt_nibbles {
+    const uint8_t *weights; /* [N][blocks][block / 2], the number with the lower k in the lower bits */
+    const float *scales;    /* [N][blocks] */
+    const uint8_t *zeros;   /* [N][(blocks + 1) / 2] as the weights, or NULL: 8 */
+    int64_t blocks;
+    unsigned block_log2; /* LNT_NIBBLE_GROUP_LOG2 or more */
+} lnt_nibbles;
+
+typedef struct lnt_nibble_job {
+    lnt_nibbles w;
+    const char *rows; /* [M][chunks of groups], as quantize makes them */
+    int64_t chunks;
+} lnt_nibble_job;
+
+/* Columns ready for any rows: fewer than LNT_NIBBLE_COLUMNS are filled up with the last. */
+typedef struct lnt_nibble_block {
+    const uint8_t *weights[LNT_NIBBLE_COLUMNS];
+    /* Of a chunk that ends behind the column, with zeros behind it. */
+    uint8_t end[LNT_NIBBLE_COLUMNS][LNT_NIBBLE_LANES_MOST * LNT_NIBBLE_GROUP / 2];
+    const float
+        *scales;   /* [LNT_NIBBLE_COLUMNS][chunks][2][lanes]: of groups, and these times their zero points */
+    int64_t whole; /* chunks that do not */
+    int64_t next;  /* bytes from these columns to those behind them */
+} lnt_nibble_block;
+
+typedef struct lnt_nibble_kernels {
+    unsigned lanes; /* groups in a chunk */
+    unsigned rows;  /* of A that tile takes at a time, LNT_NIBBLE_ROWS or 1; it always takes one */
+    /* A row of K floats, as LNT_NIBBLE_GROUP_BYTES for each group of whole chunks. Magnitudes that round to nothing of
+     * the group's largest become 0, as do groups of none above 2**-100; NaN and infinity make NaN of the row. */
+    void (*quantize)(const float *a, int64_t K, int64_t chunks, char *row);
+    /* Columns from n on; room: for scales. */
+    void (*prepare)(const lnt_nibble_job *j, int64_t n, unsigned columns, float *room, lnt_nibble_block *b);
+    /* sums[row][column] of rows from m on. */
+    void (*tile)(const lnt_nibble_job *j, const lnt_nibble_block *b, int64_t m, unsigned rows,
+                 float (*sums)[LNT_NIBBLE_COLUMNS]);
+} lnt_nibble_kernels;
+
+/* Functions of a level that another with as many lanes has, too. */
+#define LNT_NIBBLE_FUNCTIONS(suffix)                                                                         \
+    void lnt_nibble_quantize_##suffix(const float *a, int64_t K, int64_t chunks, char *row);                 \
+    void lnt_nibble_prepare_##suffix(const lnt_nibble_job *j, int64_t n, unsigned columns, float *room,      \
+                                     lnt_nibble_block *b);
+LNT_NIBBLE_FUNCTIONS(scalar)
+LNT_NIBBLE_FUNCTIONS(avx2)
+LNT_NIBBLE_FUNCTIONS(neon)
+
+#endif
