@@ -36,7 +36,8 @@ static const lnt_option options[] = {
     {"--state", "OUT=IN", LNT_OPTION_TEXTS, &given.states,
      "output OUT is input IN of the next run; the runtime carries it over"},
     {"--keep", "NAME|all", LNT_OPTION_TEXTS, &given.keep, "keep a value, so that `run --fetch` can print it"},
-    {"--overridable", "NAME", LNT_OPTION_TEXTS, &given.overridable, "an initializer that stays an input"},
+    {"--overridable", "NAME", LNT_OPTION_TEXTS, &given.overridable,
+     "an initializer that becomes an input, listed among the model's or not"},
     {"--custom", "DOMAIN.OP", LNT_OPTION_TEXTS, &given.custom, "an operator that the host program brings"},
     {"--golden", "CASE_DIR", LNT_OPTION_TEXTS, &given.golden,
      "record this case (input_K.pb, output_K.pb) in the file; otherwise the\nunoptimized model is run on "

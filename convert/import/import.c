@@ -277,11 +277,31 @@ static lnt_status bake(lnt_importer *im, const LntOnnx__ValueInfo *v, const lnt_
     return add_constant(im, v->name, &info, bytes);
 }
 
-/* Inputs of the model, without those that initializers or --bake make constants. */
+/* An overridable initializer that the model does not list among its inputs is one of its type and extents. */
+static lnt_status add_overridable(lnt_importer *im, const ProtobufCBinaryData *proto, uint32_t *in, uint32_t *n)
+{
+    lnt_operand tensor;
+    size_t bytes;
+    const char *name;
+    LNT_TRY(lnt_import_tensor_name(im, proto, &name));
+    if (!lnt_import_overridable(im, name) || lnt_names_find(&im->scope->names, name) != LNT_NAMES_NONE)
+        return LNT_OK;
+    LNT_TRY(lnt_import_tensor(im, proto, &tensor, &bytes));
+    in[*n] = lnt_graph_add_value(im->g, name);
+    if (in[*n] == LNT_NONE)
+        return LNT_E_MEMORY;
+    lnt_operand *info = &im->g->value[in[*n]].info;
+    *info = (lnt_operand){.dtype = tensor.dtype, .rank = tensor.rank};
+    memcpy(info->dims, tensor.dims, sizeof info->dims);
+    return lnt_import_bind(im, name, in[(*n)++]);
+}
+
+/* Inputs of the model, without those that initializers or --bake make constants; overridable ones behind them. */
 static lnt_status add_model_inputs(lnt_importer *im, const LntOnnx__Graph *graph)
 {
     lnt_graph *g = im->g;
-    uint32_t *in = lnt_bump_alloc(&g->memory, graph->n_input * sizeof *in, im->err), n = 0, position = 0;
+    const size_t most = graph->n_input + graph->n_initializer;
+    uint32_t *in = lnt_bump_alloc(&g->memory, most * sizeof *in, im->err), n = 0, position = 0;
     if (!in)
         return LNT_E_MEMORY;
     for (size_t i = 0; i < graph->n_input; i++) {
@@ -302,6 +322,8 @@ static lnt_status add_model_inputs(lnt_importer *im, const LntOnnx__Graph *graph
             LNT_TRY(lnt_import_input_dims(im, t->shape, in[n]));
         n++;
     }
+    for (size_t i = 0; i < graph->n_initializer && im->options->n_overridable; i++)
+        LNT_TRY(add_overridable(im, &graph->initializer[i], in, &n));
     for (size_t i = 0; i < im->options->n_bake; i++)
         LNT_REQUIRE(im->options->bake[i].input < position, im->err, LNT_E_NOT_FOUND,
                     "the model has no input number %u to bake", im->options->bake[i].input);

@@ -166,21 +166,33 @@ static lnt_status set_meta(lnt_importer *im, const char *key, const char *text)
     return LNT_OK;
 }
 
-static bool is_input(const lnt_importer *im, const char *name)
+/* Is there such an input, or an initializer that has become one? */
+static lnt_status check_overridable(lnt_importer *im, const char *name)
 {
     const LntOnnx__Graph *graph = im->model->graph;
-    for (size_t i = 0; i < graph->n_input; i++)
-        if (graph->input[i]->name && strcmp(graph->input[i]->name, name) == 0)
-            return true;
-    return false;
+    lnt_nearest nearest = {.wanted = name};
+    for (size_t i = 0; i < graph->n_input; i++) {
+        if (strcmp(graph->input[i]->name, name) == 0)
+            return LNT_OK;
+        lnt_nearest_add(&nearest, graph->input[i]->name);
+    }
+    for (size_t i = 0; i < graph->n_initializer; i++) {
+        const char *other;
+        LNT_TRY(lnt_import_tensor_name(im, &graph->initializer[i], &other));
+        if (strcmp(other, name) == 0)
+            return LNT_OK;
+        lnt_nearest_add(&nearest, other);
+    }
+    const char *meant = lnt_nearest_name(&nearest);
+    return lnt_fail(im->err, LNT_E_NOT_FOUND, "--overridable: the model has no initializer '%s'%s%s%s", name,
+                    meant ? "; did you mean '" : "", meant ? meant : "", meant ? "'?" : "");
 }
 
 lnt_status lnt_import_apply_options(lnt_importer *im)
 {
     const lnt_convert_options *o = im->options;
     for (size_t i = 0; i < o->n_overridable; i++)
-        LNT_REQUIRE(is_input(im, o->overridable[i]), im->err, LNT_E_NOT_FOUND,
-                    "--overridable: the model has no input '%s'", o->overridable[i]);
+        LNT_TRY(check_overridable(im, o->overridable[i]));
     for (size_t i = 0; i < o->n_states; i++)
         LNT_TRY(add_state(im, o->state[i].name, o->state[i].text));
     for (size_t i = 0; i < o->n_meta; i++)

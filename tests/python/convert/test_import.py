@@ -370,7 +370,31 @@ def test_initializers_are_constants_unless_overridable(tmp_path):
     _, image, _ = convert(tmp_path, with_default(), "--overridable", "k")
     assert names(info(image)["inputs"]) == ["x", "k"]
     image.unlink()
-    refused(tmp_path, with_default(), "no input 'nothing'", options=("--overridable", "nothing"))
+    refused(tmp_path, with_default(), "no initializer 'nothing'", options=("--overridable", "nothing"))
+
+
+def test_initializers_that_are_no_graph_inputs_are_overridable(tmp_path):
+    """As PyTorch writes them: inputs of their own type and extents behind the model's, which every run is given."""
+    model = parse("""f (float[1, 2, 5] x) => (float[1, 3, 4] y)
+        <float[3, 2, 2] w = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, float[3] bias = {1, 2, 3}, int64[3] shape = {1, 3, 4}> {
+        c = Conv (x, w, bias)
+        y = Reshape (c, shape)
+    }""")
+    refused(tmp_path, model, "no initializer 'bais'; did you mean 'bias'?", options=("--overridable", "bais"))
+    done, image, _ = convert(tmp_path, model, "--overridable", "bias", "--overridable", "w")
+    assert done.returncode == 0, done.stderr
+    assert [(i["name"], i["dtype"], i["dims"]) for i in info(image)["inputs"]] == [
+        ("x", "float", [1, 2, 5]), ("w", "float", [3, 2, 2]), ("bias", "float", [3])]
+    rng = np.random.default_rng(1)
+    feed = {"x": rng.normal(size=(1, 2, 5)), "w": rng.normal(size=(3, 2, 2)), "bias": rng.normal(size=3)}
+    words = []
+    for name, value in feed.items():
+        np.save(tmp_path / f"{name}.npy", value.astype(np.float32))
+        words += ["--input", f"{name}={tmp_path / name}.npy"]
+    ran = linnet("run", image, *words, "--output", f"y={tmp_path}/y.npy")
+    assert ran.returncode == 0, ran.stderr
+    want = sum(np.einsum("fc,bcp->bfp", feed["w"][:, :, k], feed["x"][:, :, k:k + 4]) for k in range(2)) + feed["bias"][None, :, None]
+    assert np.allclose(np.load(tmp_path / "y.npy"), want, atol=1e-5)
 
 
 def test_metadata(tmp_path):
