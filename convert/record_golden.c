@@ -264,12 +264,6 @@ static lnt_status run_reference(const lnt_golden_model *r, size_t budget, lnt_go
     return status == LNT_E_MEMORY && lnt_budget_refused(&budget_of_run.allocator) ? LNT_E_LIMIT : status;
 }
 
-/* Random operators draw by node number, which optimization moves: their models have no reference run. */
-static bool draws_random_numbers(const lnt_gnode *n)
-{
-    return n->op->flags & LNT_OP_RANDOM;
-}
-
 static lnt_status make_reference(lnt_graph *g, const void *onnx, size_t onnx_size, const char *folder,
                                  const lnt_convert_options *options, lnt_golden_model *r)
 {
@@ -279,8 +273,10 @@ static lnt_status make_reference(lnt_graph *g, const void *onnx, size_t onnx_siz
     lnt_report report;
     lnt_report_init(&report);
     lnt_status status = lnt_import(g, onnx, onnx_size, folder, &plain, &report);
-    if (status == LNT_OK && lnt_graph_any(g, draws_random_numbers))
-        status = lnt_fail(g->err, LNT_E_UNSUPPORTED, "the model draws random numbers");
+    const lnt_gnode *random = status == LNT_OK ? lnt_graph_unseeded(g) : NULL;
+    if (random)
+        status = lnt_fail(g->err, LNT_E_UNSUPPORTED, "node '%s' (%s) draws random numbers and has no seed",
+                          random->name, random->op->name);
     if (status == LNT_OK)
         status = lnt_run_passes(g, LNT_OPT_NONE, &report);
     if (status == LNT_OK)

@@ -1,5 +1,5 @@
 /* graph.c — building, changing and searching the model while it is being converted. */
-#include "convert/graph/graph.h"
+#include "convert/graph/edit.h"
 
 #include "base/lnt_assert.h"
 
@@ -250,6 +250,17 @@ bool lnt_graph_any(const lnt_graph *g, bool (*is)(const lnt_gnode *n))
             if (is(g->sub[s].node[i]))
                 return true;
     return false;
+}
+
+const lnt_gnode *lnt_graph_unseeded(const lnt_graph *g)
+{
+    for (size_t s = 0; s < g->n_subs; s++)
+        for (size_t i = 0; i < g->sub[s].n_nodes; i++) {
+            const lnt_gnode *n = g->sub[s].node[i];
+            if (!n->dead && n->op->flags & LNT_OP_RANDOM && !lnt_gnode_attr(n, "seed"))
+                return n;
+        }
+    return NULL;
 }
 
 void lnt_graph_let_in(lnt_graph *g, uint32_t sub)

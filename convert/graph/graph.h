@@ -157,6 +157,9 @@ void lnt_graph_let_in(lnt_graph *g, uint32_t sub);
 void lnt_graph_sweep(lnt_graph *g);
 /* Is there such a node? */
 bool lnt_graph_any(const lnt_graph *g, bool (*is)(const lnt_gnode *n));
+/* A node that draws random numbers by its own number, which optimization moves, as it has no seed; NULL: there is
+ * none. */
+const lnt_gnode *lnt_graph_unseeded(const lnt_graph *g);
 /* Works out types and extents of every value anew from inputs and constants (some stay unknown). */
 lnt_status lnt_graph_infer(lnt_graph *g);
 /* The same for the outputs of one node, its subgraphs included. */

@@ -191,16 +191,12 @@ static lnt_flaw flaw_of(const lnt_trial *t, uint32_t i)
                                  : LNT_FLAW_NONE;
 }
 
-static bool draws(const lnt_op *op)
-{
-    return op->flags & LNT_OP_RANDOM;
-}
-
-/* Outputs that are others with another seed. */
+/* Outputs that are others with another seed. Where all nodes have seeds of their own, other forms of the model draw the
+ * same numbers. */
 static lnt_status find_noise(lnt_trial *t, lnt_trial_model *r)
 {
     enum { LIKE = 60 }; /* dB between two seeds */
-    if (!lnt_graph_any(t->g, draws))
+    if (!lnt_graph_unseeded(t->g))
         return LNT_OK;
     memset(t->noise, 0, t->n_outputs * sizeof *t->noise);
     lnt_set_seed(r->session, 1);

@@ -1,10 +1,10 @@
 /* random.c — RandomNormal, RandomUniform, their Like forms, Bernoulli, Multinomial.
  *
  * Numbers come from Philox4x32-10 (Salmon, Moraes, Dror and Shaw, "Parallel Random Numbers: As Easy as 1, 2, 3",
- * 2011), counted by element and keyed by session seed, node and the node's own seed: each element can be drawn by
- * any thread. Floats, and what has fewer bits, are drawn by vectors (random_kernels.h); doubles, Bernoulli and
- * Multinomial here. Logarithm, sine and cosine are our own, of additions, multiplications and divisions alone, so that
- * a seed gives the same bits on every machine. */
+ * 2011), counted by element and keyed by the session's seed and the node's own, or the node where it has none: each
+ * element can be drawn by any thread. Floats, and what has fewer bits, are drawn by vectors (random_kernels.h);
+ * doubles, Bernoulli and Multinomial here. Logarithm, sine and cosine are our own, of additions, multiplications and divisions
+ * alone, so that a seed gives the same bits on every machine. */
 #include "base/half.h"
 #include "ops/data/data.h"
 #include "ops/data/random_kernels.h"
@@ -139,9 +139,7 @@ static random_params *bind_random(lnt_site *site, lnt_run_fn run)
     random_params *p = lnt_bind_params(site, sizeof *p);
     if (!p)
         return NULL;
-    p->salt = lnt_mix_seed(site->node->index);
-    if (seed)
-        p->salt = lnt_mix_seed(p->salt ^ lnt_mix_seed((uint64_t)1 << 32 | lnt_float_bits(*seed->f)));
+    p->salt = lnt_mix_seed(seed ? (uint64_t)1 << 32 | lnt_float_bits(*seed->f) : site->node->index);
     p->dtype = (lnt_dtype)site->out[0]->dtype;
     if (site->n_in > 0)
         p->in_dtype = (lnt_dtype)site->in[0]->dtype;

@@ -106,6 +106,16 @@ def test_what_cannot_be_measured_is_said(tmp_path, kind, form, key):
     assert "value y: SNR" in printed and "not measurable" not in printed
 
 
+def test_seeds_make_noise_measurable(tmp_path):
+    """Both forms of the model draw the same numbers."""
+    path = tmp_path / "m.onnx"
+    seeded = [helper.make_node("RandomNormalLike", ["y"], ["n"], seed=3.0), NOISE[1]]
+    small_net(path, seeded, "z")
+    told, = convert(path, "--int8", "dynamic")["int8"]["outputs"]
+    assert told["not_measurable"] is None and 30 < told["snr_db"] < 60
+    assert linnet("verify", path.with_suffix(".lnt")).returncode == 0
+
+
 def test_bounds_need_something_that_can_be_measured(tmp_path):
     path = tmp_path / "m.onnx"
     small_net(path, NOISE, "z")

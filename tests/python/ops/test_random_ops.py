@@ -1,6 +1,8 @@
 """Random operators: the right distributions, the same bits for a seed whatever the threads, other bits for
 another seed, node or run of a shape."""
 
+import json
+
 import numpy as np
 import onnx.parser
 import pytest
@@ -124,6 +126,43 @@ def test_nodes_and_their_seeds_differ(tmp_path):
     assert all(v.shape == (2, 3000) for v in out.values()) and out["d"].dtype == np.float16
     for p, q in ("ab", "ac", "bc"):
         assert abs(np.corrcoef(out[p].ravel(), out[q].ravel())[0, 1]) < 0.06
+
+
+def test_a_nodes_own_seed_does_not_depend_on_the_node(tmp_path):
+    text = """f (float[2, 300] x) => (float[2, 300] a, float[2, 300] b, float[2, 300] c) {
+        first = RandomNormalLike <seed = 3.0> (x)
+        one = Add (first, x)
+        a = Neg (one)
+        b = RandomNormalLike <seed = 3.0> (x)
+        c = RandomNormalLike <seed = 4.0> (x)
+    }"""
+    x = {"x": np.zeros((2, 300), np.float32)}
+    out = run(tmp_path, text, x)
+    assert np.array_equal(-out["a"], out["b"]) and not np.array_equal(out["b"], out["c"])
+    assert not np.array_equal(out["b"], run(tmp_path, text, x, "--seed", "1")["b"])
+
+
+@pytest.mark.parametrize("text, why", [
+    ("z = RandomNormalLike <seed = 3.0> (y)", None), ("z = RandomUniformLike <seed = 0.0> (y)", None),
+    ("z = Bernoulli <seed = 1.0> (p)", None),
+    ("z = RandomNormalLike (y)", "has no seed")])
+def test_golden_vectors_of_nodes_with_seeds(tmp_path, text, why):
+    """Behind nodes that optimization drops, at every level."""
+    model = onnx.parser.parse_model(HEAD + f"""f (float[4, 50] x) => (float[4, 50] s) {{
+        i = Identity (x)
+        j = Neg (i)
+        y = Neg (j)
+        p = Sigmoid (y)
+        {text}
+        s = Add (z, y)
+    }}""")
+    onnx.save(model, tmp_path / "m.onnx")
+    done = linnet("convert", tmp_path / "m.onnx", "-o", tmp_path / "m.lnt", "--json")
+    told = json.loads(done.stdout)["no_golden_vectors"]
+    assert done.returncode == 0 and (told is None if why is None else why in told)
+    for level in levels():
+        proved = linnet("verify", tmp_path / "m.lnt", "--level", level)
+        assert proved.returncode == (2 if why else 0), proved.stdout + proved.stderr
 
 
 def test_bernoulli_and_multinomial(tmp_path):
