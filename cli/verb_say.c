@@ -5,6 +5,7 @@
 #include "cli/say/texts.h"
 #include "cli/shell/json.h"
 #include "cli/verbs.h"
+#include "speech/normalize.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -12,7 +13,7 @@
 #include <unistd.h>
 
 enum { BY_TIME, BY_TEXT };
-enum { PRINT_SOUND, PRINT_PHONEMES, PRINT_IDS };
+enum { PRINT_SOUND, PRINT_PHONEMES, PRINT_IDS, PRINT_WORDS };
 
 static struct {
     const char *model, *config, *file, *folder, *speaker, *level, *espeak, *espeak_data;
@@ -57,8 +58,9 @@ static const lnt_option options[] = {
     {"--sentence_silence", "S", LNT_OPTION_NUMBER, &given.silence, "seconds between sentences of a text (0)"},
     {"--phoneme_silence", "P S", LNT_OPTION_PAIRS, &given.silences, "seconds behind a phoneme, as \", .2\""},
     {"--seed", "S", LNT_OPTION_COUNT, &given.seed, "of the noise: same seed, same sound (0)"},
-    {"--print", "sound|phonemes|ids", LNT_OPTION_CHOICE, &given.print,
-     "print those of each sentence, and be silent"},
+    {"--print", "sound|phonemes|ids|words", LNT_OPTION_CHOICE, &given.print,
+     "print those of each sentence, and be silent; words: English text with numbers\nand abbreviations in "
+     "full, for which no voice is needed"},
     {"--json", NULL, LNT_OPTION_FLAG, &given.json, "print what was done as JSON"},
     {"--threads", "N", LNT_OPTION_COUNT, &given.threads, "threads (as many as the machine gives)"},
     {"--level", "L", LNT_OPTION_TEXT, &given.level, "kernels of this level (best)"},
@@ -208,12 +210,29 @@ static void json_sentences(lnt_json *j, const lnt_voice_sentence *sentence, size
     lnt_json_end(j, ']');
 }
 
+/* English text in full. */
+static lnt_status show_words(saying *s, const lnt_spoken *spoken)
+{
+    lnt_bump memory;
+    const char *words = NULL;
+    lnt_bump_init(&memory, &lnt_malloc_allocator);
+    const lnt_status status = lnt_normalize(spoken->text, &memory, &words, s->err);
+    if (status == LNT_OK && given.json)
+        lnt_json_text(&s->json, "words", words);
+    else if (status == LNT_OK)
+        printf("%s\n", words);
+    lnt_bump_free(&memory);
+    return status;
+}
+
 /* What a text becomes on the way to sound, where somebody asks for it. */
 static lnt_status show(saying *s, const lnt_spoken *spoken)
 {
     const lnt_voice_sentence *sentence;
     size_t n;
     FILE *out = given.print ? stdout : stderr;
+    if (given.print == PRINT_WORDS)
+        return show_words(s, spoken);
     if (!given.print && !given.json && !given.debug)
         return LNT_OK;
     LNT_TRY(lnt_voice_sentences(s->voice, spoken->text, spoken->form, &sentence, &n, s->err));
@@ -294,8 +313,10 @@ static lnt_status say_all(saying *s, lnt_text_source *from)
 {
     lnt_voice_info info = {.struct_bytes = sizeof info};
     const char *written;
-    LNT_TRY(take_options(s->voice, &s->how, s->err));
-    LNT_TRY(lnt_voice_get_info(s->voice, &info, s->err));
+    if (s->voice) {
+        LNT_TRY(take_options(s->voice, &s->how, s->err));
+        LNT_TRY(lnt_voice_get_info(s->voice, &info, s->err));
+    }
     s->sink.rate = s->own.rate = info.rate;
     if (!given.json) {
         LNT_TRY(say_texts(s, from, &written));
@@ -380,9 +401,10 @@ static int run(const lnt_texts *words)
         return LNT_EXIT_OK;
     }
     lnt_status status = refuse(&err);
-    if (status == LNT_OK && (fault || !model))
+    const bool needs_voice = given.print != PRINT_WORDS;
+    if (status == LNT_OK && (fault || (needs_voice && !model)))
         return lnt_usage_error(&lnt_verb_say, "%s", fault ? fault : "which voice? -m VOICE");
-    if (status == LNT_OK)
+    if (status == LNT_OK && needs_voice)
         status = open_voice(model, &o, &s.voice, &err);
     if (status == LNT_OK)
         status = say_all(&s, &from);

@@ -2,6 +2,8 @@
 #include "speech/letters.h"
 
 #include "base/lnt_assert.h"
+#include "base/utf8.h"
+#include "speech/linnet_voice.h"
 
 #include <string.h>
 
@@ -105,4 +107,16 @@ bool lnt_is_small_letter(uint32_t code)
             return true;
     }
     return false;
+}
+
+lnt_status lnt_check_text(const char *text, lnt_error *err)
+{
+    size_t at = 0;
+    for (unsigned n; text[at]; at += n) {
+        n = lnt_utf8_bytes(text + at);
+        LNT_REQUIRE(n, err, LNT_E_VALUE, "the text is no UTF-8 at byte %zu", at);
+        LNT_REQUIRE(at < LNT_VOICE_TEXT_MOST, err, LNT_E_LIMIT, "a text has at most %d bytes",
+                    LNT_VOICE_TEXT_MOST);
+    }
+    return LNT_OK;
 }

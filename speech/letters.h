@@ -4,7 +4,7 @@
 #ifndef LNT_SPEECH_LETTERS_H
 #define LNT_SPEECH_LETTERS_H
 
-#include "base/linnet_types.h"
+#include "base/error.h"
 
 #include <stdbool.h>
 
@@ -22,5 +22,7 @@ void lnt_canonical_order(uint32_t *code, size_t n);
 uint32_t lnt_small_letter(uint32_t code);
 /* Is it the small letter of some capital one? */
 bool lnt_is_small_letter(uint32_t code);
+/* Is text UTF-8, and not longer than a text may be? */
+lnt_status lnt_check_text(const char *text, lnt_error *err);
 
 #endif

@@ -143,24 +143,12 @@ static lnt_status add_mixed(scribe *s, const char *text)
     return add_text(s, text, strlen(text), continues);
 }
 
-static lnt_status check_text(const char *text, lnt_error *err)
-{
-    size_t at = 0;
-    for (unsigned n; text[at]; at += n) {
-        n = lnt_utf8_bytes(text + at);
-        LNT_REQUIRE(n, err, LNT_E_VALUE, "the text is no UTF-8 at byte %zu", at);
-        LNT_REQUIRE(at < LNT_VOICE_TEXT_MOST, err, LNT_E_LIMIT, "a text has at most %d bytes",
-                    LNT_VOICE_TEXT_MOST);
-    }
-    return LNT_OK;
-}
-
 lnt_status lnt_script_read(lnt_script *script, const lnt_voice_config *config, lnt_espeak *espeak,
                            lnt_voice_form form, const char *text, lnt_bump *memory, lnt_error *err)
 {
     scribe s = {script, config, espeak, memory, err};
     script->n = script->n_sentences = 0;
-    LNT_TRY(check_text(text, err));
+    LNT_TRY(lnt_check_text(text, err));
     if (form == LNT_VOICE_TEXT && config->espeak)
         return add_mixed(&s, text);
     LNT_TRY(begin_sentence(&s));

@@ -11,6 +11,7 @@ are tried every time. A crash leaves its input in build/fuzz/crash-* (or build/r
 import argparse
 import concurrent.futures
 import io
+import json
 import os
 import pathlib
 import re
@@ -27,9 +28,12 @@ import numpy as np
 import onnx
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests" / "python"))
+sys.path[:0] = [str(ROOT / "tests" / "python" / part) for part in (".", "builders", "speech")]
 import bases  # noqa: E402
 import branches  # noqa: E402
+import english  # noqa: E402
+import test_say_words  # noqa: E402
+import voice  # noqa: E402
 from harness import LINNET, linnet, suite  # noqa: E402
 
 FUZZ = ROOT / "build" / "fuzz"
@@ -44,14 +48,14 @@ LARGEST_SEED = 40 << 10
 LARGEST_BASE = 160 << 10
 LARGEST_KEPT = 16 << 10
 # Bytes of the corpora in the tree, a share for each target.
-KEPT_BYTES = {"lnt": 560 << 10, "onnx": 220 << 10, "files": 110 << 10, "args": 60 << 10}
+KEPT_BYTES = {"lnt": 560 << 10, "onnx": 220 << 10, "files": 110 << 10, "args": 60 << 10, "speech": 40 << 10}
 MOST_RESTARTS = 20
 # Seconds for an input. Of a conversion's the run for golden vectors may take 20, and half as many more to be given up.
 TIMEOUT = {"onnx": 30}
 # As malloc does: what is too large is no reason to end the program. What was freed is watched for a while, not for ever.
 ENVIRONMENT = dict(os.environ, UBSAN_OPTIONS="print_stacktrace=1",
                    ASAN_OPTIONS="allocator_may_return_null=1:quarantine_size_mb=16:malloc_context_size=8")
-VERBS = ["convert", "info", "run", "verify", "bench", "doctor"]
+VERBS = ["convert", "info", "run", "verify", "bench", "say", "doctor"]
 STATES = {"state_type": ["--state", "next=state"], "sequence": ["--state", "next=state"],
           "cache": ["--state", "present_k=past_k", "--state", "present_v=past_v"], **bases.OPTIONS}
 WAYS = {"plain": [], "none": ["--opt", "none"], "winograd": ["--winograd"], "dynamic": ["--int8", "dynamic", "--min-snr", "0"],
@@ -115,7 +119,8 @@ def put_words(verb, words):
 
 def put_options(verb):
     """Each option of a verb with plausible values, from its own help."""
-    for name, value in re.findall(r"^  (--[a-z0-9-]+)(?: (\S+))?", linnet(verb, "--help").stdout, re.MULTILINE):
+    pattern = r"^  (?:-\w, )?(--[a-z0-9_-]+)(?:, --[a-z0-9_-]+)*(?: (\S+))?"
+    for name, value in re.findall(pattern, linnet(verb, "--help").stdout, re.MULTILINE):
         put_words(verb, [name] + ([value.split("|")[0] + "=1"] if value else []))
         put_words(verb, [name] + (["7"] if value else []))
 
@@ -155,6 +160,17 @@ def put_files():
         put("files", name, model + struct.pack("<QQ8s", offset, length, b"\x89LNTBNDL"))
 
 
+def put_speech():
+    """A text of each kind, and a voice's JSON: the first byte says which it is."""
+    for k, case in enumerate(test_say_words.CASES):
+        put("speech", f"words-{k}", b"t" + case.split(" | ")[0].encode())
+    for k, text in enumerate(english.HARD):
+        put("speech", f"english-{k}", b"t" + text.encode())
+    for name, config in (("plain", voice.piper_config()), ("three", voice.piper_config(("anna", "bert"), phoneme_type="text"))):
+        put("speech", f"{name}.json", b"{" + json.dumps(config).encode())
+    put("speech", "escapes.json", b'{["\\u00e9\\ud83d\\ude00\\n", -1.5e-3, true, null, {"a": [[]]}]')
+
+
 def make_seeds(every):
     """A folder of small inputs for each target: the tests' models converted in several ways, every so-manieth case of the
     ONNX suite, tensors, sounds, tables, options."""
@@ -168,6 +184,7 @@ def make_seeds(every):
         list(pool.map(put_base, [*sorted((DATA / "models").glob("*.onnx")), *sorted((SEEDS / "bases").glob("*.onnx"))]))
         list(pool.map(put_case, cases))
     put_files()
+    put_speech()
     for verb in VERBS:
         put_options(verb)
     put_words("info", ["--dim", "T=3", "--json", "--threads", "2"])
@@ -226,7 +243,7 @@ def folders(target, *others):
 def words_of_help():
     """libFuzzer's dictionary for the command line: all options there are."""
     path = FUZZ / "options.dict"
-    names = sorted({n for verb in VERBS for n in re.findall(r"--[a-z0-9-]+", linnet(verb, "--help").stdout)})
+    names = sorted({n for verb in VERBS for n in re.findall(r"--[a-z0-9_-]+", linnet(verb, "--help").stdout)})
     path.write_text("".join(f'"{name}"\n' for name in names))
     return path
 

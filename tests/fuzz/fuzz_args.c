@@ -34,7 +34,8 @@ static size_t option_bytes(const lnt_option *o)
     switch (o->kind) {
     case LNT_OPTION_FLAG: return sizeof(bool);
     case LNT_OPTION_TEXT: return sizeof(const char *);
-    case LNT_OPTION_TEXTS: return sizeof(lnt_texts);
+    case LNT_OPTION_TEXTS:
+    case LNT_OPTION_PAIRS: return sizeof(lnt_texts);
     case LNT_OPTION_COUNT: return sizeof(int64_t);
     case LNT_OPTION_NUMBER: return sizeof(double);
     case LNT_OPTION_CHOICE: return sizeof(int);
