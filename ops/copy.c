@@ -25,13 +25,18 @@ typedef struct unit16 {
         for (int64_t i = 0; i < n; i++)                                                                      \
             memcpy(dst + i * step, &x, sizeof x);                                                            \
     }                                                                                                        \
-    static void line_##T(char *dst, int64_t dst_step, const char *src, int64_t src_step, int64_t n)          \
+    static __attribute__((noinline)) void line_##T(char *dst, int64_t dst_step, const char *src,             \
+                                                   int64_t src_step, int64_t n)                              \
     {                                                                                                        \
-        for (int64_t i = 0; i < n; i++) {                                                                    \
-            T x;                                                                                             \
-            memcpy(&x, src + i * src_step, sizeof x);                                                        \
-            memcpy(dst + i * dst_step, &x, sizeof x);                                                        \
+        T x[4];                                                                                              \
+        for (; n >= 4; n -= 4, dst += 4 * dst_step, src += 4 * src_step) {                                   \
+            _Pragma("GCC unroll 4") for (int i = 0; i < 4; i++)                                              \
+                memcpy(&x[i], src + i * src_step, sizeof(T));                                                \
+            _Pragma("GCC unroll 4") for (int i = 0; i < 4; i++)                                              \
+                memcpy(dst + i * dst_step, &x[i], sizeof(T));                                                \
         }                                                                                                    \
+        for (; n > 0; n--, dst += dst_step, src += src_step)                                                 \
+            memcpy(dst, src, sizeof(T));                                                                     \
     }                                                                                                        \
     /* dst[r][c] = src[c][r]: rows of dst are dst_step apart, those of src src_step. */                      \
     static void transpose_##T(char *dst, int64_t dst_step, const char *src, int64_t src_step, int64_t rows,  \
@@ -217,12 +222,18 @@ void lnt_fill(void *dst, int64_t n, const void *value, size_t unit)
     memcpy(end - 16, pattern, 16); /* again, in part: whole units lie before it */
 }
 
+void lnt_turn_apart(void *dst, int64_t dst_step, const void *src, int64_t src_step, int64_t rows,
+                    int64_t columns, size_t unit)
+{
+    LNT_ASSERT(is_unit((int64_t)unit));
+    BY_UNIT(unit, turn, dst, dst_step, src, src_step, columns, rows);
+}
+
 void lnt_turn(void *dst, int64_t dst_step, const void *src, int64_t src_step, int64_t rows, int64_t columns,
               size_t unit)
 {
-    LNT_ASSERT(is_unit((int64_t)unit));
     const int64_t size = (int64_t)unit;
-    BY_UNIT(unit, turn, dst, dst_step * size, src, src_step * size, columns, rows);
+    lnt_turn_apart(dst, dst_step * size, src, src_step * size, rows, columns, unit);
 }
 
 /* ---- at bind ---- */
@@ -313,8 +324,8 @@ static bool find_transpose(lnt_copy *c)
 }
 
 /* A line of few elements costs more to start than to copy: the axis before it makes a longer one. One item of
- * work has all such lines, so that what it writes is still in the cache when its gaps are filled; the same
- * for other lines that are short together. */
+ * work has all such lines, so that what it writes is still in the cache when its gaps are filled; and as many other
+ * lines as are short together. */
 static void join_lines(lnt_copy *c)
 {
     const unsigned last = c->rank - 1;
@@ -323,8 +334,11 @@ static void join_lines(lnt_copy *c)
     const bool few = c->kind == LNT_COPY_LINE && c->n[last] < 8 && c->n[last - 1] > c->n[last];
     if (few)
         move_axis(c, last - 1, last);
-    if (few || c->n[last - 1] <= PIECE_BYTES / (c->n[last] * c->unit))
+    const int64_t fitting = PIECE_BYTES / (c->n[last] * c->unit);
+    if (few || c->n[last - 1] <= fitting)
         c->rows = c->n[last - 1];
+    else if (fitting > 1)
+        c->rows = fitting;
 }
 
 /* Elements of axis i that one item covers. */
@@ -429,9 +443,7 @@ static void advance(const lnt_copy *c, cursor *w)
 static void copy_line(const lnt_copy *c, char *dst, const char *src, int64_t n)
 {
     const int64_t dst_step = c->dst[c->rank - 1], src_step = c->src[c->rank - 1];
-    if (c->kind == LNT_COPY_BYTES)
-        memcpy(dst, src, (size_t)n);
-    else if (src_step == 0 && dst_step == c->unit)
+    if (src_step == 0 && dst_step == c->unit)
         lnt_fill(dst, n, src, (size_t)c->unit);
     else if (src_step == 0)
         BY_UNIT(c->unit, spread, dst, dst_step, src, n);
@@ -451,10 +463,10 @@ static void repeat_bytes(char *dst, const char *src, int64_t bytes, int64_t time
 }
 
 /* Lines of 8 to 16 bytes, pixels for instance: two moves that may overlap take less than a call for each. */
-static void copy_short_lines(const lnt_copy *c, char *dst, const char *src, int64_t n)
+static void copy_short_lines(const lnt_copy *c, char *dst, const char *src, int64_t rows, int64_t n)
 {
     const int64_t dst_step = c->dst[c->rank - 2], src_step = c->src[c->rank - 2];
-    for (int64_t r = 0; r < c->rows; r++, dst += dst_step, src += src_step) {
+    for (; rows > 0; rows--, dst += dst_step, src += src_step) {
         uint64_t first, last;
         memcpy(&first, src, sizeof first);
         memcpy(&last, src + n - sizeof last, sizeof last);
@@ -463,19 +475,24 @@ static void copy_short_lines(const lnt_copy *c, char *dst, const char *src, int6
     }
 }
 
-static void copy_lines(const lnt_copy *c, char *dst, const char *src, int64_t n)
+static void copy_lines(const lnt_copy *c, char *dst, const char *src, int64_t rows, int64_t n)
 {
-    if (c->kind == LNT_COPY_BYTES && c->rows > 1 && c->src[c->rank - 2] == 0 && c->dst[c->rank - 2] == n) {
-        repeat_bytes(dst, src, n, c->rows);
+    const bool bytes = c->kind == LNT_COPY_BYTES;
+    const int64_t dst_step = rows > 1 ? c->dst[c->rank - 2] : 0,
+                  src_step = rows > 1 ? c->src[c->rank - 2] : 0;
+    if (bytes && rows > 1 && src_step == 0 && dst_step == n) {
+        repeat_bytes(dst, src, n, rows);
         return;
     }
-    if (c->kind == LNT_COPY_BYTES && c->rows > 1 && n >= 8 && n <= 16) {
-        copy_short_lines(c, dst, src, n);
+    if (bytes && rows > 1 && n >= 8 && n <= 16) {
+        copy_short_lines(c, dst, src, rows, n);
         return;
     }
-    copy_line(c, dst, src, n);
-    for (int64_t r = 1; r < c->rows; r++)
-        copy_line(c, dst + r * c->dst[c->rank - 2], src + r * c->src[c->rank - 2], n);
+    for (; rows > 0; rows--, dst += dst_step, src += src_step)
+        if (bytes)
+            memcpy(dst, src, (size_t)n);
+        else
+            copy_line(c, dst, src, n);
 }
 
 static void transpose_tiles(const lnt_copy *c, const cursor *w, char *dst, const char *src, int64_t columns)
@@ -508,7 +525,7 @@ static lnt_status copy_items(lnt_kernel *k, void *arg, int64_t begin, int64_t en
         if (c->kind == LNT_COPY_TRANSPOSE)
             transpose_tiles(c, &w, dst, src, n);
         else
-            copy_lines(c, dst, src, n);
+            copy_lines(c, dst, src, last > 0 ? lnt_least(c->rows, c->n[last - 1] - w.at[last - 1]) : 1, n);
         advance(c, &w);
     }
     return LNT_OK;

@@ -55,5 +55,8 @@ void lnt_fill(void *dst, int64_t n, const void *value, size_t unit);
 /* dst[c][r] = src[r][c] for rows x columns units of 1, 2, 4, 8 or 16 bytes; steps from row to row are in units, too. */
 void lnt_turn(void *dst, int64_t dst_step, const void *src, int64_t src_step, int64_t rows, int64_t columns,
               size_t unit);
+/* The same with rows of either so many bytes apart. */
+void lnt_turn_apart(void *dst, int64_t dst_step, const void *src, int64_t src_step, int64_t rows,
+                    int64_t columns, size_t unit);
 
 #endif
