@@ -4,6 +4,7 @@
 #include "base/half.h"
 #include "base/lnt_assert.h"
 #include "formats/packed.h"
+#include "ops/copy.h"
 #include "ops/elementwise/program_run.h"
 #include "ops/half_kernels.h"
 
@@ -164,6 +165,12 @@ static void append(work *w, const lnt_instr *in, const uint8_t *value_of)
         w->uses[w->instr[i].src[j] = value_of[in->src[j]]]++;
 }
 
+/* A result that is its source. */
+static bool is_copy(const lnt_instr *in)
+{
+    return in->op == LNT_I_CLIP && in->imm[0] == -INFINITY && in->imm[1] == INFINITY;
+}
+
 static void number_values(work *w, const lnt_program *p)
 {
     uint8_t value_of[LNT_PROGRAM_MAX_REGS];
@@ -176,6 +183,8 @@ static void number_values(work *w, const lnt_program *p)
         if (in->op == LNT_I_CONST) {
             w->constant[w->n_constants] = in->imm[0];
             value_of[in->dst] = (uint8_t)(FIRST_CONSTANT + w->n_constants++);
+        } else if (is_copy(in)) {
+            value_of[in->dst] = value_of[in->src[0]];
         } else {
             append(w, in, value_of);
             value_of[in->dst] = (uint8_t)(FIRST_RESULT + w->n - 1);
@@ -261,6 +270,23 @@ static void join_neighbors(work *w)
             join_clip(w, i);
         else if (w->instr[i].op == LNT_I_NOT)
             join_not_equal(w, i);
+    }
+}
+
+/* Results that are rounded to 16 bits: their store rounds, too. What number_values copies stays a value of its own. */
+static void leave_rounding_to_stores(work *w, const lnt_operand *const *out, unsigned n_out)
+{
+    for (unsigned o = 0; o < n_out; o++) {
+        const unsigned value = w->out[o], i = value - FIRST_RESULT;
+        if (value < FIRST_RESULT || w->uses[value] != 1)
+            continue;
+        const unsigned op = w->instr[i].op, dtype = out[o]->dtype;
+        if (w->instr[i].src[0] < FIRST_RESULT && (w->instr[i].src[0] >= FIRST_CONSTANT || n_out > 1))
+            continue;
+        if ((op != LNT_I_TO_F16 || dtype != LNT_FLOAT16) && (op != LNT_I_TO_BF16 || dtype != LNT_BFLOAT16))
+            continue;
+        w->out[o] = w->instr[i].src[0];
+        w->instr[i].op = 0;
     }
 }
 
@@ -412,7 +438,8 @@ enum {
     MAX_SLOTS = MAX_OPERANDS + MAX_WORK
 };
 
-const lnt_code *lnt_code_make(lnt_site *site, const lnt_program *p, bool halves)
+const lnt_code *lnt_code_make(lnt_site *site, const lnt_program *p, const lnt_operand *const *out,
+                              bool halves)
 {
     work w;
     uint8_t slot[MAX_VALUES];
@@ -427,6 +454,8 @@ const lnt_code *lnt_code_make(lnt_site *site, const lnt_program *p, bool halves)
     join_neighbors(&w);
     const lnt_program_kernels *half = LNT_HAS_HALVES && halves ? site->kernels->half->program : NULL;
     c->kernels = half && computes_in_halves(&w, c->n_in, c->n_out, half) ? half : site->kernels->program;
+    if (!p->epilogue && c->kernels == site->kernels->program)
+        leave_rounding_to_stores(&w, out, c->n_out);
     place_values(&w, c, slot);
     emit(&w, c, slot);
     const int64_t fitting = SLOT_MEMORY / c->n_slots / 64 * 64;
@@ -490,13 +519,20 @@ static char *element(const lnt_view *v, int64_t row, int64_t col)
     return v->data + (row * v->row_stride + col * v->col_stride) * (int64_t)cell_bytes(v->cell);
 }
 
+/* The element at p in n lanes. */
+static void load_repeated(const lnt_code *c, float *reg, const char *p, lnt_cell cell, int64_t n)
+{
+    float one;
+    c->kernels->cells->load[cell](&one, p, 0, 1);
+    lnt_fill(reg, n, &one, lnt_code_is_half(c) ? sizeof(uint16_t) : sizeof one);
+}
+
 static void load_operand(frame *f, unsigned i, const part *b, bool whole_vectors)
 {
-    const lnt_program_kernels *k = f->code->kernels;
     const lnt_view *v = &f->view[i];
     if (v->col_stride == 0 && (b->rows == 1 || v->row_stride == 0)) {
         if (!f->loaded[i])
-            k->cells->load[v->cell](f->scalar[i], element(v, b->row, b->col), 0, LNT_VECTOR_MAX);
+            load_repeated(f->code, f->scalar[i], element(v, b->row, b->col), v->cell, LNT_VECTOR_MAX);
         f->at[i] = f->scalar[i];
         f->step[i] = 0;
         f->loaded[i] = v->row_stride == 0;
@@ -511,9 +547,14 @@ static void load_operand(frame *f, unsigned i, const part *b, bool whole_vectors
     f->at[i] = reg;
     if (f->loaded[i])
         return;
-    for (int64_t r = 0; r < b->rows; r++)
-        k->cells->load[v->cell](lanes(f->code, reg, r * b->cols), element(v, b->row + r, b->col),
-                                v->col_stride, b->cols);
+    for (int64_t r = 0; r < b->rows; r++) {
+        float *to = lanes(f->code, reg, r * b->cols);
+        const char *from = element(v, b->row + r, b->col);
+        if (v->col_stride == 0)
+            load_repeated(f->code, to, from, v->cell, b->cols);
+        else
+            f->code->kernels->cells->load[v->cell](to, from, v->col_stride, b->cols);
+    }
     f->loaded[i] = v->row_stride == 0 && b->rows > 1;
 }
 

@@ -228,7 +228,7 @@ lnt_status lnt_map_make(lnt_site *site, const lnt_program *p, const lnt_operand 
         if (is_tile(m, i))
             set_tile(site, &m->operand[i]);
     }
-    m->code = lnt_code_make(site, p, LNT_HAS_HALVES && site->half && halves_alone(m, in, out));
+    m->code = lnt_code_make(site, p, out, LNT_HAS_HALVES && site->half && halves_alone(m, in, out));
     return m->code ? LNT_OK : site->err->code;
 }
 

@@ -23,9 +23,10 @@ typedef struct lnt_view {
 enum { LNT_VIEW_MAX = 1 + LNT_PROGRAM_MAX_IN + LNT_PROGRAM_MAX_OUT };
 
 /* A checked program for the site's level, in the site's memory; NULL with the error set. An epilogue's tile
- * is operand 0 of the code. halves: what it reads and gives is good for half arithmetic, which it is computed in if
- * that can be done to all of it (lnt_code_is_half). */
-const lnt_code *lnt_code_make(lnt_site *site, const lnt_program *p, bool halves);
+ * is operand 0 of the code. out: what the results are stored as, but an epilogue's. halves: what it reads and
+ * gives is good for half arithmetic, which it is computed in if that can be done to all of it (lnt_code_is_half). */
+const lnt_code *lnt_code_make(lnt_site *site, const lnt_program *p, const lnt_operand *const *out,
+                              bool halves);
 bool lnt_code_is_half(const lnt_code *c);
 
 /* Runs over rows x cols; view[] holds the operands, then the results. A result may be exactly an operand's memory. */

@@ -405,6 +405,8 @@ LNT_INLINE vf v_round_f16(vf x)
     uint16_t stored[LNT_VL];
     v_store_f16(stored, x);
     return v_load_f16(stored);
+#elif defined(LNT_SIMD_NEON) && defined(__aarch64__)
+    return (vf)vcvt_f32_f16(vcvt_f16_f32((float32x4_t)x));
 #else
     return v_from_f16(v_to_f16(x));
 #endif
