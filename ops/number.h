@@ -9,11 +9,9 @@
 #include "base/half.h"
 #include "base/linnet_types.h"
 
-#define LNT_NUMBER_LIST(X)                                                                                   \
+#define LNT_PLAIN_NUMBER_LIST(X)                                                                             \
     X(FLOAT, float, float, lnt_as_float, lnt_as_float, lnt_as_float)                                         \
     X(DOUBLE, double, double, lnt_as_double, lnt_as_double, lnt_as_double)                                   \
-    X(FLOAT16, uint16_t, float, lnt_f16_to_float, lnt_float_to_f16, lnt_f16_to_float)                        \
-    X(BFLOAT16, uint16_t, float, lnt_bf16_to_float, lnt_float_to_bf16, lnt_bf16_to_float)                    \
     X(INT8, int8_t, uint64_t, (uint64_t)(int64_t), (int8_t), (int64_t))                                      \
     X(INT16, int16_t, uint64_t, (uint64_t)(int64_t), (int16_t), (int64_t))                                   \
     X(INT32, int32_t, uint64_t, (uint64_t)(int64_t), (int32_t), (int64_t))                                   \
@@ -22,6 +20,11 @@
     X(UINT16, uint16_t, uint64_t, (uint64_t), (uint16_t), (uint64_t))                                        \
     X(UINT32, uint32_t, uint64_t, (uint64_t), (uint32_t), (uint64_t))                                        \
     X(UINT64, uint64_t, uint64_t, (uint64_t), (uint64_t), (uint64_t))
+/* Besides those that are computed with as float. */
+#define LNT_NUMBER_LIST(X)                                                                                   \
+    LNT_PLAIN_NUMBER_LIST(X)                                                                                 \
+    X(FLOAT16, uint16_t, float, lnt_f16_to_float, lnt_float_to_f16, lnt_f16_to_float)                        \
+    X(BFLOAT16, uint16_t, float, lnt_bf16_to_float, lnt_float_to_bf16, lnt_bf16_to_float)
 
 static inline float lnt_as_float(float x)
 {

@@ -1,18 +1,17 @@
 /* cumulative.c — CumSum and CumProd: running sums and products along an axis. */
-#include "base/checked.h"
+#include "ops/copy.h"
 #include "ops/data/data.h"
 #include "ops/elementwise/typed_kernels.h"
 #include "ops/number.h"
 #include "ops/rows/row.h"
+#include "ops/widen.h"
 
 #include <string.h>
 
 /* Neighboring columns run along the axis together: up to COLUMNS, and where threads share them at least
- * FEW, so that memory is still read in long pieces. */
-enum { COLUMNS = 2048, FEW = 256, FEW_COLUMNS = 16 /* no vectors' worth */ };
-
-/* Rows along the axis are turned into columns, so many elements of so many rows at a time. */
-enum { TURNED_ROWS = 16, TURNED_STEPS = 64 };
+ * FEW, so that memory is still read in long pieces. Along the innermost axis sequences are neighbors once they are
+ * transposed, so many and so many steps of them at a time. */
+enum { COLUMNS = 2048, FEW = 256, FEW_COLUMNS = 16 /* no vectors' worth */, SEQUENCES = 64, STEPS = 16 };
 
 typedef struct walk {
     int64_t n, step; /* elements along the axis; distance between them, negative for reverse */
@@ -22,106 +21,111 @@ typedef struct walk {
 
 typedef void (*cumulate_fn)(const walk *w, const void *src, void *dst);
 
-#define CUMULATE(NAME, DT, T, C, load, store, start, OP)                                                     \
+/* start: an exclusive result of nothing; none: what leaves any element as it is, -0 too. */
+#define CUMULATE(NAME, DT, T, C, load, store, start, none, OP)                                               \
     static void NAME##_##DT(const walk *w, const void *src, void *dst)                                       \
     {                                                                                                        \
-        C sum[COLUMNS];                                                                                      \
-        const T *x = src;                                                                                    \
-        T *y = dst;                                                                                          \
-        for (int64_t c = 0; c < w->columns; c++)                                                             \
-            sum[c] = start;                                                                                  \
-        for (int64_t i = w->n; i > 0; i--, x += w->step, y += w->step)                                       \
-            for (int64_t c = 0; c < w->columns; c++) {                                                       \
-                const C next = sum[c] OP load(x[c]);                                                         \
-                y[c] = store((w->exclusive ? sum[c] : next));                                                \
-                sum[c] = next;                                                                               \
+        for (int64_t c = 0; c < w->columns; c++) {                                                           \
+            const T *x = (const T *)src + c;                                                                 \
+            T *y = (T *)dst + c;                                                                             \
+            C sum = w->exclusive ? (C)start : (C)none;                                                       \
+            for (int64_t i = w->n; i > 0; i--, x += w->step, y += w->step) {                                 \
+                const C next = sum OP load(*x);                                                              \
+                *y = store((w->exclusive ? sum : next));                                                     \
+                sum = next;                                                                                  \
             }                                                                                                \
+        }                                                                                                    \
     }
 #define X(DT, T, C, load, store, comparable)                                                                 \
-    CUMULATE(sum, DT, T, C, load, store, 0, +)                                                               \
-    CUMULATE(product, DT, T, C, load, store, 1, *)
-LNT_NUMBER_LIST(X)
+    CUMULATE(sum, DT, T, C, load, store, 0, -0.0, +)                                                         \
+    CUMULATE(product, DT, T, C, load, store, 1, 1, *)
+LNT_PLAIN_NUMBER_LIST(X)
 #undef X
 
 typedef struct cumulative_params {
     cumulate_fn run;
-    lnt_typed_fn
-        loop; /* a row of results and one of the input to the next row, where that needs no more; or */
-    const lnt_row_kernels *row; /* the same for sums of floats */
-    bool exclusive, reverse;
+    lnt_typed_fn loop;          /* a row of results and one of the input to the next row; or */
+    const lnt_row_kernels *row; /* the same of floats */
+    bool product, exclusive, reverse;
 } cumulative_params;
 
 typedef struct cumulative_job {
     const cumulative_params *p;
     const char *src;
     char *dst;
-    int64_t n, inner, size; /* extent, elements behind the axis, bytes of one */
-    int64_t rows;           /* elements before the axis */
-    int64_t width, blocks;  /* columns at once, and how often that is */
+    int64_t n, inner, size;       /* extent, elements behind the axis, bytes of one */
+    int64_t width, blocks, outer; /* columns at once, and how often that is; positions before the axis */
+    bool turns;                   /* SEQUENCES along the innermost axis are transposed */
 } cumulative_job;
 
-/* Row by row at the level's speed. False: w is not of that kind. */
-static bool cumulate_rows(const cumulative_params *p, const walk *w, int64_t size, const char *src, char *dst)
+/* dst = before OP src at the level's speed; dst may be src. */
+static void combine(const cumulative_params *p, const void *before, const void *src, void *dst, int64_t n)
 {
-    if (w->exclusive || w->columns < FEW_COLUMNS || (!p->loop && !p->row))
-        return false;
+    if (p->loop) {
+        p->loop(&(lnt_typed_args){.out = dst, .in = {before, src}, .n = n});
+    } else if (p->product) {
+        if (dst != src)
+            memcpy(dst, src, (size_t)n * sizeof(float));
+        p->row->multiply(dst, before, n);
+    } else {
+        p->row->blend(before, 1, src, 1, dst, n);
+    }
+}
+
+/* Row by row; where it is exclusive dst is not src. */
+static void cumulate_rows(const cumulative_params *p, const walk *w, int64_t size, const char *src, char *dst)
+{
     const int64_t step = w->step * size;
-    if (dst != src)
+    if (w->exclusive)
+        p->run(&(walk){1, 0, w->columns, true}, src, dst);
+    else if (dst != src)
         memcpy(dst, src, (size_t)(w->columns * size));
     for (int64_t i = 1; i < w->n; i++) {
-        const char *before = dst;
-        src += step;
+        const char *before = dst, *next = src + step;
         dst += step;
-        if (p->loop)
-            p->loop(&(lnt_typed_args){.out = dst, .in = {before, src}, .n = w->columns});
-        else
-            p->row->blend((const float *)(const void *)before, 1, (const float *)(const void *)src, 1,
-                          (float *)(void *)dst, w->columns);
-    }
-    return true;
-}
-
-/* TURNED_ROWS rows of job->n elements, side by side. */
-static void cumulate_turned(const cumulative_job *job, const char *src, char *dst)
-{
-    _Alignas(16) char room[(1 + TURNED_STEPS) * TURNED_ROWS * sizeof(int64_t)],
-        last[TURNED_ROWS * sizeof(int64_t)];
-    const int64_t size = job->size, row = TURNED_ROWS * size;
-    const bool reverse = job->p->reverse;
-    for (int64_t done = 0; done < job->n; done += TURNED_STEPS) {
-        const int64_t n = lnt_least(TURNED_STEPS, job->n - done), at = reverse ? job->n - done - n : done;
-        char *turned = reverse ? room : room + row, *first = reverse ? turned + (n - 1) * row : turned;
-        const walk w = {n + (done > 0), reverse ? -TURNED_ROWS : TURNED_ROWS, TURNED_ROWS, false};
-        lnt_turn(turned, TURNED_ROWS, src + at * size, job->n, TURNED_ROWS, n, (size_t)size);
-        if (done > 0) { /* what the piece before ended with stands before this one */
-            first -= w.step * size;
-            memcpy(first, last, (size_t)row);
-        }
-        cumulate_rows(job->p, &w, size, first, first);
-        memcpy(last, reverse ? turned : turned + (n - 1) * row, (size_t)row);
-        lnt_turn(dst + at * size, job->n, turned, TURNED_ROWS, n, TURNED_ROWS, (size_t)size);
+        combine(p, before, w->exclusive ? src : next, dst, w->columns);
+        src = next;
     }
 }
 
-static lnt_status cumulate_row_blocks(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
+/* rows sequences of n elements side by side, STEPS at a time: columns of a transposed block between whose rows the last
+ * results of the block before stand. */
+static void cumulate_turned(const cumulative_job *job, const char *src, char *dst, int64_t rows)
 {
-    (void)k;
-    (void)thread;
-    const cumulative_job *job = arg;
-    for (int64_t item = begin; item < end; item++) {
-        const int64_t first = item * TURNED_ROWS, rows = lnt_least(TURNED_ROWS, job->rows - first);
-        const char *src = job->src + first * job->n * job->size;
-        char *dst = job->dst + first * job->n * job->size;
-        if (rows == TURNED_ROWS) {
-            cumulate_turned(job, src, dst);
-            continue;
-        }
-        for (int64_t r = 0; r < rows; r++) {
-            const int64_t at = (r * job->n + (job->p->reverse ? job->n - 1 : 0)) * job->size;
-            job->p->run(&(walk){job->n, job->p->reverse ? -1 : 1, 1, false}, src + at, dst + at);
-        }
+    _Alignas(64) char turned[(STEPS + 2) * SEQUENCES * sizeof(uint64_t)];
+    const cumulative_params *p = job->p;
+    const int64_t size = job->size, line = rows * size, behind = p->reverse ? -1 : 1;
+    for (int64_t done = 0; done < job->n; done += STEPS) {
+        const int64_t steps = lnt_least(STEPS, job->n - done), carried = done > 0;
+        const int64_t at = (p->reverse ? job->n - done - steps : done) * size;
+        char *block = turned + line, *first = p->reverse ? block + (steps - 1) * line : block;
+        char *last = first + (steps - 1) * behind * line;
+        lnt_turn_apart(block, line, src + at, job->n * size, rows, steps, (size_t)size);
+        first -= carried * behind * line;
+        cumulate_rows(p, &(walk){steps + carried, behind * rows, rows, false}, size, first, first);
+        lnt_turn_apart(dst + at, job->n * size, block, line, steps, rows, (size_t)size);
+        const int64_t next = lnt_least(STEPS, job->n - done - steps);
+        if (next > 0)
+            memcpy(p->reverse ? turned + (next + 1) * line : turned, last, (size_t)line);
     }
-    return LNT_OK;
+}
+
+static void cumulate_block(const cumulative_job *job, int64_t item)
+{
+    const cumulative_params *p = job->p;
+    const int64_t column = item % job->blocks * job->width;
+    int64_t first = item / job->blocks * job->n * job->inner + column;
+    walk w = {job->n, job->inner, lnt_least(job->inner - column, job->width), p->exclusive};
+    if (p->reverse) {
+        first += (job->n - 1) * job->inner;
+        w.step = -w.step;
+    }
+    const char *src = job->src + first * job->size;
+    char *dst = job->dst + first * job->size;
+    if (w.columns >= FEW_COLUMNS)
+        cumulate_rows(p, &w, job->size, src, dst);
+    else
+        p->run(&w, src, dst);
 }
 
 static lnt_status cumulate_blocks(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
@@ -130,17 +134,11 @@ static lnt_status cumulate_blocks(lnt_kernel *k, void *arg, int64_t begin, int64
     (void)thread;
     const cumulative_job *job = arg;
     for (int64_t item = begin; item < end; item++) {
-        const int64_t column = item % job->blocks * job->width, left = job->inner - column;
-        int64_t first = item / job->blocks * job->n * job->inner + column;
-        walk w = {job->n, job->inner, left < job->width ? left : job->width, job->p->exclusive};
-        if (job->p->reverse) {
-            first += (job->n - 1) * job->inner;
-            w.step = -w.step;
-        }
-        const char *src = job->src + first * job->size;
-        char *dst = job->dst + first * job->size;
-        if (!cumulate_rows(job->p, &w, job->size, src, dst))
-            job->p->run(&w, src, dst);
+        const int64_t row = item * SEQUENCES, at = row * job->n * job->size;
+        if (job->turns)
+            cumulate_turned(job, job->src + at, job->dst + at, lnt_least(SEQUENCES, job->outer - row));
+        else
+            cumulate_block(job, item);
     }
     return LNT_OK;
 }
@@ -158,24 +156,29 @@ static lnt_status run_cumulative(lnt_kernel *k, const lnt_step *s)
     job.n = in->dims[axis];
     job.inner = lnt_extent(in, (unsigned)axis + 1, in->rank);
     job.size = (int64_t)lnt_element_size(in);
-    job.rows = lnt_extent(in, 0, (unsigned)axis);
-    if (job.inner == 1 && !job.p->exclusive && (job.p->loop || job.p->row))
-        return lnt_parallel(k, (job.rows + TURNED_ROWS - 1) / TURNED_ROWS,
-                            lnt_grain(job.n * TURNED_ROWS * job.size), cumulate_row_blocks, &job);
     const int64_t share = (job.inner + k->threads - 1) / k->threads;
     job.width = share < FEW ? FEW : share < COLUMNS ? share : COLUMNS;
     job.width = job.width < job.inner ? job.width : job.inner;
     job.blocks = (job.inner + job.width - 1) / job.width;
-    return lnt_parallel(k, job.rows * job.blocks, lnt_grain(job.n * job.width * job.size), cumulate_blocks,
-                        &job);
+    job.outer = lnt_extent(in, 0, (unsigned)axis);
+    job.turns = job.inner == 1 && job.outer >= FEW_COLUMNS && !job.p->exclusive;
+    const int64_t together = job.turns ? SEQUENCES : 1;
+    return lnt_parallel(k, (job.outer * job.blocks + together - 1) / together,
+                        lnt_grain(job.n * job.width * job.size * together), cumulate_blocks, &job);
+}
+
+/* Halves are widened. */
+static lnt_dtype computed_type(unsigned dtype)
+{
+    return dtype == LNT_FLOAT16 || dtype == LNT_BFLOAT16 ? LNT_FLOAT : (lnt_dtype)dtype;
 }
 
 static lnt_status bind_cumulative(lnt_site *site, cumulate_fn run, lnt_typed_row row)
 {
-    const lnt_dtype dtype = (lnt_dtype)site->in[0]->dtype;
+    const lnt_dtype dtype = computed_type(site->in[0]->dtype);
     const lnt_operand *axis = site->in[1];
     if (!run)
-        return lnt_bind_unsupported_type(site, dtype);
+        return lnt_bind_unsupported_type(site, site->in[0]->dtype);
     if (!lnt_is_index_type(axis) || lnt_operand_count(axis) != 1)
         return LNT_SITE_FAIL(site, LNT_E_TYPE, "axis must be one int32 or int64");
     cumulative_params *p = lnt_bind_params(site, sizeof *p);
@@ -183,20 +186,22 @@ static lnt_status bind_cumulative(lnt_site *site, cumulate_fn run, lnt_typed_row
         return LNT_E_MEMORY;
     p->run = run;
     p->loop = dtype == LNT_FLOAT ? NULL : site->kernels->typed->loop[row][dtype];
-    p->row = dtype == LNT_FLOAT && row == LNT_TYPED_Add ? site->kernels->row : NULL;
+    p->row = site->kernels->row;
+    p->product = row == LNT_TYPED_Mul;
     p->exclusive = lnt_attr_i(site->node, "exclusive", 0) != 0;
     p->reverse = lnt_attr_i(site->node, "reverse", 0) != 0;
-    lnt_bind_in_place(site, 0, 0);
+    if (!p->exclusive)
+        lnt_bind_in_place(site, 0, 0);
     site->step->run = run_cumulative;
-    return LNT_OK;
+    return dtype == LNT_FLOAT ? lnt_bind_widened(site, 1, 1) : LNT_OK;
 }
 
 lnt_status lnt_bind_cum_sum(lnt_site *site)
 {
-    switch (site->in[0]->dtype) {
+    switch (computed_type(site->in[0]->dtype)) {
 #define X(DT, T, C, load, store, comparable)                                                                 \
     case LNT_##DT: return bind_cumulative(site, sum_##DT, LNT_TYPED_Add);
-        LNT_NUMBER_LIST(X)
+        LNT_PLAIN_NUMBER_LIST(X)
 #undef X
     default: return bind_cumulative(site, NULL, LNT_TYPED_NONE);
     }
@@ -204,10 +209,10 @@ lnt_status lnt_bind_cum_sum(lnt_site *site)
 
 lnt_status lnt_bind_cum_prod(lnt_site *site)
 {
-    switch (site->in[0]->dtype) {
+    switch (computed_type(site->in[0]->dtype)) {
 #define X(DT, T, C, load, store, comparable)                                                                 \
     case LNT_##DT: return bind_cumulative(site, product_##DT, LNT_TYPED_Mul);
-        LNT_NUMBER_LIST(X)
+        LNT_PLAIN_NUMBER_LIST(X)
 #undef X
     default: return bind_cumulative(site, NULL, LNT_TYPED_NONE);
     }
