@@ -21,10 +21,18 @@ def node(op, inputs, outputs, **attributes):
 MODELS = {
     "one": ([node("Transpose", ["x"], ["y"], perm=[1, 0, 2])], False),
     "some": ([node("Transpose", ["x"], ["t"], perm=[1, 0, 2]), node("Concat", ["t", "t"], ["y"], axis=2)], False),
+    "surrounded": ([node("Pad", ["x", "two", "", ""], ["t"], mode="reflect"), node("Pad", ["t", "two", "half"], ["y"])], False),
+    "picked": ([node("Gather", ["x", "one"], ["t"], axis=1), node("GatherElements", ["t", "zeros"], ["u"], axis=1),
+                node("GatherND", ["u", "tuples"], ["y"], batch_dims=1)], False),
+    "triangles": ([node("Trilu", ["x"], ["t"]), node("ReverseSequence", ["t", "lengths"], ["y"], time_axis=1, batch_axis=0)], False),
+    "cropped": ([node("CenterCropPad", ["x", "extents"], ["y"])], False),
     "beside a product of another input": ([node("Transpose", ["x"], ["y"], perm=[1, 0, 2]), node("Mul", ["z", "z"], ["w"])], True),
     "before something that computes": ([node("Transpose", ["x"], ["t"], perm=[1, 0, 2]), node("Exp", ["t"], ["y"])], True),
     "and computed with, too": ([node("Transpose", ["x"], ["y"], perm=[1, 0, 2]), node("Exp", ["x"], ["w"])], True),
 }
+CONSTANTS = {"two": np.array([0, 1, 1, 0, 0, 1]), "half": np.array(0.5, np.float16), "one": np.array([1, 3]),
+             "zeros": np.zeros((2, 1, 4), np.int64), "tuples": np.zeros((2, 1, 2), np.int64),
+             "lengths": np.array([3, 6]), "extents": np.array([2, 9, 2])}
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -33,7 +41,8 @@ def test_moves(tmp_path, name):
     made = {o for n in nodes for o in n.output}
     inputs = [i for i in ("x", "z") if any(i in n.input for n in nodes)]
     outputs = [o for o in ("y", "w") if o in made]
-    model = model_of(nodes, [(i, HALF, X.shape) for i in inputs], [(o, HALF, None) for o in outputs], {})
+    constants = {c: value for c, value in CONSTANTS.items() if any(c in n.input for n in nodes)}
+    model = model_of(nodes, [(i, HALF, X.shape) for i in inputs], [(o, HALF, None) for o in outputs], constants)
     feeds = {i: X for i in inputs}
     case = write_case(tmp_path, model, feeds, [])
     lnt = tmp_path / "m.lnt"
