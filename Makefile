@@ -119,7 +119,7 @@ ifneq ($(SNDFILE),)
 AUDIO_LIBS := -lsndfile -lsamplerate
 endif
 
-.PHONY: all objects python unit faults valgrind help check test test-long bench bench-arm bench-ops peers zoo zoo-torch demo deps deps-test deps-arm deps-arm-peers deps-long clean install boards replay fuzz deb bundle \
+.PHONY: all objects python unit faults valgrind help check test test-long bench bench-arm bench-ops vector-paths peers zoo zoo-torch demo deps deps-test deps-arm deps-arm-peers deps-long clean install boards replay fuzz deb bundle \
         fuzz-targets hooks
 .DEFAULT_GOAL := all
 
@@ -171,6 +171,11 @@ $(BUILD)/linnet: $(CLI_OBJ) $(SPEECH_OBJ) $(CONVERT_OBJ) $(LIB_OBJ) $(LINKED)
 $(BUILD)/linnet-static: $(CLI_OBJ) $(SPEECH_OBJ) $(CONVERT_OBJ) $(LIB_OBJ)
 	@echo "  LINK    $@"
 	$(Q)$(CC) $(LDFLAGS) -static -o $@ $^ $(CONVERT_LIBS) $(LDLIBS)
+
+# Many models in one process, static, for what counts instructions: tests/bench/paths.
+$(BUILD)/run_models: $(BUILD)/obj/tests/bench/paths/run_models.o $(BUILD)/liblinnet.a
+	@echo "  LINK    $@"
+	$(Q)$(CC) $(LDFLAGS) -static -o $@ $^ $(LDLIBS)
 
 # What the Python package loads: the library and the converter in one.
 python: $(BUILD)/liblinnet_python.so  ## the native part of the Python package (pip install ./python)
@@ -436,6 +441,10 @@ bench: deps-test zoo  ## against onnxruntime on every bench model: BENCHMARKS.md
 # BENCH="--new", a pattern of rows: see tests/bench/ops/README.md.
 bench-ops: deps-test $(BUILD)/linnet  ## single operators against onnxruntime: docs/operators-speed.md
 	$(Q)$(PYTHON) tests/bench/ops/bench_ops.py $(BENCH)
+
+# BENCH=--render, a pattern of rows: see tests/bench/paths/README.md.
+vector-paths: deps-test $(BUILD)/linnet  ## instructions per element of single operators at avx2 and neon: docs/vector-paths.md
+	$(Q)$(PYTHON) tests/bench/paths/vector_paths.py $(BENCH)
 
 # Other engines, 8 GB: PyPI's torch comes with CUDA, and what makes LiteRT's files with a tensorflow of its own.
 PEERS := .deps/peers/ready .deps/peers-tf/ready

@@ -138,7 +138,8 @@ QEMU_EXPORT int qemu_plugin_version = QEMU_PLUGIN_VERSION;
 QEMU_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc, char **argv)
 {
     (void)info;
-    read_shared_options(id, argc, argv);
+    read_options(argc, argv);
+    count_between_marks(id);
     qemu_plugin_register_vcpu_tb_trans_cb(id, translated);
     qemu_plugin_register_atexit_cb(id, ended, NULL);
     return 0;

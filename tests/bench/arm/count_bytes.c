@@ -108,7 +108,8 @@ QEMU_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info
     if (!allocate(&first, first_kib ? (size_t)atoll(first_kib) : 32, FIRST_WAYS) ||
         !allocate(&last, last_kib ? (size_t)atoll(last_kib) : 512, LAST_WAYS))
         return -1;
-    read_shared_options(id, argc, argv);
+    read_options(argc, argv);
+    count_between_marks(id);
     qemu_plugin_register_vcpu_tb_trans_cb(id, translated);
     qemu_plugin_register_atexit_cb(id, ended, NULL);
     return 0;
