@@ -1,4 +1,5 @@
 /* cumulative.c — CumSum and CumProd: running sums and products along an axis. */
+#include "base/lnt_assert.h"
 #include "ops/copy.h"
 #include "ops/data/data.h"
 #include "ops/elementwise/typed_kernels.h"
@@ -95,6 +96,7 @@ static void cumulate_turned(const cumulative_job *job, const char *src, char *ds
     _Alignas(64) char turned[(STEPS + 2) * SEQUENCES * sizeof(uint64_t)];
     const cumulative_params *p = job->p;
     const int64_t size = job->size, line = rows * size, behind = p->reverse ? -1 : 1;
+    LNT_ASSERT(rows > 0 && rows <= SEQUENCES && size <= (int64_t)sizeof(uint64_t));
     for (int64_t done = 0; done < job->n; done += STEPS) {
         const int64_t steps = lnt_least(STEPS, job->n - done), carried = done > 0;
         const int64_t at = (p->reverse ? job->n - done - steps : done) * size;

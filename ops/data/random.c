@@ -3,9 +3,10 @@
  * Numbers come from Philox4x32-10 (Salmon, Moraes, Dror and Shaw, "Parallel Random Numbers: As Easy as 1, 2, 3",
  * 2011), counted by element and keyed by the session's seed and the node's own, or the node where it has none: each
  * element can be drawn by any thread. Floats, and what has fewer bits, are drawn by vectors (random_kernels.h);
- * doubles, Bernoulli and Multinomial here. Logarithm, sine and cosine are our own, of additions, multiplications and divisions
- * alone, so that a seed gives the same bits on every machine. */
+ * doubles, Bernoulli and Multinomial here. Logarithm, sine and cosine are our own, of additions, multiplications
+ * and divisions alone, so that a seed gives the same bits on every machine. */
 #include "base/half.h"
+#include "base/lnt_assert.h"
 #include "ops/data/data.h"
 #include "ops/data/random_kernels.h"
 #include "ops/number.h"
@@ -204,6 +205,7 @@ static lnt_status fill_floats(lnt_kernel *k, void *arg, int64_t begin, int64_t e
 static lnt_status run_random(lnt_kernel *k, const lnt_step *s)
 {
     random_job job = random_job_of(k, s);
+    LNT_ASSERT(job.n >= 0 && lnt_is_floating(job.p->dtype));
     if (job.p->dtype == LNT_DOUBLE)
         return lnt_parallel(k, (job.n + 1) / 2, 2048, fill_doubles, &job);
     return lnt_parallel(k, (job.n + LNT_RANDOM_GROUP - 1) / LNT_RANDOM_GROUP, 256, fill_floats, &job);
