@@ -289,7 +289,7 @@ SPARE := $(if $(findstring x86_64,$(TARGET))$(findstring aarch64,$(TARGET)),$(fi
 # So is what runs once for a file, a session, a step or a run of pixels, and what few networks have.
 SPARE += base/file.c $(filter-out formats/hash.c,$(wildcard formats/*.c)) \
          $(patsubst %,runtime/%.c,bind control halves join load session model_info options plan resources request trace) \
-         $(foreach f,attention conv conv_algorithm conv_depthwise conv_images conv_stem conv_transpose cumulative det \
+         $(foreach f,attention cast conv conv_algorithm conv_depthwise conv_images conv_stem conv_transpose cumulative det \
              dynamic_conv einsum einsum_product elementwise embed_layernorm expand fourier gemm_store gridsample half_step \
              linear_attention loss lpnorm op program_node qconv qlinear qreal random roialign row_fusion slice transpose \
              trilu unique unpool window_functions,$(wildcard ops/$(f).c ops/*/$(f).c)) $(wildcard speech/*.c)

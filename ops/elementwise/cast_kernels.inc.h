@@ -22,15 +22,11 @@
 
 STEP(OFTEN, u8_16, uint8_t, uint16_t, x)
 STEP(OFTEN, u8_32, uint8_t, uint32_t, x)
-STEP(OFTEN, u8_64, uint8_t, uint64_t, x)
 STEP(OFTEN, u16_32, uint16_t, uint32_t, x)
-STEP(OFTEN, u16_64, uint16_t, uint64_t, x)
 STEP(OFTEN, u32_64, uint32_t, uint64_t, x)
 STEP(OFTEN, i8_16, int8_t, uint16_t, x)
 STEP(OFTEN, i8_32, int8_t, uint32_t, x)
-STEP(OFTEN, i8_64, int8_t, uint64_t, x)
 STEP(OFTEN, i16_32, int16_t, uint32_t, x)
-STEP(OFTEN, i16_64, int16_t, uint64_t, x)
 STEP(OFTEN, i32_64, int32_t, uint64_t, x)
 STEP(OFTEN, 16_8, uint16_t, uint8_t, x)
 STEP(OFTEN, 32_8, uint32_t, uint8_t, x)
@@ -148,33 +144,10 @@ enum {
                 LNT_HAS_ReduceLogSum || LNT_HAS_ReduceLogSumExp
 };
 
-/* clang-format off */
-#define ASKED(name) (WITH_CAST ? name : NULL)
-#define INTEGER(from, to_8, to_16, to_32, to_64, to_bool)                                                    \
-    [LNT_CAST_##from] = {                                                                                    \
-        [LNT_CAST_U8] = ASKED(to_8), [LNT_CAST_I8] = ASKED(to_8),                                            \
-        [LNT_CAST_U16] = ASKED(to_16), [LNT_CAST_I16] = ASKED(to_16),                                        \
-        [LNT_CAST_U32] = ASKED(to_32), [LNT_CAST_I32] = ASKED(to_32),                                        \
-        [LNT_CAST_U64] = ASKED(to_64), [LNT_CAST_I64] = ASKED(to_64), [LNT_CAST_BOOL] = ASKED(to_bool),
-#define REAL(to, name) [LNT_CAST_##to] = ASKED(name),
-#define CAST_STEPS                                                                                           \
-    INTEGER(U8, NULL, cast_u8_16, cast_u8_32, cast_u8_64, cast_8_bool) },                                    \
-    INTEGER(I8, NULL, cast_i8_16, cast_i8_32, cast_i8_64, cast_8_bool) },                                    \
-    INTEGER(U16, cast_16_8, NULL, cast_u16_32, cast_u16_64, cast_16_bool) },                                 \
-    INTEGER(I16, cast_16_8, NULL, cast_i16_32, cast_i16_64, cast_16_bool) },                                 \
-    INTEGER(U32, cast_32_8, cast_32_16, NULL, cast_u32_64, cast_32_bool)                                     \
-        REAL(ODD, cast_u32_odd) REAL(F32, cast_u32_f32) REAL(F64, cast_u32_f64) },                           \
-    INTEGER(I32, cast_32_8, cast_32_16, NULL, cast_i32_64, cast_32_bool)                                     \
-        REAL(ODD, cast_i32_odd) REAL(F64, cast_i32_f64) },                                                   \
-    INTEGER(U64, cast_64_8, cast_64_16, cast_64_32, NULL, cast_64_bool)                                      \
-        REAL(F32, cast_u64_f32) REAL(F64, cast_u64_f64) },                                                   \
-    INTEGER(I64, cast_64_8, cast_64_16, cast_64_32, NULL, cast_64_bool)                                      \
-        REAL(F64, cast_i64_f64) },                                                                           \
-    [LNT_CAST_BOOL] = {[LNT_CAST_U8] = cast_8_bool, [LNT_CAST_I8] = cast_8_bool},                            \
-    [LNT_CAST_F32] = {[LNT_CAST_BOOL] = cast_f32_bool, [LNT_CAST_F64] = cast_f32_f64},                       \
-    [LNT_CAST_F64] = {REAL(I32, cast_f64_i32) REAL(I64, cast_f64_i64) REAL(U64, cast_f64_u64)                \
-        [LNT_CAST_BOOL] = cast_f64_bool, [LNT_CAST_ODD] = cast_f64_odd, [LNT_CAST_F32] = cast_f64_f32},
-#define CAST_FITS                                                                                            \
-    [LNT_CAST_I64] = ASKED(fits_i64), [LNT_CAST_U64] = ASKED(fits_u64),                                      \
-    [LNT_CAST_F32] = ASKED(fits_f32), [LNT_CAST_F64] = ASKED(fits_f64),
-/* clang-format on */
+#define X(name, always) [LNT_CAST_##name] = WITH_CAST || (always) ? cast_##name : NULL,
+#define CAST_TABLE                                                                                           \
+    {                                                                                                        \
+        .step = {LNT_CAST_STEP_LIST(X)}, .i64_fits = WITH_CAST ? fits_i64 : NULL,                            \
+        .u64_fits = WITH_CAST ? fits_u64 : NULL, .f32_fits = WITH_CAST ? fits_f32 : NULL,                    \
+        .f64_fits = WITH_CAST ? fits_f64 : NULL,                                                             \
+    }

@@ -72,32 +72,60 @@ typedef enum lnt_typed_row {
 /* Rows of n > 0 elements, side by side, down to an element each. Of several NaNs any is the result. */
 typedef void (*lnt_along_fn)(void *out, const void *in, int64_t rows, int64_t n);
 
-/* Element types as casts see them. Integers come first, by width. */
-typedef enum lnt_cast_type {
-    LNT_CAST_U8,
-    LNT_CAST_I8,
-    LNT_CAST_U16,
-    LNT_CAST_I16,
-    LNT_CAST_U32,
-    LNT_CAST_I32,
-    LNT_CAST_U64,
-    LNT_CAST_I64,
-    LNT_CAST_BOOL,
-    LNT_CAST_F16,
-    LNT_CAST_BF16,
-    LNT_CAST_F32,
-    LNT_CAST_F64,
-    LNT_CAST_ODD, /* float with the last bit set where it is inexact ("round to odd"): halves of it are right */
-    LNT_CAST_TYPES
-} lnt_cast_type;
+/* Steps that casts are made of (ops/elementwise/cast.c), from_to, in bits; signs are named where they make a
+ * difference, and odd is float with the last bit set where it is inexact ("round to odd"): halves of it are right.
+ * Those that are asked for without Cast are 1. */
+#define LNT_CAST_STEP_LIST(X)                                                                                \
+    X(u8_16, 0)                                                                                              \
+    X(u8_32, 0)                                                                                              \
+    X(u16_32, 0)                                                                                             \
+    X(u32_64, 0)                                                                                             \
+    X(i8_16, 0)                                                                                              \
+    X(i8_32, 0)                                                                                              \
+    X(i16_32, 0)                                                                                             \
+    X(i32_64, 0)                                                                                             \
+    X(16_8, 0)                                                                                               \
+    X(32_8, 0)                                                                                               \
+    X(64_8, 0)                                                                                               \
+    X(32_16, 0)                                                                                              \
+    X(64_16, 0)                                                                                              \
+    X(64_32, 0)                                                                                              \
+    X(8_bool, 1)                                                                                             \
+    X(16_bool, 0)                                                                                            \
+    X(32_bool, 0)                                                                                            \
+    X(64_bool, 0)                                                                                            \
+    X(f32_bool, 1)                                                                                           \
+    X(f64_bool, 1)                                                                                           \
+    X(i32_odd, 0)                                                                                            \
+    X(u32_odd, 0)                                                                                            \
+    X(f64_odd, 1)                                                                                            \
+    X(f64_f32, 1)                                                                                            \
+    X(f32_f64, 1)                                                                                            \
+    X(i32_f64, 0)                                                                                            \
+    X(u32_f32, 0)                                                                                            \
+    X(u32_f64, 0)                                                                                            \
+    X(i64_f64, 0)                                                                                            \
+    X(u64_f32, 0)                                                                                            \
+    X(u64_f64, 0)                                                                                            \
+    X(f64_i32, 0)                                                                                            \
+    X(f64_i64, 0)                                                                                            \
+    X(f64_u64, 0)
+
+typedef enum lnt_cast_step {
+    LNT_CAST_NONE,
+#define X(name, always) LNT_CAST_##name,
+    LNT_CAST_STEP_LIST(X)
+#undef X
+        LNT_CAST_STEPS
+} lnt_cast_step;
 
 typedef void (*lnt_convert_fn)(void *to, const void *from, int64_t n);
+/* Are all n cut to int32 as they are to int64? */
 typedef bool (*lnt_fits_fn)(const void *from, int64_t n);
 
-/* Steps that casts are made of (ops/elementwise/cast.c); between floats and what cells hold, cells are. */
 typedef struct lnt_cast_kernels {
-    lnt_convert_fn step[LNT_CAST_TYPES][LNT_CAST_TYPES]; /* from, to; NULL: there is none */
-    lnt_fits_fn fits[LNT_CAST_TYPES];                    /* are all n cut to int32 as they are to int64? */
+    lnt_convert_fn step[LNT_CAST_STEPS];
+    lnt_fits_fn i64_fits, u64_fits, f32_fits, f64_fits;
 } lnt_cast_kernels;
 
 /* NULL where an operator has no such type. */

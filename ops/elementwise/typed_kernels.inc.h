@@ -290,7 +290,7 @@ const lnt_typed_kernels TABLE = {
         ALONG_ENTRY(Add, DOUBLE) ALONG_ENTRY(Mul, DOUBLE) ALONG_ENTRY(Min, DOUBLE) ALONG_ENTRY(Max, DOUBLE)
         ALONG_CELL(Min, BOOL, UINT8) ALONG_CELL(Max, BOOL, UINT8) /* of bytes: which are true is for the caller */
     },
-    .cast = {.step = {CAST_STEPS}, .fits = {CAST_FITS}},
+    .cast = CAST_TABLE,
     .where = {WITH_Where ? where_uint8_t : NULL, WITH_Where ? where_uint16_t : NULL,
               WITH_Where ? where_uint32_t : NULL, WITH_Where ? where_uint64_t : NULL},
 };
