@@ -17,6 +17,11 @@ def node(op, inputs, outputs, **attributes):
     return helper.make_node(op, inputs, outputs, **attributes)
 
 
+def picked(op, indices, **attributes):
+    value = helper.make_tensor("i", TensorProto.INT64, np.shape(indices), np.ravel(indices))
+    return [node("Constant", [], ["i"], value=value), node(op, ["x", "i"], ["y"], **attributes)]
+
+
 # nodes, and whether anything is computed
 MODELS = {
     "one": ([node("Transpose", ["x"], ["y"], perm=[1, 0, 2])], False),
@@ -26,6 +31,11 @@ MODELS = {
                 node("GatherND", ["u", "tuples"], ["y"], batch_dims=1)], False),
     "triangles": ([node("Trilu", ["x"], ["t"]), node("ReverseSequence", ["t", "lengths"], ["y"], time_axis=1, batch_axis=0)], False),
     "cropped": ([node("CenterCropPad", ["x", "extents"], ["y"])], False),
+    "rows of a table": (picked("Gather", [5, 0, 3], axis=1), False),
+    "elements": (picked("GatherElements", [[[1, 0, 1, 1]] * 6], axis=0), False),
+    "parts": (picked("GatherND", [[1, 5], [0, 2], [1, 1]]), False),
+    "rows of a table that are computed with": (picked("Gather", [1, 0], axis=0)[:1] +
+                                               [node("Gather", ["x", "i"], ["t"]), node("Exp", ["t"], ["y"])], True),
     "beside a product of another input": ([node("Transpose", ["x"], ["y"], perm=[1, 0, 2]), node("Mul", ["z", "z"], ["w"])], True),
     "before something that computes": ([node("Transpose", ["x"], ["t"], perm=[1, 0, 2]), node("Exp", ["t"], ["y"])], True),
     "and computed with, too": ([node("Transpose", ["x"], ["y"], perm=[1, 0, 2]), node("Exp", ["x"], ["w"])], True),
