@@ -59,12 +59,14 @@ static bool is_points(const lnt_conv *c, lnt_order in)
            c->features <= LNT_POINTS_MAX && at_least(pixels, LNT_STEM_PIXELS);
 }
 
-/* Images of lines long enough for the kernels. */
+/* Images of lines long enough for the kernels; of three axes, where each plane by itself is an image. */
 static bool has_lines(const lnt_conv *c)
 {
     const lnt_window *w = &c->w;
-    return w->in[0] == 1 && w->kernel[0] == 1 && w->before[0] == 0 && w->out[0] == 1 &&
-           at_least(w->out[2], LNT_STEM_PIXELS) && w->out[1] != 0 && c->batch != 0;
+    const bool plane_by_plane =
+        w->kernel[0] == 1 && w->stride[0] == 1 && w->before[0] == 0 && w->after[0] == 0;
+    return plane_by_plane && w->in[0] == w->out[0] && w->in[0] != 0 && at_least(w->out[2], LNT_STEM_PIXELS) &&
+           w->out[1] != 0 && c->batch != 0;
 }
 
 lnt_conv_kind lnt_conv_algorithm(const lnt_conv *c, lnt_order in, bool writes_pixels, bool adds)

@@ -25,6 +25,7 @@ typedef struct stem {
     bool direct;                  /* one tap: pixels are read in place, all in one row */
     int64_t band, runs;           /* rows of a band; bands side by side */
     int64_t rows, width, images;  /* of the output */
+    int64_t levels;               /* images of each channel one behind the other: the first of three axes */
     int64_t planes, pixel;        /* of the input: planes of an image, floats of a pixel */
     int64_t lines, line;          /* of a band in scratch memory: lines of a plane, floats of a line */
     bool split;                   /* de-interleaved by stride phase: the output is in ONNX order */
@@ -106,12 +107,13 @@ static void copy_band(const stem_call *c, const band *b, float *to)
     const int64_t reach = (b->end - b->begin - 1) * w->stride[2] + (w->kernel[2] - 1) * w->dilation[2] + 1;
     const int64_t lines = (b->row_end - b->row - 1) * w->stride[1] + (w->kernel[1] - 1) * w->dilation[1] + 1;
     const bool split = s->split && w->stride[2] > 1;
+    const int64_t item = b->image / s->levels, level = b->image % s->levels;
     float *whole = split ? lnt_moved(to, s->planes * s->lines * s->line, s->element) : NULL;
     for (int64_t plane = 0; plane < s->planes; plane++)
         for (int64_t l = 0; l < lines; l++) {
             const int64_t y = b->row * w->stride[1] - w->before[1] + l;
-            const float *from =
-                lnt_moved(c->x, ((b->image * s->planes + plane) * w->in[1] + y) * width, s->element);
+            const int64_t image = (item * s->planes + plane) * s->levels + level;
+            const float *from = lnt_moved(c->x, (image * w->in[1] + y) * width, s->element);
             float *line = lnt_moved(to, (plane * s->lines + l) * s->line, s->element);
             copy_line(split ? whole : line, y < 0 || y >= w->in[1] ? NULL : from, first, reach * s->pixel,
                       width, s->element);
@@ -128,8 +130,9 @@ static float *result_at(const stem_call *c, const band *b, int64_t row, size_t *
 {
     const stem *s = c->s;
     if (s->split) {
-        *step = (size_t)(s->rows * s->width);
-        return lnt_moved(c->y, (b->image * s->g.features * s->rows + row) * s->width + b->begin, s->element);
+        const int64_t image = b->image / s->levels * s->g.features * s->levels + b->image % s->levels;
+        *step = (size_t)(s->levels * s->rows * s->width);
+        return lnt_moved(c->y, (image * s->rows + row) * s->width + b->begin, s->element);
     }
     *step = (size_t)c->ld;
     return lnt_moved(c->y, ((b->image * s->rows + row) * s->width + b->begin - c->y_first) * c->ld,
@@ -291,7 +294,8 @@ static lnt_status plan_bands(lnt_site *site, lnt_conv_kind kind, stem *s)
     s->planes = planes ? s->g.channels : 1;
     s->pixel = planes ? 1 : s->g.channels;
     s->direct = kind == LNT_CONV_POINTS;
-    s->images = s->direct ? 1 : s->g.batch;
+    s->levels = s->direct ? 1 : w->in[0];
+    s->images = s->direct ? 1 : s->g.batch * s->levels;
     s->rows = s->direct ? 1 : w->out[1];
     s->width = s->direct ? s->g.batch * lnt_volume(w->out) : w->out[2];
     s->band = s->rows < LNT_STEM_BAND_ROWS ? s->rows : LNT_STEM_BAND_ROWS;

@@ -1,0 +1,23 @@
+"""Conv over three axes whose kernel has one tap along the first: each plane by itself is an image."""
+
+import numpy as np
+import pytest
+from onnx import TensorProto
+
+from harness import check_against_reference
+from builder import Builder
+
+WAYS = (("--opt", "none"), ("--opt", "all"), ("--opt", "all", "--threads", 3), ("--opt", "all", "--level", "scalar"))
+
+
+@pytest.mark.parametrize("attributes", [{"pads": [0, 3, 3, 0, 3, 3]}, {"strides": [1, 2, 2], "pads": [0, 1, 2, 0, 3, 0]},
+                                        {"dilations": [2, 1, 2]}])
+@pytest.mark.parametrize("channels, behind", [(1, None), (3, None), (1, "conv"), (3, "conv")])
+def test_planes_of_three_axes(tmp_path, channels, behind, attributes):
+    b = Builder(5)
+    shape = [2, channels, 3, 17, 53]
+    x = b.input("x", TensorProto.FLOAT, shape)
+    y = b.op("Relu", b.op("Conv", x, b.weight(12, channels, 1, 7, 7), b.weight(12), **attributes))
+    b.output(b.op("Conv", y, b.weight(8, 12, 2, 3, 3)) if behind else y, "y", [None] * 5)
+    feeds = {"x": np.random.default_rng(3).standard_normal(shape).astype(np.float32)}
+    check_against_reference(tmp_path, b.model("planes"), feeds, "--max-rel", "1e-5", ways=WAYS)
