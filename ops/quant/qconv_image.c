@@ -103,14 +103,24 @@ static void transpose_square(const uint8_t *src, int64_t src_step, uint8_t *dst,
 void lnt_transpose_bytes(const uint8_t *src, int64_t rows, int64_t columns, int64_t src_step, uint8_t *dst,
                          int64_t dst_step, uint8_t flip)
 {
-    const int64_t whole_rows = rows / 8 * 8, whole_columns = columns / 8 * 8;
     const uint64_t flips = flip * 0x0101010101010101u;
-    for (int64_t c = 0; c < whole_columns; c += 8)
-        for (int64_t r = 0; r < whole_rows; r += 8)
+    if (!flip && rows >= 16 && columns >= 16) {
+        lnt_turn_apart(dst, dst_step, src, src_step, rows, columns, 1);
+        return;
+    }
+    if (rows < 8 || columns < 8) {
+        for (int64_t r = 0; r < rows; r++)
+            for (int64_t c = 0; c < columns; c++)
+                dst[c * dst_step + r] = src[r * src_step + c] ^ flip;
+        return;
+    }
+    for (int64_t i = 0; i < columns; i += 8) { /* the last squares begin early enough to be whole */
+        const int64_t c = i + 8 <= columns ? i : columns - 8;
+        for (int64_t j = 0; j < rows; j += 8) {
+            const int64_t r = j + 8 <= rows ? j : rows - 8;
             transpose_square(src + r * src_step + c, src_step, dst + c * dst_step + r, dst_step, flips);
-    for (int64_t r = 0; r < rows; r++)
-        for (int64_t c = r < whole_rows ? whole_columns : 0; c < columns; c++)
-            dst[c * dst_step + r] = src[r * src_step + c] ^ flip;
+        }
+    }
 }
 
 /* ---- images ---- */

@@ -429,12 +429,12 @@ def gen_center_crop_pad(rng):
 
 
 def gen_non_max_suppression(rng):
-    batch, n, classes = (int(v) for v in rng.integers(1, 12, 3))
+    batch, classes, n = int(rng.integers(1, 5)), int(rng.integers(1, 5)), int(rng.integers(1, pick(rng, [12, 90])))
     corners = rng.random((batch, n, 2, 2)).astype(np.float32)
     boxes = np.concatenate([corners[:, :, 0], corners[:, :, 0] + corners[:, :, 1]], -1)
     scores = (rng.permutation(batch * classes * n).astype(np.float32) / 8).reshape(batch, classes, n)
-    values = [ints([rng.integers(0, 6)]), np.array([rng.random()], np.float32), np.array([n / 16], np.float32)]
-    return Case("NonMaxSuppression", [boxes, scores] + values[:rng.integers(1, 4)])
+    values = [ints([rng.integers(0, pick(rng, [6, 60]))]), np.array([rng.random()], np.float32), np.array([n / 16], np.float32)]
+    return Case("NonMaxSuppression", [boxes, scores] + values[:rng.integers(1, 4)], center_point_box=int(rng.integers(2)))
 
 
 def gen_det(rng):
