@@ -19,20 +19,6 @@
         }                                                                                                    \
     }                                                                                                        \
                                                                                                              \
-    static void row_of_##name(const lnt_pool_lines *w, const double *const *lines, int64_t n_lines,          \
-                              int64_t row, double *acc, double *y)                                           \
-    {                                                                                                        \
-        if (n_lines)                                                                                         \
-            memcpy(acc + w->inside, lines[0] + row * w->line_step, (size_t)w->in * sizeof *acc);             \
-        for (int64_t l = 1; l < n_lines; l++)                                                                \
-            take_##name(acc + w->inside, lines[l] + row * w->line_step, 1, w->in);                           \
-        for (int64_t o = w->begin; o < w->end; o++)                                                          \
-            y[o] = acc[o * w->stride];                                                                       \
-        for (int64_t t = 1; t < w->taps; t++)                                                                \
-            take_##name(y + w->begin, acc + w->begin * w->stride + t * w->dilation, w->stride,               \
-                        w->end - w->begin);                                                                  \
-    }                                                                                                        \
-                                                                                                             \
     static void pixels_name(const double *const *lines, int64_t n_lines, int64_t taps, int64_t tap_step,     \
                             double *y, int64_t y_step, int64_t outputs, int64_t step, int64_t n)             \
     {                                                                                                        \
@@ -50,21 +36,38 @@
 WINDOW(max_window, max_pixels, LARGER(acc, v))
 WINDOW(sum_window, sum_pixels, acc + v)
 
+typedef void (*take_fn)(double *to, const double *x, int64_t stride, int64_t n);
+
+/* share: NULL for maxima */
+static void windows(const lnt_pool_lines *w, const double *const *lines, int64_t n_lines, double *acc,
+                    double *y, take_fn take, double factor, const double *share)
+{
+    const int64_t n = w->end - w->begin;
+    double *inside = acc + w->inside, *to = y + w->begin;
+    for (int64_t r = 0, at = 0; r < w->rows; r++, at += w->line_step, to += w->y_step) {
+        if (n_lines)
+            memcpy(inside, lines[0] + at, (size_t)w->in * sizeof *inside);
+        for (int64_t l = 1; l < n_lines; l++)
+            take(inside, lines[l] + at, 1, w->in);
+        for (int64_t o = 0; o < n; o++)
+            to[o] = acc[(w->begin + o) * w->stride];
+        for (int64_t t = 1; t < w->taps; t++)
+            take(to, acc + w->begin * w->stride + t * w->dilation, w->stride, n);
+        for (int64_t o = 0; share && o < n; o++)
+            to[o] *= factor * share[w->begin + o];
+    }
+}
+
 static void max_window(const lnt_pool_lines *w, const double *const *lines, int64_t n_lines, double *acc,
                        double *y)
 {
-    for (int64_t r = 0; r < w->rows; r++)
-        row_of_max_window(w, lines, n_lines, r, acc, y + r * w->y_step);
+    windows(w, lines, n_lines, acc, y, take_max_window, 1, NULL);
 }
 
 static void sum_window(const lnt_pool_lines *w, const double *const *lines, int64_t n_lines, double *acc,
                        double *y, double factor, const double *share)
 {
-    for (int64_t r = 0; r < w->rows; r++, y += w->y_step) {
-        row_of_sum_window(w, lines, n_lines, r, acc, y);
-        for (int64_t o = w->begin; o < w->end; o++)
-            y[o] *= factor * share[o];
-    }
+    windows(w, lines, n_lines, acc, y, take_sum_window, factor, share);
 }
 
 const lnt_pool_double_kernels lnt_pool_double = {LNT_POOL_TABLE};

@@ -143,20 +143,16 @@ _Static_assert((int)LNT_POOL_WIDE >= (int)VL, "lines to be joined fill a vector"
     {                                                                                                        \
         float *inside = acc + w->inside;                                                                     \
         for (int64_t r = 0, at = 0; r < w->rows; r++, at += w->line_step, y += w->y_step) {                  \
-            if (USUAL && n_lines == 2)                                                                       \
-                join_##name(lines, 2, at, inside, w->in);                                                    \
-            else if (USUAL && n_lines == 3)                                                                  \
+            if (USUAL && n_lines == 3)                                                                       \
                 join_##name(lines, 3, at, inside, w->in);                                                    \
             else if (n_lines)                                                                                \
                 join_##name(lines, n_lines, at, inside, w->in);                                              \
             if (w->stride > STRIDE_MAX || (w->end - w->begin < VL && !MASKED))                               \
                 each_output_##name(w, acc, y, share, v_splat(factor));                                       \
-            else if (USUAL && w->stride == 1 && w->taps == 3)                                                \
-                neighbors_##name(w, acc, y, 1, 3, share, v_splat(factor));                                   \
-            else if (USUAL && w->stride == 2 && w->taps == 2)                                                \
-                neighbors_##name(w, acc, y, 2, 2, share, v_splat(factor));                                   \
-            else if (USUAL && w->stride == 2 && w->taps == 3)                                                \
-                neighbors_##name(w, acc, y, 2, 3, share, v_splat(factor));                                   \
+            else if (USUAL && w->stride == 1)                                                                \
+                neighbors_##name(w, acc, y, 1, w->taps, share, v_splat(factor));                             \
+            else if (USUAL && w->stride == 2)                                                                \
+                neighbors_##name(w, acc, y, 2, w->taps, share, v_splat(factor));                             \
             else                                                                                             \
                 neighbors_##name(w, acc, y, w->stride, w->taps, share, v_splat(factor));                     \
         }                                                                                                    \
