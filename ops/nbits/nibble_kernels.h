@@ -40,8 +40,9 @@ typedef struct lnt_nibble_block {
     const uint8_t *weights[LNT_NIBBLE_COLUMNS];
     /* Of a chunk that ends behind the column, with zeros behind it. */
     uint8_t end[LNT_NIBBLE_COLUMNS][LNT_NIBBLE_LANES_MOST * LNT_NIBBLE_GROUP / 2];
-    const float
-        *scales;   /* [LNT_NIBBLE_COLUMNS][chunks][2][lanes]: of groups, and these times their zero points */
+    /* Of groups, [chunks][lanes]; `offsets` behind them these times an 8th of their zero points. */
+    const float *scales[LNT_NIBBLE_COLUMNS];
+    int64_t offsets;
     int64_t whole; /* chunks that do not */
     int64_t next;  /* bytes from these columns to those behind them */
 } lnt_nibble_block;

@@ -15,7 +15,7 @@ enum {
 _Static_assert(STEPS == 4, "a step for each lane of 128 bits");
 
 /* A quantized row is its numbers, [chunks][STEPS][even, odd][NIBBLES_BYTES], then the groups' scales and then the sums
- * of their numbers times these, [chunks][LNT_VL] each, in the order of group_at. */
+ * of their numbers times 8 times these, [chunks][LNT_VL] each, in the order of group_at. */
 LNT_INLINE const float *scales_of(const char *row, int64_t chunks)
 {
     return (const float *)(const void *)(row + chunks * CHUNK);
@@ -93,7 +93,7 @@ void LNT_SIMD_NAME(lnt_nibble_quantize)(const float *a, int64_t K, int64_t chunk
                                       : v_splat(0);
             }
             scales[c * LNT_VL + lane] = quantize_group(x, numbers, &sum);
-            sums[c * LNT_VL + lane] = scales[c * LNT_VL + lane] * (float)sum;
+            sums[c * LNT_VL + lane] = scales[c * LNT_VL + lane] * (float)(8 * sum);
             put_group(numbers, group, (int8_t *)row + c * CHUNK);
         }
 }
@@ -148,11 +148,12 @@ static void prepare_scales(const lnt_nibble_job *j, const shape *s, int64_t n, f
     const lnt_nibbles *w = &j->w;
     const float *scales = w->scales + n * w->blocks;
     const uint8_t *zeros = w->zeros + (w->zeros ? n * ((w->blocks + 1) / 2) : 0);
-    for (int64_t chunk = 0; chunk < j->chunks; chunk++, to += 2 * LNT_VL) {
+    for (int64_t chunk = 0; chunk < j->chunks; chunk++, to += LNT_VL) {
         const int64_t first = (chunk * LNT_VL) >> s->shift;
         const vf scale = chunk_scales(scales + first, w->blocks - first, s);
         v_store(to, scale);
-        v_store(to + LNT_VL, scale * (w->zeros ? chunk_zeros(zeros, first, w->blocks, s) : v_splat(8)));
+        v_store(to + j->chunks * LNT_VL,
+                scale * (w->zeros ? chunk_zeros(zeros, first, w->blocks, s) * v_splat(0.125f) : v_splat(1)));
     }
 }
 
@@ -161,13 +162,17 @@ void LNT_SIMD_NAME(lnt_nibble_prepare)(const lnt_nibble_job *j, int64_t n, unsig
 {
     const shape s = shape_of(&j->w);
     const int64_t column_bytes = j->w.blocks << (j->w.block_log2 - 1);
-    b->scales = room;
+    /* Scales as they lie in memory serve where there are whole chunks of them and no zero points but 8. */
+    const bool plain = LNT_VL != 8 && s.shift == 0 && !j->w.zeros && j->w.blocks % LNT_VL == 0;
+    b->offsets = plain ? 0 : j->chunks * LNT_VL;
     b->next = COLUMNS * column_bytes;
     b->whole = lnt_least(j->chunks, column_bytes / (CHUNK / 2));
     for (unsigned c = 0; c < COLUMNS; c++) {
         const int64_t column = n + (c < columns ? c : columns - 1);
         b->weights[c] = j->w.weights + column * column_bytes;
-        prepare_scales(j, &s, column, room + c * j->chunks * 2 * LNT_VL);
+        b->scales[c] = plain ? j->w.scales + column * j->w.blocks : room + c * 2 * j->chunks * LNT_VL;
+        if (!plain)
+            prepare_scales(j, &s, column, room + c * 2 * j->chunks * LNT_VL);
         if (b->whole == j->chunks)
             continue;
         memset(b->end[c], 0, CHUNK / 2);
@@ -180,44 +185,69 @@ void LNT_SIMD_NAME(lnt_nibble_prepare)(const lnt_nibble_job *j, int64_t n, unsig
 
 /* ---- a tile ---- */
 
+/* What a tile has come to. */
+typedef struct progress {
+    const uint8_t *from[COLUMNS];
+    const float *scale[COLUMNS];
+    const char *row;     /* numbers of the first row */
+    const float *of_row; /* its scales */
+    vf total[ROWS][COLUMNS];
+} progress;
+
+/* The next chunk of rows by columns. */
+LNT_INLINE void next_chunk(progress *t, int64_t pitch, int64_t sums, const lnt_nibble_block *b,
+                           const unsigned rows, const unsigned columns)
+{
+    vf scale[ROWS][COLUMNS];
+    UNROLL_FOR(4, unsigned r = 0; r < rows; r++) {
+        const float *of_row = (const float *)(const void *)((const char *)t->of_row + r * pitch);
+        const vf row_scale = v_load(of_row), row_sum = v_load(of_row + sums);
+        UNROLL_FOR(4, unsigned c = 0; c < columns; c++) {
+            scale[r][c] = v_load(t->scale[c]) * row_scale;
+            t->total[r][c] = v_fnma(v_load(t->scale[c] + b->offsets), row_sum, t->total[r][c]);
+        }
+    }
+    UNROLL_FOR(4, unsigned c = 0; c < columns && rows == 1; c++)
+        for (unsigned i = 0; i < CHUNK / 2; i += 64)
+            __builtin_prefetch(t->from[c] + b->next + i);
+    UNROLL_FOR(4, unsigned i = 0; i < STEPS; i++)
+        UNROLL_FOR(4, unsigned c = 0; c < columns; c++) {
+            const nibbles n = nibbles_load(t->from[c] + i * NIBBLES_BYTES);
+            UNROLL_FOR(4, unsigned r = 0; r < rows; r++) {
+                const vi sum = nibbles_dot(n, (const int8_t *)t->row + r * pitch + i * NIBBLES_STEP);
+                t->total[r][c] = v_fma(vi_float(sum), v_spread(scale[r][c], i), t->total[r][c]);
+            }
+        }
+    UNROLL_FOR(4, unsigned c = 0; c < columns; c++) {
+        t->from[c] += CHUNK / 2;
+        t->scale[c] += LNT_VL;
+    }
+    t->row += CHUNK;
+    t->of_row += LNT_VL;
+}
+
 /* sums[row][column] of rows by columns, those of b from `first` on. */
 LNT_INLINE void tile_of(const lnt_nibble_job *j, const lnt_nibble_block *b, unsigned first, int64_t m,
                         const unsigned rows, const unsigned columns, float (*sums)[COLUMNS])
 {
-    const int64_t pitch = j->chunks * LNT_VL * LNT_NIBBLE_GROUP_BYTES;
-    const char *row = j->rows + m * pitch;
-    vf total[ROWS][COLUMNS];
-    UNROLL_FOR(4, unsigned r = 0; r < rows; r++)
+    const int64_t pitch = j->chunks * LNT_VL * LNT_NIBBLE_GROUP_BYTES, whole = b->whole;
+    progress t = {.row = j->rows + m * pitch};
+    t.of_row = scales_of(t.row, j->chunks);
+    UNROLL_FOR(4, unsigned c = 0; c < columns; c++) {
+        t.from[c] = b->weights[first + c];
+        t.scale[c] = b->scales[first + c];
+        UNROLL_FOR(4, unsigned r = 0; r < rows; r++)
+            t.total[r][c] = v_splat(0);
+    }
+    for (int64_t chunk = 0; chunk < j->chunks;) {
+        for (const int64_t end = chunk < whole ? whole : j->chunks; chunk < end; chunk++)
+            next_chunk(&t, pitch, j->chunks * LNT_VL, b, rows, columns);
         UNROLL_FOR(4, unsigned c = 0; c < columns; c++)
-            total[r][c] = v_splat(0);
-    for (int64_t chunk = 0; chunk < j->chunks; chunk++) {
-        const uint8_t *from[COLUMNS];
-        vf scale[ROWS][COLUMNS];
-        UNROLL_FOR(4, unsigned c = 0; c < columns; c++) {
-            const float *of_column = b->scales + ((first + c) * j->chunks + chunk) * 2 * LNT_VL;
-            UNROLL_FOR(4, unsigned r = 0; r < rows; r++) {
-                const float *of_row = scales_of(row + r * pitch, j->chunks) + chunk * LNT_VL;
-                scale[r][c] = v_load(of_column) * v_load(of_row);
-                total[r][c] =
-                    v_fnma(v_load(of_column + LNT_VL), v_load(of_row + j->chunks * LNT_VL), total[r][c]);
-            }
-            from[c] = chunk < b->whole ? b->weights[first + c] + chunk * (CHUNK / 2) : b->end[first + c];
-            if (rows == 1)
-                for (unsigned i = 0; i < CHUNK / 2; i += 64)
-                    __builtin_prefetch(from[c] + b->next + i);
-        }
-        UNROLL_FOR(4, unsigned i = 0; i < STEPS; i++)
-            UNROLL_FOR(4, unsigned c = 0; c < columns; c++) {
-                const nibbles n = nibbles_load(from[c] + i * NIBBLES_BYTES);
-                UNROLL_FOR(4, unsigned r = 0; r < rows; r++) {
-                    const int8_t *a = (const int8_t *)row + r * pitch + chunk * CHUNK + i * NIBBLES_STEP;
-                    total[r][c] = v_fma(vi_float(nibbles_dot(n, a)), v_spread(scale[r][c], i), total[r][c]);
-                }
-            }
+            t.from[c] = b->end[first + c];
     }
     UNROLL_FOR(4, unsigned r = 0; r < rows; r++)
         UNROLL_FOR(4, unsigned c = 0; c < columns; c++)
-            sums[r][c] = v_sum(total[r][c]);
+            sums[r][c] = v_sum(t.total[r][c]);
 }
 
 /* Of few registers several rows leave room for one column. */
