@@ -1,8 +1,8 @@
-/* fourier.c — DFT, STFT and MelWeightMatrix, in double precision whatever the type.
+/* fourier.c — DFT, STFT and MelWeightMatrix: floats in float, other types in double precision.
  *
  * Transforms of any length by Cooley and Tukey's recursion ("An Algorithm for the Machine Calculation of Complex
  * Fourier Series", 1965) over the prime factors, fours first, with a table of the roots of unity made at bind.
- * A prime factor p costs p * length. Two transforms go side by side. */
+ * A prime factor p costs p * length. Some transforms go side by side, in lanes, and two real signals as one. */
 #include "ops/op.h"
 
 #include "base/checked.h"
@@ -10,239 +10,116 @@
 
 #include <math.h>
 
-typedef struct complex_double {
-    double re, im;
-} complex_double;
+#define INLINE static inline __attribute__((always_inline))
 
-/* The same element of two transforms. */
-typedef double pair __attribute__((vector_size(16)));
-typedef struct complex_pair {
-    pair re, im;
-} complex_pair;
-
-enum { MAX_FACTORS = 40 };
+enum {
+    MAX_FACTORS = 40,
+    LANE_BYTES = 16,
+    FLOAT_FACTOR_MOST = 128 /* sums of more terms are taken in double */
+};
 
 typedef struct fourier {
     int64_t length; /* of the transform */
     int64_t factor[MAX_FACTORS];
     unsigned n_factors;
-    complex_double *root; /* [length] e ** (-+ 2 pi i k / length) */
+    void *root; /* [length] e ** (-+ 2 pi i k / length): re, im */
     bool inverse, one_sided;
+    bool floats;  /* computed in float */
+    bool paired;  /* two signals of real samples are the parts of one */
     double scale; /* of what is written */
     lnt_dtype dtype;
     int64_t outer, inner;         /* extents before and behind the axis, without re/im */
     int64_t in, out;              /* extents of the axis */
     unsigned in_parts, out_parts; /* 1 real, 2 complex */
-    int64_t frames, hop, window;  /* STFT: frames per signal; samples of the window */
-    bool has_window;
+    int64_t frames, hop, window;  /* STFT: frames per signal, else 0; samples of the window */
     lnt_dtype window_type;
     size_t thread_bytes; /* scratch: input, output, largest factor */
 } fourier;
 
 typedef struct fourier_job {
     const fourier *p;
-    const void *x, *window;
+    const void *x, *window; /* window: or NULL */
     void *y;
     char *scratch;
-    int64_t transforms;
+    int64_t transforms, samples; /* samples: of a transform, behind which there are zeros */
 } fourier_job;
 
-static inline complex_pair multiply(complex_pair a, complex_double b)
+/* Where the samples of that transform begin, and where its elements go, in units of samples. */
+static void place(const fourier_job *j, int64_t item, int64_t *at, int64_t *to)
 {
-    return (complex_pair){a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
-}
-
-static inline complex_pair add(complex_pair a, complex_pair b)
-{
-    return (complex_pair){a.re + b.re, a.im + b.im};
-}
-
-static inline complex_pair subtract(complex_pair a, complex_pair b)
-{
-    return (complex_pair){a.re - b.re, a.im - b.im};
-}
-
-/* Transforms of m elements, as many as a factor says, into one: in place. step: of the roots. */
-static void join_two(const fourier *p, complex_pair *x, int64_t m, int64_t step)
-{
-    for (int64_t k = 0; k < m; k++) {
-        const complex_pair a = x[k], b = multiply(x[m + k], p->root[k * step]);
-        x[k] = add(a, b);
-        x[m + k] = subtract(a, b);
-    }
-}
-
-static void join_four(const fourier *p, complex_pair *x, int64_t m, int64_t step)
-{
-    const double sign = p->inverse ? -1 : 1;
-    for (int64_t k = 0; k < m; k++) {
-        const complex_pair a = x[k], b = multiply(x[m + k], p->root[k * step]);
-        const complex_pair c = multiply(x[2 * m + k], p->root[2 * k * step]);
-        const complex_pair d = multiply(x[3 * m + k], p->root[3 * k * step]);
-        const complex_pair ac = add(a, c), bd = add(b, d), a_c = subtract(a, c), b_d = subtract(b, d);
-        const complex_pair turned = {b_d.im * sign, b_d.re * -sign}; /* by a quarter */
-        x[k] = add(ac, bd);
-        x[m + k] = add(a_c, turned);
-        x[2 * m + k] = subtract(ac, bd);
-        x[3 * m + k] = subtract(a_c, turned);
-    }
-}
-
-/* part: room for a factor. */
-static void join_any(const fourier *p, int64_t factor, complex_pair *x, int64_t m, int64_t step,
-                     complex_pair *part)
-{
-    const int64_t turn = p->length / factor;
-    for (int64_t k = 0; k < m; k++) {
-        for (int64_t q = 0; q < factor; q++)
-            part[q] = multiply(x[q * m + k], p->root[q * k * step]);
-        for (int64_t r = 0; r < factor; r++) {
-            complex_pair total = part[0];
-            for (int64_t q = 1, at = r * turn; q < factor; q++) {
-                total = add(total, multiply(part[q], p->root[at]));
-                at += r * turn;
-                at -= at < p->length ? 0 : p->length;
-            }
-            x[r * m + k] = total;
-        }
-    }
-}
-
-/* dst[k] = sum over j < n of src[j * stride] * root[j * k * length / n], k < n. part: room for a factor. */
-static void transform(const fourier *p, unsigned level, int64_t n, const complex_pair *src, int64_t stride,
-                      complex_pair *dst, complex_pair *part)
-{
-    if (n == 1) {
-        *dst = *src;
+    const fourier *p = j->p;
+    if (p->frames) {
+        *at = item / p->frames * p->in + item % p->frames * p->hop;
+        *to = item * p->out;
         return;
     }
-    const int64_t f = p->factor[level], m = n / f, step = p->length / n;
-    for (int64_t q = 0; q < f; q++)
-        transform(p, level + 1, m, src + q * stride, stride * f, dst + q * m, part);
-    if (f == 4)
-        join_four(p, dst, m, step);
-    else if (f == 2)
-        join_two(p, dst, m, step);
-    else
-        join_any(p, f, dst, m, step, part);
+    const int64_t o = item / p->inner, i = item % p->inner;
+    *at = o * p->in * p->inner + i;
+    *to = o * p->out * p->inner + i;
 }
 
-/* Samples at[0] and at[1], times weight. */
-static complex_pair read_samples(const fourier *p, const void *x, const int64_t at[2], double weight)
+static double weight_at(const fourier_job *j, int64_t t)
 {
-    complex_pair s;
-    for (unsigned lane = 0; lane < 2; lane++) {
-        double v[2] = {0, 0};
-        lnt_elements_to_double(p->dtype, lnt_element_at(x, p->dtype, at[lane] * p->in_parts), v, p->in_parts);
-        s.re[lane] = v[0] * weight;
-        s.im[lane] = v[1] * weight;
-    }
-    return s;
+    double weight = 1;
+    if (j->window)
+        lnt_elements_to_double(j->p->window_type, lnt_element_at(j->window, j->p->window_type, t), &weight,
+                               1);
+    return weight;
 }
 
-static void write_sample(const fourier *p, void *y, int64_t at, double re, double im)
+static double load_any(const fourier *p, const void *x, int64_t at)
 {
-    const double parts[2] = {re * p->scale, im * p->scale};
-    lnt_elements_from_double(p->dtype, parts, lnt_element_at(y, p->dtype, at * p->out_parts), p->out_parts);
+    double v;
+    lnt_elements_to_double(p->dtype, lnt_element_at(x, p->dtype, at), &v, 1);
+    return v;
 }
 
-/* The one-sided half of a real signal's spectrum gives the other half. */
-static void complete(const fourier *p, complex_pair *x)
+static void store_any(const fourier *p, void *y, int64_t at, double v)
 {
-    for (int64_t k = p->length / 2 + 1; k < p->length; k++)
-        x[k] = (complex_pair){x[p->length - k].re, -x[p->length - k].im};
+    lnt_elements_from_double(p->dtype, &v, lnt_element_at(y, p->dtype, at), 1);
 }
 
-/* Two transforms, `item` and the next, or one twice. Returns how many. */
-static unsigned two_of(const fourier_job *j, int64_t item, int64_t two[2])
-{
-    const unsigned n = item + 1 < j->transforms ? 2 : 1;
-    two[0] = item;
-    two[1] = item + n - 1;
-    return n;
-}
+#define R float
+#define LANES 4
+#define NAME(stem) stem##_f
+#define LOAD(p, x, at) ((const float *)(x))[at]
+#define STORE(p, y, at, v) ((float *)(y))[at] = (v)
+#include "ops/signal/fourier.inc.h"
+#undef R
+#undef LANES
+#undef NAME
+#undef LOAD
+#undef STORE
+#define R double
+#define LANES 2
+#define NAME(stem) stem##_d
+#define LOAD load_any
+#define STORE store_any
+#include "ops/signal/fourier.inc.h"
 
-static lnt_status transform_axes(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
-{
-    const fourier_job *j = arg;
-    const fourier *p = j->p;
-    complex_pair *x = (complex_pair *)(void *)(j->scratch + thread * p->thread_bytes);
-    complex_pair *y = x + p->length, *part = y + p->length;
-    (void)k;
-    for (int64_t item = 2 * begin; item < 2 * end; item += 2) {
-        int64_t at[2], to[2];
-        const unsigned lanes = two_of(j, item, at);
-        for (unsigned lane = 0; lane < 2; lane++) {
-            const int64_t o = at[lane] / p->inner, i = at[lane] % p->inner;
-            at[lane] = o * p->in * p->inner + i;
-            to[lane] = o * p->out * p->inner + i;
-        }
-        for (int64_t t = 0; t < p->length; t++, at[0] += p->inner, at[1] += p->inner)
-            x[t] = t < p->in ? read_samples(p, j->x, at, 1) : (complex_pair){{0}, {0}};
-        if (p->inverse && p->one_sided)
-            complete(p, x);
-        transform(p, 0, p->length, x, 1, y, part);
-        for (int64_t t = 0; t < p->out; t++)
-            for (unsigned lane = 0; lane < lanes; lane++)
-                write_sample(p, j->y, to[lane] + t * p->inner, y[t].re[lane], y[t].im[lane]);
-    }
-    return LNT_OK;
-}
-
-/* Samples [at, at + length) of two signals in their windows. */
-static void read_frames(const fourier_job *j, int64_t at[2], complex_pair *x)
+static lnt_status run_transforms(lnt_kernel *k, fourier_job *j)
 {
     const fourier *p = j->p;
-    for (int64_t t = 0; t < p->length; t++, at[0]++, at[1]++) {
-        double weight = 1;
-        x[t] = (complex_pair){{0}, {0}};
-        if (t >= p->window)
-            continue;
-        if (p->has_window)
-            lnt_elements_to_double(p->window_type, lnt_element_at(j->window, p->window_type, t), &weight, 1);
-        x[t] = read_samples(p, j->x, at, weight);
-    }
-}
-
-static lnt_status transform_frames(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
-{
-    const fourier_job *j = arg;
-    const fourier *p = j->p;
-    complex_pair *x = (complex_pair *)(void *)(j->scratch + thread * p->thread_bytes);
-    complex_pair *y = x + p->length, *part = y + p->length;
-    (void)k;
-    for (int64_t item = 2 * begin; item < 2 * end; item += 2) {
-        int64_t at[2];
-        const unsigned lanes = two_of(j, item, at);
-        for (unsigned lane = 0; lane < 2; lane++)
-            at[lane] = at[lane] / p->frames * p->in + at[lane] % p->frames * p->hop;
-        read_frames(j, at, x);
-        transform(p, 0, p->length, x, 1, y, part);
-        for (int64_t t = 0; t < p->out; t++)
-            for (unsigned lane = 0; lane < lanes; lane++)
-                write_sample(p, j->y, (item + lane) * p->out + t, y[t].re[lane], y[t].im[lane]);
-    }
-    return LNT_OK;
-}
-
-static lnt_status run_transforms(lnt_kernel *k, fourier_job *j, lnt_task_fn task)
-{
-    return lnt_parallel(k, (j->transforms + 1) / 2, 1 + 512 / (j->p->length + 1), task, j);
+    const int64_t most = (p->floats ? 4 : 2) << p->paired;
+    return lnt_parallel(k, (j->transforms + most - 1) / most, 1 + 256 / (p->length + 1),
+                        p->floats ? transforms_f : transforms_d, j);
 }
 
 static lnt_status run_dft(lnt_kernel *k, const lnt_step *s)
 {
     const fourier *p = s->params;
-    fourier_job job = {p, lnt_in(k, s, 0), NULL, lnt_out(k, s, 0), lnt_scratch(k, s), p->outer * p->inner};
-    return run_transforms(k, &job, transform_axes);
+    fourier_job job = {p,    lnt_in(k, s, 0), NULL, lnt_out(k, s, 0), lnt_scratch(k, s), p->outer * p->inner,
+                       p->in};
+    return run_transforms(k, &job);
 }
 
 static lnt_status run_stft(lnt_kernel *k, const lnt_step *s)
 {
     const fourier *p = s->params;
     fourier_job job = {
-        p, lnt_in(k, s, 0), lnt_in(k, s, 2), lnt_out(k, s, 0), lnt_scratch(k, s), p->outer * p->frames};
-    return run_transforms(k, &job, transform_frames);
+        p,        lnt_in(k, s, 0), lnt_in(k, s, 2), lnt_out(k, s, 0), lnt_scratch(k, s), p->outer * p->frames,
+        p->window};
+    return run_transforms(k, &job);
 }
 
 /* ---- bind ---- */
@@ -250,9 +127,8 @@ static lnt_status run_stft(lnt_kernel *k, const lnt_step *s)
 /* Factors, roots and scratch memory for transforms of p->length. */
 static lnt_status bind_transform(lnt_site *site, fourier *p)
 {
-    const double turn = (p->inverse ? 2 : -2) * 3.14159265358979323846 / (double)p->length;
     int64_t rest = p->length, largest = 1;
-    const size_t most = SIZE_MAX / site->threads / (4 * sizeof(complex_pair));
+    const size_t most = SIZE_MAX / site->threads / (8 * LANE_BYTES);
     LNT_REQUIRE(p->length >= 1 && p->length <= INT32_MAX && (uint64_t)p->length <= most, site->err,
                 LNT_E_VALUE, "a transform of length %lld", (long long)p->length);
     for (int64_t f = 4; rest > 1; f = f == 4 ? 2 : f == 2 ? 3 : f + 2) {
@@ -263,13 +139,15 @@ static lnt_status bind_transform(lnt_site *site, fourier *p)
             largest = f > largest ? f : largest;
         }
     }
-    p->root = lnt_bump_alloc(site->memory, (size_t)p->length * sizeof *p->root, site->err);
+    p->floats = p->dtype == LNT_FLOAT && largest <= FLOAT_FACTOR_MOST;
+    p->paired = p->inverse && p->one_sided ? p->out_parts == 1 : p->in_parts == 1 && !p->inverse;
+    p->root = lnt_bump_alloc(site->memory,
+                             (size_t)p->length * 2 * (p->floats ? sizeof(float) : sizeof(double)), site->err);
     if (!p->root)
         return LNT_E_MEMORY;
-    for (int64_t k = 0; k < p->length; k++)
-        p->root[k] = (complex_double){cos(turn * (double)k), sin(turn * (double)k)};
+    (p->floats ? fill_roots_f : fill_roots_d)(p);
     p->scale = p->inverse ? 1 / (double)p->length : 1;
-    p->thread_bytes = lnt_round_up((size_t)(2 * p->length + largest) * sizeof(complex_pair), LNT_ALIGN);
+    p->thread_bytes = lnt_round_up((size_t)(2 * p->length + largest) * 2 * LANE_BYTES, LNT_ALIGN);
     lnt_bind_scratch(site, p->thread_bytes * site->threads);
     return LNT_OK;
 }
@@ -404,9 +282,9 @@ lnt_status lnt_bind_stft(lnt_site *site)
     LNT_TRY(read_stft(site, &p->hop, &p->length));
     LNT_TRY(check_parts(site, x->rank == 3 ? x->dims[2] : 1));
     p->dtype = x->dtype;
-    p->has_window = window != NULL;
     p->window = window ? window->dims[0] : p->length;
     p->window_type = window ? window->dtype : LNT_FLOAT;
+    p->inner = 1;
     p->in_parts = x->rank == 3 ? (unsigned)x->dims[2] : 1;
     p->out_parts = 2;
     p->outer = x->dims[0];
