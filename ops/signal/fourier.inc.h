@@ -1,5 +1,5 @@
-/* fourier.inc.h — transforms in one type, R, a few side by side; included by fourier.c with R, LANES, NAME and LOAD, STORE,
- * which read and write elements of the operator's type as R. */
+/* fourier.inc.h — transforms in one type, R, a few side by side; included by fourier.c with R, LANES, NAME and LOAD,
+ * STORE, which read and write elements of the operator's type as R. */
 
 typedef R NAME(lanes) __attribute__((vector_size(16)));
 
