@@ -113,7 +113,7 @@ static void make_folder(const char *path)
 /* The text's own characters, without those that some system's names may not have. */
 static void name_by_text(const char *text, char *to)
 {
-    enum { MOST = 240 };
+    enum { MOST = 200 }; /* what writes files puts something behind the name until they are whole */
     size_t n = strlen(text);
     char *const begin = to;
     if (n > MOST)
