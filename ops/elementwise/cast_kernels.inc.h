@@ -89,7 +89,7 @@ STEP(RARE, u64_f64, uint64_t, double, x)
 
 static inline int32_t cut_i32(double x)
 {
-    return (int32_t)((x > -2147483649.0) & (x < 2147483648.0) ? x : INT32_MIN);
+    return (int32_t)(((x > -2147483649.0) & (x < 2147483648.0)) ? x : INT32_MIN);
 }
 
 static inline int64_t cut_i64(double x)
