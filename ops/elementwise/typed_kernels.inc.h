@@ -9,21 +9,24 @@
 #include <math.h>
 
 /* X(type, lnt_dtype, unsigned type of the same size, its lnt_dtype, type to divide in)
- *   On x86 integers of 32 bits are divided as doubles, which hold them and come in vectors: a quotient that is no
- *   integer is further from one than it is rounded by. Others, and ARM, divide faster one by one, or hardly ever. */
+ *   On x86 integers of 8 and 32 bits are divided as floats and doubles, which hold them and come in vectors: a quotient
+ *   that is no integer is further from one than it is rounded by. Others, and ARM, divide faster one by one, or hardly
+ *   ever. */
 #if defined(__x86_64__)
+#define QUOTIENT_8 float
 #define QUOTIENT_32(type) double
 #else
+#define QUOTIENT_8 int
 #define QUOTIENT_32(type) type
 #endif
 #define SIGNED_TYPES(X)                                                                                      \
-    X(int8_t, INT8, uint8_t, UINT8, int)                                                                   \
-    X(int16_t, INT16, uint16_t, UINT16, int)                                                               \
+    X(int8_t, INT8, uint8_t, UINT8, QUOTIENT_8)                                                              \
+    X(int16_t, INT16, uint16_t, UINT16, int)                                                                 \
     X(int32_t, INT32, uint32_t, UINT32, QUOTIENT_32(int32_t))                                                \
     X(int64_t, INT64, uint64_t, UINT64, int64_t)
 #define UNSIGNED_TYPES(X)                                                                                    \
-    X(uint8_t, UINT8, uint8_t, UINT8, int)                                                                 \
-    X(uint16_t, UINT16, uint16_t, UINT16, int)                                                             \
+    X(uint8_t, UINT8, uint8_t, UINT8, QUOTIENT_8)                                                            \
+    X(uint16_t, UINT16, uint16_t, UINT16, int)                                                               \
     X(uint32_t, UINT32, uint32_t, UINT32, QUOTIENT_32(uint32_t))                                             \
     X(uint64_t, UINT64, uint64_t, UINT64, uint64_t)
 #define REAL_TYPES(X)                                                                                        \
@@ -93,7 +96,7 @@
         if (bad)                                                                                             \
             return false;                                                                                    \
         LNT_INDEPENDENT                                                                                      \
-        for (int64_t i = 0; i < n; i++) {                                                            \
+        for (int64_t i = 0; i < n; i++) {                                                                    \
             const type x = px[i], y = py[i];                                                                 \
             out[i] = (type)(result);                                                                         \
         }                                                                                                    \
@@ -141,7 +144,7 @@
     BINARY(Div, type, dtype, type, x / y)                                                                    \
     BINARY(Equal, type, dtype, uint8_t, x == y)                                                              \
     BINARY(Fmod, type, dtype, type, fmod((double)x, (double)y))                                              \
-    BINARY(Mod, type, dtype, type, (double)x - floor((double)x / (double)y) * (double)y)                   \
+    BINARY(Mod, type, dtype, type, (double)x - floor((double)x / (double)y) * (double)y)                     \
     BINARY(PRelu, type, dtype, type, x < 0 ? x * y : x)
 /* The functions that are worth no call for each number. */
 #define DOUBLE_LOOPS                                                                                         \

@@ -1,10 +1,11 @@
 """Mod of floats is C's fmod to the bit: near multiples of the divisor, with quotients that fit a float's digits and
-quotients that do not, of every sign and size."""
+quotients that do not, of every sign and size. Bytes divide as integers do."""
 
 import numpy as np
+import pytest
 from onnx import TensorProto, helper
 
-from harness import check_against_reference
+from harness import check_against, check_against_reference
 
 WAYS = (("--opt", "none"), ("--opt", "all", "--level", "scalar"), ("--opt", "all", "--level", "avx2"))
 
@@ -30,3 +31,20 @@ def test_mod_of_floats(tmp_path):
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
     model.ir_version = 8
     check_against_reference(tmp_path, model, {"a": a, "b": b}, "--max-rel", "0", ways=WAYS)
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8])
+def test_all_quotients_of_bytes(tmp_path, dtype):
+    whole = np.arange(np.iinfo(dtype).min, np.iinfo(dtype).max + 1)
+    a, b = (x.ravel() for x in np.meshgrid(whole, whole))
+    fits = (b != 0) & ((a != -128) | (b != -1))
+    a, b = a[fits], b[fits]
+    nodes = [helper.make_node("Div", ["a", "b"], ["q"]), helper.make_node("Mod", ["a", "b"], ["m"]),
+             helper.make_node("Mod", ["a", "b"], ["f"], fmod=1)]
+    kind = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+    graph = helper.make_graph(nodes, "quotients", [helper.make_tensor_value_info(name, kind, a.shape) for name in "ab"],
+                              [helper.make_tensor_value_info(name, kind, a.shape) for name in "qmf"])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 14)])
+    model.ir_version = 8
+    want = [np.trunc(a / b), np.mod(a, b), np.fmod(a, b)]
+    check_against(tmp_path, model, {"a": a.astype(dtype), "b": b.astype(dtype)}, [x.astype(dtype) for x in want], ways=WAYS)
