@@ -123,7 +123,7 @@ static void fill(lnt_dtype dtype, void *data, uint64_t seed)
         const uint64_t bits = random_bits(&seed), size = random_bits(&seed) % 64;
         const bool any = i >= 2 * PART;
         const int64_t tie = (int64_t)((bits | 1) << 55 >> size) + (int64_t)(size % 3) - 1;
-        const int64_t whole = i < PART        ? (int64_t)bits >> (33 + size / 2)
+        const int64_t whole = i < PART        ? (int64_t)bits >> (33 + size % 31)
                               : !any          ? (int64_t)(bits >> (32 + size / 2))
                               : bits % 2 != 0 ? tie
                                               : (int64_t)bits >> size;
