@@ -128,7 +128,7 @@ static void part_of_row(const depthwise_call *c, int64_t row, bool pair, int64_t
                                 .spacing = (ptrdiff_t)w->dilation[along],
                                 .in_pixel = (size_t)(apart(w->in, along) * d->in_pixel),
                                 .pixel = (size_t)(apart(w->out, along) * c->ld),
-                                .w_tap = apart(w->kernel, along) * d->g.channels * (ptrdiff_t)d->w_channel,
+                                .w_tap = (ptrdiff_t)(apart(w->kernel, along) * d->g.channels) * (ptrdiff_t)d->w_channel,
                                 .pixels = (size_t)(stop - x),
                                 .channels = (size_t)channels,
                                 .features = d->pixel == d->g.groups ? 0 : (size_t)d->g.features,

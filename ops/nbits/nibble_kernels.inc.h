@@ -207,9 +207,10 @@ LNT_INLINE void next_chunk(progress *t, int64_t pitch, int64_t sums, const lnt_n
             t->total[r][c] = v_fnma(v_load(t->scale[c] + b->offsets), row_sum, t->total[r][c]);
         }
     }
-    UNROLL_FOR(4, unsigned c = 0; c < columns && rows == 1; c++)
-        for (unsigned i = 0; i < CHUNK / 2; i += 64)
-            __builtin_prefetch(t->from[c] + b->next + i);
+    if (rows == 1)
+        UNROLL_FOR(4, unsigned c = 0; c < columns; c++)
+            for (unsigned i = 0; i < CHUNK / 2; i += 64)
+                __builtin_prefetch(t->from[c] + b->next + i);
     UNROLL_FOR(4, unsigned i = 0; i < STEPS; i++)
         UNROLL_FOR(4, unsigned c = 0; c < columns; c++) {
             const nibbles n = nibbles_load(t->from[c] + i * NIBBLES_BYTES);

@@ -15,7 +15,8 @@
 enum {
     MAX_FACTORS = 40,
     LANE_BYTES = 16,
-    FLOAT_FACTOR_MOST = 128 /* sums of more terms are taken in double */
+    FLOAT_FACTOR_MOST = 128, /* sums of more terms are taken in double */
+    SHORT = 128              /* transforms up to that, too: it costs little, and what cancels comes out as zero */
 };
 
 typedef struct fourier {
@@ -139,7 +140,7 @@ static lnt_status bind_transform(lnt_site *site, fourier *p)
             largest = f > largest ? f : largest;
         }
     }
-    p->floats = p->dtype == LNT_FLOAT && largest <= FLOAT_FACTOR_MOST;
+    p->floats = p->dtype == LNT_FLOAT && p->length > SHORT && largest <= FLOAT_FACTOR_MOST;
     p->paired = p->inverse && p->one_sided ? p->out_parts == 1 : p->in_parts == 1 && !p->inverse;
     p->root = lnt_bump_alloc(site->memory,
                              (size_t)p->length * 2 * (p->floats ? sizeof(float) : sizeof(double)), site->err);

@@ -177,6 +177,11 @@ LNT_INLINE vf v_max(vf a, vf b)
     return a > b ? a : b;
 }
 
+LNT_INLINE vf v_abs(vf x)
+{
+    return fabsf(x);
+}
+
 LNT_INLINE vf v_max_or_nan(vf acc, vf x)
 {
     return x <= acc || acc != acc ? acc : x;

@@ -46,7 +46,7 @@ VERBS = {
     "run": ["run", "m.lnt", "--input", "x=x.npy", "--output", "y=out/target", "--threads", "2"],
     "run, .npz": ["run", "m.lnt", "--input", "x=x.npz", "--output", "y=out/target"],
     "run, .pb": ["run", "m.lnt", "--input", "x=case/test_data_set_0/input_0.pb", "--output", "y=out/target"],
-    "run, sound": ["run", "s.lnt", "--input", "x=x.wav", "--output", "y=out/target.wav"],
+    "run, sound": ["run", "s.lnt", "--input", "x=x.wav", "--output", "y=out/target.wav", "--rate", "16000"],
     "verify": ["verify", "m.lnt"],
     "verify, a case": ["verify", "m.lnt", "case/test_data_set_0"],
     "verify, a suite": ["verify", "--suite", "suite", "--jobs", "2"],

@@ -77,7 +77,7 @@ def test_names_that_nothing_has(tmp_path, options, message):
         done = linnet("convert", path, "-o", tmp_path / "none.lnt", *form, *options)
         assert done.returncode == 2 and message in done.stderr and not (tmp_path / "none.lnt").exists()
     done = linnet("convert", path, "-o", tmp_path / "none.lnt", *options)
-    assert done.returncode == 2 and "belong to --int8 and --precision" in done.stderr
+    assert done.returncode == 2 and "belong to --int8, --int4 and --precision" in done.stderr
 
 
 # ---- what is measured ----
