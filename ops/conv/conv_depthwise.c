@@ -128,7 +128,8 @@ static void part_of_row(const depthwise_call *c, int64_t row, bool pair, int64_t
                                 .spacing = (ptrdiff_t)w->dilation[along],
                                 .in_pixel = (size_t)(apart(w->in, along) * d->in_pixel),
                                 .pixel = (size_t)(apart(w->out, along) * c->ld),
-                                .w_tap = (ptrdiff_t)(apart(w->kernel, along) * d->g.channels) * (ptrdiff_t)d->w_channel,
+                                .w_tap = (ptrdiff_t)(apart(w->kernel, along) * d->g.channels) *
+                                         (ptrdiff_t)d->w_channel,
                                 .pixels = (size_t)(stop - x),
                                 .channels = (size_t)channels,
                                 .features = d->pixel == d->g.groups ? 0 : (size_t)d->g.features,
@@ -155,8 +156,9 @@ static void run_piece(lnt_kernel *k, const depthwise_call *c, int64_t row, int64
         const bool pair = d->together == 2 && row + 2 <= row_end && (row + 1) % d->g.w.out[d->across] != 0;
         part_of_row(c, row, pair, x, stop, n, channels);
         for (int64_t r = row; d->epilogue && r <= row + pair; r++)
-            lnt_epilogue_run(d->epilogue, k, c->step, lnt_moved(c->y, (r * length + x) * c->ld + n, d->element), c->ld,
-                             r * length + x, stop - x, n, channels);
+            lnt_epilogue_run(d->epilogue, k, c->step,
+                             lnt_moved(c->y, (r * length + x) * c->ld + n, d->element), c->ld, r * length + x,
+                             stop - x, n, channels);
         row += pair;
     }
 }

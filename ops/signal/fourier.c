@@ -16,7 +16,7 @@ enum {
     MAX_FACTORS = 40,
     LANE_BYTES = 16,
     FLOAT_FACTOR_MOST = 128, /* sums of more terms are taken in double */
-    SHORT = 128              /* transforms up to that, too: it costs little, and what cancels comes out as zero */
+    SHORT = 128 /* transforms up to that, too: it costs little, and what cancels comes out as zero */
 };
 
 typedef struct fourier {
