@@ -119,6 +119,8 @@ typedef struct nibble_bench {
     int64_t K;
     int64_t M, N;
     lnt_nibble_job job;
+    float largest[SIDE_MOST]
+                 [GROUPS_MOST]; /* what 127 stands for in a group of a; NaN where not all are finite */
     float a[SIDE_MOST][NUMBERS], scales[SIDE_MOST * GROUPS_MOST], bias[SIDE_MOST],
         y[SIDE_MOST * SIDE_MOST + 1];
     uint8_t weights[SIDE_MOST * NUMBERS / 2], zeros[SIDE_MOST * GROUPS_MOST];
@@ -146,6 +148,22 @@ static void fill_nibbles(nibble_bench *t)
         t->a[0][any_below(t, (unsigned)t->K)] = any_below(t, 2) ? NAN : INFINITY;
 }
 
+static float largest_of_group(const float *a, int64_t n)
+{
+    float largest = 0;
+    for (int64_t i = 0; i < n; i++)
+        largest = isfinite(a[i]) && !isnan(largest) ? fmaxf(largest, fabsf(a[i])) : NAN;
+    return largest;
+}
+
+static void find_largest(nibble_bench *t)
+{
+    for (int64_t m = 0; m < t->M; m++)
+        for (int64_t k = 0; k < t->K; k += LNT_NIBBLE_GROUP)
+            t->largest[m][k / LNT_NIBBLE_GROUP] =
+                largest_of_group(t->a[m] + k, t->K - k < LNT_NIBBLE_GROUP ? t->K - k : LNT_NIBBLE_GROUP);
+}
+
 static void make_nibbles(nibble_bench *t, const lnt_nibble_kernels *kernels)
 {
     const unsigned log2 = LNT_NIBBLE_GROUP_LOG2 + any_below(t, 4);
@@ -161,21 +179,12 @@ static void make_nibbles(nibble_bench *t, const lnt_nibble_kernels *kernels)
                               .rows = t->rows,
                               .chunks = (t->K + chunk - 1) / chunk};
     fill_nibbles(t);
+    find_largest(t);
 }
 
 static unsigned nibble(const uint8_t *bytes, int64_t i)
 {
     return bytes[i / 2] >> (i % 2 * 4) & 15;
-}
-
-/* What 127 stands for in the group of a that k is in; NaN where not all are finite. */
-static float group_largest(const float *a, int64_t K, int64_t k)
-{
-    const int64_t begin = k / LNT_NIBBLE_GROUP * LNT_NIBBLE_GROUP;
-    float largest = 0;
-    for (int64_t i = begin; i < begin + LNT_NIBBLE_GROUP && i < K; i++)
-        largest = isfinite(a[i]) && !isnan(largest) ? fmaxf(largest, fabsf(a[i])) : NAN;
-    return largest;
 }
 
 static void check_nibble_sum(nibble_bench *t, int64_t m, int64_t n, float got)
@@ -187,7 +196,7 @@ static void check_nibble_sum(nibble_bench *t, int64_t m, int64_t n, float got)
         const int64_t block = k >> w->block_log2;
         const unsigned number = nibble(w->weights, ((n * w->blocks) << w->block_log2) + k),
                        zero = w->zeros ? nibble(w->zeros + n * ((w->blocks + 1) / 2), block) : 8;
-        const float largest = group_largest(t->a[m], t->K, k);
+        const float largest = t->largest[m][k / LNT_NIBBLE_GROUP];
         const double q = (double)rintf(t->a[m][k] * (largest > 0 ? 127 / largest : 0));
         const double scale = (double)largest / 127 * (double)w->scales[n * w->blocks + block];
         want += isnan(largest) ? NAN : scale * q * ((double)number - zero);
