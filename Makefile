@@ -218,8 +218,12 @@ faults: $(BUILD)/tests/fault.so
 $(BUILD)/tests/test_system: $(BUILD)/tests/fault.so
 $(BUILD)/tests/test_system: LDFLAGS += -Wl,-rpath,'$$ORIGIN'
 
-unit: $(TEST_BIN)  ## build and run the unit tests (TEST_BIN=build/tests/test_x for one)
-	$(Q)for t in $(TEST_BIN); do echo "== $$t"; $$t || exit 1; done
+# Each test is a target of its own: with -j several run at a time, and -O keeps together what each prints.
+TEST_RUNS := $(addprefix run/,$(TEST_BIN))
+.PHONY: $(TEST_RUNS)
+unit: $(TEST_RUNS)  ## build and run the unit tests (TEST_BIN=build/tests/test_x for one)
+$(TEST_RUNS): run/%: %
+	$(Q)echo "== $<" && $<
 
 # Fuzzing: every tests/fuzz/fuzz_*.c is a target, with libFuzzer to find inputs or with replay.c to try some.
 FUZZED := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))

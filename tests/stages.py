@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""stages.py check|test|long: runs the stages of the test suite one after another, prints what each counted and how
-long it took, and ends with the totals. Each stage's whole output is in build/logs/STAGE.txt; the end of it is
-printed if the stage fails."""
+"""stages.py check|test|long: runs the stages of the test suite, prints what each counted and how long it took, and ends
+with the totals. Those of a list run one after another; where a campaign has a tuple of lists these run side by side. Each
+stage's whole output is in build/logs/STAGE.txt; the end of it is printed if the stage fails."""
+import concurrent.futures
 import os
 import pathlib
 import re
@@ -28,14 +29,21 @@ TAIL = 60
 
 
 def make(*words):
-    return ["make", "--no-print-directory", JOBS, *words]
+    return ["make", "--no-print-directory", "--output-sync=target", JOBS, *words]
 
 
 def board(name):
     return (f"board {name}", make(f"BOARD={name}", "test"))
 
 
-BOARDS = sorted(path.stem for path in (ROOT / "boards").glob("*.mk"))
+def compiled_as(path):
+    """What decides a board's programs: its compiler, the flags, and whether it is linked statically."""
+    return tuple(re.findall(r"^(?:CROSS|ARCH|STATIC|ARMV7) := .*", path.read_text(), re.MULTILINE))
+
+
+BOARDS = sorted((ROOT / "boards").glob("*.mk"))
+# Of boards whose programs are the same one is tested each time, the others in the long campaign.
+FIRST = {compiled_as(path): path.stem for path in reversed(BOARDS)}
 BUILD = ("build", make("all"))
 STYLE = ("style", [sys.executable, "tests/style.py"])
 UNIT = ("unit", make("unit"))
@@ -57,21 +65,28 @@ STAGES = {
         STYLE,
         UNIT,
         ("unit, sanitized", make("all", "unit", "replay", *SANITIZE)),
-        ("replay, build", make("replay")),
-        ("replay", [*FUZZ, "replay", "--changes", "5"]),
-        ("replay, sanitized", [*FUZZ, "replay", "--build", "build/asan", "--changes", "1"]),
-        ("races, sanitized", make("unit", *RACES)),
-        ("kernels", ["build/linnet", "doctor"]),
-        ("kernels, sanitized", ["build/asan/linnet", "doctor"]),
-        ("python", [*PYTEST, "tests/python"]),
-        ("INT8, sanitized", [*SANITIZED, *PYTEST, *INT8]),
-        ("faults, sanitized", [*SANITIZED, *PYTEST, FAULTS[0]]),
-        *[board(name) for name in BOARDS],
+        (
+            [
+                ("python", [*PYTEST, "tests/python"]),
+                ("kernels", ["build/linnet", "doctor"]),
+                ("kernels, sanitized", ["build/asan/linnet", "doctor"]),
+                ("INT8, sanitized", [*SANITIZED, *PYTEST, *INT8]),
+                ("faults, sanitized", [*SANITIZED, *PYTEST, FAULTS[0]]),
+            ],
+            [
+                ("replay, build", make("replay")),
+                ("replay", [*FUZZ, "replay", "--changes", "5"]),
+                ("replay, sanitized", [*FUZZ, "replay", "--build", "build/asan", "--changes", "1"]),
+                ("races, sanitized", make("unit", *RACES)),
+                *[board(name) for name in sorted(FIRST.values())],
+            ],
+        ),
     ],
 }
 LONG = ["env", "LINNET_LONG=1"]
 STAGES["long"] = [
     *STAGES["test"],
+    *[board(path.stem) for path in BOARDS if path.stem not in FIRST.values()],
     ("threads, sanitized", make("unit", *THREADS)),
     ("unit, checked", make("all", "unit", "replay", *CHECKED)),
     ("replay, checked", [*FUZZ, "replay", "--build", "build/checked", "--changes", "5"]),
@@ -123,19 +138,30 @@ def run(name, command):
     return counts
 
 
+def run_all(stages):
+    """The sum of what they count. Stages are (name, command), one after another, or a tuple of lists of them, side by side."""
+    totals = [0, 0, 0]
+    for stage in stages:
+        if isinstance(stage[0], str):
+            start = time.monotonic()
+            found = run(*stage)
+            print(f"{stage[0]:24} {time.monotonic() - start:7.1f} s   {found[0]} passed, {found[1]} failed, {found[2]} skipped",
+                  flush=True)
+            counts = [found]
+        else:
+            with concurrent.futures.ThreadPoolExecutor(len(stage)) as lanes:
+                counts = list(lanes.map(run_all, stage))
+        totals = [sum(column) for column in zip(totals, *counts)]
+    return totals
+
+
 def main():
     LOGS.mkdir(parents=True, exist_ok=True)
-    totals = [0, 0, 0]
     begin = time.monotonic()
-    for name, command in STAGES[sys.argv[1]]:
-        start = time.monotonic()
-        counts = run(name, command)
-        print(f"{name:24} {time.monotonic() - start:7.1f} s   {counts[0]} passed, {counts[1]} failed, {counts[2]} skipped",
-              flush=True)
-        totals = [a + b for a, b in zip(totals, counts)]
+    passed, failed, skipped = run_all(STAGES[sys.argv[1]])
     print(f"{'all':24} {time.monotonic() - begin:7.1f} s")
-    print(f"{totals[0]} passed, {totals[1]} failed, {totals[2]} skipped")
-    return 1 if totals[1] else 0
+    print(f"{passed} passed, {failed} failed, {skipped} skipped")
+    return 1 if failed else 0
 
 
 sys.exit(main())

@@ -1,5 +1,6 @@
 """What the Python tests share: the program under test, ONNX models as case folders, onnxruntime as the judge."""
 
+import fcntl
 import functools
 import importlib
 import json
@@ -44,21 +45,28 @@ def levels():
 
 
 def suite():
-    """Folder of the ONNX backend suite, written once: the shared one unpacked, else what the onnx package holds and,
-    as it has none of the nodes' cases as files, what it makes of them."""
+    """Folder of the ONNX backend suite, written by whoever comes first: the shared one unpacked, else what the onnx package
+    holds and, as it has none of the nodes' cases as files, what it makes of them."""
     archive = SHARED / "onnx-suite" / "onnx-backend-suite.tar.xz"
     folder = ROOT / "build" / ("onnx-suite" if archive.is_file() else "onnx-suite-package")
     stamp = folder / ".unpacked"
     if not stamp.is_file():
-        if archive.is_file():
-            with tarfile.open(archive) as t:
-                t.extractall(folder, **({"filter": "data"} if hasattr(tarfile, "data_filter") else {}))
-        else:
-            shutil.copytree(pathlib.Path(onnx.backend.test.__file__).parent / "data", folder, dirs_exist_ok=True,
-                            ignore=shutil.ignore_patterns("real"))
-            write_node_cases(folder / "node")
-        stamp.touch()
+        with open(ROOT / "build" / "onnx-suite.lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not stamp.is_file():
+                write_suite(archive, folder)
+                stamp.touch()
     return folder
+
+
+def write_suite(archive, folder):
+    if archive.is_file():
+        with tarfile.open(archive) as t:
+            t.extractall(folder, **({"filter": "data"} if hasattr(tarfile, "data_filter") else {}))
+    else:
+        shutil.copytree(pathlib.Path(onnx.backend.test.__file__).parent / "data", folder, dirs_exist_ok=True,
+                        ignore=shutil.ignore_patterns("real"))
+        write_node_cases(folder / "node")
 
 
 def write_node_cases(folder):
