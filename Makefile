@@ -104,7 +104,7 @@ ONNX := convert/import/onnx
 CONVERT_OBJ := $(if $(CONVERTER),$(call objects,$(call sources,$(call rooms,convert))) $(BUILD)/obj/$(ONNX).pb-c.o)
 SPEECH_OBJ := $(if $(VOICES),$(call objects,$(call sources,speech)))
 # Device builds leave out the converter's verbs; static programs open no libraries.
-CLI_SKIP := $(if $(VOICES),,cli/verb_say.c $(wildcard cli/say/*.c)) $(if $(CONVERTER),,cli/verb_convert.c cli/data/calibrate.c cli/measure/board_costs.c) $(if $(SNDFILE),cli/data/audio_wav.c,cli/data/audio_sndfile.c) \
+CLI_SKIP := $(if $(VOICES),,cli/verb_say.c $(wildcard cli/say/*.c cli/serve/*.c)) $(if $(CONVERTER),,cli/verb_convert.c cli/data/calibrate.c cli/measure/board_costs.c) $(if $(SNDFILE),cli/data/audio_wav.c,cli/data/audio_sndfile.c) \
             $(if $(STATIC),cli/measure/library_dl.c,cli/measure/library_none.c)
 CLI_OBJ := $(call objects,$(filter-out $(CLI_SKIP),$(call sources,$(call rooms,cli) ops/check)))
 

@@ -3,9 +3,11 @@
 #include "cli/data/model.h"
 #include "cli/say/sink.h"
 #include "cli/say/texts.h"
+#include "cli/serve/server.h"
 #include "cli/shell/json.h"
 #include "cli/verbs.h"
 #include "speech/normalize.h"
+#include "speech/voice_config.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -17,7 +19,7 @@ enum { PRINT_SOUND, PRINT_PHONEMES, PRINT_IDS, PRINT_WORDS };
 
 static struct {
     const char *model, *config, *file, *folder, *speaker, *level, *espeak, *espeak_data;
-    lnt_texts phonemes, ids, files, silences, data_dirs;
+    lnt_texts phonemes, ids, files, silences, data_dirs, addresses;
     double noise, length, noise_w, speed, volume, silence;
     int64_t seed, threads;
     int naming, print;
@@ -62,6 +64,10 @@ static const lnt_option options[] = {
      "print those of each sentence, and be silent; words: English text with numbers\nand abbreviations in "
      "full, for which no voice is needed"},
     {"--json", NULL, LNT_OPTION_FLAG, &given.json, "print what was done as JSON"},
+    {"--serve", "ADDRESS", LNT_OPTION_TEXTS, &given.addresses,
+     "stay, and speak what clients ask for: [http:][HOST:]PORT as Piper's web server,\nwyoming:[HOST:]PORT "
+     "for Home "
+     "Assistant, or unix:PATH in place of HOST:PORT"},
     {"--threads", "N", LNT_OPTION_COUNT, &given.threads, "threads (as many as the machine gives)"},
     {"--level", "L", LNT_OPTION_TEXT, &given.level, "kernels of this level (best)"},
     {"--data-dir", "DIR", LNT_OPTION_TEXTS, &given.data_dirs, "where voices are looked for by name (.)"},
@@ -112,7 +118,9 @@ static lnt_status read_config(const char *model, const char **text, lnt_error *e
     return status;
 }
 
-static lnt_status open_voice(const char *model, lnt_opened *o, lnt_voice **voice, lnt_error *err)
+/* *config: Piper's JSON, where the model does not hold it. */
+static lnt_status open_voice(const char *model, lnt_opened *o, const char **config, lnt_voice **voice,
+                             lnt_error *err)
 {
     const lnt_session_options session = {.struct_bytes = sizeof session,
                                          .intra_op_num_threads = (uint32_t)given.threads,
@@ -121,7 +129,8 @@ static lnt_status open_voice(const char *model, lnt_opened *o, lnt_voice **voice
                              .session = &session,
                              .espeak = given.espeak,
                              .espeak_data = given.espeak_data};
-    LNT_TRY(read_config(model, &how.config, err));
+    LNT_TRY(read_config(model, config, err));
+    how.config = *config;
     LNT_TRY(lnt_opened_open(model, NULL, 0, o, err));
     const lnt_status status = lnt_voice_create(o->model, &how, voice, err);
     if (status != LNT_OK)
@@ -335,6 +344,39 @@ static lnt_status say_all(saying *s, lnt_text_source *from)
     return status;
 }
 
+/* ---- staying ---- */
+
+static const char *config_in(const lnt_model *model)
+{
+    const char *key, *text;
+    for (uint32_t i = 0; lnt_model_metadata(model, i, &key, &text) == LNT_OK; i++)
+        if (strcmp(key, LNT_VOICE_CONFIG_KEY) == 0)
+            return text;
+    return "{}";
+}
+
+/* The file's name without folders and ending. */
+static const char *name_of(const char *model)
+{
+    const char *slash = strrchr(model, '/');
+    char *name = lnt_cli_text("%s", slash ? slash + 1 : model);
+    char *end = strrchr(name, '.');
+    if (end && end > name)
+        *end = '\0';
+    return name;
+}
+
+static lnt_status stay(saying *s, const lnt_opened *o, const char *config)
+{
+    lnt_server server = {.name = name_of(o->path),
+                         .config = config ? config : config_in(o->model),
+                         .info = {.struct_bytes = sizeof server.info},
+                         .debug = given.debug};
+    LNT_TRY(lnt_voice_get_info(s->voice, &server.info, s->err));
+    LNT_TRY(take_options(s->voice, &server.how, s->err));
+    return lnt_serve(&server, s->voice, given.addresses.item, given.addresses.n, s->err);
+}
+
 /* ---- the command line ---- */
 
 /* What of the options does not go together; NULL: all of them do. */
@@ -343,6 +385,9 @@ static const char *contradiction(const lnt_texts *words)
     const int places = !!given.file + !!given.folder + given.raw;
     const bool out = given.raw || (given.file && strcmp(given.file, "-") == 0);
     const bool arguments = words->n || given.phonemes.n || given.ids.n;
+    if (given.addresses.n &&
+        (arguments || given.files.n || given.json_input || places || given.print || given.json))
+        return "--serve takes texts from its clients, and sends them the sound";
     if (places > 1)
         return "one of -f, -d and --output_raw";
     if (given.json && out)
@@ -389,6 +434,7 @@ static int run(const lnt_texts *words)
                             .ids = &given.ids,
                             .files = &given.files,
                             .json = given.json_input};
+    const char *config = NULL;
     lnt_error err = {0};
     saying s = {.sink = sink_of_options(&err),
                 .own = {.kind = LNT_SINK_FOLDER, .err = &err},
@@ -405,9 +451,9 @@ static int run(const lnt_texts *words)
     if (status == LNT_OK && (fault || (needs_voice && !model)))
         return lnt_usage_error(&lnt_verb_say, "%s", fault ? fault : "which voice? -m VOICE");
     if (status == LNT_OK && needs_voice)
-        status = open_voice(model, &o, &s.voice, &err);
+        status = open_voice(model, &o, &config, &s.voice, &err);
     if (status == LNT_OK)
-        status = say_all(&s, &from);
+        status = given.addresses.n ? stay(&s, &o, config) : say_all(&s, &from);
     lnt_text_close(&from);
     lnt_sink_free(&s.sink);
     lnt_sink_free(&s.own);
@@ -432,6 +478,7 @@ const lnt_verb lnt_verb_say = {
                 "linnet say -m voice.lnt \"Your tea is ready.\" -f tea.wav\n"
                 "linnet say -m voice.onnx --output_raw < story.txt | aplay -t raw -f S16_LE -r 22050\n"
                 "linnet say -m voice.lnt --json-input < lines.json\n"
+                "linnet say -m voice.lnt --serve 5000 --serve wyoming:0.0.0.0:10200\n"
                 "linnet say -m voice.lnt \"I say [[ təmˈɑːtoʊ ]].\" --print ids",
     .options = options,
     .n_options = sizeof options / sizeof *options,

@@ -149,15 +149,19 @@ static void speak_character(lnt_spoken_text *s, uint32_t code)
         lnt_speak_on(s, "'", 1);
 }
 
-/* Letters as a word. */
+/* Letters as a word; one of letters that have no ASCII form is none. */
 static void speak_small(lnt_spoken_text *s, const char *text, size_t bytes)
 {
+    const size_t before = s->n;
     lnt_speak(s, "");
+    const size_t begin = s->n;
     for (size_t i = 0; i < bytes;) {
         const unsigned n = lnt_utf8_bytes(text + i);
         speak_character(s, lnt_utf8_code(text + i, n));
         i += n;
     }
+    if (s->n == begin)
+        s->n = before;
 }
 
 static void spell(lnt_spoken_text *s, const char *text, size_t n)

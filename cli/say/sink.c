@@ -2,6 +2,7 @@
 #include "cli/say/sink.h"
 
 #include "cli/data/audio.h"
+#include "cli/serve/voice_queue.h"
 #include "cli/shell/args.h"
 #include "formats/lnt_file.h"
 
@@ -20,16 +21,6 @@ static lnt_status collect(lnt_sink *s, const int16_t *pcm, size_t n)
         s->pcm[s->n++] = pcm[i];
     }
     return LNT_OK;
-}
-
-/* Bytes as files and players have them: little-endian. */
-static size_t to_bytes(const int16_t *pcm, size_t n, uint8_t *to)
-{
-    for (size_t i = 0; i < n; i++) {
-        to[2 * i] = (uint8_t)(uint16_t)pcm[i];
-        to[2 * i + 1] = (uint8_t)((uint16_t)pcm[i] >> 8);
-    }
-    return 2 * n;
 }
 
 static lnt_status start_player(lnt_sink *s)
@@ -65,7 +56,7 @@ static lnt_status pass(lnt_sink *s, const int16_t *pcm, size_t n)
         LNT_TRY(start_player(s));
     for (size_t at = 0; at < n; at += AT_ONCE) {
         const size_t most = n - at < AT_ONCE ? n - at : AT_ONCE;
-        LNT_TRY(write_bytes(s, bytes, to_bytes(pcm + at, most, bytes)));
+        LNT_TRY(write_bytes(s, bytes, lnt_pcm_bytes(pcm + at, most, bytes)));
     }
     LNT_REQUIRE(s->kind == LNT_SINK_PLAY || fflush(stdout) == 0, s->err, LNT_E_IO,
                 "cannot write the sound: %s", strerror(errno));

@@ -83,6 +83,12 @@ void lnt_json_bool(lnt_json *j, const char *key, bool value)
     fputs(value ? "true" : "false", j->out);
 }
 
+void lnt_json_raw(lnt_json *j, const char *key, const char *json)
+{
+    lead(j, key);
+    fputs(json, j->out);
+}
+
 void lnt_json_ints(lnt_json *j, const char *key, const int64_t *values, unsigned n)
 {
     lead(j, key);

@@ -19,6 +19,7 @@ void lnt_json_text(lnt_json *j, const char *key, const char *text); /* NULL give
 void lnt_json_int(lnt_json *j, const char *key, int64_t value);
 void lnt_json_number(lnt_json *j, const char *key, double value); /* NaN and infinities give null */
 void lnt_json_bool(lnt_json *j, const char *key, bool value);
+void lnt_json_raw(lnt_json *j, const char *key, const char *json); /* a value that is JSON already */
 void lnt_json_ints(lnt_json *j, const char *key, const int64_t *values, unsigned n);
 
 #endif
