@@ -24,7 +24,7 @@ static struct {
     int opt, int8, method, precision;
     double min_snr, winograd_budget;
     int64_t block;
-    lnt_texts dims, states, keep, overridable, custom, golden, meta, calibrate, in_float, measure;
+    lnt_texts dims, states, keep, overridable, custom, golden, meta, attach, calibrate, in_float, measure;
     bool json, winograd, int4;
 } given = {.opt = LNT_OPT_ALL, .method = LNT_RANGE_BEST, .min_snr = -1, .winograd_budget = -1, .block = -1};
 
@@ -80,6 +80,8 @@ static const lnt_option options[] = {
     {"--memory-limit", "BYTES[K|M|G]", LNT_OPTION_TEXT, &given.memory_limit,
      "memory for the conversion (half of what the machine has to spare)"},
     {"--meta", "K=V", LNT_OPTION_TEXTS, &given.meta, "metadata"},
+    {"--attach", "NAME=FILE", LNT_OPTION_TEXTS, &given.attach,
+     "put a file in, as a lexicon=FILE of `make lexicon` for a voice"},
 #ifdef LNT_SPEECH
     {"--config", "FILE", LNT_OPTION_TEXT, &given.config,
      "of a voice of Piper's, its .onnx.json: `say` needs no other file then"},
@@ -173,6 +175,27 @@ static lnt_status take_config(lnt_convert_options *o, lnt_error *err)
     return LNT_OK;
 }
 #endif
+
+/* The files stay mapped as long as the program runs. */
+static lnt_status take_attachments(lnt_convert_options *o, lnt_error *err)
+{
+    const lnt_named_text *pair;
+    lnt_named_bytes *to = lnt_cli_alloc(given.attach.n * sizeof *to);
+    size_t n;
+    if (!take_pairs(&given.attach, "--attach NAME=FILE", &pair, &n))
+        return lnt_fail(err, LNT_E_ARGUMENT, "--attach NAME=FILE");
+    for (size_t i = 0; i < n; i++) {
+        lnt_blob blob;
+        for (size_t k = 0; k < i; k++)
+            LNT_REQUIRE(strcmp(pair[k].name, pair[i].name) != 0, err, LNT_E_ARGUMENT, "--attach %s twice",
+                        pair[i].name);
+        LNT_TRY(lnt_blob_open(pair[i].text, false, &lnt_malloc_allocator, &blob, err));
+        to[i] = (lnt_named_bytes){pair[i].name, blob.bytes, blob.size};
+    }
+    o->attach = to;
+    o->n_attach = n;
+    return LNT_OK;
+}
 
 static bool take_options(lnt_convert_options *o)
 {
@@ -661,6 +684,8 @@ static int run(const lnt_texts *words)
     lnt_status status = check_targets(words->item[0], output, &err);
     if (status == LNT_OK)
         status = take_config(&how, &err);
+    if (status == LNT_OK)
+        status = take_attachments(&how, &err);
     if (status == LNT_OK)
         status = lnt_calibration_find(&given.calibrate, &samples, &err);
     quantize.n_samples = samples.paths.n;

@@ -261,6 +261,9 @@ static void print_text(const lnt_opened *o, const binding *b)
     for (uint32_t i = 0; i < f->n_metadata; i++)
         printf("%s%s = %s\n", i ? "  " : "metadata:\n  ", f->strings + f->metadata[i].key,
                f->strings + f->metadata[i].text);
+    for (uint32_t i = 0; i < f->n_attachments; i++)
+        printf("%s%s, %s\n", i ? "  " : "attachments:\n  ", f->strings + f->attachments[i].name,
+               lnt_size_text(f->attachments[i].bytes, x));
 }
 
 static void json_port(lnt_json *j, const lnt_value_info *v)
@@ -394,6 +397,10 @@ static void print_json(const lnt_opened *o, const binding *b)
     lnt_json_begin(&j, "metadata", '{');
     for (uint32_t i = 0; i < f->n_metadata; i++)
         lnt_json_text(&j, f->strings + f->metadata[i].key, f->strings + f->metadata[i].text);
+    lnt_json_end(&j, '}');
+    lnt_json_begin(&j, "attachments", '{');
+    for (uint32_t i = 0; i < f->n_attachments; i++)
+        lnt_json_int(&j, f->strings + f->attachments[i].name, (int64_t)f->attachments[i].bytes);
     lnt_json_end(&j, '}');
     json_memory(&j, f, b);
     lnt_json_end(&j, '}');

@@ -38,6 +38,8 @@ SECTIONS = {  # kind: (name, record format)
     17: ("values", "<IBBBBIII"),
     18: ("extents", "<q"),
     19: ("golden vectors", "<IIHHIHHIIfQQ"),
+    20: ("attachments", "<IIQQ"),
+    21: ("attached bytes", None),
 }
 DTYPES = {0: "undefined", 1: "float", 2: "uint8", 3: "int8", 4: "uint16", 5: "int16", 6: "int32", 7: "int64",
           8: "string", 9: "bool", 10: "float16", 11: "double", 12: "uint32", 13: "uint64", 16: "bfloat16"}
@@ -206,6 +208,7 @@ def summary(f):
         "operators": operators,
         "symbols": [{"name": f.string(s[0]), "kind": s[1], "bound": s[4]} for s in f.records["symbols"]],
         "states": [{"output": s[0], "input": s[1]} for s in states],
+        "attachments": {f.string(name): size for name, _, _, size in f.records["attachments"]},
         "metadata": {f.string(key): f.string(text) for key, text in f.records["metadata"]},
     }
 

@@ -33,10 +33,12 @@ typedef struct lnt_file {
     const lnt_rec_state *states;
     const lnt_rec_metadata *metadata;
     const lnt_rec_golden *golden;
+    const lnt_rec_attachment *attachments;
+    const uint8_t *attached;
     const uint8_t *tensors;
     uint32_t strings_bytes, n_values, n_extents, n_constants, n_packed, n_nodes, n_operands, n_attrs,
-        n_programs, n_instrs, n_subgraphs, n_symbols, n_states, n_metadata, n_golden;
-    uint64_t attr_data_bytes, tensors_bytes;
+        n_programs, n_instrs, n_subgraphs, n_symbols, n_states, n_metadata, n_golden, n_attachments;
+    uint64_t attr_data_bytes, attached_bytes, tensors_bytes;
 } lnt_file;
 
 /* Checks all structure and all hashes but those of tensor data; with full, those and all padding too.

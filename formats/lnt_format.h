@@ -69,6 +69,8 @@ typedef struct lnt_rec_section { /* 32 bytes, n_sections of them behind the head
     X(STATES, 13, "states")                                                        \
     X(METADATA, 14, "metadata")                                                    \
     X(GOLDEN, 19, "golden vectors")                                                \
+    X(ATTACHMENTS, 20, "attachments")                                              \
+    X(ATTACHED, 21, "attached bytes")                                              \
     X(TENSORS, 16, "tensors")         /* data of constants */
 /* clang-format on */
 
@@ -79,7 +81,7 @@ typedef enum lnt_section {
 } lnt_section;
 
 /* Above all numbers; and those of values and golden vectors that held their extents themselves. */
-enum { LNT_SECTION_KINDS = 20, LNT_SECTION_OLD_VALUES = 2, LNT_SECTION_OLD_GOLDEN = 15 };
+enum { LNT_SECTION_KINDS = 22, LNT_SECTION_OLD_VALUES = 2, LNT_SECTION_OLD_GOLDEN = 15 };
 
 enum { LNT_SECTION_REQUIRED = 1 }; /* lnt_rec_section.flags: who does not know the kind refuses the file */
 
@@ -198,6 +200,13 @@ typedef struct lnt_rec_metadata { /* 8 bytes */
     uint32_t key, text;
 } lnt_rec_metadata;
 
+typedef struct lnt_rec_attachment { /* 24 bytes: a file that is no concern of the model's */
+    uint32_t name;
+    uint32_t reserved;
+    uint64_t offset; /* from the start of the attached bytes, 64-byte aligned */
+    uint64_t bytes;
+} lnt_rec_attachment;
+
 typedef enum lnt_golden_origin {
     LNT_GOLDEN_RECORDED = 0,  /* a recorded case */
     LNT_GOLDEN_REFERENCE = 1, /* a run of the unoptimized model */
@@ -237,6 +246,7 @@ _Static_assert(sizeof(lnt_rec_subgraph) == 32, "FORMAT.md");
 _Static_assert(sizeof(lnt_rec_symbol) == 32, "FORMAT.md");
 _Static_assert(sizeof(lnt_rec_state) == 16, "FORMAT.md");
 _Static_assert(sizeof(lnt_rec_metadata) == 8, "FORMAT.md");
+_Static_assert(sizeof(lnt_rec_attachment) == 24, "FORMAT.md");
 _Static_assert(sizeof(lnt_rec_golden) == 48, "FORMAT.md");
 _Static_assert(offsetof(lnt_rec_golden, data) == 32, "FORMAT.md");
 _Static_assert(offsetof(lnt_rec_constant, offset) == 8, "FORMAT.md");

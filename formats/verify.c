@@ -82,12 +82,17 @@ static lnt_status view_section(lnt_file *f, const lnt_rec_section *s, lnt_error 
         RECORDS(STATES, states);
         RECORDS(METADATA, metadata);
         RECORDS(GOLDEN, golden);
+        RECORDS(ATTACHMENTS, attachments);
 #undef RECORDS
     case LNT_SECTION_INSTRS: f->instrs = data; return count_records(s, INSTR_BYTES, &f->n_instrs, err);
     case LNT_SECTION_STRINGS: f->strings = data; return count_records(s, 1, &f->strings_bytes, err);
     case LNT_SECTION_ATTR_DATA:
         f->attr_data = data;
         f->attr_data_bytes = s->bytes;
+        return LNT_OK;
+    case LNT_SECTION_ATTACHED:
+        f->attached = data;
+        f->attached_bytes = s->bytes;
         return LNT_OK;
     case LNT_SECTION_TENSORS:
         f->tensors = data;

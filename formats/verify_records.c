@@ -408,6 +408,17 @@ static lnt_status check_metadata(const lnt_file *f, lnt_error *err)
     return LNT_OK;
 }
 
+static lnt_status check_attachments(const lnt_file *f, lnt_error *err)
+{
+    for (uint32_t i = 0; i < f->n_attachments; i++) {
+        const lnt_rec_attachment *a = &f->attachments[i];
+        LNT_CHECK_RECORD(string_valid(f, a->name) && !a->reserved && a->offset % LNT_FILE_ALIGN == 0 &&
+                             a->offset <= f->attached_bytes && a->bytes <= f->attached_bytes - a->offset,
+                         err, "attachments", i, "its name or bytes lie outside, or it is misaligned");
+    }
+    return LNT_OK;
+}
+
 static bool has_seeded_rule(uint32_t dtype)
 {
     return dtype == LNT_FLOAT || dtype == LNT_DOUBLE || dtype == LNT_FLOAT16 || dtype == LNT_BFLOAT16;
@@ -484,5 +495,6 @@ lnt_status lnt_verify_records(const lnt_file *f, lnt_error *err)
     LNT_TRY(check_symbols(f, err));
     LNT_TRY(check_states(f, err));
     LNT_TRY(check_metadata(f, err));
+    LNT_TRY(check_attachments(f, err));
     return check_golden(f, err);
 }

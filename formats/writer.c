@@ -24,7 +24,8 @@ static lnt_rec_section *section_table(void *image)
 /* Readers that do not know these can do without them. */
 static bool section_is_optional(lnt_section kind)
 {
-    return kind == LNT_SECTION_METADATA || kind == LNT_SECTION_GOLDEN;
+    return kind == LNT_SECTION_METADATA || kind == LNT_SECTION_GOLDEN || kind == LNT_SECTION_ATTACHMENTS ||
+           kind == LNT_SECTION_ATTACHED;
 }
 
 static size_t count_nonempty(const lnt_section_data *sections, unsigned n)

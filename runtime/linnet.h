@@ -90,6 +90,10 @@ LNT_API int lnt_model_find_input(const lnt_model *model, const char *name);
 LNT_API int lnt_model_find_output(const lnt_model *model, const char *name);
 LNT_API uint32_t lnt_model_metadata_count(const lnt_model *model);
 LNT_API lnt_status lnt_model_metadata(const lnt_model *model, uint32_t i, const char **key, const char **text);
+/* The file that `convert --attach NAME=FILE` put in: bytes of the model's, at a multiple of 64. LNT_E_NOT_FOUND: there
+ * is none of that name. */
+LNT_API lnt_status lnt_model_attachment(const lnt_model *model, const char *name, const void **data,
+                                        size_t *bytes);
 
 /* ---- thread pools ---- */
 

@@ -77,3 +77,18 @@ lnt_status lnt_model_metadata(const lnt_model *model, uint32_t i, const char **k
     *text = model->file.strings + model->file.metadata[i].text;
     return LNT_OK;
 }
+
+lnt_status lnt_model_attachment(const lnt_model *model, const char *name, const void **data, size_t *bytes)
+{
+    if (!model || !name || !data || !bytes)
+        return LNT_E_ARGUMENT;
+    for (uint32_t i = 0; i < model->file.n_attachments; i++) {
+        const lnt_rec_attachment *a = &model->file.attachments[i];
+        if (strcmp(model->file.strings + a->name, name) == 0) {
+            *data = model->file.attached + a->offset;
+            *bytes = (size_t)a->bytes;
+            return LNT_OK;
+        }
+    }
+    return LNT_E_NOT_FOUND;
+}

@@ -483,6 +483,21 @@ static lnt_status put_states_and_metadata(emitter *e)
     return LNT_OK;
 }
 
+static lnt_status put_attachments(emitter *e)
+{
+    static const uint8_t zero[LNT_FILE_ALIGN] = {0};
+    for (size_t i = 0; i < e->g->n_attach; i++) {
+        const lnt_named_bytes *a = &e->g->attach[i];
+        const size_t used = e->section[LNT_SECTION_ATTACHED].n;
+        lnt_rec_attachment r = {.bytes = a->size};
+        LNT_TRY(put_text(e, a->name, &r.name));
+        LNT_TRY(put(e, LNT_SECTION_ATTACHED, zero, lnt_round_up(used, LNT_FILE_ALIGN) - used, NULL));
+        LNT_TRY(put(e, LNT_SECTION_ATTACHED, a->bytes, a->size, &r.offset));
+        LNT_TRY(put(e, LNT_SECTION_ATTACHMENTS, &r, sizeof r, NULL));
+    }
+    return LNT_OK;
+}
+
 static lnt_status put_golden(emitter *e, const lnt_golden_set *golden)
 {
     uint64_t base = 0;
@@ -557,6 +572,7 @@ static lnt_status put_all(emitter *e, const lnt_golden_set *golden)
         LNT_TRY(put_subgraph(e, &e->g->sub[e->sub_order[i]]));
     LNT_TRY(put_symbols(e));
     LNT_TRY(put_states_and_metadata(e));
+    LNT_TRY(put_attachments(e));
     LNT_TRY(put_golden(e, golden));
     return put_tensors(e);
 }

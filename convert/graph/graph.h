@@ -117,6 +117,8 @@ typedef struct lnt_graph {
     size_t n_states, state_capacity;
     lnt_gmeta *meta;
     size_t n_meta, meta_capacity;
+    const struct lnt_named_bytes *attach; /* the options' */
+    size_t n_attach;
     lnt_uses uses;
     lnt_names names;                             /* of values */
     lnt_names fixed_dims;                        /* what --dim has fixed at import */

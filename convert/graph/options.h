@@ -30,6 +30,12 @@ typedef struct lnt_named_text {
     const char *name, *text;
 } lnt_named_text;
 
+typedef struct lnt_named_bytes {
+    const char *name;
+    const void *bytes;
+    size_t size;
+} lnt_named_bytes;
+
 /* A graph input that becomes an initializer: by its position among the inputs that have no initializer. */
 typedef struct lnt_baked {
     uint32_t input;
@@ -54,6 +60,8 @@ typedef struct lnt_convert_options {
     size_t n_custom;
     const lnt_named_text *meta;
     size_t n_meta;
+    const lnt_named_bytes *attach; /* --attach NAME=FILE: no two of one name */
+    size_t n_attach;
     const char *const *golden; /* case folders (input_K.pb, output_K.pb) to carry along */
     size_t n_golden;
     const struct lnt_quantize_options *quantize; /* convert/quantize/quantize.h; NULL: not */

@@ -197,5 +197,7 @@ lnt_status lnt_import_apply_options(lnt_importer *im)
         LNT_TRY(add_state(im, o->state[i].name, o->state[i].text));
     for (size_t i = 0; i < o->n_meta; i++)
         LNT_TRY(set_meta(im, o->meta[i].name, o->meta[i].text));
+    im->g->attach = o->attach;
+    im->g->n_attach = o->n_attach;
     return keep_values(im);
 }

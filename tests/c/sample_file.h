@@ -42,6 +42,8 @@ typedef struct sample {
     lnt_rec_state states[2];
     lnt_rec_metadata metadata[1];
     lnt_rec_golden golden[SAMPLE_GOLDEN];
+    lnt_rec_attachment attachments[2];
+    uint8_t attached[70];
     uint8_t tensors[SAMPLE_AT_BIAS + 256];
     unsigned n_states;
 } sample;
@@ -177,6 +179,10 @@ static void sample_fill(sample *s)
     s->states[0] = (lnt_rec_state){.output = 1, .input = 1};
     s->n_states = 1;
     s->metadata[0] = (lnt_rec_metadata){sample_string(s, "author"), sample_string(s, "nobody")};
+    s->attachments[0] = (lnt_rec_attachment){.name = sample_string(s, "author"), .bytes = 5};
+    s->attachments[1] = (lnt_rec_attachment){.name = sample_string(s, "nobody"), .offset = 64, .bytes = 6};
+    memcpy(s->attached, "first", 5);
+    memcpy(s->attached + 64, "second", 6);
     s->golden[0] = (lnt_rec_golden){.encoding = LNT_GOLDEN_SEEDED, .dtype = LNT_FLOAT, .rank = 2};
     s->golden[0].data = 42;
     s->golden[1] = (lnt_rec_golden){.index = 1, .dtype = LNT_FLOAT, .rank = 1, .data = 56, .count = 3};
@@ -217,6 +223,8 @@ static void *sample_build(const sample *s, size_t *size, lnt_error *err)
         {LNT_SECTION_STATES, s->states, s->n_states * sizeof *s->states},
         SECTION(METADATA, metadata),
         SECTION(GOLDEN, golden),
+        SECTION(ATTACHMENTS, attachments),
+        SECTION(ATTACHED, attached),
         {LNT_SECTION_TENSORS, s->tensors, SAMPLE_TENSORS},
     };
 #undef SECTION

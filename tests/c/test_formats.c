@@ -165,6 +165,9 @@ static uint64_t touch_everything(const lnt_file *f)
     }
     for (uint32_t i = 0; i < f->n_metadata; i++)
         sum += strlen(f->strings + f->metadata[i].key) + strlen(f->strings + f->metadata[i].text);
+    for (uint32_t i = 0; i < f->n_attachments; i++)
+        sum += strlen(f->strings + f->attachments[i].name) +
+               sum_bytes(f->attached + f->attachments[i].offset, f->attachments[i].bytes);
     return sum;
 }
 
@@ -204,6 +207,7 @@ static void round_trip(void **state)
     assert_memory_equal(f.values, s.values, sizeof s.values);
     assert_memory_equal(f.attrs, s.attrs, sizeof s.attrs);
     assert_memory_equal(f.golden, s.golden, sizeof s.golden);
+    assert_memory_equal(f.attached + f.attachments[1].offset, "second", 6);
     assert_memory_equal(f.tensors, s.tensors, SAMPLE_TENSORS);
     assert_int_equal((uintptr_t)f.tensors % LNT_FILE_ALIGN, 0);
     assert_int_equal(f.constants[1].hash, lnt_hash(s.tensors + SAMPLE_AT_BIAS, 12));
@@ -454,6 +458,12 @@ static void hostile_rest(void **state)
     HOSTILE(s.golden[1].test = 1, "not in order");
     HOSTILE(s.golden[2].stride = 0, "stride");
     HOSTILE((memset(&s.golden[2].tolerance, 0xff, 4)), "tolerance");
+    HOSTILE(s.attachments[0].name = 128, "attachments section, record 0");
+    HOSTILE(s.attachments[1].reserved = 1, "attachments section, record 1");
+    HOSTILE(s.attachments[1].offset = 32, "misaligned");
+    HOSTILE(s.attachments[1].offset = 128, "outside");
+    HOSTILE(s.attachments[1].bytes = 7, "outside");
+    HOSTILE(s.attachments[1].bytes = UINT64_MAX, "outside");
 }
 
 static void hostile_tables(void **state)

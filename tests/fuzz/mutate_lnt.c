@@ -93,7 +93,9 @@ static size_t record_bytes(uint32_t kind)
     case LNT_SECTION_STATES: return sizeof(lnt_rec_state);
     case LNT_SECTION_METADATA: return sizeof(lnt_rec_metadata);
     case LNT_SECTION_GOLDEN: return sizeof(lnt_rec_golden);
+    case LNT_SECTION_ATTACHMENTS: return sizeof(lnt_rec_attachment);
     case LNT_SECTION_STRINGS:
+    case LNT_SECTION_ATTACHED:
     case LNT_SECTION_TENSORS: return 1;
     }
     return 8;
