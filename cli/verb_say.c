@@ -6,6 +6,7 @@
 #include "cli/serve/server.h"
 #include "cli/shell/json.h"
 #include "cli/verbs.h"
+#include "speech/lexicon.h"
 #include "speech/normalize.h"
 #include "speech/voice_config.h"
 
@@ -18,7 +19,7 @@ enum { BY_TIME, BY_TEXT };
 enum { PRINT_SOUND, PRINT_PHONEMES, PRINT_IDS, PRINT_WORDS };
 
 static struct {
-    const char *model, *config, *file, *folder, *speaker, *level, *espeak, *espeak_data;
+    const char *model, *config, *file, *folder, *speaker, *level, *espeak, *espeak_data, *lexicon;
     lnt_texts phonemes, ids, files, silences, data_dirs, addresses;
     double noise, length, noise_w, speed, volume, silence;
     int64_t seed, threads;
@@ -63,6 +64,9 @@ static const lnt_option options[] = {
     {"--print", "sound|phonemes|ids|words", LNT_OPTION_CHOICE, &given.print,
      "print those of each sentence, and be silent; words: English text with numbers\nand abbreviations in "
      "full, for which no voice is needed"},
+    {"--lexicon", "FILE", LNT_OPTION_TEXT, &given.lexicon,
+     "how English words sound (`make lexicon`): --print phonemes prints ARPAbet then,\nfor which no voice is "
+     "needed (what the voice has attached)"},
     {"--json", NULL, LNT_OPTION_FLAG, &given.json, "print what was done as JSON"},
     {"--serve", "ADDRESS", LNT_OPTION_TEXTS, &given.addresses,
      "stay, and speak what clients ask for: [http:][HOST:]PORT as Piper's web server,\nwyoming:[HOST:]PORT "
@@ -138,6 +142,29 @@ static lnt_status open_voice(const char *model, lnt_opened *o, const char **conf
     return status;
 }
 
+/* The file that was given, or what the voice's model has attached; *lexicon NULL: neither is there, or the voice reads
+ * by espeak-ng. */
+static lnt_status open_lexicon(const lnt_voice *voice, lnt_model *model, lnt_blob *blob,
+                               lnt_lexicon **lexicon, lnt_error *err)
+{
+    lnt_voice_info info = {.struct_bytes = sizeof info};
+    const void *data = NULL;
+    size_t bytes = 0;
+    *lexicon = NULL;
+    if (given.lexicon) {
+        LNT_TRY(lnt_blob_open(given.lexicon, false, &lnt_malloc_allocator, blob, err));
+        data = blob->bytes;
+        bytes = blob->size;
+    } else if (lnt_voice_get_info(voice, &info, err) != LNT_OK || info.espeak_voice ||
+               lnt_model_attachment(model, LNT_LEXICON_ATTACHMENT, &data, &bytes) != LNT_OK) {
+        return LNT_OK;
+    }
+    const lnt_status status = lnt_lexicon_create(data, bytes, lexicon, err);
+    if (status != LNT_OK && given.lexicon)
+        lnt_error_prefix(err, "%s: ", given.lexicon);
+    return status;
+}
+
 static lnt_status find_speaker(const lnt_voice *voice, const char *name, int64_t *id, lnt_error *err)
 {
     const char *found;
@@ -193,6 +220,7 @@ static lnt_status take_options(const lnt_voice *voice, lnt_say_options *how, lnt
 /* One call of the program. */
 typedef struct saying {
     lnt_voice *voice;
+    lnt_lexicon *lexicon; /* NULL: phonemes are the voice's */
     lnt_say_options how;
     lnt_sink sink, own; /* of all texts; of one that has a file of its own */
     lnt_json json;
@@ -234,6 +262,19 @@ static lnt_status show_words(saying *s, const lnt_spoken *spoken)
     return status;
 }
 
+/* English text as phonemes of ARPAbet. */
+static lnt_status show_phonemes(saying *s, const lnt_spoken *spoken)
+{
+    const char *phonemes;
+    LNT_REQUIRE(spoken->form == LNT_VOICE_TEXT, s->err, LNT_E_ARGUMENT, "--print phonemes of a text");
+    LNT_TRY(lnt_lexicon_phonemes(s->lexicon, spoken->text, &phonemes, s->err));
+    if (given.json)
+        lnt_json_text(&s->json, "phonemes", phonemes);
+    else
+        printf("%s\n", phonemes);
+    return LNT_OK;
+}
+
 /* What a text becomes on the way to sound, where somebody asks for it. */
 static lnt_status show(saying *s, const lnt_spoken *spoken)
 {
@@ -242,6 +283,8 @@ static lnt_status show(saying *s, const lnt_spoken *spoken)
     FILE *out = given.print ? stdout : stderr;
     if (given.print == PRINT_WORDS)
         return show_words(s, spoken);
+    if (s->lexicon)
+        return show_phonemes(s, spoken);
     if (!given.print && !given.json && !given.debug)
         return LNT_OK;
     LNT_TRY(lnt_voice_sentences(s->voice, spoken->text, spoken->form, &sentence, &n, s->err));
@@ -396,6 +439,8 @@ static const char *contradiction(const lnt_texts *words)
         return "--print prints, and makes no sound";
     if (!isnan(given.length) && !isnan(given.speed))
         return "--speed or --length_scale";
+    if (given.lexicon && given.print != PRINT_PHONEMES)
+        return "--lexicon is for --print phonemes";
     if (given.speed == 0)
         return "--speed 0 never ends";
     if (arguments && (given.files.n || given.json_input))
@@ -441,22 +486,27 @@ static int run(const lnt_texts *words)
                 .json = {.out = stdout},
                 .err = &err};
     lnt_opened o = {0};
+    lnt_blob blob = {0};
 
     if (given.version) {
         printf("linnet %s\n", lnt_version());
         return LNT_EXIT_OK;
     }
     lnt_status status = refuse(&err);
-    const bool needs_voice = given.print != PRINT_WORDS;
+    const bool needs_voice = given.print != PRINT_WORDS && !given.lexicon;
     if (status == LNT_OK && (fault || (needs_voice && !model)))
         return lnt_usage_error(&lnt_verb_say, "%s", fault ? fault : "which voice? -m VOICE");
     if (status == LNT_OK && needs_voice)
         status = open_voice(model, &o, &config, &s.voice, &err);
+    if (status == LNT_OK && given.print == PRINT_PHONEMES)
+        status = open_lexicon(s.voice, o.model, &blob, &s.lexicon, &err);
     if (status == LNT_OK)
         status = given.addresses.n ? stay(&s, &o, config) : say_all(&s, &from);
     lnt_text_close(&from);
     lnt_sink_free(&s.sink);
     lnt_sink_free(&s.own);
+    lnt_lexicon_destroy(&s.lexicon);
+    lnt_blob_close(&blob);
     lnt_voice_destroy(&s.voice);
     lnt_opened_close(&o);
     return status == LNT_OK ? LNT_EXIT_OK : lnt_failed(&lnt_verb_say, &err);

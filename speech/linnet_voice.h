@@ -48,7 +48,7 @@ typedef struct lnt_voice_info {
     uint32_t rate;    /* Hz */
     uint32_t n_speakers;      /* at least 1 */
     uint32_t n_named;         /* of them, those with names: lnt_voice_speaker */
-    const char *espeak_voice; /* NULL: the voice reads characters */
+    const char *espeak_voice; /* NULL: the voice needs no espeak-ng */
 } lnt_voice_info;
 
 LNT_API lnt_status lnt_voice_get_info(const lnt_voice *voice, lnt_voice_info *info, lnt_error *err);
@@ -105,6 +105,22 @@ LNT_API lnt_status lnt_voice_say(lnt_voice *voice, const char *text, const lnt_s
 LNT_API size_t lnt_voice_missing(const lnt_voice *voice);
 /* From any thread or signal handler: the present lnt_voice_say, or else the next, ends with LNT_E_CANCELLED. */
 LNT_API void lnt_voice_cancel(lnt_voice *voice);
+
+/* ---- English words as phonemes ---- */
+
+/* How the words of English sound, in a file that `make lexicon` writes. It belongs to one thread at a time. */
+typedef struct lnt_lexicon lnt_lexicon;
+
+/* data[0..bytes) is checked, stays the caller's and must outlive the lexicon: a file in memory, or a model's attachment
+ * "lexicon" (lnt_model_attachment). */
+LNT_API lnt_status lnt_lexicon_create(const void *data, size_t bytes, lnt_lexicon **lexicon, lnt_error *err);
+/* Accepts NULL and pointers to NULL; sets *lexicon to NULL. */
+LNT_API void lnt_lexicon_destroy(lnt_lexicon **lexicon);
+/* English text as phonemes of ARPAbet, a digit for its stress behind each vowel, "|" between words, marks where the
+ * text pauses: "Hello, world." is "HH AH0 L OW1 , W ER1 L D .". Between [[ and ]] the text has such symbols itself. The
+ * result is the lexicon's until its next call. */
+LNT_API lnt_status lnt_lexicon_phonemes(lnt_lexicon *lexicon, const char *text, const char **phonemes,
+                                        lnt_error *err);
 
 #ifdef __cplusplus
 }

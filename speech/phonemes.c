@@ -6,6 +6,7 @@
 #include "base/checked.h"
 #include "base/utf8.h"
 #include "speech/letters.h"
+#include "speech/pronounce.h"
 
 #include <string.h>
 
@@ -143,14 +144,43 @@ static lnt_status add_mixed(scribe *s, const char *text)
     return add_text(s, text, strlen(text), continues);
 }
 
+/* English words by the lexicon. Marks other than commas and their kin end sentences. */
+static lnt_status add_pronounced(scribe *s, const lnt_phone_list *list)
+{
+    bool continues = false;
+    for (size_t i = 0; i < list->n; i++) {
+        uint32_t code[2];
+        const unsigned n = lnt_phone_codes(list->symbol[i], code);
+        if (!continues)
+            LNT_TRY(begin_sentence(s));
+        for (unsigned k = 0; k < n; k++)
+            LNT_TRY(add(s, code[k]));
+        continues = lnt_phone_is_phoneme(list->symbol[i]) || !strchr(".?!", (int)code[0]);
+    }
+    return LNT_OK;
+}
+
+static lnt_status pronounce(scribe *s, const lnt_lexicon_file *lexicon, const char *text)
+{
+    lnt_phone_list list = {.err = s->err};
+    lnt_status status = lnt_pronounce(lexicon, text, s->memory, &list);
+    if (status == LNT_OK)
+        status = add_pronounced(s, &list);
+    lnt_free(&lnt_malloc_allocator, list.symbol);
+    return status;
+}
+
 lnt_status lnt_script_read(lnt_script *script, const lnt_voice_config *config, lnt_espeak *espeak,
-                           lnt_voice_form form, const char *text, lnt_bump *memory, lnt_error *err)
+                           const lnt_lexicon_file *lexicon, lnt_voice_form form, const char *text,
+                           lnt_bump *memory, lnt_error *err)
 {
     scribe s = {script, config, espeak, memory, err};
     script->n = script->n_sentences = 0;
     LNT_TRY(lnt_check_text(text, err));
     if (form == LNT_VOICE_TEXT && config->espeak)
         return add_mixed(&s, text);
+    if (form == LNT_VOICE_TEXT && config->arpabet)
+        return pronounce(&s, lexicon, text);
     LNT_TRY(begin_sentence(&s));
     if (form == LNT_VOICE_TEXT)
         return add_decomposed(&s, text, strlen(text));
@@ -170,7 +200,7 @@ void lnt_script_free(lnt_script *s)
 static const lnt_symbol *symbol_for(const lnt_voice_config *config, uint32_t code)
 {
     const lnt_symbol *s = lnt_symbol_of(config, code);
-    return s || config->espeak ? s : lnt_symbol_of(config, lnt_small_letter(code));
+    return s || config->espeak || config->arpabet ? s : lnt_symbol_of(config, lnt_small_letter(code));
 }
 
 static size_t put(const lnt_voice_config *config, const lnt_symbol *s, int64_t *to, size_t n)

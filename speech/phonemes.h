@@ -3,7 +3,7 @@
 #define LNT_SPEECH_PHONEMES_H
 
 #include "speech/espeak.h"
-#include "speech/linnet_voice.h"
+#include "speech/lexicon.h"
 #include "speech/voice_config.h"
 
 /* Sentence k is code[end[k - 1]..end[k]); the first begins at 0. Arrays of lnt_grow. */
@@ -14,9 +14,11 @@ typedef struct lnt_script {
     size_t n_sentences, ends_room;
 } lnt_script;
 
-/* Takes text, in form LNT_VOICE_TEXT or LNT_VOICE_PHONEMES, apart; memory is for what passes on the way. */
+/* Takes text, in form LNT_VOICE_TEXT or LNT_VOICE_PHONEMES, apart; memory is for what passes on the way. lexicon is of
+ * voices of ARPAbet alone. */
 lnt_status lnt_script_read(lnt_script *s, const lnt_voice_config *config, lnt_espeak *espeak,
-                           lnt_voice_form form, const char *text, lnt_bump *memory, lnt_error *err);
+                           const lnt_lexicon_file *lexicon, lnt_voice_form form, const char *text,
+                           lnt_bump *memory, lnt_error *err);
 void lnt_script_free(lnt_script *s);
 
 /* Ids of code[0..n), with those that begin and end a sentence and pad it, in memory of the bump's; symbols that the

@@ -19,6 +19,7 @@ struct lnt_voice {
     lnt_bump fixed, passing; /* what lives as long as the voice; as long as a text */
     lnt_script script;
     lnt_espeak espeak;
+    lnt_lexicon_file lexicon; /* of a voice of ARPAbet */
     int16_t *pcm; /* of a sentence */
     size_t pcm_room;
     size_t missing; /* symbols of the last text spoken */
@@ -97,6 +98,20 @@ static lnt_status find_config(const lnt_model *model, const char *given, const c
     return LNT_OK;
 }
 
+/* A voice of ARPAbet reads by what its model has attached. */
+static lnt_status find_lexicon(lnt_voice *v, const lnt_model *model, lnt_error *err)
+{
+    const void *data;
+    size_t bytes;
+    if (!v->config.arpabet)
+        return LNT_OK;
+    LNT_REQUIRE(lnt_model_attachment(model, LNT_LEXICON_ATTACHMENT, &data, &bytes) == LNT_OK, err,
+                LNT_E_NOT_FOUND,
+                "the voice reads English by a lexicon, and its model has none: convert it with --attach "
+                "lexicon=FILE");
+    return lnt_lexicon_read(data, bytes, &v->lexicon, err);
+}
+
 static lnt_status copy_text(lnt_voice *v, const char *text, const char **copy, lnt_error *err)
 {
     *copy = text ? lnt_bump_string(&v->fixed, text, strlen(text), err) : NULL;
@@ -122,6 +137,7 @@ static lnt_status open_voice(lnt_voice *v, lnt_model *model, const lnt_voice_opt
     if (status != LNT_OK)
         lnt_error_prefix(err, "the voice's configuration: ");
     LNT_TRY(status);
+    LNT_TRY(find_lexicon(v, model, err));
     LNT_TRY(find_inputs(v, model, err));
     LNT_TRY(find_output(v, model, err));
     v->espeak.voice = v->config.espeak;
@@ -236,7 +252,7 @@ static size_t begin_of(const lnt_script *s, size_t k)
 static lnt_status read_script(lnt_voice *v, const char *text, lnt_voice_form form, lnt_error *err)
 {
     lnt_bump_reset(&v->passing);
-    return lnt_script_read(&v->script, &v->config, &v->espeak, form, text, &v->passing, err);
+    return lnt_script_read(&v->script, &v->config, &v->espeak, &v->lexicon, form, text, &v->passing, err);
 }
 
 lnt_status lnt_voice_sentences(lnt_voice *v, const char *text, lnt_voice_form form,

@@ -153,11 +153,14 @@ static lnt_status take_front_end(parser *p, const lnt_json_value *top)
                          *clusters = lnt_json_member(top, "vowel_clusters"),
                          *voice = lnt_json_member(lnt_json_member(top, "espeak"), "voice");
     const char *name = type && type->kind == LNT_JSON_TEXT ? type->text : "espeak";
-    LNT_REQUIRE(
-        strcmp(name, "espeak") == 0 || strcmp(name, "text") == 0, p->err, LNT_E_UNSUPPORTED,
-        "the voice's phoneme_type is %s; espeak and text are known here, and phonemes or ids as input", name);
+    LNT_REQUIRE(strcmp(name, "espeak") == 0 || strcmp(name, "text") == 0 || strcmp(name, "arpabet") == 0,
+                p->err, LNT_E_UNSUPPORTED,
+                "the voice's phoneme_type is %s; espeak, arpabet and text are known here, and phonemes or "
+                "ids as input",
+                name);
     LNT_REQUIRE(!count(clusters), p->err, LNT_E_UNSUPPORTED, "vowel_clusters of a voice are not known here");
-    if (strcmp(name, "text") == 0)
+    p->config->arpabet = strcmp(name, "arpabet") == 0;
+    if (strcmp(name, "espeak") != 0)
         return LNT_OK;
     LNT_REQUIRE(voice && voice->kind == LNT_JSON_TEXT && *voice->text, p->err, LNT_E_VALUE,
                 "espeak.voice, the name of espeak-ng's voice, is missing");

@@ -24,7 +24,8 @@ typedef struct lnt_symbol_silence {
 
 typedef struct lnt_voice_config {
     uint32_t rate;
-    const char *espeak; /* espeak-ng's voice; NULL: symbols are the text's own characters */
+    const char *espeak; /* espeak-ng's voice; NULL, and no ARPAbet: symbols are the text's own characters */
+    bool arpabet;       /* symbols are those of phones.h, by the model's lexicon */
     float noise, length, noise_w;
     const lnt_symbol *symbol; /* sorted by code */
     size_t n_symbols;

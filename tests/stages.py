@@ -97,6 +97,7 @@ STAGES["long"] = [
     ("suite, every way", [*LONG, *PYTEST, "tests/python/models/test_suite.py"]),
     ("models, every way", [*LONG, *PYTEST, "tests/python/models/test_models.py"]),
     ("suite, sanitized", [*SANITIZED, *PYTEST, "tests/python/models/test_suite.py"]),
+    ("lexicon, whole", [*LONG, *PYTEST, "tests/python/speech/test_lexicon.py"]),
     ("zoo, whole", ["env", "LINNET_ZOO=full", *PYTEST, "tests/python/models/test_zoo.py"]),
     ("zoo, from torch", ["env", "LINNET_ZOO=full", *PYTEST, "tests/python/models/test_zoo_torch.py"]),
     ("package", ["sh", "tests/package.sh"]),

@@ -161,13 +161,16 @@ def put_files():
 
 
 def put_speech():
-    """A text of each kind, and a voice's JSON: the first byte says which it is."""
+    """A text of each kind, a voice's JSON, a lexicon: the first byte says which it is."""
     for k, case in enumerate(test_say_words.CASES):
         put("speech", f"words-{k}", b"t" + case.split(" | ")[0].encode())
     for k, text in enumerate(english.HARD):
         put("speech", f"english-{k}", b"t" + text.encode())
     for name, config in (("plain", voice.piper_config()), ("three", voice.piper_config(("anna", "bert"), phoneme_type="text"))):
         put("speech", f"{name}.json", b"{" + json.dumps(config).encode())
+    put("speech", "words.lex", b"L" + (DATA / "words.lex").read_bytes())
+    for k, text in enumerate(("say [[ HH AH0 L OW1 ]] now", "the [[K|.]] a", "[[ , AA1 ]].", "we read; the live record is in use, A.B.s")):
+        put("speech", f"phonemes-{k}", b"t" + text.encode())
     put("speech", "escapes.json", b'{["\\u00e9\\ud83d\\ude00\\n", -1.5e-3, true, null, {"a": [[]]}]')
 
 

@@ -1,7 +1,9 @@
-/* fuzz_speech.c — texts, and JSON of voices: the first byte says which. */
+/* fuzz_speech.c — texts, JSON of voices, lexicons: the first byte says which. */
 #include "base/utf8.h"
+#include "formats/hash.h"
 #include "speech/clauses.h"
 #include "speech/letters.h"
+#include "speech/lexicon.h"
 #include "speech/normalize.h"
 #include "speech/read_json.h"
 #include "speech/voice_config.h"
@@ -66,6 +68,68 @@ static void try_text(const char *text)
     lnt_bump_free(&memory);
 }
 
+/* ---- lexicons ---- */
+
+/* Makes the hash at the end right. */
+static void repair(uint8_t *file, size_t size)
+{
+    const uint64_t hash = size < 8 ? 0 : lnt_hash(file, size - 8);
+    for (unsigned i = 0; size >= 8 && i < 8; i++)
+        file[size - 8 + i] = (uint8_t)(hash >> 8 * i);
+}
+
+/* What a lexicon says of a text is names of symbols, with one blank between them. */
+static void say(lnt_lexicon *l, const char *text)
+{
+    static const char allowed[] = "ABCDEFGHIJKLMNOPRSTUVWYZ012|.,?!:; ";
+    const char *phonemes;
+    lnt_error err = {0};
+    const lnt_status status = lnt_lexicon_phonemes(l, text, &phonemes, &err);
+    fuzz_judge(status, &err);
+    if (status != LNT_OK)
+        return;
+    if (phonemes[strspn(phonemes, allowed)])
+        fuzz_fail("a character that no phoneme has");
+    if (*phonemes == ' ' || *phonemes == '|' || strstr(phonemes, "  ") || strstr(phonemes, "| |"))
+        fuzz_fail("a blank or a word's end too many");
+}
+
+static void try_lexicon(uint8_t *file, size_t size)
+{
+    lnt_lexicon *l;
+    lnt_error err = {0};
+    repair(file, size);
+    const lnt_status status = lnt_lexicon_create(file, size, &l, &err);
+    fuzz_judge(status, &err);
+    if (status == LNT_OK)
+        say(l, "A colonel's boxes, the island; don't measure music: union of okay churches singing "
+               "qwertyuiopasdfghjklzxcvbnm's liked battery [[K]] hello world about what we have");
+    lnt_lexicon_destroy(&l);
+}
+
+/* By a lexicon without entries, for which every letter sounds like the first vowel. */
+static void pronounce(const char *text)
+{
+    enum {
+        ROOTS = 64,
+        BUCKETS = ROOTS + 4 * 27,
+        RANKS = BUCKETS + 8,
+        CLASS = RANKS + 56,
+        NODE = CLASS + 2,
+        SIZE = NODE + 9
+    };
+    uint8_t file[SIZE] = {0x89, 'L', 'E', 'X', '\r', '\n', 0x1a, '\n', 1, [12] = 1, [24] = 1, [36] = 1};
+    lnt_lexicon *l;
+    lnt_error err = {0};
+    file[CLASS] = 1;
+    file[NODE] = 128;
+    repair(file, SIZE);
+    if (lnt_lexicon_create(file, SIZE, &l, &err) != LNT_OK)
+        fuzz_fail(err.message);
+    say(l, text);
+    lnt_lexicon_destroy(&l);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
     if (!size)
@@ -75,10 +139,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
         fuzz_fail("out of memory");
     memcpy(text, bytes + 1, size - 1);
     text[size - 1] = '\0';
-    if (bytes[0] == '{')
+    if (bytes[0] == '{') {
         try_json(text, size - 1);
-    else
+    } else if (bytes[0] == 'L') {
+        try_lexicon((uint8_t *)text, size - 1);
+    } else {
         try_text(text);
+        pronounce(text);
+    }
     free(text);
     return 0;
 }
