@@ -1,4 +1,4 @@
-# Linnet's one build file. `make help` lists what it can do.
+# Linnet's build file; package/package.mk installs and packs. `make help` lists what it can do.
 #
 # Sources are found by wildcard. A file's suffix names its level and so its flags: gemm_avx2.c, gemm_neon.c.
 
@@ -150,9 +150,11 @@ PACKED_RELOCATIONS = $(shell printf '\043include <features.h>\n\043if !__GLIBC_P
 # place of another, where all is in its reach, and no veneers, each of which takes a page.
 NO_VENEERS = $(if $(findstring aarch64,$(TARGET)),$(shell echo | $(CC) $(ARCH) -shared -Wl,--fatal-warnings \
     -Wl,--fix-cortex-a53-843419=adr -x c - -o /dev/null 2>/dev/null && echo -Wl,--fix-cortex-a53-843419=adr))
+# The number is raised when programs linked with the last version cannot use the new one: docs/install.md.
+SONAME := liblinnet.so.0
 $(BUILD)/liblinnet.so: $(LIB_OBJ)
 	@echo "  LINK    $@"
-	$(Q)$(CC) -shared -Wl,-soname,liblinnet.so.0 -Wl,-z,max-page-size=$(PAGE) -Wl,-z,noseparate-code $(PACKED_RELOCATIONS) $(NO_VENEERS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+	$(Q)$(CC) -shared -Wl,-soname,$(SONAME) -Wl,-z,max-page-size=$(PAGE) -Wl,-z,noseparate-code $(PACKED_RELOCATIONS) $(NO_VENEERS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 # Rewritten when programs are to be linked another way (STATIC=1 after a build without it): they depend on it.
 LINKED := $(BUILD)/linked
@@ -392,7 +394,7 @@ lexicon: $(CMUDICT)  ## how English words sound, from CMUdict: build/english.lex
 DEBS_AUDIO := libsndfile1-dev libsamplerate0-dev
 DEBS_BUILD := gcc libc6-dev make pkg-config protobuf-c-compiler libprotobuf-c-dev libxxhash-dev $(DEBS_AUDIO) \
               espeak-ng python3 python3-venv
-DEBS_TEST := libcmocka-dev xz-utils g++ valgrind clang llvm $(sort $(shell sed -n 's/^DEBS := //p' boards/*.mk))
+DEBS_TEST := cmake groff-base zsh fish libcmocka-dev xz-utils g++ valgrind clang llvm $(sort $(shell sed -n 's/^DEBS := //p' boards/*.mk))
 
 # Shell: installs those of the Debian packages $(1) that are missing, NAME or NAME:ARCHITECTURE; no network if there are
 # none. An update that fails for some index does no harm as long as the packages are found.
@@ -530,29 +532,7 @@ boards:  ## build every board's library and program in build/BOARD/ (installs th
 
 # ---- installing ----
 
-PREFIX ?= /usr/local
-VERSION := $(shell sed -n 's/^\#define LNT_VERSION "\(.*\)"/\1/p' runtime/linnet.h)
-
-.PHONY: $(BUILD)/linnet.pc # written anew each time: PREFIX may be another
-$(BUILD)/linnet.pc:
-	@mkdir -p $(@D)
-	$(Q)printf '%s\n' 'prefix=$(PREFIX)' 'Name: linnet' 'Description: neural networks on CPUs, from one file' \
-	    'Version: $(VERSION)' 'Cflags: -I$${prefix}/include' 'Libs: -L$${prefix}/lib -llinnet' \
-	    'Libs.private: -lm -pthread' > $@
-
-install: all $(BUILD)/linnet.pc  ## program, library, headers, linnet.pc below DESTDIR and PREFIX
-	$(Q)install -d $(addprefix $(DESTDIR)$(PREFIX)/,bin include lib/pkgconfig)
-	$(Q)install -s --strip-program=$(STRIP) -m 755 $(BUILD)/linnet $(DESTDIR)$(PREFIX)/bin
-	$(Q)install -m 644 runtime/linnet.h base/linnet_types.h $(DESTDIR)$(PREFIX)/include
-	$(Q)install -m 644 $(BUILD)/liblinnet.a $(DESTDIR)$(PREFIX)/lib
-	$(Q)$(if $(VOICES),install -m 644 speech/linnet_voice.h $(DESTDIR)$(PREFIX)/include && \
-	    install -m 644 $(BUILD)/liblinnet-speech.a $(DESTDIR)$(PREFIX)/lib)
-	$(Q)install -m 644 $(BUILD)/linnet.pc $(DESTDIR)$(PREFIX)/lib/pkgconfig
-ifeq ($(STATIC),)
-	$(Q)install -s --strip-program=$(STRIP) -m 755 $(BUILD)/liblinnet.so $(DESTDIR)$(PREFIX)/lib/liblinnet.so.$(VERSION)
-	$(Q)ln -sf liblinnet.so.$(VERSION) $(DESTDIR)$(PREFIX)/lib/liblinnet.so.0
-	$(Q)ln -sf liblinnet.so.0 $(DESTDIR)$(PREFIX)/lib/liblinnet.so
-endif
+include package/package.mk
 
 # A package needs the newest libc any of its symbols is from.
 DEB_LIBS := $(if $(SNDFILE),libsndfile1 libsamplerate0) $(if $(BLAS),libopenblas0)
@@ -574,7 +554,7 @@ bundle: $(BUILD)/linnet  ## with MODEL=m.lnt: program and model in one file, bui
 	$(Q)python3 boards/bundle.py $(BUILD)/bundle.program $(MODEL) -o $(BUILD)/$(basename $(notdir $(MODEL)))
 
 help:  ## this list
-	@grep -hE '^[a-z-]+:.*##' Makefile | sort -u -t: -k1,1 | sed 's/:.*## /\t/' | expand -t 16
+	@grep -hE '^[a-z-]+:.*##' Makefile package/package.mk | sort -u -t: -k1,1 | sed 's/:.*## /\t/' | expand -t 16
 	@echo; echo "Boards, as make BOARD=NAME [STATIC=1]; make BOARD=NAME test runs the result under emulation:"
 	@for b in $(BOARDS); do awk -F ' := ' -v b=$$b '{ v[$$1] = $$2 } END { \
 	    printf "%-16s%-24s  RAM %-8s threads %-4s %s\n", b, v["CORE"], v["RAM"], v["THREADS"], v["LEVELS"] }' boards/$$b.mk; done

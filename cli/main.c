@@ -3,6 +3,8 @@
 
 #include "base/cpu.h"
 #include "cli/data/model.h"
+#include "cli/shell/completion.h"
+#include "cli/shell/manual.h"
 #include "cli/shell/suggest.h"
 
 #include <errno.h>
@@ -17,21 +19,23 @@ static const lnt_verb *const verbs[] = {
 #undef X
 };
 enum { N_VERBS = sizeof verbs / sizeof *verbs };
+static const lnt_cli program = {LNT_VERSION, "runs neural networks on CPUs, from one file", verbs, N_VERBS};
 
 static void help(FILE *out)
 {
-    fprintf(out, "linnet " LNT_VERSION " - runs neural networks on CPUs, from one file\n"
-                 "\n"
-                 "  linnet convert model.onnx -o model.lnt     once, on a workstation\n"
-                 "  linnet verify model.lnt                    does it compute what it should, here?\n"
-                 "  linnet bench model.lnt                     how fast?\n"
-                 "\n"
-                 "Verbs (linnet VERB --help tells more):\n");
+    fprintf(out,
+            "linnet %s - %s\n\n"
+            "  linnet convert model.onnx -o model.lnt     once, on a workstation\n"
+            "  linnet verify model.lnt                    does it compute what it should, here?\n"
+            "  linnet bench model.lnt                     how fast?\n"
+            "\n"
+            "Verbs (linnet VERB --help tells more):\n",
+            program.version, program.summary);
     for (size_t i = 0; i < N_VERBS; i++)
         fprintf(out, "  %-8s  %s\n", verbs[i]->name, verbs[i]->summary);
-    fprintf(
-        out,
-        "\nExit codes: 0 fine, 1 mismatch, 2 usage, 3 bad file, 4 unsupported, 5 resource or deadline.\n");
+    fprintf(out, "\nExit codes:");
+    for (int i = LNT_EXIT_OK; i <= LNT_EXIT_RESOURCE; i++)
+        fprintf(out, " %d %s%s", i, lnt_exit_text(i), i < LNT_EXIT_RESOURCE ? "," : ".\n");
 }
 
 /* In a bundle the model may be left out: it is the program itself. */
@@ -102,6 +106,33 @@ static void no_verb(const char *name)
     fprintf(stderr, "linnet: no verb called '%s'%s (see: linnet --help)\n", name, lnt_suggest(name, &names));
 }
 
+static const lnt_verb *find_verb(const char *name)
+{
+    for (size_t i = 0; i < N_VERBS; i++)
+        if (strcmp(name, verbs[i]->name) == 0)
+            return verbs[i];
+    return NULL;
+}
+
+/* What packages install: `--man [VERB]`, `--completion SHELL`. */
+static int tell(const char *option, const char *word)
+{
+    const lnt_verb *verb = word ? find_verb(word) : NULL;
+    bool told = true;
+    if (strcmp(option, "--completion") == 0) {
+        told = word && lnt_print_completion(&program, word);
+        if (!told)
+            fprintf(stderr, "linnet: --completion bash, zsh or fish\n");
+    } else if (word && !verb) {
+        no_verb(word);
+        told = false;
+    } else {
+        lnt_print_manual(&program, verb);
+    }
+    lnt_cli_free();
+    return told ? LNT_EXIT_OK : LNT_EXIT_USAGE;
+}
+
 #ifdef LNT_SPEECH
 /* Is the program called as Piper's is, by a link to it? */
 static bool is_piper(const char *called)
@@ -133,9 +164,11 @@ int main(int argc, char **argv)
         help(stdout);
         return LNT_EXIT_OK;
     }
-    for (size_t i = 0; i < N_VERBS; i++)
-        if (strcmp(name, verbs[i]->name) == 0)
-            return run_verb(verbs[i], argc - 2, argv + 2);
+    if (strcmp(name, "--man") == 0 || strcmp(name, "--completion") == 0)
+        return tell(name, argc > 2 ? argv[2] : NULL);
+    const lnt_verb *verb = find_verb(name);
+    if (verb)
+        return run_verb(verb, argc - 2, argv + 2);
     if (*name)
         no_verb(name);
     else

@@ -26,7 +26,7 @@ static const lnt_option options[] = {
      "extents are 1; or what stands there:\n16000, true, [1,2,3]"},
     {"--output", "NAME=FILE", LNT_OPTION_TEXTS, &given.outputs,
      "write this output: .npy, .pb, sound, raw (.bin, .raw, no ending)"},
-    {"--output-dir", "D", LNT_OPTION_TEXT, &given.folder, "write all outputs there as .npy"},
+    {"--output-dir", "DIR", LNT_OPTION_TEXT, &given.folder, "write all outputs there as .npy"},
     {"--fetch", "NAME=FILE", LNT_OPTION_TEXTS, &given.fetches,
      "write an intermediate value (see convert --keep)"},
     {"--resume", "NAME=FILE", LNT_OPTION_TEXTS, &given.resumes,

@@ -10,6 +10,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+const lnt_option lnt_help_option = {"--help", NULL, LNT_OPTION_FLAG, NULL, "this text"};
+
+const char *lnt_exit_text(int code)
+{
+    static const char *const texts[] = {
+        [LNT_EXIT_OK] = "fine",
+        [LNT_EXIT_MISMATCH] = "mismatch",
+        [LNT_EXIT_USAGE] = "usage",
+        [LNT_EXIT_FILE] = "bad file",
+        [LNT_EXIT_UNSUPPORTED] = "unsupported",
+        [LNT_EXIT_RESOURCE] = "resource or deadline",
+    };
+    return texts[code];
+}
+
 static lnt_bump memory = {.allocator = &lnt_malloc_allocator};
 
 void *lnt_cli_alloc(size_t bytes)
@@ -121,7 +136,7 @@ static void print_option(const lnt_option *o, int column)
 static int column_of(const lnt_verb *verb)
 {
     enum { NAME_MOST = 32 };
-    int width = (int)strlen("--help");
+    int width = (int)strlen(lnt_help_option.name);
     for (size_t i = 0; i < verb->n_options; i++) {
         const lnt_option *o = &verb->options[i];
         const int w = (int)(strlen(o->name) + (o->value ? 1 + strlen(o->value) : 0));
@@ -138,7 +153,8 @@ void lnt_verb_help(const lnt_verb *verb)
     printf("\nOptions:\n");
     for (size_t i = 0; i < verb->n_options; i++)
         print_option(&verb->options[i], column);
-    printf("  %-*s  this text\n\nExamples:\n", column - 4, "--help");
+    print_option(&lnt_help_option, column);
+    printf("\nExamples:\n");
     print_indented(verb->examples);
 }
 

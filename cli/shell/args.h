@@ -16,6 +16,7 @@ enum {
     LNT_EXIT_UNSUPPORTED = 4,
     LNT_EXIT_RESOURCE = 5
 };
+const char *lnt_exit_text(int code);
 
 typedef struct lnt_texts { /* an option that may be given again and again, or the words that are no options */
     const char **item;
@@ -33,12 +34,15 @@ typedef enum lnt_option_kind {
 } lnt_option_kind;
 
 typedef struct lnt_option {
-    const char *name;  /* "--opt", or several: "-o, --opt"; within them '_' is as good as '-' */
-    const char *value; /* what follows it in the help; the words of a choice */
+    const char *name; /* "--opt", or several: "-o, --opt"; within them '_' is as good as '-' */
+    const char
+        *value; /* what follows it in the help; the words of a choice. Shells offer by it (completion.c) */
     lnt_option_kind kind;
     void *to;
     const char *help;
 } lnt_option;
+
+extern const lnt_option lnt_help_option; /* that every verb has besides its own */
 
 typedef struct lnt_verb {
     const char *name;

@@ -1,0 +1,60 @@
+# package.mk — installing, and packages of what is built; the Makefile includes it.
+
+PREFIX ?= /usr/local
+# Where libraries are below it; lib/TRIPLE in Debian's packages.
+LIBDIR ?= lib
+VERSION := $(shell sed -n 's/^\#define LNT_VERSION "\(.*\)"/\1/p' runtime/linnet.h)
+
+.PHONY: $(BUILD)/linnet.pc # written anew each time: PREFIX may be another
+$(BUILD)/linnet.pc:
+	@mkdir -p $(@D)
+	$(Q)printf '%s\n' 'prefix=$(PREFIX)' 'Name: linnet' 'Description: neural networks on CPUs, from one file' \
+	    'Version: $(VERSION)' 'Cflags: -I$${prefix}/include' 'Libs: -L$${prefix}/$(LIBDIR) -llinnet' \
+	    'Libs.private: -lm -pthread' > $@
+
+# Manual pages and completion: the program prints them from its tables of options, a board's by its emulator.
+# DOCS= leaves them out, where neither runs.
+DOCS ?= 1
+VERBS := $(patsubst $(BUILD)/obj/cli/verb_%.o,%,$(filter $(BUILD)/obj/cli/verb_%.o,$(CLI_OBJ)))
+PAGES := linnet $(addprefix linnet-,$(VERBS))
+.PHONY: docs
+docs: $(BUILD)/linnet
+	@mkdir -p $(BUILD)/docs
+	$(Q)for page in $(PAGES); do \
+	    $(EMULATOR) $(BUILD)/linnet --man $$(echo $$page | sed 's/^linnet-*//') > $(BUILD)/docs/$$page.1 && \
+	    gzip -9nf $(BUILD)/docs/$$page.1 || { echo "no manual pages: the program does not run here; make DOCS= $(MAKECMDGOALS)"; exit 1; }; \
+	done
+	$(Q)for shell in bash zsh fish; do $(EMULATOR) $(BUILD)/linnet --completion $$shell > $(BUILD)/docs/$$shell || exit 1; done
+
+# Debian's zsh looks for those of packages in vendor-completions.
+ZSH_DIR ?= share/zsh/site-functions
+BELOW = $(DESTDIR)$(PREFIX)
+INSTALL_FILE := install -m 644
+.PHONY: install-docs
+install-docs: docs
+	$(Q)install -d $(addprefix $(BELOW)/,share/man/man1 share/bash-completion/completions share/fish/vendor_completions.d $(ZSH_DIR))
+	$(Q)$(INSTALL_FILE) $(PAGES:%=$(BUILD)/docs/%.1.gz) $(BELOW)/share/man/man1
+	$(Q)$(INSTALL_FILE) $(BUILD)/docs/bash $(BELOW)/share/bash-completion/completions/linnet
+	$(Q)$(INSTALL_FILE) $(BUILD)/docs/zsh $(BELOW)/$(ZSH_DIR)/_linnet
+	$(Q)$(INSTALL_FILE) $(BUILD)/docs/fish $(BELOW)/share/fish/vendor_completions.d/linnet.fish
+
+# The loader finds libraries by its cache, which root renews.
+TELL_LOADER = PATH=$$PATH:/usr/sbin:/sbin; [ $$(id -u) != 0 ] || ldconfig; \
+    ldconfig -p 2>/dev/null | grep -q '=> $(PREFIX)/$(LIBDIR)/$(SONAME)$$' || \
+    echo "The loader does not know $(PREFIX)/$(LIBDIR)/$(SONAME) yet: ldconfig as root, or LD_LIBRARY_PATH=$(PREFIX)/$(LIBDIR)"
+
+install: all $(BUILD)/linnet.pc $(if $(DOCS),install-docs)  ## program, libraries, headers, pages, completion below DESTDIR and PREFIX
+	$(Q)install -d $(addprefix $(BELOW)/,bin include $(LIBDIR)/pkgconfig $(LIBDIR)/cmake/Linnet)
+	$(Q)install -s --strip-program=$(STRIP) -m 755 $(BUILD)/linnet $(BELOW)/bin
+	$(Q)$(INSTALL_FILE) runtime/linnet.h base/linnet_types.h $(if $(VOICES),speech/linnet_voice.h) $(BELOW)/include
+	$(Q)for a in liblinnet $(if $(VOICES),liblinnet-speech); do \
+	    $(STRIP) --strip-debug -o $(BELOW)/$(LIBDIR)/$$a.a $(BUILD)/$$a.a && chmod 644 $(BELOW)/$(LIBDIR)/$$a.a || exit 1; done
+	$(Q)$(INSTALL_FILE) $(BUILD)/linnet.pc $(BELOW)/$(LIBDIR)/pkgconfig
+	$(Q)$(INSTALL_FILE) package/LinnetConfig.cmake $(BELOW)/$(LIBDIR)/cmake/Linnet
+	$(Q)sed 's/@VERSION@/$(VERSION)/' package/LinnetConfigVersion.cmake > $(BELOW)/$(LIBDIR)/cmake/Linnet/LinnetConfigVersion.cmake
+ifeq ($(STATIC),)
+	$(Q)install -s --strip-program=$(STRIP) -m 755 $(BUILD)/liblinnet.so $(BELOW)/$(LIBDIR)/liblinnet.so.$(VERSION)
+	$(Q)ln -sf liblinnet.so.$(VERSION) $(BELOW)/$(LIBDIR)/$(SONAME)
+	$(Q)ln -sf $(SONAME) $(BELOW)/$(LIBDIR)/liblinnet.so
+	$(Q)$(if $(DESTDIR)$(CROSS),,$(TELL_LOADER))
+endif
