@@ -534,19 +534,6 @@ boards:  ## build every board's library and program in build/BOARD/ (installs th
 
 include package/package.mk
 
-# A package needs the newest libc any of its symbols is from.
-DEB_LIBS := $(if $(SNDFILE),libsndfile1 libsamplerate0) $(if $(BLAS),libopenblas0)
-DEB := $(BUILD)/linnet_$(VERSION)_$(DEB_ARCH).deb
-deb: all  ## with BOARD=NAME: a Debian package, for apt-get install ./FILE.deb on the board
-	$(Q)rm -rf $(BUILD)/deb && mkdir -p $(BUILD)/deb/DEBIAN
-	$(Q)$(MAKE) --no-print-directory install DESTDIR=$(BUILD)/deb PREFIX=/usr BUILD=$(BUILD)
-	$(Q)glibc=$$($(CROSS)objdump -T $(BUILD)/linnet 2>/dev/null | grep -o 'GLIBC_[0-9.]*' | sort -uV | tail -1); \
-    depends="libc6 (>= $${glibc#GLIBC_})"; for p in $(DEB_LIBS); do depends="$$depends, $$p"; done; \
-	    printf '%s\n' 'Package: linnet' 'Version: $(VERSION)' 'Architecture: $(DEB_ARCH)' \
-	    'Maintainer: Linnet <linnet@localhost>' "$${glibc:+Depends: $$depends}" \
-	    'Description: neural networks on CPUs, from one file' | grep . > $(BUILD)/deb/DEBIAN/control
-	$(Q)dpkg-deb --root-owner-group -Zxz --build $(BUILD)/deb $(DEB)
-
 MODEL ?=
 bundle: $(BUILD)/linnet  ## with MODEL=m.lnt: program and model in one file, build/…/m
 	$(Q)test -n "$(MODEL)" || { echo "make bundle MODEL=m.lnt: which model?"; exit 2; }

@@ -58,3 +58,21 @@ ifeq ($(STATIC),)
 	$(Q)ln -sf $(SONAME) $(BELOW)/$(LIBDIR)/liblinnet.so
 	$(Q)$(if $(DESTDIR)$(CROSS),,$(TELL_LOADER))
 endif
+
+# Debian packages: linnet, and without STATIC=1 liblinnet0 and liblinnet-dev. What they depend on besides libc.
+DEB_ARCH ?= $(shell dpkg --print-architecture)
+DEB_VERSION := $(VERSION)-1
+DEB_LIBS := $(if $(CONVERTER),libprotobuf-c1) $(if $(SNDFILE),libsndfile1 libsamplerate0) $(if $(BLAS),libopenblas0)
+MAINTAINER ?= Linnet authors <linnet@packages.invalid>
+TRIPLE_OF = $(shell $(CC) $(ARCH) -print-multiarch)
+comma := ,
+empty :=
+in_a_row = $(subst $(empty) $(empty),$(comma) ,$(strip $(1)))
+# The time of all files in a package: the last commit's, or that of the tarball.
+EPOCH = $(or $(SOURCE_DATE_EPOCH),$(shell git log -1 --format=%ct 2>/dev/null || stat -c %Y CHANGELOG.md))
+deb: all  ## Debian packages for this machine, or with BOARD=NAME for the board: apt-get install ./FILE.deb
+	$(Q)rm -rf $(BUILD)/deb $(BUILD)/*.deb && mkdir -p $(BUILD)/deb
+	$(Q)$(MAKE) --no-print-directory install DESTDIR=$(BUILD)/deb/all PREFIX=/usr LIBDIR=lib/$(TRIPLE_OF) BUILD=$(BUILD) \
+	    ZSH_DIR=share/zsh/vendor-completions
+	$(Q)CROSS=$(CROSS) MAINTAINER="$(MAINTAINER)" SOURCE_DATE_EPOCH=$(EPOCH) sh package/deb.sh $(BUILD)/deb $(BUILD) $(DEB_VERSION) \
+	    $(DEB_ARCH) $(TRIPLE_OF) "$(call in_a_row,$(DEB_LIBS))"
