@@ -450,8 +450,8 @@ $(VM_KERNEL):
 	$(Q)cd $(@D) && name=$$(apt-cache depends linux-image-cloud-arm64:arm64 | sed -n 's/.*Depends: \(linux-image-[0-9][^: ]*\).*/\1/p') && \
 	    apt-get -q download $$name:arm64 && dpkg -x $$name*.deb . && cp boot/vmlinuz-* vmlinuz && rm -r boot lib usr *.deb
 
-deps-long: deps-test  ## install what test-long needs besides: an emulated machine, its kernel (as root)
-	$(Q)$(call install_debs,debootstrap qemu-user-static qemu-system-arm cpio)
+deps-long: deps-test  ## install what test-long needs besides: an emulated machine, its kernel, a browser (as root)
+	$(Q)$(call install_debs,debootstrap qemu-user-static qemu-system-arm cpio chromium)
 	$(Q)$(MAKE) --no-print-directory $(VM_KERNEL)
 
 test-long: deps-test  ## everything: more compilers, boards, seeds

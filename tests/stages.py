@@ -100,6 +100,7 @@ STAGES["long"] = [
     ("lexicon, whole", [*LONG, *PYTEST, "tests/python/speech/test_lexicon.py"]),
     ("zoo, whole", ["env", "LINNET_ZOO=full", *PYTEST, "tests/python/models/test_zoo.py"]),
     ("zoo, from torch", ["env", "LINNET_ZOO=full", *PYTEST, "tests/python/models/test_zoo_torch.py"]),
+    ("examples, every one", [*LONG, *PYTEST, "tests/python/examples"]),
     ("package", ["sh", "tests/package.sh"]),
     ("virtual machine", ["sh", "tests/vm/vm.sh"]),
     ("models, sanitized", [*SANITIZED, *PYTEST, "tests/python/models/test_models.py"]),
