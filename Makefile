@@ -156,6 +156,8 @@ $(BUILD)/liblinnet.so: $(LIB_OBJ)
 	@echo "  LINK    $@"
 	$(Q)$(CC) -shared -Wl,-soname,$(SONAME) -Wl,-z,max-page-size=$(PAGE) -Wl,-z,noseparate-code $(PACKED_RELOCATIONS) $(NO_VENEERS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
+# What links the program and the Python package's library: another one in wheels.
+LINK = $(CC)
 # Rewritten when programs are to be linked another way (STATIC=1 after a build without it): they depend on it.
 LINKED := $(BUILD)/linked
 .PHONY: how-to-link
@@ -166,7 +168,7 @@ $(LINKED): how-to-link
 
 $(BUILD)/linnet: $(CLI_OBJ) $(SPEECH_OBJ) $(CONVERT_OBJ) $(LIB_OBJ) $(LINKED)
 	@echo "  LINK    $@$(if $(filter-out $(SNDFILE),$(AUDIO)), (.wav alone: make BOARD=$(BOARD) deps brings libsndfile))"
-	$(Q)$(CC) $(LDFLAGS) $(if $(STATIC),$(STATIC_LINK)) -o $@ $(filter %.o,$^) $(CONVERT_LIBS) \
+	$(Q)$(LINK) $(LDFLAGS) $(if $(STATIC),$(STATIC_LINK)) -o $@ $(filter %.o,$^) $(CONVERT_LIBS) \
 	    $(AUDIO_LIBS) $(LDLIBS)
 
 # The program beside the board's own, of the same objects but for sounds, for instruments that count: with STATIC=1.
@@ -183,7 +185,7 @@ $(BUILD)/run_models: $(BUILD)/obj/tests/bench/paths/run_models.o $(BUILD)/liblin
 python: $(BUILD)/liblinnet_python.so  ## the native part of the Python package (pip install ./python)
 $(BUILD)/liblinnet_python.so: $(BUILD)/obj/python/linnet_python.o $(CONVERT_OBJ) $(LIB_OBJ)
 	@echo "  LINK    $@"
-	$(Q)$(CC) -shared $(LDFLAGS) -o $@ $^ $(CONVERT_LIBS) $(LDLIBS)
+	$(Q)$(LINK) -shared $(LDFLAGS) -o $@ $^ $(CONVERT_LIBS) $(LDLIBS)
 
 ifneq ($(OPS_FROM),)
 $(TRIMMED): $(OPS_FROM) ops/list.h boards/trim.py

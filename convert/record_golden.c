@@ -62,7 +62,7 @@ static lnt_status add_elements(lnt_golden_set *set, const lnt_tensor *t, lnt_rec
     const size_t size = lnt_dtype_size(t->dtype), total = t->bytes / size;
     r->data = (set->data_bytes + 7) / 8 * 8;
     r->count = (uint32_t)((total + r->stride - 1) / r->stride);
-    const size_t end = r->data + r->count * size;
+    const size_t end = (size_t)r->data + r->count * size;
     if (end > set->data_capacity) {
         uint8_t *wider = lnt_alloc_zero(set->heap, end + 4096, 2, err);
         if (!wider)

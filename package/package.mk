@@ -76,3 +76,63 @@ deb: all  ## Debian packages for this machine, or with BOARD=NAME for the board:
 	    ZSH_DIR=share/zsh/vendor-completions
 	$(Q)CROSS=$(CROSS) MAINTAINER="$(MAINTAINER)" SOURCE_DATE_EPOCH=$(EPOCH) sh package/deb.sh $(BUILD)/deb $(BUILD) $(DEB_VERSION) \
 	    $(DEB_ARCH) $(TRIPLE_OF) "$(call in_a_row,$(DEB_LIBS))"
+
+# Wheels: compiled as everything here, linked by zig, which has the symbols of a libc that old, with protobuf-c inside.
+WHEEL_GLIBC := 2.28
+WHEEL_TOOLS := .deps/wheel/bin/python
+WHEELS := x86_64 aarch64 armv7l armv6l
+WHEEL_TARGET_x86_64 := x86_64-linux-gnu
+WHEEL_TARGET_aarch64 := aarch64-linux-gnu
+WHEEL_TARGET_armv7l := arm-linux-gnueabihf
+WHEEL_TARGET_armv6l := arm-linux-gnueabihf
+# zig's own ARMv7 has NEON, which is a level here, taken where the CPU has it.
+WHEEL_ZIG_armv7l := -mcpu=generic+v7a+vfp3d16-neon-d32
+WHEEL_ZIG_armv6l := -mcpu=arm1176jzf_s
+WHEEL_TAG = $(if $(filter arm%,$(1)),linux,manylinux_$(subst .,_,$(WHEEL_GLIBC)))_$(1)
+WHEEL_MAKE_x86_64 := BOARD=
+WHEEL_MAKE_aarch64 := BOARD=generic-arm64
+WHEEL_MAKE_armv7l := BOARD=generic-armhf
+# What Debian's compiler for ARMv7 calls hard floats is right for a Pi Zero's system, the instructions are not.
+WHEEL_MAKE_armv6l := BOARD=generic-armhf ARMV7= COSTS=boards/costs/rpi-zero ARCH="-marm -march=armv6kz -mfpu=vfp -mfloat-abi=hard"
+
+wheel: $(addprefix wheel-,$(WHEELS))  ## Python packages for x86-64 and ARM in build/wheels: pip install FILE.whl
+.PHONY: wheel deps-wheel $(addprefix wheel-,$(WHEELS))
+$(addprefix wheel-,$(WHEELS)): wheel-%: deps-wheel
+	$(Q)$(MAKE) --no-print-directory $(WHEEL_MAKE_$*) BUILD=build/wheel/$* STATIC= AUDIO= BLAS= CONVERTER=1 PLATFORM=$(call WHEEL_TAG,$*) \
+	    LINK="$(WHEEL_TOOLS) -m ziglang cc -target $(WHEEL_TARGET_$*).$(WHEEL_GLIBC) $(WHEEL_ZIG_$*)" LDFLAGS=-Wl,--gc-sections \
+	    LDLIBS="-lm -ldl -lpthread" CONVERT_LIBS=build/wheel/$*/protobuf-c.o one-wheel
+
+# In that make: BUILD, CC and ARCH are the target's.
+.PHONY: one-wheel
+one-wheel: $(BUILD)/protobuf-c.o
+	$(Q)$(MAKE) --no-print-directory $(BUILD)/linnet $(BUILD)/liblinnet_python.so
+	$(Q)rm -rf $(BUILD)/package && mkdir -p $(BUILD)/package build/wheels && rm -f build/wheels/*$(PLATFORM).whl
+	$(Q)for f in linnet liblinnet_python.so; do $(STRIP) -o $(BUILD)/package/$$f $(BUILD)/$$f || exit 1; done
+	$(Q)cd python && LINNET_BUILD=$(abspath $(BUILD)/package) LINNET_PLATFORM=$(PLATFORM) SOURCE_DATE_EPOCH=$(EPOCH) \
+	    $(abspath .)/$(WHEEL_TOOLS) -W ignore setup.py -q egg_info --egg-base $(abspath $(BUILD)/package) \
+	    build --build-base $(abspath $(BUILD)/package/build) bdist_wheel --dist-dir $(abspath build/wheels)
+	@ls build/wheels/*$(PLATFORM).whl
+
+PROTOBUF_C := .deps/protobuf-c/protobuf-c/protobuf-c.c
+$(BUILD)/protobuf-c.o: $(PROTOBUF_C)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ARCH) -O2 -fPIC -fvisibility=hidden -I.deps/protobuf-c -c -o $@ $<
+
+deps-wheel: deps .deps/wheel/ready $(PROTOBUF_C)  ## install what wheels need: cross compilers, zig, protobuf-c's source
+	$(Q)for b in generic-arm64 generic-armhf; do $(MAKE) --no-print-directory BOARD=$$b AUDIO= deps || exit 1; done
+
+.deps/wheel/ready: python/wheel-requirements.txt
+	$(Q)rm -rf $(@D) && python3 -m venv $(@D)
+	$(Q)$(WHEEL_TOOLS) -m pip install -q --disable-pip-version-check -r $<
+	@touch $@
+
+# Debian's source package, from this machine's own package sources.
+$(PROTOBUF_C):
+	$(Q)rm -rf $(@D)/.. && mkdir -p .deps/protobuf-c/apt/lists/partial
+	$(Q)cd .deps/protobuf-c/apt && \
+	    sed -n 's/^deb /deb-src /p' /etc/apt/sources.list /etc/apt/sources.list.d/*.list > all.list 2>/dev/null; \
+	    for f in /etc/apt/sources.list.d/*.sources; do [ ! -e $$f ] || { sed 's/^Types:.*/Types: deb-src/' $$f; echo; } >> all.sources; done; \
+	    from="-q -o Dir::Etc::sourcelist=/dev/null -o Dir::Etc::sourceparts=$$PWD -o Dir::State::lists=$$PWD/lists"; \
+	    apt-get $$from update && apt-get $$from source --download-only protobuf-c
+	$(Q)tar -xzf .deps/protobuf-c/apt/protobuf-c_*.orig.tar.gz -C .deps/protobuf-c --strip-components=1 && rm -r .deps/protobuf-c/apt
+	@touch $@

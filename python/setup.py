@@ -1,21 +1,35 @@
-"""Builds the native library with the project's Makefile and puts it into the package: pip install ./python"""
+"""Builds the native library and the program with the project's Makefile and puts both into the package: pip install ./python.
+With LINNET_BUILD set they are taken from that folder, stripped and for the platform LINNET_PLATFORM: make wheel."""
 
+import os
 import pathlib
 import shutil
 import subprocess
 
 from setuptools import Distribution, setup
+from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_py import build_py
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-LIBRARY = "build/liblinnet_python.so"
+BUILD = pathlib.Path(os.environ.get("LINNET_BUILD", ROOT / "build"))
+NATIVE = ["liblinnet_python.so", "linnet"]
 
 
 class BuildWithLibrary(build_py):
     def run(self):
-        subprocess.run(["make", "-C", str(ROOT), LIBRARY], check=True)
+        if "LINNET_BUILD" not in os.environ:
+            subprocess.run(["make", "-C", str(ROOT), *[f"build/{name}" for name in NATIVE]], check=True)
         super().run()
-        shutil.copy(ROOT / LIBRARY, pathlib.Path(self.build_lib) / "linnet")
+        package = pathlib.Path(self.build_lib) / "linnet"
+        for path in (*[BUILD / name for name in NATIVE], ROOT / "package/copyright"):
+            shutil.copy(path, package)
+
+
+class AnyPython(bdist_wheel):
+    """The library is loaded by ctypes: nothing depends on the interpreter's version."""
+
+    def get_tag(self):
+        return "py3", "none", os.environ.get("LINNET_PLATFORM", super().get_tag()[2])
 
 
 class NativeDistribution(Distribution):
@@ -23,4 +37,4 @@ class NativeDistribution(Distribution):
         return True
 
 
-setup(packages=["linnet"], cmdclass={"build_py": BuildWithLibrary}, distclass=NativeDistribution)
+setup(packages=["linnet"], cmdclass={"build_py": BuildWithLibrary, "bdist_wheel": AnyPython}, distclass=NativeDistribution)

@@ -102,6 +102,7 @@ STAGES["long"] = [
     ("zoo, from torch", ["env", "LINNET_ZOO=full", *PYTEST, "tests/python/models/test_zoo_torch.py"]),
     ("examples, every one", [*LONG, *PYTEST, "tests/python/examples"]),
     ("package", ["sh", "tests/package.sh"]),
+    ("wheels", ["sh", "tests/wheel.sh"]),
     ("virtual machine", ["sh", "tests/vm/vm.sh"]),
     ("models, sanitized", [*SANITIZED, *PYTEST, "tests/python/models/test_models.py"]),
     ("functions, all floats", ["build/linnet", "doctor", "--floats", "1"]),

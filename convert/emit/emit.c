@@ -558,7 +558,7 @@ static lnt_status put_tensors(emitter *e)
     const lnt_rec_value *values = (const lnt_rec_value *)e->section[LNT_SECTION_VALUES].data;
     for (size_t i = 0; i < e->n_constants; i++)
         if (c[i].bytes)
-            LNT_TRY(put_contents(e, &e->constant[i], values[c[i].value].stored, c[i].bytes,
+            LNT_TRY(put_contents(e, &e->constant[i], values[c[i].value].stored, (size_t)c[i].bytes,
                                  b->data + c[i].offset));
     return LNT_OK;
 }
