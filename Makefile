@@ -309,7 +309,12 @@ level_of = $(strip $(foreach l,$(ALL_LEVELS),$(if $(filter %_$(l).c,$(1)),$(l)))
 SMALL := -Os $(if $(CLANG),,$(if $(findstring x86_64,$(TARGET)),-mstringop-strategy=libcall))
 # Loops and jumps outside kernels start where they fall: the no-operations before them are a thirtieth of the library.
 UNALIGNED := $(if $(CLANG),,-fno-align-functions -fno-align-loops -fno-align-jumps)
-$(BUILD)/obj/%.o: %.c Makefile $(TRIMMED)
+# What is missing is told with the line that installs it.
+.PHONY: tools
+tools:
+	@for t in $(firstword $(CC)) python3 $(if $(CONVERTER),protoc-c); do command -v $$t >/dev/null || { \
+	    echo "no $$t here; what the build needs is installed by: make $(if $(BOARD),BOARD=$(BOARD) )deps"; exit 1; }; done
+$(BUILD)/obj/%.o: %.c Makefile $(TRIMMED) | tools
 	@echo "  CC      $<"
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(if $(filter-out $(SMALL_KERNELS),$(filter $<,$(KERNELS))),$(KERNEL_OPT)) $(if $(filter $<,$(KERNELS)),,$(UNALIGNED)) $(if $(filter $<,$(SPARE)),$(SMALL)) $(CFLAGS_$(call level_of,$<)) $(LEVEL_FLAGS) -MMD -MP -c -o $@ $<
@@ -334,7 +339,7 @@ $(BUILD)/obj/runtime/thread_pool.o: $(COSTS)
 $(BUILD)/obj/runtime/thread_pool.o: CPPFLAGS += -DLNT_GRAIN_PERCENT=$(shell sed -n 's/^grain_percent *\([0-9]*\).*/\1/p' $(COSTS))
 endif
 
-$(BUILD)/gen/$(ONNX).pb-c.c: $(ONNX).proto
+$(BUILD)/gen/$(ONNX).pb-c.c: $(ONNX).proto | tools
 	@echo "  PROTOC  $<"
 	@mkdir -p $(@D)
 	$(Q)protoc-c --proto_path=. --c_out=$(BUILD)/gen $<

@@ -30,7 +30,7 @@ docs: $(BUILD)/linnet
 ZSH_DIR ?= share/zsh/site-functions
 BELOW = $(DESTDIR)$(PREFIX)
 INSTALL_FILE := install -m 644
-.PHONY: install-docs
+.PHONY: install-docs dist
 install-docs: docs
 	$(Q)install -d $(addprefix $(BELOW)/,share/man/man1 share/bash-completion/completions share/fish/vendor_completions.d $(ZSH_DIR))
 	$(Q)$(INSTALL_FILE) $(PAGES:%=$(BUILD)/docs/%.1.gz) $(BELOW)/share/man/man1
@@ -58,6 +58,11 @@ ifeq ($(STATIC),)
 	$(Q)ln -sf $(SONAME) $(BELOW)/$(LIBDIR)/liblinnet.so
 	$(Q)$(if $(DESTDIR)$(CROSS),,$(TELL_LOADER))
 endif
+
+dist:  ## the last commit as build/linnet-VERSION.tar.gz
+	@mkdir -p build
+	$(Q)git archive --prefix=linnet-$(VERSION)/ -o build/linnet-$(VERSION).tar.gz HEAD
+	@echo build/linnet-$(VERSION).tar.gz
 
 # Debian packages: linnet, and without STATIC=1 liblinnet0 and liblinnet-dev. What they depend on besides libc.
 DEB_ARCH ?= $(shell dpkg --print-architecture)

@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+import tarfile
 
 import pytest
 
@@ -87,3 +88,17 @@ def test_cmake(prefix, tmp_path):
         (tmp_path / "CMakeLists.txt").write_text(CMAKE.replace("Linnet 0.1", f"Linnet {version}"))
         said = run("cmake", "-S", tmp_path, "-B", tmp_path / f"out{version}", found, code=1)
         assert "not accepted" in said
+
+
+@pytest.mark.parametrize("board", ["", "BOARD=rpi4 "])
+def test_what_is_missing_is_told_with_what_installs_it(board, tmp_path):
+    said = run("make", *board.split(), "CROSS=no-such-", "CC=no-such-gcc", f"BUILD={tmp_path}", f"{tmp_path}/obj/base/cpu.o", code=2)
+    assert "no no-such-gcc here" in said and f"by: make {board}deps\n" in said
+
+
+def test_tarball_of_the_last_commit():
+    name = run("make", "dist").strip()
+    assert name == f"build/linnet-{VERSION}.tar.gz"
+    with tarfile.open(ROOT / name) as tar:
+        names = tar.getnames()
+    assert f"linnet-{VERSION}/Makefile" in names and all(n.startswith(f"linnet-{VERSION}") for n in names)
