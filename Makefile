@@ -366,7 +366,7 @@ demo: deps  ## find the speech in a sound: make demo, or make demo WAV=my.flac
 
 # The reader of sounds: libsndfile's, or where that is not linked the program's own.
 VAD_AUDIO := $(if $(SNDFILE),examples/vad/read_sndfile.c,examples/vad/read_wav.c $(call objects,cli/data/audio.c cli/data/audio_wav.c cli/data/model.c))
-$(BUILD)/vad: examples/vad/vad.c examples/vad/segments.c $(VAD_AUDIO) $(BUILD)/liblinnet.a $(LINKED) $(wildcard examples/vad/*.h)
+$(BUILD)/vad: $(addprefix examples/vad/,vad.c detector.c live.c segments.c) $(VAD_AUDIO) $(BUILD)/liblinnet.a $(LINKED) $(wildcard examples/vad/*.h)
 	@echo "  LINK    $@"
 	$(Q)$(CC) -Iruntime $(CPPFLAGS) $(filter-out -g,$(CFLAGS)) $(LDFLAGS) $(if $(STATIC),-static) -s -o $@ \
 	    $(filter %.c %.o %.a,$^) $(AUDIO_LIBS) $(LDLIBS)
@@ -395,6 +395,13 @@ LEXICON ?=
 lexicon: $(CMUDICT)  ## how English words sound, from CMUdict: build/english.lex (some minutes)
 	$(Q)mkdir -p $(BUILD)
 	$(Q)$(PYTHON) speech/training/make_lexicon.py $(CMUDICT) -o $(BUILD)/english.lex $(LEXICON)
+
+# openWakeWord's three models, of PyPI's package: 9 MB.
+WAKEWORD := .deps/wakeword/ready
+$(WAKEWORD): | $(PYTHON)
+	$(Q)$(PYTHON) -m pip download -q --disable-pip-version-check --no-deps -d $(@D) openwakeword==0.4.0
+	$(Q)$(PYTHON) -m zipfile -e $(@D)/openwakeword-*.whl $(@D)
+	@touch $@
 
 # ---- what has to be installed ----
 
@@ -430,7 +437,7 @@ deps:  ## install what the build and the demo need (Debian packages as root or b
 deps-test: deps  ## install what the tests need, too
 	$(Q)$(call install_debs,$(DEBS_TEST))
 	$(Q)$(call try_audio_debs,$(SOUND_ARCHS))
-	$(Q)$(MAKE) --no-print-directory .deps/venv/ready $(SILERO) $(CMUDICT)
+	$(Q)$(MAKE) --no-print-directory .deps/venv/ready $(SILERO) $(CMUDICT) $(WAKEWORD)
 
 $(PYTHON):
 	$(Q)python3 -m venv .deps/venv

@@ -1,7 +1,6 @@
 /* segments.c — from speech probabilities to stretches of speech. */
 #include "segments.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 
 static const float speech = 0.5f, silence = 0.35f;
@@ -20,34 +19,62 @@ static void pad_segments(segment *s, size_t n, size_t pad, size_t samples)
     }
 }
 
+segmenter segmenter_start(int rate)
+{
+    const size_t per_second = (size_t)rate;
+    return (segmenter){
+        .shortest = per_second * 250 / 1000, .pause = per_second * 100 / 1000, .pad = per_second * 30 / 1000};
+}
+
+bool segmenter_feed(segmenter *g, float probability, size_t n, segment *ended)
+{
+    const size_t now = g->at;
+    g->at += n;
+    if (probability >= speech) {
+        if (!g->speaking)
+            g->begin = now;
+        g->speaking = true;
+        g->quiet = 0;
+        return false;
+    }
+    if (!g->speaking || probability >= silence)
+        return false;
+    if (!g->quiet)
+        g->quiet = now;
+    if (now - g->quiet < g->pause)
+        return false;
+    *ended = (segment){g->begin, g->quiet};
+    g->speaking = false;
+    g->quiet = 0;
+    return ended->end - ended->begin > g->shortest;
+}
+
+bool segmenter_end(segmenter *g, segment *ended)
+{
+    const bool found = g->speaking && g->at - g->begin > g->shortest;
+    *ended = (segment){g->begin, g->at};
+    g->speaking = false;
+    return found;
+}
+
+bool segmenter_sure(const segmenter *g)
+{
+    return g->speaking && !g->quiet && g->at - g->begin > g->shortest;
+}
+
 segment *find_segments(const float *probability, size_t n, size_t step, size_t samples, int rate,
                        size_t *count)
 {
-    const size_t shortest = (size_t)rate * 250 / 1000, pause = (size_t)rate * 100 / 1000;
     segment *found = calloc(n + 1, sizeof *found);
-    size_t begin = 0, quiet = 0; /* quiet: where the present pause began, 0 outside of one */
-    bool speaking = false;
+    segmenter g = segmenter_start(rate);
 
     *count = 0;
     for (size_t i = 0; i < n && found; i++) {
-        if (probability[i] >= speech) {
-            if (!speaking)
-                begin = i * step;
-            speaking = true;
-            quiet = 0;
-        } else if (speaking && probability[i] < silence) {
-            if (!quiet)
-                quiet = i * step;
-            if (i * step - quiet < pause)
-                continue;
-            if (quiet - begin > shortest)
-                found[(*count)++] = (segment){begin, quiet};
-            speaking = false;
-            quiet = 0;
-        }
+        const size_t left = samples - i * step;
+        *count += segmenter_feed(&g, probability[i], left < step ? left : step, &found[*count]);
     }
-    if (speaking && found && samples - begin > shortest)
-        found[(*count)++] = (segment){begin, samples};
-    pad_segments(found, *count, (size_t)rate * 30 / 1000, samples);
+    if (found)
+        *count += segmenter_end(&g, &found[*count]);
+    pad_segments(found, *count, g.pad, samples);
     return found;
 }

@@ -1,10 +1,8 @@
 /* vad.c — where in a sound is speech? Streams audio through silero VAD, frame by frame.
  *
  *     vad MODEL.lnt SOUND [MODEL.onnx]        (the .onnx only for the table of sizes)
- *
- * The model was converted with its recurrent state declared (--state stateN=state): the session carries it
- * from frame to frame, this program never sees it. Each frame is 512 new samples behind the last 64 of the
- * frame before. */
+ *     arecord -q -f S16_LE -r 16000 -c 1 | vad MODEL.lnt -        (told as it is heard: live.c) */
+#include "detector.h"
 #include "read_audio.h"
 #include "segments.h"
 
@@ -16,7 +14,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-enum { RATE = 16000, CONTEXT = 64, STEP = 512, PICTURE = 100 };
+enum { RATE = VAD_RATE, STEP = VAD_STEP, PICTURE = 100 };
 
 static double now(void)
 {
@@ -31,34 +29,18 @@ static int fail(const lnt_error *err)
     return 1;
 }
 
-/* Fills probability[0..n) with that of each step; *seconds receives the time spent in lnt_run. */
-static lnt_status stream(lnt_model *model, lnt_session *session, const float *samples, size_t n_samples,
+/* Fills probability[0..n) with that of each step; *seconds receives the time spent in the model. */
+static lnt_status stream(const lnt_model *model, lnt_session *session, const float *samples, size_t n_samples,
                          float *probability, size_t n, double *seconds, lnt_error *err)
 {
-    const int input = lnt_model_find_input(model, "input"), sr = lnt_model_find_input(model, "sr");
-    const int64_t rate = RATE;
-    float frame[CONTEXT + STEP] = {0};
-    lnt_tensor out;
-
-    /* The memory of inputs is read in every run: set once, filled again for each frame. */
-    lnt_status status = lnt_set_input(
-        session, (uint32_t)input, &(lnt_tensor){LNT_FLOAT, 2, {1, CONTEXT + STEP}, frame, sizeof frame}, err);
-    if (status == LNT_OK)
-        status = lnt_set_input(session, (uint32_t)sr,
-                               &(lnt_tensor){LNT_INT64, 0, {0}, (void *)&rate, sizeof rate}, err);
+    detector d;
+    lnt_status status = detector_start(&d, model, session, err);
     *seconds = 0;
     for (size_t i = 0; i < n && status == LNT_OK; i++) {
-        const size_t left = n_samples - i * STEP, fresh = left < STEP ? left : STEP;
-        memmove(frame, frame + STEP, CONTEXT * sizeof *frame);
-        memcpy(frame + CONTEXT, samples + i * STEP, fresh * sizeof *frame);
-        memset(frame + CONTEXT + fresh, 0, (STEP - fresh) * sizeof *frame);
+        const size_t left = n_samples - i * STEP;
         const double start = now();
-        status = lnt_run(session, err);
+        status = detector_step(&d, samples + i * STEP, left < STEP ? left : STEP, &probability[i], err);
         *seconds += now() - start;
-        if (status == LNT_OK)
-            status = lnt_get_output(session, 0, &out, err);
-        if (status == LNT_OK)
-            probability[i] = *(const float *)out.data;
     }
     return status;
 }
@@ -94,6 +76,13 @@ static void row_file(const char *what, const char *path)
         row(what, (double)st.st_size, "bytes");
 }
 
+static int close_all(lnt_model **model, lnt_session **session, int code)
+{
+    lnt_session_destroy(session);
+    lnt_model_destroy(model);
+    return code;
+}
+
 int main(int argc, char **argv)
 {
     lnt_model *model = NULL;
@@ -103,16 +92,19 @@ int main(int argc, char **argv)
     double seconds;
 
     if (argc < 3) {
-        fprintf(stderr, "usage: vad MODEL.lnt SOUND [MODEL.onnx]\n");
+        fprintf(stderr, "usage: vad MODEL.lnt SOUND|- [MODEL.onnx]\n");
         return 2;
     }
-    float *samples = audio_read(argv[2], RATE, &n_samples);
-    if (!samples)
+    const bool live = strcmp(argv[2], "-") == 0;
+    float *samples = live ? NULL : audio_read(argv[2], RATE, &n_samples);
+    if (!samples && !live)
         return 3;
     const double start = now();
     const lnt_session_options options = {.struct_bytes = sizeof options, .intra_op_num_threads = 1};
     if (lnt_model_create(argv[1], NULL, &model, &err) || lnt_session_create(model, &options, &session, &err))
         return fail(&err);
+    if (live)
+        return close_all(&model, &session, vad_live(model, session));
     const double loaded = now() - start;
 
     const size_t n = (n_samples + STEP - 1) / STEP;
@@ -139,7 +131,5 @@ int main(int argc, char **argv)
     free(s);
     free(probability);
     free(samples);
-    lnt_session_destroy(&session);
-    lnt_model_destroy(&model);
-    return 0;
+    return close_all(&model, &session, 0);
 }

@@ -20,6 +20,7 @@ DATATYPES = {
 }
 HEADER = "Inference-Header-Content-Length"
 VERSION = "1"
+SERVERS_OWN = (8, 15)  # codes of failures that a request cannot help: memory, an error within
 
 
 def refuse(why, status=400):
@@ -191,7 +192,7 @@ def infer(name, session, body, headers, most):
     try:
         arrays = session.run(list(asked), feed)
     except linnet.LinnetError as why:
-        refuse(str(why))
+        refuse(str(why), 500 if why.code in SERVERS_OWN else 400)
     return answer(name, request, session, asked, arrays)
 
 
