@@ -182,5 +182,7 @@ lnt_status lnt_upgrade(lnt_importer *im, lnt_inode *n);
 lnt_status lnt_expand(lnt_importer *im, lnt_inode *n);
 /* The same for com.microsoft, which also has operators of its own that are rewritten in some forms only. */
 lnt_status lnt_expand_microsoft(lnt_importer *im, lnt_inode *n);
+/* The same for ai.onnx.ml. */
+lnt_status lnt_expand_ml(lnt_importer *im, lnt_inode *n);
 
 #endif

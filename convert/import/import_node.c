@@ -431,6 +431,7 @@ lnt_status lnt_import_add(lnt_importer *im, lnt_inode *n)
         return add_custom(im, n);
     LNT_TRY(lnt_upgrade(im, n));
     LNT_TRY(lnt_expand_microsoft(im, n));
+    LNT_TRY(lnt_expand_ml(im, n));
     const lnt_op *op = n->replaced ? NULL : lnt_op_by_name(n->domain, n->op);
     if (!op && !n->replaced)
         LNT_TRY(lnt_expand(im, n));

@@ -1,0 +1,537 @@
+/* expand_ml.c — the operators of ai.onnx.ml on numbers, made of ONNX's own and of those in ops/ml. */
+#include "convert/import/expand_ml.h"
+
+#include "ops/element.h"
+#include "ops/number.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char text_message[] =
+    "it maps to or from text, which is not supported: give classes and categories as integers";
+
+/* ---- attributes ---- */
+
+void *ml_take(maker *m, size_t n, size_t size)
+{
+    size_t bytes;
+    void *block = NULL;
+    if (m->status == LNT_OK && lnt_mul_size(n ? n : 1, size, &bytes))
+        block = lnt_bump_alloc(&m->im->g->memory, bytes, m->im->err);
+    if (!block && m->status == LNT_OK)
+        m->status = LNT_E_MEMORY;
+    return block;
+}
+
+static void fail(maker *m, const char *attribute, const char *what)
+{
+    if (m->status == LNT_OK)
+        m->status = lnt_fail(m->im->err, LNT_E_MODEL, "node '%s' (%s): attribute %s %s", m->n->name, m->n->op,
+                             attribute, what);
+}
+
+ml_list ml_ints(maker *m, const char *name)
+{
+    const lnt_attr *a = lnt_inode_attr(m->n, name);
+    ml_list list = {0};
+    if (!a || m->status != LNT_OK)
+        return list;
+    if (a->type == LNT_ATTR_INTS || a->type == LNT_ATTR_INT)
+        return (ml_list){.n = a->count, .i = a->i};
+    const lnt_operand *t = a->type == LNT_ATTR_TENSOR ? a->tensor : NULL;
+    const int64_t n = t ? lnt_operand_count(t) : -1;
+    int64_t *i = t && lnt_is_integer((lnt_dtype)t->dtype) && n >= 0 ? ml_take(m, (size_t)n, sizeof *i) : NULL;
+    if (!i) {
+        fail(m, name, "holds no integers");
+        return list;
+    }
+    lnt_elements_to_int64((lnt_dtype)t->dtype, t->data, i, n);
+    return (ml_list){.n = (size_t)n, .i = i};
+}
+
+ml_list ml_reals(maker *m, const char *name)
+{
+    char longer[64];
+    snprintf(longer, sizeof longer, "%s_as_tensor", name);
+    const lnt_attr *a = lnt_inode_attr(m->n, name);
+    a = a && (a->count || a->type == LNT_ATTR_TENSOR) ? a : lnt_inode_attr(m->n, longer);
+    if (!a || m->status != LNT_OK)
+        return (ml_list){0};
+    const lnt_operand *t = a->type == LNT_ATTR_TENSOR ? a->tensor : NULL;
+    const int64_t n = t ? lnt_operand_count(t) : a->type == LNT_ATTR_FLOATS ? (int64_t)a->count : -1;
+    double *v =
+        n >= 0 && (!t || lnt_is_floating((lnt_dtype)t->dtype)) ? ml_take(m, (size_t)n, sizeof *v) : NULL;
+    if (!v) {
+        fail(m, name, "holds no floats");
+        return (ml_list){0};
+    }
+    lnt_elements_to_double(t ? (lnt_dtype)t->dtype : LNT_FLOAT, t ? t->data : a->f, v, n);
+    return (ml_list){.n = (size_t)n, .v = v, .doubles = t && t->dtype == LNT_DOUBLE};
+}
+
+static void refuse(maker *m, const char *why)
+{
+    if (m->status == LNT_OK)
+        m->status = lnt_import_unsupported(m->im, m->n, "%s", why);
+}
+
+/* Reports a list of strings under one of the names; true if there is one. */
+static bool has_text(maker *m, const char *const *names, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const lnt_attr *a = lnt_inode_attr(m->n, names[i]);
+        if (!a || a->type != LNT_ATTR_STRINGS || !a->count)
+            continue;
+        refuse(m, text_message);
+        return true;
+    }
+    return false;
+}
+
+ml_list ml_labels(maker *m)
+{
+    static const char *const text[] = {"classlabels_strings"};
+    ml_list labels = ml_ints(m, "classlabels_int64s");
+    if (!labels.n)
+        labels = ml_ints(m, "classlabels_ints");
+    labels.refused = has_text(m, text, 1);
+    if (!labels.n && !labels.refused)
+        fail(m, "classlabels", "is missing");
+    return labels;
+}
+
+uint32_t ml_constant(maker *m, const char *what, lnt_dtype dtype, unsigned rank, const int64_t *dims,
+                     const void *data)
+{
+    const char *name = m->status == LNT_OK ? lnt_import_text(m->im, "%s/%s", m->n->name, what) : NULL;
+    size_t bytes;
+    if (!name || !lnt_shape_bytes(dims, rank, lnt_dtype_size(dtype), &bytes))
+        return LNT_NONE;
+    const uint32_t v = lnt_graph_add_constant(m->im->g, name, dtype, rank, dims, data, bytes);
+    if (v == LNT_NONE)
+        m->status = LNT_E_MEMORY;
+    return v;
+}
+
+static uint32_t floats(maker *m, const char *what, ml_list list)
+{
+    const int64_t n = (int64_t)list.n;
+    float *v = ml_take(m, list.n, sizeof *v);
+    for (int64_t i = 0; v && i < n; i++)
+        v[i] = (float)list.v[i];
+    return ml_constant(m, what, LNT_FLOAT, 1, &n, v);
+}
+
+/* ---- scores ---- */
+
+/* The probit of p as runtimes have it: sqrt(2) times an approximation of the inverse error function (Winitzki, "A handy
+ * approximation for the error function and its inverse", 2008). */
+static uint32_t probit(maker *m, uint32_t p)
+{
+    const lnt_dtype type = LNT_DOUBLE; /* for the differences of what is nearly the same */
+    const uint32_t one = scalar(m, "one", type, 1), two = scalar(m, "two", type, 2);
+    const uint32_t x = make(m, "Sub", IN(make(m, "Mul", IN(cast(m, p, type), two), NULL), one), NULL);
+    const uint32_t log =
+        make(m, "Log", IN(make(m, "Sub", IN(one, make(m, "Mul", IN(x, x), NULL)), NULL)), NULL);
+    const uint32_t half = make(m, "Mul", IN(log, scalar(m, "half", type, 0.5)), NULL);
+    const uint32_t a = make(m, "Add", IN(half, scalar(m, "a", type, 2 / (3.14159 * 0.147))), NULL);
+    const uint32_t b = make(m, "Mul", IN(log, scalar(m, "b", type, 1 / 0.147)), NULL);
+    const uint32_t root =
+        make(m, "Sqrt", IN(make(m, "Sub", IN(make(m, "Mul", IN(a, a), NULL), b), NULL)), NULL);
+    const uint32_t size = make(m, "Sqrt", IN(make(m, "Sub", IN(root, a), NULL)), NULL);
+    const uint32_t erf = make(m, "Mul", IN(make(m, "Sign", IN(x), NULL), size), NULL);
+    const uint32_t y = make(m, "Mul", IN(erf, scalar(m, "sqrt2", type, 1.41421356)), NULL);
+    return cast(m, y, type_of(m, p));
+}
+
+/* Softmax in which scores of about 0 stay about 0. */
+static uint32_t softmax_zero(maker *m, uint32_t x)
+{
+    const uint32_t axes = INTS(m, "axes", -1), most = make(m, "ReduceMax", IN(x, axes), NULL);
+    const uint32_t e = make(m, "Exp", IN(make(m, "Sub", IN(x, most), NULL)), NULL);
+    const uint32_t shrunk =
+        make(m, "Mul", IN(x, make(m, "Exp", IN(make(m, "Neg", IN(most), NULL)), NULL)), NULL);
+    const uint32_t size = make(m, "Abs", IN(x), NULL), least = scalar(m, "least", LNT_FLOAT, 1e-7);
+    const uint32_t y = make(m, "Where", IN(make(m, "Greater", IN(size, least), NULL), e, shrunk), NULL);
+    return make(m, "Div", IN(y, make(m, "ReduceSum", IN(y, axes), NULL)), NULL);
+}
+
+uint32_t ml_post_transform(maker *m, uint32_t scores)
+{
+    const char *how = lnt_inode_s(m->n, "post_transform", "NONE");
+    const int64_t last = -1;
+    if (strcmp(how, "NONE") == 0)
+        return scores;
+    if (strcmp(how, "SOFTMAX") == 0)
+        return make(m, "Softmax", IN(scores), INT_ATTR("axis", &last));
+    if (strcmp(how, "LOGISTIC") == 0)
+        return make(m, "Sigmoid", IN(scores), NULL);
+    if (strcmp(how, "SOFTMAX_ZERO") == 0)
+        return softmax_zero(m, scores);
+    if (strcmp(how, "PROBIT") != 0)
+        fail(m, "post_transform", "is not known");
+    return probit(m, scores);
+}
+
+static uint32_t label_table(maker *m, ml_list labels)
+{
+    const int64_t n = (int64_t)labels.n;
+    return ml_constant(m, "labels", LNT_INT64, 1, &n, labels.i);
+}
+
+void ml_label(maker *m, uint32_t scores, ml_list labels)
+{
+    const int64_t axis = 1, no = 0;
+    const lnt_attr attr[] = {*INT_ATTR("axis", &axis), *INT_ATTR("keepdims", &no)};
+    uint32_t at = LNT_NONE;
+    if (m->status == LNT_OK)
+        m->status = lnt_make(m->im, m->n, "ArgMax", &scores, 1, attr, 2, &at);
+    finish(m, 0, "Gather", IN(label_table(m, labels), at), NULL);
+}
+
+void ml_binary_label(maker *m, uint32_t score, double threshold, ml_list labels)
+{
+    const uint32_t above = make(m, "Greater", IN(score, scalar(m, "threshold", LNT_FLOAT, threshold)), NULL);
+    const uint32_t at = cast(m, make(m, "Squeeze", IN(above, INTS(m, "axis", 1)), NULL), LNT_INT64);
+    finish(m, 0, "Gather", IN(label_table(m, labels), at), NULL);
+}
+
+void ml_binary_scores(maker *m, uint32_t score, bool probability)
+{
+    const int64_t axis = 1;
+    const bool logistic = strcmp(lnt_inode_s(m->n, "post_transform", "NONE"), "LOGISTIC") == 0;
+    const uint32_t one = scalar(m, "one", LNT_FLOAT, 1);
+    const uint32_t other =
+        probability && !logistic ? make(m, "Sub", IN(one, score), NULL) : make(m, "Neg", IN(score), NULL);
+    const uint32_t both = make(m, "Concat", IN(other, score), INT_ATTR("axis", &axis));
+    finish(m, 1, logistic ? "Sigmoid" : "Identity", IN(both), NULL);
+}
+
+/* ---- linear models ---- */
+
+/* Input 0 as floats [N, F]. */
+static uint32_t float_rows(maker *m)
+{
+    const uint32_t x = cast(m, m->n->in[0], LNT_FLOAT);
+    const lnt_operand *o = m->status == LNT_OK ? lnt_ginfo(m->im->g, x) : NULL;
+    return o && o->rank == 1 ? make(m, "Unsqueeze", IN(x, INTS(m, "axis", 0)), NULL) : x;
+}
+
+/* x W' + intercepts, coefficients W [n, F]. */
+static uint32_t linear(maker *m, uint32_t x, ml_list w, int64_t n, ml_list intercepts)
+{
+    const int64_t yes = 1;
+    if (m->status == LNT_OK &&
+        (n < 1 || !w.n || (int64_t)w.n % n || (intercepts.n && (int64_t)intercepts.n != n)))
+        fail(m, "coefficients", "or intercepts has the wrong length");
+    if (m->status != LNT_OK)
+        return LNT_NONE;
+    const uint32_t flat = floats(m, "coefficients", w);
+    const uint32_t matrix = make(m, "Reshape", IN(flat, INTS(m, "shape", n, (int64_t)w.n / n)), NULL);
+    const operands in = intercepts.n ? IN(x, matrix, floats(m, "intercepts", intercepts)) : IN(x, matrix);
+    return make(m, "Gemm", in, INT_ATTR("transB", &yes));
+}
+
+static void expand_linear_regressor(maker *m)
+{
+    const uint32_t y = linear(m, float_rows(m), ml_reals(m, "coefficients"), lnt_inode_i(m->n, "targets", 1),
+                              ml_reals(m, "intercepts"));
+    finish(m, 0, "Identity", IN(ml_post_transform(m, y)), NULL);
+}
+
+static void expand_linear_classifier(maker *m)
+{
+    const ml_list labels = ml_labels(m), intercepts = ml_reals(m, "intercepts");
+    const int64_t n = (int64_t)(intercepts.n ? intercepts.n : labels.n);
+    if (labels.refused)
+        return;
+    const uint32_t s = linear(m, float_rows(m), ml_reals(m, "coefficients"), n, intercepts);
+    if (n == 1) {
+        if (labels.n != 2)
+            fail(m, "classlabels_ints", "has not two labels");
+        ml_binary_label(m, s, 0, labels);
+        ml_binary_scores(m, s, true);
+        return;
+    }
+    if ((int64_t)labels.n != n)
+        fail(m, "classlabels_ints", "has the wrong length");
+    ml_label(m, s, labels);
+    finish(m, 1, "Identity", IN(ml_post_transform(m, s)), NULL);
+}
+
+/* ---- features ---- */
+
+static void expand_scaler(maker *m)
+{
+    const lnt_dtype type = type_of(m, m->n->in[0]) == LNT_DOUBLE ? LNT_DOUBLE : LNT_FLOAT;
+    const ml_list offset = ml_reals(m, "offset"), scale = ml_reals(m, "scale");
+    uint32_t x = cast(m, m->n->in[0], type);
+    if (offset.n)
+        x = make(m, "Sub", IN(x, cast(m, floats(m, "offset", offset), type)), NULL);
+    if (scale.n)
+        x = make(m, "Mul", IN(x, cast(m, floats(m, "scale", scale), type)), NULL);
+    finish(m, 0, "Identity", IN(cast(m, x, LNT_FLOAT)), NULL);
+}
+
+/* x / norm, x where that is 0. */
+static void expand_normalizer(maker *m)
+{
+    const char *how = lnt_inode_s(m->n, "norm", "MAX");
+    const bool max = strcmp(how, "MAX") == 0, l1 = strcmp(how, "L1") == 0;
+    const uint32_t x = cast(m, m->n->in[0], LNT_FLOAT), axis = INTS(m, "axis", -1);
+    if (!max && !l1 && strcmp(how, "L2") != 0)
+        fail(m, "norm", "is not known");
+    const uint32_t norm = make(m, max ? "ReduceMax" : l1 ? "ReduceL1" : "ReduceL2", IN(x, axis), NULL);
+    const uint32_t zero = scalar(m, "zero", LNT_FLOAT, 0), one = scalar(m, "one", LNT_FLOAT, 1);
+    const uint32_t by = make(m, "Where", IN(make(m, "Equal", IN(norm, zero), NULL), one, norm), NULL);
+    finish(m, 0, "Div", IN(x, by), NULL);
+}
+
+static void expand_imputer(maker *m)
+{
+    const uint32_t x = m->n->in[0];
+    const lnt_dtype type = type_of(m, x);
+    const ml_list reals = ml_reals(m, "imputed_value_floats"), ints = ml_ints(m, "imputed_value_int64s");
+    const double replaced = (double)lnt_inode_f(m->n, "replaced_value_float", 0);
+    const int64_t n = (int64_t)ints.n;
+    if (m->status == LNT_OK && !reals.n && !ints.n)
+        fail(m, "imputed_value_floats", "is missing");
+    if (m->status != LNT_OK)
+        return;
+    const uint32_t values =
+        reals.n ? floats(m, "values", reals) : ml_constant(m, "values", LNT_INT64, 1, &n, ints.i);
+    const uint32_t what = reals.n ? scalar(m, "replaced", LNT_FLOAT, replaced)
+                                  : ml_constant(m, "replaced", LNT_INT64, 0, NULL,
+                                                &(int64_t){lnt_inode_i(m->n, "replaced_value_int64", 0)});
+    const uint32_t found = reals.n && replaced != replaced
+                               ? make(m, "IsNaN", IN(x), NULL)
+                               : make(m, "Equal", IN(x, cast(m, what, type)), NULL);
+    finish(m, 0, "Where", IN(found, cast(m, values, type), x), NULL);
+}
+
+static void expand_binarizer(maker *m)
+{
+    const lnt_dtype type = type_of(m, m->n->in[0]);
+    m->n->replaced = type != LNT_FLOAT; /* that has a row of its own */
+    if (!m->n->replaced)
+        return;
+    const uint32_t threshold = scalar(m, "threshold", LNT_DOUBLE, (double)lnt_inode_f(m->n, "threshold", 0));
+    const uint32_t above = make(m, "Greater", IN(cast(m, m->n->in[0], LNT_DOUBLE), threshold), NULL);
+    finish(m, 0, "Identity", IN(cast(m, above, type)), NULL);
+}
+
+static void expand_extractor(maker *m)
+{
+    const int64_t last = -1;
+    const lnt_operand *o = lnt_ginfo(m->im->g, m->n->in[0]);
+    const uint32_t x =
+        o->rank == 1 ? make(m, "Unsqueeze", IN(m->n->in[0], INTS(m, "axis", 0)), NULL) : m->n->in[0];
+    const uint32_t at = make(m, "Reshape", IN(m->n->in[1], INTS(m, "flat", -1)), NULL);
+    finish(m, 0, "Gather", IN(x, at), INT_ATTR("axis", &last));
+}
+
+/* Columns of x, [N, width] or [N], cut or filled with zeros to n. */
+static uint32_t columns(maker *m, uint32_t x, int64_t n)
+{
+    const lnt_operand *o = lnt_ginfo(m->im->g, x);
+    const int64_t width = o->rank == 1 ? 1 : o->rank == 2 ? o->dims[1] : -1;
+    uint32_t y = cast(m, x, LNT_FLOAT);
+    if (o->rank == 1)
+        y = make(m, "Unsqueeze", IN(y, INTS(m, "axis", 1)), NULL);
+    if (width == n)
+        return y;
+    if (width < 0) {
+        refuse(m, "the extents of its inputs must be known");
+        return LNT_NONE;
+    }
+    return make(m, "Pad", IN(y, INTS(m, "pads", 0, 0, 0, n - width)), NULL);
+}
+
+static void expand_vectorizer(maker *m)
+{
+    const ml_list widths = ml_ints(m, "inputdimensions");
+    const int64_t axis = 1;
+    operands parts = {.n = m->n->n_in};
+    if (m->status == LNT_OK && widths.n != m->n->n_in)
+        fail(m, "inputdimensions", "has not one number for each input");
+    for (unsigned i = 0; i < m->n->n_in && m->status == LNT_OK; i++) {
+        if (widths.i[i] < 0 || widths.i[i] > INT32_MAX)
+            fail(m, "inputdimensions", "is out of range");
+        else if ((parts.value[i] = columns(m, m->n->in[i], widths.i[i])) == LNT_NONE)
+            return;
+    }
+    finish(m, 0, "Concat", parts, INT_ATTR("axis", &axis));
+}
+
+/* ---- tables ---- */
+
+typedef struct key {
+    union {
+        int64_t i;
+        double v;
+    };
+    size_t at;
+    bool real;
+} key;
+
+/* NaN behind all others; of equal keys the first comes first. */
+static int by_key(const void *a, const void *b)
+{
+    const key *x = a, *y = b;
+    int order = x->real ? (x->v > y->v) - (x->v < y->v) : (x->i > y->i) - (x->i < y->i);
+    if (x->real && (x->v != x->v || y->v != y->v))
+        order = (x->v != x->v) - (y->v != y->v);
+    return order ? order : (x->at > y->at) - (x->at < y->at);
+}
+
+/* The constant of the keys in ascending order, of this type; order[i] is which of them key i was. */
+static uint32_t sorted_keys(maker *m, ml_list keys, lnt_dtype type, size_t *order)
+{
+    key *list = ml_take(m, keys.n, sizeof *list);
+    void *data = ml_take(m, keys.n, sizeof(double));
+    const int64_t n = (int64_t)keys.n;
+    if (!list || !data || !order)
+        return LNT_NONE;
+    for (size_t i = 0; i < keys.n; i++) {
+        list[i] = (key){.at = i, .real = keys.v != NULL};
+        if (keys.v)
+            list[i].v = keys.v[i];
+        else
+            list[i].i = keys.i[i];
+    }
+    qsort(list, keys.n, sizeof *list, by_key);
+    for (size_t i = 0; i < keys.n; i++) {
+        order[i] = list[i].at;
+        if (keys.v)
+            lnt_elements_from_double(type, &list[i].v, lnt_element_at(data, type, (int64_t)i), 1);
+        else
+            lnt_elements_from_int64(type, &list[i].i, lnt_element_at(data, type, (int64_t)i), 1);
+    }
+    return ml_constant(m, "keys", type, 1, &n, data);
+}
+
+static void expand_one_hot(maker *m)
+{
+    static const char *const text[] = {"cats_strings"};
+    const ml_list cats = ml_ints(m, "cats_int64s");
+    const int64_t refuses = !lnt_inode_i(m->n, "zeros", 1), n = (int64_t)cats.n, rows = n + 1;
+    const float values[] = {0, 1};
+    if (has_text(m, text, 1))
+        return;
+    if (!cats.n)
+        fail(m, "cats_int64s", "is missing");
+    size_t *order = ml_take(m, cats.n, sizeof *order);
+    const uint32_t keys = sorted_keys(m, cats, LNT_INT64, order);
+    int64_t *place = ml_take(m, cats.n + 1, sizeof *place);
+    for (size_t i = 0; place && order && i <= cats.n; i++)
+        place[i] = i == cats.n ? n : (int64_t)order[i];
+    const uint32_t found =
+        make(m, "linnet.FindKey", IN(cast(m, m->n->in[0], LNT_INT64), keys), INT_ATTR("refuse", &refuses));
+    const uint32_t at =
+        make(m, "Gather", IN(ml_constant(m, "places", LNT_INT64, 1, &rows, place), found), NULL);
+    const uint32_t depth = scalar(m, "depth", LNT_INT64, (double)n);
+    finish(m, 0, "OneHot",
+           IN(at, depth, ml_constant(m, "values", LNT_FLOAT, 1, (const int64_t[]){2}, values)), NULL);
+}
+
+/* One of the attributes keys_* or values_*, and its element type. */
+static ml_list table(maker *m, const char *kind, lnt_dtype *type)
+{
+    char name[32];
+    snprintf(name, sizeof name, "%s_tensor", kind);
+    const lnt_attr *a = lnt_inode_attr(m->n, name);
+    if (a && a->type == LNT_ATTR_TENSOR) {
+        *type = (lnt_dtype)a->tensor->dtype;
+        return lnt_is_floating(*type) ? ml_reals(m, name) : ml_ints(m, name);
+    }
+    snprintf(name, sizeof name, "%s_int64s", kind);
+    const ml_list ints = ml_ints(m, name);
+    snprintf(name, sizeof name, "%s_floats", kind);
+    *type = ints.n ? LNT_INT64 : LNT_FLOAT;
+    return ints.n ? ints : ml_reals(m, name);
+}
+
+/* What a key that is not known becomes. */
+static uint32_t default_value(maker *m, lnt_dtype type)
+{
+    const lnt_attr *a = lnt_inode_attr(m->n, "default_tensor");
+    const int64_t one = 1, i = lnt_inode_i(m->n, "default_int64", -1);
+    if (a && a->type == LNT_ATTR_TENSOR && a->tensor->dtype == type && lnt_operand_count(a->tensor) == 1)
+        return ml_constant(m, "default", type, 1, &one, a->tensor->data);
+    if (lnt_is_floating(type))
+        return make(m, "Reshape",
+                    IN(scalar(m, "default", type, (double)lnt_inode_f(m->n, "default_float", -0.0f)),
+                       INTS(m, "one", 1)),
+                    NULL);
+    return cast(m, ml_constant(m, "default", LNT_INT64, 1, &one, &i), type);
+}
+
+static void expand_label_encoder(maker *m)
+{
+    static const char *const text[] = {"classes_strings", "keys_strings", "values_strings"};
+    const int64_t axis = 0;
+    lnt_dtype key_type, type;
+    if (has_text(m, text, 3))
+        return;
+    const ml_list keys = table(m, "keys", &key_type), values = table(m, "values", &type);
+    if (m->status == LNT_OK && (!keys.n || !values.n)) { /* tensors of text have been left out */
+        refuse(m, text_message);
+        return;
+    }
+    if (keys.n != values.n)
+        fail(m, "keys", "and values have different lengths");
+    size_t *order = ml_take(m, keys.n, sizeof *order);
+    const uint32_t sorted = sorted_keys(m, keys, key_type, order);
+    void *data = ml_take(m, keys.n, sizeof(double));
+    const int64_t n = (int64_t)keys.n;
+    for (size_t i = 0; m->status == LNT_OK && i < keys.n; i++) {
+        void *to = lnt_element_at(data, type, (int64_t)i);
+        if (values.v)
+            lnt_elements_from_double(type, values.v + order[i], to, 1);
+        else
+            lnt_elements_from_int64(type, values.i + order[i], to, 1);
+    }
+    const uint32_t mapped = ml_constant(m, "values", type, 1, &n, data);
+    const uint32_t all = make(m, "Concat", IN(mapped, default_value(m, type)), INT_ATTR("axis", &axis));
+    finish(m, 0, "Gather", IN(all, make(m, "linnet.FindKey", IN(m->n->in[0], sorted), NULL)), NULL);
+}
+
+/* ---- what is none of numbers ---- */
+
+static void refuse_zipmap(maker *m)
+{
+    refuse(m,
+           "its output is a sequence of maps, which is not supported: export with options={'zipmap': False}");
+}
+
+static void refuse_text(maker *m)
+{
+    refuse(m, text_message);
+}
+
+/* ---- */
+
+lnt_status lnt_expand_ml(lnt_importer *im, lnt_inode *n)
+{
+    static const lnt_expansion table[] = {
+        {"ArrayFeatureExtractor", NULL, 2, 2, 1, expand_extractor},
+        {"Binarizer", NULL, 1, 1, 1, expand_binarizer},
+        {"CategoryMapper", NULL, 1, 1, 1, refuse_text},
+        {"FeatureVectorizer", NULL, 1, 18, 1, expand_vectorizer},
+        {"Imputer", NULL, 1, 1, 1, expand_imputer},
+        {"LabelEncoder", NULL, 1, 1, 1, expand_label_encoder},
+        {"LinearClassifier", NULL, 1, 1, 2, expand_linear_classifier},
+        {"LinearRegressor", NULL, 1, 1, 1, expand_linear_regressor},
+        {"Normalizer", NULL, 1, 1, 1, expand_normalizer},
+        {"OneHotEncoder", NULL, 1, 1, 1, expand_one_hot},
+        {"Scaler", NULL, 1, 1, 1, expand_scaler},
+        {"TreeEnsemble", NULL, 1, 1, 1, lnt_expand_tree_ensemble},
+        {"TreeEnsembleClassifier", NULL, 1, 1, 2, lnt_expand_tree_classifier},
+        {"TreeEnsembleRegressor", NULL, 1, 1, 1, lnt_expand_tree_regressor},
+        {"ZipMap", NULL, 1, 1, 1, refuse_zipmap},
+    };
+    return strcmp(n->domain, "ai.onnx.ml") == 0 ? lnt_expand_by(table, sizeof table / sizeof table[0], im, n)
+                                                : LNT_OK;
+}
