@@ -465,8 +465,14 @@ $(VM_KERNEL):
 	    apt-get -q download $$name:arm64 && dpkg -x $$name*.deb . && cp boot/vmlinuz-* vmlinuz && rm -r boot lib usr *.deb
 
 deps-long: deps-test  ## install what test-long needs besides: an emulated machine, its kernel, a browser (as root)
-	$(Q)$(call install_debs,debootstrap qemu-user-static qemu-system-arm cpio chromium)
-	$(Q)$(MAKE) --no-print-directory $(VM_KERNEL)
+	$(Q)$(call install_debs,debootstrap qemu-user-static qemu-system-arm cpio chromium openjdk-17-jre-headless)
+	$(Q)$(MAKE) --no-print-directory $(VM_KERNEL) .deps/batch/ready
+
+# Ray and PySpark, for examples/batch: 1 GB.
+.deps/batch/ready: examples/batch/requirements.txt
+	$(Q)python3 -m venv $(@D)
+	$(Q)$(@D)/bin/python -m pip install -q --disable-pip-version-check --no-cache-dir -r $<
+	@touch $@
 
 test-long: deps-test  ## everything: more compilers, boards, seeds
 	-$(Q)[ "$$(id -u)" != 0 ] || $(MAKE) --no-print-directory deps-long
