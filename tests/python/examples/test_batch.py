@@ -190,9 +190,10 @@ def test_a_part_that_ends_every_worker_is_given_up(tmp_path):
 
 
 @pytest.mark.skipif(not (LONG and OTHERS.is_file()), reason="LINNET_LONG=1 and make deps-long")
-@pytest.mark.parametrize("driver, title", [("with_ray.py", "ray::do_part"), ("with_spark.py", "pyspark.daemon")])
-def test_clusters(given, tmp_path, driver, title):
-    run = start(command(given, tmp_path / "out", driver, OTHERS))
+@pytest.mark.parametrize("driver, title, more", [("with_ray.py", "ray::do_part", ()), ("with_spark.py", "pyspark.daemon", ()),
+                                                 ("with_spark.py", "pyspark.daemon", ["--pandas"])])
+def test_clusters(given, tmp_path, driver, title, more):
+    run = start(command(given, tmp_path / "out", driver, OTHERS, more))
     try:
         wait_for_parts(tmp_path / "out", N // SIZE - 1, run)
         kill_all(workers_of(run.pid, title))
