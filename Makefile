@@ -119,7 +119,7 @@ ifneq ($(SNDFILE),)
 AUDIO_LIBS := -lsndfile -lsamplerate
 endif
 
-.PHONY: all objects python lexicon unit faults valgrind help check test test-long bench bench-arm bench-ops vector-paths peers zoo zoo-torch demo deps deps-test deps-arm deps-arm-peers deps-long clean install boards replay fuzz deb bundle \
+.PHONY: all objects python lexicon voice-data unit faults valgrind help check test test-long bench bench-arm bench-ops vector-paths peers zoo zoo-torch demo deps deps-test deps-arm deps-arm-peers deps-long clean install boards replay fuzz deb bundle \
         fuzz-targets hooks
 .DEFAULT_GOAL := all
 
@@ -395,6 +395,14 @@ LEXICON ?=
 lexicon: $(CMUDICT)  ## how English words sound, from CMUdict: build/english.lex (some minutes)
 	$(Q)mkdir -p $(BUILD)
 	$(Q)$(PYTHON) speech/training/make_lexicon.py $(CMUDICT) -o $(BUILD)/english.lex $(LEXICON)
+
+# What a voice learns from: build/voice. The teacher, TEACHER, is a voice of flite's; prose is WordNet's.
+TEACHER ?= rms
+SENTENCES ?= 9000
+voice-data: lexicon $(BUILD)/linnet  ## sentences, phonemes and a teacher's sound with times, for a voice to learn from
+	$(Q)$(call install_debs,flite wordnet-base)
+	$(Q)$(PYTHON) speech/training/voice_data.py --linnet $(BUILD)/linnet --lexicon $(BUILD)/english.lex --voice $(TEACHER) \
+	    -n $(SENTENCES) -o $(BUILD)/voice
 
 # openWakeWord's three models, of PyPI's package: 9 MB.
 WAKEWORD := .deps/wakeword/ready
