@@ -153,8 +153,10 @@ int main(int argc, char **argv)
         return LNT_EXIT_USAGE;
     }
 #ifdef LNT_SPEECH
-    if (argc && is_piper(argv[0]))
+    if (argc && is_piper(argv[0])) {
+        lnt_say_as_piper();
         return run_verb(&lnt_verb_say, argc - 1, argv + 1);
+    }
 #endif
     if (strcmp(name, "--version") == 0) {
         printf("linnet %s\n", lnt_version());

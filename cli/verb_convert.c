@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 static struct {
-    const char *output, *report, *board, *memory_limit, *config;
+    const char *output, *report, *board, *memory_limit, *config, *stream;
     int opt, int8, method, precision;
     double min_snr, winograd_budget;
     int64_t block;
@@ -86,6 +86,8 @@ static const lnt_option options[] = {
     {"--config", "FILE", LNT_OPTION_TEXT, &given.config,
      "of a voice of Piper's, its .onnx.json: `say` needs no other file then"},
 #endif
+    {"--stream", "NAME|off", LNT_OPTION_TEXT, &given.stream,
+     "of a voice or vocoder: the value that the sound is computed from piece by piece\n(found)"},
     {"--report", "F.json", LNT_OPTION_TEXT, &given.report, "write the report as JSON, too"},
     {"--json", NULL, LNT_OPTION_FLAG, &given.json, "print the report as JSON"},
 };
@@ -209,6 +211,7 @@ static bool take_options(lnt_convert_options *o)
                                .golden = given.golden.item,
                                .precision = (lnt_precision)given.precision,
                                .winograd_budget = winograd_budget(),
+                               .stream = given.stream,
                                .reference_golden = true,
                                .n_golden = given.golden.n};
     const char **keep = lnt_cli_alloc(given.keep.n * sizeof *keep);
@@ -345,6 +348,7 @@ static void report_json(const lnt_report *r, FILE *out)
     lnt_json_int(&j, "nodes_after", r->nodes_after);
     lnt_json_int(&j, "relayouts", r->relayouts);
     lnt_json_text(&j, "no_golden_vectors", r->no_golden);
+    lnt_json_text(&j, "stream", r->stream);
     lnt_json_begin(&j, "passes", '[');
     for (size_t i = 0; i < r->n_passes; i++) {
         lnt_json_begin(&j, NULL, '{');
@@ -520,6 +524,8 @@ static void print_report(const lnt_report *r, const char *path)
     if (r->duplicated_bytes)
         printf(", stored twice %s", lnt_size_text(r->duplicated_bytes, a));
     printf("; relayouts %" PRIu32 "\n", r->relayouts);
+    if (r->stream)
+        printf("sound by pieces: %s\n", r->stream);
     if (!r->n_passes)
         return;
     static const char *const heads[] = {"pass", "what", "count"};

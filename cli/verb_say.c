@@ -16,14 +16,15 @@
 #include <unistd.h>
 
 enum { BY_TIME, BY_TEXT };
+enum { STREAM_AUTO, STREAM_OFF };
 enum { PRINT_SOUND, PRINT_PHONEMES, PRINT_IDS, PRINT_WORDS };
 
 static struct {
     const char *model, *config, *file, *folder, *speaker, *level, *espeak, *espeak_data, *lexicon;
     lnt_texts phonemes, ids, files, silences, data_dirs, addresses;
     double noise, length, noise_w, speed, volume, silence;
-    int64_t seed, threads;
-    int naming, print;
+    int64_t seed, threads, window;
+    int naming, print, stream;
     bool raw, as_computed, json_input, json, debug, quiet, version, gpu;
     const char *tashkeel;
 } given = {.noise = NAN, .length = NAN, .noise_w = NAN, .speed = NAN, .volume = 1, .silence = 0};
@@ -61,6 +62,11 @@ static const lnt_option options[] = {
     {"--sentence_silence", "S", LNT_OPTION_NUMBER, &given.silence, "seconds between sentences of a text (0)"},
     {"--phoneme_silence", "P S", LNT_OPTION_PAIRS, &given.silences, "seconds behind a phoneme, as \", .2\""},
     {"--seed", "S", LNT_OPTION_COUNT, &given.seed, "of the noise: same seed, same sound (0)"},
+    {"--stream", "auto|off", LNT_OPTION_CHOICE, &given.stream,
+     "compute a sentence by pieces where the voice can be, at the gain of the voice; off: as\na whole, "
+     "brought to its "
+     "peak (auto; off where the program is called piper)"},
+    {"--window", "N", LNT_OPTION_COUNT, &given.window, "frames of a piece (16, 32, 64, 64, …)"},
     {"--print", "sound|phonemes|ids|words", LNT_OPTION_CHOICE, &given.print,
      "print those of each sentence, and be silent; words: English text with numbers\nand abbreviations in "
      "full, for which no voice is needed"},
@@ -132,7 +138,9 @@ static lnt_status open_voice(const char *model, lnt_opened *o, const char **conf
     lnt_voice_options how = {.struct_bytes = sizeof how,
                              .session = &session,
                              .espeak = given.espeak,
-                             .espeak_data = given.espeak_data};
+                             .espeak_data = given.espeak_data,
+                             .whole = given.stream == STREAM_OFF,
+                             .window = (uint32_t)given.window};
     LNT_TRY(read_config(model, config, err));
     how.config = *config;
     LNT_TRY(lnt_opened_open(model, NULL, 0, o, err));
@@ -223,9 +231,20 @@ typedef struct saying {
     lnt_lexicon *lexicon; /* NULL: phonemes are the voice's */
     lnt_say_options how;
     lnt_sink sink, own; /* of all texts; of one that has a file of its own */
+    lnt_sink *to;       /* of the present text */
+    double first;       /* when its first sound was ready; 0: not yet */
     lnt_json json;
     lnt_error *err;
 } saying;
+
+/* An lnt_voice_emit. */
+static int take(void *user, const int16_t *pcm, size_t n)
+{
+    saying *s = user;
+    if (s->first == 0)
+        s->first = lnt_now();
+    return lnt_sink_take(s->to, pcm, n);
+}
 
 static void print_ids(FILE *out, const lnt_voice_sentence *sentence)
 {
@@ -316,7 +335,7 @@ static lnt_status speak(saying *s, const lnt_spoken *spoken, lnt_sink *to, const
         how.speaker = spoken->speaker_id;
     else if (spoken->speaker)
         LNT_TRY(find_speaker(s->voice, spoken->speaker, &how.speaker, s->err));
-    LNT_TRY(lnt_voice_say(s->voice, spoken->text, &how, lnt_sink_take, to, s->err));
+    LNT_TRY(lnt_voice_say(s->voice, spoken->text, &how, take, s, s->err));
     warn_of_missing(s);
     return lnt_sink_end_text(to, spoken->text, spoken->file, written);
 }
@@ -327,6 +346,8 @@ static lnt_status say_text(saying *s, const lnt_spoken *spoken)
     const char *written = NULL;
     const size_t before = to->given;
     const double start = lnt_now();
+    s->to = to;
+    s->first = 0;
     if (given.json) {
         lnt_json_begin(&s->json, NULL, '{');
         lnt_json_text(&s->json, "text", spoken->text);
@@ -334,12 +355,16 @@ static lnt_status say_text(saying *s, const lnt_spoken *spoken)
     LNT_TRY(show(s, spoken));
     if (!given.print)
         LNT_TRY(speak(s, spoken, to, &written));
+    const double first_us = s->first > 0 ? (s->first - start) * 1e6 : NAN;
+    if (given.debug && s->first > 0)
+        fprintf(stderr, "first sound after %.1f ms\n", first_us / 1e3);
     if (!given.json) {
         if (written)
             printf("%s\n", written);
         return LNT_OK;
     }
     lnt_json_text(&s->json, "file", written);
+    lnt_json_number(&s->json, "first_us", first_us);
     lnt_json_int(&s->json, "samples", (int64_t)(to->given - before));
     lnt_json_number(&s->json, "us", (lnt_now() - start) * 1e6);
     lnt_json_end(&s->json, '}');
@@ -441,6 +466,10 @@ static const char *contradiction(const lnt_texts *words)
         return "--speed or --length_scale";
     if (given.lexicon && given.print != PRINT_PHONEMES)
         return "--lexicon is for --print phonemes";
+    if (given.window > 1 << 20)
+        return "--window: up to 1048576 frames";
+    if (given.window && given.stream == STREAM_OFF)
+        return "--window belongs to --stream auto";
     if (given.speed == 0)
         return "--speed 0 never ends";
     if (arguments && (given.files.n || given.json_input))
@@ -510,6 +539,11 @@ static int run(const lnt_texts *words)
     lnt_voice_destroy(&s.voice);
     lnt_opened_close(&o);
     return status == LNT_OK ? LNT_EXIT_OK : lnt_failed(&lnt_verb_say, &err);
+}
+
+void lnt_say_as_piper(void)
+{
+    given.stream = STREAM_OFF;
 }
 
 const lnt_verb lnt_verb_say = {

@@ -23,4 +23,7 @@
 LNT_VERB_LIST(X)
 #undef X
 
+/* Before `say` takes its options: sentences are to be as loud as Piper's, which are brought to their peak. */
+void lnt_say_as_piper(void);
+
 #endif

@@ -55,8 +55,8 @@ static lnt_status emit_anew(lnt_graph *g, lnt_report *report, const lnt_golden_s
 
 /* An image that is too large is emitted again without the worst padding; equal constants, of which one is stored, may
  * take a second time. */
-static lnt_status leave_out_padding(lnt_graph *g, lnt_report *report, const lnt_golden_set *golden, void **image,
-                                    size_t *size)
+static lnt_status leave_out_padding(lnt_graph *g, lnt_report *report, const lnt_golden_set *golden,
+                                    void **image, size_t *size)
 {
     for (bool changed = true; changed;) {
         LNT_TRY(lnt_leave_out_padding(g, report, &changed));
@@ -101,6 +101,7 @@ lnt_status lnt_make_graph(const lnt_original *source, const lnt_quantize_options
     if (o->precision != LNT_PRECISION_MODEL)
         g->precision = o->precision;
     g->winograd_budget = o->winograd_budget;
+    g->stream_at = o->stream;
     LNT_TRY(lnt_run_passes(g, o->opt, report));
     return bound_symbols(g, o);
 }

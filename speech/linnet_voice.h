@@ -11,6 +11,9 @@
  * and of several speakers `sid` [1], int64; its first output is the sound. It belongs to one thread at a time, but for
  * lnt_voice_cancel. Same voice, text, options and level: same bytes.
  *
+ * Where the model's metadata name a cut (stream.value, see formats/FORMAT.md), sentences are computed and emitted piece
+ * by piece, as loud as they are computed times stream.gain; else as a whole, brought to their peak.
+ *
  * Every function that can fail returns an lnt_status and explains itself in *err (which may be NULL). The library
  * never prints, aborts or exits. Phonemes are asked of the program espeak-ng where the voice was trained on its; it
  * runs beside this process until the voice is destroyed. */
@@ -34,6 +37,8 @@ typedef struct lnt_voice_options {
     const char *config;                 /* Piper's JSON; NULL: what the model's metadata hold */
     const char *espeak;                 /* NULL: "espeak-ng", along PATH */
     const char *espeak_data;            /* the folder that holds espeak-ng-data; NULL: espeak-ng's own */
+    bool whole;      /* compute sentences as a whole, even where the model can be computed by pieces */
+    uint32_t window; /* frames of a piece, rounded up to what the model asks for; 0: 16, 32, 64, 64, … */
 } lnt_voice_options;
 
 /* The model must outlive the voice. */
@@ -86,7 +91,8 @@ typedef struct lnt_say_options {
     int64_t speaker;
     float noise, length, noise_w; /* of the sound, of durations: > 1 is slower, of the spread of durations */
     float volume;
-    bool as_computed;                 /* do not bring each sentence's loudest sample to the volume */
+    bool
+        as_computed; /* do not bring each sentence's loudest sample to the volume; by pieces: do not apply the gain */
     double sentence_silence;          /* seconds between sentences */
     const lnt_voice_silence *silence; /* besides the voice's own */
     size_t n_silences;

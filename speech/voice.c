@@ -3,6 +3,7 @@
 #include "base/utf8.h"
 #include "runtime/internal.h"
 #include "speech/phonemes.h"
+#include "speech/windows.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -15,6 +16,7 @@ struct lnt_voice {
     int at[N_INPUTS];  /* number of the model's input; -1: it has none */
     bool short_scales; /* two of them: noise and length */
     uint32_t output;
+    lnt_windows windows; /* value NULL: sentences are computed as a whole */
     lnt_voice_config config;
     lnt_bump fixed, passing; /* what lives as long as the voice; as long as a text */
     lnt_script script;
@@ -122,6 +124,8 @@ static lnt_status open_session(lnt_voice *v, lnt_model *model, const lnt_session
                                lnt_error *err)
 {
     LNT_TRY(lnt_session_create(model, options, &v->session, err));
+    if (v->windows.value)
+        return lnt_keep_value(v->session, v->windows.value, err);
     if (lnt_model_output_count(model) == 1)
         return LNT_OK;
     return lnt_select_outputs(v->session, &v->output, 1, err);
@@ -143,6 +147,8 @@ static lnt_status open_voice(lnt_voice *v, lnt_model *model, const lnt_voice_opt
     v->espeak.voice = v->config.espeak;
     LNT_TRY(copy_text(v, o.espeak ? o.espeak : "espeak-ng", &v->espeak.program, err));
     LNT_TRY(copy_text(v, o.espeak_data, &v->espeak.data, err));
+    if (!o.whole)
+        LNT_TRY(lnt_windows_open(&v->windows, model, o.window, err));
     return open_session(v, model, o.session, err);
 }
 
@@ -170,6 +176,7 @@ void lnt_voice_destroy(lnt_voice **voice)
     lnt_session_destroy(&v->session);
     lnt_espeak_free(&v->espeak);
     lnt_script_free(&v->script);
+    lnt_windows_free(&v->windows);
     lnt_free(&lnt_malloc_allocator, v->pcm);
     lnt_bump_free(&v->passing);
     lnt_bump_free(&v->fixed);
@@ -302,19 +309,16 @@ static lnt_status set_input(lnt_voice *v, voice_input k, uint32_t rank, int64_t 
     return lnt_set_input(v->session, (uint32_t)v->at[k], &t, err);
 }
 
-/* Runs the model on ids; *sound is [.., N], float. */
-static lnt_status compute(speech *s, const int64_t *ids, size_t n_ids, lnt_tensor *sound)
+static lnt_status set_inputs(speech *s, const int64_t *ids, const int64_t *n_ids)
 {
     lnt_voice *v = s->voice;
-    const int64_t length = (int64_t)n_ids;
     const float scales[] = {s->how.noise, s->how.length, s->how.noise_w};
-    LNT_TRY(set_input(v, INPUT_IDS, 2, length, ids, s->err));
-    LNT_TRY(set_input(v, INPUT_LENGTHS, 1, 1, &length, s->err));
+    LNT_TRY(set_input(v, INPUT_IDS, 2, *n_ids, ids, s->err));
+    LNT_TRY(set_input(v, INPUT_LENGTHS, 1, 1, n_ids, s->err));
     LNT_TRY(set_input(v, INPUT_SCALES, 1, v->short_scales ? 2 : 3, scales, s->err));
     LNT_TRY(set_input(v, INPUT_SPEAKER, 1, 1, &s->how.speaker, s->err));
     lnt_set_seed(v->session, s->how.seed + s->part++);
-    LNT_TRY(lnt_run(v->session, s->err));
-    return lnt_get_output(v->session, v->output, sound, s->err);
+    return LNT_OK;
 }
 
 /* The largest magnitude of x[0..n), NaN if there is one. */
@@ -340,6 +344,14 @@ static lnt_status make_room(lnt_voice *v, size_t n, lnt_error *err)
     return LNT_OK;
 }
 
+/* What samples are divided by. Pieces cannot know of the sentence's peak: their gain is the voice's. */
+static float divisor_of(const speech *s, float peak)
+{
+    if (s->how.as_computed)
+        return 1;
+    return s->voice->windows.value ? 1 / s->voice->windows.gain : peak;
+}
+
 /* As Piper does it: divided by the peak, times the volume, cut off at 1, and of 32,767 steps the one toward 0. */
 static lnt_status to_pcm(speech *s, const float *x, size_t n)
 {
@@ -348,7 +360,7 @@ static lnt_status to_pcm(speech *s, const float *x, size_t n)
     LNT_REQUIRE(peak <= 1e30f, s->err, LNT_E_VALUE, "the voice's model computes no finite sound");
     LNT_TRY(make_room(s->voice, n, s->err));
     LNT_ASSERT(n <= s->voice->pcm_room);
-    const float divisor = s->how.as_computed ? 1 : peak;
+    const float divisor = divisor_of(s, peak);
     for (size_t i = 0; i < n; i++) {
         const float y = divisor < SILENT ? 0 : x[i] / divisor * s->how.volume;
         s->voice->pcm[i] = (int16_t)(fmaxf(fminf(y, 1), -1) * STEPS);
@@ -375,13 +387,25 @@ static lnt_status send_silence(speech *s, double seconds)
     return LNT_OK;
 }
 
+/* An lnt_windows_emit. */
+static lnt_status say_samples(void *user, const float *x, size_t n)
+{
+    speech *s = user;
+    LNT_TRY(to_pcm(s, x, n));
+    return send(s, s->voice->pcm, n);
+}
+
 static lnt_status say_ids(speech *s, const int64_t *ids, size_t n_ids)
 {
-    lnt_tensor sound;
-    LNT_TRY(compute(s, ids, n_ids, &sound));
-    const size_t n = sound.bytes / sizeof(float);
-    LNT_TRY(to_pcm(s, sound.data, n));
-    return send(s, s->voice->pcm, n);
+    lnt_voice *v = s->voice;
+    const int64_t length = (int64_t)n_ids;
+    lnt_tensor sound; /* [.., samples], float */
+    LNT_TRY(set_inputs(s, ids, &length));
+    if (v->windows.value)
+        return lnt_windows_run(&v->windows, v->session, v->output, say_samples, s, s->err);
+    LNT_TRY(lnt_run(v->session, s->err));
+    LNT_TRY(lnt_get_output(v->session, v->output, &sound, s->err));
+    return say_samples(s, sound.data, sound.bytes / sizeof(float));
 }
 
 /* Seconds behind the symbol: what the caller says, or else the voice; negative if neither does. */

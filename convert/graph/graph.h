@@ -40,11 +40,12 @@ typedef struct lnt_gvalue {
     const lnt_narrow *narrow;     /* of a float constant that the file may hold so; or NULL */
     lnt_gnode *producer;          /* NULL for constants, graph inputs and subgraph inputs */
     bool constant;
-    bool keep;           /* --keep: no pass may remove it */
-    bool measured;       /* --measure: the same, until quantized layers have been chosen */
-    bool feeds_shape;    /* small integers that extents depend on (marked by passes/mark_shapes.c) */
-    bool plain;          /* packed, and stored in ONNX order nevertheless (marked by emit/padding.c) */
-    lnt_dtype stored_as; /* of a constant that is not packed: its floats are stored so; 0: as they are */
+    bool keep;            /* --keep: no pass may remove it */
+    bool measured;        /* --measure: the same, until quantized layers have been chosen */
+    bool feeds_shape;     /* small integers that extents depend on (marked by passes/mark_shapes.c) */
+    uint32_t stream_rate; /* places along time to a frame of the cut, behind it (passes/stream_cut.c); or 0 */
+    bool plain;           /* packed, and stored in ONNX order nevertheless (marked by emit/padding.c) */
+    lnt_dtype stored_as;  /* of a constant that is not packed: its floats are stored so; 0: as they are */
 } lnt_gvalue;
 
 /* Who reads which value, for the passes; kept right by their edits (graph/edit.c). */
@@ -105,6 +106,13 @@ typedef struct lnt_gmeta {
     const char *key, *text;
 } lnt_gmeta;
 
+/* Where a sound can be computed from piece by piece: metadata `stream.*` of formats/FORMAT.md. */
+typedef struct lnt_gstream {
+    uint32_t sound, value;
+    int64_t left[2], right[2]; /* frames around; where convolutions are computed by tiles */
+    int64_t hop;               /* 0: nowhere */
+} lnt_gstream;
+
 typedef struct lnt_graph {
     lnt_bump memory; /* its allocator is that of all that belongs to the conversion */
     lnt_gvalue *value;
@@ -124,9 +132,11 @@ typedef struct lnt_graph {
     lnt_names fixed_dims;                        /* what --dim has fixed at import */
     const struct lnt_quantize_options *quantize; /* NULL: the model stays as it is */
     lnt_precision precision;
-    lnt_dtype model_halves;    /* LNT_FLOAT16 or LNT_BFLOAT16 if the model's weights were that; else 0 */
-    bool small;                /* the file is to be: what is in it may be made ready later */
-    bool halves;               /* and floats may be float16 there */
+    lnt_dtype model_halves; /* LNT_FLOAT16 or LNT_BFLOAT16 if the model's weights were that; else 0 */
+    bool small;             /* the file is to be: what is in it may be made ready later */
+    bool halves;            /* and floats may be float16 there */
+    const char *stream_at;  /* as in lnt_convert_options */
+    lnt_gstream stream;
     double winograd_budget;    /* as in lnt_convert_options */
     unsigned loops;            /* bodies of Loop and Scan that inference is in */
     unsigned misfits;          /* nodes of the present branch whose extents do not fit */

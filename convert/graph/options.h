@@ -69,6 +69,7 @@ typedef struct lnt_convert_options {
     /* Percent that the file may grow by for convolutions by Winograd's transform, where that is sooner. 0:
      * LNT_WINOGRAD_BUDGET with LNT_OPT_ALL, but nothing where it is quantized; below 0: none; INFINITY: all. */
     double winograd_budget;
+    const char *stream;    /* the value that a sound is computed from by pieces; NULL: found; "off": none */
     bool reference_golden; /* without case folders: carry a run of the unoptimized model on seeded inputs */
     /* Baking of suite cases: graph inputs that become initializers (verify --bake). */
     const lnt_baked *bake;

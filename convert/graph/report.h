@@ -65,6 +65,8 @@ struct lnt_report {
     const char *trial_failure;
     lnt_form_time form[LNT_FORMS_MOST];
     size_t n_forms;
+    const char
+        *stream; /* where the sound can be computed from piece by piece, or why nowhere; NULL: no sound */
     const char *no_golden; /* why the reference run gave no golden vectors; NULL: it did, or was not wanted */
     size_t calibrated_on, measured_on; /* inputs */
 };

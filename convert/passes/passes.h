@@ -12,6 +12,7 @@
     X(identities, BASIC)                                                                                     \
     X(common_subexpressions, BASIC)                                                                          \
     X(dead_nodes, BASIC)                                                                                     \
+    X(stream_cut, NONE)                                                                                      \
     X(widen_halves, ALL)                                                                                     \
     X(fold_dynamic, ALL)                                                                                     \
     X(lookup_tables, ALL)                                                                                    \
@@ -27,7 +28,8 @@
     X(winograd, ALL)                                                                                         \
     X(pack_weights, ALL)                                                                                     \
     X(mark_shapes, NONE)                                                                                     \
-    X(precision, NONE)
+    X(precision, NONE)                                                                                       \
+    X(stream_marks, NONE)
 
 #define X(name, level) lnt_status lnt_pass_##name(lnt_graph *g, lnt_report *report);
 LNT_PASS_LIST(X)

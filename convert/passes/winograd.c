@@ -4,6 +4,7 @@
 
 #include "convert/graph/edit.h"
 #include "convert/passes/passes.h"
+#include "convert/passes/stream.h"
 #include "convert/graph/report.h"
 
 #include "formats/packed.h"
@@ -240,7 +241,8 @@ static bool fits(const lnt_graph *g, const lnt_gnode *n, form *f)
     if (w->rank < 3 || w->rank > 4 || x->rank != w->rank || y->rank != w->rank || x->dtype != LNT_FLOAT ||
         lnt_gnode_int(n, "group", 1) != 1 || last_of(n, "strides", 1) != 1)
         return false;
-    return squares_fit(n, w, y, f) || lines_fit(g, n, w, y, f);
+    return (squares_fit(n, w, y, f) || lines_fit(g, n, w, y, f)) &&
+           lnt_stream_allows(g, n, f->square ? 0 : lnt_winograd_line_tile(f->taps));
 }
 
 /* ---- how many of them ---- */

@@ -1,0 +1,146 @@
+/* windows.c — a sentence's sound, piece by piece.
+ *
+ * The model is run up to the cut, whose value is copied: [1, channels, frames]. Then it is run from there, for a window
+ * of frames at a time with as many around it as its samples are made of; the samples of those are dropped. */
+#include "speech/windows.h"
+
+#include "base/checked.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { FIRST = 16, LARGEST = 64 /* frames of windows that grow */, FRAMES_MOST = 1 << 20 };
+
+/* ---- metadata ---- */
+
+static const char *text_of(const lnt_model *model, const char *wanted)
+{
+    const char *key, *text;
+    for (uint32_t i = 0; lnt_model_metadata(model, i, &key, &text) == LNT_OK; i++)
+        if (strcmp(key, wanted) == 0)
+            return text;
+    return NULL;
+}
+
+static lnt_status read_number(const lnt_model *model, const char *key, int64_t least, int64_t *to,
+                              lnt_error *err)
+{
+    const char *text = text_of(model, key);
+    char *end = NULL;
+    const long long n = text ? strtoll(text, &end, 10) : least - 1;
+    LNT_REQUIRE(text && end != text && !*end && n >= least && n <= FRAMES_MOST, err, LNT_E_VALUE,
+                "the model's metadata %s is no number from %lld to %d", key, (long long)least, FRAMES_MOST);
+    *to = n;
+    return LNT_OK;
+}
+
+static lnt_status read_gain(const lnt_model *model, float *gain, lnt_error *err)
+{
+    const char *text = text_of(model, "stream.gain");
+    char *end = NULL;
+    *gain = text ? strtof(text, &end) : 1;
+    LNT_REQUIRE(!text || (end != text && !*end && *gain > 0 && *gain <= 1000), err, LNT_E_VALUE,
+                "the model's metadata stream.gain is no number above 0 and up to 1000");
+    return LNT_OK;
+}
+
+lnt_status lnt_windows_open(lnt_windows *w, const lnt_model *model, int64_t size, lnt_error *err)
+{
+    *w = (lnt_windows){.value = text_of(model, "stream.value"), .size = size};
+    if (!w->value)
+        return LNT_OK;
+    LNT_REQUIRE(size >= 0 && size <= FRAMES_MOST, err, LNT_E_ARGUMENT, "a window has from 1 to %d frames",
+                FRAMES_MOST);
+    LNT_TRY(read_number(model, "stream.left", 0, &w->left, err));
+    LNT_TRY(read_number(model, "stream.right", 0, &w->right, err));
+    LNT_TRY(read_number(model, "stream.hop", 1, &w->hop, err));
+    LNT_TRY(read_number(model, "stream.align", 1, &w->align, err));
+    return read_gain(model, &w->gain, err);
+}
+
+void lnt_windows_free(lnt_windows *w)
+{
+    lnt_free(&lnt_malloc_allocator, w->latent);
+    lnt_free(&lnt_malloc_allocator, w->piece);
+    *w = (lnt_windows){0};
+}
+
+/* ---- runs ---- */
+
+/* Room for channels * frames elements, which are those of a tensor or fewer. */
+static lnt_status make_room(float **to, size_t *room, size_t n, lnt_error *err)
+{
+    if (n <= *room)
+        return LNT_OK;
+    lnt_free(&lnt_malloc_allocator, *to);
+    *room = 0;
+    *to = lnt_alloc(&lnt_malloc_allocator, n * sizeof **to, err);
+    if (!*to)
+        return LNT_E_MEMORY;
+    *room = n;
+    return LNT_OK;
+}
+
+/* The model up to the cut; *t: a copy of its value. */
+static lnt_status compute_latent(lnt_windows *w, lnt_session *session, lnt_tensor *t, lnt_error *err)
+{
+    static const uint32_t none[1];
+    LNT_TRY(lnt_set_value(session, w->value, NULL, err));
+    LNT_TRY(lnt_select_outputs(session, none, 0, err));
+    LNT_TRY(lnt_run(session, err));
+    LNT_TRY(lnt_get_value(session, w->value, t, err));
+    LNT_REQUIRE(t->dtype == LNT_FLOAT && t->rank == 3 && t->dims[0] == 1, err, LNT_E_SHAPE,
+                "the model's value %s is no float [1, channels, frames]", w->value);
+    LNT_TRY(make_room(&w->latent, &w->latent_room, t->bytes / sizeof *w->latent, err));
+    if (t->bytes)
+        memcpy(w->latent, t->data, t->bytes);
+    return LNT_OK;
+}
+
+/* Sound of frames [first, end) of the latent. */
+static lnt_status run_piece(lnt_windows *w, lnt_session *session, uint32_t output, const lnt_tensor *latent,
+                            int64_t first, int64_t end, lnt_tensor *sound, lnt_error *err)
+{
+    const int64_t channels = latent->dims[1], frames = latent->dims[2], n = end - first;
+    lnt_tensor t = {.dtype = LNT_FLOAT, .rank = 3, .dims = {1, channels, n}};
+    t.bytes = (size_t)(channels * n) * sizeof *w->piece;
+    LNT_TRY(make_room(&w->piece, &w->piece_room, (size_t)(channels * n), err));
+    for (int64_t c = 0; c < channels; c++)
+        memcpy(w->piece + c * n, w->latent + c * frames + first, (size_t)n * sizeof *w->piece);
+    t.data = w->piece;
+    LNT_TRY(lnt_set_value(session, w->value, &t, err));
+    LNT_TRY(lnt_run(session, err));
+    LNT_TRY(lnt_get_output(session, output, sound, err));
+    LNT_REQUIRE(sound->bytes == (size_t)(n * w->hop) * sizeof(float), err, LNT_E_VALUE,
+                "the model's metadata stream.hop is %lld, but of %lld frames it makes %zu samples",
+                (long long)w->hop, (long long)n, sound->bytes / sizeof(float));
+    return LNT_OK;
+}
+
+/* A multiple of what pieces must begin at, at least one. */
+static int64_t window_size(const lnt_windows *w, int64_t grown)
+{
+    const int64_t wanted = w->size ? w->size : grown;
+    return (wanted + w->align - 1) / w->align * w->align;
+}
+
+lnt_status lnt_windows_run(lnt_windows *w, lnt_session *session, uint32_t output, lnt_windows_emit emit,
+                           void *user, lnt_error *err)
+{
+    lnt_tensor latent, sound;
+    LNT_TRY(compute_latent(w, session, &latent, err));
+    LNT_TRY(lnt_select_outputs(session, &output, 1, err));
+    const int64_t frames = latent.dims[2];
+    int64_t grown = FIRST;
+    for (int64_t at = 0, next; at < frames; at = next) {
+        const int64_t size = window_size(w, grown), left = at < w->left ? at : w->left;
+        next = frames - at < size ? frames : at + size;
+        const int64_t first = (at - left) / w->align * w->align;
+        const int64_t end = frames - next < w->right ? frames : next + w->right;
+        LNT_TRY(run_piece(w, session, output, &latent, first, end, &sound, err));
+        LNT_TRY(
+            emit(user, (const float *)sound.data + (at - first) * w->hop, (size_t)((next - at) * w->hop)));
+        grown = grown < LARGEST ? 2 * grown : LARGEST;
+    }
+    return LNT_OK;
+}

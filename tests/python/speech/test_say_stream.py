@@ -1,0 +1,112 @@
+"""`linnet say` by pieces: where `convert` cuts, that pieces sound as the whole does, and what cannot be cut."""
+
+import json
+
+import numpy as np
+import onnx
+import pytest
+import voice
+
+from harness import linnet
+from linnet_ctypes import Model, Session
+from test_say import OK, UNSUPPORTED, USAGE, raw, say
+
+# Piper's "high" has four upsamplings, three kinds of blocks, and dilations to 5.
+HIGH = voice.Size(vocabulary=166, stochastic=True, first=64, upsampling=((16, 8), (16, 8), (4, 2), (4, 2)),
+                  blocks=((3, (1, 3, 5)), (7, (1, 3, 5)), (11, (1, 3, 5))), groups=(1, 1, 1, 1))
+IDS = " ".join(map(str, np.random.default_rng(1).integers(3, 150, 50)))
+
+
+def metadata(path):
+    found = json.loads(linnet("info", path, "--json").stdout)["metadata"]
+    return {key.split(".")[1]: text for key, text in found.items() if key.startswith("stream.")}
+
+
+@pytest.fixture(scope="module")
+def high(voices, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("high")
+    onnx.save(voice.build_piper(HIGH), folder / "v.onnx")
+    done = linnet("convert", folder / "v.onnx", "--config", voices / "one.onnx.json", "-o", folder / "high.lnt")
+    assert done.returncode == OK, done.stderr
+    return folder / "high.lnt"
+
+
+@pytest.mark.parametrize("level", [[], ["--level", "scalar"]], ids=["best", "scalar"])
+@pytest.mark.parametrize("name", ["one.lnt", "three.lnt", "high"])
+def test_pieces_sound_as_the_whole(voices, high, name, level):
+    args = ["--ids", IDS, "--seed", 3, *level, *(["-s", 2] if name == "three.lnt" else [])]
+    path = high if name == "high" else voices / name
+    whole = raw(path.parent, *args, "--stream", "off", "--no-normalize", name=path.name)
+    hop = int(metadata(path)["hop"])
+    assert len(whole) > 40 * hop and len(whole) % hop == 0
+    for how in ([], ["--window", 8], ["--window", 13, "--threads", 2], ["--threads", 1, "--window", 64]):
+        assert np.array_equal(raw(path.parent, *args, *how, name=path.name), whole), how
+
+
+def test_pieces_of_a_vocoder(tmp_path):
+    """From its input; each piece alone, with what the metadata say around it."""
+    onnx.save(voice.build_vocoder(voice.Size()), tmp_path / "v.onnx")
+    assert linnet("convert", tmp_path / "v.onnx", "-o", tmp_path / "v.lnt").returncode == OK
+    cut = metadata(tmp_path / "v.lnt")
+    left, right, hop, align = (int(cut[key]) for key in ("left", "right", "hop", "align"))
+    assert cut["value"] == "z" and hop == 64
+    z = np.random.default_rng(2).standard_normal((1, voice.Size.hidden, 120)).astype(np.float32)
+    session = Session(Model(tmp_path / "v.lnt"))
+    whole = session.run(z=z).get("audio").copy()
+    for at in (0, 4 * align, 20 * align):
+        first, size = max(0, at - left) // align * align, 2 * align
+        piece = session.run(z=z[:, :, first:at + size + right]).get("audio")
+        np.testing.assert_array_equal(piece[:, :, (at - first) * hop:(at - first + size) * hop],
+                                      whole[:, :, at * hop:(at + size) * hop])
+
+
+def test_context_is_what_arithmetic_says(tmp_path):
+    """11 frames around: the first convolution 3, then of the widest blocks 45 / 8, 45 / 64, 45 / 256."""
+    onnx.save(voice.build_vocoder(), tmp_path / "v.onnx")
+    assert linnet("convert", tmp_path / "v.onnx", "--winograd-budget", 0, "-o", tmp_path / "v.lnt").returncode == OK
+    assert metadata(tmp_path / "v.lnt") == {"value": "z", "left": "11", "right": "11", "hop": "256", "align": "1"}
+
+
+def test_what_is_global_stops_the_cut(tmp_path):
+    from builder import Builder
+    from onnx import TensorProto
+
+    b = Builder(1)
+    z = b.input("z", TensorProto.FLOAT, [1, 8, "frames"])
+    x = b.op("ConvTranspose", z, b.weight(8, 8, 4), strides=[2], pads=[1, 1])
+    x = b.op("Sub", x, b.op("ReduceMean", x, axes=[2]))
+    b.output(b.op("Tanh", b.conv1d(x, 8, 1, 3)), "audio", [1, 1, "samples"])
+    onnx.save(b.model("global"), tmp_path / "v.onnx")
+    done = linnet("convert", tmp_path / "v.onnx", "-o", tmp_path / "v.lnt")
+    assert done.returncode == OK and metadata(tmp_path / "v.lnt") == {}
+    done = linnet("convert", tmp_path / "v.onnx", "--stream", "z", "-o", tmp_path / "w.lnt")
+    assert done.returncode == UNSUPPORTED and "node '" in done.stderr and not (tmp_path / "w.lnt").exists()
+
+
+def test_where_to_cut_can_be_said(voices, tmp_path):
+    found = metadata(voices / "one.lnt")["value"]
+    for where, expected in ((found, found), ("off", None)):
+        done = linnet("convert", voices / "one.onnx", "--stream", where, "-o", tmp_path / "v.lnt")
+        assert done.returncode == OK and metadata(tmp_path / "v.lnt").get("value") == expected, done.stderr
+    done = linnet("convert", voices / "one.onnx", "--stream", found + "x", "-o", tmp_path / "w.lnt")
+    assert done.returncode != OK and found in done.stderr
+    done = linnet("convert", voices / "one.onnx", "--int8", "dynamic", "--min-snr", 0, "-o", tmp_path / "v.lnt")
+    assert done.returncode == OK and metadata(tmp_path / "v.lnt") == {}
+
+
+def test_gain_is_the_voices(voices, tmp_path):
+    done = linnet("convert", voices / "one.onnx", "--config", voices / "one.onnx.json", "--meta", "stream.gain=0.5",
+                  "-o", tmp_path / "v.lnt")
+    assert done.returncode == OK
+    half, full = raw(tmp_path, "--ids", IDS, name="v.lnt"), raw(voices, "--ids", IDS)
+    assert np.abs(half - full / 2).max() <= 1 and not np.array_equal(half, full)
+    assert np.array_equal(raw(tmp_path, "--ids", IDS, "--no-normalize", name="v.lnt"), full)
+    peak = raw(tmp_path, "--ids", IDS, "--stream", "off", name="v.lnt")
+    assert np.abs(peak.astype(int)).max() == 32767
+
+
+def test_first_sound_is_told(voices, tmp_path):
+    text, = json.loads(say(voices, "--ids", IDS, "-f", tmp_path / "x.wav", "--json").stdout)["texts"]
+    assert 0 < text["first_us"] < text["us"]
+    assert b"first sound after" in say(voices, "--ids", IDS, "-f", tmp_path / "x.wav", "--debug").stderr
+    assert say(voices, "--ids", IDS, "--stream", "off", "--window", 8, "-f", tmp_path / "x.wav").returncode == USAGE
