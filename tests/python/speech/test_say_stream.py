@@ -31,8 +31,7 @@ def high(voices, tmp_path_factory):
     return folder / "high.lnt"
 
 
-@pytest.mark.parametrize("level", [[], ["--level", "scalar"]], ids=["best", "scalar"])
-@pytest.mark.parametrize("name", ["one.lnt", "three.lnt", "high"])
+@pytest.mark.parametrize("name, level", [("one.lnt", []), ("one.lnt", ["--level", "scalar"]), ("three.lnt", []), ("high", [])])
 def test_pieces_sound_as_the_whole(voices, high, name, level):
     args = ["--ids", IDS, "--seed", 3, *level, *(["-s", 2] if name == "three.lnt" else [])]
     path = high if name == "high" else voices / name
