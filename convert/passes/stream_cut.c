@@ -8,6 +8,7 @@
  *
  * The pass stream_cut, before nodes are fused, keeps the value and tells others what is behind it (stream_rate);
  * stream_marks, when all is done, writes what the file says of it. */
+#include "base/lnt_assert.h"
 #include "base/nearest.h"
 #include "convert/graph/edit.h"
 #include "convert/passes/passes.h"
@@ -85,6 +86,7 @@ bool lnt_stream_allows(const lnt_graph *g, const lnt_gnode *n, int64_t tile)
 /* NULL, or why not. */
 static const char *want(cutter *c, uint32_t value, stretch s)
 {
+    LNT_ASSERT(value < c->g->n_values && s.from <= s.to);
     stretch *of = &c->of[value];
     const lnt_operand *info = lnt_ginfo(c->g, value);
     if (c->steady[value] || info->rank == LNT_RANK_UNKNOWN || s.axis >= info->rank ||
@@ -154,6 +156,7 @@ static const char *read_taps(const cutter *c, const lnt_gnode *n, unsigned axis,
 
 static int64_t floor_div(int64_t a, int64_t b)
 {
+    LNT_ASSERT(b > 0);
     return a / b - (a % b < 0);
 }
 
