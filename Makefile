@@ -302,8 +302,9 @@ SPARE += base/file.c $(filter-out formats/hash.c,$(wildcard formats/*.c)) \
              linear_attention loss lpnorm op program_node qconv qlinear qreal random roialign row_fusion slice transpose \
              trilu unique unpool window_functions,$(wildcard ops/$(f).c ops/*/$(f).c)) $(wildcard speech/*.c)
 # On ARM, where a library has less room, what chooses kernels, or moves single elements, too.
-SPARE += $(if $(findstring aarch64,$(TARGET)),ops/data/gather.c ops/data/pad.c ops/data/select.c ops/gemm/matmul.c ops/image/pooling.c \
-             ops/nbits/matmul_nbits.c ops/quant/qmatmul.c)
+SPARE += $(if $(findstring aarch64,$(TARGET)),$(wildcard ops/ml/*.c) runtime/states.c $(patsubst %,ops/%.c,data/gather data/pad \
+             data/reshape data/scatter data/select data/shape gemm/matmul image/col2im image/nms image/pooling nbits/matmul_nbits \
+             quant/qmatmul recurrent/rnn))
 level_of = $(strip $(foreach l,$(ALL_LEVELS),$(if $(filter %_$(l).c,$(1)),$(l))))
 # For size GCC would copy and clear memory by instructions that take longer to start than most copies here.
 SMALL := -Os $(if $(CLANG),,$(if $(findstring x86_64,$(TARGET)),-mstringop-strategy=libcall))
