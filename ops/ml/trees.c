@@ -21,7 +21,8 @@
 #include <math.h>
 #include <string.h>
 
-enum { LANES = 8, MAX_BLOCKS = 8, BLOCK_BYTES = 1 << 16, MOST_FEATURES = 1 << 26 };
+/* A walk is as long as the file wants it: behind every POLLED trees somebody looks at the clock. */
+enum { LANES = 8, MAX_BLOCKS = 8, BLOCK_BYTES = 1 << 16, MOST_FEATURES = 1 << 26, POLLED = 64 };
 
 typedef enum aggregate { SUM, AVERAGE, MINIMUM, MAXIMUM } aggregate;
 

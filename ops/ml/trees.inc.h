@@ -111,13 +111,12 @@ static lnt_status NAME(walk_rows)(lnt_kernel *k, void *arg, int64_t begin, int64
     char *scratch = j->scratch + thread * p->each;
     R *x = (void *)(scratch + p->x_at), *line = (void *)(scratch + p->line_at);
     double *sum = (void *)(scratch + p->sum_at);
-    (void)k;
     for (int64_t block = begin; block < end; block += p->blocks) {
         const int64_t rows = lnt_least(p->blocks, end - block) * LANES, size = (p->n_features + 1) * LANES;
         for (int64_t r = 0; r < rows; r++)
             NAME(take)(j, block * LANES + r, x + r / LANES * size + r % LANES, line);
         clear(p, sum, rows * p->n_targets);
-        for (int64_t t = 0; t < p->n_trees; t++)
+        for (int64_t t = 0; t < p->n_trees; t++) {
             for (int64_t r = 0; r < rows; r += LANES) {
                 uint32_t at[LANES];
                 for (unsigned i = 0; i < LANES; i++)
@@ -126,6 +125,9 @@ static lnt_status NAME(walk_rows)(lnt_kernel *k, void *arg, int64_t begin, int64
                 for (unsigned i = 0; i < LANES; i++)
                     NAME(add)(p, at[i], sum + (r + i) * p->n_targets);
             }
+            if (t % POLLED == POLLED - 1)
+                LNT_TRY(lnt_poll(k));
+        }
         NAME(finish)(p, sum, (R *)j->y + block * LANES * p->n_targets, rows * p->n_targets);
     }
     return LNT_OK;
@@ -138,7 +140,7 @@ static lnt_status NAME(walk_trees)(lnt_kernel *k, void *arg, int64_t begin, int6
     const trees *p = j->p;
     const R *x = (const void *)(j->scratch + p->one_at);
     uint32_t *leaves = (void *)(j->scratch + p->leaves_at);
-    (void)k, (void)thread;
+    (void)thread;
     for (int64_t group = begin; group < end; group++) {
         const int64_t first = group * LANES, n = lnt_least(LANES, p->n_trees - first);
         LNT_ASSERT(n > 0);
@@ -147,6 +149,8 @@ static lnt_status NAME(walk_trees)(lnt_kernel *k, void *arg, int64_t begin, int6
             at[i] = p->roots[first + (i < n ? i : 0)];
         NAME(walk)(p, x, 0, at);
         memcpy(leaves + first, at, (size_t)n * sizeof *at);
+        if (group % (POLLED / LANES) == 0)
+            LNT_TRY(lnt_poll(k));
     }
     return LNT_OK;
 }
