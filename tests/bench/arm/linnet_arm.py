@@ -18,8 +18,10 @@ FILES = 4  # of a model, by as many converters
 PLAIN_ENVIRONMENT = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES")}
 
 
-def make(tree, *words):
-    done = subprocess.run(["make", "-s", f"-j{os.cpu_count() or 1}", "-C", str(tree), *words], env=PLAIN_ENVIRONMENT,
+def make(tree, *words, lock=None):
+    """lock: a file that others who make the same hold, too."""
+    alone = ["flock", str(lock)] if lock else []
+    done = subprocess.run([*alone, "make", "-s", f"-j{os.cpu_count() or 1}", "-C", str(tree), *words], env=PLAIN_ENVIRONMENT,
                           capture_output=True, text=True)
     if done.returncode:
         raise RuntimeError(f"make -C {tree} {' '.join(words)}:\n{done.stdout}{done.stderr}")
@@ -29,7 +31,8 @@ def make(tree, *words):
 def built(tree, board):
     """The board's program of a checkout, static: where its code lies is the same in each run."""
     program = f"build/{board}/linnet-static"
-    make(tree, f"BOARD={board}", "STATIC=1", program)
+    (tree / "build").mkdir(exist_ok=True)
+    make(tree, f"BOARD={board}", "STATIC=1", program, lock=tree / "build" / f"{board}.lock")
     return tree / program
 
 

@@ -21,8 +21,8 @@ ENVIRONMENT = {k: v for k, v in os.environ.items() if not k.startswith("MAKE") a
 
 
 def make(*words):
-    done = subprocess.run(["make", "-s", f"-j{os.cpu_count()}", f"BOARD={BOARD}", *map(str, words)], cwd=ROOT,
-                          env=ENVIRONMENT, capture_output=True, text=True, timeout=900)
+    words = ["flock", f"{FOLDER}.lock", "make", "-s", f"-j{os.cpu_count()}", f"BOARD={BOARD}", *map(str, words)]
+    done = subprocess.run(words, cwd=ROOT, env=ENVIRONMENT, capture_output=True, text=True, timeout=1800)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
