@@ -1,9 +1,10 @@
 /* serve.c — a voice that stays: sockets, and a thread for each client. */
 #include "cli/serve/server.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <netdb.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
 #include <stddef.h>
@@ -258,20 +259,38 @@ static lnt_status split(const char *address, char *host, size_t room, const char
     return LNT_OK;
 }
 
+/* Names are not looked up: static programs could not, and a server has few. */
+static bool read_host(const char *host, uint16_t port, struct sockaddr_storage *to, socklen_t *bytes)
+{
+    struct sockaddr_in *four = (void *)to;
+    struct sockaddr_in6 *six = (void *)to;
+    memset(to, 0, sizeof *to);
+    if (inet_pton(AF_INET, strcmp(host, "localhost") == 0 ? "127.0.0.1" : host, &four->sin_addr) == 1) {
+        four->sin_family = AF_INET;
+        four->sin_port = htons(port);
+        *bytes = sizeof *four;
+        return true;
+    }
+    if (inet_pton(AF_INET6, host, &six->sin6_addr) != 1)
+        return false;
+    six->sin6_family = AF_INET6;
+    six->sin6_port = htons(port);
+    *bytes = sizeof *six;
+    return true;
+}
+
 static lnt_status listen_port(hall *h, const char *address, lnt_error *err)
 {
-    const struct addrinfo want = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICSERV};
-    struct addrinfo *found;
-    char host[256];
+    struct sockaddr_storage to;
+    socklen_t bytes;
+    char host[64];
     const char *port;
     LNT_TRY(split(address, host, sizeof host, &port, err));
-    const int failed = getaddrinfo(host, port, &want, &found);
-    LNT_REQUIRE(!failed, err, LNT_E_ARGUMENT, "--serve %s: %s", address, gai_strerror(failed));
-    const int fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    const lnt_status status = fd < 0 ? lnt_fail(err, LNT_E_IO, "cannot make a socket: %s", strerror(errno))
-                                     : listen_at(h, fd, found->ai_addr, found->ai_addrlen, address, err);
-    freeaddrinfo(found);
-    return status;
+    LNT_REQUIRE(read_host(host, (uint16_t)strtoul(port, NULL, 10), &to, &bytes), err, LNT_E_ARGUMENT,
+                "--serve %s: a host is an address in numbers, or localhost", address);
+    const int fd = socket(to.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    LNT_REQUIRE(fd >= 0, err, LNT_E_IO, "cannot make a socket: %s", strerror(errno));
+    return listen_at(h, fd, (struct sockaddr *)&to, bytes, address, err);
 }
 
 /* Behind the prefix, if the address has it. */
@@ -286,20 +305,22 @@ static bool behind(const char **address, const char *prefix)
 /* Where clients find it, now that its port is known. */
 static void print_address(const listener *at)
 {
-    struct sockaddr_storage to;
+    struct sockaddr_storage to = {0};
     socklen_t bytes = sizeof to;
-    char host[256] = "", port[16] = "";
-    const char *protocol = at->protocol == LNT_PROTOCOL_HTTP ? "http" : "wyoming";
+    char host[INET6_ADDRSTRLEN] = "";
+    const bool http = at->protocol == LNT_PROTOCOL_HTTP;
     if (*at->path) {
-        printf("%s at unix:%s\n", protocol, at->path);
+        printf("%s at unix:%s\n", http ? "http" : "wyoming", at->path);
         return;
     }
     getsockname(at->fd, (struct sockaddr *)&to, &bytes);
-    getnameinfo((struct sockaddr *)&to, bytes, host, sizeof host, port, sizeof port,
-                NI_NUMERICHOST | NI_NUMERICSERV);
-    const char *open = strchr(host, ':') ? "[" : "", *close = *open ? "]" : "";
-    printf(at->protocol == LNT_PROTOCOL_HTTP ? "%s at http://%s%s%s:%s/\n" : "%s at tcp://%s%s%s:%s\n",
-           protocol, open, host, close, port);
+    const bool six = to.ss_family == AF_INET6;
+    const struct sockaddr_in *four = (void *)&to;
+    const struct sockaddr_in6 *long_one = (void *)&to;
+    inet_ntop(to.ss_family, six ? (const void *)&long_one->sin6_addr : (const void *)&four->sin_addr, host,
+              sizeof host);
+    printf("%s at %s://%s%s%s:%u%s\n", http ? "http" : "wyoming", http ? "http" : "tcp", six ? "[" : "", host,
+           six ? "]" : "", ntohs(six ? long_one->sin6_port : four->sin_port), http ? "/" : "");
 }
 
 static lnt_status open_address(hall *h, const char *address, lnt_error *err)

@@ -260,8 +260,17 @@ def test_unix_sockets(voices, tmp_path):
     assert not os.path.exists(path) and not os.path.exists(other)
 
 
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "[::1]", "http:[::]"])
+def test_hosts(voices, host):
+    if ":" in host.replace("http:", "") and not os.path.exists("/proc/net/if_inet6"):
+        pytest.skip("no IPv6")
+    with Server(voices, f"--serve={host}:0") as running:
+        assert requests.get(running.at[0].replace("[::]", "[::1]") + "/health", timeout=60).ok
+
+
 @pytest.mark.parametrize("args", [["--serve=x"], ["--serve=0", "text"], ["--serve=0", "--json"], ["--serve=0", "--output_raw"],
-                                  ["--serve=nowhere:"], ["--serve=http:99999999"], ["--serve=unix:"], ["--serve=unix:" + "a" * 200]])
+                                  ["--serve=nowhere:"], ["--serve=host.invalid:0"], ["--serve=1.2.3:0"],
+                                  ["--serve=http:99999999"], ["--serve=unix:"], ["--serve=unix:" + "a" * 200]])
 def test_options_that_are_wrong(voices, args):
     done = say(voices, *args)
     assert done.returncode == USAGE and done.stderr
