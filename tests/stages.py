@@ -38,12 +38,13 @@ def board(name):
 
 
 def compiled_as(path):
-    """What decides a board's programs: its compiler, the flags, and whether it is linked statically."""
-    return tuple(re.findall(r"^(?:CROSS|ARCH|STATIC|ARMV7) := .*", path.read_text(), re.MULTILINE))
+    """What decides which code a board's programs have: its compiler, its lowest level, and whether it is linked statically.
+    Others of the same differ in the order of instructions, which the compiler chooses by the core."""
+    return tuple(re.findall(r"^(?:CROSS|STATIC|ARMV7|LEVELS) := \S*", path.read_text(), re.MULTILINE))
 
 
 BOARDS = sorted((ROOT / "boards").glob("*.mk"))
-# Of boards whose programs are the same one is tested each time, the others in the long campaign.
+# Of boards with the same code one is tested each time, the others in the long campaign.
 FIRST = {compiled_as(path): path.stem for path in reversed(BOARDS)}
 BUILD = ("build", make("all"))
 STYLE = ("style", [sys.executable, "tests/style.py"])
