@@ -413,8 +413,8 @@ static lnt_status check_attachments(const lnt_file *f, lnt_error *err)
     for (uint32_t i = 0; i < f->n_attachments; i++) {
         const lnt_rec_attachment *a = &f->attachments[i];
         LNT_CHECK_RECORD(string_valid(f, a->name) && !a->reserved && a->offset % LNT_FILE_ALIGN == 0 &&
-                             a->offset <= f->attached_bytes && a->bytes <= f->attached_bytes - a->offset,
-                         err, "attachments", i, "its name or bytes lie outside, or it is misaligned");
+                             range_valid(a->offset, a->bytes, f->attached_bytes),
+                         err, "attachments", i, "it lies outside, or is misaligned");
     }
     return LNT_OK;
 }
