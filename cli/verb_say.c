@@ -414,15 +414,6 @@ static lnt_status say_all(saying *s, lnt_text_source *from)
 
 /* ---- staying ---- */
 
-static const char *config_in(const lnt_model *model)
-{
-    const char *key, *text;
-    for (uint32_t i = 0; lnt_model_metadata(model, i, &key, &text) == LNT_OK; i++)
-        if (strcmp(key, LNT_VOICE_CONFIG_KEY) == 0)
-            return text;
-    return "{}";
-}
-
 /* The file's name without folders and ending. */
 static const char *name_of(const char *model)
 {
@@ -437,7 +428,7 @@ static const char *name_of(const char *model)
 static lnt_status stay(saying *s, const lnt_opened *o, const char *config)
 {
     lnt_server server = {.name = name_of(o->path),
-                         .config = config ? config : config_in(o->model),
+                         .config = config ? config : lnt_voice_metadata(o->model, LNT_VOICE_CONFIG_KEY),
                          .info = {.struct_bytes = sizeof server.info},
                          .debug = given.debug};
     LNT_TRY(lnt_voice_get_info(s->voice, &server.info, s->err));

@@ -22,7 +22,7 @@ struct lnt_voice {
     lnt_script script;
     lnt_espeak espeak;
     lnt_lexicon_file lexicon; /* of a voice of ARPAbet */
-    int16_t *pcm; /* of a sentence */
+    int16_t *pcm;             /* of a sentence */
     size_t pcm_room;
     size_t missing; /* symbols of the last text spoken */
 };
@@ -86,14 +86,7 @@ static lnt_status find_output(lnt_voice *v, const lnt_model *model, lnt_error *e
 
 static lnt_status find_config(const lnt_model *model, const char *given, const char **text, lnt_error *err)
 {
-    const char *key;
-    *text = given;
-    for (uint32_t i = 0; !*text && i < lnt_model_metadata_count(model); i++) {
-        const char *found;
-        LNT_TRY(lnt_model_metadata(model, i, &key, &found));
-        if (strcmp(key, LNT_VOICE_CONFIG_KEY) == 0)
-            *text = found;
-    }
+    *text = given ? given : lnt_voice_metadata(model, LNT_VOICE_CONFIG_KEY);
     LNT_REQUIRE(
         *text, err, LNT_E_NOT_FOUND,
         "the model says nothing of its voice: convert it with --config VOICE.onnx.json, or give that file");

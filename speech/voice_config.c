@@ -168,6 +168,15 @@ static lnt_status take_front_end(parser *p, const lnt_json_value *top)
     return LNT_OK;
 }
 
+const char *lnt_voice_metadata(const lnt_model *model, const char *wanted)
+{
+    const char *key, *text;
+    for (uint32_t i = 0; lnt_model_metadata(model, i, &key, &text) == LNT_OK; i++)
+        if (strcmp(key, wanted) == 0)
+            return text;
+    return NULL;
+}
+
 lnt_status lnt_voice_config_read(const char *text, size_t bytes, lnt_bump *memory, lnt_voice_config *config,
                                  lnt_error *err)
 {

@@ -3,6 +3,7 @@
 #define LNT_SPEECH_VOICE_CONFIG_H
 
 #include "base/memory.h"
+#include "runtime/linnet.h"
 
 /* The model's metadata that hold it. */
 #define LNT_VOICE_CONFIG_KEY "piper"
@@ -42,6 +43,8 @@ typedef struct lnt_voice_config {
  * front end does not do. */
 lnt_status lnt_voice_config_read(const char *text, size_t bytes, lnt_bump *memory, lnt_voice_config *config,
                                  lnt_error *err);
+/* What the model's metadata hold under the key; NULL: nothing. */
+const char *lnt_voice_metadata(const lnt_model *model, const char *key);
 /* NULL if the voice has none of it. */
 const lnt_symbol *lnt_symbol_of(const lnt_voice_config *config, uint32_t code);
 

@@ -5,6 +5,7 @@
 #include "speech/windows.h"
 
 #include "base/checked.h"
+#include "speech/voice_config.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -13,19 +14,10 @@ enum { FIRST = 16, LARGEST = 64 /* frames of windows that grow */, FRAMES_MOST =
 
 /* ---- metadata ---- */
 
-static const char *text_of(const lnt_model *model, const char *wanted)
-{
-    const char *key, *text;
-    for (uint32_t i = 0; lnt_model_metadata(model, i, &key, &text) == LNT_OK; i++)
-        if (strcmp(key, wanted) == 0)
-            return text;
-    return NULL;
-}
-
 static lnt_status read_number(const lnt_model *model, const char *key, int64_t least, int64_t *to,
                               lnt_error *err)
 {
-    const char *text = text_of(model, key);
+    const char *text = lnt_voice_metadata(model, key);
     char *end = NULL;
     const long long n = text ? strtoll(text, &end, 10) : least - 1;
     LNT_REQUIRE(text && end != text && !*end && n >= least && n <= FRAMES_MOST, err, LNT_E_VALUE,
@@ -36,7 +28,7 @@ static lnt_status read_number(const lnt_model *model, const char *key, int64_t l
 
 static lnt_status read_gain(const lnt_model *model, float *gain, lnt_error *err)
 {
-    const char *text = text_of(model, "stream.gain");
+    const char *text = lnt_voice_metadata(model, "stream.gain");
     char *end = NULL;
     *gain = text ? strtof(text, &end) : 1;
     LNT_REQUIRE(!text || (end != text && !*end && *gain > 0 && *gain <= 1000), err, LNT_E_VALUE,
@@ -46,7 +38,7 @@ static lnt_status read_gain(const lnt_model *model, float *gain, lnt_error *err)
 
 lnt_status lnt_windows_open(lnt_windows *w, const lnt_model *model, int64_t size, lnt_error *err)
 {
-    *w = (lnt_windows){.value = text_of(model, "stream.value"), .size = size};
+    *w = (lnt_windows){.value = lnt_voice_metadata(model, "stream.value"), .size = size};
     if (!w->value)
         return LNT_OK;
     LNT_REQUIRE(size >= 0 && size <= FRAMES_MOST, err, LNT_E_ARGUMENT, "a window has from 1 to %d frames",
