@@ -173,23 +173,6 @@ static lnt_status open_lexicon(const lnt_voice *voice, lnt_model *model, lnt_blo
     return status;
 }
 
-static lnt_status find_speaker(const lnt_voice *voice, const char *name, int64_t *id, lnt_error *err)
-{
-    const char *found;
-    for (uint32_t k = 0; lnt_voice_speaker(voice, k, &found, id) == LNT_OK; k++)
-        if (strcmp(found, name) == 0)
-            return LNT_OK;
-    return lnt_fail(err, LNT_E_NOT_FOUND, "the voice has no speaker called %s", name);
-}
-
-/* A number, or the name of one. */
-static lnt_status take_speaker(const lnt_voice *voice, const char *text, int64_t *id, lnt_error *err)
-{
-    char *end;
-    *id = strtoll(text, &end, 10);
-    return *text && !*end && *id >= 0 ? LNT_OK : find_speaker(voice, text, id, err);
-}
-
 static lnt_status take_silences(lnt_say_options *how, lnt_error *err)
 {
     lnt_voice_silence *to = lnt_cli_alloc((given.silences.n / 2) * sizeof *to);
@@ -220,7 +203,7 @@ static lnt_status take_options(const lnt_voice *voice, lnt_say_options *how, lnt
     if (!isnan(given.speed))
         how->length /= (float)given.speed;
     LNT_TRY(take_silences(how, err));
-    return given.speaker ? take_speaker(voice, given.speaker, &how->speaker, err) : LNT_OK;
+    return given.speaker ? lnt_take_speaker(voice, given.speaker, &how->speaker, err) : LNT_OK;
 }
 
 /* ---- speaking ---- */
@@ -334,7 +317,7 @@ static lnt_status speak(saying *s, const lnt_spoken *spoken, lnt_sink *to, const
     if (spoken->speaker_id >= 0)
         how.speaker = spoken->speaker_id;
     else if (spoken->speaker)
-        LNT_TRY(find_speaker(s->voice, spoken->speaker, &how.speaker, s->err));
+        LNT_TRY(lnt_find_speaker(s->voice, spoken->speaker, &how.speaker, s->err));
     LNT_TRY(lnt_voice_say(s->voice, spoken->text, &how, take, s, s->err));
     warn_of_missing(s);
     return lnt_sink_end_text(to, spoken->text, spoken->file, written);

@@ -2,7 +2,6 @@
 #include "cli/say/sink.h"
 
 #include "cli/data/audio.h"
-#include "cli/serve/voice_queue.h"
 #include "cli/shell/args.h"
 #include "formats/lnt_file.h"
 
@@ -21,6 +20,15 @@ static lnt_status collect(lnt_sink *s, const int16_t *pcm, size_t n)
         s->pcm[s->n++] = pcm[i];
     }
     return LNT_OK;
+}
+
+size_t lnt_pcm_bytes(const int16_t *pcm, size_t n, uint8_t *to)
+{
+    for (size_t i = 0; i < n; i++) {
+        to[2 * i] = (uint8_t)(uint16_t)pcm[i];
+        to[2 * i + 1] = (uint8_t)((uint16_t)pcm[i] >> 8);
+    }
+    return 2 * n;
 }
 
 static lnt_status start_player(lnt_sink *s)

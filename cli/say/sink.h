@@ -26,6 +26,8 @@ typedef struct lnt_sink {
     char name[4096]; /* of the last file in the folder */
 } lnt_sink;
 
+/* Samples as files, players and clients have them: little-endian. Returns the bytes, 2 n. */
+size_t lnt_pcm_bytes(const int16_t *pcm, size_t n, uint8_t *to);
 /* An lnt_voice_emit: user is a sink, which explains failures in its err. */
 int lnt_sink_take(void *sink, const int16_t *pcm, size_t n);
 /* A text's sound is whole. file: where it goes instead of the sink's own place; NULL: there. *written: the name of the

@@ -139,6 +139,22 @@ lnt_status lnt_text_next(lnt_text_source *s, lnt_spoken *to, bool *found, lnt_er
     return status;
 }
 
+lnt_status lnt_find_speaker(const lnt_voice *voice, const char *name, int64_t *id, lnt_error *err)
+{
+    const char *found;
+    for (uint32_t k = 0; lnt_voice_speaker(voice, k, &found, id) == LNT_OK; k++)
+        if (strcmp(found, name) == 0)
+            return LNT_OK;
+    return lnt_fail(err, LNT_E_NOT_FOUND, "the voice has no speaker called %s", name);
+}
+
+lnt_status lnt_take_speaker(const lnt_voice *voice, const char *text, int64_t *id, lnt_error *err)
+{
+    char *end;
+    *id = strtoll(text, &end, 10);
+    return *text && !*end && *id >= 0 ? LNT_OK : lnt_find_speaker(voice, text, id, err);
+}
+
 void lnt_text_close(lnt_text_source *s)
 {
     close_file(s);

@@ -32,6 +32,10 @@ typedef struct lnt_text_source {
 
 /* The next text in *to; *found false: there are no more. */
 lnt_status lnt_text_next(lnt_text_source *s, lnt_spoken *to, bool *found, lnt_error *err);
+/* LNT_E_NOT_FOUND if the voice has no speaker of that name. */
+lnt_status lnt_find_speaker(const lnt_voice *voice, const char *name, int64_t *id, lnt_error *err);
+/* A number, or the name of one. */
+lnt_status lnt_take_speaker(const lnt_voice *voice, const char *text, int64_t *id, lnt_error *err);
 void lnt_text_close(lnt_text_source *s);
 
 #endif

@@ -1,6 +1,8 @@
 /* serve.c — a voice that stays: sockets, and a thread for each client. */
 #include "cli/serve/server.h"
 
+#include "cli/say/texts.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -38,14 +40,9 @@ typedef struct hall {
 
 lnt_status lnt_server_speaker(const lnt_server *s, const char *name, int64_t *id, lnt_error *err)
 {
-    const char *found;
-    char *end;
-    for (uint32_t k = 0; lnt_voice_speaker(s->queue.voice, k, &found, id) == LNT_OK; k++)
-        if (strcmp(found, name) == 0)
-            return LNT_OK;
-    *id = strtoll(name, &end, 10);
-    LNT_REQUIRE(*name && !*end && *id >= 0, err, LNT_E_NOT_FOUND, "the voice has no speaker called %s", name);
-    return LNT_OK;
+    const lnt_voice *voice = s->queue.voice;
+    return lnt_find_speaker(voice, name, id, NULL) == LNT_OK ? LNT_OK
+                                                             : lnt_take_speaker(voice, name, id, err);
 }
 
 static const struct {

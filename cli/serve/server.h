@@ -28,6 +28,7 @@ void lnt_serve_wyoming(lnt_server *s, lnt_connection *c);
  * "sentence_silence", "volume", "seed". */
 lnt_status lnt_server_options(const lnt_server *s, const lnt_json_value *given, lnt_say_options *how,
                               lnt_error *err);
+/* By name, or by number where no name is that. */
 lnt_status lnt_server_speaker(const lnt_server *s, const char *name, int64_t *id, lnt_error *err);
 /* Keeps the text that is spoken for those who ask for the last one. */
 void lnt_server_note(lnt_server *s, const char *text, double seconds);

@@ -2,6 +2,7 @@
 #include "cli/serve/voice_queue.h"
 
 #include "base/memory.h"
+#include "cli/say/sink.h"
 #include "cli/shell/json.h"
 
 #include <stdio.h>
@@ -10,15 +11,6 @@
 
 /* Bytes that may wait for one who asks and does not take them: three quarters of an hour of speech. */
 static const size_t MOST_WAITING = (size_t)128 << 20;
-
-size_t lnt_pcm_bytes(const int16_t *pcm, size_t n, uint8_t *to)
-{
-    for (size_t i = 0; i < n; i++) {
-        to[2 * i] = (uint8_t)(uint16_t)pcm[i];
-        to[2 * i + 1] = (uint8_t)((uint16_t)pcm[i] >> 8);
-    }
-    return 2 * n;
-}
 
 /* ---- the voice's thread ---- */
 

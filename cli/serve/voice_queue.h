@@ -43,7 +43,4 @@ void lnt_voice_queue_drop(lnt_voice_queue *q, lnt_voice_job *job);
 /* Cancels all jobs there are. */
 void lnt_voice_queue_cancel(lnt_voice_queue *q);
 
-/* Samples as files, players and clients have them: little-endian. Returns the bytes, 2 n. */
-size_t lnt_pcm_bytes(const int16_t *pcm, size_t n, uint8_t *to);
-
 #endif

@@ -231,6 +231,8 @@ static bool speak(dialog *d, const char *text, const lnt_say_options *how)
     lnt_voice_queue_put(&d->server->queue, &job);
     const bool sent = send_sound(d, &job, format);
     lnt_voice_queue_drop(&d->server->queue, &job);
+    if (job.err.code)
+        return sent;
     lnt_server_note(d->server, text, lnt_now() - start);
     if (d->server->debug)
         fprintf(stderr, "wyoming: %.3f s: %s\n", lnt_now() - start, text);
