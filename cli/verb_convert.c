@@ -543,34 +543,18 @@ static void print_report(const lnt_report *r, const char *path)
         print_quantized(r);
 }
 
-/* Text that grows. open_memstream does not tell of what it lost for want of memory. */
-typedef struct text {
-    char *bytes;
-    size_t size, capacity;
-    lnt_error *err;
-} text;
-
-static ssize_t append(void *cookie, const char *bytes, size_t n)
-{
-    text *t = cookie;
-    for (size_t i = 0; i < n; i++) {
-        if (LNT_GROW(&lnt_malloc_allocator, t->bytes, t->capacity, t->size, t->err) != LNT_OK)
-            return (ssize_t)i;
-        t->bytes[t->size++] = bytes[i];
-    }
-    return (ssize_t)n;
-}
-
 static lnt_status write_report(const lnt_report *r, lnt_error *err)
 {
-    text t = {.err = err};
-    FILE *f = fopencookie(&t, "w", (cookie_io_functions_t){.write = append});
-    LNT_REQUIRE(f, err, LNT_E_MEMORY, "no memory for %s", given.report);
-    report_json(r, f);
-    fclose(f); /* what append could not do is in err */
-    const lnt_status status =
-        err->code != LNT_OK ? err->code : lnt_write_atomic(given.report, t.bytes, t.size, err);
-    lnt_free(&lnt_malloc_allocator, t.bytes);
+    lnt_json_memory m;
+    lnt_status status = lnt_json_open(&m);
+    if (status == LNT_OK) {
+        report_json(r, m.json.out);
+        status = lnt_json_close(&m);
+    }
+    *err = m.err;
+    if (status == LNT_OK)
+        status = lnt_write_atomic(given.report, m.text, m.bytes, err);
+    lnt_json_free(&m);
     return status;
 }
 

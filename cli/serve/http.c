@@ -41,20 +41,25 @@ static bool answer_text(request *r, const char *type, const char *text)
     return answer(r, "200 OK", type, NULL, 0, text, strlen(text));
 }
 
+/* Ends what was written, and sends it. */
+static bool answer_json(request *r, const char *status, lnt_json_memory *m)
+{
+    lnt_json_end(&m->json, '}');
+    const bool sent =
+        lnt_json_close(m) == LNT_OK && answer(r, status, "application/json", NULL, 0, m->text, m->bytes);
+    lnt_json_free(m);
+    return sent;
+}
+
 /* An object with "error". */
 static bool refuse(request *r, const char *status, const char *why)
 {
-    char *text = NULL;
-    size_t bytes;
-    lnt_json j = {.out = open_memstream(&text, &bytes)};
-    if (!j.out)
+    lnt_json_memory m;
+    if (lnt_json_open(&m) != LNT_OK)
         return false;
-    lnt_json_begin(&j, NULL, '{');
-    lnt_json_text(&j, "error", why);
-    lnt_json_end(&j, '}');
-    const bool sent = fclose(j.out) == 0 && answer(r, status, "application/json", NULL, 0, text, bytes);
-    free(text);
-    return sent;
+    lnt_json_begin(&m.json, NULL, '{');
+    lnt_json_text(&m.json, "error", why);
+    return answer_json(r, status, &m);
 }
 
 static const char *status_of(lnt_status code)
@@ -267,24 +272,14 @@ static bool get_health(request *r)
     return answer_text(r, "application/json", "{\"status\":\"ok\"}\n");
 }
 
-static bool answer_written(request *r, FILE *out, char **text)
-{
-    const bool sent = fclose(out) == 0 && answer_text(r, "application/json", *text);
-    free(*text);
-    return sent;
-}
-
 static bool get_voices(request *r)
 {
-    char *text = NULL;
-    size_t bytes;
-    lnt_json j = {.out = open_memstream(&text, &bytes)};
-    if (!j.out)
+    lnt_json_memory m;
+    if (lnt_json_open(&m) != LNT_OK)
         return false;
-    lnt_json_begin(&j, NULL, '{');
-    lnt_json_raw(&j, r->server->name, r->server->config);
-    lnt_json_end(&j, '}');
-    return answer_written(r, j.out, &text);
+    lnt_json_begin(&m.json, NULL, '{');
+    lnt_json_raw(&m.json, r->server->name, r->server->config);
+    return answer_json(r, "200 OK", &m);
 }
 
 /* Phonemes of the text, as the voice's thread gives them. */
@@ -323,22 +318,20 @@ static void put_last(lnt_json *j, request *r)
 
 static bool get_info(request *r)
 {
-    char *text = NULL;
-    size_t bytes;
+    lnt_json_memory m;
+    lnt_json *j = &m.json;
     const lnt_voice_info *info = &r->server->info;
-    lnt_json j = {.out = open_memstream(&text, &bytes)};
-    if (!j.out)
+    if (lnt_json_open(&m) != LNT_OK)
         return false;
-    lnt_json_begin(&j, NULL, '{');
-    lnt_json_begin(&j, "voice", '{');
-    lnt_json_text(&j, "name", r->server->name);
-    lnt_json_text(&j, "language", info->espeak_voice);
-    lnt_json_int(&j, "num_speakers", info->n_speakers);
-    lnt_json_int(&j, "sample_rate", info->rate);
-    lnt_json_end(&j, '}');
-    put_last(&j, r);
-    lnt_json_end(&j, '}');
-    return answer_written(r, j.out, &text);
+    lnt_json_begin(&m.json, NULL, '{');
+    lnt_json_begin(j, "voice", '{');
+    lnt_json_text(j, "name", r->server->name);
+    lnt_json_text(j, "language", info->espeak_voice);
+    lnt_json_int(j, "num_speakers", info->n_speakers);
+    lnt_json_int(j, "sample_rate", info->rate);
+    lnt_json_end(j, '}');
+    put_last(j, r);
+    return answer_json(r, "200 OK", &m);
 }
 
 static const struct {

@@ -6,7 +6,6 @@
 #include "cli/shell/json.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Bytes that may wait for one who asks and does not take them: three quarters of an hour of speech. */
@@ -53,25 +52,32 @@ static int take_sound(void *user, const int16_t *pcm, size_t n)
     return stop;
 }
 
+static lnt_status give_text(lnt_voice_queue *q, lnt_voice_job *job, const lnt_json_memory *m, lnt_error *err)
+{
+    pthread_mutex_lock(&q->lock);
+    const lnt_status status = make_room(job, m->bytes, err);
+    if (status == LNT_OK)
+        memcpy(job->bytes, m->text, job->n = m->bytes);
+    pthread_mutex_unlock(&q->lock);
+    return status;
+}
+
 static lnt_status list_phonemes(lnt_voice_queue *q, lnt_voice_job *job, lnt_error *err)
 {
     const lnt_voice_sentence *sentence;
-    size_t n, bytes;
-    char *text = NULL;
+    size_t n;
+    lnt_json_memory m;
     LNT_TRY(lnt_voice_sentences(q->voice, job->text, job->how.form, &sentence, &n, err));
-    lnt_json j = {.out = open_memstream(&text, &bytes)};
-    LNT_REQUIRE(j.out, err, LNT_E_MEMORY, "no memory for the phonemes of a text");
-    lnt_json_begin(&j, NULL, '[');
+    LNT_TRY(lnt_json_open(&m));
+    lnt_json_begin(&m.json, NULL, '[');
     for (size_t k = 0; k < n; k++)
-        lnt_json_text(&j, NULL, sentence[k].phonemes);
-    lnt_json_end(&j, ']');
-    const bool written = fclose(j.out) == 0;
-    pthread_mutex_lock(&q->lock);
-    const lnt_status status = written ? make_room(job, bytes, err) : LNT_E_MEMORY;
+        lnt_json_text(&m.json, NULL, sentence[k].phonemes);
+    lnt_json_end(&m.json, ']');
+    lnt_status status = lnt_json_close(&m);
+    *err = m.err;
     if (status == LNT_OK)
-        memcpy(job->bytes, text, job->n = bytes);
-    pthread_mutex_unlock(&q->lock);
-    free(text);
+        status = give_text(q, job, &m, err);
+    lnt_json_free(&m);
     return status;
 }
 

@@ -88,26 +88,24 @@ static bool send_event(dialog *d, const char *type, const char *data, size_t n_d
            lnt_connection_send(d->to, payload, n);
 }
 
-/* Sends what was written to j->out, which is closed, as the data of an event. */
-static bool send_written(dialog *d, const char *type, lnt_json *j, char **text, size_t *n)
+/* Ends what was written, and sends it as the data of an event. */
+static bool send_written(dialog *d, const char *type, lnt_json_memory *m)
 {
-    const bool sent = fclose(j->out) == 0 && send_event(d, type, *text, *n, NULL, 0);
-    free(*text);
+    lnt_json_end(&m->json, '}');
+    const bool sent = lnt_json_close(m) == LNT_OK && send_event(d, type, m->text, m->bytes, NULL, 0);
+    lnt_json_free(m);
     return sent;
 }
 
 static bool send_error(dialog *d, const lnt_error *err)
 {
-    char *text = NULL;
-    size_t n;
-    lnt_json j = {.out = open_memstream(&text, &n)};
-    if (!j.out)
+    lnt_json_memory m;
+    if (lnt_json_open(&m) != LNT_OK)
         return false;
-    lnt_json_begin(&j, NULL, '{');
-    lnt_json_text(&j, "text", err->message);
-    lnt_json_text(&j, "code", lnt_status_text(err->code));
-    lnt_json_end(&j, '}');
-    return send_written(d, "error", &j, &text, &n);
+    lnt_json_begin(&m.json, NULL, '{');
+    lnt_json_text(&m.json, "text", err->message);
+    lnt_json_text(&m.json, "code", lnt_status_text(err->code));
+    return send_written(d, "error", &m);
 }
 
 /* ---- who speaks here ---- */
@@ -175,21 +173,19 @@ static void put_program(lnt_json *j, const lnt_server *s)
 static bool send_info(dialog *d)
 {
     static const char *const others[] = {"asr", "handle", "intent", "wake", "mic", "snd"};
-    char *text = NULL;
-    size_t n;
-    lnt_json j = {.out = open_memstream(&text, &n)};
-    if (!j.out)
+    lnt_json_memory m;
+    lnt_json *j = &m.json;
+    if (lnt_json_open(&m) != LNT_OK)
         return false;
-    lnt_json_begin(&j, NULL, '{');
-    lnt_json_begin(&j, "tts", '[');
-    put_program(&j, d->server);
-    lnt_json_end(&j, ']');
+    lnt_json_begin(&m.json, NULL, '{');
+    lnt_json_begin(j, "tts", '[');
+    put_program(j, d->server);
+    lnt_json_end(j, ']');
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
-        lnt_json_begin(&j, others[i], '[');
-        lnt_json_end(&j, ']');
+        lnt_json_begin(j, others[i], '[');
+        lnt_json_end(j, ']');
     }
-    lnt_json_end(&j, '}');
-    return send_written(d, "info", &j, &text, &n);
+    return send_written(d, "info", &m);
 }
 
 /* ---- speaking ---- */

@@ -1,6 +1,7 @@
 /* json.c — a small JSON writer. Objects and arrays are indented two spaces; arrays of numbers stay on a line. */
 #include "cli/shell/json.h"
 
+#include "base/memory.h"
 #include "base/utf8.h"
 
 #include <inttypes.h>
@@ -51,6 +52,38 @@ void lnt_json_end(lnt_json *j, char bracket)
     j->more = true;
     if (!j->depth)
         fputc('\n', j->out);
+}
+
+/* open_memstream does not tell of what it lost for want of memory. */
+static ssize_t append(void *cookie, const char *bytes, size_t n)
+{
+    lnt_json_memory *m = cookie;
+    for (size_t i = 0; i < n; i++) {
+        if (LNT_GROW(&lnt_malloc_allocator, m->text, m->room, m->bytes, &m->err) != LNT_OK)
+            return (ssize_t)i;
+        m->text[m->bytes++] = bytes[i];
+    }
+    return (ssize_t)n;
+}
+
+lnt_status lnt_json_open(lnt_json_memory *m)
+{
+    *m = (lnt_json_memory){0};
+    m->json.out = fopencookie(m, "w", (cookie_io_functions_t){.write = append});
+    LNT_REQUIRE(m->json.out, &m->err, LNT_E_MEMORY, "no memory to write JSON");
+    return LNT_OK;
+}
+
+lnt_status lnt_json_close(lnt_json_memory *m)
+{
+    fclose(m->json.out); /* what append could not do is in err */
+    return m->err.code;
+}
+
+void lnt_json_free(lnt_json_memory *m)
+{
+    lnt_free(&lnt_malloc_allocator, m->text);
+    m->text = NULL;
 }
 
 void lnt_json_text(lnt_json *j, const char *key, const char *text)

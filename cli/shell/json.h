@@ -2,6 +2,8 @@
 #ifndef LNT_CLI_SHELL_JSON_H
 #define LNT_CLI_SHELL_JSON_H
 
+#include "base/linnet_types.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -11,6 +13,19 @@ typedef struct lnt_json {
     unsigned depth;
     bool more; /* the present object or array holds something already */
 } lnt_json;
+
+/* JSON that goes to memory. */
+typedef struct lnt_json_memory {
+    lnt_json json;
+    char *text;
+    size_t bytes, room;
+    lnt_error err;
+} lnt_json_memory;
+
+lnt_status lnt_json_open(lnt_json_memory *m);
+/* No more is written. LNT_OK: text[0..bytes) is all of it, until lnt_json_free; else err says why not. */
+lnt_status lnt_json_close(lnt_json_memory *m);
+void lnt_json_free(lnt_json_memory *m);
 
 /* key is NULL inside arrays and for the outermost value. */
 void lnt_json_begin(lnt_json *j, const char *key, char bracket); /* '{' or '[' */
