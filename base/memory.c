@@ -258,3 +258,18 @@ lnt_status lnt_grow(const lnt_allocator *a, void **array, size_t *capacity, size
     *capacity = wanted;
     return LNT_OK;
 }
+
+lnt_status lnt_renew(const lnt_allocator *a, void **array, size_t *capacity, size_t count, size_t size,
+                     lnt_error *err)
+{
+    size_t bytes;
+    if (count <= *capacity)
+        return LNT_OK;
+    lnt_free(a, *array);
+    *capacity = 0;
+    *array = lnt_mul_size(count, size, &bytes) ? lnt_alloc(a, bytes, err) : NULL;
+    if (!*array)
+        return lnt_fail(err, LNT_E_MEMORY, "no memory for an array of %zu elements", count);
+    *capacity = count;
+    return LNT_OK;
+}

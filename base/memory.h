@@ -76,5 +76,10 @@ lnt_status lnt_grow(const lnt_allocator *a, void **array, size_t *capacity, size
                     lnt_error *err);
 #define LNT_GROW(a, array, capacity, count, err)                                                             \
     lnt_grow((a), (void **)&(array), &(capacity), (count), sizeof *(array), (err))
+/* Makes room for count elements in such an array, whose contents are lost if there was none. */
+lnt_status lnt_renew(const lnt_allocator *a, void **array, size_t *capacity, size_t count, size_t size,
+                     lnt_error *err);
+#define LNT_RENEW(a, array, capacity, count, err)                                                            \
+    lnt_renew((a), (void **)&(array), &(capacity), (count), sizeof *(array), (err))
 
 #endif

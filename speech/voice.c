@@ -324,19 +324,6 @@ static float peak_of(const float *x, size_t n)
     return peak;
 }
 
-static lnt_status make_room(lnt_voice *v, size_t n, lnt_error *err)
-{
-    if (n <= v->pcm_room)
-        return LNT_OK;
-    lnt_free(&lnt_malloc_allocator, v->pcm);
-    v->pcm_room = 0;
-    v->pcm = lnt_alloc(&lnt_malloc_allocator, n * sizeof *v->pcm, err);
-    if (!v->pcm)
-        return LNT_E_MEMORY;
-    v->pcm_room = n;
-    return LNT_OK;
-}
-
 /* What samples are divided by. Pieces cannot know of the sentence's peak: their gain is the voice's. */
 static float divisor_of(const speech *s, float peak)
 {
@@ -351,7 +338,7 @@ static lnt_status to_pcm(speech *s, const float *x, size_t n)
     static const float SILENT = 1e-8f, STEPS = 32767;
     const float peak = peak_of(x, n);
     LNT_REQUIRE(peak <= 1e30f, s->err, LNT_E_VALUE, "the voice's model computes no finite sound");
-    LNT_TRY(make_room(s->voice, n, s->err));
+    LNT_TRY(LNT_RENEW(&lnt_malloc_allocator, s->voice->pcm, s->voice->pcm_room, n, s->err));
     LNT_ASSERT(n <= s->voice->pcm_room);
     const float divisor = divisor_of(s, peak);
     for (size_t i = 0; i < n; i++) {

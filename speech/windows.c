@@ -59,20 +59,6 @@ void lnt_windows_free(lnt_windows *w)
 
 /* ---- runs ---- */
 
-/* Room for channels * frames elements, which are those of a tensor or fewer. */
-static lnt_status make_room(float **to, size_t *room, size_t n, lnt_error *err)
-{
-    if (n <= *room)
-        return LNT_OK;
-    lnt_free(&lnt_malloc_allocator, *to);
-    *room = 0;
-    *to = lnt_alloc(&lnt_malloc_allocator, n * sizeof **to, err);
-    if (!*to)
-        return LNT_E_MEMORY;
-    *room = n;
-    return LNT_OK;
-}
-
 /* The model up to the cut; *t: a copy of its value. */
 static lnt_status compute_latent(lnt_windows *w, lnt_session *session, lnt_tensor *t, lnt_error *err)
 {
@@ -83,7 +69,7 @@ static lnt_status compute_latent(lnt_windows *w, lnt_session *session, lnt_tenso
     LNT_TRY(lnt_get_value(session, w->value, t, err));
     LNT_REQUIRE(t->dtype == LNT_FLOAT && t->rank == 3 && t->dims[0] == 1, err, LNT_E_SHAPE,
                 "the model's value %s is no float [1, channels, frames]", w->value);
-    LNT_TRY(make_room(&w->latent, &w->latent_room, t->bytes / sizeof *w->latent, err));
+    LNT_TRY(LNT_RENEW(&lnt_malloc_allocator, w->latent, w->latent_room, t->bytes / sizeof *w->latent, err));
     if (t->bytes)
         memcpy(w->latent, t->data, t->bytes);
     return LNT_OK;
@@ -96,7 +82,7 @@ static lnt_status run_piece(lnt_windows *w, lnt_session *session, uint32_t outpu
     const int64_t channels = latent->dims[1], frames = latent->dims[2], n = end - first;
     lnt_tensor t = {.dtype = LNT_FLOAT, .rank = 3, .dims = {1, channels, n}};
     t.bytes = (size_t)(channels * n) * sizeof *w->piece;
-    LNT_TRY(make_room(&w->piece, &w->piece_room, (size_t)(channels * n), err));
+    LNT_TRY(LNT_RENEW(&lnt_malloc_allocator, w->piece, w->piece_room, (size_t)(channels * n), err));
     for (int64_t c = 0; c < channels; c++)
         memcpy(w->piece + c * n, w->latent + c * frames + first, (size_t)n * sizeof *w->piece);
     t.data = w->piece;

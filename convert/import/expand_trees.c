@@ -347,13 +347,12 @@ static uint8_t mode_of(const char *text)
     return i;
 }
 
-static bool check_branch(maker *m, const branch *b)
+static void check_branch(maker *m, const branch *b)
 {
     if (b->mode >= MODES)
-        return fail(m, "nodes_modes has a mode that is not known");
-    if (b->mode != LEAF && (b->feature < 0 || b->feature >= ML_MOST_FEATURES))
-        return fail(m, "nodes_featureids is out of range");
-    return true;
+        fail(m, "nodes_modes has a mode that is not known");
+    else if (b->mode != LEAF && (b->feature < 0 || b->feature >= ML_MOST_FEATURES))
+        fail(m, "nodes_featureids is out of range");
 }
 
 /* The places of f's branches by name; roots are the first of each tree. */
