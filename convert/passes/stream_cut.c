@@ -498,7 +498,7 @@ static lnt_status find_cut(cutter *c, lnt_report *report)
 
 lnt_status lnt_pass_stream_cut(lnt_graph *g, lnt_report *report)
 {
-    cutter c = {.g = g};
+    cutter c = {.g = g, .hop = 1};
     const lnt_allocator *heap = g->memory.allocator;
     if (g->stream_at && strcmp(g->stream_at, "off") == 0)
         return LNT_OK;
