@@ -194,6 +194,13 @@ void lnt_mark_needed(lnt_session *s)
 
 /* ---- giving values ---- */
 
+/* Vectors may be shapes, axes or scales, which binding wants to know. Others are like inputs: another one of the same
+ * shape needs no binding. */
+static bool binding_knows(const lnt_tensor *t)
+{
+    return t->rank < 2;
+}
+
 void lnt_place_injected(lnt_session *s)
 {
     for (uint32_t v = 0; s->request.any_injected && v < s->model->n_values; v++) {
@@ -202,7 +209,8 @@ void lnt_place_injected(lnt_session *s)
             continue;
         s->value[v].rank = (uint8_t)t->rank;
         memcpy(s->value[v].dims, t->dims, sizeof t->dims);
-        lnt_place_value(s, v, LNT_PLACE_KNOWN, t->data, true);
+        const bool known = binding_knows(t);
+        lnt_place_value(s, v, known ? LNT_PLACE_KNOWN : LNT_PLACE_INPUT, t->data, known);
     }
 }
 
@@ -275,15 +283,17 @@ static lnt_status inject(lnt_session *s, const char *name, const lnt_tensor *ten
     uint32_t value;
     LNT_REQUIRE(name, err, LNT_E_ARGUMENT, "a name must be given");
     LNT_TRY(lnt_find_value(s, name, &value, err));
-    s->binding.stale = true;
+    lnt_injected *given = &s->request.injected[value];
     if (!tensor) {
-        s->request.injected[value].tensor.data = NULL;
+        s->binding.stale |= given->tensor.data != NULL;
+        given->tensor.data = NULL;
         return LNT_OK;
     }
-    lnt_injected *given = &s->request.injected[value];
     lnt_tensor t = *tensor;
     LNT_REQUIRE(t.data, err, LNT_E_ARGUMENT, "%s is to be injected without data", name);
     LNT_TRY(check_injected(s, value, name, &t, err));
+    if (!given->tensor.data || binding_knows(&t) || !lnt_same_shape(&given->tensor, &t))
+        s->binding.stale = true;
     LNT_TRY(lnt_buffer_reserve(s, &given->buffer, t.bytes, err));
     into_order(&s->model->value[value], &t, given->buffer.data);
     t.data = given->buffer.data;

@@ -552,8 +552,7 @@ static void test_idle_workers_sleep(void **state)
 
 /* ---- parts of a model ---- */
 
-/* An image goes through convolutions, so that values are channels-last; cut at every value it gives the same
- * bits. */
+/* An image goes through convolutions, so that values are channels-last. */
 static void cut_model(opened *t)
 {
     builder b;
@@ -640,6 +639,26 @@ static void test_inputs_that_are_not_needed_may_be_left_out(void **state)
     must(lnt_select_outputs(t.session, (uint32_t[]){1}, 1, &t.err), &t.err);
     assert_int_equal(lnt_run(t.session, &t.err), LNT_E_ARGUMENT);
     assert_non_null(strstr(t.err.message, "x"));
+    close_all(&t);
+}
+
+static void test_other_numbers_of_the_same_shape_need_no_binding(void **state)
+{
+    (void)state;
+    opened t = {0};
+    float d[2][48] = {{0}, {1, 2, 3}}, x[60] = {0}, y[3][8], z[4];
+    cut_model(&t);
+    open_session(&t, NULL);
+    lnt_tensor value = floats(x, 4, (int64_t[]){1, 2, 5, 6});
+    must(lnt_set_input(t.session, 0, &value, &t.err), &t.err);
+    for (int i = 0; i < 3; i++) {
+        value = floats(d[i % 2], 4, (int64_t[]){1, 4, 3, 4});
+        must(lnt_set_value(t.session, "d", &value, &t.err), &t.err);
+        assert_int_equal(t.session->binding.stale, i == 0);
+        run_outputs(&t, y[i], z);
+    }
+    assert_memory_equal(y[0], y[2], sizeof *y);
+    assert_memory_not_equal(y[0], y[1], sizeof *y);
     close_all(&t);
 }
 
@@ -969,6 +988,7 @@ int main(void)
         cmocka_unit_test(test_idle_workers_sleep),
         cmocka_unit_test(test_a_run_cut_anywhere_gives_the_same_bits),
         cmocka_unit_test(test_inputs_that_are_not_needed_may_be_left_out),
+        cmocka_unit_test(test_other_numbers_of_the_same_shape_need_no_binding),
         cmocka_unit_test(test_memory_given_back_is_taken_again),
         cmocka_unit_test(test_a_bind_shows_no_memory_that_was_given_back),
         cmocka_unit_test(test_parallel_execution_and_separate_memory_give_the_same_bits),
