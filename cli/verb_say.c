@@ -66,7 +66,7 @@ static const lnt_option options[] = {
      "compute a sentence by pieces where the voice can be, at the gain of the voice; off: as\na whole, "
      "brought to its "
      "peak (auto; off where the program is called piper)"},
-    {"--window", "N", LNT_OPTION_COUNT, &given.window, "frames of a piece (16, 32, 64, 64, …)"},
+    {"--window", "N", LNT_OPTION_COUNT, &given.window, "frames of a piece (16, then more)"},
     {"--print", "sound|phonemes|ids|words", LNT_OPTION_CHOICE, &given.print,
      "print those of each sentence, and be silent; words: English text with numbers\nand abbreviations in "
      "full, for which no voice is needed"},

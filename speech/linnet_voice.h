@@ -38,7 +38,7 @@ typedef struct lnt_voice_options {
     const char *espeak;                 /* NULL: "espeak-ng", along PATH */
     const char *espeak_data;            /* the folder that holds espeak-ng-data; NULL: espeak-ng's own */
     bool whole;      /* compute sentences as a whole, even where the model can be computed by pieces */
-    uint32_t window; /* frames of a piece, rounded up to what the model asks for; 0: 16, 32, 64, 64, … */
+    uint32_t window; /* frames of a piece, rounded up to what the model asks for; 0: 16, then more */
 } lnt_voice_options;
 
 /* The model must outlive the voice. */

@@ -141,7 +141,7 @@ static lnt_status open_voice(lnt_voice *v, lnt_model *model, const lnt_voice_opt
     LNT_TRY(copy_text(v, o.espeak ? o.espeak : "espeak-ng", &v->espeak.program, err));
     LNT_TRY(copy_text(v, o.espeak_data, &v->espeak.data, err));
     if (!o.whole)
-        LNT_TRY(lnt_windows_open(&v->windows, model, o.window, err));
+        LNT_TRY(lnt_windows_open(&v->windows, model, v->config.rate, o.window, err));
     return open_session(v, model, o.session, err);
 }
 

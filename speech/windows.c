@@ -5,12 +5,14 @@
 #include "speech/windows.h"
 
 #include "base/checked.h"
+#include "base/clock.h"
 #include "speech/voice_config.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIRST = 16, LARGEST = 64 /* frames of windows that grow */, FRAMES_MOST = 1 << 20 };
+/* Of windows that grow: frames of the first; up to how many they double; the largest. */
+enum { FIRST = 16, DOUBLED = 64, LARGEST = 256, FRAMES_MOST = 1 << 20 };
 
 /* ---- metadata ---- */
 
@@ -36,7 +38,8 @@ static lnt_status read_gain(const lnt_model *model, float *gain, lnt_error *err)
     return LNT_OK;
 }
 
-lnt_status lnt_windows_open(lnt_windows *w, const lnt_model *model, int64_t size, lnt_error *err)
+lnt_status lnt_windows_open(lnt_windows *w, const lnt_model *model, uint32_t rate, int64_t size,
+                            lnt_error *err)
 {
     *w = (lnt_windows){.value = lnt_voice_metadata(model, "stream.value"), .size = size};
     if (!w->value)
@@ -47,6 +50,7 @@ lnt_status lnt_windows_open(lnt_windows *w, const lnt_model *model, int64_t size
     LNT_TRY(read_number(model, "stream.right", 0, &w->right, err));
     LNT_TRY(read_number(model, "stream.hop", 1, &w->hop, err));
     LNT_TRY(read_number(model, "stream.align", 1, &w->align, err));
+    w->frame_ns = (uint64_t)w->hop * 1000000000 / rate;
     return read_gain(model, &w->gain, err);
 }
 
@@ -102,6 +106,17 @@ static int64_t window_size(const lnt_windows *w, int64_t grown)
     return (wanted + w->align - 1) / w->align * w->align;
 }
 
+/* How large the window behind one of n frames is, whose piece of `computed` frames took so long: as many frames as are
+ * computed in two thirds of the time in which those play, as what is around a window is computed twice. Samples are the
+ * same whatever their windows. */
+static int64_t grow(const lnt_windows *w, int64_t n, int64_t computed, uint64_t ns)
+{
+    const double in_time = (double)n * (double)w->frame_ns * 2 / 3 * (double)computed / (double)(ns + 1) -
+                           (double)(w->left + w->right);
+    const int64_t doubled = n < DOUBLED / 2 ? 2 * n : DOUBLED;
+    return in_time >= LARGEST ? LARGEST : in_time > (double)doubled ? (int64_t)in_time : doubled;
+}
+
 lnt_status lnt_windows_run(lnt_windows *w, lnt_session *session, uint32_t output, lnt_windows_emit emit,
                            void *user, lnt_error *err)
 {
@@ -115,10 +130,11 @@ lnt_status lnt_windows_run(lnt_windows *w, lnt_session *session, uint32_t output
         next = frames - at < size ? frames : at + size;
         const int64_t first = (at - left) / w->align * w->align;
         const int64_t end = frames - next < w->right ? frames : next + w->right;
+        const uint64_t begun = lnt_now_ns();
         LNT_TRY(run_piece(w, session, output, &latent, first, end, &sound, err));
+        grown = grow(w, next - at, end - first, lnt_now_ns() - begun);
         LNT_TRY(
             emit(user, (const float *)sound.data + (at - first) * w->hop, (size_t)((next - at) * w->hop)));
-        grown = grown < LARGEST ? 2 * grown : LARGEST;
     }
     return LNT_OK;
 }
