@@ -3,6 +3,7 @@
 #include "cli/data/model.h"
 #include "cli/say/sink.h"
 #include "cli/say/texts.h"
+#include "cli/say/voices.h"
 #include "cli/serve/server.h"
 #include "cli/shell/json.h"
 #include "cli/verbs.h"
@@ -33,7 +34,7 @@ static const lnt_option options[] = {
     {"-m, --model", "VOICE", LNT_OPTION_TEXT, &given.model,
      "the voice: an .lnt made with convert --config, or an .onnx beside its\n.onnx.json; or its name alone, "
      "of a file in "
-     "a --data-dir"},
+     "a --data-dir or of those\nthat come with the program (" LNT_DEFAULT_VOICE ")"},
     {"-c, --config", "FILE", LNT_OPTION_TEXT, &given.config, "Piper's JSON, where it is not VOICE.json"},
     {"-f, --output_file", "FILE|-", LNT_OPTION_TEXT, &given.file,
      "write one sound of all texts: .wav, .flac, .ogg; -: a .wav to standard\noutput"},
@@ -94,21 +95,13 @@ static const lnt_option options[] = {
 
 /* ---- the voice ---- */
 
-/* A file, or what is called so in a folder of voices. */
-static const char *find_model(const char *name)
+/* The one that is named, or the program itself, or the default one. NULL: there is none. */
+static const char *find_model(void)
 {
-    static const char *const ends[] = {"", ".lnt", ".onnx"};
-    if (access(name, F_OK) == 0)
-        return name;
-    if (!given.data_dirs.n)
-        lnt_texts_add(&given.data_dirs, ".");
-    for (size_t i = 0; i < given.data_dirs.n; i++)
-        for (size_t k = 0; k < sizeof ends / sizeof *ends; k++) {
-            const char *path = lnt_cli_text("%s/%s%s", given.data_dirs.item[i], name, ends[k]);
-            if (access(path, F_OK) == 0)
-                return path;
-        }
-    return name;
+    static const char self[] = "/proc/self/exe";
+    const char *found =
+        !given.model && lnt_blob_is_bundle(self) ? self : lnt_find_voice(given.model, &given.data_dirs);
+    return found ? found : given.model;
 }
 
 /* What was given with -c, or stands beside an .onnx; NULL: the model holds it. */
@@ -474,9 +467,7 @@ static lnt_sink sink_of_options(lnt_error *err)
 
 static int run(const lnt_texts *words)
 {
-    static const char self[] = "/proc/self/exe";
-    const char *fault = contradiction(words);
-    const char *model = given.model ? find_model(given.model) : lnt_blob_is_bundle(self) ? self : NULL;
+    const char *fault = contradiction(words), *model = find_model();
     lnt_text_source from = {.words = words,
                             .phonemes = &given.phonemes,
                             .ids = &given.ids,
@@ -498,7 +489,10 @@ static int run(const lnt_texts *words)
     lnt_status status = refuse(&err);
     const bool needs_voice = given.print != PRINT_WORDS && !given.lexicon;
     if (status == LNT_OK && (fault || (needs_voice && !model)))
-        return lnt_usage_error(&lnt_verb_say, "%s", fault ? fault : "which voice? -m VOICE");
+        return lnt_usage_error(&lnt_verb_say, "%s",
+                               fault ? fault
+                                     : "which voice? -m VOICE (the default one, " LNT_DEFAULT_VOICE
+                                       ".lnt, is not where the program looks for it)");
     if (status == LNT_OK && needs_voice)
         status = open_voice(model, &o, &config, &s.voice, &err);
     if (status == LNT_OK && given.print == PRINT_PHONEMES)
@@ -523,21 +517,23 @@ void lnt_say_as_piper(void)
 const lnt_verb lnt_verb_say = {
     .name = "say",
     .summary = "speak a text with a voice",
-    .usage = "-m VOICE [text] [options]",
+    .usage = "[-m VOICE] [text] [options]",
     .text = "Speaks texts given as words, in files or on standard input, one a line: played by aplay, or "
             "written.\n"
-            "A voice is one of Piper's, as a pair of files or converted into one. Where it asks for "
-            "espeak-ng's phonemes\n"
-            "that program has to be there. Options are those of Piper's programs, spelled with '-' or '_'; "
-            "called as\n"
-            "`piper` this program is one.",
-    .examples = "linnet convert voice.onnx --config voice.onnx.json -o voice.lnt\n"
-                "linnet say -m voice.lnt \"Your tea is ready.\"\n"
-                "linnet say -m voice.lnt \"Your tea is ready.\" -f tea.wav\n"
-                "linnet say -m voice.onnx --output_raw < story.txt | aplay -t raw -f S16_LE -r 22050\n"
+            "The voice is the one that comes with the program, which speaks English and needs nothing else, "
+            "or one of\n"
+            "Piper's, as a pair of files or converted into one. Where that asks for espeak-ng's phonemes, "
+            "the program\n"
+            "espeak-ng has to be there. Options are those of Piper's programs, spelled with '-' or '_'; "
+            "called as `piper`\n"
+            "this program is one.",
+    .examples = "linnet say \"Your tea is ready.\"\n"
+                "linnet say \"Your tea is ready.\" -f tea.wav\n"
+                "linnet say --output_raw < story.txt | aplay -t raw -f S16_LE -r 16000\n"
+                "linnet convert voice.onnx --config voice.onnx.json -o voice.lnt\n"
                 "linnet say -m voice.lnt --json-input < lines.json\n"
-                "linnet say -m voice.lnt --serve 5000 --serve wyoming:0.0.0.0:10200\n"
-                "linnet say -m voice.lnt \"I say [[ təmˈɑːtoʊ ]].\" --print ids",
+                "linnet say --serve 5000 --serve wyoming:0.0.0.0:10200\n"
+                "linnet say \"I say [[ T AH0 M EY1 T OW0 ]].\" --print ids",
     .options = options,
     .n_options = sizeof options / sizeof *options,
     .run = run,

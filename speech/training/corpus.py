@@ -41,6 +41,32 @@ Call {person}? Say yes to confirm, or no to cancel.
 Error {n}: {part} not found.
 """.strip().split("\n")
 
+# Of these a voice is measured, and learns none.
+UNHEARD = """
+The {part} of the {device_} is empty, so please refill it.
+I could not find {person} in your contacts.
+Your {device_} needs service in {n} hours.
+Motion was detected in the {room}.
+Keep {left} at the fork, then follow signs for {city}.
+Recording stopped. {n} photos were saved.
+{device} cannot start because the {door} is open.
+Good morning. You slept well, and the {room} is warm.
+Hold {button} for {n31} seconds to restore the settings.
+There is a traffic jam on {street}; the delay is {n31} minutes.
+Say the name of the person you would like to reach.
+The {network} has been found, but the password is wrong.
+""".strip().split("\n")
+UNHEARD_NUMBERS = """
+The tank holds {x} liters, and {n} liters are left.
+Gate {n31} opens at {hour}:{minute} a.m.
+The total is ${money}, of which {n31} % is tax.
+Wind from the west at {x} km/h, pressure {n} hPa.
+Chapter {n31}, page {n}.
+The {nth} flight on {day}, {month} {n31}, leaves at {hour}:{minute}.
+Add {n} g of flour and {x} kg of sugar.
+The motor draws {x} amps at {tens} volts.
+""".strip().split("\n")
+
 WORDS = {
     "left": ["left", "right", "sharp left", "slightly right"],
     "street": ["Main Street", "Oak Avenue", "Park Road", "Station Street", "Mill Lane", "River Drive", "Church Street", "High Street"],
@@ -72,15 +98,15 @@ NUMBERS = {
 }
 
 
-def prompts(n, seed=1):
+def prompts(n, forms=tuple(PROMPTS), seed=1):
     rng, made = random.Random(seed), {}
     while len(made) < n:
-        form = rng.choice(PROMPTS)
+        form = rng.choice(forms)
         made[re.sub(r"\{(\w+)\}", lambda m: NUMBERS[m[1]](rng) if m[1] in NUMBERS else rng.choice(WORDS[m[1]]), form)] = None
     return list(made)
 
 
-def prose(folder, n, seed=1):
+def prose(folder, n, skip=0, seed=1):
     """Examples of 3 to 20 words, in an order that depends on the seed alone."""
     found = {}
     for part in ("adj", "adv", "noun", "verb"):
@@ -93,7 +119,7 @@ def prose(folder, n, seed=1):
                         found[example if example[-1] in ".?!" else example + "."] = None
     found = sorted(found)
     random.Random(seed).shuffle(found)
-    return found[:n]
+    return found[skip:skip + n]
 
 
 def sentences(folder, n):
@@ -101,3 +127,8 @@ def sentences(folder, n):
     both = prompts(n // 5) + prose(folder, n - n // 5)
     random.Random(2).shuffle(both)
     return both
+
+
+def unheard(folder, n, learned):
+    """{kind: n sentences} that are not among the `learned` ones of sentences()."""
+    return {"prose": prose(folder, n, learned), "prompts": prompts(n, UNHEARD, 3), "numbers": prompts(n, UNHEARD_NUMBERS, 3)}
