@@ -94,6 +94,8 @@ LNT_API lnt_status lnt_model_metadata(const lnt_model *model, uint32_t i, const 
  * is none of that name. */
 LNT_API lnt_status lnt_model_attachment(const lnt_model *model, const char *name, const void **data,
                                         size_t *bytes);
+/* Of all that the model's file holds: models with the same hash are the same. 0 of NULL. */
+LNT_API uint64_t lnt_model_hash(const lnt_model *model);
 
 /* ---- thread pools ---- */
 

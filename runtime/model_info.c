@@ -92,3 +92,8 @@ lnt_status lnt_model_attachment(const lnt_model *model, const char *name, const 
     }
     return LNT_E_NOT_FOUND;
 }
+
+uint64_t lnt_model_hash(const lnt_model *model)
+{
+    return model ? ((const lnt_rec_header *)(const void *)model->file.bytes)->root_hash : 0;
+}

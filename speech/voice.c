@@ -1,8 +1,9 @@
 /* voice.c — a voice: a session of its model, and sentences that become sound. */
 #include "base/checked.h"
 #include "base/utf8.h"
+#include "formats/hash.h"
 #include "runtime/internal.h"
-#include "speech/phonemes.h"
+#include "speech/parts.h"
 #include "speech/windows.h"
 
 #include <math.h>
@@ -24,7 +25,8 @@ struct lnt_voice {
     lnt_lexicon_file lexicon; /* of a voice of ARPAbet */
     int16_t *pcm;             /* of a sentence */
     size_t pcm_room;
-    size_t missing; /* symbols of the last text spoken */
+    lnt_parts parts; /* of the last text spoken */
+    uint64_t hash;   /* of model and configuration */
 };
 
 /* ---- opening ---- */
@@ -124,6 +126,12 @@ static lnt_status open_session(lnt_voice *v, lnt_model *model, const lnt_session
     return lnt_select_outputs(v->session, &v->output, 1, err);
 }
 
+static uint64_t hash_of(const lnt_model *model, const char *config)
+{
+    const uint64_t of[] = {lnt_model_hash(model), lnt_hash(config, strlen(config))};
+    return lnt_hash(of, sizeof of);
+}
+
 static lnt_status open_voice(lnt_voice *v, lnt_model *model, const lnt_voice_options *given, lnt_error *err)
 {
     lnt_voice_options o;
@@ -134,6 +142,7 @@ static lnt_status open_voice(lnt_voice *v, lnt_model *model, const lnt_voice_opt
     if (status != LNT_OK)
         lnt_error_prefix(err, "the voice's configuration: ");
     LNT_TRY(status);
+    v->hash = hash_of(model, config);
     LNT_TRY(find_lexicon(v, model, err));
     LNT_TRY(find_inputs(v, model, err));
     LNT_TRY(find_output(v, model, err));
@@ -169,6 +178,7 @@ void lnt_voice_destroy(lnt_voice **voice)
     lnt_session_destroy(&v->session);
     lnt_espeak_free(&v->espeak);
     lnt_script_free(&v->script);
+    lnt_parts_free(&v->parts);
     lnt_windows_free(&v->windows);
     lnt_free(&lnt_malloc_allocator, v->pcm);
     lnt_bump_free(&v->passing);
@@ -388,62 +398,13 @@ static lnt_status say_ids(speech *s, const int64_t *ids, size_t n_ids)
     return say_samples(s, sound.data, sound.bytes / sizeof(float));
 }
 
-/* Seconds behind the symbol: what the caller says, or else the voice; negative if neither does. */
-static double silence_behind(const speech *s, uint32_t code)
+static lnt_status say_parts(speech *s, const lnt_part *part, size_t n)
 {
-    for (size_t i = 0; i < s->how.n_silences; i++) {
-        const char *p = s->how.silence[i].phoneme;
-        if (lnt_utf8_code(p, lnt_utf8_bytes(p)) == code)
-            return s->how.silence[i].seconds;
-    }
-    for (size_t i = 0; i < s->voice->config.n_silences; i++)
-        if (s->voice->config.silence[i].code == code)
-            return s->voice->config.silence[i].seconds;
-    return -1;
-}
-
-static lnt_status say_part(speech *s, size_t first, size_t end)
-{
-    lnt_voice *v = s->voice;
-    int64_t *ids;
-    size_t n_ids, missing = 0;
-    if (first == end)
-        return LNT_OK;
-    const lnt_bump_mark here = lnt_bump_here(&v->passing);
-    lnt_status status = lnt_symbol_ids(&v->config, v->script.code + first, end - first, &v->passing, &ids,
-                                       &n_ids, &missing, s->err);
-    if (status == LNT_OK)
-        status = say_ids(s, ids, n_ids);
-    v->missing += status == LNT_OK ? missing : 0;
-    lnt_bump_rewind(&v->passing, here);
-    return status;
-}
-
-/* A sentence, in parts where silence is asked for. */
-static lnt_status say_sentence(speech *s, size_t first, size_t end)
-{
-    for (size_t i = first; i < end; i++) {
-        const double seconds = silence_behind(s, s->voice->script.code[i]);
-        if (seconds < 0)
-            continue;
-        LNT_TRY(say_part(s, first, i + 1));
-        LNT_TRY(send_silence(s, seconds));
-        first = i + 1;
-    }
-    return say_part(s, first, end);
-}
-
-static lnt_status say_script(speech *s)
-{
-    const lnt_script *script = &s->voice->script;
-    bool spoken = false;
-    for (size_t k = 0; k < script->n_sentences; k++) {
-        if (script->end[k] == begin_of(script, k))
-            continue;
-        if (spoken)
+    for (size_t k = 0; k < n; k++) {
+        LNT_TRY(say_ids(s, part[k].ids, part[k].n_ids));
+        LNT_TRY(send_silence(s, part[k].silence));
+        if (part[k].ends_a_sentence)
             LNT_TRY(send_silence(s, s->how.sentence_silence));
-        LNT_TRY(say_sentence(s, begin_of(script, k), script->end[k]));
-        spoken = true;
     }
     return LNT_OK;
 }
@@ -453,21 +414,20 @@ static bool in_range(double x, double most)
     return x >= 0 && x <= most;
 }
 
-static lnt_status check(const speech *s)
+static lnt_status check(const lnt_voice *v, const lnt_say_options *o, lnt_error *err)
 {
-    const lnt_say_options *o = &s->how;
-    const uint32_t speakers = s->voice->config.n_speakers;
-    LNT_REQUIRE(o->speaker >= 0 && o->speaker < speakers, s->err, LNT_E_ARGUMENT,
+    const uint32_t speakers = v->config.n_speakers;
+    LNT_REQUIRE(o->speaker >= 0 && o->speaker < speakers, err, LNT_E_ARGUMENT,
                 "the voice has no speaker %lld; they are 0 to %u", (long long)o->speaker, speakers - 1);
     LNT_REQUIRE(in_range(o->noise, 1000) && in_range(o->noise_w, 1000) && in_range(o->length, 1000) &&
                     o->length > 0,
-                s->err, LNT_E_ARGUMENT, "scales are from 0 to 1000, that of lengths above 0");
-    LNT_REQUIRE(in_range(o->volume, 1000) && in_range(o->sentence_silence, 60), s->err, LNT_E_ARGUMENT,
+                err, LNT_E_ARGUMENT, "scales are from 0 to 1000, that of lengths above 0");
+    LNT_REQUIRE(in_range(o->volume, 1000) && in_range(o->sentence_silence, 60), err, LNT_E_ARGUMENT,
                 "the volume is from 0 to 1000, silence from 0 to 60 seconds");
     for (size_t i = 0; i < o->n_silences; i++) {
         const char *p = o->silence[i].phoneme;
         const unsigned n = lnt_utf8_bytes(p);
-        LNT_REQUIRE(*p && n && !p[n] && in_range(o->silence[i].seconds, 60), s->err, LNT_E_ARGUMENT,
+        LNT_REQUIRE(*p && n && !p[n] && in_range(o->silence[i].seconds, 60), err, LNT_E_ARGUMENT,
                     "silence is from 0 to 60 seconds, behind one symbol, not '%.40s'", p);
     }
     return LNT_OK;
@@ -483,29 +443,72 @@ void lnt_voice_defaults(const lnt_voice *voice, lnt_say_options *options)
                                  .volume = 1};
 }
 
+lnt_status lnt_voice_take_options(const lnt_voice *voice, const lnt_say_options *given, lnt_say_options *how,
+                                  lnt_error *err)
+{
+    if (given)
+        LNT_TRY(lnt_take_struct(given, how, sizeof *how, "lnt_say_options", err));
+    else
+        lnt_voice_defaults(voice, how);
+    return check(voice, how, err);
+}
+
+static lnt_status plan_ids(lnt_voice *v, const char *text, lnt_error *err)
+{
+    lnt_voice_sentence ids = {0};
+    lnt_parts *to = &v->parts;
+    to->n = to->missing = 0;
+    lnt_bump_reset(&v->passing);
+    LNT_TRY(read_ids(v, text, &ids, err));
+    if (!ids.n_ids)
+        return LNT_OK;
+    LNT_TRY(LNT_GROW(&lnt_malloc_allocator, to->part, to->room, to->n, err));
+    to->part[to->n++] = (lnt_part){.ids = ids.ids, .n_ids = ids.n_ids};
+    return LNT_OK;
+}
+
+lnt_status lnt_voice_plan(lnt_voice *v, const char *text, const lnt_say_options *given,
+                          const lnt_parts **parts, lnt_error *err)
+{
+    lnt_say_options how;
+    *parts = &v->parts;
+    LNT_TRY(lnt_voice_take_options(v, given, &how, err));
+    if (how.form == LNT_VOICE_IDS)
+        return plan_ids(v, text, err);
+    LNT_TRY(read_script(v, text, how.form, err));
+    return lnt_parts_plan(&v->parts, &v->script, &v->config, &how, &v->passing, err);
+}
+
+lnt_status lnt_voice_say_parts(lnt_voice *voice, const lnt_part *part, size_t n, const lnt_say_options *given,
+                               lnt_voice_emit emit, void *user, lnt_error *err)
+{
+    speech s = {.voice = voice, .emit = emit, .user = user, .err = err};
+    LNT_TRY(lnt_voice_take_options(voice, given, &s.how, err));
+    return say_parts(&s, part, n);
+}
+
 lnt_status lnt_voice_say(lnt_voice *voice, const char *text, const lnt_say_options *options,
                          lnt_voice_emit emit, void *user, lnt_error *err)
 {
-    speech s = {.voice = voice, .emit = emit, .user = user, .err = err};
-    lnt_voice_sentence ids = {0};
-    if (options)
-        LNT_TRY(lnt_take_struct(options, &s.how, sizeof s.how, "lnt_say_options", err));
-    else
-        lnt_voice_defaults(voice, &s.how);
-    LNT_TRY(check(&s));
-    voice->missing = 0;
-    if (s.how.form != LNT_VOICE_IDS) {
-        LNT_TRY(read_script(voice, text, s.how.form, err));
-        return say_script(&s);
-    }
-    lnt_bump_reset(&voice->passing);
-    LNT_TRY(read_ids(voice, text, &ids, err));
-    return ids.n_ids ? say_ids(&s, ids.ids, ids.n_ids) : LNT_OK;
+    const lnt_parts *parts;
+    voice->parts.missing = 0;
+    LNT_TRY(lnt_voice_plan(voice, text, options, &parts, err));
+    return lnt_voice_say_parts(voice, parts->part, parts->n, options, emit, user, err);
+}
+
+uint64_t lnt_voice_hash(const lnt_voice *voice)
+{
+    return voice->hash;
+}
+
+bool lnt_voice_streams(const lnt_voice *voice)
+{
+    return voice->windows.value != NULL;
 }
 
 size_t lnt_voice_missing(const lnt_voice *voice)
 {
-    return voice->missing;
+    return voice->parts.missing;
 }
 
 void lnt_voice_cancel(lnt_voice *voice)
