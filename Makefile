@@ -102,7 +102,7 @@ rooms = $(patsubst %/,%,$(sort $(dir $(wildcard $(1)/*.c $(1)/*/*.c))))
 LIB_OBJ := $(call objects,$(call sources,base formats $(filter-out ops/check,$(call rooms,ops)) runtime))
 ONNX := convert/import/onnx
 CONVERT_OBJ := $(if $(CONVERTER),$(call objects,$(call sources,$(call rooms,convert))) $(BUILD)/obj/$(ONNX).pb-c.o)
-SPEECH_OBJ := $(if $(VOICES),$(call objects,$(call sources,speech)))
+SPEECH_OBJ := $(if $(VOICES),$(call objects,$(call sources,$(call rooms,speech))))
 # Device builds leave out the converter's verbs; static programs open no libraries.
 CLI_SKIP := $(if $(VOICES),,cli/verb_say.c $(wildcard cli/say/*.c cli/serve/*.c)) $(if $(CONVERTER),,cli/verb_convert.c cli/data/calibrate.c cli/measure/board_costs.c) $(if $(SNDFILE),cli/data/audio_wav.c,cli/data/audio_sndfile.c) \
             $(if $(STATIC),cli/measure/library_dl.c,cli/measure/library_none.c)
@@ -196,7 +196,7 @@ $(TRIMMED): $(OPS_FROM) ops/list.h boards/trim.py
 endif
 
 # Unit tests: every tests/c/test_*.c is a program of its own.
-TEST_BIN := $(patsubst tests/c/%.c,$(BUILD)/tests/%,$(filter-out $(if $(VOICES),,%_speech.c %_lexicon.c),$(wildcard tests/c/test_*.c)))
+TEST_BIN := $(patsubst tests/c/%.c,$(BUILD)/tests/%,$(filter-out $(if $(VOICES),,%_speech.c %_lexicon.c %_prompts.c),$(wildcard tests/c/test_*.c)))
 
 $(BUILD)/libconvert.a: $(CONVERT_OBJ)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
@@ -300,7 +300,7 @@ SPARE += base/file.c $(filter-out formats/hash.c,$(wildcard formats/*.c)) \
          $(foreach f,attention cast conv conv_algorithm conv_depthwise conv_images conv_stem conv_transpose cumulative det \
              dynamic_conv einsum einsum_product elementwise embed_layernorm expand fourier gemm_store gridsample half_step \
              linear_attention loss lpnorm op program_node qconv qlinear qreal random roialign row_fusion slice transpose \
-             trilu unique unpool window_functions,$(wildcard ops/$(f).c ops/*/$(f).c)) $(wildcard speech/*.c)
+             trilu unique unpool window_functions,$(wildcard ops/$(f).c ops/*/$(f).c)) $(wildcard speech/*.c speech/*/*.c)
 # On ARM, where a library has less room, what chooses kernels, or moves single elements, too.
 SPARE += $(if $(findstring aarch64,$(TARGET)),$(wildcard ops/ml/*.c) runtime/states.c $(patsubst %,ops/%.c,data/gather data/pad \
              data/reshape data/scatter data/select data/shape gemm/matmul image/col2im image/nms image/pooling nbits/matmul_nbits \

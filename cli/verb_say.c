@@ -1,6 +1,7 @@
 /* verb_say.c — `linnet say`: text in, sound out, with the options of both of Piper's programs. */
 #include "base/clock.h"
 #include "cli/data/model.h"
+#include "cli/say/pack_prompts.h"
 #include "cli/say/sink.h"
 #include "cli/say/texts.h"
 #include "cli/say/voices.h"
@@ -22,10 +23,11 @@ enum { PRINT_SOUND, PRINT_PHONEMES, PRINT_IDS, PRINT_WORDS };
 
 static struct {
     const char *model, *config, *file, *folder, *speaker, *level, *espeak, *espeak_data, *lexicon;
+    const char *pack, *output, *prompts;
     lnt_texts phonemes, ids, files, silences, data_dirs, addresses;
     double noise, length, noise_w, speed, volume, silence;
     int64_t seed, threads, window;
-    int naming, print, stream;
+    int naming, print, stream, sound;
     bool raw, as_computed, json_input, json, debug, quiet, version, gpu;
     const char *tashkeel;
 } given = {.noise = NAN, .length = NAN, .noise_w = NAN, .speed = NAN, .volume = 1, .silence = 0};
@@ -75,6 +77,16 @@ static const lnt_option options[] = {
      "how English words sound (`make lexicon`): --print phonemes prints ARPAbet then,\nfor which no voice is "
      "needed (what the voice has attached)"},
     {"--json", NULL, LNT_OPTION_FLAG, &given.json, "print what was done as JSON"},
+    {"--pack", "FILE", LNT_OPTION_TEXT, &given.pack,
+     "speak prompts ahead of time: lines name|text, in which {who}, {n:number}, {t:time} and\n{n:unit kWh} "
+     "are "
+     "slots for values"},
+    {"-o, --output", "FILE", LNT_OPTION_TEXT, &given.output, "the pack to write, an .lpk"},
+    {"--sound", "none|pcm|adpcm", LNT_OPTION_CHOICE, &given.sound,
+     "what sound the pack has of prompts without slots: samples, or a quarter of their\nbytes (none)"},
+    {"--prompts", "FILE", LNT_OPTION_TEXT, &given.prompts,
+     "a pack: words are names of its prompts, each with slot=value behind it; lines of\n--json-input may be "
+     "{\"prompt\": …, \"values\": {…}}"},
     {"--serve", "ADDRESS", LNT_OPTION_TEXTS, &given.addresses,
      "stay, and speak what clients ask for: [http:][HOST:]PORT as Piper's web server,\nwyoming:[HOST:]PORT "
      "for Home "
@@ -204,6 +216,7 @@ static lnt_status take_options(const lnt_voice *voice, lnt_say_options *how, lnt
 /* One call of the program. */
 typedef struct saying {
     lnt_voice *voice;
+    lnt_prompts *prompts; /* NULL: none are given */
     lnt_lexicon *lexicon; /* NULL: phonemes are the voice's */
     lnt_say_options how;
     lnt_sink sink, own; /* of all texts; of one that has a file of its own */
@@ -280,7 +293,7 @@ static lnt_status show(saying *s, const lnt_spoken *spoken)
         return show_words(s, spoken);
     if (s->lexicon)
         return show_phonemes(s, spoken);
-    if (!given.print && !given.json && !given.debug)
+    if ((!given.print && !given.json && !given.debug) || spoken->prompt)
         return LNT_OK;
     LNT_TRY(lnt_voice_sentences(s->voice, spoken->text, spoken->form, &sentence, &n, s->err));
     if (given.json)
@@ -302,6 +315,17 @@ static void warn_of_missing(const saying *s)
                 n == 1 ? "" : "s", n == 1 ? "is" : "are");
 }
 
+static lnt_status say_prompt(saying *s, const lnt_spoken *spoken, const lnt_say_options *how)
+{
+    uint32_t k;
+    LNT_TRY(lnt_prompts_find(s->prompts, spoken->text, &k, s->err));
+    const lnt_status status =
+        lnt_prompts_say(s->prompts, k, spoken->value, spoken->n_values, s->voice, how, take, s, s->err);
+    if (status != LNT_OK)
+        lnt_error_prefix(s->err, "%s: ", spoken->text);
+    return status;
+}
+
 /* Speaks one text; *written as in sink.h. */
 static lnt_status speak(saying *s, const lnt_spoken *spoken, lnt_sink *to, const char **written)
 {
@@ -311,8 +335,12 @@ static lnt_status speak(saying *s, const lnt_spoken *spoken, lnt_sink *to, const
         how.speaker = spoken->speaker_id;
     else if (spoken->speaker)
         LNT_TRY(lnt_find_speaker(s->voice, spoken->speaker, &how.speaker, s->err));
-    LNT_TRY(lnt_voice_say(s->voice, spoken->text, &how, take, s, s->err));
-    warn_of_missing(s);
+    if (spoken->prompt) {
+        LNT_TRY(say_prompt(s, spoken, &how));
+    } else {
+        LNT_TRY(lnt_voice_say(s->voice, spoken->text, &how, take, s, s->err));
+        warn_of_missing(s);
+    }
     return lnt_sink_end_text(to, spoken->text, spoken->file, written);
 }
 
@@ -326,7 +354,7 @@ static lnt_status say_text(saying *s, const lnt_spoken *spoken)
     s->first = 0;
     if (given.json) {
         lnt_json_begin(&s->json, NULL, '{');
-        lnt_json_text(&s->json, "text", spoken->text);
+        lnt_json_text(&s->json, spoken->prompt ? "prompt" : "text", spoken->text);
     }
     LNT_TRY(show(s, spoken));
     if (!given.print)
@@ -406,13 +434,39 @@ static lnt_status stay(saying *s, const lnt_opened *o, const char *config)
     lnt_server server = {.name = name_of(o->path),
                          .config = config ? config : lnt_voice_metadata(o->model, LNT_VOICE_CONFIG_KEY),
                          .info = {.struct_bytes = sizeof server.info},
+                         .prompts = s->prompts,
                          .debug = given.debug};
     LNT_TRY(lnt_voice_get_info(s->voice, &server.info, s->err));
     LNT_TRY(take_options(s->voice, &server.how, s->err));
     return lnt_serve(&server, s->voice, given.addresses.item, given.addresses.n, s->err);
 }
 
+static lnt_status pack(saying *s)
+{
+    const lnt_packing what = {given.pack, given.output, (lnt_pack_kind)given.sound, given.quiet, given.json};
+    LNT_TRY(take_options(s->voice, &s->how, s->err));
+    return lnt_pack_prompts(&what, s->voice, &s->how, s->err);
+}
+
 /* ---- the command line ---- */
+
+/* The same of packs. */
+static const char *pack_contradiction(bool arguments, const lnt_texts *words, bool places)
+{
+    const bool texts = given.files.n || given.json_input;
+    if (given.pack && (arguments || texts || places || given.print || given.addresses.n || given.prompts))
+        return "--pack takes texts from its file, and -o names the pack";
+    if (!given.pack != !given.output)
+        return given.pack ? "--pack FILE -o FILE.lpk"
+                          : "-o names the pack that --pack writes; -f writes sound";
+    if (given.sound && !given.pack)
+        return "--sound is for --pack";
+    if (given.prompts && (given.phonemes.n || given.ids.n || given.print || (texts && !given.json_input)))
+        return "--prompts speaks prompts alone";
+    if (given.prompts && !words->n && !given.json_input && !given.addresses.n)
+        return "--prompts FILE NAME [SLOT=VALUE]…: which prompt?";
+    return NULL;
+}
 
 /* What of the options does not go together; NULL: all of them do. */
 static const char *contradiction(const lnt_texts *words)
@@ -420,6 +474,9 @@ static const char *contradiction(const lnt_texts *words)
     const int places = !!given.file + !!given.folder + given.raw;
     const bool out = given.raw || (given.file && strcmp(given.file, "-") == 0);
     const bool arguments = words->n || given.phonemes.n || given.ids.n;
+    const char *packs = pack_contradiction(arguments, words, places > 0);
+    if (packs)
+        return packs;
     if (given.addresses.n &&
         (arguments || given.files.n || given.json_input || places || given.print || given.json))
         return "--serve takes texts from its clients, and sends them the sound";
@@ -472,7 +529,8 @@ static int run(const lnt_texts *words)
                             .phonemes = &given.phonemes,
                             .ids = &given.ids,
                             .files = &given.files,
-                            .json = given.json_input};
+                            .json = given.json_input,
+                            .prompts = given.prompts != NULL};
     const char *config = NULL;
     lnt_error err = {0};
     saying s = {.sink = sink_of_options(&err),
@@ -497,12 +555,15 @@ static int run(const lnt_texts *words)
         status = open_voice(model, &o, &config, &s.voice, &err);
     if (status == LNT_OK && given.print == PRINT_PHONEMES)
         status = open_lexicon(s.voice, o.model, &blob, &s.lexicon, &err);
+    if (status == LNT_OK && given.prompts)
+        status = lnt_prompts_open(given.prompts, &s.prompts, &err);
     if (status == LNT_OK)
-        status = given.addresses.n ? stay(&s, &o, config) : say_all(&s, &from);
+        status = given.pack ? pack(&s) : given.addresses.n ? stay(&s, &o, config) : say_all(&s, &from);
     lnt_text_close(&from);
     lnt_sink_free(&s.sink);
     lnt_sink_free(&s.own);
     lnt_lexicon_destroy(&s.lexicon);
+    lnt_prompts_destroy(&s.prompts);
     lnt_blob_close(&blob);
     lnt_voice_destroy(&s.voice);
     lnt_opened_close(&o);
@@ -532,6 +593,8 @@ const lnt_verb lnt_verb_say = {
                 "linnet say --output_raw < story.txt | aplay -t raw -f S16_LE -r 16000\n"
                 "linnet convert voice.onnx --config voice.onnx.json -o voice.lnt\n"
                 "linnet say -m voice.lnt --json-input < lines.json\n"
+                "linnet say --pack prompts.txt -o prompts.lpk --sound adpcm\n"
+                "linnet say --prompts prompts.lpk door_open temp=21.5\n"
                 "linnet say --serve 5000 --serve wyoming:0.0.0.0:10200\n"
                 "linnet say \"I say [[ T AH0 M EY1 T OW0 ]].\" --print ids",
     .options = options,

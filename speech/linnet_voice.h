@@ -112,6 +112,58 @@ LNT_API size_t lnt_voice_missing(const lnt_voice *voice);
 /* From any thread or signal handler: the present lnt_voice_say, or else the next, ends with LNT_E_CANCELLED. */
 LNT_API void lnt_voice_cancel(lnt_voice *voice);
 
+/* ---- packs of prompts ---- */
+
+/* Prompts ahead of time, in a file that `linnet say --pack` writes for one voice (docs/say.md has the format). It is
+ * read where it lies and never changed: threads may share it.
+ *
+ *     lnt_prompts_open("prompts.lpk", &pack, &err);
+ *     lnt_prompts_find(pack, "door_open", &k, &err);
+ *     lnt_prompts_sound(pack, k, play, NULL, &err);                           // needs no voice
+ *     lnt_prompts_say(pack, k, values, n, voice, NULL, play, NULL, &err);     // "It is {temp:number} degrees." */
+typedef struct lnt_prompts lnt_prompts;
+
+/* Maps the file, until the pack is destroyed. Everything but the sounds is checked, and its hash. */
+LNT_API lnt_status lnt_prompts_open(const char *path, lnt_prompts **pack, lnt_error *err);
+/* The same of a file in memory: data[0..bytes) stays the caller's and must outlive the pack. */
+LNT_API lnt_status lnt_prompts_create(const void *data, size_t bytes, lnt_prompts **pack, lnt_error *err);
+/* Accepts NULL and pointers to NULL; sets *pack to NULL. */
+LNT_API void lnt_prompts_destroy(lnt_prompts **pack);
+
+LNT_API uint32_t lnt_prompts_count(const lnt_prompts *pack);
+/* Hz, of its sounds. */
+LNT_API uint32_t lnt_prompts_rate(const lnt_prompts *pack);
+
+typedef struct lnt_prompt_info {
+    size_t
+        struct_bytes; /* sizeof(lnt_prompt_info), set before the call: how much is filled in; 0 is refused */
+    const char *name, *text; /* the pack's */
+    size_t n_slots;          /* places in the text that values go to */
+    bool has_sound;
+    size_t samples; /* of its sound */
+} lnt_prompt_info;
+
+/* Prompt k of lnt_prompts_count. */
+LNT_API lnt_status lnt_prompts_info(const lnt_prompts *pack, uint32_t k, lnt_prompt_info *info,
+                                    lnt_error *err);
+/* LNT_E_NOT_FOUND: there is none of that name. Allocates nothing. */
+LNT_API lnt_status lnt_prompts_find(const lnt_prompts *pack, const char *name, uint32_t *k, lnt_error *err);
+
+/* Emits the sound of prompt k, once its hash is checked. LNT_E_NOT_FOUND: it has none. Allocates nothing. */
+LNT_API lnt_status lnt_prompts_sound(const lnt_prompts *pack, uint32_t k, lnt_voice_emit emit, void *user,
+                                     lnt_error *err);
+
+typedef struct lnt_slot_value {
+    const char *slot, *value;
+} lnt_slot_value;
+
+/* Speaks prompt k: by its sound where it has one of these options, by its ids where the text has no slots, and else
+ * by its text with the values. Every slot has one value. LNT_E_VALUE if the pack was made with another voice. The
+ * form that the options name is not used. */
+LNT_API lnt_status lnt_prompts_say(const lnt_prompts *pack, uint32_t k, const lnt_slot_value *value, size_t n,
+                                   lnt_voice *voice, const lnt_say_options *options, lnt_voice_emit emit,
+                                   void *user, lnt_error *err);
+
 /* ---- English words as phonemes ---- */
 
 /* How the words of English sound, in a file that `make lexicon` writes. It belongs to one thread at a time. */

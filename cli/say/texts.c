@@ -2,7 +2,6 @@
 #include "cli/say/texts.h"
 
 #include "base/file.h"
-#include "speech/read_json.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -30,6 +29,26 @@ static bool next_argument(lnt_text_source *s, lnt_spoken *to)
     else if (k == words && s->words->n)
         to->text = joined(s->words);
     return to->text != NULL;
+}
+
+/* The next name among the words, and the values behind it. */
+static lnt_status next_prompt(lnt_text_source *s, lnt_spoken *to, lnt_error *err)
+{
+    const lnt_texts *words = s->words;
+    lnt_slot_value *value = lnt_cli_alloc((words->n + 1) * sizeof *value);
+    to->value = value;
+    if (s->at == words->n)
+        return LNT_OK;
+    to->prompt = true;
+    to->text = words->item[s->at++];
+    LNT_REQUIRE(!strchr(to->text, '='), err, LNT_E_ARGUMENT, "%s: values stand behind their prompt's name",
+                to->text);
+    for (; s->at < words->n && strchr(words->item[s->at], '='); s->at++) {
+        const char *equals = strchr(words->item[s->at], '=');
+        value[to->n_values++] = (lnt_slot_value){
+            lnt_cli_text("%.*s", (int)(equals - words->item[s->at]), words->item[s->at]), equals + 1};
+    }
+    return LNT_OK;
 }
 
 /* Opens the next file if none is open; *more false: there are no more. */
@@ -102,6 +121,46 @@ static lnt_status member_text(const lnt_json_value *line, const char *name, cons
     return LNT_OK;
 }
 
+lnt_status lnt_take_values(const lnt_json_value *object, lnt_bump *memory, const lnt_slot_value **value,
+                           size_t *n, lnt_error *err)
+{
+    enum { NUMBER_ROOM = 32 };
+    size_t most = 0;
+    LNT_REQUIRE(!object || object->kind == LNT_JSON_OBJECT, err, LNT_E_VALUE, "values is no object");
+    for (const lnt_json_value *v = object ? object->first : NULL; v; v = v->next)
+        most++;
+    lnt_slot_value *to = lnt_bump_alloc(memory, most * sizeof *to, err);
+    *value = to;
+    *n = 0;
+    if (!to)
+        return LNT_E_MEMORY;
+    for (const lnt_json_value *v = object ? object->first : NULL; v; v = v->next) {
+        char number[NUMBER_ROOM];
+        LNT_REQUIRE(v->kind == LNT_JSON_TEXT || v->kind == LNT_JSON_NUMBER, err, LNT_E_VALUE,
+                    "the value of %s is no text and no number", v->key);
+        snprintf(number, sizeof number, "%.15g", v->number);
+        const char *text =
+            v->kind == LNT_JSON_TEXT ? v->text : lnt_bump_string(memory, number, strlen(number), err);
+        if (!text)
+            return LNT_E_MEMORY;
+        to[(*n)++] = (lnt_slot_value){v->key, text};
+    }
+    return LNT_OK;
+}
+
+/* {"prompt": name, "values": {…}} */
+static lnt_status parse_prompt(lnt_text_source *s, const lnt_json_value *line, lnt_spoken *to, lnt_error *err)
+{
+    const char *name = NULL;
+    LNT_TRY(member_text(line, "prompt", &name, err));
+    if (!name || !s->prompts)
+        return LNT_OK;
+    LNT_REQUIRE(!to->text, err, LNT_E_VALUE, "a line has \"text\" or \"prompt\"");
+    to->prompt = true;
+    to->text = name;
+    return lnt_take_values(lnt_json_member(line, "values"), &s->memory, &to->value, &to->n_values, err);
+}
+
 static lnt_status parse_json(lnt_text_source *s, const char *line, lnt_spoken *to, lnt_error *err)
 {
     const lnt_json_value *v;
@@ -112,7 +171,9 @@ static lnt_status parse_json(lnt_text_source *s, const char *line, lnt_spoken *t
     LNT_TRY(member_text(v, "text", &to->text, err));
     LNT_TRY(member_text(v, "output_file", &to->file, err));
     LNT_TRY(member_text(v, "speaker", &to->speaker, err));
-    LNT_REQUIRE(to->text, err, LNT_E_VALUE, "a line of --json-input is an object with \"text\"");
+    LNT_TRY(parse_prompt(s, v, to, err));
+    LNT_REQUIRE(to->text, err, LNT_E_VALUE, "a line of --json-input is an object with \"text\"%s",
+                s->prompts ? " or \"prompt\"" : "");
     LNT_REQUIRE(!id || (id->kind == LNT_JSON_NUMBER && id->number >= 0 && id->number < 1e6), err, LNT_E_VALUE,
                 "speaker_id is no speaker's number");
     if (id)
@@ -124,6 +185,11 @@ lnt_status lnt_text_next(lnt_text_source *s, lnt_spoken *to, bool *found, lnt_er
 {
     const char *line;
     *to = (lnt_spoken){.speaker_id = -1};
+    if (s->prompts && !s->json) {
+        LNT_TRY(next_prompt(s, to, err));
+        *found = to->text != NULL;
+        return LNT_OK;
+    }
     if (s->words->n || s->phonemes->n || s->ids->n) {
         *found = next_argument(s, to);
         return LNT_OK;

@@ -6,11 +6,15 @@
 #include "base/memory.h"
 #include "cli/shell/args.h"
 #include "speech/linnet_voice.h"
+#include "speech/read_json.h"
 
 #include <stdio.h>
 
 typedef struct lnt_spoken {
-    const char *text; /* until the next one */
+    const char *text; /* until the next one; of a prompt its name */
+    bool prompt;
+    const lnt_slot_value *value; /* of a prompt's slots */
+    size_t n_values;
     lnt_voice_form form;
     const char *file;    /* where its sound goes; NULL: where the others' does */
     const char *speaker; /* its name; NULL: none is given */
@@ -21,7 +25,8 @@ typedef struct lnt_text_source {
     const lnt_texts *words, *phonemes, *ids; /* of the command line */
     const lnt_texts *files;                  /* read if there are no words; without them standard input */
     bool json;
-    size_t at; /* of phonemes, ids or files */
+    bool prompts; /* words are names of prompts, with slot=value behind them; lines of JSON may be */
+    size_t at;    /* of phonemes, ids, files or prompts' words */
     FILE *in;
     const char *name; /* of in */
     size_t line_number;
@@ -36,6 +41,9 @@ lnt_status lnt_text_next(lnt_text_source *s, lnt_spoken *to, bool *found, lnt_er
 lnt_status lnt_find_speaker(const lnt_voice *voice, const char *name, int64_t *id, lnt_error *err);
 /* A number, or the name of one. */
 lnt_status lnt_take_speaker(const lnt_voice *voice, const char *text, int64_t *id, lnt_error *err);
+/* The members of an object, texts and numbers, as values of slots in memory of the bump's; NULL has none. */
+lnt_status lnt_take_values(const lnt_json_value *object, lnt_bump *memory, const lnt_slot_value **value,
+                           size_t *n, lnt_error *err);
 void lnt_text_close(lnt_text_source *s);
 
 #endif

@@ -1,5 +1,6 @@
 /* http.c — HTTP/1.1 (RFC 9112) as far as a voice needs it: requests with a length, one after the other. */
 #include "base/clock.h"
+#include "cli/say/texts.h"
 #include "cli/serve/server.h"
 #include "cli/shell/json.h"
 
@@ -164,39 +165,45 @@ static bool answer_stream(request *r, lnt_voice_job *job)
     return (begun || begin_stream(r)) && (!r->chunks || lnt_connection_send(r->to, "0\r\n\r\n", 5));
 }
 
-static bool speak(request *r, const char *text, const lnt_say_options *how, bool stream)
+/* *job has a text and how to speak it. */
+static bool speak(request *r, lnt_voice_job *job, bool stream)
 {
-    lnt_voice_job job = {.text = text, .how = *how};
-    if (!text[strspn(text, " \t\r\n")])
+    if (!job->text[strspn(job->text, " \t\r\n")])
         return refuse(r, "400 Bad Request", "there is no text to speak");
-    lnt_voice_queue_put(&r->server->queue, &job);
-    const bool good = stream ? answer_stream(r, &job) : answer_whole(r, &job);
-    lnt_voice_queue_drop(&r->server->queue, &job);
+    lnt_voice_queue_put(&r->server->queue, job);
+    const bool good = stream ? answer_stream(r, job) : answer_whole(r, job);
+    lnt_voice_queue_drop(&r->server->queue, job);
     return good;
 }
 
 /* ---- what is asked for ---- */
 
-static lnt_status parse_text(request *r, const char **text, lnt_say_options *how, lnt_error *err)
+/* "text", or where there are prompts "prompt" with "values". */
+static lnt_status parse_job(request *r, lnt_voice_job *job, lnt_error *err)
 {
-    const lnt_json_value *body, *member;
-    *how = r->server->how;
-    *text = r->body;
+    const lnt_json_value *body;
+    const lnt_prompts *prompts = r->server->prompts;
+    *job = (lnt_voice_job){.text = r->body, .how = r->server->how};
     if (r->body[strspn(r->body, " \t\r\n")] != '{')
         return LNT_OK;
     LNT_TRY(lnt_json_read(r->body, r->length, &r->memory, &body, err));
-    member = lnt_json_member(body, "text");
-    LNT_REQUIRE(member && member->kind == LNT_JSON_TEXT, err, LNT_E_VALUE, "the request has no \"text\"");
-    *text = member->text;
-    return lnt_server_options(r->server, body, how, err);
+    const lnt_json_value *text = lnt_json_member(body, "text"), *prompt = lnt_json_member(body, "prompt");
+    job->prompts = prompts && !text ? prompts : NULL;
+    text = job->prompts ? prompt : text;
+    LNT_REQUIRE(text && text->kind == LNT_JSON_TEXT, err, LNT_E_VALUE, "the request has no \"text\"%s",
+                prompts ? " and no \"prompt\"" : "");
+    job->text = text->text;
+    if (job->prompts)
+        LNT_TRY(
+            lnt_take_values(lnt_json_member(body, "values"), &r->memory, &job->value, &job->n_values, err));
+    return lnt_server_options(r->server, body, &job->how, err);
 }
 
 static bool speak_body(request *r, bool stream)
 {
-    const char *text;
-    lnt_say_options how;
+    lnt_voice_job job;
     lnt_error err = {0};
-    return parse_text(r, &text, &how, &err) == LNT_OK ? speak(r, text, &how, stream) : refuse_error(r, &err);
+    return parse_job(r, &job, &err) == LNT_OK ? speak(r, &job, stream) : refuse_error(r, &err);
 }
 
 static bool post_synthesize(request *r)
@@ -263,8 +270,8 @@ static const char page[] = "<!doctype html><html lang=en><meta charset=utf-8><me
 
 static bool get_page(request *r)
 {
-    const char *text = query_text(r);
-    return text ? speak(r, text, &r->server->how, false) : answer_text(r, "text/html; charset=utf-8", page);
+    lnt_voice_job job = {.text = query_text(r), .how = r->server->how};
+    return job.text ? speak(r, &job, false) : answer_text(r, "text/html; charset=utf-8", page);
 }
 
 static bool get_health(request *r)

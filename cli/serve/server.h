@@ -8,11 +8,12 @@
 #include "speech/read_json.h"
 
 typedef struct lnt_server {
-    const char *name;    /* the voice's */
-    const char *config;  /* Piper's JSON of it */
-    lnt_voice_info info; /* of the voice */
-    lnt_say_options how; /* where a client says nothing else */
-    bool debug;          /* tells of each text on standard error */
+    const char *name;           /* the voice's */
+    const char *config;         /* Piper's JSON of it */
+    lnt_voice_info info;        /* of the voice */
+    lnt_say_options how;        /* where a client says nothing else */
+    const lnt_prompts *prompts; /* that clients may name; NULL: none */
+    bool debug;                 /* tells of each text on standard error */
     lnt_voice_queue queue;
     pthread_mutex_t lock; /* of what follows */
     char *text;           /* the last one spoken; NULL: none so far */

@@ -81,13 +81,22 @@ static lnt_status list_phonemes(lnt_voice_queue *q, lnt_voice_job *job, lnt_erro
     return status;
 }
 
+static lnt_status speak(lnt_voice_queue *q, listener *to, lnt_error *err)
+{
+    const lnt_voice_job *job = to->job;
+    uint32_t k;
+    if (!job->prompts)
+        return lnt_voice_say(q->voice, job->text, &job->how, take_sound, to, err);
+    LNT_TRY(lnt_prompts_find(job->prompts, job->text, &k, err));
+    return lnt_prompts_say(job->prompts, k, job->value, job->n_values, q->voice, &job->how, take_sound, to,
+                           err);
+}
+
 static void work_on(lnt_voice_queue *q, lnt_voice_job *job)
 {
     listener to = {.q = q, .job = job};
     lnt_error err = {0};
-    const lnt_status status = job->phonemes
-                                  ? list_phonemes(q, job, &err)
-                                  : lnt_voice_say(q->voice, job->text, &job->how, take_sound, &to, &err);
+    const lnt_status status = job->phonemes ? list_phonemes(q, job, &err) : speak(q, &to, &err);
     pthread_mutex_lock(&q->lock);
     job->err = to.full.code ? to.full : err;
     job->err.code = to.full.code ? to.full.code : status;

@@ -11,6 +11,9 @@
 typedef struct lnt_voice_job {
     const char *text; /* stays until the job is dropped */
     lnt_say_options how;
+    const lnt_prompts *prompts; /* not NULL: the prompt of them whose name is the text, with values */
+    const lnt_slot_value *value;
+    size_t n_values;
     bool phonemes;  /* not sound, but JSON: an array of the sentences' phonemes */
     uint8_t *bytes; /* what nobody has taken yet: samples of 16 bits, little-endian; an lnt_grow array */
     size_t n, room;

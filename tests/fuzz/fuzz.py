@@ -171,7 +171,22 @@ def put_speech():
     put("speech", "words.lex", b"L" + (DATA / "words.lex").read_bytes())
     for k, text in enumerate(("say [[ HH AH0 L OW1 ]] now", "the [[K|.]] a", "[[ , AA1 ]].", "we read; the live record is in use, A.B.s")):
         put("speech", f"phonemes-{k}", b"t" + text.encode())
+    put("speech", "prompts.txt", b"|# all\na|A {a:time}, {{b}} {a}.\nb | {a:unit kWh} {a:number}\n")
+    with tempfile.TemporaryDirectory() as folder:
+        put_packs(pathlib.Path(folder))
     put("speech", "escapes.json", b'{["\\u00e9\\ud83d\\ude00\\n", -1.5e-3, true, null, {"a": [[]]}]')
+
+
+def put_packs(folder):
+    """Packs of a small voice that reads characters, with each kind of sound."""
+    onnx.save(voice.build_piper(), folder / "v.onnx")
+    (folder / "v.onnx.json").write_text(json.dumps(voice.piper_config(phoneme_type="text")))
+    (folder / "p.txt").write_text("a|a\nslot|a {x:number}\nb|b, a\n")
+    for sound in ("none", "pcm", "adpcm"):
+        done = linnet("say", "-m", folder / "v.onnx", "--pack", folder / "p.txt", "-o", folder / "p.lpk", "--sound", sound,
+                      "--speed", 20)
+        assert done.returncode == 0, done.stderr
+        put("speech", f"{sound}.lpk", b"P" + (folder / "p.lpk").read_bytes())
 
 
 def make_seeds(every):

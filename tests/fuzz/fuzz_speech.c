@@ -1,11 +1,13 @@
-/* fuzz_speech.c — texts, JSON of voices, lexicons: the first byte says which. */
+/* fuzz_speech.c — texts, JSON of voices, lexicons, packs and lists of prompts: the first byte says which. */
 #include "base/utf8.h"
 #include "formats/hash.h"
 #include "speech/clauses.h"
 #include "speech/letters.h"
 #include "speech/lexicon.h"
 #include "speech/normalize.h"
+#include "speech/prompts/pack.h"
 #include "speech/read_json.h"
+#include "speech/prompts/slots.h"
 #include "speech/voice_config.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -130,6 +132,69 @@ static void pronounce(const char *text)
     lnt_lexicon_destroy(&l);
 }
 
+/* ---- prompts ---- */
+
+static int hear(void *user, const int16_t *pcm, size_t n)
+{
+    int16_t *loudest = user;
+    for (size_t i = 0; i < n; i++)
+        *loudest = pcm[i] > *loudest ? pcm[i] : *loudest;
+    return 0;
+}
+
+/* Every prompt is found by its name, and its sound is none or all there. */
+static void try_prompts(const lnt_prompts *p)
+{
+    for (uint32_t k = 0; k < lnt_prompts_count(p); k++) {
+        lnt_prompt_info info = {.struct_bytes = sizeof info};
+        uint32_t found;
+        int16_t loudest = 0;
+        lnt_error err = {0};
+        if (lnt_prompts_info(p, k, &info, &err) != LNT_OK ||
+            lnt_prompts_find(p, info.name, &found, &err) != LNT_OK || found != k)
+            fuzz_fail("a prompt is not found");
+        fuzz_judge(lnt_prompts_sound(p, k, hear, &loudest, &err), &err);
+    }
+}
+
+/* A pack whose bytes before the sounds have the right hash. */
+static void try_pack(uint8_t *file, size_t size)
+{
+    uint64_t front = 0;
+    lnt_prompts *p;
+    lnt_error err = {0};
+    for (unsigned i = 8; size >= LNT_PACK_HEAD && i-- > 0;)
+        front = front << 8 | file[HEAD_FRONT + i];
+    if (front <= size)
+        repair(file, (size_t)front);
+    const lnt_status status = lnt_prompts_create(file, size, &p, &err);
+    fuzz_judge(status, &err);
+    if (status == LNT_OK)
+        try_prompts(p);
+    lnt_prompts_destroy(&p);
+}
+
+/* A list of prompts, each with a value for slot a. */
+static void try_list(const char *text)
+{
+    lnt_bump memory;
+    lnt_prompt *prompt;
+    size_t n, n_slots;
+    lnt_error err = {0};
+    lnt_bump_init(&memory, &lnt_malloc_allocator);
+    const lnt_status status = lnt_prompt_list_read("list", text, &memory, &prompt, &n, &err);
+    fuzz_judge(status, &err);
+    for (size_t i = 0; status == LNT_OK && i < n; i++) {
+        const lnt_slot_value value = {"a", "14:30"};
+        const char *filled;
+        err = (lnt_error){0};
+        fuzz_judge(lnt_slots_check(prompt[i].text, &n_slots, &err), &err);
+        err = (lnt_error){0};
+        fuzz_judge(lnt_slots_fill(prompt[i].text, &value, n_slots > 0, &memory, &filled, &err), &err);
+    }
+    lnt_bump_free(&memory);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
     if (!size)
@@ -143,6 +208,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
         try_json(text, size - 1);
     } else if (bytes[0] == 'L') {
         try_lexicon((uint8_t *)text, size - 1);
+    } else if (bytes[0] == 'P') {
+        try_pack((uint8_t *)text, size - 1);
+    } else if (bytes[0] == '|') {
+        try_list(text);
     } else {
         try_text(text);
         pronounce(text);
