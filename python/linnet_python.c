@@ -4,11 +4,12 @@
  * Settings come as text, one a line: "opt all", "dim N=3", "state OUT=IN", "keep NAME", "keep_all 1",
  * "winograd_budget PERCENT", "precision TYPE", "memory_limit BYTES", "overridable NAME", "custom DOMAIN.OP",
  * "meta KEY=TEXT"; and for quantized models "int8 MODE", "int4 BLOCK", "min_snr DB", "calibration METHOD",
- * "float PATTERN", "measure NAME". And runs in one call. */
+ * "float PATTERN", "measure NAME". And runs in one call, and attributes of custom operators by number. */
 #include "convert/convert.h"
 #include "convert/quantize/quantize_blocks.h"
 #include "formats/lnt_file.h"
 #include "formats/tensor_file.h"
+#include "ops/op.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,6 +51,17 @@ typedef struct lnt_python_call {
 /* Sets inputs and outputs, and runs: one call instead of many, as each takes ctypes longer than a small
  * model. */
 LNT_API lnt_status lnt_python_run(lnt_session *s, const lnt_python_call *call, lnt_error *err);
+/* An attribute of a node; kind is an lnt_attr_type, or 0 where it is a subgraph. data: what lnt_attr points to;
+ * tensor: of LNT_ATTR_TENSOR, with its data. */
+typedef struct lnt_python_attribute_info {
+    const char *name;
+    uint32_t kind, count;
+    const void *data;
+    lnt_tensor tensor;
+} lnt_python_attribute_info;
+
+/* Attribute k of the node of an lnt_custom_call; false if it has fewer. */
+LNT_API bool lnt_python_attribute(const void *node, uint32_t k, lnt_python_attribute_info *info);
 /* Writes the image to a file, all of it or nothing. */
 LNT_API lnt_status lnt_python_write(const char *path, const void *image, size_t size, lnt_error *err);
 LNT_API void lnt_python_free(void *image);
@@ -315,6 +327,25 @@ lnt_status lnt_python_run(lnt_session *s, const lnt_python_call *call, lnt_error
     for (uint32_t i = 0; i < call->n_out; i++)
         LNT_TRY(lnt_set_output(s, call->output[i], call->memory[i], call->bytes[i], err));
     return lnt_run(s, err);
+}
+
+bool lnt_python_attribute(const void *node, uint32_t k, lnt_python_attribute_info *info)
+{
+    const lnt_node *n = node;
+    if (k >= n->n_attr)
+        return false;
+    const lnt_attr *a = &n->attr[k];
+    *info = (lnt_python_attribute_info){.name = a->name, .kind = a->type, .count = a->count, .data = a->i};
+    if (a->type == LNT_ATTR_GRAPH || (a->type == LNT_ATTR_TENSOR && !a->tensor->data))
+        info->kind = 0;
+    if (a->type == LNT_ATTR_TENSOR) {
+        info->tensor = (lnt_tensor){.dtype = (lnt_dtype)a->tensor->dtype,
+                                    .rank = a->tensor->rank,
+                                    .data = (void *)(uintptr_t)a->tensor->data,
+                                    .bytes = lnt_known_bytes(a->tensor)};
+        memcpy(info->tensor.dims, a->tensor->dims, sizeof info->tensor.dims);
+    }
+    return true;
 }
 
 lnt_status lnt_python_write(const char *path, const void *image, size_t size, lnt_error *err)

@@ -37,4 +37,5 @@ class NativeDistribution(Distribution):
         return True
 
 
-setup(packages=["linnet"], cmdclass={"build_py": BuildWithLibrary, "bdist_wheel": AnyPython}, distclass=NativeDistribution)
+setup(packages=["linnet", "linnet.capi"], package_data={"linnet": ["py.typed"]},
+      cmdclass={"build_py": BuildWithLibrary, "bdist_wheel": AnyPython}, distclass=NativeDistribution)

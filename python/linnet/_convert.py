@@ -1,31 +1,44 @@
 """ONNX to .lnt."""
 
+from __future__ import annotations
+
 import ctypes as c
 import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Union
 
 import numpy as np
 
-from ._native import Error, LinnetError, Samples, Tensor, check, lib
+from ._custom import registered
+from ._errors import NotImplemented
+from ._native import Error, Samples, Tensor, check, lib
 from ._value import fill_tensor
 
 
-class UnsupportedModel(LinnetError):
+class UnsupportedModel(NotImplemented):
     """Some nodes cannot be converted; `nodes` lists all of them as (node, domain, operator, opset, reason)."""
 
-    def __init__(self, code, message, nodes):
+    def __new__(cls, code: int, message: str, nodes: Sequence[tuple[str, ...]]) -> UnsupportedModel:
+        return RuntimeError.__new__(cls, message)
+
+    def __init__(self, code: int, message: str, nodes: Sequence[tuple[str, ...]]) -> None:
+        self._head = message
         super().__init__(code, message + "".join(f"\n  {n[0]} ({n[2]}): {n[4]}" for n in nodes))
         self.nodes = nodes
 
+    def __reduce__(self) -> tuple:
+        return type(self), (self.code, self._head, self.nodes)
 
-def _budget(winograd):
+
+def _budget(winograd: float) -> float | str:
     """Percent as the library takes it, where 0 would be its default."""
     if isinstance(winograd, bool):
         return "inf" if winograd else -1
     return winograd or -1
 
 
-def _settings(opt, dims, states, keep, overridable, custom, metadata, winograd, precision, memory_limit, int8, int4, min_snr,
-              calibration, float_layers, measure):
+def _settings(opt: str, dims: Any, states: Any, keep: Any, overridable: Any, custom: Any, metadata: Any, winograd: Any, precision: Any,
+              memory_limit: Any, int8: Any, int4: Any, min_snr: Any, calibration: Any, float_layers: Any, measure: Any) -> bytes:
     lines = [f"opt {opt}"]
     lines += [f"dim {name}={extent}" for name, extent in (dims or {}).items()]
     lines += [f"state {output}={name}" for output, name in (states or {}).items()]
@@ -35,14 +48,14 @@ def _settings(opt, dims, states, keep, overridable, custom, metadata, winograd, 
               "calibration": calibration}
     lines += [f"{key} {value}" for key, value in single.items() if value is not None]
     lines += [f"overridable {name}" for name in overridable]
-    lines += [f"custom {name}" for name in custom]
+    lines += [f"custom {name}" for name in dict.fromkeys([*custom, *registered()])]
     lines += [f"float {name}" for name in float_layers]
     lines += [f"measure {name}" for name in measure]
     lines += [f"meta {key}={text}" for key, text in (metadata or {}).items()]
     return "\n".join(lines).encode()
 
 
-def _samples(calibrate):
+def _samples(calibrate: Iterable[Mapping[str, Any]]) -> tuple[Samples | None, list[dict[str, np.ndarray]]]:
     """Feeds as the library takes them, with the arrays that they point to."""
     feeds = [{name: np.asarray(value, order="C") for name, value in feed.items()} for feed in calibrate]
     if not feeds:
@@ -57,29 +70,37 @@ def _samples(calibrate):
     return Samples(len(feeds), len(names), (c.c_char_p * len(names))(*[name.encode() for name in names]), tensors), feeds
 
 
+Source = Union[str, "os.PathLike[str]", bytes, bytearray, memoryview]
+
+
 class Report(list):
     """What a conversion told of the layers that it could quantize: [(node, operator, "int8", "int4" or "float", why)];
     `outputs` of the quantized model: {name: dB against the float one, or in words why that is not known}."""
 
-    def __init__(self, layers=(), outputs=()):
+    def __init__(self, layers: Iterable[tuple[str, ...]] = (), outputs: Any = ()) -> None:
         super().__init__(layers)
-        self.outputs = dict(outputs)
+        self.outputs: dict[str, float | str] = dict(outputs)
 
 
-def _decibels(text):
+def _decibels(text: str) -> float | str:
     try:
         return float(text)
     except ValueError:
         return text
 
 
-def convert(model, output=None, *, opt="all", dims=None, states=None, keep=(), overridable=(), custom=(),
-            metadata=None, winograd=None, precision=None, memory_limit=None, int8=None, int4=None, calibrate=(),
-            calibration=None, min_snr=None, float_layers=(), measure=(), report=None):
+def convert(model: Source, output: str | os.PathLike[str] | None = None, *, opt: str = "all",
+            dims: Mapping[str, int] | None = None, states: Mapping[str, str] | None = None, keep: Iterable[str] | str = (),
+            overridable: Iterable[str] = (), custom: Iterable[str] = (), metadata: Mapping[str, str] | None = None,
+            winograd: float | None = None, precision: str | None = None, memory_limit: int | None = None,
+            int8: str | None = None, int4: int | None = None, calibrate: Iterable[Mapping[str, Any]] = (),
+            calibration: str | None = None, min_snr: float | None = None, float_layers: Iterable[str] = (),
+            measure: Iterable[str] = (), report: Report | None = None) -> bytes:
     """Converts an ONNX model (a path, or its bytes) and returns the .lnt file's bytes, also written to `output`.
 
     opt: "none", "basic" or "all". dims fixes extents, {"batch": 1}. states pairs outputs with the inputs they
-    feed in the next run, {"stateN": "state"}. keep names values that stay fetchable, or is "all". winograd:
+    feed in the next run, {"stateN": "state"}. keep names values that stay fetchable, or is "all". custom: operators of the
+    host's, as DOMAIN.NAME, besides those that linnet.register was told of. winograd:
     percent that the file may grow by for convolutions of 3x3 taps, or of 3 to 16 in a line, by Winograd's
     transform, whose weights are up to four times as large; None: 15, False: 0, True: all that are sooner so.
     precision: what the file holds weights in, "float32", "float16", "bfloat16" or "auto", where every output keeps a

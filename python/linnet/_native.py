@@ -1,8 +1,13 @@
 """The C API (runtime/linnet.h) through ctypes."""
 
+from __future__ import annotations
+
 import ctypes as c
 import os
 import pathlib
+from typing import Any
+
+from ._errors import LinnetError
 
 MAX_RANK = 8
 
@@ -81,22 +86,86 @@ class SessionOptions(c.Structure):
     ]
 
 
-class LinnetError(RuntimeError):
-    """A failed call; `code` is the lnt_status."""
-
-    def __init__(self, code, message):
-        super().__init__(message)
-        self.code = code
+LogFunction = c.CFUNCTYPE(None, c.c_void_p, c.c_int, c.c_char_p)
 
 
-def _load():
+class Host(c.Structure):
+    _fields_ = [
+        ("struct_bytes", c.c_size_t),
+        ("allocate", c.c_void_p),
+        ("release", c.c_void_p),
+        ("log", LogFunction),
+        ("user", c.c_void_p),
+    ]
+
+
+class CustomCall(c.Structure):
+    _fields_ = [
+        ("n_in", c.c_uint32),
+        ("n_out", c.c_uint32),
+        ("input", c.POINTER(Tensor)),
+        ("output", c.POINTER(Tensor)),
+        ("node", c.c_void_p),
+        ("user", c.c_void_p),
+        ("error", c.POINTER(Error)),
+    ]
+
+
+CustomFunction = c.CFUNCTYPE(c.c_int, c.POINTER(CustomCall))
+
+
+class CustomOperator(c.Structure):
+    _fields_ = [
+        ("domain", c.c_char_p),
+        ("name", c.c_char_p),
+        ("value_inputs", c.c_uint32),
+        ("shape", CustomFunction),
+        ("run", CustomFunction),
+        ("user", c.c_void_p),
+    ]
+
+
+class ModelOptions(c.Structure):
+    _fields_ = [
+        ("struct_bytes", c.c_size_t),
+        ("flags", c.c_uint32),
+        ("host", c.POINTER(Host)),
+        ("custom", c.POINTER(CustomOperator)),
+        ("n_custom", c.c_size_t),
+    ]
+
+
+class Attribute(c.Structure):
+    """lnt_python_attribute_info: one of a custom operator's; kind 0 where it is a subgraph."""
+
+    _fields_ = [
+        ("name", c.c_char_p),
+        ("kind", c.c_uint32),
+        ("count", c.c_uint32),
+        ("data", c.c_void_p),
+        ("tensor", Tensor),
+    ]
+
+
+class TraceStep(c.Structure):
+    _fields_ = [
+        ("node", c.c_char_p),
+        ("op", c.c_char_p),
+        ("start_ns", c.c_uint64),
+        ("duration_ns", c.c_uint64),
+        ("out_bytes", c.c_uint64),
+        ("multiply_adds", c.c_uint64),
+    ]
+
+
+def _load() -> c.CDLL:
     path = os.environ.get("LINNET_LIBRARY") or pathlib.Path(__file__).with_name("liblinnet_python.so")
     lib = c.CDLL(str(path))
-    pointer, err = c.c_void_p, c.POINTER(Error)
+    pointer, err, options = c.c_void_p, c.POINTER(Error), c.POINTER(ModelOptions)
     names = {
         "lnt_version": ([], c.c_char_p),
-        "lnt_model_create": ([c.c_char_p, pointer, c.POINTER(pointer), err], c.c_int),
-        "lnt_model_create_from_memory": ([pointer, c.c_size_t, pointer, c.POINTER(pointer), err], c.c_int),
+        "lnt_model_create": ([c.c_char_p, options, c.POINTER(pointer), err], c.c_int),
+        "lnt_model_create_from_memory": ([pointer, c.c_size_t, options, c.POINTER(pointer), err], c.c_int),
         "lnt_model_destroy": ([c.POINTER(pointer)], None),
         "lnt_model_input_count": ([pointer], c.c_uint32),
         "lnt_model_output_count": ([pointer], c.c_uint32),
@@ -114,7 +183,12 @@ def _load():
         "lnt_python_run": ([pointer, c.POINTER(Call), err], c.c_int),
         "lnt_get_output": ([pointer, c.c_uint32, c.POINTER(Tensor), err], c.c_int),
         "lnt_state_reset": ([pointer, err], c.c_int),
-        "lnt_trace_write": ([pointer, c.c_char_p, err], c.c_int),
+        "lnt_session_trim": ([pointer, err], c.c_int),
+        "lnt_keep_value": ([pointer, c.c_char_p, err], c.c_int),
+        "lnt_get_value": ([pointer, c.c_char_p, c.POINTER(Tensor), err], c.c_int),
+        "lnt_trace_count": ([pointer], c.c_uint32),
+        "lnt_trace_get": ([pointer, c.c_uint32, c.POINTER(TraceStep)], c.c_int),
+        "lnt_python_attribute": ([pointer, c.c_uint32, c.POINTER(Attribute)], c.c_bool),
         "lnt_python_convert": (
             [c.c_char_p, c.c_char_p, c.c_size_t, c.c_char_p, c.POINTER(Samples), c.POINTER(pointer),
              c.POINTER(c.c_size_t), c.POINTER(pointer), err],
@@ -133,13 +207,13 @@ def _load():
 lib = _load()
 
 
-def address(array):
+def address(array: Any) -> int:
     """Where an array's elements are. ctypes gives it three times as fast, unless the array is empty or not writable."""
     if array.size and array.flags.writeable:
         return c.addressof(c.c_char.from_buffer(array))
     return array.ctypes.data
 
 
-def check(status, error):
+def check(status: int, error: Error) -> None:
     if status:
         raise LinnetError(status, error.message.decode(errors="replace"))

@@ -1,10 +1,18 @@
 """Tensors and what is bound to a session, under the names that users of onnxruntime know."""
 
+from __future__ import annotations
+
 import ctypes as c
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ._native import MAX_RANK, LinnetError, address
+from ._errors import LinnetError
+from ._native import MAX_RANK, Tensor, address
+
+if TYPE_CHECKING:
+    from ._session import InferenceSession
 
 _TYPES = {  # ONNX number: (name, numpy type)
     1: ("float", np.float32),
@@ -24,16 +32,17 @@ _TYPES = {  # ONNX number: (name, numpy type)
 _NUMBER_OF = {np.dtype(t): n for n, (_, t) in _TYPES.items() if n != 16}
 
 
-def type_name(number):
-    return f"tensor({_TYPES[number][0]})"
+def type_name(number: int) -> str:
+    """0: an output whose type is not known before a run, as behind an operator of the host's."""
+    return f"tensor({_TYPES[number][0]})" if number else "tensor(undefined)"
 
 
-def numpy_type(number):
+def numpy_type(number: int) -> np.dtype:
     """bfloat16 has none of its own: its bits as uint16."""
     return np.dtype(_TYPES[number][1])
 
 
-def type_number(element_type, wanted=None):
+def type_number(element_type: Any, wanted: int | None = None) -> int:
     """The ONNX number of a numpy type, or of a number itself; wanted decides what uint16 stands for."""
     if isinstance(element_type, (int, np.integer)):
         number = int(element_type) if element_type in _TYPES else None
@@ -45,7 +54,7 @@ def type_number(element_type, wanted=None):
     return number
 
 
-def fill_tensor(tensor, array):
+def fill_tensor(tensor: Tensor, array: np.ndarray) -> None:
     """Points a native tensor at a contiguous array, which must outlive it."""
     if array.ndim > MAX_RANK:
         raise LinnetError(4, f"rank {array.ndim}, at most {MAX_RANK} supported")
@@ -54,12 +63,12 @@ def fill_tensor(tensor, array):
     tensor.data = address(array)
 
 
-def _only_cpu(device_type):
+def _only_cpu(device_type: str) -> None:
     if device_type.lower() != "cpu":
         raise LinnetError(4, f"there is no device {device_type!r}, only 'cpu'")
 
 
-def _at_address(device_type, element_type, shape, address):
+def _at_address(device_type: str, element_type: Any, shape: Sequence[int] | None, address: int) -> OrtValue:
     """The tensor at an address, which does not own its memory."""
     _only_cpu(device_type)
     if element_type is None or shape is None:
@@ -70,73 +79,122 @@ def _at_address(device_type, element_type, shape, address):
     return OrtValue(np.frombuffer(memory, numpy_type(number)).reshape(shape), number)
 
 
+class OrtDevice:
+    """Where a tensor lies; there is one device, the CPU."""
+
+    def __init__(self, name: str = "cpu", device_id: int = 0) -> None:
+        _only_cpu(name)
+        self._id = int(device_id)
+
+    @staticmethod
+    def make(ort_device_name: str, device_id: int, vendor_id: int = -1) -> OrtDevice:
+        """The device "cpu". Raises NotImplemented for any other."""
+        return OrtDevice(ort_device_name, device_id)
+
+    def device_id(self) -> int:
+        """As it was given."""
+        return self._id
+
+    def device_type(self) -> int:
+        """onnxruntime's number of the CPU."""
+        return 0
+
+    def device_mem_type(self) -> int:
+        """onnxruntime's number of a device's own memory."""
+        return 0
+
+    def device_vendor_id(self) -> int:
+        """onnxruntime's number for no vendor."""
+        return 0
+
+
 class OrtValue:
     """A tensor in memory. Made from an array it is that array, if contiguous."""
 
-    def __init__(self, array, number):
+    def __init__(self, array: np.ndarray, number: int) -> None:
         self._array, self._number = array, number
 
     @classmethod
-    def ortvalue_from_numpy(cls, array, device_type="cpu", device_id=0):
+    def ortvalue_from_numpy(cls, array: np.ndarray, device_type: str = "cpu", device_id: int = 0) -> OrtValue:
+        """The array itself, or a copy in C order where it is not contiguous. Raises NotImplemented for other devices."""
         _only_cpu(device_type)
         return cls(np.asarray(array, order="C"), type_number(array.dtype))
 
     @classmethod
-    def ortvalue_from_numpy_with_onnx_type(cls, array, onnx_element_type):
+    def ortvalue_from_numpy_with_onnx_type(cls, array: np.ndarray, onnx_element_type: int) -> OrtValue:
         """The bits of an array as a type of the same size that numpy lacks, bfloat16."""
         array = np.asarray(array, order="C")
         return cls(array.view(numpy_type(type_number(onnx_element_type))), onnx_element_type)
 
     @classmethod
-    def ortvalue_from_shape_and_type(cls, shape, element_type, device_type="cpu", device_id=0):
+    def ortvalue_from_shape_and_type(cls, shape: Sequence[int], element_type: Any, device_type: str = "cpu",
+                                     device_id: int = 0) -> OrtValue:
+        """New memory that holds anything. element_type: a numpy type or an ONNX number; InvalidArgument for what is neither."""
         _only_cpu(device_type)
         number = type_number(element_type)
         return cls(np.empty(tuple(shape), numpy_type(number)), number)
 
-    def numpy(self):
+    @classmethod
+    def from_dlpack(cls, data: Any, is_bool_tensor: bool = False) -> OrtValue:
+        """The tensor of another library, without a copy. is_bool_tensor: its bytes are truth values."""
+        array = np.from_dlpack(data)
+        return cls.ortvalue_from_numpy(array.view(np.bool_) if is_bool_tensor else array)
+
+    def numpy(self) -> np.ndarray:
         """The tensor itself, not a copy."""
         return self._array
 
-    def __array__(self, dtype=None, copy=None):
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         return np.array(self._array, dtype) if copy else np.asarray(self._array, dtype)
 
-    def __dlpack__(self, **how):
+    def __dlpack__(self, **how: Any) -> Any:
         return self._array.__dlpack__(**how)
 
-    def __dlpack_device__(self):
+    def __dlpack_device__(self) -> tuple[int, int]:
         return self._array.__dlpack_device__()
 
-    def update_inplace(self, data):
+    def update_inplace(self, data: np.ndarray) -> None:
+        """Copies data, of the same type and a shape that fits, into the tensor; TypeError or ValueError otherwise."""
         np.copyto(self._array, data, casting="no")
 
-    def shape(self):
+    def shape(self) -> list[int]:
+        """The extents."""
         return list(self._array.shape)
 
-    def data_type(self):
+    def data_type(self) -> str:
+        """As "tensor(float)"."""
         return type_name(self._number)
 
-    def element_type(self):
+    def element_type(self) -> int:
+        """ONNX's number."""
         return self._number
 
-    def data_ptr(self):
+    def data_ptr(self) -> int:
+        """The address of the first element."""
         return self._array.ctypes.data
 
-    def tensor_size_in_bytes(self):
+    def tensor_size_in_bytes(self) -> int:
+        """Of all elements."""
         return self._array.nbytes
 
-    def device_name(self):
+    def device_name(self) -> str:
+        """Always "cpu"."""
         return "cpu"
 
-    def has_value(self):
+    def has_value(self) -> bool:
+        """Always."""
         return True
 
-    def is_tensor(self):
+    def is_tensor(self) -> bool:
+        """Always."""
         return True
 
-    def is_sparse_tensor(self):
+    def is_sparse_tensor(self) -> bool:
+        """Never."""
         return False
 
-    def is_tensor_sequence(self):
+    def is_tensor_sequence(self) -> bool:
+        """Never."""
         return False
 
 
@@ -144,50 +202,60 @@ class IOBinding:
     """Inputs and outputs of a session, named once for many runs. Arrays and addresses are used as they are at each
     run; who gives an address keeps the memory. An output bound without memory gets new memory at each run."""
 
-    def __init__(self, session):
+    def __init__(self, session: InferenceSession) -> None:
         self._known = {"input": [a.name for a in session.get_inputs()], "output": [a.name for a in session.get_outputs()]}
-        self._inputs, self._outputs = {}, {}  # name: array or OrtValue; OrtValue or None
-        self._results = []
+        self._inputs: dict[str, Any] = {}  # arrays or OrtValues
+        self._outputs: dict[str, OrtValue | None] = {}
+        self._results: list[OrtValue] = []
 
-    def _bind(self, what, name, value):
+    def _bind(self, what: str, name: str, value: Any) -> None:
         known = self._known[what]
         if name not in known:
             raise LinnetError(14, f"the model has no {what} {name!r}; it has {', '.join(known)}")
         (self._inputs if what == "input" else self._outputs)[name] = value
 
-    def bind_cpu_input(self, name, arr_on_cpu):
+    def bind_cpu_input(self, name: str, arr_on_cpu: np.ndarray) -> None:
+        """The array is read at each run. Raises InvalidArgument for a name that is no input's, as all that bind do."""
         self._bind("input", name, arr_on_cpu)
 
-    def bind_input(self, name, device_type, device_id, element_type, shape, buffer_ptr):
+    def bind_input(self, name: str, device_type: str, device_id: int, element_type: Any, shape: Sequence[int],
+                   buffer_ptr: int) -> None:
+        """The memory at an address, of this type and shape, is read at each run. Raises NotImplemented for other devices."""
         self._bind("input", name, _at_address(device_type, element_type, shape, buffer_ptr))
 
-    def bind_ortvalue_input(self, name, ortvalue):
+    def bind_ortvalue_input(self, name: str, ortvalue: OrtValue) -> None:
+        """The value's tensor is read at each run."""
         self._bind("input", name, ortvalue)
 
-    def bind_output(self, name, device_type="cpu", device_id=0, element_type=None, shape=None, buffer_ptr=None):
+    def bind_output(self, name: str, device_type: str = "cpu", device_id: int = 0, element_type: Any = None,
+                    shape: Sequence[int] | None = None, buffer_ptr: int | None = None) -> None:
+        """Written to the memory at an address, of this type and shape; without an address to new memory at each run."""
         _only_cpu(device_type)
         self._bind("output", name, _at_address(device_type, element_type, shape, buffer_ptr) if buffer_ptr is not None else None)
 
-    def bind_ortvalue_output(self, name, ortvalue):
+    def bind_ortvalue_output(self, name: str, ortvalue: OrtValue) -> None:
+        """Written into the value's tensor."""
         self._bind("output", name, ortvalue)
 
-    def get_outputs(self):
+    def get_outputs(self) -> list[OrtValue]:
         """Of the last run, in the order they were bound."""
         return list(self._results)
 
-    def copy_outputs_to_cpu(self):
+    def copy_outputs_to_cpu(self) -> list[np.ndarray]:
         """The same as arrays of their own."""
         return [value.numpy().copy() for value in self._results]
 
-    def clear_binding_inputs(self):
+    def clear_binding_inputs(self) -> None:
+        """No input is bound any more."""
         self._inputs.clear()
 
-    def clear_binding_outputs(self):
+    def clear_binding_outputs(self) -> None:
+        """No output is bound any more."""
         self._outputs.clear()
         self._results = []
 
-    def synchronize_inputs(self):
+    def synchronize_inputs(self) -> None:
         """There is nothing to wait for."""
 
-    def synchronize_outputs(self):
+    def synchronize_outputs(self) -> None:
         """There is nothing to wait for."""

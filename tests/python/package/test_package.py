@@ -247,16 +247,23 @@ def test_threads_may_share_a_session(linnet):
     assert not wrong
 
 
-def test_profile_is_a_chrome_trace(linnet, tmp_path):
+def test_profile_is_a_chrome_trace_of_all_runs(linnet, tmp_path):
     options = linnet.SessionOptions()
     options.enable_profiling = True
     options.profile_file_prefix = str(tmp_path / "profile")
     options.graph_optimization_level = linnet.GraphOptimizationLevel.ORT_DISABLE_ALL
     session = linnet.InferenceSession(TWO.SerializeToString(), options)
-    session.run(None, {"x": np.ones((2, 4), np.float32), "w": np.ones(4, np.float32)})
+    for _ in range(3):
+        session.run(None, {"x": np.ones((2, 4), np.float32), "w": np.ones(4, np.float32)})
     with open(session.end_profiling()) as f:
-        steps = json.load(f)
-    assert sorted(s["name"] for s in steps) == ["Add", "Mul"]
+        events = json.load(f)
+    steps = [e for e in events if e["cat"] == "Node"]
+    assert sorted(e["args"]["op_name"] for e in steps) == ["Add"] * 3 + ["Mul"] * 3
+    runs = [e for e in events if e["name"] == "model_run"]
+    assert len(runs) == 3 and all(e["dur"] >= 0 and e["ph"] == "X" for e in events)
+    for step in steps:
+        assert any(run["ts"] <= step["ts"] <= run["ts"] + run["dur"] for run in runs), (step, runs)
+    assert session.end_profiling() == "" and len(list(tmp_path.iterdir())) == 1
 
 
 def test_bench(linnet):
