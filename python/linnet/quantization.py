@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import enum
 import os
+import pathlib
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -17,7 +18,9 @@ import numpy as np
 
 from ._convert import Report, Source, convert
 
-__all__ = ["CalibrationDataReader", "CalibrationMethod", "QuantFormat", "QuantType", "quantize_dynamic", "quantize_static"]
+__all__ = [
+    "CalibrationDataReader", "CalibrationMethod", "QuantFormat", "QuantType", "quant_pre_process", "quantize_dynamic", "quantize_static",
+]
 
 
 class QuantType(enum.Enum):
@@ -57,6 +60,12 @@ class CalibrationDataReader:
 
     def __iter__(self) -> Iterator[dict[str, np.ndarray]]:
         return iter(self.get_next, None)
+
+
+def quant_pre_process(input_model: Source, output_model_path: str | os.PathLike[str], *_: Any, **__: Any) -> None:
+    """Copies the model to output_model_path, for scripts that call it: what it would do is done when the model is converted."""
+    onnx = input_model if isinstance(input_model, (bytes, bytearray, memoryview)) else pathlib.Path(input_model).read_bytes()
+    pathlib.Path(output_model_path).write_bytes(onnx)
 
 
 def _check_types(**types: QuantType | None) -> None:
