@@ -4,13 +4,14 @@
 #include "cli/shell/json.h"
 #include "cli/data/judge_cases.h"
 #include "cli/measure/kernel_bench.h"
+#include "cli/data/target.h"
 #include "cli/measure/ort.h"
+#include "cli/measure/sweep.h"
 #include "cli/shell/table.h"
 #include "cli/verbs.h"
 #include "ops/check/check.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -19,12 +20,12 @@
 enum { RUNS_MOST = 100000000 }; /* a time of 8 bytes is kept of each */
 
 static struct {
-    lnt_texts dims, inputs;
-    const char *data, *level, *onnx, *ort_lib, *worker;
+    lnt_texts dims, inputs, ranges, sweep, save;
+    const char *data, *level, *onnx, *ort_lib, *worker, *trace;
     int64_t threads, runs, warmup, seed, rounds, processes, starts;
     double max_rel;
     int vs;
-    bool trust, trace, kernels, json;
+    bool trust, kernels, json;
 } given = {.threads = 1,
            .runs = 100,
            .warmup = 10,
@@ -38,6 +39,11 @@ static const lnt_option options[] = {
     {"--data", "CASE_DIR", LNT_OPTION_TEXT, &given.data, "inputs (and expected outputs) of this case folder"},
     {"--input", "NAME=FILE", LNT_OPTION_TEXTS, &given.inputs, "an input from a file, as in `run`"},
     {"--dim", "NAME=N", LNT_OPTION_TEXTS, &given.dims, "an open extent; floats are random then"},
+    {"--range", "NAME=LOW:HIGH", LNT_OPTION_TEXTS, &given.ranges,
+     "an input without a file is random in LOW <= x < HIGH, whole numbers too"},
+    {"--sweep", "NAME=N,N,...", LNT_OPTION_TEXTS, &given.sweep,
+     "measure at each of these extents; given again, at every combination"},
+    {"--save", "FILE", LNT_OPTION_TEXTS, &given.save, "of --sweep: also as .csv, .json, or .svg, a chart"},
     {"--threads", "N", LNT_OPTION_COUNT, &given.threads, "threads (1); 0: as many as the machine gives"},
     {"--level", "L", LNT_OPTION_TEXT, &given.level, "kernels of this level (best)"},
     {"--runs", "N", LNT_OPTION_COUNT, &given.runs, "timed runs (100)"},
@@ -45,8 +51,8 @@ static const lnt_option options[] = {
     {"--seed", "S", LNT_OPTION_COUNT, &given.seed, "of random inputs (0)"},
     {"--trust", NULL, LNT_OPTION_FLAG, &given.trust,
      "do not compare the first run with the recorded outputs"},
-    {"--trace", NULL, LNT_OPTION_FLAG, &given.trace,
-     "the operators that took longest in the last run; the rate of products"},
+    {"--trace", "[FILE.json]", LNT_OPTION_FLAG_FILE, &given.trace,
+     "the operators that took longest in the last run; the rate of products; to a file as a Chrome trace"},
     {"--kernels", NULL, LNT_OPTION_FLAG, &given.kernels,
      "no model but single operators against this machine's peak; --level all: each level"},
     {"--vs", "onnxruntime", LNT_OPTION_CHOICE, &given.vs, "compare with this runtime, taking turns"},
@@ -55,7 +61,8 @@ static const lnt_option options[] = {
      "libonnxruntime.so; otherwise that in .deps/venv or the system's"},
     {"--rounds", "N", LNT_OPTION_COUNT, &given.rounds, "of --vs: each times both once (31)"},
     {"--processes", "N", LNT_OPTION_COUNT, &given.processes, "of --vs: rounds are begun anew in so many (3)"},
-    {"--starts", "N", LNT_OPTION_COUNT, &given.starts, "of --vs: processes that time load and first run (5); 0: none"},
+    {"--starts", "N", LNT_OPTION_COUNT, &given.starts,
+     "of --vs: processes that time load and first run (5); 0: none"},
     {"--max-rel", "R", LNT_OPTION_NUMBER, &given.max_rel,
      "of --vs: largest difference, over the largest magnitude of the output (1e-4)"},
     {"--worker", "ENGINE", LNT_OPTION_TEXT, &given.worker,
@@ -80,14 +87,8 @@ static double quantile(const double *sorted, size_t n, double q)
 
 static void summarize(double *times, size_t n, figures *f)
 {
-    double sum = 0, squares = 0;
     lnt_sort_figures(times, n);
-    for (size_t i = 0; i < n; i++)
-        sum += times[i];
-    f->mean = sum / (double)n;
-    for (size_t i = 0; i < n; i++)
-        squares += (times[i] - f->mean) * (times[i] - f->mean);
-    f->std = n > 1 ? sqrt(squares / (double)(n - 1)) : 0;
+    lnt_mean_of(times, n, &f->mean, &f->std);
     f->min = times[0];
     f->p50 = quantile(times, n, 0.5);
     f->p95 = quantile(times, n, 0.95);
@@ -114,12 +115,15 @@ static lnt_status find_inputs(lnt_opened *o, source *from, lnt_error *err)
         lnt_texts_add(&folder, given.data);
         return lnt_cases_read(&folder, &from->cases, err);
     }
-    if (!given.inputs.n && !given.dims.n && o->file.n_golden) {
+    if (!given.inputs.n && !given.dims.n && !given.ranges.n && o->file.n_golden) {
         LNT_TRY(lnt_cases_golden(o, &from->cases, err));
         return LNT_OK;
     }
-    from->how = (lnt_inputs_options){
-        .dims = &given.dims, .files = &given.inputs, .rest = LNT_INPUTS_RANDOM, .seed = (uint64_t)given.seed};
+    from->how = (lnt_inputs_options){.dims = &given.dims,
+                                     .files = &given.inputs,
+                                     .ranges = &given.ranges,
+                                     .rest = LNT_INPUTS_RANDOM,
+                                     .seed = (uint64_t)given.seed};
     return lnt_inputs_make(o, &from->how, &from->inputs, err);
 }
 
@@ -286,27 +290,34 @@ static void print_trace(const lnt_session *s)
     lnt_table_print(&t, stdout);
 }
 
-static lnt_status bench(lnt_opened *o, source *from, figures *f, lnt_error *err)
+/* Binds and runs the model with the inputs that are given now. *s has the last run, and is the caller's to destroy. */
+static lnt_status bench(lnt_opened *o, source *from, lnt_session **s, figures *f, lnt_error *err)
 {
     const lnt_session_options how = {.struct_bytes = sizeof how,
                                      .intra_op_num_threads = (uint32_t)given.threads,
                                      .level = given.level,
-                                     .enable_profiling = given.trace};
-    lnt_session *s = NULL;
+                                     .enable_profiling = given.trace != NULL};
     LNT_TRY(find_inputs(o, from, err));
     if (!given.trust)
         LNT_TRY(check_case(o, from, err));
-    LNT_TRY(lnt_session_create(o->model, &how, &s, err));
-    const lnt_status status = measure(o, from, s, f, err);
-    if (status == LNT_OK && given.trace)
+    LNT_TRY(lnt_session_create(o->model, &how, s, err));
+    return measure(o, from, *s, f, err);
+}
+
+static lnt_status tell(const lnt_session *s, figures *f, lnt_error *err)
+{
+    if (given.trace)
         add_work(s, f);
-    if (status == LNT_OK) {
-        given.json ? print_json(f) : print_table(f);
-        if (given.trace && !given.json)
-            print_trace(s);
-    }
-    lnt_session_destroy(&s);
-    return status;
+    given.json ? print_json(f) : print_table(f);
+    if (given.trace && !given.json)
+        print_trace(s);
+    return given.trace && *given.trace ? lnt_trace_write(s, given.trace, err) : LNT_OK;
+}
+
+static void free_inputs(source *from)
+{
+    lnt_cases_free(&from->cases);
+    lnt_inputs_free(&from->inputs);
 }
 
 /* ---- against another runtime ---- */
@@ -371,34 +382,46 @@ static lnt_status read_inputs(const char *path, lnt_named **in, size_t *n, bool 
         status = name_inputs(&o, &from, s, *in, err);
     }
     lnt_session_destroy(&s);
-    lnt_cases_free(&from.cases);
-    lnt_inputs_free(&from.inputs);
+    free_inputs(&from);
     lnt_opened_close(&o);
     return status;
 }
 
+static lnt_paired_options how_paired(const char *path)
+{
+    return (lnt_paired_options){.lnt = path,
+                                .onnx = given.onnx,
+                                .library = lnt_ort_find(given.ort_lib),
+                                .level = given.level,
+                                .threads = (uint32_t)given.threads,
+                                .rounds = given.rounds,
+                                .processes = given.processes,
+                                .starts = given.starts,
+                                .max_rel = given.max_rel};
+}
+
+/* Exit code of what --vs cannot do; LNT_EXIT_OK. */
+static int check_paired(const char *path)
+{
+    if (!given.onnx || !lnt_ends_with(path, ".lnt"))
+        return lnt_usage_error(&lnt_verb_bench,
+                               "--vs wants an .lnt and, as --onnx, the model it was made from");
+    if (given.rounds < 1 || given.processes < 1 || given.threads < 1)
+        return lnt_usage_error(&lnt_verb_bench, "--rounds, --processes and --threads must be at least 1");
+    return LNT_EXIT_OK;
+}
+
 static int run_paired(const char *path)
 {
-    const lnt_paired_options how = {.lnt = path,
-                                    .onnx = given.onnx,
-                                    .library = lnt_ort_find(given.ort_lib),
-                                    .level = given.level,
-                                    .threads = (uint32_t)given.threads,
-                                    .rounds = given.rounds,
-                                    .processes = given.processes,
-                                    .starts = given.starts,
-                                    .max_rel = given.max_rel};
+    const lnt_paired_options how = how_paired(path);
     lnt_named *in = NULL;
     size_t n = 0;
     bool int8 = false;
     lnt_paired paired;
     lnt_error err = {0};
-    if (!given.onnx || !lnt_ends_with(path, ".lnt"))
-        return lnt_usage_error(&lnt_verb_bench,
-                               "--vs wants an .lnt and, as --onnx, the model it was made from");
-    if (given.rounds < 1 || given.processes < 1 || given.threads < 1)
-        return lnt_usage_error(&lnt_verb_bench,
-                               "--rounds, --processes and --threads must be at least 1");
+    const int code = check_paired(path);
+    if (code != LNT_EXIT_OK)
+        return code;
     lnt_status status = read_inputs(path, &in, &n, &int8, &err);
     if (status == LNT_OK)
         status = lnt_paired_run(&how, in, n, &paired, &err);
@@ -415,35 +438,171 @@ static int run_paired(const char *path)
     return paired.agree || given.trust ? LNT_EXIT_OK : LNT_EXIT_MISMATCH;
 }
 
-static int run(const lnt_texts *words)
+/* ---- sweeps ---- */
+
+/* Rows of a run with this first input. */
+static int64_t rows_of(const lnt_tensor *first)
+{
+    return first && first->rank ? first->dims[0] : 1;
+}
+
+static lnt_status sweep_alone(lnt_opened *o, lnt_sweep_row *row, lnt_error *err)
+{
+    source from = {0};
+    figures f = {0};
+    lnt_session *s = NULL;
+    const lnt_status status = bench(o, &from, &s, &f, err);
+    row->linnet = (lnt_sweep_times){f.mean, f.std, f.p50, f.min};
+    row->arena_bytes = f.session.arena_bytes;
+    row->rows = rows_of(from.cases.n ? from.cases.item[0].in : from.inputs.n ? from.inputs.tensor : NULL);
+    lnt_session_destroy(&s);
+    free_inputs(&from);
+    return status;
+}
+
+static lnt_status sweep_paired(const char *path, lnt_sweep_row *row, lnt_error *err)
+{
+    const lnt_paired_options how = how_paired(path);
+    lnt_named *in = NULL;
+    size_t n = 0;
+    bool int8;
+    lnt_paired paired;
+    LNT_TRY(read_inputs(path, &in, &n, &int8, err));
+    LNT_TRY(lnt_paired_run(&how, in, n, &paired, err));
+    const lnt_paired_side *a = &paired.linnet, *b = &paired.ort;
+    row->linnet = (lnt_sweep_times){a->mean, a->std, a->p50, a->min};
+    row->ort = (lnt_sweep_times){b->mean, b->std, b->p50, b->min};
+    row->arena_bytes = a->reply.arena;
+    row->rows = rows_of(n ? &in[0].tensor : NULL);
+    row->ratio = paired.ratio;
+    row->low = paired.low;
+    row->high = paired.high;
+    row->agree = paired.agree;
+    return LNT_OK;
+}
+
+/* Measures a combination. */
+static lnt_status measure_row(const char *path, lnt_opened *o, const lnt_sweep *s, lnt_sweep_row *row,
+                              lnt_error *err)
+{
+    const lnt_texts dims = given.dims;
+    given.dims = (lnt_texts){0};
+    for (size_t i = 0; i < dims.n; i++)
+        lnt_texts_add(&given.dims, dims.item[i]);
+    for (size_t k = 0; k < s->n_axes; k++)
+        lnt_texts_add(&given.dims, lnt_cli_text("%s=%" PRId64, s->axis[k].name, row->extent[k]));
+    const lnt_status status = s->paired ? sweep_paired(path, row, err) : sweep_alone(o, row, err);
+    given.dims = dims;
+    return status;
+}
+
+/* Measures a combination; what is wrong with it alone is told at once and kept. *code: its exit code. */
+static lnt_status sweep_row(const char *path, lnt_opened *o, const lnt_sweep *s, lnt_sweep_row *row,
+                            int *code, lnt_error *err)
+{
+    const lnt_status status = measure_row(path, o, s, row, err);
+    *code = s->paired && !row->agree && !given.trust ? LNT_EXIT_MISMATCH : LNT_EXIT_OK;
+    if (status == LNT_OK || status == LNT_E_NOT_FOUND) /* a name is wrong in all of them */
+        return status;
+    row->error = lnt_cli_text("%s", err->message);
+    *code = lnt_exit_code(status);
+    fprintf(stderr, "linnet bench: %s: %s: %s\n", lnt_sweep_text(s, row), lnt_status_text(status),
+            err->message);
+    lnt_error_clear(err);
+    return LNT_OK;
+}
+
+static lnt_status prepare_sweep(const char *path, lnt_sweep *s, lnt_error *err)
+{
+    const char *const read[] = {path, given.onnx};
+    LNT_TRY(lnt_sweep_parse(&given.sweep, s, err));
+    s->paired = given.vs >= 0;
+    for (size_t i = 0; i < given.save.n; i++) {
+        LNT_TRY(lnt_sweep_takes(given.save.item[i], err));
+        LNT_TRY(lnt_target_is_new("--save", given.save.item[i], read, 2, err));
+    }
+    return LNT_OK;
+}
+
+static int run_sweep(const char *path)
+{
+    lnt_opened o = {0};
+    lnt_sweep s;
+    lnt_error err = {0};
+    int code = given.vs >= 0 ? check_paired(path) : LNT_EXIT_OK;
+    if (code != LNT_EXIT_OK)
+        return code;
+    lnt_status status = prepare_sweep(path, &s, &err);
+    if (status == LNT_OK && !s.paired)
+        status = lnt_opened_open(path, NULL, 0, &o, &err);
+    for (size_t i = 0; status == LNT_OK && i < s.n_rows; i++) {
+        int one;
+        status = sweep_row(path, &o, &s, &s.row[i], &one, &err);
+        code = code == LNT_EXIT_OK ? one : code;
+    }
+    if (status == LNT_OK)
+        lnt_sweep_print(&s, given.json);
+    for (size_t i = 0; status == LNT_OK && i < given.save.n; i++)
+        status = lnt_sweep_save(&s, given.save.item[i], &err);
+    lnt_opened_close(&o);
+    return status == LNT_OK ? code : lnt_failed(&lnt_verb_bench, &err);
+}
+
+static int run_alone(const char *path)
 {
     lnt_opened o = {0};
     source from = {0};
     figures f = {0};
+    lnt_session *s = NULL;
     lnt_error err = {0};
+    lnt_status status = given.trace ? lnt_target_is_new("--trace", given.trace, &path, 1, &err) : LNT_OK;
+    if (status == LNT_OK)
+        status = lnt_opened_open(path, NULL, 0, &o, &err);
+    f.load = o.load_seconds;
+    if (status == LNT_OK)
+        status = bench(&o, &from, &s, &f, &err);
+    if (status == LNT_OK)
+        status = tell(s, &f, &err);
+    lnt_session_destroy(&s);
+    free_inputs(&from);
+    lnt_opened_close(&o);
+    return status == LNT_OK ? LNT_EXIT_OK : lnt_failed(&lnt_verb_bench, &err);
+}
 
+/* What goes together. */
+static int check_sweep(void)
+{
+    if (given.save.n && !given.sweep.n)
+        return lnt_usage_error(&lnt_verb_bench, "--save belongs to --sweep");
+    if (given.sweep.n && given.data)
+        return lnt_usage_error(&lnt_verb_bench, "--sweep and --data exclude each other");
+    if (given.sweep.n && given.trace)
+        return lnt_usage_error(&lnt_verb_bench, "--sweep and --trace exclude each other");
+    return LNT_EXIT_OK;
+}
+
+static int run(const lnt_texts *words)
+{
     if (given.kernels)
         return lnt_bench_kernels(&lnt_verb_bench, words, given.level, given.json);
     if (words->n != 1)
         return lnt_usage_error(&lnt_verb_bench, words->n ? "one model at a time" : "which model?");
+    const int code = check_sweep();
+    if (code != LNT_EXIT_OK)
+        return code;
     if (given.worker)
         return lnt_worker(&(lnt_worker_options){.engine = given.worker,
                                                 .model = words->item[0],
                                                 .library = given.ort_lib,
                                                 .level = given.level,
                                                 .threads = (uint32_t)given.threads});
-    if (given.vs >= 0)
-        return run_paired(words->item[0]);
     if (given.runs < 1 || given.runs > RUNS_MOST)
         return lnt_usage_error(&lnt_verb_bench, "--runs must be from 1 to 100000000");
-    lnt_status status = lnt_opened_open(words->item[0], NULL, 0, &o, &err);
-    f.load = o.load_seconds;
-    if (status == LNT_OK)
-        status = bench(&o, &from, &f, &err);
-    lnt_cases_free(&from.cases);
-    lnt_inputs_free(&from.inputs);
-    lnt_opened_close(&o);
-    return status == LNT_OK ? LNT_EXIT_OK : lnt_failed(&lnt_verb_bench, &err);
+    if (given.sweep.n)
+        return run_sweep(words->item[0]);
+    if (given.vs >= 0)
+        return run_paired(words->item[0]);
+    return run_alone(words->item[0]);
 }
 
 const lnt_verb lnt_verb_bench = {
@@ -462,6 +621,10 @@ const lnt_verb lnt_verb_bench = {
         "time over Linnet's, with the interval that holds it at 95 %. Outputs that differ from those of the "
         "other\n"
         "without its optimizations end with exit code 1.\n"
+        "With --sweep, alone or with --vs, extents are tried one after the other, by name; rows/s counts the "
+        "rows of "
+        "the\n"
+        "first input. A combination that cannot be measured is told and left out.\n"
         "With --kernels, operators by themselves on one thread: all, or those whose line in the table holds "
         "one\n"
         "of the words. The limit is the peak of multiply-adds (four times that for bytes), or copying as "
@@ -469,6 +632,8 @@ const lnt_verb lnt_verb_bench = {
     .examples = "linnet bench model.lnt\n"
                 "linnet bench model.lnt --threads 2 --runs 1000 --json\n"
                 "linnet bench model.lnt --dim T=200 --trace\n"
+                "linnet bench model.lnt --sweep batch=1,2,4,8 --sweep length=64,256 --range ids=0:30000 "
+                "--save s.svg\n"
                 "linnet bench model.lnt --data test_data_set_0 --level scalar\n"
                 "linnet bench model.lnt --vs onnxruntime --onnx model.onnx --threads 2\n"
                 "linnet bench --kernels conv pool --level avx2",

@@ -4,6 +4,7 @@
 #include "base/checked.h"
 #include "cli/data/audio.h"
 #include "cli/data/literal.h"
+#include "cli/data/random_range.h"
 #include "formats/golden.h"
 #include "formats/tensor_file.h"
 
@@ -145,14 +146,18 @@ static lnt_status make_up(const lnt_opened *o, const lnt_inputs_options *how, co
                           uint32_t i, lnt_tensor *t, lnt_error *err)
 {
     int64_t count;
+    lnt_range range;
+    bool in_range;
     *t = (lnt_tensor){.dtype = info->dtype, .rank = info->rank};
     LNT_REQUIRE(info->rank <= LNT_MAX_RANK, err, LNT_E_SHAPE, "input %s has no rank: give it with --input",
                 info->name);
     LNT_REQUIRE(how->rest != LNT_INPUTS_REQUIRED, err, LNT_E_ARGUMENT,
                 "input %s is missing: give it with --input %s=FILE", info->name, info->name);
-    LNT_REQUIRE(how->rest != LNT_INPUTS_RANDOM || floating(info->dtype), err, LNT_E_ARGUMENT,
-                "input %s is %s, for which random numbers make no sense: give it with --input %s=FILE",
-                info->name, lnt_dtype_text(info->dtype), info->name);
+    LNT_TRY(lnt_range_of(how->ranges, info->name, &range, &in_range, err));
+    LNT_REQUIRE(how->rest != LNT_INPUTS_RANDOM || in_range || floating(info->dtype), err, LNT_E_ARGUMENT,
+                "input %s is %s, for which random numbers make no sense without bounds: give it with --input "
+                "%s=FILE or --range %s=LOW:HIGH",
+                info->name, lnt_dtype_text(info->dtype), info->name, info->name);
     for (uint32_t k = 0; k < info->rank; k++) {
         t->dims[k] = info->dims[k] >= 0 ? info->dims[k] : dim_given(how->dims, info->dim_names[k]);
         LNT_REQUIRE(t->dims[k] >= 0, err, LNT_E_ARGUMENT,
@@ -169,6 +174,8 @@ static lnt_status make_up(const lnt_opened *o, const lnt_inputs_options *how, co
     t->data = lnt_alloc_zero(memory, t->bytes, 1, err);
     if (!t->data)
         return LNT_E_MEMORY;
+    if (in_range)
+        return lnt_range_fill(&range, how->seed + i, t->dtype, info->name, (size_t)count, t->data, err);
     if (how->rest == LNT_INPUTS_RANDOM)
         lnt_golden_fill(how->seed + i, t->dtype, (size_t)count, t->data);
     return LNT_OK;
@@ -199,6 +206,12 @@ static lnt_status make_inputs(lnt_opened *o, const lnt_inputs_options *how, lnt_
         int64_t value;
         LNT_REQUIRE(lnt_split_count(how->dims->item[i], &name, &value), err, LNT_E_ARGUMENT,
                     "--dim NAME=N, not '%s'", how->dims->item[i]);
+    }
+    for (size_t i = 0; how->ranges && i < how->ranges->n; i++) {
+        const char *name, *rest;
+        LNT_REQUIRE(!lnt_split_pair(how->ranges->item[i], true, &name, &rest) ||
+                        lnt_model_find_input(o->model, name) >= 0,
+                    err, LNT_E_NOT_FOUND, "--range: no input called %s%s", name, lnt_suggest_input(o, name));
     }
     LNT_TRY(lnt_opened_file(o, err));
     LNT_TRY(read_files(o, how, inputs, err));

@@ -16,13 +16,14 @@ typedef enum lnt_inputs_rest {
     LNT_INPUTS_REQUIRED, /* they are an error */
     LNT_INPUTS_LEAVE,    /* they are left out: the run says which of them it needs */
     LNT_INPUTS_SHAPE,    /* extents only; where shapes depend on contents the golden vectors' or zeros */
-    LNT_INPUTS_RANDOM    /* they are seeded, floats only: anything else is an error */
+    LNT_INPUTS_RANDOM    /* they are seeded: floats, and what has a range; anything else is an error */
 } lnt_inputs_rest;
 
 typedef struct lnt_inputs_options {
     const lnt_texts *dims;  /* --dim NAME=N */
     const lnt_texts *files; /* --input NAME=FILE */
     lnt_inputs_rest rest;
+    const lnt_texts *ranges; /* --range NAME=LOW:HIGH, of LNT_INPUTS_RANDOM */
     uint64_t seed;
     uint32_t rate; /* audio is brought to this rate; 0: as it is in the file */
 } lnt_inputs_options;

@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <math.h>
 #include <string.h>
 
 static int by_value(const void *a, const void *b)
@@ -18,6 +19,17 @@ static int by_value(const void *a, const void *b)
 void lnt_sort_figures(double *v, size_t n)
 {
     qsort(v, n, sizeof *v, by_value);
+}
+
+void lnt_mean_of(const double *v, size_t n, double *mean, double *std)
+{
+    double sum = 0, squares = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += v[i];
+    *mean = sum / (double)n;
+    for (size_t i = 0; i < n; i++)
+        squares += (v[i] - *mean) * (v[i] - *mean);
+    *std = n > 1 ? sqrt(squares / (double)(n - 1)) : 0;
 }
 
 lnt_status lnt_read_text(const char *path, char **text, lnt_error *err)

@@ -48,6 +48,8 @@ lnt_status lnt_read_text(const char *path, char **text, lnt_error *err);
 bool lnt_ends_with(const char *text, const char *end);
 /* The smallest first. */
 void lnt_sort_figures(double *v, size_t n);
+/* Their mean, and the standard deviation of what they are a sample of; n > 0. */
+void lnt_mean_of(const double *v, size_t n, double *mean, double *std);
 
 /* What a report lists as unsupported, in one line, each fault once. */
 void lnt_unsupported_text(const lnt_report *report, char *buffer, size_t bytes);

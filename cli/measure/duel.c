@@ -302,6 +302,7 @@ static void find_times(const samples *taken, size_t n, lnt_paired_side *side)
     side->p50 = median(taken->time, n);
     side->min = taken->time[0];
     side->p95 = taken->time[(size_t)(0.95 * (double)(n - 1) + 0.5)];
+    lnt_mean_of(taken->time, n, &side->mean, &side->std);
     side->cpu = median(taken->cpu, n);
 }
 

@@ -19,7 +19,7 @@ typedef struct lnt_paired_side {
     uint64_t model_bytes;
     double library, load, first;     /* medians over processes, warm page cache */
     double start, start_cold;        /* from the start of the process to the first output */
-    double load_cold, min, p50, p95; /* of a run, over all rounds */
+    double load_cold, min, p50, p95, mean, std; /* of a run, over all rounds */
     double cpu;                      /* the median of a run's time on all processors */
 } lnt_paired_side;
 

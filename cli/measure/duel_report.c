@@ -30,6 +30,8 @@ static void json_side(lnt_json *j, const char *key, const lnt_paired_side *s)
     lnt_json_number(j, "min_us", s->min * 1e6);
     lnt_json_number(j, "p50_us", s->p50 * 1e6);
     lnt_json_number(j, "p95_us", s->p95 * 1e6);
+    lnt_json_number(j, "mean_us", s->mean * 1e6);
+    lnt_json_number(j, "std_us", s->std * 1e6);
     lnt_json_number(j, "cpu_us", s->cpu * 1e6);
     lnt_json_int(j, "base_kib", (int64_t)s->reply.base);
     lnt_json_int(j, "rss_kib", (int64_t)s->reply.peak);

@@ -177,6 +177,7 @@ static bool store(const lnt_option *o, const char *value)
     char *end = NULL;
     switch (o->kind) {
     case LNT_OPTION_FLAG: *(bool *)o->to = true; return true;
+    case LNT_OPTION_FLAG_FILE:
     case LNT_OPTION_TEXT: *(const char **)o->to = value; return true;
     case LNT_OPTION_TEXTS:
     case LNT_OPTION_PAIRS: lnt_texts_add(o->to, value); return true;
@@ -230,6 +231,30 @@ static int unknown_option(const lnt_verb *verb, const char *word)
     return lnt_usage_error(verb, "unknown option %s%s", name, lnt_suggest_nearest(name, &names));
 }
 
+/* May word be what an LNT_OPTION_FLAG_FILE names? */
+static bool is_its_file(const lnt_option *o, const char *word)
+{
+    const char *ending = strrchr(o->value, '.');
+    const size_t length = strlen(ending) - 1; /* without the bracket */
+    const size_t n = strlen(word);
+    return word[0] != '-' && n > length && memcmp(word + n - length, ending, length) == 0;
+}
+
+/* What follows the option at argv[*i], which *value points to if it has it already; NULL: nothing has to. False: it
+ * may have none, or lacks one. */
+static bool take_value(const lnt_option *o, int argc, char **argv, int *i, const char **value)
+{
+    if (o->kind == LNT_OPTION_FLAG)
+        return !*value;
+    if (o->kind == LNT_OPTION_FLAG_FILE && !*value) {
+        *value = *i + 1 < argc && is_its_file(o, argv[*i + 1]) ? argv[++*i] : "";
+        return true;
+    }
+    if (!*value)
+        *value = ++*i < argc ? argv[*i] : NULL;
+    return *value;
+}
+
 bool lnt_args_parse(const lnt_verb *verb, int argc, char **argv, lnt_texts *words, int *exit_code)
 {
     bool options = true;
@@ -253,12 +278,10 @@ bool lnt_args_parse(const lnt_verb *verb, int argc, char **argv, lnt_texts *word
             *exit_code = unknown_option(verb, word);
             return false;
         }
-        if (o->kind == LNT_OPTION_FLAG ? value != NULL : !value && ++i == argc) {
+        if (!take_value(o, argc, argv, &i, &value)) {
             *exit_code = lnt_usage_error(verb, value ? "%s takes no value" : "%s needs a value", o->name);
             return false;
         }
-        if (o->kind != LNT_OPTION_FLAG && !value)
-            value = argv[i];
         if (o->kind == LNT_OPTION_PAIRS && i + 1 == argc) {
             *exit_code = lnt_usage_error(verb, "%s needs two values", o->name);
             return false;

@@ -24,7 +24,9 @@ typedef struct lnt_texts { /* an option that may be given again and again, or th
 } lnt_texts;
 
 typedef enum lnt_option_kind {
-    LNT_OPTION_FLAG,   /* bool */
+    LNT_OPTION_FLAG, /* bool */
+    LNT_OPTION_FLAG_FILE, /* const char *: NULL, "" where no file is named, or its name: --trace=FILE, or a next word
+                           * that ends as value, "[FILE.json]", does */
     LNT_OPTION_TEXT,   /* const char * */
     LNT_OPTION_TEXTS,  /* lnt_texts */
     LNT_OPTION_PAIRS,  /* lnt_texts: two words each time */

@@ -71,6 +71,12 @@ static void put_quoted(const char *text, const char *special, const char *quote)
             printf("%s%c", strchr(special, *text) ? "\\" : "", *text);
 }
 
+/* Nothing has to follow it. */
+static bool is_flag(const lnt_option *o)
+{
+    return o->kind == LNT_OPTION_FLAG || o->kind == LNT_OPTION_FLAG_FILE;
+}
+
 typedef void option_writer(const lnt_verb *verb, const lnt_option *o, const char *name, size_t length);
 
 /* write for each name of each option of a verb. */
@@ -93,7 +99,7 @@ static void bash_option(const lnt_verb *verb, const lnt_option *o, const char *n
 
 static void bash_value(const lnt_verb *verb, const lnt_option *o, const char *name, size_t length)
 {
-    if (o->kind == LNT_OPTION_FLAG)
+    if (is_flag(o))
         return;
     const char *words = takes_files(o) ? "@files" : takes_folders(o) ? "@folders" : words_for(o);
     printf("    %s:%.*s) echo '%s' ;;\n", verb->name, (int)length, name, *words ? words : "@nothing");
@@ -157,7 +163,7 @@ static void put_without_commas(const char *names)
 static void zsh_option(const lnt_verb *verb, const lnt_option *o, const char *name, size_t length)
 {
     const bool again = o->kind == LNT_OPTION_TEXTS || o->kind == LNT_OPTION_PAIRS;
-    const char *joined = o->kind == LNT_OPTION_FLAG ? "" : name[1] == '-' ? "=" : "+";
+    const char *joined = is_flag(o) ? "" : name[1] == '-' ? "=" : "+";
     (void)verb;
     fputs(" \\\n        '", stdout);
     if (again)
@@ -167,7 +173,7 @@ static void zsh_option(const lnt_verb *verb, const lnt_option *o, const char *na
     printf("%.*s%s[", (int)length, name, joined);
     put_quoted(in_short(o), "[]\\:", "'\\''");
     putchar(']');
-    for (int i = o->kind == LNT_OPTION_FLAG ? 2 : o->kind != LNT_OPTION_PAIRS; i < 2; i++) {
+    for (int i = is_flag(o) ? 2 : o->kind != LNT_OPTION_PAIRS; i < 2; i++) {
         const char *words = words_for(o);
         putchar(':');
         put_quoted(o->value, "[]\\:", "'\\''");
@@ -206,11 +212,13 @@ static void fish_option(const lnt_verb *verb, const lnt_option *o, const char *n
            dashes == 2 ? 'l' : 's', (int)length - dashes, name + dashes);
     put_quoted(in_short(o), "\\", "\\'");
     putchar('\'');
-    if (takes_files(o))
+    if (is_flag(o))
+        ;
+    else if (takes_files(o))
         fputs(" -rF", stdout);
     else if (takes_folders(o))
         fputs(" -xa '(__fish_complete_directories)'", stdout);
-    else if (o->kind != LNT_OPTION_FLAG)
+    else
         printf(" -xa '%s'", words_for(o));
     putchar('\n');
 }

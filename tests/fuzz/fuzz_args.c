@@ -33,6 +33,7 @@ static size_t option_bytes(const lnt_option *o)
 {
     switch (o->kind) {
     case LNT_OPTION_FLAG: return sizeof(bool);
+    case LNT_OPTION_FLAG_FILE:
     case LNT_OPTION_TEXT: return sizeof(const char *);
     case LNT_OPTION_TEXTS:
     case LNT_OPTION_PAIRS: return sizeof(lnt_texts);
