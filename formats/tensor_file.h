@@ -17,8 +17,7 @@ lnt_status lnt_tensor_parse_pb(const void *bytes, size_t size, const lnt_allocat
                                char *name, size_t name_bytes, lnt_error *err);
 lnt_status lnt_tensor_parse_npy(const void *bytes, size_t size, const lnt_allocator *a, lnt_tensor *out,
                                 lnt_error *err);
-/* Member name (without .npy) of an .npz; NULL: its only member. Stored and deflated members (zlib not needed:
- * deflated ones are refused with a message that says to use numpy.savez). */
+/* Member name (without .npy) of an .npz; NULL: its only member. Members are stored or deflated (savez_compressed). */
 lnt_status lnt_tensor_parse_npz(const void *bytes, size_t size, const char *member, const lnt_allocator *a,
                                 lnt_tensor *out, lnt_error *err);
 /* By the ending of path: .npy .npz .pb. PATH.npz:MEMBER names a member. Anything else is E_UNSUPPORTED. */

@@ -1,4 +1,4 @@
-/* tensor_npy.c — NumPy's .npy (versions 1 to 3) and .npz (a zip archive of them, stored).
+/* tensor_npy.c — NumPy's .npy (versions 1 to 3) and .npz (a zip archive of them, stored or deflated).
  *
  * An .npy is "\x93NUMPY", two bytes of version, the length of its header, the header (a Python dict literal
  * with descr, fortran_order and shape), the elements. */
@@ -6,6 +6,7 @@
 
 #include "base/checked.h"
 #include "formats/byte_order.h"
+#include "formats/inflate.h"
 #include "formats/tensor_parts.h"
 
 #include <inttypes.h>
@@ -296,25 +297,50 @@ static lnt_status find_member(const uint8_t *zip, size_t size, const char *name,
     return lnt_fail(err, LNT_E_NOT_FOUND, "npz: holds no tensor '%s'", name);
 }
 
-/* Where the member's bytes are. */
-static lnt_status member_bytes(const uint8_t *zip, size_t size, const zip_member *m, const uint8_t **bytes,
+enum { ZIP_STORED = 0, ZIP_DEFLATED = 8 };
+
+/* Where the bytes of the member are that the archive holds: m->stored_bytes of them. */
+static lnt_status stored_bytes(const uint8_t *zip, size_t size, const zip_member *m, const uint8_t **bytes,
                                lnt_error *err)
 {
-    LNT_REQUIRE(m->method == 0, err, LNT_E_UNSUPPORTED,
-                "npz: compressed; write it with numpy.savez instead of savez_compressed");
+    LNT_REQUIRE(m->method == ZIP_STORED || m->method == ZIP_DEFLATED, err, LNT_E_UNSUPPORTED,
+                "npz: compressed by method %u; numpy's are stored or deflated", m->method);
     LNT_REQUIRE(!(m->flags & 1), err, LNT_E_UNSUPPORTED, "npz: encrypted");
-    LNT_REQUIRE(m->bytes != UINT32_MAX && m->offset != UINT32_MAX, err, LNT_E_UNSUPPORTED,
-                "npz: members of 4 GB and more are not supported; use .npy");
-    LNT_REQUIRE(m->stored_bytes == m->bytes && m->offset <= size && size - m->offset >= LOCAL_BYTES &&
+    LNT_REQUIRE(m->bytes != UINT32_MAX && m->stored_bytes != UINT32_MAX && m->offset != UINT32_MAX, err,
+                LNT_E_UNSUPPORTED, "npz: members of 4 GB and more are not supported; use .npy");
+    LNT_REQUIRE((m->method == ZIP_STORED ? m->stored_bytes == m->bytes
+                                         : m->bytes / LNT_INFLATE_MOST <= m->stored_bytes) &&
+                    m->offset <= size && size - m->offset >= LOCAL_BYTES &&
                     signed_as(zip + m->offset, 0x0403),
                 err, LNT_E_FILE, "npz: malformed member");
     const uint8_t *local = zip + m->offset;
     const uint64_t skip = LOCAL_BYTES + lnt_load_le(local + 26, 2) + lnt_load_le(local + 28, 2);
     const uint64_t room = size - m->offset;
-    LNT_REQUIRE(skip <= room && m->bytes <= room - skip, err, LNT_E_FILE, "npz: truncated");
-    LNT_REQUIRE(crc32_of(local + skip, m->bytes) == m->crc, err, LNT_E_FILE, "npz: damaged (CRC differs)");
+    LNT_REQUIRE(skip <= room && m->stored_bytes <= room - skip, err, LNT_E_FILE, "npz: truncated");
     *bytes = local + skip;
     return LNT_OK;
+}
+
+static lnt_status parse_member(const uint8_t *bytes, const zip_member *m, const lnt_allocator *a,
+                               lnt_tensor *out, lnt_error *err)
+{
+    LNT_REQUIRE(crc32_of(bytes, m->bytes) == m->crc, err, LNT_E_FILE, "npz: damaged (CRC differs)");
+    return lnt_tensor_parse_npy(bytes, m->bytes, a, out, err);
+}
+
+static lnt_status parse_deflated(const uint8_t *stored, const zip_member *m, const lnt_allocator *a,
+                                 lnt_tensor *out, lnt_error *err)
+{
+    uint8_t *bytes = lnt_alloc(a, m->bytes, err);
+    if (!bytes)
+        return LNT_E_MEMORY;
+    lnt_status status = lnt_inflate(stored, m->stored_bytes, bytes, m->bytes, err);
+    if (status != LNT_OK)
+        lnt_error_prefix(err, "npz: ");
+    else
+        status = parse_member(bytes, m, a, out, err);
+    lnt_free(a, bytes);
+    return status;
 }
 
 lnt_status lnt_tensor_parse_npz(const void *bytes, size_t size, const char *member, const lnt_allocator *a,
@@ -323,6 +349,7 @@ lnt_status lnt_tensor_parse_npz(const void *bytes, size_t size, const char *memb
     zip_member m = {.name = NULL};
     const uint8_t *data = NULL;
     LNT_TRY(find_member(bytes, size, member, &m, err));
-    LNT_TRY(member_bytes(bytes, size, &m, &data, err));
-    return lnt_tensor_parse_npy(data, m.bytes, a, out, err);
+    LNT_TRY(stored_bytes(bytes, size, &m, &data, err));
+    return m.method == ZIP_STORED ? parse_member(data, &m, a, out, err)
+                                  : parse_deflated(data, &m, a, out, err);
 }
