@@ -25,7 +25,7 @@ void *ml_take(maker *m, size_t n, size_t size)
     return block;
 }
 
-static void fail(maker *m, const char *attribute, const char *what)
+void ml_fail(maker *m, const char *attribute, const char *what)
 {
     if (m->status == LNT_OK)
         m->status = lnt_fail(m->im->err, LNT_E_MODEL, "node '%s' (%s): attribute %s %s", m->n->name, m->n->op,
@@ -44,7 +44,7 @@ ml_list ml_ints(maker *m, const char *name)
     const int64_t n = t ? lnt_operand_count(t) : -1;
     int64_t *i = t && lnt_is_integer((lnt_dtype)t->dtype) && n >= 0 ? ml_take(m, (size_t)n, sizeof *i) : NULL;
     if (!i) {
-        fail(m, name, "holds no integers");
+        ml_fail(m, name, "holds no integers");
         return list;
     }
     lnt_elements_to_int64((lnt_dtype)t->dtype, t->data, i, n);
@@ -64,7 +64,7 @@ ml_list ml_reals(maker *m, const char *name)
     double *v =
         n >= 0 && (!t || lnt_is_floating((lnt_dtype)t->dtype)) ? ml_take(m, (size_t)n, sizeof *v) : NULL;
     if (!v) {
-        fail(m, name, "holds no floats");
+        ml_fail(m, name, "holds no floats");
         return (ml_list){0};
     }
     lnt_elements_to_double(t ? (lnt_dtype)t->dtype : LNT_FLOAT, t ? t->data : a->f, v, n);
@@ -98,7 +98,7 @@ ml_list ml_labels(maker *m)
         labels = ml_ints(m, "classlabels_ints");
     labels.refused = has_text(m, text, 1);
     if (!labels.n && !labels.refused)
-        fail(m, "classlabels", "is missing");
+        ml_fail(m, "classlabels", "is missing");
     return labels;
 }
 
@@ -171,7 +171,7 @@ uint32_t ml_post_transform(maker *m, uint32_t scores)
     if (strcmp(how, "SOFTMAX_ZERO") == 0)
         return softmax_zero(m, scores);
     if (strcmp(how, "PROBIT") != 0)
-        fail(m, "post_transform", "is not known");
+        ml_fail(m, "post_transform", "is not known");
     return probit(m, scores);
 }
 
@@ -211,10 +211,9 @@ void ml_binary_scores(maker *m, uint32_t score, bool probability)
 
 /* ---- linear models ---- */
 
-/* Input 0 as floats [N, F]. */
-static uint32_t float_rows(maker *m)
+uint32_t ml_rows(maker *m, lnt_dtype type)
 {
-    const uint32_t x = cast(m, m->n->in[0], LNT_FLOAT);
+    const uint32_t x = cast(m, m->n->in[0], type);
     const lnt_operand *o = m->status == LNT_OK ? lnt_ginfo(m->im->g, x) : NULL;
     return o && o->rank == 1 ? make(m, "Unsqueeze", IN(x, INTS(m, "axis", 0)), NULL) : x;
 }
@@ -225,7 +224,7 @@ static uint32_t linear(maker *m, uint32_t x, ml_list w, int64_t n, ml_list inter
     const int64_t yes = 1;
     if (m->status == LNT_OK &&
         (n < 1 || !w.n || (int64_t)w.n % n || (intercepts.n && (int64_t)intercepts.n != n)))
-        fail(m, "coefficients", "or intercepts has the wrong length");
+        ml_fail(m, "coefficients", "or intercepts has the wrong length");
     if (m->status != LNT_OK)
         return LNT_NONE;
     const uint32_t flat = floats(m, "coefficients", w);
@@ -236,8 +235,8 @@ static uint32_t linear(maker *m, uint32_t x, ml_list w, int64_t n, ml_list inter
 
 static void expand_linear_regressor(maker *m)
 {
-    const uint32_t y = linear(m, float_rows(m), ml_reals(m, "coefficients"), lnt_inode_i(m->n, "targets", 1),
-                              ml_reals(m, "intercepts"));
+    const uint32_t y = linear(m, ml_rows(m, LNT_FLOAT), ml_reals(m, "coefficients"),
+                              lnt_inode_i(m->n, "targets", 1), ml_reals(m, "intercepts"));
     finish(m, 0, "Identity", IN(ml_post_transform(m, y)), NULL);
 }
 
@@ -247,16 +246,16 @@ static void expand_linear_classifier(maker *m)
     const int64_t n = (int64_t)(intercepts.n ? intercepts.n : labels.n);
     if (labels.refused)
         return;
-    const uint32_t s = linear(m, float_rows(m), ml_reals(m, "coefficients"), n, intercepts);
+    const uint32_t s = linear(m, ml_rows(m, LNT_FLOAT), ml_reals(m, "coefficients"), n, intercepts);
     if (n == 1) {
         if (labels.n != 2)
-            fail(m, "classlabels_ints", "has not two labels");
+            ml_fail(m, "classlabels_ints", "has not two labels");
         ml_binary_label(m, s, 0, labels);
         ml_binary_scores(m, s, true);
         return;
     }
     if ((int64_t)labels.n != n)
-        fail(m, "classlabels_ints", "has the wrong length");
+        ml_fail(m, "classlabels_ints", "has the wrong length");
     ml_label(m, s, labels);
     finish(m, 1, "Identity", IN(ml_post_transform(m, s)), NULL);
 }
@@ -282,7 +281,7 @@ static void expand_normalizer(maker *m)
     const bool max = strcmp(how, "MAX") == 0, l1 = strcmp(how, "L1") == 0;
     const uint32_t x = cast(m, m->n->in[0], LNT_FLOAT), axis = INTS(m, "axis", -1);
     if (!max && !l1 && strcmp(how, "L2") != 0)
-        fail(m, "norm", "is not known");
+        ml_fail(m, "norm", "is not known");
     const uint32_t norm = make(m, max ? "ReduceMax" : l1 ? "ReduceL1" : "ReduceL2", IN(x, axis), NULL);
     const uint32_t zero = scalar(m, "zero", LNT_FLOAT, 0), one = scalar(m, "one", LNT_FLOAT, 1);
     const uint32_t by = make(m, "Where", IN(make(m, "Equal", IN(norm, zero), NULL), one, norm), NULL);
@@ -297,7 +296,7 @@ static void expand_imputer(maker *m)
     const double replaced = (double)lnt_inode_f(m->n, "replaced_value_float", 0);
     const int64_t n = (int64_t)ints.n;
     if (m->status == LNT_OK && !reals.n && !ints.n)
-        fail(m, "imputed_value_floats", "is missing");
+        ml_fail(m, "imputed_value_floats", "is missing");
     if (m->status != LNT_OK)
         return;
     const uint32_t values =
@@ -355,10 +354,10 @@ static void expand_vectorizer(maker *m)
     const int64_t axis = 1;
     operands parts = {.n = m->n->n_in};
     if (m->status == LNT_OK && widths.n != m->n->n_in)
-        fail(m, "inputdimensions", "has not one number for each input");
+        ml_fail(m, "inputdimensions", "has not one number for each input");
     for (unsigned i = 0; i < m->n->n_in && m->status == LNT_OK; i++) {
         if (widths.i[i] < 0 || widths.i[i] > INT32_MAX)
-            fail(m, "inputdimensions", "is out of range");
+            ml_fail(m, "inputdimensions", "is out of range");
         else if ((parts.value[i] = columns(m, m->n->in[i], widths.i[i])) == LNT_NONE)
             return;
     }
@@ -421,7 +420,7 @@ static void expand_one_hot(maker *m)
     if (has_text(m, text, 1))
         return;
     if (!cats.n)
-        fail(m, "cats_int64s", "is missing");
+        ml_fail(m, "cats_int64s", "is missing");
     size_t *order = ml_take(m, cats.n, sizeof *order);
     const uint32_t keys = sorted_keys(m, cats, LNT_INT64, order);
     int64_t *place = ml_take(m, cats.n + 1, sizeof *place);
@@ -481,7 +480,7 @@ static void expand_label_encoder(maker *m)
         return;
     }
     if (keys.n != values.n)
-        fail(m, "keys", "and values have different lengths");
+        ml_fail(m, "keys", "and values have different lengths");
     size_t *order = ml_take(m, keys.n, sizeof *order);
     const uint32_t sorted = sorted_keys(m, keys, key_type, order);
     void *data = ml_take(m, keys.n, sizeof(double));
@@ -526,6 +525,8 @@ lnt_status lnt_expand_ml(lnt_importer *im, lnt_inode *n)
         {"LinearRegressor", NULL, 1, 1, 1, expand_linear_regressor},
         {"Normalizer", NULL, 1, 1, 1, expand_normalizer},
         {"OneHotEncoder", NULL, 1, 1, 1, expand_one_hot},
+        {"SVMClassifier", NULL, 1, 1, 2, lnt_expand_svm_classifier},
+        {"SVMRegressor", NULL, 1, 1, 1, lnt_expand_svm_regressor},
         {"Scaler", NULL, 1, 1, 1, expand_scaler},
         {"TreeEnsemble", NULL, 1, 1, 1, lnt_expand_tree_ensemble},
         {"TreeEnsembleClassifier", NULL, 1, 1, 2, lnt_expand_tree_classifier},

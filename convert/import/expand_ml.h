@@ -23,11 +23,14 @@ ml_list ml_reals(maker *m, const char *name);
 /* Of the classes. */
 ml_list ml_labels(maker *m);
 
+void ml_fail(maker *m, const char *attribute, const char *what);
 /* n zeroed elements in the graph's memory; NULL after a failure. */
 void *ml_take(maker *m, size_t n, size_t size);
 uint32_t ml_constant(maker *m, const char *what, lnt_dtype dtype, unsigned rank, const int64_t *dims,
                      const void *data);
 
+/* Input 0 as [N, F] of this type. */
+uint32_t ml_rows(maker *m, lnt_dtype type);
 /* The node's attribute post_transform, of scores [N, C]. */
 uint32_t ml_post_transform(maker *m, uint32_t scores);
 /* Output 0: the label of the class whose score is highest, the first of equals; or, of two classes, the second where
@@ -37,6 +40,8 @@ void ml_binary_label(maker *m, uint32_t score, double threshold, ml_list labels)
 /* Output 1: the scores of both, of the second's [N, 1]. As in onnxruntime only post_transform LOGISTIC counts here. */
 void ml_binary_scores(maker *m, uint32_t score, bool probability);
 
+void lnt_expand_svm_classifier(maker *m);
+void lnt_expand_svm_regressor(maker *m);
 void lnt_expand_tree_classifier(maker *m);
 void lnt_expand_tree_ensemble(maker *m);
 void lnt_expand_tree_regressor(maker *m);
