@@ -32,13 +32,22 @@ typedef struct lnt_narrow {
     const float *scale;
 } lnt_narrow;
 
+/* What numbers of a value stand for. */
+typedef struct lnt_words {
+    const char **word;
+    size_t n;
+    bool bare; /* numbers themselves: metadata has them without quotes */
+} lnt_words;
+
 typedef struct lnt_gvalue {
     const char *name; /* unique in the model */
     lnt_operand info; /* type and extents; a constant's contents in info.data, its record in info.packed */
     size_t bytes;     /* of info.data */
     const lnt_gelement *elements; /* of a small integer tensor that is no constant (symbols.c); or NULL */
     const lnt_narrow *narrow;     /* of a float constant that the file may hold so; or NULL */
-    lnt_gnode *producer;          /* NULL for constants, graph inputs and subgraph inputs */
+    const lnt_words
+        *words;          /* text: its elements are places in this list; or classes of its columns; or NULL */
+    lnt_gnode *producer; /* NULL for constants, graph inputs and subgraph inputs */
     bool constant;
     bool keep;            /* --keep: no pass may remove it */
     bool measured;        /* --measure: the same, until quantized layers have been chosen */

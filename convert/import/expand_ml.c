@@ -10,7 +10,7 @@
 #include <string.h>
 
 static const char text_message[] =
-    "it maps to or from text, which is not supported: give classes and categories as integers";
+    "it reads text that comes from outside, which is not supported: give categories as integers";
 
 /* ---- attributes ---- */
 
@@ -90,16 +90,45 @@ static bool has_text(maker *m, const char *const *names, size_t n)
     return false;
 }
 
+/* Strings under this name; NULL if there are none. */
+static const lnt_attr *strings(const maker *m, const char *name)
+{
+    const lnt_attr *a = lnt_inode_attr(m->n, name);
+    return a && a->type == LNT_ATTR_STRINGS && a->count ? a : NULL;
+}
+
+/* Text as numbers 0, 1, … */
+static ml_list numbered(maker *m, const lnt_attr *text)
+{
+    int64_t *i = ml_take(m, text->count, sizeof *i);
+    lnt_words *words = i ? lnt_words_take(m->im, text->count) : NULL;
+    if (i && !words)
+        m->status = LNT_E_MEMORY;
+    for (; words && words->n < text->count; words->n++) {
+        words->word[words->n] = text->strings[words->n];
+        i[words->n] = (int64_t)words->n;
+    }
+    return (ml_list){.n = text->count, .i = i, .words = words};
+}
+
 ml_list ml_labels(maker *m)
 {
-    static const char *const text[] = {"classlabels_strings"};
+    const lnt_attr *text = strings(m, "classlabels_strings");
+    if (text)
+        return numbered(m, text);
     ml_list labels = ml_ints(m, "classlabels_int64s");
     if (!labels.n)
         labels = ml_ints(m, "classlabels_ints");
-    labels.refused = has_text(m, text, 1);
-    if (!labels.n && !labels.refused)
+    if (!labels.n)
         ml_fail(m, "classlabels", "is missing");
     return labels;
+}
+
+/* Output 0 stands for these. */
+static void name_words(maker *m, const lnt_words *words)
+{
+    if (m->status == LNT_OK && words && m->n->n_out && m->n->out[0] != LNT_NONE)
+        m->im->g->value[m->n->out[0]].words = words;
 }
 
 uint32_t ml_constant(maker *m, const char *what, lnt_dtype dtype, unsigned rank, const int64_t *dims,
@@ -189,6 +218,7 @@ void ml_label(maker *m, uint32_t scores, ml_list labels)
     if (m->status == LNT_OK)
         m->status = lnt_make(m->im, m->n, "ArgMax", &scores, 1, attr, 2, &at);
     finish(m, 0, "Gather", IN(label_table(m, labels), at), NULL);
+    name_words(m, labels.words);
 }
 
 void ml_binary_label(maker *m, uint32_t score, double threshold, ml_list labels)
@@ -196,6 +226,7 @@ void ml_binary_label(maker *m, uint32_t score, double threshold, ml_list labels)
     const uint32_t above = make(m, "Greater", IN(score, scalar(m, "threshold", LNT_FLOAT, threshold)), NULL);
     const uint32_t at = cast(m, make(m, "Squeeze", IN(above, INTS(m, "axis", 1)), NULL), LNT_INT64);
     finish(m, 0, "Gather", IN(label_table(m, labels), at), NULL);
+    name_words(m, labels.words);
 }
 
 void ml_binary_scores(maker *m, uint32_t score, bool probability)
@@ -244,8 +275,6 @@ static void expand_linear_classifier(maker *m)
 {
     const ml_list labels = ml_labels(m), intercepts = ml_reals(m, "intercepts");
     const int64_t n = (int64_t)(intercepts.n ? intercepts.n : labels.n);
-    if (labels.refused)
-        return;
     const uint32_t s = linear(m, ml_rows(m, LNT_FLOAT), ml_reals(m, "coefficients"), n, intercepts);
     if (n == 1) {
         if (labels.n != 2)
@@ -467,43 +496,130 @@ static uint32_t default_value(maker *m, lnt_dtype type)
     return cast(m, ml_constant(m, "default", LNT_INT64, 1, &one, &i), type);
 }
 
-static void expand_label_encoder(maker *m)
+/* What keys become. */
+typedef struct encoded {
+    ml_list values;
+    lnt_dtype type;
+    int64_t otherwise; /* of text: the place of the default's word */
+} encoded;
+
+/* Values that are text: places among the words that differ. */
+static void text_values(maker *m, const lnt_attr *text, encoded *e)
 {
-    static const char *const text[] = {"classes_strings", "keys_strings", "values_strings"};
-    const int64_t axis = 0;
-    lnt_dtype key_type, type;
-    if (has_text(m, text, 3))
-        return;
-    const ml_list keys = table(m, "keys", &key_type), values = table(m, "values", &type);
-    if (m->status == LNT_OK && (!keys.n || !values.n)) { /* tensors of text have been left out */
-        refuse(m, text_message);
-        return;
+    lnt_names places = {.heap = m->im->g->memory.allocator};
+    lnt_words *words = lnt_words_take(m->im, (size_t)text->count + 1);
+    int64_t *i = ml_take(m, text->count, sizeof *i);
+    if (!words && m->status == LNT_OK)
+        m->status = LNT_E_MEMORY;
+    for (size_t k = 0; k < text->count && m->status == LNT_OK; k++)
+        m->status = lnt_words_add(m->im, &places, words, text->strings[k], &i[k]);
+    if (m->status == LNT_OK)
+        m->status = lnt_words_add(m->im, &places, words, lnt_inode_s(m->n, "default_string", "_Unused"),
+                                  &e->otherwise);
+    lnt_names_free(&places);
+    e->type = LNT_INT64;
+    e->values = (ml_list){.n = text->count, .i = i, .words = words};
+}
+
+/* data[to] becomes value `from` of the table. */
+static void put_value(const encoded *e, void *data, size_t to, size_t from)
+{
+    void *at = lnt_element_at(data, e->type, (int64_t)to);
+    if (e->values.v)
+        lnt_elements_from_double(e->type, e->values.v + from, at, 1);
+    else
+        lnt_elements_from_int64(e->type, e->values.i + from, at, 1);
+}
+
+/* The table behind which the value of all other keys stands. */
+static uint32_t with_default(maker *m, const encoded *e, const void *data, size_t count)
+{
+    const int64_t n = (int64_t)count, one = 1;
+    const uint32_t other = e->values.words ? ml_constant(m, "default", LNT_INT64, 1, &one, &e->otherwise)
+                                           : default_value(m, e->type);
+    return make(m, "Concat", IN(ml_constant(m, "values", e->type, 1, &n, data), other),
+                INT_ATTR("axis", &(int64_t){0}));
+}
+
+/* Of input 0, numbers that stand for words, by keys that are text. */
+static void encode_words(maker *m, const lnt_words *words, const lnt_attr *keys, const encoded *e)
+{
+    lnt_names places = {.heap = m->im->g->memory.allocator};
+    void *data = ml_take(m, keys->count, sizeof(double));
+    int64_t *at = ml_take(m, words->n, sizeof *at);
+    const int64_t n = (int64_t)words->n;
+    for (uint32_t i = keys->count; i-- > 0 && m->status == LNT_OK;) /* of equal keys the first counts */
+        m->status = lnt_names_set(&places, keys->strings[i], i, m->im->err);
+    for (size_t i = 0; i < keys->count && m->status == LNT_OK; i++)
+        put_value(e, data, i, i);
+    for (size_t i = 0; i < words->n && m->status == LNT_OK; i++) {
+        const uint32_t found = lnt_names_find(&places, words->word[i]);
+        at[i] = found == LNT_NAMES_NONE ? (int64_t)keys->count : (int64_t)found;
     }
-    if (keys.n != values.n)
-        ml_fail(m, "keys", "and values have different lengths");
+    lnt_names_free(&places);
+    const uint32_t all = with_default(m, e, data, keys->count);
+    const uint32_t place =
+        make(m, "Gather", IN(ml_constant(m, "places", LNT_INT64, 1, &n, at), m->n->in[0]), NULL);
+    finish(m, 0, "Gather", IN(all, place), NULL);
+}
+
+static void encode_numbers(maker *m, ml_list keys, lnt_dtype key_type, const encoded *e)
+{
     size_t *order = ml_take(m, keys.n, sizeof *order);
     const uint32_t sorted = sorted_keys(m, keys, key_type, order);
     void *data = ml_take(m, keys.n, sizeof(double));
-    const int64_t n = (int64_t)keys.n;
-    for (size_t i = 0; m->status == LNT_OK && i < keys.n; i++) {
-        void *to = lnt_element_at(data, type, (int64_t)i);
-        if (values.v)
-            lnt_elements_from_double(type, values.v + order[i], to, 1);
-        else
-            lnt_elements_from_int64(type, values.i + order[i], to, 1);
-    }
-    const uint32_t mapped = ml_constant(m, "values", type, 1, &n, data);
-    const uint32_t all = make(m, "Concat", IN(mapped, default_value(m, type)), INT_ATTR("axis", &axis));
+    for (size_t i = 0; m->status == LNT_OK && i < keys.n; i++)
+        put_value(e, data, i, order[i]);
+    const uint32_t all = with_default(m, e, data, keys.n);
     finish(m, 0, "Gather", IN(all, make(m, "linnet.FindKey", IN(m->n->in[0], sorted), NULL)), NULL);
 }
 
-/* ---- what is none of numbers ---- */
-
-static void refuse_zipmap(maker *m)
+static void expand_label_encoder(maker *m)
 {
-    refuse(m,
-           "its output is a sequence of maps, which is not supported: export with options={'zipmap': False}");
+    static const char *const old[] = {"classes_strings"};
+    const lnt_words *words = m->im->g->value[m->n->in[0]].words;
+    const lnt_attr *text_keys = strings(m, "keys_strings"), *text = strings(m, "values_strings");
+    lnt_dtype key_type = LNT_UNDEFINED;
+    encoded e = {0};
+    if (has_text(m, old, 1))
+        return;
+    if (text)
+        text_values(m, text, &e);
+    else
+        e.values = table(m, "values", &e.type);
+    const ml_list keys = text_keys ? (ml_list){.n = text_keys->count} : table(m, "keys", &key_type);
+    if (m->status == LNT_OK &&
+        (!keys.n || !e.values.n || !words != !text_keys)) /* tensors of text have been left out */
+        refuse(m, text_message);
+    else if (keys.n != e.values.n)
+        ml_fail(m, "keys", "and values have different lengths");
+    else if (words)
+        encode_words(m, words, text_keys, &e);
+    else
+        encode_numbers(m, keys, key_type, &e);
+    name_words(m, e.values.words);
 }
+
+/* A sequence of maps is the tensor it is made of: column i is of class i. */
+static void expand_zipmap(maker *m)
+{
+    const lnt_attr *text = strings(m, "classlabels_strings");
+    ml_list labels = text ? numbered(m, text) : ml_ints(m, "classlabels_int64s");
+    lnt_words *words = text || m->status != LNT_OK ? NULL : lnt_words_take(m->im, labels.n);
+    if (m->status == LNT_OK && !labels.n)
+        ml_fail(m, "classlabels", "is missing");
+    for (; words && words->n < labels.n; words->n++)
+        if (!(words->word[words->n] = lnt_import_text(m->im, "%lld", (long long)labels.i[words->n])))
+            break;
+    if (m->status == LNT_OK && !text && (!words || words->n < labels.n))
+        m->status = LNT_E_MEMORY;
+    if (words)
+        words->bare = true;
+    finish(m, 0, "Identity", IN(m->n->in[0]), NULL);
+    name_words(m, text ? labels.words : words);
+}
+
+/* ---- what is none of numbers ---- */
 
 static void refuse_text(maker *m)
 {
@@ -531,7 +647,7 @@ lnt_status lnt_expand_ml(lnt_importer *im, lnt_inode *n)
         {"TreeEnsemble", NULL, 1, 1, 1, lnt_expand_tree_ensemble},
         {"TreeEnsembleClassifier", NULL, 1, 1, 2, lnt_expand_tree_classifier},
         {"TreeEnsembleRegressor", NULL, 1, 1, 1, lnt_expand_tree_regressor},
-        {"ZipMap", NULL, 1, 1, 1, refuse_zipmap},
+        {"ZipMap", NULL, 1, 1, 1, expand_zipmap},
     };
     return strcmp(n->domain, "ai.onnx.ml") == 0 ? lnt_expand_by(table, sizeof table / sizeof table[0], im, n)
                                                 : LNT_OK;

@@ -10,17 +10,17 @@ enum { ML_MOST_FEATURES = 1 << 26 };
 /* A list of numbers; empty where the attribute is missing. */
 typedef struct ml_list {
     size_t n;
-    const int64_t *i; /* of ml_ints and ml_labels */
-    const double *v;  /* of ml_reals */
-    bool doubles;     /* they were a tensor of doubles */
-    bool refused;     /* labels that we do not have: that is reported */
+    const int64_t *i;       /* of ml_ints and ml_labels */
+    const double *v;        /* of ml_reals */
+    bool doubles;           /* they were a tensor of doubles */
+    const lnt_words *words; /* what integers stand for; or NULL */
 } ml_list;
 
 /* INTS, or a tensor of integers. */
 ml_list ml_ints(maker *m, const char *name);
 /* FLOATS, or a tensor, under this name or with _as_tensor behind it. */
 ml_list ml_reals(maker *m, const char *name);
-/* Of the classes. */
+/* Of the classes; those of text are numbered. */
 ml_list ml_labels(maker *m);
 
 void ml_fail(maker *m, const char *attribute, const char *what);

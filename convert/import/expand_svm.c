@@ -384,7 +384,7 @@ void lnt_expand_svm_classifier(maker *m)
     svm s = read_svm(m);
     const ml_list labels = ml_labels(m), per_class = ml_ints(m, "vectors_per_class"),
                   a = ml_reals(m, "prob_a"), b = ml_reals(m, "prob_b");
-    if (m->status != LNT_OK || labels.refused)
+    if (m->status != LNT_OK)
         return;
     const int64_t n = (int64_t)labels.n;
     s.n_vectors = count_vectors(m, &s, per_class, labels, a, b);

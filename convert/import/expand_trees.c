@@ -620,7 +620,7 @@ void lnt_expand_tree_classifier(maker *m)
     for (size_t i = 0; i < weights.n; i++)
         positive &= weights.v[i] >= 0;
     f.n_targets = (int64_t)labels.n;
-    if (m->status != LNT_OK || labels.refused)
+    if (m->status != LNT_OK)
         return;
     read_named(m, &f, "class");
     if (!single) {

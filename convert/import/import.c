@@ -134,6 +134,23 @@ static lnt_status add_constant(lnt_importer *im, const char *name, const lnt_ope
     return v == LNT_NONE ? LNT_E_MEMORY : lnt_import_bind(im, name, v);
 }
 
+/* An initializer of text; the tensor's extents are known. */
+static lnt_status add_words(lnt_importer *im, const ProtobufCBinaryData *proto, const char *name,
+                            lnt_operand *tensor)
+{
+    const lnt_words *words;
+    size_t bytes;
+    const lnt_status status = lnt_import_words(im, proto, tensor, &words);
+    if (status == LNT_E_MODEL)
+        lnt_error_prefix(im->err, "initializer '%s': ", name);
+    LNT_TRY(status);
+    LNT_REQUIRE(lnt_operand_bytes(tensor, &bytes), im->err, LNT_E_MODEL, "initializer '%s' is too large",
+                name);
+    LNT_TRY(add_constant(im, name, tensor, bytes));
+    im->g->value[lnt_names_find(&im->scope->names, name)].words = words;
+    return LNT_OK;
+}
+
 static lnt_status add_initializer(lnt_importer *im, const ProtobufCBinaryData *proto)
 {
     lnt_operand tensor;
@@ -144,7 +161,11 @@ static lnt_status add_initializer(lnt_importer *im, const ProtobufCBinaryData *p
     if (!im->scope->outer && lnt_import_overridable(im, name))
         return LNT_OK;
     const lnt_inode place = {.name = name, .domain = "", .op = "initializer"};
-    const lnt_status status = lnt_import_tensor(im, proto, &tensor, &bytes);
+    lnt_status status = lnt_import_tensor_header(im, proto, &tensor);
+    if (status == LNT_OK && tensor.dtype == LNT_STRING)
+        return add_words(im, proto, name, &tensor);
+    if (status == LNT_OK)
+        status = lnt_import_tensor(im, proto, &tensor, &bytes);
     if (status == LNT_OK)
         return add_constant(im, name, &tensor, bytes);
     if (status != LNT_E_UNSUPPORTED)
@@ -179,16 +200,18 @@ static uint32_t lookup(const lnt_importer *im, const char *name)
 }
 
 /* An output must be a tensor that a session can hand out. Where a node is not supported, that is the reason. */
-static lnt_status check_output(lnt_importer *im, const LntOnnx__ValueInfo *v, const char *name)
+static lnt_status check_output(lnt_importer *im, const LntOnnx__ValueInfo *v, const char *name,
+                               const lnt_words *words)
 {
     const LntOnnx__TensorType *t = v->type ? v->type->tensor_type : NULL;
     const lnt_inode place = {.name = name, .domain = "", .op = "graph output"};
-    if (im->report->n_unsupported || !t || !t->has_elem_type || t->elem_type == LNT_UNDEFINED)
+    if (im->report->n_unsupported || !t || !t->has_elem_type || t->elem_type == LNT_UNDEFINED || words)
         return LNT_OK;
     return lnt_import_list_failure(
         im, &place,
         check_element_type(
-            im, name, t, ": export the model without this output, or cut it off with onnx.utils.extract_model"));
+            im, name, t,
+            ": export the model without this output, or cut it off with onnx.utils.extract_model"));
 }
 
 static lnt_status add_outputs(lnt_importer *im, const LntOnnx__Graph *graph, uint32_t sub)
@@ -201,7 +224,9 @@ static lnt_status add_outputs(lnt_importer *im, const LntOnnx__Graph *graph, uin
         out[i] = lookup(im, name);
         LNT_REQUIRE(out[i] != LNT_NONE, im->err, LNT_E_MODEL, "output '%s' of graph '%s' is never computed",
                     name, im->g->sub[sub].name);
-        LNT_TRY(check_output(im, graph->output[i], name));
+        LNT_TRY(check_output(im, graph->output[i], name, im->g->value[out[i]].words));
+        if (sub == 0)
+            LNT_TRY(lnt_import_record_words(im, name, out[i]));
     }
     im->g->sub[sub].out = out;
     im->g->sub[sub].n_out = (uint32_t)graph->n_output;
@@ -278,7 +303,8 @@ static lnt_status bake(lnt_importer *im, const LntOnnx__ValueInfo *v, const lnt_
 }
 
 /* An overridable initializer that the model does not list among its inputs is one of its type and extents. */
-static lnt_status add_overridable(lnt_importer *im, const ProtobufCBinaryData *proto, uint32_t *in, uint32_t *n)
+static lnt_status add_overridable(lnt_importer *im, const ProtobufCBinaryData *proto, uint32_t *in,
+                                  uint32_t *n)
 {
     lnt_operand tensor;
     size_t bytes;

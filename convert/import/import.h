@@ -5,6 +5,7 @@
  *   import_order.c     nodes in an order that can run
  *   import_function.c  model-local functions, inlined
  *   import_tensor.c    tensors, also those in files beside the model
+ *   import_words.c     text, for which numbers stand
  *   import_options.c   what the user asked for: extents, states, names to keep, metadata
  *   upgrade*.c         older forms of operators rewritten to the newest
  *   expand*.c          operators made of others
@@ -128,7 +129,30 @@ lnt_status lnt_import_tensor(lnt_importer *im, const ProtobufCBinaryData *proto,
 /* The tensor's name alone, in the graph's memory. */
 lnt_status lnt_import_tensor_name(lnt_importer *im, const ProtobufCBinaryData *proto, const char **name);
 
+/* Type and extents alone; the type as the file has it. */
+lnt_status lnt_import_tensor_header(lnt_importer *im, const ProtobufCBinaryData *proto, lnt_operand *tensor);
+
+/* ---- import_words.c ---- */
+
+/* A TensorProto of text, extents known, becomes one of int64: places in *words. */
+lnt_status lnt_import_words(lnt_importer *im, const ProtobufCBinaryData *proto, lnt_operand *tensor,
+                            const lnt_words **words);
+/* An empty list for at most so many words; NULL if memory is short. */
+lnt_words *lnt_words_take(lnt_importer *im, size_t most);
+/* The place of word, which is kept, in the list: a new one behind the others if it is not there yet. */
+lnt_status lnt_words_add(lnt_importer *im, lnt_names *places, lnt_words *words, const char *word,
+                         int64_t *place);
+/* Lists n as unsupported if it would compute with what stands for text. */
+lnt_status lnt_import_check_words(lnt_importer *im, lnt_inode *n, bool *fine);
+/* n is in the graph: if it has moved elements of `from`, its output stands for the same. */
+void lnt_import_carry_words(lnt_importer *im, const lnt_inode *n, uint32_t from);
+/* Metadata `classes.OUTPUT` of a model's output, if it stands for words. */
+lnt_status lnt_import_record_words(lnt_importer *im, const char *output, uint32_t value);
+
 /* ---- import_options.c ---- */
+
+/* Replaces an entry of the same key. */
+lnt_status lnt_import_set_meta(lnt_importer *im, const char *key, const char *text);
 
 /* The tensor to bake into input number `input`, counted as lnt_baked does; NULL if there is none. */
 const lnt_tensor *lnt_import_baked(const lnt_importer *im, uint32_t input);

@@ -475,5 +475,14 @@ lnt_status lnt_import_node(lnt_importer *im, const LntOnnx__Node *node)
     LNT_TRY(define_outputs(im, node, &n));
     const LntOnnx__Function *f =
         is_custom(im, &n) ? NULL : lnt_import_find_function(im, domain, n.op, node->overload);
-    return f ? lnt_import_call(im, f, &n) : lnt_import_add(im, &n);
+    if (f)
+        return lnt_import_call(im, f, &n);
+    bool fine;
+    const uint32_t from = lnt_inode_in(&n, 0);
+    LNT_TRY(lnt_import_check_words(im, &n, &fine));
+    if (!fine)
+        return LNT_OK;
+    LNT_TRY(lnt_import_add(im, &n));
+    lnt_import_carry_words(im, &n, from);
+    return LNT_OK;
 }

@@ -150,8 +150,7 @@ static lnt_status keep_values(lnt_importer *im)
     return LNT_OK;
 }
 
-/* --meta replaces an entry of the same key. */
-static lnt_status set_meta(lnt_importer *im, const char *key, const char *text)
+lnt_status lnt_import_set_meta(lnt_importer *im, const char *key, const char *text)
 {
     lnt_graph *g = im->g;
     size_t i = 0;
@@ -196,7 +195,7 @@ lnt_status lnt_import_apply_options(lnt_importer *im)
     for (size_t i = 0; i < o->n_states; i++)
         LNT_TRY(add_state(im, o->state[i].name, o->state[i].text));
     for (size_t i = 0; i < o->n_meta; i++)
-        LNT_TRY(set_meta(im, o->meta[i].name, o->meta[i].text));
+        LNT_TRY(lnt_import_set_meta(im, o->meta[i].name, o->meta[i].text));
     im->g->attach = o->attach;
     im->g->n_attach = o->n_attach;
     return keep_values(im);

@@ -197,6 +197,14 @@ static lnt_status read_external(lnt_importer *im, const external_data *p, lnt_op
 
 /* ---- both kinds ---- */
 
+lnt_status lnt_import_tensor_header(lnt_importer *im, const ProtobufCBinaryData *proto, lnt_operand *tensor)
+{
+    external_data p = {.length = -1};
+    bool external;
+    *tensor = (lnt_operand){.constant = true};
+    return read_header(im, proto, tensor, &p, &external);
+}
+
 static void *bump_allocate(void *arg, size_t bytes)
 {
     lnt_importer *im = arg;

@@ -1,7 +1,10 @@
 """ai.onnx.ml on numbers against onnxruntime: tree ensembles in every mode, form and type, linear models, tables, features;
 what hostile models are told."""
 
+import json
+
 import numpy as np
+import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
@@ -330,9 +333,125 @@ def test_label_encoder(tmp_path):
     check(tmp_path, "LabelEncoder", {"x": features(9, 3, np.float64)}, {"y": TensorProto.DOUBLE}, 4, **tensors)
 
 
+def names_of(model, folder):
+    """The classes that metadata name, by output."""
+    onnx.save(model, folder / "names.onnx")
+    done = linnet("convert", folder / "names.onnx", "-o", folder / "names.lnt")
+    assert done.returncode == 0, done.stderr
+    metadata = json.loads(linnet("info", folder / "names.lnt", "--json").stdout)["metadata"]
+    return {k.partition(".")[2]: json.loads(v) for k, v in metadata.items() if k.startswith("classes.")}
+
+
+ODD = ["a \"b\"", "c\\d", "\té", ""]
+
+
+@pytest.mark.parametrize("op, attributes", [
+    ("LinearClassifier", {"coefficients": [1.0, 0, 0, 1, -1, 0, 0, -1], "intercepts": [0.0] * 4}),
+    ("SVMClassifier", {"coefficients": [1.0, 0, 0, 1, -1, 0, 0, -1], "rho": [0.0], "kernel_params": [0.0] * 3}),
+])
+def test_labels_of_text_are_numbers_with_names(tmp_path, op, attributes):
+    x = features(9, 2, nan=False) + np.float32([0.25, 0.125])
+    node = helper.make_node(op, ["x"], ["label", "p"], domain=ML, classlabels_strings=ODD, **attributes)
+    model = ml_model(node, {"x": x}, {"label": TensorProto.STRING, "p": TensorProto.FLOAT}, 1)
+    labels, p = reference(model, {"x": x})
+    assert len(set(labels)) == 4
+    check_against(tmp_path, model, {"x": x}, [np.array([ODD.index(label) for label in labels]), p], "--rtol", "1e-5", "--atol", "1e-6",
+                  ways=WAYS)
+    assert names_of(model, tmp_path) == {"label": ODD}
+
+
+def test_two_classes_of_text(tmp_path):
+    x = features(9, 2, nan=False)
+    node = helper.make_node("LinearClassifier", ["x"], ["label", "p"], domain=ML, classlabels_strings=["no", "yes"],
+                            coefficients=[1.0, -0.3], intercepts=[0.1])
+    model = ml_model(node, {"x": x}, {"label": TensorProto.STRING, "p": TensorProto.FLOAT}, 1)
+    labels, p = reference(model, {"x": x})
+    check_against(tmp_path, model, {"x": x}, [(labels == "yes").astype(np.int64), p], "--rtol", "1e-5", "--atol", "1e-6", ways=WAYS)
+    assert names_of(model, tmp_path) == {"label": ["no", "yes"]}
+
+
+def words_model(nodes, dims=(3, 2), words=("b", "a", "b", "c", "", "a"), outputs=("y",)):
+    """Constant text [3, 2], taken by an input of indices."""
+    table = helper.make_tensor("words", TensorProto.STRING, dims, [w.encode() for w in words])
+    ins = [helper.make_tensor_value_info("i", TensorProto.INT64, ["n"])]
+    outs = [helper.make_tensor_value_info(name, TensorProto.STRING, None) for name in outputs]
+    opsets = [helper.make_opsetid("", 18), helper.make_opsetid(ML, 2)]
+    return helper.make_model(helper.make_graph(nodes, "g", ins, outs, [table]), opset_imports=opsets, ir_version=10)
+
+
+def test_text_is_moved(tmp_path):
+    """Equal words are equal numbers, in the order in which they come."""
+    nodes = [helper.make_node("Gather", ["words", "i"], ["taken"]), helper.make_node("Transpose", ["taken"], ["turned"]),
+             helper.make_node("Cast", ["turned"], ["text"], to=TensorProto.STRING), helper.make_node("Identity", ["text"], ["y"])]
+    i = np.array([2, 0, 1])
+    want = np.array([[0, 1], [0, 2], [3, 1]])[i].T
+    check_against(tmp_path, words_model(nodes), {"i": i}, [want], ways=WAYS)
+    assert names_of(words_model(nodes), tmp_path) == {"y": ["b", "a", "c", ""]}
+
+
+def test_label_encoder_from_and_to_text(tmp_path):
+    def encoder(a, b, **attributes):
+        return helper.make_node("LabelEncoder", [a], [b], domain=ML, **attributes)
+
+    take = [helper.make_node("Gather", ["words", "i"], ["taken"])]
+    i = np.array([0, 1, 2])
+    to_ints = words_model([*take, encoder("taken", "y", keys_strings=["a", "b", "b"], values_int64s=[5, 6, 7], default_int64=-3)])
+    to_ints.graph.output[0].type.tensor_type.elem_type = TensorProto.INT64
+    check_against(tmp_path, to_ints, {"i": i}, [np.array([[6, 5], [6, -3], [-3, 5]])], ways=WAYS)
+    to_floats = words_model([*take, encoder("taken", "y", keys_strings=["", "c"], values_floats=[0.5, 1.5], default_float=9.0)])
+    to_floats.graph.output[0].type.tensor_type.elem_type = TensorProto.FLOAT
+    check_against(tmp_path, to_floats, {"i": i}, [np.array([[9, 9], [9, 1.5], [0.5, 9]], np.float32)], ways=WAYS)
+    to_words = words_model([*take, encoder("taken", "y", keys_strings=["a", "c"], values_strings=["z", "z"], default_string="?")])
+    check_against(tmp_path, to_words, {"i": i}, [np.array([[1, 0], [1, 0], [1, 0]])], ways=WAYS)
+    assert names_of(to_words, tmp_path) == {"y": ["z", "?"]}
+    numbers = words_model([encoder("i", "y", keys_int64s=[7, 0], values_strings=["seven", "zero"])])
+    check_against(tmp_path, numbers, {"i": np.array([0, 7, 5])}, [np.array([1, 0, 2])], ways=WAYS)
+    assert names_of(numbers, tmp_path) == {"y": ["seven", "zero", "_Unused"]}
+
+
+@pytest.mark.parametrize("labels", [{"classlabels_int64s": [4, -1]}, {"classlabels_strings": ["x", "y"]}])
+def test_zipmap_is_a_tensor_with_names(tmp_path, labels):
+    x = features(5, 2, nan=False)
+    node = helper.make_node("ZipMap", ["x"], ["y"], domain=ML, **labels)
+    model = ml_model(node, {"x": x}, {"y": TensorProto.FLOAT}, 1)
+    key, value = next(iter(labels.items()))
+    maps = helper.make_map_type_proto(TensorProto.INT64 if "int" in key else TensorProto.STRING, helper.make_tensor_type_proto(1, []))
+    model.graph.output[0].type.CopyFrom(helper.make_sequence_type_proto(maps))
+    check_against(tmp_path, model, {"x": x}, [x], "--rtol", 0, "--atol", 0, ways=WAYS)
+    assert reference(model, {"x": x})[0] == [dict(zip(value, row)) for row in x.tolist()]
+    assert names_of(model, tmp_path) == {"y": value}
+
+
+def test_a_name_given_by_hand_stays(tmp_path):
+    onnx.save(words_model([helper.make_node("Gather", ["words", "i"], ["y"])]), tmp_path / "m.onnx")
+    assert linnet("convert", tmp_path / "m.onnx", "-o", tmp_path / "m.lnt", "--meta", "classes.y=mine").returncode == 0
+    assert json.loads(linnet("info", tmp_path / "m.lnt", "--json").stdout)["metadata"]["classes.y"] == "mine"
+
+
+@pytest.mark.parametrize("model, word", [
+    (words_model([helper.make_node("Equal", ["words", "words"], ["y"])]), "it reads text"),
+    (words_model([helper.make_node("Gather", ["words", "words"], ["y"])]), "it reads text"),
+    (words_model([helper.make_node("Cast", ["words"], ["y"], to=TensorProto.INT64)]), "it reads text"),
+    (words_model([helper.make_node("StringConcat", ["words", "words"], ["y"])]), "it reads text"),
+    (words_model([helper.make_node("LabelEncoder", ["words"], ["y"], domain=ML, keys_int64s=[1], values_int64s=[2])]), "text"),
+])
+def test_text_that_would_be_computed_with(tmp_path, model, word):
+    onnx.save(model, tmp_path / "m.onnx")
+    done = linnet("convert", tmp_path / "m.onnx", "-o", tmp_path / "m.lnt")
+    assert done.returncode not in (0, -6, -11) and word in done.stderr, done.stderr
+
+
+def test_text_of_the_wrong_length(tmp_path):
+    model = words_model([helper.make_node("Identity", ["words"], ["y"])])
+    del model.graph.initializer[0].string_data[5:]
+    onnx.save(model, tmp_path / "m.onnx")
+    done = linnet("convert", tmp_path / "m.onnx", "-o", tmp_path / "m.lnt")
+    assert done.returncode not in (0, -6, -11) and "5 strings" in done.stderr, done.stderr
+
+
 @pytest.mark.parametrize("op, attributes, word", [
-    ("ZipMap", {"classlabels_int64s": [0, 1]}, "options={'zipmap': False}"),
     ("LabelEncoder", {"keys_strings": ["a"], "values_int64s": [1]}, "text"),
+    ("OneHotEncoder", {"cats_strings": ["a"]}, "text"),
     ("CategoryMapper", {"cats_strings": ["a"], "cats_int64s": [1]}, "text"),
 ])
 def test_what_is_no_number_is_refused_with_the_way_out(tmp_path, op, attributes, word):
