@@ -119,7 +119,7 @@ ifneq ($(SNDFILE),)
 AUDIO_LIBS := -lsndfile -lsamplerate
 endif
 
-.PHONY: all objects python lexicon voice-data unit faults valgrind help check test test-long bench bench-arm bench-ops vector-paths peers zoo zoo-torch demo deps deps-test deps-arm deps-arm-peers deps-long clean install boards replay fuzz deb bundle \
+.PHONY: all objects python lexicon voice-data unit faults valgrind help check test test-long bench bench-arm bench-ops vector-paths peers zoo zoo-torch zoo-sklearn demo deps deps-test deps-arm deps-arm-peers deps-long clean install boards replay fuzz deb bundle \
         fuzz-targets hooks
 .DEFAULT_GOAL := all
 
@@ -485,6 +485,7 @@ deps-long: deps-test  ## install what test-long needs besides: an emulated machi
 
 test-long: deps-test  ## everything: more compilers, boards, seeds
 	-$(Q)[ "$$(id -u)" != 0 ] || $(MAKE) --no-print-directory deps-long
+	-$(Q)$(MAKE) --no-print-directory .deps/sklearn/ready
 	$(Q)$(PYTHON) tests/stages.py long
 
 # BENCH=--quick, --reuse, names of models: see tests/bench/bench.py --help.
@@ -545,6 +546,16 @@ bench-arm: deps-arm  ## instructions under emulation and modelled cycles of Cort
 
 zoo-torch: .deps/peers/ready  ## the same architectures by torch's two exporters, in build/zoo-torch
 	$(Q).deps/peers/bin/python tests/zoo/from_torch.py
+
+# Without what XGBoost asks for on graphics cards, which is larger than all else.
+SKLEARN := .deps/sklearn/ready
+$(SKLEARN): tests/zoo/sklearn.txt
+	$(Q)python3 -m venv $(@D)
+	$(Q)$(@D)/bin/python -m pip install -q --disable-pip-version-check --no-cache-dir --no-deps -r $<
+	@touch $@
+
+zoo-sklearn: $(SKLEARN)  ## pipelines of scikit-learn, LightGBM and XGBoost, in build/zoo-sklearn
+	$(Q).deps/sklearn/bin/python tests/zoo/from_sklearn.py
 
 zoo: .deps/venv/ready  ## the bench's models, written to build/zoo
 	$(Q)$(PYTHON) tests/zoo/make.py

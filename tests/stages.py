@@ -102,6 +102,7 @@ STAGES["long"] = [
     ("lexicon, whole", [*LONG, *PYTEST, "tests/python/speech/test_lexicon.py"]),
     ("zoo, whole", ["env", "LINNET_ZOO=full", *PYTEST, "tests/python/models/test_zoo.py"]),
     ("zoo, from torch", ["env", "LINNET_ZOO=full", *PYTEST, "tests/python/models/test_zoo_torch.py"]),
+    ("zoo, from scikit-learn", [*LONG, *PYTEST, "tests/python/models/test_zoo_sklearn.py"]),
     ("examples, every one", [*LONG, *PYTEST, "tests/python/examples"]),
     ("package", ["sh", "tests/package.sh"]),
     ("wheels", ["sh", "tests/wheel.sh"]),
