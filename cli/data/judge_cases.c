@@ -29,7 +29,8 @@ static void compare_output(const lnt_verify_options *how, const lnt_tensor *got,
     if (want->tolerance > 0 && rule.max_rel == 0)
         rule.max_rel = want->tolerance;
     if (!want->stride) {
-        lnt_compare(&rule, got, &want->tensor, c);
+        const lnt_tensor whole = lnt_case_tensor(&want->tensor, (lnt_dtype)got->dtype);
+        lnt_compare(&rule, got, &whole, c);
     } else if (sample(got, want, &picked)) {
         lnt_compare(&rule, &picked, &want->tensor, c);
     } else {

@@ -164,26 +164,15 @@ static lnt_status tile_one_axis(lnt_importer *im, lnt_inode *n)
 
 /* ---- resizing ---- */
 
-/* True if a constant scale shrinks. */
-static bool shrinks(const lnt_operand *scales)
-{
-    const int64_t count =
-        scales && scales->data && scales->dtype == LNT_FLOAT ? lnt_operand_count(scales) : 0;
-    for (int64_t i = 0; i < count; i++)
-        if (((const float *)scales->data)[i] < 1)
-            return true;
-    return false;
-}
-
 /* Upsample, and Resize of opset 10: coordinates are divided by the scale; nearest takes the lower neighbor
- * when growing and the upper one when shrinking. */
+ * along an axis that grows and the upper one along one that shrinks. */
 static lnt_status resize_by_scales(lnt_importer *im, lnt_inode *n)
 {
     const uint32_t scales = lnt_inode_in(n, 1);
     if (scales == LNT_NONE)
         return lnt_import_unsupported(im, n, "input scales is missing");
     LNT_TRY(lnt_inode_set_s(im, n, "coordinate_transformation_mode", "asymmetric"));
-    LNT_TRY(lnt_inode_set_s(im, n, "nearest_mode", shrinks(input_info(im, n, 1)) ? "ceil" : "floor"));
+    LNT_TRY(lnt_inode_set_s(im, n, "nearest_mode", "linnet.outward"));
     if (strstr(lnt_inode_s(n, "mode", "nearest"), "linear"))
         LNT_TRY(lnt_inode_set_s(im, n, "mode", "linear"));
     LNT_TRY(lnt_inode_set_in(im, n, 2, scales));

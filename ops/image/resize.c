@@ -295,9 +295,11 @@ typedef enum transform {
     ASYMMETRIC,
     TF_CROP_AND_RESIZE,
     PYTORCH_HALF_PIXEL,
-    HALF_PIXEL_SYMMETRIC
+    HALF_PIXEL_SYMMETRIC,
+    TF_HALF_PIXEL_FOR_NN /* of opsets 11 to 18 */
 } transform;
-typedef enum rounding { PREFER_FLOOR, PREFER_CEIL, FLOOR, CEIL } rounding;
+/* OUTWARD, Linnet's own for opset 10: the upper neighbor along an axis that shrinks, else the lower one. */
+typedef enum rounding { PREFER_FLOOR, PREFER_CEIL, FLOOR, CEIL, OUTWARD } rounding;
 
 /* How coordinates and weights are made, the same for all axes. */
 typedef struct method {
@@ -321,14 +323,16 @@ static double source_of(const method *m, int64_t i, int64_t in, int64_t out, dou
                (width == 1 ? (end - start) * last / 2 : y * (end - start) * last / (width - 1));
     case PYTORCH_HALF_PIXEL: return width == 1 ? -0.5 : (y + 0.5) / scale - 0.5;
     case HALF_PIXEL_SYMMETRIC: return (double)in / 2 * (1 - (double)out / width) + (y + 0.5) / scale - 0.5;
+    case TF_HALF_PIXEL_FOR_NN: return (y + 0.5) / scale;
     case HALF_PIXEL: break;
     }
     return (y + 0.5) / scale - 0.5;
 }
 
-static double nearest_of(const method *m, double x)
+static double nearest_of(const method *m, double x, double scale)
 {
     switch (m->rounding) {
+    case OUTWARD: return scale < 1 ? ceil(x) : floor(x);
     case PREFER_CEIL: return floor(x + 0.5);
     case FLOOR: return floor(x);
     case CEIL: return ceil(x);
@@ -363,7 +367,7 @@ static void fill_taps(const method *m, const axis_map *a, double scale, double x
     const double reach = reach_of(m, scale);
     double total = 0;
     for (unsigned t = 0; t < a->taps; t++) {
-        const double at = m->kind == NEAREST ? nearest_of(m, x) : base + 1 - reach + (double)t;
+        const double at = m->kind == NEAREST ? nearest_of(m, x, scale) : base + 1 - reach + (double)t;
         const bool outside = at < 0 || at > (double)(a->in - 1);
         weight[t] = m->kind == NEAREST ? 1 : weight_of(m, (at - x) * stretch);
         if (outside && m->exclude_outside && m->kind != NEAREST)
@@ -392,8 +396,8 @@ static lnt_status fill_axis(lnt_site *site, const method *m, const request *r, u
         return LNT_SITE_FAIL(site, LNT_E_LIMIT, "scale %g along axis %u reads %g elements for each", scale, d,
                              taps);
     if (a->in > INT32_MAX)
-        return LNT_SITE_FAIL(site, LNT_E_LIMIT, "axis %u has %lld elements, of at most %d", d, (long long)a->in,
-                             INT32_MAX);
+        return LNT_SITE_FAIL(site, LNT_E_LIMIT, "axis %u has %lld elements, of at most %d", d,
+                             (long long)a->in, INT32_MAX);
     a->taps = (unsigned)taps;
     const size_t n = (size_t)a->out * a->taps;
     a->index = lnt_bump_alloc(site->memory, n * sizeof *a->index, site->err);
@@ -418,15 +422,16 @@ static lnt_status fill_axis(lnt_site *site, const method *m, const request *r, u
 
 static lnt_status read_method(const lnt_site *site, const request *r, method *m)
 {
-    static const char *const transforms[] = {"half_pixel",         "align_corners",
-                                             "asymmetric",         "tf_crop_and_resize",
-                                             "pytorch_half_pixel", "half_pixel_symmetric"};
-    static const char *const roundings[] = {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"};
+    static const char *const transforms[] = {
+        "half_pixel",         "align_corners",        "asymmetric",          "tf_crop_and_resize",
+        "pytorch_half_pixel", "half_pixel_symmetric", "tf_half_pixel_for_nn"};
+    static const char *const roundings[] = {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil",
+                                            "linnet.outward"};
     const lnt_node *node = site->node;
     const char *mode = lnt_attr_s(node, "mode", "nearest");
     m->kind = strcmp(mode, "nearest") == 0 ? NEAREST : strcmp(mode, "cubic") == 0 ? CUBIC : LINEAR;
-    const int how = lnt_attr_choice(node, "coordinate_transformation_mode", transforms, 6);
-    const int round = lnt_attr_choice(node, "nearest_mode", roundings, 4);
+    const int how = lnt_attr_choice(node, "coordinate_transformation_mode", transforms, 7);
+    const int round = lnt_attr_choice(node, "nearest_mode", roundings, 5);
     m->transform = r->upsample ? ASYMMETRIC : how < 0 ? HALF_PIXEL : (transform)how;
     m->rounding = r->upsample ? FLOOR : round < 0 ? PREFER_FLOOR : (rounding)round;
     m->cubic_a = (double)lnt_attr_f(node, "cubic_coeff_a", -0.75f);
