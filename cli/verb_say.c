@@ -3,6 +3,7 @@
 #include "cli/data/model.h"
 #include "cli/say/pack_prompts.h"
 #include "cli/say/sink.h"
+#include "cli/say/text_queue.h"
 #include "cli/say/texts.h"
 #include "cli/say/voices.h"
 #include "cli/serve/server.h"
@@ -27,7 +28,7 @@ static struct {
     lnt_texts phonemes, ids, files, silences, data_dirs, addresses;
     double noise, length, noise_w, speed, volume, silence;
     int64_t seed, threads, window;
-    int naming, print, stream, sound;
+    int naming, print, stream, sound, queue;
     bool raw, as_computed, json_input, json, debug, quiet, version, gpu;
     const char *tashkeel;
 } given = {.noise = NAN, .length = NAN, .noise_w = NAN, .speed = NAN, .volume = 1, .silence = 0};
@@ -50,6 +51,12 @@ static const lnt_option options[] = {
     {"--json-input", NULL, LNT_OPTION_FLAG, &given.json_input,
      "lines are JSON: {\"text\": …, \"speaker\": …, \"speaker_id\": …,\n\"output_file\": …}, all but the "
      "first optional"},
+    {"--queue", "add|flush|interrupt", LNT_OPTION_CHOICE, &given.queue,
+     "what a line that comes while others are played, or a request of --serve, does to\nthose: waits for "
+     "them; "
+     "takes the place of those that wait; stops the present one,\ntoo (add). A line or request in JSON may "
+     "say "
+     "otherwise: \"queue\""},
     {"--phonemes", "TEXT", LNT_OPTION_TEXTS, &given.phonemes,
      "speak phonemes; in a text they stand in [[ ]]"},
     {"--ids", "TEXT", LNT_OPTION_TEXTS, &given.ids,
@@ -219,9 +226,10 @@ typedef struct saying {
     lnt_prompts *prompts; /* NULL: none are given */
     lnt_lexicon *lexicon; /* NULL: phonemes are the voice's */
     lnt_say_options how;
-    lnt_sink sink, own; /* of all texts; of one that has a file of its own */
-    lnt_sink *to;       /* of the present text */
-    double first;       /* when its first sound was ready; 0: not yet */
+    lnt_sink sink, own;    /* of all texts; of one that has a file of its own */
+    lnt_sink *to;          /* of the present text */
+    lnt_text_queue *queue; /* NULL: texts are read one after the other */
+    double first;          /* when its first sound was ready; 0: not yet */
     lnt_json json;
     lnt_error *err;
 } saying;
@@ -326,6 +334,16 @@ static lnt_status say_prompt(saying *s, const lnt_spoken *spoken, const lnt_say_
     return status;
 }
 
+/* The status of speaking, where a text that was interrupted is none of failure. */
+static lnt_status unless_interrupted(saying *s, lnt_status status)
+{
+    if (!s->sink.interrupted)
+        return status;
+    s->sink.interrupted = false;
+    lnt_error_clear(s->err);
+    return LNT_OK;
+}
+
 /* Speaks one text; *written as in sink.h. */
 static lnt_status speak(saying *s, const lnt_spoken *spoken, lnt_sink *to, const char **written)
 {
@@ -336,9 +354,9 @@ static lnt_status speak(saying *s, const lnt_spoken *spoken, lnt_sink *to, const
     else if (spoken->speaker)
         LNT_TRY(lnt_find_speaker(s->voice, spoken->speaker, &how.speaker, s->err));
     if (spoken->prompt) {
-        LNT_TRY(say_prompt(s, spoken, &how));
+        LNT_TRY(unless_interrupted(s, say_prompt(s, spoken, &how)));
     } else {
-        LNT_TRY(lnt_voice_say(s->voice, spoken->text, &how, take, s, s->err));
+        LNT_TRY(unless_interrupted(s, lnt_voice_say(s->voice, spoken->text, &how, take, s, s->err)));
         warn_of_missing(s);
     }
     return lnt_sink_end_text(to, spoken->text, spoken->file, written);
@@ -382,12 +400,21 @@ static lnt_status say_texts(saying *s, lnt_text_source *from, const char **writt
     for (;;) {
         lnt_spoken spoken;
         bool found;
-        LNT_TRY(lnt_text_next(from, &spoken, &found, s->err));
+        LNT_TRY(s->queue ? lnt_text_queue_next(s->queue, &spoken, &s->sink.generation, &found, s->err)
+                         : lnt_text_next(from, &spoken, &found, s->err));
         if (!found)
             break;
         LNT_TRY(say_text(s, &spoken));
     }
     return given.print ? LNT_OK : lnt_sink_end(&s->sink, written);
+}
+
+/* Lines are read while others are played. */
+static lnt_status start_playing(saying *s, lnt_text_source *from)
+{
+    const bool lines = from->json || !(from->words->n || from->phonemes->n || from->ids->n);
+    LNT_TRY(lnt_player_create(s->sink.rate, &s->sink.player, s->err));
+    return lines ? lnt_text_queue_start(from, s->sink.player, &s->queue, s->err) : LNT_OK;
 }
 
 static lnt_status say_all(saying *s, lnt_text_source *from)
@@ -399,6 +426,8 @@ static lnt_status say_all(saying *s, lnt_text_source *from)
         LNT_TRY(lnt_voice_get_info(s->voice, &info, s->err));
     }
     s->sink.rate = s->own.rate = info.rate;
+    if (s->sink.kind == LNT_SINK_PLAY && !given.print)
+        LNT_TRY(start_playing(s, from));
     if (!given.json) {
         LNT_TRY(say_texts(s, from, &written));
         if (written)
@@ -435,6 +464,7 @@ static lnt_status stay(saying *s, const lnt_opened *o, const char *config)
                          .config = config ? config : lnt_voice_metadata(o->model, LNT_VOICE_CONFIG_KEY),
                          .info = {.struct_bytes = sizeof server.info},
                          .prompts = s->prompts,
+                         .policy = (lnt_queue_kind)given.queue,
                          .debug = given.debug};
     LNT_TRY(lnt_voice_get_info(s->voice, &server.info, s->err));
     LNT_TRY(take_options(s->voice, &server.how, s->err));
@@ -488,6 +518,8 @@ static const char *contradiction(const lnt_texts *words)
         return "--print prints, and makes no sound";
     if (!isnan(given.length) && !isnan(given.speed))
         return "--speed or --length_scale";
+    if (given.queue && !given.addresses.n && (arguments || places || given.print || given.pack))
+        return "--queue is for lines that are played, and for --serve";
     if (given.lexicon && given.print != PRINT_PHONEMES)
         return "--lexicon is for --print phonemes";
     if (given.window > 1 << 20)
@@ -530,6 +562,7 @@ static int run(const lnt_texts *words)
                             .ids = &given.ids,
                             .files = &given.files,
                             .json = given.json_input,
+                            .queue = (lnt_queue_kind)given.queue,
                             .prompts = given.prompts != NULL};
     const char *config = NULL;
     lnt_error err = {0};
@@ -559,7 +592,8 @@ static int run(const lnt_texts *words)
         status = lnt_prompts_open(given.prompts, &s.prompts, &err);
     if (status == LNT_OK)
         status = given.pack ? pack(&s) : given.addresses.n ? stay(&s, &o, config) : say_all(&s, &from);
-    lnt_text_close(&from);
+    if (lnt_text_queue_stop(&s.queue))
+        lnt_text_close(&from);
     lnt_sink_free(&s.sink);
     lnt_sink_free(&s.own);
     lnt_lexicon_destroy(&s.lexicon);

@@ -2,7 +2,6 @@
 #include "cli/say/sink.h"
 
 #include "cli/data/audio.h"
-#include "cli/shell/args.h"
 #include "formats/lnt_file.h"
 
 #include <errno.h>
@@ -31,25 +30,8 @@ size_t lnt_pcm_bytes(const int16_t *pcm, size_t n, uint8_t *to)
     return 2 * n;
 }
 
-static lnt_status start_player(lnt_sink *s)
-{
-    const char *const argv[] = {
-        "aplay", "-q", "-t", "raw", "-f", "S16_LE", "-c", "1", "-r", lnt_cli_text("%u", s->rate), NULL};
-    if (s->player.pid)
-        return LNT_OK;
-    const lnt_status status = lnt_child_start(argv, false, &s->player, s->err);
-    if (status == LNT_E_UNSUPPORTED)
-        lnt_error_prefix(
-            s->err,
-            "sound is played by the program aplay, which is not here (Debian's package alsa-utils; or "
-            "-f FILE.wav): ");
-    return status;
-}
-
 static lnt_status write_bytes(lnt_sink *s, const uint8_t *bytes, size_t n)
 {
-    if (s->kind == LNT_SINK_PLAY)
-        return lnt_child_write(&s->player, bytes, n, s->err);
     LNT_REQUIRE(fwrite(bytes, 1, n, stdout) == n, s->err, LNT_E_IO, "cannot write the sound: %s",
                 strerror(errno));
     return LNT_OK;
@@ -60,23 +42,30 @@ static lnt_status pass(lnt_sink *s, const int16_t *pcm, size_t n)
 {
     enum { AT_ONCE = 2048 };
     uint8_t bytes[2 * AT_ONCE];
-    if (s->kind == LNT_SINK_PLAY)
-        LNT_TRY(start_player(s));
     for (size_t at = 0; at < n; at += AT_ONCE) {
         const size_t most = n - at < AT_ONCE ? n - at : AT_ONCE;
         LNT_TRY(write_bytes(s, bytes, lnt_pcm_bytes(pcm + at, most, bytes)));
     }
-    LNT_REQUIRE(s->kind == LNT_SINK_PLAY || fflush(stdout) == 0, s->err, LNT_E_IO,
-                "cannot write the sound: %s", strerror(errno));
+    LNT_REQUIRE(fflush(stdout) == 0, s->err, LNT_E_IO, "cannot write the sound: %s", strerror(errno));
     return LNT_OK;
+}
+
+static lnt_status play(lnt_sink *s, const int16_t *pcm, size_t n)
+{
+    const lnt_status status = lnt_player_put(s->player, pcm, n, s->generation, s->err);
+    s->interrupted |= status == LNT_E_CANCELLED;
+    return status;
 }
 
 int lnt_sink_take(void *sink, const int16_t *pcm, size_t n)
 {
     lnt_sink *s = sink;
-    const bool passes = s->kind == LNT_SINK_PLAY || s->kind == LNT_SINK_RAW;
     s->given += n;
-    return (passes ? pass(s, pcm, n) : collect(s, pcm, n)) != LNT_OK;
+    switch (s->kind) {
+    case LNT_SINK_PLAY: return play(s, pcm, n) != LNT_OK;
+    case LNT_SINK_RAW: return pass(s, pcm, n) != LNT_OK;
+    default: return collect(s, pcm, n) != LNT_OK;
+    }
 }
 
 /* ---- files ---- */
@@ -162,22 +151,11 @@ lnt_status lnt_sink_end_text(lnt_sink *s, const char *text, const char *file, co
     return write_sound(s, *written);
 }
 
-static lnt_status end_player(lnt_sink *s)
-{
-    int code = 0;
-    if (!s->player.pid)
-        return LNT_OK;
-    LNT_TRY(lnt_child_finish(&s->player, &code, s->err));
-    LNT_REQUIRE(code == 0, s->err, LNT_E_IO,
-                "aplay ends with %d: is there a loudspeaker? (-f FILE.wav writes a file)", code);
-    return LNT_OK;
-}
-
 lnt_status lnt_sink_end(lnt_sink *s, const char **written)
 {
     *written = NULL;
     if (s->kind != LNT_SINK_FILE)
-        return end_player(s);
+        return s->player ? lnt_player_finish(s->player, s->err) : LNT_OK;
     LNT_TRY(write_sound(s, s->path));
     *written = strcmp(s->path, "-") == 0 ? NULL : s->path;
     return LNT_OK;
@@ -185,7 +163,7 @@ lnt_status lnt_sink_end(lnt_sink *s, const char **written)
 
 void lnt_sink_free(lnt_sink *s)
 {
-    lnt_child_stop(&s->player);
+    lnt_player_destroy(&s->player);
     lnt_free(&lnt_malloc_allocator, s->pcm);
     s->pcm = NULL;
 }

@@ -3,7 +3,7 @@
 #define LNT_CLI_SAY_SINK_H
 
 #include "base/memory.h"
-#include "speech/child.h"
+#include "cli/say/player.h"
 
 typedef enum lnt_sink_kind {
     LNT_SINK_PLAY,  /* the program aplay, by a pipe */
@@ -19,8 +19,10 @@ typedef struct lnt_sink {
     uint32_t rate;
     int16_t *pcm; /* what is collected; an lnt_grow array */
     size_t n, room;
-    size_t given; /* samples received so far */
-    lnt_child player;
+    size_t given;        /* samples received so far */
+    lnt_player *player;  /* of LNT_SINK_PLAY alone */
+    uint64_t generation; /* of what is played */
+    bool interrupted;    /* it is of an older one, and not played any more */
     lnt_error *err;
     uint64_t last_time;
     char name[4096]; /* of the last file in the folder */

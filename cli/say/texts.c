@@ -121,6 +121,21 @@ static lnt_status member_text(const lnt_json_value *line, const char *name, cons
     return LNT_OK;
 }
 
+lnt_status lnt_take_queue(const lnt_json_value *object, lnt_queue_kind *to, lnt_error *err)
+{
+    static const char *const kinds[] = {"add", "flush", "interrupt"};
+    const char *text = NULL;
+    LNT_TRY(member_text(object, "queue", &text, err));
+    if (!text)
+        return LNT_OK;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (strcmp(text, kinds[i]) == 0) {
+            *to = (lnt_queue_kind)i;
+            return LNT_OK;
+        }
+    return lnt_fail(err, LNT_E_VALUE, "queue is add, flush or interrupt, not %.40s", text);
+}
+
 lnt_status lnt_take_values(const lnt_json_value *object, lnt_bump *memory, const lnt_slot_value **value,
                            size_t *n, lnt_error *err)
 {
@@ -171,6 +186,7 @@ static lnt_status parse_json(lnt_text_source *s, const char *line, lnt_spoken *t
     LNT_TRY(member_text(v, "text", &to->text, err));
     LNT_TRY(member_text(v, "output_file", &to->file, err));
     LNT_TRY(member_text(v, "speaker", &to->speaker, err));
+    LNT_TRY(lnt_take_queue(v, &to->queue, err));
     LNT_TRY(parse_prompt(s, v, to, err));
     LNT_REQUIRE(to->text, err, LNT_E_VALUE, "a line of --json-input is an object with \"text\"%s",
                 s->prompts ? " or \"prompt\"" : "");
@@ -184,7 +200,7 @@ static lnt_status parse_json(lnt_text_source *s, const char *line, lnt_spoken *t
 lnt_status lnt_text_next(lnt_text_source *s, lnt_spoken *to, bool *found, lnt_error *err)
 {
     const char *line;
-    *to = (lnt_spoken){.speaker_id = -1};
+    *to = (lnt_spoken){.speaker_id = -1, .queue = s->queue};
     if (s->prompts && !s->json) {
         LNT_TRY(next_prompt(s, to, err));
         *found = to->text != NULL;

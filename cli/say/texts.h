@@ -10,6 +10,13 @@
 
 #include <stdio.h>
 
+/* What a text does to those before it. */
+typedef enum lnt_queue_kind {
+    LNT_QUEUE_ADD,      /* waits for them */
+    LNT_QUEUE_FLUSH,    /* takes the place of those that nobody has begun to speak */
+    LNT_QUEUE_INTERRUPT /* ends the one that is spoken, too */
+} lnt_queue_kind;
+
 typedef struct lnt_spoken {
     const char *text; /* until the next one; of a prompt its name */
     bool prompt;
@@ -19,14 +26,16 @@ typedef struct lnt_spoken {
     const char *file;    /* where its sound goes; NULL: where the others' does */
     const char *speaker; /* its name; NULL: none is given */
     int64_t speaker_id;  /* -1: none is given */
+    lnt_queue_kind queue;
 } lnt_spoken;
 
 typedef struct lnt_text_source {
     const lnt_texts *words, *phonemes, *ids; /* of the command line */
     const lnt_texts *files;                  /* read if there are no words; without them standard input */
     bool json;
-    bool prompts; /* words are names of prompts, with slot=value behind them; lines of JSON may be */
-    size_t at;    /* of phonemes, ids, files or prompts' words */
+    bool prompts;         /* words are names of prompts, with slot=value behind them; lines of JSON may be */
+    lnt_queue_kind queue; /* of texts that say nothing else */
+    size_t at;            /* of phonemes, ids, files or prompts' words */
     FILE *in;
     const char *name; /* of in */
     size_t line_number;
@@ -41,6 +50,8 @@ lnt_status lnt_text_next(lnt_text_source *s, lnt_spoken *to, bool *found, lnt_er
 lnt_status lnt_find_speaker(const lnt_voice *voice, const char *name, int64_t *id, lnt_error *err);
 /* A number, or the name of one. */
 lnt_status lnt_take_speaker(const lnt_voice *voice, const char *text, int64_t *id, lnt_error *err);
+/* "add", "flush" or "interrupt", the object's member "queue"; *to stays as it is where there is none. */
+lnt_status lnt_take_queue(const lnt_json_value *object, lnt_queue_kind *to, lnt_error *err);
 /* The members of an object, texts and numbers, as values of slots in memory of the bump's; NULL has none. */
 lnt_status lnt_take_values(const lnt_json_value *object, lnt_bump *memory, const lnt_slot_value **value,
                            size_t *n, lnt_error *err);

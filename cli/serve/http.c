@@ -1,6 +1,5 @@
 /* http.c — HTTP/1.1 (RFC 9112) as far as a voice needs it: requests with a length, one after the other. */
 #include "base/clock.h"
-#include "cli/say/texts.h"
 #include "cli/serve/server.h"
 #include "cli/shell/json.h"
 
@@ -183,7 +182,7 @@ static lnt_status parse_job(request *r, lnt_voice_job *job, lnt_error *err)
 {
     const lnt_json_value *body;
     const lnt_prompts *prompts = r->server->prompts;
-    *job = (lnt_voice_job){.text = r->body, .how = r->server->how};
+    *job = (lnt_voice_job){.text = r->body, .how = r->server->how, .kind = r->server->policy};
     if (r->body[strspn(r->body, " \t\r\n")] != '{')
         return LNT_OK;
     LNT_TRY(lnt_json_read(r->body, r->length, &r->memory, &body, err));
@@ -196,6 +195,7 @@ static lnt_status parse_job(request *r, lnt_voice_job *job, lnt_error *err)
     if (job->prompts)
         LNT_TRY(
             lnt_take_values(lnt_json_member(body, "values"), &r->memory, &job->value, &job->n_values, err));
+    LNT_TRY(lnt_take_queue(body, &job->kind, err));
     return lnt_server_options(r->server, body, &job->how, err);
 }
 
@@ -270,7 +270,7 @@ static const char page[] = "<!doctype html><html lang=en><meta charset=utf-8><me
 
 static bool get_page(request *r)
 {
-    lnt_voice_job job = {.text = query_text(r), .how = r->server->how};
+    lnt_voice_job job = {.text = query_text(r), .how = r->server->how, .kind = r->server->policy};
     return job.text ? speak(r, &job, false) : answer_text(r, "text/html; charset=utf-8", page);
 }
 

@@ -13,6 +13,7 @@ typedef struct lnt_server {
     lnt_voice_info info;        /* of the voice */
     lnt_say_options how;        /* where a client says nothing else */
     const lnt_prompts *prompts; /* that clients may name; NULL: none */
+    lnt_queue_kind policy;      /* of texts that say nothing else */
     bool debug;                 /* tells of each text on standard error */
     lnt_voice_queue queue;
     pthread_mutex_t lock; /* of what follows */

@@ -151,9 +151,17 @@ void lnt_voice_queue_end(lnt_voice_queue *q)
     pthread_mutex_destroy(&q->lock);
 }
 
+static void cancel_from(lnt_voice_job *first)
+{
+    for (lnt_voice_job *job = first; job; job = job->next)
+        job->cancelled = true;
+}
+
 void lnt_voice_queue_put(lnt_voice_queue *q, lnt_voice_job *job)
 {
     pthread_mutex_lock(&q->lock);
+    if (job->kind != LNT_QUEUE_ADD && q->first)
+        cancel_from(job->kind == LNT_QUEUE_INTERRUPT ? q->first : q->first->next);
     if (q->first)
         q->last->next = job;
     else
@@ -199,7 +207,6 @@ void lnt_voice_queue_drop(lnt_voice_queue *q, lnt_voice_job *job)
 void lnt_voice_queue_cancel(lnt_voice_queue *q)
 {
     pthread_mutex_lock(&q->lock);
-    for (lnt_voice_job *job = q->first; job; job = job->next)
-        job->cancelled = true;
+    cancel_from(q->first);
     pthread_mutex_unlock(&q->lock);
 }

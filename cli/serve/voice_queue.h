@@ -2,7 +2,7 @@
 #ifndef LNT_CLI_SERVE_VOICE_QUEUE_H
 #define LNT_CLI_SERVE_VOICE_QUEUE_H
 
-#include "speech/linnet_voice.h"
+#include "cli/say/texts.h"
 
 #include <pthread.h>
 
@@ -14,6 +14,7 @@ typedef struct lnt_voice_job {
     const lnt_prompts *prompts; /* not NULL: the prompt of them whose name is the text, with values */
     const lnt_slot_value *value;
     size_t n_values;
+    lnt_queue_kind kind;
     bool phonemes;  /* not sound, but JSON: an array of the sentences' phonemes */
     uint8_t *bytes; /* what nobody has taken yet: samples of 16 bits, little-endian; an lnt_grow array */
     size_t n, room;
@@ -36,6 +37,7 @@ lnt_status lnt_voice_queue_start(lnt_voice_queue *q, lnt_voice *voice, lnt_error
 /* Cancels what is left; every job must be dropped before. */
 void lnt_voice_queue_end(lnt_voice_queue *q);
 
+/* Cancels jobs before it, as its kind says. */
 void lnt_voice_queue_put(lnt_voice_queue *q, lnt_voice_job *job);
 /* Waits for bytes and gives those that are there, to be freed with lnt_free; 0: the job is done, and all are taken. */
 size_t lnt_voice_queue_take(lnt_voice_queue *q, lnt_voice_job *job, uint8_t **bytes);

@@ -221,7 +221,7 @@ static bool send_sound(dialog *d, lnt_voice_job *job, const char *format)
 static bool speak(dialog *d, const char *text, const lnt_say_options *how)
 {
     char format[64];
-    lnt_voice_job job = {.text = text, .how = *how};
+    lnt_voice_job job = {.text = text, .how = *how, .kind = d->server->policy};
     const double start = lnt_now();
     snprintf(format, sizeof format, "{\"rate\": %u, \"width\": 2, \"channels\": 1}", d->server->info.rate);
     lnt_voice_queue_put(&d->server->queue, &job);
