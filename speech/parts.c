@@ -1,13 +1,18 @@
 /* parts.c — sentences of a script as runs of the model, with the silence behind each. */
 #include "speech/parts.h"
 
+#include "base/lnt_assert.h"
 #include "base/utf8.h"
+
+/* Of a run, where sentences are computed by pieces: about 200 ids, 2 for each symbol. */
+enum { SYMBOLS_MOST = 100 };
 
 typedef struct planner {
     lnt_parts *to;
     const lnt_script *script;
     const lnt_voice_config *config;
     const lnt_say_options *how;
+    bool by_clauses; /* long sentences are spoken clause by clause */
     lnt_bump *memory;
     lnt_error *err;
 } planner;
@@ -28,6 +33,27 @@ static double silence_behind(const planner *p, uint32_t code, bool *found)
     return 0;
 }
 
+/* Does a clause end with the symbol before i, or with the blank that follows its mark? */
+static bool ends_clause(const planner *p, size_t i)
+{
+    const uint32_t *code = p->script->code + i;
+    const uint32_t mark = code[-1] == ' ' ? code[-2] : p->config->arpabet && code[0] != ' ' ? code[-1] : 0;
+    return mark == ',' || mark == ';' || mark == ':';
+}
+
+/* Where a part that begins at first ends: behind the last clause that fits into it, or the first that ends at all. */
+static size_t part_end(const planner *p, size_t first, size_t end)
+{
+    size_t found = end;
+    if (!p->by_clauses || end - first <= SYMBOLS_MOST)
+        return end;
+    for (size_t i = first + 2; i < end && (i - first <= SYMBOLS_MOST || found == end); i++)
+        if (ends_clause(p, i))
+            found = i;
+    LNT_ASSERT(found > first && found <= end);
+    return found;
+}
+
 /* Symbols [first, end), if there are any. */
 static lnt_status add_part(planner *p, size_t first, size_t end, double silence)
 {
@@ -35,6 +61,7 @@ static lnt_status add_part(planner *p, size_t first, size_t end, double silence)
     lnt_part part = {.silence = silence};
     size_t missing = 0;
     int64_t *ids;
+    LNT_ASSERT(first <= end && end <= p->script->n);
     if (first == end)
         return LNT_OK;
     LNT_TRY(lnt_symbol_ids(p->config, p->script->code + first, end - first, p->memory, &ids, &part.n_ids,
@@ -46,6 +73,16 @@ static lnt_status add_part(planner *p, size_t first, size_t end, double silence)
     return LNT_OK;
 }
 
+/* The same in parts, where they are long. */
+static lnt_status add_clauses(planner *p, size_t first, size_t end, double silence)
+{
+    for (size_t next; first < end; first = next) {
+        next = part_end(p, first, end);
+        LNT_TRY(add_part(p, first, next, next == end ? silence : 0));
+    }
+    return LNT_OK;
+}
+
 /* A sentence, in parts where silence is asked for. */
 static lnt_status add_sentence(planner *p, size_t first, size_t end)
 {
@@ -54,16 +91,16 @@ static lnt_status add_sentence(planner *p, size_t first, size_t end)
         const double seconds = silence_behind(p, p->script->code[i], &found);
         if (!found)
             continue;
-        LNT_TRY(add_part(p, first, i + 1, seconds));
+        LNT_TRY(add_clauses(p, first, i + 1, seconds));
         first = i + 1;
     }
-    return add_part(p, first, end, 0);
+    return add_clauses(p, first, end, 0);
 }
 
 lnt_status lnt_parts_plan(lnt_parts *to, const lnt_script *script, const lnt_voice_config *config,
-                          const lnt_say_options *how, lnt_bump *memory, lnt_error *err)
+                          const lnt_say_options *how, bool by_clauses, lnt_bump *memory, lnt_error *err)
 {
-    planner p = {to, script, config, how, memory, err};
+    planner p = {to, script, config, how, by_clauses, memory, err};
     size_t first = 0;
     to->n = to->missing = 0;
     for (size_t k = 0; k < script->n_sentences; k++) {

@@ -18,10 +18,10 @@ typedef struct lnt_parts {
     size_t missing; /* symbols that the voice does not have */
 } lnt_parts;
 
-/* Takes a script apart: its sentences, in parts where options or voice ask for silence behind a symbol. Ids are the
- * bump's. */
+/* Takes a script apart: its sentences, in parts where options or voice ask for silence behind a symbol, and with
+ * by_clauses where a long sentence has clauses. Ids are the bump's. */
 lnt_status lnt_parts_plan(lnt_parts *to, const lnt_script *script, const lnt_voice_config *config,
-                          const lnt_say_options *how, lnt_bump *memory, lnt_error *err);
+                          const lnt_say_options *how, bool by_clauses, lnt_bump *memory, lnt_error *err);
 void lnt_parts_free(lnt_parts *p);
 
 /* What voice.c does for those who keep parts. Options that were given, or the voice's own if they are NULL, checked. */

@@ -476,7 +476,7 @@ lnt_status lnt_voice_plan(lnt_voice *v, const char *text, const lnt_say_options 
     if (how.form == LNT_VOICE_IDS)
         return plan_ids(v, text, err);
     LNT_TRY(read_script(v, text, how.form, err));
-    return lnt_parts_plan(&v->parts, &v->script, &v->config, &how, &v->passing, err);
+    return lnt_parts_plan(&v->parts, &v->script, &v->config, &how, lnt_voice_streams(v), &v->passing, err);
 }
 
 lnt_status lnt_voice_say_parts(lnt_voice *voice, const lnt_part *part, size_t n, const lnt_say_options *given,

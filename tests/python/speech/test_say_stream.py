@@ -109,3 +109,17 @@ def test_first_sound_is_told(voices, tmp_path):
     assert 0 < text["first_us"] < text["us"]
     assert b"first sound after" in say(voices, "--ids", IDS, "-f", tmp_path / "x.wav", "--debug").stderr
     assert say(voices, "--ids", IDS, "--stream", "off", "--window", 8, "-f", tmp_path / "x.wav").returncode == USAGE
+
+
+def test_long_sentences_are_spoken_by_clauses(voices):
+    """As many as have 100 symbols; as a whole they are one run. A comma without a blank ends no clause."""
+    clause, long_one = "wˈʌn twˈuː,θɹˈiː, ", "fˈoːɹ" * 30 + "; "
+    text = clause * 12 + long_one + clause * 2 + "fˈaɪv."
+    per_part = 100 // len(clause)
+    parts = [clause * per_part] * (12 // per_part) + [clause * (12 % per_part)] * (12 % per_part > 0) + [long_one, clause * 2 + "fˈaɪv."]
+    assert "".join(parts) == text and len(parts) == 5
+    expected = [raw(voices, "--phonemes", part, "--seed", k) for k, part in enumerate(parts)]
+    assert np.array_equal(raw(voices, "--phonemes", text), np.concatenate(expected))
+    whole = raw(voices, "--phonemes", text, "--stream", "off", "--no-normalize")
+    ids = say(voices, "--phonemes", text, "--print", "ids").stdout.decode().strip()
+    assert np.array_equal(whole, raw(voices, "--ids", ids))
