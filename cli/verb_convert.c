@@ -585,7 +585,7 @@ static int finish(lnt_report *report, lnt_status status, const char *output, lnt
 /* "dir/model.onnx" gives "dir/model.lnt". */
 static const char *default_output(const char *input)
 {
-    const size_t length = strlen(input) - (lnt_ends_with(input, ".onnx") ? 5 : 0);
+    const size_t length = strlen(input) - lnt_onnx_ending(input);
     return lnt_cli_text("%.*s.lnt", (int)length, input);
 }
 
@@ -593,7 +593,7 @@ static const char *default_output(const char *input)
 static lnt_status check_targets(const char *model, const char *output, lnt_error *err)
 {
     const char *const read[] = {model, output, given.board};
-    LNT_REQUIRE(!lnt_ends_with(output, ".onnx"), err, LNT_E_ARGUMENT,
+    LNT_REQUIRE(!lnt_names_onnx(output), err, LNT_E_ARGUMENT,
                 "-o %s: an .lnt is written, which nobody should take for ONNX", output);
     LNT_TRY(lnt_target_is_new("-o", output, read, 1, err));
     if (!given.report)
@@ -697,13 +697,14 @@ const lnt_verb lnt_verb_convert = {
     .name = "convert",
     .summary = "turn an ONNX model into an .lnt",
     .usage = "M.onnx [-o M.lnt] [options]",
-    .text =
-        "Reads an ONNX model, optimizes it, packs its weights for the kernels and writes one file that any\n"
-        "CPU Linnet runs on can map and run. All decisions that need only the model are taken here.\n"
-        "Extents without a number stay open: fix them with --dim where you know them, for smaller memory "
-        "and\n"
-        "faster binding. An unsupported operator is an error that lists all of them; no file is written "
-        "then.",
+    .text = "Reads an ONNX model, as protobuf's text too, optimizes it, packs its weights for the kernels "
+            "and writes\n"
+            "one file that any CPU Linnet runs on can map and run. All decisions that need only the model "
+            "are taken here.\n"
+            "Extents without a number stay open: fix them with --dim where you know them, for smaller memory "
+            "and\n"
+            "faster binding. An unsupported operator is an error that lists all of them; no file is written "
+            "then.",
     .examples = "linnet convert model.onnx -o model.lnt\n"
                 "linnet convert voice.onnx --dim T=512 --meta language=en\n"
                 "linnet convert vad.onnx -o vad.lnt --state stateN=state --dim input:0=1 --dim input:1=576\n"

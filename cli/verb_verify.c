@@ -198,7 +198,7 @@ static int run(const lnt_texts *words)
     verify.arg = &s;
     begin_sheet(&s);
     const lnt_status status =
-        lnt_ends_with(words->item[0], ".onnx")
+        lnt_names_onnx(words->item[0])
             ? verify_onnx(&verify, words->item[0], &folders, &cases, &verdict, reason, &err)
             : verify_lnt(&verify, words->item[0], &folders, &cases, &verdict, reason, &err);
     end_sheet(&s, status, verdict);

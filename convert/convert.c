@@ -5,7 +5,9 @@
 #include "convert/emit/own_model.h"
 #include "convert/emit/padding.h"
 #include "convert/graph/edit.h"
+#include "convert/import/foreign.h"
 #include "convert/import/import.h"
+#include "convert/import/text_model.h"
 #include "convert/passes/passes.h"
 #include "formats/lnt_file.h"
 #include "ops/nbits/nbits_kernels.h"
@@ -146,23 +148,53 @@ static void begin_budget(lnt_budget *b, uint64_t limit)
         lnt_budget_init(b, &lnt_malloc_allocator, half, "--memory-limit (half of what is free)");
 }
 
-lnt_status lnt_convert_memory(const void *onnx, size_t onnx_size, const char *folder,
-                              const lnt_convert_options *options, lnt_report *report, void **image,
-                              size_t *size, lnt_error *err)
+/* text: the model is in protobuf's text form. */
+static lnt_status convert_bytes(const void *onnx, size_t onnx_size, bool text, const char *folder,
+                                const lnt_convert_options *options, lnt_report *report, void **image,
+                                size_t *size, lnt_error *err)
 {
     lnt_error own = {0};
     lnt_graph g;
     lnt_budget budget;
-    const lnt_original source = {onnx, onnx_size, folder, options, &budget.allocator};
+    lnt_original source = {onnx, onnx_size, folder, options, &budget.allocator};
+    void *binary = NULL;
+    lnt_status status = LNT_OK;
     begin_budget(&budget, options->memory_limit);
     lnt_graph_init(&g, source.memory, err ? err : &own);
-    lnt_status status = convert(&g, &source, report, image, size);
+    if (text) {
+        status = lnt_text_model_parse(onnx, onnx_size, source.memory, &binary, &source.size, g.err);
+        source.onnx = binary;
+    }
+    if (status == LNT_OK)
+        status = convert(&g, &source, report, image, size);
     lnt_graph_free(&g);
+    lnt_free(source.memory, binary);
     if (status == LNT_OK)
         status = hand_over(&budget, image, *size, g.err);
     if (status == LNT_E_MEMORY) /* the report fails without words */
         lnt_fail(g.err, status, "no memory for the conversion");
     return status;
+}
+
+lnt_status lnt_convert_memory(const void *onnx, size_t onnx_size, const char *folder,
+                              const lnt_convert_options *options, lnt_report *report, void **image,
+                              size_t *size, lnt_error *err)
+{
+    return convert_bytes(onnx, onnx_size, lnt_text_model(onnx, onnx_size), folder, options, report, image,
+                         size, err);
+}
+
+size_t lnt_onnx_ending(const char *path)
+{
+    const size_t n = strlen(path), length = strlen(".onnx");
+    return n >= length && strcmp(path + n - length, ".onnx") == 0 ? length : lnt_text_model_ending(path);
+}
+
+/* By its contents or, where these are not known to be anything else, by its name. */
+static bool is_text(const char *path, const lnt_blob *onnx)
+{
+    return lnt_text_model(onnx->bytes, onnx->size) ||
+           (onnx->size && lnt_text_model_ending(path) && !lnt_foreign_file(onnx->bytes, onnx->size));
 }
 
 lnt_status lnt_convert_file(const char *path, const lnt_convert_options *options, lnt_report *report,
@@ -174,9 +206,9 @@ lnt_status lnt_convert_file(const char *path, const lnt_convert_options *options
     char *folder = lnt_alloc_zero(&lnt_malloc_allocator, strlen(path) + 2, 1, err);
     if (folder)
         memcpy(folder, slash ? path : ".", slash ? (size_t)(slash - path) + 1 : 1);
-    const lnt_status status =
-        folder ? lnt_convert_memory(onnx.bytes, onnx.size, folder, options, report, image, size, err)
-               : LNT_E_MEMORY;
+    const lnt_status status = folder ? convert_bytes(onnx.bytes, onnx.size, is_text(path, &onnx), folder,
+                                                     options, report, image, size, err)
+                                     : LNT_E_MEMORY;
     if (status != LNT_OK)
         lnt_error_prefix(err, "%s: ", path);
     lnt_free(&lnt_malloc_allocator, folder);

@@ -124,6 +124,11 @@ lnt_status lnt_opened_image(void *image, size_t bytes, lnt_opened *o, lnt_error 
 }
 
 #ifdef LNT_CONVERTER
+bool lnt_names_onnx(const char *path)
+{
+    return lnt_onnx_ending(path) > 0;
+}
+
 static lnt_status convert_and_open(const char *path, const lnt_convert_options *options, lnt_opened *o,
                                    lnt_error *err)
 {
@@ -141,6 +146,11 @@ static lnt_status convert_and_open(const char *path, const lnt_convert_options *
     return status == LNT_OK ? lnt_opened_image(image, bytes, o, err) : status;
 }
 #else
+bool lnt_names_onnx(const char *path)
+{
+    return lnt_ends_with(path, ".onnx");
+}
+
 static lnt_status convert_and_open(const char *path, const lnt_convert_options *options, lnt_opened *o,
                                    lnt_error *err)
 {
@@ -155,7 +165,7 @@ lnt_status lnt_opened_open(const char *path, const lnt_convert_options *options,
                            lnt_opened *o, lnt_error *err)
 {
     const lnt_model_options how = {.struct_bytes = sizeof how, .flags = flags};
-    if (lnt_ends_with(path, ".onnx"))
+    if (lnt_names_onnx(path))
         return convert_and_open(path, options, o, err);
     const double start = lnt_now();
     *o = (lnt_opened){.path = path};
@@ -208,7 +218,7 @@ lnt_status lnt_opened_look(const char *path, uint32_t flags, lnt_opened *o, lnt_
 {
     enum { MOST = 256 };
     lnt_model_options how = {.struct_bytes = sizeof how, .flags = flags};
-    if (lnt_ends_with(path, ".onnx"))
+    if (lnt_names_onnx(path))
         return lnt_opened_open(path, NULL, flags, o, err);
     *o = (lnt_opened){.path = path};
     LNT_TRY(lnt_opened_file(o, err));

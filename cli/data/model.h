@@ -46,6 +46,8 @@ int lnt_failed(const lnt_verb *verb, const lnt_error *err);
 /* All of a file as text, which the command line keeps. */
 lnt_status lnt_read_text(const char *path, char **text, lnt_error *err);
 bool lnt_ends_with(const char *text, const char *end);
+/* Does path name an ONNX model? In builds without the converter, one that it cannot read either. */
+bool lnt_names_onnx(const char *path);
 /* The smallest first. */
 void lnt_sort_figures(double *v, size_t n);
 /* Their mean, and the standard deviation of what they are a sample of; n > 0. */

@@ -5,6 +5,11 @@
 
 #include <string.h>
 
+#define SYNTAX                                                                                               \
+    "a model in ONNX's own syntax, which onnx.parser reads: "                                                \
+    "onnx.save(onnx.load(F, format=\"onnxtxt\"), \"model.onnx\")"
+#define JSON "a model as JSON: onnx.save(onnx.load(F, format=\"json\"), \"model.onnx\")"
+
 static const struct {
     size_t at;
     const char *begin, *what;
@@ -26,8 +31,10 @@ static const struct {
     {0, "<!DOCTYPE", "a web page, not the model: the download went wrong"},
     {0, "<!doctype", "a web page, not the model: the download went wrong"},
     {0, "<html", "a web page, not the model: the download went wrong"},
-    {0, "ir_version:",
-     "a model in protobuf's text form: onnx.save(onnx.load(F, format=\"textproto\"), \"model.onnx\")"},
+    {0, "<\n   ir_version:", SYNTAX},
+    {0, "<ir_version:", SYNTAX},
+    {0, "{\n  \"ir_version\"", JSON},
+    {0, "{\"ir_version\"", JSON},
 };
 
 const char *lnt_foreign_file(const void *bytes, size_t size)

@@ -95,6 +95,7 @@ def recorded(path):
 def put_base(path):
     """One of the tests' models, converted in every way; plainly with its states and without."""
     put("onnx", path.stem, path.read_bytes())
+    put("onnx", f"{path.stem}-text", str(onnx.load(path)).encode())
     plain = linnet("convert", path, "-o", FUZZ / f"plain-{path.stem}.lnt").returncode == 0
     for way, options in WAYS.items():
         calibrated = [recorded(path)] if way == "static" else []

@@ -44,7 +44,8 @@ def folder(tmp_path_factory):
     (here / "lfs.onnx").write_text("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n")
     (here / "page.onnx").write_text("<!DOCTYPE html><title>Sign in</title>")
     (here / "text.onnx").write_text(onnx.printer.to_text(model))
-    (here / "proto.onnx").write_text(str(model))
+    (here / "proto.onnx").write_text(str(model).replace("op_type", "op_typ", 1))
+    (here / "json.onnx").write_text('{\n  "ir_version": "8"\n}')
     (here / "torch.onnx").write_bytes(b"PK\x03\x04" + bytes(60))
     (here / "lite.onnx").write_bytes(b"\x1c\0\0\0TFL3" + bytes(60))
     (here / "cut.lnt").write_bytes((here / "m.lnt").read_bytes()[:1000])
@@ -67,7 +68,9 @@ MISTAKES = [
     ("convert cut.onnx", FILE, ["truncated", "announces"]),
     ("convert empty.onnx", FILE, ["empty"]),
     ("convert page.onnx", FILE, ["web page", "download"]),
-    ("convert proto.onnx", FILE, ["text form", "onnx.save"]),
+    ("convert proto.onnx", FILE, ["proto.onnx: line ", "column", "NodeProto has no field 'op_typ'"]),
+    ("convert text.onnx", FILE, ["ONNX's own syntax", 'format="onnxtxt"']),
+    ("convert json.onnx", FILE, ["JSON", 'format="json"']),
     ("convert torch.onnx", FILE, ["PyTorch", "torch.onnx.export"]),
     ("convert lite.onnx", FILE, ["TensorFlow Lite", "tf2onnx"]),
     ("convert m.onnx -o o.lnt --dim M=3", USAGE, ["--dim", "M"]),
