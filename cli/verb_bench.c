@@ -52,7 +52,7 @@ static const lnt_option options[] = {
     {"--trust", NULL, LNT_OPTION_FLAG, &given.trust,
      "do not compare the first run with the recorded outputs"},
     {"--trace", "[FILE.json]", LNT_OPTION_FLAG_FILE, &given.trace,
-     "the operators that took longest in the last run; the rate of products; to a file as a Chrome trace"},
+     "the operators that took longest in the last run; the rate of products;\nto a file as a Chrome trace"},
     {"--kernels", NULL, LNT_OPTION_FLAG, &given.kernels,
      "no model but single operators against this machine's peak; --level all: each level"},
     {"--vs", "onnxruntime", LNT_OPTION_CHOICE, &given.vs, "compare with this runtime, taking turns"},
@@ -621,10 +621,9 @@ const lnt_verb lnt_verb_bench = {
         "time over Linnet's, with the interval that holds it at 95 %. Outputs that differ from those of the "
         "other\n"
         "without its optimizations end with exit code 1.\n"
-        "With --sweep, alone or with --vs, extents are tried one after the other, by name; rows/s counts the "
-        "rows of "
+        "With --sweep, alone or with --vs, extents are tried one after the other, by name; rows/s counts "
         "the\n"
-        "first input. A combination that cannot be measured is told and left out.\n"
+        "rows of the first input. A combination that cannot be measured is told and left out.\n"
         "With --kernels, operators by themselves on one thread: all, or those whose line in the table holds "
         "one\n"
         "of the words. The limit is the peak of multiply-adds (four times that for bytes), or copying as "
@@ -632,8 +631,7 @@ const lnt_verb lnt_verb_bench = {
     .examples = "linnet bench model.lnt\n"
                 "linnet bench model.lnt --threads 2 --runs 1000 --json\n"
                 "linnet bench model.lnt --dim T=200 --trace\n"
-                "linnet bench model.lnt --sweep batch=1,2,4,8 --sweep length=64,256 --range ids=0:30000 "
-                "--save s.svg\n"
+                "linnet bench model.lnt --sweep batch=1,2,4,8 --sweep length=64,256 --range ids=0:30000\n"
                 "linnet bench model.lnt --data test_data_set_0 --level scalar\n"
                 "linnet bench model.lnt --vs onnxruntime --onnx model.onnx --threads 2\n"
                 "linnet bench --kernels conv pool --level avx2",

@@ -181,11 +181,12 @@ static lnt_status take_config(lnt_convert_options *o, lnt_error *err)
 /* The files stay mapped as long as the program runs. */
 static lnt_status take_attachments(lnt_convert_options *o, lnt_error *err)
 {
-    const lnt_named_text *pair;
-    lnt_named_bytes *to = lnt_cli_alloc(given.attach.n * sizeof *to);
-    size_t n;
-    if (!take_pairs(&given.attach, "--attach NAME=FILE", &pair, &n))
-        return lnt_fail(err, LNT_E_ARGUMENT, "--attach NAME=FILE");
+    const size_t n = given.attach.n;
+    lnt_named_text *pair = lnt_cli_alloc(n * sizeof *pair);
+    lnt_named_bytes *to = lnt_cli_alloc(n * sizeof *to);
+    for (size_t i = 0; i < n; i++)
+        LNT_REQUIRE(lnt_split_pair(given.attach.item[i], false, &pair[i].name, &pair[i].text), err,
+                    LNT_E_ARGUMENT, "--attach NAME=FILE, not '%s'", given.attach.item[i]);
     for (size_t i = 0; i < n; i++) {
         lnt_blob blob;
         for (size_t k = 0; k < i; k++)
@@ -659,7 +660,10 @@ static int run(const lnt_texts *words)
     size_t size = 0;
 
     if (words->n != 1)
-        return lnt_usage_error(&lnt_verb_convert, words->n ? "one model at a time" : "which model?");
+        return words->n == 2 && !lnt_names_onnx(words->item[1])
+                   ? lnt_usage_error(&lnt_verb_convert, "what is written is named by -o: -o %s",
+                                     words->item[1])
+                   : lnt_usage_error(&lnt_verb_convert, words->n ? "one model at a time" : "which model?");
     if (!take_options(&how))
         return LNT_EXIT_USAGE;
     const char *output = given.output ? given.output : default_output(words->item[0]);

@@ -198,6 +198,12 @@ static lnt_status check_targets(const char *option, const lnt_texts *pairs, cons
                     "%s NAME=FILE, not '%s'", option, pairs->item[i]);
         LNT_TRY(lnt_target_takes_tensor(option, path, err));
         LNT_TRY(lnt_target_is_new(option, path, read, n, err));
+        for (size_t k = 0; k < i; k++) {
+            const char *other;
+            lnt_split_pair(pairs->item[k], false, &name, &other);
+            LNT_REQUIRE(strcmp(path, other) != 0, err, LNT_E_ARGUMENT, "%s: two values to one file, %s",
+                        option, path);
+        }
     }
     return LNT_OK;
 }
@@ -208,6 +214,8 @@ static lnt_status check_names(const lnt_opened *o, const char *model, lnt_error 
     const char *name, *path;
     LNT_TRY(check_targets("--output", &given.outputs, model, err));
     LNT_TRY(check_targets("--fetch", &given.fetches, model, err));
+    if (given.folder)
+        LNT_TRY(lnt_target_folder("--output-dir", given.folder, err));
     for (size_t i = 0; i < given.outputs.n; i++) {
         lnt_split_pair(given.outputs.item[i], false, &name, &path);
         LNT_REQUIRE(lnt_model_find_output(o->model, name) >= 0, err, LNT_E_NOT_FOUND, "no output called %s%s",

@@ -5,6 +5,7 @@
 #include "cli/data/audio.h"
 #include "cli/data/literal.h"
 #include "cli/data/random_range.h"
+#include "cli/shell/suggest.h"
 #include "formats/golden.h"
 #include "formats/tensor_file.h"
 
@@ -111,7 +112,7 @@ static lnt_status read_files(const lnt_opened *o, const lnt_inputs_options *how,
         LNT_REQUIRE(input >= 0, err, LNT_E_NOT_FOUND, "no input called %s%s", name,
                     lnt_suggest_input(o, name));
         LNT_TRY(lnt_model_input(o->model, (uint32_t)input, &info));
-        lnt_tensor_free(memory, &inputs->tensor[input]);
+        LNT_REQUIRE(!inputs->tensor[input].dtype, err, LNT_E_ARGUMENT, "--input: %s is given twice", name);
         LNT_TRY(lnt_input_read(path, &info, how->rate, &inputs->tensor[input], &inputs->rate, err));
     }
     return LNT_OK;
@@ -198,6 +199,31 @@ static void take_golden(const lnt_opened *o, lnt_inputs *inputs)
     }
 }
 
+static bool names_an_extent(const lnt_opened *o, const char *name)
+{
+    lnt_value_info info;
+    for (uint32_t i = 0; i < lnt_model_input_count(o->model); i++)
+        if (lnt_model_input(o->model, i, &info) == LNT_OK && info.rank <= LNT_MAX_RANK)
+            for (uint32_t k = 0; k < info.rank; k++)
+                if (info.dim_names[k] && strcmp(info.dim_names[k], name) == 0)
+                    return true;
+    return false;
+}
+
+/* A name that --dim gives is an extent of an input's, or a symbol of the model's. */
+static lnt_status check_extent(const lnt_opened *o, const char *name, lnt_error *err)
+{
+    lnt_texts names = {0};
+    for (uint32_t i = 0; i < o->file.n_symbols; i++)
+        lnt_texts_add(&names, o->file.strings + o->file.symbols[i].name);
+    for (size_t i = 0; i < names.n; i++)
+        if (strcmp(names.item[i], name) == 0)
+            return LNT_OK;
+    LNT_REQUIRE(names_an_extent(o, name), err, LNT_E_NOT_FOUND,
+                "--dim: the model has no variable extent called %s%s", name, lnt_suggest(name, &names));
+    return LNT_OK;
+}
+
 static lnt_status make_inputs(lnt_opened *o, const lnt_inputs_options *how, lnt_inputs *inputs,
                               lnt_error *err)
 {
@@ -206,6 +232,8 @@ static lnt_status make_inputs(lnt_opened *o, const lnt_inputs_options *how, lnt_
         int64_t value;
         LNT_REQUIRE(lnt_split_count(how->dims->item[i], &name, &value), err, LNT_E_ARGUMENT,
                     "--dim NAME=N, not '%s'", how->dims->item[i]);
+        LNT_TRY(lnt_opened_file(o, err));
+        LNT_TRY(check_extent(o, name, err));
     }
     for (size_t i = 0; how->ranges && i < how->ranges->n; i++) {
         const char *name, *rest;
@@ -234,17 +262,6 @@ lnt_status lnt_inputs_make(lnt_opened *o, const lnt_inputs_options *how, lnt_inp
     if (status != LNT_OK)
         lnt_inputs_free(inputs);
     return status;
-}
-
-static bool names_an_extent(const lnt_opened *o, const char *name)
-{
-    lnt_value_info info;
-    for (uint32_t i = 0; i < lnt_model_input_count(o->model); i++)
-        if (lnt_model_input(o->model, i, &info) == LNT_OK && info.rank <= LNT_MAX_RANK)
-            for (uint32_t k = 0; k < info.rank; k++)
-                if (info.dim_names[k] && strcmp(info.dim_names[k], name) == 0)
-                    return true;
-    return false;
 }
 
 lnt_status lnt_inputs_set(const lnt_opened *o, const lnt_inputs_options *how, const lnt_inputs *inputs,

@@ -4,8 +4,10 @@
 #include "cli/data/audio.h"
 #include "cli/data/model.h"
 
+#include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 static bool same_file(const char *a, const char *b)
 {
@@ -14,12 +16,43 @@ static bool same_file(const char *a, const char *b)
            one.st_ino == other.st_ino;
 }
 
+/* Does the folder that path is in take new files? */
+static lnt_status check_parent(const char *option, const char *path, lnt_error *err)
+{
+    const char *slash = strrchr(path, '/');
+    const char *folder = !slash ? "." : slash == path ? "/" : lnt_cli_text("%.*s", (int)(slash - path), path);
+    struct stat info;
+    if (stat(folder, &info) == 0 && !S_ISDIR(info.st_mode))
+        errno = ENOTDIR;
+    else if (access(folder, W_OK | X_OK) == 0)
+        return LNT_OK;
+    return lnt_fail(err, LNT_E_IO, "%s %s: cannot create files in %s: %s", option, path, folder,
+                    strerror(errno));
+}
+
+lnt_status lnt_target_folder(const char *option, const char *path, lnt_error *err)
+{
+    struct stat info;
+    const size_t length = strlen(path);
+    if (stat(path, &info) == 0) {
+        LNT_REQUIRE(S_ISDIR(info.st_mode), err, LNT_E_IO, "%s %s: is no folder", option, path);
+        return LNT_OK;
+    }
+    return check_parent(
+        option, lnt_cli_text("%.*s", (int)(length - (length > 1 && path[length - 1] == '/')), path), err);
+}
+
 lnt_status lnt_target_is_new(const char *option, const char *path, const char *const *read, size_t n,
                              lnt_error *err)
 {
     for (size_t i = 0; i < n; i++)
         LNT_REQUIRE(!read[i] || !same_file(path, read[i]), err, LNT_E_ARGUMENT,
                     "%s %s is a file that is read, %s: give it another name", option, path, read[i]);
+    struct stat info;
+    if (stat(path, &info) != 0 || S_ISREG(info.st_mode))
+        return check_parent(option, path, err);
+    LNT_REQUIRE(!S_ISDIR(info.st_mode), err, LNT_E_IO,
+                "%s %s is a folder: it is not replaced; give the name of a file", option, path);
     return LNT_OK;
 }
 

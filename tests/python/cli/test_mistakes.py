@@ -17,6 +17,8 @@ MODEL = """<ir_version: 8, opset_import: ["" : 18]>
 f (float[N, 4] x, int64 sr) => (float[N, 3] y)
 <float[4, 3] w = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}>
 { s = Cast <to = 1> (sr)  p = MatMul (x, w)  y = Add (p, s) }"""
+GATHER = """<ir_version: 8, opset_import: ["" : 18]>
+g (int64[n] ids) => (float[n, 2] y, float[n, 2] z) <float[3, 2] w = {1, 2, 3, 4, 5, 6}> { y = Gather (w, ids)  z = Neg (y) }"""
 SOUND = """<ir_version: 8, opset_import: ["" : 18]>
 f (float[1, T] x) => (float[1, T] y) { y = Neg (x) }"""
 
@@ -35,6 +37,9 @@ def folder(tmp_path_factory):
     np.save(here / "flat.npy", np.ones(8, np.float32))
     np.save(here / "wide.npy", np.ones((2, 5), np.float32))
     np.save(here / "double.npy", np.ones((2, 4)))
+    np.savez(here / "two.npz", a=np.ones((2, 4), np.float32), b=np.ones(3, np.float32))
+    onnx.save(onnx.parser.parse_model(GATHER), here / "gather.onnx")
+    (here / "note.txt").write_text("hi")
     with wave.open(str(here / "tone.wav"), "wb") as out:
         out.setparams((1, 2, 44100, 0, "NONE", ""))
         out.writeframes(np.zeros(44100, np.int16).tobytes())
@@ -62,6 +67,17 @@ MISTAKES = [
     ("convert m.onnx -o o.lnt --report o.lnt", USAGE, ["--report", "-o", "o.lnt"]),
     ("convert m.onnx -o none/o.lnt", FILE, ["none/o.lnt", "No such file"]),
     ("convert m.onnx -o folder", FILE, ["a folder"]),
+    ("convert m.onnx -o note.txt/o.lnt", FILE, ["-o note.txt/o.lnt", "Not a directory"]),
+    ("convert m.onnx -o o.lnt --report none/r.json", FILE, ["--report none/r.json", "No such file"]),
+    ("convert m.onnx o.lnt", USAGE, ["-o o.lnt"]),
+    ("convert m.onnx sound.onnx", USAGE, ["one model at a time"]),
+    ("convert m.onnx -o", USAGE, ["-o needs a value"]),
+    ("convert m.onnx --json=1", USAGE, ["--json takes no value"]),
+    ("convert m.onnx -o o.lnt --attach a", USAGE, ["--attach NAME=FILE", "'a'"]),
+    ("convert m.onnx -o o.lnt --attach a=none", FILE, ["none", "No such file"]),
+    ("convert m.onnx -o o.lnt --dim N", USAGE, ["--dim NAME=N", "'N'"]),
+    ("convert m.onnx -o o.lnt --int8 dynamic --int4", USAGE, ["exclude each other"]),
+    ("convert m.onnx -o o.lnt --calibrate two.npz", USAGE, ["--calibrate", "belong to --int8"]),
     ("convert nothing.onnx", FILE, ["nothing.onnx", "No such file"]),
     ("convert lfs.onnx", FILE, ["Git LFS pointer", "git lfs pull"]),
     ("convert m.lnt", FILE, ["converted already", "linnet run"]),
@@ -81,6 +97,24 @@ MISTAKES = [
     ("convert m.onnx -o o.lnt --int8 static", USAGE, ["--calibrate"]),
     ("convert m.onnx -o o.lnt --golden nowhere", USAGE, ["nowhere", "output_0.pb"]),
     ("cnvert m.onnx", USAGE, ["did you mean convert?"]),
+    ("", USAGE, ["Verbs"]),
+    ("--hlp", USAGE, ["no verb called '--hlp'", "convert, info, run"]),
+    ("run", USAGE, ["which model?"]),
+    ("run gone.lnt", FILE, ["gone.lnt", "No such file"]),
+    ("run folder", FILE, ["folder"]),
+    ("run x.npy", FILE, ["x.npy", "not a .lnt file"]),
+    ("run m.lnt --inputs x=x.npy", USAGE, ["did you mean --input?"]),
+    ("run m.lnt --input x", USAGE, ["--input NAME=FILE", "'x'"]),
+    (f"run m.lnt {FEED} --input x=x.npy", USAGE, ["x is given twice"]),
+    (f"run m.lnt {FEED} --threads many", USAGE, ["--threads N", "'many'"]),
+    (f"run m.lnt {FEED} --output y=none/y.npy", FILE, ["none/y.npy", "No such file"]),
+    (f"run m.lnt {FEED} --output y=folder", FILE, ["folder", "name of a file"]),
+    (f"run m.lnt {FEED} --output-dir note.txt", FILE, ["note.txt", "no folder"]),
+    (f"run m.lnt {FEED} --output-dir none/here", FILE, ["none", "No such file"]),
+    ("run gather.onnx --input ids=[0,1] --output y=o.npy --output z=o.npy", USAGE, ["two values to one file", "o.npy"]),
+    ("run gather.onnx --input ids=[0,3]", USAGE, ["Gather", "3", "extent 3"]),
+    ("run m.lnt --input x=two.npz --input sr=1", USAGE, ["2 tensors", "FILE.npz:NAME"]),
+    ("run m.lnt --input x=two.npz:c --input sr=1", USAGE, ["no tensor 'c'"]),
     ("run m.lnt --input X1=x.npy --input sr=16000", USAGE, ["no input called X1", "x"]),
     ("run m.lnt --input x=x.npy", USAGE, ["sr is missing", "--input sr=FILE"]),
     ("run m.lnt --input x=gone.npy --input sr=1", FILE, ["gone.npy", "No such file"]),
@@ -96,13 +130,19 @@ MISTAKES = [
     (f"run m.lnt {FEED} --output y=m.lnt", USAGE, ["m.lnt"]),
     (f"run m.lnt {FEED} --fetch q=q.npy", USAGE, ["q", "--keep"]),
     (f"run m.lnt {FEED} --level avx3", USAGE, ["avx3", "doctor"]),
-    (f"run m.lnt {FEED} --dim Q=3", USAGE, ["Q"]),
+    (f"run m.lnt {FEED} --dim Q=3", USAGE, ["no variable extent called Q", "N"]),
     (f"run cut.lnt {FEED}", FILE, ["cut.lnt", "truncated"]),
     (f"run m.lnt m.lnt {FEED}", USAGE, ["one model"]),
     ("info m.lnt --thread 2", USAGE, ["did you mean --threads?"]),
     ("info lfs.onnx", FILE, ["Git LFS pointer"]),
     ("verify m.lnt nowhere", USAGE, ["nowhere", "input_K.pb"]),
     ("bench m.lnt --runs many", USAGE, ["--runs N", "many"]),
+    ("bench m.lnt --runs 0", USAGE, ["--runs must be from 1"]),
+    ("bench m.lnt --dim n=3", USAGE, ["no variable extent called n", "N"]),
+    ("bench m.lnt --vs onnxruntime", USAGE, ["--onnx"]),
+    ("info m.lnt --dim N=x", USAGE, ["--dim NAME=N", "'N=x'"]),
+    ("doctor extra", USAGE, ["no words"]),
+    ("say", USAGE, ["-m VOICE"]),
 ]
 
 
