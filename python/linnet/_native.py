@@ -161,11 +161,11 @@ class TraceStep(c.Structure):
 def _load() -> c.CDLL:
     path = os.environ.get("LINNET_LIBRARY") or pathlib.Path(__file__).with_name("liblinnet_python.so")
     lib = c.CDLL(str(path))
-    pointer, err, options = c.c_void_p, c.POINTER(Error), c.POINTER(ModelOptions)
+    pointer, err = c.c_void_p, c.POINTER(Error)
     names = {
         "lnt_version": ([], c.c_char_p),
-        "lnt_model_create": ([c.c_char_p, options, c.POINTER(pointer), err], c.c_int),
-        "lnt_model_create_from_memory": ([pointer, c.c_size_t, options, c.POINTER(pointer), err], c.c_int),
+        "lnt_model_create": ([c.c_char_p, pointer, c.POINTER(pointer), err], c.c_int),
+        "lnt_model_create_from_memory": ([pointer, c.c_size_t, pointer, c.POINTER(pointer), err], c.c_int),
         "lnt_model_destroy": ([c.POINTER(pointer)], None),
         "lnt_model_input_count": ([pointer], c.c_uint32),
         "lnt_model_output_count": ([pointer], c.c_uint32),
