@@ -47,6 +47,7 @@ typedef struct lnt_gvalue {
     const lnt_narrow *narrow;     /* of a float constant that the file may hold so; or NULL */
     const lnt_words
         *words;          /* text: its elements are places in this list; or classes of its columns; or NULL */
+    uint8_t small;       /* TensorProto.DataType of what int8, uint8 or float stands in for; or 0 */
     lnt_gnode *producer; /* NULL for constants, graph inputs and subgraph inputs */
     bool constant;
     bool keep;            /* --keep: no pass may remove it */

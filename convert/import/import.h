@@ -5,6 +5,7 @@
  *   import_order.c     nodes in an order that can run
  *   import_function.c  model-local functions, inlined
  *   import_tensor.c    tensors, also those in files beside the model
+ *   import_small.c     constants of 4-bit and 8-bit types that we have not
  *   import_words.c     text, for which numbers stand
  *   import_options.c   what the user asked for: extents, states, names to keep, metadata
  *   upgrade*.c         older forms of operators rewritten to the newest
@@ -130,7 +131,21 @@ lnt_status lnt_import_tensor(lnt_importer *im, const ProtobufCBinaryData *proto,
 lnt_status lnt_import_tensor_name(lnt_importer *im, const ProtobufCBinaryData *proto, const char **name);
 
 /* Type and extents alone; the type as the file has it. */
-lnt_status lnt_import_tensor_header(lnt_importer *im, const ProtobufCBinaryData *proto, lnt_operand *tensor);
+lnt_status lnt_import_tensor_header(lnt_importer *im, const ProtobufCBinaryData *proto, lnt_operand *tensor,
+                                    bool *external);
+/* The contents, in a file beside the model, of a tensor whose type and extents are those of t. */
+lnt_status lnt_import_external(lnt_importer *im, const ProtobufCBinaryData *proto, lnt_operand *t,
+                               size_t *bytes);
+
+/* ---- import_small.c ---- */
+
+/* The name and number of a tensor's element type if it is smaller than any of ours; else NULL, 0. */
+const char *lnt_import_small_type(const ProtobufCBinaryData *proto, unsigned *number);
+/* Such a tensor, as int8, uint8 or float. */
+lnt_status lnt_import_small_tensor(lnt_importer *im, const ProtobufCBinaryData *proto, unsigned number,
+                                   lnt_operand *tensor, size_t *bytes);
+/* Lists n as unsupported if it would compute with such elements; expands DequantizeLinear of floats. */
+lnt_status lnt_import_check_small(lnt_importer *im, lnt_inode *n, bool *fine);
 
 /* ---- import_words.c ---- */
 
@@ -142,9 +157,12 @@ lnt_words *lnt_words_take(lnt_importer *im, size_t most);
 /* The place of word, which is kept, in the list: a new one behind the others if it is not there yet. */
 lnt_status lnt_words_add(lnt_importer *im, lnt_names *places, lnt_words *words, const char *word,
                          int64_t *place);
+/* Does the output hold elements of input 0, whatever these stand for? */
+bool lnt_import_moves_elements(const char *op);
 /* Lists n as unsupported if it would compute with what stands for text. */
 lnt_status lnt_import_check_words(lnt_importer *im, lnt_inode *n, bool *fine);
-/* n is in the graph: if it has moved elements of `from`, its output stands for the same. */
+/* n is in the graph: if it has moved elements of `from`, its output stands for the same words, or
+ * is of the same small type. */
 void lnt_import_carry_words(lnt_importer *im, const lnt_inode *n, uint32_t from);
 /* Metadata `classes.OUTPUT` of a model's output, if it stands for words. */
 lnt_status lnt_import_record_words(lnt_importer *im, const char *output, uint32_t value);

@@ -197,12 +197,22 @@ static lnt_status read_external(lnt_importer *im, const external_data *p, lnt_op
 
 /* ---- both kinds ---- */
 
-lnt_status lnt_import_tensor_header(lnt_importer *im, const ProtobufCBinaryData *proto, lnt_operand *tensor)
+lnt_status lnt_import_tensor_header(lnt_importer *im, const ProtobufCBinaryData *proto, lnt_operand *tensor,
+                                    bool *external)
 {
     external_data p = {.length = -1};
-    bool external;
     *tensor = (lnt_operand){.constant = true};
-    return read_header(im, proto, tensor, &p, &external);
+    return read_header(im, proto, tensor, &p, external);
+}
+
+lnt_status lnt_import_external(lnt_importer *im, const ProtobufCBinaryData *proto, lnt_operand *t,
+                               size_t *bytes)
+{
+    external_data p = {.length = -1};
+    lnt_operand said = {0};
+    bool external;
+    LNT_TRY(read_header(im, proto, &said, &p, &external));
+    return read_external(im, &p, t, bytes);
 }
 
 static void *bump_allocate(void *arg, size_t bytes)

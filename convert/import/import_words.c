@@ -84,8 +84,7 @@ lnt_status lnt_import_words(lnt_importer *im, const ProtobufCBinaryData *proto, 
 
 /* ---- nodes ---- */
 
-/* Operators whose output holds elements of input 0, whatever these stand for. */
-static bool moves_elements(const char *op)
+bool lnt_import_moves_elements(const char *op)
 {
     static const char *const names[] = {"ArrayFeatureExtractor",
                                         "Expand",
@@ -111,7 +110,7 @@ static const lnt_words *words_of(const lnt_importer *im, uint32_t value)
 lnt_status lnt_import_check_words(lnt_importer *im, lnt_inode *n, bool *fine)
 {
     const bool text = words_of(im, lnt_inode_in(n, 0)) != NULL;
-    bool moves = moves_elements(n->op) || strcmp(n->op, "LabelEncoder") == 0;
+    bool moves = lnt_import_moves_elements(n->op) || strcmp(n->op, "LabelEncoder") == 0;
     if (text && strcmp(n->op, "Cast") == 0 && lnt_inode_i(n, "to", 0) == LNT_STRING) {
         n->op = "Identity";
         lnt_inode_drop(n, "to");
@@ -128,8 +127,12 @@ lnt_status lnt_import_check_words(lnt_importer *im, lnt_inode *n, bool *fine)
 
 void lnt_import_carry_words(lnt_importer *im, const lnt_inode *n, uint32_t from)
 {
-    if (words_of(im, from) && moves_elements(n->op) && n->n_out && n->out[0] != LNT_NONE)
-        im->g->value[n->out[0]].words = im->g->value[from].words;
+    if (from == LNT_NONE || !lnt_import_moves_elements(n->op) || !n->n_out || n->out[0] == LNT_NONE)
+        return;
+    lnt_gvalue *to = &im->g->value[n->out[0]];
+    if (im->g->value[from].words)
+        to->words = im->g->value[from].words;
+    to->small = im->g->value[from].small;
 }
 
 /* ---- metadata ---- */

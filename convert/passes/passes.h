@@ -8,6 +8,7 @@
 /* X(name, opt): lnt_pass_NAME(g, report), for --opt of at least that. In order. */
 #define LNT_PASS_LIST(X)                                                                                     \
     X(fold_qdq, BASIC)                                                                                       \
+    X(fold_nibbles, BASIC)                                                                                   \
     X(fold_constants, BASIC)                                                                                 \
     X(identities, BASIC)                                                                                     \
     X(common_subexpressions, BASIC)                                                                          \
