@@ -145,6 +145,20 @@ STRIDED_LOOPS(unit16)
             memcpy(dst, src, sizeof(T));                                                                     \
             memcpy(dst + sizeof(T), src, sizeof(T));                                                         \
         }                                                                                                    \
+    }                                                                                                        \
+    /* Whole vectors, as long as what is too much lies in rows to come; how many rows that were. */          \
+    static int64_t each_##T(char *dst, const char *src, int64_t src_step, int64_t rows, int64_t bytes)       \
+    {                                                                                                        \
+        const int64_t whole = (bytes + 15) & -16;                                                            \
+        int64_t done = 0;                                                                                    \
+        for (int64_t left = rows * bytes; left >= whole && done < rows; done++, left -= bytes) {             \
+            T x;                                                                                             \
+            memcpy(&x, src + done * src_step, sizeof x);                                                     \
+            const vector_##T v = (vector_##T){0} + x;                                                        \
+            for (int64_t i = 0; i < bytes; i += 16)                                                          \
+                memcpy(dst + done * bytes + i, &v, 16);                                                      \
+        }                                                                                                    \
+        return done;                                                                                         \
     }
 
 VECTOR_LOOPS(uint8_t, 16)
@@ -220,6 +234,26 @@ void lnt_fill(void *dst, int64_t n, const void *value, size_t unit)
     for (; end - to >= 16; to += 16)
         memcpy(to, pattern, 16);
     memcpy(end - 16, pattern, 16); /* again, in part: whole units lie before it */
+}
+
+static int64_t whole_vectors(char *dst, const char *src, int64_t src_step, int64_t rows, int64_t bytes,
+                             size_t unit)
+{
+    switch (unit) {
+    case 1: return each_uint8_t(dst, src, src_step, rows, bytes);
+    case 2: return each_uint16_t(dst, src, src_step, rows, bytes);
+    case 4: return each_uint32_t(dst, src, src_step, rows, bytes);
+    case 8: return each_uint64_t(dst, src, src_step, rows, bytes);
+    default: return 0;
+    }
+}
+
+void lnt_repeat_each(void *dst, const void *src, int64_t src_step, int64_t rows, int64_t n, size_t unit)
+{
+    const int64_t bytes = n * (int64_t)unit;
+    LNT_ASSERT(is_unit((int64_t)unit));
+    for (int64_t r = whole_vectors(dst, src, src_step, rows, bytes, unit); r < rows; r++)
+        lnt_fill((char *)dst + r * bytes, n, (const char *)src + r * src_step, unit);
 }
 
 void lnt_turn_apart(void *dst, int64_t dst_step, const void *src, int64_t src_step, int64_t rows,
@@ -486,6 +520,11 @@ static void copy_lines(const lnt_copy *c, char *dst, const char *src, int64_t ro
     }
     if (bytes && rows > 1 && n >= 8 && n <= 16) {
         copy_short_lines(c, dst, src, rows, n);
+        return;
+    }
+    if (!bytes && rows > 1 && c->src[c->rank - 1] == 0 && c->dst[c->rank - 1] == c->unit &&
+        dst_step == n * c->unit) {
+        lnt_repeat_each(dst, src, src_step, rows, n, (size_t)c->unit);
         return;
     }
     for (; rows > 0; rows--, dst += dst_step, src += src_step)

@@ -310,6 +310,10 @@ static void gather(char *dst, const char *src, int64_t stride, unsigned size, in
         for (int64_t i = 0; i < n; i++)                                                                      \
             ((type *)(void *)dst)[i] = *(const type *)(const void *)(src + i * stride);                      \
         break;
+    if (stride == size) {
+        memcpy(dst, src, (size_t)n * size);
+        return;
+    }
     switch (size) {
         GATHER(uint8_t)
         GATHER(uint16_t)
@@ -388,11 +392,60 @@ static bool pass_row(const pass *p, char *const *at, int64_t cols, gathered *g)
     return true;
 }
 
+/* Elements of `rows` whole rows of an operand, row behind row. */
+static const char *rows_side_by_side(gathered *g, const char *at, const lnt_map_operand *o, unsigned last,
+                                     int64_t rows, int64_t cols)
+{
+    const int64_t step = o->stride[last] * o->size, row = o->stride[last - 1] * o->size;
+    const int64_t bytes = cols * o->size;
+    if (row == cols * step)
+        return side_by_side(g, at, step, o->size, rows * cols);
+    if (row == 0 && g->repeated == at && g->n >= rows * cols)
+        return g->bytes;
+    if (step == 0)
+        lnt_repeat_each(g->bytes, at, row, rows, cols, o->size);
+    else
+        for (int64_t r = 0; r < rows; r++)
+            gather(g->bytes + r * bytes, at + r * row, step, o->size, cols);
+    g->repeated = row == 0 ? at : NULL;
+    g->n = rows * cols;
+    return g->bytes;
+}
+
+/* Rows that a loop takes at once: where they are short and the result has them one behind the other. */
+static int64_t rows_at_once(const pass *p, int64_t cols)
+{
+    enum { SHORT_ROW = 128 }; /* elements; of all operands as many are brought together */
+    const lnt_map *m = &p->map;
+    const unsigned last = m->rank - 1;
+    const int64_t *result = m->operand[m->n_in].stride;
+    int64_t size = 1;
+    if (cols == 0 || cols > SHORT_ROW || p->chooses_rows || result[last] != 1 || result[last - 1] != cols)
+        return 1;
+    for (unsigned o = 0; o < m->n_in; o++)
+        size = m->operand[o].size > size ? m->operand[o].size : size;
+    return GATHERED / size / cols;
+}
+
+static bool pass_rows(const pass *p, char *const *at, int64_t rows, int64_t cols, gathered *g)
+{
+    const lnt_map *m = &p->map;
+    lnt_typed_args a = {.out = at[m->n_in],
+                        .n = rows * cols,
+                        .param = p->param,
+                        .kernels = p->kernels,
+                        .dtype = {p->dtype[0], p->dtype[1]}};
+    for (unsigned o = 0; o < m->n_in; o++)
+        a.in[o] = rows_side_by_side(&g[o], at[o], &m->operand[o], m->rank - 1, rows, cols);
+    return p->loop(&a);
+}
+
 static lnt_status pass_piece(void *arg, int64_t row, int64_t rows, int64_t col, int64_t cols)
 {
     const pass_run *r = arg;
     const lnt_map *m = &r->pass->map;
     const unsigned last = m->rank - 1, inner = last - 1;
+    const int64_t at_once = rows_at_once(r->pass, cols);
     int64_t index[LNT_MAX_RANK], n;
     gathered g[MAX_OPERANDS];
     for (unsigned o = 0; o < MAX_OPERANDS; o++)
@@ -408,11 +461,12 @@ static lnt_status pass_piece(void *arg, int64_t row, int64_t rows, int64_t col, 
                 offset += index[d] * operand->stride[d];
             at[o] = r->base[o] + offset * operand->size;
         }
-        for (int64_t j = 0; j < n; j++) {
-            if (!pass_row(r->pass, at, cols, g))
+        for (int64_t j = 0, some; j < n; j += some) {
+            some = lnt_least(at_once, n - j);
+            if (!(some > 1 ? pass_rows(r->pass, at, some, cols, g) : pass_row(r->pass, at, cols, g)))
                 return LNT_E_VALUE;
             for (unsigned o = 0; o <= m->n_in; o++)
-                at[o] += m->operand[o].stride[inner] * m->operand[o].size;
+                at[o] += some * m->operand[o].stride[inner] * m->operand[o].size;
         }
     }
     return LNT_OK;

@@ -1,6 +1,7 @@
 /* program.c — checking elementwise programs, and making them ready to run. */
 #include "ops/elementwise/program.h"
 
+#include "base/checked.h"
 #include "base/half.h"
 #include "base/lnt_assert.h"
 #include "formats/packed.h"
@@ -519,12 +520,17 @@ static char *element(const lnt_view *v, int64_t row, int64_t col)
     return v->data + (row * v->row_stride + col * v->col_stride) * (int64_t)cell_bytes(v->cell);
 }
 
-/* The element at p in n lanes. */
-static void load_repeated(const lnt_code *c, float *reg, const char *p, lnt_cell cell, int64_t n)
+/* An element for each row, in all lanes of the row. */
+static void load_columns(const lnt_code *c, float *reg, const lnt_view *v, const part *b)
 {
-    float one;
-    c->kernels->cells->load[cell](&one, p, 0, 1);
-    lnt_fill(reg, n, &one, lnt_code_is_half(c) ? sizeof(uint16_t) : sizeof one);
+    enum { AT_ONCE = 64 };
+    const size_t lane = lnt_code_is_half(c) ? sizeof(uint16_t) : sizeof(float);
+    float some[AT_ONCE];
+    for (int64_t r = 0; r < b->rows; r += AT_ONCE) {
+        const int64_t rows = lnt_least(AT_ONCE, b->rows - r);
+        c->kernels->cells->load[v->cell](some, element(v, b->row + r, b->col), v->row_stride, rows);
+        lnt_repeat_each(lanes(c, reg, r * b->cols), some, (int64_t)lane, rows, b->cols, lane);
+    }
 }
 
 static void load_operand(frame *f, unsigned i, const part *b, bool whole_vectors)
@@ -532,7 +538,8 @@ static void load_operand(frame *f, unsigned i, const part *b, bool whole_vectors
     const lnt_view *v = &f->view[i];
     if (v->col_stride == 0 && (b->rows == 1 || v->row_stride == 0)) {
         if (!f->loaded[i])
-            load_repeated(f->code, f->scalar[i], element(v, b->row, b->col), v->cell, LNT_VECTOR_MAX);
+            f->code->kernels->cells->load[v->cell](f->scalar[i], element(v, b->row, b->col), 0,
+                                                   LNT_VECTOR_MAX);
         f->at[i] = f->scalar[i];
         f->step[i] = 0;
         f->loaded[i] = v->row_stride == 0;
@@ -547,14 +554,12 @@ static void load_operand(frame *f, unsigned i, const part *b, bool whole_vectors
     f->at[i] = reg;
     if (f->loaded[i])
         return;
-    for (int64_t r = 0; r < b->rows; r++) {
-        float *to = lanes(f->code, reg, r * b->cols);
-        const char *from = element(v, b->row + r, b->col);
-        if (v->col_stride == 0)
-            load_repeated(f->code, to, from, v->cell, b->cols);
-        else
-            f->code->kernels->cells->load[v->cell](to, from, v->col_stride, b->cols);
-    }
+    if (v->col_stride == 0)
+        load_columns(f->code, reg, v, b);
+    else
+        for (int64_t r = 0; r < b->rows; r++)
+            f->code->kernels->cells->load[v->cell](lanes(f->code, reg, r * b->cols),
+                                                   element(v, b->row + r, b->col), v->col_stride, b->cols);
     f->loaded[i] = v->row_stride == 0 && b->rows > 1;
 }
 

@@ -10,7 +10,8 @@ from harness import check_against_reference
 
 FORMS = {"same": ([6, 301], [6, 301]), "outer": ([9, 1], [1, 301]), "column": ([5, 1027], [5, 1]), "row": ([5, 1027], [1027]),
          "line": ([1003], [1003]), "middle": ([3, 1, 4, 259], [3, 5, 1, 259]), "long columns": ([3, 8500], [3, 1]),
-         "narrow": ([300, 3], [300, 1]), "nothing": ([0, 301], [1, 301])}
+         "narrow": ([300, 3], [300, 1]), "short planes": ([5, 33, 1, 7], [33, 1, 1]), "short rows": ([7, 65, 13], [7, 1, 13]),
+         "short outer": ([4, 67, 1], [4, 1, 9]), "nothing": ([0, 301], [1, 301])}
 NUMBERS = ["float32", "float16", "uint8", "int64"]
 
 
