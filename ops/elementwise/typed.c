@@ -1,12 +1,20 @@
 /* typed.c — which typed loop a node takes; powers of any two types. */
 #include "ops/elementwise/typed.h"
 
+#include "base/checked.h"
 #include "ops/element.h"
 
 #include <math.h>
 #include <string.h>
 
 /* ---- powers of mixed types ---- */
+
+enum {
+    AT_ONCE = 64,     /* powers of mixed types */
+    RAISED = 2048,    /* bytes of numbers that have one exponent */
+    SMALL_POWER = 64, /* whole powers that are multiplied out */
+    SHORT_POWER = 3   /* those that may be rounded at each product */
+};
 
 /* x ** y modulo 2**64. */
 static uint64_t power_wrapped(uint64_t x, uint64_t y)
@@ -23,20 +31,6 @@ static bool is_integer(unsigned dtype)
     return dtype >= LNT_UINT8 && dtype != LNT_FLOAT16 && dtype != LNT_DOUBLE && dtype != LNT_BFLOAT16;
 }
 
-static int64_t read_integer(const lnt_kernels *kernels, lnt_dtype dtype, const void *p)
-{
-    int64_t x;
-    lnt_cast(kernels, p, dtype, &x, LNT_INT64, 1);
-    return x;
-}
-
-static double read_real(const lnt_kernels *kernels, lnt_dtype dtype, const void *p)
-{
-    double x;
-    lnt_cast(kernels, p, dtype, &x, LNT_DOUBLE, 1);
-    return x;
-}
-
 /* An integer to a negative integer power is 0, but for 1 and -1; 0 cannot be taken. */
 static bool power_of_integers(int64_t x, int64_t y, int64_t *r)
 {
@@ -44,8 +38,57 @@ static bool power_of_integers(int64_t x, int64_t y, int64_t *r)
         *r = 0;
         return x != 0;
     }
-    const uint64_t magnitude = y < 0 ? 0 - (uint64_t)y : (uint64_t)y;
-    *r = (int64_t)power_wrapped((uint64_t)x, magnitude);
+    *r = (int64_t)power_wrapped((uint64_t)x, y < 0 ? 0 - (uint64_t)y : (uint64_t)y);
+    return true;
+}
+
+/* Products in double err by nothing that a narrower type would show. */
+static double power_of_reals(double x, double y, bool narrow)
+{
+    double r = 1;
+    if (!narrow || fabs(y) > SMALL_POWER || y != trunc(y))
+        return pow(x, y);
+    for (unsigned n = (unsigned)fabs(y); n; n >>= 1, x *= x)
+        if (n & 1)
+            r *= x;
+    return y < 0 ? 1 / r : r;
+}
+
+/* Every base to the power of y > 0, by the level's products. */
+static void raise_all(const lnt_typed_args *a, lnt_typed_fn multiply, size_t size, uint64_t y)
+{
+    _Alignas(16) char square[RAISED], product[RAISED];
+    const int64_t at_once = RAISED / (int64_t)size;
+    for (int64_t i = 0; i < a->n; i += at_once) {
+        const int64_t n = lnt_least(at_once, a->n - i);
+        const void *x = (const char *)a->in[0] + (size_t)i * size, *r = NULL;
+        for (uint64_t left = y; left; left >>= 1) {
+            if (left & 1 && r)
+                multiply(&(lnt_typed_args){.out = product, .in = {r, x}, .n = n});
+            if (left & 1)
+                r = r ? product : left == 1 ? x : memcpy(product, x, (size_t)n * size);
+            if (left > 1)
+                multiply(&(lnt_typed_args){.out = square, .in = {x, x}, .n = n});
+            x = square;
+        }
+        memcpy((char *)a->out + (size_t)i * size, r, (size_t)n * size);
+    }
+}
+
+/* One exponent for all, of few products or of integers, which wrap around in any order? */
+static bool raise_by_one(const lnt_typed_args *a, bool integers)
+{
+    const lnt_dtype base = a->dtype[0], exponent = a->dtype[1];
+    const lnt_typed_fn multiply = a->kernels->typed->loop[LNT_TYPED_Mul][base];
+    const size_t size = lnt_dtype_size(exponent);
+    double y;
+    if (!multiply || a->n == 0 ||
+        memcmp(a->in[1], (const char *)a->in[1] + size, (size_t)(a->n - 1) * size) != 0)
+        return false;
+    lnt_cast(a->kernels, a->in[1], exponent, &y, LNT_DOUBLE, 1);
+    if (!(y >= 1 && y <= (integers ? SMALL_POWER : base == LNT_FLOAT ? SHORT_POWER : 2) && y == trunc(y)))
+        return false;
+    raise_all(a, multiply, lnt_dtype_size(base), (uint64_t)y);
     return true;
 }
 
@@ -53,19 +96,26 @@ static bool loop_pow(const lnt_typed_args *a)
 {
     const lnt_dtype base = a->dtype[0], exponent = a->dtype[1];
     const bool integers = is_integer(base) && is_integer(exponent);
-    for (int64_t i = 0; i < a->n; i++) {
-        const void *x = lnt_element_at(a->in[0], base, i), *y = lnt_element_at(a->in[1], exponent, i);
-        void *out = lnt_element_at(a->out, base, i);
-        if (integers) {
-            int64_t r;
-            if (!power_of_integers(read_integer(a->kernels, base, x), read_integer(a->kernels, exponent, y),
-                                   &r))
-                return false;
-            lnt_cast(a->kernels, &r, LNT_INT64, out, base, 1);
-        } else {
-            const double r = pow(read_real(a->kernels, base, x), read_real(a->kernels, exponent, y));
-            lnt_cast(a->kernels, &r, LNT_DOUBLE, out, base, 1);
-        }
+    const bool narrow = base == LNT_FLOAT || base == LNT_FLOAT16 || base == LNT_BFLOAT16;
+    const lnt_dtype wide = integers ? LNT_INT64 : LNT_DOUBLE;
+    union {
+        int64_t integer[AT_ONCE];
+        double real[AT_ONCE];
+    } x, y;
+    if ((integers || !is_integer(base)) && raise_by_one(a, integers))
+        return true;
+    for (int64_t i = 0; i < a->n; i += AT_ONCE) {
+        const int64_t n = lnt_least(AT_ONCE, a->n - i);
+        bool can = true;
+        lnt_cast(a->kernels, lnt_element_at(a->in[0], base, i), base, &x, wide, n);
+        lnt_cast(a->kernels, lnt_element_at(a->in[1], exponent, i), exponent, &y, wide, n);
+        for (int64_t j = 0; j < n && integers; j++)
+            can &= power_of_integers(x.integer[j], y.integer[j], &x.integer[j]);
+        for (int64_t j = 0; j < n && !integers; j++)
+            x.real[j] = power_of_reals(x.real[j], y.real[j], narrow);
+        if (!can)
+            return false;
+        lnt_cast(a->kernels, &x, wide, lnt_element_at(a->out, base, i), base, n);
     }
     return true;
 }

@@ -210,7 +210,7 @@ enum {
     WITH_Add = LNT_HAS_Add || LNT_HAS_Sum || LNT_HAS_Mean || LNT_HAS_CumSum || WITH_SCATTER || WITH_SUMS,
     WITH_Sub = LNT_HAS_Sub,
     WITH_Mul = LNT_HAS_Mul || LNT_HAS_ReduceProd || LNT_HAS_ReduceSumSquare || LNT_HAS_ReduceL2 ||
-               LNT_HAS_CumProd || WITH_SCATTER,
+               LNT_HAS_CumProd || LNT_HAS_Pow || WITH_SCATTER,
     WITH_Div = LNT_HAS_Div,
     WITH_Fmod = LNT_HAS_Mod,
     WITH_Mod = LNT_HAS_Mod,
