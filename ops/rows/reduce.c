@@ -11,7 +11,8 @@
 
 enum {
     SHORT_ROW = 32, /* rows up to that are turned where there are many */
-    FEW_ROWS = 16
+    FEW_ROWS = 16,
+    FOLDED = 256 /* elements of short rows that are taken as one */
 };
 
 static lnt_status run_reduce(lnt_kernel *k, const lnt_step *s)
@@ -48,7 +49,7 @@ static unsigned set_way(lnt_reduce *p, const lnt_axes *joined, const bool *reduc
     if (left > 0)
         p->rows = joined->extent[--left];
     if (p->inner > 0 && p->inner <= LNT_REDUCE_BLOCK / 4 && p->rows > 0)
-        p->fold = lnt_least(LNT_REDUCE_BLOCK / p->inner, p->rows);
+        p->fold = lnt_least(FOLDED / p->inner + 1, p->rows);
     return left;
 }
 

@@ -159,7 +159,7 @@ static void flush(const lnt_reduce *p, unsigned kind, bundle *b, float *acc, int
 }
 
 /* Columns [base, base + n) of all rows into acc[0..n); the innermost axis is kept. Where rows are short,
- * several (p->fold) are taken as one and joined at the end: acc has room for n * fold. */
+ * several (p->fold) are taken as one and joined at the end, halves of them at a time: acc has room for n * fold. */
 static void reduce_columns(const lnt_reduce *p, const void *x, int64_t base, int64_t n, unsigned kind,
                            float *acc, const float *minus)
 {
@@ -183,8 +183,10 @@ static void reduce_columns(const lnt_reduce *p, const void *x, int64_t base, int
         }
     }
     flush(p, kind, &rows_in, acc, n * fold);
-    for (int64_t i = 1; i < fold; i++)
-        join(p, kind, acc, acc + i * n, n);
+    for (int64_t left = fold, half; left > 1; left -= half) {
+        half = left / 2;
+        join(p, kind, acc, acc + (left - half) * n, half * n);
+    }
 }
 
 /* n short rows from element base on, side by side: turned they are columns. */

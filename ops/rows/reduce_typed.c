@@ -91,8 +91,10 @@ static void reduce_block(const lnt_reduce *p, const void *x, int64_t base, int64
             reduce_columns(p, turned, p->inner, n, n, minus, r > 0, acc);
         }
     }
-    for (int64_t i = 1; i < p->fold; i++)
-        join(p, acc, lnt_element_at(acc, p->wide, i * n), n);
+    for (int64_t left = p->fold, half; left > 1; left -= half) {
+        half = left / 2;
+        join(p, acc, lnt_element_at(acc, p->wide, (left - half) * n), half * n);
+    }
     if (p->dtype == LNT_BOOL) /* any byte may have stood for true */
         join(p, acc, acc, n);
 }
