@@ -130,7 +130,8 @@ static lnt_typed_row row_of(const lnt_node *node)
     ROW(Add) ROW(Sub) ROW(Mul) ROW(Div) ROW(Min) ROW(Max) ROW(PRelu)
     ROW(Equal) ROW(Less) ROW(LessOrEqual) ROW(Greater) ROW(GreaterOrEqual)
     ROW(BitwiseAnd) ROW(BitwiseOr) ROW(BitwiseXor) ROW(BitwiseNot)
-    ROW(Abs) ROW(Neg) ROW(Relu) ROW(Sign) ROW(Floor) ROW(Ceil) ROW(Round) ROW(And) ROW(Or) ROW(Xor) ROW(Not)
+    ROW(Abs) ROW(Neg) ROW(Relu) ROW(Sign) ROW(Floor) ROW(Ceil) ROW(Round) ROW(Sqrt) ROW(Exp) ROW(Tanh)
+    ROW(And) ROW(Or) ROW(Xor) ROW(Not)
 #undef ROW
     case LNT_ID_Sum:
     case LNT_ID_Mean: return LNT_TYPED_Add;

@@ -47,6 +47,9 @@ typedef bool (*lnt_typed_fn)(const lnt_typed_args *a);
     X(Floor)                                                                                                 \
     X(Ceil)                                                                                                  \
     X(Round)                                                                                                 \
+    X(Sqrt)                                                                                                  \
+    X(Exp)                                                                                                   \
+    X(Tanh)                                                                                                  \
     X(And)                                                                                                   \
     X(Or)                                                                                                    \
     X(Xor)                                                                                                   \
