@@ -209,7 +209,8 @@ LNT_NUMBER_LIST(X)
 typedef struct einsum_params {
     accumulate_fn accumulate;
     const lnt_row_kernels
-        *row; /* where the innermost loop is a sum of products of two dense rows of floats */
+        *row; /* where the innermost loop is over dense rows of floats: of one operand, or products of
+                                   two that are summed */
     finish_fn finish;
     unsigned operands, n_out, n;
     int64_t size;
@@ -239,8 +240,10 @@ static void sum_up(const einsum_params *p, const void **x, int64_t n, void *acc,
     int64_t at[LNT_EINSUM_LABELS] = {0};
     const int64_t acc_step = p->inner < p->n_out;
     for (;;) {
-        if (p->row)
-            *(float *)acc += p->row->dot(x[0], x[1], n);
+        if (p->row && acc_step)
+            p->row->add(acc, x[0], n);
+        else if (p->row)
+            *(float *)acc += p->operands == 1 ? p->row->sum(x[0], n) : p->row->dot(x[0], x[1], n);
         else
             p->accumulate(p->operands, x, inner_step, n, acc, acc_step);
         unsigned label = p->n;
@@ -369,8 +372,9 @@ static lnt_status bind_transpose(lnt_site *site, const lnt_equation *e)
 
 static bool sums_dense_floats(const lnt_site *site, const einsum_params *p)
 {
-    return site->in[0]->dtype == LNT_FLOAT && p->operands == 2 && p->inner >= p->n_out &&
-           p->step[0][p->inner] == 1 && p->step[1][p->inner] == 1;
+    const unsigned inner = p->inner;
+    const bool one = p->operands == 1, two = p->operands == 2 && inner >= p->n_out && p->step[1][inner] == 1;
+    return site->in[0]->dtype == LNT_FLOAT && (one || two) && p->step[0][inner] == 1;
 }
 
 lnt_status lnt_bind_einsum(lnt_site *site)
