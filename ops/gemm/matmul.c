@@ -195,15 +195,18 @@ static void rows_of_matrix(const lnt_gemm_call *call, int64_t product, int64_t r
 {
     const lnt_gemm_plan *p = call->plan;
     const size_t *offset_a = p->rows_arg, element = p->kernels->element;
-    const int64_t out = (product * p->rows + row) * (int64_t)p->columns, length = (int64_t)(k_end - k_begin);
+    const int64_t length = (int64_t)(k_end - k_begin), step = p->row_step * (int64_t)element;
+    const float *first = lnt_moved(call->a, (int64_t)offset_a[product] + row * p->row_step, element);
+    const int64_t out = (product * p->rows + row) * (int64_t)p->columns;
     set->gathered = p->gathers_all;
     for (unsigned i = 0; i < n; i++) {
-        const float *a = lnt_moved(call->a, (int64_t)offset_a[product] + (row + i) * p->row_step, element);
-        float *to = lnt_moved(gather, i * length, element);
-        set->a[i] = set->gathered ? to : a;
+        set->a[i] = lnt_moved(first, i * step, 1);
         set->out[i] = out + i * (int64_t)p->columns;
-        if (set->gathered)
-            memcpy(to, lnt_moved(a, (int64_t)k_begin, element), (size_t)length * element);
+    }
+    for (unsigned i = 0; set->gathered && i < n; i++) {
+        float *to = lnt_moved(gather, i * length, element);
+        memcpy(to, lnt_moved(set->a[i], (int64_t)k_begin, element), (size_t)length * element);
+        set->a[i] = to;
     }
 }
 
