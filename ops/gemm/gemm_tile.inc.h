@@ -272,13 +272,20 @@ static __attribute__((noinline)) void store_sums(const lnt_tile *t, unsigned row
         }
 }
 
-/* The same where sums never leave the registers. The last vector has `lanes` lanes, all unless there are
- * masks. */
+/* Tall tiles of less than a vector of columns, which thin products are made of, mask it where that takes one
+ * instruction. */
+#if defined(LNT_SIMD_AVX2) && !defined(LNT_SIMD_AVX512)
+#define MASKS_THIN(rows, vectors) ((rows) == TILE_ROWS && (vectors) == 1)
+#else
+#define MASKS_THIN(rows, vectors) false
+#endif
+
+/* The same where sums never leave the registers. The last vector has `lanes` lanes, all unless it is masked. */
 LNT_INLINE void acc_begin(tile_acc *acc, const lnt_tile *t, const unsigned rows, const unsigned vectors,
-                          size_t n, unsigned lanes)
+                          size_t n, unsigned lanes, const bool masked)
 {
     UNROLL_FOR(4, unsigned j = 0; j < vectors; j++) {
-        const bool some = MASKS && j + 1 == vectors;
+        const bool some = masked && j + 1 == vectors;
         const vf bias =
             t->bias && t->scale == 1.0f ? load_lanes(t->bias + n + j * LNT_VL, some, lanes) : v_splat(0);
         UNROLL_FOR(10, unsigned i = 0; i < rows; i++)
@@ -287,7 +294,7 @@ LNT_INLINE void acc_begin(tile_acc *acc, const lnt_tile *t, const unsigned rows,
     if (t->accumulate)
         UNROLL_FOR(10, unsigned i = 0; i < rows; i++)
             UNROLL_FOR(4, unsigned j = 0; j < vectors; j++)
-                acc->v[i][j] += load_lanes(t->c[i] + n + j * LNT_VL, MASKS && j + 1 == vectors, lanes);
+                acc->v[i][j] += load_lanes(t->c[i] + n + j * LNT_VL, masked && j + 1 == vectors, lanes);
 }
 
 LNT_INLINE void acc_scale(tile_acc *acc, const lnt_tile *t, const unsigned rows, const unsigned vectors,
@@ -302,14 +309,15 @@ LNT_INLINE void acc_scale(tile_acc *acc, const lnt_tile *t, const unsigned rows,
 }
 
 LNT_INLINE void acc_end(tile_acc *acc, const lnt_tile *t, const unsigned rows, const unsigned vectors,
-                        size_t n, unsigned lanes)
+                        size_t n, unsigned lanes, const bool masked)
 {
     if (MASKS && t->scale != 1.0f)
         acc_scale(acc, t, rows, vectors, n, lanes);
     if (t->residual)
         UNROLL_FOR(10, unsigned i = 0; i < rows; i++)
             UNROLL_FOR(4, unsigned j = 0; j < vectors; j++)
-                acc->v[i][j] += load_lanes(t->residual[i] + n + j * LNT_VL, MASKS && j + 1 == vectors, lanes);
+                acc->v[i][j] +=
+                    load_lanes(t->residual[i] + n + j * LNT_VL, masked && j + 1 == vectors, lanes);
     const vf low = v_splat(t->low), high = v_splat(t->high);
     if (t->low != -INFINITY)
         UNROLL_FOR(10, unsigned i = 0; i < rows; i++)
@@ -322,7 +330,7 @@ LNT_INLINE void acc_end(tile_acc *acc, const lnt_tile *t, const unsigned rows, c
     UNROLL_FOR(10, unsigned i = 0; i < rows; i++)
         UNROLL_FOR(4, unsigned j = 0; j < vectors; j++) {
             float *c = t->c[i] + n + j * LNT_VL;
-            if (MASKS && j + 1 == vectors)
+            if (masked && j + 1 == vectors)
                 v_store_n(c, acc->v[i][j], lanes);
             else
                 v_store(c, acc->v[i][j]);
@@ -343,14 +351,17 @@ LNT_INLINE void part(const lnt_tile *t, size_t *at, const unsigned rows, const u
     const size_t left = t->columns - n - (vectors - 1) * LNT_VL;
     const unsigned lanes = left < LNT_VL ? (unsigned)left : LNT_VL;
     const bool stays = MASKS || (lanes == LNT_VL && t->scale == 1.0f);
+    const bool masked = MASKS_THIN(rows, vectors) && t->scale == 1.0f && !stays;
     float sums[LNT_TILE_ROWS_MAX * PART];
     tile_acc acc;
     *at += vectors * LNT_VL;
     if (stays)
-        acc_begin(&acc, t, rows, vectors, n, lanes);
+        acc_begin(&acc, t, rows, vectors, n, lanes, MASKS);
+    else if (masked)
+        acc_begin(&acc, t, rows, vectors, n, lanes, true);
     else
         begin_sums(t, rows, vectors, sums, n);
-    if (!stays)
+    if (!stays && !masked)
         UNROLL_FOR(10, unsigned i = 0; i < rows; i++)
             UNROLL_FOR(4, unsigned j = 0; j < vectors; j++)
                 acc.v[i][j] = v_load(sums + i * PART + j * LNT_VL);
@@ -359,7 +370,11 @@ LNT_INLINE void part(const lnt_tile *t, size_t *at, const unsigned rows, const u
     else
         accumulate(&acc, rows, vectors, false, form, chains, in_order, t, b, fetch);
     if (stays) {
-        acc_end(&acc, t, rows, vectors, n, lanes);
+        acc_end(&acc, t, rows, vectors, n, lanes, MASKS);
+        return;
+    }
+    if (masked) {
+        acc_end(&acc, t, rows, vectors, n, lanes, true);
         return;
     }
     UNROLL_FOR(10, unsigned i = 0; i < rows; i++)
@@ -378,7 +393,7 @@ LNT_INLINE void panel_of_row(const lnt_tile *t, size_t n, const lnt_b_form form)
     const float *b = lnt_b_at(form, form == LNT_B_F32 ? (const void *)t->b : t->b_half, in_b);
     tile_acc acc[PARTS];
     UNROLL_FOR(4, unsigned i = 0; i < PARTS; i++)
-        acc_begin(&acc[i], t, 1, PART, n + i * PART, 1);
+        acc_begin(&acc[i], t, 1, PART, n + i * PART, 1, MASKS);
     for (size_t tap = 0; tap < t->taps; tap++) {
         const float *a = t->a[0] + t->tap_offset[tap], *const end = a + t->depth;
         for (; a < end; a++) {
@@ -398,7 +413,7 @@ LNT_INLINE void panel_of_row(const lnt_tile *t, size_t n, const lnt_b_form form)
         }
     }
     UNROLL_FOR(4, unsigned i = 0; i < PARTS; i++)
-        acc_end(&acc[i], t, 1, PART, n + i * PART, 1);
+        acc_end(&acc[i], t, 1, PART, n + i * PART, 1, MASKS);
 }
 
 #endif
@@ -623,18 +638,11 @@ static void fma_chains(size_t rounds, float *sink)
 
 /* What the tables of a level have in common: all but the tiles. */
 #define GEMM_KERNELS                                                                                         \
-    .element = sizeof(float),                                                                                \
-    .tile_rows = TILE_ROWS,                                                                                  \
-    .tall_rows = TALL_ROWS,                                                                                  \
-    .tile_panels = (PART + LNT_PANEL - 1) / LNT_PANEL,                                                       \
-    .depth_block = DEPTH_BLOCK,                                                                              \
-    .narrow = narrow,                                                                                        \
+    .element = sizeof(float), .tile_rows = TILE_ROWS, .tall_rows = TALL_ROWS,                                \
+    .tile_panels = (PART + LNT_PANEL - 1) / LNT_PANEL, .depth_block = DEPTH_BLOCK, .narrow = narrow,         \
     .row = {NULL, OF_HALVES(row_f16), OF_HALVES(row_bf16)},                                                  \
-    .widen = {NULL, OF_HALVES(widen_f16), OF_HALVES(widen_bf16)},                                            \
-    .lanes = LNT_VL,                                                                                         \
-    .fetches = LNT_VL > 4,                                                                                   \
-    .fma = fma_chains,                                                                                       \
-    .fma_lanes = TILE_ROWS * TILE_VECTORS * LNT_VL
+    .widen = {NULL, OF_HALVES(widen_f16), OF_HALVES(widen_bf16)}, .lanes = LNT_VL, .fetches = LNT_VL > 4,    \
+    .fma = fma_chains, .fma_lanes = TILE_ROWS * TILE_VECTORS * LNT_VL
 
 #if IN_ORDER_TILES
 const lnt_gemm_kernels lnt_gemm_neon_in_order = {
