@@ -302,9 +302,11 @@ SPARE += base/file.c $(filter-out formats/hash.c,$(wildcard formats/*.c)) \
              linear_attention loss lpnorm op program_node qconv qlinear qreal random roialign row_fusion slice transpose \
              trilu unique unpool window_functions,$(wildcard ops/$(f).c ops/*/$(f).c)) $(wildcard speech/*.c speech/*/*.c)
 # On ARM, where a library has less room, what chooses kernels, or moves single elements, too.
-SPARE += $(if $(findstring aarch64,$(TARGET)),$(wildcard ops/ml/*.c) runtime/states.c $(patsubst %,ops/%.c,data/gather data/pad \
-             data/reshape data/scatter data/select data/shape gemm/matmul image/col2im image/nms image/pooling nbits/matmul_nbits \
-             quant/qmatmul recurrent/rnn))
+SPARE += $(if $(findstring aarch64,$(TARGET)),$(wildcard ops/ml/*.c) runtime/states.c base/error.c base/memory.c \
+             $(patsubst %,ops/%.c,conv/conv_winograd custom data/gather data/pad data/reshape data/scatter data/select data/shape \
+             elementwise/program_map elementwise/typed elementwise/typed_real evaluate gemm/matmul gemm/matmul_number image/col2im \
+             image/nms image/pooling nbits/matmul_nbits quant/dynamic_matmul quant/qmatmul recurrent/rnn rows/batchnorm \
+             rows/groupnorm rows/layernorm widen window))
 level_of = $(strip $(foreach l,$(ALL_LEVELS),$(if $(filter %_$(l).c,$(1)),$(l))))
 # For size GCC would copy and clear memory by instructions that take longer to start than most copies here.
 SMALL := -Os $(if $(CLANG),,$(if $(findstring x86_64,$(TARGET)),-mstringop-strategy=libcall))
