@@ -119,7 +119,7 @@ ifneq ($(SNDFILE),)
 AUDIO_LIBS := -lsndfile -lsamplerate
 endif
 
-.PHONY: all objects python lexicon voice-data unit faults valgrind help check test test-long bench bench-arm bench-ops vector-paths peers zoo zoo-torch zoo-sklearn demo deps deps-test deps-arm deps-arm-peers deps-long clean install boards replay fuzz deb bundle \
+.PHONY: all objects python lexicon voice-data voice voice-file voice-measure unit faults valgrind help check test test-long bench bench-arm bench-ops vector-paths peers zoo zoo-torch zoo-sklearn demo deps deps-test deps-arm deps-arm-peers deps-long clean install boards replay fuzz deb bundle \
         fuzz-targets hooks
 .DEFAULT_GOAL := all
 
@@ -361,9 +361,11 @@ DEMO := $(BUILD)/demo
 WAV ?= $(DEMO)/sentences.wav
 VAD_STATE := --state stateN=state --dim input:0=1 --dim input:1=576 --dim state:1=1
 
-demo: deps  ## find the speech in a sound: make demo, or make demo WAV=my.flac
-	$(Q)$(MAKE) --no-print-directory $(BUILD)/linnet $(BUILD)/vad $(SILERO) $(WAV)
+demo: deps  ## speak, and find the speech in a sound: make demo, or make demo WAV=my.flac
+	$(Q)$(MAKE) --no-print-directory $(BUILD)/linnet $(BUILD)/vad $(SILERO)
 	$(Q)mkdir -p $(DEMO)
+	$(Q)$(BUILD)/linnet say "Your tea is ready." -f $(DEMO)/tea.wav
+	$(Q)$(MAKE) --no-print-directory $(WAV)
 	$(Q)$(BUILD)/linnet convert $(SILERO) -o $(DEMO)/vad.lnt $(VAD_STATE) > $(DEMO)/convert.txt
 	$(Q)$(BUILD)/vad $(DEMO)/vad.lnt $(WAV) $(SILERO)
 
@@ -374,9 +376,9 @@ $(BUILD)/vad: $(addprefix examples/vad/,vad.c detector.c live.c segments.c) $(VA
 	$(Q)$(CC) -Iruntime $(CPPFLAGS) $(filter-out -g,$(CFLAGS)) $(LDFLAGS) $(if $(STATIC),-static) -s -o $@ \
 	    $(filter %.c %.o %.a,$^) $(AUDIO_LIBS) $(LDLIBS)
 
-$(DEMO)/sentences.wav: examples/vad/make_audio.py
+$(DEMO)/sentences.wav: examples/vad/make_audio.py speech/voices/robin.lnt
 	@mkdir -p $(@D)
-	$(Q)python3 $< $@
+	$(Q)python3 $< $@ $(BUILD)/linnet
 
 $(SILERO): | $(PYTHON)
 	$(Q)$(PYTHON) -m pip download -q --disable-pip-version-check --no-deps -d .deps silero-vad==6.2.0
@@ -402,10 +404,33 @@ lexicon: $(CMUDICT)  ## how English words sound, from CMUdict: build/english.lex
 # What a voice learns from: build/voice. The teacher, TEACHER, is a voice of flite's; prose is WordNet's.
 TEACHER ?= rms
 SENTENCES ?= 9000
+VOICE_DATA := $(BUILD)/voice
 voice-data: lexicon $(BUILD)/linnet  ## sentences, phonemes and a teacher's sound with times, for a voice to learn from
 	$(Q)$(call install_debs,flite wordnet-base)
 	$(Q)$(PYTHON) speech/training/voice_data.py --linnet $(BUILD)/linnet --lexicon $(BUILD)/english.lex --voice $(TEACHER) \
-	    -n $(SENTENCES) -o $(BUILD)/voice
+	    -n $(SENTENCES) -o $(VOICE_DATA)
+
+# A voice learns by Debian's PyTorch, in MINUTES; VOICE_NAME is what it is called.
+TORCH := OPENBLAS_NUM_THREADS=1 /usr/bin/python3
+MINUTES ?= 90
+VOICE_NAME ?= robin
+voice: voice-data  ## train a voice: build/robin.lnt, to be put into speech/voices (MINUTES=90 on 2 cores, besides its data)
+	$(Q)$(call install_debs,python3-numpy python3-torch libopenblas0-pthread)
+	$(Q)$(TORCH) speech/training/features.py $(VOICE_DATA)
+	$(Q)$(TORCH) speech/training/train.py $(VOICE_DATA) --minutes $(MINUTES)
+	$(Q)$(MAKE) --no-print-directory voice-file
+
+# The matrices of the vocoder are small, and what they make is heard: they stay float.
+voice-file: $(BUILD)/linnet
+	$(Q)$(PYTHON) speech/training/export.py $(VOICE_DATA) -o $(BUILD)/$(VOICE_NAME).onnx
+	$(Q)$(BUILD)/linnet convert $(BUILD)/$(VOICE_NAME).onnx --config $(BUILD)/$(VOICE_NAME).onnx.json --attach lexicon=$(BUILD)/english.lex \
+	    --int8 dynamic --float spectrum -o $(BUILD)/$(VOICE_NAME).lnt
+
+# How many words pocketsphinx hears wrong of what a voice, or its teacher, says.
+voice-measure: $(BUILD)/linnet  ## word error rates of the voice and of its teacher (half an hour of 2 cores each)
+	$(Q)$(call install_debs,flite wordnet-base pocketsphinx pocketsphinx-en-us python3-numpy)
+	$(Q)$(TORCH) speech/training/measure.py --linnet $(BUILD)/linnet --teacher $(TEACHER)
+	$(Q)$(TORCH) speech/training/measure.py --linnet $(BUILD)/linnet --voice $(or $(VOICE),speech/voices/$(VOICE_NAME).lnt)
 
 # openWakeWord's three models, of PyPI's package: 9 MB.
 WAKEWORD := .deps/wakeword/ready
@@ -418,8 +443,8 @@ $(WAKEWORD): | $(PYTHON)
 
 DEBS_AUDIO := libsndfile1-dev libsamplerate0-dev
 DEBS_BUILD := gcc libc6-dev make pkg-config protobuf-c-compiler libprotobuf-c-dev libxxhash-dev $(DEBS_AUDIO) \
-              espeak-ng python3 python3-venv
-DEBS_TEST := cmake groff-base zsh fish libcmocka-dev xz-utils g++ valgrind clang llvm $(sort $(shell sed -n 's/^DEBS := //p' boards/*.mk))
+              python3 python3-venv
+DEBS_TEST := espeak-ng cmake groff-base zsh fish libcmocka-dev xz-utils g++ valgrind clang llvm $(sort $(shell sed -n 's/^DEBS := //p' boards/*.mk))
 
 # Shell: installs those of the Debian packages $(1) that are missing, NAME or NAME:ARCHITECTURE; no network if there are
 # none. An update that fails for some index does no harm as long as the packages are found.

@@ -27,7 +27,7 @@ class Builder:
         value = np.asarray(value)
         value = value.astype(np.float32) if value.dtype == np.float64 else value
         name = name or f"constant_{len(self.constants)}"
-        self.constants[name] = numpy_helper.from_array(np.ascontiguousarray(value), name)
+        self.constants[name] = numpy_helper.from_array(np.array(value, order="C"), name)
         return name
 
     def op(self, kind, *inputs, name=None, **attributes):
@@ -157,17 +157,13 @@ def pulses(b, hz, there):
 
 
 def gains(b, filters):
-    """[1, N, 4 * KNOTS] → of harmonics and noise [2, 2 * N, BINS, 1]. Bins between the ends count twice: the transform back has
-    one half of the spectrum alone."""
+    """[1, N, 4 * KNOTS] → of harmonics and noise, for real and imaginary part, [2, 2 * N, 2 * BINS]"""
     knots = b.weights["filters.weight"].shape[0] // 4
     mel = np.linspace(0, 2595 * np.log10(1 + RATE / 2 / 700), knots)
     at = 700 * (10**(mel / 2595) - 1)
     spread = np.stack([np.interp(np.linspace(0, RATE / 2, BINS), at, row) for row in np.eye(knots)])
     logs = b.op("Transpose", b.op("Reshape", filters, np.array([-1, 2, knots])), perm=[1, 0, 2])
-    twice = np.full(BINS, np.log(2))
-    twice[[0, -1]] = 0
-    logs = b.op("Add", b.op("MatMul", logs, b.constant(spread, "knots_to_bins"), name="spectrum"), twice)
-    return b.op("Unsqueeze", b.op("Exp", logs), np.array([3]))
+    return b.op("Exp", b.op("MatMul", logs, b.constant(np.repeat(spread, 2, 1), "knots_to_bins"), name="spectrum"))
 
 
 def sound(b, wave, filters, n):
@@ -177,9 +173,10 @@ def sound(b, wave, filters, n):
     both = b.op("Pad", b.op("Concat", line, noise, axis=0), np.array([0, PADS, 0, PADS]))
     window = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(SIZE) / SIZE)
     spectra = b.op("STFT", b.op("Unsqueeze", both, np.array([2])), np.int64(STRIDE), b.constant(window, "window"), np.int64(SIZE))
-    filtered = b.op("ReduceSum", b.op("Mul", spectra, gains(b, filters)), np.array([0]), keepdims=0)
-    frames = b.op("DFT", filtered, np.int64(SIZE), np.int64(1), inverse=1)
-    real = b.op("Reshape", b.slice(frames, 0, 1, 2), np.array([-1, SIZE // STRIDE, STRIDE]))
+    filtered = b.op("Mul", b.op("Reshape", spectra, np.array([2, -1, 2 * BINS])), gains(b, filters))
+    filtered = b.op("Reshape", b.op("ReduceSum", filtered, np.array([0]), keepdims=0), np.array([-1, BINS, 2]))
+    frames = b.op("DFT", filtered, np.int64(SIZE), np.int64(1), inverse=1, onesided=1)
+    real = b.op("Reshape", frames, np.array([-1, SIZE // STRIDE, STRIDE]))
     real = b.op("Mul", real, (window / 1.5).reshape(1, -1, STRIDE))
     parts = [b.op("Pad", b.op("Squeeze", b.slice(real, k, k + 1, 1), np.array([1])), np.array([k, 0, SIZE // STRIDE - 1 - k, 0]))
              for k in range(SIZE // STRIDE)]
