@@ -10,9 +10,10 @@ import sys
 import time
 import wave
 
+import numpy as np
 import pytest
 
-from harness import ROOT
+from harness import LINNET, ROOT
 
 EXAMPLES = ROOT / "examples"
 SILERO = ROOT / ".deps" / "silero_vad.onnx"
@@ -25,7 +26,7 @@ def place(tmp_path_factory):
     folder = tmp_path_factory.mktemp("programs")
     done = subprocess.run(["make", "-s", "-C", ROOT, "install", f"PREFIX={folder}/installed"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    for name in ("vad", "streams", "custom"):
+    for name in ("assistant", "vad", "streams", "custom"):
         for file in (EXAMPLES / name).iterdir():
             if file.is_file() and file.suffix != ".md":
                 shutil.copy(file, folder)
@@ -57,7 +58,7 @@ def vad(place):
     folder, environment = place
     shutil.copy(SILERO, folder)
     assert shell(place, commands("vad", "linnet")[0]).returncode == 0
-    subprocess.run([sys.executable, "make_audio.py", "sound.wav"], cwd=folder, check=True)
+    subprocess.run([sys.executable, "make_audio.py", "sound.wav", LINNET], cwd=folder, check=True)
     build(place, "vad")
     return folder, environment
 
@@ -161,3 +162,66 @@ def test_every_example_has_a_page():
         if folder.is_dir() and folder.name != "__pycache__":
             assert f"({folder.name})" in table or f"({folder.name}/" in table, folder
             assert folder.name == "hello" or (folder / "README.md").is_file(), folder
+
+
+# ---- the assistant ----
+
+OWW = ROOT / ".deps" / "wakeword" / "openwakeword" / "resources" / "models"
+QUIET = np.zeros(19200)  # 1.2 s
+
+
+@pytest.fixture(scope="module")
+def assistant(place):
+    """The program, built as its page says, and its models."""
+    if not SILERO.is_file() or not OWW.is_dir():
+        pytest.skip("make deps-test has brought no models")
+    folder, environment = place
+    below = OWW.relative_to(ROOT / ".deps" / "wakeword")
+    models = {"silero_vad/data/silero_vad.onnx": SILERO, **{f"{below}/{m.name}": m for m in OWW.iterdir()}}
+    for name, path in models.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, folder / name)
+    for command in ("mkdir -p models", *commands("assistant", "linnet"), commands("assistant", "cp")[0].replace("/usr/local", "installed")):
+        done = shell(place, command)
+        assert done.returncode == 0, done.stderr
+    build(place, "assistant")
+    return folder, environment
+
+
+def voice_says(place, text):
+    done = subprocess.run([LINNET, "say", text, "--output_raw"], capture_output=True, check=True, timeout=PATIENCE)
+    return np.frombuffer(done.stdout, "<i2")
+
+
+def hears(place, *sounds):
+    """What it says, and what it tells of that."""
+    x = np.concatenate([*sounds, QUIET, QUIET]).astype("<i2")
+    done = subprocess.run(["./assistant", "models"], cwd=place[0], env=place[1], input=x.tobytes(), capture_output=True, timeout=PATIENCE)
+    assert done.returncode == 0, done.stderr
+    return np.frombuffer(done.stdout, "<i2"), done.stderr.decode().splitlines()
+
+
+def test_an_assistant_answers_to_its_word(assistant):
+    word, request = voice_says(assistant, "Hey Mycroft!"), voice_says(assistant, "What is the weather like in the morning?")
+    answer, told = hears(assistant, QUIET, word, QUIET, request)
+    assert len(told) == 3 and told[0].endswith("the word"), told
+    text = told[1].split("s  ", 1)[1]
+    spoken = float(re.fullmatch(r"You spoke for ([\d.]+) seconds.", text)[1])
+    assert abs(spoken - len(request) / 16000) < 0.6, told
+    assert np.array_equal(answer, voice_says(assistant, text))
+    assert re.fullmatch(r"[\d.]+ s heard, [\d.]+ % of a processor, at most [\d.]+ MB of memory", told[2]), told
+
+
+def test_an_assistant_is_silent_unless_it_is_called(assistant):
+    answer, told = hears(assistant, QUIET, voice_says(assistant, "What is the weather like in the morning?"))
+    assert not len(answer) and len(told) == 1, told
+
+
+def test_an_assistant_does_not_wait_for_ever(assistant):
+    answer, told = hears(assistant, QUIET, voice_says(assistant, "Hey Mycroft!"), *[QUIET] * 4)
+    assert told[1].endswith("I am listening, but I hear nothing.") and len(answer)
+
+
+def test_an_assistant_without_models(assistant):
+    done = shell(assistant, "./assistant nowhere < /dev/null")
+    assert done.returncode == 1 and "nowhere/mels.lnt" in done.stderr
