@@ -49,7 +49,7 @@ install: all $(BUILD)/linnet.pc $(if $(DOCS),install-docs)  ## program, librarie
 	$(Q)$(INSTALL_FILE) runtime/linnet.h base/linnet_types.h $(if $(VOICES),speech/linnet_voice.h) $(BELOW)/include
 	$(Q)for a in liblinnet $(if $(VOICES),liblinnet-speech); do \
 	    $(STRIP) --strip-debug -o $(BELOW)/$(LIBDIR)/$$a.a $(BUILD)/$$a.a && chmod 644 $(BELOW)/$(LIBDIR)/$$a.a || exit 1; done
-	$(Q)$(if $(VOICES),install -d $(BELOW)/share/linnet/voices && $(INSTALL_FILE) $(wildcard speech/voices/*) $(BELOW)/share/linnet/voices)
+	$(Q)$(if $(VOICES),install -d $(BELOW)/share/linnet/voices && $(INSTALL_FILE) $(wildcard speech/voices/*.lnt) speech/voices/NOTICE $(BELOW)/share/linnet/voices)
 	$(Q)$(INSTALL_FILE) $(BUILD)/linnet.pc $(BELOW)/$(LIBDIR)/pkgconfig
 	$(Q)$(INSTALL_FILE) package/LinnetConfig.cmake $(BELOW)/$(LIBDIR)/cmake/Linnet
 	$(Q)sed 's/@VERSION@/$(VERSION)/' package/LinnetConfigVersion.cmake > $(BELOW)/$(LIBDIR)/cmake/Linnet/LinnetConfigVersion.cmake
