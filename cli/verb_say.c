@@ -20,7 +20,7 @@
 
 enum { BY_TIME, BY_TEXT };
 enum { STREAM_AUTO, STREAM_OFF };
-enum { PRINT_SOUND, PRINT_PHONEMES, PRINT_IDS, PRINT_WORDS };
+enum { PRINT_SOUND, PRINT_PHONEMES, PRINT_IDS, PRINT_WORDS, PRINT_TIMES };
 
 static struct {
     const char *model, *config, *file, *folder, *speaker, *level, *espeak, *espeak_data, *lexicon;
@@ -77,9 +77,10 @@ static const lnt_option options[] = {
      "brought to its "
      "peak (auto; off where the program is called piper)"},
     {"--window", "N", LNT_OPTION_COUNT, &given.window, "frames of a piece (16, then more)"},
-    {"--print", "sound|phonemes|ids|words", LNT_OPTION_CHOICE, &given.print,
+    {"--print", "sound|phonemes|ids|words|times", LNT_OPTION_CHOICE, &given.print,
      "print those of each sentence, and be silent; words: English text with numbers\nand abbreviations in "
-     "full, for which no voice is needed"},
+     "full, for which no voice is needed; times: from when to\nwhen each symbol sounds, in seconds, of "
+     "voices that tell it"},
     {"--lexicon", "FILE", LNT_OPTION_TEXT, &given.lexicon,
      "how English words sound (`make lexicon`): --print phonemes prints ARPAbet then,\nfor which no voice is "
      "needed (what the voice has attached)"},
@@ -362,6 +363,40 @@ static lnt_status speak(saying *s, const lnt_spoken *spoken, lnt_sink *to, const
     return lnt_sink_end_text(to, spoken->text, spoken->file, written);
 }
 
+static int drop(void *user, const int16_t *pcm, size_t n)
+{
+    (void)user, (void)pcm, (void)n;
+    return 0;
+}
+
+/* When each symbol sounds: the text is spoken, and not heard. */
+static lnt_status show_times(saying *s, const lnt_spoken *spoken)
+{
+    const lnt_voice_mark *mark;
+    lnt_say_options how = s->how;
+    size_t n;
+    how.form = spoken->form;
+    LNT_TRY(lnt_voice_say(s->voice, spoken->text, &how, drop, NULL, s->err));
+    LNT_TRY(lnt_voice_marks(s->voice, &mark, &n, s->err));
+    if (given.json)
+        lnt_json_begin(&s->json, "times", '[');
+    for (size_t i = 0; i < n; i++) {
+        const double from = (double)mark[i].first / s->sink.rate, length = (double)mark[i].n / s->sink.rate;
+        if (!given.json) {
+            printf("%8.3f %8.3f  %s\n", from, from + length, *mark[i].symbol == ' ' ? "" : mark[i].symbol);
+            continue;
+        }
+        lnt_json_begin(&s->json, NULL, '{');
+        lnt_json_text(&s->json, "symbol", mark[i].symbol);
+        lnt_json_number(&s->json, "from", from);
+        lnt_json_number(&s->json, "to", from + length);
+        lnt_json_end(&s->json, '}');
+    }
+    if (given.json)
+        lnt_json_end(&s->json, ']');
+    return LNT_OK;
+}
+
 static lnt_status say_text(saying *s, const lnt_spoken *spoken)
 {
     lnt_sink *to = spoken->file ? &s->own : &s->sink;
@@ -374,7 +409,7 @@ static lnt_status say_text(saying *s, const lnt_spoken *spoken)
         lnt_json_begin(&s->json, NULL, '{');
         lnt_json_text(&s->json, spoken->prompt ? "prompt" : "text", spoken->text);
     }
-    LNT_TRY(show(s, spoken));
+    LNT_TRY(given.print == PRINT_TIMES ? show_times(s, spoken) : show(s, spoken));
     if (!given.print)
         LNT_TRY(speak(s, spoken, to, &written));
     const double first_us = s->first > 0 ? (s->first - start) * 1e6 : NAN;

@@ -107,6 +107,16 @@ typedef int (*lnt_voice_emit)(void *user, const int16_t *pcm, size_t n);
 /* Speaks a text. options NULL: the defaults. */
 LNT_API lnt_status lnt_voice_say(lnt_voice *voice, const char *text, const lnt_say_options *options,
                                  lnt_voice_emit emit, void *user, lnt_error *err);
+/* When a symbol of the last text sounds. Words are what blanks are between. */
+typedef struct lnt_voice_mark {
+    char symbol[8];  /* UTF-8 */
+    size_t first, n; /* samples of all that was emitted, silence between sentences too */
+} lnt_voice_mark;
+
+/* Those of the last lnt_voice_say, the voice's until its next call. LNT_E_UNSUPPORTED if the model has no output
+ * "durations", int64 [1, ids], in frames of equal length, or sentences are computed by pieces. */
+LNT_API lnt_status lnt_voice_marks(const lnt_voice *voice, const lnt_voice_mark **mark, size_t *n,
+                                   lnt_error *err);
 /* Symbols of the last text spoken that the voice does not have. */
 LNT_API size_t lnt_voice_missing(const lnt_voice *voice);
 /* From any thread or signal handler: the present lnt_voice_say, or else the next, ends with LNT_E_CANCELLED. */

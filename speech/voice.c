@@ -25,8 +25,11 @@ struct lnt_voice {
     lnt_lexicon_file lexicon; /* of a voice of ARPAbet */
     int16_t *pcm;             /* of a sentence */
     size_t pcm_room;
-    lnt_parts parts; /* of the last text spoken */
-    uint64_t hash;   /* of model and configuration */
+    lnt_parts parts;      /* of the last text spoken */
+    int durations;        /* number of that output, of which marks are made; -1: there is none */
+    lnt_voice_mark *mark; /* an lnt_grow array */
+    size_t n_marks, marks_room, emitted; /* emitted: samples of the last text so far */
+    uint64_t hash;                       /* of model and configuration */
 };
 
 /* ---- opening ---- */
@@ -83,6 +86,11 @@ static lnt_status find_output(lnt_voice *v, const lnt_model *model, lnt_error *e
     v->output = named >= 0 ? (uint32_t)named : 0;
     (void)lnt_model_output(model, v->output, &info);
     LNT_REQUIRE(info.dtype == LNT_FLOAT, err, LNT_E_TYPE, "the model's first output is no sound: not float");
+    v->durations = v->windows.value ? -1 : lnt_model_find_output(model, "durations");
+    if (v->durations >= 0)
+        LNT_TRY(lnt_model_output(model, (uint32_t)v->durations, &info));
+    if (info.dtype != LNT_INT64)
+        v->durations = -1;
     return LNT_OK;
 }
 
@@ -123,7 +131,8 @@ static lnt_status open_session(lnt_voice *v, lnt_model *model, const lnt_session
         return lnt_keep_value(v->session, v->windows.value, err);
     if (lnt_model_output_count(model) == 1)
         return LNT_OK;
-    return lnt_select_outputs(v->session, &v->output, 1, err);
+    const uint32_t wanted[] = {v->output, (uint32_t)v->durations};
+    return lnt_select_outputs(v->session, wanted, v->durations >= 0 ? 2 : 1, err);
 }
 
 static uint64_t hash_of(const lnt_model *model, const char *config)
@@ -145,12 +154,12 @@ static lnt_status open_voice(lnt_voice *v, lnt_model *model, const lnt_voice_opt
     v->hash = hash_of(model, config);
     LNT_TRY(find_lexicon(v, model, err));
     LNT_TRY(find_inputs(v, model, err));
-    LNT_TRY(find_output(v, model, err));
     v->espeak.voice = v->config.espeak;
     LNT_TRY(copy_text(v, o.espeak ? o.espeak : "espeak-ng", &v->espeak.program, err));
     LNT_TRY(copy_text(v, o.espeak_data, &v->espeak.data, err));
     if (!o.whole)
         LNT_TRY(lnt_windows_open(&v->windows, model, v->config.rate, o.window, err));
+    LNT_TRY(find_output(v, model, err));
     return open_session(v, model, o.session, err);
 }
 
@@ -181,6 +190,7 @@ void lnt_voice_destroy(lnt_voice **voice)
     lnt_parts_free(&v->parts);
     lnt_windows_free(&v->windows);
     lnt_free(&lnt_malloc_allocator, v->pcm);
+    lnt_free(&lnt_malloc_allocator, v->mark);
     lnt_bump_free(&v->passing);
     lnt_bump_free(&v->fixed);
     lnt_free(&lnt_malloc_allocator, v);
@@ -360,6 +370,7 @@ static lnt_status to_pcm(speech *s, const float *x, size_t n)
 
 static lnt_status send(speech *s, const int16_t *pcm, size_t n)
 {
+    s->voice->emitted += n;
     LNT_REQUIRE(!n || s->emit(s->user, pcm, n) == 0, s->err, LNT_E_CANCELLED,
                 "stopped by who receives the sound");
     return LNT_OK;
@@ -385,6 +396,60 @@ static lnt_status say_samples(void *user, const float *x, size_t n)
     return send(s, s->voice->pcm, n);
 }
 
+/* NULL: none has that id. */
+static const lnt_symbol *symbol_with_id(const lnt_voice_config *c, int64_t id)
+{
+    for (size_t i = 0; i < c->n_symbols; i++)
+        for (uint32_t k = 0; k < c->symbol[i].n; k++)
+            if (c->id[c->symbol[i].first + k] == id)
+                return &c->symbol[i];
+    return NULL;
+}
+
+static bool has_id(const lnt_voice_config *c, const lnt_symbol *symbol, int64_t id)
+{
+    return symbol->n && c->id[symbol->first] == id;
+}
+
+/* The next n samples, from `at` on, are what the model makes of id. Those of a pad belong to the symbol before it;
+ * begin and end of a sentence have no mark. */
+static lnt_status add_mark(lnt_voice *v, int64_t id, size_t at, size_t n, lnt_error *err)
+{
+    const lnt_voice_config *c = &v->config;
+    if (has_id(c, &c->pad, id) && v->n_marks &&
+        v->mark[v->n_marks - 1].first + v->mark[v->n_marks - 1].n == at)
+        v->mark[v->n_marks - 1].n += n;
+    const lnt_symbol *symbol = symbol_with_id(c, id);
+    if (!symbol || has_id(c, &c->pad, id) || has_id(c, &c->begin, id) || has_id(c, &c->end, id))
+        return LNT_OK;
+    LNT_TRY(LNT_GROW(&lnt_malloc_allocator, v->mark, v->marks_room, v->n_marks, err));
+    lnt_voice_mark *mark = &v->mark[v->n_marks++];
+    *mark = (lnt_voice_mark){.first = at, .n = n};
+    lnt_utf8_put(symbol->code, mark->symbol);
+    return LNT_OK;
+}
+
+/* Marks of a run whose sound has n samples and is not emitted yet. */
+static lnt_status add_marks(lnt_voice *v, const int64_t *ids, size_t n_ids, size_t n, lnt_error *err)
+{
+    lnt_tensor t; /* [1, ids], int64, frames */
+    size_t frames = 0, before = 0;
+    LNT_TRY(lnt_get_output(v->session, (uint32_t)v->durations, &t, err));
+    const int64_t *frame = t.data;
+    bool fits = t.bytes == n_ids * sizeof *frame;
+    for (size_t i = 0; fits && i < n_ids; i++) {
+        fits = frame[i] >= 0 && (uint64_t)frame[i] <= n;
+        frames += fits ? (size_t)frame[i] : 0;
+    }
+    LNT_REQUIRE(fits && frames <= n, err, LNT_E_SHAPE,
+                "the model's output durations does not tell how long each id sounds");
+    for (size_t i = 0; i < n_ids; before += (size_t)frame[i++]) {
+        const size_t hop = frames ? n / frames : 0;
+        LNT_TRY(add_mark(v, ids[i], v->emitted + before * hop, (size_t)frame[i] * hop, err));
+    }
+    return LNT_OK;
+}
+
 static lnt_status say_ids(speech *s, const int64_t *ids, size_t n_ids)
 {
     lnt_voice *v = s->voice;
@@ -395,6 +460,8 @@ static lnt_status say_ids(speech *s, const int64_t *ids, size_t n_ids)
         return lnt_windows_run(&v->windows, v->session, v->output, say_samples, s, s->err);
     LNT_TRY(lnt_run(v->session, s->err));
     LNT_TRY(lnt_get_output(v->session, v->output, &sound, s->err));
+    if (v->durations >= 0)
+        LNT_TRY(add_marks(v, ids, n_ids, sound.bytes / sizeof(float), s->err));
     return say_samples(s, sound.data, sound.bytes / sizeof(float));
 }
 
@@ -483,6 +550,7 @@ lnt_status lnt_voice_say_parts(lnt_voice *voice, const lnt_part *part, size_t n,
                                lnt_voice_emit emit, void *user, lnt_error *err)
 {
     speech s = {.voice = voice, .emit = emit, .user = user, .err = err};
+    voice->n_marks = voice->emitted = 0;
     LNT_TRY(lnt_voice_take_options(voice, given, &s.how, err));
     return say_parts(&s, part, n);
 }
@@ -504,6 +572,16 @@ uint64_t lnt_voice_hash(const lnt_voice *voice)
 bool lnt_voice_streams(const lnt_voice *voice)
 {
     return voice->windows.value != NULL;
+}
+
+lnt_status lnt_voice_marks(const lnt_voice *voice, const lnt_voice_mark **mark, size_t *n, lnt_error *err)
+{
+    LNT_REQUIRE(voice->durations >= 0, err, LNT_E_UNSUPPORTED, "%s",
+                voice->windows.value ? "sentences are computed by pieces, which have no times: --stream off"
+                                     : "the voice's model has no output durations, int64, to tell times by");
+    *mark = voice->mark;
+    *n = voice->n_marks;
+    return LNT_OK;
 }
 
 size_t lnt_voice_missing(const lnt_voice *voice)

@@ -1,5 +1,6 @@
 """The voice that comes with the program: where it is found, and what it says."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -146,3 +147,24 @@ def test_has_a_symbol_for_all_that_is_written(text, tmp_path):
 def test_is_as_small_as_said():
     assert ROBIN.stat().st_size <= 2_500_000
     assert linnet("verify", ROBIN).returncode == OK
+
+
+def test_tells_when_each_symbol_sounds(tmp_path):
+    """In order, with a gap for the silence between sentences, up to the end of the sound."""
+    text = ["Your tea is ready. It is hot.", "--sentence_silence", 0.25]
+    assert linnet("say", *text, "-f", tmp_path / "x.wav").returncode == OK
+    sound = len(samples(tmp_path / "x.wav")) / 16000
+    times = json.loads(linnet("say", *text, "--print", "times", "--json").stdout)["texts"][0]["times"]
+    phonemes = linnet("say", text[0], "--print", "ids").stdout.split()
+    assert [phoneme_ids.ID[t["symbol"]] for t in times] == [int(i) for i in phonemes if int(i) > 2]
+    edges = [(t["from"], t["to"]) for t in times]
+    assert all(a <= b for a, b in edges) and edges[-1][1] <= sound + 1e-6
+    gaps = [b[0] - a[1] for a, b in zip(edges, edges[1:])]
+    assert all(g >= -1e-6 for g in gaps) and sum(g > 0.24 for g in gaps) == 1
+    lines = linnet("say", *text, "--print", "times").stdout.splitlines()
+    assert len(lines) == len(times) and abs(float(lines[0].split()[1]) - edges[0][1]) < 1e-3
+
+
+def test_a_voice_without_durations_says_so(voices):
+    done = linnet("say", "-m", voices / "one.lnt", "--stream", "off", "--ids", "1 0 20 0 2", "--print", "times")
+    assert done.returncode not in (OK, USAGE) and "durations" in done.stderr
