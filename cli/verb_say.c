@@ -9,6 +9,7 @@
 #include "cli/serve/server.h"
 #include "cli/shell/json.h"
 #include "cli/verbs.h"
+#include "speech/markup/ssml.h"
 #include "speech/lexicon.h"
 #include "speech/normalize.h"
 #include "speech/voice_config.h"
@@ -300,7 +301,7 @@ static lnt_status show(saying *s, const lnt_spoken *spoken)
     FILE *out = given.print ? stdout : stderr;
     if (given.print == PRINT_WORDS)
         return show_words(s, spoken);
-    if (s->lexicon)
+    if (s->lexicon && !(s->voice && lnt_is_ssml(spoken->text)))
         return show_phonemes(s, spoken);
     if ((!given.print && !given.json && !given.debug) || spoken->prompt)
         return LNT_OK;

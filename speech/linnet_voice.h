@@ -62,7 +62,8 @@ LNT_API lnt_status lnt_voice_speaker(const lnt_voice *voice, uint32_t k, const c
 
 /* What a text is written in. */
 typedef enum lnt_voice_form {
-    LNT_VOICE_TEXT = 0,     /* UTF-8; phonemes between [[ and ]] */
+    LNT_VOICE_TEXT = 0,     /* UTF-8; phonemes between [[ and ]]; where it begins with <speak> also
+                             * <break time="300ms"/> and <prosody rate="80%" volume="loud"> */
     LNT_VOICE_PHONEMES = 1, /* the voice's symbols, one sentence */
     LNT_VOICE_IDS = 2       /* numbers with blanks between them, one sentence */
 } lnt_voice_form;

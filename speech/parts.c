@@ -101,11 +101,11 @@ lnt_status lnt_parts_plan(lnt_parts *to, const lnt_script *script, const lnt_voi
                           const lnt_say_options *how, bool by_clauses, lnt_bump *memory, lnt_error *err)
 {
     planner p = {to, script, config, how, by_clauses, memory, err};
+    const size_t before = to->n;
     size_t first = 0;
-    to->n = to->missing = 0;
     for (size_t k = 0; k < script->n_sentences; k++) {
         const size_t end = script->end[k];
-        if (end > first && to->n)
+        if (end > first && to->n > before)
             to->part[to->n - 1].ends_a_sentence = true;
         LNT_TRY(add_sentence(&p, first, end));
         first = end;

@@ -9,6 +9,7 @@ typedef struct lnt_part {
     size_t n_ids;
     double silence;       /* seconds behind it */
     bool ends_a_sentence; /* and another follows: between them is the silence that the options ask for, too */
+    float rate, volume;   /* times the options'; 0: 1 */
 } lnt_part;
 
 /* An array of lnt_grow. */
@@ -18,7 +19,7 @@ typedef struct lnt_parts {
     size_t missing; /* symbols that the voice does not have */
 } lnt_parts;
 
-/* Takes a script apart: its sentences, in parts where options or voice ask for silence behind a symbol, and with
+/* Adds a script, taken apart: its sentences, in parts where options or voice ask for silence behind a symbol, and with
  * by_clauses where a long sentence has clauses. Ids are the bump's. */
 lnt_status lnt_parts_plan(lnt_parts *to, const lnt_script *script, const lnt_voice_config *config,
                           const lnt_say_options *how, bool by_clauses, lnt_bump *memory, lnt_error *err);

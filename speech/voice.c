@@ -3,6 +3,7 @@
 #include "base/utf8.h"
 #include "formats/hash.h"
 #include "runtime/internal.h"
+#include "speech/markup/ssml.h"
 #include "speech/parts.h"
 #include "speech/windows.h"
 
@@ -275,10 +276,106 @@ static lnt_status read_script(lnt_voice *v, const char *text, lnt_voice_form for
     return lnt_script_read(&v->script, &v->config, &v->espeak, &v->lexicon, form, text, &v->passing, err);
 }
 
+/* NULL: none has that id. */
+static const lnt_symbol *symbol_with_id(const lnt_voice_config *c, int64_t id)
+{
+    for (size_t i = 0; i < c->n_symbols; i++)
+        for (uint32_t k = 0; k < c->symbol[i].n; k++)
+            if (c->id[c->symbol[i].first + k] == id)
+                return &c->symbol[i];
+    return NULL;
+}
+
+static bool has_id(const lnt_voice_config *c, const lnt_symbol *symbol, int64_t id)
+{
+    return symbol->n && c->id[symbol->first] == id;
+}
+
+/* A run of a text with markup, behind those before it; *sentence: did they end with one? */
+static lnt_status plan_run(lnt_voice *v, const lnt_ssml_run *run, const lnt_say_options *how, bool *sentence,
+                           lnt_error *err)
+{
+    lnt_parts *to = &v->parts;
+    const size_t before = to->n, end = strlen(run->text), blanks = strspn(run->text, " \t\r\n");
+    LNT_TRY(lnt_script_read(&v->script, &v->config, &v->espeak, &v->lexicon, LNT_VOICE_TEXT, run->text,
+                            &v->passing, err));
+    LNT_TRY(lnt_parts_plan(to, &v->script, &v->config, how, lnt_voice_streams(v), &v->passing, err));
+    if (to->n > before && before && *sentence)
+        to->part[before - 1].ends_a_sentence = true;
+    if (to->n == before && run->silence > 0) {
+        LNT_TRY(LNT_GROW(&lnt_malloc_allocator, to->part, to->room, to->n, err));
+        to->part[to->n++] = (lnt_part){0};
+    }
+    for (size_t i = before; i < to->n; i++) {
+        to->part[i].rate = run->rate;
+        to->part[i].volume = run->volume;
+    }
+    if (to->n > before)
+        to->part[to->n - 1].silence += run->silence;
+    if (blanks < end)
+        *sentence = strchr(".?!", run->text[end - 1]) != NULL;
+    return LNT_OK;
+}
+
+static lnt_status plan_ssml(lnt_voice *v, const char *text, const lnt_say_options *how, lnt_error *err)
+{
+    const lnt_ssml_run *run;
+    size_t n;
+    bool sentence = false;
+    lnt_bump_reset(&v->passing);
+    LNT_TRY(lnt_ssml_read(text, &v->passing, &run, &n, err));
+    for (size_t i = 0; i < n; i++)
+        LNT_TRY(plan_run(v, &run[i], how, &sentence, err));
+    return LNT_OK;
+}
+
+/* The symbols of ids, without those that pad, begin and end. */
+static lnt_status symbols_of_ids(lnt_voice *v, const int64_t *ids, size_t n, const char **text,
+                                 lnt_error *err)
+{
+    const lnt_voice_config *c = &v->config;
+    char *to = lnt_bump_alloc(&v->passing, 4 * n + 1, err);
+    if (!to)
+        return LNT_E_MEMORY;
+    *text = to;
+    for (size_t i = 0; i < n; i++) {
+        const lnt_symbol *symbol = symbol_with_id(c, ids[i]);
+        if (symbol && !has_id(c, &c->pad, ids[i]) && !has_id(c, &c->begin, ids[i]) &&
+            !has_id(c, &c->end, ids[i]))
+            to += lnt_utf8_put(symbol->code, to);
+    }
+    *to = '\0';
+    return LNT_OK;
+}
+
+/* Those of a text with markup are what is spoken in one. */
+static lnt_status marked_sentences(lnt_voice *v, const char *text, const lnt_voice_sentence **sentence,
+                                   size_t *n, lnt_error *err)
+{
+    lnt_say_options how;
+    lnt_voice_defaults(v, &how);
+    v->parts.n = v->parts.missing = 0;
+    LNT_TRY(plan_ssml(v, text, &how, err));
+    lnt_voice_sentence *to = lnt_bump_alloc(&v->passing, (v->parts.n + 1) * sizeof *to, err);
+    if (!to)
+        return LNT_E_MEMORY;
+    *sentence = to;
+    for (size_t i = 0; i < v->parts.n; i++) {
+        const lnt_part *part = &v->parts.part[i];
+        if (!part->n_ids)
+            continue;
+        to[*n] = (lnt_voice_sentence){.ids = part->ids, .n_ids = part->n_ids};
+        LNT_TRY(symbols_of_ids(v, part->ids, part->n_ids, &to[(*n)++].phonemes, err));
+    }
+    return LNT_OK;
+}
+
 lnt_status lnt_voice_sentences(lnt_voice *v, const char *text, lnt_voice_form form,
                                const lnt_voice_sentence **sentence, size_t *n, lnt_error *err)
 {
     *n = 0;
+    if (form == LNT_VOICE_TEXT && lnt_is_ssml(text))
+        return marked_sentences(v, text, sentence, n, err);
     if (form == LNT_VOICE_IDS)
         lnt_bump_reset(&v->passing);
     else
@@ -396,21 +493,6 @@ static lnt_status say_samples(void *user, const float *x, size_t n)
     return send(s, s->voice->pcm, n);
 }
 
-/* NULL: none has that id. */
-static const lnt_symbol *symbol_with_id(const lnt_voice_config *c, int64_t id)
-{
-    for (size_t i = 0; i < c->n_symbols; i++)
-        for (uint32_t k = 0; k < c->symbol[i].n; k++)
-            if (c->id[c->symbol[i].first + k] == id)
-                return &c->symbol[i];
-    return NULL;
-}
-
-static bool has_id(const lnt_voice_config *c, const lnt_symbol *symbol, int64_t id)
-{
-    return symbol->n && c->id[symbol->first] == id;
-}
-
 /* The next n samples, from `at` on, are what the model makes of id. Those of a pad belong to the symbol before it;
  * begin and end of a sentence have no mark. */
 static lnt_status add_mark(lnt_voice *v, int64_t id, size_t at, size_t n, lnt_error *err)
@@ -467,8 +549,12 @@ static lnt_status say_ids(speech *s, const int64_t *ids, size_t n_ids)
 
 static lnt_status say_parts(speech *s, const lnt_part *part, size_t n)
 {
+    const float length = s->how.length, volume = s->how.volume;
     for (size_t k = 0; k < n; k++) {
-        LNT_TRY(say_ids(s, part[k].ids, part[k].n_ids));
+        s->how.length = part[k].rate > 0 ? length / part[k].rate : length;
+        s->how.volume = part[k].rate > 0 ? volume * part[k].volume : volume;
+        if (part[k].n_ids)
+            LNT_TRY(say_ids(s, part[k].ids, part[k].n_ids));
         LNT_TRY(send_silence(s, part[k].silence));
         if (part[k].ends_a_sentence)
             LNT_TRY(send_silence(s, s->how.sentence_silence));
@@ -524,7 +610,6 @@ static lnt_status plan_ids(lnt_voice *v, const char *text, lnt_error *err)
 {
     lnt_voice_sentence ids = {0};
     lnt_parts *to = &v->parts;
-    to->n = to->missing = 0;
     lnt_bump_reset(&v->passing);
     LNT_TRY(read_ids(v, text, &ids, err));
     if (!ids.n_ids)
@@ -539,9 +624,12 @@ lnt_status lnt_voice_plan(lnt_voice *v, const char *text, const lnt_say_options 
 {
     lnt_say_options how;
     *parts = &v->parts;
+    v->parts.n = v->parts.missing = 0;
     LNT_TRY(lnt_voice_take_options(v, given, &how, err));
     if (how.form == LNT_VOICE_IDS)
         return plan_ids(v, text, err);
+    if (how.form == LNT_VOICE_TEXT && lnt_is_ssml(text))
+        return plan_ssml(v, text, &how, err);
     LNT_TRY(read_script(v, text, how.form, err));
     return lnt_parts_plan(&v->parts, &v->script, &v->config, &how, lnt_voice_streams(v), &v->passing, err);
 }

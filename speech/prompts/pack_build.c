@@ -1,4 +1,5 @@
 /* pack_build.c — a file of prompts is made: their texts are read, spoken, and laid out. */
+#include "speech/markup/ssml.h"
 #include "speech/prompts/pack.h"
 
 #include "base/checked.h"
@@ -101,6 +102,8 @@ static lnt_status speak(packer *p, entry *e)
     const lnt_parts *parts;
     const char *text;
     LNT_TRY(lnt_slots_fill(e->prompt->text, NULL, 0, &p->memory, &text, p->err));
+    LNT_REQUIRE(!lnt_is_ssml(text), p->err, LNT_E_UNSUPPORTED,
+                "prompt %s: a pack keeps no rate and volume: write it without <speak>", e->prompt->name);
     LNT_TRY(lnt_voice_plan(p->voice, text, p->how, &parts, p->err));
     e->parts_key = lnt_pack_parts_key(p->voice, e->prompt->text, p->how);
     e->prompt->missing = parts->missing;
