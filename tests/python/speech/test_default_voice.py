@@ -11,7 +11,7 @@ import onnx
 import onnxruntime
 import pytest
 
-from harness import LINNET, ROOT, linnet
+from harness import LINNET, LONG, ROOT, linnet
 from test_say import OK, USAGE, samples
 
 sys.path.insert(0, str(ROOT / "speech" / "training"))
@@ -168,3 +168,24 @@ def test_tells_when_each_symbol_sounds(tmp_path):
 def test_a_voice_without_durations_says_so(voices):
     done = linnet("say", "-m", voices / "one.lnt", "--stream", "off", "--ids", "1 0 20 0 2", "--print", "times")
     assert done.returncode not in (OK, USAGE) and "durations" in done.stderr
+
+
+def peak_kb(texts):
+    """Of a process that speaks them, one a line."""
+    words = [LINNET, "say", "--output_raw", "--threads", "1"]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as process:
+        process.stdin.write("".join(f"{t}\n" for t in texts).encode())
+        process.stdin.close()
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == OK
+    return used.ru_maxrss
+
+
+def test_memory_is_that_of_the_longest():
+    """Texts of random lengths, again and again, take no more than the longest of them alone."""
+    rng = np.random.default_rng(1)
+    words = "the water temperature is too high please close valve two before you start pump number seven again".split()
+    texts = [" ".join(rng.choice(words, rng.integers(1, 60))) for _ in range(1000 if LONG else 40)]
+    longest = max(texts, key=len)
+    assert peak_kb([*texts, longest]) <= 1.05 * peak_kb([longest] * 3)
