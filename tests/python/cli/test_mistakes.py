@@ -142,7 +142,7 @@ MISTAKES = [
     ("bench m.lnt --vs onnxruntime", USAGE, ["--onnx"]),
     ("info m.lnt --dim N=x", USAGE, ["--dim NAME=N", "'N=x'"]),
     ("doctor extra", USAGE, ["no words"]),
-    ("say", USAGE, ["-m VOICE"]),
+    ("say -f", USAGE, ["-f"]),
 ]
 
 

@@ -1,5 +1,6 @@
 """The examples in C, built as their pages say against what `make install` puts down."""
 
+import io
 import os
 import re
 import shlex
@@ -86,8 +87,8 @@ def test_speech_is_told_as_it_is_heard(vad):
         try:
             told, heard = b"", 0
             os.set_blocking(live.stdout.fileno(), False)
-            for end, pattern in ((1.3, rb"^  speech +0\.898 s \.\. $"), (1.95, rb"\.\. +1\.758 s\n$"),
-                                 (2.4, rb"\n  speech +1\.986 s \.\. $")):
+            for end, pattern in ((1.5, rb"^  speech +1\.090 s \.\. $"), (2.12, rb"\.\. +1\.918 s\n$"),
+                                 (2.6, rb"\n  speech +2\.178 s \.\. $")):
                 live.stdin.write(sound[heard:int(end * 16000) * 2])
                 live.stdin.flush()
                 heard, patience = int(end * 16000) * 2, time.monotonic() + PATIENCE
@@ -193,6 +194,14 @@ def voice_says(place, text):
     return np.frombuffer(done.stdout, "<i2")
 
 
+def word_said():
+    """As openWakeWord knows it: it learned from voices of many kinds."""
+    data = subprocess.run(["espeak-ng", "-v", "en-us+f3", "-s", "130", "--stdout", "Hey Mycroft"], check=True, capture_output=True).stdout
+    with wave.open(io.BytesIO(data)) as sound:
+        rate, x = sound.getframerate(), np.frombuffer(sound.readframes(sound.getnframes()), "<i2").astype(float)
+    return 0.6 * np.interp(np.arange(int(len(x) * 16000 / rate)) * rate / 16000, np.arange(len(x)), x)
+
+
 def hears(place, *sounds):
     """What it says, and what it tells of that."""
     x = np.concatenate([*sounds, QUIET, QUIET]).astype("<i2")
@@ -202,7 +211,7 @@ def hears(place, *sounds):
 
 
 def test_an_assistant_answers_to_its_word(assistant):
-    word, request = voice_says(assistant, "Hey Mycroft!"), voice_says(assistant, "What is the weather like in the morning?")
+    word, request = word_said(), voice_says(assistant, "What is the weather like in the morning?")
     answer, told = hears(assistant, QUIET, word, QUIET, request)
     assert len(told) == 3 and told[0].endswith("the word"), told
     text = told[1].split("s  ", 1)[1]
@@ -218,7 +227,7 @@ def test_an_assistant_is_silent_unless_it_is_called(assistant):
 
 
 def test_an_assistant_does_not_wait_for_ever(assistant):
-    answer, told = hears(assistant, QUIET, voice_says(assistant, "Hey Mycroft!"), *[QUIET] * 4)
+    answer, told = hears(assistant, QUIET, word_said(), *[QUIET] * 4)
     assert told[1].endswith("I am listening, but I hear nothing.") and len(answer)
 
 

@@ -86,7 +86,7 @@ def run(package, model, feeds, threads=1, opt="all", share=True, **options):
     y = session.run(None, feeds)
     path = session.end_profiling()
     with open(path) as f:
-        return y, [step["args"]["bytes"] for step in json.load(f) if step["name"] == "Concat"]
+        return y, [int(step["args"]["output_size"]) for step in json.load(f) if step["args"].get("op_name") == "Concat"]
 
 
 def check(package, folder, net, model, copied):
