@@ -104,7 +104,7 @@ def test_the_file_proves_itself(demo):
     assert done.returncode == 0 and "memory: arena" in done.stdout, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("options, frames", [([], 1), (["--min-snr", 40], 0)])
+@pytest.mark.parametrize("options, frames", [([], 1), (["--min-snr", 45], 0)])
 def test_segments_in_int8(sound, tmp_path, options, frames):
     """The same segments, to a frame where an edge depends on little; with more asked for, the very same."""
     path, samples = sound
