@@ -30,8 +30,9 @@ static const char *find_in(const char *folder, const char *name)
 
 const char *lnt_find_voice(const char *name, const lnt_texts *folders)
 {
-    /* from the program's folder: beside it, where it is installed, where it was built */
-    static const char *const own[] = {"voices", "../share/linnet/voices", "../speech/voices"};
+    /* from the program's folder: beside it, where it is installed, where it was built, for a board too */
+    static const char *const own[] = {"voices", "../share/linnet/voices", "../speech/voices",
+                                      "../../speech/voices"};
     const char *found = NULL, *program = program_folder();
     if (name && access(name, F_OK) == 0)
         return name;
