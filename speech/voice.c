@@ -402,7 +402,8 @@ typedef struct speech {
     lnt_voice_emit emit;
     void *user;
     lnt_error *err;
-    uint64_t part; /* of sentences, spoken so far */
+    uint64_t part;   /* of sentences, spoken so far */
+    float scales[3]; /* the session reads them in the run */
 } speech;
 
 static lnt_status set_input(lnt_voice *v, voice_input k, uint32_t rank, int64_t n, const void *data,
@@ -422,10 +423,10 @@ static lnt_status set_input(lnt_voice *v, voice_input k, uint32_t rank, int64_t 
 static lnt_status set_inputs(speech *s, const int64_t *ids, const int64_t *n_ids)
 {
     lnt_voice *v = s->voice;
-    const float scales[] = {s->how.noise, s->how.length, s->how.noise_w};
+    memcpy(s->scales, (const float[]){s->how.noise, s->how.length, s->how.noise_w}, sizeof s->scales);
     LNT_TRY(set_input(v, INPUT_IDS, 2, *n_ids, ids, s->err));
     LNT_TRY(set_input(v, INPUT_LENGTHS, 1, 1, n_ids, s->err));
-    LNT_TRY(set_input(v, INPUT_SCALES, 1, v->short_scales ? 2 : 3, scales, s->err));
+    LNT_TRY(set_input(v, INPUT_SCALES, 1, v->short_scales ? 2 : 3, s->scales, s->err));
     LNT_TRY(set_input(v, INPUT_SPEAKER, 1, 1, &s->how.speaker, s->err));
     lnt_set_seed(v->session, s->how.seed + s->part++);
     return LNT_OK;
