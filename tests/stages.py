@@ -50,6 +50,7 @@ BUILD = ("build", make("all"))
 STYLE = ("style", [sys.executable, "tests/style.py"])
 UNIT = ("unit", make("unit"))
 INT8 = [f"tests/python/int8/test_int8{part}.py" for part in ("", "_import", "_static")]
+VOICES = [f"tests/python/speech/test_{name}.py" for name in ("default_voice", "say_ssml", "say_prompts")]
 FAULTS = ["tests/python/cli/test_system_faults.py", "tests/python/cli/test_files.py"]
 FUZZ = [sys.executable, "tests/fuzz/fuzz.py"]
 
@@ -74,6 +75,7 @@ STAGES = {
                 ("replay, sanitized", [*FUZZ, "replay", "--build", "build/asan", "--changes", "1"]),
                 ("kernels, sanitized", ["build/asan/linnet", "doctor"]),
                 ("INT8, sanitized", [*SANITIZED, *PYTEST, *INT8]),
+                ("voices, sanitized", [*SANITIZED, *PYTEST, *VOICES, "-k", "not memory"]),
                 ("faults, sanitized", [*SANITIZED, *PYTEST, FAULTS[0]]),
                 ("races, sanitized", make("unit", *RACES)),
             ],
