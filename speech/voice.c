@@ -291,12 +291,20 @@ static bool has_id(const lnt_voice_config *c, const lnt_symbol *symbol, int64_t 
     return symbol->n && c->id[symbol->first] == id;
 }
 
+/* The symbol that sounds; NULL: the id pads, begins or ends a sentence, or is none's. */
+static const lnt_symbol *sounding_symbol(const lnt_voice_config *c, int64_t id)
+{
+    const bool silent = has_id(c, &c->pad, id) || has_id(c, &c->begin, id) || has_id(c, &c->end, id);
+    return silent ? NULL : symbol_with_id(c, id);
+}
+
 /* A run of a text with markup, behind those before it; *sentence: did they end with one? */
 static lnt_status plan_run(lnt_voice *v, const lnt_ssml_run *run, const lnt_say_options *how, bool *sentence,
                            lnt_error *err)
 {
     lnt_parts *to = &v->parts;
-    const size_t before = to->n, end = strlen(run->text), blanks = strspn(run->text, " \t\r\n");
+    const size_t before = to->n;
+    size_t end = strlen(run->text);
     LNT_TRY(lnt_script_read(&v->script, &v->config, &v->espeak, &v->lexicon, LNT_VOICE_TEXT, run->text,
                             &v->passing, err));
     LNT_TRY(lnt_parts_plan(to, &v->script, &v->config, how, lnt_voice_streams(v), &v->passing, err));
@@ -312,7 +320,9 @@ static lnt_status plan_run(lnt_voice *v, const lnt_ssml_run *run, const lnt_say_
     }
     if (to->n > before)
         to->part[to->n - 1].silence += run->silence;
-    if (blanks < end)
+    while (end && strchr(" \t\r\n", run->text[end - 1]))
+        end--;
+    if (end)
         *sentence = strchr(".?!", run->text[end - 1]) != NULL;
     return LNT_OK;
 }
@@ -333,15 +343,13 @@ static lnt_status plan_ssml(lnt_voice *v, const char *text, const lnt_say_option
 static lnt_status symbols_of_ids(lnt_voice *v, const int64_t *ids, size_t n, const char **text,
                                  lnt_error *err)
 {
-    const lnt_voice_config *c = &v->config;
     char *to = lnt_bump_alloc(&v->passing, 4 * n + 1, err);
     if (!to)
         return LNT_E_MEMORY;
     *text = to;
     for (size_t i = 0; i < n; i++) {
-        const lnt_symbol *symbol = symbol_with_id(c, ids[i]);
-        if (symbol && !has_id(c, &c->pad, ids[i]) && !has_id(c, &c->begin, ids[i]) &&
-            !has_id(c, &c->end, ids[i]))
+        const lnt_symbol *symbol = sounding_symbol(&v->config, ids[i]);
+        if (symbol)
             to += lnt_utf8_put(symbol->code, to);
     }
     *to = '\0';
@@ -502,8 +510,8 @@ static lnt_status add_mark(lnt_voice *v, int64_t id, size_t at, size_t n, lnt_er
     if (has_id(c, &c->pad, id) && v->n_marks &&
         v->mark[v->n_marks - 1].first + v->mark[v->n_marks - 1].n == at)
         v->mark[v->n_marks - 1].n += n;
-    const lnt_symbol *symbol = symbol_with_id(c, id);
-    if (!symbol || has_id(c, &c->pad, id) || has_id(c, &c->begin, id) || has_id(c, &c->end, id))
+    const lnt_symbol *symbol = sounding_symbol(c, id);
+    if (!symbol)
         return LNT_OK;
     LNT_TRY(LNT_GROW(&lnt_malloc_allocator, v->mark, v->marks_room, v->n_marks, err));
     lnt_voice_mark *mark = &v->mark[v->n_marks++];

@@ -7,11 +7,10 @@ import sys
 
 import numpy as np
 import onnx
-from features import HOP, RATE
+from features import HOP, KNOTS, RATE, SIZE, STRIDE, knots_to_bins
 from onnx import TensorProto, helper, numpy_helper
 from phoneme_ids import ID, TABLE
 
-STRIDE, SIZE = HOP // 2, 2 * HOP
 BINS = SIZE // 2 + 1
 PADS = (SIZE - STRIDE) // 2
 ALL = np.iinfo(np.int64).max
@@ -158,12 +157,8 @@ def pulses(b, hz, there):
 
 def gains(b, filters):
     """[1, N, 4 * KNOTS] → of harmonics and noise, for real and imaginary part, [2, 2 * N, 2 * BINS]"""
-    knots = b.weights["filters.weight"].shape[0] // 4
-    mel = np.linspace(0, 2595 * np.log10(1 + RATE / 2 / 700), knots)
-    at = 700 * (10**(mel / 2595) - 1)
-    spread = np.stack([np.interp(np.linspace(0, RATE / 2, BINS), at, row) for row in np.eye(knots)])
-    logs = b.op("Transpose", b.op("Reshape", filters, np.array([-1, 2, knots])), perm=[1, 0, 2])
-    return b.op("Exp", b.op("MatMul", logs, b.constant(np.repeat(spread, 2, 1), "knots_to_bins"), name="spectrum"))
+    logs = b.op("Transpose", b.op("Reshape", filters, np.array([-1, 2, KNOTS])), perm=[1, 0, 2])
+    return b.op("Exp", b.op("MatMul", logs, b.constant(np.repeat(knots_to_bins(), 2, 1), "knots_to_bins"), name="spectrum"))
 
 
 def sound(b, wave, filters, n):

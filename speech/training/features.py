@@ -12,8 +12,17 @@ import numpy as np
 from phoneme_ids import ids_and_frames
 
 RATE, HOP = 16000, 192
+STRIDE, SIZE, KNOTS = HOP // 2, 2 * HOP, 64  # of the vocoder's spectra: samples between two, samples of one; of its filters
 SPAN, LOWEST, HIGHEST = 480, 60, 320  # samples that are compared with those a period later; Hz
 CANDIDATES, VOICELESS, JUMP, SWITCH = 5, 0.45, 1.2, 0.1
+
+
+def knots_to_bins():
+    """What each knot of a filter, of equal distance in mel, contributes to each bin: linear in frequency [KNOTS, SIZE / 2 + 1]."""
+    mel = np.linspace(0, 2595 * np.log10(1 + RATE / 2 / 700), KNOTS)
+    knots = 700 * (10**(mel / 2595) - 1)
+    bins = np.linspace(0, RATE / 2, SIZE // 2 + 1)
+    return np.stack([np.interp(bins, knots, row) for row in np.eye(KNOTS)]).astype(np.float32)
 
 
 def read(path):

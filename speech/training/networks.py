@@ -5,23 +5,14 @@ a harmonic-plus-noise model (Xavier Serra and Julius Smith, "Spectral modeling s
 pairs of filters: logarithms of their gains for harmonics and noise at KNOTS frequencies of equal distance in mel."""
 import math
 
-import numpy as np
 import torch
-from features import HOP, RATE
+from features import HOP, KNOTS, RATE, SIZE, STRIDE, knots_to_bins
 from phoneme_ids import TABLE
 from torch import nn
 from torch.nn import functional
 
-STRIDE, SIZE, KNOTS = HOP // 2, 2 * HOP, 64  # of spectra: samples between two, samples of one; of filters
 BINS = SIZE // 2 + 1
 CONTEXT = 20  # frames to either side that a frame of the decoder sees
-
-
-def knots_to_bins():
-    """What each knot contributes to each bin: linear in frequency [KNOTS, BINS]."""
-    mel = np.linspace(0, 2595 * np.log10(1 + RATE / 2 / 700), KNOTS)
-    knots = 700 * (10**(mel / 2595) - 1)
-    return np.stack([np.interp(np.linspace(0, RATE / 2, BINS), knots, row) for row in np.eye(KNOTS)]).astype(np.float32)
 
 
 def along_time(convolution, x):

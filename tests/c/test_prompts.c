@@ -1,4 +1,5 @@
 /* test_prompts.c — packs of prompts, whole and damaged; texts with slots; samples of 4 bits. */
+#include "hear_voice.h"
 #include "model_builder.h"
 
 #include "formats/hash.h"
@@ -163,20 +164,6 @@ static void close_voice(packed_voice *v)
     lnt_voice_destroy(&v->voice);
     lnt_model_destroy(&v->model);
     lnt_free(&lnt_malloc_allocator, v->image);
-}
-
-typedef struct heard {
-    int16_t pcm[4096];
-    size_t n, most; /* most: after which to stop */
-} heard;
-
-static int hear(void *user, const int16_t *pcm, size_t n)
-{
-    heard *h = user;
-    assert_true(h->n + n <= sizeof h->pcm / sizeof *h->pcm);
-    memcpy(h->pcm + h->n, pcm, n * sizeof *pcm);
-    h->n += n;
-    return h->n > h->most;
 }
 
 /* What the voice says of the text itself. */

@@ -1,4 +1,5 @@
 /* test_speech.c — parts of the library of voices: JSON, clauses, letters, and a voice whose sound is its ids. */
+#include "hear_voice.h"
 #include "model_builder.h"
 
 #include "speech/clauses.h"
@@ -214,20 +215,6 @@ static void close_voice(voice_under_test *v)
     lnt_voice_destroy(&v->voice);
     lnt_model_destroy(&v->model);
     lnt_free(&lnt_malloc_allocator, v->image);
-}
-
-typedef struct heard {
-    int16_t pcm[4096];
-    size_t n, most; /* most: after which to stop */
-} heard;
-
-static int hear(void *user, const int16_t *pcm, size_t n)
-{
-    heard *h = user;
-    assert_true(h->n + n <= sizeof h->pcm / sizeof *h->pcm);
-    memcpy(h->pcm + h->n, pcm, n * sizeof *pcm);
-    h->n += n;
-    return h->n > h->most;
 }
 
 static void test_a_voice_speaks(void **state)
