@@ -5,10 +5,12 @@
 
 #include "base/error.h"
 
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 /* A target may have mutators of its own; LLVMFuzzerMutate is what the driver lends them. */
@@ -21,6 +23,20 @@ static inline void fuzz_fail(const char *what)
 {
     fprintf(stderr, "fuzz: %s\n", what);
     abort();
+}
+
+static inline void fuzz_too_long(int signal)
+{
+    (void)signal;
+    abort(); /* whose stack says where the time goes */
+}
+
+/* From here an input may take so many seconds of the processor, however busy the machine is with others. */
+static inline void fuzz_begin(int seconds)
+{
+    const struct itimerval limit = {.it_value.tv_sec = seconds};
+    signal(SIGPROF, fuzz_too_long);
+    setitimer(ITIMER_PROF, &limit, NULL);
 }
 
 /* A failure must be a user's, and say what is wrong. */

@@ -74,6 +74,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     int code = LNT_EXIT_OK;
     if (size < 1 || size > MAX_TEXT)
         return 0;
+    fuzz_begin(10);
     const lnt_verb *verb = verbs[bytes[0] % (sizeof verbs / sizeof *verbs)];
     memcpy(text, bytes + 1, size - 1);
     text[size - 1] = '\0';

@@ -172,6 +172,7 @@ static bool ends(const char *magic)
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
+    fuzz_begin(10);
     uint8_t *copy = fuzz_copy(bytes, size);
     input.bytes = copy;
     input.size = size;

@@ -41,6 +41,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     lnt_file file;
     uint64_t recipe = 0;
     uint8_t *copy = fuzz_copy(bytes, size);
+    fuzz_begin(10);
     if (size >= sizeof(lnt_rec_header))
         memcpy(&recipe, bytes + offsetof(lnt_rec_header, root_hash), sizeof recipe);
     repair(copy, size);

@@ -13,6 +13,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     lnt_error err = {0};
     void *image = NULL;
     size_t image_size = 0;
+    /* The run for golden vectors alone may take 20, and half as many more to be given up. */
+    fuzz_begin(30);
     lnt_report_init(&report);
     const lnt_status status =
         lnt_convert_memory(bytes, size, NULL, &options, &report, &image, &image_size, &err);

@@ -199,6 +199,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
     if (!size)
         return 0;
+    fuzz_begin(10);
     char *text = malloc(size);
     if (!text)
         fuzz_fail("out of memory");
