@@ -276,7 +276,7 @@ static lnt_status make_reference(lnt_graph *g, const void *onnx, size_t onnx_siz
     const lnt_gnode *random = status == LNT_OK ? lnt_graph_unseeded(g) : NULL;
     if (random)
         status = lnt_fail(g->err, LNT_E_UNSUPPORTED, "node '%s' (%s) draws random numbers and has no seed",
-                          random->name, random->op->name);
+                          random->name, lnt_op_name(random->op));
     if (status == LNT_OK)
         status = lnt_run_passes(g, LNT_OPT_NONE, &report);
     if (status == LNT_OK)

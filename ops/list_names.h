@@ -5,12 +5,11 @@
 
 #include "ops/op.h"
 
-#define ONNX ""
-#define MICROSOFT "com.microsoft"
-#define ML "ai.onnx.ml"
-#define LINNET "linnet"
-
 enum {
+    ONNX = LNT_DOMAIN_ONNX,
+    MICROSOFT = LNT_DOMAIN_MICROSOFT,
+    ML = LNT_DOMAIN_ML,
+    LINNET = LNT_DOMAIN_LINNET,
     CL = LNT_OP_CL,
     ELEMENTWISE = LNT_OP_ELEMENTWISE,
     EPILOGUE = LNT_OP_EPILOGUE,

@@ -7,16 +7,46 @@
 #include "ops/list_names.h"
 #include "ops/product.h"
 
+#include <stddef.h>
 #include <string.h>
 
+/* The names one behind another, each with its end. */
+static const struct names {
+#define OP(id, version, ident, domain, name, ...) char ident[sizeof name];
+#include "ops/list.h"
+#undef OP
+} names = {
+#define OP(id, version, ident, domain, name, ...) name,
+#include "ops/list.h"
+#undef OP
+};
+static const char domains[][16] = {[LNT_DOMAIN_ONNX] = "",
+                                   [LNT_DOMAIN_MICROSOFT] = "com.microsoft",
+                                   [LNT_DOMAIN_ML] = "ai.onnx.ml",
+                                   [LNT_DOMAIN_LINNET] = "linnet"};
+
 const lnt_op lnt_ops[] = {
-#define ROW(id, version, domain, name, imin, imax, omin, omax, types, shape, bind, values, flags, product)   \
-    {id,     version,           domain,          name,   imin, imax, omin, omax, LNT_TYPE_##types, flags,    \
-     values, lnt_shape_##shape, lnt_bind_##bind, product},
+#define ROW(id, version, ident, domain, imin, imax, omin, omax, types, shape, bind, values, flags, product)  \
+    {id,                                                                                                     \
+     version,                                                                                                \
+     offsetof(struct names, ident),                                                                          \
+     domain,                                                                                                 \
+     imin,                                                                                                   \
+     imax,                                                                                                   \
+     omin,                                                                                                   \
+     omax,                                                                                                   \
+     LNT_TYPE_##types,                                                                                       \
+     flags,                                                                                                  \
+     values,                                                                                                 \
+     lnt_shape_##shape,                                                                                      \
+     lnt_bind_##bind,                                                                                        \
+     product},
 #define OP(id, version, ident, domain, name, imin, imax, omin, omax, types, shape, bind, values, flags)      \
-    ROW(id, version, domain, name, imin, imax, omin, omax, types, shape, bind, values, flags, NULL)
-#define PRODUCT(id, version, ident, domain, name, imin, imax, omin, omax, types, shape, bind, values, flags, hook)   \
-    ROW(id, version, domain, name, imin, imax, omin, omax, types, shape, bind, values, flags, &lnt_product_##hook)
+    ROW(id, version, ident, domain, imin, imax, omin, omax, types, shape, bind, values, flags, NULL)
+#define PRODUCT(id, version, ident, domain, name, imin, imax, omin, omax, types, shape, bind, values, flags, \
+                hook)                                                                                        \
+    ROW(id, version, ident, domain, imin, imax, omin, omax, types, shape, bind, values, flags,               \
+        &lnt_product_##hook)
 #include "ops/list.h"
 #undef PRODUCT
 #undef OP
@@ -24,10 +54,20 @@ const lnt_op lnt_ops[] = {
 };
 const unsigned lnt_op_count = sizeof lnt_ops / sizeof lnt_ops[0];
 
+const char *lnt_op_name(const lnt_op *op)
+{
+    return (const char *)&names + op->name_at;
+}
+
+const char *lnt_op_domain(const lnt_op *op)
+{
+    return domains[op->domain];
+}
+
 const lnt_op *lnt_op_by_name(const char *domain, const char *name)
 {
     for (unsigned i = 0; i < lnt_op_count; i++)
-        if (strcmp(lnt_ops[i].name, name) == 0 && strcmp(lnt_ops[i].domain, domain) == 0)
+        if (strcmp(lnt_op_name(&lnt_ops[i]), name) == 0 && strcmp(lnt_op_domain(&lnt_ops[i]), domain) == 0)
             return &lnt_ops[i];
     return NULL;
 }
@@ -386,6 +426,6 @@ void lnt_bind_join(lnt_site *site, const lnt_join *join)
 
 lnt_status lnt_bind_unsupported_type(lnt_site *site, lnt_dtype dtype)
 {
-    return LNT_SITE_FAIL(site, LNT_E_UNSUPPORTED, "%s is not implemented for %s", site->node->op->name,
+    return LNT_SITE_FAIL(site, LNT_E_UNSUPPORTED, "%s is not implemented for %s", lnt_op_name(site->node->op),
                          lnt_dtype_text(dtype));
 }

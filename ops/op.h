@@ -123,10 +123,15 @@ enum {
 /* Row flag: input i < 8 may be skipped, though it is none of the optional ones at the end. */
 #define LNT_OP_SKIPS(i) (1u << (24 + (i)))
 
+/* Domains of operators; lnt_op_domain has their texts. */
+typedef enum { LNT_DOMAIN_ONNX, LNT_DOMAIN_MICROSOFT, LNT_DOMAIN_ML, LNT_DOMAIN_LINNET } lnt_domain;
+
+/* A pointer in a table costs four times its size in a shared library, which relocates it: texts are numbers here. */
 struct lnt_op {
-    uint16_t id;      /* in files; never reused */
-    uint16_t version; /* of its meaning: raised when the meaning changes */
-    const char *domain, *name;
+    uint16_t id;                              /* in files; never reused */
+    uint16_t version;                         /* of its meaning: raised when the meaning changes */
+    uint16_t name_at;                         /* lnt_op_name */
+    uint8_t domain;                           /* lnt_domain */
     uint8_t in_min, in_max, out_min, out_max; /* max 255: any number */
     uint8_t type_rule;
     uint32_t flags;
@@ -168,7 +173,10 @@ enum {
 extern const lnt_op lnt_ops[];
 extern const unsigned lnt_op_count;
 
-/* NULL if there is none. domain "" is ai.onnx. */
+const char *lnt_op_name(const lnt_op *op);
+/* "" is ai.onnx. */
+const char *lnt_op_domain(const lnt_op *op);
+/* NULL if there is none. */
 const lnt_op *lnt_op_by_name(const char *domain, const char *name);
 const lnt_op *lnt_op_by_id(unsigned id);
 /* May input i be skipped? Those past the least number may, but not where any number is allowed; others where

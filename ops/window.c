@@ -76,8 +76,8 @@ lnt_status lnt_window_with(const lnt_site *site, const int64_t *kernel, lnt_wind
     const int auto_pad = lnt_attr_choice(site->node, "auto_pad", auto_pads, 4);
     const bool padded = auto_pad == NOTSET, ceil_mode = lnt_attr_i(site->node, "ceil_mode", 0) != 0;
     LNT_REQUIRE(n >= 1 && n <= LNT_WINDOW_AXES, site->err, LNT_E_UNSUPPORTED,
-                "%s is implemented for 1 to 3 spatial axes, the input has rank %u", site->node->op->name,
-                x->rank);
+                "%s is implemented for 1 to 3 spatial axes, the input has rank %u",
+                lnt_op_name(site->node->op), x->rank);
     LNT_TRY(lnt_window_kernel(site, kernel, n, w));
     LNT_TRY(lnt_attr_ints(site, "pads", pads, 2 * n, 0));
     for (unsigned i = 0; i < n; i++) {

@@ -71,7 +71,7 @@ lnt_status lnt_node_fail(const lnt_node *n, lnt_status status, lnt_error *err)
 {
     if (err && err->code == LNT_OK)
         lnt_fail(err, status, "%s", lnt_status_text(status));
-    lnt_error_prefix(err, "%s (%s): ", n->name, n->op->name);
+    lnt_error_prefix(err, "%s (%s): ", n->name, lnt_op_name(n->op));
     return status;
 }
 

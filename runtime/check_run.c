@@ -162,7 +162,7 @@ static void stop(const lnt_session *s, const lnt_step *step, unsigned operand, c
     const bool named = step->node != LNT_NONE;
     const lnt_node *n = named ? lnt_session_node(s, step->node) : NULL;
     snprintf(text, sizeof text, "%s (%s), operand %u: %s", named ? n->name : "an output",
-             named ? n->op->name : "copy", operand, what);
+             named ? lnt_op_name(n->op) : "copy", operand, what);
     lnt_assert_failed(__FILE__, __LINE__, text);
 }
 

@@ -162,17 +162,17 @@ static lnt_status check_counts(const lnt_node *n, lnt_error *err)
     const lnt_op *op = n->op;
     const unsigned in = n->n_in - n->n_program_in;
     LNT_REQUIRE(in >= op->in_min && (op->in_max == 255 || in <= op->in_max), err, LNT_E_FILE,
-                "node %s: %s with %u inputs", n->name, op->name, in);
+                "node %s: %s with %u inputs", n->name, lnt_op_name(op), in);
     LNT_REQUIRE(n->n_out >= op->out_min && (op->out_max == 255 || n->n_out <= op->out_max), err, LNT_E_FILE,
-                "node %s: %s with %u outputs", n->name, op->name, n->n_out);
+                "node %s: %s with %u outputs", n->name, lnt_op_name(op), n->n_out);
     LNT_REQUIRE(!n->program || may_carry(op, n->program), err, LNT_E_FILE, "node %s: %s cannot carry %s",
-                n->name, op->name, n->program->epilogue ? "an epilogue" : "an elementwise program");
+                n->name, lnt_op_name(op), n->program->epilogue ? "an epilogue" : "an elementwise program");
     for (unsigned i = 0; i < in; i++)
         LNT_REQUIRE(n->in[i] != LNT_NONE || lnt_op_may_skip(op, i), err, LNT_E_FILE,
-                    "node %s: %s lacks input %u", n->name, op->name, i);
+                    "node %s: %s lacks input %u", n->name, lnt_op_name(op), i);
     for (unsigned i = 0; i < op->out_min; i++)
-        LNT_REQUIRE(n->out[i] != LNT_NONE, err, LNT_E_FILE, "node %s: %s lacks output %u", n->name, op->name,
-                    i);
+        LNT_REQUIRE(n->out[i] != LNT_NONE, err, LNT_E_FILE, "node %s: %s lacks output %u", n->name,
+                    lnt_op_name(op), i);
     return LNT_OK;
 }
 
@@ -197,7 +197,7 @@ static lnt_status load_node(lnt_model *m, uint32_t i, lnt_error *err)
         n->name, r->op);
     LNT_REQUIRE(n->op->version == r->op_version, err, LNT_E_UNSUPPORTED,
                 "node %s: %s in version %u, this build has version %u; convert the model anew", n->name,
-                n->op->name, r->op_version, n->op->version);
+                lnt_op_name(n->op), r->op_version, n->op->version);
     LNT_TRY(load_program(m, r, n, err));
     lnt_attr *attr = model_array(m, r->n_attrs, sizeof *attr, err);
     if (!attr)
@@ -220,11 +220,11 @@ static lnt_status check_packed(const lnt_model *m, const lnt_node *n, lnt_error 
             continue;
         lnt_packed wanted;
         memset(&wanted, 0, sizeof wanted);
-        LNT_REQUIRE(lnt_pack_wanted(n, i, o, &wanted) && lnt_packed_alike(&wanted, o->packed), err,
-                    LNT_E_FILE,
-                    "node %s: %s cannot read its input %u, packed for another operator or by another version: "
-                    "convert the model again",
-                    n->name, n->op->name, i);
+        LNT_REQUIRE(
+            lnt_pack_wanted(n, i, o, &wanted) && lnt_packed_alike(&wanted, o->packed), err, LNT_E_FILE,
+            "node %s: %s cannot read its input %u, packed for another operator or by another version: "
+            "convert the model again",
+            n->name, lnt_op_name(n->op), i);
     }
     return LNT_OK;
 }
@@ -235,7 +235,7 @@ static lnt_status check_subgraph(const lnt_model *m, const lnt_node *n, const ch
 {
     const lnt_attr *a = lnt_attr_find(n, name);
     LNT_REQUIRE(a && a->type == LNT_ATTR_GRAPH, err, LNT_E_FILE, "node %s: %s lacks its %s", n->name,
-                n->op->name, name);
+                lnt_op_name(n->op), name);
     const lnt_rec_subgraph *sub = &m->file.subgraphs[*a->i];
     LNT_REQUIRE(sub->n_in == n_in && sub->n_out == n_out, err, LNT_E_FILE,
                 "node %s: its %s has %u inputs and %u outputs, which do not fit", n->name, name, sub->n_in,
@@ -262,7 +262,7 @@ static lnt_status check_control(const lnt_model *m, const lnt_node *n, lnt_error
     default:
         for (unsigned a = 0; a < n->n_attr; a++)
             LNT_REQUIRE(n->attr[a].type != LNT_ATTR_GRAPH, err, LNT_E_FILE, "node %s: %s has a subgraph",
-                        n->name, n->op->name);
+                        n->name, lnt_op_name(n->op));
         return LNT_OK;
     }
 }

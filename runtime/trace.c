@@ -54,13 +54,14 @@ lnt_status lnt_trace_note(lnt_session *s, const lnt_step *step, uint64_t start_n
     *t = (lnt_trace_step){.node = step->title ? step->title
                                   : n         ? n->name
                                               : "output",
-                          .op = n ? n->op->name : "Copy",
+                          .op = n ? lnt_op_name(n->op) : "Copy",
                           .start_ns = start_ns - s->trace.origin_ns,
                           .duration_ns = end - start_ns,
                           .out_bytes = bytes_written(step),
                           .multiply_adds = n ? (uint64_t)lnt_multiply_adds(n, step) : 0};
     if (step->producer)
-        t->multiply_adds += (uint64_t)lnt_multiply_adds(lnt_session_node(s, step->producer->node), step->producer);
+        t->multiply_adds +=
+            (uint64_t)lnt_multiply_adds(lnt_session_node(s, step->producer->node), step->producer);
     return LNT_OK;
 }
 

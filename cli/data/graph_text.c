@@ -13,7 +13,7 @@ const char *lnt_node_text(const lnt_file *f, const lnt_rec_node *n)
     const lnt_op *op = lnt_op_by_id(n->op);
     if (lnt_custom_node(f, n, &domain, &name))
         return lnt_cli_text("%s%s%s (custom)", domain, *domain ? "." : "", name);
-    return op ? op->name : "?";
+    return op ? lnt_op_name(op) : "?";
 }
 
 /* "float 1 x T x 80" of a value as the file declares it; open extents by their names. */

@@ -49,7 +49,8 @@ static bool has_symbol(const lnt_site *site, int64_t symbol)
 static lnt_status check_symbols(const lnt_site *site)
 {
     for (unsigned o = 0; o < site->n_out; o++)
-        for (unsigned d = 0; site->out[o] && site->out[o]->rank <= LNT_MAX_RANK && d < site->out[o]->rank; d++) {
+        for (unsigned d = 0; site->out[o] && site->out[o]->rank <= LNT_MAX_RANK && d < site->out[o]->rank;
+             d++) {
             const int64_t extent = site->out[o]->dims[d];
             LNT_REQUIRE(extent >= LNT_DIM_UNKNOWN || has_symbol(site, extent), site->err, LNT_E_SHAPE,
                         "output %u would have %lld along axis %u", o, (long long)extent, d);
@@ -328,7 +329,7 @@ lnt_status lnt_graph_infer_node(lnt_graph *g, const lnt_gnode *n)
         status = lnt_graph_trace_symbols(g, n);
     status = forgive(g, n, status);
     if (status != LNT_OK && status != LNT_E_MEMORY)
-        lnt_error_prefix(g->err, "node '%s' (%s): ", n->name, n->op->name);
+        lnt_error_prefix(g->err, "node '%s' (%s): ", n->name, lnt_op_name(n->op));
     return status;
 }
 

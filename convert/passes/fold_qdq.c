@@ -154,7 +154,7 @@ static lnt_status replace(lnt_edit *e, lnt_gnode *n, lnt_gnode *q, unsigned op, 
     made->name = n->name;
     made->attr = n->attr;
     made->n_attr = n->n_attr;
-    return lnt_edit_count(e, lnt_report_text(e->report, "%s on int8", n->op->name));
+    return lnt_edit_count(e, lnt_report_text(e->report, "%s on int8", lnt_op_name(n->op)));
 }
 
 static lnt_status fold_conv(lnt_edit *e, lnt_gnode *n)

@@ -85,7 +85,8 @@ static lnt_status drop_absorbed(lnt_edit *e, const lnt_gnode *n, const lnt_gnode
 {
     uint32_t running = n->out[0];
     for (lnt_gnode *next = lnt_edit_follower(e, n), *behind; next; running = next->out[0], next = behind) {
-        LNT_TRY(lnt_edit_count(e, lnt_report_text(e->report, "%s into %s", next->op->name, n->op->name)));
+        LNT_TRY(lnt_edit_count(
+            e, lnt_report_text(e->report, "%s into %s", lnt_op_name(next->op), lnt_op_name(n->op))));
         behind = next == last ? NULL : lnt_edit_follower(e, next);
         for (unsigned i = 0; i < next->n_in; i++) {
             lnt_gnode *u = private_map(e, n, next, i, running);

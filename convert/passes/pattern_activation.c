@@ -213,7 +213,7 @@ static lnt_status replace(lnt_edit *e, lnt_gnode *top, uint32_t x, const known *
         LNT_TRY(lnt_gnode_set_float(e->g, n, "alpha", 1.0f / 6));
         LNT_TRY(lnt_gnode_set_float(e->g, n, "beta", 0.5f));
     }
-    return lnt_edit_count(e, n->op->name);
+    return lnt_edit_count(e, lnt_op_name(n->op));
 }
 
 lnt_status lnt_fuse_activation(lnt_edit *e, lnt_gnode *n)

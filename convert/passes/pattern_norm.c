@@ -7,7 +7,7 @@
 /* What is known of a normalization while it is put together. */
 typedef struct norm {
     uint32_t centered; /* what was squared: x less its mean, or x itself */
-    uint32_t x, mean; /* mean LNT_NONE: there is none to subtract */
+    uint32_t x, mean;  /* mean LNT_NONE: there is none to subtract */
     double epsilon;
     unsigned axis; /* first of the axes reduced, which are the last ones */
     unsigned rank;
@@ -154,7 +154,7 @@ static lnt_status write_norm(lnt_edit *e, const norm *v, lnt_gnode *last, uint32
         return LNT_E_MEMORY;
     LNT_TRY(lnt_gnode_set_int(e->g, n, "axis", v->axis));
     LNT_TRY(lnt_gnode_set_float(e->g, n, "epsilon", (float)v->epsilon));
-    return lnt_edit_count(e, op->name);
+    return lnt_edit_count(e, lnt_op_name(op));
 }
 
 /* ---- the two ways to write it ---- */

@@ -446,7 +446,7 @@ static lnt_status refuse_name(const cutter *c, const char *name)
                        ? lnt_fail(g->err, LNT_E_UNSUPPORTED,
                                   "--stream %s: the sound cannot be computed from there by pieces; node '%s' "
                                   "(%s) %s",
-                                  name, c->stop->name, c->stop->op->name, c->reason)
+                                  name, c->stop->name, lnt_op_name(c->stop->op), c->reason)
                        : lnt_fail(
                              g->err, LNT_E_UNSUPPORTED,
                              "--stream %s: the sound is not made of this value alone, along its last axis",
@@ -491,8 +491,8 @@ static lnt_status find_cut(cutter *c, lnt_report *report)
     else if (g->stream_at)
         return refuse_name(c, g->stream_at);
     if (c->stop && c->hop > 1)
-        report->stream =
-            lnt_report_text(report, "none: node '%s' (%s) %s", c->stop->name, c->stop->op->name, c->reason);
+        report->stream = lnt_report_text(report, "none: node '%s' (%s) %s", c->stop->name,
+                                         lnt_op_name(c->stop->op), c->reason);
     return LNT_OK;
 }
 
@@ -612,8 +612,9 @@ lnt_status lnt_pass_stream_marks(lnt_graph *g, lnt_report *report)
         return write_cut(g, report, align, tiled);
     LNT_REQUIRE(!g->stream_at, g->err, LNT_E_UNSUPPORTED,
                 "--stream %s: node '%s' (%s) reads all times, for its scale or its tiles", g->stream_at,
-                at->name, at->op->name);
-    report->stream = lnt_report_text(
-        report, "none: node '%s' (%s) reads all times, for its scale or its tiles", at->name, at->op->name);
+                at->name, lnt_op_name(at->op));
+    report->stream =
+        lnt_report_text(report, "none: node '%s' (%s) reads all times, for its scale or its tiles", at->name,
+                        lnt_op_name(at->op));
     return report->stream ? LNT_OK : LNT_E_MEMORY;
 }

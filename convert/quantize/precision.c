@@ -204,7 +204,7 @@ static lnt_status tell(finder *f)
         q->node = lnt_report_text(r, "%s", q->node);
         if (!q->node)
             return LNT_E_MEMORY;
-        LNT_TRY(lnt_edit_count(&f->e, lnt_report_text(r, "%s with weights of %s", l->plain.op->name,
+        LNT_TRY(lnt_edit_count(&f->e, lnt_report_text(r, "%s with weights of %s", lnt_op_name(l->plain.op),
                                                       l->chosen ? type : "float")));
     }
     return LNT_OK;

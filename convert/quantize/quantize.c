@@ -298,7 +298,7 @@ static lnt_status tell(finder *f)
         q->node = lnt_report_text(r, "%s", q->node);
         if (!q->node)
             return LNT_E_MEMORY;
-        LNT_TRY(lnt_edit_count(&f->e, lnt_report_text(r, "%s %s", l->plain.op->name,
+        LNT_TRY(lnt_edit_count(&f->e, lnt_report_text(r, "%s %s", lnt_op_name(l->plain.op),
                                                       q->bits == 4 ? "with weights of 4 bits"
                                                       : q->int8    ? "in INT8"
                                                       : q->narrow  ? "in float with int8 weights"

@@ -265,7 +265,8 @@ static void estimate_both(const lnt_costs *c, const alone *a, const alone *quant
     const double floats = rows ? y * sizeof(float) : (double)m->before, bytes = rows ? y : (double)m->after;
     m->plain_us = lnt_costs_float_us(c, m->multiplications, floats);
     const double read = rows ? y : (double)lnt_operand_count(a->in[0]);
-    m->int8_us = lnt_costs_int8_us(c, m->multiplications * int8_products(quantized), bytes, l->fixed ? 0 : read);
+    m->int8_us =
+        lnt_costs_int8_us(c, m->multiplications * int8_products(quantized), bytes, l->fixed ? 0 : read);
     m->borders_us = l->fixed ? (read + y) * c->quantize_ns / 1e3 : 0;
 }
 
@@ -286,7 +287,8 @@ static lnt_status compare_forms(context *t, alone *plain, alone *quantized, lnt_
     return time_both(plain, quantized, &l->measured.plain_us, &l->measured.int8_us);
 }
 
-static lnt_status measure(context *t, const lnt_qlayers *layers, alone *plain, alone *quantized, lnt_qlayer *l)
+static lnt_status measure(context *t, const lnt_qlayers *layers, alone *plain, alone *quantized,
+                          lnt_qlayer *l)
 {
     LNT_TRY(prepare(t, &l->plain, plain));
     l->measured.multiplications = multiplications(plain);
@@ -318,7 +320,7 @@ lnt_status lnt_qlayers_add(lnt_qlayers *layers, lnt_graph *g, lnt_gnode *n, size
                                               .quantized = *n,
                                               .chosen = true,
                                               .measured = {.node = n->name,
-                                                           .op = n->op->name,
+                                                           .op = lnt_op_name(n->op),
                                                            .before = weights,
                                                            .after = weights / sizeof(float),
                                                            .multiplications = -1,

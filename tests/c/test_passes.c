@@ -208,7 +208,7 @@ static unsigned count_of(const model *m, const char *op)
     unsigned n = 0;
     for (size_t s = 0; s < m->g.n_subs; s++)
         for (size_t i = 0; i < m->g.sub[s].n_nodes; i++)
-            n += !op || strcmp(m->g.sub[s].node[i]->op->name, op) == 0;
+            n += !op || strcmp(lnt_op_name(m->g.sub[s].node[i]->op), op) == 0;
     return n;
 }
 
