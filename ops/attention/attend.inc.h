@@ -220,24 +220,21 @@ LNT_INLINE void mix_columns(const lnt_mix *m, int64_t n, const unsigned vectors,
         mix_part(m, i, n, 1, vectors, by_rows, whole, lanes);
 }
 
-LNT_INLINE void mix_all(const lnt_mix *m, const int by_rows)
-{
-    int64_t n = 0;
-    for (; n + MIX_VECTORS * VL <= m->width; n += MIX_VECTORS * VL)
-        mix_columns(m, n, MIX_VECTORS, by_rows, 1, VL);
-    for (; n + VL <= m->width; n += VL)
-        mix_columns(m, n, 1, by_rows, 1, VL);
-    if (n < m->width)
-        mix_columns(m, n, 1, by_rows, 0, (unsigned)(m->width - n));
-}
-
+/* The weights' strides are constants where most of the time goes; the few columns after that share their code. */
 static void mix(const lnt_mix *m)
 {
     LNT_ASSERT(m->rows <= LNT_ATTEND_ROWS && (m->lanes == 0 || (unsigned)m->lanes >= m->rows));
-    if (m->lanes)
-        mix_all(m, 0);
-    else
-        mix_all(m, 1);
+    int64_t n = 0;
+    for (; n + MIX_VECTORS * VL <= m->width; n += MIX_VECTORS * VL) {
+        if (m->lanes)
+            mix_columns(m, n, MIX_VECTORS, 0, 1, VL);
+        else
+            mix_columns(m, n, MIX_VECTORS, 1, 1, VL);
+    }
+    for (; n + VL <= m->width; n += VL)
+        mix_columns(m, n, 1, !m->lanes, 1, VL);
+    if (n < m->width)
+        mix_columns(m, n, 1, !m->lanes, 0, (unsigned)(m->width - n));
 }
 
 const lnt_attend_kernels LNT_SIMD_NAME(lnt_attend) = {.transpose = transpose,
