@@ -12,7 +12,11 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LOGS = ROOT / "build" / "logs"
-PYTEST = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=short"]
+PYTEST = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=short", "--durations=40"]
+# Python's tests by folder, in two halves of about the same time.
+FOLDERS = {path.parent.name for path in (ROOT / "tests" / "python").glob("*/test_*.py")}
+PROGRAMS = {"cli", "examples", "package", "speech"}
+HALVES = {"python, programs": PROGRAMS, "python, models": FOLDERS - PROGRAMS}
 # AMX is in few CPUs: these builds compute its instructions, so that every machine tests that level.
 SANITIZER = ["SAN=-fsanitize=address,undefined -fno-sanitize-recover=undefined", "AMX=emulated"]
 SANITIZE = ["BUILD=build/asan", "CHECKED=", *SANITIZER]
@@ -67,9 +71,9 @@ STAGES = {
         BUILD,
         STYLE,
         UNIT,
-        # Three for two cores: one or another always waits for something.
+        # Four for two cores: one or another always waits for something.
         (
-            [("python", [*PYTEST, "tests/python"])],
+            *[[(name, [*PYTEST, *(f"tests/python/{folder}" for folder in sorted(folders))])] for name, folders in HALVES.items()],
             [
                 ("unit, sanitized", make("all", "unit", "replay", *SANITIZE)),
                 ("replay, sanitized", [*FUZZ, "replay", "--build", "build/asan", "--changes", "1"]),
