@@ -7,12 +7,15 @@
 #include <math.h>
 #include <string.h>
 
-/* real_NAME: x is the element, p the parameters. */
+/* real_NAME computes row[n] in place; of result, x is the element, p the parameters. */
 #define REAL(name, result)                                                                                   \
-    static double real_##name(double x, const double *p)                                                     \
+    static void real_##name(double *row, int64_t n, const double *p)                                         \
     {                                                                                                        \
         (void)p;                                                                                             \
-        return result;                                                                                       \
+        for (int64_t i = 0; i < n; i++) {                                                                    \
+            const double x = row[i];                                                                         \
+            row[i] = result;                                                                                 \
+        }                                                                                                    \
     }
 
 static double softplus(double x)
@@ -80,7 +83,7 @@ REAL(IsInf, isinf(x) && (x > 0 ? p[1] : p[0]) != 0)
 
 static const struct {
     uint16_t id;
-    double (*real)(double x, const double *p);
+    void (*real)(double *row, int64_t n, const double *p);
     const char *attr[2];
     double otherwise[2];
 } functions[] = {
@@ -114,8 +117,7 @@ static bool loop_real(const lnt_typed_args *a)
     for (int64_t i = 0; i < a->n; i += CHUNK) {
         const int64_t n = a->n - i < CHUNK ? a->n - i : CHUNK;
         lnt_cast(a->kernels, lnt_element_at(a->in[0], dtype, i), dtype, x, LNT_DOUBLE, n);
-        for (int64_t j = 0; j < n; j++)
-            x[j] = functions[f].real(x[j], a->param);
+        functions[f].real(x, n, a->param);
         lnt_cast(a->kernels, x, LNT_DOUBLE, lnt_element_at(a->out, to, i), to, n);
     }
     return true;

@@ -52,30 +52,51 @@ lnt_status lnt_shape_max_unpool(lnt_site *site)
 }
 
 typedef struct unpool_params {
-    unsigned rank;
-    int64_t dims[LNT_MAX_RANK]; /* that the indices count in */
-    int64_t step[LNT_MAX_RANK]; /* of the output */
-    int64_t total, n, size, bytes;
+    unsigned axes;                 /* those that lie in the output as the indices count them are one */
+    int64_t dims[LNT_MAX_RANK];    /* that the indices count in */
+    int64_t step[LNT_MAX_RANK];    /* of the output, in elements */
+    int64_t total, n, size, bytes; /* elements that the indices count, and that are put back */
 } unpool_params;
+
+static inline __attribute__((always_inline)) int64_t place_of(const unpool_params *p, int64_t index)
+{
+    int64_t at = 0;
+    unsigned axis = p->axes;
+    for (; axis-- > 1; index /= p->dims[axis])
+        at += index % p->dims[axis] * p->step[axis];
+    return at + index * p->step[0];
+}
+
+static lnt_status outside(lnt_kernel *k, const unpool_params *p, int64_t i, int64_t index)
+{
+    return lnt_fail(k->err, LNT_E_VALUE, "element %lld of indices is %lld, outside %lld elements",
+                    (long long)i, (long long)index, (long long)p->total);
+}
+
+/* src[n] to where indices[n] says, in the output dst; elements of a size that the compiler knows. */
+static inline __attribute__((always_inline)) lnt_status put_back(lnt_kernel *k, const unpool_params *p,
+                                                                 const char *src, const int64_t *indices,
+                                                                 char *dst, const size_t size)
+{
+    for (int64_t i = 0; i < p->n; i++) {
+        if (indices[i] < 0 || indices[i] >= p->total)
+            return outside(k, p, i, indices[i]);
+        const int64_t at = p->axes == 1 ? indices[i] : place_of(p, indices[i]);
+        memcpy(dst + (size_t)at * size, src + (size_t)i * size, size);
+    }
+    return LNT_OK;
+}
 
 static lnt_status run_max_unpool(lnt_kernel *k, const lnt_step *s)
 {
     const unpool_params *p = s->params;
-    LNT_ASSERT(p->rank <= LNT_MAX_RANK && p->size > 0);
+    LNT_ASSERT(p->axes >= 1 && p->axes <= LNT_MAX_RANK && p->size > 0);
     const char *src = lnt_in(k, s, 0);
     const int64_t *indices = lnt_in(k, s, 1);
     char *dst = lnt_out(k, s, 0);
     memset(dst, 0, (size_t)p->bytes);
-    for (int64_t i = 0; i < p->n; i++) {
-        int64_t rest = indices[i], at = 0;
-        if (rest < 0 || rest >= p->total)
-            return lnt_fail(k->err, LNT_E_VALUE, "element %lld of indices is %lld, outside %lld elements",
-                            (long long)i, (long long)rest, (long long)p->total);
-        for (unsigned axis = p->rank; axis-- > 0; rest /= p->dims[axis])
-            at += rest % p->dims[axis] * p->step[axis];
-        memcpy(dst + at * p->size, src + i * p->size, (size_t)p->size);
-    }
-    return LNT_OK;
+    return p->size == 4 ? put_back(k, p, src, indices, dst, 4)
+                        : put_back(k, p, src, indices, dst, (size_t)p->size);
 }
 
 lnt_status lnt_bind_max_unpool(lnt_site *site)
@@ -86,12 +107,17 @@ lnt_status lnt_bind_max_unpool(lnt_site *site)
         return LNT_E_MEMORY;
     if (site->in[1]->dtype != LNT_INT64 || lnt_operand_count(site->in[1]) != lnt_operand_count(in))
         return LNT_SITE_FAIL(site, LNT_E_SHAPE, "indices must be one int64 per element");
-    LNT_TRY(original_dims(site, p->dims));
-    p->rank = in->rank;
+    int64_t dims[LNT_MAX_RANK], step[LNT_MAX_RANK];
+    LNT_TRY(original_dims(site, dims));
+    lnt_operand_strides(out, step);
     p->total = 1;
-    for (unsigned i = 0; i < p->rank; i++)
-        p->total *= p->dims[i];
-    lnt_operand_strides(out, p->step);
+    for (unsigned i = 0; i < in->rank; i++) {
+        const bool joins = i > 0 && step[i - 1] == dims[i] * step[i];
+        p->axes += !joins;
+        p->dims[p->axes - 1] = joins ? p->dims[p->axes - 1] * dims[i] : dims[i];
+        p->step[p->axes - 1] = step[i];
+        p->total *= dims[i];
+    }
     p->n = lnt_operand_count(in);
     p->size = (int64_t)lnt_element_size(in);
     p->bytes = lnt_operand_count(out) * p->size;
