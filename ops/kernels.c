@@ -36,6 +36,7 @@ enum { HAS_PRODUCTS = LNT_HAS_MatMul || LNT_HAS_Gemm || LNT_HAS_FusedMatMul };
 
 #define NIBBLES_scalar PLAIN_scalar
 #define NIBBLES_neon neon
+#define NIBBLES_neon_in_order neon
 #define NIBBLES_dotprod dotprod
 #define NIBBLES_i8mm dotprod
 #define NIBBLES_avx2 avx2
@@ -78,9 +79,12 @@ const lnt_kernels *lnt_kernels_of(lnt_level level)
 #if defined(__aarch64__)
 #define IN_ORDER_scalar scalar
 #define IN_ORDER_neon neon_in_order
+#define IN_ORDER_dotprod dotprod
+#define IN_ORDER_i8mm i8mm
+#define IN_ORDER_TABLES(own, floats, halves, bytes) TABLES(own, floats, halves, bytes)
 static const lnt_kernels in_order[LNT_LEVEL_COUNT] = {
 #define LEVEL(ident, name, floats, halves, bytes, has)                                                       \
-    [LNT_LEVEL_##ident] = TABLES(IN_ORDER_##floats, floats, halves, bytes),
+    [LNT_LEVEL_##ident] = IN_ORDER_TABLES(IN_ORDER_##floats, floats, halves, IN_ORDER_##bytes),
 #include "base/levels.h"
 #undef LEVEL
 };

@@ -54,6 +54,7 @@ extern const struct lnt_nibble_kernels lnt_nibble_scalar, lnt_nibble_avx2, lnt_n
 #if defined(__aarch64__)
 extern const struct lnt_gemm_kernels lnt_gemm_neon_in_order; /* for cores that run in order */
 extern const struct lnt_conv_kernels lnt_conv_neon_in_order;
+extern const struct lnt_qgemm_kernels lnt_qgemm_neon_in_order;
 #endif
 
 const lnt_kernels *lnt_kernels_of(lnt_level level);

@@ -269,9 +269,10 @@ lnt_status lnt_check_qgemm(lnt_level level, uint64_t seed, lnt_check_report *r)
     uint64_t random = seed | 1;
     if (!t)
         return LNT_E_MEMORY;
-    const lnt_qgemm_kernels *kernels = lnt_kernels_of(level)->qgemm;
-    for (int i = 0; kernels && i < CASES; i++)
-        check_case(t, kernels, lnt_level_text(level), seed, &random, r);
+    const lnt_qgemm_kernels *const kernels[] = {lnt_kernels_of(level)->qgemm,
+                                                lnt_kernels_in_order(level)->qgemm};
+    for (int i = 0; kernels[0] && i < CASES; i++)
+        check_case(t, kernels[i % 2], lnt_level_text(level), seed, &random, r);
     lnt_free(&lnt_malloc_allocator, t);
     return r->failures > before ? LNT_E_INTERNAL : LNT_OK;
 }

@@ -30,4 +30,4 @@ static void tile(const lnt_qproduct *p)
     }
 }
 
-const lnt_qgemm_kernels lnt_qgemm_dotprod = {QGEMM_TABLE(DOT_ROWS, true)};
+const lnt_qgemm_kernels lnt_qgemm_dotprod = {QGEMM_TABLE(DOT_ROWS, true, tile)};

@@ -104,4 +104,4 @@ static void tile(const lnt_qproduct *p)
     }
 }
 
-const lnt_qgemm_kernels lnt_qgemm_i8mm = {QGEMM_TABLE(AT_ONCE, false)};
+const lnt_qgemm_kernels lnt_qgemm_i8mm = {QGEMM_TABLE(AT_ONCE, false, tile)};

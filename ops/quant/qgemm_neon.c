@@ -21,7 +21,6 @@ enum { ROWS = LNT_QROWS_MAX, AT_ONCE = 2 /* rows that are multiplied side by sid
 
 typedef struct sums {
     int32x4_t product[AT_ONCE][2 * PARTS]; /* of two columns: K's elements 0 1, 2 3, then 0 1, 2 3 */
-    int8x16_t least;                       /* weight of each lane */
 } sums;
 
 /* What sums begin with. */
@@ -29,9 +28,9 @@ typedef struct beginning {
     int32x4_t product[2 * PARTS];
 } beginning;
 
-/* How products are added: two as int16 before they are int32, or each by itself. CHECKED: two, and `least` tells
- * whether that was right. */
-typedef enum adding { CHAINED, CHECKED, SINGLE } adding;
+/* How products are added: two as int16 before they are int32, or each by itself. IN_ORDER: as CHAINED, of two rows
+ * that are in_pairs. */
+typedef enum adding { CHAINED, IN_ORDER, SINGLE } adding;
 
 /* A quad of a row as int8, once for each of four columns. */
 LNT_INLINE int8x16_t load_quad(const uint8_t *a, uint8x16_t flip)
@@ -95,15 +94,72 @@ LNT_INLINE void step(sums *s, const unsigned rows, const uint8_t *const *a, uint
     UNROLL_FOR(4, unsigned p = 0; p < PARTS; p++) {
         const int8x16_t b0 = vld1q_s8(panel + 16 * p);
         const int8x16_t b1 = two ? vld1q_s8(panel + 4 * LNT_QPANEL + 16 * p) : vdupq_n_s8(0);
-        if (how == CHECKED)
-            s->least = vminq_s8(s->least, vminq_s8(b0, b1));
         multiply(s, rows, p, b0, b1, x, how);
     }
 }
 
-static bool holds_least(int8x16_t least)
+#if defined(__aarch64__)
+#include "ops/quant/qgemm_in_order.inc.h"
+#else
+#define pairs_in_order(s, product, a, flip) ((product)->panel[0])
+#endif
+
+/* Rows [first, first + rows). */
+LNT_INLINE void rows_of(const unsigned rows, unsigned first, const lnt_qproduct *product, const shared *all,
+                        const beginning *start, const adding how)
 {
+    sums s;
+    int32x4_t acc[AT_ONCE][PARTS];
+    const int8_t *panel = product->panel[0];
+    const uint8_t *a[AT_ONCE] = {product->a[first], product->a[first + rows - 1]};
+    UNROLL_FOR(2, unsigned r = 0; r < rows; r++)
+        UNROLL_FOR(8, unsigned p = 0; p < 2 * PARTS; p++)
+            s.product[r][p] = start->product[p];
+    const bool paired = how == IN_ORDER;
+    if (paired)
+        panel = pairs_in_order(&s, product, a, vgetq_lane_u64(vreinterpretq_u64_u8(all->flip), 0));
+    for (int64_t t = paired ? product->taps - product->quads % 2 : 0; t < product->taps; t++) {
+        ptrdiff_t at = product->tap_offset[t] + (paired ? 4 * (ptrdiff_t)(product->quads - 1) : 0);
+        int64_t q = paired ? 1 : product->quads;
+        for (; !paired && q >= 2; q -= 2, at += 8, panel += 8 * LNT_QPANEL)
+            step(&s, rows, a, all->flip, at, panel, true, how);
+        if (q > 0) {
+            step(&s, rows, a, all->flip, at, panel, false, how);
+            panel += 4 * LNT_QPANEL;
+        }
+    }
+    UNROLL_FOR(2, unsigned r = 0; r < rows; r++)
+        UNROLL_FOR(4, unsigned p = 0; p < PARTS; p++)
+            acc[r][p] = ADD_NEIGHBOURS(s.product[r][2 * p], s.product[r][2 * p + 1]);
+    store_rows(product, all, first, rows, acc);
+}
+
+typedef void rows_fn(unsigned first, const lnt_qproduct *p, const shared *s, const beginning *b);
+
+/* Rows from `first` on, two at a time. */
+#define ROWS_BY(name, how)                                                                                   \
+    static __attribute__((noinline)) void rows_##name(unsigned first, const lnt_qproduct *p,                 \
+                                                      const shared *s, const beginning *b)                   \
+    {                                                                                                        \
+        for (; first + AT_ONCE <= p->rows; first += AT_ONCE)                                                 \
+            rows_of(AT_ONCE, first, p, s, b, how);                                                           \
+        if (first < p->rows)                                                                                 \
+            LAST_##how(first, p, s, b);                                                                      \
+    }
+#define LAST_CHAINED(first, p, s, b) rows_of(1, first, p, s, b, CHAINED)
+#define LAST_SINGLE(first, p, s, b) rows_of(1, first, p, s, b, SINGLE)
+#define LAST_IN_ORDER(first, p, s, b) rows_chained(first, p, s, b)
+ROWS_BY(chained, CHAINED)
+ROWS_BY(single, SINGLE)
+
+static bool panel_holds_least(const lnt_qproduct *p)
+{
+    const int8_t *panel = p->panel[0], *const end = panel + p->taps * p->quads * 4 * LNT_QPANEL;
+    int8x16_t least = vdupq_n_s8(0);
     int8_t lanes[16];
+    for (; panel < end; panel += 4 * LNT_QPANEL)
+        UNROLL_FOR(4, unsigned i = 0; i < PARTS; i++)
+            least = vminq_s8(least, vld1q_s8(panel + 16 * i));
     vst1q_s8(lanes, least);
     for (unsigned i = 0; i < sizeof lanes; i++)
         if (lanes[i] == INT8_MIN)
@@ -111,57 +167,8 @@ static bool holds_least(int8x16_t least)
     return false;
 }
 
-/* Rows [first, first + rows). False, and nothing stored, if products were added by two and must not be. */
-LNT_INLINE bool rows_of(const unsigned rows, unsigned first, const lnt_qproduct *product, const shared *all,
-                        const beginning *start, const adding how)
-{
-    sums s = {.least = vdupq_n_s8(0)};
-    int32x4_t acc[AT_ONCE][PARTS];
-    const int8_t *panel = product->panel[0];
-    const uint8_t *a[AT_ONCE] = {product->a[first], product->a[first + rows - 1]};
-    UNROLL_FOR(2, unsigned r = 0; r < rows; r++)
-        UNROLL_FOR(8, unsigned p = 0; p < 2 * PARTS; p++)
-            s.product[r][p] = start->product[p];
-    for (int64_t t = 0; t < product->taps; t++) {
-        ptrdiff_t at = product->tap_offset[t];
-        int64_t q = product->quads;
-        for (; q >= 2; q -= 2, at += 8, panel += 8 * LNT_QPANEL)
-            step(&s, rows, a, all->flip, at, panel, true, how);
-        if (q > 0) {
-            step(&s, rows, a, all->flip, at, panel, false, how);
-            panel += 4 * LNT_QPANEL;
-        }
-    }
-    if (how == CHECKED && holds_least(s.least))
-        return false;
-    UNROLL_FOR(2, unsigned r = 0; r < rows; r++)
-        UNROLL_FOR(4, unsigned p = 0; p < PARTS; p++)
-            acc[r][p] = ADD_NEIGHBOURS(s.product[r][2 * p], s.product[r][2 * p + 1]);
-    store_rows(product, all, first, rows, acc);
-    return true;
-}
-
-/* Rows from `first` on, two at a time. False if products were added by two and must not be. */
-LNT_INLINE bool rows_from(unsigned first, const lnt_qproduct *p, const shared *all, const beginning *start,
-                          const adding how)
-{
-    bool right = true;
-    for (; right && first + AT_ONCE <= p->rows; first += AT_ONCE)
-        right = rows_of(AT_ONCE, first, p, all, start, how);
-    return right && (first == p->rows || rows_of(1, first, p, all, start, how));
-}
-
-static __attribute__((noinline)) bool rows_chained(const lnt_qproduct *p, const shared *s, const beginning *b)
-{
-    return rows_from(0, p, s, b, CHAINED);
-}
-
-static __attribute__((noinline)) bool rows_checked(const lnt_qproduct *p, const shared *s, const beginning *b)
-{
-    return rows_from(0, p, s, b, CHECKED);
-}
-
-static void tile(const lnt_qproduct *p)
+/* chained: what multiplies rows by panels without -128. */
+LNT_INLINE void tile_by(const lnt_qproduct *p, rows_fn *chained)
 {
     shared s;
     beginning b;
@@ -171,8 +178,23 @@ static void tile(const lnt_qproduct *p)
         b.product[2 * i] = apart.val[0];
         b.product[2 * i + 1] = apart.val[1];
     }
-    if (!(p->full ? rows_checked : rows_chained)(p, &s, &b))
-        rows_from(0, p, &s, &b, SINGLE);
+    (p->full && panel_holds_least(p) ? rows_single : chained)(0, p, &s, &b);
 }
 
-const lnt_qgemm_kernels lnt_qgemm_neon = {QGEMM_TABLE(AT_ONCE, true)};
+static void tile(const lnt_qproduct *p)
+{
+    tile_by(p, rows_chained);
+}
+
+const lnt_qgemm_kernels lnt_qgemm_neon = {QGEMM_TABLE(AT_ONCE, true, tile)};
+
+#if defined(__aarch64__)
+ROWS_BY(in_order, IN_ORDER)
+
+static void tile_in_order(const lnt_qproduct *p)
+{
+    tile_by(p, in_pairs(p) ? rows_in_order : rows_chained);
+}
+
+const lnt_qgemm_kernels lnt_qgemm_neon_in_order = {QGEMM_TABLE(AT_ONCE, true, tile_in_order)};
+#endif

@@ -28,9 +28,9 @@ enum {
 #endif
 
 /* by: tiles are best a multiple of so many rows; int8: A may be. */
-#define QGEMM_TABLE(by, int8)                                                                                \
+#define QGEMM_TABLE(by, int8, multiply)                                                                      \
     .rows = ROWS, .rows_by = by, .panels = 1, .requantizes = REQUANTIZES, .some_columns = true,              \
-    .takes_moved = int8, .tile = tile, .depthwise = FILTERS ? depthwise : NULL
+    .takes_moved = int8, .tile = multiply, .depthwise = FILTERS ? depthwise : NULL
 
 /* ---- requantization of accumulators that are bounded ---- */
 
