@@ -46,7 +46,9 @@ typedef struct lnt_gvalue {
     const lnt_gelement *elements; /* of a small integer tensor that is no constant (symbols.c); or NULL */
     const lnt_narrow *narrow;     /* of a float constant that the file may hold so; or NULL */
     const lnt_words
-        *words;          /* text: its elements are places in this list; or classes of its columns; or NULL */
+        *words; /* text: its elements are places in this list; or classes of its columns; or NULL */
+    const uint32_t *piece; /* of a sequence (import/expand_sequences.c): the values in it; or NULL */
+    uint32_t n_pieces;
     uint8_t small;       /* TensorProto.DataType of what int8, uint8 or float stands in for; or 0 */
     lnt_gnode *producer; /* NULL for constants, graph inputs and subgraph inputs */
     bool constant;

@@ -231,6 +231,9 @@ static lnt_status add_outputs(lnt_importer *im, const LntOnnx__Graph *graph, uin
         out[i] = lookup(im, name);
         LNT_REQUIRE(out[i] != LNT_NONE, im->err, LNT_E_MODEL, "output '%s' of graph '%s' is never computed",
                     name, im->g->sub[sub].name);
+        if (im->g->value[out[i]].piece)
+            LNT_TRY(lnt_import_unsupported(im, &(lnt_inode){.name = name, .domain = "", .op = "graph output"},
+                                           "is a sequence, which is not supported"));
         LNT_TRY(check_output(im, graph->output[i], name, im->g->value[out[i]].words));
         if (sub == 0)
             LNT_TRY(lnt_import_record_words(im, name, out[i]));

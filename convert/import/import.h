@@ -227,4 +227,7 @@ lnt_status lnt_expand_microsoft(lnt_importer *im, lnt_inode *n);
 /* The same for ai.onnx.ml. */
 lnt_status lnt_expand_ml(lnt_importer *im, lnt_inode *n);
 
+/* Sequences whose length is known become the values in them (expand_sequences.c). */
+lnt_status lnt_expand_sequences(lnt_importer *im, lnt_inode *n);
+
 #endif

@@ -384,6 +384,9 @@ static lnt_status check_asked_types(lnt_importer *im, const lnt_inode *n, bool *
 static lnt_status add_row(lnt_importer *im, lnt_inode *n, const lnt_op *op)
 {
     bool fine;
+    for (unsigned i = 0; i < n->n_in; i++)
+        if (n->in[i] != LNT_NONE && im->g->value[n->in[i]].piece)
+            return lnt_import_unsupported(im, n, "input %u is a sequence, which is not supported", i);
     LNT_TRY(check_counts(im, n, op, &fine));
     if (fine)
         LNT_TRY(check_attrs(im, n, &fine));
@@ -432,6 +435,7 @@ lnt_status lnt_import_add(lnt_importer *im, lnt_inode *n)
     LNT_TRY(lnt_upgrade(im, n));
     LNT_TRY(lnt_expand_microsoft(im, n));
     LNT_TRY(lnt_expand_ml(im, n));
+    LNT_TRY(lnt_expand_sequences(im, n));
     const lnt_op *op = n->replaced ? NULL : lnt_op_by_name(n->domain, n->op);
     if (!op && !n->replaced)
         LNT_TRY(lnt_expand(im, n));
