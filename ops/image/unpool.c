@@ -58,7 +58,7 @@ typedef struct unpool_params {
     int64_t total, n, size, bytes; /* elements that the indices count, and that are put back */
 } unpool_params;
 
-static inline __attribute__((always_inline)) int64_t place_of(const unpool_params *p, int64_t index)
+static int64_t place_of(const unpool_params *p, int64_t index)
 {
     int64_t at = 0;
     unsigned axis = p->axes;
@@ -73,7 +73,7 @@ static lnt_status outside(lnt_kernel *k, const unpool_params *p, int64_t i, int6
                     (long long)i, (long long)index, (long long)p->total);
 }
 
-/* src[n] to where indices[n] says, in the output dst; elements of a size that the compiler knows. */
+/* src[n] to where indices[n] says, in the output dst; the size of an element is a constant for floats. */
 static inline __attribute__((always_inline)) lnt_status put_back(lnt_kernel *k, const unpool_params *p,
                                                                  const char *src, const int64_t *indices,
                                                                  char *dst, const size_t size)
