@@ -20,7 +20,7 @@ def weights(name, *dims):
 
 
 def node(op, inputs, outputs, **attributes):
-    return helper.make_node(op, inputs.split(" "), outputs.split(), **attributes)
+    return helper.make_node(op, inputs.split(" ") if inputs else [], outputs.split(), **attributes)
 
 
 def model(nodes, inputs, outputs, constants=(), opset=18, domains=()):
@@ -208,7 +208,17 @@ def text():
                  [value('x\n"y\\_\x1b[31m_{b}', ['N"', "\\"]), value("z", [1])], [value("out\u00e9\u4e2d")])
 
 
+def sequences():
+    """A sequence that is built, changed and read; another of nothing but what is put in; one stacked."""
+    return model([node("SequenceConstruct", "x y", "s"), node("SequenceInsert", "s z at", "t"), node("SequenceErase", "t first", "u"),
+                  node("SequenceAt", "u last", "a"), node("SequenceLength", "u", "n"), node("SequenceEmpty", "", "e"),
+                  node("SequenceInsert", "e a", "f"), node("SequenceInsert", "f z", "h"),
+                  node("ConcatFromSequence", "t", "c", axis=0), node("ConcatFromSequence", "h", "k", axis=-1, new_axis=1)],
+                 [value(name, ["N", 2]) for name in "xyz"], [value("a"), value("n", [], INT64), value("c"), value("k")],
+                 [const("at", np.int64(1)), const("first", np.int64(0)), const("last", np.int32(-1))])
+
+
 BASES = [loop_if_carried, scan_empty, scan_axes, scan_in_loop, loop_in_if, states, numbers, numbers32, skips, lines,
-         streams, elementwise, quantized, halves, large, text]
+         streams, elementwise, quantized, halves, large, text, sequences]
 # Options of `linnet convert` that some are converted with, besides what all are.
 OPTIONS = {"states": ["--state", "s2=s", "--state", "tail2=tail", "--state", "count2=count", "--state", "held2=held"]}
