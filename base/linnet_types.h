@@ -52,9 +52,12 @@ typedef struct lnt_error {
     char message[508]; /* names node, operator, type and, where there is one, the way out */
 } lnt_error;
 
-/* Element types carry ONNX's TensorProto.DataType numbers. X(identifier, number, bits, text) */
+/* Element types carry ONNX's TensorProto.DataType numbers. X(identifier, number, bits, text)
+ *
+ * Those of the second list are moved, cast, quantized and dequantized, no more. Each has a byte in memory,
+ * whatever it takes where ONNX packs it: an integer as its value, a float as its code in the low bits. */
 /* clang-format off */
-#define LNT_DTYPE_LIST(X)            \
+#define LNT_PLAIN_DTYPE_LIST(X)      \
     X(FLOAT, 1, 32, "float")         \
     X(UINT8, 2, 8, "uint8")          \
     X(INT8, 3, 8, "int8")            \
@@ -69,6 +72,18 @@ typedef struct lnt_error {
     X(UINT32, 12, 32, "uint32")      \
     X(UINT64, 13, 64, "uint64")      \
     X(BFLOAT16, 16, 16, "bfloat16")
+#define LNT_SMALL_DTYPE_LIST(X)               \
+    X(FLOAT8E4M3FN, 17, 8, "float8e4m3fn")     \
+    X(FLOAT8E4M3FNUZ, 18, 8, "float8e4m3fnuz") \
+    X(FLOAT8E5M2, 19, 8, "float8e5m2")         \
+    X(FLOAT8E5M2FNUZ, 20, 8, "float8e5m2fnuz") \
+    X(UINT4, 21, 8, "uint4")                   \
+    X(INT4, 22, 8, "int4")                     \
+    X(FLOAT4E2M1, 23, 8, "float4e2m1")         \
+    X(FLOAT8E8M0, 24, 8, "float8e8m0")         \
+    X(UINT2, 25, 8, "uint2")                   \
+    X(INT2, 26, 8, "int2")
+#define LNT_DTYPE_LIST(X) LNT_PLAIN_DTYPE_LIST(X) LNT_SMALL_DTYPE_LIST(X)
 /* clang-format on */
 
 typedef enum lnt_dtype {

@@ -20,11 +20,12 @@ typedef enum lnt_order {
     LNT_ORDER_CHANNELS_LAST = 1 /* axis 1 moved to the end: N C H W is stored as N H W C; rank >= 3 */
 } lnt_order;
 
-/* Entries of a table by element type: one more than the highest number. */
+/* Entries of a table by element type that small ones (base/small.h) have no place in: one more than the highest
+ * number. */
 #define LNT_DTYPE_COUNT sizeof(lnt_dtype_numbers)
 typedef union lnt_dtype_numbers {
 #define X(name, number, bits, text) char up_to_##name[number + 1];
-    LNT_DTYPE_LIST(X)
+    LNT_PLAIN_DTYPE_LIST(X)
 #undef X
 } lnt_dtype_numbers;
 

@@ -644,7 +644,7 @@ static const char *misfit(void)
 static int run(const lnt_texts *words)
 {
     lnt_convert_options how;
-    lnt_quantize_options quantize = {.mode = given.int4 ? LNT_INT4 : (lnt_int8_mode)given.int8,
+    lnt_quantize_options quantize = {.mode = given.int4 ? LNT_INT4_BLOCKS : (lnt_int8_mode)given.int8,
                                      .block = given.block < 0 ? LNT_BLOCK : given.block,
                                      .method = (lnt_range_method)given.method,
                                      .min_snr = given.int8 || given.int4 ? min_snr() : given.min_snr,

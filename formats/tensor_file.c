@@ -3,6 +3,7 @@
 
 #include "base/checked.h"
 #include "base/lnt_assert.h"
+#include "base/small.h"
 #include "formats/byte_order.h"
 #include "formats/lnt_file.h"
 #include "formats/tensor_parts.h"
@@ -161,10 +162,13 @@ lnt_status lnt_tensor_write(const char *path, const lnt_tensor *t, lnt_error *er
     char header[MAX_HEADER];
     size_t bytes = 0, total, used = 0;
     LNT_TRY(check_writable(t, &bytes, err));
-    const bool npy = ends_with(path, ".npy");
+    const bool npy = ends_with(path, ".npy"), pb = ends_with(path, ".pb"), packed = pb && lnt_is_small(t->dtype);
+    const size_t elements = bytes;
+    if (packed)
+        bytes = lnt_small_packed_bytes(t->dtype, elements);
     if (npy)
         used = npy_header(t, header);
-    else if (ends_with(path, ".pb"))
+    else if (pb)
         used = pb_header(t, bytes, header);
     LNT_REQUIRE(lnt_add_size(used, bytes, &total), err, LNT_E_LIMIT, "%s: too large to write", path);
     uint8_t *image = lnt_alloc(&lnt_malloc_allocator, total, err);
@@ -172,7 +176,10 @@ lnt_status lnt_tensor_write(const char *path, const lnt_tensor *t, lnt_error *er
         return LNT_E_MEMORY;
     memcpy(image, header, used);
     const size_t element = lnt_dtype_size(t->dtype);
-    lnt_copy_elements(image + used, t->data, bytes / element, element, lnt_host_big_endian && !npy);
+    if (packed)
+        lnt_small_pack(t->dtype, t->data, elements, image + used);
+    else
+        lnt_copy_elements(image + used, t->data, bytes / element, element, lnt_host_big_endian && !npy);
     const lnt_status status = lnt_write_atomic(path, image, total, err);
     lnt_free(&lnt_malloc_allocator, image);
     return status;

@@ -5,6 +5,7 @@
 #include "formats/tensor_file.h"
 
 #include "base/checked.h"
+#include "base/small.h"
 #include "formats/byte_order.h"
 #include "formats/inflate.h"
 #include "formats/tensor_parts.h"
@@ -206,7 +207,8 @@ lnt_status lnt_tensor_parse_npy(const void *bytes, size_t size, const lnt_alloca
 
 const char *lnt_npy_type(lnt_dtype dtype)
 {
-    const lnt_dtype stored = dtype == LNT_BFLOAT16 ? LNT_UINT16 : dtype;
+    const lnt_dtype byte = lnt_small_as_byte(dtype);
+    const lnt_dtype stored = dtype == LNT_BFLOAT16 ? LNT_UINT16 : lnt_is_small(byte) ? LNT_UINT8 : byte;
     for (unsigned i = 0; i < N_NPY_TYPES; i++)
         if ((lnt_dtype)npy_types[i].dtype == stored)
             return npy_types[i].text;

@@ -3,6 +3,7 @@
 #include "formats/tensor_file.h"
 
 #include "base/checked.h"
+#include "base/small.h"
 #include "formats/byte_order.h"
 #include "formats/tensor_parts.h"
 #include "formats/wire.h"
@@ -150,6 +151,12 @@ static lnt_status read_typed(lnt_wire w, lnt_dtype dtype, void *dst, size_t capa
     return LNT_OK;
 }
 
+/* What stored_elements gives for so many elements. */
+static size_t stored_for(lnt_dtype dtype, size_t n)
+{
+    return lnt_is_small(dtype) ? lnt_small_packed_bytes(dtype, n) : n;
+}
+
 static lnt_status check_proto(const proto *p, lnt_error *err)
 {
     LNT_REQUIRE(!p->not_a_tensor, err, LNT_E_UNSUPPORTED,
@@ -164,7 +171,7 @@ static lnt_status check_proto(const proto *p, lnt_error *err)
     return LNT_OK;
 }
 
-/* Elements that the message stores. */
+/* Elements that the message stores; of small types, bytes that they are packed in. */
 static lnt_status stored_elements(lnt_wire message, const proto *p, size_t *count, lnt_error *err)
 {
     const size_t size = lnt_dtype_size((lnt_dtype)p->dtype), raw_bytes = (size_t)(p->raw.end - p->raw.at);
@@ -198,14 +205,17 @@ lnt_status lnt_tensor_parse_pb(const void *bytes, size_t size, const lnt_allocat
     LNT_REQUIRE(scan(message, &p), err, LNT_E_FILE, "malformed TensorProto");
     LNT_TRY(check_proto(&p, err));
     LNT_TRY(stored_elements(message, &p, &stored, err));
-    LNT_REQUIRE(lnt_count(p.dims, (unsigned)p.rank, &needed) && (uint64_t)needed == stored, err, LNT_E_FILE,
-                "TensorProto holds %zu elements, not what its extents say", stored);
     const lnt_dtype dtype = (lnt_dtype)p.dtype;
+    LNT_REQUIRE(lnt_count(p.dims, (unsigned)p.rank, &needed) && stored_for(dtype, (size_t)needed) == stored,
+                err, LNT_E_FILE, "TensorProto holds %zu %s, not what its extents say", stored,
+                lnt_is_small(dtype) ? "bytes" : "elements");
     LNT_TRY(lnt_tensor_alloc(a, dtype, (unsigned)p.rank, p.dims, out, err));
     if (p.has_raw)
         lnt_copy_elements(out->data, p.raw.at, stored, lnt_dtype_size(dtype), lnt_host_big_endian);
     else
         LNT_TRY(read_typed(message, dtype, out->data, stored, &stored, err));
+    if (lnt_is_small(dtype))
+        lnt_small_unpack(dtype, out->data, (size_t)needed, out->data);
     lnt_tensor_clean_bools(out);
     copy_name(p.name, name, name_bytes);
     return LNT_OK;

@@ -2,6 +2,7 @@
 #include "ops/op.h"
 
 #include "base/lnt_assert.h"
+#include "base/small.h"
 #include "ops/kernels.h"
 
 #include <string.h>
@@ -80,9 +81,23 @@ static lnt_status check_orders(const lnt_site *site)
     return LNT_OK;
 }
 
+/* Types that most operators know nothing of are refused here for all of them. */
+static lnt_status check_small(lnt_site *site)
+{
+    if (site->node->op->flags & LNT_OP_TAKES_SMALL)
+        return LNT_OK;
+    for (unsigned i = 0; i < site->n_in + site->n_out; i++) {
+        const lnt_operand *o = i < site->n_in ? site->in[i] : site->out[i - site->n_in];
+        if (o && lnt_is_small((lnt_dtype)o->dtype))
+            return lnt_bind_unsupported_type(site, (lnt_dtype)o->dtype);
+    }
+    return LNT_OK;
+}
+
 lnt_status lnt_site_bind(lnt_site *site)
 {
     LNT_ASSERT(site->step && site->kernels && site->threads > 0);
+    LNT_TRY(check_small(site));
     LNT_TRY(check_orders(site));
     LNT_TRY(site->node->op->bind(site));
     if (!site->node->custom && !makes_elements(site)) {

@@ -117,8 +117,12 @@ enum {
     LNT_OP_TRIPLES = 1 << 15, /* its tensors are inputs 2, 5, 8, ..., a scale and a zero point behind each */
     LNT_OP_SKIPS_ANY = 1 << 16, /* every input may be skipped */
     LNT_OP_HALVES = 1 << 17, /* float operands may be float16 in memory, each by itself (runtime/halves.c) */
-    LNT_OP_HALVES_ALIKE = 1 << 18 /* so they may if all of them are */
+    LNT_OP_HALVES_ALIKE = 1 << 18, /* so they may if all of them are: it moves elements, whatever they mean */
+    LNT_OP_SMALL = 1 << 19         /* knows element types of 8 bits and fewer (base/small.h), or only moves them */
 };
+
+/* Flags of operators that take operands of small types. */
+#define LNT_OP_TAKES_SMALL (LNT_OP_SMALL | LNT_OP_HALVES_ALIKE)
 
 /* Row flag: input i < 8 may be skipped, though it is none of the optional ones at the end. */
 #define LNT_OP_SKIPS(i) (1u << (24 + (i)))

@@ -149,7 +149,7 @@ static lnt_status take_quantized(settings *s, const char *key, const char *value
         LNT_REQUIRE(number >= LNT_BLOCK_LEAST && number <= LNT_BLOCK_MOST &&
                         ((int64_t)number & ((int64_t)number - 1)) == 0,
                     err, LNT_E_ARGUMENT, "int4 must be a block of 16, 32, 64, 128 or 256, is %s", value);
-        q->mode = LNT_INT4;
+        q->mode = LNT_INT4_BLOCKS;
         q->block = (int64_t)number;
     } else if (strcmp(key, "min_snr") == 0) {
         return take_number(key, value, &q->min_snr, err);
@@ -295,7 +295,7 @@ static void complete_quantize(settings *s, const lnt_python_samples *samples)
     }
     q->may_be_unmeasured = q->min_snr < 0;
     if (q->min_snr < 0 && q->mode != LNT_INT8_OFF)
-        q->min_snr = !q->n_samples ? 0 : q->mode == LNT_INT4 ? LNT_INT4_SNR : LNT_INT8_SNR;
+        q->min_snr = !q->n_samples ? 0 : q->mode == LNT_INT4_BLOCKS ? LNT_INT4_SNR : LNT_INT8_SNR;
     s->options.quantize = q;
 }
 

@@ -3,6 +3,7 @@
 
 #include "base/checked.h"
 #include "cli/data/folder.h"
+#include "cli/data/inputs.h"
 #include "formats/golden.h"
 #include "formats/tensor_file.h"
 
@@ -149,21 +150,13 @@ void lnt_cases_free(lnt_cases *cases)
     *cases = (lnt_cases){0};
 }
 
-lnt_tensor lnt_case_tensor(const lnt_tensor *t, lnt_dtype type)
-{
-    lnt_tensor as = *t;
-    if (type == LNT_BFLOAT16 && t->dtype == LNT_UINT16)
-        as.dtype = type;
-    return as;
-}
-
 lnt_status lnt_case_set_inputs(const lnt_opened *o, lnt_session *s, const lnt_case *c, lnt_error *err)
 {
     for (uint32_t i = 0; i < lnt_model_input_count(o->model); i++) {
         lnt_value_info info;
         LNT_TRY(lnt_model_input(o->model, i, &info));
         if (i < c->n_in && c->in[i].data) {
-            const lnt_tensor t = lnt_case_tensor(&c->in[i], (lnt_dtype)info.dtype);
+            const lnt_tensor t = lnt_tensor_as(&c->in[i], (lnt_dtype)info.dtype);
             LNT_TRY(lnt_set_input(s, i, &t, err));
         } else {
             LNT_REQUIRE(info.is_state, err, LNT_E_NOT_FOUND, "%s: no tensor for input %s", c->name,

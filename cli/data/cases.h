@@ -33,8 +33,6 @@ lnt_status lnt_cases_read(const lnt_texts *folders, lnt_cases *cases, lnt_error 
 lnt_status lnt_cases_golden(const lnt_opened *o, lnt_cases *cases, lnt_error *err);
 void lnt_cases_free(lnt_cases *cases);
 
-/* t as a tensor of this type: ONNX's suite kept bfloat16 as uint16 while numpy had no other way. */
-lnt_tensor lnt_case_tensor(const lnt_tensor *t, lnt_dtype type);
 /* Gives the session the case's inputs; states that the case has none of begin as they are. */
 lnt_status lnt_case_set_inputs(const lnt_opened *o, lnt_session *s, const lnt_case *c, lnt_error *err);
 

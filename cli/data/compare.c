@@ -2,6 +2,7 @@
 #include "cli/data/compare.h"
 
 #include "base/half.h"
+#include "base/small.h"
 
 #include <float.h>
 #include <inttypes.h>
@@ -9,10 +10,20 @@
 #include <stdio.h>
 #include <string.h>
 
+static double small_float(lnt_dtype dtype, uint8_t code)
+{
+    float x;
+    lnt_small_to_float(dtype, &code, &x, 1);
+    return x;
+}
+
 double lnt_element(const lnt_tensor *t, int64_t i)
 {
     const void *d = t->data;
-    switch (t->dtype) {
+    const lnt_dtype dtype = lnt_small_as_byte(t->dtype);
+    if (lnt_is_small(dtype))
+        return small_float(dtype, ((const uint8_t *)d)[i]);
+    switch (dtype) {
     case LNT_FLOAT: return ((const float *)d)[i];
     case LNT_DOUBLE: return ((const double *)d)[i];
     case LNT_FLOAT16: return lnt_f16_to_float(((const uint16_t *)d)[i]);

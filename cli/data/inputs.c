@@ -2,6 +2,7 @@
 #include "cli/data/inputs.h"
 
 #include "base/checked.h"
+#include "base/small.h"
 #include "cli/data/audio.h"
 #include "cli/data/literal.h"
 #include "cli/data/random_range.h"
@@ -14,6 +15,15 @@
 #include <unistd.h>
 
 static const lnt_allocator *const memory = &lnt_malloc_allocator;
+
+lnt_tensor lnt_tensor_as(const lnt_tensor *t, lnt_dtype type)
+{
+    lnt_tensor as = *t;
+    const bool byte = t->dtype == LNT_UINT8 || t->dtype == LNT_INT8;
+    if ((type == LNT_BFLOAT16 && t->dtype == LNT_UINT16) || (lnt_is_small(type) && byte))
+        as.dtype = type;
+    return as;
+}
 
 /* Fits a run of `count` elements to the extents wanted: at most one of them unknown, or, where all unknown
  * ones but the last are 1, that one. */
@@ -95,9 +105,11 @@ lnt_status lnt_input_read(const char *path, const lnt_value_info *like, uint32_t
         return read_literal(path, like, out, err);
     if (lnt_sound_name(path))
         return read_sound(path, like, want_rate, out, rate, err);
-    if (lnt_ends_with(path, ".npy") || lnt_ends_with(path, ".pb") || strstr(path, ".npz"))
-        return lnt_tensor_read(path, memory, out, err);
-    return read_raw(path, like, out, err);
+    if (!lnt_ends_with(path, ".npy") && !lnt_ends_with(path, ".pb") && !strstr(path, ".npz"))
+        return read_raw(path, like, out, err);
+    LNT_TRY(lnt_tensor_read(path, memory, out, err));
+    *out = lnt_tensor_as(out, like->dtype);
+    return LNT_OK;
 }
 
 static lnt_status read_files(const lnt_opened *o, const lnt_inputs_options *how, lnt_inputs *inputs,

@@ -40,4 +40,8 @@ void lnt_inputs_free(lnt_inputs *inputs);
 lnt_status lnt_input_read(const char *path, const lnt_value_info *like, uint32_t want_rate, lnt_tensor *out,
                           uint32_t *rate, lnt_error *err);
 
+/* t as a tensor of this type, if its bytes are that: bfloat16 in uint16 and small types in uint8 or int8, as
+ * numpy keeps what it has no type for. */
+lnt_tensor lnt_tensor_as(const lnt_tensor *t, lnt_dtype type);
+
 #endif

@@ -1,6 +1,8 @@
 /* judge_cases.c — running cases and comparing what comes out. */
 #include "cli/data/judge_cases.h"
 
+#include "cli/data/inputs.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -29,7 +31,7 @@ static void compare_output(const lnt_verify_options *how, const lnt_tensor *got,
     if (want->tolerance > 0 && rule.max_rel == 0)
         rule.max_rel = want->tolerance;
     if (!want->stride) {
-        const lnt_tensor whole = lnt_case_tensor(&want->tensor, (lnt_dtype)got->dtype);
+        const lnt_tensor whole = lnt_tensor_as(&want->tensor, (lnt_dtype)got->dtype);
         lnt_compare(&rule, got, &whole, c);
     } else if (sample(got, want, &picked)) {
         lnt_compare(&rule, &picked, &want->tensor, c);

@@ -2,6 +2,7 @@
 #include "cli/data/literal.h"
 
 #include "base/half.h"
+#include "base/small.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -42,6 +43,10 @@ static bool read_element(const char *text, lnt_dtype dtype, void *data, size_t i
             return false;                                                                                    \
         PUT(type, n);                                                                                        \
         return true;
+        INTEGER(LNT_INT2, int8_t, -2, 1)
+        INTEGER(LNT_UINT2, uint8_t, 0, 3)
+        INTEGER(LNT_INT4, int8_t, -8, 7)
+        INTEGER(LNT_UINT4, uint8_t, 0, 15)
         INTEGER(LNT_INT8, int8_t, INT8_MIN, INT8_MAX)
         INTEGER(LNT_INT16, int16_t, INT16_MIN, INT16_MAX)
         INTEGER(LNT_INT32, int32_t, INT32_MIN, INT32_MAX)
@@ -67,6 +72,8 @@ static bool read_element(const char *text, lnt_dtype dtype, void *data, size_t i
         PUT(uint16_t, lnt_float_to_f16((float)x));
     else if (dtype == LNT_BFLOAT16)
         PUT(uint16_t, lnt_float_to_bf16((float)x));
+    else if (lnt_is_small(dtype))
+        PUT(uint8_t, lnt_small_nearest(dtype, (float)x));
     return *end != text;
 }
 

@@ -3,6 +3,7 @@
 
 #include "base/half.h"
 #include "base/kernel.h"
+#include "base/small.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -43,6 +44,10 @@ static bool limits_of(lnt_dtype dtype, lnt_range *most)
 {
     switch (dtype) {
     case LNT_BOOL: *most = (lnt_range){0, 2}; return true;
+    case LNT_UINT2: *most = (lnt_range){0, 4}; return true;
+    case LNT_INT2: *most = (lnt_range){-2, 2}; return true;
+    case LNT_UINT4: *most = (lnt_range){0, 16}; return true;
+    case LNT_INT4: *most = (lnt_range){-8, 8}; return true;
     case LNT_UINT8: *most = (lnt_range){0, 256}; return true;
     case LNT_INT8: *most = (lnt_range){-128, 128}; return true;
     case LNT_UINT16: *most = (lnt_range){0, 65536}; return true;
@@ -63,7 +68,12 @@ static double uniform(uint64_t seed, uint64_t element)
 
 static void put(lnt_dtype dtype, double x, size_t i, void *data)
 {
-    switch (dtype) {
+    const lnt_dtype as_byte = lnt_small_as_byte(dtype);
+    if (lnt_is_small(as_byte)) {
+        ((uint8_t *)data)[i] = lnt_small_nearest(as_byte, (float)x);
+        return;
+    }
+    switch (as_byte) {
     case LNT_BOOL:
     case LNT_UINT8: ((uint8_t *)data)[i] = (uint8_t)x; break;
     case LNT_INT8: ((int8_t *)data)[i] = (int8_t)x; break;

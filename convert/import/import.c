@@ -161,20 +161,13 @@ static lnt_status add_initializer(lnt_importer *im, const ProtobufCBinaryData *p
     if (!im->scope->outer && lnt_import_overridable(im, name))
         return LNT_OK;
     const lnt_inode place = {.name = name, .domain = "", .op = "initializer"};
-    unsigned small;
-    bool external;
-    lnt_status status = lnt_import_tensor_header(im, proto, &tensor, &external);
+    lnt_status status = lnt_import_tensor_header(im, proto, &tensor);
     if (status == LNT_OK && tensor.dtype == LNT_STRING)
         return add_words(im, proto, name, &tensor);
-    const bool is_small = lnt_import_small_type(proto, &small) != NULL;
     if (status == LNT_OK)
-        status = is_small ? lnt_import_small_tensor(im, proto, small, &tensor, &bytes)
-                          : lnt_import_tensor(im, proto, &tensor, &bytes);
-    if (status == LNT_OK) {
-        LNT_TRY(add_constant(im, name, &tensor, bytes));
-        im->g->value[lnt_names_find(&im->scope->names, name)].small = (uint8_t)small;
-        return LNT_OK;
-    }
+        status = lnt_import_tensor(im, proto, &tensor, &bytes);
+    if (status == LNT_OK)
+        return add_constant(im, name, &tensor, bytes);
     if (status != LNT_E_UNSUPPORTED)
         lnt_error_prefix(im->err, "initializer '%s': ", name);
     LNT_TRY(lnt_import_list_failure(im, &place, status));

@@ -131,21 +131,7 @@ lnt_status lnt_import_tensor(lnt_importer *im, const ProtobufCBinaryData *proto,
 lnt_status lnt_import_tensor_name(lnt_importer *im, const ProtobufCBinaryData *proto, const char **name);
 
 /* Type and extents alone; the type as the file has it. */
-lnt_status lnt_import_tensor_header(lnt_importer *im, const ProtobufCBinaryData *proto, lnt_operand *tensor,
-                                    bool *external);
-/* The contents, in a file beside the model, of a tensor whose type and extents are those of t. */
-lnt_status lnt_import_external(lnt_importer *im, const ProtobufCBinaryData *proto, lnt_operand *t,
-                               size_t *bytes);
-
-/* ---- import_small.c ---- */
-
-/* The name and number of a tensor's element type if it is smaller than any of ours; else NULL, 0. */
-const char *lnt_import_small_type(const ProtobufCBinaryData *proto, unsigned *number);
-/* Such a tensor, as int8, uint8 or float. */
-lnt_status lnt_import_small_tensor(lnt_importer *im, const ProtobufCBinaryData *proto, unsigned number,
-                                   lnt_operand *tensor, size_t *bytes);
-/* Lists n as unsupported if it would compute with such elements; expands DequantizeLinear of floats. */
-lnt_status lnt_import_check_small(lnt_importer *im, lnt_inode *n, bool *fine);
+lnt_status lnt_import_tensor_header(lnt_importer *im, const ProtobufCBinaryData *proto, lnt_operand *tensor);
 
 /* ---- import_words.c ---- */
 
@@ -161,8 +147,7 @@ lnt_status lnt_words_add(lnt_importer *im, lnt_names *places, lnt_words *words, 
 bool lnt_import_moves_elements(const char *op);
 /* Lists n as unsupported if it would compute with what stands for text. */
 lnt_status lnt_import_check_words(lnt_importer *im, lnt_inode *n, bool *fine);
-/* n is in the graph: if it has moved elements of `from`, its output stands for the same words, or
- * is of the same small type. */
+/* n is in the graph: if it has moved elements of `from`, its output stands for the same words. */
 void lnt_import_carry_words(lnt_importer *im, const lnt_inode *n, uint32_t from);
 /* Metadata `classes.OUTPUT` of a model's output, if it stands for words. */
 lnt_status lnt_import_record_words(lnt_importer *im, const char *output, uint32_t value);

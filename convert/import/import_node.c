@@ -1,4 +1,5 @@
 /* import_node.c — one ONNX node: operands, attributes, subgraphs, and its way into the graph. */
+#include "base/small.h"
 #include "convert/import/import.h"
 
 #include <string.h>
@@ -369,7 +370,7 @@ static lnt_status check_asked_types(lnt_importer *im, const lnt_inode *n, bool *
         const lnt_attr *a = &n->attr[i];
         if (a->type != LNT_ATTR_INT || !has_word("dtype output_dtype output_datatype to", a->name))
             continue;
-        const lnt_dtype asked = (uint64_t)a->i[0] < LNT_DTYPE_COUNT ? (lnt_dtype)a->i[0] : LNT_UNDEFINED;
+        const lnt_dtype asked = (uint64_t)a->i[0] <= LNT_INT2 ? (lnt_dtype)a->i[0] : LNT_UNDEFINED;
         if (a->i[0] == LNT_UNDEFINED || lnt_dtype_size(asked) > 0)
             continue;
         *fine = false;
@@ -377,6 +378,35 @@ static lnt_status check_asked_types(lnt_importer *im, const lnt_inode *n, bool *
             im, n, "node '%s' (%s): attribute '%s' is element type number %lld (%s), which is not supported",
             n->name, n->op, a->name, (long long)a->i[0], asked ? lnt_dtype_text(asked) : "unknown type"));
     }
+    return LNT_OK;
+}
+
+/* Few operators know of types of 8 bits and fewer. */
+static lnt_status check_small(lnt_importer *im, const lnt_inode *n, const lnt_op *op, bool *fine)
+{
+    for (unsigned i = 0; i < n->n_in && !(op->flags & LNT_OP_TAKES_SMALL); i++) {
+        const lnt_operand *x = lnt_ginfo(im->g, n->in[i]);
+        if (!x || !lnt_is_small((lnt_dtype)x->dtype))
+            continue;
+        *fine = false;
+        return lnt_import_unsupported(im, n, "it reads %s, which can be moved, cast and dequantized only",
+                                      lnt_dtype_text((lnt_dtype)x->dtype));
+    }
+    return LNT_OK;
+}
+
+/* A constant of a small integer type is dequantized as int8 or uint8, which all passes know. */
+static lnt_status take_as_byte(lnt_importer *im, lnt_inode *n, unsigned i)
+{
+    const lnt_gvalue *w = lnt_inode_in(n, i) == LNT_NONE ? NULL : &im->g->value[n->in[i]];
+    if (!w || !w->constant || !w->info.data || !lnt_is_small_integer((lnt_dtype)w->info.dtype))
+        return LNT_OK;
+    const uint32_t v = lnt_graph_add_constant(im->g, w->name, lnt_small_as_byte((lnt_dtype)w->info.dtype),
+                                              w->info.rank, w->info.dims, w->info.data, w->bytes);
+    if (v == LNT_NONE)
+        return LNT_E_MEMORY;
+    im->g->value[v].small = true;
+    n->in[i] = v;
     return LNT_OK;
 }
 
@@ -389,11 +419,15 @@ static lnt_status add_row(lnt_importer *im, lnt_inode *n, const lnt_op *op)
             return lnt_import_unsupported(im, n, "input %u is a sequence, which is not supported", i);
     LNT_TRY(check_counts(im, n, op, &fine));
     if (fine)
+        LNT_TRY(check_small(im, n, op, &fine));
+    if (fine)
         LNT_TRY(check_attrs(im, n, &fine));
     if (fine)
         LNT_TRY(check_asked_types(im, n, &fine));
     if (!fine)
         return LNT_OK;
+    for (unsigned i = 0; op->id == LNT_ID_DequantizeLinear && i < n->n_in; i += 2)
+        LNT_TRY(take_as_byte(im, n, i));
     lnt_gnode *node = lnt_graph_add_node(im->g, im->sub, NULL, op, n->name, n->in, n->n_in, n->out, n->n_out);
     if (!node)
         return LNT_E_MEMORY;
@@ -484,9 +518,7 @@ lnt_status lnt_import_node(lnt_importer *im, const LntOnnx__Node *node)
     bool fine;
     const uint32_t from = lnt_inode_in(&n, 0);
     LNT_TRY(lnt_import_check_words(im, &n, &fine));
-    if (fine)
-        LNT_TRY(lnt_import_check_small(im, &n, &fine));
-    if (!fine || n.replaced)
+    if (!fine)
         return LNT_OK;
     LNT_TRY(lnt_import_add(im, &n));
     lnt_import_carry_words(im, &n, from);

@@ -6,6 +6,7 @@
 
 #include "base/checked.h"
 #include "base/file.h"
+#include "base/small.h"
 #include "formats/byte_order.h"
 #include "formats/tensor_file.h"
 #include "formats/wire.h"
@@ -106,7 +107,7 @@ static lnt_status read_header(lnt_importer *im, const ProtobufCBinaryData *proto
         }
     }
     t->rank = (uint8_t)rank;
-    t->dtype = type < LNT_DTYPE_COUNT ? (uint8_t)type : 0;
+    t->dtype = type <= LNT_INT2 ? (uint8_t)type : 0;
     return LNT_OK;
 }
 
@@ -166,7 +167,9 @@ static lnt_status read_from(lnt_importer *im, int fd, size_t file_bytes, const e
     LNT_REQUIRE((uint64_t)p->offset <= file_bytes && bytes <= file_bytes - (uint64_t)p->offset, im->err,
                 LNT_E_MODEL, "external data: %zu bytes at %lld are not inside '%s' (%zu bytes)", bytes,
                 (long long)p->offset, p->location, file_bytes);
-    uint8_t *data = lnt_bump_alloc(&im->g->memory, bytes, im->err), *file = data;
+    const bool small = lnt_is_small((lnt_dtype)t->dtype);
+    const size_t count = (size_t)lnt_operand_count(t);
+    uint8_t *data = lnt_bump_alloc(&im->g->memory, small ? count : bytes, im->err), *file = data;
     if (lnt_host_big_endian)
         file = lnt_bump_alloc(&im->g->memory, bytes, im->err);
     if (!data || !file)
@@ -175,6 +178,8 @@ static lnt_status read_from(lnt_importer *im, int fd, size_t file_bytes, const e
     const size_t size = lnt_dtype_size((lnt_dtype)t->dtype);
     if (lnt_host_big_endian)
         lnt_copy_elements(data, file, bytes / size, size, true);
+    if (small)
+        lnt_small_unpack((lnt_dtype)t->dtype, data, count, data);
     t->data = data;
     return LNT_OK;
 }
@@ -187,32 +192,24 @@ static lnt_status read_external(lnt_importer *im, const external_data *p, lnt_op
     const int64_t count = lnt_operand_count(t);
     LNT_REQUIRE(count >= 0 && lnt_mul_size((size_t)count, size, bytes), im->err, LNT_E_MODEL,
                 "external data in '%s': the tensor is too large", p->location);
+    const bool small = lnt_is_small((lnt_dtype)t->dtype);
+    const size_t stored = small ? lnt_small_packed_bytes((lnt_dtype)t->dtype, (size_t)count) : *bytes;
     int fd;
     size_t file_bytes;
     LNT_TRY(open_inside(im, p->location, &fd, &file_bytes));
-    const lnt_status status = read_from(im, fd, file_bytes, p, t, *bytes);
+    const lnt_status status = read_from(im, fd, file_bytes, p, t, stored);
     close(fd);
     return status;
 }
 
 /* ---- both kinds ---- */
 
-lnt_status lnt_import_tensor_header(lnt_importer *im, const ProtobufCBinaryData *proto, lnt_operand *tensor,
-                                    bool *external)
+lnt_status lnt_import_tensor_header(lnt_importer *im, const ProtobufCBinaryData *proto, lnt_operand *tensor)
 {
     external_data p = {.length = -1};
-    *tensor = (lnt_operand){.constant = true};
-    return read_header(im, proto, tensor, &p, external);
-}
-
-lnt_status lnt_import_external(lnt_importer *im, const ProtobufCBinaryData *proto, lnt_operand *t,
-                               size_t *bytes)
-{
-    external_data p = {.length = -1};
-    lnt_operand said = {0};
     bool external;
-    LNT_TRY(read_header(im, proto, &said, &p, &external));
-    return read_external(im, &p, t, bytes);
+    *tensor = (lnt_operand){.constant = true};
+    return read_header(im, proto, tensor, &p, &external);
 }
 
 static void *bump_allocate(void *arg, size_t bytes)

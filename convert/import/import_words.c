@@ -132,7 +132,6 @@ void lnt_import_carry_words(lnt_importer *im, const lnt_inode *n, uint32_t from)
     lnt_gvalue *to = &im->g->value[n->out[0]];
     if (im->g->value[from].words)
         to->words = im->g->value[from].words;
-    to->small = im->g->value[from].small;
 }
 
 /* ---- metadata ---- */

@@ -278,7 +278,7 @@ static lnt_status visit_floats(lnt_edit *e, lnt_gnode *n)
 lnt_status lnt_pass_subpixel(lnt_graph *g, lnt_report *report)
 {
     lnt_edit e;
-    if (!g->quantize || g->quantize->mode == LNT_INT8_OFF || g->quantize->mode == LNT_INT4)
+    if (!g->quantize || g->quantize->mode == LNT_INT8_OFF || g->quantize->mode == LNT_INT4_BLOCKS)
         return LNT_OK;
     LNT_TRY(lnt_edit_begin(&e, g, report, "subpixel"));
     return lnt_edit_each(&e, visit_layer);

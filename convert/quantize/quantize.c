@@ -226,7 +226,7 @@ static lnt_status find_gather(finder *f, lnt_gnode *n)
 
 static lnt_status find_form(finder *f, lnt_gnode *n)
 {
-    const bool blocks = f->e.g->quantize->mode == LNT_INT4;
+    const bool blocks = f->e.g->quantize->mode == LNT_INT4_BLOCKS;
     if (n->program || n->n_in < 2)
         return LNT_OK;
     if (lnt_is(n, MatMul) || lnt_is(n, Gemm) || lnt_is(n, FusedMatMul))
@@ -257,7 +257,7 @@ static lnt_status note_formless(finder *f, lnt_gnode *n)
     l->chosen = false;
     l->formless = true;
     l->why = !weights                        ? "nothing in it is constant"
-             : g->quantize->mode == LNT_INT4 ? "no MatMul or Gemm of finite weights, a block long and more"
+             : g->quantize->mode == LNT_INT4_BLOCKS ? "no MatMul or Gemm of finite weights, a block long and more"
                                              : "there is no such operator in INT8";
     return LNT_OK;
 }

@@ -16,7 +16,7 @@ typedef enum lnt_int8_mode {
     LNT_INT8_DYNAMIC, /* weights per channel, activations in each run */
     LNT_INT8_AUTO,    /* whichever of the others is fastest, measured on the whole model (convert.c) */
     LNT_INT8_STATIC,  /* weights per channel, activations at conversion */
-    LNT_INT4 /* weights of products in blocks of 4 bits, activations in each run; tables as DYNAMIC */
+    LNT_INT4_BLOCKS /* weights of products in blocks of 4 bits, activations in each run; tables as DYNAMIC */
 } lnt_int8_mode;
 
 /* dB that outputs should keep where nothing else is asked for: others like those that were recorded have 30. A layer

@@ -11,13 +11,16 @@ from fastapi.concurrency import run_in_threadpool
 
 import linnet
 
-# (datatype of the protocol, numpy's little-endian) by the type of an input or output. bfloat16 is its bits.
+# (datatype of the protocol, numpy's little-endian) by the type of an input or output. bfloat16 is its bits; types of 8 bits and
+# fewer are the bytes that Linnet keeps them in.
 DATATYPES = {
     "bool": ("BOOL", "?"), "uint8": ("UINT8", "u1"), "uint16": ("UINT16", "<u2"), "uint32": ("UINT32", "<u4"),
     "uint64": ("UINT64", "<u8"), "int8": ("INT8", "i1"), "int16": ("INT16", "<i2"), "int32": ("INT32", "<i4"),
     "int64": ("INT64", "<i8"), "float16": ("FP16", "<f2"), "float": ("FP32", "<f4"), "double": ("FP64", "<f8"),
-    "bfloat16": ("BF16", "<u2"),
+    "bfloat16": ("BF16", "<u2"), "int4": ("INT8", "i1"), "int2": ("INT8", "i1"),
 }
+DATATYPES |= {name: ("UINT8", "u1") for name in ("float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz", "float8e8m0",
+                                                 "float4e2m1", "uint4", "uint2")}
 HEADER = "Inference-Header-Content-Length"
 VERSION = "1"
 SERVERS_OWN = (8, 15)  # codes of failures that a request cannot help: memory, an error within

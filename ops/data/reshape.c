@@ -1,4 +1,5 @@
 /* reshape.c — Reshape, Flatten, Squeeze, Unsqueeze, BitCast: the same bytes seen with other extents. */
+#include "base/small.h"
 #include "ops/data/data.h"
 
 /* ---- Reshape ---- */
@@ -179,10 +180,16 @@ lnt_status lnt_shape_bit_cast(lnt_site *site)
     return LNT_OK;
 }
 
+/* Where ONNX packs elements. */
+static size_t bits_of(lnt_dtype t)
+{
+    return lnt_is_small(t) ? lnt_small_bits(t) : 8 * lnt_dtype_size(t);
+}
+
 lnt_status lnt_bind_bit_cast(lnt_site *site)
 {
     const lnt_dtype from = (lnt_dtype)site->in[0]->dtype, to = (lnt_dtype)site->out[0]->dtype;
-    if (lnt_dtype_size(to) == 0 || lnt_dtype_size(from) != lnt_dtype_size(to))
+    if (lnt_dtype_size(to) == 0 || bits_of(from) != bits_of(to))
         return LNT_SITE_FAIL(site, LNT_E_TYPE, "%s has not as many bits as %s", lnt_dtype_text(from),
                              lnt_dtype_text(to));
     return lnt_bind_as_view(site);

@@ -645,6 +645,29 @@ static bool loop_cast(const lnt_typed_args *a)
     return true;
 }
 
+/* param: the type, whether to saturate, lnt_small_round. */
+static bool loop_cast_small(const lnt_typed_args *a)
+{
+    const lnt_small_rounding how = {a->param[1] != 0, (lnt_small_round)a->param[2]};
+    lnt_cast_small(a->kernels, a->in[0], a->dtype[0], a->out, (lnt_dtype)a->param[0], a->n, how);
+    return true;
+}
+
+static lnt_status bind_cast_small(lnt_site *site)
+{
+    static const char *const rounding[] = {"up", "down", "nearest"};
+    typed_params *t = begin_passes(site, 1);
+    if (!t)
+        return site->err->code;
+    double *param = t->pass[0].param;
+    const int round = lnt_attr_choice(site->node, "round_mode", rounding, 3);
+    LNT_REQUIRE(round >= 0, site->err, LNT_E_MODEL, "round_mode is none of up, down and nearest");
+    param[0] = site->out[0]->dtype;
+    param[1] = lnt_attr_i(site->node, "saturate", 1) != 0;
+    param[2] = round;
+    return add_pass(site, t, loop_cast_small, (const int[]){0}, 1);
+}
+
 lnt_status lnt_shape_cast(lnt_site *site)
 {
     const lnt_dtype to = (lnt_dtype)lnt_attr_i(site->node, "to", LNT_UNDEFINED);
@@ -732,9 +755,13 @@ lnt_status lnt_bind_cast(lnt_site *site)
 {
     static const lnt_program only_cells = {.n_in = 1, .n_out = 1, .n_regs = 1};
     const lnt_dtype from = site->in[0]->dtype, to = site->out[0]->dtype;
-    if (from == to ||
+    const lnt_dtype as_byte = lnt_small_as_byte(from);
+    if (from == to || as_byte == to ||
         (lnt_is_integer(from) && lnt_is_integer(to) && lnt_dtype_size(from) == lnt_dtype_size(to)))
         return lnt_bind_relayout(site);
+    if ((lnt_is_small(from) || lnt_can_cast(from)) && (lnt_is_small(to) || lnt_can_cast(to)) &&
+        (lnt_is_small(from) || lnt_is_small(to)))
+        return bind_cast_small(site);
     if (!lnt_can_cast(from) || !lnt_can_cast(to))
         return LNT_SITE_FAIL(site, LNT_E_UNSUPPORTED, "there is no conversion from %s to %s",
                              lnt_dtype_text(from), lnt_dtype_text(to));

@@ -5,6 +5,7 @@
 #ifndef LNT_OPS_ELEMENTWISE_TYPED_H
 #define LNT_OPS_ELEMENTWISE_TYPED_H
 
+#include "base/small.h"
 #include "ops/elementwise/typed_kernels.h"
 
 /* param: two attributes, then which function of typed_real.c it is. */
@@ -25,5 +26,9 @@ bool lnt_can_cast(lnt_dtype dtype);
  * low bits. For types that lnt_can_cast. */
 void lnt_cast(const lnt_kernels *kernels, const void *src, lnt_dtype from, void *dst, lnt_dtype to,
               int64_t n);
+/* The same where from or to is small, or both are (cast_small.c): small integers are the low bits of what int32
+ * is; small floats are rounded once, to nearest even, float8e8m0 as `how` says. */
+void lnt_cast_small(const lnt_kernels *kernels, const void *src, lnt_dtype from, void *dst, lnt_dtype to, int64_t n,
+                    lnt_small_rounding how);
 
 #endif

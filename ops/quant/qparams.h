@@ -2,6 +2,7 @@
 #ifndef LNT_OPS_QUANT_QPARAMS_H
 #define LNT_OPS_QUANT_QPARAMS_H
 
+#include "base/small.h"
 #include "ops/element.h"
 #include "ops/op.h"
 #include "ops/rows/int8_rows.h"
@@ -21,6 +22,10 @@ static inline lnt_qrange lnt_qrange_of(lnt_dtype t)
     case LNT_INT8: return (lnt_qrange){INT8_MIN, INT8_MAX};
     case LNT_UINT8: return (lnt_qrange){0, UINT8_MAX};
     case LNT_INT16: return (lnt_qrange){INT16_MIN, INT16_MAX};
+    case LNT_INT4: return (lnt_qrange){-8, 7};
+    case LNT_UINT4: return (lnt_qrange){0, 15};
+    case LNT_INT2: return (lnt_qrange){-2, 1};
+    case LNT_UINT2: return (lnt_qrange){0, 3};
     default: return (lnt_qrange){0, UINT16_MAX};
     }
 }
@@ -92,8 +97,10 @@ static inline int64_t lnt_quantize_grain(int64_t n)
 static inline int32_t lnt_qint(const lnt_operand *o, const void *data, int64_t i, int32_t otherwise)
 {
     int64_t x = otherwise;
-    if (data && i < lnt_operand_count(o))
-        lnt_elements_to_int64((lnt_dtype)o->dtype, lnt_element_at(data, (lnt_dtype)o->dtype, i), &x, 1);
+    if (data && i < lnt_operand_count(o)) {
+        const lnt_dtype t = lnt_small_as_byte((lnt_dtype)o->dtype);
+        lnt_elements_to_int64(t, lnt_element_at(data, t, i), &x, 1);
+    }
     return (int32_t)x;
 }
 

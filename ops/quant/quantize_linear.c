@@ -4,6 +4,7 @@
 
 #include "base/checked.h"
 #include "base/lnt_assert.h"
+#include "base/small.h"
 #include "ops/cells.h"
 #include "ops/quant/qparams.h"
 #include "ops/rows/int8_rows.h"
@@ -16,7 +17,10 @@ enum { BLOCK = 256 }; /* elements converted at a time */
 typedef struct linear {
     const lnt_int8_kernels *int8;
     const lnt_cells *cells;
-    lnt_dtype in_type, out_type, scale_type;
+    lnt_dtype in_type, out_type, scale_type; /* small integers as the bytes they are */
+    lnt_qrange range;                        /* of the output where it is an integer */
+    bool whole_byte;                         /* it is that of int8 or uint8 */
+    bool saturate;
     int64_t rows, n; /* rows of n elements */
     int64_t width;   /* scales a row takes: 1 or n */
     int64_t axis;    /* extent of the quantization axis; rows run along it */
@@ -31,7 +35,8 @@ struct linear_job {
     const void *x;
     void *y;
     float *scale;
-    int32_t *zero;
+    int32_t *zero;    /* where quantized elements are integers */
+    float *real_zero; /* where they are floats; in the same place */
     void (*run)(const linear_job *j, int64_t at, int64_t n, int64_t from);
 };
 
@@ -51,14 +56,23 @@ static void quantize_each(const float *x, int32_t *y, int64_t n, const float *sc
 static void quantize_row(const linear *p, const float *x, int32_t *y, int64_t n, const float *scale,
                          const int32_t *zero)
 {
-    const lnt_qrange range = lnt_qrange_of(p->out_type);
     const int64_t step = p->width > 1;
     if (step && lnt_is_byte(p->out_type)) {
-        quantize_each(x, y, n, scale, zero, range);
+        quantize_each(x, y, n, scale, zero, p->range);
         return;
     }
     for (int64_t i = 0; i < n; i++)
-        y[i] = lnt_requantize(x[i] / scale[i * step], zero[i * step], range);
+        y[i] = lnt_requantize(x[i] / scale[i * step], zero[i * step], p->range);
+}
+
+/* To floats of 8 and 4 bits. */
+static void quantize_to_float(const linear *p, float *x, uint8_t *y, int64_t n, const float *scale,
+                              const float *zero)
+{
+    const int64_t step = p->width > 1;
+    for (int64_t i = 0; i < n; i++)
+        x[i] = x[i] / scale[i * step] + zero[i * step];
+    lnt_small_from_float(p->out_type, x, y, n, (lnt_small_rounding){.saturate = p->saturate});
 }
 
 static void store_ints(lnt_dtype type, const int32_t *src, void *dst, int64_t n)
@@ -88,12 +102,16 @@ static void quantize_run(const linear_job *j, int64_t at, int64_t n, int64_t fro
     const linear *p = j->p;
     float x[BLOCK];
     int32_t y[BLOCK];
-    if (p->in_type == LNT_FLOAT && lnt_is_byte(p->out_type) && p->width == 1) {
+    if (p->in_type == LNT_FLOAT && p->whole_byte && p->width == 1) {
         p->int8->quantize((const float *)j->x + at, (uint8_t *)j->y + at, n, j->scale[from], j->zero[from],
                           p->out_type == LNT_INT8);
         return;
     }
     lnt_cells_to_float(p->cells, p->in_type, lnt_element_at(j->x, p->in_type, at), x, n);
+    if (lnt_is_small(p->out_type)) {
+        quantize_to_float(p, x, (uint8_t *)j->y + at, n, j->scale + from, j->real_zero + from);
+        return;
+    }
     quantize_row(p, x, y, n, j->scale + from, j->zero + from);
     store_ints(p->out_type, y, lnt_element_at(j->y, p->out_type, at), n);
 }
@@ -115,7 +133,11 @@ static void dequantize_run(const linear_job *j, int64_t at, int64_t n, int64_t f
                             p->in_type == LNT_INT8);
         return;
     }
-    if (lnt_is_byte(p->in_type)) { /* each has a scale of its own; the difference is exact */
+    if (lnt_is_small(p->in_type)) {
+        lnt_small_to_float(p->in_type, (const uint8_t *)j->x + at, y, n);
+        for (int64_t i = 0; i < n; i++)
+            y[i] *= j->scale[from + i * step];
+    } else if (lnt_is_byte(p->in_type)) { /* each has a scale of its own; the difference is exact */
         lnt_cells_to_float(p->cells, p->in_type, lnt_element_at(j->x, p->in_type, at), y, n);
         scale_each(y, j->zero + from, j->scale + from, n);
     } else {
@@ -141,16 +163,32 @@ static lnt_status convert_rows(lnt_kernel *k, void *arg, int64_t begin, int64_t 
     return LNT_OK;
 }
 
+/* The zero points of the job, 0 where there are none. Of floats only float4e2m1 has one, when it is made: that of
+ * float8 is 0. */
+static void read_zeros(const linear_job *j, const lnt_operand *zero, const void *data)
+{
+    const linear *p = j->p;
+    const bool real = lnt_is_small(p->out_type), to_fp4 = p->out_type == LNT_FLOAT4E2M1 && data;
+    for (int64_t i = 0; i < p->scales && !to_fp4; i++)
+        j->zero[i] = real || lnt_is_small(p->in_type) ? 0 : lnt_qint(zero, data, i, 0);
+    if (to_fp4)
+        lnt_small_to_float(p->out_type, data, j->real_zero, p->scales);
+}
+
 static lnt_status run_linear(lnt_kernel *k, const lnt_step *s,
                              void (*run)(const linear_job *j, int64_t at, int64_t n, int64_t from))
 {
     const linear *p = s->params;
     LNT_ASSERT(s->scratch_bytes >= (size_t)p->scales * (sizeof(float) + sizeof(int32_t)));
     float *scale = lnt_scratch(k, s);
-    linear_job job = {p, lnt_in(k, s, 0), lnt_out(k, s, 0), scale, (int32_t *)(scale + p->scales), run};
-    lnt_elements_to_float(p->scale_type, lnt_in(k, s, 1), scale, p->scales);
-    for (int64_t i = 0; i < p->scales; i++)
-        job.zero[i] = lnt_qint(s->n_in > 2 ? s->in[2] : NULL, lnt_in(k, s, 2), i, 0);
+    linear_job job = {.p = p, .x = lnt_in(k, s, 0), .y = lnt_out(k, s, 0), .scale = scale, .run = run};
+    job.zero = (int32_t *)(scale + p->scales);
+    job.real_zero = scale + p->scales; /* the bits of 0 are those of 0.0 */
+    if (p->scale_type == LNT_FLOAT8E8M0)
+        lnt_small_to_float(p->scale_type, lnt_in(k, s, 1), scale, p->scales);
+    else
+        lnt_elements_to_float(p->scale_type, lnt_in(k, s, 1), scale, p->scales);
+    read_zeros(&job, s->n_in > 2 ? s->in[2] : NULL, lnt_in(k, s, 2));
     return lnt_parallel(k, p->rows, 1 + 16384 / (p->n + 1), convert_rows, &job);
 }
 
@@ -237,16 +275,28 @@ static lnt_status bind_linear(lnt_site *site, lnt_run_fn run)
         return LNT_E_MEMORY;
     p->int8 = site->kernels->int8;
     p->cells = site->kernels->cells;
-    p->in_type = site->in[0]->dtype;
-    p->out_type = site->out[0]->dtype;
+    p->in_type = lnt_small_as_byte(site->in[0]->dtype);
+    p->out_type = lnt_small_as_byte(site->out[0]->dtype);
+    p->range = lnt_qrange_of(site->out[0]->dtype);
+    p->whole_byte = lnt_is_byte(site->out[0]->dtype);
+    p->saturate = lnt_attr_i(site->node, "saturate", 1) != 0;
     p->scale_type = site->in[1]->dtype;
     LNT_TRY(bind_scales(site, p));
     LNT_REQUIRE(!zero || lnt_operand_count(zero) == p->scales, site->err, LNT_E_SHAPE,
                 "scale and zero point must have the same shape");
+    if (p->out_type == LNT_FLOAT4E2M1 && zero && zero->dtype != LNT_FLOAT4E2M1)
+        return lnt_bind_unsupported_type(site, zero->dtype);
+    if (lnt_is_small(p->scale_type) && p->scale_type != LNT_FLOAT8E8M0)
+        return lnt_bind_unsupported_type(site, p->scale_type);
     LNT_REQUIRE(lnt_mul_size((size_t)p->scales, 8, &bytes), site->err, LNT_E_LIMIT, "too many scales");
     lnt_bind_scratch(site, bytes);
     site->step->run = run;
     return LNT_OK;
+}
+
+static bool takes_quantized(lnt_dtype t)
+{
+    return lnt_is_quantized(t) || (lnt_is_small(t) && t != LNT_FLOAT8E8M0);
 }
 
 lnt_status lnt_bind_quantize(lnt_site *site)
@@ -254,7 +304,7 @@ lnt_status lnt_bind_quantize(lnt_site *site)
     const lnt_dtype in = site->in[0]->dtype, out = site->out[0]->dtype;
     if (!lnt_is_floating(in) && in != LNT_INT32)
         return lnt_bind_unsupported_type(site, in);
-    if (!lnt_is_quantized(out))
+    if (!takes_quantized(out))
         return lnt_bind_unsupported_type(site, out);
     return bind_linear(site, run_quantize);
 }
@@ -262,7 +312,7 @@ lnt_status lnt_bind_quantize(lnt_site *site)
 lnt_status lnt_bind_dequantize(lnt_site *site)
 {
     const lnt_dtype in = site->in[0]->dtype, out = site->out[0]->dtype;
-    if (!lnt_is_quantized(in) && in != LNT_INT32)
+    if (!takes_quantized(in) && in != LNT_INT32)
         return lnt_bind_unsupported_type(site, in);
     if (!lnt_is_floating(out))
         return lnt_bind_unsupported_type(site, out);

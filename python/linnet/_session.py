@@ -23,7 +23,7 @@ from ._native import MAX_RANK, Call, ConfigEntry, Error, Tensor, ValueInfo, addr
 from ._native import SessionOptions as NativeOptions
 from ._options import PROVIDER, Provider, RunOptions, SessionOptions, normal_providers
 from ._profile import Profile
-from ._value import IOBinding, OrtValue, numpy_type, type_name, type_number
+from ._value import IOBinding, OrtValue, as_stored, numpy_type, type_name, type_number
 
 _LNT_MAGIC = b"\x89LNT\r\n\x1a\n"
 _ANY_SIZE = (1 << 62, c.c_void_p(64))  # for binding before the size of an output is known
@@ -70,7 +70,9 @@ class _Given:
         if not array.flags.c_contiguous or not array.dtype.isnative:
             array = array.astype(array.dtype.newbyteorder("="), order="C")
         t = self.tensor
-        t.dtype, t.rank, t.bytes = type_number(array.dtype, self.port.dtype), array.ndim, array.nbytes
+        t.dtype = type_number(array.dtype, self.port.dtype)
+        array = as_stored(array, t.dtype)
+        t.rank, t.bytes = array.ndim, array.nbytes
         t.dims = (c.c_int64 * MAX_RANK)(*array.shape[:MAX_RANK])
         self.dtype, self.shape = array.dtype, array.shape
         return array

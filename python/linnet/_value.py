@@ -28,8 +28,22 @@ _TYPES = {  # ONNX number: (name, numpy type)
     12: ("uint32", np.uint32),
     13: ("uint64", np.uint64),
     16: ("bfloat16", np.uint16),
+    17: ("float8e4m3fn", np.uint8),
+    18: ("float8e4m3fnuz", np.uint8),
+    19: ("float8e5m2", np.uint8),
+    20: ("float8e5m2fnuz", np.uint8),
+    21: ("uint4", np.uint8),
+    22: ("int4", np.int8),
+    23: ("float4e2m1", np.uint8),
+    24: ("float8e8m0", np.uint8),
+    25: ("uint2", np.uint8),
+    26: ("int2", np.int8),
 }
-_NUMBER_OF = {np.dtype(t): n for n, (_, t) in _TYPES.items() if n != 16}
+_NUMBER_OF = {np.dtype(t): n for n, (_, t) in _TYPES.items() if n < 16}
+_ML_DTYPES = {  # the package's names
+    "bfloat16": 16, "float8_e4m3fn": 17, "float8_e4m3fnuz": 18, "float8_e5m2": 19, "float8_e5m2fnuz": 20, "uint4": 21, "int4": 22,
+    "float4_e2m1fn": 23, "float8_e8m0fnu": 24, "uint2": 25, "int2": 26,
+}
 
 
 def type_name(number: int) -> str:
@@ -38,20 +52,32 @@ def type_name(number: int) -> str:
 
 
 def numpy_type(number: int) -> np.dtype:
-    """bfloat16 has none of its own: its bits as uint16."""
+    """bfloat16 has none of its own: its bits as uint16. Nor have small types: the codes of floats as uint8, integers as
+    int8 or uint8; a view as a type of ml_dtypes reads the former."""
     return np.dtype(_TYPES[number][1])
 
 
 def type_number(element_type: Any, wanted: int | None = None) -> int:
-    """The ONNX number of a numpy type, or of a number itself; wanted decides what uint16 stands for."""
+    """The ONNX number of a type of numpy or ml_dtypes, or of a number itself; wanted decides what a type stands for that
+    others are kept in."""
     if isinstance(element_type, (int, np.integer)):
         number = int(element_type) if element_type in _TYPES else None
     else:
-        number = _NUMBER_OF.get(np.dtype(element_type).newbyteorder("="))
-        number = 16 if number == 4 and wanted == 16 else number
+        found = np.dtype(element_type).newbyteorder("=")
+        number = _NUMBER_OF.get(found, _ML_DTYPES.get(found.name))
+        if number and number < 16 <= (wanted or 0) and numpy_type(wanted) == found:
+            number = wanted
     if number is None:
         raise LinnetError(6, f"element type {element_type} has no counterpart")
     return number
+
+
+def as_stored(array: np.ndarray, number: int) -> np.ndarray:
+    """An array of ml_dtypes as what numpy_type says of its number: floats without a copy. Others as they are."""
+    if array.dtype.name not in _ML_DTYPES:
+        return array
+    stored = numpy_type(number)
+    return array.astype(stored) if "int" in array.dtype.name else array.view(stored)
 
 
 def fill_tensor(tensor: Tensor, array: np.ndarray) -> None:
@@ -118,11 +144,12 @@ class OrtValue:
     def ortvalue_from_numpy(cls, array: np.ndarray, device_type: str = "cpu", device_id: int = 0) -> OrtValue:
         """The array itself, or a copy in C order where it is not contiguous. Raises NotImplemented for other devices."""
         _only_cpu(device_type)
-        return cls(np.asarray(array, order="C"), type_number(array.dtype))
+        number = type_number(array.dtype)
+        return cls(as_stored(np.asarray(array, order="C"), number), number)
 
     @classmethod
     def ortvalue_from_numpy_with_onnx_type(cls, array: np.ndarray, onnx_element_type: int) -> OrtValue:
-        """The bits of an array as a type of the same size that numpy lacks, bfloat16."""
+        """The bits of an array as a type of the same size that numpy lacks: bfloat16, or one of 8 bits and fewer."""
         array = np.asarray(array, order="C")
         return cls(array.view(numpy_type(type_number(onnx_element_type))), onnx_element_type)
 

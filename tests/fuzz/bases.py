@@ -26,7 +26,7 @@ def node(op, inputs, outputs, **attributes):
 def model(nodes, inputs, outputs, constants=(), opset=18, domains=()):
     graph = helper.make_graph(nodes, "g", inputs, outputs, constants)
     opsets = [helper.make_opsetid("", opset), *(helper.make_opsetid(domain, 1) for domain in domains)]
-    return helper.make_model(graph, opset_imports=opsets, ir_version=8)
+    return helper.make_model(graph, opset_imports=opsets, ir_version=8 if opset < 21 else 11)
 
 
 def branches(source):
@@ -218,7 +218,25 @@ def sequences():
                  [const("at", np.int64(1)), const("first", np.int64(0)), const("last", np.int32(-1))])
 
 
+def small():
+    """Types of 8 bits and fewer, packed and not, from outside and in control flow."""
+    f8, i4, f4, u2, power = (getattr(TensorProto, name) for name in ("FLOAT8E4M3FN", "INT4", "FLOAT4E2M1", "UINT2", "FLOAT8E8M0"))
+    packed = helper.make_tensor("w", i4, [3, 5], list(range(-7, 8)))
+    body = helper.make_graph([node("Identity", "go", "on"), node("Transpose", "c", "d", perm=[0])], "body",
+                             [value("i", [], INT64), value("go", [], BOOL), value("c", ["N"], f8)],
+                             [value("on", [], BOOL), value("d", ["N"], f8)])
+    return model([node("Cast", "x", "q", to=f8, saturate=0), node("Loop", "n  q", "l", body=body), node("Cast", "l", "y", to=FLOAT),
+                  node("QuantizeLinear", "x s", "k", output_dtype=f4), node("DequantizeLinear", "k s", "d"),
+                  node("QuantizeLinear", "x s z", "j"), node("Cast", "j", "m", to=u2), node("Cast", "m", "o", to=INT64),
+                  node("DequantizeLinear", "w s", "v"), node("Cast", "x", "e", to=power, round_mode="nearest"),
+                  node("Concat", "g e", "h", axis=0), node("Cast", "w", "t", to=f4), node("Reshape", "t flat", "r")],
+                 [value("x", ["N"]), value("g", ["M"], power)],
+                 [value("y"), value("d"), value("o", None, INT64), value("v"), value("h", None, power), value("r", None, f4)],
+                 [const("n", np.int64(2)), const("s", np.float32(0.5)), packed, helper.make_tensor("z", i4, [], [1]),
+                  const("flat", np.array([-1]))], opset=25)
+
+
 BASES = [loop_if_carried, scan_empty, scan_axes, scan_in_loop, loop_in_if, states, numbers, numbers32, skips, lines,
-         streams, elementwise, quantized, halves, large, text, sequences]
+         streams, elementwise, quantized, halves, large, text, sequences, small]
 # Options of `linnet convert` that some are converted with, besides what all are.
 OPTIONS = {"states": ["--state", "s2=s", "--state", "tail2=tail", "--state", "count2=count", "--state", "held2=held"]}
