@@ -364,14 +364,16 @@ static lnt_status check_attrs(lnt_importer *im, const lnt_inode *n, bool *fine)
 }
 
 /* Attributes that name the element type of an output must name one we have; 0 leaves it to the operator. */
-static lnt_status check_asked_types(lnt_importer *im, const lnt_inode *n, bool *fine)
+static lnt_status check_asked_types(lnt_importer *im, const lnt_inode *n, const lnt_op *op, bool *fine)
 {
     for (unsigned i = 0; i < n->n_attr; i++) {
         const lnt_attr *a = &n->attr[i];
         if (a->type != LNT_ATTR_INT || !has_word("dtype output_dtype output_datatype to", a->name))
             continue;
         const lnt_dtype asked = (uint64_t)a->i[0] <= LNT_INT2 ? (lnt_dtype)a->i[0] : LNT_UNDEFINED;
-        if (a->i[0] == LNT_UNDEFINED || lnt_dtype_size(asked) > 0)
+        const bool known =
+            lnt_dtype_size(asked) > 0 && (!lnt_is_small(asked) || op->flags & LNT_OP_TAKES_SMALL);
+        if (a->i[0] == LNT_UNDEFINED || known)
             continue;
         *fine = false;
         LNT_TRY(lnt_import_unsupported(
@@ -423,7 +425,7 @@ static lnt_status add_row(lnt_importer *im, lnt_inode *n, const lnt_op *op)
     if (fine)
         LNT_TRY(check_attrs(im, n, &fine));
     if (fine)
-        LNT_TRY(check_asked_types(im, n, &fine));
+        LNT_TRY(check_asked_types(im, n, op, &fine));
     if (!fine)
         return LNT_OK;
     for (unsigned i = 0; op->id == LNT_ID_DequantizeLinear && i < n->n_in; i += 2)
