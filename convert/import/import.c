@@ -175,7 +175,7 @@ static lnt_status add_initializer(lnt_importer *im, const ProtobufCBinaryData *p
     return lnt_import_define(im, name, &value);
 }
 
-static lnt_status add_initializers(lnt_importer *im, const LntOnnx__Graph *graph)
+lnt_status lnt_import_initializers(lnt_importer *im, const LntOnnx__Graph *graph)
 {
     for (size_t i = 0; i < graph->n_sparse_initializer; i++) {
         const lnt_inode place = {
@@ -188,8 +188,7 @@ static lnt_status add_initializers(lnt_importer *im, const LntOnnx__Graph *graph
     return LNT_OK;
 }
 
-/* The value called name in the scopes from the innermost out; LNT_NONE if there is none. */
-static uint32_t lookup(const lnt_importer *im, const char *name)
+uint32_t lnt_import_lookup(const lnt_importer *im, const char *name)
 {
     for (const lnt_scope *s = im->scope; s; s = s->outer) {
         const uint32_t v = lnt_names_find(&s->names, name);
@@ -221,7 +220,7 @@ static lnt_status add_outputs(lnt_importer *im, const LntOnnx__Graph *graph, uin
         return LNT_E_MEMORY;
     for (size_t i = 0; i < graph->n_output; i++) {
         const char *name = graph->output[i]->name ? graph->output[i]->name : "";
-        out[i] = lookup(im, name);
+        out[i] = lnt_import_lookup(im, name);
         LNT_REQUIRE(out[i] != LNT_NONE, im->err, LNT_E_MODEL, "output '%s' of graph '%s' is never computed",
                     name, im->g->sub[sub].name);
         if (im->g->value[out[i]].piece)
@@ -263,7 +262,7 @@ static lnt_status fill_subgraph(lnt_importer *im, const LntOnnx__Graph *graph, c
     }
     im->g->sub[sub].in = in;
     im->g->sub[sub].n_in = (uint32_t)graph->n_input;
-    LNT_TRY(add_initializers(im, graph));
+    LNT_TRY(lnt_import_initializers(im, graph));
     LNT_TRY(lnt_import_nodes(im, graph->node, graph->n_node));
     return add_outputs(im, graph, sub);
 }
@@ -388,7 +387,7 @@ static lnt_status import_graph(lnt_importer *im)
                 "the graph has no outputs: there is nothing to compute");
     if (lnt_graph_add_sub(im->g, graph->name ? graph->name : "") == LNT_NONE)
         return LNT_E_MEMORY;
-    LNT_TRY(add_initializers(im, graph));
+    LNT_TRY(lnt_import_initializers(im, graph));
     LNT_TRY(add_model_inputs(im, graph));
     LNT_TRY(reserve_names(im, graph));
     LNT_TRY(lnt_import_nodes(im, graph->node, graph->n_node));

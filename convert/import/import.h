@@ -4,6 +4,7 @@
  *   import_node.c      a node: operands, attributes, subgraphs, its way into the graph
  *   import_order.c     nodes in an order that can run
  *   import_function.c  model-local functions, inlined
+ *   import_body.c      subgraphs that take the place of their node
  *   import_tensor.c    tensors, also those in files beside the model
  *   import_small.c     constants of 4-bit and 8-bit types that we have not
  *   import_words.c     text, for which numbers stand
@@ -59,6 +60,7 @@ typedef struct lnt_importer {
     lnt_names functions;     /* see import_function.c */
     uint32_t *inlined_nodes; /* per function: those of its body, calls inlined; 0: not counted yet */
     size_t most_nodes;       /* of the model once its functions are inlined */
+    size_t inlined_bytes;    /* of subgraphs, once for each copy (import_body.c) */
     lnt_scope *scope;
     const lnt_call *call; /* NULL outside of functions */
     LntOnnx__OperatorSet *const *opset;
@@ -78,7 +80,8 @@ typedef struct lnt_inode {
     unsigned n_in, n_out;
     lnt_attr *attr;
     unsigned n_attr;
-    bool replaced; /* others do its work: nothing is left to add */
+    const LntOnnx__Node *inlined; /* where its subgraphs take its place: as the file has it; or NULL */
+    bool replaced;                /* others do its work: nothing is left to add */
 } lnt_inode;
 
 /* ---- import.c ---- */
@@ -88,6 +91,10 @@ lnt_status lnt_import_nodes(lnt_importer *im, LntOnnx__Node *const *node, size_t
 /* A subgraph attribute of `owner`; its number in *sub. */
 lnt_status lnt_import_subgraph(lnt_importer *im, const LntOnnx__Graph *graph, const lnt_inode *owner,
                                uint32_t *sub);
+/* The initializers of a graph as constants in the innermost scope. */
+lnt_status lnt_import_initializers(lnt_importer *im, const LntOnnx__Graph *graph);
+/* The value called name in the scopes from the innermost out; LNT_NONE if there is none. */
+uint32_t lnt_import_lookup(const lnt_importer *im, const char *name);
 /* Binds name to value in the innermost scope; refuses a name bound there already. */
 lnt_status lnt_import_bind(lnt_importer *im, const char *name, uint32_t value);
 /* Lists something that cannot be converted; LNT_OK unless memory is short. */
@@ -120,6 +127,23 @@ lnt_status lnt_import_index_functions(lnt_importer *im);
 const LntOnnx__Function *lnt_import_find_function(lnt_importer *im, const char *domain, const char *name,
                                                   const char *overload);
 lnt_status lnt_import_call(lnt_importer *im, const LntOnnx__Function *function, const lnt_inode *n);
+
+/* ---- import_body.c ---- */
+
+/* Do the operator's subgraphs take its place? */
+bool lnt_import_inlines(const char *domain, const char *op);
+/* Such a subgraph; NULL if n has none. */
+const LntOnnx__Graph *lnt_import_body(const lnt_inode *n, const char *attribute);
+
+/* `times` copies of a subgraph, one behind the other, with operands of their own. */
+typedef struct lnt_inlining {
+    const char *attribute;
+    unsigned n_in, n_out, times;
+    const uint32_t *in; /* [times][n_in] */
+    uint32_t *out;      /* [times][n_out], filled: may be values of `in` or from outside */
+} lnt_inlining;
+
+lnt_status lnt_import_inline(lnt_importer *im, const lnt_inode *n, const lnt_inlining *l);
 
 /* ---- import_tensor.c ---- */
 
@@ -211,6 +235,8 @@ lnt_status lnt_expand(lnt_importer *im, lnt_inode *n);
 lnt_status lnt_expand_microsoft(lnt_importer *im, lnt_inode *n);
 /* The same for ai.onnx.ml. */
 lnt_status lnt_expand_ml(lnt_importer *im, lnt_inode *n);
+/* The same for ai.onnx.preview (expand_flex_attention.c). */
+lnt_status lnt_expand_preview(lnt_importer *im, lnt_inode *n);
 
 /* Sequences whose length is known become the values in them (expand_sequences.c). */
 lnt_status lnt_expand_sequences(lnt_importer *im, lnt_inode *n);

@@ -185,6 +185,8 @@ lnt_status lnt_import_attrs(lnt_importer *im, LntOnnx__Attribute *const *proto, 
         lnt_attr a = {.name = lnt_import_text(im, "%s", p->name)};
         if (!a.name)
             return LNT_E_MEMORY;
+        if (n->inlined && type_of(p) == PROTO_GRAPH)
+            continue;
         if (p->ref_attr_name && p->ref_attr_name[0]) {
             const lnt_attr *given = referred(im, p);
             if (!given)
@@ -471,6 +473,7 @@ lnt_status lnt_import_add(lnt_importer *im, lnt_inode *n)
     LNT_TRY(lnt_upgrade(im, n));
     LNT_TRY(lnt_expand_microsoft(im, n));
     LNT_TRY(lnt_expand_ml(im, n));
+    LNT_TRY(lnt_expand_preview(im, n));
     LNT_TRY(lnt_expand_sequences(im, n));
     const lnt_op *op = n->replaced ? NULL : lnt_op_by_name(n->domain, n->op);
     if (!op && !n->replaced)
@@ -510,11 +513,12 @@ lnt_status lnt_import_node(lnt_importer *im, const LntOnnx__Node *node)
     if (!n.name)
         return LNT_E_MEMORY;
     n.opset = opset_of(im, domain);
+    const LntOnnx__Function *f =
+        is_custom(im, &n) ? NULL : lnt_import_find_function(im, domain, n.op, node->overload);
+    n.inlined = !f && !is_custom(im, &n) && lnt_import_inlines(domain, n.op) ? node : NULL;
     LNT_TRY(read_inputs(im, node, &n));
     LNT_TRY(lnt_import_attrs(im, node->attribute, node->n_attribute, &n));
     LNT_TRY(define_outputs(im, node, &n));
-    const LntOnnx__Function *f =
-        is_custom(im, &n) ? NULL : lnt_import_find_function(im, domain, n.op, node->overload);
     if (f)
         return lnt_import_call(im, f, &n);
     bool fine;

@@ -236,7 +236,19 @@ def small():
                   const("flat", np.array([-1]))], opset=25)
 
 
+def flex_attention():
+    """Shared heads; a subgraph with constants of its own, and one that reads from outside."""
+    score = helper.make_graph([node("Mul", "s slope", "t"), node("Tanh", "t", "u")], "score", [value("s", ["B", "H", "L", "S"])],
+                              [value("u", ["B", "H", "L", "S"])], [const("slope", np.float32(0.5))])
+    prob = helper.make_graph([node("Add", "s outer", "u")], "prob", [value("s", ["B", "H", "L", "S"])],
+                             [value("u", ["B", "H", "L", "S"])])
+    return model([node("FlexAttention", "q k v", "y", domain="ai.onnx.preview", score_mod=score, prob_mod=prob),
+                  node("FlexAttention", "y k v", "z", domain="ai.onnx.preview", scale=0.5)],
+                 [value("q", [1, 4, "L", 4]), value("k", [1, 2, "S", 4]), value("v", [1, 2, "S", 4])], [value("z")],
+                 [const("outer", np.float32(0.25))], opset=26, domains=("ai.onnx.preview",))
+
+
 BASES = [loop_if_carried, scan_empty, scan_axes, scan_in_loop, loop_in_if, states, numbers, numbers32, skips, lines,
-         streams, elementwise, quantized, halves, large, text, sequences, small]
+         streams, elementwise, quantized, halves, large, text, sequences, flex_attention, small]
 # Options of `linnet convert` that some are converted with, besides what all are.
 OPTIONS = {"states": ["--state", "s2=s", "--state", "tail2=tail", "--state", "count2=count", "--state", "held2=held"]}
