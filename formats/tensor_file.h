@@ -11,8 +11,8 @@
 lnt_status lnt_tensor_alloc(const lnt_allocator *a, lnt_dtype dtype, unsigned rank, const int64_t *dims,
                             lnt_tensor *out, lnt_error *err);
 
-/* Reads a TensorProto from bytes (a small wire reader of our own; no protobuf). name (may be NULL) receives
- * the tensor's name, cut to name_bytes. */
+/* Reads a TensorProto, or that of an OptionalProto, from bytes (a small wire reader of our own; no protobuf).
+ * name (may be NULL) receives the tensor's name, cut to name_bytes. */
 lnt_status lnt_tensor_parse_pb(const void *bytes, size_t size, const lnt_allocator *a, lnt_tensor *out,
                                char *name, size_t name_bytes, lnt_error *err);
 lnt_status lnt_tensor_parse_npy(const void *bytes, size_t size, const lnt_allocator *a, lnt_tensor *out,

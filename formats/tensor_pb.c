@@ -1,5 +1,5 @@
-/* tensor_pb.c — ONNX TensorProto from its wire format. Repeated numbers come one field each or packed, many
- * in one field; fields come in any order. */
+/* tensor_pb.c — ONNX TensorProto from its wire format, also one in an OptionalProto. Repeated numbers come one field
+ * each or packed, many in one field; fields come in any order. */
 #include "formats/tensor_file.h"
 
 #include "base/checked.h"
@@ -15,7 +15,7 @@
 enum {
     DIMS = 1,
     DATA_TYPE = 2,
-    SEGMENT = 3, /* where SequenceProto and OptionalProto have their tensors */
+    SEGMENT = 3, /* nobody writes it; SequenceProto and OptionalProto have their tensors there */
     FLOAT_DATA = 4,
     INT32_DATA = 5,
     INT64_DATA = 7,
@@ -159,8 +159,7 @@ static size_t stored_for(lnt_dtype dtype, size_t n)
 
 static lnt_status check_proto(const proto *p, lnt_error *err)
 {
-    LNT_REQUIRE(!p->not_a_tensor, err, LNT_E_UNSUPPORTED,
-                "holds a sequence or an optional; only plain tensors can be read");
+    LNT_REQUIRE(!p->not_a_tensor, err, LNT_E_UNSUPPORTED, "holds a sequence; only tensors can be read");
     LNT_REQUIRE(!p->elsewhere, err, LNT_E_UNSUPPORTED,
                 "its data lies in another file (external data); save the tensor with its data inside");
     LNT_REQUIRE(p->rank <= LNT_MAX_RANK, err, LNT_E_LIMIT, "rank %" PRIu64 ", at most %d supported", p->rank,
@@ -195,10 +194,37 @@ static void copy_name(lnt_wire from, char *name, size_t name_bytes)
     name[n] = '\0';
 }
 
+/* Fields of OptionalProto. */
+enum { OPTIONAL_NAME = 1, OPTIONAL_TYPE = 2, OPTIONAL_TENSOR = 3, A_TENSOR = 1 };
+
+/* The tensor of an OptionalProto, of which a sequence of one tensor has the form; false if the message is neither. */
+static bool is_optional(lnt_wire w, lnt_wire *tensor, lnt_wire *name)
+{
+    lnt_wire_field f;
+    bool has_tensor = false;
+    *name = (lnt_wire){NULL, NULL};
+    while (w.at < w.end) {
+        if (!lnt_wire_next(&w, &f) || (f.number == OPTIONAL_TYPE && f.value != A_TENSOR))
+            return false;
+        if (f.number == OPTIONAL_NAME && f.type == LNT_WIRE_BYTES) {
+            *name = f.bytes;
+        } else if (f.number == OPTIONAL_TENSOR && f.type == LNT_WIRE_BYTES && !has_tensor) {
+            has_tensor = true;
+            *tensor = f.bytes;
+        } else if (f.number != OPTIONAL_TYPE) {
+            return false;
+        }
+    }
+    return has_tensor;
+}
+
 lnt_status lnt_tensor_parse_pb(const void *bytes, size_t size, const lnt_allocator *a, lnt_tensor *out,
                                char *name, size_t name_bytes, lnt_error *err)
 {
-    const lnt_wire message = {bytes, (const uint8_t *)bytes + size};
+    const lnt_wire whole = {bytes, (const uint8_t *)bytes + size};
+    lnt_wire inner, optional_name;
+    const bool optional = is_optional(whole, &inner, &optional_name);
+    const lnt_wire message = optional ? inner : whole;
     proto p = {.rank = 0};
     size_t stored = 0;
     int64_t needed = 0;
@@ -217,6 +243,6 @@ lnt_status lnt_tensor_parse_pb(const void *bytes, size_t size, const lnt_allocat
     if (lnt_is_small(dtype))
         lnt_small_unpack(dtype, out->data, (size_t)needed, out->data);
     lnt_tensor_clean_bools(out);
-    copy_name(p.name, name, name_bytes);
+    copy_name(optional ? optional_name : p.name, name, name_bytes);
     return LNT_OK;
 }

@@ -49,6 +49,7 @@ typedef struct lnt_gvalue {
         *words; /* text: its elements are places in this list; or classes of its columns; or NULL */
     const uint32_t *piece; /* of a sequence (import/expand_sequences.c): the values in it; or NULL */
     uint32_t n_pieces;
+    bool absent;         /* an optional that holds nothing (the same) */
     bool small;          /* int8 or uint8 in place of an integer of 4 bits or fewer */
     lnt_gnode *producer; /* NULL for constants, graph inputs and subgraph inputs */
     bool constant;

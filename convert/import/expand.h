@@ -33,6 +33,16 @@ static inline uint32_t make(maker *m, const char *op, operands in, const lnt_att
     return m->status == LNT_OK ? out : LNT_NONE;
 }
 
+/* A value that a node with several outputs is to write. */
+static inline uint32_t new_value(maker *m, const char *what)
+{
+    const char *name = m->status == LNT_OK ? lnt_import_text(m->im, "%s/%s", m->n->name, what) : NULL;
+    const uint32_t value = name ? lnt_graph_add_value(m->im->g, name) : LNT_NONE;
+    if (value == LNT_NONE && m->status == LNT_OK)
+        m->status = LNT_E_MEMORY;
+    return value;
+}
+
 /* The node's output i is what this operator gives. */
 static inline void finish(maker *m, unsigned i, const char *op, operands in, const lnt_attr *attr)
 {

@@ -43,15 +43,6 @@ static unsigned rank_of(const maker *m, uint32_t value)
     return o ? o->rank : LNT_RANK_UNKNOWN;
 }
 
-static uint32_t new_value(maker *m, const char *what)
-{
-    const char *name = m->status == LNT_OK ? lnt_import_text(m->im, "%s/%s", m->n->name, what) : NULL;
-    const uint32_t value = name ? lnt_graph_add_value(m->im->g, name) : LNT_NONE;
-    if (value == LNT_NONE && m->status == LNT_OK)
-        m->status = LNT_E_MEMORY;
-    return value;
-}
-
 static void attend(maker *m, const attention *a)
 {
     const lnt_attr all[] = {

@@ -63,8 +63,6 @@ static uint32_t modified(maker *m, const char *attribute, uint32_t x)
         return x;
     const lnt_inlining once = {attribute, 1, 1, 1, &x, &out};
     m->status = lnt_import_inline(m->im, m->n, &once);
-    if (m->status == LNT_OK && m->im->g->value[out].piece)
-        unsupported(m, "its subgraph gives a sequence");
     return m->status == LNT_OK ? out : LNT_NONE;
 }
 

@@ -1,10 +1,12 @@
 /* expand_sequences.c — sequences whose length is known: the converter keeps a list of what is in them, and what reads
- * one reads those values. Nothing of a sequence is left in the file. */
+ * one reads those values. An optional is what it holds, or known to hold nothing. Nothing of either is left in the
+ * file. */
 #include "convert/import/expand.h"
 
 #include <string.h>
 
 #define MOST_PIECES 1024 /* bounds what a chain of insertions takes */
+#define TOO_LONG "the sequence is longer than 1024"
 
 static void unsupported(maker *m, const char *why)
 {
@@ -21,48 +23,58 @@ static const lnt_gvalue *sequence(maker *m)
     return v->piece ? v : NULL;
 }
 
+/* Room for n values, or for none: never NULL but where memory is short. */
+static uint32_t *list_of(maker *m, size_t n)
+{
+    uint32_t *list = NULL;
+    if (m->status == LNT_OK)
+        list = lnt_bump_alloc(&m->im->g->memory, (n + 1) * sizeof *list, m->im->err);
+    if (m->status == LNT_OK && !list)
+        m->status = LNT_E_MEMORY;
+    return list;
+}
+
+/* Output i is the sequence of these values, which are kept. */
+static void become(maker *m, unsigned i, const uint32_t *piece, uint32_t n)
+{
+    if (m->status != LNT_OK || m->n->out[i] == LNT_NONE)
+        return;
+    lnt_gvalue *v = &m->im->g->value[m->n->out[i]];
+    v->piece = piece;
+    v->n_pieces = n;
+}
+
 /* Output 0: n values of list, but for `without` at place at, or with the value `with` there; LNT_NONE: neither. */
 static void set_pieces(maker *m, const uint32_t *list, uint32_t n, uint32_t at, uint32_t with, bool without)
 {
     const uint32_t added = with != LNT_NONE;
     if (n > MOST_PIECES) {
-        unsupported(m, "the sequence is longer than 1024");
+        unsupported(m, TOO_LONG);
         return;
     }
-    uint32_t *piece = lnt_bump_alloc(&m->im->g->memory, ((size_t)n + 1) * sizeof *piece, m->im->err);
-    if (!piece) {
-        m->status = LNT_E_MEMORY;
+    uint32_t *piece = list_of(m, n + added), count = 0;
+    if (!piece)
         return;
-    }
-    uint32_t count = 0;
     for (uint32_t i = 0; i < n + added; i++)
         if (added && i == at)
             piece[count++] = with;
         else if (!without || i != at)
             piece[count++] = list[i - (added && i > at)];
-    lnt_gvalue *v = &m->im->g->value[m->n->out[0]];
-    v->piece = piece;
-    v->n_pieces = count;
+    become(m, 0, piece, count);
 }
 
 /* Input i as a place below n, counted back from end where it is negative; `otherwise` where it is not given. */
 static bool place(maker *m, unsigned i, uint32_t n, uint32_t end, uint32_t otherwise, uint32_t *at)
 {
     const uint32_t value = lnt_inode_in(m->n, i);
-    const lnt_gvalue *v = value == LNT_NONE ? NULL : &m->im->g->value[value];
+    int64_t p;
     *at = otherwise;
-    if (!v)
+    if (value == LNT_NONE)
         return true;
-    const bool whole = v->info.dtype == LNT_INT32 || v->info.dtype == LNT_INT64;
-    if (!v->constant || !v->info.data || !whole || lnt_operand_count(&v->info) != 1) {
-        unsupported(m, "its position must be a constant");
+    if (!lnt_graph_known_int(m->im->g, value, &p)) {
+        unsupported(m, "its position must be known");
         return false;
     }
-    int64_t p = 0;
-    if (v->info.dtype == LNT_INT64)
-        memcpy(&p, v->info.data, sizeof p);
-    else
-        p = *(const int32_t *)v->info.data;
     p = p < 0 && p >= -(int64_t)end ? p + end : p;
     if (p < 0 || p >= n)
         m->status = lnt_fail(m->im->err, LNT_E_MODEL,
@@ -128,18 +140,181 @@ static void expand_concat(maker *m)
         m->status = lnt_make_into(m->im, m->n, "Concat", in, n, INT_ATTR("axis", &axis), 1, m->n->out[0]);
 }
 
+/* ---- SplitToSequence ---- */
+
+/* How input 0 is cut along its axis. */
+typedef struct cut {
+    int64_t axis, extent; /* extent: LNT_DIM_UNKNOWN where it is not known */
+    int64_t parts;
+    uint32_t lengths; /* of the parts, one each */
+    bool squeezed;    /* the parts, of length 1, lose the axis */
+} cut;
+
+/* Parts of `length`, the last of what is left. */
+static void cut_evenly(maker *m, cut *c, int64_t length)
+{
+    if (c->extent < 0 || length < 1) {
+        unsupported(m, length < 1 ? "its parts must have a length"
+                                  : "how many parts it gives is not known: fix the extent by --dim");
+        return;
+    }
+    c->parts = c->extent / length + (c->extent % length > 0);
+    if (c->parts > MOST_PIECES) {
+        unsupported(m, TOO_LONG);
+        return;
+    }
+    int64_t lengths[MOST_PIECES];
+    for (int64_t i = 0; i < c->parts; i++)
+        lengths[i] = i < c->parts - 1 ? length : c->extent - i * length;
+    if (c->parts)
+        c->lengths = make_ints(m, "lengths", lengths, (size_t)c->parts);
+}
+
+/* Lengths given one by one: how many there are is enough to know. */
+static void cut_as_given(maker *m, cut *c, uint32_t lengths)
+{
+    c->parts = lnt_ginfo(m->im->g, lengths)->dims[0];
+    if (c->parts < 0 || c->parts > MOST_PIECES)
+        unsupported(m, c->parts < 0 ? "the length of input 1 must be known" : TOO_LONG);
+    else
+        c->lengths = type_of(m, lengths) == LNT_INT64 ? lengths : cast(m, lengths, LNT_INT64);
+}
+
+/* False, and reported, where it is not known. */
+static bool find_cut(maker *m, cut *c)
+{
+    const lnt_operand *x = lnt_ginfo(m->im->g, m->n->in[0]);
+    const uint32_t split = lnt_inode_in(m->n, 1);
+    const lnt_operand *s = lnt_ginfo(m->im->g, split);
+    const int64_t given = lnt_inode_i(m->n, "axis", 0), axis = given < 0 ? given + x->rank : given;
+    const bool inside = x->rank <= LNT_MAX_RANK && axis >= 0 && axis < x->rank;
+    const size_t listed = m->im->report->n_unsupported;
+    *c = (cut){given, inside ? x->dims[axis] : LNT_DIM_UNKNOWN, 0, LNT_NONE,
+               !s && !lnt_inode_i(m->n, "keepdims", 1)};
+    int64_t length = 1;
+    if (x->rank <= LNT_MAX_RANK && !inside)
+        m->status = lnt_fail(m->im->err, LNT_E_MODEL, "node '%s' (%s): its axis is outside of input 0",
+                             m->n->name, m->n->op);
+    else if (s && s->rank == 1)
+        cut_as_given(m, c, split);
+    else if (s && (s->rank || !lnt_graph_known_int(m->im->g, split, &length)))
+        unsupported(m, "input 1 must be known, or a list of lengths");
+    else
+        cut_evenly(m, c, length);
+    return m->status == LNT_OK && m->im->report->n_unsupported == listed;
+}
+
+static void expand_split(maker *m)
+{
+    cut c;
+    if (!find_cut(m, &c))
+        return;
+    const uint32_t n = (uint32_t)c.parts, in[] = {m->n->in[0], c.lengths};
+    uint32_t *piece = list_of(m, n);
+    for (uint32_t i = 0; piece && i < n; i++)
+        piece[i] = new_value(m, "part");
+    if (m->status == LNT_OK && n)
+        m->status = lnt_make_node(m->im, m->n, "Split", in, 2, INT_ATTR("axis", &c.axis), 1, piece, n);
+    const uint32_t axis = c.squeezed ? INTS(m, "axis", c.axis) : LNT_NONE;
+    for (uint32_t i = 0; m->status == LNT_OK && c.squeezed && i < n; i++)
+        piece[i] = make(m, "Squeeze", IN(piece[i], axis), NULL);
+    become(m, 0, piece, n);
+}
+
+/* ---- SequenceMap ---- */
+
+/* Element i of a sequence, or the same tensor for all, per input; NULL, and reported, where they do not fit. */
+static uint32_t *map_inputs(maker *m, uint32_t times)
+{
+    const unsigned n_in = m->n->n_in;
+    uint32_t *in = list_of(m, (size_t)times * n_in);
+    for (unsigned k = 0; in && k < n_in; k++) {
+        const uint32_t value = m->n->in[k];
+        const lnt_gvalue *v = value == LNT_NONE ? NULL : &m->im->g->value[value];
+        if (!v || v->absent || (v->piece && v->n_pieces != times)) {
+            unsupported(m, v && v->piece ? "its sequences differ in length" : "an input of it is missing");
+            return NULL;
+        }
+        for (uint32_t i = 0; i < times; i++)
+            in[(size_t)i * n_in + k] = v->piece ? v->piece[i] : value;
+    }
+    return in;
+}
+
+static void expand_map(maker *m)
+{
+    const lnt_gvalue *s = sequence(m);
+    const uint32_t times = s ? s->n_pieces : 0, n_out = m->n->n_out;
+    uint32_t *in = s ? map_inputs(m, times) : NULL, *out = in ? list_of(m, (size_t)times * n_out) : NULL;
+    if (!out)
+        return;
+    const lnt_inlining all = {"body", m->n->n_in, n_out, times, in, out};
+    m->status = lnt_import_inline(m->im, m->n, &all);
+    for (unsigned k = 0; m->status == LNT_OK && k < n_out; k++) {
+        uint32_t *piece = list_of(m, times);
+        for (uint32_t i = 0; piece && i < times; i++)
+            piece[i] = out[(size_t)i * n_out + k];
+        become(m, k, piece, times);
+    }
+}
+
+/* ---- optionals ---- */
+
+/* What input 0 is, a sequence or nothing, output 0 is, too. */
+static void pass_on(maker *m)
+{
+    const uint32_t from = lnt_inode_in(m->n, 0);
+    const lnt_gvalue *v = from == LNT_NONE ? NULL : &m->im->g->value[from];
+    if (v && v->piece)
+        become(m, 0, v->piece, v->n_pieces);
+    else if (!v || v->absent)
+        m->im->g->value[m->n->out[0]].absent = true;
+    else
+        finish(m, 0, "Identity", IN(from), NULL);
+}
+
+static void expand_get_element(maker *m)
+{
+    if (m->im->g->value[m->n->in[0]].absent)
+        unsupported(m, "its input holds nothing");
+    else
+        pass_on(m);
+}
+
+/* A tensor is there: also as an input of the model, which sessions must be given. */
+static void expand_has_element(maker *m)
+{
+    const uint32_t from = lnt_inode_in(m->n, 0);
+    const bool holds = from != LNT_NONE && !m->im->g->value[from].absent;
+    finish(m, 0, "Identity", IN(scalar(m, "holds", LNT_BOOL, holds)), NULL);
+}
+
+/* Does Identity pass on what is no tensor? */
+static bool is_no_tensor(const lnt_importer *im, uint32_t value)
+{
+    return value != LNT_NONE && (im->g->value[value].piece || im->g->value[value].absent);
+}
+
 lnt_status lnt_expand_sequences(lnt_importer *im, lnt_inode *n)
 {
     static const lnt_expansion table[] = {
         {"ConcatFromSequence", NULL, 1, 1, 1, expand_concat},
+        {"Identity", NULL, 1, 1, 1, pass_on},
+        {"Optional", NULL, 0, 1, 1, pass_on},
+        {"OptionalGetElement", NULL, 1, 1, 1, expand_get_element},
+        {"OptionalHasElement", NULL, 0, 1, 1, expand_has_element},
         {"SequenceAt", NULL, 2, 2, 1, expand_at},
         {"SequenceConstruct", NULL, 1, 255, 1, expand_construct},
         {"SequenceEmpty", NULL, 0, 0, 1, expand_construct},
         {"SequenceErase", NULL, 1, 2, 1, expand_erase},
         {"SequenceInsert", NULL, 2, 3, 1, expand_insert},
         {"SequenceLength", NULL, 1, 1, 1, expand_length},
+        {"SequenceMap", NULL, 1, 255, 255, expand_map},
+        {"SplitToSequence", NULL, 1, 2, 1, expand_split},
     };
-    if (n->domain[0] || n->replaced || n->n_out != 1 || n->out[0] == LNT_NONE)
+    if (n->domain[0] || n->replaced || n->n_out == 0)
+        return LNT_OK;
+    if (strcmp(n->op, "Identity") == 0 && !is_no_tensor(im, lnt_inode_in(n, 0)))
         return LNT_OK;
     return lnt_expand_by(table, sizeof table / sizeof table[0], im, n);
 }

@@ -65,13 +65,21 @@ static lnt_status check_element_type(lnt_importer *im, const char *name, const L
     return LNT_OK;
 }
 
+/* The type of a tensor, or of an optional that holds one: a session is given it and hands it out. Else NULL. */
+static const LntOnnx__TensorType *tensor_type(const LntOnnx__ValueInfo *v)
+{
+    const LntOnnx__Type *type = v->type;
+    if (type && type->optional_type && type->optional_type->elem_type)
+        type = type->optional_type->elem_type;
+    return type ? type->tensor_type : NULL;
+}
+
 /* Type of a graph input: *info keeps what is not declared. E_UNSUPPORTED for types we do not have. */
 static lnt_status declared_type(lnt_importer *im, const LntOnnx__ValueInfo *v, lnt_operand *info)
 {
-    const LntOnnx__TensorType *t = v->type ? v->type->tensor_type : NULL;
+    const LntOnnx__TensorType *t = tensor_type(v);
     LNT_REQUIRE(!v->type || t, im->err, LNT_E_UNSUPPORTED,
-                "'%s' is no tensor (sequences, maps, optionals and sparse tensors are not supported)",
-                v->name);
+                "'%s' is no tensor (sequences, maps and sparse tensors are not supported)", v->name);
     if (!t)
         return LNT_OK;
     if (t->has_elem_type && t->elem_type != LNT_UNDEFINED) {
@@ -202,7 +210,7 @@ uint32_t lnt_import_lookup(const lnt_importer *im, const char *name)
 static lnt_status check_output(lnt_importer *im, const LntOnnx__ValueInfo *v, const char *name,
                                const lnt_words *words)
 {
-    const LntOnnx__TensorType *t = v->type ? v->type->tensor_type : NULL;
+    const LntOnnx__TensorType *t = tensor_type(v);
     const lnt_inode place = {.name = name, .domain = "", .op = "graph output"};
     if (im->report->n_unsupported || !t || !t->has_elem_type || t->elem_type == LNT_UNDEFINED || words)
         return LNT_OK;
@@ -223,9 +231,12 @@ static lnt_status add_outputs(lnt_importer *im, const LntOnnx__Graph *graph, uin
         out[i] = lnt_import_lookup(im, name);
         LNT_REQUIRE(out[i] != LNT_NONE, im->err, LNT_E_MODEL, "output '%s' of graph '%s' is never computed",
                     name, im->g->sub[sub].name);
-        if (im->g->value[out[i]].piece)
-            LNT_TRY(lnt_import_unsupported(im, &(lnt_inode){.name = name, .domain = "", .op = "graph output"},
-                                           "is a sequence, which is not supported"));
+        const lnt_gvalue *v = &im->g->value[out[i]];
+        if (v->piece || v->absent)
+            LNT_TRY(lnt_import_unsupported(
+                im, &(lnt_inode){.name = name, .domain = "", .op = "graph output"},
+                v->piece ? "is a sequence, which is not supported"
+                         : "is an optional that holds nothing, which is not supported"));
         LNT_TRY(check_output(im, graph->output[i], name, im->g->value[out[i]].words));
         if (sub == 0)
             LNT_TRY(lnt_import_record_words(im, name, out[i]));
@@ -345,7 +356,7 @@ static lnt_status add_model_inputs(lnt_importer *im, const LntOnnx__Graph *graph
             continue;
         }
         LNT_TRY(add_input(im, v, (lnt_operand){.rank = LNT_RANK_UNKNOWN}, &in[n]));
-        const LntOnnx__TensorType *t = v->type ? v->type->tensor_type : NULL;
+        const LntOnnx__TensorType *t = tensor_type(v);
         LNT_REQUIRE(v->type && (!t || t->elem_type), im->err, LNT_E_MODEL, "input '%s' has no element type",
                     v->name);
         if (t && t->shape && g->value[in[n]].info.rank == t->shape->n_dim)

@@ -58,6 +58,10 @@ static lnt_status find_outputs(lnt_importer *im, const lnt_inode *n, const LntOn
         out[i] = lnt_import_lookup(im, name);
         LNT_REQUIRE(out[i] != LNT_NONE, im->err, LNT_E_MODEL,
                     "node '%s' (%s): output '%s' of its subgraph is never computed", n->name, n->op, name);
+        const lnt_gvalue *v = &im->g->value[out[i]];
+        if (v->piece || v->absent || v->words || v->small)
+            LNT_TRY(
+                lnt_import_unsupported(im, n, "output '%s' of its subgraph is no tensor of numbers", name));
     }
     return LNT_OK;
 }

@@ -70,7 +70,8 @@ enum {
     PROTO_GRAPH,
     PROTO_FLOATS,
     PROTO_INTS,
-    PROTO_STRINGS
+    PROTO_STRINGS,
+    PROTO_TYPE = 13
 };
 
 static int type_of(const LntOnnx__Attribute *p)
@@ -186,6 +187,8 @@ lnt_status lnt_import_attrs(lnt_importer *im, LntOnnx__Attribute *const *proto, 
         if (!a.name)
             return LNT_E_MEMORY;
         if (n->inlined && type_of(p) == PROTO_GRAPH)
+            continue;
+        if (type_of(p) == PROTO_TYPE && strcmp(n->op, "Optional") == 0) /* of what there is not */
             continue;
         if (p->ref_attr_name && p->ref_attr_name[0]) {
             const lnt_attr *given = referred(im, p);
@@ -418,9 +421,14 @@ static lnt_status take_as_byte(lnt_importer *im, lnt_inode *n, unsigned i)
 static lnt_status add_row(lnt_importer *im, lnt_inode *n, const lnt_op *op)
 {
     bool fine;
-    for (unsigned i = 0; i < n->n_in; i++)
-        if (n->in[i] != LNT_NONE && im->g->value[n->in[i]].piece)
+    for (unsigned i = 0; i < n->n_in; i++) {
+        const lnt_gvalue *v = n->in[i] == LNT_NONE ? NULL : &im->g->value[n->in[i]];
+        if (v && v->piece)
             return lnt_import_unsupported(im, n, "input %u is a sequence, which is not supported", i);
+        if (v && v->absent)
+            return lnt_import_unsupported(
+                im, n, "input %u is an optional that holds nothing, which is not supported", i);
+    }
     LNT_TRY(check_counts(im, n, op, &fine));
     if (fine)
         LNT_TRY(check_small(im, n, op, &fine));

@@ -19,6 +19,7 @@ typedef enum message {
     VALUE_INFO,
     TYPE,
     TENSOR_TYPE,
+    OPTIONAL_TYPE,
     SHAPE,
     DIMENSION,
     STRING_ENTRY,
@@ -30,11 +31,12 @@ typedef enum message {
 static const struct {
     uint8_t parent, child;
     uint8_t number;
-} nesting[] = {
-    {MODEL, GRAPH, 7},     {MODEL, OPERATOR_SET, 8}, {MODEL, STRING_ENTRY, 14},   {MODEL, FUNCTION, 25},
-    {GRAPH, NODE, 1},      {GRAPH, VALUE_INFO, 11},  {GRAPH, VALUE_INFO, 12},     {NODE, ATTRIBUTE, 5},
-    {ATTRIBUTE, GRAPH, 6}, {VALUE_INFO, TYPE, 2},    {TYPE, TENSOR_TYPE, 1},      {TENSOR_TYPE, SHAPE, 2},
-    {SHAPE, DIMENSION, 1}, {FUNCTION, NODE, 7},      {FUNCTION, OPERATOR_SET, 9}, {FUNCTION, ATTRIBUTE, 11}};
+} nesting[] = {{MODEL, GRAPH, 7},         {MODEL, OPERATOR_SET, 8}, {MODEL, STRING_ENTRY, 14},
+               {MODEL, FUNCTION, 25},     {GRAPH, NODE, 1},         {GRAPH, VALUE_INFO, 11},
+               {GRAPH, VALUE_INFO, 12},   {NODE, ATTRIBUTE, 5},     {ATTRIBUTE, GRAPH, 6},
+               {VALUE_INFO, TYPE, 2},     {TYPE, TENSOR_TYPE, 1},   {TENSOR_TYPE, SHAPE, 2},
+               {SHAPE, DIMENSION, 1},     {FUNCTION, NODE, 7},      {FUNCTION, OPERATOR_SET, 9},
+               {FUNCTION, ATTRIBUTE, 11}, {TYPE, OPTIONAL_TYPE, 9}, {OPTIONAL_TYPE, TYPE, 1}};
 
 static message child_of(message parent, uint64_t number)
 {

@@ -170,6 +170,7 @@ static void pb_of_every_encoding(void **state)
     expect_values(read_good_pb("bfloat16_typed", "typed"), LNT_BFLOAT16);
     expect_values(read_good_pb("float32_unpacked", ""), LNT_FLOAT);
     expect_values(read_good_pb("int32_unpacked", ""), LNT_INT32);
+    expect_values(read_good_pb("optional", "optional"), LNT_FLOAT);
     lnt_tensor t = read_good_pb("scalar", "s");
     assert_int_equal(t.rank, 0);
     assert_true(*(float *)t.data == 7);
@@ -206,7 +207,7 @@ static void what_cannot_be_read_says_why(void **state)
     expect_pb_refused("float8", LNT_E_UNSUPPORTED, "element type 17");
     expect_pb_refused("external", LNT_E_UNSUPPORTED, "another file");
     expect_pb_refused("sequence", LNT_E_UNSUPPORTED, "sequence");
-    expect_pb_refused("optional", LNT_E_UNSUPPORTED, "sequence or an optional");
+    expect_pb_refused("nothing", LNT_E_UNSUPPORTED, "element type 0");
     expect_pb_refused("empty_sequence", LNT_E_FILE, "0 elements");
     expect_file_refused(NPY, LNT_E_ARGUMENT, "name one");
     expect_file_refused(NPY ":nobody", LNT_E_NOT_FOUND, "nobody");

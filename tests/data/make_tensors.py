@@ -97,12 +97,13 @@ def pb_members():
     external.data_location = TensorProto.EXTERNAL
     external.external_data.add(key="location", value="weights.bin")
     messages["external"] = external.SerializeToString()
-    sequence = numpy_helper.from_list([values("float32")], "sequence")
+    sequence = numpy_helper.from_list([values("float32")] * 2, "sequence")
     messages["sequence"] = sequence.SerializeToString()
     messages["empty_sequence"] = numpy_helper.from_list([], "s", onnx.SequenceProto.TENSOR).SerializeToString()
     optional = onnx.OptionalProto(name="optional", elem_type=onnx.OptionalProto.TENSOR)
     optional.tensor_value.CopyFrom(numpy_helper.from_array(values("float32"), "v"))
     messages["optional"] = optional.SerializeToString()
+    messages["nothing"] = onnx.OptionalProto(name="nothing", elem_type=0).SerializeToString()
     return {name: npy_bytes(np.frombuffer(message, np.uint8)) for name, message in messages.items()}
 
 

@@ -236,6 +236,26 @@ def small():
                   const("flat", np.array([-1]))], opset=25)
 
 
+def split_and_map():
+    """Cut evenly, by lengths, into rows; mapped beside a tensor, one map in another; optionals of what there is and is not."""
+    cell = helper.make_graph([node("Mul", "c most", "d"), node("Add", "d outer", "t")], "cell", [value("c", [1])], [value("t")])
+    row = helper.make_graph(
+        [node("ReduceMax", "r", "most", keepdims=0), node("SplitToSequence", "r", "cells"), node("SequenceMap", "cells", "ts", body=cell),
+         node("ConcatFromSequence", "ts", "joined", axis=0), node("Add", "r b", "sum")], "row",
+        [value("r", [3]), value("b", [3])], [value("joined"), value("sum")], [const("unused", np.float32(1))])
+    return model([node("SplitToSequence", "x", "rows", keepdims=0), node("SequenceMap", "rows w", "js sums", body=row),
+                  node("ConcatFromSequence", "js", "y", axis=0, new_axis=1), node("SplitToSequence", "x two", "halves", axis=1),
+                  node("SplitToSequence", "x lengths", "parts", axis=-1), node("SequenceAt", "parts one", "part"),
+                  node("Optional", "halves", "held"), node("OptionalGetElement", "held", "got"),
+                  node("SequenceLength", "got", "n"), node("Optional", "", "nothing", type=helper.make_tensor_type_proto(FLOAT, [2])),
+                  node("OptionalHasElement", "nothing", "has"), node("SequenceAt", "sums one", "z")],
+                 [value("x", [2, 3]),
+                  helper.make_value_info("w", helper.make_optional_type_proto(helper.make_tensor_type_proto(FLOAT, [3])))],
+                 [value("y"), value("part"), value("n", [], INT64), value("has", [], BOOL), value("z")],
+                 [const("two", np.int64(2)), const("one", np.int64(1)), const("lengths", np.array([1, 2])),
+                  const("outer", np.float32(0.25))])
+
+
 def flex_attention():
     """Shared heads; a subgraph with constants of its own, and one that reads from outside."""
     score = helper.make_graph([node("Mul", "s slope", "t"), node("Tanh", "t", "u")], "score", [value("s", ["B", "H", "L", "S"])],
@@ -249,6 +269,7 @@ def flex_attention():
 
 
 BASES = [loop_if_carried, scan_empty, scan_axes, scan_in_loop, loop_in_if, states, numbers, numbers32, skips, lines,
-         streams, elementwise, quantized, halves, large, text, sequences, flex_attention, small]
+         streams, elementwise, quantized, halves, large, text, sequences, split_and_map,
+         flex_attention, small]
 # Options of `linnet convert` that some are converted with, besides what all are.
 OPTIONS = {"states": ["--state", "s2=s", "--state", "tail2=tail", "--state", "count2=count", "--state", "held2=held"]}

@@ -96,7 +96,7 @@ KNOWN = (2, 4, 3, 8), (2, 2, 5, 8), (2, 2, 5, 6)
     (KNOWN, "<score_mod: graph = g () => (float t) { t = Identity (limit) }>", "has 0 inputs and 1 outputs, not 1 and 1"),
     (KNOWN, "<score_mod: graph = g (float[B, H, L, S] s) => (float t) { u = Identity (s) }>", "'t' of its subgraph is never computed"),
     (KNOWN, "<score_mod: graph = g (float[B, H, L, S] s) => (float t) { t = Adagrad (s) }>", "unknown operator"),
-    (KNOWN, "<score_mod: graph = g (float[B, H, L, S] s) => (float t) { t = SequenceConstruct (s) }>", "gives a sequence"),
+    (KNOWN, "<score_mod: graph = g (float[B, H, L, S] s) => (float t) { t = SequenceConstruct (s) }>", "is no tensor of numbers"),
 ])
 def test_mistakes(tmp_path, extents, attributes, message):
     onnx.save(model(extents, attributes), tmp_path / "m.onnx")
