@@ -1,4 +1,4 @@
-# root.sh: for scripts that try packages on a Debian 12 of nothing but its base; they source it.
+# root.sh: for scripts that try things on a Debian 12 of nothing but its base, in a chroot; they source it.
 
 # skip REASON: ends the script, with one test skipped.
 skip() {
@@ -13,6 +13,42 @@ needs_emulated() {
         skip "needs root, debootstrap and qemu-user-static (make deps-long)"
 }
 
+# The mirror this machine uses; debootstrap knows one of its own.
+debian_mirror() {
+    cat /etc/apt/sources.list /etc/apt/sources.list.d/*.sources /etc/apt/sources.list.d/*.list 2>/dev/null |
+        sed -n 's/^URIs: *\([^ ]*\).*/\1/p; s/^deb \(\[[^]]*\] \)\{0,1\}\([^ ]*\).*/\2/p' | head -n 1
+}
+
+# make_root ROOT [PACKAGES]: a Debian there by debootstrap, with package sources, proxies and certificates of this machine; as
+# it is where there is one.
+make_root() {
+    if [ ! -e "$1/etc/debian_version" ]; then
+        mirror=$(debian_mirror)
+        debootstrap --variant=minbase --include="ca-certificates${2:+,$2}" bookworm "$1" ${mirror:+"$mirror"} >"$1.log" 2>&1 ||
+            { tail -n 20 "$1.log"; exit 1; }
+        rm -f "$1.log"
+    fi
+    for f in /etc/apt/apt.conf /etc/apt/apt.conf.d /etc/apt/sources.list /etc/apt/sources.list.d /etc/apt/auth.conf.d \
+        /etc/pip.conf /etc/resolv.conf /etc/hosts /etc/ssl/certs/ca-certificates.crt; do
+        if [ -e "$f" ]; then
+            mkdir -p "$1$(dirname "$f")"
+            cp -rL "$f" "$1$(dirname "$f")/"
+        fi
+    done
+}
+
+# mount_root ROOT, unmount_root ROOT: what programs in it expect of a system.
+mount_root() {
+    mountpoint -q "$1/proc" || mount -t proc proc "$1/proc"
+    mountpoint -q "$1/dev" || mount --bind /dev "$1/dev"
+}
+
+unmount_root() {
+    for m in proc dev shared; do
+        if mountpoint -q "$1/$m"; then umount "$1/$m"; fi
+    done
+}
+
 # The kernel hands arm64 programs to the emulator.
 emulate_arm64() {
     binfmt=/proc/sys/fs/binfmt_misc
@@ -24,8 +60,7 @@ emulate_arm64() {
 make_arm64_root() {
     emulate_arm64
     [ ! -e "$1/etc/debian_version" ] || return 0
-    mirror=$(cat /etc/apt/sources.list /etc/apt/sources.list.d/*.sources /etc/apt/sources.list.d/*.list 2>/dev/null |
-        sed -n 's/^URIs: *\([^ ]*\).*/\1/p; s/^deb \(\[[^]]*\] \)\{0,1\}\([^ ]*\).*/\2/p' | head -n 1)
+    mirror=$(debian_mirror)
     [ -n "$mirror" ] && python3 -c "import sys, urllib.request; urllib.request.urlopen(sys.argv[1], timeout=20)" \
         "$mirror/dists/bookworm/Release" >/dev/null 2>&1 ||
         skip "no Debian mirror of this machine's package sources can be reached"

@@ -113,9 +113,13 @@ STAGES["long"] = [
     ("examples, every one", [*LONG, *PYTEST, "tests/python/examples"]),
     ("package", ["sh", "tests/package.sh"]),
     ("wheels", ["sh", "tests/wheel.sh"]),
+    ("container", ["sh", "tests/container.sh"]),
+    ("yocto", ["sh", "tests/yocto.sh"]),
     ("virtual machine", ["sh", "tests/vm/vm.sh"]),
     ("models, sanitized", [*SANITIZED, *PYTEST, "tests/python/models/test_models.py"]),
     ("functions, all floats", ["build/linnet", "doctor", "--floats", "1"]),
+    ("fresh machine", ["sh", "tests/fresh.sh"]),
+    ("fresh machine, alone", ["env", "LINNET_SHARED=/nowhere", "sh", "tests/fresh.sh"]),
 ]
 
 
