@@ -91,8 +91,8 @@ static unsigned beyond(format f, unsigned sign)
     return f.specials == IEEE ? (highest(f) + 1) | sign << (f.bits - 1) : nan_code(f, sign);
 }
 
-/* Rounded to nearest, halves to even. A code is exponent and mantissa side by side, so that the magnitude in units of the
- * last place, added to what the exponent is worth, carries into it by itself. */
+/* Rounded to nearest, halves to even. A code is exponent and mantissa side by side, so that the magnitude in units of
+ * the last place, added to what the exponent is worth, carries into it by itself. */
 static unsigned encode(format f, float x, bool saturate)
 {
     const uint32_t bits = lnt_float_bits(x), sign = bits >> 31;

@@ -36,14 +36,16 @@ def model_of(nodes, inputs, outputs, constants=(), opset=26):
     """inputs: arrays by name; outputs: kinds by name."""
     infos = [helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(x.dtype), x.shape) for name, x in inputs.items()]
     given = [helper.make_tensor_value_info(name, getattr(TensorProto, kind), None) for name, kind in outputs.items()]
-    graph = helper.make_graph(nodes, "g", infos, given, [numpy_helper.from_array(np.asarray(x), name) for name, x in dict(constants).items()])
+    tensors = [numpy_helper.from_array(np.asarray(x), name) for name, x in dict(constants).items()]
+    graph = helper.make_graph(nodes, "g", infos, given, tensors)
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=11)
 
 
 def sources(kind):
     """Numbers around all there are in the small types; of integer kinds none that they cannot hold."""
     rng = np.random.default_rng(1)
-    real = np.concatenate([rng.normal(0, 1, 400) * np.exp2(rng.integers(-20, 18, 400)), [0, -0.0, 1e-9, 448, 464, 57344, 61440, 6, 7, 0.25]])
+    edges = [0, -0.0, 1e-9, 448, 464, 57344, 61440, 6, 7, 0.25]
+    real = np.concatenate([rng.normal(0, 1, 400) * np.exp2(rng.integers(-20, 18, 400)), edges])
     if kind in SMALL:
         return all_of(kind)
     if kind == "BOOL":
@@ -122,7 +124,8 @@ def quantization(kind, form, zero):
     constants = {"s": rng.uniform(0.2, 2, extents).astype(np.float32)}
     if zero:
         values = all_of(kind).astype(np.float32)
-        constants["z"] = (rng.choice(values, extents) if kind in INTEGERS or kind == "FLOAT4E2M1" else np.zeros(extents)).astype(numpy_of(kind))
+        chosen = rng.choice(values, extents) if kind in INTEGERS or kind == "FLOAT4E2M1" else np.zeros(extents)
+        constants["z"] = chosen.astype(numpy_of(kind))
     return constants, attributes
 
 
@@ -185,8 +188,8 @@ def test_moved(tmp_path, kind):
     rows, fill = np.array([3, 1, 0, 2]), all_of(kind)[1]
     constants = {"yes": np.array(True), "two": np.int64(2), "half": np.array([2, 3]), "pads": np.array([1, 0, 0, 2]), "fill": fill,
                  "from": np.array([1, 2]), "to": np.array([3, 6]), "rows": rows, "mask": mask}
-    want = {"flipped": x.T, "turned": x, "scanned": x.reshape(4, 2, 3), "padded": np.full((5, 8), fill), "both": np.tile(x[1:3, 2:6], (2, 1)),
-            "chosen": np.where(mask, x, x[rows]), "extents": np.array([4, 6])}
+    want = {"flipped": x.T, "turned": x, "scanned": x.reshape(4, 2, 3), "padded": np.full((5, 8), fill),
+            "both": np.tile(x[1:3, 2:6], (2, 1)), "chosen": np.where(mask, x, x[rows]), "extents": np.array([4, 6])}
     want["padded"][1:, :6] = x
     kinds = {name: kind if name != "extents" else "INT64" for name in want}
     check_against(tmp_path, model_of(nodes, {"x": x}, kinds, constants), {"x": x}, list(want.values()), *EXACT, ways=WAYS)
