@@ -12,6 +12,7 @@
 #include "speech/markup/ssml.h"
 #include "speech/lexicon.h"
 #include "speech/normalize.h"
+#include "speech/prompts/sound_cache.h"
 #include "speech/voice_config.h"
 
 #include <math.h>
@@ -25,14 +26,20 @@ enum { PRINT_SOUND, PRINT_PHONEMES, PRINT_IDS, PRINT_WORDS, PRINT_TIMES };
 
 static struct {
     const char *model, *config, *file, *folder, *speaker, *level, *espeak, *espeak_data, *lexicon;
-    const char *pack, *output, *prompts;
+    const char *pack, *output, *prompts, *cache;
     lnt_texts phonemes, ids, files, silences, data_dirs, addresses;
     double noise, length, noise_w, speed, volume, silence;
-    int64_t seed, threads, window;
+    int64_t seed, threads, window, cache_bytes;
     int naming, print, stream, sound, queue;
     bool raw, as_computed, json_input, json, debug, quiet, version, gpu;
     const char *tashkeel;
-} given = {.noise = NAN, .length = NAN, .noise_w = NAN, .speed = NAN, .volume = 1, .silence = 0};
+} given = {.noise = NAN,
+           .length = NAN,
+           .noise_w = NAN,
+           .speed = NAN,
+           .volume = 1,
+           .silence = 0,
+           .cache_bytes = 64 << 20};
 
 static const lnt_option options[] = {
     {"-m, --model", "VOICE", LNT_OPTION_TEXT, &given.model,
@@ -96,6 +103,10 @@ static const lnt_option options[] = {
     {"--prompts", "FILE", LNT_OPTION_TEXT, &given.prompts,
      "a pack: words are names of its prompts, each with slot=value behind it; lines of\n--json-input may be "
      "{\"prompt\": …, \"values\": {…}}"},
+    {"--cache", "DIR", LNT_OPTION_TEXT, &given.cache,
+     "keep sounds there; what was said before with the same voice and options is read\ninstead of computed"},
+    {"--cache-bytes", "N", LNT_OPTION_COUNT, &given.cache_bytes,
+     "of all of them together; the one that was not asked for longest goes first\n(67108864)"},
     {"--serve", "ADDRESS", LNT_OPTION_TEXTS, &given.addresses,
      "stay, and speak what clients ask for: [http:][HOST:]PORT as Piper's web server,\nwyoming:[HOST:]PORT "
      "for Home "
@@ -225,8 +236,10 @@ static lnt_status take_options(const lnt_voice *voice, lnt_say_options *how, lnt
 /* One call of the program. */
 typedef struct saying {
     lnt_voice *voice;
-    lnt_prompts *prompts; /* NULL: none are given */
-    lnt_lexicon *lexicon; /* NULL: phonemes are the voice's */
+    lnt_prompts *prompts;   /* NULL: none are given */
+    lnt_sound_cache *cache; /* NULL: none */
+    bool cached;            /* the present text's sound was in it */
+    lnt_lexicon *lexicon;   /* NULL: phonemes are the voice's */
     lnt_say_options how;
     lnt_sink sink, own;    /* of all texts; of one that has a file of its own */
     lnt_sink *to;          /* of the present text */
@@ -346,6 +359,18 @@ static lnt_status unless_interrupted(saying *s, lnt_status status)
     return LNT_OK;
 }
 
+/* One that is no prompt: by the cache, if there is one. */
+static lnt_status say_words(saying *s, const lnt_spoken *spoken, const lnt_say_options *how)
+{
+    lnt_error unkept;
+    if (!s->cache)
+        return lnt_voice_say(s->voice, spoken->text, how, take, s, s->err);
+    LNT_TRY(lnt_sound_cache_say(s->cache, s->voice, spoken->text, how, take, s, &s->cached, &unkept, s->err));
+    if (unkept.code && !given.quiet)
+        fprintf(stderr, "linnet say: warning: the sound was not kept: %s\n", unkept.message);
+    return LNT_OK;
+}
+
 /* Speaks one text; *written as in sink.h. */
 static lnt_status speak(saying *s, const lnt_spoken *spoken, lnt_sink *to, const char **written)
 {
@@ -358,7 +383,7 @@ static lnt_status speak(saying *s, const lnt_spoken *spoken, lnt_sink *to, const
     if (spoken->prompt) {
         LNT_TRY(unless_interrupted(s, say_prompt(s, spoken, &how)));
     } else {
-        LNT_TRY(unless_interrupted(s, lnt_voice_say(s->voice, spoken->text, &how, take, s, s->err)));
+        LNT_TRY(unless_interrupted(s, say_words(s, spoken, &how)));
         warn_of_missing(s);
     }
     return lnt_sink_end_text(to, spoken->text, spoken->file, written);
@@ -406,6 +431,7 @@ static lnt_status say_text(saying *s, const lnt_spoken *spoken)
     const double start = lnt_now();
     s->to = to;
     s->first = 0;
+    s->cached = false;
     if (given.json) {
         lnt_json_begin(&s->json, NULL, '{');
         lnt_json_text(&s->json, spoken->prompt ? "prompt" : "text", spoken->text);
@@ -425,6 +451,8 @@ static lnt_status say_text(saying *s, const lnt_spoken *spoken)
     lnt_json_number(&s->json, "first_us", first_us);
     lnt_json_int(&s->json, "samples", (int64_t)(to->given - before));
     lnt_json_number(&s->json, "us", (lnt_now() - start) * 1e6);
+    if (s->cache)
+        lnt_json_bool(&s->json, "cached", s->cached);
     lnt_json_end(&s->json, '}');
     return LNT_OK;
 }
@@ -501,7 +529,8 @@ static lnt_status stay(saying *s, const lnt_opened *o, const char *config)
                          .info = {.struct_bytes = sizeof server.info},
                          .prompts = s->prompts,
                          .policy = (lnt_queue_kind)given.queue,
-                         .debug = given.debug};
+                         .debug = given.debug,
+                         .queue = {.cache = s->cache}};
     LNT_TRY(lnt_voice_get_info(s->voice, &server.info, s->err));
     LNT_TRY(take_options(s->voice, &server.how, s->err));
     return lnt_serve(&server, s->voice, given.addresses.item, given.addresses.n, s->err);
@@ -527,6 +556,8 @@ static const char *pack_contradiction(bool arguments, const lnt_texts *words, bo
                           : "-o names the pack that --pack writes; -f writes sound";
     if (given.sound && !given.pack)
         return "--sound is for --pack";
+    if (given.cache && (given.pack || given.print))
+        return "--cache keeps what is spoken";
     if (given.prompts && (given.phonemes.n || given.ids.n || given.print || (texts && !given.json_input)))
         return "--prompts speaks prompts alone";
     if (given.prompts && !words->n && !given.json_input && !given.addresses.n)
@@ -626,6 +657,8 @@ static int run(const lnt_texts *words)
         status = open_lexicon(s.voice, o.model, &blob, &s.lexicon, &err);
     if (status == LNT_OK && given.prompts)
         status = lnt_prompts_open(given.prompts, &s.prompts, &err);
+    if (status == LNT_OK && given.cache)
+        status = lnt_sound_cache_create(given.cache, (uint64_t)given.cache_bytes, &s.cache, &err);
     if (status == LNT_OK)
         status = given.pack ? pack(&s) : given.addresses.n ? stay(&s, &o, config) : say_all(&s, &from);
     if (lnt_text_queue_stop(&s.queue))
@@ -634,6 +667,7 @@ static int run(const lnt_texts *words)
     lnt_sink_free(&s.own);
     lnt_lexicon_destroy(&s.lexicon);
     lnt_prompts_destroy(&s.prompts);
+    lnt_sound_cache_destroy(&s.cache);
     lnt_blob_close(&blob);
     lnt_voice_destroy(&s.voice);
     lnt_opened_close(&o);
@@ -665,6 +699,7 @@ const lnt_verb lnt_verb_say = {
                 "linnet say -m voice.lnt --json-input < lines.json\n"
                 "linnet say --pack prompts.txt -o prompts.lpk --sound adpcm\n"
                 "linnet say --prompts prompts.lpk door_open temp=21.5\n"
+                "linnet say --cache /var/cache/voice --json-input < lines.json\n"
                 "linnet say --serve 5000 --serve wyoming:0.0.0.0:10200\n"
                 "linnet say \"I say [[ T AH0 M EY1 T OW0 ]].\" --print ids",
     .options = options,

@@ -85,6 +85,9 @@ static lnt_status speak(lnt_voice_queue *q, listener *to, lnt_error *err)
 {
     const lnt_voice_job *job = to->job;
     uint32_t k;
+    bool found;
+    if (!job->prompts && q->cache)
+        return lnt_sound_cache_say(q->cache, q->voice, job->text, &job->how, take_sound, to, &found, NULL, err);
     if (!job->prompts)
         return lnt_voice_say(q->voice, job->text, &job->how, take_sound, to, err);
     LNT_TRY(lnt_prompts_find(job->prompts, job->text, &k, err));
@@ -130,7 +133,7 @@ static void *voice_main(void *user)
 
 lnt_status lnt_voice_queue_start(lnt_voice_queue *q, lnt_voice *voice, lnt_error *err)
 {
-    *q = (lnt_voice_queue){.voice = voice};
+    *q = (lnt_voice_queue){.voice = voice, .cache = q->cache};
     pthread_mutex_init(&q->lock, NULL);
     pthread_cond_init(&q->asked, NULL);
     pthread_cond_init(&q->ready, NULL);

@@ -3,6 +3,7 @@
 #define LNT_CLI_SERVE_VOICE_QUEUE_H
 
 #include "cli/say/texts.h"
+#include "speech/prompts/sound_cache.h"
 
 #include <pthread.h>
 
@@ -25,6 +26,7 @@ typedef struct lnt_voice_job {
 
 typedef struct lnt_voice_queue {
     lnt_voice *voice;
+    lnt_sound_cache *cache; /* set before the start; NULL: none */
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t asked, ready; /* a job was put in; a job has more bytes or is done */
