@@ -296,9 +296,9 @@ SMALL_KERNELS := ops/elementwise/program_kernels% ops/elementwise/typed_kernels%
 # Where levels above it do the work the scalar one is there to be right, and small.
 SPARE := $(if $(findstring x86_64,$(TARGET))$(findstring aarch64,$(TARGET)),$(filter-out $(foreach l,$(ALL_LEVELS),%_$(l).c),$(KERNELS)))
 # So is what runs once for a file, a session, a step or a run of pixels, and what few networks have.
-SPARE += base/file.c $(filter-out formats/hash.c,$(wildcard formats/*.c)) \
+SPARE += base/file.c base/small.c $(filter-out formats/hash.c,$(wildcard formats/*.c)) \
          $(patsubst %,runtime/%.c,bind control halves join load session model_info options plan resources request trace) \
-         $(foreach f,attention cast conv conv_algorithm conv_depthwise conv_images conv_stem conv_transpose cumulative det \
+         $(foreach f,attention cast cast_small conv conv_algorithm conv_depthwise conv_images conv_stem conv_transpose cumulative det \
              dynamic_conv einsum einsum_product elementwise embed_layernorm expand fourier gemm_store gridsample half_step \
              linear_attention loss lpnorm op program_node qconv qlinear qreal random roialign row_fusion slice transpose \
              trilu unique unpool window_functions,$(wildcard ops/$(f).c ops/*/$(f).c)) $(wildcard speech/*.c speech/*/*.c)
@@ -309,6 +309,8 @@ SPARE += $(if $(findstring aarch64,$(TARGET)),$(wildcard ops/ml/*.c) runtime/sta
              image/nms image/pooling nbits/matmul_nbits quant/dynamic_matmul quant/qmatmul recurrent/rnn rows/batchnorm \
              rows/groupnorm rows/layernorm widen window))
 level_of = $(strip $(foreach l,$(ALL_LEVELS),$(if $(filter %_$(l).c,$(1)),$(l))))
+# A compiler's name may have flags for a CPU behind it (Yocto's has): -march beside a level's own -mcpu is a conflict.
+compiler_of = $(if $(findstring -mcpu=,$(CFLAGS_$(call level_of,$(1)))),$(filter-out -march=%,$(CC)),$(CC))
 # For size GCC would copy and clear memory by instructions that take longer to start than most copies here.
 SMALL := -Os $(if $(CLANG),,$(if $(findstring x86_64,$(TARGET)),-mstringop-strategy=libcall))
 # Loops and jumps outside kernels start where they fall: the no-operations before them are a thirtieth of the library.
@@ -321,7 +323,7 @@ tools:
 $(BUILD)/obj/%.o: %.c Makefile $(TRIMMED) | tools
 	@echo "  CC      $<"
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(if $(filter-out $(SMALL_KERNELS),$(filter $<,$(KERNELS))),$(KERNEL_OPT)) $(if $(filter $<,$(KERNELS)),,$(UNALIGNED)) $(if $(filter $<,$(SPARE)),$(SMALL)) $(CFLAGS_$(call level_of,$<)) $(LEVEL_FLAGS) -MMD -MP -c -o $@ $<
+	$(Q)$(call compiler_of,$<) $(CPPFLAGS) $(CFLAGS) $(if $(filter-out $(SMALL_KERNELS),$(filter $<,$(KERNELS))),$(KERNEL_OPT)) $(if $(filter $<,$(KERNELS)),,$(UNALIGNED)) $(if $(filter $<,$(SPARE)),$(SMALL)) $(CFLAGS_$(call level_of,$<)) $(LEVEL_FLAGS) -MMD -MP -c -o $@ $<
 
 # The boards' cost tables as C: {"rpi4", "text"},
 $(BUILD)/obj/cli/measure/board_costs.o: $(BUILD)/gen/board_costs.inc.h
