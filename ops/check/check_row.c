@@ -418,6 +418,69 @@ static void check_stored(bench *t)
     }
 }
 
+/* Sums of a tile as they are, with numbers of its own, so that those of other kernels stay. */
+static void check_integers(bench *t)
+{
+    enum { ROWS = 3, PANEL = LNT_QPANEL };
+    uint64_t random = t->seed + (uint64_t)t->n;
+    int32_t acc[ROWS * PANEL], acc_bias[PANEL], zeros[PANEL], of_row[ROWS], y[ROWS * (PANEL + 1)];
+    const int64_t out[ROWS] = {0, PANEL + 1, 2 * (PANEL + 1)};
+    const lnt_integer_tile tile = {.acc = acc,
+                                   .rows = 1 + (unsigned)t->n % ROWS,
+                                   .columns = 1 + (unsigned)t->n % PANEL,
+                                   .acc_bias = acc_bias,
+                                   .zeros = zeros,
+                                   .row = t->n % 2 ? of_row : NULL,
+                                   .y = y,
+                                   .out = out};
+    for (unsigned i = 0; i < ROWS * PANEL; i++)
+        acc[i] = (int32_t)lnt_check_random(&random);
+    for (unsigned i = 0; i < PANEL; i++) {
+        acc_bias[i] = (int32_t)lnt_check_random(&random);
+        zeros[i] = (int32_t)(lnt_check_random(&random) >> 55) - 256;
+    }
+    for (unsigned i = 0; i < ROWS; i++)
+        of_row[i] = (int32_t)lnt_check_random(&random);
+    memset(y, 0x5a, sizeof y);
+    t->int8->store_integers(&tile);
+    t->report->cases++;
+    for (unsigned i = 0; i < ROWS * (PANEL + 1); i++) {
+        const unsigned r = i / (PANEL + 1), c = i % (PANEL + 1);
+        uint32_t want = 0x5a5a5a5a;
+        if (r < tile.rows && c < tile.columns)
+            want = (uint32_t)acc[r * PANEL + c] + (uint32_t)acc_bias[c] -
+                   (tile.row ? (uint32_t)of_row[r] * (uint32_t)zeros[c] : 0);
+        if ((uint32_t)y[i] != want)
+            lnt_check_fail(t->report, "%s store_integers: row %u, column %u of %u is %d, not %d, seed %llu",
+                           t->level, r, c, tile.columns, (int)y[i], (int)want, (unsigned long long)t->seed);
+    }
+}
+
+/* Sums of rows of n bytes, side by side. */
+static void check_sum_rows(bench *t)
+{
+    enum { ROWS = 37 };
+    uint64_t random = t->seed + (uint64_t)t->n;
+    static const uint8_t extremes[] = {0, 255, 255, 254};
+    uint8_t x[ROWS * 40];
+    int32_t sums[ROWS + 1];
+    const int64_t n = t->n % 40;
+    const unsigned rows = (unsigned)(t->n % (ROWS + 1));
+    for (size_t i = 0; i < sizeof x; i++)
+        x[i] = extremes[lnt_check_random(&random) >> 62];
+    sums[rows] = 0x5a;
+    t->int8->sum_rows(x, n, rows, sums);
+    t->report->cases++;
+    for (unsigned r = 0; r < rows; r++) {
+        int32_t want = 0;
+        for (int64_t i = 0; i < n; i++)
+            want += x[r * n + i];
+        compare(t, "sum_rows", r, (float)sums[r], (float)want, 0);
+    }
+    if (sums[rows] != 0x5a)
+        lnt_check_fail(t->report, "%s sum_rows: %u rows, wrote past them", t->level, rows);
+}
+
 /* The largest of bytes; of numbers of its own, so that those of other kernels stay. */
 static void check_largest(bench *t)
 {
@@ -484,6 +547,10 @@ lnt_status lnt_check_row(lnt_level level, uint64_t seed, lnt_check_report *r)
         check_maps(t);
         if (t->int8 && t->int8->store_requantized)
             check_stored(t);
+        if (t->int8 && t->int8->store_integers)
+            check_integers(t);
+        if (t->int8)
+            check_sum_rows(t);
         if (t->pool->max_bytes)
             check_largest(t);
         if (t->int8 && t->int8->look_up)

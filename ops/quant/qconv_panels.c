@@ -54,7 +54,7 @@ static bool requantize_of(const lnt_qgemm_call *call, const lnt_qrow_set *set, i
                           unsigned columns, lnt_requantize_tile *to)
 {
     const lnt_qconv_job *j = call->arg;
-    if (j->p->y_plain || j->p->has_slope || j->requant.zeros)
+    if (j->p->y_plain)
         return false;
     *to = requantize_tile(call, set, 0, set->n, product, panel, columns);
     to->y = j->y + panel * LNT_QPANEL;

@@ -36,21 +36,55 @@ int32_t lnt_qrow_sum(const lnt_int8_kernels *kernels, const uint8_t *row, const 
     return total;
 }
 
-void lnt_qflip_bytes(const uint8_t *from, int64_t n, uint8_t flip, uint8_t *to)
+/* The whole eights of n bytes; returns how many bytes they are. */
+static inline int64_t flip_eights(const uint8_t *from, int64_t n, uint64_t flips, uint8_t *to)
 {
-    if (!flip) {
-        memcpy(to, from, (size_t)n);
-        return;
-    }
-    const uint64_t flips = flip * 0x0101010101010101u;
     int64_t i = 0;
     for (uint64_t eight; i + (int64_t)sizeof eight <= n; i += (int64_t)sizeof eight) {
         memcpy(&eight, from + i, sizeof eight);
         eight ^= flips;
         memcpy(to + i, &eight, sizeof eight);
     }
-    for (; i < n; i++)
+    return i;
+}
+
+static uint64_t eight_of(uint8_t byte)
+{
+    return byte * 0x0101010101010101u;
+}
+
+void lnt_qflip_bytes(const uint8_t *from, int64_t n, uint8_t flip, uint8_t *to)
+{
+    if (!flip) {
+        memcpy(to, from, (size_t)n);
+        return;
+    }
+    for (int64_t i = flip_eights(from, n, eight_of(flip), to); i < n; i++)
         to[i] = from[i] ^ flip;
+}
+
+void lnt_qflip_rows(const uint8_t *from, int64_t rows, int64_t n, uint8_t flip, uint8_t *to)
+{
+    enum { QUAD = 4, EIGHT = 2 * QUAD, LONG = 8 * EIGHT };
+    const int64_t some = n % EIGHT, whole = n - some, to_row = (int64_t)lnt_round_up((size_t)n, QUAD);
+    const uint64_t flips = eight_of(flip);
+    uint64_t wanted = 0, last;
+    memset(&wanted, 0xff, (size_t)some);
+    for (int64_t left = rows * n; left > 0; left -= n, from += n, to += to_row) {
+        if (whole >= LONG)
+            lnt_qflip_bytes(from, whole, flip, to);
+        else
+            flip_eights(from, whole, flips, to);
+        if (!some)
+            continue;
+        last = 0;
+        if (left >= whole + EIGHT) /* the next row begins within it */
+            memcpy(&last, from + whole, EIGHT);
+        else
+            memcpy(&last, from + whole, (size_t)some);
+        last = (last ^ flips) & wanted;
+        memcpy(to + whole, &last, some > QUAD ? EIGHT : QUAD);
+    }
 }
 
 void lnt_qstore_floats(const lnt_qgemm_call *call, const lnt_qrow_set *set, unsigned from, unsigned n,
@@ -110,14 +144,72 @@ static void list_tiles(const cut *c, int64_t block, tile_list *list, lnt_qrow_se
     set->n = list->begin[list->n];
 }
 
-/* Does the tile requantize its accumulators? Then `to` says how. */
-static bool requantizes_at_once(const lnt_qgemm_call *call, const lnt_qrow_set *set, int64_t product,
-                                int64_t panel, unsigned panels, lnt_requantize_tile *to)
+/* What becomes of the accumulators of a block and some panels, where it takes no callback. */
+typedef struct results {
+    lnt_requantize_tile bytes;
+    lnt_integer_tile integers;
+    bool are_bytes, are_integers;
+    bool in_tile; /* tiles requantize them */
+} results;
+
+static results find_results(const lnt_qgemm_call *call, const lnt_qrow_set *set, int64_t product,
+                            int64_t panel, unsigned panels)
 {
     const lnt_qgemm_plan *p = call->plan;
     const int64_t left = p->columns - panel * LNT_QPANEL, whole = panels * LNT_QPANEL;
-    return p->requantize_of && p->kernels->requantizes && (left >= whole || p->kernels->some_columns) &&
-           p->requantize_of(call, set, product, panel, (unsigned)(left < whole ? left : whole), to);
+    const unsigned columns = (unsigned)(left < whole ? left : whole);
+    results to;
+    to.are_bytes = p->requantize_of && p->requantize_of(call, set, product, panel, columns, &to.bytes);
+    to.bytes.out = set->out;
+    to.in_tile = to.are_bytes && p->kernels->requantizes && !to.bytes.row && !to.bytes.slope &&
+                 (left >= whole || p->kernels->some_columns);
+    to.are_integers =
+        !to.are_bytes && p->integers_of && p->integers_of(call, set, product, panel, columns, &to.integers);
+    return to;
+}
+
+static unsigned columns_of_panel(unsigned all, unsigned first)
+{
+    return all - first < LNT_QPANEL ? all - first : LNT_QPANEL;
+}
+
+/* Of the panel whose first column is `first` of the tile. */
+static void store_bytes(const lnt_int8_kernels *int8, lnt_requantize_tile t, unsigned first,
+                        const int32_t *acc)
+{
+    t.acc = acc;
+    t.columns = columns_of_panel(t.columns, first);
+    t.acc_bias += first;
+    t.zeros += t.row ? first : 0;
+    t.scale += first;
+    t.slope += t.slope ? first : 0;
+    t.floor += t.slope ? first : 0;
+    t.y += first;
+    int8->store_requantized(&t);
+}
+
+static void store_integers(const lnt_int8_kernels *int8, lnt_integer_tile t, unsigned first,
+                           const int32_t *acc)
+{
+    t.acc = acc;
+    t.columns = columns_of_panel(t.columns, first);
+    t.acc_bias += first;
+    t.zeros += t.row ? first : 0;
+    t.y += first;
+    int8->store_integers(&t);
+}
+
+/* Stores accumulators of a block, where tiles have not. */
+static void store_block(const lnt_qgemm_call *call, const lnt_qrow_set *set, int64_t product, int64_t panel,
+                        unsigned i, const results *to, int32_t *acc)
+{
+    const lnt_qgemm_plan *p = call->plan;
+    if (to->are_bytes)
+        store_bytes(p->int8, to->bytes, i * LNT_QPANEL, acc);
+    else if (to->are_integers)
+        store_integers(p->int8, to->integers, i * LNT_QPANEL, acc);
+    else
+        p->store(call, set, 0, set->n, product, panel + i, acc);
 }
 
 static void run_block(const lnt_qgemm_call *call, const lnt_qrow_set *set, const tile_list *list,
@@ -136,15 +228,15 @@ static void run_block(const lnt_qgemm_call *call, const lnt_qrow_set *set, const
                          .full = p->full,
                          .moved = p->moved};
     for (int64_t panel = first_panel; panel < end_panel; panel += tile.panels) {
-        lnt_requantize_tile requantize;
         tile.panels = end_panel - panel >= most  ? most
                       : p->kernels->fewer_panels ? (unsigned)(end_panel - panel)
                                                  : 1;
         for (unsigned i = 0; i < tile.panels; i++)
             tile.panel[i] = call->b + (first_of_product + panel + i) * panel_bytes;
         tile.sums = sums + (first_of_product + panel) * LNT_QPANEL;
-        const bool at_once = requantizes_at_once(call, set, product, panel, tile.panels, &requantize);
-        tile.requantize = at_once ? &requantize : NULL;
+        results to = find_results(call, set, product, panel, tile.panels);
+        const bool whole = p->whole_blocks || (!to.in_tile && (to.are_bytes || to.are_integers));
+        tile.requantize = to.in_tile ? &to.bytes : NULL;
         for (unsigned t = 0; t < list->n; t++) {
             const unsigned at = list->begin[t];
             tile.a = set->a + at;
@@ -152,16 +244,16 @@ static void run_block(const lnt_qgemm_call *call, const lnt_qrow_set *set, const
             tile.ahead = t < tile.panels && panel + tile.panels + t < end_panel
                              ? tile.panel[0] + (tile.panels + t) * panel_bytes
                              : NULL;
-            if (at_once)
-                requantize.out = set->out + at;
+            if (to.in_tile)
+                to.bytes.out = set->out + at;
             for (unsigned i = 0; i < tile.panels; i++)
-                tile.c[i] = acc[i] + (p->whole_blocks ? at * LNT_QPANEL : 0);
+                tile.c[i] = acc[i] + (whole ? at * LNT_QPANEL : 0);
             p->kernels->tile(&tile);
-            for (unsigned i = 0; i < tile.panels && !at_once && !p->whole_blocks; i++)
+            for (unsigned i = 0; i < tile.panels && !to.in_tile && !whole; i++)
                 p->store(call, set, at, tile.rows, product, panel + i, acc[i]);
         }
-        for (unsigned i = 0; i < tile.panels && p->whole_blocks; i++)
-            p->store(call, set, 0, set->n, product, panel + i, acc[i]);
+        for (unsigned i = 0; i < tile.panels && whole && !to.in_tile; i++)
+            store_block(call, set, product, panel, i, &to, acc[i]);
     }
 }
 

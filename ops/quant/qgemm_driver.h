@@ -34,9 +34,14 @@ typedef void (*lnt_qstore_fn)(const lnt_qgemm_call *call, const lnt_qrow_set *se
                               int64_t product, int64_t panel, int32_t *acc);
 
 /* The requantization of set's rows with columns [0, columns) from the start of a panel, if the result is int8 or
- * uint8 and the tile kernel can compute it; else false. acc and out are not set. */
+ * uint8 and is stored row by row; else false, and the store has it. acc and out
+ * are not set. */
 typedef bool (*lnt_qrequantize_fn)(const lnt_qgemm_call *call, const lnt_qrow_set *set, int64_t product,
                                    int64_t panel, unsigned columns, lnt_requantize_tile *to);
+
+/* The same of results that are int32. */
+typedef bool (*lnt_qintegers_fn)(const lnt_qgemm_call *call, const lnt_qrow_set *set, int64_t product,
+                                 int64_t panel, unsigned columns, lnt_integer_tile *to);
 
 struct lnt_qgemm_plan {
     const lnt_row_kernels *row;
@@ -46,6 +51,7 @@ struct lnt_qgemm_plan {
     const void *rows_arg;
     lnt_qstore_fn store;
     lnt_qrequantize_fn requantize_of; /* or NULL */
+    lnt_qintegers_fn integers_of;     /* or NULL */
     int64_t products, rows, columns;
     int64_t row_bytes, panels;
     const int64_t *b_product;    /* [products] numbers of their weights; NULL: their own */
@@ -85,6 +91,8 @@ int32_t lnt_qrow_sum(const lnt_int8_kernels *kernels, const uint8_t *row, const 
 
 /* to = from ^ flip: 0x80 converts int8 to uint8 by adding 128. */
 void lnt_qflip_bytes(const uint8_t *from, int64_t n, uint8_t flip, uint8_t *to);
+/* The same of rows of n bytes, each padded with zeros to whole quads. */
+void lnt_qflip_rows(const uint8_t *from, int64_t rows, int64_t n, uint8_t flip, uint8_t *to);
 
 /* Dequantizes accumulators: (acc - zero * column's sum) * scale * column's scale + bias + residual, clamped. */
 void lnt_qstore_floats(const lnt_qgemm_call *call, const lnt_qrow_set *set, unsigned from, unsigned n,

@@ -161,13 +161,13 @@ static lnt_status prepare_rows(lnt_kernel *k, void *arg, int64_t begin, int64_t 
     const qmatmul_job *j = arg;
     const qmatmul *p = j->p;
     (void)k, (void)thread;
-    for (int64_t m = begin; m < end; m++) {
+    if (!p->operands->quantize_a)
+        lnt_qflip_rows((const uint8_t *)j->a + begin * p->K, end - begin, p->K, p->a_signed ? 0x80 : 0,
+                       j->made + begin * p->plan.row_bytes);
+    for (int64_t m = begin; p->operands->quantize_a && m < end; m++) {
         uint8_t *row = j->made + m * p->plan.row_bytes;
         memset(row + p->K, 0, (size_t)(p->plan.row_bytes - p->K));
-        if (p->operands->quantize_a)
-            p->plan.int8->quantize((const float *)j->a + m * p->K, row, p->K, j->a_scale, j->a_zero, false);
-        else
-            lnt_qflip_bytes((const uint8_t *)j->a + m * p->K, p->K, p->a_signed ? 0x80 : 0, row);
+        p->plan.int8->quantize((const float *)j->a + m * p->K, row, p->K, j->a_scale, j->a_zero, false);
     }
     return LNT_OK;
 }
@@ -177,14 +177,18 @@ static void rows_of(const lnt_qgemm_call *call, int64_t product, lnt_qrow_set *s
     const qmatmul_job *j = call->arg;
     const qmatmul *p = j->p;
     const int64_t first = p->plan.products > 1 ? lnt_axes_offset(&p->a, product) / p->K : 0;
+    const int64_t row = product * p->plan.rows + set->first;
+    const uint8_t *a = j->rows + (first + set->first) * p->plan.row_bytes;
     for (unsigned i = 0; i < set->n; i++) {
-        const int64_t row = product * p->plan.rows + set->first + i;
-        set->a[i] = j->rows + (first + set->first + i) * p->plan.row_bytes;
-        set->out[i] = row * p->N;
-        set->sum[i] = j->columns.zeros ? lnt_qrow_sum(p->plan.int8, set->a[i], lnt_qone_run, 1, p->K) : 0;
-        set->zero[i] = p->each_row || i == 0 ? zero_of_row(j, row) : set->zero[0];
-        set->scale[i] = p->each_row || i == 0 ? scale_of_row(j, row) : set->scale[0];
+        set->a[i] = a + i * p->plan.row_bytes;
+        set->out[i] = (row + i) * p->N;
     }
+    for (unsigned i = 0; i < set->n; i++) {
+        set->zero[i] = p->each_row || i == 0 ? zero_of_row(j, row + i) : set->zero[0];
+        set->scale[i] = p->each_row || i == 0 ? scale_of_row(j, row + i) : set->scale[0];
+    }
+    if (j->columns.zeros)
+        p->plan.int8->sum_rows(set->a[0], p->plan.row_bytes, set->n, set->sum);
 }
 
 /* Index of a panel's first parameter, and how many of its columns there are. */
@@ -212,12 +216,17 @@ static lnt_requantize_tile requantize_rows(const qmatmul_job *j, const lnt_qrow_
                                  .out = set->out + from};
 }
 
-/* to = acc + bias - sum * zeros, n elements of each. */
-static inline void store_sums(int32_t *restrict to, const int32_t *restrict acc, const int32_t *restrict bias,
-                              const int32_t *restrict zeros, uint32_t sum, unsigned n)
+/* The same as integers. */
+static lnt_integer_tile integer_rows(const qmatmul_job *j, const lnt_qrow_set *set, unsigned from, unsigned n,
+                                     int64_t first, unsigned width, const int32_t *zeros, const requant *c)
 {
-    for (unsigned k = 0; k < n; k++)
-        to[k] = (int32_t)((uint32_t)acc[k] + (uint32_t)bias[k] - sum * (uint32_t)zeros[k]);
+    return (lnt_integer_tile){.rows = n,
+                              .columns = width,
+                              .acc_bias = c->acc_bias,
+                              .zeros = zeros,
+                              .row = j->columns.zeros ? set->sum + from : NULL,
+                              .y = (int32_t *)j->y + first,
+                              .out = set->out + from};
 }
 
 /* Stores accumulators of rows [from, from + n) that share parameters. */
@@ -231,14 +240,9 @@ static void store_alike(const qmatmul_job *j, const lnt_qrow_set *set, unsigned 
         j->p->plan.int8->store_requantized(&tile);
         return;
     }
-    for (unsigned i = 0; i < n; i++) {
-        int32_t *to = (int32_t *)j->y + set->out[from + i] + first;
-        const int32_t *sums = acc + i * LNT_QPANEL;
-        if (width == LNT_QPANEL) /* in vectors */
-            store_sums(to, sums, c->acc_bias, zeros, (uint32_t)set->sum[from + i], LNT_QPANEL);
-        else
-            store_sums(to, sums, c->acc_bias, zeros, (uint32_t)set->sum[from + i], width);
-    }
+    lnt_integer_tile tile = integer_rows(j, set, from, n, first, width, zeros, c);
+    tile.acc = acc;
+    j->p->plan.int8->store_integers(&tile);
 }
 
 /* int8, uint8 and int32 results. */
@@ -269,10 +273,24 @@ static bool requantize_of(const lnt_qgemm_call *call, const lnt_qrow_set *set, i
     const qmatmul *p = j->p;
     unsigned width;
     const int64_t at = requant_at(p, product, panel, &width), first = panel * LNT_QPANEL;
-    if (p->operands->y_zero == NONE || p->each_row || j->columns.zeros)
+    if (p->operands->y_zero == NONE || p->each_row)
         return false;
     const requant c = {j->requant.acc_bias + at, j->requant.factor + at};
     *to = requantize_rows(j, set, 0, set->n, first, n_columns, j->columns.zero + at, &c);
+    return true;
+}
+
+static bool integers_of(const lnt_qgemm_call *call, const lnt_qrow_set *set, int64_t product, int64_t panel,
+                        unsigned n_columns, lnt_integer_tile *to)
+{
+    const qmatmul_job *j = call->arg;
+    const qmatmul *p = j->p;
+    unsigned width;
+    const int64_t at = requant_at(p, product, panel, &width), first = panel * LNT_QPANEL;
+    if (p->operands->y_zero != NONE || p->each_row)
+        return false;
+    const requant c = {j->requant.acc_bias + at, j->requant.factor + at};
+    *to = integer_rows(j, set, 0, set->n, first, n_columns, j->columns.zero + at, &c);
     return true;
 }
 
@@ -518,6 +536,7 @@ static lnt_status bind_plan(lnt_site *site, qmatmul *p)
     p->plan.rows_of = rows_of;
     p->plan.store = is_float ? store_floats : store_integers;
     p->plan.requantize_of = is_float ? NULL : requantize_of;
+    p->plan.integers_of = is_float ? NULL : integers_of;
     p->store = (lnt_store){.bias = -1, .residual = -1};
     if (!is_float)
         return LNT_OK;

@@ -39,6 +39,17 @@ typedef struct lnt_requantize_tile {
     const int64_t *out;
 } lnt_requantize_tile;
 
+/* int32 accumulators that are stored as such: acc + acc_bias - row * zeros. Parameters of columns are readable up
+ * to 16. */
+typedef struct lnt_integer_tile {
+    const int32_t *acc; /* [rows][16] */
+    unsigned rows, columns;
+    const int32_t *acc_bias, *zeros; /* of each column; zeros: the weights' zero points */
+    const int32_t *row;              /* sum of the elements of each row of A; NULL: all zeros are 0 */
+    int32_t *y;                      /* row r of the output is at y + out[r] */
+    const int64_t *out;
+} lnt_integer_tile;
+
 /* Two quantized rows into one: lnt_requantize of (a - a_zero) * a_ratio + (b - b_zero) * b_ratio, or of
  * (a - a_zero) * (b - b_zero) * a_ratio. A row whose step is 0 is one element. */
 typedef struct lnt_qpair {
@@ -57,9 +68,12 @@ typedef struct lnt_int8_kernels {
     void (*quantize)(const float *x, void *y, int64_t n, float scale, int32_t zero, bool is_signed);
     void (*dequantize)(const void *x, float *y, int64_t n, float scale, int32_t zero, bool is_signed);
     int32_t (*sum)(const uint8_t *x, int64_t n);
+    /* sums[i] = that of n bytes from x + i * n on */
+    void (*sum_rows)(const uint8_t *x, int64_t n, unsigned rows, int32_t *sums);
     /* y = (acc - zero * sums) * (scale * scales) + bias + residual, clamped; NaN stays */
     void (*store_dequantized)(const lnt_dequantize_tile *tile);
     /* The others are NULL in trimmed libraries without operators that ask for them. */
+    void (*store_integers)(const lnt_integer_tile *tile);
     void (*store_requantized)(const lnt_requantize_tile *tile);
     void (*combine_quantized)(const lnt_qpair *pair, int64_t n);
     /* y[i] = to[x[i]]; to has 256 entries and does not overlap y */

@@ -160,6 +160,43 @@ static void store_requantized(const lnt_requantize_tile *tile)
             requantize_columns(&t, j, j + AT_ONCE <= t.columns, t.row != NULL, t.slope != NULL);
 }
 
+/* Columns [j, j + TOGETHER) of all rows. */
+enum { INTEGER_VECTORS = VL == 1 ? 1 : LNT_QPANEL / VL, TOGETHER = INTEGER_VECTORS * VL };
+
+LNT_INLINE void store_integer_columns(const lnt_integer_tile *t, unsigned j, const bool whole,
+                                      const bool has_w_zero)
+{
+    vu acc_bias[INTEGER_VECTORS], zeros[INTEGER_VECTORS];
+    UNROLL_FOR(4, unsigned i = 0; i < INTEGER_VECTORS; i++) {
+        acc_bias[i] = (vu)vi_load(t->acc_bias + j + i * VL);
+        zeros[i] = has_w_zero ? (vu)vi_load(t->zeros + j + i * VL) : (vu)vi_splat(0);
+    }
+    for (unsigned r = 0; r < t->rows; r++) {
+        int32_t some[TOGETHER], *const y = t->y + t->out[r] + j, *const to = whole ? y : some;
+        const vu sum = (vu)vi_splat(has_w_zero ? t->row[r] : 0);
+        UNROLL_FOR(4, unsigned i = 0; i < INTEGER_VECTORS; i++) {
+            vu acc = (vu)vi_load(t->acc + r * LNT_QPANEL + j + i * VL) + acc_bias[i];
+            if (has_w_zero)
+                acc -= sum * zeros[i];
+            vi_store(to + i * VL, (vi)acc);
+        }
+        if (!whole)
+            memcpy(y, some, (t->columns - j) * sizeof *y);
+    }
+}
+
+static void store_integers(const lnt_integer_tile *tile)
+{
+    const lnt_integer_tile t = *tile; /* out of reach of the stores */
+    for (unsigned j = 0; j < t.columns; j += TOGETHER)
+        if (j + TOGETHER > t.columns)
+            store_integer_columns(&t, j, false, t.row != NULL);
+        else if (t.row)
+            store_integer_columns(&t, j, true, true);
+        else
+            store_integer_columns(&t, j, true, false);
+}
+
 /* AT_ONCE elements of each row, or one of a row whose step is 0. */
 LNT_INLINE void combine_block(const lnt_qpair *p, const vi *a, const vi *b, bool multiply, uint8_t *c)
 {
@@ -230,18 +267,28 @@ static void look_up(const uint8_t *restrict to, const uint8_t *x, int64_t n, uin
         y[i] = to[x[i]];
 }
 
-static int32_t sum(const uint8_t *x, int64_t n)
+/* Vectors first, then eights, whose bytes are added up in lanes of 16 bits. */
+LNT_INLINE int32_t sum_of(const uint8_t *x, int64_t n)
 {
-    enum { BYTES = 4 * LNT_VL, FOUR = 4 };
-    vi sums = vi_splat(0);
-    int32_t lanes[LNT_VL];
-    uint32_t total = 0, four;
-    for (; n >= BYTES; n -= BYTES, x += BYTES)
-        sums = vb_add_to(sums, vb_load(x));
-    vi_store(lanes, sums);
-    for (unsigned i = 0; i < LNT_VL; i++)
-        total += (uint32_t)lanes[i];
-    for (; n >= FOUR; n -= FOUR, x += FOUR) {
+    enum { BYTES = 4 * LNT_VL, EIGHT = 8, FOUR = 4 };
+    const uint64_t every_other = 0x00ff00ff00ff00ffu;
+    uint32_t total = 0;
+    if (n >= BYTES) {
+        vi sums = vi_splat(0);
+        int32_t lanes[LNT_VL];
+        for (; n >= BYTES; n -= BYTES, x += BYTES)
+            sums = vb_add_to(sums, vb_load(x));
+        vi_store(lanes, sums);
+        for (unsigned i = 0; i < LNT_VL; i++)
+            total += (uint32_t)lanes[i];
+    }
+    uint64_t fours = 0, eight;
+    for (; BYTES > EIGHT && n >= EIGHT; n -= EIGHT, x += EIGHT) {
+        memcpy(&eight, x, EIGHT);
+        fours += (eight & every_other) + (eight >> 8 & every_other);
+    }
+    total += (uint32_t)(fours * 0x0001000100010001u >> 48);
+    for (uint32_t four; n >= FOUR; n -= FOUR, x += FOUR) {
         memcpy(&four, x, FOUR);
         four = (four & 0x00ff00ffu) + (four >> 8 & 0x00ff00ffu);
         total += (four & 0xffffu) + (four >> 16);
@@ -251,18 +298,65 @@ static int32_t sum(const uint8_t *x, int64_t n)
     return (int32_t)total;
 }
 
+static int32_t sum(const uint8_t *x, int64_t n)
+{
+    return sum_of(x, n);
+}
+
+enum { QUAD = 4, QUADS = 64 /* at once */ };
+
+/* Of n quads, which are lanes of vectors. */
+LNT_INLINE void sum_quads(const uint8_t *x, unsigned n, int32_t *sums)
+{
+    const vi every_other = vi_splat(0x00ff00ff), low = vi_splat(0xffff);
+    unsigned i = 0;
+    for (; i + VL <= n; i += VL) {
+        const vi four = (vi)vb_load(x + i * QUAD);
+        const vi pairs = (four & every_other) + ((four >> 8) & every_other);
+        vi_store(sums + i, (pairs & low) + (pairs >> 16));
+    }
+    for (; i < n; i++)
+        sums[i] = x[i * QUAD] + x[i * QUAD + 1] + x[i * QUAD + 2] + x[i * QUAD + 3];
+}
+
+/* Rows of less than a vector are summed across their bounds, by quads. */
+static void sum_rows(const uint8_t *x, int64_t n, unsigned rows, int32_t *sums)
+{
+    if (VL == 1 || n >= QUAD * VL || n < QUAD || n % QUAD) {
+        for (unsigned i = 0; i < rows; i++)
+            sums[i] = sum_of(x + i * n, n);
+        return;
+    }
+    const unsigned quads = (unsigned)n / QUAD, most = QUADS / quads;
+    int32_t of_quad[QUADS];
+    for (unsigned i = 0, some; i < rows; i += some, x += some * n) {
+        const int32_t *at = of_quad;
+        some = rows - i < most ? rows - i : most;
+        sum_quads(x, some * quads, of_quad);
+        for (unsigned r = 0; r < some; r++, at += quads) {
+            int32_t total = at[0];
+            for (unsigned q = 1; q < quads; q++)
+                total += at[q];
+            sums[i + r] = total;
+        }
+    }
+}
+
 /* Left out where no operator of a trimmed library asks for them. */
 enum {
     LOOKS_UP =
         LNT_HAS_LookupTable || LNT_HAS_QLinearSigmoid || LNT_HAS_QLinearLeakyRelu || LNT_HAS_QLinearConcat,
     REQUANTIZES = LNT_HAS_QLinearConv || LNT_HAS_QLinearMatMul || LNT_HAS_QLinearGemm,
+    INTEGERS = LNT_HAS_MatMulInteger,
     COMBINES = LNT_HAS_QLinearAdd || LNT_HAS_QLinearMul
 };
 
 const lnt_int8_kernels LNT_SIMD_NAME(lnt_int8) = {.quantize = quantize,
                                                   .dequantize = dequantize,
                                                   .sum = sum,
+                                                  .sum_rows = sum_rows,
                                                   .store_dequantized = store_dequantized,
+                                                  .store_integers = INTEGERS ? store_integers : NULL,
                                                   .store_requantized = REQUANTIZES ? store_requantized : NULL,
                                                   .combine_quantized = COMBINES ? combine_quantized : NULL,
                                                   .look_up = LOOKS_UP ? look_up : NULL};
