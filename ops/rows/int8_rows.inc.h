@@ -118,21 +118,46 @@ static void store_dequantized(const lnt_dequantize_tile *tile)
         dequantize_columns(&own, j, 1, own.columns - j, false);
 }
 
-/* Columns [j, j + AT_ONCE) of all rows: `whole` if there are as many, `has_w_zero` if weights have zero points,
+/* n < most bytes, most being a power of two, without a call: registers would have to be saved. */
+LNT_INLINE void copy_some(void *to, const void *from, size_t n, const size_t most)
+{
+    uint8_t *y = to;
+    const uint8_t *x = from;
+    UNROLL_FOR(6, size_t part = most / 2; part > 0; part /= 2)
+        if (n & part) {
+            memcpy(y, x, part);
+            y += part;
+            x += part;
+        }
+}
+
+/* Columns that become bytes side by side. */
+enum { BYTES_VECTORS = VL == 8 ? 2 : VECTORS, BYTE_COLUMNS = BYTES_VECTORS * VL };
+
+LNT_INLINE void store_columns(uint8_t *y, const vf v[BYTES_VECTORS], byte_range range)
+{
+#if LNT_VL == 8
+    v_store_requantized_two(y, v[0], v[1], range);
+#else
+    v_store_requantized(y, v, range);
+#endif
+}
+
+/* Columns [j, j + BYTE_COLUMNS) of all rows: `whole` if there are as many, `has_w_zero` if weights have zero points,
  * `has_slope` with slopes. */
 LNT_INLINE void requantize_columns(const lnt_requantize_tile *t, unsigned j, const bool whole,
                                    const bool has_w_zero, const bool has_slope)
 {
     const byte_range range = byte_range_of(t->zero, t->is_signed);
-    vu acc_bias[VECTORS];
-    vf scale[VECTORS];
-    UNROLL_FOR(4, unsigned i = 0; i < VECTORS; i++) {
+    vu acc_bias[BYTES_VECTORS];
+    vf scale[BYTES_VECTORS];
+    UNROLL_FOR(4, unsigned i = 0; i < BYTES_VECTORS; i++) {
         acc_bias[i] = (vu)vi_load(t->acc_bias + j + i * VL);
         scale[i] = v_load(t->scale + j + i * VL);
     }
     for (unsigned r = 0; r < t->rows; r++) {
-        vf v[VECTORS];
-        UNROLL_FOR(4, unsigned i = 0; i < VECTORS; i++) {
+        vf v[BYTES_VECTORS];
+        UNROLL_FOR(4, unsigned i = 0; i < BYTES_VECTORS; i++) {
             const unsigned at = j + i * VL;
             vu acc = (vu)vi_load(t->acc + r * LNT_QPANEL + at) + acc_bias[i];
             if (has_w_zero)
@@ -141,23 +166,23 @@ LNT_INLINE void requantize_columns(const lnt_requantize_tile *t, unsigned j, con
             if (has_slope)
                 v[i] = v_at_least(v[i], v_at_least(v[i] * v_load(t->slope + at), v_load(t->floor + at)));
         }
-        uint8_t bytes[AT_ONCE];
-        v_store_requantized(whole ? t->y + t->out[r] + j : bytes, v, range);
+        uint8_t bytes[BYTE_COLUMNS];
+        store_columns(whole ? t->y + t->out[r] + j : bytes, v, range);
         if (!whole)
-            memcpy(t->y + t->out[r] + j, bytes, t->columns - j);
+            copy_some(t->y + t->out[r] + j, bytes, t->columns - j, sizeof bytes);
     }
 }
 
 static void store_requantized(const lnt_requantize_tile *tile)
 {
     const lnt_requantize_tile t = *tile; /* out of reach of the stores */
-    for (unsigned j = 0; j < t.columns; j += AT_ONCE)
-        if (j + AT_ONCE <= t.columns && !t.row && !t.slope)
+    for (unsigned j = 0; j < t.columns; j += BYTE_COLUMNS)
+        if (j + BYTE_COLUMNS <= t.columns && !t.row && !t.slope)
             requantize_columns(&t, j, true, false, false);
-        else if (j + AT_ONCE <= t.columns && !t.slope)
+        else if (j + BYTE_COLUMNS <= t.columns && !t.slope)
             requantize_columns(&t, j, true, true, false);
         else
-            requantize_columns(&t, j, j + AT_ONCE <= t.columns, t.row != NULL, t.slope != NULL);
+            requantize_columns(&t, j, j + BYTE_COLUMNS <= t.columns, t.row != NULL, t.slope != NULL);
 }
 
 /* Columns [j, j + TOGETHER) of all rows. */
@@ -181,7 +206,7 @@ LNT_INLINE void store_integer_columns(const lnt_integer_tile *t, unsigned j, con
             vi_store(to + i * VL, (vi)acc);
         }
         if (!whole)
-            memcpy(y, some, (t->columns - j) * sizeof *y);
+            copy_some(y, some, (t->columns - j) * sizeof *y, sizeof some);
     }
 }
 
@@ -270,20 +295,20 @@ static void look_up(const uint8_t *restrict to, const uint8_t *x, int64_t n, uin
 /* Vectors first, then eights, whose bytes are added up in lanes of 16 bits. */
 LNT_INLINE int32_t sum_of(const uint8_t *x, int64_t n)
 {
-    enum { BYTES = 4 * LNT_VL, EIGHT = 8, FOUR = 4 };
+    enum { VECTOR = 4 * LNT_VL, EIGHT = 8, FOUR = 4 };
     const uint64_t every_other = 0x00ff00ff00ff00ffu;
     uint32_t total = 0;
-    if (n >= BYTES) {
+    if (n >= VECTOR) {
         vi sums = vi_splat(0);
         int32_t lanes[LNT_VL];
-        for (; n >= BYTES; n -= BYTES, x += BYTES)
+        for (; n >= VECTOR; n -= VECTOR, x += VECTOR)
             sums = vb_add_to(sums, vb_load(x));
         vi_store(lanes, sums);
         for (unsigned i = 0; i < LNT_VL; i++)
             total += (uint32_t)lanes[i];
     }
     uint64_t fours = 0, eight;
-    for (; BYTES > EIGHT && n >= EIGHT; n -= EIGHT, x += EIGHT) {
+    for (; VECTOR > EIGHT && n >= EIGHT; n -= EIGHT, x += EIGHT) {
         memcpy(&eight, x, EIGHT);
         fours += (eight & every_other) + (eight >> 8 & every_other);
     }

@@ -325,6 +325,20 @@ LNT_INLINE void v_store_requantized(uint8_t *p, const vf x[LNT_BYTE_VECTORS], by
         vi_store_8(p + i * LNT_VL, v_round_int(v_min(r.high, v_at_least(x[i], r.low))) + r.zero);
 }
 
+#if LNT_VL == 8
+/* The same of two vectors, which are put together before they become bytes. */
+LNT_INLINE void v_store_requantized_two(uint8_t *p, vf a, vf b, byte_range r)
+{
+    const __m256i low_bytes = _mm256_set1_epi64x(0x0e0c0a0806040200);
+    const vi first = v_round_int(v_min(r.high, v_at_least(a, r.low))) + r.zero,
+             second = v_round_int(v_min(r.high, v_at_least(b, r.low))) + r.zero;
+    const __m256i packed =
+        _mm256_shuffle_epi8(_mm256_packs_epi32((__m256i)first, (__m256i)second), low_bytes);
+    _mm_storeu_si128((__m128i *)(void *)p,
+                     _mm_unpacklo_epi32(_mm256_castsi256_si128(packed), _mm256_extracti128_si256(packed, 1)));
+}
+#endif
+
 #endif
 
 #if LNT_VL > 1
