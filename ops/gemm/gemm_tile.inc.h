@@ -280,6 +280,9 @@ static __attribute__((noinline)) void store_sums(const lnt_tile *t, unsigned row
 #define MASKS_THIN(rows, vectors) false
 #endif
 
+/* Are sums scaled in the registers? Few products have a scale: a trimmed library does without. */
+enum { SCALES = MASKS || !LNT_TRIMMED };
+
 /* The same where sums never leave the registers. The last vector has `lanes` lanes, all unless it is masked. */
 LNT_INLINE void acc_begin(tile_acc *acc, const lnt_tile *t, const unsigned rows, const unsigned vectors,
                           size_t n, unsigned lanes, const bool masked)
@@ -298,11 +301,11 @@ LNT_INLINE void acc_begin(tile_acc *acc, const lnt_tile *t, const unsigned rows,
 }
 
 LNT_INLINE void acc_scale(tile_acc *acc, const lnt_tile *t, const unsigned rows, const unsigned vectors,
-                          size_t n, unsigned lanes)
+                          size_t n, unsigned lanes, const bool masked)
 {
     UNROLL_FOR(4, unsigned j = 0; j < vectors; j++) {
-        const vf bias =
-            t->bias ? load_lanes(t->bias + n + j * LNT_VL, j + 1 == vectors, lanes) : v_splat(-0.0f);
+        const vf bias = t->bias ? load_lanes(t->bias + n + j * LNT_VL, masked && j + 1 == vectors, lanes)
+                                : v_splat(-0.0f);
         UNROLL_FOR(10, unsigned i = 0; i < rows; i++)
             acc->v[i][j] = acc->v[i][j] * v_splat(t->scale) + bias;
     }
@@ -311,8 +314,8 @@ LNT_INLINE void acc_scale(tile_acc *acc, const lnt_tile *t, const unsigned rows,
 LNT_INLINE void acc_end(tile_acc *acc, const lnt_tile *t, const unsigned rows, const unsigned vectors,
                         size_t n, unsigned lanes, const bool masked)
 {
-    if (MASKS && t->scale != 1.0f)
-        acc_scale(acc, t, rows, vectors, n, lanes);
+    if (SCALES && t->scale != 1.0f)
+        acc_scale(acc, t, rows, vectors, n, lanes, masked);
     if (t->residual)
         UNROLL_FOR(10, unsigned i = 0; i < rows; i++)
             UNROLL_FOR(4, unsigned j = 0; j < vectors; j++)
@@ -350,8 +353,8 @@ LNT_INLINE void part(const lnt_tile *t, size_t *at, const unsigned rows, const u
     const float *b = lnt_b_at(form, form == LNT_B_F32 ? (const void *)t->b : t->b_half, in_b);
     const size_t left = t->columns - n - (vectors - 1) * LNT_VL;
     const unsigned lanes = left < LNT_VL ? (unsigned)left : LNT_VL;
-    const bool stays = MASKS || (lanes == LNT_VL && t->scale == 1.0f);
-    const bool masked = MASKS_THIN(rows, vectors) && t->scale == 1.0f && !stays;
+    const bool scales = SCALES || t->scale == 1.0f, stays = scales && (MASKS || lanes == LNT_VL);
+    const bool masked = MASKS_THIN(rows, vectors) && scales && !stays;
     float sums[LNT_TILE_ROWS_MAX * PART];
     tile_acc acc;
     *at += vectors * LNT_VL;
