@@ -330,14 +330,15 @@ LNT_INLINE void acc_end(tile_acc *acc, const lnt_tile *t, const unsigned rows, c
         UNROLL_FOR(10, unsigned i = 0; i < rows; i++)
             UNROLL_FOR(4, unsigned j = 0; j < vectors; j++)
                 acc->v[i][j] = v_min(high, acc->v[i][j]);
-    UNROLL_FOR(10, unsigned i = 0; i < rows; i++)
-        UNROLL_FOR(4, unsigned j = 0; j < vectors; j++) {
-            float *c = t->c[i] + n + j * LNT_VL;
+    float *const *const to = t->c; /* a store might change it, for all the compiler knows */
+    UNROLL_FOR(10, unsigned i = 0; i < rows; i++) {
+        float *const c = to[i] + n;
+        UNROLL_FOR(4, unsigned j = 0; j < vectors; j++)
             if (masked && j + 1 == vectors)
-                v_store_n(c, acc->v[i][j], lanes);
+                v_store_n(c + j * LNT_VL, acc->v[i][j], lanes);
             else
-                v_store(c, acc->v[i][j]);
-        }
+                v_store(c + j * LNT_VL, acc->v[i][j]);
+    }
 }
 
 /* The part that begins with column *at, which moves past it. */
