@@ -33,6 +33,23 @@ static inline uint32_t make(maker *m, const char *op, operands in, const lnt_att
     return m->status == LNT_OK ? out : LNT_NONE;
 }
 
+static inline void unsupported(maker *m, const char *why)
+{
+    if (m->status == LNT_OK)
+        m->status = lnt_import_unsupported(m->im, m->n, "%s", why);
+}
+
+/* Room for n values, or for none: never NULL but after a failure. */
+static inline uint32_t *list_of(maker *m, size_t n)
+{
+    uint32_t *list = NULL;
+    if (m->status == LNT_OK)
+        list = lnt_bump_alloc(&m->im->g->memory, (n + 1) * sizeof *list, m->im->err);
+    if (m->status == LNT_OK && !list)
+        m->status = LNT_E_MEMORY;
+    return list;
+}
+
 /* A value that a node with several outputs is to write. */
 static inline uint32_t new_value(maker *m, const char *what)
 {

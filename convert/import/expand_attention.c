@@ -25,12 +25,6 @@ static const attention no_attention = {.q = LNT_NONE,
                                        .present_v = LNT_NONE,
                                        .window = -1};
 
-static void unsupported(maker *m, const char *reason)
-{
-    if (m->status == LNT_OK)
-        m->status = lnt_import_unsupported(m->im, m->n, "%s", reason);
-}
-
 /* Output i of the node; LNT_NONE where it is not wanted. */
 static uint32_t wanted(const maker *m, unsigned i)
 {

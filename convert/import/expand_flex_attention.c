@@ -11,12 +11,6 @@ typedef struct flex {
     bool grouped;           /* k and v have fewer heads, or it is not known whether they have */
 } flex;
 
-static void unsupported(maker *m, const char *why)
-{
-    if (m->status == LNT_OK)
-        m->status = lnt_import_unsupported(m->im, m->n, "%s", why);
-}
-
 /* Reads the operands; false, and reported, where they cannot be converted. */
 static bool read_operands(maker *m, flex *f)
 {
@@ -61,8 +55,8 @@ static uint32_t modified(maker *m, const char *attribute, uint32_t x)
     uint32_t out = LNT_NONE;
     if (m->status != LNT_OK || !lnt_import_body(m->n, attribute))
         return x;
-    const lnt_inlining once = {attribute, 1, 1, 1, &x, &out};
-    m->status = lnt_import_inline(m->im, m->n, &once);
+    lnt_inlining once = {attribute, 1, 1, 1, &x, &out, NULL};
+    m->status = lnt_import_inline_tensors(m->im, m->n, &once);
     return m->status == LNT_OK ? out : LNT_NONE;
 }
 

@@ -8,12 +8,6 @@
 #define MOST_PIECES 1024 /* bounds what a chain of insertions takes */
 #define TOO_LONG "the sequence is longer than 1024"
 
-static void unsupported(maker *m, const char *why)
-{
-    if (m->status == LNT_OK)
-        m->status = lnt_import_unsupported(m->im, m->n, "%s", why);
-}
-
 /* The sequence that is input 0; NULL, and reported, where its length is not known. */
 static const lnt_gvalue *sequence(maker *m)
 {
@@ -21,17 +15,6 @@ static const lnt_gvalue *sequence(maker *m)
     if (!v->piece)
         unsupported(m, "input 0 is no sequence of known length, which is not supported");
     return v->piece ? v : NULL;
-}
-
-/* Room for n values, or for none: never NULL but where memory is short. */
-static uint32_t *list_of(maker *m, size_t n)
-{
-    uint32_t *list = NULL;
-    if (m->status == LNT_OK)
-        list = lnt_bump_alloc(&m->im->g->memory, (n + 1) * sizeof *list, m->im->err);
-    if (m->status == LNT_OK && !list)
-        m->status = LNT_E_MEMORY;
-    return list;
 }
 
 /* Output i is the sequence of these values, which are kept. */
@@ -76,6 +59,10 @@ static bool place(maker *m, unsigned i, uint32_t n, uint32_t end, uint32_t other
         return false;
     }
     p = p < 0 && p >= -(int64_t)end ? p + end : p;
+    if ((p < 0 || p >= n) && m->im->report->n_unsupported) { /* what is missing may have been in it */
+        unsupported(m, "its position is outside of the sequence");
+        return false;
+    }
     if (p < 0 || p >= n)
         m->status = lnt_fail(m->im->err, LNT_E_MODEL,
                              "node '%s' (%s): its position is outside of the sequence", m->n->name, m->n->op);
@@ -248,13 +235,13 @@ static void expand_map(maker *m)
     uint32_t *in = s ? map_inputs(m, times) : NULL, *out = in ? list_of(m, (size_t)times * n_out) : NULL;
     if (!out)
         return;
-    const lnt_inlining all = {"body", m->n->n_in, n_out, times, in, out};
-    m->status = lnt_import_inline(m->im, m->n, &all);
+    lnt_inlining all = {"body", m->n->n_in, n_out, times, in, out, NULL};
+    m->status = lnt_import_inline_tensors(m->im, m->n, &all);
     for (unsigned k = 0; m->status == LNT_OK && k < n_out; k++) {
-        uint32_t *piece = list_of(m, times);
-        for (uint32_t i = 0; piece && i < times; i++)
+        uint32_t *piece = list_of(m, all.times);
+        for (uint32_t i = 0; piece && i < all.times; i++)
             piece[i] = out[(size_t)i * n_out + k];
-        become(m, k, piece, times);
+        become(m, k, piece, all.times);
     }
 }
 

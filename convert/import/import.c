@@ -221,7 +221,20 @@ static lnt_status check_output(lnt_importer *im, const LntOnnx__ValueInfo *v, co
             ": export the model without this output, or cut it off with onnx.utils.extract_model"));
 }
 
-static lnt_status add_outputs(lnt_importer *im, const LntOnnx__Graph *graph, uint32_t sub)
+/* Lists an output that is no tensor: only an If hands such on (expand_control.c). */
+static lnt_status refuse_sequence(lnt_importer *im, const char *name, const lnt_gvalue *v,
+                                  const lnt_inode *owner)
+{
+    const lnt_inode place = {.name = name, .domain = "", .op = "graph output"};
+    if ((!v->piece && !v->absent) || (owner && strcmp(owner->op, "If") == 0 && !owner->domain[0]))
+        return LNT_OK;
+    return lnt_import_unsupported(im, &place,
+                                  v->piece ? "is a sequence, which is not supported"
+                                           : "is an optional that holds nothing, which is not supported");
+}
+
+static lnt_status add_outputs(lnt_importer *im, const LntOnnx__Graph *graph, uint32_t sub,
+                              const lnt_inode *owner)
 {
     uint32_t *out = lnt_bump_alloc(&im->g->memory, graph->n_output * sizeof *out, im->err);
     if (!out)
@@ -231,12 +244,7 @@ static lnt_status add_outputs(lnt_importer *im, const LntOnnx__Graph *graph, uin
         out[i] = lnt_import_lookup(im, name);
         LNT_REQUIRE(out[i] != LNT_NONE, im->err, LNT_E_MODEL, "output '%s' of graph '%s' is never computed",
                     name, im->g->sub[sub].name);
-        const lnt_gvalue *v = &im->g->value[out[i]];
-        if (v->piece || v->absent)
-            LNT_TRY(lnt_import_unsupported(
-                im, &(lnt_inode){.name = name, .domain = "", .op = "graph output"},
-                v->piece ? "is a sequence, which is not supported"
-                         : "is an optional that holds nothing, which is not supported"));
+        LNT_TRY(refuse_sequence(im, name, &im->g->value[out[i]], owner));
         LNT_TRY(check_output(im, graph->output[i], name, im->g->value[out[i]].words));
         if (sub == 0)
             LNT_TRY(lnt_import_record_words(im, name, out[i]));
@@ -275,7 +283,7 @@ static lnt_status fill_subgraph(lnt_importer *im, const LntOnnx__Graph *graph, c
     im->g->sub[sub].n_in = (uint32_t)graph->n_input;
     LNT_TRY(lnt_import_initializers(im, graph));
     LNT_TRY(lnt_import_nodes(im, graph->node, graph->n_node));
-    return add_outputs(im, graph, sub);
+    return add_outputs(im, graph, sub, owner);
 }
 
 lnt_status lnt_import_subgraph(lnt_importer *im, const LntOnnx__Graph *graph, const lnt_inode *owner,
@@ -402,7 +410,7 @@ static lnt_status import_graph(lnt_importer *im)
     LNT_TRY(add_model_inputs(im, graph));
     LNT_TRY(reserve_names(im, graph));
     LNT_TRY(lnt_import_nodes(im, graph->node, graph->n_node));
-    LNT_TRY(add_outputs(im, graph, 0));
+    LNT_TRY(add_outputs(im, graph, 0, NULL));
     return lnt_import_apply_options(im);
 }
 

@@ -130,8 +130,8 @@ lnt_status lnt_import_call(lnt_importer *im, const LntOnnx__Function *function, 
 
 /* ---- import_body.c ---- */
 
-/* Do the operator's subgraphs take its place? */
-bool lnt_import_inlines(const char *domain, const char *op);
+/* Do subgraphs of n, whose inputs are known and whose attributes are not, take its place? */
+bool lnt_import_inlines(const lnt_importer *im, const lnt_inode *n, const LntOnnx__Node *node);
 /* Such a subgraph; NULL if n has none. */
 const LntOnnx__Graph *lnt_import_body(const lnt_inode *n, const char *attribute);
 
@@ -139,11 +139,15 @@ const LntOnnx__Graph *lnt_import_body(const lnt_inode *n, const char *attribute)
 typedef struct lnt_inlining {
     const char *attribute;
     unsigned n_in, n_out, times;
-    const uint32_t *in; /* [times][n_in] */
-    uint32_t *out;      /* [times][n_out], filled: may be values of `in` or from outside */
+    uint32_t *in;  /* [times][n_in] */
+    uint32_t *out; /* [times][n_out], filled: may be values of `in` or from outside, and no tensors */
+    /* Fills the inputs of copy i > 0 where they follow from outputs, or lowers `times` to i; or NULL. */
+    lnt_status (*next)(lnt_importer *im, const lnt_inode *n, struct lnt_inlining *l, unsigned i);
 } lnt_inlining;
 
-lnt_status lnt_import_inline(lnt_importer *im, const lnt_inode *n, const lnt_inlining *l);
+lnt_status lnt_import_inline(lnt_importer *im, const lnt_inode *n, lnt_inlining *l);
+/* The same where all outputs have to be tensors of numbers. */
+lnt_status lnt_import_inline_tensors(lnt_importer *im, const lnt_inode *n, lnt_inlining *l);
 
 /* ---- import_tensor.c ---- */
 
@@ -238,7 +242,11 @@ lnt_status lnt_expand_ml(lnt_importer *im, lnt_inode *n);
 /* The same for ai.onnx.preview (expand_flex_attention.c). */
 lnt_status lnt_expand_preview(lnt_importer *im, lnt_inode *n);
 
-/* Sequences whose length is known become the values in them (expand_sequences.c). */
+/* Sequences whose length is known become the values in them (expand_sequences.c), also those that go through If and
+ * Loop (expand_control.c). */
 lnt_status lnt_expand_sequences(lnt_importer *im, lnt_inode *n);
+lnt_status lnt_expand_control(lnt_importer *im, lnt_inode *n);
+/* Do subgraphs of this If or Loop take its place? */
+bool lnt_control_inlined(const lnt_importer *im, const lnt_inode *n, const LntOnnx__Node *node);
 
 #endif

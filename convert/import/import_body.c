@@ -12,10 +12,11 @@ static bool same(const char *a, const char *b)
     return a && strcmp(a, b) == 0;
 }
 
-bool lnt_import_inlines(const char *domain, const char *op)
+bool lnt_import_inlines(const lnt_importer *im, const lnt_inode *n, const LntOnnx__Node *node)
 {
-    return (same(domain, "") && same(op, "SequenceMap")) ||
-           (same(domain, "ai.onnx.preview") && same(op, "FlexAttention"));
+    if (n->domain[0])
+        return same(n->domain, "ai.onnx.preview") && same(n->op, "FlexAttention");
+    return same(n->op, "SequenceMap") || lnt_control_inlined(im, n, node);
 }
 
 const LntOnnx__Graph *lnt_import_body(const lnt_inode *n, const char *attribute)
@@ -58,10 +59,6 @@ static lnt_status find_outputs(lnt_importer *im, const lnt_inode *n, const LntOn
         out[i] = lnt_import_lookup(im, name);
         LNT_REQUIRE(out[i] != LNT_NONE, im->err, LNT_E_MODEL,
                     "node '%s' (%s): output '%s' of its subgraph is never computed", n->name, n->op, name);
-        const lnt_gvalue *v = &im->g->value[out[i]];
-        if (v->piece || v->absent || v->words || v->small)
-            LNT_TRY(
-                lnt_import_unsupported(im, n, "output '%s' of its subgraph is no tensor of numbers", name));
     }
     return LNT_OK;
 }
@@ -88,26 +85,29 @@ static lnt_status copy(lnt_importer *im, const lnt_inode *n, const LntOnnx__Grap
     return status;
 }
 
-/* All copies, in a scope with the body's constants. What cannot be converted is listed once. */
-static lnt_status copy_all(lnt_importer *im, const lnt_inode *n, const LntOnnx__Graph *body,
-                           const lnt_inlining *l)
+/* All copies, in a scope with the body's constants. What cannot be converted is listed once, and
+ * ends it. */
+static lnt_status copy_all(lnt_importer *im, const lnt_inode *n, const LntOnnx__Graph *body, lnt_inlining *l)
 {
     const size_t listed = im->report->n_unsupported;
+    const bool one = l->times == 1;
     LNT_TRY(lnt_import_initializers(im, body));
     for (unsigned i = 0; i < l->times; i++) {
-        uint32_t *out = l->out + (size_t)i * l->n_out;
-        const char *prefix = l->times == 1 ? n->name : lnt_import_text(im, "%s/%u", n->name, i);
+        if (i > 0 && l->next)
+            LNT_TRY(l->next(im, n, l, i));
+        if (i > 0 && im->report->n_unsupported > listed)
+            l->times = i;
+        if (i == l->times)
+            break;
+        const char *prefix = one ? n->name : lnt_import_text(im, "%s/%u", n->name, i);
         if (!prefix)
             return LNT_E_MEMORY;
-        if (i > 0 && im->report->n_unsupported > listed)
-            memcpy(out, l->out, l->n_out * sizeof *out);
-        else
-            LNT_TRY(copy(im, n, body, prefix, l->in + (size_t)i * l->n_in, out));
+        LNT_TRY(copy(im, n, body, prefix, l->in + (size_t)i * l->n_in, l->out + (size_t)i * l->n_out));
     }
     return LNT_OK;
 }
 
-lnt_status lnt_import_inline(lnt_importer *im, const lnt_inode *n, const lnt_inlining *l)
+lnt_status lnt_import_inline(lnt_importer *im, const lnt_inode *n, lnt_inlining *l)
 {
     const LntOnnx__Graph *body = lnt_import_body(n, l->attribute);
     LNT_REQUIRE(body, im->err, LNT_E_MODEL, "node '%s' (%s): attribute '%s' holds no graph", n->name, n->op,
@@ -123,4 +123,16 @@ lnt_status lnt_import_inline(lnt_importer *im, const lnt_inode *n, const lnt_inl
     lnt_names_free(&scope.names);
     lnt_names_free(&scope.wanted);
     return status;
+}
+
+lnt_status lnt_import_inline_tensors(lnt_importer *im, const lnt_inode *n, lnt_inlining *l)
+{
+    LNT_TRY(lnt_import_inline(im, n, l));
+    for (size_t i = 0; i < (size_t)l->times * l->n_out; i++) {
+        const lnt_gvalue *v = &im->g->value[l->out[i]];
+        if (v->piece || v->absent || v->words || v->small)
+            return lnt_import_unsupported(im, n, "output %zu of its subgraph is no tensor of numbers",
+                                          i % l->n_out);
+    }
+    return LNT_OK;
 }

@@ -483,6 +483,7 @@ lnt_status lnt_import_add(lnt_importer *im, lnt_inode *n)
     LNT_TRY(lnt_expand_ml(im, n));
     LNT_TRY(lnt_expand_preview(im, n));
     LNT_TRY(lnt_expand_sequences(im, n));
+    LNT_TRY(lnt_expand_control(im, n));
     const lnt_op *op = n->replaced ? NULL : lnt_op_by_name(n->domain, n->op);
     if (!op && !n->replaced)
         LNT_TRY(lnt_expand(im, n));
@@ -523,8 +524,8 @@ lnt_status lnt_import_node(lnt_importer *im, const LntOnnx__Node *node)
     n.opset = opset_of(im, domain);
     const LntOnnx__Function *f =
         is_custom(im, &n) ? NULL : lnt_import_find_function(im, domain, n.op, node->overload);
-    n.inlined = !f && !is_custom(im, &n) && lnt_import_inlines(domain, n.op) ? node : NULL;
     LNT_TRY(read_inputs(im, node, &n));
+    n.inlined = !f && !is_custom(im, &n) && lnt_import_inlines(im, &n, node) ? node : NULL;
     LNT_TRY(lnt_import_attrs(im, node->attribute, node->n_attribute, &n));
     LNT_TRY(define_outputs(im, node, &n));
     if (f)

@@ -256,6 +256,24 @@ def split_and_map():
                   const("outer", np.float32(0.25))])
 
 
+def sequences_in_control():
+    """Through an If that is not known, one that is, and a Loop of known turns; an optional that only one branch may take."""
+    then = helper.make_graph([node("SplitToSequence", "x", "s"), node("Optional", "x", "o")], "then", [], [value("s"), value("o")])
+    other = helper.make_graph([node("Neg", "x", "n"), node("SequenceConstruct", "x n", "s2"), node("Optional", "n", "p")], "else",
+                              [], [value("s2"), value("p")])
+    get = helper.make_graph([node("OptionalGetElement", "nothing", "g")], "get", [], [value("g")])
+    keep = helper.make_graph([node("SequenceAt", "s one", "k")], "keep", [], [value("k")])
+    body = helper.make_graph(
+        [node("SequenceInsert", "t a", "u"), node("Add", "a w", "b"), node("Less", "i one", "on"), node("Neg", "a", "row")], "body",
+        [value("i", [], INT64), value("c", [], BOOL), value("t"), value("a")],
+        [value("on", [], BOOL), value("u"), value("b"), value("row")], [const("w", np.float32(0.5))])
+    return model([node("If", "c", "s o", then_branch=then, else_branch=other), node("Optional", "", "nothing"),
+                  node("OptionalHasElement", "nothing", "has"), node("If", "has", "k", then_branch=get, else_branch=keep),
+                  node("Loop", "three  s k", "t a rows", body=body), node("ConcatFromSequence", "t", "y", axis=0)],
+                 [value("c", [], BOOL), value("x", [2, 3])], [value("y"), value("a"), value("rows"), value("o")],
+                 [const("one", np.int64(1)), const("three", np.int64(3))])
+
+
 def flex_attention():
     """Shared heads; a subgraph with constants of its own, and one that reads from outside."""
     score = helper.make_graph([node("Mul", "s slope", "t"), node("Tanh", "t", "u")], "score", [value("s", ["B", "H", "L", "S"])],
@@ -269,7 +287,7 @@ def flex_attention():
 
 
 BASES = [loop_if_carried, scan_empty, scan_axes, scan_in_loop, loop_in_if, states, numbers, numbers32, skips, lines,
-         streams, elementwise, quantized, halves, large, text, sequences, split_and_map,
+         streams, elementwise, quantized, halves, large, text, sequences, split_and_map, sequences_in_control,
          flex_attention, small]
 # Options of `linnet convert` that some are converted with, besides what all are.
 OPTIONS = {"states": ["--state", "s2=s", "--state", "tail2=tail", "--state", "count2=count", "--state", "held2=held"]}

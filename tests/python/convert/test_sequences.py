@@ -151,6 +151,80 @@ def test_optionals(tmp_path):
     check_against(tmp_path, made, {"x": x}, [x, x, yes, yes, no, no, x], ways=(("--opt", "none"), ("--opt", "all")))
 
 
+BRANCHES = """
+f (float[2, 3] x, bool c) => (float y, float z, int64 n, bool h, float[2, 3] plain) {
+    outer = SplitToSequence (x)
+    s, plain, o, u = If (c) <
+        then_branch: graph = t () => (seq(float) s, float[2, 3] d, optional(float) o, seq(float) u) {
+            d = Neg (x) s = SplitToSequence (d) o = Optional <type: type_proto = float[2]> () u = Identity (outer) },
+        else_branch: graph = e () => (seq(float) s, float[2, 3] x, optional(float) o, seq(float) u) {
+            m = Neg (x) k = Mul (m, m) s = SequenceConstruct (x, k) o = Optional <type: type_proto = float[2]> ()
+            u = SequenceConstruct (k, x) } >
+    at = Constant <value = int64 {1}> ()
+    y = SequenceAt (s, at)
+    n = SequenceLength (s)
+    h = OptionalHasElement (o)
+    z = ConcatFromSequence <axis = 0> (u)
+}"""
+
+
+@pytest.mark.parametrize("taken", [True, False])
+def test_branches(tmp_path, taken):
+    """Sequences of one length, one made outside of the branch; nothing; and a tensor beside them."""
+    made = parsed(BRANCHES)
+    for output in made.graph.output[:2]:
+        output.type.tensor_type.ClearField("shape")
+    x = drawn((2, 3))["x"]
+    y, z, plain = (-x[1:], x, -x) if taken else (x * x, np.concatenate([x * x, x]), x)
+    outputs = [y, z, np.int64(2), np.array(False), plain]
+    check_against(tmp_path, made, {"x": x, "c": np.array(taken)}, outputs, ways=(("--opt", "none"), ("--opt", "all")))
+
+
+def test_known_branch(tmp_path):
+    """The other is not looked at: it would take what is not there, and give another number of values."""
+    made = parsed("""f (float[2, 3] x) => (float[2, 3] y, int64 n) {
+        o = Optional <type: type_proto = float[2]> ()
+        h = OptionalHasElement (o)
+        y, s = If (h) <
+            then_branch: graph = t () => (float d, seq(float) s) { d = OptionalGetElement (o) s = SequenceConstruct (d, d) },
+            else_branch: graph = e () => (float d, seq(float) s) { d = Neg (x) s = SequenceConstruct (d) } >
+        n = SequenceLength (s)
+    }""")
+    x = drawn((2, 3))["x"]
+    check_against(tmp_path, made, {"x": x}, [-x, np.int64(1)], ways=(("--opt", "none"), ("--opt", "all")))
+
+
+LOOP = """
+f (float[4, 3] x) => (float[R, 3] y, float[T, 3] rows, int64 n, float[3] total) <float[3] zero = {0, 0, 0}, int64 three = {3}> {
+    empty = SequenceEmpty ()
+    %s
+    parts = SplitToSequence <keepdims = 0> (x)
+    s, total, rows = Loop (turns, on, empty, zero) <body: graph = b (int64 i, bool c, seq(float) s, float[3] a)
+        => (bool d, seq(float) t, float[3] b, float[3] row) <int64 two = {2}> {
+        row = SequenceAt (parts, i) b = Add (a, row) t = SequenceInsert (s, b)
+        %s } >
+    y = ConcatFromSequence <axis = 0, new_axis = 1> (s)
+    n = SequenceLength (s)
+}"""
+
+
+@pytest.mark.parametrize("head, tail, turns", [
+    ("turns = Identity (three) on = Constant <value = bool {1}> ()", "d = Identity (c)", 3),
+    ("shape = Shape <end = 1> (x) turns = Squeeze (shape)", "d = Identity (c)", 4),
+    ("turns = Identity (three)", "d = Less (i, one)", 2),
+])
+def test_loop(tmp_path, head, tail, turns):
+    """As often as a constant, an extent, or a condition on the turn says; beside the sequence a tensor and an output of each turn."""
+    text = LOOP % (head, tail)
+    text = text.replace("(turns, on,", "(turns, ,") if " on =" not in head else text
+    made = parsed(text)
+    made.graph.initializer.append(onnx.numpy_helper.from_array(np.array(1), "one"))
+    x = drawn((4, 3))["x"]
+    sums = np.cumsum(x, axis=0, dtype=np.float32)[:turns]
+    outputs = [sums, x[:turns], np.int64(turns), sums[-1]]
+    check_against(tmp_path, made, {"x": x}, outputs, ways=(("--opt", "none"), ("--opt", "all")))
+
+
 ONE = "f (%s x, int64 k, seq(float) t) => (float y) { %s }"
 
 
@@ -173,6 +247,16 @@ ONE = "f (%s x, int64 k, seq(float) t) => (float y) { %s }"
      "y = ConcatFromSequence <axis = 0> (m)", "1 of the model's parts cannot be converted, first 'm/0/q' (Adagrad)"),
     ("float[4]", "s = SplitToSequence (x) y = SequenceMap (s)", "attribute 'body' holds no graph"),
     ("optional(seq(float))", "y = OptionalGetElement (x)", "is no tensor"),
+    ("bool", "f = Cast <to = 1> (x) s = If (x) <then_branch: graph = a () => (seq(float) s) { s = SequenceConstruct (f, f) }, "
+     "else_branch: graph = b () => (seq(float) t) { t = SequenceConstruct (f) }> y = ConcatFromSequence <axis = 0> (s)",
+     "its branches give differently"),
+    ("float[4]", "e = SequenceEmpty () s = Loop (k, , e) <body: graph = b (int64 i, bool c, seq(float) s) => (bool c, seq(float) t) "
+     "{ t = SequenceInsert (s, x) }> y = ConcatFromSequence <axis = 0> (s)", "how often it turns is not known"),
+    ("float[4]", "n = Constant <value = int64 {2000}> () e = SequenceEmpty () s = Loop (n, , e) <body: graph = b (int64 i, bool c, "
+     "seq(float) s) => (bool c, seq(float) t) { t = SequenceInsert (s, x) }> y = ConcatFromSequence <axis = 0> (s)", "1024 turns"),
+    ("float[4]", "n = Constant <value = int64 {3}> () e = SequenceEmpty () s = Loop (n, , e) <body: graph = b (int64 i, bool c, "
+     "seq(float) s) => (bool d, seq(float) t) { t = SequenceInsert (s, x) d = Equal (i, k) }> y = ConcatFromSequence <axis = 0> (s)",
+     "whether it goes on is not known"),
 ])
 def test_refused(tmp_path, kind, body, message):
     made = parsed(ONE % (kind, body))
