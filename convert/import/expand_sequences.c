@@ -94,11 +94,43 @@ static void expand_insert(maker *m)
         set_pieces(m, s->piece, s->n_pieces, at, m->n->in[1], false);
 }
 
+/* Are all values of the sequence tensors of one type, with one set of extents, which are known? */
+static bool is_even(const lnt_graph *g, const lnt_gvalue *s)
+{
+    const lnt_operand *first = s->n_pieces ? lnt_ginfo(g, s->piece[0]) : NULL;
+    bool even = first && first->dtype && first->rank < LNT_MAX_RANK;
+    for (uint32_t i = 0; even && i < s->n_pieces; i++) {
+        const lnt_operand *o = lnt_ginfo(g, s->piece[i]);
+        even = o && o->dtype == first->dtype && o->rank == first->rank;
+        for (unsigned d = 0; even && d < o->rank; d++)
+            even = o->dims[d] >= 0 && o->dims[d] == first->dims[d];
+    }
+    return even;
+}
+
+/* Output 0: the one of n values, all of the same extents, that the position, known in the run, tells. */
+static void choose(maker *m, const uint32_t *piece, uint32_t n)
+{
+    const int64_t first = 0;
+    const uint32_t axis = INTS(m, "axis", 0);
+    uint32_t row[MOST_PIECES + 1], all = LNT_NONE;
+    for (uint32_t i = 0; i < n; i++)
+        row[i] = make(m, "Unsqueeze", IN(piece[i], axis), NULL);
+    if (m->status == LNT_OK)
+        m->status = lnt_make(m->im, m->n, "Concat", row, n, INT_ATTR("axis", &first), 1, &all);
+    finish(m, 0, "Gather", IN(all, m->n->in[1]), INT_ATTR("axis", &first));
+}
+
 static void expand_at(maker *m)
 {
     const lnt_gvalue *s = sequence(m);
+    const lnt_operand *position = lnt_ginfo(m->im->g, m->n->in[1]);
+    int64_t known;
     uint32_t at;
-    if (s && place(m, 1, s->n_pieces, s->n_pieces, 0, &at))
+    if (s && position->rank == 0 && !lnt_graph_known_int(m->im->g, m->n->in[1], &known) &&
+        is_even(m->im->g, s))
+        choose(m, s->piece, s->n_pieces);
+    else if (s && place(m, 1, s->n_pieces, s->n_pieces, 0, &at))
         finish(m, 0, "Identity", IN(s->piece[at]), NULL);
 }
 

@@ -93,6 +93,27 @@ def test_split_of_unknown_lengths(tmp_path):
     check_against(tmp_path, made, inputs, [inputs["x"][4:], np.int64(0)], ways=(("--opt", "none"), ("--opt", "all")))
 
 
+@pytest.mark.parametrize("at", [0, 2, -1, -3])
+def test_place_of_the_run(tmp_path, at):
+    """Of values with the same extents it need not be known."""
+    made = parsed("""f (float[3, 2] x, int64 at) => (float[2] y) {
+        rows = SplitToSequence <keepdims = 0> (x)
+        y = SequenceAt (rows, at)
+    }""")
+    check_against_reference(tmp_path, made, drawn((3, 2)) | {"at": np.array(at)})
+
+
+def test_place_of_the_turn(tmp_path):
+    """A Loop whose turns are not known reads a sequence from outside."""
+    made = parsed("""f (float[3, 2] x, int64 turns) => (float[2] y) <float[2] zero = {0, 0}> {
+        rows = SplitToSequence <keepdims = 0> (x)
+        y = Loop (turns, , zero) <body: graph = b (int64 i, bool c, float[2] a) => (bool d, float[2] e) {
+            d = Identity (c) row = SequenceAt (rows, i) e = Add (a, row) } >
+    }""")
+    x = drawn((3, 2))["x"]
+    check_against(tmp_path, made, {"x": x, "turns": np.array(2)}, [x[0] + x[1]], ways=(("--opt", "none"), ("--opt", "all")))
+
+
 MAP = """
 g (float[4, 3] x, float[2, 3] z) => (float[M, 3] y, float[3] first, int64[D] shape, float[2, 3] w) <float[3] outer = {1, 2, 3}> {
     parts = SplitToSequence (x)
@@ -235,7 +256,8 @@ ONE = "f (%s x, int64 k, seq(float) t) => (float y) { %s }"
      "its parts must have a length"),
     ("float[1025]", "s = SplitToSequence (x) y = ConcatFromSequence <axis = 0> (s)", "longer than 1024"),
     ("float[4]", "s = SplitToSequence <axis = 1> (x) y = ConcatFromSequence <axis = 0> (s)", "its axis is outside"),
-    ("float[4]", "s = SplitToSequence (x) y = SequenceAt (s, k)", "its position must be known"),
+    ("float[5]", "z = Constant <value = int64 {2}> () s = SplitToSequence (x, z) y = SequenceAt (s, k)", "its position must be known"),
+    ("float[4]", "s = SplitToSequence (x) u = SequenceErase (s, k) y = SequenceAt (u, k)", "its position must be known"),
     ("float[4]", "o = Optional <type: type_proto = float[2]> () y = OptionalGetElement (o)", "its input holds nothing"),
     ("float[4]", "o = Optional <type: type_proto = float[2]> () y = Neg (o)", "an optional that holds nothing"),
     ("float[4]", "y = Optional <type: type_proto = float[2]> ()", "an optional that holds nothing"),
