@@ -6,15 +6,20 @@
 
 /* ---- operands ---- */
 
-lnt_status lnt_import_define(lnt_importer *im, const char *name, uint32_t *value)
+/* The value that is wanted for the name, or a fresh one. */
+static lnt_status make_value(lnt_importer *im, const char *name, uint32_t *value)
 {
     *value = lnt_names_find(&im->scope->wanted, name);
-    if (*value == LNT_NAMES_NONE) {
-        const char *text = im->call ? lnt_import_text(im, "%s/%s", im->call->prefix, name) : name;
-        *value = text ? lnt_graph_add_value(im->g, text) : LNT_NONE;
-        if (*value == LNT_NONE)
-            return LNT_E_MEMORY;
-    }
+    if (*value != LNT_NAMES_NONE)
+        return LNT_OK;
+    const char *text = im->call ? lnt_import_text(im, "%s/%s", im->call->prefix, name) : name;
+    *value = text ? lnt_graph_add_value(im->g, text) : LNT_NONE;
+    return *value == LNT_NONE ? LNT_E_MEMORY : LNT_OK;
+}
+
+lnt_status lnt_import_define(lnt_importer *im, const char *name, uint32_t *value)
+{
+    LNT_TRY(make_value(im, name, value));
     return lnt_import_bind(im, name, *value);
 }
 
@@ -40,7 +45,7 @@ static lnt_status read_inputs(lnt_importer *im, const LntOnnx__Node *node, lnt_i
     return LNT_OK;
 }
 
-static lnt_status define_outputs(lnt_importer *im, const LntOnnx__Node *node, lnt_inode *n)
+static lnt_status make_outputs(lnt_importer *im, const LntOnnx__Node *node, lnt_inode *n)
 {
     size_t count = node->n_output;
     while (count > 0 && !node->output[count - 1][0])
@@ -54,8 +59,17 @@ static lnt_status define_outputs(lnt_importer *im, const LntOnnx__Node *node, ln
     for (unsigned i = 0; i < n->n_out; i++) {
         n->out[i] = LNT_NONE;
         if (node->output[i][0])
-            LNT_TRY(lnt_import_define(im, node->output[i], &n->out[i]));
+            LNT_TRY(make_value(im, node->output[i], &n->out[i]));
     }
+    return LNT_OK;
+}
+
+/* From here on nodes can read the outputs. */
+static lnt_status bind_outputs(lnt_importer *im, const LntOnnx__Node *node, const uint32_t *out, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++)
+        if (node->output[i][0])
+            LNT_TRY(lnt_import_bind(im, node->output[i], out[i]));
     return LNT_OK;
 }
 
@@ -527,15 +541,29 @@ lnt_status lnt_import_node(lnt_importer *im, const LntOnnx__Node *node)
     LNT_TRY(read_inputs(im, node, &n));
     n.inlined = !f && !is_custom(im, &n) && lnt_import_inlines(im, &n, node) ? node : NULL;
     LNT_TRY(lnt_import_attrs(im, node->attribute, node->n_attribute, &n));
-    LNT_TRY(define_outputs(im, node, &n));
+    LNT_TRY(make_outputs(im, node, &n));
+    const uint32_t *out = n.out;
+    const unsigned n_out = n.n_out;
+    if (!n.inlined) /* its subgraphs may not read what they compute */
+        LNT_TRY(bind_outputs(im, node, out, n_out));
     if (f)
         return lnt_import_call(im, f, &n);
     bool fine;
     const uint32_t from = lnt_inode_in(&n, 0);
     LNT_TRY(lnt_import_check_words(im, &n, &fine));
+<<<<<<< HEAD
     if (!fine)
         return LNT_OK;
     LNT_TRY(lnt_import_add(im, &n));
     lnt_import_carry_words(im, &n, from);
     return LNT_OK;
+=======
+    if (fine)
+        LNT_TRY(lnt_import_check_small(im, &n, &fine));
+    if (fine && !n.replaced) {
+        LNT_TRY(lnt_import_add(im, &n));
+        lnt_import_carry_words(im, &n, from);
+    }
+    return n.inlined ? bind_outputs(im, node, out, n_out) : LNT_OK;
+>>>>>>> a8f55bf (convert: bodies that take a node's place do not see its outputs)
 }

@@ -267,6 +267,8 @@ ONE = "f (%s x, int64 k, seq(float) t) => (float y) { %s }"
      "y = SequenceMap (s, e) <body: graph = g (float[1] p, float[1] r) => (float q) { q = Neg (p) } >", "differ in length"),
     ("float[4]", "s = SplitToSequence (x) m = SequenceMap (s) <body: graph = g (float[1] p) => (float q) { q = Adagrad (p) } > "
      "y = ConcatFromSequence <axis = 0> (m)", "1 of the model's parts cannot be converted, first 'm/0/q' (Adagrad)"),
+    ("float[4]", "s = SplitToSequence (x) y = SequenceMap (s) <body: graph = g (float[1] p) => (float q) { q = Add (p, y) } >",
+     "reads 'y', which nothing before it computes"),
     ("float[4]", "s = SplitToSequence (x) y = SequenceMap (s)", "attribute 'body' holds no graph"),
     ("optional(seq(float))", "y = OptionalGetElement (x)", "is no tensor"),
     ("bool", "f = Cast <to = 1> (x) s = If (x) <then_branch: graph = a () => (seq(float) s) { s = SequenceConstruct (f, f) }, "
