@@ -551,19 +551,9 @@ lnt_status lnt_import_node(lnt_importer *im, const LntOnnx__Node *node)
     bool fine;
     const uint32_t from = lnt_inode_in(&n, 0);
     LNT_TRY(lnt_import_check_words(im, &n, &fine));
-<<<<<<< HEAD
-    if (!fine)
-        return LNT_OK;
-    LNT_TRY(lnt_import_add(im, &n));
-    lnt_import_carry_words(im, &n, from);
-    return LNT_OK;
-=======
-    if (fine)
-        LNT_TRY(lnt_import_check_small(im, &n, &fine));
-    if (fine && !n.replaced) {
+    if (fine) {
         LNT_TRY(lnt_import_add(im, &n));
         lnt_import_carry_words(im, &n, from);
     }
     return n.inlined ? bind_outputs(im, node, out, n_out) : LNT_OK;
->>>>>>> a8f55bf (convert: bodies that take a node's place do not see its outputs)
 }

@@ -1,5 +1,5 @@
-/* sound_cache.c — a file for each sound, named by the hash of what decides it, which it holds in full: two with the same
- * hash are never taken for each other. Written whole or not at all.
+/* sound_cache.c — a file for each sound, named by the hash of what decides it, which it holds in full: two with the
+ * same hash are never taken for each other. Written whole or not at all.
  *
  *     0  8 bytes  "LNTSOUND"
  *     8  u32      bytes of the key

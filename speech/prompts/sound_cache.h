@@ -14,9 +14,9 @@ lnt_status lnt_sound_cache_create(const char *folder, uint64_t most, lnt_sound_c
 /* Accepts NULL and pointers to NULL; sets *cache to NULL. */
 void lnt_sound_cache_destroy(lnt_sound_cache **cache);
 
-/* As lnt_voice_say: from a file whose voice, phonemes and options are the same, or else by the voice, and what it says is
- * kept. *found: there was such a file. A damaged one is none, and is replaced. *unkept, if given: why the sound could not
- * be kept, which is no failure of speaking; code LNT_OK: it could, or did not have to be. */
+/* As lnt_voice_say: from a file whose voice, phonemes and options are the same, or else by the voice, and what it
+ * says is kept. *found: there was such a file. A damaged one is none, and is replaced. *unkept, if given: why the
+ * sound could not be kept, which is no failure of speaking; code LNT_OK: it could, or did not have to be. */
 lnt_status lnt_sound_cache_say(lnt_sound_cache *cache, lnt_voice *voice, const char *text,
                                const lnt_say_options *options, lnt_voice_emit emit, void *user, bool *found,
                                lnt_error *unkept, lnt_error *err);
