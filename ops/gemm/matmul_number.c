@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-enum { BLOCK_ROWS = 16 /* of a work item */, GRAIN = 16384 };
+enum { BLOCK_ROWS = 4 * LNT_NUMBER_ROWS /* of a work item */, PACKED_ROWS = 16, GRAIN = 16384 };
 
 typedef struct number_product {
     lnt_matmul m;
@@ -50,19 +50,39 @@ BLEND(i64, uint64_t, AS_INT64)
 
 /* ---- panels ---- */
 
+/* Columns side by side, `bytes` of each of n rows. */
+static inline void copy_rows(const char *b, int64_t step, int64_t n, char *to, const size_t bytes)
+{
+    for (int64_t e = 0; e < n; e++, b += step, to += bytes)
+        memcpy(to, b, bytes);
+}
+
+/* A whole panel of columns side by side. */
+static void copy_panel(const char *b, int64_t step, int64_t n, char *to, size_t bytes)
+{
+    switch (bytes) { /* of known sizes, without a call */
+    case 32: copy_rows(b, step, n, to, 32); return;
+    case 64: copy_rows(b, step, n, to, 64); return;
+    case 128: copy_rows(b, step, n, to, 128); return;
+    default: copy_rows(b, step, n, to, bytes);
+    }
+}
+
 /* Elements of a panel, which are `width` wide, of one matrix of B. */
 static void pack_panel(const number_call *call, const char *b, int64_t panel, char *to)
 {
     const number_product *p = call->p;
     const lnt_matmul *m = &p->m;
     const int64_t first = panel * p->width, columns = lnt_least(p->width, m->p.N - first);
-    const int64_t step = m->column_b * p->size;
+    const int64_t step = m->column_b * p->size, row = m->row_b * p->size, to_row = p->width * p->size;
     b += first * step;
-    for (int64_t e = 0; e < m->p.K; e++, b += m->row_b * p->size, to += p->width * p->size) {
-        memset(to, 0, (size_t)(p->width * p->size));
-        if (m->column_b == 1)
-            memcpy(to, b, (size_t)(columns * p->size));
-        else if (p->size == 8)
+    if (m->column_b == 1 && columns == p->width) {
+        copy_panel(b, row, m->p.K, to, (size_t)to_row);
+        return;
+    }
+    for (int64_t e = 0; e < m->p.K; e++, b += row, to += to_row) {
+        memset(to, 0, (size_t)to_row);
+        if (p->size == 8)
             for (int64_t j = 0; j < columns; j++)
                 memcpy(to + j * 8, b + j * step, 8);
         else
@@ -241,7 +261,7 @@ static lnt_status plan_panels(lnt_site *site, number_product *p)
     lnt_matmul *m = &p->m;
     size_t bytes = 0, at;
     const int64_t K = m->p.K, N = m->p.N;
-    m->pack_b = m->p.M >= BLOCK_ROWS || m->column_b != 1 || N % p->width != 0;
+    m->pack_b = m->p.M >= PACKED_ROWS || m->column_b != 1 || N % p->width != 0;
     p->matrices = K && N ? lnt_operand_count(site->in[1]) / (K * N) : 0;
     const int64_t panel = lnt_dim_mul(K, p->width), count = lnt_dim_mul(p->matrices, p->panels);
     if (!lnt_reserve(&bytes, m->pack_b ? lnt_dim_mul(count, panel) : 0, (size_t)p->size, &at))

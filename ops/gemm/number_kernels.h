@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 enum {
-    LNT_NUMBER_ROWS = 4,             /* most rows of a tile */
+    LNT_NUMBER_ROWS = 6,             /* most rows of a tile */
     LNT_NUMBER_PANEL_BYTES_MAX = 128 /* of a row of a panel */
 };
 

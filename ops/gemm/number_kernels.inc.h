@@ -42,13 +42,13 @@ LNT_INLINE vector_i64 add_product_i64(vector_i64 a, vector_i64 b, vector_i64 c)
             vector_##name x[VECTORS];                                                                        \
             UNROLL_FOR(2, unsigned v = 0; v < VECTORS; v++)                                                  \
                 memcpy(&x[v], b + v * LANES, sizeof x[v]);                                                   \
-            UNROLL_FOR(4, unsigned i = 0; i < rows; i++) {                                                   \
+            UNROLL_FOR(6, unsigned i = 0; i < rows; i++) {                                                   \
                 const vector_##name each = a[i * t->row_a] - (vector_##name){0};                             \
                 UNROLL_FOR(2, unsigned v = 0; v < VECTORS; v++)                                              \
                     sum[i][v] = add_product_##name(each, x[v], sum[i][v]);                                   \
             }                                                                                                \
         }                                                                                                    \
-        UNROLL_FOR(4, unsigned i = 0; i < rows; i++)                                                         \
+        UNROLL_FOR(6, unsigned i = 0; i < rows; i++)                                                         \
             UNROLL_FOR(2, unsigned v = 0; v < VECTORS; v++)                                                  \
                 memcpy((type *)t->y + i * t->row_y + v * LANES, &sum[i][v], sizeof sum[i][v]);               \
     }                                                                                                        \
@@ -58,7 +58,9 @@ LNT_INLINE vector_i64 add_product_i64(vector_i64 a, vector_i64 b, vector_i64 c)
         case 1: name##_rows(t, 1); return;                                                                   \
         case 2: name##_rows(t, 2); return;                                                                   \
         case 3: name##_rows(t, 3); return;                                                                   \
-        default: name##_rows(t, 4); return;                                                                  \
+        case 4: name##_rows(t, 4); return;                                                                   \
+        case 5: name##_rows(t, 5); return;                                                                   \
+        default: name##_rows(t, 6); return;                                                                  \
         }                                                                                                    \
     }
 TILE(f64, double)
