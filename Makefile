@@ -303,11 +303,13 @@ SPARE += base/file.c base/small.c $(filter-out formats/hash.c,$(wildcard formats
              linear_attention loss lpnorm op program_node qconv qlinear qreal random roialign row_fusion slice transpose \
              trilu unique unpool window_functions,$(wildcard ops/$(f).c ops/*/$(f).c)) $(wildcard speech/*.c speech/*/*.c)
 # On ARM, where a library has less room, what chooses kernels, or moves single elements, too.
-SPARE += $(if $(findstring aarch64,$(TARGET)),$(wildcard ops/ml/*.c) runtime/states.c base/error.c base/memory.c \
-             $(patsubst %,ops/%.c,conv/conv_winograd custom data/gather data/pad data/reshape data/scatter data/select data/shape \
-             elementwise/program_map elementwise/typed elementwise/typed_real evaluate gemm/matmul gemm/matmul_number image/col2im \
-             image/nms image/pooling nbits/matmul_nbits quant/dynamic_matmul quant/qmatmul recurrent/rnn rows/batchnorm \
-             rows/groupnorm rows/layernorm widen window))
+SPARE += $(if $(findstring aarch64,$(TARGET)),$(wildcard ops/ml/*.c) base/cpu.c base/error.c base/memory.c formats/hash.c \
+             runtime/run.c runtime/states.c \
+             $(patsubst %,ops/%.c,attention/attention_blocks conv/conv_rows conv/conv_winograd custom data/concat data/gather data/pad \
+             data/reshape data/scatter data/select data/shape element elementwise/program elementwise/program_map \
+             elementwise/typed elementwise/typed_real evaluate gemm/gemm_driver gemm/matmul gemm/matmul_number image/col2im \
+             image/nms image/pooling nbits/matmul_nbits quant/dynamic_matmul quant/qgemm_driver quant/qmatmul \
+             quant/quantize_linear recurrent/rnn recurrent/rnn_steps rows/batchnorm rows/groupnorm rows/layernorm widen window))
 level_of = $(strip $(foreach l,$(ALL_LEVELS),$(if $(filter %_$(l).c,$(1)),$(l))))
 # A compiler's name may have flags for a CPU behind it (Yocto's has): -march beside a level's own -mcpu is a conflict.
 compiler_of = $(if $(findstring -mcpu=,$(CFLAGS_$(call level_of,$(1)))),$(filter-out -march=%,$(CC)),$(CC))
