@@ -242,6 +242,9 @@ OP(702, 1, Scan, ONNX, "Scan", 1, 255, 1, 255, RULE, control, control, 0, CONTRO
 OP(800, 1, TreeEnsemble, LINNET, "TreeEnsemble", 3, 6, 1, 1, RULE, trees, trees, 0, 0)
 OP(801, 1, FindKey, LINNET, "FindKey", 2, 2, 1, 1, INT64, same, find_key, 0, 0)
 
+/* 820: words (ops/text): of text, elements are numbers of words */
+OP(820, 1, TfIdfVectorizer, ONNX, "TfIdfVectorizer", 1, 1, 1, 1, FLOAT, tfidf, tfidf, 0, 0)
+
 /* 900: Linnet's own, written by the converter; inputs of an Elementwise are operands of its program */
 OP(900, 1, Elementwise, LINNET, "Elementwise", 0, 0, 1, 4, RULE, program, program, 0, ELEMENTWISE | ANY_ORDER)
 OP(901, 1, Relayout, LINNET, "Relayout", 1, 1, 1, 1, IN0, same, relayout, 0, ANY_ORDER | HALVES_ALIKE)
