@@ -130,6 +130,27 @@ static range range_of(const lnt_tensor *t)
     return r;
 }
 
+/* The first words of an output of text. */
+static void print_words(const char *name, const lnt_tensor *t)
+{
+    enum { SHOWN = 16 };
+    const char *const *word = t->data;
+    const size_t n = t->bytes / sizeof *word;
+    printf("%s:", name);
+    for (size_t i = 0; i < n && i < SHOWN; i++)
+        printf("%s '%s'", i ? "," : "", word[i]);
+    puts(n > SHOWN ? ", …" : "");
+}
+
+static void put_words(lnt_json *j, const lnt_tensor *t)
+{
+    const char *const *word = t->data;
+    lnt_json_begin(j, "words", '[');
+    for (size_t i = 0; i < t->bytes / sizeof *word; i++)
+        lnt_json_text(j, NULL, word[i]);
+    lnt_json_end(j, ']');
+}
+
 static lnt_status print_outputs(lnt_session *s, const lnt_opened *o, lnt_error *err)
 {
     static const char *const heads[] = {"output", "type", "extents", "least", "mean", "largest"};
@@ -154,10 +175,18 @@ static lnt_status print_outputs(lnt_session *s, const lnt_opened *o, lnt_error *
             lnt_json_text(&j, "name", info.name);
             lnt_json_text(&j, "dtype", lnt_dtype_text(v.dtype));
             lnt_json_ints(&j, "dims", v.dims, v.rank);
-            lnt_json_number(&j, "min", r.least);
-            lnt_json_number(&j, "mean", r.mean);
-            lnt_json_number(&j, "max", r.largest);
+            if (v.dtype == LNT_STRING) {
+                put_words(&j, &v);
+            } else {
+                lnt_json_number(&j, "min", r.least);
+                lnt_json_number(&j, "mean", r.mean);
+                lnt_json_number(&j, "max", r.largest);
+            }
             lnt_json_end(&j, '}');
+            continue;
+        }
+        if (v.dtype == LNT_STRING) {
+            print_words(info.name, &v);
             continue;
         }
         lnt_table_cell(&t, "%s", info.name);

@@ -85,14 +85,20 @@ enum { LNT_SECTION_KINDS = 22, LNT_SECTION_OLD_VALUES = 2, LNT_SECTION_OLD_GOLDE
 
 enum { LNT_SECTION_REQUIRED = 1 }; /* lnt_rec_section.flags: who does not know the kind refuses the file */
 
-enum { LNT_VALUE_FEEDS_SHAPES = 1 }; /* lnt_rec_value.flags: extents depend on its contents */
+/* lnt_rec_value.flags */
+enum {
+    LNT_VALUE_FEEDS_SHAPES = 1, /* extents depend on its contents */
+    LNT_VALUE_TEXT = 2          /* int64: numbers of words */
+};
+/* The attachment of the words that the model itself knows. */
+#define LNT_WORDS_NAME "linnet.words"
 
 typedef struct lnt_rec_value { /* 20 bytes */
     uint32_t name;
     uint8_t dtype;
     uint8_t rank;      /* 255 unknown */
     uint8_t order;     /* lnt_order */
-    uint8_t flags;     /* LNT_VALUE_FEEDS_SHAPES or 0 */
+    uint8_t flags;     /* LNT_VALUE_* */
     uint32_t constant; /* record in constants, or NONE */
     uint32_t stored;   /* lnt_stored (stored.h): what the bytes of a constant are in the file */
     uint32_t extents;  /* the first record of its rank's extents: >= 0 known, -1 unknown, below: symbols */

@@ -132,19 +132,55 @@ static size_t put_varint(char *out, uint64_t value)
     return n;
 }
 
-/* dims, data_type and the start of raw_data. */
-static size_t pb_header(const lnt_tensor *t, size_t bytes, char out[MAX_HEADER])
+/* dims and data_type. */
+static size_t pb_form(const lnt_tensor *t, char out[MAX_HEADER])
 {
-    enum { DIMS_TAG = 1 << 3, DATA_TYPE_TAG = 2 << 3, RAW_DATA_TAG = 9 << 3 | 2 };
+    enum { DIMS_TAG = 1 << 3, DATA_TYPE_TAG = 2 << 3 };
     size_t n = 0;
     for (unsigned i = 0; i < t->rank; i++) {
         out[n++] = DIMS_TAG;
         n += put_varint(out + n, (uint64_t)t->dims[i]);
     }
     out[n++] = DATA_TYPE_TAG;
-    n += put_varint(out + n, t->dtype);
+    return n + put_varint(out + n, t->dtype);
+}
+
+/* The same and the start of raw_data. */
+static size_t pb_header(const lnt_tensor *t, size_t bytes, char out[MAX_HEADER])
+{
+    enum { RAW_DATA_TAG = 9 << 3 | 2 };
+    size_t n = pb_form(t, out);
     out[n++] = RAW_DATA_TAG;
     return n + put_varint(out + n, bytes);
+}
+
+/* Text, one string_data for each word. */
+static lnt_status write_strings(const char *path, const lnt_tensor *t, lnt_error *err)
+{
+    enum { STRING_DATA_TAG = 6 << 3 | 2, PREFIX = 16 };
+    const char *const *word = t->data;
+    size_t total = MAX_HEADER, count, bytes;
+    LNT_REQUIRE(ends_with(path, ".pb"), err, LNT_E_UNSUPPORTED, "%s: text can be written to .pb only", path);
+    LNT_REQUIRE(lnt_shape_bytes(t->dims, t->rank, sizeof *word, &bytes) && bytes <= t->bytes, err, LNT_E_ARGUMENT,
+                "the tensor's memory is smaller than its extents");
+    count = bytes / sizeof *word;
+    for (size_t i = 0; i < count; i++)
+        LNT_REQUIRE(lnt_add_size(total, strlen(word[i]) + PREFIX, &total), err, LNT_E_LIMIT, "%s: too large to write",
+                    path);
+    char *image = lnt_alloc(&lnt_malloc_allocator, total, err);
+    if (!image)
+        return LNT_E_MEMORY;
+    size_t n = pb_form(t, image);
+    for (size_t i = 0; i < count; i++) {
+        const size_t length = strlen(word[i]);
+        image[n++] = STRING_DATA_TAG;
+        n += put_varint(image + n, length);
+        memcpy(image + n, word[i], length);
+        n += length;
+    }
+    const lnt_status status = lnt_write_atomic(path, image, n, err);
+    lnt_free(&lnt_malloc_allocator, image);
+    return status;
 }
 
 static lnt_status check_writable(const lnt_tensor *t, size_t *bytes, lnt_error *err)
@@ -161,6 +197,8 @@ lnt_status lnt_tensor_write(const char *path, const lnt_tensor *t, lnt_error *er
 {
     char header[MAX_HEADER];
     size_t bytes = 0, total, used = 0;
+    if (t->dtype == LNT_STRING)
+        return write_strings(path, t, err);
     LNT_TRY(check_writable(t, &bytes, err));
     const bool npy = ends_with(path, ".npy"), pb = ends_with(path, ".pb"), packed = pb && lnt_is_small(t->dtype);
     const size_t elements = bytes;

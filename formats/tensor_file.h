@@ -1,6 +1,7 @@
 /* tensor_file.h — tensors in files: .npy, .npz, ONNX TensorProto .pb, raw bytes.
  *
- * All memory of a read tensor is one lnt_alloc block, freed with lnt_tensor_free. Sizes in files are checked
+ * All memory of a read tensor is one lnt_alloc block, freed with lnt_tensor_free; of text, that is an array of pointers
+ * with the characters behind it. Sizes in files are checked
  * against the file and for overflow before anything is allocated. */
 #ifndef LNT_FORMATS_TENSOR_FILE_H
 #define LNT_FORMATS_TENSOR_FILE_H

@@ -18,6 +18,7 @@ enum {
     SEGMENT = 3, /* nobody writes it; SequenceProto and OptionalProto have their tensors there */
     FLOAT_DATA = 4,
     INT32_DATA = 5,
+    STRING_DATA = 6,
     INT64_DATA = 7,
     NAME = 8,
     RAW_DATA = 9,
@@ -164,7 +165,7 @@ static lnt_status check_proto(const proto *p, lnt_error *err)
                 "its data lies in another file (external data); save the tensor with its data inside");
     LNT_REQUIRE(p->rank <= LNT_MAX_RANK, err, LNT_E_LIMIT, "rank %" PRIu64 ", at most %d supported", p->rank,
                 LNT_MAX_RANK);
-    LNT_REQUIRE(p->dtype <= INT32_MAX && lnt_dtype_size((lnt_dtype)p->dtype) > 0, err, LNT_E_UNSUPPORTED,
+    LNT_REQUIRE(p->dtype == LNT_STRING || (p->dtype <= INT32_MAX && lnt_dtype_size((lnt_dtype)p->dtype) > 0), err, LNT_E_UNSUPPORTED,
                 "element type %" PRIu64 " (%s) is not supported", p->dtype,
                 lnt_dtype_text((lnt_dtype)p->dtype));
     return LNT_OK;
@@ -218,6 +219,58 @@ static bool is_optional(lnt_wire w, lnt_wire *tensor, lnt_wire *name)
     return has_tensor;
 }
 
+/* ---- text ---- */
+
+/* Counts strings and their characters, each with its end. */
+static lnt_status measure_strings(lnt_wire w, size_t *n, size_t *bytes, lnt_error *err)
+{
+    lnt_wire_field f;
+    *n = *bytes = 0;
+    while (w.at < w.end) {
+        LNT_REQUIRE(lnt_wire_next(&w, &f), err, LNT_E_FILE, "malformed TensorProto");
+        if (f.number != STRING_DATA)
+            continue;
+        const size_t length = f.type == LNT_WIRE_BYTES ? lnt_wire_bytes(f.bytes) : 0;
+        LNT_REQUIRE(f.type == LNT_WIRE_BYTES && (!length || !memchr(f.bytes.at, 0, length)), err, LNT_E_UNSUPPORTED,
+                    "string %zu has a NUL character in it", *n);
+        ++*n;
+        *bytes += length + 1; /* all within the message */
+    }
+    return LNT_OK;
+}
+
+static lnt_status read_strings(lnt_wire message, const proto *p, const lnt_allocator *a, lnt_tensor *out,
+                               lnt_error *err)
+{
+    size_t n, bytes, pointers, total;
+    int64_t needed = 0;
+    lnt_wire_field f;
+    LNT_TRY(measure_strings(message, &n, &bytes, err));
+    LNT_REQUIRE(lnt_count(p->dims, (unsigned)p->rank, &needed) && (uint64_t)needed == n, err, LNT_E_FILE,
+                "TensorProto holds %zu strings, not what its extents say", n);
+    LNT_REQUIRE(lnt_mul_size(n, sizeof(char *), &pointers) && lnt_add_size(pointers, bytes, &total), err, LNT_E_LIMIT,
+                "too many strings");
+    *out = (lnt_tensor){.dtype = LNT_STRING, .rank = (uint32_t)p->rank, .bytes = pointers};
+    memcpy(out->dims, p->dims, sizeof out->dims);
+    const char **word = out->data = lnt_alloc(a, total, err);
+    if (!word)
+        return LNT_E_MEMORY;
+    char *to = (char *)out->data + pointers;
+    while (lnt_wire_next(&message, &f)) {
+        if (f.number != STRING_DATA)
+            continue;
+        const size_t length = lnt_wire_bytes(f.bytes);
+        if (length)
+            memcpy(to, f.bytes.at, length);
+        to[length] = '\0';
+        *word++ = to;
+        to += length + 1;
+    }
+    return LNT_OK;
+}
+
+/* ---- all ---- */
+
 lnt_status lnt_tensor_parse_pb(const void *bytes, size_t size, const lnt_allocator *a, lnt_tensor *out,
                                char *name, size_t name_bytes, lnt_error *err)
 {
@@ -230,6 +283,9 @@ lnt_status lnt_tensor_parse_pb(const void *bytes, size_t size, const lnt_allocat
     int64_t needed = 0;
     LNT_REQUIRE(scan(message, &p), err, LNT_E_FILE, "malformed TensorProto");
     LNT_TRY(check_proto(&p, err));
+    copy_name(optional ? optional_name : p.name, name, name_bytes);
+    if (p.dtype == LNT_STRING)
+        return read_strings(message, &p, a, out, err);
     LNT_TRY(stored_elements(message, &p, &stored, err));
     const lnt_dtype dtype = (lnt_dtype)p.dtype;
     LNT_REQUIRE(lnt_count(p.dims, (unsigned)p.rank, &needed) && stored_for(dtype, (size_t)needed) == stored,
@@ -243,6 +299,5 @@ lnt_status lnt_tensor_parse_pb(const void *bytes, size_t size, const lnt_allocat
     if (lnt_is_small(dtype))
         lnt_small_unpack(dtype, out->data, (size_t)needed, out->data);
     lnt_tensor_clean_bools(out);
-    copy_name(optional ? optional_name : p.name, name, name_bytes);
     return LNT_OK;
 }

@@ -77,7 +77,9 @@ static lnt_status check_value(const lnt_file *f, uint32_t i, lnt_error *err)
     LNT_CHECK_RECORD(v->order == LNT_ORDER_PLAIN ||
                          (v->order == LNT_ORDER_CHANNELS_LAST && v->rank >= 3 && v->rank <= LNT_MAX_RANK),
                      err, "values", i, "storage order %d does not go with rank %d", v->order, v->rank);
-    LNT_CHECK_RECORD((v->flags & ~LNT_VALUE_FEEDS_SHAPES) == 0 &&
+    LNT_CHECK_RECORD(!(v->flags & LNT_VALUE_TEXT) || v->dtype == LNT_INT64, err, "values", i,
+                     "numbers of words cannot be of type %s", lnt_dtype_text((lnt_dtype)v->dtype));
+    LNT_CHECK_RECORD((v->flags & ~(LNT_VALUE_FEEDS_SHAPES | LNT_VALUE_TEXT)) == 0 &&
                          (v->stored == LNT_STORED_READY || v->constant != LNT_FILE_NONE),
                      err, "values", i, "a reserved field or flag is not 0");
     LNT_CHECK_RECORD(v->constant == LNT_FILE_NONE ||

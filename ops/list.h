@@ -244,6 +244,10 @@ OP(801, 1, FindKey, LINNET, "FindKey", 2, 2, 1, 1, INT64, same, find_key, 0, 0)
 
 /* 820: words (ops/text): of text, elements are numbers of words */
 OP(820, 1, TfIdfVectorizer, ONNX, "TfIdfVectorizer", 1, 1, 1, 1, FLOAT, tfidf, tfidf, 0, 0)
+OP(821, 1, StringConcat, ONNX, "StringConcat", 2, 2, 1, 1, INT64, broadcast, string_concat, 0, TEXT)
+OP(822, 1, StringSplit, ONNX, "StringSplit", 1, 1, 1, 2, INT64, string_split, string_split, V(0), COUNTS | TEXT)
+OP(823, 1, StringNormalizer, ONNX, "StringNormalizer", 1, 1, 1, 1, INT64, string_normalizer, string_normalizer, V(0), COUNTS | TEXT)
+OP(824, 1, RegexFullMatch, ONNX, "RegexFullMatch", 1, 1, 1, 1, BOOL, same, regex_full_match, 0, TEXT)
 
 /* 900: Linnet's own, written by the converter; inputs of an Elementwise are operands of its program */
 OP(900, 1, Elementwise, LINNET, "Elementwise", 0, 0, 1, 4, RULE, program, program, 0, ELEMENTWISE | ANY_ORDER)

@@ -28,6 +28,7 @@
 #include "runtime/resources.h"
 #include "runtime/run.h"
 #include "runtime/states.h"
+#include "runtime/text.h"
 #include "runtime/thread_pool.h"
 #include "runtime/trace.h"
 
@@ -82,6 +83,7 @@ struct lnt_session {
     lnt_request request;
     lnt_execution execution;
     lnt_trace trace;
+    lnt_session_text *text; /* NULL: the model has none */
 };
 
 static inline bool lnt_same_extents(const lnt_operand *a, const lnt_operand *b)

@@ -347,6 +347,7 @@ static lnt_status load_model(lnt_model *m, uint32_t flags, lnt_error *err)
         LNT_TRY(check_control(m, &m->node[i], err));
     }
     LNT_TRY(check_ends(m, err));
+    LNT_TRY(lnt_load_words(m, err));
     LNT_TRY(count_readers(m, err));
     return name_dims(m, err);
 }

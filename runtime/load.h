@@ -26,6 +26,9 @@ struct lnt_model {
     uint32_t n_in, n_out;
     uint8_t *readers;      /* per value: nodes that read it and results it is, 2 for all above */
     uint32_t *symbol_of;   /* value -> its LNT_SYMBOL_DATA_VALUE, or NONE */
+    bool text;                   /* there are values of text, and: */
+    const char *words;           /* one behind the other, each with its end */
+    size_t words_bytes;
     const char **dim_name; /* of inputs without a symbol: n_in x LNT_MAX_RANK, INPUT:AXIS */
 };
 

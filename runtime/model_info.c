@@ -1,5 +1,5 @@
 /* model_info.c — questions to a model that need no session. */
-#include "runtime/load.h"
+#include "runtime/text.h"
 
 #include <string.h>
 
@@ -17,6 +17,8 @@ static void describe(const lnt_model *m, uint32_t value, lnt_value_info *info)
 {
     const lnt_operand *v = &m->value[value];
     *info = (lnt_value_info){.name = lnt_value_name(m, value), .dtype = (lnt_dtype)v->dtype, .rank = v->rank};
+    if (lnt_is_text(m, value))
+        info->dtype = LNT_STRING;
     for (unsigned d = 0; v->rank <= LNT_MAX_RANK && d < v->rank; d++) {
         info->dims[d] = v->dims[d] < 0 ? -1 : v->dims[d];
         if (lnt_is_symbol(v->dims[d]))

@@ -100,6 +100,7 @@ static lnt_status make_tables(lnt_session *s, lnt_error *err)
     LNT_TRY(lnt_binding_make(s, err));
     LNT_TRY(lnt_states_make(s, err));
     LNT_TRY(lnt_request_make(s, err));
+    LNT_TRY(lnt_session_text_make(s, err));
     LNT_TRY(lnt_frame_make(s, &s->root, 0, err));
     return lnt_loops_make(s, err);
 }
@@ -215,6 +216,7 @@ static void free_working_memory(lnt_session *s)
     lnt_loops_trim(s);
     lnt_request_trim(s);
     lnt_binding_trim(s);
+    lnt_session_text_trim(s);
     for (uint32_t i = 0; s->input && i < s->model->n_in; i++) {
         lnt_buffer_free(s, &s->input[i].staging);
         lnt_buffer_free(s, &s->input[i].seen);
@@ -232,6 +234,7 @@ void lnt_session_destroy(lnt_session **session)
     free_working_memory(s);
     lnt_request_free(s);
     lnt_states_free(s);
+    lnt_session_text_free(s);
     lnt_trace_free(s);
     if (s->execution.own_pool)
         lnt_pool_destroy(&s->execution.pool);
@@ -316,10 +319,16 @@ static lnt_status set_input(lnt_session *s, uint32_t i, const lnt_tensor *t, lnt
     if (state)
         return lnt_set_state(s, (uint32_t)(state - s->states.slot), t, err);
     size_t bytes;
+    lnt_tensor numbers;
+    const bool was_given = s->input[i].given;
+    if (lnt_is_text(s->model, s->model->in[i])) {
+        LNT_TRY(lnt_take_words(s, i, t, &numbers, err));
+        t = &numbers;
+    }
     LNT_TRY(lnt_check_input(s, i, t, &bytes, err));
     lnt_input_slot *in = &s->input[i];
     const bool staged = (uintptr_t)t->data % lnt_dtype_size(t->dtype) != 0; /* in memory made at bind */
-    if (!in->given || !lnt_same_shape(&in->tensor, t) || (staged && in->staging.capacity < bytes))
+    if (!was_given || !lnt_same_shape(&in->tensor, t) || (staged && in->staging.capacity < bytes))
         s->binding.stale = true;
     in->tensor = *t;
     in->tensor.bytes = bytes;
@@ -339,6 +348,8 @@ static lnt_status set_output(lnt_session *s, uint32_t i, void *data, size_t byte
     lnt_output_slot *out = &s->output[i];
     LNT_REQUIRE(!lnt_state_of_output(s, i), err, LNT_E_ARGUMENT,
                 "output %u is a state; read it with lnt_state_get", i);
+    LNT_REQUIRE(!data || !lnt_is_text(s->model, s->model->out[i]), err, LNT_E_ARGUMENT,
+                "output %u is text, which only lnt_get_output gives", i);
     const lnt_dtype dtype = (lnt_dtype)s->model->value[s->model->out[i]].dtype;
     const size_t align = lnt_dtype_size(dtype == LNT_UNDEFINED ? LNT_DOUBLE : dtype); /* the run will tell */
     LNT_REQUIRE((uintptr_t)data % align == 0, err, LNT_E_ARGUMENT,
@@ -390,7 +401,7 @@ static lnt_status get_output(lnt_session *s, uint32_t i, lnt_tensor *t, lnt_erro
     LNT_REQUIRE(!out->data || lnt_known_bytes(v) <= out->bytes, err, LNT_E_LIMIT,
                 "output %u needs %zu bytes, %zu are given", i, lnt_known_bytes(v), out->bytes);
     lnt_fill_tensor(t, v, out->data ? out->data : lnt_value_memory(s, v));
-    return LNT_OK;
+    return lnt_is_text(s->model, s->model->out[i]) ? lnt_give_words(s, i, t, err) : LNT_OK;
 }
 
 lnt_status lnt_get_output(lnt_session *s, uint32_t i, lnt_tensor *t, lnt_error *err)

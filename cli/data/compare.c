@@ -134,6 +134,20 @@ static void note(lnt_comparison *c, int64_t i, double got, double want, double e
     c->error = error;
 }
 
+/* Text is equal or it is not. */
+static void compare_words(const lnt_tensor *got, const lnt_tensor *want, lnt_comparison *c)
+{
+    const char *const *g = got->data, *const *w = want->data;
+    for (int64_t i = 0; i < c->count; i++)
+        if (strcmp(g[i], w[i]) != 0 && c->wrong++ == 0)
+            c->worst = i;
+    c->pass = c->wrong == 0;
+    if (!c->pass)
+        snprintf(c->reason, sizeof c->reason,
+                 "%" PRId64 " of %" PRId64 " elements differ, element %" PRId64 " is '%.40s', expected '%.40s'", c->wrong,
+                 c->count, c->worst, g[c->worst], w[c->worst]);
+}
+
 void lnt_compare(const lnt_rule *rule, const lnt_tensor *got, const lnt_tensor *want, lnt_comparison *c)
 {
     const size_t size = lnt_dtype_size(want->dtype);
@@ -145,6 +159,10 @@ void lnt_compare(const lnt_rule *rule, const lnt_tensor *got, const lnt_tensor *
     c->count = 1;
     for (unsigned i = 0; i < want->rank; i++)
         c->count *= want->dims[i];
+    if (want->dtype == LNT_STRING) {
+        compare_words(got, want, c);
+        return;
+    }
 
     const bool real = float_format(want->dtype, &fraction, &least);
     const sums s = gather(got, want, c->count);

@@ -98,10 +98,46 @@ static lnt_status read_literal(const char *text, const lnt_value_info *like, lnt
     return out->data ? lnt_literal_elements(text, like->dtype, out->data, &n, err) : LNT_E_MEMORY;
 }
 
+/* Words that are typed: one, or a list in brackets; each may be in double quotes. */
+static lnt_status read_words(const char *text, const lnt_value_info *like, lnt_tensor *out, lnt_error *err)
+{
+    const size_t length = strlen(text);
+    const bool list = text[0] == '[' && text[length - 1] == ']';
+    size_t n = 1, bytes;
+    for (const char *c = text; list && *c; c++)
+        n += *c == ',';
+    n = list && text[1 + strspn(text + 1, " ")] == ']' ? 0 : n;
+    LNT_REQUIRE(lnt_mul_size(n, sizeof(char *), &bytes), err, LNT_E_LIMIT, "too many words");
+    *out = (lnt_tensor){.dtype = LNT_STRING, .bytes = bytes};
+    LNT_TRY(fit(text, like, (int64_t)n, out, err));
+    const char **word = out->data = lnt_alloc(memory, bytes + length + 1, err);
+    if (!word)
+        return LNT_E_MEMORY;
+    char *c = (char *)out->data + bytes;
+    memcpy(c, text, length + 1);
+    if (list)
+        c[length - 1] = '\0';
+    c += list;
+    for (size_t i = 0; i < n; i++) {
+        char *comma = list ? strchr(c, ',') : NULL, *next = comma ? comma + 1 : c + strlen(c);
+        char *end = comma ? comma : next;
+        for (c += list ? strspn(c, " ") : 0; list && end > c && end[-1] == ' ';)
+            end--;
+        const bool quoted = end - c >= 2 && *c == '"' && end[-1] == '"';
+        end[quoted ? -1 : 0] = '\0';
+        word[i] = c + quoted;
+        c = next;
+    }
+    return LNT_OK;
+}
+
 lnt_status lnt_input_read(const char *path, const lnt_value_info *like, uint32_t want_rate, lnt_tensor *out,
                           uint32_t *rate, lnt_error *err)
 {
-    if (access(path, F_OK) != 0 && lnt_is_literal(path))
+    const bool file = access(path, F_OK) == 0;
+    if (like->dtype == LNT_STRING && !file && !lnt_ends_with(path, ".pb") && path[0])
+        return read_words(path, like, out, err);
+    if (!file && lnt_is_literal(path))
         return read_literal(path, like, out, err);
     if (lnt_sound_name(path))
         return read_sound(path, like, want_rate, out, rate, err);

@@ -305,6 +305,8 @@ static lnt_status use_value(emitter *e, uint32_t value, uint32_t *number)
                             : put_value(e, v->name, &v->info, v->feeds_shape, LNT_FILE_NONE, LNT_STORED_READY,
                                         &e->value[value]));
     *number = e->value[value];
+    if (v->text)
+        ((lnt_rec_value *)(void *)e->section[LNT_SECTION_VALUES].data)[*number].flags |= LNT_VALUE_TEXT;
     return LNT_OK;
 }
 
@@ -483,18 +485,40 @@ static lnt_status put_states_and_metadata(emitter *e)
     return LNT_OK;
 }
 
-static lnt_status put_attachments(emitter *e)
+static lnt_status put_attachment(emitter *e, const char *name, const void *bytes, size_t size)
 {
     static const uint8_t zero[LNT_FILE_ALIGN] = {0};
-    for (size_t i = 0; i < e->g->n_attach; i++) {
-        const lnt_named_bytes *a = &e->g->attach[i];
-        const size_t used = e->section[LNT_SECTION_ATTACHED].n;
-        lnt_rec_attachment r = {.bytes = a->size};
-        LNT_TRY(put_text(e, a->name, &r.name));
-        LNT_TRY(put(e, LNT_SECTION_ATTACHED, zero, lnt_round_up(used, LNT_FILE_ALIGN) - used, NULL));
-        LNT_TRY(put(e, LNT_SECTION_ATTACHED, a->bytes, a->size, &r.offset));
-        LNT_TRY(put(e, LNT_SECTION_ATTACHMENTS, &r, sizeof r, NULL));
+    const size_t used = e->section[LNT_SECTION_ATTACHED].n;
+    lnt_rec_attachment r = {.bytes = size};
+    LNT_TRY(put_text(e, name, &r.name));
+    LNT_TRY(put(e, LNT_SECTION_ATTACHED, zero, lnt_round_up(used, LNT_FILE_ALIGN) - used, NULL));
+    LNT_TRY(put(e, LNT_SECTION_ATTACHED, bytes, size, &r.offset));
+    return put(e, LNT_SECTION_ATTACHMENTS, &r, sizeof r, NULL);
+}
+
+/* The words that the model itself knows, one behind the other. */
+static lnt_status put_words(emitter *e)
+{
+    const lnt_words *words = &e->g->words;
+    size_t n = 0;
+    for (size_t i = 0; i < words->n; i++)
+        n += strlen(words->word[i]) + 1;
+    char *all = lnt_bump_alloc(&e->g->memory, n, e->err), *end = all;
+    if (!all)
+        return LNT_E_MEMORY;
+    for (size_t i = 0; i < words->n; i++) {
+        const size_t length = strlen(words->word[i]) + 1;
+        memcpy(end, words->word[i], length);
+        end += length;
     }
+    return n ? put_attachment(e, LNT_WORDS_NAME, all, n) : LNT_OK;
+}
+
+static lnt_status put_attachments(emitter *e)
+{
+    LNT_TRY(put_words(e));
+    for (size_t i = 0; i < e->g->n_attach; i++)
+        LNT_TRY(put_attachment(e, e->g->attach[i].name, e->g->attach[i].bytes, e->g->attach[i].size));
     return LNT_OK;
 }
 

@@ -8,7 +8,7 @@
 
 void lnt_graph_init(lnt_graph *g, const lnt_allocator *memory, lnt_error *err)
 {
-    *g = (lnt_graph){.names.heap = memory, .fixed_dims.heap = memory, .err = err};
+    *g = (lnt_graph){.names.heap = memory, .fixed_dims.heap = memory, .word_numbers.heap = memory, .err = err};
     lnt_bump_init(&g->memory, memory);
 }
 
@@ -26,6 +26,8 @@ void lnt_graph_free(lnt_graph *g)
     lnt_free(a, g->meta);
     lnt_names_free(&g->names);
     lnt_names_free(&g->fixed_dims);
+    lnt_names_free(&g->word_numbers);
+    lnt_free(a, g->words.word);
     lnt_bump_free(&g->memory);
     lnt_graph_init(g, a, g->err);
 }

@@ -49,6 +49,7 @@ typedef struct lnt_gvalue {
         *words; /* text: its elements are places in this list; or classes of its columns; or NULL */
     const uint32_t *piece; /* of a sequence (import/expand_sequences.c): the values in it; or NULL */
     uint32_t n_pieces;
+    bool text;           /* numbers of words: of the graph's list */
     bool absent;         /* an optional that holds nothing (the same) */
     bool small;          /* int8 or uint8 in place of an integer of 4 bits or fewer */
     lnt_gnode *producer; /* NULL for constants, graph inputs and subgraph inputs */
@@ -138,6 +139,9 @@ typedef struct lnt_graph {
     size_t n_states, state_capacity;
     lnt_gmeta *meta;
     size_t n_meta, meta_capacity;
+    lnt_words words;        /* that the model itself knows, if it reads or gives text */
+    size_t word_capacity;
+    lnt_names word_numbers;
     const struct lnt_named_bytes *attach; /* the options' */
     size_t n_attach;
     lnt_uses uses;

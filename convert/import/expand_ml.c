@@ -97,6 +97,15 @@ static const lnt_attr *strings(const maker *m, const char *name)
     return a && a->type == LNT_ATTR_STRINGS && a->count ? a : NULL;
 }
 
+/* Text as numbers of words, in a model that takes such. */
+static ml_list word_numbers(maker *m, const lnt_attr *text)
+{
+    int64_t *i = ml_take(m, text->count, sizeof *i);
+    for (uint32_t k = 0; i && k < text->count && m->status == LNT_OK; k++)
+        m->status = lnt_import_word(m->im, text->strings[k], &i[k]);
+    return (ml_list){.n = text->count, .i = i, .words = &m->im->g->words};
+}
+
 /* Text as numbers 0, 1, … */
 static ml_list numbered(maker *m, const lnt_attr *text)
 {
@@ -115,7 +124,7 @@ ml_list ml_labels(maker *m)
 {
     const lnt_attr *text = strings(m, "classlabels_strings");
     if (text)
-        return numbered(m, text);
+        return m->im->text ? word_numbers(m, text) : numbered(m, text);
     ml_list labels = ml_ints(m, "classlabels_int64s");
     if (!labels.n)
         labels = ml_ints(m, "classlabels_ints");
@@ -127,7 +136,11 @@ ml_list ml_labels(maker *m)
 /* Output 0 stands for these. */
 static void name_words(maker *m, const lnt_words *words)
 {
-    if (m->status == LNT_OK && words && m->n->n_out && m->n->out[0] != LNT_NONE)
+    if (m->status != LNT_OK || !words || !m->n->n_out || m->n->out[0] == LNT_NONE)
+        return;
+    if (words == &m->im->g->words)
+        m->im->g->value[m->n->out[0]].text = true;
+    else
         m->im->g->value[m->n->out[0]].words = words;
 }
 
@@ -443,11 +456,14 @@ static uint32_t sorted_keys(maker *m, ml_list keys, lnt_dtype type, size_t *orde
 static void expand_one_hot(maker *m)
 {
     static const char *const text[] = {"cats_strings"};
-    const ml_list cats = ml_ints(m, "cats_int64s");
+    const lnt_attr *words = m->im->text ? strings(m, "cats_strings") : NULL;
+    const ml_list cats = words ? word_numbers(m, words) : ml_ints(m, "cats_int64s");
     const int64_t refuses = !lnt_inode_i(m->n, "zeros", 1), n = (int64_t)cats.n, rows = n + 1;
     const float values[] = {0, 1};
-    if (has_text(m, text, 1))
+    if (!words && has_text(m, text, 1))
         return;
+    if (!words != !m->im->g->value[m->n->in[0]].text)
+        ml_fail(m, "cats", "is not of the input's type");
     if (!cats.n)
         ml_fail(m, "cats_int64s", "is missing");
     size_t *order = ml_take(m, cats.n, sizeof *order);
@@ -470,6 +486,10 @@ static ml_list table(maker *m, const char *kind, lnt_dtype *type)
     char name[32];
     snprintf(name, sizeof name, "%s_tensor", kind);
     const lnt_attr *a = lnt_inode_attr(m->n, name);
+    if (a && a->type == LNT_ATTR_TENSOR && a->tensor->dtype == LNT_STRING) {
+        *type = LNT_INT64;
+        return (ml_list){(size_t)lnt_operand_count(a->tensor), .i = a->tensor->data, .words = &m->im->g->words};
+    }
     if (a && a->type == LNT_ATTR_TENSOR) {
         *type = (lnt_dtype)a->tensor->dtype;
         return lnt_is_floating(*type) ? ml_reals(m, name) : ml_ints(m, name);
@@ -519,6 +539,16 @@ static void text_values(maker *m, const lnt_attr *text, encoded *e)
     lnt_names_free(&places);
     e->type = LNT_INT64;
     e->values = (ml_list){.n = text->count, .i = i, .words = words};
+}
+
+/* The word of keys that are not known, in a model that takes text. */
+static void text_default(maker *m, encoded *e)
+{
+    const lnt_attr *a = lnt_inode_attr(m->n, "default_tensor");
+    if (a && a->type == LNT_ATTR_TENSOR && a->tensor->dtype == LNT_STRING && lnt_operand_count(a->tensor) == 1)
+        e->otherwise = *(const int64_t *)a->tensor->data;
+    else if (m->status == LNT_OK)
+        m->status = lnt_import_word(m->im, lnt_inode_s(m->n, "default_string", "_Unused"), &e->otherwise);
 }
 
 /* data[to] becomes value `from` of the table. */
@@ -574,30 +604,82 @@ static void encode_numbers(maker *m, ml_list keys, lnt_dtype key_type, const enc
     finish(m, 0, "Gather", IN(all, make(m, "linnet.FindKey", IN(m->n->in[0], sorted), NULL)), NULL);
 }
 
+/* The values of a LabelEncoder. */
+static encoded values_of(maker *m)
+{
+    const lnt_attr *text = strings(m, "values_strings");
+    encoded e = {0};
+    if (text && !m->im->text) {
+        text_values(m, text, &e);
+        return e;
+    }
+    e.type = LNT_INT64;
+    e.values = text ? word_numbers(m, text) : table(m, "values", &e.type);
+    if (e.values.words)
+        text_default(m, &e);
+    return e;
+}
+
+/* Keys and values by two lists of as many, of words or numbers, one of them perhaps of places 0, 1, … */
+static void encode_by(maker *m, ml_list keys, lnt_dtype key_type, const encoded *e)
+{
+    const bool text = m->im->g->value[m->n->in[0]].text;
+    if (m->status == LNT_OK && (!keys.n || !e->values.n || text != (keys.words != NULL)))
+        refuse(m, text_message); /* tensors of text have been left out of models that take none */
+    else if (keys.n != e->values.n)
+        ml_fail(m, "keys", "and values have different lengths");
+    else
+        encode_numbers(m, keys, key_type, e);
+    name_words(m, e->values.words);
+}
+
+/* Words to numbers where the input is text, numbers to words where it is not: by lists that are both there, or by words
+ * and their places. */
+static void encode_both_ways(maker *m, const char *texts, const char *ints)
+{
+    const lnt_attr *text = strings(m, texts);
+    const ml_list words = text ? word_numbers(m, text) : (ml_list){0};
+    const bool from_text = m->im->g->value[m->n->in[0]].text;
+    ml_list numbers = ints ? ml_ints(m, ints) : (ml_list){.n = words.n, .i = ml_take(m, words.n, sizeof(int64_t))};
+    for (size_t i = 0; !ints && numbers.i && i < words.n; i++)
+        ((int64_t *)(uintptr_t)numbers.i)[i] = (int64_t)i;
+    encoded e = {.values = from_text ? numbers : words, .type = LNT_INT64};
+    if (!from_text)
+        text_default(m, &e);
+    encode_by(m, from_text ? words : numbers, LNT_INT64, &e);
+}
+
+static void expand_category_mapper(maker *m)
+{
+    if (m->im->text)
+        encode_both_ways(m, "cats_strings", "cats_int64s");
+    else
+        refuse(m, text_message);
+}
+
 static void expand_label_encoder(maker *m)
 {
     static const char *const old[] = {"classes_strings"};
     const lnt_words *words = m->im->g->value[m->n->in[0]].words;
-    const lnt_attr *text_keys = strings(m, "keys_strings"), *text = strings(m, "values_strings");
-    lnt_dtype key_type = LNT_UNDEFINED;
-    encoded e = {0};
+    const lnt_attr *text_keys = strings(m, "keys_strings");
+    lnt_dtype key_type = LNT_INT64;
+    if (m->im->text && strings(m, old[0])) {
+        encode_both_ways(m, old[0], NULL);
+        return;
+    }
     if (has_text(m, old, 1))
         return;
-    if (text)
-        text_values(m, text, &e);
-    else
-        e.values = table(m, "values", &e.type);
-    const ml_list keys = text_keys ? (ml_list){.n = text_keys->count} : table(m, "keys", &key_type);
-    if (m->status == LNT_OK &&
-        (!keys.n || !e.values.n || !words != !text_keys)) /* tensors of text have been left out */
+    const encoded e = values_of(m);
+    if (!m->im->text && !words != !text_keys) {
         refuse(m, text_message);
-    else if (keys.n != e.values.n)
-        ml_fail(m, "keys", "and values have different lengths");
-    else if (words)
+    } else if (words) {
+        if (text_keys->count != e.values.n)
+            ml_fail(m, "keys", "and values have different lengths");
         encode_words(m, words, text_keys, &e);
-    else
-        encode_numbers(m, keys, key_type, &e);
-    name_words(m, e.values.words);
+        name_words(m, e.values.words);
+    } else {
+        encode_by(m, text_keys ? word_numbers(m, text_keys) : table(m, "keys", &key_type), key_type, &e);
+    }
 }
 
 /* A sequence of maps is the tensor it is made of: column i is of class i. */
@@ -619,13 +701,6 @@ static void expand_zipmap(maker *m)
     name_words(m, text ? labels.words : words);
 }
 
-/* ---- what is none of numbers ---- */
-
-static void refuse_text(maker *m)
-{
-    refuse(m, text_message);
-}
-
 /* ---- */
 
 lnt_status lnt_expand_ml(lnt_importer *im, lnt_inode *n)
@@ -633,7 +708,7 @@ lnt_status lnt_expand_ml(lnt_importer *im, lnt_inode *n)
     static const lnt_expansion table[] = {
         {"ArrayFeatureExtractor", NULL, 2, 2, 1, expand_extractor},
         {"Binarizer", NULL, 1, 1, 1, expand_binarizer},
-        {"CategoryMapper", NULL, 1, 1, 1, refuse_text},
+        {"CategoryMapper", NULL, 1, 1, 1, expand_category_mapper},
         {"FeatureVectorizer", NULL, 1, 18, 1, expand_vectorizer},
         {"Imputer", NULL, 1, 1, 1, expand_imputer},
         {"LabelEncoder", NULL, 1, 1, 1, expand_label_encoder},

@@ -83,8 +83,10 @@ static lnt_status declared_type(lnt_importer *im, const LntOnnx__ValueInfo *v, l
     if (!t)
         return LNT_OK;
     if (t->has_elem_type && t->elem_type != LNT_UNDEFINED) {
-        LNT_TRY(check_element_type(im, v->name, t, ""));
-        info->dtype = (uint8_t)t->elem_type;
+        const bool text = im->text && t->elem_type == LNT_STRING;
+        if (!text)
+            LNT_TRY(check_element_type(im, v->name, t, ""));
+        info->dtype = text ? LNT_INT64 : (uint8_t)t->elem_type;
     }
     if (t->shape) {
         LNT_REQUIRE(t->shape->n_dim <= LNT_MAX_RANK, im->err, LNT_E_UNSUPPORTED,
@@ -94,6 +96,13 @@ static lnt_status declared_type(lnt_importer *im, const LntOnnx__ValueInfo *v, l
             info->dims[i] = LNT_DIM_UNKNOWN;
     }
     return LNT_OK;
+}
+
+/* Is it declared to hold words, for which numbers stand? */
+static bool is_text(const lnt_importer *im, const LntOnnx__ValueInfo *v)
+{
+    const LntOnnx__TensorType *t = tensor_type(v);
+    return im->text && t && t->elem_type == LNT_STRING;
 }
 
 /* What a body's input i surely has in common with what it is first fed with: used where nothing is declared. */
@@ -130,6 +139,7 @@ static lnt_status add_input(lnt_importer *im, const LntOnnx__ValueInfo *v, lnt_o
     if (*number == LNT_NONE)
         return LNT_E_MEMORY;
     im->g->value[*number].info = info;
+    im->g->value[*number].text = is_text(im, v);
     return lnt_import_bind(im, v->name, *number);
 }
 
@@ -146,16 +156,20 @@ static lnt_status add_constant(lnt_importer *im, const char *name, const lnt_ope
 static lnt_status add_words(lnt_importer *im, const ProtobufCBinaryData *proto, const char *name,
                             lnt_operand *tensor)
 {
-    const lnt_words *words;
+    const lnt_words *words = NULL;
     size_t bytes;
-    const lnt_status status = lnt_import_words(im, proto, tensor, &words);
+    const lnt_status status =
+        im->text ? lnt_import_text_tensor(im, proto, tensor) : lnt_import_words(im, proto, tensor, &words);
+    tensor->dtype = LNT_INT64;
     if (status == LNT_E_MODEL)
         lnt_error_prefix(im->err, "initializer '%s': ", name);
     LNT_TRY(status);
     LNT_REQUIRE(lnt_operand_bytes(tensor, &bytes), im->err, LNT_E_MODEL, "initializer '%s' is too large",
                 name);
     LNT_TRY(add_constant(im, name, tensor, bytes));
-    im->g->value[lnt_names_find(&im->scope->names, name)].words = words;
+    lnt_gvalue *v = &im->g->value[lnt_names_find(&im->scope->names, name)];
+    v->words = words;
+    v->text = im->text;
     return LNT_OK;
 }
 
@@ -207,12 +221,11 @@ uint32_t lnt_import_lookup(const lnt_importer *im, const char *name)
 }
 
 /* An output must be a tensor that a session can hand out. Where a node is not supported, that is the reason. */
-static lnt_status check_output(lnt_importer *im, const LntOnnx__ValueInfo *v, const char *name,
-                               const lnt_words *words)
+static lnt_status check_output(lnt_importer *im, const LntOnnx__ValueInfo *v, const char *name, bool stands_for_words)
 {
     const LntOnnx__TensorType *t = tensor_type(v);
     const lnt_inode place = {.name = name, .domain = "", .op = "graph output"};
-    if (im->report->n_unsupported || !t || !t->has_elem_type || t->elem_type == LNT_UNDEFINED || words)
+    if (im->report->n_unsupported || !t || !t->has_elem_type || t->elem_type == LNT_UNDEFINED || stands_for_words)
         return LNT_OK;
     return lnt_import_list_failure(
         im, &place,
@@ -244,8 +257,9 @@ static lnt_status add_outputs(lnt_importer *im, const LntOnnx__Graph *graph, uin
         out[i] = lnt_import_lookup(im, name);
         LNT_REQUIRE(out[i] != LNT_NONE, im->err, LNT_E_MODEL, "output '%s' of graph '%s' is never computed",
                     name, im->g->sub[sub].name);
-        LNT_TRY(refuse_sequence(im, name, &im->g->value[out[i]], owner));
-        LNT_TRY(check_output(im, graph->output[i], name, im->g->value[out[i]].words));
+        const lnt_gvalue *v = &im->g->value[out[i]];
+        LNT_TRY(refuse_sequence(im, name, v, owner));
+        LNT_TRY(check_output(im, graph->output[i], name, v->words || v->text));
         if (sub == 0)
             LNT_TRY(lnt_import_record_words(im, name, out[i]));
     }
@@ -312,6 +326,13 @@ static lnt_status bake(lnt_importer *im, const LntOnnx__ValueInfo *v, const lnt_
 {
     lnt_operand info = {.dtype = (uint8_t)t->dtype};
     LNT_TRY(declared_type(im, v, &info));
+    if (is_text(im, v) && t->dtype == LNT_STRING) {
+        size_t taken;
+        LNT_TRY(lnt_import_number_words(im, t, &info, &taken));
+        LNT_TRY(add_constant(im, v->name, &info, taken));
+        im->g->value[lnt_names_find(&im->scope->names, v->name)].text = true;
+        return LNT_OK;
+    }
     const bool kept = info.dtype == LNT_BFLOAT16 && t->dtype == LNT_UINT16; /* as old cases keep it */
     LNT_REQUIRE(info.dtype == t->dtype || kept, im->err, LNT_E_TYPE,
                 "input '%s' is %s, the tensor to bake %s", v->name, lnt_dtype_text((lnt_dtype)info.dtype),
@@ -406,6 +427,7 @@ static lnt_status import_graph(lnt_importer *im)
                 "the graph has no outputs: there is nothing to compute");
     if (lnt_graph_add_sub(im->g, graph->name ? graph->name : "") == LNT_NONE)
         return LNT_E_MEMORY;
+    im->text = lnt_import_takes_text(graph);
     LNT_TRY(lnt_import_initializers(im, graph));
     LNT_TRY(add_model_inputs(im, graph));
     LNT_TRY(reserve_names(im, graph));

@@ -7,7 +7,8 @@
  *   import_body.c      subgraphs that take the place of their node
  *   import_tensor.c    tensors, also those in files beside the model
  *   import_small.c     constants of 4-bit and 8-bit types that we have not
- *   import_words.c     text, for which numbers stand
+ *   import_words.c     text that the model alone holds, for which numbers stand
+ *   import_text.c      text that comes from outside, too
  *   import_options.c   what the user asked for: extents, states, names to keep, metadata
  *   upgrade*.c         older forms of operators rewritten to the newest
  *   expand*.c          operators made of others
@@ -67,6 +68,7 @@ typedef struct lnt_importer {
     size_t n_opsets;
     uint32_t sub;     /* where nodes go */
     unsigned nesting; /* subgraphs around them */
+    bool text;        /* the model reads words: they are numbered in one list, the graph's (import_text.c) */
     size_t n_nodes;
     lnt_error *err;
 } lnt_importer;
@@ -179,6 +181,21 @@ lnt_status lnt_import_check_words(lnt_importer *im, lnt_inode *n, bool *fine);
 void lnt_import_carry_words(lnt_importer *im, const lnt_inode *n, uint32_t from);
 /* Metadata `classes.OUTPUT` of a model's output, if it stands for words. */
 lnt_status lnt_import_record_words(lnt_importer *im, const char *output, uint32_t value);
+
+/* ---- import_text.c ---- */
+
+/* Does the model take words, or work on them? */
+bool lnt_import_takes_text(const LntOnnx__Graph *graph);
+/* The number of a word in the graph's list, where it is put. */
+lnt_status lnt_import_word(lnt_importer *im, const char *word, int64_t *number);
+/* A TensorProto of text, extents known: its data become numbers of words, its type stays. */
+lnt_status lnt_import_text_tensor(lnt_importer *im, const ProtobufCBinaryData *proto, lnt_operand *tensor);
+/* The same of a tensor that was read; bytes of the numbers in *bytes. */
+lnt_status lnt_import_number_words(lnt_importer *im, const lnt_tensor *t, lnt_operand *tensor, size_t *bytes);
+/* Lists n as unsupported if it would compute with numbers of words. */
+lnt_status lnt_import_check_text(lnt_importer *im, lnt_inode *n, bool *fine);
+/* n is in the graph: outputs that hold numbers of words are marked. n is as the model has it. */
+void lnt_import_carry_text(lnt_importer *im, const lnt_inode *n);
 
 /* ---- import_options.c ---- */
 

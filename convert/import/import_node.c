@@ -127,6 +127,11 @@ static lnt_status read_tensor(lnt_importer *im, const LntOnnx__Attribute *p, lnt
     lnt_operand *tensor = lnt_bump_alloc(&im->g->memory, sizeof *tensor, im->err);
     size_t bytes;
     a->tensor = tensor;
+    if (tensor && im->text) { /* of text: numbers of words, which the type tells */
+        LNT_TRY(lnt_import_tensor_header(im, &p->t, tensor));
+        if (tensor->dtype == LNT_STRING)
+            return lnt_import_text_tensor(im, &p->t, tensor);
+    }
     return tensor ? lnt_import_tensor(im, &p->t, tensor, &bytes) : LNT_E_MEMORY;
 }
 
@@ -303,10 +308,30 @@ lnt_status lnt_inode_set_in(lnt_importer *im, lnt_inode *n, unsigned i, uint32_t
 
 /* ---- into the graph ---- */
 
+/* A string, or a list of them, as a tensor of numbers of words. */
+static lnt_status number_strings(lnt_importer *im, const lnt_attr *a, lnt_operand *t)
+{
+    const bool list = a->type == LNT_ATTR_STRINGS;
+    const uint32_t n = list ? a->count : 1;
+    int64_t *number = lnt_bump_alloc(&im->g->memory, n * sizeof *number, im->err);
+    *t = (lnt_operand){.dtype = LNT_STRING, .rank = list, .dims = {list ? n : 0}, .data = number};
+    if (!number)
+        return LNT_E_MEMORY;
+    for (uint32_t i = 0; i < n; i++)
+        LNT_TRY(lnt_import_word(im, list ? a->strings[i] : a->s, &number[i]));
+    return LNT_OK;
+}
+
 /* A Constant node is no node: its output becomes a constant of the graph. */
 static lnt_status add_constant(lnt_importer *im, lnt_inode *n)
 {
     const lnt_attr *a = n->n_attr == 1 ? &n->attr[0] : NULL;
+    lnt_operand words;
+    const lnt_attr of_words = {.type = LNT_ATTR_TENSOR, .count = 1, .tensor = &words};
+    if (a && im->text && (a->type == LNT_ATTR_STRING || a->type == LNT_ATTR_STRINGS)) {
+        LNT_TRY(number_strings(im, a, &words));
+        a = &of_words;
+    }
     if (!a || a->type == LNT_ATTR_STRING || a->type == LNT_ATTR_STRINGS || a->type == LNT_ATTR_GRAPH)
         return lnt_import_unsupported(im, n, "its value is no dense tensor of numbers");
     lnt_operand t = {.constant = true};
@@ -320,6 +345,8 @@ static lnt_status add_constant(lnt_importer *im, lnt_inode *n)
     }
     LNT_REQUIRE(n->n_out == 1, im->err, LNT_E_MODEL, "node '%s' (Constant) must have one output", n->name);
     lnt_gvalue *v = &im->g->value[n->out[0]];
+    v->text = t.dtype == LNT_STRING;
+    t.dtype = v->text ? LNT_INT64 : t.dtype;
     t.constant = v->constant = true;
     v->info = t;
     LNT_REQUIRE(lnt_operand_bytes(&t, &v->bytes), im->err, LNT_E_MODEL,
@@ -550,10 +577,13 @@ lnt_status lnt_import_node(lnt_importer *im, const LntOnnx__Node *node)
         return lnt_import_call(im, f, &n);
     bool fine;
     const uint32_t from = lnt_inode_in(&n, 0);
-    LNT_TRY(lnt_import_check_words(im, &n, &fine));
-    if (fine) {
+    LNT_TRY(im->text ? lnt_import_check_text(im, &n, &fine) : lnt_import_check_words(im, &n, &fine));
+    const lnt_inode before = n; /* rules may change it */
+    if (fine)
         LNT_TRY(lnt_import_add(im, &n));
+    if (fine && im->text)
+        lnt_import_carry_text(im, &before);
+    else if (fine)
         lnt_import_carry_words(im, &n, from);
-    }
     return n.inlined ? bind_outputs(im, node, out, n_out) : LNT_OK;
 }

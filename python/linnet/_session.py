@@ -23,7 +23,7 @@ from ._native import MAX_RANK, Call, ConfigEntry, Error, Tensor, ValueInfo, addr
 from ._native import SessionOptions as NativeOptions
 from ._options import PROVIDER, Provider, RunOptions, SessionOptions, normal_providers
 from ._profile import Profile
-from ._value import IOBinding, OrtValue, as_stored, numpy_type, type_name, type_number
+from ._value import TEXT, IOBinding, OrtValue, as_stored, numpy_type, taken_text, text_array, type_name, type_number
 
 _LNT_MAGIC = b"\x89LNT\r\n\x1a\n"
 _ANY_SIZE = (1 << 62, c.c_void_p(64))  # for binding before the size of an output is known
@@ -76,6 +76,17 @@ class _Given:
         t.dims = (c.c_int64 * MAX_RANK)(*array.shape[:MAX_RANK])
         self.dtype, self.shape = array.dtype, array.shape
         return array
+
+
+    def describe_words(self, value: Any) -> tuple[c.Array[c.c_char_p], bool]:
+        """Pointers to the words of an input of text, which hold them, and whether its shape is another one."""
+        words = text_array(value.numpy() if isinstance(value, OrtValue) else value)
+        pointers = (c.c_char_p * max(words.size, 1))(*words.flat)
+        t, changed = self.tensor, words.shape != self.shape
+        t.dtype, t.rank, t.bytes, t.data = TEXT, words.ndim, words.size * c.sizeof(c.c_char_p), c.addressof(pointers)
+        t.dims = (c.c_int64 * MAX_RANK)(*words.shape[:MAX_RANK])
+        self.shape = words.shape
+        return pointers, changed
 
 
 class _Slot:
@@ -462,13 +473,18 @@ class InferenceSession:
             c.memmove(array.ctypes.data, tensor.data, array.nbytes)
         return array
 
-    def _feed(self, feed: Feed) -> list[np.ndarray]:
-        """The arrays that the run reads in place."""
+    def _feed(self, feed: Feed) -> list[Any]:
+        """The arrays that the run reads in place, and pointers to text."""
         if len(feed) != len(self._given) or any(name not in self._given for name in feed):
             self._give(feed)
         kept = []
         for name, value in feed.items():
             given = self._given[name]
+            if given.port.dtype == TEXT:
+                pointers, changed = given.describe_words(value)
+                self._slots = None if changed else self._slots
+                kept.append(pointers)
+                continue
             if not (type(value) is np.ndarray and value.dtype is given.dtype and value.shape == given.shape
                     and value.flags.c_contiguous):
                 value = given.describe(value)
@@ -497,11 +513,11 @@ class InferenceSession:
         for i, tensor in zip(self._in_numbers, self._tensors):
             self._check(lib.lnt_set_input(self._session, i, c.byref(tensor), self._error_ref))
         for i in self._wanted:
-            if not self._outputs[i].is_state:
+            if not self._outputs[i].is_state and self._outputs[i].dtype != TEXT:
                 self._check(lib.lnt_set_output(self._session, i, anywhere, size, self._error_ref))
         self._check(lib.lnt_bind(self._session, self._error_ref))
         slots = [self._slot(i) for i in self._wanted]
-        written = [slot for slot in slots if not slot.port.is_state]
+        written = [slot for slot in slots if not slot.port.is_state and slot.port.dtype != TEXT]
         n = len(written)
         self._memory, self._sizes = (c.c_void_p * n)(), (c.c_size_t * n)()
         for k, slot in enumerate(written):
@@ -513,6 +529,8 @@ class InferenceSession:
 
     def _slot(self, i: int) -> _Slot:
         port, tensor = self._outputs[i], Tensor()
+        if port.dtype == TEXT:
+            return _Slot(i, port, None, None)
         known = lib.lnt_get_output(self._session, i, c.byref(tensor), self._error_ref) == 0 and not port.is_state
         port._learn(tensor.dtype if known else 0)
         return _Slot(i, port, tuple(tensor.dims[: tensor.rank]) if known else None, numpy_type(tensor.dtype) if known else None)
@@ -543,6 +561,10 @@ class InferenceSession:
         self._check(lib.lnt_get_output(self._session, slot.number, c.byref(tensor), self._error_ref))
         shape = tuple(tensor.dims[: tensor.rank])
         slot.port._learn(tensor.dtype)
+        if tensor.dtype == TEXT:
+            if array is not None:
+                raise LinnetError(1, f"output {slot.port.name!r} is text, for which no memory can be bound")
+            return taken_text(tensor)
         if array is None:
             array = np.empty(shape, numpy_type(tensor.dtype))
         self._check_memory(slot.port, array, shape)

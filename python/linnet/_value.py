@@ -22,6 +22,7 @@ _TYPES = {  # ONNX number: (name, numpy type)
     5: ("int16", np.int16),
     6: ("int32", np.int32),
     7: ("int64", np.int64),
+    8: ("string", np.object_),
     9: ("bool", np.bool_),
     10: ("float16", np.float16),
     11: ("double", np.float64),
@@ -39,7 +40,8 @@ _TYPES = {  # ONNX number: (name, numpy type)
     25: ("uint2", np.uint8),
     26: ("int2", np.int8),
 }
-_NUMBER_OF = {np.dtype(t): n for n, (_, t) in _TYPES.items() if n < 16}
+TEXT = 8
+_NUMBER_OF = {np.dtype(t): n for n, (_, t) in _TYPES.items() if n < 16 and n != TEXT}
 _ML_DTYPES = {  # the package's names
     "bfloat16": 16, "float8_e4m3fn": 17, "float8_e4m3fnuz": 18, "float8_e5m2": 19, "float8_e5m2fnuz": 20, "uint4": 21, "int4": 22,
     "float4_e2m1fn": 23, "float8_e8m0fnu": 24, "uint2": 25, "int2": 26,
@@ -61,7 +63,7 @@ def type_number(element_type: Any, wanted: int | None = None) -> int:
     """The ONNX number of a type of numpy or ml_dtypes, or of a number itself; wanted decides what a type stands for that
     others are kept in."""
     if isinstance(element_type, (int, np.integer)):
-        number = int(element_type) if element_type in _TYPES else None
+        number = int(element_type) if element_type in _TYPES and element_type != TEXT else None
     else:
         found = np.dtype(element_type).newbyteorder("=")
         number = _NUMBER_OF.get(found, _ML_DTYPES.get(found.name))
@@ -78,6 +80,26 @@ def as_stored(array: np.ndarray, number: int) -> np.ndarray:
         return array
     stored = numpy_type(number)
     return array.astype(stored) if "int" in array.dtype.name else array.view(stored)
+
+
+def text_array(value: Any) -> np.ndarray:
+    """Text as bytes with their ends, in an array of objects."""
+    array = np.asarray(value)
+    if array.dtype.kind not in "OUS" or not all(isinstance(word, (str, bytes)) for word in array.flat):
+        raise LinnetError(6, f"an input of text takes str, not {array.dtype}")
+    words = np.empty(array.shape, np.object_)
+    words.flat = [word if isinstance(word, bytes) else word.encode(errors="surrogateescape") for word in array.flat]
+    if any(b"\0" in word for word in words.flat):
+        raise LinnetError(7, "a word with a NUL character in it cannot be given")
+    return words
+
+
+def taken_text(tensor: Tensor) -> np.ndarray:
+    """The words of a native tensor of text, as str; bytes that are no UTF-8 by surrogateescape."""
+    words = np.empty(tuple(tensor.dims[: tensor.rank]), np.object_)
+    pointers = c.cast(tensor.data, c.POINTER(c.c_char_p))
+    words.flat = [pointers[i].decode(errors="surrogateescape") for i in range(words.size)]
+    return words
 
 
 def fill_tensor(tensor: Tensor, array: np.ndarray) -> None:

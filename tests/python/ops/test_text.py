@@ -1,11 +1,14 @@
-"""Operators on words against onnxruntime: TfIdfVectorizer of integers."""
+"""Operators on words against onnxruntime: n-grams of integers, text that is moved, joined, cut, matched, looked up; text at the
+edges of a session and of the program."""
+
+import json
 
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
-from harness import check_against_reference, linnet
+from harness import check_against_reference, import_package, linnet
 
 WAYS = (("--opt", "none"), ("--opt", "all"), ("--opt", "all", "--threads", "3"))
 TYPES = {np.int32: TensorProto.INT32, np.int64: TensorProto.INT64}
@@ -40,3 +43,172 @@ def test_bad_pool(tmp_path, changed, told):
     onnx.save(tfidf_model(np.zeros(3, np.int64), **attributes), path)
     done = linnet("run", path, "--input", "x=[1, 2, 3]")
     assert done.returncode > 0 and told in done.stdout + done.stderr
+
+
+# ---- text ----
+
+ML = "ai.onnx.ml"
+WORDS = ["the quick brown fox", "", "  two  spaces ", "a,b,,c", "Äpfel ÉCOLE Привет", "www.onnx.ai", "x@yahoo.com", "Monday", "monday"]
+ELEMENT = {"O": TensorProto.STRING, "i": TensorProto.INT64, "f": TensorProto.FLOAT, "b": TensorProto.BOOL}
+
+
+def words(*shape, seed=0):
+    return np.random.default_rng(seed).choice(np.array(WORDS, object), shape)
+
+
+def text_model(nodes, inputs, outputs, opset=21, initializers=()):
+    """inputs: name -> array; outputs: name -> element type."""
+    ins = [helper.make_tensor_value_info(name, ELEMENT[x.dtype.kind], [None] * x.ndim) for name, x in inputs.items()]
+    outs = [helper.make_tensor_value_info(name, dtype, None) for name, dtype in outputs.items()]
+    opsets = [helper.make_opsetid("", opset), helper.make_opsetid(ML, 4)]
+    graph = helper.make_graph(nodes, "g", ins, outs, initializer=list(initializers))
+    return helper.make_model(graph, opset_imports=opsets, ir_version=10)
+
+
+def check(folder, nodes, inputs, outputs, initializers=()):
+    check_against_reference(folder, text_model(nodes, inputs, outputs, initializers=initializers), inputs, ways=WAYS)
+
+
+def text_constant(name, *list_of_words):
+    return numpy_helper.from_array(np.array(list_of_words, object), name)
+
+
+def test_concat(tmp_path):
+    for i, (a, b) in enumerate([(words(3, 4), words(4)), (words(), words(2, 1)), (words(2, 1, 3), words(4, 1))]):
+        check(tmp_path / str(i), [helper.make_node("StringConcat", ["a", "b"], ["y"])], {"a": a, "b": b}, {"y": TensorProto.STRING})
+
+
+@pytest.mark.parametrize("attributes", [{}, {"delimiter": ","}, {"delimiter": ",", "maxsplit": 1}, {"delimiter": "o"}])
+def test_split(tmp_path, attributes):
+    node = helper.make_node("StringSplit", ["x"], ["y", "n"], **attributes)
+    for i, x in enumerate([words(5), words(2, 3, seed=1)]):
+        check(tmp_path / str(i), [node], {"x": x}, {"y": TensorProto.STRING, "n": TensorProto.INT64})
+
+
+@pytest.mark.parametrize("action", ["NONE", "LOWER", "UPPER"])
+@pytest.mark.parametrize("sensitive", [0, 1])
+def test_normalizer(tmp_path, action, sensitive):
+    node = helper.make_node("StringNormalizer", ["x"], ["y"], case_change_action=action, is_case_sensitive=sensitive,
+                            stopwords=["monday", "x@yahoo.com"], locale="en_US.utf8")
+    x = np.array(["Monday", "monday", "www.onnx.ai", "x@yahoo.com", "Tuesday"], object)
+    for i, x in enumerate([x, x[None], np.array(["x@yahoo.com"], object)]):
+        check(tmp_path / str(i), [node], {"x": x}, {"y": TensorProto.STRING})
+
+
+@pytest.mark.parametrize("pattern", [
+    r"www\.[\w.-]+\.ai", r"(\W|^)[\w.\-]{0,25}@(yahoo|gmail)\.com(\W|$)", r"[A-Z]?[a-z]+", r".*", r"", r"(?i)MONDAY", r"(a|b|,)+c",
+    r"\s*\w+\s+\w+\s*", r"[^ ]+", r"(?:the|a)( \w+){3}", r".*\bfox\b", r"[[:alpha:],]{4,}|\d*", r"x{0}", r"[\d\W]*.?"])
+def test_regex(tmp_path, pattern):
+    node = helper.make_node("RegexFullMatch", ["x"], ["y"], pattern=pattern)
+    check(tmp_path, [node], {"x": np.array(WORDS, object)}, {"y": TensorProto.BOOL})
+
+
+@pytest.mark.parametrize("pattern, told", [
+    ("(a", "a ( without )"), ("a)", "a ) without ("), ("[a", "a [ without ]"), ("*a", "repetition of nothing"), ("a{2,1}", "backwards"),
+    ("[b-a]", "runs backwards"), (r"\p{Greek}", "an escape that is not known"), ("(?P<x>a)", "a group that is none of"),
+    ("a{2000}", "too many repetitions"), ("(((a{900}){900}){900}){900}", "too much of it"), ("(" * 80 + ")" * 80, "nested too deep"),
+    ("a\\", "an end where")])
+def test_bad_regex(tmp_path, pattern, told):
+    node = helper.make_node("RegexFullMatch", ["x"], ["y"], pattern=pattern)
+    onnx.save(text_model([node], {"x": words(1)}, {"y": TensorProto.BOOL}), tmp_path / "bad.onnx")
+    done = linnet("run", tmp_path / "bad.onnx", "--input", "x=[a]")
+    assert done.returncode > 0 and told in done.stdout + done.stderr
+
+
+def test_moves(tmp_path):
+    """Text is gathered, joined, compared, chosen and cut like numbers."""
+    nodes = [helper.make_node("Gather", ["x", "i"], ["g"], axis=1), helper.make_node("Concat", ["g", "c"], ["j"], axis=1),
+             helper.make_node("Equal", ["j", "w"], ["e"]), helper.make_node("Where", ["e", "v", "j"], ["y"]),
+             helper.make_node("Slice", ["y", "one", "two", "one"], ["s"]), helper.make_node("Shape", ["s"], ["n"])]
+    constants = [numpy_helper.from_array(np.array([2, 0, 0]), "i"), text_constant("w", "monday"), text_constant("v", "is monday"),
+                 numpy_helper.from_array(np.array([["new"], [WORDS[0]]], object), "c"),
+                 numpy_helper.from_array(np.array([1]), "one"), numpy_helper.from_array(np.array([2]), "two")]
+    outputs = {"y": TensorProto.STRING, "e": TensorProto.BOOL, "s": TensorProto.STRING, "n": TensorProto.INT64}
+    check(tmp_path, nodes, {"x": words(2, 3, seed=4)}, outputs, constants)
+
+
+def test_tables(tmp_path):
+    x = np.array(WORDS, object)
+    encoder = helper.make_node("LabelEncoder", ["x"], ["y"], domain=ML, keys_strings=WORDS[::2], values_int64s=[5, 4, 3, 2, 1],
+                               default_int64=-7)
+    check(tmp_path / "ints", [encoder], {"x": x}, {"y": TensorProto.INT64})
+    encoder = helper.make_node("LabelEncoder", ["x"], ["y"], domain=ML, keys_strings=WORDS[::2], values_strings=["new"] + WORDS[:4],
+                               default_string="none")
+    check(tmp_path / "strings", [encoder], {"x": x}, {"y": TensorProto.STRING})
+    encoder = helper.make_node("LabelEncoder", ["x"], ["y"], domain=ML, keys_strings=WORDS[::2], values_floats=[1.5, 2, 3, 4, 5],
+                               default_float=0.25)
+    check(tmp_path / "floats", [encoder], {"x": x}, {"y": TensorProto.FLOAT})
+    one_hot = helper.make_node("OneHotEncoder", ["x"], ["y"], domain=ML, cats_strings=WORDS[1:5], zeros=1)
+    check(tmp_path / "one_hot", [one_hot], {"x": x}, {"y": TensorProto.FLOAT})
+    mapper = {"cats_strings": WORDS, "cats_int64s": list(range(3, 3 + len(WORDS))), "default_int64": -2, "default_string": "none"}
+    mapped = helper.make_node("CategoryMapper", ["x"], ["y"], domain=ML, **mapper)
+    check(tmp_path / "mapper", [mapped], {"x": np.append(x, "other")}, {"y": TensorProto.INT64})
+
+
+def test_tfidf_of_words(tmp_path):
+    node = helper.make_node("TfIdfVectorizer", ["x"], ["y"], mode="TFIDF", min_gram_length=1, max_gram_length=2, max_skip_count=1,
+                            pool_strings=WORDS[:3] + ["Monday", "monday", "", "Monday"], ngram_counts=[0, 3],
+                            ngram_indexes=[0, 1, 2, 4, 3], weights=[1.0, 2.0, 3.0, 4.0, 5.0])
+    check(tmp_path, [node], {"x": words(4, 9)}, {"y": TensorProto.FLOAT})
+
+
+@pytest.mark.parametrize("op, inputs", [("Add", 2), ("Neg", 1), ("Unique", 1), ("ArgMax", 1), ("ReduceSum", 1)])
+def test_no_arithmetic(tmp_path, op, inputs):
+    model = text_model([helper.make_node(op, ["x"] * inputs, ["y"])], {"x": words(3)}, {"y": TensorProto.STRING})
+    onnx.save(model, tmp_path / "bad.onnx")
+    done = linnet("convert", tmp_path / "bad.onnx", "-o", tmp_path / "bad.lnt")
+    assert done.returncode > 0 and "it reads text" in done.stdout + done.stderr
+
+
+# ---- at the edges ----
+
+def concat_session(linnet_package, **options):
+    model = text_model([helper.make_node("StringConcat", ["a", "b"], ["y"])], {"a": words(1), "b": words(1)}, {"y": TensorProto.STRING})
+    settings = linnet_package.SessionOptions()
+    for name, value in options.items():
+        setattr(settings, name, value)
+    return linnet_package.InferenceSession(model.SerializeToString(), settings)
+
+
+@pytest.mark.parametrize("threads, mode", [(1, 0), (4, 0), (4, 1)])
+def test_python(threads, mode):
+    package = import_package()
+    mode = package.ExecutionMode.ORT_PARALLEL if mode else package.ExecutionMode.ORT_SEQUENTIAL
+    session = concat_session(package, intra_op_num_threads=threads, execution_mode=mode)
+    assert [a.type for a in session.get_inputs() + session.get_outputs()] == ["tensor(string)"] * 3
+    for turn in range(300):
+        a, b = words(50, seed=turn) + str(turn), np.array([f"é{turn}", "b"])
+        got, = session.run(None, {"a": a, "b": b[:1]})
+        assert got.dtype == object and (got == a + b[0]).all()
+    got, = session.run(["y"], {"a": ["x", "y"], "b": np.array(["z"])})
+    assert list(got) == ["xz", "yz"]
+    got, = session.run(None, {"a": got, "b": np.array(["\udcff"], object)})
+    assert list(got) == ["xz\udcff", "yz\udcff"]
+    assert session.run(None, {"a": np.empty(0, object), "b": np.array([""])})[0].shape == (0,)
+
+
+def test_python_refuses():
+    package = import_package()
+    session = concat_session(package)
+    good = {"a": np.array(["a"]), "b": np.array(["b"])}
+    for bad in ({"a": np.array([1])}, {"a": np.array([None])}, {"a": np.array(["x\0y"], object)}, {"a": np.array([["x"]])}):
+        with pytest.raises(Exception):
+            session.run(None, good | bad)
+        assert session.run(None, good)[0][0] == "ab"
+
+
+def test_program(tmp_path):
+    model = text_model([helper.make_node("StringSplit", ["x"], ["y", "n"])], {"x": words(1)},
+                       {"y": TensorProto.STRING, "n": TensorProto.INT64})
+    onnx.save(model, tmp_path / "m.onnx")
+    assert linnet("convert", tmp_path / "m.onnx", "-o", tmp_path / "m.lnt").returncode == 0
+    info = json.loads(linnet("info", tmp_path / "m.lnt", "--json").stdout)
+    assert [p["dtype"] for p in info["inputs"] + info["outputs"]] == ["string", "string", "int64"]
+    done = linnet("run", tmp_path / "m.lnt", "--input", 'x=[one word, "two"]', "--output", f"y={tmp_path}/y.pb", "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["outputs"][0]["words"] == ["one", "word", "two", ""]
+    written = numpy_helper.to_array(onnx.TensorProto.FromString((tmp_path / "y.pb").read_bytes()))
+    assert written.tolist() == [[b"one", b"word"], [b"two", b""]] or written.tolist() == [["one", "word"], ["two", ""]]
+    done = linnet("run", tmp_path / "m.lnt", "--input", "x=[one word]", "--output", f"y={tmp_path}/y.npy")
+    assert done.returncode > 0 and ".pb only" in done.stderr
+    assert "'one'" in linnet("run", tmp_path / "m.lnt", "--input", "x=[one word]").stdout
