@@ -288,7 +288,7 @@ static lnt_status does_not_fit(const lnt_session *s, uint32_t i, const lnt_tenso
     return lnt_fail(err, LNT_E_SHAPE, "input %s takes %s, not %s", in.name,
                     in.rank > LNT_MAX_RANK ? lnt_dtype_text(in.dtype)
                                            : shape_of(in.dtype, in.rank, in.dims, in.dim_names).text,
-                    shape_of(t->dtype, t->rank, t->dims, NULL).text);
+                    shape_of(in.dtype, t->rank, t->dims, NULL).text);
 }
 
 lnt_status lnt_check_input(const lnt_session *s, uint32_t i, const lnt_tensor *t, size_t *bytes,

@@ -58,7 +58,7 @@ def words(*shape, seed=0):
 
 def text_model(nodes, inputs, outputs, opset=21, initializers=()):
     """inputs: name -> array; outputs: name -> element type."""
-    ins = [helper.make_tensor_value_info(name, ELEMENT[x.dtype.kind], [None] * x.ndim) for name, x in inputs.items()]
+    ins = [helper.make_tensor_value_info(name, ELEMENT[x.dtype.kind], [None if n > 1 else n for n in x.shape]) for name, x in inputs.items()]
     outs = [helper.make_tensor_value_info(name, dtype, None) for name, dtype in outputs.items()]
     opsets = [helper.make_opsetid("", opset), helper.make_opsetid(ML, 4)]
     graph = helper.make_graph(nodes, "g", ins, outs, initializer=list(initializers))
@@ -82,6 +82,7 @@ def test_concat(tmp_path):
 def test_split(tmp_path, attributes):
     node = helper.make_node("StringSplit", ["x"], ["y", "n"], **attributes)
     for i, x in enumerate([words(5), words(2, 3, seed=1)]):
+        x = np.where(x == "", "-", x).astype(object)  # "".split(",") has one piece in ONNX's reference, none in onnxruntime
         check(tmp_path / str(i), [node], {"x": x}, {"y": TensorProto.STRING, "n": TensorProto.INT64})
 
 
@@ -89,7 +90,7 @@ def test_split(tmp_path, attributes):
 @pytest.mark.parametrize("sensitive", [0, 1])
 def test_normalizer(tmp_path, action, sensitive):
     node = helper.make_node("StringNormalizer", ["x"], ["y"], case_change_action=action, is_case_sensitive=sensitive,
-                            stopwords=["monday", "x@yahoo.com"], locale="en_US.utf8")
+                            stopwords=["monday", "x@yahoo.com"], locale="C")
     x = np.array(["Monday", "monday", "www.onnx.ai", "x@yahoo.com", "Tuesday"], object)
     for i, x in enumerate([x, x[None], np.array(["x@yahoo.com"], object)]):
         check(tmp_path / str(i), [node], {"x": x}, {"y": TensorProto.STRING})
@@ -106,7 +107,7 @@ def test_regex(tmp_path, pattern):
 @pytest.mark.parametrize("pattern, told", [
     ("(a", "a ( without )"), ("a)", "a ) without ("), ("[a", "a [ without ]"), ("*a", "repetition of nothing"), ("a{2,1}", "backwards"),
     ("[b-a]", "runs backwards"), (r"\p{Greek}", "an escape that is not known"), ("(?P<x>a)", "a group that is none of"),
-    ("a{2000}", "too many repetitions"), ("(((a{900}){900}){900}){900}", "too much of it"), ("(" * 80 + ")" * 80, "nested too deep"),
+    ("a{2000}", "too many repetitions"), ("(((a{900}){900}){900}){900}", "too many characters"), ("(((){900}){900}){900}", "too much of it"), ("(" * 80 + ")" * 80, "nested too deep"),
     ("a\\", "an end where")])
 def test_bad_regex(tmp_path, pattern, told):
     node = helper.make_node("RegexFullMatch", ["x"], ["y"], pattern=pattern)
@@ -163,7 +164,7 @@ def test_no_arithmetic(tmp_path, op, inputs):
 # ---- at the edges ----
 
 def concat_session(linnet_package, **options):
-    model = text_model([helper.make_node("StringConcat", ["a", "b"], ["y"])], {"a": words(1), "b": words(1)}, {"y": TensorProto.STRING})
+    model = text_model([helper.make_node("StringConcat", ["a", "b"], ["y"])], {"a": words(2), "b": words(2)}, {"y": TensorProto.STRING})
     settings = linnet_package.SessionOptions()
     for name, value in options.items():
         setattr(settings, name, value)
@@ -198,7 +199,7 @@ def test_python_refuses():
 
 
 def test_program(tmp_path):
-    model = text_model([helper.make_node("StringSplit", ["x"], ["y", "n"])], {"x": words(1)},
+    model = text_model([helper.make_node("StringSplit", ["x"], ["y", "n"])], {"x": words(2)},
                        {"y": TensorProto.STRING, "n": TensorProto.INT64})
     onnx.save(model, tmp_path / "m.onnx")
     assert linnet("convert", tmp_path / "m.onnx", "-o", tmp_path / "m.lnt").returncode == 0
