@@ -6,7 +6,6 @@
  *   import_function.c  model-local functions, inlined
  *   import_body.c      subgraphs that take the place of their node
  *   import_tensor.c    tensors, also those in files beside the model
- *   import_small.c     constants of 4-bit and 8-bit types that we have not
  *   import_words.c     text that the model alone holds, for which numbers stand
  *   import_text.c      text that comes from outside, too
  *   import_options.c   what the user asked for: extents, states, names to keep, metadata
