@@ -24,7 +24,8 @@ static struct {
     int opt, int8, method, precision;
     double min_snr, winograd_budget;
     int64_t block;
-    lnt_texts dims, states, keep, overridable, custom, golden, meta, attach, calibrate, in_float, measure;
+    lnt_texts dims, lengths, states, keep, overridable, custom, golden, meta, attach, calibrate, in_float,
+        measure;
     bool json, winograd, int4;
 } given = {.opt = LNT_OPT_ALL, .method = LNT_RANGE_BEST, .min_snr = -1, .winograd_budget = -1, .block = -1};
 
@@ -33,6 +34,9 @@ static const lnt_option options[] = {
     {"--opt", "none|basic|all", LNT_OPTION_CHOICE, &given.opt, "how much to optimize (all)"},
     {"--dim", "NAME=N", LNT_OPTION_TEXTS, &given.dims,
      "fix an extent, or bound a data-dependent one; INPUT:AXIS=N where it\nhas no name"},
+    {"--length", "NAME=N", LNT_OPTION_TEXTS, &given.lengths,
+     "an input that is a sequence is N tensors, NAME.0 and on; `none`: an optional\n"
+     "holds nothing; a count or condition that sequences depend on is N"},
     {"--state", "OUT=IN", LNT_OPTION_TEXTS, &given.states,
      "output OUT is input IN of the next run; the runtime carries it over"},
     {"--keep", "NAME|all", LNT_OPTION_TEXTS, &given.keep, "keep a value, so that `run --fetch` can print it"},
@@ -103,6 +107,26 @@ static bool take_dims(lnt_convert_options *o)
         }
     o->dim = dim;
     o->n_dims = given.dims.n;
+    return true;
+}
+
+/* NAME=N and NAME=none pairs; false after printing what is wrong. */
+static bool take_lengths(lnt_convert_options *o)
+{
+    lnt_named_int *length = lnt_cli_alloc(given.lengths.n * sizeof *length);
+    for (size_t i = 0; i < given.lengths.n; i++) {
+        const char *rest;
+        if (lnt_split_count(given.lengths.item[i], &length[i].name, &length[i].value))
+            continue;
+        if (!lnt_split_pair(given.lengths.item[i], true, &length[i].name, &rest) ||
+            strcmp(rest, "none") != 0) {
+            lnt_usage_error(&lnt_verb_convert, "--length NAME=N, not '%s'", given.lengths.item[i]);
+            return false;
+        }
+        length[i].value = LNT_LENGTH_NONE;
+    }
+    o->length = length;
+    o->n_lengths = given.lengths.n;
     return true;
 }
 
@@ -224,7 +248,8 @@ static bool take_options(lnt_convert_options *o)
     o->keep = keep;
     if (given.memory_limit && !take_limit(given.memory_limit, &o->memory_limit))
         return false;
-    return take_dims(o) && take_pairs(&given.states, "--state OUT=IN", &o->state, &o->n_states) &&
+    return take_dims(o) && take_lengths(o) &&
+           take_pairs(&given.states, "--state OUT=IN", &o->state, &o->n_states) &&
            take_pairs(&given.meta, "--meta K=V", &o->meta, &o->n_meta);
 }
 

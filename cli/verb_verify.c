@@ -218,7 +218,8 @@ const lnt_verb lnt_verb_verify = {
     ,
     .text =
         "Runs recorded inputs through a model and compares what comes out with what was recorded.\n"
-        "A case is a folder with input_K.pb and output_K.pb, as in the ONNX suite. Without folders these "
+        "A case is a folder with input_K.pb and output_K.pb, as in the ONNX suite; how long sequences of an\n"
+        ".onnx are is read there, with the counts and conditions that it depends on. Without folders these "
         "are\n"
         "the test_data_set_* beside an .onnx, or the golden vectors inside an .lnt: so a device can check\n"
         "itself with nothing but the model file. The whole file's hashes are checked, too.\n"

@@ -19,7 +19,7 @@ typedef struct settings {
     char *text;
     lnt_convert_options options;
     lnt_quantize_options quantize;
-    lnt_named_int *dim;
+    lnt_named_int *dim, *length;
     lnt_named_text *state, *meta;
     const char **keep, **overridable, **custom, **in_float, **measure;
 } settings;
@@ -200,6 +200,9 @@ static lnt_status take(settings *s, char *key, char *value, lnt_error *err)
         s->custom[o->n_custom++] = value;
     } else if ((right = cut(value)) && strcmp(key, "dim") == 0) {
         s->dim[o->n_dims++] = (lnt_named_int){value, strtoll(right, NULL, 10)};
+    } else if (right && strcmp(key, "length") == 0) {
+        const bool none = strcmp(right, "none") == 0;
+        s->length[o->n_lengths++] = (lnt_named_int){value, none ? LNT_LENGTH_NONE : strtoll(right, NULL, 10)};
     } else if (right && strcmp(key, "state") == 0) {
         s->state[o->n_states++] = (lnt_named_text){value, right};
     } else if (right && strcmp(key, "meta") == 0) {
@@ -223,6 +226,7 @@ static lnt_status read_settings(settings *s, const char *text, lnt_error *err)
     const size_t n = count_lines(text);
     s->text = strdup(text);
     s->dim = calloc(n, sizeof *s->dim);
+    s->length = calloc(n, sizeof *s->length);
     s->state = calloc(n, sizeof *s->state);
     s->meta = calloc(n, sizeof *s->meta);
     s->keep = calloc(n, sizeof *s->keep);
@@ -230,11 +234,12 @@ static lnt_status read_settings(settings *s, const char *text, lnt_error *err)
     s->custom = calloc(n, sizeof *s->custom);
     s->in_float = calloc(n, sizeof *s->in_float);
     s->measure = calloc(n, sizeof *s->measure);
-    if (!s->text || !s->dim || !s->state || !s->meta || !s->keep || !s->overridable || !s->custom ||
-        !s->in_float || !s->measure)
+    if (!s->text || !s->dim || !s->length || !s->state || !s->meta || !s->keep || !s->overridable ||
+        !s->custom || !s->in_float || !s->measure)
         return lnt_fail(err, LNT_E_MEMORY, "no memory for the settings");
     s->options = (lnt_convert_options){.opt = LNT_OPT_ALL,
                                        .dim = s->dim,
+                                       .length = s->length,
                                        .state = s->state,
                                        .meta = s->meta,
                                        .keep = s->keep,
@@ -257,6 +262,7 @@ static void free_settings(settings *s)
 {
     free(s->text);
     free(s->dim);
+    free(s->length);
     free(s->state);
     free(s->meta);
     free(s->keep);

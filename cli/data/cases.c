@@ -6,6 +6,7 @@
 #include "cli/data/inputs.h"
 #include "formats/golden.h"
 #include "formats/tensor_file.h"
+#include "formats/tensor_list.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -57,24 +58,90 @@ static lnt_status count_files(const char *folder, uint32_t *n_in, uint32_t *n_ou
     return LNT_OK;
 }
 
-static lnt_status read_one(const char *folder, const char *kind, uint32_t k, lnt_tensor *t, lnt_error *err)
+/* Tensors that are read one by one. */
+typedef struct tensors {
+    lnt_tensor *item;
+    size_t n, capacity;
+    int64_t length; /* of the file read last, as lnt_tensor_list has it */
+} tensors;
+
+static lnt_tensor *next_tensor(tensors *to)
 {
-    return lnt_tensor_read(lnt_cli_text("%s/%s_%" PRIu32 ".pb", folder, kind, k), memory, t, err);
+    to->item = lnt_cli_grow(to->item, to->n, &to->capacity, sizeof *to->item);
+    to->item[to->n] = (lnt_tensor){.data = NULL};
+    return &to->item[to->n++];
+}
+
+/* Those of the message, behind the others. */
+static lnt_status read_message(const lnt_blob *blob, tensors *to, lnt_error *err)
+{
+    lnt_tensor_list list;
+    lnt_wire part;
+    LNT_TRY(lnt_tensor_list_open(blob->bytes, blob->size, &list, err));
+    to->length = list.length;
+    if (list.length == LNT_LIST_TENSOR) {
+        return lnt_tensor_parse_pb(blob->bytes, blob->size, memory, next_tensor(to), NULL, 0, err);
+    }
+    while (lnt_tensor_list_next(&list, &part))
+        LNT_TRY(lnt_tensor_parse_pb(part.at, lnt_wire_bytes(part), memory, next_tensor(to), NULL, 0, err));
+    return LNT_OK;
+}
+
+static lnt_status read_one(const char *folder, const char *kind, uint32_t k, tensors *to, lnt_error *err)
+{
+    const char *path = lnt_cli_text("%s/%s_%" PRIu32 ".pb", folder, kind, k);
+    lnt_blob blob;
+    LNT_TRY(lnt_blob_open(path, false, memory, &blob, err));
+    const lnt_status status = read_message(&blob, to, err);
+    if (status != LNT_OK)
+        lnt_error_prefix(err, "%s: ", path);
+    lnt_blob_close(&blob);
+    return status;
+}
+
+static lnt_status read_inputs(const char *folder, uint32_t files, lnt_case *c, lnt_error *err)
+{
+    tensors in = {0};
+    lnt_status status = LNT_OK;
+    c->length = lnt_cli_alloc(files * sizeof *c->length);
+    for (uint32_t i = 0; i < files && status == LNT_OK; i++) {
+        status = read_one(folder, "input", i, &in, err);
+        c->length[c->n_lengths++] = in.length;
+        c->has_lists |= in.length != LNT_LIST_TENSOR;
+    }
+    c->in = in.item;
+    c->n_in = (uint32_t)in.n;
+    return status;
+}
+
+static lnt_status read_outputs(const char *folder, uint32_t files, lnt_case *c, lnt_error *err)
+{
+    tensors out = {0};
+    for (uint32_t i = 0; i < files; i++) {
+        out.n = 0;
+        const lnt_status status = read_one(folder, "output", i, &out, err);
+        lnt_case_output *all = lnt_cli_alloc((c->n_out + out.n) * sizeof *all);
+        if (c->n_out)
+            memcpy(all, c->out, c->n_out * sizeof *all);
+        for (size_t k = 0; k < out.n; k++)
+            all[c->n_out++] = (lnt_case_output){.tensor = out.item[k],
+                                                .element = out.length == LNT_LIST_TENSOR ? -1 : (int64_t)k};
+        c->out = all;
+        c->has_lists |= out.length != LNT_LIST_TENSOR;
+        LNT_TRY(status);
+    }
+    return LNT_OK;
 }
 
 static lnt_status read_case(const char *folder, lnt_case *c, lnt_error *err)
 {
     const char *slash = strrchr(folder, '/');
     *c = (lnt_case){.name = slash && slash[1] ? slash + 1 : folder};
-    LNT_TRY(count_files(folder, &c->n_in, &c->n_out, err));
-    LNT_REQUIRE(c->n_in + c->n_out > 0, err, LNT_E_NOT_FOUND, "%s: no input_K.pb or output_K.pb", folder);
-    c->in = lnt_cli_alloc(c->n_in * sizeof *c->in);
-    c->out = lnt_cli_alloc(c->n_out * sizeof *c->out);
-    for (uint32_t i = 0; i < c->n_in; i++)
-        LNT_TRY(read_one(folder, "input", i, &c->in[i], err));
-    for (uint32_t i = 0; i < c->n_out; i++)
-        LNT_TRY(read_one(folder, "output", i, &c->out[i].tensor, err));
-    return LNT_OK;
+    uint32_t n_in, n_out;
+    LNT_TRY(count_files(folder, &n_in, &n_out, err));
+    LNT_REQUIRE(n_in + n_out > 0, err, LNT_E_NOT_FOUND, "%s: no input_K.pb or output_K.pb", folder);
+    LNT_TRY(read_inputs(folder, n_in, c, err));
+    return read_outputs(folder, n_out, c, err);
 }
 
 lnt_status lnt_cases_read(const lnt_texts *folders, lnt_cases *cases, lnt_error *err)
@@ -98,6 +165,8 @@ static void size_golden(const lnt_rec_golden *first, uint32_t n, lnt_case *c)
     c->in = lnt_cli_alloc(c->n_in * sizeof *c->in);
     c->out = lnt_cli_alloc(c->n_out * sizeof *c->out);
     c->name = lnt_cli_text("golden %" PRIu32, first->test);
+    for (uint32_t i = 0; i < c->n_out; i++)
+        c->out[i].element = -1;
 }
 
 /* Of two records for one tensor the later one counts. A seed stands for as many bytes as a file likes. */

@@ -29,7 +29,8 @@ typedef enum lnt_verdict { LNT_VERDICT_PASS, LNT_VERDICT_MISMATCH } lnt_verdict;
 lnt_status lnt_verify_cases(const lnt_verify_options *how, lnt_opened *o, const lnt_cases *cases,
                             lnt_verdict *verdict, char reason[256], lnt_error *err);
 
-/* Converts and verifies an .onnx. The conversion sees of the cases only what bake declares: with baking it is
+/* Converts and verifies an .onnx. The conversion sees of the cases only what bake declares, how long sequences are and,
+ * where it needs them to know how long others are, integers and bools of one element: then, and with baking, it is
  * done once for each case. */
 lnt_status lnt_verify_onnx(const lnt_verify_options *how, const char *path, const lnt_cases *cases,
                            lnt_verdict *verdict, char reason[256], lnt_error *err);

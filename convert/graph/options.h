@@ -10,7 +10,7 @@
 
 typedef enum lnt_opt { LNT_OPT_NONE, LNT_OPT_BASIC, LNT_OPT_ALL } lnt_opt;
 
-enum { LNT_WINOGRAD_BUDGET = 15 };
+enum { LNT_WINOGRAD_BUDGET = 15, LNT_LENGTH_NONE = -1 };
 
 /* What the file holds floats of weights in. */
 typedef enum lnt_precision {
@@ -47,6 +47,10 @@ typedef struct lnt_convert_options {
     const lnt_named_int
         *dim; /* --dim: fixes an input's extent (dim_param or INPUT:AXIS) or bounds a symbol */
     size_t n_dims;
+    /* --length: an input that is a sequence is so many tensors, NAME.0 and on; LNT_LENGTH_NONE: an optional holds
+     * nothing; an integer or a bool of one element is this number. */
+    const lnt_named_int *length;
+    size_t n_lengths;
     const lnt_named_text *state; /* --state OUT=IN */
     size_t n_states;
     const char *const *keep; /* value names */
@@ -74,6 +78,11 @@ typedef struct lnt_convert_options {
     /* Baking of suite cases: graph inputs that become initializers (verify --bake). */
     const lnt_baked *bake;
     size_t n_bake;
+    /* Likewise by position: how many tensors the case has for an input that is a sequence, LNT_LENGTH_NONE: its
+     * optional holds nothing. Of no account where the input is a tensor. Positions of `bake` are those of tensors
+     * then. */
+    const int64_t *case_length;
+    size_t n_case_lengths;
     /* Bytes of all that the conversion holds at once, its runs of the model among them; 0: half of what the
      * machine has to spare. The ONNX model itself and recorded inputs are apart. */
     uint64_t memory_limit;

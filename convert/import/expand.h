@@ -112,6 +112,28 @@ static inline uint32_t transpose(maker *m, uint32_t value, const int64_t *perm, 
     return make(m, "Transpose", IN(value), &at);
 }
 
+/* Is it a sequence, or an optional that holds nothing? */
+static inline bool is_no_tensor(const lnt_graph *g, uint32_t value)
+{
+    return value != LNT_NONE && (g->value[value].piece || g->value[value].absent);
+}
+
+/* Output i is what this value is: a sequence, nothing, or a tensor. */
+static inline void give(maker *m, unsigned i, uint32_t value)
+{
+    if (m->status != LNT_OK || m->n->out[i] == LNT_NONE)
+        return;
+    const lnt_gvalue from = m->im->g->value[value];
+    if (!from.piece && !from.absent)
+        finish(m, i, "Identity", IN(value), NULL);
+    lnt_gvalue *to = &m->im->g->value[m->n->out[i]];
+    to->piece = from.piece;
+    to->n_pieces = from.n_pieces;
+    to->absent = from.absent;
+    to->words = from.words;
+    to->small = from.small;
+}
+
 /* An operator that becomes several nodes. */
 typedef struct lnt_expansion {
     const char *op, *when; /* when: an attribute that must not be 0; or NULL */
@@ -121,6 +143,9 @@ typedef struct lnt_expansion {
 
 /* Expands n if the table has its operator; lists it as unsupported where its numbers of operands do not fit. */
 lnt_status lnt_expand_by(const lnt_expansion *table, size_t count, lnt_importer *im, lnt_inode *n);
+
+/* Are all values of the sequence tensors of one type, with one set of extents, which are known? */
+bool lnt_sequence_is_even(const lnt_graph *g, const lnt_gvalue *s);
 
 /* Attention and its kin of com.microsoft (expand_attention.c). */
 void lnt_expand_attention(maker *m);

@@ -3,35 +3,27 @@
 #include "convert/import/expand.h"
 
 #define MOST_TURNS 1024
-
-/* Output i is what this value is: a sequence, nothing, or a tensor. */
-static void give(maker *m, unsigned i, uint32_t value)
-{
-    if (m->status != LNT_OK || m->n->out[i] == LNT_NONE)
-        return;
-    const lnt_gvalue from = m->im->g->value[value];
-    if (!from.piece && !from.absent)
-        finish(m, i, "Identity", IN(value), NULL);
-    lnt_gvalue *to = &m->im->g->value[m->n->out[i]];
-    to->piece = from.piece;
-    to->n_pieces = from.n_pieces;
-    to->absent = from.absent;
-    to->words = from.words;
-    to->small = from.small;
-}
+#define CARRIES "it carries a sequence, and "
 
 /* ---- a branch that is known ---- */
 
 static void take_branch(maker *m)
 {
-    const unsigned n_out = m->n->n_out;
-    uint32_t *out = list_of(m, n_out);
     int64_t taken = 0;
-    if (!out || !lnt_graph_known_int(m->im->g, m->n->in[0], &taken))
+    lnt_graph_known_int(m->im->g, m->n->in[0], &taken);
+    const char *branch = taken ? "then_branch" : "else_branch";
+    const LntOnnx__Graph *body = lnt_import_body(m->n, branch);
+    const size_t n_out = body ? body->n_output : 0; /* the last of them may not be wanted */
+    if (n_out < m->n->n_out || n_out > LNT_IMPORT_MAX_OPERANDS) {
+        unsupported(m, "its branch's outputs are not those of the If");
         return;
-    lnt_inlining once = {taken ? "then_branch" : "else_branch", 0, n_out, 1, NULL, out, NULL};
+    }
+    uint32_t *out = list_of(m, n_out);
+    if (!out)
+        return;
+    lnt_inlining once = {branch, 0, (unsigned)n_out, 1, NULL, out, NULL};
     m->status = lnt_import_inline(m->im, m->n, &once);
-    for (unsigned i = 0; m->status == LNT_OK && i < n_out; i++)
+    for (unsigned i = 0; m->status == LNT_OK && i < m->n->n_out; i++)
         give(m, i, out[i]);
 }
 
@@ -44,7 +36,7 @@ static lnt_status next_turn(lnt_importer *im, const lnt_inode *n, lnt_inlining *
     uint32_t *in = l->in + (size_t)i * l->n_in;
     int64_t on = 0;
     if (!lnt_graph_known_int(im->g, before[0], &on))
-        LNT_TRY(lnt_import_unsupported(im, n, "it carries a sequence, and whether it goes on is not known"));
+        LNT_TRY(lnt_import_unsupported(im, n, CARRIES "whether it goes on is not known"));
     if (!on)
         l->times = i;
     LNT_TRY(lnt_make_int(im, n, "turn", i, &in[0]));
@@ -58,13 +50,19 @@ static bool count_turns(maker *m, unsigned *turns)
     const lnt_graph *g = m->im->g;
     const uint32_t most = m->n->in[0], condition = m->n->in[1];
     int64_t n = 0, on = 1;
-    const bool known = most != LNT_NONE && lnt_graph_known_int(g, most, &n) &&
-                       (condition == LNT_NONE || lnt_graph_known_int(g, condition, &on));
-    if (!known || n > MOST_TURNS)
-        unsupported(m, known ? "it carries a sequence for more than 1024 turns"
-                             : "it carries a sequence, and how often it turns is not known");
-    *turns = known && on && n > 0 && n <= MOST_TURNS ? (unsigned)n : 0;
-    return known && n <= MOST_TURNS;
+    if (most == LNT_NONE || !lnt_graph_known_int(g, most, &n)) {
+        unsupported(m, CARRIES
+                    "how often it turns is not known; where an input says it, fix that by --length NAME=N");
+        return false;
+    }
+    if (condition != LNT_NONE && !lnt_graph_known_int(g, condition, &on)) {
+        unsupported(m, CARRIES "its condition is not known; where it is an input, fix it by --length NAME=1");
+        return false;
+    }
+    if (n > MOST_TURNS)
+        unsupported(m, CARRIES "has more than 1024 turns");
+    *turns = on && n > 0 ? (unsigned)n : 0;
+    return n <= MOST_TURNS;
 }
 
 /* Output i: output `from` of every turn, stacked. */
@@ -141,15 +139,6 @@ typedef struct opened {
     unsigned n;
 } opened;
 
-/* Is it a sequence of tensors? */
-static bool holds_tensors(const lnt_graph *g, const lnt_gvalue *v)
-{
-    bool tensors = v->piece != NULL;
-    for (uint32_t i = 0; i < v->n_pieces; i++)
-        tensors &= v->piece[i] != LNT_NONE && !g->value[v->piece[i]].piece && !g->value[v->piece[i]].absent;
-    return tensors;
-}
-
 /* Output i, a sequence of n tensors in both branches. */
 static lnt_status open_sequence(lnt_importer *im, const lnt_inode *n, unsigned i, const lnt_gvalue *then,
                                 const lnt_gvalue *otherwise, opened *o)
@@ -189,9 +178,13 @@ static lnt_status open_output(lnt_importer *im, const lnt_inode *n, unsigned i, 
             g->value[n->out[i]].absent = true;
         return LNT_OK;
     }
-    if (!holds_tensors(g, &then) || !holds_tensors(g, &otherwise) || then.n_pieces != otherwise.n_pieces)
+    if (!lnt_import_holds_tensors(g, &then) || !lnt_import_holds_tensors(g, &otherwise) ||
+        then.n_pieces != otherwise.n_pieces)
         return lnt_import_unsupported(
-            im, n, "output %u is a sequence or optional that its branches give differently", i);
+            im, n,
+            "output %u is a sequence or optional that its branches give differently; where "
+            "its condition is an input, fix it by --length NAME=0 or NAME=1",
+            i);
     return open_sequence(im, n, i, &then, &otherwise, o);
 }
 
@@ -243,31 +236,82 @@ static lnt_status open_if(lnt_importer *im, lnt_inode *n)
 
 /* ---- */
 
-/* Is there an operator on sequences or optionals in it? */
-static bool has_sequences(const LntOnnx__Graph *g)
+static bool is_of_sequences(const char *op)
+{
+    return strncmp(op, "Sequence", 8) == 0 || strncmp(op, "Optional", 8) == 0 ||
+           strcmp(op, "SplitToSequence") == 0 || strcmp(op, "ConcatFromSequence") == 0;
+}
+
+/* Is it a sequence of which SequenceAt cannot take a value that only the run knows? */
+static bool is_uneven(const lnt_graph *g, uint32_t value)
+{
+    return value != LNT_NONE && g->value[value].piece && !lnt_sequence_is_even(g, &g->value[value]);
+}
+
+/* Has the graph to do with sequences or optionals? For a loop only uneven sequences from outside count. */
+static bool touches(const lnt_importer *im, const LntOnnx__Graph *g, bool loop)
 {
     bool found = false;
     for (size_t i = 0; g && i < g->n_node && !found; i++) {
-        const char *op = g->node[i]->op_type ? g->node[i]->op_type : "";
-        found = strncmp(op, "Sequence", 8) == 0 || strncmp(op, "Optional", 8) == 0 ||
-                strcmp(op, "SplitToSequence") == 0 || strcmp(op, "ConcatFromSequence") == 0;
-        for (size_t a = 0; a < g->node[i]->n_attribute && !found; a++)
-            found = has_sequences(g->node[i]->attribute[a]->g);
+        const LntOnnx__Node *node = g->node[i];
+        found = !loop && is_of_sequences(node->op_type ? node->op_type : "");
+        for (size_t k = 0; k < node->n_input && !found; k++) {
+            const uint32_t value = lnt_import_lookup(im, node->input[k]);
+            found = loop ? is_uneven(im->g, value) : is_no_tensor(im->g, value);
+        }
+        for (size_t a = 0; a < node->n_attribute && !found; a++)
+            found = touches(im, node->attribute[a]->g, loop);
     }
     return found;
 }
 
+static bool any_body_touches(const lnt_importer *im, const LntOnnx__Node *node, bool loop)
+{
+    bool found = false;
+    for (size_t a = 0; a < node->n_attribute; a++)
+        found |= touches(im, node->attribute[a]->g, loop);
+    return found;
+}
+
+/* Does a loop of this body go on until its turns are over, as far as can be told before it is read? */
+static bool is_steady(const LntOnnx__Graph *body)
+{
+    const char *out = body->n_output && body->output[0]->name ? body->output[0]->name : "";
+    const char *in = body->n_input > 1 && body->input[1]->name ? body->input[1]->name : "";
+    bool steady = strcmp(out, in) == 0;
+    for (size_t i = 0; i < body->n_node; i++) {
+        const LntOnnx__Node *n = body->node[i];
+        if (n->n_output != 1 || strcmp(n->output[0], out) != 0 || !n->op_type)
+            continue;
+        steady |= strcmp(n->op_type, "Constant") == 0 ||
+                  (strcmp(n->op_type, "Identity") == 0 && n->n_input == 1 && strcmp(n->input[0], in) == 0);
+    }
+    return steady;
+}
+
+/* Is it known how often the loop turns, once it is unrolled? */
+static bool turns_are_known(const lnt_importer *im, const lnt_inode *n, const LntOnnx__Node *node)
+{
+    const uint32_t most = lnt_inode_in(n, 0), condition = lnt_inode_in(n, 1);
+    int64_t turns, on;
+    bool known = n->n_in > 1 && most != LNT_NONE && lnt_graph_known_int(im->g, most, &turns) &&
+                 turns <= MOST_TURNS && (condition == LNT_NONE || lnt_graph_known_int(im->g, condition, &on));
+    for (size_t a = 0; a < node->n_attribute; a++)
+        known &= !node->attribute[a]->g || is_steady(node->attribute[a]->g);
+    return known;
+}
+
 bool lnt_control_inlined(const lnt_importer *im, const lnt_inode *n, const LntOnnx__Node *node)
 {
-    int64_t known;
-    bool found = false;
-    if (strcmp(n->op, "If") == 0 && lnt_graph_known_int(im->g, lnt_inode_in(n, 0), &known))
-        for (size_t a = 0; a < node->n_attribute; a++)
-            found |= has_sequences(node->attribute[a]->g);
-    if (strcmp(n->op, "Loop") == 0)
-        for (unsigned i = 2; i < n->n_in; i++)
-            found |= n->in[i] != LNT_NONE && (im->g->value[n->in[i]].piece || im->g->value[n->in[i]].absent);
-    return found;
+    int64_t taken;
+    if (strcmp(n->op, "If") == 0)
+        return lnt_graph_known_int(im->g, lnt_inode_in(n, 0), &taken) && any_body_touches(im, node, false);
+    if (strcmp(n->op, "Loop") != 0)
+        return false;
+    for (unsigned i = 2; i < n->n_in; i++)
+        if (is_no_tensor(im->g, n->in[i]))
+            return true;
+    return turns_are_known(im, n, node) && any_body_touches(im, node, true);
 }
 
 lnt_status lnt_expand_control(lnt_importer *im, lnt_inode *n)

@@ -5,7 +5,6 @@
 
 #include <string.h>
 
-#define MOST_PIECES 1024 /* bounds what a chain of insertions takes */
 #define TOO_LONG "the sequence is longer than 1024"
 
 /* The sequence that is input 0; NULL, and reported, where its length is not known. */
@@ -31,7 +30,7 @@ static void become(maker *m, unsigned i, const uint32_t *piece, uint32_t n)
 static void set_pieces(maker *m, const uint32_t *list, uint32_t n, uint32_t at, uint32_t with, bool without)
 {
     const uint32_t added = with != LNT_NONE;
-    if (n > MOST_PIECES) {
+    if (n + added > LNT_IMPORT_MAX_PIECES) {
         unsupported(m, TOO_LONG);
         return;
     }
@@ -94,8 +93,7 @@ static void expand_insert(maker *m)
         set_pieces(m, s->piece, s->n_pieces, at, m->n->in[1], false);
 }
 
-/* Are all values of the sequence tensors of one type, with one set of extents, which are known? */
-static bool is_even(const lnt_graph *g, const lnt_gvalue *s)
+bool lnt_sequence_is_even(const lnt_graph *g, const lnt_gvalue *s)
 {
     const lnt_operand *first = s->n_pieces ? lnt_ginfo(g, s->piece[0]) : NULL;
     bool even = first && first->dtype && first->rank < LNT_MAX_RANK;
@@ -113,7 +111,7 @@ static void choose(maker *m, const uint32_t *piece, uint32_t n)
 {
     const int64_t first = 0;
     const uint32_t axis = INTS(m, "axis", 0);
-    uint32_t row[MOST_PIECES + 1], all = LNT_NONE;
+    uint32_t row[LNT_IMPORT_MAX_PIECES], all = LNT_NONE;
     for (uint32_t i = 0; i < n; i++)
         row[i] = make(m, "Unsqueeze", IN(piece[i], axis), NULL);
     if (m->status == LNT_OK)
@@ -128,7 +126,7 @@ static void expand_at(maker *m)
     int64_t known;
     uint32_t at;
     if (s && position->rank == 0 && !lnt_graph_known_int(m->im->g, m->n->in[1], &known) &&
-        is_even(m->im->g, s))
+        lnt_sequence_is_even(m->im->g, s))
         choose(m, s->piece, s->n_pieces);
     else if (s && place(m, 1, s->n_pieces, s->n_pieces, 0, &at))
         finish(m, 0, "Identity", IN(s->piece[at]), NULL);
@@ -146,7 +144,7 @@ static void expand_concat(maker *m)
     const lnt_gvalue *s = sequence(m);
     const uint32_t n = s ? s->n_pieces : 0;
     const int64_t axis = lnt_inode_i(m->n, "axis", 0);
-    uint32_t in[MOST_PIECES + 1];
+    uint32_t in[LNT_IMPORT_MAX_PIECES];
     if (s && !n)
         unsupported(m, "the sequence is empty");
     if (s)
@@ -178,11 +176,11 @@ static void cut_evenly(maker *m, cut *c, int64_t length)
         return;
     }
     c->parts = c->extent / length + (c->extent % length > 0);
-    if (c->parts > MOST_PIECES) {
+    if (c->parts > LNT_IMPORT_MAX_PIECES) {
         unsupported(m, TOO_LONG);
         return;
     }
-    int64_t lengths[MOST_PIECES];
+    int64_t lengths[LNT_IMPORT_MAX_PIECES];
     for (int64_t i = 0; i < c->parts; i++)
         lengths[i] = i < c->parts - 1 ? length : c->extent - i * length;
     if (c->parts)
@@ -193,7 +191,7 @@ static void cut_evenly(maker *m, cut *c, int64_t length)
 static void cut_as_given(maker *m, cut *c, uint32_t lengths)
 {
     c->parts = lnt_ginfo(m->im->g, lengths)->dims[0];
-    if (c->parts < 0 || c->parts > MOST_PIECES)
+    if (c->parts < 0 || c->parts > LNT_IMPORT_MAX_PIECES)
         unsupported(m, c->parts < 0 ? "the length of input 1 must be known" : TOO_LONG);
     else
         c->lengths = type_of(m, lengths) == LNT_INT64 ? lengths : cast(m, lengths, LNT_INT64);
@@ -279,17 +277,14 @@ static void expand_map(maker *m)
 
 /* ---- optionals ---- */
 
-/* What input 0 is, a sequence or nothing, output 0 is, too. */
+/* What input 0 is, or nothing, output 0 is, too. */
 static void pass_on(maker *m)
 {
     const uint32_t from = lnt_inode_in(m->n, 0);
-    const lnt_gvalue *v = from == LNT_NONE ? NULL : &m->im->g->value[from];
-    if (v && v->piece)
-        become(m, 0, v->piece, v->n_pieces);
-    else if (!v || v->absent)
+    if (from == LNT_NONE)
         m->im->g->value[m->n->out[0]].absent = true;
     else
-        finish(m, 0, "Identity", IN(from), NULL);
+        give(m, 0, from);
 }
 
 static void expand_get_element(maker *m)
@@ -306,12 +301,6 @@ static void expand_has_element(maker *m)
     const uint32_t from = lnt_inode_in(m->n, 0);
     const bool holds = from != LNT_NONE && !m->im->g->value[from].absent;
     finish(m, 0, "Identity", IN(scalar(m, "holds", LNT_BOOL, holds)), NULL);
-}
-
-/* Does Identity pass on what is no tensor? */
-static bool is_no_tensor(const lnt_importer *im, uint32_t value)
-{
-    return value != LNT_NONE && (im->g->value[value].piece || im->g->value[value].absent);
 }
 
 lnt_status lnt_expand_sequences(lnt_importer *im, lnt_inode *n)
@@ -333,7 +322,7 @@ lnt_status lnt_expand_sequences(lnt_importer *im, lnt_inode *n)
     };
     if (n->domain[0] || n->replaced || n->n_out == 0)
         return LNT_OK;
-    if (strcmp(n->op, "Identity") == 0 && !is_no_tensor(im, lnt_inode_in(n, 0)))
+    if (strcmp(n->op, "Identity") == 0 && !is_no_tensor(im->g, lnt_inode_in(n, 0)))
         return LNT_OK;
     return lnt_expand_by(table, sizeof table / sizeof table[0], im, n);
 }

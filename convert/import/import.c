@@ -78,8 +78,12 @@ static const LntOnnx__TensorType *tensor_type(const LntOnnx__ValueInfo *v)
 static lnt_status declared_type(lnt_importer *im, const LntOnnx__ValueInfo *v, lnt_operand *info)
 {
     const LntOnnx__TensorType *t = tensor_type(v);
+    LNT_REQUIRE(t || !lnt_import_element_type(v) || im->scope->outer, im->err, LNT_E_UNSUPPORTED,
+                "'%s' is a sequence: fix its length by --length %s=N when it is converted", v->name, v->name);
     LNT_REQUIRE(!v->type || t, im->err, LNT_E_UNSUPPORTED,
-                "'%s' is no tensor (sequences, maps and sparse tensors are not supported)", v->name);
+                "'%s' is no tensor (maps, sparse tensors and sequences of other things than tensors are not "
+                "supported)",
+                v->name);
     if (!t)
         return LNT_OK;
     if (t->has_elem_type && t->elem_type != LNT_UNDEFINED) {
@@ -234,37 +238,80 @@ static lnt_status check_output(lnt_importer *im, const LntOnnx__ValueInfo *v, co
             ": export the model without this output, or cut it off with onnx.utils.extract_model"));
 }
 
-/* Lists an output that is no tensor: only an If hands such on (expand_control.c). */
-static lnt_status refuse_sequence(lnt_importer *im, const char *name, const lnt_gvalue *v,
-                                  const lnt_inode *owner)
+/* The values of the graph's outputs, sequences among them; *out is in the graph's memory. */
+static lnt_status find_outputs(lnt_importer *im, const LntOnnx__Graph *graph, uint32_t sub, uint32_t **out)
 {
-    const lnt_inode place = {.name = name, .domain = "", .op = "graph output"};
-    if ((!v->piece && !v->absent) || (owner && strcmp(owner->op, "If") == 0 && !owner->domain[0]))
-        return LNT_OK;
-    return lnt_import_unsupported(im, &place,
-                                  v->piece ? "is a sequence, which is not supported"
-                                           : "is an optional that holds nothing, which is not supported");
-}
-
-static lnt_status add_outputs(lnt_importer *im, const LntOnnx__Graph *graph, uint32_t sub,
-                              const lnt_inode *owner)
-{
-    uint32_t *out = lnt_bump_alloc(&im->g->memory, graph->n_output * sizeof *out, im->err);
-    if (!out)
+    uint32_t *list = *out = lnt_bump_alloc(&im->g->memory, graph->n_output * sizeof *list, im->err);
+    if (!list)
         return LNT_E_MEMORY;
     for (size_t i = 0; i < graph->n_output; i++) {
         const char *name = graph->output[i]->name ? graph->output[i]->name : "";
-        out[i] = lnt_import_lookup(im, name);
-        LNT_REQUIRE(out[i] != LNT_NONE, im->err, LNT_E_MODEL, "output '%s' of graph '%s' is never computed",
+        list[i] = lnt_import_lookup(im, name);
+        LNT_REQUIRE(list[i] != LNT_NONE, im->err, LNT_E_MODEL, "output '%s' of graph '%s' is never computed",
                     name, im->g->sub[sub].name);
+    }
+    return LNT_OK;
+}
+
+/* Those of a subgraph. What becomes of sequences is the node's affair where any: expand_control.c. */
+static lnt_status add_outputs(lnt_importer *im, const LntOnnx__Graph *graph, uint32_t sub, bool any)
+{
+    uint32_t *out;
+    LNT_TRY(find_outputs(im, graph, sub, &out));
+    for (size_t i = 0; i < graph->n_output; i++) {
         const lnt_gvalue *v = &im->g->value[out[i]];
-        LNT_TRY(refuse_sequence(im, name, v, owner));
+        const char *name = graph->output[i]->name ? graph->output[i]->name : "";
+        if (!any && (v->piece || v->absent))
+            LNT_TRY(lnt_import_unsupported(im, &(lnt_inode){.name = name, .domain = "", .op = "graph output"},
+                                           "is no tensor, which a subgraph of this operator cannot give"));
         LNT_TRY(check_output(im, graph->output[i], name, v->words || v->text));
-        if (sub == 0)
-            LNT_TRY(lnt_import_record_words(im, name, out[i]));
     }
     im->g->sub[sub].out = out;
     im->g->sub[sub].n_out = (uint32_t)graph->n_output;
+    return LNT_OK;
+}
+
+/* One of the model's: a tensor, or each element of a sequence. */
+static lnt_status add_model_output(lnt_importer *im, const LntOnnx__ValueInfo *o, uint32_t value,
+                                   uint32_t *out, uint32_t *n)
+{
+    const lnt_gvalue v = im->g->value[value];
+    const lnt_inode place = {.name = o->name, .domain = "", .op = "graph output"};
+    if (v.absent)
+        LNT_TRY(
+            lnt_import_unsupported(im, &place, "is an optional that holds nothing, which is not supported"));
+    if (!v.piece) {
+        LNT_TRY(check_output(im, o, o->name, v.words || v.text));
+        LNT_TRY(lnt_import_record_words(im, o->name, value));
+        out[(*n)++] = value;
+        return LNT_OK;
+    }
+    if (!lnt_import_holds_tensors(im->g, &v))
+        return lnt_import_unsupported(im, &place, "is a sequence of other things than tensors");
+    for (uint32_t i = 0; i < v.n_pieces; i++)
+        LNT_TRY(lnt_import_output_element(im, o->name, value, i, &out[(*n)++]));
+    return lnt_import_record_length(im, o->name, v.n_pieces);
+}
+
+static lnt_status add_model_outputs(lnt_importer *im, const LntOnnx__Graph *graph)
+{
+    uint32_t *found, n = 0;
+    size_t most = 0;
+    LNT_TRY(find_outputs(im, graph, 0, &found));
+    for (size_t i = 0; i < graph->n_output; i++)
+        most += im->g->value[found[i]].piece ? im->g->value[found[i]].n_pieces : 1;
+    uint32_t *out = lnt_bump_alloc(&im->g->memory, most * sizeof *out, im->err);
+    if (!out)
+        return LNT_E_MEMORY;
+    for (size_t i = 0; i < graph->n_output; i++) {
+        LNT_TRY(add_model_output(im, graph->output[i], found[i], out, &n));
+        if (im->g->value[found[i]].piece)
+            LNT_TRY(lnt_import_record_place(im, graph->output[i]->name, i));
+    }
+    LNT_REQUIRE(n > 0, im->err, LNT_E_MODEL,
+                "all outputs are sequences without elements: there is nothing to compute");
+    im->g->sub[0].out = out;
+    im->g->sub[0].n_out = n;
     return LNT_OK;
 }
 
@@ -297,7 +344,7 @@ static lnt_status fill_subgraph(lnt_importer *im, const LntOnnx__Graph *graph, c
     im->g->sub[sub].n_in = (uint32_t)graph->n_input;
     LNT_TRY(lnt_import_initializers(im, graph));
     LNT_TRY(lnt_import_nodes(im, graph->node, graph->n_node));
-    return add_outputs(im, graph, sub, owner);
+    return add_outputs(im, graph, sub, !owner->domain[0] && strcmp(owner->op, "If") == 0);
 }
 
 lnt_status lnt_import_subgraph(lnt_importer *im, const LntOnnx__Graph *graph, const lnt_inode *owner,
@@ -366,39 +413,94 @@ static lnt_status add_overridable(lnt_importer *im, const ProtobufCBinaryData *p
     return lnt_import_bind(im, name, in[(*n)++]);
 }
 
+/* The model's inputs while they are made. */
+typedef struct inputs {
+    uint32_t *in, n;
+    uint32_t position; /* as lnt_baked counts */
+} inputs;
+
+/* alone: a tensor of the model's, and not one of a sequence, whose extents are not those of the others. */
+static lnt_status add_model_tensor(lnt_importer *im, const LntOnnx__ValueInfo *v, bool alone, inputs *to)
+{
+    const lnt_tensor *baked = lnt_import_baked(im, to->position++);
+    if (baked)
+        return bake(im, v, baked);
+    uint32_t *value = &to->in[to->n];
+    LNT_TRY(add_input(im, v, (lnt_operand){.rank = LNT_RANK_UNKNOWN}, value));
+    const LntOnnx__TensorType *t = tensor_type(v);
+    LNT_REQUIRE(v->type && (!t || t->elem_type), im->err, LNT_E_MODEL, "input '%s' has no element type",
+                v->name);
+    if (t && t->shape && im->g->value[*value].info.rank == t->shape->n_dim)
+        LNT_TRY(lnt_import_input_dims(im, t->shape, alone, *value));
+    to->n++;
+    return LNT_OK;
+}
+
+/* A sequence whose elements are inputs NAME.0 and on; or an optional that holds nothing: no input, `length` is
+ * LNT_LENGTH_NONE. */
+static lnt_status add_model_sequence(lnt_importer *im, const LntOnnx__ValueInfo *v, int64_t length,
+                                     inputs *to)
+{
+    const uint32_t value = lnt_graph_add_value(im->g, v->name), n = length < 0 ? 0 : (uint32_t)length;
+    uint32_t *piece = lnt_bump_alloc(&im->g->memory, (n + 1) * sizeof *piece, im->err);
+    if (value == LNT_NONE || !piece)
+        return LNT_E_MEMORY;
+    LNT_TRY(lnt_import_bind(im, v->name, value));
+    for (uint32_t i = 0; i < n; i++) {
+        LntOnnx__ValueInfo element = LNT_ONNX__VALUE_INFO__INIT;
+        element.name = lnt_import_text(im, "%s.%u", v->name, i);
+        element.type = lnt_import_element_type(v);
+        if (!element.name)
+            return LNT_E_MEMORY;
+        LNT_TRY(add_model_tensor(im, &element, false, to));
+        piece[i] = lnt_import_lookup(im, element.name);
+    }
+    im->g->value[value].piece = length < 0 ? NULL : piece;
+    im->g->value[value].n_pieces = n;
+    im->g->value[value].absent = length < 0;
+    return lnt_import_record_length(im, v->name, length);
+}
+
+/* One that --length speaks of. */
+static lnt_status add_fixed_input(lnt_importer *im, const LntOnnx__ValueInfo *v, int64_t length, inputs *to)
+{
+    const bool optional = v->type && v->type->optional_type, sequence = lnt_import_element_type(v);
+    LNT_REQUIRE(length <= LNT_IMPORT_MAX_PIECES || !sequence, im->err, LNT_E_LIMIT,
+                "--length %s=%lld: a sequence may have %d elements", v->name, (long long)length,
+                LNT_IMPORT_MAX_PIECES);
+    LNT_REQUIRE(length >= 0 || optional, im->err, LNT_E_ARGUMENT, "--length %s=none: it is no optional",
+                v->name);
+    return length < 0 || sequence ? add_model_sequence(im, v, length, to)
+                                  : lnt_import_fix_count(im, v, length);
+}
+
 /* Inputs of the model, without those that initializers or --bake make constants; overridable ones behind them. */
 static lnt_status add_model_inputs(lnt_importer *im, const LntOnnx__Graph *graph)
 {
-    lnt_graph *g = im->g;
-    const size_t most = graph->n_input + graph->n_initializer;
-    uint32_t *in = lnt_bump_alloc(&g->memory, most * sizeof *in, im->err), n = 0, position = 0;
-    if (!in)
+    const size_t most = graph->n_input + graph->n_initializer + lnt_import_most_elements(im, graph);
+    inputs to = {.in = lnt_bump_alloc(&im->g->memory, most * sizeof *to.in, im->err)};
+    size_t at = 0;
+    int64_t length;
+    if (!to.in)
         return LNT_E_MEMORY;
+    LNT_TRY(lnt_import_check_lengths(im, graph));
     for (size_t i = 0; i < graph->n_input; i++) {
         const LntOnnx__ValueInfo *v = graph->input[i];
         LNT_REQUIRE(v->name && v->name[0], im->err, LNT_E_MODEL, "input %zu of the model has no name", i);
         if (lnt_names_find(&im->scope->names, v->name) != LNT_NAMES_NONE)
             continue;
-        const lnt_tensor *baked = lnt_import_baked(im, position++);
-        if (baked) {
-            LNT_TRY(bake(im, v, baked));
-            continue;
-        }
-        LNT_TRY(add_input(im, v, (lnt_operand){.rank = LNT_RANK_UNKNOWN}, &in[n]));
-        const LntOnnx__TensorType *t = tensor_type(v);
-        LNT_REQUIRE(v->type && (!t || t->elem_type), im->err, LNT_E_MODEL, "input '%s' has no element type",
-                    v->name);
-        if (t && t->shape && g->value[in[n]].info.rank == t->shape->n_dim)
-            LNT_TRY(lnt_import_input_dims(im, t->shape, in[n]));
-        n++;
+        if (lnt_import_length(im, v, at++, &length))
+            LNT_TRY(add_fixed_input(im, v, length, &to));
+        else
+            LNT_TRY(add_model_tensor(im, v, true, &to));
     }
     for (size_t i = 0; i < graph->n_initializer && im->options->n_overridable; i++)
-        LNT_TRY(add_overridable(im, &graph->initializer[i], in, &n));
+        LNT_TRY(add_overridable(im, &graph->initializer[i], to.in, &to.n));
     for (size_t i = 0; i < im->options->n_bake; i++)
-        LNT_REQUIRE(im->options->bake[i].input < position, im->err, LNT_E_NOT_FOUND,
+        LNT_REQUIRE(im->options->bake[i].input < to.position, im->err, LNT_E_NOT_FOUND,
                     "the model has no input number %u to bake", im->options->bake[i].input);
-    g->sub[0].in = in;
-    g->sub[0].n_in = n;
+    im->g->sub[0].in = to.in;
+    im->g->sub[0].n_in = to.n;
     return LNT_OK;
 }
 
@@ -432,7 +534,7 @@ static lnt_status import_graph(lnt_importer *im)
     LNT_TRY(add_model_inputs(im, graph));
     LNT_TRY(reserve_names(im, graph));
     LNT_TRY(lnt_import_nodes(im, graph->node, graph->n_node));
-    LNT_TRY(add_outputs(im, graph, 0, NULL));
+    LNT_TRY(add_model_outputs(im, graph));
     return lnt_import_apply_options(im);
 }
 

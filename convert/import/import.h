@@ -5,6 +5,7 @@
  *   import_order.c     nodes in an order that can run
  *   import_function.c  model-local functions, inlined
  *   import_body.c      subgraphs that take the place of their node
+ *   import_edges.c     inputs and outputs of the model that are sequences
  *   import_tensor.c    tensors, also those in files beside the model
  *   import_words.c     text that the model alone holds, for which numbers stand
  *   import_text.c      text that comes from outside, too
@@ -26,8 +27,9 @@ lnt_status lnt_import(lnt_graph *g, const void *onnx, size_t size, const char *f
 
 enum {
     LNT_ONNX_OPSET_NEWEST = 28,
-    LNT_IMPORT_MAX_CALLS = 64,        /* functions inside functions */
-    LNT_IMPORT_MAX_OPERANDS = 1 << 14 /* of one node */
+    LNT_IMPORT_MAX_CALLS = 64,         /* functions inside functions */
+    LNT_IMPORT_MAX_OPERANDS = 1 << 14, /* of one node */
+    LNT_IMPORT_MAX_PIECES = 1024       /* in a sequence: bounds what a chain of insertions takes */
 };
 
 /* Names that nodes can see. Functions see nothing of their caller: their scope has no outer one. */
@@ -150,6 +152,28 @@ lnt_status lnt_import_inline(lnt_importer *im, const lnt_inode *n, lnt_inlining 
 /* The same where all outputs have to be tensors of numbers. */
 lnt_status lnt_import_inline_tensors(lnt_importer *im, const lnt_inode *n, lnt_inlining *l);
 
+/* ---- import_edges.c ---- */
+
+/* What is said of the length of an input, number `at` of those without initializer; false: nothing. */
+bool lnt_import_length(const lnt_importer *im, const LntOnnx__ValueInfo *v, size_t at, int64_t *length);
+/* How many inputs sequences may become. */
+size_t lnt_import_most_elements(const lnt_importer *im, const LntOnnx__Graph *graph);
+/* Refuses --length of what is no input. */
+lnt_status lnt_import_check_lengths(lnt_importer *im, const LntOnnx__Graph *graph);
+/* The type of the tensors in a sequence, or in an optional sequence; NULL: the value is neither. */
+LntOnnx__Type *lnt_import_element_type(const LntOnnx__ValueInfo *v);
+/* An input that is an integer or a bool of one element becomes this constant. */
+lnt_status lnt_import_fix_count(lnt_importer *im, const LntOnnx__ValueInfo *v, int64_t count);
+/* Is it a sequence of tensors? */
+bool lnt_import_holds_tensors(const lnt_graph *g, const lnt_gvalue *v);
+/* Element i, a tensor, of an output that is a sequence, as an output of its own. */
+lnt_status lnt_import_output_element(lnt_importer *im, const char *output, uint32_t sequence, uint32_t i,
+                                     uint32_t *value);
+/* Metadata `sequence_output.NAME`: which of the model's outputs it is. */
+lnt_status lnt_import_record_place(lnt_importer *im, const char *output, size_t place);
+/* Metadata `sequence.NAME`. */
+lnt_status lnt_import_record_length(lnt_importer *im, const char *name, int64_t length);
+
 /* ---- import_tensor.c ---- */
 
 /* A TensorProto; contents in the graph's memory. E_UNSUPPORTED for types we do not have.
@@ -204,8 +228,8 @@ lnt_status lnt_import_set_meta(lnt_importer *im, const char *key, const char *te
 /* The tensor to bake into input number `input`, counted as lnt_baked does; NULL if there is none. */
 const lnt_tensor *lnt_import_baked(const lnt_importer *im, uint32_t input);
 bool lnt_import_overridable(const lnt_importer *im, const char *initializer);
-/* Names the unknown extents of graph input v, fixed where --dim says so. */
-lnt_status lnt_import_input_dims(lnt_importer *im, const LntOnnx__Shape *shape, uint32_t value);
+/* Names the unknown extents of graph input v, fixed where --dim says so; shared: extents of one name are equal. */
+lnt_status lnt_import_input_dims(lnt_importer *im, const LntOnnx__Shape *shape, bool shared, uint32_t value);
 /* --bake, --overridable, --state, --keep, --meta, checked against the imported graph. */
 lnt_status lnt_import_apply_options(lnt_importer *im);
 

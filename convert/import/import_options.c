@@ -55,7 +55,7 @@ static lnt_status symbol_dim(lnt_importer *im, const char *name, uint32_t value,
 }
 
 static lnt_status input_dim(lnt_importer *im, const LntOnnx__Dimension *d, uint32_t value, unsigned axis,
-                            int64_t *dim)
+                            bool shared, int64_t *dim)
 {
     const char *place = lnt_import_text(im, "%s:%u", im->g->value[value].name, axis);
     if (!place)
@@ -73,13 +73,13 @@ static lnt_status input_dim(lnt_importer *im, const LntOnnx__Dimension *d, uint3
         *dim = fixed ? d->dim_value : wanted;
         return LNT_OK;
     }
-    return symbol_dim(im, name, value, axis, dim);
+    return symbol_dim(im, shared ? name : place, value, axis, dim);
 }
 
-lnt_status lnt_import_input_dims(lnt_importer *im, const LntOnnx__Shape *shape, uint32_t value)
+lnt_status lnt_import_input_dims(lnt_importer *im, const LntOnnx__Shape *shape, bool shared, uint32_t value)
 {
     for (unsigned i = 0; i < shape->n_dim; i++)
-        LNT_TRY(input_dim(im, shape->dim[i], value, i, &im->g->value[value].info.dims[i]));
+        LNT_TRY(input_dim(im, shape->dim[i], value, i, shared, &im->g->value[value].info.dims[i]));
     return LNT_OK;
 }
 

@@ -19,6 +19,7 @@ typedef enum message {
     VALUE_INFO,
     TYPE,
     TENSOR_TYPE,
+    SEQUENCE_TYPE,
     OPTIONAL_TYPE,
     SHAPE,
     DIMENSION,
@@ -36,7 +37,8 @@ static const struct {
                {GRAPH, VALUE_INFO, 12},   {NODE, ATTRIBUTE, 5},     {ATTRIBUTE, GRAPH, 6},
                {VALUE_INFO, TYPE, 2},     {TYPE, TENSOR_TYPE, 1},   {TENSOR_TYPE, SHAPE, 2},
                {SHAPE, DIMENSION, 1},     {FUNCTION, NODE, 7},      {FUNCTION, OPERATOR_SET, 9},
-               {FUNCTION, ATTRIBUTE, 11}, {TYPE, OPTIONAL_TYPE, 9}, {OPTIONAL_TYPE, TYPE, 1}};
+               {FUNCTION, ATTRIBUTE, 11}, {TYPE, OPTIONAL_TYPE, 9}, {OPTIONAL_TYPE, TYPE, 1},
+               {TYPE, SEQUENCE_TYPE, 4},  {SEQUENCE_TYPE, TYPE, 1}};
 
 static message child_of(message parent, uint64_t number)
 {

@@ -10,7 +10,7 @@ from typing import Any, Union
 import numpy as np
 
 from ._custom import registered
-from ._errors import NotImplemented
+from ._errors import LinnetError, NotImplemented
 from ._native import Error, Samples, Tensor, check, lib
 from ._value import fill_tensor
 
@@ -37,10 +37,18 @@ def _budget(winograd: float) -> float | str:
     return winograd or -1
 
 
-def _settings(opt: str, dims: Any, states: Any, keep: Any, overridable: Any, custom: Any, metadata: Any, winograd: Any, precision: Any,
-              memory_limit: Any, int8: Any, int4: Any, min_snr: Any, calibration: Any, float_layers: Any, measure: Any) -> bytes:
+def _length(name: str, length: int | None) -> int | str:
+    if length is not None and int(length) < 0:
+        raise LinnetError(1, f"lengths: {name!r} cannot have {length} elements")
+    return "none" if length is None else int(length)
+
+
+def _settings(opt: str, dims: Any, lengths: Any, states: Any, keep: Any, overridable: Any, custom: Any, metadata: Any, winograd: Any,
+              precision: Any, memory_limit: Any, int8: Any, int4: Any, min_snr: Any, calibration: Any, float_layers: Any,
+              measure: Any) -> bytes:
     lines = [f"opt {opt}"]
     lines += [f"dim {name}={extent}" for name, extent in (dims or {}).items()]
+    lines += [f"length {name}={_length(name, length)}" for name, length in (lengths or {}).items()]
     lines += [f"state {output}={name}" for output, name in (states or {}).items()]
     lines += ["keep_all 1"] if keep == "all" else [f"keep {name}" for name in keep]
     lines += [f"winograd_budget {_budget(winograd)}"] if winograd is not None else []
@@ -91,7 +99,8 @@ def _decibels(text: str) -> float | str:
 
 def convert(model: Source, output: str | os.PathLike[str] | None = None, *, opt: str = "all",
             dims: Mapping[str, int] | None = None, states: Mapping[str, str] | None = None, keep: Iterable[str] | str = (),
-            overridable: Iterable[str] = (), custom: Iterable[str] = (), metadata: Mapping[str, str] | None = None,
+            lengths: Mapping[str, int | None] | None = None, overridable: Iterable[str] = (), custom: Iterable[str] = (),
+            metadata: Mapping[str, str] | None = None,
             winograd: float | None = None, precision: str | None = None, memory_limit: int | None = None,
             int8: str | None = None, int4: int | None = None, calibrate: Iterable[Mapping[str, Any]] = (),
             calibration: str | None = None, min_snr: float | None = None, float_layers: Iterable[str] = (),
@@ -99,7 +108,9 @@ def convert(model: Source, output: str | os.PathLike[str] | None = None, *, opt:
     """Converts an ONNX model (a path, or its bytes) and returns the .lnt file's bytes, also written to `output`.
 
     opt: "none", "basic" or "all". dims fixes extents, {"batch": 1}. states pairs outputs with the inputs they
-    feed in the next run, {"stateN": "state"}. keep names values that stay fetchable, or is "all". custom: operators of the
+    feed in the next run, {"stateN": "state"}. lengths: how many tensors inputs have that are sequences, {"frames": 3}; None: an
+    optional holds nothing; an integer or a bool of one element is this number in all runs. keep names values that stay fetchable,
+    or is "all". custom: operators of the
     host's, as DOMAIN.NAME, besides those that linnet.register was told of. winograd:
     percent that the file may grow by for convolutions of 3x3 taps, or of 3 to 16 in a line, by Winograd's
     transform, whose weights are up to four times as large; None: 15, False: 0, True: all that are sooner so.
@@ -117,7 +128,7 @@ def convert(model: Source, output: str | os.PathLike[str] | None = None, *, opt:
         raise ValueError("int8 and int4 exclude each other")
     image, size, told, error = c.c_void_p(), c.c_size_t(), c.c_void_p(), Error()
     samples, arrays = _samples(calibrate)
-    settings = _settings(opt, dims, states, keep, overridable, custom, metadata, winograd, precision, memory_limit, int8, int4,
+    settings = _settings(opt, dims, lengths, states, keep, overridable, custom, metadata, winograd, precision, memory_limit, int8, int4,
                          min_snr, calibration, float_layers, measure)
     path, data = (None, bytes(model)) if isinstance(model, (bytes, bytearray, memoryview)) else (model, None)
     status = lib.lnt_python_convert(os.fsencode(path) if path is not None else None, data, len(data or b""), settings,

@@ -23,6 +23,7 @@ from ._native import MAX_RANK, Call, ConfigEntry, Error, Tensor, ValueInfo, addr
 from ._native import SessionOptions as NativeOptions
 from ._options import PROVIDER, Provider, RunOptions, SessionOptions, normal_providers
 from ._profile import Profile
+from ._sequence import Sequences
 from ._value import TEXT, IOBinding, OrtValue, as_stored, numpy_type, taken_text, text_array, type_name, type_number
 
 _LNT_MAGIC = b"\x89LNT\r\n\x1a\n"
@@ -52,6 +53,14 @@ class NodeArg:
 
     def __repr__(self) -> str:
         return f"NodeArg(name={self.name!r}, type={self.type!r}, shape={self.shape!r})"
+
+
+class _SequenceArg(NodeArg):
+    """An input or output that is a sequence, its type that of its first element."""
+
+    def __init__(self, name: str, first: NodeArg | None) -> None:
+        self.name, self.shape, self.is_state, self.dtype = name, [], False, first.dtype if first else 0
+        self.type = f"seq({first.type if first else type_name(0)})"
 
 
 class _Given:
@@ -212,6 +221,7 @@ class InferenceSession:
         self._inputs = [self._describe(lib.lnt_model_input, i) for i in range(lib.lnt_model_input_count(self._model))]
         self._outputs = [self._describe(lib.lnt_model_output, i)
                          for i in range(lib.lnt_model_output_count(self._model))]
+        self._sequences = Sequences(self._metadata(), [a.name for a in self._inputs], [a.name for a in self._outputs])
         self._number = {a.name: i for i, a in enumerate(self._inputs)}
         self._output_number = {a.name: i for i, a in enumerate(self._outputs)}
         self._selected = self._wanted = self._asked = self._order = None  # of the outputs
@@ -283,19 +293,27 @@ class InferenceSession:
 
     def get_inputs(self) -> list[NodeArg]:
         """Those that a run is given, without states."""
-        return [a for a in self._inputs if not a.is_state]
+        fed = [a for a in self._inputs if not a.is_state]
+        return self._as_the_model_has_them(self._sequences.input_ports(fed)) if self._sequences else fed
 
     def get_outputs(self) -> list[NodeArg]:
         """All, states too, in the model's order."""
-        return list(self._outputs)
+        return self._as_the_model_has_them(self._sequences.output_ports(self._outputs)) if self._sequences else list(self._outputs)
+
+    @staticmethod
+    def _as_the_model_has_them(ports: Iterable[tuple[str | None, NodeArg | None]]) -> list[NodeArg]:
+        return [port if name is None else _SequenceArg(name, port) for name, port in ports]
 
     def get_modelmeta(self) -> ModelMetadata:
         """What the model says of itself."""
+        return ModelMetadata(self._metadata())
+
+    def _metadata(self) -> dict[str, str]:
         pairs, key, text = {}, c.c_char_p(), c.c_char_p()
         for i in range(lib.lnt_model_metadata_count(self._model)):
             lib.lnt_model_metadata(self._model, i, c.byref(key), c.byref(text))
             pairs[key.value.decode()] = text.value.decode()
-        return ModelMetadata(pairs)
+        return pairs
 
     def get_overridable_initializers(self) -> list[NodeArg]:
         """None: initializers are constants of the file; those that `overridable` names are inputs like any other."""
@@ -345,13 +363,17 @@ class InferenceSession:
 
     # ---- running ----
 
-    def run(self, output_names: Sequence[str] | None, input_feed: Feed, run_options: RunOptions | None = None) -> list[np.ndarray]:
+    def run(self, output_names: Sequence[str] | None, input_feed: Feed, run_options: RunOptions | None = None) -> list[Any]:
         """Outputs named (None: all), in that order, as numpy arrays. Inputs are read in place.
 
         input_feed: by name arrays, or what numpy makes one of, of the input's type and of a shape that get_inputs() allows. A name may also
-        be that of a value inside the model that convert's `keep` kept. Raises InvalidArgument for names, shapes and types that do
+        be that of a value inside the model that convert's `keep` kept. Sequences are lists, of the lengths that the model was converted
+        for. Raises InvalidArgument for names, shapes and types that do
         not fit, and what linnet.register says where an operator of Python's raises."""
-        return self._run(output_names, input_feed, {}, run_options)
+        if not self._sequences:
+            return self._run(output_names, input_feed, {}, run_options)
+        arrays = self._run(self._sequences.names(output_names), self._sequences.feed(input_feed), {}, run_options)
+        return self._sequences.gather(output_names, arrays)
 
     def run_async(self, output_names: Sequence[str] | None, input_feed: Feed,
                   callback: Callable[[list[np.ndarray], Any, str], None], user_data: Any,
@@ -366,7 +388,7 @@ class InferenceSession:
 
         def task() -> None:
             try:
-                results, text = self._run(names, feed, {}, run_options), ""
+                results, text = self.run(names, feed, run_options), ""
             except Exception as e:
                 results, text = [], str(e) or type(e).__name__
             callback(results, user_data, text)

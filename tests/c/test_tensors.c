@@ -3,6 +3,7 @@
 #include "base/half.h"
 #include "formats/lnt_file.h"
 #include "formats/tensor_file.h"
+#include "formats/tensor_list.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -189,6 +190,66 @@ static void expect_pb_refused(const char *member, lnt_status code, const char *e
     const lnt_status status = read_pb(member, &t, name, &err);
     if (status != code || !strstr(err.message, expected))
         fail_msg("%s: status %d, \"%s\"", member, status, err.message);
+}
+
+/* The length of what the message holds, all of whose tensors can be read. */
+static int64_t list_length(const void *bytes, size_t size)
+{
+    lnt_tensor_list list;
+    lnt_wire part;
+    lnt_error err = {0};
+    int64_t n = 0;
+    if (lnt_tensor_list_open(bytes, size, &list, &err) != LNT_OK)
+        fail_msg("%s", err.message);
+    const int64_t length = list.length;
+    for (; lnt_tensor_list_next(&list, &part); n++) {
+        lnt_tensor t = {0};
+        if (lnt_tensor_parse_pb(part.at, lnt_wire_bytes(part), &lnt_malloc_allocator, &t, NULL, 0, &err) !=
+            LNT_OK)
+            fail_msg("%s", err.message);
+        lnt_tensor_free(&lnt_malloc_allocator, &t);
+    }
+    assert_int_equal(n, length < 0 ? 0 : length);
+    return length;
+}
+
+static int64_t member_length(const char *member)
+{
+    char path[64];
+    lnt_tensor message = {0};
+    snprintf(path, sizeof path, PB ":%s", member);
+    assert_int_equal(lnt_tensor_read(path, &lnt_malloc_allocator, &message, NULL), LNT_OK);
+    const int64_t length = list_length(message.data, message.bytes);
+    lnt_tensor_free(&lnt_malloc_allocator, &message);
+    return length;
+}
+
+static void expect_list_refused(const char *bytes, size_t size)
+{
+    lnt_tensor_list list;
+    assert_int_equal(lnt_tensor_list_open(bytes, size, &list, NULL), LNT_E_UNSUPPORTED);
+}
+
+#define BYTES(text) text, sizeof text - 1
+
+static void pb_lists(void **state)
+{
+    (void)state;
+    assert_int_equal(member_length("sequence"), 2);
+    assert_int_equal(member_length("optional"), 1);
+    assert_int_equal(member_length("empty_sequence"), 0);
+    assert_int_equal(member_length("nothing"), LNT_LIST_NOTHING);
+    assert_int_equal(member_length("float32"), LNT_LIST_TENSOR);
+    assert_int_equal(member_length("empty"), LNT_LIST_TENSOR);
+    /* a tensor of no elements whose extents are packed; an optional of a sequence of one, of none, of nothing */
+    assert_int_equal(list_length(BYTES("\x0a\x01\x00\x10\x01")), LNT_LIST_TENSOR);
+    assert_int_equal(list_length(BYTES("\x10\x03\x2a\x09\x10\x01\x1a\x05\x10\x09\x4a\x01\x01")), 1);
+    assert_int_equal(list_length(BYTES("\x10\x03\x2a\x02\x10\x01")), 0);
+    assert_int_equal(list_length(BYTES("\x0a\x01o\x10\x03")), LNT_LIST_NOTHING);
+    expect_list_refused(BYTES("\x10\x04\x1a\x00"));
+    expect_list_refused(BYTES("\x10\x03\x2a\x00\x2a\x00"));
+    expect_list_refused(BYTES("\x10\x03\x2a\x04\x10\x03\x2a\x00"));
+    expect_list_refused(BYTES("\x10\x03\x1a\x00\x2a\x00"));
 }
 
 static void expect_file_refused(const char *path, lnt_status code, const char *expected)
@@ -408,6 +469,7 @@ int main(void)
         cmocka_unit_test(deflated_members_are_read),
         cmocka_unit_test(npy_of_every_shape),
         cmocka_unit_test(pb_of_every_encoding),
+        cmocka_unit_test(pb_lists),
         cmocka_unit_test(what_cannot_be_read_says_why),
         cmocka_unit_test(written_tensors_read_back),
         cmocka_unit_test(npy_is_written_as_numpy_does),

@@ -286,8 +286,30 @@ def flex_attention():
                  [const("outer", np.float32(0.25))], opset=26, domains=("ai.onnx.preview",))
 
 
+def sequences_at_edges():
+    """Sequences and optionals come in and go out; loops that carry them, and branches that give them, open and known."""
+    rows = helper.make_sequence_type_proto(helper.make_tensor_type_proto(FLOAT, ["R", 2]))
+    nothing, edge = helper.make_optional_type_proto(rows), helper.make_value_info
+    turn = helper.make_graph([node("Identity", "go", "on"), node("SequenceAt", "s i", "e"), node("SequenceInsert", "u e", "v"),
+                              node("ReduceSum", "e", "sum", keepdims=0)], "turn",
+                             [value("i", [], INT64), value("go", [], BOOL), edge("u", rows)],
+                             [value("on", [], BOOL), edge("v", rows), value("sum")])
+    pair = helper.make_graph([node("SequenceConstruct", "x x", "p")], "pair", [], [edge("p", rows)])
+    same = helper.make_graph([node("SequenceInsert", "one x", "q")], "same", [], [edge("q", rows)])
+    got = helper.make_graph([node("OptionalGetElement", "o", "g")], "got", [], [edge("g", rows)])
+    none = helper.make_graph([node("SequenceEmpty", "", "h")], "none", [], [edge("h", rows)])
+    return model([node("SequenceLength", "s", "n"), node("SequenceEmpty", "", "empty"), node("Loop", "n yes empty", "t sums", body=turn),
+                  node("SequenceConstruct", "x", "one"), node("If", "c", "f", then_branch=pair, else_branch=same),
+                  node("OptionalHasElement", "o", "has"), node("If", "has", "k", then_branch=got, else_branch=none),
+                  node("Identity", "e", "same")],
+                 [edge("s", rows), edge("e", rows), edge("o", nothing), value("x", [1, 2]), value("c", [], BOOL)],
+                 [edge("t", rows), edge("f", rows), edge("k", rows), edge("same", rows), value("sums"), value("n", [], INT64)],
+                 [const("yes", np.bool_(True))])
+
+
 BASES = [loop_if_carried, scan_empty, scan_axes, scan_in_loop, loop_in_if, states, numbers, numbers32, skips, lines,
          streams, elementwise, quantized, halves, large, text, sequences, split_and_map, sequences_in_control,
-         flex_attention, small]
+         sequences_at_edges, flex_attention, small]
 # Options of `linnet convert` that some are converted with, besides what all are.
-OPTIONS = {"states": ["--state", "s2=s", "--state", "tail2=tail", "--state", "count2=count", "--state", "held2=held"]}
+OPTIONS = {"sequences_at_edges": ["--length", "s=2", "--length", "e=0", "--length", "o=none"],
+           "states": ["--state", "s2=s", "--state", "tail2=tail", "--state", "count2=count", "--state", "held2=held"]}

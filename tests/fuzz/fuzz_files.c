@@ -8,6 +8,7 @@
 #include "formats/costs.h"
 #include "formats/lnt_file.h"
 #include "formats/tensor_file.h"
+#include "formats/tensor_list.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/json_check.h"
 
@@ -75,6 +76,14 @@ static void read_pb(void)
     lnt_error err = {0};
     char name[32];
     look(lnt_tensor_parse_pb(input.bytes, input.size, memory, &t, name, sizeof name, &err), &t, &err);
+    lnt_tensor_list list;
+    lnt_wire part;
+    fuzz_judge(lnt_tensor_list_open(input.bytes, input.size, &list, &err), &err);
+    while (lnt_tensor_list_next(&list, &part)) {
+        t = (lnt_tensor){0};
+        err = (lnt_error){0};
+        look(lnt_tensor_parse_pb(part.at, lnt_wire_bytes(part), memory, &t, NULL, 0, &err), &t, &err);
+    }
 }
 
 static void read_sound(void)

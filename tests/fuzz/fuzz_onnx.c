@@ -8,7 +8,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
     /* What is done takes turns with the size: all of it is tried, and a file always does the same. */
     static const lnt_opt levels[] = {LNT_OPT_ALL, LNT_OPT_NONE, LNT_OPT_BASIC};
-    const lnt_convert_options options = {.opt = levels[size % 3], .reference_golden = size % 2};
+    static const int64_t lengths[] = {2, 0, LNT_LENGTH_NONE, 3};
+    const lnt_convert_options options = {.opt = levels[size % 3],
+                                         .reference_golden = size % 2,
+                                         .case_length = lengths,
+                                         .n_case_lengths = sizeof lengths / sizeof *lengths};
     lnt_report report;
     lnt_error err = {0};
     void *image = NULL;

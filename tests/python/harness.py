@@ -120,14 +120,20 @@ def write_case(folder, model, inputs, outputs):
     data = folder / "test_data_set_0"
     data.mkdir(parents=True, exist_ok=True)
     onnx.save(model, folder / "model.onnx")
-    names = [o.name for o in model.graph.output]
+    info = {i.name: i for i in model.graph.input}
     for k, name in enumerate(fed_inputs(model)):
-        tensor = numpy_helper.from_array(np.asarray(inputs[name]), name)
-        (data / f"input_{k}.pb").write_bytes(tensor.SerializeToString())
-    for k, (name, value) in enumerate(zip(names, outputs)):
-        tensor = numpy_helper.from_array(np.asarray(value), name)
-        (data / f"output_{k}.pb").write_bytes(tensor.SerializeToString())
+        (data / f"input_{k}.pb").write_bytes(value_bytes(info[name], inputs[name]))
+    for k, (output, value) in enumerate(zip(model.graph.output, outputs)):
+        (data / f"output_{k}.pb").write_bytes(value_bytes(output, value))
     return folder
+
+
+def value_bytes(info, value):
+    """The message for a case's file; of an optional tensor that is there, the tensor alone."""
+    kind = info.type.WhichOneof("value")
+    if kind == "sequence_type" or (kind == "optional_type" and (value is None or isinstance(value, list))):
+        return as_proto(info, value).SerializeToString()
+    return numpy_helper.from_array(np.asarray(value), info.name).SerializeToString()
 
 
 def check_against_reference(folder, model, inputs, *options, ways=(("--opt", "none"), ("--opt", "all"))):

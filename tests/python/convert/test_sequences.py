@@ -1,11 +1,13 @@
 """Sequences whose length is known at conversion, and optionals, against onnxruntime; and what is said of others."""
 
+import json
+
 import numpy as np
 import onnx
 import onnx.parser
 import pytest
 
-from harness import check_against, check_against_reference, linnet
+from harness import check_against, check_against_reference, linnet, write_case
 
 HEAD = '<ir_version: 8, opset_import: ["" : 18]>\n'
 BODY = """
@@ -42,7 +44,6 @@ def test_known_sequences(tmp_path):
 @pytest.mark.parametrize("outputs, far, message", [
     ("float[2, M] y", 3, "position is outside of the sequence"),
     ("float[2, M] y", -4, "position is outside of the sequence"),
-    ("seq(float[2, 3]) pair", 1, "is a sequence, which is not supported"),
 ])
 def test_mistakes(tmp_path, outputs, far, message):
     onnx.save(model(outputs, far), tmp_path / "m.onnx")
@@ -270,10 +271,10 @@ ONE = "f (%s x, int64 k, seq(float) t) => (float y) { %s }"
     ("float[4]", "s = SplitToSequence (x) y = SequenceMap (s) <body: graph = g (float[1] p) => (float q) { q = Add (p, y) } >",
      "reads 'y', which nothing before it computes"),
     ("float[4]", "s = SplitToSequence (x) y = SequenceMap (s)", "attribute 'body' holds no graph"),
-    ("optional(seq(float))", "y = OptionalGetElement (x)", "is no tensor"),
+    ("optional(seq(float))", "y = OptionalGetElement (x)", "fix its length by --length x=N"),
     ("bool", "f = Cast <to = 1> (x) s = If (x) <then_branch: graph = a () => (seq(float) s) { s = SequenceConstruct (f, f) }, "
      "else_branch: graph = b () => (seq(float) t) { t = SequenceConstruct (f) }> y = ConcatFromSequence <axis = 0> (s)",
-     "its branches give differently"),
+     "its branches give differently; where its condition is an input, fix it by --length"),
     ("float[4]", "e = SequenceEmpty () s = Loop (k, , e) <body: graph = b (int64 i, bool c, seq(float) s) => (bool c, seq(float) t) "
      "{ t = SequenceInsert (s, x) }> y = ConcatFromSequence <axis = 0> (s)", "how often it turns is not known"),
     ("float[4]", "n = Constant <value = int64 {2000}> () e = SequenceEmpty () s = Loop (n, , e) <body: graph = b (int64 i, bool c, "
@@ -302,3 +303,266 @@ def test_growth(tmp_path):
     onnx.save(parsed("f (float[1] x) => (float y4) { %s }" % nodes.replace("%d", "4")), tmp_path / "m.onnx")
     result = linnet("convert", tmp_path / "m.onnx", "-o", tmp_path / "m.lnt", timeout=60)
     assert result.returncode != 0 and "copies of its subgraph" in result.stderr, result.stderr
+
+
+# ---- at the edges of a model ----
+
+WAYS = (("--opt", "none"), ("--opt", "all"), ("--opt", "all", "--bake", "rest"), ("--opt", "all", "--bake", "all"))
+EDGES = """f (seq(float[R, 3]) s, float[2, 3] x, optional(seq(float[R, 3])) o)
+    => (seq(float) t, float[2, 3] y, seq(float) u, seq(float) v, int64 n) {
+    y = Neg (x)
+    t = SequenceInsert (s, y)
+    u = OptionalGetElement (o)
+    v = Identity (s)
+    n = SequenceLength (s)
+}"""
+
+
+def edges(lengths):
+    """EDGES, and inputs of so many elements, whose extents differ from one to the next."""
+    made = parsed(EDGES)
+    for output in made.graph.output:
+        if output.type.HasField("sequence_type"):
+            output.type.sequence_type.elem_type.tensor_type.ClearField("shape")
+    rng = np.random.default_rng(3)
+    lists = [[rng.standard_normal((k + 1, 3)).astype(np.float32) for k in range(n)] for n in lengths]
+    return made, {"s": lists[0], "x": drawn((2, 3))["x"], "o": lists[1]}
+
+
+def given(inputs):
+    return [inputs["s"] + [-inputs["x"]], -inputs["x"], inputs["o"], inputs["s"], np.int64(len(inputs["s"]))]
+
+
+@pytest.mark.parametrize("lengths", [(0, 1), (1, 0), (3, 2), (0, 0)])
+def test_edges(tmp_path, lengths):
+    """Sequences of all lengths come in and go out, with tensors between them."""
+    made, inputs = edges(lengths)
+    check_against(tmp_path, made, inputs, given(inputs), ways=WAYS)
+
+
+def test_lengths_of_each_case(tmp_path):
+    """Two cases of one model, of different lengths; and one whose output is longer than the model gives."""
+    for k, lengths in enumerate([(3, 2), (1, 1)]):
+        made, inputs = edges(lengths)
+        outputs = given(inputs)
+        if k == 1:
+            outputs[2], outputs[3] = outputs[2] + outputs[3], []
+        write_case(tmp_path / str(k), made, inputs, outputs)
+    one, other = (tmp_path / str(k) / "test_data_set_0" for k in range(2))
+    done = linnet("verify", tmp_path / "0" / "model.onnx", one, one)
+    assert done.returncode == 0, done.stdout + done.stderr
+    done = linnet("verify", tmp_path / "0" / "model.onnx", one, other)
+    assert done.returncode != 0 and "element 1 of a sequence is expected, not output v.0" in done.stderr, done.stderr
+
+
+def converted(folder, text, *options):
+    made = parsed(text) if isinstance(text, str) else text
+    onnx.save(made, folder / "m.onnx")
+    return linnet("convert", folder / "m.onnx", "-o", folder / "m.lnt", *options)
+
+
+def test_names_and_metadata(tmp_path):
+    """Elements are named and fed like any tensor; each has extents of its own."""
+    made, _ = edges((0, 0))
+    done = converted(tmp_path, made, "--length", "s=2", "--length", "o=none", "--dim", "s.1:0=4")
+    assert done.returncode != 0 and "its input holds nothing" in done.stderr, done.stderr
+    done = converted(tmp_path, made, "--length", "s=2", "--length", "o=1", "--dim", "s.1:0=4")
+    assert done.returncode == 0, done.stderr
+    told = json.loads(linnet("info", tmp_path / "m.lnt", "--json").stdout)
+    assert [i["name"] for i in told["inputs"]] == ["s.0", "s.1", "x", "o.0"]
+    assert [o["name"] for o in told["outputs"]] == ["t.0", "t.1", "t.2", "y", "u.0", "v.0", "v.1", "n"]
+    about = {k: v for k, v in told["metadata"].items() if k.startswith("sequence.")}
+    assert about == {"sequence.s": "2", "sequence.o": "1", "sequence.t": "3", "sequence.u": "1", "sequence.v": "2"}
+    places = {k: v for k, v in told["metadata"].items() if k.startswith("sequence_output.")}
+    assert places == {"sequence_output.t": "0", "sequence_output.u": "2", "sequence_output.v": "3"}
+    x = tmp_path / "x.npy"
+    np.save(x, np.full((4, 3), 5, np.float32))
+    np.save(tmp_path / "z.npy", np.zeros((2, 3), np.float32))
+    fed = {"s.0": x, "s.1": x, "x": tmp_path / "z.npy", "o.0": x}
+    done = linnet("run", tmp_path / "m.lnt", *[word for name in fed for word in ("--input", f"{name}={fed[name]}")],
+                  "--output", f"v.1={tmp_path / 'y.npy'}")
+    assert done.returncode == 0, done.stderr
+    assert (np.load(tmp_path / "y.npy") == 5).all()
+
+
+@pytest.mark.parametrize("options, message", [
+    ([], "'s' is a sequence: fix its length by --length s=N"),
+    (["s=2"], "'o' is a sequence: fix its length by --length o=N"),
+    (["s=1025", "o=1"], "a sequence may have 1024 elements"),
+    (["s=9223372036854775807", "o=1"], "a sequence may have 1024 elements"),
+    (["s=none", "o=1"], "--length s=none: it is no optional"),
+    (["s=1", "o=1", "x=3"], "--length x=3: the input is no sequence, and no integer or bool of one element"),
+    (["s=1", "o=1", "si=3"], "--length: the model has no input 'si'; did you mean 's'?"),
+    (["s=-1"], "--length NAME=N, not 's=-1'"),
+    (["s"], "--length NAME=N, not 's'"),
+])
+def test_lengths_refused(tmp_path, options, message):
+    done = converted(tmp_path, edges((0, 0))[0], *[word for o in options for word in ("--length", o)])
+    assert done.returncode != 0 and message in done.stderr, done.stderr
+    assert not (tmp_path / "m.lnt").exists()
+
+
+@pytest.mark.parametrize("kind, body, options, message", [
+    ("seq(seq(float))", "y = SequenceLength (x)", ["x=1"], "the input is no sequence, and no integer"),
+    ("seq(seq(float))", "y = SequenceLength (x)", [], "sequences of other things than tensors are not supported"),
+    ("optional(int64)", "y = OptionalGetElement (x)", ["x=1"], "the input is no sequence, and no integer"),
+    ("seq(float[2])", "y = Identity (x)", ["x=0"], "all outputs are sequences without elements"),
+    ("seq(float[2])", "x_0 = Neg (z) y = SequenceLength (x)", ["x=1"], "value 'x.0' is defined twice"),
+    ("seq(float[2])", "y_0 = Neg (z) q = Exp (y_0) y = SequenceInsert (x, q)", ["x=0"], "the model has another value 'y.0'"),
+    ("seq(float[2])", "y = SequenceConstruct (x, x)", ["x=1"], "is a sequence of other things than tensors"),
+    ("bool", "y = Not (x)", ["x=2"], "the input is bool"),
+    ("int32", "y = Neg (x)", ["x=2147483648"], "the input is int32"),
+    ("int64[N]", "y = Neg (x)", ["x=2"], "no integer or bool of one element"),
+])
+def test_edges_refused(tmp_path, kind, body, options, message):
+    made = parsed(f"f ({kind} x, float[2] z) => (float y) {{ {body} }}")
+    for node in made.graph.node:  # names that the text form has no way to write
+        for names in (node.input, node.output):
+            names[:] = [name.replace("_", ".") for name in names]
+    done = converted(tmp_path, made, *[w for o in options for w in ("--length", o)])
+    assert done.returncode != 0 and message in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize("flag", [True, False])
+def test_if_gives_sequences(tmp_path, flag):
+    """Of one length: the condition may stay open. One branch passes on what comes from outside."""
+    made = parsed("""f (bool c, float[4, 3] x) => (seq(float[2, 3]) s, float[4, 3] y, float[K, 3] z) {
+        two = Constant <value = int64 {2}> ()
+        halves = SplitToSequence (x, two)
+        s, y = If (c) <
+            then_branch = t () => (seq(float[2, 3]) a, float[4, 3] b) { a = Identity (halves) b = Neg (x) },
+            else_branch = e () => (seq(float[2, 3]) d, float[4, 3] f) {
+                zero = Constant <value = int64 {0}> () first = SequenceAt (halves, zero)
+                d = SequenceConstruct (first, first) f = Exp (x) } >
+        z = ConcatFromSequence <axis = 0> (s)
+    }""")
+    check_against_reference(tmp_path, made, {"c": np.array(flag)} | drawn((4, 3)))
+
+
+@pytest.mark.parametrize("value", [0, 1])
+def test_branch_of_known_condition(tmp_path, value):
+    """Branches of different lengths, in a function of the shape: the one taken takes the place of the If."""
+    made = parsed(f"""f (float[{value + 2}, 3] x) => (seq(float) s, int64 n) {{
+        rows = SplitToSequence (x)
+        three = Constant <value = int64 {{3}}> ()
+        has = SequenceLength (rows)
+        c = Equal (has, three)
+        s = If (c) <
+            then_branch = t () => (seq(float) a) {{ a = Identity (rows) }},
+            else_branch = e () => (seq(float) b) {{ m = Neg (x) b = SequenceConstruct (m) }} >
+        n = SequenceLength (s)
+    }}""")
+    made.graph.output[0].type.sequence_type.elem_type.tensor_type.ClearField("shape")
+    x = drawn((value + 2, 3))["x"]
+    check_against(tmp_path, made, {"x": x}, [[x[:1], x[1:2], x[2:]] if value else [-x], np.int64(3 if value else 1)], ways=WAYS[:2])
+
+
+SUMS = """f (seq(float[R, 3]) s, float[3] x) => (seq(float) t, float[K, 3] all, float[3] sum) {
+    %s
+    n = SequenceLength (s)
+    yes = Constant <value = bool {1}> ()
+    none = SequenceEmpty ()
+    t, sum, all = Loop (n, %s, none, x) <
+        body = b (int64 i, bool c, seq(float) u, float[3] v) => (bool c2, seq(float) u2, float[3] v2, float[3] each) {
+            %s
+            e = SequenceAt (s, i)
+            u2 = SequenceInsert (u, e)
+            each = ReduceSum <keepdims = 0> (e, axis)
+            v2 = Add (v, each) } >
+}"""
+
+
+@pytest.mark.parametrize("go, stop, turns", [
+    ("", "c2 = Identity (c)", 4), ("yes", "c2 = Identity (c)", 4), ("yes", "c2 = Less (i, two)", 3)])
+def test_loop_of_sequences(tmp_path, go, stop, turns):
+    """Unrolled: it carries a sequence and a tensor, stacks, reads its own number, and may end before its turns are over."""
+    constants = "axis = Constant <value = int64[1] {0}> () two = Constant <value = int64 {2}> ()"
+    made = parsed(SUMS % (constants, go or '""', stop) if go else SUMS.replace("%s, none", ", none") % (constants, stop))
+    made.graph.output[0].type.sequence_type.elem_type.tensor_type.ClearField("shape")
+    rng = np.random.default_rng(4)
+    s = [rng.standard_normal((k, 3)).astype(np.float32) for k in (1, 3, 2, 4)]
+    x = drawn((3,))["x"]
+    sums = np.stack([e.sum(axis=0) for e in s[:turns]])
+    check_against(tmp_path, made, {"s": s, "x": x}, [s[:turns], sums, x + sums.sum(axis=0)], ways=WAYS)
+
+
+def test_loop_reads_a_sequence(tmp_path):
+    """It carries tensors alone, and reads a sequence from outside by its number; another stays a loop."""
+    made = parsed("""f (float[4, 3] x, int64 k) => (float[1, 3] y, float[4, 3] z) {
+        four = Constant <value = int64 {4}> ()
+        yes = Constant <value = bool {1}> ()
+        one = Constant <value = float[1, 3] {1, 1, 1}> ()
+        rows = SplitToSequence (x)
+        lengths = Constant <value = int64[2] {1, 3}> ()
+        y = Loop (four, yes, one) <body = b (int64 i, bool c, float[1, 3] v) => (bool c2, float[1, 3] v2) {
+            c2 = Identity (c) r = SequenceAt (rows, i) v2 = Mul (v, r) } >
+        z = Loop (k, yes, x) <body = d (int64 j, bool g, float[4, 3] w) => (bool g2, float[4, 3] w2) {
+            g2 = Identity (g) parts = SplitToSequence (w, lengths) w2 = ConcatFromSequence <axis = 0> (parts) } >
+    }""")
+    check_against_reference(tmp_path, made, drawn((4, 3)) | {"k": np.array(2)})
+
+
+def test_uneven_place_of_the_turn(tmp_path):
+    """A loop whose turns are known is unrolled where it reads one of values that differ in extents."""
+    made = parsed("""f (seq(float[R, 3]) s) => (float[3] y, float[3] z) <float[3] zero = {0, 0, 0}, int64 two = {2}> {
+        n = SequenceLength (s)
+        y = Loop (n, , zero) <body: graph = b (int64 i, bool c, float[3] a) => (bool d, float[3] e) {
+            d = Identity (c) row = SequenceAt (s, i) m = ReduceMax <keepdims = 0> (row, axes) e = Add (a, m) } >
+        z = Loop (two, , zero) <body: graph = g (int64 j, bool h, float[3] o) => (bool k, float[3] q) {
+            k = Identity (h) last = SequenceAt (s, j) u = ReduceMax <keepdims = 0> (last, axes) q = Sub (o, u) } >
+    }""")
+    made.graph.initializer.append(onnx.numpy_helper.from_array(np.array([0]), "axes"))
+    s = [np.arange(3 * (k + 1), dtype=np.float32).reshape(-1, 3) for k in range(3)]
+    most = np.stack([e.max(axis=0) for e in s])
+    check_against(tmp_path, made, {"s": s}, [most.sum(axis=0), -most[:2].sum(axis=0)], ways=WAYS)
+
+
+def test_branch_with_more_outputs(tmp_path):
+    """The last of them is not asked for; the branch only passes on what comes from outside."""
+    made = parsed("""f (seq(float[2]) s, seq(float[2]) t, float[2] x) => (seq(float[2]) y) {
+        n = SequenceLength (t)
+        c = Cast <to = 9> (n)
+        y, unused = If (c) <then_branch: graph = a () => (seq(float[2]) p, float[2] q) { p = Identity (t) q = Neg (x) },
+                            else_branch: graph = b () => (seq(float[2]) r, float[2] u) { r = Identity (s) u = Abs (x) } >
+    }""")
+    made.graph.node[-1].output[1] = ""
+    x = drawn((2,))["x"]
+    check_against(tmp_path, made, {"s": [x, -x], "t": [], "x": x}, [[x, -x]], ways=WAYS)
+
+
+CARRIED = """f (int64 n, bool c, float[2] x) => (seq(float[2]) y) {{
+    {} s = SequenceConstruct (x) y = Loop ({}, s) <body = b ({}) => ({}) {{ {} }} > }}"""
+TURN = "int64 i, bool g, seq(float[2]) u", "bool g2, seq(float[2]) u2", "g2 = Identity (g) u2 = SequenceInsert (u, x)"
+
+
+@pytest.mark.parametrize("before, counts, turn, options, message", [
+    ("", "n, c", TURN, [], "how often it turns is not known; where an input says it, fix that by --length"),
+    ("", "n, c", TURN, ["n=3"], "its condition is not known; where it is an input, fix it by --length"),
+    ("", "n, c", TURN, ["n=1025", "c=1"], "more than 1024 turns"),
+    ("", "n, c", TURN, ["n=1024", "c=1"], "longer than 1024"),
+    ("", ", c", TURN, ["c=1"], "how often it turns is not known; where an input says it, fix that by --length"),
+    ("k = Constant <value = int64 {9000000000000000000}> ()", "k, c", TURN, ["c=1"], "more than 1024 turns"),
+    ("", "n, c", (TURN[0], TURN[1], "m = ReduceMax <keepdims = 0> (x) z = Constant <value = float {0}> () g2 = Less (m, z) "
+                  "u2 = SequenceInsert (u, x)"), ["n=3", "c=1"], "whether it goes on is not known"),
+    ("", "n, c", ("int64 i, seq(float[2]) u", *TURN[1:]), ["n=3", "c=1"], "its subgraph has 2 inputs and 2 outputs, not 3 and 2"),
+    ("", "n, c", (TURN[0], "bool g2", "g2 = Identity (g)"), ["n=3", "c=1"], "its body's outputs are not those of the loop"),
+    ("", "n, c", (TURN[0], TURN[1], "g2 = Identity (g) v = Adagrad (x) u2 = SequenceInsert (u, v)"), ["n=9", "c=1"],
+     "1 of the model's parts"),
+])
+def test_loops_refused(tmp_path, before, counts, turn, options, message):
+    done = converted(tmp_path, CARRIED.format(before, counts, *turn), *[w for o in options for w in ("--length", o)])
+    assert done.returncode != 0 and message in done.stderr, done.stderr
+
+
+def test_loops_multiply(tmp_path):
+    """Loops in loops of a thousand turns each: refused soon."""
+    body = "u%d = SequenceInsert (u, x)"
+    for depth in range(3):
+        body = f"""k = Constant <value = int64 {{1000}}> () g = Constant <value = bool {{1}}> ()
+            u%d = Loop (k, g, u) <body = b (int64 i, bool h, seq(float[2]) u) => (bool h2, seq(float[2]) u{depth}) {{
+                h2 = Identity (h) {body.replace("%d", str(depth))} }} >"""
+    text = "f (float[2] x) => (seq(float[2]) u3) { u = SequenceEmpty () %s }" % body.replace("%d", "3")
+    onnx.save(parsed(text), tmp_path / "m.onnx")
+    done = linnet("convert", tmp_path / "m.onnx", "-o", tmp_path / "m.lnt", timeout=60)
+    assert done.returncode != 0, done.stdout
+    assert "copies of its subgraph" in done.stderr or "longer than 1024" in done.stderr, done.stderr
