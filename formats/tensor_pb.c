@@ -165,7 +165,8 @@ static lnt_status check_proto(const proto *p, lnt_error *err)
                 "its data lies in another file (external data); save the tensor with its data inside");
     LNT_REQUIRE(p->rank <= LNT_MAX_RANK, err, LNT_E_LIMIT, "rank %" PRIu64 ", at most %d supported", p->rank,
                 LNT_MAX_RANK);
-    LNT_REQUIRE(p->dtype == LNT_STRING || (p->dtype <= INT32_MAX && lnt_dtype_size((lnt_dtype)p->dtype) > 0), err, LNT_E_UNSUPPORTED,
+    const bool sized = p->dtype <= INT32_MAX && lnt_dtype_size((lnt_dtype)p->dtype) > 0;
+    LNT_REQUIRE(sized || p->dtype == LNT_STRING, err, LNT_E_UNSUPPORTED,
                 "element type %" PRIu64 " (%s) is not supported", p->dtype,
                 lnt_dtype_text((lnt_dtype)p->dtype));
     return LNT_OK;

@@ -17,7 +17,7 @@ typedef struct lnt_site lnt_site;
 typedef struct lnt_program lnt_program; /* ops/elementwise/program.h */
 typedef struct lnt_kernels lnt_kernels; /* ops/kernels.h */
 typedef struct lnt_product lnt_product; /* ops/product.h */
-typedef struct lnt_text lnt_text;       /* base/text.h */
+typedef struct lnt_text lnt_text;       /* base/word_table.h */
 
 typedef struct lnt_attr {
     const char *name;
@@ -120,7 +120,7 @@ enum {
     LNT_OP_SKIPS_ANY = 1 << 16, /* every input may be skipped */
     LNT_OP_HALVES = 1 << 17, /* float operands may be float16 in memory, each by itself (runtime/halves.c) */
     LNT_OP_HALVES_ALIKE = 1 << 18, /* so they may if all of them are: it moves elements, whatever they mean */
-    LNT_OP_TEXT = 1 << 20,         /* reads or makes words (base/text.h): never folded */
+    LNT_OP_TEXT = 1 << 20,         /* reads or makes words (base/word_table.h): never folded */
     LNT_OP_SMALL = 1 << 19         /* knows element types of 8 bits and fewer (base/small.h), or only moves them */
 };
 

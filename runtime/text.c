@@ -108,7 +108,8 @@ static lnt_status move_inputs(lnt_session *s, lnt_text *to, lnt_error *err)
     LNT_TRY(put_model_words(s->model, to, err));
     for (uint32_t i = 0; i < s->model->n_in; i++)
         if (s->text->in[i].data && s->input[i].given)
-            LNT_TRY(move_words(s->text->table, to, s->text->in[i].data, s->input[i].tensor.bytes / sizeof(int64_t), err));
+            LNT_TRY(move_words(s->text->table, to, s->text->in[i].data,
+                               s->input[i].tensor.bytes / sizeof(int64_t), err));
     lnt_text_mark(to);
     return LNT_OK;
 }

@@ -1,8 +1,8 @@
-/* text.h — words that go into a session and come out of it. Between them there are numbers (base/text.h). */
+/* text.h — words that go into a session and come out of it. Between them there are numbers (base/word_table.h). */
 #ifndef LNT_RUNTIME_TEXT_H
 #define LNT_RUNTIME_TEXT_H
 
-#include "base/text.h"
+#include "base/word_table.h"
 #include "runtime/buffer.h"
 #include "runtime/load.h"
 

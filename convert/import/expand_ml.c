@@ -678,7 +678,8 @@ static void expand_label_encoder(maker *m)
         encode_words(m, words, text_keys, &e);
         name_words(m, e.values.words);
     } else {
-        encode_by(m, text_keys ? word_numbers(m, text_keys) : table(m, "keys", &key_type), key_type, &e);
+        const ml_list keys = text_keys ? word_numbers(m, text_keys) : table(m, "keys", &key_type);
+        encode_by(m, keys, key_type, &e);
     }
 }
 

@@ -1,5 +1,5 @@
 /* import_text.c — text that comes from outside: int64 numbers of words stand for it. Words of the model's own have the
- * first numbers, those of a list that the graph keeps; sessions number all others (base/text.h). */
+ * first numbers, those of a list that the graph keeps; sessions number all others (base/word_table.h). */
 #include "convert/import/import.h"
 
 #include "formats/wire.h"
@@ -116,7 +116,8 @@ static lnt_status number_bytes(lnt_importer *im, lnt_wire bytes, int64_t *number
     const char *word = lnt_bump_string(&im->g->memory, (const char *)bytes.at, lnt_wire_bytes(bytes), im->err);
     if (!word)
         return LNT_E_MEMORY;
-    LNT_REQUIRE(strlen(word) == lnt_wire_bytes(bytes), im->err, LNT_E_UNSUPPORTED, "a string has a NUL character in it");
+    LNT_REQUIRE(strlen(word) == lnt_wire_bytes(bytes), im->err, LNT_E_UNSUPPORTED,
+                "a string has a NUL character in it");
     return lnt_import_word(im, word, number);
 }
 

@@ -1,7 +1,7 @@
 /* regex.c — patterns as programs that all ways through a word run side by side (Thompson's construction).
  *
- * A pattern is read by descent, twice: once to count instructions, once to write them. What is repeated is read again for
- * each copy. */
+ * A pattern is read by descent, twice: once to count instructions, once to write them. What is repeated is read again
+ * for each copy. */
 #include "ops/text/regex.h"
 
 #include "base/checked.h"
@@ -316,8 +316,8 @@ static bool take_number(compiler *c, unsigned *n)
     return c->at != from;
 }
 
-/* What follows an atom: how often it may stand there; most UINT32_MAX: any number of times. What looks like {m,n} and is
- * not stands for itself. */
+/* What follows an atom: how often it may stand there; most UINT32_MAX: any number of times. What looks like {m,n} and
+ * is not stands for itself. */
 static bool take_repeats(compiler *c, unsigned *least, unsigned *most)
 {
     const char *from = c->at;

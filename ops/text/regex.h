@@ -1,5 +1,5 @@
-/* regex.h — regular expressions in RE2's syntax, as far as a whole word is matched or not: no captures. Time is linear in
- * the word's length. */
+/* regex.h — regular expressions in RE2's syntax, as far as a whole word is matched or not: no captures. Time is linear
+ * in the word's length. */
 #ifndef LNT_OPS_TEXT_REGEX_H
 #define LNT_OPS_TEXT_REGEX_H
 

@@ -1,5 +1,5 @@
-/* string_normalizer.c — StringNormalizer: words [C] or [1, C] without stop words, in one case. What would be nothing is one
- * empty word.
+/* string_normalizer.c — StringNormalizer: words [C] or [1, C] without stop words, in one case. What would be nothing is
+ * one empty word.
  *
  * Case is by character, whatever the locale. */
 #include "ops/text/words.h"

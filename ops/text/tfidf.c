@@ -77,7 +77,7 @@ static int by_elements(const void *a, const void *b)
     return x->n != y->n ? (x->n < y->n ? -1 : 1) : compare_elements(x->element, y->element, x->n);
 }
 
-/* Cuts the pool into n-grams of which ngram_counts says where each length begins; with list NULL, how many there are. */
+/* Cuts the pool into n-grams: ngram_counts says where each length begins. With list NULL, how many there are. */
 static lnt_status cut_pool(const lnt_site *site, gram *list, size_t *n)
 {
     const lnt_attr *pool = lnt_attr_of(site->node, "pool_int64s", LNT_ATTR_INTS);

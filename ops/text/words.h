@@ -2,7 +2,7 @@
 #ifndef LNT_OPS_TEXT_WORDS_H
 #define LNT_OPS_TEXT_WORDS_H
 
-#include "base/text.h"
+#include "base/word_table.h"
 #include "ops/op.h"
 
 /* For bind functions: fails where there are no words, or an input holds no numbers of such. */

@@ -432,7 +432,6 @@ def test_a_name_given_by_hand_stays(tmp_path):
     (words_model([helper.make_node("Equal", ["words", "words"], ["y"])]), "it reads text"),
     (words_model([helper.make_node("Gather", ["words", "words"], ["y"])]), "it reads text"),
     (words_model([helper.make_node("Cast", ["words"], ["y"], to=TensorProto.INT64)]), "it reads text"),
-    (words_model([helper.make_node("StringConcat", ["words", "words"], ["y"])]), "it reads text"),
     (words_model([helper.make_node("LabelEncoder", ["words"], ["y"], domain=ML, keys_int64s=[1], values_int64s=[2])]), "text"),
 ])
 def test_text_that_would_be_computed_with(tmp_path, model, word):

@@ -48,7 +48,8 @@ def test_bad_pool(tmp_path, changed, told):
 # ---- text ----
 
 ML = "ai.onnx.ml"
-WORDS = ["the quick brown fox", "", "  two  spaces ", "a,b,,c", "Äpfel ÉCOLE Привет", "www.onnx.ai", "x@yahoo.com", "Monday", "monday"]
+WORDS = ["the quick brown fox", "", "  two  spaces ", "a,b,,c", "Äpfel ÉCOLE Привет", "www.onnx.ai", "x@yahoo.com", "Monday",
+         "monday"]
 ELEMENT = {"O": TensorProto.STRING, "i": TensorProto.INT64, "f": TensorProto.FLOAT, "b": TensorProto.BOOL}
 
 
@@ -58,7 +59,8 @@ def words(*shape, seed=0):
 
 def text_model(nodes, inputs, outputs, opset=21, initializers=()):
     """inputs: name -> array; outputs: name -> element type."""
-    ins = [helper.make_tensor_value_info(name, ELEMENT[x.dtype.kind], [None if n > 1 else n for n in x.shape]) for name, x in inputs.items()]
+    ins = [helper.make_tensor_value_info(name, ELEMENT[x.dtype.kind], [None if n > 1 else n for n in x.shape])
+           for name, x in inputs.items()]
     outs = [helper.make_tensor_value_info(name, dtype, None) for name, dtype in outputs.items()]
     opsets = [helper.make_opsetid("", opset), helper.make_opsetid(ML, 4)]
     graph = helper.make_graph(nodes, "g", ins, outs, initializer=list(initializers))
@@ -107,7 +109,8 @@ def test_regex(tmp_path, pattern):
 @pytest.mark.parametrize("pattern, told", [
     ("(a", "a ( without )"), ("a)", "a ) without ("), ("[a", "a [ without ]"), ("*a", "repetition of nothing"), ("a{2,1}", "backwards"),
     ("[b-a]", "runs backwards"), (r"\p{Greek}", "an escape that is not known"), ("(?P<x>a)", "a group that is none of"),
-    ("a{2000}", "too many repetitions"), ("(((a{900}){900}){900}){900}", "too many characters"), ("(((){900}){900}){900}", "too much of it"), ("(" * 80 + ")" * 80, "nested too deep"),
+    ("a{2000}", "too many repetitions"), ("(((a{900}){900}){900}){900}", "too many characters"),
+    ("(((){900}){900}){900}", "too much of it"), ("(" * 80 + ")" * 80, "nested too deep"),
     ("a\\", "an end where")])
 def test_bad_regex(tmp_path, pattern, told):
     node = helper.make_node("RegexFullMatch", ["x"], ["y"], pattern=pattern)

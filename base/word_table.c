@@ -1,5 +1,5 @@
-/* text.c — words with numbers: characters in blocks, an open-addressed table of numbers beside. */
-#include "base/text.h"
+/* word_table.c — words with numbers: characters in blocks, an open-addressed table of numbers beside. */
+#include "base/word_table.h"
 
 #include "base/checked.h"
 #include "base/lnt_assert.h"

@@ -1,4 +1,4 @@
-/* letters.c — upper and lower case of characters, without a locale. */
+/* letter_case.c — upper and lower case of characters, without a locale. */
 #include "ops/text/words.h"
 
 /* Upper-case letters first, first + step, … up to last; the lower-case ones are so much further on. */

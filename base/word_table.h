@@ -1,9 +1,9 @@
-/* text.h — words with numbers: a table in which each word is once.
+/* word_table.h — words with numbers: a table in which each word is once.
  *
  * Tensors of text hold int64 numbers of words. Words are put in from any thread; those behind the mark go away all at
  * once, so that a table does not grow from run to run. */
-#ifndef LNT_BASE_TEXT_H
-#define LNT_BASE_TEXT_H
+#ifndef LNT_BASE_WORD_TABLE_H
+#define LNT_BASE_WORD_TABLE_H
 
 #include "base/memory.h"
 
