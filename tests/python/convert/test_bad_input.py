@@ -153,7 +153,7 @@ MODELS = {
                                              [constant("w", np.ones(4, np.float32))]), USAGE, ["my_Add", "3 and 4"]),
     "strings": (lambda: model([node("Neg", "x", "y")],
                               [helper.make_tensor_value_info("x", TensorProto.STRING, [3])],
-                              [helper.make_tensor_value_info("y", TensorProto.STRING, [3])]), UNSUPPORTED, ["my_Neg", "reads text"]),
+                              [helper.make_tensor_value_info("y", TensorProto.STRING, [3])]), UNSUPPORTED, ["Neg", "reads text"]),
     "asks_for_strings": (lambda: model([node("EyeLike", "x", "y", dtype=TensorProto.STRING)], [floats("x", 2, 2)],
                                        [helper.make_tensor_value_info("y", TensorProto.STRING, [2, 2])]),
                          UNSUPPORTED, ["my_EyeLike", "element type number 8 (string)"]),
