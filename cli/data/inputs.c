@@ -190,6 +190,17 @@ static bool has_contents(const lnt_opened *o, const lnt_inputs_options *how, uin
     return how->rest != LNT_INPUTS_SHAPE || o->file.values[value].flags & LNT_VALUE_FEEDS_SHAPES;
 }
 
+/* count empty words. */
+static lnt_status empty_words(int64_t count, lnt_tensor *t, lnt_error *err)
+{
+    LNT_REQUIRE(lnt_mul_size((size_t)count, sizeof(char *), &t->bytes), err, LNT_E_LIMIT, "too many words");
+    LNT_TRY(lnt_room_for(t->bytes, "text", err));
+    const char **word = t->data = lnt_alloc(memory, t->bytes, err);
+    for (int64_t i = 0; word && i < count; i++)
+        word[i] = "";
+    return word ? LNT_OK : LNT_E_MEMORY;
+}
+
 /* Makes up input i. */
 static lnt_status make_up(const lnt_opened *o, const lnt_inputs_options *how, const lnt_value_info *info,
                           uint32_t i, lnt_tensor *t, lnt_error *err)
@@ -203,7 +214,7 @@ static lnt_status make_up(const lnt_opened *o, const lnt_inputs_options *how, co
     LNT_REQUIRE(how->rest != LNT_INPUTS_REQUIRED, err, LNT_E_ARGUMENT,
                 "input %s is missing: give it with --input %s=FILE", info->name, info->name);
     LNT_TRY(lnt_range_of(how->ranges, info->name, &range, &in_range, err));
-    LNT_REQUIRE(how->rest != LNT_INPUTS_RANDOM || in_range || floating(info->dtype), err, LNT_E_ARGUMENT,
+    LNT_REQUIRE(how->rest != LNT_INPUTS_RANDOM || (in_range && info->dtype != LNT_STRING) || floating(info->dtype), err, LNT_E_ARGUMENT,
                 "input %s is %s, for which random numbers make no sense without bounds: give it with --input "
                 "%s=FILE or --range %s=LOW:HIGH",
                 info->name, lnt_dtype_text(info->dtype), info->name, info->name);
@@ -219,6 +230,8 @@ static lnt_status make_up(const lnt_opened *o, const lnt_inputs_options *how, co
                 err, LNT_E_LIMIT, "input %s is too large", info->name);
     if (!has_contents(o, how, i))
         return LNT_OK;
+    if (t->dtype == LNT_STRING)
+        return empty_words(count, t, err);
     LNT_TRY(lnt_room_for(t->bytes, info->name, err));
     t->data = lnt_alloc_zero(memory, t->bytes, 1, err);
     if (!t->data)

@@ -307,9 +307,31 @@ def sequences_at_edges():
                  [const("yes", np.bool_(True))])
 
 
+def words():
+    """Text that is moved, joined, cut, normalized, matched, looked up, carried in a loop; the model's words beside those that are fed."""
+    string = TensorProto.STRING
+    ml = {"domain": "ai.onnx.ml"}
+    body = helper.make_graph([node("StringConcat", "c tail", "c2"), node("Identity", "go", "on")], "body",
+                             [value("i", [], INT64), value("go", [], BOOL), value("c", ["N"], string)],
+                             [value("on", [], BOOL), value("c2", ["N"], string)])
+    return model([node("Concat", "x known", "j", axis=0), node("Equal", "j one", "e"), node("Where", "e tail j", "w"),
+                  node("StringSplit", "w", "p n", delimiter=","), node("StringSplit", "w", "q"),
+                  node("StringNormalizer", "j", "z", case_change_action="UPPER", stopwords=["monday", "a b"]),
+                  node("RegexFullMatch", "z", "m", pattern=r"(\w+\.?)*|[^,]{2,}$"), node("Loop", "turns  x", "last", body=body),
+                  node("LabelEncoder", "j", "l", keys_strings=["Monday", ""], values_strings=["", "new"], **ml),
+                  node("OneHotEncoder", "j", "h", cats_strings=["Monday", "a b"], **ml),
+                  node("TfIdfVectorizer", "j", "t", mode="TF", min_gram_length=1, max_gram_length=2, max_skip_count=1,
+                       pool_strings=["", "Monday", "a b", "a b", ""], ngram_counts=[0, 1], ngram_indexes=[2, 0, 1])],
+                 [value("x", ["N"], string)],
+                 [value("p", None, string), value("n", None, INT64), value("q", None, string), value("m", None, BOOL),
+                  value("last", None, string), value("l", None, string), value("h"), value("t")],
+                 [const("known", np.array(["Monday", "b,,c"], object)), const("one", np.array(["Monday"], object)),
+                  const("tail", np.array(["é"], object)), const("turns", np.int64(3))], opset=21, domains=("ai.onnx.ml",))
+
+
 BASES = [loop_if_carried, scan_empty, scan_axes, scan_in_loop, loop_in_if, states, numbers, numbers32, skips, lines,
          streams, elementwise, quantized, halves, large, text, sequences, split_and_map, sequences_in_control,
-         sequences_at_edges, flex_attention, small]
+         sequences_at_edges, flex_attention, small, words]
 # Options of `linnet convert` that some are converted with, besides what all are.
 OPTIONS = {"sequences_at_edges": ["--length", "s=2", "--length", "e=0", "--length", "o=none"],
            "states": ["--state", "s2=s", "--state", "tail2=tail", "--state", "count2=count", "--state", "held2=held"]}

@@ -131,6 +131,29 @@ def test_moves(tmp_path):
     check(tmp_path, nodes, {"x": words(2, 3, seed=4)}, outputs, constants)
 
 
+def test_control_flow(tmp_path):
+    """A Loop that carries text and stacks it, an If that gives it."""
+    def text(name, shape=None):
+        return helper.make_tensor_value_info(name, TensorProto.STRING, shape)
+
+    more = helper.make_graph([helper.make_node("StringConcat", ["c", "tail"], ["c2"]), helper.make_node("Identity", ["go"], ["on"]),
+                              helper.make_node("StringSplit", ["c2"], ["parts", "n"], delimiter="o"),
+                              helper.make_node("ReduceSum", ["n"], ["sum"], keepdims=0),
+                              helper.make_node("Identity", ["c2"], ["row"])], "more",
+                             [helper.make_tensor_value_info("i", TensorProto.INT64, []),
+                              helper.make_tensor_value_info("go", TensorProto.BOOL, []), text("c", ["N"])],
+                             [helper.make_tensor_value_info("on", TensorProto.BOOL, []), text("c2", ["N"]), text("row", ["N"]),
+                              helper.make_tensor_value_info("sum", TensorProto.INT64, [])])
+    same = helper.make_graph([helper.make_node("Identity", ["last"], ["a"])], "same", [], [text("a")])
+    joined = helper.make_graph([helper.make_node("StringConcat", ["last", "x"], ["b"])], "joined", [], [text("b")])
+    nodes = [helper.make_node("Loop", ["turns", "", "x"], ["last", "rows", "sums"], body=more),
+             helper.make_node("If", ["flag"], ["y"], then_branch=same, else_branch=joined)]
+    outputs = {"rows": TensorProto.STRING, "sums": TensorProto.INT64, "y": TensorProto.STRING}
+    constants = [text_constant("tail", " so"), numpy_helper.from_array(np.int64(4), "turns")]
+    for flag in (False, True):
+        check(tmp_path / str(flag), nodes, {"x": words(3), "flag": np.array(flag)}, outputs, constants)
+
+
 def test_tables(tmp_path):
     x = np.array(WORDS, object)
     encoder = helper.make_node("LabelEncoder", ["x"], ["y"], domain=ML, keys_strings=WORDS[::2], values_int64s=[5, 4, 3, 2, 1],
