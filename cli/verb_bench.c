@@ -361,6 +361,19 @@ static bool multiplies_int8(const lnt_file *f)
 }
 
 /* The model is closed afterwards: a file that is mapped does not leave the page cache. */
+/* What goes from process to process has no pointers in it. */
+static lnt_status refuse_text(const lnt_opened *o, lnt_error *err)
+{
+    const uint32_t n_in = lnt_model_input_count(o->model), n_out = lnt_model_output_count(o->model);
+    for (uint32_t i = 0; i < n_in + n_out; i++) {
+        lnt_value_info info;
+        LNT_TRY(i < n_in ? lnt_model_input(o->model, i, &info) : lnt_model_output(o->model, i - n_in, &info));
+        LNT_REQUIRE(info.dtype != LNT_STRING, err, LNT_E_UNSUPPORTED, "--vs: %s is text, which is not compared",
+                    info.name);
+    }
+    return LNT_OK;
+}
+
 static lnt_status read_inputs(const char *path, lnt_named **in, size_t *n, bool *int8, lnt_error *err)
 {
     const lnt_session_options how = {
@@ -371,6 +384,8 @@ static lnt_status read_inputs(const char *path, lnt_named **in, size_t *n, bool 
     lnt_status status = lnt_opened_open(path, NULL, 0, &o, err);
     if (status == LNT_OK)
         status = lnt_opened_file(&o, err);
+    if (status == LNT_OK)
+        status = refuse_text(&o, err);
     if (status == LNT_OK)
         status = find_inputs(&o, &from, err);
     if (status == LNT_OK)

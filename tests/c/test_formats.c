@@ -325,7 +325,8 @@ static void hostile_values_and_constants(void **state)
     HOSTILE((s.extents[1][0] = 0, s.values[1].rank = 3, s.extents[1][1] = s.extents[1][2] = 1ll << 40),
             "overflow");
     HOSTILE(s.values[0].order = 1, "storage order");
-    HOSTILE(s.values[0].flags = 2, "reserved");
+    HOSTILE(s.values[0].flags = 4, "reserved");
+    HOSTILE(s.values[0].flags = LNT_VALUE_TEXT, "numbers of words cannot be of type float");
     HOSTILE(s.values[0].stored = LNT_STORED_PLAIN, "reserved");
     HOSTILE(s.values[SAMPLE_BIAS].stored = LNT_STORED_PLAIN, "does not go with it");
     HOSTILE(s.values[SAMPLE_W].stored = 99, "unknown");
