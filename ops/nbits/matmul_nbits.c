@@ -17,10 +17,14 @@
 #include "ops/widen.h"
 
 #include <math.h>
+#include <string.h>
 
 enum { A, WEIGHTS, SCALES, ZEROS, GROUPS, BIAS }; /* inputs */
 
-enum { UNPACKED = LNT_PANEL /* columns brought to float at a time */ };
+enum {
+    UNPACKED = LNT_PANEL, /* columns brought to float at a time */
+    MANY_ROWS = 16        /* of A, that are worth making them a panel */
+};
 
 typedef struct nbits {
     const lnt_row_kernels *row;
@@ -96,10 +100,11 @@ static lnt_status order_rows(lnt_kernel *k, void *arg, int64_t begin, int64_t en
         const float *a = j->a + m * p->K;
         float *to = (float *)j->scratch + m * p->pitch;
         for (int64_t g = 0; g < p->pitch; g += group)
-            for (int64_t i = 0; i < group; i++) {
-                const int64_t at = g + i % lanes * per_word + i / lanes;
-                to[g + i] = at < p->K ? a[at] : 0;
-            }
+            for (int64_t i = 0; i < per_word; i++)
+                for (int64_t lane = 0; lane < lanes; lane++) {
+                    const int64_t at = g + lane * per_word + i;
+                    to[g + i * lanes + lane] = at < p->K ? a[at] : 0;
+                }
     }
     return LNT_OK;
 }
@@ -173,19 +178,84 @@ static void multiply_unpacked(const nbits_job *j, const float *b, int64_t n, int
     }
 }
 
+/* Is A so many rows that the product's tiles take panels? */
+static bool takes_panels(const nbits *p)
+{
+    return p->M >= MANY_ROWS;
+}
+
+/* From a column to the next one, in floats: were they a power of two apart, they would share a set of the cache. */
+static int64_t column_step(const nbits *p)
+{
+    return p->pitch + (takes_panels(p) ? LNT_PANEL : 0);
+}
+
+/* Elements [first, first + depth) of K, times the panel's columns from n on: the first ones begin the sums. */
+static void multiply_depth(const nbits_job *j, const float *panel, int64_t first, int64_t depth, int64_t n,
+                           int64_t columns)
+{
+    static const ptrdiff_t no_offset = 0;
+    const nbits *p = j->p;
+    const int64_t most = p->gemm->tall_rows, tiles = (p->M + most - 1) / most;
+    const float *a[LNT_TILE_ROWS_MAX];
+    float *c[LNT_TILE_ROWS_MAX];
+    lnt_tile tile = {.a = a,
+                     .c = c,
+                     .tap_offset = &no_offset,
+                     .taps = 1,
+                     .depth = (size_t)depth,
+                     .before = (size_t)first,
+                     .b = panel + first * LNT_PANEL,
+                     .b_row = LNT_PANEL,
+                     .columns = (size_t)columns,
+                     .bias = j->bias && first + depth == p->pitch ? j->bias + n : NULL,
+                     .scale = 1,
+                     .low = -INFINITY,
+                     .high = INFINITY,
+                     .accumulate = first > 0};
+    for (int64_t t = 0; t < tiles; t++) {
+        const int64_t m = lnt_cut(p->M, tiles, t), rows = lnt_cut(p->M, tiles, t + 1) - m;
+        for (int64_t i = 0; i < rows; i++) {
+            a[i] = (const float *)j->scratch + (m + i) * p->pitch + first;
+            c[i] = j->y + (m + i) * p->N + n;
+        }
+        p->gemm->tile[rows](&tile);
+    }
+}
+
+/* Columns [n, n + columns) of all rows, as floats from b on, through a panel, part by part of K so that it stays in the
+ * first-level cache. */
+static void multiply_panel(const nbits_job *j, float *b, int64_t n, int64_t columns, float *panel)
+{
+    const nbits *p = j->p;
+    const int64_t step = column_step(p), parts = (p->pitch + p->gemm->depth_block - 1) / p->gemm->depth_block;
+    const lnt_packed record = lnt_packed_panels(LNT_SOURCE_NK, 1, (uint32_t)step, (uint32_t)columns);
+    for (int64_t i = 0; i < columns; i++)
+        memset(b + i * step + p->pitch, 0, (size_t)(step - p->pitch) * sizeof *b);
+    lnt_pack(&record, LNT_FLOAT, b, panel);
+    for (int64_t i = 0; i < parts; i++) {
+        const int64_t first = lnt_cut(p->pitch, parts, i), end = lnt_cut(p->pitch, parts, i + 1);
+        multiply_depth(j, panel, first, end - first, n, columns);
+    }
+}
+
 static lnt_status unpack_columns(lnt_kernel *k, void *arg, int64_t begin, int64_t end, unsigned thread)
 {
     const nbits_job *j = arg;
     const nbits *p = j->p;
     float *zeros = zeros_of(j, thread), *b = zeros + lnt_round_up((size_t)p->blocks, LNT_PANEL);
+    const int64_t step = column_step(p);
     (void)k;
     for (int64_t n = begin * UNPACKED; n < end * UNPACKED && n < p->N; n += UNPACKED) {
         const int64_t columns = lnt_least(UNPACKED, p->N - n);
         for (int64_t i = 0; i < columns; i++) {
             const lnt_nbits_column c = column_of(j, n + i, zeros);
-            p->kernels->unpack[p->form](&c, b + i * p->pitch);
+            p->kernels->unpack[p->form](&c, b + i * step);
         }
-        multiply_unpacked(j, b, n, columns);
+        if (takes_panels(p))
+            multiply_panel(j, b, n, columns, b + UNPACKED * step);
+        else
+            multiply_unpacked(j, b, n, columns);
     }
     return LNT_OK;
 }
@@ -380,7 +450,8 @@ static lnt_status plan_order(lnt_site *site, nbits *p)
             p->block_log2++;
         p->pitch = (p->blocks * p->block + group - 1) / group * group;
         ordered = lnt_dim_mul(p->M, p->pitch);
-        each = (int64_t)lnt_round_up((size_t)p->blocks, LNT_PANEL) + (is_row(p) ? 0 : UNPACKED) * p->pitch;
+        each = (int64_t)lnt_round_up((size_t)p->blocks, LNT_PANEL) +
+               (is_row(p) ? 0 : UNPACKED * (1 + takes_panels(p))) * column_step(p);
     }
     if (!lnt_reserve(&total, ordered, sizeof(float), &at))
         return no_room(site);

@@ -64,6 +64,17 @@ def test_against_numpy(tmp_path, bits, block, rows, zeros):
     check(tmp_path, x, constants, (x @ weights).astype(np.float32), K=k, N=n, bits=bits, block_size=block)
 
 
+@pytest.mark.parametrize("rows", [8, 15, 16, 23])
+@pytest.mark.parametrize("n", [16, 37])
+def test_long_sums_with_bias(tmp_path, rows, n):
+    """K in several parts, the bias once."""
+    k, block = 1700, 64
+    constants, weights = product(4, block, k, n, "packed")
+    constants |= {"": None, "b": RNG.uniform(-90, 90, n).astype(np.float32)}
+    x = RNG.uniform(-1, 1, (rows, k)).astype(np.float32)
+    check(tmp_path, x, constants, (x @ weights + constants["b"]).astype(np.float32), K=k, N=n, bits=4, block_size=block)
+
+
 @pytest.mark.parametrize("rows", [1, 9])
 def test_permuted_blocks_and_bias(tmp_path, rows):
     k, n, block = 96, 20, 32
