@@ -71,6 +71,15 @@ LDLIBS += -lm
 
 CLANG := $(findstring clang,$(shell $(CC) --version 2>/dev/null))
 TARGET := $(shell $(CC) $(ARCH) -dumpmachine 2>/dev/null)
+# `make deps deb` on a machine without a compiler: it is installed first, and make begins anew with it.
+ifeq ($(TARGET),)
+ifneq ($(and $(filter deps,$(MAKECMDGOALS)),$(filter-out deps,$(MAKECMDGOALS))),)
+-include $(BUILD)/compiler.mk
+$(BUILD)/compiler.mk:
+	$(Q)$(MAKE) --no-print-directory deps
+	@mkdir -p $(@D) && touch $@
+endif
+endif
 ARCH_LEVELS := $(if $(findstring x86_64,$(TARGET)),avx2 avxvnni avx512 avx512vnni amx,$(if $(findstring aarch64,$(TARGET)),neon fp16 dotprod i8mm,$(if $(ARMV7),neon)))
 ALL_LEVELS := avx2 avxvnni avx512 avx512vnni amx neon fp16 dotprod i8mm
 # gcc would rather keep addresses in vector and mask registers than in memory: moved back they take the ports of the

@@ -1,4 +1,5 @@
 /* import_node.c — one ONNX node: operands, attributes, subgraphs, and its way into the graph. */
+#include "base/lnt_assert.h"
 #include "base/small.h"
 #include "convert/import/import.h"
 
@@ -449,6 +450,7 @@ static lnt_status take_as_byte(lnt_importer *im, lnt_inode *n, unsigned i)
     const lnt_gvalue *w = lnt_inode_in(n, i) == LNT_NONE ? NULL : &im->g->value[n->in[i]];
     if (!w || !w->constant || !w->info.data || !lnt_is_small_integer((lnt_dtype)w->info.dtype))
         return LNT_OK;
+    LNT_ASSERT(w->bytes == (size_t)lnt_operand_count(&w->info)); /* each a byte */
     const uint32_t v = lnt_graph_add_constant(im->g, w->name, lnt_small_as_byte((lnt_dtype)w->info.dtype),
                                               w->info.rank, w->info.dims, w->info.data, w->bytes);
     if (v == LNT_NONE)

@@ -6,6 +6,7 @@
 
 #include "base/checked.h"
 #include "base/file.h"
+#include "base/lnt_assert.h"
 #include "base/small.h"
 #include "formats/byte_order.h"
 #include "formats/tensor_file.h"
@@ -169,6 +170,7 @@ static lnt_status read_from(lnt_importer *im, int fd, size_t file_bytes, const e
                 (long long)p->offset, p->location, file_bytes);
     const bool small = lnt_is_small((lnt_dtype)t->dtype);
     const size_t count = (size_t)lnt_operand_count(t);
+    LNT_ASSERT(!small || bytes <= count); /* packed, at the beginning of where they are unpacked */
     uint8_t *data = lnt_bump_alloc(&im->g->memory, small ? count : bytes, im->err), *file = data;
     if (lnt_host_big_endian)
         file = lnt_bump_alloc(&im->g->memory, bytes, im->err);

@@ -125,7 +125,8 @@ static inline lnt_status make_tensor(const lnt_operand *v, int64_t open, const v
 /* As many words as the tensor has numbers; which ones follows from these. */
 static inline void put_words(lnt_tensor *t)
 {
-    static const char *const some[] = {"", "a b", "one,two,,three", "\xff\x80", "Monday", "www.x.com", " \t ", "\xc3\x84"};
+    static const char *const some[] = {"",       "a b",       "one,two,,three", "\xff\x80",
+                                       "Monday", "www.x.com", " \t ",           "\xc3\x84"};
     static const char *word[TRY_BYTES / sizeof(int64_t)];
     const size_t n = t->bytes / sizeof(int64_t);
     for (size_t i = 0; i < n; i++)
