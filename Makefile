@@ -305,7 +305,7 @@ SMALL_KERNELS := ops/elementwise/program_kernels% ops/elementwise/typed_kernels%
 # Where levels above it do the work the scalar one is there to be right, and small.
 SPARE := $(if $(findstring x86_64,$(TARGET))$(findstring aarch64,$(TARGET)),$(filter-out $(foreach l,$(ALL_LEVELS),%_$(l).c),$(KERNELS)))
 # So is what runs once for a file, a session, a step or a run of pixels, and what few networks have.
-SPARE += base/file.c base/small.c $(filter-out formats/hash.c,$(wildcard formats/*.c)) \
+SPARE += base/file.c base/small.c base/word_table.c $(wildcard ops/text/*.c) runtime/text.c $(filter-out formats/hash.c,$(wildcard formats/*.c)) \
          $(patsubst %,runtime/%.c,bind control halves join load session model_info options plan resources request trace) \
          $(foreach f,attention cast cast_small conv conv_algorithm conv_depthwise conv_images conv_stem conv_transpose cumulative det \
              dynamic_conv einsum einsum_product elementwise embed_layernorm expand fourier gemm_store gridsample half_step \

@@ -54,13 +54,19 @@ LNT_INLINE vector_i64 add_product_i64(vector_i64 a, vector_i64 b, vector_i64 c)
     }                                                                                                        \
     static void tile_##name(const lnt_number_tile *t)                                                        \
     {                                                                                                        \
-        switch (t->rows) {                                                                                   \
-        case 1: name##_rows(t, 1); return;                                                                   \
-        case 2: name##_rows(t, 2); return;                                                                   \
-        case 3: name##_rows(t, 3); return;                                                                   \
-        case 4: name##_rows(t, 4); return;                                                                   \
-        case 5: name##_rows(t, 5); return;                                                                   \
-        default: name##_rows(t, 6); return;                                                                  \
+        lnt_number_tile part = *t;                                                                           \
+        if (t->rows == LNT_NUMBER_ROWS) {                                                                    \
+            name##_rows(t, LNT_NUMBER_ROWS);                                                                 \
+            return;                                                                                          \
+        }                                                                                                    \
+        for (unsigned i = 0; i < t->rows; i += part.rows) { /* the last rows of a matrix, two at a time */   \
+            part.a = (const type *)t->a + i * t->row_a;                                                      \
+            part.y = (type *)t->y + i * t->row_y;                                                            \
+            part.rows = t->rows - i > 1 ? 2 : 1;                                                             \
+            if (part.rows == 2)                                                                              \
+                name##_rows(&part, 2);                                                                       \
+            else                                                                                             \
+                name##_rows(&part, 1);                                                                       \
         }                                                                                                    \
     }
 TILE(f64, double)
