@@ -118,6 +118,13 @@ static inline bool is_no_tensor(const lnt_graph *g, uint32_t value)
     return value != LNT_NONE && (g->value[value].piece || g->value[value].absent);
 }
 
+/* Output i holds numbers of words if this value does. */
+static inline void mark_text(maker *m, unsigned i, uint32_t like)
+{
+    if (m->status == LNT_OK && m->n->out[i] != LNT_NONE)
+        m->im->g->value[m->n->out[i]].text = m->im->g->value[like].text;
+}
+
 /* Output i is what this value is: a sequence, nothing, or a tensor. */
 static inline void give(maker *m, unsigned i, uint32_t value)
 {
@@ -131,6 +138,7 @@ static inline void give(maker *m, unsigned i, uint32_t value)
     to->n_pieces = from.n_pieces;
     to->absent = from.absent;
     to->words = from.words;
+    to->text = from.text;
     to->small = from.small;
 }
 

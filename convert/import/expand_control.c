@@ -2,6 +2,8 @@
  * how often a loop turns, what is computed takes their place; else an If gives what is in its sequences one by one. */
 #include "convert/import/expand.h"
 
+#include "base/lnt_assert.h"
+
 #define MOST_TURNS 1024
 #define CARRIES "it carries a sequence, and "
 
@@ -80,6 +82,8 @@ static void stack(maker *m, unsigned i, const lnt_inlining *l, unsigned from)
     if (m->status == LNT_OK && l->times)
         m->status =
             lnt_make_into(m->im, m->n, "Concat", row, l->times, INT_ATTR("axis", &first), 1, m->n->out[i]);
+    if (l->times)
+        mark_text(m, i, l->out[from]);
 }
 
 static void unroll(maker *m)
@@ -109,6 +113,7 @@ static void unroll(maker *m)
     lnt_inlining all = {"body", n_in, (unsigned)n_out, turns, in, out, next_turn};
     if (m->status == LNT_OK)
         m->status = lnt_import_inline(m->im, n, &all);
+    LNT_ASSERT(all.times <= turns);
     const uint32_t *last = all.times ? out + (all.times - 1) * n_out + 1 : n->in + 2;
     for (unsigned i = 0; m->status == LNT_OK && i < n->n_out; i++)
         if (i < carried)
@@ -126,8 +131,11 @@ static lnt_status hand_out(lnt_importer *im, const lnt_inode *n, uint32_t branch
     const uint32_t outer = im->sub;
     lnt_status status = LNT_OK;
     im->sub = branch;
-    for (uint32_t i = 0; i < count && status == LNT_OK; i++)
+    for (uint32_t i = 0; i < count && status == LNT_OK; i++) {
         status = lnt_make(im, n, "Identity", &value[i], 1, NULL, 0, &out[i]);
+        if (status == LNT_OK)
+            im->g->value[out[i]].text = im->g->value[value[i]].text;
+    }
     im->sub = outer;
     return status;
 }

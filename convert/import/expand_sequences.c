@@ -3,6 +3,8 @@
  * file. */
 #include "convert/import/expand.h"
 
+#include "base/lnt_assert.h"
+
 #include <string.h>
 
 #define TOO_LONG "the sequence is longer than 1024"
@@ -21,6 +23,7 @@ static void become(maker *m, unsigned i, const uint32_t *piece, uint32_t n)
 {
     if (m->status != LNT_OK || m->n->out[i] == LNT_NONE)
         return;
+    LNT_ASSERT(piece && n <= LNT_IMPORT_MAX_PIECES);
     lnt_gvalue *v = &m->im->g->value[m->n->out[i]];
     v->piece = piece;
     v->n_pieces = n;
@@ -71,6 +74,11 @@ static bool place(maker *m, unsigned i, uint32_t n, uint32_t end, uint32_t other
 
 static void expand_construct(maker *m)
 {
+    for (unsigned i = 0; i < m->n->n_in; i++)
+        if (m->n->in[i] == LNT_NONE) {
+            unsupported(m, "an input of it is missing");
+            return;
+        }
     set_pieces(m, m->n->in, m->n->n_in, 0, LNT_NONE, false);
 }
 
@@ -117,6 +125,7 @@ static void choose(maker *m, const uint32_t *piece, uint32_t n)
     if (m->status == LNT_OK)
         m->status = lnt_make(m->im, m->n, "Concat", row, n, INT_ATTR("axis", &first), 1, &all);
     finish(m, 0, "Gather", IN(all, m->n->in[1]), INT_ATTR("axis", &first));
+    mark_text(m, 0, piece[0]);
 }
 
 static void expand_at(maker *m)
@@ -129,7 +138,7 @@ static void expand_at(maker *m)
         lnt_sequence_is_even(m->im->g, s))
         choose(m, s->piece, s->n_pieces);
     else if (s && place(m, 1, s->n_pieces, s->n_pieces, 0, &at))
-        finish(m, 0, "Identity", IN(s->piece[at]), NULL);
+        give(m, 0, s->piece[at]);
 }
 
 static void expand_length(maker *m)
@@ -142,7 +151,7 @@ static void expand_length(maker *m)
 static void expand_concat(maker *m)
 {
     const lnt_gvalue *s = sequence(m);
-    const uint32_t n = s ? s->n_pieces : 0;
+    const uint32_t n = s ? s->n_pieces : 0, like = n ? s->piece[0] : LNT_NONE;
     const int64_t axis = lnt_inode_i(m->n, "axis", 0);
     uint32_t in[LNT_IMPORT_MAX_PIECES];
     if (s && !n)
@@ -155,6 +164,8 @@ static void expand_concat(maker *m)
         in[i] = make(m, "Unsqueeze", IN(in[i], at), NULL);
     if (m->status == LNT_OK && n)
         m->status = lnt_make_into(m->im, m->n, "Concat", in, n, INT_ATTR("axis", &axis), 1, m->n->out[0]);
+    if (n)
+        mark_text(m, 0, like);
 }
 
 /* ---- SplitToSequence ---- */

@@ -3,6 +3,7 @@
  * `sequence_output.NAME` tells the place of an output among the model's. */
 #include "convert/import/import.h"
 
+#include "base/lnt_assert.h"
 #include "base/nearest.h"
 
 #include <inttypes.h>
@@ -129,6 +130,7 @@ lnt_status lnt_import_output_element(lnt_importer *im, const char *output, uint3
     const lnt_inode place = {.name = output, .domain = "", .op = "graph output"};
     const uint32_t piece = im->g->value[sequence].piece[i];
     const char *name = lnt_import_text(im, "%s.%u", output, i);
+    LNT_ASSERT(i < im->g->value[sequence].n_pieces && piece < im->g->n_values);
     if (!name)
         return LNT_E_MEMORY;
     LNT_TRY(lnt_import_record_words(im, name, piece));
@@ -139,8 +141,10 @@ lnt_status lnt_import_output_element(lnt_importer *im, const char *output, uint3
                 "output '%s' is a sequence, and the model has another value '%s': rename one of them", output,
                 name);
     *value = lnt_graph_add_value(im->g, name);
-    return *value == LNT_NONE ? LNT_E_MEMORY
-                              : lnt_make_into(im, &place, "Identity", &piece, 1, NULL, 0, *value);
+    if (*value == LNT_NONE)
+        return LNT_E_MEMORY;
+    im->g->value[*value].text = im->g->value[piece].text;
+    return lnt_make_into(im, &place, "Identity", &piece, 1, NULL, 0, *value);
 }
 
 lnt_status lnt_import_record_place(lnt_importer *im, const char *output, size_t place)

@@ -584,7 +584,7 @@ lnt_status lnt_import_node(lnt_importer *im, const LntOnnx__Node *node)
     if (fine)
         LNT_TRY(lnt_import_add(im, &n));
     if (fine && im->text)
-        lnt_import_carry_text(im, &before);
+        lnt_import_carry_text(im, strcmp(n.op, "If") == 0 ? &n : &before); /* n gives what branches give */
     else if (fine)
         lnt_import_carry_words(im, &n, from);
     return n.inlined ? bind_outputs(im, node, out, n_out) : LNT_OK;

@@ -33,11 +33,17 @@ static const text_row *find_row(const char *op)
         {"LabelEncoder", 1, 0},
         {"Loop", (uint32_t)ALL, 0},
         {"OneHotEncoder", 1, 0},
+        {"Optional", 1, 0},
+        {"OptionalGetElement", 1, 0},
+        {"OptionalHasElement", 1, 0},
         {"RegexFullMatch", 1, 0},
         {"Reshape", 1, 1},
         {"Scan", (uint32_t)ALL, 0},
         {"ScatterElements", 5, 1},
         {"ScatterND", 5, 1},
+        {"SequenceConstruct", (uint32_t)ALL, 0},
+        {"SequenceInsert", 2, 0},
+        {"SequenceMap", (uint32_t)ALL, 0},
         {"Shape", 1, 0},
         {"Size", 1, 0},
         {"Slice", 1, 1},
@@ -82,7 +88,8 @@ static bool takes_words(const LntOnnx__Node *n)
 bool lnt_import_takes_text(const LntOnnx__Graph *graph)
 {
     for (size_t i = 0; i < graph->n_input; i++) {
-        const LntOnnx__Type *type = graph->input[i]->type;
+        const LntOnnx__Type *type = lnt_import_element_type(graph->input[i]);
+        type = type ? type : graph->input[i]->type;
         if (type && type->optional_type && type->optional_type->elem_type)
             type = type->optional_type->elem_type;
         if (type && type->tensor_type && type->tensor_type->elem_type == LNT_STRING)

@@ -270,6 +270,7 @@ ONE = "f (%s x, int64 k, seq(float) t) => (float y) { %s }"
      "y = ConcatFromSequence <axis = 0> (m)", "1 of the model's parts cannot be converted, first 'm/0/q' (Adagrad)"),
     ("float[4]", "s = SplitToSequence (x) y = SequenceMap (s) <body: graph = g (float[1] p) => (float q) { q = Add (p, y) } >",
      "reads 'y', which nothing before it computes"),
+    ("float[4]", "s = SequenceConstruct (x, , x) y = SequenceAt (s, k)", "an input of it is missing"),
     ("float[4]", "s = SplitToSequence (x) y = SequenceMap (s)", "attribute 'body' holds no graph"),
     ("optional(seq(float))", "y = OptionalGetElement (x)", "fix its length by --length x=N"),
     ("bool", "f = Cast <to = 1> (x) s = If (x) <then_branch: graph = a () => (seq(float) s) { s = SequenceConstruct (f, f) }, "
@@ -515,6 +516,32 @@ def test_uneven_place_of_the_turn(tmp_path):
     s = [np.arange(3 * (k + 1), dtype=np.float32).reshape(-1, 3) for k in range(3)]
     most = np.stack([e.max(axis=0) for e in s])
     check_against(tmp_path, made, {"s": s}, [most.sum(axis=0), -most[:2].sum(axis=0)], ways=WAYS)
+
+
+def test_text(tmp_path):
+    """Elements that are words stay words, through a loop and an open branch, too."""
+    made = parsed("""f (seq(string[N]) s, string[2] x, bool c) => (seq(string) t, string[K] y, string[L] z, string[2] u, seq(string) v) {
+        t = SequenceInsert (s, x)
+        n = SequenceLength (s)
+        yes = Constant <value = bool {1}> ()
+        zero = Constant <value = int64 {0}> ()
+        none = SequenceEmpty ()
+        r = Loop (n, yes, none) <body = b (int64 i, bool g, seq(string) p) => (bool h, seq(string) q) {
+            h = Identity (g) e = SequenceAt (s, i) q = SequenceInsert (p, e, zero) } >
+        y = ConcatFromSequence <axis = 0> (r)
+        v, u = If (c) <then_branch = j () => (seq(string) a, string[2] d) { a = SequenceConstruct (x, x) d = Identity (x) },
+                       else_branch = k () => (seq(string) m, string[2] o) { w = SequenceAt (s, zero) m = SequenceConstruct (w, x)
+                                                                          o = StringConcat (x, x) } >
+        z = SequenceAt (v, zero)
+    }""")
+    for i in (0, 4):
+        made.graph.output[i].type.sequence_type.elem_type.tensor_type.ClearField("shape")
+    made.opset_import[0].version = 20
+    s, x = [np.array(["a", "b"], object), np.array(["c"], object)], np.array(["d", "e"], object)
+    y = np.array(["c", "a", "b"], object)
+    for c, z, u in ((True, x, x), (False, s[0], x + x)):
+        outputs = [[*s, x], y, z, u, [z, x]]
+        check_against(tmp_path, made, {"s": s, "x": x, "c": np.array(c)}, outputs, ways=WAYS)
 
 
 def test_branch_with_more_outputs(tmp_path):
