@@ -280,8 +280,13 @@ static __attribute__((noinline)) void store_sums(const lnt_tile *t, unsigned row
 #define MASKS_THIN(rows, vectors) false
 #endif
 
-/* Are sums scaled in the registers? Few products have a scale: a trimmed library does without. */
-enum { SCALES = MASKS || !LNT_TRIMMED };
+/* Are sums scaled in the registers? Few products have a scale: a trimmed library does without, and where registers are
+ * narrow the tile needs all there are. */
+#if defined(LNT_SIMD_AVX2)
+enum { SCALES = !LNT_TRIMMED };
+#else
+enum { SCALES = MASKS };
+#endif
 
 /* The same where sums never leave the registers. The last vector has `lanes` lanes, all unless it is masked. */
 LNT_INLINE void acc_begin(tile_acc *acc, const lnt_tile *t, const unsigned rows, const unsigned vectors,
