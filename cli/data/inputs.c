@@ -214,9 +214,8 @@ static lnt_status make_up(const lnt_opened *o, const lnt_inputs_options *how, co
     LNT_REQUIRE(how->rest != LNT_INPUTS_REQUIRED, err, LNT_E_ARGUMENT,
                 "input %s is missing: give it with --input %s=FILE", info->name, info->name);
     LNT_TRY(lnt_range_of(how->ranges, info->name, &range, &in_range, err));
-    LNT_REQUIRE(how->rest != LNT_INPUTS_RANDOM || (in_range && info->dtype != LNT_STRING) ||
-                    floating(info->dtype),
-                err, LNT_E_ARGUMENT,
+    const bool drawn = floating(info->dtype) || (in_range && info->dtype != LNT_STRING);
+    LNT_REQUIRE(how->rest != LNT_INPUTS_RANDOM || drawn, err, LNT_E_ARGUMENT,
                 "input %s is %s, for which random numbers make no sense without bounds: give it with --input "
                 "%s=FILE or --range %s=LOW:HIGH",
                 info->name, lnt_dtype_text(info->dtype), info->name, info->name);

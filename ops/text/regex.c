@@ -52,6 +52,12 @@ static void fail(compiler *c, const char *fault)
     c->at = "";
 }
 
+/* Past n characters; after a fault there are none. */
+static void advance(compiler *c, size_t n)
+{
+    c->at += c->fault ? 0 : n;
+}
+
 static unsigned emit(compiler *c, instr i)
 {
     if (c->skip)
@@ -186,7 +192,7 @@ static bool add_named(compiler *c)
         if (strncmp(c->at, named[i].name, strlen(named[i].name)) == 0) {
             for (unsigned r = 0; r < named[i].n; r++)
                 add_range(c, named[i].list[r].first, named[i].list[r].last);
-            c->at += strlen(named[i].name);
+            advance(c, strlen(named[i].name));
             return true;
         }
     return false;
@@ -206,7 +212,7 @@ static void bracket_part(compiler *c)
     if (c->at[0] == '[' && c->at[1] == ':' && add_named(c))
         return;
     if (c->at[0] == '\\' && c->at[1] && add_class(c, c->at[1])) {
-        c->at += 2;
+        advance(c, 2);
         return;
     }
     const uint32_t first = member(c);
@@ -268,7 +274,7 @@ static void escape(compiler *c)
     const char e = *c->at;
     const uint8_t kinds[] = {['b'] = EDGE, ['B'] = NO_EDGE, ['A'] = BEGIN, ['z'] = END};
     if (e && add_class(c, e)) {
-        c->at++;
+        advance(c, 1);
     } else if (e == 'b' || e == 'B' || e == 'A' || e == 'z') {
         c->at++;
         emit(c, (instr){.kind = kinds[(unsigned char)e]});
@@ -284,8 +290,10 @@ static void atom(compiler *c)
 {
     const unsigned from = c->to->n_ranges;
     const char first = *c->at;
-    if (++c->work > MOST_WORK)
+    if (++c->work > MOST_WORK) {
         fail(c, "too much of it");
+        return;
+    }
     if (first && strchr("([\\^$", first))
         c->at++;
     switch (first) {
@@ -308,12 +316,12 @@ static void atom(compiler *c)
 static bool take_number(compiler *c, unsigned *n)
 {
     const char *from = c->at;
-    for (*n = 0; *c->at >= '0' && *c->at <= '9'; c->at++) {
+    for (*n = 0; *c->at >= '0' && *c->at <= '9'; advance(c, 1)) {
         *n = *n * 10 + (unsigned)(*c->at - '0');
         if (*n > MOST_REPEATS)
             fail(c, "too many repetitions");
     }
-    return c->at != from;
+    return c->at != from && !c->fault;
 }
 
 /* What follows an atom: how often it may stand there; most UINT32_MAX: any number of times. What looks like {m,n} and

@@ -253,8 +253,8 @@ static void test_limit(void **state)
     memset(large, 'x', 1000000);
     large[1000000] = '\0';
     must(lnt_session_create(f->model, &limited, &s, &err), &err);
-    refused(run_with(s, (const char *[]){large}, (const char *[]){"y"}, 1, n, &err), LNT_E_MEMORY, &err,
-            "memory_limit");
+    const lnt_status status = run_with(s, (const char *[]){large}, (const char *[]){"y"}, 1, n, &err);
+    refused(status, LNT_E_MEMORY, &err, "memory_limit");
     must(run_with(s, (const char *[]){"x"}, (const char *[]){"y"}, 1, n, &err), &err);
     expect(s, 0, 0, "xy");
     lnt_session_destroy(&s);
