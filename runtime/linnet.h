@@ -163,18 +163,20 @@ LNT_API lnt_status lnt_select_outputs(lnt_session *s, const uint32_t *outputs, u
  * in ONNX order, is copied. NULL: compute it again. */
 LNT_API lnt_status lnt_set_value(lnt_session *s, const char *name, const lnt_tensor *tensor, lnt_error *err);
 
-/* Gives input i its shape and memory. The memory is read during lnt_run, never written; any alignment. */
+/* Gives input i its shape and memory. The memory is read during lnt_run, never written; any alignment. Of text
+ * (LNT_STRING) data is an array of const char *, and the words are copied at once. */
 LNT_API lnt_status lnt_set_input(lnt_session *s, uint32_t i, const lnt_tensor *tensor, lnt_error *err);
 /* Has output i written to data, which holds bytes; NULL: the session's own memory. A run writes outputs and reads
  * inputs in any order: it is refused where two outputs share memory, and of what an input shares with one the contents
- * may change before they are read. */
+ * may change before they are read. Of text data must be NULL. */
 LNT_API lnt_status lnt_set_output(lnt_session *s, uint32_t i, void *data, size_t bytes, lnt_error *err);
 
 /* Works out all shapes, chooses kernels, lays out memory. lnt_run does it when shapes have changed. */
 LNT_API lnt_status lnt_bind(lnt_session *s, lnt_error *err);
 LNT_API lnt_status lnt_run(lnt_session *s, lnt_error *err);
 
-/* Output i of the last run, or after bind its shape (data NULL). data is valid until the next bind or run. */
+/* Output i of the last run, or after bind its shape (data NULL). data is valid until the next bind or run; of text it
+ * is an array of const char *, which are valid as long. */
 LNT_API lnt_status lnt_get_output(lnt_session *s, uint32_t i, lnt_tensor *tensor, lnt_error *err);
 /* A value kept by lnt_keep_value. */
 LNT_API lnt_status lnt_get_value(lnt_session *s, const char *name, lnt_tensor *tensor, lnt_error *err);
