@@ -281,7 +281,7 @@ static void set_site(lnt_site *site, lnt_session *s, const lnt_node *n, lnt_erro
     site->err = err;
     site->allocator = &s->memory.allocator;
     site->watch = &s->execution.kernel;
-    site->text = s->text ? s->text->table : NULL;
+    site->text = LNT_HAS_TEXT && s->text ? s->text->table : NULL;
 }
 
 static bool extents_known(const lnt_site *site)

@@ -155,7 +155,7 @@ static lnt_status run_session(lnt_session *s, lnt_error *err)
 {
     LNT_REQUIRE(!lnt_cancelled(&s->execution.kernel), err, LNT_E_CANCELLED, "cancelled before it began");
     start_clock(s);
-    if (s->text)
+    if (LNT_HAS_TEXT && s->text)
         LNT_TRY(lnt_text_begin_run(s, err));
     if (s->binding.stale || s->binding.outgrown || !s->binding.exists || contents_changed(s))
         LNT_TRY(lnt_bind_session(s, err));

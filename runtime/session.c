@@ -100,7 +100,8 @@ static lnt_status make_tables(lnt_session *s, lnt_error *err)
     LNT_TRY(lnt_binding_make(s, err));
     LNT_TRY(lnt_states_make(s, err));
     LNT_TRY(lnt_request_make(s, err));
-    LNT_TRY(lnt_session_text_make(s, err));
+    if (LNT_HAS_TEXT)
+        LNT_TRY(lnt_session_text_make(s, err));
     LNT_TRY(lnt_frame_make(s, &s->root, 0, err));
     return lnt_loops_make(s, err);
 }
@@ -216,7 +217,8 @@ static void free_working_memory(lnt_session *s)
     lnt_loops_trim(s);
     lnt_request_trim(s);
     lnt_binding_trim(s);
-    lnt_session_text_trim(s);
+    if (LNT_HAS_TEXT)
+        lnt_session_text_trim(s);
     for (uint32_t i = 0; s->input && i < s->model->n_in; i++) {
         lnt_buffer_free(s, &s->input[i].staging);
         lnt_buffer_free(s, &s->input[i].seen);
@@ -234,7 +236,8 @@ void lnt_session_destroy(lnt_session **session)
     free_working_memory(s);
     lnt_request_free(s);
     lnt_states_free(s);
-    lnt_session_text_free(s);
+    if (LNT_HAS_TEXT)
+        lnt_session_text_free(s);
     lnt_trace_free(s);
     if (s->execution.own_pool)
         lnt_pool_destroy(&s->execution.pool);

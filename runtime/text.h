@@ -6,6 +6,11 @@
 #include "runtime/buffer.h"
 #include "runtime/load.h"
 
+/* 0: the library is trimmed to a model without text (boards/trim.py). */
+#ifndef LNT_HAS_TEXT
+#define LNT_HAS_TEXT 1
+#endif
+
 typedef struct lnt_session_text {
     lnt_text *table;    /* the model's words, then the inputs', then those of the present run */
     size_t model_words; /* of the model */
@@ -15,7 +20,7 @@ typedef struct lnt_session_text {
 
 static inline bool lnt_is_text(const lnt_model *m, uint32_t value)
 {
-    return m->file.values[value].flags & LNT_VALUE_TEXT;
+    return LNT_HAS_TEXT && m->file.values[value].flags & LNT_VALUE_TEXT;
 }
 
 /* Finds the words of a model and whether it has any. E_FILE where they are damaged, or where text is a state. */
