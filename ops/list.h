@@ -248,6 +248,8 @@ OP(821, 1, StringConcat, ONNX, "StringConcat", 2, 2, 1, 1, INT64, broadcast, str
 OP(822, 1, StringSplit, ONNX, "StringSplit", 1, 1, 1, 2, INT64, string_split, string_split, V(0), COUNTS | TEXT)
 OP(823, 1, StringNormalizer, ONNX, "StringNormalizer", 1, 1, 1, 1, INT64, string_normalizer, string_normalizer, V(0), COUNTS | TEXT)
 OP(824, 1, RegexFullMatch, ONNX, "RegexFullMatch", 1, 1, 1, 1, BOOL, same, regex_full_match, 0, TEXT)
+OP(825, 1, NumberToText, LINNET, "NumberToText", 1, 1, 1, 1, INT64, same, number_to_text, 0, TEXT)
+OP(826, 1, TextToNumber, LINNET, "TextToNumber", 1, 1, 1, 1, RULE, text_to_number, text_to_number, 0, TEXT)
 
 /* 900: Linnet's own, written by the converter; inputs of an Elementwise are operands of its program */
 OP(900, 1, Elementwise, LINNET, "Elementwise", 0, 0, 1, 4, RULE, program, program, 0, ELEMENTWISE | ANY_ORDER)

@@ -52,6 +52,7 @@ static const text_row *find_row(const char *op)
         {"StringConcat", 3, 1},
         {"StringNormalizer", 1, 1},
         {"StringSplit", 1, 1},
+        {"TextToNumber", 1, 0},
         {"TfIdfVectorizer", 1, 0},
         {"Tile", 1, 1},
         {"Transpose", 1, 1},
@@ -76,6 +77,19 @@ static bool is_text(const lnt_importer *im, uint32_t value)
 
 /* ---- the model ---- */
 
+/* Is it a Cast of what the model is fed to text? */
+static bool casts_to_text(const LntOnnx__Graph *graph, const LntOnnx__Node *n)
+{
+    bool to = false, fed = false;
+    if (!n->op_type || strcmp(n->op_type, "Cast") != 0 || n->n_input != 1)
+        return false;
+    for (size_t i = 0; i < n->n_attribute; i++)
+        to |= n->attribute[i]->name && strcmp(n->attribute[i]->name, "to") == 0 && n->attribute[i]->i == LNT_STRING;
+    for (size_t i = 0; to && i < graph->n_input; i++)
+        fed |= graph->input[i]->name && strcmp(graph->input[i]->name, n->input[0]) == 0;
+    return fed;
+}
+
 static bool takes_words(const LntOnnx__Node *n)
 {
     static const char *const ops[] = {"RegexFullMatch", "StringConcat", "StringNormalizer", "StringSplit"};
@@ -96,7 +110,7 @@ bool lnt_import_takes_text(const LntOnnx__Graph *graph)
             return true;
     }
     for (size_t i = 0; i < graph->n_node; i++)
-        if (takes_words(graph->node[i]))
+        if (takes_words(graph->node[i]) || casts_to_text(graph, graph->node[i]))
             return true;
     return false;
 }
@@ -187,14 +201,37 @@ static lnt_status number_pool(lnt_importer *im, lnt_inode *n)
     return lnt_inode_set(im, n, &numbers);
 }
 
+/* A CastLike to or from text is a Cast. */
+static lnt_status name_type(lnt_importer *im, lnt_inode *n)
+{
+    const uint32_t like = lnt_inode_in(n, 1);
+    const lnt_operand *o = lnt_ginfo(im->g, like);
+    if (strcmp(n->op, "CastLike") != 0 || !o || !(is_text(im, like) || is_text(im, n->in[0])))
+        return LNT_OK;
+    n->op = "Cast";
+    n->n_in = 1;
+    return lnt_inode_set_i(im, n, "to", is_text(im, like) ? LNT_STRING : o->dtype);
+}
+
+/* A Cast with text on one side or both. */
+static void choose_cast(const lnt_importer *im, lnt_inode *n)
+{
+    const bool from = is_text(im, lnt_inode_in(n, 0)), to = lnt_inode_i(n, "to", 0) == LNT_STRING;
+    if (strcmp(n->op, "Cast") != 0 || (!from && !to))
+        return;
+    n->op = from && to ? "Identity" : from ? "TextToNumber" : "NumberToText";
+    n->domain = from && to ? "" : "linnet";
+    lnt_inode_drop(n, "saturate");
+    lnt_inode_drop(n, "round_mode");
+    if (to)
+        lnt_inode_drop(n, "to");
+}
+
 lnt_status lnt_import_check_text(lnt_importer *im, lnt_inode *n, bool *fine)
 {
+    LNT_TRY(name_type(im, n));
+    choose_cast(im, n);
     const text_row *row = find_row(n->op);
-    if (strcmp(n->op, "Cast") == 0 && is_text(im, lnt_inode_in(n, 0)) && lnt_inode_i(n, "to", 0) == LNT_STRING) {
-        n->op = "Identity";
-        lnt_inode_drop(n, "to");
-        row = find_row(n->op);
-    }
     LNT_TRY(number_pool(im, n));
     *fine = true;
     for (unsigned i = 0; i < n->n_in; i++)
@@ -223,6 +260,8 @@ void lnt_import_carry_text(lnt_importer *im, const lnt_inode *n)
 {
     const text_row *row = find_row(n->op);
     bool text = false;
+    if (strcmp(n->op, "NumberToText") == 0 && n->n_out)
+        im->g->value[n->out[0]].text = true;
     carry_results(im, n);
     for (unsigned i = 0; row && i < n->n_in; i++)
         text |= has_bit(row->in, i) && is_text(im, n->in[i]);

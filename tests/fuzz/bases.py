@@ -318,13 +318,14 @@ def words():
                   node("StringSplit", "w", "p n", delimiter=","), node("StringSplit", "w", "q"),
                   node("StringNormalizer", "j", "z", case_change_action="UPPER", stopwords=["monday", "a b"]),
                   node("RegexFullMatch", "z", "m", pattern=r"(\w+\.?)*|[^,]{2,}$"), node("Loop", "turns  x", "last", body=body),
+                  node("Cast", "n", "nt", to=string), node("Cast", "nt", "nn", to=FLOAT),
                   node("LabelEncoder", "j", "l", keys_strings=["Monday", ""], values_strings=["", "new"], **ml),
                   node("OneHotEncoder", "j", "h", cats_strings=["Monday", "a b"], **ml),
                   node("TfIdfVectorizer", "j", "t", mode="TF", min_gram_length=1, max_gram_length=2, max_skip_count=1,
                        pool_strings=["", "Monday", "a b", "a b", ""], ngram_counts=[0, 1], ngram_indexes=[2, 0, 1])],
                  [value("x", ["N"], string)],
                  [value("p", None, string), value("n", None, INT64), value("q", None, string), value("m", None, BOOL),
-                  value("last", None, string), value("l", None, string), value("h"), value("t")],
+                  value("last", None, string), value("l", None, string), value("h"), value("t"), value("nn")],
                  [const("known", np.array(["Monday", "b,,c"], object)), const("one", np.array(["Monday"], object)),
                   const("tail", np.array(["é"], object)), const("turns", np.int64(3))], opset=21, domains=("ai.onnx.ml",))
 

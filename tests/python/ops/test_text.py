@@ -8,7 +8,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from harness import check_against_reference, import_package, linnet
+from harness import check_against, check_against_reference, import_package, linnet
 
 WAYS = (("--opt", "none"), ("--opt", "all"), ("--opt", "all", "--threads", "3"))
 TYPES = {np.int32: TensorProto.INT32, np.int64: TensorProto.INT64}
@@ -50,16 +50,19 @@ def test_bad_pool(tmp_path, changed, told):
 ML = "ai.onnx.ml"
 WORDS = ["the quick brown fox", "", "  two  spaces ", "a,b,,c", "Äpfel ÉCOLE Привет", "www.onnx.ai", "x@yahoo.com", "Monday",
          "monday"]
-ELEMENT = {"O": TensorProto.STRING, "i": TensorProto.INT64, "f": TensorProto.FLOAT, "b": TensorProto.BOOL}
 
 
 def words(*shape, seed=0):
     return np.random.default_rng(seed).choice(np.array(WORDS, object), shape)
 
 
+def element(array):
+    return TensorProto.STRING if array.dtype == object else helper.np_dtype_to_tensor_dtype(array.dtype)
+
+
 def text_model(nodes, inputs, outputs, opset=21, initializers=()):
     """inputs: name -> array; outputs: name -> element type."""
-    ins = [helper.make_tensor_value_info(name, ELEMENT[x.dtype.kind], [None if n > 1 else n for n in x.shape])
+    ins = [helper.make_tensor_value_info(name, element(x), [None if n > 1 else n for n in x.shape])
            for name, x in inputs.items()]
     outs = [helper.make_tensor_value_info(name, dtype, None) for name, dtype in outputs.items()]
     opsets = [helper.make_opsetid("", opset), helper.make_opsetid(ML, 4)]
@@ -177,6 +180,47 @@ def test_tfidf_of_words(tmp_path):
                             pool_strings=WORDS[:3] + ["Monday", "monday", "", "Monday"], ngram_counts=[0, 3],
                             ngram_indexes=[0, 1, 2, 4, 3], weights=[1.0, 2.0, 3.0, 4.0, 5.0])
     check(tmp_path, [node], {"x": words(4, 9)}, {"y": TensorProto.FLOAT})
+
+
+NUMBERS = ["0", "-12", " 7", "255", "3.25", "-1e-3", "1E8", "+INF", "-inf", "NaN", "1e400", "0.1", "16777217"]
+
+
+@pytest.mark.parametrize("dtype, some", [(TensorProto.FLOAT, NUMBERS), (TensorProto.DOUBLE, NUMBERS), (TensorProto.INT64, NUMBERS[:4]),
+                                         (TensorProto.INT32, NUMBERS[:4])])
+def test_cast_from_text(tmp_path, dtype, some):
+    x = np.array(some, object)
+    want = np.array([float(v) for v in some]).astype(helper.tensor_dtype_to_np_dtype(dtype))
+    for name, nodes in (("cast", [helper.make_node("Cast", ["x"], ["y"], to=dtype)]),
+                        ("like", [helper.make_node("CastLike", ["x", "l"], ["y"])])):
+        like = [] if name == "cast" else [numpy_helper.from_array(want[:1], "l")]
+        check_against(tmp_path / name, text_model(nodes, {"x": x}, {"y": dtype}, initializers=like), {"x": x}, [want], ways=WAYS)
+
+
+@pytest.mark.parametrize("word", ["", "x", "1x", "1.2.3", "--1", "1e", "300", "-1"])
+def test_no_number(tmp_path, word):
+    model = text_model([helper.make_node("Cast", ["x"], ["y"], to=TensorProto.UINT8)], {"x": words(2)}, {"y": TensorProto.UINT8})
+    onnx.save(model, tmp_path / "m.onnx")
+    done = linnet("run", tmp_path / "m.onnx", "--input", f'x=["{word}", "1"]')
+    assert done.returncode > 0 and "is no uint8" in done.stderr, done.stderr
+
+
+def test_cast_to_text(tmp_path):
+    rng = np.random.default_rng(5)
+    for dtype in (np.float32, np.float64):
+        x = (rng.standard_normal(400) * 10.0 ** rng.integers(-12, 22, 400)).astype(dtype)
+        x[:12] = [0, 1, -1, 100, 0.5, 1e-4, 1e-5, 1e15, 1e16, 123456789, 2**-130, -0.0]
+        size = np.abs(x)
+        if dtype is np.float32:  # numpy's versions do not agree on where its digits are written out
+            x = x[(size < 1e-5) | (size > 1e17) | ((size > 1e-3) & (size < 1e5))]
+        check_against(tmp_path / dtype.__name__, text_model([helper.make_node("Cast", ["x"], ["y"], to=TensorProto.STRING)], {"x": x},
+                                                           {"y": TensorProto.STRING}), {"x": x},
+                      [np.array([str(v) for v in x], object)], ways=WAYS)
+    x = np.array([5, -2**63, 2**63 - 1])
+    check_against(tmp_path / "int", text_model([helper.make_node("Cast", ["x"], ["y"], to=TensorProto.STRING)], {"x": x},
+                                               {"y": TensorProto.STRING}), {"x": x}, [np.array([str(v) for v in x], object)], ways=WAYS)
+    x = np.array([np.nan, np.inf, -np.inf], np.float32)
+    check_against(tmp_path / "odd", text_model([helper.make_node("Cast", ["x"], ["y"], to=TensorProto.STRING)], {"x": x},
+                                               {"y": TensorProto.STRING}), {"x": x}, [np.array(["NaN", "INF", "-INF"], object)], ways=WAYS)
 
 
 @pytest.mark.parametrize("op, inputs", [("Add", 2), ("Neg", 1), ("Unique", 1), ("ArgMax", 1), ("ReduceSum", 1)])
