@@ -305,7 +305,7 @@ static lnt_status use_value(emitter *e, uint32_t value, uint32_t *number)
                             : put_value(e, v->name, &v->info, v->feeds_shape, LNT_FILE_NONE, LNT_STORED_READY,
                                         &e->value[value]));
     *number = e->value[value];
-    if (v->text)
+    if (v->text && v->info.dtype == LNT_INT64) /* another type is a fault, which binding tells of */
         ((lnt_rec_value *)(void *)e->section[LNT_SECTION_VALUES].data)[*number].flags |= LNT_VALUE_TEXT;
     return LNT_OK;
 }

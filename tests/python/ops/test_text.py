@@ -283,3 +283,12 @@ def test_program(tmp_path):
     done = linnet("run", tmp_path / "m.lnt", "--input", "x=[one word]", "--output", f"y={tmp_path}/y.npy")
     assert done.returncode > 0 and ".pb only" in done.stderr
     assert "'one'" in linnet("run", tmp_path / "m.lnt", "--input", "x=[one word]").stdout
+
+
+@pytest.mark.parametrize("op, inputs", [("Where", ["c", "x", "f"]), ("Where", ["c", "f", "x"]), ("Concat", ["f", "x"])])
+def test_text_beside_numbers(tmp_path, op, inputs):
+    constants = [numpy_helper.from_array(np.ones(2, np.float32), "f"), numpy_helper.from_array(np.array([True, False]), "c")]
+    node = helper.make_node(op, inputs, ["y"], **({"axis": 0} if op == "Concat" else {}))
+    onnx.save(text_model([node], {"x": words(2)}, {"y": TensorProto.FLOAT}, initializers=constants), tmp_path / "m.onnx")
+    done = linnet("run", tmp_path / "m.onnx", "--input", "x=[a, b]")
+    assert done.returncode > 0 and "types do not fit" in done.stderr, done.stderr
