@@ -1,7 +1,7 @@
 /* text_cast.c — NumberToText and TextToNumber, which Cast is made into where one side is text.
  *
- * Floats have as few digits as tell them apart, as numpy writes them; NaN, INF and -INF are as ONNX has them. Nothing of
- * it depends on the locale. */
+ * Floats have as few digits as tell them apart, as numpy writes them; NaN, INF and -INF are as ONNX has them. Nothing
+ * of it depends on the locale. */
 #include "ops/text/words.h"
 
 #include "ops/element.h"
