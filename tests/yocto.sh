@@ -17,7 +17,7 @@ tar -x -f "build/linnet-$PV.tar.gz" -C "$work"
 cd "$work/linnet-$PV"
 
 # What bitbake sets, and the recipe's own lines as the shell has them.
-CC="aarch64-linux-gnu-gcc -march=armv8-a+crc -mtune=cortex-a72" AR=aarch64-linux-gnu-ar
+CC="aarch64-linux-gnu-gcc -march=armv8-a+crc -mtune=cortex-a72" AR=aarch64-linux-gnu-ar STRIP=aarch64-linux-gnu-strip
 prefix=/usr baselib=lib libdir=/usr/lib datadir=/usr/share D=$work/image WORKDIR=$work
 sed -n -e 's/^\([A-Z_]*\) = "\(.*\)"$/\1="\2"/p' -e 's/^FILES:${PN}-\([a-z]*\) +\{0,1\}= "\(.*\)"$/FILES_\1="\2"/p' \
     -e '/^do_[a-z]*() {$/,/^}$/p' "$here/$recipe" >"$work/recipe.sh"

@@ -13,7 +13,7 @@ DEPENDS = "xxhash python3-native"
 inherit pkgconfig
 
 # Pages and completion come from the program itself, which does not run where it is built. What costs decide is of boards/costs.
-EXTRA_OEMAKE = "CC='${CC}' AR=${AR} STRIP=true CONVERTER= AUDIO= DOCS= PREFIX=${prefix} LIBDIR=${baselib}"
+EXTRA_OEMAKE = "CC='${CC}' AR=${AR} STRIP=${STRIP} CONVERTER= AUDIO= DOCS= PREFIX=${prefix} LIBDIR=${baselib}"
 
 do_compile() {
     oe_runmake all
@@ -29,3 +29,6 @@ FILES:${PN}-voices = "${datadir}/linnet/voices"
 FILES:${PN}-dev += "${libdir}/cmake"
 RDEPENDS:${PN} = "${PN}-lib"
 RRECOMMENDS:${PN} = "${PN}-voices"
+# `make install` strips what it installs.
+INSANE_SKIP:${PN} = "already-stripped"
+INSANE_SKIP:${PN}-lib = "already-stripped"
