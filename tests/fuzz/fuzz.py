@@ -82,10 +82,12 @@ def put_model(path, name, options=(), largest=LARGEST_SEED):
 
 
 def recorded(path):
-    """An .npz of inputs of plausible extents to calibrate with."""
+    """An .npz of inputs of plausible extents to calibrate with; None where they are no tensors of numbers."""
     inputs, at = {}, FUZZ / f"calibrate-{path.stem}.npz"
     for value in onnx.load(path).graph.input:
         kind = value.type.tensor_type
+        if kind.elem_type in (onnx.TensorProto.UNDEFINED, onnx.TensorProto.STRING):
+            return None
         dims = [d.dim_value or 8 for d in kind.shape.dim]
         inputs[value.name] = np.ones(dims, onnx.helper.tensor_dtype_to_np_dtype(kind.elem_type))
     np.savez(at, **inputs)
@@ -99,7 +101,8 @@ def put_base(path):
     plain = linnet("convert", path, "-o", FUZZ / f"plain-{path.stem}.lnt").returncode == 0
     for way, options in WAYS.items():
         calibrated = [recorded(path)] if way == "static" else []
-        put_model(path, f"{path.stem}-{way}", [*options, *calibrated, *STATES.get(path.stem, [])], LARGEST_BASE)
+        if calibrated != [None]:
+            put_model(path, f"{path.stem}-{way}", [*options, *calibrated, *STATES.get(path.stem, [])], LARGEST_BASE)
     if plain and path.stem in STATES:
         put_model(path, f"{path.stem}-stateless", [], LARGEST_BASE)
 
