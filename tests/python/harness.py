@@ -129,9 +129,10 @@ def write_case(folder, model, inputs, outputs):
 
 
 def value_bytes(info, value):
-    """The message for a case's file; of an optional tensor that is there, the tensor alone."""
+    """The message for a case's file: a list's of a list, as is nothing's; of an optional tensor that is there, or of an array that
+    stands for a sequence of maps, the tensor alone."""
     kind = info.type.WhichOneof("value")
-    if kind == "sequence_type" or (kind == "optional_type" and (value is None or isinstance(value, list))):
+    if kind in ("sequence_type", "optional_type") and (value is None or isinstance(value, (list, tuple))):
         return as_proto(info, value).SerializeToString()
     return numpy_helper.from_array(np.asarray(value), info.name).SerializeToString()
 
