@@ -204,6 +204,14 @@ def test_no_number(tmp_path, word):
     assert done.returncode > 0 and "is no uint8" in done.stderr, done.stderr
 
 
+@pytest.mark.parametrize("op, x, to", [("NumberToText", np.array([5, 6]), TensorProto.STRING),
+                                       ("TextToNumber", np.array(["5"], object), TensorProto.INT64)])
+def test_rows_that_cast_is_made_into(tmp_path, op, x, to):
+    onnx.save(text_model([helper.make_node("Cast", ["x"], ["y"], to=to)], {"x": x}, {"y": to}), tmp_path / "m.onnx")
+    assert linnet("convert", tmp_path / "m.onnx", "-o", tmp_path / "m.lnt").returncode == 0
+    assert json.loads(linnet("info", tmp_path / "m.lnt", "--json").stdout)["operators"] == {op: 1}
+
+
 def test_cast_to_text(tmp_path):
     rng = np.random.default_rng(5)
     for dtype in (np.float32, np.float64):
