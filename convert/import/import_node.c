@@ -447,12 +447,14 @@ static lnt_status check_small(lnt_importer *im, const lnt_inode *n, const lnt_op
 /* A constant of a small integer type is dequantized as int8 or uint8, which all passes know. */
 static lnt_status take_as_byte(lnt_importer *im, lnt_inode *n, unsigned i)
 {
-    const lnt_gvalue *w = lnt_inode_in(n, i) == LNT_NONE ? NULL : &im->g->value[n->in[i]];
-    if (!w || !w->constant || !w->info.data || !lnt_is_small_integer((lnt_dtype)w->info.dtype))
+    if (lnt_inode_in(n, i) == LNT_NONE)
         return LNT_OK;
-    LNT_ASSERT(w->bytes == (size_t)lnt_operand_count(&w->info)); /* each a byte */
-    const uint32_t v = lnt_graph_add_constant(im->g, w->name, lnt_small_as_byte((lnt_dtype)w->info.dtype),
-                                              w->info.rank, w->info.dims, w->info.data, w->bytes);
+    const lnt_gvalue w = im->g->value[n->in[i]]; /* a copy: a value more may move all of them */
+    if (!w.constant || !w.info.data || !lnt_is_small_integer((lnt_dtype)w.info.dtype))
+        return LNT_OK;
+    LNT_ASSERT(w.bytes == (size_t)lnt_operand_count(&w.info)); /* each a byte */
+    const uint32_t v = lnt_graph_add_constant(im->g, w.name, lnt_small_as_byte((lnt_dtype)w.info.dtype),
+                                              w.info.rank, w.info.dims, w.info.data, w.bytes);
     if (v == LNT_NONE)
         return LNT_E_MEMORY;
     im->g->value[v].small = true;
