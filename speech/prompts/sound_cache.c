@@ -40,9 +40,10 @@ typedef struct bytes {
 struct lnt_sound_cache {
     char folder[PATH_MOST];
     uint64_t most, total; /* bytes of all files; total as far as this process knows */
-    bytes key, sound;     /* of the present text; sound as in the file */
-    bool whole;           /* all of the sound was collected */
-    lnt_voice_emit emit;  /* who receives it */
+    bytes file;           /* of the present text: head, key, and what is collected of the sound */
+    size_t key_bytes;
+    bool whole;          /* all of the sound was collected */
+    lnt_voice_emit emit; /* who receives it */
     void *user;
 };
 
@@ -50,7 +51,13 @@ static const lnt_allocator *const heap = &lnt_malloc_allocator;
 
 /* ---- bytes ---- */
 
-/* The n low bytes of x. */
+static void store(uint8_t *at, uint64_t x, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++)
+        at[i] = (uint8_t)(x >> 8 * i);
+}
+
+/* Adds the n low bytes of x. */
 static lnt_status put(bytes *b, uint64_t x, unsigned n, lnt_error *err)
 {
     for (unsigned i = 0; i < n; i++) {
@@ -87,11 +94,14 @@ static lnt_status put_part(bytes *b, const lnt_part *p, lnt_error *err)
     return put_float(b, p->volume, err);
 }
 
+/* The file but for its sound, with room for its head. */
 static lnt_status make_key(lnt_sound_cache *c, const lnt_voice *voice, const lnt_parts *parts,
                            const lnt_say_options *how, lnt_error *err)
 {
-    bytes *b = &c->key;
+    bytes *b = &c->file;
     b->n = 0;
+    for (unsigned i = 0; i < HEAD; i += 8)
+        LNT_TRY(put(b, 0, 8, err));
     LNT_TRY(put(b, lnt_voice_hash(voice), 8, err));
     LNT_TRY(put(b, lnt_voice_streams(voice), 1, err));
     LNT_TRY(put(b, how->seed, 8, err));
@@ -104,6 +114,7 @@ static lnt_status make_key(lnt_sound_cache *c, const lnt_voice *voice, const lnt
     LNT_TRY(put_double(b, how->sentence_silence, err));
     for (size_t i = 0; i < parts->n; i++)
         LNT_TRY(put_part(b, &parts->part[i], err));
+    c->key_bytes = b->n - HEAD;
     return LNT_OK;
 }
 
@@ -116,7 +127,7 @@ static void path_of(const lnt_sound_cache *c, const char *name, char path[PATH_M
 static void own_path(const lnt_sound_cache *c, char path[PATH_MOST + 32])
 {
     char name[32];
-    snprintf(name, sizeof name, "%0*" PRIx64 "%s", DIGITS, lnt_hash(c->key.at, c->key.n), ENDING);
+    snprintf(name, sizeof name, "%0*" PRIx64 "%s", DIGITS, lnt_hash(c->file.at + HEAD, c->key_bytes), ENDING);
     path_of(c, name, path);
 }
 
@@ -217,8 +228,7 @@ void lnt_sound_cache_destroy(lnt_sound_cache **cache)
     lnt_sound_cache *c = cache ? *cache : NULL;
     if (!c)
         return;
-    lnt_free(heap, c->key.at);
-    lnt_free(heap, c->sound.at);
+    lnt_free(heap, c->file.at);
     lnt_free(heap, c);
     *cache = NULL;
 }
@@ -233,8 +243,8 @@ static bool is_sound(const lnt_sound_cache *c, const lnt_blob *file, uint32_t *s
         return false;
     const uint64_t key_bytes = lnt_load_le(at + AT_KEY_BYTES, 4);
     *samples = (uint32_t)lnt_load_le(at + AT_SAMPLES, 4);
-    return key_bytes == c->key.n && file->size == HEAD + key_bytes + 2 * (uint64_t)*samples &&
-           memcmp(at + HEAD, c->key.at, c->key.n) == 0 &&
+    return key_bytes == c->key_bytes && file->size == HEAD + key_bytes + 2 * (uint64_t)*samples &&
+           memcmp(at + HEAD, c->file.at + HEAD, key_bytes) == 0 &&
            lnt_load_le(at + AT_HASH, 8) == lnt_hash(at + HEAD, file->size - HEAD);
 }
 
@@ -278,45 +288,25 @@ static int collect(void *user, const int16_t *pcm, size_t n)
 {
     lnt_sound_cache *c = user;
     for (size_t i = 0; i < n && c->whole; i++)
-        c->whole = c->sound.n < c->most && put(&c->sound, (uint16_t)pcm[i], 2, NULL) == LNT_OK;
+        c->whole = c->file.n < c->most && put(&c->file, (uint16_t)pcm[i], 2, NULL) == LNT_OK;
     return c->emit(c->user, pcm, n);
 }
 
 static lnt_status keep(lnt_sound_cache *c, lnt_error *err)
 {
     char path[PATH_MOST + 32];
-    uint8_t *at = c->sound.at;
-    const size_t samples = (c->sound.n - HEAD - c->key.n) / 2;
-    if (!c->whole || c->sound.n > c->most || samples > UINT32_MAX)
+    uint8_t *at = c->file.at;
+    const size_t n = c->file.n, samples = (n - HEAD - c->key_bytes) / 2;
+    if (!c->whole || n > c->most || samples > UINT32_MAX || c->key_bytes > UINT32_MAX)
         return LNT_OK;
     memcpy(at, MAGIC, sizeof MAGIC);
-    const uint64_t hash = lnt_hash(at + HEAD, c->sound.n - HEAD);
-    for (unsigned i = 0; i < 8; i++) {
-        at[AT_HASH + i] = (uint8_t)(hash >> 8 * i);
-        if (i < 4) {
-            at[AT_KEY_BYTES + i] = (uint8_t)(c->key.n >> 8 * i);
-            at[AT_SAMPLES + i] = (uint8_t)(samples >> 8 * i);
-        }
-    }
+    store(at + AT_KEY_BYTES, c->key_bytes, 4);
+    store(at + AT_SAMPLES, samples, 4);
+    store(at + AT_HASH, lnt_hash(at + HEAD, n - HEAD), 8);
     own_path(c, path);
-    LNT_TRY(lnt_write_atomic(path, at, c->sound.n, err));
-    c->total += c->sound.n;
+    LNT_TRY(lnt_write_atomic(path, at, n, err));
+    c->total += n;
     return c->total > c->most ? trim(c, err) : LNT_OK;
-}
-
-/* The head, to be filled in, and the key. */
-static bool begin_sound(lnt_sound_cache *c)
-{
-    c->sound.n = 0;
-    if (c->key.n > UINT32_MAX)
-        return false;
-    for (unsigned i = 0; i < HEAD; i++)
-        if (put(&c->sound, 0, 1, NULL) != LNT_OK)
-            return false;
-    for (size_t i = 0; i < c->key.n; i++)
-        if (put(&c->sound, c->key.at[i], 1, NULL) != LNT_OK)
-            return false;
-    return true;
 }
 
 lnt_status lnt_sound_cache_say(lnt_sound_cache *c, lnt_voice *voice, const char *text,
@@ -335,7 +325,7 @@ lnt_status lnt_sound_cache_say(lnt_sound_cache *c, lnt_voice *voice, const char 
         return LNT_OK;
     c->emit = emit;
     c->user = user;
-    c->whole = begin_sound(c);
+    c->whole = true;
     LNT_TRY(lnt_voice_say_parts(voice, parts->part, parts->n, &how, collect, c, err));
     (void)keep(c, unkept);
     return LNT_OK;
