@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-/* How a float8e8m0, a power of two, is chosen. Numbers as in lnt_small_rounding. */
+/* How a float8e8m0, a power of two, is chosen: away from 0, towards it, or the nearest. */
 typedef enum lnt_small_round { LNT_ROUND_UP, LNT_ROUND_DOWN, LNT_ROUND_NEAREST } lnt_small_round;
 
 typedef struct lnt_small_rounding {

@@ -59,8 +59,9 @@ static lnt_status add_record(lnt_golden_set *set, const lnt_rec_golden *r, const
 /* Appends every stride-th element, the run aligned to 8 bytes. */
 static lnt_status add_elements(lnt_golden_set *set, const lnt_tensor *t, lnt_rec_golden *r, lnt_error *err)
 {
-    const size_t size = lnt_dtype_size(t->dtype), total = t->bytes / (size ? size : 1);
+    const size_t size = lnt_dtype_size(t->dtype);
     LNT_REQUIRE(size, err, LNT_E_UNSUPPORTED, "golden vectors cannot hold %s", lnt_dtype_text(t->dtype));
+    const size_t total = t->bytes / size;
     r->data = (set->data_bytes + 7) / 8 * 8;
     r->count = (uint32_t)((total + r->stride - 1) / r->stride);
     const size_t end = (size_t)r->data + r->count * size;

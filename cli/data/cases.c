@@ -79,9 +79,8 @@ static lnt_status read_message(const lnt_blob *blob, tensors *to, lnt_error *err
     lnt_wire part;
     LNT_TRY(lnt_tensor_list_open(blob->bytes, blob->size, &list, err));
     to->length = list.length;
-    if (list.length == LNT_LIST_TENSOR) {
+    if (list.length == LNT_LIST_TENSOR)
         return lnt_tensor_parse_pb(blob->bytes, blob->size, memory, next_tensor(to), NULL, 0, err);
-    }
     while (lnt_tensor_list_next(&list, &part))
         LNT_TRY(lnt_tensor_parse_pb(part.at, lnt_wire_bytes(part), memory, next_tensor(to), NULL, 0, err));
     return LNT_OK;

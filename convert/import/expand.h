@@ -139,7 +139,6 @@ static inline void give(maker *m, unsigned i, uint32_t value)
     to->absent = from.absent;
     to->words = from.words;
     to->text = from.text;
-    to->small = from.small;
 }
 
 /* An operator that becomes several nodes. */

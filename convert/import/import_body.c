@@ -130,7 +130,7 @@ lnt_status lnt_import_inline_tensors(lnt_importer *im, const lnt_inode *n, lnt_i
     LNT_TRY(lnt_import_inline(im, n, l));
     for (size_t i = 0; i < (size_t)l->times * l->n_out; i++) {
         const lnt_gvalue *v = &im->g->value[l->out[i]];
-        if (v->piece || v->absent || v->words || v->small)
+        if (v->piece || v->absent || v->words)
             return lnt_import_unsupported(im, n, "output %zu of its subgraph is no tensor of numbers",
                                           i % l->n_out);
     }
