@@ -313,12 +313,11 @@ SPARE += $(patsubst %,base/%.c,cpu error file small word_table) $(filter-out for
              program_map program_node qconv qlinear qreal random reshape rnn roialign row_fusion shape slice transpose trilu unique \
              unpool widen window_functions,$(wildcard ops/$(f).c ops/*/$(f).c)) $(wildcard ops/text/*.c speech/*.c speech/*/*.c)
 # On ARM, where a library has less room, what chooses kernels, or moves single elements, too.
-SPARE += $(if $(findstring aarch64,$(TARGET)),$(wildcard ops/ml/*.c) base/memory.c formats/hash.c runtime/run.c \
-             runtime/arena_blocks.c \
+SPARE += $(if $(findstring aarch64,$(TARGET)),$(wildcard ops/ml/*.c) base/memory.c formats/hash.c runtime/arena_blocks.c runtime/run.c \
              $(patsubst %,ops/%.c,attention/rotary conv/conv_rows data/concat data/gather data/pad data/scatter data/select data/topk \
              element elementwise/typed elementwise/typed_real gemm/gemm_driver gemm/matmul_number image/col2im image/nms \
-             image/pool_double image/pooling nbits/matmul_nbits quant/qmatmul quant/quantize_linear rows/batchnorm rows/groupnorm rows/layernorm rows/reduce_typed \
-             rows/row_double window))
+             image/pool_double image/pooling nbits/matmul_nbits quant/qmatmul quant/quantize_linear rows/batchnorm \
+             rows/groupnorm rows/layernorm rows/reduce_typed rows/row_double window))
 level_of = $(strip $(foreach l,$(ALL_LEVELS),$(if $(filter %_$(l).c,$(1)),$(l))))
 # A compiler's name may have flags for a CPU behind it (Yocto's has): -march beside a level's own -mcpu is a conflict.
 compiler_of = $(if $(findstring -mcpu=,$(CFLAGS_$(call level_of,$(1)))),$(filter-out -march=%,$(CC)),$(CC))

@@ -28,7 +28,8 @@ struct lnt_text {
     state now, mark;
     word *word;
     size_t capacity;
-    uint32_t *place; /* number + 1 of the word there, 0: none; what is behind goes first, so that gaps do no harm */
+    uint32_t *
+        place; /* number + 1 of the word there, 0: none; what is behind goes first, so that gaps do no harm */
     size_t n_places; /* a power of two */
     atomic_flag busy;
 };
@@ -93,7 +94,8 @@ static bool is_parts(const word *w, const lnt_chars *part, unsigned n_parts)
 }
 
 /* The place of the word, or the free one where it would be. */
-static size_t find_place(const lnt_text *t, const lnt_chars *part, unsigned n_parts, uint32_t hash, size_t length)
+static size_t find_place(const lnt_text *t, const lnt_chars *part, unsigned n_parts, uint32_t hash,
+                         size_t length)
 {
     LNT_ASSERT(t->now.n < t->n_places);
     size_t at = hash & (t->n_places - 1);
@@ -148,7 +150,8 @@ static char *take_chars(lnt_text *t, size_t n, lnt_error *err)
     return at;
 }
 
-static lnt_status put_word(lnt_text *t, const lnt_chars *part, unsigned n_parts, int64_t *number, lnt_error *err)
+static lnt_status put_word(lnt_text *t, const lnt_chars *part, unsigned n_parts, int64_t *number,
+                           lnt_error *err)
 {
     size_t length, bytes;
     const uint32_t hash = hash_parts(part, n_parts, &length);
@@ -187,8 +190,8 @@ lnt_status lnt_text_get(lnt_text *t, int64_t number, lnt_chars *chars, lnt_error
     if (number >= 0 && (uint64_t)number < n)
         *chars = t->word[number].chars;
     unlock(t);
-    LNT_REQUIRE(number >= 0 && (uint64_t)number < n, err, LNT_E_VALUE, "%lld is the number of no word, there are %zu",
-                (long long)number, n);
+    LNT_REQUIRE(number >= 0 && (uint64_t)number < n, err, LNT_E_VALUE,
+                "%lld is the number of no word, there are %zu", (long long)number, n);
     return LNT_OK;
 }
 

@@ -20,7 +20,8 @@ lnt_text *lnt_text_make(const lnt_allocator *a, lnt_error *err);
 void lnt_text_free(lnt_text **text);
 
 /* The number of the word that the parts make up, one behind the other; a word that is there keeps its number. */
-lnt_status lnt_text_put(lnt_text *text, const lnt_chars *part, unsigned n_parts, int64_t *number, lnt_error *err);
+lnt_status lnt_text_put(lnt_text *text, const lnt_chars *part, unsigned n_parts, int64_t *number,
+                        lnt_error *err);
 /* The word, NUL-terminated, until the table is rewound; E_VALUE where there is none of that number. */
 lnt_status lnt_text_get(lnt_text *text, int64_t number, lnt_chars *word, lnt_error *err);
 size_t lnt_text_count(const lnt_text *text);

@@ -368,8 +368,8 @@ static lnt_status refuse_text(const lnt_opened *o, lnt_error *err)
     for (uint32_t i = 0; i < n_in + n_out; i++) {
         lnt_value_info info;
         LNT_TRY(i < n_in ? lnt_model_input(o->model, i, &info) : lnt_model_output(o->model, i - n_in, &info));
-        LNT_REQUIRE(info.dtype != LNT_STRING, err, LNT_E_UNSUPPORTED, "--vs: %s is text, which is not compared",
-                    info.name);
+        LNT_REQUIRE(info.dtype != LNT_STRING, err, LNT_E_UNSUPPORTED,
+                    "--vs: %s is text, which is not compared", info.name);
     }
     return LNT_OK;
 }

@@ -161,12 +161,12 @@ static lnt_status write_strings(const char *path, const lnt_tensor *t, lnt_error
     const char *const *word = t->data;
     size_t total = MAX_HEADER, count, bytes;
     LNT_REQUIRE(ends_with(path, ".pb"), err, LNT_E_UNSUPPORTED, "%s: text can be written to .pb only", path);
-    LNT_REQUIRE(lnt_shape_bytes(t->dims, t->rank, sizeof *word, &bytes) && bytes <= t->bytes, err, LNT_E_ARGUMENT,
-                "the tensor's memory is smaller than its extents");
+    LNT_REQUIRE(lnt_shape_bytes(t->dims, t->rank, sizeof *word, &bytes) && bytes <= t->bytes, err,
+                LNT_E_ARGUMENT, "the tensor's memory is smaller than its extents");
     count = bytes / sizeof *word;
     for (size_t i = 0; i < count; i++)
-        LNT_REQUIRE(lnt_add_size(total, strlen(word[i]) + PREFIX, &total), err, LNT_E_LIMIT, "%s: too large to write",
-                    path);
+        LNT_REQUIRE(lnt_add_size(total, strlen(word[i]) + PREFIX, &total), err, LNT_E_LIMIT,
+                    "%s: too large to write", path);
     char *image = lnt_alloc(&lnt_malloc_allocator, total, err);
     if (!image)
         return LNT_E_MEMORY;
@@ -200,7 +200,8 @@ lnt_status lnt_tensor_write(const char *path, const lnt_tensor *t, lnt_error *er
     if (t->dtype == LNT_STRING)
         return write_strings(path, t, err);
     LNT_TRY(check_writable(t, &bytes, err));
-    const bool npy = ends_with(path, ".npy"), pb = ends_with(path, ".pb"), packed = pb && lnt_is_small(t->dtype);
+    const bool npy = ends_with(path, ".npy"), pb = ends_with(path, ".pb"),
+               packed = pb && lnt_is_small(t->dtype);
     const size_t elements = bytes;
     if (packed)
         bytes = lnt_small_packed_bytes(t->dtype, elements);

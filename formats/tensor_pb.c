@@ -232,8 +232,8 @@ static lnt_status measure_strings(lnt_wire w, size_t *n, size_t *bytes, lnt_erro
         if (f.number != STRING_DATA)
             continue;
         const size_t length = f.type == LNT_WIRE_BYTES ? lnt_wire_bytes(f.bytes) : 0;
-        LNT_REQUIRE(f.type == LNT_WIRE_BYTES && (!length || !memchr(f.bytes.at, 0, length)), err, LNT_E_UNSUPPORTED,
-                    "string %zu has a NUL character in it", *n);
+        LNT_REQUIRE(f.type == LNT_WIRE_BYTES && (!length || !memchr(f.bytes.at, 0, length)), err,
+                    LNT_E_UNSUPPORTED, "string %zu has a NUL character in it", *n);
         ++*n;
         *bytes += length + 1; /* all within the message */
     }
@@ -249,8 +249,8 @@ static lnt_status read_strings(lnt_wire message, const proto *p, const lnt_alloc
     LNT_TRY(measure_strings(message, &n, &bytes, err));
     LNT_REQUIRE(lnt_count(p->dims, (unsigned)p->rank, &needed) && (uint64_t)needed == n, err, LNT_E_FILE,
                 "TensorProto holds %zu strings, not what its extents say", n);
-    LNT_REQUIRE(lnt_mul_size(n, sizeof(char *), &pointers) && lnt_add_size(pointers, bytes, &total), err, LNT_E_LIMIT,
-                "too many strings");
+    LNT_REQUIRE(lnt_mul_size(n, sizeof(char *), &pointers) && lnt_add_size(pointers, bytes, &total), err,
+                LNT_E_LIMIT, "too many strings");
     *out = (lnt_tensor){.dtype = LNT_STRING, .rank = (uint32_t)p->rank, .bytes = pointers};
     memcpy(out->dims, p->dims, sizeof out->dims);
     const char **word = out->data = lnt_alloc(a, total, err);

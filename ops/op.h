@@ -121,7 +121,7 @@ enum {
     LNT_OP_HALVES = 1 << 17, /* float operands may be float16 in memory, each by itself (runtime/halves.c) */
     LNT_OP_HALVES_ALIKE = 1 << 18, /* so they may if all of them are: it moves elements, whatever they mean */
     LNT_OP_TEXT = 1 << 20,         /* reads or makes words (base/word_table.h): never folded */
-    LNT_OP_SMALL = 1 << 19         /* knows element types of 8 bits and fewer (base/small.h), or only moves them */
+    LNT_OP_SMALL = 1 << 19 /* knows element types of 8 bits and fewer (base/small.h), or only moves them */
 };
 
 /* Flags of operators that take operands of small types. */

@@ -293,8 +293,9 @@ static lnt_status check_ends(const lnt_model *m, lnt_error *err)
     for (uint32_t i = 0; i < m->n_in + m->n_out; i++) {
         const lnt_operand *v = &m->value[m->in[i]];
         const bool open = i >= m->n_in && v->dtype == LNT_UNDEFINED; /* a custom operator will tell */
-        LNT_REQUIRE(LNT_HAS_TEXT || !(m->file.values[m->in[i]].flags & LNT_VALUE_TEXT), err, LNT_E_UNSUPPORTED,
-                    "%s is text, which this library is trimmed of", lnt_value_name(m, m->in[i]));
+        LNT_REQUIRE(LNT_HAS_TEXT || !(m->file.values[m->in[i]].flags & LNT_VALUE_TEXT), err,
+                    LNT_E_UNSUPPORTED, "%s is text, which this library is trimmed of",
+                    lnt_value_name(m, m->in[i]));
         LNT_REQUIRE(open || lnt_dtype_size((lnt_dtype)v->dtype), err, LNT_E_UNSUPPORTED, "%s has type %s",
                     lnt_value_name(m, m->in[i]), lnt_dtype_text((lnt_dtype)v->dtype));
     }

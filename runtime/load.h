@@ -24,10 +24,10 @@ struct lnt_model {
     const lnt_rec_subgraph *sub; /* 0 is the model */
     const uint32_t *in, *out;    /* value numbers of the model's inputs and outputs */
     uint32_t n_in, n_out;
-    uint8_t *readers;      /* per value: nodes that read it and results it is, 2 for all above */
-    uint32_t *symbol_of;   /* value -> its LNT_SYMBOL_DATA_VALUE, or NONE */
-    bool text;                   /* there are values of text, and: */
-    const char *words;           /* one behind the other, each with its end */
+    uint8_t *readers;    /* per value: nodes that read it and results it is, 2 for all above */
+    uint32_t *symbol_of; /* value -> its LNT_SYMBOL_DATA_VALUE, or NONE */
+    bool text;           /* there are values of text, and: */
+    const char *words;   /* one behind the other, each with its end */
     size_t words_bytes;
     const char **dim_name; /* of inputs without a symbol: n_in x LNT_MAX_RANK, INPUT:AXIS */
 };

@@ -15,7 +15,8 @@ lnt_status lnt_load_words(lnt_model *m, lnt_error *err)
     if (!m->text || lnt_model_attachment(m, LNT_WORDS_NAME, &data, &m->words_bytes) != LNT_OK)
         return LNT_OK;
     m->words = data;
-    LNT_REQUIRE(!m->words_bytes || !m->words[m->words_bytes - 1], err, LNT_E_FILE, "the last of the words has no end");
+    LNT_REQUIRE(!m->words_bytes || !m->words[m->words_bytes - 1], err, LNT_E_FILE,
+                "the last of the words has no end");
     return LNT_OK;
 }
 
@@ -27,7 +28,8 @@ static lnt_status put_model_words(const lnt_model *m, lnt_text *table, lnt_error
         const size_t before = lnt_text_count(table);
         int64_t number;
         LNT_TRY(lnt_text_put(table, &word, 1, &number, err));
-        LNT_REQUIRE((uint64_t)number == before, err, LNT_E_FILE, "the model has the word '%.40s' twice", word.at);
+        LNT_REQUIRE((uint64_t)number == before, err, LNT_E_FILE, "the model has the word '%.40s' twice",
+                    word.at);
         at += word.n + 1;
     }
     lnt_text_mark(table);
@@ -73,7 +75,8 @@ void lnt_session_text_free(lnt_session *s)
 
 /* ---- words in ---- */
 
-static lnt_status number_words(lnt_text *table, const char *const *word, size_t n, int64_t *number, lnt_error *err)
+static lnt_status number_words(lnt_text *table, const char *const *word, size_t n, int64_t *number,
+                               lnt_error *err)
 {
     for (size_t i = 0; i < n; i++) {
         LNT_REQUIRE(word[i], err, LNT_E_ARGUMENT, "element %zu is NULL, not text", i);
@@ -139,7 +142,8 @@ lnt_status lnt_text_begin_run(lnt_session *s, lnt_error *err)
     return lnt_text_count(s->text->table) > 2 * held_words(s) + FEW ? drop_words(s, err) : LNT_OK;
 }
 
-lnt_status lnt_take_words(lnt_session *s, uint32_t i, const lnt_tensor *words, lnt_tensor *numbers, lnt_error *err)
+lnt_status lnt_take_words(lnt_session *s, uint32_t i, const lnt_tensor *words, lnt_tensor *numbers,
+                          lnt_error *err)
 {
     const char *name = lnt_value_name(s->model, s->model->in[i]);
     size_t bytes;
@@ -151,8 +155,8 @@ lnt_status lnt_take_words(lnt_session *s, uint32_t i, const lnt_tensor *words, l
     LNT_TRY(lnt_check_input(s, i, numbers, &bytes, err));
     const size_t n = bytes / sizeof(int64_t);
     LNT_REQUIRE(!words->data || words->bytes / sizeof(char *) >= n, err, LNT_E_SHAPE,
-                "input %s needs %zu pointers to text, in %zu bytes, %zu are given", name, n, n * sizeof(char *),
-                words->bytes);
+                "input %s needs %zu pointers to text, in %zu bytes, %zu are given", name, n,
+                n * sizeof(char *), words->bytes);
     numbers->bytes = bytes;
     if (!words->data)
         return LNT_OK;

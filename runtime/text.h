@@ -31,7 +31,8 @@ lnt_status lnt_session_text_make(lnt_session *s, lnt_error *err);
 void lnt_session_text_trim(lnt_session *s);
 void lnt_session_text_free(lnt_session *s);
 /* The words of input i, whose extents fit, become *numbers. */
-lnt_status lnt_take_words(lnt_session *s, uint32_t i, const lnt_tensor *words, lnt_tensor *numbers, lnt_error *err);
+lnt_status lnt_take_words(lnt_session *s, uint32_t i, const lnt_tensor *words, lnt_tensor *numbers,
+                          lnt_error *err);
 /* *t, numbers of output i, becomes words. */
 lnt_status lnt_give_words(lnt_session *s, uint32_t i, lnt_tensor *t, lnt_error *err);
 /* Before a run: the words of the run before go, and those of inputs given before once they are many. */

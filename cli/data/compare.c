@@ -144,7 +144,8 @@ static void compare_words(const lnt_tensor *got, const lnt_tensor *want, lnt_com
     c->pass = c->wrong == 0;
     if (!c->pass)
         snprintf(c->reason, sizeof c->reason,
-                 "%" PRId64 " of %" PRId64 " elements differ, element %" PRId64 " is '%.40s', expected '%.40s'",
+                 "%" PRId64 " of %" PRId64 " elements differ, element %" PRId64
+                 " is '%.40s', expected '%.40s'",
                  c->wrong, c->count, c->worst, g[c->worst], w[c->worst]);
 }
 

@@ -87,7 +87,8 @@ static lnt_status speak(lnt_voice_queue *q, listener *to, lnt_error *err)
     uint32_t k;
     bool found;
     if (!job->prompts && q->cache)
-        return lnt_sound_cache_say(q->cache, q->voice, job->text, &job->how, take_sound, to, &found, NULL, err);
+        return lnt_sound_cache_say(q->cache, q->voice, job->text, &job->how, take_sound, to, &found, NULL,
+                                   err);
     if (!job->prompts)
         return lnt_voice_say(q->voice, job->text, &job->how, take_sound, to, err);
     LNT_TRY(lnt_prompts_find(job->prompts, job->text, &k, err));

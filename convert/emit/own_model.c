@@ -58,8 +58,8 @@ lnt_status lnt_seeded_input(const lnt_graph *g, const lnt_model *m, uint32_t i, 
     lnt_value_info described, *info = &described;
     LNT_TRY(lnt_model_input(m, i, info));
     LNT_REQUIRE(info->rank <= LNT_MAX_RANK, err, LNT_E_SHAPE, "input '%s' has no rank", info->name);
-    LNT_REQUIRE(lnt_dtype_size(info->dtype), err, LNT_E_UNSUPPORTED, "input '%s' is %s, which cannot be made up",
-                info->name, lnt_dtype_text(info->dtype));
+    LNT_REQUIRE(lnt_dtype_size(info->dtype), err, LNT_E_UNSUPPORTED,
+                "input '%s' is %s, which cannot be made up", info->name, lnt_dtype_text(info->dtype));
     int64_t dims[LNT_MAX_RANK];
     for (unsigned d = 0; d < info->rank; d++)
         dims[d] = info->dims[d] >= 0 ? info->dims[d] : d == 0 && info->rank > 1 ? 1 : extent;

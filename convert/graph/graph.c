@@ -8,7 +8,8 @@
 
 void lnt_graph_init(lnt_graph *g, const lnt_allocator *memory, lnt_error *err)
 {
-    *g = (lnt_graph){.names.heap = memory, .fixed_dims.heap = memory, .word_numbers.heap = memory, .err = err};
+    *g =
+        (lnt_graph){.names.heap = memory, .fixed_dims.heap = memory, .word_numbers.heap = memory, .err = err};
     lnt_bump_init(&g->memory, memory);
 }
 

@@ -139,7 +139,7 @@ typedef struct lnt_graph {
     size_t n_states, state_capacity;
     lnt_gmeta *meta;
     size_t n_meta, meta_capacity;
-    lnt_words words;        /* that the model itself knows, if it reads or gives text */
+    lnt_words words; /* that the model itself knows, if it reads or gives text */
     size_t word_capacity;
     lnt_names word_numbers;
     const struct lnt_named_bytes *attach; /* the options' */

@@ -488,7 +488,8 @@ static ml_list table(maker *m, const char *kind, lnt_dtype *type)
     const lnt_attr *a = lnt_inode_attr(m->n, name);
     if (a && a->type == LNT_ATTR_TENSOR && a->tensor->dtype == LNT_STRING) {
         *type = LNT_INT64;
-        return (ml_list){(size_t)lnt_operand_count(a->tensor), .i = a->tensor->data, .words = &m->im->g->words};
+        return (ml_list){(size_t)lnt_operand_count(a->tensor), .i = a->tensor->data,
+                         .words = &m->im->g->words};
     }
     if (a && a->type == LNT_ATTR_TENSOR) {
         *type = (lnt_dtype)a->tensor->dtype;
@@ -545,7 +546,8 @@ static void text_values(maker *m, const lnt_attr *text, encoded *e)
 static void text_default(maker *m, encoded *e)
 {
     const lnt_attr *a = lnt_inode_attr(m->n, "default_tensor");
-    if (a && a->type == LNT_ATTR_TENSOR && a->tensor->dtype == LNT_STRING && lnt_operand_count(a->tensor) == 1)
+    if (a && a->type == LNT_ATTR_TENSOR && a->tensor->dtype == LNT_STRING &&
+        lnt_operand_count(a->tensor) == 1)
         e->otherwise = *(const int64_t *)a->tensor->data;
     else if (m->status == LNT_OK)
         m->status = lnt_import_word(m->im, lnt_inode_s(m->n, "default_string", "_Unused"), &e->otherwise);
@@ -640,7 +642,8 @@ static void encode_both_ways(maker *m, const char *texts, const char *ints)
     const lnt_attr *text = strings(m, texts);
     const ml_list words = text ? word_numbers(m, text) : (ml_list){0};
     const bool from_text = m->im->g->value[m->n->in[0]].text;
-    ml_list numbers = ints ? ml_ints(m, ints) : (ml_list){.n = words.n, .i = ml_take(m, words.n, sizeof(int64_t))};
+    ml_list numbers =
+        ints ? ml_ints(m, ints) : (ml_list){.n = words.n, .i = ml_take(m, words.n, sizeof(int64_t))};
     for (size_t i = 0; !ints && numbers.i && i < words.n; i++)
         ((int64_t *)(uintptr_t)numbers.i)[i] = (int64_t)i;
     encoded e = {.values = from_text ? numbers : words, .type = LNT_INT64};

@@ -225,11 +225,13 @@ uint32_t lnt_import_lookup(const lnt_importer *im, const char *name)
 }
 
 /* An output must be a tensor that a session can hand out. Where a node is not supported, that is the reason. */
-static lnt_status check_output(lnt_importer *im, const LntOnnx__ValueInfo *v, const char *name, bool stands_for_words)
+static lnt_status check_output(lnt_importer *im, const LntOnnx__ValueInfo *v, const char *name,
+                               bool stands_for_words)
 {
     const LntOnnx__TensorType *t = tensor_type(v);
     const lnt_inode place = {.name = name, .domain = "", .op = "graph output"};
-    if (im->report->n_unsupported || !t || !t->has_elem_type || t->elem_type == LNT_UNDEFINED || stands_for_words)
+    if (im->report->n_unsupported || !t || !t->has_elem_type || t->elem_type == LNT_UNDEFINED ||
+        stands_for_words)
         return LNT_OK;
     return lnt_import_list_failure(
         im, &place,

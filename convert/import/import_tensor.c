@@ -235,8 +235,8 @@ lnt_status lnt_import_tensor(lnt_importer *im, const ProtobufCBinaryData *proto,
     LNT_TRY(read_header(im, proto, tensor, &p, &external));
     if (external)
         return read_external(im, &p, tensor, bytes);
-    LNT_REQUIRE(tensor->dtype != LNT_STRING, im->err, LNT_E_UNSUPPORTED, "element type %d (%s) is not supported",
-                LNT_STRING, lnt_dtype_text(LNT_STRING));
+    LNT_REQUIRE(tensor->dtype != LNT_STRING, im->err, LNT_E_UNSUPPORTED,
+                "element type %d (%s) is not supported", LNT_STRING, lnt_dtype_text(LNT_STRING));
     const lnt_allocator graph_memory = {bump_allocate, bump_release, im};
     lnt_tensor t;
     lnt_status status = lnt_tensor_parse_pb(proto->data, proto->len, &graph_memory, &t, NULL, 0, im->err);

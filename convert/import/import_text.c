@@ -84,7 +84,8 @@ static bool casts_to_text(const LntOnnx__Graph *graph, const LntOnnx__Node *n)
     if (!n->op_type || strcmp(n->op_type, "Cast") != 0 || n->n_input != 1)
         return false;
     for (size_t i = 0; i < n->n_attribute; i++)
-        to |= n->attribute[i]->name && strcmp(n->attribute[i]->name, "to") == 0 && n->attribute[i]->i == LNT_STRING;
+        to |= n->attribute[i]->name && strcmp(n->attribute[i]->name, "to") == 0 &&
+              n->attribute[i]->i == LNT_STRING;
     for (size_t i = 0; to && i < graph->n_input; i++)
         fed |= graph->input[i]->name && strcmp(graph->input[i]->name, n->input[0]) == 0;
     return fed;
@@ -134,7 +135,8 @@ enum { FIELD_STRING_DATA = 6 };
 
 static lnt_status number_bytes(lnt_importer *im, lnt_wire bytes, int64_t *number)
 {
-    const char *word = lnt_bump_string(&im->g->memory, (const char *)bytes.at, lnt_wire_bytes(bytes), im->err);
+    const char *word =
+        lnt_bump_string(&im->g->memory, (const char *)bytes.at, lnt_wire_bytes(bytes), im->err);
     if (!word)
         return LNT_E_MEMORY;
     LNT_REQUIRE(strlen(word) == lnt_wire_bytes(bytes), im->err, LNT_E_UNSUPPORTED,
@@ -196,7 +198,8 @@ static lnt_status number_pool(lnt_importer *im, lnt_inode *n)
         return LNT_E_MEMORY;
     for (uint32_t i = 0; i < pool->count; i++)
         LNT_TRY(lnt_import_word(im, pool->strings[i], &number[i]));
-    const lnt_attr numbers = {.name = "pool_int64s", .type = LNT_ATTR_INTS, .count = pool->count, .i = number};
+    const lnt_attr numbers = {
+        .name = "pool_int64s", .type = LNT_ATTR_INTS, .count = pool->count, .i = number};
     lnt_inode_drop(n, "pool_strings");
     return lnt_inode_set(im, n, &numbers);
 }
@@ -237,9 +240,10 @@ lnt_status lnt_import_check_text(lnt_importer *im, lnt_inode *n, bool *fine)
     for (unsigned i = 0; i < n->n_in; i++)
         *fine &= !is_text(im, n->in[i]) || (row && has_bit(row->in, i));
     return *fine ? LNT_OK
-                 : lnt_import_unsupported(im, n,
-                                          "it reads text, which can be moved, compared for equality, looked up and "
-                                          "given to operators on strings only");
+                 : lnt_import_unsupported(
+                       im, n,
+                       "it reads text, which can be moved, compared for equality, looked up and "
+                       "given to operators on strings only");
 }
 
 /* Outputs of If, Loop and Scan are those of their subgraphs. */

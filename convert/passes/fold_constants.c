@@ -45,8 +45,8 @@ static bool result_fits(lnt_edit *e, const lnt_gnode *n, size_t in_bytes, size_t
 
 static bool foldable_kind(const lnt_gnode *n)
 {
-    return !n->dead && !(n->op->flags & (LNT_OP_CONTROL | LNT_OP_RANDOM | LNT_OP_TEXT)) && n->n_in <= MAX_OPERANDS &&
-           n->n_out <= MAX_OPERANDS && !n->program;
+    return !n->dead && !(n->op->flags & (LNT_OP_CONTROL | LNT_OP_RANDOM | LNT_OP_TEXT)) &&
+           n->n_in <= MAX_OPERANDS && n->n_out <= MAX_OPERANDS && !n->program;
 }
 
 /* All inputs constant; *bytes of all, each value once. */

@@ -256,9 +256,10 @@ static lnt_status note_formless(finder *f, lnt_gnode *n)
     lnt_qlayer *l = &f->layers.layer[f->layers.n - 1];
     l->chosen = false;
     l->formless = true;
-    l->why = !weights                        ? "nothing in it is constant"
-             : g->quantize->mode == LNT_INT4_BLOCKS ? "no MatMul or Gemm of finite weights, a block long and more"
-                                             : "there is no such operator in INT8";
+    l->why = !weights ? "nothing in it is constant"
+             : g->quantize->mode == LNT_INT4_BLOCKS
+                 ? "no MatMul or Gemm of finite weights, a block long and more"
+                 : "there is no such operator in INT8";
     return LNT_OK;
 }
 

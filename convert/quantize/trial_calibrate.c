@@ -117,8 +117,8 @@ static lnt_status prepare_rounding(lnt_trial *t)
 {
     for (size_t i = 0; i < t->layers->n; i++) {
         lnt_qlayer *l = &t->layers->layer[i];
-        if (!l->formless && t->options->mode != LNT_INT4_BLOCKS && l->measured.before && l->plain.subgraph == 0 &&
-            is_product(&l->plain) && has_own_weights(t->layers, l))
+        if (!l->formless && t->options->mode != LNT_INT4_BLOCKS && l->measured.before &&
+            l->plain.subgraph == 0 && is_product(&l->plain) && has_own_weights(t->layers, l))
             LNT_TRY(lnt_rounding_make(t->g, &l->plain, t->options->n_samples, &l->rounding));
     }
     return LNT_OK;

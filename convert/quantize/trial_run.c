@@ -263,9 +263,9 @@ lnt_status lnt_trial_run_chosen(lnt_trial *t, double *snr)
 
 double lnt_trial_missing_db(const lnt_trial *t)
 {
-    const double bound = t->options->min_snr > 0        ? t->options->min_snr
+    const double bound = t->options->min_snr > 0               ? t->options->min_snr
                          : t->options->mode == LNT_INT4_BLOCKS ? LNT_INT4_SNR
-                                                        : LNT_INT8_SNR;
+                                                               : LNT_INT8_SNR;
     double missing = 0;
     for (uint32_t i = 0; i < t->n_outputs; i++)
         if (lnt_trial_can_judge(t, i))

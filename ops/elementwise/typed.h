@@ -28,7 +28,7 @@ void lnt_cast(const lnt_kernels *kernels, const void *src, lnt_dtype from, void 
               int64_t n);
 /* The same where from or to is small, or both are (cast_small.c): small integers are the low bits of what int32
  * is; small floats are rounded once, to nearest even, float8e8m0 as `how` says. */
-void lnt_cast_small(const lnt_kernels *kernels, const void *src, lnt_dtype from, void *dst, lnt_dtype to, int64_t n,
-                    lnt_small_rounding how);
+void lnt_cast_small(const lnt_kernels *kernels, const void *src, lnt_dtype from, void *dst, lnt_dtype to,
+                    int64_t n, lnt_small_rounding how);
 
 #endif

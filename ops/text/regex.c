@@ -477,7 +477,8 @@ size_t lnt_regex_scratch(const lnt_regex *r)
 
 static bool is_word(uint32_t code)
 {
-    return (code >= '0' && code <= '9') || (code >= 'A' && code <= 'Z') || (code >= 'a' && code <= 'z') || code == '_';
+    return (code >= '0' && code <= '9') || (code >= 'A' && code <= 'Z') || (code >= 'a' && code <= 'z') ||
+           code == '_';
 }
 
 static bool holds(kind k, sides s)
@@ -508,7 +509,8 @@ static bool in_set(const lnt_regex *r, const instr *i, uint32_t code)
 
 /* Adds instruction `at` and all that are reached from it without a character. seen[i] is turn where i has been; stack
  * has room for two entries for each instruction. */
-static void add_way(const lnt_regex *r, ways *w, uint32_t at, sides s, uint32_t *seen, uint32_t turn, uint32_t *stack)
+static void add_way(const lnt_regex *r, ways *w, uint32_t at, sides s, uint32_t *seen, uint32_t turn,
+                    uint32_t *stack)
 {
     uint32_t depth = 0;
     stack[depth++] = at;
@@ -522,7 +524,10 @@ static void add_way(const lnt_regex *r, ways *w, uint32_t at, sides s, uint32_t 
         switch ((kind)in->kind) {
         case SET:
         case MATCH: w->list[w->n++] = i; break;
-        case SPLIT: stack[depth++] = in->y; stack[depth++] = in->x; break;
+        case SPLIT:
+            stack[depth++] = in->y;
+            stack[depth++] = in->x;
+            break;
         case JUMP: stack[depth++] = in->x; break;
         default:
             if (holds((kind)in->kind, s))

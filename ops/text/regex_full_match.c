@@ -43,7 +43,8 @@ lnt_status lnt_bind_regex_full_match(lnt_site *site)
     match_params *p = regex ? lnt_bind_params(site, sizeof *p) : NULL;
     if (!p)
         return site->err && site->err->code ? site->err->code : LNT_E_MEMORY;
-    *p = (match_params){site->text, regex, lnt_round_up(lnt_regex_scratch(regex), LNT_ALIGN / sizeof(uint32_t))};
+    *p = (match_params){site->text, regex,
+                        lnt_round_up(lnt_regex_scratch(regex), LNT_ALIGN / sizeof(uint32_t))};
     lnt_bind_scratch(site, p->scratch * sizeof(uint32_t) * site->threads);
     site->step->run = run_regex;
     return LNT_OK;

@@ -87,8 +87,8 @@ static lnt_status put_changed(const normalizer *z, lnt_chars word, int64_t *numb
 /* ---- the operator ---- */
 
 /* The words that stay; their numbers to y [n_y], if that is not NULL. */
-static lnt_status keep_words(const normalizer *z, const int64_t *x, int64_t n, int64_t *y, int64_t n_y, int64_t *kept,
-                             lnt_error *err)
+static lnt_status keep_words(const normalizer *z, const int64_t *x, int64_t n, int64_t *y, int64_t n_y,
+                             int64_t *kept, lnt_error *err)
 {
     *kept = 0;
     for (int64_t i = 0; i < n; i++) {

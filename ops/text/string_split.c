@@ -94,7 +94,8 @@ lnt_status lnt_shape_string_split(lnt_site *site)
     const lnt_operand *x = site->in[0];
     int64_t dims[LNT_MAX_RANK + 1];
     if (x->rank >= LNT_MAX_RANK)
-        return LNT_SITE_FAIL(site, LNT_E_UNSUPPORTED, "its input has rank %u, more than %d", x->rank, LNT_MAX_RANK - 1);
+        return LNT_SITE_FAIL(site, LNT_E_UNSUPPORTED, "its input has rank %u, more than %d", x->rank,
+                             LNT_MAX_RANK - 1);
     memcpy(dims, x->dims, x->rank * sizeof *dims);
     LNT_TRY(most_pieces(site, &dims[x->rank]));
     lnt_set_dims(site, 0, x->rank + 1u, dims);

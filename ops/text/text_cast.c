@@ -220,7 +220,8 @@ lnt_status lnt_shape_text_to_number(lnt_site *site)
 {
     const int64_t to = lnt_attr_i(site->node, "to", 0);
     if (to <= LNT_UNDEFINED || to >= (int64_t)LNT_DTYPE_COUNT || to == LNT_STRING)
-        return LNT_SITE_FAIL(site, LNT_E_UNSUPPORTED, "text becomes no element type number %lld", (long long)to);
+        return LNT_SITE_FAIL(site, LNT_E_UNSUPPORTED, "text becomes no element type number %lld",
+                             (long long)to);
     lnt_set_type(site, 0, (lnt_dtype)to);
     if (site->in[0]->rank == LNT_RANK_UNKNOWN)
         return LNT_UNKNOWN;

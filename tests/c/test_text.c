@@ -35,8 +35,8 @@ static lnt_tensor text(const char *const *word, int64_t n)
     return (lnt_tensor){LNT_STRING, 1, {n}, (void *)(uintptr_t)word, (size_t)n * sizeof *word};
 }
 
-static lnt_status run_with(lnt_session *s, const char *const *a, const char *const *b, int64_t count, int64_t *n,
-                           lnt_error *err)
+static lnt_status run_with(lnt_session *s, const char *const *a, const char *const *b, int64_t count,
+                           int64_t *n, lnt_error *err)
 {
     const lnt_tensor first = text(a, count), second = text(b, count), numbers = {LNT_INT64, 1, {2}, n, 16};
     LNT_TRY(lnt_set_input(s, 0, &first, err));
@@ -87,7 +87,9 @@ static void test_runs(void **state)
     fixture *f = *state;
     lnt_error err = {0};
     int64_t n[2] = {0, -1};
-    must(run_with(f->session, (const char *[]){"x", "", "one"}, (const char *[]){"y", "\xff", ""}, 3, n, &err), &err);
+    must(
+        run_with(f->session, (const char *[]){"x", "", "one"}, (const char *[]){"y", "\xff", ""}, 3, n, &err),
+        &err);
     expect(f->session, 0, 0, "xy");
     expect(f->session, 0, 1, "\xff");
     expect(f->session, 0, 2, "one");
@@ -199,7 +201,8 @@ static void release(void *user, void *block)
 /* True once all succeeds. */
 static bool try_with(const fixture *f, host *h)
 {
-    const lnt_host memory = {.struct_bytes = sizeof memory, .allocate = allocate, .release = release, .user = h};
+    const lnt_host memory = {
+        .struct_bytes = sizeof memory, .allocate = allocate, .release = release, .user = h};
     const lnt_model_options options = {.struct_bytes = sizeof options, .host = &memory};
     const lnt_session_options one = {.struct_bytes = sizeof one, .intra_op_num_threads = 1};
     static const char *const word[] = {"x", "a longer word"};
@@ -243,8 +246,8 @@ static void test_failing_allocator(void **state)
 static void test_limit(void **state)
 {
     fixture *f = *state;
-    const lnt_session_options limited = {.struct_bytes = sizeof limited, .intra_op_num_threads = 1,
-                                         .memory_limit = 200000};
+    const lnt_session_options limited = {
+        .struct_bytes = sizeof limited, .intra_op_num_threads = 1, .memory_limit = 200000};
     lnt_session *s = NULL;
     lnt_error err = {0};
     int64_t n[2] = {0};
@@ -295,8 +298,13 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        TEST(test_runs),   TEST(test_output_as_input),  TEST(test_growth), TEST(test_misuse),
-        TEST(test_limit),  TEST(test_failing_allocator), cmocka_unit_test(test_table),
+        TEST(test_runs),
+        TEST(test_output_as_input),
+        TEST(test_growth),
+        TEST(test_misuse),
+        TEST(test_limit),
+        TEST(test_failing_allocator),
+        cmocka_unit_test(test_table),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
