@@ -244,7 +244,7 @@ static bool is_sound(const lnt_sound_cache *c, const lnt_blob *file, uint32_t *s
     const uint64_t key_bytes = lnt_load_le(at + AT_KEY_BYTES, 4);
     *samples = (uint32_t)lnt_load_le(at + AT_SAMPLES, 4);
     return key_bytes == c->key_bytes && file->size == HEAD + key_bytes + 2 * (uint64_t)*samples &&
-           memcmp(at + HEAD, c->file.at + HEAD, key_bytes) == 0 &&
+           memcmp(at + HEAD, c->file.at + HEAD, c->key_bytes) == 0 &&
            lnt_load_le(at + AT_HASH, 8) == lnt_hash(at + HEAD, file->size - HEAD);
 }
 
