@@ -103,7 +103,9 @@ lnt_status lnt_site_bind(lnt_site *site)
     if (!site->node->custom && !makes_elements(site)) {
         site->step->run = run_nothing;
         site->step->produce_lines = NULL;
+        site->step->scratch_bytes = 0; /* by extents beside one of 0 it may have wrapped */
     }
+    LNT_ASSERT(site->step->scratch_bytes <= PTRDIFF_MAX);
     return LNT_OK;
 }
 

@@ -367,7 +367,6 @@ void *lnt_bind_params(lnt_site *site, size_t bytes)
 
 void lnt_bind_scratch(lnt_site *site, size_t bytes)
 {
-    LNT_ASSERT(bytes <= PTRDIFF_MAX);
     site->step->scratch_bytes = bytes;
 }
 

@@ -58,6 +58,13 @@ static int64_t apart(const int64_t extent[LNT_WINDOW_AXES], unsigned axis)
     return axis == 1 ? extent[2] : 1;
 }
 
+/* Where a pixel is, channels from n on. Rows without pixels have lines as well, of padding alone, which nobody reads. */
+static const float *line_at(const depthwise_call *c, int64_t pixel, int64_t n)
+{
+    const int64_t at = c->pixels > 0 ? pixel % c->pixels : 0;
+    return lnt_moved(c->x, at * c->d->in_pixel + n, c->d->element);
+}
+
 /* row: of all images' rows of output pixels; channels from n on. */
 static void list_lines(const depthwise_call *c, int64_t row, int64_t n, line_list *list)
 {
@@ -74,7 +81,7 @@ static void list_lines(const depthwise_call *c, int64_t row, int64_t n, line_lis
             const int64_t pixel =
                 plane * w->in[1] * w->in[2] + lnt_window_at(w, d->across, at, t) * apart(w->in, d->across);
             const int64_t tap = z * w->kernel[1] * w->kernel[2] + t * apart(w->kernel, d->across);
-            list->x[list->n] = lnt_moved(c->x, pixel % c->pixels * d->in_pixel + n, d->element);
+            list->x[list->n] = line_at(c, pixel, n);
             list->w[list->n++] = lnt_moved(c->w, tap * d->g.channels * (int64_t)d->w_channel + n, d->element);
         }
 }
@@ -98,7 +105,7 @@ static void list_pair(const depthwise_call *c, int64_t row, int64_t n, line_list
     for (int64_t l = 0; l < lines; l++) {
         const int64_t at = first + l, pixel = image * w->in[1] * w->in[2] + at * apart(w->in, d->across);
         const bool inside = at >= 0 && at < w->in[d->across];
-        list->x[l] = inside ? lnt_moved(c->x, pixel % c->pixels * d->in_pixel + n, d->element) : NULL;
+        list->x[l] = inside ? line_at(c, pixel, n) : NULL;
         if (l < kernel)
             list->w[l] =
                 lnt_moved(c->w, l * apart(w->kernel, d->across) * (int64_t)d->w_channel + n, d->element);
