@@ -311,8 +311,8 @@ lnt_status lnt_solo_run(lnt_solo *solo);
 /* Prepares site for the bind function: a step with the node's operands, no views, nothing in place. */
 void lnt_site_begin_bind(lnt_site *site, lnt_step *step, lnt_bump *memory, lnt_level level, unsigned threads);
 
-/* Calls the bind function. A step all of whose outputs have no elements, whatever its inputs and its windows
- * reach over, has nothing to do; the host's operators run all the same. */
+/* Calls the bind function, but of a step all of whose outputs have no elements, whatever its inputs and its windows
+ * reach over: it has nothing to do. The host's operators are bound and run all the same. */
 lnt_status lnt_site_bind(lnt_site *site);
 
 /* Shape rules several operators share. */
