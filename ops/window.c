@@ -84,6 +84,9 @@ lnt_status lnt_window_with(const lnt_site *site, const int64_t *kernel, lnt_wind
         const unsigned a = first + i;
         LNT_REQUIRE(pads[i] >= 0 && pads[i] <= INT32_MAX && pads[n + i] >= 0 && pads[n + i] <= INT32_MAX,
                     site->err, LNT_E_ARGUMENT, "pads below 0 or out of range");
+        /* Neither what strides spread nor what is around it overflows. */
+        LNT_REQUIRE(x->dims[2 + i] <= INT64_MAX / 4 / w->stride[a], site->err, LNT_E_LIMIT,
+                    "an image of %lld positions is too large", (long long)x->dims[2 + i]);
         w->in[a] = x->dims[2 + i];
         w->before[a] = padded ? pads[i] : 0;
         w->after[a] = padded ? pads[n + i] : 0;
