@@ -53,7 +53,7 @@ static lnt_status axis_broadcast(lnt_importer *im, lnt_inode *n)
     if (a == LNT_RANK_UNKNOWN || b == LNT_RANK_UNKNOWN)
         return LNT_OK;
     axis += axis < 0 ? a : 0;
-    if (axis < 0 || axis + b > a)
+    if (axis < 0 || b > a || axis > a - b)
         return lnt_import_unsupported(im, n, "axis %lld does not fit ranks %u and %u", (long long)axis, a, b);
     const unsigned behind = a - b - (unsigned)axis;
     return behind ? unsqueeze_input(im, n, 1, b, behind) : LNT_OK;

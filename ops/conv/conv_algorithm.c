@@ -73,7 +73,7 @@ lnt_conv_kind lnt_conv_algorithm(const lnt_conv *c, lnt_order in, bool writes_pi
 {
     if (lnt_conv_is_depthwise(c))
         return LNT_CONV_DEPTHWISE;
-    if (c->transposed || c->groups != 1 || c->channels < 1 || adds)
+    if (c->transposed || c->groups != 1 || c->channels < 1 || c->features < 1 || adds)
         return LNT_CONV_PRODUCT;
     const bool few_channels = has_few_channels(c) && has_lines(c), few_features = has_few_features(c);
     if (!writes_pixels)

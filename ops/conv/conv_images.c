@@ -72,7 +72,7 @@ lnt_status lnt_conv_bind_images(lnt_site *site, const lnt_conv *c, const lnt_pad
         relayout_in(images, in);
     if (images->relayout_in || images->pad_in) {
         images->in_at = *scratch;
-        *scratch += lnt_round_up((size_t)floats, LNT_ALIGN);
+        *scratch += lnt_round_up(floats ? (size_t)floats : 1, LNT_ALIGN); /* a place without channels, too */
     }
     if (images->relayout_out) {
         relayout_out(images, out);
