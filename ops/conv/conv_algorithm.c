@@ -36,9 +36,9 @@ static bool has_few_channels(const lnt_conv *c)
 /* Fewer columns than a vector has lanes waste some of it; sums along K (LNT_NARROW_COLUMNS) waste their ends. */
 static bool has_few_features(const lnt_conv *c)
 {
-    const int64_t depth = c->channels * lnt_volume(c->w.kernel), as_sums = c->features * (depth / 16 + 8);
+    const int64_t depth = c->channels * lnt_volume(c->w.kernel);
     return c->features <= LNT_FEW_FEATURES && depth <= LNT_FEW_FEATURES_DEPTH &&
-           (c->features > LNT_NARROW_COLUMNS || 2 * as_sums > depth);
+           (c->features > LNT_NARROW_COLUMNS || 2 * c->features * (depth / 16 + 8) > depth);
 }
 
 static bool has_one_tap(const lnt_window *w)
