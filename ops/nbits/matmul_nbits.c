@@ -353,7 +353,8 @@ lnt_status lnt_shape_nbits(lnt_site *site)
     const int64_t columns = lnt_attr_i(site->node, "N", 0);
     int64_t dims[LNT_MAX_RANK];
     LNT_REQUIRE(a->rank >= 1, site->err, LNT_E_SHAPE, "A is a scalar");
-    LNT_REQUIRE(columns >= 0, site->err, LNT_E_ARGUMENT, "N is %lld", (long long)columns);
+    LNT_REQUIRE(columns > 0 && columns < INT32_MAX, site->err, LNT_E_ARGUMENT, "N is %lld, not from 1 to %d",
+                (long long)columns, INT32_MAX - 1);
     for (unsigned d = 0; d < a->rank; d++)
         dims[d] = d + 1u < a->rank ? a->dims[d] : columns;
     lnt_set_dims(site, 0, a->rank, dims);
