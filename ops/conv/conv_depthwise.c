@@ -58,7 +58,7 @@ static int64_t apart(const int64_t extent[LNT_WINDOW_AXES], unsigned axis)
     return axis == 1 ? extent[2] : 1;
 }
 
-/* Where a pixel is, channels from n on. Rows without pixels have lines as well, of padding alone, which nobody reads. */
+/* Where a pixel is, channels from n on. Rows without pixels have lines, too, of padding alone, which nobody reads. */
 static const float *line_at(const depthwise_call *c, int64_t pixel, int64_t n)
 {
     const int64_t at = c->pixels > 0 ? pixel % c->pixels : 0;
