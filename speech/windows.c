@@ -11,9 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of windows that grow: frames of the first; up to how many they double; the largest. A piece with what is around has
- * PIECE frames at least: products of fewer columns have other tiles (LNT_TALL_COLUMNS), which sum in another order. */
-enum { FIRST = 16, DOUBLED = 64, LARGEST = 256, PIECE = 33, FRAMES_MOST = 1 << 20 };
+/* Of windows that grow: frames of the first; up to how many they double; the largest. */
+enum { FIRST = 16, DOUBLED = 64, LARGEST = 256, FRAMES_MOST = 1 << 20 };
 
 /* ---- metadata ---- */
 
@@ -107,19 +106,6 @@ static int64_t window_size(const lnt_windows *w, int64_t grown)
     return (wanted + w->align - 1) / w->align * w->align;
 }
 
-typedef struct piece {
-    int64_t first, end; /* frames */
-} piece;
-
-/* What the window of frames [at, next) is computed of. */
-static piece piece_of(const lnt_windows *w, int64_t frames, int64_t at, int64_t next)
-{
-    const int64_t end = frames - next < w->right ? frames : next + w->right;
-    const int64_t wanted = at - w->left < end - PIECE ? at - w->left : end - PIECE;
-    const int64_t first = wanted > 0 ? wanted / w->align * w->align : 0;
-    return (piece){first, end - first < PIECE && frames > end ? (frames < PIECE ? frames : PIECE) : end};
-}
-
 /* How large the window behind one of n frames is, whose piece of `computed` frames took so long: as many frames as are
  * computed in two thirds of the time in which those play, as what is around a window is computed twice. Samples are the
  * same whatever their windows. */
@@ -140,14 +126,15 @@ lnt_status lnt_windows_run(lnt_windows *w, lnt_session *session, uint32_t output
     const int64_t frames = latent.dims[2];
     int64_t grown = FIRST;
     for (int64_t at = 0, next; at < frames; at = next) {
-        const int64_t size = window_size(w, grown);
+        const int64_t size = window_size(w, grown), left = at < w->left ? at : w->left;
         next = frames - at < size ? frames : at + size;
-        const piece p = piece_of(w, frames, at, next);
+        const int64_t first = (at - left) / w->align * w->align;
+        const int64_t end = frames - next < w->right ? frames : next + w->right;
         const uint64_t begun = lnt_now_ns();
-        LNT_TRY(run_piece(w, session, output, &latent, p.first, p.end, &sound, err));
-        grown = grow(w, next - at, p.end - p.first, lnt_now_ns() - begun);
-        LNT_TRY(emit(user, (const float *)sound.data + (at - p.first) * w->hop,
-                     (size_t)((next - at) * w->hop)));
+        LNT_TRY(run_piece(w, session, output, &latent, first, end, &sound, err));
+        grown = grow(w, next - at, end - first, lnt_now_ns() - begun);
+        LNT_TRY(
+            emit(user, (const float *)sound.data + (at - first) * w->hop, (size_t)((next - at) * w->hop)));
     }
     return LNT_OK;
 }

@@ -15,7 +15,6 @@ LIBRARY = ORDER[:-1]
 LINE = {".c": 120, ".h": 120, ".py": 140}
 FILE, FUNCTION = 1000, 100
 ROOM = 40  # files of a folder
-FOUND = pathlib.Path("tests/fuzz/found")  # inputs that did harm: as many as there are, each in the table of their page
 FEW, PAGE = 6, 40  # files of a folder of the product that needs no page of its own; lines of a page
 BESIDE = {("linnet.h", "linnet_types.h"), ("linnet_voice.h", "linnet.h")}  # installed side by side
 TWICE = {"README.md", "__init__.py", "requirements.txt"}  # names that more than one folder may have
@@ -47,7 +46,7 @@ def check_rooms(files):
     """No folder with more files than one looks through or without a page, no name twice, but for data."""
     rooms, names = collections.Counter(f.parent for f in files), {}
     for room, n in rooms.items():
-        if n > ROOM and room.parent != FOUND:
+        if n > ROOM:
             fault(room, 1, f"{n} files, at most {ROOM}")
         if room.parts and room.parts[0] in ORDER and n > FEW and not (ROOT / room / "README.md").exists():
             fault(room, 1, f"{n} files and no README.md that says what they are for")

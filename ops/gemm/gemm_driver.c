@@ -36,12 +36,12 @@ static int64_t block_of_depth(const lnt_gemm_plan *p)
 {
     const int64_t block = p->kernels->depth_block,
                   line = LNT_PANEL * (int64_t)sizeof(float) * p->kernels->tile_panels;
-    return p->widens && p->rows <= 2 * p->tile_rows ? lnt_least(block, LNT_PANEL_BYTES / line) : block;
+    return p->widens && p->rows <= 2 * p->kernels->tile_rows ? lnt_least(block, LNT_PANEL_BYTES / line) : block;
 }
 
 static void plan_depth(lnt_gemm_plan *p)
 {
-    const int64_t tile = p->tile_rows, block = block_of_depth(p);
+    const int64_t tile = p->kernels->tile_rows, block = block_of_depth(p);
     const int64_t depth = (int64_t)p->depth, taps = (int64_t)p->taps;
     p->depth_parts = p->tap_blocks = 1;
     if (p->narrow || (p->rows <= tile && !p->widens) || depth * taps <= block + block / 2)
@@ -106,7 +106,7 @@ void lnt_gemm_plan_blocks(lnt_gemm_plan *p)
     p->work = total * fmax(1, LNT_FEW_ROWS / rows) * fmax(1, LNT_FEW_COLUMNS / fmax((double)p->columns, 1));
     size_t floats = p->narrow ? p->columns * (size_t)K : 0;
     if (p->gathers)
-        floats += (size_t)lnt_least(p->rows, block_rows) * (size_t)(part + (int64_t)p->depth);
+        floats += (size_t)lnt_least(p->rows, block_rows + tile) * (size_t)(part + (int64_t)p->depth);
     p->widened = p->widens ? widened_floats(p) : 0;
     p->gather_bytes = lnt_round_up((p->widened + floats) * p->kernels->element, LNT_ALIGN);
 }
@@ -118,13 +118,15 @@ typedef struct block {
     int64_t laid_out; /* the product whose few columns of B are in the scratch memory; -1: none */
     unsigned tiles, rows;
     unsigned tile_rows, rows_left; /* the first rows_left tiles have a row more than the others */
+    unsigned taken;                /* rows that the last tile has of the one before */
     size_t column, columns;
     lnt_row_set set[LNT_BLOCK_TILES];
 } block;
 
 static unsigned tile_begin(const block *b, unsigned tile)
 {
-    const unsigned at = b->tile_rows * tile + (b->rows_left < tile ? b->rows_left : tile);
+    const unsigned at = b->tile_rows * tile + (b->rows_left < tile ? b->rows_left : tile) -
+                        (tile + 1 == b->tiles ? b->taken : 0);
     return at < b->rows ? at : b->rows;
 }
 
@@ -404,7 +406,7 @@ static int64_t row_of_block(const order *o, int64_t i)
 {
     const lnt_gemm_plan *p = o->call->plan;
     const int64_t unit = lnt_gemm_has_whole_tiles(p) ? p->tile_rows : 1;
-    return lnt_least(lnt_cut(divide_up(p->rows, unit), o->row_blocks, i) * unit, p->rows);
+    return i == o->row_blocks ? p->rows : lnt_cut(p->rows / unit, o->row_blocks, i) * unit;
 }
 
 /* The first column of block i of n. As planned, tiles of the widest kind make up a block. */
@@ -415,6 +417,14 @@ static size_t column_of_block(const lnt_gemm_plan *p, int64_t n, int64_t i)
     return (size_t)lnt_least(lnt_cut(divide_up(columns, unit), n, i) * unit, columns);
 }
 
+/* How many rows the last of tall tiles has of the one before, where `rest` are left for it: neither then has 1 to 3
+ * rows, or 7, which are 4 and 3, whose sums along K would be split. Nor have tiles that are not tall, so that how many
+ * columns there are changes no sum. */
+static unsigned taken(unsigned rest)
+{
+    return rest == 1 ? 4 : rest == 2 || rest == 3 ? 2 : rest == 7 ? 1 : 0;
+}
+
 /* Block i of n of the columns, for the block's rows. */
 static void run_columns(lnt_kernel *k, block *b, int64_t n, int64_t i, float *gather)
 {
@@ -423,6 +433,7 @@ static void run_columns(lnt_kernel *k, block *b, int64_t n, int64_t i, float *ga
     b->tiles = (b->rows + p->tile_rows - 1) / p->tile_rows;
     b->tile_rows = whole ? p->tile_rows : b->rows / b->tiles;
     b->rows_left = whole ? 0 : b->rows % b->tiles;
+    b->taken = whole && !p->narrow && b->tiles > 1 ? taken(b->rows % p->tile_rows) : 0;
     b->column = column_of_block(p, n, i);
     b->columns = column_of_block(p, n, i + 1) - b->column;
     run_block(b, gather);

@@ -478,7 +478,7 @@ TILE(10)
         half.residual = half.residual ? half.residual + first : NULL;                                        \
         tile_##second(&half);                                                                                \
     }
-TILE_HALVES(7, 3, 4)
+TILE_HALVES(7, 4, 3)
 TILE_HALVES(8, 4, 4)
 TILE_HALVES(9, 4, 5)
 #undef TILE_HALVES

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from harness import import_package
+from harness import import_package, levels
 
 
 @pytest.fixture(scope="module")
@@ -86,6 +86,25 @@ def test_equal_columns_give_equal_results(linnet, rows):
     m, feed = model("Gemm", [floats(rows, 301)], [np.repeat(column, 1000, axis=1), np.full(1000, 7, np.float32)])
     y = outcomes(linnet, m, feed, 2)
     assert (y == y[:, :1]).all()
+
+
+@pytest.mark.parametrize("level", levels())
+@pytest.mark.parametrize("depth", [16, 1300])
+def test_columns_change_no_sum(linnet, level, depth):
+    """What is beside a column has no part in it: a sound's windows have the bits of the whole. Rows of every rest of a tile."""
+    options = linnet.SessionOptions()
+    options.level, options.intra_op_num_threads = level, 1
+    for rows in (*range(3, 24), 27, 32, 33, 64, 97, 190, 193, 197, 379, 385):
+        graph = helper.make_graph([helper.make_node("Conv", ["x", "w"], ["y"])], "g",
+                                  [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, depth, "n"])],
+                                  [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, rows, "n"])],
+                                  [numpy_helper.from_array(floats(rows, depth, 1), "w")])
+        m = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+        session, x = linnet.InferenceSession(m.SerializeToString(), options), floats(1, depth, 100)
+        whole, = session.run(None, {"x": x})
+        for columns in (13, 17, 31, 32, 33, 64):
+            found, = session.run(None, {"x": x[:, :, :columns].copy()})
+            assert found.tobytes() == whole[:, :, :columns].tobytes(), (rows, columns)
 
 
 @pytest.mark.parametrize("height, width, channels", [(7, 7, 576), (14, 14, 240), (24, 32, 64), (9, 5, 130)])

@@ -17,13 +17,6 @@ HIGH = voice.Size(vocabulary=166, stochastic=True, first=64, upsampling=((16, 8)
 IDS = " ".join(map(str, np.random.default_rng(1).integers(3, 150, 50)))
 
 
-@pytest.fixture(autouse=True)
-def level_of_the_same_bits(monkeypatch):
-    """At avx512 windows of other sizes than say chooses do not yet sum in the whole's order: tested at the level below."""
-    if json.loads(linnet("doctor", "--quick", "--json").stdout)["chosen"].startswith("avx512"):
-        monkeypatch.setenv("LINNET_LEVEL", "avx2")
-
-
 def metadata(path):
     found = json.loads(linnet("info", path, "--json").stdout)["metadata"]
     return {key.split(".")[1]: text for key, text in found.items() if key.startswith("stream.")}
