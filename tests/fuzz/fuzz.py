@@ -6,7 +6,7 @@
     fuzz.py replay --build DIR [--changes N]   all there is, and N seeded changes of each, through DIR/replay_*
     fuzz.py coverage [--missing]           the branches that the corpora reach, and the unit tests besides (clang)
 
-Inputs that once did harm are in tests/fuzz/found/TARGET/, the corpora that grow in tests/fuzz/corpus/, as archives; both
+Inputs that once did harm are below tests/fuzz/found/TARGET/, the corpora that grow in tests/fuzz/corpus/, as archives; both
 are tried every time. A crash leaves its input in build/fuzz/crash-* (or build/replay-input)."""
 import argparse
 import concurrent.futures
@@ -262,6 +262,11 @@ def folders(target, *others):
     return result
 
 
+def below(folder):
+    """Its files; what was found may be in folders by subject."""
+    return sorted(path for path in folder.rglob("*") if path.is_file())
+
+
 def words_of_help():
     """libFuzzer's dictionary for the command line: all options there are."""
     path = FUZZ / "options.dict"
@@ -280,7 +285,7 @@ def last_figures(lines):
 
 
 def longest_input(target):
-    return max(path.stat().st_size for folder in folders(target) for path in folder.iterdir()) + LARGEST_SEED
+    return max(path.stat().st_size for folder in folders(target) for path in below(folder)) + LARGEST_SEED
 
 
 def run(target, seconds):
@@ -318,7 +323,7 @@ def keep(target):
     with tempfile.TemporaryDirectory(dir=FUZZ) as name:
         reached = pathlib.Path(name)
         for folder in folders(target)[:2]:
-            for path in folder.iterdir():
+            for path in below(folder):
                 shutil.copy(path, reached / path.name)
         before = set(reached.iterdir())
         words = ["-merge=1", "-close_fd_mask=3", f"-artifact_prefix={FUZZ}/merge-", f"-max_len={LARGEST_KEPT}"]
@@ -337,7 +342,7 @@ def keep(target):
 
 
 def replay(target, build, changes, extra=(), environment=ENVIRONMENT):
-    files = [path for folder in folders(target, *extra) for path in sorted(folder.iterdir())]
+    files = [path for folder in folders(target, *extra) for path in below(folder)]
     done = subprocess.run([str(build / f"replay_{target}"), str(changes), *map(str, files)], cwd=ROOT,
                           capture_output=True, text=True, errors="replace", env=environment)
     good = done.returncode == 0
