@@ -129,7 +129,7 @@ ifneq ($(SNDFILE),)
 AUDIO_LIBS := -lsndfile -lsamplerate
 endif
 
-.PHONY: all objects python lexicon voice-data voice voice-file voice-measure unit faults valgrind help check test test-long bench bench-arm bench-ops vector-paths peers zoo zoo-torch zoo-sklearn demo deps deps-test deps-arm deps-arm-peers deps-long clean install boards replay fuzz deb bundle \
+.PHONY: all objects python lexicon voice-data voice voice-file voice-measure unit faults valgrind help check test test-long bench bench-arm bench-ops vector-paths peers studies zoo zoo-torch zoo-sklearn demo deps deps-test deps-arm deps-arm-peers deps-long clean install boards replay fuzz deb bundle \
         fuzz-targets hooks
 .DEFAULT_GOAL := all
 
@@ -554,6 +554,18 @@ $(PEERS):
 peers: deps-test zoo python $(PEERS)  ## beside OpenVINO, MNN, ncnn, LiteRT, torch.compile: a table in BENCHMARKS.md
 	$(Q)$(MAKE) --no-print-directory $(BUILD)/linnet
 	$(Q).deps/peers/bin/python tests/bench/peers.py $(BENCH)
+
+# PyTorch and what the studies' models are made with: 5 GB.
+.deps/studies/ready: tests/bench/studies/requirements.txt
+	$(Q)python3 -m venv $(@D)
+	$(Q)$(@D)/bin/python -m pip install -q --disable-pip-version-check --no-cache-dir -r $<
+	@touch $@
+
+STUDIES := embeddings speech segmentation
+studies: $(STUDIES:%=study-%)  ## embeddings, speech, segmentation beside PyTorch and onnxruntime: docs/studies
+
+$(STUDIES:%=study-%): study-%: deps-test python .deps/studies/ready $(BUILD)/linnet
+	$(Q).deps/studies/bin/python tests/bench/studies/$*.py
 
 # llvm-mca, for the cores that execute out of order: Debian 12's newest.
 deps-arm: deps-test  ## install what bench-arm needs besides

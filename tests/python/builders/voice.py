@@ -178,25 +178,44 @@ def hifigan(b, z, size):
     return b.op("Tanh", b.conv1d(b.op("LeakyRelu", x, alpha=0.01), channels, 1, 7, bias=False))
 
 
-def speak(b, x, scales, size):
-    """Encoded phonemes [1, H, T] to sound [1, 1, N] and frames [1, T]."""
+def latent(b, x, scales, size):
+    """Encoded phonemes [1, H, T] to what the decoder speaks, [1, H, Y], and frames [1, T]."""
     noise, length_scale, *duration_noise = (b.op("Slice", scales, [i], [i + 1], [0]) for i in range(2 + size.stochastic))
     frames = durations(b, x, size, length_scale, *duration_noise or [None])
     stats = expand(b, b.conv1d(x, size.hidden, 2 * size.hidden, 1), frames)
     mean, log_scale = b.op("Split", stats, [size.hidden, size.hidden], outputs=2, axis=1)
     random = b.op("RandomNormalLike", mean, seed=1.0)
     z = b.op("Add", mean, b.op("Mul", b.op("Mul", random, b.op("Exp", log_scale)), noise))
-    return hifigan(b, flow(b, z, size), size), frames
+    return flow(b, z, size), frames
+
+
+def speak(b, x, scales, size):
+    """Encoded phonemes [1, H, T] to sound [1, 1, N] and frames [1, T]."""
+    z, frames = latent(b, x, scales, size)
+    return hifigan(b, z, size), frames
+
+
+def phonemes_and_scales(b, size):
+    ids = b.input("ids", TensorProto.INT64, [1, "phonemes"])
+    scales = b.input("scales", TensorProto.FLOAT, [3 if size.stochastic else 2])
+    return encoder(b, ids, size, b.dim(ids, 1)), scales
 
 
 def build(size=Size(), seed=3):
     b = Builder(seed)
-    ids = b.input("ids", TensorProto.INT64, [1, "phonemes"])
-    scales = b.input("scales", TensorProto.FLOAT, [3 if size.stochastic else 2])
-    audio, frames = speak(b, encoder(b, ids, size, b.dim(ids, 1)), scales, size)
+    audio, frames = speak(b, *phonemes_and_scales(b, size), size)
     b.output(audio, "audio", [1, 1, "samples"])
     b.output(frames, "frames", [1, "phonemes"])
     return b.model("voice")
+
+
+def build_encoder(size=MEDIUM, seed=3):
+    """All before the decoder: phoneme ids to frames of the hidden representation."""
+    b = Builder(seed)
+    z, frames = latent(b, *phonemes_and_scales(b, size), size)
+    b.output(z, "z", [1, size.hidden, "samples"])
+    b.output(frames, "frames", [1, "phonemes"])
+    return b.model("voice_encoder")
 
 
 def build_piper(size=PIPER, seed=5, speakers=1):
