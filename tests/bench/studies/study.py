@@ -180,8 +180,8 @@ def not_fastest(study):
 
 def section(study, found_heading):
     m = machine()
-    parts = [f"""Linnet {m['linnet']} (commit {m['commit']}), {m['date']}, {m['cpu']}, {m['cores']} cores, Linux {m['kernel']}, level {m['chosen']};
-{report.threads_text(THREADS)}; mean ± standard deviation of up to {RUNS} runs ({FEWEST} or more, about {BUDGET:g} s) in {TURNS} turns,
+    parts = [f"""Linnet {m['linnet']} (commit {m['commit']}), {m['date']}, {m['cpu']}, {m['cores']} cores, Linux {m['kernel']},
+level {m['chosen']}; {report.threads_text(THREADS)}; mean ± standard deviation of up to {RUNS} runs ({FEWEST} or more, about {BUDGET:g} s) in {TURNS} turns,
 how many is in [{study.name}.csv]({study.name}.csv). Load average at the end: {m['load']:.1f}. {study.notes}
 The last columns: the time of the best other engine over Linnet's, of float and of INT8, bold where Linnet is not the fastest.""",
              f"![milliseconds of a run]({study.name}.svg)", "## Time of a run", time_table(study), f"## {study.unit} a second",
@@ -249,7 +249,8 @@ def chart(study):
             if engine in row.times:
                 at = y(mean(row.times[engine]))
                 out.append(f'<rect x="{x + i * BAR}" y="{at:.1f}" width="{BAR - 1}" height="{bottom - at:.1f}" fill="{COLORS[i]}"/>')
+        middle = x + (group - GAP) / 2
         for line, word in enumerate(map(str, row.case.values())):
-            out.append(f'<text x="{x + group / 2 - GAP / 2:.1f}" y="{bottom + 14 + 13 * line}" text-anchor="middle">{html.escape(word)}</text>')
+            out.append(f'<text x="{middle:.1f}" y="{bottom + 14 + 13 * line}" text-anchor="middle">{html.escape(word)}</text>')
     out.append(f'<text x="6" y="{TOP + 8}">ms</text></svg>')
     return "\n".join(out) + "\n"

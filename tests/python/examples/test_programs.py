@@ -14,7 +14,7 @@ import wave
 import numpy as np
 import pytest
 
-from harness import LINNET, ROOT
+from harness import LINNET, LONG, ROOT
 
 EXAMPLES = ROOT / "examples"
 SILERO = ROOT / ".deps" / "silero_vad.onnx"
@@ -189,8 +189,8 @@ def assistant(place):
     return folder, environment
 
 
-def voice_says(place, text):
-    done = subprocess.run([LINNET, "say", text, "--output_raw"], capture_output=True, check=True, timeout=PATIENCE)
+def voice_says(text, program=(LINNET,), patience=PATIENCE):
+    done = subprocess.run([*program, "say", text, "--output_raw"], capture_output=True, check=True, timeout=patience)
     return np.frombuffer(done.stdout, "<i2")
 
 
@@ -202,27 +202,50 @@ def word_said():
     return 0.6 * np.interp(np.arange(int(len(x) * 16000 / rate)) * rate / 16000, np.arange(len(x)), x)
 
 
-def hears(place, *sounds):
+def hears(place, *sounds, command=("./assistant",), patience=PATIENCE):
     """What it says, and what it tells of that."""
     x = np.concatenate([*sounds, QUIET, QUIET]).astype("<i2")
-    done = subprocess.run(["./assistant", "models"], cwd=place[0], env=place[1], input=x.tobytes(), capture_output=True, timeout=PATIENCE)
+    done = subprocess.run([*command, "models"], cwd=place[0], env=place[1], input=x.tobytes(), capture_output=True, timeout=patience)
     assert done.returncode == 0, done.stderr
     return np.frombuffer(done.stdout, "<i2"), done.stderr.decode().splitlines()
 
 
-def test_an_assistant_answers_to_its_word(assistant):
-    word, request = word_said(), voice_says(assistant, "What is the weather like in the morning?")
-    answer, told = hears(assistant, QUIET, word, QUIET, request)
+def answers(place, **how):
+    """What it says, and the text of that."""
+    word, request = word_said(), voice_says("What is the weather like in the morning?")
+    answer, told = hears(place, QUIET, word, QUIET, request, **how)
     assert len(told) == 3 and told[0].endswith("the word"), told
     text = told[1].split("s  ", 1)[1]
     spoken = float(re.fullmatch(r"You spoke for ([\d.]+) seconds.", text)[1])
     assert abs(spoken - len(request) / 16000) < 0.6, told
-    assert np.array_equal(answer, voice_says(assistant, text))
     assert re.fullmatch(r"[\d.]+ s heard, [\d.]+ % of a processor, at most [\d.]+ MB of memory", told[2]), told
+    return answer, text
+
+
+def test_an_assistant_answers_to_its_word(assistant):
+    answer, text = answers(assistant)
+    assert np.array_equal(answer, voice_says(text))
+
+
+@pytest.mark.skipif(not (LONG and shutil.which("qemu-aarch64")), reason="LINNET_LONG=1 and qemu-user")
+def test_an_assistant_on_a_board(assistant):
+    """Raspberry Pi Zero 2 W, emulated: the same page, built against the board's library."""
+    folder, _ = assistant
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("MAKE") and k != "MFLAGS"}
+    done = subprocess.run(["flock", "build/rpi-zero2w.lock", "make", "-s", f"-j{os.cpu_count()}", "BOARD=rpi-zero2w", "all", "install",
+                           f"PREFIX={folder}/board"], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=1800)
+    assert done.returncode == 0, done.stderr
+    sources = [name for name in shlex.split(commands("assistant", "cc")[0]) if name.endswith(".c")]
+    done = subprocess.run(["aarch64-linux-gnu-gcc", "-static", "-O2", *sources, "-Iboard/include", "-Lboard/lib", "-llinnet-speech",
+                           "-llinnet", "-lm", "-pthread", "-o", "assistant.board"], cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    board = ["qemu-aarch64", "-L", "/usr/aarch64-linux-gnu", "-cpu", "cortex-a53"]
+    answer, text = answers(assistant, command=[*board, "./assistant.board"], patience=900)
+    assert np.array_equal(answer, voice_says(text, [*board, ROOT / "build/rpi-zero2w/linnet"], 900))
 
 
 def test_an_assistant_is_silent_unless_it_is_called(assistant):
-    answer, told = hears(assistant, QUIET, voice_says(assistant, "What is the weather like in the morning?"))
+    answer, told = hears(assistant, QUIET, voice_says("What is the weather like in the morning?"))
     assert not len(answer) and len(told) == 1, told
 
 
