@@ -49,22 +49,33 @@ unmount_root() {
     done
 }
 
-# The kernel hands arm64 programs to the emulator.
-emulate_arm64() {
+# emulate ARCH: the kernel hands programs of arm64 or armhf to the emulator.
+emulate() {
     binfmt=/proc/sys/fs/binfmt_misc
+    case $1 in
+    arm64) emulator=qemu-aarch64 class=02 machine=b7 ;;
+    armhf) emulator=qemu-arm class=01 machine=28 ;;
+    *) return 0 ;;
+    esac
+    head="\\x7fELF\\x$class\\x01\\x01\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x02\\x00\\x$machine\\x00"
+    mask="\\xff\\xff\\xff\\xff\\xff\\xff\\xff\\x00\\xff\\xff\\xff\\xff\\xff\\xff\\xff\\xff\\xfe\\xff\\xff\\xff"
     [ -e $binfmt/register ] || mount -t binfmt_misc none $binfmt
-    [ -e $binfmt/qemu-aarch64 ] || printf '%s' ':qemu-aarch64:M::\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\xb7\x00:\xff\xff\xff\xff\xff\xff\xff\x00\xff\xff\xff\xff\xff\xff\xff\xff\xfe\xff\xff\xff:/usr/bin/qemu-aarch64-static:F' >$binfmt/register
+    [ -e $binfmt/$emulator ] || printf '%s' ":$emulator:M::$head:$mask:/usr/bin/$emulator-static:F" >$binfmt/register
 }
 
-# make_arm64_root ROOT: a Debian there by debootstrap under emulation, some minutes; as it is where there is one.
-make_arm64_root() {
-    emulate_arm64
-    [ ! -e "$1/etc/debian_version" ] || return 0
+# make_root_of ARCH ROOT: a Debian of that architecture there; under emulation that takes some minutes. As it is where there is one.
+make_root_of() {
+    if [ "$1" = "$(dpkg --print-architecture)" ]; then
+        make_root "$2"
+        return
+    fi
+    emulate "$1"
+    [ ! -e "$2/etc/debian_version" ] || return 0
     mirror=$(debian_mirror)
     [ -n "$mirror" ] && python3 -c "import sys, urllib.request; urllib.request.urlopen(sys.argv[1], timeout=20)" \
         "$mirror/dists/bookworm/Release" >/dev/null 2>&1 ||
         skip "no Debian mirror of this machine's package sources can be reached"
-    debootstrap --foreign --arch=arm64 --variant=minbase bookworm "$1" "$mirror" >"$1.log" 2>&1 &&
-        chroot "$1" /debootstrap/debootstrap --second-stage >>"$1.log" 2>&1 || { tail -n 20 "$1.log"; exit 1; }
-    rm -f "$1.log"
+    debootstrap --foreign --arch="$1" --variant=minbase bookworm "$2" "$mirror" >"$2.log" 2>&1 &&
+        chroot "$2" /debootstrap/debootstrap --second-stage >>"$2.log" 2>&1 || { tail -n 20 "$2.log"; exit 1; }
+    rm -f "$2.log"
 }

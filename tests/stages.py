@@ -111,7 +111,7 @@ STAGES["long"] = [
     ("zoo, from torch", ["env", "LINNET_ZOO=full", *PYTEST, "tests/python/models/test_zoo_torch.py"]),
     ("zoo, from scikit-learn", [*LONG, *PYTEST, "tests/python/models/test_zoo_sklearn.py"]),
     ("examples, every one", [*LONG, *PYTEST, "tests/python/examples"]),
-    ("package", ["sh", "tests/package.sh"]),
+    *[(f"package, {arch}", ["sh", "tests/package.sh", arch]) for arch in ("amd64", "arm64", "armhf")],
     ("wheels", ["sh", "tests/wheel.sh"]),
     ("container", ["sh", "tests/container.sh"]),
     ("yocto", ["sh", "tests/yocto.sh"]),

@@ -181,8 +181,8 @@ def not_fastest(study):
 def section(study, found_heading):
     m = machine()
     parts = [f"""Linnet {m['linnet']} (commit {m['commit']}), {m['date']}, {m['cpu']}, {m['cores']} cores, Linux {m['kernel']},
-level {m['chosen']}; {report.threads_text(THREADS)}; mean ± standard deviation of up to {RUNS} runs ({FEWEST} or more, about {BUDGET:g} s) in {TURNS} turns,
-how many is in [{study.name}.csv]({study.name}.csv). Load average at the end: {m['load']:.1f}. {study.notes}
+level {m['chosen']}; {report.threads_text(THREADS)}. Mean ± standard deviation of up to {RUNS} runs ({FEWEST} or more, about
+{BUDGET:g} s) in {TURNS} turns; how many: [{study.name}.csv]({study.name}.csv). Load average at the end: {m['load']:.1f}. {study.notes}
 The last columns: the time of the best other engine over Linnet's, of float and of INT8, bold where Linnet is not the fastest.""",
              f"![milliseconds of a run]({study.name}.svg)", "## Time of a run", time_table(study), f"## {study.unit} a second",
              throughput_table(study), f"## {found_heading}", found_table(study)]
