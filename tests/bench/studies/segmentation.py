@@ -1,11 +1,11 @@
 """Segmentation: DeepLabV3 on MobileNetV3, U-Net, BiSeNetV2; PyTorch eager and compiled, onnxruntime, Linnet. The networks are those of
 tests/zoo with seeded weights, the pictures two photographs of scikit-learn's."""
 
+import study  # first: it knows where others lie
 import linnet
 import numpy as np
 import onnx
 import onnxruntime
-import study
 import torch
 from onnx2torch import convert
 from onnxruntime import quantization

@@ -1,10 +1,10 @@
 """Text to speech by length of the text: encoder and decoder of a voice of Piper's medium size, each a model of its own, by
 onnxruntime and Linnet. The weights are seeded, the noise is off, so that all engines give the same sound."""
 
+import study  # first: it knows where others lie
 import linnet
 import onnx
 import onnxruntime
-import study
 import voice
 from onnxruntime import quantization
 
