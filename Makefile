@@ -3,12 +3,18 @@
 # Sources are found by wildcard. A file's suffix names its level and so its flags: gemm_avx2.c, gemm_neon.c.
 
 BOARD ?=
-BUILD ?= build$(if $(BOARD),/$(BOARD))$(if $(OPS_FROM),/trimmed)
+# SYSTEM=windows, macos: for another system than Linux.
+SYSTEM ?=
+BUILD ?= build$(if $(SYSTEM),/$(SYSTEM))$(if $(BOARD),/$(BOARD))$(if $(OPS_FROM),/trimmed)
 V ?=
 Q := $(if $(V),,@)
 
 ifneq ($(BOARD),)
 include boards/$(BOARD).mk
+endif
+ifneq ($(SYSTEM),)
+include boards/$(SYSTEM)/$(SYSTEM).mk
+CPPFLAGS += -Iboards/$(SYSTEM) -include boards/$(SYSTEM)/$(SYSTEM)_posix.h -I.deps/protobuf-c -I$(BUILD)/gen
 endif
 
 CC ?= gcc
@@ -22,7 +28,7 @@ TRIPLE := $(CROSS:%-=%)
 PKG_CONFIG ?= $(if $(CROSS),PKG_CONFIG_LIBDIR=/usr/lib/$(TRIPLE)/pkgconfig:/usr/share/pkgconfig )pkg-config
 
 # What a board's make says to one for this machine.
-HERE := BOARD= BUILD=build OPS_FROM= STATIC= COSTS= BLAS= AUDIO=1
+HERE := BOARD= SYSTEM= BUILD=build OPS_FROM= STATIC= COSTS= BLAS= AUDIO=1
 
 # A device build has neither converter nor protobuf.
 CONVERTER ?= $(if $(BOARD),,1)
@@ -47,7 +53,7 @@ CPPFLAGS += -DLNT_OPENBLAS $(shell $(PKG_CONFIG) --cflags openblas)
 LDLIBS += $(shell $(PKG_CONFIG) --libs openblas)
 endif
 
-WARN := -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wno-sign-conversion $(if $(SAN),,-Werror)
+WARN := -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wno-sign-conversion $(if $(SAN),,-Werror) $(WARN_SYSTEM)
 # OPS_FROM=m.lnt: the operators of that model only, for size; the list in build/ is found before the one in ops/.
 OPS_FROM ?=
 ifneq ($(OPS_FROM),)
@@ -109,14 +115,14 @@ objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 
 # A folder of the tree and those in it.
 rooms = $(patsubst %/,%,$(sort $(dir $(wildcard $(1)/*.c $(1)/*/*.c))))
-LIB_OBJ := $(call objects,$(call sources,base formats $(filter-out ops/check,$(call rooms,ops)) runtime))
+LIB_OBJ := $(call objects,$(call sources,base formats $(filter-out ops/check,$(call rooms,ops)) runtime) $(wildcard boards/$(or $(SYSTEM),none)/*.c))
 ONNX := convert/import/onnx
 CONVERT_OBJ := $(if $(CONVERTER),$(call objects,$(call sources,$(call rooms,convert))) $(BUILD)/obj/$(ONNX).pb-c.o)
 SPEECH_OBJ := $(if $(VOICES),$(call objects,$(call sources,$(call rooms,speech))))
 # Device builds leave out the converter's verbs; static programs open no libraries.
 CLI_SKIP := $(if $(VOICES),,cli/verb_say.c $(wildcard cli/say/*.c cli/serve/*.c)) $(if $(CONVERTER),,cli/verb_convert.c cli/data/calibrate.c cli/measure/board_costs.c) $(if $(SNDFILE),cli/data/audio_wav.c,cli/data/audio_sndfile.c) \
-            $(if $(STATIC),cli/measure/library_dl.c,cli/measure/library_none.c)
-CLI_OBJ := $(call objects,$(filter-out $(CLI_SKIP),$(call sources,$(call rooms,cli) ops/check)))
+            $(if $(or $(STATIC),$(LEFT_OUT)),cli/measure/library_dl.c,cli/measure/library_none.c) $(LEFT_OUT)
+CLI_OBJ := $(call objects,$(filter-out $(CLI_SKIP),$(call sources,$(call rooms,cli) ops/check) $(wildcard boards/$(or $(SYSTEM),none)/cli/*.c)))
 
 ifneq ($(CONVERTER),)
 CPPFLAGS += -DLNT_CONVERTER -I$(BUILD)/gen
@@ -135,7 +141,9 @@ endif
 
 # STATIC=1: one file that needs nothing of the system it is put on.
 STATIC ?=
-all: $(BUILD)/linnet $(if $(STATIC),,$(BUILD)/liblinnet.so) $(BUILD)/liblinnet.a $(if $(VOICES),$(BUILD)/liblinnet-speech.a) $(BUILD)/linnet.pc $(if $(BOARD),$(BUILD)/vad)  ## library and program
+PRODUCTS ?= $(BUILD)/linnet $(if $(STATIC),,$(BUILD)/liblinnet.so) $(BUILD)/liblinnet.a $(if $(VOICES),$(BUILD)/liblinnet-speech.a) \
+            $(BUILD)/linnet.pc $(if $(BOARD),$(BUILD)/vad)
+all: $(PRODUCTS)  ## library and program
 
 objects: $(LIB_OBJ) $(CONVERT_OBJ) $(SPEECH_OBJ) $(CLI_OBJ)
 
@@ -514,7 +522,8 @@ $(VM_KERNEL):
 	    apt-get -q download $$name:arm64 && dpkg -x $$name*.deb . && cp boot/vmlinuz-* vmlinuz && rm -r boot lib usr *.deb
 
 deps-long: deps-test  ## install what test-long needs besides: an emulated machine, its kernel, a browser (as root)
-	$(Q)$(call install_debs,debootstrap qemu-user-static qemu-system-arm cpio chromium openjdk-17-jre-headless)
+	$(Q)$(call install_debs,debootstrap qemu-user-static qemu-system-arm cpio chromium openjdk-17-jre-headless \
+	    musl-tools gcc-mingw-w64-x86-64-posix wine64)
 	$(Q)$(MAKE) --no-print-directory $(VM_KERNEL) .deps/batch/ready
 
 # Ray and PySpark, for examples/batch: 1 GB.
@@ -625,6 +634,14 @@ boards:  ## build every board's library and program in build/BOARD/ (installs th
 # ---- installing ----
 
 include package/package.mk
+ifneq ($(SYSTEM),)
+-include $(wildcard boards/$(SYSTEM)/rules.mk)
+# Headers of this machine's libraries stand among those of its system.
+$(LIB_OBJ) $(CONVERT_OBJ) $(SPEECH_OBJ) $(CLI_OBJ): | $(BUILD)/gen/xxhash.h $(PROTOBUF_C)
+$(BUILD)/gen/xxhash.h:
+	@mkdir -p $(@D)
+	$(Q)cp /usr/include/xxhash.h $@
+endif
 
 MODEL ?=
 bundle: $(BUILD)/linnet  ## with MODEL=m.lnt: program and model in one file, build/…/m

@@ -114,6 +114,8 @@ STAGES["long"] = [
     *[(f"package, {arch}", ["sh", "tests/package.sh", arch]) for arch in ("amd64", "arm64", "armhf")],
     ("wheels", ["sh", "tests/wheel.sh"]),
     ("container", ["sh", "tests/container.sh"]),
+    ("windows", ["sh", "tests/windows.sh"]),
+    ("musl and macOS", ["sh", "tests/systems.sh"]),
     ("yocto", ["sh", "tests/yocto.sh"]),
     ("virtual machine", ["sh", "tests/vm/vm.sh"]),
     ("models, sanitized", [*SANITIZED, *PYTEST, "tests/python/models/test_models.py"]),

@@ -30,7 +30,7 @@ const LntOnnx__Graph *lnt_import_body(const lnt_inode *n, const char *attribute)
 /* Counts what is read again by its bytes in the file, which stand for nodes and constants alike. */
 static lnt_status check_size(lnt_importer *im, const lnt_inode *n, const LntOnnx__Graph *body, unsigned times)
 {
-    const size_t model = im->report->onnx_bytes, allowed = ALWAYS_ALLOWED;
+    const size_t model = (size_t)im->report->onnx_bytes, allowed = ALWAYS_ALLOWED;
     const size_t most = model > (SIZE_MAX - allowed) / MOST_GROWTH ? SIZE_MAX : model * MOST_GROWTH + allowed;
     const size_t bytes = lnt_onnx__graph__get_packed_size(body);
     LNT_REQUIRE(times == 0 || bytes <= (most - im->inlined_bytes) / times, im->err, LNT_E_LIMIT,

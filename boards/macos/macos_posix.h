@@ -1,0 +1,50 @@
+/* macos_posix.h — what Linnet uses of Linux and macOS has not: included before every source of a build for macOS. */
+#ifndef LNT_MACOS_POSIX_H
+#define LNT_MACOS_POSIX_H
+
+#include <fcntl.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <sys/types.h>
+#include <time.h>
+#include <unistd.h>
+
+void *lnt_macos_memrchr(const void *bytes, int c, size_t n);
+#define memrchr lnt_macos_memrchr
+
+/* ---- descriptors: flags are set behind the call ---- */
+
+#define SOCK_CLOEXEC 0
+#ifndef MSG_NOSIGNAL
+#define MSG_NOSIGNAL 0
+#endif
+int lnt_macos_pipe(int ends[2], int flags);
+#define pipe2 lnt_macos_pipe
+int lnt_macos_accept(int fd, struct sockaddr *from, socklen_t *bytes, int flags);
+#define accept4 lnt_macos_accept
+#define fdatasync fsync
+#define POSIX_FADV_DONTNEED 0
+#define posix_fadvise(fd, offset, bytes, advice) 0
+
+/* ---- streams ---- */
+
+typedef struct cookie_io_functions_t {
+    ssize_t (*write)(void *cookie, const char *bytes, size_t n);
+} cookie_io_functions_t;
+FILE *lnt_macos_cookie(void *cookie, const char *mode, cookie_io_functions_t functions);
+#define fopencookie lnt_macos_cookie
+
+/* ---- the machine ---- */
+
+typedef struct cpu_set_t {
+    uint32_t processors;
+} cpu_set_t;
+int lnt_macos_affinity(int pid, size_t bytes, cpu_set_t *set);
+#define sched_getaffinity lnt_macos_affinity
+#define CPU_COUNT(set) ((int)(set)->processors)
+/* A process's clock is its own affair: a case of the suite is ended by the wall's. */
+#define clock_getcpuclockid(pid, clock) ((void)(pid), (void)(clock), -1)
+
+#endif

@@ -1,0 +1,30 @@
+#!/bin/sh
+# systems.sh: with musl the static program checks itself and converts as glibc's does; for macOS every source compiles, by zig's clang,
+# which has that system's headers. Needs what `make deps-long` and `make deps-wheel` install.
+set -e
+
+here=$(cd "$(dirname "$0")/.." && pwd)
+cd "$here"
+. tests/root.sh
+command -v musl-gcc >/dev/null && [ -e .deps/wheel/ready ] || skip "needs musl-tools and zig (make deps-long deps-wheel)"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT INT TERM
+jobs=-j$(nproc)
+
+make $jobs build/linnet
+mkdir -p build/musl
+musl-gcc -O2 -I.deps/protobuf-c -c -o build/musl/protobuf-c.o .deps/protobuf-c/protobuf-c/protobuf-c.c
+make $jobs BUILD=build/musl STATIC=1 CC="musl-gcc -idirafter /usr/include" CONVERT_LIBS=build/musl/protobuf-c.o all
+build/musl/linnet doctor
+for model in tests/data/models/*.onnx; do
+    build/linnet convert "$model" -o "$work/glibc.lnt" >/dev/null
+    build/musl/linnet convert "$model" -o "$work/musl.lnt" >/dev/null
+    cmp "$work/glibc.lnt" "$work/musl.lnt"
+done
+build/musl/linnet say "Your tea is ready." -f "$work/tea.wav"
+
+export ZIG_LOCAL_CACHE_DIR="$work/zig" ZIG_GLOBAL_CACHE_DIR="$work/zig"
+for cpu in aarch64 x86_64; do
+    make $jobs SYSTEM=macos BUILD=build/macos-$cpu CC=".deps/wheel/bin/python -m ziglang cc -target $cpu-macos" objects
+done
+echo "1 passed, 0 failed"
