@@ -112,6 +112,23 @@ char *lnt_windows_realpath(const char *path, char *room)
     return whole;
 }
 
+static bool describe(const char *path, BY_HANDLE_FILE_INFORMATION *info)
+{
+    enum { SHARED = FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE };
+    const HANDLE file = CreateFileA(path, 0, SHARED, NULL, OPEN_EXISTING, FILE_ATTRIBUTE_NORMAL, NULL);
+    const bool found = file != INVALID_HANDLE_VALUE && GetFileInformationByHandle(file, info);
+    if (file != INVALID_HANDLE_VALUE)
+        CloseHandle(file);
+    return found;
+}
+
+bool lnt_windows_same_file(const char *a, const char *b)
+{
+    BY_HANDLE_FILE_INFORMATION one, other;
+    return describe(a, &one) && describe(b, &other) && one.dwVolumeSerialNumber == other.dwVolumeSerialNumber &&
+           one.nFileIndexHigh == other.nFileIndexHigh && one.nFileIndexLow == other.nFileIndexLow;
+}
+
 int lnt_windows_kill(int pid, int number)
 {
     (void)number;

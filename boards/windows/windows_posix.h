@@ -55,6 +55,9 @@ int lnt_windows_rename(const char *from, const char *to);
 char *lnt_windows_realpath(const char *path, char *room);
 #define realpath lnt_windows_realpath
 
+/* Do these names lead to one file? */
+bool lnt_windows_same_file(const char *a, const char *b);
+
 /* Temporaries of writers that were killed stay: a folder has no descriptor here. */
 #define AT_SYMLINK_NOFOLLOW 0
 #define dirfd(folder) ((void)(folder), -1)

@@ -9,12 +9,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#ifdef _WIN32
+#define same_file lnt_windows_same_file /* its struct stat has no numbers of files */
+#else
 static bool same_file(const char *a, const char *b)
 {
     struct stat one, other;
     return stat(a, &one) == 0 && stat(b, &other) == 0 && S_ISREG(one.st_mode) && one.st_dev == other.st_dev &&
            one.st_ino == other.st_ino;
 }
+#endif
 
 /* Does the folder that path is in take new files? */
 static lnt_status check_parent(const char *option, const char *path, lnt_error *err)
