@@ -3,10 +3,8 @@
 #include "sys/auxv.h"
 
 #include <stdlib.h>
+#include <sys/socket.h>
 #include <sys/sysctl.h>
-
-#undef pipe2
-#undef accept4
 
 void *lnt_macos_memrchr(const void *bytes, int c, size_t n)
 {
@@ -36,10 +34,9 @@ int lnt_macos_pipe(int ends[2], int flags)
     return 0;
 }
 
-int lnt_macos_accept(int fd, struct sockaddr *from, socklen_t *bytes, int flags)
+int lnt_macos_accept(int fd)
 {
-    (void)flags;
-    return with_flags(accept(fd, from, bytes), 0);
+    return with_flags(accept(fd, NULL, NULL), 0);
 }
 
 /* One stream's cookie and function, which funopen hands on as one pointer. */

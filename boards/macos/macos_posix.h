@@ -6,24 +6,22 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <sys/socket.h>
 #include <sys/types.h>
 #include <time.h>
 #include <unistd.h>
+
+/* A function of unistd.h's that has a name of the library's. */
+#define pause linnet_pause
 
 void *lnt_macos_memrchr(const void *bytes, int c, size_t n);
 #define memrchr lnt_macos_memrchr
 
 /* ---- descriptors: flags are set behind the call ---- */
 
-#define SOCK_CLOEXEC 0
-#ifndef MSG_NOSIGNAL
-#define MSG_NOSIGNAL 0
-#endif
 int lnt_macos_pipe(int ends[2], int flags);
 #define pipe2 lnt_macos_pipe
-int lnt_macos_accept(int fd, struct sockaddr *from, socklen_t *bytes, int flags);
-#define accept4 lnt_macos_accept
+int lnt_macos_accept(int fd); /* from whom is not told */
+#define accept4(fd, from, bytes, flags) lnt_macos_accept(fd)
 #define fdatasync fsync
 #define POSIX_FADV_DONTNEED 0
 #define posix_fadvise(fd, offset, bytes, advice) 0

@@ -80,7 +80,7 @@ LNT_INLINE void step_rest(tile_acc *acc, tile_at *at, const unsigned rows, const
         UNROLL_FOR(8, unsigned i = 0; i < rows; i++) {
             const elem a = *at->a[i]++;
             UNROLL_FOR(2, unsigned j = 0; j < vectors; j++)
-                v_fma_lane(&acc->v[i][j], a, 0, b[j]);
+                v_fma_lane(&acc->v[i][j], v_as_lane(a), 0, b[j]);
         }
     }
 }

@@ -126,6 +126,12 @@ LNT_INLINE vf v_fma(vf a, vf b, vf c)
 /* *c += a[lane] * b. GCC 12 would rather spread the lane over a register first. a is in one of the lower 16 registers,
  * which are all that the instruction takes. */
 #define v_fma_lane(c, a, lane, b) __asm__("fmla %0.8h, %1.8h, %2.h[" #lane "]" : "+w"(*(c)) : "w"(b), "x"(a))
+/* A number where a vector's lane 0 is asked for: clang's constraint takes whole registers alone. */
+#ifdef __clang__
+#define v_as_lane(a) ((vf){a})
+#else
+#define v_as_lane(a) (a)
+#endif
 
 LNT_INLINE void v_fma_from(vf *c, const elem *a, vf b, const bool half)
 {

