@@ -74,12 +74,21 @@ static bool try_once(const image *file, unsigned number)
     return status == LNT_OK;
 }
 
+/* The file as it is has to run; on a busy machine once in many times within the deadline. */
+static lnt_status run_whole(const image *file, lnt_error *err)
+{
+    enum { TIMES = 50 };
+    lnt_status status = LNT_E_DEADLINE;
+    for (unsigned i = 0; i < TIMES && status == LNT_E_DEADLINE; i++)
+        status = try_model(file->bytes, file->size, 0, err);
+    return status;
+}
+
 static void try_tampered(const char *path, lnt_precision precision)
 {
     lnt_error err = {0};
     image file = convert(path, precision);
-    const lnt_status whole = try_model(file.bytes, file.size, 0, &err);
-    if (whole != LNT_OK && whole != LNT_E_DEADLINE) /* of a busy machine */
+    if (run_whole(&file, &err) != LNT_OK)
         fail_msg("%s: %s", path, err.message);
     const unsigned first = setting("TAMPER_FIRST", 1), n = setting("TAMPER_TRIALS", 300);
     unsigned ran = 0;
