@@ -6,15 +6,6 @@
 #include <sys/socket.h>
 #include <sys/sysctl.h>
 
-void *lnt_macos_memrchr(const void *bytes, int c, size_t n)
-{
-    const unsigned char *at = bytes;
-    while (n-- > 0)
-        if (at[n] == (unsigned char)c)
-            return (void *)(uintptr_t)(at + n);
-    return NULL;
-}
-
 /* fd with these flags, those of open. */
 static int with_flags(int fd, int flags)
 {

@@ -2,6 +2,8 @@
 #ifndef LNT_MACOS_POSIX_H
 #define LNT_MACOS_POSIX_H
 
+#include "boards/linux_calls.h"
+
 #include <fcntl.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -12,9 +14,6 @@
 
 /* A function of unistd.h's that has a name of the library's. */
 #define pause linnet_pause
-
-void *lnt_macos_memrchr(const void *bytes, int c, size_t n);
-#define memrchr lnt_macos_memrchr
 
 /* ---- descriptors: flags are set behind the call ---- */
 
@@ -28,9 +27,6 @@ int lnt_macos_accept(int fd); /* from whom is not told */
 
 /* ---- streams ---- */
 
-typedef struct cookie_io_functions_t {
-    ssize_t (*write)(void *cookie, const char *bytes, size_t n);
-} cookie_io_functions_t;
 FILE *lnt_macos_cookie(void *cookie, const char *mode, cookie_io_functions_t functions);
 #define fopencookie lnt_macos_cookie
 

@@ -23,15 +23,6 @@ int lnt_windows_align(void **block, size_t align, size_t bytes)
     return *block ? 0 : ENOMEM;
 }
 
-void *lnt_windows_memrchr(const void *bytes, int c, size_t n)
-{
-    const unsigned char *at = bytes;
-    while (n-- > 0)
-        if (at[n] == (unsigned char)c)
-            return (void *)(uintptr_t)(at + n);
-    return NULL;
-}
-
 void *lnt_windows_mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset)
 {
     (void)at, (void)protection, (void)flags;

@@ -27,8 +27,6 @@ int lnt_windows_align(void **block, size_t align, size_t bytes);
 #ifdef LNT_FREES_ALIGNED
 #define free _aligned_free
 #endif
-void *lnt_windows_memrchr(const void *bytes, int c, size_t n);
-#define memrchr lnt_windows_memrchr
 
 /* ---- files: bytes as they are, closed in child processes ---- */
 
@@ -68,9 +66,7 @@ int lnt_windows_kill(int pid, int number);
 
 /* ---- streams: e of a mode is the flag above, and a stream into memory is a file until it is closed ---- */
 
-typedef struct cookie_io_functions_t {
-    ssize_t (*write)(void *cookie, const char *bytes, size_t n);
-} cookie_io_functions_t;
+#include "boards/linux_calls.h" /* here: its structure has a field by a name that is defined above */
 
 FILE *lnt_windows_fopen(const char *path, const char *mode);
 #define fopen lnt_windows_fopen
