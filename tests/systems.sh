@@ -12,16 +12,16 @@ trap 'rm -rf "$work"' EXIT INT TERM
 jobs=-j$(nproc)
 
 make $jobs build/linnet
-mkdir -p build/musl
-musl-gcc -O2 -I.deps/protobuf-c -c -o build/musl/protobuf-c.o .deps/protobuf-c/protobuf-c/protobuf-c.c
-make $jobs BUILD=build/musl STATIC=1 CC="musl-gcc -idirafter /usr/include" CONVERT_LIBS=build/musl/protobuf-c.o all
-build/musl/linnet doctor
+mkdir -p build/systems/musl
+musl-gcc -O2 -I.deps/protobuf-c -c -o build/systems/musl/protobuf-c.o .deps/protobuf-c/protobuf-c/protobuf-c.c
+make $jobs BUILD=build/systems/musl STATIC=1 CC="musl-gcc -idirafter /usr/include" CONVERT_LIBS=build/systems/musl/protobuf-c.o all
+build/systems/musl/linnet doctor
 for model in tests/data/models/*.onnx; do
     build/linnet convert "$model" -o "$work/glibc.lnt" >/dev/null
-    build/musl/linnet convert "$model" -o "$work/musl.lnt" >/dev/null
+    build/systems/musl/linnet convert "$model" -o "$work/musl.lnt" >/dev/null
     cmp "$work/glibc.lnt" "$work/musl.lnt"
 done
-build/musl/linnet say "Your tea is ready." -f "$work/tea.wav"
+build/systems/musl/linnet say -m speech/voices/robin.lnt "Your tea is ready." -f "$work/tea.wav"
 
 export ZIG_LOCAL_CACHE_DIR="$work/zig" ZIG_GLOBAL_CACHE_DIR="$work/zig"
 # zig has names of its own for Arm's cores.

@@ -34,13 +34,20 @@ static LNT_REAL LNT_JUDGE(gate)(LNT_REAL a, LNT_REAL t)
     return a / (1 + exp(-t));
 }
 
+/* musl's powl loses the sign of what overflows or vanishes. */
+static LNT_REAL LNT_JUDGE(power)(LNT_REAL a, LNT_REAL b)
+{
+    const LNT_REAL y = pow(a, b);
+    return a < 0 && fabs(fmod(b, 2)) == 1 ? copysign(y, -1) : y;
+}
+
 JUDGE(ADD, a + b)
 JUDGE(SUB, a - b)
 JUDGE(MUL, (a * b))
 JUDGE(DIV, a / b)
 JUDGE(MIN, LNT_JUDGE(lesser)(a, b))
 JUDGE(MAX, LNT_JUDGE(greater)(a, b))
-JUDGE(POW, pow(a, b))
+JUDGE(POW, LNT_JUDGE(power)(a, b))
 JUDGE(MOD, fmod(a, b))
 JUDGE(PRELU, a < 0 ? a * b : a)
 JUDGE(ABS, fabs(a))
@@ -93,7 +100,7 @@ JUDGE(ATAN, atan(a))
 JUDGE(SINH, sinh(a))
 JUDGE(COSH, cosh(a))
 JUDGE(ASINH, asinh(a))
-JUDGE(ACOSH, acosh(a))
+JUDGE(ACOSH, a < 1 ? NAN : acosh(a)) /* musl's acoshl gives a number there */
 JUDGE(ATANH, atanh(a))
 
 static LNT_REAL LNT_JUDGE(CONST)(LNT_REAL a, LNT_REAL b, LNT_REAL c, LNT_REAL p, LNT_REAL q)
