@@ -8,7 +8,7 @@ cd "$here"
 . tests/root.sh
 command -v musl-gcc >/dev/null && [ -e .deps/wheel/ready ] || skip "needs musl-tools and zig (make deps-long deps-wheel)"
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT INT TERM
+trap 'rm -rf "$work" a.o' EXIT INT TERM # zig leaves the latter where it is asked for its version
 jobs=-j$(nproc)
 
 make $jobs build/linnet
