@@ -27,7 +27,7 @@ from ._sequence import Sequences
 from ._value import TEXT, IOBinding, OrtValue, as_stored, numpy_type, taken_text, text_array, type_name, type_number
 
 _LNT_MAGIC = b"\x89LNT\r\n\x1a\n"
-_ANY_SIZE = (1 << 62, c.c_void_p(64))  # for binding before the size of an output is known
+_ANY_SIZE = (sys.maxsize // 2, c.c_void_p(64))  # for binding before the size of an output is known
 _INFO, _WARNING = 1, 2
 
 Feed = Mapping[str, Any]
